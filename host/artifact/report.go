@@ -313,7 +313,7 @@ func newReport(run *Run, requestHash string, decisionHashes []string) (*Report, 
 		if run.Splits[i].Locked {
 			s.lock()
 		} else {
-			// What is remarked about a locked split may tell how it went.
+			// What is remarked about a locked split may reveal how it went.
 			rep.note(run.Splits[i].Results)
 		}
 		rep.Splits = append(rep.Splits, s)

@@ -33,7 +33,7 @@ const (
 // StatisticsVersion names the statistical conventions of requests and reports.
 const StatisticsVersion = "lab-stats/2"
 
-// Request is one question, every default filled in: evaluation-request/v1. Equal
+// Request is what an evaluation is asked, every default filled in: evaluation-request/v1. Equal
 // requests have equal hashes, whatever the order of keys and spelling of numbers in
 // the raw parts.
 type Request struct {
@@ -172,7 +172,7 @@ func (s *Splits) find(id string) SplitRange {
 // Manifest is what is run, with its exact inputs. It is fixed before the
 // first candle.
 type Manifest struct {
-	// Request is the question. Schema, Splits, Inputs and what is empty of Kind, FamilyID,
+	// Request is what is asked. Schema, Splits, Inputs and what is empty of Kind, FamilyID,
 	// Seed and StrategyName follow from the rest of the Manifest, see Complete.
 	Request  Request
 	Splits   Splits

@@ -149,7 +149,7 @@ func (r *Results) Concerns() []Note {
 	return list
 }
 
-// percent has digits enough to tell a little from nothing.
+// percent has digits enough to distinguish a little from nothing.
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 2, 64) }
 
 // costs are the fees, and how many fills were worth less than the limit.

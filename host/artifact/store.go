@@ -325,7 +325,7 @@ const (
 // stage is a folder in the making, beside the place that it will have.
 type stage struct {
 	root, dir string
-	// lock is held until the folder has its place, so that a sweep can tell a folder in
+	// lock is held until the folder has its place, so that a sweep can distinguish a folder in
 	// the making from what a crash left behind.
 	lock  *file.Lock
 	dirs  map[string]bool // folders made inside dir

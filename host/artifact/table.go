@@ -110,7 +110,7 @@ func appendMoney(b []byte, d decimal.Decimal) []byte {
 	return append(b, d.Trim(0).String()...)
 }
 
-// appendAmount writes a float64 in full, with as few digits as tell it from its
+// appendAmount writes a float64 in full, with as few digits as distinguish it from its
 // neighbours. What is not finite has no value: it stays empty.
 func appendAmount(b []byte, x float64) []byte {
 	if math.IsNaN(x) || math.IsInf(x, 0) {

@@ -157,8 +157,8 @@ func hashOf(c *market.Series) (string, error) {
 
 // writeFile writes the candles into a folder and returns the hash of the file. It
 // appears under its name, which may depend on the hash, complete and, if it is to last,
-// synced; one of that name is replaced. Everybody may read it: the folders above it say
-// who comes near.
+// synced; one of that name is replaced. Every user may read it: the modes of the folders above it
+// decide who can reach it.
 func writeFile(dir string, c *market.Series, lasting bool, name func(string) string) (sum string, err error) {
 	f, err := file.Create(dir)
 	if err != nil {

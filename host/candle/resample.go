@@ -144,7 +144,7 @@ const (
 	maxGaps      = 1000
 	maxDecimals  = 8
 	dayMillis    = 24 * 3600 * 1000
-	calendarDays = 60 // fewer say nothing about weekends
+	calendarDays = 60 // fewer show nothing about weekends
 )
 
 // GapReport counts what a series lacks. Nothing is ever filled in.

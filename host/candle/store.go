@@ -54,7 +54,7 @@ type Store struct {
 	dir string
 	db  *sqlite.DB // nil: the catalogue is memory
 
-	resampling sync.Mutex // one at a time: two callers often want the same
+	resampling sync.Mutex // one at a time: two callers often ask for the same
 	windows    windows
 
 	mu       sync.Mutex
@@ -189,7 +189,7 @@ func (s *Store) verify(f *candlefile.File, d Dataset) error {
 // Temporary makes a store of exactly these candles for as long as a few runs last:
 // their files in the existing folder dir, which the caller removes after Close, and the
 // catalogue in memory. Nothing is synced to disk and no sample is installed; any
-// exchange may be named. Runs cannot tell it from another store. The errors are those
+// exchange may be named. To a run it is like any other store. The errors are those
 // of Put.
 func Temporary(ctx context.Context, dir string, sets []PutRequest) (*Store, error) {
 	s := &Store{dir: dir, verified: map[string]bool{}, damaged: map[string]string{}}

@@ -35,12 +35,12 @@ type windows struct {
 	dir   string
 	limit int64 // windowsLimit if 0
 
-	mu    sync.Mutex    // one is made at a time: plays side by side often want the same
-	room  *file.Workdir // where this process has the folders of its runs; nil before the first
-	runs  int           // that had a folder
-	known map[window]string
-	swept bool  // once
-	added int64 // bytes since the last sweep
+	mu      sync.Mutex    // one is made at a time: plays side by side often need the same
+	workdir *file.Workdir // where this process has the folders of its runs; nil before the first
+	runs    int           // that had a folder
+	known   map[window]string
+	swept   bool  // once
+	added   int64 // bytes since the last sweep
 }
 
 // window names rows of a file, the one with this hash.
@@ -66,19 +66,19 @@ func (s *Store) OpenFolder() (*Folder, error) {
 	w := &s.windows
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.room == nil {
+	if w.workdir == nil {
 		// Links need the file system of the windows.
-		room, err := file.NewWorkdir(filepath.Join(w.dir, "runs"))
+		workdir, err := file.NewWorkdir(filepath.Join(w.dir, "runs"))
 		if err != nil {
 			return nil, err
 		}
 		if err := removeLeftovers(w.dir); err != nil {
-			return nil, errors.Join(err, room.Close())
+			return nil, errors.Join(err, workdir.Close())
 		}
-		w.room, w.known = room, map[window]string{}
+		w.workdir, w.known = workdir, map[window]string{}
 	}
 	w.runs++
-	f := &Folder{store: s, path: filepath.Join(w.room.Dir(), strconv.Itoa(w.runs))}
+	f := &Folder{store: s, path: filepath.Join(w.workdir.Dir(), strconv.Itoa(w.runs))}
 	return f, os.Mkdir(f.path, 0o755)
 }
 
@@ -216,9 +216,9 @@ func (w *windows) discard(key window) {
 func (w *windows) close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.room == nil {
+	if w.workdir == nil {
 		return nil
 	}
-	defer func() { w.room = nil }()
-	return w.room.Close()
+	defer func() { w.workdir = nil }()
+	return w.workdir.Close()
 }

@@ -1,5 +1,5 @@
 // Package metric computes metrics-v1: what an equity curve and the closed trades
-// of a run say about it, from the Sharpe ratio to the number of rejected orders.
+// of a run show, from the Sharpe ratio to the number of rejected orders.
 //
 // The simulator's recorder hands over columns of equity at step closes, trades and
 // totals as an Input; Compute turns them into a Report, which the artifact writer

@@ -60,7 +60,7 @@ func (x *Execution) driveEngine() (killed bool, err error) {
 // handOver sends the plugin how much warm-up there is and, in co-simulation, where
 // the candles are.
 func (x *Execution) handOver() error {
-	begin := &strategypb.Begin{WarmupSteps: x.data.layout.warmup, WindowStep: x.data.layout.window, TotalSteps: x.data.layout.told}
+	begin := &strategypb.Begin{WarmupSteps: x.data.layout.warmup, WindowStep: x.data.layout.window, TotalSteps: x.data.layout.announced}
 	if err := x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
 		return err
 	}

@@ -55,8 +55,8 @@ type Said struct {
 // KeepFile keeps the lines of log.jsonl up to so many bytes, as those of a split.
 func (s *Said) KeepFile(split string, limit int) { s.file = transcript{split: split, limit: limit} }
 
-// Take reads one message of annotations or log lines, with the gate held while it keeps
-// them: whoever waits for the plugin has it open.
+// Take reads one message of annotations or log lines. It holds the gate while it keeps
+// them; a caller that waits for the plugin has it open.
 func (s *Said) Take(m *strategypb.PluginMessage, gate sync.Locker, log hclog.Logger) error {
 	if m.GetLogLines() != nil {
 		lines, dropped, err := wire.LogLinesFromProto(m.GetLogLines())
@@ -195,7 +195,7 @@ func (s *Said) lose(points int64) {
 	s.lost += points
 }
 
-// Warnings say that published points were left out.
+// Warnings names the published points that were left out.
 func (s *Said) Warnings() []artifact.Note {
 	if s.lost == 0 {
 		return nil
@@ -220,9 +220,9 @@ type Points struct {
 type Published struct {
 	// Series are the points inside the window by name. What is not finite is no point.
 	Series map[string]Points
-	// Complete is false when points were left out: beyond 64 series, or beyond
-	// 4,194,304 points of all series together, warm-up included, or of a plugin whose SDK
-	// does not know how to send them all; and where Split.Series is not set.
+	// Complete reports whether Series has every point. Points are left out beyond 64 series or
+	// 4,194,304 points of all series together, warm-up included, of a plugin whose SDK does not
+	// know how to send them all, and where Split.Series is not set.
 	Complete bool
 }
 

@@ -142,7 +142,7 @@ func (p *Plugin) accepted(m *strategypb.PluginMessage) (int, error) {
 		ready.GetWarmupCandles(), wire.MaxWarmup))
 }
 
-// Watch lets whoever waits for the plugin know when ctx ends, with its cause. Call the
+// Watch ends what waits for the plugin when ctx ends, with its cause. Call the
 // returned function to end that.
 func (p *Plugin) Watch(ctx context.Context) func() bool {
 	return context.AfterFunc(ctx, func() { p.cancel(context.Cause(ctx)) })

@@ -263,7 +263,7 @@ func (r *Record) Curve(settled bool) artifact.EquityCurve {
 }
 
 // Picture copies what may still change and shares what is only appended to. The errors
-// say what could not be valued; the rest stands.
+// name what could not be valued; the rest stands.
 func (r *Record) Picture(b Books, s *Said, settled bool) (*artifact.Results, metric.Input, []error) {
 	c := r.Curve(settled)
 	out := &artifact.Results{

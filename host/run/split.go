@@ -102,7 +102,7 @@ func steps(series []*market.Series) iter.Seq[*sim.Batch] {
 // layout is how the steps of a run lie over its candles.
 type layout struct {
 	warmup, window, total int64 // steps: rejected below, recorded from, all
-	told                  int64 // the total that the plugin gets; 0 in a drive like that of a live run
+	announced             int64 // the total that the plugin gets; 0 in a drive like that of a live run
 	candles               int64 // of the window
 	short                 int   // warm-up candles missing before the window
 }
@@ -138,7 +138,7 @@ func newLayout(sources []*source, warmup int, drive Drive) layout {
 	}
 	l.warmup = l.window + int64(l.short)
 	if !drive.Lockstep {
-		l.told = l.total
+		l.announced = l.total
 	}
 	return l
 }

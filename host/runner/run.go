@@ -34,7 +34,7 @@ type run struct {
 	exec    Execution // nil after the end
 	watched Watched   // stays until the reset
 	last    Progress
-	// stopReason is set once the run was told to end.
+	// stopReason is set once the run was asked to end.
 	stopReason string
 	// ended reports whether the outcome is decided: a stop from now on is late.
 	ended bool
@@ -90,8 +90,8 @@ func (r *Runner) driveRun(run *run, exec Execution) {
 	}
 }
 
-// countPatience is how long an end waits for the count of trials, so that whoever reads the
-// results of a run at once has it with them.
+// countPatience is how long an end waits for the count of trials, so that the results have it
+// from the first moment on.
 const countPatience = 200 * time.Millisecond
 
 // countTrials counts the trials on the days of a backtest that has been kept. What takes
@@ -121,8 +121,8 @@ func (r *Runner) countTrials(run *run, kept bool) (place *registry.Place, later 
 	}
 }
 
-// awaitOutcome is the outcome of the execution. A backtest that does not end soon after it
-// was told to is left behind.
+// awaitOutcome waits for the outcome of the execution. A backtest that does not end soon after it
+// was asked to is left behind.
 func (r *Runner) awaitOutcome(run *run, exec Execution) Outcome {
 	ended := make(chan Outcome, 1)
 	go func() {

@@ -49,7 +49,7 @@ type Options struct {
 	Now func() time.Time
 	// LaunchTimeout bounds a launch: 10 s.
 	LaunchTimeout time.Duration
-	// DetachAfter is how long a backtest that was told to stop may take before the runner goes on without it: 8 s.
+	// DetachAfter is how long a backtest that was asked to stop may take before the runner goes on without it: 8 s.
 	DetachAfter time.Duration
 	// StopTimeout is how long Stop waits for the end before it answers "stopping": 10 s.
 	StopTimeout time.Duration
@@ -264,9 +264,9 @@ func (r *Runner) Stop(ctx context.Context) (Snapshot, error) {
 	return Snapshot{}, newError(RunNotActive, now, nil)
 }
 
-// decideStop has the run end and returns it to wait for. First is false when
-// the run came to its end before and only its files are still being written. The
-// run is nil when it has been told to end already: the answer is the snapshot.
+// decideStop has the run end and returns it to wait for. First reports whether this stop ends
+// the run: one that came to its end before may still be writing its files. The
+// run is nil when it was asked to end already: the answer is the snapshot.
 func (r *Runner) decideStop(ctx context.Context) (_ *run, first bool, _ Snapshot, _ error) {
 	if err := r.takeTurn(ctx); err != nil {
 		return nil, false, Snapshot{}, err
@@ -465,7 +465,7 @@ func (r *Runner) controlEnded(c Command) (Snapshot, error) {
 	return Snapshot{}, newError(NoAlarm, now, nil)
 }
 
-// pictureTimeout bounds how long a finished execution may take to say what it has
+// pictureTimeout bounds how long a finished execution may take to return what it has
 // produced: one that panicked or hangs may hold its own locks.
 const pictureTimeout = 2 * time.Second
 
@@ -488,8 +488,8 @@ func guard[T any](f func() (T, error)) (v T, err error) {
 	return f()
 }
 
-// finalResults asks a finished execution for its last numbers and results. False means
-// that it panicked or did not answer in time; the results are empty then.
+// finalResults asks a finished execution for its last numbers and results. It reports
+// whether the execution answered in time and without a panic; else the results are empty.
 func finalResults(exec Execution) (Progress, *artifact.Results, bool) {
 	type answer struct {
 		progress Progress

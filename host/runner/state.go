@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// state is where the runner stands. Stopping is a run that has been told to end: to
+// state is where the runner stands. Stopping is a run that was asked to end: to
 // the outside it is still running.
 type state uint8
 
@@ -52,7 +52,7 @@ const (
 	shutdown                  // the service ends
 	reset                     // a client asks to forget the run
 	dataEnd                   // the execution came to the end of its data
-	stopped                   // the execution ended because it was told to
+	stopped                   // the execution ended because it was asked to
 	withdrawn                 // the execution ended because it may not go on
 	fault                     // the execution failed, or its files could not be written
 	interrupted               // a run that a crash of the service cut short is found at the next start
@@ -115,13 +115,9 @@ const (
 	CodeRunInterrupted = registry.CodeRunInterrupted
 )
 
-// The codes of a failed run that may have left orders or positions at an exchange: only a reset clears it.
-const (
-	// CodeJournalQuarantined: the run's journal cannot be read.
-	CodeJournalQuarantined = "JOURNAL_QUARANTINED"
-	// CodeStopUnconfirmed: it is unknown what a stop has left.
-	CodeStopUnconfirmed = "STOP_UNCONFIRMED"
-)
+// CodeJournalQuarantined is a failed run whose journal cannot be read: it may have left orders or
+// positions at an exchange.
+const CodeJournalQuarantined = "JOURNAL_QUARANTINED"
 
 // resetOnly reports whether a run may have left orders or positions at an exchange:
 // what takes its place must not hide them, so that only a reset clears it.
@@ -129,7 +125,9 @@ func resetOnly(s Snapshot) bool {
 	if s.Failure == nil || s.Mode == ModeBacktest {
 		return false
 	}
-	return slices.Contains([]string{CodeRunInterrupted, CodeJournalQuarantined, CodeStopUnconfirmed}, s.Failure.Code)
+	// The last is of package trade/engine, which this package may not import.
+	open := []string{CodeRunInterrupted, CodeJournalQuarantined, "STOP_UNCONFIRMED"}
+	return slices.Contains(open, s.Failure.Code)
 }
 
 // Error is a refusal. Status, RunID and Mode are those of the run at hand; RunID and
@@ -195,7 +193,7 @@ func newError(c Code, now Snapshot, cause error) *Error {
 }
 
 // ErrStopRequested and ErrShutdown are the causes with which the context of an
-// Execution is cancelled: they tell a stop from a fault.
+// Execution is cancelled: they distinguish a stop from a fault.
 var (
 	ErrStopRequested = errors.New("stop requested")
 	ErrShutdown      = errors.New("the service is shutting down")
@@ -221,7 +219,7 @@ type Watched interface {
 	// OrdersAt copies orders by their index, 0 being the oldest.
 	OrdersAt(indexes []int) []market.Order
 	// Candles lets use read the candles of a symbol inside the run's window. They must
-	// not be kept. False means that there are none, or none any more.
+	// not be kept. It reports whether there are any, still.
 	Candles(symbol market.Symbol, use func(*market.Series)) bool
 }
 
@@ -278,8 +276,8 @@ type Watch struct {
 type Outcome struct {
 	// Stopped reports whether the run ended early because its context was cancelled.
 	Stopped bool
-	// Withdrawn reports whether the run was stopped in good order although its context was not cancelled: whoever
-	// lets it be does so no more. It ends as if it had been stopped.
+	// Withdrawn reports whether the run was stopped in good order although its context was not cancelled: it
+	// is no longer permitted. It ends as if it had been stopped.
 	Withdrawn bool
 	// Message is shown to people, for example that a hanging plugin was killed.
 	Message string

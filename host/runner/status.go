@@ -110,7 +110,7 @@ func (r *Runner) Status() Snapshot {
 	return r.snapshotLocked()
 }
 
-// Link is the connection of the current run to its exchange; false when it has none.
+// Link is the connection of the current run to its exchange. It reports whether there is one.
 func (r *Runner) Link() (Link, bool) {
 	exec, _ := r.currentRun()
 	if l, ok := exec.(Linked); ok {
@@ -238,7 +238,7 @@ func manifestOf(exec Execution) *artifact.Manifest {
 }
 
 // Watch is the current run for those who follow it, also after its end, until it is
-// reset. False when idle.
+// reset. It reports whether there is one.
 func (r *Runner) Watch() (Watch, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

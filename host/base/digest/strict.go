@@ -35,7 +35,7 @@ const (
 )
 
 // maxExact is the largest integer that Strict lets through: the next one can no longer
-// be told from its neighbours once it is a float64.
+// be distinguished from its neighbours once it is a float64.
 const maxExact = 1<<53 - 1
 
 // Strict reads one JSON text into nil, bool, float64, string, []any and map[string]any.
@@ -342,9 +342,9 @@ func PointerStep(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// Tree is the canonical JSON (RFC 8785) of what Strict returned, or of such a value put together in the same
-// types. It panics on a value without canonical form, such as bad UTF-8, NaN and infinities: that is a mistake
-// of the program, not of its input.
+// Tree is the canonical JSON (RFC 8785) of what Strict returned, or of such a value put together
+// in the same types. It panics on a value without canonical form, such as bad UTF-8, NaN and
+// infinities: that is a mistake of the program, not of its input.
 func Tree(v any) []byte {
 	text, err := JCS(v)
 	if err != nil {

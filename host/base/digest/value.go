@@ -49,7 +49,7 @@ var (
 	plans         sync.Map // reflect.Type to []member, nil for a type that is not known
 )
 
-// appendValue is false for what JCS leaves to marshal.
+// appendValue reports whether it could write v; the rest JCS leaves to marshal.
 func appendValue(b []byte, v reflect.Value) ([]byte, bool) {
 	if !v.IsValid() {
 		return append(b, "null"...), true

@@ -30,7 +30,7 @@ func (e *BindError) Error() string { return e.Message }
 var exactName = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*\.?$`)
 
 // Resolve finds the address to listen on. It refuses everything that is not
-// loopback, unless an authenticating proxy is said to stand in front.
+// loopback, unless the configuration names an authenticating proxy in front.
 func (b Bind) Resolve(ctx context.Context) (netip.AddrPort, error) {
 	if b.Port < 0 || b.Port > 65535 {
 		return netip.AddrPort{}, &BindError{fmt.Sprintf("port %d is not between 0 and 65535", b.Port)}

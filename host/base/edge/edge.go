@@ -244,7 +244,7 @@ func (e *Edge) ServeHTTP(inner http.ResponseWriter, r *http.Request) {
 		}
 	}
 	if r.ContentLength != 0 {
-		// Only the innermost writer can tell the server.
+		// Only the innermost writer reaches the server.
 		_ = http.NewResponseController(inner).SetReadDeadline(started.Add(bodyTime))
 	}
 	defer func() {

@@ -18,7 +18,7 @@ import (
 type connKey struct{}
 
 // maxHeader is the largest header, request line and blank line included. net/http
-// adds a slop of its own to what it is told.
+// adds a slop of its own to what it is given.
 const (
 	maxHeader  = 64 << 10
 	headerSlop = 4096
@@ -61,7 +61,7 @@ func NewServer(handler http.Handler, logger hclog.Logger) *Server {
 	return s
 }
 
-// note keeps the list of connections that say nothing.
+// note keeps the list of silent connections.
 func (s *Server) note(c net.Conn, state http.ConnState) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

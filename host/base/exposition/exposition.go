@@ -1,7 +1,8 @@
 // Package exposition writes the text format of Prometheus: families and samples (Text), and
 // the requests of an HTTP server, counted and timed by route (Requests).
 //
-// It is a leaf: the metrics pages of the service and of the control plane are made with it.
+// It is a package of its own because the metrics pages of the service and of the control plane are
+// made with it.
 package exposition
 
 import (

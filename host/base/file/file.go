@@ -107,8 +107,8 @@ func (p *Pending) rename(path string) error {
 	return err
 }
 
-// Discard removes the file unless it has its name. Removing is best effort: whoever makes
-// files in a folder passes over names with TempPrefix.
+// Discard removes the file unless it has its name. Removing is best effort: readers
+// of a folder pass over names with TempPrefix.
 func (p *Pending) Discard() {
 	if !p.closed {
 		_ = p.Close()

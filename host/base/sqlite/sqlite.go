@@ -37,7 +37,7 @@ type Synchronous string
 
 // The levels in use: Normal survives a crash of the process and may lose the newest
 // transactions in a power cut; Full loses none; Durable is Full where the disk's own
-// cache must be told as well (fullfsync, macOS).
+// cache must be flushed as well (fullfsync, macOS).
 const (
 	Normal  Synchronous = "NORMAL"
 	Full    Synchronous = "FULL"
@@ -347,7 +347,7 @@ func (e *DamageError) Error() string {
 		filepath.Base(e.Path), e.Recovery)
 }
 
-// Unwrap is what SQLite said.
+// Unwrap is the error of SQLite.
 func (e *DamageError) Unwrap() error { return e.Err }
 
 // ExplainDamage is err, as a *DamageError where it reports that the file at path is damaged.

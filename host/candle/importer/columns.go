@@ -64,7 +64,7 @@ type Column struct {
 	Ints   []int64
 	Floats []float64
 	Texts  []string
-	// Valid is false where there is no value; nil: there always is one.
+	// Valid reports by row whether there is a value; nil: there always is one.
 	Valid []bool
 	// Unit of Times, and whether they are moments or what a clock showed somewhere.
 	Unit  Unit

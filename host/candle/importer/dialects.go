@@ -38,7 +38,7 @@ func Profiles() []Profile {
 }
 
 // byMark is a format whose header has one of some names, which no other format has. set
-// adds what the header does not say; it reports whether this is the format at all.
+// adds what the header leaves open; it reports whether this is the format at all.
 func byMark(set func(h Head, l *Layout, at int) bool, marks ...string) func(Head) (Layout, bool, error) {
 	return func(h Head) (Layout, bool, error) {
 		names := h.Cells(0)
@@ -193,7 +193,7 @@ func fromName(name string) (market.Symbol, market.Timeframe) {
 		return "", market.Timeframe{}
 	}
 	text := m[4]
-	if text[len(text)-1] == 'o' { // 1Mo, for systems that do not tell 1M from 1m
+	if text[len(text)-1] == 'o' { // 1Mo, for systems that do not distinguish 1M from 1m
 		text = text[:len(text)-1]
 	}
 	tf, err := market.ParseTimeframe(text)

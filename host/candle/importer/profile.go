@@ -16,7 +16,7 @@ type Profile struct {
 	Name string
 	// Doc is one line for help texts.
 	Doc string
-	// Layout looks at the beginning of a file. ok is false when it is another format;
+	// Layout looks at the beginning of a file. ok reports whether it is of this format;
 	// the error is a refusal of a file that is this format.
 	Layout func(h Head) (l Layout, ok bool, err error)
 }
@@ -72,7 +72,7 @@ type Head struct {
 	JSON bool
 	// Ticker is the one asked for.
 	Ticker string
-	// Forced reports whether the user names this profile: marks that only tell it from others
+	// Forced reports whether the user names this profile: marks that only distinguish it from others
 	// may be missing.
 	Forced bool
 }
@@ -157,7 +157,7 @@ type Layout struct {
 	Times []string
 	// DateOrder of dates with slashes, empty if the format has no rule.
 	DateOrder Order
-	// Zone is where times without offset belong, nil if the format does not say.
+	// Zone is where times without offset belong, nil if the format leaves it open.
 	Zone *time.Location
 	// Numbers is how prices and volumes are written.
 	Numbers Style

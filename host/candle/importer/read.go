@@ -8,7 +8,7 @@
 // rows of all formats straight into columns, text a block of lines at a time, columns a
 // batch at a time. At the end the rows are put
 // in order, identical duplicates go, and what contradicts itself is refused or repaired
-// as the Options say.
+// by the Options.
 //
 // Nothing is guessed that could turn a file into other numbers: a header is mapped by
 // name, a file without one needs a profile that knows it by a mark or --columns, times
@@ -45,7 +45,7 @@ type Input struct {
 	Name string
 	// Size in bytes; only the progress of plain text does without.
 	Size int64
-	// Open gives the content. Archives and tables of columns also want it to be an
+	// Open gives the content. Archives and tables of columns also need it to be an
 	// io.ReaderAt.
 	Open func() (io.ReadCloser, error)
 }
@@ -234,7 +234,7 @@ func renamed(s market.Symbol, alias map[string]string) market.Symbol {
 	return market.Symbol(cmp.Or(alias[base], base) + "/" + cmp.Or(alias[quote], quote))
 }
 
-// nameTimeframe keeps what the files say; two that differ are two series.
+// nameTimeframe keeps what the files name; two that differ are two series.
 func (r *run) nameTimeframe(file string) error {
 	none := market.Timeframe{}
 	switch named := r.layout.Timeframe; {

@@ -292,7 +292,7 @@ func (j *jsonRows) Read(p []byte) (n int, err error) {
 // next reads one row.
 func (j *jsonRows) next() error {
 	if !j.open {
-		if err := j.want('['); err != nil {
+		if err := j.expect('['); err != nil {
 			return err
 		}
 		j.open = true
@@ -301,7 +301,7 @@ func (j *jsonRows) next() error {
 	if j.dec.PeekKind() == ']' {
 		return j.finish()
 	}
-	if err := j.want('['); err != nil {
+	if err := j.expect('['); err != nil {
 		return err
 	}
 	j.line = j.line[:0]
@@ -343,8 +343,8 @@ func (j *jsonRows) finish() error {
 	return io.EOF
 }
 
-// want reads the begin of an array.
-func (j *jsonRows) want(kind jsontext.Kind) error {
+// expect reads the begin of an array.
+func (j *jsonRows) expect(kind jsontext.Kind) error {
 	t, err := j.dec.ReadToken()
 	if err != nil {
 		return j.broken(err)

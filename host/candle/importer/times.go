@@ -108,9 +108,9 @@ func (c *Clock) inLayouts(s string) (r Reading, ok bool) {
 func (c *Clock) slashes(text []byte) (r Reading, ok bool) {
 	s := cursor{rest: text}
 	a := s.shortNumber()
-	s.want('/')
+	s.expect('/')
 	b := s.shortNumber()
-	s.want('/')
+	s.expect('/')
 	year := s.number(4)
 	if s.wrong {
 		return r, false
@@ -119,7 +119,7 @@ func (c *Clock) slashes(text []byte) (r Reading, ok bool) {
 	var k clock
 	zone := time.UTC
 	if len(s.rest) > 0 {
-		s.want(' ')
+		s.expect(' ')
 		k = s.clock()
 		s.halfDay(&k)
 		if s.wrong || len(s.rest) > 0 {
@@ -289,10 +289,10 @@ func parseISO(s []byte, zone *time.Location) (market.Time, Unit, Code) {
 	if c.take('/') {
 		dash = '/'
 	} else {
-		c.want(dash)
+		c.expect(dash)
 	}
 	month := c.number(2)
-	c.want(dash)
+	c.expect(dash)
 	day := c.number(2)
 	if c.wrong {
 		return 0, Text, BadNumber
@@ -301,7 +301,7 @@ func parseISO(s []byte, zone *time.Location) (market.Time, Unit, Code) {
 		return civil(year, month, day, clock{}, time.UTC, Date)
 	}
 	if !c.take('T') && !c.take('t') {
-		c.want(' ')
+		c.expect(' ')
 	}
 	k := c.clock()
 	c.take(' ')
@@ -382,7 +382,7 @@ func (c *cursor) take(b byte) bool {
 	return true
 }
 
-func (c *cursor) want(b byte) {
+func (c *cursor) expect(b byte) {
 	if !c.take(b) {
 		c.wrong = true
 	}
@@ -392,7 +392,7 @@ func (c *cursor) want(b byte) {
 func (c *cursor) clock() clock {
 	var k clock
 	k.hour = c.number(2)
-	c.want(':')
+	c.expect(':')
 	k.minute = c.number(2)
 	if !c.take(':') {
 		return k
@@ -401,7 +401,7 @@ func (c *cursor) clock() clock {
 	if !c.take('.') {
 		return k
 	}
-	c.wantDigit()
+	c.expectDigit()
 	for scale := 100; len(c.rest) > 0 && c.rest[0]-'0' <= 9; scale /= 10 {
 		k.millis += int(c.rest[0]-'0') * scale
 		c.rest = c.rest[1:]
@@ -409,8 +409,8 @@ func (c *cursor) clock() clock {
 	return k
 }
 
-// wantDigit makes the cursor wrong unless a digit comes next.
-func (c *cursor) wantDigit() {
+// expectDigit makes the cursor wrong unless a digit comes next.
+func (c *cursor) expectDigit() {
 	if len(c.rest) == 0 || c.rest[0]-'0' > 9 {
 		c.wrong = true
 	}
@@ -427,7 +427,7 @@ func (c *cursor) offset() int {
 	}
 	sign := 1
 	if !c.take('+') {
-		c.want('-')
+		c.expect('-')
 		sign = -1
 	}
 	minutes := 60 * c.number(2)
