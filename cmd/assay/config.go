@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -62,13 +63,18 @@ func settings() []setting {
 		{"port", "SERVICE_API_PORT", "8000", "port to listen on; 0 takes any free one", setPort},
 		{"log-level", "SERVICE_LOG_LEVEL", "info", "trace, debug, info, warn or error", setLogLevel},
 		{"behind-proxy", "SERVICE_API_BEHIND_PROXY", "false", "an authenticating proxy stands in front: allow other than loopback addresses", func(c *config, v string) (err error) {
-			c.bind.BehindProxy, err = parseBool(v)
+			c.bind.BehindProxy, err = strconv.ParseBool(v)
+			if !slices.Contains([]string{"0", "1", "false", "true"}, v) {
+				return fmt.Errorf("%q is not 1, 0, true or false", v)
+			}
 			return err
 		}},
 		{"state-dir", "SERVICE_STATE_DIR", file.StateFolder,
 			"folder for candles, runs and the registry; the default is looked for in the folders above, too", setStateDir},
-		{"strategies", "SERVICE_STRATEGIES", "", "folder of strategy plugins (default: strategies beside the executable)", setStrategies},
-		{"connectors", "SERVICE_CONNECTORS", "", "folder of exchange connectors (default: connectors beside the executable)", setConnectors},
+		{"strategies", "SERVICE_STRATEGIES", "", "folder of strategy plugins (default: strategies beside the executable)",
+			besideUs("strategies", func(c *config) *string { return &c.strategies })},
+		{"connectors", "SERVICE_CONNECTORS", "", "folder of exchange connectors (default: connectors beside the executable)",
+			besideUs("connectors", func(c *config) *string { return &c.connectors.dir })},
 		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require", func(c *config, v string) (err error) {
 			c.sandbox, err = sandbox.ParseMode(v)
 			return err
@@ -103,36 +109,26 @@ func setStateDir(c *config, v string) (err error) {
 }
 
 func setLogLevel(c *config, v string) error {
-	switch v {
-	case "trace", "debug", "info", "warn", "error":
-		c.logLevel = hclog.LevelFromString(v)
-		return nil
+	if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, v) {
+		return fmt.Errorf("%q is not a level: write trace, debug, info, warn or error", v)
 	}
-	return fmt.Errorf("%q is not a level: write trace, debug, info, warn or error", v)
+	c.logLevel = hclog.LevelFromString(v)
+	return nil
 }
 
-func parseBool(v string) (bool, error) {
-	switch v {
-	case "1", "true":
-		return true, nil
-	case "0", "false":
-		return false, nil
-	}
-	return false, fmt.Errorf("%q is not 1, 0, true or false", v)
-}
-
-func setStrategies(c *config, v string) error {
-	if v != "" {
-		abs, err := filepath.Abs(v)
-		c.strategies = abs
+// besideUs is a folder, by default the one of this name beside the executable.
+func besideUs(name string, into func(*config) *string) func(*config, string) error {
+	return func(c *config, v string) (err error) {
+		if v == "" {
+			self, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("the folder of the executable is not known (%w): name one", err)
+			}
+			v = filepath.Join(filepath.Dir(self), name)
+		}
+		*into(c), err = filepath.Abs(v)
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("the folder of the executable is not known (%w): name one", err)
-	}
-	c.strategies = filepath.Join(filepath.Dir(self), "strategies")
-	return nil
 }
 
 // readConfig reads flags and environment. Done reports that help or version was
@@ -190,16 +186,25 @@ func (c *config) fill(cmd *cobra.Command, w world) error {
 			return usagef("%s: %v", source, err)
 		}
 	}
-	if v, ok := w.env(allowedHostVariable); ok && v != "" && len(c.bind.AllowedHosts) == 0 {
-		for _, name := range strings.Split(v, ",") {
-			c.bind.AllowedHosts = append(c.bind.AllowedHosts, strings.TrimSpace(name))
-		}
-	}
+	w.fillList(&c.bind.AllowedHosts, allowedHostFlag, allowedHostVariable)
 	c.reattach, _ = w.env("ASSAY_REATTACH_STRATEGIES")
 	if err := c.connectors.complete(w); err != nil {
 		return err
 	}
 	return c.control.complete(w)
+}
+
+// fillList takes a repeatable option from its variable, parted by commas, if no flag has it.
+// It returns which of the two it is from.
+func (w world) fillList(list *[]string, flag, variable string) (source string) {
+	v, _ := w.env(variable)
+	if v == "" || len(*list) > 0 {
+		return "--" + flag
+	}
+	for one := range strings.SplitSeq(v, ",") {
+		*list = append(*list, strings.TrimSpace(one))
+	}
+	return variable
 }
 
 const helpText = `Assay runs trading strategies and tells you whether to believe them.

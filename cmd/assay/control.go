@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -73,13 +72,7 @@ func setSignKey(c *config, v string) (err error) {
 
 // complete checks what the options say together.
 func (c *control) complete(w world) (err error) {
-	source := "--" + familyFlag
-	if v, ok := w.env(familyVariable); ok && v != "" && len(c.given) == 0 {
-		source = familyVariable
-		for _, one := range strings.Split(v, ",") {
-			c.given = append(c.given, strings.TrimSpace(one))
-		}
-	}
+	source := w.fillList(&c.given, familyFlag, familyVariable)
 	if c.families, err = deploy.ParseFamilies(c.given); err != nil {
 		return usagef("%s: %v", source, err)
 	}
