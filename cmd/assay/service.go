@@ -318,7 +318,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 
 // pages are what people look at: the dashboard and the documentation, which lists the
 // licences of both and of the bundled candles.
-func pages(retiring *view.Deprecations) ([]edge.Route, error) {
+func pages(retiring view.Deprecations) ([]edge.Route, error) {
 	dashboard, err := ui.New(sample.Attribution())
 	if err != nil {
 		return nil, err

@@ -310,36 +310,40 @@ func (r *run) openFeed() (feed sim.Feed, release func(), err error) {
 
 // openDataset maps the column files that the host names. Their hashes were checked
 // by the host; header, checksum and values are checked here.
-func openDataset(p *strategypb.Dataset, symbols []market.Symbol, tf market.Timeframe) (sim.Feed, func(), error) {
+func openDataset(
+	p *strategypb.Dataset, symbols []market.Symbol, tf market.Timeframe,
+) (_ sim.Feed, release func(), err error) {
 	if len(p.GetFiles()) != len(symbols) {
 		return nil, nil, &wire.ProtocolError{Field: "dataset.files", Message: fmt.Sprintf("%d files for %d symbols", len(p.GetFiles()), len(symbols))}
 	}
 	var files []*candlefile.File
-	release := func() {
+	closeAll := func() {
 		for _, f := range files {
 			_ = f.Close() // nothing was written, nothing can be done about it
 		}
 	}
+	defer func() {
+		if err != nil {
+			closeAll()
+		}
+	}()
 	series := make([]*market.Series, len(symbols))
 	for i, named := range p.GetFiles() {
 		if !filepath.IsAbs(named.GetPath()) {
-			release()
 			return nil, nil, &wire.ProtocolError{Field: fmt.Sprintf("dataset.files[%d].path", i), Message: "must be absolute"}
 		}
 		f, s, err := candlefile.Map(named.GetPath(), int(named.GetFirstRow()), int(named.GetRows()))
 		if err != nil {
-			release()
 			return nil, nil, status.Errorf(codes.DataLoss, "candles of %s: %v", symbols[i], err)
 		}
 		files = append(files, f)
 		if s.Timeframe != tf {
-			release()
 			return nil, nil, status.Errorf(codes.DataLoss, "candles of %s have the timeframe %s, the run has %s", symbols[i], s.Timeframe, tf)
 		}
 		s.Symbol = symbols[i]
 		series[i] = s
 	}
-	return sim.NewSeriesFeed(series), release, nil
+	return sim.NewSeriesFeed(series), closeAll, nil
 }
 
 // errStopped says that the host asked to stop while the simulation waited for candles.

@@ -49,7 +49,7 @@ type Options struct {
 	Routes []edge.Route
 	// Extend adds routes that need the run machine; it may be nil.
 	Extend       func(*runner.Runner) []edge.Route
-	Deprecations *view.Deprecations
+	Deprecations view.Deprecations
 	Strategies   []catalog.Strategy
 	Exchanges    []candle.Exchange
 	Log          io.Writer
@@ -121,7 +121,7 @@ func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Ed
 		o.Routes = append(o.Routes, o.Extend(s.Runner)...)
 	}
 	if o.Deprecations == nil {
-		o.Deprecations = &view.Deprecations{}
+		o.Deprecations = view.Deprecations{}
 	}
 	ops, err := v1.New(v1.Options{
 		Runner: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
