@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	live "github.com/assay-run/assay/host/trade"
@@ -75,15 +76,21 @@ func settings() []setting {
 			besideUs("strategies", func(c *config) *string { return &c.strategies })},
 		{"connectors", "SERVICE_CONNECTORS", "", "folder of exchange connectors (default: connectors beside the executable)",
 			besideUs("connectors", func(c *config) *string { return &c.connectors.dir })},
-		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require", func(c *config, v string) (err error) {
-			c.sandbox, err = sandbox.ParseMode(v)
-			return err
-		}},
+		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require", parsed(sandbox.ParseMode, func(c *config) *sandbox.Mode { return &c.sandbox })},
 		{"control-url", "SERVICE_CONTROL_URL", "", "address of the governance control plane (default " + defaultControlURL + " with a control key)", setControlURL},
 		{"control-key", "SERVICE_CONTROL_KEY", "", "file of the control plane's public key, keys/statement.pub of its folder", setControlKey},
-		{"deployment-policy", "SERVICE_DEPLOYMENT_POLICY", "auto", "what real money needs: enforce an entry of the deployable registry, warn, off, or auto: enforce with a control plane, else warn", setPolicy},
+		{"deployment-policy", "SERVICE_DEPLOYMENT_POLICY", "auto", "what real money needs: enforce an entry of the deployable registry, warn, off, or auto: enforce with a control plane, else warn",
+			parsed(deploy.ParseMode, func(c *config) *deploy.Mode { return &c.control.policy })},
 		{"control-sign-key", "SERVICE_CONTROL_SIGN_KEY", "", "file of this host's private key (role host): a risk kill opens a critical incident", setSignKey},
 	}, tradingSettings()...)
+}
+
+// parsed sets a field to what a parser reads.
+func parsed[T any](parse func(string) (T, error), field func(*config) *T) func(*config, string) error {
+	return func(c *config, v string) (err error) {
+		*field(c), err = parse(v)
+		return err
+	}
 }
 
 const (
@@ -226,29 +233,17 @@ func tradingSettings() []setting {
 		{"on-stop", "SERVICE_ON_STOP", "leave",
 			"what a stop of a live run does once entries are cancelled: leave exits at the exchange, cancel them, " +
 				"or flatten: sell what is held",
-			func(c *config, v string) (err error) {
-				c.trading.ends.OnStop, err = engine.ParseOnStop(v)
-				return err
-			}},
+			parsed(engine.ParseOnStop, func(c *config) *engine.OnStop { return &c.trading.ends.OnStop })},
 		{"on-shutdown", "SERVICE_ON_SHUTDOWN", "leave",
 			"what the end of the service does to a live run: leave, cancel or flatten",
-			func(c *config, v string) (err error) {
-				c.trading.ends.OnShutdown, err = engine.ParseOnStop(v)
-				return err
-			}},
+			parsed(engine.ParseOnStop, func(c *config) *engine.OnStop { return &c.trading.ends.OnShutdown })},
 		{"on-lease-loss", "SERVICE_ON_LEASE_LOSS", "entries",
 			"what a connector cancels that does not hear of the service for 10 s: entries, all or none",
-			func(c *config, v string) (err error) {
-				c.trading.ends.OnLeaseLoss, err = exchange.ParseLeaseLoss(v)
-				return err
-			}},
+			parsed(exchange.ParseLeaseLoss, func(c *config) *exchange.LeaseLoss { return &c.trading.ends.OnLeaseLoss })},
 		{"unprotected", "SERVICE_UNPROTECTED", "hold",
 			"what becomes of a live position whose exits cannot be placed: hold it and tell, " +
 				"or close it within the price collar",
-			func(c *config, v string) (err error) {
-				c.trading.ends.Unprotected, err = orderdesk.ParseUnprotected(v)
-				return err
-			}},
+			parsed(orderdesk.ParseUnprotected, func(c *config) *orderdesk.Unprotected { return &c.trading.ends.Unprotected })},
 	}
 	options := append(risk.List(), risk.Option{Name: "paper", Default: string(risk.Shadow), Help: "what the limits do in paper: shadow or enforce"})
 	for _, o := range options {

@@ -58,11 +58,6 @@ func setControlKey(c *config, v string) error {
 	return nil
 }
 
-func setPolicy(c *config, v string) (err error) {
-	c.control.policy, err = deploy.ParseMode(v)
-	return err
-}
-
 func setSignKey(c *config, v string) (err error) {
 	if c.control.signFile = v; v != "" {
 		c.control.signKey, err = dsse.ReadP256(v)

@@ -54,8 +54,8 @@ func serve(ctx context.Context, cfg config, w world) error {
 	if err != nil {
 		return err
 	}
-	ctx, signals := watchSignals(ctx)
-	defer signals.stop()
+	ctx, stop := watchSignals(ctx)
+	defer stop()
 	_, known := os.Stat(cfg.stateDir)
 	logger.Info("state directory", "path", cfg.stateDir, "new", known != nil)
 	lock, err := file.LockState(cfg.stateDir, "service.lock")

@@ -197,20 +197,12 @@ func (n *intake) setQuantity(o *order, v float64) market.Reason {
 }
 
 func refusePrices(o *order, in *market.Intent) market.Reason {
-	if (in.LimitPrice != 0) != in.Type.NeedsLimit() || (in.StopPrice != 0) != in.Type.NeedsStop() {
-		return market.ReasonInvalidPrice
-	}
 	trails := in.TrailPercent != 0 || in.TrailAmount != 0
-	if trails != (in.Type == market.TrailingStop) || (trails && !validTrail(in)) {
-		return market.ReasonInvalidPrice
-	}
-	if in.Type.NeedsLimit() && !setPrice(in.LimitPrice, o.setLimit) {
-		return market.ReasonInvalidPrice
-	}
-	if in.Type.NeedsStop() && !setPrice(in.StopPrice, o.setStop) {
-		return market.ReasonInvalidPrice
-	}
-	if trails && o.setDistance(in.TrailPercent, in.TrailAmount) != nil {
+	if (in.LimitPrice != 0) != in.Type.NeedsLimit() || (in.StopPrice != 0) != in.Type.NeedsStop() ||
+		trails != (in.Type == market.TrailingStop) || trails && !validTrail(in) ||
+		in.Type.NeedsLimit() && !setPrice(in.LimitPrice, o.setLimit) ||
+		in.Type.NeedsStop() && !setPrice(in.StopPrice, o.setStop) ||
+		trails && o.setDistance(in.TrailPercent, in.TrailAmount) != nil {
 		return market.ReasonInvalidPrice
 	}
 	return ""
@@ -309,11 +301,11 @@ func (n *intake) cancel(in *market.Intent) (market.Reason, error) {
 	return "", n.send(message{action: market.Cancel, sym: o.sym, order: o})
 }
 
-// cancelAll takes back every open order of a symbol.
-func (n *intake) cancelAll(sym int) {
-	for _, o := range n.live {
-		if o.sym == sym && !o.done {
-			n.finish(o, market.StatusCanceled, market.ReasonStrategy, n.now)
+// cancelOpen takes back the open orders of a symbol, or of all if sym is below 0.
+func (v *venue) cancelOpen(sym int, reason market.Reason) {
+	for _, o := range v.live {
+		if (sym < 0 || o.sym == sym) && !o.done {
+			v.finish(o, market.StatusCanceled, reason, v.now)
 		}
 	}
 }
@@ -408,10 +400,7 @@ func replaceTrail(o *order, in *market.Intent) market.Reason {
 	if in.TrailPercent == 0 && in.TrailAmount == 0 {
 		return ""
 	}
-	if o.Type != market.TrailingStop || !validTrail(in) {
-		return market.ReasonInvalidPrice
-	}
-	if o.setTrail(in.TrailPercent, in.TrailAmount) != nil {
+	if o.Type != market.TrailingStop || !validTrail(in) || o.setTrail(in.TrailPercent, in.TrailAmount) != nil {
 		return market.ReasonInvalidPrice
 	}
 	return ""
@@ -474,7 +463,7 @@ func (n *intake) deliver(m *message) error {
 	o := m.order
 	switch {
 	case o == nil:
-		n.cancelAll(m.sym)
+		n.cancelOpen(m.sym, market.ReasonStrategy)
 	case isSubmit(m.action):
 		return n.receive(m.action, o)
 	case o.done:
@@ -541,8 +530,10 @@ func (n *intake) foreseen(o *order) *order {
 	return o
 }
 
-// forget ends the orders that have not arrived; nothing is on its way any more.
-func (n *intake) forget(reason market.Reason) {
+// cancelEverything ends all orders, those that have not arrived too; nothing is on its way
+// any more.
+func (n *intake) cancelEverything(reason market.Reason) {
+	n.cancelOpen(-1, reason)
 	for i := range n.transit {
 		if m := &n.transit[i]; isSubmit(m.action) {
 			m.order.done = true
@@ -550,4 +541,5 @@ func (n *intake) forget(reason market.Reason) {
 		}
 	}
 	n.transit = nil
+	n.compact()
 }

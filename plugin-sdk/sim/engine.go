@@ -386,13 +386,7 @@ func (v *venue) compact() {
 // Finish ends the run: open orders are canceled (end_of_data), and positions are
 // closed at their last close when close_at_end is set.
 func (e *Engine) Finish() error {
-	for _, o := range e.venue.live {
-		if !o.done {
-			e.venue.finish(o, market.StatusCanceled, market.ReasonEndOfData, e.venue.now)
-		}
-	}
-	e.intake.forget(market.ReasonEndOfData)
-	e.venue.compact()
+	e.intake.cancelEverything(market.ReasonEndOfData)
 	if e.venue.opt.CloseAtEnd && e.venue.step >= 0 {
 		if closed, err := e.closeAll(market.RoleEndOfData); err != nil {
 			return e.venue.ledgerError("matching", err)
@@ -406,13 +400,7 @@ func (e *Engine) Finish() error {
 
 // liquidate closes everything at a close at which equity is gone.
 func (e *Engine) liquidate() error {
-	for _, o := range e.venue.live {
-		if !o.done {
-			e.venue.finish(o, market.StatusCanceled, market.ReasonLiquidation, e.venue.now)
-		}
-	}
-	e.intake.forget(market.ReasonLiquidation)
-	e.venue.compact()
+	e.intake.cancelEverything(market.ReasonLiquidation)
 	e.bankrupt = true
 	_, err := e.closeAll(market.RoleLiquidation)
 	e.venue.updateMark()

@@ -52,6 +52,14 @@ func (p *Problem) With(key string, value any) *Problem {
 	return p
 }
 
+// WithAll adds members to the details.
+func (p *Problem) WithAll(members map[string]any) *Problem {
+	for key, value := range members {
+		p.With(key, value)
+	}
+	return p
+}
+
 // WithHeader adds one response header.
 func (p *Problem) WithHeader(key, value string) *Problem {
 	if p.Header == nil {

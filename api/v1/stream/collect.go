@@ -309,7 +309,7 @@ func newest[T, V any](all []T, mark *int, as func(*T) V) any {
 		return nil
 	}
 	*mark = len(all)
-	return items{show(at(all, page(len(all), request{limit: min(fresh, maxItems)})), as), max(0, fresh-maxItems)}
+	return items{view.List(at(all, page(len(all), request{limit: min(fresh, maxItems)})), as), max(0, fresh-maxItems)}
 }
 
 func (c *collector) fills(s *scene) any { return newest(s.look.Fills, &c.lastSent.fills, view.FillOf) }
@@ -338,7 +338,7 @@ func (c *collector) orders(s *scene) any {
 			shown = append(shown, order)
 		}
 	}
-	return items{show(s.watch.OrdersAt(shown), view.OrderOf), distinct - len(shown)}
+	return items{view.List(s.watch.OrdersAt(shown), view.OrderOf), distinct - len(shown)}
 }
 
 type openAlarms struct {
@@ -366,7 +366,7 @@ func (c *collector) positions(s *scene) any {
 }
 
 func encodePositions(all []market.Position) []byte {
-	b, err := edge.Encode(items{show(all[:min(len(all), maxItems)], view.PositionOf), max(0, len(all)-maxItems)})
+	b, err := edge.Encode(items{view.List(all[:min(len(all), maxItems)], view.PositionOf), max(0, len(all)-maxItems)})
 	if err != nil {
 		return nil // a position is plain data
 	}

@@ -59,7 +59,7 @@ type Alarm struct {
 
 // AlarmsOf shows alarms.
 func AlarmsOf(all []alarm.Alarm) []Alarm {
-	return list(all, func(a *alarm.Alarm) Alarm {
+	return List(all, func(a *alarm.Alarm) Alarm {
 		return Alarm{
 			ID: a.ID, Code: a.Code, Severity: string(a.Severity), Text: a.Text, Since: a.Since, Last: a.Last, Count: a.Count,
 			Acknowledged: a.Acknowledged,
