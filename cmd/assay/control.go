@@ -65,7 +65,7 @@ func setSignKey(c *config, v string) (err error) {
 	return err
 }
 
-// complete checks what the options say together.
+// complete checks the options against each other.
 func (c *control) complete(w world) (err error) {
 	source := w.fillList(&c.given, familyFlag, familyVariable)
 	if c.families, err = deploy.ParseFamilies(c.given); err != nil {

@@ -465,7 +465,7 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 	return list, nil
 }
 
-// undescribed stands for a connector that says nothing of itself.
+// undescribed stands for a connector that gives no description.
 func undescribed(id, name string) exchange.Description {
 	return exchange.Description{ID: id, Name: name, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil)}
 }

@@ -40,7 +40,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// CorruptError says why a file is not what a candle file must be. Path is empty for
+// CorruptError is why a file is no candle file. Path is empty for
 // candles in memory.
 type CorruptError struct {
 	Path   string
@@ -170,7 +170,7 @@ func (f *File) Close() error {
 	return f.closeErr
 }
 
-// RowError says which candle of a Series cannot be written.
+// RowError names a candle of a Series that cannot be written.
 type RowError struct {
 	Row    int
 	Reason string

@@ -76,7 +76,7 @@ func decodeHeader(b []byte, size int64) (h header, tf market.Timeframe, err erro
 	return h, tf, err
 }
 
-// decodeTimeframe wants the one spelling of every timeframe, so that equal candles
+// decodeTimeframe accepts the one spelling of every timeframe, so that equal candles
 // have one file.
 func decodeTimeframe(b []byte) (market.Timeframe, error) {
 	name := bytes.TrimRight(b, "\x00")
@@ -92,7 +92,7 @@ func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 // value is what a column is made of: eight bytes each.
 type value interface{ ~int64 | ~float64 }
 
-// littleEndian says that memory has the byte order of the file, so that columns
+// littleEndian reports whether memory has the byte order of the file, so that columns
 // need no conversion.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
@@ -230,8 +230,8 @@ func checkColumn(s *market.Series, column, from, to int) error {
 	return nil
 }
 
-// Validate says whether s can be written: columns of equal length, at least one row,
-// a timeframe, and every value as the file format wants it. The error is a *RowError
+// Validate reports whether s can be written: columns of equal length, at least one row,
+// a timeframe, and every value as the file format requires. The error is a *RowError
 // where one row is to blame.
 func Validate(s *market.Series) error {
 	n := s.Len()

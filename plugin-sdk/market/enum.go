@@ -32,7 +32,7 @@ func (s *Side) UnmarshalText(text []byte) error { return sideNames.unmarshal(s, 
 // Opposite is the other side.
 func (s Side) Opposite() Side { return Sell - s }
 
-// OrderType says when and at which price an order fills.
+// OrderType is when and at which price an order fills.
 type OrderType uint8
 
 // The order types.
@@ -61,7 +61,7 @@ func (t OrderType) NeedsLimit() bool { return t == Limit || t == StopLimit }
 // NeedsStop reports whether the type has a stop price.
 func (t OrderType) NeedsStop() bool { return t == Stop || t == StopLimit }
 
-// TimeInForce says how long an order rests.
+// TimeInForce is how long an order rests.
 type TimeInForce uint8
 
 // The times in force.
@@ -82,7 +82,7 @@ func (t TimeInForce) MarshalText() ([]byte, error) { return timeInForceNames.mar
 // UnmarshalText reads what MarshalText writes.
 func (t *TimeInForce) UnmarshalText(text []byte) error { return timeInForceNames.unmarshal(t, text) }
 
-// Role says what an order is for.
+// Role is what an order is for.
 type Role uint8
 
 // The roles.
@@ -134,7 +134,7 @@ func (s *OrderStatus) UnmarshalText(text []byte) error { return orderStatusNames
 // Final reports whether the order cannot change any more.
 func (s OrderStatus) Final() bool { return s >= StatusFilled }
 
-// Liquidity says which fee a fill pays.
+// Liquidity is which fee a fill pays.
 type Liquidity uint8
 
 // The two sides of liquidity.

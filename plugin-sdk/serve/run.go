@@ -68,7 +68,7 @@ func (r *run) sendNotes() error {
 	}
 }
 
-// finish tells the strategy that it is over and sends what it says then.
+// finish stops the strategy and sends what it logs then.
 func (r *run) finish() error {
 	failed := r.author.Stop()
 	if err := r.sendNotes(); err != nil {
@@ -289,7 +289,7 @@ func (d *decider) flush() error {
 	return d.run.stream.Send(&strategypb.PluginMessage{Message: m})
 }
 
-// openFeed waits for the candles. A nil feed says that the host gave the run up.
+// openFeed waits for the candles. A nil feed means that the host gave the run up.
 func (r *run) openFeed() (feed sim.Feed, release func(), err error) {
 	m, err := r.box.next()
 	switch {
@@ -346,7 +346,7 @@ func openDataset(
 	return sim.NewSeriesFeed(series), closeAll, nil
 }
 
-// errStopped says that the host asked to stop while the simulation waited for candles.
+// errStopped reports that the host asked to stop while the simulation waited for candles.
 var errStopped = errors.New("stopped by the host")
 
 // chunkFeed takes the candles out of messages.

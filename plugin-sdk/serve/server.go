@@ -215,7 +215,7 @@ func (b *inbox) receive(st stream) {
 	}
 }
 
-// next waits for a message; io.EOF says that the host has said all.
+// next waits for a message; io.EOF means that the host sends no more.
 func (b *inbox) next() (*strategypb.HostMessage, error) {
 	m, ok := <-b.messages
 	switch {
@@ -227,7 +227,7 @@ func (b *inbox) next() (*strategypb.HostMessage, error) {
 	return nil, io.EOF
 }
 
-// begin waits for Begin. ended says that the host gave the run up before it began.
+// begin waits for Begin. ended reports whether the host gave the run up before it began.
 func (b *inbox) begin() (begin *strategypb.Begin, ended bool, err error) {
 	m, err := b.next()
 	switch {

@@ -10,7 +10,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// IntentError says that an intent is not one at all: a number that is not finite,
+// IntentError is an intent that is none at all: a number that is not finite,
 // a symbol that is not part of the run, an unknown action. It ends the run
 // (PLUGIN_PROTOCOL_ERROR), unlike an order that is rejected with a reason.
 type IntentError struct {
@@ -25,7 +25,7 @@ func (e *IntentError) Error() string {
 }
 
 // Accept turns the intents of the current step into orders, in list order, at its
-// close time, or DelayCandles later. What an intent says by itself is judged now.
+// close time, or DelayCandles later. What does not depend on the account is judged now.
 func (e *Engine) Accept(intents []market.Intent) error {
 	for i := range intents {
 		in := &intents[i]
@@ -62,7 +62,7 @@ func (e *Engine) Accept(intents []market.Intent) error {
 	return nil
 }
 
-// check finds the symbol and refuses what no strategy may say.
+// check finds the symbol and refuses what no strategy may ask for.
 func (n *intake) check(in *market.Intent) (int, string) {
 	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
 		in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
@@ -208,7 +208,7 @@ func refusePrices(o *order, in *market.Intent) market.Reason {
 	return ""
 }
 
-// validTrail says that exactly one distance is given and makes sense.
+// validTrail reports whether exactly one distance is given and makes sense.
 func validTrail(in *market.Intent) bool {
 	if in.TrailPercent != 0 {
 		return in.TrailAmount == 0 && in.TrailPercent > 0 && in.TrailPercent < 1
@@ -292,7 +292,7 @@ func rightSide(o *order, c *market.Child, stop bool) bool {
 	return level.Cmp(parent) > 0
 }
 
-// cancel takes back one order. The code says why it could not.
+// cancel takes back one order. The code is why it could not.
 func (n *intake) cancel(in *market.Intent) (market.Reason, error) {
 	o := n.find(in.Ref)
 	if o == nil {
@@ -334,7 +334,7 @@ func (o *order) named(ref string) bool {
 	return o.Ref == ref || (strings.HasPrefix(ref, "o-") && o.ID.String() == ref)
 }
 
-// replace changes an open order. The code says why it could not.
+// replace changes an open order. The code is why it could not.
 func (n *intake) replace(in *market.Intent) (market.Reason, error) {
 	o := n.find(in.Ref)
 	if o == nil {

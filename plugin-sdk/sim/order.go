@@ -36,7 +36,7 @@ type candleState struct {
 	held           bool // compat: give way to the stop loss
 }
 
-// isStop says that the order waits for its stop price.
+// isStop reports whether the order waits for its stop price.
 func (o *order) isStop() bool {
 	switch o.Type {
 	case market.Stop, market.TrailingStop:

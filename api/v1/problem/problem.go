@@ -288,7 +288,7 @@ func stateTable() []Entry {
 	}
 }
 
-// deploymentTable is what the host's deployment policy says to live starts with real money.
+// deploymentTable is the refusals of the host's deployment policy to live starts with real money.
 func deploymentTable() []Entry {
 	registry := func(more ...string) []string { return append([]string{"family"}, more...) }
 	entry := func(more ...string) []string {

@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/api/v1/stream"
 )
 
-// A client that reads nothing for a while is closed with 4008; nobody else notices.
+// A client that reads nothing for a while is closed with 4008; no other client notices.
 func TestSlowReader(t *testing.T) {
 	s := start(t, setup{prepare: func(h *stream.Hub) { h.Patience(time.Minute, time.Minute, time.Minute, 2*time.Second) }})
 	slow, _ := s.rich(t)

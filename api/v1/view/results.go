@@ -184,7 +184,7 @@ func ConfigOf(rep runner.Report) RunConfig {
 		c.Engine = EngineRef{Version: m.Engine.Version, Commit: m.Engine.Commit}
 	}
 	if cash := rep.Results.InitialCash; req.Mode == runner.ModeLive && cash != "" {
-		c.InitialCash = Plain(cash) // no request says it: it is what the account had
+		c.InitialCash = Plain(cash) // no request has it: it is the cash of the account
 	}
 	return c
 }

@@ -26,7 +26,7 @@ type field struct {
 	search                        search
 }
 
-// search says how an optimiser walks through a parameter.
+// search is how an optimiser walks through a parameter.
 type search struct {
 	off, log  bool
 	low, high *float64
@@ -261,7 +261,7 @@ func (f *field) parse(text string) (any, error) {
 	return f.parseNumber(text)
 }
 
-// outside says what is wrong with a value of the right type; "" if nothing is.
+// outside describes what is wrong with a value of the right type; "" if nothing is.
 func (f *field) outside(v any) string {
 	if len(f.enum) > 0 && !slices.Contains(f.enum, v) {
 		words := make([]string, len(f.enum))

@@ -20,7 +20,7 @@ type Params[P any] struct {
 	fields []field
 }
 
-// Of reads the tags of P. An error says which field is wrong and how.
+// Of reads the tags of P. An error names the field and what is wrong.
 func Of[P any]() (Params[P], error) {
 	t := reflect.TypeFor[P]()
 	if t.Kind() != reflect.Struct {
