@@ -395,7 +395,7 @@ func (n *intake) replaceFields(o *order, in *market.Intent) market.Reason {
 	return ""
 }
 
-// replaceTrail changes the distance of a trailing stop, which keeps its water.
+// replaceTrail changes the distance of a trailing stop, which keeps its peak.
 func replaceTrail(o *order, in *market.Intent) market.Reason {
 	if in.TrailPercent == 0 && in.TrailAmount == 0 {
 		return ""
@@ -490,11 +490,11 @@ func (n *intake) receive(action market.Action, o *order) error {
 		return nil
 	}
 	if o.Type == market.TrailingStop {
-		water, err := toDecimal(n.symbols[o.sym].candle.Close)
+		peak, err := toDecimal(n.symbols[o.sym].candle.Close)
 		if err != nil {
 			return err
 		}
-		o.water = water
+		o.peak = peak
 		if err := o.placeTrail(); err != nil {
 			return err
 		}
