@@ -312,7 +312,9 @@ func newest[T, V any](all []T, mark *int, as func(*T) V) any {
 	return items{view.List(at(all, page(len(all), request{limit: min(fresh, maxItems)})), as), max(0, fresh-maxItems)}
 }
 
-func (c *collector) fills(s *observation) any { return newest(s.look.Fills, &c.lastSent.fills, view.FillOf) }
+func (c *collector) fills(s *observation) any {
+	return newest(s.look.Fills, &c.lastSent.fills, view.FillOf)
+}
 func (c *collector) trades(s *observation) any {
 	return newest(s.look.Trades, &c.lastSent.trades, view.TradeOf)
 }
