@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/apitest"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // TestStopAgainstNaturalEnd lets both happen at once: the first makes the end, and
@@ -50,9 +51,7 @@ func TestStopAgainstNaturalEnd(t *testing.T) {
 // TestStopOfARunThatHangs: the stop of a backtest answers within ten seconds, also
 // when the run ignores it, and further stops meanwhile get the same run.
 func TestStopOfARunThatHangs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits eight seconds for a run that does not end: left out with -short")
-	}
+	ring.Slow(t, "it waits eight seconds for a run that does not end")
 	t.Parallel()
 	s := apitest.Start(t, apitest.Options{Prepare: func(r *apitest.Run) { r.Hang = true }})
 	run := s.Begin(t)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/apitest"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 func TestRawSocket(t *testing.T) {
@@ -148,9 +149,7 @@ func TestNothingIsSmuggled(t *testing.T) {
 }
 
 func TestSlowHeadersAreClosed(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits five seconds for the header limit: left out with -short")
-	}
+	ring.Slow(t, "it waits five seconds for the header limit")
 	t.Parallel()
 	s := apitest.Start(t, apitest.Options{})
 	began := time.Now()
@@ -163,9 +162,7 @@ func TestSlowHeadersAreClosed(t *testing.T) {
 }
 
 func TestSlowBodyTimesOut(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it waits fifteen seconds for the body limit: left out with -short")
-	}
+	ring.Slow(t, "it waits fifteen seconds for the body limit")
 	t.Parallel()
 	s := apitest.Start(t, apitest.Options{})
 	got := raw(t, s, "POST "+startPath+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{", 2)

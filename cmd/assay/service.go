@@ -143,7 +143,7 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	}
 	exchanges := &live.Exchanges{Store: candles, Connectors: found}
 	trading := live.NewLauncher(live.Options{
-		Catalog: strategies, Venues: exchanges, Journal: book.Journal, NoJournal: s.noJournal, Policy: s.policy, Logger: logger, SpoolDir: launcher.SpoolDir(), Engine: launcher.Engine(),
+		Catalog: strategies, Venues: exchanges, Journal: book.Journal, NoJournal: s.noJournal, Policy: s.policy, Logger: logger, SpoolDir: launcher.SpoolDir, Engine: launcher.Engine,
 		Risk: cfg.trading.risk, Ends: cfg.trading.ends, LiveDir: filepath.Join(cfg.stateDir, "live"),
 	})
 	s.closers = append(s.closers, trading.Close)
@@ -482,7 +482,5 @@ func connect(ctx context.Context, m *children.Manager, id, folder string) (*exch
 	if err != nil {
 		return nil, err
 	}
-	conn := p.Connection()
-	conn.Gone, conn.Release, conn.Leave, conn.Sandbox = p.Crashed(), p.End, p.Leave, p.Sandbox().String()
-	return &conn, nil
+	return p.Connection(), nil
 }

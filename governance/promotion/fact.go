@@ -86,12 +86,12 @@ func (f Fact) Encode() ([]byte, error) {
 	if rest, ok := strings.CutPrefix(f.hashed, head); ok {
 		return []byte(head + `"fact_id":"` + f.ID + `",` + rest), nil
 	}
-	return digest.Value(f.body(f.ID))
+	return digest.JCS(f.body(f.ID))
 }
 
 // identify gives the fact its id.
 func (f Fact) identify() (Fact, error) {
-	text, err := digest.Value(f.body(""))
+	text, err := digest.JCS(f.body(""))
 	if err != nil {
 		return Fact{}, fmt.Errorf("%s at %d: %w", f.Type, f.Seq, err)
 	}

@@ -30,9 +30,9 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // World is everything that follows from the facts so far.
@@ -514,7 +514,7 @@ func sections(b *Ingested, only string) map[string]any {
 
 // treeOf is a value as gates look at it, nil if it has none.
 func treeOf(v any) any {
-	text, err := digest.Value(v)
+	text, err := digest.JCS(v)
 	if err != nil {
 		return nil
 	}

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
 )
@@ -120,6 +121,7 @@ func TestUnprivilegedHost(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("the other tests run unprivileged already")
 	}
+	ring.Undetected(t, "programs with the race detector have no sandbox")
 	host, plugin, level := startHelper(t, sandbox.Auto, 65534)
 	if level != sandbox.LevelFull {
 		t.Skipf("unprivileged, this machine's sandbox is %q", level)

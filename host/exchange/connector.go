@@ -118,7 +118,8 @@ type Session interface {
 	Markets(ctx context.Context) ([]Market, error)
 	// Close ends the session; with cancelOpen this run's open orders are cancelled first and
 	// those that could not be confirmed as gone are returned by client order id. Deadline 30 s.
-	// A second call does nothing.
+	// A second call does nothing. The guard of package wire cancels itself: what stands behind it is only called
+	// with false.
 	Close(ctx context.Context, cancelOpen bool) (unconfirmed []string, err error)
 	// ArmDeadMan asks the venue itself to cancel the orders of the session unless it is asked
 	// again within ttl; errors.ErrUnsupported where it cannot.
@@ -183,11 +184,11 @@ type OpenRequest struct {
 	// LeaseTTL is how long the connector lets orders stand without a Beat.
 	LeaseTTL time.Duration
 	// LeaseFile is where it writes what it did when the lease was lost; empty: nowhere.
-	LeaseFile string
+	LeaseFile string `wire:"long"`
 	// Endpoint replaces the venue's base URL; only a server option sets it.
-	Endpoint string
+	Endpoint string `wire:"long"`
 	// OnLeaseLoss is what is cancelled when the host is silent for too long; empty: CancelEntries.
-	OnLeaseLoss LeaseLoss
+	OnLeaseLoss LeaseLoss `wire:"|entries|all|none"`
 	// Exits are orders of the run, of sessions before this one, that only reduce a position.
 	Exits []string
 }

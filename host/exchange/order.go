@@ -1,7 +1,12 @@
 package exchange
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/govalues/decimal"
 
@@ -39,7 +44,7 @@ type Result struct {
 	// RetryAfterMS is how long to be silent, for Throttled and Banned.
 	RetryAfterMS int64
 	// Message is redacted and at most 200 characters.
-	Message string
+	Message string `wire:"people"`
 	// RawSHA256 is of the answer's body, RequestSHA256 of the request without signature; hex.
 	RawSHA256, RequestSHA256 string
 }
@@ -59,9 +64,43 @@ func (e *Error) Error() string {
 	return text
 }
 
+// maxMessage bounds the message of a Result, in characters.
+const maxMessage = 200
+
+// Clip makes a text fit for the message of a Result.
+func Clip(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if utf8.RuneCountInString(s) <= maxMessage {
+		return s
+	}
+	return string([]rune(s)[:maxMessage-1]) + "…"
+}
+
+// NewError is an error with nothing but an outcome and a message.
+func NewError(o Outcome, message string) error {
+	return &Error{Result: Result{Outcome: o, Message: Clip(message)}}
+}
+
+// ResultOf is the outcome of a read.
+func ResultOf(err error) Result {
+	if err == nil {
+		return Result{Outcome: Accepted}
+	}
+	if own, ok := errors.AsType[*Error](err); ok {
+		return own.Result
+	}
+	return Result{Outcome: Unknown, Message: err.Error()}
+}
+
+// Fingerprint is the SHA-256 of a request or an answer, in hex.
+func Fingerprint(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
+}
+
 // OrderRequest is one order to send. Exactly one of Quantity and QuoteAmount is above 0.
 type OrderRequest struct {
-	ClientOrderID string
+	ClientOrderID string `wire:"name"`
 	Symbol        market.Symbol
 	Side          market.Side
 	// Type is market, limit, stop (market at the trigger) or stop_limit.
@@ -76,8 +115,8 @@ type OrderRequest struct {
 // PairRequest is a take profit (limit) and a stop loss (stop) of the same quantity; when one fills
 // the venue cancels the other.
 type PairRequest struct {
-	ListID                string // client id of the pair
-	LimitID, StopID       string // client order ids of the legs
+	ListID                string `wire:"name"` // client id of the pair
+	LimitID, StopID       string `wire:"name"` // client order ids of the legs
 	Symbol                market.Symbol
 	Side                  market.Side
 	Quantity              decimal.Decimal
@@ -86,7 +125,7 @@ type PairRequest struct {
 
 // OrderRef names an order.
 type OrderRef struct {
-	ClientOrderID string
+	ClientOrderID string `wire:"name"`
 	Symbol        market.Symbol
 }
 
@@ -109,24 +148,24 @@ type Order struct {
 	Symbol                      market.Symbol
 	Side                        market.Side
 	Type                        market.OrderType
-	Status                      OrderStatus
+	Status                      OrderStatus `wire:"open|partially_filled|filled|canceled|rejected|expired"`
 	Quantity, CumQuantity       decimal.Decimal
 	LimitPrice, StopPrice       decimal.Decimal
-	AveragePrice                decimal.Decimal // 0 before the first fill
-	Reason                      string          // of a reject, for people
+	AveragePrice                decimal.Decimal `wire:"shown"`  // 0 before the first fill
+	Reason                      string          `wire:"people"` // of a reject, for people
 	UpdatedAt                   market.Time
 }
 
 // Fill is one execution as the venue has it.
 type Fill struct {
 	// TradeID is unique within symbol and account.
-	TradeID string
+	TradeID string `wire:"name"`
 	// ClientOrderID is empty when the fill is certainly not of an order of ours.
 	ClientOrderID, VenueOrderID string
 	Symbol                      market.Symbol
 	Side                        market.Side
 	Price, Quantity             decimal.Decimal
-	Fee                         decimal.Decimal
+	Fee                         decimal.Decimal `wire:"signed"`
 	FeeAsset                    string
 	Liquidity                   market.Liquidity
 	Time                        market.Time
@@ -140,14 +179,14 @@ type Fills struct {
 
 // Transfer is money that came to the account or left it otherwise than by a trade: a deposit, a withdrawal.
 type Transfer struct {
-	Asset  string
-	Amount decimal.Decimal // negative: it left
+	Asset  string          `wire:"name"`
+	Amount decimal.Decimal `wire:"signed"` // negative: it left
 	Time   market.Time
 }
 
 // Balance of one asset.
 type Balance struct {
-	Asset        string
+	Asset        string `wire:"name"`
 	Free, Locked decimal.Decimal
 }
 
@@ -166,12 +205,12 @@ type Market struct {
 	MarketQuantityStep decimal.Decimal `json:"market_quantity_step"`
 	MinNotional        decimal.Decimal `json:"min_notional"` // quote currency
 	MaxNotional        decimal.Decimal `json:"max_notional"`
-	PercentPriceUp     decimal.Decimal `json:"percent_price_up"`   // limit <= reference x this
-	PercentPriceDown   decimal.Decimal `json:"percent_price_down"` // limit >= reference x this
-	MakerFee           decimal.Decimal `json:"maker_fee"`          // fraction of notional
-	TakerFee           decimal.Decimal `json:"taker_fee"`
+	PercentPriceUp     decimal.Decimal `json:"percent_price_up"`        // limit <= reference x this
+	PercentPriceDown   decimal.Decimal `json:"percent_price_down"`      // limit >= reference x this
+	MakerFee           decimal.Decimal `json:"maker_fee" wire:"signed"` // fraction of notional
+	TakerFee           decimal.Decimal `json:"taker_fee" wire:"signed"`
 	// OrderTypes are those of Description.OrderTypes that the symbol takes; empty: all of them.
-	OrderTypes []string `json:"order_types,omitempty"`
+	OrderTypes []string `json:"order_types,omitempty" wire:"few"`
 	// MaxStops is how many orders with a stop price may be open, MaxPosition how much of the base may be
 	// held; 0: no bound.
 	MaxStops    int             `json:"max_stops,omitempty"`
@@ -180,22 +219,22 @@ type Market struct {
 
 // Description is one entry of GET /exchanges as a connector gives it.
 type Description struct {
-	ID, Name string
+	ID, Name string `wire:"name"`
 	Aliases  []string
 	Version  string
 	// Kind is store, sim, native or bridge.
-	Kind                string
+	Kind                string `wire:"store|sim|native|bridge"`
 	Sandbox             bool
-	Modes               []string        // paper, live
+	Modes               []string        `wire:"paper|live"`
 	Symbols             []market.Symbol // nil: the venue decides at start
 	Timeframes          []market.Timeframe
 	OrderTypes          []string
-	MakerFee, TakerFee  decimal.Decimal
+	MakerFee, TakerFee  decimal.Decimal `wire:"signed"`
 	RequiresCredentials bool
 	RateLimitMS         int
 	// DeadMan is lease, native or none.
-	DeadMan string
-	Comment string
+	DeadMan string `wire:"lease|native|none"`
+	Comment string `wire:"long"`
 	// ConfigSchema is JSON Schema 2020-12 of exchange_config, closed.
 	ConfigSchema json.RawMessage
 }

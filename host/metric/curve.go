@@ -10,45 +10,29 @@ import (
 // minGrowthWindow is the shortest window whose growth is extrapolated to a year.
 const minGrowthWindow = market.Time(30 * 24 * time.Hour / time.Millisecond)
 
-func growthMetrics() []Metric {
-	return []Metric{
-		{
-			Key: "total_return", Unit: Fraction,
-			Doc:  "Last equity over initial cash, minus 1.",
-			eval: func(f *facts) (float64, Reason) { return totalReturn(f.candle.levels), "" },
-		},
-		{
-			Key: "cagr", Unit: Fraction, Estimate: true, CPUDependent: true,
-			Doc:  "Growth over the main sample, compounded to a year.",
-			eval: func(f *facts) (float64, Reason) { return f.cagr(f.main) },
-		},
-		{
-			Key: "cagr_candle", Unit: Fraction, Estimate: true, CPUDependent: true,
-			Doc:  "Growth over the candle sample, compounded to a year.",
-			eval: func(f *facts) (float64, Reason) { return f.cagr(f.candle) },
-		},
-		{
-			Key: "calmar_ratio", Unit: Ratio, Estimate: true, CPUDependent: true,
-			Doc:  "cagr over max_drawdown.",
-			eval: func(f *facts) (float64, Reason) { return f.calmar(f.main) },
-		},
-		{
-			Key: "calmar_ratio_candle", Unit: Ratio, Estimate: true, CPUDependent: true,
-			Doc:  "cagr_candle over max_drawdown.",
-			eval: func(f *facts) (float64, Reason) { return f.calmar(f.candle) },
-		},
-		{
-			Key: "buy_hold_return", Unit: Fraction,
-			Doc:  "Mean over the symbols of last close over first close, minus 1.",
-			eval: func(f *facts) (float64, Reason) { return buyHoldReturn(f.in.Curves) },
-		},
-	}
+var growthMetrics = []Metric{
+	{Key: "total_return", Unit: Fraction, eval: always(totalReturn),
+		Doc: "Last equity over initial cash, minus 1."},
+	{Key: "cagr", Unit: Fraction, Estimate: true, CPUDependent: true,
+		eval: func(f *facts) (float64, Reason) { return f.cagr(f.main) },
+		Doc:  "Growth over the main sample, compounded to a year."},
+	{Key: "cagr_candle", Unit: Fraction, Estimate: true, CPUDependent: true,
+		eval: func(f *facts) (float64, Reason) { return f.cagr(f.candle) },
+		Doc:  "Growth over the candle sample, compounded to a year."},
+	{Key: "calmar_ratio", Unit: Ratio, Estimate: true, CPUDependent: true,
+		eval: func(f *facts) (float64, Reason) { return f.calmar(f.main) },
+		Doc:  "cagr over max_drawdown."},
+	{Key: "calmar_ratio_candle", Unit: Ratio, Estimate: true, CPUDependent: true,
+		eval: func(f *facts) (float64, Reason) { return f.calmar(f.candle) },
+		Doc:  "cagr_candle over max_drawdown."},
+	{Key: "buy_hold_return", Unit: Fraction, eval: buyHoldReturn,
+		Doc: "Mean over the symbols of last close over first close, minus 1."},
 }
 
 // totalReturn is 0 for a run that ended before its first step: it still has its cash.
-func totalReturn(curves [][]float64) float64 {
+func totalReturn(f *facts) float64 {
 	var joined chain
-	for _, levels := range curves {
+	for _, levels := range f.candle.levels {
 		if _, ok := joined.factor(levels); !ok {
 			break
 		}
@@ -79,54 +63,37 @@ func (f *facts) cagr(s *sample) (float64, Reason) {
 
 func (f *facts) calmar(s *sample) (float64, Reason) {
 	growth, why := f.cagr(s)
-	switch {
-	case why != "":
-		return 0, why
-	case f.maxDrawdown == 0:
-		return 0, ZeroDrawdown
+	if why == "" && f.maxDrawdown == 0 {
+		why = ZeroDrawdown
 	}
-	return growth / f.maxDrawdown, ""
+	return growth / f.maxDrawdown, why
 }
 
 // buyHoldReturn compounds over stitched curves, as their equity does.
-func buyHoldReturn(curves []Curve) (float64, Reason) {
-	growth, known := 1.0, false
-	for i := range curves {
-		closes := curves[i].Closes
-		if len(closes) == 0 {
+func buyHoldReturn(f *facts) (float64, Reason) {
+	growth, why := 1.0, NotApplicable
+	for _, curve := range f.in.Curves {
+		if len(curve.Closes) == 0 {
 			continue
 		}
-		known = true
+		why = ""
 		var sum compensated
-		for _, c := range closes {
+		for _, c := range curve.Closes {
 			sum.add(c.Last/c.First - 1)
 		}
-		growth *= 1 + sum.value()/float64(len(closes))
+		growth *= 1 + sum.value()/float64(len(curve.Closes))
 	}
-	if !known {
-		return 0, NotApplicable
-	}
-	return growth - 1, ""
+	return growth - 1, why
 }
 
-func drawdownMetrics() []Metric {
-	return []Metric{
-		{
-			Key: "max_drawdown", Unit: Fraction,
-			Doc:  "Largest fall of equity below its running peak, over all step closes.",
-			eval: func(f *facts) (float64, Reason) { return f.maxDrawdown, "" },
-		},
-		{
-			Key: "max_drawdown_day", Unit: Fraction,
-			Doc:  "The largest drawdown seen at UTC day ends only.",
-			eval: func(f *facts) (float64, Reason) { return maxDrawdown(f.day.levels), "" },
-		},
-		{
-			Key: "max_drawdown_duration_seconds", Unit: Seconds,
-			Doc:  "Longest time below a peak: from the peak's time to recovery, or to the end.",
-			eval: func(f *facts) (float64, Reason) { return longestDrawdown(f.in.Curves), "" },
-		},
-	}
+var drawdownMetrics = []Metric{
+	{Key: "max_drawdown", Unit: Fraction, eval: always(func(f *facts) float64 { return f.maxDrawdown }),
+		Doc: "Largest fall of equity below its running peak, over all step closes."},
+	{Key: "max_drawdown_day", Unit: Fraction,
+		eval: always(func(f *facts) float64 { return maxDrawdown(f.day.levels) }),
+		Doc:  "The largest drawdown seen at UTC day ends only."},
+	{Key: "max_drawdown_duration_seconds", Unit: Seconds, eval: always(longestDrawdown),
+		Doc: "Longest time below a peak: from the peak's time to recovery, or to the end."},
 }
 
 // chain joins curves into one series: each continues at the level at which the one
@@ -197,13 +164,12 @@ func WorstDrawdown(equity []float64) (peak, trough int) {
 
 // longestDrawdown is in seconds of the step closes' time. A peak's time is the last
 // close at its level. Curves that overlap in time are laid end to end.
-func longestDrawdown(curves []Curve) float64 {
+func longestDrawdown(f *facts) float64 {
 	var joined chain
 	var longest, shift, now, peakTime market.Time
 	var peak float64
 	below := false
-	for i := range curves {
-		c := &curves[i]
+	for i, c := range f.in.Curves {
 		scale, ok := joined.factor(c.Equity)
 		if !ok {
 			break
@@ -227,94 +193,72 @@ func longestDrawdown(curves []Curve) float64 {
 	return float64(longest) / 1000
 }
 
-func activityMetrics() []Metric {
-	return []Metric{
-		{
-			Key: "exposure", Unit: Ratio, Estimate: true,
-			Doc:  "Mean over the steps of the sum of positions' notional over equity.",
-			eval: func(f *facts) (float64, Reason) { return meanExposure(f.in.Curves), "" },
-		},
-		{
-			Key: "time_in_market", Unit: Fraction, Estimate: true,
-			Doc:  "Share of the steps with a position.",
-			eval: func(f *facts) (float64, Reason) { return timeInMarket(f.in.Curves), "" },
-		},
-		{
-			Key: "turnover", Unit: Ratio, Estimate: true,
-			Doc:  "Notional of all fills over mean equity.",
-			eval: func(f *facts) (float64, Reason) { return turnover(f.in) },
-		},
-		{
-			Key: "fees_paid", Unit: Quote,
-			Doc:  "Sum of the fees of all fills.",
-			eval: func(f *facts) (float64, Reason) { return f.in.Totals.FeesPaid.Float64(), "" },
-		},
-		{
-			Key: "slippage_paid", Unit: Quote,
-			Doc:  "Sum over all fills of the distance from the reference price, times quantity.",
-			eval: func(f *facts) (float64, Reason) { return f.in.Totals.SlippagePaid.Float64(), "" },
-		},
-		count("fill_count", "Executions.", func(t *Totals) int { return t.Fills }),
-		count("order_count", "Orders, rejected ones included.", func(t *Totals) int { return t.Orders }),
-		count("rejected_orders", "Orders that were rejected.", func(t *Totals) int { return t.RejectedOrders }),
-		count("rejected_intents", "Cancels and replaces of something unknown or closed.", func(t *Totals) int { return t.RejectedIntents }),
-		count("ambiguous_fills", "Fills that the candle alone can neither confirm nor rule out.", func(t *Totals) int { return t.AmbiguousFills }),
-		count("open_trades", "Positions still open at the end; they are in no trade statistic.", func(t *Totals) int { return t.OpenTrades }),
-	}
+var activityMetrics = []Metric{
+	{Key: "exposure", Unit: Ratio, Estimate: true, eval: always(meanExposure),
+		Doc: "Mean over the steps of the sum of positions' notional over equity."},
+	{Key: "time_in_market", Unit: Fraction, Estimate: true, eval: always(timeInMarket),
+		Doc: "Share of the steps with a position."},
+	{Key: "turnover", Unit: Ratio, Estimate: true, eval: turnover,
+		Doc: "Notional of all fills over mean equity."},
+	{Key: "fees_paid", Unit: Quote,
+		eval: always(func(f *facts) float64 { return f.in.Totals.FeesPaid.Float64() }),
+		Doc:  "Sum of the fees of all fills."},
+	{Key: "slippage_paid", Unit: Quote,
+		eval: always(func(f *facts) float64 { return f.in.Totals.SlippagePaid.Float64() }),
+		Doc:  "Sum over all fills of the distance from the reference price, times quantity."},
+	count("fill_count", "Executions.", func(t *Totals) int { return t.Fills }),
+	count("order_count", "Orders, rejected ones included.", func(t *Totals) int { return t.Orders }),
+	count("rejected_orders", "Orders that were rejected.", func(t *Totals) int { return t.RejectedOrders }),
+	count("rejected_intents", "Cancels and replaces of something unknown or closed.", func(t *Totals) int { return t.RejectedIntents }),
+	count("ambiguous_fills", "Fills that the candle alone can neither confirm nor rule out.", func(t *Totals) int { return t.AmbiguousFills }),
+	count("open_trades", "Positions still open at the end; they are in no trade statistic.", func(t *Totals) int { return t.OpenTrades }),
 }
 
 func count(key, doc string, of func(*Totals) int) Metric {
 	return Metric{
-		Key: key, Doc: doc, Unit: Count,
-		eval: func(f *facts) (float64, Reason) { return float64(of(&f.in.Totals)), "" },
+		Key: key, Doc: doc, Unit: Count, eval: always(func(f *facts) float64 { return float64(of(&f.in.Totals)) }),
 	}
 }
 
 // meanExposure leaves out steps with an equity <= 0, where a share of it has no meaning.
-func meanExposure(curves []Curve) float64 {
+func meanExposure(f *facts) float64 {
 	var sum compensated
 	n := 0
-	for i := range curves {
-		for k, x := range curves[i].Exposure {
-			if curves[i].Equity[k] > 0 {
+	for _, c := range f.in.Curves {
+		for k, x := range c.Exposure {
+			if c.Equity[k] > 0 {
 				sum.add(x)
 				n++
 			}
 		}
 	}
-	if n == 0 {
-		return 0
-	}
-	return sum.value() / float64(n)
+	return sum.value() / float64(max(n, 1))
 }
 
-func timeInMarket(curves []Curve) float64 {
+func timeInMarket(f *facts) float64 {
 	in, n := 0, 0
-	for i := range curves {
-		for _, x := range curves[i].Exposure {
+	for _, c := range f.in.Curves {
+		for _, x := range c.Exposure {
 			if x != 0 {
 				in++
 			}
-			n++
 		}
+		n += len(c.Exposure)
 	}
-	if n == 0 {
-		return 0
-	}
-	return float64(in) / float64(n)
+	return float64(in) / float64(max(n, 1))
 }
 
-func turnover(in *Input) (float64, Reason) {
+func turnover(f *facts) (x float64, why Reason) {
 	var sum compensated
 	n := 0
-	for i := range in.Curves {
-		for _, e := range in.Curves[i].Equity {
+	for _, c := range f.in.Curves {
+		for _, e := range c.Equity {
 			sum.add(e)
-			n++
 		}
+		n += len(c.Equity)
 	}
 	if sum.value() <= 0 {
-		return 0, NotApplicable
+		why = NotApplicable
 	}
-	return in.Totals.FillNotional.Float64() / (sum.value() / float64(n)), ""
+	return f.in.Totals.FillNotional.Float64() / (sum.value() / float64(n)), why
 }

@@ -76,18 +76,32 @@ type Metric struct {
 	// depend on the CPU: hashes of results leave them out.
 	CPUDependent bool
 
-	eval func(*facts) (float64, Reason)
+	// eval computes the number, which means nothing where there is a reason.
+	eval evaluator
+}
+
+type evaluator = func(*facts) (float64, Reason)
+
+func onMain(f func(*sample) (float64, Reason)) evaluator {
+	return func(x *facts) (float64, Reason) { return f(x.main) }
+}
+
+func onCandle(f func(*sample) (float64, Reason)) evaluator {
+	return func(x *facts) (float64, Reason) { return f(x.candle) }
+}
+
+func onTrades(f func(*tradeFacts) (float64, Reason)) evaluator {
+	return func(x *facts) (float64, Reason) { return f(&x.trades) }
+}
+
+// always is a metric that every run has.
+func always(f func(*facts) float64) evaluator {
+	return func(x *facts) (float64, Reason) { return f(x), "" }
 }
 
 // All lists the metrics in the order in which they are shown.
 func All() []Metric {
-	return slices.Concat(
-		ratioMetrics(),
-		drawdownMetrics(),
-		growthMetrics(),
-		tradeMetrics(),
-		activityMetrics(),
-	)
+	return slices.Concat(ratioMetrics, drawdownMetrics, growthMetrics, tradeMetrics, activityMetrics)
 }
 
 // ContractKeys lists the metrics that a client may count on: in HTTP answers they

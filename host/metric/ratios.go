@@ -7,52 +7,26 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-func ratioMetrics() []Metric {
-	return []Metric{
-		{
-			Key: "sharpe_ratio", Unit: Ratio, Estimate: true,
-			Doc:  "Annualised mean return over its standard deviation, risk-free rate 0, on the main sample.",
-			eval: func(f *facts) (float64, Reason) { return f.main.sharpe() },
-		},
-		{
-			Key: "sharpe_ratio_candle", Unit: Ratio, Estimate: true,
-			Doc:  "The Sharpe ratio of candle returns.",
-			eval: func(f *facts) (float64, Reason) { return f.candle.sharpe() },
-		},
-		{
-			Key: "sortino_ratio", Unit: Ratio, Estimate: true,
-			Doc:  "Annualised mean return over the root mean square of the negative returns, taken over all returns.",
-			eval: func(f *facts) (float64, Reason) { return f.main.sortino() },
-		},
-		{
-			Key: "sortino_ratio_candle", Unit: Ratio, Estimate: true,
-			Doc:  "The Sortino ratio of candle returns.",
-			eval: func(f *facts) (float64, Reason) { return f.candle.sortino() },
-		},
-		{
-			Key: "volatility", Unit: Fraction, Estimate: true,
-			Doc:  "Annualised standard deviation of the returns of the main sample.",
-			eval: func(f *facts) (float64, Reason) { return f.main.volatility() },
-		},
-		{
-			Key: "volatility_candle", Unit: Fraction, Estimate: true,
-			Doc:  "Annualised standard deviation of candle returns.",
-			eval: func(f *facts) (float64, Reason) { return f.candle.volatility() },
-		},
-		{
-			Key: "sharpe_stderr", Unit: Ratio, Estimate: true,
-			Doc:  "Standard error of sharpe_ratio, allowing for skewed and fat-tailed returns.",
-			eval: func(f *facts) (float64, Reason) { return f.main.sharpeStdErr() },
-		},
-		{
-			Key: "psr", Unit: Fraction, Estimate: true, CPUDependent: true,
-			Doc:  "Probability that the true Sharpe ratio is above 0, given the returns of the main sample.",
-			eval: func(f *facts) (float64, Reason) { return f.main.psr() },
-		},
-	}
+var ratioMetrics = []Metric{
+	{Key: "sharpe_ratio", Unit: Ratio, Estimate: true, eval: onMain((*sample).sharpe),
+		Doc: "Annualised mean return over its standard deviation, risk-free rate 0, on the main sample."},
+	{Key: "sharpe_ratio_candle", Unit: Ratio, Estimate: true, eval: onCandle((*sample).sharpe),
+		Doc: "The Sharpe ratio of candle returns."},
+	{Key: "sortino_ratio", Unit: Ratio, Estimate: true, eval: onMain((*sample).sortino),
+		Doc: "Annualised mean return over the root mean square of the negative returns, taken over all returns."},
+	{Key: "sortino_ratio_candle", Unit: Ratio, Estimate: true, eval: onCandle((*sample).sortino),
+		Doc: "The Sortino ratio of candle returns."},
+	{Key: "volatility", Unit: Fraction, Estimate: true, eval: onMain((*sample).volatility),
+		Doc: "Annualised standard deviation of the returns of the main sample."},
+	{Key: "volatility_candle", Unit: Fraction, Estimate: true, eval: onCandle((*sample).volatility),
+		Doc: "Annualised standard deviation of candle returns."},
+	{Key: "sharpe_stderr", Unit: Ratio, Estimate: true, eval: onMain((*sample).sharpeStdErr),
+		Doc: "Standard error of sharpe_ratio, allowing for skewed and fat-tailed returns."},
+	{Key: "psr", Unit: Fraction, Estimate: true, CPUDependent: true, eval: onMain((*sample).psr),
+		Doc: "Probability that the true Sharpe ratio is above 0, given the returns of the main sample."},
 }
 
-// dispersed reports whether the returns vary enough to divide by their deviation.
+// dispersed is why the returns cannot be divided by their deviation.
 func (s *sample) dispersed() Reason {
 	switch {
 	case s.n < 2:
@@ -64,24 +38,21 @@ func (s *sample) dispersed() Reason {
 }
 
 func (s *sample) sharpe() (float64, Reason) {
-	if why := s.dispersed(); why != "" {
-		return 0, why
-	}
-	return s.mean / s.std * math.Sqrt(s.periods), ""
+	return s.mean / s.std * math.Sqrt(s.periods), s.dispersed()
 }
 
-func (s *sample) sortino() (float64, Reason) {
+func (s *sample) sortino() (x float64, why Reason) {
 	if !s.losing {
-		return 0, NoLosses
+		why = NoLosses
 	}
-	return s.mean / s.downside * math.Sqrt(s.periods), ""
+	return s.mean / s.downside * math.Sqrt(s.periods), why
 }
 
-func (s *sample) volatility() (float64, Reason) {
+func (s *sample) volatility() (x float64, why Reason) {
 	if s.n < 2 {
-		return 0, TooFewReturns
+		why = TooFewReturns
 	}
-	return s.std * math.Sqrt(s.periods), ""
+	return s.std * math.Sqrt(s.periods), why
 }
 
 // sharpeVariance is the Sharpe ratio per return and the variance of its estimate.
@@ -94,19 +65,13 @@ func (s *sample) sharpeVariance() (ratio, variance float64) {
 }
 
 func (s *sample) sharpeStdErr() (float64, Reason) {
-	if why := s.dispersed(); why != "" {
-		return 0, why
-	}
 	_, variance := s.sharpeVariance()
-	return math.Sqrt(float64(variance * s.periods)), ""
+	return math.Sqrt(float64(variance * s.periods)), s.dispersed()
 }
 
 func (s *sample) psr() (float64, Reason) {
-	if why := s.dispersed(); why != "" {
-		return 0, why
-	}
 	ratio, variance := s.sharpeVariance()
-	return math.Erfc(-ratio/math.Sqrt(variance)/math.Sqrt2) / 2, ""
+	return math.Erfc(-ratio/math.Sqrt(variance)/math.Sqrt2) / 2, s.dispersed()
 }
 
 // The names of the samples: the points between which returns are taken.

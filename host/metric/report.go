@@ -1,7 +1,6 @@
 package metric
 
 import (
-	"bytes"
 	"encoding/json"
 	"slices"
 
@@ -54,28 +53,22 @@ func (v Values) Get(key string) (float64, bool) {
 
 // MarshalJSON writes the object.
 func (v Values) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
+	b := []byte{'{'}
 	for i, x := range v {
 		if i > 0 {
-			b.WriteByte(',')
+			b = append(b, ',')
 		}
-		key, err := json.Marshal(x.Key)
+		var number *float64
+		if x.Reason == "" {
+			number = &x.Number
+		}
+		member, err := json.Marshal(map[string]*float64{x.Key: number})
 		if err != nil {
 			return nil, err
 		}
-		number := []byte("null")
-		if x.Reason == "" {
-			if number, err = json.Marshal(x.Number); err != nil {
-				return nil, err
-			}
-		}
-		b.Write(key)
-		b.WriteByte(':')
-		b.Write(number)
+		b = append(b, member[1:len(member)-1]...)
 	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
+	return append(b, '}'), nil
 }
 
 // Unknown is the reason of an undefined metric that was read from Values alone.

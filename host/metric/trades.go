@@ -11,64 +11,37 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-func tradeMetrics() []Metric {
-	return []Metric{
-		{
-			Key: "total_trades", Unit: Count,
-			Doc:  "Closed round trips, flat to flat.",
-			eval: func(f *facts) (float64, Reason) { return float64(f.trades.count), "" },
-		},
-		{
-			Key: "win_rate", Unit: Fraction, Estimate: true,
-			Doc:  "Share of closed trades with a profit after fees.",
-			eval: func(f *facts) (float64, Reason) { return f.trades.mean(float64(f.trades.wins)) },
-		},
-		{
-			Key: "profit_factor", Unit: Ratio, Estimate: true,
-			Doc:  "Sum of the winning trades' profits over the sum of the losing trades' losses.",
-			eval: func(f *facts) (float64, Reason) { return f.trades.profitFactor() },
-		},
-		{
-			Key: "expectancy", Unit: Quote, Estimate: true,
-			Doc:  "Mean profit of a closed trade.",
-			eval: func(f *facts) (float64, Reason) { return f.trades.mean(f.trades.pnl()) },
-		},
-		{
-			Key: "average_win", Unit: Quote, Estimate: true,
-			Doc:  "Mean profit of the winning trades.",
-			eval: func(f *facts) (float64, Reason) { return f.trades.averageWin() },
-		},
-		{
-			Key: "average_loss", Unit: Quote, Estimate: true,
-			Doc:  "Mean result of the losing trades, a negative number.",
-			eval: func(f *facts) (float64, Reason) { return f.trades.averageLoss() },
-		},
-		{
-			Key: "best_trade", Unit: Quote,
-			Doc:  "Largest profit of a closed trade.",
-			eval: func(f *facts) (float64, Reason) { return f.trades.extreme(f.trades.best) },
-		},
-		{
-			Key: "worst_trade", Unit: Quote,
-			Doc:  "Smallest profit of a closed trade, negative if it is a loss.",
-			eval: func(f *facts) (float64, Reason) { return f.trades.extreme(f.trades.worst) },
-		},
-		{
-			Key: "average_trade_return", Unit: Fraction, Estimate: true,
-			Doc:  "Mean over the closed trades of profit over opening notional.",
-			eval: func(f *facts) (float64, Reason) { return f.trades.mean(f.trades.returns.value()) },
-		},
-		{
-			Key: "average_candles_held", Unit: Candles, Estimate: true,
-			Doc:  "Mean number of candles from entry to exit; the same candle is 0.",
-			eval: func(f *facts) (float64, Reason) { return f.trades.mean(f.trades.held.value()) },
-		},
-		{
-			Key: "sqn", Unit: Ratio, Estimate: true,
-			Doc:  "System quality number: mean over standard deviation of the trades' profits, times the root of their number.",
-			eval: func(f *facts) (float64, Reason) { return f.trades.sqn(f.in.Trades) },
-		},
-	}
+var tradeMetrics = []Metric{
+	{Key: "total_trades", Unit: Count,
+		eval: always(func(f *facts) float64 { return float64(f.trades.count) }),
+		Doc:  "Closed round trips, flat to flat."},
+	{Key: "win_rate", Unit: Fraction, Estimate: true,
+		eval: func(f *facts) (float64, Reason) { return f.trades.mean(float64(f.trades.wins)) },
+		Doc:  "Share of closed trades with a profit after fees."},
+	{Key: "profit_factor", Unit: Ratio, Estimate: true, eval: onTrades((*tradeFacts).profitFactor),
+		Doc: "Sum of the winning trades' profits over the sum of the losing trades' losses."},
+	{Key: "expectancy", Unit: Quote, Estimate: true,
+		eval: func(f *facts) (float64, Reason) { return f.trades.mean(f.trades.pnl()) },
+		Doc:  "Mean profit of a closed trade."},
+	{Key: "average_win", Unit: Quote, Estimate: true, eval: onTrades((*tradeFacts).averageWin),
+		Doc: "Mean profit of the winning trades."},
+	{Key: "average_loss", Unit: Quote, Estimate: true, eval: onTrades((*tradeFacts).averageLoss),
+		Doc: "Mean result of the losing trades, a negative number."},
+	{Key: "best_trade", Unit: Quote,
+		eval: func(f *facts) (float64, Reason) { return f.trades.extreme(f.trades.best) },
+		Doc:  "Largest profit of a closed trade."},
+	{Key: "worst_trade", Unit: Quote,
+		eval: func(f *facts) (float64, Reason) { return f.trades.extreme(f.trades.worst) },
+		Doc:  "Smallest profit of a closed trade, negative if it is a loss."},
+	{Key: "average_trade_return", Unit: Fraction, Estimate: true,
+		eval: func(f *facts) (float64, Reason) { return f.trades.mean(f.trades.returns.value()) },
+		Doc:  "Mean over the closed trades of profit over opening notional."},
+	{Key: "average_candles_held", Unit: Candles, Estimate: true,
+		eval: func(f *facts) (float64, Reason) { return f.trades.mean(f.trades.held.value()) },
+		Doc:  "Mean number of candles from entry to exit; the same candle is 0."},
+	{Key: "sqn", Unit: Ratio, Estimate: true,
+		eval: func(f *facts) (float64, Reason) { return f.trades.sqn(f.in.Trades) },
+		Doc:  "System quality number: mean over standard deviation of the trades' profits, times the root of their number."},
 }
 
 // tradeFacts is what one pass over the trades finds. Money is added exactly and
@@ -112,47 +85,34 @@ func (t *tradeFacts) pnl() float64 {
 
 // mean divides a sum over all trades by their number.
 func (t *tradeFacts) mean(sum float64) (float64, Reason) {
-	if t.count == 0 {
-		return 0, NoTrades
+	return sum / float64(t.count), t.have(t.count, NoTrades)
+}
+
+// have is why there are none of the n trades that a metric needs.
+func (t *tradeFacts) have(n int, none Reason) Reason {
+	switch {
+	case t.count == 0:
+		return NoTrades
+	case n == 0:
+		return none
 	}
-	return sum / float64(t.count), ""
+	return ""
 }
 
 func (t *tradeFacts) extreme(d decimal.Decimal) (float64, Reason) {
-	if t.count == 0 {
-		return 0, NoTrades
-	}
-	return toFloat(d), ""
+	return toFloat(d), t.have(t.count, NoTrades)
 }
 
 func (t *tradeFacts) profitFactor() (float64, Reason) {
-	switch {
-	case t.count == 0:
-		return 0, NoTrades
-	case t.losses == 0:
-		return 0, NoLosses
-	}
-	return t.won.Float64() / -t.lost.Float64(), ""
+	return t.won.Float64() / -t.lost.Float64(), t.have(t.losses, NoLosses)
 }
 
 func (t *tradeFacts) averageWin() (float64, Reason) {
-	switch {
-	case t.count == 0:
-		return 0, NoTrades
-	case t.wins == 0:
-		return 0, NoWins
-	}
-	return t.won.Float64() / float64(t.wins), ""
+	return t.won.Float64() / float64(t.wins), t.have(t.wins, NoWins)
 }
 
 func (t *tradeFacts) averageLoss() (float64, Reason) {
-	switch {
-	case t.count == 0:
-		return 0, NoTrades
-	case t.losses == 0:
-		return 0, NoLosses
-	}
-	return t.lost.Float64() / float64(t.losses), ""
+	return t.lost.Float64() / float64(t.losses), t.have(t.losses, NoLosses)
 }
 
 func (t *tradeFacts) sqn(trades []market.Trade) (float64, Reason) {

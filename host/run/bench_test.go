@@ -49,7 +49,7 @@ func BenchmarkPlay(b *testing.B) {
 		b.Fatal(err)
 	}
 	pins := map[market.Symbol]string{s.Symbol: put.SHA256}
-	l.launcher.opts.Catalog, l.launcher.opts.Many = c, true
+	l.launcher.Catalog, l.launcher.Many = c, true
 	for _, candles := range []int{1, 5800, 17_500, 46_735} {
 		b.Run(fmt.Sprint(candles), func(b *testing.B) {
 			req := request("sma_cross", nil, "BENCH/USD")

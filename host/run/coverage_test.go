@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -12,7 +13,7 @@ import (
 func TestCoverageSaysWhatIsSo(t *testing.T) {
 	at := func(day int) market.Time { return market.FromTime(time.Date(2020, 1, day, 0, 0, 0, 0, time.UTC)) }
 	symbol := func(name market.Symbol, first, last int) *source {
-		s := &source{symbol: name, series: &market.Series{Symbol: name, Timeframe: market.MustTimeframe("1d")}}
+		s := &source{Dataset: candle.Dataset{Symbol: name}, series: &market.Series{Symbol: name, Timeframe: market.MustTimeframe("1d")}}
 		for day := first; day <= last; day++ {
 			s.series.Append(market.Candle{OpenTime: at(day)})
 		}

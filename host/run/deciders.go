@@ -73,14 +73,14 @@ func (l *Lockstep) ask(message *strategypb.HostMessage, step int64) ([]market.In
 		return nil, err
 	}
 	if m.GetDecision() == nil {
-		return nil, Failf("PLUGIN_PROTOCOL_ERROR", nil, "the plugin sent %T where the decision of step %d was due", m.GetMessage(), step)
+		return nil, Failf(CodePluginProtocol, nil, "the plugin sent %T where the decision of step %d was due", m.GetMessage(), step)
 	}
 	if got := m.GetDecision().GetStep(); got != step {
-		return nil, Failf("PLUGIN_PROTOCOL_ERROR", map[string]any{"step": step}, "the plugin answered step %d where step %d was due", got, step)
+		return nil, Failf(CodePluginProtocol, map[string]any{"step": step}, "the plugin answered step %d where step %d was due", got, step)
 	}
 	d, err := wire.DecisionFromProto(m.GetDecision(), l.symbols)
 	if err != nil {
-		return nil, Failf("PLUGIN_PROTOCOL_ERROR", map[string]any{"step": step}, "%w", err)
+		return nil, Failf(CodePluginProtocol, map[string]any{"step": step}, "%w", err)
 	}
 	return d.Intents, nil
 }
@@ -91,24 +91,17 @@ type coSimulation struct {
 	stream    *Stream
 	gate      *Gate
 	symbols   []market.Symbol
-	total     int64 // steps of the run
-	stepLimit time.Duration
+	total     int64         // steps of the run
+	stepLimit time.Duration // within which the watermark must advance
 
 	batch     wire.Decisions
-	next      int   // of batch.Decisions
-	trace     int   // of batch.Trace
-	watermark int64 // last step decided; -1 before the first batch
-	before    [32]byte
+	next      int      // of batch.Decisions
+	trace     int      // of batch.Trace
+	watermark int64    // last step decided; -1 before the first batch
+	before    [32]byte // the ledger digest of the step before; at first of an engine that has not begun
 
 	// Advanced, if set, is called with every new watermark.
 	Advanced func(watermark int64)
-}
-
-// newCoSimulation reads the intents of a run of total steps over symbols. The
-// watermark must advance within the limit. start is the ledger digest of an engine
-// that has not begun.
-func newCoSimulation(s *Stream, g *Gate, symbols []market.Symbol, total int64, limit time.Duration, start [32]byte) *coSimulation {
-	return &coSimulation{stream: s, gate: g, symbols: symbols, total: total, stepLimit: limit, watermark: -1, before: start}
 }
 
 // Decide implements sim.Decider.
@@ -125,7 +118,7 @@ func (c *coSimulation) Decide(e *sim.Engine) ([]market.Intent, error) {
 		return nil, err
 	}
 	if c.batch.Broken != nil && step == c.batch.BrokenStep {
-		return nil, Failf("PLUGIN_PROTOCOL_ERROR", map[string]any{"step": step}, "%w", c.batch.Broken)
+		return nil, Failf(CodePluginProtocol, map[string]any{"step": step}, "%w", c.batch.Broken)
 	}
 	if c.next < len(c.batch.Decisions) && c.batch.Decisions[c.next].Step == step {
 		c.next++
@@ -161,7 +154,7 @@ func (c *coSimulation) receive(deadline <-chan time.Time) (wire.Decisions, error
 		return wire.Decisions{}, err
 	}
 	if m.GetDecisions() == nil {
-		return wire.Decisions{}, Failf("PLUGIN_PROTOCOL_ERROR", nil, "the plugin sent %T where decisions were due", m.GetMessage())
+		return wire.Decisions{}, Failf(CodePluginProtocol, nil, "the plugin sent %T where decisions were due", m.GetMessage())
 	}
 	return wire.DecisionsFromProto(m.GetDecisions(), c.symbols, c.watermark, c.total)
 }
@@ -187,7 +180,7 @@ func (c *coSimulation) compare(step int64, at market.Time, digest [32]byte) erro
 }
 
 func diverged(step int64, at market.Time) error {
-	return Failf("PLUGIN_DIVERGED", map[string]any{"step": step, "candle_time": at.String()},
+	return Failf(CodePluginDiverged, map[string]any{"step": step, "candle_time": at.String()},
 		"the plugin's books differ from the host's at step %d (%s): it was built with another simulator, or with fused multiply-add", step, at)
 }
 
@@ -261,8 +254,12 @@ func (c *Candles) Advanced(watermark int64) {
 	c.moved.Signal()
 }
 
-// Stop begins no further chunk. One that is being sent may still be on its way.
+// Stop begins no further chunk. One that is being sent may still be on its way. Without c there is
+// nothing to stop, nor to wait for.
 func (c *Candles) Stop() {
+	if c == nil {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.over = true
@@ -270,7 +267,11 @@ func (c *Candles) Stop() {
 }
 
 // Wait returns when the feed is no longer read. Call Stop and close the stream before.
-func (c *Candles) Wait() { <-c.done }
+func (c *Candles) Wait() {
+	if c != nil {
+		<-c.done
+	}
+}
 
 // send sends chunk after chunk. Why a message cannot be sent is known to the reader of
 // the stream.
@@ -279,7 +280,7 @@ func (c *Candles) send() {
 	b := sim.Batch{Candles: make([]market.Candle, c.symbols), Closed: make([]bool, c.symbols)}
 	for sent := int64(0); sent < c.total; {
 		n := min(int64(c.chunk), c.total-sent)
-		if !c.room(sent + n) {
+		if !c.awaitRoom(sent + n) {
 			return
 		}
 		for range n {
@@ -296,8 +297,8 @@ func (c *Candles) send() {
 	}
 }
 
-// room waits until the steps before end may be sent; false means that the run is over.
-func (c *Candles) room(end int64) bool {
+// awaitRoom waits until the steps before end may be sent; false means that the run is over.
+func (c *Candles) awaitRoom(end int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !c.over && end-(c.watermark+1) > wire.ChunksAhead*int64(c.chunk) {

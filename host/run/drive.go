@@ -19,23 +19,23 @@ import (
 // Run implements runner.Execution.
 func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	defer x.plugin.Watch(ctx)()
-	x.begin()
-	outcome := x.outcome(x.loop())
-	x.finish()
+	x.noteStart()
+	outcome := x.nameOutcome(x.driveEngine())
+	x.releaseAll()
 	return outcome
 }
 
-// begin notes that the candles start to flow.
-func (x *Execution) begin() {
+// noteStart notes that the candles start to flow.
+func (x *Execution) noteStart() {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	x.started = time.Now()
 	x.phase = "warming"
 }
 
-// loop drives the engine and waits for the orderly end of the plugin; killed reports
+// driveEngine drives the engine and waits for the orderly end of the plugin; killed reports
 // whether a stop had to end the plugin by force.
-func (x *Execution) loop() (killed bool, err error) {
+func (x *Execution) driveEngine() (killed bool, err error) {
 	if err := x.handOver(); err != nil {
 		return false, err
 	}
@@ -45,7 +45,7 @@ func (x *Execution) loop() (killed bool, err error) {
 		err = co.Bankrupt(x.engine)
 	}
 	x.gate.Unlock()
-	if errors.Is(err, sim.ErrStop) || x.stopping(err) {
+	if errors.Is(err, sim.ErrStop) || x.isStop(err) {
 		return x.stopPlugin(err)
 	}
 	if err != nil {
@@ -68,7 +68,10 @@ func (x *Execution) handOver() error {
 		return nil
 	}
 	if x.chunked {
-		x.sendCandles()
+		// The plugin's end has a feed of its own: it may be ahead of the host's.
+		series := mapSources(x.data.sources, (*source).run)
+		x.candles = SendCandles(x.plugin.Stream, sim.NewSeriesFeed(series), len(series), x.data.layout.total)
+		x.decider.(*coSimulation).Advanced = x.candles.Advanced
 		return nil
 	}
 	set := &strategypb.Dataset{}
@@ -79,31 +82,17 @@ func (x *Execution) handOver() error {
 	return x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: set}})
 }
 
-// sendCandles begins to send the candles themselves. The plugin's end has a feed of its
-// own: it may be ahead of the host's.
-func (x *Execution) sendCandles() {
-	series := each(x.data.sources, (*source).run)
-	x.candles = SendCandles(x.plugin.Stream, sim.NewSeriesFeed(series), len(series), x.data.layout.total)
-	x.decider.(*coSimulation).Advanced = x.candles.Advanced
-}
-
-// stopCandles sends no more candles.
-func (x *Execution) stopCandles() {
-	if x.candles != nil {
-		x.candles.Stop()
-	}
-}
-
-// awaitEnd waits until the plugin has ended its stream in good order.
+// awaitEnd waits until the plugin has ended its stream in good order. A stop that comes after the
+// end of the data is late.
 func (x *Execution) awaitEnd() error {
-	x.stopCandles()                                                          // a bankrupt account needs no more of them
-	if err := x.plugin.Finish(x.stepLimit); err != nil && !x.stopping(err) { // a stop that comes after the end of the data is late
+	x.candles.Stop() // a bankrupt account needs no more of them
+	if err := x.plugin.Finish(x.stepLimit); err != nil && !x.isStop(err) {
 		return err
 	}
 	return nil
 }
 
-func (x *Execution) stopping(err error) bool {
+func (x *Execution) isStop(err error) bool {
 	return errors.Is(err, runner.ErrStopRequested) || errors.Is(err, runner.ErrShutdown)
 }
 
@@ -117,21 +106,21 @@ func (x *Execution) stopPlugin(err error) (killed bool, _ error) {
 	if finishErr != nil {
 		return false, finishErr
 	}
-	x.stopCandles()
+	x.candles.Stop()
 	return x.plugin.Stop(err.Error()), err
 }
 
-// outcome names the end of the run.
-func (x *Execution) outcome(killed bool, err error) runner.Outcome {
+// nameOutcome names the end of the run.
+func (x *Execution) nameOutcome(killed bool, err error) runner.Outcome {
 	switch {
 	case err == nil:
 		o := runner.Outcome{}
 		if x.engine.Bankrupt() {
-			x.warn("BANKRUPT", fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.engine.Time()))
+			x.addWarning("BANKRUPT", fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.engine.Time()))
 			o.Message = "The account went bankrupt before the end of the data."
 		}
 		return o
-	case x.stopping(err):
+	case x.isStop(err):
 		o := runner.Outcome{Stopped: true}
 		if killed {
 			o.Message = "The plugin did not end by itself and was killed."
@@ -145,18 +134,16 @@ func (x *Execution) outcome(killed bool, err error) runner.Outcome {
 func (x *Execution) failure(err error) *artifact.Failure {
 	return x.plugin.Failure(err, x.phaseNow(), x.lastCandle(), func(f *artifact.Failure) {
 		if status.Code(err) == codes.DataLoss && x.data.isSound() {
-			f.Code, f.Data = "PLUGIN_PROTOCOL_ERROR", map[string]any{}
+			f.Code, f.Data = CodePluginProtocol, map[string]any{}
 		}
 	})
 }
 
-// finish ends the process, the stream and the readers of the data.
-func (x *Execution) finish() {
-	x.stopCandles()
+// releaseAll ends the process, the stream and the readers of the data.
+func (x *Execution) releaseAll() {
+	x.candles.Stop()
 	x.plugin.Close("the run is over")
-	if x.candles != nil {
-		x.candles.Wait()
-	}
+	x.candles.Wait()
 	if err := x.data.closeFolder(); err != nil {
 		x.log.Warn("the candle files of the run could not be removed", "error", err)
 	}
@@ -182,7 +169,7 @@ func (x *Execution) phaseLocked() string {
 	return "warming"
 }
 
-func (x *Execution) warn(code, message string) {
+func (x *Execution) addWarning(code, message string) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	x.warnings = append(x.warnings, artifact.Note{Code: code, Message: message})

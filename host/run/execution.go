@@ -31,7 +31,6 @@ import (
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
-	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
 // Mode is how a strategy is driven.
@@ -108,10 +107,11 @@ func (x *Execution) Progress() runner.Progress {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	stats := x.engine.Stats()
+	initialCash, _ := x.engine.InitialCash().Float64()
 	p := runner.Progress{
 		Phase: x.phaseLocked(), CandlesDone: x.rec.Candles(), CandlesTotal: x.data.layout.candles,
 		SimulatedTime: x.lastCandle(), Cash: x.engine.Cash(), Equity: x.engine.Equity(),
-		InitialCash: x.initialCash(), TradeCount: stats.Trades, Orders: stats.Orders, Fills: stats.Fills,
+		InitialCash: initialCash, TradeCount: stats.Trades, Orders: stats.Orders, Fills: stats.Fills,
 		UpdatedAt: time.Now(),
 	}
 	if x.engine.Step() < 0 {
@@ -133,14 +133,9 @@ func (x *Execution) Progress() runner.Progress {
 	return p
 }
 
-func (x *Execution) initialCash() float64 {
-	f, _ := x.engine.InitialCash().Float64()
-	return f
-}
-
 // Results implements runner.Execution.
 func (x *Execution) Results() *artifact.Results {
-	r, input := x.picture()
+	r, input := x.currentResults()
 	x.data.read(func() { // the open times of one symbol are mapped
 		report, err := metric.Compute(input)
 		if err != nil {
@@ -156,7 +151,7 @@ func (x *Execution) Results() *artifact.Results {
 // stitched from several runs. It shares nothing with the candles, which Close gives
 // back. Call it before.
 func (x *Execution) Input() (in metric.Input) {
-	_, all := x.picture()
+	_, all := x.currentResults()
 	x.data.read(func() {
 		in = all
 		in.Curves[0].OpenTime = slices.Clone(in.Curves[0].OpenTime)
@@ -164,8 +159,8 @@ func (x *Execution) Input() (in metric.Input) {
 	return in
 }
 
-// picture is everything so far, and what the metrics are computed from.
-func (x *Execution) picture() (*artifact.Results, metric.Input) {
+// currentResults is everything so far, and what the metrics are computed from.
+func (x *Execution) currentResults() (*artifact.Results, metric.Input) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	r, in, bad := x.rec.Picture(x.engine, &x.said, !x.ended.IsZero())
@@ -211,7 +206,7 @@ func (x *Execution) OrdersAt(indexes []int) []market.Order {
 func (x *Execution) Candles(symbol market.Symbol, use func(*market.Series)) (known bool) {
 	x.data.read(func() {
 		for _, s := range x.data.sources {
-			if s.symbol == symbol && !known {
+			if s.Symbol == symbol && !known {
 				known = true
 				use(s.window())
 			}
@@ -219,9 +214,6 @@ func (x *Execution) Candles(symbol market.Symbol, use func(*market.Series)) (kno
 	})
 	return known
 }
-
-// take reads one message of annotations or log lines.
-func (x *Execution) take(m *strategypb.PluginMessage) error { return x.said.Take(m, x.gate, x.log) }
 
 // Published is what the strategy published inside the window. It stays after Close.
 func (x *Execution) Published() Published {

@@ -11,10 +11,34 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// The codes of a refused start. What the strategy itself refuses has those of package wire.
+const (
+	CodeValidationFailed     = "VALIDATION_FAILED"
+	CodeStrategyNotFound     = "STRATEGY_NOT_FOUND"
+	CodeStrategyUnavailable  = "STRATEGY_UNAVAILABLE"
+	CodeModeNotSupported     = "MODE_NOT_SUPPORTED"
+	CodeExchangeNotFound     = "EXCHANGE_NOT_FOUND"
+	CodeUnsupportedTimeframe = "UNSUPPORTED_TIMEFRAME"
+	CodeUnsupportedSymbol    = "UNSUPPORTED_SYMBOL"
+	CodeInvalidDateRange     = "INVALID_DATE_RANGE"
+	CodeDataUnavailable      = "DATA_UNAVAILABLE"
+	CodeStartFailed          = string(runner.RunStartFailed)
+)
+
+// The codes of a failed run, beside those of package runner.
+const (
+	CodePluginCrashed  = "PLUGIN_CRASHED"
+	CodePluginTimeout  = "PLUGIN_TIMEOUT"
+	CodePluginProtocol = "PLUGIN_PROTOCOL_ERROR"
+	CodePluginDiverged = "PLUGIN_DIVERGED"
+	CodeData           = "DATA_ERROR"
 )
 
 // RequestError refuses a start. Code is one of the problem codes, see docs/api.md.
@@ -37,6 +61,12 @@ func (e *RequestError) Error() string { return e.Message }
 // Unwrap is the cause.
 func (e *RequestError) Unwrap() error { return e.Cause }
 
+// because is the refusal with its cause.
+func (e *RequestError) because(cause error) *RequestError {
+	e.Cause = cause
+	return e
+}
+
 // StartError is the Cause of a refusal when the plugin itself failed between its start
 // and the first candle.
 type StartError struct {
@@ -58,13 +88,12 @@ func Refuse(code string, details map[string]any, format string, args ...any) *Re
 // Classify turns the error that ended a run into its failure. The exit code and
 // the log of the plugin are added by the caller.
 func Classify(err error) *artifact.Failure {
-	f := &artifact.Failure{Code: "INTERNAL_ERROR", Message: err.Error(), Data: map[string]any{}}
+	f := &artifact.Failure{Code: runner.CodeInternal, Message: err.Error(), Data: map[string]any{}}
 	var own *Fault
 	var ledger *sim.LedgerError
 	var intent *sim.IntentError
 	var protocol *wire.ProtocolError
 	var corrupt *candlefile.CorruptError
-	var late *DeadlineError
 	switch {
 	case errors.As(err, &own):
 		f.Code = own.Code
@@ -72,19 +101,17 @@ func Classify(err error) *artifact.Failure {
 			f.Data = own.Data
 		}
 	case errors.As(err, &ledger):
-		f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "ledger_overflow", "step": ledger.Step}
+		f.Code, f.Data = CodeData, map[string]any{"reason": "ledger_overflow", "step": ledger.Step}
 	case errors.As(err, &corrupt):
-		f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "corrupt_dataset"}
+		f.Code, f.Data = CodeData, map[string]any{"reason": "corrupt_dataset"}
 	case errors.As(err, &intent):
-		f.Code, f.Data = "PLUGIN_PROTOCOL_ERROR", map[string]any{"step": intent.Step}
+		f.Code, f.Data = CodePluginProtocol, map[string]any{"step": intent.Step}
 	case errors.As(err, &protocol):
-		f.Code = "PLUGIN_PROTOCOL_ERROR"
-	case errors.As(err, &late):
-		f.Code = "PLUGIN_TIMEOUT"
+		f.Code = CodePluginProtocol
 	case errors.Is(err, io.EOF):
-		f.Code, f.Message = "PLUGIN_PROTOCOL_ERROR", "the plugin ended the stream before the run was over"
+		f.Code, f.Message = CodePluginProtocol, "the plugin ended the stream before the run was over"
 	case status.Code(err) == codes.DataLoss:
-		f.Code, f.Data = "DATA_ERROR", map[string]any{"reason": "corrupt_dataset"}
+		f.Code, f.Data = CodeData, map[string]any{"reason": "corrupt_dataset"}
 	case isStreamError(err):
 		f.Code, f.Message = streamFailure(err)
 	}
@@ -125,9 +152,9 @@ func streamFailure(err error) (code, message string) {
 	s, _ := status.FromError(err)
 	switch s.Code() {
 	case codes.ResourceExhausted, codes.InvalidArgument, codes.FailedPrecondition, codes.Unimplemented, codes.OutOfRange, codes.Internal:
-		return "PLUGIN_PROTOCOL_ERROR", "the plugin broke the protocol: " + s.Message()
+		return CodePluginProtocol, "the plugin broke the protocol: " + s.Message()
 	}
-	return "PLUGIN_CRASHED", "the plugin process ended during the run"
+	return CodePluginCrashed, "the plugin process ended during the run"
 }
 
 // At adds the time of the candle to a failure.
@@ -153,9 +180,3 @@ func (e *Fault) Unwrap() error { return e.Err }
 func Failf(code string, data map[string]any, format string, args ...any) *Fault {
 	return &Fault{Code: code, Data: data, Err: fmt.Errorf(format, args...)}
 }
-
-// DeadlineError means that the plugin did not answer in time.
-type DeadlineError struct{ What string }
-
-// Error is the message.
-func (e *DeadlineError) Error() string { return "the plugin did not answer in time: " + e.What }

@@ -129,18 +129,28 @@ func TestFloodsThatAreOnlyNoise(t *testing.T) {
 
 func TestStop(t *testing.T) {
 	l := newLab(t, 2000, "hangs", "stops", "good")
-	l.launcher.opts.StepLimit = time.Minute
+	l.launcher.StepLimit = time.Minute
 	for _, plugin := range []string{"hangs", "stops"} {
 		for _, mode := range []Mode{ModeCoSimulation, ModeLockstep} {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			x := l.in(mode).launch(request(plugin, nil))
-			time.AfterFunc(500*time.Millisecond, func() { cancel(runner.ErrStopRequested) })
-			begin := time.Now()
+			asked := make(chan time.Time, 1)
+			go func() {
+				// Neither a run whose plugin still starts nor one whose candles still move hangs.
+				for last, still := int64(-1), 0; still < 200; time.Sleep(5 * time.Millisecond) {
+					p := x.Progress()
+					if still++; p.Phase == PhaseStarting || p.CandlesDone != last {
+						last, still = p.CandlesDone, 0
+					}
+				}
+				asked <- time.Now()
+				cancel(runner.ErrStopRequested)
+			}()
 			o := x.Run(ctx)
 			if !o.Stopped || o.Failure != nil || !strings.Contains(o.Message, "killed") {
 				t.Errorf("%s: %+v", plugin, o)
 			}
-			if took := time.Since(begin); took > 6*time.Second {
+			if took := time.Since(<-asked); took > 6*time.Second {
 				t.Errorf("%s: it took %s", plugin, took)
 			}
 			if p := x.Progress(); p.Phase != "stopping" {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/assay-run/assay/host/run/decision"
@@ -15,9 +16,9 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
-	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
@@ -52,26 +53,17 @@ type Options struct {
 
 // Launcher starts backtests.
 type Launcher struct {
-	opts   Options
-	pinned pinned
+	Options
+	// pinned has datasets by their pin: they are what they are, for many plays of the same candles.
+	pinned sync.Map
 }
 
 // NewLauncher fills in the defaults.
 func NewLauncher(o Options) *Launcher {
-	if o.StepLimit == 0 {
-		o.StepLimit = DefaultStepLimit
-	}
-	if o.Logger == nil {
-		o.Logger = hclog.NewNullLogger()
-	}
-	return &Launcher{opts: o}
+	o.StepLimit = cmp.Or(o.StepLimit, DefaultStepLimit)
+	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
+	return &Launcher{Options: o}
 }
-
-// SpoolDir and Engine are what the launcher was made with.
-func (l *Launcher) SpoolDir() string { return l.opts.SpoolDir }
-
-// Engine is what runs name as their engine.
-func (l *Launcher) Engine() artifact.Engine { return l.opts.Engine }
 
 // Launch resolves a request, launches the plugin and has it accept its parameters.
 // A refusal is a *RequestError.
@@ -107,10 +99,10 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	ctx, cancel := context.WithTimeout(ctx, LaunchLimit)
 	defer cancel()
 	x := &Execution{
-		log: l.opts.Logger.Named("backtest").With("run_id", runID), mode: l.mode(p),
-		stepLimit: l.opts.StepLimit, data: &runData{sources: p.sources, timeframe: p.Timeframe}, gate: &Gate{}, phase: PhaseStarting,
+		log: l.Logger.Named("backtest").With("run_id", runID), mode: l.mode(p),
+		stepLimit: l.StepLimit, data: &runData{sources: p.sources, timeframe: p.Timeframe}, gate: &Gate{}, phase: PhaseStarting,
 	}
-	x.chunked = x.mode == ModeCoSimulation && (l.opts.Chunked || p.split.Drive.Chunked || p.Strategy.Remote())
+	x.chunked = x.mode == ModeCoSimulation && (l.Chunked || p.split.Drive.Chunked || p.Strategy.Remote())
 	x.said.Limits = ChartLimits()
 	if p.split.Series {
 		x.said.Limits = SeriesLimits()
@@ -118,7 +110,7 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	x.said.KeepFile(p.split.ID, p.split.LogFile)
 	// What a long series takes to read is done while the process starts.
 	described := make(chan struct{})
-	go func() { defer close(described); x.data.describe() }()
+	go func() { defer close(described); x.data.describeWindow() }()
 	x.plugin, err = l.launchProcess(ctx, p, x)
 	<-described
 	defer func() {
@@ -140,25 +132,23 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	if err != nil {
 		return nil, err
 	}
-	if err := x.prepare(&l.opts, p, warmup); err != nil {
+	if err := x.makeEngine(&l.Options, p, warmup); err != nil {
 		return nil, err
 	}
-	if err := x.data.place(); err != nil {
+	if err := x.data.placeFiles(); err != nil {
 		return nil, err
 	}
 	x.manifest = l.manifest(p, x)
-	if x.data.hash, err = dataHash(x.manifest.Data); err != nil {
-		return nil, err
-	}
-	return x, nil
+	x.data.hash, err = p.dataHash()
+	return x, err
 }
 
 func (l *Launcher) mode(p *plan) Mode {
 	switch {
 	case p.split.Drive.Lockstep:
 		return ModeLockstep
-	case l.opts.Mode != ModeAuto:
-		return l.opts.Mode
+	case l.Mode != ModeAuto:
+		return l.Mode
 	case p.Strategy.SimID == sim.ID():
 		return ModeCoSimulation
 	}
@@ -166,15 +156,15 @@ func (l *Launcher) mode(p *plan) Mode {
 }
 
 func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*Plugin, error) {
-	o := catalog.LaunchOptions{Lockstep: x.mode == ModeLockstep, Plain: l.opts.Many, Procs: p.split.Drive.Procs}
+	o := catalog.LaunchOptions{Lockstep: x.mode == ModeLockstep, Plain: l.Many, Procs: p.split.Drive.Procs}
 	if !o.Lockstep && !x.chunked {
 		var err error
-		if x.data.folder, err = l.opts.Store.OpenFolder(); err != nil {
+		if x.data.folder, err = l.Store.OpenFolder(); err != nil {
 			return nil, noFile(err)
 		}
 		o.CandleFolder = x.data.folder.Path()
 	}
-	return Launch(ctx, l.opts.Catalog, p.Strategy, o)
+	return Launch(ctx, l.Catalog, p.Strategy, o)
 }
 
 // introduce sends Start and waits until the strategy accepts its parameters. It
@@ -184,30 +174,25 @@ func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, 
 		RunID: runID, Mode: strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
 		Params: p.Params, Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash, Execution: p.ExecutionJSON,
 		RootSeed: p.split.Seed, DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice, LogLevel: "info",
-		AllPoints: p.split.Series,
+		AllPoints: p.split.Series, PriceSteps: p.priceSteps(),
 	}
 	if x.mode == ModeLockstep {
 		start.Mode = strategypb.DriveMode_DRIVE_MODE_LOCKSTEP
 	}
-	for _, s := range p.sources {
-		start.PriceSteps = append(start.PriceSteps, s.priceStep)
-	}
-	return x.plugin.Introduce(ctx, &start, x.take)
+	side := func(m *strategypb.PluginMessage) error { return x.said.Take(m, x.gate, x.log) }
+	return x.plugin.Introduce(ctx, &start, side)
 }
 
-// prepare lays the warm-up before the window and makes engine, recorder and decider.
-func (x *Execution) prepare(o *Options, p *plan, warmup int) error {
-	x.data.layout = lay(p.sources, warmup, p.split.Drive)
+// makeEngine lays the warm-up before the window and makes engine, recorder and decider.
+func (x *Execution) makeEngine(o *Options, p *plan, warmup int) error {
+	x.data.layout = newLayout(p.sources, warmup, p.split.Drive)
 	x.data.window = windowOf(p.sources, x.data.layout.candles)
 	cfg := sim.Config{
 		Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash, Options: p.Execution,
 		WarmupSteps: x.data.layout.warmup, WindowStep: x.data.layout.window,
-		DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice,
+		DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice, PriceSteps: p.priceSteps(),
 	}
-	for _, s := range p.sources {
-		cfg.PriceSteps = append(cfg.PriceSteps, s.priceStep)
-	}
-	series := each(p.sources, (*source).run)
+	series := mapSources(p.sources, (*source).run)
 	lines, err := decision.New(o.SpoolDir, p.split.ID)
 	if err != nil {
 		return noFile(err)
@@ -217,7 +202,7 @@ func (x *Execution) prepare(o *Options, p *plan, warmup int) error {
 	})
 	if x.engine, err = sim.NewEngine(cfg, x.rec); err != nil {
 		lines.Close()
-		return Refuse("VALIDATION_FAILED", nil, "%v", err)
+		return Refuse(CodeValidationFailed, nil, "%v", err)
 	}
 	x.feed = &Feed{Feed: sim.NewSeriesFeed(series), Record: x.rec}
 	if len(series) == 1 {
@@ -226,7 +211,10 @@ func (x *Execution) prepare(o *Options, p *plan, warmup int) error {
 	if x.mode == ModeLockstep {
 		x.decider = NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit)
 	} else {
-		x.decider = newCoSimulation(x.plugin.Stream, x.gate, p.Symbols, x.data.layout.total, x.stepLimit, x.engine.Digest())
+		x.decider = &coSimulation{
+			stream: x.plugin.Stream, gate: x.gate, symbols: p.Symbols, total: x.data.layout.total, stepLimit: x.stepLimit,
+			watermark: -1, before: x.engine.Digest(),
+		}
 	}
 	x.note(p)
 	return nil
@@ -239,8 +227,12 @@ func noFile(err error) error {
 
 // hostFault refuses a run for which neither the request nor the plugin is to blame.
 func hostFault(cause error, reason, format string, args ...any) error {
-	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf(format, args...),
-		Details: map[string]any{"reason": reason, "log_tail": []string{}}, Cause: cause}
+	return startRefusal(cause, reason, []string{}, format, args...)
+}
+
+// startRefusal refuses a run that could not be started, with the end of what its plugin has logged.
+func startRefusal(cause error, reason string, logTail []string, format string, args ...any) *RequestError {
+	return Refuse(CodeStartFailed, map[string]any{"reason": reason, "log_tail": logTail}, format, args...).because(cause)
 }
 
 // note lists what the run assumes and what the user should know.
@@ -253,8 +245,9 @@ func (x *Execution) note(p *plan) {
 		assume("NO_BORROW_COST", "Short positions pay no interest for what they borrow.")
 	}
 	for _, s := range p.sources {
-		if s.violations {
-			assume("OHLC_VIOLATIONS", "%s was imported with candles whose high or low does not contain open and close.", s.symbol)
+		if s.keptViolations() {
+			assume(string(importer.OHLCViolations),
+				"%s was imported with candles whose high or low does not contain open and close.", s.Symbol)
 		}
 	}
 	if x.data.missing > 0 {
@@ -281,28 +274,27 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 			Size: p.Strategy.Program().Size, GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
 			SHA256: p.Strategy.SHA256, ProtocolVersion: p.Strategy.ProtocolVersion, SDKVersion: p.Strategy.SDKVersion,
 		},
-		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Sandbox().String(), Walls: x.plugin.Proc.Sandbox().Parts, Debug: p.Strategy.Debug,
+		Engine: l.Engine, Sandbox: x.plugin.Proc.Level().String(), Walls: x.plugin.Proc.Level().Parts, Debug: p.Strategy.Debug,
 	}
 	m.Splits = x.data.splits
 	m.Request.StartDate, m.Request.EndDate = x.data.window.Start, x.data.window.End
 	for _, s := range p.sources {
-		m.Request.Symbols = append(m.Request.Symbols, string(s.symbol))
+		m.Request.Symbols = append(m.Request.Symbols, string(s.Symbol))
 		m.Data = append(m.Data, artifact.Dataset{
-			Symbol: string(s.symbol), Timeframe: p.Timeframe.String(), SHA256: s.sha256, Rows: int64(s.to - s.from),
-			Start: s.series.Time[s.from], End: s.series.CloseTime(s.to - 1), ID: s.datasetID,
+			Symbol: string(s.Symbol), Timeframe: p.Timeframe.String(), SHA256: s.SHA256, Rows: int64(s.to - s.from),
+			Start: s.start(), End: s.end(), ID: s.ID,
 		})
 	}
 	return m
 }
 
-func dataHash(data []artifact.Dataset) (string, error) {
-	windows := make([]candle.Window, len(data))
-	for i, d := range data {
-		tf, err := market.ParseTimeframe(d.Timeframe)
-		if err != nil {
-			return "", err
+// dataHash names the candles of the window.
+func (p *plan) dataHash() (string, error) {
+	windows := make([]candle.Window, len(p.sources))
+	for i, s := range p.sources {
+		windows[i] = candle.Window{
+			Symbol: s.Symbol, Timeframe: p.Timeframe, SHA256: s.SHA256, Start: s.start(), End: s.end(),
 		}
-		windows[i] = candle.Window{Symbol: market.Symbol(d.Symbol), Timeframe: tf, SHA256: d.SHA256, Start: d.Start, End: d.End}
 	}
 	return candle.DataHash(windows)
 }

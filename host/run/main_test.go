@@ -125,13 +125,13 @@ func (l *lab) complete(req runner.StartRequest) *artifact.Results {
 func (l *lab) attached(name string) *lab {
 	l.t.Helper()
 	c, err := catalog.Open(context.Background(), catalog.Options{
-		Dir: l.t.TempDir(), StateDir: l.t.TempDir(), Logger: l.launcher.opts.Logger, Reattach: playtest.Debugged(l.t, name),
+		Dir: l.t.TempDir(), StateDir: l.t.TempDir(), Logger: l.launcher.Logger, Reattach: playtest.Debugged(l.t, name),
 	})
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	l.t.Cleanup(c.Close)
-	opts := l.launcher.opts
+	opts := l.launcher.Options
 	opts.Catalog = c
 	return &lab{t: l.t, catalog: c, store: l.store, launcher: NewLauncher(opts)}
 }
@@ -144,7 +144,7 @@ func (l *lab) of(t testing.TB) *lab {
 
 // in drives like l, but in the given mode.
 func (l *lab) in(mode Mode) *lab {
-	opts := l.launcher.opts
+	opts := l.launcher.Options
 	opts.Mode = mode
 	return &lab{t: l.t, catalog: l.catalog, store: l.store, launcher: NewLauncher(opts)}
 }

@@ -253,20 +253,16 @@ type transcript struct {
 
 // transcriptLine is one line of log.jsonl. Step is nil in lines of the host.
 type transcriptLine struct {
-	SplitID string        `json:"split_id"`
-	Step    *int64        `json:"step,omitempty"`
-	Time    market.Time   `json:"time"`
-	Level   string        `json:"level"`
-	Source  string        `json:"source"`
-	Message string        `json:"message"`
-	Fields  market.Fields `json:"fields"`
+	SplitID string `json:"split_id"`
+	Step    *int64 `json:"step,omitempty"`
+	artifact.LogLine
 }
 
 func (t *transcript) add(step *int64, l artifact.LogLine) {
 	if t.limit == 0 {
 		return
 	}
-	line, err := json.Marshal(transcriptLine{t.split, step, l.Time, l.Level, l.Source, l.Message, l.Fields})
+	line, err := json.Marshal(transcriptLine{t.split, step, l})
 	if err != nil || t.cut > 0 || len(t.text)+len(line)+1 > t.limit {
 		t.cut++
 		return

@@ -11,6 +11,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/proc"
+	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
@@ -44,17 +45,20 @@ func Launch(ctx context.Context, c *catalog.Catalog, s *catalog.Strategy, o cata
 }
 
 func launchRefusal(err error) error {
-	var launch *catalog.LaunchError
-	if errors.As(err, &launch) {
-		cause := err
-		if code := map[string]string{proc.CodeStartCrashed: "PLUGIN_CRASHED", proc.CodeStartTimeout: "PLUGIN_TIMEOUT"}[launch.Code]; code != "" {
-			cause = &StartError{Err: err, Failure: artifact.Failure{Code: code, Message: launch.Message, Phase: PhaseStarting, LogTail: launch.LogTail, Data: map[string]any{}}}
-		}
-		return &RequestError{Code: "RUN_START_FAILED", Message: "The strategy's process could not be started: " + launch.Message,
-			Details: map[string]any{"reason": launch.Code, "log_tail": launch.LogTail}, Cause: cause}
+	const text = "The strategy's process could not be started: %v"
+	launch, ok := errors.AsType[*catalog.LaunchError](err)
+	if !ok {
+		return startRefusal(err, err.Error(), []string{}, text, err)
 	}
-	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("The strategy's process could not be started: %v", err),
-		Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
+	cause, codes := err, map[string]string{
+		proc.CodeStartCrashed: CodePluginCrashed, proc.CodeStartTimeout: CodePluginTimeout,
+	}
+	if code := codes[launch.Code]; code != "" {
+		cause = &StartError{Err: err, Failure: artifact.Failure{
+			Code: code, Message: launch.Message, Phase: PhaseStarting, LogTail: launch.LogTail, Data: map[string]any{},
+		}}
+	}
+	return startRefusal(cause, launch.Code, launch.LogTail, text, launch.Message)
 }
 
 // Introduce opens the conversation, sends Start and waits until the strategy accepts its
@@ -88,20 +92,19 @@ func timeOf(ctx context.Context) <-chan time.Time {
 
 func (p *Plugin) startFailed(err error) error {
 	f := At(Classify(err), PhaseStarting, 0)
-	if f.Code == "INTERNAL_ERROR" { // it sent what is due at another time
-		f.Code = "PLUGIN_PROTOCOL_ERROR"
+	if f.Code == runner.CodeInternal { // it sent what is due at another time
+		f.Code = CodePluginProtocol
 	}
 	select {
 	case <-p.Proc.Done():
 		err = fmt.Errorf("its process ended before it accepted its parameters: %s", p.Proc.Exit())
 		code := p.Proc.ExitCode()
-		f.Code, f.PluginExitCode = "PLUGIN_CRASHED", &code
+		f.Code, f.PluginExitCode = CodePluginCrashed, &code
 	case <-time.After(Grace):
 	}
 	p.Proc.Kill("the start failed")
-	f.Message, f.LogTail = err.Error(), p.Proc.LogTail()
-	return &RequestError{Code: "RUN_START_FAILED", Message: fmt.Sprintf("The strategy could not be started: %v", err),
-		Details: map[string]any{"reason": err.Error(), "log_tail": f.LogTail}, Cause: &StartError{*f, err}}
+	f.Message, f.LogTail = err.Error(), p.Proc.Tail()
+	return startRefusal(&StartError{*f, err}, err.Error(), f.LogTail, "The strategy could not be started: %v", err)
 }
 
 func (p *Plugin) accepted(m *strategypb.PluginMessage) (int, error) {
@@ -110,13 +113,13 @@ func (p *Plugin) accepted(m *strategypb.PluginMessage) (int, error) {
 		if err != nil {
 			return 0, p.startFailed(err)
 		}
-		if f.Code != "INVALID_STRATEGY_PARAMS" {
+		if f.Code != wire.InvalidStrategyParams {
 			return 0, p.startFailed(errors.New(f.Message))
 		}
 		refusal := &RequestError{Code: f.Code, Message: f.Message}
 		if f.Stack != "" {
 			refusal.Cause = &StartError{Err: &f, Failure: artifact.Failure{
-				Code: "STRATEGY_ERROR", Message: f.Message, Phase: PhaseStarting, LogTail: p.Proc.LogTail(),
+				Code: wire.StrategyError, Message: f.Message, Phase: PhaseStarting, LogTail: p.Proc.Tail(),
 				Data: map[string]any{"step": f.Step, "stack": f.Stack, "type": f.Type},
 			}}
 		}
@@ -152,7 +155,7 @@ func (p *Plugin) Stop(reason string) (killed bool) {
 	defer timer.Stop()
 	for {
 		select {
-		case _, ok := <-p.Stream.Messages():
+		case _, ok := <-p.Stream.in: // annotations and log lines included
 			if ok {
 				continue
 			}
@@ -181,7 +184,7 @@ func (p *Plugin) Finish(limit time.Duration) error {
 	if err := Answer(m); err != nil {
 		return err
 	}
-	return Failf("PLUGIN_PROTOCOL_ERROR", nil, "the plugin sent %T after the last step", m.GetMessage())
+	return Failf(CodePluginProtocol, nil, "the plugin sent %T after the last step", m.GetMessage())
 }
 
 // Failure describes a fault with what the plugin left behind: phase and the close time of
@@ -191,12 +194,12 @@ func (p *Plugin) Failure(err error, phase string, step market.Time, judge func(*
 	if judge != nil {
 		judge(f)
 	}
-	if f.Code == "PLUGIN_CRASHED" || f.Code == "PLUGIN_PROTOCOL_ERROR" && errors.Is(err, io.EOF) {
+	if f.Code == CodePluginCrashed || f.Code == CodePluginProtocol && errors.Is(err, io.EOF) {
 		p.awaitExit(f)
 	}
 	p.Proc.Settle()
 	p.Proc.Kill(f.Code)
-	f.LogTail = p.Proc.LogTail()
+	f.LogTail = p.Proc.Tail()
 	return f
 }
 
@@ -206,15 +209,15 @@ func (p *Plugin) awaitExit(f *artifact.Failure) {
 	select {
 	case <-p.Proc.Done():
 	case <-time.After(Grace):
-		if f.Code == "PLUGIN_CRASHED" { // it ended the stream, not itself
-			f.Code, f.Message = "PLUGIN_PROTOCOL_ERROR", "the plugin ended the stream before the run was over"
+		if f.Code == CodePluginCrashed { // it ended the stream, not itself
+			f.Code, f.Message = CodePluginProtocol, "the plugin ended the stream before the run was over"
 		}
 		return
 	}
 	code := p.Proc.ExitCode()
 	f.PluginExitCode = &code
 	if code != 0 {
-		f.Code = "PLUGIN_CRASHED"
+		f.Code = CodePluginCrashed
 	}
 	f.Message = "the plugin process ended during the run: " + p.Proc.Exit()
 }
@@ -277,11 +280,6 @@ func (s *Stream) read(ctx context.Context) {
 	}
 }
 
-// Messages are what the plugin still sends, annotations and log lines included, until
-// the channel is closed. It is for a caller who waits for the end and no longer
-// calls Recv.
-func (s *Stream) Messages() <-chan *strategypb.PluginMessage { return s.in }
-
 // Post sends without waiting for it: a plugin that takes nothing any more holds a
 // message up. What became of it shows in what the plugin sends.
 func (s *Stream) Post(m *strategypb.HostMessage) {
@@ -316,7 +314,7 @@ func (s *Stream) Recv(deadline <-chan time.Time, what string) (*strategypb.Plugi
 				return nil, err
 			}
 		case <-deadline:
-			return nil, &DeadlineError{what}
+			return nil, Failf(CodePluginTimeout, nil, "the plugin did not answer in time: %s", what)
 		case <-s.ctx.Done():
 			return nil, context.Cause(s.ctx)
 		}
@@ -353,10 +351,10 @@ func Answer(m *strategypb.PluginMessage) error {
 	if f.Type != "" {
 		data["type"] = f.Type
 	}
-	if f.Code == "PLUGIN_PROTOCOL_ERROR" {
+	if f.Code == CodePluginProtocol {
 		return Failf(f.Code, data, "%s", f.Message)
 	}
-	return Failf("STRATEGY_ERROR", data, "%s", f.Message)
+	return Failf(wire.StrategyError, data, "%s", f.Message)
 }
 
 // stepsPerTurn is how many steps the engine takes before it lets readers in.

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/govalues/decimal"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
 // Plan is what a request defines by itself: everything but exchange and candles.
@@ -50,7 +50,9 @@ func (p *Plan) Read(c *catalog.Catalog, req runner.StartRequest) (err error) {
 
 // Invalid is a VALIDATION_FAILED at one field.
 func Invalid(pointer string, err error) *RequestError {
-	return &RequestError{Code: "VALIDATION_FAILED", Message: "The request is not valid.", Fields: []FieldError{{Pointer: pointer, Message: err.Error(), Rule: "format"}}}
+	refusal := Refuse(CodeValidationFailed, nil, "The request is not valid.")
+	refusal.Fields = []FieldError{{pointer, err.Error(), "format"}}
+	return refusal
 }
 
 func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) error {
@@ -59,19 +61,19 @@ func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) erro
 	var broken *catalog.UnavailableError
 	switch {
 	case errors.As(err, &missing):
-		return &RequestError{Code: "STRATEGY_NOT_FOUND", Message: fmt.Sprintf("There is no strategy %q.", req.StrategyName),
-			Details: map[string]any{"available": nonNil(missing.Available)}, Cause: err}
+		return Refuse(CodeStrategyNotFound, map[string]any{"available": nonNil(missing.Available)},
+			"There is no strategy %q.", req.StrategyName).because(err)
 	case errors.As(err, &broken):
-		return &RequestError{Code: "STRATEGY_UNAVAILABLE", Message: fmt.Sprintf("The strategy %q cannot be used: %s", req.StrategyName, broken.Fault.Message),
-			Details: map[string]any{"reason": broken.Fault.Code}, Cause: err}
+		return Refuse(CodeStrategyUnavailable, map[string]any{"reason": broken.Fault.Code},
+			"The strategy %q cannot be used: %s", req.StrategyName, broken.Fault.Message).because(err)
 	case err != nil:
 		return err
 	}
 	params, bad := s.ValidateParams(req.StrategyParams)
 	if len(bad) > 0 {
-		refusal := &RequestError{Code: "INVALID_STRATEGY_PARAMS", Message: fmt.Sprintf("The parameters do not fit strategy %q.", s.Name)}
+		refusal := Refuse(wire.InvalidStrategyParams, nil, "The parameters do not fit strategy %q.", s.Name)
 		for _, f := range bad {
-			refusal.Fields = append(refusal.Fields, FieldError{Pointer: "/strategy_params" + f.Pointer, Message: f.Message, Rule: f.Rule})
+			refusal.Fields = append(refusal.Fields, FieldError{"/strategy_params" + f.Pointer, f.Message, f.Rule})
 		}
 		return refusal
 	}
@@ -87,18 +89,18 @@ func (p *Plan) CheckFits(req runner.StartRequest) error {
 	s := p.Strategy
 	if !s.SupportsMode(req.Mode) {
 		reason := fmt.Sprintf("strategy %q runs in %v only", s.Name, s.Modes)
-		return Refuse("MODE_NOT_SUPPORTED", map[string]any{"reason": reason}, "The %s.", reason)
+		return Refuse(CodeModeNotSupported, map[string]any{"reason": reason}, "The %s.", reason)
 	}
 	if !s.SupportsTimeframe(req.Timeframe) {
-		return Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": nonNil(s.Timeframes)}, "Strategy %q does not work on %s.", s.Name, req.Timeframe)
+		return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(s.Timeframes)}, "Strategy %q does not work on %s.", s.Name, req.Timeframe)
 	}
 	if n := len(p.Symbols); n < s.MinSymbols || n > s.MaxSymbols {
-		return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": req.Symbols, "available": []string{}},
+		return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": req.Symbols, "available": []string{}},
 			"Strategy %q takes %d to %d symbols, not %d.", s.Name, s.MinSymbols, s.MaxSymbols, n)
 	}
 	for _, symbol := range p.Symbols[1:] {
 		if symbol.Quote() != p.Symbols[0].Quote() {
-			return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": []string{string(symbol)}, "available": []string{}},
+			return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": []string{string(symbol)}, "available": []string{}},
 				"All symbols of a run need the same quote currency: %s and %s differ.", p.Symbols[0], symbol)
 		}
 	}
@@ -109,23 +111,22 @@ func (p *Plan) CheckFits(req runner.StartRequest) error {
 func (p *Plan) ReadRules(req runner.StartRequest) (err error) {
 	cash, err := decimal.Parse(string(req.InitialCash))
 	if err != nil {
-		f, ferr := req.InitialCash.Float64()
-		if ferr != nil {
-			return Invalid("/initial_cash", errors.New("must be a number above 0 and at most 1e15"))
+		var f float64
+		if f, err = req.InitialCash.Float64(); err == nil {
+			cash, err = decimal.NewFromFloat64(f)
 		}
-		if cash, err = decimal.NewFromFloat64(f); err != nil {
-			return Invalid("/initial_cash", errors.New("must be a number above 0 and at most 1e15"))
-		}
+	}
+	if err != nil {
+		return Invalid("/initial_cash", errors.New("must be a number above 0 and at most 1e15"))
 	}
 	if p.Cash = sim.RoundCash(cash); !p.Cash.IsPos() {
-		return Invalid("/initial_cash", fmt.Errorf("is 0 once rounded to the money unit"))
+		return Invalid("/initial_cash", errors.New("is 0 once rounded to the money unit"))
 	}
 	p.Execution, err = sim.ResolveOptions(req.Execution, sim.DefaultFees())
-	var bad *sim.OptionError
-	if errors.As(err, &bad) {
-		refusal := &RequestError{Code: "VALIDATION_FAILED", Message: "The execution options are not valid.", Cause: err}
+	if bad, ok := errors.AsType[*sim.OptionError](err); ok {
+		refusal := Refuse(CodeValidationFailed, nil, "The execution options are not valid.").because(err)
 		for _, f := range bad.Fields {
-			refusal.Fields = append(refusal.Fields, FieldError{Pointer: "/execution" + f.Pointer, Message: f.Message, Rule: f.Rule})
+			refusal.Fields = append(refusal.Fields, FieldError{"/execution" + f.Pointer, f.Message, f.Rule})
 		}
 		return refusal
 	}
@@ -155,29 +156,34 @@ func (p *plan) release() {
 	}
 }
 
+// priceSteps are the ticks of the symbols.
+func (p *plan) priceSteps() []decimal.Decimal {
+	var steps []decimal.Decimal
+	for _, s := range p.sources {
+		steps = append(steps, s.PriceStep)
+	}
+	return steps
+}
+
 // resolve looks everything up in the order of the API: strategy, parameters,
 // exchange, data, rules.
 func (l *Launcher) resolve(ctx context.Context, runID string, req runner.StartRequest, split Split) (*plan, error) {
 	p := &plan{split: split}
-	if err := p.Read(l.opts.Catalog, req); err != nil {
+	if err := p.Read(l.Catalog, req); err != nil {
 		return nil, err
 	}
-	if err := l.lookUp(ctx, p, req); err != nil {
+	err := p.CheckFits(req)
+	if err == nil {
+		err = l.resolveExchange(ctx, p, req)
+	}
+	if err == nil {
+		err = l.resolveData(ctx, p, req)
+	}
+	if err != nil {
 		p.release()
 		return nil, l.parametersFirst(ctx, runID, p, err)
 	}
 	return p, nil
-}
-
-// lookUp finds what the request names besides the strategy: exchange and data.
-func (l *Launcher) lookUp(ctx context.Context, p *plan, req runner.StartRequest) error {
-	if err := p.CheckFits(req); err != nil {
-		return err
-	}
-	if err := l.resolveExchange(ctx, p, req); err != nil {
-		return err
-	}
-	return l.resolveData(ctx, p, req)
 }
 
 // parametersFirst answers for a failed look-up. Parameters come before exchange and
@@ -185,7 +191,7 @@ func (l *Launcher) lookUp(ctx context.Context, p *plan, req runner.StartRequest)
 func (l *Launcher) parametersFirst(ctx context.Context, runID string, p *plan, failed error) error {
 	ctx, cancel := context.WithTimeout(ctx, LaunchLimit)
 	defer cancel()
-	x := &Execution{log: l.opts.Logger, mode: ModeLockstep, data: &runData{}, gate: &Gate{}}
+	x := &Execution{log: l.Logger, mode: ModeLockstep, data: &runData{}, gate: &Gate{}}
 	p.sources = nil
 	var err error
 	if x.plugin, err = l.launchProcess(ctx, p, x); err != nil {
@@ -193,9 +199,8 @@ func (l *Launcher) parametersFirst(ctx context.Context, runID string, p *plan, f
 	}
 	defer func() { x.plugin.Close("the request was refused") }()
 	_, err = x.introduce(ctx, runID, p)
-	var refusal *RequestError
-	if errors.As(err, &refusal) && refusal.Code == "INVALID_STRATEGY_PARAMS" {
-		return refusal
+	if codeOf(err) == wire.InvalidStrategyParams {
+		return err
 	}
 	return failed
 }
@@ -207,7 +212,7 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 		p.exchange = req.Exchange
 		return nil
 	}
-	all, err := l.opts.Store.Exchanges(ctx)
+	all, err := l.Store.Exchanges(ctx)
 	if err != nil {
 		return err
 	}
@@ -218,12 +223,14 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 	if req.Exchange != "" {
 		i := slices.Index(ids, req.Exchange)
 		if i < 0 {
-			return Refuse("EXCHANGE_NOT_FOUND", map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
+			return Refuse(CodeExchangeNotFound, map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
 		}
 		p.exchange = req.Exchange
 		return l.offers(ctx, all[i], p)
 	}
-	slices.SortStableFunc(all, func(a, b candle.Exchange) int { return isDefault(b) - isDefault(a) })
+	if i := slices.Index(ids, DefaultExchange); i > 0 {
+		all = slices.Insert(slices.Delete(slices.Clone(all), i, i+1), 0, all[i])
+	}
 	var refusal error
 	for _, e := range all {
 		err := l.offers(ctx, e, p)
@@ -231,11 +238,11 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 			p.exchange = e.ID
 			return nil
 		}
-		if refusal == nil || codeOf(refusal) == "UNSUPPORTED_SYMBOL" {
+		if refusal == nil || codeOf(refusal) == CodeUnsupportedSymbol {
 			refusal = err
 		}
 	}
-	if refusal == nil || codeOf(refusal) == "UNSUPPORTED_SYMBOL" {
+	if refusal == nil || codeOf(refusal) == CodeUnsupportedSymbol {
 		return nowhere(all, p)
 	}
 	return refusal
@@ -243,24 +250,14 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 
 // known reports whether the exchange has every symbol, as an earlier play has found.
 func (l *Launcher) known(p *plan, exchange string) bool {
-	for _, s := range p.Symbols {
-		if _, ok := l.pinned.get(p.pin(exchange, s)); !ok {
-			return false
-		}
-	}
-	return true
-}
-
-func isDefault(e candle.Exchange) int {
-	if e.ID == DefaultExchange {
-		return 1
-	}
-	return 0
+	return !slices.ContainsFunc(p.Symbols, func(s market.Symbol) bool {
+		_, ok := l.pinned.Load(p.pin(exchange, s))
+		return !ok
+	})
 }
 
 func codeOf(err error) string {
-	var r *RequestError
-	if errors.As(err, &r) {
+	if r, ok := errors.AsType[*RequestError](err); ok {
 		return r.Code
 	}
 	return ""
@@ -269,46 +266,37 @@ func codeOf(err error) string {
 // nowhere speaks for all exchanges where none was named and none has the symbols:
 // it lists what any of them has.
 func nowhere(all []candle.Exchange, p *plan) error {
-	known := map[market.Symbol]bool{}
-	available := []string{}
+	var known []market.Symbol
 	for _, e := range all {
 		for _, s := range e.Symbols {
-			if !known[s] {
-				known[s] = true
-				available = append(available, string(s))
+			if !slices.Contains(known, s) {
+				known = append(known, s)
 			}
 		}
 	}
-	unknown := []string{}
-	for _, s := range p.Symbols {
-		if !known[s] {
-			unknown = append(unknown, string(s))
-		}
-	}
+	unknown, text := p.without(known), "No exchange has candles of %v."
 	if len(unknown) == 0 {
-		unknown = texts(p.Symbols)
-		return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No one exchange has candles of all of %v.", unknown)
+		unknown, text = texts(p.Symbols), "No one exchange has candles of all of %v."
 	}
-	return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": available}, "No exchange has candles of %v.", unknown)
+	return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": unknown, "available": texts(known)}, text, unknown)
+}
+
+// without are the symbols that are not among others.
+func (p *plan) without(others []market.Symbol) []string {
+	return texts(slices.DeleteFunc(slices.Clone(p.Symbols), func(s market.Symbol) bool { return slices.Contains(others, s) }))
 }
 
 // offers reports whether an exchange has candles of every symbol, or of a lower
 // timeframe that they can be made from.
 func (l *Launcher) offers(ctx context.Context, e candle.Exchange, p *plan) error {
-	unknown := []string{}
-	for _, s := range p.Symbols {
-		if !slices.Contains(e.Symbols, s) {
-			unknown = append(unknown, string(s))
-		}
-	}
-	if len(unknown) > 0 {
-		return Refuse("UNSUPPORTED_SYMBOL", map[string]any{"symbols": unknown, "available": texts(e.Symbols)}, "Exchange %q has no candles of %v.", e.ID, unknown)
+	if unknown := p.without(e.Symbols); len(unknown) > 0 {
+		return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": unknown, "available": texts(e.Symbols)},
+			"Exchange %q has no candles of %v.", e.ID, unknown)
 	}
 	for _, s := range p.Symbols {
-		err := l.opts.Store.Offers(ctx, e.ID, s, p.Timeframe)
-		var none *candle.NotFoundError
-		if errors.As(err, &none) {
-			return Refuse("UNSUPPORTED_TIMEFRAME", map[string]any{"available": append([]string{}, none.Have...)},
+		err := l.Store.Offers(ctx, e.ID, s, p.Timeframe)
+		if none, ok := errors.AsType[*candle.NotFoundError](err); ok {
+			return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(none.Have)},
 				"Exchange %q has no %s candles of %s and none that they could be made from.", e.ID, p.Timeframe, s)
 		}
 		if err != nil {
@@ -337,15 +325,11 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 		if err != nil {
 			return dataRefusal(symbol, err)
 		}
-		f, err := l.opts.Store.OpenSeries(d)
+		f, err := l.Store.OpenSeries(d)
 		if err != nil {
 			return dataRefusal(symbol, err)
 		}
-		s := &source{
-			symbol: symbol, sha256: d.SHA256, datasetID: d.ID, calendar: string(d.Calendar),
-			priceStep: d.PriceStep,
-			series:    f.Series(), release: f.Close, violations: keptViolations(d),
-		}
+		s := &source{Dataset: d, series: f.Series(), release: f.Close}
 		s.series.Symbol = symbol
 		p.sources = append(p.sources, s)
 		if err := s.cut(start, end, p); err != nil {
@@ -360,27 +344,16 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 func (l *Launcher) dataset(ctx context.Context, p *plan, symbol market.Symbol) (candle.Dataset, error) {
 	if sum := p.split.Pins[symbol]; sum != "" {
 		k := p.pin(p.exchange, symbol)
-		d, ok := l.pinned.get(k)
-		if ok {
-			return d, nil
+		if d, ok := l.pinned.Load(k); ok {
+			return d.(candle.Dataset), nil
 		}
-		d, err := l.opts.Store.Pinned(ctx, p.exchange, symbol, p.Timeframe, sum)
+		d, err := l.Store.Pinned(ctx, p.exchange, symbol, p.Timeframe, sum)
 		if err == nil {
-			l.pinned.put(k, d)
+			l.pinned.Store(k, d)
 		}
 		return d, err
 	}
-	return l.opts.Store.Lookup(ctx, p.exchange, symbol, p.Timeframe)
-}
-
-// keptViolations reports whether the candles were imported although some contradict themselves.
-func keptViolations(d candle.Dataset) bool {
-	for _, w := range d.Report.Warnings {
-		if w.Code == "OHLC_VIOLATIONS_KEPT" {
-			return true
-		}
-	}
-	return false
+	return l.Store.Lookup(ctx, p.exchange, symbol, p.Timeframe)
 }
 
 func dataRefusal(symbol market.Symbol, err error) error {
@@ -388,8 +361,8 @@ func dataRefusal(symbol market.Symbol, err error) error {
 	var none *candle.NotFoundError
 	switch {
 	case errors.As(err, &none):
-		return &RequestError{Code: "UNSUPPORTED_TIMEFRAME", Message: fmt.Sprintf("There are no such candles of %s: %s", symbol, none.Reason),
-			Details: map[string]any{"available": append([]string{}, none.Have...)}, Cause: err}
+		return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(none.Have)},
+			"There are no such candles of %s: %s", symbol, none.Reason).because(err)
 	case errors.As(err, &corrupt): // its text has a path, which is for the log
 		return hostFault(err, "corrupt_dataset",
 			"The stored candles of %s are damaged: %s. Import them again.", symbol, corrupt.Reason)
@@ -415,7 +388,8 @@ func dates(req runner.StartRequest) (start, end *market.Time, err error) {
 		return nil, nil, err
 	}
 	if start != nil && end != nil && *start >= *end {
-		return nil, nil, Refuse("INVALID_DATE_RANGE", map[string]any{"start_date": *req.StartDate, "end_date": *req.EndDate}, "start_date must be before end_date.")
+		return nil, nil, Refuse(CodeInvalidDateRange, map[string]any{"start_date": *req.StartDate, "end_date": *req.EndDate},
+			"start_date must be before end_date.")
 	}
 	return start, end, nil
 }
@@ -432,8 +406,8 @@ func (s *source) cut(start, end *market.Time, p *plan) error {
 		s.to = s.series.Search(*end)
 	}
 	if s.from >= s.to {
-		return Refuse("DATA_UNAVAILABLE", map[string]any{"range": map[string]any{"symbol": s.symbol, "start": first, "end": last}},
-			"There is no %s candle of %s in the window; there are candles from %s to %s.", p.Timeframe, s.symbol, first, last)
+		return Refuse(CodeDataUnavailable, map[string]any{"range": map[string]any{"symbol": s.Symbol, "start": first, "end": last}},
+			"There is no %s candle of %s in the window; there are candles from %s to %s.", p.Timeframe, s.Symbol, first, last)
 	}
 	return nil
 }
@@ -442,14 +416,8 @@ func (s *source) cut(start, end *market.Time, p *plan) error {
 // has any, and a symbol that begins later or ends earlier than the others is named.
 func coverage(sources []*source, start, end *market.Time) []artifact.Note {
 	var notes []artifact.Note
-	var first, last market.Time
-	for i, s := range sources {
-		from, to := s.series.Time[s.from], s.series.CloseTime(s.to-1)
-		if i == 0 || from < first {
-			first = from
-		}
-		last = max(last, to)
-	}
+	window := windowOf(sources, 0)
+	first, last := window.Start, window.End
 	data := sources[0].reach()
 	for _, s := range sources[1:] {
 		r := s.reach()
@@ -460,15 +428,15 @@ func coverage(sources []*source, start, end *market.Time) []artifact.Note {
 			Message: fmt.Sprintf("There are candles from %s to %s: the window was cut to them.", data.Start, data.End)})
 	}
 	for _, s := range sources {
-		from, to := s.series.Time[s.from], s.series.CloseTime(s.to-1)
+		from, to := s.start(), s.end()
 		text := ""
 		switch {
 		case from > first && to < last:
-			text = fmt.Sprintf("%s has candles from %s to %s only: it joins late and leaves early.", s.symbol, from, to)
+			text = fmt.Sprintf("%s has candles from %s to %s only: it joins late and leaves early.", s.Symbol, from, to)
 		case from > first:
-			text = fmt.Sprintf("%s has no candles before %s: it joins late, the others trade from %s.", s.symbol, from, first)
+			text = fmt.Sprintf("%s has no candles before %s: it joins late, the others trade from %s.", s.Symbol, from, first)
 		case to < last:
-			text = fmt.Sprintf("%s has no candles from %s on: it leaves early, the others trade until %s.", s.symbol, to, last)
+			text = fmt.Sprintf("%s has no candles from %s on: it leaves early, the others trade until %s.", s.Symbol, to, last)
 		default:
 			continue
 		}
@@ -482,36 +450,11 @@ func (s *source) reach() candle.Range {
 	return candle.Range{Start: s.series.Time[0], End: s.series.CloseTime(s.series.Len() - 1)}
 }
 
-// pinned remembers datasets that were named by their hash, which are what they are: for
-// many plays of the same candles.
-type pinned struct {
-	mu   sync.Mutex
-	sets map[pin]candle.Dataset
-}
-
+// pin names a dataset by its hash.
 type pin struct {
 	exchange, timeframe, sha256 string
 	symbol                      market.Symbol
 }
-
-func (p *pinned) get(k pin) (candle.Dataset, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	d, ok := p.sets[k]
-	return d, ok
-}
-
-func (p *pinned) put(k pin, d candle.Dataset) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.sets == nil || len(p.sets) >= maxPinned {
-		p.sets = map[pin]candle.Dataset{}
-	}
-	p.sets[k] = d
-}
-
-// maxPinned is far more than an evaluation has.
-const maxPinned = 4096
 
 func (p *plan) pin(exchange string, symbol market.Symbol) pin {
 	return pin{exchange, p.Timeframe.String(), p.split.Pins[symbol], symbol}

@@ -107,11 +107,19 @@ const (
 // The codes of a failed run that the runner itself gives.
 const (
 	// CodeInternal: the execution panicked or broke its contract.
-	CodeInternal = "INTERNAL_ERROR"
+	CodeInternal = string(Internal)
 	// CodeArtifactWriteFailed: the run's files or row could not be written.
 	CodeArtifactWriteFailed = "ARTIFACT_WRITE_FAILED"
 	// CodeRunInterrupted: the service ended without warning while the run was on.
 	CodeRunInterrupted = "RUN_INTERRUPTED"
+)
+
+// The codes of a failed run that may have left orders or positions at an exchange: only a reset clears it.
+const (
+	// CodeJournalQuarantined: the run's journal cannot be read.
+	CodeJournalQuarantined = "JOURNAL_QUARANTINED"
+	// CodeStopUnconfirmed: it is unknown what a stop has left.
+	CodeStopUnconfirmed = "STOP_UNCONFIRMED"
 )
 
 // resetOnly reports whether a run may have left orders or positions at an exchange:
@@ -120,7 +128,7 @@ func resetOnly(s Snapshot) bool {
 	if s.Failure == nil || s.Mode == ModeBacktest {
 		return false
 	}
-	return slices.Contains([]string{CodeRunInterrupted, "JOURNAL_QUARANTINED", "STOP_UNCONFIRMED"}, s.Failure.Code)
+	return slices.Contains([]string{CodeRunInterrupted, CodeJournalQuarantined, CodeStopUnconfirmed}, s.Failure.Code)
 }
 
 // Error is a refusal. Status, RunID and Mode are those of the run at hand; RunID and
@@ -144,46 +152,43 @@ func (e *Error) Unwrap() error { return e.Cause }
 // newError words a refusal. Cause is nil but for a failed start.
 func newError(c Code, now Snapshot, cause error) *Error {
 	e := &Error{Code: c, Status: now.Status, RunID: now.RunID, Mode: now.Mode, Cause: cause}
+	words := func(hint, format string, args ...any) { e.Message, e.Hint = fmt.Sprintf(format, args...), hint }
 	switch c {
 	case RunAlreadyActive:
-		e.Message = fmt.Sprintf("The runner still holds a run (status: %s). "+
-			"Reset it, or replace it with the header Replace-Run.", now.Status)
-		e.Hint = "reset it, or replace it with Replace-Run: " + now.RunID
 		switch {
 		case now.Status == StatusRunning:
-			e.Message = fmt.Sprintf("A run is already active (status: %s). Stop it first.", now.Status)
-			e.Hint = "stop it, then reset or replace it"
+			words("stop it, then reset or replace it",
+				"A run is already active (status: %s). Stop it first.", now.Status)
 		case resetOnly(now):
-			e.Message = fmt.Sprintf("The runner holds a run that may have left orders or positions (status: %s). "+
+			words("reset it", "The runner holds a run that may have left orders or positions (status: %s). "+
 				"Look at them, then reset it.", now.Status)
-			e.Hint = "reset it"
+		default:
+			words("reset it, or replace it with Replace-Run: "+now.RunID,
+				"The runner still holds a run (status: %s). "+
+					"Reset it, or replace it with the header Replace-Run.", now.Status)
 		}
 	case RunNotActive:
-		e.Message = fmt.Sprintf("No run is active (status: %s): there is nothing to stop.", now.Status)
-		e.Hint = "start a run"
+		words("start a run", "No run is active (status: %s): there is nothing to stop.", now.Status)
 		if now.Status != StatusIdle {
 			e.Hint = "read its results, then reset"
 		}
 	case RunStillRunning:
-		e.Message = "The run is still running. Stop it before resetting it."
-		e.Hint = "stop it, then reset"
+		words("stop it, then reset", "The run is still running. Stop it before resetting it.")
 	case NoRun:
-		e.Message = "There is no run. Start one first."
-		e.Hint = "start a run"
+		words("start a run", "There is no run. Start one first.")
 	case ResultsNotReady:
-		e.Message = "The run is still running: its results are ready once it has ended."
-		e.Hint = "wait until status is completed or failed"
+		words("wait until status is completed or failed",
+			"The run is still running: its results are ready once it has ended.")
 	case ControlNotSupported:
-		e.Message = "A backtest takes no controls but stop."
-		e.Hint = "stop it, or wait for its end"
+		words("stop it, or wait for its end", "A backtest takes no controls but stop.")
 	case NoAlarm:
-		e.Message = "is no open alarm of the run"
+		words("", "is no open alarm of the run")
 	case RunStartFailed:
-		e.Message = fmt.Sprintf("The run could not be started: %v", cause)
+		words("", "The run could not be started: %v", cause)
 	case ShuttingDown:
-		e.Message = "The service is shutting down and starts no run."
+		words("", "The service is shutting down and starts no run.")
 	default:
-		e.Message = fmt.Sprintf("unexpected event in status %s", now.Status)
+		words("", "unexpected event in status %s", now.Status)
 	}
 	return e
 }

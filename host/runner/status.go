@@ -2,6 +2,8 @@ package runner
 
 import (
 	"cmp"
+	"encoding/base32"
+	"encoding/binary"
 	"errors"
 	"io"
 	"slices"
@@ -95,32 +97,30 @@ type OutcomeCount struct {
 
 // Status is where the service stands right now.
 func (r *Runner) Status() Snapshot {
-	exec, run := r.current()
+	exec, run := r.currentRun()
+	var p Progress
 	if exec != nil {
-		// Outside the lock: an execution may take its own locks here.
-		p := exec.Progress()
-		r.mu.Lock()
-		if !run.ended && !p.UpdatedAt.Before(run.last.UpdatedAt) {
-			run.last = p
-		}
-		r.mu.Unlock()
+		p = exec.Progress() // outside the lock: an execution may take its own locks here
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if exec != nil && !run.ended && !p.UpdatedAt.Before(run.last.UpdatedAt) {
+		run.last = p
+	}
 	return r.snapshotLocked()
 }
 
 // Link is the connection of the current run to its exchange; false when it has none.
 func (r *Runner) Link() (Link, bool) {
-	exec, _ := r.current()
+	exec, _ := r.currentRun()
 	if l, ok := exec.(Linked); ok {
 		return l.Link(), true
 	}
 	return Link{}, false
 }
 
-// current is the running execution and its run; nil when none is running.
-func (r *Runner) current() (Execution, *run) {
+// currentRun is the running execution and its run; nil when none is running.
+func (r *Runner) currentRun() (Execution, *run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.run == nil || r.run.exec == nil {
@@ -157,13 +157,9 @@ func (r *Runner) snapshotLocked() Snapshot {
 // Detail is the Report of any status: while a run is on, what it has produced so far.
 func (r *Runner) Detail() Report {
 	now := r.Status()
-	exec, run := r.current()
+	exec, run := r.currentRun()
 	if exec != nil && run.id == now.RunID {
-		rep := Report{Snapshot: now, Request: run.req, Manifest: manifestOf(exec), Results: exec.Results()}
-		if rep.Results == nil {
-			rep.Results = &artifact.Results{}
-		}
-		return rep
+		return Report{Snapshot: now, Request: run.req, Manifest: manifestOf(exec), Results: resultsOf(exec)}
 	}
 	// The run ended, or there was none, since the first look.
 	r.mu.Lock()
@@ -177,7 +173,7 @@ func (r *Runner) Detail() Report {
 // Results is the Report of a run that has ended, or of a paper or live run up to now: partial, its end the
 // moment of the picture. While a backtest runs the error is RESULTS_NOT_READY, without a run NO_RUN.
 func (r *Runner) Results() (Report, error) {
-	err := r.allowed(readResults)
+	err := r.checkEvent(readResults, nil)
 	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == ResultsNotReady && refused.Mode != ModeBacktest {
 		rep := r.Detail() // which may have ended since
 		if s := &rep.Snapshot; s.Status == StatusRunning {
@@ -193,8 +189,8 @@ func (r *Runner) Results() (Report, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if t := transitions[readResults][r.state]; t.refuse != "" {
-		return Report{}, newError(t.refuse, r.snapshotLocked(), nil)
+	if _, err := r.nextLocked(readResults, nil); err != nil {
+		return Report{}, err
 	}
 	return r.run.report, nil
 }
@@ -261,12 +257,11 @@ func watchedOf(exec Execution) Watched {
 	if w, ok := exec.(Watched); ok {
 		return w
 	}
-	return resultsView(func() *artifact.Results {
-		if r := exec.Results(); r != nil {
-			return r
-		}
-		return &artifact.Results{}
-	})
+	return resultsView(func() *artifact.Results { return resultsOf(exec) })
+}
+
+func resultsOf(exec Execution) *artifact.Results {
+	return cmp.Or(exec.Results(), &artifact.Results{})
 }
 
 // Look implements Watched.
@@ -298,8 +293,8 @@ func (v resultsView) Candles(market.Symbol, func(*market.Series)) bool { return 
 // idPrefix marks runs of the service.
 const idPrefix = "svc_"
 
-// crockford is the alphabet of a ULID, in lower case.
-const crockford = "0123456789abcdefghjkmnpqrstvwxyz"
+// crockford writes the digits of a ULID, in lower case.
+var crockford = base32.NewEncoding("0123456789abcdefghjkmnpqrstvwxyz")
 
 // idSource makes run ids: svc_ and a ULID, 48 bits of Unix milliseconds and 80
 // random bits. Ids ascend: within a millisecond, or when the clock goes back, the
@@ -315,10 +310,7 @@ func (s *idSource) next(now time.Time) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var id [16]byte
-	ms := uint64(max(now.UnixMilli(), 0))
-	for i := range 6 {
-		id[i] = byte(ms >> (40 - 8*i))
-	}
+	binary.BigEndian.PutUint64(id[:], uint64(max(now.UnixMilli(), 0))<<16)
 	if string(id[:6]) > string(s.last[:6]) {
 		if _, err := io.ReadFull(s.random, id[6:]); err != nil {
 			return "", err
@@ -327,29 +319,14 @@ func (s *idSource) next(now time.Time) (string, error) {
 	} else {
 		countUp(&s.last)
 	}
-	return idPrefix + encodeULID(s.last), nil
+	// 32 bits in front make 32 digits of 160 bits, of which the last 26 are the ULID.
+	return idPrefix + crockford.EncodeToString(append(make([]byte, 4), s.last[:]...))[6:], nil
 }
 
 func countUp(id *[16]byte) {
 	for i := len(id) - 1; i >= 0; i-- {
-		id[i]++
-		if id[i] != 0 {
+		if id[i]++; id[i] != 0 {
 			return
 		}
 	}
-}
-
-// encodeULID writes 128 bits as 26 digits of 5 bits, the first of which has only 3.
-func encodeULID(id [16]byte) string {
-	var out [26]byte
-	bits, have, at := uint32(0), 2, 0 // two zero bits in front
-	for _, b := range id {
-		bits, have = bits<<8|uint32(b), have+8
-		for have >= 5 {
-			have -= 5
-			out[at] = crockford[bits>>have&31]
-			at++
-		}
-	}
-	return string(out[:])
 }

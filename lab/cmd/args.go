@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,8 +15,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/flags"
 	"github.com/assay-run/assay/host/base/hint"
+	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/compare"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/split"
 )
@@ -25,18 +27,11 @@ import (
 // guard makes every refusal of the command line, of all commands of a tree, an *Error
 // that names the word to blame and says what to write instead.
 func guard(c *cobra.Command) {
-	check := c.Args
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if cmd.HasSubCommands() && len(args) > 0 {
 			return unknownCommand(cmd, args[0])
 		}
-		if check == nil {
-			return nil
-		}
-		if err := check(cmd, args); err != nil {
-			return wrongArgs(cmd, args, err)
-		}
-		return nil
+		return wrongArgs(cmd, args)
 	}
 	c.SetFlagErrorFunc(wrongFlag)
 	for _, sub := range c.Commands() {
@@ -82,12 +77,8 @@ func elsewhere(c *cobra.Command, name string) []string {
 	return found
 }
 
-// wrongArgs names the argument that is missing, or the first that is too many.
-func wrongArgs(c *cobra.Command, args []string, err error) *Error {
-	var own *Error
-	if errors.As(err, &own) {
-		return own
-	}
+// wrongArgs names the argument of the usage line that is missing, or the first that is too many.
+func wrongArgs(c *cobra.Command, args []string) error {
 	wanted, more := positions(c)
 	help := fmt.Sprintf("write %s; see %s --help", usageOf(c), c.CommandPath())
 	if example := firstExample(c); example != "" {
@@ -96,12 +87,12 @@ func wrongArgs(c *cobra.Command, args []string, err error) *Error {
 	switch {
 	case len(args) < len(wanted):
 		return Usage(wanted[len(args)], "%s is missing: %s", wanted[len(args)], help)
-	case !more && len(wanted) == 0:
+	case more || len(args) == len(wanted):
+		return nil
+	case len(wanted) == 0:
 		return Usage(args[0], "%q is too much: %s takes no arguments; see %s --help", args[0], c.CommandPath(), c.CommandPath())
-	case !more && len(args) > len(wanted):
-		return Usage(args[len(wanted)], "%q is too much: %s", args[len(wanted)], help)
 	}
-	return Usage(strings.Join(wanted, " "), "%v: %s", err, help)
+	return Usage(args[len(wanted)], "%q is too much: %s", args[len(wanted)], help)
 }
 
 // positions reads the usage line: the arguments that must be there, and whether more
@@ -236,12 +227,6 @@ func Unknown(argument, name string, names []string) *Error {
 	return e
 }
 
-// choice is a flag with the values that it takes.
-type choice struct {
-	flag   string
-	values []string
-}
-
 // choicesOf is where a flag keeps its values for messages.
 const choicesOf = "assay_choices"
 
@@ -249,11 +234,53 @@ const choicesOf = "assay_choices"
 // it. A description may follow, see cobra.CompletionWithDesc.
 type Values func(args []string) []string
 
-// OneOf declares the values of a flag: they complete it, and Action refuses another
-// one, naming them.
-func (a *App) OneOf(c *cobra.Command, flag string, values ...string) {
-	a.offered[c] = append(a.offered[c], choice{flag, values})
-	a.offer(c, flag, values)
+// Bind declares the flags of a command and completes them: those with values by these, the
+// others by the list that their tag names. Action refuses values that are none.
+func (a *App) Bind(c *cobra.Command, options any) {
+	set := flags.Bind(c, options)
+	a.bound[c] = set
+	lists := map[string]Values{
+		"asked": a.AskedSlugs, "candidates": a.candidates, "families": a.Families, "profiles": profiles,
+		"runs-of": a.RunsOf, "splits": a.Splits, "metrics": func([]string) []string { return compare.Metrics() },
+	}
+	for _, f := range set.Flags {
+		switch {
+		case len(f.Values) > 0:
+			a.offer(c, f.Name, f.Values)
+		case f.Complete == "folder":
+			a.Folder(c, f.Name)
+		case strings.Contains(f.Complete, ","):
+			a.Offer(c, f.Name, func([]string) []string { return strings.Split(f.Complete, ",") })
+		case f.Complete != "":
+			a.Offer(c, f.Name, lists[f.Complete])
+		}
+	}
+}
+
+// refuseFlags refuses the first flag that has none of its values, or too small a number.
+func (a *App) refuseFlags(c *cobra.Command) error {
+	set := a.bound[c]
+	if set == nil {
+		return nil
+	}
+	f, value, least := set.Refused()
+	switch {
+	case f == nil:
+		return nil
+	case least != 0:
+		return Usage("--"+f.Name, "--%s must be at least %d", f.Name, least)
+	}
+	return oneOf("--"+f.Name, value, f.Values)
+}
+
+// profiles are the formats of candle files.
+func profiles([]string) []string {
+	var list []string
+	for _, p := range importer.Profiles() {
+		list = append(list, cobra.CompletionWithDesc(p.Name, p.Doc))
+	}
+	slices.Sort(list)
+	return list
 }
 
 // offer completes a flag with fixed values.
@@ -467,110 +494,4 @@ func oneOf(flag, value string, values []string) error {
 	e := Usage(flag, "%q is not one of %s%s", value, strings.Join(values, ", "), said)
 	e.Details["valid"] = values
 	return e
-}
-
-// completionCommand writes the scripts by which shells ask this program what could
-// come next.
-func (a *App) completionCommand() *cobra.Command {
-	shells := []struct {
-		name, load string
-		script     func(*cobra.Command, io.Writer) error
-	}{
-		{"bash", "source <(lab completion bash)", func(c *cobra.Command, w io.Writer) error { return c.GenBashCompletionV2(w, true) }},
-		{"zsh", "lab completion zsh > \"${fpath[1]}/_lab\"", (*cobra.Command).GenZshCompletion},
-		{"fish", "lab completion fish > ~/.config/fish/completions/lab.fish", func(c *cobra.Command, w io.Writer) error { return c.GenFishCompletion(w, true) }},
-		{"powershell", "lab completion powershell | Out-String | Invoke-Expression", (*cobra.Command).GenPowerShellCompletionWithDesc},
-	}
-	var commands []*cobra.Command
-	for _, s := range shells {
-		c := &cobra.Command{
-			Use: s.name, Short: "Write the completion script for " + s.name,
-			Long: "The script lets " + s.name + " complete commands, flags, strategies, runs, splits, metrics and formats. It asks\n" +
-				"this program at each key, which then reads the registry and writes nothing.",
-			Example: Examples(s.load),
-			Args:    cobra.NoArgs,
-		}
-		commands = append(commands, a.Action(c, func(context.Context, []string) (Outcome, error) {
-			var b bytes.Buffer
-			err := s.script(c.Root(), &b)
-			text := b.String()
-			return Outcome{Result: map[string]string{"shell": s.name, "script": text}, Print: func(w io.Writer) { fmt.Fprint(w, text) }}, err
-		}))
-	}
-	return a.Group("completion", "Write a completion script for a shell", commands...)
-}
-
-// describe fills in what a command that only holds others does not say itself: the
-// first example of each of them, and their names.
-func describe(c *cobra.Command) {
-	var names, examples []string
-	for _, sub := range c.Commands() {
-		describe(sub)
-		if sub.Hidden {
-			continue
-		}
-		names = append(names, sub.Name())
-		if example := firstExample(sub); example != "" {
-			examples = append(examples, example)
-		}
-	}
-	if c.Example == "" && len(examples) > 0 {
-		c.Example = Examples(examples...)
-	}
-	if c.Long == "" && len(names) > 0 {
-		c.Long = c.Short + ". Its commands are " + strings.Join(names, ", ") + "."
-	}
-}
-
-// help prints what a command says of itself; with --json as one object like all else.
-func (a *App) help(c *cobra.Command) {
-	text := strings.TrimSpace(FirstOf(c.Long, c.Short)) + "\n\n" + c.UsageString()
-	if a.JSON {
-		a.answer = &answer{outcome: Outcome{Result: map[string]string{"help": text}}}
-		return
-	}
-	fmt.Fprint(a.IO.Out, text) // a closed stdout is nothing to report to
-}
-
-func (a *App) helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "help [command...]",
-		Short:   "Say what a command does",
-		Long:    "Help prints what a command does, its examples and its flags, as --help after the command does.",
-		Example: Examples("lab help run", "lab help runs verify"),
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			at, rest, err := c.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			var list []string
-			for _, sub := range at.Commands() {
-				if sub.IsAvailableCommand() {
-					list = append(list, cobra.CompletionWithDesc(sub.Name(), sub.Short))
-				}
-			}
-			return list, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			at := c.Root()
-			for _, word := range args {
-				next := child(at, word)
-				if next == nil {
-					return unknownCommand(at, word)
-				}
-				at = next
-			}
-			a.help(at)
-			return nil
-		},
-	}
-}
-
-func child(c *cobra.Command, name string) *cobra.Command {
-	for _, sub := range c.Commands() {
-		if sub.Name() == name {
-			return sub
-		}
-	}
-	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/candidate"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/request"
@@ -30,21 +31,15 @@ const (
 
 // planeOptions are the flags of commands that sign, or talk to a control plane.
 type planeOptions struct {
-	signKey, controlURL, controlKey string
-	submit                          bool
-}
-
-func planeFlags(a *App, c *cobra.Command, o *planeOptions, submits string) {
-	f := c.Flags()
-	f.StringVar(&o.signKey, "sign-key", "", "file of your private key, as governance keys new makes it ("+envSignKey+")")
-	f.StringVar(&o.controlURL, "control-url", "", "address of the control plane ("+envControlURL+", default "+client.DefaultURL+")")
-	f.StringVar(&o.controlKey, "control-key", "", "governance.pub of the control plane, to check its answers by ("+envControlKey+")")
-	f.BoolVar(&o.submit, "submit", false, submits)
+	SignKey    string `flag:"sign-key" usage:"file of your private key, as governance keys new makes it (SERVICE_LAB_SIGN_KEY)"`
+	ControlURL string `flag:"control-url" usage:"address of the control plane (SERVICE_CONTROL_URL, default http://127.0.0.1:8010)"`
+	ControlKey string `flag:"control-key" usage:"governance.pub of the control plane, to check its answers by (SERVICE_CONTROL_KEY)"`
+	Submit     bool   `flag:"submit" usage:"post the bundle to the control plane, and keep its answer"`
 }
 
 // key is the private key; nil where none is named. No error shows anything of it.
 func signingKey(a *App, o *planeOptions) (*ecdsa.PrivateKey, error) {
-	path := FirstOf(o.signKey, a.IO.Getenv(envSignKey))
+	path := FirstOf(o.SignKey, a.IO.Getenv(envSignKey))
 	if path == "" {
 		return nil, nil
 	}
@@ -57,16 +52,16 @@ func signingKey(a *App, o *planeOptions) (*ecdsa.PrivateKey, error) {
 
 // named says whether a control plane was named, so that it can be asked.
 func namesPlane(a *App, o *planeOptions) bool {
-	return o.submit || FirstOf(o.controlURL, a.IO.Getenv(envControlURL)) != ""
+	return o.Submit || FirstOf(o.ControlURL, a.IO.Getenv(envControlURL)) != ""
 }
 
 func openPlane(a *App, o *planeOptions) (*client.Client, error) {
-	opts := client.Options{URL: FirstOf(o.controlURL, a.IO.Getenv(envControlURL))}
+	opts := client.Options{URL: FirstOf(o.ControlURL, a.IO.Getenv(envControlURL))}
 	c, err := client.New(opts)
 	if err != nil {
 		return nil, Usage("--control-url", "--control-url: %v", err)
 	}
-	path := FirstOf(o.controlKey, a.IO.Getenv(envControlKey))
+	path := FirstOf(o.ControlKey, a.IO.Getenv(envControlKey))
 	if path == "" {
 		return c, nil
 	}
@@ -81,11 +76,16 @@ func openPlane(a *App, o *planeOptions) (*client.Client, error) {
 
 // candidateOptions are the flags of lab candidate pack.
 type candidateOptions struct {
+	folderOption
 	planeOptions
-	dir, run, candidate string
-	stage, owner        string
-	family, limits      string
-	valid, logOrigin    string
+	Run       string `flag:"run" usage:"the baseline (default: the newest plan's selected run, else the newest completed)"`
+	Candidate string `flag:"candidate" usage:"a packed revision: its program, parameters and data, with what was run since" complete:"candidates"`
+	Stage     string `flag:"stage" usage:"how far it is meant to go: research, paper, canary or live (default paper)" values:"research,paper,canary,live"`
+	Owner     string `flag:"owner" usage:"who answers for it (default $USER, the system's user or git's)"`
+	Family    string `flag:"family" usage:"family it belongs to (default: family_id of lab.json)"`
+	Limits    string `flag:"limits" usage:"a JSON file with other limits than the default shares of the initial cash"`
+	Valid     string `flag:"valid" default:"30d" usage:"how long the request for a seal is valid, such as 12h or 30d, at most 90d"`
+	LogOrigin string `flag:"log-origin" usage:"name of the log that is asked (default: with --submit that of the plane, else governance.local)"`
 }
 
 func candidateCommand(a *App) *cobra.Command {
@@ -107,23 +107,9 @@ func candidatePackCommand(a *App) *cobra.Command {
 			"lab candidate pack sma_cross --limits limits.json --sign-key me.key --submit",
 			"lab candidate pack sma_cross --candidate CR --stage live --submit    # with what was run since",
 		),
-		Args: cobra.ExactArgs(1),
 	}
-	f := c.Flags()
-	f.StringVar(&o.dir, "dir", "", "folder of the strategy (default: looked up by slug)")
-	f.StringVar(&o.run, "run", "", "the baseline (default: the newest plan's selected run, else the newest completed)")
-	f.StringVar(&o.candidate, "candidate", "", "a packed revision: its program, parameters and data, with what was run since")
-	f.StringVar(&o.stage, "stage", "", "how far it is meant to go: research, paper, canary or live (default paper)")
-	f.StringVar(&o.owner, "owner", "", "who answers for it (default $USER, the system's user or git's)")
-	f.StringVar(&o.family, "family", "", "family it belongs to (default: family_id of lab.json)")
-	f.StringVar(&o.limits, "limits", "", "a JSON file with other limits than the default shares of the initial cash")
-	f.StringVar(&o.valid, "valid", "30d", "how long the request for a seal is valid, such as 12h or 30d, at most 90d")
-	f.StringVar(&o.logOrigin, "log-origin", "", "name of the log that is asked (default: with --submit that of the plane, else "+candidate.DefaultOrigin+")")
-	planeFlags(a, c, &o.planeOptions, "post the bundle to the control plane, and keep its answer")
+	a.Bind(c, &o)
 	a.Arguments(c, a.Slugs)
-	a.Folder(c, "dir")
-	a.OneOf(c, "stage", string(bundle.Research), string(bundle.Paper), string(bundle.Canary), string(bundle.Live))
-	a.Offer(c, "candidate", a.candidates)
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return candidatePack(ctx, a, args[0], o) })
 }
 
@@ -136,28 +122,28 @@ func (a *App) candidates([]string) []string {
 // options reads what does not depend on the registry.
 func packOptions(a *App, slug string, o *candidateOptions) (candidate.Options, error) {
 	out := candidate.Options{
-		Slug: slug, RunID: o.run, Stage: bundle.Stage(o.stage), Owner: o.owner, Family: o.family, LogOrigin: o.logOrigin,
+		Slug: slug, RunID: o.Run, Stage: bundle.Stage(o.Stage), Owner: o.Owner, Family: o.Family, LogOrigin: o.LogOrigin,
 		Author: userName(a), Now: time.Now,
 	}
 	if err := project.CheckSlug(slug); err != nil {
 		return out, err
 	}
-	if o.run != "" && o.candidate != "" {
+	if o.Run != "" && o.Candidate != "" {
 		return out, Usage("--candidate", "--run and --candidate exclude each other: a revision has its own baseline")
 	}
 	var err error
-	if out.Valid, err = candidate.ParseValid(o.valid); err != nil {
+	if out.Valid, err = candidate.ParseValid(o.Valid); err != nil {
 		return out, Usage("--valid", "--valid: %v", err)
 	}
-	if o.limits != "" {
-		if out.Limits, err = os.ReadFile(o.limits); err != nil {
+	if o.Limits != "" {
+		if out.Limits, err = os.ReadFile(o.Limits); err != nil {
 			return out, Usage("--limits", "--limits: %v", err)
 		}
 	}
 	if out.Key, err = signingKey(a, &o.planeOptions); err != nil {
 		return out, err
 	}
-	p, err := findProject(a, slug, o.dir)
+	p, err := findProject(a, slug, o.Dir)
 	var missing *Error
 	switch {
 	case err == nil:
@@ -166,12 +152,12 @@ func packOptions(a *App, slug string, o *candidateOptions) (candidate.Options, e
 			out.Title = ""
 		}
 		out.Description = p.Config.Hypothesis
-	case errors.As(err, &missing) && missing.Code == "STRATEGY_NOT_FOUND" && o.dir == "": // the row knows its family
+	case errors.As(err, &missing) && missing.Code == run.CodeStrategyNotFound && o.Dir == "": // the row knows its family
 	default:
 		return out, err
 	}
-	if o.candidate != "" {
-		out.Family = o.family // that of the revision, unless one is named
+	if o.Candidate != "" {
+		out.Family = o.Family // that of the revision, unless one is named
 	}
 	return out, nil
 }
@@ -182,7 +168,7 @@ func candidatePack(ctx context.Context, a *App, slug string, o candidateOptions)
 		return Outcome{}, err
 	}
 	var plane *client.Client
-	if o.submit || o.candidate != "" && namesPlane(a, &o.planeOptions) {
+	if o.Submit || o.Candidate != "" && namesPlane(a, &o.planeOptions) {
 		if plane, err = openPlane(a, &o.planeOptions); err != nil {
 			return Outcome{}, err
 		}
@@ -191,13 +177,13 @@ func candidatePack(ctx context.Context, a *App, slug string, o candidateOptions)
 	var receipt *client.Receipt
 	var warnings []Warning
 	err = a.WithHost(ctx, func(h *request.Host) error {
-		if o.candidate != "" {
-			if options.Again, err = candidate.Find(ctx, candidate.NewShelf(h.StateDir), plane, o.candidate); err != nil {
+		if o.Candidate != "" {
+			if options.Again, err = candidate.Find(ctx, candidate.NewShelf(h.StateDir), plane, o.Candidate); err != nil {
 				return err
 			}
 		}
 		var away error
-		if o.submit && options.LogOrigin == "" {
+		if o.Submit && options.LogOrigin == "" {
 			info, err := plane.Log(ctx)
 			if away = err; err == nil {
 				options.LogOrigin = info.Origin
@@ -207,7 +193,7 @@ func candidatePack(ctx context.Context, a *App, slug string, o candidateOptions)
 		if err == nil && options.Key != nil {
 			warnings = ownerWarning(candidate.Trust(ctx, h.StateDir, plane), packed.Bundle.Candidate.Owner)
 		}
-		if err != nil || !o.submit {
+		if err != nil || !o.Submit {
 			return err
 		}
 		if away != nil { // what was packed stays
@@ -240,7 +226,7 @@ func ownerWarning(t *bundle.Trust, owner string) []Warning {
 func packWarnings(p *candidate.Packed, r *client.Receipt) []Warning {
 	var list []Warning
 	for _, id := range p.Skipped {
-		list = append(list, Warning{Code: "RUN_FAILED", Message: "the paper or live run " + id + " has failed: it is no evidence and not in the bundle"})
+		list = append(list, Warning{Code: request.CodeRunFailed, Message: "the paper or live run " + id + " has failed: it is no evidence and not in the bundle"})
 	}
 	if r != nil {
 		for _, w := range r.Warnings {
@@ -263,14 +249,10 @@ func candidateReplayCommand(a *App) *cobra.Command {
 			"lab candidate replay sma_cross --candidate CR    # compare, and sign nothing",
 			"lab candidate replay sma_cross --candidate CR --sign-key reviewer.key --submit",
 		),
-		Args: cobra.ExactArgs(1),
 	}
-	c.Flags().StringVar(&o.dir, "dir", "", "folder of the strategy (default: looked up by slug)")
-	c.Flags().StringVar(&o.candidate, "candidate", "", "the revision to repeat (required)")
-	planeFlags(a, c, &o.planeOptions, "post the signed result to the control plane; needs --sign-key")
+	a.Bind(c, &o)
+	c.Flag("submit").Usage = "post the signed result to the control plane; needs --sign-key"
 	a.Arguments(c, a.Slugs)
-	a.Folder(c, "dir")
-	a.Offer(c, "candidate", a.candidates)
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
 		return candidateReplay(ctx, a, args[0], o)
 	})
@@ -278,8 +260,9 @@ func candidateReplayCommand(a *App) *cobra.Command {
 
 // replayOptions are the flags of lab candidate replay.
 type replayOptions struct {
+	folderOption
 	planeOptions
-	dir, candidate string
+	Candidate string `flag:"candidate" usage:"the revision to repeat (required)" complete:"candidates"`
 }
 
 // findCandidate is a revision of this strategy, from the state directory or else a plane.
@@ -296,9 +279,8 @@ func findCandidate(ctx context.Context, a *App, h *request.Host, slug, revision 
 		return nil, err
 	}
 	if own := doc.Bundle.Candidate.Slug; own != slug {
-		return nil, &Error{
-			Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("%s is of %s, not of %s", revision, own, slug), Details: map[string]any{"flag": "--candidate"},
-		}
+		return nil, request.Errorf(request.CodeRunNotFound, "%s is of %s, not of %s", revision, own, slug).
+			With("flag", "--candidate")
 	}
 	return doc, nil
 }
@@ -334,24 +316,24 @@ func candidateReplay(ctx context.Context, a *App, slug string, o replayOptions) 
 	if err := project.CheckSlug(slug); err != nil {
 		return Outcome{}, err
 	}
-	if o.candidate == "" {
+	if o.Candidate == "" {
 		return Outcome{}, Usage("--candidate", "--candidate is missing: the revision to repeat")
 	}
 	key, err := signingKey(a, &o.planeOptions)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if o.submit && key == nil {
+	if o.Submit && key == nil {
 		return Outcome{}, Usage("--sign-key", "--submit needs --sign-key: only a signed result counts")
 	}
 	out := &candidate.Replayed{}
 	var warnings []Warning
 	err = a.WithHost(ctx, func(h *request.Host) error {
-		doc, err := findCandidate(ctx, a, h, slug, o.candidate, &o.planeOptions)
+		doc, err := findCandidate(ctx, a, h, slug, o.Candidate, &o.planeOptions)
 		if err != nil {
 			return err
 		}
-		plugin, why, err := checkoutPlugin(ctx, a, slug, o.dir, doc.Bundle.Strategy.Plugin.SHA256)
+		plugin, why, err := checkoutPlugin(ctx, a, slug, o.Dir, doc.Bundle.Strategy.Plugin.SHA256)
 		if err != nil {
 			return err
 		}
@@ -359,7 +341,7 @@ func candidateReplay(ctx context.Context, a *App, slug string, o replayOptions) 
 			out.PluginFrom = "store"
 			warnings = append(warnings, Warning{Code: "PLUGIN_NOT_BUILT", Message: why + ": its copy in the state directory is executed"})
 		}
-		if err := playAgain(ctx, a, h, doc, plugin, o.dir, out); err != nil {
+		if err := playAgain(ctx, a, h, doc, plugin, o.Dir, out); err != nil {
 			return err
 		}
 		if key == nil || out.Equal+out.Different == 0 {
@@ -409,7 +391,7 @@ func playAgain(
 func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Document, key *ecdsa.PrivateKey, o *planeOptions, out *candidate.Replayed) error {
 	origin := doc.Bundle.SealRequest.LogOrigin
 	var plane *client.Client
-	if o.submit {
+	if o.Submit {
 		var err error
 		if plane, err = openPlane(a, o); err != nil {
 			return err
@@ -446,30 +428,32 @@ func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Docume
 
 // replayVerdict is the error of a replay that did not reproduce everything that can be.
 func replayVerdict(out *candidate.Replayed) error {
-	details := map[string]any{"candidate_revision_id": out.CandidateRevisionID, "runs": out.Runs, "signed": out.Signed, "path": out.Path, "receipt": out.Receipt}
-	left := len(candidate.Unrepeated(out.Runs))
-	switch {
+	var e *Error
+	switch left := len(candidate.Unrepeated(out.Runs)); {
 	case out.Different > 0:
-		return &Error{Code: "NOT_REPRODUCED", Message: fmt.Sprintf("%d of %d runs came to something else", out.Different, len(out.Runs)), Details: details}
+		e = request.Errorf(request.CodeNotReproduced, "%d of %d runs came to something else", out.Different, len(out.Runs))
 	case out.Equal == 0:
-		return &Error{Code: "INPUTS_MISSING", Message: fmt.Sprintf("none of %d runs could be executed again", len(out.Runs)), Details: details}
+		e = request.Errorf(request.CodeInputsMissing, "none of %d runs could be executed again", len(out.Runs))
 	case left > 0:
-		return &Error{Code: "INCONCLUSIVE", Message: fmt.Sprintf("%d runs are equal, %d could not be executed again", out.Equal, left), Details: details}
+		e = request.Errorf(request.CodeInconclusive, "%d runs are equal, %d could not be executed again", out.Equal, left)
+	default:
+		return nil
 	}
-	return nil
+	return e.With("candidate_revision_id", out.CandidateRevisionID, "runs", out.Runs, "signed", out.Signed,
+		"path", out.Path, "receipt", out.Receipt)
 }
 
 // candidateQuestion is the question of a packed revision: exactly its plugin, parameters,
 // data and rules.
 func candidateQuestion(ctx context.Context, a *App, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
-	if len(o.set) > 0 || o.params != "" || o.paramsFile != "" || o.seed != "" || o.request != "" || o.plugin != "" {
+	if len(o.Set) > 0 || o.Params != "" || o.ParamsFile != "" || o.Seed != "" || o.Request != "" || o.Plugin != "" {
 		return nil, Usage("--candidate", "--candidate fixes everything: leave --set, --params, --params-file, --seed, --request and --plugin out")
 	}
 	if err := project.CheckSlug(slug); err != nil {
 		return nil, err
 	}
 	return func(h *request.Host) (*request.Prepared, error) {
-		doc, err := findCandidate(ctx, a, h, slug, o.candidate, &planeOptions{})
+		doc, err := findCandidate(ctx, a, h, slug, o.Candidate, &planeOptions{})
 		if err != nil {
 			return nil, err
 		}

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -12,21 +11,19 @@ import (
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/compare"
 	"github.com/assay-run/assay/lab/project"
-)
-
-// The formats of a comparison.
-const (
-	formatTable = "table"
-	formatJSON  = "json"
-	formatCSV   = "csv"
-	formatMD    = "md"
+	"github.com/assay-run/assay/lab/request"
 )
 
 // compareOptions are the flags of lab compare.
 type compareOptions struct {
-	compare.Options
-	format             string
-	failOnIncomparable bool
+	Baseline           string `flag:"baseline" usage:"the run that the others are compared with (default: the oldest)" complete:"runs-of"`
+	Split              string `flag:"split" usage:"walk_forward or a split id (default walk_forward)" complete:"splits"`
+	OnlyChanged        bool   `flag:"only-changed" usage:"leave out parameters and metrics that are equal in all runs"`
+	Sort               string `flag:"sort" usage:"order by this metric, best first (default: by run id)" complete:"metrics"`
+	Top                int    `flag:"top" usage:"show only so many runs (default: all)" min:"1"`
+	RevealTest         bool   `flag:"reveal-test" usage:"show the locked test metrics; this is noted, and later new trials of the family are post_peek"`
+	Format             string `flag:"format" usage:"table, json, csv or md" default:"table" values:"table,json,csv,md"`
+	FailOnIncomparable bool   `flag:"fail-on-incomparable" usage:"exit 3 if the numbers of the runs do not mean the same"`
 }
 
 func compareCommand(a *App) *cobra.Command {
@@ -44,36 +41,19 @@ func compareCommand(a *App) *cobra.Command {
 			"lab compare sma_cross --sort sharpe_ratio --top 5 --format md",
 			"lab compare sma_cross --split validation --format csv > runs.csv",
 		),
-		Args: cobra.MinimumNArgs(1),
 	}
-	f := c.Flags()
-	f.StringVar(&o.Baseline, "baseline", "", "the run that the others are compared with (default: the oldest)")
-	f.StringVar(&o.Split, "split", "", "walk_forward or a split id (default walk_forward)")
-	f.BoolVar(&o.OnlyChanged, "only-changed", false, "leave out parameters and metrics that are equal in all runs")
-	f.StringVar(&o.Sort, "sort", "", "order by this metric, best first (default: by run id)")
-	f.IntVar(&o.Top, "top", 0, "show only so many runs (default: all)")
-	f.StringVar(&o.format, "format", formatTable, "table, json, csv or md")
-	f.BoolVar(&o.RevealTest, "reveal-test", false, "show the locked test metrics; this is noted, and later new trials of the family are post_peek")
-	f.BoolVar(&o.failOnIncomparable, "fail-on-incomparable", false, "exit 3 if the numbers of the runs do not mean the same")
+	a.Bind(c, &o)
 	a.Arguments(c, a.AskedSlugs, a.RunsOf)
-	a.Offer(c, "baseline", a.RunsOf)
-	a.Offer(c, "split", a.Splits)
-	a.Offer(c, "sort", func([]string) []string { return compare.Metrics() })
-	a.OneOf(c, "format", formatTable, formatJSON, formatCSV, formatMD)
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
-		if c.Flags().Changed("top") && o.Top < 1 {
-			return Outcome{}, Usage("--top", "--top must be at least 1")
-		}
-		o.Slug, o.Runs, o.Author = args[0], args[1:], authorName(a)
-		return compareRuns(ctx, a, o)
+		return compareRuns(ctx, a, args[0], args[1:], o)
 	})
 }
 
-func compareRuns(ctx context.Context, a *App, o compareOptions) (Outcome, error) {
-	if a.JSON && (o.format == formatCSV || o.format == formatMD) {
-		return Outcome{}, Usage("--format", "--json and --format %s exclude each other", o.format)
+func compareRuns(ctx context.Context, a *App, slug string, runs []string, o compareOptions) (Outcome, error) {
+	if a.JSON && (o.Format == "csv" || o.Format == "md") {
+		return Outcome{}, Usage("--format", "--json and --format %s exclude each other", o.Format)
 	}
-	if err := project.CheckSlug(o.Slug); err != nil {
+	if err := project.CheckSlug(slug); err != nil {
 		return Outcome{}, err
 	}
 	var result *compare.Comparison
@@ -81,25 +61,22 @@ func compareRuns(ctx context.Context, a *App, o compareOptions) (Outcome, error)
 	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
 		warnings = warningsOf(reg)
 		var err error
-		result, err = compare.Compare(ctx, store, reg, o.Options)
+		result, err = compare.Compare(ctx, store, reg, compare.Options{
+			Slug: slug, Runs: runs, Baseline: o.Baseline, Split: o.Split, Sort: o.Sort, Top: o.Top,
+			OnlyChanged: o.OnlyChanged, RevealTest: o.RevealTest, Author: authorName(a),
+		})
 		return err
 	})
-	var refused *compare.Error
-	if errors.As(err, &refused) {
-		return Outcome{}, &Error{Code: refused.Code, Message: refused.Message, Details: refused.Details}
-	}
 	if err != nil {
 		return Outcome{}, err
 	}
 	for _, w := range result.Warnings {
 		warnings = append(warnings, Warning(w))
 	}
-	out := Outcome{Result: result, Warnings: warnings, Print: func(w io.Writer) { printComparison(a, w, result, o.format) }}
-	if o.failOnIncomparable && !result.Comparability.Comparable {
-		return out, &Error{
-			Code: "INCOMPARABLE", Message: "the runs differ in what has to be equal for their numbers to mean the same",
-			Details: map[string]any{"differences": result.Comparability.Differences, "baseline": result.Baseline},
-		}
+	out := Outcome{Result: result, Warnings: warnings, Print: func(w io.Writer) { printComparison(a, w, result, o.Format) }}
+	if o.FailOnIncomparable && !result.Comparability.Comparable {
+		return out, request.Errorf("INCOMPARABLE", "the runs differ in what has to be equal for their numbers to mean the same").
+			With("differences", result.Comparability.Differences, "baseline", result.Baseline)
 	}
 	return out, nil
 }
@@ -107,11 +84,11 @@ func compareRuns(ctx context.Context, a *App, o compareOptions) (Outcome, error)
 func printComparison(a *App, w io.Writer, c *compare.Comparison, format string) {
 	var err error
 	switch format {
-	case formatJSON:
+	case "json":
 		err = c.WriteJSON(w)
-	case formatCSV:
+	case "csv":
 		err = c.WriteCSV(w)
-	case formatMD:
+	case "md":
 		err = c.WriteMarkdown(w)
 	default:
 		for i, s := range c.Sections() {

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // binary is the real lab binary in a state directory of its own.
@@ -19,9 +21,7 @@ type binary struct {
 
 func newCLI(t *testing.T) *binary {
 	t.Helper()
-	if testing.Short() {
-		t.Skip("builds the lab and a strategy and runs it")
-	}
+	ring.Slow(t, "it builds the lab and a strategy and runs them")
 	c := &binary{t: t, bin: filepath.Join(t.TempDir(), "lab"), dir: t.TempDir()}
 	if out, err := exec.Command("go", "build", "-o", c.bin, "../../cmd/lab").CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

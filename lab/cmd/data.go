@@ -15,7 +15,9 @@ import (
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/columnar"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -72,12 +74,21 @@ func count(n int) string { return strconv.Itoa(n) }
 
 // dataImportOptions are the flags of data import as given.
 type dataImportOptions struct {
-	exchange, symbol, timeframe string
-	profile, columns, ticker    string
-	zone, stamp, dateOrder      string
-	violations, duplicates      string
-	calendar, volumeUnit        string
-	merge, dryRun               bool
+	Exchange   string `flag:"exchange" usage:"where the candles come from, a lower-case name (required)"`
+	Symbol     string `flag:"symbol" usage:"what was traded, BASE/QUOTE (required unless the file names it)"`
+	Timeframe  string `flag:"timeframe" usage:"length of a candle, for example 1h (default: as the file names it, else the commonest step)"`
+	Profile    string `flag:"profile" usage:"format of the files (default: recognised)" complete:"profiles"`
+	Columns    string `flag:"columns" usage:"names of the columns by position: time,open,high,low,close,volume in any order, other names are ignored"`
+	Ticker     string `flag:"ticker" usage:"take the rows of this ticker only, where a file has several"`
+	Zone       string `flag:"tz" usage:"time zone of times without offset, for example UTC or America/New_York"`
+	Stamp      string `flag:"stamp" usage:"what a time says of its candle: its open or its close (default open)" complete:"open,close"`
+	DateOrder  string `flag:"date-order" usage:"order of dates like 01/02/2024: mdy or dmy (default: as a part above 12 shows)" complete:"mdy,dmy"`
+	Violations string `flag:"ohlc-violations" usage:"candles whose high or low does not enclose open and close: widen, drop or keep (default: refuse)" complete:"widen,drop,keep"`
+	Duplicates string `flag:"duplicates" usage:"of several different candles of one time take the first or last (default: refuse)" complete:"first,last"`
+	Calendar   string `flag:"calendar" usage:"24x7 or weekdays (default: detected)" complete:"24x7,weekdays"`
+	VolumeUnit string `flag:"volume-unit" usage:"base, quote, contracts or ticks (default: as the format has it, else base)" complete:"base,quote,contracts,ticks"`
+	Merge      bool   `flag:"merge" usage:"join with the stored candles of the same exchange, symbol and timeframe"`
+	DryRun     bool   `flag:"dry-run" usage:"do everything but store"`
 }
 
 func dataImportCommand(a *App) *cobra.Command {
@@ -93,45 +104,10 @@ func dataImportCommand(a *App) *cobra.Command {
 			"lab data import candles.csv --exchange bitfinex --symbol BTC/USD --columns time,open,close,high,low,volume",
 			"lab data import new.csv --exchange binance --symbol BTC/USDT --merge --duplicates last --dry-run",
 		),
-		Args: cobra.MinimumNArgs(1),
 	}
-	f := c.Flags()
-	f.StringVar(&o.exchange, "exchange", "", "where the candles come from, a lower-case name (required)")
-	f.StringVar(&o.symbol, "symbol", "", "what was traded, BASE/QUOTE (required unless the file names it)")
-	f.StringVar(&o.timeframe, "timeframe", "", "length of a candle, for example 1h (default: as the file names it, else the commonest step)")
-	f.StringVar(&o.profile, "profile", "", "format of the files (default: recognised)")
-	f.StringVar(&o.columns, "columns", "", "names of the columns by position: time,open,high,low,close,volume in any order, other names are ignored")
-	f.StringVar(&o.ticker, "ticker", "", "take the rows of this ticker only, where a file has several")
-	f.StringVar(&o.zone, "tz", "", "time zone of times without offset, for example UTC or America/New_York")
-	f.StringVar(&o.stamp, "stamp", "", "what a time says of its candle: its open or its close (default open)")
-	f.StringVar(&o.dateOrder, "date-order", "", "order of dates like 01/02/2024: mdy or dmy (default: as a part above 12 shows)")
-	f.StringVar(&o.violations, "ohlc-violations", "", "candles whose high or low does not enclose open and close: widen, drop or keep (default: refuse)")
-	f.StringVar(&o.duplicates, "duplicates", "", "of several different candles of one time take the first or last (default: refuse)")
-	f.StringVar(&o.calendar, "calendar", "", "24x7 or weekdays (default: detected)")
-	f.StringVar(&o.volumeUnit, "volume-unit", "", "base, quote, contracts or ticks (default: as the format has it, else base)")
-	f.BoolVar(&o.merge, "merge", false, "join with the stored candles of the same exchange, symbol and timeframe")
-	f.BoolVar(&o.dryRun, "dry-run", false, "do everything but store")
-	offerImport(a, c)
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runDataImport(ctx, a, o, args) })
-}
-
-// offerImport completes the flags whose values are known; the importer checks them.
-func offerImport(a *App, c *cobra.Command) {
+	a.Bind(c, &o)       // the importer checks the values
 	a.Arguments(c, nil) // files
-	for flag, values := range map[string][]string{
-		"stamp": {"open", "close"}, "date-order": {"mdy", "dmy"}, "ohlc-violations": {"widen", "drop", "keep"}, "duplicates": {"first", "last"},
-		"calendar": {"24x7", "weekdays"}, "volume-unit": {"base", "quote", "contracts", "ticks"},
-	} {
-		a.Offer(c, flag, func([]string) []string { return values })
-	}
-	a.Offer(c, "profile", func([]string) []string {
-		var list []string
-		for _, p := range importer.Profiles() {
-			list = append(list, cobra.CompletionWithDesc(p.Name, p.Doc))
-		}
-		slices.Sort(list)
-		return list
-	})
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runDataImport(ctx, a, o, args) })
 }
 
 // importHelp is what the command says of itself, with the formats as they describe
@@ -157,27 +133,27 @@ Formats that are recognised, or forced by --profile:
 
 // request checks the flags and makes the request of them.
 func (o dataImportOptions) request(paths []string) (r candle.ImportRequest, err error) {
-	if err := candle.CheckExchange(o.exchange); err != nil {
+	if err := candle.CheckExchange(o.Exchange); err != nil {
 		return r, err
 	}
 	r = candle.ImportRequest{
-		Exchange: o.exchange, Calendar: candle.Calendar(o.calendar), VolumeUnit: o.volumeUnit, Merge: o.merge, DryRun: o.dryRun,
+		Exchange: o.Exchange, Calendar: candle.Calendar(o.Calendar), VolumeUnit: o.VolumeUnit, Merge: o.Merge, DryRun: o.DryRun,
 		Options: importer.Options{
-			Symbol: market.Symbol(o.symbol), Profile: o.profile, Ticker: o.ticker, Stamp: o.stamp, DateOrder: o.dateOrder,
-			Violations: o.violations, Duplicates: o.duplicates, Formats: columnar.Formats(),
+			Symbol: market.Symbol(o.Symbol), Profile: o.Profile, Ticker: o.Ticker, Stamp: o.Stamp, DateOrder: o.DateOrder,
+			Violations: o.Violations, Duplicates: o.Duplicates, Formats: columnar.Formats(),
 		},
 	}
-	if o.timeframe != "" {
-		if r.Options.Timeframe, err = market.ParseTimeframe(o.timeframe); err != nil {
+	if o.Timeframe != "" {
+		if r.Options.Timeframe, err = market.ParseTimeframe(o.Timeframe); err != nil {
 			return r, Usage("--timeframe", "--timeframe: %v", err)
 		}
 	}
-	if o.zone != "" {
-		if r.Options.Zone, err = time.LoadLocation(o.zone); err != nil || o.zone == "Local" {
-			return r, Usage("--tz", "--tz %s is not a time zone: write UTC or a name like America/New_York", o.zone)
+	if o.Zone != "" {
+		if r.Options.Zone, err = time.LoadLocation(o.Zone); err != nil || o.Zone == "Local" {
+			return r, Usage("--tz", "--tz %s is not a time zone: write UTC or a name like America/New_York", o.Zone)
 		}
 	}
-	if r.Options.Columns, err = importer.ParseColumns(o.columns); err != nil {
+	if r.Options.Columns, err = importer.ParseColumns(o.Columns); err != nil {
 		return r, err
 	}
 	for _, path := range paths {
@@ -206,12 +182,12 @@ func runDataImport(ctx context.Context, a *App, o dataImportOptions, paths []str
 	if err != nil {
 		return Outcome{}, err
 	}
-	a.Logger.Debug("imported", "dataset", d.ID, "rows", d.Rows, "dry_run", o.dryRun)
+	a.Logger.Debug("imported", "dataset", d.ID, "rows", d.Rows, "dry_run", o.DryRun)
 	for _, w := range d.Report.Warnings {
 		out.Warnings = append(out.Warnings, Warning(w))
 	}
-	out.Result = map[string]any{"dataset": d, "stored": !o.dryRun}
-	out.Print = func(w io.Writer) { printImport(w, d, o.dryRun) }
+	out.Result = map[string]any{"dataset": d, "stored": !o.DryRun}
+	out.Print = func(w io.Writer) { printImport(w, d, o.DryRun) }
 	return out, nil
 }
 
@@ -237,7 +213,9 @@ func printImport(w io.Writer, d candle.Dataset, dryRun bool) {
 }
 
 func dataListCommand(a *App) *cobra.Command {
-	var all bool
+	var o struct {
+		All bool `flag:"all" usage:"earlier versions, too"`
+	}
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the stored candles",
@@ -246,10 +224,9 @@ func dataListCommand(a *App) *cobra.Command {
 			"lab data list",
 			"lab data list --all --json",
 		),
-		Args: cobra.NoArgs,
 	}
-	c.Flags().BoolVar(&all, "all", false, "earlier versions, too")
-	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runDataList(ctx, a, all) })
+	a.Bind(c, &o)
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runDataList(ctx, a, o.All) })
 }
 
 func runDataList(ctx context.Context, a *App, all bool) (Outcome, error) {
@@ -299,7 +276,9 @@ type dataChecked struct {
 }
 
 func dataCheckCommand(a *App) *cobra.Command {
-	var exchange string
+	var o struct {
+		Exchange string `flag:"exchange" usage:"only this exchange"`
+	}
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Hash the stored candles again and report their gaps",
@@ -308,10 +287,9 @@ func dataCheckCommand(a *App) *cobra.Command {
 			"lab data check",
 			"lab data check --exchange sample --json",
 		),
-		Args: cobra.NoArgs,
 	}
-	c.Flags().StringVar(&exchange, "exchange", "", "only this exchange")
-	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runDataCheck(ctx, a, exchange) })
+	a.Bind(c, &o)
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runDataCheck(ctx, a, o.Exchange) })
 }
 
 func runDataCheck(ctx context.Context, a *App, exchange string) (Outcome, error) {
@@ -343,14 +321,13 @@ func runDataCheck(ctx context.Context, a *App, exchange string) (Outcome, error)
 		return Outcome{}, err
 	}
 	if len(list) == 0 && exchange != "" {
-		return Outcome{}, &Error{Code: CodeDataUnavailable, Message: "nothing is stored for the exchange " + exchange, Details: map[string]any{"flag": "--exchange"}}
+		return Outcome{}, request.Errorf(run.CodeDataUnavailable, "nothing is stored for the exchange %s", exchange).
+			With("flag", "--exchange")
 	}
 	out := Outcome{Result: map[string]any{"datasets": list}, Print: func(w io.Writer) { printChecked(w, list) }}
 	if bad > 0 {
-		return out, &Error{
-			Code: CodeCheckFailed, Message: fmt.Sprintf("%d of %d candle files are damaged: import them again", bad, len(list)),
-			Details: map[string]any{"datasets": list},
-		}
+		return out, request.Errorf(request.CodeCheckFailed, "%d of %d candle files are damaged: import them again", bad, len(list)).
+			With("datasets", list)
 	}
 	return out, nil
 }

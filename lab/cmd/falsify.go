@@ -21,16 +21,18 @@ import (
 
 // falsifyOptions are the flags of lab falsify.
 type falsifyOptions struct {
-	dir, plugin  string
-	run          string
-	candidate    string
-	profile      string
-	printProfile bool
-	full         bool
-	only, skip   []string
-	force        bool
-	revealTest   bool
-	workers      int
+	Dir          string   `flag:"dir" usage:"folder of the strategy, where it has to be run first (default: looked up by slug)" complete:"folder"`
+	Plugin       string   `flag:"plugin" usage:"a finished program instead of building one, where it has to be run first"`
+	Run          string   `flag:"run" usage:"the run to attack (default: the one that was completed last)"`
+	Candidate    string   `flag:"candidate" usage:"a packed revision: its baseline is attacked" complete:"candidates"`
+	Profile      string   `flag:"profile" usage:"a file with other counts and thresholds than falsify-profile/2"`
+	PrintProfile bool     `flag:"print-profile" usage:"print the profile that would be used, and attack nothing"`
+	Full         bool     `flag:"full" usage:"999 replays instead of 199, and the whole search on shuffled candles"`
+	Only         []string `flag:"only" usage:"make this test alone; may be repeated" split:","`
+	Skip         []string `flag:"skip" usage:"leave this test out; may be repeated" split:","`
+	Force        bool     `flag:"force" usage:"attack again what was attacked; the result must be the same"`
+	RevealTest   bool     `flag:"reveal-test" usage:"show the locked test metrics of the run; this is noted, and later new trials of the family are post_peek"`
+	Workers      int      `flag:"workers" usage:"how many replays are made side by side (default: number of CPUs)"`
 }
 
 func falsifyCommand(a *App) *cobra.Command {
@@ -50,24 +52,9 @@ func falsifyCommand(a *App) *cobra.Command {
 			"lab falsify sma_cross --skip permuted_candles --workers 1",
 			"lab falsify sma_cross --print-profile > strict.json    # change it and its id, then: --profile strict.json",
 		),
-		Args: cobra.ExactArgs(1),
 	}
-	f := c.Flags()
-	f.StringVar(&o.dir, "dir", "", "folder of the strategy, where it has to be run first (default: looked up by slug)")
-	f.StringVar(&o.plugin, "plugin", "", "a finished program instead of building one, where it has to be run first")
-	f.StringVar(&o.run, "run", "", "the run to attack (default: the one that was completed last)")
-	f.StringVar(&o.candidate, "candidate", "", "a packed revision: its baseline is attacked")
-	f.StringVar(&o.profile, "profile", "", "a file with other counts and thresholds than falsify-profile/2")
-	f.BoolVar(&o.printProfile, "print-profile", false, "print the profile that would be used, and attack nothing")
-	f.BoolVar(&o.full, "full", false, "999 replays instead of 199, and the whole search on shuffled candles")
-	f.StringSliceVar(&o.only, "only", nil, "make this test alone; may be repeated")
-	f.StringSliceVar(&o.skip, "skip", nil, "leave this test out; may be repeated")
-	f.BoolVar(&o.force, "force", false, "attack again what was attacked; the result must be the same")
-	f.BoolVar(&o.revealTest, "reveal-test", false, "show the locked test metrics of the run; this is noted, and later new trials of the family are post_peek")
-	f.IntVar(&o.workers, "workers", 0, "how many replays are made side by side (default: number of CPUs)")
+	a.Bind(c, &o)
 	a.Arguments(c, a.Slugs)
-	a.Folder(c, "dir")
-	a.Offer(c, "candidate", a.candidates)
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return falsifyRun(ctx, a, args[0], o) })
 }
 
@@ -75,38 +62,38 @@ func falsifyRun(ctx context.Context, a *App, slug string, o falsifyOptions) (Out
 	if err := project.CheckSlug(slug); err != nil {
 		return Outcome{}, err
 	}
-	if o.workers < 0 {
+	if o.Workers < 0 {
 		return Outcome{}, Usage("--workers", "--workers must be at least 1, or 0 for the number of CPUs")
 	}
-	if o.candidate != "" && (o.run != "" || o.plugin != "" || o.dir != "") {
+	if o.Candidate != "" && (o.Run != "" || o.Plugin != "" || o.Dir != "") {
 		return Outcome{}, Usage("--candidate", "--candidate names the run: leave --run, --plugin and --dir out")
 	}
 	p, err := o.chosen()
 	if err != nil {
 		return Outcome{}, err
 	}
-	if o.printProfile {
+	if o.PrintProfile {
 		text, err := json.MarshalIndent(p, "", "  ")
 		return Outcome{Result: p, Print: func(w io.Writer) { fmt.Fprintf(w, "%s\n", text) }}, err
 	}
 	var result *falsify.Result
 	var test *artifact.LockedMetrics
 	err = a.WithHost(ctx, func(h *request.Host) error {
-		h.Workers = o.workers
+		h.Workers = o.Workers
 		base, err := baseOf(ctx, a, h, slug, o)
 		if err != nil {
 			return err
 		}
 		bar := a.Progress("falsify "+base.RunID).Count("replays", 0)
 		defer bar.End()
-		defer a.Employ(o.workers, base.Candles())()
+		defer a.Employ(o.Workers, base.Candles())()
 		result, err = falsify.Run(ctx, h, base, falsify.Options{
-			Profile: p, Force: o.force,
+			Profile: p, Force: o.Force,
 			Progress: func(done, planned int64, failed int) { bar.Show(State{Done: done, Total: planned, Failed: failed}) },
 			Waiting:  func(owner string) { a.say("waiting for %s, which attacks the same run", owner) },
-			Sources:  sourcesOf(a, slug, o.dir),
+			Sources:  sourcesOf(a, slug, o.Dir),
 		})
-		if err != nil || !o.revealTest {
+		if err != nil || !o.RevealTest {
 			return err
 		}
 		test, err = revealTest(ctx, a, h, &request.Answer{RunID: base.RunID, Metadata: base.Metadata, Report: base.Report}, "falsify")
@@ -139,8 +126,8 @@ func sourcesOf(a *App, slug, dir string) falsify.Finder {
 func (o *falsifyOptions) chosen() (profile.Profile, error) {
 	p := profile.Default()
 	var bad *profile.FieldError
-	if o.profile != "" {
-		f, err := os.Open(o.profile)
+	if o.Profile != "" {
+		f, err := os.Open(o.Profile)
 		if err != nil {
 			return p, Usage("--profile", "%v", err)
 		}
@@ -149,10 +136,10 @@ func (o *falsifyOptions) chosen() (profile.Profile, error) {
 			return p, Usage("--profile", "%v", err)
 		}
 		if len(text) > profile.MaxBytes {
-			return p, Usage("--profile", "%s is larger than %d bytes", o.profile, profile.MaxBytes)
+			return p, Usage("--profile", "%s is larger than %d bytes", o.Profile, profile.MaxBytes)
 		}
 		if p, err = profile.Decode(text, tests.IDs()); errors.As(err, &bad) {
-			refused := Usage("--profile", "%s: %s", o.profile, bad.Error())
+			refused := Usage("--profile", "%s: %s", o.Profile, bad.Error())
 			refused.Details["pointer"] = bad.Pointer
 			return p, refused
 		}
@@ -163,7 +150,7 @@ func (o *falsifyOptions) chosen() (profile.Profile, error) {
 	for _, list := range []struct {
 		flag string
 		ids  []string
-	}{{"--only", o.only}, {"--skip", o.skip}} {
+	}{{"--only", o.Only}, {"--skip", o.Skip}} {
 		for _, id := range list.ids {
 			if _, ok := tests.Find(id); !ok {
 				refused := Unknown("test", id, testIDs())
@@ -172,7 +159,7 @@ func (o *falsifyOptions) chosen() (profile.Profile, error) {
 			}
 		}
 	}
-	chosen, err := p.With(profile.Options{Full: o.full, Only: o.only, Skip: o.skip}, tests.IDs())
+	chosen, err := p.With(profile.Options{Full: o.Full, Only: o.Only, Skip: o.Skip}, tests.IDs())
 	if errors.As(err, &bad) {
 		refused := Usage("--skip", "%s", bad.Message)
 		refused.Details["pointer"] = bad.Pointer
@@ -192,10 +179,10 @@ func testIDs() []string {
 // baseOf is the run that was named, else the one that was completed last, else one that
 // is made now as lab run would.
 func baseOf(ctx context.Context, a *App, h *request.Host, slug string, o falsifyOptions) (*falsify.Base, error) {
-	id := o.run
+	id := o.Run
 	var err error
-	if o.candidate != "" {
-		if id, err = baselineOf(ctx, a, h, slug, o.candidate); err != nil {
+	if o.Candidate != "" {
+		if id, err = baselineOf(ctx, a, h, slug, o.Candidate); err != nil {
 			return nil, err
 		}
 	}
@@ -205,7 +192,7 @@ func baseOf(ctx context.Context, a *App, h *request.Host, slug string, o falsify
 		}
 	}
 	if id == "" {
-		ask, err := askedQuestion(ctx, a, slug, runOptions{dir: o.dir, plugin: o.plugin})
+		ask, err := askedQuestion(ctx, a, slug, runOptions{sourceOptions: sourceOptions{folderOption{o.Dir}, o.Plugin}})
 		if err != nil {
 			return nil, err
 		}
@@ -221,10 +208,8 @@ func baseOf(ctx context.Context, a *App, h *request.Host, slug string, o falsify
 			return nil, err
 		}
 		if f := answer.Failure; f != nil {
-			return nil, &Error{
-				Code: "RUN_FAILED", Message: fmt.Sprintf("split %s failed: %s: %s", f.SplitID, f.Code, f.Message),
-				Details: map[string]any{"run_id": answer.RunID, "split_id": f.SplitID, "code": f.Code, "failure_capsule": f.Capsule},
-			}
+			return nil, request.Errorf(request.CodeRunFailed, "split %s failed: %s: %s", f.SplitID, f.Code, f.Message).
+				With("run_id", answer.RunID, "split_id", f.SplitID, "code", f.Code, "failure_capsule", f.Capsule)
 		}
 		id = answer.RunID
 	}
@@ -266,12 +251,11 @@ func falsifyWarnings(r *falsify.Result) []Warning {
 // falsifyVerdict is the error of a run that was refuted, or about which nothing can be
 // said.
 func falsifyVerdict(r *falsify.Result, test *artifact.LockedMetrics) error {
-	details := map[string]any{
-		"run_id": r.RunID, "request_hash": r.RequestHash, "result_hash": r.Report.ResultHash, "reused": r.Reused, "summary": r.Summary,
-		"failure_capsule": r.Report.FailureCapsule, "test": test, "path": "runs/" + r.RunID,
-	}
 	if code, message := r.Summary.Refusal(); code != "" {
-		return &Error{Code: code, Message: message, Details: details}
+		x := falsifyResult(r, test)
+		return request.Errorf(code, "%s", message).With("run_id", x.RunID, "request_hash", x.RequestHash,
+			"result_hash", x.ResultHash, "reused", x.Reused, "summary", x.Summary,
+			"failure_capsule", x.FailureCapsule, "test", x.Test, "path", x.Path)
 	}
 	return nil
 }

@@ -16,20 +16,25 @@ import (
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/request"
-	"github.com/assay-run/assay/lab/search/design"
 	"github.com/assay-run/assay/lab/search/family"
 	"github.com/assay-run/assay/lab/search/selection"
 )
 
-// familyOptions are the flags of lab family plan and lab family run.
-type familyOptions struct {
-	dir, plugin string
-	// Of plan.
-	hypothesis, method, seed, amends string
-	maxTrials                        int
-	// Of run.
-	plan    string
-	workers int
+// planOptions are the flags of lab family plan.
+type planOptions struct {
+	sourceOptions
+	Hypothesis string `flag:"hypothesis" usage:"one sentence: why this should work (default: that of lab.json)"`
+	Method     string `flag:"method" usage:"how points are picked: grid, random, sobol, lhs or sha (default: that of lab.json, else sobol)" values:"grid,random,sobol,lhs,sha"`
+	MaxTrials  int    `flag:"max-trials" usage:"how many points are tried at most (default: that of lab.json, else 64)"`
+	Seed       string `flag:"seed" usage:"root of the points of random methods (default: that of lab.json)"`
+	Amends     string `flag:"amends" usage:"the plan that this one changes, by its hash or id"`
+}
+
+// searchOptions are the flags of lab family run.
+type searchOptions struct {
+	sourceOptions
+	Plan    string `flag:"plan" usage:"id of the plan, or its beginning (default: the newest of the strategy)"`
+	Workers int    `flag:"workers" usage:"how many trials are played side by side (default: number of CPUs)" min:"1"`
 }
 
 func familyCommand(a *App) *cobra.Command {
@@ -37,7 +42,7 @@ func familyCommand(a *App) *cobra.Command {
 }
 
 func familyPlanCommand(a *App) *cobra.Command {
-	var o familyOptions
+	var o planOptions
 	c := &cobra.Command{
 		Use:   "plan <slug>",
 		Short: "Register a search before it begins",
@@ -49,47 +54,27 @@ func familyPlanCommand(a *App) *cobra.Command {
 			"lab family plan sma_cross --method lhs --max-trials 200 --hypothesis \"Trends outlast the lag of two averages.\"",
 			"lab family plan sma_cross --max-trials 400 --amends plan_6rvs7gxczpvrxcpd    # more of an earlier plan",
 		),
-		Args: cobra.ExactArgs(1),
 	}
-	f := c.Flags()
-	familyFlags(a, c, &o)
-	f.StringVar(&o.hypothesis, "hypothesis", "", "one sentence: why this should work (default: that of lab.json)")
-	f.StringVar(&o.method, "method", "", "how points are picked: grid, random, sobol, lhs or sha (default: that of lab.json, else sobol)")
-	f.IntVar(&o.maxTrials, "max-trials", 0, "how many points are tried at most (default: that of lab.json, else 64)")
-	f.StringVar(&o.seed, "seed", "", "root of the points of random methods (default: that of lab.json)")
-	f.StringVar(&o.amends, "amends", "", "the plan that this one changes, by its hash or id")
-	var methods []string
-	for _, m := range design.Methods() {
-		methods = append(methods, string(m))
-	}
-	a.OneOf(c, "method", methods...)
+	a.Bind(c, &o)
+	a.Arguments(c, a.Slugs)
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
-		options := family.PlanOptions{Hypothesis: o.hypothesis, Method: o.method}
-		if f.Changed("max-trials") {
-			options.MaxTrials = &o.maxTrials
+		options := family.PlanOptions{Hypothesis: o.Hypothesis, Method: o.Method}
+		if c.Flags().Changed("max-trials") {
+			options.MaxTrials = &o.MaxTrials
 		}
-		if o.seed != "" {
-			seed, err := strconv.ParseUint(o.seed, 10, 64)
+		if o.Seed != "" {
+			seed, err := strconv.ParseUint(o.Seed, 10, 64)
 			if err != nil {
-				return Outcome{}, Usage("--seed", "%q is not a whole number below 2^64", o.seed)
+				return Outcome{}, Usage("--seed", "%q is not a whole number below 2^64", o.Seed)
 			}
 			options.Seed = &seed
 		}
-		if f.Changed("hypothesis") && strings.TrimSpace(o.hypothesis) == "" {
-			return Outcome{}, &Error{
-				Code: "HYPOTHESIS_REQUIRED", Message: "say in one sentence why this should work", Details: map[string]any{"flag": "--hypothesis"},
-			}
+		if c.Flags().Changed("hypothesis") && strings.TrimSpace(o.Hypothesis) == "" {
+			return Outcome{}, request.Errorf("HYPOTHESIS_REQUIRED", "say in one sentence why this should work").
+				With("flag", "--hypothesis")
 		}
 		return familyPlan(ctx, a, args[0], o, options)
 	})
-}
-
-// familyFlags are the flags that say which program and which folder.
-func familyFlags(a *App, c *cobra.Command, o *familyOptions) {
-	c.Flags().StringVar(&o.dir, "dir", "", "folder of the strategy (default: looked up by slug)")
-	c.Flags().StringVar(&o.plugin, "plugin", "", "a finished program instead of building one")
-	a.Arguments(c, a.Slugs)
-	a.Folder(c, "dir")
 }
 
 // familyPlanned is the result of lab family plan --json.
@@ -115,18 +100,18 @@ type familyPlanned struct {
 	Next          string  `json:"next"`
 }
 
-func familyPlan(ctx context.Context, a *App, slug string, o familyOptions, options family.PlanOptions) (Outcome, error) {
-	p, err := findProject(a, slug, o.dir)
+func familyPlan(ctx context.Context, a *App, slug string, o planOptions, options family.PlanOptions) (Outcome, error) {
+	p, err := findProject(a, slug, o.Dir)
 	if err != nil {
 		return Outcome{}, err
 	}
-	built, err := buildPlugin(ctx, a, p, o.plugin)
+	built, err := buildPlugin(ctx, a, p, o.Plugin)
 	if err != nil {
 		return Outcome{}, err
 	}
 	var made *family.Proposed
 	err = a.WithHost(ctx, func(h *request.Host) error {
-		made, err = family.Propose(ctx, h, family.Proposal{Project: p, Built: built, Options: options, Amends: o.amends, Author: authorName(a)})
+		made, err = family.Propose(ctx, h, family.Proposal{Project: p, Built: built, Options: options, Amends: o.Amends, Author: authorName(a)})
 		return err
 	})
 	if err != nil {
@@ -135,7 +120,7 @@ func familyPlan(ctx context.Context, a *App, slug string, o familyOptions, optio
 	out := familyPlanned{
 		PlanID: made.ID, PlanHash: made.Hash, Slug: slug, FamilyID: made.Plan.FamilyID, Added: made.Added, Method: string(made.Plan.Method),
 		Trials: len(made.Plan.Trials), Windows: made.Windows, Left: made.Left, NTrials: made.Trials, NTrialsFamily: made.FamilyTrials, Amends: made.Plan.Amends,
-		Path: filepath.ToSlash(filepath.Join("families", slug, made.ID, "plan.json")), Next: familyNext(a, slug, made.ID, o),
+		Path: filepath.ToSlash(filepath.Join("families", slug, made.ID, "plan.json")), Next: familyNext(a, slug, made.ID, o.sourceOptions),
 	}
 	return Outcome{Result: out, Warnings: planWarnings(made), Print: func(w io.Writer) { printPlanned(w, made, out) }}, nil
 }
@@ -179,16 +164,16 @@ func printPlanned(w io.Writer, made *family.Proposed, out familyPlanned) {
 
 // familyNext is the command that executes or resumes a plan, with what it needs to find
 // the same state and the same strategy.
-func familyNext(a *App, slug, planID string, o familyOptions) string {
+func familyNext(a *App, slug, planID string, o sourceOptions) string {
 	words := []string{"lab family run", slug, "--plan", planID}
 	if a.StateDir != a.UnnamedStateDir() {
 		words = append(words, "--state-dir", quoted(a.StateDir))
 	}
-	if o.dir != "" {
-		words = append(words, "--dir", quoted(o.dir))
+	if o.Dir != "" {
+		words = append(words, "--dir", quoted(o.Dir))
 	}
-	if o.plugin != "" {
-		words = append(words, "--plugin", quoted(o.plugin))
+	if o.Plugin != "" {
+		words = append(words, "--plugin", quoted(o.Plugin))
 	}
 	return strings.Join(words, " ")
 }
@@ -202,7 +187,7 @@ func quoted(word string) string {
 }
 
 func familyRunCommand(a *App) *cobra.Command {
-	var o familyOptions
+	var o searchOptions
 	c := &cobra.Command{
 		Use:   "run <slug>",
 		Short: "Execute a registered search, or go on with it",
@@ -213,16 +198,11 @@ func familyRunCommand(a *App) *cobra.Command {
 			"lab family run sma_cross",
 			"lab family run sma_cross --plan plan_6rvs7gxczpvrxcpd --workers 4",
 		),
-		Args: cobra.ExactArgs(1),
 	}
-	familyFlags(a, c, &o)
-	c.Flags().StringVar(&o.plan, "plan", "", "id of the plan, or its beginning (default: the newest of the strategy)")
-	c.Flags().IntVar(&o.workers, "workers", 0, "how many trials are played side by side (default: number of CPUs)")
+	a.Bind(c, &o)
+	a.Arguments(c, a.Slugs)
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
-		if c.Flags().Changed("workers") && o.workers < 1 {
-			return Outcome{}, Usage("--workers", "--workers must be at least 1")
-		}
-		if c.Flags().Changed("plan") && o.plan == "" {
+		if c.Flags().Changed("plan") && o.Plan == "" {
 			return Outcome{}, Usage("--plan", "--plan wants the id of a plan")
 		}
 		return familyRun(ctx, a, args[0], o)
@@ -231,17 +211,17 @@ func familyRunCommand(a *App) *cobra.Command {
 
 // withSearch opens a plan whose inputs are what they were. The plan is looked at before
 // anything is built or executed.
-func withSearch(ctx context.Context, a *App, slug string, o familyOptions, use func(*request.Host, *family.Search) error) error {
-	p, err := findProject(a, slug, o.dir)
+func withSearch(ctx context.Context, a *App, slug string, o searchOptions, use func(*request.Host, *family.Search) error) error {
+	p, err := findProject(a, slug, o.Dir)
 	if err != nil {
 		return err
 	}
 	return a.WithHost(ctx, func(h *request.Host) error {
-		file, err := family.Find(ctx, h, slug, o.plan)
+		file, err := family.Find(ctx, h, slug, o.Plan)
 		if err != nil {
 			return err
 		}
-		built, err := buildPlugin(ctx, a, p, o.plugin)
+		built, err := buildPlugin(ctx, a, p, o.Plugin)
 		if err != nil {
 			return err
 		}
@@ -254,20 +234,18 @@ func withSearch(ctx context.Context, a *App, slug string, o familyOptions, use f
 	})
 }
 
-func familyRun(ctx context.Context, a *App, slug string, o familyOptions) (Outcome, error) {
+func familyRun(ctx context.Context, a *App, slug string, o searchOptions) (Outcome, error) {
 	var out Outcome
 	err := withSearch(ctx, a, slug, o, func(_ *request.Host, s *family.Search) error {
-		resume := familyNext(a, slug, s.ID, o)
+		resume := familyNext(a, slug, s.ID, o.sourceOptions)
 		if s.Departs {
 			a.Note(Warning{Code: "LAB_JSON_CHANGED", Message: "lab.json says otherwise than the plan by now: the plan's rules are used"})
 		}
 		done, total := 0, len(s.Plan.Trials)
 		outcome, run, err := searchFamily(ctx, a, s, o, &done, &total)
 		if err != nil && (ctx.Err() != nil || errors.Is(err, context.Canceled)) {
-			return &Error{
-				Code: CodeInterrupted, Message: fmt.Sprintf("interrupted after %d of %d trials; go on with: %s", done, total, resume),
-				Details: map[string]any{"plan_id": s.ID, "done": done, "total": total, "resume": resume},
-			}
+			return request.Errorf(request.CodeInterrupted, "interrupted after %d of %d trials; go on with: %s", done, total, resume).
+				With("plan_id", s.ID, "done", done, "total", total, "resume", resume)
 		}
 		if outcome == nil {
 			return err
@@ -286,13 +264,13 @@ func familyRun(ctx context.Context, a *App, slug string, o familyOptions) (Outco
 
 // search plays, concludes, runs the selected parameters, and writes the page. An outcome
 // beside an error is one whose selected run could not be made.
-func searchFamily(ctx context.Context, a *App, s *family.Search, o familyOptions, done, total *int) (*family.Outcome, *request.Answer, error) {
+func searchFamily(ctx context.Context, a *App, s *family.Search, o searchOptions, done, total *int) (*family.Outcome, *request.Answer, error) {
 	bar := a.Progress("family "+s.ID).Count("trials", 0)
 	defer bar.End()
-	defer a.Employ(o.workers, s.Candles())()
+	defer a.Employ(o.Workers, s.Candles())()
 	begun := false
 	searched, err := s.Run(ctx, family.Options{
-		Workers: o.workers, Author: authorName(a),
+		Workers: o.Workers, Author: authorName(a),
 		Progress: func(st family.State) {
 			if executed := st.Done > st.Known; !executed || !begun {
 				// What was known says nothing about the speed.
@@ -363,7 +341,7 @@ func familyWarnings(o *family.Outcome) []Warning {
 	}
 	if x := o.Result.Optimised; x != nil && x.Undefined["metrics"] == family.ReasonNondeterministic {
 		list = append(list, Warning{
-			Code: "NONDETERMINISM", Message: "a trial that was played again has decided otherwise: no number of this family can be repeated",
+			Code: request.CodeNondeterminism, Message: "a trial that was played again has decided otherwise: no number of this family can be repeated",
 		})
 	}
 	return list
@@ -373,17 +351,13 @@ func familyWarnings(o *family.Outcome) []Warning {
 func familyFailure(s *family.Search, o *family.Outcome, run *request.Answer) error {
 	switch {
 	case o.Aborted != "":
-		return &Error{
-			Code: "FAMILY_ABORTED", Message: fmt.Sprintf("%d of the first %d trials failed (%s): %s", o.Result.Counts.Failed, len(o.Trials),
-				strings.ReplaceAll(o.Aborted, "_", " "), failures(o.Trials)),
-			Details: map[string]any{"plan_id": s.ID, "rule": o.Aborted, "failed": o.Result.Counts.Failed, "trials": len(o.Trials), "path": s.Dir},
-		}
+		return request.Errorf("FAMILY_ABORTED", "%d of the first %d trials failed (%s): %s", o.Result.Counts.Failed, len(o.Trials),
+			strings.ReplaceAll(o.Aborted, "_", " "), failures(o.Trials)).
+			With("plan_id", s.ID, "rule", o.Aborted, "failed", o.Result.Counts.Failed, "trials", len(o.Trials), "path", s.Dir)
 	case run != nil && run.Failure != nil:
 		f := run.Failure
-		return &Error{
-			Code: "RUN_FAILED", Message: fmt.Sprintf("the run of the selected parameters: split %s failed: %s: %s", f.SplitID, f.Code, f.Message),
-			Details: map[string]any{"run_id": run.RunID, "split_id": f.SplitID, "code": f.Code, "failure_capsule": f.Capsule},
-		}
+		return request.Errorf(request.CodeRunFailed, "the run of the selected parameters: split %s failed: %s: %s", f.SplitID, f.Code, f.Message).
+			With("run_id", run.RunID, "split_id", f.SplitID, "code", f.Code, "failure_capsule", f.Capsule)
 	}
 	return nil
 }
@@ -514,17 +488,17 @@ func printTrials(w io.Writer, s *family.Search, o *family.Outcome) {
 
 // runTrial is lab run --trial PLAN:INDEX.
 func runTrial(ctx context.Context, a *App, slug string, o runOptions) (Outcome, error) {
-	name, number, ok := strings.Cut(o.trial, ":")
+	name, number, ok := strings.Cut(o.Trial, ":")
 	index, err := strconv.Atoi(number)
 	if !ok || name == "" || err != nil || index < 0 {
-		return Outcome{}, Usage("--trial", "%q is not of the form PLAN:INDEX, for example plan_6rvs7gxczpvrxcpd:12", o.trial)
+		return Outcome{}, Usage("--trial", "%q is not of the form PLAN:INDEX, for example plan_6rvs7gxczpvrxcpd:12", o.Trial)
 	}
-	if len(o.set) > 0 || o.params != "" || o.paramsFile != "" || o.seed != "" || o.request != "" || o.candidate != "" || o.force || o.noReuse || o.revealTest {
+	if len(o.Set) > 0 || o.Params != "" || o.ParamsFile != "" || o.Seed != "" || o.Request != "" || o.Candidate != "" || o.Force || o.NoReuse || o.RevealTest {
 		return Outcome{}, Usage("--trial", "--trial fixes everything, and a trial has no test: leave --set, --params, --params-file, --seed, --request, --candidate, --force, --no-reuse and --reveal-test out")
 	}
 	var answer *request.Answer
 	var place *registry.Place
-	err = withSearch(ctx, a, slug, familyOptions{dir: o.dir, plugin: o.plugin, plan: name}, func(h *request.Host, s *family.Search) error {
+	err = withSearch(ctx, a, slug, searchOptions{sourceOptions: o.sourceOptions, Plan: name}, func(h *request.Host, s *family.Search) error {
 		bar := a.Progress("trial "+s.ID+":"+number).Count("candles", 0)
 		defer bar.End()
 		answer, err = s.Expand(ctx, index, request.Options{

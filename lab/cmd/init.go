@@ -27,7 +27,6 @@ func initCommand(a *App) *cobra.Command {
 			"lab init strategy my_first",
 			"lab init strategy my_first --json",
 		),
-		Args: cobra.ExactArgs(1),
 	}
 	a.Arguments(c) // a new name is nothing that could be offered
 	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return initStrategy(a, args[0]) })
@@ -87,7 +86,7 @@ func shown(working, dir string) string {
 }
 
 func sdkCommand(a *App) *cobra.Command {
-	var dir string
+	var o folderOption
 	c := &cobra.Command{
 		Use:   "update <slug>",
 		Short: "Put the SDK of this lab into the folder of a strategy",
@@ -98,12 +97,10 @@ func sdkCommand(a *App) *cobra.Command {
 			"lab sdk update my_first",
 			"lab sdk update my_first --json",
 		),
-		Args: cobra.ExactArgs(1),
 	}
-	c.Flags().StringVar(&dir, "dir", "", "folder of the strategy (default: looked up by slug)")
+	a.Bind(c, &o)
 	a.Arguments(c, a.Slugs)
-	a.Folder(c, "dir")
-	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return sdkUpdate(a, args[0], dir) })
+	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return sdkUpdate(a, args[0], o.Dir) })
 	g := a.Group("sdk", "The SDK inside the folder of a strategy: update it", c)
 	g.Long = "A strategy of its own module carries the source of the SDK that it is built with in its folder sdk."
 	return g
@@ -164,10 +161,15 @@ func printSDK(w io.Writer, u sdkUpdated) {
 	fmt.Fprintf(w, "next: lab validate %s\n", u.Slug)
 }
 
+// validateOptions are the flags of lab validate.
+type validateOptions struct {
+	folderOption
+	NoTest      bool          `flag:"no-test" usage:"leave the author's tests out"`
+	TestTimeout time.Duration `flag:"test-timeout" usage:"how long the tests may run"`
+}
+
 func validateCommand(a *App) *cobra.Command {
-	var dir string
-	var noTest bool
-	var testTimeout time.Duration
+	o := validateOptions{TestTimeout: TestTimeout}
 	c := &cobra.Command{
 		Use:   "validate <slug>",
 		Short: "Check everything that needs no full run",
@@ -178,28 +180,22 @@ func validateCommand(a *App) *cobra.Command {
 			"lab validate sma_cross",
 			"lab validate sma_cross --no-test --json",
 		),
-		Args: cobra.ExactArgs(1),
 	}
-	c.Flags().StringVar(&dir, "dir", "", "folder of the strategy (default: looked up by slug)")
-	c.Flags().BoolVar(&noTest, "no-test", false, "leave the author's tests out")
-	c.Flags().DurationVar(&testTimeout, "test-timeout", TestTimeout, "how long the tests may run")
+	a.Bind(c, &o)
 	a.Arguments(c, a.Slugs)
-	a.Folder(c, "dir")
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
-		if testTimeout <= 0 {
+		if o.TestTimeout <= 0 {
 			return Outcome{}, Usage("--test-timeout",
 				"--test-timeout must be above zero, for example 2m")
 		}
-		return validateStrategy(ctx, a, args[0], dir, noTest, testTimeout)
+		return validateStrategy(ctx, a, args[0], o)
 	})
 }
 
-func validateStrategy(
-	ctx context.Context, a *App, slug, dir string, noTest bool, testTimeout time.Duration,
-) (Outcome, error) {
-	p, err := findProject(a, slug, dir)
+func validateStrategy(ctx context.Context, a *App, slug string, o validateOptions) (Outcome, error) {
+	p, err := findProject(a, slug, o.Dir)
 	if err != nil {
-		if e := Classify(err); e.Code != "LAB_JSON_INVALID" && e.Code != "NAME_MISMATCH" {
+		if e := Classify(err); e.Code != request.CodeLabJSON && e.Code != request.CodeNameMismatch {
 			return Outcome{}, err // there is nothing to check
 		}
 	}
@@ -213,7 +209,7 @@ func validateStrategy(
 	var list []CheckOutcome
 	err = a.WithHost(ctx, func(h *request.Host) error {
 		s := &CheckSubject{
-			Slug: slug, Dir: dir, Working: working, Host: h, NoTest: noTest, TestTimeout: testTimeout,
+			Slug: slug, Dir: o.Dir, Working: working, Host: h, NoTest: o.NoTest, TestTimeout: o.TestTimeout,
 		}
 		var err error
 		list, err = RunChecks(ctx, s, func(o CheckOutcome) {
@@ -234,14 +230,15 @@ func validateStrategy(
 			failed++
 			// The code of what went wrong, also where only the text of the error is known.
 			if list[i].Code == "" {
-				list[i].Code = CodeCheckFailed
+				list[i].Code = request.CodeCheckFailed
 			}
 		case Warned:
 			out.Warnings = append(out.Warnings, Warning{Code: strings.ToUpper(o.ID), Message: o.Message})
 		}
 	}
 	if failed > 0 {
-		return out, &Error{Code: CodeCheckFailed, Message: fmt.Sprintf("%d of %d checks failed", failed, len(list)), Details: map[string]any{"checks": list}}
+		return out, request.Errorf(request.CodeCheckFailed, "%d of %d checks failed", failed, len(list)).
+			With("checks", list)
 	}
 	return out, nil
 }

@@ -16,6 +16,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // TestMain makes this binary the lab command of the scripts.
@@ -29,9 +31,17 @@ func TestMain(m *testing.M) {
 }
 
 // TestScripts runs testdata/*.txtar; exit codes are compared with the command exits.
-func TestScripts(t *testing.T) {
+func TestScripts(t *testing.T) { runScripts(t, "testdata") }
+
+// TestProofs runs testdata/prove/*.txtar.
+func TestProofs(t *testing.T) {
+	ring.Proof(t, "each of these scripts plays hundreds of backtests, or kills what plays them")
+	runScripts(t, "testdata/prove")
+}
+
+func runScripts(t *testing.T, dir string) {
 	testscript.Run(t, testscript.Params{
-		Dir:   "testdata",
+		Dir:   dir,
 		Setup: goTool,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":      exits,

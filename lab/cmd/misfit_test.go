@@ -11,7 +11,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// buildRoles is the program of package lab/internal/roles, built once.
+// buildRoles is the program of package host/hosttest/strategies, built once.
 var buildRoles = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "assay-roles-")
 	if err != nil {
@@ -19,7 +19,7 @@ var buildRoles = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "roles")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", file, "../internal/roles")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", file, "../../host/hosttest/strategies")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, out)

@@ -31,18 +31,28 @@ import (
 
 // runOptions are the flags of lab run.
 type runOptions struct {
-	dir        string
-	set        []string
-	params     string
-	paramsFile string
-	seed       string
-	plugin     string
-	request    string
-	trial      string
-	candidate  string
-	force      bool
-	noReuse    bool
-	revealTest bool
+	sourceOptions
+	Set        []string `flag:"set" usage:"one parameter, key=value; may be repeated"`
+	Params     string   `flag:"params" usage:"parameters as a JSON object, instead of those of lab.json"`
+	ParamsFile string   `flag:"params-file" usage:"a file with such an object, - for standard input"`
+	Seed       string   `flag:"seed" usage:"root of all random numbers (default: that of lab.json)"`
+	Request    string   `flag:"request" usage:"a request.json: exactly its plugin, candles, parameters and rules instead of lab.json"`
+	Trial      string   `flag:"trial" usage:"PLAN:INDEX, a trial of a search: executed in full, its result must be the same"`
+	Candidate  string   `flag:"candidate" usage:"a packed revision: exactly its program, parameters, candles and rules" complete:"candidates"`
+	Force      bool     `flag:"force" usage:"execute again what is answered; the result must be the same"`
+	NoReuse    bool     `flag:"no-reuse" usage:"execute and store nothing, for timing"`
+	RevealTest bool     `flag:"reveal-test" usage:"show the locked test metrics; this is noted, and later new trials of the family are post_peek"`
+}
+
+// folderOption is the flag of commands that look a strategy up.
+type folderOption struct {
+	Dir string `flag:"dir" usage:"folder of the strategy (default: looked up by slug)" complete:"folder"`
+}
+
+// sourceOptions are the flags of commands that build a strategy.
+type sourceOptions struct {
+	folderOption
+	Plugin string `flag:"plugin" usage:"a finished program instead of building one"`
 }
 
 func runCommand(a *App) *cobra.Command {
@@ -63,35 +73,20 @@ func runCommand(a *App) *cobra.Command {
 			"lab run sma_cross --force    # execute again and compare the result",
 			"lab run sma_cross --reveal-test    # show the test, which is then no longer clean",
 		),
-		Args: cobra.ExactArgs(1),
 	}
-	f := c.Flags()
-	f.StringVar(&o.dir, "dir", "", "folder of the strategy (default: looked up by slug)")
-	f.StringArrayVar(&o.set, "set", nil, "one parameter, key=value; may be repeated")
-	f.StringVar(&o.params, "params", "", "parameters as a JSON object, instead of those of lab.json")
-	f.StringVar(&o.paramsFile, "params-file", "", "a file with such an object, - for standard input")
-	f.StringVar(&o.seed, "seed", "", "root of all random numbers (default: that of lab.json)")
-	f.StringVar(&o.plugin, "plugin", "", "a finished program instead of building one")
-	f.StringVar(&o.request, "request", "", "a request.json: exactly its plugin, candles, parameters and rules instead of lab.json")
-	f.StringVar(&o.trial, "trial", "", "PLAN:INDEX, a trial of a search: executed in full, its result must be the same")
-	f.StringVar(&o.candidate, "candidate", "", "a packed revision: exactly its program, parameters, candles and rules")
-	f.BoolVar(&o.force, "force", false, "execute again what is answered; the result must be the same")
-	f.BoolVar(&o.noReuse, "no-reuse", false, "execute and store nothing, for timing")
-	f.BoolVar(&o.revealTest, "reveal-test", false, "show the locked test metrics; this is noted, and later new trials of the family are post_peek")
+	a.Bind(c, &o)
 	a.Arguments(c, a.Slugs)
-	a.Folder(c, "dir")
-	a.Offer(c, "candidate", a.candidates)
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runStrategy(ctx, a, args[0], o) })
 }
 
 func runStrategy(ctx context.Context, a *App, slug string, o runOptions) (Outcome, error) {
-	if o.force && o.noReuse {
+	if o.Force && o.NoReuse {
 		return Outcome{}, Usage("--no-reuse", "--force and --no-reuse exclude each other")
 	}
-	if o.revealTest && o.noReuse {
+	if o.RevealTest && o.NoReuse {
 		return Outcome{}, Usage("--reveal-test", "--reveal-test and --no-reuse exclude each other: nothing would be stored that could be shown")
 	}
-	if o.trial != "" {
+	if o.Trial != "" {
 		return runTrial(ctx, a, slug, o)
 	}
 	ask, err := askedQuestion(ctx, a, slug, o)
@@ -110,13 +105,13 @@ func runStrategy(ctx context.Context, a *App, slug string, o runOptions) (Outcom
 		bar := a.Progress("run "+prepared.RunID).Count("candles", 0)
 		defer bar.End()
 		answer, err = h.Run(ctx, prepared, request.Options{
-			Force: o.force, NoReuse: o.noReuse, Progress: bar.Update, Author: authorName(a),
+			Force: o.Force, NoReuse: o.NoReuse, Progress: bar.Update, Author: authorName(a),
 			Waiting: func(owner string) { a.say("waiting for %s, which answers the same question", owner) },
 		})
-		if err == nil && o.revealTest && answer.Failure == nil {
+		if err == nil && o.RevealTest && answer.Failure == nil {
 			test, err = revealTest(ctx, a, h, answer, "run")
 		}
-		if err == nil && !o.noReuse {
+		if err == nil && !o.NoReuse {
 			place, err = selection.PlaceOf(ctx, h.Registry, h.Artifacts, answer.RunID)
 		}
 		return err
@@ -124,7 +119,7 @@ func runStrategy(ctx context.Context, a *App, slug string, o runOptions) (Outcom
 	if err != nil {
 		return Outcome{}, err
 	}
-	return runOutcome(a, answer, test, place, o.revealTest)
+	return runOutcome(a, answer, test, place, o.RevealTest)
 }
 
 // runOutcome is an answer as a command gives it, with the error of one that has failed.
@@ -139,10 +134,8 @@ func runOutcome(a *App, answer *request.Answer, test *artifact.LockedMetrics, pl
 		if f.Capsule != nil {
 			a.say("repeat it with: lab replay %s", filepath.Join(a.RunsDir(), answer.RunID, filepath.FromSlash(f.Capsule.Path)))
 		}
-		return out, &Error{
-			Code: "RUN_FAILED", Message: fmt.Sprintf("split %s failed: %s: %s", f.SplitID, f.Code, f.Message),
-			Details: map[string]any{"run_id": answer.RunID, "split_id": f.SplitID, "code": f.Code, "log_tail": f.LogTail, "failure_capsule": f.Capsule},
-		}
+		return out, request.Errorf(request.CodeRunFailed, "split %s failed: %s: %s", f.SplitID, f.Code, f.Message).
+			With("run_id", answer.RunID, "split_id", f.SplitID, "code", f.Code, "log_tail", f.LogTail, "failure_capsule", f.Capsule)
 	}
 	return out, nil
 }
@@ -150,17 +143,17 @@ func runOutcome(a *App, answer *request.Answer, test *artifact.LockedMetrics, pl
 // question finds out what is asked, from lab.json or from a request, before anything
 // is opened; the function that it returns looks it up.
 func askedQuestion(ctx context.Context, a *App, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
-	if o.candidate != "" {
+	if o.Candidate != "" {
 		return candidateQuestion(ctx, a, slug, o)
 	}
-	if o.request != "" {
+	if o.Request != "" {
 		return requestedQuestion(ctx, a, slug, o)
 	}
-	p, err := findProject(a, slug, o.dir)
+	p, err := findProject(a, slug, o.Dir)
 	if err != nil {
 		return nil, err
 	}
-	built, err := buildPlugin(ctx, a, p, o.plugin)
+	built, err := buildPlugin(ctx, a, p, o.Plugin)
 	if err != nil {
 		return nil, err
 	}
@@ -171,9 +164,9 @@ func askedQuestion(ctx context.Context, a *App, slug string, o runOptions) (func
 	if q.Params, err = o.parameters(p.Config.Params); err != nil {
 		return nil, err
 	}
-	if o.seed != "" {
-		if q.Seed, err = strconv.ParseUint(o.seed, 10, 64); err != nil {
-			return nil, Usage("--seed", "%q is not a whole number below 2^64", o.seed)
+	if o.Seed != "" {
+		if q.Seed, err = strconv.ParseUint(o.Seed, 10, 64); err != nil {
+			return nil, Usage("--seed", "%q is not a whole number below 2^64", o.Seed)
 		}
 	}
 	return func(h *request.Host) (*request.Prepared, error) { return h.Prepare(ctx, q) }, nil
@@ -199,13 +192,13 @@ func noteSuspects(a *App, built project.Built, dir string) error {
 // requested is the question of a request file. Its splits are those of the splits.json
 // beside it, as in a run's folder, else made by the scheme that it names.
 func requestedQuestion(ctx context.Context, a *App, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
-	if len(o.set) > 0 || o.params != "" || o.paramsFile != "" || o.seed != "" {
+	if len(o.Set) > 0 || o.Params != "" || o.ParamsFile != "" || o.Seed != "" {
 		return nil, Usage("--request", "--request fixes everything: leave --set, --params, --params-file and --seed out")
 	}
 	if err := project.CheckSlug(slug); err != nil {
 		return nil, err
 	}
-	text, err := os.ReadFile(o.request)
+	text, err := os.ReadFile(o.Request)
 	if err != nil {
 		return nil, Usage("--request", "%v", err)
 	}
@@ -217,7 +210,7 @@ func requestedQuestion(ctx context.Context, a *App, slug string, o runOptions) (
 		return nil, err
 	}
 	scheme := split.Scheme{Scheme: r.Splits.Scheme}
-	if text, err := os.ReadFile(filepath.Join(filepath.Dir(o.request), "splits.json")); err == nil {
+	if text, err := os.ReadFile(filepath.Join(filepath.Dir(o.Request), "splits.json")); err == nil {
 		var s artifact.Splits
 		if err := json.Unmarshal(text, &s); err != nil {
 			return nil, Usage("--request", "splits.json beside it cannot be read: %v", err)
@@ -228,12 +221,7 @@ func requestedQuestion(ctx context.Context, a *App, slug string, o runOptions) (
 	}
 	return func(h *request.Host) (*request.Prepared, error) {
 		return h.Repeat(ctx, r, request.Overrides{
-			Slug: slug, Scheme: scheme, Plugin: o.plugin,
-			NoSplits: &Error{
-				Code:    "INPUTS_MISSING",
-				Message: "the splits of the request cannot be made again: put its splits.json beside it",
-				Details: map[string]any{"pointer": "/splits"},
-			},
+			Slug: slug, Scheme: scheme, Plugin: o.Plugin,
 		})
 	}, nil
 }
@@ -286,10 +274,8 @@ func findProject(a *App, slug, dir string) (*project.Project, error) {
 	case errors.As(err, &missing) && dir == "":
 		return nil, notFound(missing, working)
 	case err == nil && p.Config.Slug != slug:
-		return nil, &Error{
-			Code: "NAME_MISMATCH", Message: fmt.Sprintf("%s has the slug %q, not %q", filepath.Join(p.Dir, project.FileName), p.Config.Slug, slug),
-			Details: map[string]any{"pointer": "/slug"},
-		}
+		return nil, request.Errorf(request.CodeNameMismatch, "%s has the slug %q, not %q", filepath.Join(p.Dir, project.FileName), p.Config.Slug, slug).
+			With("pointer", "/slug")
 	}
 	return p, err
 }
@@ -329,34 +315,36 @@ func sayFirstBuild(a *App, p *project.Project) {
 func (o *runOptions) parameters(base json.RawMessage) (json.RawMessage, error) {
 	text := base
 	switch {
-	case o.params != "" && o.paramsFile != "":
+	case o.Params != "" && o.ParamsFile != "":
 		return nil, Usage("--params-file", "--params and --params-file exclude each other")
-	case o.params != "":
-		text = json.RawMessage(o.params)
-	case o.paramsFile == "-":
+	case o.Params != "":
+		text = json.RawMessage(o.Params)
+	case o.ParamsFile == "-":
 		b, err := io.ReadAll(io.LimitReader(os.Stdin, maxParams+1))
 		if err != nil {
 			return nil, err
 		}
 		text = b
-	case o.paramsFile != "":
-		b, err := os.ReadFile(o.paramsFile)
+	case o.ParamsFile != "":
+		b, err := os.ReadFile(o.ParamsFile)
 		if err != nil {
 			return nil, Usage("--params-file", "%v", err)
 		}
 		text = b
 	}
-	if len(o.set) == 0 {
+	if len(o.Set) == 0 {
 		return text, nil
 	}
 	params := map[string]json.RawMessage{}
 	if _, err := digest.CanonicalJSON(text); err != nil {
-		return nil, &Error{Code: "PARAMS_INVALID", Message: "the parameters: " + err.Error(), Details: map[string]any{"pointer": ""}}
+		return nil, request.Errorf(request.CodeParams, "the parameters: %v", err).
+			With("pointer", "")
 	}
 	if err := json.Unmarshal(text, &params); err != nil || params == nil {
-		return nil, &Error{Code: "PARAMS_INVALID", Message: "the parameters are not a JSON object", Details: map[string]any{"pointer": ""}}
+		return nil, request.Errorf(request.CodeParams, "the parameters are not a JSON object").
+			With("pointer", "")
 	}
-	for _, s := range o.set {
+	for _, s := range o.Set {
 		key, value, ok := strings.Cut(s, "=")
 		if !ok || key == "" {
 			return nil, Usage("--set", "%q is not of the form key=value", s)

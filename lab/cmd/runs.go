@@ -28,7 +28,12 @@ func runsCommand(a *App) *cobra.Command {
 }
 
 func runsListCommand(a *App) *cobra.Command {
-	var f registry.Filter
+	var o struct {
+		Slug   string `flag:"slug" usage:"only runs of this strategy" complete:"asked"`
+		Family string `flag:"family" usage:"only runs of this family" complete:"families"`
+		Kind   string `flag:"kind" usage:"only this kind: run, trial, falsification, service, legacy" values:"run,trial,falsification,service,legacy"`
+		Status string `flag:"status" usage:"only this status: running, completed, failed" values:"running,completed,failed"`
+	}
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List every run, oldest first",
@@ -37,17 +42,11 @@ func runsListCommand(a *App) *cobra.Command {
 			"lab runs list",
 			"lab runs list --slug sma_cross --status completed --json",
 		),
-		Args: cobra.NoArgs,
 	}
-	c.Flags().StringVar(&f.Slug, "slug", "", "only runs of this strategy")
-	c.Flags().StringVar(&f.FamilyID, "family", "", "only runs of this family")
-	c.Flags().StringVar(&f.Kind, "kind", "", "only this kind: run, trial, falsification, service, legacy")
-	c.Flags().StringVar(&f.Status, "status", "", "only this status: running, completed, failed")
-	a.Offer(c, "slug", a.AskedSlugs)
-	a.Offer(c, "family", a.Families)
-	a.OneOf(c, "kind", artifact.KindRun, artifact.KindTrial, artifact.KindFalsification, artifact.KindService, registry.KindLegacy)
-	a.OneOf(c, "status", artifact.StatusRunning, artifact.StatusCompleted, artifact.StatusFailed)
-	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runsList(ctx, a, f) })
+	a.Bind(c, &o)
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) {
+		return runsList(ctx, a, registry.Filter{Slug: o.Slug, FamilyID: o.Family, Kind: o.Kind, Status: o.Status})
+	})
 }
 
 // runRow is a run as it is listed.
@@ -139,7 +138,6 @@ func runsShowCommand(a *App) *cobra.Command {
 		Short:   "Show one run: splits, stress, hashes",
 		Long:    "Show prints the report of a run. Metrics of a locked split are not shown.",
 		Example: Examples("lab runs show run_6rvs7gxczpvrxcpd", "lab runs show run_6rvs7gxczpvrxcpd --json"),
-		Args:    cobra.ExactArgs(1),
 	}
 	a.Arguments(c, a.Runs)
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runsShow(ctx, a, args[0]) })
@@ -185,7 +183,8 @@ func runsShow(ctx context.Context, a *App, id string) (Outcome, error) {
 }
 
 func runNotFound(id string) *Error {
-	return &Error{Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("there is no run %q: lab runs list shows what there is", id), Details: map[string]any{"flag": "run", "run_id": id}}
+	return request.Errorf(request.CodeRunNotFound, "there is no run %q: lab runs list shows what there is", id).
+		With("flag", "run", "run_id", id)
 }
 
 // withRegistry opens the registry alone.
@@ -211,7 +210,9 @@ func warningsOf(reg *registry.Registry) []Warning {
 }
 
 func runsVerifyCommand(a *App) *cobra.Command {
-	var rerun bool
+	var o struct {
+		Rerun bool `flag:"rerun" usage:"execute again and compare the result hash"`
+	}
 	c := &cobra.Command{
 		Use:   "verify [run...]",
 		Short: "Hash the artifacts of runs again",
@@ -225,8 +226,8 @@ func runsVerifyCommand(a *App) *cobra.Command {
 		),
 	}
 	a.Arguments(c, a.Runs)
-	c.Flags().BoolVar(&rerun, "rerun", false, "execute again and compare the result hash")
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runsVerify(ctx, a, args, rerun) })
+	a.Bind(c, &o)
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runsVerify(ctx, a, args, o.Rerun) })
 }
 
 // verified is what the check of one run has found.
@@ -254,7 +255,7 @@ type withheld struct {
 	Message string `json:"message"`
 }
 
-const skipped = "SKIPPED"
+const skipped = request.CodeSkipped
 
 func runsVerify(ctx context.Context, a *App, ids []string, rerun bool) (Outcome, error) {
 	list := []verified{}
@@ -375,17 +376,17 @@ func verdict(list []verified, named bool) error {
 		}
 	}
 	fail := func(code, format string, n int) error {
-		return &Error{Code: code, Message: fmt.Sprintf(format, n, len(list)), Details: map[string]any{"runs": list}}
+		return request.Errorf(code, format, n, len(list)).With("runs", list)
 	}
 	switch {
 	case changed > 0:
-		return fail("ARTIFACT_MISMATCH", "the files of %d of %d runs are not what was stored", changed)
+		return fail(request.CodeArtifactMismatch, "the files of %d of %d runs are not what was stored", changed)
 	case differ > 0:
-		return fail("NOT_REPRODUCED", "%d of %d runs came to another result", differ)
+		return fail(request.CodeNotReproduced, "%d of %d runs came to another result", differ)
 	case withheld > 0:
-		return fail("INPUTS_MISSING", "%d of %d runs could not be executed again", withheld)
+		return fail(request.CodeInputsMissing, "%d of %d runs could not be executed again", withheld)
 	case named && reproduced == 0:
-		return fail("INCONCLUSIVE", "none of the runs is of a kind that is executed again: %d of %d were only hashed", len(list))
+		return fail(request.CodeInconclusive, "none of the runs is of a kind that is executed again: %d of %d were only hashed", len(list))
 	}
 	return nil
 }
@@ -422,7 +423,7 @@ func rerunStored(ctx context.Context, a *App, list []verified) error {
 func notRerun(v *verified) *withheld {
 	switch {
 	case !v.OK:
-		return &withheld{"ARTIFACT_MISMATCH", "its files have changed"}
+		return &withheld{request.CodeArtifactMismatch, "its files have changed"}
 	case v.Kind == registry.KindLegacy:
 		return &withheld{skipped, "a legacy run has no request"}
 	case v.Status != artifact.StatusCompleted:
@@ -444,7 +445,6 @@ func rerunOne(ctx context.Context, h *request.Host, id string) (same bool, why s
 	}
 	p, err := h.Repeat(ctx, stored.Request, request.Overrides{
 		Slug: stored.Metadata.Slug, Splits: stored.Splits,
-		NoSplits: &Error{Code: "INPUTS_MISSING", Message: "its splits cannot be made again"},
 	})
 	if err != nil {
 		return false, "", err

@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/eval"
 )
@@ -31,7 +31,6 @@ func statsEvalCommand(a *App) *cobra.Command {
 			`echo '{"fn":"psr_2012","inputs":{"sr":0.458,"sr_benchmark":0,"T":24,"skew":-2.448,"kurt_raw":10.164}}' | lab stats eval`,
 			"lab stats eval < requests.jsonl > answers.jsonl",
 		),
-		Args: cobra.NoArgs,
 	}
 	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runStatsEval(ctx, a, c.InOrStdin()) })
 }
@@ -54,7 +53,8 @@ func runStatsEval(ctx context.Context, a *App, in io.Reader) (Outcome, error) {
 	}
 	result := map[string]any{"lines": lines, "errors": failed, "answers": answers}
 	if failed > 0 {
-		return Outcome{}, &Error{Code: CodeCheckFailed, Message: fmt.Sprintf("%d of %d lines could not be computed", failed, lines), Details: result}
+		return Outcome{}, request.Errorf(request.CodeCheckFailed, "%d of %d lines could not be computed", failed, lines).
+			With("lines", lines, "errors", failed, "answers", answers)
 	}
 	return Outcome{Result: result}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -18,7 +19,6 @@ import (
 	"github.com/assay-run/assay/host/candle/importer"
 )
 
-// reader reads n values of a column chunk.
 type reader func(chunk file.ColumnChunkReader, n int) (importer.Column, error)
 
 // kindOf is how the values of a column are read; nil where they are neither numbers
@@ -46,36 +46,56 @@ func kindOf(d *schema.Column) reader {
 	return nil
 }
 
-// plain is by the physical type alone.
 func plain(t parquet.Type) reader {
 	switch t {
 	case parquet.Types.Int32, parquet.Types.Int64:
 		return typed(importer.Integers, t)
 	case parquet.Types.Double:
-		return func(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
-			c := importer.Column{Kind: importer.Floats}
-			var err error
-			c.Floats, c.Valid, err = spaced(chunk, n, chunk.(*file.Float64ColumnChunkReader).ReadBatchInPage)
-			return c, err
-		}
+		return columnOf((*file.Float64ColumnChunkReader).ReadBatchInPage, nil,
+			func(v []float64, _ []bool) importer.Column {
+				return importer.Column{Kind: importer.Floats, Floats: v}
+			})
 	case parquet.Types.Float:
-		return func(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
-			v, valid, err := spaced(chunk, n, chunk.(*file.Float32ColumnChunkReader).ReadBatchInPage)
-			c := floats(len(v), func(i int) float64 { return float64(v[i]) })
-			c.Single, c.Valid = true, valid
-			return c, err
-		}
+		return columnOf((*file.Float32ColumnChunkReader).ReadBatchInPage, nil,
+			func(v []float32, _ []bool) importer.Column {
+				c := floats(len(v), func(i int) float64 { return float64(v[i]) })
+				c.Single = true
+				return c
+			})
 	case parquet.Types.Int96:
-		return oldTimes
+		return columnOf((*file.Int96ColumnChunkReader).ReadBatchInPage, nil, oldTimes)
 	case parquet.Types.ByteArray:
 		return texts(t)
 	}
 	return nil
 }
 
+// batchReader is how the library reads values of a page and their levels.
+type batchReader[C, T any] func(chunk C, n int64, values []T, levels, repeated []int16) (int64, int, error)
+
+// columnOf reads values by their reader in the library and makes a column of them, whose gaps
+// are where no value is unless it has some already. Values that alias their page need a copy.
+func columnOf[C file.ColumnChunkReader, T any](
+	read batchReader[C, T], copied func(T) T, as func([]T, []bool) importer.Column,
+) reader {
+	return func(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
+		v, valid, err := spaced(chunk.(C), n, read, copied)
+		if err != nil {
+			return importer.Column{}, err
+		}
+		c := as(v, valid)
+		if c.Valid == nil {
+			c.Valid = valid
+		}
+		return c, nil
+	}
+}
+
 // spaced reads n values, with gaps where there is none. Values of a page are only
 // good until the next one is read: copy what aliases it.
-func spaced[T any](chunk file.ColumnChunkReader, n int, read func(int64, []T, []int16, []int16) (int64, int, error), keep ...func(T) T) (values []T, valid []bool, err error) {
+func spaced[C file.ColumnChunkReader, T any](
+	chunk C, n int, read batchReader[C, T], copied func(T) T,
+) (values []T, valid []bool, err error) {
 	values = make([]T, n)
 	most := chunk.Descriptor().MaxDefinitionLevel()
 	var levels []int16
@@ -83,7 +103,7 @@ func spaced[T any](chunk file.ColumnChunkReader, n int, read func(int64, []T, []
 		levels, valid = make([]int16, n), make([]bool, n)
 	}
 	for at := 0; at < n; {
-		rows, got, err := read(int64(n-at), values[at:], levels[min(at, len(levels)):], nil)
+		rows, got, err := read(chunk, int64(n-at), values[at:], levels[min(at, len(levels)):], nil)
 		if err == nil {
 			err = chunk.Err()
 		}
@@ -93,10 +113,8 @@ func spaced[T any](chunk file.ColumnChunkReader, n int, read func(int64, []T, []
 		if rows <= 0 || rows > int64(n-at) {
 			return nil, nil, fmt.Errorf("%d values are missing", n-at)
 		}
-		for _, k := range keep {
-			for i := range got {
-				values[at+i] = k(values[at+i])
-			}
+		for i := 0; i < got && copied != nil; i++ {
+			values[at+i] = copied(values[at+i])
 		}
 		if err := spread(values[at:at+int(rows)], valid, levels, at, got, most); err != nil {
 			return nil, nil, err
@@ -134,35 +152,37 @@ func spread[T any](values []T, valid []bool, levels []int16, at, got int, most i
 
 // typed reads integers of 32 or 64 bits as a kind.
 func typed(kind importer.Kind, t parquet.Type, as ...schema.IntLogicalType) reader {
-	if t != parquet.Types.Int32 && t != parquet.Types.Int64 {
-		return nil
-	}
 	isUnsigned := len(as) > 0 && !as[0].IsSigned()
-	return func(chunk file.ColumnChunkReader, n int) (c importer.Column, err error) {
-		c.Kind = kind
-		if t == parquet.Types.Int64 {
-			c.Ints, c.Valid, err = spaced(chunk, n, chunk.(*file.Int64ColumnChunkReader).ReadBatchInPage)
-			if isUnsigned && err == nil {
-				c.Valid = belowZeroIsNone(c.Ints, c.Valid)
-			}
-			return c, err
-		}
-		v, valid, err := spaced(chunk, n, chunk.(*file.Int32ColumnChunkReader).ReadBatchInPage)
-		c.Ints, c.Valid = make([]int64, len(v)), valid
-		for i, x := range v {
-			if c.Ints[i] = int64(x); isUnsigned {
-				c.Ints[i] = int64(uint32(x))
-			}
-		}
-		return c, err
+	switch t {
+	case parquet.Types.Int64:
+		return columnOf((*file.Int64ColumnChunkReader).ReadBatchInPage, nil,
+			func(v []int64, valid []bool) importer.Column {
+				if isUnsigned {
+					valid = belowZeroIsNone(v, valid)
+				}
+				return importer.Column{Kind: kind, Ints: v, Valid: valid}
+			})
+	case parquet.Types.Int32:
+		return columnOf((*file.Int32ColumnChunkReader).ReadBatchInPage, nil,
+			func(v []int32, _ []bool) importer.Column {
+				c := integers(len(v), func(i int) int64 {
+					if isUnsigned {
+						return int64(uint32(v[i]))
+					}
+					return int64(v[i])
+				})
+				c.Kind = kind
+				return c
+			})
 	}
+	return nil
 }
 
 func times(t parquet.Type, unit importer.Unit, zoned bool) reader {
-	read := typed(importer.Times, t)
-	if read == nil || t != parquet.Types.Int64 {
+	if t != parquet.Types.Int64 {
 		return nil
 	}
+	read := typed(importer.Times, t)
 	return func(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
 		c, err := read(chunk, n)
 		c.Unit, c.Zoned = unit, zoned
@@ -171,16 +191,15 @@ func times(t parquet.Type, unit importer.Unit, zoned bool) reader {
 }
 
 // oldTimes are the 96 bits of Impala and old Spark, which belong to no zone.
-func oldTimes(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
-	v, valid, err := spaced(chunk, n, chunk.(*file.Int96ColumnChunkReader).ReadBatchInPage)
+func oldTimes(v []parquet.Int96, valid []bool) importer.Column {
 	c := integers(len(v), func(i int) int64 {
 		if valid != nil && !valid[i] {
 			return 0
 		}
 		return v[i].ToTime().UnixMilli()
 	})
-	c.Kind, c.Unit, c.Valid = importer.Times, importer.Milliseconds, valid
-	return c, err
+	c.Kind, c.Unit = importer.Times, importer.Milliseconds
+	return c
 }
 
 func parquetUnit(u schema.TimeUnitType) importer.Unit {
@@ -201,43 +220,39 @@ func texts(t parquet.Type) reader {
 	if t != parquet.Types.ByteArray {
 		return nil
 	}
-	return func(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
-		v, valid, err := byteArrays(chunk, n)
-		c := importer.Column{Kind: importer.Texts, Texts: make([]string, len(v)), Valid: valid}
+	return byteArrays(func(v []parquet.ByteArray, _ []bool) importer.Column {
+		c := importer.Column{Kind: importer.Texts, Texts: make([]string, len(v))}
 		for i, b := range v {
 			c.Texts[i] = string(b)
 		}
-		return c, err
-	}
+		return c
+	})
 }
 
-func byteArrays(chunk file.ColumnChunkReader, n int) ([]parquet.ByteArray, []bool, error) {
-	clone := func(b parquet.ByteArray) parquet.ByteArray { return append(parquet.ByteArray(nil), b...) }
-	return spaced(chunk, n, chunk.(*file.ByteArrayColumnChunkReader).ReadBatchInPage, clone)
+func byteArrays(as func([]parquet.ByteArray, []bool) importer.Column) reader {
+	read := (*file.ByteArrayColumnChunkReader).ReadBatchInPage
+	return columnOf(read, slices.Clone[parquet.ByteArray], as)
 }
 
-func fixedArrays(chunk file.ColumnChunkReader, n int) ([]parquet.FixedLenByteArray, []bool, error) {
-	clone := func(b parquet.FixedLenByteArray) parquet.FixedLenByteArray {
-		return append(parquet.FixedLenByteArray(nil), b...)
-	}
-	return spaced(chunk, n, chunk.(*file.FixedLenByteArrayColumnChunkReader).ReadBatchInPage, clone)
+func fixedArrays(as func([]parquet.FixedLenByteArray, []bool) importer.Column) reader {
+	read := (*file.FixedLenByteArrayColumnChunkReader).ReadBatchInPage
+	return columnOf(read, slices.Clone[parquet.FixedLenByteArray], as)
 }
 
 func halves(d *schema.Column) reader {
 	if d.PhysicalType() != parquet.Types.FixedLenByteArray || d.TypeLength() != 2 {
 		return nil
 	}
-	return func(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
-		v, valid, err := fixedArrays(chunk, n)
+	return fixedArrays(func(v []parquet.FixedLenByteArray, _ []bool) importer.Column {
 		c := floats(len(v), func(i int) float64 {
 			if len(v[i]) != 2 {
 				return 0
 			}
 			return halfFloat(float16.FromBits(binary.LittleEndian.Uint16(v[i])))
 		})
-		c.Single, c.Valid = true, valid
-		return c, err
-	}
+		c.Single = true
+		return c
+	})
 }
 
 // decimals are integers with a scale, in any of four physical types.
@@ -252,19 +267,13 @@ func decimals(t parquet.Type, scale int32) reader {
 			return c, err
 		}
 	case parquet.Types.ByteArray:
-		return func(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
-			v, valid, err := byteArrays(chunk, n)
-			c := floats(len(v), func(i int) float64 { return nearest(bigEndian(v[i]), scale) })
-			c.Valid = valid
-			return c, err
-		}
+		return byteArrays(func(v []parquet.ByteArray, _ []bool) importer.Column {
+			return floats(len(v), func(i int) float64 { return nearest(bigEndian(v[i]), scale) })
+		})
 	case parquet.Types.FixedLenByteArray:
-		return func(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
-			v, valid, err := fixedArrays(chunk, n)
-			c := floats(len(v), func(i int) float64 { return nearest(bigEndian(v[i]), scale) })
-			c.Valid = valid
-			return c, err
-		}
+		return fixedArrays(func(v []parquet.FixedLenByteArray, _ []bool) importer.Column {
+			return floats(len(v), func(i int) float64 { return nearest(bigEndian(v[i]), scale) })
+		})
 	}
 	return nil
 }
@@ -328,20 +337,12 @@ func valid(a arrow.Array, from, n int, known []bool) []bool {
 		return known
 	}
 	if known == nil {
-		known = trues(n)
+		known = slices.Repeat([]bool{true}, n)
 	}
 	for i := range n {
 		known[i] = known[i] && a.IsValid(from+i)
 	}
 	return known
-}
-
-func trues(n int) []bool {
-	list := make([]bool, n)
-	for i := range list {
-		list[i] = true
-	}
-	return list
 }
 
 func integers(n int, at func(i int) int64) importer.Column {
@@ -360,19 +361,12 @@ func floats(n int, at func(i int) float64) importer.Column {
 	return c
 }
 
-// unsigned are integers of which int64 does not hold all.
-func unsigned(n int, at func(i int) uint64) importer.Column {
-	c := integers(n, func(i int) int64 { return int64(at(i)) })
-	c.Valid = belowZeroIsNone(c.Ints, nil)
-	return c
-}
-
 // belowZeroIsNone marks what was too large for int64: that is how files write none.
 func belowZeroIsNone(v []int64, valid []bool) []bool {
 	for i, x := range v {
 		if x < 0 {
 			if valid == nil {
-				valid = trues(len(v))
+				valid = slices.Repeat([]bool{true}, len(v))
 			}
 			valid[i] = false
 		}
@@ -385,39 +379,45 @@ func integerArray(a arrow.Array, from, n int) (importer.Column, bool) {
 	case *array.Int64:
 		return importer.Column{Kind: importer.Integers, Ints: a.Int64Values()[from : from+n]}, true
 	case *array.Int32:
-		return integers(n, func(i int) int64 { return int64(a.Value(from + i)) }), true
+		return whole(a.Int32Values()[from : from+n]), true
 	case *array.Int16:
-		return integers(n, func(i int) int64 { return int64(a.Value(from + i)) }), true
+		return whole(a.Int16Values()[from : from+n]), true
 	case *array.Int8:
-		return integers(n, func(i int) int64 { return int64(a.Value(from + i)) }), true
-	case *array.Uint64:
-		return unsigned(n, func(i int) uint64 { return a.Value(from + i) }), true
+		return whole(a.Int8Values()[from : from+n]), true
+	case *array.Uint64: // int64 does not hold all of them
+		c := whole(a.Uint64Values()[from : from+n])
+		c.Valid = belowZeroIsNone(c.Ints, nil)
+		return c, true
 	case *array.Uint32:
-		return integers(n, func(i int) int64 { return int64(a.Value(from + i)) }), true
+		return whole(a.Uint32Values()[from : from+n]), true
 	case *array.Uint16:
-		return integers(n, func(i int) int64 { return int64(a.Value(from + i)) }), true
+		return whole(a.Uint16Values()[from : from+n]), true
 	case *array.Uint8:
-		return integers(n, func(i int) int64 { return int64(a.Value(from + i)) }), true
+		return whole(a.Uint8Values()[from : from+n]), true
 	}
 	return importer.Column{}, false
 }
 
+func whole[T int8 | int16 | int32 | uint8 | uint16 | uint32 | uint64](v []T) importer.Column {
+	return integers(len(v), func(i int) int64 { return int64(v[i]) })
+}
+
 func decimalArray(a arrow.Array, from, n int) (importer.Column, bool) {
+	var digits func(i int) *big.Int
 	switch a := a.(type) {
 	case *array.Decimal32:
-		scale := a.DataType().(arrow.DecimalType).GetScale()
-		return floats(n, func(i int) float64 { return nearest(big.NewInt(int64(a.Value(from+i))), scale) }), true
+		digits = func(i int) *big.Int { return big.NewInt(int64(a.Value(i))) }
 	case *array.Decimal64:
-		scale := a.DataType().(arrow.DecimalType).GetScale()
-		return floats(n, func(i int) float64 { return nearest(big.NewInt(int64(a.Value(from+i))), scale) }), true
+		digits = func(i int) *big.Int { return big.NewInt(int64(a.Value(i))) }
 	case *array.Decimal128:
-		scale := a.DataType().(arrow.DecimalType).GetScale()
-		return floats(n, func(i int) float64 { return nearest(a.Value(from+i).BigInt(), scale) }), true
+		digits = func(i int) *big.Int { return a.Value(i).BigInt() }
 	case *array.Decimal256:
-		scale := a.DataType().(arrow.DecimalType).GetScale()
-		return floats(n, func(i int) float64 { return nearest(a.Value(from+i).BigInt(), scale) }), true
+		digits = func(i int) *big.Int { return a.Value(i).BigInt() }
+	default:
+		return importer.Column{}, false
 	}
-	return importer.Column{}, false
+	scale := a.DataType().(arrow.DecimalType).GetScale()
+	return floats(n, func(i int) float64 { return nearest(digits(from+i), scale) }), true
 }
 
 // nearest is the float64 nearest to digits with the point so far left.
@@ -434,7 +434,6 @@ func nearest(digits *big.Int, scale int32) float64 {
 
 func halfFloat(x float16.Num) float64 { return float64(x.Float32()) }
 
-// dictionary looks up the values behind the indices.
 func dictionary(a *array.Dictionary, from, n int) (importer.Column, bool) {
 	words, ok := values(a.Dictionary(), 0, a.Dictionary().Len())
 	if !ok || words.Kind == importer.Nothing {
@@ -453,7 +452,6 @@ func dictionary(a *array.Dictionary, from, n int) (importer.Column, bool) {
 	return c, true
 }
 
-// picked is the values at some places, where there are any.
 func picked[T any](values []T, at []int, valid []bool) []T {
 	if values == nil {
 		return nil
@@ -479,7 +477,6 @@ func timeUnit(u arrow.TimeUnit) importer.Unit {
 	return importer.Nanoseconds
 }
 
-// days are whole days of milliseconds.
 func days(ms int64) int64 {
 	const day = 24 * 3600 * 1000
 	d := ms / day

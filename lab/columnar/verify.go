@@ -1,6 +1,7 @@
 package columnar
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -36,7 +37,6 @@ const (
 	kindDictionary, kindBatch = 2, 3
 )
 
-// block is where a message is in the file.
 type block struct {
 	offset   int64
 	metadata int32
@@ -45,23 +45,14 @@ type block struct {
 // verifyFeather walks the footer and the head of every message. Like the library it
 // panics where an offset leads out of the file; guard knows what that means.
 func verifyFeather(f io.ReaderAt, size int64) error {
-	const end = 4 + 6 // the length of the footer, the magic
-	tail, err := readAt(f, size-end, end)
-	if err != nil {
-		return err
-	}
-	n := int64(binary.LittleEndian.Uint32(tail))
-	if n < 8 || n > maxMetadata || n > size-end {
-		return fmt.Errorf("a footer of %d bytes", n)
-	}
-	footer, err := readAt(f, size-end-n, int(n))
+	footer, err := metadata(f, size-int64(len("ARROW1")), 8)
 	if err != nil {
 		return err
 	}
 	w := walk{}
-	blocks, err := w.footer(root(footer))
-	if err != nil {
-		return err
+	blocks := w.footer(root(footer))
+	if w.err != nil {
+		return w.err
 	}
 	for i, b := range blocks {
 		if b.offset < 0 || b.metadata < 8 || b.metadata > maxMetadata || b.offset > size-int64(b.metadata) {
@@ -77,54 +68,69 @@ func verifyFeather(f io.ReaderAt, size int64) error {
 		if len(head) < 8 {
 			return fmt.Errorf("message %d is empty", i)
 		}
-		if err := w.message(root(head)); err != nil {
-			return fmt.Errorf("message %d: %w", i, err)
+		if w.message(root(head)); w.err != nil {
+			return fmt.Errorf("message %d: %w", i, w.err)
 		}
 	}
 	return nil
+}
+
+// metadata is what stands before its own length, and both before the end.
+func metadata(f io.ReaderAt, end int64, least uint32) ([]byte, error) {
+	tail, err := readAt(f, end-4, 4)
+	if err != nil {
+		return nil, err
+	}
+	n := binary.LittleEndian.Uint32(tail)
+	if n < least || n > maxMetadata || int64(n) > end-4 {
+		return nil, fmt.Errorf("metadata of %d bytes", n)
+	}
+	return readAt(f, end-4-int64(n), int(n))
 }
 
 func root(b []byte) flatbuffers.Table {
 	return flatbuffers.Table{Bytes: b, Pos: flatbuffers.GetUOffsetT(b)}
 }
 
-// walk counts the tables that it comes by.
-type walk struct{ tables int }
+// walk counts the tables that it comes by, up to the first error.
+type walk struct {
+	tables int
+	err    error
+}
 
-// vector is the elements of a field, each of so many bytes: they must be there.
-func vector(t flatbuffers.Table, field, width int) (start flatbuffers.UOffsetT, n int, err error) {
+func (w *walk) fail(format string, args ...any) {
+	if w.err == nil {
+		w.err = fmt.Errorf(format, args...)
+	}
+}
+
+// vector is the elements of a field, each of so many bytes, none after an error: they must be
+// there.
+func (w *walk) vector(t flatbuffers.Table, field, width int) (start flatbuffers.UOffsetT, n int) {
 	at := t.Offset(flatbuffers.VOffsetT(4 + 2*field))
-	if at == 0 {
-		return 0, 0, nil
+	if at == 0 || w.err != nil {
+		return 0, 0
 	}
 	start, n = t.Vector(flatbuffers.UOffsetT(at)), t.VectorLen(flatbuffers.UOffsetT(at))
 	if int64(start)+int64(n)*int64(width) > int64(len(t.Bytes)) {
-		return 0, 0, fmt.Errorf("a list of %d in %d bytes of metadata", n, len(t.Bytes))
+		w.fail("a list of %d in %d bytes of metadata", n, len(t.Bytes))
+		return 0, 0
 	}
-	return start, n, nil
+	return start, n
 }
 
-// each calls visit for the tables in a field.
-func (w *walk) each(t flatbuffers.Table, field int, visit func(flatbuffers.Table) error) error {
-	start, n, err := vector(t, field, flatbuffers.SizeUOffsetT)
-	if err != nil {
-		return err
-	}
+// each calls visit for the tables in a field, where there is something to visit.
+func (w *walk) each(t flatbuffers.Table, field int, visit func(flatbuffers.Table)) {
+	start, n := w.vector(t, field, flatbuffers.SizeUOffsetT)
 	if w.tables += n; w.tables > maxTables {
-		return fmt.Errorf("more than %d columns and notes", maxTables)
+		w.fail("more than %d columns and notes", maxTables)
 	}
-	for i := range n {
+	for i := 0; i < n && visit != nil && w.err == nil; i++ {
 		at := t.Indirect(start + flatbuffers.UOffsetT(i*flatbuffers.SizeUOffsetT))
-		if err := visit(flatbuffers.Table{Bytes: t.Bytes, Pos: at}); err != nil {
-			return err
-		}
+		visit(flatbuffers.Table{Bytes: t.Bytes, Pos: at})
 	}
-	return nil
 }
 
-func nothingMore(flatbuffers.Table) error { return nil }
-
-// inner is the table in a field.
 func inner(t flatbuffers.Table, field int) (in flatbuffers.Table, ok bool) {
 	at := t.Offset(flatbuffers.VOffsetT(4 + 2*field))
 	if at == 0 {
@@ -133,100 +139,72 @@ func inner(t flatbuffers.Table, field int) (in flatbuffers.Table, ok bool) {
 	return flatbuffers.Table{Bytes: t.Bytes, Pos: t.Indirect(t.Pos + flatbuffers.UOffsetT(at))}, true
 }
 
-func (w *walk) footer(t flatbuffers.Table) (blocks []block, err error) {
-	if err := w.each(t, footerMetadata, nothingMore); err != nil {
-		return nil, err
-	}
+func (w *walk) footer(t flatbuffers.Table) (blocks []block) {
+	w.each(t, footerMetadata, nil)
 	if schema, ok := inner(t, footerSchema); ok {
-		if err := w.each(schema, schemaMetadata, nothingMore); err != nil {
-			return nil, err
-		}
-		if err := w.fields(schema, schemaFields, 0); err != nil {
-			return nil, err
-		}
+		w.each(schema, schemaMetadata, nil)
+		w.fields(schema, schemaFields, 0)
 	}
 	const width = 24 // offset, length of the metadata, padding, length of the body
 	for _, field := range []int{footerDictionaries, footerBatches} {
-		start, n, err := vector(t, field, width)
-		if err != nil {
-			return nil, err
-		}
+		start, n := w.vector(t, field, width)
 		for i := range n {
 			at := start + flatbuffers.UOffsetT(i*width)
 			blocks = append(blocks, block{offset: t.GetInt64(at), metadata: t.GetInt32(at + 8)})
 		}
 	}
-	return blocks, nil
+	return blocks
 }
 
-func (w *walk) fields(t flatbuffers.Table, field, depth int) error {
+func (w *walk) fields(t flatbuffers.Table, field, depth int) {
 	if depth > maxDepth {
-		return errors.New("columns inside columns without end")
+		w.fail("columns inside columns without end")
 	}
-	return w.each(t, field, func(f flatbuffers.Table) error {
-		if err := w.each(f, fieldMetadata, nothingMore); err != nil {
-			return err
-		}
-		return w.fields(f, fieldChildren, depth+1)
+	w.each(t, field, func(f flatbuffers.Table) {
+		w.each(f, fieldMetadata, nil)
+		w.fields(f, fieldChildren, depth+1)
 	})
 }
 
-func (w *walk) message(t flatbuffers.Table) error {
+func (w *walk) message(t flatbuffers.Table) {
 	w.tables = 0
-	if err := w.each(t, messageMetadata, nothingMore); err != nil {
-		return err
-	}
+	w.each(t, messageMetadata, nil)
 	header, ok := inner(t, messageHeader)
 	if !ok {
-		return errors.New("no header")
+		w.fail("no header")
+		return
 	}
 	switch t.GetByteSlot(4+2*messageKind, 0) {
 	case kindDictionary:
 		if header, ok = inner(header, dictionaryData); !ok {
-			return errors.New("an empty dictionary")
+			w.fail("an empty dictionary")
+			return
 		}
 	case kindBatch:
 	default:
-		return nil // the library will say that it is none
+		return // the library finds that it is none
 	}
-	if _, _, err := vector(header, batchNodes, 16); err != nil {
-		return err
-	}
-	_, buffers, err := vector(header, batchBuffers, 16)
-	if err != nil {
-		return err
-	}
-	start, n, err := vector(header, batchVariadic, 8)
-	if err != nil {
-		return err
-	}
+	w.vector(header, batchNodes, 16)
+	_, buffers := w.vector(header, batchBuffers, 16)
+	start, n := w.vector(header, batchVariadic, 8)
 	for i := range n {
 		if v := header.GetInt64(start + flatbuffers.UOffsetT(8*i)); v < 0 || v > int64(buffers) {
-			return fmt.Errorf("%d parts of a column in %d buffers", v, buffers)
+			w.fail("%d parts of a column in %d buffers", v, buffers)
 		}
 	}
-	return nil
 }
 
 // verifyParquet walks the metadata of a Parquet file, which are in Thrift's compact
-// protocol: lists and texts must be as long as they say, and a column that is made of
-// others must have them. Why, verify_feather.go tells.
+// protocol: lists and texts must be as long as declared, and a column that is made of
+// others must have them.
 func verifyParquet(f io.ReaderAt, size int64) error {
-	const end = 4 + 4 // the length of the metadata, the magic
-	tail, err := readAt(f, size-end, end)
-	if err != nil {
-		return err
-	}
-	n := int64(binary.LittleEndian.Uint32(tail))
-	if n > maxMetadata || n > size-end {
-		return fmt.Errorf("metadata of %d bytes", n)
-	}
-	b, err := readAt(f, size-end-n, int(n))
+	b, err := metadata(f, size-int64(len("PAR1")), 0)
 	if err != nil {
 		return err
 	}
 	c := compact{rest: b}
-	return c.structure(nil)
+	c.structure(nil)
+	return c.err
 }
 
 // The types of values in the compact protocol.
@@ -246,162 +224,136 @@ const (
 	compactUUID
 )
 
-// Where the metadata say what the columns are, and how many of them one is made of.
+// The fields that list the columns, and how many others a column is made of.
 var (
 	schemaElements = []int{2}
 	numChildren    = []int{2, 5}
 )
 
-// compact walks over values without keeping them.
+// compact walks over values without keeping them, up to the first error.
 type compact struct {
 	rest     []byte
 	elements int // of the schema
+	err      error
+}
+
+// fail notes the first error; nothing is left to be read behind it.
+func (c *compact) fail(err error) {
+	if c.err == nil {
+		c.err, c.rest = err, nil
+	}
 }
 
 var errShort = errors.New("the metadata end too early")
 
-// structure walks fields to the stop; path says which field each level is.
-func (c *compact) structure(path []int) error {
+// structure walks fields to the stop; path has the field of each level.
+func (c *compact) structure(path []int) {
 	if len(path) > maxDepth {
-		return errors.New("metadata inside metadata without end")
+		c.fail(errors.New("metadata inside metadata without end"))
 	}
-	last := 0
-	for {
-		head, err := c.byte()
-		if err != nil || head == 0 {
-			return err
+	for last := 0; ; {
+		head := c.byte()
+		if head == 0 {
+			return
 		}
 		if delta := int(head >> 4); delta > 0 {
 			last += delta
 		} else {
-			id, err := c.integer()
-			if err != nil {
-				return err
-			}
-			last = int(int16(id))
+			last = int(int16(c.integer()))
 		}
-		if err := c.value(head&0xf, append(slices.Clip(path), last), false); err != nil {
-			return err
-		}
+		c.value(head&0xf, append(slices.Clip(path), last), false)
 	}
 }
 
 // value walks over one value. A boolean field is in its head, one in a list is not.
-func (c *compact) value(kind byte, path []int, inList bool) error {
+func (c *compact) value(kind byte, path []int, inList bool) {
 	switch kind {
 	case compactTrue, compactFalse:
 		if inList {
-			return c.skip(1)
+			c.skip(1)
 		}
-		return nil
 	case compactByte:
-		return c.skip(1)
+		c.skip(1)
 	case compactInt16, compactInt32, compactInt64:
-		n, err := c.integer()
-		if err == nil && slices.Equal(path, numChildren) && n > int64(c.elements) {
-			return fmt.Errorf("a column of %d in a schema of %d", n, c.elements)
+		if n := c.integer(); slices.Equal(path, numChildren) && n > int64(c.elements) {
+			c.fail(fmt.Errorf("a column of %d in a schema of %d", n, c.elements))
 		}
-		return err
 	case compactDouble:
-		return c.skip(8)
+		c.skip(8)
 	case compactUUID:
-		return c.skip(16)
+		c.skip(16)
 	case compactBinary:
-		n, err := c.length()
-		if err != nil {
-			return err
-		}
-		return c.skip(n)
+		c.skip(c.length())
 	case compactList, compactSet:
-		return c.list(path)
+		c.list(path)
 	case compactMap:
-		return c.pairs(path)
+		c.pairs(path)
 	case compactStruct:
-		return c.structure(path)
+		c.structure(path)
+	default:
+		c.fail(fmt.Errorf("a value of the unknown type %d", kind))
 	}
-	return fmt.Errorf("a value of the unknown type %d", kind)
 }
 
-func (c *compact) list(path []int) error {
-	head, err := c.byte()
-	if err != nil {
-		return err
-	}
+func (c *compact) list(path []int) {
+	head := c.byte()
 	n := int(head >> 4)
 	if n == 15 {
-		if n, err = c.length(); err != nil {
-			return err
-		}
+		n = c.length()
 	}
 	if n > len(c.rest) {
-		return fmt.Errorf("a list of %d in %d bytes of metadata", n, len(c.rest))
+		c.fail(fmt.Errorf("a list of %d in %d bytes of metadata", n, len(c.rest)))
 	}
 	if slices.Equal(path, schemaElements) {
 		c.elements = n
 	}
-	for range n {
-		if err := c.value(head&0xf, path, true); err != nil {
-			return err
-		}
+	for i := 0; i < n && c.err == nil; i++ {
+		c.value(head&0xf, path, true)
 	}
-	return nil
 }
 
-func (c *compact) pairs(path []int) error {
-	n, err := c.length()
-	if err != nil || n == 0 {
-		return err
+func (c *compact) pairs(path []int) {
+	n := c.length()
+	if n == 0 {
+		return
 	}
-	kinds, err := c.byte()
-	if err != nil {
-		return err
+	kinds := c.byte()
+	for i := 0; i < n && c.err == nil; i++ {
+		c.value(kinds>>4, path, true)
+		c.value(kinds&0xf, path, true)
 	}
-	for range n {
-		if err := c.value(kinds>>4, path, true); err != nil {
-			return err
-		}
-		if err := c.value(kinds&0xf, path, true); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
-func (c *compact) byte() (byte, error) {
-	if len(c.rest) == 0 {
-		return 0, errShort
+// byte is 0 behind the end.
+func (c *compact) byte() (b byte) {
+	if len(c.rest) > 0 {
+		b = c.rest[0]
 	}
-	b := c.rest[0]
-	c.rest = c.rest[1:]
-	return b, nil
+	c.skip(1)
+	return b
 }
 
-func (c *compact) skip(n int) error {
-	if n > len(c.rest) {
-		return errShort
+// skip passes over n bytes; n is not above 0 where a number could not be read.
+func (c *compact) skip(n int) {
+	if n < 0 || n > len(c.rest) {
+		c.fail(errShort)
+		return
 	}
 	c.rest = c.rest[n:]
-	return nil
 }
 
-func (c *compact) integer() (int64, error) {
+func (c *compact) integer() int64 {
 	v, n := binary.Varint(c.rest)
-	if n <= 0 {
-		return 0, errShort
-	}
-	c.rest = c.rest[n:]
-	return v, nil
+	c.skip(cmp.Or(n, -1))
+	return v
 }
 
 // length is how much follows; nothing is longer than what is left.
-func (c *compact) length() (int, error) {
+func (c *compact) length() int {
 	v, n := binary.Uvarint(c.rest)
-	if n <= 0 {
-		return 0, errShort
+	if c.skip(cmp.Or(n, -1)); v > uint64(len(c.rest)) {
+		c.fail(fmt.Errorf("%d bytes or values in %d bytes of metadata", v, len(c.rest)))
+		return 0
 	}
-	c.rest = c.rest[n:]
-	if v > uint64(len(c.rest)) {
-		return 0, fmt.Errorf("%d bytes or values in %d bytes of metadata", v, len(c.rest))
-	}
-	return int(v), nil
+	return int(v)
 }

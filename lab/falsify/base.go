@@ -2,14 +2,20 @@ package falsify
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/falsify/battery"
+	"github.com/assay-run/assay/lab/falsify/profile"
 	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/lab/split"
 )
 
@@ -38,15 +44,15 @@ func Open(ctx context.Context, h *request.Host, slug, runID string) (*Base, erro
 	row, err := h.Registry.Get(ctx, runID)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
-		return nil, refuse("RUN_NOT_FOUND", "there is no run %s: lab runs list shows what there is", runID)
+		return nil, refuse(request.CodeRunNotFound, "there is no run %s: lab runs list shows what there is", runID)
 	case err != nil:
 		return nil, err
 	case row.Slug != slug:
-		return nil, refuse("RUN_NOT_FOUND", "run %s is of %s, not of %s", runID, row.Slug, slug)
+		return nil, refuse(request.CodeRunNotFound, "run %s is of %s, not of %s", runID, row.Slug, slug)
 	case row.Kind != artifact.KindRun:
-		return nil, refuse("RUN_NOT_FOUND", "run %s is of kind %s: only a run of lab run can be attacked", runID, row.Kind)
+		return nil, refuse(request.CodeRunNotFound, "run %s is of kind %s: only a run of lab run can be attacked", runID, row.Kind)
 	case row.Status != artifact.StatusCompleted:
-		return nil, refuse("RUN_NOT_FOUND", "run %s is %s: only a completed one can be attacked", runID, row.Status)
+		return nil, refuse(request.CodeRunNotFound, "run %s is %s: only a completed one can be attacked", runID, row.Status)
 	}
 	b := &Base{RunID: runID}
 	if b.Stored, err = h.Stored(runID); errors.Is(err, fs.ErrNotExist) {
@@ -63,7 +69,7 @@ func Open(ctx context.Context, h *request.Host, slug, runID string) (*Base, erro
 		}
 		if part.To == 0 {
 			return nil, &request.Error{
-				Code: "LAB_JSON_INVALID", Details: map[string]any{"pointer": "/splits/scheme"},
+				Code: request.CodeLabJSON, Details: map[string]any{"pointer": "/splits/scheme"},
 				Message: fmt.Sprintf("/splits/scheme run %s has no split %s: lab falsify attacks runs whose scheme is default", runID, role),
 			}
 		}
@@ -76,13 +82,10 @@ func refuse(code, format string, args ...any) *request.Error {
 }
 
 // ask is the question of the base, looked up again with exactly its inputs.
-func (b *Base) ask(ctx context.Context, h *request.Host, slug string) (*request.Prepared, error) {
+func (b *Base) ask(ctx context.Context, h *request.Host) (*request.Prepared, error) {
 	return h.Repeat(ctx, b.Request, request.Overrides{
-		Slug: slug, Splits: b.Splits,
+		Slug: b.Metadata.Slug, Splits: b.Splits,
 		SourceSHA256: b.Metadata.Plugin.SourceSHA256, SDKSHA256: b.Metadata.Plugin.SDKSHA256,
-		NoSplits: &request.Error{
-			Code: "INPUTS_MISSING", Message: "the splits of run " + b.RunID + " cannot be made again",
-		},
 	})
 }
 
@@ -98,4 +101,92 @@ func (b *Base) decided(engine artifact.Engine) string {
 		}
 	}
 	return ""
+}
+
+// Repeated is a falsification that was made again.
+type Repeated struct {
+	*request.Answer
+	// Trials is how many trials it was judged with: those that the falsification has
+	// recorded, not those that there are by now.
+	Trials int
+}
+
+// Again attacks once more as a stored falsification did: with the same base, profile and sources,
+// and the trials that it has recorded. Nothing is stored. The error is a *request.Error
+// with [request.CodeInputsMissing] when one of them is not what it was.
+func Again(
+	ctx context.Context, h *request.Host, slug, runID string, r *artifact.Request, o Options,
+) (*Repeated, error) {
+	missing := func(message string) error {
+		return &request.Error{
+			Code: request.CodeInputsMissing, Message: "run " + runID + ": " + message, Details: map[string]any{"run_id": runID},
+		}
+	}
+	var on depends
+	if err := json.Unmarshal(r.Falsification, &on); err != nil {
+		return nil, missing("its request is of no falsification")
+	}
+	dir := h.Artifacts.Dir(runID)
+	summary, err := ReadSummary(dir)
+	if err != nil {
+		return nil, missing("its falsify/summary.json cannot be read")
+	}
+	base, err := Open(ctx, h, slug, summary.BaseRunID)
+	if err != nil {
+		return nil, err
+	}
+	if base.Report.RequestHash != on.BaseRequestHash || base.Report.ResultHash != on.BaseResultHash {
+		return nil, missing("its base " + base.RunID + " is another run now")
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "falsify", "profile.json"))
+	if err != nil || digest.SHA256Hex(text) != on.ProfileSHA256 {
+		return nil, missing("its falsify/profile.json is not the profile of the request")
+	}
+	var p profile.Profile
+	if err := json.Unmarshal(text, &p); err != nil {
+		return nil, err
+	}
+	if p.Schema != profile.Schema {
+		return nil, missing(fmt.Sprintf("it was attacked with %s, this lab attacks with %s", p.Schema, profile.Schema))
+	}
+	counted, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(selection.RecordFile)))
+	if err != nil {
+		return nil, missing("its " + selection.RecordFile + ", the trials that it has counted, cannot be read")
+	}
+	ledger, err := selection.ReadRecord(counted)
+	if err != nil {
+		return nil, missing("its " + selection.RecordFile + ": " + err.Error())
+	}
+	if !sameLedger(ledger.Digest(), on.Ledger) {
+		return nil, missing("its " + selection.RecordFile + " does not have the trials of the request")
+	}
+	o.Profile = p
+	if on.LiteralsSHA256 == "" {
+		o.Sources = nil // no number in the sources was changed
+	}
+	a, err := prepare(ctx, h, base, ledger, o)
+	if err != nil {
+		return nil, err
+	}
+	defer a.original.Close()
+	switch {
+	case a.depends.PlanHash != on.PlanHash:
+		return nil, missing("its base is of another plan now")
+	case a.depends.LiteralsSHA256 != on.LiteralsSHA256:
+		return nil, missing("it changed numbers in the sources of its program, which are not in the strategy's folder")
+	case a.depends.ProfileSHA256 != on.ProfileSHA256:
+		return nil, missing("its falsify/profile.json is not the profile of the request")
+	}
+	if err := a.ask(r.Falsification); err != nil {
+		return nil, err
+	}
+	answer, err := h.Run(ctx, a.question, request.Options{NoReuse: true, Make: a.make, Plan: a.standing()})
+	return &Repeated{answer, len(ledger.Trials)}, err
+}
+
+// sameLedger compares by value what has a pointer in it.
+func sameLedger(a, b selection.Digest) bool {
+	x, errX := digest.Of(a)
+	y, errY := digest.Of(b)
+	return errX == nil && errY == nil && x == y
 }

@@ -1,3 +1,16 @@
+// Package falsify attacks a completed run: lab falsify.
+//
+// [Open] finds the base, a completed run with a search split. [Run] makes a request of kind
+// falsification of it: the base's request, the profile's hash, and the trials in the registry.
+// Equal requests have one result, and the base is not touched. Where there is none yet, package
+// battery makes the tests, and what it finds becomes a run: falsify/summary.json, the evidence, a
+// page, the report and the metadata. [ReadSummary] reads a result back, new or old.
+//
+// Packages below: tests (the catalogue, a folder per test with its plan and its rule), battery
+// (what makes them), judge (what all rules share), profile (counts and thresholds), replay
+// (changed candles). page.go is falsify/summary.html.
+//
+// It imports lab/request, lab/search, and the host's artifact and registry.
 package falsify
 
 import (
@@ -35,10 +48,10 @@ type Options struct {
 	Profile profile.Profile
 	// Force makes the battery again where there is an answer; the result must be the same.
 	Force bool
-	// Progress hears how many replays have been made, how many are known to be wanted, and
-	// how many plugins have failed, one call at a time.
+	// Progress is called after each replay with how many are made and planned, and how many
+	// plugins have failed, one call at a time.
 	Progress func(done, planned int64, failed int)
-	// Waiting hears that another process is answering the same question.
+	// Waiting is called when another process is at the same request.
 	Waiting func(owner string)
 	// Sources finds those of the base's program, nil where they are not at hand.
 	Sources Finder
@@ -52,9 +65,9 @@ type Finder func(ctx context.Context, pluginSHA256 string) (*project.Sources, er
 type Result struct {
 	*request.Answer
 	Summary *Summary
-	// Warnings are those about the ledger of trials.
+	// Warnings are those about the list of trials.
 	Warnings []artifact.ReportWarning
-	// Again is that of the ledger. It is no input of the question, so nothing that is stored
+	// Again is that of [selection.TrialList]. It is no input of the request, so nothing that is stored
 	// may have it.
 	Again int
 }
@@ -78,38 +91,16 @@ func Run(ctx context.Context, h *request.Host, base *Base, o Options) (*Result, 
 	if err != nil {
 		return nil, err
 	}
-	planned, hash, err := planOf(ctx, h, base, o.Profile.Full)
+	a, err := prepare(ctx, h, base, ledger, o)
 	if err != nil {
 		return nil, err
 	}
-	if o.Profile.Plan = ""; o.Profile.Full {
-		o.Profile.Plan = hash
-	}
-	if err := affordable(planned, &o.Profile); err != nil {
-		return nil, err
-	}
-	text, sum, err := o.Profile.Canonical()
-	if err != nil {
-		return nil, err
-	}
-	original, err := base.ask(ctx, h, base.Metadata.Slug)
-	if err != nil {
-		return nil, err
-	}
-	defer original.Close()
-	a := &attack{host: h, base: base, options: o, ledger: ledger, planned: planned, profile: text}
-	a.depends = depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest(), hash, ""}
-	if err := a.readLiterals(ctx, original); err != nil {
-		return nil, err
-	}
+	defer a.original.Close()
 	falsification, err := digest.JCS(a.depends)
 	if err != nil {
 		return nil, err
 	}
-	a.question, err = h.Vary(original, func(q *request.Question) {
-		q.Kind, q.Falsification = artifact.KindFalsification, falsification
-	})
-	if err != nil {
+	if err := a.ask(falsification); err != nil {
 		return nil, err
 	}
 	if !o.Force {
@@ -130,10 +121,46 @@ func Run(ctx context.Context, h *request.Host, base *Base, o Options) (*Result, 
 	return &Result{Answer: answer, Summary: summary, Warnings: ledger.Warnings, Again: ledger.Again}, nil
 }
 
+// prepare makes an attack with all that it depends on. Its original is to be closed.
+func prepare(ctx context.Context, h *request.Host, base *Base, ledger *selection.TrialList, o Options) (*attack, error) {
+	planned, hash, err := planOf(ctx, h, base, o.Profile.Full)
+	if err != nil {
+		return nil, err
+	}
+	if o.Profile.Plan = ""; o.Profile.Full {
+		o.Profile.Plan = hash
+	}
+	if err := affordable(planned, &o.Profile); err != nil {
+		return nil, err
+	}
+	text, sum, err := o.Profile.Canonical()
+	if err != nil {
+		return nil, err
+	}
+	a := &attack{host: h, base: base, options: o, ledger: ledger, planned: planned, profile: text}
+	a.depends = depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest(), hash, ""}
+	if a.original, err = base.ask(ctx, h); err != nil {
+		return nil, err
+	}
+	if err := a.readLiterals(ctx); err != nil {
+		a.original.Close()
+		return nil, err
+	}
+	return a, nil
+}
+
+// ask varies the request of the base into that of the falsification.
+func (a *attack) ask(falsification json.RawMessage) (err error) {
+	a.question, err = a.host.Vary(a.original, func(q *request.Question) {
+		q.Kind, q.Falsification = artifact.KindFalsification, falsification
+	})
+	return err
+}
+
 // readLiterals finds the numbers in the sources of a strategy that declares none, which makes
 // them part of what is asked.
-func (a *attack) readLiterals(ctx context.Context, original *request.Prepared) error {
-	seed := original.Question.Seed
+func (a *attack) readLiterals(ctx context.Context) error {
+	original, seed := a.original, a.original.Question.Seed
 	if a.planned != nil {
 		seed = a.planned.Seed
 	}
@@ -153,14 +180,14 @@ func (a *attack) readLiterals(ctx context.Context, original *request.Prepared) e
 	return err
 }
 
-// affordable refuses a search that nobody would wait for to be repeated.
+// affordable refuses a search that takes too long to be repeated.
 func affordable(planned *battery.Plan, p *profile.Profile) error {
 	if planned == nil || !p.Full || !p.Selects(permutedselection.ID) {
 		return nil
 	}
 	if n := len(planned.Params) * (p.Selections + 1); n > permutedselection.MostSearched {
 		return &request.Error{
-			Code: "PLAN_TOO_LARGE", Details: map[string]any{"flag": "--full", "pointer": "/selections"},
+			Code: family.CodePlanTooLarge, Details: map[string]any{"flag": "--full", "pointer": "/selections"},
 			Message: fmt.Sprintf("permuted_selection would play %d trials on %d shuffled trains and the real one, %d in all, and %d is the most: "+
 				"leave it out with --skip permuted_selection, or give a profile fewer /selections", len(planned.Params), p.Selections, n, permutedselection.MostSearched),
 		}
@@ -182,7 +209,7 @@ func (a *attack) standing() request.Plan {
 	return p
 }
 
-// deviates says that the base's plan names another profile.
+// deviates reports whether the base's plan names another profile.
 func (a *attack) deviates() bool {
 	return a.planned != nil && !a.options.Profile.Succeeds(a.planned.Profile)
 }
@@ -196,7 +223,6 @@ func (a *attack) seed() uint64 {
 	return a.question.Question.Seed
 }
 
-// standingOf is the standing of a base.
 func standingOf(m *artifact.Metadata) request.Plan {
 	if m.PlanID == nil {
 		return request.Plan{}
@@ -213,7 +239,8 @@ type attack struct {
 	host     *request.Host
 	base     *Base
 	options  Options
-	question *request.Prepared
+	original *request.Prepared // the request of the base
+	question *request.Prepared // that of the falsification
 	ledger   *selection.TrialList
 	planned  *battery.Plan
 	depends  depends
@@ -224,7 +251,6 @@ type attack struct {
 	journal string
 }
 
-// make fills the run of the falsification.
 func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 	seed := a.seed()
 	chosen, err := a.ledger.Select(ctx, selection.NewCandles(a.host.Candles), seed)
@@ -288,7 +314,6 @@ func planOf(ctx context.Context, h *request.Host, base *Base, full bool) (*batte
 	return out, row.Hash, nil
 }
 
-// fill puts what was found into the run.
 func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selection.Result) error {
 	run.Manifest.Sandbox = found.Sandbox
 	if p := found.Played; p.Results != nil {
@@ -316,7 +341,7 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 		e.Overfitting = &own
 	}
 	e.Overfitting.Selection = chosen.Selection
-	e.Falsification = summary.brief()
+	e.Falsification = summary.shorten()
 	if found.Capsule != nil {
 		e.FailureCapsule = found.Capsule
 	}
@@ -354,7 +379,7 @@ func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) pag
 	f := pageView{
 		RunID: run.ID, BaseRunID: a.base.RunID, Strategy: m.Slug, Params: string(a.question.Manifest.Request.StrategyParams), Profile: s.Profile.ID, Checksum: s.Profile.SHA256,
 		From: a.question.OpenAt(a.base.search.From).String()[:10], To: a.question.OpenAt(a.base.search.To - 1).String()[:10],
-		Overall: s.Overall, Conclusion: s.Conclusion(), Sentences: s.Sentences(), Reasons: s.counted(),
+		Overall: s.Overall, Conclusion: s.Conclusion(), Sentences: s.Sentences(), Reasons: s.listReasons(),
 		Tests: s.Tests, Replays: found.Rows, Trials: s.Ledger.NTrials,
 	}
 	if r := found.Played; r.Results != nil && r.Failure == nil {

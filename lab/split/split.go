@@ -1,5 +1,5 @@
-// Package split divides the candles of an evaluation into train, validation, test
-// and walk-forward windows: section 3 of lab-stats/1.
+// Package split divides the candles of an evaluation into train, validation, test and
+// walk-forward windows.
 //
 // A Scheme and the number of candles come in; ranges of candle indices come out, half
 // open and in integer arithmetic, so that they never depend on parameters, on the
@@ -11,6 +11,7 @@
 package split
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -66,13 +67,13 @@ type Scheme struct {
 	First int `json:"windows,omitempty"`
 }
 
-// TooShortError says that there are too few candles for the scheme.
+// TooShortError is too few candles for the scheme.
 type TooShortError struct {
 	Candles, Needed int
 	What            string
 }
 
-// Error says how many candles are needed.
+// Error has how many candles are needed.
 func (e *TooShortError) Error() string {
 	return fmt.Sprintf("%d candles are too few for %s: at least %d are needed", e.Candles, e.What, e.Needed)
 }
@@ -80,7 +81,7 @@ func (e *TooShortError) Error() string {
 // FieldError is a bad value of a Scheme; Pointer is below "splits".
 type FieldError struct{ Pointer, Message string }
 
-// Error says what is wrong with which field.
+// Error names the field and what is wrong with it.
 func (e *FieldError) Error() string { return e.Pointer + " " + e.Message }
 
 func bad(pointer, format string, args ...any) error {
@@ -95,17 +96,6 @@ func (s *Scheme) Validate() error {
 			errs = append(errs, bad(pointer, "must be at least %d", least))
 		}
 	}
-	optional := func(pointer string, value *int) {
-		if value != nil {
-			least(pointer, *value, 0)
-		}
-	}
-	foreign := func(pointer string, set bool) {
-		if set {
-			errs = append(errs, bad(pointer, "is not a field of scheme %s", s.Scheme))
-		}
-	}
-	walk, cross := s.Scheme == WalkForward, s.Scheme == CPCV
 	switch s.Scheme {
 	case Default, Holdout, None:
 	case WalkForward:
@@ -121,32 +111,35 @@ func (s *Scheme) Validate() error {
 	default:
 		return bad("/scheme", "%q is not one of default, holdout, walk_forward, cpcv, none", s.Scheme)
 	}
-	optional("/purge", s.Purge)
-	optional("/embargo", s.Embargo)
+	least("/purge", s.purge(0), 0)
+	least("/embargo", s.embargo(0), 0)
 	for _, f := range []struct {
-		pointer string
-		set     bool
-	}{{"/train", s.Train != 0}, {"/test", s.Test != 0}, {"/step", s.Step != 0}, {"/anchored", s.Anchored}, {"/keep_partial", s.KeepPartial}} {
-		foreign(f.pointer, f.set && !walk)
+		pointer, of string
+		set         bool
+	}{
+		{"/train", WalkForward, s.Train != 0}, {"/test", WalkForward, s.Test != 0}, {"/step", WalkForward, s.Step != 0},
+		{"/anchored", WalkForward, s.Anchored}, {"/keep_partial", WalkForward, s.KeepPartial},
+		{"/n_folds", CPCV, s.Folds != 0}, {"/n_test_folds", CPCV, s.TestFolds != 0}, {"/embargo", CPCV, s.Embargo != nil},
+	} {
+		if f.set && s.Scheme != f.of {
+			errs = append(errs, bad(f.pointer, "is not a field of scheme %s", s.Scheme))
+		}
 	}
-	foreign("/n_folds", s.Folds != 0 && !cross)
-	foreign("/n_test_folds", s.TestFolds != 0 && !cross)
-	foreign("/embargo", s.Embargo != nil && !cross)
 	return errors.Join(errs...)
 }
 
-func (s *Scheme) folds() int {
-	if s.Folds == 0 {
-		return 6
-	}
-	return s.Folds
-}
+func (s *Scheme) folds() int { return cmp.Or(s.Folds, 6) }
 
-func (s *Scheme) testFolds() int {
-	if s.TestFolds == 0 {
-		return 2
+func (s *Scheme) testFolds() int { return cmp.Or(s.TestFolds, 2) }
+
+func (s *Scheme) step() int { return cmp.Or(s.Step, s.Test) }
+
+// embargo is the scheme's own, else ceil(n/100).
+func (s *Scheme) embargo(n int) int {
+	if s.Embargo != nil {
+		return *s.Embargo
 	}
-	return s.TestFolds
+	return (n + 99) / 100
 }
 
 // purge is the scheme's own, else what the strategy may hold.
@@ -170,11 +163,7 @@ type Folds struct {
 // embargo candles after it besides. Source: Lopez de Prado, Advances in Financial
 // Machine Learning (2018), chapter 12.
 func (s *Scheme) Folded(n, holding int) ([]Folds, error) {
-	folds, chosen, purge := s.folds(), s.testFolds(), s.purge(holding)
-	embargo := (n + 99) / 100
-	if s.Embargo != nil {
-		embargo = *s.Embargo
-	}
+	folds, chosen, purge, embargo := s.folds(), s.testFolds(), s.purge(holding), s.embargo(n)
 	if c := choices(folds, chosen); c > maxSplits {
 		return nil, bad("/n_folds", "and n_test_folds make more than %d splits", maxSplits)
 	}
@@ -360,13 +349,9 @@ func pair(k int, train, test [2]int) []Range {
 }
 
 func (s *Scheme) walkForward(n, purge int) ([]Range, error) {
-	step := s.Step
-	if step == 0 {
-		step = s.Test
-	}
 	var out []Range
 	for k := 0; ; k++ {
-		train := [2]int{k * step, k*step + s.Train}
+		train := [2]int{k * s.step(), k*s.step() + s.Train}
 		if s.Anchored {
 			train[0] = 0
 		}
@@ -418,18 +403,11 @@ func (s *Scheme) params(n, holding int) map[string]any {
 	case Default:
 		p["purge"] = s.purge(holding)
 	case WalkForward:
-		step := s.Step
-		if step == 0 {
-			step = s.Test
-		}
-		p["train"], p["test"], p["step"], p["purge"] = s.Train, s.Test, step, s.purge(holding)
+		p["train"], p["test"], p["step"], p["purge"] = s.Train, s.Test, s.step(), s.purge(holding)
 		p["anchored"], p["keep_partial"] = s.Anchored, s.KeepPartial
 	case CPCV:
-		embargo := (n + 99) / 100
-		if s.Embargo != nil {
-			embargo = *s.Embargo
-		}
-		p["n_folds"], p["n_test_folds"], p["purge"], p["embargo"] = s.folds(), s.testFolds(), s.purge(holding), embargo
+		p["n_folds"], p["n_test_folds"], p["purge"] = s.folds(), s.testFolds(), s.purge(holding)
+		p["embargo"] = s.embargo(n)
 	}
 	return p
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/hashicorp/go-hclog"
 	"github.com/hashicorp/go-plugin"
 
+	"github.com/assay-run/assay/host/hosttest/ring"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/indicator"
@@ -228,8 +229,9 @@ func TestPluginEndsWithItsHost(t *testing.T) {
 
 // Memory beside the mapped file does not depend on the length of the run.
 func TestMemoryOfALongRun(t *testing.T) {
-	if runtime.GOOS != "linux" || testing.Short() {
-		t.Skip("reads /proc")
+	ring.Slow(t, "it plays 400,000 candles")
+	if runtime.GOOS != "linux" {
+		t.Skip("it reads /proc")
 	}
 	n := 400_000
 	client, strategy, _ := launch(t, "cross")

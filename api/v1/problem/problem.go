@@ -14,6 +14,10 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
 // Problem is an answer that is not a success. It is an error, so that handlers can
@@ -160,21 +164,21 @@ func marshal(e any) ([]byte, error) {
 // Code is what clients branch on.
 type Code string
 
-// The codes.
+// The codes: those of runs are the constants of the packages that fail.
 const (
 	MalformedRequest            Code = "MALFORMED_REQUEST"
 	InvalidJSON                 Code = "INVALID_JSON"
-	ValidationFailed            Code = "VALIDATION_FAILED"
-	StrategyNotFound            Code = "STRATEGY_NOT_FOUND"
-	StrategyUnavailable         Code = "STRATEGY_UNAVAILABLE"
-	InvalidStrategyParams       Code = "INVALID_STRATEGY_PARAMS"
-	ExchangeNotFound            Code = "EXCHANGE_NOT_FOUND"
+	ValidationFailed            Code = run.CodeValidationFailed
+	StrategyNotFound            Code = run.CodeStrategyNotFound
+	StrategyUnavailable         Code = run.CodeStrategyUnavailable
+	InvalidStrategyParams       Code = wire.InvalidStrategyParams
+	ExchangeNotFound            Code = run.CodeExchangeNotFound
 	ExchangeUnavailable         Code = "EXCHANGE_UNAVAILABLE"
-	UnsupportedTimeframe        Code = "UNSUPPORTED_TIMEFRAME"
-	UnsupportedSymbol           Code = "UNSUPPORTED_SYMBOL"
-	InvalidDateRange            Code = "INVALID_DATE_RANGE"
-	DataUnavailable             Code = "DATA_UNAVAILABLE"
-	ModeNotSupported            Code = "MODE_NOT_SUPPORTED"
+	UnsupportedTimeframe        Code = run.CodeUnsupportedTimeframe
+	UnsupportedSymbol           Code = run.CodeUnsupportedSymbol
+	InvalidDateRange            Code = run.CodeInvalidDateRange
+	DataUnavailable             Code = run.CodeDataUnavailable
+	ModeNotSupported            Code = run.CodeModeNotSupported
 	CredentialsRequired         Code = "CREDENTIALS_REQUIRED"
 	BadHandshake                Code = "BAD_HANDSHAKE"
 	HostForbidden               Code = "HOST_FORBIDDEN"
@@ -182,11 +186,11 @@ const (
 	NotFound                    Code = "NOT_FOUND"
 	MethodNotAllowed            Code = "METHOD_NOT_ALLOWED"
 	RequestTimeout              Code = "REQUEST_TIMEOUT"
-	RunAlreadyActive            Code = "RUN_ALREADY_ACTIVE"
-	RunNotActive                Code = "RUN_NOT_ACTIVE"
-	RunStillRunning             Code = "RUN_STILL_RUNNING"
-	NoRun                       Code = "NO_RUN"
-	ResultsNotReady             Code = "RESULTS_NOT_READY"
+	RunAlreadyActive            Code = Code(runner.RunAlreadyActive)
+	RunNotActive                Code = Code(runner.RunNotActive)
+	RunStillRunning             Code = Code(runner.RunStillRunning)
+	NoRun                       Code = Code(runner.NoRun)
+	ResultsNotReady             Code = Code(runner.ResultsNotReady)
 	IdempotencyKeyReused        Code = "IDEMPOTENCY_KEY_REUSED"
 	RegistryInvalid             Code = "REGISTRY_INVALID"
 	RegistryUnsigned            Code = "REGISTRY_UNSIGNED"
@@ -206,11 +210,11 @@ const (
 	ExpectationFailed           Code = "EXPECTATION_FAILED"
 	UpgradeRequired             Code = "UPGRADE_REQUIRED"
 	HeadersTooLarge             Code = "HEADERS_TOO_LARGE"
-	InternalError               Code = "INTERNAL_ERROR"
-	RunStartFailed              Code = "RUN_START_FAILED"
+	InternalError               Code = Code(runner.Internal)
+	RunStartFailed              Code = Code(runner.RunStartFailed)
 	UnsupportedTransferEncoding Code = "UNSUPPORTED_TRANSFER_ENCODING"
 	HTTPVersionNotSupported     Code = "HTTP_VERSION_NOT_SUPPORTED"
-	ShuttingDown                Code = "SHUTTING_DOWN"
+	ShuttingDown                Code = Code(runner.ShuttingDown)
 	TooManyClients              Code = "TOO_MANY_CLIENTS"
 )
 

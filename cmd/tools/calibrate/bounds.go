@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// bound is a rate with what section 9 of lab-stats/1 asks of it.
+// bound is a rate with the bound that docs/calibration.md holds it to.
 type bound struct {
 	rate
 	what, bound string
@@ -82,7 +82,7 @@ func (c *calibration) neighbours() []bound {
 
 func passes(v *verdict) bool { return v.Overall == judge.Pass }
 
-// alone is how often one test with a p-value passes noise that nobody has selected.
+// alone is how often one test with a p-value passes noise without selection.
 func (c *calibration) alone(id string, free bool) bound {
 	k, n := 0, 0
 	for at, s := range c.Settings {

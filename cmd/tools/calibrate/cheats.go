@@ -54,7 +54,7 @@ func (c counter) OnCandle(v sdk.View) (sdk.Intents, error) {
 }
 
 // counting serves counter: each run has a server of its own, which reads along how many
-// steps the host says there are.
+// steps the host announces.
 type counting struct{ strategypb.StrategyServer }
 
 type hostStream = grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]
@@ -83,7 +83,7 @@ type tapped struct {
 	steps *atomic.Int64
 }
 
-// Recv takes the number of steps from wherever the host says it.
+// Recv takes the number of steps from wherever the host sends it.
 func (t tapped) Recv() (*strategypb.HostMessage, error) {
 	m, err := t.hostStream.Recv()
 	if total := m.GetBegin().GetTotalSteps(); total > 0 {

@@ -8,7 +8,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// The market of section 9 of lab-stats/1.
+// The market of docs/calibration.md.
 const (
 	days       = 1826
 	dailySigma = 0.03

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/lab/stat/random"
 )
 
@@ -64,6 +65,7 @@ func TestEachCaseHasAMarketOfItsOwn(t *testing.T) {
 // On another stream than that which the drift was found on, the edge is as large as it
 // should be, within four standard errors.
 func TestTheEdgeIsAsLargeAsItShouldBe(t *testing.T) {
+	ring.Undetected(t, "it plays millions of days in one goroutine")
 	for _, want := range []float64{1, 3} {
 		drift, err := driftFor(1, want)
 		if err != nil {

@@ -49,7 +49,7 @@ func coinOf(name string) uint64 {
 }
 
 // numberedParams are those of noise whose coins lie side by side, as the values of a number
-// do that says nothing: what is best among them is a knife edge.
+// do that means nothing: what is best among them is a knife edge.
 type numberedParams struct {
 	Market string `param:"market" default:"0" doc:"Which market the coins are for"`
 	Coin   int    `param:"coin" default:"500" min:"0" max:"1000" doc:"Which of the coins is thrown"`
@@ -90,7 +90,7 @@ func (p planted) OnCandle(v sdk.View) (sdk.Intents, error) {
 	return hold(v, v.Candle().Volume > (loud+quiet)/2 && !rests(v.Time().UnixMilli()/dayMs, p.every))
 }
 
-// rests says whether planted is out after a day, counted from 1970.
+// rests reports whether planted is out after a day, counted from 1970.
 func rests(day, every int64) bool { return day%every == 0 }
 
 // hold brings the account to where it is wanted.

@@ -35,7 +35,7 @@ func (s *setting) isCheat() bool {
 // sizes are how many cases are asked for.
 type sizes struct{ Noise, Hundred, Sample, Numbered, Planted, Seeds int }
 
-// fullSize is that of section 9 of lab-stats/1, with the numbered coins that it does not ask for.
+// fullSize is the size of docs/calibration.md.
 func fullSize() sizes {
 	return sizes{Noise: 200, Hundred: 200, Sample: 20, Numbered: 40, Planted: 200, Seeds: 20}
 }
@@ -43,7 +43,7 @@ func fullSize() sizes {
 // plannedFamilies are the trials that noise is the best of.
 func plannedFamilies() []int { return []int{1, 10, 100} }
 
-// settings are those of section 9 of lab-stats/1 with other counts, those without cases
+// settings are those of docs/calibration.md with other counts, those without cases
 // left out.
 func settings(n sizes) []*setting {
 	var list []*setting

@@ -94,7 +94,7 @@ func (w *world) open(ctx context.Context, s *setting, dir string, index uint64) 
 	return h, nil
 }
 
-// search tries what the setting wants and returns the run that is to be judged.
+// search runs the trials of the setting and returns the run that is to be judged.
 func (w *world) search(ctx context.Context, h *request.Host, s *setting, i int) (string, error) {
 	first := 0 // the first coin of noise; an edge is a trial of its own
 	rivals := s.Strategy

@@ -104,7 +104,7 @@ func (p *process) end(sig syscall.Signal) error {
 	case <-p.exited:
 		return nil
 	case <-timer.C:
-		_ = p.cmd.Process.Kill() // the error below says that it had to be
+		_ = p.cmd.Process.Kill() // the error below reports it
 		<-p.exited
 		return fmt.Errorf("process %d did not end: %s", p.pid(), p.errs)
 	}
@@ -129,7 +129,7 @@ func child(pid int) int {
 	return 0
 }
 
-// alive says whether a process is there and no zombie.
+// alive reports whether a process runs and is no zombie.
 func alive(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {

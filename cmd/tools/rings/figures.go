@@ -28,7 +28,7 @@ type summary struct {
 	Figures []sum  `json:"figures"`
 }
 
-// sum is one figure. Count adds up the largest count of each test; Wanted is what the table says,
+// sum is one figure. Count adds up the largest count of each test; Wanted is the table's count,
 // or what the tests themselves want of a figure that is not in there.
 type sum struct {
 	Figure string   `json:"figure"`

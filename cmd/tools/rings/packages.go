@@ -37,6 +37,7 @@ type pkg struct {
 	detectable bool     // the race detector can see what it does
 	beside     bool     // its tests wait more than they compute
 	sized      []string // names of the tests that size themselves by the ring
+	undetected []string // names of the tests that the race detector rules out
 }
 
 // load lists the packages of the module and reads their files.
@@ -80,7 +81,8 @@ func (p *pkg) read() error {
 		p.beside = p.beside || hasDirective(f, runsBeside)
 		readFunctions(f, functions)
 	}
-	p.sized = sizedTests(functions)
+	p.sized = testsCalling(functions, "Size", "Proof", "Long", "At")
+	p.undetected = testsCalling(functions, "Undetected")
 	return nil
 }
 
@@ -118,11 +120,9 @@ func hasDirective(f *ast.File, directive string) bool {
 	return false
 }
 
-// function is a top-level function of a package's tests.
-type function struct {
-	sizes bool     // calls Size, Proof, Long or At of package ring
-	calls []string // the functions of the package that it calls
-}
+// function is a top-level function of a package's tests: the functions of its package that it
+// calls, and those of package ring.
+type function struct{ calls, ring []string }
 
 // readFunctions adds the functions of a test file.
 func readFunctions(f *ast.File, functions map[string]*function) {
@@ -135,8 +135,9 @@ func readFunctions(f *ast.File, functions map[string]*function) {
 		ast.Inspect(fn.Body, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
-				x, is := n.X.(*ast.Ident)
-				read.sizes = read.sizes || is && x.Name == "ring" && slices.Contains([]string{"Size", "Proof", "Long", "At"}, n.Sel.Name)
+				if x, ok := n.X.(*ast.Ident); ok && x.Name == "ring" {
+					read.ring = append(read.ring, n.Sel.Name)
+				}
 			case *ast.CallExpr:
 				if x, ok := n.Fun.(*ast.Ident); ok {
 					read.calls = append(read.calls, x.Name)
@@ -148,27 +149,29 @@ func readFunctions(f *ast.File, functions map[string]*function) {
 	}
 }
 
-// sizedTests returns the names of the tests that size themselves by the ring, in their own
-// bodies or in a function that they call: those do more, or run at all, in the later rings.
-func sizedTests(functions map[string]*function) []string {
+// testsCalling returns the names of the tests that call one of some functions of package
+// ring, in their own bodies or in a function of their package that they call.
+func testsCalling(functions map[string]*function, names ...string) []string {
+	calling := map[string]bool{}
+	for name, f := range functions {
+		calling[name] = slices.ContainsFunc(f.ring, func(called string) bool { return slices.Contains(names, called) })
+	}
 	for changed := true; changed; {
 		changed = false
-		for _, f := range functions {
-			for _, name := range f.calls {
-				if callee := functions[name]; callee != nil && callee.sizes && !f.sizes {
-					f.sizes, changed = true, true
-				}
+		for name, f := range functions {
+			if !calling[name] && slices.ContainsFunc(f.calls, func(callee string) bool { return calling[callee] }) {
+				calling[name], changed = true, true
 			}
 		}
 	}
-	var names []string
-	for name, f := range functions {
-		if f.sizes && strings.HasPrefix(name, "Test") && name != "TestMain" {
-			names = append(names, name)
+	var tests []string
+	for name, calls := range calling {
+		if calls && strings.HasPrefix(name, "Test") && name != "TestMain" {
+			tests = append(tests, name)
 		}
 	}
-	slices.Sort(names)
-	return names
+	slices.Sort(tests)
+	return tests
 }
 
 func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
@@ -176,12 +179,14 @@ func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 
 // testParts is `make test`: each package once, those whose goroutines share memory with the
 // race detector if it is to be had. The detector needs cgo; what the tests build does not.
 // SQLite is C that was translated: it has locks of its own, and is three times as slow
-// when the detector watches it.
+// when the detector watches it. What the detector rules out runs once more without it.
 func testParts(all []*pkg, race bool) []part {
-	plain := part{args: []string{"-shuffle=on", "-timeout", "15m"}}
-	beside := part{args: []string{"-timeout", "15m"}, beside: true}
+	plain := part{args: []string{"-shuffle=on"}}
+	beside := part{beside: true}
 	detected := part{args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0",
-		"-p", "3", "-shuffle=on", "-timeout", "15m"}, env: []string{"CGO_ENABLED=1"}}
+		"-p", "3", "-shuffle=on"}, env: []string{"CGO_ENABLED=1"}}
+	undetected := part{}
+	var names []string
 	for _, p := range all {
 		switch {
 		case !p.hasTests():
@@ -189,11 +194,16 @@ func testParts(all []*pkg, race bool) []part {
 			beside.packages = append(beside.packages, p.ImportPath)
 		case race && p.concurrent && p.detectable:
 			detected.packages = append(detected.packages, p.ImportPath)
+			if len(p.undetected) > 0 {
+				undetected.packages = append(undetected.packages, p.ImportPath)
+				names = append(names, p.undetected...)
+			}
 		default:
 			plain.packages = append(plain.packages, p.ImportPath)
 		}
 	}
-	return []part{beside, plain, detected}
+	undetected.args = []string{"-run", "^(" + strings.Join(names, "|") + ")$"}
+	return []part{beside, plain, undetected, detected}
 }
 
 // provingParts is `make prove` and `make soak`: the tests that size themselves by the ring,
@@ -204,7 +214,7 @@ func provingParts(all []*pkg) []part {
 		if len(p.sized) > 0 {
 			parts = append(parts, part{
 				packages: []string{p.ImportPath},
-				args:     []string{"-timeout", "180m", "-run", "^(" + strings.Join(p.sized, "|") + ")$"},
+				args:     []string{"-run", "^(" + strings.Join(p.sized, "|") + ")$"},
 			})
 		}
 	}

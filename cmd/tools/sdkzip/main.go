@@ -1,9 +1,9 @@
 // Command sdkzip packs the SDK for strategies that live outside the checkout: the
 // sources of plugin-sdk without their tests, with a go.mod and go.sum of their own and a
-// VERSION that says which they are, as one zip file that the lab embeds. Equal sources give equal bytes.
+// VERSION that names them, as one zip file that the lab embeds. Equal sources give equal bytes.
 //
 //	go run ./cmd/tools/sdkzip            writes lab/project/scaffold/sdk.zip
-//	go run ./cmd/tools/sdkzip -check     compares, without network, and says what is stale
+//	go run ./cmd/tools/sdkzip -check     compares, without network, and names what is stale
 package main
 
 import (

@@ -76,9 +76,8 @@ func (e *JSONError) Error() string {
 	return fmt.Sprintf("JSON at %s: %s", e.Pointer, e.Reason)
 }
 
-// JCS is the canonical JSON of a Go value, marshalled by the rules of encoding/json
-// (tags, omitempty, nil slices as null) but refusing bad UTF-8 instead of replacing it.
-func JCS(v any) ([]byte, error) {
+// marshal is JCS by way of encoding/json: it knows every type.
+func marshal(v any) ([]byte, error) {
 	b, err := json.Marshal(v, jsonv1.DefaultOptionsV1(), jsontext.AllowInvalidUTF8(false), jsontext.AllowDuplicateNames(false))
 	if err != nil {
 		return nil, jsonError(err)
@@ -149,13 +148,11 @@ func badNumber(literal string) string {
 
 // jsonError turns the errors of the JSON library into this package's own.
 func jsonError(err error) error {
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
-		return &JSONError{Pointer: string(syntax.JSONPointer), Reason: syntax.Err.Error()}
+	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return &JSONError{Pointer: string(e.JSONPointer), Reason: e.Err.Error()}
 	}
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) {
-		return &JSONError{Pointer: string(semantic.JSONPointer), Reason: semantic.Error()}
+	if e, ok := errors.AsType[*json.SemanticError](err); ok {
+		return &JSONError{Pointer: string(e.JSONPointer), Reason: e.Error()}
 	}
 	return &JSONError{Reason: err.Error()}
 }

@@ -2,6 +2,7 @@ package digest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -15,16 +16,17 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Value is JCS in one pass, for logs that are hashed again as a whole: structs, maps with
-// text as keys, lists, texts and numbers are written sorted at once. What it does not know
-// goes through JCS, as does every value that has no form, so that result and error are
-// always those of JCS.
-func Value(v any) ([]byte, error) {
+// JCS is the canonical JSON of a Go value, marshalled by the rules of encoding/json (tags,
+// omitempty, nil slices as null) but refusing bad UTF-8 instead of replacing it. Structs, maps
+// with text as keys, lists, texts and numbers are written sorted in one pass. What that does not
+// know goes through [marshal], as does every value that has no form, so that result and error are
+// always those of marshal.
+func JCS(v any) ([]byte, error) {
 	scratch := scratches.Get().(*[]byte)
 	defer scratches.Put(scratch)
 	b, ok := appendValue((*scratch)[:0], reflect.ValueOf(v))
 	if !ok {
-		return JCS(v)
+		return marshal(v)
 	}
 	*scratch = b
 	return bytes.Clone(b), nil
@@ -47,7 +49,7 @@ var (
 	plans         sync.Map // reflect.Type to []member, nil for a type that is not known
 )
 
-// appendValue is false for what Value leaves to JCS.
+// appendValue is false for what JCS leaves to marshal.
 func appendValue(b []byte, v reflect.Value) ([]byte, bool) {
 	if !v.IsValid() {
 		return append(b, "null"...), true
@@ -235,9 +237,7 @@ func members(t reflect.Type, above []int) ([]member, error) {
 		if options != "" && options != "omitempty" {
 			return nil, fmt.Errorf("%s has other options", f.Name)
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		quoted, err := jsontext.AppendQuote(nil, name)
 		if err != nil {
 			return nil, err

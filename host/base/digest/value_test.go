@@ -84,34 +84,34 @@ func drawn(t *rapid.T, depth int) *everything {
 	return e
 }
 
-// TestValueIsJCS: for whatever Go value, both give the same text, or both refuse it alike.
-func TestValueIsJCS(t *testing.T) {
+// TestJCSIsMarshal: for whatever Go value, both give the same text, or both refuse it alike.
+func TestJCSIsMarshal(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		v := any(drawn(t, 2))
 		if rapid.Bool().Draw(t, "by value") {
 			v = *v.(*everything)
 		}
-		want, wantErr := digest.JCS(v)
-		got, err := digest.Value(v)
+		want, wantErr := digest.Marshal(v)
+		got, err := digest.JCS(v)
 		if string(got) != string(want) || (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
 			t.Fatalf("%s %v\n%s %v", got, err, want, wantErr)
 		}
 	})
 	for _, v := range []any{nil, (*everything)(nil), "", 1, 1.5, math.Copysign(0, -1), math.NaN(), []string(nil), map[string]int(nil), func() {}, make(chan int)} {
-		want, wantErr := digest.JCS(v)
-		got, err := digest.Value(v)
+		want, wantErr := digest.Marshal(v)
+		got, err := digest.JCS(v)
 		if string(got) != string(want) || (err == nil) != (wantErr == nil) {
 			t.Errorf("%T: %s %v, want %s %v", v, got, err, want, wantErr)
 		}
 	}
 }
 
-func BenchmarkValue(b *testing.B) {
+func BenchmarkJCS(b *testing.B) {
 	e := everything{List: []string{"a", "b"}, Map: map[string]float64{"x": 1, "y": 2}, Any: "text", F: 1.5}
 	for range 20 {
 		e.Deep = append(e.Deep, &everything{Map: map[string]float64{"x": 1}})
 	}
-	for name, f := range map[string]func(any) ([]byte, error){"Value": digest.Value, "JCS": digest.JCS} {
+	for name, f := range map[string]func(any) ([]byte, error){"JCS": digest.JCS, "Marshal": digest.Marshal} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := f(&e); err != nil {

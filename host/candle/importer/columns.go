@@ -75,16 +75,16 @@ type Column struct {
 
 // columnar reads a file of columns into the table.
 func (r *run) columnar(ctx context.Context, in Input, format Format, f io.ReaderAt) error {
-	r.start(in.Name)
+	r.startSource(in.Name)
 	r.line = 1
 	c, err := format.Open(in.Name, f, in.Size)
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.end(r.batches(ctx, in, c)), c.Close())
+	return errors.Join(r.endSource(r.readBatches(ctx, in, c)), c.Close())
 }
 
-func (r *run) batches(ctx context.Context, in Input, c Columnar) error {
+func (r *run) readBatches(ctx context.Context, in Input, c Columnar) error {
 	if c.Rows() > int64(r.opts.maxRows()) {
 		return r.opts.tooManyRows()
 	}
@@ -106,10 +106,10 @@ func (r *run) batches(ctx context.Context, in Input, c Columnar) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := r.spend(b.Unpacked); err != nil {
+		if err := r.countUnpacked(b.Unpacked); err != nil {
 			return err
 		}
-		if err := r.batch(s, b); err != nil {
+		if err := r.readBatch(s, b); err != nil {
 			return err
 		}
 		if r.report.RowsRead > r.opts.maxRows() {
@@ -127,7 +127,7 @@ type selection struct {
 
 func newSelection(l Layout) selection {
 	s := selection{layout: l}
-	for _, at := range []int{l.Time, l.Open, l.High, l.Low, l.Close, l.Volume, l.TickVolume, l.Ticker} {
+	for _, at := range l.At[:clockCell] {
 		if at >= 0 && !slices.Contains(s.columns, at) {
 			s.columns = append(s.columns, at)
 		}
@@ -135,21 +135,22 @@ func newSelection(l Layout) selection {
 	return s
 }
 
-// of is the column of a batch that the layout means; nil for none.
-func (s selection) of(b Batch, at int) *Column {
-	if i := slices.Index(s.columns, at); i >= 0 {
+// of is the column of a batch with a role; nil for none.
+func (s selection) of(b Batch, is role) *Column {
+	if i := slices.Index(s.columns, s.layout.At[is]); i >= 0 {
 		return &b.Columns[i]
 	}
 	return nil
 }
 
-// batch reads the rows of a batch into the table.
-func (r *run) batch(s selection, b Batch) error {
+// readBatch reads the rows of a batch into the table.
+func (r *run) readBatch(s selection, b Batch) error {
 	l := s.layout
-	at, open, high, low, last := s.of(b, l.Time), s.of(b, l.Open), s.of(b, l.High), s.of(b, l.Low), s.of(b, l.Close)
-	volume, tick, ticker := s.of(b, l.Volume), s.of(b, l.TickVolume), s.of(b, l.Ticker)
-	for _, c := range []*Column{open, high, low, last} {
-		if c.Single {
+	at, volume, tick, ticker := s.of(b, timeCell), s.of(b, volumeCell), s.of(b, tickCell), s.of(b, tickerCell)
+	var prices [4]*Column
+	for k := range prices {
+		prices[k] = s.of(b, openCell+role(k))
+		if prices[k].Single {
 			r.report.warn(warnSingle, "prices are kept in 32 bits: they have some 7 digits, the rest is what is left of rounding")
 		}
 	}
@@ -157,9 +158,9 @@ func (r *run) batch(s selection, b Batch) error {
 	for i := range b.Rows {
 		r.report.RowsRead++
 		if ticker != nil {
-			mine, fault := r.mine([]byte(ticker.text(i)))
+			mine, fault := r.isWanted([]byte(ticker.text(i)))
 			if fault != "" {
-				if err := r.fail(MultipleTickers, s.row(b, i), fault); err != nil {
+				if err := r.addFault(MultipleTickers, s.row(b, i), fault); err != nil {
 					return err
 				}
 			}
@@ -169,19 +170,18 @@ func (r *run) batch(s selection, b Batch) error {
 			}
 		}
 		var q quote
-		var o, h, w, c State
-		q.open, o = open.number(i, l.Numbers, l.Places)
-		q.high, h = high.number(i, l.Numbers, l.Places)
-		q.low, w = low.number(i, l.Numbers, l.Places)
-		q.close, c = last.number(i, l.Numbers, l.Places)
-		q.prices = max(o, h, w, c)
+		for k, c := range prices {
+			var s State
+			q.price[k], s = c.number(i, l.Numbers, l.Places)
+			q.prices = max(q.prices, s)
+		}
 		if volume != nil {
 			q.volume, q.amount = volume.number(i, l.Numbers, 0)
 		}
 		if tick != nil {
 			q.tick, _ = tick.number(i, l.Numbers, 0)
 		}
-		if err := r.typed(q, at, s, b, i); err != nil {
+		if err := r.keepTyped(q, at, s, b, i); err != nil {
 			return err
 		}
 		r.line++
@@ -189,21 +189,21 @@ func (r *run) batch(s selection, b Batch) error {
 	return nil
 }
 
-// typed takes a row of numbers and its time.
-func (r *run) typed(q quote, at *Column, s selection, b Batch, i int) error {
+// keepTyped takes a row of numbers and its time.
+func (r *run) keepTyped(q quote, at *Column, s selection, b Batch, i int) error {
 	switch {
 	case q.prices == Bad || q.amount == Bad:
-		return r.fail(BadNumber, s.row(b, i), "a price or volume is not a number")
+		return r.addFault(BadNumber, s.row(b, i), "a price or volume is not a number")
 	case q.prices == Missing:
 		r.report.Skipped++
 		return nil
 	}
 	m := at.moment(i, r.clock)
 	if m.Code != "" {
-		return r.fail(m.Code, s.row(b, i), r.timeMessage(m.Code, at.text(i)))
+		return r.addFault(m.Code, s.row(b, i), r.timeMessage(m.Code, at.text(i)))
 	}
 	if !q.possible() {
-		return r.fail(BadNumber, s.row(b, i), impossible)
+		return r.addFault(BadNumber, s.row(b, i), impossible)
 	}
 	r.take(q, m)
 	return nil
@@ -299,7 +299,7 @@ func (c *Column) moment(i int, clock *Clock) Reading {
 	if c.Zoned {
 		return within(t, c.Unit)
 	}
-	zone := clock.Zone()
+	zone := clock.zone
 	if zone == nil {
 		return Reading{Unit: c.Unit, Code: TimezoneRequired}
 	}

@@ -75,17 +75,17 @@ func byName(h Head) (Layout, bool, error) {
 
 // timeAtMark takes the marked column for the time; polygon puts all tickers of a day into one file.
 func timeAtMark(_ Head, l *Layout, at int) bool {
-	l.Time = at
+	l.At[timeCell] = at
 	return true
 }
 
 // databento writes prices as integers of 1e-9 unless it was asked for decimals.
 func databento(h Head, l *Layout, at int) bool {
-	l.Time = at
-	if l.Ticker < 0 {
-		l.Ticker = find(h.Cells(0), "instrumentid")
+	l.At[timeCell] = at
+	if l.At[tickerCell] < 0 {
+		l.At[tickerCell] = find(h.Cells(0), "instrumentid")
 	}
-	if !h.hasPoint(1, l.Open, l.High, l.Low, l.Close) {
+	if !h.hasPoint(1, l.prices()...) {
 		l.Places = 9
 	}
 	return true
@@ -93,25 +93,25 @@ func databento(h Head, l *Layout, at int) bool {
 
 // nasdaq writes the way of its country: month first, dollars.
 func nasdaq(_ Head, l *Layout, at int) bool {
-	l.Close, l.Numbers, l.DateOrder = at, Money, MonthFirst
+	l.At[closeCell], l.Numbers, l.DateOrder = at, Money, MonthFirst
 	return true
 }
 
 // investing writes dates the way of the reader's country, which the file does not name.
 func investing(h Head, l *Layout, at int) bool {
-	l.Close, l.Numbers, l.Times = at, Money, []string{"Jan 2, 2006"}
+	l.At[closeCell], l.Numbers, l.Times = at, Money, []string{"Jan 2, 2006"}
 	return find(h.Cells(0), "change%") >= 0
 }
 
 // coinMarketCap has four columns of times; its timestamp is the close.
 func coinMarketCap(h Head, l *Layout, at int) bool {
-	l.Time, l.Numbers, l.VolumeUnit = at, DecimalComma, "quote"
+	l.At[timeCell], l.Numbers, l.VolumeUnit = at, DecimalComma, "quote"
 	return h.Comma == ';' || h.Forced
 }
 
 // dukascopy has a file for each side of the price. Local times carry their offset.
 func dukascopy(h Head, l *Layout, at int) bool {
-	l.Time, l.Times = at, []string{"02.01.2006 15:04:05.000", "02.01.2006 15:04:05.000 GMT-0700"}
+	l.At[timeCell], l.Times = at, []string{"02.01.2006 15:04:05.000", "02.01.2006 15:04:05.000 GMT-0700"}
 	if plain(h.Cells(0)[at]) == "gmttime" {
 		l.Zone = time.UTC
 	}
@@ -122,10 +122,10 @@ func dukascopy(h Head, l *Layout, at int) bool {
 // leave at 0.
 func metaTrader(h Head, l *Layout, at int) bool {
 	names := h.Cells(0)
-	l.Time, l.Clock = at, find(names, "time")
-	l.Volume, l.TickVolume = find(names, "vol"), find(names, "tickvol")
-	if l.Volume < 0 && l.TickVolume >= 0 {
-		l.Volume, l.TickVolume, l.VolumeUnit = l.TickVolume, -1, "ticks"
+	l.At[timeCell], l.At[clockCell] = at, find(names, "time")
+	l.At[volumeCell], l.At[tickCell] = find(names, "vol"), find(names, "tickvol")
+	if l.At[volumeCell] < 0 && l.At[tickCell] >= 0 {
+		l.At[volumeCell], l.At[tickCell], l.VolumeUnit = l.At[tickCell], -1, "ticks"
 	}
 	l.Times = []string{"2006.01.02 15:04:05", "2006.01.02 15:04", "2006.01.02"}
 	return names[at] == "<DATE>" && (h.Comma == '\t' || h.Forced)
@@ -135,11 +135,11 @@ func metaTrader(h Head, l *Layout, at int) bool {
 // that means nothing; other times are those of the exchange.
 func stooq(h Head, l *Layout, at int) bool {
 	names := h.Cells(0)
-	l.Time, l.Clock = find(names, "date"), find(names, "time")
+	l.At[timeCell], l.At[clockCell] = find(names, "date"), find(names, "time")
 	l.Times = []string{"20060102 150405", "20060102 1504", "20060102"}
 	if row, per := h.Cells(1), find(names, "per"); per >= 0 && per < len(row) {
 		if l.Timeframe = period(row[per]); l.Timeframe.Approx() >= 24*time.Hour {
-			l.Clock = -1
+			l.At[clockCell] = -1
 		}
 	}
 	return len(h.Lines) > 0 && names[at] == "<TICKER>"
@@ -147,13 +147,8 @@ func stooq(h Head, l *Layout, at int) bool {
 
 // period is D, W or M, or a number of minutes.
 func period(per string) market.Timeframe {
-	switch per {
-	case "D":
-		return market.Timeframe{Count: 1, Unit: 'd'}
-	case "W":
-		return market.Timeframe{Count: 1, Unit: 'w'}
-	case "M":
-		return market.Timeframe{Count: 1, Unit: 'M'}
+	if unit, ok := map[string]byte{"D": 'd', "W": 'w', "M": 'M'}[per]; ok {
+		return market.Timeframe{Count: 1, Unit: unit}
 	}
 	n, err := strconv.Atoi(per)
 	if err != nil || n < 1 || n > 9999 {
@@ -183,12 +178,8 @@ func freqtrade(h Head) (l Layout, ok bool, err error) {
 }
 
 func isFreqtradeTable(names []string) bool {
-	for _, n := range []string{"date", "open", "high", "low", "close", "volume"} {
-		if !slices.Contains(names, n) {
-			return false
-		}
-	}
-	return true
+	columns := []string{"date", "open", "high", "low", "close", "volume"}
+	return !slices.ContainsFunc(columns, func(n string) bool { return !slices.Contains(names, n) })
 }
 
 // fileName is BASE_QUOTE-timeframe, or BASE_QUOTE_SETTLE-timeframe-futures. Names of
@@ -216,15 +207,15 @@ func fromName(name string) (market.Symbol, market.Timeframe) {
 func backtrader(h Head) (Layout, bool, error) {
 	names, row := h.Cells(0), h.Cells(1)
 	l := named(names)
-	if h.isRow() || filled(row) != len(names)+1 || l.Time != 0 || !isClock(row[1]) {
+	if h.isRow() || filled(row) != len(names)+1 || l.At[timeCell] != 0 || !isClock(row[1]) {
 		return Layout{}, false, nil
 	}
-	for _, at := range []*int{&l.Open, &l.High, &l.Low, &l.Close, &l.Volume, &l.Ticker} {
-		if *at >= 0 {
-			*at++
+	for i := openCell; i < clockCell; i++ {
+		if l.At[i] >= 0 {
+			l.At[i]++
 		}
 	}
-	l.Clock, l.Skip, l.EndStamps = 1, 1, true
+	l.At[clockCell], l.Skip, l.EndStamps = 1, 1, true
 	named := append([]string{names[0], ""}, names[1:]...)
 	return l, true, complete(Head{Name: h.Name, Names: named}, 0, l)
 }
@@ -246,7 +237,7 @@ func lean(h Head) (Layout, bool, error) {
 	}
 	l := byPosition()
 	l.Times = []string{"20060102 15:04"}
-	if h.hasPoint(0, l.Open, l.High, l.Low, l.Close, l.Volume) {
+	if h.hasPoint(0, l.At[openCell:tickCell]...) {
 		l.Zone = time.UTC
 		l.Notes = []Note{{LeanDecimals, "prices or volumes have decimals, as LEAN's currencies have: they are taken as they are and times as UTC; --tz names another zone"}}
 		return l, true, nil
@@ -323,7 +314,7 @@ func cryptoDataDownload(h Head) (Layout, bool, error) {
 	}
 	l := named(names)
 	if unix := find(names, "unix", "unixtimestamp"); unix >= 0 {
-		l.Time = unix
+		l.At[timeCell] = unix
 	}
 	l.Skip, l.Zone, l.Times = header+1, time.UTC, []string{"2006-01-02 03-PM"}
 	return l, true, complete(h, header, l)
@@ -350,7 +341,7 @@ func yfinance(h Head) (Layout, bool, error) {
 		return Layout{}, true, err
 	}
 	l := named(names)
-	l.Time, l.Skip, l.Chosen = 0, 3, h.Ticker != ""
+	l.At[timeCell], l.Skip, l.Chosen = 0, 3, h.Ticker != ""
 	return l, true, complete(h, 0, l)
 }
 

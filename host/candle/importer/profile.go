@@ -3,6 +3,7 @@ package importer
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -107,10 +108,9 @@ func (h Head) Cells(line int) []string {
 	if line >= len(h.Lines) {
 		return nil
 	}
-	cells := Split(nil, []byte(h.Lines[line]), h.Comma, MaxColumns)
-	out := make([]string, len(cells))
-	for i, c := range cells {
-		out[i] = string(bytes.TrimSpace(c))
+	var out []string
+	for _, c := range Split(nil, []byte(h.Lines[line]), h.Comma, MaxColumns) {
+		out = append(out, string(bytes.TrimSpace(c)))
 	}
 	return out
 }
@@ -127,21 +127,32 @@ func (h Head) refuse(code Code, line int, format string, args ...any) *Error {
 	return Refuse(code, format, args...).At(h.Name, 1+h.Blank+line, text)
 }
 
+// role is what a cell of a row is.
+type role int
+
+// The roles. Prices stand together.
+const (
+	timeCell role = iota
+	openCell
+	highCell
+	lowCell
+	closeCell
+	volumeCell
+	tickCell   // counts price changes; it is the volume where that is 0 in every row
+	tickerCell // names what a row is about; without it every row is about the same
+	clockCell  // the time of day where timeCell has the date only
+	roles
+)
+
+// roleNames are the names that a header and --columns must and, for volume, may have.
+var roleNames = [...]string{"time", "open", "high", "low", "close", "volume"}
+
 // Layout is which cell of a row is what, counted from 0, and how it is written.
 type Layout struct {
 	// Skip is how many of the head's lines come before the first row.
 	Skip int
-	Time int
-	// Clock is the cell with the time of day where Time has the date only, else -1.
-	Clock                  int
-	Open, High, Low, Close int
-	// Volume is -1 where the format has none.
-	Volume int
-	// TickVolume counts price changes; it is the volume where Volume is 0 in every row.
-	// -1: none.
-	TickVolume int
-	// Ticker names what a row is about, -1: every row is about the same.
-	Ticker int
+	// At is the cell of each role, -1 where the format has none.
+	At [roles]int
 	// Times are layouts of package time that are tried before numbers and ISO.
 	Times []string
 	// DateOrder of dates with slashes, empty if the format has no rule.
@@ -173,20 +184,27 @@ type Note struct{ Code, Message string }
 
 // none is a layout of which nothing is known.
 func none() Layout {
-	return Layout{Time: -1, Clock: -1, Open: -1, High: -1, Low: -1, Close: -1, Volume: -1, TickVolume: -1, Ticker: -1}
+	l := Layout{}
+	for i := range l.At {
+		l.At[i] = -1
+	}
+	return l
 }
 
 // byPosition is a layout of the first six cells.
 func byPosition() Layout {
 	l := none()
-	l.Time, l.Open, l.High, l.Low, l.Close, l.Volume = 0, 1, 2, 3, 4, 5
+	for i := range roleNames {
+		l.At[i] = i
+	}
 	return l
 }
 
+// prices are the cells of open, high, low and close.
+func (l *Layout) prices() []int { return l.At[openCell:volumeCell] }
+
 // lastCell is the highest cell that matters.
-func lastCell(l *Layout) int {
-	return max(l.Time, l.Clock, l.Open, l.High, l.Low, l.Close, l.Volume, l.TickVolume, l.Ticker)
-}
+func (l *Layout) lastCell() int { return slices.Max(l.At[:]) }
 
 // numbers counts the cells that are numbers.
 func numbers(cells []string) int {
@@ -219,8 +237,8 @@ func quoteList(names []string) string {
 func nameLayout(h Head, line int) (Layout, bool, error) {
 	l := named(h.Cells(line))
 	l.Skip = line + 1
-	if l.Time < 0 && h.indexIsTime(line) {
-		l.Time = 0
+	if l.At[timeCell] < 0 && h.indexIsTime(line) {
+		l.At[timeCell] = 0
 		l.Notes = append(l.Notes, Note{UnnamedTime, "the first column has no name and its cells are times, as pandas writes an index: it is read as the time"})
 	}
 	if err := complete(h, line, l); err != nil {
@@ -261,28 +279,17 @@ var timeNames = []string{"time", "timestamp", "date", "datetime", "unix", "opent
 // named finds the columns of a header.
 func named(names []string) Layout {
 	l := none()
-	l.Time = find(names, timeNames...)
-	l.Open, l.High, l.Low, l.Close = find(names, "open"), find(names, "high"), find(names, "low"), find(names, "close")
-	l.Ticker = find(names, "ticker", "symbol")
-	for i, n := range names {
-		if l.Volume < 0 && strings.HasPrefix(plain(n), "vol") {
-			l.Volume = i
-		}
+	for i, name := range roleNames[:volumeCell] {
+		l.At[i] = find(names, name)
 	}
+	l.At[timeCell], l.At[tickerCell] = find(names, timeNames...), find(names, "ticker", "symbol")
+	l.At[volumeCell] = slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(plain(n), "vol") })
 	return l
 }
 
 // find is the first column with one of the names, -1 if there is none.
 func find(names []string, wanted ...string) int {
-	for i, n := range names {
-		n = plain(n)
-		for _, w := range wanted {
-			if n == w {
-				return i
-			}
-		}
-	}
-	return -1
+	return slices.IndexFunc(names, func(n string) bool { return slices.Contains(wanted, plain(n)) })
 }
 
 // plain is a name without what exporters put around it: case, blanks, underscores,
@@ -300,12 +307,9 @@ func plain(s string) string {
 // names: it is unknown where the nameless one belongs.
 func complete(h Head, line int, l Layout) error {
 	var missing []string
-	for _, c := range []struct {
-		name string
-		at   int
-	}{{"time", l.Time}, {"open", l.Open}, {"high", l.High}, {"low", l.Low}, {"close", l.Close}} {
-		if c.at < 0 {
-			missing = append(missing, c.name)
+	for i, name := range roleNames[:volumeCell] {
+		if l.At[i] < 0 {
+			missing = append(missing, name)
 		}
 	}
 	if missing != nil {
@@ -322,16 +326,13 @@ func complete(h Head, line int, l Layout) error {
 // that of an index is; else how it is made.
 func remedy(names []string) string {
 	l := named(names)
-	if l.Time >= 0 || l.Open < 0 || l.High < 0 || l.Low < 0 || l.Close < 0 || names[0] != "" {
+	if l.At[timeCell] >= 0 || slices.Min(l.prices()) < 0 || names[0] != "" {
 		return "rename the columns, or give --columns with a name for each position, for example --columns time,open,high,low,close,volume"
 	}
-	l.Time = 0
-	list := make([]string, 1+max(l.Open, l.High, l.Low, l.Close, l.Volume))
-	for i := range list {
-		list[i] = "-"
-	}
-	for name, at := range map[string]int{"time": 0, "open": l.Open, "high": l.High, "low": l.Low, "close": l.Close, "volume": l.Volume} {
-		if at >= 0 {
+	l.At[timeCell] = 0
+	list := slices.Repeat([]string{"-"}, 1+slices.Max(l.At[:tickCell]))
+	for i, name := range roleNames {
+		if at := l.At[i]; at >= 0 {
 			list[at] = name
 		}
 	}
@@ -374,29 +375,26 @@ func isClock(cell string) bool { return len(cell) < 13 && strings.Contains(cell,
 
 // Columns reads the value of --columns: names by position.
 func Columns(names []string) (Layout, error) {
-	at := map[string]int{}
+	bad := func(format string, args ...any) (Layout, error) {
+		return Layout{}, &OptionError{Flag: "--columns", Message: fmt.Sprintf(format, args...)}
+	}
+	l := none()
 	for i, n := range names {
 		n = strings.ToLower(strings.TrimSpace(n))
-		switch n {
-		case "time", "open", "high", "low", "close", "volume":
-			if _, twice := at[n]; twice {
-				return Layout{}, &OptionError{Flag: "--columns", Message: n + " is named twice"}
+		if at := slices.Index(roleNames[:], n); at >= 0 {
+			if l.At[at] >= 0 {
+				return bad("%s is named twice", n)
 			}
-			at[n] = i
+			l.At[at] = i
 		}
 	}
-	for _, n := range []string{"time", "open", "high", "low", "close"} {
-		if _, ok := at[n]; !ok {
-			return Layout{}, &OptionError{Flag: "--columns", Message: fmt.Sprintf("%s is missing: name the position of time, open, high, low, close and, if there is one, volume", n)}
+	for i, n := range roleNames[:volumeCell] {
+		if l.At[i] < 0 {
+			return bad("%s is missing: name the position of time, open, high, low, close and, if there is one, volume", n)
 		}
 	}
 	if len(names) > MaxColumns {
-		return Layout{}, &OptionError{Flag: "--columns", Message: fmt.Sprintf("more than %d columns", MaxColumns)}
-	}
-	l := none()
-	l.Time, l.Open, l.High, l.Low, l.Close = at["time"], at["open"], at["high"], at["low"], at["close"]
-	if i, ok := at["volume"]; ok {
-		l.Volume = i
+		return bad("more than %d columns", MaxColumns)
 	}
 	return l, nil
 }
@@ -410,8 +408,8 @@ func ByColumns(h Head, names []string) (Layout, error) {
 	if h.Names == nil && !looksLikeRow(h.Cells(0), l) {
 		l.Skip = 1
 	}
-	if h.Names != nil && lastCell(&l) >= len(h.Names) {
-		return l, h.refuse(ColumnsMissing, 0, "--columns names %d columns, the file has %d", lastCell(&l)+1, len(h.Names))
+	if last := l.lastCell(); h.Names != nil && last >= len(h.Names) {
+		return l, h.refuse(ColumnsMissing, 0, "--columns names %d columns, the file has %d", last+1, len(h.Names))
 	}
 	return l, nil
 }
@@ -419,13 +417,11 @@ func ByColumns(h Head, names []string) (Layout, error) {
 // looksLikeRow reports whether the cells could be a row and not a header: a price that is
 // a number, or missing.
 func looksLikeRow(cells []string, l Layout) bool {
-	for _, i := range []int{l.Open, l.High, l.Low, l.Close} {
+	return !slices.ContainsFunc(l.prices(), func(i int) bool {
 		if i >= len(cells) {
-			return false
+			return true
 		}
-		if _, state := Number([]byte(cells[i])); state == Bad {
-			return false
-		}
-	}
-	return true
+		_, state := Number([]byte(cells[i]))
+		return state == Bad
+	})
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -15,7 +16,8 @@ func head(name string, lines ...string) Head {
 
 // cells is a layout as text: skip, then the positions.
 func cells(l Layout) string {
-	return fmt.Sprint(l.Skip, " ", l.Time, "+", l.Clock, " ", l.Open, l.High, l.Low, l.Close, " ", l.Volume, "|", l.TickVolume, " ", l.Ticker)
+	return fmt.Sprint(l.Skip, " ", l.At[timeCell], "+", l.At[clockCell], " ", l.At[openCell], l.At[highCell], l.At[lowCell],
+		l.At[closeCell], " ", l.At[volumeCell], "|", l.At[tickCell], " ", l.At[tickerCell])
 }
 
 func TestRecognise(t *testing.T) {
@@ -294,7 +296,7 @@ func FuzzRecognise(f *testing.F) {
 				}
 				continue
 			}
-			if min(l.Time, l.Open, l.High, l.Low, l.Close) < 0 || lastCell(&l) > MaxColumns || l.Skip > len(h.Lines) {
+			if slices.Min(l.At[:volumeCell]) < 0 || l.lastCell() > MaxColumns || l.Skip > len(h.Lines) {
 				t.Fatalf("%+v", l)
 			}
 		}

@@ -32,6 +32,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,10 +59,7 @@ func File(path string) (Input, error) {
 	if info.IsDir() {
 		return Input{}, &os.PathError{Op: "import", Path: path, Err: errors.New("is a folder")}
 	}
-	return Input{
-		Name: filepath.Base(path), Size: info.Size(),
-		Open: func() (io.ReadCloser, error) { return os.Open(path) },
-	}, nil
+	return Input{Name: filepath.Base(path), Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(path) }}, nil
 }
 
 // Bytes is an Input in memory.
@@ -100,11 +98,11 @@ func Read(ctx context.Context, files []Input, opts Options) (*Result, error) {
 		r.total += f.Size
 	}
 	for _, f := range files {
-		if err := r.input(ctx, f); err != nil {
+		if err := r.readInput(ctx, f); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.tidy(); err != nil {
+	if err := r.tidyRows(); err != nil {
 		return nil, err
 	}
 	return &Result{Series: &r.table.Series, Report: r.report, VolumeUnit: r.volumeUnit, sources: r.sources, origins: r.table.origins}, nil
@@ -148,20 +146,20 @@ type reading struct {
 // errEnough ends the reading of a file that has shown enough faults.
 var errEnough = errors.New("enough cases")
 
-// start begins a source.
-func (r *run) start(name string) {
+// startSource begins a source.
+func (r *run) startSource(name string) {
 	r.index = len(r.sources)
 	r.sources = append(r.sources, name)
 	r.refusal, r.pending = nil, nil
 }
 
-// end ends it: the faults that were found are the error.
-func (r *run) end(err error) error {
+// endSource ends it: the faults that were found are the error.
+func (r *run) endSource(err error) error {
 	switch {
 	case errors.Is(err, errEnough), err == nil && r.refusal != nil:
 		return r.refusal
 	case err == nil:
-		return r.datesDecided()
+		return r.checkDates()
 	}
 	return err
 }
@@ -178,13 +176,9 @@ func (r *run) recognise(h Head) error {
 	if err != nil {
 		return err
 	}
-	r.layout, r.comma, r.cells = l, h.Comma, make([][]byte, 0, lastCell(&l)+1)
-	zone := r.opts.Zone
-	if zone == nil {
-		zone = l.Zone
-	}
-	r.clock = NewClock(l.Times, zone, cmp.Or(Order(r.opts.DateOrder), l.DateOrder))
-	if l.Volume < 0 {
+	r.layout, r.comma, r.cells = l, h.Comma, make([][]byte, 0, l.lastCell()+1)
+	r.clock = NewClock(l.Times, cmp.Or(r.opts.Zone, l.Zone), cmp.Or(Order(r.opts.DateOrder), l.DateOrder))
+	if l.At[volumeCell] < 0 {
 		r.report.warn(warnNoVolume, "%s has no volume: it is stored as 0", h.Name)
 	}
 	if l.EndStamps && r.opts.Stamp == "" {
@@ -196,7 +190,7 @@ func (r *run) recognise(h Head) error {
 	if !strings.Contains(","+r.report.Profile+",", ","+name+",") {
 		r.report.Profile = strings.TrimPrefix(r.report.Profile+","+name, ",")
 	}
-	r.tickers.used = r.tickers.used || l.Ticker >= 0 || l.Chosen
+	r.tickers.used = r.tickers.used || l.At[tickerCell] >= 0 || l.Chosen
 	r.nameUnit()
 	if err := r.nameTimeframe(h.Name); err != nil {
 		return err
@@ -215,10 +209,7 @@ func (r *run) nameUnit() {
 
 // nameSymbol is what was traded: as the user names it, else as the file does.
 func (r *run) nameSymbol(file string) error {
-	symbol := r.opts.Symbol
-	if symbol == "" {
-		symbol = r.layout.Symbol
-	}
+	symbol := cmp.Or(r.opts.Symbol, r.layout.Symbol)
 	if symbol == "" {
 		return Refuse(SymbolRequired, "%s does not name what was traded: give --symbol, for example --symbol BTC/USDT", file)
 	}
@@ -240,15 +231,7 @@ func renamed(s market.Symbol, alias map[string]string) market.Symbol {
 	if !ok {
 		return s
 	}
-	for theirs, ours := range alias {
-		if base == theirs {
-			base = ours
-		}
-		if quote == theirs {
-			quote = ours
-		}
-	}
-	return market.Symbol(base + "/" + quote)
+	return market.Symbol(cmp.Or(alias[base], base) + "/" + cmp.Or(alias[quote], quote))
 }
 
 // nameTimeframe keeps what the files say; two that differ are two series.
@@ -366,8 +349,8 @@ func (o Options) validate() error {
 		{"--stamp", o.Stamp, []string{StampOpen, StampClose}},
 		{"--date-order", o.DateOrder, []string{string(MonthFirst), string(DayFirst)}},
 	} {
-		if err := oneOf(c.flag, c.value, c.allowed); err != nil {
-			return err
+		if c.value != "" && !slices.Contains(c.allowed, c.value) {
+			return &OptionError{Flag: c.flag, Message: fmt.Sprintf("%q is not one of %s", c.value, strings.Join(c.allowed, ", "))}
 		}
 	}
 	if o.Profile == "" {
@@ -384,18 +367,6 @@ func (o Options) validate() error {
 		names = append(names, p.Name)
 	}
 	return &OptionError{Flag: "--profile", Message: fmt.Sprintf("%q is not known; there are %s", o.Profile, strings.Join(names, ", "))}
-}
-
-func oneOf(flag, value string, allowed []string) error {
-	if value == "" {
-		return nil
-	}
-	for _, a := range allowed {
-		if value == a {
-			return nil
-		}
-	}
-	return &OptionError{Flag: flag, Message: fmt.Sprintf("%q is not one of %s", value, strings.Join(allowed, ", "))}
 }
 
 // layout finds out what the cells of a file are.

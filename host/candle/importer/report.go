@@ -47,7 +47,10 @@ type Warning struct {
 // importerID changes when the same file could become other candles.
 const importerID = "import-v1"
 
-// The codes of warnings.
+// WarnKept is the code of the warning about candles that contradict themselves and were kept.
+const WarnKept = "OHLC_VIOLATIONS_KEPT"
+
+// The other codes of warnings.
 const (
 	warnNoVolume   = "VOLUME_MISSING"
 	warnTickVolume = "TICK_VOLUME"
@@ -56,7 +59,6 @@ const (
 	warnShortSteps = "SHORT_STEPS"
 	warnEndStamps  = "END_STAMPS"
 	warnRepaired   = "OHLC_REPAIRED"
-	warnKept       = "OHLC_VIOLATIONS_KEPT"
 	warnTickers    = "OTHER_TICKERS"
 	warnRenamed    = "SYMBOL_RENAMED"
 	warnMembers    = "MEMBERS_IGNORED"
@@ -66,7 +68,7 @@ const (
 // WarningCodes are all codes of warnings, for manuals.
 func WarningCodes() []string {
 	return []string{
-		warnNoVolume, warnTickVolume, warnUnits, warnResolved, warnShortSteps, warnEndStamps, warnRepaired, warnKept, warnTickers,
+		warnNoVolume, warnTickVolume, warnUnits, warnResolved, warnShortSteps, warnEndStamps, warnRepaired, WarnKept, warnTickers,
 		warnRenamed, warnMembers, warnSingle, LeanDecimals, UnnamedTime,
 	}
 }
@@ -82,8 +84,8 @@ func (r *Report) warn(code, format string, args ...any) {
 // concerns every later reader: that violations were kept.
 func (r *Report) Inherit(stored Report) {
 	for _, w := range stored.Warnings {
-		if w.Code == warnKept {
-			r.warn(warnKept, "%s", w.Message)
+		if w.Code == WarnKept {
+			r.warn(WarnKept, "%s", w.Message)
 		}
 	}
 }

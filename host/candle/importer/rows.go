@@ -2,6 +2,7 @@ package importer
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -36,28 +37,28 @@ func (r *run) rows(block []byte) error {
 
 // quote is the numbers of a row.
 type quote struct {
-	open, high, low, close, volume float64
-	tick                           float64 // the other volume
-	prices, amount                 State   // the worst of the prices, that of the volume
+	price          [4]float64 // open, high, low, close
+	volume, tick   float64    // tick is the other volume
+	prices, amount State      // the worst of the prices, that of the volume
 }
 
 // row reads one line.
 func (r *run) row(line []byte) error {
 	l := &r.layout
-	want := lastCell(l) + 1
+	want := l.lastCell() + 1
 	cells := Split(r.cells[:0], line, r.comma, want)
 	if len(cells) < want {
 		if len(bytes.TrimSpace(line)) == 0 {
 			return nil
 		}
 		r.report.RowsRead++
-		return r.fail(BadNumber, string(line), fmt.Sprintf("the row has %d columns, %d are needed", len(cells), want))
+		return r.addFault(BadNumber, string(line), fmt.Sprintf("the row has %d columns, %d are needed", len(cells), want))
 	}
 	r.report.RowsRead++
-	if l.Ticker >= 0 {
-		mine, fault := r.mine(cells[l.Ticker])
+	if at := l.At[tickerCell]; at >= 0 {
+		mine, fault := r.isWanted(cells[at])
 		if fault != "" {
-			return r.fail(MultipleTickers, string(line), fault)
+			return r.addFault(MultipleTickers, string(line), fault)
 		}
 		if !mine {
 			return nil
@@ -65,18 +66,23 @@ func (r *run) row(line []byte) error {
 	}
 	q := r.numbers(cells)
 	if q.prices == Bad || q.amount == Bad {
-		return r.fail(BadNumber, string(line), badNumber(&r.layout, cells))
+		return r.addFault(BadNumber, string(line), badNumber(l, cells))
 	}
 	if q.prices == Missing {
 		r.report.Skipped++
 		return nil
 	}
-	m := r.moment(cells)
+	at := cells[l.At[timeCell]]
+	if l.At[clockCell] >= 0 {
+		r.joined = append(append(append(r.joined[:0], at...), ' '), cells[l.At[clockCell]]...)
+		at = r.joined
+	}
+	m := r.clock.Read(at)
 	if m.Code != "" {
-		return r.fail(m.Code, string(line), r.timeMessage(m.Code, r.timeText(cells)))
+		return r.addFault(m.Code, string(line), r.timeMessage(m.Code, string(at)))
 	}
 	if !q.possible() {
-		return r.fail(BadNumber, string(line), impossible)
+		return r.addFault(BadNumber, string(line), impossible)
 	}
 	r.take(q, m)
 	return nil
@@ -85,37 +91,27 @@ func (r *run) row(line []byte) error {
 const impossible = "prices must be above zero and volumes not below"
 
 func (q quote) possible() bool {
-	return q.open > 0 && q.high > 0 && q.low > 0 && q.close > 0 && q.volume >= 0 && q.tick >= 0
+	return min(q.price[0], q.price[1], q.price[2], q.price[3]) > 0 && q.volume >= 0 && q.tick >= 0
 }
 
 // numbers reads the prices and the volume.
 func (r *run) numbers(cells [][]byte) (q quote) {
 	l := &r.layout
-	var o, h, w, c State
-	switch {
-	case l.Places > 0:
-		q.open, o = Whole(cells[l.Open], l.Places)
-		q.high, h = Whole(cells[l.High], l.Places)
-		q.low, w = Whole(cells[l.Low], l.Places)
-		q.close, c = Whole(cells[l.Close], l.Places)
-	case l.Numbers != Plain:
-		q.open, o = l.Numbers.Number(cells[l.Open])
-		q.high, h = l.Numbers.Number(cells[l.High])
-		q.low, w = l.Numbers.Number(cells[l.Low])
-		q.close, c = l.Numbers.Number(cells[l.Close])
-	default:
-		q.open, o = Number(cells[l.Open])
-		q.high, h = Number(cells[l.High])
-		q.low, w = Number(cells[l.Low])
-		q.close, c = Number(cells[l.Close])
-	}
-	q.prices = max(o, h, w, c)
-	if l.Volume >= 0 {
-		q.volume, q.amount = l.Numbers.Number(cells[l.Volume])
-	}
-	if l.TickVolume >= 0 {
+	for i, at := range l.prices() {
 		var s State
-		if q.tick, s = l.Numbers.Number(cells[l.TickVolume]); s == Bad {
+		if l.Places > 0 {
+			q.price[i], s = Whole(cells[at], l.Places)
+		} else {
+			q.price[i], s = l.Numbers.Number(cells[at])
+		}
+		q.prices = max(q.prices, s)
+	}
+	if at := l.At[volumeCell]; at >= 0 {
+		q.volume, q.amount = l.Numbers.Number(cells[at])
+	}
+	if at := l.At[tickCell]; at >= 0 {
+		var s State
+		if q.tick, s = l.Numbers.Number(cells[at]); s == Bad {
 			q.amount = Bad
 		}
 	}
@@ -124,29 +120,12 @@ func (r *run) numbers(cells [][]byte) (q quote) {
 
 // badNumber is why a row has none.
 func badNumber(l *Layout, cells [][]byte) string {
-	for _, i := range []int{l.Open, l.High, l.Low, l.Close} {
+	for _, i := range l.prices() {
 		if l.Places > 0 && bytes.ContainsAny(cells[i], ".") {
 			return fmt.Sprintf("the prices are integers of 1e-%d so far, this one has a decimal point: give --columns to read them as they are", l.Places)
 		}
 	}
 	return "a price or volume is not a number"
-}
-
-// moment reads the time of a row.
-func (r *run) moment(cells [][]byte) Reading {
-	l := &r.layout
-	if l.Clock >= 0 {
-		r.joined = append(append(append(r.joined[:0], cells[l.Time]...), ' '), cells[l.Clock]...)
-		return r.clock.Read(r.joined)
-	}
-	return r.clock.Read(cells[l.Time])
-}
-
-func (r *run) timeText(cells [][]byte) string {
-	if r.layout.Clock >= 0 {
-		return string(r.joined)
-	}
-	return string(cells[r.layout.Time])
 }
 
 // take keeps a good row.
@@ -155,15 +134,15 @@ func (r *run) take(q quote, m Reading) {
 		r.noVolume++
 	}
 	r.counts[m.Unit]++
-	if r.layout.TickVolume >= 0 || r.tick != nil {
+	if r.layout.At[tickCell] >= 0 || r.tick != nil {
 		r.tick = append(r.tick, r.table.Volume[len(r.tick):]...) // of files that had one volume
 		tick := q.tick
-		if r.layout.TickVolume < 0 {
+		if r.layout.At[tickCell] < 0 {
 			tick = q.volume
 		}
 		r.tick = append(r.tick, tick+0)
 	}
-	r.table.add(m.Time, q.open, q.high, q.low, q.close, q.volume+0, originOf(r.index, r.line)) // + 0 makes -0 a plain zero
+	r.table.add(m.Time, &q, originOf(r.index, r.line))
 	if m.Ambiguous {
 		r.pending = append(r.pending, pendingDate{row: r.table.Len() - 1, line: r.line, monthFirst: m.Time, dayFirst: m.Other})
 	} else if len(r.pending) > 0 && r.clock.Order != UnknownOrder {
@@ -188,8 +167,8 @@ func (r *run) decideDates() {
 	r.pending = nil
 }
 
-// datesDecided refuses a file whose dates could all be two.
-func (r *run) datesDecided() error {
+// checkDates refuses a file whose dates could all be two.
+func (r *run) checkDates() error {
 	if len(r.pending) == 0 {
 		return nil
 	}
@@ -203,9 +182,9 @@ func (r *run) datesDecided() error {
 	return e
 }
 
-// fail keeps a fault of the current line. The first fault decides the code; the file
+// addFault keeps a fault of the current line. The first fault decides the code; the file
 // is read on for more of that kind only until there are enough.
-func (r *run) fail(code Code, line, message string) error {
+func (r *run) addFault(code Code, line, message string) error {
 	if r.refusal == nil {
 		r.refusal = Refuse(code, "%s", message)
 	}
@@ -224,7 +203,7 @@ func (r *run) timeMessage(code Code, text string) string {
 	case TimezoneRequired:
 		return fmt.Sprintf("the time %s has no offset: give --tz, for example --tz UTC", text)
 	default:
-		if zone := r.clock.Zone(); zone != nil && zone != time.UTC {
+		if zone := r.clock.zone; zone != nil && zone != time.UTC {
 			return fmt.Sprintf("%q is not a time, or one that daylight saving skips in %s", text, zone)
 		}
 		return fmt.Sprintf("%q is not a time", text)
@@ -239,9 +218,9 @@ type tickers struct {
 	left int      // rows of those
 }
 
-// mine reports whether a row is about the series: the ticker asked for, else the only one.
+// isWanted reports whether a row is about the series: the ticker asked for, else the only one.
 // A second one that was not asked for is a fault, once.
-func (r *run) mine(name []byte) (ok bool, fault string) {
+func (r *run) isWanted(name []byte) (ok bool, fault string) {
 	t := &r.tickers
 	name = bytes.TrimSpace(name)
 	want := r.opts.Ticker
@@ -263,8 +242,8 @@ func (r *run) mine(name []byte) (ok bool, fault string) {
 	return false, fmt.Sprintf("the rows are about %s, %s and maybe more: give --ticker with one of them", t.only, name)
 }
 
-// tickerFound refuses a ticker that is in none of the files.
-func (r *run) tickerFound() error {
+// checkTicker refuses a ticker that is in none of the files.
+func (r *run) checkTicker() error {
 	t := &r.tickers
 	switch {
 	case r.opts.Ticker == "":
@@ -295,34 +274,36 @@ type table struct {
 	origins []origin
 }
 
+// columns are the numbers of a series.
+func columns(s *market.Series) [5]*[]float64 {
+	return [...]*[]float64{&s.Open, &s.High, &s.Low, &s.Close, &s.Volume}
+}
+
 // grow makes room for n more rows, so that add needs no check of its own.
 func (t *table) grow(n int) {
 	t.Time = slices.Grow(t.Time, n)
-	t.Open = slices.Grow(t.Open, n)
-	t.High = slices.Grow(t.High, n)
-	t.Low = slices.Grow(t.Low, n)
-	t.Close = slices.Grow(t.Close, n)
-	t.Volume = slices.Grow(t.Volume, n)
+	for _, c := range columns(&t.Series) {
+		*c = slices.Grow(*c, n)
+	}
 	t.origins = slices.Grow(t.origins, n)
 }
 
-func (t *table) add(at market.Time, o, h, l, c, v float64, from origin) {
+func (t *table) add(at market.Time, q *quote, from origin) {
 	t.Time = append(t.Time, at)
-	t.Open = append(t.Open, o)
-	t.High = append(t.High, h)
-	t.Low = append(t.Low, l)
-	t.Close = append(t.Close, c)
-	t.Volume = append(t.Volume, v)
+	t.Open = append(t.Open, q.price[0])
+	t.High = append(t.High, q.price[1])
+	t.Low = append(t.Low, q.price[2])
+	t.Close = append(t.Close, q.price[3])
+	t.Volume = append(t.Volume, q.volume+0) // + 0 makes -0 a plain zero
 	t.origins = append(t.origins, from)
 }
 
 // move copies row from to row to.
 func (t *table) move(to, from int) {
-	t.Time[to] = t.Time[from]
-	t.Open[to], t.High[to] = t.Open[from], t.High[from]
-	t.Low[to], t.Close[to] = t.Low[from], t.Close[from]
-	t.Volume[to] = t.Volume[from]
-	t.origins[to] = t.origins[from]
+	t.Time[to], t.origins[to] = t.Time[from], t.origins[from]
+	for _, c := range columns(&t.Series) {
+		(*c)[to] = (*c)[from]
+	}
 }
 
 // cut keeps the first n rows.
@@ -333,16 +314,21 @@ func (t *table) cut(n int) {
 
 // sameCandle compares everything but the time.
 func sameCandle(a *market.Series, i int, b *market.Series, j int) bool {
-	return a.Open[i] == b.Open[j] && a.High[i] == b.High[j] && a.Low[i] == b.Low[j] &&
-		a.Close[i] == b.Close[j] && a.Volume[i] == b.Volume[j]
+	theirs := columns(b)
+	for k, c := range columns(a) {
+		if (*c)[i] != (*theirs[k])[j] {
+			return false
+		}
+	}
+	return true
 }
 
 // sort brings the rows in the order of time; rows of one time keep theirs.
 func (t *table) sort() {
 	if descending(t.Time) {
 		slices.Reverse(t.Time)
-		for _, c := range [][]float64{t.Open, t.High, t.Low, t.Close, t.Volume} {
-			slices.Reverse(c)
+		for _, c := range columns(&t.Series) {
+			slices.Reverse(*c)
 		}
 		slices.Reverse(t.origins)
 		return
@@ -351,12 +337,11 @@ func (t *table) sort() {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return int(t.Time[a] - t.Time[b]) })
-	t.Time = permuted(t.Time, order)
-	t.Open, t.High = permuted(t.Open, order), permuted(t.High, order)
-	t.Low, t.Close = permuted(t.Low, order), permuted(t.Close, order)
-	t.Volume = permuted(t.Volume, order)
-	t.origins = permuted(t.origins, order)
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(t.Time[a], t.Time[b]) })
+	t.Time, t.origins = permuted(t.Time, order), permuted(t.origins, order)
+	for _, c := range columns(&t.Series) {
+		*c = permuted(*c, order)
+	}
 }
 
 // descending reports whether every row is earlier than the one above it, as in the files

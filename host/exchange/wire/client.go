@@ -59,11 +59,6 @@ func NewClient(cc grpc.ClientConnInterface, o ClientOptions) *Client {
 	return c
 }
 
-// Connection is the client in the form in which runs use it.
-func (c *Client) Connection() exchange.Connection {
-	return exchange.Connection{Connector: c}
-}
-
 // Release ends the lease's stream and waits for it. A connector whose session is open
 // takes that for the loss of its host.
 func (c *Client) Release() {
@@ -83,19 +78,12 @@ func (c *Client) Fault() error {
 	return c.fault
 }
 
-// reader checks a message against the symbols of the session.
-func (c *Client) reader() *reader {
+// reader checks a message against the symbols of the session, and the one that was asked about.
+func (c *Client) reader(asked market.Symbol) *reader {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := &reader{known: c.known}
+	r := &reader{known: c.known, asked: asked}
 	errors.As(c.fault, &r.fault) // after one lie nothing is believed
-	return r
-}
-
-// readerAbout is a reader of the answer to a question about a symbol.
-func (c *Client) readerAbout(symbol market.Symbol) *reader {
-	r := c.reader()
-	r.asked = symbol
 	return r
 }
 
@@ -121,30 +109,26 @@ func (c *Client) judged(err error) error {
 	return fault
 }
 
+// unknown is the error of a call whose outcome is not known.
+func unknown(message string) error { return exchange.NewError(exchange.Unknown, message) }
+
 // transport is an error of gRPC as the contract has it.
 func (c *Client) transport(err error) error {
-	if err == nil {
-		return nil
-	}
-	return &exchange.Error{Result: exchange.Result{Outcome: exchange.Unknown, Message: clip(c.redact.Text(transportText(err)))}}
-}
-
-func transportText(err error) string {
 	s, _ := status.FromError(err)
 	switch s.Code() {
 	case codes.DeadlineExceeded:
-		return "the connector did not answer in time"
+		return unknown("the connector did not answer in time")
 	case codes.Canceled:
-		return "the call was given up"
+		return unknown("the call was given up")
 	case codes.Unavailable:
-		return "the connector is gone"
+		return unknown("the connector is gone")
 	}
-	return "the connector failed: " + s.Message()
+	return unknown(c.redact.Text("the connector failed: " + s.Message()))
 }
 
 // verdict is the error of a read whose reply has arrived.
 func (c *Client) verdict(r *reader, p *connectorpb.Result) error {
-	result := resultFromProto(r, p)
+	result := r.result(p)
 	if err := c.judged(r.err()); err != nil {
 		return err
 	}
@@ -154,18 +138,22 @@ func (c *Client) verdict(r *reader, p *connectorpb.Result) error {
 	return nil
 }
 
-// ask makes a read within callLimit and reads its reply. After an error the answer is zero.
-func ask[Q any, P interface{ GetResult() *connectorpb.Result }, T any](
-	ctx context.Context, c *Client, reader func() *reader,
+// reply is one to a call.
+type reply interface{ GetResult() *connectorpb.Result }
+
+// ask makes a call about a symbol, or about none, within a limit and reads its reply. After an error the answer
+// is zero.
+func ask[Q any, P reply, T any](
+	ctx context.Context, c *Client, limit time.Duration, about market.Symbol,
 	call func(context.Context, Q, ...grpc.CallOption) (P, error), question Q, read func(*reader, P) T,
 ) (answer T, err error) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	p, err := call(ctx, question)
 	if err != nil {
 		return answer, c.transport(err)
 	}
-	r := reader()
+	r := c.reader(about)
 	got := read(r, p)
 	if err := c.verdict(r, p.GetResult()); err != nil {
 		return answer, err
@@ -181,109 +169,91 @@ func (c *Client) Describe(ctx context.Context) (exchange.Description, error) {
 	if err != nil {
 		return exchange.Description{}, c.transport(err)
 	}
-	d, err := descriptionFromProto(p)
+	d, err := readDescription(p)
 	return d, c.judged(err)
 }
 
 // Open implements exchange.Connector.
 func (c *Client) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
-	ctx, cancel := context.WithTimeout(ctx, openLimit)
-	defer cancel()
 	c.redact.Add(req.Config.APIKey, req.Config.Secret, req.Config.Password)
 	known := map[market.Symbol]bool{}
 	for _, s := range req.Symbols {
 		known[s] = true
 	}
-	c.mu.Lock()
-	before := c.known
-	c.mu.Unlock()
-	p, err := c.rpc.Open(ctx, openRequestToProto(req))
+	out, err := ask(ctx, c, openLimit, "", c.rpc.Open, message[connectorpb.OpenRequest](req),
+		func(r *reader, p *connectorpb.OpenReply) exchange.Opened { return readOpened(r, p, req.Endpoint) })
 	if err != nil {
-		return exchange.Opened{}, c.transport(err)
+		return out, err
 	}
-	r := c.reader()
-	out := openedFromProto(r, p, req.Endpoint)
-	if err := c.verdict(r, p.GetResult()); err != nil {
-		return exchange.Opened{}, err
-	}
-	if before == nil {
-		c.mu.Lock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil {
 		c.known = known
-		c.mu.Unlock()
 	}
 	return out, nil
 }
 
 // Markets implements exchange.Connector.
 func (c *Client) Markets(ctx context.Context) ([]exchange.Market, error) {
-	return ask(ctx, c, c.reader, c.rpc.Markets, &connectorpb.MarketsRequest{},
+	return ask(ctx, c, callLimit, "", c.rpc.Markets, &connectorpb.MarketsRequest{},
 		func(r *reader, p *connectorpb.MarketsReply) []exchange.Market {
-			return listFromProto(r, "markets", p.GetMarkets(), marketFromProto)
+			return nouns[exchange.Market](r, "markets", p.GetMarkets())
 		})
 }
 
 // Close implements exchange.Connector. The lease ends with the session.
-func (c *Client) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
-	ctx, cancel := context.WithTimeout(ctx, openLimit)
-	defer cancel()
-	p, err := c.rpc.Close(ctx, &connectorpb.CloseRequest{CancelOpen: cancelOpen})
-	if err != nil {
-		return nil, c.transport(err)
+func (c *Client) Close(ctx context.Context, cancelOpen bool) (left []string, err error) {
+	_, err = ask(ctx, c, openLimit, "", c.rpc.Close, &connectorpb.CloseRequest{CancelOpen: cancelOpen},
+		func(r *reader, p *connectorpb.CloseReply) bool {
+			for i, id := range p.GetUnconfirmed() {
+				left = append(left, r.text(at("unconfirmed", i), id, "name"))
+			}
+			return true
+		})
+	if err == nil {
+		c.Release()
 	}
-	r := c.reader()
-	left := r.list("unconfirmed", p.GetUnconfirmed())
-	if err := c.verdict(r, p.GetResult()); err != nil {
-		return left, err
-	}
-	c.Release()
-	if len(left) == 0 {
-		left = nil
-	}
-	return left, nil
+	return left, err
 }
 
 // Candles implements exchange.Connector.
 func (c *Client) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
-	return ask(ctx, c, c.reader, c.rpc.Candles, &connectorpb.CandlesRequest{
-		Symbol: string(q.Symbol), From: int64(q.From), To: int64(q.To), Limit: int32(min(q.Limit, maxCandles)),
-	}, func(r *reader, p *connectorpb.CandlesReply) []market.Candle {
-		if n := len(p.GetCandles()); n > maxCandles {
-			r.wrong("candles", "%d candles, at most %d are allowed", n, maxCandles)
-		}
-		return listFromProto(r, "candles", p.GetCandles(), candleFromProto)
-	})
+	q.Limit = min(q.Limit, maxCandles)
+	return ask(ctx, c, callLimit, "", c.rpc.Candles, message[connectorpb.CandlesRequest](q),
+		func(r *reader, p *connectorpb.CandlesReply) []market.Candle {
+			if n := len(p.GetCandles()); n > maxCandles {
+				r.wrong("candles", "%d candles, at most %d are allowed", n, maxCandles)
+			}
+			return nouns[market.Candle](r, "candles", p.GetCandles())
+		})
 }
 
-// Submit implements exchange.Connector. Without a reply that can be understood the outcome
-// is Unknown.
-func (c *Client) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
+// send makes a call about orders within a limit and reads its reply. Without one that can be understood the
+// outcome is Unknown.
+func send[Q any, P reply, T any](
+	ctx context.Context, c *Client, limit time.Duration, about market.Symbol,
+	call func(context.Context, Q, ...grpc.CallOption) (P, error), question Q, read func(*reader, exchange.Result, P) T,
+) (result exchange.Result, orders T) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	p, err := c.rpc.Submit(ctx, submitToProto(req))
-	return c.order(exchange.OrderRef{ClientOrderID: req.ClientOrderID, Symbol: req.Symbol}, p, err)
+	p, err := call(ctx, question)
+	if err != nil {
+		return exchange.ResultOf(c.transport(err)), orders
+	}
+	r := c.reader(about)
+	result = r.result(p.GetResult())
+	got := read(r, result, p)
+	if err := c.judged(r.err()); err != nil {
+		return exchange.Result{Outcome: exchange.Unknown, Message: exchange.Clip(err.Error())}, orders
+	}
+	return c.redact.Result(result), got
 }
 
 // order reads the reply to a call about one order.
-func (c *Client) order(ref exchange.OrderRef, p *connectorpb.OrderReply, err error) (exchange.Result, exchange.Order) {
-	if err != nil {
-		return c.unknown(c.transport(err)), exchange.Order{}
+func (c *Client) order(ref exchange.OrderRef) func(*reader, exchange.Result, *connectorpb.OrderReply) exchange.Order {
+	return func(r *reader, result exchange.Result, p *connectorpb.OrderReply) exchange.Order {
+		return c.echoed(r, "order", ref, result, p.GetOrder())
 	}
-	r := c.readerAbout(ref.Symbol)
-	result := resultFromProto(r, p.GetResult())
-	order := c.echoed(r, "order", ref, result, p.GetOrder())
-	if err := c.judged(r.err()); err != nil {
-		return c.unknown(err), exchange.Order{}
-	}
-	return c.redact.Result(result), order
-}
-
-// unknown is the result of a call that failed on the way.
-func (c *Client) unknown(err error) exchange.Result {
-	var answer *exchange.Error
-	if errors.As(err, &answer) {
-		return answer.Result
-	}
-	return exchange.Result{Outcome: exchange.Unknown, Message: clip(err.Error())}
 }
 
 // echoed reads an order that must be the one asked for. Accepted needs one.
@@ -295,7 +265,7 @@ func (c *Client) echoed(r *reader, field string, ref exchange.OrderRef, result e
 		return o
 	}
 	r.within(field, func() {
-		o = orderFromProto(r, p)
+		o = noun[exchange.Order](r, p)
 		if o.ClientOrderID != ref.ClientOrderID {
 			r.wrong("client_order_id", "%.40q is not the order that was asked for", o.ClientOrderID)
 		}
@@ -307,56 +277,46 @@ func (c *Client) echoed(r *reader, field string, ref exchange.OrderRef, result e
 	return o
 }
 
+// Submit implements exchange.Connector.
+func (c *Client) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
+	ref := exchange.OrderRef{ClientOrderID: req.ClientOrderID, Symbol: req.Symbol}
+	return send(ctx, c, callLimit, req.Symbol, c.rpc.Submit, message[connectorpb.SubmitRequest](req), c.order(ref))
+}
+
 // SubmitPair implements exchange.Connector.
 func (c *Client) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	p, err := c.rpc.SubmitPair(ctx, pairToProto(req))
-	if err != nil {
-		return c.unknown(c.transport(err)), [2]exchange.Order{}
-	}
-	r := c.reader()
-	result := resultFromProto(r, p.GetResult())
-	legs := [2]exchange.Order{
-		c.echoed(r, "limit", exchange.OrderRef{ClientOrderID: req.LimitID, Symbol: req.Symbol}, result, p.GetLimit()),
-		c.echoed(r, "stop", exchange.OrderRef{ClientOrderID: req.StopID, Symbol: req.Symbol}, result, p.GetStop()),
-	}
-	if err := c.judged(r.err()); err != nil {
-		return c.unknown(err), [2]exchange.Order{}
-	}
-	return c.redact.Result(result), legs
+	return send(ctx, c, callLimit, "", c.rpc.SubmitPair, message[connectorpb.SubmitPairRequest](req),
+		func(r *reader, result exchange.Result, p *connectorpb.PairReply) [2]exchange.Order {
+			return [2]exchange.Order{
+				c.echoed(r, "limit", exchange.OrderRef{ClientOrderID: req.LimitID, Symbol: req.Symbol}, result, p.GetLimit()),
+				c.echoed(r, "stop", exchange.OrderRef{ClientOrderID: req.StopID, Symbol: req.Symbol}, result, p.GetStop()),
+			}
+		})
 }
 
 // Cancel implements exchange.Connector.
 func (c *Client) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
-	ctx, cancel := context.WithTimeout(ctx, callLimit)
-	defer cancel()
-	p, err := c.rpc.Cancel(ctx, refToProto(ref))
-	return c.order(ref, p, err)
+	return send(ctx, c, callLimit, ref.Symbol, c.rpc.Cancel, message[connectorpb.OrderRef](ref), c.order(ref))
 }
 
 // Query implements exchange.Connector.
 func (c *Client) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
-	ctx, cancel := context.WithTimeout(ctx, shortLimit)
-	defer cancel()
-	p, err := c.rpc.Query(ctx, refToProto(ref))
-	return c.order(ref, p, err)
+	return send(ctx, c, shortLimit, ref.Symbol, c.rpc.Query, message[connectorpb.OrderRef](ref), c.order(ref))
 }
 
 // OpenOrders implements exchange.Connector.
 func (c *Client) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
-	return ask(ctx, c, c.reader, c.rpc.OpenOrders, &connectorpb.OpenOrdersRequest{},
+	return ask(ctx, c, callLimit, "", c.rpc.OpenOrders, &connectorpb.OpenOrdersRequest{},
 		func(r *reader, p *connectorpb.OpenOrdersReply) []exchange.Order {
-			return listFromProto(r, "orders", p.GetOrders(), orderFromProto)
+			return nouns[exchange.Order](r, "orders", p.GetOrders())
 		})
 }
 
 // Fills implements exchange.Connector.
 func (c *Client) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
-	about := func() *reader { return c.readerAbout(symbol) }
 	q := &connectorpb.FillsRequest{Symbol: string(symbol), Since: int64(since)}
-	return ask(ctx, c, about, c.rpc.Fills, q, func(r *reader, p *connectorpb.FillsReply) exchange.Fills {
-		list := listFromProto(r, "fills", p.GetFills(), fillFromProto)
+	return ask(ctx, c, callLimit, symbol, c.rpc.Fills, q, func(r *reader, p *connectorpb.FillsReply) exchange.Fills {
+		list := nouns[exchange.Fill](r, "fills", p.GetFills())
 		for i, f := range list {
 			if f.Symbol != symbol {
 				r.wrong(at("fills", i)+".symbol", "%.40q is not the symbol that was asked for", f.Symbol)
@@ -368,9 +328,9 @@ func (c *Client) Fills(ctx context.Context, symbol market.Symbol, since market.T
 
 // Balances implements exchange.Connector.
 func (c *Client) Balances(ctx context.Context) ([]exchange.Balance, error) {
-	return ask(ctx, c, c.reader, c.rpc.Balances, &connectorpb.BalancesRequest{},
+	return ask(ctx, c, callLimit, "", c.rpc.Balances, &connectorpb.BalancesRequest{},
 		func(r *reader, p *connectorpb.BalancesReply) []exchange.Balance {
-			return listFromProto(r, "balances", p.GetBalances(), balanceFromProto)
+			return nouns[exchange.Balance](r, "balances", p.GetBalances())
 		})
 }
 
@@ -385,5 +345,5 @@ func (c *Client) ArmDeadMan(ctx context.Context, ttl time.Duration) error {
 	if err != nil {
 		return c.transport(err)
 	}
-	return c.verdict(c.reader(), p.GetResult())
+	return c.verdict(c.reader(""), p.GetResult())
 }

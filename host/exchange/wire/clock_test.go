@@ -21,8 +21,8 @@ func TestClockOverTheWire(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		there := exchange.PacedClock{Then: 1_700_000_000_000, Since: time.Now(), Pace: 60}
 		time.Sleep(3 * time.Second) // between the venue's word and the reply
-		p := openedToProto(exchange.Opened{AccountID: "7", ClockOffset: -time.Second, Clock: &there}, nil)
-		o := openedFromProto(&reader{}, p, somewhere)
+		p := openedMessage(exchange.Opened{AccountID: "7", ClockOffset: -time.Second, Clock: &there}, nil)
+		o := readOpened(&reader{}, p, somewhere)
 		if o.AccountID != "7" || o.ClockOffset != -time.Second || o.Clock == nil {
 			t.Fatalf("%+v", o)
 		}
@@ -38,7 +38,7 @@ func TestClockOverTheWire(t *testing.T) {
 		if wall := o.Clock.Wall(time.Hour); wall != time.Minute {
 			t.Errorf("an hour there lasts %s", wall)
 		}
-		if o := openedFromProto(&reader{}, openedToProto(exchange.Opened{AccountID: "7"}, nil), ""); o.Clock != nil {
+		if o := readOpened(&reader{}, openedMessage(exchange.Opened{AccountID: "7"}, nil), ""); o.Clock != nil {
 			t.Errorf("%+v", o)
 		}
 	})
@@ -54,7 +54,7 @@ func TestClockIsNotBelieved(t *testing.T) {
 		{"", 1, 60}, {somewhere, 1, math.NaN()}, {somewhere, 1, math.Inf(1)}, {somewhere, 1, -1}, {somewhere, 1, 1e-9}, {somewhere, 1, 1e9}, {somewhere, -1, 60},
 	} {
 		r := &reader{}
-		openedFromProto(r, &connectorpb.OpenReply{MarketTimeMs: c.time, MarketPace: c.pace}, c.endpoint)
+		readOpened(r, &connectorpb.OpenReply{MarketTimeMs: c.time, MarketPace: c.pace}, c.endpoint)
 		if broke := new(ProtocolError); !errors.As(r.err(), &broke) {
 			t.Errorf("%+v: %v", c, r.err())
 		}
@@ -76,7 +76,7 @@ func FuzzOpenReply(f *testing.F) {
 		}
 		for _, endpoint := range []string{"", somewhere} {
 			r := &reader{}
-			o := openedFromProto(r, p, endpoint)
+			o := readOpened(r, p, endpoint)
 			if r.err() == nil && o.Clock != nil && (endpoint == "" || !(o.Clock.Pace >= exchange.LeastPace) || o.Clock.Wall(time.Hour) <= 0) {
 				t.Errorf("took %+v", o.Clock)
 			}

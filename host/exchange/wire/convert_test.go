@@ -46,26 +46,21 @@ func populated(t *testing.T, path string, m protoreflect.Message) {
 
 // filled fails for every field of an example that has its zero value, so that a field
 // which is added to a struct cannot be forgotten either.
-func filled(t *testing.T, path string, v reflect.Value, zero ...string) {
+func filled(t *testing.T, path string, v reflect.Value) {
 	t.Helper()
 	switch v.Kind() {
 	case reflect.Pointer:
-		filled(t, path, v.Elem(), zero...)
+		filled(t, path, v.Elem())
 		return
 	case reflect.Slice:
 		for i := range v.Len() {
-			filled(t, path+"["+strconv.Itoa(i)+"]", v.Index(i), zero...)
+			filled(t, path+"["+strconv.Itoa(i)+"]", v.Index(i))
 		}
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.IsExported() {
-				filled(t, path+"."+f.Name, v.Field(i), zero...)
+				filled(t, path+"."+f.Name, v.Field(i))
 			}
-		}
-	}
-	for _, z := range zero {
-		if path == z {
-			return
 		}
 	}
 	if v.IsZero() {
@@ -74,33 +69,29 @@ func filled(t *testing.T, path string, v reflect.Value, zero ...string) {
 }
 
 // travel converts there, over the wire and back.
-func travel[D any, P proto.Message](t *testing.T, example D, to func(D) P, from func(*reader, P) D, zero ...string) {
+func travel[P, D any](t *testing.T, example D) {
+	travelBy(t, example, message[P, D], noun[D, P])
+}
+
+func travelBy[P, D any](t *testing.T, example D, to func(D) *P, from func(*reader, *P) D) {
 	t.Helper()
 	name := reflect.TypeFor[D]().Name()
-	filled(t, name, reflect.ValueOf(example), zero...)
-	p := to(example)
+	filled(t, name, reflect.ValueOf(example))
+	p := any(to(example)).(proto.Message)
 	populated(t, name, p.ProtoReflect())
 	bytes, err := proto.Marshal(p)
 	if err != nil {
 		t.Fatal(err)
 	}
-	received := p.ProtoReflect().New().Interface().(P)
-	if err := proto.Unmarshal(bytes, received); err != nil {
+	received := new(P)
+	if err := proto.Unmarshal(bytes, any(received).(proto.Message)); err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{known: map[market.Symbol]bool{"BTC/USDT": true}}
-	back := from(r, received)
-	if r.err() != nil || !reflect.DeepEqual(back, example) {
-		t.Errorf("%s came back different: %v\n got %+v\nwant %+v", name, r.err(), back, example)
-	}
-}
-
-// checked adapts a conversion that has an error.
-func checked[P, D any](from func(P) (D, error)) func(*reader, P) D {
-	return func(r *reader, p P) D {
-		d, err := from(p)
-		errors.As(err, &r.fault)
-		return d
+	for _, r := range []*reader{{known: map[market.Symbol]bool{"BTC/USDT": true}}, {anySymbol: true}} {
+		back := from(r, received)
+		if r.err() != nil || !reflect.DeepEqual(back, example) {
+			t.Errorf("%s came back different: %v\n got %+v\nwant %+v", name, r.err(), back, example)
+		}
 	}
 }
 
@@ -122,58 +113,61 @@ func exampleFill() exchange.Fill {
 }
 
 func TestEveryFieldTravels(t *testing.T) {
-	travel(t, exchange.Result{Outcome: exchange.Throttled, VenueCode: "-1003", HTTPStatus: 429, RetryAfterMS: 1500, Message: "too much", RawSHA256: "ab", RequestSHA256: "cd"},
-		resultToProto, resultFromProto)
-	travel(t, exchange.Description{
+	travel[connectorpb.Result](t, exchange.Result{Outcome: exchange.Throttled, VenueCode: "-1003", HTTPStatus: 429, RetryAfterMS: 1500, Message: "too much", RawSHA256: "ab", RequestSHA256: "cd"})
+	travelBy(t, exchange.Description{
 		ID: "x", Name: "X", Aliases: []string{"y"}, Version: "1.0.0", Kind: "native", Sandbox: true, Modes: []string{"paper", "live"},
 		Symbols: []market.Symbol{"BTC/USDT"}, Timeframes: []market.Timeframe{market.MustTimeframe("1h")}, OrderTypes: []string{"limit"},
 		MakerFee: dec("0.001"), TakerFee: dec("0.002"), RequiresCredentials: true, RateLimitMS: 50, DeadMan: "lease", Comment: "text",
 		ConfigSchema: json.RawMessage(`{}`),
-	}, descriptionToProto, checked(descriptionFromProto))
-	travel(t, exchange.Market{
+	}, descriptionMessage, func(r *reader, p *connectorpb.Description) exchange.Description {
+		d, err := readDescription(p)
+		errors.As(err, &r.fault)
+		return d
+	})
+	travel[connectorpb.Market](t, exchange.Market{
 		Symbol: "BTC/USDT", Trading: true, Status: "TRADING", PriceTick: dec("0.01"), QuantityStep: dec("0.00001"), MinQuantity: dec("0.0001"),
 		MaxQuantity: dec("9000"), MarketMinQuantity: dec("0.0002"), MarketMaxQuantity: dec("100"), MarketQuantityStep: dec("0.00002"),
 		MinNotional: dec("5"), MaxNotional: dec("9000000"), PercentPriceUp: dec("5"), PercentPriceDown: dec("0.2"), MakerFee: dec("0.001"), TakerFee: dec("0.002"),
 		OrderTypes: []string{"limit", "stop"}, MaxStops: 5, MaxPosition: dec("10"),
-	}, marketToProto, marketFromProto)
-	travel(t, market.Candle{OpenTime: 1, CloseTime: 2, Open: 3, High: 4, Low: 5, Close: 6, Volume: 7}, candleToProto, candleFromProto)
-	travel(t, exchange.OrderRequest{
+	})
+	travel[connectorpb.Candle](t, market.Candle{OpenTime: 1, CloseTime: 2, Open: 3, High: 4, Low: 5, Close: 6, Volume: 7})
+	travel[connectorpb.SubmitRequest](t, exchange.OrderRequest{
 		ClientOrderID: "a", Symbol: "BTC/USDT", Side: market.Sell, Type: market.StopLimit, TimeInForce: market.IOC, Quantity: dec("1"),
 		QuoteAmount: dec("2"), Reduces: true, LimitPrice: dec("3"), StopPrice: dec("4"),
-	}, submitToProto, checked(submitFromProto))
-	travel(t, exchange.PairRequest{
+	})
+	travel[connectorpb.SubmitPairRequest](t, exchange.PairRequest{
 		ListID: "l", LimitID: "a", StopID: "b", Symbol: "BTC/USDT", Side: market.Sell, Quantity: dec("1"), LimitPrice: dec("3"), StopPrice: dec("4"),
-	}, pairToProto, checked(pairFromProto))
-	travel(t, exchange.OrderRef{ClientOrderID: "a", Symbol: "BTC/USDT"}, refToProto, checked(refFromProto))
-	travel(t, exampleOrder(), orderToProto, orderFromProto)
-	travel(t, exampleFill(), fillToProto, fillFromProto)
-	travel(t, exchange.Balance{Asset: "USDT", Free: dec("1"), Locked: dec("2")}, balanceToProto, balanceFromProto)
+	})
+	travel[connectorpb.OrderRef](t, exchange.OrderRef{ClientOrderID: "a", Symbol: "BTC/USDT"})
+	travel[connectorpb.Order](t, exampleOrder())
+	travel[connectorpb.Fill](t, exampleFill())
+	travel[connectorpb.Balance](t, exchange.Balance{Asset: "USDT", Free: dec("1"), Locked: dec("2")})
 }
 
 func TestEveryEventTravels(t *testing.T) {
 	candle := market.Candle{OpenTime: 1, CloseTime: 2, Open: 3, High: 4, Low: 5, Close: 6, Volume: 7}
 	for _, e := range []exchange.CandleEvent{{Symbol: "BTC/USDT", Candle: candle}, {State: exchange.Gap, Reason: "cut"}} {
-		p := candleEventToProto(e)
+		p := candleEventMessage(e)
 		populated(t, "CandleEvent", p.ProtoReflect())
-		if back := candleEventFromProto(&reader{}, p); back != e {
+		if back := readCandleEvent(&reader{}, p); back != e {
 			t.Errorf("got %+v, want %+v", back, e)
 		}
 	}
 	order, fill, balance := exampleOrder(), exampleFill(), exchange.Balance{Asset: "USDT", Free: dec("1"), Locked: dec("2")}
 	transfer := exchange.Transfer{Asset: "USDT", Amount: dec("-500"), Time: 7}
 	for _, e := range []exchange.AccountEvent{{State: exchange.Connected, Reason: "again"}, {Order: &order}, {Fill: &fill}, {Balance: &balance}, {Transfer: &transfer}} {
-		p := accountEventToProto(e)
+		p := accountEventMessage(e)
 		populated(t, "AccountEvent", p.ProtoReflect())
-		if back := accountEventFromProto(&reader{}, p); !reflect.DeepEqual(back, e) {
+		if back := readAccountEvent(&reader{}, p); !reflect.DeepEqual(back, e) {
 			t.Errorf("got %+v, want %+v", back, e)
 		}
 	}
 	for _, o := range outcomes {
-		if back := resultFromProto(&reader{}, resultToProto(exchange.Result{Outcome: o})); back.Outcome != o {
+		if back := new(reader).result(message[connectorpb.Result](exchange.Result{Outcome: o})); back.Outcome != o {
 			t.Errorf("%s became %s", o, back.Outcome)
 		}
 	}
-	if back := resultFromProto(&reader{}, nil); back.Outcome != exchange.Unknown {
+	if back := new(reader).result(nil); back.Outcome != exchange.Unknown {
 		t.Errorf("no result is %s", back.Outcome)
 	}
 }
@@ -187,9 +181,9 @@ func TestOpenRequestTravels(t *testing.T) {
 		LeaseTTL: 10 * time.Second, LeaseFile: "/x", Endpoint: "http://127.0.0.1:1", OnLeaseLoss: exchange.CancelNone, Exits: []string{"aso4iqle0000000001"},
 	}
 	filled(t, "OpenRequest", reflect.ValueOf(q))
-	p := openRequestToProto(q)
+	p := message[connectorpb.OpenRequest](q)
 	populated(t, "OpenRequest", p.ProtoReflect())
-	back, err := openRequestFromProto(p)
+	back, err := request[exchange.OpenRequest](p)
 	if err != nil || !reflect.DeepEqual(back, q) {
 		t.Errorf("came back different: %v", err)
 	}
@@ -216,14 +210,14 @@ func TestRefusedNumbers(t *testing.T) {
 // TestBrokenMessages: every lie names its field.
 func TestBrokenMessages(t *testing.T) {
 	order := func(change func(*connectorpb.Order)) func(*reader) {
-		p := orderToProto(exampleOrder())
+		p := orderMessage(exampleOrder())
 		change(p)
-		return func(r *reader) { orderFromProto(r, p) }
+		return func(r *reader) { noun[exchange.Order](r, p) }
 	}
 	candle := func(change func(*connectorpb.Candle)) func(*reader) {
 		p := &connectorpb.Candle{Open: 1}
 		change(p)
-		return func(r *reader) { candleFromProto(r, p) }
+		return func(r *reader) { noun[market.Candle](r, p) }
 	}
 	for field, broken := range map[string]func(*reader){
 		"quantity":        order(func(p *connectorpb.Order) { p.Quantity = "-1" }),
@@ -237,14 +231,14 @@ func TestBrokenMessages(t *testing.T) {
 		"client_order_id": order(func(p *connectorpb.Order) { p.ClientOrderId = strings.Repeat("x", 300) }),
 		"open":            candle(func(p *connectorpb.Candle) { p.Open = math.NaN() }),
 		"volume":          candle(func(p *connectorpb.Candle) { p.Volume = math.Inf(1) }),
-		"result.outcome":  func(r *reader) { resultFromProto(r, &connectorpb.Result{Outcome: 99}) },
+		"result.outcome":  func(r *reader) { r.result(&connectorpb.Result{Outcome: 99}) },
 		"trade_id": func(r *reader) {
-			fillFromProto(r, &connectorpb.Fill{Symbol: "BTC/USDT", Side: "buy", Liquidity: "taker"})
+			noun[exchange.Fill](r, &connectorpb.Fill{Symbol: "BTC/USDT", Side: "buy", Liquidity: "taker"})
 		},
-		"locked": func(r *reader) { balanceFromProto(r, &connectorpb.Balance{Asset: "X", Locked: "-0.1"}) },
-		"event":  func(r *reader) { accountEventFromProto(r, &connectorpb.AccountEvent{}) },
+		"locked": func(r *reader) { noun[exchange.Balance](r, &connectorpb.Balance{Asset: "X", Locked: "-0.1"}) },
+		"event":  func(r *reader) { readAccountEvent(r, &connectorpb.AccountEvent{}) },
 		"state.state": func(r *reader) {
-			candleEventFromProto(r, &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_State{State: &connectorpb.Link{State: "fine"}}})
+			readCandleEvent(r, &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_State{State: &connectorpb.Link{State: "fine"}}})
 		},
 	} {
 		r := &reader{known: map[market.Symbol]bool{"BTC/USDT": true}}
@@ -265,13 +259,13 @@ func FuzzMessages(f *testing.F) {
 		}
 		f.Add(b)
 	}
-	seed(orderToProto(exampleOrder()))
-	seed(fillToProto(exampleFill()))
+	seed(orderMessage(exampleOrder()))
+	seed(message[connectorpb.Fill](exampleFill()))
 	order, fill := exampleOrder(), exampleFill()
-	seed(accountEventToProto(exchange.AccountEvent{Order: &order}))
-	seed(accountEventToProto(exchange.AccountEvent{Fill: &fill}))
-	seed(accountEventToProto(exchange.AccountEvent{Transfer: &exchange.Transfer{Asset: "BTC", Amount: dec("1"), Time: 1}}))
-	seed(candleEventToProto(exchange.CandleEvent{Symbol: "BTC/USDT", Candle: market.Candle{OpenTime: 1}}))
+	seed(accountEventMessage(exchange.AccountEvent{Order: &order}))
+	seed(accountEventMessage(exchange.AccountEvent{Fill: &fill}))
+	seed(accountEventMessage(exchange.AccountEvent{Transfer: &exchange.Transfer{Asset: "BTC", Amount: dec("1"), Time: 1}}))
+	seed(candleEventMessage(exchange.CandleEvent{Symbol: "BTC/USDT", Candle: market.Candle{OpenTime: 1}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		known := map[market.Symbol]bool{"BTC/USDT": true}
 		check := func(o exchange.Order) {
@@ -281,30 +275,30 @@ func FuzzMessages(f *testing.F) {
 		}
 		if p := new(connectorpb.Order); proto.Unmarshal(b, p) == nil {
 			r := &reader{known: known}
-			if o := orderFromProto(r, p); r.err() == nil {
+			if o := noun[exchange.Order](r, p); r.err() == nil {
 				check(o)
-				if again := orderFromProto(&reader{}, orderToProto(o)); !reflect.DeepEqual(again, o) {
+				if again := noun[exchange.Order](&reader{}, orderMessage(o)); !reflect.DeepEqual(again, o) {
 					t.Errorf("%+v became %+v", o, again)
 				}
 			}
 		}
 		if p := new(connectorpb.AccountEvent); proto.Unmarshal(b, p) == nil {
 			r := &reader{known: known}
-			if e := accountEventFromProto(r, p); r.err() == nil && e.Order != nil {
+			if e := readAccountEvent(r, p); r.err() == nil && e.Order != nil {
 				check(*e.Order)
 			}
 		}
 		if p := new(connectorpb.CandleEvent); proto.Unmarshal(b, p) == nil {
 			r := &reader{known: known}
-			if e := candleEventFromProto(r, p); r.err() == nil && (math.IsNaN(e.Candle.Open) || e.Candle.OpenTime < 0) {
+			if e := readCandleEvent(r, p); r.err() == nil && (math.IsNaN(e.Candle.Open) || e.Candle.OpenTime < 0) {
 				t.Errorf("took %+v", e)
 			}
 		}
 		if p := new(connectorpb.Description); proto.Unmarshal(b, p) == nil {
-			_, _ = descriptionFromProto(p)
+			_, _ = readDescription(p)
 		}
 		if p := new(connectorpb.OpenRequest); proto.Unmarshal(b, p) == nil {
-			_, _ = openRequestFromProto(p)
+			_, _ = request[exchange.OpenRequest](p)
 		}
 	})
 }
@@ -313,21 +307,21 @@ func FuzzMessages(f *testing.F) {
 func TestTooManyDigits(t *testing.T) {
 	const long = "30910.947752345678901234"
 	o := exampleOrder()
-	p := orderToProto(o)
+	p := orderMessage(o)
 	p.AveragePrice = long
 	r := &reader{}
-	if got := orderFromProto(r, p); r.err() != nil || got.AveragePrice.Cmp(dec("30910.94775234567890")) != 0 {
+	if got := noun[exchange.Order](r, p); r.err() != nil || got.AveragePrice.Cmp(dec("30910.94775234567890")) != 0 {
 		t.Errorf("%s %v", got.AveragePrice, r.err())
 	}
 	for _, wrong := range []string{strings.Repeat("9", 20), "-1", "1e5", "x", long + strings.Repeat("1", 20)} {
 		p.AveragePrice = wrong
 		r := &reader{}
-		if orderFromProto(r, p); r.err() == nil {
+		if noun[exchange.Order](r, p); r.err() == nil {
 			t.Errorf("%s was taken", wrong)
 		}
 	}
 	p.AveragePrice, p.Quantity = "1", long
-	if r := (&reader{}); orderFromProto(r, p).Quantity.IsPos() && r.err() == nil {
+	if r := (&reader{}); noun[exchange.Order](r, p).Quantity.IsPos() && r.err() == nil {
 		t.Error("a quantity with too many digits was taken")
 	}
 }

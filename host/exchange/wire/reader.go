@@ -2,10 +2,8 @@ package wire
 
 import (
 	"fmt"
-	"math"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/govalues/decimal"
 
@@ -17,8 +15,8 @@ const (
 	maxNumber = 40
 	// maxText bounds names and ids, in bytes.
 	maxText = 256
-	// maxMessage bounds the message of a Result and the reason of an event, in characters.
-	maxMessage = 200
+	// maxNames bounds a list of names, where it is to be short.
+	maxNames = 32
 	// maxDocument bounds a JSON document, in bytes.
 	maxDocument = 1 << 20
 )
@@ -38,10 +36,11 @@ func (e *ProtocolError) Error() string {
 // reader collects the first fault of a message, so that a conversion reads as one list of
 // assignments.
 type reader struct {
-	known  map[market.Symbol]bool // nil: any symbol
-	asked  market.Symbol          // what the request was about, known or not
-	prefix string
-	fault  *ProtocolError
+	known     map[market.Symbol]bool // nil: any text
+	asked     market.Symbol          // what the request was about, known or not
+	anySymbol bool                   // whatever has the form of a symbol
+	prefix    string
+	fault     *ProtocolError
 }
 
 // err is the first fault, or nil.
@@ -67,6 +66,22 @@ func (r *reader) within(path string, read func()) {
 }
 
 func at(list string, i int) string { return list + "[" + strconv.Itoa(i) + "]" }
+
+// symbol reads one of the session's, or the one that was asked about: orders of earlier runs are on others.
+func (r *reader) symbol(field, s string) market.Symbol {
+	symbol := market.Symbol(s)
+	if r.anySymbol {
+		if _, err := market.ParseSymbol(s); err != nil {
+			r.wrong(field, unknownWord, s)
+		}
+	} else if r.known != nil && !r.known[symbol] && (s == "" || symbol != r.asked) {
+		r.wrong(field, "%.80q is not a symbol of the session", s)
+	}
+	return symbol
+}
+
+// unknownWord is what is wrong with a word that is not one of a fixed set.
+const unknownWord = "%.80q is not known"
 
 // signed reads a decimal number; "" is zero.
 func (r *reader) signed(field, s string) decimal.Decimal {
@@ -99,7 +114,7 @@ func (r *reader) signed(field, s string) decimal.Decimal {
 func (r *reader) shown(field, s string) decimal.Decimal {
 	whole, fraction, dotted := strings.Cut(s, ".")
 	if len(s) > maxNumber || !digits(whole) || dotted && !digits(fraction) {
-		return r.amount(field, s)
+		return r.decimal(field, s, "")
 	}
 	d, err := decimal.Parse(s)
 	if err != nil { // more than 19 digits before the point: it is no price at all
@@ -108,10 +123,13 @@ func (r *reader) shown(field, s string) decimal.Decimal {
 	return d
 }
 
-// amount reads a number that cannot be negative.
-func (r *reader) amount(field, s string) decimal.Decimal {
+// decimal reads a number by its rule: without one it cannot be negative.
+func (r *reader) decimal(field, s, rule string) decimal.Decimal {
+	if rule == "shown" {
+		return r.shown(field, s)
+	}
 	d := r.signed(field, s)
-	if d.IsNeg() {
+	if d.IsNeg() && rule != "signed" {
 		r.wrong(field, "%s is negative", d)
 	}
 	return d
@@ -134,101 +152,5 @@ func number(d decimal.Decimal) string {
 	return d.String()
 }
 
-func (r *reader) finite(field string, x float64) float64 {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		r.wrong(field, "%v is not a finite number", x)
-	}
-	return x
-}
-
-// symbol reads one of the session's, or the one that was asked about: orders of earlier runs are on others.
-func (r *reader) symbol(field, s string) market.Symbol {
-	if r.known != nil && !r.known[market.Symbol(s)] && (s == "" || market.Symbol(s) != r.asked) {
-		r.wrong(field, "%.80q is not a symbol of the session", s)
-	}
-	return market.Symbol(s)
-}
-
-func (r *reader) text(field, s string) string {
-	if len(s) > maxText {
-		r.wrong(field, "a text of %d bytes, at most %d are allowed", len(s), maxText)
-	}
-	return s
-}
-
-// name is a text that must be there.
-func (r *reader) name(field, s string) string {
-	if s == "" {
-		r.wrong(field, "is missing")
-	}
-	return r.text(field, s)
-}
-
-// maxNames bounds a list of names.
-const maxNames = 32
-
-// names reads a list of names; an empty one is nil.
-func (r *reader) names(field string, list []string) (out []string) {
-	if len(list) > maxNames {
-		r.wrong(field, "%d names, at most %d are allowed", len(list), maxNames)
-		return nil
-	}
-	for i, s := range list {
-		out = append(out, r.name(at(field, i), s))
-	}
-	return out
-}
-
-// names makes texts fit for the wire.
-func names(list []string) (out []string) {
-	for _, s := range list {
-		out = append(out, valid(s))
-	}
-	return out
-}
-
-func (r *reader) time(field string, ms int64) market.Time {
-	if ms < 0 {
-		r.wrong(field, "%d is before 1970", ms)
-	}
-	return market.Time(ms)
-}
-
-func (r *reader) count(field string, n int32) int {
-	if n < 0 {
-		r.wrong(field, "%d is negative", n)
-	}
-	return int(n)
-}
-
-// parse reads a value that has a name.
-func parse[T any](r *reader, field, s string, read func(string) (T, error)) T {
-	v, err := read(s)
-	if err != nil {
-		r.wrong(field, "%.80q is not known", s)
-	}
-	return v
-}
-
-// oneOf reads a value out of a fixed set.
-func oneOf[T ~string](r *reader, field, s string, values ...T) T {
-	for _, v := range values {
-		if string(v) == s {
-			return v
-		}
-	}
-	r.wrong(field, "%.80q is not known", s)
-	return ""
-}
-
 // valid makes a text fit for a proto string, which must be UTF-8.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-// clip shortens a text for people.
-func clip(s string) string {
-	s = valid(s)
-	if utf8.RuneCountInString(s) <= maxMessage {
-		return s
-	}
-	return string([]rune(s)[:maxMessage-1]) + "…"
-}

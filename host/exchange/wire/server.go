@@ -50,51 +50,38 @@ type server struct {
 	called func() // at the first call; may be nil
 }
 
-// ok is the Result of a read that succeeded.
-func ok() *connectorpb.Result {
-	return &connectorpb.Result{Outcome: connectorpb.Outcome_OUTCOME_ACCEPTED}
-}
-
-// outcome is the Result of a read.
+// outcome is the Result of a read. One that failed cannot be Accepted.
 func outcome(err error) *connectorpb.Result {
-	var answer *exchange.Error
-	switch {
-	case err == nil:
-		return ok()
-	case errors.As(err, &answer):
-		if answer.Result.Outcome == exchange.Accepted {
-			answer = &exchange.Error{Result: exchange.Result{Outcome: exchange.Unknown, Message: answer.Result.Message}}
-		}
-		return resultToProto(answer.Result)
+	r := exchange.ResultOf(err)
+	if err != nil && r.Outcome == exchange.Accepted {
+		r = exchange.Result{Outcome: exchange.Unknown, Message: r.Message}
 	}
-	return resultToProto(exchange.Result{Outcome: exchange.Unknown, Message: err.Error()})
+	return message[connectorpb.Result](r)
 }
-
-func invalid(err error) error { return status.Error(codes.InvalidArgument, clip(err.Error())) }
 
 // Describe implements connectorpb.ConnectorServer.
 func (s *server) Describe(ctx context.Context, _ *connectorpb.DescribeRequest) (*connectorpb.Description, error) {
 	d, err := s.guard.Describe(ctx)
 	if err != nil {
-		return nil, status.Error(codes.Internal, clip(err.Error()))
+		return nil, status.Error(codes.Internal, exchange.Clip(err.Error()))
 	}
-	return descriptionToProto(d), nil
+	return descriptionMessage(d), nil
 }
 
 // Open implements connectorpb.ConnectorServer.
 func (s *server) Open(ctx context.Context, p *connectorpb.OpenRequest) (*connectorpb.OpenReply, error) {
-	q, err := openRequestFromProto(p)
+	q, err := request[exchange.OpenRequest](p)
 	if err != nil {
-		return nil, invalid(err)
+		return nil, status.Error(codes.InvalidArgument, exchange.Clip(err.Error()))
 	}
 	out, err := s.guard.Open(ctx, q)
-	return openedToProto(out, err), nil
+	return openedMessage(out, err), nil
 }
 
 // Markets implements connectorpb.ConnectorServer.
 func (s *server) Markets(ctx context.Context, _ *connectorpb.MarketsRequest) (*connectorpb.MarketsReply, error) {
 	list, err := s.guard.Markets(ctx)
-	return &connectorpb.MarketsReply{Result: outcome(err), Markets: listToProto(list, marketToProto)}, nil
+	return &connectorpb.MarketsReply{Result: outcome(err), Markets: messages[connectorpb.Market](list)}, nil
 }
 
 // Candles implements connectorpb.ConnectorServer.
@@ -102,113 +89,109 @@ func (s *server) Candles(ctx context.Context, p *connectorpb.CandlesRequest) (*c
 	list, err := s.guard.Candles(ctx, exchange.CandleQuery{
 		Symbol: market.Symbol(p.GetSymbol()), From: market.Time(p.GetFrom()), To: market.Time(p.GetTo()), Limit: int(p.GetLimit()),
 	})
-	return &connectorpb.CandlesReply{Result: outcome(err), Candles: listToProto(list, candleToProto)}, nil
+	return &connectorpb.CandlesReply{Result: outcome(err), Candles: messages[connectorpb.Candle](list)}, nil
 }
 
 // StreamCandles implements connectorpb.ConnectorServer.
 func (s *server) StreamCandles(_ *connectorpb.StreamCandlesRequest, stream grpc.ServerStreamingServer[connectorpb.CandleEvent]) error {
+	return forward(stream, s.guard.StreamCandles, candleEventMessage, func(err error) *connectorpb.CandleEvent {
+		if errors.Is(err, exchange.ErrEnded) {
+			return &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_Ended{Ended: &connectorpb.Ended{}}}
+		}
+		return &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_Failed{Failed: outcome(err)}}
+	})
+}
+
+// forward sends what a stream brings until the host ends the call or the stream gives up, and why it did; without
+// a reason of its own that is a fault too.
+func forward[N, P any](
+	stream grpc.ServerStreamingServer[P], follow func(context.Context, func(N)) error, event func(N) *P, last func(error) *P,
+) error {
 	ctx, cancel := context.WithCancel(stream.Context())
 	defer cancel()
-	err := s.guard.StreamCandles(ctx, func(e exchange.CandleEvent) {
-		if stream.Send(candleEventToProto(e)) != nil {
+	err := follow(ctx, func(n N) {
+		if stream.Send(event(n)) != nil {
 			cancel()
 		}
 	})
 	switch {
 	case ctx.Err() != nil:
 		return nil
-	case errors.Is(err, exchange.ErrEnded):
-		return stream.Send(&connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_Ended{Ended: &connectorpb.Ended{}}})
+	case err == nil:
+		err = errors.New(noReason)
 	}
-	return stream.Send(&connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_Failed{Failed: ended(err)}})
-}
-
-// ended is why a stream gave up; without a reason of its own that is a fault too.
-func ended(err error) *connectorpb.Result {
-	if err == nil {
-		err = errors.New("the stream ended without a reason")
-	}
-	return outcome(err)
+	return stream.Send(last(err))
 }
 
 // Submit implements connectorpb.ConnectorServer.
 func (s *server) Submit(ctx context.Context, p *connectorpb.SubmitRequest) (*connectorpb.OrderReply, error) {
-	q, err := submitFromProto(p)
-	if err != nil {
-		return notSent(err), nil
-	}
-	r, o := s.guard.Submit(ctx, q)
-	return reply(r, o), nil
+	return about(ctx, p, s.guard.Submit)
 }
 
-func reply(r exchange.Result, o exchange.Order) *connectorpb.OrderReply {
-	return &connectorpb.OrderReply{Result: resultToProto(r), Order: orderToProto(o)}
+// about makes a call about one order.
+func about[N, P any](
+	ctx context.Context, p *P, call func(context.Context, N) (exchange.Result, exchange.Order),
+) (*connectorpb.OrderReply, error) {
+	q, err := request[N](p)
+	if err != nil {
+		return &connectorpb.OrderReply{Result: notSent(err)}, nil
+	}
+	r, o := call(ctx, q)
+	return &connectorpb.OrderReply{Result: message[connectorpb.Result](r), Order: orderMessage(o)}, nil
 }
 
 // notSent is the answer to a request that makes no sense.
-func notSent(err error) *connectorpb.OrderReply {
-	return reply(exchange.Result{Outcome: exchange.NotSent, Message: err.Error()}, exchange.Order{})
+func notSent(err error) *connectorpb.Result {
+	return message[connectorpb.Result](exchange.Result{Outcome: exchange.NotSent, Message: err.Error()})
 }
 
 // SubmitPair implements connectorpb.ConnectorServer.
 func (s *server) SubmitPair(ctx context.Context, p *connectorpb.SubmitPairRequest) (*connectorpb.PairReply, error) {
-	q, err := pairFromProto(p)
+	q, err := request[exchange.PairRequest](p)
 	if err != nil {
-		return &connectorpb.PairReply{Result: notSent(err).Result}, nil
+		return &connectorpb.PairReply{Result: notSent(err)}, nil
 	}
 	r, legs := s.guard.SubmitPair(ctx, q)
-	return &connectorpb.PairReply{Result: resultToProto(r), Limit: orderToProto(legs[0]), Stop: orderToProto(legs[1])}, nil
+	return &connectorpb.PairReply{
+		Result: message[connectorpb.Result](r), Limit: orderMessage(legs[0]), Stop: orderMessage(legs[1]),
+	}, nil
 }
 
 // Cancel implements connectorpb.ConnectorServer.
 func (s *server) Cancel(ctx context.Context, p *connectorpb.OrderRef) (*connectorpb.OrderReply, error) {
-	ref, err := refFromProto(p)
-	if err != nil {
-		return notSent(err), nil
-	}
-	return reply(s.guard.Cancel(ctx, ref)), nil
+	return about(ctx, p, s.guard.Cancel)
 }
 
 // Query implements connectorpb.ConnectorServer.
 func (s *server) Query(ctx context.Context, p *connectorpb.OrderRef) (*connectorpb.OrderReply, error) {
-	ref, err := refFromProto(p)
-	if err != nil {
-		return notSent(err), nil
-	}
-	return reply(s.guard.Query(ctx, ref)), nil
+	return about(ctx, p, s.guard.Query)
 }
 
 // OpenOrders implements connectorpb.ConnectorServer.
 func (s *server) OpenOrders(ctx context.Context, _ *connectorpb.OpenOrdersRequest) (*connectorpb.OpenOrdersReply, error) {
 	list, err := s.guard.OpenOrders(ctx)
-	return &connectorpb.OpenOrdersReply{Result: outcome(err), Orders: listToProto(list, orderToProto)}, nil
+	return &connectorpb.OpenOrdersReply{Result: outcome(err), Orders: messages[connectorpb.Order](list)}, nil
 }
 
 // Fills implements connectorpb.ConnectorServer.
 func (s *server) Fills(ctx context.Context, p *connectorpb.FillsRequest) (*connectorpb.FillsReply, error) {
 	page, err := s.guard.Fills(ctx, market.Symbol(p.GetSymbol()), market.Time(p.GetSince()))
-	return &connectorpb.FillsReply{Result: outcome(err), Fills: listToProto(page.Fills, fillToProto), Complete: page.Complete && err == nil}, nil
+	return &connectorpb.FillsReply{
+		Result: outcome(err), Fills: messages[connectorpb.Fill](page.Fills), Complete: page.Complete && err == nil,
+	}, nil
 }
 
 // Balances implements connectorpb.ConnectorServer.
 func (s *server) Balances(ctx context.Context, _ *connectorpb.BalancesRequest) (*connectorpb.BalancesReply, error) {
 	list, err := s.guard.Balances(ctx)
-	return &connectorpb.BalancesReply{Result: outcome(err), Balances: listToProto(list, balanceToProto)}, nil
+	return &connectorpb.BalancesReply{Result: outcome(err), Balances: messages[connectorpb.Balance](list)}, nil
 }
 
 // StreamAccount implements connectorpb.ConnectorServer.
 func (s *server) StreamAccount(_ *connectorpb.StreamAccountRequest, stream grpc.ServerStreamingServer[connectorpb.AccountEvent]) error {
-	ctx, cancel := context.WithCancel(stream.Context())
-	defer cancel()
-	err := s.guard.StreamAccount(ctx, func(e exchange.AccountEvent) {
-		if stream.Send(accountEventToProto(e)) != nil {
-			cancel()
-		}
+	return forward(stream, s.guard.StreamAccount, accountEventMessage, func(err error) *connectorpb.AccountEvent {
+		return &connectorpb.AccountEvent{Event: &connectorpb.AccountEvent_Failed{Failed: outcome(err)}}
 	})
-	if ctx.Err() != nil {
-		return nil
-	}
-	return stream.Send(&connectorpb.AccountEvent{Event: &connectorpb.AccountEvent_Failed{Failed: ended(err)}})
 }
 
 // ArmDeadMan implements connectorpb.ConnectorServer.
@@ -230,9 +213,11 @@ func (s *server) Lease(stream grpc.BidiStreamingServer[connectorpb.Beat, connect
 		}
 		ack, err := s.guard.Beat(stream.Context(), beat.GetSeq())
 		if err != nil {
-			return status.Error(codes.FailedPrecondition, clip(err.Error()))
+			return status.Error(codes.FailedPrecondition, exchange.Clip(err.Error()))
 		}
-		if err := stream.Send(ackToProto(beat.GetSeq(), ack)); err != nil {
+		p := message[connectorpb.Ack](ack)
+		p.Seq = beat.GetSeq()
+		if err := stream.Send(p); err != nil {
 			s.guard.broken()
 			return nil
 		}
@@ -242,14 +227,17 @@ func (s *server) Lease(stream grpc.BidiStreamingServer[connectorpb.Beat, connect
 // Close implements connectorpb.ConnectorServer.
 func (s *server) Close(ctx context.Context, p *connectorpb.CloseRequest) (*connectorpb.CloseReply, error) {
 	left, err := s.guard.Close(ctx, p.GetCancelOpen())
-	return &connectorpb.CloseReply{Result: outcome(err), Unconfirmed: texts(left)}, nil
+	for i := range left {
+		left[i] = valid(left[i])
+	}
+	return &connectorpb.CloseReply{Result: outcome(err), Unconfirmed: left}, nil
 }
 
 // recovered turns a panic into an error, which is Unknown at the host. The text of the
 // panic is redacted like any other.
 func (s *server) recovered(err *error) {
 	if p := recover(); p != nil {
-		*err = status.Error(codes.Internal, clip(s.guard.redact.Text(panicText(p))))
+		*err = status.Error(codes.Internal, exchange.Clip(s.guard.redact.Text(panicText(p))))
 	}
 }
 

@@ -27,14 +27,14 @@ func (c *Client) StreamCandles(ctx context.Context, on func(exchange.CandleEvent
 		if err != nil || ctx.Err() != nil {
 			return c.over(ctx, err)
 		}
-		switch x := p.GetEvent().(type) {
-		case *connectorpb.CandleEvent_Ended:
+		if p.GetEnded() != nil {
 			return exchange.ErrEnded
-		case *connectorpb.CandleEvent_Failed:
-			return c.failed(x.Failed)
 		}
-		r := c.reader()
-		e := candleEventFromProto(r, p)
+		if p.GetFailed() != nil {
+			return c.failed(p.GetFailed())
+		}
+		r := c.reader("")
+		e := readCandleEvent(r, p)
 		if err := c.judged(r.err()); err != nil {
 			return err
 		}
@@ -49,15 +49,17 @@ func (c *Client) over(ctx context.Context, err error) error {
 	case ctx.Err() != nil:
 		return nil
 	case errors.Is(err, io.EOF):
-		err = errors.New("the stream ended without a reason")
-		return &exchange.Error{Result: exchange.Result{Outcome: exchange.Unknown, Message: err.Error()}}
+		return unknown(noReason)
 	}
 	return c.transport(err)
 }
 
+// noReason is why a stream ended that gave no reason.
+const noReason = "the stream ended without a reason"
+
 // failed is a stream that gave up.
 func (c *Client) failed(p *connectorpb.Result) error {
-	r := c.reader()
+	r := c.reader("")
 	if err := c.verdict(r, p); err != nil {
 		return err
 	}
@@ -80,16 +82,16 @@ func (c *Client) StreamAccount(ctx context.Context, on func(exchange.AccountEven
 	for first := true; ; first = false {
 		p, err := stream.Recv()
 		if first && !silence.Stop() && host.Err() == nil {
-			return &exchange.Error{Result: exchange.Result{Outcome: exchange.Unknown, Message: fmt.Sprintf("the account stream said nothing for %s", openLimit)}}
+			return unknown(fmt.Sprintf("the account stream said nothing for %s", openLimit))
 		}
 		if err != nil || ctx.Err() != nil {
 			return c.over(ctx, err)
 		}
-		if x, is := p.GetEvent().(*connectorpb.AccountEvent_Failed); is {
-			return c.failed(x.Failed)
+		if p.GetFailed() != nil {
+			return c.failed(p.GetFailed())
 		}
-		r := c.reader()
-		e := accountEventFromProto(r, p)
+		r := c.reader("")
+		e := readAccountEvent(r, p)
 		if first && e.State != exchange.Connected {
 			r.wrong("event", "the account stream must begin with the state connected")
 		}
@@ -137,7 +139,7 @@ func (c *Client) Beat(ctx context.Context, seq int64) (exchange.Ack, error) {
 		defer lease.mu.Unlock()
 		return exchange.Ack{}, c.transport(lease.err)
 	case <-ctx.Done():
-		return exchange.Ack{}, &exchange.Error{Result: exchange.Result{Outcome: exchange.Unknown, Message: "the connector did not answer a beat in time"}}
+		return exchange.Ack{}, unknown("the connector did not answer a beat in time")
 	}
 }
 
@@ -163,7 +165,7 @@ func (l *leaseStream) receive(c *Client) {
 		var ack exchange.Ack
 		if err == nil {
 			r := &reader{}
-			ack = ackFromProto(r, p)
+			r.within("ack", func() { ack = noun[exchange.Ack](r, p) })
 			err = c.judged(r.err())
 		}
 		l.mu.Lock()

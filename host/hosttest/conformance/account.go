@@ -47,7 +47,7 @@ func cancelOpen(x *examiner) {
 	if slices.ContainsFunc(s.openOrders(), func(o exchange.Order) bool { return o.ClientOrderID == q.ClientOrderID }) {
 		x.Error("a canceled order is listed as open")
 	}
-	s.until("the cancel on the stream", func() bool { return s.streamed(q.ClientOrderID, exchange.OrderCanceled) })
+	s.until("the cancel on the stream", func() bool { return s.seen.hasOrder(q.ClientOrderID, exchange.OrderCanceled) })
 }
 
 func cancelFilled(x *examiner) {
@@ -184,7 +184,7 @@ func partialFills(x *examiner) {
 	}
 	s.until("the fills on the stream", func() bool {
 		seen := map[string]bool{}
-		for _, e := range s.events() {
+		for _, e := range s.seen.events() {
 			if e.Fill != nil && e.Fill.ClientOrderID == q.ClientOrderID {
 				seen[e.Fill.TradeID] = true
 			}
@@ -229,27 +229,27 @@ func refusedSubscription(x *examiner) {
 
 func reconnectAsksResync(x *examiner) {
 	s := x.open()
-	if first := s.events()[0]; first.State != exchange.Connected {
+	if first := s.seen.events()[0]; first.State != exchange.Connected {
 		x.Errorf("the stream begins with %+v", first)
 	}
-	before := len(s.events())
+	before := len(s.seen.events())
 	x.fault(FaultAccount, "cut")
 	s.until("a word, and the connection", func() bool {
 		lost := false
-		for _, e := range s.events()[before:] {
+		for _, e := range s.seen.events()[before:] {
 			lost = lost || e.State == exchange.Reconnecting || e.State == exchange.Gap
 			if lost && e.State == exchange.Connected {
 				return true
 			}
 		}
-		return s.gaveUp() != nil
+		return s.seen.accountError() != nil
 	})
-	if err := s.gaveUp(); err != nil {
+	if err := s.seen.accountError(); err != nil {
 		x.Errorf("the stream gave up: %v", err)
 	}
 	q := s.limit(80)
 	s.submit(q)
-	s.until("events as before", func() bool { return s.streamed(q.ClientOrderID, exchange.OrderOpen) })
+	s.until("events as before", func() bool { return s.seen.hasOrder(q.ClientOrderID, exchange.OrderOpen) })
 }
 
 func manualCancel(x *examiner) {
@@ -257,7 +257,7 @@ func manualCancel(x *examiner) {
 	q := s.limit(80)
 	s.submit(q)
 	x.fault(FaultManualCancel, q.ClientOrderID)
-	s.until("the cancel on the stream", func() bool { return s.streamed(q.ClientOrderID, exchange.OrderCanceled) })
+	s.until("the cancel on the stream", func() bool { return s.seen.hasOrder(q.ClientOrderID, exchange.OrderCanceled) })
 	if o := s.query(ref(q)); o.Status != exchange.OrderCanceled {
 		x.Errorf("the order is %s", o.Status)
 	}
@@ -283,9 +283,9 @@ func leaseLoss(x *examiner) {
 	exit := s.limit(80)
 	exit.Reduces = true
 	s.submit(exit)
-	s.mu.Lock()
-	s.quiet = true
-	s.mu.Unlock()
+	s.seen.mu.Lock()
+	s.seen.quiet = true
+	s.seen.mu.Unlock()
 	var text []byte
 	s.await("lease.json", func() bool { text, _ = os.ReadFile(file); return len(text) > 0 }, false)
 	var report struct {
@@ -351,10 +351,10 @@ func noSecret(x *examiner) {
 	note(r, o)
 	_, err := s.Open(x.Context(), s.req)
 	note(err)
-	for _, e := range s.events() {
+	for _, e := range s.seen.events() {
 		note(e.State, e.Reason, e.Order)
 	}
-	for _, e := range s.stream() {
+	for _, e := range s.seen.candleEvents() {
 		note(e.State, e.Reason)
 	}
 	c := s.req.Config

@@ -6,7 +6,7 @@
 //
 //	func TestConformance(t *testing.T) { conformance.Run(t, harness) }
 //
-// A Venue is a test double of the exchange that can be told to misbehave. Fault names
+// A Venue is a test double of the exchange that misbehaves on request. Fault names
 // what is to go wrong; a venue that cannot do it answers ErrCannot, and the cards that
 // need it are skipped and counted, never passed silently. The double must be independent
 // of the connector: it is the one that knows what really happened.
@@ -80,11 +80,11 @@ const (
 	// FaultSplit fills the next order in so many parts.
 	FaultSplit = "split"
 	// FaultThin leaves little in the book of a symbol, from now on: an order of three times the least notional
-	// takes several prices, one of sixty times that takes all and wants more.
+	// takes several prices, one of sixty times that takes more than all.
 	FaultThin = "thin"
 	// FaultFeeAsset takes the fee of the next fills in an asset.
 	FaultFeeAsset = "fee_asset"
-	// FaultForeignOrder rests an order of somebody else: symbol. FaultForeignFill fills one.
+	// FaultForeignOrder rests an order of another client: symbol. FaultForeignFill fills one.
 	FaultForeignOrder = "foreign_order"
 	FaultForeignFill  = "foreign_fill"
 	// FaultManualCancel cancels an order by another way: client order id.

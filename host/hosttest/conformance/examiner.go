@@ -95,7 +95,11 @@ type session struct {
 	opened exchange.Opened
 	rules  map[market.Symbol]exchange.Market
 	seq    int
+	seen   streams
+}
 
+// streams is what the streams of a session have brought.
+type streams struct {
 	mu      sync.Mutex
 	account []exchange.AccountEvent
 	candles []exchange.CandleEvent
@@ -120,7 +124,7 @@ func (x *examiner) open(change ...func(*exchange.OpenRequest)) *session {
 	s.listen()
 	s.refresh()
 	if s.req.Trading {
-		x.await("the account stream", func() bool { return len(s.events()) > 0 || s.gaveUp() != nil }, false)
+		x.await("the account stream", func() bool { return len(s.seen.events()) > 0 || s.seen.accountError() != nil }, false)
 	}
 	return s
 }
@@ -147,30 +151,30 @@ func (s *session) listen() {
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		_ = s.StreamCandles(ctx, func(e exchange.CandleEvent) {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.candles = append(s.candles, e)
+			s.seen.mu.Lock()
+			defer s.seen.mu.Unlock()
+			s.seen.candles = append(s.seen.candles, e)
 		})
 	})
 	if s.req.Trading {
 		wg.Go(func() {
 			err := s.StreamAccount(ctx, func(e exchange.AccountEvent) {
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				s.account = append(s.account, e)
+				s.seen.mu.Lock()
+				defer s.seen.mu.Unlock()
+				s.seen.account = append(s.seen.account, e)
 			})
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.failed, s.ended = err, true
+			s.seen.mu.Lock()
+			defer s.seen.mu.Unlock()
+			s.seen.failed, s.seen.ended = err, true
 		})
 	}
 	wg.Go(func() {
 		tick := time.NewTicker(beatEvery)
 		defer tick.Stop()
 		for seq := int64(1); ; seq++ {
-			s.mu.Lock()
-			quiet := s.quiet
-			s.mu.Unlock()
+			s.seen.mu.Lock()
+			quiet := s.seen.quiet
+			s.seen.mu.Unlock()
 			if !quiet {
 				_, _ = s.Beat(ctx, seq)
 			}
@@ -192,19 +196,19 @@ func (s *session) listen() {
 	})
 }
 
-func (s *session) events() []exchange.AccountEvent {
+func (s *streams) events() []exchange.AccountEvent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.account)
 }
 
-func (s *session) stream() []exchange.CandleEvent {
+func (s *streams) candleEvents() []exchange.CandleEvent {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.Clone(s.candles)
 }
 
-func (s *session) gaveUp() error {
+func (s *streams) accountError() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.failed
@@ -278,19 +282,19 @@ func (s *session) price(symbol market.Symbol, percent int64) decimal.Decimal {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return s.onGrid(p, s.rules[symbol].PriceTick)
+	return onGrid(s, p, s.rules[symbol].PriceTick)
 }
 
 // onGrid rounds down to a multiple.
-func (s *session) onGrid(d, grid decimal.Decimal) decimal.Decimal {
-	s.Helper()
+func onGrid(t testing.TB, d, grid decimal.Decimal) decimal.Decimal {
+	t.Helper()
 	n, _, err := d.QuoRem(grid)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	out, err := n.Mul(grid)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	return out.Pad(grid.Scale()).Trim(0)
 }
@@ -308,7 +312,7 @@ func (s *session) worth(symbol market.Symbol) decimal.Decimal {
 	if err != nil {
 		s.Fatal(err)
 	}
-	return s.onGrid(q.Trunc(12), m.QuantityStep)
+	return onGrid(s, q.Trunc(12), m.QuantityStep)
 }
 
 // limit is a buy at a percentage of the last price.
@@ -338,7 +342,7 @@ func (s *session) submit(q exchange.OrderRequest) exchange.Order {
 	return o
 }
 
-// outcome sends an order and wants an outcome.
+// outcome sends an order and requires an outcome.
 func (s *session) outcome(q exchange.OrderRequest, want exchange.Outcome) exchange.Result {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), 5*time.Second)
@@ -375,7 +379,7 @@ func (s *session) reaches(r exchange.OrderRef, want exchange.OrderStatus) exchan
 	return o
 }
 
-// absent wants the venue's definite word that there is no such order.
+// absent requires the venue to answer that there is no such order.
 func (s *session) absent(r exchange.OrderRef) {
 	s.Helper()
 	if result, _ := s.Query(s.Context(), r); result.Outcome != exchange.NotFound {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -116,7 +117,7 @@ func unknownKey(x *examiner) {
 	}
 }
 
-// refusedOpen wants an Open that fails with an outcome.
+// refusedOpen requires Open to fail with an outcome.
 func (x *examiner) refusedOpen(want exchange.Outcome, change func(*exchange.OpenRequest)) {
 	x.Helper()
 	conn, req := x.venue.Connect(), x.request()
@@ -169,7 +170,7 @@ func paperWithoutKeys(x *examiner) {
 		q.Config.APIKey, q.Config.Secret, q.Config.Password = exchange.Secret{}, exchange.Secret{}, exchange.Secret{}
 	})
 	s.history(s.symbol())
-	s.until("a candle", func() bool { return len(s.delivered(s.symbol())) > 0 })
+	s.until("a candle", func() bool { return len(s.seen.candlesOf(s.symbol())) > 0 })
 	if r, _ := s.Submit(s.Context(), s.market()); r.Outcome != exchange.NotSent && r.Outcome != exchange.Rejected {
 		x.Errorf("a submit on paper: %+v", r)
 	}
@@ -289,7 +290,7 @@ func exactDecimals(x *examiner) {
 	q := s.limit(80)
 	m := s.rules[q.Symbol]
 	// One tick and one step further: digits that a float would lose are the last ones.
-	q.LimitPrice, q.Quantity = s.sum(q.LimitPrice, m.PriceTick), s.sum(q.Quantity, m.QuantityStep)
+	q.LimitPrice, q.Quantity = sum(s, q.LimitPrice, m.PriceTick), sum(s, q.Quantity, m.QuantityStep)
 	for _, o := range []exchange.Order{s.submit(q), s.query(ref(q))} {
 		if o.Quantity.Cmp(q.Quantity) != 0 || o.LimitPrice.Cmp(q.LimitPrice) != 0 {
 			x.Errorf("%s at %s became %s at %s", q.Quantity, q.LimitPrice, o.Quantity, o.LimitPrice)
@@ -297,11 +298,11 @@ func exactDecimals(x *examiner) {
 	}
 }
 
-func (s *session) sum(a, b decimal.Decimal) decimal.Decimal {
-	s.Helper()
+func sum(t testing.TB, a, b decimal.Decimal) decimal.Decimal {
+	t.Helper()
 	c, err := a.Add(b)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	return c
 }
@@ -331,9 +332,9 @@ var candleCards = []card{
 }
 
 // delivered are the candles of a symbol that the stream has brought.
-func (s *session) delivered(symbol market.Symbol) []market.Candle {
+func (s *streams) candlesOf(symbol market.Symbol) []market.Candle {
 	var list []market.Candle
-	for _, e := range s.stream() {
+	for _, e := range s.candleEvents() {
 		if e.State == "" && e.Symbol == symbol {
 			list = append(list, e.Candle)
 		}
@@ -344,11 +345,11 @@ func (s *session) delivered(symbol market.Symbol) []market.Candle {
 // some waits for so many candles of a symbol.
 func (s *session) some(symbol market.Symbol, n int) {
 	s.Helper()
-	s.until("candles of "+string(symbol), func() bool { return len(s.delivered(symbol)) >= n })
+	s.until("candles of "+string(symbol), func() bool { return len(s.seen.candlesOf(symbol)) >= n })
 }
 
-// sane checks what every closed candle is.
-func (s *session) sane(c market.Candle) {
+// checkCandle checks what is true of every closed candle.
+func checkCandle(s *session, c market.Candle) {
 	s.Helper()
 	for _, v := range []float64{c.Open, c.High, c.Low, c.Close, c.Volume} {
 		if math.IsNaN(v) || math.IsInf(v, 0) || v < 0 {
@@ -371,7 +372,7 @@ func historyAscending(x *examiner) {
 	for _, symbol := range s.req.Symbols {
 		list := s.history(symbol)
 		for i, c := range list {
-			s.sane(c)
+			checkCandle(s, c)
 			if i > 0 && c.OpenTime <= list[i-1].OpenTime {
 				x.Errorf("%s comes after %s", c.OpenTime, list[i-1].OpenTime)
 			}
@@ -429,7 +430,7 @@ func eachOnce(x *examiner) {
 	s.checkStream(s.symbol(), false)
 }
 
-// checkStream wants the candles of a symbol once each, in order and as history has them.
+// checkStream requires the candles of a symbol once each, in order and as history has them.
 // Where gaps may be, one that is missing must have been announced by a state between its
 // neighbours.
 func (s *session) checkStream(symbol market.Symbol, gaps bool) {
@@ -440,7 +441,7 @@ func (s *session) checkStream(symbol market.Symbol, gaps bool) {
 	}
 	var last market.Time
 	announced := false
-	for _, e := range s.stream() {
+	for _, e := range s.seen.candleEvents() {
 		if e.State == exchange.Reconnecting || e.State == exchange.Gap {
 			announced = true
 		}
@@ -448,7 +449,7 @@ func (s *session) checkStream(symbol market.Symbol, gaps bool) {
 			continue
 		}
 		c := e.Candle
-		s.sane(c)
+		checkCandle(s, c)
 		if want, there := truth[c.OpenTime]; there && c != want {
 			s.Errorf("the stream says %+v, history %+v", c, want)
 		}
@@ -467,15 +468,15 @@ func (s *session) checkStream(symbol market.Symbol, gaps bool) {
 	}
 }
 
-// troubled does something to the stream and wants candles afterwards as before, or a word
+// troubled disturbs the stream and requires candles afterwards as before, or a word
 // about what is missing.
 func (x *examiner) troubled(what string, said bool) {
 	s := x.open()
 	s.some(s.symbol(), 3)
-	before := len(s.stream())
+	before := len(s.seen.candleEvents())
 	x.fault(FaultData, what)
 	told := func() bool {
-		for _, e := range s.stream()[before:] {
+		for _, e := range s.seen.candleEvents()[before:] {
 			if e.State == exchange.Reconnecting || e.State == exchange.Gap {
 				return true
 			}
@@ -485,7 +486,7 @@ func (x *examiner) troubled(what string, said bool) {
 	if said {
 		s.until("a word about the stream", told)
 	}
-	s.some(s.symbol(), len(s.delivered(s.symbol()))+4)
+	s.some(s.symbol(), len(s.seen.candlesOf(s.symbol()))+4)
 	s.checkStream(s.symbol(), said)
 	if !said && told() {
 		x.Errorf("%s is no reason to speak of a gap", what)
@@ -509,7 +510,7 @@ func noFormingCandle(x *examiner) {
 	s := x.open()
 	for range 5 {
 		for _, c := range s.history(s.symbol()) {
-			s.sane(c)
+			checkCandle(s, c)
 		}
 		s.step()
 	}

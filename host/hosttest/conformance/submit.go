@@ -3,6 +3,7 @@ package conformance
 import (
 	"context"
 	"slices"
+	"testing"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -44,15 +45,15 @@ func (s *session) filled(q exchange.OrderRequest) exchange.Order {
 	if !o.CumQuantity.IsPos() || !o.AveragePrice.IsPos() || q.Quantity.IsPos() && o.CumQuantity.Cmp(q.Quantity) != 0 {
 		s.Errorf("a filled order of %s: %s at %s", q.Quantity, o.CumQuantity, o.AveragePrice)
 	}
-	var sum decimal.Decimal
+	var total decimal.Decimal
 	for _, f := range s.fills(ref(q)) {
-		sum = s.sum(sum, f.Quantity)
+		total = sum(s, total, f.Quantity)
 		if f.Side != q.Side || !f.Price.IsPos() || f.FeeAsset == "" || f.Time == 0 {
 			s.Errorf("fill %+v", f)
 		}
 	}
-	if sum.Cmp(o.CumQuantity) != 0 {
-		s.Errorf("the fills sum up to %s, the order has %s", sum, o.CumQuantity)
+	if total.Cmp(o.CumQuantity) != 0 {
+		s.Errorf("the fills sum up to %s, the order has %s", total, o.CumQuantity)
 	}
 	return o
 }
@@ -63,7 +64,7 @@ func marketOrder(x *examiner) {
 	s.submit(q)
 	s.filled(q)
 	s.until("the fill on the stream", func() bool {
-		for _, e := range s.events() {
+		for _, e := range s.seen.events() {
 			if e.Fill != nil && e.Fill.ClientOrderID == q.ClientOrderID {
 				return true
 			}
@@ -97,10 +98,10 @@ func limitRests(x *examiner) {
 	if o := s.query(ref(q)); o.Status != exchange.OrderOpen || o.VenueOrderID == "" || o.Side != q.Side || o.Type != q.Type {
 		x.Errorf("a resting order: %+v", o)
 	}
-	s.until("the order on the stream", func() bool { return s.streamed(q.ClientOrderID, exchange.OrderOpen) })
+	s.until("the order on the stream", func() bool { return s.seen.hasOrder(q.ClientOrderID, exchange.OrderOpen) })
 }
 
-func (s *session) streamed(id string, status exchange.OrderStatus) bool {
+func (s *streams) hasOrder(id string, status exchange.OrderStatus) bool {
 	for _, e := range s.events() {
 		if e.Order != nil && e.Order.ClientOrderID == id && e.Order.Status == status {
 			return true
@@ -118,24 +119,30 @@ func limitCrosses(x *examiner) {
 	}
 }
 
-// near reports whether the venue cannot be told where to trade: triggers then lie one tick off
-// the market, and the card waits until it gets there.
-func (s *session) near() bool {
-	return !s.can(FaultPrice, string(s.symbol()), s.last(s.symbol()).String())
+// trigger is a price above the market that the session makes the market reach. Where the venue
+// cannot be moved it is near: one tick off the market, and the card waits for it.
+type trigger struct {
+	session *session
+	near    bool
 }
 
-// above is a price that the market gets to by reach.
-func (s *session) above(near bool) decimal.Decimal {
+func (s *session) trigger() trigger {
+	return trigger{s, !s.can(FaultPrice, string(s.symbol()), s.last(s.symbol()).String())}
+}
+
+func (t trigger) above() decimal.Decimal {
+	s := t.session
 	s.Helper()
-	if near {
-		return s.sum(s.price(s.symbol(), 100), s.rules[s.symbol()].PriceTick)
+	if t.near {
+		return sum(s, s.price(s.symbol(), 100), s.rules[s.symbol()].PriceTick)
 	}
 	return s.price(s.symbol(), 104)
 }
 
-func (s *session) reach(near bool) {
+func (t trigger) reach() {
+	s := t.session
 	s.Helper()
-	if !near {
+	if !t.near {
 		s.fault(FaultPrice, string(s.symbol()), s.price(s.symbol(), 106).String())
 	}
 }
@@ -143,17 +150,17 @@ func (s *session) reach(near bool) {
 func stopOrder(x *examiner, kind market.OrderType) {
 	s := x.open()
 	s.offers(kind.String())
-	near := s.near()
+	t := s.trigger()
 	q := s.market()
-	q.Type, q.StopPrice = kind, s.above(near)
+	q.Type, q.StopPrice = kind, t.above()
 	if kind == market.StopLimit {
 		q.LimitPrice = s.price(q.Symbol, 110)
 	}
 	s.submit(q)
-	if o := s.query(ref(q)); o.Status != exchange.OrderOpen && !near || o.StopPrice.Cmp(q.StopPrice) != 0 {
+	if o := s.query(ref(q)); o.Status != exchange.OrderOpen && !t.near || o.StopPrice.Cmp(q.StopPrice) != 0 {
 		x.Errorf("a stop that waits: %+v", o)
 	}
-	s.reach(near)
+	t.reach()
 	s.filled(q)
 }
 
@@ -163,10 +170,10 @@ func exitPair(x *examiner) {
 	q := s.market()
 	s.submit(q)
 	s.filled(q)
-	near := s.near()
+	t := s.trigger()
 	pair := exchange.PairRequest{
 		ListID: s.id(), LimitID: s.id(), StopID: s.id(), Symbol: q.Symbol, Side: market.Sell,
-		Quantity: s.onGrid(s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep), LimitPrice: s.above(near), StopPrice: s.price(q.Symbol, 90),
+		Quantity: onGrid(s, s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep), LimitPrice: t.above(), StopPrice: s.price(q.Symbol, 90),
 	}
 	r, legs := s.SubmitPair(x.Context(), pair)
 	if r.Outcome != exchange.Accepted || legs[0].ClientOrderID != pair.LimitID || legs[1].ClientOrderID != pair.StopID {
@@ -174,11 +181,11 @@ func exitPair(x *examiner) {
 	}
 	limit, stop := exchange.OrderRef{ClientOrderID: pair.LimitID, Symbol: q.Symbol}, exchange.OrderRef{ClientOrderID: pair.StopID, Symbol: q.Symbol}
 	for _, leg := range []exchange.OrderRef{limit, stop} {
-		if o := s.query(leg); o.Status != exchange.OrderOpen && !near {
+		if o := s.query(leg); o.Status != exchange.OrderOpen && !t.near {
 			x.Errorf("a leg that waits: %+v", o)
 		}
 	}
-	s.reach(near)
+	t.reach()
 	s.reaches(limit, exchange.OrderFilled)
 	s.until("the end of the other leg", func() bool {
 		status := s.query(stop).Status
@@ -201,8 +208,8 @@ func (s *session) free(asset string) decimal.Decimal {
 	return decimal.Decimal{}
 }
 
-// refused wants an order to be rejected by the venue's own word, and gone.
-func (s *session) refused(q exchange.OrderRequest) {
+// requireReject requires the venue to reject an order with its own code, and not to have it.
+func requireReject(s *session, q exchange.OrderRequest) {
 	s.Helper()
 	if r := s.outcome(q, exchange.Rejected); r.VenueCode == "" || r.Message == "" {
 		s.Errorf("a reject carries the exchange's code and word: %+v", r)
@@ -215,18 +222,18 @@ func definiteRejects(x *examiner) {
 	m := s.rules[s.symbol()]
 	half := decimal.MustNew(5, 1)
 	q := s.limit(80)
-	q.LimitPrice = s.sum(q.LimitPrice, s.product(m.PriceTick, half))
-	s.refused(q)
+	q.LimitPrice = sum(s, q.LimitPrice, product(s, m.PriceTick, half))
+	requireReject(s, q)
 	q = s.limit(80)
-	q.Quantity = s.sum(q.Quantity, s.product(m.QuantityStep, half))
-	s.refused(q)
+	q.Quantity = sum(s, q.Quantity, product(s, m.QuantityStep, half))
+	requireReject(s, q)
 }
 
-func (s *session) product(a, b decimal.Decimal) decimal.Decimal {
-	s.Helper()
+func product(t testing.TB, a, b decimal.Decimal) decimal.Decimal {
+	t.Helper()
 	c, err := a.Mul(b)
 	if err != nil {
-		s.Fatal(err)
+		t.Fatal(err)
 	}
 	return c
 }
@@ -242,8 +249,8 @@ func noBalance(x *examiner) {
 	if err != nil {
 		x.Fatal(err)
 	}
-	q.Quantity = s.onGrid(quantity.Trunc(12), s.rules[q.Symbol].QuantityStep)
-	s.refused(q)
+	q.Quantity = onGrid(s, quantity.Trunc(12), s.rules[q.Symbol].QuantityStep)
+	requireReject(s, q)
 }
 
 func belowMinimum(x *examiner) {
@@ -253,12 +260,12 @@ func belowMinimum(x *examiner) {
 		x.skip("the market has no least notional")
 	}
 	q := s.limit(80)
-	quantity, err := m.MinNotional.Quo(s.product(q.LimitPrice, decimal.MustNew(2, 0)))
+	quantity, err := m.MinNotional.Quo(product(s, q.LimitPrice, decimal.MustNew(2, 0)))
 	if err != nil {
 		x.Fatal(err)
 	}
-	q.Quantity = s.onGrid(quantity.Trunc(12), m.QuantityStep)
-	s.refused(q)
+	q.Quantity = onGrid(s, quantity.Trunc(12), m.QuantityStep)
+	requireReject(s, q)
 }
 
 func duplicateID(x *examiner) {
@@ -381,32 +388,32 @@ func (x *examiner) thin() *session {
 	return s
 }
 
-// more than the whole book is a limit order that takes it all and wants more.
-func (s *session) greedy() exchange.OrderRequest {
+// more than the whole book is a limit order for more than there is.
+func greedyOrder(s *session) exchange.OrderRequest {
 	s.Helper()
 	q := s.limit(110)
-	q.Quantity = s.product(q.Quantity, decimal.MustNew(60, 0))
+	q.Quantity = product(s, q.Quantity, decimal.MustNew(60, 0))
 	return q
 }
 
 // sums checks that the fills of an order are its quantity and its average price, each of them heard of once.
-func (s *session) sums(q exchange.OrderRequest, o exchange.Order) []exchange.Fill {
+func checkFills(s *session, q exchange.OrderRequest, o exchange.Order) []exchange.Fill {
 	s.Helper()
 	var quantity, worth decimal.Decimal
 	list := s.fills(ref(q))
 	for _, f := range list {
-		quantity, worth = s.sum(quantity, f.Quantity), s.sum(worth, s.product(f.Price, f.Quantity))
+		quantity, worth = sum(s, quantity, f.Quantity), sum(s, worth, product(s, f.Price, f.Quantity))
 	}
 	if quantity.Cmp(o.CumQuantity) != 0 {
 		s.Errorf("the fills sum up to %s, the order has %s", quantity, o.CumQuantity)
 	}
-	if off, err := s.product(o.AveragePrice, quantity).Sub(worth); err != nil ||
+	if off, err := product(s, o.AveragePrice, quantity).Sub(worth); err != nil ||
 		off.Abs().Cmp(decimal.MustNew(1, 6)) > 0 {
 		s.Errorf("%s at an average of %s is not %s", quantity, o.AveragePrice, worth)
 	}
 	s.until("each fill on the stream", func() bool {
 		heard := map[string]bool{}
-		for _, e := range s.events() {
+		for _, e := range s.seen.events() {
 			if e.Fill != nil && e.Fill.ClientOrderID == q.ClientOrderID {
 				heard[e.Fill.TradeID] = true
 			}
@@ -422,7 +429,7 @@ func fillsOverPrices(x *examiner) {
 	s.submit(q)
 	o := s.reaches(ref(q), exchange.OrderFilled)
 	prices := map[string]bool{}
-	for _, f := range s.sums(q, o) {
+	for _, f := range checkFills(s, q, o) {
 		prices[f.Price.String()] = true
 	}
 	if len(prices) < 2 {
@@ -431,7 +438,7 @@ func fillsOverPrices(x *examiner) {
 }
 
 // partial checks that an order has got a part of what it wanted.
-func (s *session) partial(q exchange.OrderRequest, o exchange.Order, want exchange.OrderStatus) {
+func checkPartial(s *session, q exchange.OrderRequest, o exchange.Order, want exchange.OrderStatus) {
 	s.Helper()
 	if o.Status != want || !o.CumQuantity.IsPos() || o.CumQuantity.Cmp(q.Quantity) >= 0 ||
 		o.Quantity.Cmp(q.Quantity) != 0 {
@@ -442,13 +449,13 @@ func (s *session) partial(q exchange.OrderRequest, o exchange.Order, want exchan
 
 func immediateOrCancel(x *examiner) {
 	s := x.thin()
-	q := s.greedy()
+	q := greedyOrder(s)
 	q.TimeInForce = market.IOC
 	s.submit(q)
 	o := s.reaches(ref(q), exchange.OrderExpired)
-	s.partial(q, o, exchange.OrderExpired)
-	s.sums(q, o)
-	s.until("its end on the stream", func() bool { return s.streamed(q.ClientOrderID, exchange.OrderExpired) })
+	checkPartial(s, q, o, exchange.OrderExpired)
+	checkFills(s, q, o)
+	s.until("its end on the stream", func() bool { return s.seen.hasOrder(q.ClientOrderID, exchange.OrderExpired) })
 	if r, _ := s.Cancel(x.Context(), ref(q)); r.Outcome != exchange.NotOpen {
 		x.Errorf("Cancel of what has expired: %+v", r)
 	}
@@ -456,10 +463,10 @@ func immediateOrCancel(x *examiner) {
 
 func partlyFilledRests(x *examiner) {
 	s := x.thin()
-	q := s.greedy()
+	q := greedyOrder(s)
 	s.submit(q)
 	o := s.reaches(ref(q), exchange.OrderPartiallyFilled)
-	s.partial(q, o, exchange.OrderPartiallyFilled)
+	checkPartial(s, q, o, exchange.OrderPartiallyFilled)
 	at := slices.IndexFunc(s.openOrders(),
 		func(o exchange.Order) bool { return o.ClientOrderID == q.ClientOrderID })
 	if at < 0 {
@@ -470,8 +477,8 @@ func partlyFilledRests(x *examiner) {
 		x.Errorf("Cancel: %+v", r)
 	}
 	o = s.query(ref(q))
-	s.partial(q, o, exchange.OrderCanceled)
-	s.sums(q, o)
+	checkPartial(s, q, o, exchange.OrderCanceled)
+	checkFills(s, q, o)
 }
 
 func fillBeforeTheAnswer(x *examiner) {
@@ -495,7 +502,7 @@ func fillBeforeTheAnswer(x *examiner) {
 			return true
 		default:
 		}
-		return slices.ContainsFunc(s.events(),
+		return slices.ContainsFunc(s.seen.events(),
 			func(e exchange.AccountEvent) bool { return e.Fill != nil && e.Fill.ClientOrderID == q.ClientOrderID })
 	}, false)
 	if got != nil {
@@ -520,7 +527,7 @@ func legCancelled(x *examiner) {
 	s.filled(q)
 	pair := exchange.PairRequest{
 		ListID: s.id(), LimitID: s.id(), StopID: s.id(), Symbol: q.Symbol, Side: market.Sell,
-		Quantity: s.onGrid(s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep), LimitPrice: s.price(q.Symbol,
+		Quantity: onGrid(s, s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep), LimitPrice: s.price(q.Symbol,
 			120), StopPrice: s.price(q.Symbol, 80),
 	}
 	if r, _ := s.SubmitPair(x.Context(), pair); r.Outcome != exchange.Accepted {

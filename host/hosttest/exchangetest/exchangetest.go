@@ -25,7 +25,7 @@ func Over(t testing.TB, conn exchange.Connection) exchange.Connection {
 	t.Helper()
 	client, stop := Dial(t, func(s *grpc.Server) { wire.Register(s, conn, nil) }, wire.ClientOptions{})
 	t.Cleanup(stop)
-	return client.Connection()
+	return exchange.Connection{Connector: client}
 }
 
 // Dial is a client of what register registers. It ends with stop.
@@ -81,7 +81,7 @@ type Script struct {
 	held   [Symbols]*exchange.CandleEvent
 }
 
-// Candle is the candle of symbol i that closed. It tells whether anything of it was sent.
+// Candle is the candle of symbol i that closed. It reports whether any of it was sent.
 func (s *Script) Candle(i int, e exchange.CandleEvent) bool {
 	if s.quiet[i] > 0 {
 		s.quiet[i]--

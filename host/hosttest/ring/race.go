@@ -2,5 +2,5 @@
 
 package ring
 
-// Race reports whether the race detector is on, under which everything is some ten times slower.
-const Race = true
+// raceEnabled reports whether the race detector is on.
+const raceEnabled = true

@@ -74,6 +74,15 @@ func Long(t testing.TB, why string) {
 	}
 }
 
+// Undetected leaves t to a run without the race detector because of why: `make test` runs it
+// again there.
+func Undetected(t testing.TB, why string) {
+	t.Helper()
+	if raceEnabled {
+		t.Skip("runs without the race detector: " + why)
+	}
+}
+
 // Size returns how much of something to do in the ring of this run: test in [Quick] and
 // [Test], prove and soak in the others.
 func Size(test, prove, soak int) int {

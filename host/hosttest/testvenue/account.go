@@ -47,15 +47,11 @@ func selfTradeModes() []string { return []string{expireTaker, expireMaker, expir
 
 // order is an order of the account.
 type order struct {
+	terms
 	id, list         int64 // list: of an OCO pair, else -1
 	listName         string
 	symbol           *symbol
 	client           string
-	side, kind, tif  string
-	prevention       string
-	qty, quoteQty    decimal.Decimal
-	price, stop      decimal.Decimal
-	iceberg          decimal.Decimal
 	cum, cumQuote    decimal.Decimal
 	status           string
 	created, updated market.Time
@@ -63,6 +59,15 @@ type order struct {
 	sibling          *order
 	working          bool // it is or was on the book
 	placed           moment
+}
+
+// terms are what the client asked for.
+type terms struct {
+	side, kind, tif string
+	prevention      string
+	qty, quoteQty   decimal.Decimal
+	price, stop     decimal.Decimal
+	iceberg         decimal.Decimal
 }
 
 func (o *order) open() bool { return o.status == statusNew || o.status == statusPartly }
@@ -217,7 +222,7 @@ func (o *order) listJSON() map[string]any {
 			o.sibling.updated)), "symbol": o.symbol.name, "orders": refs}
 }
 
-// json is an order as a query tells it.
+// json is an order as a query returns it.
 func (o *order) json() map[string]any {
 	out := map[string]any{
 		"symbol": o.symbol.name, "orderId": o.id, "orderListId": o.list, "clientOrderId": o.client,

@@ -58,7 +58,7 @@ func requestActions() []string {
 type trouble struct {
 	drop, double, late, corrected, reorder bool          // the next candles
 	refuse                                 bool          // the next subscription to user data
-	chatty                                 bool          // balances are told after each report, not after all
+	chatty                                 bool          // balances are published after each report, not after all
 	delay                                  time.Duration // of all account events from now on
 	dropUser, doubleUser                   int           // account events
 	held                                   []frame
@@ -250,7 +250,7 @@ func (v *director) setLiquidity(args []string) error {
 	})
 }
 
-// amend changes the last closed minute of a symbol by a tick and tells of it once more.
+// amend changes the last closed minute of a symbol by a tick and publishes it again.
 func (v *director) amend(args []string) error {
 	return v.symbolOf(args[0], func(s *symbol) error {
 		c := &s.tape.candles[len(s.tape.candles)-1]
@@ -281,13 +281,13 @@ func (v *director) changeBalance(args []string) error {
 	return nil
 }
 
-// foreign is an order of somebody else with the same account.
+// foreign is an order of another client of the same account.
 func (v *director) foreign(name string, filled bool) error {
 	return v.symbolOf(name, func(s *symbol) error {
 		half := floorTo(times(s.last(), decimal.MustNew(5, 1)), s.tick)
-		o := &order{symbol: s, list: -1, client: "web_" + strconv.Itoa(len(v.matcher.account.orders)+1), side: "BUY",
-			kind: kindLimit, tif: tifGTC, prevention: expireMaker, price: half,
-			qty: s.portion(times(s.notional, decimal.MustNew(4, 0)), half)}
+		o := &order{symbol: s, list: -1, client: "web_" + strconv.Itoa(len(v.matcher.account.orders)+1),
+			terms: terms{side: "BUY", kind: kindLimit, tif: tifGTC, prevention: expireMaker, price: half,
+				qty: s.portion(times(s.notional, decimal.MustNew(4, 0)), half)}}
 		v.matcher.take(o)
 		if filled {
 			v.matcher.fill(o, []level{{s.last(), o.qty}}, false)

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// hub sends events to the streams, with the trouble that a script wants.
+// hub sends events to the streams, with the trouble that a script directs.
 type hub struct {
 	markets *markets
 	clients map[*client]struct{}
@@ -49,7 +49,7 @@ func (v *hub) tell(stream string, event map[string]any) {
 	}
 }
 
-// publishClosed tells of the candles that have closed.
+// publishClosed publishes the candles that have closed.
 func (v *hub) publishClosed() {
 	t := &v.trouble
 	wanted := v.channels()
@@ -94,7 +94,7 @@ func (v *hub) pushCandle(s *symbol, name string, c market.Candle, closed bool) {
 		}})
 }
 
-// publishMarket tells of the candles that form, of trades and of the book.
+// publishMarket publishes the candles that form, trades and the book.
 func (v *hub) publishMarket() {
 	wanted := v.channels()
 	for _, s := range v.markets.symbols {
@@ -123,7 +123,7 @@ func (v *hub) publishMarket() {
 	}
 }
 
-// publishBook tells how the book differs from what was told of it, before a snapshot too: so a difference
+// publishBook publishes how the book differs from what was published last, before a snapshot too: so a difference
 // always begins where some snapshot ends.
 func (v *hub) publishBook(s *symbol) {
 	if s.book.told == s.book.update {
@@ -135,7 +135,7 @@ func (v *hub) publishBook(s *symbol) {
 	}
 }
 
-// event is what a stream says now; nothing where there is no such stream.
+// event is what a stream sends now; nothing where there is no such stream.
 func (v *hub) event(s *symbol, kind string) []map[string]any {
 	now := int64(v.markets.now())
 	switch kind {
@@ -286,7 +286,7 @@ func (v *hub) deliver(events []frame) {
 	}
 }
 
-// announceShutdown tells everybody that the server is about to end.
+// announceShutdown announces to all streams that the server is about to end.
 func (v *hub) announceShutdown() {
 	event := map[string]any{"e": "serverShutdown", "E": v.markets.server().UnixMilli()}
 	for c := range v.clients {

@@ -31,7 +31,7 @@ type limits struct {
 	}
 }
 
-// moment says in which ten seconds and which day an order was placed.
+// moment is in which ten seconds and which day an order was placed.
 type moment [2]int64
 
 func momentOf(now time.Time) moment {

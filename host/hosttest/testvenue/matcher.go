@@ -16,7 +16,7 @@ type matcher struct {
 	account    account
 	limits     limits
 	executions int64 // reports so far
-	settled    int64 // those whose balances were told
+	settled    int64 // those whose balances were published
 	readOnly   bool  // the key may not trade any more
 }
 
@@ -384,7 +384,7 @@ func (v *matcher) reportList(o *order) {
 		"r": "NONE", "C": o.listName, "T": int64(v.markets.now()), "O": refs})
 }
 
-// publishBalances tells of the assets that have changed.
+// publishBalances publishes the assets that have changed.
 func (v *matcher) publishBalances() {
 	a := &v.account
 	list := []map[string]string{}

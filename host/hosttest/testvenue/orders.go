@@ -36,8 +36,8 @@ func needs(kind string) (need, bool) {
 
 // parse reads an order.
 func (v *api) parse(q request, s *symbol, names leg) (*order, *apiError) {
-	o := &order{symbol: s, list: -1, client: q.Get(names.client), side: q.Get("side"), kind: q.Get(names.kind),
-		tif: q.Get(names.tif), prevention: q.Get("selfTradePreventionMode")}
+	o := &order{symbol: s, list: -1, client: q.Get(names.client), terms: terms{side: q.Get("side"),
+		kind: q.Get(names.kind), tif: q.Get(names.tif), prevention: q.Get("selfTradePreventionMode")}}
 	for _, f := range []struct {
 		name string
 		into *decimal.Decimal
@@ -194,7 +194,7 @@ func (v *api) tryOrder(q request) (any, *apiError) {
 	return out, nil
 }
 
-// responseShape is how much the answer tells: ACK, RESULT or FULL.
+// responseShape is how much the answer contains: ACK, RESULT or FULL.
 func responseShape(q request, o *order) (string, *apiError) {
 	switch shape := q.Get("newOrderRespType"); {
 	case shape == "" && (o.kind == kindMarket || o.kind == kindLimit):

@@ -15,7 +15,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// server carries requests and streams, as a script wants it.
+// server carries requests and streams, as a script directs.
 type server struct {
 	markets  *markets
 	hub      *hub
@@ -45,7 +45,7 @@ func (v *server) handler(sandbox bool) http.Handler {
 	return mux
 }
 
-// answer serves one request with whatever a script wants to happen to it.
+// answer serves one request with whatever a script directs.
 func (v *server) answer(w http.ResponseWriter, r *http.Request, pattern string, e endpoint, sandbox bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 1<<20))
 	if err != nil {
@@ -94,7 +94,7 @@ func refusal(action string) *apiError {
 	return nil
 }
 
-// before does what a script wants before the request is executed; false: that was all.
+// before does what a script directs before the request is executed and reports whether to go on.
 func (v *server) before(w http.ResponseWriter, q request, action, arg string) bool {
 	if e := refusal(action); e != nil {
 		v.refuse(w, e)
@@ -230,7 +230,7 @@ func (v *server) away(w http.ResponseWriter) bool {
 
 var upgrader = websocket.Upgrader{CheckOrigin: func(*http.Request) bool { return true }}
 
-// accept serves a connection until it ends; hear takes what it says.
+// accept serves a connection until it ends; hear takes what it receives.
 func (v *server) accept(w http.ResponseWriter, r *http.Request, streams string, combined bool,
 	hear func(*client, []byte)) {
 	if v.away(w) {

@@ -135,7 +135,7 @@ func (s *symbol) flow(price decimal.Decimal) decimal.Decimal {
 	return s.portion(times(decimal.MustParse(s.depth), s.book.thin), price)
 }
 
-// plan is what the book gives an order now, at which prices; whole: all that it wants.
+// plan is what the book gives an order now, at which prices; whole: all of it.
 func (s *symbol) plan(o *order) (parts []level, whole bool) {
 	rest, money := minus(o.qty, o.cum), o.quoteQty
 	for _, l := range *s.levels(o.buy()) {
@@ -179,7 +179,7 @@ func (s *symbol) nearest(to decimal.Decimal, served map[*order]bool) *order {
 	return first
 }
 
-// difference is what the book has changed since it was told last.
+// difference is what the book has changed since it was last sent.
 func (s *symbol) difference(now int64) map[string]any {
 	b := &s.book
 	bids, asks := s.offers(depthLevels + maxOrders)
@@ -363,7 +363,7 @@ func newSymbol(l listing, seed string, start market.Time, history int) *symbol {
 	}
 	s.tape = newTape(seed, s.name, start-market.Time(history)*minute, l.units, l.scale, l.bulk)
 	for i := range history {
-		if i < history-keptPrints/moves { // nobody remembers the trades of this minute
+		if i < history-keptPrints/moves { // the trades of this minute are gone
 			s.tape.draw()
 			continue
 		}

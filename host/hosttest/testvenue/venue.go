@@ -5,7 +5,7 @@
 // The market of a symbol is a tape of minutes drawn from the seed, which moves every two
 // seconds. Around its price stands a book of twenty levels a side, drawn anew with each
 // move from the same seed. What can trade trades at once, level by level, and the answer
-// tells the fills, while the reports of the stream race with it. What rests is met by the
+// reports the fills, while the reports of the stream race with it. What rests is met by the
 // market on its way: one that the price goes through is filled whole, one that it only
 // touches by what a move trades there. The account's own trades leave no mark on the
 // tape; a level that was taken from is full again after the next move.
@@ -57,7 +57,7 @@ type Venue struct {
 // leastPause is the time between two looks at a market that moves faster than that.
 const leastPause = 5 * time.Millisecond
 
-// Order is an order of the account, as a test holds it against somebody's books.
+// Order is an order of the account, as a test compares it with a client's books.
 type Order struct {
 	Client, Symbol, Side, Kind, Status string
 	Quantity, Filled, Price            decimal.Decimal

@@ -89,6 +89,10 @@ func TestAmbiguousOnTheWire(t *testing.T) {
 	t.Parallel()
 	book, server := shared(t), proxies()
 	list := netFaults(ring.At() == ring.Soak)
+	if ring.At() < ring.Prove { // a third, over all kinds and calls
+		i := -1
+		list = slices.DeleteFunc(list, func(netFault) bool { i++; return (i+i/3)%3 != 0 })
+	}
 	distinct := map[string]bool{}
 	capped, mu := 0, sync.Mutex{}
 	var wg sync.WaitGroup
@@ -109,11 +113,11 @@ func TestAmbiguousOnTheWire(t *testing.T) {
 	}
 	wg.Wait()
 	// How often depends on how soon an order was known again; never would prove nothing.
-	if t.Logf("the cap denied %d orders", capped); capped < 5 {
+	if t.Logf("the cap denied %d orders", capped); capped < ring.Size(1, 5, 5) {
 		t.Error("the cap was hardly ever reached")
 	}
 	if !t.Failed() {
-		ring.Count(t, "network and body faults", len(distinct), ring.Size(60, 60, 100))
+		ring.Count(t, "network and body faults", len(distinct), ring.Size(20, 60, 100))
 	}
 }
 

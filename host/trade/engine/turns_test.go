@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -19,10 +20,11 @@ const (
 // TestPollingStaysWithinAQuarter: with 256 symbols, quiet or with orders on many of them, what a run asks for
 // by itself is at most a quarter of the 6,000 weights of a minute; and every symbol has its turn.
 func TestPollingStaysWithinAQuarter(t *testing.T) {
+	symbols := ring.Size(64, 256, 256)
 	for _, orders := range []int{0, 20} {
 		t.Run(fmt.Sprint(orders, " orders"), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bench) {
-				for i := range 256 {
+				for i := range symbols {
 					b.symbols = append(b.symbols, market.Symbol(fmt.Sprintf("A%03d/USDT", i)))
 				}
 				asked := map[market.Symbol]int{}
@@ -32,7 +34,7 @@ func TestPollingStaysWithinAQuarter(t *testing.T) {
 					for i := range orders {
 						if v.Step == 2 || v.Step == 4 {
 							in := limit(market.Buy, 0.1, 60+float64(v.Step)/10)
-							in.Symbol = b.symbols[i*12]
+							in.Symbol = b.symbols[i*symbols/20]
 							list = append(list, in)
 						}
 					}
@@ -43,7 +45,7 @@ func TestPollingStaysWithinAQuarter(t *testing.T) {
 				b.sleep(2 * minute)
 				before := b.calls
 				most := 0
-				for range map[bool]int{true: 66, false: 5}[orders == 0] {
+				for range map[bool]int{true: 2 + symbols/4, false: 5}[orders == 0] {
 					b.sleep(time.Minute)
 					weight := 0
 					for call, each := range map[string]int{

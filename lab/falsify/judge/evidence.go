@@ -6,12 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
-
-	"github.com/assay-run/assay/lab/falsify/judge/lines"
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/lab/falsify/judge/lines"
 )
 
 // Evidence files are CSV by RFC 4180 with line feeds and a header: money as plain decimals in
@@ -29,16 +29,9 @@ type File struct {
 	Rows    int
 }
 
-// Ref is the entry of summary.json.
-func (f File) Ref() Evidence {
-	return Evidence{Path: f.Path, SHA256: digest.SHA256Hex(f.Content), Rows: f.Rows}
-}
-
-// Attach names files in the test, in their order.
-func (t *Test) Attach(files ...File) {
-	for _, f := range files {
-		t.Evidence = append(t.Evidence, f.Ref())
-	}
+// Attach names a file in the test.
+func (t *Test) Attach(f File) {
+	t.Evidence = append(t.Evidence, Evidence{Path: f.Path, SHA256: digest.SHA256Hex(f.Content), Rows: f.Rows})
 }
 
 // Sheet is a CSV file in the making.
@@ -87,15 +80,6 @@ func Optional(x *float64) string {
 	return Plain(*x)
 }
 
-// jsonLine is a value as one line of JSON.
-func jsonLine(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return b.Bytes(), err
-}
-
 // Replays is replays.csv of a test: a row per replay, in the order given.
 func Replays(test string, list []Replay) File {
 	s := NewSheet(test, "replays.csv", "variant", "replica", "status", "sharpe_ratio", "total_return", "max_drawdown",
@@ -112,12 +96,6 @@ func Replays(test string, list []Replay) File {
 	return s.File()
 }
 
-// The sides of a first difference.
-const (
-	sideBase   = "base"
-	sideReplay = "replay"
-)
-
 // Difference is where a variant began to decide otherwise.
 type Difference struct {
 	Variant string
@@ -133,21 +111,20 @@ func FirstDiffs(test string, list []Difference) (File, error) {
 		Side    string          `json:"side"`
 		Line    json.RawMessage `json:"line"`
 	}
-	f := File{Path: path(test, "first_diff.jsonl"), Content: []byte{}}
+	text, rows := bytes.NewBuffer([]byte{}), 0
+	out := json.NewEncoder(text)
+	out.SetEscapeHTML(false)
 	for _, d := range list {
-		for _, side := range []struct {
-			name  string
-			lines [][]byte
-		}{{sideBase, d.Want}, {sideReplay, d.Got}} {
-			for _, line := range side.lines {
-				text, err := jsonLine(entry{d.Variant, side.name, line})
-				if err != nil {
-					return File{}, fmt.Errorf("a decision line of %s: %w", d.Variant, err)
-				}
-				f.Content = append(f.Content, text...)
-				f.Rows++
+		for i, line := range slices.Concat(d.Want, d.Got) {
+			side := "base"
+			if i >= len(d.Want) {
+				side = "replay"
 			}
+			if err := out.Encode(entry{d.Variant, side, line}); err != nil {
+				return File{}, fmt.Errorf("a decision line of %s: %w", d.Variant, err)
+			}
+			rows++
 		}
 	}
-	return f, nil
+	return File{path(test, "first_diff.jsonl"), text.Bytes(), rows}, nil
 }

@@ -34,7 +34,7 @@ func TestTheDefaultIsThatOfThePage(t *testing.T) {
 	if string(a) != string(b) {
 		t.Errorf("%s\nwant %s", a, b)
 	}
-	again, err := Decode(DefaultText(), catalogue)
+	again, err := Decode(defaultText, catalogue)
 	if err != nil || again.Policy != want.Policy || again.ID != want.ID {
 		t.Errorf("%+v, %v", again, err)
 	}
@@ -88,7 +88,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	}
 }
 
-// The id of the default says what was asked: other counts and thresholds have another one.
+// The id of the default names its counts and thresholds: others have another one.
 func TestTheIDOfTheDefaultIsItsOwn(t *testing.T) {
 	for _, text := range []string{`{"schema":"falsify-profile/2","noise":1}`,
 		`{"schema":"falsify-profile/2","policy":{"keep":0.6}}`} {
@@ -188,7 +188,7 @@ func TestEqualProfilesHaveEqualHashes(t *testing.T) {
 }
 
 func FuzzDecode(f *testing.F) {
-	f.Add(DefaultText())
+	f.Add(defaultText)
 	f.Add([]byte(`{"schema":"falsify-profile/1","id":"x","noise":2}`))
 	f.Add([]byte(`{"schema":"falsify-profile/2","id":"x","only":["regime"],"policy":{"keep":0.1}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -45,25 +45,18 @@ func Cuts(decisions []int, first, last int, seed uint64) []int {
 // one step. The draws of a replica are the same at every size. Stream: noise.
 func PriceNoise(set Set, percent int, seed, replica uint64) Set {
 	stream := random.New(seed, random.Noise, replica)
-	out := make(Set, len(set))
-	for i := range set {
-		out[i] = set[i]
-		out[i].Series = noisy(set[i].Series, percent, gridOf(set[i].Dataset.PriceStep), stream)
-	}
-	return out
-}
-
-func noisy(s *market.Series, percent int, g grid, stream *random.Stream) *market.Series {
-	size := float64(percent) / 100 * medianRange(s)
-	out := clone(s)
-	for i := range s.Time {
-		for _, column := range [][]float64{out.Open, out.High, out.Low, out.Close} {
-			column[i] = g.round(column[i] * (1 + float64(size*stream.Normal())))
+	return set.each(func(c Candles) *market.Series {
+		g, out := gridOf(c.Dataset.PriceStep), clone(c.Series)
+		size := float64(percent) / 100 * medianRange(c.Series)
+		for i := range out.Time {
+			for _, column := range [][]float64{out.Open, out.High, out.Low, out.Close} {
+				column[i] = g.round(column[i] * (1 + float64(size*stream.Normal())))
+			}
+			o, h, l, c := out.Open[i], out.High[i], out.Low[i], out.Close[i]
+			out.High[i], out.Low[i] = max(o, h, l, c), min(o, h, l, c)
 		}
-		o, h, l, c := out.Open[i], out.High[i], out.Low[i], out.Close[i]
-		out.High[i], out.Low[i] = max(o, h, l, c), min(o, h, l, c)
-	}
-	return out
+		return out
+	})
 }
 
 // medianRange is the median of true range / close. The true range of the first candle
@@ -119,8 +112,8 @@ func Gaps(set Set, seed, replica uint64) Set {
 	stream := random.New(seed, random.Gaps, replica)
 	from := holeStart(set[0].Series, stream)
 	to := from.Add(gapHole)
-	return set.each(func(s *market.Series) *market.Series {
-		gone := map[int]bool{}
+	return set.each(func(c Candles) *market.Series {
+		s, gone := c.Series, map[int]bool{}
 		for i := range s.Time {
 			if s.Time[i] >= from && s.Time[i] < to {
 				gone[i] = true
@@ -173,24 +166,24 @@ func Permute(set Set, seed, replica uint64) (_ Set, joint bool) {
 	stream := random.New(seed, random.Permute, replica)
 	joint = set.Joint()
 	var gaps, bodies []int
-	return set.each(func(s *market.Series) *market.Series {
-		if gaps == nil || !joint {
-			gaps, bodies = stream.Perm(s.Len()-1), stream.Perm(s.Len()-1)
+	return set.each(func(c Candles) *market.Series {
+		if n := c.Series.Len() - 1; gaps == nil || !joint {
+			gaps, bodies = stream.Perm(n), stream.Perm(n)
 		}
-		return rearranged(s, gaps, bodies)
+		return rearranged(c.Series, gaps, bodies)
 	}), joint
 }
 
 // Reverse puts gaps and bodies in the opposite order: the last move comes first, up
 // stays up, and the last close is the old one.
 func Reverse(set Set) Set {
-	return set.each(func(s *market.Series) *market.Series {
-		n := s.Len() - 1
+	return set.each(func(c Candles) *market.Series {
+		n := c.Series.Len() - 1
 		order := make([]int, n)
 		for i := range order {
 			order[i] = n - 1 - i
 		}
-		return rearranged(s, order, order)
+		return rearranged(c.Series, order, order)
 	})
 }
 
@@ -217,7 +210,6 @@ const (
 // body is the rest of a candle over its open, with the volume that goes with it.
 type body struct{ high, low, close, volume float64 }
 
-// mirrored turns up into down.
 func (b body) mirrored() body { return body{1 / b.low, 1 / b.high, 1 / b.close, b.volume} }
 
 func (b body) amplified() body {
@@ -249,7 +241,8 @@ func moves(s *market.Series, first int) (gaps []float64, bodies []body) {
 // that close, a move is turned round. Stream: poison.
 func Poison(set Set, cut market.Time, seed, replica uint64) Set {
 	stream := random.New(seed, random.Poison, replica)
-	return set.each(func(s *market.Series) *market.Series {
+	return set.each(func(c Candles) *market.Series {
+		s := c.Series
 		// A symbol without a candle yet has no close to go on from: its first stays.
 		k := max(closedBy(s, cut), 1)
 		out := clone(s)
@@ -285,12 +278,7 @@ func DataEnd(set Set, seed, replica uint64) Set {
 		s := set[i].Series
 		end = max(end, s.CloseTime(s.Len()-1))
 	}
-	out := make(Set, len(set))
-	for i := range set {
-		out[i] = set[i]
-		out[i].Series = continued(set[i], end, stream)
-	}
-	return out
+	return set.each(func(c Candles) *market.Series { return continued(c, end, stream) })
 }
 
 func continued(c Candles, end market.Time, stream *random.Stream) *market.Series {
@@ -340,8 +328,8 @@ const shiftDays = 364
 // Scale multiplies prices by 1000 and divides volumes by 1000, the price step included:
 // the same market in another unit.
 func Scale(set Set) (Set, error) {
-	out := set.each(func(s *market.Series) *market.Series {
-		c := clone(s)
+	out := set.each(func(x Candles) *market.Series {
+		c := clone(x.Series)
 		for i := range c.Time {
 			for _, column := range [][]float64{c.Open, c.High, c.Low, c.Close} {
 				column[i] *= ScaleFactor
@@ -362,9 +350,9 @@ func Scale(set Set) (Set, error) {
 
 // Shift moves every candle 364 days on.
 func Shift(set Set) Set {
-	return set.each(func(s *market.Series) *market.Series {
-		out := *s
-		out.Time = slices.Clone(s.Time)
+	return set.each(func(c Candles) *market.Series {
+		out := *c.Series
+		out.Time = slices.Clone(out.Time)
 		for i := range out.Time {
 			out.Time[i] = Shifted(out.Time[i])
 		}
@@ -378,17 +366,14 @@ func Shifted(t market.Time) market.Time { return t.Add(shiftDays * 24 * time.Hou
 // Unshifted is the moment that Shifted has moved.
 func Unshifted(t market.Time) market.Time { return t.Add(-shiftDays * 24 * time.Hour) }
 
-// Rename gives the symbols names that say nothing; all keep one quote currency. names
-// maps the old to the new ones.
+// Rename gives the symbols names without a meaning in one quote currency. names maps the old to
+// the new ones.
 func Rename(set Set) (_ Set, names map[market.Symbol]market.Symbol) {
 	names = map[market.Symbol]market.Symbol{}
-	out := slices.Clone(set)
-	for i := range out {
-		series := *out[i].Series
-		name := market.Symbol(fmt.Sprintf("XA%d/XQ", i))
-		names[series.Symbol] = name
-		series.Symbol = name
-		out[i].Series = &series
-	}
-	return out, names
+	return set.each(func(c Candles) *market.Series {
+		series := *c.Series
+		name := market.Symbol(fmt.Sprintf("XA%d/XQ", len(names)))
+		names[series.Symbol], series.Symbol = name, name
+		return &series
+	}), names
 }

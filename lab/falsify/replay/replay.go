@@ -47,13 +47,12 @@ type Set []Candles
 
 // Window is the part of the data that a replay may know: the candles that open in
 // [Start, End), and of each symbol at most Lead earlier ones to warm up with. A Start of
-// 0 is the first candle. End has no default: the rest of the data is somebody else's.
+// 0 is the first candle. End has no default: later candles must stay unseen.
 type Window struct {
 	Start, End market.Time
 	Lead       int
 }
 
-// rows are the candles [from, to) of a series that the window admits.
 func (w Window) rows(s *market.Series) (from, to int) {
 	if w.Start != 0 {
 		from = s.Search(w.Start)
@@ -62,16 +61,7 @@ func (w Window) rows(s *market.Series) (from, to int) {
 	return max(from-w.Lead, 0), max(to, from)
 }
 
-// Symbols are those of the set in its order.
-func (s Set) Symbols() []market.Symbol {
-	out := make([]market.Symbol, len(s))
-	for i := range s {
-		out[i] = s[i].Series.Symbol
-	}
-	return out
-}
-
-// Joint says that all symbols have candles at the same times.
+// Joint reports whether all symbols have candles at the same times.
 func (s Set) Joint() bool {
 	for i := range s {
 		if !slices.Equal(s[i].Series.Time, s[0].Series.Time) {
@@ -79,22 +69,6 @@ func (s Set) Joint() bool {
 		}
 	}
 	return true
-}
-
-// Closes are the distinct close times of all symbols, ascending: the steps of a run over
-// the set, warm-up included.
-func (s Set) Closes() []market.Time {
-	var out []market.Time
-	for i := range s {
-		for k := range s[i].Series.Time {
-			out = append(out, s[i].Series.CloseTime(k))
-		}
-	}
-	if len(s) > 1 {
-		slices.Sort(out)
-		out = slices.Compact(out)
-	}
-	return out
 }
 
 // Begun is the close of the step by which every symbol has had a candle: no cut can be
@@ -109,14 +83,14 @@ func (s Set) Begun() market.Time {
 
 // Truncate keeps what has closed by the cut, the close time of a step not before Begun.
 func Truncate(set Set, cut market.Time) Set {
-	return set.each(func(s *market.Series) *market.Series { return s.Slice(0, closedBy(s, cut)) })
+	return set.each(func(c Candles) *market.Series { return c.Series.Slice(0, closedBy(c.Series, cut)) })
 }
 
 // each is the set with every series changed.
-func (s Set) each(change func(*market.Series) *market.Series) Set {
+func (s Set) each(change func(Candles) *market.Series) Set {
 	out := slices.Clone(s)
 	for i := range out {
-		out[i].Series = change(out[i].Series)
+		out[i].Series = change(out[i])
 	}
 	return out
 }
@@ -130,7 +104,6 @@ func closedBy(s *market.Series, at market.Time) int {
 	return n
 }
 
-// clone is a copy of a series that may be written.
 func clone(s *market.Series) *market.Series {
 	out := *s
 	out.Time = slices.Clone(s.Time)
@@ -153,9 +126,8 @@ type Source struct {
 	files []*candlefile.File
 }
 
-// Load opens what the window admits of the pinned candles. The error is a
-// *candle.NotFoundError, a *candlefile.CorruptError, or says that the window is open or
-// without candles.
+// Load opens what the window admits of the pinned candles. The error is a *candle.NotFoundError, a
+// *candlefile.CorruptError, or that of a window that is open or without candles.
 func Load(ctx context.Context, from *candle.Store, exchange string, tf market.Timeframe, pins []Pin, w Window) (_ *Source, err error) {
 	if w.End <= w.Start || w.Lead < 0 {
 		return nil, fmt.Errorf("a replay needs a window with an end after its start, not [%s, %s)", w.Start, w.End)
@@ -212,15 +184,10 @@ func Enter(stateDir string) (*Room, error) {
 	return &Room{room}, nil
 }
 
-// Folder makes an empty folder in the room. Remove it when it is not needed any more.
-func (r *Room) Folder() (string, error) { return os.MkdirTemp(r.Dir(), "folder-") }
-
 // Store is the candles of one set, as a store that a run can be played on.
 type Store struct {
 	*candle.Store
-	// Pins are the hashes of the files by symbol.
-	Pins map[market.Symbol]string
-	dir  string
+	dir string
 }
 
 // Put writes the set. Close the store when its runs are over.
@@ -245,15 +212,7 @@ func (r *Room) Put(ctx context.Context, set Set) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Store{Store: store, Pins: map[market.Symbol]string{}, dir: dir}
-	for _, c := range set {
-		d, err := store.Lookup(ctx, c.Dataset.Exchange, c.Series.Symbol, c.Series.Timeframe)
-		if err != nil {
-			return nil, err
-		}
-		out.Pins[c.Series.Symbol] = d.SHA256
-	}
-	return out, nil
+	return &Store{store, dir}, nil
 }
 
 // Close removes the files.

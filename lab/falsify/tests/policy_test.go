@@ -25,6 +25,7 @@ import (
 	"github.com/assay-run/assay/lab/falsify/tests/symbolholdout"
 	"github.com/assay-run/assay/lab/falsify/tests/timereversal"
 	"github.com/assay-run/assay/lab/falsify/tests/tradeshuffle"
+	"github.com/assay-run/assay/lab/search/selection"
 )
 
 // Every threshold has a value and survives the profile's JSON.
@@ -49,7 +50,7 @@ func TestPolicyIsComplete(t *testing.T) {
 // rules are all rules that rest on Sharpe ratios or p-values, with what passes.
 func rules(j *judge.Judge) map[string]*judge.Test {
 	list := replays(1, 1, 1)
-	zeros, objectives := make([]*float64, 199), slices.Repeat([]*float64{f(0)}, 199)
+	zeros, objectives := make([]judge.Replay, 199), slices.Repeat([]*float64{f(0)}, 199)
 	spread := &regime.Regimes{Total: 10, Terciles: []regime.Regime{{PnL: 3}, {PnL: 3}, {PnL: 4}}, Years: []regime.Regime{{PnL: 5}, {PnL: 5}}}
 	return map[string]*judge.Test{
 		judge.DelayStress.ID:  j.Delayed(list[0], 2),
@@ -63,7 +64,9 @@ func rules(j *judge.Judge) map[string]*judge.Test {
 		permutedselection.ID:  permutedselection.Judge(j, f(1), objectives, false),
 		buyandhold.ID:         buyandhold.Judge(j, &buyandhold.Benchmark{Low: 1, High: 2}, ""),
 		plausibility.ID:       plausibility.Judge(j),
-		selectionbias.ID:      selectionbias.Judge(j, selectionbias.Selected{Verdict: judge.Pass, DSR: f(.99), P: f(.01)}),
+		selectionbias.ID: selectionbias.Judge(j, chosen(judge.Pass, "", selection.Selection{
+			DSRMax: f(.99), DSRMaxTest: selection.DSRMaxTest{P: f(.01)},
+		})),
 	}
 }
 
@@ -105,7 +108,7 @@ func TestNoTradesAreInconclusive(t *testing.T) {
 		}
 		list = append(list, got)
 	}
-	if o := judge.Conclude(list); o.ExitCode() != 3 || o.Verdict != judge.Inconclusive {
+	if o := judge.Conclude(list); o.Verdict != judge.Inconclusive {
 		t.Errorf("%+v", o)
 	}
 }
@@ -134,7 +137,7 @@ func TestThresholdsAreShown(t *testing.T) {
 	if p := noise.Params["policy"].(map[string]any); p["keep"] != .9 || *noise.Statistic.Threshold != .9 {
 		t.Errorf("%v, %v", p, *noise.Statistic.Threshold)
 	}
-	want(t, "a policy of its own", randomentry.Judge(j, make([]*float64, 199), ""), judge.Warn, judge.PNotSmall)
+	want(t, "a policy of its own", randomentry.Judge(j, make([]judge.Replay, 199), ""), judge.Warn, judge.PNotSmall)
 	text, err := json.Marshal(noise)
 	if err != nil {
 		t.Fatal(err)

@@ -33,6 +33,7 @@ import (
 	"github.com/assay-run/assay/lab/falsify/tests/timereversal"
 	"github.com/assay-run/assay/lab/falsify/tests/tradeshuffle"
 	"github.com/assay-run/assay/lab/falsify/tests/warmup"
+	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -351,7 +352,7 @@ func TestChance(t *testing.T) {
 		v       judge.Verdict
 		reason  string
 	}{{0, judge.Pass, ""}, {9, judge.Pass, ""}, {10, judge.Warn, judge.PNotSmall}, {19, judge.Warn, judge.PNotSmall}, {20, judge.Fail, judge.PNotSmall}} {
-		got := randomentry.Judge(good(), replicas(c.reached, 199), "")
+		got := randomentry.Judge(good(), drawn(replicas(c.reached, 199)), "")
 		want(t, "random", got, c.v, c.reason)
 		if *got.PValue != float64(1+c.reached)/200 || got.Params["smallest_p"] != .005 {
 			t.Errorf("%v %v", *got.PValue, got.Params)
@@ -361,7 +362,7 @@ func TestChance(t *testing.T) {
 	want(t, "no place", randomentry.Judge(good(), nil, stat.NotApplicable), judge.Inconclusive, "not_applicable")
 	j := good()
 	j.Base.Trades = 29
-	want(t, "few", randomentry.Judge(j, replicas(0, 199), ""), judge.Inconclusive, "insufficient")
+	want(t, "few", randomentry.Judge(j, drawn(replicas(0, 199)), ""), judge.Inconclusive, "insufficient")
 	want(t, "no objective", permutedselection.Judge(j, nil, replicas(0, 99), false), judge.Inconclusive, "insufficient")
 
 	list := replays(make([]float64, 19)...)
@@ -400,7 +401,7 @@ func TestPlansThatMinimise(t *testing.T) {
 	want(t, "nothing to compare with", permutedselection.Judge(good(), f(.1), few, true), judge.Inconclusive, "insufficient")
 }
 
-// Whatever is null says why.
+// Whatever is null has a reason.
 func TestNullsAreExplained(t *testing.T) {
 	list := []*judge.Test{
 		tests.Skip(capacity.ID, judge.NoVolume), randomentry.Judge(good(), nil, stat.TooFewReturns),
@@ -452,6 +453,11 @@ func TestHolding(t *testing.T) {
 	want(t, "idle", buyandhold.Judge(j, b(0, 0), ""), judge.Inconclusive, "no_trades")
 }
 
+// chosen is a verdict on a search.
+func chosen(v judge.Verdict, reason string, s selection.Selection) *selection.Result {
+	return &selection.Result{Selection: s, Verdict: selection.Verdict{Verdict: string(v), ReasonCode: reason}}
+}
+
 func TestTheOthers(t *testing.T) {
 	want(t, "capacity", capacity.Judge(good(), &capacity.Capacity{Within: .99}, ""), judge.Pass, "")
 	want(t, "capacity", capacity.Judge(good(), &capacity.Capacity{Within: .98}, ""), judge.Fail, judge.AboveLimit)
@@ -459,13 +465,15 @@ func TestTheOthers(t *testing.T) {
 	want(t, "capacity", capacity.Judge(good(), nil, stat.NoTrades), judge.Inconclusive, "no_trades")
 	want(t, "shuffle", tradeshuffle.Judge(good(), &tradeshuffle.Drawdowns{P95: .4}, ""), judge.Pass, "")
 	want(t, "shuffle", tradeshuffle.Judge(good(), nil, stat.NoTrades), judge.Inconclusive, "no_trades")
-	want(t, "selection", selectionbias.Judge(good(), selectionbias.Selected{Verdict: judge.Fail, Reason: "dsr", DSR: f(.3), Trials: 12}), judge.Fail, "dsr")
-	if got := selectionbias.Judge(good(), selectionbias.Selected{Verdict: judge.Fail, Reason: "pbo_above_0.5", DSR: f(.9),
-		PBO: f(.687), Trials: 200}).Detail; got != "the best trial of one half of the days is below the median in the other half in 69 % of "+
+	want(t, "selection", selectionbias.Judge(good(), chosen(judge.Fail, "dsr", selection.Selection{DSRMax: f(.3), NTrials: 12})), judge.Fail, "dsr")
+	if got := selectionbias.Judge(good(), chosen(judge.Fail, "pbo_above_0.5", selection.Selection{DSRMax: f(.9),
+		PBO: selection.PBO{Value: f(.687)}, NTrials: 200})).Detail; got != "the best trial of one half of the days is below the median in the other half in 69 % of "+
 		"cases (trials: 200)" {
 		t.Errorf("what PBO refutes is told as %q", got)
 	}
-	want(t, "selection", selectionbias.Judge(good(), selectionbias.Selected{Verdict: judge.Inconclusive, Reason: "insufficient", Undefined: stat.Insufficient}), judge.Inconclusive, "insufficient")
+	want(t, "selection", selectionbias.Judge(good(), chosen(judge.Inconclusive, "insufficient", selection.Selection{
+		Undefined: map[string]stat.Reason{"dsr_max": stat.Insufficient},
+	})), judge.Inconclusive, "insufficient")
 	want(t, "broke", entry(capacity.ID).Broke("disk"), judge.Error, judge.HostError)
 }
 
@@ -500,7 +508,7 @@ func TestHolmDecides(t *testing.T) {
 		}
 		return x
 	}
-	random := func(n int) *judge.Test { return randomentry.Judge(good(), pointers(reach(n)), "") }
+	random := func(n int) *judge.Test { return randomentry.Judge(good(), replays(reach(n)...), "") }
 	permuted := func(n int) *judge.Test { return permutedcandles.Judge(good(), f(1), 30, true, replays(reach(n)...)) }
 	holding := func(p float64) *judge.Test {
 		low, high := -1.0, 1.0
@@ -540,10 +548,11 @@ func TestHolmDecides(t *testing.T) {
 	}
 }
 
-func pointers(x []float64) []*float64 {
-	out := make([]*float64, len(x))
-	for i := range x {
-		out[i] = &x[i]
+// drawn are replays with these ratios.
+func drawn(ratios []*float64) []judge.Replay {
+	out := make([]judge.Replay, len(ratios))
+	for i, x := range ratios {
+		out[i] = judge.Replay{Replica: i, Status: judge.Completed, Sharpe: x}
 	}
 	return out
 }
@@ -587,7 +596,7 @@ func TestConclude(t *testing.T) {
 		{[]*judge.Test{open, gateFail, of(judge.Gate, judge.Skipped, judge.UpstreamFailure)}, judge.Fail, 1},
 	} {
 		got := judge.Conclude(c.tests)
-		if got.Verdict != c.v || got.ExitCode() != c.exit || got.Refuted == nil {
+		if got.Verdict != c.v || got.Refuted == nil {
 			t.Errorf("%+v, want %s", got, c.v)
 		}
 	}

@@ -13,13 +13,12 @@ import (
 	"github.com/assay-run/assay/lab/stat/random"
 )
 
-// Variant is parameters beside the base. ID says which: "fast-5%", "sobol-07".
+// Variant is parameters beside the base. ID is like "fast-5%" or "sobol-07".
 type Variant struct {
 	ID     string
 	Params json.RawMessage // canonical JSON
 }
 
-// percents are how far one number is moved.
 func percents() []int { return []int{-20, -10, -5, 5, 10, 20} }
 
 // The points that move all numbers together.
@@ -28,7 +27,6 @@ const (
 	sobolPercent = 10
 )
 
-// number is a parameter that can be moved.
 type number struct {
 	name string
 	base float64
@@ -69,7 +67,7 @@ func Around(base json.RawMessage, ranges Ranges, seed uint64) ([]Variant, error)
 func numbersOf(params map[string]json.RawMessage, ranges Ranges) []number {
 	var out []number
 	for _, name := range slices.Sorted(maps.Keys(params)) {
-		r, ok := ranges.Range(name)
+		r, ok := ranges[name]
 		text := params[name]
 		if ok && (text[0] == '-' || text[0] >= '0' && text[0] <= '9') {
 			x, _ := strconv.ParseFloat(string(text), 64) // canonical JSON
@@ -111,7 +109,6 @@ func (n *number) inBox(u float64) (float64, bool) {
 	return n.clip(n.off(min(math.Floor(u*(2*reach+1)), 2*reach) - reach))
 }
 
-// list collects what is new.
 type list struct {
 	params map[string]json.RawMessage
 	seen   map[string]bool
@@ -169,23 +166,12 @@ type Range struct {
 	Integer bool
 }
 
-// Ranges knows the numbers among parameters.
-type Ranges interface {
-	// Range is that of a parameter; false if it is no number that can be moved.
-	Range(name string) (Range, bool)
-}
-
-// schema is Ranges of a JSON Schema.
-type schema map[string]Range
-
-func (s schema) Range(name string) (Range, bool) {
-	r, ok := s[name]
-	return r, ok
-}
+// Ranges has the parameters that are numbers and can be moved.
+type Ranges map[string]Range
 
 // FromSchema reads the numbers of a strategy's JSON Schema: its bounds, and the step of
 // x-search, x-ui or multipleOf, whichever comes first. x-search does not narrow them: it
-// says where to look, not what is allowed. A number with an enum cannot be moved.
+// is where to look, not what is allowed. A number with an enum cannot be moved.
 func FromSchema(text json.RawMessage) (Ranges, error) {
 	var doc struct {
 		Properties map[string]json.RawMessage `json:"properties"`
@@ -193,7 +179,7 @@ func FromSchema(text json.RawMessage) (Ranges, error) {
 	if err := json.Unmarshal(text, &doc); err != nil {
 		return nil, err
 	}
-	out := schema{}
+	out := Ranges{}
 	for name, property := range doc.Properties {
 		if r, ok := rangeOf(property); ok {
 			out[name] = r
@@ -233,22 +219,17 @@ func rangeOf(property json.RawMessage) (Range, bool) {
 	return r, true
 }
 
-// spaced is Ranges with the steps of a space.
-type spaced struct {
-	Ranges
-	space Space
-}
-
-func (s spaced) Range(name string) (Range, bool) {
-	r, ok := s.Ranges.Range(name)
-	if p, found := s.space.Find(name); ok && found && p.Step > 0 {
-		r.Step = p.Step
-	}
-	return r, ok
-}
-
 // WithSpace takes the steps of the numbers that a search has moved from its space.
-func WithSpace(r Ranges, space Space) Ranges { return spaced{r, space} }
+func WithSpace(r Ranges, space Space) Ranges {
+	out := maps.Clone(r)
+	for _, p := range space.parameters {
+		if own, ok := out[p.Name]; ok && p.Step > 0 {
+			own.Step = p.Step
+			out[p.Name] = own
+		}
+	}
+	return out
+}
 
 // clip is the value inside the range that is nearest to x; false if the range has no
 // nearest one, its end being one that may not be reached.

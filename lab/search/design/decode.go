@@ -16,7 +16,6 @@ import (
 // values that a parameter with steps may have.
 const mostWhole = 1 << 53
 
-// faultList collects everything that is wrong.
 type faultList struct{ errs []error }
 
 func (f *faultList) add(pointer, format string, args ...any) {
@@ -46,17 +45,17 @@ func (r *reader) parameter(name string, text json.RawMessage) Parameter {
 	before := len(r.faults.errs)
 	switch _ = json.Unmarshal(r.fields["type"], &p.Kind); p.Kind {
 	case Int:
-		r.only("low", "high", "step")
+		r.only("type", "low", "high", "step")
 		p.Step = 1
 		r.ends(&p)
 	case Float:
-		r.only("low", "high", "step", "log")
+		r.only("type", "low", "high", "step", "log")
 		r.ends(&p)
 	case Choice:
-		r.only("values")
+		r.only("type", "values")
 		r.choices(&p)
 	case Bool:
-		r.only()
+		r.only("type")
 	default:
 		r.faults.add(r.at+"/type", "must be int, float, choice or bool")
 	}
@@ -70,7 +69,7 @@ func (r *reader) parameter(name string, text json.RawMessage) Parameter {
 	return p
 }
 
-// has says whether a field is there, and complains if it is not.
+// has reports whether a field is there, and notes a fault if it is not.
 func (r *reader) has(name string) bool {
 	if r.fields[name] == nil {
 		r.faults.add(r.at+"/"+name, "is missing")
@@ -79,16 +78,14 @@ func (r *reader) has(name string) bool {
 	return true
 }
 
-// only refuses every field but the type and these.
 func (r *reader) only(known ...string) {
 	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
-		if name != "type" && !slices.Contains(known, name) {
+		if !slices.Contains(known, name) {
 			r.faults.add(r.at+"/"+Escape(name), "is not a known field")
 		}
 	}
 }
 
-// ends reads the range of an int or a float.
 func (r *reader) ends(p *Parameter) {
 	low, high := r.number("low", p.Kind, &p.Low), r.number("high", p.Kind, &p.High)
 	if low && high && p.Low > p.High {
@@ -107,7 +104,7 @@ func (r *reader) ends(p *Parameter) {
 	}
 }
 
-// number reads a field that must be there and says whether it is good.
+// number reads a field that must be there and reports whether it is good.
 func (r *reader) number(name string, kind Kind, to *float64) bool {
 	if !r.has(name) {
 		return false
@@ -159,7 +156,7 @@ func numberOf(text json.RawMessage) (float64, bool) {
 	return x, err == nil
 }
 
-// searched is what the schema of a parameter says to a search. Numbers stay text, so that
+// searched is what the schema of a parameter has for a search. Numbers stay text, so that
 // they reach a space as they were written.
 type searched struct {
 	Type       string      `json:"type"`
@@ -219,7 +216,7 @@ func SpaceOf(schema json.RawMessage) (Space, error) {
 // below the value that was read; several go together with errors.Join.
 type FieldError struct{ Pointer, Message string }
 
-// Error says what is wrong with which field.
+// Error names the field and what is wrong with it.
 func (e *FieldError) Error() string {
 	if e.Pointer == "" {
 		return e.Message

@@ -133,63 +133,17 @@ func readRequest(text json.RawMessage, familyID string) (*artifact.Request, erro
 	return r, nil
 }
 
-// CheckInputs holds a request that was prepared now against the one of the plan: the
-// same plugin, engine and data, else PLAN_INPUTS_CHANGED with what has changed.
-func (p *Plan) CheckInputs(now *artifact.Request) error {
-	then, err := readRequest(p.Request, p.FamilyID)
-	if err != nil {
-		return err
-	}
-	was, is := then.Inputs, now.Inputs
-	list := []struct {
-		name, place string
-		was, is     any
-	}{
-		{"the plugin", "/request/inputs/plugin_sha256", was.PluginSHA256, is.PluginSHA256},
-		{"the engine", "/request/inputs/engine", was.Engine, is.Engine},
-		{"the data", "/request/inputs/data", was.Data, is.Data},
-		{"the protocol", "/request/inputs/protocol_version", was.ProtocolVersion, is.ProtocolVersion},
-	}
-	var changed []string
-	details := map[string]any{}
-	for _, part := range list {
-		before, err := digest.JCS(part.was)
-		if err != nil {
-			return err
-		}
-		after, err := digest.JCS(part.is)
-		if err != nil {
-			return err
-		}
-		if bytes.Equal(before, after) {
-			continue
-		}
-		if changed == nil {
-			details["pointer"] = part.place
-		}
-		changed = append(changed, part.name)
-	}
-	if changed == nil {
-		return nil
-	}
-	details["changed"] = changed
-	return &request.Error{
-		Code: "PLAN_INPUTS_CHANGED", Details: details,
-		Message: fmt.Sprintf("not what was registered any more: %s; plan again, with --amends if it is the same search", strings.Join(changed, ", ")),
-	}
-}
-
 const (
 	fileName = "plan.json"
 	dirMode  = 0o700
 )
 
-// Dir is the folder of a plan, which also gets what its family puts out.
+// PlanDir is the folder of a plan, which also gets what its family puts out.
 func PlanDir(stateDir, slug, planID string) string {
 	return filepath.Join(stateDir, "families", slug, planID)
 }
 
-// Write puts a plan into its folder: all of it or nothing. A plan that is there already
+// WritePlan puts a plan into its folder: all of it or nothing. A plan that is there already
 // stays; one whose bytes are others is PLAN_HASH_MISMATCH.
 func WritePlan(stateDir string, f *PlanFile) error {
 	dir := PlanDir(stateDir, f.Plan.Slug, f.ID)
@@ -218,7 +172,7 @@ func WritePlan(stateDir string, f *PlanFile) error {
 	return nil
 }
 
-// Read reads the plan that was registered with a hash. The error is an *request.Error:
+// ReadPlan reads the plan that was registered with a hash. The error is an *request.Error:
 // PLAN_NOT_FOUND, or PLAN_HASH_MISMATCH when the file is not what was registered.
 func ReadPlan(stateDir, slug, planHash string) (*PlanFile, error) {
 	planID, err := PlanID(planHash)
@@ -231,7 +185,7 @@ func ReadPlan(stateDir, slug, planHash string) (*PlanFile, error) {
 	text, err := readBounded(filepath.Join(PlanDir(stateDir, slug, planID), fileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &request.Error{
-			Code: "PLAN_NOT_FOUND", Cause: err, Details: map[string]any{"plan_id": planID},
+			Code: CodePlanNotFound, Cause: err, Details: map[string]any{"plan_id": planID},
 			Message: fmt.Sprintf("the file of %s is not in the state directory any more", planID),
 		}
 	}
@@ -251,7 +205,7 @@ func ReadPlan(stateDir, slug, planHash string) (*PlanFile, error) {
 	return f, nil
 }
 
-// readBounded reads a plan.json; of one that is too large it reads enough to tell.
+// readBounded reads a plan.json; of one that is too large only a byte too many.
 func readBounded(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -263,7 +217,7 @@ func readBounded(path string) ([]byte, error) {
 
 func mismatch(planID, registered, now string) error {
 	return &request.Error{
-		Code: "PLAN_HASH_MISMATCH",
+		Code: CodeHashMismatch,
 		Message: fmt.Sprintf("%s of %s was changed after it was registered: its hash is %.12s…, not %.12s…; nothing was executed. A change is a new plan: lab family plan --amends %s",
 			fileName, planID, now, registered, registered),
 		Details: map[string]any{"plan_id": planID, "plan_hash": registered, "found": now},

@@ -2,13 +2,11 @@ package family
 
 import (
 	"bufio"
-	"bytes"
-	"cmp"
 	"context"
+	"encoding/csv"
 	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -34,7 +32,7 @@ const (
 // Conclude reads what the trials have left, judges it, and writes trials.csv, returns.csv
 // and family_result.json, each of them whole or not at all.
 func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
-	of, err := s.returns(ctx, in.Trials)
+	of, err := s.readReturns(ctx, in.Trials)
 	if err != nil {
 		return nil, err
 	}
@@ -42,45 +40,45 @@ func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
 		Schema: ResultSchema, PlanHash: s.Hash, Status: StatusCompleted, StepM: StepM{Rejected: []int{}}, Importance: []selection.Importance{},
 		Counts: counts(in.Trials), Undefined: map[string]stat.Reason{},
 	}}
-	s.rank(in.Trials)
+	s.rankTrials(in.Trials)
 	if in.Aborted != "" {
 		out.Result.Status = StatusAborted
 		out.none(ReasonAborted, "walk_forward_optimised")
-	} else if err := s.judge(ctx, out, of); err != nil {
+	} else if err := s.judgeTrials(ctx, out, of); err != nil {
 		return nil, err
 	}
 	if err := out.Result.seal(); err != nil {
 		return nil, err
 	}
-	return out, s.write(out, of)
+	return out, s.writeFiles(out, of)
 }
 
-// none says why nothing could be judged.
+// none notes why nothing could be judged.
 func (o *Outcome) none(why stat.Reason, besides ...string) {
 	for _, name := range append(besides, "selected", "selection", "stepm", "plateau.selected", "plateau.best") {
 		o.Result.Undefined[name] = why
 	}
 }
 
-// judge selects a trial and says what the search has done to its numbers.
-func (s *Search) judge(ctx context.Context, out *Outcome, of map[int]*selection.Series) (err error) {
+// judgeTrials selects a trial and judges what the search has done to its numbers.
+func (s *Search) judgeTrials(ctx context.Context, out *Outcome, of map[int]*selection.Series) (err error) {
 	r, trials := out.Result, out.Trials
-	if r.Optimised, err = s.optimise(ctx, trials); err != nil {
+	if r.Optimised, err = s.optimiseWindows(ctx, trials); err != nil {
 		return err
 	}
 	list := finalists(trials)
-	points, err := s.points(list)
+	points, err := s.locatePoints(list)
 	if err != nil {
 		return err
 	}
-	r.Importance = selection.ImportanceOf(s.names(), points)
+	r.Importance = selection.ImportanceOf(s.listNames(), points)
 	for i, score := range selection.Plateau(points) {
 		list[i].Plateau = score
-		if s.order(score, r.Plateau.Best) < 0 {
+		if s.compareObjectives(score, r.Plateau.Best) < 0 {
 			r.Plateau.Best = score
 		}
 	}
-	best, err := s.choose(list, of)
+	best, err := s.chooseTrial(list, of)
 	if err != nil {
 		return err
 	}
@@ -91,11 +89,11 @@ func (s *Search) judge(ctx context.Context, out *Outcome, of map[int]*selection.
 	r.Selected = &Selected{TrialIndex: best.Index, RunID: best.RunID, Params: best.Params, Rule: s.Plan.SelectionRule}
 	r.Plateau.Selected = best.Plateau
 	out.Equity = levels(of[best.Index])
-	return s.selection(ctx, out, best)
+	return s.judgeSelection(ctx, out, best)
 }
 
-// selection judges the selected trial against everything that was tried in its family.
-func (s *Search) selection(ctx context.Context, out *Outcome, best *Trial) error {
+// judgeSelection judges the selected trial against everything that was tried in its family.
+func (s *Search) judgeSelection(ctx context.Context, out *Outcome, best *Trial) error {
 	ledger, err := selection.ReadTrials(ctx, s.whole.Registry, s.whole.Artifacts, best.RunID)
 	if err != nil {
 		return err
@@ -132,9 +130,9 @@ func levels(x *selection.Series) []Level {
 	return out
 }
 
-// returns reads the stitched daily returns of each trial that has any, by index. Trials
+// readReturns reads the stitched daily returns of each trial that has any, by index. Trials
 // on the same days share the days, so that a trial takes 8 bytes a day.
-func (s *Search) returns(ctx context.Context, trials []*Trial) (map[int]*selection.Series, error) {
+func (s *Search) readReturns(ctx context.Context, trials []*Trial) (map[int]*selection.Series, error) {
 	tf, err := market.ParseTimeframe(s.root.Question.Timeframe)
 	if err != nil {
 		return nil, err
@@ -176,25 +174,19 @@ func (s *Search) returns(ctx context.Context, trials []*Trial) (map[int]*selecti
 	return of, nil
 }
 
-func (s *Search) write(out *Outcome, of map[int]*selection.Series) error {
-	err := s.Put(TrialsFile, func(w io.Writer) error { return s.writeTrials(w, out.Trials) })
-	if err == nil {
-		err = s.Put(ReturnsFile, func(w io.Writer) error { return writeReturns(w, out.Trials, of) })
+func (s *Search) writeFiles(out *Outcome, of map[int]*selection.Series) error {
+	if err := s.Put(TrialsFile, func(w io.Writer) error { return s.writeTrials(w, out.Trials) }); err != nil {
+		return err
 	}
-	if err != nil {
+	if err := s.Put(ReturnsFile, func(w io.Writer) error { return writeReturns(w, out.Trials, of) }); err != nil {
 		return err
 	}
 	// It is the last one: whoever finds it finds the others as well.
 	return s.Put(ResultFile, func(w io.Writer) error {
-		var b bytes.Buffer
-		e := json.NewEncoder(&b)
+		e := json.NewEncoder(w)
 		e.SetEscapeHTML(false)
 		e.SetIndent("", "  ")
-		if err := e.Encode(out.Result); err != nil {
-			return err
-		}
-		_, err := w.Write(b.Bytes())
-		return err
+		return e.Encode(out.Result)
 	})
 }
 
@@ -221,28 +213,27 @@ func ReadResult(dir string) (*Result, error) {
 	}
 	if err != nil || hash != r.ResultHash {
 		return nil, &request.Error{
-			Code: "ARTIFACT_MISMATCH", Message: ResultFile + " is not what was written: lab family run writes it again", Cause: err,
+			Code: request.CodeArtifactMismatch, Message: ResultFile + " is not what was written: lab family run writes it again", Cause: err,
 			Details: map[string]any{"file": ResultFile, "result_hash": r.ResultHash, "found": hash},
 		}
 	}
 	return r, nil
 }
 
-// metricColumns are the metrics of trials.csv.
 func metricColumns() []string {
 	return []string{"sharpe_ratio", "total_return", "max_drawdown", "total_trades", "win_rate"}
 }
 
 // writeTrials writes trials.csv: a row per trial that counts, by index.
 func (s *Search) writeTrials(w io.Writer, trials []*Trial) error {
-	b := bufio.NewWriter(w)
+	b := csv.NewWriter(w)
 	header := []string{"trial_index", "run_id", "status", "rank", "objective", "windows_done"}
-	names := s.names()
+	names := s.listNames()
 	for _, name := range names {
 		header = append(header, "param:"+name)
 	}
 	header = append(append(header, metricColumns()...), "plateau_score", "failure_code")
-	writeRow(b, header)
+	_ = b.Write(header) // Error returns what failed
 	for _, t := range trials {
 		var params map[string]json.RawMessage
 		if err := json.Unmarshal(t.Params, &params); err != nil {
@@ -259,13 +250,13 @@ func (s *Search) writeTrials(w io.Writer, trials []*Trial) error {
 		for _, key := range metricColumns() {
 			row = append(row, cell(value(t.Metrics, key)))
 		}
-		writeRow(b, append(row, cell(t.Plateau), t.FailureCode))
+		_ = b.Write(append(row, cell(t.Plateau), t.FailureCode))
 	}
-	return b.Flush()
+	b.Flush()
+	return b.Error()
 }
 
-// names are the parameters of the space, sorted.
-func (s *Search) names() []string {
+func (s *Search) listNames() []string {
 	var list []string
 	for _, p := range s.Plan.Space.Parameters() {
 		list = append(list, p.Name)
@@ -291,106 +282,38 @@ func cell(x *float64) string {
 	return strconv.FormatFloat(*x+0, 'f', -1, 64)
 }
 
-// writeRow writes a record of RFC 4180, ended by LF.
-func writeRow(b *bufio.Writer, fields []string) {
-	for i, f := range fields {
-		if i > 0 {
-			_ = b.WriteByte(',') // Flush tells
-		}
-		if strings.ContainsAny(f, ",\"\r\n") {
-			f = `"` + strings.ReplaceAll(f, `"`, `""`) + `"`
-		}
-		_, _ = b.WriteString(f)
-	}
-	_ = b.WriteByte('\n')
-}
-
-// dated is a return with its day; windows that overlap repeat days, so nth counts them.
-type dated struct {
-	at  market.Time
-	nth int
-}
-
 // writeReturns writes returns.csv: a row per day that any trial has a return on, a column
 // per trial that counts; empty where a trial has none.
 func writeReturns(w io.Writer, trials []*Trial, of map[int]*selection.Series) error {
-	b := bufio.NewWriterSize(w, 64<<10)
 	header := []string{"date"}
+	var list []*selection.Series
 	for _, t := range trials {
 		header = append(header, "t"+strconv.Itoa(t.Index))
+		if x := of[t.Index]; x != nil {
+			list = append(list, x)
+		}
 	}
-	writeRow(b, header)
-	days, place := calendar(trials, of)
+	b := bufio.NewWriterSize(w, 64<<10)
+	_, _ = b.WriteString(strings.Join(header, ",") + "\n") // Flush returns what failed
+	days, columns := selection.Columns(list)
 	var number []byte
-	for row, d := range days {
-		_, _ = b.WriteString(d.at.String()[:len("2006-01-02")])
-		for k, t := range trials {
+	for row, day := range days {
+		_, _ = b.WriteString(day.String()[:len("2006-01-02")])
+		left := columns
+		for _, t := range trials {
 			_ = b.WriteByte(',')
-			if place[k] == nil || place[k][row] < 0 {
+			if of[t.Index] == nil {
 				continue
 			}
-			x := metric.Round(of[t.Index].Return[place[k][row]])
-			number = strconv.AppendFloat(number[:0], x, 'f', -1, 64)
+			c := &left[0]
+			if left = left[1:]; len(c.Rows) == 0 || c.Rows[0] != row {
+				continue
+			}
+			number = strconv.AppendFloat(number[:0], metric.Round(c.Returns[0]), 'f', -1, 64)
 			_, _ = b.Write(number)
+			c.Rows, c.Returns = c.Rows[1:], c.Returns[1:]
 		}
 		_ = b.WriteByte('\n')
 	}
 	return b.Flush()
-}
-
-// calendar is every day of every trial, in order, and for each trial which of its returns
-// stands in which row, -1 for none; nil for a trial without returns. Trials with the same
-// days, as nearly all are, share that list.
-func calendar(trials []*Trial, of map[int]*selection.Series) (days []dated, place [][]int32) {
-	seen := map[dated]bool{}
-	type group struct {
-		date  []market.Time
-		dated []dated
-		place []int32
-	}
-	var groups []*group
-	member := make([]*group, len(trials))
-	for i, t := range trials {
-		x := of[t.Index]
-		if x == nil {
-			continue
-		}
-		k := slices.IndexFunc(groups, func(g *group) bool { return slices.Equal(g.date, x.Date) })
-		if k < 0 {
-			k = len(groups)
-			groups = append(groups, &group{date: x.Date, dated: datesOf(x)})
-			for _, d := range groups[k].dated {
-				seen[d] = true
-			}
-		}
-		member[i] = groups[k]
-	}
-	days = slices.SortedFunc(maps.Keys(seen), func(a, b dated) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.nth, b.nth)) })
-	index := make(map[dated]int, len(days))
-	for i, d := range days {
-		index[d] = i
-	}
-	for _, g := range groups {
-		g.place = slices.Repeat([]int32{-1}, len(days))
-		for i, d := range g.dated {
-			g.place[index[d]] = int32(i)
-		}
-	}
-	place = make([][]int32, len(trials))
-	for i, g := range member {
-		if g != nil {
-			place[i] = g.place
-		}
-	}
-	return days, place
-}
-
-func datesOf(x *selection.Series) []dated {
-	nth := map[market.Time]int{}
-	out := make([]dated, len(x.Date))
-	for i, at := range x.Date {
-		out[i] = dated{at, nth[at]}
-		nth[at]++
-	}
-	return out
 }

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -34,9 +35,9 @@ import (
 type Options struct {
 	// Workers is how many trials are played side by side; the number of CPUs if 0.
 	Workers int
-	// Progress hears after each trial how far the family is, one call at a time.
+	// Progress is called after each trial, one call at a time.
 	Progress func(State)
-	// Waiting hears that another process is at a trial.
+	// Waiting is called when another process is at a trial.
 	Waiting func(owner string)
 	// Author is who runs the search, for what is noted about people.
 	Author string
@@ -56,7 +57,7 @@ type Searched struct {
 	// Trials are those that count, by index: all of the plan, or those up to the one that
 	// the stop rule has ended the family with.
 	Trials []*Trial
-	// Aborted says why the stop rule has ended the family, empty if it has not.
+	// Aborted is why the stop rule has ended the family, empty if it has not.
 	Aborted string
 	// Blind counts the trials that a rung has sent on without an objective, by their index
 	// alone: its windows were too few to measure them.
@@ -107,26 +108,15 @@ func (s *Search) Run(ctx context.Context, o Options) (_ *Searched, err error) {
 		if g.aborted != "" || j+1 == len(rungs) {
 			break
 		}
-		alive = s.promote(played, rungs[j+1].Trials)
+		alive = s.promoteTrials(played, rungs[j+1].Trials)
 		out.Blind += blind(played, alive)
 		g.prune(played, alive)
 		// Fewer may go on than were planned.
 		g.state.Total -= rungs[j+1].Trials - len(alive)
 	}
 	out.Aborted, out.Executed, out.Elapsed = g.aborted, g.executed, time.Since(began)
-	out.Trials = present(out.Trials)
+	out.Trials = slices.DeleteFunc(out.Trials, func(t *Trial) bool { return t == nil }) // not played
 	return out, nil
-}
-
-// present leaves out what was not played.
-func present(all []*Trial) []*Trial {
-	var list []*Trial
-	for _, t := range all {
-		if t != nil {
-			list = append(list, t)
-		}
-	}
-	return list
 }
 
 // blind counts those that go on although they have no objective.
@@ -140,7 +130,6 @@ func blind(played []*Trial, alive []int) int {
 	return n
 }
 
-// generation plays sets of trials, one after the other.
 type generation struct {
 	search   *Search
 	options  Options
@@ -153,27 +142,20 @@ type generation struct {
 	state State
 }
 
-// round is the trials of one generation on their way.
 type round struct {
 	*generation
 	list    []int
 	windows int
-	slots   []slot // of the list
-	settled int    // of the slots, in order
-	flying  int    // of the slots: begun and not ended
-	late    []int  // of the slots: another process is at them
+	trials  []*Trial // in the order of the list, nil before they are played
+	errs    []error  // of the same places
+	settled int      // places, in order
+	flying  int      // places: begun and not ended
+	late    []int    // places: another process is at them
 
 	moved  chan struct{} // one of the above has changed
 	stop   chan struct{} // nothing more is to be begun
 	once   sync.Once
 	cancel context.CancelFunc
-}
-
-// slot is the place of one trial of a round.
-type slot struct {
-	trial *Trial
-	err   error
-	done  bool
 }
 
 // play plays trials over the first windows. What it returns is in the order of the list,
@@ -185,8 +167,9 @@ func (g *generation) play(ctx context.Context, list []int, windows int) ([]*Tria
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	r := &round{
-		generation: g, list: list, windows: windows, slots: make([]slot, len(list)),
-		moved: make(chan struct{}, 1), stop: make(chan struct{}), cancel: cancel,
+		generation: g, list: list, windows: windows, cancel: cancel,
+		trials: make([]*Trial, len(list)), errs: make([]error, len(list)),
+		moved: make(chan struct{}, 1), stop: make(chan struct{}),
 	}
 	for begun := 0; ; {
 		r.pass(work, r.fresh(work, &begun), false)
@@ -199,14 +182,10 @@ func (g *generation) play(ctx context.Context, list []int, windows int) ([]*Tria
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	if err := firstOf(r.slots); err != nil && g.aborted == "" {
+	if err := request.FirstCause(r.errs); err != nil && g.aborted == "" {
 		return nil, err
 	}
-	out := make([]*Trial, 0, r.settled)
-	for i := range r.settled {
-		out = append(out, r.slots[i].trial)
-	}
-	return out, nil
+	return r.trials[:r.settled], nil
 }
 
 // fresh gives the slots from begun on, each as soon as it may be begun. It ends early when
@@ -274,14 +253,14 @@ func (r *round) one(work context.Context, i int, patient bool) {
 	r.mu.Lock()
 	r.state.Running++
 	r.mu.Unlock()
-	t, fresh, err := r.search.play(work, r.list[i], r.windows, patient, r.options.Waiting)
+	t, fresh, err := r.search.playTrial(work, r.list[i], r.windows, patient, r.options.Waiting)
 	r.mu.Lock()
 	defer func() {
 		r.flying--
 		r.mu.Unlock()
 		select {
 		case r.moved <- struct{}{}:
-		default: // somebody has been told already
+		default: // a signal is waiting already
 		}
 	}()
 	r.state.Running--
@@ -289,12 +268,12 @@ func (r *round) one(work context.Context, i int, patient bool) {
 		r.late = append(r.late, i)
 		return
 	}
-	r.slots[i] = slot{t, err, true}
+	r.trials[i], r.errs[i] = t, err // one of them
 	if err == nil {
 		r.count(t, fresh)
 	}
-	for ; r.settled < len(r.slots) && r.slots[r.settled].done && r.slots[r.settled].err == nil && r.aborted == ""; r.settled++ {
-		r.aborted = r.tally.add(r.slots[r.settled].trial.Status == Failed)
+	for ; r.settled < len(r.trials) && r.trials[r.settled] != nil && r.aborted == ""; r.settled++ {
+		r.aborted = r.tally.add(r.trials[r.settled].Status == Failed)
 	}
 	if err != nil || r.aborted != "" {
 		r.once.Do(func() { close(r.stop) })
@@ -304,21 +283,6 @@ func (r *round) one(work context.Context, i int, patient bool) {
 	}
 }
 
-// firstOf is the first error that is not only the others' cancellation.
-func firstOf(slots []slot) error {
-	var cancelled error
-	for _, s := range slots {
-		switch {
-		case s.err == nil:
-		case errors.Is(s.err, context.Canceled):
-			cancelled = s.err
-		default:
-			return s.err
-		}
-	}
-	return cancelled
-}
-
 func (g *generation) workers() int {
 	if g.options.Workers > 0 {
 		return g.options.Workers
@@ -326,7 +290,7 @@ func (g *generation) workers() int {
 	return runtime.NumCPU()
 }
 
-// count takes a trial into the state and tells of it.
+// count takes a trial into the state and reports it.
 func (g *generation) count(t *Trial, fresh bool) {
 	g.state.Done++
 	if fresh {
@@ -337,9 +301,8 @@ func (g *generation) count(t *Trial, fresh bool) {
 	if t.Status == Failed {
 		g.state.Failed++
 	}
-	if t.Objective != nil && (g.state.Best == nil || g.search.better(*t.Objective, *g.state.Best)) {
-		best := *t.Objective
-		g.state.Best = &best
+	if g.search.isBetter(t.Objective, g.state.Best) {
+		g.state.Best = t.Objective
 	}
 	if err := g.journal.note(g.state, fresh); err != nil {
 		g.search.host.Logger.Warn("progress.jsonl cannot be written", "error", err)
@@ -349,29 +312,24 @@ func (g *generation) count(t *Trial, fresh bool) {
 	}
 }
 
-// prune marks those that do not go on.
 func (g *generation) prune(played []*Trial, alive []int) {
-	on := make(map[int]bool, len(alive))
-	for _, i := range alive {
-		on[i] = true
-	}
 	for _, t := range played {
-		if !on[t.Index] && t.Status == Completed {
+		if _, on := slices.BinarySearch(alive, t.Index); !on && t.Status == Completed {
 			t.Status = Pruned
 			g.state.Pruned++
 		}
 	}
 }
 
-// tally watches the failures of trials, which it is told of in the order of their
-// indices: so a family ends at the same trial however many of them are played at once.
+// tally counts failures in the order of the trials' indices: so a family ends at the same trial
+// however many of them are played at once.
 type tally struct {
 	rule                StopRule
 	seen, failed, inRow int
 }
 
-// add notes a trial and says why the family is to end with it, empty if it goes on: so
-// many failures in a row, or more than the share of the trials once there are as many.
+// add notes a trial and returns why the family ends with it, empty if it goes on: so many failures
+// in a row, or more than the share of the trials once there are as many.
 func (t *tally) add(failed bool) (why string) {
 	t.seen++
 	t.inRow++
@@ -401,7 +359,6 @@ func (t tally) room(limit int) int {
 // ProgressFile is the name of the journal of a family.
 const ProgressFile = "progress.jsonl"
 
-// entry is a line of progress.jsonl.
 type entry struct {
 	At      string   `json:"at"`
 	Done    int      `json:"done"`
@@ -410,7 +367,7 @@ type entry struct {
 	Failed  int      `json:"failed"`
 	Pruned  int      `json:"pruned"`
 	Best    *float64 `json:"best"`
-	// ETASeconds is null until something can be said.
+	// ETASeconds is null before the first trial was executed.
 	ETASeconds *int64 `json:"eta_seconds"`
 }
 
@@ -429,7 +386,7 @@ func openJournal(dir string) (*journal, error) {
 	return &journal{file: f, began: time.Now(), now: time.Now}, err
 }
 
-// note takes a state; fresh says that something was executed.
+// note takes a state; fresh is whether something was executed.
 func (j *journal) note(s State, fresh bool) error {
 	if !fresh && s.Done < s.Total {
 		j.pending = &s
@@ -462,13 +419,9 @@ func eta(s State, gone time.Duration) *int64 {
 	return &left
 }
 
-func (j *journal) close() error {
-	var err error
+func (j *journal) close() (err error) {
 	if j.pending != nil {
 		err = j.write(*j.pending)
 	}
-	if e := j.file.Close(); err == nil {
-		err = e
-	}
-	return err
+	return errors.Join(err, j.file.Close())
 }

@@ -68,8 +68,7 @@ type Book struct {
 	known   map[Days]*around
 }
 
-// Read makes the book of a registry. Daily returns that nobody has derived before are
-// derived and kept.
+// ReadBook makes the book of a registry. Daily returns that are missing are derived and kept.
 func ReadBook(ctx context.Context, reg *registry.Registry, store *artifact.Store) (*Book, error) {
 	list, err := reg.Trials(ctx)
 	if err != nil {
@@ -98,7 +97,6 @@ func ReadBook(ctx context.Context, reg *registry.Registry, store *artifact.Store
 	return b, err
 }
 
-// derive gives each member its daily returns, those that are kept or new ones.
 func derive(ctx context.Context, reg *registry.Registry, store *artifact.Store, members []*Member) error {
 	kept, err := reg.KeptDaily(ctx)
 	if err != nil {
@@ -129,7 +127,6 @@ func derive(ctx context.Context, reg *registry.Registry, store *artifact.Store, 
 	return reg.KeepDaily(ctx, fresh)
 }
 
-// deriveAll reads the curves of members, several at once.
 func deriveAll(ctx context.Context, store *artifact.Store, members []*Member) ([]registry.Daily, error) {
 	found := make([]*registry.Daily, len(members))
 	errs := make([]error, len(members))
@@ -240,7 +237,6 @@ func (b *Book) Place(runID string) *registry.Place {
 	return &registry.Place{N: len(found.classes), Family: found.families[own.FamilyID], Position: position, LookedAtTest: b.lookers[runID]}
 }
 
-// inTime orders members by when they have ended.
 func inTime(a, b *Member) int {
 	return cmp.Or(strings.Compare(a.CompletedAt, b.CompletedAt), strings.Compare(a.RunID, b.RunID), strings.Compare(a.Key, b.Key))
 }
@@ -254,7 +250,6 @@ func PlaceOf(ctx context.Context, reg *registry.Registry, store *artifact.Store,
 	return b.Place(runID), nil
 }
 
-// group is the members with one key.
 type group struct {
 	key     string
 	members []*Member
@@ -274,7 +269,8 @@ func classify(ctx context.Context, members []*Member) ([]*Class, error) {
 			rated, list = append(rated, g), append(list, g.best)
 		}
 	}
-	of, err := deflate.Classes(ctx, Columns(list))
+	_, columns := Columns(list)
+	of, err := deflate.Classes(ctx, columns)
 	if err != nil {
 		return nil, err
 	}
@@ -315,7 +311,7 @@ func groupsOf(members []*Member) []*group {
 	return out
 }
 
-// series finds the best one: one that is too short, or without a Sharpe ratio, says nothing.
+// series is the longest one that others can be compared with, nil if there is none.
 func (g *group) series() *Series {
 	var out *Series
 	for _, m := range g.members {
@@ -347,7 +343,6 @@ func joinByDecisions(groups []*group) {
 	}
 }
 
-// unrated is 1 for a group without a series, else 0.
 func (g *group) unrated() int {
 	if g.best == nil {
 		return 1
@@ -434,7 +429,7 @@ func chosenAmong(ctx context.Context, reg *registry.Registry, store *artifact.St
 	return out, nil
 }
 
-// replaysOf are the points of one falsification that count, none if nobody has tried one.
+// replaysOf are the points of one falsification that count, none if no run has tried one.
 func replaysOf(attack *artifact.Metadata, ended string, points []Point, params map[string][]*Member) []*Member {
 	var out []*Member
 	began := ""

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -38,7 +39,7 @@ const (
 	positionColumn = 3
 )
 
-// CurveError says which line of an equity curve cannot be read, counted from 1.
+// CurveError is a line of an equity curve that cannot be read, counted from 1.
 type CurveError struct {
 	Line   int
 	Reason string
@@ -49,10 +50,9 @@ func (e *CurveError) Error() string {
 	return fmt.Sprintf("equity curve, line %d: %s", e.Line, e.Reason)
 }
 
-// Read reads the text of an equity_curve.csv. The error is a *CurveError.
+// ReadCurve reads the text of an equity_curve.csv. The error is a *CurveError.
 func ReadCurve(text []byte) (Curve, error) {
 	var c Curve
-	var clock clock
 	first, rest, _ := bytes.Cut(text, []byte{'\n'})
 	if string(first) != header {
 		return c, &CurveError{1, fmt.Sprintf("%.80q is not the header", first)}
@@ -60,7 +60,7 @@ func ReadCurve(text []byte) (Curve, error) {
 	for line := 2; len(rest) > 0; line++ {
 		var row []byte
 		row, rest, _ = bytes.Cut(rest, []byte{'\n'})
-		if why := c.add(row, &clock); why != "" {
+		if why := c.add(row); why != "" {
 			return Curve{}, &CurveError{line, why}
 		}
 	}
@@ -68,7 +68,7 @@ func ReadCurve(text []byte) (Curve, error) {
 }
 
 // add takes one row; why is empty when it could.
-func (c *Curve) add(row []byte, clock *clock) (why string) {
+func (c *Curve) add(row []byte) (why string) {
 	var fields [6][]byte
 	n := 0
 	for more := true; more; n++ {
@@ -80,7 +80,7 @@ func (c *Curve) add(row []byte, clock *clock) (why string) {
 	if n < len(fields) {
 		return fmt.Sprintf("it has %d fields, the header %d", n, len(fields))
 	}
-	at, ok := clock.read(fields[timeColumn])
+	at, ok := timeOf(fields[timeColumn])
 	if !ok {
 		return fmt.Sprintf("%.40q is no time", fields[timeColumn])
 	}
@@ -104,61 +104,14 @@ func number(b []byte) (float64, bool) {
 	return x, err == nil && !math.IsNaN(x) && !math.IsInf(x, 0)
 }
 
-// clock reads times of the one form that artifacts have. It remembers the day, which
-// most neighbours share.
-type clock struct {
-	day  [10]byte
-	from market.Time
-	set  bool
-}
-
-func (c *clock) read(b []byte) (market.Time, bool) {
+// timeOf reads a time of the one form that artifacts have.
+func timeOf(b []byte) (market.Time, bool) {
 	const form = "2006-01-02T15:04:05.000Z"
-	if len(b) != len(form) {
+	var t time.Time
+	if len(b) != len(form) || b[19] != '.' || b[23] != 'Z' || t.UnmarshalText(b) != nil {
 		return 0, false
 	}
-	for _, i := range []int{10, 13, 16, 19, 23} {
-		if b[i] != form[i] {
-			return 0, false
-		}
-	}
-	if !c.set || !bytes.Equal(c.day[:], b[:len(c.day)]) {
-		from, ok := seriesDay(b[:len(c.day)])
-		if !ok {
-			return 0, false
-		}
-		c.from, c.set = from, true
-		copy(c.day[:], b)
-	}
-	hour, minute, second, milli := digits(b[11:13]), digits(b[14:16]), digits(b[17:19]), digits(b[20:23])
-	if min(hour, minute, second, milli) < 0 || hour > 23 || minute > 59 || second > 59 {
-		return 0, false
-	}
-	return c.from + market.Time(((hour*60+minute)*60+second)*1000+milli), true
-}
-
-// day is the first moment of 2006-01-02: trials have a row per day, and a search has very
-// many of those.
-func seriesDay(b []byte) (market.Time, bool) {
-	y, m, d := digits(b[:4]), digits(b[5:7]), digits(b[8:])
-	if b[4] != '-' || b[7] != '-' || min(y, m, d) < 0 {
-		return 0, false
-	}
-	at := time.Date(y, time.Month(m), d, 0, 0, 0, 0, time.UTC)
-	// A day that the month has not is one of the next month.
-	return market.FromTime(at), at.Year() == y && at.Month() == time.Month(m) && at.Day() == d
-}
-
-// digits is a number without a sign, -1 if it is none.
-func digits(b []byte) int {
-	n := 0
-	for _, d := range b {
-		if d < '0' || d > '9' {
-			return -1
-		}
-		n = n*10 + int(d-'0')
-	}
-	return n
+	return market.FromTime(t), true
 }
 
 // Windows are the walk-forward windows of a run.
@@ -203,8 +156,8 @@ func sourceOf(m *artifact.Metadata) string {
 }
 
 // Stitch makes one series of the curves of some splits of a run, from files whose hashes
-// are those of its row. The reason says why there is no series, the error is an
-// *artifact.MismatchError when a file is missing, changed, or not what its name says.
+// are those of its row. The reason is why there is no series, the error is an
+// *artifact.MismatchError when a file is missing, changed, or no equity curve.
 func Stitch(store *artifact.Store, m *artifact.Metadata, ids []string) (*Series, stat.Reason, error) {
 	if len(ids) == 0 {
 		return nil, stat.NotApplicable, nil
@@ -234,9 +187,8 @@ func Stitch(store *artifact.Store, m *artifact.Metadata, ids []string) (*Series,
 	return s, why, nil
 }
 
-// Verified is the content of one file of a run, which must be what the row of the run
-// says: metadata.json beside it could have been changed with it. The error is an
-// *artifact.MismatchError.
+// Verified is the content of one file of a run, checked by the run's row: metadata.json beside it
+// could have been changed with it. The error is an *artifact.MismatchError.
 func Verified(store *artifact.Store, m *artifact.Metadata, name string) ([]byte, error) {
 	at := slices.IndexFunc(m.Artifacts, func(f artifact.File) bool { return f.Name == name })
 	if at < 0 {
@@ -258,9 +210,9 @@ func changed(m *artifact.Metadata, problem string) error {
 	return &artifact.MismatchError{RunID: m.RunID, Problems: []string{problem}}
 }
 
-// Columns places series on one calendar. Series with equal dates share their rows. Where
-// windows overlap, the second return of a date has a row of its own.
-func Columns(list []*Series) []deflate.Column {
+// Columns places series on one calendar, whose dates come first. Series with equal dates share
+// their rows. Where windows overlap, the second return of a date has a row of its own.
+func Columns(list []*Series) ([]market.Time, []deflate.Column) {
 	type calendar struct {
 		dates   *Series
 		moments []moment
@@ -281,13 +233,12 @@ func Columns(list []*Series) []deflate.Column {
 		}
 		of[i] = calendars[k]
 	}
-	all := make([]moment, 0, len(index))
-	for m := range index {
-		all = append(all, m)
-	}
-	slices.SortFunc(all, func(a, b moment) int { return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.nth, b.nth)) })
+	all := slices.SortedFunc(maps.Keys(index), func(a, b moment) int {
+		return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.nth, b.nth))
+	})
+	dates := make([]market.Time, len(all))
 	for row, m := range all {
-		index[m] = row
+		index[m], dates[row] = row, m.at
 	}
 	for _, c := range calendars {
 		c.order = make([]int, len(c.moments))
@@ -311,5 +262,5 @@ func Columns(list []*Series) []deflate.Column {
 			out[i].Returns[row] = s.Return[k]
 		}
 	}
-	return out
+	return dates, out
 }

@@ -64,7 +64,7 @@ func TestColumnsShareACalendar(t *testing.T) {
 		return s
 	}
 	// The windows of the third overlap: 3 and 4 come twice.
-	columns := selection.Columns([]*selection.Series{of(1, 2, 3, 4), of(1, 2, 3, 4), of(2, 3, 4, 3, 4, 5), of(9)})
+	_, columns := selection.Columns([]*selection.Series{of(1, 2, 3, 4), of(1, 2, 3, 4), of(2, 3, 4, 3, 4, 5), of(9)})
 	if &columns[0].Rows[0] != &columns[1].Rows[0] || !slices.Equal(columns[0].Rows, []int{0, 1, 2, 4}) || !slices.Equal(columns[3].Rows, []int{7}) {
 		t.Errorf("%+v", columns)
 	}

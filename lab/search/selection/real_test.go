@@ -17,6 +17,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/project"
@@ -153,9 +154,7 @@ func (th *theatre) damage(runID, name string) {
 // TestRealRuns counts and judges what real plugins have left behind: full runs, a compact
 // trial, and a second run of one trial under another seed.
 func TestRealRuns(t *testing.T) {
-	if testing.Short() {
-		t.Skip("answers five questions with real plugins, some seconds; run without -short")
-	}
+	ring.Slow(t, "it plays five requests with real plugins")
 	th := newTheatre(t)
 	other := th.run(7, 3, nil, false)
 	reseeded := th.run(7, 3, func(q *request.Question) { q.Seed = 2 }, false)
@@ -174,8 +173,8 @@ func TestRealRuns(t *testing.T) {
 			t.Errorf("%s stands for %s", l.Trials[at].RunID, a.RunID)
 		}
 		x, why := sampleOf(l.Trials[at].Series.Return)
-		if want, defined := a.Report.WalkForward.Metrics.Get("sharpe_ratio"); !defined || why != "" || math.Abs(l.annual(x.ratio)-want) > 1e-9*math.Abs(want) {
-			t.Errorf("%s: Sharpe ratio %v of the series, %v of the report", a.RunID, l.annual(x.ratio), want)
+		if want, defined := a.Report.WalkForward.Metrics.Get("sharpe_ratio"); !defined || why != "" || math.Abs(l.annualise(x.ratio)-want) > 1e-9*math.Abs(want) {
+			t.Errorf("%s: Sharpe ratio %v of the series, %v of the report", a.RunID, l.annualise(x.ratio), want)
 		}
 	}
 	// Whatever else has been run with its parameters, a judged run stands for itself.
@@ -189,7 +188,7 @@ func TestRealRuns(t *testing.T) {
 	}
 	holding := NewCandles(th.host.Candles)
 	r, err := l.Select(t.Context(), holding, 1)
-	if err != nil || r.Series != 4 || r.T != l.days() || r.Selection.NTrials != 4 || r.Selection.NTrialsFamily != 3 || len(r.Warnings) != 0 {
+	if err != nil || r.Series != 4 || r.T != l.countDays() || r.Selection.NTrials != 4 || r.Selection.NTrialsFamily != 3 || len(r.Warnings) != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	checkNulls(t, &r.Selection)
@@ -241,12 +240,10 @@ func (th *theatre) digests(l *TrialList, judged, other *request.Answer, holding 
 	}
 }
 
-// A trial whose files had been changed before anybody read them counts as one more
+// A trial whose files had been changed before they were read counts as one more
 // independent trial, unless a run with another seed stands in for it.
 func TestChangedFilesDoNotHideATrial(t *testing.T) {
-	if testing.Short() {
-		t.Skip("answers three questions with a real plugin, some seconds; run without -short")
-	}
+	ring.Slow(t, "it plays three requests with real plugins")
 	th := newTheatre(t)
 	other := th.run(7, 3, nil, false)
 	reseeded := th.run(7, 3, func(q *request.Question) { q.Seed = 2 }, false)
@@ -278,9 +275,7 @@ func TestChangedFilesDoNotHideATrial(t *testing.T) {
 // A run without walk-forward windows counts as a trial and cannot be judged, nor can one
 // with too few trades.
 func TestRealRunsWithoutEnough(t *testing.T) {
-	if testing.Short() {
-		t.Skip("answers two questions with a real plugin, some seconds; run without -short")
-	}
+	ring.Slow(t, "it plays two requests with real plugins")
 	th := newTheatre(t)
 	whole := th.run(9, 4, func(q *request.Question) { q.Splits.Scheme = split.None }, false)
 	rare := th.run(300, 4, nil, false)

@@ -1,10 +1,10 @@
 package selection
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"sort"
@@ -32,7 +32,7 @@ type Series struct {
 	NetExposure float64
 }
 
-// Of stitches curves, each of which begins flat with its own cash. The calendar is that
+// SeriesOf stitches curves, each of which begins flat with its own cash. The calendar is that
 // of the metrics. The reason is TooFewReturns below the ten day returns that metrics-v1
 // takes for its main sample, NotApplicable for an account that had nothing left on its
 // first day; the error is a *metric.InputError.
@@ -56,7 +56,8 @@ func SeriesOf(tf market.Timeframe, calendar string, curves []Curve) (*Series, st
 	if err != nil {
 		return nil, "", err
 	}
-	if len(returns.Return) == 0 || returns.Sample == metric.SampleCandle && shortCandles(tf) {
+	preferDays := tf.Approx() < market.MustTimeframe("1d").Approx() // metrics-v1 does
+	if len(returns.Return) == 0 || returns.Sample == metric.SampleCandle && preferDays {
 		return nil, stat.TooFewReturns, nil
 	}
 	out := &Series{Date: returns.Time, Return: returns.Return}
@@ -74,11 +75,6 @@ func SeriesOf(tf market.Timeframe, calendar string, curves []Curve) (*Series, st
 	return out, "", nil
 }
 
-// shortCandles says that metrics-v1 prefers days over these candles.
-func shortCandles(tf market.Timeframe) bool {
-	return tf.Approx() < market.MustTimeframe("1d").Approx()
-}
-
 // opens are when the candles opened that close at the rows of a curve.
 func opens(c Curve, tf market.Timeframe) []market.Time {
 	out := make([]market.Time, len(c.Time))
@@ -88,7 +84,6 @@ func opens(c Curve, tf market.Timeframe) []market.Time {
 	return out
 }
 
-// at is some rows of a curve.
 func (c Curve) at(rows []int) Curve {
 	var out Curve
 	for _, k := range rows {
@@ -128,19 +123,15 @@ func (p *Places) Shared(other *Series) (at []int, returns []float64) {
 		}
 		return at, other.Return
 	}
-	type entry struct {
-		at int
-		r  float64
-	}
-	var list []entry
+	found := map[int]float64{}
 	for i, m := range other.moments() {
 		if k, has := p.index[m]; has {
-			list = append(list, entry{k, other.Return[i]})
+			found[k] = other.Return[i]
 		}
 	}
-	slices.SortFunc(list, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
-	for _, e := range list {
-		at, returns = append(at, e.at), append(returns, e.r)
+	at = slices.Sorted(maps.Keys(found))
+	for _, k := range at {
+		returns = append(returns, found[k])
 	}
 	return at, returns
 }
@@ -162,10 +153,7 @@ func (s *Series) On(other *Series) (_ *Series, covers bool) {
 	if slices.Equal(s.Date, other.Date) {
 		return s, true
 	}
-	index := make(map[moment]int, len(s.Date))
-	for i, m := range s.moments() {
-		index[m] = i
-	}
+	index := s.Places().index
 	out := &Series{NetExposure: s.NetExposure}
 	for _, m := range other.moments() {
 		i, has := index[m]
@@ -178,7 +166,7 @@ func (s *Series) On(other *Series) (_ *Series, covers bool) {
 	return out, true
 }
 
-// Candles tells what holding has returned, from the candles of a store. Its methods may
+// Candles gives what holding has returned, from the candles of a store. Its methods may
 // be called from several goroutines.
 type Candles struct {
 	store *candle.Store
@@ -329,7 +317,6 @@ func (d *Decoder) Decode(text []byte) (*Series, error) {
 	return out, nil
 }
 
-// readCalendar reads the columns of times.
 func readCalendar(text []byte) (*Series, error) {
 	count, n := binary.Uvarint(text)
 	if n <= 0 || count > uint64(len(text)) {

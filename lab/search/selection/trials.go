@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"encoding/base64"
 	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
@@ -21,47 +20,48 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// Trial is one thing that was tried, a class of package trials.
+// Trial is one thing that was tried, a [Class].
 type Trial struct {
 	// Key is the trial_key, RunID the run that stands for it: the judged one, else one with
 	// a series, the one with the most windows, the first by id.
-	Key, RunID string
-	Exchange   string
-	Data       []artifact.Dataset
+	Key      string             `json:"key"`
+	RunID    string             `json:"run_id"`
+	Exchange string             `json:"exchange"`
+	Data     []artifact.Dataset `json:"data"`
 	// Series is its stitched walk-forward, or its returns where it was played in one piece;
 	// nil if there are none.
-	Series *Series
-	// Copies are the other keys under which the same was tried, in their order. Family says
-	// that the family of the judged run has a part in it.
-	Copies []string
-	Family bool
+	Series *Series `json:"-"`
+	// Copies are the other keys under which the same was tried, in their order. Family is true
+	// where the family of the judged run has a part in it.
+	Copies []string `json:"copies"`
+	Family bool     `json:"family"`
 }
 
-// Ledger is all that was tried to find one run, by key.
+// TrialList is all that was tried to find one run, by key.
 type TrialList struct {
-	Trials []Trial
+	Trials []Trial `json:"-"`
 	// Judged is the index of the run in question, whose ratios are not estimated if Why is
 	// not empty. PeriodsPerYear is the number of its returns in a year.
-	Judged         int
-	Why            stat.Reason
-	PeriodsPerYear float64
-	// TestPeeks counts the looks at the locked test of the family; PostPeek says that the
+	Judged         int         `json:"judged"`
+	Why            stat.Reason `json:"why"`
+	PeriodsPerYear float64     `json:"periods_per_year"`
+	// TestPeeks counts the looks at the locked test of the family; PostPeek is true where the
 	// run was first tried after one.
-	TestPeeks int
-	PostPeek  bool
+	TestPeeks int  `json:"test_peeks"`
+	PostPeek  bool `json:"post_peek"`
 	// Again counts the runs with the key of the judged one under another seed or on other
 	// splits: no part of N, because a key is one trial, but something to choose from all the
 	// same. Those that belong to the plan of the judged run, and what is asked twice, do not
 	// count.
-	Again int
+	Again int `json:"again"`
 	// Warnings are the trials whose files could not be used.
-	Warnings []artifact.ReportWarning
+	Warnings []artifact.ReportWarning `json:"warnings"`
 }
 
 // CodeTrialUnreadable is the code of a warning about a trial without usable files.
 const CodeTrialUnreadable = "TRIAL_UNREADABLE"
 
-// Read makes the ledger of a run that is completed: every trial on days that overlap with
+// ReadTrials makes the list of a run that is completed: every trial on days that overlap with
 // its own, of whatever family. The error is registry.ErrNotFound if there is no such run,
 // and an *artifact.MismatchError if its own files have changed.
 func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Store, runID string) (*TrialList, error) {
@@ -83,13 +83,13 @@ func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Sto
 	}
 	l := &TrialList{TestPeeks: len(peeks), PostPeek: judged.PostPeek, Judged: -1}
 	for _, c := range book.On(DaysOf(judged.Data)) {
-		l.add(c, judged)
+		l.addClass(c, judged)
 	}
-	if l.Judged < 0 { // the registry does not say so
-		l.add(&Class{Members: []*Member{{Key: judged.TrialKey, RunID: judged.RunID, FamilyID: judged.FamilyID, Meta: judged}}}, judged)
+	if l.Judged < 0 { // the registry does not have it
+		l.addClass(&Class{Members: []*Member{{Key: judged.TrialKey, RunID: judged.RunID, FamilyID: judged.FamilyID, Meta: judged}}}, judged)
 	}
-	l.sort()
-	if err := l.standing(store, judged); err != nil {
+	l.sortTrials()
+	if err := l.readStanding(store, judged); err != nil {
 		return nil, err
 	}
 	// Without its own files, as they are now, there is nothing to judge.
@@ -97,8 +97,7 @@ func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Sto
 	return l, err
 }
 
-// add takes a class with the member that stands for it.
-func (l *TrialList) add(c *Class, judged *artifact.Metadata) {
+func (l *TrialList) addClass(c *Class, judged *artifact.Metadata) {
 	list := slices.Clone(c.Members)
 	slices.SortFunc(list, func(a, b *Member) int {
 		return cmp.Or(
@@ -128,8 +127,7 @@ func (l *TrialList) add(c *Class, judged *artifact.Metadata) {
 	l.Trials = append(l.Trials, t)
 }
 
-// sort puts the trials in the order of the keys that stand for them.
-func (l *TrialList) sort() {
+func (l *TrialList) sortTrials() {
 	judged := l.Trials[l.Judged].Key
 	slices.SortFunc(l.Trials, func(a, b Trial) int { return strings.Compare(a.Key, b.Key) })
 	l.Judged = slices.IndexFunc(l.Trials, func(t Trial) bool { return t.Key == judged })
@@ -157,7 +155,6 @@ func (l *TrialList) StandsFor(key string) string {
 	return key
 }
 
-// again is the Again of a ledger.
 func again(c *Class, judged *artifact.Metadata) int {
 	type question struct{ seed, splits string }
 	asked := map[question]bool{{judged.Seed, judged.SplitsSHA256}: true}
@@ -191,12 +188,16 @@ func windows(m *Member) int {
 	return len(Windows(m.Meta))
 }
 
-// standing takes from the report of the judged run whether its ratios are estimated at
+// readStanding takes from the report of the judged run whether its ratios are estimated at
 // all, and the calendar that they are annualised by.
-func (l *TrialList) standing(store *artifact.Store, judged *artifact.Metadata) error {
-	rep, err := reportOf(store, judged)
+func (l *TrialList) readStanding(store *artifact.Store, judged *artifact.Metadata) error {
+	text, err := Verified(store, judged, "report.json")
 	if err != nil {
 		return err
+	}
+	rep := &artifact.Report{}
+	if err := json.Unmarshal(text, rep); err != nil {
+		return changed(judged, "report.json: "+err.Error())
 	}
 	if rep.WalkForward == nil {
 		l.Why = stat.NotApplicable
@@ -209,101 +210,68 @@ func (l *TrialList) standing(store *artifact.Store, judged *artifact.Metadata) e
 	return nil
 }
 
-func reportOf(store *artifact.Store, m *artifact.Metadata) (*artifact.Report, error) {
-	text, err := Verified(store, m, "report.json")
-	if err != nil {
-		return nil, err
-	}
-	rep := &artifact.Report{}
-	if err := json.Unmarshal(text, rep); err != nil {
-		return nil, &artifact.MismatchError{RunID: m.RunID, Problems: []string{"report.json: " + err.Error()}}
-	}
-	return rep, nil
-}
-
-// RecordFile is where a falsification keeps the ledger that it was judged with.
+// RecordFile is where a falsification keeps the trials that it was judged with.
 const RecordFile = "falsify/trials.jsonl"
 
 const recordSchema = "trials/v1"
 
 // recordHead is the first line of a record.
 type recordHead struct {
-	Schema         string                   `json:"schema"`
-	Judged         int                      `json:"judged"`
-	Why            stat.Reason              `json:"why"`
-	PeriodsPerYear float64                  `json:"periods_per_year"`
-	TestPeeks      int                      `json:"test_peeks"`
-	PostPeek       bool                     `json:"post_peek"`
-	Again          int                      `json:"again"`
-	Warnings       []artifact.ReportWarning `json:"warnings"`
+	Schema string `json:"schema"`
+	*TrialList
 }
 
 // recordTrial is a line for each trial, in their order.
 type recordTrial struct {
-	Key      string             `json:"key"`
-	RunID    string             `json:"run_id"`
-	Exchange string             `json:"exchange"`
-	Data     []artifact.Dataset `json:"data"`
-	Copies   []string           `json:"copies"`
-	Family   bool               `json:"family"`
-	// Series is series.Encode in base64, null without one.
-	Series *string `json:"series"`
+	*Trial
+	// Encoded is [Series.Encode] in base64, null without one.
+	Encoded []byte `json:"series"`
 }
 
-// Record is the ledger as text, a line for each trial after one for the rest: all that
+// Record is the list as text, a line for each trial after one for the rest: all that
 // Select and Digest need, whatever is tried later and whatever becomes of the runs.
 func (l *TrialList) Record() ([]byte, error) {
-	out, err := appendLine(nil, recordHead{recordSchema, l.Judged, l.Why, l.PeriodsPerYear, l.TestPeeks, l.PostPeek, l.Again, l.Warnings})
+	lines := []any{recordHead{recordSchema, l}}
 	for i := range l.Trials {
-		t := &l.Trials[i]
-		line := recordTrial{Key: t.Key, RunID: t.RunID, Exchange: t.Exchange, Data: t.Data, Copies: t.Copies, Family: t.Family}
-		if t.Series != nil {
-			text := base64.StdEncoding.EncodeToString(t.Series.Encode())
-			line.Series = &text
+		line := recordTrial{Trial: &l.Trials[i]}
+		if s := line.Series; s != nil {
+			line.Encoded = s.Encode()
 		}
-		if err == nil {
-			out, err = appendLine(out, line)
-		}
+		lines = append(lines, line)
 	}
-	return out, err
+	var out []byte
+	for _, v := range lines {
+		line, err := digest.JCS(v)
+		if err != nil {
+			return nil, err
+		}
+		out = append(append(out, line...), '\n')
+	}
+	return out, nil
 }
 
-func appendLine(out []byte, v any) ([]byte, error) {
-	line, err := digest.JCS(v)
-	return append(append(out, line...), '\n'), err
-}
-
-// ReadRecord is the ledger of a record.
+// ReadRecord is the list of a record.
 func ReadRecord(text []byte) (*TrialList, error) {
 	lines := slices.Collect(bytes.Lines(text))
-	var head recordHead
+	l := &TrialList{}
+	head := recordHead{TrialList: l}
 	if len(lines) < 2 || json.Unmarshal(lines[0], &head) != nil || head.Schema != recordSchema {
 		return nil, fmt.Errorf("line 1: this is no record of trials (%s)", recordSchema)
 	}
 	if head.Judged < 0 || head.Judged >= len(lines)-1 || math.IsInf(head.PeriodsPerYear, 0) {
 		return nil, fmt.Errorf("line 1: /judged names trial %d of %d", head.Judged, len(lines)-1)
 	}
-	l := &TrialList{
-		Judged: head.Judged, Why: head.Why, PeriodsPerYear: head.PeriodsPerYear, TestPeeks: head.TestPeeks, PostPeek: head.PostPeek,
-		Again: head.Again, Warnings: head.Warnings,
-	}
 	var decoder Decoder
 	for i, line := range lines[1:] {
-		var r recordTrial
-		if err := json.Unmarshal(line, &r); err != nil {
+		r := recordTrial{Trial: &Trial{}}
+		err := json.Unmarshal(line, &r)
+		if err == nil && r.Encoded != nil {
+			r.Series, err = decoder.Decode(r.Encoded)
+		}
+		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", i+2, err)
 		}
-		t := Trial{Key: r.Key, RunID: r.RunID, Exchange: r.Exchange, Data: r.Data, Copies: r.Copies, Family: r.Family}
-		if r.Series != nil {
-			text, err := base64.StdEncoding.DecodeString(*r.Series)
-			if err == nil {
-				t.Series, err = decoder.Decode(text)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("line %d: /series: %w", i+2, err)
-			}
-		}
-		l.Trials = append(l.Trials, t)
+		l.Trials = append(l.Trials, *r.Trial)
 	}
 	return l, nil
 }
@@ -323,12 +291,12 @@ type Digest struct {
 	PostPeek        bool     `json:"post_peek"`
 }
 
-// Digest condenses the ledger.
+// Digest condenses the list.
 func (l *TrialList) Digest() Digest {
-	m, _ := l.matrix(context.Background()) // it takes as long as reading the returns a few times
+	m, _ := l.buildMatrix(context.Background()) // it takes as long as reading the returns a few times
 	d := Digest{
 		NTrials: len(l.Trials), NTrialsFamily: l.FamilyTrials(), NEff: metric.Round(m.alike.NEff),
-		ReturnsSHA256: l.returnsSHA256(),
+		ReturnsSHA256: l.hashReturns(),
 		TestPeeks:     l.TestPeeks, PostPeek: l.PostPeek,
 	}
 	if m.why == "" {
@@ -338,10 +306,10 @@ func (l *TrialList) Digest() Digest {
 	return d
 }
 
-// returnsSHA256 covers every trial: its key, a zero byte, the number of its returns as a
+// hashReturns covers every trial: its key, a zero byte, the number of its returns as a
 // big-endian int64, then each of them as date (int64 milliseconds) and return (the bits
 // of the float64), and its net exposure.
-func (l *TrialList) returnsSHA256() string {
+func (l *TrialList) hashReturns() string {
 	h := sha256.New()
 	var b []byte
 	for i := range l.Trials {

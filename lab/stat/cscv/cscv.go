@@ -9,14 +9,15 @@
 package cscv
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// Result is what all choices say together; slices have an entry per choice, in
-// lexicographic order of the blocks that are in sample.
+// Result is taken over all choices; slices have an entry per choice, in lexicographic order of the
+// blocks that are in sample.
 type Result struct {
 	// PBO is the share of choices whose logit is not above 0.
 	PBO float64
@@ -27,7 +28,7 @@ type Result struct {
 	Pairs [][2]float64
 	// ProbLoss is the share of choices where the latter is below 0.
 	ProbLoss float64
-	// Slope is that of the regression of the latter on the former; SlopeReason says why
+	// Slope is that of the regression of the latter on the former; SlopeReason is why
 	// there is none.
 	Slope       float64
 	SlopeReason stat.Reason
@@ -35,7 +36,7 @@ type Result struct {
 	Dropped int
 }
 
-// ArgumentError says which argument cannot be used, and why.
+// ArgumentError is an argument that cannot be used, and why.
 type ArgumentError struct{ Argument, Message string }
 
 // Error names the argument.
@@ -52,29 +53,19 @@ const (
 // length, or a number is not finite. The reason is ZeroVariance when a Sharpe ratio does
 // not exist in some half.
 func Run(rows [][]float64, s int, metric Metric) (Result, stat.Reason, error) {
-	n := 0
-	if len(rows) > 0 {
-		n = len(rows[0])
-	}
-	if err := check(len(rows), n, s); err != nil {
-		return Result{}, "", err
-	}
+	var columns [][]float64
 	for i, row := range rows {
-		if len(row) != n {
-			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has %d columns, the first %d", i, len(row), n)}
+		if i == 0 {
+			columns = make([][]float64, len(row))
 		}
-		if !finite(row) {
-			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has a number that is not finite", i)}
+		if len(row) != len(columns) {
+			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has %d columns, the first %d", i, len(row), len(columns))}
+		}
+		for k, x := range row {
+			columns[k] = append(columns[k], x)
 		}
 	}
-	x := make([]float64, len(rows))
-	out, why := run(len(rows), n, s, metric, func(k int) []float64 {
-		for i, row := range rows {
-			x[i] = row[k]
-		}
-		return x
-	})
-	return out, why, nil
+	return RunColumns(columns, s, metric)
 }
 
 // RunColumns is Run for columns, which need not be written down as a matrix: they have
@@ -95,16 +86,16 @@ func RunColumns(columns [][]float64, s int, metric Metric) (Result, stat.Reason,
 			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("column %d has a number that is not finite", k)}
 		}
 	}
-	out, why := run(t, len(columns), s, metric, func(k int) []float64 { return columns[k] })
+	out, why := run(columns, s, metric)
 	return out, why, nil
 }
 
-// run judges n columns of t rows.
-func run(t, n, s int, metric Metric, column func(k int) []float64) (Result, stat.Reason) {
-	out := Result{Dropped: t % s}
+func run(columns [][]float64, s int, metric Metric) (Result, stat.Reason) {
+	n := len(columns)
+	out := Result{Dropped: len(columns[0]) % s}
 	blocks := make([][]block, n)
-	for k := range blocks {
-		blocks[k] = cut(column(k)[out.Dropped:], s)
+	for k, x := range columns {
+		blocks[k] = cut(x[out.Dropped:], s)
 	}
 	in, outside := make([]float64, n), make([]float64, n)
 	var why stat.Reason
@@ -124,11 +115,7 @@ func run(t, n, s int, metric Metric, column func(k int) []float64) (Result, stat
 			var whyA, whyB stat.Reason
 			in[k], whyA = metric.judge(a)
 			outside[k], whyB = metric.judge(b)
-			if why == "" && whyA != "" {
-				why = whyA
-			} else if why == "" {
-				why = whyB
-			}
+			why = cmp.Or(why, whyA, whyB)
 		}
 		out.add(in, outside)
 	})
@@ -162,7 +149,6 @@ func finite(x []float64) bool {
 	return true
 }
 
-// cut is the blocks of a column.
 func cut(x []float64, s int) []block {
 	size := len(x) / s
 	out := make([]block, s)

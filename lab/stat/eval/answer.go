@@ -1,9 +1,11 @@
 package eval
 
 import (
+	"bytes"
 	"fmt"
 	"reflect"
-	"strconv"
+	"slices"
+	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -45,142 +47,122 @@ func Defined[T any](x T, why stat.Reason) any {
 // finite counts as undefined, not_applicable. Undefined parts are null and listed in
 // "undefined", path by path; an object all of whose parts are undefined is null itself.
 func Answer(id jsontext.Value, value any) []byte {
-	w := &writer{}
-	if o, ok := value.(Object); ok {
-		if why, all := allUndefined(o); all {
-			value = Undefined{why}
-		}
+	w := newLine(id)
+	if why := undefined(value); why != "" {
+		w.member("value", jsontext.Value("null"))
+		w.member("reason", string(why))
+		return w.end()
 	}
-	if u, ok := value.(Undefined); ok {
-		return []byte(start(id) + `"value":null,"reason":` + quote(string(u.Reason)) + `}`)
-	}
-	w.value("", value)
-	if x, ok := value.(float64); ok && len(w.undefined) > 0 {
-		return Answer(id, Defined(x, stat.NotApplicable))
-	}
-	out := append([]byte(start(id)+`"value":`), w.text...)
+	w.member("value", value)
 	if len(w.undefined) > 0 {
-		out = append(out, `,"undefined":{`...)
-		for i, u := range w.undefined {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(out, quote(u.Name)+":"+quote(u.Value.(string))...)
-		}
-		out = append(out, '}')
+		w.member("undefined", w.undefined)
 	}
-	return append(out, '}')
+	return w.end()
+}
+
+// undefined is why a value as a whole is undefined, "" where it is not: of an object, the reason
+// of its first part.
+func undefined(value any) stat.Reason {
+	switch v := value.(type) {
+	case Undefined:
+		return v.Reason
+	case float64:
+		_, why := stat.Finite(v)
+		return why
+	case Object:
+		isDefined := func(f Field) bool { _, none := f.Value.(Undefined); return !none }
+		if len(v) > 0 && !slices.ContainsFunc(v, isDefined) {
+			return v[0].Value.(Undefined).Reason
+		}
+	}
+	return ""
 }
 
 // Refusal is the line, without its end, for an error.
 func Refusal(id jsontext.Value, e *Error) []byte {
-	return fmt.Appendf(nil, `%s"error":{"code":%s,"message":%s,"pointer":%s}}`, start(id), quote(string(e.Code)), quote(e.Message), quote(e.Pointer))
+	w := newLine(id)
+	w.member("error", fields("code", string(e.Code), "message", e.Message, "pointer", e.Pointer))
+	return w.end()
 }
 
-func start(id jsontext.Value) string {
-	if id == nil {
-		return "{"
+// line is an answer in the making. Writing to memory does not fail. Messages may quote a line
+// that was refused for its encoding: what is not UTF-8 is replaced.
+type line struct {
+	out       *jsontext.Encoder
+	text      bytes.Buffer
+	undefined Object
+}
+
+func newLine(id jsontext.Value) *line {
+	w := &line{}
+	w.out = jsontext.NewEncoder(&w.text, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true),
+		jsontext.PreserveRawStrings(true))
+	w.token(jsontext.BeginObject)
+	if id != nil {
+		w.member("id", id)
 	}
-	compact := id.Clone()
-	_ = compact.Compact() // it was read strictly before
-	return `{"id":` + string(compact) + `,`
+	return w
 }
 
-// quote is s as JSON. Messages may quote a line that was refused for its encoding:
-// what is not UTF-8 is replaced.
-func quote(s string) string {
-	q, _ := jsontext.AppendQuote(nil, []byte(s))
-	return string(q)
+func (w *line) token(t jsontext.Token) { _ = w.out.WriteToken(t) }
+
+func (w *line) raw(v jsontext.Value) { _ = w.out.WriteValue(v) }
+
+func (w *line) member(name string, value any) {
+	w.token(jsontext.String(name))
+	w.value(value)
 }
 
-// allUndefined says whether no part of an object has a value, with the first reason.
-func allUndefined(o Object) (stat.Reason, bool) {
-	var first stat.Reason
-	for _, f := range o {
-		switch v := f.Value.(type) {
-		case Undefined:
-			if first == "" {
-				first = v.Reason
-			}
-		default:
-			return "", false
-		}
-	}
-	return first, len(o) > 0
+func (w *line) end() []byte {
+	w.token(jsontext.EndObject)
+	return bytes.TrimSuffix(w.text.Bytes(), []byte("\n"))
 }
 
-type writer struct {
-	text      []byte
-	undefined []Field
-}
-
-func (w *writer) value(path string, value any) {
+func (w *line) value(value any) {
 	switch v := value.(type) {
 	case float64:
-		w.number(path, v)
+		if text, err := digest.Number(v); err == nil {
+			w.raw(jsontext.Value(text))
+		} else {
+			w.null(stat.NotApplicable)
+		}
 	case int:
-		w.text = strconv.AppendInt(w.text, int64(v), 10)
+		w.token(jsontext.Int(int64(v)))
 	case int64:
-		w.text = strconv.AppendInt(w.text, v, 10)
+		w.token(jsontext.Int(v))
 	case bool:
-		w.text = strconv.AppendBool(w.text, v)
+		w.token(jsontext.Bool(v))
 	case string:
-		w.text = append(w.text, quote(v)...)
+		w.token(jsontext.String(v))
 	case jsontext.Value:
-		w.text = append(w.text, v...)
+		w.raw(v)
 	case Undefined:
-		w.null(path, v.Reason)
+		w.null(v.Reason)
 	case Object:
-		w.object(path, v)
+		w.token(jsontext.BeginObject)
+		for _, f := range v {
+			w.member(f.Name, f.Value)
+		}
+		w.token(jsontext.EndObject)
 	default:
-		w.list(path, reflect.ValueOf(value))
+		w.list(reflect.ValueOf(value))
 	}
 }
 
 // list writes a slice or an array of values that have a form.
-func (w *writer) list(path string, items reflect.Value) {
+func (w *line) list(items reflect.Value) {
 	if k := items.Kind(); k != reflect.Slice && k != reflect.Array {
 		panic(fmt.Sprintf("eval: a value of type %s has no form in JSON", items.Type()))
 	}
-	w.text = append(w.text, '[')
+	w.token(jsontext.BeginArray)
 	for i := range items.Len() {
-		if i > 0 {
-			w.text = append(w.text, ',')
-		}
-		w.value(below(path, strconv.Itoa(i)), items.Index(i).Interface())
+		w.value(items.Index(i).Interface())
 	}
-	w.text = append(w.text, ']')
+	w.token(jsontext.EndArray)
 }
 
-func (w *writer) object(path string, o Object) {
-	w.text = append(w.text, '{')
-	for i, f := range o {
-		if i > 0 {
-			w.text = append(w.text, ',')
-		}
-		w.text = append(append(w.text, quote(f.Name)...), ':')
-		w.value(below(path, escape(f.Name)), f.Value)
-	}
-	w.text = append(w.text, '}')
-}
-
-func (w *writer) number(path string, x float64) {
-	text, err := digest.Number(x)
-	if err != nil {
-		w.null(path, stat.NotApplicable)
-		return
-	}
-	w.text = append(w.text, text...)
-}
-
-func (w *writer) null(path string, why stat.Reason) {
-	w.text = append(w.text, "null"...)
+func (w *line) null(why stat.Reason) {
+	w.token(jsontext.Null)
+	path := strings.TrimPrefix(string(w.out.StackPointer()), "/value/")
 	w.undefined = append(w.undefined, Field{path, string(why)})
-}
-
-func below(path, step string) string {
-	if path == "" {
-		return step
-	}
-	return path + "/" + step
 }

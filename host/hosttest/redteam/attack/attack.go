@@ -7,7 +7,7 @@
 // An attempt aims at things that were laid out for it (files, sockets, a bystander of the
 // same user) and at the service that runs the plugin. Where success would hurt the machine
 // it asks for something harmless that needs the same right: a signal 0, a limit that is
-// lower but wide, a name that nobody has.
+// lower but wide, a name that does not exist.
 package attack
 
 import (
@@ -57,7 +57,7 @@ type Target struct {
 	TCP6       int      `json:"tcp6"`             //
 	UDP        int      `json:"udp"`              //
 	Vsock      int      `json:"vsock"`            //
-	FreePort   int      `json:"free_port"`        // nobody's
+	FreePort   int      `json:"free_port"`        // unused
 	Key        int      `json:"key"`              // of System V objects
 	Machine    string   `json:"machine"`          // its name
 	Bystander  int      `json:"bystander"`        // a process of the same user
@@ -114,7 +114,7 @@ func (a Attack) Suits(role string) bool {
 	return !a.Run
 }
 
-// call makes a system call that wants no result.
+// call makes a system call without a result.
 //
 //go:uintptrescapes
 func call(number uintptr, args ...uintptr) error {

@@ -95,7 +95,7 @@ func note(name, how string, look, leave func(*Target) error) Attack {
 }
 
 // notes are attempts to tell something to the next run: each looks for a note, and leaves one.
-// It has what it wants when it finds one, which only a second run can.
+// It succeeds when it finds one, which only a second run can.
 func notes() []Attack {
 	exists := func(path func(*Target) string) func(*Target) error {
 		return func(t *Target) error { _, err := os.Stat(path(t)); return err }

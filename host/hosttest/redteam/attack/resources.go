@@ -11,7 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// What a plugin may take at most, as docs/LIMITATIONS.md says, and somewhat more.
+// What a plugin may take at most, as docs/LIMITATIONS.md has it, and somewhat more.
 const (
 	tooMuchMemory  = 5 << 30
 	tooManyTasks   = 2500

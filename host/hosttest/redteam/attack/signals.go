@@ -81,7 +81,7 @@ func signals() []Attack {
 	}
 }
 
-// reach tells that a first process of the own namespace was all that was reached.
+// reach notes that a first process of the own namespace was all that was reached.
 func reach(pid int, err error) error {
 	if err == nil && pid == 1 && ownNamespace() {
 		return unix.ESRCH

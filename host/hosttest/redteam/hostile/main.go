@@ -84,7 +84,7 @@ func main() {
 		Logger:           hclog.NewNullLogger()})
 }
 
-// eavesdropper is the SDK's server, and hears where the candle files are.
+// eavesdropper is the SDK's server, and reads where the candle files are.
 type eavesdropper struct {
 	strategypb.StrategyServer
 	target *attack.Target
@@ -200,10 +200,10 @@ func fork() {
 	}
 }
 
-// secret is what nobody else may read or change.
+// secret is what no other process may read or change.
 var secret = []byte("SECRET-of-the-bystander--------")
 
-// bystander says where its secret is, answers what it is, and tells of signals.
+// bystander prints where its secret is, answers what it is, and reports signals.
 func bystander() {
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals, syscall.SIGUSR1)

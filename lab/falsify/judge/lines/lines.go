@@ -3,7 +3,7 @@
 //
 // Lines are those of package host/run/decision, joined by line feeds: canonical JSON
 // objects with the fields kind and time among others. A decision is a line of kind intent
-// or reject: what the strategy wanted. Orders and fills follow from it.
+// or reject: what the strategy decided. Orders and fills follow from it.
 //
 // A View takes the lines of a market that was seen otherwise back to the market as it was.
 //
@@ -16,7 +16,10 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/govalues/decimal"
+
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -40,7 +43,6 @@ func isDecision(line []byte) bool {
 	return bytes.Contains(line, intent) || bytes.Contains(line, reject)
 }
 
-// timeOf is the time of a line.
 func timeOf(line []byte) (market.Time, error) {
 	at := bytes.Index(line, moment)
 	if at < 0 {
@@ -73,7 +75,6 @@ func decisions(text []byte, from, to market.Time) ([][]byte, []market.Time, erro
 	return out, times, nil
 }
 
-// forever is later than any line.
 const forever = market.Time(1<<63 - 1)
 
 // Times are the distinct times of the decisions from a time on, ascending.
@@ -116,14 +117,7 @@ func essence(text []byte, from market.Time) ([]string, error) {
 	}
 	out := make([]string, len(list))
 	for i, line := range list {
-		fields := map[string]json.RawMessage{}
-		if err := json.Unmarshal(line, &fields); err != nil {
-			return nil, fmt.Errorf("a decision line that is no JSON: %w", err)
-		}
-		for _, number := range []string{"seq", "candle", "client_ref", "ref"} {
-			delete(fields, number)
-		}
-		text, err := json.Marshal(fields) // sorts the keys
+		text, err := without(line, "seq", "candle", "client_ref", "ref")
 		if err != nil {
 			return nil, err
 		}
@@ -179,18 +173,136 @@ func First(want, got []byte) (Diff, bool) {
 	return Diff{Line: at, Want: part(a), Got: part(b)}, true
 }
 
-// Until are the lines of decisions up to a time: what becomes of orders after it is
-// another matter.
-func Until(text []byte, cut market.Time) []byte {
-	var out []byte
-	for line := range bytes.Lines(text) {
-		var said struct {
-			Kind string      `json:"kind"`
-			Time market.Time `json:"time"`
-		}
-		if json.Unmarshal(line, &said) == nil && said.Time <= cut && (said.Kind == "intent" || said.Kind == "reject") {
-			out = append(out, line...)
+// Until is the lines of decisions up to a time: what becomes of orders after it is another
+// matter.
+func Until(text []byte, cut market.Time) ([]byte, error) {
+	list, _, err := decisions(text, -forever, cut)
+	return ended(list), err
+}
+
+// Bare is the lines of decisions from a time on without what only numbers them, so that plays
+// with other warm-ups can be laid side by side.
+func Bare(text []byte, from market.Time) ([]byte, error) {
+	list, _, err := decisions(text, from, forever)
+	for i := range list {
+		if err == nil {
+			list[i], err = without(list[i], "seq", "candle")
 		}
 	}
+	return ended(list), err
+}
+
+// ended is lines with their ends.
+func ended(list [][]byte) (out []byte) {
+	for _, line := range list {
+		out = append(append(out, line...), '\n')
+	}
 	return out
+}
+
+// without is a line without some of its fields; the others are sorted.
+func without(line []byte, names ...string) ([]byte, error) {
+	fields := map[string]json.RawMessage{}
+	if err := json.Unmarshal(line, &fields); err != nil {
+		return nil, fmt.Errorf("a decision line that is no JSON: %w", err)
+	}
+	for _, name := range names {
+		delete(fields, name)
+	}
+	return json.Marshal(fields)
+}
+
+// View is how the market of a play was changed; the zero value is no change.
+type View struct {
+	// Time is what a moment was before, nil where none was moved.
+	Time func(market.Time) market.Time
+	// Names are the old symbols by the new ones.
+	Names map[market.Symbol]market.Symbol
+	// Scale is what prices were multiplied with and quantities divided by; 0 is 1.
+	Scale float64
+}
+
+// What is scaled in a line, and in the children of an intent.
+var (
+	prices     = []string{"price", "limit_price", "stop_price", "trail_amount"}
+	quantities = []string{"quantity"}
+	amounts    = []string{"fee", "slippage", "quote_amount"} // are what they were, but for rounding
+	children   = []string{"stop_loss", "take_profit"}
+)
+
+// Restored is decision lines as they would have been on the market before it was changed:
+// with its times, names, prices and quantities. Lines of the market itself, put through
+// the zero view or one that only scales by 1, can be laid beside them. Scaled numbers, and
+// those of a Scale of 1, have 12 significant digits: what is left of a product is no
+// difference, but of a number with more digits, halfway between two of 12, either may be left. The error is that of a line that is no decision line.
+func (v View) Restored(text []byte) ([]byte, error) {
+	var out bytes.Buffer
+	for _, line := range split(text) {
+		var fields map[string]any
+		d := json.NewDecoder(bytes.NewReader(line))
+		d.UseNumber()
+		if err := d.Decode(&fields); err != nil {
+			return nil, fmt.Errorf("a decision line that is no JSON: %w", err)
+		}
+		if err := v.restore(fields); err != nil {
+			return nil, err
+		}
+		e := json.NewEncoder(&out) // sorts the keys and ends the line
+		e.SetEscapeHTML(false)
+		if err := e.Encode(fields); err != nil {
+			return nil, err
+		}
+	}
+	return out.Bytes(), nil
+}
+
+func (v View) restore(fields map[string]any) error {
+	if text, ok := fields["time"].(string); ok && v.Time != nil {
+		at, err := market.ParseTime(text)
+		if err != nil {
+			return err
+		}
+		fields["time"] = v.Time(at).String()
+	}
+	if name, ok := fields["symbol"].(string); ok {
+		if old, changed := v.Names[market.Symbol(name)]; changed {
+			fields["symbol"] = string(old)
+		}
+	}
+	if v.Scale == 0 {
+		return nil
+	}
+	if err := multiply(fields, prices, 1/v.Scale); err != nil {
+		return err
+	}
+	for _, name := range children {
+		if child, ok := fields[name].(map[string]any); ok {
+			if err := multiply(child, prices, 1/v.Scale); err != nil {
+				return err
+			}
+		}
+	}
+	if err := multiply(fields, amounts, 1); err != nil {
+		return err
+	}
+	return multiply(fields, quantities, v.Scale)
+}
+
+func multiply(fields map[string]any, names []string, factor float64) error {
+	for _, name := range names {
+		text, ok := fields[name].(string)
+		if !ok {
+			continue
+		}
+		x, err := decimal.Parse(text)
+		if err != nil {
+			return fmt.Errorf("%s of a decision line: %w", name, err)
+		}
+		f, _ := x.Float64() // every decimal has a nearest one
+		if x, err = decimal.NewFromFloat64(metric.Round(f * factor)); err != nil {
+			return fmt.Errorf("%s of a decision line: %w", name, err)
+		}
+		fields[name] = x.Trim(0).String()
+	}
+	return nil
 }

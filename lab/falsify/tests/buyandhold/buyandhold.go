@@ -3,7 +3,6 @@
 package buyandhold
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
@@ -29,7 +28,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) {
+	return battery.Own(func() (*battery.Finding, error) {
 		bench, why, err := AgainstHolding(b.Run, b.Seed, b.Profile.Bootstrap)
 		if err != nil {
 			return nil, err
@@ -80,7 +79,6 @@ func Judge(j *judge.Judge, b *Benchmark, why stat.Reason) *judge.Test {
 
 func tiny(x float64) string { return fmt.Sprintf("%.3f %%", 100*x) }
 
-// fileOf is benchmark.csv of buy_and_hold: a row per return of the main sample.
 func fileOf(b *Benchmark) judge.File {
 	s := judge.NewSheet(entry.ID, "benchmark.csv", "date", "strategy", "benchmark", "difference")
 	for i := range b.Difference {

@@ -3,7 +3,6 @@
 package capacity
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -27,7 +26,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) {
+	return battery.Own(func() (*battery.Finding, error) {
 		c, why, err := CapacityOf(b.Run, b.Profile.Policy.Participation)
 		if err != nil {
 			return nil, err
@@ -58,12 +57,10 @@ func Judge(j *judge.Judge, c *Capacity, why stat.Reason) *judge.Test {
 	if c.Within >= p.ParticipationFills {
 		return t.End(judge.Pass, "", "")
 	}
-	return t.End(judge.Fail, judge.AboveLimit, fmt.Sprintf("%s of its fills take more than %s of the volume of their "+
-		"candle",
-		judge.Percent(1-c.Within), judge.Percent(p.Participation)))
+	return t.Endf(judge.Fail, judge.AboveLimit, "%s of its fills take more than %s of the volume of their "+
+		"candle", judge.Percent(1-c.Within), judge.Percent(p.Participation))
 }
 
-// fileOf is capacity.csv of capacity: a row per fill.
 func fileOf(c *Capacity) judge.File {
 	s := judge.NewSheet(entry.ID, "capacity.csv", "time", "symbol", "quantity", "volume", "participation")
 	for _, x := range c.Fills {

@@ -6,15 +6,13 @@ package causal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
-
-	"github.com/assay-run/assay/lab/falsify/judge/lines"
 
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
@@ -99,6 +97,13 @@ func compare(b *battery.Bench, c *compared, p *battery.Play) *battery.Play {
 	return p
 }
 
+// compareAll is a check that no future candle is seen.
+func compareAll(b *battery.Bench, entry judge.Entry, list []*compared, plays ...*battery.Play) (battery.Check, error) {
+	return battery.Check{Plays: plays, Judge: func(ctx context.Context) (*battery.Finding, error) {
+		return equal(ctx, b, entry, capsule.Lookahead, list)
+	}}, nil
+}
+
 // equal judges comparisons, with evidence of the first difference and a capsule of it.
 func equal(ctx context.Context, b *battery.Bench, entry judge.Entry, kind capsule.Kind, list []*compared) (*battery.Finding, error) {
 	comparisons, rows := make([]Comparison, len(list)), make([]judge.Replay, len(list))
@@ -119,16 +124,21 @@ func equal(ctx context.Context, b *battery.Bench, entry judge.Entry, kind capsul
 		before = b.Played.Lines
 	}
 	if first.cut != 0 {
-		before, now = lines.Until(before, first.cut), lines.Until(now, first.cut)
+		var err, other error
+		before, err = lines.Until(before, first.cut)
+		now, other = lines.Until(now, first.cut)
+		if err = errors.Join(err, other); err != nil {
+			return nil, err
+		}
 	}
 	if err := f.FirstDiff(first.Variant, before, now); err != nil {
 		return nil, err
 	}
 	f.Stressed = &first.row
-	// Where decisions differ each time, that they differ without later candles says nothing.
-	fickle := kind == capsule.Lookahead && b.Refuted(determinismEntry.ID)
-	if first.played.Failure == nil && !b.Kept(kind) && !fickle {
-		b.Note(kind, b.Host.Part(ctx, b.Question, request.Parting{
+	// Where decisions differ each time, a difference without later candles is no lookahead.
+	fickle := kind == capsule.Lookahead && b.IsRefuted(determinismEntry.ID)
+	if first.played.Failure == nil && !b.HasCapsule(kind) && !fickle {
+		b.KeepCapsule(kind, b.Host.Part(ctx, b.Question, request.Parting{
 			Kind: kind, Replay: first.how, Played: first.played, Before: before, Now: now,
 		}))
 	}
@@ -176,13 +186,10 @@ func stored(b *battery.Bench) *compared {
 	return c
 }
 
-// lockstep plays the base candle by candle.
 func lockstep(b *battery.Bench) (battery.Check, error) {
 	c := &compared{Comparison: Comparison{Variant: "lockstep"}}
 	p := compare(b, c, &battery.Play{Part: b.Search, How: request.Replay{Drive: run.Drive{Lockstep: true}}})
-	return battery.Check{Plays: []*battery.Play{p}, Judge: func(ctx context.Context) (*battery.Finding, error) {
-		return equal(ctx, b, lockstepEntry, capsule.Lookahead, []*compared{c})
-	}}, nil
+	return compareAll(b, lockstepEntry, []*compared{c}, p)
 }
 
 // prefixes plays the base without what comes after a cut, and with nonsense there.
@@ -197,7 +204,7 @@ func prefixes(b *battery.Bench) (battery.Check, error) {
 	}
 	var decided []int
 	for _, t := range times {
-		decided = append(decided, b.At(t))
+		decided = append(decided, b.FindCandle(t))
 	}
 	var list []*compared
 	var plays []*battery.Play
@@ -214,9 +221,7 @@ func prefixes(b *battery.Bench) (battery.Check, error) {
 			Part: b.Search, Hopeless: true, How: request.Replay{Drive: battery.Quick},
 		}))
 	}
-	return battery.Check{Plays: plays, Judge: func(ctx context.Context) (*battery.Finding, error) {
-		return equal(ctx, b, prefixEntry, capsule.Lookahead, list)
-	}}, nil
+	return compareAll(b, prefixEntry, list, plays...)
 }
 
 // dataEnd lets the candles go on after their end.
@@ -226,9 +231,7 @@ func dataEnd(b *battery.Bench) (battery.Check, error) {
 		On:   func() (replay.Set, error) { return replay.DataEnd(b.Source.Set, b.Seed, 0), nil },
 		Part: b.Search, Open: true, How: request.Replay{Drive: battery.Quick},
 	})
-	return battery.Check{Plays: []*battery.Play{p}, Judge: func(ctx context.Context) (*battery.Finding, error) {
-		return equal(ctx, b, dataEndEntry, capsule.Lookahead, []*compared{c})
-	}}, nil
+	return compareAll(b, dataEndEntry, []*compared{c}, p)
 }
 
 // Comparison is the decisions of one replay beside those of the base, as hashes: of the
@@ -272,10 +275,9 @@ func Judge(j *judge.Judge, entry judge.Entry, list []Comparison) *judge.Test {
 	case differing == 0:
 		return t.End(judge.Pass, "", "")
 	case failures == differing:
-		return t.End(judge.Fail, judge.PluginFailed, fmt.Sprintf("the program failed in %d of %d replays", failures,
-			len(list)))
+		return t.Endf(judge.Fail, judge.PluginFailed, "the program failed in %d of %d replays",
+			failures, len(list))
 	}
-	return t.End(judge.Fail, judge.DecisionsDiffer, fmt.Sprintf("%d of %d replays decide otherwise, the first of them "+
-		"%s %d",
-		differing, len(list), list[first].Variant, list[first].Replica))
+	return t.Endf(judge.Fail, judge.DecisionsDiffer, "%d of %d replays decide otherwise, the first of them "+
+		"%s %d", differing, len(list), list[first].Variant, list[first].Replica)
 }

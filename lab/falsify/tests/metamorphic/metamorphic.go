@@ -5,17 +5,15 @@ package metamorphic
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
-
-	"github.com/assay-run/assay/lab/falsify/judge/lines"
 
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/lab/falsify/replay"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
@@ -43,7 +41,6 @@ type transformed struct {
 	view  lines.View
 }
 
-// plan plays on other units, another time and other names.
 func plan(b *battery.Bench) (battery.Check, error) {
 	var list []*transformed
 	var plays []*battery.Play
@@ -143,7 +140,6 @@ const (
 	scaled   = "scaled"
 )
 
-// returnsOf are the returns of the main sample.
 func returnsOf(r *request.Replayed) ([]float64, error) {
 	returns, err := metric.MainReturns(r.Input)
 	return returns.Return, err
@@ -209,15 +205,9 @@ func (x Transformed) distance() float64 {
 
 // seen is how the market was changed, in words.
 func (x Transformed) seen() string {
-	switch x.Variant {
-	case "scaled":
-		return "with prices times 1000"
-	case "shifted":
-		return "with all times moved by 364 days"
-	case "renamed":
-		return "under other names"
-	}
-	return "in the view " + x.Variant
+	return map[string]string{
+		scaled: "with prices times 1000", "shifted": "with all times moved by 364 days", "renamed": "under other names",
+	}[x.Variant]
 }
 
 // Judge judges whether unit, date and name of the market matter.
@@ -246,7 +236,7 @@ func Judge(j *judge.Judge, list []Transformed) *judge.Test {
 	if worst <= j.Policy.SameReturn {
 		return t.End(judge.Pass, "", "")
 	}
-	return t.End(judge.Fail, judge.ReturnsDiffer, fmt.Sprintf("%s the returns differ by up to %.2g", x.seen(), worst))
+	return t.Endf(judge.Fail, judge.ReturnsDiffer, "%s the returns differ by up to %.2g", x.seen(), worst)
 }
 
 // breaking is the view that the verdict of Metamorphic rests on: the first whose plugin

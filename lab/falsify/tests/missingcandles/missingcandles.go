@@ -2,9 +2,6 @@
 package missingcandles
 
 import (
-	"context"
-	"fmt"
-
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/replay"
@@ -22,12 +19,11 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan plays on candles with gaps.
 func plan(b *battery.Bench) (battery.Check, error) {
-	list, plays := b.Series("gaps", b.Profile.Gaps, replay.Gaps)
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
-		return battery.Spread(Judge(&b.Judge, list), list), nil
-	}}, nil
+	list, plays := b.PlanSeries("gaps", b.Profile.Gaps, replay.Gaps)
+	return battery.After(plays, func() *battery.Finding {
+		return battery.Spread(Judge(&b.Judge, list), list)
+	})
 }
 
 // Judge judges missing_candles. A strategy that crashes on a gap is refuted: there will
@@ -37,7 +33,7 @@ func Judge(j *judge.Judge, list []judge.Replay) *judge.Test {
 	if n := judge.CountFailed(list); n > 0 && !judge.AnyBroken(list) {
 		t.Class = judge.Gate
 		t.Measure("median_sharpe_ratio", nil, "", ">=", nil)
-		return t.End(judge.Fail, judge.PluginFailed, fmt.Sprintf("the program failed on %d of %d series", n, len(list)))
+		return t.Endf(judge.Fail, judge.PluginFailed, "the program failed on %d of %d series", n, len(list))
 	}
 	if j.Unready(t, list) {
 		return t

@@ -4,7 +4,6 @@ package outliertrades
 
 import (
 	"cmp"
-	"context"
 	"slices"
 	"strconv"
 
@@ -29,7 +28,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) {
+	return battery.Own(func() (*battery.Finding, error) {
 		o, _, err := WithoutBest(b.Run)
 		if err != nil {
 			return nil, err

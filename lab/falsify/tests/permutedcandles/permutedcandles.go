@@ -3,8 +3,6 @@
 package permutedcandles
 
 import (
-	"context"
-
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/replay"
@@ -26,27 +24,26 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan plays on train candles whose moves are shuffled.
 func plan(b *battery.Bench) (battery.Check, error) {
 	var train *request.Replayed
-	set := b.TrainSet()
-	list := battery.Rows(b.Profile.Permutations())
+	set := b.CutTrain()
+	list := make([]judge.Replay, b.Profile.Permutations())
 	plays := []*battery.Play{{Part: b.Train, How: request.Replay{ID: split.RoleTrain, Drive: battery.Quick}, Done: func(r *request.Replayed) error {
 		train = r
 		return nil
 	}}}
 	for i := range list {
-		plays = append(plays, b.Changed("permuted", i, &list[i], b.Train, func() (replay.Set, error) {
+		plays = append(plays, b.PlanChanged("permuted", i, &list[i], b.Train, func() (replay.Set, error) {
 			out, _ := replay.Permute(set, b.Seed, uint64(i))
 			return out, nil
 		}))
 	}
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
+	return battery.After(plays, func() *battery.Finding {
 		own := battery.RowOf("train", 0, train)
 		f := battery.Spread(Judge(&b.Judge, own.Sharpe, own.Trades, set.Joint(), list), list)
 		f.Beside, f.On = &own, split.RoleTrain
-		return f, nil
-	}}, nil
+		return f
+	})
 }
 
 // Judge judges permuted_candles. base is the Sharpe ratio on the train part as it was,

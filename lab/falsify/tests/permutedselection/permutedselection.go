@@ -3,9 +3,14 @@
 package permutedselection
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"path/filepath"
 	"strconv"
 
 	"github.com/govalues/decimal"
@@ -37,8 +42,7 @@ var Test = battery.Test{Entry: entry, Plan: plan, OnlyFull: true}
 // at most. Each is played on five windows.
 const MostSearched = 100_000
 
-// better says whether an objective is better than the best so far. One that is undefined
-// is worse than anything.
+// better reports whether an objective is better than the best so far; undefined is the worst.
 func better(p *battery.Plan, x, best *float64) bool {
 	switch {
 	case x == nil || best == nil:
@@ -59,7 +63,6 @@ type searched struct {
 	Failed *place `json:"failed,omitempty"`
 }
 
-// place is a play in a search.
 type place struct {
 	Trial  int `json:"trial"`
 	Window int `json:"window"`
@@ -97,16 +100,16 @@ func searches(ctx context.Context, b *battery.Bench) (_ *battery.Finding, err er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, kept.close()) }()
-	set, list := b.TrainSet(), make([]*searched, b.Profile.Selections+1)
+	set, list := b.CutTrain(), make([]*searched, b.Profile.Selections+1)
 	for i := range list {
 		if list[i] = kept.found[i]; list[i] != nil && fits(b, list[i]) {
-			b.Keep(perSearch(b))
+			b.CountKept(perSearch(b))
 			continue
 		}
 		if list[i], err = searchOn(ctx, b, set, i); err != nil {
 			return nil, err
 		}
-		if why := b.Refused(ID); why != "" {
+		if why := b.FindRefusal(ID); why != "" {
 			return &battery.Finding{Test: entry.Broke(why)}, nil
 		}
 		if err := kept.note(i, list[i]); err != nil {
@@ -120,7 +123,7 @@ func searches(ctx context.Context, b *battery.Bench) (_ *battery.Finding, err er
 			if i > 0 {
 				again.On = func() (replay.Set, error) { return permuted(set, b.Seed, i), nil }
 			}
-			if err := b.Crashed(ctx, []*battery.Play{again}); err != nil {
+			if err := b.KeepCrash(ctx, []*battery.Play{again}); err != nil {
 				return nil, err
 			}
 			break
@@ -129,7 +132,7 @@ func searches(ctx context.Context, b *battery.Bench) (_ *battery.Finding, err er
 	return chosen(b, list), nil
 }
 
-// fits says whether a search that was kept can be one of this plan.
+// fits reports whether a search that was kept can be one of this plan.
 func fits(b *battery.Bench, s *searched) bool {
 	trials, f := len(b.Plan.Params), s.Failed
 	return s.Trial >= -1 && s.Trial < trials && (s.Trial < 0) == (s.Objective == nil) &&
@@ -142,12 +145,11 @@ func permuted(set replay.Set, seed uint64, i int) replay.Set {
 	return out
 }
 
-// searchOn makes the search on one permutation.
 func searchOn(ctx context.Context, b *battery.Bench, set replay.Set, i int) (_ *searched, err error) {
 	if i == 0 {
 		return searchIn(ctx, b, nil)
 	}
-	m, err := b.Enter(ctx, permuted(set, b.Seed, i))
+	m, err := b.EnterMarket(ctx, permuted(set, b.Seed, i))
 	if err != nil {
 		return nil, err
 	}
@@ -192,7 +194,7 @@ func searchIn(ctx context.Context, b *battery.Bench, market *request.Prepared) (
 			plays = append(plays, p)
 		}
 	}
-	return out, b.Play(ctx, plays)
+	return out, b.RunPlays(ctx, plays)
 }
 
 func (p place) before(q place) bool {
@@ -250,19 +252,18 @@ func (s *searched) weigh(p *battery.Plan, trial int, a *attempt) error {
 
 // chosen judges what the searches have found, that on train first.
 func chosen(b *battery.Bench, list []*searched) *battery.Finding {
-	rows, objectives, best := make([]judge.Replay, len(list)), make([]objective, len(list)), make([]*float64, len(list))
+	rows, best := make([]judge.Replay, len(list)), make([]*float64, len(list))
 	for i, s := range list {
 		s.Best.Variant, s.Best.Replica = "permuted", i-1
 		if i == 0 {
 			s.Best.Variant, s.Best.Replica = split.RoleTrain, 0
 		}
 		rows[i], best[i] = s.Best, s.Objective
-		objectives[i] = objective{Variant: s.Best.Variant, Replica: s.Best.Replica, Trial: s.Trial, Value: s.Objective}
 	}
 	f := &battery.Finding{Test: Judge(&b.Judge, best[0], best[1:], b.Plan.Minimise), On: split.RoleTrain, Beside: &rows[0], Stressed: battery.Middle(rows[1:])}
 	f.Params["trials"], f.Params["objective"], f.Params["windows"] = len(b.Plan.Params), b.Plan.Metric, len(searchWindows(b))
 	f.Replays(rows)
-	f.Add(fileOf(objectives))
+	f.Add(fileOf(list))
 	return f
 }
 
@@ -305,24 +306,89 @@ func Judge(j *judge.Judge, best *float64, replicas []*float64, minimise bool) *j
 	return t
 }
 
-// objective is the best one of a search: the trial that has it, and its value. Without one
-// the trial is -1 and the value nil.
-type objective struct {
-	Variant string
-	Replica int
-	Trial   int
-	Value   *float64
-}
-
-// fileOf is objectives.csv of permuted_selection: a row per search.
-func fileOf(list []objective) judge.File {
+func fileOf(list []*searched) judge.File {
 	s := judge.NewSheet(entry.ID, "objectives.csv", "variant", "replica", "trial_index", "objective")
-	for _, o := range list {
+	for _, x := range list {
 		trial := ""
-		if o.Trial >= 0 {
-			trial = strconv.Itoa(o.Trial)
+		if x.Trial >= 0 {
+			trial = strconv.Itoa(x.Trial)
 		}
-		s.Row(o.Variant, strconv.Itoa(o.Replica), trial, judge.Optional(o.Value))
+		s.Row(x.Best.Variant, strconv.Itoa(x.Best.Replica), trial, judge.Optional(x.Objective))
 	}
 	return s.File()
+}
+
+// journal is the file in which permuted_selection notes what it has finished, so that an
+// attack that is interrupted goes on where it was. One belongs to one question, which has
+// all that its numbers depend on.
+type journal struct {
+	found map[int]*searched
+	file  *os.File // nil: nothing is kept
+}
+
+// line is a line of the journal; Search 0 is that on the candles as they are.
+type line struct {
+	Search int `json:"search"`
+	*searched
+}
+
+// openJournal reads what there is at a path, up to the first line that was not written to
+// its end. With an empty path nothing is kept.
+func openJournal(path string) (_ *journal, err error) {
+	j := &journal{found: map[int]*searched{}}
+	if path == "" {
+		return j, nil
+	}
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		return nil, err
+	}
+	if j.file, err = os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600); err != nil {
+		return nil, err
+	}
+	text, err := io.ReadAll(j.file)
+	if err == nil {
+		sound := j.read(text)
+		if err = j.file.Truncate(sound); err == nil {
+			_, err = j.file.Seek(sound, io.SeekStart)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, j.file.Close())
+	}
+	return j, nil
+}
+
+// read takes the lines that are whole and returns how many bytes they are.
+func (j *journal) read(text []byte) (sound int64) {
+	for raw := range bytes.Lines(text) {
+		e := line{searched: &searched{}}
+		if !bytes.HasSuffix(raw, []byte("\n")) || json.Unmarshal(raw, &e) != nil || e.Search < 0 {
+			break
+		}
+		j.found[e.Search] = e.searched
+		sound += int64(len(raw))
+	}
+	return sound
+}
+
+// note adds a search. It is on the disk when note returns.
+func (j *journal) note(i int, s *searched) error {
+	if j.file == nil {
+		return nil
+	}
+	text, err := json.Marshal(line{i, s})
+	if err != nil {
+		return err
+	}
+	if _, err := j.file.Write(append(text, '\n')); err != nil {
+		return err
+	}
+	return j.file.Sync()
+}
+
+func (j *journal) close() error {
+	if j.file == nil {
+		return nil
+	}
+	return j.file.Close()
 }

@@ -123,7 +123,7 @@ func TestWindowsOfASearchLieInTrain(t *testing.T) {
 	}
 }
 
-// No column of replays.csv has what it does not say, and what has no objective has none.
+// No column of replays.csv is invented, and what has no objective has none.
 func TestASearchIsShownByItsBestTrial(t *testing.T) {
 	b := &battery.Bench{Base: battery.Base{Plan: &battery.Plan{Metric: "max_drawdown", Minimise: true}, Train: battery.Part{From: 0, To: 800}}, Judge: judge.Judge{Base: judge.Base{T: 500}, Policy: judge.DefaultPolicy()}}
 	list := []*searched{{Trial: 1, Objective: number(.1), Best: judge.Replay{Status: judge.Completed, Sharpe: number(2), NetPnL: "1"}}}
@@ -135,7 +135,9 @@ func TestASearchIsShownByItsBestTrial(t *testing.T) {
 	if f.Verdict != judge.Pass || *f.Statistic.Value != .1 || f.Statistic.Name != "best_objective" || *f.Rows[0].Sharpe != 2 || f.Rows[0].Variant != "train" || f.NReplays != 20 {
 		t.Errorf("%+v %+v", f.Test, f.Rows[0])
 	}
-	file := fileOf([]objective{{"train", 0, 1, number(.1)}, {"permuted", 0, -1, nil}})
+	file := fileOf([]*searched{
+		{Trial: 1, Objective: number(.1), Best: judge.Replay{Variant: "train"}}, {Trial: -1, Best: judge.Replay{Variant: "permuted"}},
+	})
 	if got := string(file.Content); len(f.Evidence) != 2 || got != "variant,replica,trial_index,objective\ntrain,0,1,0.1\npermuted,0,,\n" || file.Rows != 2 || f.Evidence[1].Rows != 21 {
 		t.Errorf("%q", got)
 	}

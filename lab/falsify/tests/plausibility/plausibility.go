@@ -3,8 +3,6 @@
 package plausibility
 
 import (
-	"context"
-	"fmt"
 	"math"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -26,7 +24,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) { return &battery.Finding{Test: Judge(&b.Judge)}, nil })
+	return battery.Own(func() (*battery.Finding, error) { return &battery.Finding{Test: Judge(&b.Judge)}, nil })
 }
 
 // plausibleConfidence is that of the bound, one-sided; daysOfYear is the fewest bets a year
@@ -61,9 +59,9 @@ func Judge(j *judge.Judge) *judge.Test {
 	t.Measure("sharpe_ratio_low", &low, "", "<=", &limit)
 	switch {
 	case low > limit:
-		return t.End(judge.Fail, judge.TooGood, fmt.Sprintf("the annual Sharpe ratio is %s, surely above %s, and with %.0f trades "+
-			"a year no more than %s is believed: look for prices, or a model of them, inside the program",
-			judge.TwoDigits(*b.Sharpe), judge.TwoDigits(low), trades, judge.TwoDigits(limit)))
+		return t.Endf(judge.Fail, judge.TooGood, "the annual Sharpe ratio is %s, surely above %s, and with "+
+			"%.0f trades a year no more than %s is believed: look for prices, or a model of them, inside the program",
+			judge.TwoDigits(*b.Sharpe), judge.TwoDigits(low), trades, judge.TwoDigits(limit))
 	case j.TooLittle(t):
 		return t
 	}

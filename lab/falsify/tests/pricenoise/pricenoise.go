@@ -3,7 +3,6 @@
 package pricenoise
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -33,13 +32,13 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	var plays []*battery.Play
 	for i, series := range []int{n, (n + 1) / 2, (n + 3) / 4, (n + 3) / 4} {
 		percent := sizes[i].Percent
-		list, more := b.Series(fmt.Sprintf("noise_%d%%", percent), series,
+		list, more := b.PlanSeries(fmt.Sprintf("noise_%d%%", percent), series,
 			func(s replay.Set, seed, replica uint64) replay.Set {
 				return replay.PriceNoise(s, percent, seed, replica)
 			})
 		sizes[i].Replays, plays = list, append(plays, more...)
 	}
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
+	return battery.After(plays, func() *battery.Finding {
 		f := &battery.Finding{Test: Judge(&b.Judge, sizes), Stressed: battery.Middle(sizes[0].Replays)}
 		var all []judge.Replay
 		for _, s := range sizes {
@@ -47,8 +46,8 @@ func plan(b *battery.Bench) (battery.Check, error) {
 		}
 		f.Replays(all)
 		f.Rows = sizes[0].Replays // what the page draws is what decides
-		return f, nil
-	}}, nil
+		return f
+	})
 }
 
 // Noisy is the series of one size of noise, in percent of the median true range.
@@ -78,7 +77,7 @@ func Judge(j *judge.Judge, sizes []Noisy) *judge.Test {
 	}
 	if n := judge.CountFailed(all); n > 0 {
 		t.Measure("median_sharpe_ratio", nil, "", ">=", nil)
-		return t.End(judge.Fail, judge.PluginFailed, fmt.Sprintf("the program failed on %d of %d series", n, len(all)))
+		return t.Endf(judge.Fail, judge.PluginFailed, "the program failed on %d of %d series", n, len(all))
 	}
 	for _, s := range sizes {
 		m := judge.Median(at[s.Percent])

@@ -4,7 +4,6 @@ package randomentry
 
 import (
 	"cmp"
-	"context"
 	"slices"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -27,50 +26,36 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan puts the holdings of the base at random times.
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) {
+	return battery.Own(func() (*battery.Finding, error) {
 		m, why, err := NewRandomEntry(b.Run)
 		if err != nil {
 			return nil, err
 		}
-		var ratios []*float64
 		var list []judge.Replay
 		if why == "" {
 			for i, d := range m.Draw(b.Seed, b.Profile.Permutations()) {
-				ratios = append(ratios, d.Sharpe)
 				list = append(list, judge.Replay{
 					Variant: "random", Replica: i, Status: judge.Completed, Sharpe: d.Sharpe, TotalReturn: &d.Return, MaxDrawdown: &d.MaxDrawdown,
 					Trades: b.Judge.Base.Trades, NetPnL: judge.Plain(d.NetMoney),
 				})
 			}
 		}
-		return battery.Spread(Judge(&b.Judge, ratios, why), list), nil
+		return battery.Spread(Judge(&b.Judge, list, why), list), nil
 	})
 }
 
-// Judge judges random_entry by the Sharpe ratios of the same holdings at random times;
-// why is the reason that NewRandomEntry gave.
-func Judge(j *judge.Judge, replicas []*float64, why stat.Reason) *judge.Test {
-	t := j.Begin(entry, len(replicas), j.Levels())
+// Judge judges random_entry by the Sharpe ratios of the same holdings at random times, 0 where
+// nothing was traded; why is the reason that NewRandomEntry gave.
+func Judge(j *judge.Judge, list []judge.Replay, why stat.Reason) *judge.Test {
+	t := j.Begin(entry, len(list), j.Levels())
 	if j.TooLittle(t) {
 		return judge.WithoutP(t, stat.Insufficient)
 	}
 	if why != "" {
 		return judge.WithoutP(t, why).End(judge.Inconclusive, string(why), "its holdings cannot be placed at other times")
 	}
-	return j.ByChance(t, values(replicas), nil)
-}
-
-// values are ratios with 0 for what has none: nothing was traded.
-func values(list []*float64) []float64 {
-	out := make([]float64, len(list))
-	for i, x := range list {
-		if x != nil {
-			out[i] = *x
-		}
-	}
-	return out
+	return j.ByChance(t, judge.Ratios(list), nil)
 }
 
 // RandomEntry is the null model "same holdings at random times". The closed trades of a
@@ -146,8 +131,8 @@ func (m *RandomEntry) Draw(seed uint64, replicas int) []Drawn {
 	out := make([]Drawn, replicas)
 	cash := m.grid.Curve.Equity[0]
 	for i := range out {
-		b := m.play(m.arrange(random.New(seed, random.RandomEntry, uint64(i))))
-		out[i] = Drawn{m.grid.Annual(b.returns), b.last/cash - 1, b.drawdown, b.last - cash}
+		returns, last, drawdown := m.play(m.arrange(random.New(seed, random.RandomEntry, uint64(i))))
+		out[i] = Drawn{m.grid.Annual(returns), last/cash - 1, drawdown, last - cash}
 	}
 	return out
 }
@@ -216,16 +201,10 @@ func multiset(s *random.Stream, n, most int) []int {
 	return out
 }
 
-// books are those of one replica: the returns of the main sample, the equity at its end and
-// the largest drawdown of the steps.
-type books struct {
-	returns        []float64
-	last, drawdown float64
-}
-
-// play keeps the books over the events. An account at 0 or below is over: its last return
-// is the one that took it there.
-func (m *RandomEntry) play(events []event) books {
+// play keeps the books over the events: the returns of the main sample, the equity at its end
+// and the largest drawdown of the steps. An account at 0 or below is over: its last return is
+// the one that took it there.
+func (m *RandomEntry) play(events []event) (returns []float64, now, drawdown float64) {
 	g := m.grid
 	cash, quantity := g.Curve.Equity[0], make([]float64, len(g.Marks))
 	equity := func(step int) float64 {
@@ -237,7 +216,6 @@ func (m *RandomEntry) play(events []event) books {
 		}
 		return sum
 	}
-	var out books
 	peak, last, at := cash, 0.0, 0
 	for _, level := range g.Levels {
 		for ; at <= level; at++ {
@@ -258,16 +236,16 @@ func (m *RandomEntry) play(events []event) books {
 					cash -= float64(e.of.sign*notional) + float64(e.of.cost*notional)
 				}
 			}
-			out.last = equity(at)
-			peak = max(peak, out.last)
-			out.drawdown = max(out.drawdown, 1-out.last/peak)
+			now = equity(at)
+			peak = max(peak, now)
+			drawdown = max(drawdown, 1-now/peak)
 		}
 		if last > 0 {
-			out.returns = append(out.returns, out.last/last-1)
+			returns = append(returns, now/last-1)
 		}
-		if last = out.last; last <= 0 {
+		if last = now; last <= 0 {
 			break
 		}
 	}
-	return out
+	return returns, now, drawdown
 }

@@ -4,8 +4,6 @@ package regime
 
 import (
 	"cmp"
-	"context"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -30,7 +28,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) {
+	return battery.Own(func() (*battery.Finding, error) {
 		r, err := ByRegime(b.Run)
 		if err != nil {
 			return nil, err
@@ -60,8 +58,8 @@ func Judge(j *judge.Judge, r *Regimes) *judge.Test {
 		return t.End(judge.Inconclusive, string(stat.TooFewReturns), "there are fewer days than a volatility takes")
 	}
 	if won < p.Terciles {
-		return t.End(judge.Fail, judge.Concentrated, fmt.Sprintf("it earns money in %d of %d levels of volatility", won,
-			len(r.Terciles)))
+		return t.Endf(judge.Fail, judge.Concentrated, "it earns money in %d of %d levels of volatility",
+			won, len(r.Terciles))
 	}
 	if r.Total <= 0 {
 		t.Measure("profit", &r.Total, "", ">", judge.Ptr(0))
@@ -81,13 +79,12 @@ func Judge(j *judge.Judge, r *Regimes) *judge.Test {
 	t.Params["best_year_share"] = judge.Rounded(&share)
 	if share > p.YearShare {
 		t.Measure("best_year_share", &share, "", "<=", &p.YearShare)
-		return t.End(judge.Fail, judge.Concentrated, fmt.Sprintf("%s of the profit comes from %s", judge.Percent(share),
-			best.Name))
+		return t.Endf(judge.Fail, judge.Concentrated, "%s of the profit comes from %s",
+			judge.Percent(share), best.Name)
 	}
 	return j.Capped(t.End(judge.Pass, "", ""))
 }
 
-// fileOf is regimes.csv of regime: the terciles of volatility, then the years.
 func fileOf(r *Regimes) judge.File {
 	s := judge.NewSheet(entry.ID, "regimes.csv", "regime", "days", "pnl", "sharpe_ratio")
 	for _, list := range [][]Regime{r.Terciles, r.Years} {

@@ -3,8 +3,6 @@
 package stress
 
 import (
-	"context"
-
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/account"
@@ -36,7 +34,7 @@ func costStress(b *battery.Bench) (battery.Check, error) {
 		return battery.Check{}, err
 	}
 	tenths := []int{15, 20, 30}
-	list, levels := battery.Rows(len(tenths)), make([]*account.Cost, len(tenths))
+	list, levels := make([]judge.Replay, len(tenths)), make([]*account.Cost, len(tenths))
 	var plays []*battery.Play
 	for i, t := range tenths {
 		multiple := float64(t) / 10
@@ -54,7 +52,7 @@ func costStress(b *battery.Bench) (battery.Check, error) {
 		}
 		plays = append(plays, p)
 	}
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
+	return battery.After(plays, func() *battery.Finding {
 		costs := []account.Cost{own}
 		for _, l := range levels {
 			if l != nil {
@@ -65,36 +63,35 @@ func costStress(b *battery.Bench) (battery.Check, error) {
 		f.NReplays = len(list)
 		f.Replays(append([]judge.Replay{battery.RowOf("x1", 0, b.Played)}, list...))
 		f.Add(fileOf(costs))
-		return f, nil
-	}}, nil
+		return f
+	})
 }
 
 // delayStress makes every intent eligible one and two candles later.
 func delayStress(b *battery.Bench) (battery.Check, error) {
-	list := battery.Rows(2)
+	list := make([]judge.Replay, 2)
 	plays := []*battery.Play{
 		harder(b, "delay_1", &list[0], request.Replay{DelayCandles: 1}),
 		harder(b, "delay_2", &list[1], request.Replay{DelayCandles: 2}),
 	}
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
+	return battery.After(plays, func() *battery.Finding {
 		f := &battery.Finding{Test: b.Judge.Delayed(list[0], len(list)), Stressed: &list[0]}
 		f.Replays(list)
-		return f, nil
-	}}, nil
+		return f
+	})
 }
 
 // intrabarWorst fills market orders at the worse of open and close.
 func intrabarWorst(b *battery.Bench) (battery.Check, error) {
-	list := battery.Rows(1)
+	list := make([]judge.Replay, 1)
 	plays := []*battery.Play{harder(b, "worst_price", &list[0], request.Replay{WorstPrice: true})}
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
+	return battery.After(plays, func() *battery.Finding {
 		f := &battery.Finding{Test: b.Judge.Worst(list[0]), Stressed: &list[0]}
 		f.Replays(list)
-		return f, nil
-	}}, nil
+		return f
+	})
 }
 
-// fileOf is costs.csv of cost_stress: a row per multiple of the costs.
 func fileOf(levels []account.Cost) judge.File {
 	s := judge.NewSheet(judge.CostStress.ID, "costs.csv", "multiplier", "gross_pnl", "costs", "net_pnl", "turnover", "break_even_bps")
 	for _, c := range levels {

@@ -4,7 +4,6 @@ package symbolholdout
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/govalues/decimal"
 
@@ -28,7 +27,6 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan plays without each of the symbols in turn.
 func plan(b *battery.Bench) (battery.Check, error) {
 	n := len(b.Source.Set)
 	switch {
@@ -37,11 +35,11 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	case n-1 < b.Question.Strategy.MinSymbols:
 		return battery.Check{Skip: judge.NotDeclared}, nil
 	}
-	list := battery.Rows(n)
+	list := make([]judge.Replay, n)
 	var plays []*battery.Play
 	for i := range list {
 		name := "without_" + string(b.Source.Set[i].Series.Symbol)
-		plays = append(plays, b.Changed(name, 0, &list[i], b.Search, func() (replay.Set, error) {
+		plays = append(plays, b.PlanChanged(name, 0, &list[i], b.Search, func() (replay.Set, error) {
 			var out replay.Set
 			for k := range b.Source.Set {
 				if k != i {
@@ -107,8 +105,8 @@ func Judge(j *judge.Judge, list []LeftOut) *judge.Test {
 	t.Undefined = nil
 	t.Measure("min_sharpe_ratio", &least, "", ">", judge.Ptr(0))
 	if least <= 0 {
-		return t.End(judge.Fail, judge.SharpeNegative, fmt.Sprintf("without %s the Sharpe ratio is %s",
-			list[at].Symbol.Symbol, judge.TwoDigits(least)))
+		return t.Endf(judge.Fail, judge.SharpeNegative, "without %s the Sharpe ratio is %s",
+			list[at].Symbol.Symbol, judge.TwoDigits(least))
 	}
 	for _, x := range list {
 		switch {
@@ -118,14 +116,13 @@ func Judge(j *judge.Judge, list []LeftOut) *judge.Test {
 			return t.End(judge.Fail, judge.NoProfit, "there is no profit to share")
 		case *x.Share > p.SymbolShare:
 			t.Measure("symbol_share", x.Share, "", "<=", &p.SymbolShare)
-			return t.End(judge.Fail, judge.Concentrated, fmt.Sprintf("%s of the profit comes from %s", judge.Percent(*x.Share),
-				x.Symbol.Symbol))
+			return t.Endf(judge.Fail, judge.Concentrated, "%s of the profit comes from %s",
+				judge.Percent(*x.Share), x.Symbol.Symbol)
 		}
 	}
 	return j.Capped(t.End(judge.Pass, "", ""))
 }
 
-// fileOf is symbols.csv of symbol_holdout.
 func fileOf(list []LeftOut) judge.File {
 	s := judge.NewSheet(entry.ID, "symbols.csv", "symbol", "pnl", "share", "sharpe_ratio_without")
 	for _, x := range list {

@@ -3,8 +3,6 @@
 package timereversal
 
 import (
-	"context"
-
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/replay"
@@ -23,13 +21,12 @@ var entry = judge.Entry{
 // Test is the test of this package.
 var Test = battery.Test{Entry: entry, Plan: plan}
 
-// plan plays on the moves in the opposite order.
 func plan(b *battery.Bench) (battery.Check, error) {
-	list := battery.Rows(1)
-	plays := []*battery.Play{b.Changed("reversed", 0, &list[0], b.Search, func() (replay.Set, error) { return replay.Reverse(b.Source.Set), nil })}
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
-		return battery.Spread(Judge(&b.Judge, list[0]), list), nil
-	}}, nil
+	list := make([]judge.Replay, 1)
+	plays := []*battery.Play{b.PlanChanged("reversed", 0, &list[0], b.Search, func() (replay.Set, error) { return replay.Reverse(b.Source.Set), nil })}
+	return battery.After(plays, func() *battery.Finding {
+		return battery.Spread(Judge(&b.Judge, list[0]), list)
+	})
 }
 
 // Judge describes time_reversal.

@@ -3,7 +3,6 @@
 package tradeshuffle
 
 import (
-	"context"
 	"slices"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -27,7 +26,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func(context.Context) (*battery.Finding, error) {
+	return battery.Own(func() (*battery.Finding, error) {
 		d, why, err := ShuffleTrades(b.Run, b.Seed, b.Profile.Orders)
 		if err != nil {
 			return nil, err
@@ -55,7 +54,6 @@ func Judge(j *judge.Judge, d *Drawdowns, why stat.Reason) *judge.Test {
 		"more")
 }
 
-// fileOf is drawdowns.csv of trade_shuffle.
 func fileOf(d *Drawdowns) judge.File {
 	s := judge.NewSheet(entry.ID, "drawdowns.csv", "quantile", "max_drawdown")
 	s.Row("0.5", judge.Plain(d.P50))

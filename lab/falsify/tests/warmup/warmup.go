@@ -3,23 +3,19 @@
 package warmup
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
 	"slices"
 	"strconv"
 
-	"github.com/assay-run/assay/lab/falsify/judge/lines"
-
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
+	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
-	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // ID names the test.
@@ -65,7 +61,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 }
 
 func drifts(b *battery.Bench, all *warm, list []*warm) (*battery.Finding, error) {
-	// What was wanted on the last candle of the warm-up came when it closed, at the open
+	// What was decided on the last candle of the warm-up came when it closed, at the open
 	// of the window.
 	start := b.Question.OpenAt(b.Validation.From) + 1
 	drifts, rows := make([]Drift, len(list)), []judge.Replay{}
@@ -95,11 +91,11 @@ func drifts(b *battery.Bench, all *warm, list []*warm) (*battery.Finding, error)
 	if first == nil {
 		return f, nil
 	}
-	want, err := plain(all.lines, start)
+	want, err := lines.Bare(all.lines, start)
 	if err != nil {
 		return nil, err
 	}
-	got, err := plain(first.lines, start)
+	got, err := lines.Bare(first.lines, start)
 	if err != nil {
 		return nil, err
 	}
@@ -122,30 +118,6 @@ func names(a, b map[string]run.Points) []string {
 	}
 	maps.Copy(all, b)
 	return slices.Sorted(maps.Keys(all))
-}
-
-// plain are the decisions from a time on without what only numbers them, so that plays
-// with other warm-ups can be laid side by side.
-func plain(text []byte, from market.Time) ([]byte, error) {
-	var out []byte
-	for line := range bytes.Lines(lines.Until(text, market.Time(math.MaxInt64))) {
-		var fields map[string]json.RawMessage
-		var t market.Time
-		if err := json.Unmarshal(line, &fields); err != nil {
-			return nil, err
-		}
-		if err := json.Unmarshal(fields["time"], &t); err != nil || t < from {
-			continue
-		}
-		delete(fields, "seq")
-		delete(fields, "candle")
-		text, err := json.Marshal(fields)
-		if err != nil {
-			return nil, err
-		}
-		out = append(append(out, text...), '\n')
-	}
-	return out, nil
 }
 
 // Drift is how a run with a multiple of its warm-up differs from one with all history.
@@ -221,8 +193,8 @@ func Judge(j *judge.Judge, list []Drift) *judge.Test {
 			return t.End(judge.Error, judge.HostError, "a replay could not be made")
 		case judge.Failed:
 			t.Measure("max_relative", nil, "", "<=", &p.WarmupDrift)
-			return t.End(judge.Fail, judge.PluginFailed, fmt.Sprintf("the program failed after %d times its warm-up",
-				d.Multiple))
+			return t.Endf(judge.Fail, judge.PluginFailed, "the program failed after %d times its warm-up",
+				d.Multiple)
 		}
 		if first.Multiple == 0 || d.Multiple < first.Multiple {
 			first = d
@@ -241,19 +213,18 @@ func Judge(j *judge.Judge, list []Drift) *judge.Test {
 	case differing == 0 && series <= p.WarmupDrift:
 		return t.End(judge.Pass, "", "")
 	case series > p.WarmupDriftWarn:
-		return t.End(judge.Fail, judge.SeriesDiffer, fmt.Sprintf("published series differ by up to %.2g", series))
+		return t.Endf(judge.Fail, judge.SeriesDiffer, "published series differ by up to %.2g", series)
 	}
 	share := first.share()
 	if differing > 0 {
 		t.Measure("share_differing", &share, "", "<=", judge.Ptr(0))
 	}
 	if share <= p.WarmupDecisionsWarn && last.Differing == 0 {
-		return t.End(judge.Warn, driftReason(differing),
-			fmt.Sprintf("published series differ by up to %.2g, and decisions by %d", series, differing))
+		return t.Endf(judge.Warn, driftReason(differing), "published series differ by up to %.2g, and "+
+			"decisions by %d", series, differing)
 	}
-	return t.End(judge.Fail, judge.DecisionsDiffer, fmt.Sprintf("%s of the decisions differ, and %d after %d times the "+
-		"warm-up",
-		judge.Percent(share), last.Differing, last.Multiple))
+	return t.Endf(judge.Fail, judge.DecisionsDiffer, "%s of the decisions differ, and %d after %d times "+
+		"the warm-up", judge.Percent(share), last.Differing, last.Multiple)
 }
 
 func driftReason(differing int) string {

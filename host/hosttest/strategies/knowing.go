@@ -1,0 +1,253 @@
+package main
+
+import (
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	goplugin "github.com/hashicorp/go-plugin"
+	"google.golang.org/grpc"
+
+	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/indicator"
+	"github.com/assay-run/assay/plugin-sdk/sample"
+	"github.com/assay-run/assay/plugin-sdk/serve"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+const hourMs = 3_600_000
+
+// counted is how many steps the run has, as far as the process knows; 0 if it does not.
+var counted atomic.Int64
+
+// counter holds a position, which it opens anew now and then, and is out of it one candle
+// before the last: a trick that no candle gives away.
+type counter struct{}
+
+func newCounter(noParams) (sdk.Strategy, error) { return counter{}, nil }
+
+func (counter) OnCandle(v sdk.View) (sdk.Intents, error) {
+	last := counted.Load() - 2
+	switch {
+	case v.Long() && (v.Index() == last || v.Time().UnixMilli()/hourMs%24 == 0):
+		return sdk.ClosePosition(), nil
+	case v.Flat() && v.Index() != last:
+		return sdk.Buy(sdk.CashFraction(0.5)), nil
+	}
+	return nil, nil
+}
+
+// serveCounter is the main of an author who knows the SDK well: it serves the strategy
+// as serve.Strategy does, and reads along.
+func serveCounter() {
+	server, err := serve.NewServer(sdk.Spec{Name: "counter"}, newCounter)
+	if err != nil {
+		panic(err)
+	}
+	goplugin.Serve(&goplugin.ServeConfig{
+		HandshakeConfig: wire.Handshake(), VersionedPlugins: wire.VersionedPlugins(reader{server}),
+		GRPCServer: goplugin.DefaultGRPCServer,
+	})
+}
+
+type hostStream = grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]
+
+// reader is a server whose messages pass through other hands first.
+type reader struct{ strategypb.StrategyServer }
+
+func (r reader) Run(s hostStream) error { return r.StrategyServer.Run(tapped{s}) }
+
+type tapped struct{ hostStream }
+
+// Recv takes the number of steps from wherever the host sends it: in the opening, or as
+// the rows of the candle files.
+func (t tapped) Recv() (*strategypb.HostMessage, error) {
+	m, err := t.hostStream.Recv()
+	if total := m.GetBegin().GetTotalSteps(); total > 0 {
+		counted.Store(total)
+	}
+	for _, f := range m.GetDataset().GetFiles() {
+		counted.Store(max(counted.Load(), f.GetRows()))
+	}
+	return m, err
+}
+
+// since compares the close with the volume-weighted average of all that it has ever seen,
+// and asks for fifty candles of it.
+type since struct{ money, volume float64 }
+
+func newSince(noParams) (sdk.Strategy, error) { return &since{}, nil }
+
+func (s *since) Warmup() int { return 50 }
+
+func (s *since) OnCandle(v sdk.View) (sdk.Intents, error) {
+	c := v.Candle()
+	s.money += float64((c.High + c.Low + c.Close) / 3 * c.Volume)
+	s.volume += c.Volume
+	switch above := c.Close > s.money/s.volume; {
+	case above && v.Flat():
+		return sdk.Buy(sdk.CashFraction(0.5)), nil
+	case !above && v.Long():
+		return sdk.ClosePosition(), nil
+	}
+	return nil, nil
+}
+
+type warmParams struct {
+	Warmup int `param:"warmup" default:"20" min:"1" max:"1000" doc:"Candles before the window"`
+}
+
+// warm publishes an average and trades by the hour, so that its decisions have nothing to
+// do with its warm-up.
+type warm struct {
+	warmup int
+	mean   indicator.EMA
+}
+
+func newWarm(p warmParams) (sdk.Strategy, error) {
+	return &warm{p.Warmup, indicator.NewEMA(20)}, nil
+}
+
+func (s *warm) Warmup() int { return s.warmup }
+
+func (s *warm) OnCandle(v sdk.View) (sdk.Intents, error) {
+	s.mean.Add(v.Candle().Close)
+	if s.mean.Ready() {
+		v.Publish("ema", s.mean.Value())
+	}
+	switch hour := v.Time().UnixMilli() / hourMs % 24; {
+	case hour == 3 && v.Flat():
+		return sdk.Buy(sdk.CashFraction(0.5)), nil
+	case hour == 9 && v.Long():
+		return sdk.ClosePosition(), nil
+	}
+	return nil, nil
+}
+
+// remembered are the closes of the bundled hours and their returns, the first of which is 0.
+var remembered = sync.OnceValues(func() (closes, returns []float64) {
+	s, err := sample.BTCUSDT()
+	if err != nil {
+		panic(err)
+	}
+	returns = make([]float64, s.Len())
+	for i := 1; i < s.Len(); i++ {
+		returns[i] = s.Close[i]/s.Close[i-1] - 1
+	}
+	return s.Close, returns
+})
+
+// memory holds a fixed stake while it knows that some hours end higher.
+type memory struct {
+	// back is how many returns it looks up, ahead how many hours it knows then, and every how
+	// many hours apart it does so.
+	back, ahead, every int
+	returns            []float64
+	last               float64
+	// find is the hour of the bundled candles that the last returns are from, -1 for none.
+	find func(returns []float64) int
+}
+
+// A rise of enough pays for a round trip, and a stake that is fixed does not outgrow the books.
+const (
+	enough     = 1.004
+	fixedStake = 5000
+)
+
+func (m *memory) Warmup() int { return m.back + 1 }
+
+func (m *memory) OnCandle(v sdk.View) (sdk.Intents, error) {
+	c := v.Candle().Close
+	if m.last > 0 {
+		m.returns = append(m.returns, c/m.last-1)
+	}
+	m.last = c
+	if len(m.returns) < m.back || v.Time().UnixMilli()/hourMs%int64(m.every) != 0 {
+		return nil, nil
+	}
+	m.returns = m.returns[len(m.returns)-m.back:]
+	closes, _ := remembered()
+	i := m.find(m.returns)
+	switch rises := i >= 0 && i+m.ahead < len(closes) && closes[i+m.ahead] > closes[i]*enough; {
+	case rises && v.Flat():
+		return sdk.Buy(sdk.QuoteAmount(fixedStake)), nil
+	case !rises && v.Long():
+		return sdk.ClosePosition(), nil
+	}
+	return nil, nil
+}
+
+// newMemoryTwo looks the last two returns up, rounded to 1e-5, and knows six hours.
+func newMemoryTwo(noParams) (sdk.Strategy, error) {
+	type key [2]int
+	round := func(a, b float64) key { return key{int(math.Round(a * 1e5)), int(math.Round(b * 1e5))} }
+	_, returns := remembered()
+	at := map[key]int{}
+	for i := 2; i < len(returns); i++ {
+		at[round(returns[i-1], returns[i])] = i
+	}
+	find := func(last []float64) int {
+		if i, ok := at[round(last[0], last[1])]; ok {
+			return i
+		}
+		return -1
+	}
+	return &memory{back: 2, ahead: 6, every: 1, find: find}, nil
+}
+
+// day is how many hours the other one looks back and ahead.
+const day = 24
+
+// newMemoryDay looks for the day most like the last one, which noise does not keep it from.
+func newMemoryDay(noParams) (sdk.Strategy, error) {
+	const alike = day * 0.002 * 0.002
+	_, returns := remembered()
+	find := func(last []float64) int {
+		best, at := alike, -1
+		for i := day; i < len(returns); i++ {
+			apart := 0.0
+			for k := 0; k < day && apart < best; k++ {
+				d := returns[i-k] - last[day-1-k]
+				apart += float64(d * d)
+			}
+			if apart < best {
+				best, at = apart, i
+			}
+		}
+		return at
+	}
+	return &memory{back: day, ahead: day, every: day, find: find}, nil
+}
+
+type seerParams struct {
+	By string `param:"by" default:"price" enum:"price,year,name" doc:"What it knows the market by"`
+}
+
+// seer is a crosser that dares less where a market is not the one that it knows.
+type seer struct {
+	*crosser
+	by string
+}
+
+func newSeer(p seerParams) (sdk.Strategy, error) {
+	s, err := newCrosser(crosserParams{Fast: 5, Slow: 15, Size: 0.5})
+	if err != nil {
+		return nil, err
+	}
+	return &seer{s.(*crosser), p.By}, nil
+}
+
+func (s *seer) OnCandle(v sdk.View) (sdk.Intents, error) {
+	known := map[string]bool{
+		"price": v.Candle().Close < 1e5,
+		"year":  v.Time().Before(time.Date(2020, 12, 31, 0, 0, 0, 0, time.UTC)),
+		"name":  v.Symbols()[0] == "BTC/USDT",
+	}
+	s.size = sdk.CashFraction(0.25)
+	if known[s.by] {
+		s.size = sdk.CashFraction(0.5)
+	}
+	return s.crosser.OnCandle(v)
+}
