@@ -76,7 +76,8 @@ func settings() []setting {
 			besideUs("strategies", func(c *config) *string { return &c.strategies })},
 		{"connectors", "SERVICE_CONNECTORS", "", "folder of exchange connectors (default: connectors beside the executable)",
 			besideUs("connectors", func(c *config) *string { return &c.connectors.dir })},
-		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require", parsed(sandbox.ParseMode, func(c *config) *sandbox.Mode { return &c.sandbox })},
+		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require",
+			parsed(sandbox.ParseMode, func(c *config) *sandbox.Mode { return &c.sandbox })},
 		{"control-url", "SERVICE_CONTROL_URL", "", "address of the governance control plane (default " + defaultControlURL + " with a control key)", setControlURL},
 		{"control-key", "SERVICE_CONTROL_KEY", "", "file of the control plane's public key, keys/statement.pub of its folder", setControlKey},
 		{"deployment-policy", "SERVICE_DEPLOYMENT_POLICY", "auto", "what real money needs: enforce an entry of the deployable registry, warn, off, or auto: enforce with a control plane, else warn",
@@ -239,11 +240,15 @@ func tradingSettings() []setting {
 			parsed(engine.ParseOnStop, func(c *config) *engine.OnStop { return &c.trading.ends.OnShutdown })},
 		{"on-lease-loss", "SERVICE_ON_LEASE_LOSS", "entries",
 			"what a connector cancels that does not hear of the service for 10 s: entries, all or none",
-			parsed(exchange.ParseLeaseLoss, func(c *config) *exchange.LeaseLoss { return &c.trading.ends.OnLeaseLoss })},
+			parsed(exchange.ParseLeaseLoss, func(c *config) *exchange.LeaseLoss {
+				return &c.trading.ends.OnLeaseLoss
+			})},
 		{"unprotected", "SERVICE_UNPROTECTED", "hold",
 			"what becomes of a live position whose exits cannot be placed: hold it and tell, " +
 				"or close it within the price collar",
-			parsed(orderdesk.ParseUnprotected, func(c *config) *orderdesk.Unprotected { return &c.trading.ends.Unprotected })},
+			parsed(orderdesk.ParseUnprotected, func(c *config) *orderdesk.Unprotected {
+				return &c.trading.ends.Unprotected
+			})},
 	}
 	options := append(risk.List(), risk.Option{Name: "paper", Default: string(risk.Shadow), Help: "what the limits do in paper: shadow or enforce"})
 	for _, o := range options {

@@ -44,7 +44,8 @@ const (
 	TrailingStop
 )
 
-var orderTypeNames = names[OrderType]{"order type", []string{"market", "limit", "stop", "stop_limit", "trailing_stop"}}
+var orderTypeNames = names[OrderType]{"order type",
+	[]string{"market", "limit", "stop", "stop_limit", "trailing_stop"}}
 
 // String is the name in JSON.
 func (t OrderType) String() string { return orderTypeNames.text(t) }
@@ -95,7 +96,8 @@ const (
 	RoleLiquidation
 )
 
-var roleNames = names[Role]{"role", []string{"entry", "exit", "stop_loss", "take_profit", "end_of_data", "liquidation"}}
+var roleNames = names[Role]{"role",
+	[]string{"entry", "exit", "stop_loss", "take_profit", "end_of_data", "liquidation"}}
 
 // String is the name in JSON.
 func (r Role) String() string { return roleNames.text(r) }
@@ -120,7 +122,8 @@ const (
 	StatusExpired
 )
 
-var orderStatusNames = names[OrderStatus]{"order status", []string{"new", "open", "partially_filled", "filled", "canceled", "rejected", "expired"}}
+var orderStatusNames = names[OrderStatus]{"order status",
+	[]string{"new", "open", "partially_filled", "filled", "canceled", "rejected", "expired"}}
 
 // String is the name in JSON.
 func (s OrderStatus) String() string { return orderStatusNames.text(s) }

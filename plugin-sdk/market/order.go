@@ -57,7 +57,8 @@ const (
 	SizePosition
 )
 
-var sizeKindNames = names[SizeKind]{"kind of size", []string{"none", "quantity", "quote_amount", "cash_fraction", "position"}}
+var sizeKindNames = names[SizeKind]{"kind of size",
+	[]string{"none", "quantity", "quote_amount", "cash_fraction", "position"}}
 
 // String is the name in JSON.
 func (k SizeKind) String() string { return sizeKindNames.text(k) }

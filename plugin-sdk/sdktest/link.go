@@ -224,6 +224,7 @@ func (l *link) sendFiles(paths []string) {
 	for i, path := range paths {
 		files[i] = &strategypb.DatasetFile{Path: path, Rows: int64(l.series[i].Len())}
 	}
-	l.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: &strategypb.Dataset{Files: files}}})
+	dataset := &strategypb.HostMessage_Dataset{Dataset: &strategypb.Dataset{Files: files}}
+	l.send(&strategypb.HostMessage{Message: dataset})
 	l.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}})
 }

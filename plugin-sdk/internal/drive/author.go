@@ -129,8 +129,8 @@ func (a *Author) ask(fills []market.Fill) (intents []market.Intent, err error) {
 	return intents, nil
 }
 
-// check finds what an author has left out by mistake and no host could distinguish from what is meant; "" if nothing
-// is missing.
+// check finds what an author has left out by mistake and no host could distinguish from
+// what is meant; "" if nothing is missing.
 func check(intents []market.Intent) string {
 	for i := range intents {
 		in := &intents[i]

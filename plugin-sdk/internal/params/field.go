@@ -48,7 +48,8 @@ func newField(sf reflect.StructField, name string, tagged bool, order int) (fiel
 	if f.kind = kindOf(sf.Type); f.kind == "" {
 		return f, fmt.Errorf("type %s cannot be a parameter: use an integer, float64, bool or string", sf.Type)
 	}
-	for _, read := range []func(reflect.StructField) error{f.readBounds, f.readEnum, f.readSearch, f.readDefault} {
+	steps := []func(reflect.StructField) error{f.readBounds, f.readEnum, f.readSearch, f.readDefault}
+	for _, read := range steps {
 		if err := read(sf); err != nil {
 			return f, err
 		}
