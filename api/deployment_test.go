@@ -38,7 +38,7 @@ type desk struct {
 
 type script = apitest.Run // under another name than its method has
 
-// trade is a run that says whether it is gated.
+// trade is a run that reports whether it is gated.
 type trade struct {
 	*script
 	admission deploy.Admission
@@ -73,7 +73,7 @@ func governanceKey(t *testing.T) *ecdsa.PrivateKey {
 	return k
 }
 
-// signedRegistry is what a control plane says, valid for an hour.
+// signedRegistry is a control plane's registry, valid for an hour.
 func signedRegistry(t *testing.T, version int, family, status string, life time.Duration) string {
 	t.Helper()
 	now := time.Now().UTC()
@@ -132,7 +132,7 @@ func TestLiveStartsAreGated(t *testing.T) {
 	if got := health["checks"].(map[string]any)["governance"].(map[string]any); got["status"] != "warn" || health["status"] != "degraded" {
 		t.Errorf("health after an old registry: %v", got)
 	}
-	says.Store("<html>") // paper is not about real money: nobody is asked
+	says.Store("<html>") // paper is not about real money: no plane is asked
 	if a := s.Do(t, "POST", livePath, strings.Replace(liveBody, `"mode":"live",`, "", 1)); a.StatusCode != 200 {
 		t.Errorf("paper: %s", a.Body)
 	}
@@ -147,7 +147,7 @@ func TestLiveStartsAreGated(t *testing.T) {
 	}
 }
 
-// TestUngatedRunsSaySo: without a control plane real money is traded, and nobody can overlook it.
+// TestUngatedRunsSaySo: without a control plane real money is traded, and it cannot be overlooked.
 func TestUngatedRunsSaySo(t *testing.T) {
 	policy, err := deploy.New(deploy.Options{Mode: deploy.Auto, StateDir: t.TempDir()})
 	if err != nil {

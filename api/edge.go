@@ -26,7 +26,7 @@ import (
 type EdgeConfig struct {
 	Hosts        edge.Hosts
 	Routes       []edge.Route
-	Deprecations *view.Deprecations
+	Deprecations view.Deprecations
 	Logger       hclog.Logger
 	// NoBody refuses the body of a GET or HEAD, on whatever route; it may be nil.
 	NoBody func(*http.Request) error

@@ -142,7 +142,7 @@ func (m *model) settle(t *testing.T) error {
 	return fmt.Errorf("it never becomes idle: %+v", m.Runner.Status())
 }
 
-// quiet says that the service stays idle for a moment.
+// quiet reports whether the service stays idle for a moment.
 func (m *model) quiet() bool {
 	seq := m.Runner.Status().Seq
 	time.Sleep(200 * time.Microsecond)
@@ -253,7 +253,7 @@ func (m *model) disturb(op string) {
 	}
 }
 
-// fits says whether the answer was right at some moment of the request.
+// fits reports whether the answer was right at some moment of the request.
 func (o *observed) fits(states []runner.Snapshot, first uint64) bool {
 	for i := o.from; i <= o.to; i++ {
 		at := int(i - first)
@@ -264,7 +264,7 @@ func (o *observed) fits(states []runner.Snapshot, first uint64) bool {
 	return false
 }
 
-// refused says whether a refusal is right in a state.
+// refused reports whether a refusal is right in a state.
 func (o *observed) refused(s *runner.Snapshot) bool {
 	switch o.code {
 	case "VALIDATION_FAILED":

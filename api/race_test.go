@@ -15,7 +15,7 @@ import (
 )
 
 // TestStopAgainstNaturalEnd lets both happen at once: the first makes the end, and
-// the answer to the stop fits what the status says afterwards.
+// the answer to the stop fits the status afterwards.
 func TestStopAgainstNaturalEnd(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{Prepare: func(r *apitest.Run) { r.Picture = apitest.Picture(2) }})
 	stops, ends := 0, 0

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-run/assay/host/runner"
 )
 
-// scripted launches paper and live runs that do what a test says.
+// scripted launches paper and live runs that do what a test asks for.
 type scripted struct{ runs chan *apitest.Run }
 
 func (s scripted) Launch(_ context.Context, id string, req runner.StartRequest) (runner.Execution, error) {
@@ -19,7 +19,7 @@ func (s scripted) Launch(_ context.Context, id string, req runner.StartRequest) 
 }
 
 // TestResultsOfARunThatGoesOn: a paper or live run answers with what it has so far, in the form of the end,
-// and says that it is partial; the rows can be asked for as after it.
+// and reports that it is partial; the rows can be asked for as after it.
 func TestResultsOfARunThatGoesOn(t *testing.T) {
 	runs := scripted{make(chan *apitest.Run, 1)}
 	s := apitest.Start(t, apitest.Options{Trading: runs})

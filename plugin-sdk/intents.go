@@ -30,7 +30,7 @@ func WholePosition() Size { return Size{Kind: market.SizePosition} }
 type Intents []Intent
 
 // Buy is a market order to buy; Limit, Stop and their neighbours change its type. The zero Size ends the run
-// with an error that says so.
+// with an error.
 func Buy(size Size) Intents { return submit(market.Buy, size) }
 
 // Sell is a market order to sell.

@@ -110,7 +110,7 @@ type (
 	Candle = market.Candle
 	// Fill is one execution of an order.
 	Fill = market.Fill
-	// Intent is what a strategy wants.
+	// Intent is what a strategy asks for.
 	Intent = market.Intent
 	// Order is an accepted intent with id and state.
 	Order = market.Order
@@ -197,7 +197,7 @@ func Timeframes(names ...string) []Timeframe {
 	return list
 }
 
-// Supports says what a strategy can cope with.
+// Supports is what a strategy can cope with.
 type Supports struct {
 	Short       bool // opens short positions
 	MultiSymbol bool // trades several symbols in one run

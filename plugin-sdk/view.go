@@ -92,7 +92,7 @@ func (v View) log(level, message string, keyvals []any) {
 	}
 }
 
-// Publish adds a point to a named series for charts: an indicator value, say.
+// Publish adds a point to a named series for charts: such as an indicator value.
 // Points that are not finite are left out.
 func (v View) Publish(name string, value float64) {
 	if s := v.step(); s.Sink != nil {

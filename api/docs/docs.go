@@ -52,7 +52,7 @@ type Options struct {
 	// stream.Events. Nil leaves the tables out.
 	Events []stream.EventDoc
 	// Deprecations is the registry; nil is an empty one.
-	Deprecations *view.Deprecations
+	Deprecations view.Deprecations
 	// Parts are vendored parts of other packages, such as those of the dashboard.
 	Parts []Part
 }
@@ -175,7 +175,7 @@ func renderPages(o Options) ([]edge.Route, error) {
 		{"reference.html", layout{"/docs", "API reference", nil}},
 		{"errors.html", layout{"/docs/errors", "Errors", errorsView(o)}},
 		{"events.html", layout{"/docs/events", "Stream events", eventsView(o.Events)}},
-		{"deprecations.html", layout{"/docs/deprecations", "Deprecations", o.Deprecations.Entries()}},
+		{"deprecations.html", layout{"/docs/deprecations", "Deprecations", o.Deprecations}},
 		{"licenses.html", layout{"/docs/licenses", "Licences", licenses}},
 	} {
 		html, err := render(p.file, p.layout)

@@ -53,7 +53,7 @@ func TestSourcesAreShort(t *testing.T) {
 	}
 }
 
-// sinks turn text into markup or code, or keep something where nobody expects it. The
+// sinks turn text into markup or code, or keep something in an unexpected place. The
 // policy of the page stops the first kind; the second has no policy.
 var sinks = regexp.MustCompile(`[iI]nnerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\(|new Function|createPolicy|` +
 	`sessionStorage|indexedDB|document\.cookie|sendBeacon|serviceWorker`)

@@ -51,7 +51,7 @@ type Options struct {
 	Strategies         func() []catalog.Strategy
 	Exchanges          func(context.Context) ([]live.Entry, error)
 	Health             func() view.Health
-	Deprecations       *view.Deprecations
+	Deprecations       view.Deprecations
 	Logger             hclog.Logger
 	// Version and Commit are the program's; ServerID is new with each start.
 	Version, Commit, ServerID string
@@ -109,7 +109,7 @@ var deprecations []byte
 func OpenAPI() []byte { return append([]byte(nil), openAPI...) }
 
 // Deprecations is the registry of what is going away.
-func Deprecations() (*view.Deprecations, error) { return view.ParseDeprecations(deprecations) }
+func Deprecations() (view.Deprecations, error) { return view.ParseDeprecations(deprecations) }
 
 func documentRoutes() []edge.Route {
 	asset := edge.NewAsset(openAPI, http.Header{"Content-Type": {"application/json"}})
@@ -259,7 +259,7 @@ func (a *API) meta(*http.Request) (*edge.Answer, error) {
 		DeprecationPolicy: view.DeprecationPolicy{
 			MinimumNoticeDays: 90, Headers: []string{"Deprecation", "Sunset", "Link"}, Documentation: "/docs/deprecations",
 		},
-		Deprecations: a.opts.Deprecations.Entries(),
+		Deprecations: append(view.Deprecations{}, a.opts.Deprecations...),
 		Capabilities: view.Capabilities{
 			WebSocket: true, WSSubprotocols: []string{"assay.v1.rich"}, Prefer: []string{"wait", "points", "rows"}, IdempotencyKey: true,
 		},

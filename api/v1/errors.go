@@ -51,7 +51,7 @@ func (a *API) translate(r *http.Request, err error) error {
 	case errors.As(err, &refused):
 		return a.refusal(refused)
 	case errors.As(err, &gate):
-		return deployment(gate)
+		return problem.Say(problem.Code(gate.Code), gate.Message).WithCause(gate).WithAll(gate.Details)
 	case errors.As(err, &state):
 		return a.stateProblem(r, state)
 	case errors.Is(err, context.Canceled), errors.Is(err, http.ErrServerClosed):
@@ -62,10 +62,7 @@ func (a *API) translate(r *http.Request, err error) error {
 }
 
 func (a *API) refusal(e *run.RequestError) error {
-	p := problem.Say(problem.Code(e.Code), e.Message).WithCause(e)
-	for k, v := range e.Details {
-		p.With(k, v)
-	}
+	p := problem.Say(problem.Code(e.Code), e.Message).WithCause(e).WithAll(e.Details)
 	if len(e.Fields) > 0 {
 		list := make([]schema.Violation, len(e.Fields))
 		for i, f := range e.Fields {
@@ -75,15 +72,6 @@ func (a *API) refusal(e *run.RequestError) error {
 	}
 	if p.Code == problem.RunStartFailed {
 		a.opts.Logger.Warn("a run could not be started", "reason", e.Details["reason"])
-	}
-	return p
-}
-
-// deployment is the answer to a start that the deployment policy refuses.
-func deployment(r *deploy.Refusal) error {
-	p := problem.Say(problem.Code(r.Code), r.Message).WithCause(r)
-	for k, v := range r.Details {
-		p.With(k, v)
 	}
 	return p
 }

@@ -31,7 +31,7 @@ type request[In any] struct {
 	body []byte
 }
 
-// checker is an In with rules that the schema cannot say.
+// checker is an In with rules that no schema expresses.
 type checker interface{ check() []schema.Violation }
 
 // op makes a handler of an operation with a body: media type, size, JSON and schema

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-run/assay/host/runner"
 )
 
-// TestLongPollPlaces: when nobody else can wait the answer comes at once and does not
+// TestLongPollPlaces: when no further client can wait the answer comes at once and does not
 // say that it waited.
 func TestLongPollPlaces(t *testing.T) {
 	a, err := New(Options{Runner: runner.New(runner.Options{Logger: hclog.NewNullLogger()})})

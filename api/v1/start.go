@@ -177,8 +177,8 @@ func stopAnswer(s runner.Snapshot) (*edge.Answer, error) {
 	return runAnswer(s, message)
 }
 
-// startRequest is the body of POST /run/backtest and /run/live; their schemas say which
-// fields each has.
+// startRequest is the body of POST /run/backtest and /run/live; their schemas name the
+// fields of each.
 type startRequest struct {
 	runner.StartRequest
 	ExchangeConfig secret `json:"exchange_config"`

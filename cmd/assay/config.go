@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	live "github.com/assay-run/assay/host/trade"
@@ -62,22 +64,34 @@ func settings() []setting {
 		{"port", "SERVICE_API_PORT", "8000", "port to listen on; 0 takes any free one", setPort},
 		{"log-level", "SERVICE_LOG_LEVEL", "info", "trace, debug, info, warn or error", setLogLevel},
 		{"behind-proxy", "SERVICE_API_BEHIND_PROXY", "false", "an authenticating proxy stands in front: allow other than loopback addresses", func(c *config, v string) (err error) {
-			c.bind.BehindProxy, err = parseBool(v)
+			c.bind.BehindProxy, err = strconv.ParseBool(v)
+			if !slices.Contains([]string{"0", "1", "false", "true"}, v) {
+				return fmt.Errorf("%q is not 1, 0, true or false", v)
+			}
 			return err
 		}},
 		{"state-dir", "SERVICE_STATE_DIR", file.StateFolder,
 			"folder for candles, runs and the registry; the default is looked for in the folders above, too", setStateDir},
-		{"strategies", "SERVICE_STRATEGIES", "", "folder of strategy plugins (default: strategies beside the executable)", setStrategies},
-		{"connectors", "SERVICE_CONNECTORS", "", "folder of exchange connectors (default: connectors beside the executable)", setConnectors},
-		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require", func(c *config, v string) (err error) {
-			c.sandbox, err = sandbox.ParseMode(v)
-			return err
-		}},
+		{"strategies", "SERVICE_STRATEGIES", "", "folder of strategy plugins (default: strategies beside the executable)",
+			besideUs("strategies", func(c *config) *string { return &c.strategies })},
+		{"connectors", "SERVICE_CONNECTORS", "", "folder of exchange connectors (default: connectors beside the executable)",
+			besideUs("connectors", func(c *config) *string { return &c.connectors.dir })},
+		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require",
+			parsed(sandbox.ParseMode, func(c *config) *sandbox.Mode { return &c.sandbox })},
 		{"control-url", "SERVICE_CONTROL_URL", "", "address of the governance control plane (default " + defaultControlURL + " with a control key)", setControlURL},
 		{"control-key", "SERVICE_CONTROL_KEY", "", "file of the control plane's public key, keys/statement.pub of its folder", setControlKey},
-		{"deployment-policy", "SERVICE_DEPLOYMENT_POLICY", "auto", "what real money needs: enforce an entry of the deployable registry, warn, off, or auto: enforce with a control plane, else warn", setPolicy},
+		{"deployment-policy", "SERVICE_DEPLOYMENT_POLICY", "auto", "what real money needs: enforce an entry of the deployable registry, warn, off, or auto: enforce with a control plane, else warn",
+			parsed(deploy.ParseMode, func(c *config) *deploy.Mode { return &c.control.policy })},
 		{"control-sign-key", "SERVICE_CONTROL_SIGN_KEY", "", "file of this host's private key (role host): a risk kill opens a critical incident", setSignKey},
 	}, tradingSettings()...)
+}
+
+// parsed sets a field to what a parser reads.
+func parsed[T any](parse func(string) (T, error), field func(*config) *T) func(*config, string) error {
+	return func(c *config, v string) (err error) {
+		*field(c), err = parse(v)
+		return err
+	}
 }
 
 const (
@@ -103,36 +117,26 @@ func setStateDir(c *config, v string) (err error) {
 }
 
 func setLogLevel(c *config, v string) error {
-	switch v {
-	case "trace", "debug", "info", "warn", "error":
-		c.logLevel = hclog.LevelFromString(v)
-		return nil
+	if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, v) {
+		return fmt.Errorf("%q is not a level: write trace, debug, info, warn or error", v)
 	}
-	return fmt.Errorf("%q is not a level: write trace, debug, info, warn or error", v)
+	c.logLevel = hclog.LevelFromString(v)
+	return nil
 }
 
-func parseBool(v string) (bool, error) {
-	switch v {
-	case "1", "true":
-		return true, nil
-	case "0", "false":
-		return false, nil
-	}
-	return false, fmt.Errorf("%q is not 1, 0, true or false", v)
-}
-
-func setStrategies(c *config, v string) error {
-	if v != "" {
-		abs, err := filepath.Abs(v)
-		c.strategies = abs
+// besideUs is a folder, by default the one of this name beside the executable.
+func besideUs(name string, into func(*config) *string) func(*config, string) error {
+	return func(c *config, v string) (err error) {
+		if v == "" {
+			self, err := os.Executable()
+			if err != nil {
+				return fmt.Errorf("the folder of the executable is not known (%w): name one", err)
+			}
+			v = filepath.Join(filepath.Dir(self), name)
+		}
+		*into(c), err = filepath.Abs(v)
 		return err
 	}
-	self, err := os.Executable()
-	if err != nil {
-		return fmt.Errorf("the folder of the executable is not known (%w): name one", err)
-	}
-	c.strategies = filepath.Join(filepath.Dir(self), "strategies")
-	return nil
 }
 
 // readConfig reads flags and environment. Done reports that help or version was
@@ -190,16 +194,25 @@ func (c *config) fill(cmd *cobra.Command, w world) error {
 			return usagef("%s: %v", source, err)
 		}
 	}
-	if v, ok := w.env(allowedHostVariable); ok && v != "" && len(c.bind.AllowedHosts) == 0 {
-		for _, name := range strings.Split(v, ",") {
-			c.bind.AllowedHosts = append(c.bind.AllowedHosts, strings.TrimSpace(name))
-		}
-	}
+	w.fillList(&c.bind.AllowedHosts, allowedHostFlag, allowedHostVariable)
 	c.reattach, _ = w.env("ASSAY_REATTACH_STRATEGIES")
 	if err := c.connectors.complete(w); err != nil {
 		return err
 	}
 	return c.control.complete(w)
+}
+
+// fillList takes a repeatable option from its variable, parted by commas, if no flag has it.
+// It returns which of the two it is from.
+func (w world) fillList(list *[]string, flag, variable string) (source string) {
+	v, _ := w.env(variable)
+	if v == "" || len(*list) > 0 {
+		return "--" + flag
+	}
+	for one := range strings.SplitSeq(v, ",") {
+		*list = append(*list, strings.TrimSpace(one))
+	}
+	return variable
 }
 
 const helpText = `Assay runs trading strategies and tells you whether to believe them.
@@ -221,29 +234,21 @@ func tradingSettings() []setting {
 		{"on-stop", "SERVICE_ON_STOP", "leave",
 			"what a stop of a live run does once entries are cancelled: leave exits at the exchange, cancel them, " +
 				"or flatten: sell what is held",
-			func(c *config, v string) (err error) {
-				c.trading.ends.OnStop, err = engine.ParseOnStop(v)
-				return err
-			}},
+			parsed(engine.ParseOnStop, func(c *config) *engine.OnStop { return &c.trading.ends.OnStop })},
 		{"on-shutdown", "SERVICE_ON_SHUTDOWN", "leave",
 			"what the end of the service does to a live run: leave, cancel or flatten",
-			func(c *config, v string) (err error) {
-				c.trading.ends.OnShutdown, err = engine.ParseOnStop(v)
-				return err
-			}},
+			parsed(engine.ParseOnStop, func(c *config) *engine.OnStop { return &c.trading.ends.OnShutdown })},
 		{"on-lease-loss", "SERVICE_ON_LEASE_LOSS", "entries",
 			"what a connector cancels that does not hear of the service for 10 s: entries, all or none",
-			func(c *config, v string) (err error) {
-				c.trading.ends.OnLeaseLoss, err = exchange.ParseLeaseLoss(v)
-				return err
-			}},
+			parsed(exchange.ParseLeaseLoss, func(c *config) *exchange.LeaseLoss {
+				return &c.trading.ends.OnLeaseLoss
+			})},
 		{"unprotected", "SERVICE_UNPROTECTED", "hold",
 			"what becomes of a live position whose exits cannot be placed: hold it and tell, " +
 				"or close it within the price collar",
-			func(c *config, v string) (err error) {
-				c.trading.ends.Unprotected, err = orderdesk.ParseUnprotected(v)
-				return err
-			}},
+			parsed(orderdesk.ParseUnprotected, func(c *config) *orderdesk.Unprotected {
+				return &c.trading.ends.Unprotected
+			})},
 	}
 	options := append(risk.List(), risk.Option{Name: "paper", Default: string(risk.Shadow), Help: "what the limits do in paper: shadow or enforce"})
 	for _, o := range options {

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -58,11 +57,6 @@ func setControlKey(c *config, v string) error {
 	return nil
 }
 
-func setPolicy(c *config, v string) (err error) {
-	c.control.policy, err = deploy.ParseMode(v)
-	return err
-}
-
 func setSignKey(c *config, v string) (err error) {
 	if c.control.signFile = v; v != "" {
 		c.control.signKey, err = dsse.ReadP256(v)
@@ -70,15 +64,9 @@ func setSignKey(c *config, v string) (err error) {
 	return err
 }
 
-// complete checks what the options say together.
+// complete checks the options against each other.
 func (c *control) complete(w world) (err error) {
-	source := "--" + familyFlag
-	if v, ok := w.env(familyVariable); ok && v != "" && len(c.given) == 0 {
-		source = familyVariable
-		for _, one := range strings.Split(v, ",") {
-			c.given = append(c.given, strings.TrimSpace(one))
-		}
-	}
+	source := w.fillList(&c.given, familyFlag, familyVariable)
 	if c.families, err = deploy.ParseFamilies(c.given); err != nil {
 		return usagef("%s: %v", source, err)
 	}

@@ -155,7 +155,7 @@ func (d *desk) submit() {
 	d.id = doc.Bundle.CandidateRevisionID
 }
 
-// as runs a command of the control plane as somebody.
+// as runs a command of the control plane as a person.
 func (d *desk) as(who, verb string, args ...string) {
 	d.t.Helper()
 	args = append([]string{verb, d.id, "--control-url", d.p.URL, "--key", filepath.Join(d.keys, who+".key"), "--yes"}, args...)
@@ -193,7 +193,7 @@ func (d *desk) expect(step, want string) deploy.Admission {
 	return a
 }
 
-// TestRealPlane takes one program through all that a real control plane says about it.
+// TestRealPlane takes one program through all that a real control plane decides about it.
 func TestRealPlane(t *testing.T) {
 	d := newDesk(t)
 	d.expect("nothing submitted", "DEPLOYMENT_NOT_APPROVED")
@@ -217,14 +217,14 @@ func TestRealPlane(t *testing.T) {
 	d.as("anna", "approve", "--resume", "--role", "approver")
 	a = d.expect("resumed", "")
 
-	// The run that began now ends by its own risk rules: the plane hears of it, nothing starts any more.
+	// The run that began now ends by its own risk rules: the plane is informed, nothing starts any more.
 	told := make(chan deploy.Event, 8)
 	watch := deploy.Watch{Policy: d.policy, Admission: a, On: func(e deploy.Event) { told <- e }, Interval: 10 * time.Millisecond}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	ended := make(chan struct{})
 	go func() { defer close(ended); watch.Run(ctx) }()
-	for range 2 { // to say it twice is no harm
+	for range 2 { // twice is no harm
 		if err := d.policy.RiskKill(ctx, &a, "svc_01jd2q7z9v8k3m6t4r1x5c0wbn", "drawdown 0.11"); err != nil {
 			t.Fatal(err)
 		}

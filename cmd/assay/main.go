@@ -78,38 +78,28 @@ func runCommand(args []string, w world) int {
 	return exitFailed
 }
 
-// signals turn the first SIGINT or SIGTERM into the end of a context; the second
-// ends the process.
-type signals struct {
-	cancel context.CancelFunc
-	events chan os.Signal
-	done   chan struct{}
-}
-
-func watchSignals(ctx context.Context) (context.Context, *signals) {
+// watchSignals ends the context with the first SIGINT or SIGTERM, and the process with the
+// second.
+func watchSignals(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	s := &signals{cancel: cancel, events: make(chan os.Signal, 2), done: make(chan struct{})}
-	signal.Notify(s.events, os.Interrupt, syscall.SIGTERM)
-	go s.watch()
-	return ctx, s
-}
-
-func (s *signals) watch() {
-	defer close(s.done)
-	if _, ok := <-s.events; !ok {
-		return
+	events, done := make(chan os.Signal, 2), make(chan struct{})
+	signal.Notify(events, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		defer close(done)
+		if _, ok := <-events; !ok {
+			return
+		}
+		cancel()
+		if _, ok := <-events; ok {
+			os.Exit(exitSignals)
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(events)
+		close(events)
+		<-done
+		cancel()
 	}
-	s.cancel()
-	if _, ok := <-s.events; ok {
-		os.Exit(exitSignals)
-	}
-}
-
-func (s *signals) stop() {
-	signal.Stop(s.events)
-	close(s.events)
-	<-s.done
-	s.cancel()
 }
 
 // serverID is a lower-case ULID: the time in milliseconds and 80 random bits.

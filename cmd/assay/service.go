@@ -54,8 +54,8 @@ func serve(ctx context.Context, cfg config, w world) error {
 	if err != nil {
 		return err
 	}
-	ctx, signals := watchSignals(ctx)
-	defer signals.stop()
+	ctx, stop := watchSignals(ctx)
+	defer stop()
 	_, known := os.Stat(cfg.stateDir)
 	logger.Info("state directory", "path", cfg.stateDir, "new", known != nil)
 	lock, err := file.LockState(cfg.stateDir, "service.lock")
@@ -195,14 +195,6 @@ func (s *service) openJournal(ctx context.Context, cfg config) *journal.Opened {
 	return book
 }
 
-// journalTrouble is why there is no journal; "" where there is one.
-func (s *service) journalTrouble() string {
-	if s.noJournal == nil {
-		return ""
-	}
-	return s.noJournal.Error()
-}
-
 // restore shows a paper or live run that a crash cut short, until it is reset; also one whose
 // journal was damaged.
 func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journal.Quarantined,
@@ -277,7 +269,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	started := time.Now()
 	requests := new(atomic.Int64)
 	s.monitor = monitor.NewMonitor(ctx, monitor.HealthOptions{
-		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Sandbox: p.strategies.Sandbox, Registry: p.runs.SchemaVersion, Journal: s.journalTrouble,
+		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Sandbox: p.strategies.Sandbox, Registry: p.runs.SchemaVersion, Journal: s.noJournal,
 		Damaged:   p.candles.Damaged,
 		FreeBytes: func() (int64, error) { return monitor.FreeBytes(cfg.stateDir) },
 		Requests:  requests.Load, Now: time.Now,
@@ -326,7 +318,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 
 // pages are what people look at: the dashboard and the documentation, which lists the
 // licences of both and of the bundled candles.
-func pages(retiring *view.Deprecations) ([]edge.Route, error) {
+func pages(retiring view.Deprecations) ([]edge.Route, error) {
 	dashboard, err := ui.New(sample.Attribution())
 	if err != nil {
 		return nil, err
@@ -411,26 +403,9 @@ const (
 	endpointVariable = "SERVICE_CONNECTOR_ENDPOINTS"
 )
 
-func setConnectors(c *config, v string) error {
-	if v == "" {
-		self, err := os.Executable()
-		if err != nil {
-			return fmt.Errorf("the folder of the executable is not known (%w): name one", err)
-		}
-		v = filepath.Join(filepath.Dir(self), "connectors")
-	}
-	abs, err := filepath.Abs(v)
-	c.connectors.dir = abs
-	return err
-}
-
 // complete reads the endpoints.
 func (c *connectors) complete(w world) error {
-	source := "--" + endpointFlag
-	if v, ok := w.env(endpointVariable); ok && v != "" && len(c.given) == 0 {
-		source = endpointVariable
-		c.given = strings.Split(v, ",")
-	}
+	source := w.fillList(&c.given, endpointFlag, endpointVariable)
 	c.endpoints = map[string]string{}
 	for _, one := range c.given {
 		id, address, found := strings.Cut(strings.TrimSpace(one), "=")
@@ -471,8 +446,8 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 		entry.LoopbackEndpoint = endpointOnLoopback(entry.Endpoint)
 		delete(unknown, c.ID)
 		if c.Fault != nil {
-			entry.Description = exchange.Description{ID: c.ID, Name: c.File, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil)}
-			entry.Fault, entry.Certified = &proc.Fault{Code: c.Fault.Code, Message: c.Fault.Message}, false
+			entry.Description, entry.Certified = undescribed(c.ID, c.File), false
+			entry.Fault = &proc.Fault{Code: c.Fault.Code, Message: c.Fault.Message}
 		}
 		entry.Connect = func(ctx context.Context, folder string) (*exchange.Connection, error) {
 			return connect(ctx, m, c.ID, folder)
@@ -480,23 +455,19 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 		list = append(list, entry)
 	}
 	for _, id := range slices.Sorted(maps.Keys(unknown)) {
-		list = append(list, missingConnector(id, cfg.connectors.dir))
+		// It is listed as unavailable: whoever starts a run there reads why.
+		list = append(list, live.Connector{Description: undescribed(id, id), Fault: &proc.Fault{
+			Code: "missing", Message: "--" + endpointFlag + " names it, and there is no connector " + id + " in " + cfg.connectors.dir,
+		}})
 		s.logger.Warn("an endpoint is given for a connector that is not there: that exchange is not available",
 			"option", "--"+endpointFlag, "connector", id, "folder", cfg.connectors.dir)
 	}
 	return list, nil
 }
 
-// missingConnector is listed as unavailable: whoever starts a run there is told why.
-func missingConnector(id, dir string) live.Connector {
-	return live.Connector{
-		Description: exchange.Description{
-			ID: id, Name: id, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil),
-		},
-		Fault: &proc.Fault{
-			Code: "missing", Message: "--" + endpointFlag + " names it, and there is no connector " + id + " in " + dir,
-		},
-	}
+// undescribed stands for a connector that gives no description.
+func undescribed(id, name string) exchange.Description {
+	return exchange.Description{ID: id, Name: name, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil)}
 }
 
 func endpointOnLoopback(address string) bool {

@@ -40,7 +40,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// CorruptError says why a file is not what a candle file must be. Path is empty for
+// CorruptError is why a file is no candle file. Path is empty for
 // candles in memory.
 type CorruptError struct {
 	Path   string
@@ -133,19 +133,19 @@ func newFile(path string, data []byte, release func() error) (*File, error) {
 
 // check is everything that makes bytes a candle file.
 func check(data []byte) (*market.Series, error) {
-	h, err := decodeHeader(data, int64(len(data)))
+	h, tf, err := decodeHeader(data, int64(len(data)))
 	if err != nil {
 		return nil, err
 	}
-	s := series(data[headerSize:], h.rows, h.timeframe)
+	s := series(data[headerSize:], int(h.Rows), tf)
 	crc, objection := checkBody(s, data[headerSize:])
-	if crc != h.columnsCRC {
+	if crc != h.ColumnsCRC {
 		return nil, errors.New("checksum of the columns does not match")
 	}
 	if objection != nil {
 		return nil, objection
 	}
-	if s.Time[0] != h.first || s.Time[h.rows-1] != h.last {
+	if s.Time[0] != h.First || s.Time[s.Len()-1] != h.Last {
 		return nil, errors.New("first or last open time differs from the header")
 	}
 	return s, nil
@@ -170,7 +170,7 @@ func (f *File) Close() error {
 	return f.closeErr
 }
 
-// RowError says which candle of a Series cannot be written.
+// RowError names a candle of a Series that cannot be written.
 type RowError struct {
 	Row    int
 	Reason string
@@ -188,11 +188,11 @@ func Write(w io.Writer, s *market.Series) error {
 	cols := [columns][]byte{
 		toBytes(s.Time), toBytes(s.Open), toBytes(s.High), toBytes(s.Low), toBytes(s.Close), toBytes(s.Volume),
 	}
-	h := header{rows: s.Len(), first: s.Time[0], last: s.Time[s.Len()-1], timeframe: s.Timeframe}
+	crc := uint32(0)
 	for _, c := range cols {
-		h.columnsCRC = crc32.Update(h.columnsCRC, castagnoli(), c)
+		crc = crc32.Update(crc, castagnoli(), c)
 	}
-	if _, err := w.Write(h.encode()); err != nil {
+	if _, err := w.Write(newHeader(s, crc).encode()); err != nil {
 		return err
 	}
 	for _, c := range cols {

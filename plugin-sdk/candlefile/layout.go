@@ -1,6 +1,7 @@
 package candlefile
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -22,80 +23,67 @@ const (
 	rowSize    = columns * valueSize
 )
 
-// header is the decoded first 64 bytes.
+// header is the first 64 bytes.
 type header struct {
-	rows        int
-	first, last market.Time
-	timeframe   market.Timeframe
-	columnsCRC  uint32
+	Magic           [8]byte
+	Version, Size   uint32
+	Rows            uint64
+	First, Last     market.Time
+	Timeframe       [8]byte
+	ColumnsCRC      uint32
+	Flags, Reserved uint32
+	CRC             uint32 // of what stands before it
 }
 
+func newHeader(s *market.Series, columnsCRC uint32) header {
+	h := header{
+		Magic: [8]byte([]byte(magic)), Version: version, Size: headerSize, Rows: uint64(s.Len()),
+		First: s.Time[0], Last: s.Time[s.Len()-1], ColumnsCRC: columnsCRC,
+	}
+	copy(h.Timeframe[:], s.Timeframe.String())
+	return h
+}
+
+// encode is the header with its checksum.
 func (h header) encode() []byte {
-	b := make([]byte, headerSize)
-	copy(b, magic)
-	binary.LittleEndian.PutUint32(b[8:], version)
-	binary.LittleEndian.PutUint32(b[12:], headerSize)
-	binary.LittleEndian.PutUint64(b[16:], uint64(h.rows))
-	binary.LittleEndian.PutUint64(b[24:], uint64(h.first))
-	binary.LittleEndian.PutUint64(b[32:], uint64(h.last))
-	copy(b[40:48], h.timeframe.String())
-	binary.LittleEndian.PutUint32(b[48:], h.columnsCRC)
-	binary.LittleEndian.PutUint32(b[60:], crc32.Checksum(b[:60], castagnoli()))
-	return b
+	b, _ := binary.Append(nil, binary.LittleEndian, h) // of fixed size
+	return binary.LittleEndian.AppendUint32(b[:headerSize-4], crc32.Checksum(b[:headerSize-4], castagnoli()))
 }
 
-// decodeHeader reads the header of a file of the given size. The order of the checks
-// is that of the likely causes: not such a file, a newer one, a damaged one, a cut one.
-func decodeHeader(b []byte, size int64) (header, error) {
-	var h header
-	if len(b) < headerSize {
-		return h, fmt.Errorf("%d bytes are too few for a header", len(b))
+// decodeHeader reads the header of a file of the given size, and its timeframe. The order of the
+// checks is that of the likely causes: not such a file, a newer one, a damaged one, a cut one.
+func decodeHeader(b []byte, size int64) (h header, tf market.Timeframe, err error) {
+	if _, err := binary.Decode(b, binary.LittleEndian, &h); err != nil {
+		return h, tf, fmt.Errorf("%d bytes are too few for a header", len(b))
 	}
-	b = b[:headerSize]
-	if string(b[:8]) != magic {
-		return h, errors.New("does not begin with " + magic)
+	body := size - headerSize
+	switch {
+	case string(h.Magic[:]) != magic:
+		err = errors.New("does not begin with " + magic)
+	case h.Version != version:
+		err = fmt.Errorf("version %d is not known, only %d is", h.Version, version)
+	case h.Size != headerSize:
+		err = fmt.Errorf("header size %d, want %d", h.Size, headerSize)
+	case h.CRC != crc32.Checksum(b[:headerSize-4], castagnoli()):
+		err = errors.New("header checksum does not match")
+	case h.Flags != 0 || h.Reserved != 0:
+		err = errors.New("flags or reserved field set")
+	case h.Rows < 1 || body%rowSize != 0 || h.Rows != uint64(body/rowSize):
+		err = fmt.Errorf("%d bytes do not hold %d rows", size, h.Rows)
+	default:
+		tf, err = decodeTimeframe(h.Timeframe[:])
 	}
-	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
-		return h, fmt.Errorf("version %d is not known, only %d is", v, version)
-	}
-	if n := binary.LittleEndian.Uint32(b[12:]); n != headerSize {
-		return h, fmt.Errorf("header size %d, want %d", n, headerSize)
-	}
-	if crc32.Checksum(b[:60], castagnoli()) != binary.LittleEndian.Uint32(b[60:]) {
-		return h, errors.New("header checksum does not match")
-	}
-	if binary.LittleEndian.Uint32(b[52:]) != 0 || binary.LittleEndian.Uint32(b[56:]) != 0 {
-		return h, errors.New("flags or reserved field set")
-	}
-	rows := binary.LittleEndian.Uint64(b[16:])
-	if body := size - headerSize; rows < 1 || body%rowSize != 0 || rows != uint64(body/rowSize) {
-		return h, fmt.Errorf("%d bytes do not hold %d rows", size, rows)
-	}
-	tf, err := decodeTimeframe(b[40:48])
-	if err != nil {
-		return h, err
-	}
-	return header{
-		rows: int(rows), timeframe: tf,
-		first:      market.Time(binary.LittleEndian.Uint64(b[24:])),
-		last:       market.Time(binary.LittleEndian.Uint64(b[32:])),
-		columnsCRC: binary.LittleEndian.Uint32(b[48:]),
-	}, nil
+	return h, tf, err
 }
 
-// decodeTimeframe wants the one spelling of every timeframe, so that equal candles
+// decodeTimeframe accepts the one spelling of every timeframe, so that equal candles
 // have one file.
 func decodeTimeframe(b []byte) (market.Timeframe, error) {
-	n := 0
-	for n < len(b) && b[n] != 0 {
-		n++
+	name := bytes.TrimRight(b, "\x00")
+	if bytes.IndexByte(name, 0) >= 0 {
+		return market.Timeframe{}, errors.New("timeframe is not padded with zeros")
 	}
-	for _, c := range b[n:] {
-		if c != 0 {
-			return market.Timeframe{}, errors.New("timeframe is not padded with zeros")
-		}
-	}
-	return market.ParseTimeframe(string(b[:n]))
+	return market.ParseTimeframe(string(name))
 }
 
 // castagnoli is the table that hash/crc32 computes in hardware.
@@ -104,7 +92,7 @@ func castagnoli() *crc32.Table { return crc32.MakeTable(crc32.Castagnoli) }
 // value is what a column is made of: eight bytes each.
 type value interface{ ~int64 | ~float64 }
 
-// littleEndian says that memory has the byte order of the file, so that columns
+// littleEndian reports whether memory has the byte order of the file, so that columns
 // need no conversion.
 func littleEndian() bool { return binary.NativeEndian.Uint16([]byte{1, 0}) == 1 }
 
@@ -242,8 +230,8 @@ func checkColumn(s *market.Series, column, from, to int) error {
 	return nil
 }
 
-// Validate says whether s can be written: columns of equal length, at least one row,
-// a timeframe, and every value as the file format wants it. The error is a *RowError
+// Validate reports whether s can be written: columns of equal length, at least one row,
+// a timeframe, and every value as the file format requires. The error is a *RowError
 // where one row is to blame.
 func Validate(s *market.Series) error {
 	n := s.Len()

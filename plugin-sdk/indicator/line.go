@@ -15,7 +15,7 @@
 //     both lines with the same candle before asking. Track makes a line of any number,
 //     so that a price can cross an average.
 //   - A period outside 1 to MaxPeriod, or another impossible argument, is a mistake in
-//     the program and panics with a message that says what is allowed. Check what a
+//     the program and panics with a message that names what is allowed. Check what a
 //     user may choose before, in the strategy's parameters.
 //   - Values must be finite and within 1e140 in size; those of candles are. Anything
 //     else makes Value NaN, which is on no side of any level: until it has left the

@@ -8,7 +8,7 @@ import (
 
 // RSI is Wilder's relative strength index, 0 to 100. It needs n changes, so it is ready
 // with value number n+1. Without any loss in its memory it is 100; this includes a
-// price that has never moved, for which TA-Lib says 0.
+// price that has never moved, for which TA-Lib has 0.
 type RSI struct {
 	line
 	gain, loss wilder

@@ -45,7 +45,7 @@ func symbolPart(s string) bool {
 	return n > 0
 }
 
-// blank says what \s of ECMA-262 is, as in the schema of requests.
+// blank reports whether r is \s of ECMA-262, as in the schema of requests.
 func blank(r rune) bool {
 	switch {
 	case r >= '\t' && r <= '\r', r == ' ', r == 0xa0, r == 0x1680, r >= 0x2000 && r <= 0x200a,

@@ -32,7 +32,7 @@ func (s *Side) UnmarshalText(text []byte) error { return sideNames.unmarshal(s, 
 // Opposite is the other side.
 func (s Side) Opposite() Side { return Sell - s }
 
-// OrderType says when and at which price an order fills.
+// OrderType is when and at which price an order fills.
 type OrderType uint8
 
 // The order types.
@@ -44,7 +44,8 @@ const (
 	TrailingStop
 )
 
-var orderTypeNames = names[OrderType]{"order type", []string{"market", "limit", "stop", "stop_limit", "trailing_stop"}}
+var orderTypeNames = names[OrderType]{"order type",
+	[]string{"market", "limit", "stop", "stop_limit", "trailing_stop"}}
 
 // String is the name in JSON.
 func (t OrderType) String() string { return orderTypeNames.text(t) }
@@ -61,7 +62,7 @@ func (t OrderType) NeedsLimit() bool { return t == Limit || t == StopLimit }
 // NeedsStop reports whether the type has a stop price.
 func (t OrderType) NeedsStop() bool { return t == Stop || t == StopLimit }
 
-// TimeInForce says how long an order rests.
+// TimeInForce is how long an order rests.
 type TimeInForce uint8
 
 // The times in force.
@@ -82,7 +83,7 @@ func (t TimeInForce) MarshalText() ([]byte, error) { return timeInForceNames.mar
 // UnmarshalText reads what MarshalText writes.
 func (t *TimeInForce) UnmarshalText(text []byte) error { return timeInForceNames.unmarshal(t, text) }
 
-// Role says what an order is for.
+// Role is what an order is for.
 type Role uint8
 
 // The roles.
@@ -95,7 +96,8 @@ const (
 	RoleLiquidation
 )
 
-var roleNames = names[Role]{"role", []string{"entry", "exit", "stop_loss", "take_profit", "end_of_data", "liquidation"}}
+var roleNames = names[Role]{"role",
+	[]string{"entry", "exit", "stop_loss", "take_profit", "end_of_data", "liquidation"}}
 
 // String is the name in JSON.
 func (r Role) String() string { return roleNames.text(r) }
@@ -120,7 +122,8 @@ const (
 	StatusExpired
 )
 
-var orderStatusNames = names[OrderStatus]{"order status", []string{"new", "open", "partially_filled", "filled", "canceled", "rejected", "expired"}}
+var orderStatusNames = names[OrderStatus]{"order status",
+	[]string{"new", "open", "partially_filled", "filled", "canceled", "rejected", "expired"}}
 
 // String is the name in JSON.
 func (s OrderStatus) String() string { return orderStatusNames.text(s) }
@@ -134,7 +137,7 @@ func (s *OrderStatus) UnmarshalText(text []byte) error { return orderStatusNames
 // Final reports whether the order cannot change any more.
 func (s OrderStatus) Final() bool { return s >= StatusFilled }
 
-// Liquidity says which fee a fill pays.
+// Liquidity is which fee a fill pays.
 type Liquidity uint8
 
 // The two sides of liquidity.

@@ -57,7 +57,8 @@ const (
 	SizePosition
 )
 
-var sizeKindNames = names[SizeKind]{"kind of size", []string{"none", "quantity", "quote_amount", "cash_fraction", "position"}}
+var sizeKindNames = names[SizeKind]{"kind of size",
+	[]string{"none", "quantity", "quote_amount", "cash_fraction", "position"}}
 
 // String is the name in JSON.
 func (k SizeKind) String() string { return sizeKindNames.text(k) }
@@ -71,7 +72,7 @@ func (k *SizeKind) UnmarshalText(text []byte) error { return sizeKindNames.unmar
 // ParseSizeKind reads the name in JSON.
 func ParseSizeKind(s string) (SizeKind, error) { return sizeKindNames.parse(s) }
 
-// Size is how much an Intent wants, in exactly one way.
+// Size is how much an Intent asks for, in exactly one way.
 type Size struct {
 	Kind  SizeKind `json:"kind"`
 	Value float64  `json:"value,omitzero"`
@@ -86,7 +87,7 @@ type Child struct {
 	TrailAmount  float64 `json:"trail_amount,omitzero"`  // quote currency per unit
 }
 
-// Intent is what a strategy wants. It has no id and may be rejected with a reason.
+// Intent is what a strategy asks for. It has no id and may be rejected with a reason.
 // Zero prices, trails and expiry mean absent.
 type Intent struct {
 	Action Action `json:"action"`
@@ -117,7 +118,7 @@ type Intent struct {
 	Ref string `json:"ref,omitzero"`
 }
 
-// Reduces reports whether the order can only cut a position: because it says so, or because its size is the
+// Reduces reports whether the order can only cut a position: by its flag, or because its size is the
 // whole position.
 func (in *Intent) Reduces() bool { return in.ReduceOnly || in.Size.Kind == SizePosition }
 

@@ -5,7 +5,7 @@
 //
 // It is data only and imports market. The host installs it as the exchange sample.
 //
-// It is a package of its own because only programs that want the candles link them.
+// It is a package of its own because only programs that use the candles link them.
 package sample
 
 import (
@@ -29,7 +29,7 @@ var ethusdt1d []byte
 //go:embed ATTRIBUTION.md
 var attribution string
 
-// Attribution says where the candles come from and under which licences.
+// Attribution is where the candles come from and under which licences.
 func Attribution() string { return attribution }
 
 // The names of the files.

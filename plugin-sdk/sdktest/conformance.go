@@ -50,7 +50,7 @@ const (
 //     lead to a run without panic, error or impossible intent;
 //   - no goroutine is left.
 //
-// A strategy for several symbols gets as many as it wants at least.
+// A strategy for several symbols gets its minimum.
 func Conformance[P any](t *testing.T, spec sdk.Spec, construct func(P) (sdk.Strategy, error)) {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
@@ -162,7 +162,7 @@ func (c *conformance) validate(params string) error {
 	return c.schema.Validate(value)
 }
 
-// badParameters breaks each parameter in every way that the schema knows, and wants
+// badParameters breaks each parameter in every way that the schema knows, and requires
 // a refusal that points at it.
 func (c *conformance) badParameters(t *testing.T) {
 	for _, bad := range badValues(c.ranges) {
@@ -187,7 +187,7 @@ func (c *conformance) badParameters(t *testing.T) {
 	}
 }
 
-// candles are series of equal length for every symbol that the strategy wants.
+// candles are series of equal length for every symbol of the strategy's minimum.
 func (c *conformance) candles(n int, seed uint64) []*market.Series {
 	step := c.tf.Approx().Truncate(time.Second)
 	series := make([]*market.Series, c.symbols)
@@ -286,7 +286,7 @@ func (c *conformance) inLockstep(ctx context.Context, params string, series []*m
 	return l.lockstep()
 }
 
-// randomParameters wants every parameter set within the bounds to be refused in
+// randomParameters requires every parameter set within the bounds to be refused in
 // good order or to run, with equal results in this process and over the link.
 func (c *conformance) randomParameters(t *testing.T) {
 	draw := newDraw(7)
@@ -322,7 +322,7 @@ func (c *conformance) randomParameters(t *testing.T) {
 	}
 }
 
-// property is what the schema says of one parameter.
+// property is the schema of one parameter.
 type property struct {
 	Type             string   `json:"type"`
 	Enum             []any    `json:"enum"`

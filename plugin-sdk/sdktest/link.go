@@ -27,7 +27,7 @@ type link struct {
 	next  int            // in batch.Decisions
 }
 
-// outcome is what the ledger of the host says after a run.
+// outcome is the host's ledger after a run.
 type outcome struct {
 	digest [32]byte
 	steps  int64
@@ -48,12 +48,12 @@ func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb
 	if l.stream, err = client.Run(ctx); err != nil {
 		return nil, err
 	}
-	l.say(&strategypb.HostMessage{Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(&wire.Start{
+	l.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(&wire.Start{
 		RunID: "conformance", Mode: mode, Purpose: strategypb.Purpose_PURPOSE_BACKTEST, Params: []byte(params),
 		Symbols: cfg.Symbols, Timeframe: cfg.Timeframe, InitialCash: cfg.InitialCash, Execution: execution,
 		RootSeed: o.seed, LogLevel: "info",
 	})}})
-	m, err := l.hear()
+	m, err := l.receive()
 	if err != nil {
 		return nil, err
 	}
@@ -61,17 +61,17 @@ func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb
 		return nil, fmt.Errorf("the plugin answered Start with %T", m.GetMessage())
 	}
 	l.cfg.WarmupSteps = m.GetReady().GetWarmupCandles()
-	l.say(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: &strategypb.Begin{
+	l.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: &strategypb.Begin{
 		WarmupSteps: l.cfg.WarmupSteps, TotalSteps: l.total,
 	}}})
 	return l, nil
 }
 
-// say sends. An error is not lost: the next hear reports why the stream broke.
-func (l *link) say(m *strategypb.HostMessage) { _ = l.stream.Send(m) }
+// send sends. An error is not lost: the next receive reports why the stream broke.
+func (l *link) send(m *strategypb.HostMessage) { _ = l.stream.Send(m) }
 
-// hear returns the next message that is not a note; io.EOF at the end of the stream.
-func (l *link) hear() (*strategypb.PluginMessage, error) {
+// receive returns the next message that is not a note; io.EOF at the end of the stream.
+func (l *link) receive() (*strategypb.PluginMessage, error) {
 	for {
 		m, err := l.stream.Recv()
 		if err != nil {
@@ -120,7 +120,7 @@ type readIntents struct{ *link }
 func (r readIntents) Decide(e *sim.Engine) ([]market.Intent, error) {
 	step := e.Step()
 	for r.batch.Watermark < step {
-		m, err := r.hear()
+		m, err := r.receive()
 		if err != nil {
 			return nil, fmt.Errorf("waiting for step %d: %w", step, err)
 		}
@@ -150,7 +150,7 @@ func (l *link) lockstep() (outcome, error) {
 	if err := sim.Run(e, sim.NewSeriesFeed(l.series), s); err != nil {
 		return outcome{}, err
 	}
-	l.say(&strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}})
+	l.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}})
 	return l.end(e)
 }
 
@@ -170,8 +170,8 @@ func (s stepByStep) Decide(e *sim.Engine) ([]market.Intent, error) {
 		h := &p.Positions[i]
 		h.Quantity, h.EntryPrice, h.CandlesHeld = e.Holding(i)
 	}
-	s.say(&strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(p, s.cfg.Symbols)}})
-	m, err := s.hear()
+	s.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(p, s.cfg.Symbols)}})
+	m, err := s.receive()
 	if err != nil {
 		return nil, fmt.Errorf("waiting for step %d: %w", p.Index, err)
 	}
@@ -182,12 +182,12 @@ func (s stepByStep) Decide(e *sim.Engine) ([]market.Intent, error) {
 	return d.Intents, err
 }
 
-// end wants the stream to end after the run.
+// end checks that the stream ends after the run.
 func (l *link) end(e *sim.Engine) (outcome, error) {
 	if err := l.stream.CloseSend(); err != nil {
 		return outcome{}, err
 	}
-	if m, err := l.hear(); err == nil {
+	if m, err := l.receive(); err == nil {
 		return outcome{}, fmt.Errorf("the plugin sent %T after the last step", m.GetMessage())
 	} else if !errors.Is(err, io.EOF) {
 		return outcome{}, err
@@ -211,7 +211,7 @@ func (l *link) sendChunks() (wait func()) {
 			}
 			w.Add(b.CloseTime, b.Candles, b.Closed)
 			if last := sent == l.total; last || w.Len() == wire.ChunkSteps {
-				l.say(&strategypb.HostMessage{Message: &strategypb.HostMessage_Candles{Candles: w.Message(last)}})
+				l.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Candles{Candles: w.Message(last)}})
 			}
 		}
 	}()
@@ -224,6 +224,7 @@ func (l *link) sendFiles(paths []string) {
 	for i, path := range paths {
 		files[i] = &strategypb.DatasetFile{Path: path, Rows: int64(l.series[i].Len())}
 	}
-	l.say(&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: &strategypb.Dataset{Files: files}}})
-	l.say(&strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}})
+	dataset := &strategypb.HostMessage_Dataset{Dataset: &strategypb.Dataset{Files: files}}
+	l.send(&strategypb.HostMessage{Message: dataset})
+	l.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}})
 }

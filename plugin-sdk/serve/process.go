@@ -33,7 +33,7 @@ func (p *process) newGRPC(opts []grpc.ServerOption) *grpc.Server {
 	return p.grpc
 }
 
-// handshakeDone joins standard output to standard error: nobody reads it any more,
+// handshakeDone joins standard output to standard error: it is not read any more,
 // and a full pipe would hang the strategy.
 func (p *process) handshakeDone() {
 	if p == nil {

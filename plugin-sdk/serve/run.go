@@ -68,7 +68,7 @@ func (r *run) sendNotes() error {
 	}
 }
 
-// finish tells the strategy that it is over and sends what it says then.
+// finish stops the strategy and sends what it logs then.
 func (r *run) finish() error {
 	failed := r.author.Stop()
 	if err := r.sendNotes(); err != nil {
@@ -289,7 +289,7 @@ func (d *decider) flush() error {
 	return d.run.stream.Send(&strategypb.PluginMessage{Message: m})
 }
 
-// openFeed waits for the candles. A nil feed says that the host gave the run up.
+// openFeed waits for the candles. A nil feed means that the host gave the run up.
 func (r *run) openFeed() (feed sim.Feed, release func(), err error) {
 	m, err := r.box.next()
 	switch {
@@ -310,39 +310,43 @@ func (r *run) openFeed() (feed sim.Feed, release func(), err error) {
 
 // openDataset maps the column files that the host names. Their hashes were checked
 // by the host; header, checksum and values are checked here.
-func openDataset(p *strategypb.Dataset, symbols []market.Symbol, tf market.Timeframe) (sim.Feed, func(), error) {
+func openDataset(
+	p *strategypb.Dataset, symbols []market.Symbol, tf market.Timeframe,
+) (_ sim.Feed, release func(), err error) {
 	if len(p.GetFiles()) != len(symbols) {
 		return nil, nil, &wire.ProtocolError{Field: "dataset.files", Message: fmt.Sprintf("%d files for %d symbols", len(p.GetFiles()), len(symbols))}
 	}
 	var files []*candlefile.File
-	release := func() {
+	closeAll := func() {
 		for _, f := range files {
 			_ = f.Close() // nothing was written, nothing can be done about it
 		}
 	}
+	defer func() {
+		if err != nil {
+			closeAll()
+		}
+	}()
 	series := make([]*market.Series, len(symbols))
 	for i, named := range p.GetFiles() {
 		if !filepath.IsAbs(named.GetPath()) {
-			release()
 			return nil, nil, &wire.ProtocolError{Field: fmt.Sprintf("dataset.files[%d].path", i), Message: "must be absolute"}
 		}
 		f, s, err := candlefile.Map(named.GetPath(), int(named.GetFirstRow()), int(named.GetRows()))
 		if err != nil {
-			release()
 			return nil, nil, status.Errorf(codes.DataLoss, "candles of %s: %v", symbols[i], err)
 		}
 		files = append(files, f)
 		if s.Timeframe != tf {
-			release()
 			return nil, nil, status.Errorf(codes.DataLoss, "candles of %s have the timeframe %s, the run has %s", symbols[i], s.Timeframe, tf)
 		}
 		s.Symbol = symbols[i]
 		series[i] = s
 	}
-	return sim.NewSeriesFeed(series), release, nil
+	return sim.NewSeriesFeed(series), closeAll, nil
 }
 
-// errStopped says that the host asked to stop while the simulation waited for candles.
+// errStopped reports that the host asked to stop while the simulation waited for candles.
 var errStopped = errors.New("stopped by the host")
 
 // chunkFeed takes the candles out of messages.

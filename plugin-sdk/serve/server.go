@@ -1,11 +1,13 @@
 package serve
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"sync/atomic"
 
 	"google.golang.org/grpc"
@@ -67,12 +69,7 @@ func complete(s *sdk.Spec) error {
 	if !validName(s.Name) {
 		return fmt.Errorf("Spec.Name %q must begin with a-z and go on with a-z, 0-9, _ and -, 63 characters at most", s.Name)
 	}
-	if s.DisplayName == "" {
-		s.DisplayName = s.Name
-	}
-	if s.Version == "" {
-		s.Version = "0.0.0"
-	}
+	s.DisplayName, s.Version = cmp.Or(s.DisplayName, s.Name), cmp.Or(s.Version, "0.0.0")
 	modes := []sdk.Mode{sdk.ModeBacktest, sdk.ModePaper, sdk.ModeLive}
 	for _, m := range s.Modes {
 		if !slices.Contains(modes, m) {
@@ -87,12 +84,8 @@ func complete(s *sdk.Spec) error {
 			return fmt.Errorf("Spec.Timeframes: %w", err)
 		}
 	}
-	if s.MinSymbols == 0 {
-		s.MinSymbols = 1
-	}
-	if s.MaxSymbols == 0 {
-		s.MaxSymbols = s.MinSymbols
-	}
+	s.MinSymbols = cmp.Or(s.MinSymbols, 1)
+	s.MaxSymbols = cmp.Or(s.MaxSymbols, s.MinSymbols)
 	if s.MinSymbols < 1 || s.MaxSymbols < s.MinSymbols || s.MaxSymbols > wire.MaxSymbols {
 		return fmt.Errorf("Spec.MinSymbols %d and MaxSymbols %d must be a range within 1 to %d", s.MinSymbols, s.MaxSymbols, wire.MaxSymbols)
 	}
@@ -222,7 +215,7 @@ func (b *inbox) receive(st stream) {
 	}
 }
 
-// next waits for a message; io.EOF says that the host has said all.
+// next waits for a message; io.EOF means that the host sends no more.
 func (b *inbox) next() (*strategypb.HostMessage, error) {
 	m, ok := <-b.messages
 	switch {
@@ -234,7 +227,7 @@ func (b *inbox) next() (*strategypb.HostMessage, error) {
 	return nil, io.EOF
 }
 
-// begin waits for Begin. ended says that the host gave the run up before it began.
+// begin waits for Begin. ended reports whether the host gave the run up before it began.
 func (b *inbox) begin() (begin *strategypb.Begin, ended bool, err error) {
 	m, err := b.next()
 	switch {
@@ -255,22 +248,10 @@ func outOfOrder(want string, got *strategypb.HostMessage) error {
 	return status.Errorf(codes.FailedPrecondition, "%s is expected now, not %s", want, kind(got))
 }
 
+// kind is the name of a message, such as Start.
 func kind(m *strategypb.HostMessage) string {
-	switch m.GetMessage().(type) {
-	case *strategypb.HostMessage_Start:
-		return "Start"
-	case *strategypb.HostMessage_Begin:
-		return "Begin"
-	case *strategypb.HostMessage_Dataset:
-		return "Dataset"
-	case *strategypb.HostMessage_Candles:
-		return "Candles"
-	case *strategypb.HostMessage_Step:
-		return "Step"
-	case *strategypb.HostMessage_Finish:
-		return "Finish"
-	case *strategypb.HostMessage_Stop:
-		return "Stop"
+	if m.GetMessage() == nil {
+		return "an empty message"
 	}
-	return "an empty message"
+	return strings.TrimPrefix(fmt.Sprintf("%T", m.Message), "*strategypb.HostMessage_")
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// IntentError says that an intent is not one at all: a number that is not finite,
+// IntentError is an intent that is none at all: a number that is not finite,
 // a symbol that is not part of the run, an unknown action. It ends the run
 // (PLUGIN_PROTOCOL_ERROR), unlike an order that is rejected with a reason.
 type IntentError struct {
@@ -25,7 +25,7 @@ func (e *IntentError) Error() string {
 }
 
 // Accept turns the intents of the current step into orders, in list order, at its
-// close time, or DelayCandles later. What an intent says by itself is judged now.
+// close time, or DelayCandles later. What does not depend on the account is judged now.
 func (e *Engine) Accept(intents []market.Intent) error {
 	for i := range intents {
 		in := &intents[i]
@@ -62,7 +62,7 @@ func (e *Engine) Accept(intents []market.Intent) error {
 	return nil
 }
 
-// check finds the symbol and refuses what no strategy may say.
+// check finds the symbol and refuses what no strategy may ask for.
 func (n *intake) check(in *market.Intent) (int, string) {
 	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
 		in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
@@ -197,26 +197,18 @@ func (n *intake) setQuantity(o *order, v float64) market.Reason {
 }
 
 func refusePrices(o *order, in *market.Intent) market.Reason {
-	if (in.LimitPrice != 0) != in.Type.NeedsLimit() || (in.StopPrice != 0) != in.Type.NeedsStop() {
-		return market.ReasonInvalidPrice
-	}
 	trails := in.TrailPercent != 0 || in.TrailAmount != 0
-	if trails != (in.Type == market.TrailingStop) || (trails && !validTrail(in)) {
-		return market.ReasonInvalidPrice
-	}
-	if in.Type.NeedsLimit() && !setPrice(in.LimitPrice, o.setLimit) {
-		return market.ReasonInvalidPrice
-	}
-	if in.Type.NeedsStop() && !setPrice(in.StopPrice, o.setStop) {
-		return market.ReasonInvalidPrice
-	}
-	if trails && o.setDistance(in.TrailPercent, in.TrailAmount) != nil {
+	if (in.LimitPrice != 0) != in.Type.NeedsLimit() || (in.StopPrice != 0) != in.Type.NeedsStop() ||
+		trails != (in.Type == market.TrailingStop) || trails && !validTrail(in) ||
+		in.Type.NeedsLimit() && !setPrice(in.LimitPrice, o.setLimit) ||
+		in.Type.NeedsStop() && !setPrice(in.StopPrice, o.setStop) ||
+		trails && o.setDistance(in.TrailPercent, in.TrailAmount) != nil {
 		return market.ReasonInvalidPrice
 	}
 	return ""
 }
 
-// validTrail says that exactly one distance is given and makes sense.
+// validTrail reports whether exactly one distance is given and makes sense.
 func validTrail(in *market.Intent) bool {
 	if in.TrailPercent != 0 {
 		return in.TrailAmount == 0 && in.TrailPercent > 0 && in.TrailPercent < 1
@@ -300,7 +292,7 @@ func rightSide(o *order, c *market.Child, stop bool) bool {
 	return level.Cmp(parent) > 0
 }
 
-// cancel takes back one order. The code says why it could not.
+// cancel takes back one order. The code is why it could not.
 func (n *intake) cancel(in *market.Intent) (market.Reason, error) {
 	o := n.find(in.Ref)
 	if o == nil {
@@ -309,11 +301,11 @@ func (n *intake) cancel(in *market.Intent) (market.Reason, error) {
 	return "", n.send(message{action: market.Cancel, sym: o.sym, order: o})
 }
 
-// cancelAll takes back every open order of a symbol.
-func (n *intake) cancelAll(sym int) {
-	for _, o := range n.live {
-		if o.sym == sym && !o.done {
-			n.finish(o, market.StatusCanceled, market.ReasonStrategy, n.now)
+// cancelOpen takes back the open orders of a symbol, or of all if sym is below 0.
+func (v *venue) cancelOpen(sym int, reason market.Reason) {
+	for _, o := range v.live {
+		if (sym < 0 || o.sym == sym) && !o.done {
+			v.finish(o, market.StatusCanceled, reason, v.now)
 		}
 	}
 }
@@ -342,7 +334,7 @@ func (o *order) named(ref string) bool {
 	return o.Ref == ref || (strings.HasPrefix(ref, "o-") && o.ID.String() == ref)
 }
 
-// replace changes an open order. The code says why it could not.
+// replace changes an open order. The code is why it could not.
 func (n *intake) replace(in *market.Intent) (market.Reason, error) {
 	o := n.find(in.Ref)
 	if o == nil {
@@ -403,15 +395,12 @@ func (n *intake) replaceFields(o *order, in *market.Intent) market.Reason {
 	return ""
 }
 
-// replaceTrail changes the distance of a trailing stop, which keeps its water.
+// replaceTrail changes the distance of a trailing stop, which keeps its peak.
 func replaceTrail(o *order, in *market.Intent) market.Reason {
 	if in.TrailPercent == 0 && in.TrailAmount == 0 {
 		return ""
 	}
-	if o.Type != market.TrailingStop || !validTrail(in) {
-		return market.ReasonInvalidPrice
-	}
-	if o.setTrail(in.TrailPercent, in.TrailAmount) != nil {
+	if o.Type != market.TrailingStop || !validTrail(in) || o.setTrail(in.TrailPercent, in.TrailAmount) != nil {
 		return market.ReasonInvalidPrice
 	}
 	return ""
@@ -474,7 +463,7 @@ func (n *intake) deliver(m *message) error {
 	o := m.order
 	switch {
 	case o == nil:
-		n.cancelAll(m.sym)
+		n.cancelOpen(m.sym, market.ReasonStrategy)
 	case isSubmit(m.action):
 		return n.receive(m.action, o)
 	case o.done:
@@ -501,11 +490,11 @@ func (n *intake) receive(action market.Action, o *order) error {
 		return nil
 	}
 	if o.Type == market.TrailingStop {
-		water, err := toDecimal(n.symbols[o.sym].candle.Close)
+		peak, err := toDecimal(n.symbols[o.sym].candle.Close)
 		if err != nil {
 			return err
 		}
-		o.water = water
+		o.peak = peak
 		if err := o.placeTrail(); err != nil {
 			return err
 		}
@@ -541,8 +530,10 @@ func (n *intake) foreseen(o *order) *order {
 	return o
 }
 
-// forget ends the orders that have not arrived; nothing is on its way any more.
-func (n *intake) forget(reason market.Reason) {
+// cancelEverything ends all orders, those that have not arrived too; nothing is on its way
+// any more.
+func (n *intake) cancelEverything(reason market.Reason) {
+	n.cancelOpen(-1, reason)
 	for i := range n.transit {
 		if m := &n.transit[i]; isSubmit(m.action) {
 			m.order.done = true
@@ -550,4 +541,5 @@ func (n *intake) forget(reason market.Reason) {
 		}
 	}
 	n.transit = nil
+	n.compact()
 }

@@ -28,7 +28,7 @@ type Config struct {
 	DelayCandles int
 	WorstPrice   bool
 	// Judge may refuse, by a code, an order that would be accepted, or the change of one: limits of whoever runs
-	// the simulator. Its order is as it would be accepted. Nil: nobody refuses more than the simulator.
+	// the simulator. Its order is as it would be accepted. Nil: the simulator alone refuses.
 	Judge func(*market.Order, *market.Intent) market.Reason
 }
 
@@ -55,7 +55,7 @@ type Engine struct {
 }
 
 // venue is what all parts of the simulator share: the clock, the candles, the queue of
-// orders, the books and whoever is to hear of a change.
+// orders, the books and the recorder of changes.
 type venue struct {
 	cfg      Config
 	opt      Options
@@ -259,7 +259,7 @@ func (m *matcher) matchOrders() error {
 }
 
 // prepare decides whether an order takes part in this step's candle of its symbol,
-// and says whether the candle can do anything to it before its end.
+// and reports whether the candle can do anything to it before its end.
 func (m *matcher) prepare(o *order) bool {
 	s := &m.symbols[o.sym]
 	o.opened, o.tested, o.held = false, false, false
@@ -285,7 +285,7 @@ func (m *matcher) openPass(from, to int, exits bool) error {
 	return nil
 }
 
-// isExit says that an order can only reduce, or would reduce the position held now.
+// isExit reports whether an order can only reduce, or would reduce the position held now.
 func (v *venue) isExit(o *order) bool {
 	if o.ReduceOnly {
 		return true
@@ -386,13 +386,7 @@ func (v *venue) compact() {
 // Finish ends the run: open orders are canceled (end_of_data), and positions are
 // closed at their last close when close_at_end is set.
 func (e *Engine) Finish() error {
-	for _, o := range e.venue.live {
-		if !o.done {
-			e.venue.finish(o, market.StatusCanceled, market.ReasonEndOfData, e.venue.now)
-		}
-	}
-	e.intake.forget(market.ReasonEndOfData)
-	e.venue.compact()
+	e.intake.cancelEverything(market.ReasonEndOfData)
 	if e.venue.opt.CloseAtEnd && e.venue.step >= 0 {
 		if closed, err := e.closeAll(market.RoleEndOfData); err != nil {
 			return e.venue.ledgerError("matching", err)
@@ -406,13 +400,7 @@ func (e *Engine) Finish() error {
 
 // liquidate closes everything at a close at which equity is gone.
 func (e *Engine) liquidate() error {
-	for _, o := range e.venue.live {
-		if !o.done {
-			e.venue.finish(o, market.StatusCanceled, market.ReasonLiquidation, e.venue.now)
-		}
-	}
-	e.intake.forget(market.ReasonLiquidation)
-	e.venue.compact()
+	e.intake.cancelEverything(market.ReasonLiquidation)
 	e.bankrupt = true
 	_, err := e.closeAll(market.RoleLiquidation)
 	e.venue.updateMark()

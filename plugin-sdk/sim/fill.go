@@ -76,7 +76,7 @@ func (e *executor) quantityFor(o *order, price, rate dec) (dec, market.Reason, e
 	return q, "", err
 }
 
-// reduces says that there is a position and the order is against it.
+// reduces reports whether there is a position and the order is against it.
 func (v *venue) reduces(o *order) bool {
 	q := v.ledger.books[o.sym].quantity
 	return (q.IsPos() && o.Side == market.Sell) || (q.IsNeg() && o.Side == market.Buy)
@@ -291,7 +291,7 @@ func (e *executor) recordFill(d *deal, q, n, f, gross dec) (*market.Fill, error)
 
 // ambiguousExit: the candle also touches the sibling of the child that filled
 // inside it, or the stop loss goes off in the candle inside which its stop-type
-// parent filled; the candle does not tell what came first.
+// parent filled; the candle does not show what came first.
 func (e *executor) ambiguousExit(o *order, x execution) bool {
 	if !x.inside || !o.isChild() {
 		return false
@@ -316,7 +316,7 @@ func (e *executor) ambiguousEntry(d *deal) bool {
 	return err == nil && reached(exit, favourable(exit, &e.symbols[o.sym].candle), float(target))
 }
 
-// touchesInside says that the extremes of a candle reach a bracket child.
+// touchesInside reports whether the extremes of a candle reach a bracket child.
 func touchesInside(o *order, c *market.Candle) bool {
 	if o.isStop() {
 		return triggers(o.Side, adverse(o.Side, c), o.stopF)

@@ -9,7 +9,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// LedgerError says that an amount no longer fits into the ledger (DATA_ERROR,
+// LedgerError is an amount that no longer fits into the ledger (DATA_ERROR,
 // reason ledger_overflow): prices and quantities are beyond what the chosen
 // initial cash leaves room for.
 type LedgerError struct {

@@ -129,7 +129,7 @@ func (e *Engine) Step() int64 { return e.venue.step }
 // Time is the close time of the step.
 func (e *Engine) Time() market.Time { return e.venue.now }
 
-// Warmup says that orders would be rejected because the window has not begun.
+// Warmup reports whether orders would be rejected because the window has not begun.
 func (e *Engine) Warmup() bool { return e.venue.warmup() }
 
 func (v *venue) warmup() bool { return v.step < v.cfg.WarmupSteps }
@@ -140,7 +140,7 @@ func (e *Engine) Symbols() []market.Symbol { return e.venue.cfg.Symbols }
 // Options are the resolved execution options.
 func (e *Engine) Options() Options { return e.venue.cfg.Options }
 
-// Closed says whether a candle of symbol i closed at this step.
+// Closed reports whether a candle of symbol i closed at this step.
 func (e *Engine) Closed(i int) bool { return e.venue.symbols[i].closed }
 
 // Candle is the newest candle of symbol i. It is valid until the next Match.
@@ -195,7 +195,7 @@ func (e *Engine) Digest() [32]byte { return e.venue.digest.sum }
 // Stats are the counts so far.
 func (e *Engine) Stats() Stats { return e.venue.stats }
 
-// Bankrupt says that the run ended because equity was gone.
+// Bankrupt reports whether the run ended because equity was gone.
 func (e *Engine) Bankrupt() bool { return e.bankrupt }
 
 // SeriesFeed merges the series of a run into steps: one step per close time, with

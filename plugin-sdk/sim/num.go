@@ -21,7 +21,7 @@ var pow10 = [20]uint64{
 	1, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15, 1e16, 1e17, 1e18, 1e19,
 }
 
-// errRange says that a number does not fit into 19 decimal digits.
+// errRange is a number that does not fit into 19 decimal digits.
 var errRange = fmt.Errorf("the number does not fit into %d digits", decimal.MaxPrec)
 
 // toDecimal rounds a finite float64 correctly to 15 significant digits. Numbers
@@ -166,7 +166,7 @@ func shiftRound(hi, lo uint64, n int) (uint64, bool) {
 	return roundQuotient(hi, lo, pow10[n], sticky), true
 }
 
-// roundQuotient divides hi:lo by d (hi < d) half-even; sticky says that lower
+// roundQuotient divides hi:lo by d (hi < d) half-even; sticky reports whether lower
 // digits were cut off already.
 func roundQuotient(hi, lo, d uint64, sticky bool) uint64 {
 	q, r := bits.Div64(hi, lo, d)

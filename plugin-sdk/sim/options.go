@@ -48,7 +48,7 @@ type Options struct {
 	CloseAtEnd         bool
 }
 
-// compat says that the profile reproduces another engine, which fixes two more rules.
+// compat reports whether the profile reproduces another engine, which fixes two more rules.
 func (o *Options) compat() bool { return o.Profile != ProfileBarV1 }
 
 // FieldError is one bad option, by JSON pointer within the execution object.

@@ -26,7 +26,7 @@ type order struct {
 }
 
 // trail is how far a trailing stop is from the extreme that it follows.
-type trail struct{ trailPercent, trailAmount, water dec }
+type trail struct{ trailPercent, trailAmount, peak dec } // peak: the low of a buy
 
 // candleState is what the current candle has done with an order.
 type candleState struct {
@@ -36,7 +36,7 @@ type candleState struct {
 	held           bool // compat: give way to the stop loss
 }
 
-// isStop says that the order waits for its stop price.
+// isStop reports whether the order waits for its stop price.
 func (o *order) isStop() bool {
 	switch o.Type {
 	case market.Stop, market.TrailingStop:
@@ -146,7 +146,7 @@ func (e *executor) newChild(parent *order, spec *market.Child, stop bool, quanti
 	o := e.newOrder(parent.sym, &in, parent.FilledAt)
 	o.ParentID, o.parent, o.Role, o.Quantity = parent.ID, parent, role, quantity
 	if in.Type == market.TrailingStop {
-		o.water = price
+		o.peak = price
 		return o, o.setTrail(spec.TrailPercent, spec.TrailAmount)
 	}
 	level, err := childLevel(spec, o.Side, stop, price)
@@ -211,16 +211,16 @@ func (o *order) setDistance(percent, amount float64) error {
 	return sum.err
 }
 
-// placeTrail computes the stop from the water: below it for a sell, above for a buy.
+// placeTrail computes the stop from the peak: below it for a sell, above for a buy.
 func (o *order) placeTrail() error {
 	percent, amount := o.trailPercent, o.trailAmount
 	if o.Side == market.Sell {
 		percent, amount = percent.Neg(), amount.Neg()
 	}
 	var sum adder
-	level := sum.keep(o.water.Add(amount))
+	level := sum.keep(o.peak.Add(amount))
 	if !percent.IsZero() {
-		level = sum.keep(mulPrice(o.water, sum.keep(decOne.Add(percent))))
+		level = sum.keep(mulPrice(o.peak, sum.keep(decOne.Add(percent))))
 	}
 	if sum.err == nil {
 		o.setStop(level)
@@ -228,7 +228,7 @@ func (o *order) placeTrail() error {
 	return sum.err
 }
 
-// moveTrail moves the water after a candle: to its extreme, or only to its close after
+// moveTrail moves the peak after a candle: to its extreme, or only to its close after
 // the candle inside which the parent filled.
 func (m *matcher) moveTrail(o *order, s *symbolState) error {
 	extreme := s.candle.High
@@ -242,10 +242,10 @@ func (m *matcher) moveTrail(o *order, s *symbolState) error {
 	if err != nil {
 		return err
 	}
-	if c := level.Cmp(o.water); (o.Side == market.Sell && c <= 0) || (o.Side == market.Buy && c >= 0) {
+	if c := level.Cmp(o.peak); (o.Side == market.Sell && c <= 0) || (o.Side == market.Buy && c >= 0) {
 		return nil
 	}
-	o.water = level
+	o.peak = level
 	if err := o.placeTrail(); err != nil {
 		return err
 	}

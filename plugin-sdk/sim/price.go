@@ -6,14 +6,14 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// execution says where in a candle a fill happens.
+// execution is where in a candle a fill happens.
 type execution struct {
 	at     market.Time // open time of the candle, or the close at the end of a run
 	inside bool        // after the open
 	end    bool        // at a close: end of data or liquidation
 }
 
-// reached says that a price is at or beyond a level in the direction of the order:
+// reached reports whether a price is at or beyond a level in the direction of the order:
 // at or below for a buy, at or above for a sell.
 func reached(side market.Side, price, level float64) bool {
 	if side == market.Buy {
@@ -22,7 +22,7 @@ func reached(side market.Side, price, level float64) bool {
 	return price >= level
 }
 
-// triggers says that a price sets off a stop: at or above for a buy.
+// triggers reports whether a price sets off a stop: at or above for a buy.
 func triggers(side market.Side, price, stop float64) bool {
 	return reached(side.Opposite(), price, stop)
 }
@@ -126,7 +126,7 @@ func (m *matcher) tryInside(o *order) error {
 	return m.exec.fillInside(o, c.Open)
 }
 
-// reachedInside says that the candle reaches the order after its open.
+// reachedInside reports whether the candle reaches the order after its open.
 func (e *executor) reachedInside(o *order, c *market.Candle) bool {
 	if o.TimeInForce == market.IOC || o.held || o.Type == market.Market {
 		return false

@@ -27,7 +27,7 @@ const (
 	MaxDocumentBytes = 1 << 20
 )
 
-// Bounds on what a strategy may want and say. The SDK keeps them in the plugin's process, and the host
+// Bounds on what a strategy may ask for and log. The SDK keeps them in the plugin's process, and the host
 // refuses a plugin that passes one: it was built with something else.
 const (
 	// MaxIntents bounds the intents of one step.
@@ -47,7 +47,7 @@ const (
 // maxNumberBytes holds the longest plain spelling of a float64.
 const maxNumberBytes = 800
 
-// ProtocolError says that a message is not what the protocol allows. The host ends
+// ProtocolError is a message that the protocol does not allow. The host ends
 // the run with PLUGIN_PROTOCOL_ERROR.
 type ProtocolError struct {
 	Field   string // path inside the message, such as decisions[2].intents[0].quantity
@@ -84,7 +84,7 @@ type codec struct {
 	err     error
 }
 
-// in says which entry of a list the next fields belong to.
+// in names the entry of a list that the next fields belong to.
 func (c *codec) in(list string, entry int) { c.list, c.entry = list, entry }
 
 // wrong keeps an error about a field, "" for the entry itself.

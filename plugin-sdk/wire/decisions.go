@@ -12,7 +12,7 @@ import (
 // TraceBytes is how much of a ledger digest a trace point keeps.
 const TraceBytes = 8
 
-// Decision is what a strategy wants at one step.
+// Decision is what a strategy asks for at one step.
 type Decision struct {
 	Step    int64
 	Intents []market.Intent

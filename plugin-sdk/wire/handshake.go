@@ -54,7 +54,7 @@ func DialOptions() []grpc.DialOption {
 	}
 }
 
-// Handshake is the magic cookie that tells a plugin it was started by a host.
+// Handshake is the magic cookie by which a plugin knows that a host started it.
 func Handshake() plugin.HandshakeConfig {
 	return plugin.HandshakeConfig{
 		MagicCookieKey:   "ASSAY_PLUGIN",

@@ -12,7 +12,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
-// Description is what a plugin says of itself: the author's Spec, and what the SDK
+// Description is a plugin's own: the author's Spec, and what the SDK
 // adds.
 type Description struct {
 	sdk.Spec
@@ -33,7 +33,7 @@ func SpecToProto(d *Description) *strategypb.Spec {
 }
 
 // SpecFromProto converts a description and checks its form. Whether name, schema
-// and defaults are any good is for the catalogue to say.
+// and defaults are any good is for the catalogue to judge.
 func SpecFromProto(p *strategypb.Spec) (d Description, err error) {
 	c := codec{read: true}
 	p = orNew(p)

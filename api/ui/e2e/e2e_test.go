@@ -69,7 +69,7 @@ func TestBudget(t *testing.T) {
 }
 
 // TestScreenshots takes pictures of the states of the page: all of them into the folder
-// ASSAY_SCREENSHOTS where it is set, else a few that nobody keeps.
+// ASSAY_SCREENSHOTS where it is set, else a few that are not kept.
 func TestScreenshots(t *testing.T) {
 	if os.Getenv("ASSAY_SCREENSHOTS") == "" {
 		ring.Proof(t, "it takes minutes")

@@ -41,7 +41,7 @@ type Options struct {
 	Launch func(context.Context, string, runner.StartRequest) (runner.Execution, error)
 	// Trading launches paper and live runs; nil: they are not supported.
 	Trading v1.Launcher
-	// Governance is what health says of the deployment policy; it may be nil.
+	// Governance is what health shows of the deployment policy; it may be nil.
 	Governance func(ungated string) (status, message string)
 	// Prepare is called with each scripted run before it begins.
 	Prepare func(*Run)
@@ -49,7 +49,7 @@ type Options struct {
 	Routes []edge.Route
 	// Extend adds routes that need the run machine; it may be nil.
 	Extend       func(*runner.Runner) []edge.Route
-	Deprecations *view.Deprecations
+	Deprecations view.Deprecations
 	Strategies   []catalog.Strategy
 	Exchanges    []candle.Exchange
 	Log          io.Writer
@@ -121,7 +121,7 @@ func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Ed
 		o.Routes = append(o.Routes, o.Extend(s.Runner)...)
 	}
 	if o.Deprecations == nil {
-		o.Deprecations = &view.Deprecations{}
+		o.Deprecations = view.Deprecations{}
 	}
 	ops, err := v1.New(v1.Options{
 		Runner: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
@@ -199,7 +199,7 @@ func (a Answer) JSON(t testing.TB) map[string]any {
 }
 
 // Do sends a request and records the answer. Headers are "Name: value"; a body gets
-// Content-Type: application/json unless a header says otherwise.
+// Content-Type: application/json unless a header has another.
 func (s *Service) Do(t testing.TB, method, path, body string, headers ...string) Answer {
 	t.Helper()
 	req, err := http.NewRequest(method, s.URL+path, strings.NewReader(body))

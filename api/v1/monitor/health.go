@@ -41,8 +41,8 @@ type HealthOptions struct {
 	Sandbox func() sandbox.Level
 	// Registry gives the schema version of the registry, or reports what is wrong with it.
 	Registry func(context.Context) (int, error)
-	// Journal is why paper and live runs cannot be written down, for people; "" while they can. Nil: they can.
-	Journal func() string
+	// Journal is why paper and live runs cannot be written down; nil: they can.
+	Journal error
 	// Damaged names candles whose files were found damaged, for people. Nil: none are.
 	Damaged func() []string
 	// FreeBytes is the space left in the state directory.
@@ -108,16 +108,14 @@ func (m *Monitor) outcome(status, message string) view.Check {
 
 func (m *Monitor) checkPlugins() view.PluginsCheck {
 	ok, broken := m.opts.Plugins()
-	c := view.PluginsCheck{Available: ok, Unavailable: broken}
+	status, message := view.Pass, ""
 	switch {
 	case ok+broken == 0:
-		c.Check = m.outcome(view.Warn, "no strategies found")
+		status, message = view.Warn, "no strategies found"
 	case broken > 0:
-		c.Check = m.outcome(view.Warn, fmt.Sprintf("%d of %d unavailable", broken, ok+broken))
-	default:
-		c.Check = m.outcome(view.Pass, "")
+		status, message = view.Warn, fmt.Sprintf("%d of %d unavailable", broken, ok+broken)
 	}
-	return c
+	return view.PluginsCheck{Check: m.outcome(status, message), Available: ok, Unavailable: broken}
 }
 
 func (m *Monitor) checkRegistry(ctx context.Context) view.RegistryCheck {
@@ -125,30 +123,27 @@ func (m *Monitor) checkRegistry(ctx context.Context) view.RegistryCheck {
 	if err != nil {
 		return view.RegistryCheck{Check: m.outcome(view.Fail, "the registry cannot be read")}
 	}
-	if m.opts.Journal != nil {
-		if why := m.opts.Journal(); why != "" {
-			return view.RegistryCheck{Check: m.outcome(view.Warn, "no paper or live run can start, their journal cannot be opened: "+why), SchemaVersion: version}
-		}
+	status, message := view.Pass, ""
+	if why := m.opts.Journal; why != nil {
+		status, message = view.Warn, "no paper or live run can start, their journal cannot be opened: "+why.Error()
 	}
-	return view.RegistryCheck{Check: m.outcome(view.Pass, ""), SchemaVersion: version}
+	return view.RegistryCheck{Check: m.outcome(status, message), SchemaVersion: version}
 }
 
 func (m *Monitor) checkDisk() view.DiskCheck {
 	free, err := m.opts.FreeBytes()
-	c := view.DiskCheck{FreeBytes: free}
+	status, message := view.Pass, ""
 	switch {
 	case errors.Is(err, errors.ErrUnsupported):
-		c.Check = m.outcome(view.Skip, "not known on this system")
+		status, message = view.Skip, "not known on this system"
 	case err != nil:
-		c.Check = m.outcome(view.Fail, "the state directory cannot be read")
+		status, message = view.Fail, "the state directory cannot be read"
 	case free < diskFail:
-		c.Check = m.outcome(view.Fail, "less than 100 MiB left")
+		status, message = view.Fail, "less than 100 MiB left"
 	case free < diskWarn:
-		c.Check = m.outcome(view.Warn, "less than 1 GiB left")
-	default:
-		c.Check = m.outcome(view.Pass, "")
+		status, message = view.Warn, "less than 1 GiB left"
 	}
-	return c
+	return view.DiskCheck{Check: m.outcome(status, message), FreeBytes: free}
 }
 
 // Health is the current health.

@@ -110,7 +110,7 @@ func TestFreeBytes(t *testing.T) {
 	}
 }
 
-// TestLink: a paper or live run tells of its exchange and of the clocks.
+// TestLink: a paper or live run shows its exchange and of the clocks.
 func TestLink(t *testing.T) {
 	link := runner.Link{Exchange: "binance", Up: true, Latency: 12500 * time.Microsecond, LastMessage: time.Unix(1700000000, 0), Offset: 100 * time.Millisecond}
 	look := func(mode, phase string, change func(*runner.Link)) view.Health {

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"runtime"
-	"runtime/metrics"
 	"slices"
 	"time"
 
@@ -26,11 +25,11 @@ type MetricsOptions struct {
 	// Routes are the routes of the edge; each path becomes a value of the label
 	// route. Path itself need not be among them.
 	Routes []edge.Route
-	// Status and Counters show the run. Nil means that there is none.
+	// Status and Counters show the run.
 	Status   func() runner.Snapshot
 	Counters func() runner.Counters
 	// Stream counts the clients connected and dropped, Plugins the strategies that
-	// can be used and that cannot. Nil means none.
+	// can be used and that cannot.
 	Stream  func() (clients int, dropped int64)
 	Plugins func() (available, unavailable int)
 }
@@ -84,7 +83,7 @@ func (r *Metrics) Text() []byte {
 	t := &exposition.Text{}
 	t.Family("assay_build_info", "gauge", "What is running; always 1.")
 	t.Sample("assay_build_info", 1, "version", r.opts.Version, "commit", r.opts.Commit)
-	s := r.status()
+	s := r.opts.Status()
 	r.run(t, s)
 	r.trading(t, s)
 	r.stream(t)
@@ -92,16 +91,6 @@ func (r *Metrics) Text() []byte {
 	r.plugins(t)
 	r.process(t)
 	return t.Bytes()
-}
-
-func (r *Metrics) status() (s runner.Snapshot) {
-	if r.opts.Status != nil {
-		s = r.opts.Status()
-	}
-	if s.Status == "" {
-		s.Status = runner.StatusIdle
-	}
-	return s
 }
 
 // phases are those of a paper or live run.
@@ -143,10 +132,7 @@ func (r *Metrics) trading(t *exposition.Text, s runner.Snapshot) {
 }
 
 func (r *Metrics) run(t *exposition.Text, s runner.Snapshot) {
-	var c runner.Counters
-	if r.opts.Counters != nil {
-		c = r.opts.Counters()
-	}
+	c := r.opts.Counters()
 	t.Family("assay_run_state", "gauge", "1 for the status of the run, 0 for the others.")
 	for _, status := range []string{runner.StatusIdle, runner.StatusRunning, runner.StatusCompleted, runner.StatusFailed} {
 		t.Sample("assay_run_state", truth(s.Status == status), "status", status)
@@ -184,21 +170,14 @@ func ended(c runner.Counters, mode, status string) int64 {
 }
 
 func (r *Metrics) stream(t *exposition.Text) {
-	var clients int
-	var dropped int64
-	if r.opts.Stream != nil {
-		clients, dropped = r.opts.Stream()
-	}
+	clients, dropped := r.opts.Stream()
 	t.Single("assay_ws_clients", "gauge", "Connected stream clients.", float64(clients))
 	t.Single("assay_ws_dropped_total", "counter",
 		"Stream clients that were closed because they read too slowly.", float64(dropped))
 }
 
 func (r *Metrics) plugins(t *exposition.Text) {
-	var available, unavailable int
-	if r.opts.Plugins != nil {
-		available, unavailable = r.opts.Plugins()
-	}
+	available, unavailable := r.opts.Plugins()
 	t.Family("assay_plugins", "gauge", "Strategies by whether they can be used.")
 	t.Sample("assay_plugins", float64(available), "status", "available")
 	t.Sample("assay_plugins", float64(unavailable), "status", "unavailable")
@@ -209,13 +188,11 @@ func (r *Metrics) process(t *exposition.Text) {
 	if !r.opts.StartedAt.IsZero() {
 		started = float64(r.opts.StartedAt.UnixMilli()) / 1000
 	}
-	heap := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
-	metrics.Read(heap)
 	t.Single("process_start_time_seconds", "gauge", "When the process started, in seconds since 1970.",
 		started)
 	t.Single("go_goroutines", "gauge", "Goroutines that exist.", float64(runtime.NumGoroutine()))
 	t.Single("go_memstats_heap_alloc_bytes", "gauge", "Bytes of heap in use.",
-		float64(heap[0].Value.Uint64()))
+		float64(heapBytes()))
 }
 
 func truth(b bool) float64 {

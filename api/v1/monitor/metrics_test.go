@@ -36,7 +36,7 @@ func page(path string) edge.Route {
 
 // running is a registry in the middle of the third run.
 func running() *monitor.Metrics {
-	return monitor.NewMetrics(monitor.MetricsOptions{
+	return newMetrics(monitor.MetricsOptions{
 		Version: "1.0.0", Commit: `a"b\c` + "\nd", StartedAt: started(),
 		Routes: []edge.Route{page("/api/v1/status"), page("/docs")},
 		Status: func() runner.Snapshot {
@@ -49,6 +49,23 @@ func running() *monitor.Metrics {
 		Stream:  func() (int, int64) { return 2, 5 },
 		Plugins: func() (int, int) { return 3, 1 },
 	})
+}
+
+// newMetrics fills in what a test does not give.
+func newMetrics(o monitor.MetricsOptions) *monitor.Metrics {
+	if o.Status == nil {
+		o.Status = func() runner.Snapshot { return runner.Snapshot{Status: "idle"} }
+	}
+	if o.Counters == nil {
+		o.Counters = func() (c runner.Counters) { return c }
+	}
+	if o.Stream == nil {
+		o.Stream = func() (clients int, dropped int64) { return 0, 0 }
+	}
+	if o.Plugins == nil {
+		o.Plugins = func() (available, unavailable int) { return 0, 0 }
+	}
+	return monitor.NewMetrics(o)
 }
 
 func mustParse(t *testing.T, text []byte) map[string]family {
@@ -155,11 +172,11 @@ func TestGolden(t *testing.T) {
 }
 
 func TestNothingToShow(t *testing.T) {
-	got := mustParse(t, monitor.NewMetrics(monitor.MetricsOptions{}).Text())
+	got := mustParse(t, newMetrics(monitor.MetricsOptions{}).Text())
 	if got["assay_run_state"].value(t, "map[status:idle]") != 1 || got["assay_run_progress_ratio"].value(t, "map[]") != 0 {
 		t.Errorf("idle: %+v", got["assay_run_state"])
 	}
-	paper := monitor.NewMetrics(monitor.MetricsOptions{Status: func() runner.Snapshot { return runner.Snapshot{Status: "running", Mode: "paper"} }})
+	paper := newMetrics(monitor.MetricsOptions{Status: func() runner.Snapshot { return runner.Snapshot{Status: "running", Mode: "paper"} }})
 	if f := mustParse(t, paper.Text())["assay_run_progress_ratio"]; len(f.samples) != 0 {
 		t.Errorf("a paper run has no end, yet: %v", f.samples)
 	}
@@ -174,7 +191,7 @@ func TestPaperAndLive(t *testing.T) {
 			{Code: "ORDER_REJECTED", Severity: alarm.Error, Subject: "BTC/USDT"}, {Code: "ORDER_REJECTED", Severity: alarm.Error, Subject: "ETH/USDT"},
 			{Code: "DAILY_LOSS_EXCEEDED", Severity: alarm.Warning},
 		}}}
-	r := monitor.NewMetrics(monitor.MetricsOptions{Status: func() runner.Snapshot { return s }})
+	r := newMetrics(monitor.MetricsOptions{Status: func() runner.Snapshot { return s }})
 	got := mustParse(t, r.Text())
 	for _, c := range []struct {
 		family, labels string
@@ -286,7 +303,7 @@ func TestCountingDoesNotAllocate(t *testing.T) {
 func serve(t *testing.T) string {
 	t.Helper()
 	routes := []edge.Route{page("/docs")}
-	r := monitor.NewMetrics(monitor.MetricsOptions{Version: "1.0.0", Commit: "abc", StartedAt: started(), Routes: routes})
+	r := newMetrics(monitor.MetricsOptions{Version: "1.0.0", Commit: "abc", StartedAt: started(), Routes: routes})
 	handler, err := api.NewEdge(api.EdgeConfig{
 		Hosts: edge.NewHosts(), Routes: append(routes, r.Routes()...), Logger: hclog.NewNullLogger(), Now: time.Now,
 		Observe: func(o edge.Observation) { r.Observe(o.Route, o.Method, o.Status, o.Duration) },
@@ -382,7 +399,7 @@ func TestGzip(t *testing.T) {
 }
 
 func ExampleMetrics_Observe() {
-	r := monitor.NewMetrics(monitor.MetricsOptions{Routes: []edge.Route{page("/docs")}})
+	r := newMetrics(monitor.MetricsOptions{Routes: []edge.Route{page("/docs")}})
 	r.Observe("/docs", "GET", 200, 2*time.Millisecond)
 	r.Observe("", "GET", 404, time.Millisecond)
 	for line := range strings.Lines(string(r.Text())) {

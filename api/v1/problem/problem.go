@@ -57,6 +57,14 @@ func (p *Problem) With(key string, value any) *Problem {
 	return p
 }
 
+// WithAll adds members to the details.
+func (p *Problem) WithAll(members map[string]any) *Problem {
+	for key, value := range members {
+		p.With(key, value)
+	}
+	return p
+}
+
 // WithHeader adds one response header.
 func (p *Problem) WithHeader(key, value string) *Problem {
 	if p.Header == nil {
@@ -285,7 +293,7 @@ func stateTable() []Entry {
 	}
 }
 
-// deploymentTable is what the host's deployment policy says to live starts with real money.
+// deploymentTable is the refusals of the host's deployment policy to live starts with real money.
 func deploymentTable() []Entry {
 	registry := func(more ...string) []string { return append([]string{"family"}, more...) }
 	entry := func(more ...string) []string {

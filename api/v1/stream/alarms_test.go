@@ -9,7 +9,7 @@ import (
 )
 
 // Alarms are told when one changes, all that are open; a client that comes later has them from its snapshot,
-// and hears when they end.
+// and when they end.
 func TestAlarms(t *testing.T) {
 	x := newScript()
 	s := start(t, setup{prepare: hasty})

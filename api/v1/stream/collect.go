@@ -55,8 +55,8 @@ type candleMark struct {
 	tick int
 }
 
-// scene is what the collector sees at one tick.
-type scene struct {
+// observation is what the collector sees at one tick.
+type observation struct {
 	on     bool // there is a run to show
 	status runner.Snapshot
 	watch  runner.Watch
@@ -149,9 +149,9 @@ func (c *collector) tick() {
 }
 
 // see looks at the run, unless everything about it has been sent.
-func (c *collector) see() scene {
+func (c *collector) see() observation {
 	h := c.hub
-	var s scene
+	var s observation
 	h.mu.Lock()
 	known := h.now
 	h.mu.Unlock()
@@ -179,7 +179,7 @@ func (c *collector) still(k *kind) func() bool {
 	return func() bool { return c.hub.now.RunID == id }
 }
 
-func (c *collector) due(s *scene) []*kind {
+func (c *collector) due(s *observation) []*kind {
 	var due []*kind
 	for _, k := range c.kinds {
 		every := k.trading
@@ -227,7 +227,7 @@ type kind struct {
 	run, many bool
 	heartbeat bool
 	// build makes the payload of all that is new; nil if nothing is.
-	build func(*collector, *scene) any
+	build func(*collector, *observation) any
 
 	sent, due int // ticks of the newest frame and of the next
 }
@@ -246,7 +246,7 @@ func kinds() []*kind {
 		{name: "annotation", backtest: 4, trading: 4, run: true, build: (*collector).annotation},
 		{name: "log", backtest: 2, trading: 1, run: true, build: (*collector).log},
 		{name: "health", backtest: 4, trading: 4, build: (*collector).checks},
-		{name: "heartbeat", heartbeat: true, build: func(*collector, *scene) any { return empty{} }},
+		{name: "heartbeat", heartbeat: true, build: func(*collector, *observation) any { return empty{} }},
 	}
 }
 
@@ -268,7 +268,7 @@ type account struct {
 	TradeCount    int64       `json:"trade_count"`
 }
 
-func (c *collector) progress(s *scene) any {
+func (c *collector) progress(s *observation) any {
 	v := view.StatusOf(s.status)
 	p := progress{
 		v.Progress, v.CandlesDone, v.CandlesTotal, v.CandlesPerSecond, v.ETASeconds,
@@ -287,7 +287,7 @@ type newPoints struct {
 	Points points `json:"points"`
 }
 
-func (c *collector) equity(s *scene) any {
+func (c *collector) equity(s *observation) any {
 	from, n := min(c.lastSent.equity, len(s.look.Equity.Time)), len(s.look.Equity.Time)
 	if from == n {
 		return nil
@@ -309,16 +309,18 @@ func newest[T, V any](all []T, mark *int, as func(*T) V) any {
 		return nil
 	}
 	*mark = len(all)
-	return items{show(at(all, page(len(all), request{limit: min(fresh, maxItems)})), as), max(0, fresh-maxItems)}
+	return items{view.List(at(all, page(len(all), request{limit: min(fresh, maxItems)})), as), max(0, fresh-maxItems)}
 }
 
-func (c *collector) fills(s *scene) any { return newest(s.look.Fills, &c.lastSent.fills, view.FillOf) }
-func (c *collector) trades(s *scene) any {
+func (c *collector) fills(s *observation) any {
+	return newest(s.look.Fills, &c.lastSent.fills, view.FillOf)
+}
+func (c *collector) trades(s *observation) any {
 	return newest(s.look.Trades, &c.lastSent.trades, view.TradeOf)
 }
 
 // orders shows each order that has changed once, as it is now.
-func (c *collector) orders(s *scene) any {
+func (c *collector) orders(s *observation) any {
 	changes := s.look.Changes
 	fresh := changes[min(c.lastSent.changes, len(changes)):]
 	if len(fresh) == 0 {
@@ -338,7 +340,7 @@ func (c *collector) orders(s *scene) any {
 			shown = append(shown, order)
 		}
 	}
-	return items{show(s.watch.OrdersAt(shown), view.OrderOf), distinct - len(shown)}
+	return items{view.List(s.watch.OrdersAt(shown), view.OrderOf), distinct - len(shown)}
 }
 
 type openAlarms struct {
@@ -346,7 +348,7 @@ type openAlarms struct {
 }
 
 // alarms shows all that are open, when one has changed.
-func (c *collector) alarms(s *scene) any {
+func (c *collector) alarms(s *observation) any {
 	now := view.AlarmsOf(s.status.Progress.Alarms)
 	if slices.Equal(now, c.lastSent.alarms) && !c.lastSent.otherAlarms {
 		return nil
@@ -356,7 +358,7 @@ func (c *collector) alarms(s *scene) any {
 }
 
 // positions shows all of them, when one has changed.
-func (c *collector) positions(s *scene) any {
+func (c *collector) positions(s *observation) any {
 	b := encodePositions(s.look.Positions)
 	if bytes.Equal(b, c.lastSent.positions) {
 		return nil
@@ -366,7 +368,7 @@ func (c *collector) positions(s *scene) any {
 }
 
 func encodePositions(all []market.Position) []byte {
-	b, err := edge.Encode(items{show(all[:min(len(all), maxItems)], view.PositionOf), max(0, len(all)-maxItems)})
+	b, err := edge.Encode(items{view.List(all[:min(len(all), maxItems)], view.PositionOf), max(0, len(all)-maxItems)})
 	if err != nil {
 		return nil // a position is plain data
 	}
@@ -391,7 +393,7 @@ func (p point) MarshalJSON() ([]byte, error) {
 
 // candle shows the newest candle of a symbol that has a new one; each symbol twice a
 // second at most.
-func (c *collector) candle(s *scene) any {
+func (c *collector) candle(s *observation) any {
 	symbols := s.watch.Request.Symbols
 	for range symbols {
 		symbol := symbols[c.lastSent.nextCandle%len(symbols)]
@@ -420,7 +422,7 @@ type annotation struct {
 }
 
 // annotation shows the new points of one series; the series take turns.
-func (c *collector) annotation(s *scene) any {
+func (c *collector) annotation(s *observation) any {
 	all, t := s.look.Annotations, &c.lastSent
 	for len(t.annotations) < len(all) {
 		t.annotations = append(t.annotations, 0)
@@ -446,7 +448,7 @@ type logLines struct {
 }
 
 // log shows the newest lines in the order in which they were written.
-func (c *collector) log(s *scene) any {
+func (c *collector) log(s *observation) any {
 	fresh := s.look.LogTotal - c.lastSent.log
 	if fresh <= 0 {
 		return nil
@@ -471,7 +473,7 @@ type outcome struct {
 func (o outcome) same(as outcome) bool { return o.Status == as.Status && o.Message == as.Message }
 
 // checks shows the checks whose outcome has changed.
-func (c *collector) checks(*scene) any {
+func (c *collector) checks(*observation) any {
 	now, old := c.hub.opts.Health(), c.health
 	c.health = checksOf(now.Checks)
 	changed := map[string]any{}

@@ -33,7 +33,7 @@ func TestPlain(t *testing.T) {
 	late := s.plain(t)
 	expect(t, late.next(), "running", run.ID)
 	clients = append(clients, late)
-	time.Sleep(20 * time.Millisecond) // many looks at the run, of which a plain client hears nothing
+	time.Sleep(20 * time.Millisecond) // many looks at the run, of which a plain client gets nothing
 	run.End()
 	all("completed", run.ID)
 	s.Do(t, http.MethodDelete, "/api/v1/run/reset", "")

@@ -272,11 +272,11 @@ func rowsOf(w runner.Watch, r request) rowsResult {
 	look := w.Look()
 	switch r.table {
 	case "orders":
-		return rowsResult{r.id, show(w.OrdersAt(page(look.Orders, r)), view.OrderOf), look.Orders}
+		return rowsResult{r.id, view.List(w.OrdersAt(page(look.Orders, r)), view.OrderOf), look.Orders}
 	case "fills":
-		return rowsResult{r.id, show(at(look.Fills, page(len(look.Fills), r)), view.FillOf), len(look.Fills)}
+		return rowsResult{r.id, view.List(at(look.Fills, page(len(look.Fills), r)), view.FillOf), len(look.Fills)}
 	}
-	return rowsResult{r.id, show(at(look.Trades, page(len(look.Trades), r)), view.TradeOf), len(look.Trades)}
+	return rowsResult{r.id, view.List(at(look.Trades, page(len(look.Trades), r)), view.TradeOf), len(look.Trades)}
 }
 
 // page is the indexes of the entries asked for.
@@ -292,14 +292,6 @@ func at[T any](all []T, indexes []int) []T {
 	out := make([]T, len(indexes))
 	for i, from := range indexes {
 		out[i] = all[from]
-	}
-	return out
-}
-
-func show[T, V any](in []T, as func(*T) V) []V {
-	out := make([]V, len(in))
-	for i := range in {
-		out[i] = as(&in[i])
 	}
 	return out
 }

@@ -159,7 +159,7 @@ func (b book) curve(t *testing.T, points []json.RawMessage) {
 }
 
 // What a client has merged from its snapshot and the frames behind it is what
-// /results says in the end. Clients connect at any time.
+// /results has in the end. Clients connect at any time.
 func TestSnapshotAndFramesAreResults(t *testing.T) {
 	x := newScript()
 	s := start(t, setup{api: launches(x), prepare: hasty})
@@ -369,7 +369,7 @@ func checkSize(t *testing.T, f frame) {
 	}
 }
 
-// Nothing is looked at while nobody listens, and what a run did meanwhile is in the
+// Nothing is looked at while no client listens, and what a run did meanwhile is in the
 // snapshot and not told again.
 func TestNothingToldTwice(t *testing.T) {
 	x := newScript()

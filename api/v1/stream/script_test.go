@@ -18,7 +18,7 @@ import (
 
 const epoch = market.Time(1704067200000)
 
-// script is a runner.Watched execution that does what the test says.
+// script is a runner.Watched execution that does what the test asks for.
 type script struct {
 	series *market.Series
 	end    chan runner.Outcome

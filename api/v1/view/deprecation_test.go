@@ -56,7 +56,7 @@ func TestRefusals(t *testing.T) {
 	if _, err := ParseDeprecations([]byte("[" + entry + "," + entry + "]")); err == nil || !strings.Contains(err.Error(), "twice") {
 		t.Errorf("twice: %v", err)
 	}
-	if r, err := ParseDeprecations([]byte("[]")); err != nil || r.Entries() == nil || len(r.Entries()) != 0 {
+	if r, err := ParseDeprecations([]byte("[]")); err != nil || r == nil || len(r) != 0 {
 		t.Errorf("%v %v", r, err)
 	}
 }

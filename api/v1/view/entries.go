@@ -210,8 +210,8 @@ func (c Curve) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// list shows entries, never nil.
-func list[T, V any](in []T, show func(*T) V) []V {
+// List shows entries, never nil.
+func List[T, V any](in []T, show func(*T) V) []V {
 	out := make([]V, len(in))
 	for i := range in {
 		out[i] = show(&in[i])

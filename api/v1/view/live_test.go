@@ -8,7 +8,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// TestLiveShowsTheAccountsCash: no request of a live run says what it begins with.
+// TestLiveShowsTheAccountsCash: no request of a live run has what it begins with.
 func TestLiveShowsTheAccountsCash(t *testing.T) {
 	for mode, want := range map[string]Plain{runner.ModeLive: "5000", runner.ModePaper: "10000"} {
 		rep := runner.Report{

@@ -53,7 +53,7 @@ func DetailedOf(rep runner.Report, health Health, rows, points int) DetailedStat
 	return DetailedStatus{
 		Status:       StatusOf(rep.Snapshot),
 		RecentOrders: newest(r.Orders, rows, OrderOf), RecentFills: newest(r.Fills, rows, FillOf),
-		RecentTrades: newest(r.Trades, rows, TradeOf), Positions: list(r.Positions, PositionOf),
+		RecentTrades: newest(r.Trades, rows, TradeOf), Positions: List(r.Positions, PositionOf),
 		EquityCurve: curve, EquityCurveSampling: info, RowsTotal: rowsOf(r),
 		PerformanceMetrics: m.Metrics, PerformanceUndefined: m.Undefined, MetricsMeta: m.Meta,
 		Assumptions: notes(r.Assumptions), Warnings: notes(r.Warnings), Health: health,
@@ -184,7 +184,7 @@ func ConfigOf(rep runner.Report) RunConfig {
 		c.Engine = EngineRef{Version: m.Engine.Version, Commit: m.Engine.Commit}
 	}
 	if cash := rep.Results.InitialCash; req.Mode == runner.ModeLive && cash != "" {
-		c.InitialCash = Plain(cash) // no request says it: it is what the account had
+		c.InitialCash = Plain(cash) // no request has it: it is the cash of the account
 	}
 	return c
 }

@@ -282,15 +282,13 @@ type Successor struct {
 }
 
 // Deprecations is every deprecation, in the order of the file.
-type Deprecations struct {
-	entries []Deprecation
-}
+type Deprecations []Deprecation
 
 // ParseDeprecations reads the file. Notice days and documentation are computed, not written.
-func ParseDeprecations(data []byte) (*Deprecations, error) {
+func ParseDeprecations(data []byte) (Deprecations, error) {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	dec.DisallowUnknownFields()
-	entries := []Deprecation{}
+	entries := Deprecations{}
 	if err := dec.Decode(&entries); err != nil {
 		return nil, fmt.Errorf("deprecations: %w", err)
 	}
@@ -307,7 +305,7 @@ func ParseDeprecations(data []byte) (*Deprecations, error) {
 		e.NoticeDays = int(e.SunsetAt.Time().Sub(e.AnnouncedAt.Time()) / (24 * time.Hour))
 		e.Documentation = "/docs/deprecations#" + e.ID
 	}
-	return &Deprecations{entries: entries}, nil
+	return entries, nil
 }
 
 func (e *Deprecation) check() error {
@@ -330,21 +328,10 @@ func (e *Deprecation) check() error {
 	return nil
 }
 
-// Entries is the whole list, never nil.
-func (r *Deprecations) Entries() []Deprecation {
-	if r == nil || r.entries == nil {
-		return []Deprecation{}
-	}
-	return r.entries
-}
-
 // Endpoint is the entry of a deprecated operation, or nil.
-func (r *Deprecations) Endpoint(method, path string) *Deprecation {
-	if r == nil {
-		return nil
-	}
-	for i := range r.entries {
-		if e := &r.entries[i]; e.Kind == "endpoint" && e.Method == method && e.Path == path {
+func (d Deprecations) Endpoint(method, path string) *Deprecation {
+	for i := range d {
+		if e := &d[i]; e.Kind == "endpoint" && e.Method == method && e.Path == path {
 			return e
 		}
 	}

@@ -59,7 +59,7 @@ type Alarm struct {
 
 // AlarmsOf shows alarms.
 func AlarmsOf(all []alarm.Alarm) []Alarm {
-	return list(all, func(a *alarm.Alarm) Alarm {
+	return List(all, func(a *alarm.Alarm) Alarm {
 		return Alarm{
 			ID: a.ID, Code: a.Code, Severity: string(a.Severity), Text: a.Text, Since: a.Since, Last: a.Last, Count: a.Count,
 			Acknowledged: a.Acknowledged,
@@ -67,15 +67,8 @@ func AlarmsOf(all []alarm.Alarm) []Alarm {
 	})
 }
 
-// FailureDetails is why a run failed.
-type FailureDetails struct {
-	Code           string         `json:"code"`
-	Phase          string         `json:"phase"`
-	CandleTime     market.Time    `json:"candle_time"`
-	PluginExitCode *int           `json:"plugin_exit_code"`
-	LogTail        []string       `json:"log_tail"`
-	Data           map[string]any `json:"data"`
-}
+// FailureDetails is why a run failed; the stored form is the one of the API.
+type FailureDetails = artifact.Failure
 
 // StatusOf shows a snapshot.
 func StatusOf(s runner.Snapshot) Status {
@@ -109,19 +102,17 @@ func moment(t time.Time) market.Time {
 	return market.FromTime(t)
 }
 
+// failureOf is a failure without null for what is empty.
 func failureOf(f *artifact.Failure) *FailureDetails {
 	if f == nil {
 		return nil
 	}
-	d := &FailureDetails{
-		Code: f.Code, Phase: f.Phase, CandleTime: f.CandleTime, PluginExitCode: f.PluginExitCode,
-		LogTail: f.LogTail, Data: f.Data,
-	}
+	d := *f
 	if d.LogTail == nil {
 		d.LogTail = []string{}
 	}
 	if d.Data == nil {
 		d.Data = map[string]any{}
 	}
-	return d
+	return &d
 }

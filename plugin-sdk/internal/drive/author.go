@@ -1,7 +1,7 @@
 // Package drive turns the strategy that an author wrote into something a loop can
 // ask once per step, whichever way it is driven: Decide takes the step from a
 // simulator (co-simulation and an author's own test), DecideStep from a message
-// (lockstep). Both fill the same step.Step, so a strategy cannot tell them apart.
+// (lockstep). Both fill the same step.Step, so a strategy cannot distinguish them.
 //
 // Around the author's code it keeps order (OnStart, then for each step OnFill and
 // OnCandle, at the end OnStop), catches panics with their stack, seeds the random
@@ -129,8 +129,8 @@ func (a *Author) ask(fills []market.Fill) (intents []market.Intent, err error) {
 	return intents, nil
 }
 
-// check finds what an author has left out by mistake and no host could tell from what is meant; "" if nothing
-// is missing.
+// check finds what an author has left out by mistake and no host could distinguish from
+// what is meant; "" if nothing is missing.
 func check(intents []market.Intent) string {
 	for i := range intents {
 		in := &intents[i]
@@ -150,7 +150,7 @@ func check(intents []market.Intent) string {
 	return ""
 }
 
-// Stop tells the strategy that no further step will come. It says nothing to a
+// Stop calls OnStop: no further step will come. It does not call a
 // strategy that was never asked. The error is a *wire.Failure.
 func (a *Author) Stop() (err error) {
 	defer a.guard(&err)
@@ -167,7 +167,7 @@ func (a *Author) guard(err *error) {
 	}
 }
 
-// panicText says what the author's code panicked with, where and at which candle.
+// panicText describes what the author's code panicked with, where and at which candle.
 func (a *Author) panicText(value any, place string) string {
 	text := fmt.Sprintf("panic: %v", value)
 	if place != "" {

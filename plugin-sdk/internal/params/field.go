@@ -26,7 +26,7 @@ type field struct {
 	search                        search
 }
 
-// search says how an optimiser walks through a parameter.
+// search is how an optimiser walks through a parameter.
 type search struct {
 	off, log  bool
 	low, high *float64
@@ -48,16 +48,13 @@ func newField(sf reflect.StructField, name string, tagged bool, order int) (fiel
 	if f.kind = kindOf(sf.Type); f.kind == "" {
 		return f, fmt.Errorf("type %s cannot be a parameter: use an integer, float64, bool or string", sf.Type)
 	}
-	if err := f.readBounds(sf); err != nil {
-		return f, err
+	steps := []func(reflect.StructField) error{f.readBounds, f.readEnum, f.readSearch, f.readDefault}
+	for _, read := range steps {
+		if err := read(sf); err != nil {
+			return f, err
+		}
 	}
-	if err := f.readEnum(sf.Tag.Get("enum")); err != nil {
-		return f, err
-	}
-	if err := f.readSearch(sf.Tag.Get("search")); err != nil {
-		return f, err
-	}
-	return f, f.readDefault(sf)
+	return f, nil
 }
 
 func kindOf(t reflect.Type) string {
@@ -150,7 +147,8 @@ func (f *field) parseNumber(text string) (float64, error) {
 
 func isInteger(x float64) bool { return x == math.Trunc(x) && math.Abs(x) <= maxInteger }
 
-func (f *field) readEnum(list string) error {
+func (f *field) readEnum(sf reflect.StructField) error {
+	list := sf.Tag.Get("enum")
 	if list == "" {
 		return nil
 	}
@@ -176,7 +174,8 @@ func (f *field) readEnum(list string) error {
 	return nil
 }
 
-func (f *field) readSearch(list string) error {
+func (f *field) readSearch(sf reflect.StructField) error {
+	list := sf.Tag.Get("search")
 	if list == "" {
 		return nil
 	}
@@ -204,18 +203,17 @@ func (f *field) readSearch(list string) error {
 }
 
 func (f *field) searchRange(low, high string) error {
-	l, err := f.parseNumber(low)
-	if err != nil {
-		return fmt.Errorf("%q %w", low, err)
+	var bounds [2]float64
+	for i, text := range []string{low, high} {
+		var err error
+		if bounds[i], err = f.parseNumber(text); err != nil {
+			return fmt.Errorf("%q %w", text, err)
+		}
 	}
-	h, err := f.parseNumber(high)
-	if err != nil {
-		return fmt.Errorf("%q %w", high, err)
-	}
-	if l > h || f.outside(l) != "" || f.outside(h) != "" {
+	f.search.low, f.search.high = &bounds[0], &bounds[1]
+	if bounds[0] > bounds[1] || f.outside(bounds[0]) != "" || f.outside(bounds[1]) != "" {
 		return errors.New("the range must ascend and lie within the bounds")
 	}
-	f.search.low, f.search.high = &l, &h
 	return nil
 }
 
@@ -264,7 +262,7 @@ func (f *field) parse(text string) (any, error) {
 	return f.parseNumber(text)
 }
 
-// outside says what is wrong with a value of the right type; "" if nothing is.
+// outside describes what is wrong with a value of the right type; "" if nothing is.
 func (f *field) outside(v any) string {
 	if len(f.enum) > 0 && !slices.Contains(f.enum, v) {
 		words := make([]string, len(f.enum))

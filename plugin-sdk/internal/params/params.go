@@ -20,7 +20,7 @@ type Params[P any] struct {
 	fields []field
 }
 
-// Of reads the tags of P. An error says which field is wrong and how.
+// Of reads the tags of P. An error names the field and what is wrong.
 func Of[P any]() (Params[P], error) {
 	t := reflect.TypeFor[P]()
 	if t.Kind() != reflect.Struct {
@@ -147,47 +147,32 @@ func (p Params[P]) unknown(given map[string]json.RawMessage) []error {
 	return errs
 }
 
-// decode reads a JSON value and says what is wrong with it.
+// decode reads a JSON value; problem is what is wrong with it.
 func (f *field) decode(text json.RawMessage) (value any, problem string) {
-	problem = map[string]string{
-		"integer": "must be an integer", "number": "must be a number",
-		"boolean": "must be true or false", "string": "must be a string",
-	}[f.kind]
+	var v any
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
-	var v any
-	if err := decoder.Decode(&v); err != nil {
-		return nil, problem
-	}
+	err := decoder.Decode(&v)
+	fits := false
 	switch x := v.(type) {
 	case bool:
-		value = x
+		value, fits = x, f.kind == "boolean"
 	case string:
-		value = x
+		value, fits = x, f.kind == "string"
 	case json.Number:
 		number, err := strconv.ParseFloat(x.String(), 64)
 		if err != nil {
 			return nil, "is too large"
 		}
-		value = number
+		value, fits = number, f.kind == "number" || f.kind == "integer" && isInteger(number)
 	}
-	if !f.fits(value) {
-		return nil, problem
+	if err != nil || !fits {
+		return nil, map[string]string{
+			"integer": "must be an integer", "number": "must be a number",
+			"boolean": "must be true or false", "string": "must be a string",
+		}[f.kind]
 	}
 	return value, f.outside(value)
-}
-
-// fits says whether the value has the type of the field.
-func (f *field) fits(value any) bool {
-	switch x := value.(type) {
-	case bool:
-		return f.kind == "boolean"
-	case string:
-		return f.kind == "string"
-	case float64:
-		return f.kind == "number" || (f.kind == "integer" && isInteger(x))
-	}
-	return false
 }
 
 func (f *field) set(v reflect.Value, value any) {
@@ -256,15 +241,16 @@ func encode(v any) json.RawMessage {
 // property has x-ui {order, group?, unit?, step?} for forms and, where it can be
 // searched, x-search {low, high, step?, log?} or {choices} for optimisers.
 func (p Params[P]) Schema() json.RawMessage {
-	var properties, schema object
+	var properties object
 	for i := range p.fields {
-		properties.add(p.fields[i].name, p.fields[i].schema())
+		properties.add(p.fields[i].name, encode(p.fields[i].schema()))
 	}
-	schema.add("$schema", encode("https://json-schema.org/draft/2020-12/schema"))
-	schema.add("type", encode("object"))
-	schema.add("properties", properties.end())
-	schema.add("additionalProperties", encode(false))
-	return schema.end()
+	return encode(struct {
+		Schema     string          `json:"$schema"`
+		Type       string          `json:"type"`
+		Properties json.RawMessage `json:"properties"`
+		More       bool            `json:"additionalProperties"`
+	}{"https://json-schema.org/draft/2020-12/schema", "object", properties.end(), false})
 }
 
 // Defaults is a JSON object of every parameter's default.
@@ -276,76 +262,66 @@ func (p Params[P]) Defaults() json.RawMessage {
 	return o.end()
 }
 
-func (f *field) schema() json.RawMessage {
-	var o object
-	o.add("type", encode(f.kind))
-	if f.title != "" {
-		o.add("title", encode(f.title))
-	}
-	if f.doc != "" {
-		o.add("description", encode(f.doc))
-	}
-	o.add("default", encode(f.initial))
-	if len(f.enum) > 0 {
-		o.add("enum", encode(f.enum))
-	}
-	if f.low != nil {
-		o.add(pick(f.above, "exclusiveMinimum", "minimum"), encode(*f.low))
-	}
-	if f.high != nil {
-		o.add(pick(f.below, "exclusiveMaximum", "maximum"), encode(*f.high))
-	}
-	o.add("x-ui", f.form())
-	if s := f.searchSpace(); s != nil {
-		o.add("x-search", s)
-	}
-	return o.end()
+// property is the schema of one parameter.
+type property struct {
+	Type         string    `json:"type"`
+	Title        string    `json:"title,omitempty"`
+	Description  string    `json:"description,omitempty"`
+	Default      any       `json:"default"`
+	Enum         []any     `json:"enum,omitempty"`
+	Above        *float64  `json:"exclusiveMinimum,omitempty"`
+	Minimum      *float64  `json:"minimum,omitempty"`
+	Below        *float64  `json:"exclusiveMaximum,omitempty"`
+	Maximum      *float64  `json:"maximum,omitempty"`
+	Form         form      `json:"x-ui"`
+	SearchBounds *searched `json:"x-search,omitempty"`
 }
 
-func (f *field) form() json.RawMessage {
-	var o object
-	o.add("order", encode(f.order))
-	if f.group != "" {
-		o.add("group", encode(f.group))
+type form struct {
+	Order int      `json:"order"`
+	Group string   `json:"group,omitempty"`
+	Unit  string   `json:"unit,omitempty"`
+	Step  *float64 `json:"step,omitempty"`
+}
+
+type searched struct {
+	Choices []any    `json:"choices,omitempty"`
+	Low     *float64 `json:"low,omitempty"`
+	High    *float64 `json:"high,omitempty"`
+	Step    *float64 `json:"step,omitempty"`
+	Log     bool     `json:"log,omitempty"`
+}
+
+func (f *field) schema() property {
+	p := property{
+		Type: f.kind, Title: f.title, Description: f.doc, Default: f.initial, Enum: f.enum,
+		Form: form{f.order, f.group, f.unit, f.step}, SearchBounds: f.searchSpace(),
 	}
-	if f.unit != "" {
-		o.add("unit", encode(f.unit))
+	if f.above {
+		p.Above = f.low
+	} else {
+		p.Minimum = f.low
 	}
-	if f.step != nil {
-		o.add("step", encode(*f.step))
+	if f.below {
+		p.Below = f.high
+	} else {
+		p.Maximum = f.high
 	}
-	return o.end()
+	return p
 }
 
 // searchSpace is nil for what cannot or shall not be searched.
-func (f *field) searchSpace() json.RawMessage {
-	var o object
+func (f *field) searchSpace() *searched {
 	low, high := f.searchBounds()
 	switch {
 	case f.search.off:
 		return nil
 	case len(f.enum) > 0:
-		o.add("choices", encode(f.enum))
+		return &searched{Choices: f.enum}
 	case f.kind == "boolean":
-		o.add("choices", encode([]bool{false, true}))
+		return &searched{Choices: []any{false, true}}
 	case low == nil || high == nil:
 		return nil
-	default:
-		o.add("low", encode(*low))
-		o.add("high", encode(*high))
-		if f.step != nil {
-			o.add("step", encode(*f.step))
-		}
-		if f.search.log {
-			o.add("log", encode(true))
-		}
 	}
-	return o.end()
-}
-
-func pick(first bool, a, b string) string {
-	if first {
-		return a
-	}
-	return b
+	return &searched{Low: low, High: high, Step: f.step, Log: f.search.log}
 }

@@ -33,7 +33,7 @@ type Position struct {
 	CandlesHeld int64
 }
 
-// Sink receives what a strategy says besides intents.
+// Sink receives log lines and points of a strategy.
 type Sink interface {
 	// Log receives a line with level debug, info, warn or error and key/value pairs.
 	Log(step int64, at market.Time, level, message string, keyvals []any)

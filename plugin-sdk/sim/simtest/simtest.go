@@ -44,7 +44,7 @@ type Engine interface {
 	Digest() [32]byte
 }
 
-// New makes an engine that tells the recorder what happens.
+// New makes an engine that reports to the recorder.
 type New func(sim.Config, sim.Recorder) (Engine, error)
 
 // Simulator makes the simulator.
@@ -228,7 +228,7 @@ func (r *record) Trade(_ int64, t *market.Trade) { r.trades = append(r.trades, *
 // Equity implements sim.Recorder.
 func (r *record) Equity(_ int64, m *sim.Mark) { r.marks = append(r.marks, *m) }
 
-// Script is what a scenario says without its expectations: the configuration, the candles of
+// Script is a scenario without its expectations: the configuration, the candles of
 // each symbol and the intents of each step.
 type Script struct {
 	Config  sim.Config
