@@ -154,7 +154,6 @@ type FormatError struct {
 	Pointer, Reason string
 }
 
-// Error names the place.
 func (e *FormatError) Error() string {
 	if e.Pointer == "" {
 		return "no failure capsule: " + e.Reason
@@ -165,7 +164,6 @@ func (e *FormatError) Error() string {
 // ChangedError says that a capsule is not what was written.
 type ChangedError struct{ Want, Have string }
 
-// Error names both hashes.
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the capsule was changed: its body has the SHA-256 %.12s, integrity says %.12s", e.Have, e.Want)
 }

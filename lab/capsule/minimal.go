@@ -160,7 +160,6 @@ func object(text json.RawMessage) (map[string]json.RawMessage, error) {
 // NameError says that a program is another strategy than the capsule's.
 type NameError struct{ Want, Have string }
 
-// Error names both.
 func (e *NameError) Error() string {
 	return fmt.Sprintf("the capsule is of strategy %q, the program is %q", e.Want, e.Have)
 }

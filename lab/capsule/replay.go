@@ -36,7 +36,6 @@ type Host struct {
 // MissingError says what a replay needs and does not have.
 type MissingError struct{ What []string }
 
-// Error lists it.
 func (e *MissingError) Error() string { return "missing: " + e.List() }
 
 // List is everything that is missing in one line.

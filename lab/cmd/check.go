@@ -74,22 +74,27 @@ type note struct{ status, message string }
 
 func (n *note) Error() string { return n.message }
 
-// checks in the order of the report.
+// checks in the order of the report, each with what an earlier one must have provided.
 var checks = []struct {
-	id  string
-	run func(*CheckSubject, context.Context) (string, error)
+	id    string
+	needs func(*CheckSubject) bool
+	run   func(*CheckSubject, context.Context) (string, error)
 }{
-	{"lab_json", (*CheckSubject).labJSON},
-	{"sdk", (*CheckSubject).sdk},
-	{"build", (*CheckSubject).build},
-	{"plugin", (*CheckSubject).plugin},
-	{"parameters", (*CheckSubject).parameters},
-	{"data", (*CheckSubject).data},
-	{"splits", (*CheckSubject).splits},
-	{"tests", (*CheckSubject).tests},
-	{"determinism", (*CheckSubject).determinism},
-	{"source", (*CheckSubject).source},
+	{"lab_json", nil, (*CheckSubject).labJSON},
+	{"sdk", (*CheckSubject).hasProject, (*CheckSubject).sdk},
+	{"build", (*CheckSubject).hasProject, (*CheckSubject).build},
+	{"plugin", (*CheckSubject).hasProgram, (*CheckSubject).plugin},
+	{"parameters", (*CheckSubject).hasProgram, (*CheckSubject).parameters},
+	{"data", (*CheckSubject).hasProgram, (*CheckSubject).data},
+	{"splits", (*CheckSubject).hasQuestion, (*CheckSubject).splits},
+	{"tests", (*CheckSubject).hasProject, (*CheckSubject).tests},
+	{"determinism", (*CheckSubject).hasQuestion, (*CheckSubject).determinism},
+	{"source", (*CheckSubject).hasProject, (*CheckSubject).source},
 }
+
+func (s *CheckSubject) hasProject() bool  { return s.project != nil }
+func (s *CheckSubject) hasProgram() bool  { return s.built.Path != "" }
+func (s *CheckSubject) hasQuestion() bool { return s.prepared != nil }
 
 // All runs every check. heard, if set, hears each outcome at once. The error is only
 // that of the context.
@@ -101,7 +106,10 @@ func RunChecks(ctx context.Context, s *CheckSubject, heard func(CheckOutcome)) (
 	}()
 	var list []CheckOutcome
 	for _, c := range checks {
-		message, err := c.run(s, ctx)
+		message, err := "", errNeeds
+		if c.needs == nil || c.needs(s) {
+			message, err = c.run(s, ctx)
+		}
 		if ctx.Err() != nil {
 			return list, context.Cause(ctx)
 		}
@@ -146,9 +154,6 @@ func (s *CheckSubject) labJSON(context.Context) (string, error) {
 }
 
 func (s *CheckSubject) build(ctx context.Context) (string, error) {
-	if s.project == nil {
-		return "", errNeeds
-	}
 	built, err := s.project.Build(ctx, s.Host.StateDir)
 	if err != nil {
 		return "", err
@@ -166,9 +171,6 @@ func (s *CheckSubject) build(ctx context.Context) (string, error) {
 
 // sdk compares the SDK in the folder with the one of this program.
 func (s *CheckSubject) sdk(context.Context) (string, error) {
-	if s.project == nil {
-		return "", errNeeds
-	}
 	if s.project.Config.Plugin.Path != "" {
 		return "", &note{Skipped, "the program is not built here"}
 	}
@@ -208,9 +210,6 @@ func named(s project.SDK) string {
 }
 
 func (s *CheckSubject) plugin(ctx context.Context) (string, error) {
-	if s.built.Path == "" {
-		return "", errNeeds
-	}
 	strategy, err := s.Host.Describe(ctx, request.Ask(s.project, s.built))
 	if err != nil {
 		return "", err
@@ -219,9 +218,6 @@ func (s *CheckSubject) plugin(ctx context.Context) (string, error) {
 }
 
 func (s *CheckSubject) parameters(ctx context.Context) (string, error) {
-	if s.built.Path == "" {
-		return "", errNeeds
-	}
 	q := request.Ask(s.project, s.built)
 	strategy, err := s.Host.Describe(ctx, q)
 	if err != nil {
@@ -248,9 +244,6 @@ func (s *CheckSubject) parameters(ctx context.Context) (string, error) {
 }
 
 func (s *CheckSubject) data(ctx context.Context) (string, error) {
-	if s.built.Path == "" {
-		return "", errNeeds
-	}
 	prepared, err := s.Host.Prepare(ctx, request.Ask(s.project, s.built))
 	if err != nil {
 		return "", err
@@ -283,9 +276,6 @@ func (s *CheckSubject) data(ctx context.Context) (string, error) {
 func gaps(c candle.Checked) int { return int(c.Gaps.Missing) }
 
 func (s *CheckSubject) splits(context.Context) (string, error) {
-	if s.prepared == nil {
-		return "", errNeeds
-	}
 	m := s.prepared.Manifest
 	return fmt.Sprintf("%s: %d splits; request %s", m.Splits.Scheme, len(m.Splits.Splits), s.prepared.RequestHash), nil
 }
@@ -294,9 +284,6 @@ func (s *CheckSubject) splits(context.Context) (string, error) {
 const determinismCandles = 2000
 
 func (s *CheckSubject) determinism(ctx context.Context) (string, error) {
-	if s.prepared == nil {
-		return "", errNeeds
-	}
 	hashes, failure, err := s.Host.Decisions(ctx, s.prepared, determinismCandles, 2)
 	if err != nil {
 		return "", err
@@ -376,8 +363,6 @@ func bad(pointer, format string, args ...any) error {
 // tests runs what the author has written.
 func (s *CheckSubject) tests(ctx context.Context) (string, error) {
 	switch {
-	case s.project == nil:
-		return "", errNeeds
 	case s.NoTest:
 		return "", &note{Skipped, "--no-test"}
 	case s.project.Config.Plugin.Path != "":
@@ -434,9 +419,6 @@ var suspects = map[string]map[string]string{
 
 // source looks for what makes runs differ. It only warns: a use may be harmless.
 func (s *CheckSubject) source(context.Context) (string, error) {
-	if s.project == nil {
-		return "", errNeeds
-	}
 	files, found, err := Suspects(s.project.Dir)
 	if err != nil {
 		return "", err

@@ -355,9 +355,7 @@ func familyFailure(s *family.Search, o *family.Outcome, run *request.Answer) err
 			strings.ReplaceAll(o.Aborted, "_", " "), failures(o.Trials)).
 			With("plan_id", s.ID, "rule", o.Aborted, "failed", o.Result.Counts.Failed, "trials", len(o.Trials), "path", s.Dir)
 	case run != nil && run.Failure != nil:
-		f := run.Failure
-		return request.Errorf(request.CodeRunFailed, "the run of the selected parameters: split %s failed: %s: %s", f.SplitID, f.Code, f.Message).
-			With("run_id", run.RunID, "split_id", f.SplitID, "code", f.Code, "failure_capsule", f.Capsule)
+		return runFailed("the run of the selected parameters: ", run)
 	}
 	return nil
 }

@@ -134,10 +134,16 @@ func runOutcome(a *App, answer *request.Answer, test *artifact.LockedMetrics, pl
 		if f.Capsule != nil {
 			a.say("repeat it with: lab replay %s", filepath.Join(a.RunsDir(), answer.RunID, filepath.FromSlash(f.Capsule.Path)))
 		}
-		return out, request.Errorf(request.CodeRunFailed, "split %s failed: %s: %s", f.SplitID, f.Code, f.Message).
-			With("run_id", answer.RunID, "split_id", f.SplitID, "code", f.Code, "log_tail", f.LogTail, "failure_capsule", f.Capsule)
+		return out, runFailed("", answer).With("log_tail", f.LogTail)
 	}
 	return out, nil
+}
+
+// runFailed is the error of a run whose plugin failed.
+func runFailed(which string, x *request.Answer) *Error {
+	f := x.Failure
+	return request.Errorf(request.CodeRunFailed, "%ssplit %s failed: %s: %s", which, f.SplitID, f.Code, f.Message).
+		With("run_id", x.RunID, "split_id", f.SplitID, "code", f.Code, "failure_capsule", f.Capsule)
 }
 
 // question finds out what is asked, from lab.json or from a request, before anything

@@ -81,9 +81,7 @@ func rowOf(r registry.Run, book *selection.Book) runRow {
 
 func runsList(ctx context.Context, a *App, f registry.Filter) (Outcome, error) {
 	rows := []runRow{}
-	var warnings []Warning
 	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
-		warnings = warningsOf(reg)
 		runs, err := reg.ListMetadata(ctx, f)
 		if err != nil {
 			return err
@@ -97,7 +95,7 @@ func runsList(ctx context.Context, a *App, f registry.Filter) (Outcome, error) {
 		}
 		return nil
 	})
-	return Outcome{Result: map[string]any{"runs": rows}, Warnings: warnings, Print: func(w io.Writer) { printRows(w, rows) }}, err
+	return Outcome{Result: map[string]any{"runs": rows}, Print: func(w io.Writer) { printRows(w, rows) }}, err
 }
 
 func printRows(w io.Writer, rows []runRow) {
@@ -153,7 +151,6 @@ func runsShow(ctx context.Context, a *App, id string) (Outcome, error) {
 		if err != nil {
 			return err
 		}
-		out.Warnings = warningsOf(reg)
 		payload := json.RawMessage(row.Payload)
 		book, err := selection.ReadBook(ctx, reg, store)
 		if err != nil {
@@ -199,14 +196,6 @@ func withRegistry(ctx context.Context, a *App, use func(*artifact.Store, *regist
 		a.Note(Warning(w))
 	}
 	return use(store, reg)
-}
-
-func warningsOf(reg *registry.Registry) []Warning {
-	list := []Warning{}
-	for _, w := range reg.Warnings() {
-		list = append(list, Warning(w))
-	}
-	return list
 }
 
 func runsVerifyCommand(a *App) *cobra.Command {

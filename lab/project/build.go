@@ -43,7 +43,6 @@ type Built struct {
 // printed, or Problem says what is wrong with a finished program.
 type BuildError struct{ Output, Problem string }
 
-// Error is the problem, or the tool's first lines.
 func (e *BuildError) Error() string {
 	if e.Problem != "" {
 		return e.Problem

@@ -81,7 +81,6 @@ type ConfigError struct {
 	Faults []Fault
 }
 
-// Error names the first fault and how many more there are.
 func (e *ConfigError) Error() string {
 	first := e.Faults[0]
 	text := e.File
@@ -350,12 +349,8 @@ func ParseFamily(text []byte) (*Family, error) {
 		}
 		return nil, err
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(text, &fields) != nil || fields == nil {
-		return nil, &design.FieldError{Message: "must be an object"}
-	}
 	f := DefaultFamily()
-	parts := map[string]func(json.RawMessage) error{
+	errs := []error{members(text, "must be an object", map[string]func(json.RawMessage) error{
 		"space": func(text json.RawMessage) (err error) { f.Space, err = design.DecodeSpace(text); return err },
 		"constraints": func(text json.RawMessage) (err error) {
 			f.Constraints, err = design.DecodeConstraints(text)
@@ -363,20 +358,11 @@ func ParseFamily(text []byte) (*Family, error) {
 		},
 		"method":         f.readMethod,
 		"sha":            f.readHalving,
-		"max_trials":     func(text json.RawMessage) error { return whole(text, "", 1, &f.MaxTrials) },
+		"max_trials":     func(text json.RawMessage) error { return whole(text, 1, &f.MaxTrials) },
 		"objective":      f.readObjective,
 		"secondary":      f.readSecondary,
 		"selection_rule": f.readRule,
-	}
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		read := parts[name]
-		if read == nil {
-			errs = append(errs, &design.FieldError{Pointer: "/" + design.Escape(name), Message: "is not a known field"})
-			continue
-		}
-		errs = append(errs, design.Below("/"+name, read(fields[name])))
-	}
+	})}
 	if f.SHA != nil && f.Method != design.SHAMethod {
 		errs = append(errs, &design.FieldError{Pointer: "/sha", Message: "is only for the method sha"})
 	}
@@ -387,14 +373,31 @@ func ParseFamily(text []byte) (*Family, error) {
 	return &f, nil
 }
 
+// members reads the fields of an object by their names and refuses others.
+func members(text json.RawMessage, must string, parts map[string]func(json.RawMessage) error) error {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(text, &fields) != nil || fields == nil {
+		return wrong("", "%s", must)
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		read := parts[name]
+		if read == nil {
+			read = func(json.RawMessage) error { return wrong("", "is not a known field") }
+		}
+		errs = append(errs, design.Below("/"+design.Escape(name), read(fields[name])))
+	}
+	return errors.Join(errs...)
+}
+
 func wrong(pointer, format string, args ...any) error {
 	return &design.FieldError{Pointer: pointer, Message: fmt.Sprintf(format, args...)}
 }
 
 // whole reads an integer that is least or more.
-func whole(text json.RawMessage, pointer string, least int, to *int) error {
+func whole(text json.RawMessage, least int, to *int) error {
 	if string(text) == "null" || json.Unmarshal(text, to) != nil || *to < least {
-		return wrong(pointer, "must be an integer from %d up", least)
+		return wrong("", "must be an integer from %d up", least)
 	}
 	return nil
 }
@@ -412,46 +415,33 @@ func (f *Family) readHalving(text json.RawMessage) error {
 	if string(text) == "null" {
 		return nil // as a plan writes it
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(text, &fields) != nil {
-		return wrong("", "must be an object of eta and min_windows")
-	}
 	h := DefaultHalving()
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		switch name {
-		case "eta":
-			errs = append(errs, whole(fields[name], "/eta", 2, &h.Eta))
-		case "min_windows":
-			errs = append(errs, whole(fields[name], "/min_windows", 1, &h.MinWindows))
-		default:
-			errs = append(errs, wrong("/"+design.Escape(name), "is not a known field"))
-		}
-	}
 	f.SHA = &h
-	return errors.Join(errs...)
+	return members(text, "must be an object of eta and min_windows", map[string]func(json.RawMessage) error{
+		"eta":         func(text json.RawMessage) error { return whole(text, 2, &h.Eta) },
+		"min_windows": func(text json.RawMessage) error { return whole(text, 1, &h.MinWindows) },
+	})
 }
 
 // readObjective reads {"metric","on","direction"}.
 func (f *Family) readObjective(text json.RawMessage) error {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(text, &fields) != nil || fields == nil {
-		return wrong("", "must be an object of metric, on and direction")
-	}
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		to := map[string]*string{"metric": &f.Objective.Metric, "on": &f.Objective.On, "direction": &f.Objective.Direction}[name]
-		switch {
-		case to == nil:
-			errs = append(errs, wrong("/"+design.Escape(name), "is not a known field"))
-		case json.Unmarshal(fields[name], to) != nil || string(fields[name]) == "null":
-			errs = append(errs, wrong("/"+name, "must be a text"))
+	said := false
+	read := func(to *string) func(json.RawMessage) error {
+		return func(text json.RawMessage) error {
+			said = said || to == &f.Objective.Direction
+			if json.Unmarshal(text, to) != nil || string(text) == "null" {
+				return wrong("", "must be a text")
+			}
+			return nil
 		}
 	}
-	if errs == nil {
-		errs = append(errs, f.Objective.check(fields["direction"] != nil))
+	err := members(text, "must be an object of metric, on and direction", map[string]func(json.RawMessage) error{
+		"metric": read(&f.Objective.Metric), "on": read(&f.Objective.On), "direction": read(&f.Objective.Direction),
+	})
+	if err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	return f.Objective.check(said)
 }
 
 // check looks at an objective; said means that its direction is not the default.

@@ -33,7 +33,6 @@ type FormError struct {
 	Pointer, Reason string
 }
 
-// Error is the reason.
 func (e *FormError) Error() string { return e.Reason }
 
 func malformed(pointer, format string, args ...any) error {

@@ -184,10 +184,8 @@ type interruption struct {
 	err error
 }
 
-// Error is the cause's.
 func (e *interruption) Error() string { return e.err.Error() }
 
-// Unwrap is the cause.
 func (e *interruption) Unwrap() error { return e.err }
 
 func interrupted(results []played, err error) error {

@@ -91,7 +91,6 @@ type MismatchError struct {
 	Capsule *capsule.Note
 }
 
-// Error names both results.
 func (e *MismatchError) Error() string {
 	what := "result"
 	if e.File != "" {

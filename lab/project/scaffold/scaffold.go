@@ -35,7 +35,6 @@ var templates embed.FS
 // ExistsError says that something is in the way.
 type ExistsError struct{ Path string }
 
-// Error names it.
 func (e *ExistsError) Error() string {
 	return e.Path + " exists already: choose another slug or remove it; nothing was written"
 }
