@@ -30,7 +30,7 @@ const (
 	forParams  = 10
 )
 
-// probe says whether a play that begins at a candle, with these parameters, fails in
+// probe reports whether a play that begins at a candle, with these parameters, fails in
 // the same way. Its error ends the search.
 type probe func(start int64, params json.RawMessage) (fails bool, err error)
 
@@ -157,14 +157,14 @@ func object(text json.RawMessage) (map[string]json.RawMessage, error) {
 	return out, json.Unmarshal(canonical, &out)
 }
 
-// NameError says that a program is another strategy than the capsule's.
+// NameError reports that a program is another strategy than the capsule's.
 type NameError struct{ Want, Have string }
 
 func (e *NameError) Error() string {
 	return fmt.Sprintf("the capsule is of strategy %q, the program is %q", e.Want, e.Have)
 }
 
-// Module is the import path of a program's main module; "" if the file does not say.
+// Module is the import path of a program's main module; "" if the file has none.
 func Module(path string) string {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {

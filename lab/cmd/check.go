@@ -42,7 +42,7 @@ const (
 	Skipped = "skipped"
 )
 
-// Outcome is how one check went.
+// CheckOutcome is how one check went.
 type CheckOutcome struct {
 	ID      string `json:"id"`
 	Status  string `json:"status"`
@@ -52,7 +52,7 @@ type CheckOutcome struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
-// Subject is what is checked, and what the checks have made of it so far.
+// CheckSubject is what is checked, and what the checks have made of it so far.
 type CheckSubject struct {
 	Slug, Dir, Working string
 	Host               *request.Host
@@ -66,7 +66,7 @@ type CheckSubject struct {
 	prepared *request.Prepared
 }
 
-// errNeeds says that an earlier check has not provided what this one needs.
+// errNeeds reports that an earlier check has not provided what this one needs.
 var errNeeds = errors.New("an earlier check failed")
 
 // note is an outcome that is neither good nor a failure.
@@ -96,7 +96,7 @@ func (s *CheckSubject) hasProject() bool  { return s.project != nil }
 func (s *CheckSubject) hasProgram() bool  { return s.built.Path != "" }
 func (s *CheckSubject) hasQuestion() bool { return s.prepared != nil }
 
-// All runs every check. heard, if set, hears each outcome at once. The error is only
+// RunChecks runs every check. heard, if set, is called with each outcome at once. The error is only
 // that of the context.
 func RunChecks(ctx context.Context, s *CheckSubject, heard func(CheckOutcome)) ([]CheckOutcome, error) {
 	defer func() {
@@ -304,7 +304,7 @@ type Validator interface {
 	ValidateParams(json.RawMessage) (json.RawMessage, []catalog.FieldError)
 }
 
-// Space holds the space of a family against the JSON Schema of the parameters: every
+// CheckSpace holds the space of a family against the JSON Schema of the parameters: every
 // name is one of them, and each end of a range, a value between and every choice would be
 // accepted. The error is an *request.Error, LAB_JSON_INVALID.
 func CheckSpace(family *project.Family, v Validator, schema json.RawMessage) error {
@@ -431,7 +431,7 @@ func (s *CheckSubject) source(context.Context) (string, error) {
 
 // Suspects names by file and line what makes runs of the program in a folder differ, and
 // counts its files: what a candle does not determine, and ranges over maps, whose order is
-// another one each time. A file that does not parse has none: the build says it better.
+// another one each time. A file that does not parse has none: the build reports it better.
 func Suspects(dir string) (files int, found []string, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -556,7 +556,7 @@ func lint(set *token.FileSet, file *ast.File) []string {
 	return found
 }
 
-// seeded says that a name of a random package makes or is a source of one's own.
+// seeded reports that a name of a random package makes or is a source of one's own.
 func seeded(path, name string) bool {
 	return strings.HasPrefix(path, "math/rand") && (strings.HasPrefix(name, "New") || name == "Rand" || name == "Source" || name == "PCG" || name == "ChaCha8")
 }

@@ -110,7 +110,7 @@ func dataImportCommand(a *App) *cobra.Command {
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runDataImport(ctx, a, o, args) })
 }
 
-// importHelp is what the command says of itself, with the formats as they describe
+// importHelp is the description of the command, with the formats as they describe
 // themselves.
 func importHelp() string {
 	var b strings.Builder

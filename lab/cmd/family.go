@@ -262,7 +262,7 @@ func familyRun(ctx context.Context, a *App, slug string, o searchOptions) (Outco
 	return out, err
 }
 
-// search plays, concludes, runs the selected parameters, and writes the page. An outcome
+// searchFamily plays, concludes, runs the selected parameters, and writes the page. An outcome
 // beside an error is one whose selected run could not be made.
 func searchFamily(ctx context.Context, a *App, s *family.Search, o searchOptions, done, total *int) (*family.Outcome, *request.Answer, error) {
 	bar := a.Progress("family "+s.ID).Count("trials", 0)
@@ -273,7 +273,7 @@ func searchFamily(ctx context.Context, a *App, s *family.Search, o searchOptions
 		Workers: o.Workers, Author: authorName(a),
 		Progress: func(st family.State) {
 			if executed := st.Done > st.Known; !executed || !begun {
-				// What was known says nothing about the speed.
+				// What was known does not count for the speed.
 				begun = executed
 				bar.Count("trials", int64(st.Known))
 			}
@@ -381,7 +381,7 @@ func failures(trials []*family.Trial) string {
 const mostShown = 10
 
 // printFamily prints the estimate of the whole procedure first: it is the number that
-// somebody who searches like this can expect.
+// a search like this can expect.
 func printFamily(w io.Writer, s *family.Search, o *family.Outcome, run *request.Answer, file string) {
 	r := o.Result
 	fmt.Fprintf(w, "%s  %s\n", s.ID, r.Status)

@@ -224,13 +224,13 @@ type verified struct {
 	RunID  string `json:"run_id"`
 	Kind   string `json:"kind"`
 	Status string `json:"status"`
-	// OK says that every file is what was stored; Files counts them, metadata.json included.
+	// OK reports that every file is what was stored; Files counts them, metadata.json included.
 	OK       bool     `json:"ok"`
 	Files    int      `json:"files"`
 	Problems []string `json:"problems"`
 	// Reproduced is null unless the run was executed again to its end.
 	Reproduced *bool `json:"reproduced"`
-	// Rerun says why it was not, null if it was or was not asked for.
+	// Rerun reports why it was not, null if it was or was not asked for.
 	Rerun *withheld `json:"rerun"`
 
 	mode   string // paper or live, else empty
@@ -328,7 +328,7 @@ func verifyRun(store *artifact.Store, row registry.Run) verified {
 }
 
 // repeatOf is the command that makes a falsification again, with the profile that is in
-// its folder. A base that its files do not tell is left to the reader.
+// its folder. A base that its files do not name is left to the reader.
 func repeatOf(dir, slug string) string {
 	base := "RUN"
 	if s, err := falsify.ReadSummary(dir); err == nil && s.BaseRunID != "" {
@@ -337,7 +337,7 @@ func repeatOf(dir, slug string) string {
 	return fmt.Sprintf("lab falsify %s --run %s --profile runs/%s/falsify/profile.json --force", slug, base, filepath.Base(dir))
 }
 
-// keepsFiles says whether a run has a folder by what its row tells: one that is running,
+// keepsFiles reports whether a run has a folder by its row: one that is running,
 // was never finished or is from before the registry has none.
 func keepsFiles(row registry.Run) bool {
 	if row.Status == artifact.StatusCompleted {
@@ -380,7 +380,7 @@ func verdict(list []verified, named bool) error {
 	return nil
 }
 
-// rerun executes the runs whose files are sound and that have a result to reach, and
+// rerunStored executes the runs whose files are sound and that have a result to reach, and
 // notes of each how it went; what cannot be tried does not keep the others from it.
 func rerunStored(ctx context.Context, a *App, list []verified) error {
 	return a.WithHost(ctx, func(h *request.Host) error {
@@ -425,7 +425,7 @@ func notRerun(v *verified) *withheld {
 	return nil
 }
 
-// rerunOne executes one run from its request and says whether it reaches its result,
+// rerunOne executes one run from its request and reports whether it reaches its result,
 // and if not, why.
 func rerunOne(ctx context.Context, h *request.Host, id string) (same bool, why string, err error) {
 	stored, err := h.Stored(id)

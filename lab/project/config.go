@@ -108,7 +108,7 @@ func Parse(file string, text []byte) (*Config, error) {
 	if err := raw.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)); err != nil {
 		return nil, fail(notJSON(text, err))
 	}
-	// Every fault says where it stands in the text.
+	// Every fault has its place in the text.
 	fail = func(faults ...Fault) error {
 		for i := range faults {
 			faults[i].Line, faults[i].Column = locate(text, faults[i].Pointer)
@@ -156,7 +156,7 @@ func (c *Config) fill() {
 	}
 }
 
-// check is what the schema cannot say. It reads the family block.
+// check is what the schema cannot express. It reads the family block.
 func (c *Config) check(family json.RawMessage) []Fault {
 	var faults []Fault
 	if len(family) > 0 {
@@ -233,7 +233,7 @@ func violations(text []byte) ([]Fault, error) {
 	return faults, nil
 }
 
-// collect takes the leaves: what stands above them only says that something below is
+// collect takes the leaves: what stands above them only reports that something below is
 // wrong. Unknown and missing fields get the pointer that they have or should have.
 func collect(e *jsonschema.ValidationError, to *[]Fault) {
 	if len(e.Causes) > 0 {
@@ -286,7 +286,7 @@ type Family struct {
 	SelectionRule string   `json:"selection_rule"`
 }
 
-// Objective is what a search wants: a metric on a series, max or min.
+// Objective is what a search optimises: a metric on a series, max or min.
 type Objective struct {
 	Metric    string `json:"metric"`
 	On        string `json:"on"`
@@ -324,7 +324,7 @@ func DefaultFamily() Family {
 	}
 }
 
-// DefaultHalving is what method sha does unless told otherwise.
+// DefaultHalving is what method sha does by default.
 func DefaultHalving() Halving { return Halving{Eta: 3, MinWindows: 1} }
 
 // WithMethod is the family searched by another method: only sha has rungs.
@@ -462,7 +462,7 @@ func (o *Objective) check(said bool) error {
 	return errors.Join(errs...)
 }
 
-// growsWithProfit says that max can go without saying.
+// growsWithProfit reports whether max is the obvious direction.
 func growsWithProfit(key string) bool {
 	return slices.Contains([]string{
 		"total_return", "cagr", "cagr_candle", "calmar_ratio", "calmar_ratio_candle", "sharpe_ratio", "sharpe_ratio_candle", "sortino_ratio",

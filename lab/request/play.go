@@ -29,7 +29,7 @@ type job struct {
 	Replay
 	// stressID names the stress, "" without one.
 	stressID string
-	// keep says that results are artifacts, not only numbers.
+	// keep reports that results are artifacts, not only numbers.
 	keep bool
 	// logFile is how many bytes of log lines are kept for log.jsonl, 0 for none.
 	logFile int
@@ -56,7 +56,7 @@ type played struct {
 	close     func() error
 }
 
-// Progress hears how much of the candles of all splits is done, 0 to 1, one call at a
+// Progress is called with how much of the candles of all splits is done, 0 to 1, one call at a
 // time.
 type Progress func(done, total int64)
 
@@ -178,7 +178,7 @@ func (h *halt) begin(ctx context.Context, i int) (context.Context, func(failed b
 	}
 }
 
-// interruption says where the first job was that was under way when ctx ended.
+// interruption reports where the first job was that was under way when ctx ended.
 type interruption struct {
 	at  *played
 	err error
