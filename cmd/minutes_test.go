@@ -287,7 +287,7 @@ func checkJournal(t *testing.T, book *journal.Journal, results object) int {
 	}
 	cash, position, next := 10000.0, 0.0, 0
 	apply := func(until market.Time) {
-		for ; next < len(fills) && fills[next].At <= until; next++ {
+		for ; next < len(fills) && fills[next].Time <= until; next++ {
 			f := &fills[next]
 			quantity, _ := f.Quantity.Float64()
 			price, _ := f.Price.Float64()

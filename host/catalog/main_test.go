@@ -128,8 +128,8 @@ func start(t testing.TB, c *Catalog, name string, o LaunchOptions) *Process {
 func needFull(t testing.TB, p *Process) {
 	t.Helper()
 	ring.Undetected(t, "programs with the race detector have no sandbox")
-	if p.Sandbox().String() != sandbox.LevelFull {
-		t.Skipf("this machine's sandbox is %q, not full: %s", p.Sandbox(), p.Sandbox().Lacks())
+	if p.Level().String() != sandbox.LevelFull {
+		t.Skipf("this machine's sandbox is %q, not full: %s", p.Level(), p.Level().Lacks())
 	}
 }
 

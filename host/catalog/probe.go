@@ -107,7 +107,7 @@ func (c *Catalog) probe(parent context.Context, cand candidate) (*strategypb.Spe
 	}
 	p.Kill("the description failed")
 	if p.ExitCode() > 0 && p.Exit() != "signal: killed" { // that would be our own
-		return nil, &proc.Fault{Code: proc.CodeStartCrashed, Message: withLog("ended when asked what it is", p.LogTail())}
+		return nil, &proc.Fault{Code: proc.CodeStartCrashed, Message: withLog("ended when asked what it is", p.Tail())}
 	}
 	return nil, proc.Faultf(proc.CodeWrongHandshake, "did not describe itself: %v", err)
 }

@@ -40,7 +40,7 @@ func tell(t testing.TB, p *Process, args ...string) string {
 	}
 	m, err := stream.Recv()
 	if err != nil {
-		t.Fatalf("%v: %v; it said %q", args, err, p.LogTail())
+		t.Fatalf("%v: %v; it said %q", args, err, p.Tail())
 	}
 	return m.GetFailed().GetMessage()
 }
@@ -71,7 +71,7 @@ func TestLaunchAndKill(t *testing.T) {
 	c := openWith(t, "good")
 	for _, o := range []LaunchOptions{{}, {Plain: true}, {Lockstep: true}} {
 		p := start(t, c, "good", o)
-		if p.ExitCode() != -1 || p.Exit() != "" || p.Debug() {
+		if p.ExitCode() != -1 || p.Exit() != "" {
 			t.Errorf("a running process: %d %q", p.ExitCode(), p.Exit())
 		}
 		if got := tell(t, p, "list", "."); got != "1" { // its socket
@@ -112,8 +112,8 @@ func TestSurroundings(t *testing.T) {
 		if got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", mode, got, want)
 		}
-		if mode == sandbox.Off && p.Sandbox().String() != "off" {
-			t.Errorf("level %q", p.Sandbox())
+		if mode == sandbox.Off && p.Level().String() != "off" {
+			t.Errorf("level %q", p.Level())
 		}
 	}
 }
@@ -244,7 +244,7 @@ func TestFloodOnStdoutDoesNotFreeze(t *testing.T) {
 	}
 	killTimed(t, p)
 	total := 0
-	for _, line := range p.LogTail() {
+	for _, line := range p.Tail() {
 		total += len(line)
 	}
 	if total != 64<<10 {
@@ -423,7 +423,7 @@ func helperHost() {
 		fmt.Println("error", err)
 		return
 	}
-	fmt.Println(p.PID(), p.Sandbox())
+	fmt.Println(p.PID(), p.Level())
 	time.Sleep(time.Minute)
 }
 

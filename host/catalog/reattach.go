@@ -135,9 +135,7 @@ func (c *Catalog) attach(ctx context.Context, s *Strategy) (*Process, error) {
 	if err == nil {
 		client := strategypb.NewStrategyClient(conn)
 		if _, err = client.Describe(limited, &strategypb.DescribeRequest{}); err == nil {
-			return c.admit(&Process{
-				catalog: c, name: s.Name, client: client, conn: conn, pid: s.reattach.Pid, ended: make(chan struct{}),
-			})
+			return c.admit(s.Name, client, proc.Attach(conn, s.reattach.Pid, underDebugger))
 		}
 		_ = conn.Close()
 	}

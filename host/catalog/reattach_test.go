@@ -67,7 +67,7 @@ func TestReattach(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	p := start(t, c, "good", LaunchOptions{})
-	if p.PID() != os.Getpid() || p.Sandbox().String() != "off" || p.Sandbox().Lacks() != underDebugger || !p.Debug() || p.ExitCode() != -1 || p.Exit() != "" || len(p.LogTail()) != 0 {
+	if p.PID() != os.Getpid() || p.Level().String() != "off" || p.Level().Lacks() != underDebugger || p.ExitCode() != -1 || p.Exit() != "" || len(p.Tail()) != 0 {
 		t.Errorf("got %+v", p)
 	}
 	if got := tell(t, p, "list", "/"); strings.HasPrefix(got, "error") {

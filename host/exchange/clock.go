@@ -134,10 +134,8 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	if d <= 0 {
 		return ctx.Err() == nil
 	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false
@@ -161,17 +159,6 @@ func (b *Backoff) Next() time.Duration {
 
 // Reset begins anew, after an attempt that was not in vain.
 func (b *Backoff) Reset() { b.last = 0 }
-
-// ResultOf is the outcome of a read.
-func ResultOf(err error) Result {
-	if err == nil {
-		return Result{Outcome: Accepted}
-	}
-	if own, ok := errors.AsType[*Error](err); ok {
-		return own.Result
-	}
-	return Result{Outcome: Unknown, Message: err.Error()}
-}
 
 // HoldOff is how long to ask nothing after a request that was refused unexecuted; zero: it was answered otherwise.
 func (r Result) HoldOff() time.Duration {

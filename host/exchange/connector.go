@@ -118,7 +118,8 @@ type Session interface {
 	Markets(ctx context.Context) ([]Market, error)
 	// Close ends the session; with cancelOpen this run's open orders are cancelled first and
 	// those that could not be confirmed as gone are returned by client order id. Deadline 30 s.
-	// A second call does nothing.
+	// A second call does nothing. The guard of package wire cancels itself: what stands behind it is only called
+	// with false.
 	Close(ctx context.Context, cancelOpen bool) (unconfirmed []string, err error)
 	// ArmDeadMan asks the venue itself to cancel the orders of the session unless it is asked
 	// again within ttl; errors.ErrUnsupported where it cannot.

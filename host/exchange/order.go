@@ -1,7 +1,12 @@
 package exchange
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"errors"
+	"strings"
+	"unicode/utf8"
 
 	"github.com/govalues/decimal"
 
@@ -57,6 +62,40 @@ func (e *Error) Error() string {
 		text += ": " + e.Result.Message
 	}
 	return text
+}
+
+// maxMessage bounds the message of a Result, in characters.
+const maxMessage = 200
+
+// Clip makes a text fit for the message of a Result.
+func Clip(s string) string {
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if utf8.RuneCountInString(s) <= maxMessage {
+		return s
+	}
+	return string([]rune(s)[:maxMessage-1]) + "…"
+}
+
+// NewError is an error with nothing but an outcome and a message.
+func NewError(o Outcome, message string) error {
+	return &Error{Result: Result{Outcome: o, Message: Clip(message)}}
+}
+
+// ResultOf is the outcome of a read.
+func ResultOf(err error) Result {
+	if err == nil {
+		return Result{Outcome: Accepted}
+	}
+	if own, ok := errors.AsType[*Error](err); ok {
+		return own.Result
+	}
+	return Result{Outcome: Unknown, Message: err.Error()}
+}
+
+// Fingerprint is the SHA-256 of a request or an answer, in hex.
+func Fingerprint(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // OrderRequest is one order to send. Exactly one of Quantity and QuoteAmount is above 0.

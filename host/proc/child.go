@@ -291,9 +291,23 @@ func (c *Child) Done() <-chan struct{} { return c.done }
 // Tail is the newest 64 KiB of what it said, in lines.
 func (c *Child) Tail() []string { return c.tail.lines() }
 
-// Settle waits until the process prints nothing more for the time quiet, at most for
-// limit: what it has written may still be on its way.
-func (c *Child) Settle(quiet, limit time.Duration) { c.tail.settle(c.done, quiet, limit) }
+// Settle gives the last words of a process that will be killed for a fault the time
+// to arrive: go-plugin brings what it prints over a stream of its own, which a fault that came
+// over another one can overtake. It takes a quarter of a second, four of them when the process
+// goes on talking.
+func (c *Child) Settle() { c.tail.settle(c.done, 250*time.Millisecond, time.Second) }
+
+// Await reports whether something is done within a limit.
+func Await(done <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-done:
+		return true
+	case <-timer.C:
+		return false
+	}
+}
 
 // Write adds output of the process that reached the host another way.
 func (c *Child) Write(b []byte) (int, error) {

@@ -30,6 +30,8 @@ import (
 	"github.com/hashicorp/go-plugin"
 	goplugin "github.com/hashicorp/go-plugin/runner"
 	"google.golang.org/grpc"
+
+	"github.com/assay-run/assay/host/proc/sandbox"
 )
 
 // The codes of programs that cannot be started.
@@ -95,6 +97,14 @@ type Plugin struct {
 	runner *runner
 	client *plugin.Client
 	folder *socketFolder
+	conn   *grpc.ClientConn // of one that was attached
+}
+
+// Attach is a plugin that nothing here has started, such as one under a debugger, or ends: only the
+// connection to it is closed, which is its end here. Why is why no sandbox closes it in.
+func Attach(conn *grpc.ClientConn, pid int, why string) *Plugin {
+	c := &Child{pid: pid, reaped: true, tail: newTail(nil), done: make(chan struct{}), level: sandbox.NoSandbox(why)}
+	return &Plugin{Child: c, conn: conn}
 }
 
 // Launch starts a fresh process and returns when it answers. An error is a *LaunchError, or
@@ -197,12 +207,7 @@ func (l *Launch) diagnose(r *runner, process *Child, err error) *Fault {
 	if fault := l.judge(r, process.FirstLine()); fault != nil {
 		return fault
 	}
-	exited := true
-	select {
-	case <-process.Done():
-	case <-time.After(exitWait):
-		exited = false
-	}
+	exited := Await(process.Done(), exitWait)
 	tail, quote := process.Tail(), ""
 	if n := len(tail); n > 0 && l.Role.Quotes {
 		quote = fmt.Sprintf("; it said: %.300s", tail[n-1])
@@ -270,24 +275,30 @@ func (p *Plugin) HangUp() {
 
 // Discard kills the process group, if it is still there, and clears away after it.
 func (p *Plugin) Discard() {
+	if p.conn != nil {
+		_ = p.conn.Close()
+		close(p.done)
+		return
+	}
 	p.runner.abort()
 	<-p.runner.done()
 	p.client.Kill() // closes the connection; no process is left to be waited for
 	p.folder.remove()
 }
 
-// Stop asks the process to end, kills its group after the time grace, and clears away.
+// Stop asks the process to end, kills its group after the time grace, and clears away. Without
+// a grace it is Discard.
 func (p *Plugin) Stop(grace time.Duration) {
+	if grace == 0 || p.conn != nil {
+		p.Discard()
+		return
+	}
 	closed := make(chan struct{})
 	go func() { // it returns when the process is gone
 		defer close(closed)
 		p.client.Kill()
 	}()
-	asked := time.NewTimer(grace)
-	defer asked.Stop()
-	select {
-	case <-p.Done():
-	case <-asked.C:
+	if !Await(p.Done(), grace) {
 		p.Kill()
 	}
 	<-p.Done()

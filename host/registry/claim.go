@@ -85,11 +85,13 @@ func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string
 		if err != nil {
 			return err
 		}
-		until, at := market.FromTime(now.Add(Lease)).String(), market.FromTime(now).String()
-		_, err = tx.ExecContext(ctx, `INSERT INTO request_runs (request_hash, run_id, kind, status, attempt, owner, lease_until, created_at, updated_at)
-			VALUES (?1, ?2, ?3, 'running', ?4, ?5, ?6, ?7, ?7) ON CONFLICT (request_hash) DO UPDATE
-			SET run_id = ?2, kind = ?3, status = 'running', attempt = ?4, owner = ?5, lease_until = ?6, updated_at = ?7`,
-			m.RequestHash, m.RunID, m.Kind, c.Attempt, owner, until, at)
+		q := requestOf(m)
+		q.Status, q.Owner, q.LeaseUntil = artifact.StatusRunning, owner, market.FromTime(now.Add(Lease)).String()
+		q.CreatedAt = market.FromTime(now).String()
+		q.UpdatedAt = q.CreatedAt
+		_, err = insertRequest(ctx, tx, q, `ON CONFLICT (request_hash) DO UPDATE
+			SET run_id = excluded.run_id, kind = excluded.kind, status = excluded.status, attempt = excluded.attempt,
+			owner = excluded.owner, lease_until = excluded.lease_until, updated_at = excluded.updated_at`)
 		return err
 	})
 	return c, because(err, r.store.Root())

@@ -1,7 +1,6 @@
 package registry
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
@@ -13,7 +12,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sort"
 
 	"github.com/go-json-experiment/json/jsontext"
 
@@ -30,45 +28,24 @@ const (
 // maxLegacy bounds such a file.
 const maxLegacy = 1 << 30
 
-// legacyRow is a run of such a file.
-type legacyRow struct {
-	runID   string
-	payload []byte
-	columns legacyColumns
-}
-
-// legacyColumns is what the tables take from a payload; everything may be absent.
-type legacyColumns struct {
-	RequestHash string `json:"request_hash"`
-	Slug        string `json:"slug"`
-	FamilyID    string `json:"family_id"`
-	Status      string `json:"status"`
-	TrialKey    string `json:"trial_key"`
-	PlanID      string `json:"plan_id"`
-	CompletedAt string `json:"completed_at"`
-	Volatile    struct {
-		CompletedAt string `json:"completed_at"`
-	} `json:"volatile"`
-}
-
 // importLegacy takes over the files of the time before the registry, in one
 // transaction in which existing rows win, and renames them. A malformed file imports
 // nothing and stays; it is remembered as a warning.
 func (r *Registry) importLegacy(ctx context.Context) error {
-	var requests, runs []legacyRow
+	var requests, runs []Run // of a request its hash and its run
 	var files []string
 	for _, f := range []struct {
 		name string
-		read func([]byte) ([]legacyRow, error)
-		to   *[]legacyRow
-	}{{legacyIndex, readLegacyIndex, &requests}, {legacyMetadata, readLegacyMetadata, &runs}} {
+		read func([]Run) ([]Run, error)
+		to   *[]Run
+	}{{legacyIndex, legacyRequests, &requests}, {legacyMetadata, legacyRuns, &runs}} {
 		path := filepath.Join(r.store.Root(), f.name)
-		text, err := readLegacy(path)
+		list, err := readLegacy(path)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		if err == nil {
-			*f.to, err = f.read(text)
+			*f.to, err = f.read(list)
 		}
 		if err != nil {
 			r.warn("LEGACY_MALFORMED", fmt.Sprintf("runs/%s was not imported: %v; mend or remove it", f.name, err))
@@ -83,14 +60,20 @@ func (r *Registry) importLegacy(ctx context.Context) error {
 	var newRuns, newRequests int64
 	err := r.db.Tx(ctx, func(tx *sql.Tx) error {
 		for _, row := range runs {
-			n, err := affected(row.insertRun(ctx, tx, hashOf(requests, row.runID)))
+			n, err := affected(insertLegacy(ctx, tx, row, requests))
 			if err != nil {
 				return err
 			}
 			newRuns += n
 		}
 		for _, row := range requests {
-			n, err := affected(row.insertRequest(ctx, tx, now))
+			q := Request{RequestHash: row.RequestHash, RunID: row.RunID, Kind: KindLegacy, Attempt: 1, CreatedAt: now, UpdatedAt: now}
+			err := tx.QueryRowContext(ctx, `SELECT COALESCE((SELECT status FROM run_metadata WHERE run_id = ?), 'completed')`,
+				row.RunID).Scan(&q.Status)
+			if err != nil {
+				return err
+			}
+			n, err := affected(insertRequest(ctx, tx, q, `ON CONFLICT (request_hash) DO NOTHING`))
 			if err != nil {
 				return err
 			}
@@ -108,16 +91,16 @@ func (r *Registry) importLegacy(ctx context.Context) error {
 	if err == nil {
 		r.log.Info("what the lists had", "runs", len(runs), "new_runs", newRuns, "requests", len(requests),
 			"new_requests", newRequests)
-		r.tellUnknown(runs)
+		r.warnUnknown(runs)
 	}
 	return err
 }
 
-// tellUnknown names the statuses that were taken for failed.
-func (r *Registry) tellUnknown(runs []legacyRow) {
+// warnUnknown names the statuses that were taken for failed.
+func (r *Registry) warnUnknown(runs []Run) {
 	count := map[string]int{}
 	for _, row := range runs {
-		if s := row.columns.Status; s != "" && s != artifact.StatusCompleted && s != artifact.StatusFailed {
+		if s := row.Status; s != "" && s != artifact.StatusCompleted && s != artifact.StatusFailed {
 			count[s]++
 		}
 	}
@@ -128,7 +111,9 @@ func (r *Registry) tellUnknown(runs []legacyRow) {
 	}
 }
 
-func readLegacy(path string) ([]byte, error) {
+// readLegacy reads the entries of such a file, each under its key: an array, an object, or the one of them under the
+// key runs. Of an array no entry has a key. The key stands in RunID, the entry in Payload.
+func readLegacy(path string) ([]Run, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
@@ -144,23 +129,37 @@ func readLegacy(path string) ([]byte, error) {
 	if err := raw.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)); err != nil {
 		return nil, err
 	}
-	return raw, nil
-}
-
-// members is a JSON object, or the one under its key runs.
-func members(text []byte) (map[string]json.RawMessage, error) {
-	var object map[string]json.RawMessage
-	if err := json.Unmarshal(text, &object); err != nil || object == nil {
+	var list []json.RawMessage
+	if raw[0] == '[' && json.Unmarshal(raw, &list) == nil {
+		return unnamed(list), nil
+	}
+	var object, nested map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &object); err != nil || object == nil {
 		return nil, errors.New("it is not a JSON object")
 	}
-	inner := object["runs"]
-	var nested map[string]json.RawMessage
-	if len(inner) > 0 && inner[0] == '{' && json.Unmarshal(inner, &nested) == nil {
+	switch inner := object["runs"]; {
+	case len(inner) > 0 && inner[0] == '[' && json.Unmarshal(inner, &list) == nil:
+		return unnamed(list), nil
+	case len(inner) > 0 && inner[0] == '{' && json.Unmarshal(inner, &nested) == nil:
 		if _, run := nested["run_id"]; !run || len(nested) > 1 && allObjects(nested) {
-			return nested, nil
+			object = nested
 		}
 	}
-	return object, nil
+	var rows []Run
+	for _, key := range slices.Sorted(maps.Keys(object)) {
+		if key == "" {
+			return nil, errors.New("a key is empty")
+		}
+		rows = append(rows, Run{RunID: key, Payload: object[key]})
+	}
+	return rows, nil
+}
+
+func unnamed(list []json.RawMessage) (rows []Run) {
+	for _, p := range list {
+		rows = append(rows, Run{Payload: p})
+	}
+	return rows
 }
 
 func allObjects(m map[string]json.RawMessage) bool {
@@ -172,22 +171,16 @@ func allObjects(m map[string]json.RawMessage) bool {
 	return true
 }
 
-// readLegacyIndex reads request hash -> run id.
-func readLegacyIndex(text []byte) ([]legacyRow, error) {
-	object, err := members(text)
-	if err != nil {
-		return nil, err
-	}
-	var rows []legacyRow
-	for hash, value := range object {
-		id, err := runIDOf(value)
-		if err != nil || hash == "" || id == "" {
-			return nil, fmt.Errorf("%.80q has no run id", hash)
+// legacyRequests are request hash -> run id.
+func legacyRequests(list []Run) ([]Run, error) {
+	for i, entry := range list {
+		id, err := runIDOf(entry.Payload)
+		if err != nil || entry.RunID == "" || id == "" {
+			return nil, fmt.Errorf("%.80q has no run id", entry.RunID)
 		}
-		rows = append(rows, legacyRow{runID: id, columns: legacyColumns{RequestHash: hash}})
+		list[i] = Run{RequestHash: entry.RunID, RunID: id}
 	}
-	sort.Slice(rows, func(i, j int) bool { return rows[i].columns.RequestHash < rows[j].columns.RequestHash })
-	return rows, nil
+	return list, nil
 }
 
 // runIDOf reads a string, or an object with run_id.
@@ -203,123 +196,57 @@ func runIDOf(value json.RawMessage) (string, error) {
 	return object.RunID, err
 }
 
-// readLegacyMetadata reads an array of payloads, or run id -> payload.
-func readLegacyMetadata(text []byte) ([]legacyRow, error) {
-	list, err := payloads(text)
-	if err != nil {
-		return nil, err
-	}
-	var rows []legacyRow
+// legacyRuns are payloads, with or without a run id of their own.
+func legacyRuns(list []Run) ([]Run, error) {
 	seen := map[string]bool{}
-	for _, p := range list {
-		if len(p.payload) == 0 || p.payload[0] != '{' {
-			return nil, fmt.Errorf("the payload of %.80q is not an object", p.runID)
+	for i := range list {
+		p := &list[i]
+		if p.Payload[0] != '{' {
+			return nil, fmt.Errorf("the payload of %.80q is not an object", p.RunID)
 		}
-		id, err := runIDOf(p.payload)
-		if err != nil || id == "" && p.runID == "" || id != "" && p.runID != "" && id != p.runID {
-			return nil, fmt.Errorf("a payload has no run id of its own (%.80q, %.80q)", p.runID, id)
+		id, err := runIDOf(p.Payload)
+		if err != nil || id == "" && p.RunID == "" || id != "" && p.RunID != "" && id != p.RunID {
+			return nil, fmt.Errorf("a payload has no run id of its own (%.80q, %.80q)", p.RunID, id)
 		}
-		if p.runID == "" {
-			p.runID = id
+		p.RunID = cmp.Or(p.RunID, id)
+		if seen[p.RunID] {
+			return nil, fmt.Errorf("run %.80q comes twice", p.RunID)
 		}
-		if seen[p.runID] {
-			return nil, fmt.Errorf("run %.80q comes twice", p.runID)
-		}
-		seen[p.runID] = true
-		p.columns = columnsOf(p.payload)
-		rows = append(rows, p)
+		seen[p.RunID] = true
+		readColumns(p)
 	}
-	return rows, nil
+	return list, nil
 }
 
-func payloads(text []byte) ([]legacyRow, error) {
-	var outer struct {
-		Runs json.RawMessage `json:"runs"`
-	}
-	list := bytes.TrimSpace(text)
-	if list[0] == '{' && json.Unmarshal(list, &outer) == nil && len(outer.Runs) > 0 && outer.Runs[0] == '[' {
-		list = outer.Runs
-	}
-	var rows []legacyRow
-	if list[0] == '[' {
-		var array []json.RawMessage
-		if err := json.Unmarshal(list, &array); err != nil {
-			return nil, err
-		}
-		for _, p := range array {
-			rows = append(rows, legacyRow{payload: p})
-		}
-		return rows, nil
-	}
-	object, err := members(list)
-	if err != nil {
-		return nil, err
-	}
-	for id, p := range object {
-		if id == "" {
-			return nil, errors.New("a run id is empty")
-		}
-		rows = append(rows, legacyRow{runID: id, payload: p})
-	}
-	sort.Slice(rows, func(i, j int) bool { return rows[i].runID < rows[j].runID })
-	return rows, nil
-}
-
-// columnsOf takes what is a string of each field; anything else counts as absent.
-func columnsOf(payload []byte) legacyColumns {
-	var c legacyColumns
-	var object map[string]json.RawMessage
-	if json.Unmarshal(payload, &object) != nil {
-		return c
-	}
+// readColumns takes what is a string of each field of the payload; anything else counts as absent.
+func readColumns(p *Run) {
+	var object, volatile map[string]json.RawMessage
+	_ = json.Unmarshal(p.Payload, &object)            // it is an object
+	_ = json.Unmarshal(object["volatile"], &volatile) // another type counts as absent
 	for name, to := range map[string]*string{
-		"request_hash": &c.RequestHash, "slug": &c.Slug, "family_id": &c.FamilyID, "status": &c.Status,
-		"trial_key": &c.TrialKey, "plan_id": &c.PlanID, "completed_at": &c.CompletedAt,
+		"request_hash": &p.RequestHash, "slug": &p.Slug, "family_id": &p.FamilyID, "status": &p.Status,
+		"trial_key": &p.TrialKey, "plan_id": &p.PlanID, "completed_at": &p.CompletedAt,
 	} {
-		if len(object[name]) > 0 {
-			_ = json.Unmarshal(object[name], to) // another type counts as absent
-		}
+		_ = json.Unmarshal(object[name], to) // the same
 	}
-	if c.CompletedAt == "" && len(object["volatile"]) > 0 {
-		_ = json.Unmarshal(object["volatile"], &c.Volatile)
-		c.CompletedAt = c.Volatile.CompletedAt
+	if p.CompletedAt == "" {
+		_ = json.Unmarshal(volatile["completed_at"], &p.CompletedAt) // the same
 	}
-	return c
 }
 
-func hashOf(requests []legacyRow, runID string) string {
-	for _, r := range requests {
-		if r.runID == runID {
-			return r.columns.RequestHash
-		}
+// insertLegacy adds the row of a run. One without a status has ended: only such were listed.
+func insertLegacy(ctx context.Context, tx *sql.Tx, row Run, requests []Run) (sql.Result, error) {
+	row.Kind = KindLegacy
+	if i := slices.IndexFunc(requests, func(q Run) bool { return q.RunID == row.RunID }); row.RequestHash == "" && i >= 0 {
+		row.RequestHash = requests[i].RequestHash
 	}
-	return ""
-}
-
-// insertRun adds the row of a run. One without a status has ended: only such were listed.
-func (l *legacyRow) insertRun(ctx context.Context, tx *sql.Tx, hash string) (sql.Result, error) {
-	c := l.columns
-	if c.RequestHash == "" {
-		c.RequestHash = hash
+	if row.Status == "" {
+		row.Status = artifact.StatusCompleted
 	}
-	if c.Status != "" && c.Status != artifact.StatusCompleted {
-		c.Status = artifact.StatusFailed
+	if row.Status != artifact.StatusCompleted {
+		row.Status = artifact.StatusFailed
 	}
-	return tx.ExecContext(ctx, `INSERT INTO run_metadata
-		(run_id, request_hash, slug, family_id, kind, status, trial_key, plan_id, completed_at, payload)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (run_id) DO NOTHING`,
-		l.runID, c.RequestHash, c.Slug, c.FamilyID, KindLegacy, cmp.Or(c.Status, artifact.StatusCompleted),
-		orNull(c.TrialKey), orNull(c.PlanID), orNull(c.CompletedAt), l.payload)
-}
-
-// insertRequest adds the row of a request, with the status that its run has.
-func (l *legacyRow) insertRequest(ctx context.Context, tx *sql.Tx, now string) (sql.Result, error) {
-	return tx.ExecContext(ctx, `INSERT INTO request_runs
-		(request_hash, run_id, kind, status, attempt, owner, lease_until, created_at, updated_at)
-		VALUES (?, ?, ?, COALESCE((SELECT status FROM run_metadata WHERE run_id = ?), 'completed'), 1, NULL,
-			NULL, ?, ?)
-		ON CONFLICT (request_hash) DO NOTHING`,
-		l.columns.RequestHash, l.runID, KindLegacy, l.runID, now, now)
+	return insertRun(ctx, tx, row, `ON CONFLICT (run_id) DO NOTHING`)
 }
 
 // retire renames a file that has been imported, so that it is never read again, and

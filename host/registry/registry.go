@@ -19,6 +19,7 @@
 package registry
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -37,7 +38,6 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/sqlite"
-	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 //go:embed schema/*.sql
@@ -318,7 +318,8 @@ func (r *Registry) Begin(ctx context.Context, m *artifact.Metadata) error {
 		if added == 0 {
 			return &ExistsError{RunID: m.RunID}
 		}
-		return insertRequest(ctx, tx, m, `ON CONFLICT (request_hash) DO NOTHING`)
+		_, err = insertRequest(ctx, tx, requestOf(m), `ON CONFLICT (request_hash) DO NOTHING`)
+		return err
 	})
 }
 
@@ -347,29 +348,50 @@ func end(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, payload []byte) 
 		return err
 	}
 	// Rows of the same request that belong to another run keep their state.
-	return insertRequest(ctx, tx, m, `ON CONFLICT (request_hash) DO UPDATE
+	_, err = insertRequest(ctx, tx, requestOf(m), `ON CONFLICT (request_hash) DO UPDATE
 		SET status = excluded.status, owner = NULL, lease_until = NULL, updated_at = excluded.updated_at
 		WHERE run_id = excluded.run_id`)
+	return err
 }
 
 func insertMetadata(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, payload []byte, conflict string) (sql.Result, error) {
+	row := Run{
+		RunID: m.RunID, RequestHash: m.RequestHash, Slug: m.Slug, FamilyID: m.FamilyID, Kind: m.Kind, Status: m.Status,
+		TrialKey: m.TrialKey, Payload: payload,
+	}
+	if m.PlanID != nil {
+		row.PlanID = *m.PlanID
+	}
+	if m.TrialIndex != nil {
+		row.TrialIndex = sql.NullInt64{Int64: int64(*m.TrialIndex), Valid: true}
+	}
+	if m.Volatile.CompletedAt != 0 {
+		row.CompletedAt = m.Volatile.CompletedAt.String()
+	}
+	return insertRun(ctx, tx, row, conflict)
+}
+
+func insertRun(ctx context.Context, tx *sql.Tx, m Run, conflict string) (sql.Result, error) {
 	return tx.ExecContext(ctx, `INSERT INTO run_metadata
 		(run_id, request_hash, slug, family_id, kind, status, trial_key, plan_id, trial_index, completed_at, payload)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) `+conflict,
-		m.RunID, m.RequestHash, m.Slug, m.FamilyID, m.Kind, m.Status, orNull(m.TrialKey), m.PlanID, m.TrialIndex,
-		timeOrNull(m.Volatile.CompletedAt), payload)
+		m.RunID, m.RequestHash, m.Slug, m.FamilyID, m.Kind, m.Status, orNull(m.TrialKey), orNull(m.PlanID), m.TrialIndex,
+		orNull(m.CompletedAt), m.Payload)
 }
 
-func insertRequest(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, conflict string) error {
-	updated := m.Volatile.CompletedAt
-	if updated == 0 {
-		updated = m.Volatile.StartedAt
+// requestOf is the row of the request that a run answers, without a lease.
+func requestOf(m *artifact.Metadata) Request {
+	return Request{
+		RequestHash: m.RequestHash, RunID: m.RunID, Kind: m.Kind, Status: m.Status, Attempt: m.Attempt,
+		CreatedAt: m.Volatile.StartedAt.String(), UpdatedAt: cmp.Or(m.Volatile.CompletedAt, m.Volatile.StartedAt).String(),
 	}
-	_, err := tx.ExecContext(ctx, `INSERT INTO request_runs
+}
+
+func insertRequest(ctx context.Context, tx *sql.Tx, q Request, conflict string) (sql.Result, error) {
+	return tx.ExecContext(ctx, `INSERT INTO request_runs
 		(request_hash, run_id, kind, status, attempt, owner, lease_until, created_at, updated_at)
-		VALUES (?, ?, ?, ?, ?, NULL, NULL, ?, ?) `+conflict,
-		m.RequestHash, m.RunID, m.Kind, m.Status, m.Attempt, m.Volatile.StartedAt.String(), updated.String())
-	return err
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) `+conflict,
+		q.RequestHash, q.RunID, q.Kind, q.Status, q.Attempt, orNull(q.Owner), orNull(q.LeaseUntil), q.CreatedAt, q.UpdatedAt)
 }
 
 // InterruptService marks the runs of the service that are still running as failed,
@@ -419,16 +441,4 @@ func affected(res sql.Result, err error) (int64, error) {
 	return res.RowsAffected()
 }
 
-func orNull(s string) any {
-	if s == "" {
-		return nil
-	}
-	return s
-}
-
-func timeOrNull(t market.Time) any {
-	if t == 0 {
-		return nil
-	}
-	return t.String()
-}
+func orNull(s string) sql.NullString { return sql.NullString{String: s, Valid: s != ""} }

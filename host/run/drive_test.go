@@ -4,8 +4,6 @@ import (
 	"context"
 	"maps"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,17 +12,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/hashicorp/go-hclog"
-
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/runner"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
-	"github.com/assay-run/assay/plugin-sdk/sdktest"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
@@ -90,105 +83,6 @@ func facts(t *testing.T, x *Execution) (readable bool, procs int) {
 	return false, 0
 }
 
-// TestBundledStrategiesAgreeInEveryDrive: the decisions of a strategy depend neither on
-// how the candles reach it nor on how many processors it has.
-func TestBundledStrategiesAgreeInEveryDrive(t *testing.T) {
-	ring.Proof(t, "five strategies in five drives")
-	l := newLab(t, 100)
-	folder := t.TempDir()
-	names := []string{"breakout", "buy_hold", "limit_entry", "rsi_bracket", "sma_cross"}
-	build := []string{"build", "-o", folder + string(filepath.Separator)}
-	for _, name := range names {
-		build = append(build, "../../strategies/"+name)
-	}
-	if out, err := exec.Command("go", build...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
-	}
-	c, err := catalog.Open(context.Background(), catalog.Options{Dir: folder, StateDir: t.TempDir(), Logger: hclog.NewNullLogger()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-	l.launcher.Catalog = c
-	// More chunks than may be under way, the last one neither whole nor empty.
-	s := sdktest.Synth(7, (wire.ChunksAhead+2)*wire.ChunkSteps+123, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)
-	s.Symbol = "LONG/USD"
-	if _, err := l.store.Put(context.Background(), candle.PutRequest{Exchange: venue, Series: s}); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range names {
-		hash := func(end string, d Drive, plain bool) string {
-			req := request(name, nil, "LONG/USD")
-			if end != "" {
-				req.EndDate = &end
-			}
-			l.launcher.Many = plain
-			return l.driven(req, Split{Drive: d}).Results().DecisionHash
-		}
-		want := hash("", Drive{}, false)
-		for _, d := range []Drive{{Chunked: true}, {Procs: 1}, {Chunked: true, Procs: 2}} {
-			if got := hash("", d, true); got != want {
-				t.Errorf("%s driven like %+v: %s, else %s", name, d, got, want)
-			}
-		}
-		if short := hash("2020-06-01", Drive{}, true); short != hash("2020-06-01", Drive{Lockstep: true}, true) {
-			t.Errorf("%s decides otherwise in lockstep", name)
-		}
-	}
-}
-
-func TestChunkedRandomStrategiesAgree(t *testing.T) {
-	l := newLab(t, 600, "randomly")
-	const fresh = 6 // seeds with a process for each run
-	seeds := ring.Size(fresh, 20, 20)
-	for seed := 1; seed <= seeds; seed++ {
-		if seed == fresh+1 {
-			l = l.attached("randomly")
-		}
-		req := request("randomly", map[string]any{"seed": seed}, one, two)
-		file := l.driven(req, Split{})
-		chunks := l.driven(req, Split{Drive: Drive{Chunked: true}})
-		if file.chunked || !chunks.chunked {
-			t.Fatalf("seed %d: candles in messages %v, then %v", seed, file.chunked, chunks.chunked)
-		}
-		if file.Digest() != chunks.Digest() || file.Results().DecisionHash != chunks.Results().DecisionHash {
-			t.Fatalf("seed %d: the books differ", seed)
-		}
-	}
-}
-
-// TestDelayedStrategiesAgreeInEveryDrive: what is under way is the same for a strategy
-// that simulates itself and for one that is told, and the host counts what came late.
-func TestDelayedStrategiesAgreeInEveryDrive(t *testing.T) {
-	ring.Slow(t, "it runs each seed in each drive")
-	l := newLab(t, 600, "randomly").attached("randomly")
-	late := int64(0)
-	for seed := 1; seed <= ring.Size(4, 12, 12); seed++ {
-		req := request("randomly", map[string]any{"seed": seed}, one, two)
-		if seed%2 == 0 {
-			req.Execution = []byte(`{"allow_short":true,"intrabar":"ohlc_color"}`)
-		}
-		delay := 1 + seed%3
-		file := l.driven(req, Split{DelayCandles: delay})
-		late += file.Results().LateMessages
-		for _, d := range []Drive{{Chunked: true}, {Lockstep: true}} {
-			x := l.driven(req, Split{DelayCandles: delay, Drive: d})
-			if x.Digest() != file.Digest() || x.Results().DecisionHash != file.Results().DecisionHash {
-				t.Fatalf("seed %d, %d candles late, %+v: the books differ", seed, delay, d)
-			}
-			if got, want := x.Results().LateMessages, file.Results().LateMessages; got != want {
-				t.Fatalf("seed %d, %+v: %d late messages, want %d", seed, d, got, want)
-			}
-		}
-		if n := l.driven(req, Split{}).Results().LateMessages; n != 0 {
-			t.Fatalf("seed %d: %d late messages without a delay", seed, n)
-		}
-	}
-	if late == 0 {
-		t.Error("nothing came late: the strategies do too little to prove anything")
-	}
-}
-
 // TestDriveReachesTheProcess: what a play asks for is so in the plugin's process.
 func TestDriveReachesTheProcess(t *testing.T) {
 	l := newLab(t, 300, "probe")
@@ -198,13 +92,13 @@ func TestDriveReachesTheProcess(t *testing.T) {
 	}
 	req := request("probe", map[string]any{"path": l.store.Path(d.SHA256)})
 	x := l.driven(req, Split{})
-	confined := x.plugin.Proc.Sandbox().String() == sandbox.LevelFull
+	confined := x.plugin.Proc.Level().String() == sandbox.LevelFull
 	if readable, procs := facts(t, x); readable == confined || procs != runtime.NumCPU() {
 		t.Errorf("driven as runs are: the store is readable: %v, %d processors", readable, procs)
 	}
 	if !confined {
 		ring.Undetected(t, "programs with the race detector have no sandbox")
-		t.Skipf("this machine's sandbox is %q, not full", x.plugin.Proc.Sandbox())
+		t.Skipf("this machine's sandbox is %q, not full", x.plugin.Proc.Level())
 	}
 	for _, d := range []Drive{{Chunked: true, Procs: 1}, {Lockstep: true}} {
 		if readable, procs := facts(t, l.driven(req, Split{Drive: d})); readable || procs != 1 {
@@ -301,7 +195,7 @@ func TestLeadIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		asked, have := rapid.IntRange(0, wire.MaxWarmup).Draw(t, "asked"), rapid.IntRange(0, wire.MaxWarmup).Draw(t, "have")
 		times := rapid.IntRange(AllHistory, 1<<62).Draw(t, "times")
-		got := Drive{Warmup: times}.lead(asked, have)
+		got := Drive{Warmup: times}.warmupRows(asked, have)
 		if got > have || got < min(asked, have) {
 			t.Fatalf("%d candles for %d times %d of %d", got, times, asked, have)
 		}

@@ -204,5 +204,5 @@ func (l *lab) confined() bool {
 		l.t.Fatal(err)
 	}
 	defer p.Kill("seen")
-	return p.Sandbox().String() == sandbox.LevelFull
+	return p.Level().String() == sandbox.LevelFull
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -9,6 +10,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/alarm"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -65,25 +67,14 @@ func (d *journalRecorder) Order(step int64, o *market.Order) {
 		})
 	}
 	d.batch.Events = append(d.batch.Events, journal.Event{
-		ClientOrderID: id, Kind: string(stateOf(o.Status)), Source: string(order.FromLocal), CumQuantity: o.FilledQuantity, At: o.UpdatedAt,
+		ClientOrderID: id, Kind: string(cmp.Or(states[o.Status], order.Open)), Source: string(order.FromLocal), CumQuantity: o.FilledQuantity, At: o.UpdatedAt,
 	})
 }
 
-// stateOf is the journal's word for where an order of the simulator stands.
-func stateOf(s market.OrderStatus) journal.State {
-	switch s {
-	case market.StatusFilled:
-		return journal.StateFilled
-	case market.StatusPartiallyFilled:
-		return journal.StatePartial
-	case market.StatusCanceled:
-		return journal.StateCanceled
-	case market.StatusRejected:
-		return journal.StateDenied
-	case market.StatusExpired:
-		return journal.StateExpired
-	}
-	return journal.StateOpen
+// states are the journal's words for the ends of orders of the simulator and for parts of them; else they are open.
+var states = map[market.OrderStatus]order.State{
+	market.StatusFilled: order.Filled, market.StatusPartiallyFilled: order.Partial, market.StatusCanceled: order.Canceled,
+	market.StatusRejected: order.Denied, market.StatusExpired: order.Expired,
 }
 
 // Fill implements sim.Recorder.
@@ -92,7 +83,7 @@ func (d *journalRecorder) Fill(step int64, f *market.Fill) {
 	d.recordVerdicts(0, d.watch.filled(f))
 	d.batch.Fills = append(d.batch.Fills, journal.Fill{
 		Symbol: f.Symbol, TradeID: strconv.FormatInt(int64(f.ID), 10), ClientOrderID: order.ClientID(d.x.runID, int64(f.OrderID)),
-		Side: f.Side, Quantity: f.Quantity, Price: f.Price, Fee: f.Fee, FeeAsset: f.Symbol.Quote(), Liquidity: f.Liquidity, At: f.Time,
+		Side: f.Side, Quantity: f.Quantity, Price: f.Price, Fee: f.Fee, FeeAsset: f.Symbol.Quote(), Liquidity: f.Liquidity, Time: f.Time,
 	})
 }
 
@@ -131,10 +122,28 @@ func (d *journalRecorder) Decide(e *sim.Engine) ([]market.Intent, error) {
 		return intents, err
 	}
 	// It is written with the orders that come of it, before the next candle is waited for.
-	d.batch.Entries = append(d.batch.Entries, journal.Entry{
-		Kind: logIntents, Data: map[string]any{"step": e.Step(), "intents": slices.Clone(intents)},
-	})
+	d.batch.Entries = append(d.batch.Entries, intentsEntry(e.Step(), intents))
 	return intents, nil
+}
+
+// intentsRow is an entry of the kind logIntents. Canonical JSON has no whole number beyond 2^53: intents with one are
+// kept as Text.
+type intentsRow struct {
+	Step    int64           `json:"step"`
+	Intents json.RawMessage `json:"intents,omitempty"`
+	Text    string          `json:"text,omitempty"`
+}
+
+func intentsEntry(step int64, intents []market.Intent) journal.Entry {
+	text, err := json.Marshal(intents)
+	if err != nil { // a number that is none, by which the simulator ends the run
+		return journal.Entry{Kind: logIntents, Data: intents}
+	}
+	row := intentsRow{Step: step, Intents: text}
+	if _, err := digest.CanonicalJSON(text); err != nil {
+		row = intentsRow{Step: step, Text: string(text)}
+	}
+	return journal.Entry{Kind: logIntents, Data: row}
 }
 
 // onIdle is what time calls for between two steps. It is called with the gate held.

@@ -156,7 +156,7 @@ func checkBooks(t *testing.T, d *desk, x *Execution) int {
 	}
 	cash, position, next := fraction(x.setup.plan.Cash), new(big.Rat), 0
 	for _, p := range points {
-		for ; next < len(fills) && fills[next].At < p.At; next++ {
+		for ; next < len(fills) && fills[next].Time < p.At; next++ {
 			f := &fills[next]
 			money := cents(new(big.Rat).Mul(fraction(f.Quantity), fraction(f.Price)))
 			if f.Side == market.Buy {

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -10,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/govalues/decimal"
 
@@ -197,7 +197,7 @@ func ordersOf(orders []journal.Order) (open, unknown []string) {
 	open, unknown = []string{}, []string{}
 	for _, o := range orders {
 		switch o.State {
-		case journal.StateOpen, journal.StatePartial:
+		case order.Open, order.Partial:
 			open = append(open, o.ClientOrderID)
 		default:
 			unknown = append(unknown, o.ClientOrderID)
@@ -411,14 +411,13 @@ func (l *Launcher) recordedLog(ctx context.Context, runID string, r *recording) 
 func (r *recording) entry(e journal.Entry) error {
 	raw, _ := e.Data.(json.RawMessage)
 	var body struct {
-		Window  int64           `json:"window"`
-		Warmup  int64           `json:"warmup"`
-		Step    int64           `json:"step"`
-		Intents json.RawMessage `json:"intents"`
-		Code    string          `json:"code"`
-		Shadow  bool            `json:"shadow"`
-		Passed  bool            `json:"passed"`
-		OrderID string          `json:"order_id"`
+		intentsRow
+		Window  int64  `json:"window"`
+		Warmup  int64  `json:"warmup"`
+		Code    string `json:"code"`
+		Shadow  bool   `json:"shadow"`
+		Passed  bool   `json:"passed"`
+		OrderID string `json:"order_id"`
 	}
 	if err := json.Unmarshal(raw, &body); err != nil {
 		return err
@@ -431,7 +430,7 @@ func (r *recording) entry(e journal.Entry) error {
 			r.denied[at] = body.Code
 		}
 	default:
-		intents, err := decodeIntents(e.Version, body.Intents)
+		intents, err := decodeIntents(e.Version, cmp.Or(body.Text, string(body.Intents)))
 		if err != nil {
 			return fmt.Errorf("journal: intents of step %d: %w", body.Step, err)
 		}
@@ -441,8 +440,8 @@ func (r *recording) entry(e journal.Entry) error {
 }
 
 // decodeIntents reads what a strategy wanted at one step, as the journal of a paper run keeps it.
-func decodeIntents(version int, text []byte) ([]market.Intent, error) {
-	d := json.NewDecoder(bytes.NewReader(text))
+func decodeIntents(version int, text string) ([]market.Intent, error) {
+	d := json.NewDecoder(strings.NewReader(text))
 	d.DisallowUnknownFields()
 	if version > 1 {
 		var intents []market.Intent
@@ -455,9 +454,7 @@ func decodeIntents(version int, text []byte) ([]market.Intent, error) {
 	}
 	intents := make([]market.Intent, len(old))
 	for i := range old {
-		if err := old[i].into(&intents[i]); err != nil {
-			return nil, fmt.Errorf("intent %d: %w", i, err)
-		}
+		intents[i] = old[i].intent()
 	}
 	return intents, nil
 }
@@ -465,46 +462,20 @@ func decodeIntents(version int, text []byte) ([]market.Intent, error) {
 // intentV1 is an intent as version 1 stored it. It had no size for the whole position and no word for the cancel of
 // all orders.
 type intentV1 struct {
-	Action       string             `json:"action"`
-	Symbol       market.Symbol      `json:"symbol"`
-	Side         market.Side        `json:"side"`
-	Type         market.OrderType   `json:"type"`
-	SizeKind     string             `json:"size_kind"`
-	Size         float64            `json:"size"`
-	LimitPrice   float64            `json:"limit_price"`
-	StopPrice    float64            `json:"stop_price"`
-	TrailPercent float64            `json:"trail_percent"`
-	TrailAmount  float64            `json:"trail_amount"`
-	TimeInForce  market.TimeInForce `json:"time_in_force"`
-	ExpireAfter  int                `json:"expire_after"`
-	ReduceOnly   bool               `json:"reduce_only"`
-	StopLoss     *market.Child      `json:"stop_loss"`
-	TakeProfit   *market.Child      `json:"take_profit"`
-	Tag          string             `json:"tag"`
-	ClientRef    string             `json:"client_ref"`
-	Ref          string             `json:"ref"`
+	market.Intent
+	SizeKind market.SizeKind `json:"size_kind"`
+	Size     float64         `json:"size"`
 }
 
-func (t *intentV1) into(in *market.Intent) error {
-	action, err := market.ParseAction(t.Action)
-	if err != nil {
-		return err
-	}
-	kind, err := market.ParseSizeKind(t.SizeKind)
-	if err != nil {
-		return err
-	}
+// intent is t as it is today.
+func (t *intentV1) intent() market.Intent {
+	in := t.Intent
+	in.Size = market.Size{Kind: t.SizeKind, Value: t.Size}
 	switch {
-	case action == market.Cancel && t.Ref == "":
-		action = market.CancelAll
-	case action == market.Submit && kind == market.SizeNone && t.ReduceOnly:
-		kind = market.SizePosition
+	case in.Action == market.Cancel && in.Ref == "":
+		in.Action = market.CancelAll
+	case in.Action == market.Submit && in.Size.Kind == market.SizeNone && in.ReduceOnly:
+		in.Size.Kind = market.SizePosition
 	}
-	*in = market.Intent{
-		Action: action, Symbol: t.Symbol, Side: t.Side, Type: t.Type, Size: market.Size{Kind: kind, Value: t.Size},
-		LimitPrice: t.LimitPrice, StopPrice: t.StopPrice, TrailPercent: t.TrailPercent, TrailAmount: t.TrailAmount,
-		TimeInForce: t.TimeInForce, ExpireAfter: t.ExpireAfter, ReduceOnly: t.ReduceOnly, StopLoss: t.StopLoss,
-		TakeProfit: t.TakeProfit, Tag: t.Tag, ClientRef: t.ClientRef, Ref: t.Ref,
-	}
-	return nil
+	return in
 }

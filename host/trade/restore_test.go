@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -88,7 +89,7 @@ func TestIntentsReadBack(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := decodeIntents(journal.Version, text)
+		got, err := decodeIntents(journal.Version, string(text))
 		if err != nil || !reflect.DeepEqual(got, []market.Intent{in}) {
 			t.Fatalf("%+v %v, want %+v", got, err, in)
 		}
@@ -101,7 +102,7 @@ func FuzzIntent(f *testing.F) {
 	f.Add(2, []byte(`[{"action":"submit","side":"buy","type":"market","size":{"kind":"quantity","value":1},"time_in_force":"gtc"}]`))
 	f.Add(2, []byte(`[{"action":"submit","side":"buy","type":"market","size":{"kind":7}},null]`))
 	f.Fuzz(func(t *testing.T, version int, text []byte) {
-		intents, err := decodeIntents(version, text)
+		intents, err := decodeIntents(version, string(text))
 		if err != nil {
 			return
 		}
@@ -114,4 +115,26 @@ func FuzzIntent(f *testing.F) {
 			t.Errorf("%s was taken and cannot be written: %v", text, err)
 		}
 	})
+}
+
+// TestIntentsWithLargeNumbers: canonical JSON has no whole number beyond 2^53, and intents with one come back all the same.
+func TestIntentsWithLargeNumbers(t *testing.T) {
+	for _, size := range []float64{0.1, 1 << 53, 1e17, 1e300} {
+		want := []market.Intent{{Symbol: "BTC/USDT", Type: market.Limit, LimitPrice: 5, Size: market.Size{Kind: market.SizeQuantity, Value: size}}}
+		row, err := json.Marshal(intentsEntry(7, want).Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		stored, err := digest.CanonicalJSON(row)
+		if err != nil {
+			t.Fatalf("%v: %v", size, err)
+		}
+		r := &recording{intents: map[int64][]market.Intent{}}
+		if err := r.entry(journal.Entry{Kind: logIntents, Data: json.RawMessage(stored), Version: journal.Version}); err != nil {
+			t.Fatal(err)
+		}
+		if got := r.intents[7]; !reflect.DeepEqual(got, want) {
+			t.Errorf("%+v, want %+v", got, want)
+		}
+	}
 }

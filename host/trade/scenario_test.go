@@ -120,7 +120,6 @@ func notOnPaper() map[string]string {
 	return map[string]string{
 		"invalid-size":                         "the SDK refuses an order without a size before it is sent",
 		"digest-of-a-round-trip":               "the SDK refuses an order without a size before it is sent",
-		"insufficient-cash-for-absurd-amounts": "the journal takes no whole number beyond 2^53, so the run ends",
 		"a-trailing-stop-needs-a-first-candle": "a symbol without candles cannot be stored",
 	}
 }

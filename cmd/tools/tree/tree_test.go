@@ -58,7 +58,7 @@ var allowed = []struct {
 	{"host/artifact", []string{"host/proc/sandbox", "host/metric", "plugin-sdk"}},
 	{"host/registry", []string{"host/artifact", "plugin-sdk"}},
 	{"host/deploy", []string{"host/runner=", "plugin-sdk/market"}},
-	{"host/trade/journal", []string{"host/exchange", "plugin-sdk/market"}},
+	{"host/trade/journal", []string{"host/exchange", "host/trade/order=", "plugin-sdk/market"}},
 	{"host/trade/order", []string{"host/exchange=", "plugin-sdk/market"}},
 	{"host/trade/order/desk", []string{"host/exchange=", "host/trade/admission", "host/trade/order=", "plugin-sdk/market"}},
 	{"host/trade/admission", []string{"host/exchange=", "host/trade/order=", "host/trade/risk", "plugin-sdk/market"}},

@@ -28,7 +28,7 @@ func (a *oneAnswer) RoundTrip(req *http.Request) (*http.Response, error) {
 
 // answered is a session that gets this answer to everything.
 func answered(a *oneAnswer) *session {
-	s := connection(&session{tuning: defaults()}).Connector.(*session)
+	s := exchange.Connection{Connector: &session{tuning: defaults()}}.Connector.(*session)
 	s.state, s.rest.at.REST, s.rest.http, s.rest.queue, s.rest.resync = opened, "answer://all", newTransport(), &queue{}, make(chan struct{}, 1)
 	s.rest.http.base.RegisterProtocol("answer", a)
 	s.req = exchange.OpenRequest{Trading: true, Timeframe: market.MustTimeframe("1m")}

@@ -40,7 +40,7 @@ func newBench(t testing.TB, wrap func(testing.TB, exchange.Connection) exchange.
 }
 
 func (b *bench) Connect() exchange.Connection {
-	return b.wrap(b.t, connection(&session{networks: [2]Endpoints{At(b.URL()), At(b.SandboxURL())}, tuning: brisk}))
+	return b.wrap(b.t, exchange.Connection{Connector: &session{networks: [2]Endpoints{At(b.URL()), At(b.SandboxURL())}, tuning: brisk}})
 }
 
 func (*bench) Request() exchange.OpenRequest {

@@ -351,8 +351,8 @@ func (x sample) offset() int64 { return int64(x.venue) - x.ours.UnixMilli() }
 // Beat implements exchange.Connector: the guard around the connector keeps the lease and counts the
 // orders. A clock that was set, or a machine that slept, shows here before a request is refused for it.
 func (s *session) Beat(context.Context, int64) (exchange.Ack, error) {
-	if why := s.ready(false); why != "" {
-		return exchange.Ack{}, failed(exchange.NotSent, why)
+	if err := s.ready(false); err != nil {
+		return exchange.Ack{}, err
 	}
 	now := time.Now()
 	ack := exchange.Ack{VenueTime: s.rest.clock.At(now)}

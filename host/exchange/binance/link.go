@@ -248,7 +248,7 @@ func (l *link) connect(ctx context.Context, after, limit time.Duration) (*socket
 		case left > 0:
 			return nil, turnedAway(&silence{left})
 		default:
-			return nil, failed(exchange.Unknown, "the stream could not be opened: "+plain(last))
+			return nil, exchange.NewError(exchange.Unknown, "the stream could not be opened: "+plain(last))
 		}
 		if err := l.rest(ctx, after); err != nil {
 			return nil, err

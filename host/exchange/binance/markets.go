@@ -21,8 +21,8 @@ func loopback(host string) bool {
 // Markets implements exchange.Connector. One unknown symbol makes the exchange refuse the
 // whole list; then each is asked for alone.
 func (s *session) Markets(ctx context.Context) ([]exchange.Market, error) {
-	if why := s.ready(false); why != "" {
-		return nil, failed(exchange.NotSent, why)
+	if err := s.ready(false); err != nil {
+		return nil, err
 	}
 	info, r := s.info(ctx, s.symbols()...)
 	if r.Outcome == exchange.Accepted {
@@ -76,7 +76,7 @@ func (s *session) markets(symbols []gb.Symbol) ([]exchange.Market, error) {
 		}
 		m, err := s.rules(symbol, &symbols[i])
 		if err != nil {
-			return nil, failed(exchange.Unknown, err.Error())
+			return nil, exchange.NewError(exchange.Unknown, err.Error())
 		}
 		list = append(list, m)
 	}
@@ -155,8 +155,8 @@ func most(a, b decimal.Decimal) decimal.Decimal {
 // Candles implements exchange.Connector: closed ones only. A candle is closed when a later one
 // exists, or two seconds after its end by the venue's clock.
 func (s *session) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
-	if why := s.ready(false); why != "" {
-		return nil, failed(exchange.NotSent, why)
+	if err := s.ready(false); err != nil {
+		return nil, err
 	}
 	limit := min(max(q.Limit, 1), 1000)
 	if q.To <= q.From || q.To <= 0 {
@@ -178,13 +178,13 @@ func (s *session) Candles(ctx context.Context, q exchange.CandleQuery) ([]market
 	for i, k := range rows {
 		c, err := s.candle(k)
 		if err != nil {
-			return nil, failed(exchange.Unknown, "klines: "+err.Error())
+			return nil, exchange.NewError(exchange.Unknown, "klines: "+err.Error())
 		}
 		switch {
 		case c.OpenTime < q.From || c.OpenTime >= q.To || len(closed) == limit:
 		case i == len(rows)-1 && c.CloseTime.Add(closedAfter) > now:
 		case len(closed) > 0 && c.OpenTime <= closed[len(closed)-1].OpenTime:
-			return nil, failed(exchange.Unknown, "klines: they do not ascend")
+			return nil, exchange.NewError(exchange.Unknown, "klines: they do not ascend")
 		default:
 			closed = append(closed, c)
 		}

@@ -55,7 +55,7 @@ func call[T any](s *rest, ctx context.Context, k kind, p priority, weight int, d
 
 // turnedAway is of a request that the queue did not let go.
 func turnedAway(err error) *exchange.Error {
-	r := exchange.Result{Outcome: exchange.NotSent, Message: clip(err.Error())}
+	r := exchange.Result{Outcome: exchange.NotSent, Message: exchange.Clip(err.Error())}
 	if quiet := new(silence); errors.As(err, &quiet) {
 		r.RetryAfterMS = max(1, quiet.left.Milliseconds())
 	}
@@ -82,7 +82,7 @@ func list[T any](s *rest, ctx context.Context, p priority, weight int, do func(c
 func (c *rest) judge(k kind, e *evidence, err error) exchange.Result {
 	r := exchange.Result{Outcome: exchange.Unknown, RequestSHA256: e.requestSHA, HTTPStatus: e.status}
 	if e.body != nil {
-		r.RawSHA256 = fingerprint(e.body)
+		r.RawSHA256 = exchange.Fingerprint(e.body)
 	}
 	switch {
 	case err == nil && e.whole && e.status == 200:
@@ -100,25 +100,20 @@ func (c *rest) judge(k kind, e *evidence, err error) exchange.Result {
 	}
 	code, message, ok := refusal(e.body)
 	if ok {
-		r.VenueCode, r.Message = strconv.Itoa(code), clip(message)
+		r.VenueCode, r.Message = strconv.Itoa(code), exchange.Clip(message)
 	} else {
 		r.Message = "an error without a code of the exchange"
 	}
 	r.Outcome = classify(k, e.status, code, message)
 	if code == badSignature {
-		r.Message = clip("the signature is not that of the key: is the secret the right one? " + keysWanted + "; the exchange says: " + message)
+		r.Message = exchange.Clip("the signature is not that of the key: is the secret the right one? " + keysWanted + "; the exchange says: " + message)
 	}
-	c.heed(&r, e, code)
-	return r
-}
-
-// heed does what the exchange asks for beside the request.
-func (c *rest) heed(r *exchange.Result, e *evidence, code int) {
 	if d := c.hush(e.status, code, e.retryAfter); d > 0 {
 		r.RetryAfterMS = d.Milliseconds()
 	} else if r.Outcome == exchange.Clock {
 		c.askTime()
 	}
+	return r
 }
 
 // hush begins the silence that a 418 or a 429 asks for, and returns how long it is; 0 is of any
@@ -152,7 +147,7 @@ func plain(err error) string {
 	if u := new(url.Error); errors.As(err, &u) {
 		err = u.Err
 	}
-	return clip(err.Error())
+	return exchange.Clip(err.Error())
 }
 
 // takeTime measures the clock: the median of five, but one where each would have to wait for long.
@@ -198,11 +193,11 @@ func (c *rest) takeMarketTime(ctx context.Context, endpoint string) error {
 	ctx, _ = withEvidence(ctx)
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, c.at.REST+"/api/v3/time", nil)
 	if err != nil {
-		return failed(exchange.NotSent, plain(err))
+		return exchange.NewError(exchange.NotSent, plain(err))
 	}
 	resp, err := c.http.client().Do(req)
 	if err != nil {
-		return failed(exchange.Unknown, "the venue's time: "+plain(err))
+		return exchange.NewError(exchange.Unknown, "the venue's time: "+plain(err))
 	}
 	defer resp.Body.Close()
 	var at struct {
@@ -211,7 +206,7 @@ func (c *rest) takeMarketTime(ctx context.Context, endpoint string) error {
 	}
 	switch err := json.NewDecoder(io.LimitReader(resp.Body, 1<<16)).Decode(&at); {
 	case err != nil || resp.StatusCode != http.StatusOK:
-		return failed(exchange.Unknown, "the venue's time could not be read")
+		return exchange.NewError(exchange.Unknown, "the venue's time could not be read")
 	case at.MarketPace >= exchange.LeastPace && at.MarketPace <= exchange.MostPace && at.MarketTime > 0:
 		c.market = &exchange.PacedClock{Then: market.Time(at.MarketTime), Since: time.Now(), Pace: at.MarketPace}
 	}
@@ -221,14 +216,11 @@ func (c *rest) takeMarketTime(ctx context.Context, endpoint string) error {
 // keepTime measures it again every ten minutes, and when the exchange complained.
 func (c *rest) keepTime(ctx context.Context) {
 	for {
-		timer := time.NewTimer(clockEvery - time.Duration(rand.Int64N(int64(time.Minute))))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return
 		case <-c.resync:
-			timer.Stop()
-		case <-timer.C:
+		case <-time.After(clockEvery - time.Duration(rand.Int64N(int64(time.Minute)))):
 		}
 		limited, cancel := context.WithTimeout(ctx, 10*time.Second+c.queue.interval())
 		_ = c.takeTime(limited) // the old offset stays

@@ -35,7 +35,6 @@ const (
 	version      = "1.0.0"
 	recvWindow   = 5000
 	spacing      = 50 * time.Millisecond
-	maxMessage   = 200             // characters of a Result
 	banTime      = 2 * time.Minute // of a 418 that does not say how long
 	throttleTime = 10 * time.Second
 	clockSamples = 5
@@ -89,11 +88,7 @@ func New() exchange.Connection { return NewAt(Production(), Testnet()) }
 
 // NewAt is the connector on other networks, for tests.
 func NewAt(production, testnet Endpoints) exchange.Connection {
-	return connection(&session{networks: [2]Endpoints{production, testnet}, tuning: defaults()})
-}
-
-func connection(s *session) exchange.Connection {
-	return exchange.Connection{Connector: s}
+	return exchange.Connection{Connector: &session{networks: [2]Endpoints{production, testnet}, tuning: defaults()}}
 }
 
 // Describe implements exchange.Connector.
@@ -110,24 +105,12 @@ func (*session) Describe(context.Context) (exchange.Description, error) {
 	return d, nil
 }
 
-// failed is an error with a Result.
-func failed(o exchange.Outcome, message string) error {
-	return &exchange.Error{Result: exchange.Result{Outcome: o, Message: clip(message)}}
-}
-
-func clip(s string) string {
-	if r := []rune(s); len(r) > maxMessage {
-		return string(r[:maxMessage])
-	}
-	return s
-}
-
 // Open implements exchange.Connector: it takes the time, and with credentials the account.
 func (s *session) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Opened, error) {
 	s.mu.Lock()
 	if s.state != fresh {
 		s.mu.Unlock()
-		return exchange.Opened{}, failed(exchange.Rejected, "the session has been opened already; a run needs a new one")
+		return exchange.Opened{}, exchange.NewError(exchange.Rejected, "the session has been opened already; a run needs a new one")
 	}
 	s.state = opened
 	s.mu.Unlock()
@@ -149,7 +132,7 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 	}
 	if req.Endpoint != "" {
 		if err := checkEndpoint(req.Endpoint); err != nil {
-			return exchange.Opened{}, failed(exchange.Rejected, err.Error())
+			return exchange.Opened{}, exchange.NewError(exchange.Rejected, err.Error())
 		}
 		s.rest.at = At(req.Endpoint)
 	}
@@ -157,7 +140,7 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 		req.Config.APIKey, req.Config.Secret = exchange.Secret{}, exchange.Secret{}
 	}
 	if strings.Contains(req.Config.Secret.Reveal(), "-----BEGIN") {
-		return exchange.Opened{}, failed(exchange.AuthFailed, "the secret is a private key of Ed25519 or RSA: "+keysWanted)
+		return exchange.Opened{}, exchange.NewError(exchange.AuthFailed, "the secret is a private key of Ed25519 or RSA: "+keysWanted)
 	}
 	s.req, s.rest.config, s.rest.http, s.rest.resync = req, req.Config, newTransport(), make(chan struct{}, 1)
 	if s.rest.queue == nil { // another attempt keeps the silence that the last one was told of
@@ -178,15 +161,11 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 		case r.Outcome != exchange.Accepted:
 			return exchange.Opened{}, &exchange.Error{Result: r}
 		case !account.CanTrade:
-			return exchange.Opened{}, failed(exchange.AuthFailed, "the key may not trade: allow spot trading for it at the exchange")
+			return exchange.Opened{}, exchange.NewError(exchange.AuthFailed, "the key may not trade: allow spot trading for it at the exchange")
 		}
 		id, fees = strconv.FormatInt(account.UID, 10), feeAsset(account)
-		if m, err := decimal.Parse(account.CommissionRates.Maker); err == nil {
-			s.maker = m.Trim(0)
-		}
-		if t, err := decimal.Parse(account.CommissionRates.Taker); err == nil {
-			s.taker = t.Trim(0)
-		}
+		rates := account.CommissionRates
+		s.maker, s.taker = rate(rates.Maker, s.maker), rate(rates.Taker, s.taker)
 	}
 	if err := s.rest.takeMarketTime(ctx, req.Endpoint); err != nil {
 		return exchange.Opened{}, err
@@ -196,6 +175,14 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 	s.stop = stop
 	s.wg.Go(func() { s.rest.keepTime(background) })
 	return exchange.Opened{AccountID: id, ClockOffset: s.rest.clockOffset(), Clock: s.rest.market, FeeAsset: fees}, nil
+}
+
+// rate reads a commission; one that cannot be read is the usual one.
+func rate(text string, usual decimal.Decimal) decimal.Decimal {
+	if d, err := decimal.Parse(text); err == nil {
+		return d.Trim(0)
+	}
+	return usual
 }
 
 // feeAsset is what the exchange may take fees in: who holds BNB gets a discount for it, unless that is turned
@@ -250,55 +237,31 @@ func (s *session) end() {
 	}
 }
 
-// Close implements exchange.Connector. The guard around a connector sweeps the orders of the
-// run; here the open ones that carry the run's tag are cancelled.
-func (s *session) Close(ctx context.Context, cancelOpen bool) ([]string, error) {
+// Close implements exchange.Connector. The guard around a connector has cancelled the orders of the run.
+func (s *session) Close(context.Context, bool) ([]string, error) {
 	s.mu.Lock()
-	if s.state != opened {
-		s.mu.Unlock()
-		return nil, nil
+	was := s.state
+	if was == opened {
+		s.state = closed
 	}
-	trading := s.req.Trading
 	s.mu.Unlock()
-	var left []string
-	var err error
-	if cancelOpen && trading {
-		left, err = s.sweep(ctx)
+	if was == opened {
+		s.end()
 	}
-	s.mu.Lock()
-	s.state = closed
-	s.mu.Unlock()
-	s.end()
-	return left, err
+	return nil, nil
 }
 
-// sweep cancels the run's open orders and confirms each by a query.
-func (s *session) sweep(ctx context.Context) (left []string, err error) {
-	open, err := s.OpenOrders(ctx)
-	for _, o := range open {
-		if !strings.HasPrefix(o.ClientOrderID, "as"+s.req.RunTag) {
-			continue
-		}
-		ref := exchange.OrderRef{ClientOrderID: o.ClientOrderID, Symbol: o.Symbol}
-		s.Cancel(ctx, ref)
-		if r, seen := s.Query(ctx, ref); r.Outcome != exchange.Accepted || seen.Status == exchange.OrderOpen || seen.Status == exchange.OrderPartiallyFilled {
-			left = append(left, o.ClientOrderID)
-		}
-	}
-	return left, err
-}
-
-// ready explains why a call cannot be made now.
-func (s *session) ready(keyed bool) string {
+// ready is why a call cannot be made now.
+func (s *session) ready(keyed bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.state != opened:
-		return "the session is not open"
+		return exchange.NewError(exchange.NotSent, "the session is not open")
 	case keyed && !s.req.Trading:
-		return "the session was opened for paper: it makes no request with credentials"
+		return exchange.NewError(exchange.NotSent, "the session was opened for paper: it makes no request with credentials")
 	}
-	return ""
+	return nil
 }
 
 // symbols are the session's, by the venue's name.

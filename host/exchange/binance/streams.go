@@ -45,8 +45,8 @@ type klineEvent struct {
 // StreamCandles implements exchange.Connector. A hole between two candles is told as a Gap
 // before the later one, what was told already is dropped.
 func (s *session) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
-	if why := s.ready(false); why != "" {
-		return failed(exchange.NotSent, why)
+	if err := s.ready(false); err != nil {
+		return err
 	}
 	var streams []string
 	for _, name := range s.symbols() {
@@ -101,16 +101,10 @@ func tells(text []byte, name string) bool {
 		return false
 	}
 	var e struct {
-		Event any `json:"e"`
-		Data  struct {
-			Event string `json:"e"`
-			Time  int64  `json:"E"`
-		} `json:"data"`
-		Inner struct {
-			Event string `json:"e"`
-			Time  int64  `json:"E"`
-		} `json:"event"`
-		Time int64 `json:"E"`
+		Event any   `json:"e"`
+		Time  int64 `json:"E"`
+		Data  head  `json:"data"`
+		Inner head  `json:"event"`
 	}
 	if json.Unmarshal(text, &e) != nil {
 		return false
@@ -118,11 +112,17 @@ func tells(text []byte, name string) bool {
 	return e.Event == name || e.Data.Event == name || e.Inner.Event == name
 }
 
+// head is the name and the time of an event: without the one the decoder would take the other for it.
+type head struct {
+	Event string `json:"e"`
+	Time  int64  `json:"E"`
+}
+
 // StreamAccount implements exchange.Connector over the WebSocket API. Where the first connection
 // has to wait for long it reports so, and the host asks again.
 func (s *session) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
-	if why := s.ready(true); why != "" {
-		return failed(exchange.NotSent, why)
+	if err := s.ready(true); err != nil {
+		return err
 	}
 	say := func(state exchange.LinkState, reason string) { on(exchange.AccountEvent{State: state, Reason: reason}) }
 	l := s.link(s.rest.at.API + "/ws-api/v3")
@@ -137,7 +137,7 @@ func (s *session) subscribe(ctx context.Context, ws *websocket.Conn) error {
 	payload := fmt.Sprintf("apiKey=%s&recvWindow=%d&timestamp=%d", key, recvWindow, stamp)
 	signature, err := common.Hmac(s.req.Config.Secret.Reveal(), payload)
 	if err != nil {
-		return failed(exchange.AuthFailed, "the request could not be signed")
+		return exchange.NewError(exchange.AuthFailed, "the request could not be signed")
 	}
 	const id = "assay-account"
 	if err := ws.WriteJSON(map[string]any{"id": id, "method": "userDataStream.subscribe.signature",
@@ -178,7 +178,7 @@ func (s *session) subscribe(ctx context.Context, ws *websocket.Conn) error {
 			if o == exchange.Unknown {
 				o = exchange.Rejected
 			}
-			return &exchange.Error{Result: exchange.Result{Outcome: o, HTTPStatus: answer.Status, VenueCode: strconv.Itoa(code), Message: clip(tokenFailure + ": " + answer.Error.Msg)}}
+			return &exchange.Error{Result: exchange.Result{Outcome: o, HTTPStatus: answer.Status, VenueCode: strconv.Itoa(code), Message: exchange.Clip(tokenFailure + ": " + answer.Error.Msg)}}
 		}
 	}
 }
@@ -208,16 +208,13 @@ func (s *session) accountEvent(text []byte, on func(exchange.AccountEvent)) {
 	if json.Unmarshal(text, &outer) != nil || outer.Event == nil {
 		return
 	}
-	var head struct {
-		Name string `json:"e"`
-		Time int64  `json:"E"`
-	}
+	var kind head
 	lost := func(why string) { on(exchange.AccountEvent{State: exchange.Gap, Reason: why}) }
-	if json.Unmarshal(outer.Event, &head) != nil {
+	if json.Unmarshal(outer.Event, &kind) != nil {
 		lost("an event could not be read")
 		return
 	}
-	switch head.Name {
+	switch kind.Event {
 	case "executionReport":
 		if err := s.report(outer.Event, on); err != nil {
 			lost(err.Error())
@@ -240,8 +237,7 @@ func (s *session) accountEvent(text []byte, on func(exchange.AccountEvent)) {
 func (s *session) report(text []byte, on func(exchange.AccountEvent)) error {
 	var e struct {
 		gb.WsOrderUpdate
-		Event string `json:"e"`
-		Time  int64  `json:"E"`
+		head
 	}
 	if err := json.Unmarshal(text, &e); err != nil {
 		return errors.New("an execution report could not be read")
@@ -263,7 +259,7 @@ func (s *session) report(text []byte, on func(exchange.AccountEvent)) error {
 		return err
 	}
 	if e.RejectReason != "NONE" {
-		o.Reason = clip(e.RejectReason)
+		o.Reason = exchange.Clip(e.RejectReason)
 	}
 	s.learn(e.Symbol, e.Id, client)
 	on(exchange.AccountEvent{Order: &o})
@@ -291,8 +287,7 @@ func (s *session) report(text []byte, on func(exchange.AccountEvent)) error {
 // transfer is a deposit, a withdrawal, or what came from another account of the same user.
 func transfer(text []byte) (exchange.Transfer, error) {
 	var e struct {
-		Event  string `json:"e"` // beside E, which would match it too
-		Time   int64  `json:"E"`
+		head
 		Asset  string `json:"a"`
 		Amount string `json:"d"`
 		Clear  int64  `json:"T"`

@@ -26,22 +26,31 @@ const (
 	queryDeadline = 5 * time.Second
 )
 
-func unsent(message string) exchange.Result {
-	return exchange.Result{Outcome: exchange.NotSent, Message: message}
+// about makes one request about an order, once and within a limit; an accepted answer is about that order.
+func (s *session) about(
+	ctx context.Context, limit time.Duration, ref exchange.OrderRef, k kind, p priority, weight int,
+	do func(context.Context, *gb.Client) (*gb.Order, error), orders ...int,
+) (exchange.Result, exchange.Order) {
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	if err := s.ready(true); err != nil {
+		return exchange.ResultOf(err), exchange.Order{}
+	}
+	got, r := call(&s.rest, ctx, k, p, weight, do, orders...)
+	if r.Outcome != exchange.Accepted {
+		return r, exchange.Order{}
+	}
+	return s.echoed(r, ref, got)
 }
 
 // Submit implements exchange.Connector: one request at most.
 func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
-	ctx, cancel := context.WithTimeout(ctx, tradeDeadline)
-	defer cancel()
-	if why := s.ready(true); why != "" {
-		return unsent(why), exchange.Order{}
-	}
-	kind, ok := typeName(q.Type)
+	kind, ok := typeNames[q.Type]
 	if !ok {
-		return unsent("the exchange has no order type " + q.Type.String()), exchange.Order{}
+		return exchange.Result{Outcome: exchange.NotSent, Message: "the exchange has no order type " + q.Type.String()}, exchange.Order{}
 	}
-	got, r := call(&s.rest, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) (*gb.CreateOrderResponse, error) {
+	ref := exchange.OrderRef{ClientOrderID: q.ClientOrderID, Symbol: q.Symbol}
+	return s.about(ctx, tradeDeadline, ref, submitting, submits, 1, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
 		o := c.NewCreateOrderService().Symbol(venueName(q.Symbol)).Side(sideName(q.Side)).Type(kind).NewClientOrderID(q.ClientOrderID).
 			NewOrderRespType(gb.NewOrderRespTypeRESULT)
 		if q.Type.NeedsLimit() {
@@ -55,16 +64,16 @@ func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange
 		} else {
 			o.Quantity(q.Quantity.String())
 		}
-		return o.Do(ctx, gb.WithRecvWindow(recvWindow))
+		got, err := o.Do(ctx, gb.WithRecvWindow(recvWindow))
+		if err != nil {
+			return nil, err
+		}
+		return &gb.Order{
+			Symbol: got.Symbol, OrderID: got.OrderID, ClientOrderID: got.ClientOrderID, Price: got.Price, OrigQuantity: got.OrigQuantity,
+			ExecutedQuantity: got.ExecutedQuantity, CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type,
+			Side: got.Side, StopPrice: q.StopPrice.String(), UpdateTime: got.TransactTime,
+		}, nil
 	}, 1)
-	if r.Outcome != exchange.Accepted {
-		return r, exchange.Order{}
-	}
-	return s.echoed(r, exchange.OrderRef{ClientOrderID: q.ClientOrderID, Symbol: q.Symbol}, &gb.Order{
-		Symbol: got.Symbol, OrderID: got.OrderID, ClientOrderID: got.ClientOrderID, Price: got.Price, OrigQuantity: got.OrigQuantity,
-		ExecutedQuantity: got.ExecutedQuantity, CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type,
-		Side: got.Side, StopPrice: q.StopPrice.String(), UpdateTime: got.TransactTime,
-	})
 }
 
 // echoed is an accepted answer that is about the order that was meant; any other is Unknown.
@@ -74,7 +83,7 @@ func (s *session) echoed(r exchange.Result, ref exchange.OrderRef, got *gb.Order
 		err = fmt.Errorf("the answer is about another order")
 	}
 	if err != nil {
-		r.Outcome, r.Message = exchange.Unknown, clip(err.Error())
+		r.Outcome, r.Message = exchange.Unknown, exchange.Clip(err.Error())
 		return r, exchange.Order{}
 	}
 	o.Symbol = ref.Symbol
@@ -88,8 +97,8 @@ func (s *session) SubmitPair(ctx context.Context, q exchange.PairRequest) (excha
 	var none [2]exchange.Order
 	ctx, cancel := context.WithTimeout(ctx, tradeDeadline)
 	defer cancel()
-	if why := s.ready(true); why != "" {
-		return unsent(why), none
+	if err := s.ready(true); err != nil {
+		return exchange.ResultOf(err), none
 	}
 	form := url.Values{
 		"symbol": {venueName(q.Symbol)}, "side": {string(sideName(q.Side))}, "quantity": {q.Quantity.String()}, "listClientOrderId": {q.ListID},
@@ -164,25 +173,19 @@ func postPair(ctx context.Context, c *gb.Client, form url.Values) ([]*gb.Order, 
 
 // Cancel implements exchange.Connector.
 func (s *session) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
-	ctx, cancel := context.WithTimeout(ctx, tradeDeadline)
-	defer cancel()
-	if why := s.ready(true); why != "" {
-		return unsent(why), exchange.Order{}
-	}
-	got, r := call(&s.rest, ctx, canceling, cancels, 1, func(ctx context.Context, c *gb.Client) (*gb.CancelOrderResponse, error) {
+	return s.about(ctx, tradeDeadline, ref, canceling, cancels, 1, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
 		got, err := c.NewCancelOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
 		if err == nil && got.OrderID == 0 {
 			got, err = canceledLeg(ctx, ref.ClientOrderID)
 		}
-		return got, err
-	})
-	if r.Outcome != exchange.Accepted {
-		return r, exchange.Order{}
-	}
-	return s.echoed(r, ref, &gb.Order{
-		Symbol: got.Symbol, OrderID: got.OrderID, ClientOrderID: got.OrigClientOrderID, Price: got.Price, OrigQuantity: got.OrigQuantity,
-		ExecutedQuantity: got.ExecutedQuantity, CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type,
-		Side: got.Side, UpdateTime: got.TransactTime,
+		if err != nil {
+			return nil, err
+		}
+		return &gb.Order{
+			Symbol: got.Symbol, OrderID: got.OrderID, ClientOrderID: got.OrigClientOrderID, Price: got.Price, OrigQuantity: got.OrigQuantity,
+			ExecutedQuantity: got.ExecutedQuantity, CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type,
+			Side: got.Side, UpdateTime: got.TransactTime,
+		}, nil
 	})
 }
 
@@ -204,42 +207,32 @@ func canceledLeg(ctx context.Context, client string) (*gb.CancelOrderResponse, e
 
 // Query implements exchange.Connector.
 func (s *session) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
-	ctx, cancel := context.WithTimeout(ctx, queryDeadline)
-	defer cancel()
-	if why := s.ready(true); why != "" {
-		return unsent(why), exchange.Order{}
-	}
-	got, r := call(&s.rest, ctx, querying, queries, 4, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
+	return s.about(ctx, queryDeadline, ref, querying, queries, 4, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
 		return c.NewGetOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
 	})
-	if r.Outcome != exchange.Accepted {
-		return r, exchange.Order{}
-	}
-	return s.echoed(r, ref, got)
 }
 
 // The venue's words.
-
-func typeName(t market.OrderType) (gb.OrderType, bool) {
-	switch t {
-	case market.Market:
-		return gb.OrderTypeMarket, true
-	case market.Limit:
-		return gb.OrderTypeLimit, true
-	case market.Stop:
-		return gb.OrderTypeStopLoss, true
-	case market.StopLimit:
-		return gb.OrderTypeStopLossLimit, true
+var (
+	typeNames = map[market.OrderType]gb.OrderType{
+		market.Market: gb.OrderTypeMarket, market.Limit: gb.OrderTypeLimit, market.Stop: gb.OrderTypeStopLoss,
+		market.StopLimit: gb.OrderTypeStopLossLimit,
 	}
-	return "", false
-}
-
-func sideName(s market.Side) gb.SideType {
-	if s == market.Sell {
-		return gb.SideTypeSell
+	// Any other name stands for market.
+	types = map[gb.OrderType]market.OrderType{
+		gb.OrderTypeLimit: market.Limit, gb.OrderTypeLimitMaker: market.Limit,
+		gb.OrderTypeStopLoss: market.Stop, gb.OrderTypeTakeProfit: market.Stop,
+		gb.OrderTypeStopLossLimit: market.StopLimit, gb.OrderTypeTakeProfitLimit: market.StopLimit,
 	}
-	return gb.SideTypeBuy
-}
+	sides    = map[gb.SideType]market.Side{gb.SideTypeBuy: market.Buy, gb.SideTypeSell: market.Sell}
+	statuses = map[gb.OrderStatusType]exchange.OrderStatus{
+		"NEW": exchange.OrderOpen, "PENDING_NEW": exchange.OrderOpen, "PENDING_CANCEL": exchange.OrderOpen,
+		"PARTIALLY_FILLED": exchange.OrderPartiallyFilled, "FILLED": exchange.OrderFilled, "CANCELED": exchange.OrderCanceled,
+		"REJECTED": exchange.OrderRejected, "EXPIRED": exchange.OrderExpired, "EXPIRED_IN_MATCH": exchange.OrderExpired,
+	}
+)
+
+func sideName(s market.Side) gb.SideType { return gb.SideType(strings.ToUpper(s.String())) }
 
 func tifName(t market.TimeInForce) string {
 	if t == market.IOC {
@@ -254,17 +247,13 @@ func (s *session) order(g *gb.Order) (exchange.Order, error) {
 		ClientOrderID: g.ClientOrderID, VenueOrderID: strconv.FormatInt(g.OrderID, 10), Symbol: s.names[g.Symbol], UpdatedAt: market.Time(g.UpdateTime),
 	}
 	var known bool
-	if o.Status, known = status(string(g.Status)); !known {
+	if o.Status, known = statuses[g.Status]; !known {
 		return o, fmt.Errorf("an order has the status %q", g.Status)
 	}
-	switch g.Side {
-	case gb.SideTypeBuy:
-	case gb.SideTypeSell:
-		o.Side = market.Sell
-	default:
+	if o.Side, known = sides[g.Side]; !known {
 		return o, fmt.Errorf("an order has the side %q", g.Side)
 	}
-	o.Type = orderType(string(g.Type))
+	o.Type = types[g.Type]
 	r := numbers{}
 	o.Quantity, o.CumQuantity = r.read("origQty", g.OrigQuantity), r.read("executedQty", g.ExecutedQuantity)
 	o.LimitPrice, o.StopPrice = r.read("price", g.Price), r.read("stopPrice", g.StopPrice)
@@ -274,36 +263,6 @@ func (s *session) order(g *gb.Order) (exchange.Order, error) {
 		o.AveragePrice = o.AveragePrice.Round(12).Trim(0)
 	}
 	return o, r.err
-}
-
-func orderType(name string) market.OrderType {
-	switch name {
-	case "LIMIT", "LIMIT_MAKER":
-		return market.Limit
-	case "STOP_LOSS", "TAKE_PROFIT":
-		return market.Stop
-	case "STOP_LOSS_LIMIT", "TAKE_PROFIT_LIMIT":
-		return market.StopLimit
-	}
-	return market.Market
-}
-
-func status(name string) (exchange.OrderStatus, bool) {
-	switch name {
-	case "NEW", "PENDING_NEW", "PENDING_CANCEL":
-		return exchange.OrderOpen, true
-	case "PARTIALLY_FILLED":
-		return exchange.OrderPartiallyFilled, true
-	case "FILLED":
-		return exchange.OrderFilled, true
-	case "CANCELED":
-		return exchange.OrderCanceled, true
-	case "REJECTED":
-		return exchange.OrderRejected, true
-	case "EXPIRED", "EXPIRED_IN_MATCH":
-		return exchange.OrderExpired, true
-	}
-	return "", false
 }
 
 // numbers reads decimals and keeps the first error.
@@ -355,8 +314,8 @@ const (
 
 // OpenOrders implements exchange.Connector: symbol by symbol, or all at once where that weighs less.
 func (s *session) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
-	if why := s.ready(true); why != "" {
-		return nil, failed(exchange.NotSent, why)
+	if err := s.ready(true); err != nil {
+		return nil, err
 	}
 	var all []exchange.Order
 	names, weight := s.symbols(), openOrdersOfOne
@@ -380,7 +339,7 @@ func (s *session) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 			}
 			o, err := s.order(g)
 			if err != nil {
-				return nil, failed(exchange.Unknown, err.Error())
+				return nil, exchange.NewError(exchange.Unknown, err.Error())
 			}
 			s.learn(g.Symbol, g.OrderID, g.ClientOrderID)
 			all = append(all, o)
@@ -392,8 +351,8 @@ func (s *session) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 // Fills implements exchange.Connector: all pages, and for every order that is not known yet
 // one question whose it is.
 func (s *session) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
-	if why := s.ready(true); why != "" {
-		return exchange.Fills{}, failed(exchange.NotSent, why)
+	if err := s.ready(true); err != nil {
+		return exchange.Fills{}, err
 	}
 	var out exchange.Fills
 	for from := int64(-1); ; {
@@ -418,7 +377,7 @@ func (s *session) Fills(ctx context.Context, symbol market.Symbol, since market.
 				return exchange.Fills{}, err
 			}
 			if t.ID < from {
-				return exchange.Fills{}, failed(exchange.Unknown, "the trades do not ascend")
+				return exchange.Fills{}, exchange.NewError(exchange.Unknown, "the trades do not ascend")
 			}
 			from = t.ID + 1
 			out.Fills = append(out.Fills, f)
@@ -448,7 +407,7 @@ func (s *session) fill(ctx context.Context, symbol market.Symbol, t *gb.TradeV3)
 		f.Liquidity = market.Maker
 	}
 	if r.err != nil {
-		return f, failed(exchange.Unknown, r.err.Error())
+		return f, exchange.NewError(exchange.Unknown, r.err.Error())
 	}
 	return f, nil
 }
@@ -465,7 +424,7 @@ func (s *session) whose(ctx context.Context, symbol market.Symbol, order int64) 
 		return c.NewGetOrderService().Symbol(venueName(symbol)).OrderID(order).Do(ctx, gb.WithRecvWindow(recvWindow))
 	})
 	if r.Outcome != exchange.Accepted || got.OrderID != order {
-		r.Message = clip(fmt.Sprintf("whose trade it is, of order %d, is not known: %s", order, r.Message))
+		r.Message = exchange.Clip(fmt.Sprintf("whose trade it is, of order %d, is not known: %s", order, r.Message))
 		return "", &exchange.Error{Result: r}
 	}
 	s.learn(venueName(symbol), order, got.ClientOrderID)
@@ -488,8 +447,8 @@ func (s *session) account(ctx context.Context) (*gb.Account, exchange.Result) {
 
 // Balances implements exchange.Connector.
 func (s *session) Balances(ctx context.Context) ([]exchange.Balance, error) {
-	if why := s.ready(true); why != "" {
-		return nil, failed(exchange.NotSent, why)
+	if err := s.ready(true); err != nil {
+		return nil, err
 	}
 	account, r := s.account(ctx)
 	if r.Outcome != exchange.Accepted {
@@ -501,7 +460,7 @@ func (s *session) Balances(ctx context.Context) ([]exchange.Balance, error) {
 		list = append(list, exchange.Balance{Asset: b.Asset, Free: n.read("free", b.Free), Locked: n.read("locked", b.Locked)})
 	}
 	if n.err != nil {
-		return nil, failed(exchange.Unknown, n.err.Error())
+		return nil, exchange.NewError(exchange.Unknown, n.err.Error())
 	}
 	return list, nil
 }

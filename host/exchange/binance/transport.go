@@ -3,9 +3,7 @@ package binance
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"crypto/tls"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -69,7 +67,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	if e == nil {
 		return nil, errors.New("a request without a place for its evidence")
 	}
-	e.requestSHA = fingerprint(unsigned(req))
+	e.requestSHA = exchange.Fingerprint(unsigned(req))
 	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { e.connected.Store(true) }})
 	once := req.Clone(ctx)
 	if once.Body == nil || once.Body == http.NoBody {
@@ -128,11 +126,6 @@ func withoutSignature(query string) string {
 		}
 	}
 	return strings.Join(parts, "&")
-}
-
-func fingerprint(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }
 
 func withEvidence(ctx context.Context) (context.Context, *evidence) {

@@ -232,18 +232,19 @@ func (a *account) position(s market.Symbol) decimal.Decimal {
 	return decimal.Decimal{}
 }
 
-// price is the last close of a symbol; false before its first candle.
-func (a *account) price(i int) (decimal.Decimal, bool) {
-	n := a.v.next[i] - 1
-	if n < 0 {
-		return decimal.Decimal{}, false
+// priceOf is what an order is worth for each of its units: its own price, or the last close of its symbol. Zero: not
+// known.
+func (a *account) priceOf(o *order) decimal.Decimal {
+	price, i := o.LimitPrice, a.v.symbol(o.Symbol)
+	if price.IsZero() {
+		price = o.StopPrice
 	}
-	c, ok := a.v.tapes[i].at(n)
-	if !ok {
-		return decimal.Decimal{}, false
+	if !price.IsZero() || i < 0 || a.v.next[i] == 0 {
+		return price
 	}
-	p, err := decimal.Parse(strconv.FormatFloat(c.Close, 'f', -1, 64))
-	return p, err == nil
+	c, _ := a.v.tapes[i].at(a.v.next[i] - 1)
+	price, _ = decimal.Parse(strconv.FormatFloat(c.Close, 'f', -1, 64)) // what cannot be parsed is zero
+	return price
 }
 
 // tiesUp is what an order needs at its fill: the asset, and how much of it as far as can
@@ -252,17 +253,7 @@ func (a *account) tiesUp(o *order) (string, decimal.Decimal, error) {
 	if o.Side == market.Sell && o.amount.IsZero() {
 		return o.Symbol.Base(), o.Quantity, nil
 	}
-	price := o.LimitPrice
-	if price.IsZero() {
-		price = o.StopPrice
-	}
-	if price.IsZero() {
-		last, ok := a.price(a.v.symbol(o.Symbol))
-		if !ok {
-			last = decimal.Decimal{}
-		}
-		price = last
-	}
+	price := a.priceOf(o)
 	if o.Side == market.Sell { // by amount: what it takes at the last price
 		if price.IsZero() {
 			return o.Symbol.Base(), decimal.Decimal{}, nil

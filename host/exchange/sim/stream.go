@@ -27,12 +27,8 @@ func (v *venue) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)
 		if !more {
 			return exchange.ErrEnded
 		}
-		timer := time.NewTimer(wait)
-		select {
-		case <-ctx.Done():
-			timer.Stop()
+		if !exchange.Pause(ctx, wait) {
 			return nil
-		case <-timer.C:
 		}
 		barriers, err := v.step()
 		if err != nil {

@@ -2,8 +2,6 @@ package sim
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -19,87 +17,73 @@ var clientID = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,36}$`)
 // maxDigits is how many digits of a number come through an intent's float64 unchanged.
 const maxDigits = 15
 
-// refusal is why an order is not taken, by a code of this venue.
-type refusal struct{ code, message string }
+// rejected is why an order is not taken, by a code of this venue.
+func rejected(code, message string) *exchange.Result {
+	return &exchange.Result{Outcome: exchange.Rejected, VenueCode: code, Message: exchange.Clip(message)}
+}
 
 // Submit implements exchange.Connector.
 func (v *venue) Submit(ctx context.Context, req exchange.OrderRequest) (exchange.Result, exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if r, no := v.unsent(ctx, req); no {
-		return r, exchange.Order{}
+	no, o := v.unsent(ctx), newOrder(req)
+	if no == nil {
+		no = v.account.refuse(req.TimeInForce, o)
 	}
-	a := v.account
-	o := newOrder(req)
-	if r := a.refuse(o, req.TimeInForce); r != nil {
-		return sealed(exchange.Result{Outcome: exchange.Rejected, VenueCode: r.code, Message: clip(r.message)}, req, nil), exchange.Order{}
+	if no == nil {
+		no = v.account.place(o, req.TimeInForce)
 	}
-	if a.byID[req.ClientOrderID] != nil {
-		return duplicate(req), exchange.Order{}
+	if no != nil {
+		return sealed(*no, req, nil), exchange.Order{}
 	}
-	if lack := a.short(o); lack != "" {
-		return sealed(exchange.Result{Outcome: exchange.Rejected, VenueCode: "INSUFFICIENT_BALANCE", Message: clip(lack)}, req, nil), exchange.Order{}
-	}
-	if r := a.place(o, req.TimeInForce); r != nil {
-		return sealed(exchange.Result{Outcome: exchange.Rejected, VenueCode: r.code, Message: clip(r.message)}, req, nil), exchange.Order{}
-	}
-	a.publish()
-	return sealed(exchange.Result{Outcome: exchange.Accepted}, req, o.Order), o.Order
+	v.account.publish()
+	return sealed(accepted, req, o.Order), o.Order
 }
+
+var accepted = exchange.Result{Outcome: exchange.Accepted}
 
 // SubmitPair implements exchange.Connector.
 func (v *venue) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	var none [2]exchange.Order
-	if r, no := v.unsent(ctx, req); no {
-		return r, none
-	}
-	reject := func(code, message string) (exchange.Result, [2]exchange.Order) {
-		return sealed(exchange.Result{Outcome: exchange.Rejected, VenueCode: code, Message: clip(message)}, req, nil), none
-	}
-	a := v.account
 	limit := newOrder(exchange.OrderRequest{ClientOrderID: req.LimitID, Symbol: req.Symbol, Side: req.Side, Type: market.Limit, Quantity: req.Quantity, LimitPrice: req.LimitPrice})
 	stop := newOrder(exchange.OrderRequest{ClientOrderID: req.StopID, Symbol: req.Symbol, Side: req.Side, Type: market.Stop, Quantity: req.Quantity, StopPrice: req.StopPrice})
-	for _, o := range []*order{limit, stop} {
-		if r := a.refuse(o, market.GTC); r != nil {
-			return reject(r.code, r.message)
-		}
+	no := v.unsent(ctx)
+	if no == nil {
+		no = v.account.refuse(market.GTC, limit, stop)
 	}
-	if c := limit.LimitPrice.Cmp(stop.StopPrice); req.LimitID == req.StopID || (req.Side == market.Sell) != (c > 0) || c == 0 {
-		return reject("PAIR", "the legs need two ids, and the limit must be the better price of the two")
+	if no == nil {
+		no = v.account.placePair(limit, stop)
 	}
-	if a.byID[req.LimitID] != nil || a.byID[req.StopID] != nil {
-		return duplicate(req), none
+	if no != nil {
+		return sealed(*no, req, nil), [2]exchange.Order{}
 	}
-	// What the pair ties up is what its dearer leg does.
-	for _, o := range []*order{limit, stop} {
-		if lack := a.short(o); lack != "" {
-			return reject("INSUFFICIENT_BALANCE", lack)
-		}
-	}
+	v.account.publish()
+	both := [2]exchange.Order{limit.Order, stop.Order}
+	return sealed(accepted, req, both), both
+}
+
+// placePair hands both legs to the simulator, or none.
+func (a *account) placePair(limit, stop *order) *exchange.Result {
 	p := &pair{legs: [2]*order{limit, stop}, since: a.engine.Time()}
 	limit.pair, stop.pair = p, p
-	for _, o := range p.legs {
-		if r := a.place(o, market.GTC); r != nil {
-			if o == stop {
-				a.cancelOne(limit, reasonOCO)
-				a.publish()
-			}
-			return reject(r.code, r.message)
-		}
+	if no := a.place(limit, market.GTC); no != nil {
+		return no
 	}
-	a.publish()
-	both := [2]exchange.Order{limit.Order, stop.Order}
-	return sealed(exchange.Result{Outcome: exchange.Accepted}, req, both), both
+	no := a.place(stop, market.GTC)
+	if no != nil {
+		a.cancelOne(limit, reasonOCO)
+		a.publish()
+	}
+	return no
 }
 
 // Cancel implements exchange.Connector. With a leg its pair is canceled.
 func (v *venue) Cancel(ctx context.Context, name exchange.OrderRef) (exchange.Result, exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if r, no := v.unsent(ctx, name); no {
-		return r, exchange.Order{}
+	if no := v.unsent(ctx); no != nil {
+		return sealed(*no, name, nil), exchange.Order{}
 	}
 	o := v.account.find(name)
 	if o == nil || o.final() {
@@ -107,25 +91,25 @@ func (v *venue) Cancel(ctx context.Context, name exchange.OrderRef) (exchange.Re
 	}
 	v.account.cancel(o, reasonCanceled)
 	v.account.publish()
-	return sealed(exchange.Result{Outcome: exchange.Accepted}, name, o.Order), o.Order
+	return sealed(accepted, name, o.Order), o.Order
 }
 
 // Query implements exchange.Connector.
 func (v *venue) Query(ctx context.Context, name exchange.OrderRef) (exchange.Result, exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if r, no := v.unsent(ctx, name); no {
-		return r, exchange.Order{}
+	if no := v.unsent(ctx); no != nil {
+		return sealed(*no, name, nil), exchange.Order{}
 	}
 	o := v.account.find(name)
 	if o == nil {
 		return sealed(exchange.Result{Outcome: exchange.NotFound, VenueCode: "NOT_FOUND", Message: "no such order"}, name, nil), exchange.Order{}
 	}
-	return sealed(exchange.Result{Outcome: exchange.Accepted}, name, o.Order), o.Order
+	return sealed(accepted, name, o.Order), o.Order
 }
 
-// unsent is the answer where a request cannot have reached the venue.
-func (v *venue) unsent(ctx context.Context, req any) (exchange.Result, bool) {
+// unsent is the answer where a request cannot have reached the venue; nil: it has.
+func (v *venue) unsent(ctx context.Context) *exchange.Result {
 	why := ""
 	switch {
 	case ctx.Err() != nil:
@@ -135,13 +119,9 @@ func (v *venue) unsent(ctx context.Context, req any) (exchange.Result, bool) {
 	case v.account == nil:
 		why = "the session was opened without trading"
 	default:
-		return exchange.Result{}, false
+		return nil
 	}
-	return sealed(exchange.Result{Outcome: exchange.NotSent, Message: why}, req, nil), true
-}
-
-func duplicate(req any) exchange.Result {
-	return sealed(exchange.Result{Outcome: exchange.Duplicate, VenueCode: "DUPLICATE", Message: "the client order id has been used"}, req, nil)
+	return &exchange.Result{Outcome: exchange.NotSent, Message: why}
 }
 
 // sealed adds the hashes of what was asked and answered.
@@ -159,8 +139,7 @@ func fingerprint(v any) string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return exchange.Fingerprint(text)
 }
 
 func newOrder(req exchange.OrderRequest) *order {
@@ -182,7 +161,7 @@ func (a *account) find(name exchange.OrderRef) *order {
 }
 
 // place hands an order to the simulator. One that it refuses is not known afterwards.
-func (a *account) place(o *order, tif market.TimeInForce) *refusal {
+func (a *account) place(o *order, tif market.TimeInForce) *exchange.Result {
 	a.at = a.v.pace.now()
 	in := market.Intent{Symbol: o.Symbol, Side: o.Side, Type: o.Type, TimeInForce: tif, ClientRef: ref(o.ClientOrderID)}
 	in.Size = market.Size{Kind: market.SizeQuantity, Value: float(o.Quantity)}
@@ -198,9 +177,9 @@ func (a *account) place(o *order, tif market.TimeInForce) *refusal {
 	}
 	delete(a.byID, o.ClientOrderID)
 	if err != nil {
-		return &refusal{"ORDER", err.Error()}
+		return rejected("ORDER", err.Error())
 	}
-	return &refusal{string(o.Reason), "the order is refused"}
+	return rejected(o.Reason, "the order is refused")
 }
 
 func float(d decimal.Decimal) float64 {
@@ -208,33 +187,61 @@ func float(d decimal.Decimal) float64 {
 	return f
 }
 
-// refuse holds an order against the rules of its market.
-func (a *account) refuse(o *order, tif market.TimeInForce) *refusal {
+// refuse holds one order, or the limit and the stop of a pair, against the rules of the market and what the
+// account has; nil: they can be placed.
+func (a *account) refuse(tif market.TimeInForce, orders ...*order) *exchange.Result {
+	for _, o := range orders {
+		if no := a.breaks(o, tif); no != nil {
+			return no
+		}
+	}
+	if len(orders) == 2 {
+		limit, stop := orders[0], orders[1]
+		c := limit.LimitPrice.Cmp(stop.StopPrice)
+		if limit.ClientOrderID == stop.ClientOrderID || (limit.Side == market.Sell) != (c > 0) || c == 0 {
+			return rejected("PAIR", "the legs need two ids, and the limit must be the better price of the two")
+		}
+	}
+	for _, o := range orders {
+		if a.byID[o.ClientOrderID] != nil {
+			return &exchange.Result{Outcome: exchange.Duplicate, VenueCode: "DUPLICATE", Message: "the client order id has been used"}
+		}
+	}
+	for _, o := range orders { // what a pair ties up is what its dearer leg does
+		if lack := a.short(o); lack != "" {
+			return rejected("INSUFFICIENT_BALANCE", lack)
+		}
+	}
+	return nil
+}
+
+// breaks is the rule of its market that an order breaks.
+func (a *account) breaks(o *order, tif market.TimeInForce) *exchange.Result {
 	i := a.v.symbol(o.Symbol)
 	switch {
 	case !clientID.MatchString(o.ClientOrderID):
-		return &refusal{"CLIENT_ORDER_ID", "a client order id has 1 to 36 letters, digits and _ . : / -"}
+		return rejected("CLIENT_ORDER_ID", "a client order id has 1 to 36 letters, digits and _ . : / -")
 	case i < 0:
-		return &refusal{"UNKNOWN_SYMBOL", "the session has no such symbol"}
+		return rejected("UNKNOWN_SYMBOL", "the session has no such symbol")
 	case o.Type > market.StopLimit || o.Side > market.Sell:
-		return &refusal{"ORDER_TYPE", "the types are market, limit, stop and stop_limit"}
+		return rejected("ORDER_TYPE", "the types are market, limit, stop and stop_limit")
 	case tif != market.GTC && tif != market.IOC:
-		return &refusal{"TIME_IN_FORCE", "the times in force are gtc and ioc"}
+		return rejected("TIME_IN_FORCE", "the times in force are gtc and ioc")
 	case o.amount.IsPos() == o.Quantity.IsPos() || o.amount.IsNeg() || o.Quantity.IsNeg() || (o.amount.IsPos() && o.Type != market.Market):
-		return &refusal{"SIZE", "exactly one of quantity and quote amount must be above 0; the amount is for market orders"}
+		return rejected("SIZE", "exactly one of quantity and quote amount must be above 0; the amount is for market orders")
 	case o.LimitPrice.IsPos() != o.Type.NeedsLimit() || o.StopPrice.IsPos() != o.Type.NeedsStop() || o.LimitPrice.IsNeg() || o.StopPrice.IsNeg():
-		return &refusal{"PRICE", "a price is missing, or not for this type"}
+		return rejected("PRICE", "a price is missing, or not for this type")
 	}
 	tick := a.v.tapes[i].tick()
 	switch {
 	case !multiple(o.LimitPrice, tick) || !multiple(o.StopPrice, tick):
-		return &refusal{"PRICE_TICK", "a price is not a multiple of the tick, or has more than 15 digits"}
+		return rejected("PRICE_TICK", "a price is not a multiple of the tick, or has more than 15 digits")
 	case !multiple(o.Quantity, quantityStep) || o.Quantity.Cmp(maxQuantity) > 0:
-		return &refusal{"LOT_SIZE", "the quantity is not a multiple of the step, or above the maximum"}
+		return rejected("LOT_SIZE", "the quantity is not a multiple of the step, or above the maximum")
 	case o.amount.Trim(0).Prec() > maxDigits:
-		return &refusal{"SIZE", "the amount has more than 15 digits"}
-	case a.small(o, i):
-		return &refusal{"MIN_NOTIONAL", "the order is worth less than 5 of the quote currency"}
+		return rejected("SIZE", "the amount has more than 15 digits")
+	case a.small(o):
+		return rejected("MIN_NOTIONAL", "the order is worth less than 5 of the quote currency")
 	}
 	return nil
 }
@@ -246,20 +253,13 @@ func multiple(d, step decimal.Decimal) bool {
 }
 
 // small reports whether an order is worth less than the minimum, as far as can be told.
-func (a *account) small(o *order, i int) bool {
+func (a *account) small(o *order) bool {
 	if o.amount.IsPos() {
 		return o.amount.Cmp(minNotional) < 0
 	}
-	price := o.LimitPrice
+	price := a.priceOf(o)
 	if price.IsZero() {
-		price = o.StopPrice
-	}
-	if price.IsZero() {
-		last, ok := a.price(i)
-		if !ok {
-			return false
-		}
-		price = last
+		return false
 	}
 	worth, err := o.Quantity.Mul(price)
 	return err == nil && worth.Cmp(minNotional) < 0

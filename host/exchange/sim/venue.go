@@ -68,9 +68,7 @@ func NewUnpaced(store *candle.Store) exchange.Connection {
 	return connect(&venue{store: store, unpaced: true})
 }
 
-func connect(v *venue) exchange.Connection {
-	return exchange.Connection{Connector: v, Clock: v}
-}
+func connect(v *venue) exchange.Connection { return exchange.Connection{Connector: v, Clock: v} }
 
 // venue is one session. What mu guards is said below; the rest is fixed by Open.
 type venue struct {
@@ -191,15 +189,7 @@ func firstToClose(t tape, at market.Time) int {
 
 // refused is the error of a call that the venue did not carry out.
 func refused(code, message string) error {
-	return &exchange.Error{Result: exchange.Result{Outcome: exchange.Rejected, VenueCode: code, Message: clip(message)}}
-}
-
-// clip keeps a message within the 200 characters of a Result.
-func clip(s string) string {
-	if r := []rune(s); len(r) > 200 {
-		return string(r[:200])
-	}
-	return s
+	return &exchange.Error{Result: *rejected(code, message)}
 }
 
 // Markets implements exchange.Connector.

@@ -59,11 +59,6 @@ func NewClient(cc grpc.ClientConnInterface, o ClientOptions) *Client {
 	return c
 }
 
-// Connection is the client in the form in which runs use it.
-func (c *Client) Connection() exchange.Connection {
-	return exchange.Connection{Connector: c}
-}
-
 // Release ends the lease's stream and waits for it. A connector whose session is open
 // takes that for the loss of its host.
 func (c *Client) Release() {
@@ -115,9 +110,7 @@ func (c *Client) judged(err error) error {
 }
 
 // unknown is the error of a call whose outcome is not known.
-func unknown(message string) error {
-	return &exchange.Error{Result: exchange.Result{Outcome: exchange.Unknown, Message: clip(message)}}
-}
+func unknown(message string) error { return exchange.NewError(exchange.Unknown, message) }
 
 // transport is an error of gRPC as the contract has it.
 func (c *Client) transport(err error) error {
@@ -251,7 +244,7 @@ func send[Q any, P reply, T any](
 	result = r.result(p.GetResult())
 	got := read(r, result, p)
 	if err := c.judged(r.err()); err != nil {
-		return exchange.Result{Outcome: exchange.Unknown, Message: clip(err.Error())}, orders
+		return exchange.Result{Outcome: exchange.Unknown, Message: exchange.Clip(err.Error())}, orders
 	}
 	return c.redact.Result(result), got
 }

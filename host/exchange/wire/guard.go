@@ -216,7 +216,7 @@ func (g *guard) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.C
 func (g *guard) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
 	_, err := read(g, false, func() (struct{}, error) {
 		return struct{}{}, g.inner.StreamCandles(ctx, func(e exchange.CandleEvent) {
-			e.Reason = clip(g.redact.Text(e.Reason))
+			e.Reason = exchange.Clip(g.redact.Text(e.Reason))
 			on(e)
 		})
 	})
@@ -299,7 +299,7 @@ func (g *guard) answer(r exchange.Result, o exchange.Order) (exchange.Result, ex
 }
 
 func (g *guard) seen(o exchange.Order) exchange.Order {
-	o.Reason = clip(g.redact.Text(o.Reason))
+	o.Reason = exchange.Clip(g.redact.Text(o.Reason))
 	if o.ClientOrderID != "" && o.Status != "" {
 		g.saw(o)
 	}
@@ -337,7 +337,7 @@ func (g *guard) Balances(ctx context.Context) ([]exchange.Balance, error) {
 func (g *guard) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
 	_, err := read(g, true, func() (struct{}, error) {
 		return struct{}{}, g.inner.StreamAccount(ctx, func(e exchange.AccountEvent) {
-			e.Reason = clip(g.redact.Text(e.Reason))
+			e.Reason = exchange.Clip(g.redact.Text(e.Reason))
 			if e.Order != nil {
 				o := g.seen(*e.Order)
 				e.Order = &o

@@ -115,7 +115,7 @@ func host(text string) error {
 	if err != nil {
 		return err
 	}
-	conn := p.Connection()
+	conn := *p.Connection()
 	req := openRequest()
 	req.LeaseFile, req.LeaseTTL, req.Endpoint = plan.Lease, plan.TTL, plan.Log
 	if _, err := conn.Open(ctx, req); err != nil {
@@ -264,7 +264,7 @@ func TestConnectorKilled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn := p.Connection()
+	conn := *p.Connection()
 	if out, err := conn.Open(t.Context(), openRequest()); err != nil || out.AccountID != "42" || out.ClockOffset != 15*time.Millisecond {
 		t.Fatalf("%+v %v", out, err)
 	}
@@ -329,7 +329,7 @@ func TestConnectorHung(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, pid, req := p.Connection(), p.PID(), openRequest()
+	conn, pid, req := *p.Connection(), p.PID(), openRequest()
 	req.LeaseTTL, req.LeaseFile, req.Endpoint = time.Second, filepath.Join(tmp, "lease.json"), filepath.Join(tmp, "log")
 	opened(t, conn, req)
 	submitted(t, conn, ourID, otherID)

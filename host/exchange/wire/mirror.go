@@ -113,7 +113,7 @@ func put(from, to reflect.Value, rule string) {
 	case reflect.String:
 		text := valid(from.String())
 		if rule == "people" {
-			text = clip(text)
+			text = exchange.Clip(text)
 		}
 		to.SetString(text)
 	case reflect.Bool:
@@ -244,7 +244,7 @@ func (r *reader) list(name string, from, to reflect.Value, rule string) {
 func (r *reader) text(name, s, rule string) string {
 	switch {
 	case rule == "people":
-		return clip(s)
+		return exchange.Clip(s)
 	case rule == "name" && s == "":
 		r.wrong(name, "is missing")
 	case rule == "long":

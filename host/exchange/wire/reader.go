@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/govalues/decimal"
 
@@ -16,8 +15,6 @@ const (
 	maxNumber = 40
 	// maxText bounds names and ids, in bytes.
 	maxText = 256
-	// maxMessage bounds the message of a Result and the reason of an event, in characters.
-	maxMessage = 200
 	// maxNames bounds a list of names, where it is to be short.
 	maxNames = 32
 	// maxDocument bounds a JSON document, in bytes.
@@ -157,12 +154,3 @@ func number(d decimal.Decimal) string {
 
 // valid makes a text fit for a proto string, which must be UTF-8.
 func valid(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
-
-// clip shortens a text for people.
-func clip(s string) string {
-	s = valid(s)
-	if utf8.RuneCountInString(s) <= maxMessage {
-		return s
-	}
-	return string([]rune(s)[:maxMessage-1]) + "…"
-}

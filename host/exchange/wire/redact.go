@@ -147,7 +147,7 @@ func (r *Redactor) exact(b []byte) []byte {
 
 // Result is a result whose texts are redacted and short enough.
 func (r *Redactor) Result(in exchange.Result) exchange.Result {
-	in.Message, in.VenueCode = clip(r.Text(in.Message)), r.Text(in.VenueCode)
+	in.Message, in.VenueCode = exchange.Clip(r.Text(in.Message)), r.Text(in.VenueCode)
 	if in.Outcome == "" {
 		in.Outcome = exchange.Unknown
 	}
@@ -168,5 +168,5 @@ func (r *Redactor) Error(err error) error {
 	case errors.Is(err, errors.ErrUnsupported):
 		return errors.ErrUnsupported
 	}
-	return &exchange.Error{Result: exchange.Result{Outcome: exchange.Unknown, Message: clip(r.Text(err.Error()))}}
+	return unknown(r.Text(err.Error()))
 }

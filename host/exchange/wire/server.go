@@ -63,7 +63,7 @@ func outcome(err error) *connectorpb.Result {
 func (s *server) Describe(ctx context.Context, _ *connectorpb.DescribeRequest) (*connectorpb.Description, error) {
 	d, err := s.guard.Describe(ctx)
 	if err != nil {
-		return nil, status.Error(codes.Internal, clip(err.Error()))
+		return nil, status.Error(codes.Internal, exchange.Clip(err.Error()))
 	}
 	return descriptionMessage(d), nil
 }
@@ -72,7 +72,7 @@ func (s *server) Describe(ctx context.Context, _ *connectorpb.DescribeRequest) (
 func (s *server) Open(ctx context.Context, p *connectorpb.OpenRequest) (*connectorpb.OpenReply, error) {
 	q, err := request[exchange.OpenRequest](p)
 	if err != nil {
-		return nil, status.Error(codes.InvalidArgument, clip(err.Error()))
+		return nil, status.Error(codes.InvalidArgument, exchange.Clip(err.Error()))
 	}
 	out, err := s.guard.Open(ctx, q)
 	return openedMessage(out, err), nil
@@ -213,7 +213,7 @@ func (s *server) Lease(stream grpc.BidiStreamingServer[connectorpb.Beat, connect
 		}
 		ack, err := s.guard.Beat(stream.Context(), beat.GetSeq())
 		if err != nil {
-			return status.Error(codes.FailedPrecondition, clip(err.Error()))
+			return status.Error(codes.FailedPrecondition, exchange.Clip(err.Error()))
 		}
 		p := message[connectorpb.Ack](ack)
 		p.Seq = beat.GetSeq()
@@ -237,7 +237,7 @@ func (s *server) Close(ctx context.Context, p *connectorpb.CloseRequest) (*conne
 // panic is redacted like any other.
 func (s *server) recovered(err *error) {
 	if p := recover(); p != nil {
-		*err = status.Error(codes.Internal, clip(s.guard.redact.Text(panicText(p))))
+		*err = status.Error(codes.Internal, exchange.Clip(s.guard.redact.Text(panicText(p))))
 	}
 }
 

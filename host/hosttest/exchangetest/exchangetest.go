@@ -25,7 +25,7 @@ func Over(t testing.TB, conn exchange.Connection) exchange.Connection {
 	t.Helper()
 	client, stop := Dial(t, func(s *grpc.Server) { wire.Register(s, conn, nil) }, wire.ClientOptions{})
 	t.Cleanup(stop)
-	return client.Connection()
+	return exchange.Connection{Connector: client}
 }
 
 // Dial is a client of what register registers. It ends with stop.

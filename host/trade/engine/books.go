@@ -3,7 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -196,10 +195,7 @@ func (bk *bookkeeper) onFill(f order.Effect) {
 	bk.trades++
 	bk.recon.stirs(x.Symbol)
 	bk.valueThirdFee(x)
-	bk.batch.Fills = append(bk.batch.Fills, journal.Fill{
-		Symbol: x.Symbol, TradeID: x.TradeID, ClientOrderID: f.Order, Side: x.Side, Quantity: x.Quantity, Price: x.Price,
-		Fee: x.Fee, FeeAsset: x.FeeAsset, Liquidity: x.Liquidity, At: x.Time,
-	})
+	bk.batch.Fills = append(bk.batch.Fills, x)
 	if bk.flattens && x.Side == market.Buy {
 		bk.loop.inbox.post(func() { bk.closePosition(x.Symbol) })
 	}
@@ -260,10 +256,10 @@ func (bk *bookkeeper) commitBatch(intents ...journal.Intent) bool {
 // markCommitted marks the places at which a crash finds events committed.
 func (bk *bookkeeper) markCommitted(events []journal.Event) {
 	for _, ev := range events {
-		switch journal.State(ev.Kind) {
-		case journal.StateOpen:
+		switch order.State(ev.Kind) {
+		case order.Open:
 			failpoint.Point(failpoint.AckCommitted)
-		case journal.StateCanceled:
+		case order.Canceled:
 			failpoint.Point(failpoint.CancelCommitted)
 		}
 	}
@@ -285,12 +281,11 @@ func (bk *bookkeeper) proposeOrder(p desk.Proposal) {
 	}
 	intents := make([]journal.Intent, len(p.Specs))
 	for i, s := range p.Specs {
-		body, err := json.Marshal(bodyOf(s))
-		if err != nil {
+		var err error
+		if intents[i], err = journalIntent(intentBody{Spec: s}, bk.now()); err != nil {
 			bk.loop.failRun(err)
 			return
 		}
-		intents[i] = journal.Intent{Seq: s.Seq, ClientOrderID: s.ClientOrderID, Step: s.Step, Symbol: s.Symbol, Body: body, CreatedAt: bk.now()}
 	}
 	if !bk.commitBatch(intents...) {
 		return // not written down, so it does not exist

@@ -38,14 +38,14 @@ func (r *rig) killed(id string, kinds ...market.OrderType) []string {
 		if kind == market.Limit {
 			s.LimitPrice = d("25000")
 		}
-		body, err := json.Marshal(bodyOf(s))
+		body, err := json.Marshal(s)
 		if err != nil {
 			r.t.Fatal(err)
 		}
 		now := r.venue.Now()
 		err = run.Intent(r.t.Context(), journal.Intent{Seq: n, ClientOrderID: s.ClientOrderID, Symbol: btc, Body: body, CreatedAt: now})
 		if err == nil {
-			err = run.Events(r.t.Context(), journal.Event{ClientOrderID: s.ClientOrderID, Kind: string(journal.StateSent), Source: "local", At: now})
+			err = run.Events(r.t.Context(), journal.Event{ClientOrderID: s.ClientOrderID, Kind: string(order.Sent), Source: "local", At: now})
 		}
 		if err != nil {
 			r.t.Fatal(err)
@@ -113,7 +113,7 @@ func TestEarlierOrderOnAnotherSymbol(t *testing.T) {
 	for _, e := range events.Items {
 		last[e.ClientOrderID] = e.Kind
 	}
-	if last[ids[0]] != string(journal.StateCanceled) || last[ids[1]] != string(journal.StateFilled) {
+	if last[ids[0]] != string(order.Canceled) || last[ids[1]] != string(order.Filled) {
 		t.Errorf("%v", last)
 	}
 	fills, err := r.book.Fills(t.Context(), before, journal.Page{})

@@ -72,9 +72,7 @@ func (c *connectors) connect(ctx context.Context) (*exchange.Connection, error) 
 	c.mu.Lock()
 	c.pids = append(c.pids, p.PID())
 	c.mu.Unlock()
-	conn := p.Connection()
-	conn.Gone, conn.Release, conn.Leave = p.Crashed(), p.End, p.Leave
-	return &conn, nil
+	return p.Connection(), nil
 }
 
 // signal sends a signal to the newest process.

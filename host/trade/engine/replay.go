@@ -1,11 +1,11 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-
-	"github.com/govalues/decimal"
+	"regexp"
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -57,7 +57,7 @@ type replay struct {
 	*Replayed
 	rec    sim.Recorder
 	rules  map[market.Symbol]order.Rules
-	orders map[string]market.Order
+	orders map[market.OrderID]market.Order
 	bodies map[string]intentBody
 	fills  []journal.Fill // not played yet
 	prices []pricedAt     // of what fees were paid in, by time
@@ -73,11 +73,9 @@ func (p *replay) read(ctx context.Context, j *journal.Journal, runID string) err
 	}
 	p.bodies = map[string]intentBody{}
 	for _, in := range intents {
-		var b intentBody
-		if err := json.Unmarshal(in.Body, &b); err != nil {
-			return fmt.Errorf("journal: intent %s: %w", in.ClientOrderID, err)
+		if p.bodies[in.ClientOrderID], err = bodyOf(in); err != nil {
+			return err
 		}
-		p.bodies[in.ClientOrderID] = b
 	}
 	if err := p.readMoney(ctx, j, runID); err != nil {
 		return err
@@ -103,7 +101,7 @@ func (p *replay) read(ctx context.Context, j *journal.Journal, runID string) err
 
 // readOrders gives the recorder every state of the strategy's orders that was written down.
 func (p *replay) readOrders(entries []journal.Entry) error {
-	p.orders = map[string]market.Order{}
+	p.orders = map[market.OrderID]market.Order{}
 	for _, e := range entries {
 		orders, err := decodeOrders(e)
 		if err != nil {
@@ -114,7 +112,7 @@ func (p *replay) readOrders(entries []journal.Entry) error {
 			if int(o.ID) > len(p.orders)+1 || o.ID < 1 {
 				return fmt.Errorf("journal: order %s comes before those that it follows", o.ID)
 			}
-			p.orders[o.ID.String()] = o
+			p.orders[o.ID] = o
 			p.rec.Order(0, &o)
 		}
 	}
@@ -125,7 +123,7 @@ func (p *replay) readOrders(entries []journal.Entry) error {
 func (p *replay) step(i int64, b *sim.Batch, window int64, candles func(int64, *sim.Batch)) error {
 	candles(i, b)
 	p.at = b.CloseTime
-	if err := p.fill(i, func(f journal.Fill) bool { return f.At <= b.CloseTime }); err != nil {
+	if err := p.fill(i, func(f journal.Fill) bool { return f.Time <= b.CloseTime }); err != nil {
 		return err
 	}
 	for n, closed := range b.Closed {
@@ -153,13 +151,13 @@ func (p *replay) fill(i int64, wanted func(journal.Fill) bool) error {
 	for len(p.fills) > 0 && wanted(p.fills[0]) {
 		f := p.fills[0]
 		p.fills = p.fills[1:]
-		p.price(f.At)
+		p.price(f.Time)
 		b := p.bodies[f.ClientOrderID]
 		if b.Settles {
 			continue // of what earlier runs left
 		}
 		origin := order.Origin{Manual: b.Manual, Reference: b.Reference}
-		if o, ok := p.orders[b.OrderID]; ok {
+		if o, ok := p.orders[b.Public]; ok {
 			origin.Order, origin.Role, origin.Tag = o.ID, o.Role, o.Tag
 		}
 		switch {
@@ -168,10 +166,7 @@ func (p *replay) fill(i int64, wanted func(journal.Fill) bool) error {
 		case b.LimitPrice.IsPos():
 			origin.Reference = dec{}
 		}
-		shown, trade, err := p.ledger.Fill(exchange.Fill{
-			TradeID: f.TradeID, ClientOrderID: f.ClientOrderID, Symbol: f.Symbol, Side: f.Side, Price: f.Price, Quantity: f.Quantity,
-			Fee: f.Fee, FeeAsset: f.FeeAsset, Liquidity: f.Liquidity, Time: f.At,
-		}, origin)
+		shown, trade, err := p.ledger.Fill(f, origin)
 		if err != nil {
 			return err
 		}
@@ -259,12 +254,8 @@ func DecodeMarkets(text json.RawMessage) ([]exchange.Market, error) {
 		return nil, nil
 	}
 	if text[0] == '[' {
-		var old []marketV1
-		err := json.Unmarshal(text, &old)
-		list := make([]exchange.Market, len(old))
-		for i, m := range old {
-			list[i] = m.market()
-		}
+		var list []exchange.Market
+		err := json.Unmarshal(renameKeysV1(text), &list)
 		return list, err
 	}
 	var stored storedMarkets
@@ -275,33 +266,26 @@ func DecodeMarkets(text json.RawMessage) ([]exchange.Market, error) {
 	return stored.Markets, err
 }
 
-// marketV1 has the names that version 1 stored.
-type marketV1 struct {
-	Symbol             market.Symbol   `json:"Symbol"`
-	Trading            bool            `json:"Trading"`
-	Status             string          `json:"Status"`
-	PriceTick          decimal.Decimal `json:"PriceTick"`
-	QuantityStep       decimal.Decimal `json:"QuantityStep"`
-	MinQuantity        decimal.Decimal `json:"MinQuantity"`
-	MaxQuantity        decimal.Decimal `json:"MaxQuantity"`
-	MarketMinQuantity  decimal.Decimal `json:"MarketMinQuantity"`
-	MarketMaxQuantity  decimal.Decimal `json:"MarketMaxQuantity"`
-	MarketQuantityStep decimal.Decimal `json:"MarketQuantityStep"`
-	MinNotional        decimal.Decimal `json:"MinNotional"`
-	MaxNotional        decimal.Decimal `json:"MaxNotional"`
-	PercentPriceUp     decimal.Decimal `json:"PercentPriceUp"`
-	PercentPriceDown   decimal.Decimal `json:"PercentPriceDown"`
-	MakerFee           decimal.Decimal `json:"MakerFee"`
-	TakerFee           decimal.Decimal `json:"TakerFee"`
+// keyV1 is a key of version 1, which stored the names of Go fields. In a string a quote has a backslash before it.
+var keyV1 = regexp.MustCompile(`"[A-Z][A-Za-z]*":`)
+
+// renamedV1 are the keys of version 1 whose words have changed since.
+var renamedV1 = map[string]string{
+	"id": "order_id", "parent_id": "parent_order_id", "ref": "client_ref", "exchange_id": "exchange_order_id",
 }
 
-func (m marketV1) market() exchange.Market {
-	return exchange.Market{
-		Symbol: m.Symbol, Trading: m.Trading, Status: m.Status, PriceTick: m.PriceTick, QuantityStep: m.QuantityStep, MinQuantity: m.MinQuantity,
-		MaxQuantity: m.MaxQuantity, MarketMinQuantity: m.MarketMinQuantity, MarketMaxQuantity: m.MarketMaxQuantity,
-		MarketQuantityStep: m.MarketQuantityStep, MinNotional: m.MinNotional, MaxNotional: m.MaxNotional, PercentPriceUp: m.PercentPriceUp,
-		PercentPriceDown: m.PercentPriceDown, MakerFee: m.MakerFee, TakerFee: m.TakerFee,
-	}
+// renameKeysV1 writes the keys of a text of version 1 as they are today: PriceTick as price_tick.
+func renameKeysV1(text []byte) []byte {
+	return keyV1.ReplaceAllFunc(text, func(key []byte) []byte {
+		var words []byte
+		for i, c := range key[1 : len(key)-2] {
+			if upper := c < 'a'; upper && i > 0 && key[i] >= 'a' {
+				words = append(words, '_')
+			}
+			words = append(words, c|0x20)
+		}
+		return []byte(`"` + cmp.Or(renamedV1[string(words)], string(words)) + `":`)
+	})
 }
 
 // decodeOrders reads an entry of kind LogOrders.
@@ -311,7 +295,7 @@ func decodeOrders(e journal.Entry) ([]market.Order, error) {
 		var body struct {
 			Orders []orderV1 `json:"orders"`
 		}
-		if err := json.Unmarshal(raw, &body); err != nil {
+		if err := json.Unmarshal(renameKeysV1(raw), &body); err != nil {
 			return nil, err
 		}
 		list := make([]market.Order, len(body.Orders))
@@ -329,30 +313,16 @@ func decodeOrders(e journal.Entry) ([]market.Order, error) {
 	return body.Orders, err
 }
 
-// orderV1 has the names that version 1 stored, and the numbers that it stored enumerations as.
+// orderV1 is an order with the numbers that version 1 stored ids and enumerations as.
 type orderV1 struct {
-	ID             int64           `json:"ID"`
-	ParentID       int64           `json:"ParentID"`
-	Ref            string          `json:"Ref"`
-	Symbol         market.Symbol   `json:"Symbol"`
-	Side           uint8           `json:"Side"`
-	Type           uint8           `json:"Type"`
-	Role           uint8           `json:"Role"`
-	TimeInForce    uint8           `json:"TimeInForce"`
-	ReduceOnly     bool            `json:"ReduceOnly"`
-	Quantity       decimal.Decimal `json:"Quantity"`
-	FilledQuantity decimal.Decimal `json:"FilledQuantity"`
-	LimitPrice     decimal.Decimal `json:"LimitPrice"`
-	StopPrice      decimal.Decimal `json:"StopPrice"`
-	AveragePrice   decimal.Decimal `json:"AveragePrice"`
-	Fee            decimal.Decimal `json:"Fee"`
-	Status         uint8           `json:"Status"`
-	Reason         string          `json:"Reason"`
-	Tag            string          `json:"Tag"`
-	ExchangeID     string          `json:"ExchangeID"`
-	CreatedAt      market.Time     `json:"CreatedAt"`
-	UpdatedAt      market.Time     `json:"UpdatedAt"`
-	FilledAt       market.Time     `json:"FilledAt"`
+	market.Order
+	ID          int64 `json:"order_id"`
+	ParentID    int64 `json:"parent_order_id"`
+	Side        uint8 `json:"side"`
+	Type        uint8 `json:"type"`
+	Role        uint8 `json:"role"`
+	TimeInForce uint8 `json:"time_in_force"`
+	Status      uint8 `json:"status"`
 }
 
 // The enumerations in the order of version 1.
@@ -374,12 +344,9 @@ func (o *orderV1) into(to *market.Order) error {
 		int(o.Role) >= len(rolesV1) || int(o.Status) >= len(statusesV1) {
 		return fmt.Errorf("order %d has a side, type, time in force, role or status that version 1 does not know", o.ID)
 	}
-	*to = market.Order{
-		ID: market.OrderID(o.ID), ParentID: market.OrderID(o.ParentID), Ref: o.Ref, Symbol: o.Symbol, Side: sidesV1[o.Side],
-		Type: typesV1[o.Type], Role: rolesV1[o.Role], TimeInForce: forcesV1[o.TimeInForce], ReduceOnly: o.ReduceOnly,
-		Quantity: o.Quantity, FilledQuantity: o.FilledQuantity, LimitPrice: o.LimitPrice, StopPrice: o.StopPrice,
-		AveragePrice: o.AveragePrice, Fee: o.Fee, Status: statusesV1[o.Status], Reason: market.Reason(o.Reason), Tag: o.Tag,
-		ExchangeID: o.ExchangeID, CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, FilledAt: o.FilledAt,
-	}
+	*to = o.Order
+	to.ID, to.ParentID = market.OrderID(o.ID), market.OrderID(o.ParentID)
+	to.Side, to.Type, to.Role = sidesV1[o.Side], typesV1[o.Type], rolesV1[o.Role]
+	to.TimeInForce, to.Status = forcesV1[o.TimeInForce], statusesV1[o.Status]
 	return nil
 }

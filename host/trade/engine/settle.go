@@ -3,13 +3,10 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
@@ -236,64 +233,33 @@ func (sr *starter) keepEarlier(ctx context.Context, f exchange.Fill) error {
 	if err != nil {
 		return err
 	}
-	_, err = book.Fill(context.Background(), journal.Fill{
-		Symbol: f.Symbol, TradeID: f.TradeID, ClientOrderID: f.ClientOrderID, Side: f.Side, Quantity: f.Quantity, Price: f.Price,
-		Fee: f.Fee, FeeAsset: f.FeeAsset, Liquidity: f.Liquidity, At: f.Time,
-	})
+	_, err = book.Fill(context.Background(), f)
 	return err
 }
 
 // intentBody is an order as the journal keeps it.
 type intentBody struct {
-	OrderID     string          `json:"order_id"`
-	Side        string          `json:"side"`
-	Type        string          `json:"type"`
-	TimeInForce string          `json:"time_in_force"`
-	Quantity    decimal.Decimal `json:"quantity"`
-	QuoteAmount decimal.Decimal `json:"quote_amount"`
-	LimitPrice  decimal.Decimal `json:"limit_price"`
-	StopPrice   decimal.Decimal `json:"stop_price"`
-	Reference   decimal.Decimal `json:"reference"`
-	Exit        bool            `json:"exit"`
-	Manual      bool            `json:"manual,omitempty"`
-	// Settles says that it sells what earlier runs left: it is none of the books of its run.
-	Settles bool `json:"settles,omitempty"`
-	// Wanted is the amount that a size came to before the limits cut it down.
-	Wanted  *decimal.Decimal `json:"wanted,omitempty"`
-	ListID  string           `json:"list_id,omitempty"`
-	Sibling string           `json:"sibling,omitempty"`
+	order.Spec
+	// Settles reports whether it sells what earlier runs left: it is none of the books of its run.
+	Settles bool `json:"settles,omitzero"`
 }
 
-func bodyOf(s order.Spec) intentBody {
-	b := intentBody{
-		OrderID: s.Public.String(), Side: s.Side.String(), Type: s.Type.String(), TimeInForce: s.TimeInForce.String(),
-		Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice, Reference: s.Reference,
-		Exit: s.Exit, Manual: s.Manual, ListID: s.ListID, Sibling: s.Sibling,
-	}
-	if s.Wanted.IsPos() {
-		b.Wanted = &s.Wanted
-	}
-	return b
+// journalIntent is the row of an order that is to be written down.
+func journalIntent(body intentBody, at market.Time) (journal.Intent, error) {
+	text, err := json.Marshal(body)
+	s := body.Spec
+	return journal.Intent{
+		Seq: s.Seq, ClientOrderID: s.ClientOrderID, Step: s.Step, Symbol: s.Symbol, Body: text, CreatedAt: at,
+	}, err
 }
 
-// specOf reads what bodyOf wrote. Of another run a leg is asked for by itself.
-func specOf(o journal.Order) (order.Spec, error) {
-	var b intentBody
-	if err := json.Unmarshal(o.Body, &b); err != nil {
-		return order.Spec{}, fmt.Errorf("journal: intent %s: %w", o.ClientOrderID, err)
+// bodyOf reads the body of a row.
+func bodyOf(in journal.Intent) (b intentBody, err error) {
+	if err := json.Unmarshal(in.Body, &b); err != nil {
+		return b, fmt.Errorf("journal: intent %s: %w", in.ClientOrderID, err)
 	}
-	s := order.Spec{
-		Seq: o.Seq, ClientOrderID: o.ClientOrderID, Symbol: o.Symbol, Quantity: b.Quantity, QuoteAmount: b.QuoteAmount,
-		LimitPrice: b.LimitPrice, StopPrice: b.StopPrice, Reference: b.Reference, Exit: b.Exit, Step: o.Step,
-	}
-	var errs [3]error
-	s.Side, errs[0] = market.ParseSide(b.Side)
-	s.Type, errs[1] = market.ParseOrderType(b.Type)
-	s.TimeInForce, errs[2] = market.ParseTimeInForce(b.TimeInForce)
-	if err := errors.Join(errs[:]...); err != nil {
-		return s, fmt.Errorf("journal: intent %s: %w", o.ClientOrderID, err)
-	}
-	return s, nil
+	b.Seq, b.ClientOrderID, b.Symbol, b.Step = in.Seq, in.ClientOrderID, in.Symbol, in.Step
+	return b, nil
 }
 
 // Resume is what a start does about what earlier runs left on the account.
@@ -421,13 +387,10 @@ func (sr *starter) sellLeft(ctx context.Context, list []left) error {
 			Seq: sr.sold, ClientOrderID: order.ClientID(sr.cfg.RunID, sr.sold), Symbol: l.Symbol, Side: market.Sell, Type: market.Market,
 			Quantity: l.rules.RoundQuantity(market.Market, l.Quantity), Reference: l.price, Exit: true, Manual: true,
 		}
-		body := bodyOf(spec)
-		body.Settles = true
-		text, err := json.Marshal(body)
+		in, err := journalIntent(intentBody{spec, true}, sr.session.clock.Now())
 		if err != nil {
 			return err
 		}
-		in := journal.Intent{Seq: spec.Seq, ClientOrderID: spec.ClientOrderID, Symbol: spec.Symbol, Body: text, CreatedAt: sr.session.clock.Now()}
 		if err := sr.cfg.Run.Intent(ctx, in); err != nil {
 			return err
 		}

@@ -301,7 +301,7 @@ func (sr *starter) settleEarlier(ctx context.Context, s *settling) (since market
 	}
 	symbols = slices.Clone(sr.cfg.Symbols)
 	for _, o := range left {
-		spec, err := specOf(o)
+		body, err := bodyOf(o.Intent)
 		if err != nil {
 			return 0, nil, err
 		}
@@ -311,6 +311,8 @@ func (sr *starter) settleEarlier(ctx context.Context, s *settling) (since market
 		if !slices.Contains(symbols, o.Symbol) {
 			symbols = append(symbols, o.Symbol)
 		}
+		spec := body.Spec
+		spec.ListID, spec.Sibling = "", "" // of another run a leg is asked for by itself
 		if err := s.restore(spec, o.RunID, sr.session.localTime(o.CreatedAt)); err != nil {
 			return 0, nil, err
 		}

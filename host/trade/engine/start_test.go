@@ -75,7 +75,7 @@ func TestStartFaults(t *testing.T) {
 }
 
 // earlier writes an order of an earlier run down, with the state that the journal has of it.
-func (b *bench) earlier(n int64, state journal.State) order.Spec {
+func (b *bench) earlier(n int64, state order.State) order.Spec {
 	b.t.Helper()
 	id := b.before
 	run, err := b.book.Resume(b.t.Context(), id)
@@ -86,16 +86,16 @@ func (b *bench) earlier(n int64, state journal.State) order.Spec {
 		b.t.Fatal(err)
 	}
 	s := order.Spec{Seq: n, ClientOrderID: order.ClientID(id, n), Symbol: btc, Type: market.Limit, Quantity: d("1"), LimitPrice: d("50"), Public: market.OrderID(n)}
-	body, err := json.Marshal(bodyOf(s))
+	body, err := json.Marshal(s)
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	if err := run.Intent(b.t.Context(), journal.Intent{Seq: n, ClientOrderID: s.ClientOrderID, Symbol: btc, Body: body, CreatedAt: market.FromTime(time.Now())}); err != nil {
 		b.t.Fatal(err)
 	}
-	if state != journal.StateIntent {
+	if state != order.Intent {
 		ev := journal.Event{ClientOrderID: s.ClientOrderID, Kind: string(state), Source: "reply", At: market.FromTime(time.Now())}
-		if state == journal.StateFilled {
+		if state == order.Filled {
 			ev.CumQuantity = s.Quantity
 		}
 		if err := run.Events(b.t.Context(), ev); err != nil {
@@ -110,11 +110,11 @@ func (b *bench) earlier(n int64, state journal.State) order.Spec {
 func TestReconcileStart(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.resume = Release
-		never := b.earlier(1, journal.StateIntent)
-		open := b.earlier(2, journal.StateUnknown)
-		filled := b.earlier(3, journal.StateSent)
-		believed := b.earlier(4, journal.StateCanceled) // the journal has its end, the venue does not
-		heard := b.earlier(5, journal.StateFilled)      // the journal has its end, and not its fill
+		never := b.earlier(1, order.Intent)
+		open := b.earlier(2, order.Lost)
+		filled := b.earlier(3, order.Sent)
+		believed := b.earlier(4, order.Canceled) // the journal has its end, the venue does not
+		heard := b.earlier(5, order.Filled)      // the journal has its end, and not its fill
 		b.venue.mu.Lock()
 		for _, s := range []order.Spec{open, filled, believed, heard} {
 			b.venue.take(s.Request())
@@ -248,7 +248,7 @@ func TestStopAtCall(t *testing.T) {
 				stop := func() { b.cancel(errStop) }
 				b.venue.mu.Lock()
 				for n := range int64(2) {
-					b.venue.take(b.earlier(n+1, journal.StateUnknown).Request())
+					b.venue.take(b.earlier(n+1, order.Lost).Request())
 				}
 				b.venue.fill(b.venue.orders[1], d("50"))
 				b.venue.mu.Unlock()
@@ -285,7 +285,7 @@ func TestSilenceAtStart(t *testing.T) {
 		for _, a := range []act{notSent, throttles, bans, clocks} {
 			sharing(t, book, fmt.Sprint(call, " ", a), func(b *bench) {
 				b.venue.mu.Lock()
-				b.venue.take(b.earlier(1, journal.StateUnknown).Request())
+				b.venue.take(b.earlier(1, order.Lost).Request())
 				b.venue.mu.Unlock()
 				b.venue.wait = 8 * time.Second
 				var quiet time.Time // under the venue's lock
@@ -359,7 +359,7 @@ func TestCrashWhileStarting(t *testing.T) {
 		for _, always := range []bool{false, true} {
 			sharing(t, book, fmt.Sprint(call, always), func(b *bench) {
 				b.venue.mu.Lock()
-				b.venue.take(b.earlier(1, journal.StateUnknown).Request())
+				b.venue.take(b.earlier(1, order.Lost).Request())
 				b.venue.mu.Unlock()
 				crashed := 0 // by the sessions that were open then
 				b.venue.wrong = func(c string, _ int) act {

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/assay-run/assay/host/trade/order"
 )
 
 // dump is everything that can be read of a run, through pages of a size.
@@ -90,10 +92,10 @@ func expected(t testing.TB, run, ops int) string {
 		show(sampleIntent(run, i))
 	}
 	for i := 0; i*operations+2 < ops; i++ {
-		show(sampleEvent(run, i, StateSent))
-		show(sampleEvent(run, i, StateOpen))
+		show(sampleEvent(run, i, order.Sent))
+		show(sampleEvent(run, i, order.Open))
 		if i*operations+3 < ops {
-			show(sampleEvent(run, i, StateFilled))
+			show(sampleEvent(run, i, order.Filled))
 		}
 	}
 	for i := 0; i*operations+3 < ops; i++ {

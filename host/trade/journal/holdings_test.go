@@ -33,7 +33,7 @@ func TestHoldings(t *testing.T) {
 		}
 		_, err = r.Fill(t.Context(), Fill{
 			Symbol: symbol, TradeID: fmt.Sprint(seq), ClientOrderID: id, Side: side, Quantity: decimal.MustParse(quantity),
-			Price: decimal.MustParse("100"), Fee: decimal.MustParse(fee), FeeAsset: asset, Liquidity: market.Taker, At: 1,
+			Price: decimal.MustParse("100"), Fee: decimal.MustParse(fee), FeeAsset: asset, Liquidity: market.Taker, Time: 1,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -120,7 +121,7 @@ func TestLifeOfARun(t *testing.T) {
 	if err := r.Intent(ctx, sampleIntent(1, 9)); !errors.Is(err, ErrEnded) {
 		t.Errorf("an intent after the end: %v", err)
 	}
-	must(t, r.Events(ctx, sampleEvent(1, 1, StateCanceled)))
+	must(t, r.Events(ctx, sampleEvent(1, 1, order.Canceled)))
 	if r.Failed() != nil {
 		t.Errorf("refusals failed the run: %v", r.Failed())
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -75,39 +76,12 @@ type Intent struct {
 	CreatedAt market.Time
 }
 
-// State is the kind of an event that says where an order stands from then on. The names
-// are those of the order life cycle. An order without such an event is an intent.
-type State string
-
-// The states.
-const (
-	StateIntent   State = "intent"
-	StateSent     State = "sent"
-	StateUnknown  State = "unknown"
-	StateOpen     State = "open"
-	StatePartial  State = "partial"
-	StateFilled   State = "filled"
-	StateCanceled State = "canceled"
-	StateRejected State = "rejected"
-	StateExpired  State = "expired"
-	StateDenied   State = "denied"
-)
-
-// Terminal says that nothing more is expected of the order. A late fill opens it again.
-func (s State) Terminal() bool {
-	switch s {
-	case StateFilled, StateCanceled, StateRejected, StateExpired, StateDenied:
-		return true
-	}
-	return false
-}
-
 // Event is something that was learnt of an order or done with it.
 type Event struct {
 	// ID is given by the journal.
 	ID            int64
 	ClientOrderID string
-	// Kind is a State that the order took, or another word for what was learnt.
+	// Kind is an order.State that the order took, or another word for what was learnt.
 	Kind string
 	// Source is reply, stream, query, fills or local.
 	Source string
@@ -120,27 +94,14 @@ type Event struct {
 	At        market.Time
 }
 
-// Fill is one execution of an order of ours.
-type Fill struct {
-	Symbol market.Symbol
-	// TradeID is unique within exchange, account and symbol.
-	TradeID       string
-	ClientOrderID string
-	Side          market.Side
-	Quantity      decimal.Decimal
-	Price         decimal.Decimal
-	Fee           decimal.Decimal
-	FeeAsset      string
-	Liquidity     market.Liquidity
-	// At is the venue's time.
-	At market.Time
-}
+// Fill is one execution of an order of ours. Its VenueOrderID is not kept.
+type Fill = exchange.Fill
 
-// Same says that two reports of a trade tell the same.
-func (f Fill) Same(g Fill) bool {
+// sameFill reports whether two reports of a trade agree.
+func sameFill(f, g Fill) bool {
 	return f.Symbol == g.Symbol && f.TradeID == g.TradeID && f.ClientOrderID == g.ClientOrderID && f.Side == g.Side &&
 		f.Quantity.Cmp(g.Quantity) == 0 && f.Price.Cmp(g.Price) == 0 && f.Fee.Cmp(g.Fee) == 0 &&
-		f.FeeAsset == g.FeeAsset && f.Liquidity == g.Liquidity && f.At == g.At
+		f.FeeAsset == g.FeeAsset && f.Liquidity == g.Liquidity && f.Time == g.Time
 }
 
 // The sources of candles.

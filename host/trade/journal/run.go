@@ -367,7 +367,7 @@ func (r *Run) insertFills(t *txn, fills []Fill) ([]Outcome, error) {
 	}
 	for _, f := range fills {
 		values := []any{info.Exchange, info.AccountID, string(f.Symbol), f.TradeID, t.runID, f.ClientOrderID, f.Side.String(),
-			money(f.Quantity), money(f.Price), money(f.Fee), f.FeeAsset, f.Liquidity.String(), int64(f.At)}
+			money(f.Quantity), money(f.Price), money(f.Fee), f.FeeAsset, f.Liquidity.String(), int64(f.Time)}
 		done, err := t.tx.ExecContext(t.ctx, fillsTable.insert+" ON CONFLICT (exchange, account_id, symbol, trade_id) DO NOTHING", values...)
 		if err != nil {
 			return nil, refusal(err, "fill "+f.TradeID)
@@ -388,7 +388,7 @@ func (r *Run) insertFills(t *txn, fills []Fill) ([]Outcome, error) {
 		if len(kept) != 1 {
 			return nil, fmt.Errorf("fill %s is neither new nor known", f.TradeID)
 		}
-		outcomes = append(outcomes, Outcome{Known: true, Conflict: !kept[0].Same(f), Kept: kept[0].Fill, KeptRun: kept[0].run})
+		outcomes = append(outcomes, Outcome{Known: true, Conflict: !sameFill(kept[0].Fill, f), Kept: kept[0].Fill, KeptRun: kept[0].run})
 	}
 	return outcomes, nil
 }

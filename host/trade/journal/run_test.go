@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -20,7 +21,7 @@ func TestFillConflict(t *testing.T) {
 	must(t, r.Intent(t.Context(), sampleIntent(1, 0), sampleIntent(1, 1)))
 	first := sampleFill(1, 0)
 	out, err := r.Fill(t.Context(), first)
-	if err != nil || out.Known || out.Conflict || !out.Kept.Same(first) {
+	if err != nil || out.Known || out.Conflict || !sameFill(out.Kept, first) {
 		t.Fatalf("%+v %v", out, err)
 	}
 	same := first
@@ -31,11 +32,11 @@ func TestFillConflict(t *testing.T) {
 	for name, change := range map[string]func(*Fill){
 		"order": func(f *Fill) { f.ClientOrderID = clientID(1, 2) }, "side": func(f *Fill) { f.Side = market.Sell }, "quantity": func(f *Fill) { f.Quantity = dec("9") },
 		"price": func(f *Fill) { f.Price = dec("9") }, "fee": func(f *Fill) { f.Fee = dec("9") }, "asset": func(f *Fill) { f.FeeAsset = "BTC" },
-		"liquidity": func(f *Fill) { f.Liquidity = market.Taker }, "time": func(f *Fill) { f.At++ },
+		"liquidity": func(f *Fill) { f.Liquidity = market.Taker }, "time": func(f *Fill) { f.Time++ },
 	} {
 		other := first
 		change(&other)
-		if out, err := r.Fill(t.Context(), other); err != nil || !out.Known || !out.Conflict || !out.Kept.Same(first) || out.KeptRun != r.Info().RunID {
+		if out, err := r.Fill(t.Context(), other); err != nil || !out.Known || !out.Conflict || !sameFill(out.Kept, first) || out.KeptRun != r.Info().RunID {
 			t.Errorf("%s: %+v %v", name, out, err)
 		}
 	}
@@ -57,7 +58,7 @@ func TestFillConflict(t *testing.T) {
 			t.Errorf("another %s: %+v %v", other, out, err)
 		}
 	}
-	if rows, err := o.Fills(t.Context(), r.Info().RunID, Page{}); err != nil || len(rows.Items) != 3 || !rows.Items[0].Same(first) {
+	if rows, err := o.Fills(t.Context(), r.Info().RunID, Page{}); err != nil || len(rows.Items) != 3 || !sameFill(rows.Items[0], first) {
 		t.Errorf("%+v %v", rows, err)
 	}
 }
@@ -68,7 +69,7 @@ func TestWriteAhead(t *testing.T) {
 	o := openAt(t, t.TempDir())
 	r := begin(t, o.Journal, 1)
 	ctx := t.Context()
-	if err := r.Events(ctx, sampleEvent(1, 0, StateSent)); !isInvalid(err) {
+	if err := r.Events(ctx, sampleEvent(1, 0, order.Sent)); !isInvalid(err) {
 		t.Errorf("an event before the intent: %v", err)
 	}
 	if _, err := r.Fill(ctx, sampleFill(1, 0)); !isInvalid(err) {
@@ -98,7 +99,7 @@ func TestBadBatches(t *testing.T) {
 	o := openAt(t, t.TempDir())
 	r := begin(t, o.Journal, 1)
 	must(t, r.Intent(t.Context(), sampleIntent(1, 0)))
-	nan, source, seq, body, kind, from, trade := sampleCandle(0), sampleCandle(0), sampleIntent(1, 1), sampleIntent(1, 1), sampleEvent(1, 0, "two words"), sampleEvent(1, 0, StateOpen), sampleFill(1, 0)
+	nan, source, seq, body, kind, from, trade := sampleCandle(0), sampleCandle(0), sampleIntent(1, 1), sampleIntent(1, 1), sampleEvent(1, 0, "two words"), sampleEvent(1, 0, order.Open), sampleFill(1, 0)
 	nan.Candle.High, source.Source, seq.Seq, body.Body, from.Source, trade.TradeID = math.NaN(), "rumour", 0, json.RawMessage(`{"a":1,"a":2}`), "rumour", ""
 	for name, b := range map[string]Batch{
 		"NaN": {Candles: []Candle{nan}}, "source of a candle": {Candles: []Candle{source}}, "seq": {Intents: []Intent{seq}}, "body": {Intents: []Intent{body}}, "kind": {Events: []Event{kind}},
@@ -136,7 +137,7 @@ func TestFailedWrite(t *testing.T) {
 		t.Errorf("an intent: %v", err)
 	}
 	must(t, r.Step(t.Context(), 1, []Candle{sampleCandle(1)}, []Equity{sampleEquity(1)}))
-	must(t, r.Events(t.Context(), sampleEvent(1, 0, StateCanceled)))
+	must(t, r.Events(t.Context(), sampleEvent(1, 0, order.Canceled)))
 	must(t, r.End(t.Context(), End{Status: Failed, At: start + hour}))
 	other := begin(t, o.Journal, 2)
 	must(t, other.Intent(t.Context(), sampleIntent(2, 0)))
@@ -149,10 +150,10 @@ func TestFailedWrite(t *testing.T) {
 func TestOpenOrders(t *testing.T) {
 	o := openAt(t, t.TempDir())
 	ctx := t.Context()
-	histories := map[int][]State{
-		0: nil, 1: {StateSent}, 2: {StateSent, StateUnknown}, 3: {StateSent, StateOpen}, 4: {StateSent, StateOpen, StatePartial}, 5: {StateSent, StateFilled},
-		6: {StateSent, StateOpen, StateCanceled}, 7: {StateSent, StateRejected}, 8: {StateSent, StateOpen, StateExpired}, 9: {StateDenied}, 10: {StateSent, StateOpen, StateCanceled, StatePartial},
-		11: {StateSent, StateOpen, "query", "cancel"}, 12: {StateSent, StateFilled, "query"}, 13: {StateSent, StateIntent},
+	histories := map[int][]order.State{
+		0: nil, 1: {order.Sent}, 2: {order.Sent, order.Lost}, 3: {order.Sent, order.Open}, 4: {order.Sent, order.Open, order.Partial}, 5: {order.Sent, order.Filled},
+		6: {order.Sent, order.Open, order.Canceled}, 7: {order.Sent, order.Rejected}, 8: {order.Sent, order.Open, order.Expired}, 9: {order.Denied}, 10: {order.Sent, order.Open, order.Canceled, order.Partial},
+		11: {order.Sent, order.Open, "query", "cancel"}, 12: {order.Sent, order.Filled, "query"}, 13: {order.Sent, order.Intent},
 	}
 	want := []string{"1 intent", "2 sent", "3 unknown", "4 open", "5 partial", "11 partial", "12 open", "14 intent"}
 	for run := 1; run <= 3; run++ {
@@ -209,7 +210,7 @@ func TestOpenOrders(t *testing.T) {
 	orders, err := o.OpenOrders(ctx, sampleInfo(1).RunID)
 	must(t, err)
 	partial := orders[4]
-	if at := sampleEvent(1, 4, StateSent).At; partial.RunID != sampleInfo(1).RunID || partial.VenueOrderID != "7004" || partial.CumQuantity.String() != "0.004" || partial.SentAt != at || partial.UpdatedAt != at || string(partial.Body) != string(sampleIntent(1, 4).Body) {
+	if at := sampleEvent(1, 4, order.Sent).At; partial.RunID != sampleInfo(1).RunID || partial.VenueOrderID != "7004" || partial.CumQuantity.String() != "0.004" || partial.SentAt != at || partial.UpdatedAt != at || string(partial.Body) != string(sampleIntent(1, 4).Body) {
 		t.Errorf("%+v", partial)
 	}
 	if orders[0].SentAt != 0 || orders[0].UpdatedAt != 0 {
@@ -227,11 +228,11 @@ func TestOpenOrders(t *testing.T) {
 }
 
 func TestStates(t *testing.T) {
-	for _, s := range []State{StateIntent, StateSent, StateUnknown, StateOpen, StatePartial, StateFilled, StateCanceled, StateRejected, StateExpired, StateDenied} {
+	for _, s := range []order.State{order.Intent, order.Sent, order.Lost, order.Open, order.Partial, order.Filled, order.Canceled, order.Rejected, order.Expired, order.Denied} {
 		if !strings.Contains(stateOf, "'"+string(s)+"'") {
 			t.Errorf("the query does not know %s", s)
 		}
-		if terminal := !slices.Contains([]State{StateIntent, StateSent, StateUnknown, StateOpen, StatePartial}, s); s.Terminal() != terminal {
+		if terminal := !slices.Contains([]order.State{order.Intent, order.Sent, order.Lost, order.Open, order.Partial}, s); s.Terminal() != terminal {
 			t.Errorf("%s is terminal: %v", s, s.Terminal())
 		}
 	}
@@ -309,7 +310,7 @@ func add(b *Batch, done *[operations]int, run, k int) {
 			return
 		}
 		if k == 2 {
-			b.Events = append(b.Events, sampleEvent(run, i, StateOpen))
+			b.Events = append(b.Events, sampleEvent(run, i, order.Open))
 		} else {
 			b.Fills = append(b.Fills, sampleFill(run, i))
 		}

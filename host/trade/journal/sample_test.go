@@ -9,6 +9,7 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -75,7 +76,7 @@ func sampleIntent(run, i int) Intent {
 		Body: json.RawMessage(fmt.Sprintf(`{"quantity":"0.%03d","side":"buy"}`, i%1000)), CreatedAt: start.Add(time.Duration(i) * time.Hour)}
 }
 
-func sampleEvent(run, i int, kind State) Event {
+func sampleEvent(run, i int, kind order.State) Event {
 	return Event{ClientOrderID: clientID(run, i+1), Kind: string(kind), Source: "reply", Outcome: "ACCEPTED", VenueOrderID: fmt.Sprint(7000 + i),
 		CumQuantity: cents(i%1000, 3), RawSHA256: "cd", At: start.Add(time.Duration(i)*time.Hour + time.Second)}
 }
@@ -83,7 +84,7 @@ func sampleEvent(run, i int, kind State) Event {
 func sampleFill(run, i int) Fill {
 	return Fill{Symbol: "BTC/USDT", TradeID: fmt.Sprintf("%d-%d", run, i), ClientOrderID: clientID(run, i+1), Side: market.Buy,
 		Quantity: cents(i%1000+1, 3), Price: cents(10000+i, 2), Fee: dec("0.001"), FeeAsset: "BNB",
-		Liquidity: market.Maker, At: start.Add(time.Duration(i)*time.Hour + 2*time.Second)}
+		Liquidity: market.Maker, Time: start.Add(time.Duration(i)*time.Hour + 2*time.Second)}
 }
 
 // operations are the commits of one step, in order.
@@ -97,9 +98,9 @@ func operate(ctx context.Context, r *Run, run, i, k int) error {
 	case 1:
 		return r.Intent(ctx, sampleIntent(run, i))
 	case 2:
-		return r.Events(ctx, sampleEvent(run, i, StateSent), sampleEvent(run, i, StateOpen))
+		return r.Events(ctx, sampleEvent(run, i, order.Sent), sampleEvent(run, i, order.Open))
 	case 3:
-		_, err := r.Fill(ctx, sampleFill(run, i), sampleEvent(run, i, StateFilled))
+		_, err := r.Fill(ctx, sampleFill(run, i), sampleEvent(run, i, order.Filled))
 		return err
 	default:
 		return r.Log(ctx, "alarm", map[string]any{"code": "LATE_FILL", "i": i})

@@ -1,6 +1,243 @@
+// Package order is the life of an order between a strategy and a venue. It decides and
+// computes; it does no I/O, reads no clock and starts no goroutine. The engine (package
+// live) tells it what happened and when, and does what it asks.
+//
+//   - Book knows every order that a run sent, by client order id. What happened to an order
+//     arrives as an Event, in any order and any number of times; what to do about it leaves
+//     as Effects. The state machine is one table (state.go).
+//   - Ledger turns fills into position, cash, fees and trades, exactly.
+//   - Desk turns the intents of a strategy into orders of a venue that knows less than the
+//     simulator, and shows the strategy what a backtest would have shown it.
+//
+// An order whose fate is unknown is asked for. It is never sent again, never replaced under a
+// new id and never taken for rejected because time passed (search.go). What is known of
+// an order only grows: the largest cumulative quantity, the set of trades, the verdict. So
+// older and repeated evidence changes nothing and the last writer never wins.
+//
+// Sums are kept as exact fractions; decimals leave the package rounded half-even to 19 digits,
+// which changes nothing in any sum that fits.
 package order
 
-import "fmt"
+import (
+	"crypto/sha256"
+	"encoding/base32"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Spec is an order as it was written down. Its JSON is the body that the journal keeps beside the columns of the intent.
+type Spec struct {
+	Seq           int64  `json:"-"`
+	ClientOrderID string `json:"-"`
+	// ListID and Sibling name the pair that the order is a leg of; empty otherwise.
+	ListID      string             `json:"list_id,omitzero"`
+	Sibling     string             `json:"sibling,omitzero"`
+	Symbol      market.Symbol      `json:"-"`
+	Side        market.Side        `json:"side"`
+	Type        market.OrderType   `json:"type"`
+	TimeInForce market.TimeInForce `json:"time_in_force"`
+	// Exactly one of Quantity (base) and QuoteAmount is above 0. Prices are 0 where the type has none.
+	Quantity    dec `json:"quantity"`
+	QuoteAmount dec `json:"quote_amount"`
+	LimitPrice  dec `json:"limit_price"`
+	StopPrice   dec `json:"stop_price"`
+	// Reference is the price that risk values the order at: the last close where it has no price of its own.
+	Reference dec `json:"reference"`
+	// Exit: the order can only shrink the position. Manual: the operator wants it (--on-stop flatten). Protects: the
+	// host placed it for what is held: a leg of a bracket, or the sale of what has none.
+	Exit     bool `json:"exit"`
+	Manual   bool `json:"manual,omitzero"`
+	Protects bool `json:"-"`
+	// Wanted is the amount of quote that the strategy's size came to, where the limits left less; 0 otherwise.
+	Wanted dec `json:"wanted,omitzero"`
+	// Public is the order that the strategy sees; several of the venue's may stand behind it.
+	Public market.OrderID `json:"order_id"`
+	Step   int64          `json:"-"`
+}
+
+// Request is the order for Trader.Submit.
+func (s Spec) Request() exchange.OrderRequest {
+	return exchange.OrderRequest{
+		ClientOrderID: s.ClientOrderID, Symbol: s.Symbol, Side: s.Side, Type: s.Type, TimeInForce: s.TimeInForce,
+		Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice,
+		Reduces: s.Exit,
+	}
+}
+
+// Ref names the order for Cancel and Query.
+func (s Spec) Ref() exchange.OrderRef {
+	return exchange.OrderRef{ClientOrderID: s.ClientOrderID, Symbol: s.Symbol}
+}
+
+// Source is where an event came from: the column of the journal.
+type Source string
+
+// The sources.
+const (
+	FromReply  Source = "reply"
+	FromStream Source = "stream"
+	FromQuery  Source = "query"
+	FromFills  Source = "fills"
+	FromList   Source = "list" // OpenOrders; never the source of a terminal verdict
+	FromLocal  Source = "local"
+)
+
+// Kind is what happened.
+type Kind string
+
+// The kinds of events.
+const (
+	// Handed: the connector is about to get the order; the journal has its intent.
+	Handed Kind = "sent"
+	// SubmitReply: Submit or SubmitPair returned, or its deadline passed (Outcome Unknown). Attempt tells which try.
+	SubmitReply Kind = "submit"
+	// CancelAsked: the strategy, the engine or the end of the run wants it back.
+	CancelAsked Kind = "cancel_wanted"
+	// CancelReply and QueryReply: Cancel, Query returned. AskedAt is when they were called.
+	CancelReply Kind = "cancel"
+	QueryReply  Kind = "query"
+	// OrderSeen: the account stream or OpenOrders showed it.
+	OrderSeen Kind = "order"
+	// FillSeen: the stream or Fills told of a trade.
+	FillSeen Kind = "fill"
+	// NotSendable: the next close or a barrier came before it could be sent.
+	NotSendable Kind = "not_sendable"
+	// Held: it may not leave now and was not handed over; Send is asked for again in a while.
+	Held Kind = "held"
+	// HostRestarted: the order is of a process that is gone.
+	HostRestarted Kind = "restart"
+)
+
+// Event is one thing that happened to one order.
+type Event struct {
+	Kind          Kind
+	Source        Source
+	ClientOrderID string
+	// Attempt of a SubmitReply counts from 1; 0 is the latest.
+	Attempt int
+	Result  exchange.Result
+	// Order of a reply or a sight, Fill of a trade.
+	Order exchange.Order
+	Fill  exchange.Fill
+	// AskedAt is when the request behind a reply was made; zero: when the event is applied.
+	AskedAt time.Time
+}
+
+// Ask is what the engine has to do.
+type Ask string
+
+// What is asked. Everything about an order names it in Effect.Order.
+const (
+	// Send: apply Handed, and when that is no error call Submit and apply SubmitReply. When Pair is
+	// set: Handed once (it is for both legs), SubmitPair, SubmitReply for both with the one Result. An order that may
+	// not leave gets Held or NotSendable instead, once for a pair.
+	Send Ask = "send"
+	// Query and Cancel: call it, apply the reply, whatever it is: no second one is asked for before. One that is
+	// not answered at all is an alarm, CALL_UNANSWERED, and asked for again.
+	Query  Ask = "query"
+	Cancel Ask = "cancel"
+	// FetchFills: call Fills(Symbol, Since - clock offset), hand the page to FillsPage.
+	FetchFills Ask = "fetch_fills"
+	// FetchBalances: read the balances, tell them to SetFree.
+	FetchBalances Ask = "fetch_balances"
+	// Tell: the order changed; From is what it was.
+	Tell Ask = "tell"
+	// Count: a trade counts for the first time; Fill is set.
+	Count Ask = "count"
+	// Alarm: a warning of the run and a line of its log, with Code.
+	Alarm Ask = "alarm"
+	// Reduce: the run may only shrink positions from now on.
+	Reduce Ask = "reduce"
+	// Halt and Resume: cancels only, because of an order of unknown fate; until it is known.
+	Halt   Ask = "halt"
+	Resume Ask = "resume"
+)
+
+// Effect is one thing that the engine has to do, in the order of the list.
+type Effect struct {
+	Do     Ask
+	Order  string // client order id
+	Symbol market.Symbol
+	// Attempt of a Send, for its reply.
+	Attempt int
+	Pair    *exchange.PairRequest
+	Since   time.Time
+	From    State
+	Fill    exchange.Fill
+	// Code of an alarm, or the reason of a Halt or Reduce; Message is for people.
+	Code, Message string
+}
+
+// The codes of alarms and of reasons.
+const (
+	CodeLateFill     = "LATE_FILL"
+	CodeOverfill     = "OVERFILL"
+	CodeFillConflict = "FILL_CONFLICT"
+	// CodeOrderConflict: a message says what cannot be: an order lives that was rejected, say.
+	CodeOrderConflict    = "ORDER_CONFLICT"
+	CodeUnresolved       = "SYMBOL_UNRESOLVED"
+	CodeUnknownOrder     = "ORDER_UNKNOWN"
+	CodeNeverReached     = "NEVER_REACHED_VENUE"
+	CodeNotSent          = "EXPIRED_BEFORE_SEND"
+	CodeTypeUnsupported  = "ORDER_TYPE_UNSUPPORTED"
+	CodeBelowMinimum     = "BELOW_MINIMUM"
+	CodeMarketHalted     = "MARKET_HALTED"
+	CodeUnresolvedTooOld = "ORDER_FATE_UNKNOWN"
+	// CodeUnprotected: a position has been without its exits for too long.
+	CodeUnprotected = "POSITION_UNPROTECTED"
+	// CodeUnanswered: the engine was asked for a Query or a Cancel and never said what became of it.
+	CodeUnanswered = "CALL_UNANSWERED"
+)
+
+const (
+	idPrefix   = "as"
+	tagLength  = 6
+	bodyLength = 10
+	idLength   = len(idPrefix) + tagLength + bodyLength
+)
+
+var b32 = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
+
+// Tag is the six characters that mark the orders of a run at the venue.
+func Tag(runID string) string { return hashed("assay/run-tag\n"+runID, tagLength) }
+
+// ClientID is the client order id of a run's order: "as", the tag, ten characters. The same
+// run and number give the same id for ever, so an order can be found again after a crash.
+func ClientID(runID string, seq int64) string {
+	return idPrefix + Tag(runID) + hashed("assay/order\n"+runID+"\n"+strconv.FormatInt(seq, 10), bodyLength)
+}
+
+// ListID is the id of a pair whose first leg has the number seq.
+func ListID(runID string, seq int64) string {
+	return idPrefix + Tag(runID) + hashed("assay/list\n"+runID+"\n"+strconv.FormatInt(seq, 10), bodyLength)
+}
+
+// Ours says that an id has the form ^as[0-9a-v]{16}$: some run of this product made it.
+func Ours(id string) bool {
+	if len(id) != idLength || id[:len(idPrefix)] != idPrefix {
+		return false
+	}
+	for _, c := range []byte(id[len(idPrefix):]) {
+		if (c < '0' || c > '9') && (c < 'a' || c > 'v') {
+			return false
+		}
+	}
+	return true
+}
+
+// OfRun says that an id was made by the run with this tag.
+func OfRun(id, tag string) bool {
+	return Ours(id) && id[len(idPrefix):len(idPrefix)+tagLength] == tag
+}
+
+func hashed(text string, n int) string {
+	sum := sha256.Sum256([]byte(text))
+	return b32.EncodeToString(sum[:])[:n]
+}
 
 // State is where an order stands, by all that is known of it.
 type State string

@@ -23,9 +23,9 @@ const (
 
 // Process is one running connector, good for one run.
 type Process struct {
+	*proc.Plugin
 	manager *Manager
 	id      string
-	plugin  *proc.Plugin
 	client  *wire.Client
 	redact  *wire.Redactor
 
@@ -99,7 +99,7 @@ func (m *Manager) start(
 		return nil, err
 	}
 	p := &Process{
-		manager: m, id: c.ID, plugin: plugin, redact: redact, crashed: make(chan struct{}), ended: make(chan struct{}),
+		Plugin: plugin, manager: m, id: c.ID, redact: redact, crashed: make(chan struct{}), ended: make(chan struct{}),
 	}
 	conn := plugin.Service.(grpc.ClientConnInterface)
 	p.client = wire.NewClient(conn, wire.ClientOptions{Broken: p.broken, Redactor: redact})
@@ -121,14 +121,12 @@ func environ() (env []string) {
 	return env
 }
 
-// Connection is what the run talks to.
-func (p *Process) Connection() exchange.Connection { return p.client.Connection() }
-
-// PID is the process's number.
-func (p *Process) PID() int { return p.plugin.PID() }
-
-// Sandbox is what closes the process in.
-func (p *Process) Sandbox() sandbox.Level { return p.plugin.Level() }
+// Connection is what the run talks to. Who has it ends the process with its Release or Leave.
+func (p *Process) Connection() *exchange.Connection {
+	return &exchange.Connection{
+		Connector: p.client, Gone: p.crashed, Release: p.End, Leave: p.Leave, Sandbox: p.Level().String(),
+	}
+}
 
 // Crashed is closed when the process is gone without having been ended here, or was killed
 // because it broke the protocol. Err explains it then.
@@ -151,7 +149,7 @@ func (p *Process) Err() error {
 
 // LogTail is the newest of what the process printed, in lines, redacted.
 func (p *Process) LogTail() []string {
-	tail := p.plugin.Tail()
+	tail := p.Tail()
 	for i := range tail {
 		tail[i] = p.redact.Text(tail[i])
 	}
@@ -166,19 +164,19 @@ func (p *Process) broken(fault error) {
 		p.cause = &CrashError{ID: p.id, Cause: fault}
 	}
 	p.mu.Unlock()
-	p.plugin.Kill()
+	p.Plugin.Kill()
 }
 
 // watch waits for the end of the process and clears away after it.
 func (p *Process) watch() {
-	<-p.plugin.Done()
+	<-p.Plugin.Done()
 	p.mu.Lock()
 	if !p.wanted {
 		crash, _ := p.cause.(*CrashError)
 		if crash == nil {
 			crash = &CrashError{ID: p.id}
 		}
-		crash.Exit, crash.LogTail = p.plugin.Exit(), p.LogTail()
+		crash.Exit, crash.LogTail = p.Exit(), p.LogTail()
 		p.cause = crash
 		close(p.crashed)
 		p.manager.log.Error("connector crashed", "connector", p.id, "exit", crash.Exit)
@@ -190,10 +188,10 @@ func (p *Process) watch() {
 // discard clears away after a process.
 func (p *Process) discard() {
 	p.clear.Do(func() {
-		p.plugin.Kill()
-		<-p.plugin.Done()
+		p.Plugin.Kill()
+		<-p.Plugin.Done()
 		p.client.Release()
-		p.plugin.Discard()
+		p.Discard()
 		p.redact.Forget()
 		p.manager.running.Remove(p)
 		close(p.ended)
@@ -215,7 +213,7 @@ func (p *Process) want(reason string) {
 // time and more than once.
 func (p *Process) Kill(reason string) {
 	p.want(reason)
-	p.plugin.Kill()
+	p.Plugin.Kill()
 	p.discard()
 }
 
@@ -224,12 +222,7 @@ func (p *Process) Kill(reason string) {
 func (p *Process) End() {
 	p.want("the session is closed")
 	p.hangUp()
-	grace := time.NewTimer(endGrace)
-	defer grace.Stop()
-	select {
-	case <-p.plugin.Done():
-	case <-grace.C:
-	}
+	proc.Await(p.Plugin.Done(), endGrace)
 	p.discard()
 }
 
@@ -239,16 +232,11 @@ func (p *Process) End() {
 func (p *Process) Leave() {
 	p.want("the host leaves")
 	p.hangUp()
-	limit := time.NewTimer(leaveLimit)
-	defer limit.Stop()
-	select {
-	case <-p.ended:
-	case <-limit.C:
-	}
+	proc.Await(p.ended, leaveLimit)
 }
 
 // hangUp closes the connection. The process takes that as its end.
 func (p *Process) hangUp() {
 	p.client.Release()
-	p.plugin.HangUp()
+	p.Plugin.HangUp()
 }
