@@ -386,7 +386,7 @@ func (r *Redactor) tree(pointer string, v any, found *[]Redaction) any {
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			at := pointer + "/" + pointerToken.Replace(key)
+			at := pointer + "/" + digest.PointerStep(key)
 			if s, is := v[key].(string); is && s != "" && secretName.MatchString(key) {
 				v[key] = Redacted
 				*found = append(*found, Redaction{at, reasonName})
@@ -397,8 +397,6 @@ func (r *Redactor) tree(pointer string, v any, found *[]Redaction) any {
 	}
 	return v
 }
-
-var pointerToken = strings.NewReplacer("~", "~0", "/", "~1")
 
 // candles need no looking through: they are numbers.
 const candlesKey = "data_slice"

@@ -16,6 +16,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
@@ -275,24 +276,18 @@ func named(dir, name, program string) (path string, remove func() error, err err
 	if os.Link(program, path) == nil { // not every file system can
 		return path, remove, nil
 	}
-	if err := copyFile(program, path); err != nil {
+	src, err := os.Open(program)
+	if err == nil {
+		defer src.Close()
+		err = file.WriteFrom(path, 0o500, func(w io.Writer) error {
+			_, err := io.Copy(w, src)
+			return err
+		})
+	}
+	if err != nil {
 		return "", nil, errors.Join(err, remove())
 	}
 	return path, remove, nil
-}
-
-func copyFile(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o500)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	return errors.Join(err, dst.Close())
 }
 
 // candles finds the store to play from: the host's if it has every file of the run,

@@ -174,9 +174,9 @@ func (a *App) root() *cobra.Command {
 }
 
 // Group is a command that only holds others. Its examples are the first of each of
-// theirs, unless it is given some.
-func (a *App) Group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+// theirs; long is "" where their names say enough.
+func (a *App) Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Long: long, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	c.AddCommand(commands...)
 	return c
 }
@@ -380,7 +380,7 @@ func (a *App) completionCommand() *cobra.Command {
 			return Outcome{Result: map[string]string{"shell": s.name, "script": text}, Print: func(w io.Writer) { fmt.Fprint(w, text) }}, err
 		}))
 	}
-	return a.Group("completion", "Write a completion script for a shell", commands...)
+	return a.Group("completion", "Write a completion script for a shell", "", commands...)
 }
 
 // describe fills in what a command that only holds others leaves out: the

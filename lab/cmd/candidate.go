@@ -89,7 +89,8 @@ type candidateOptions struct {
 }
 
 func candidateCommand(a *App) *cobra.Command {
-	return a.Group("candidate", "Pack a run as a candidate for promotion, and repeat what was packed", candidatePackCommand(a), candidateReplayCommand(a))
+	return a.Group("candidate", "Pack a run as a candidate for promotion, and repeat what was packed", "",
+		candidatePackCommand(a), candidateReplayCommand(a))
 }
 
 func candidatePackCommand(a *App) *cobra.Command {

@@ -23,9 +23,9 @@ import (
 
 // dataCommand is the group of commands.
 func dataCommand(a *App) *cobra.Command {
-	c := a.Group("data", "Import, list and check candles", dataImportCommand(a), dataListCommand(a), dataCheckCommand(a))
-	c.Long = "The candle store of the state directory: every series has the hash of its content, which runs name."
-	return c
+	return a.Group("data", "Import, list and check candles",
+		"The candle store of the state directory: every series has the hash of its content, which runs name.",
+		dataImportCommand(a), dataListCommand(a), dataCheckCommand(a))
 }
 
 // withStore runs f with the candle store open.

@@ -38,7 +38,8 @@ type searchOptions struct {
 }
 
 func familyCommand(a *App) *cobra.Command {
-	return a.Group("family", "Search parameters by a plan that is registered before", familyPlanCommand(a), familyRunCommand(a))
+	return a.Group("family", "Search parameters by a plan that is registered before", "",
+		familyPlanCommand(a), familyRunCommand(a))
 }
 
 func familyPlanCommand(a *App) *cobra.Command {

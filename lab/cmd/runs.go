@@ -22,9 +22,9 @@ import (
 )
 
 func runsCommand(a *App) *cobra.Command {
-	c := a.Group("runs", "The registry of runs: list, show, verify", runsListCommand(a), runsShowCommand(a), runsVerifyCommand(a))
-	c.Long = "The registry holds a row for every run of the lab and of the service that shares the state directory."
-	return c
+	return a.Group("runs", "The registry of runs: list, show, verify",
+		"The registry holds a row for every run of the lab and of the service that shares the state directory.",
+		runsListCommand(a), runsShowCommand(a), runsVerifyCommand(a))
 }
 
 func runsListCommand(a *App) *cobra.Command {

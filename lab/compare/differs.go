@@ -297,8 +297,7 @@ func flatten(out map[string]json.RawMessage, pointer string, value json.RawMessa
 		var object map[string]json.RawMessage
 		if json.Unmarshal(value, &object) == nil {
 			for _, key := range slices.Sorted(maps.Keys(object)) {
-				escaped := strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
-				pointers = append(pointers, flatten(out, pointer+"/"+escaped, object[key])...)
+				pointers = append(pointers, flatten(out, pointer+"/"+digest.PointerStep(key), object[key])...)
 			}
 			return pointers
 		}

@@ -170,7 +170,7 @@ func (c *Config) check(family json.RawMessage) []Fault {
 	}
 	for symbol := range c.Data.Pins {
 		if !slices.Contains(c.Symbols, symbol) {
-			faults = append(faults, Fault{Pointer: "/data/pins/" + escape(symbol), Message: "is not one of the symbols"})
+			faults = append(faults, Fault{Pointer: "/data/pins/" + digest.PointerStep(symbol), Message: "is not one of the symbols"})
 		}
 	}
 	for _, err := range flatten(c.Splits.Validate()) {
@@ -244,7 +244,7 @@ func collect(e *jsonschema.ValidationError, to *[]Fault) {
 	}
 	var pointer strings.Builder
 	for _, token := range e.InstanceLocation {
-		pointer.WriteString("/" + escape(token))
+		pointer.WriteString("/" + digest.PointerStep(token))
 	}
 	add := func(pointer, text string) {
 		if f := (Fault{Pointer: pointer, Message: text}); !slices.Contains(*to, f) {
@@ -254,21 +254,17 @@ func collect(e *jsonschema.ValidationError, to *[]Fault) {
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			add(pointer.String()+"/"+escape(name), "is not a known field")
+			add(pointer.String()+"/"+digest.PointerStep(name), "is not a known field")
 		}
 	case *kind.Required:
 		for _, name := range k.Missing {
-			add(pointer.String()+"/"+escape(name), "is missing")
+			add(pointer.String()+"/"+digest.PointerStep(name), "is missing")
 		}
 	case *kind.Pattern:
 		add(pointer.String(), hint.Form(k.Want))
 	default:
 		add(pointer.String(), e.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
 	}
-}
-
-func escape(token string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
 }
 
 // Family is the search that family plan registers, every default filled in.
@@ -385,7 +381,7 @@ func members(text json.RawMessage, must string, parts map[string]func(json.RawMe
 		if read == nil {
 			read = func(json.RawMessage) error { return wrong("", "is not a known field") }
 		}
-		errs = append(errs, design.Below("/"+design.Escape(name), read(fields[name])))
+		errs = append(errs, design.Below("/"+digest.PointerStep(name), read(fields[name])))
 	}
 	return errors.Join(errs...)
 }

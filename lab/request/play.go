@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/proc/sandbox"
@@ -410,7 +411,7 @@ func (p *Prepared) dataset(ctx context.Context, q Question, symbol market.Symbol
 	if current, e := p.candles.Lookup(ctx, q.Exchange, symbol, tf); e == nil {
 		have = "sha256:" + current.SHA256
 	}
-	e := refuse("DATA_PIN_MISMATCH", "/data/pins/"+strings.ReplaceAll(string(symbol), "/", "~1"),
+	e := refuse("DATA_PIN_MISMATCH", "/data/pins/"+digest.PointerStep(string(symbol)),
 		"lab.json pins %s of %s to sha256:%s, which is not stored; stored is %s", tf, symbol, pin, have).With("stored", have)
 	e.Cause = err
 	return d, e
