@@ -13,7 +13,6 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/deploy"
@@ -164,7 +163,7 @@ func (r *reporter) Report(ctx context.Context, i deploy.Incident) error {
 	}
 	err = r.post(ctx, doc, info.Origin, i, i.At)
 	var refused *client.RefusedError
-	if errors.As(err, &refused) && refused.Reason == field.ReasonExpired {
+	if errors.As(err, &refused) && refused.Reason == bundle.ReasonExpired {
 		// With the time of the incident it is the same statement each time, and one entry; that
 		// time may be too long ago by now.
 		err = r.post(ctx, doc, info.Origin, i, r.now())
@@ -187,7 +186,7 @@ func (r *reporter) judge(err error, i deploy.Incident) error {
 // passes reports whether the same statement may be taken later.
 func passes(e *client.RefusedError) bool {
 	return e.Status == http.StatusRequestTimeout || e.Status == http.StatusTooManyRequests ||
-		e.Code == string(field.InvalidSignature) || e.Reason == field.ReasonExpired
+		e.Code == string(bundle.InvalidSignature) || e.Reason == bundle.ReasonExpired
 }
 
 // post signs the statement that an incident is open, and posts it.

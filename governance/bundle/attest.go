@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // Attestation is a statement that a trusted key signed. One envelope with the
@@ -72,32 +72,32 @@ func (p *Post) Attestations(j Judge) ([]Attestation, *Error) {
 }
 
 func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
-	r := &field.Reader{As: field.InvalidAttestation}
+	r := &field.Reader{As: InvalidAttestation}
 	signed := readEnvelope(r, v, at)
 	if r.Failed() {
 		return nil, r.Err()
 	}
 	if signed.Envelope.PayloadType != PayloadInToto {
-		return nil, field.Refuse(field.InvalidAttestation, at+"/payloadType", "must be %s", PayloadInToto)
+		return nil, field.Refuse(InvalidAttestation, at+"/payloadType", "must be %s", PayloadInToto)
 	}
 	sum := digest.SHA256Hex(signed.PAE())
 	known := j.known(signed, sum)
 	signers := j.Trust.Signers(signed, j.Now)
 	signers = slices.DeleteFunc(signers, func(k TrustKey) bool { return within(known, k.KeyID) })
 	if len(signers)+len(known) == 0 {
-		return nil, field.Refuse(field.InvalidSignature, at+"/signatures", "no trusted key made any of the signatures")
+		return nil, field.Refuse(InvalidSignature, at+"/signatures", "no trusted key made any of the signatures")
 	}
 	inside := at + "/payload"
 	said, err := ReadStatement(signed.Payload)
 	if err != nil {
 		// The pointer inside of the payload is no pointer of the body.
-		return nil, field.Refuse(field.InvalidAttestation, inside, "the statement: %s", err.Error())
+		return nil, field.Refuse(InvalidAttestation, inside, "the statement: %s", err.Error())
 	}
 	if !said.Names(p.FileSHA256) {
-		return nil, field.Refuse(field.AttestationMismatch, inside, "the bundle of this body is none of the subjects")
+		return nil, field.Refuse(AttestationMismatch, inside, "the bundle of this body is none of the subjects")
 	}
 	if len(signers) > 0 && j.Trust.Expired(j.Now) && !said.stops() {
-		return nil, field.Refuse(field.InvalidSignature, at+"/signatures", "trust.json has expired: only stops are taken")
+		return nil, field.Refuse(InvalidSignature, at+"/signatures", "trust.json has expired: only stops are taken")
 	}
 	if err := j.common(said, p.Bundle.CandidateRevisionID, inside, len(signers) > 0); err != nil {
 		return nil, err
@@ -106,7 +106,7 @@ func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 	for i, k := range append(known, signers...) {
 		old := i < len(known)
 		if !old && !said.within(k.Roles) {
-			return nil, refuseAttestation(field.ReasonRole, inside, "the key has no role for this")
+			return nil, refuseAttestation(ReasonRole, inside, "the key has no role for this")
 		}
 		list = append(list, Attestation{
 			Envelope: signed.Envelope, PAESHA256: sum, KeyID: k.KeyID, Principal: k.Principal,
@@ -130,7 +130,7 @@ func within(keys []TrustKey, id string) bool {
 }
 
 func refuseAttestation(reason, at, format string, args ...any) *Error {
-	err := field.Refuse(field.InvalidAttestation, at, format, args...)
+	err := field.Refuse(InvalidAttestation, at, format, args...)
 	err.Reason = reason
 	return err
 }
@@ -143,7 +143,7 @@ func (j Judge) common(said *Said, id, at string, fresh bool) *Error {
 		return nil
 	}
 	if c.LogOrigin != j.Origin || c.CandidateRevisionID != id {
-		return refuseAttestation(field.ReasonAudience, at, "the statement is for another log or revision")
+		return refuseAttestation(ReasonAudience, at, "the statement is for another log or revision")
 	}
 	if !fresh {
 		return nil
@@ -152,11 +152,11 @@ func (j Judge) common(said *Said, id, at string, fresh bool) *Error {
 	until, _ := field.ParseTime(c.ExpiresAt)
 	switch _, waiver := said.Predicate.(*Waiver); {
 	case !j.Now.Before(until):
-		return refuseAttestation(field.ReasonExpired, at, "the statement has expired")
+		return refuseAttestation(ReasonExpired, at, "the statement has expired")
 	case made.Sub(j.Now) > MaxAhead:
-		return refuseAttestation(field.ReasonExpired, at, "the statement is dated more than 5 minutes ahead")
+		return refuseAttestation(ReasonExpired, at, "the statement is dated more than 5 minutes ahead")
 	case waiver && until.Sub(made) > MaxWaiver:
-		return refuseAttestation(field.ReasonExpired, at, "a waiver holds for at most 7 days")
+		return refuseAttestation(ReasonExpired, at, "a waiver holds for at most 7 days")
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func (j Judge) selfApproval(p *Post, all []Attestation) *Error {
 	}
 	for _, a := range all {
 		if _, ok := a.Said.Predicate.(*Approval); ok && !a.Known && slices.ContainsFunc(own, func(s string) bool { return SamePrincipal(s, a.Principal) }) {
-			return refuseAttestation(field.ReasonSelfApproval, a.Pointer+"/payload", "owner, requester and packer may not approve")
+			return refuseAttestation(ReasonSelfApproval, a.Pointer+"/payload", "owner, requester and packer may not approve")
 		}
 	}
 	return nil
@@ -230,7 +230,7 @@ func (t *Trust) CheckSigned(list []Attestation) *Error {
 			return nil
 		}
 	}
-	return field.Refuse(field.SignatureRequired, "/attestations", "trust.json asks for a signed bundle")
+	return field.Refuse(SignatureRequired, "/attestations", "trust.json asks for a signed bundle")
 }
 
 // SchemaTrust is the schema of trust.json.
@@ -252,29 +252,26 @@ const (
 	KeyRevoked = "revoked"
 )
 
-// maxKeys is how many keys trust.json may have.
-const maxKeys = 1000
-
 // Trust is trust.json: whose signature counts for what. A nil *Trust is open mode:
 // none does. Times are RFC 3339.
 type Trust struct {
 	Schema           string     `json:"schema"`
-	Version          int64      `json:"version"`
-	ExpiresAt        string     `json:"expires_at"`
+	Version          int64      `json:"version" min:"1"`
+	ExpiresAt        string     `json:"expires_at" is:"time"`
 	RequireSignature bool       `json:"require_signature"`
-	Keys             []TrustKey `json:"keys"`
+	Keys             []TrustKey `json:"keys" max:"1000"`
 }
 
 // TrustKey is one key of a principal, the person or program that holds it. The key
 // counts from ValidFrom until just before ValidUntil, unless it is revoked.
 type TrustKey struct {
-	KeyID      string   `json:"key_id"`
+	KeyID      string   `json:"key_id" is:"sha256"`
 	PublicKey  string   `json:"public_key"` // PEM
-	Principal  string   `json:"principal"`
-	Roles      []string `json:"roles"`
-	ValidFrom  string   `json:"valid_from"`
-	ValidUntil string   `json:"valid_until"`
-	Status     string   `json:"status"`
+	Principal  string   `json:"principal" is:"filled"`
+	Roles      []string `json:"roles" is:"oneof lab replay risk approver operator host"`
+	ValidFrom  string   `json:"valid_from" is:"time"`
+	ValidUntil string   `json:"valid_until" is:"time"`
+	Status     string   `json:"status" is:"oneof active revoked"`
 
 	key         *ecdsa.PublicKey
 	from, until time.Time
@@ -287,66 +284,50 @@ func ParseTrust(text []byte) (*Trust, *Error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &field.Reader{}
+	r, t := &field.Reader{}, &Trust{}
 	r.Free(v, "").Schema("schema", SchemaTrust)
-	o := r.Object(v, "", field.Names("schema version expires_at require_signature keys"), nil)
-	t := &Trust{Schema: SchemaTrust, Version: o.Integer("version", 1, maxCount)}
-	t.ExpiresAt, _ = o.Time("expires_at")
-	if require := o.Bool("require_signature"); require != nil {
-		t.RequireSignature = *require
-	}
-	t.Keys = []TrustKey{}
-	ids, principals := map[string]bool{}, map[string]string{}
-	o.Each("keys", maxKeys, func(_ int, v any, at string) {
-		one := r.Object(v, at, field.Names("key_id public_key principal roles valid_from valid_until status"), nil)
-		k := readTrustKey(r, one)
-		if ids[k.KeyID] {
-			one.Fail(field.DuplicateItem, "key_id", "this key stands twice in the list")
-		}
-		ids[k.KeyID] = true
-		folded := strings.ToLower(k.Principal)
-		if other, ok := principals[folded]; ok && other != k.Principal {
-			one.Fail(field.InvalidField, "principal", "differs from another principal in case only")
-		}
-		principals[folded] = k.Principal
-		t.Keys = append(t.Keys, k)
-	})
-	if r.Failed() {
+	if r.Struct(v, "", t); r.Failed() {
 		return nil, r.Err()
 	}
 	return t, nil
 }
 
-func readTrustKey(r *field.Reader, o field.Object) TrustKey {
-	k := TrustKey{KeyID: o.SHA256("key_id"), PublicKey: o.Text("public_key"), Principal: o.Filled("principal")}
+// Check implements [field.Checker].
+func (t *Trust) Check(o field.Object) {
+	ids, principals := map[string]bool{}, map[string]string{}
+	for i, k := range t.Keys {
+		at := fmt.Sprintf("keys/%d/", i)
+		if ids[k.KeyID] {
+			o.FailAt(field.DuplicateItem, at+"key_id", "this key stands twice in the list")
+		}
+		ids[k.KeyID] = true
+		folded := strings.ToLower(k.Principal)
+		if other, ok := principals[folded]; ok && other != k.Principal {
+			o.FailAt(field.InvalidField, at+"principal", "differs from another principal in case only")
+		}
+		principals[folded] = k.Principal
+	}
+}
+
+// Check implements [field.Checker].
+func (k *TrustKey) Check(o field.Object) {
 	if k.Principal != strings.TrimSpace(k.Principal) {
 		o.Fail(field.InvalidField, "principal", "begins or ends with a blank")
 	}
-	k.Roles = o.Texts("roles", 0, must(func(s string) bool {
-		return slices.Contains([]string{TrustLab, TrustReplay, TrustRisk, TrustApprover, TrustOperator, TrustHost}, s)
-	}, "must be lab, replay, risk, approver, operator or host"))
 	if len(k.Roles) == 0 {
 		o.Fail(field.InvalidField, "roles", "must not be empty")
 	}
-	k.ValidFrom, k.from = o.Time("valid_from")
-	k.ValidUntil, k.until = o.Time("valid_until")
-	if !k.until.After(k.from) {
+	k.from, _ = field.ParseTime(k.ValidFrom)
+	if k.until, _ = field.ParseTime(k.ValidUntil); !k.until.After(k.from) {
 		o.Fail(field.InvalidTimestamp, "valid_until", "is not after valid_from")
-	}
-	k.Status = o.OneOf("status", field.InvalidField, KeyActive, KeyRevoked)
-	if r.Failed() {
-		return k
 	}
 	key, err := dsse.ParseP256([]byte(k.PublicKey))
 	if err != nil {
 		o.Fail(field.InvalidField, "public_key", "is not a P-256 key in PEM")
-		return k
-	}
-	if id, err := dsse.KeyID(key); err != nil || id != k.KeyID {
+	} else if id, err := dsse.KeyID(key); err != nil || id != k.KeyID {
 		o.Fail(field.InvalidField, "key_id", "is not the SHA-256 of the key")
 	}
 	k.key = key
-	return k
 }
 
 // Encode is the canonical text of trust.json, which is read again to make sure that it

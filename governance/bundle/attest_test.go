@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // desk is a plane's trust with one person for each role.
@@ -95,8 +95,8 @@ func TestWhoMaySayWhat(t *testing.T) {
 			list, err := judged(t, judge(t), d, sign(t, d, predicateType, predicate, key))
 			name := predicateType + " by " + key
 			if !strings.Contains(may[predicateType], key) {
-				wants(t, name, err, field.InvalidAttestation, "/attestations/0/payload")
-				if err != nil && err.Reason != field.ReasonRole {
+				wants(t, name, err, bundle.InvalidAttestation, "/attestations/0/payload")
+				if err != nil && err.Reason != bundle.ReasonRole {
 					t.Errorf("%s: reason %q", name, err.Reason)
 				}
 				continue
@@ -123,7 +123,7 @@ func TestClosingIncidents(t *testing.T) {
 	d := sealed(t)
 	closing := &bundle.Incident{Common: common(d), IncidentID: "inc-1", Event: "close"}
 	for key, ok := range map[string]bool{"risk": true, "operator": true, "host": false, "approver": false, "lab": false} {
-		if _, err := judged(t, judge(t), d, sign(t, d, bundle.TypeIncident, closing, key)); (err == nil) != ok || !ok && err.Reason != field.ReasonRole {
+		if _, err := judged(t, judge(t), d, sign(t, d, bundle.TypeIncident, closing, key)); (err == nil) != ok || !ok && err.Reason != bundle.ReasonRole {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -136,7 +136,7 @@ func TestApprovalsAreInTheRoleOfTheKey(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	_, err := judged(t, judge(t), d, sign(t, d, bundle.TypeApproval, a, "risk"))
-	if err == nil || err.Reason != field.ReasonRole {
+	if err == nil || err.Reason != bundle.ReasonRole {
 		t.Errorf("got %v", err)
 	}
 }
@@ -146,8 +146,8 @@ func TestNobodyApprovesTheirOwn(t *testing.T) {
 	approval := statements(d)[bundle.TypeApproval]
 	self := func(name string, err *bundle.Error, at string) {
 		t.Helper()
-		wants(t, name, err, field.InvalidAttestation, at)
-		if err != nil && err.Reason != field.ReasonSelfApproval {
+		wants(t, name, err, bundle.InvalidAttestation, at)
+		if err != nil && err.Reason != bundle.ReasonSelfApproval {
 			t.Errorf("%s: reason %q", name, err.Reason)
 		}
 	}
@@ -190,13 +190,13 @@ func TestAudienceAndTimes(t *testing.T) {
 		change func(*bundle.Common)
 		reason string
 	}{
-		"other log":      {func(c *bundle.Common) { c.LogOrigin = "governance.other.example" }, field.ReasonAudience},
-		"other revision": {func(c *bundle.Common) { c.CandidateRevisionID = "cr-" + hex64("x") }, field.ReasonAudience},
-		"expired":        {func(c *bundle.Common) { c.ExpiresAt = "2026-11-20T12:30:00Z" }, field.ReasonExpired},
+		"other log":      {func(c *bundle.Common) { c.LogOrigin = "governance.other.example" }, bundle.ReasonAudience},
+		"other revision": {func(c *bundle.Common) { c.CandidateRevisionID = "cr-" + hex64("x") }, bundle.ReasonAudience},
+		"expired":        {func(c *bundle.Common) { c.ExpiresAt = "2026-11-20T12:30:00Z" }, bundle.ReasonExpired},
 		"just valid":     {func(c *bundle.Common) { c.ExpiresAt = "2026-11-20T12:30:01Z" }, ""},
-		"ahead":          {func(c *bundle.Common) { c.MadeAt = "2026-11-20T12:35:01Z" }, field.ReasonExpired},
+		"ahead":          {func(c *bundle.Common) { c.MadeAt = "2026-11-20T12:35:01Z" }, bundle.ReasonExpired},
 		"a clock ahead":  {func(c *bundle.Common) { c.MadeAt = "2026-11-20T12:35:00Z" }, ""},
-		"day 8":          {func(c *bundle.Common) { c.ExpiresAt = "2026-11-27T12:00:01Z" }, field.ReasonExpired},
+		"day 8":          {func(c *bundle.Common) { c.ExpiresAt = "2026-11-27T12:00:01Z" }, bundle.ReasonExpired},
 		"day 7":          {func(c *bundle.Common) {}, ""},
 		"no reason":      {func(c *bundle.Common) { c.Reason = "" }, ""},
 	} {
@@ -209,7 +209,7 @@ func TestAudienceAndTimes(t *testing.T) {
 			}
 			continue
 		}
-		wants(t, name, err, field.InvalidAttestation, "/attestations/0/payload")
+		wants(t, name, err, bundle.InvalidAttestation, "/attestations/0/payload")
 		if err != nil && err.Reason != c.reason {
 			t.Errorf("%s: reason %q", name, err.Reason)
 		}
@@ -249,7 +249,7 @@ func TestSignaturesThatDoNotCount(t *testing.T) {
 		"absent":    change(func(t *bundle.Trust, _ *bundle.TrustKey) { t.Keys = t.Keys[1:] }),
 	} {
 		_, err := judged(t, j, d, e)
-		wants(t, name, err, field.InvalidSignature, at)
+		wants(t, name, err, bundle.InvalidSignature, at)
 	}
 	edge := change(func(_ *bundle.Trust, k *bundle.TrustKey) { k.ValidFrom = "2026-11-20T12:30:00Z" })
 	if _, err := judged(t, edge, d, e); err != nil {
@@ -259,15 +259,15 @@ func TestSignaturesThatDoNotCount(t *testing.T) {
 	swapped := sign(t, d, bundle.TypeRejection, statements(d)[bundle.TypeRejection], "risk")
 	swapped.Signatures = e.Signatures
 	_, err := judged(t, judge(t), d, swapped)
-	wants(t, "swapped payload", err, field.InvalidSignature, at)
+	wants(t, "swapped payload", err, bundle.InvalidSignature, at)
 
 	typed := e
 	typed.PayloadType = "application/json"
 	_, err = judged(t, judge(t), d, typed)
-	wants(t, "swapped type", err, field.InvalidAttestation, "/attestations/0/payloadType")
+	wants(t, "swapped type", err, bundle.InvalidAttestation, "/attestations/0/payloadType")
 
 	_, err = judged(t, judge(t), d, e, swapped)
-	wants(t, "the second", err, field.InvalidSignature, "/attestations/1/signatures")
+	wants(t, "the second", err, bundle.InvalidSignature, "/attestations/1/signatures")
 }
 
 func TestStopsWorkWithExpiredTrust(t *testing.T) {
@@ -290,13 +290,13 @@ func TestStopsWorkWithExpiredTrust(t *testing.T) {
 				t.Errorf("%s: %v", predicateType, err)
 			}
 		default:
-			wants(t, predicateType, err, field.InvalidSignature, "/attestations/0/signatures")
+			wants(t, predicateType, err, bundle.InvalidSignature, "/attestations/0/signatures")
 		}
 	}
 	closing := &bundle.Incident{Common: common(d), IncidentID: "inc-1", Event: "close"}
 	closing.ExpiresAt = "2027-01-02T00:00:00Z"
 	_, err := judged(t, j, d, sign(t, d, bundle.TypeIncident, closing, "risk"))
-	wants(t, "closing", err, field.InvalidSignature, "/attestations/0/signatures")
+	wants(t, "closing", err, bundle.InvalidSignature, "/attestations/0/signatures")
 }
 
 func TestTwoSignaturesAreTwoAttestations(t *testing.T) {
@@ -318,7 +318,7 @@ func TestTwoSignaturesAreTwoAttestations(t *testing.T) {
 	// One of the trusted keys may not say this: then the whole is refused.
 	lab := sign(t, d, bundle.TypeRejection, c, "lab")
 	e.Signatures = append(e.Signatures, lab.Signatures[0])
-	if _, refused = judged(t, judge(t), d, e); refused == nil || refused.Reason != field.ReasonRole {
+	if _, refused = judged(t, judge(t), d, e); refused == nil || refused.Reason != bundle.ReasonRole {
 		t.Errorf("got %v", refused)
 	}
 }
@@ -347,7 +347,7 @@ func TestOtherSubjectsAndLists(t *testing.T) {
 	// The same core, but other bytes.
 	e := sign(t, d, bundle.TypeBundle, nil, "lab")
 	_, refused := judged(t, judge(t), next, e)
-	wants(t, "other bundle", refused, field.AttestationMismatch, "/attestations/0/payload")
+	wants(t, "other bundle", refused, bundle.AttestationMismatch, "/attestations/0/payload")
 
 	many := make([]dsse.Envelope, 65)
 	for i := range many {
@@ -359,8 +359,8 @@ func TestOtherSubjectsAndLists(t *testing.T) {
 		t.Errorf("64: %v", refused)
 	}
 	for text, want := range map[string]field.Code{
-		`null`: field.InvalidField, `{}`: field.InvalidField, `[1]`: field.InvalidAttestation, `[{}]`: field.InvalidAttestation, `[]`: "",
-		`[{"payload":"YQ=","payloadType":"application/vnd.in-toto+json","signatures":[{"sig":"YQ=="}]}]`: field.InvalidAttestation,
+		`null`: field.InvalidField, `{}`: field.InvalidField, `[1]`: bundle.InvalidAttestation, `[{}]`: bundle.InvalidAttestation, `[]`: "",
+		`[{"payload":"YQ=","payloadType":"application/vnd.in-toto+json","signatures":[{"sig":"YQ=="}]}]`: bundle.InvalidAttestation,
 	} {
 		p, err := bundle.ReadPost(fmt.Appendf(nil, `{"attestations":%s,"bundle":%s}`, text, d.Canonical))
 		if err != nil {
@@ -391,7 +391,7 @@ func TestRequiredSignature(t *testing.T) {
 		t.Error(err)
 	}
 	for name, list := range map[string][]bundle.Attestation{"none": nil, "another type": stop} {
-		wants(t, name, trust.CheckSigned(list), field.SignatureRequired, "/attestations")
+		wants(t, name, trust.CheckSigned(list), bundle.SignatureRequired, "/attestations")
 	}
 	var open *bundle.Trust
 	if open.CheckSigned(nil) != nil || desk(t).CheckSigned(nil) != nil {
@@ -408,11 +408,11 @@ func TestSealTimes(t *testing.T) {
 		at     string
 	}{
 		"now":           {"2026-11-20T12:30:00Z", origin, "", ""},
-		"other log":     {"2036-01-01T00:00:00Z", "other.example", field.SealAudienceMismatch, "/seal_request/log_origin"},
-		"expired":       {"2026-12-20T12:00:00Z", origin, field.SealRequestExpired, "/seal_request/expires_at"},
+		"other log":     {"2036-01-01T00:00:00Z", "other.example", bundle.SealAudienceMismatch, "/seal_request/log_origin"},
+		"expired":       {"2026-12-20T12:00:00Z", origin, bundle.SealRequestExpired, "/seal_request/expires_at"},
 		"last moment":   {"2026-12-20T11:59:59Z", origin, "", ""},
 		"5 min ahead":   {"2026-11-20T11:55:00Z", origin, "", ""},
-		"further ahead": {"2026-11-20T11:54:59Z", origin, field.SealRequestNotYetValid, "/seal_request/requested_at"},
+		"further ahead": {"2026-11-20T11:54:59Z", origin, bundle.SealRequestNotYetValid, "/seal_request/requested_at"},
 	} {
 		now, err := time.Parse(time.RFC3339, c.now)
 		if err != nil {

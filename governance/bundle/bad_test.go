@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // badTexts are bodies that are wrong before anything is known of them.
@@ -27,11 +27,11 @@ var badTexts = []struct {
 	{`{"schema":9007199254740992}`, field.NumberOutOfRange, "/schema"},
 	{`{"schema":1e999}`, field.NumberOutOfRange, "/schema"},
 	{`{"schema":` + strings.Repeat("[", 33) + strings.Repeat("]", 33) + `}`, field.JSONTooDeep, "/schema" + strings.Repeat("/0", 32)},
-	{`[]`, field.InvalidBundle, ""},
-	{`null`, field.InvalidBundle, ""},
-	{`"candidate-bundle/v1"`, field.InvalidBundle, ""},
-	{`{"bundle":[]}`, field.InvalidBundle, "/bundle"},
-	{`{"bundle":null,"attestations":[]}`, field.InvalidBundle, "/bundle"},
+	{`[]`, bundle.InvalidBundle, ""},
+	{`null`, bundle.InvalidBundle, ""},
+	{`"candidate-bundle/v1"`, bundle.InvalidBundle, ""},
+	{`{"bundle":[]}`, bundle.InvalidBundle, "/bundle"},
+	{`{"bundle":null,"attestations":[]}`, bundle.InvalidBundle, "/bundle"},
 	{`{"attestations":[]}`, field.MissingField, "/bundle"},
 	{`{"bundle":{},"attestation":[]}`, field.UnknownField, "/attestation"},
 	{`{"bundle":{},"schema":"candidate-bundle/v1"}`, field.UnknownField, "/schema"},
@@ -63,19 +63,19 @@ var broken = []struct {
 	{"runs", []any{}, field.MissingField, ""},
 	{"seal_request", nil, field.MissingField, ""},
 	{"extra", 1.0, field.UnknownField, ""},
-	{"strategy/params/API_Key", "x", field.SecretInBundle, ""},
-	{"strategy/params/deep/apikey", "x", field.SecretInBundle, ""},
-	{"extensions/note/any/0", tree{"private_key": nil}, field.SecretInBundle, "/extensions/note/any/0/private_key"},
-	{"extensions/PassPhrase", true, field.SecretInBundle, ""},
-	{"candidate/token", "x", field.SecretInBundle, ""},
-	{"seal_request/secret", "x", field.SecretInBundle, ""},
-	{"runs/0/summary/api_secret", 1.0, field.SecretInBundle, ""},
-	{"candidate/description", "see -----BEGIN EC PRIVATE KEY----- MHc", field.SecretInBundle, ""},
-	{"extensions/note/any/1", "-----BEGIN PRIVATE KEY-----", field.SecretInBundle, ""},
+	{"strategy/params/API_Key", "x", bundle.SecretInBundle, ""},
+	{"strategy/params/deep/apikey", "x", bundle.SecretInBundle, ""},
+	{"extensions/note/any/0", tree{"private_key": nil}, bundle.SecretInBundle, "/extensions/note/any/0/private_key"},
+	{"extensions/PassPhrase", true, bundle.SecretInBundle, ""},
+	{"candidate/token", "x", bundle.SecretInBundle, ""},
+	{"seal_request/secret", "x", bundle.SecretInBundle, ""},
+	{"runs/0/summary/api_secret", 1.0, bundle.SecretInBundle, ""},
+	{"candidate/description", "see -----BEGIN EC PRIVATE KEY----- MHc", bundle.SecretInBundle, ""},
+	{"extensions/note/any/1", "-----BEGIN PRIVATE KEY-----", bundle.SecretInBundle, ""},
 	{"candidate_revision_id", "cr-123", field.InvalidIdentifier, ""},
 	{"candidate_revision_id", 7.0, field.InvalidField, ""},
 	{"candidate_revision_id", "CR-" + strings.Repeat("a", 64), field.InvalidIdentifier, ""},
-	{"candidate_revision_id", "cr-" + strings.Repeat("a", 64), field.RevisionMismatch, ""},
+	{"candidate_revision_id", "cr-" + strings.Repeat("a", 64), bundle.RevisionMismatch, ""},
 
 	{"candidate", "sma", field.InvalidField, ""},
 	{"candidate/owner", nil, field.MissingField, ""},
@@ -99,7 +99,7 @@ var broken = []struct {
 	{"strategy/plugin/size", "4", field.InvalidField, ""},
 	{"strategy/plugin/vcs_modified", "no", field.InvalidField, ""},
 	{"strategy/params", []any{}, field.InvalidField, ""},
-	{"strategy/params/fast", 11.0, field.ParamsHashMismatch, "/strategy/params_sha256"},
+	{"strategy/params/fast", 11.0, bundle.ParamsHashMismatch, "/strategy/params_sha256"},
 	{"strategy/params/fast", strings.Repeat("x", 4097), field.InvalidField, ""},
 	{"strategy/params_sha256", "abc", field.InvalidDigest, ""},
 	{"strategy/symbols", []any{}, field.InvalidField, ""},
@@ -134,7 +134,7 @@ var broken = []struct {
 	{"runs/0/splits/0/metrics/total_trades", true, field.InvalidField, ""},
 	{"trials/family_trials", 1.5, field.InvalidField, ""},
 	{"trials", tree{}, field.MissingField, "/trials/family_trials"},
-	{"artifacts/0/run_id", "run-0003", field.UnknownRunReference, ""},
+	{"artifacts/0/run_id", "run-0003", bundle.UnknownRunReference, ""},
 	{"artifacts", slices.Repeat([]any{nil}, 10_001), field.TooManyItems, ""},
 	{"artifacts/1/name", "runs/run-0001/Report.json", field.DuplicateItem, ""},
 	{"artifacts/0/sha256", strings.Repeat("g", 64), field.InvalidDigest, ""},
@@ -153,12 +153,12 @@ var broken = []struct {
 	{"known_limitations/0", strings.Repeat("x", 4097), field.InvalidField, ""},
 	{"extensions", "x", field.InvalidField, ""},
 
-	{"seal_request/subject_type", "candidate", field.InvalidSubjectType, ""},
+	{"seal_request/subject_type", "candidate", bundle.InvalidSubjectType, ""},
 	{"seal_request/requested_stage", "retired", field.InvalidStage, ""},
 	{"seal_request/schema", "seal-request/v2", field.UnsupportedSchema, ""},
-	{"seal_request/subject_id", "cr-" + strings.Repeat("a", 64), field.SealSubjectMismatch, ""},
+	{"seal_request/subject_id", "cr-" + strings.Repeat("a", 64), bundle.SealSubjectMismatch, ""},
 	{"seal_request/subject_id", "sma-cross", field.InvalidIdentifier, ""},
-	{"seal_request/bundle_digest", "sha256:" + strings.Repeat("a", 64), field.SealDigestMismatch, ""},
+	{"seal_request/bundle_digest", "sha256:" + strings.Repeat("a", 64), bundle.SealDigestMismatch, ""},
 	{"seal_request/bundle_digest", strings.Repeat("a", 64), field.InvalidDigest, ""},
 	{"seal_request/requested_by", "", field.InvalidField, ""},
 	{"seal_request/requested_at", "2026-12-20T12:00:00Z", field.InvalidTimestamp, "/seal_request/expires_at"},
@@ -206,9 +206,9 @@ func TestTheClaimedIDIsTold(t *testing.T) {
 	d := treeOf(t, sealed(t).Canonical)
 	d.set("runs/0/summary/sharpe_ratio", 3.9)
 	_, err := bundle.Decode(d.text())
-	wants(t, "tampered", err, field.RevisionMismatch, "/candidate_revision_id")
-	if err.RevisionID != d["candidate_revision_id"] {
-		t.Errorf("got %q", err.RevisionID)
+	wants(t, "tampered", err, bundle.RevisionMismatch, "/candidate_revision_id")
+	if err.Declared != d["candidate_revision_id"] {
+		t.Errorf("got %q", err.Declared)
 	}
 }
 
@@ -259,7 +259,7 @@ func TestArtifactPaths(t *testing.T) {
 		d.set("artifacts/1/name", path)
 		d.reseal()
 		_, err := bundle.Decode(d.text())
-		wants(t, path, err, field.InvalidArtifactPath, "/artifacts/1/name")
+		wants(t, path, err, bundle.InvalidArtifactPath, "/artifacts/1/name")
 	}
 	if bundle.ValidArtifactPath("runs/nul/x", "nul") || bundle.ValidArtifactPath("runs/a./x", "a.") {
 		t.Error("a run that no folder can be named after has a path")

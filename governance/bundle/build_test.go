@@ -12,8 +12,8 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -63,7 +63,7 @@ func TestSealRefuses(t *testing.T) {
 		"params": {func(b *bundle.Bundle) { b.Strategy.Params = json.RawMessage(`{"a":1,"a":2}`) },
 			field.DuplicateKey, "/strategy/params/a"},
 		"secret": {func(b *bundle.Bundle) { b.Strategy.Params = json.RawMessage(`{"token":"x"}`) },
-			field.SecretInBundle, "/strategy/params/token"},
+			bundle.SecretInBundle, "/strategy/params/token"},
 		"stage": {func(b *bundle.Bundle) { b.SealRequest.RequestedStage = bundle.Retired }, field.InvalidStage, "/seal_request/requested_stage"},
 	} {
 		b := unsealed()

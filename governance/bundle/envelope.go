@@ -1,8 +1,8 @@
 package bundle
 
 import (
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // DecodeEnvelope reads the text of one envelope strictly.

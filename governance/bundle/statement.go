@@ -2,10 +2,11 @@ package bundle
 
 import (
 	"encoding/json"
+	"fmt"
 	"time"
 
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // maxSubjects is how many subjects a statement may have.
@@ -46,24 +47,30 @@ func (s *Said) Names(sha256 string) bool {
 func ReadStatement(payload []byte) (*Said, *Error) {
 	v, err := field.Parse(payload)
 	if err != nil {
-		err.Code = field.InvalidAttestation
+		err.Code = InvalidAttestation
 		return nil, err
 	}
-	r := &field.Reader{As: field.InvalidAttestation}
+	r := &field.Reader{As: InvalidAttestation}
 	o := r.Object(v, "", field.Names("_type subject predicateType"), field.Names("predicate"))
 	said := &Said{Statement: Statement{
-		Type: o.OneOf("_type", field.InvalidAttestation, StatementType), PredicateType: o.Filled("predicateType"),
+		Type: o.OneOf("_type", InvalidAttestation, StatementType), PredicateType: o.Filled("predicateType"),
 	}}
 	n := o.Each("subject", maxSubjects, func(_ int, v any, at string) {
 		said.Statement.Subject = append(said.Statement.Subject, readSubject(r, v, at))
 	})
 	if n == 0 {
-		o.Fail(field.InvalidAttestation, "subject", "must not be empty")
+		o.Fail(InvalidAttestation, "subject", "must not be empty")
 	}
 	if o.Has("predicate") && !r.Failed() {
 		said.Statement.Predicate = digest.Tree(o.Raw("predicate"))
 	}
-	readPredicate(r, o, said)
+	if makeOne, ok := predicates[said.Statement.PredicateType]; ok && o.Has("predicate") {
+		p := makeOne()
+		r.Struct(o.Raw("predicate"), o.At("predicate"), p)
+		said.Predicate, said.Common = p, p.common()
+	} else if ok {
+		o.Fail(field.MissingField, "predicate", "this field is required")
+	}
 	if r.Failed() {
 		return nil, r.Err()
 	}
@@ -75,7 +82,7 @@ func readSubject(r *field.Reader, v any, at string) Subject {
 	s := Subject{Name: o.Text("name"), Digest: map[string]string{}}
 	digests, _ := o.Raw("digest").(map[string]any)
 	if len(digests) == 0 {
-		o.Fail(field.InvalidAttestation, "digest", "must be an object with digests")
+		o.Fail(InvalidAttestation, "digest", "must be an object with digests")
 	}
 	all := o.Open("digest")
 	for name := range digests {
@@ -84,87 +91,60 @@ func readSubject(r *field.Reader, v any, at string) Subject {
 	return s
 }
 
-var commonNeed = field.Names("log_origin candidate_revision_id made_at expires_at reason")
+// predicate is what a statement that counts for something says.
+type predicate interface{ common() *Common }
 
-// predicate opens the predicate: common members, and those of its own.
-func predicate(r *field.Reader, statement field.Object, need, may string) (field.Object, Common) {
-	if !statement.Has("predicate") {
-		statement.Fail(field.MissingField, "predicate", "this field is required")
-	}
-	o := statement.Child("predicate", append(field.Names(need), commonNeed...), field.Names(may))
-	c := Common{LogOrigin: o.Text("log_origin"), CandidateRevisionID: o.Revision("candidate_revision_id"), Reason: o.Text("reason")}
-	var from, to time.Time
-	c.MadeAt, from = o.Time("made_at")
-	c.ExpiresAt, to = o.Time("expires_at")
-	if !to.After(from) {
+func newOf[T any, P interface {
+	*T
+	predicate
+}]() predicate {
+	return P(new(T))
+}
+
+var predicates = map[string]func() predicate{
+	TypeReplay: newOf[Replay], TypeApproval: newOf[Approval], TypeWaiver: newOf[Waiver],
+	TypeDrill: newOf[Drill], TypeIncident: newOf[Incident], TypeSuspension: newOf[Suspension],
+	TypeRejection: newOf[Ending], TypeRetirement: newOf[Ending],
+}
+
+func (c *Common) common() *Common { return c }
+
+// Check implements [field.Checker], as do the types below.
+func (c *Common) Check(o field.Object) {
+	from, _ := field.ParseTime(c.MadeAt)
+	if to, _ := field.ParseTime(c.ExpiresAt); !to.After(from) {
 		o.Fail(field.InvalidTimestamp, "expires_at", "is not after made_at")
 	}
-	return o, c
 }
 
-func readPredicate(r *field.Reader, s field.Object, said *Said) {
-	switch said.Statement.PredicateType {
-	case TypeReplay:
-		o, c := predicate(r, s, "runs", "parent_revision_id")
-		p := &Replay{Common: c, Runs: readReplayed(r, o)}
-		if o.Raw("parent_revision_id") != nil {
-			parent := o.Revision("parent_revision_id")
-			p.ParentRevisionID = &parent
+// Check implements [field.Checker].
+func (p *Replay) Check(o field.Object) {
+	p.Common.Check(o)
+	if len(p.Runs) == 0 {
+		o.Fail(field.MissingField, "runs", "at least one run is required")
+	}
+	seen := map[string]bool{}
+	for i, run := range p.Runs {
+		if seen[run.RunID] {
+			at := fmt.Sprintf("runs/%d/run_id", i)
+			o.FailAt(field.DuplicateItem, at, "this run stands twice in the replay")
 		}
-		said.Predicate, said.Common = p, &p.Common
-	case TypeApproval:
-		p := readApproval(r, s)
-		said.Predicate, said.Common = p, &p.Common
-	case TypeWaiver:
-		o, c := predicate(r, s, "stage gate_id", "")
-		p := &Waiver{Common: c, Stage: stage(o, "stage", Paper, Canary, Live), GateID: o.Identifier("gate_id")}
-		said.Predicate, said.Common = p, &p.Common
-	case TypeDrill:
-		o, c := predicate(r, s, "drill result run_id done_at", "metadata")
-		p := &Drill{
-			Common: c, Drill: o.OneOf("drill", field.InvalidField, "kill_switch"),
-			Result: o.OneOf("result", field.InvalidField, "pass", "fail"), RunID: o.Identifier("run_id"),
-		}
-		p.DoneAt, _ = o.Time("done_at")
-		if o.Has("metadata") {
-			p.Metadata, _ = o.Raw("metadata").(string) // may be longer than other texts
-			if len(p.Metadata) == 0 || len(p.Metadata) > maxMetadata {
-				o.Fail(field.InvalidField, "metadata", "must be a text of 1 to %d bytes", maxMetadata)
-			}
-		}
-		said.Predicate, said.Common = p, &p.Common
-	case TypeIncident:
-		o, c := predicate(r, s, "incident_id event", "severity")
-		p := &Incident{
-			Common: c, IncidentID: o.Identifier("incident_id"), Event: o.OneOf("event", field.InvalidField, "open", "close"),
-			Severity: o.OneOf("severity", field.InvalidField, "warning", "critical"),
-		}
-		if p.Event == "open" && !o.Has("severity") {
-			o.Fail(field.MissingField, "severity", "this field is required")
-		}
-		said.Predicate, said.Common = p, &p.Common
-	case TypeSuspension:
-		o, c := predicate(r, s, "kill", "to_stage")
-		p := &Suspension{Common: c, ToStage: stage(o, "to_stage", Research, Paper, Canary)}
-		if kill := o.Bool("kill"); kill != nil {
-			p.Kill = *kill
-		}
-		said.Predicate, said.Common = p, &p.Common
-	case TypeRejection, TypeRetirement:
-		o, c := predicate(r, s, "", "replaced_by")
-		p := &Ending{Common: c, ReplacedBy: o.Revision("replaced_by")}
-		said.Predicate, said.Common = p, &p.Common
+		seen[run.RunID] = true
 	}
 }
 
-// readApproval reads an approval. Who promotes names the plan, who resumes the stop.
-func readApproval(r *field.Reader, s field.Object) *Approval {
-	o, c := predicate(r, s, "action stage role", "plan_digest suspension_id")
-	p := &Approval{
-		Common: c, Action: o.OneOf("action", field.InvalidField, "promote", "resume"), Stage: stage(o, "stage", Paper, Canary, Live),
-		Role: o.OneOf("role", field.InvalidField, TrustRisk, TrustApprover), PlanDigest: o.Digest("plan_digest"),
-		SuspensionID: o.Match("suspension_id", field.InvalidDigest,
-			func(s string) bool { return field.IsSHA256(s) || field.IsDigest(s) }, "a fact_id"),
+// Check keeps an empty list as none: its text is part of facts.
+func (i *Inputs) Check(field.Object) {
+	if len(i.Splits) == 0 {
+		i.Splits = nil
+	}
+}
+
+// Check implements [field.Checker]. Who promotes names the plan, who resumes the stop.
+func (p *Approval) Check(o field.Object) {
+	p.Common.Check(o)
+	if id := p.SuspensionID; o.Has("suspension_id") && !field.IsSHA256(id) && !field.IsDigest(id) {
+		o.Fail(field.InvalidDigest, "suspension_id", "is not a fact_id")
 	}
 	switch {
 	case p.Action == "promote" && !o.Has("plan_digest"):
@@ -174,70 +154,22 @@ func readApproval(r *field.Reader, s field.Object) *Approval {
 	case p.Action == "resume" && !o.Has("suspension_id"):
 		o.Fail(field.MissingField, "suspension_id", "this field is required")
 	}
-	return p
 }
 
-func readReplayed(r *field.Reader, o field.Object) []ReplayedRun {
-	var runs []ReplayedRun
-	n := o.Each("runs", MaxRuns, func(_ int, v any, at string) {
-		one := r.Object(v, at, field.Names("run_id request_hash report_sha256 trades"), field.Names("inputs"))
-		run := ReplayedRun{
-			RunID: one.Identifier("run_id"), RequestHash: one.SHA256("request_hash"), ReportSHA256: one.SHA256("report_sha256"),
-			Trades: []SplitTrades{},
-		}
-		one.Each("trades", 0, func(_ int, v any, at string) {
-			split := r.Object(v, at, field.Names("split_id sha256"), nil)
-			run.Trades = append(run.Trades, SplitTrades{SplitID: split.Identifier("split_id"), SHA256: split.SHA256("sha256")})
-		})
-		if one.Has("inputs") {
-			run.Inputs = readInputs(r, one)
-		}
-		for _, before := range runs {
-			if before.RunID == run.RunID {
-				one.Fail(field.DuplicateItem, "run_id", "this run stands twice in the replay")
-			}
-		}
-		runs = append(runs, run)
-	})
-	if n == 0 {
-		o.Fail(field.MissingField, "runs", "at least one run is required")
+// Check implements [field.Checker].
+func (p *Drill) Check(o field.Object) {
+	p.Common.Check(o)
+	if n := len(p.Metadata); o.Has("metadata") && (n == 0 || n > maxMetadata) {
+		o.Fail(field.InvalidField, "metadata", "must be a text of 1 to %d bytes", maxMetadata)
 	}
-	return runs
 }
 
-func readInputs(r *field.Reader, run field.Object) *Inputs {
-	o := run.Child("inputs", field.Names("summary splits"), field.Names("falsification"))
-	in := &Inputs{Summary: o.Numbers("summary"), Splits: readSplits(r, o)}
-	if o.Has("falsification") {
-		in.Falsification = ReadFalsification(r, o)
+// Check implements [field.Checker].
+func (p *Incident) Check(o field.Object) {
+	p.Common.Check(o)
+	if p.Event == "open" && !o.Has("severity") {
+		o.Fail(field.MissingField, "severity", "this field is required")
 	}
-	return in
-}
-
-// maxTests is how many tests a falsification may have.
-const maxTests = 1000
-
-// ReadFalsification reads the member falsification of an object.
-func ReadFalsification(r *field.Reader, o field.Object) *Falsification {
-	f := o.Child("falsification", field.Names("base_run_id overall n_trials tests"), nil)
-	out := &Falsification{
-		BaseRunID: f.Identifier("base_run_id"), Overall: f.Filled("overall"),
-		Trials: f.Integer("n_trials", 0, maxCount), Tests: []TestVerdict{},
-	}
-	f.Each("tests", maxTests, func(_ int, v any, at string) {
-		t := r.Object(v, at, field.Names("id class verdict"), nil)
-		one := TestVerdict{ID: t.Filled("id"), Class: t.Text("class"), Verdict: t.Filled("verdict")}
-		out.Tests = append(out.Tests, one)
-	})
-	return out
-}
-
-func stage(o field.Object, name string, allowed ...Stage) Stage {
-	names := make([]string, len(allowed))
-	for i, s := range allowed {
-		names[i] = string(s)
-	}
-	return Stage(o.OneOf(name, field.InvalidStage, names...))
 }
 
 // The predicate types that this version understands, below URIBase. Others are stored
@@ -288,24 +220,24 @@ type Subject struct {
 // Common is what every attestation but candidate-bundle carries. Times are RFC 3339.
 type Common struct {
 	LogOrigin           string `json:"log_origin"`
-	CandidateRevisionID string `json:"candidate_revision_id"`
-	MadeAt              string `json:"made_at"`
-	ExpiresAt           string `json:"expires_at"`
+	CandidateRevisionID string `json:"candidate_revision_id" is:"revision"`
+	MadeAt              string `json:"made_at" is:"time"`
+	ExpiresAt           string `json:"expires_at" is:"time"`
 	Reason              string `json:"reason"`
 }
 
 // Replay states that another principal ran the pinned runs again.
 type Replay struct {
 	Common
-	Runs             []ReplayedRun `json:"runs"`
-	ParentRevisionID *string       `json:"parent_revision_id,omitempty"`
+	Runs             []ReplayedRun `json:"runs" max:"1000"`
+	ParentRevisionID *string       `json:"parent_revision_id,omitempty" is:"?revision"`
 }
 
 // ReplayedRun is what one run came to; Trades are the hashes of trades.csv by split.
 type ReplayedRun struct {
-	RunID        string        `json:"run_id"`
-	RequestHash  string        `json:"request_hash"`
-	ReportSHA256 string        `json:"report_sha256"`
+	RunID        string        `json:"run_id" is:"id"`
+	RequestHash  string        `json:"request_hash" is:"sha256"`
+	ReportSHA256 string        `json:"report_sha256" is:"sha256"`
 	Trades       []SplitTrades `json:"trades"`
 	// Inputs are worked out from the files that the replay has made; nil in statements of
 	// earlier versions, and where a run failed.
@@ -334,11 +266,11 @@ func (i *Inputs) SHA256() (string, error) {
 
 // Falsification is what an attack on a run has come to.
 type Falsification struct {
-	BaseRunID string `json:"base_run_id"`
-	Overall   string `json:"overall"` // pass, warn, fail or inconclusive
+	BaseRunID string `json:"base_run_id" is:"id"`
+	Overall   string `json:"overall" is:"filled"` // pass, warn, fail or inconclusive
 	// Trials is how many trials were counted against the claim.
 	Trials int64         `json:"n_trials"`
-	Tests  []TestVerdict `json:"tests"`
+	Tests  []TestVerdict `json:"tests" max:"1000"`
 }
 
 // Failed are the tests that refute, in their order.
@@ -357,72 +289,72 @@ const TestGate = "G"
 
 // TestVerdict is the verdict of one test of a falsification.
 type TestVerdict struct {
-	ID      string `json:"id"`
+	ID      string `json:"id" is:"filled"`
 	Class   string `json:"class"`
-	Verdict string `json:"verdict"`
+	Verdict string `json:"verdict" is:"filled"`
 }
 
 // RunEvidence is what the files of a run that was read came to: the numbers
 // that the bundle declares, by the hash of the Inputs.
 type RunEvidence struct {
-	RunID         string         `json:"run_id"`
-	InputsSHA256  string         `json:"inputs_sha256"`
+	RunID         string         `json:"run_id" is:"id"`
+	InputsSHA256  string         `json:"inputs_sha256" is:"sha256"`
 	Falsification *Falsification `json:"falsification,omitempty"`
 }
 
 // SplitTrades is the hash of trades.csv of a split.
 type SplitTrades struct {
-	SplitID string `json:"split_id"`
-	SHA256  string `json:"sha256"`
+	SplitID string `json:"split_id" is:"id"`
+	SHA256  string `json:"sha256" is:"sha256"`
 }
 
 // Approval lets a revision into a stage, or resumes it.
 type Approval struct {
 	Common
-	Action string `json:"action"` // promote or resume
-	Stage  Stage  `json:"stage"`
-	Role   string `json:"role"`
+	Action string `json:"action" is:"oneof promote resume"` // promote or resume
+	Stage  Stage  `json:"stage" is:"stage paper canary live"`
+	Role   string `json:"role" is:"oneof risk approver"`
 	// PlanDigest is the plan that was approved; a resumption need not name one.
-	PlanDigest string `json:"plan_digest,omitempty"`
+	PlanDigest string `json:"plan_digest,omitempty" is:"digest"`
 	// SuspensionID is the fact_id of the stop that is resumed from.
-	SuspensionID string `json:"suspension_id,omitempty"`
+	SuspensionID string `json:"suspension_id,omitempty" is:"free"`
 }
 
 // Waiver lets a gate pass for at most seven days.
 type Waiver struct {
 	Common
-	Stage  Stage  `json:"stage"`
-	GateID string `json:"gate_id"`
+	Stage  Stage  `json:"stage" is:"stage paper canary live"`
+	GateID string `json:"gate_id" is:"id"`
 }
 
 // Drill is a rehearsal of the kill switch.
 type Drill struct {
 	Common
-	Drill  string `json:"drill"`  // kill_switch
-	Result string `json:"result"` // pass or fail
-	RunID  string `json:"run_id"`
-	DoneAt string `json:"done_at"`
+	Drill  string `json:"drill" is:"oneof kill_switch"` // kill_switch
+	Result string `json:"result" is:"oneof pass fail"`  // pass or fail
+	RunID  string `json:"run_id" is:"id"`
+	DoneAt string `json:"done_at" is:"time"`
 	// Metadata is the text of the run's metadata.json; "" in statements of earlier versions.
-	Metadata string `json:"metadata,omitempty"`
+	Metadata string `json:"metadata,omitempty" is:"free"`
 }
 
 // Incident opens or closes one.
 type Incident struct {
 	Common
-	IncidentID string `json:"incident_id"`
-	Event      string `json:"event"`              // open or close
-	Severity   string `json:"severity,omitempty"` // warning or critical; not needed to close
+	IncidentID string `json:"incident_id" is:"id"`
+	Event      string `json:"event" is:"oneof open close"`                    // open or close
+	Severity   string `json:"severity,omitempty" is:"oneof warning critical"` // warning or critical; not needed to close
 }
 
 // Suspension stops a revision, and lowers it where ToStage is given.
 type Suspension struct {
 	Common
-	ToStage Stage `json:"to_stage,omitempty"`
+	ToStage Stage `json:"to_stage,omitempty" is:"stage research paper canary"`
 	Kill    bool  `json:"kill"`
 }
 
 // Ending is a rejection or a retirement: permanent.
 type Ending struct {
 	Common
-	ReplacedBy string `json:"replaced_by,omitempty"`
+	ReplacedBy string `json:"replaced_by,omitempty" is:"revision"`
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 func TestBadStatements(t *testing.T) {
@@ -83,16 +83,16 @@ func TestBadStatements(t *testing.T) {
 			c.at = "/" + c.path
 		}
 		_, err := bundle.ReadStatement(s.text())
-		wants(t, fmt.Sprintf("%s %s=%.20v", c.predicateType, c.path, c.value), err, field.InvalidAttestation, c.at)
+		wants(t, fmt.Sprintf("%s %s=%.20v", c.predicateType, c.path, c.value), err, bundle.InvalidAttestation, c.at)
 	}
 	replay := treeOf(t, good[bundle.TypeReplay].text())
 	one := replay.get("predicate/runs/0")
 	replay.set("predicate/runs", []any{one, one})
 	_, err := bundle.ReadStatement(replay.text())
-	wants(t, "a run twice", err, field.InvalidAttestation, "/predicate/runs/1/run_id")
+	wants(t, "a run twice", err, bundle.InvalidAttestation, "/predicate/runs/1/run_id")
 	text := string(good[bundle.TypeWaiver].text())
 	_, err = bundle.ReadStatement([]byte(strings.Replace(text, `"stage":"canary"`, `"stage":"canary","stage":"live"`, 1)))
-	wants(t, "a name twice", err, field.InvalidAttestation, "/predicate/stage")
+	wants(t, "a name twice", err, bundle.InvalidAttestation, "/predicate/stage")
 }
 
 func TestAttestRefusesWhatWouldBeRefused(t *testing.T) {
@@ -120,7 +120,7 @@ func FuzzStatement(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		said, err := bundle.ReadStatement(in)
 		if err != nil {
-			if err.Code != field.InvalidAttestation {
+			if err.Code != bundle.InvalidAttestation {
 				t.Fatalf("%s", err.Code)
 			}
 			return

@@ -13,12 +13,58 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/host/base/field"
 )
 
-// Code is why something is refused: a code of the control plane's table. The codes
-// themselves are in package field.
+// Code is why something is refused: a code of the control plane's table. Those of documents in
+// general are in package field.
 type Code = field.Code
+
+// The codes of bundles, seal requests and attestations.
+const (
+	InvalidBundle          Code = "INVALID_BUNDLE"
+	SecretInBundle         Code = "SECRET_IN_BUNDLE"
+	UnknownRunReference    Code = "UNKNOWN_RUN_REFERENCE"
+	InvalidArtifactPath    Code = "INVALID_ARTIFACT_PATH"
+	RevisionMismatch       Code = "CANDIDATE_REVISION_MISMATCH"
+	RevisionConflict       Code = "CANDIDATE_REVISION_CONFLICT"
+	RevisionRejected       Code = "CANDIDATE_REVISION_REJECTED"
+	ParamsHashMismatch     Code = "PARAMS_HASH_MISMATCH"
+	InvalidSubjectType     Code = "INVALID_SUBJECT_TYPE"
+	SealSubjectMismatch    Code = "SEAL_SUBJECT_MISMATCH"
+	SealDigestMismatch     Code = "SEAL_DIGEST_MISMATCH"
+	SealAudienceMismatch   Code = "SEAL_AUDIENCE_MISMATCH"
+	SealRequestExpired     Code = "SEAL_REQUEST_EXPIRED"
+	SealRequestNotYetValid Code = "SEAL_REQUEST_NOT_YET_VALID"
+	InvalidAttestation     Code = "INVALID_ATTESTATION"
+	InvalidSignature       Code = "INVALID_SIGNATURE"
+	AttestationMismatch    Code = "ATTESTATION_SUBJECT_MISMATCH"
+	SignatureRequired      Code = "SIGNATURE_REQUIRED"
+	InvalidDrill           Code = "INVALID_DRILL"
+	ArtifactMismatch       Code = "ARTIFACT_HASH_MISMATCH"
+	ArtifactInvalid        Code = "ARTIFACT_INVALID"
+	SummaryMismatch        Code = "SUMMARY_MISMATCH"
+)
+
+// The reasons of an InvalidAttestation.
+const (
+	ReasonAudience     = "audience"
+	ReasonExpired      = "expired"
+	ReasonRole         = "role"
+	ReasonSelfApproval = "self_approval"
+)
+
+// The reasons of an InvalidDrill.
+const (
+	ReasonNoRecord     = "no_record"
+	ReasonRecord       = "record"
+	ReasonMode         = "mode"
+	ReasonOtherProgram = "other_program"
+	ReasonNotOver      = "not_over"
+	ReasonAhead        = "ahead"
+	ReasonOutside      = "outside"
+	ReasonNotKilled    = "not_killed"
+)
 
 // Error is a refusal with code and JSON pointer.
 type Error = field.Error
@@ -90,14 +136,14 @@ const (
 // have omitempty; which are needed is checked when one is decoded.
 type Bundle struct {
 	Schema              string          `json:"schema"`
-	CandidateRevisionID string          `json:"candidate_revision_id"`
+	CandidateRevisionID string          `json:"candidate_revision_id" is:"revision"`
 	Candidate           Candidate       `json:"candidate"`
 	Strategy            Strategy        `json:"strategy"`
 	Engine              Engine          `json:"engine"`
-	Data                []Dataset       `json:"data"`
-	Runs                []Run           `json:"runs"`
+	Data                []Dataset       `json:"data" max:"1000"`
+	Runs                []Run           `json:"runs" max:"1000"`
 	Trials              *Trials         `json:"trials,omitempty"`
-	Artifacts           []Artifact      `json:"artifacts"`
+	Artifacts           []Artifact      `json:"artifacts" max:"10000"`
 	Limits              Limits          `json:"limits"`
 	KnownLimitations    []string        `json:"known_limitations,omitempty"`
 	Extensions          json.RawMessage `json:"extensions,omitempty"`
@@ -106,10 +152,10 @@ type Bundle struct {
 
 // Candidate names what is to be promoted.
 type Candidate struct {
-	CandidateID string  `json:"candidate_id"`
-	FamilyID    string  `json:"family_id"`
-	Slug        string  `json:"slug"`
-	Owner       string  `json:"owner"`
+	CandidateID string  `json:"candidate_id" is:"id"`
+	FamilyID    string  `json:"family_id" is:"id"`
+	Slug        string  `json:"slug" is:"id"`
+	Owner       string  `json:"owner" is:"filled"`
 	Title       string  `json:"title,omitempty"`
 	Description string  `json:"description,omitempty"`
 	Lineage     Lineage `json:"lineage"`
@@ -117,36 +163,36 @@ type Candidate struct {
 
 // Lineage is what a revision came from; a null parent is the first.
 type Lineage struct {
-	ParentRevisionID *string `json:"parent_revision_id"`
-	ChangeClass      string  `json:"change_class"`
+	ParentRevisionID *string `json:"parent_revision_id" is:"?revision"`
+	ChangeClass      string  `json:"change_class" is:"oneof initial material non_material"`
 	ChangeNote       string  `json:"change_note,omitempty"`
-	FamilyRunID      string  `json:"family_run_id,omitempty"`
+	FamilyRunID      string  `json:"family_run_id,omitempty" is:"id"`
 }
 
 // Strategy is the program with its parameters and markets.
 type Strategy struct {
-	Name         string          `json:"name"`
+	Name         string          `json:"name" is:"id"`
 	Version      string          `json:"version"`
 	Plugin       Plugin          `json:"plugin"`
 	Params       json.RawMessage `json:"params"`
-	ParamsSHA256 string          `json:"params_sha256"`
-	Symbols      []string        `json:"symbols"`
-	Timeframes   []string        `json:"timeframes"`
+	ParamsSHA256 string          `json:"params_sha256" is:"sha256"`
+	Symbols      []string        `json:"symbols" is:"symbol" max:"1000"`
+	Timeframes   []string        `json:"timeframes" is:"timeframe"`
 	Exchanges    []string        `json:"exchanges,omitempty"`
 }
 
 // Plugin is the program file.
 type Plugin struct {
-	SHA256          string `json:"sha256"`
-	Size            int64  `json:"size"`
+	SHA256          string `json:"sha256" is:"sha256"`
+	Size            int64  `json:"size" max:"4294967296"`
 	OS              string `json:"os"`
 	Arch            string `json:"arch"`
-	ProtocolVersion int    `json:"protocol_version"`
+	ProtocolVersion int    `json:"protocol_version" max:"2147483647"`
 	SDKVersion      string `json:"sdk_version,omitempty"`
 	GoVersion       string `json:"go_version,omitempty"`
 	VCSRevision     string `json:"vcs_revision,omitempty"`
 	VCSModified     *bool  `json:"vcs_modified,omitempty"`
-	SourceSHA256    string `json:"source_sha256,omitempty"`
+	SourceSHA256    string `json:"source_sha256,omitempty" is:"sha256"`
 }
 
 // Engine is the program that made the runs.
@@ -157,32 +203,35 @@ type Engine struct {
 
 // Dataset is the candles of one symbol; Start and End are RFC 3339.
 type Dataset struct {
-	DatasetID string `json:"dataset_id"`
-	SHA256    string `json:"sha256"`
+	DatasetID string `json:"dataset_id" is:"id"`
+	SHA256    string `json:"sha256" is:"sha256"`
 	Rows      int64  `json:"rows"`
-	Start     string `json:"start"`
-	End       string `json:"end"`
+	Start     string `json:"start" is:"time"`
+	End       string `json:"end" is:"time"`
 }
 
 // Run is one piece of evidence.
 type Run struct {
-	RunID          string `json:"run_id"`
-	Role           Role   `json:"role"`
-	RequestHash    string `json:"request_hash"`
-	ReportSHA256   string `json:"report_sha256"`
-	MetadataSHA256 string `json:"metadata_sha256,omitempty"`
-	StartedAt      string `json:"started_at,omitempty"`
-	CompletedAt    string `json:"completed_at"`
+	RunID          string `json:"run_id" is:"id"`
+	Role           Role   `json:"role" is:"oneof baseline oos stress falsification replay paper canary live"`
+	RequestHash    string `json:"request_hash" is:"sha256"`
+	ReportSHA256   string `json:"report_sha256" is:"sha256"`
+	MetadataSHA256 string `json:"metadata_sha256,omitempty" is:"sha256"`
+	StartedAt      string `json:"started_at,omitempty" is:"time"`
+	CompletedAt    string `json:"completed_at" is:"time"`
 	// CoveredSeconds is how long a paper, canary or live run was really running.
 	CoveredSeconds *float64           `json:"covered_seconds,omitempty"`
 	Summary        map[string]float64 `json:"summary"`
 	Splits         []Split            `json:"splits,omitempty"`
 }
 
+// SplitKinds are the kinds of splits that a bundle knows.
+func SplitKinds() []string { return field.Names("train validation test search walk_forward full") }
+
 // Split is the metrics of one split of a run.
 type Split struct {
-	SplitID string             `json:"split_id"`
-	Kind    string             `json:"kind"`
+	SplitID string             `json:"split_id" is:"id"`
+	Kind    string             `json:"kind" is:"oneof train validation test search walk_forward full"`
 	Metrics map[string]float64 `json:"metrics"`
 }
 
@@ -193,24 +242,24 @@ type Trials struct {
 
 // Artifact is one file of a run.
 type Artifact struct {
-	Name      string `json:"name"`
-	SHA256    string `json:"sha256"`
-	Size      int64  `json:"size"`
-	RunID     string `json:"run_id"`
+	Name      string `json:"name" is:"free"`
+	SHA256    string `json:"sha256" is:"sha256"`
+	Size      int64  `json:"size" max:"4294967296"`
+	RunID     string `json:"run_id" is:"id"`
 	MediaType string `json:"media_type,omitempty"`
 	Required  *bool  `json:"required,omitempty"`
 }
 
 // Limits are what the owner declares: money as decimals in quote currency.
 type Limits struct {
-	MaxCapital         string   `json:"max_capital"`
-	MaxOrderValue      string   `json:"max_order_value"`
-	MaxPositionValue   string   `json:"max_position_value"`
+	MaxCapital         string   `json:"max_capital" is:"decimal"`
+	MaxOrderValue      string   `json:"max_order_value" is:"decimal"`
+	MaxPositionValue   string   `json:"max_position_value" is:"decimal"`
 	MaxOrdersPerMinute int64    `json:"max_orders_per_minute"`
 	MaxInstruments     int64    `json:"max_instruments"`
 	MaxVenues          int64    `json:"max_venues"`
-	MaxDrawdown        string   `json:"max_drawdown"` // a fraction
-	MaxDailyLoss       string   `json:"max_daily_loss,omitempty"`
+	MaxDrawdown        string   `json:"max_drawdown" is:"decimal"` // a fraction
+	MaxDailyLoss       string   `json:"max_daily_loss,omitempty" is:"decimal"`
 	PriceCollarBps     *float64 `json:"price_collar_bps,omitempty"`
 	QuoteCurrency      string   `json:"quote_currency,omitempty"`
 }
@@ -220,44 +269,17 @@ type Limits struct {
 type SealRequest struct {
 	Schema         string `json:"schema"`
 	SubjectType    string `json:"subject_type"`
-	SubjectID      string `json:"subject_id"`
-	BundleDigest   string `json:"bundle_digest"`
-	RequestedStage Stage  `json:"requested_stage"`
-	RequestedBy    string `json:"requested_by"`
-	RequestedAt    string `json:"requested_at"`
-	ExpiresAt      string `json:"expires_at"`
+	SubjectID      string `json:"subject_id" is:"revision"`
+	BundleDigest   string `json:"bundle_digest" is:"digest"`
+	RequestedStage Stage  `json:"requested_stage" is:"stage research paper canary live"`
+	RequestedBy    string `json:"requested_by" is:"filled"`
+	RequestedAt    string `json:"requested_at" is:"time"`
+	ExpiresAt      string `json:"expires_at" is:"time"`
 	LogOrigin      string `json:"log_origin"`
 }
 
 // maxPath is how many bytes the name of an artifact may have.
 const maxPath = 255
-
-func readArtifacts(r *field.Reader, top field.Object, runs []Run) []Artifact {
-	known := make(map[string]bool, len(runs))
-	for _, run := range runs {
-		known[run.RunID] = true
-	}
-	list, seen := []Artifact{}, map[string]bool{}
-	top.Each("artifacts", MaxArtifacts, func(_ int, v any, at string) {
-		o := r.Object(v, at, field.Names("name sha256 size run_id"), field.Names("media_type required"))
-		a := Artifact{RunID: o.Identifier("run_id")}
-		if !known[a.RunID] {
-			o.Fail(field.UnknownRunReference, "run_id", "is not a run of this bundle")
-		}
-		under := func(name string) bool { return ValidArtifactPath(name, a.RunID) }
-		a.Name = o.Match("name", field.InvalidArtifactPath, under, "a plain relative path under runs/<its run_id>/")
-		// Disks that ignore case would keep one file for two hashes.
-		if folded := strings.ToLower(a.Name); seen[folded] {
-			o.Fail(field.DuplicateItem, "name", "this artifact stands twice in the bundle, case ignored")
-		} else {
-			seen[folded] = true
-		}
-		a.SHA256, a.Size = o.SHA256("sha256"), o.Integer("size", 0, field.MaxSize)
-		a.MediaType, a.Required = o.Text("media_type"), o.Bool("required")
-		list = append(list, a)
-	})
-	return list
-}
 
 var segment = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]*$`)
 

@@ -12,8 +12,8 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/evidence"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // artifacts is what became of the files that a bundle lists.
@@ -46,7 +46,7 @@ func readArtifacts(ctx context.Context, folder string, post *bundle.Post) (artif
 			found.all = false
 			found.missing = append(found.missing, i)
 		case size != a.Size || sum != a.SHA256:
-			return found, field.Refuse(field.ArtifactMismatch, post.Pointer("/artifacts/"+strconv.Itoa(i)),
+			return found, field.Refuse(bundle.ArtifactMismatch, post.Pointer("/artifacts/"+strconv.Itoa(i)),
 				"the file is not the one that the bundle lists")
 		default:
 			found.verified = append(found.verified, bundle.FileSubject(a.Name, sum))

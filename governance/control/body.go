@@ -64,15 +64,29 @@ func (b *bodies) done(key string, done *body) {
 
 var errUnfinished = errors.New("the answer was not worked out")
 
-// look makes an answer of a body of package promotion; key names it.
-func (p *Plane) look(work func(w *promotion.World, now time.Time) (any, *bundle.Error), key ...string) (*answer, error) {
-	name := strings.Join(key, "/")
-	a := &answer{tag: true}
+// look reads something of what the log comes to.
+func look[T any](p *Plane, get func(w *promotion.World, log ledger.View) T) (out T, err error) {
+	err = p.store.Look(func(w *promotion.World, log ledger.View) error {
+		out = get(w, log)
+		return nil
+	})
+	return out, err
+}
+
+// subject answers with a body of package promotion, worked out once for each log and moment.
+func (p *Plane) subject(
+	body, kind, id, stage string, work func(w *promotion.World, now time.Time) (any, *bundle.Error),
+) (*edge.Answer, error) {
+	if refused := promotion.CheckSubject(kind, id, stage); refused != nil {
+		return nil, refused
+	}
+	key := strings.Join([]string{body, kind, id, stage}, "/")
+	a := &edge.Answer{SameTag: true}
 	err := p.store.Look(func(w *promotion.World, log ledger.View) error {
 		now := p.opts.Now()
-		found := p.bodies.of(name, log.Head.Size, w.AsOf(now))
+		found := p.bodies.of(key, log.Head.Size, w.AsOf(now))
 		found.once.Do(func() {
-			defer p.bodies.done(name, found)
+			defer p.bodies.done(key, found)
 			found.err = errUnfinished // until it is known better, also after a panic
 			out, refused := work(w, now)
 			if refused != nil {
@@ -82,7 +96,7 @@ func (p *Plane) look(work func(w *promotion.World, now time.Time) (any, *bundle.
 			found.text, found.err = edge.Encode(out)
 			found.tag = tagOf(found.text)
 		})
-		a.raw, a.sum = found.text, found.tag
+		a.Raw, a.Tag = found.text, found.tag
 		return found.err
 	})
 	return a, err

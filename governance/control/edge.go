@@ -1,7 +1,6 @@
 package control
 
 import (
-	"cmp"
 	"net/http"
 	"strings"
 	"time"
@@ -21,46 +20,52 @@ type request struct {
 	*edge.Info
 }
 
-// answer is a success.
-type answer struct {
-	status      int // 200 if 0
-	body        any // JSON, unless raw is set
-	raw         []byte
-	contentType string // application/json if empty
-	location    string
-	tag         bool   // with an ETag of the body
-	sum         string // the ETag where it is known
+// handle answers a request.
+type handle func(*request) (*edge.Answer, error)
+
+// tagged is an answer of these bytes with their ETag; the content type is application/json if "".
+func tagged(text []byte, contentType string) *edge.Answer {
+	return &edge.Answer{Raw: text, ContentType: contentType, Tag: tagOf(text), SameTag: true}
+}
+
+// encoded is a JSON answer with its ETag.
+func encoded(v any, err error) (*edge.Answer, error) {
+	if err != nil {
+		return nil, err
+	}
+	text, err := edge.Encode(v)
+	return tagged(text, ""), err
 }
 
 // routes are the operations; metrics is the page of metrics.
-func (p *Plane) routes(metrics func(*request) (*answer, error)) []edge.Route {
-	var list []edge.Route
-	add := func(method, path string, handle func(*request) (*answer, error)) {
-		list = append(list, edge.Route{Method: method, Path: path, Handler: p.handler(handle)})
+func (p *Plane) routes(metrics handle) []edge.Route {
+	get := func(path string, h handle) edge.Route {
+		return edge.Route{Method: http.MethodGet, Path: path, Handler: p.handler(h)}
 	}
-	add(http.MethodPost, "/candidate-bundles/ingest", p.ingest)
-	add(http.MethodGet, "/candidate-bundles/{candidate_revision_id}", p.getBundle)
-	add(http.MethodGet, "/promotion-state/{subject_type}/{subject_id}", p.getState)
-	add(http.MethodGet, "/promotion-plans/{subject_type}/{subject_id}/{stage}", p.getPlan)
-	add(http.MethodGet, "/pending-experiments/{subject_type}/{subject_id}", p.getExperiments)
-	add(http.MethodGet, "/pending-experiments/{subject_type}/{subject_id}/{stage}", p.getExperiments)
-	add(http.MethodGet, "/deployable-registry/{family_id}", p.getRegistry)
-	add(http.MethodGet, "/facts/{seq}", p.getFact)
-	add(http.MethodGet, "/health", p.getHealth)
-	add(http.MethodGet, "/checkpoint", p.getCheckpoint)
-	add(http.MethodGet, "/trust/trusted_root.json", p.getTrustedRoot)
-	add(http.MethodGet, "/trust/governance.pub", p.getStatementKey)
-	add(http.MethodGet, "/trust/log.vkey", p.getLogKey)
-	add(http.MethodGet, "/trust/log.json", p.getLogInfo)
-	add(http.MethodGet, "/trust/trust.json", p.getTrust)
-	add(http.MethodGet, "/openapi.json", p.getSpec)
-	add(http.MethodGet, "/metrics", metrics)
-	return list
+	return []edge.Route{
+		{Method: http.MethodPost, Path: "/candidate-bundles/ingest", Handler: p.handler(p.ingest)},
+		get("/candidate-bundles/{candidate_revision_id}", p.getBundle),
+		get("/promotion-state/{subject_type}/{subject_id}", p.getState),
+		get("/promotion-plans/{subject_type}/{subject_id}/{stage}", p.getPlan),
+		get("/pending-experiments/{subject_type}/{subject_id}", p.getExperiments),
+		get("/pending-experiments/{subject_type}/{subject_id}/{stage}", p.getExperiments),
+		get("/deployable-registry/{family_id}", p.getRegistry),
+		get("/facts/{seq}", p.getFact),
+		get("/health", p.getHealth),
+		get("/checkpoint", p.getCheckpoint),
+		get("/trust/trusted_root.json", p.getTrustedRoot),
+		get("/trust/governance.pub", p.getStatementKey),
+		get("/trust/log.vkey", p.getLogKey),
+		get("/trust/log.json", p.getLogInfo),
+		get("/trust/trust.json", p.getTrust),
+		get("/openapi.json", p.getSpec),
+		get("/metrics", metrics),
+	}
 }
 
 func newEdge(p *Plane, hosts edge.Hosts) *edge.Edge {
 	var requests *exposition.Requests
-	routes := p.routes(func(*request) (*answer, error) { return p.getMetrics(requests) })
+	routes := p.routes(func(*request) (*edge.Answer, error) { return p.getMetrics(requests) })
 	requests = newRequests(routes)
 	e, err := edge.New(edge.Config{
 		Hosts: hosts, Routes: routes, Prefix: "/api/v1", Methods: []string{"GET", "HEAD", "POST"}, Vary: vary,
@@ -74,7 +79,7 @@ func newEdge(p *Plane, hosts edge.Hosts) *edge.Edge {
 }
 
 // handler sends what handle answers.
-func (p *Plane) handler(handle func(*request) (*answer, error)) http.Handler {
+func (p *Plane) handler(handle handle) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &request{hr, edge.From(hr.Context())}
 		a, err := handle(r)
@@ -82,7 +87,7 @@ func (p *Plane) handler(handle func(*request) (*answer, error)) http.Handler {
 			err = &problem{code: codeMalformedRequest, message: "This operation takes no body.", close: true}
 		}
 		if err == nil {
-			err = a.send(w, hr)
+			err = edge.Send(w, hr, a)
 		}
 		if err == nil {
 			return
@@ -93,24 +98,6 @@ func (p *Plane) handler(handle func(*request) (*answer, error)) http.Handler {
 		}
 		edge.SendProblem(w, hr, refused)
 	})
-}
-
-func (a *answer) send(w http.ResponseWriter, r *http.Request) error {
-	body := a.raw
-	if body == nil {
-		var err error
-		if body, err = edge.Encode(a.body); err != nil {
-			return err
-		}
-	}
-	out := &edge.Answer{Raw: body, ContentType: a.contentType, Status: a.status, SameTag: true}
-	if a.location != "" {
-		out.Header = http.Header{"Location": {a.location}}
-	}
-	if a.tag {
-		out.Tag = cmp.Or(a.sum, tagOf(body))
-	}
-	return edge.Send(w, r, out)
 }
 
 // tagOf is the ETag of a body: 16 hex digits of its SHA-256.

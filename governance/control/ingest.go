@@ -15,14 +15,15 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/evidence"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // ingest is POST /candidate-bundles/ingest. What came of it is logged, never what was sent.
-func (p *Plane) ingest(r *request) (*answer, error) {
+func (p *Plane) ingest(r *request) (*edge.Answer, error) {
 	in := &submission{p: p}
 	a, err := in.take(r)
 	if err != nil {
@@ -36,7 +37,7 @@ func (p *Plane) ingest(r *request) (*answer, error) {
 			"outcome", outcomes()[outcome], "code", refused.code)
 		return nil, err
 	}
-	rec, outcome := a.body.(*receipt), ingestAccepted
+	rec, outcome := a.Body.(*receipt), ingestAccepted
 	if rec.Duplicate {
 		outcome = ingestDuplicate
 	}
@@ -47,7 +48,7 @@ func (p *Plane) ingest(r *request) (*answer, error) {
 }
 
 // take is an ingest: the checks in their order, then one write.
-func (s *submission) take(r *request) (*answer, error) {
+func (s *submission) take(r *request) (*edge.Answer, error) {
 	p := s.p
 	if err := p.damaged(); err != nil {
 		return nil, err
@@ -59,8 +60,8 @@ func (s *submission) take(r *request) (*answer, error) {
 	p.opts.At.Reach("ingest.read")
 	post, refused := bundle.ReadPost(body)
 	if refused != nil {
-		if refused.Code == field.RevisionMismatch && p.store.Known(refused.RevisionID) {
-			refused.Code = field.RevisionConflict
+		if id, _ := refused.Declared.(string); refused.Code == bundle.RevisionMismatch && p.store.Known(id) {
+			refused.Code = bundle.RevisionConflict
 		}
 		return nil, refused
 	}
@@ -166,7 +167,7 @@ func (s *submission) mayBegin(w *promotion.World) error {
 		return refused
 	}
 	if w.Ended(s.id) {
-		return field.Refuse(field.RevisionRejected, s.post.Pointer("/candidate_revision_id"), "this revision was rejected or retired for good")
+		return field.Refuse(bundle.RevisionRejected, s.post.Pointer("/candidate_revision_id"), "this revision was rejected or retired for good")
 	}
 	return nil
 }
@@ -206,9 +207,9 @@ func (s *submission) checkDrills() error {
 			return refused
 		}
 		if !sameRecord(s.p.opts.ArtifactRoot, d) {
-			refused := field.Refuse(field.InvalidDrill, at,
+			refused := field.Refuse(bundle.InvalidDrill, at,
 				"the record is another one than that of this run below the artifact root")
-			refused.Reason = field.ReasonRecord
+			refused.Reason = bundle.ReasonRecord
 			return refused
 		}
 	}
@@ -328,7 +329,7 @@ const schemaReceipt = "ingest-receipt/v1"
 
 // receipt is the answer to a post: 201 when the log grew, 200 when nothing of it was new.
 // It leaves only after the log is on disk.
-func (s *submission) receipt(r *request, out *store.Outcome) (*answer, error) {
+func (s *submission) receipt(r *request, out *store.Outcome) (*edge.Answer, error) {
 	rec := &receipt{
 		Schema: schemaReceipt, CandidateRevisionID: s.id, FileSHA256: s.post.FileSHA256, Duplicate: len(out.Entries) == 0,
 		Facts: []store.FactName{}, Warnings: []warning{},
@@ -356,9 +357,9 @@ func (s *submission) receipt(r *request, out *store.Outcome) (*answer, error) {
 	s.warnRest(rec.Rungs)
 	rec.Warnings = append(rec.Warnings, s.warnings...)
 	rec.State.Href = r.Prefix + "/promotion-state/" + bundle.SubjectRevision + "/" + s.id
-	a := &answer{status: http.StatusOK, body: rec, location: rec.State.Href}
+	a := &edge.Answer{Status: http.StatusOK, Body: rec, Header: http.Header{"Location": {rec.State.Href}}}
 	if !rec.Duplicate {
-		a.status = http.StatusCreated
+		a.Status = http.StatusCreated
 	}
 	return a, nil
 }

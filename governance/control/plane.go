@@ -107,12 +107,8 @@ func newRequests(routes []edge.Route) *exposition.Requests {
 }
 
 // getMetrics is the page for Prometheus. It is read anew each time.
-func (p *Plane) getMetrics(requests *exposition.Requests) (*answer, error) {
-	var places map[promotion.Place]int
-	err := p.store.Look(func(w *promotion.World, _ ledger.View) error {
-		places = w.Places()
-		return nil
-	})
+func (p *Plane) getMetrics(requests *exposition.Requests) (*edge.Answer, error) {
+	places, err := look(p, func(w *promotion.World, _ ledger.View) map[promotion.Place]int { return w.Places() })
 	if err != nil {
 		return nil, err
 	}
@@ -129,11 +125,11 @@ func (p *Plane) getMetrics(requests *exposition.Requests) (*answer, error) {
 			"stage", string(at.Stage), "status", string(at.Status))
 	}
 	requests.Write(t)
-	return &answer{raw: t.Bytes(), contentType: "text/plain; version=0.0.4; charset=utf-8"}, nil
+	return &edge.Answer{Raw: t.Bytes(), ContentType: "text/plain; version=0.0.4; charset=utf-8"}, nil
 }
 
 //go:embed openapi.json
 var spec []byte
 
 // getSpec is the OpenAPI document of the routes.
-func (p *Plane) getSpec(*request) (*answer, error) { return &answer{raw: spec, tag: true}, nil }
+func (p *Plane) getSpec(*request) (*edge.Answer, error) { return tagged(spec, ""), nil }

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/host/base/edge"
@@ -34,7 +33,7 @@ var statuses = map[bundle.Code]int{
 	codeHostForbidden: http.StatusForbidden, codeOriginForbidden: http.StatusForbidden,
 	codeNotFound: http.StatusNotFound, promotion.SubjectNotFound: http.StatusNotFound, promotion.FamilyNotFound: http.StatusNotFound,
 	codeMethodNotAllowed: http.StatusMethodNotAllowed, codeTimeout: http.StatusRequestTimeout,
-	field.RevisionConflict: http.StatusConflict, field.RevisionRejected: http.StatusConflict,
+	bundle.RevisionConflict: http.StatusConflict, bundle.RevisionRejected: http.StatusConflict,
 	codeTooLarge: http.StatusRequestEntityTooLarge, codeMediaType: http.StatusUnsupportedMediaType, codeEncoding: http.StatusUnsupportedMediaType,
 	codeExpectation: http.StatusExpectationFailed, codeHeaders: http.StatusRequestHeaderFieldsTooLarge,
 	codeInternal: http.StatusInternalServerError, store.Corrupt: http.StatusInternalServerError, store.Rollback: http.StatusInternalServerError,
@@ -103,7 +102,7 @@ func problemOf(err error) *problem {
 		if refused.Reason != "" {
 			p.details["reason"] = refused.Reason
 		}
-		if refused.Code == field.SummaryMismatch {
+		if refused.Code == bundle.SummaryMismatch {
 			p.details["declared"], p.details["computed"] = refused.Declared, refused.Computed
 		}
 		return p

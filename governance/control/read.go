@@ -5,31 +5,29 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/base/field"
 )
 
-func (p *Plane) getState(r *request) (*answer, error) {
+func (p *Plane) getState(r *request) (*edge.Answer, error) {
 	kind, id := r.Params[0], r.Params[1]
-	if err := promotion.CheckSubject(kind, id, ""); err != nil {
-		return nil, err
-	}
-	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) { return w.State(kind, id, now) }, "state", kind, id)
+	return p.subject("state", kind, id, "", func(w *promotion.World, now time.Time) (any, *bundle.Error) {
+		return w.State(kind, id, now)
+	})
 }
 
-func (p *Plane) getPlan(r *request) (*answer, error) {
+func (p *Plane) getPlan(r *request) (*edge.Answer, error) {
 	kind, id, stage := r.Params[0], r.Params[1], r.Params[2]
-	if err := promotion.CheckSubject(kind, id, stage); err != nil {
-		return nil, err
-	}
-	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) { return w.Plan(kind, id, stage, now) }, "plan", kind, id, stage)
+	return p.subject("plan", kind, id, stage, func(w *promotion.World, now time.Time) (any, *bundle.Error) {
+		return w.Plan(kind, id, stage, now)
+	})
 }
 
 // getExperiments takes the stage as a further segment or as ?stage=.
-func (p *Plane) getExperiments(r *request) (*answer, error) {
+func (p *Plane) getExperiments(r *request) (*edge.Answer, error) {
 	kind, id, stage := r.Params[0], r.Params[1], ""
 	if len(r.Params) > 2 {
 		stage = r.Params[2]
@@ -38,21 +36,18 @@ func (p *Plane) getExperiments(r *request) (*answer, error) {
 			return nil, field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
 		}
 	}
-	if err := promotion.CheckSubject(kind, id, stage); err != nil {
-		return nil, err
-	}
-	return p.look(func(w *promotion.World, now time.Time) (any, *bundle.Error) {
+	return p.subject("experiments", kind, id, stage, func(w *promotion.World, now time.Time) (any, *bundle.Error) {
 		return w.Experiments(kind, id, stage, now)
-	}, "experiments", kind, id, stage)
+	})
 }
 
-func (p *Plane) getBundle(r *request) (*answer, error) {
+func (p *Plane) getBundle(r *request) (*edge.Answer, error) {
 	id := r.Params[0]
 	if !field.IsRevision(id) {
 		return nil, field.Refuse(field.InvalidIdentifier, "", "this is no candidate_revision_id")
 	}
 	body, err := p.store.Bundle(r.Context(), id)
-	return &answer{raw: body, tag: true}, err
+	return tagged(body, ""), err
 }
 
 // factBody is one entry: what was signed, what it means, and the proof that it is in the log.
@@ -69,7 +64,7 @@ type rawFact []byte
 // MarshalJSON implements json.Marshaler.
 func (f rawFact) MarshalJSON() ([]byte, error) { return f, nil }
 
-func (p *Plane) getFact(r *request) (*answer, error) {
+func (p *Plane) getFact(r *request) (*edge.Answer, error) {
 	seq, err := strconv.ParseInt(r.Params[0], 10, 64)
 	if err != nil || seq < 0 || strconv.FormatInt(seq, 10) != r.Params[0] {
 		return nil, field.Refuse(field.InvalidIdentifier, "", "the place of an entry is a number from 0")
@@ -95,19 +90,15 @@ func (p *Plane) getFact(r *request) (*answer, error) {
 	}
 	signed := body.Seal.Sigstore.Envelope
 	body.Envelope = dsse.Envelope{Payload: signed.Payload, PayloadType: signed.PayloadType, Signatures: []dsse.Signature{{Sig: signed.Signatures[0].Sig}}}
-	return &answer{body: body, tag: true}, nil
+	return encoded(body, nil)
 }
 
-func (p *Plane) getCheckpoint(*request) (*answer, error) {
-	var note string
-	err := p.store.Look(func(_ *promotion.World, log ledger.View) error {
-		note = log.Note
-		return nil
-	})
-	return &answer{raw: []byte(note), contentType: "text/plain; charset=utf-8", tag: true}, err
+func (p *Plane) getCheckpoint(*request) (*edge.Answer, error) {
+	note, err := look(p, func(_ *promotion.World, log ledger.View) string { return log.Note })
+	return tagged([]byte(note), "text/plain; charset=utf-8"), err
 }
 
-func (p *Plane) getTrustedRoot(r *request) (*answer, error) {
+func (p *Plane) getTrustedRoot(r *request) (*edge.Answer, error) {
 	at, err := p.store.Started(r.Context())
 	if err != nil {
 		return nil, err
@@ -117,34 +108,26 @@ func (p *Plane) getTrustedRoot(r *request) (*answer, error) {
 		return nil, err
 	}
 	body, err := ledger.TrustedRoot(p.store.LogKey(), start)
-	return &answer{raw: body, tag: true}, err
+	return tagged(body, ""), err
 }
 
-func (p *Plane) getStatementKey(*request) (*answer, error) {
-	return &answer{raw: p.store.Keys().Public.PEM(), contentType: "application/x-pem-file", tag: true}, nil
+func (p *Plane) getStatementKey(*request) (*edge.Answer, error) {
+	return tagged(p.store.Keys().Public.PEM(), "application/x-pem-file"), nil
 }
 
-func (p *Plane) getLogKey(*request) (*answer, error) {
-	return &answer{raw: []byte(p.store.LogKey().VKey() + "\n"), contentType: "text/plain; charset=utf-8", tag: true}, nil
+func (p *Plane) getLogKey(*request) (*edge.Answer, error) {
+	return tagged([]byte(p.store.LogKey().VKey()+"\n"), "text/plain; charset=utf-8"), nil
 }
 
-func (p *Plane) getLogInfo(*request) (*answer, error) {
-	var info ledger.Info
-	err := p.store.Look(func(_ *promotion.World, log ledger.View) error {
-		info = log.Info()
-		return nil
-	})
-	return &answer{body: info, tag: true}, err
+func (p *Plane) getLogInfo(*request) (*edge.Answer, error) {
+	info, err := look(p, func(_ *promotion.World, log ledger.View) ledger.Info { return log.Info() })
+	return encoded(info, err)
 }
 
 // getTrust is the trust.json in force, which the log has as well: whose keys count, and for
 // what. There is none in open mode.
-func (p *Plane) getTrust(*request) (*answer, error) {
-	var trust *bundle.Trust
-	err := p.store.Look(func(w *promotion.World, _ ledger.View) error {
-		trust = w.Trust()
-		return nil
-	})
+func (p *Plane) getTrust(*request) (*edge.Answer, error) {
+	trust, err := look(p, func(w *promotion.World, _ ledger.View) *bundle.Trust { return w.Trust() })
 	if err != nil {
 		return nil, err
 	}
@@ -152,11 +135,11 @@ func (p *Plane) getTrust(*request) (*answer, error) {
 		return nil, say(codeNotFound, "Open mode: there is no trust.json.")
 	}
 	text, err := trust.Encode()
-	return &answer{raw: text, tag: true}, err
+	return tagged(text, ""), err
 }
 
 // getHealth reports whether the log holds together and who may sign; it is always 200.
-func (p *Plane) getHealth(*request) (*answer, error) {
+func (p *Plane) getHealth(*request) (*edge.Answer, error) {
 	type check struct {
 		Status  string `json:"status"`
 		Message string `json:"message"`
@@ -177,7 +160,7 @@ func (p *Plane) getHealth(*request) (*answer, error) {
 	if d := p.store.Damage(); d != nil || err != nil {
 		log, status = check{"fail", damageText[d.Code]}, "unhealthy"
 	}
-	return &answer{body: map[string]any{
+	return &edge.Answer{Body: map[string]any{
 		"status": status, "service": "governance", "api_version": "v1", "timestamp": now.Format("2006-01-02T15:04:05.000Z"),
 		"log_origin": p.store.Origin(), "log_size": size, "checks": map[string]check{"ledger": log, "trust": trust},
 	}}, nil
@@ -192,7 +175,7 @@ type issued struct {
 
 // getRegistry answers with the registry of a family. The one that was signed last is given
 // again until the log has grown or it is an hour old.
-func (p *Plane) getRegistry(r *request) (*answer, error) {
+func (p *Plane) getRegistry(r *request) (*edge.Answer, error) {
 	if err := p.damaged(); err != nil {
 		return nil, err
 	}
@@ -212,7 +195,7 @@ func (p *Plane) getRegistry(r *request) (*answer, error) {
 		return nil
 	})
 	if err != nil || kept != nil {
-		return &answer{raw: kept, tag: true}, err
+		return tagged(kept, ""), err
 	}
 	payload, err := reg.Payload()
 	if err != nil {
@@ -233,10 +216,10 @@ func (p *Plane) getRegistry(r *request) (*answer, error) {
 	// Another request may have come here first: its answer is given where it is as good, or
 	// of a longer log, since who has seen that takes an older one for a rollback.
 	if old, ok := p.registries[family]; ok && (old.size > size || old.fresh(size, now)) {
-		return &answer{raw: old.body, tag: true}, nil
+		return tagged(old.body, ""), nil
 	}
 	p.registries[family] = issued{size, now, body}
-	return &answer{raw: body, tag: true}, nil
+	return tagged(body, ""), nil
 }
 
 func (p *Plane) kept(family string, size int64, now time.Time) []byte {

@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // SchemaSeal is the schema of a seal.

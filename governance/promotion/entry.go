@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // Entry is one statement of the log with what it names.
@@ -47,26 +47,28 @@ func (e *Entry) Revision() string {
 	return ""
 }
 
-// At is when the entry was made, as it says itself.
-func (e *Entry) At() (time.Time, error) {
-	var text string
+// Stamp is when the entry was made as it is written there, "" where its type is not known.
+func (e *Entry) Stamp() string {
 	switch p := e.Predicate.(type) {
 	case *LogStart:
-		text = p.RecordedAt
+		return p.RecordedAt
 	case *Seal:
-		text = p.ReceivedAt
+		return p.ReceivedAt
 	case *Recorded:
-		text = p.RecordedAt
+		return p.RecordedAt
 	case *StageDecision:
-		text = p.EvaluatedAt
+		return p.EvaluatedAt
 	case *LoadedText:
-		text = p.RecordedAt
-	default:
-		return time.Time{}, fmt.Errorf("entry %d: no predicate of a known type", e.Seq)
+		return p.RecordedAt
 	}
-	t, ok := field.ParseTime(text)
+	return ""
+}
+
+// At is when the entry was made, as it says itself.
+func (e *Entry) At() (time.Time, error) {
+	t, ok := field.ParseTime(e.Stamp())
 	if !ok {
-		return time.Time{}, fmt.Errorf("entry %d: its time is not RFC 3339", e.Seq)
+		return time.Time{}, fmt.Errorf("entry %d: it has no time in RFC 3339", e.Seq)
 	}
 	return t, nil
 }
@@ -87,17 +89,29 @@ func ReadEntry(seq int64, payload []byte) (*Entry, error) {
 	if refused != nil {
 		return nil, fmt.Errorf("entry %d: %w", seq, refused)
 	}
+	var st struct {
+		Type    string `json:"_type"`
+		Subject []struct {
+			Name   string `json:"name"`
+			Digest struct {
+				SHA256 string `json:"sha256" is:"sha256"`
+			} `json:"digest"`
+		} `json:"subject" max:"1024"`
+		PredicateType string `json:"predicateType" is:"filled"`
+	}
 	r := &field.Reader{}
 	o := r.Object(v, "", field.Names("_type subject predicateType predicate"), nil)
-	e := &Entry{Seq: seq, Type: o.Filled("predicateType")}
 	o.OneOf("_type", field.InvalidField, bundle.StatementType)
-	o.Each("subject", maxSubjects, func(_ int, v any, at string) {
-		one := r.Object(v, at, field.Names("name digest"), nil)
-		sum := one.Child("digest", field.Names("sha256"), nil)
-		e.Subject = append(e.Subject, bundle.FileSubject(one.Text("name"), sum.SHA256("sha256")))
-	})
-	if !r.Failed() {
-		e.Predicate = readPredicate(r, e.Type, o)
+	o.Into(&st)
+	e := &Entry{Seq: seq, Type: st.PredicateType}
+	for _, one := range st.Subject {
+		e.Subject = append(e.Subject, bundle.FileSubject(one.Name, one.Digest.SHA256))
+	}
+	if predicate, ok := predicates[e.Type]; ok {
+		e.Predicate = predicate()
+		r.Struct(o.Raw("predicate"), o.At("predicate"), e.Predicate)
+	} else {
+		o.Fail(field.InvalidField, "predicateType", "is no type of an entry")
 	}
 	if r.Failed() {
 		return nil, fmt.Errorf("entry %d: %w", seq, r.Err())
@@ -109,124 +123,49 @@ func ReadEntry(seq int64, payload []byte) (*Entry, error) {
 	return e, nil
 }
 
-// maxSubjects is how many subjects a statement may have.
-const maxSubjects = 1024
-
-const maxVersion = 1<<53 - 1
-
-func readPredicate(r *field.Reader, kind string, o field.Object) any {
-	child := func(need, may string) field.Object {
-		return o.Child("predicate", field.Names(need), field.Names(may))
-	}
-	switch kind {
-	case bundle.TypeLogStart:
-		p := child("origin public_keys recorded_at", "")
-		keys := p.Child("public_keys", field.Names("statement log"), nil)
-		at, _ := p.Time("recorded_at")
-		return &LogStart{Origin: p.Filled("origin"), RecordedAt: at, PublicKeys: PublicKeys{Statement: keys.Text("statement"), Log: keys.Text("log")}}
-	case bundle.TypeSeal:
-		return readSeal(r, child("candidate_revision_id family_id requested_stage received_at rungs policy_digest "+
-			"trust_digest seal_request part parts", "evidence"))
-	case bundle.TypeRecorded:
-		p := child("pae_sha256 type key_id principal roles recorded_at", "")
-		at, _ := p.Time("recorded_at")
-		return &Recorded{
-			PAESHA256: p.SHA256("pae_sha256"), Type: p.Filled("type"), KeyID: p.SHA256("key_id"),
-			Principal: p.Filled("principal"), Roles: p.Texts("roles", 0, nil), RecordedAt: at,
-		}
-	case bundle.TypeStageDecision:
-		return readDecision(child("from to cause plan_digest policy_digest evaluated_at", "related_revision_id"))
-	case bundle.TypePolicy, bundle.TypeTrust:
-		p := child("digest version text recorded_at", "rules")
-		at, _ := p.Time("recorded_at")
-		text, _ := p.Raw("text").(string) // may be longer than other texts
-		if digest.SHA256Hex([]byte(text)) != trimDigest(p.Digest("digest")) {
-			p.Fail(field.InvalidDigest, "digest", "is not that of the text")
-		}
-		t := &LoadedText{
-			Digest: p.Digest("digest"), Version: p.Integer("version", 0, maxVersion), Text: text, RecordedAt: at,
-		}
-		if p.Has("rules") {
-			t.Rules = p.Integer("rules", RulesVerified, RulesVerified)
-		}
-		return t
-	}
-	o.Fail(field.InvalidField, "predicateType", "is no type of an entry")
-	return nil
+// predicates are the types of entries.
+var predicates = map[string]func() any{
+	bundle.TypeLogStart:      func() any { return &LogStart{} },
+	bundle.TypeSeal:          func() any { return &Seal{} },
+	bundle.TypeRecorded:      func() any { return &Recorded{} },
+	bundle.TypeStageDecision: func() any { return &StageDecision{} },
+	bundle.TypePolicy:        func() any { return &LoadedText{} },
+	bundle.TypeTrust:         func() any { return &LoadedText{} },
 }
 
-func readSeal(r *field.Reader, p field.Object) *Seal {
-	at, _ := p.Time("received_at")
-	s := &Seal{
-		CandidateRevisionID: p.Revision("candidate_revision_id"), FamilyID: p.Identifier("family_id"),
-		RequestedStage: bundle.Stage(p.OneOf("requested_stage", field.InvalidStage, stageNames(bundle.PromotionStages())...)), ReceivedAt: at,
-		Rungs: p.Texts("rungs", len(bundle.Rungs()), nil), PolicyDigest: p.Digest("policy_digest"), TrustDigest: nullable(p, "trust_digest"),
-		Part: int(p.Integer("part", 1, maxSubjects)), Parts: int(p.Integer("parts", 1, maxSubjects)),
+// Check implements [field.Checker].
+func (s *Seal) Check(o field.Object) {
+	if s.SealRequest.SubjectID != s.CandidateRevisionID {
+		o.FailAt(bundle.SealSubjectMismatch, "seal_request/subject_id", "is not the sealed revision")
 	}
-	q := p.Child("seal_request", field.Names("schema subject_type subject_id bundle_digest requested_stage requested_by requested_at expires_at log_origin"), nil)
-	requested, _ := q.Time("requested_at")
-	expires, _ := q.Time("expires_at")
-	s.SealRequest = bundle.SealRequest{
-		Schema: q.Text("schema"), SubjectType: q.Text("subject_type"), SubjectID: q.Revision("subject_id"), BundleDigest: q.Digest("bundle_digest"),
-		RequestedStage: bundle.Stage(q.Text("requested_stage")), RequestedBy: q.Text("requested_by"), RequestedAt: requested, ExpiresAt: expires,
-		LogOrigin: q.Text("log_origin"),
-	}
-	p.Each("evidence", bundle.MaxRuns, func(_ int, v any, at string) {
-		one := r.Object(v, at, field.Names("run_id inputs_sha256"), field.Names("falsification"))
-		e := bundle.RunEvidence{RunID: one.Identifier("run_id"), InputsSHA256: one.SHA256("inputs_sha256")}
-		if one.Has("falsification") {
-			e.Falsification = bundle.ReadFalsification(r, one)
-		}
-		s.Evidence = append(s.Evidence, e)
-	})
-	if s.SealRequest.SubjectID != s.CandidateRevisionID && !r.Failed() {
-		q.Fail(field.SealSubjectMismatch, "subject_id", "is not the sealed revision")
-	}
-	return s
 }
 
-func readDecision(p field.Object) *StageDecision {
-	at, _ := p.Time("evaluated_at")
-	d := &StageDecision{
-		To: p.Text("to"), PlanDigest: nullable(p, "plan_digest"), PolicyDigest: p.Digest("policy_digest"), EvaluatedAt: at,
-		RelatedRevisionID: p.Revision("related_revision_id"),
-	}
-	d.Cause = Cause(p.OneOf("cause", field.InvalidField, string(CauseFirst), string(CauseInherited), string(CausePromoted),
-		string(CauseSuperseded), string(CauseResumed), string(CauseResubmitted), string(CauseFailed)))
+// Check implements [field.Checker].
+func (d *StageDecision) Check(o field.Object) {
 	if _, err := ParsePlace(d.To); err != nil {
-		p.Fail(field.InvalidStage, "to", "%s", err)
+		o.Fail(field.InvalidStage, "to", "%s", err)
 	}
-	if p.Raw("from") != nil {
-		from := p.Text("from")
-		d.From = &from
-		if _, err := ParsePlace(from); err != nil {
-			p.Fail(field.InvalidStage, "from", "%s", err)
-		}
+	if d.From == nil {
+		return
 	}
-	return d
+	if _, err := ParsePlace(*d.From); err != nil {
+		o.Fail(field.InvalidStage, "from", "%s", err)
+	}
 }
 
-func nullable(o field.Object, name string) *string {
-	if o.Raw(name) == nil {
-		return nil
+// Check implements [field.Checker].
+func (t *LoadedText) Check(o field.Object) {
+	if bundle.DigestPrefix+digest.SHA256Hex([]byte(t.Text)) != t.Digest {
+		o.Fail(field.InvalidDigest, "digest", "is not that of the text")
 	}
-	s := o.Digest(name)
-	return &s
-}
-
-func trimDigest(s string) string {
-	if len(s) <= len(bundle.DigestPrefix) {
-		return ""
-	}
-	return s[len(bundle.DigestPrefix):]
 }
 
 // LogStart is the predicate log-start/v1: the first entry of a log. Times in this file
 // are RFC 3339 in UTC.
 type LogStart struct {
-	Origin     string     `json:"origin"`
+	Origin     string     `json:"origin" is:"filled"`
 	PublicKeys PublicKeys `json:"public_keys"`
-	RecordedAt string     `json:"recorded_at"`
+	RecordedAt string     `json:"recorded_at" is:"time"`
 }
 
 // PublicKeys are the keys of a log: of its statements as PEM, of its checkpoints as a
@@ -240,44 +179,44 @@ type PublicKeys struct {
 // open mode. A seal whose artifacts are more than one statement can name is split in
 // Parts, of which Part is the 1-based number.
 type Seal struct {
-	CandidateRevisionID string             `json:"candidate_revision_id"`
-	FamilyID            string             `json:"family_id"`
-	RequestedStage      bundle.Stage       `json:"requested_stage"`
-	ReceivedAt          string             `json:"received_at"`
-	Rungs               []string           `json:"rungs"`
-	PolicyDigest        string             `json:"policy_digest"`
-	TrustDigest         *string            `json:"trust_digest"`
+	CandidateRevisionID string             `json:"candidate_revision_id" is:"revision"`
+	FamilyID            string             `json:"family_id" is:"id"`
+	RequestedStage      bundle.Stage       `json:"requested_stage" is:"stage research paper canary live"`
+	ReceivedAt          string             `json:"received_at" is:"time"`
+	Rungs               []string           `json:"rungs" max:"4"`
+	PolicyDigest        string             `json:"policy_digest" is:"digest"`
+	TrustDigest         *string            `json:"trust_digest" is:"?digest"`
 	SealRequest         bundle.SealRequest `json:"seal_request"`
-	Part                int                `json:"part"`
-	Parts               int                `json:"parts"`
+	Part                int                `json:"part" min:"1" max:"1024"`
+	Parts               int                `json:"parts" min:"1" max:"1024"`
 	// Evidence is what the files of all runs came to, in the order of the bundle; empty
 	// where one of them was not read, in further parts, and in seals of earlier versions.
-	Evidence []bundle.RunEvidence `json:"evidence,omitempty"`
+	Evidence []bundle.RunEvidence `json:"evidence,omitempty" max:"1000"`
 }
 
 // Recorded is the predicate attestation-recorded/v1: an attestation was verified with
 // this key, which then belonged to this principal and had these roles.
 type Recorded struct {
-	PAESHA256  string   `json:"pae_sha256"`
-	Type       string   `json:"type"` // the attestation's predicate type
-	KeyID      string   `json:"key_id"`
-	Principal  string   `json:"principal"`
+	PAESHA256  string   `json:"pae_sha256" is:"sha256"`
+	Type       string   `json:"type" is:"filled"` // the attestation's predicate type
+	KeyID      string   `json:"key_id" is:"sha256"`
+	Principal  string   `json:"principal" is:"filled"`
 	Roles      []string `json:"roles"`
-	RecordedAt string   `json:"recorded_at"`
+	RecordedAt string   `json:"recorded_at" is:"time"`
 }
 
 // StageDecision is the predicate stage-decision/v1: what the machine decided. From and To
 // are "stage/status"; From is null for a revision's first place.
 type StageDecision struct {
-	From         *string `json:"from"`
+	From         *string `json:"from" is:"?"`
 	To           string  `json:"to"`
-	Cause        Cause   `json:"cause"`
-	PlanDigest   *string `json:"plan_digest"`
-	PolicyDigest string  `json:"policy_digest"`
-	EvaluatedAt  string  `json:"evaluated_at"`
+	Cause        Cause   `json:"cause" is:"oneof first_submission inherited promoted superseded resumed resubmitted plan_failed"`
+	PlanDigest   *string `json:"plan_digest" is:"?digest"`
+	PolicyDigest string  `json:"policy_digest" is:"digest"`
+	EvaluatedAt  string  `json:"evaluated_at" is:"time"`
 	// RelatedRevisionID is the revision that superseded this one, or from which it
 	// inherits its place.
-	RelatedRevisionID string `json:"related_revision_id,omitempty"`
+	RelatedRevisionID string `json:"related_revision_id,omitempty" is:"revision"`
 }
 
 // Cause is why a stage decision was made.
@@ -299,11 +238,11 @@ const (
 // Rules is, of a policy, the version of the rules by which gates are judged from here on; 0
 // stands for the first.
 type LoadedText struct {
-	Digest     string `json:"digest"`
+	Digest     string `json:"digest" is:"digest"`
 	Version    int64  `json:"version"`
-	Text       string `json:"text"`
-	Rules      int64  `json:"rules,omitempty"`
-	RecordedAt string `json:"recorded_at"`
+	Text       string `json:"text" is:"free"`
+	Rules      int64  `json:"rules,omitempty" min:"2" max:"2"`
+	RecordedAt string `json:"recorded_at" is:"time"`
 }
 
 // RulesVerified is the version of the rules under which a gate judges only what the plane has
@@ -348,12 +287,4 @@ func ParsePlace(s string) (Place, error) {
 		return Place{}, fmt.Errorf("%q is no stage with a status", s)
 	}
 	return p, nil
-}
-
-func stageNames(stages []bundle.Stage) []string {
-	names := make([]string, len(stages))
-	for i, s := range stages {
-		names[i] = string(s)
-	}
-	return names
 }

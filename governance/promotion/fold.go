@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // ingest folds a submission: the first one makes the revision, further ones say how far

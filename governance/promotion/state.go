@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // The refusals of reads that are not in the bundle's list.
@@ -41,7 +41,7 @@ func CheckSubject(kind, id, stage string) *bundle.Error {
 	switch kind {
 	case bundle.SubjectRevision, bundle.SubjectCandidate, bundle.SubjectFamily, bundle.SubjectStrategy:
 	default:
-		return field.Refuse(field.InvalidSubjectType, "",
+		return field.Refuse(bundle.InvalidSubjectType, "",
 			"subject type: one of candidate_revision, candidate, family, strategy")
 	}
 	if !field.IsIdentifier(id) || kind == bundle.SubjectRevision && !field.IsRevision(id) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"reflect"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,7 +49,7 @@ func newDerived() *derived {
 
 // add takes in what an entry said, after its facts were applied.
 func (d *derived) add(e *promotion.Entry, facts []promotion.Fact) {
-	d.size, d.last = e.Seq+1, recordedAt(e)
+	d.size, d.last = e.Seq+1, e.Stamp()
 	for i := range facts {
 		in, ok := facts[i].Fields.(*promotion.Ingested)
 		if !ok {
@@ -132,21 +133,31 @@ func readChunks(ctx context.Context, db *sql.DB, origin string, keys *Keys, out 
 	}
 }
 
-func readRows(ctx context.Context, db *sql.DB, from int64) ([]*row, error) {
-	found, err := db.QueryContext(ctx, rowsQuery, from, from+chunkSize)
-	if err != nil {
-		return nil, err
-	}
-	defer found.Close()
-	var rows []*row
-	for found.Next() {
+func readRows(ctx context.Context, db *sql.DB, from int64) (rows []*row, err error) {
+	err = query(ctx, db, func(scan scanner) error {
 		r := &row{}
-		if err := r.scan(found.Scan); err != nil {
-			return nil, err
-		}
 		rows = append(rows, r)
+		return r.scan(scan)
+	}, rowsQuery, from, from+chunkSize)
+	return rows, err
+}
+
+// scanner reads the columns of the row at hand.
+type scanner = func(into ...any) error
+
+// query goes through the rows of a query. An error of each ends it, and is its own.
+func query(ctx context.Context, db *sql.DB, each func(scanner) error, text string, args ...any) error {
+	rows, err := db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return err
 	}
-	return rows, found.Err()
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows.Scan); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
 }
 
 // eachRow works on all processors.
@@ -227,36 +238,23 @@ type checkpointRow struct {
 
 func readProofs(ctx context.Context, db *sql.DB, from, until int64) (*proofs, error) {
 	p := &proofs{nodes: map[int64][]byte{}, checkpoints: map[int64]checkpointRow{}}
-	nodes, err := db.QueryContext(ctx, `SELECT idx, hash FROM tree_nodes WHERE idx >= ? AND idx < ?`, tlog.StoredHashCount(from), tlog.StoredHashCount(until))
-	if err != nil {
-		return nil, err
-	}
-	defer nodes.Close()
-	for nodes.Next() {
+	err := query(ctx, db, func(scan scanner) error {
 		var idx int64
 		var hash []byte
-		if err := nodes.Scan(&idx, &hash); err != nil {
-			return nil, err
-		}
+		err := scan(&idx, &hash)
 		p.nodes[idx] = hash
-	}
-	if err := nodes.Err(); err != nil {
-		return nil, err
-	}
-	heads, err := db.QueryContext(ctx, `SELECT size, root, note, created_at FROM checkpoints WHERE size > ? AND size <= ?`, from, until)
+		return err
+	}, `SELECT idx, hash FROM tree_nodes WHERE idx >= ? AND idx < ?`, tlog.StoredHashCount(from), tlog.StoredHashCount(until))
 	if err != nil {
 		return nil, err
 	}
-	defer heads.Close()
-	for heads.Next() {
+	return p, query(ctx, db, func(scan scanner) error {
 		var size int64
 		var c checkpointRow
-		if err := heads.Scan(&size, &c.root, &c.note, &c.createdAt); err != nil {
-			return nil, err
-		}
+		err := scan(&size, &c.root, &c.note, &c.createdAt)
 		p.checkpoints[size] = c
-	}
-	return p, heads.Err()
+		return err
+	}, `SELECT size, root, note, created_at FROM checkpoints WHERE size > ? AND size <= ?`, from, until)
 }
 
 func (p *proofs) checkNodes(seq int64, fresh []tlog.Hash) error {
@@ -327,10 +325,7 @@ func (d *derived) checkCounts(ctx context.Context, db *sql.DB) error {
 	return nil
 }
 
-// trustDigest is the digest of the trust in force, "" in open mode.
-func (d *derived) trustDigest() string { return d.world.Trust().Digest() }
-
-// sealTrust is the same as seals have it: null in open mode.
+// sealTrust is the digest of the trust in force as seals have it: null in open mode.
 func sealTrust(t *bundle.Trust) *string {
 	if t == nil {
 		return nil
@@ -365,7 +360,7 @@ SELECT l.seq, l.statement_type, l.subject_type, l.subject_id, l.payload, l.signa
 FROM ledger l LEFT JOIN submissions s ON s.seq = l.seq LEFT JOIN attestations a ON a.seq = l.seq
 WHERE l.seq >= ? AND l.seq < ? ORDER BY l.seq`
 
-func (r *row) scan(scan func(...any) error) error {
+func (r *row) scan(scan scanner) error {
 	return scan(&r.seq, &r.kind, &r.subjectType, &r.subjectID, &r.payload, &r.signature, &r.leaf, &r.recordedAt,
 		&r.fileSHA, &r.submissionID, &r.body, &r.paeSHA, &r.keyID, &r.envelope)
 }
@@ -392,14 +387,13 @@ func (r *row) check(origin string, key *ledger.Key) error {
 	if !bytes.Equal(r.hash[:], r.leaf) {
 		return fmt.Errorf("its leaf is another one")
 	}
-	if e.Type != r.kind {
-		return fmt.Errorf("its type is another one")
-	}
 	subjectType, subjectID := subjectOf(e, origin)
-	if subjectType != r.subjectType || subjectID != r.subjectID {
+	switch {
+	case e.Type != r.kind:
+		return fmt.Errorf("its type is another one")
+	case subjectType != r.subjectType || subjectID != r.subjectID:
 		return fmt.Errorf("its subject is another one")
-	}
-	if recordedAt(e) != r.recordedAt {
+	case e.Stamp() != r.recordedAt:
 		return fmt.Errorf("its time is another one")
 	}
 	if err := r.checkSubmission(); err != nil {
@@ -482,16 +476,15 @@ func trustedKey(trust *bundle.Trust, id string) *ecdsa.PublicKey {
 	if trust == nil {
 		return nil
 	}
-	for _, k := range trust.Keys {
-		if k.KeyID == id {
-			key, err := dsse.ParseP256([]byte(k.PublicKey))
-			if err != nil {
-				return nil
-			}
-			return key
-		}
+	i := slices.IndexFunc(trust.Keys, func(k bundle.TrustKey) bool { return k.KeyID == id })
+	if i < 0 {
+		return nil
 	}
-	return nil
+	key, err := dsse.ParseP256([]byte(trust.Keys[i].PublicKey))
+	if err != nil {
+		return nil
+	}
+	return key
 }
 
 // subjectOf is how the ledger's columns name what an entry is about.
@@ -500,21 +493,4 @@ func subjectOf(e *promotion.Entry, origin string) (subjectType, subjectID string
 		return bundle.SubjectRevision, id
 	}
 	return SubjectLog, origin
-}
-
-// recordedAt is the time of an entry as it is written there.
-func recordedAt(e *promotion.Entry) string {
-	switch p := e.Predicate.(type) {
-	case *promotion.LogStart:
-		return p.RecordedAt
-	case *promotion.Seal:
-		return p.ReceivedAt
-	case *promotion.Recorded:
-		return p.RecordedAt
-	case *promotion.StageDecision:
-		return p.EvaluatedAt
-	case *promotion.LoadedText:
-		return p.RecordedAt
-	}
-	return ""
 }

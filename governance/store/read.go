@@ -51,13 +51,20 @@ func (s *Store) Entry(ctx context.Context, seq int64) (*EntryAt, error) {
 	return &EntryAt{Entry: r.ledgerEntry(), Facts: facts}, err
 }
 
+// one reads the only row of a query. The error is ErrNotFound where there is none.
+func (s *Store) one(ctx context.Context, into []any, text string, args ...any) error {
+	err := s.db.Read().QueryRowContext(ctx, text, args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return ErrNotFound
+	}
+	return err
+}
+
 // Signed reads only what was signed of an entry.
 func (s *Store) Signed(ctx context.Context, seq int64) (ledger.Entry, error) {
 	e := ledger.Entry{PayloadType: bundle.PayloadInToto}
-	err := s.db.Read().QueryRowContext(ctx, `SELECT payload, signature FROM ledger WHERE seq = ?`, seq).Scan(&e.Payload, &e.Signature)
-	if errors.Is(err, sql.ErrNoRows) {
-		return e, ErrNotFound
-	}
+	into := []any{&e.Payload, &e.Signature}
+	err := s.one(ctx, into, `SELECT payload, signature FROM ledger WHERE seq = ?`, seq)
 	return e, err
 }
 
@@ -70,40 +77,26 @@ type FactName struct {
 }
 
 // FactNames are the facts of an entry.
-func (s *Store) FactNames(ctx context.Context, seq int64) ([]FactName, error) {
-	rows, err := s.db.Read().QueryContext(ctx, `SELECT seq, type, fact_id, run_id FROM facts WHERE seq = ? ORDER BY ord`, seq)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var list []FactName
-	for rows.Next() {
+func (s *Store) FactNames(ctx context.Context, seq int64) (list []FactName, err error) {
+	err = query(ctx, s.db.Read(), func(scan scanner) error {
 		var f FactName
-		if err := rows.Scan(&f.Seq, &f.Type, &f.ID, &f.Run); err != nil {
-			return nil, err
-		}
+		err := scan(&f.Seq, &f.Type, &f.ID, &f.Run)
 		list = append(list, f)
-	}
-	return list, rows.Err()
+		return err
+	}, `SELECT seq, type, fact_id, run_id FROM facts WHERE seq = ? ORDER BY ord`, seq)
+	return list, err
 }
 
 // Bundle is the newest submission of a revision, as candidate_bundle.json has it.
-func (s *Store) Bundle(ctx context.Context, revision string) ([]byte, error) {
-	var body []byte
-	err := s.db.Read().QueryRowContext(ctx,
-		`SELECT body FROM submissions WHERE candidate_revision_id = ? ORDER BY seq DESC LIMIT 1`, revision).Scan(&body)
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, ErrNotFound
-	}
+func (s *Store) Bundle(ctx context.Context, revision string) (body []byte, err error) {
+	const newest = `SELECT body FROM submissions WHERE candidate_revision_id = ? ORDER BY seq DESC LIMIT 1`
+	err = s.one(ctx, []any{&body}, newest, revision)
 	return body, err
 }
 
 // Started is when the log began, RFC 3339.
 func (s *Store) Started(ctx context.Context) (at string, err error) {
-	err = s.db.Read().QueryRowContext(ctx, `SELECT recorded_at FROM ledger WHERE seq = 0`).Scan(&at)
-	if errors.Is(err, sql.ErrNoRows) {
-		return "", ErrNotFound
-	}
+	err = s.one(ctx, []any{&at}, `SELECT recorded_at FROM ledger WHERE seq = 0`)
 	return at, err
 }
 
@@ -136,42 +129,37 @@ func (a *Audit) Compare(ctx context.Context) (different []string, err error) {
 
 // Entries are all entries in their order.
 func (a *Audit) Entries(ctx context.Context) iter.Seq2[ledger.Entry, error] {
-	return func(yield func(ledger.Entry, error) bool) {
-		rows, err := a.s.db.Read().QueryContext(ctx, `SELECT payload, signature FROM ledger ORDER BY seq`)
-		if err != nil {
-			yield(ledger.Entry{}, err)
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			e := ledger.Entry{PayloadType: bundle.PayloadInToto}
-			if err := rows.Scan(&e.Payload, &e.Signature); !yield(e, err) || err != nil {
-				return
-			}
-		}
-		if err := rows.Err(); err != nil {
-			yield(ledger.Entry{}, err)
-		}
-	}
+	return sequence(ctx, a.s.db.Read(), func(scan scanner) (ledger.Entry, error) {
+		e := ledger.Entry{PayloadType: bundle.PayloadInToto}
+		err := scan(&e.Payload, &e.Signature)
+		return e, err
+	}, `SELECT payload, signature FROM ledger ORDER BY seq`)
 }
 
 // Notes are all checkpoints in their order.
 func (a *Audit) Notes(ctx context.Context) iter.Seq2[string, error] {
-	return func(yield func(string, error) bool) {
-		rows, err := a.s.db.Read().QueryContext(ctx, `SELECT note FROM checkpoints ORDER BY size`)
-		if err != nil {
-			yield("", err)
-			return
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var note string
-			if err := rows.Scan(&note); !yield(note, err) || err != nil {
-				return
+	return sequence(ctx, a.s.db.Read(), func(scan scanner) (note string, err error) {
+		err = scan(&note)
+		return note, err
+	}, `SELECT note FROM checkpoints ORDER BY size`)
+}
+
+// errEnough ends a query whose reader has stopped.
+var errEnough = errors.New("enough")
+
+// sequence is what the rows of a query hold. An error is the last pair.
+func sequence[T any](ctx context.Context, db *sql.DB, read func(scanner) (T, error), text string) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		err := query(ctx, db, func(scan scanner) error {
+			v, err := read(scan)
+			if err == nil && !yield(v, nil) {
+				err = errEnough
 			}
-		}
-		if err := rows.Err(); err != nil {
-			yield("", err)
+			return err
+		}, text)
+		if err != nil && !errors.Is(err, errEnough) {
+			var none T
+			yield(none, err)
 		}
 	}
 }

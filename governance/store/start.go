@@ -72,20 +72,13 @@ func (s *Store) identify(ctx context.Context) error {
 }
 
 func readMeta(ctx context.Context, db *sql.DB) (map[string]string, error) {
-	rows, err := db.QueryContext(ctx, `SELECT key, value FROM meta`)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	meta := map[string]string{}
-	for rows.Next() {
+	return meta, query(ctx, db, func(scan scanner) error {
 		var k, v string
-		if err := rows.Scan(&k, &v); err != nil {
-			return nil, err
-		}
+		err := scan(&k, &v)
 		meta[k] = v
-	}
-	return meta, rows.Err()
+		return err
+	}, `SELECT key, value FROM meta`)
 }
 
 // load derives everything from the truth and compares what else is on disk with it. What
@@ -202,11 +195,13 @@ type revision struct {
 // order of the table, in the order of its primary key.
 type projections map[string][][]any
 
-// tables are the projection tables with their columns.
-var tables = []struct {
+// table is a projection table with its columns.
+type table struct {
 	name, key string
 	columns   []string
-}{
+}
+
+var tables = []table{
 	{"facts", "seq, ord", []string{"seq", "ord", "fact_id", "type", "candidate_revision_id", "run_id", "body"}},
 	{"revisions", "candidate_revision_id", []string{"candidate_revision_id", "candidate_id", "family_id", "strategy_name", "deployable_id", "first_seq", "newest_seq"}},
 	{"promotion_state", "candidate_revision_id", []string{"candidate_revision_id", "stage", "stage_status"}},
@@ -232,7 +227,7 @@ func stateRow(w *promotion.World, id string) []any {
 
 // heads are the rows of the table projection.
 func (d *derived) heads() [][]any {
-	return [][]any{{"log_size", fmt.Sprint(d.size)}, {"policy_digest", d.world.Policy().Digest}, {"trust_digest", d.trustDigest()}}
+	return [][]any{{"log_size", fmt.Sprint(d.size)}, {"policy_digest", d.world.Policy().Digest}, {"trust_digest", d.world.Trust().Digest()}}
 }
 
 // standing are the rows of all tables but facts.
@@ -246,7 +241,7 @@ func (d *derived) standing() projections {
 }
 
 // put writes rows; those of projections replace the ones with the same key.
-func put(ctx context.Context, tx *sql.Tx, table string, rows [][]any) error {
+func put(ctx context.Context, tx *sql.Tx, name string, rows [][]any) error {
 	if len(rows) == 0 {
 		return nil
 	}
@@ -254,12 +249,12 @@ func put(ctx context.Context, tx *sql.Tx, table string, rows [][]any) error {
 	for part := range slices.Chunk(rows, most) {
 		one := "(" + strings.TrimSuffix(strings.Repeat("?,", len(part[0])), ",") + ")"
 		verb := "INSERT INTO "
-		if isProjection(table) {
+		if slices.ContainsFunc(tables, func(t table) bool { return t.name == name }) {
 			verb = "INSERT OR REPLACE INTO "
 		}
-		query := verb + table + " VALUES " + one + strings.Repeat(","+one, len(part)-1)
-		if _, err := tx.ExecContext(ctx, query, slices.Concat(part...)...); err != nil {
-			return fmt.Errorf("table %s: %w", table, err)
+		text := verb + name + " VALUES " + one + strings.Repeat(","+one, len(part)-1)
+		if _, err := tx.ExecContext(ctx, text, slices.Concat(part...)...); err != nil {
+			return fmt.Errorf("table %s: %w", name, err)
 		}
 	}
 	return nil
@@ -283,7 +278,7 @@ func (f *factReader) observe(facts [][]any) error {
 			f.add(fmt.Sprintf("facts: %d/%d is missing", want[0], want[1]))
 			continue
 		}
-		got, err := scanRow(f.rows, len(want))
+		got, err := scanRow(f.rows.Scan, len(want))
 		if err != nil {
 			return err
 		}
@@ -300,14 +295,12 @@ func (f *factReader) add(s string) {
 	}
 }
 
-func scanRow(rows *sql.Rows, n int) ([]any, error) {
-	got := make([]any, n)
-	into := make([]any, n)
+func scanRow(scan scanner, n int) ([]any, error) {
+	got, into := make([]any, n), make([]any, n)
 	for i := range got {
 		into[i] = &got[i]
 	}
-	err := rows.Scan(into...)
-	return got, err
+	return got, scan(into...)
 }
 
 // compare derives everything and reports in which rows the projections differ from it.
@@ -338,32 +331,17 @@ func compare(ctx context.Context, db *sql.DB, origin string, keys *Keys) (*deriv
 }
 
 func compareTable(ctx context.Context, db *sql.DB, name, key string, columns []string, want [][]any, add func(string)) error {
-	rows, err := db.QueryContext(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM "+name+" ORDER BY "+key)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	n := 0
-	for ; rows.Next(); n++ {
-		got, err := scanRow(rows, len(columns))
-		if err != nil {
-			return err
-		}
-		if n >= len(want) || !slices.Equal(got, want[n]) {
+	err := query(ctx, db, func(scan scanner) error {
+		got, err := scanRow(scan, len(columns))
+		if err == nil && (n >= len(want) || !slices.Equal(got, want[n])) {
 			add(fmt.Sprintf("%s: %v differs", name, got[0]))
 		}
-	}
-	if n < len(want) {
+		n++
+		return err
+	}, "SELECT "+strings.Join(columns, ", ")+" FROM "+name+" ORDER BY "+key)
+	if err == nil && n < len(want) {
 		add(fmt.Sprintf("%s: %d of %d rows are missing", name, len(want)-n, len(want)))
 	}
-	return rows.Err()
-}
-
-func isProjection(table string) bool {
-	for _, t := range tables {
-		if t.name == table {
-			return true
-		}
-	}
-	return false
+	return err
 }

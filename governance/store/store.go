@@ -12,6 +12,7 @@ package store
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/rand"
@@ -133,7 +134,7 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 	if s.damage != nil {
 		return s, nil
 	}
-	if err := s.configure(ctx, opts.Policy, opts.Trust); err != nil {
+	if err := s.Reconfigure(ctx, opts.Policy, opts.Trust); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -221,14 +222,10 @@ func (s *Store) Known(revision string) bool {
 	return s.d.revisions[revision] != nil
 }
 
-// Reconfigure puts another policy and trust in force, logged and judged at once. The
-// error is a *ConfigError when they may not follow those in force; then nothing changes.
+// Reconfigure puts another policy and trust in force, logged and judged at once: the start of the
+// log, policy and trust as far as the log has not said so. The error is a *ConfigError when they
+// may not follow those in force; then nothing changes.
 func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Trust) error {
-	return s.configure(ctx, p, t)
-}
-
-// configure logs the start of the log, policy and trust as far as the log has not said so.
-func (s *Store) configure(ctx context.Context, p *policy.Policy, t *bundle.Trust) error {
 	if p == nil {
 		p = policy.Default()
 	}
@@ -349,13 +346,10 @@ func makeKeys(dir string) error {
 	if err != nil {
 		return err
 	}
-	err = dsse.WriteKey(filepath.Join(dir, StatementKeyFile), statement)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	err = dsse.WriteKey(filepath.Join(dir, LogKeyFile), log)
-	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
+	for name, key := range map[string]crypto.Signer{StatementKeyFile: statement, LogKeyFile: log} {
+		if err := dsse.WriteKey(filepath.Join(dir, name), key); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
 	}
 	return nil
 }
@@ -363,14 +357,15 @@ func makeKeys(dir string) error {
 // LastTrust is the newest trust.json that a log has, nil where it has none. The log is not
 // checked: the plane that reads the text again is what checks both.
 func LastTrust(ctx context.Context, dir string) (text []byte, err error) {
-	db, err := openForReading(ctx, dir)
+	db, err := openBegun(ctx, dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, db.Close()) }()
 	var seq int64
 	var payload []byte
-	err = db.Read().QueryRowContext(ctx, `SELECT seq, payload FROM ledger WHERE statement_type = ? ORDER BY seq DESC LIMIT 1`, bundle.TypeTrust).Scan(&seq, &payload)
+	const newest = `SELECT seq, payload FROM ledger WHERE statement_type = ? ORDER BY seq DESC LIMIT 1`
+	err = db.Read().QueryRowContext(ctx, newest, bundle.TypeTrust).Scan(&seq, &payload)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
@@ -384,12 +379,20 @@ func LastTrust(ctx context.Context, dir string) (text []byte, err error) {
 	return []byte(e.Predicate.(*promotion.LoadedText).Text), nil // by its type
 }
 
-func openForReading(ctx context.Context, dir string) (*sqlite.DB, error) {
-	path := filepath.Join(dir, DatabaseFile)
-	if _, err := os.Stat(path); err != nil {
-		return nil, &ConfigError{fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", dir)}
+// checkBegun reports that there is no log in a state directory.
+func checkBegun(dir string) error {
+	if _, err := os.Stat(filepath.Join(dir, DatabaseFile)); err != nil {
+		return &ConfigError{fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", dir)}
 	}
-	return sqlite.Open(ctx, path, migrations(), sqlite.Full)
+	return nil
+}
+
+// openBegun opens the database of a log that has been begun, also while a plane is running.
+func openBegun(ctx context.Context, dir string) (*sqlite.DB, error) {
+	if err := checkBegun(dir); err != nil {
+		return nil, err
+	}
+	return sqlite.Open(ctx, filepath.Join(dir, DatabaseFile), migrations(), sqlite.Full)
 }
 
 // Identity is what a log was begun with: its name and public keys.
@@ -401,7 +404,7 @@ type Identity struct {
 
 // ReadIdentity reads it from the log of a state directory, also while a plane is running.
 func ReadIdentity(ctx context.Context, dir string) (id *Identity, err error) {
-	db, err := openForReading(ctx, dir)
+	db, err := openBegun(ctx, dir)
 	if err != nil {
 		return nil, err
 	}

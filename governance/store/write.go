@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -15,7 +13,6 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/file"
-	"github.com/assay-run/assay/host/base/sqlite"
 )
 
 // Tx is one write, as its caller says it. It holds the store's only writing place.
@@ -280,7 +277,7 @@ func (t *Tx) write(ctx context.Context, tx *sql.Tx, batch *ledger.Batch) error {
 	for i, a := range t.entries {
 		subjectType, subjectID := subjectOf(a.entry, t.s.origin)
 		rows = append(rows, []any{a.entry.Seq, a.entry.Type, subjectType, subjectID, a.signed.Payload, a.signed.Signature,
-			batch.Leaves[i].Hash[:], recordedAt(a.entry)})
+			batch.Leaves[i].Hash[:], a.entry.Stamp()})
 		more, err := factRows(a.facts)
 		if err != nil {
 			return err
@@ -291,7 +288,7 @@ func (t *Tx) write(ctx context.Context, tx *sql.Tx, batch *ledger.Batch) error {
 		nodes = append(nodes, []any{n.Index, n.Hash[:]})
 	}
 	head := batch.View.Head
-	checkpoint := [][]any{{head.Size, head.Root[:], batch.View.Note, recordedAt(t.entries[len(t.entries)-1].entry)}}
+	checkpoint := [][]any{{head.Size, head.Root[:], batch.View.Note, t.entries[len(t.entries)-1].entry.Stamp()}}
 	var revisions, states [][]any
 	for id := range t.changed {
 		revisions = append(revisions, t.s.d.revisions[id].row())
@@ -318,14 +315,13 @@ func (t *Tx) Next() int64 { return t.s.d.size }
 
 // openExisting opens a log that has been begun, for what needs no running plane.
 func (s *Store) openExisting(ctx context.Context) (err error) {
-	path := filepath.Join(s.opts.Dir, DatabaseFile)
-	if _, err := os.Stat(path); err != nil {
-		return &ConfigError{fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", s.opts.Dir)}
+	if err := checkBegun(s.opts.Dir); err != nil {
+		return err
 	}
 	if s.lock, err = file.LockState(s.opts.Dir, lockFile); err != nil {
 		return err
 	}
-	if s.db, err = sqlite.Open(ctx, path, migrations(), sqlite.Full); err != nil {
+	if s.db, err = openBegun(ctx, s.opts.Dir); err != nil {
 		return err
 	}
 	return s.identify(ctx)

@@ -1,11 +1,12 @@
 package deploy
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
 	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // Limits bound what a run may do. A nil pointer does not bound. Money is in the run's Quote.
@@ -19,11 +20,12 @@ type Limits struct {
 	// Drawdown is a fraction of the highest equity.
 	Drawdown *decimal.Decimal
 	// PriceCollar is how far a limit or stop price may be from the last close, a fraction of it.
-	PriceCollar *decimal.Decimal
-	// OrdersPerMinute, Instruments and Venues are counts.
-	OrdersPerMinute, Instruments, Venues *int64
+	PriceCollar     *decimal.Decimal
+	OrdersPerMinute *int64 `json:"max_orders_per_minute,omitempty"`
+	Instruments     *int64 `json:"max_instruments,omitempty"`
+	Venues          *int64 `json:"max_venues,omitempty"`
 	// QuoteCurrency is the only one in which money may be traded; "" is any.
-	QuoteCurrency string
+	QuoteCurrency string `json:"quote_currency,omitempty"`
 
 	// unknown are limits that this version cannot keep.
 	unknown []string
@@ -65,69 +67,49 @@ func fewer(a, b *int64) *int64 {
 // bpsUnit is how many basis points are one.
 const bpsUnit = 10_000
 
-// readLimits reads an entry's limits. Names that are not known are remembered: to trade as if
-// they were not there would be to trade beyond what was approved.
-func readLimits(v value) Limits {
-	if v.absent() {
-		return Limits{}
+// Check reads the amounts. Names that are not known are remembered: to trade as if they were not
+// there would be to trade beyond what was approved.
+func (l *Limits) Check(o field.Object) {
+	known := field.Names("max_orders_per_minute max_instruments max_venues quote_currency price_collar_bps")
+	for _, m := range []struct {
+		name string
+		into **decimal.Decimal
+	}{
+		{"max_capital", &l.Capital}, {"max_order_value", &l.OrderValue}, {"max_position_value", &l.PositionValue},
+		{"max_daily_loss", &l.DailyLoss}, {"max_drawdown", &l.Drawdown},
+	} {
+		known = append(known, m.name)
+		*m.into = bound(o, m.name)
 	}
-	o := v.d.object(v.v, v.at)
-	l := Limits{
-		Capital: o.get("max_capital").bound(), OrderValue: o.get("max_order_value").bound(), PositionValue: o.get("max_position_value").bound(),
-		DailyLoss: o.get("max_daily_loss").bound(), Drawdown: o.get("max_drawdown").bound(), PriceCollar: o.get("price_collar_bps").bps(),
-		OrdersPerMinute: o.get("max_orders_per_minute").count(), Instruments: o.get("max_instruments").count(), Venues: o.get("max_venues").count(),
-		QuoteCurrency: o.get("quote_currency").str(),
-	}
-	for _, name := range slices.Sorted(maps.Keys(o.members)) {
-		if !slices.Contains(strings.Fields(known), name) && o.members[name] != nil {
-			l.unknown = append(l.unknown, name)
+	if o.Has("price_collar_bps") {
+		d, err := decimal.NewFromFloat64(o.Number("price_collar_bps", 0))
+		if err == nil {
+			d, err = d.Quo(decimal.MustNew(bpsUnit, 0))
 		}
+		if err != nil {
+			o.Fail(field.InvalidField, "price_collar_bps", "must be a number of at least 0")
+		}
+		l.PriceCollar = &d
 	}
-	return l
+	l.unknown = slices.DeleteFunc(o.Members(), func(name string) bool {
+		return slices.Contains(known, name) || !o.Has(name)
+	})
 }
-
-const known = "max_capital max_order_value max_position_value max_daily_loss max_drawdown price_collar_bps " +
-	"max_orders_per_minute max_instruments max_venues quote_currency"
 
 // bound is an amount that is not exceeded. A decimal holds 19 digits, the contract writes up
 // to 36: what does not fit is cut off, never rounded up.
-func (v value) bound() *decimal.Decimal {
-	if v.absent() {
+func bound(o field.Object, name string) *decimal.Decimal {
+	if !o.Has(name) {
 		return nil
 	}
-	s := v.amount()
-	whole, part, _ := strings.Cut(s, ".")
+	whole, part, _ := strings.Cut(o.Decimal(name), ".")
 	if room := max(0, decimal.MaxPrec-len(whole)); len(part) > room {
 		part = part[:room]
 	}
 	d, err := decimal.Parse(strings.TrimSuffix(whole+"."+part, "."))
 	if err != nil {
-		v.d.fail(v.at, "must be a plain decimal")
+		o.Fail(field.InvalidDecimal, name, "must be a plain decimal")
 		return nil
 	}
 	return &d
-}
-
-func (v value) count() *int64 {
-	if v.absent() {
-		return nil
-	}
-	n := v.integer()
-	return &n
-}
-
-// bps is a number of basis points as a fraction.
-func (v value) bps() *decimal.Decimal {
-	if v.absent() {
-		return nil
-	}
-	x, ok := v.v.(float64)
-	d, err := decimal.NewFromFloat64(x)
-	if ok && err == nil && !d.IsNeg() {
-		if d, err = d.Quo(decimal.MustNew(bpsUnit, 0)); err == nil {
-			return &d
-		}
-	}
-	v.d.fail(v.at, "must be a number of at least 0")
-	return nil
 }

@@ -2,6 +2,7 @@ package deploy
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
 	"github.com/assay-run/assay/host/base/file"
 )
 
@@ -132,18 +134,24 @@ func (m *Memory) read(family string) (kept, error) {
 
 // parseMemory reads a file of the memory.
 func parseMemory(text []byte, family string) (kept, error) {
-	v, err := digest.Strict(text, maxDepth)
-	if err != nil {
-		return kept{}, err
+	v, refused := field.Parse(text)
+	if refused != nil {
+		return kept{}, refused
 	}
-	d := &decoder{}
-	o := d.object(v, "")
-	if o.need("schema").str() != schemaMemory || o.need("family_id").str() != family {
-		d.fail("", "it is another file")
+	var known struct {
+		Schema   string          `json:"schema"`
+		FamilyID string          `json:"family_id"`
+		Version  int64           `json:"registry_version"`
+		Registry json.RawMessage `json:"registry"`
 	}
-	k := kept{version: o.need("registry_version").integer(), stored: true}
-	k.sealed = digest.Tree(o.need("registry").v)
-	return k, d.err
+	r := &field.Reader{Lax: true}
+	if r.Struct(v, "", &known); r.Failed() {
+		return kept{}, r.Err()
+	}
+	if known.Schema != schemaMemory || known.FamilyID != family {
+		return kept{}, errors.New("it is another file")
+	}
+	return kept{version: known.Version, sealed: known.Registry, stored: true}, nil
 }
 
 // store replaces the file as a whole: after a crash it is the old one or the new one, and the
@@ -152,7 +160,7 @@ func (m *Memory) store(r *Registry) error {
 	if err := os.MkdirAll(m.dir, 0o700); err != nil {
 		return err
 	}
-	sealed, err := digest.Strict(r.sealed, maxDepth)
+	sealed, err := digest.Strict(r.sealed, field.MaxDepth)
 	if err != nil {
 		return err
 	}

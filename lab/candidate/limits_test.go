@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/host/base/field"
 	"github.com/assay-run/assay/lab/request"
 )
 

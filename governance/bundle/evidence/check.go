@@ -17,8 +17,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // Reader gives a file of a bundle by its name, such as runs/ID/report.json. The bytes have the
@@ -42,7 +42,7 @@ func Check(b *bundle.Bundle, pointer func(string) string, read Reader) ([]bundle
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, nil
 		case errors.As(err, &bad):
-			return nil, field.Refuse(field.ArtifactInvalid, c.at(i, ""), "%s", bad.Error())
+			return nil, field.Refuse(bundle.ArtifactInvalid, c.at(i, ""), "%s", bad.Error())
 		case err != nil:
 			return nil, err
 		}
@@ -100,7 +100,7 @@ func (c *check) files(i int, sums map[string]string, read Reader) Files {
 func (c *check) at(i int, rest string) string { return c.pointer(fmt.Sprintf("/runs/%d%s", i, rest)) }
 
 func (c *check) mismatch(at string, declared, computed any) *bundle.Error {
-	e := field.Refuse(field.SummaryMismatch, at,
+	e := field.Refuse(bundle.SummaryMismatch, at,
 		"the bundle declares something else than the files of its runs come to")
 	e.Declared, e.Computed = declared, computed
 	return e
@@ -306,22 +306,22 @@ func (m *Metadata) Killed() bool {
 // text that whoever signs vouches for: no host has signed it.
 func CheckDrill(d *bundle.Drill, b *bundle.Bundle, at string, now time.Time) *bundle.Error {
 	refuse := func(reason, format string, args ...any) *bundle.Error {
-		e := field.Refuse(field.InvalidDrill, at, format, args...)
+		e := field.Refuse(bundle.InvalidDrill, at, format, args...)
 		e.Reason = reason
 		return e
 	}
 	if d.Metadata == "" {
-		return refuse(field.ReasonNoRecord, "a drill carries the metadata.json of its run: "+
+		return refuse(bundle.ReasonNoRecord, "a drill carries the metadata.json of its run: "+
 			"governance incident --drill reads it from the state directory")
 	}
 	m, err := ParseMetadata([]byte(d.Metadata))
 	if err != nil {
-		return refuse(field.ReasonRecord, "the record of the run: %v", err)
+		return refuse(bundle.ReasonRecord, "the record of the run: %v", err)
 	}
 	sum := digest.SHA256Hex([]byte(d.Metadata))
 	for _, run := range b.Runs {
 		if run.RunID == d.RunID && run.MetadataSHA256 != "" && run.MetadataSHA256 != sum {
-			return refuse(field.ReasonRecord, "the record is not the one that the bundle pins for this run")
+			return refuse(bundle.ReasonRecord, "the record is not the one that the bundle pins for this run")
 		}
 	}
 	from, _ := field.ParseTime(m.Volatile.StartedAt)
@@ -329,22 +329,22 @@ func CheckDrill(d *bundle.Drill, b *bundle.Bundle, at string, now time.Time) *bu
 	done, _ := field.ParseTime(d.DoneAt)
 	switch {
 	case m.RunID != d.RunID:
-		return refuse(field.ReasonRecord, "the record is of another run than the drill")
+		return refuse(bundle.ReasonRecord, "the record is of another run than the drill")
 	case m.Kind != kindService || m.VenueRole() == "":
-		return refuse(field.ReasonMode,
+		return refuse(bundle.ReasonMode,
 			"the run is neither a paper nor a live run: only those have a kill switch")
 	case !m.SameProgram(&b.Strategy):
-		return refuse(field.ReasonOtherProgram,
+		return refuse(bundle.ReasonOtherProgram,
 			"the run is not of the plugin, parameters and markets of the bundle")
 	case !ended || m.Status != statusCompleted && m.Status != statusFailed:
-		return refuse(field.ReasonNotOver, "the run has not ended")
+		return refuse(bundle.ReasonNotOver, "the run has not ended")
 	case done.After(now) || until.After(now):
-		return refuse(field.ReasonAhead, "the drill or the end of its run is dated ahead")
+		return refuse(bundle.ReasonAhead, "the drill or the end of its run is dated ahead")
 	case done.Before(from.Truncate(time.Second)) || done.After(until):
-		return refuse(field.ReasonOutside,
+		return refuse(bundle.ReasonOutside,
 			"done_at is not within the run, which ended at %s", bundle.FormatTime(until))
 	case d.Result == "pass" && !m.Killed():
-		return refuse(field.ReasonNotKilled, "the kill switch did not act in this run: it ended otherwise")
+		return refuse(bundle.ReasonNotKilled, "the kill switch did not act in this run: it ended otherwise")
 	}
 	return nil
 }

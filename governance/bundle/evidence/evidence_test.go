@@ -11,9 +11,9 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/evidence"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 func good(edit ...func(*bundle.Bundle)) *bundle.Bundle {
@@ -83,7 +83,7 @@ func TestDeclaredNumbersAreNotBelieved(t *testing.T) {
 		c.edit(b)
 		_, err := check(b, files)
 		var refused *bundle.Error
-		if !errors.As(err, &refused) || refused.Code != field.SummaryMismatch || refused.Pointer != "/bundle"+c.pointer {
+		if !errors.As(err, &refused) || refused.Code != bundle.SummaryMismatch || refused.Pointer != "/bundle"+c.pointer {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -150,25 +150,25 @@ func TestFilesThatContradict(t *testing.T) {
 		code            field.Code
 		words           string
 	}{
-		"not a number":                {"runs/base/splits/test/metrics.json", "0.2", "NaN", field.ArtifactInvalid, "metrics.json"},
-		"beyond all numbers":          {"runs/base/splits/test/metrics.json", "0.2", "1e999", field.ArtifactInvalid, "metrics.json"},
-		"null":                        {"runs/base/splits/test/metrics.json", "0.2", "null", field.SummaryMismatch, ""},
-		"a name twice":                {"runs/base/splits/test/metrics.json", `"max_drawdown":0.2`, `"max_drawdown":0.2,"max_drawdown":0.1`, field.ArtifactInvalid, "metrics.json"},
-		"a count of its own":          {"runs/base/report.json", `"stress_failed":0`, `"stress_failed":3`, field.ArtifactInvalid, "stress_failed"},
-		"a verdict of its own":        {"runs/false/falsify/summary.json", `"overall":"pass"`, `"overall":"warn"`, field.ArtifactInvalid, "falsification of report.json"},
-		"an unknown verdict":          {"runs/false/falsify/summary.json", `"overall":"pass"`, `"overall":"great"`, field.ArtifactInvalid, "overall"},
-		"a failed gate that passed":   {"runs/false/falsify/summary.json", `"verdict":"pass"`, `"verdict":"fail"`, field.ArtifactInvalid, "overall"},
-		"of another run":              {"runs/false/falsify/summary.json", `"base_run_id":"base"`, `"base_run_id":"else"`, field.ArtifactInvalid, "falsification of report.json"},
-		"of another question":         {"runs/false/falsify/summary.json", `"base_request_hash":"`, `"base_request_hash":"00`, field.SummaryMismatch, "not in the bundle"},
-		"a report of another run":     {"runs/base/report.json", `"run_id":"base"`, `"run_id":"else"`, field.ArtifactInvalid, "metadata.json"},
-		"a row of another run":        {"runs/base/metadata.json", `"run_id":"base"`, `"run_id":"else"`, field.ArtifactInvalid, "metadata.json"},
-		"another schema":              {"runs/base/metadata.json", `run-metadata/v1`, `run-metadata/v9`, field.ArtifactInvalid, "schema"},
-		"a failed run":                {"runs/base/report.json", `"status":"completed"`, `"status":"failed"`, field.ArtifactInvalid, "metadata.json"},
-		"no JSON":                     {"runs/base/report.json", `{`, ``, field.ArtifactInvalid, "report.json"},
-		"a time that is none":         {"runs/base/metadata.json", `"completed_at":"2`, `"completed_at":"x2`, field.ArtifactInvalid, "times"},
-		"fewer trials than none":      {"runs/false/falsify/summary.json", `"n_trials":12`, `"n_trials":-1`, field.ArtifactInvalid, "trials"},
-		"a question of another kind":  {"runs/base/request.json", `"kind":"run"`, `"kind":"trial"`, field.ArtifactInvalid, "request.json"},
-		"a question on other candles": {"runs/base/request.json", `"data":[]`, `"data":[{"sha256":"00"}]`, field.SummaryMismatch, ""},
+		"not a number":                {"runs/base/splits/test/metrics.json", "0.2", "NaN", bundle.ArtifactInvalid, "metrics.json"},
+		"beyond all numbers":          {"runs/base/splits/test/metrics.json", "0.2", "1e999", bundle.ArtifactInvalid, "metrics.json"},
+		"null":                        {"runs/base/splits/test/metrics.json", "0.2", "null", bundle.SummaryMismatch, ""},
+		"a name twice":                {"runs/base/splits/test/metrics.json", `"max_drawdown":0.2`, `"max_drawdown":0.2,"max_drawdown":0.1`, bundle.ArtifactInvalid, "metrics.json"},
+		"a count of its own":          {"runs/base/report.json", `"stress_failed":0`, `"stress_failed":3`, bundle.ArtifactInvalid, "stress_failed"},
+		"a verdict of its own":        {"runs/false/falsify/summary.json", `"overall":"pass"`, `"overall":"warn"`, bundle.ArtifactInvalid, "falsification of report.json"},
+		"an unknown verdict":          {"runs/false/falsify/summary.json", `"overall":"pass"`, `"overall":"great"`, bundle.ArtifactInvalid, "overall"},
+		"a failed gate that passed":   {"runs/false/falsify/summary.json", `"verdict":"pass"`, `"verdict":"fail"`, bundle.ArtifactInvalid, "overall"},
+		"of another run":              {"runs/false/falsify/summary.json", `"base_run_id":"base"`, `"base_run_id":"else"`, bundle.ArtifactInvalid, "falsification of report.json"},
+		"of another question":         {"runs/false/falsify/summary.json", `"base_request_hash":"`, `"base_request_hash":"00`, bundle.SummaryMismatch, "not in the bundle"},
+		"a report of another run":     {"runs/base/report.json", `"run_id":"base"`, `"run_id":"else"`, bundle.ArtifactInvalid, "metadata.json"},
+		"a row of another run":        {"runs/base/metadata.json", `"run_id":"base"`, `"run_id":"else"`, bundle.ArtifactInvalid, "metadata.json"},
+		"another schema":              {"runs/base/metadata.json", `run-metadata/v1`, `run-metadata/v9`, bundle.ArtifactInvalid, "schema"},
+		"a failed run":                {"runs/base/report.json", `"status":"completed"`, `"status":"failed"`, bundle.ArtifactInvalid, "metadata.json"},
+		"no JSON":                     {"runs/base/report.json", `{`, ``, bundle.ArtifactInvalid, "report.json"},
+		"a time that is none":         {"runs/base/metadata.json", `"completed_at":"2`, `"completed_at":"x2`, bundle.ArtifactInvalid, "times"},
+		"fewer trials than none":      {"runs/false/falsify/summary.json", `"n_trials":12`, `"n_trials":-1`, bundle.ArtifactInvalid, "trials"},
+		"a question of another kind":  {"runs/base/request.json", `"kind":"run"`, `"kind":"trial"`, bundle.ArtifactInvalid, "request.json"},
+		"a question on other candles": {"runs/base/request.json", `"data":[]`, `"data":[{"sha256":"00"}]`, bundle.SummaryMismatch, ""},
 	} {
 		b, files := rewritten(t, c.file, c.old, c.with)
 		if strings.HasSuffix(c.file, "request.json") {
@@ -282,7 +282,7 @@ func TestDrills(t *testing.T) {
 		switch {
 		case c.reason == "" && refused != nil:
 			t.Errorf("%s: %v", name, refused)
-		case c.reason != "" && (refused == nil || refused.Code != field.InvalidDrill || refused.Reason != c.reason || refused.Pointer != "/x"):
+		case c.reason != "" && (refused == nil || refused.Code != bundle.InvalidDrill || refused.Reason != c.reason || refused.Pointer != "/x"):
 			t.Errorf("%s: %+v", name, refused)
 		}
 	}
@@ -290,7 +290,7 @@ func TestDrills(t *testing.T) {
 	b := good()
 	d := planetest.Drill(planetest.Good(now), now.Add(-time.Minute), "pass")
 	b.Runs[2].RunID = d.RunID
-	if refused := evidence.CheckDrill(&d, b, "", now); refused == nil || refused.Reason != field.ReasonRecord {
+	if refused := evidence.CheckDrill(&d, b, "", now); refused == nil || refused.Reason != bundle.ReasonRecord {
 		t.Errorf("%+v", refused)
 	}
 }

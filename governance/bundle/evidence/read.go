@@ -10,8 +10,8 @@ import (
 	jsonv2 "github.com/go-json-experiment/json"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // The files that are read, below the folder of a run.

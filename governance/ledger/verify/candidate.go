@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // candidate is a candidate bundle with what is computed from its bytes.
@@ -38,7 +38,7 @@ type artifact struct {
 }
 
 // ownSteps are the refusals that a step of its own shows, with what was expected.
-var ownSteps = []bundle.Code{field.RevisionMismatch, field.ParamsHashMismatch, field.SealSubjectMismatch, field.SealDigestMismatch}
+var ownSteps = []bundle.Code{bundle.RevisionMismatch, bundle.ParamsHashMismatch, bundle.SealSubjectMismatch, bundle.SealDigestMismatch}
 
 // readCandidate reads a bundle. The candidate is nil only where not even the JSON can be
 // read.

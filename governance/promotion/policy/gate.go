@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // The kinds of gates.
@@ -46,28 +46,28 @@ var kinds = map[string][2]string{
 
 // Gate is one condition. Which fields count depends on the kind.
 type Gate struct {
-	ID   string
-	Kind string
+	ID   string `json:"id" is:"id"`
+	Kind string `json:"kind"`
 	// Refs are rules that the gate supports evidence for; it does not claim to comply
 	// with them.
-	Refs []string
+	Refs []string `json:"refs" max:"200"`
 	// Spec is the gate's own fields as they stand in the policy, canonical JSON.
-	Spec json.RawMessage
+	Spec json.RawMessage `json:"-"`
 
-	Roles      []bundle.Role
-	Role       bundle.Role // of Soak
-	SplitKinds []string
-	Pointer    string // RFC 6901, into the bundle
-	Min        float64
-	Metric     string // its name in summary or in a split's metrics
-	Op         string // == != < <= > >=
-	Value      float64
-	ValueFrom  string // a pointer, "" where Value counts
-	Drill      string
-	MaxAge     time.Duration
-	Seconds    float64
-	Rungs      []string
-	Verified   bool
+	Roles      []bundle.Role `json:"-"`
+	Role       bundle.Role   `json:"role" is:"oneof paper canary live"`
+	SplitKinds []string      `json:"split_kinds" is:"oneof train validation test search walk_forward full" max:"6"`
+	Pointer    string        `json:"pointer"` // RFC 6901, into the bundle
+	Min        float64       `json:"min"`
+	Metric     string        `json:"metric" is:"filled"` // its name in summary or in a split's metrics
+	Op         string        `json:"op" is:"oneof == != < <= > >="`
+	Value      float64       `json:"-"`
+	ValueFrom  string        `json:"value_from"` // a pointer, "" where Value counts
+	Drill      string        `json:"drill" is:"oneof kill_switch"`
+	MaxAge     time.Duration `json:"-"`
+	Seconds    float64       `json:"seconds" min:"1"`
+	Rungs      []string      `json:"rungs" is:"oneof hash_claimed hash_verified signed reproduced" max:"4"`
+	Verified   bool          `json:"verified"`
 }
 
 // Waivable reports whether people may let the gate pass for a time.
@@ -78,15 +78,6 @@ func (g *Gate) Waivable() bool {
 	}
 	return true
 }
-
-var ops = []string{"==", "!=", "<", "<=", ">", ">="}
-
-var roleNames = []string{
-	string(bundle.RoleBaseline), string(bundle.RoleOOS), string(bundle.RoleStress), string(bundle.RoleFalsification),
-	string(bundle.RoleReplay), string(bundle.RolePaper), string(bundle.RoleCanary), string(bundle.RoleLive),
-}
-
-var splitKinds = []string{"train", "validation", "test", "search", "walk_forward", "full"}
 
 // readable are the parts of a bundle that a pointer may lead into: runs and artifacts are
 // judged by role, not by place.
@@ -101,22 +92,22 @@ func readGate(r *field.Reader, v any, at string) Gate {
 		return Gate{}
 	}
 	o := r.Object(v, at, append(field.Names("id kind"), field.Names(fields[0])...), append(field.Names("refs"), field.Names(fields[1])...))
-	g := Gate{
-		ID: o.Identifier("id"), Kind: kind, Refs: o.Texts("refs", maxGates, nil), Spec: spec(v),
-		SplitKinds: oneOfEach(o, "split_kinds", splitKinds), Rungs: oneOfEach(o, "rungs", bundle.Rungs()),
-		Pointer: pointer(o, "pointer"), ValueFrom: pointer(o, "value_from"), Metric: o.Filled("metric"), Min: 1, Seconds: o.Number("seconds", 1),
-		Role: bundle.Role(o.OneOf("role", field.InvalidField, string(bundle.RolePaper), string(bundle.RoleCanary), string(bundle.RoleLive))),
-		Op:   o.OneOf("op", field.InvalidField, ops...), Drill: o.OneOf("drill", field.InvalidField, "kill_switch"),
-		Value: o.Number("value", math.Inf(-1)), MaxAge: age(o, "max_age"),
+	var roles struct {
+		Roles []string `json:"roles" is:"oneof baseline oos stress falsification replay paper canary live" max:"8"`
 	}
-	for _, role := range oneOfEach(o, "roles", roleNames) {
+	g := Gate{Spec: spec(v), MaxAge: age(o, "max_age"), Value: o.Number("value", math.Inf(-1))}
+	o.Into(&g)
+	o.Into(&roles)
+	for _, role := range roles.Roles {
 		g.Roles = append(g.Roles, bundle.Role(role))
 	}
-	if o.Has("min") {
-		g.Min = o.Number("min", 0)
-	}
-	if verified := o.Bool("verified"); verified != nil {
-		g.Verified = *verified
+	distinct(o, "roles", roles.Roles)
+	distinct(o, "split_kinds", g.SplitKinds)
+	distinct(o, "rungs", g.Rungs)
+	pointer(o, "pointer", g.Pointer)
+	pointer(o, "value_from", g.ValueFrom)
+	if !o.Has("min") {
+		g.Min = 1
 	}
 	switch kind {
 	case Metric:
@@ -138,14 +129,8 @@ func exactlyOne(o field.Object, a, b string) {
 	}
 }
 
-// oneOfEach is a list of different known words, not empty where it is there.
-func oneOfEach(o field.Object, name string, known []string) []string {
-	list := o.Texts(name, len(known), func(s string) string {
-		if !slices.Contains(known, s) {
-			return "must be one of " + strings.Join(known, ", ")
-		}
-		return ""
-	})
+// distinct refuses a list that is there and empty, or has a word twice.
+func distinct(o field.Object, name string, list []string) {
 	if o.Has(name) && len(list) == 0 {
 		o.Fail(field.InvalidField, name, "must not be empty")
 	}
@@ -154,19 +139,13 @@ func oneOfEach(o field.Object, name string, known []string) []string {
 			o.Fail(field.DuplicateItem, name, "has %s twice", s)
 		}
 	}
-	return list
 }
 
-func pointer(o field.Object, name string) string {
-	s := o.Text(name)
-	if !o.Has(name) {
-		return ""
-	}
+func pointer(o field.Object, name, s string) {
 	first, _, _ := strings.Cut(strings.TrimPrefix(s, "/"), "/")
-	if !strings.HasPrefix(s, "/") || !slices.Contains(readable, first) {
+	if o.Has(name) && (!strings.HasPrefix(s, "/") || !slices.Contains(readable, first)) {
 		o.Fail(field.InvalidField, name, "must be a pointer into %s", strings.Join(readable, ", "))
 	}
-	return s
 }
 
 var agePattern = regexp.MustCompile(`^([1-9][0-9]{0,5})([smhd])$`)

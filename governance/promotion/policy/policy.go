@@ -18,8 +18,8 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/bundle/field"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // Schema is the schema of a policy.
@@ -54,8 +54,8 @@ type Stage struct {
 // Requirement is how many people with a role must approve; the role any is risk or
 // approver.
 type Requirement struct {
-	Role  string `json:"role"`
-	Count int    `json:"count"`
+	Role  string `json:"role" is:"oneof risk approver any"`
+	Count int    `json:"count" min:"1" max:"100"`
 }
 
 // RoleAny is met by risk and by approver.
@@ -192,11 +192,8 @@ func readStage(r *field.Reader, stages field.Object, name bundle.Stage, before m
 func readApprovals(r *field.Reader, o field.Object, s *Stage) {
 	seen := map[string]bool{}
 	o.Each("approvals", maxPeople, func(_ int, v any, at string) {
-		one := r.Object(v, at, field.Names("role count"), nil)
-		a := Requirement{
-			Role:  one.OneOf("role", field.InvalidField, bundle.TrustRisk, bundle.TrustApprover, RoleAny),
-			Count: int(one.Integer("count", 1, maxPeople)),
-		}
+		var a Requirement
+		one := r.Struct(v, at, &a)
 		if seen[a.Role] {
 			one.Fail(field.DuplicateItem, "role", "this role stands twice in the stage")
 		}

@@ -1,11 +1,10 @@
-// Package field reads documents of the control plane member by member: strict JSON
-// comes in, checked Go values or a refusal with code and JSON pointer go out.
+// Package field reads signed and hashed documents member by member: strict JSON comes in,
+// checked Go values or a refusal with code and JSON pointer go out.
 //
-// A Reader keeps the first refusal and lets every further read do nothing, so that
-// code which reads a document is a straight list of its members, in the order in which
-// they are checked. Unknown members are refused before missing ones, and both before
-// any value. It imports host/base/digest only; bundles, statements, trust and policies are
-// read with it.
+// A [Reader] keeps the first refusal and lets every further read do nothing. [Reader.Struct]
+// reads an object into a struct whose tags name the members and their forms; what tags cannot
+// express is a [Checker] or read by the methods of [Object]. Unknown members are refused before
+// missing ones, and both before any value.
 package field
 
 import (
@@ -24,72 +23,24 @@ import (
 // Code is why something is refused: a code of the control plane's table.
 type Code string
 
-// The codes of documents. Those of transport, lookups and state belong to the plane.
+// The codes of what a document can be at fault with, whatever it is about.
 const (
-	MalformedJSON    Code = "MALFORMED_JSON"
-	DuplicateKey     Code = "DUPLICATE_KEY"
-	InvalidUnicode   Code = "INVALID_UNICODE"
-	NumberOutOfRange Code = "NUMBER_OUT_OF_RANGE"
-	JSONTooDeep      Code = "JSON_TOO_DEEP"
-
-	InvalidBundle     Code = "INVALID_BUNDLE"
+	MalformedJSON     Code = "MALFORMED_JSON"
+	DuplicateKey      Code = "DUPLICATE_KEY"
+	InvalidUnicode    Code = "INVALID_UNICODE"
+	NumberOutOfRange  Code = "NUMBER_OUT_OF_RANGE"
+	JSONTooDeep       Code = "JSON_TOO_DEEP"
 	UnsupportedSchema Code = "UNSUPPORTED_SCHEMA"
 	UnknownField      Code = "UNKNOWN_FIELD"
 	MissingField      Code = "MISSING_FIELD"
-	SecretInBundle    Code = "SECRET_IN_BUNDLE"
-
-	InvalidIdentifier   Code = "INVALID_IDENTIFIER"
-	UnknownRunReference Code = "UNKNOWN_RUN_REFERENCE"
-	InvalidArtifactPath Code = "INVALID_ARTIFACT_PATH"
-	DuplicateItem       Code = "DUPLICATE_ITEM"
-	TooManyItems        Code = "TOO_MANY_ITEMS"
-	InvalidField        Code = "INVALID_FIELD"
-	InvalidDigest       Code = "INVALID_DIGEST"
-	InvalidDecimal      Code = "INVALID_DECIMAL"
-	InvalidTimestamp    Code = "INVALID_TIMESTAMP"
-
-	RevisionMismatch   Code = "CANDIDATE_REVISION_MISMATCH"
-	RevisionConflict   Code = "CANDIDATE_REVISION_CONFLICT"
-	RevisionRejected   Code = "CANDIDATE_REVISION_REJECTED"
-	ParamsHashMismatch Code = "PARAMS_HASH_MISMATCH"
-
-	InvalidSubjectType     Code = "INVALID_SUBJECT_TYPE"
-	InvalidStage           Code = "INVALID_STAGE"
-	SealSubjectMismatch    Code = "SEAL_SUBJECT_MISMATCH"
-	SealDigestMismatch     Code = "SEAL_DIGEST_MISMATCH"
-	SealAudienceMismatch   Code = "SEAL_AUDIENCE_MISMATCH"
-	SealRequestExpired     Code = "SEAL_REQUEST_EXPIRED"
-	SealRequestNotYetValid Code = "SEAL_REQUEST_NOT_YET_VALID"
-
-	InvalidAttestation  Code = "INVALID_ATTESTATION"
-	InvalidSignature    Code = "INVALID_SIGNATURE"
-	AttestationMismatch Code = "ATTESTATION_SUBJECT_MISMATCH"
-	SignatureRequired   Code = "SIGNATURE_REQUIRED"
-	InvalidDrill        Code = "INVALID_DRILL"
-
-	ArtifactMismatch Code = "ARTIFACT_HASH_MISMATCH"
-	ArtifactInvalid  Code = "ARTIFACT_INVALID"
-	SummaryMismatch  Code = "SUMMARY_MISMATCH"
-)
-
-// The reasons of an InvalidAttestation.
-const (
-	ReasonAudience     = "audience"
-	ReasonExpired      = "expired"
-	ReasonRole         = "role"
-	ReasonSelfApproval = "self_approval"
-)
-
-// The reasons of an InvalidDrill.
-const (
-	ReasonNoRecord     = "no_record"
-	ReasonRecord       = "record"
-	ReasonMode         = "mode"
-	ReasonOtherProgram = "other_program"
-	ReasonNotOver      = "not_over"
-	ReasonAhead        = "ahead"
-	ReasonOutside      = "outside"
-	ReasonNotKilled    = "not_killed"
+	InvalidIdentifier Code = "INVALID_IDENTIFIER"
+	DuplicateItem     Code = "DUPLICATE_ITEM"
+	TooManyItems      Code = "TOO_MANY_ITEMS"
+	InvalidField      Code = "INVALID_FIELD"
+	InvalidDigest     Code = "INVALID_DIGEST"
+	InvalidDecimal    Code = "INVALID_DECIMAL"
+	InvalidTimestamp  Code = "INVALID_TIMESTAMP"
+	InvalidStage      Code = "INVALID_STAGE"
 )
 
 // Error is a refusal. Pointer is the RFC 6901 pointer of the field at fault, "" for the
@@ -98,14 +49,11 @@ type Error struct {
 	Code    Code
 	Pointer string
 	Message string
-	// Reason is the reason of an InvalidAttestation or InvalidDrill where it has one, else "".
+	// Reason is a further word, "" where the code needs none.
 	Reason string
-	// Declared and Computed are, with SummaryMismatch only, what the document states and what
-	// the files come to: a number or a text, nil where there is none.
+	// Declared and Computed are what the document states and what it comes to where these
+	// differ: a number or a text, nil where there is none.
 	Declared, Computed any
-	// RevisionID is, with RevisionMismatch only, the id that the bundle claims: when
-	// the plane knows it already, the refusal is a RevisionConflict.
-	RevisionID string
 }
 
 // Error is the message with its pointer.

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/assay-run/assay/governance/bundle/field"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 func open(t *testing.T, r *field.Reader, text, need, may string) field.Object {
@@ -53,9 +53,9 @@ func TestTheFirstRefusalStays(t *testing.T) {
 	if err := r.Err(); err == nil || err.Code != field.MissingField || err.Pointer != "/b" {
 		t.Errorf("missing members come in the order of the contract: %v", err)
 	}
-	r = &field.Reader{As: field.InvalidAttestation}
+	r = &field.Reader{As: field.InvalidStage}
 	open(t, r, `[]`, "", "")
-	if err := r.Err(); err == nil || err.Code != field.InvalidAttestation {
+	if err := r.Err(); err == nil || err.Code != field.InvalidStage {
 		t.Errorf("got %v", err)
 	}
 	r = &field.Reader{}

@@ -15,7 +15,9 @@ import (
 type Reader struct {
 	// As, where set, is the code of every refusal: what is wrong inside a signed
 	// statement is told by one code.
-	As  Code
+	As Code
+	// Lax passes over unknown members, takes null for an absent one, and bounds no text.
+	Lax bool
 	err *Error
 }
 
@@ -57,13 +59,13 @@ func Names(list string) []string { return strings.Fields(list) }
 // of may, and no others.
 func (r *Reader) Object(v any, at string, need, may []string) Object {
 	o := r.Free(v, at)
-	for _, name := range slices.Sorted(maps.Keys(o.members)) {
-		if !slices.Contains(need, name) && !slices.Contains(may, name) {
+	for _, name := range o.Members() {
+		if !r.Lax && !slices.Contains(need, name) && !slices.Contains(may, name) {
 			r.Fail(UnknownField, o.At(name), "this field is not part of the contract")
 		}
 	}
 	for _, name := range need {
-		if _, ok := o.members[name]; !ok {
+		if !o.Has(name) {
 			r.Fail(MissingField, o.At(name), "this field is required")
 		}
 	}
@@ -87,9 +89,12 @@ func (o Object) Pointer() string { return o.at }
 
 // Has reports whether the member is there.
 func (o Object) Has(name string) bool {
-	_, ok := o.members[name]
-	return ok
+	v, ok := o.members[name]
+	return ok && (v != nil || !o.r.Lax)
 }
+
+// Members are the names of all members, sorted.
+func (o Object) Members() []string { return slices.Sorted(maps.Keys(o.members)) }
 
 // Raw is the member as it is, nil where it is absent.
 func (o Object) Raw(name string) any { return o.members[name] }
@@ -99,11 +104,15 @@ func (o Object) Fail(code Code, name, format string, args ...any) {
 	o.r.Fail(code, o.At(name), format, args...)
 }
 
+// FailAt refuses what is at a pointer below the object, which begins without a slash.
+func (o Object) FailAt(code Code, below, format string, args ...any) {
+	o.r.Fail(code, o.at+"/"+below, format, args...)
+}
+
 // get is the member, and false where it is absent or something was refused before: an
 // absent member that is needed was refused when the object was opened.
 func (o Object) get(name string) (any, bool) {
-	v, ok := o.members[name]
-	return v, ok && o.r.err == nil
+	return o.members[name], o.Has(name) && o.r.err == nil
 }
 
 // str is a member of type string, "" where it is absent.
@@ -127,7 +136,7 @@ func (o Object) Text(name string) string {
 }
 
 func (o Object) short(name, s string) {
-	if len(s) > MaxText {
+	if len(s) > MaxText && !o.r.Lax {
 		o.Fail(InvalidField, name, "is longer than %d bytes", MaxText)
 	}
 }
@@ -299,7 +308,7 @@ func (o Object) Texts(name string, max int, check func(string) string) []string 
 		switch {
 		case !ok:
 			o.r.Fail(InvalidField, at, "must be a string")
-		case len(s) > MaxText:
+		case len(s) > MaxText && !o.r.Lax:
 			o.r.Fail(InvalidField, at, "is longer than %d bytes", MaxText)
 		case check != nil && check(s) != "":
 			o.r.Fail(InvalidField, at, "%s", check(s))
@@ -313,7 +322,7 @@ func (o Object) Texts(name string, max int, check func(string) string) []string 
 func (o Object) Numbers(name string) map[string]float64 {
 	m := o.Open(name)
 	out := make(map[string]float64, len(m.members))
-	for _, key := range slices.Sorted(maps.Keys(m.members)) {
+	for _, key := range m.Members() {
 		out[key] = m.Number(key, math.Inf(-1))
 	}
 	return out
