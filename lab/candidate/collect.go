@@ -123,7 +123,7 @@ func (c *collector) open(row registry.Run, role bundle.Role) (*item, error) {
 	return x, err
 }
 
-// sameProgram says whether two runs are of the same plugin, parameters and markets.
+// sameProgram reports whether two runs are of the same plugin, parameters and markets.
 func sameProgram(a, b *artifact.Metadata) bool {
 	return a.Plugin.SHA256 == b.Plugin.SHA256 && sameJSON(a.Params, b.Params) && slices.Equal(a.Symbols, b.Symbols) &&
 		a.Timeframe == b.Timeframe
@@ -143,7 +143,7 @@ type collected struct {
 	base  *item
 	items []*item // base first, then by completion and id
 	// skipped are finished paper and live runs that failed: they count for nothing, but
-	// somebody should know.
+	// a person should know.
 	skipped []string
 }
 
@@ -273,7 +273,7 @@ func venueRole(m *artifact.Metadata, out *collected) bundle.Role {
 	return bundle.RoleLive
 }
 
-// complete wants every run of a revision that is packed again to be there.
+// complete refuses a revision that is packed again and has lost a run.
 func complete(pinned *bundle.Bundle, items []*item) error {
 	for _, r := range pinned.Runs {
 		if !slices.ContainsFunc(items, func(x *item) bool { return x.meta.RunID == r.RunID }) {

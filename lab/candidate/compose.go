@@ -19,7 +19,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// subject is what a bundle says of its candidate besides the runs.
+// subject is what a bundle has of its candidate besides the runs.
 type subject struct {
 	family, owner, title, description string
 	limits                            bundle.Limits
@@ -191,7 +191,7 @@ func lineage(b *bundle.Bundle, parent *bundle.Document) {
 	l.ParentRevisionID, l.ChangeClass = &id, changeClass(b, &parent.Bundle)
 }
 
-// changeClass is what the change comes to as far as the lab can tell; the control plane
+// changeClass is what the change comes to as far as the lab knows; the control plane
 // computes its own. b is not sealed yet, so that its parameters have no hash.
 func changeClass(b, parent *bundle.Bundle) string {
 	s, p := &b.Strategy, &parent.Strategy
@@ -205,7 +205,7 @@ func changeClass(b, parent *bundle.Bundle) string {
 	return bundle.ChangeMaterial
 }
 
-// sameTrades says whether every trades.csv of the parent's baselines is in a bundle, by
+// sameTrades reports whether every trades.csv of the parent's baselines is in a bundle, by
 // split and hash.
 func sameTrades(b, parent *bundle.Bundle) bool {
 	own, before := trades(b), trades(parent)
@@ -229,7 +229,7 @@ func trades(b *bundle.Bundle) map[string]bool {
 	return out
 }
 
-// The shares of the initial cash that a candidate may use where nobody says otherwise, in
+// The shares of the initial cash that a candidate may use by default, in
 // percent, and the other limits of section 3 of the governance page.
 const (
 	orderPercent    = 5
@@ -300,7 +300,7 @@ func LimitsOver(base bundle.Limits, text []byte) (bundle.Limits, error) {
 	return out, nil
 }
 
-// looser says whether limits a allow anything that limits b do not.
+// looser reports whether limits a allow anything that limits b do not.
 func looser(a, b *bundle.Limits) bool {
 	above := func(x, y string) bool {
 		if y == "" {

@@ -29,7 +29,7 @@ import (
 	"github.com/assay-run/assay/lab/search/selection"
 )
 
-// DefaultValid is how long a seal request is valid unless somebody says otherwise;
+// DefaultValid is how long a seal request is valid by default;
 // bundle.MaxValidity is the longest.
 const DefaultValid = 30 * 24 * time.Hour
 
@@ -81,7 +81,7 @@ type Options struct {
 type Packed struct {
 	*bundle.Document
 	Dir string
-	// Reused says that candidate_bundle.json was there and still holds: it was left alone.
+	// Reused reports that candidate_bundle.json was there and still holds: it was left alone.
 	Reused bool
 	// Envelope is the signature over the bundle, nil without one.
 	Envelope *dsse.Envelope
@@ -96,7 +96,7 @@ type Packed struct {
 // RUN_NOT_FOUND or RUN_NOT_PACKABLE, or an *artifact.MismatchError when a file of a run has
 // changed. The locked test of the runs is revealed, which is noted once for each.
 func Pack(ctx context.Context, h *request.Host, o Options) (*Packed, error) {
-	// Owner and requester may not approve: under a name that is nobody's they could.
+	// Owner and requester may not approve: under a name that no key has they could.
 	if o.Author = cmp.Or(o.Author, o.Owner); o.Author == "" {
 		return nil, refuse(request.CodeUsage, "--owner", "the candidate needs an owner: give --owner or set USER")
 	}
@@ -237,7 +237,7 @@ func (p *packer) seal(core bundle.Bundle, known []*bundle.Document) (doc, old *b
 		if doc.Bundle.CandidateRevisionID != k.Bundle.CandidateRevisionID {
 			continue
 		}
-		if p.Stage == "" || p.LogOrigin == "" { // nobody asked for another
+		if p.Stage == "" || p.LogOrigin == "" { // no other was asked for
 			same.SealRequest.RequestedStage = cmp.Or(p.Stage, k.Bundle.SealRequest.RequestedStage)
 			same.SealRequest.LogOrigin = cmp.Or(p.LogOrigin, k.Bundle.SealRequest.LogOrigin)
 			doc, err = sealed(same)
@@ -259,7 +259,7 @@ func sealed(b bundle.Bundle) (*bundle.Document, error) {
 	return doc, err
 }
 
-// notPackable says which option mends a refusal, where one does.
+// notPackable reports which option mends a refusal, where one does.
 func notPackable(e *bundle.Error) error {
 	out := request.Errorf(codeNotPackable, "the bundle would be refused: %s", e.Error()).
 		With("pointer", e.Pointer, "reason", string(e.Code))
@@ -279,8 +279,8 @@ func (p *packer) request() bundle.SealRequest {
 	}
 }
 
-// holds says whether the request of a kept bundle is what is asked for, in force, and not one
-// that a plane has taken without reading the files: that wants a new one.
+// holds reports whether the request of a kept bundle is what is asked for, in force, and not one
+// that a plane has taken without reading the files: that needs a new one.
 func (p *packer) holds(old *bundle.Document) bool {
 	s := old.Bundle.SealRequest
 	until, err := time.Parse(time.RFC3339, s.ExpiresAt)

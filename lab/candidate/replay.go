@@ -30,7 +30,7 @@ func validRevision(s string) bool { return field.IsRevision(s) }
 
 func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
-// inputsMissing says what is needed to execute a pinned run.
+// inputsMissing reports what is needed to execute a pinned run.
 func inputsMissing(run bundle.Run, format string, args ...any) error {
 	return request.Errorf(request.CodeInputsMissing, "run "+run.RunID+": "+format, args...).
 		With("run_id", run.RunID)
@@ -98,7 +98,7 @@ type Outcome struct {
 	RunID   string      `json:"run_id"`
 	Role    bundle.Role `json:"role"`
 	Verdict Verdict     `json:"verdict"`
-	// Code and Reason say why it was not run or what differs; empty where it is equal. Code
+	// Code and Reason report why it was not run or what differs; empty where it is equal. Code
 	// is SKIPPED for what no replay could repeat: runs at a venue.
 	Code   string `json:"code"`
 	Reason string `json:"reason"`
@@ -123,7 +123,7 @@ type ReplayOptions struct {
 	Plugin string
 	// Sources finds what programs are built from, for falsifications that changed numbers in them.
 	Sources falsify.Finder
-	// Begin hears of each run before it is executed; Progress of candles or replays in it.
+	// Begin is called before each run is executed, Progress with candles or replays in it.
 	Begin    func(runID string)
 	Progress func(done, total int64)
 }

@@ -59,8 +59,8 @@ func (s *Shelf) lock() (*file.Lock, error) {
 	return l, nil
 }
 
-// sweep removes what a crash has left half made, here and in the folders; the lock says that
-// nobody is making it.
+// sweep removes what a crash has left half made, here and in the folders; the lock reports that
+// no one is making it.
 func (s *Shelf) sweep() error {
 	var errs []error
 	for _, pattern := range []string{file.TempPrefix + "*", filepath.Join("*", file.TempPrefix+"*")} {
@@ -129,7 +129,7 @@ func (s *Shelf) ofCandidate(candidateID string) ([]*bundle.Document, error) {
 	for _, id := range ids {
 		doc, err := s.Load(id)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // a folder that somebody is taking away
+			continue // a folder that is being removed
 		}
 		if err != nil {
 			return nil, err
@@ -141,7 +141,7 @@ func (s *Shelf) ofCandidate(candidateID string) ([]*bundle.Document, error) {
 	return list, nil
 }
 
-// last is the revision that was packed last: the one that is nobody's parent. Where folders
+// last is the revision that was packed last: the one that is no parent. Where folders
 // were taken away there can be several, and the newest request decides.
 func last(list []*bundle.Document) *bundle.Document {
 	var tip *bundle.Document
@@ -194,7 +194,7 @@ func (s *Shelf) place(dir string, doc *bundle.Document, envelope []byte) error {
 	return file.MoveDir(temp, dir)
 }
 
-// unread says whether a plane has sealed the kept bundle without reading the files of its runs.
+// unread reports whether a plane has sealed the kept bundle without reading the files of its runs.
 func (s *Shelf) unread(revision string) bool {
 	text, err := os.ReadFile(filepath.Join(s.Dir(revision), ReceiptName))
 	if err != nil {
@@ -241,7 +241,7 @@ func Submit(ctx context.Context, plane *client.Client, p *Packed) (*client.Recei
 	return receipt, p.keepAnswer(receipt)
 }
 
-// keepAnswer does nothing where somebody has packed the revision otherwise meanwhile: the
+// keepAnswer does nothing where the revision was packed otherwise meanwhile: the
 // answer is about other bytes than those that are there now.
 func (p *Packed) keepAnswer(r *client.Receipt) (err error) {
 	files, err := r.Files()
@@ -269,7 +269,7 @@ func (p *Packed) keepAnswer(r *client.Receipt) (err error) {
 	return nil
 }
 
-// The codes of what a control plane says.
+// The codes of the answers of a control plane.
 const (
 	CodeUnreachable   = "CONTROL_UNREACHABLE"
 	CodeIngestRefused = "INGEST_REFUSED"
@@ -344,7 +344,7 @@ type Result struct {
 	RequestedStage      string  `json:"requested_stage"`
 	LogOrigin           string  `json:"log_origin"`
 	ExpiresAt           string  `json:"expires_at"`
-	// Reused says that the bundle was there and was left alone.
+	// Reused reports that the bundle was there and was left alone.
 	Reused bool        `json:"reused"`
 	Signed bool        `json:"signed"`
 	Runs   []PackedRun `json:"runs"`

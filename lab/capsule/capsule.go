@@ -169,7 +169,7 @@ type Minimal struct {
 	StartTime  market.Time `json:"start_time"`
 	// Params are those that differ from the strategy's defaults.
 	Params json.RawMessage `json:"params"`
-	// Replays is how many plays it took; Complete says that neither their number nor the
+	// Replays is how many plays it took; Complete reports that neither their number nor the
 	// time ended the search.
 	Replays  int  `json:"replays"`
 	Complete bool `json:"complete"`
@@ -184,7 +184,7 @@ type Replay struct {
 	Take *Take `json:"take"`
 }
 
-// Take is one play of a plugin over one window: what a request does not say because it
+// Take is one play of a plugin over one window: what a request leaves out because it
 // asks about all splits.
 type Take struct {
 	SplitID string `json:"split_id"`
@@ -219,7 +219,7 @@ type Redaction struct {
 	Reason string `json:"reason"`
 }
 
-// Note is what a report says about a capsule.
+// Note is what a report has of a capsule.
 type Note struct {
 	CapsuleID string `json:"capsule_id"`
 	// Path is relative to the folder of the run.
@@ -257,7 +257,7 @@ const (
 	Cancelled        Kind = "cancelled"
 )
 
-// Severity says how bad a kind is.
+// Severity reports how bad a kind is.
 type Severity string
 
 // The severities: it did not work; it worked against the rules; it does not always do
@@ -279,7 +279,7 @@ var severities = map[Kind]Severity{
 // Severity is that of the kind; "" for an unknown one.
 func (k Kind) Severity() Severity { return severities[k] }
 
-// OfPlugin says that playing the plugin once shows the failure or does not.
+// OfPlugin reports that playing the plugin once shows the failure or does not.
 func (k Kind) OfPlugin() bool {
 	switch k {
 	case Nondeterminism, Lookahead, ArtifactMismatch, Cancelled:
@@ -366,7 +366,7 @@ var phases = []Phase{PhaseInit, PhaseWarmup, PhaseCandle, PhaseFill, PhaseFinali
 
 func (p Phase) known() bool { return slices.Contains(phases, p) }
 
-// topFrames is how many frames tell one failure from another.
+// topFrames is how many frames distinguish failures.
 const topFrames = 5
 
 // Fingerprint names what has failed, whatever the candle: the SHA-256 of the canonical
@@ -408,7 +408,7 @@ func isHex(s string) bool {
 	return err == nil && s == strings.ToLower(s)
 }
 
-// Name fills in fingerprint, id and argv from what the capsule says already. module is the
+// Name fills in fingerprint, id and argv from what the capsule has already. module is the
 // import path of the program's main module.
 func (c *Capsule) Name(module string) (err error) {
 	if c.Fingerprint, err = Fingerprint(c.Kind, &c.Error, module); err != nil {

@@ -25,7 +25,7 @@ import (
 type Stage struct {
 	// Launcher starts plays in a mode, with a limit for one answer of the plugin.
 	Launcher func(run.Mode, time.Duration) *run.Launcher
-	// RunID is what the plugin is told.
+	// RunID is what the plugin gets.
 	RunID string
 	// Base has the names and the cash of the question; a take has the rest.
 	Base runner.StartRequest
@@ -111,7 +111,7 @@ func StartFailure(err error) *artifact.Failure {
 	return &failed.Failure
 }
 
-// Limits of time for what is found out after a failure, unless somebody is patient. They
+// Limits of time for what is found out after a failure, unless the caller is patient. They
 // bound how long a failed run goes on; a capsule without a minimal play is complete all
 // the same.
 const (
@@ -127,7 +127,7 @@ const (
 type Captured struct {
 	Context
 	Played
-	// Lockstep says that the play was driven step by step: then it stands where it failed.
+	// Lockstep reports that the play was driven step by step: then it stands where it failed.
 	Lockstep bool
 	// Brief leaves the minimal play out, which takes up to 30 others.
 	Brief bool
@@ -145,7 +145,7 @@ type Captured struct {
 	StartTime func(index int64) market.Time
 }
 
-// Capture makes a capsule of a failed play. Only what the failure itself tells can make
+// Capture makes a capsule of a failed play. Only the failure itself can make
 // it fail: candles that cannot be read and plays that cannot be repeated are left out.
 func (s *Stage) Capture(ctx context.Context, in Captured) (*Capsule, error) {
 	c, err := s.draft(in.Context, in.Played)
@@ -170,7 +170,7 @@ func (s *Stage) Capture(ctx context.Context, in Captured) (*Capsule, error) {
 	return c, nil
 }
 
-// lagging says that the plugin may have been ahead of the host's books: in
+// lagging reports that the plugin may have been ahead of the host's books: in
 // co-simulation a process that dies or hangs takes its last decisions with it.
 func lagging(c *Capsule) bool {
 	return (c.Error.Code == run.CodePluginCrashed || c.Error.Code == run.CodePluginTimeout) && c.Where.Phase != PhaseFinalize
@@ -255,7 +255,7 @@ func (s *Stage) minimal(ctx context.Context, in Captured, c *Capsule) *Minimal {
 	return &Minimal{StartIndex: f.start, StartTime: in.StartTime(f.start), Params: params, Replays: f.replays, Complete: f.complete}
 }
 
-// Context is what a capsule says besides the failure.
+// Context is what a capsule has besides the failure.
 type Context struct {
 	Inputs      Inputs
 	Environment artifact.Environment

@@ -68,7 +68,7 @@ func (c *Capsule) Encode() ([]byte, error) {
 	return c.Bare().Encode()
 }
 
-// Lock takes out what tells how the strategy did on a split that is locked: the account,
+// Lock takes out what reveals how the strategy did on a split that is locked: the account,
 // the events and the candles, and the decisions that two plays did not share. What is left
 // can be replayed with the candles of the store. It comes before Seal.
 func (c *Capsule) Lock() {
@@ -112,7 +112,7 @@ func (c *Capsule) Bare() *Capsule {
 	return bare
 }
 
-// isBare says that there is nothing to play in it.
+// isBare reports that there is nothing to play in it.
 func (c *Capsule) isBare() bool {
 	return len(c.Inputs.Request) == 0 || string(c.Inputs.Request) == "null"
 }
@@ -148,13 +148,12 @@ func Cut(s string, limit int) string {
 	return strings.ToValidUTF8(s[:max(0, limit-len(more))], "") + more
 }
 
-// FormatError says that a file is no capsule of this schema.
+// FormatError reports that a file is no capsule of this schema.
 type FormatError struct {
 	// Pointer is the JSON pointer of what is wrong, "" for the whole.
 	Pointer, Reason string
 }
 
-// Error names the place.
 func (e *FormatError) Error() string {
 	if e.Pointer == "" {
 		return "no failure capsule: " + e.Reason
@@ -162,10 +161,9 @@ func (e *FormatError) Error() string {
 	return "no failure capsule: " + e.Pointer + " " + e.Reason
 }
 
-// ChangedError says that a capsule is not what was written.
+// ChangedError reports that a capsule is not what was written.
 type ChangedError struct{ Want, Have string }
 
-// Error names both hashes.
 func (e *ChangedError) Error() string {
 	return fmt.Sprintf("the capsule was changed: its body has the SHA-256 %.12s, integrity says %.12s", e.Have, e.Want)
 }
@@ -207,7 +205,7 @@ func Decode(text []byte) (*Capsule, error) {
 // runIDForm keeps a run id that becomes a path inside the folder of runs.
 var runIDForm = regexp.MustCompile(`^[a-z0-9][a-z0-9._-]{0,127}$`)
 
-// check is what the types do not say.
+// check is what the types do not check.
 func (c *Capsule) check() *FormatError {
 	switch {
 	case c.Schema != Schema:
@@ -290,7 +288,7 @@ const Redacted = "[redacted]"
 // minSecret keeps a secret of a few letters from being found in every text.
 const minSecret = 6
 
-// secretName matches names of what is nobody's business.
+// secretName matches the names of secrets.
 var secretName = regexp.MustCompile(`(?i)(secret|passw|passphrase|token|credential|api[_-]?key|private[_-]?key|access[_-]?key|mnemonic|authorization)`)
 
 // credential is a secret that shows by its form. The form's first group and the second
@@ -311,7 +309,7 @@ var credentials = []credential{
 	{[]string{"eyj"}, regexp.MustCompile(`()\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`)},
 }
 
-// in says whether one of the hints is in a text of small letters.
+// in reports whether one of the hints is in a text of small letters.
 func (c credential) in(lower string) bool {
 	return slices.ContainsFunc(c.hints, func(hint string) bool { return strings.Contains(lower, hint) })
 }
@@ -388,7 +386,7 @@ func (r *Redactor) tree(pointer string, v any, found *[]Redaction) any {
 		}
 	case map[string]any:
 		for _, key := range slices.Sorted(maps.Keys(v)) {
-			at := pointer + "/" + pointerToken.Replace(key)
+			at := pointer + "/" + digest.PointerStep(key)
 			if s, is := v[key].(string); is && s != "" && secretName.MatchString(key) {
 				v[key] = Redacted
 				*found = append(*found, Redaction{at, reasonName})
@@ -399,8 +397,6 @@ func (r *Redactor) tree(pointer string, v any, found *[]Redaction) any {
 	}
 	return v
 }
-
-var pointerToken = strings.NewReplacer("~", "~0", "/", "~1")
 
 // candles need no looking through: they are numbers.
 const candlesKey = "data_slice"
@@ -432,7 +428,7 @@ func (c *Capsule) redact(r *Redactor) error {
 	return nil
 }
 
-// Lost says whether the redactions have taken something out that a replay needs.
+// Lost reports whether the redactions have taken something out that a replay needs.
 func (c *Capsule) Lost() bool {
 	return slices.ContainsFunc(c.Integrity.Redactions, func(x Redaction) bool { return strings.HasPrefix(x.Path, "/replay/take/") })
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
@@ -30,7 +31,7 @@ const (
 	forParams  = 10
 )
 
-// probe says whether a play that begins at a candle, with these parameters, fails in
+// probe reports whether a play that begins at a candle, with these parameters, fails in
 // the same way. Its error ends the search.
 type probe func(start int64, params json.RawMessage) (fails bool, err error)
 
@@ -157,15 +158,14 @@ func object(text json.RawMessage) (map[string]json.RawMessage, error) {
 	return out, json.Unmarshal(canonical, &out)
 }
 
-// NameError says that a program is another strategy than the capsule's.
+// NameError reports that a program is another strategy than the capsule's.
 type NameError struct{ Want, Have string }
 
-// Error names both.
 func (e *NameError) Error() string {
 	return fmt.Sprintf("the capsule is of strategy %q, the program is %q", e.Want, e.Have)
 }
 
-// Module is the import path of a program's main module; "" if the file does not say.
+// Module is the import path of a program's main module; "" if the file has none.
 func Module(path string) string {
 	info, err := buildinfo.ReadFile(path)
 	if err != nil {
@@ -276,24 +276,18 @@ func named(dir, name, program string) (path string, remove func() error, err err
 	if os.Link(program, path) == nil { // not every file system can
 		return path, remove, nil
 	}
-	if err := copyFile(program, path); err != nil {
+	src, err := os.Open(program)
+	if err == nil {
+		defer src.Close()
+		err = file.WriteFrom(path, 0o500, func(w io.Writer) error {
+			_, err := io.Copy(w, src)
+			return err
+		})
+	}
+	if err != nil {
 		return "", nil, errors.Join(err, remove())
 	}
 	return path, remove, nil
-}
-
-func copyFile(from, to string) error {
-	src, err := os.Open(from)
-	if err != nil {
-		return err
-	}
-	defer src.Close()
-	dst, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o500)
-	if err != nil {
-		return err
-	}
-	_, err = io.Copy(dst, src)
-	return errors.Join(err, dst.Close())
 }
 
 // candles finds the store to play from: the host's if it has every file of the run,

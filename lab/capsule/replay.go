@@ -33,10 +33,9 @@ type Host struct {
 	Logger    hclog.Logger
 }
 
-// MissingError says what a replay needs and does not have.
+// MissingError reports what a replay needs and does not have.
 type MissingError struct{ What []string }
 
-// Error lists it.
 func (e *MissingError) Error() string { return "missing: " + e.List() }
 
 // List is everything that is missing in one line.
@@ -57,13 +56,13 @@ type Result struct {
 	// if nothing failed.
 	Expected    string `json:"expected_fingerprint"`
 	Fingerprint string `json:"fingerprint"`
-	// Candles says where they came from: store or slice; "" if none were played.
+	// Candles reports where they came from: store or slice; "" if none were played.
 	Candles string `json:"candles"`
 	// Where is the place of the failure in the replay, null if nothing failed.
 	Where *Where `json:"where"`
 	// Differences are what the replay has otherwise.
 	Differences []Difference `json:"differences"`
-	// Remarks tell what was not as in the capsule from the start.
+	// Remarks are what was not as in the capsule from the start.
 	Remarks []string `json:"remarks"`
 }
 
@@ -123,7 +122,7 @@ type production struct {
 	stage   *Stage
 	take    Take
 	limit   time.Duration
-	// whole says that the candles are those of the run: what does not fail on them is mended.
+	// whole reports that the candles are those of the run: what does not fail on them is mended.
 	whole    bool
 	store    *candle.Store
 	launcher func(*candle.Store) func(run.Mode, time.Duration) *run.Launcher
@@ -218,7 +217,7 @@ func (p *production) once(ctx context.Context, r *Result) error {
 	return p.unsure()
 }
 
-// unsure is what candles that begin too late cannot tell.
+// unsure is what candles that begin too late cannot show.
 func (p *production) unsure() error {
 	if p.whole {
 		return nil
@@ -336,7 +335,7 @@ func line(s string) string {
 // repeats is how often a play that should always decide alike is repeated.
 const repeats = 5
 
-// twice plays the take more than once: the decisions must differ as the capsule says.
+// twice plays the take more than once: the decisions must differ as in the capsule.
 func (p *production) twice(ctx context.Context, r *Result) error {
 	differ := p.repeat
 	if p.capsule.Kind == Lookahead {

@@ -25,7 +25,7 @@ type Slice struct {
 	Warmup    int64  `json:"warmup"`
 	Timeframe string `json:"timeframe"`
 	// Inline is false where there are more than MaxCandles: then Candles are null and the
-	// hash says which they are.
+	// hash reports which they are.
 	Inline bool          `json:"inline"`
 	Series []SliceSeries `json:"series"`
 }
@@ -103,7 +103,7 @@ func RowsOf(s *market.Series) []Row {
 	return rows
 }
 
-// Candle columns again, in the timeframe of the slice.
+// Columns is the candles as columns again, in the timeframe of the slice.
 func (s *SliceSeries) Columns(timeframe market.Timeframe) *market.Series {
 	out := &market.Series{Symbol: market.Symbol(s.Symbol), Timeframe: timeframe}
 	for _, r := range s.Candles {

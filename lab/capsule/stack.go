@@ -24,7 +24,7 @@ type Frame struct {
 	Line int    `json:"line"`
 }
 
-// Trace is what the Go runtime says about a panic.
+// Trace is what the Go runtime prints about a panic.
 type Trace struct {
 	// Cause is its first line: "panic: boom" or "fatal error: stack overflow". It is empty
 	// in the stack of a panic that the SDK has caught, and where there is no trace.
@@ -123,12 +123,12 @@ func packageOf(function string) string {
 	return function[:base+dot]
 }
 
-// within says whether an import path is that of a module or below it.
+// within reports whether an import path is that of a module or below it.
 func within(importPath, module string) bool {
 	return module != "" && (importPath == module || strings.HasPrefix(importPath, module+"/"))
 }
 
-// InModule says whether a function is the author's: of package main or of the module
+// InModule reports whether a function is the author's: of package main or of the module
 // that the program was built from. The SDK never is, also where it shares the module
 // with the strategy: which of its functions are on the stack depends on how the plugin
 // was driven.
@@ -138,7 +138,7 @@ func InModule(function, module string) bool {
 }
 
 // Hook is the method of the strategy that the SDK had called: OnStart, OnFill, OnCandle
-// or OnStop; "" if the stack does not say.
+// or OnStop; "" if the stack does not show it.
 func (t Trace) Hook() string {
 	for i := 1; i < len(t.Frames); i++ {
 		if strings.HasPrefix(t.Frames[i].Func, SDK+"/internal/drive.(*Author).") {
@@ -155,7 +155,7 @@ const Folder = "capsules"
 // FileName is the name of a capsule's file.
 func (c *Capsule) FileName() string { return c.ID + ".json" }
 
-// ErrFull says that a run has as many capsules as it may have.
+// ErrFull reports that a run has as many capsules as it may have.
 var ErrFull = errors.New("the run has its 20 failure capsules already")
 
 // Shelve puts a sealed capsule to those that its run has, by file name. A failure that
@@ -186,7 +186,7 @@ func Shelve(shelf map[string][]byte, c *Capsule) (*Capsule, error) {
 	return c, nil
 }
 
-// NoteOf is what a report says about a capsule with this content.
+// NoteOf is what a report has of a capsule with this content.
 func NoteOf(c *Capsule, content []byte) *Note {
 	return &Note{
 		CapsuleID: c.ID, Path: Folder + "/" + c.FileName(), SHA256: digest.SHA256Hex(content), Kind: c.Kind, Where: c.Where, Claim: c.Claim,

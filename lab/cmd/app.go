@@ -58,7 +58,7 @@ func commands(a *App) []*cobra.Command {
 type IO struct {
 	Out, Err io.Writer
 	Getenv   func(string) string
-	// Terminal says that Err is one, where a line can be redrawn.
+	// Terminal reports that Err is one, where a line can be redrawn.
 	Terminal bool
 	Build    Build
 }
@@ -118,7 +118,7 @@ func Run(ctx context.Context, args []string, env IO, commands func(*App) []*cobr
 	return a.show(strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath(), "lab"), " "))
 }
 
-// Commands is the tree of commands as Run makes it, for those who look at it without
+// TreeOf is the tree of commands as Run makes it, for those who look at it without
 // running anything.
 func TreeOf(env IO, commands func(*App) []*cobra.Command) *cobra.Command {
 	_, root := assemble(env, commands)
@@ -174,9 +174,9 @@ func (a *App) root() *cobra.Command {
 }
 
 // Group is a command that only holds others. Its examples are the first of each of
-// theirs, unless it is given some.
-func (a *App) Group(use, short string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+// theirs; long is "" where their names say enough.
+func (a *App) Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
+	c := &cobra.Command{Use: use, Short: short, Long: long, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	c.AddCommand(commands...)
 	return c
 }
@@ -233,8 +233,8 @@ func (a *App) UnnamedStateDir() string {
 	return FirstOf(a.IO.Getenv("SERVICE_STATE_DIR"), file.FindState("."))
 }
 
-// tellNewState notes whether the state directory exists. The function that it returns says
-// which one the command has made since, because somebody in another folder than yesterday
+// tellNewState notes whether the state directory exists. The function that it returns shows
+// which one the command has made since, because a person in another folder than yesterday
 // misses the runs of the one before.
 func (a *App) tellNewState() func() {
 	if _, err := os.Stat(a.StateDir); err == nil || a.Quiet {
@@ -273,7 +273,7 @@ func Examples(lines ...string) string {
 	return fmt.Sprintf("  %s", strings.Join(lines, "\n  "))
 }
 
-// Build says what this program is; cmd/lab sets it.
+// Build reports what this program is; cmd/lab sets it.
 type Build struct{ Version, Commit string }
 
 // WithHost opens everything that evaluations need, and closes it after use.
@@ -380,10 +380,10 @@ func (a *App) completionCommand() *cobra.Command {
 			return Outcome{Result: map[string]string{"shell": s.name, "script": text}, Print: func(w io.Writer) { fmt.Fprint(w, text) }}, err
 		}))
 	}
-	return a.Group("completion", "Write a completion script for a shell", commands...)
+	return a.Group("completion", "Write a completion script for a shell", "", commands...)
 }
 
-// describe fills in what a command that only holds others does not say itself: the
+// describe fills in what a command that only holds others leaves out: the
 // first example of each of them, and their names.
 func describe(c *cobra.Command) {
 	var names, examples []string
@@ -405,7 +405,7 @@ func describe(c *cobra.Command) {
 	}
 }
 
-// help prints what a command says of itself; with --json as one object like all else.
+// help prints the description of a command; with --json as one object like all else.
 func (a *App) help(c *cobra.Command) {
 	text := strings.TrimSpace(FirstOf(c.Long, c.Short)) + "\n\n" + c.UsageString()
 	if a.JSON {

@@ -25,7 +25,7 @@ import (
 )
 
 // guard makes every refusal of the command line, of all commands of a tree, an *Error
-// that names the word to blame and says what to write instead.
+// that names the word to blame and what to write instead.
 func guard(c *cobra.Command) {
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if cmd.HasSubCommands() && len(args) > 0 {
@@ -135,7 +135,7 @@ type valueError interface{ GetValue() string }
 // nameError are those of flags that are not there, or lack a value.
 type nameError interface{ GetSpecifiedName() string }
 
-// wrongFlag says which flag could be meant, or what its values look like.
+// wrongFlag reports which flag could be meant, or what its values look like.
 func wrongFlag(c *cobra.Command, err error) error {
 	var value valueError
 	var name nameError
@@ -185,7 +185,7 @@ func flagNames(c *cobra.Command) []string {
 	return names
 }
 
-// kindOf says what the values of a flag look like: those that were declared, or its
+// kindOf reports what the values of a flag look like: those that were declared, or its
 // type.
 func kindOf(c *cobra.Command, flag string) string {
 	f := c.Flag(strings.TrimPrefix(flag, "--"))
@@ -210,7 +210,7 @@ func kindOf(c *cobra.Command, flag string) string {
 	return "a text"
 }
 
-// Unknown refuses a name that an argument gives and nobody has, with the nearest of
+// Unknown refuses a name that an argument gives and that does not exist, with the nearest of
 // those that there are. What follows a tab in them is a description.
 func Unknown(argument, name string, names []string) *Error {
 	words := make([]string, len(names))
@@ -457,7 +457,7 @@ func (a *App) capsules() []string {
 	return files
 }
 
-// rowsLimit is how long a completion may take: somebody is waiting for a key.
+// rowsLimit is how long a completion may take: a person is waiting at the keyboard.
 const rowsLimit = 2 * time.Second
 
 // rows are those of the registry, the newest first. A registry that is not there is not

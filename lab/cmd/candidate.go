@@ -37,7 +37,7 @@ type planeOptions struct {
 	Submit     bool   `flag:"submit" usage:"post the bundle to the control plane, and keep its answer"`
 }
 
-// key is the private key; nil where none is named. No error shows anything of it.
+// signingKey is the private key; nil where none is named. No error shows anything of it.
 func signingKey(a *App, o *planeOptions) (*ecdsa.PrivateKey, error) {
 	path := FirstOf(o.SignKey, a.IO.Getenv(envSignKey))
 	if path == "" {
@@ -50,7 +50,7 @@ func signingKey(a *App, o *planeOptions) (*ecdsa.PrivateKey, error) {
 	return key, nil
 }
 
-// named says whether a control plane was named, so that it can be asked.
+// namesPlane reports whether a control plane was named, so that it can be asked.
 func namesPlane(a *App, o *planeOptions) bool {
 	return o.Submit || FirstOf(o.ControlURL, a.IO.Getenv(envControlURL)) != ""
 }
@@ -89,7 +89,8 @@ type candidateOptions struct {
 }
 
 func candidateCommand(a *App) *cobra.Command {
-	return a.Group("candidate", "Pack a run as a candidate for promotion, and repeat what was packed", candidatePackCommand(a), candidateReplayCommand(a))
+	return a.Group("candidate", "Pack a run as a candidate for promotion, and repeat what was packed", "",
+		candidatePackCommand(a), candidateReplayCommand(a))
 }
 
 func candidatePackCommand(a *App) *cobra.Command {
@@ -115,11 +116,11 @@ func candidatePackCommand(a *App) *cobra.Command {
 
 // candidates are the revisions of the state directory.
 func (a *App) candidates([]string) []string {
-	ids, _ := candidate.NewShelf(a.FindStateDir()).IDs() // completion has nobody to tell
+	ids, _ := candidate.NewShelf(a.FindStateDir()).IDs() // a completion has no place for errors
 	return ids
 }
 
-// options reads what does not depend on the registry.
+// packOptions reads what does not depend on the registry.
 func packOptions(a *App, slug string, o *candidateOptions) (candidate.Options, error) {
 	out := candidate.Options{
 		Slug: slug, RunID: o.Run, Stage: bundle.Stage(o.Stage), Owner: o.Owner, Family: o.Family, LogOrigin: o.LogOrigin,
@@ -215,7 +216,7 @@ func candidatePack(ctx context.Context, a *App, slug string, o candidateOptions)
 }
 
 // ownerWarning warns of an owner whom trust.json does not know: the rule that owners do not
-// approve what is theirs then keeps nobody from it.
+// approve what is theirs then binds no key.
 func ownerWarning(t *bundle.Trust, owner string) []Warning {
 	if t == nil || slices.ContainsFunc(t.Keys, func(k bundle.TrustKey) bool { return bundle.SamePrincipal(k.Principal, owner) }) {
 		return nil

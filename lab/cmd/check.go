@@ -42,7 +42,7 @@ const (
 	Skipped = "skipped"
 )
 
-// Outcome is how one check went.
+// CheckOutcome is how one check went.
 type CheckOutcome struct {
 	ID      string `json:"id"`
 	Status  string `json:"status"`
@@ -52,7 +52,7 @@ type CheckOutcome struct {
 	Details map[string]any `json:"details,omitempty"`
 }
 
-// Subject is what is checked, and what the checks have made of it so far.
+// CheckSubject is what is checked, and what the checks have made of it so far.
 type CheckSubject struct {
 	Slug, Dir, Working string
 	Host               *request.Host
@@ -66,7 +66,7 @@ type CheckSubject struct {
 	prepared *request.Prepared
 }
 
-// errNeeds says that an earlier check has not provided what this one needs.
+// errNeeds reports that an earlier check has not provided what this one needs.
 var errNeeds = errors.New("an earlier check failed")
 
 // note is an outcome that is neither good nor a failure.
@@ -74,24 +74,29 @@ type note struct{ status, message string }
 
 func (n *note) Error() string { return n.message }
 
-// checks in the order of the report.
+// checks in the order of the report, each with what an earlier one must have provided.
 var checks = []struct {
-	id  string
-	run func(*CheckSubject, context.Context) (string, error)
+	id    string
+	needs func(*CheckSubject) bool
+	run   func(*CheckSubject, context.Context) (string, error)
 }{
-	{"lab_json", (*CheckSubject).labJSON},
-	{"sdk", (*CheckSubject).sdk},
-	{"build", (*CheckSubject).build},
-	{"plugin", (*CheckSubject).plugin},
-	{"parameters", (*CheckSubject).parameters},
-	{"data", (*CheckSubject).data},
-	{"splits", (*CheckSubject).splits},
-	{"tests", (*CheckSubject).tests},
-	{"determinism", (*CheckSubject).determinism},
-	{"source", (*CheckSubject).source},
+	{"lab_json", nil, (*CheckSubject).labJSON},
+	{"sdk", (*CheckSubject).hasProject, (*CheckSubject).sdk},
+	{"build", (*CheckSubject).hasProject, (*CheckSubject).build},
+	{"plugin", (*CheckSubject).hasProgram, (*CheckSubject).plugin},
+	{"parameters", (*CheckSubject).hasProgram, (*CheckSubject).parameters},
+	{"data", (*CheckSubject).hasProgram, (*CheckSubject).data},
+	{"splits", (*CheckSubject).hasQuestion, (*CheckSubject).splits},
+	{"tests", (*CheckSubject).hasProject, (*CheckSubject).tests},
+	{"determinism", (*CheckSubject).hasQuestion, (*CheckSubject).determinism},
+	{"source", (*CheckSubject).hasProject, (*CheckSubject).source},
 }
 
-// All runs every check. heard, if set, hears each outcome at once. The error is only
+func (s *CheckSubject) hasProject() bool  { return s.project != nil }
+func (s *CheckSubject) hasProgram() bool  { return s.built.Path != "" }
+func (s *CheckSubject) hasQuestion() bool { return s.prepared != nil }
+
+// RunChecks runs every check. heard, if set, is called with each outcome at once. The error is only
 // that of the context.
 func RunChecks(ctx context.Context, s *CheckSubject, heard func(CheckOutcome)) ([]CheckOutcome, error) {
 	defer func() {
@@ -101,7 +106,10 @@ func RunChecks(ctx context.Context, s *CheckSubject, heard func(CheckOutcome)) (
 	}()
 	var list []CheckOutcome
 	for _, c := range checks {
-		message, err := c.run(s, ctx)
+		message, err := "", errNeeds
+		if c.needs == nil || c.needs(s) {
+			message, err = c.run(s, ctx)
+		}
 		if ctx.Err() != nil {
 			return list, context.Cause(ctx)
 		}
@@ -146,9 +154,6 @@ func (s *CheckSubject) labJSON(context.Context) (string, error) {
 }
 
 func (s *CheckSubject) build(ctx context.Context) (string, error) {
-	if s.project == nil {
-		return "", errNeeds
-	}
 	built, err := s.project.Build(ctx, s.Host.StateDir)
 	if err != nil {
 		return "", err
@@ -166,9 +171,6 @@ func (s *CheckSubject) build(ctx context.Context) (string, error) {
 
 // sdk compares the SDK in the folder with the one of this program.
 func (s *CheckSubject) sdk(context.Context) (string, error) {
-	if s.project == nil {
-		return "", errNeeds
-	}
 	if s.project.Config.Plugin.Path != "" {
 		return "", &note{Skipped, "the program is not built here"}
 	}
@@ -208,9 +210,6 @@ func named(s project.SDK) string {
 }
 
 func (s *CheckSubject) plugin(ctx context.Context) (string, error) {
-	if s.built.Path == "" {
-		return "", errNeeds
-	}
 	strategy, err := s.Host.Describe(ctx, request.Ask(s.project, s.built))
 	if err != nil {
 		return "", err
@@ -219,9 +218,6 @@ func (s *CheckSubject) plugin(ctx context.Context) (string, error) {
 }
 
 func (s *CheckSubject) parameters(ctx context.Context) (string, error) {
-	if s.built.Path == "" {
-		return "", errNeeds
-	}
 	q := request.Ask(s.project, s.built)
 	strategy, err := s.Host.Describe(ctx, q)
 	if err != nil {
@@ -248,9 +244,6 @@ func (s *CheckSubject) parameters(ctx context.Context) (string, error) {
 }
 
 func (s *CheckSubject) data(ctx context.Context) (string, error) {
-	if s.built.Path == "" {
-		return "", errNeeds
-	}
 	prepared, err := s.Host.Prepare(ctx, request.Ask(s.project, s.built))
 	if err != nil {
 		return "", err
@@ -283,9 +276,6 @@ func (s *CheckSubject) data(ctx context.Context) (string, error) {
 func gaps(c candle.Checked) int { return int(c.Gaps.Missing) }
 
 func (s *CheckSubject) splits(context.Context) (string, error) {
-	if s.prepared == nil {
-		return "", errNeeds
-	}
 	m := s.prepared.Manifest
 	return fmt.Sprintf("%s: %d splits; request %s", m.Splits.Scheme, len(m.Splits.Splits), s.prepared.RequestHash), nil
 }
@@ -294,9 +284,6 @@ func (s *CheckSubject) splits(context.Context) (string, error) {
 const determinismCandles = 2000
 
 func (s *CheckSubject) determinism(ctx context.Context) (string, error) {
-	if s.prepared == nil {
-		return "", errNeeds
-	}
 	hashes, failure, err := s.Host.Decisions(ctx, s.prepared, determinismCandles, 2)
 	if err != nil {
 		return "", err
@@ -317,7 +304,7 @@ type Validator interface {
 	ValidateParams(json.RawMessage) (json.RawMessage, []catalog.FieldError)
 }
 
-// Space holds the space of a family against the JSON Schema of the parameters: every
+// CheckSpace holds the space of a family against the JSON Schema of the parameters: every
 // name is one of them, and each end of a range, a value between and every choice would be
 // accepted. The error is an *request.Error, LAB_JSON_INVALID.
 func CheckSpace(family *project.Family, v Validator, schema json.RawMessage) error {
@@ -376,8 +363,6 @@ func bad(pointer, format string, args ...any) error {
 // tests runs what the author has written.
 func (s *CheckSubject) tests(ctx context.Context) (string, error) {
 	switch {
-	case s.project == nil:
-		return "", errNeeds
 	case s.NoTest:
 		return "", &note{Skipped, "--no-test"}
 	case s.project.Config.Plugin.Path != "":
@@ -434,9 +419,6 @@ var suspects = map[string]map[string]string{
 
 // source looks for what makes runs differ. It only warns: a use may be harmless.
 func (s *CheckSubject) source(context.Context) (string, error) {
-	if s.project == nil {
-		return "", errNeeds
-	}
 	files, found, err := Suspects(s.project.Dir)
 	if err != nil {
 		return "", err
@@ -449,7 +431,7 @@ func (s *CheckSubject) source(context.Context) (string, error) {
 
 // Suspects names by file and line what makes runs of the program in a folder differ, and
 // counts its files: what a candle does not determine, and ranges over maps, whose order is
-// another one each time. A file that does not parse has none: the build says it better.
+// another one each time. A file that does not parse has none: the build reports it better.
 func Suspects(dir string) (files int, found []string, err error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -574,7 +556,7 @@ func lint(set *token.FileSet, file *ast.File) []string {
 	return found
 }
 
-// seeded says that a name of a random package makes or is a source of one's own.
+// seeded reports that a name of a random package makes or is a source of one's own.
 func seeded(path, name string) bool {
 	return strings.HasPrefix(path, "math/rand") && (strings.HasPrefix(name, "New") || name == "Rand" || name == "Source" || name == "PCG" || name == "ChaCha8")
 }

@@ -54,7 +54,7 @@ func program(a *App) []*cobra.Command {
 		func(context.Context, []string) (Outcome, error) { return Outcome{}, nil })
 	bare := a.Action(&cobra.Command{Use: "bare", Short: "Bare", Long: "Bare.", Example: Examples("lab do bare"), Args: cobra.NoArgs},
 		func(context.Context, []string) (Outcome, error) { return Outcome{}, nil })
-	return []*cobra.Command{a.Group("do", "Do something", act, one, bare)}
+	return []*cobra.Command{a.Group("do", "Do something", "", act, one, bare)}
 }
 
 type broken struct{}

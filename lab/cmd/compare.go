@@ -59,7 +59,6 @@ func compareRuns(ctx context.Context, a *App, slug string, runs []string, o comp
 	var result *compare.Comparison
 	var warnings []Warning
 	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
-		warnings = warningsOf(reg)
 		var err error
 		result, err = compare.Compare(ctx, store, reg, compare.Options{
 			Slug: slug, Runs: runs, Baseline: o.Baseline, Split: o.Split, Sort: o.Sort, Top: o.Top,

@@ -23,9 +23,9 @@ import (
 
 // dataCommand is the group of commands.
 func dataCommand(a *App) *cobra.Command {
-	c := a.Group("data", "Import, list and check candles", dataImportCommand(a), dataListCommand(a), dataCheckCommand(a))
-	c.Long = "The candle store of the state directory: every series has the hash of its content, which runs name."
-	return c
+	return a.Group("data", "Import, list and check candles",
+		"The candle store of the state directory: every series has the hash of its content, which runs name.",
+		dataImportCommand(a), dataListCommand(a), dataCheckCommand(a))
 }
 
 // withStore runs f with the candle store open.
@@ -110,7 +110,7 @@ func dataImportCommand(a *App) *cobra.Command {
 	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runDataImport(ctx, a, o, args) })
 }
 
-// importHelp is what the command says of itself, with the formats as they describe
+// importHelp is the description of the command, with the formats as they describe
 // themselves.
 func importHelp() string {
 	var b strings.Builder

@@ -264,7 +264,7 @@ func Table(w io.Writer, rows [][]string) {
 // Short is the beginning of a hash, for tables.
 func Short(sha256 string) string { return sha256[:min(len(sha256), 12)] }
 
-// reportTo is where faults of this program are told.
+// reportTo is where faults of this program are reported.
 const reportTo = "https://github.com/assay-run/assay/issues"
 
 // execute runs the command line. A panic of a command is its answer like any other

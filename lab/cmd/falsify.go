@@ -207,9 +207,8 @@ func baseOf(ctx context.Context, a *App, h *request.Host, slug string, o falsify
 		if err != nil {
 			return nil, err
 		}
-		if f := answer.Failure; f != nil {
-			return nil, request.Errorf(request.CodeRunFailed, "split %s failed: %s: %s", f.SplitID, f.Code, f.Message).
-				With("run_id", answer.RunID, "split_id", f.SplitID, "code", f.Code, "failure_capsule", f.Capsule)
+		if answer.Failure != nil {
+			return nil, runFailed("", answer)
 		}
 		id = answer.RunID
 	}

@@ -38,7 +38,8 @@ type searchOptions struct {
 }
 
 func familyCommand(a *App) *cobra.Command {
-	return a.Group("family", "Search parameters by a plan that is registered before", familyPlanCommand(a), familyRunCommand(a))
+	return a.Group("family", "Search parameters by a plan that is registered before", "",
+		familyPlanCommand(a), familyRunCommand(a))
 }
 
 func familyPlanCommand(a *App) *cobra.Command {
@@ -262,7 +263,7 @@ func familyRun(ctx context.Context, a *App, slug string, o searchOptions) (Outco
 	return out, err
 }
 
-// search plays, concludes, runs the selected parameters, and writes the page. An outcome
+// searchFamily plays, concludes, runs the selected parameters, and writes the page. An outcome
 // beside an error is one whose selected run could not be made.
 func searchFamily(ctx context.Context, a *App, s *family.Search, o searchOptions, done, total *int) (*family.Outcome, *request.Answer, error) {
 	bar := a.Progress("family "+s.ID).Count("trials", 0)
@@ -273,7 +274,7 @@ func searchFamily(ctx context.Context, a *App, s *family.Search, o searchOptions
 		Workers: o.Workers, Author: authorName(a),
 		Progress: func(st family.State) {
 			if executed := st.Done > st.Known; !executed || !begun {
-				// What was known says nothing about the speed.
+				// What was known does not count for the speed.
 				begun = executed
 				bar.Count("trials", int64(st.Known))
 			}
@@ -355,9 +356,7 @@ func familyFailure(s *family.Search, o *family.Outcome, run *request.Answer) err
 			strings.ReplaceAll(o.Aborted, "_", " "), failures(o.Trials)).
 			With("plan_id", s.ID, "rule", o.Aborted, "failed", o.Result.Counts.Failed, "trials", len(o.Trials), "path", s.Dir)
 	case run != nil && run.Failure != nil:
-		f := run.Failure
-		return request.Errorf(request.CodeRunFailed, "the run of the selected parameters: split %s failed: %s: %s", f.SplitID, f.Code, f.Message).
-			With("run_id", run.RunID, "split_id", f.SplitID, "code", f.Code, "failure_capsule", f.Capsule)
+		return runFailed("the run of the selected parameters: ", run)
 	}
 	return nil
 }
@@ -383,7 +382,7 @@ func failures(trials []*family.Trial) string {
 const mostShown = 10
 
 // printFamily prints the estimate of the whole procedure first: it is the number that
-// somebody who searches like this can expect.
+// a search like this can expect.
 func printFamily(w io.Writer, s *family.Search, o *family.Outcome, run *request.Answer, file string) {
 	r := o.Result
 	fmt.Fprintf(w, "%s  %s\n", s.ID, r.Status)

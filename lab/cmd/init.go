@@ -30,9 +30,9 @@ func initCommand(a *App) *cobra.Command {
 	}
 	a.Arguments(c) // a new name is nothing that could be offered
 	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return initStrategy(a, args[0]) })
-	g := a.Group("init", "Make something new: a strategy", c)
-	g.Long = "Init makes what a person then writes in: so far the folder of a strategy."
-	return g
+	return a.Group("init", "Make something new: a strategy",
+		"Init makes what a person then writes in: so far the folder of a strategy.",
+		c)
 }
 
 // made is the result of lab init strategy.
@@ -101,9 +101,9 @@ func sdkCommand(a *App) *cobra.Command {
 	a.Bind(c, &o)
 	a.Arguments(c, a.Slugs)
 	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return sdkUpdate(a, args[0], o.Dir) })
-	g := a.Group("sdk", "The SDK inside the folder of a strategy: update it", c)
-	g.Long = "A strategy of its own module carries the source of the SDK that it is built with in its folder sdk."
-	return g
+	return a.Group("sdk", "The SDK inside the folder of a strategy: update it",
+		"A strategy of its own module carries the source of the SDK that it is built with in its folder sdk.",
+		c)
 }
 
 // sdkUpdated is the result of lab sdk update; what was not there before is empty.

@@ -21,7 +21,7 @@ type State struct {
 	Best string
 }
 
-// Progress tells on stderr how far a command is: on a terminal one line that is
+// Progress shows on stderr how far a command is: on a terminal one line that is
 // redrawn, else a plain line for every tenth of the way that took a second, or every ten seconds, with
 // --quiet nothing. A line has the share, the rate, the best result, the failures and the
 // time that is left. All methods may be called from several goroutines.
@@ -44,10 +44,10 @@ type Progress struct {
 const (
 	redrawEvery = 100 * time.Millisecond
 	tellEvery   = 10 * time.Second
-	tellAfter   = time.Second // what is over in less is told once, at its end
+	tellAfter   = time.Second // what is over in less is shown once, at its end
 )
 
-// Progress begins to tell of a piece of work, named by what. End must be called.
+// Progress begins to show a piece of work, named by what. End must be called.
 func (a *App) Progress(what string) *Progress {
 	p := &Progress{terminal: a.IO.Terminal, width: 80, now: a.now, what: what}
 	if n, err := strconv.Atoi(a.IO.Getenv("COLUMNS")); err == nil && n > 0 {
@@ -61,8 +61,8 @@ func (a *App) Progress(what string) *Progress {
 	return p
 }
 
-// Count names what is counted, for the rate ("trials"), and says how much of it was done
-// before and so says nothing about the speed. It returns p.
+// Count names what is counted, for the rate ("trials"), and sets how much of it was done
+// before and so does not count for the speed. It returns p.
 func (p *Progress) Count(unit string, from int64) *Progress {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -70,10 +70,10 @@ func (p *Progress) Count(unit string, from int64) *Progress {
 	return p
 }
 
-// Update says that done of total is done.
+// Update shows that done of total is done.
 func (p *Progress) Update(done, total int64) { p.Show(State{Done: done, Total: total}) }
 
-// Show says how far the work is. It is cheap: most calls show nothing.
+// Show shows how far the work is. It is cheap: most calls show nothing.
 func (p *Progress) Show(s State) {
 	if p.out == nil || s.Total <= 0 {
 		return
@@ -90,7 +90,7 @@ func (p *Progress) Show(s State) {
 		}
 		return
 	}
-	// The end is told once, whatever else happened in its second.
+	// The end is shown once, whatever else happened in its second.
 	ended := s.Done == s.Total && !p.full
 	gone := now.Sub(p.shown)
 	if share/10 > p.tenth && gone >= tellAfter || gone >= tellEvery || ended {

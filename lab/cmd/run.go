@@ -134,13 +134,19 @@ func runOutcome(a *App, answer *request.Answer, test *artifact.LockedMetrics, pl
 		if f.Capsule != nil {
 			a.say("repeat it with: lab replay %s", filepath.Join(a.RunsDir(), answer.RunID, filepath.FromSlash(f.Capsule.Path)))
 		}
-		return out, request.Errorf(request.CodeRunFailed, "split %s failed: %s: %s", f.SplitID, f.Code, f.Message).
-			With("run_id", answer.RunID, "split_id", f.SplitID, "code", f.Code, "log_tail", f.LogTail, "failure_capsule", f.Capsule)
+		return out, runFailed("", answer).With("log_tail", f.LogTail)
 	}
 	return out, nil
 }
 
-// question finds out what is asked, from lab.json or from a request, before anything
+// runFailed is the error of a run whose plugin failed.
+func runFailed(which string, x *request.Answer) *Error {
+	f := x.Failure
+	return request.Errorf(request.CodeRunFailed, "%ssplit %s failed: %s: %s", which, f.SplitID, f.Code, f.Message).
+		With("run_id", x.RunID, "split_id", f.SplitID, "code", f.Code, "failure_capsule", f.Capsule)
+}
+
+// askedQuestion finds out what is asked, from lab.json or from a request, before anything
 // is opened; the function that it returns looks it up.
 func askedQuestion(ctx context.Context, a *App, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
 	if o.Candidate != "" {
@@ -189,7 +195,7 @@ func noteSuspects(a *App, built project.Built, dir string) error {
 	return err
 }
 
-// requested is the question of a request file. Its splits are those of the splits.json
+// requestedQuestion is the question of a request file. Its splits are those of the splits.json
 // beside it, as in a run's folder, else made by the scheme that it names.
 func requestedQuestion(ctx context.Context, a *App, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
 	if len(o.Set) > 0 || o.Params != "" || o.ParamsFile != "" || o.Seed != "" {
@@ -239,7 +245,7 @@ func revealTest(ctx context.Context, a *App, h *request.Host, x *request.Answer,
 	return artifact.ReadLocked(h.Artifacts.Dir(x.RunID), split.RoleTest)
 }
 
-// author is who uses the command line, for what is noted about people.
+// authorName is who uses the command line, for what is noted about people.
 func authorName(a *App) string {
 	return FirstOf(userName(a), "unknown")
 }
@@ -256,7 +262,7 @@ func runWarnings(x *request.Answer) []Warning {
 	return list
 }
 
-// say tells a person something on the way.
+// say prints a line for people on stderr.
 func (a *App) say(format string, args ...any) {
 	if !a.Quiet {
 		fmt.Fprintf(a.IO.Err, format+"\n", args...)
@@ -294,7 +300,7 @@ func notFound(missing *project.NotFoundError, working string) error {
 	return e
 }
 
-// build makes the plugin, or takes the finished one.
+// buildPlugin makes the plugin, or takes the finished one.
 func buildPlugin(ctx context.Context, a *App, p *project.Project, plugin string) (project.Built, error) {
 	if plugin != "" {
 		return project.Finished(plugin)
@@ -303,7 +309,7 @@ func buildPlugin(ctx context.Context, a *App, p *project.Project, plugin string)
 	return p.Build(ctx, a.StateDir)
 }
 
-// sayFirstBuild says why a first build is slow.
+// sayFirstBuild reports why a first build is slow.
 func sayFirstBuild(a *App, p *project.Project) {
 	if p.IsFirstBuild(a.StateDir) {
 		a.say("compiling %s and the SDK, about a minute the first time", p.Slug)
@@ -477,11 +483,11 @@ func metricCells(v metric.Values) []string {
 	}
 }
 
-// gitTime is how long git may take to say who somebody is.
+// gitTime is how long git may take to name the user.
 const gitTime = 5 * time.Second
 
-// user is who uses the command line: by the environment, by the system's list of users, or
-// by git, as in a container where the first two know nobody; "" where none of them says.
+// userName is who uses the command line: by the environment, by the system's list of users, or
+// by git, as in a container where the first two have no name; "" where none of them has one.
 func userName(a *App) string {
 	if name := FirstOf(a.IO.Getenv("USER"), a.IO.Getenv("USERNAME")); name != "" {
 		return name

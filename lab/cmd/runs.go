@@ -22,9 +22,9 @@ import (
 )
 
 func runsCommand(a *App) *cobra.Command {
-	c := a.Group("runs", "The registry of runs: list, show, verify", runsListCommand(a), runsShowCommand(a), runsVerifyCommand(a))
-	c.Long = "The registry holds a row for every run of the lab and of the service that shares the state directory."
-	return c
+	return a.Group("runs", "The registry of runs: list, show, verify",
+		"The registry holds a row for every run of the lab and of the service that shares the state directory.",
+		runsListCommand(a), runsShowCommand(a), runsVerifyCommand(a))
 }
 
 func runsListCommand(a *App) *cobra.Command {
@@ -81,9 +81,7 @@ func rowOf(r registry.Run, book *selection.Book) runRow {
 
 func runsList(ctx context.Context, a *App, f registry.Filter) (Outcome, error) {
 	rows := []runRow{}
-	var warnings []Warning
 	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
-		warnings = warningsOf(reg)
 		runs, err := reg.ListMetadata(ctx, f)
 		if err != nil {
 			return err
@@ -97,7 +95,7 @@ func runsList(ctx context.Context, a *App, f registry.Filter) (Outcome, error) {
 		}
 		return nil
 	})
-	return Outcome{Result: map[string]any{"runs": rows}, Warnings: warnings, Print: func(w io.Writer) { printRows(w, rows) }}, err
+	return Outcome{Result: map[string]any{"runs": rows}, Print: func(w io.Writer) { printRows(w, rows) }}, err
 }
 
 func printRows(w io.Writer, rows []runRow) {
@@ -153,7 +151,6 @@ func runsShow(ctx context.Context, a *App, id string) (Outcome, error) {
 		if err != nil {
 			return err
 		}
-		out.Warnings = warningsOf(reg)
 		payload := json.RawMessage(row.Payload)
 		book, err := selection.ReadBook(ctx, reg, store)
 		if err != nil {
@@ -201,14 +198,6 @@ func withRegistry(ctx context.Context, a *App, use func(*artifact.Store, *regist
 	return use(store, reg)
 }
 
-func warningsOf(reg *registry.Registry) []Warning {
-	list := []Warning{}
-	for _, w := range reg.Warnings() {
-		list = append(list, Warning(w))
-	}
-	return list
-}
-
 func runsVerifyCommand(a *App) *cobra.Command {
 	var o struct {
 		Rerun bool `flag:"rerun" usage:"execute again and compare the result hash"`
@@ -235,13 +224,13 @@ type verified struct {
 	RunID  string `json:"run_id"`
 	Kind   string `json:"kind"`
 	Status string `json:"status"`
-	// OK says that every file is what was stored; Files counts them, metadata.json included.
+	// OK reports that every file is what was stored; Files counts them, metadata.json included.
 	OK       bool     `json:"ok"`
 	Files    int      `json:"files"`
 	Problems []string `json:"problems"`
 	// Reproduced is null unless the run was executed again to its end.
 	Reproduced *bool `json:"reproduced"`
-	// Rerun says why it was not, null if it was or was not asked for.
+	// Rerun reports why it was not, null if it was or was not asked for.
 	Rerun *withheld `json:"rerun"`
 
 	mode   string // paper or live, else empty
@@ -339,7 +328,7 @@ func verifyRun(store *artifact.Store, row registry.Run) verified {
 }
 
 // repeatOf is the command that makes a falsification again, with the profile that is in
-// its folder. A base that its files do not tell is left to the reader.
+// its folder. A base that its files do not name is left to the reader.
 func repeatOf(dir, slug string) string {
 	base := "RUN"
 	if s, err := falsify.ReadSummary(dir); err == nil && s.BaseRunID != "" {
@@ -348,7 +337,7 @@ func repeatOf(dir, slug string) string {
 	return fmt.Sprintf("lab falsify %s --run %s --profile runs/%s/falsify/profile.json --force", slug, base, filepath.Base(dir))
 }
 
-// keepsFiles says whether a run has a folder by what its row tells: one that is running,
+// keepsFiles reports whether a run has a folder by its row: one that is running,
 // was never finished or is from before the registry has none.
 func keepsFiles(row registry.Run) bool {
 	if row.Status == artifact.StatusCompleted {
@@ -391,7 +380,7 @@ func verdict(list []verified, named bool) error {
 	return nil
 }
 
-// rerun executes the runs whose files are sound and that have a result to reach, and
+// rerunStored executes the runs whose files are sound and that have a result to reach, and
 // notes of each how it went; what cannot be tried does not keep the others from it.
 func rerunStored(ctx context.Context, a *App, list []verified) error {
 	return a.WithHost(ctx, func(h *request.Host) error {
@@ -436,7 +425,7 @@ func notRerun(v *verified) *withheld {
 	return nil
 }
 
-// rerunOne executes one run from its request and says whether it reaches its result,
+// rerunOne executes one run from its request and reports whether it reaches its result,
 // and if not, why.
 func rerunOne(ctx context.Context, h *request.Host, id string) (same bool, why string, err error) {
 	stored, err := h.Stored(id)

@@ -15,9 +15,9 @@ import (
 )
 
 func statsCommand(a *App) *cobra.Command {
-	c := a.Group("stats", "Compute one statistic, or list them all", statsEvalCommand(a), statsListCommand(a))
-	c.Long = "The statistics are those that reports and comparisons are made of, each with the inputs that it names."
-	return c
+	return a.Group("stats", "Compute one statistic, or list them all",
+		"The statistics are those that reports and comparisons are made of, each with the inputs that it names.",
+		statsEvalCommand(a), statsListCommand(a))
 }
 
 func statsEvalCommand(a *App) *cobra.Command {

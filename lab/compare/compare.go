@@ -23,7 +23,7 @@ import (
 	"github.com/assay-run/assay/lab/request"
 )
 
-// Options says what to compare.
+// Options reports what to compare.
 type Options struct {
 	Slug string
 	// Runs are run ids; none: the newest completed ones.
@@ -77,7 +77,7 @@ type Run struct {
 	Undefined     map[string]metric.Reason `json:"undefined"`
 	Kind          string                   `json:"kind"`
 	Status        string                   `json:"status"`
-	// Comparable says that data, splits, execution and metrics are those of the baseline.
+	// Comparable reports that data, splits, execution and metrics are those of the baseline.
 	Comparable bool           `json:"comparable"`
 	Splits     []SplitMetrics `json:"splits"`
 }
@@ -252,7 +252,7 @@ func (l *loader) rows(ctx context.Context) ([]registry.Run, error) {
 	return append(rows, row), err
 }
 
-// row is a run that somebody has named.
+// row is a run that was named.
 func (l *loader) row(ctx context.Context, id, flag string) (registry.Run, error) {
 	row, err := l.reg.Get(ctx, id)
 	details := []any{"flag", flag, "run_id", id}

@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Comparability says whether the numbers of the runs mean the same. Runs are comparable
+// Comparability reports whether the numbers of the runs mean the same. Runs are comparable
 // when data, splits, execution and metrics are equal; engine and environment are named
 // too where they differ, but are only a warning.
 type Comparability struct {
@@ -106,7 +106,7 @@ func comparability(runs []*loaded, base *loaded) (Comparability, error) {
 	return c, nil
 }
 
-// matches says whether a run has what the baseline has.
+// matches reports whether a run has what the baseline has.
 func (c *Comparability) matches(runID, baseline string) bool {
 	for _, d := range c.Differences {
 		if d.strict && !bytes.Equal(d.Values[runID], d.Values[baseline]) {
@@ -132,7 +132,7 @@ type Difference struct {
 	Values  map[string]json.RawMessage `json:"values"`
 }
 
-// Provenance says where the numbers of a run come from.
+// Provenance reports where the numbers of a run come from.
 type Provenance struct {
 	CompletedAt  *string              `json:"completed_at"`
 	Origin       string               `json:"origin"`
@@ -287,7 +287,7 @@ func group(pointers []string) []string {
 }
 
 // flatten puts the leaves of a canonical JSON value into out and returns their pointers.
-// An empty object or array has none: it is what one is that does not say anything.
+// An empty object or array has none: it is equal to one that is missing.
 func flatten(out map[string]json.RawMessage, pointer string, value json.RawMessage) []string {
 	var pointers []string
 	switch {
@@ -297,8 +297,7 @@ func flatten(out map[string]json.RawMessage, pointer string, value json.RawMessa
 		var object map[string]json.RawMessage
 		if json.Unmarshal(value, &object) == nil {
 			for _, key := range slices.Sorted(maps.Keys(object)) {
-				escaped := strings.ReplaceAll(strings.ReplaceAll(key, "~", "~0"), "/", "~1")
-				pointers = append(pointers, flatten(out, pointer+"/"+escaped, object[key])...)
+				pointers = append(pointers, flatten(out, pointer+"/"+digest.PointerStep(key), object[key])...)
 			}
 			return pointers
 		}

@@ -306,7 +306,7 @@ func pick(values metric.Values, keep map[string]bool) metric.Values {
 // curveHeader begins every equity_curve.csv; further columns are not read.
 const curveHeader = "timestamp,equity,"
 
-// CurveError says which line of an equity curve cannot be read.
+// CurveError reports which line of an equity curve cannot be read.
 type CurveError struct {
 	Line   int
 	Reason string
@@ -367,7 +367,7 @@ func readCurve(r io.Reader, step market.Time, limit int) (metric.Curve, error) {
 			c.OpenTime = append(c.OpenTime, at-step)
 		}
 	}
-	// Returns do not depend on the exposure, which Input wants to be there.
+	// Returns do not depend on the exposure, which Input needs.
 	c.Exposure = make([]float64, len(c.Equity))
 	return c, nil
 }
@@ -414,7 +414,7 @@ func digits(b []byte) int {
 }
 
 // returns is the daily returns of a split of the run, those of all windows for the
-// walk-forward. why says why there are none.
+// walk-forward. why is the reason where there are none.
 func (x *loaded) returns(splitID string) (r metric.Returns, why metric.Reason, err error) {
 	m, has := x.measured(splitID)
 	if !has {

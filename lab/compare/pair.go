@@ -27,7 +27,7 @@ const (
 	shortSample = 120
 )
 
-// Pair says whether a run differs from the baseline by more than luck: the return of
+// Pair reports whether a run differs from the baseline by more than luck: the return of
 // the run less that of the baseline on every day that both have. What is undefined is
 // null and has a reason in Undefined.
 type Pair struct {
@@ -41,7 +41,7 @@ type Pair struct {
 	// which the run's Sharpe ratio is above the baseline's; equal ones count half.
 	PSharpeBetter *float64 `json:"p_sharpe_better"`
 	// DaysNeeded is the minimum track record of the difference: how many days of it are
-	// needed to say at 95 % that it is above 0. Days is how many there are.
+	// needed to claim at 95 % that it is above 0. Days is how many there are.
 	DaysNeeded *int64                   `json:"days_needed"`
 	Days       int                      `json:"days"`
 	SmallestP  float64                  `json:"smallest_p"`
@@ -269,11 +269,11 @@ type Selection struct {
 	DSR2025       *float64 `json:"dsr_2025"`
 	PBO           *float64 `json:"pbo"`
 	// TestPeeks counts the looks at the family's test, TestPeeksNow those until today;
-	// PostPeek says that the run was tried after the first of them.
+	// PostPeek reports that the run was tried after the first of them.
 	TestPeeks    int  `json:"test_peeks"`
 	TestPeeksNow int  `json:"test_peeks_now"`
 	PostPeek     bool `json:"post_peek"`
-	// PlanID is the plan that the run belongs to, null without one; Deviation says that it
+	// PlanID is the plan that the run belongs to, null without one; Deviation reports that it
 	// is not the run that the plan's rule selects.
 	PlanID                 *string                  `json:"plan_id"`
 	Deviation              bool                     `json:"deviation"`
@@ -298,7 +298,7 @@ type Test struct {
 	Verdict string `json:"verdict"`
 }
 
-// standing is what other rows say about a run.
+// standing is what other rows have of a run.
 type standing struct {
 	selection     Selection
 	falsification *Falsification
@@ -385,7 +385,7 @@ func decode(part, into any) bool {
 	return err == nil && json.Unmarshal(text, into) == nil
 }
 
-// attack is a completed falsification and what its report says about it.
+// attack is a completed falsification and what its report has of it.
 type attack struct {
 	runID  string
 	report *artifact.Report

@@ -33,17 +33,16 @@ type Built struct {
 	// and hashes of the folder's files, tests left out. It is empty for a program that
 	// was not built here.
 	SHA256, SourceSHA256 string
-	// SDKSHA256 is of the SDK inside the folder, "" where it is elsewhere; SDKEdited says
-	// that it is not what it says it is.
+	// SDKSHA256 is of the SDK inside the folder, "" where it is elsewhere; SDKEdited reports
+	// that it is not what its VERSION has.
 	SDKSHA256 string
 	SDKEdited bool
 }
 
-// BuildError says that there is no plugin: the Go tool refused, and Output is what it
-// printed, or Problem says what is wrong with a finished program.
+// BuildError reports that there is no plugin: the Go tool refused, and Output is what it
+// printed, or Problem reports what is wrong with a finished program.
 type BuildError struct{ Output, Problem string }
 
-// Error is the problem, or the tool's first lines.
 func (e *BuildError) Error() string {
 	if e.Problem != "" {
 		return e.Problem
@@ -52,7 +51,7 @@ func (e *BuildError) Error() string {
 	return "go build failed:\n" + strings.Join(lines[:min(len(lines), 11)], "\n")
 }
 
-// ErrNoGo says that there is no Go tool.
+// ErrNoGo reports that there is no Go tool.
 var ErrNoGo = errors.New("the go command is not on the PATH: install Go from https://go.dev/dl, or name a finished program in lab.json: \"plugin\": {\"path\": \"bin/x\"}")
 
 // flags of every build: nothing of the machine or the folder gets into the bytes.
@@ -163,16 +162,16 @@ func SourceHash(dir string) (string, error) {
 }
 
 // SDKFolder is the folder of a strategy's module that has the source of the SDK, and
-// VersionFile the file in it that says which one it is.
+// VersionFile the file in it that reports which one it is.
 const (
 	SDKFolder   = "sdk"
 	VersionFile = "VERSION"
 )
 
-// ErrNoModule says that a strategy is part of a larger module, whose SDK it uses.
+// ErrNoModule reports that a strategy is part of a larger module, whose SDK it uses.
 var ErrNoModule = errors.New("the strategy has no go.mod of its own: it uses the SDK of the module around it")
 
-// SDK is what VERSION says of the SDK in a folder.
+// SDK is the VERSION of the SDK in a folder.
 type SDK struct {
 	// Version is sdk.Version, SimID the semantics that it plays by.
 	Version, SimID string
@@ -224,8 +223,8 @@ func hashList(list []fileHash) (string, error) {
 	return digest.Of(list)
 }
 
-// ReadSDK reads the SDK in a folder: what its VERSION says, and the hash that its files
-// have. The two differ where somebody has edited it. The error is fs.ErrNotExist where
+// ReadSDK reads the SDK in a folder: its VERSION, and the hash that its files
+// have. The two differ where it was edited. The error is fs.ErrNotExist where
 // there is none.
 func ReadSDK(dir string) (said SDK, sha256 string, err error) {
 	text, err := os.ReadFile(filepath.Join(dir, VersionFile))
@@ -296,7 +295,7 @@ func ReplacedSDK(dir string) (string, error) {
 }
 
 // sdkOf is the SDK that a program in a folder is built with: the hash of its files, and
-// whether somebody has edited them. Both are zero where the folder does not hold it. The
+// whether they were edited. Both are zero where the folder does not hold it. The
 // error is a *BuildError where there is none at all.
 func sdkOf(slug, dir string) (sha256 string, edited bool, err error) {
 	from, err := ReplacedSDK(dir)

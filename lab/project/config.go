@@ -81,7 +81,6 @@ type ConfigError struct {
 	Faults []Fault
 }
 
-// Error names the first fault and how many more there are.
 func (e *ConfigError) Error() string {
 	first := e.Faults[0]
 	text := e.File
@@ -109,7 +108,7 @@ func Parse(file string, text []byte) (*Config, error) {
 	if err := raw.Compact(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)); err != nil {
 		return nil, fail(notJSON(text, err))
 	}
-	// Every fault says where it stands in the text.
+	// Every fault has its place in the text.
 	fail = func(faults ...Fault) error {
 		for i := range faults {
 			faults[i].Line, faults[i].Column = locate(text, faults[i].Pointer)
@@ -157,7 +156,7 @@ func (c *Config) fill() {
 	}
 }
 
-// check is what the schema cannot say. It reads the family block.
+// check is what the schema cannot express. It reads the family block.
 func (c *Config) check(family json.RawMessage) []Fault {
 	var faults []Fault
 	if len(family) > 0 {
@@ -171,7 +170,7 @@ func (c *Config) check(family json.RawMessage) []Fault {
 	}
 	for symbol := range c.Data.Pins {
 		if !slices.Contains(c.Symbols, symbol) {
-			faults = append(faults, Fault{Pointer: "/data/pins/" + escape(symbol), Message: "is not one of the symbols"})
+			faults = append(faults, Fault{Pointer: "/data/pins/" + digest.PointerStep(symbol), Message: "is not one of the symbols"})
 		}
 	}
 	for _, err := range flatten(c.Splits.Validate()) {
@@ -234,7 +233,7 @@ func violations(text []byte) ([]Fault, error) {
 	return faults, nil
 }
 
-// collect takes the leaves: what stands above them only says that something below is
+// collect takes the leaves: what stands above them only reports that something below is
 // wrong. Unknown and missing fields get the pointer that they have or should have.
 func collect(e *jsonschema.ValidationError, to *[]Fault) {
 	if len(e.Causes) > 0 {
@@ -245,7 +244,7 @@ func collect(e *jsonschema.ValidationError, to *[]Fault) {
 	}
 	var pointer strings.Builder
 	for _, token := range e.InstanceLocation {
-		pointer.WriteString("/" + escape(token))
+		pointer.WriteString("/" + digest.PointerStep(token))
 	}
 	add := func(pointer, text string) {
 		if f := (Fault{Pointer: pointer, Message: text}); !slices.Contains(*to, f) {
@@ -255,21 +254,17 @@ func collect(e *jsonschema.ValidationError, to *[]Fault) {
 	switch k := e.ErrorKind.(type) {
 	case *kind.AdditionalProperties:
 		for _, name := range k.Properties {
-			add(pointer.String()+"/"+escape(name), "is not a known field")
+			add(pointer.String()+"/"+digest.PointerStep(name), "is not a known field")
 		}
 	case *kind.Required:
 		for _, name := range k.Missing {
-			add(pointer.String()+"/"+escape(name), "is missing")
+			add(pointer.String()+"/"+digest.PointerStep(name), "is missing")
 		}
 	case *kind.Pattern:
 		add(pointer.String(), hint.Form(k.Want))
 	default:
 		add(pointer.String(), e.ErrorKind.LocalizedString(message.NewPrinter(language.English)))
 	}
-}
-
-func escape(token string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(token)
 }
 
 // Family is the search that family plan registers, every default filled in.
@@ -287,7 +282,7 @@ type Family struct {
 	SelectionRule string   `json:"selection_rule"`
 }
 
-// Objective is what a search wants: a metric on a series, max or min.
+// Objective is what a search optimises: a metric on a series, max or min.
 type Objective struct {
 	Metric    string `json:"metric"`
 	On        string `json:"on"`
@@ -325,7 +320,7 @@ func DefaultFamily() Family {
 	}
 }
 
-// DefaultHalving is what method sha does unless told otherwise.
+// DefaultHalving is what method sha does by default.
 func DefaultHalving() Halving { return Halving{Eta: 3, MinWindows: 1} }
 
 // WithMethod is the family searched by another method: only sha has rungs.
@@ -350,12 +345,8 @@ func ParseFamily(text []byte) (*Family, error) {
 		}
 		return nil, err
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(text, &fields) != nil || fields == nil {
-		return nil, &design.FieldError{Message: "must be an object"}
-	}
 	f := DefaultFamily()
-	parts := map[string]func(json.RawMessage) error{
+	errs := []error{members(text, "must be an object", map[string]func(json.RawMessage) error{
 		"space": func(text json.RawMessage) (err error) { f.Space, err = design.DecodeSpace(text); return err },
 		"constraints": func(text json.RawMessage) (err error) {
 			f.Constraints, err = design.DecodeConstraints(text)
@@ -363,20 +354,11 @@ func ParseFamily(text []byte) (*Family, error) {
 		},
 		"method":         f.readMethod,
 		"sha":            f.readHalving,
-		"max_trials":     func(text json.RawMessage) error { return whole(text, "", 1, &f.MaxTrials) },
+		"max_trials":     func(text json.RawMessage) error { return whole(text, 1, &f.MaxTrials) },
 		"objective":      f.readObjective,
 		"secondary":      f.readSecondary,
 		"selection_rule": f.readRule,
-	}
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		read := parts[name]
-		if read == nil {
-			errs = append(errs, &design.FieldError{Pointer: "/" + design.Escape(name), Message: "is not a known field"})
-			continue
-		}
-		errs = append(errs, design.Below("/"+name, read(fields[name])))
-	}
+	})}
 	if f.SHA != nil && f.Method != design.SHAMethod {
 		errs = append(errs, &design.FieldError{Pointer: "/sha", Message: "is only for the method sha"})
 	}
@@ -387,14 +369,31 @@ func ParseFamily(text []byte) (*Family, error) {
 	return &f, nil
 }
 
+// members reads the fields of an object by their names and refuses others.
+func members(text json.RawMessage, must string, parts map[string]func(json.RawMessage) error) error {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(text, &fields) != nil || fields == nil {
+		return wrong("", "%s", must)
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		read := parts[name]
+		if read == nil {
+			read = func(json.RawMessage) error { return wrong("", "is not a known field") }
+		}
+		errs = append(errs, design.Below("/"+digest.PointerStep(name), read(fields[name])))
+	}
+	return errors.Join(errs...)
+}
+
 func wrong(pointer, format string, args ...any) error {
 	return &design.FieldError{Pointer: pointer, Message: fmt.Sprintf(format, args...)}
 }
 
 // whole reads an integer that is least or more.
-func whole(text json.RawMessage, pointer string, least int, to *int) error {
+func whole(text json.RawMessage, least int, to *int) error {
 	if string(text) == "null" || json.Unmarshal(text, to) != nil || *to < least {
-		return wrong(pointer, "must be an integer from %d up", least)
+		return wrong("", "must be an integer from %d up", least)
 	}
 	return nil
 }
@@ -412,46 +411,33 @@ func (f *Family) readHalving(text json.RawMessage) error {
 	if string(text) == "null" {
 		return nil // as a plan writes it
 	}
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(text, &fields) != nil {
-		return wrong("", "must be an object of eta and min_windows")
-	}
 	h := DefaultHalving()
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		switch name {
-		case "eta":
-			errs = append(errs, whole(fields[name], "/eta", 2, &h.Eta))
-		case "min_windows":
-			errs = append(errs, whole(fields[name], "/min_windows", 1, &h.MinWindows))
-		default:
-			errs = append(errs, wrong("/"+design.Escape(name), "is not a known field"))
-		}
-	}
 	f.SHA = &h
-	return errors.Join(errs...)
+	return members(text, "must be an object of eta and min_windows", map[string]func(json.RawMessage) error{
+		"eta":         func(text json.RawMessage) error { return whole(text, 2, &h.Eta) },
+		"min_windows": func(text json.RawMessage) error { return whole(text, 1, &h.MinWindows) },
+	})
 }
 
 // readObjective reads {"metric","on","direction"}.
 func (f *Family) readObjective(text json.RawMessage) error {
-	var fields map[string]json.RawMessage
-	if json.Unmarshal(text, &fields) != nil || fields == nil {
-		return wrong("", "must be an object of metric, on and direction")
-	}
-	var errs []error
-	for _, name := range slices.Sorted(maps.Keys(fields)) {
-		to := map[string]*string{"metric": &f.Objective.Metric, "on": &f.Objective.On, "direction": &f.Objective.Direction}[name]
-		switch {
-		case to == nil:
-			errs = append(errs, wrong("/"+design.Escape(name), "is not a known field"))
-		case json.Unmarshal(fields[name], to) != nil || string(fields[name]) == "null":
-			errs = append(errs, wrong("/"+name, "must be a text"))
+	said := false
+	read := func(to *string) func(json.RawMessage) error {
+		return func(text json.RawMessage) error {
+			said = said || to == &f.Objective.Direction
+			if json.Unmarshal(text, to) != nil || string(text) == "null" {
+				return wrong("", "must be a text")
+			}
+			return nil
 		}
 	}
-	if errs == nil {
-		errs = append(errs, f.Objective.check(fields["direction"] != nil))
+	err := members(text, "must be an object of metric, on and direction", map[string]func(json.RawMessage) error{
+		"metric": read(&f.Objective.Metric), "on": read(&f.Objective.On), "direction": read(&f.Objective.Direction),
+	})
+	if err != nil {
+		return err
 	}
-	return errors.Join(errs...)
+	return f.Objective.check(said)
 }
 
 // check looks at an objective; said means that its direction is not the default.
@@ -472,7 +458,7 @@ func (o *Objective) check(said bool) error {
 	return errors.Join(errs...)
 }
 
-// growsWithProfit says that max can go without saying.
+// growsWithProfit reports whether max is the obvious direction.
 func growsWithProfit(key string) bool {
 	return slices.Contains([]string{
 		"total_return", "cagr", "cagr_candle", "calmar_ratio", "calmar_ratio_candle", "sharpe_ratio", "sharpe_ratio_candle", "sortino_ratio",

@@ -29,12 +29,12 @@ var slugPattern = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,62}$`)
 // SlugError refuses a name.
 type SlugError struct{ Slug string }
 
-// Error says what a slug looks like.
+// Error reports what a slug looks like.
 func (e *SlugError) Error() string {
 	return fmt.Sprintf("%q is no slug: begin with a small letter, then small letters, digits, _ and -, at most 63 in all", e.Slug)
 }
 
-// CheckSlug says whether a name can be a strategy's; the error is a *SlugError.
+// CheckSlug reports whether a name can be a strategy's; the error is a *SlugError.
 func CheckSlug(slug string) error {
 	if !slugPattern.MatchString(slug) {
 		return &SlugError{slug}
@@ -42,19 +42,19 @@ func CheckSlug(slug string) error {
 	return nil
 }
 
-// SameName says whether two names are one: - and _ count as equal.
+// SameName reports whether two names are one: - and _ count as equal.
 func SameName(a, b string) bool {
 	return strings.ReplaceAll(a, "-", "_") == strings.ReplaceAll(b, "-", "_")
 }
 
-// NotFoundError says where a strategy was looked for.
+// NotFoundError reports where a strategy was looked for.
 type NotFoundError struct {
 	Slug    string
 	Tried   []string
 	Missing string // the file that is missing in a folder that was named
 }
 
-// Error says what to do.
+// Error reports what to do.
 func (e *NotFoundError) Error() string {
 	if e.Missing != "" {
 		return fmt.Sprintf("there is no strategy %q: %s does not exist", e.Slug, e.Missing)
@@ -164,7 +164,7 @@ func places(slug, working string) []place {
 	return append(list, place{filepath.Join(working, slug), false})
 }
 
-// mentions says whether a broken lab.json is meant for the slug.
+// mentions reports whether a broken lab.json is meant for the slug.
 func mentions(dir, slug string) bool {
 	text, err := os.ReadFile(filepath.Join(dir, FileName))
 	return err == nil && strings.Contains(string(text), `"`+slug+`"`)
@@ -198,7 +198,7 @@ func Checkout(dir string) string {
 	}
 }
 
-// declares says whether the text of a go.mod is that of a module.
+// declares reports whether the text of a go.mod is that of a module.
 func declares(text, module string) bool {
 	for line := range strings.Lines(text) {
 		if name, ok := strings.CutPrefix(strings.TrimSpace(line), "module "); ok {
@@ -256,7 +256,7 @@ func locate(text []byte, pointer string) (line, column int) {
 	return hint.Position(text, start(text, offset))
 }
 
-// start goes back from the last byte of a token to its first, as far as one line tells.
+// start goes back from the last byte of a token to its first, as far as one line goes.
 func start(text []byte, last int) int {
 	if last < 0 || last >= len(text) {
 		return 0

@@ -33,7 +33,6 @@ type FormError struct {
 	Pointer, Reason string
 }
 
-// Error is the reason.
 func (e *FormError) Error() string { return e.Reason }
 
 func malformed(pointer, format string, args ...any) error {
@@ -57,8 +56,8 @@ func ReadRequest(text []byte) (*artifact.Request, error) {
 	return r, nil
 }
 
-// OfRun wants a request of kind run: a run of any other kind would not be counted among the
-// trials of its family, or not be one that somebody can choose by. The error is a *FormError.
+// OfRun refuses a request that is not of kind run: a run of any other kind would not be counted among the
+// trials of its family, or not be one to choose by. The error is a *FormError.
 func OfRun(r *artifact.Request) error {
 	if r.Kind != artifact.KindRun {
 		return malformed("/kind", "/kind is %.40q: only a request of kind run can be asked again; a trial is executed with --trial", r.Kind)
@@ -200,7 +199,7 @@ func (h *Host) Stored(runID string) (*Stored, error) {
 }
 
 // review looks at an answered question under a lease: a forced one is audited, and one
-// whose files have changed is opened for another execution, with a capsule that says so.
+// whose files have changed is opened for another execution, with a capsule that records it.
 func (a *asked) review(ctx context.Context, runID string) (*Answer, error) {
 	return a.holding(ctx, func(work context.Context, held registry.Claim) (*Answer, error) {
 		before, payload, err := a.host.look(work, a.Prepared, runID, held.Owner != "")
@@ -217,7 +216,7 @@ func (a *asked) review(ctx context.Context, runID string) (*Answer, error) {
 	})
 }
 
-// holding works under the lease of an answered question, so that nobody else writes to
+// holding works under the lease of an answered question, so that no other process writes to
 // its run. The error is errReopened where it is not answered any more.
 func (a *asked) holding(ctx context.Context, do func(context.Context, registry.Claim) (*Answer, error)) (answer *Answer, err error) {
 	held, err := a.host.wait(ctx, a.options, func() (registry.Claim, error) { return a.host.Registry.Hold(ctx, a.RequestHash, a.owner) })
@@ -282,9 +281,9 @@ func (h *Host) audit(ctx context.Context, p *Prepared, o Options, before *Answer
 	})
 }
 
-// agree wants the folder of a run to be the answer to the question that the registry's
+// agree checks that the folder of a run is the answer to the question that the registry's
 // row has. Where the run is held, or a compact one has become a full one, only the result
-// must be the row's: somebody is between the files and the row, or was cut short there.
+// must be the row's: a process is between the files and the row, or was cut short there.
 func (h *Host) agree(ctx context.Context, p *Prepared, runID string, m *artifact.Metadata, payload []byte, held bool) error {
 	mismatch := func(problem string) error {
 		return &artifact.MismatchError{RunID: runID, Problems: []string{"metadata.json " + problem}}
@@ -362,7 +361,7 @@ type ReplayOptions struct {
 	// Capsules keeps a capsule of each replay whose plugin failed, with those of the
 	// question's run.
 	Capsules bool
-	// Done hears of each replay when it has ended, one at a time and in no order; the index
+	// Done is called with each replay when it has ended, one at a time and in no order; the index
 	// is that of the list. An error ends the others.
 	Done func(i int, r *Replayed) error
 }
@@ -485,7 +484,7 @@ func (h *Host) replayOne(ctx context.Context, l *run.Launcher, p *Prepared, r Re
 	return out, err
 }
 
-// Describe is what the plugin of a question says about itself.
+// Describe is how the plugin of a question describes itself.
 func (h *Host) Describe(ctx context.Context, q Question) (*catalog.Strategy, error) {
 	c, err := h.openPlugin(ctx, q)
 	if err != nil {

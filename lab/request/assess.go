@@ -19,7 +19,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// assess is what the splits say together. Of a run that failed only the splits that
+// assess is what the splits show together. Of a run that failed only the splits that
 // were finished are kept. half is the run at one and a half times the costs, nil without.
 func (h *Host) assess(p *Prepared, results []played, half *played, whole bool) (*artifact.Evaluation, error) {
 	e := &artifact.Evaluation{PostPeek: p.postPeek}
@@ -100,7 +100,7 @@ func walkForward(in metric.Input) (*artifact.WalkForward, error) {
 	return &artifact.WalkForward{Windows: len(in.Curves), Days: rep.Meta.NReturns, Metrics: rep.Metrics, Meta: rep.Meta}, nil
 }
 
-// tooSmall says whether there are too few trades or candles to estimate ratios from.
+// tooSmall reports whether there are too few trades or candles to estimate ratios from.
 func tooSmall(in metric.Input) bool {
 	n := 0
 	for _, c := range in.Curves {
@@ -340,7 +340,7 @@ func judgedBase(p *played) judge.Base {
 	return base
 }
 
-// stressResult is what the report says of a run. Net profit is its final value less the
+// stressResult is what the report has of a run. Net profit is its final value less the
 // cash it began with.
 func stressResult(r *artifact.Results) artifact.StressResult {
 	out := artifact.StressResult{NetPnL: "0", LateMessages: r.LateMessages}

@@ -42,10 +42,8 @@ type Error struct {
 	Cause         error
 }
 
-// Error is the message.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap is the cause.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // Errorf is an error with a formatted message; what the format wraps is its cause.

@@ -21,7 +21,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-// capturer makes the capsules of one state directory. A run never fails for want of a
+// capturer makes the capsules of one state directory. A run never fails for lack of a
 // capsule: what cannot be kept is logged, and the note is nil.
 type capturer struct{ host *Host }
 
@@ -77,7 +77,7 @@ func (x capturer) lost(runID string, err error) *capsule.Note {
 	return nil
 }
 
-// about is what every capsule of a question says; level is that of the sandbox that the
+// about is what every capsule of a question has; level is that of the sandbox that the
 // plugin was in.
 func (x capturer) about(p *Prepared, take capsule.Take, level string) (capsule.Context, error) {
 	request, err := p.Manifest.Request.Canonical()
@@ -128,7 +128,7 @@ func (x capturer) keep(runID string, c *capsule.Capsule) *capsule.Note {
 	return x.lost(runID, err)
 }
 
-// runIsAudited says of a capsule that it belongs to a run which is completed in spite of
+// runIsAudited reports whether a capsule belongs to a run which is completed in spite of
 // it and names it in its report: a falsification. To count it again when that is audited
 // would change the file that the report has the hash of.
 func runIsAudited(c *capsule.Capsule) bool {
@@ -138,7 +138,7 @@ func runIsAudited(c *capsule.Capsule) bool {
 	return json.Unmarshal(c.Inputs.Request, &request) == nil && request.Kind == artifact.KindFalsification
 }
 
-// stopped keeps a capsule of a run that somebody has interrupted.
+// stopped keeps a capsule of a run that was interrupted.
 func (x capturer) stopped(p *Prepared, at *played) {
 	failure := &artifact.Failure{Code: CodeInterrupted, Message: "somebody stopped it", Data: map[string]any{}}
 	x.record(p, at.take, x.host.level(*at), func(about capsule.Context) (*capsule.Capsule, error) {

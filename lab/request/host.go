@@ -257,7 +257,7 @@ func (h *Host) openPlugin(ctx context.Context, q Question) (*catalog.Catalog, er
 	return catalog.Open(ctx, o)
 }
 
-// lookUp finds the strategy that the program says it is.
+// lookUp finds the strategy that the program declares.
 func lookUp(c *catalog.Catalog, q Question) (*catalog.Strategy, error) {
 	list := c.Strategies()
 	if len(list) != 1 {

@@ -15,6 +15,7 @@ import (
 	"sync"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/proc/sandbox"
@@ -29,7 +30,7 @@ type job struct {
 	Replay
 	// stressID names the stress, "" without one.
 	stressID string
-	// keep says that results are artifacts, not only numbers.
+	// keep reports that results are artifacts, not only numbers.
 	keep bool
 	// logFile is how many bytes of log lines are kept for log.jsonl, 0 for none.
 	logFile int
@@ -56,7 +57,7 @@ type played struct {
 	close     func() error
 }
 
-// Progress hears how much of the candles of all splits is done, 0 to 1, one call at a
+// Progress is called with how much of the candles of all splits is done, 0 to 1, one call at a
 // time.
 type Progress func(done, total int64)
 
@@ -178,16 +179,14 @@ func (h *halt) begin(ctx context.Context, i int) (context.Context, func(failed b
 	}
 }
 
-// interruption says where the first job was that was under way when ctx ended.
+// interruption reports where the first job was that was under way when ctx ended.
 type interruption struct {
 	at  *played
 	err error
 }
 
-// Error is the cause's.
 func (e *interruption) Error() string { return e.err.Error() }
 
-// Unwrap is the cause.
 func (e *interruption) Unwrap() error { return e.err }
 
 func interrupted(results []played, err error) error {
@@ -412,7 +411,7 @@ func (p *Prepared) dataset(ctx context.Context, q Question, symbol market.Symbol
 	if current, e := p.candles.Lookup(ctx, q.Exchange, symbol, tf); e == nil {
 		have = "sha256:" + current.SHA256
 	}
-	e := refuse("DATA_PIN_MISMATCH", "/data/pins/"+strings.ReplaceAll(string(symbol), "/", "~1"),
+	e := refuse("DATA_PIN_MISMATCH", "/data/pins/"+digest.PointerStep(string(symbol)),
 		"lab.json pins %s of %s to sha256:%s, which is not stored; stored is %s", tf, symbol, pin, have).With("stored", have)
 	e.Cause = err
 	return d, e

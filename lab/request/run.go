@@ -29,7 +29,7 @@ type Options struct {
 	// Make fills a run where its splits are not simply played, as for a falsification:
 	// Splits, Evaluation and Manifest.Sandbox. The rest of the run is there already.
 	Make func(ctx context.Context, run *artifact.Run) error
-	// Waiting hears that another process is answering the same question.
+	// Waiting is called where another process is answering the same question.
 	Waiting func(owner string)
 	// Author is who asks, for what is noted about people.
 	Author string
@@ -42,7 +42,7 @@ type Plan struct {
 	// ID is the plan's, "" for none; Index is that of the trial, -1 for a run that is none.
 	ID    string
 	Index int64
-	// Deviation says that the plan's rule did not select these parameters, Contaminated
+	// Deviation reports that the plan's rule did not select these parameters, Contaminated
 	// that they were chosen on data that the validation split is part of.
 	Deviation, Contaminated bool
 }
@@ -61,7 +61,7 @@ func (p Plan) note(e *artifact.Evaluation) {
 // Answer is a run as it is stored now.
 type Answer struct {
 	RunID, RequestHash string
-	// Reused says that nothing was executed.
+	// Reused reports that nothing was executed.
 	Reused   bool
 	Metadata *artifact.Metadata
 	Report   *artifact.Report
@@ -69,7 +69,7 @@ type Answer struct {
 	JSON map[string][]byte
 	// Failure is why the plugin did not come to the end of a split.
 	Failure *Failure
-	// Withheld says that the metrics were taken out: nothing was stored, and nobody may
+	// Withheld reports that the metrics were taken out: nothing was stored, and no one may
 	// choose by numbers of parameters that are not counted.
 	Withheld bool
 }
@@ -82,7 +82,7 @@ type Failure struct {
 	Capsule *capsule.Note
 }
 
-// MismatchError says that executing a request again has given another result.
+// MismatchError reports that executing a request again has given another result.
 type MismatchError struct {
 	RunID, Before, Now string
 	// File is the first file that differs, empty when the result hash does.
@@ -91,7 +91,6 @@ type MismatchError struct {
 	Capsule *capsule.Note
 }
 
-// Error names both results.
 func (e *MismatchError) Error() string {
 	what := "result"
 	if e.File != "" {
@@ -100,7 +99,7 @@ func (e *MismatchError) Error() string {
 	return fmt.Sprintf("run %s is not deterministic: %s %.12s before, %.12s now", e.RunID, what, e.Before, e.Now)
 }
 
-// poll is how often somebody who waits looks whether the other one is done.
+// poll is how often a waiting process looks whether the other one is done.
 const poll = 250 * time.Millisecond
 
 // Run answers a prepared question: with the run that is there, or by executing it.
@@ -163,7 +162,7 @@ func (p *Prepared) Days(w registry.Windows) (registry.Windows, error) {
 	return w, nil
 }
 
-// noteDays tells the registry the days of a run.
+// noteDays notes the days of a run.
 func (h *Host) noteDays(ctx context.Context, p *Prepared, author string) error {
 	w, err := p.Days(registry.Windows{ID: p.RunID, Command: registry.LookRun, Author: author})
 	if err != nil {
@@ -183,12 +182,12 @@ type asked struct {
 	expected string
 }
 
-// errReopened says that there is no answer any more, so that the question is to be
+// errReopened reports that there is no answer any more, so that the question is to be
 // claimed again.
 var errReopened = errors.New("the run is to be executed again")
 
 // attempt claims the question once. The error is registry.ErrLeaseLost or errReopened
-// where somebody else may have the answer now.
+// where another process may have the answer now.
 func (a *asked) attempt(ctx context.Context) (*Answer, error) {
 	claim, err := a.host.wait(ctx, a.options, func() (registry.Claim, error) { return a.host.Registry.Claim(ctx, a.begun, a.owner) })
 	var taken *registry.CollisionError
@@ -216,7 +215,7 @@ func (a *asked) attempt(ctx context.Context) (*Answer, error) {
 	return answer, err
 }
 
-// wait claims until nobody else is busy with the question.
+// wait claims until no other process is busy with the question.
 func (h *Host) wait(ctx context.Context, o Options, claim func() (registry.Claim, error)) (registry.Claim, error) {
 	told := false
 	for {
@@ -247,12 +246,12 @@ func (h *Host) stored(ctx context.Context, p *Prepared, runID string) (*Answer, 
 	return answer, err
 }
 
-// look is stored for a run that somebody has or had the lease of, or has not. Besides, it
+// look is stored for a run whose lease a process has or had, or has not. Besides, it
 // returns the bytes of metadata.json.
 func (h *Host) look(ctx context.Context, p *Prepared, runID string, held bool) (*Answer, []byte, error) {
 	m, payload, err := artifact.Verify(h.Artifacts.Dir(runID))
 	if errors.Is(err, fs.ErrNotExist) {
-		// The row says that the run is complete: its folder or metadata.json is gone.
+		// By the row the run is complete: its folder or metadata.json is gone.
 		return nil, nil, &artifact.MismatchError{RunID: runID, Problems: []string{"metadata.json is missing"}}
 	}
 	if err != nil {
@@ -409,7 +408,7 @@ func (p *Prepared) jobs() []job {
 	// Each split has its share of the file, so that none of them is left out.
 	for i := range jobs {
 		if p.Question.Kind == artifact.KindTrial {
-			break // hundreds of them say the same
+			break // hundreds of them log the same
 		}
 		jobs[i].logFile = run.MaxLogFile / len(jobs)
 	}

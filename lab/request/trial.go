@@ -117,7 +117,7 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 		return a.upgrade(work, now)
 	})
 	if errors.Is(err, errReopened) || errors.Is(err, registry.ErrLeaseLost) && ctx.Err() == nil {
-		return h.Upgrade(ctx, p, o) // somebody else was at it
+		return h.Upgrade(ctx, p, o) // another process was at it
 	}
 	return answer, err
 }
@@ -134,7 +134,7 @@ func (a *asked) upgrade(ctx context.Context, before *Answer) (*Answer, error) {
 			return nil, &MismatchError{RunID: run.ID, Before: differs.Before, Now: differs.Now, Capsule: a.host.capturer().nondeterminism(ctx, p, results, differs)}
 		}
 		if err := a.host.Registry.Renew(ctx, a.RequestHash, a.owner); err != nil {
-			return nil, err // somebody else writes by now
+			return nil, err // another process writes by now
 		}
 		if w, err = a.host.Artifacts.Replace(run); err != nil {
 			return nil, err
@@ -199,7 +199,7 @@ func (h *Host) Part(ctx context.Context, p *Prepared, in Parting) *capsule.Note 
 }
 
 // Enlist gives a stored run another standing in a family, as when the parameters that a
-// search selects were evaluated before: its record says so from then on. What the run has
+// search selects were evaluated before: its record has it from then on. What the run has
 // found out stays as it is.
 func (h *Host) Enlist(ctx context.Context, p *Prepared, plan Plan) (*Answer, error) {
 	a := &asked{Prepared: p, host: h, owner: registry.NewOwner()}
@@ -241,7 +241,7 @@ func (h *Host) rehearse(ctx context.Context, p *Prepared, o Options, key string)
 	return answer, nil
 }
 
-// withhold takes everything out that somebody could choose by; hashes, times and what
+// withhold takes everything out that one could choose by; hashes, times and what
 // was played stay. JSON stays, too: nothing shows it but the replay of a bundle, which has
 // shown these numbers.
 func (a *Answer) withhold() {
@@ -279,7 +279,7 @@ func (h *Host) standing(ctx context.Context, p *Prepared, key string) (Plan, err
 	return out, nil
 }
 
-// selected says whether the rule of its plan has selected a trial. Before the search has
+// selected reports whether the rule of its plan has selected a trial. Before the search has
 // ended it has selected none.
 func (h *Host) selected(t registry.PlannedTrial) (bool, error) {
 	text, err := os.ReadFile(filepath.Join(h.StateDir, "families", t.Slug, t.PlanID, "family_result.json"))
@@ -329,7 +329,7 @@ func (p *Prepared) covered() error {
 	return nil
 }
 
-// uncovered says what to do about a split that begins before or behind the candles of a
+// uncovered is the error with what to do about a split that begins before or behind the candles of a
 // symbol, or in a gap of them; next is the symbol's first candle from its begin on.
 func (p *Prepared) uncovered(j job, c coverage, next int) error {
 	const setOr = `set %q: %q in "data" of lab.json, or leave the symbol out`
@@ -371,7 +371,7 @@ const (
 
 // absent warns where the numbers of a run hide that the strategy did next to nothing: it
 // never trades, sits in one position, or warms up for a good part of a split. The test is
-// left out, because a remark on it tells how it went.
+// left out, because a remark on it reveals how it went.
 func absent(results []played) []artifact.ReportWarning {
 	var seen []*played
 	for i := range results {

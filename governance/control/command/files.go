@@ -104,7 +104,7 @@ func (o *verifyOptions) printReport(report *verify.Report) error {
 }
 
 // verifyLog checks a log by the keys that the options name. Where they name none it goes by
-// those beside the log, and says so: whoever wrote both would not be found out.
+// those beside the log, and notes it: whoever wrote both would not be found out.
 func (o *verifyOptions) verifyLog(ctx context.Context, dir string, trusted verify.Options) (err error) {
 	audit, err := store.OpenAudit(ctx, dir)
 	if err != nil {

@@ -32,10 +32,9 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// ExistsError says that something is in the way.
+// ExistsError reports that something is in the way.
 type ExistsError struct{ Path string }
 
-// Error names it.
 func (e *ExistsError) Error() string {
 	return e.Path + " exists already: choose another slug or remove it; nothing was written"
 }
@@ -43,7 +42,7 @@ func (e *ExistsError) Error() string {
 // New is a folder that was made.
 type New struct {
 	Dir string
-	// Alone says that it is a module of its own.
+	// Alone reports that it is a module of its own.
 	Alone bool
 	// Files are its files, sorted; the folder of the SDK stands for all that is in it.
 	Files []string
@@ -200,7 +199,7 @@ func sdkFiles() (map[string][]byte, error) {
 	return files, nil
 }
 
-// Own is what the SDK that this program brings along says of itself.
+// Own is what the SDK that this program brings along has as its VERSION.
 func Own() (project.SDK, error) {
 	files, err := sdkFiles()
 	if err != nil {
@@ -224,7 +223,7 @@ func writeFiles(dir string, files map[string][]byte) error {
 // requirement is a module that the SDK needs.
 type requirement struct{ Path, Version string }
 
-// modFile is what the go.mod of the SDK says: its go version and what it requires.
+// modFile is the go.mod of the SDK: its go version and what it requires.
 func modFile(text []byte) (goVersion string, requires []requirement, err error) {
 	mod, err := modfile.Parse("sdk/go.mod", text, nil)
 	if err != nil {
@@ -242,7 +241,7 @@ type Change struct {
 	// Before is nil where the folder held none.
 	Before *project.SDK
 	After  project.SDK
-	// Edited says that the one before was not what it said it was.
+	// Edited reports that the one before was not what its VERSION had.
 	Edited bool
 }
 
