@@ -109,7 +109,7 @@ func readDocument(v any, at, accepted string) (*Document, *Error) {
 	if accepted == "" {
 		secrets(r, v, at)
 	}
-	id := top.Revision("candidate_revision_id")
+	id := top.Form("revision", "candidate_revision_id")
 	if r.Failed() {
 		return nil, r.Err()
 	}

@@ -84,7 +84,8 @@ func (p *Plane) handler(handle handle) http.Handler {
 		r := &request{hr, edge.From(hr.Context())}
 		a, err := handle(r)
 		if err == nil && !r.BodyRead && r.Method != http.MethodPost {
-			err = &problem{code: codeMalformedRequest, message: "This operation takes no body.", close: true}
+			refused := say(edge.CodeMalformedRequest, "This operation takes no body.")
+			refused.close, err = true, refused
 		}
 		if err == nil {
 			err = edge.Send(w, hr, a)
@@ -103,38 +104,30 @@ func (p *Plane) handler(handle handle) http.Handler {
 // tagOf is the ETag of a body: 16 hex digits of its SHA-256.
 func tagOf(body []byte) string { return digest.SHA256Hex(body)[:16] }
 
-// deny is the answer to a request that no handler gets.
-func deny(d edge.Denial) edge.Problem {
-	if d.Unread {
-		return say(parserCodes[d.Reason], "This is no request that can be answered.")
-	}
-	switch d.Reason {
-	case edge.HTTPVersion:
-		return &problem{code: codeHTTPVersion, message: "This server speaks HTTP/1.1.", close: true}
-	case edge.FramedTwice:
-		return &problem{
-			code: codeMalformedRequest, close: true,
-			message: "A request has either Content-Length or Transfer-Encoding, not both.",
-		}
-	case edge.HostForbidden:
-		return say(codeHostForbidden, "This host name is not one of this server's.")
-	case edge.NotFound:
-		return say(codeNotFound, "There is nothing at this path.")
-	case edge.MethodNotAllowed:
-		return &problem{
-			code: codeMethodNotAllowed, message: "This path does not take this method.",
-			allow: strings.Join(d.Allow, ", "), details: map[string]any{"allow": d.Allow},
-		}
-	case edge.OriginForbidden:
-		return say(codeOriginForbidden, "Another site may not do this.")
-	}
-	return &problem{code: codeInternal, message: internalText, close: true}
+// denials are the messages of requests that no handler gets.
+var denials = map[edge.Reason]string{
+	edge.HTTPVersion:      "This server speaks HTTP/1.1.",
+	edge.FramedTwice:      "A request has either Content-Length or Transfer-Encoding, not both.",
+	edge.HostForbidden:    "This host name is not one of this server's.",
+	edge.NotFound:         "There is nothing at this path.",
+	edge.MethodNotAllowed: "This path does not take this method.",
+	edge.OriginForbidden:  "Another site may not do this.",
+	edge.Internal:         internalText,
 }
 
-// parserCodes are the codes of what net/http refuses before any handler.
-var parserCodes = map[edge.Reason]bundle.Code{
-	edge.Malformed: codeMalformedRequest, edge.ExpectationFailed: codeExpectation, edge.HeadersTooLarge: codeHeaders,
-	edge.TransferEncoding: codeTransfer, edge.HTTPVersion: codeHTTPVersion,
+// deny is the answer to a request that no handler gets.
+func deny(d edge.Denial) edge.Problem {
+	p := say(bundle.Code(d.Reason.Code()), denials[d.Reason])
+	switch d.Reason {
+	case edge.HTTPVersion, edge.FramedTwice, edge.Internal:
+		p.close = true
+	case edge.MethodNotAllowed:
+		p.allow, p.details = strings.Join(d.Allow, ", "), map[string]any{"allow": d.Allow}
+	}
+	if d.Unread {
+		p.message, p.close = "This is no request that can be answered.", false
+	}
+	return p
 }
 
 // Refuse is the answer to what net/http refuses by itself, for listeners of this plane.

@@ -87,9 +87,9 @@ func readBody(r *request) ([]byte, error) {
 		return nil, say(codeEncoding, "Send the body without a content encoding.")
 	}
 	if !isJSON(r.Header) {
-		return nil, say(codeMediaType, "Send the body as application/json.")
+		return nil, say(edge.CodeMediaType, "Send the body as application/json.")
 	}
-	tooLarge := &problem{code: codeTooLarge, message: fmt.Sprintf("A body has at most %d bytes.", bundle.MaxBody), close: true}
+	tooLarge := &problem{code: edge.CodeBodyTooLarge, message: fmt.Sprintf("A body has at most %d bytes.", bundle.MaxBody), close: true}
 	if r.ContentLength > bundle.MaxBody {
 		return nil, tooLarge
 	}
@@ -100,9 +100,9 @@ func readBody(r *request) ([]byte, error) {
 	case errors.As(err, &large):
 		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &problem{code: codeTimeout, message: "The body did not arrive in time.", close: true}
+		return nil, &problem{code: edge.CodeRequestTimeout, message: "The body did not arrive in time.", close: true}
 	case err != nil:
-		return nil, &problem{code: codeMalformedRequest, message: "The body ended too early or is badly framed.", close: true}
+		return nil, &problem{code: edge.CodeMalformedRequest, message: "The body ended too early or is badly framed.", close: true}
 	}
 	r.EndBody()
 	return body, nil

@@ -2,6 +2,7 @@ package control
 
 import (
 	"errors"
+	"maps"
 	"net/http"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -10,34 +11,22 @@ import (
 	"github.com/assay-run/assay/host/base/edge"
 )
 
-// The codes of transport; those of documents are in package field.
+// The codes of transport beside those of package edge.
 const (
-	codeMalformedRequest bundle.Code = "MALFORMED_REQUEST"
-	codeHostForbidden    bundle.Code = "HOST_FORBIDDEN"
-	codeOriginForbidden  bundle.Code = "ORIGIN_FORBIDDEN"
-	codeNotFound         bundle.Code = "NOT_FOUND"
-	codeMethodNotAllowed bundle.Code = "METHOD_NOT_ALLOWED"
-	codeTimeout          bundle.Code = "REQUEST_TIMEOUT"
-	codeTooLarge         bundle.Code = "BODY_TOO_LARGE"
-	codeMediaType        bundle.Code = "UNSUPPORTED_MEDIA_TYPE"
-	codeEncoding         bundle.Code = "UNSUPPORTED_CONTENT_ENCODING"
-	codeExpectation      bundle.Code = "EXPECTATION_FAILED"
-	codeHeaders          bundle.Code = "HEADERS_TOO_LARGE"
-	codeInternal         bundle.Code = "INTERNAL_ERROR"
-	codeTransfer         bundle.Code = "UNSUPPORTED_TRANSFER_ENCODING"
-	codeHTTPVersion      bundle.Code = "HTTP_VERSION_NOT_SUPPORTED"
+	codeEncoding bundle.Code = "UNSUPPORTED_CONTENT_ENCODING"
+	codeInternal bundle.Code = edge.CodeInternal
 )
 
 // statuses are the statuses of codes that do not answer with 400.
 var statuses = map[bundle.Code]int{
-	codeHostForbidden: http.StatusForbidden, codeOriginForbidden: http.StatusForbidden,
-	codeNotFound: http.StatusNotFound, promotion.SubjectNotFound: http.StatusNotFound, promotion.FamilyNotFound: http.StatusNotFound,
-	codeMethodNotAllowed: http.StatusMethodNotAllowed, codeTimeout: http.StatusRequestTimeout,
-	bundle.RevisionConflict: http.StatusConflict, bundle.RevisionRejected: http.StatusConflict,
-	codeTooLarge: http.StatusRequestEntityTooLarge, codeMediaType: http.StatusUnsupportedMediaType, codeEncoding: http.StatusUnsupportedMediaType,
-	codeExpectation: http.StatusExpectationFailed, codeHeaders: http.StatusRequestHeaderFieldsTooLarge,
-	codeInternal: http.StatusInternalServerError, store.Corrupt: http.StatusInternalServerError, store.Rollback: http.StatusInternalServerError,
-	codeTransfer: http.StatusNotImplemented, codeHTTPVersion: http.StatusHTTPVersionNotSupported,
+	edge.CodeHostForbidden: 403, edge.CodeOriginForbidden: 403,
+	edge.CodeNotFound: 404, promotion.SubjectNotFound: 404, promotion.FamilyNotFound: 404,
+	edge.CodeMethodNotAllowed: 405, edge.CodeRequestTimeout: 408,
+	bundle.RevisionConflict: 409, bundle.RevisionRejected: 409,
+	edge.CodeBodyTooLarge: 413, edge.CodeMediaType: 415, codeEncoding: 415,
+	edge.CodeExpectation: 417, edge.CodeHeadersTooLarge: 431,
+	codeInternal: 500, store.Corrupt: 500, store.Rollback: 500,
+	edge.CodeTransferEncoding: 501, edge.CodeHTTPVersion: 505,
 }
 
 // problem is an answer that is not a success.
@@ -71,16 +60,20 @@ func (p *problem) Extra() (http.Header, bool) {
 // Body implements edge.Problem.
 func (p *problem) Body(id, path string) []byte {
 	details := map[string]any{"request_id": id}
-	for k, v := range p.details {
-		details[k] = v
-	}
+	maps.Copy(details, p.details)
 	switch status := p.Status(); status {
 	case http.StatusNotFound, http.StatusMethodNotAllowed, http.StatusInternalServerError:
 		details["path"], details["status_code"] = path, status
 	}
-	body, err := edge.Encode(map[string]any{"error": map[string]any{"code": p.code, "message": p.message, "details": details}})
-	if err != nil {
-		body, _ = edge.Encode(map[string]any{"error": map[string]any{"code": codeInternal, "message": "", "details": map[string]any{"request_id": id}}})
+	type envelope struct {
+		Code    bundle.Code    `json:"code"`
+		Details map[string]any `json:"details"`
+		Message string         `json:"message"`
+	}
+	body, err := edge.Encode(map[string]envelope{"error": {p.code, details, p.message}})
+	if err != nil { // of a detail that has no JSON
+		bare := envelope{Code: codeInternal, Details: map[string]any{"request_id": id}}
+		body, _ = edge.Encode(map[string]envelope{"error": bare})
 	}
 	return body
 }

@@ -36,9 +36,10 @@ func (p *Plane) getExperiments(r *request) (*edge.Answer, error) {
 			return nil, field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
 		}
 	}
-	return p.subject("experiments", kind, id, stage, func(w *promotion.World, now time.Time) (any, *bundle.Error) {
+	work := func(w *promotion.World, now time.Time) (any, *bundle.Error) {
 		return w.Experiments(kind, id, stage, now)
-	})
+	}
+	return p.subject("experiments", kind, id, stage, work)
 }
 
 func (p *Plane) getBundle(r *request) (*edge.Answer, error) {
@@ -132,7 +133,7 @@ func (p *Plane) getTrust(*request) (*edge.Answer, error) {
 		return nil, err
 	}
 	if trust == nil {
-		return nil, say(codeNotFound, "Open mode: there is no trust.json.")
+		return nil, say(edge.CodeNotFound, "Open mode: there is no trust.json.")
 	}
 	text, err := trust.Encode()
 	return tagged(text, ""), err

@@ -11,10 +11,8 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/field"
+	"github.com/assay-run/assay/host/deploy"
 )
-
-// SchemaRegistry is the schema of a deployable registry.
-const SchemaRegistry = "deployable-registry/v1"
 
 // RegistryLifetime is how long a registry is valid, RegistryReissue how old it may get
 // before another one is signed although nothing has changed. Retired entries stay for
@@ -23,13 +21,6 @@ const (
 	RegistryLifetime = 24 * time.Hour
 	RegistryReissue  = time.Hour
 	RegistryMemory   = 30 * 24 * time.Hour
-)
-
-// The statuses of entries.
-const (
-	EntryActive    = "active"
-	EntrySuspended = "suspended"
-	EntryRevoked   = "revoked"
 )
 
 // Registry is deployable-registry/v1: what a host may run of a family, as it is before it
@@ -90,7 +81,7 @@ func (w *World) Registry(family string, issued time.Time) (*Registry, *bundle.Er
 	issued = issued.UTC()
 	v := w.viewAt(issued)
 	reg := &Registry{
-		Schema: SchemaRegistry, FamilyID: family, Version: w.seq + 1, IssuedAt: stamp(issued),
+		Schema: deploy.Schema, FamilyID: family, Version: w.seq + 1, IssuedAt: stamp(issued),
 		ExpiresAt: stamp(issued.Add(RegistryLifetime)), Entries: []RegistryEntry{},
 	}
 	best := map[string]*revision{}
@@ -157,7 +148,7 @@ func (v views) entry(r *revision) RegistryEntry {
 		e.ApprovedAt = timeOrNull(r.entered[r.Stage])
 	}
 	e.Status, e.Reason = r.entryStatus()
-	if e.Status == EntryActive {
+	if e.Status == deploy.StatusActive {
 		e.Reason = v.lapse(r, own)
 	}
 	d := v.w.deployable(e.DeployableID)
@@ -168,19 +159,19 @@ func (v views) entry(r *revision) RegistryEntry {
 func (r *revision) entryStatus() (status, reason string) {
 	switch {
 	case r.Status == Rejected:
-		return EntryRevoked, "rejected: " + r.endReason
+		return deploy.StatusRevoked, "rejected: " + r.endReason
 	case r.Status == Retired:
-		return EntryRevoked, "retired: " + r.endReason
+		return deploy.StatusRevoked, "retired: " + r.endReason
 	case r.demoted:
-		return EntryRevoked, "demoted to " + string(r.Stage) + r.stopReason()
+		return deploy.StatusRevoked, "demoted to " + string(r.Stage) + r.stopReason()
 	case r.active():
-		return EntryActive, ""
+		return deploy.StatusActive, ""
 	case r.Status == Suspended:
-		return EntrySuspended, "suspended" + r.stopReason()
+		return deploy.StatusSuspended, "suspended" + r.stopReason()
 	case r.Status == Superseded:
-		return EntrySuspended, "superseded" + r.stopReason()
+		return deploy.StatusSuspended, "superseded" + r.stopReason()
 	}
-	return EntrySuspended, "back in " + string(r.Stage)
+	return deploy.StatusSuspended, "back in " + string(r.Stage)
 }
 
 func (r *revision) stopReason() string {

@@ -8,12 +8,13 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/field"
+	"github.com/assay-run/assay/host/deploy"
 )
 
 // The refusals of reads that are not in the bundle's list.
 const (
 	SubjectNotFound bundle.Code = "SUBJECT_NOT_FOUND"
-	FamilyNotFound  bundle.Code = "FAMILY_NOT_FOUND"
+	FamilyNotFound  bundle.Code = deploy.CodeFamilyNotFound
 )
 
 // Head is what the bodies about a subject have in common. AsOfSeq is the newest entry

@@ -102,7 +102,7 @@ func bound(o field.Object, name string) *decimal.Decimal {
 	if !o.Has(name) {
 		return nil
 	}
-	whole, part, _ := strings.Cut(o.Decimal(name), ".")
+	whole, part, _ := strings.Cut(o.Form("decimal", name), ".")
 	if room := max(0, decimal.MaxPrec-len(whole)); len(part) > room {
 		part = part[:room]
 	}
