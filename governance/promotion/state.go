@@ -227,7 +227,7 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		s.SuspensionID, s.Resume = &r.stop.id, v.resumption(r)
 	}
 	v.incidents(s, list)
-	s.addHistory(list)
+	s.History, s.HistoryTruncated = history(list)
 	if subjectType != bundle.SubjectRevision {
 		v.list(s, list)
 	}
@@ -298,9 +298,9 @@ func (v views) incidents(s *State, list []*revision) {
 	})
 }
 
-// addHistory adds the newest events of the revisions, by entry.
-func (s *State) addHistory(list []*revision) {
-	all := []Event{}
+// history are the newest events of the revisions, by entry, and whether there are older ones.
+func history(list []*revision) (all []Event, truncated bool) {
+	all = []Event{}
 	for _, r := range list {
 		// Older ones of this revision cannot be among the newest of all.
 		recent := r.history[max(0, len(r.history)-historyLength-1):]
@@ -309,10 +309,8 @@ func (s *State) addHistory(list []*revision) {
 	slices.SortStableFunc(all, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.id, b.id), cmp.Compare(a.Revision, b.Revision))
 	})
-	if len(all) > historyLength {
-		all, s.HistoryTruncated = all[len(all)-historyLength:], true
-	}
-	s.History = all
+	older := max(0, len(all)-historyLength)
+	return all[older:], older > 0
 }
 
 func (v views) list(s *State, list []*revision) {
