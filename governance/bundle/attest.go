@@ -117,7 +117,7 @@ func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 }
 
 // known are the signers whose attestation was recorded before, also where their keys have
-// run out since. A key that was revoked says nothing any more, not even once more.
+// run out since. A revoked key no longer counts, not even for a repeated post.
 func (j Judge) known(signed *dsse.Signed, sum string) []TrustKey {
 	if j.Recorded == nil {
 		return nil

@@ -91,7 +91,7 @@ func readSubject(r *field.Reader, v any, at string) Subject {
 	return s
 }
 
-// predicate is what a statement that counts for something says.
+// predicate is the content of a statement of a known type.
 type predicate interface{ common() *Common }
 
 func newOf[T any, P interface {

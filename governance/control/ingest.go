@@ -85,7 +85,7 @@ func (s *submission) take(r *request) (*edge.Answer, error) {
 	return s.receipt(r, out)
 }
 
-// readBody reads a body that says it is JSON and is not too large.
+// readBody reads a body that is declared as JSON and is not too large.
 func readBody(r *request) ([]byte, error) {
 	if r.Header.Get("Content-Encoding") != "" {
 		return nil, say(codeEncoding, "Send the body without a content encoding.")
@@ -262,7 +262,7 @@ func (s *submission) write(t *store.Tx) error {
 	return nil
 }
 
-// rungs are those that the seal says: what is known when the bundle is taken.
+// rungs are those of the seal: what is known when the bundle is taken.
 func (s *submission) rungs(w *promotion.World) []string {
 	held := append(w.Holds(s.id), bundle.RungClaimed)
 	if s.artifacts.all && s.artifacts.evidence != nil {

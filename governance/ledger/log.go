@@ -339,7 +339,7 @@ func (k *Key) Signed(e Entry) bool {
 }
 
 // Leaf is the text of an entry's leaf: the canonical JSON of the Rekor v2 log entry
-// hashedrekord 0.0.2 that says who signed what with which signature. The data digest is
+// hashedrekord 0.0.2: who signed what with which signature. The data digest is
 // that of the PAE, as rekor-tiles and sigstore-go have it for DSSE envelopes.
 func Leaf(e Entry, key *Key) []byte {
 	sum := e.Digest()
@@ -358,7 +358,7 @@ func Leaf(e Entry, key *Key) []byte {
 // 6962 section 2.1. leaf_sha256 and leaf_hash are this, not the plain SHA-256.
 func LeafHash(leaf []byte) tlog.Hash { return tlog.RecordHash(leaf) }
 
-// What a Rekor v2 entry of ours says about itself.
+// The type of the Rekor v2 entries of this log.
 const (
 	entryKind           = "hashedrekord"
 	entryVersion        = "0.0.2"

@@ -185,7 +185,7 @@ func (s *Sigstore) CheckLeaf(key *Key) error {
 }
 
 // CheckCheckpoint opens the bundle's checkpoint with the trusted log keys and compares
-// what the bundle says besides. The checkpoint is nil when no trusted key signed it.
+// its other members with it. The checkpoint is nil when no trusted key signed it.
 func (s *Sigstore) CheckCheckpoint(logs ...TrustedLog) (*Checkpoint, *TrustedLog, error) {
 	c, err := s.read()
 	if err != nil {
@@ -266,7 +266,7 @@ func (s *Sigstore) CheckProof(text string, key *Key, head *Checkpoint, logs ...T
 	return nil
 }
 
-// CheckSummary compares what a seal says outside of its bundle with the entry and the
+// CheckSummary compares the members of a seal outside of its bundle with the entry and the
 // checkpoint that were verified.
 func (s *Seal) CheckSummary(key *Key, head *Checkpoint) error {
 	c, err := s.Sigstore.read()
@@ -291,7 +291,7 @@ func (s *Seal) CheckSummary(key *Key, head *Checkpoint) error {
 const SigstoreMediaType = "application/vnd.dev.sigstore.bundle.v0.3+json"
 
 // Sigstore is a Sigstore bundle v0.3 (protobuf-specs sigstore_bundle.proto, as JSON) of
-// one statement with its inclusion in the log. Whatever it says about itself is checked
+// one statement with its inclusion in the log. Whatever it claims is checked
 // against what can be computed; CanonicalizedBody is there for other tools only.
 type Sigstore struct {
 	MediaType string   `json:"mediaType"`
@@ -406,7 +406,7 @@ func (s *Sigstore) Entry() (Entry, error) {
 	return claim.entry, nil
 }
 
-// claim is what a bundle says, decoded and not believed.
+// claim is the content of a bundle, decoded and not believed.
 type claim struct {
 	entry Entry
 	index int64

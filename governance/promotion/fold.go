@@ -168,7 +168,7 @@ func tradesFile(a *bundle.Artifact) (trades, bool) {
 	return trades{a.RunID, split, a.SHA256}, true
 }
 
-// waiverEnd is when a waiver runs out: as it says, and seven days after it was made at
+// waiverEnd is when a waiver runs out: its expires_at, and seven days after it was made at
 // the latest.
 func waiverEnd(f *Waiver) time.Time {
 	expires, _ := field.ParseTime(f.ExpiresAt)
@@ -180,7 +180,7 @@ func waiverEnd(f *Waiver) time.Time {
 }
 
 // foldIncident opens or closes an incident of all revisions that run the same thing. A
-// critical one suspends them, whatever else was said of it.
+// critical one suspends them, also when it was closed before.
 func (w *World) foldIncident(d *deployable, f *Fact, p *Incident) {
 	i, ok := d.incidents[p.IncidentID]
 	if !ok {
@@ -279,7 +279,7 @@ func (w *World) end(r *revision, d *deployable, f *Fact, p *Ending) {
 // place is a decision of the machine.
 func (w *World) place(r *revision, f *Fact, p *StageDecision) error {
 	if f.Type == StageLeft {
-		return nil // said again by the stage that is entered
+		return nil // the fact of the stage that is entered follows
 	}
 	to, err := ParsePlace(p.To)
 	if err != nil {
@@ -466,7 +466,7 @@ func (rs rules) barred(r *revision, stage bundle.Stage) bool {
 // limits no looser does when a lab has signed it that was not among those that approved
 // the parent: with the place it gets their approvals, and people do not approve their own. Another
 // plugin does so only if it could stand there by itself: all that is missing for it are
-// people, and two of them have said that it is the same, who signed it and who re-ran it.
+// people, and two of them have attested that it is the same, who signed it and who re-ran it.
 func (rs rules) mayInherit(r, parent *revision) bool {
 	if !onPath(parent) || !rs.w.vouched(r) || ownGrant(r, parent.grants) || rs.w.strict() && r.evidence == nil {
 		return false
@@ -489,7 +489,7 @@ func ownGrant(r *revision, grants []approval) bool {
 }
 
 // inherit gives a revision what its parent had: the way there, the approvals that the
-// place rests on, and the stop if it is suspended. Who approved is said again only where
+// place rests on, and the stop if it is suspended. Who approved is kept only where
 // the same thing runs.
 func (w *World) inherit(r *revision, parent string) error {
 	p, ok := w.revisions[parent]

@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/host/base/field"
 )
 
-// Digest works the plan_digest out again from what the plan says: who signs a plan that
+// Digest computes the plan_digest again from the gates of the plan: who signs a plan that
 // another person has worked out signs what they were shown.
 func (p *Plan) Digest() string {
 	return digestOf(p.ResolvedRevisionID, p.Stage, p.Policy.Digest, p.Gates)

@@ -33,7 +33,7 @@ func (d *Decision) Entry(seq int64) *Entry {
 }
 
 // Next is the next decision to make at this time, false when there is none: then all that
-// was said so far is judged. Log it, Apply its facts, and ask again with the same time.
+// is in the log so far is judged. Log it, Apply its facts, and ask again with the same time.
 func (w *World) Next(now time.Time) (Decision, bool) {
 	rs := rules{w, now.UTC()}
 	due := make([]*revision, 0, len(w.due))
@@ -51,7 +51,7 @@ func (w *World) Next(now time.Time) (Decision, bool) {
 }
 
 // NextFor is what the machine decides about one revision at this time, whether or not
-// something was said about it: a decision in a log is judged again by asking for it with
+// it has new facts: a decision in a log is judged again by asking for it with
 // the facts before it, at its own time.
 func (w *World) NextFor(revision string, now time.Time) (Decision, bool) {
 	r, ok := w.revisions[revision]
@@ -257,13 +257,13 @@ func (rs rules) judge(r *revision, stage bundle.Stage) *judged {
 	return j
 }
 
-// The gates that hold whatever the policy says.
+// The gates that hold under every policy.
 const (
 	gateVerified = "evidence.verified"
 	gateSigned   = "bundle.signed"
 )
 
-// gates are those of the policy for a stage. From paper on, whatever it says, the files of
+// gates are those of the policy for a stage. From paper on, under every policy, the files of
 // the runs must have been read and, where keys are trusted, a lab must stand for the bundle.
 func (rs rules) gates(stage bundle.Stage) []policy.Gate {
 	own := rs.w.policy.Stage(stage).Gates

@@ -4,14 +4,14 @@
 // A World folds facts, in the order of the log. Next is the decision that the machine has
 // to make now; the caller logs it, turns the entry into facts, applies these, and asks
 // again until there is none. Time alone never promotes: Next looks only at revisions that
-// something was said about since it was last asked. Reads (State, Plan, Experiments,
+// have new facts since it was last called. Reads (State, Plan, Experiments,
 // Registry) are bodies of the control plane's answers, worked out from the same World.
 //
 // The table of transitions is in rules.go for the machine and in fold.go for what people
 // say. Anyone may stop; it takes two to start: whatever people have stopped or lowered
 // does not rise again by the machine, nor by approvals that were given before.
 //
-// Facts are small typed statements of what was said and decided. [FactsOf] makes them of an
+// Facts are small typed statements of what was signed and decided. [FactsOf] makes them of an
 // [Entry] of the log together with the bytes that it names by digest: the same entry gives
 // the same facts with the same ids, whenever and wherever it is read. The control plane's own
 // predicates (seal, attestation-recorded, stage-decision, policy, trust, log-start) are in
@@ -51,7 +51,7 @@ type World struct {
 	byParent     map[string][]*revision
 	byDeployable map[string]*deployable
 
-	// due are the revisions that something was said about since they were last judged.
+	// due are the revisions with facts since they were last judged.
 	due map[*revision]bool
 }
 
@@ -70,7 +70,7 @@ type deployable struct {
 	kill   bool
 }
 
-// incident is the last that was said of an incident, in the order of the signers' clocks.
+// incident is the state of an incident, by the order of the signers' clocks.
 type incident struct {
 	id             string
 	opened, closed *said
@@ -85,7 +85,7 @@ type said struct {
 	reason string
 }
 
-// after reports whether s was said after o.
+// after reports whether s was made after o.
 func (s *said) after(o *said) bool {
 	return o == nil || s.made.After(o.made) || s.made.Equal(o.made) && s.seq > o.seq
 }
@@ -254,7 +254,7 @@ func (w *World) Holds(revision string) []string {
 	return e.Rungs()
 }
 
-// Places counts the revisions by where they stand, as Place says.
+// Places counts the revisions by their [World.Place].
 func (w *World) Places() map[Place]int {
 	count := map[Place]int{}
 	for _, r := range w.order {
@@ -273,7 +273,7 @@ func (w *World) Place(revision string) (Place, bool) {
 	return r.Place, true
 }
 
-// revision is one candidate_revision_id: its bundle, what was said about it, and where it
+// revision is one candidate_revision_id: its bundle, the statements about it, and where it
 // stands.
 type revision struct {
 	content

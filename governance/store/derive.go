@@ -47,7 +47,7 @@ func newDerived() *derived {
 	}
 }
 
-// add takes in what an entry said, after its facts were applied.
+// add indexes an entry, after its facts were applied.
 func (d *derived) add(e *promotion.Entry, facts []promotion.Fact) {
 	d.size, d.last = e.Seq+1, e.Stamp()
 	for i := range facts {

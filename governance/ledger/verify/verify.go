@@ -1,6 +1,6 @@
 // Package verify is the offline verifier behind `governance verify`: it takes the files
 // that the lab and the control plane leave behind and the keys that its caller trusts,
-// and says step by step what holds.
+// and reports step by step what holds.
 //
 // It trusts nothing that is in the files: ids and digests are computed again from the
 // bytes, the leaf from the envelope and the key, the root from the leaf. It goes on to

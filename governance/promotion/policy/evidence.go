@@ -38,7 +38,7 @@ type Result struct {
 	Evidence   []Piece // sorted by Seq, RunID, SHA256
 	Reason     string
 	// Blame is what is missing or at fault, for the command that helps: a role of runs,
-	// a rung, an incident_id; "" where the kind says it all.
+	// a rung, an incident_id; "" where the kind suffices.
 	Blame string
 }
 
@@ -265,7 +265,7 @@ func (e *Evidence) reruns(run *Run) (same, other []Piece) {
 			now := said{r, again.RequestHash == run.RequestHash && again.ReportSHA256 == run.ReportSHA256}
 			if now.equal && e.Strict {
 				if again.Inputs == nil {
-					continue // says nothing of what it came to
+					continue // it has no numbers to compare
 				}
 				now.equal = e.same(run, again.Inputs)
 			}
