@@ -122,8 +122,8 @@ func (r *revision) precedence() int {
 // signed never replaces one that a lab has signed: it cannot undo what was lowered or ended.
 func (v views) outranks(r, o *revision) bool {
 	switch a, b := r.precedence(), o.precedence(); {
-	case v.w.vouched(r) != v.w.vouched(o):
-		return v.w.vouched(r)
+	case v.w.isSigned(r) != v.w.isSigned(o):
+		return v.w.isSigned(r)
 	case a != b:
 		return a > b
 	case r.Stage != o.Stage:
@@ -142,14 +142,14 @@ func (v views) entry(r *revision) RegistryEntry {
 		ApprovedAt: timeOrNull(r.approvedAt), ApprovedBy: append([]string{}, r.approvedBy...),
 		SealLogIndex: r.sealSeq,
 	}
-	own := v.judge(r, r.Stage)
+	own := v.judgePlan(r, r.Stage)
 	e.ExpiresAt = timeOrNull(v.holdsUntil(r, own))
 	if e.ApprovedAt == nil {
 		e.ApprovedAt = timeOrNull(r.entered[r.Stage])
 	}
 	e.Status, e.Reason = r.entryStatus()
 	if e.Status == deploy.StatusActive {
-		e.Reason = v.lapse(r, own)
+		e.Reason = v.lapseReason(r, own)
 	}
 	d := v.w.deployable(e.DeployableID)
 	e.Kill = d.openCritical() || d.kill

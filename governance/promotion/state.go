@@ -186,8 +186,8 @@ type Event struct {
 	id         string
 }
 
-// note writes an event down; the revision already stands where it led to.
-func (r *revision) note(f *Fact, from bundle.Stage, by, reason string, planDigest *string) *Event {
+// addEvent writes an event down; the revision already stands where it led to.
+func (r *revision) addEvent(f *Fact, from bundle.Stage, by, reason string, planDigest *string) *Event {
 	r.history = append(r.history, Event{
 		Seq: f.Seq, At: stamp(f.At), Type: f.Type, Revision: r.id, From: &from, To: r.Stage, Status: r.Status, By: by, Reason: reason,
 		PlanDigest: planDigest, id: f.ID,
@@ -203,10 +203,10 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		return nil, refused
 	}
 	r := leading(list)
-	e := w.evidence(r)
+	e := w.evidenceOf(r)
 	rungs := e.Rungs()
-	own := v.judge(r, r.Stage)
-	status := v.derived(r, own)
+	own := v.judgePlan(r, r.Stage)
+	status := v.derivedStatus(r, own)
 	s := &State{
 		Head: v.head(SchemaState, subjectType, subjectID), CandidateRevisionID: r.id, DeployableID: r.bundle.DeployableID,
 		Stage: r.Stage, StageStatus: status, TargetStage: r.target, NextStage: orNull(string(nextStage(r))),
@@ -318,7 +318,7 @@ func (v views) list(s *State, list []*revision) {
 	for _, r := range list {
 		one := Standing{r.id, r.bundle.Candidate.CandidateID, r.bundle.DeployableID, r.Stage, r.Status}
 		if r.active() {
-			one.StageStatus = v.derived(r, v.judge(r, r.Stage))
+			one.StageStatus = v.derivedStatus(r, v.judgePlan(r, r.Stage))
 			s.Champions = append(s.Champions, one)
 		}
 		s.Revisions = append(s.Revisions, one)

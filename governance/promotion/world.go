@@ -138,19 +138,19 @@ func (w *World) apply(f *Fact) error {
 	case *LogStart:
 		return nil
 	case *LoadedText:
-		return w.load(f.Type, fields)
+		return w.loadText(f.Type, fields)
 	case *Ingested:
-		return w.ingest(f, fields)
+		return w.applySubmission(f, fields)
 	}
 	r, ok := w.revisions[f.Revision]
 	if !ok {
 		return fmt.Errorf("about a revision that is not in the log: %s", f.Revision)
 	}
 	w.due[r] = true
-	return w.fold(r, f)
+	return w.applyToRevision(r, f)
 }
 
-func (w *World) load(kind FactType, t *LoadedText) error {
+func (w *World) loadText(kind FactType, t *LoadedText) error {
 	if kind == TrustLoaded {
 		trust, refused := bundle.ParseTrust([]byte(t.Text))
 		if refused != nil {
@@ -170,9 +170,9 @@ func (w *World) load(kind FactType, t *LoadedText) error {
 	return nil
 }
 
-// counts reports whether a signature still counts: the key is trusted now too, is
+// signatureCounts reports whether a signature still counts: the key is trusted now too, is
 // the same person's, and has one of the roles.
-func (w *World) counts(by By, roles ...string) bool {
+func (w *World) signatureCounts(by By, roles ...string) bool {
 	if w.trust == nil {
 		return false
 	}
@@ -208,8 +208,8 @@ func (w *World) deployable(id string) *deployable {
 	return d
 }
 
-// touch has revisions judged again.
-func (w *World) touch(list []*revision) {
+// markDue has revisions judged again.
+func (w *World) markDue(list []*revision) {
 	for _, r := range list {
 		if !r.Status.Terminal() {
 			w.due[r] = true
@@ -250,7 +250,7 @@ func (w *World) Holds(revision string) []string {
 	if !ok {
 		return nil
 	}
-	e := w.evidence(r)
+	e := w.evidenceOf(r)
 	return e.Rungs()
 }
 
@@ -406,8 +406,8 @@ func (r *revision) excludes(principal string) bool {
 // active reports whether the revision stands in a stage of the path.
 func (r *revision) active() bool { return r.Status == Active }
 
-// evidence is what gates look at.
-func (w *World) evidence(r *revision) *policy.Evidence {
+// evidenceOf is what gates look at.
+func (w *World) evidenceOf(r *revision) *policy.Evidence {
 	e := &policy.Evidence{
 		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: r.runs, Lookup: r.lookup, Packers: r.packers(),
@@ -427,17 +427,17 @@ func (w *World) evidence(r *revision) *policy.Evidence {
 		}
 	}
 	for _, s := range r.signed {
-		if w.counts(s.By, bundle.TrustLab) {
+		if w.signatureCounts(s.By, bundle.TrustLab) {
 			e.Signatures = append(e.Signatures, policy.Signature{Piece: policy.Piece{Seq: s.seq, SHA256: s.PAESHA256}, Principal: s.Principal})
 		}
 	}
 	for i, said := range d.replays {
-		if w.counts(said.By, bundle.TrustLab, bundle.TrustReplay) {
+		if w.signatureCounts(said.By, bundle.TrustLab, bundle.TrustReplay) {
 			e.Replays = append(e.Replays, replayOf(said, d.replaySeq[i]))
 		}
 	}
 	for i, drill := range d.drills {
-		if w.counts(d.drillBy[i], bundle.TrustOperator, bundle.TrustHost) {
+		if w.signatureCounts(d.drillBy[i], bundle.TrustOperator, bundle.TrustHost) {
 			e.Drills = append(e.Drills, drill)
 		}
 	}
