@@ -18,10 +18,16 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"html/template"
 	"io"
+	"io/fs"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/stream"
@@ -38,9 +44,6 @@ const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-
 
 // Options are what the pages show.
 type Options struct {
-	// Spec is the OpenAPI document. If set it is served as /openapi.json and
-	// /api/v1/openapi.json; leave it nil where other routes serve it.
-	Spec []byte
 	// Errors are the codes of refused requests, problem.Table if nil.
 	Errors []problem.Entry
 	// Reasons are the codes of failed runs, those of this package if nil.
@@ -54,26 +57,20 @@ type Options struct {
 	Parts []Part
 }
 
-// Docs is the set of pages and assets.
-type Docs struct {
-	routes []edge.Route
-}
-
-// New makes every page. An error means that an embedded list is broken.
-func New(o Options) (*Docs, error) {
+// New makes every page and asset. An error means that an embedded list is broken.
+func New(o Options) ([]edge.Route, error) {
 	if o.Errors == nil {
 		o.Errors = problem.Table()
 	}
 	if o.Reasons == nil {
 		o.Reasons = Reasons()
 	}
-	d := &Docs{}
-	pages, err := renderPages(o)
+	routes, err := renderPages(o)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range pages {
-		d.get(p.path, edge.NewAsset(p.html, header("text/html; charset=utf-8")))
+	get := func(path string, h http.Handler) {
+		routes = append(routes, edge.Route{Method: http.MethodGet, Path: path, Handler: h})
 	}
 	for _, a := range []struct{ path, file, contentType string }{
 		{"/docs/init.js", "assets/init.js", "text/javascript; charset=utf-8"},
@@ -83,7 +80,7 @@ func New(o Options) (*Docs, error) {
 		if err != nil {
 			return nil, err
 		}
-		d.get(a.path, edge.NewAsset(data, header(a.contentType)))
+		get(a.path, edge.NewAsset(data, header(a.contentType)))
 	}
 	bundle, err := files.ReadFile("scalar.js.gz")
 	if err != nil {
@@ -93,20 +90,8 @@ func New(o Options) (*Docs, error) {
 	if err != nil {
 		return nil, err
 	}
-	d.get("/docs/scalar.js", scalar)
-	if o.Spec != nil {
-		spec := edge.NewAsset(o.Spec, http.Header{"Content-Type": {"application/json"}})
-		d.get("/openapi.json", spec)
-		d.get("/api/v1/openapi.json", spec)
-	}
-	return d, nil
-}
-
-// Routes are the pages and assets with their paths.
-func (d *Docs) Routes() []edge.Route { return append([]edge.Route(nil), d.routes...) }
-
-func (d *Docs) get(path string, h http.Handler) {
-	d.routes = append(d.routes, edge.Route{Method: http.MethodGet, Path: path, Handler: h})
+	get("/docs/scalar.js", scalar)
+	return routes, nil
 }
 
 func header(contentType string) http.Header {
@@ -168,4 +153,260 @@ func (p *packed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = io.Copy(w, z)
 		}
 	}
+}
+
+// layout is what the page around a template shows; Content is for the page's own template.
+type layout struct {
+	Path, Title string
+	Content     any
+}
+
+// renderPages makes every page from the tables that it documents.
+func renderPages(o Options) ([]edge.Route, error) {
+	licenses, err := licensesView(o.Parts)
+	if err != nil {
+		return nil, err
+	}
+	var out []edge.Route
+	for _, p := range []struct {
+		file string
+		layout
+	}{
+		{"reference.html", layout{"/docs", "API reference", nil}},
+		{"errors.html", layout{"/docs/errors", "Errors", errorsView(o)}},
+		{"events.html", layout{"/docs/events", "Stream events", eventsView(o.Events)}},
+		{"deprecations.html", layout{"/docs/deprecations", "Deprecations", o.Deprecations.Entries()}},
+		{"licenses.html", layout{"/docs/licenses", "Licences", licenses}},
+	} {
+		html, err := render(p.file, p.layout)
+		if err != nil {
+			return nil, fmt.Errorf("docs: %s: %w", p.file, err)
+		}
+		asset := edge.NewAsset(html, header("text/html; charset=utf-8"))
+		out = append(out, edge.Route{Method: http.MethodGet, Path: p.Path, Handler: asset})
+	}
+	return out, nil
+}
+
+func render(file string, v layout) ([]byte, error) {
+	t, err := template.ParseFS(files, "assets/layout.html", "assets/"+file)
+	if err != nil {
+		return nil, err
+	}
+	var buf bytes.Buffer
+	err = t.Execute(&buf, v)
+	return buf.Bytes(), err
+}
+
+// statusGroup is the codes of one HTTP status.
+type statusGroup struct {
+	Status  int
+	Text    string
+	Entries []problem.Entry
+}
+
+type errorsPage struct {
+	Groups  []statusGroup
+	Reasons []Reason
+}
+
+func errorsView(o Options) errorsPage {
+	v := errorsPage{Reasons: o.Reasons}
+	for _, e := range o.Errors {
+		at := slices.IndexFunc(v.Groups, func(g statusGroup) bool { return g.Status == e.Status })
+		if at < 0 {
+			at = len(v.Groups)
+			v.Groups = append(v.Groups, statusGroup{Status: e.Status, Text: http.StatusText(e.Status)})
+		}
+		v.Groups[at].Entries = append(v.Groups[at].Entries, e)
+	}
+	slices.SortStableFunc(v.Groups, func(a, b statusGroup) int { return a.Status - b.Status })
+	return v
+}
+
+type eventsPage struct {
+	Plain, Server, Client []stream.EventDoc
+}
+
+func eventsView(events []stream.EventDoc) eventsPage {
+	var v eventsPage
+	for _, e := range events {
+		switch {
+		case e.Direction == stream.FromClient:
+			v.Client = append(v.Client, e)
+		case e.Clients == "plain":
+			v.Plain = append(v.Plain, e)
+		default:
+			v.Server = append(v.Server, e)
+		}
+	}
+	return v
+}
+
+type licensesPage struct {
+	Groups []licenseGroup
+	Texts  []licenseText
+}
+
+func licensesView(extra []Part) (licensesPage, error) {
+	modules, goErr := GoModules()
+	packages, npmErr := Packages()
+	vendored, err := Vendored()
+	if err := errors.Join(goErr, npmErr, err); err != nil {
+		return licensesPage{}, err
+	}
+	v := licensesPage{Groups: []licenseGroup{
+		group("go", "Go", "Assay itself, the Go library and the modules linked into its programs. The source of each module, "+
+			"those under MPL-2.0 included, is published unmodified under its name.", modules),
+		group("npm", "API reference", fmt.Sprintf("The page /docs runs %s %s, one file of %s, and the npm packages inside it.",
+			vendored.Name, vendored.Version, vendored.Source), packages),
+	}}
+	if len(extra) > 0 {
+		v.Groups = append(v.Groups, group("parts", "Further parts", "Libraries inside the script of the dashboard, and data that the service brings along.", extra))
+	}
+	v.Texts = numberTexts(v.Groups)
+	return v, nil
+}
+
+// Part is a piece of software of others inside the program.
+type Part struct {
+	Name, Version string
+	// License is an SPDX identifier.
+	License string
+	// Texts are the licence texts and notices.
+	Texts []string
+}
+
+// ThirdParty describes the vendored API reference, as third_party.json has it.
+type ThirdParty struct {
+	Name          string `json:"name"`
+	Version       string `json:"version"`
+	License       string `json:"license"`
+	File          string `json:"file"`
+	SHA256        string `json:"sha256"`
+	ContentSHA256 string `json:"content_sha256"`
+	Source        string `json:"source"`
+	Integrity     string `json:"integrity"`
+	LicenseFile   string `json:"license_file"`
+}
+
+// Vendored is the description of the vendored API reference.
+func Vendored() (ThirdParty, error) {
+	var t ThirdParty
+	data, err := files.ReadFile("third_party.json")
+	if err != nil {
+		return t, err
+	}
+	err = json.Unmarshal(data, &t)
+	return t, err
+}
+
+// GoModules are this program, the Go library and every Go module linked with it.
+func GoModules() ([]Part, error) { return readParts(files, "licenses/go.tsv") }
+
+// Packages are the npm packages inside the vendored API reference.
+func Packages() ([]Part, error) { return readParts(files, "licenses/npm.tsv") }
+
+// readParts reads a list: name, version, licence and the names of texts.
+func readParts(from fs.FS, path string) ([]Part, error) {
+	data, err := fs.ReadFile(from, path)
+	if err != nil {
+		return nil, err
+	}
+	var parts []Part
+	for i, line := range strings.Split(strings.TrimSuffix(string(data), "\n"), "\n") {
+		cell := strings.Split(line, "\t")
+		if len(cell) != 4 || cell[0] == "" || cell[2] == "" || strings.TrimSpace(cell[3]) == "" {
+			return nil, fmt.Errorf("docs: %s:%d: want name, version, licence and texts", path, i+1)
+		}
+		p := Part{Name: cell[0], Version: cell[1], License: cell[2]}
+		for _, name := range strings.Fields(cell[3]) {
+			text, err := fs.ReadFile(from, "licenses/texts/"+name+".txt")
+			if err != nil {
+				return nil, fmt.Errorf("docs: %s:%d: %w", path, i+1, err)
+			}
+			p.Texts = append(p.Texts, string(text))
+		}
+		parts = append(parts, p)
+	}
+	return parts, nil
+}
+
+// licenseGroup is a table of the page; licenseRow refers to texts by number.
+type licenseGroup struct {
+	ID, Title, Note string
+	Rows            []licenseRow
+}
+
+type licenseRow struct {
+	Part
+	Refs []int
+}
+
+type licenseText struct {
+	Number int
+	Text   string
+	Of     []string
+}
+
+// numberTexts gives every different text one number, counted from 1.
+func numberTexts(groups []licenseGroup) []licenseText {
+	var texts []licenseText
+	for g := range groups {
+		for r := range groups[g].Rows {
+			row := &groups[g].Rows[r]
+			for _, text := range row.Texts {
+				at := slices.IndexFunc(texts, func(t licenseText) bool { return t.Text == text })
+				if at < 0 {
+					at = len(texts)
+					texts = append(texts, licenseText{Number: at + 1, Text: text})
+				}
+				texts[at].Of = append(texts[at].Of, row.Name)
+				row.Refs = append(row.Refs, at+1)
+			}
+		}
+	}
+	return texts
+}
+
+func group(id, title, note string, parts []Part) licenseGroup {
+	g := licenseGroup{ID: id, Title: title, Note: note}
+	for _, p := range parts {
+		g.Rows = append(g.Rows, licenseRow{Part: p})
+	}
+	return g
+}
+
+// Reason is why a run failed: error_details.code, what it means and what to do.
+type Reason struct {
+	Code    string   `json:"code"`
+	Meaning string   `json:"meaning"`
+	Advice  string   `json:"advice"`
+	Data    []string `json:"data"`  // members of error_details.data
+	Kinds   []Kind   `json:"kinds"` // values of error_details.data.reason, if it is one of a few
+}
+
+// Kind is one value of error_details.data.reason.
+type Kind struct {
+	Value   string `json:"value"`
+	Meaning string `json:"meaning"`
+}
+
+// Anchor is the fragment of the code on /docs/errors. It differs from that of a
+// refused request with the same code.
+func (r Reason) Anchor() string {
+	return "run-" + strings.ToLower(strings.ReplaceAll(r.Code, "_", "-"))
+}
+
+// Reasons are the codes of failed runs, as assets/reasons.json lists them.
+func Reasons() []Reason {
+	var list []Reason
+	text, err := files.ReadFile("assets/reasons.json")
+	if err == nil {
+		err = json.Unmarshal(text, &list)
+	}
+	if err != nil {
+		panic(err) // the text is part of the program, and tested
+	}
+	return list
 }

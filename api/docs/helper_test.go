@@ -39,7 +39,7 @@ func serve(t *testing.T, o docs.Options) string {
 		t.Fatal(err)
 	}
 	logger := hclog.NewNullLogger()
-	handler, err := api.NewEdge(api.EdgeConfig{Hosts: edge.NewHosts(), Routes: d.Routes(), Logger: logger, Now: time.Now})
+	handler, err := api.NewEdge(api.EdgeConfig{Hosts: edge.NewHosts(), Routes: d, Logger: logger, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +105,6 @@ func sample(t *testing.T) docs.Options {
 		t.Fatal(err)
 	}
 	return docs.Options{
-		Spec: []byte(`{"openapi":"3.1.0"}`),
 		Errors: []problem.Entry{
 			{Code: "NO_RUN", Status: 409, Message: "There is no run yet.", Details: []string{"status", "hint"}, Advice: "Start one."},
 			{Code: "NOT_FOUND", Status: 404, Message: "There is nothing at this path.", Advice: "Look at <openapi.json>."},

@@ -28,7 +28,7 @@ func real(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return serve(t, docs.Options{Spec: v1.OpenAPI(), Events: stream.Events(), Deprecations: deprecations})
+	return serve(t, docs.Options{Events: stream.Events(), Deprecations: deprecations})
 }
 
 func TestErrorsPageHasEveryCode(t *testing.T) {

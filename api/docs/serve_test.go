@@ -19,7 +19,6 @@ func TestHeaders(t *testing.T) {
 	base := serve(t, sample(t))
 	types := map[string]string{
 		"/docs/init.js": "text/javascript; charset=utf-8", "/docs/scalar.js": "text/javascript; charset=utf-8", "/docs/style.css": "text/css; charset=utf-8",
-		"/openapi.json": "application/json", "/api/v1/openapi.json": "application/json",
 	}
 	for _, p := range pages() {
 		types[p] = "text/html; charset=utf-8"
@@ -137,21 +136,5 @@ func TestReferenceOptions(t *testing.T) {
 		`agent:{disabled:true},mcp:{disabled:true},proxyUrl:"",`
 	if got != want {
 		t.Errorf("options\n%s\nwant\n%s", got, want)
-	}
-}
-
-func TestSpecIsOptional(t *testing.T) {
-	d, err := docs.New(docs.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, r := range d.Routes() {
-		if strings.HasSuffix(r.Path, "openapi.json") {
-			t.Errorf("without a document %s is served", r.Path)
-		}
-	}
-	base := serve(t, docs.Options{Spec: []byte(`{}`)})
-	if a, b := get(t, base+"/openapi.json"), get(t, base+"/api/v1/openapi.json"); a != "{}" || a != b {
-		t.Errorf("%q and %q", a, b)
 	}
 }

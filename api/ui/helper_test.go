@@ -23,7 +23,7 @@ const attribution = "Candles of <Somebody> & others"
 // serve shows the dashboard behind the real edge on real TCP.
 func serve(t *testing.T) string {
 	t.Helper()
-	u, err := ui.New(ui.Options{Attribution: attribution})
+	u, err := ui.New(attribution)
 	if err != nil {
 		t.Fatal(err)
 	}

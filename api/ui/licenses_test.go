@@ -51,7 +51,7 @@ func TestLicensesPage(t *testing.T) {
 // TestPartsAreThoseOfTheBundle holds the list against package.json, the versions that
 // the vendored files are compared with, and the table in third_party/README.md.
 func TestPartsAreThoseOfTheBundle(t *testing.T) {
-	u, err := ui.New(ui.Options{})
+	u, err := ui.New("")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -54,30 +54,22 @@ var (
 	imports    = regexp.MustCompile(`import\("\./([^"]*)"\)`)
 )
 
-// Options are what the page of licences shows besides the libraries.
-type Options struct {
-	// Attribution is where the bundled candles come from and under which licences.
-	Attribution string
-}
-
 // UI is the dashboard.
 type UI struct {
 	routes []edge.Route
 	parts  []docs.Part
 }
 
-// New prepares every file. An error means that what is embedded does not fit together.
-func New(o Options) (*UI, error) {
+// New prepares every file. An error means that what is embedded does not fit together. The
+// attribution is where the bundled candles come from and under which licences.
+func New(attribution string) (*UI, error) {
 	u := &UI{}
 	names, err := fs.Glob(files, "dist/*")
 	if err != nil {
 		return nil, err
 	}
 	for _, name := range names {
-		data, err := files.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
+		data, _ := files.ReadFile(name) // it was listed
 		switch base := path.Base(name); {
 		case base == "index.html":
 			page := asset(data, base, revalidate)
@@ -92,7 +84,7 @@ func New(o Options) (*UI, error) {
 	if u.parts, err = libraries(); err != nil {
 		return nil, err
 	}
-	if err := u.addLicenses(o.Attribution); err != nil {
+	if err := u.addLicenses(attribution); err != nil {
 		return nil, err
 	}
 	return u, u.check()
@@ -159,10 +151,7 @@ func libraries() ([]docs.Part, error) {
 			return nil, err
 		}
 		for _, name := range texts { // LICENSE before NOTICE
-			text, err := files.ReadFile(name)
-			if err != nil {
-				return nil, err
-			}
+			text, _ := files.ReadFile(name) // it was listed
 			p.Texts = append(p.Texts, string(text))
 		}
 		if len(p.Texts) == 0 {

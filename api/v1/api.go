@@ -227,9 +227,8 @@ func (a *API) results(r *http.Request) (*edge.Answer, error) {
 	}
 	prefer := ParsePrefer(r.Header)
 	s := rep.Snapshot
-	document := view.NewResultsDocument(rep, prefer.Rows, prefer.Points)
 	return &edge.Answer{
-		Stream: document.Write,
+		Stream: view.ResultsOf(rep, prefer.Rows, prefer.Points).Write,
 		Tag: hashTag(s.RunID, s.Status, strconv.FormatInt(s.EndTime.UnixNano(), 10),
 			strconv.Itoa(prefer.Rows), strconv.Itoa(prefer.Points)),
 		Header: applied(prefer),

@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -20,16 +21,16 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-func (a *API) startBacktest(r *request[backtestRequest]) (*edge.Answer, error) {
-	return a.start(r.Request, r.body, r.in.start(), a.opts.Backtests)
+func (a *API) startBacktest(r *request[startRequest]) (*edge.Answer, error) {
+	return a.start(r, runner.ModeBacktest, a.opts.Backtests)
 }
 
-func (a *API) startLive(r *request[liveRequest]) (*edge.Answer, error) {
-	return a.start(r.Request, r.body, r.in.start(), a.opts.Trading)
+func (a *API) startLive(r *request[startRequest]) (*edge.Answer, error) {
+	return a.start(r, cmp.Or(r.in.Mode, runner.ModePaper), a.opts.Trading)
 }
 
 // start starts a run, or repeats the answer to an earlier start with the same key.
-func (a *API) start(r *http.Request, body []byte, req runner.StartRequest, by Launcher) (*edge.Answer, error) {
+func (a *API) start(r *request[startRequest], mode string, by Launcher) (*edge.Answer, error) {
 	key, err := header(r.Header, "Idempotency-Key")
 	if err != nil {
 		return nil, err
@@ -38,7 +39,8 @@ func (a *API) start(r *http.Request, body []byte, req runner.StartRequest, by La
 	if err != nil {
 		return nil, err
 	}
-	return a.keys.once(key, r.URL.Path+"\n"+replaced, body, func() (*edge.Answer, error) {
+	req := r.in.complete(mode)
+	return a.keys.once(key, r.URL.Path+"\n"+replaced, r.body, func() (*edge.Answer, error) {
 		// A client that hangs up does not take back its start.
 		s, err := a.begin(context.WithoutCancel(r.Context()), replaced, req, launch(req, by))
 		if err != nil {
@@ -65,7 +67,7 @@ func (a *API) begin(
 func launch(req runner.StartRequest, by Launcher) runner.LaunchFunc {
 	return func(ctx context.Context, runID string) (runner.Execution, error) {
 		if by == nil {
-			return nil, &run.RequestError{Code: "MODE_NOT_SUPPORTED",
+			return nil, &run.RequestError{Code: string(problem.ModeNotSupported),
 				Message: fmt.Sprintf("This service does not run mode %s.", req.Mode), Details: map[string]any{"reason": "mode"}}
 		}
 		return by.Launch(ctx, runID, req)
@@ -175,65 +177,21 @@ func stopAnswer(s runner.Snapshot) (*edge.Answer, error) {
 	return runAnswer(s, message)
 }
 
-// backtestRequest is the body of POST /run/backtest.
-type backtestRequest struct {
-	StrategyName   string          `json:"strategy_name"`
-	StrategyParams json.RawMessage `json:"strategy_params"`
-	Symbols        []string        `json:"symbols"`
-	Timeframe      string          `json:"timeframe"`
-	StartDate      *string         `json:"start_date"`
-	EndDate        *string         `json:"end_date"`
-	InitialCash    json.Number     `json:"initial_cash"`
-	Exchange       string          `json:"exchange"`
-	Execution      json.RawMessage `json:"execution"`
+// startRequest is the body of POST /run/backtest and /run/live; their schemas say which
+// fields each has.
+type startRequest struct {
+	runner.StartRequest
+	ExchangeConfig secret `json:"exchange_config"`
 }
 
-// liveRequest is the body of POST /run/live.
-type liveRequest struct {
-	StrategyName   string          `json:"strategy_name"`
-	StrategyParams json.RawMessage `json:"strategy_params"`
-	Symbols        []string        `json:"symbols"`
-	Timeframe      string          `json:"timeframe"`
-	Exchange       string          `json:"exchange"`
-	ExchangeConfig secret          `json:"exchange_config"`
-	Mode           string          `json:"mode"`
-	InitialCash    json.Number     `json:"initial_cash"`
-	Execution      json.RawMessage `json:"execution"`
-	Resume         string          `json:"resume"`
-}
-
-// secret is JSON that must not be shown. The value is behind a pointer because fmt
-// prints unexported fields of values.
-type secret struct{ value *json.RawMessage }
-
-const redacted = "[redacted]"
+// secret is JSON that is shown nowhere.
+type secret struct{ exchange.Secret }
 
 // UnmarshalJSON implements json.Unmarshaler.
 func (s *secret) UnmarshalJSON(b []byte) error {
-	v := json.RawMessage(append([]byte(nil), b...))
-	s.value = &v
+	s.Secret = exchange.NewSecret(string(b))
 	return nil
 }
-
-// handOver is the raw text for whoever knows its schema.
-func (s secret) handOver() exchange.Secret {
-	if s.value == nil {
-		return exchange.Secret{}
-	}
-	return exchange.NewSecret(string(*s.value))
-}
-
-// MarshalJSON implements json.Marshaler.
-func (s secret) MarshalJSON() ([]byte, error) { return json.Marshal(redacted) }
-
-// String implements fmt.Stringer.
-func (s secret) String() string { return redacted }
-
-// Format implements fmt.Formatter for every verb.
-func (s secret) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(redacted)) }
-
-// check holds the rules beyond the schema.
-func (r *backtestRequest) check() []schema.Violation { return checkCash(r.InitialCash) }
 
 // checkCash refuses what the schema takes and the ledger would round to nothing.
 func checkCash(n json.Number) []schema.Violation {
@@ -252,7 +210,7 @@ func checkCash(n json.Number) []schema.Violation {
 }
 
 // check holds the rules between fields.
-func (r *liveRequest) check() []schema.Violation {
+func (r *startRequest) check() []schema.Violation {
 	var bad []schema.Violation
 	if r.Resume == "adopt" {
 		bad = append(bad, schema.Violation{
@@ -275,38 +233,14 @@ func (r *liveRequest) check() []schema.Violation {
 	return bad
 }
 
-const defaultCash = json.Number("10000")
-
-func orEmpty(m json.RawMessage) json.RawMessage {
-	if m == nil {
-		return json.RawMessage("{}")
+// complete is the request for the run machine, with every default.
+func (r *startRequest) complete(mode string) runner.StartRequest {
+	req := r.StartRequest
+	req.Mode, req.InitialCash, req.ExchangeConfig = mode, cmp.Or(r.InitialCash, "10000"), r.ExchangeConfig.Secret
+	for _, m := range []*json.RawMessage{&req.StrategyParams, &req.Execution} {
+		if *m == nil {
+			*m = json.RawMessage("{}")
+		}
 	}
-	return m
-}
-
-func orDefault(n json.Number) json.Number {
-	if n == "" {
-		return defaultCash
-	}
-	return n
-}
-
-func (r *backtestRequest) start() runner.StartRequest {
-	return runner.StartRequest{
-		Mode: runner.ModeBacktest, StrategyName: r.StrategyName, StrategyParams: orEmpty(r.StrategyParams), Symbols: r.Symbols,
-		Timeframe: r.Timeframe, StartDate: r.StartDate, EndDate: r.EndDate, InitialCash: orDefault(r.InitialCash),
-		Exchange: r.Exchange, Execution: orEmpty(r.Execution),
-	}
-}
-
-func (r *liveRequest) start() runner.StartRequest {
-	mode := r.Mode
-	if mode == "" {
-		mode = runner.ModePaper
-	}
-	return runner.StartRequest{
-		Mode: mode, StrategyName: r.StrategyName, StrategyParams: orEmpty(r.StrategyParams), Symbols: r.Symbols,
-		Timeframe: r.Timeframe, InitialCash: orDefault(r.InitialCash), Exchange: r.Exchange, Execution: orEmpty(r.Execution),
-		ExchangeConfig: r.ExchangeConfig.handOver(), Resume: r.Resume,
-	}
+	return req
 }

@@ -327,7 +327,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 // pages are what people look at: the dashboard and the documentation, which lists the
 // licences of both and of the bundled candles.
 func pages(retiring *view.Deprecations) ([]edge.Route, error) {
-	dashboard, err := ui.New(ui.Options{Attribution: sample.Attribution()})
+	dashboard, err := ui.New(sample.Attribution())
 	if err != nil {
 		return nil, err
 	}
@@ -338,7 +338,7 @@ func pages(retiring *view.Deprecations) ([]edge.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	return append(dashboard.Routes(), reference.Routes()...), nil
+	return append(dashboard.Routes(), reference...), nil
 }
 
 // run serves until ctx is cancelled, then ends the run and everything else.

@@ -1,7 +1,6 @@
 package artifact
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -21,11 +20,11 @@ func (s *Store) Begin(runID string, m *Manifest) error {
 	if err != nil {
 		return err
 	}
-	if err = st.question(m); err == nil {
+	if err = st.writeRequest(m); err == nil {
 		err = st.publish(runID, nil)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("folder of %s: %w", runID, err), st.discard())
+		return errors.Join(fmt.Errorf("folder of %s: %w", runID, err), st.removeFolder())
 	}
 	return nil
 }
@@ -33,24 +32,20 @@ func (s *Store) Begin(runID string, m *Manifest) error {
 // Began reads what Begin has written. The error is fs.ErrNotExist where the run has no
 // folder, or one with more in it.
 func (s *Store) Began(runID string) (*Manifest, error) {
-	if !s.begun(runID) {
+	if !s.hasOnlyRequest(runID) {
 		return nil, fmt.Errorf("folder of %s as it began: %w", runID, fs.ErrNotExist)
 	}
 	m := &Manifest{}
 	for name, to := range map[string]any{requestName: &m.Request, splitsName: &m.Splits} {
-		text, err := os.ReadFile(filepath.Join(s.Dir(runID), name))
-		if err == nil {
-			err = json.Unmarshal(text, to)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%s of %s: %w", name, runID, err)
+		if err := readJSON(filepath.Join(s.Dir(runID), name), to); err != nil {
+			return nil, err
 		}
 	}
 	return m, nil
 }
 
-// begun reports whether the folder of a run has only what Begin has written.
-func (s *Store) begun(runID string) bool {
+// hasOnlyRequest reports whether the folder of a run has only what Begin has written.
+func (s *Store) hasOnlyRequest(runID string) bool {
 	entries, err := os.ReadDir(s.Dir(runID))
 	return err == nil && len(entries) == 2 && !slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
 		return !e.Type().IsRegular() || e.Name() != requestName && e.Name() != splitsName
@@ -59,7 +54,7 @@ func (s *Store) begun(runID string) bool {
 
 // Withdraw removes the folder of a run as Begin has made it; any other stays.
 func (s *Store) Withdraw(runID string) error {
-	if !s.begun(runID) {
+	if !s.hasOnlyRequest(runID) {
 		return nil
 	}
 	return os.RemoveAll(s.Dir(runID))
@@ -98,7 +93,7 @@ func (s *Store) Sweep() ([]*Folder, error) {
 			continue
 		}
 		f := &Folder{Name: e.Name(), Temporary: temporary, store: s}
-		if !temporary && (f.onlyCapsules() || s.begun(f.Name)) {
+		if !temporary && (f.onlyCapsules() || s.hasOnlyRequest(f.Name)) {
 			continue // of a run that is on or was interrupted
 		}
 		if temporary {

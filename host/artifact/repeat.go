@@ -14,29 +14,27 @@ import (
 
 // ReadReport reads report.json of a run's folder.
 func ReadReport(dir string) (*Report, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "report.json"))
-	if err != nil {
-		return nil, err
-	}
 	rep := &Report{}
-	if err := json.Unmarshal(text, rep); err != nil {
-		return nil, fmt.Errorf("report of %s: %w", filepath.Base(dir), err)
-	}
-	return rep, nil
+	return rep, readJSON(filepath.Join(dir, "report.json"), rep)
 }
 
 // ReadLocked reads the locked metrics of a split. Whoever shows them notes that in the
 // registry first. The error is fs.ErrNotExist when the split is not locked.
 func ReadLocked(dir, splitID string) (*LockedMetrics, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "splits", splitID, "metrics.json"))
-	if err != nil {
-		return nil, err
-	}
 	m := &LockedMetrics{}
-	if err := json.Unmarshal(text, m); err != nil {
-		return nil, fmt.Errorf("metrics of %s, split %s: %w", filepath.Base(dir), splitID, err)
+	return m, readJSON(filepath.Join(dir, "splits", splitID, "metrics.json"), m)
+}
+
+// readJSON reads a file of a run's folder.
+func readJSON(path string, to any) error {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err
 	}
-	return m, nil
+	if err := json.Unmarshal(text, to); err != nil {
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return nil
 }
 
 // ResultError means that a run that was made again came to another result. File is the
@@ -61,11 +59,11 @@ func (s *Store) Rehearse(run *Run) (*Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	w, err := st.fill(run)
+	w, err := st.writeFiles(run)
 	if err == nil {
 		w.JSON, err = st.jsonFiles()
 	}
-	return w, errors.Join(err, st.discard())
+	return w, errors.Join(err, st.removeFolder())
 }
 
 // jsonFiles are the JSON files that were written, by name.
@@ -110,15 +108,12 @@ func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
 	if w.Payload, err = renewed.Encode(); err != nil {
 		return nil, err
 	}
-	return w, s.exchange(run.ID, w.Payload)
+	return w, s.Annotate(run.ID, w.Payload)
 }
 
 // Annotate puts new metadata.json in the place of that of a stored run; its files must be
 // those of before.
-func (s *Store) Annotate(runID string, payload []byte) error { return s.exchange(runID, payload) }
-
-// exchange puts new metadata in the place of that of a run.
-func (s *Store) exchange(runID string, payload []byte) error {
+func (s *Store) Annotate(runID string, payload []byte) error {
 	// Made outside the folder: a crash must not leave an unlisted file there.
 	st, err := newStage(s.root, runID, s.checkpoint)
 	if err != nil {
@@ -133,7 +128,7 @@ func (s *Store) exchange(runID string, payload []byte) error {
 		err = file.SyncDir(dir)
 		st.checkpoint.Reach("renewed")
 	}
-	return errors.Join(err, st.discard())
+	return errors.Join(err, st.removeFolder())
 }
 
 // Replace is Write for a run whose folder an earlier attempt may have left: that one
@@ -151,7 +146,7 @@ func (s *Store) Replace(run *Run) (*Written, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.store(run, capsules, s.Discard)
+	return s.writeFolder(run, capsules, s.Discard)
 }
 
 // Rescue brings capsules back that a Replace which was cut short has left beside the
@@ -172,15 +167,15 @@ func (s *Store) Rescue(runID string) error {
 		if !e.IsDir() || !strings.HasPrefix(e.Name(), file.TempPrefix+runID+"-") {
 			continue
 		}
-		if err := s.rescue(runID, filepath.Join(s.root, e.Name()), have); err != nil {
+		if err := s.rescueCapsules(runID, filepath.Join(s.root, e.Name()), have); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// rescue takes the capsules of one folder, if no process works on it.
-func (s *Store) rescue(runID, dir string, have map[string][]byte) error {
+// rescueCapsules takes the capsules of one folder, if no process works on it.
+func (s *Store) rescueCapsules(runID, dir string, have map[string][]byte) error {
 	lock, err := file.TryLockDir(dir)
 	if err != nil || lock == nil {
 		return err

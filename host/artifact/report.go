@@ -363,15 +363,18 @@ func (rep *Report) evaluate(e *Evaluation) {
 // note takes over what is remarked about a split, each remark once.
 func (rep *Report) note(res *Results) {
 	for _, n := range res.Assumptions {
-		if !slices.Contains(rep.Assumptions, n) {
-			rep.Assumptions = append(rep.Assumptions, n)
-		}
+		rep.Assumptions = appendNew(rep.Assumptions, n)
 	}
 	for _, n := range res.Warnings {
-		if w := (ReportWarning{Code: n.Code, Message: n.Message}); !slices.Contains(rep.Warnings, w) {
-			rep.Warnings = append(rep.Warnings, w)
-		}
+		rep.Warnings = appendNew(rep.Warnings, ReportWarning{Code: n.Code, Message: n.Message})
 	}
+}
+
+func appendNew[T comparable](list []T, v T) []T {
+	if slices.Contains(list, v) {
+		return list
+	}
+	return append(list, v)
 }
 
 func newSplitReport(s *Split, at SplitRange, decisionHash string) SplitReport {

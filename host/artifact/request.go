@@ -163,10 +163,8 @@ func (s *Splits) Canonical() ([]byte, error) { return digest.JCS(s) }
 
 // find is the range of a split; the zero value if there is no such split.
 func (s *Splits) find(id string) SplitRange {
-	for _, r := range s.Splits {
-		if r.ID == id {
-			return r
-		}
+	if i := slices.IndexFunc(s.Splits, func(r SplitRange) bool { return r.ID == id }); i >= 0 {
+		return s.Splits[i]
 	}
 	return SplitRange{ID: id}
 }
@@ -335,8 +333,7 @@ func (m *Manifest) normaliseRaw() error {
 
 // inField puts the pointer of a part in front of where its JSON is wrong.
 func inField(pointer string, err error) error {
-	var bad *digest.JSONError
-	if errors.As(err, &bad) {
+	if bad, ok := errors.AsType[*digest.JSONError](err); ok {
 		return &digest.JSONError{Pointer: pointer + bad.Pointer, Reason: bad.Reason}
 	}
 	return fmt.Errorf("%s: %w", pointer, err)

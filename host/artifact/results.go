@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/assay-run/assay/host/metric"
@@ -115,8 +116,12 @@ func (r *Results) Concerns() []Note {
 	}
 	cash, err := strconv.ParseFloat(r.InitialCash, 64)
 	if err == nil && cash > 0 {
-		if low, at := r.Equity.lowest(); at >= 0 && low < cash/2 {
-			day := r.Equity.Time[at].Time().Format("2006-01-02")
+		low := cash
+		if len(r.Equity.Equity) > 0 {
+			low = slices.Min(r.Equity.Equity)
+		}
+		if low < cash/2 {
+			day := r.Equity.Time[slices.Index(r.Equity.Equity, low)].Time().Format("2006-01-02")
 			note(EquityBelowHalf, "Equity fell to %s %% of the starting cash by %s.", percent(low/cash), day)
 		}
 		fees, small := r.costs(dust * cash)
@@ -146,20 +151,6 @@ func (r *Results) Concerns() []Note {
 
 // percent has digits enough to tell a little from nothing.
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'g', 2, 64) }
-
-// lowest is the first of the lowest points; the index is -1 where there is none.
-func (c *EquityCurve) lowest() (float64, int) {
-	at := -1
-	for i, v := range c.Equity {
-		if at < 0 || v < c.Equity[at] {
-			at = i
-		}
-	}
-	if at < 0 {
-		return 0, -1
-	}
-	return c.Equity[at], at
-}
 
 // costs are the fees, and how many fills were worth less than the limit.
 func (r *Results) costs(limit float64) (fees float64, small int) {

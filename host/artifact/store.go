@@ -91,29 +91,29 @@ func (s *Store) Write(run *Run) (*Written, error) {
 	if err := run.check(); err != nil {
 		return nil, err
 	}
-	if s.begun(run.ID) {
-		return s.store(run, nil, s.Withdraw)
+	if s.hasOnlyRequest(run.ID) {
+		return s.writeFolder(run, nil, s.Withdraw)
 	}
-	return s.store(run, nil, nil)
+	return s.writeFolder(run, nil, nil)
 }
 
-// store makes the folder of a run with the capsules of its earlier attempts. clear, if
+// writeFolder makes the folder of a run with the capsules of its earlier attempts. clear, if
 // set, frees its place.
-func (s *Store) store(run *Run, capsules map[string][]byte, clear func(runID string) error) (*Written, error) {
+func (s *Store) writeFolder(run *Run, capsules map[string][]byte, clear func(runID string) error) (*Written, error) {
 	st, err := newStage(s.root, run.ID, s.checkpoint)
 	if err != nil {
 		return nil, err
 	}
 	st.checkpoint.Reach("folder")
 	var w *Written
-	if err = st.carry(capsules); err == nil {
-		w, err = st.fill(run)
+	if err = st.writeCapsules(capsules); err == nil {
+		w, err = st.writeFiles(run)
 	}
 	if err == nil {
 		err = st.publish(run.ID, clear)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("artifacts of %s: %w", run.ID, err), st.discard())
+		return nil, errors.Join(fmt.Errorf("artifacts of %s: %w", run.ID, err), st.removeFolder())
 	}
 	return w, nil
 }
@@ -145,20 +145,24 @@ func (run *Run) check() error {
 	return nil
 }
 
-// fill writes every file.
-func (st *stage) fill(run *Run) (*Written, error) {
-	err := st.question(&run.Manifest)
+// writeFiles writes every file.
+func (st *stage) writeFiles(run *Run) (*Written, error) {
+	err := st.writeRequest(&run.Manifest)
 	if err != nil {
 		return nil, err
 	}
 	hashes := make([]string, len(run.Splits))
+	var log []byte
 	for i := range run.Splits {
 		if hashes[i], err = st.writeSplit(run, &run.Splits[i]); err != nil {
 			return nil, err
 		}
+		log = append(log, run.Splits[i].Log...)
 	}
-	if err := st.writeLog(run.Splits); err != nil {
-		return nil, err
+	if len(log) > 0 {
+		if err := st.writeBytes(logName, mediaJSONL, log); err != nil {
+			return nil, err
+		}
 	}
 	if run.Evaluation != nil {
 		for _, f := range run.Evaluation.Files {
@@ -187,8 +191,8 @@ func (st *stage) fill(run *Run) (*Written, error) {
 	return w, st.writeBytes(metadataName, mediaJSON, w.Payload)
 }
 
-// question writes what a run is asked: its request and its splits.
-func (st *stage) question(m *Manifest) error {
+// writeRequest writes what a run is asked: its request and its splits.
+func (st *stage) writeRequest(m *Manifest) error {
 	request, err := m.Request.Canonical()
 	if err != nil {
 		return err
@@ -201,18 +205,6 @@ func (st *stage) question(m *Manifest) error {
 		return err
 	}
 	return st.writeBytes(splitsName, mediaJSON, splits)
-}
-
-// writeLog writes the output of the strategy in each split, if there is any.
-func (st *stage) writeLog(splits []Split) error {
-	var text []byte
-	for i := range splits {
-		text = append(text, splits[i].Log...)
-	}
-	if len(text) == 0 {
-		return nil
-	}
-	return st.writeBytes(logName, mediaJSONL, text)
 }
 
 // writeSplit writes the files of one split and returns the hash of its decisions.
@@ -242,7 +234,7 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	if run.Compact {
 		return s.Results.DecisionHash, nil
 	}
-	lines := newLineHash()
+	lines := &lineHash{h: sha256.New()}
 	if s.Decisions != nil {
 		err = st.write(dir+"decisions.jsonl", mediaJSONL, func(w io.Writer) error { return s.Decisions(io.MultiWriter(w, lines)) })
 	}
@@ -305,8 +297,6 @@ type lineHash struct {
 	h    hash.Hash
 	held bool // a newline is waiting for a next line
 }
-
-func newLineHash() *lineHash { return &lineHash{h: sha256.New()} }
 
 func (l *lineHash) Write(b []byte) (int, error) {
 	if len(b) == 0 {
@@ -377,8 +367,7 @@ func (s *stage) write(name, mediaType string, content func(io.Writer) error) err
 		return err
 	}
 	h := sha256.New()
-	counted := &counter{w: io.MultiWriter(f, h)}
-	buffered := bufio.NewWriterSize(counted, writeBuffer)
+	buffered := bufio.NewWriterSize(io.MultiWriter(f, h), writeBuffer)
 	err = content(buffered)
 	if err == nil {
 		err = buffered.Flush()
@@ -386,10 +375,16 @@ func (s *stage) write(name, mediaType string, content func(io.Writer) error) err
 	if err == nil {
 		err = f.Sync()
 	}
+	size := int64(0)
+	if err == nil {
+		size, err = f.Seek(0, io.SeekCurrent)
+	}
 	if err := errors.Join(err, f.Close()); err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	s.files = append(s.files, File{Name: name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: counted.n, MediaType: mediaType})
+	s.files = append(s.files, File{
+		Name: name, SHA256: hex.EncodeToString(h.Sum(nil)), Size: size, MediaType: mediaType,
+	})
 	s.checkpoint.Reach(name)
 	return nil
 }
@@ -412,9 +407,9 @@ func (s *stage) mkdir(name string) error {
 	return os.Mkdir(filepath.Join(s.dir, filepath.FromSlash(name)), dirMode)
 }
 
-// carry writes the capsules of earlier attempts. They are no files of the run, so that
+// writeCapsules writes the capsules of earlier attempts. They are no files of the run, so that
 // no hash has them.
-func (s *stage) carry(capsules map[string][]byte) error {
+func (s *stage) writeCapsules(capsules map[string][]byte) error {
 	for _, name := range slices.Sorted(maps.Keys(capsules)) {
 		if err := s.writeBytes(capsulesDir+"/"+name, mediaJSON, capsules[name]); err != nil {
 			return err
@@ -452,21 +447,10 @@ func (s *stage) publish(runID string, clear func(runID string) error) error {
 	return s.lock.Release()
 }
 
-// discard removes the folder after an error, unless the next sweep may need it.
-func (s *stage) discard() error {
+// removeFolder removes the folder after an error, unless the next sweep may need it.
+func (s *stage) removeFolder() error {
 	if s.needed {
 		return s.lock.Release()
 	}
 	return errors.Join(os.RemoveAll(s.dir), s.lock.Release())
-}
-
-type counter struct {
-	w io.Writer
-	n int64
-}
-
-func (c *counter) Write(b []byte) (int, error) {
-	n, err := c.w.Write(b)
-	c.n += int64(n)
-	return n, err
 }

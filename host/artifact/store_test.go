@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -145,7 +146,7 @@ func TestLineHash(t *testing.T) {
 	whole := "one\ntwo\n\nthree\n"
 	want := digest.SHA256Hex([]byte(strings.TrimSuffix(whole, "\n")))
 	for size := 1; size <= len(whole); size++ {
-		h := newLineHash()
+		h := &lineHash{h: sha256.New()}
 		for rest := []byte(whole); len(rest) > 0; rest = rest[min(size, len(rest)):] {
 			if _, err := h.Write(rest[:min(size, len(rest))]); err != nil {
 				t.Fatal(err)

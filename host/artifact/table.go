@@ -30,16 +30,28 @@ const chunk = 64 << 10
 
 // WriteTrades writes trades.csv.
 func WriteTrades(w io.Writer, trades []market.Trade) error {
-	b := append(make([]byte, 0, chunk+4096), tradesHeader...)
 	var clock clockWriter
-	for i := range trades {
-		b = appendTrade(b, &clock, &trades[i])
-		var err error
-		if b, err = flush(w, b, chunk); err != nil {
+	return writeRows(w, tradesHeader, len(trades), func(b []byte, i int) []byte {
+		return appendTrade(b, &clock, &trades[i])
+	})
+}
+
+// writeRows writes a header and n rows, a chunk at a time.
+func writeRows(w io.Writer, header string, n int, row func(b []byte, i int) []byte) error {
+	b := append(make([]byte, 0, chunk+4096), header...)
+	for i := range n {
+		if b = row(b, i); len(b) <= chunk {
+			continue
+		}
+		if _, err := w.Write(b); err != nil {
 			return err
 		}
+		b = b[:0]
 	}
-	_, err := flush(w, b, 0)
+	if len(b) == 0 {
+		return nil
+	}
+	_, err := w.Write(b)
 	return err
 }
 
@@ -82,31 +94,15 @@ func WriteEquity(w io.Writer, c *EquityCurve) error {
 			return fmt.Errorf("equity curve: a column has %d rows, the times have %d", len(column), n)
 		}
 	}
-	b := append(make([]byte, 0, chunk+4096), equityHeader...)
 	var clock clockWriter
-	for i := range c.Time {
+	return writeRows(w, equityHeader, n, func(b []byte, i int) []byte {
 		b = append(clock.append(b, c.Time[i]), ',')
 		b = append(appendAmount(b, c.Equity[i]), ',')
 		b = append(appendAmount(b, c.Cash[i]), ',')
 		b = append(appendAmount(b, c.PositionValue[i]), ',')
 		b = append(appendNumber(b, c.Drawdown[i]), ',')
-		b = append(appendNumber(b, c.Exposure[i]), '\n')
-		var err error
-		if b, err = flush(w, b, chunk); err != nil {
-			return err
-		}
-	}
-	_, err := flush(w, b, 0)
-	return err
-}
-
-// flush writes b when it has more than limit bytes and returns it empty.
-func flush(w io.Writer, b []byte, limit int) ([]byte, error) {
-	if len(b) <= limit {
-		return b, nil
-	}
-	_, err := w.Write(b)
-	return b[:0], err
+		return append(appendNumber(b, c.Exposure[i]), '\n')
+	})
 }
 
 // appendMoney writes a decimal in full, without trailing zeros.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -57,19 +58,15 @@ func scan(rows *sql.Rows) (d Dataset, err error) {
 	if err != nil {
 		return d, err
 	}
-	if d.Timeframe, err = market.ParseTimeframe(timeframe); err != nil {
-		return d, fmt.Errorf("catalogue, %s: %w", d.ID, err)
+	var errs [4]error
+	d.Timeframe, errs[0] = market.ParseTimeframe(timeframe)
+	d.PriceStep, errs[1] = decimal.Parse(step)
+	d.CreatedAt, errs[2] = market.ParseTime(created)
+	errs[3] = json.Unmarshal(report, &d.Report)
+	if err = errors.Join(errs[:]...); err != nil {
+		err = fmt.Errorf("catalogue, %s: %w", d.ID, err)
 	}
-	if d.PriceStep, err = decimal.Parse(step); err != nil {
-		return d, fmt.Errorf("catalogue, %s: %w", d.ID, err)
-	}
-	if d.CreatedAt, err = market.ParseTime(created); err != nil {
-		return d, fmt.Errorf("catalogue, %s: %w", d.ID, err)
-	}
-	if err = json.Unmarshal(report, &d.Report); err != nil {
-		return d, fmt.Errorf("catalogue, report of %s: %w", d.ID, err)
-	}
-	return d, nil
+	return d, err
 }
 
 // insert makes d the current dataset of its exchange, symbol and timeframe. A row

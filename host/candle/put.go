@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -74,18 +76,13 @@ func describe(req PutRequest, from *Resampling) (Dataset, error) {
 	if _, err := market.ParseSymbol(string(c.Symbol)); err != nil {
 		return Dataset{}, &importer.OptionError{Flag: "--symbol", Message: err.Error()}
 	}
-	if err := checkVolumeUnit(req.VolumeUnit); err != nil {
-		return Dataset{}, err
-	}
-	if err := checkCalendar(req.Calendar); err != nil {
+	if err := errors.Join(checkVolumeUnit(req.VolumeUnit), checkCalendar(req.Calendar)); err != nil {
 		return Dataset{}, err
 	}
 	if req.Calendar == "" {
 		req.Calendar = DetectCalendar(c)
 	}
-	if req.VolumeUnit == "" {
-		req.VolumeUnit = "base"
-	}
+	req.VolumeUnit = cmp.Or(req.VolumeUnit, "base")
 	if !req.PriceStep.IsPos() {
 		req.PriceStep = PriceStep(c)
 	}
@@ -105,12 +102,8 @@ func describe(req PutRequest, from *Resampling) (Dataset, error) {
 
 // fillEmpty makes lists and maps that are nil empty ones, for the JSON.
 func (r *Report) fillEmpty() {
-	if r.Files == nil {
-		r.Files = []importer.FileReport{}
-	}
-	if r.Warnings == nil {
-		r.Warnings = []importer.Warning{}
-	}
+	r.Files = append([]importer.FileReport{}, r.Files...)
+	r.Warnings = append([]importer.Warning{}, r.Warnings...)
 	if r.TimeUnits == nil {
 		r.TimeUnits = map[string]int{}
 	}
@@ -140,19 +133,19 @@ func CheckExchange(exchange string) error {
 }
 
 func checkVolumeUnit(unit string) error {
-	switch unit {
-	case "", "base", "quote", "contracts", "ticks":
-		return nil
-	}
-	return &importer.OptionError{Flag: "--volume-unit", Message: "must be base, quote, contracts or ticks"}
+	return oneOf("--volume-unit", unit, "must be base, quote, contracts or ticks", "base", "quote", "contracts", "ticks")
 }
 
 func checkCalendar(c Calendar) error {
-	switch c {
-	case "", AllDays, Weekdays:
+	return oneOf("--calendar", c, "must be 24x7 or weekdays", AllDays, Weekdays)
+}
+
+// oneOf refuses a value of an option that is neither empty nor one of the allowed.
+func oneOf[T ~string](flag string, value T, message string, allowed ...T) error {
+	if value == "" || slices.Contains(allowed, value) {
 		return nil
 	}
-	return &importer.OptionError{Flag: "--calendar", Message: "must be 24x7 or weekdays"}
+	return &importer.OptionError{Flag: flag, Message: message}
 }
 
 // hashOf is the hash that the candle file of a series will have.
@@ -275,10 +268,6 @@ func (r ImportRequest) given() map[string]string {
 	if r.Merge {
 		all["merge"] = "true"
 	}
-	for name, value := range all {
-		if value == "" {
-			delete(all, name)
-		}
-	}
+	maps.DeleteFunc(all, func(_, value string) bool { return value == "" })
 	return all
 }

@@ -134,11 +134,10 @@ func closeOf(s *market.Series, i int) market.Time {
 
 // remaining is how much of [from, to) the market is still open.
 func remaining(from, to market.Time, calendar Calendar) int64 {
-	left := int64(to - from)
 	if calendar == Weekdays {
-		left -= weekend(from, to)
+		return int64(to-from) - weekend(from, to)
 	}
-	return left
+	return int64(to - from)
 }
 
 const (
@@ -242,17 +241,10 @@ func DetectCalendar(s *market.Series) Calendar {
 	if n == 0 || s.Timeframe.Approx().Milliseconds() > dayMillis || s.Time[n-1]-s.Time[0] < calendarDays*dayMillis {
 		return AllDays
 	}
-	for _, t := range s.Time {
-		if isWeekend(t) {
-			return AllDays
-		}
+	if slices.ContainsFunc(s.Time, func(t market.Time) bool { return weekend(t, t+1) > 0 }) {
+		return AllDays
 	}
 	return Weekdays
-}
-
-func isWeekend(t market.Time) bool {
-	day := floorDiv(int64(t), dayMillis) % 7
-	return day == 2 || day == 3 || day == 2-7 || day == 3-7
 }
 
 // PriceStep is 10^-k, k the most decimals that any price needs, at most 8.

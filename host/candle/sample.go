@@ -1,10 +1,8 @@
 package candle
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 
 	"github.com/assay-run/assay/host/candle/importer"
@@ -68,10 +66,8 @@ func (s *Store) installed(set sampleSet, stored []Dataset) bool {
 func fileSize(rows int) int64 { return 64 + 48*int64(rows) }
 
 func (s *Store) install(ctx context.Context, set sampleSet) error {
-	in := importer.Input{Name: set.name, Open: func() (io.ReadCloser, error) {
-		return io.NopCloser(bytes.NewReader(sample.File(set.name))), nil
-	}}
-	result, err := importer.Read(ctx, []importer.Input{in}, importer.Options{Symbol: set.symbol, Timeframe: set.timeframe})
+	in := []importer.Input{importer.Bytes(set.name, sample.File(set.name))}
+	result, err := importer.Read(ctx, in, importer.Options{Symbol: set.symbol, Timeframe: set.timeframe})
 	if err != nil {
 		return err
 	}

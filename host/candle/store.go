@@ -85,7 +85,7 @@ func Open(ctx context.Context, stateDir string) (*Store, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	s := &Store{dir: files, db: db, verified: map[string]bool{}}
+	s := &Store{dir: files, db: db, verified: map[string]bool{}, damaged: map[string]string{}}
 	s.windows.dir = filepath.Join(dir, "windows")
 	if err := errors.Join(removeLeftovers(files), s.installSample(ctx)); err != nil {
 		return nil, errors.Join(explain(err), db.Close())
@@ -131,17 +131,13 @@ func removeLeftovers(dir string) error {
 // Symbol: take it from the dataset.
 func (s *Store) OpenSeries(d Dataset) (*candlefile.File, error) {
 	f, err := s.openSeries(d)
-	var corrupt *candlefile.CorruptError
+	corrupt, damaged := errors.AsType[*candlefile.CorruptError](err)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch {
-	case err == nil:
-		delete(s.damaged, d.SHA256)
-	case errors.As(err, &corrupt):
-		if s.damaged == nil {
-			s.damaged = map[string]string{}
-		}
+	if damaged {
 		s.damaged[d.SHA256] = fmt.Sprintf("the candles %s are damaged: %s", d.ID, corrupt.Reason)
+	} else if err == nil {
+		delete(s.damaged, d.SHA256)
 	}
 	return f, err
 }
@@ -196,7 +192,7 @@ func (s *Store) verify(f *candlefile.File, d Dataset) error {
 // exchange may be named. Runs cannot tell it from another store. The errors are those
 // of Put.
 func Temporary(ctx context.Context, dir string, sets []PutRequest) (*Store, error) {
-	s := &Store{dir: dir, verified: map[string]bool{}}
+	s := &Store{dir: dir, verified: map[string]bool{}, damaged: map[string]string{}}
 	s.windows.dir = filepath.Join(dir, "windows")
 	for _, set := range sets {
 		if _, err := s.put(ctx, set, nil); err != nil {
@@ -211,9 +207,9 @@ func (s *Store) held(keep func(*Dataset) bool) []Dataset {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := []Dataset{}
-	for i := range s.memory {
-		if keep(&s.memory[i]) {
-			list = append(list, s.memory[i])
+	for _, d := range s.memory {
+		if keep(&d) {
+			list = append(list, d)
 		}
 	}
 	return list
@@ -254,8 +250,7 @@ func (s *Store) Check(ctx context.Context, d Dataset) (Checked, error) {
 	delete(s.verified, d.SHA256)
 	s.mu.Unlock()
 	f, err := s.OpenSeries(d)
-	var corrupt *candlefile.CorruptError
-	if errors.As(err, &corrupt) {
+	if corrupt, ok := errors.AsType[*candlefile.CorruptError](err); ok {
 		return Checked{Problem: corrupt.Reason}, nil
 	}
 	if err != nil {

@@ -280,7 +280,7 @@ func (c *Candles) send() {
 	b := sim.Batch{Candles: make([]market.Candle, c.symbols), Closed: make([]bool, c.symbols)}
 	for sent := int64(0); sent < c.total; {
 		n := min(int64(c.chunk), c.total-sent)
-		if !c.room(sent + n) {
+		if !c.awaitRoom(sent + n) {
 			return
 		}
 		for range n {
@@ -297,8 +297,8 @@ func (c *Candles) send() {
 	}
 }
 
-// room waits until the steps before end may be sent; false means that the run is over.
-func (c *Candles) room(end int64) bool {
+// awaitRoom waits until the steps before end may be sent; false means that the run is over.
+func (c *Candles) awaitRoom(end int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for !c.over && end-(c.watermark+1) > wire.ChunksAhead*int64(c.chunk) {

@@ -19,23 +19,23 @@ import (
 // Run implements runner.Execution.
 func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	defer x.plugin.Watch(ctx)()
-	x.begin()
-	outcome := x.outcome(x.loop())
-	x.finish()
+	x.noteStart()
+	outcome := x.nameOutcome(x.driveEngine())
+	x.releaseAll()
 	return outcome
 }
 
-// begin notes that the candles start to flow.
-func (x *Execution) begin() {
+// noteStart notes that the candles start to flow.
+func (x *Execution) noteStart() {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	x.started = time.Now()
 	x.phase = "warming"
 }
 
-// loop drives the engine and waits for the orderly end of the plugin; killed reports
+// driveEngine drives the engine and waits for the orderly end of the plugin; killed reports
 // whether a stop had to end the plugin by force.
-func (x *Execution) loop() (killed bool, err error) {
+func (x *Execution) driveEngine() (killed bool, err error) {
 	if err := x.handOver(); err != nil {
 		return false, err
 	}
@@ -45,7 +45,7 @@ func (x *Execution) loop() (killed bool, err error) {
 		err = co.Bankrupt(x.engine)
 	}
 	x.gate.Unlock()
-	if errors.Is(err, sim.ErrStop) || x.stopping(err) {
+	if errors.Is(err, sim.ErrStop) || x.isStop(err) {
 		return x.stopPlugin(err)
 	}
 	if err != nil {
@@ -69,7 +69,7 @@ func (x *Execution) handOver() error {
 	}
 	if x.chunked {
 		// The plugin's end has a feed of its own: it may be ahead of the host's.
-		series := each(x.data.sources, (*source).run)
+		series := mapSources(x.data.sources, (*source).run)
 		x.candles = SendCandles(x.plugin.Stream, sim.NewSeriesFeed(series), len(series), x.data.layout.total)
 		x.decider.(*coSimulation).Advanced = x.candles.Advanced
 		return nil
@@ -86,13 +86,13 @@ func (x *Execution) handOver() error {
 // end of the data is late.
 func (x *Execution) awaitEnd() error {
 	x.candles.Stop() // a bankrupt account needs no more of them
-	if err := x.plugin.Finish(x.stepLimit); err != nil && !x.stopping(err) {
+	if err := x.plugin.Finish(x.stepLimit); err != nil && !x.isStop(err) {
 		return err
 	}
 	return nil
 }
 
-func (x *Execution) stopping(err error) bool {
+func (x *Execution) isStop(err error) bool {
 	return errors.Is(err, runner.ErrStopRequested) || errors.Is(err, runner.ErrShutdown)
 }
 
@@ -110,17 +110,17 @@ func (x *Execution) stopPlugin(err error) (killed bool, _ error) {
 	return x.plugin.Stop(err.Error()), err
 }
 
-// outcome names the end of the run.
-func (x *Execution) outcome(killed bool, err error) runner.Outcome {
+// nameOutcome names the end of the run.
+func (x *Execution) nameOutcome(killed bool, err error) runner.Outcome {
 	switch {
 	case err == nil:
 		o := runner.Outcome{}
 		if x.engine.Bankrupt() {
-			x.warn("BANKRUPT", fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.engine.Time()))
+			x.addWarning("BANKRUPT", fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.engine.Time()))
 			o.Message = "The account went bankrupt before the end of the data."
 		}
 		return o
-	case x.stopping(err):
+	case x.isStop(err):
 		o := runner.Outcome{Stopped: true}
 		if killed {
 			o.Message = "The plugin did not end by itself and was killed."
@@ -139,8 +139,8 @@ func (x *Execution) failure(err error) *artifact.Failure {
 	})
 }
 
-// finish ends the process, the stream and the readers of the data.
-func (x *Execution) finish() {
+// releaseAll ends the process, the stream and the readers of the data.
+func (x *Execution) releaseAll() {
 	x.candles.Stop()
 	x.plugin.Close("the run is over")
 	x.candles.Wait()
@@ -169,7 +169,7 @@ func (x *Execution) phaseLocked() string {
 	return "warming"
 }
 
-func (x *Execution) warn(code, message string) {
+func (x *Execution) addWarning(code, message string) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	x.warnings = append(x.warnings, artifact.Note{Code: code, Message: message})

@@ -195,7 +195,7 @@ func TestLeadIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		asked, have := rapid.IntRange(0, wire.MaxWarmup).Draw(t, "asked"), rapid.IntRange(0, wire.MaxWarmup).Draw(t, "have")
 		times := rapid.IntRange(AllHistory, 1<<62).Draw(t, "times")
-		got := Drive{Warmup: times}.lead(asked, have)
+		got := Drive{Warmup: times}.warmupRows(asked, have)
 		if got > have || got < min(asked, have) {
 			t.Fatalf("%d candles for %d times %d of %d", got, times, asked, have)
 		}

@@ -135,7 +135,7 @@ func (x *Execution) Progress() runner.Progress {
 
 // Results implements runner.Execution.
 func (x *Execution) Results() *artifact.Results {
-	r, input := x.picture()
+	r, input := x.currentResults()
 	x.data.read(func() { // the open times of one symbol are mapped
 		report, err := metric.Compute(input)
 		if err != nil {
@@ -151,7 +151,7 @@ func (x *Execution) Results() *artifact.Results {
 // stitched from several runs. It shares nothing with the candles, which Close gives
 // back. Call it before.
 func (x *Execution) Input() (in metric.Input) {
-	_, all := x.picture()
+	_, all := x.currentResults()
 	x.data.read(func() {
 		in = all
 		in.Curves[0].OpenTime = slices.Clone(in.Curves[0].OpenTime)
@@ -159,8 +159,8 @@ func (x *Execution) Input() (in metric.Input) {
 	return in
 }
 
-// picture is everything so far, and what the metrics are computed from.
-func (x *Execution) picture() (*artifact.Results, metric.Input) {
+// currentResults is everything so far, and what the metrics are computed from.
+func (x *Execution) currentResults() (*artifact.Results, metric.Input) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	r, in, bad := x.rec.Picture(x.engine, &x.said, !x.ended.IsZero())

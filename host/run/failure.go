@@ -61,6 +61,12 @@ func (e *RequestError) Error() string { return e.Message }
 // Unwrap is the cause.
 func (e *RequestError) Unwrap() error { return e.Cause }
 
+// because is the refusal with its cause.
+func (e *RequestError) because(cause error) *RequestError {
+	e.Cause = cause
+	return e
+}
+
 // StartError is the Cause of a refusal when the plugin itself failed between its start
 // and the first candle.
 type StartError struct {
@@ -88,7 +94,6 @@ func Classify(err error) *artifact.Failure {
 	var intent *sim.IntentError
 	var protocol *wire.ProtocolError
 	var corrupt *candlefile.CorruptError
-	var late *DeadlineError
 	switch {
 	case errors.As(err, &own):
 		f.Code = own.Code
@@ -103,8 +108,6 @@ func Classify(err error) *artifact.Failure {
 		f.Code, f.Data = CodePluginProtocol, map[string]any{"step": intent.Step}
 	case errors.As(err, &protocol):
 		f.Code = CodePluginProtocol
-	case errors.As(err, &late):
-		f.Code = CodePluginTimeout
 	case errors.Is(err, io.EOF):
 		f.Code, f.Message = CodePluginProtocol, "the plugin ended the stream before the run was over"
 	case status.Code(err) == codes.DataLoss:
@@ -177,9 +180,3 @@ func (e *Fault) Unwrap() error { return e.Err }
 func Failf(code string, data map[string]any, format string, args ...any) *Fault {
 	return &Fault{Code: code, Data: data, Err: fmt.Errorf(format, args...)}
 }
-
-// DeadlineError means that the plugin did not answer in time.
-type DeadlineError struct{ What string }
-
-// Error is the message.
-func (e *DeadlineError) Error() string { return "the plugin did not answer in time: " + e.What }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"runtime"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/assay-run/assay/host/run/decision"
@@ -53,7 +54,8 @@ type Options struct {
 // Launcher starts backtests.
 type Launcher struct {
 	Options
-	pinned pinned
+	// pinned has datasets by their pin: they are what they are, for many plays of the same candles.
+	pinned sync.Map
 }
 
 // NewLauncher fills in the defaults.
@@ -108,7 +110,7 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	x.said.KeepFile(p.split.ID, p.split.LogFile)
 	// What a long series takes to read is done while the process starts.
 	described := make(chan struct{})
-	go func() { defer close(described); x.data.describe() }()
+	go func() { defer close(described); x.data.describeWindow() }()
 	x.plugin, err = l.launchProcess(ctx, p, x)
 	<-described
 	defer func() {
@@ -130,10 +132,10 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	if err != nil {
 		return nil, err
 	}
-	if err := x.prepare(&l.Options, p, warmup); err != nil {
+	if err := x.makeEngine(&l.Options, p, warmup); err != nil {
 		return nil, err
 	}
-	if err := x.data.place(); err != nil {
+	if err := x.data.placeFiles(); err != nil {
 		return nil, err
 	}
 	x.manifest = l.manifest(p, x)
@@ -181,16 +183,16 @@ func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, 
 	return x.plugin.Introduce(ctx, &start, side)
 }
 
-// prepare lays the warm-up before the window and makes engine, recorder and decider.
-func (x *Execution) prepare(o *Options, p *plan, warmup int) error {
-	x.data.layout = lay(p.sources, warmup, p.split.Drive)
+// makeEngine lays the warm-up before the window and makes engine, recorder and decider.
+func (x *Execution) makeEngine(o *Options, p *plan, warmup int) error {
+	x.data.layout = newLayout(p.sources, warmup, p.split.Drive)
 	x.data.window = windowOf(p.sources, x.data.layout.candles)
 	cfg := sim.Config{
 		Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash, Options: p.Execution,
 		WarmupSteps: x.data.layout.warmup, WindowStep: x.data.layout.window,
 		DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice, PriceSteps: p.priceSteps(),
 	}
-	series := each(p.sources, (*source).run)
+	series := mapSources(p.sources, (*source).run)
 	lines, err := decision.New(o.SpoolDir, p.split.ID)
 	if err != nil {
 		return noFile(err)
@@ -230,9 +232,7 @@ func hostFault(cause error, reason, format string, args ...any) error {
 
 // startRefusal refuses a run that could not be started, with the end of what its plugin has logged.
 func startRefusal(cause error, reason string, logTail []string, format string, args ...any) *RequestError {
-	refusal := Refuse(CodeStartFailed, map[string]any{"reason": reason, "log_tail": logTail}, format, args...)
-	refusal.Cause = cause
-	return refusal
+	return Refuse(CodeStartFailed, map[string]any{"reason": reason, "log_tail": logTail}, format, args...).because(cause)
 }
 
 // note lists what the run assumes and what the user should know.

@@ -155,7 +155,7 @@ func (p *Plugin) Stop(reason string) (killed bool) {
 	defer timer.Stop()
 	for {
 		select {
-		case _, ok := <-p.Stream.Messages():
+		case _, ok := <-p.Stream.in: // annotations and log lines included
 			if ok {
 				continue
 			}
@@ -280,11 +280,6 @@ func (s *Stream) read(ctx context.Context) {
 	}
 }
 
-// Messages are what the plugin still sends, annotations and log lines included, until
-// the channel is closed. It is for a caller who waits for the end and no longer
-// calls Recv.
-func (s *Stream) Messages() <-chan *strategypb.PluginMessage { return s.in }
-
 // Post sends without waiting for it: a plugin that takes nothing any more holds a
 // message up. What became of it shows in what the plugin sends.
 func (s *Stream) Post(m *strategypb.HostMessage) {
@@ -319,7 +314,7 @@ func (s *Stream) Recv(deadline <-chan time.Time, what string) (*strategypb.Plugi
 				return nil, err
 			}
 		case <-deadline:
-			return nil, &DeadlineError{what}
+			return nil, Failf(CodePluginTimeout, nil, "the plugin did not answer in time: %s", what)
 		case <-s.ctx.Done():
 			return nil, context.Cause(s.ctx)
 		}

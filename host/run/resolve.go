@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/govalues/decimal"
 
@@ -62,15 +61,11 @@ func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) erro
 	var broken *catalog.UnavailableError
 	switch {
 	case errors.As(err, &missing):
-		refusal := Refuse(CodeStrategyNotFound, map[string]any{"available": nonNil(missing.Available)},
-			"There is no strategy %q.", req.StrategyName)
-		refusal.Cause = err
-		return refusal
+		return Refuse(CodeStrategyNotFound, map[string]any{"available": nonNil(missing.Available)},
+			"There is no strategy %q.", req.StrategyName).because(err)
 	case errors.As(err, &broken):
-		refusal := Refuse(CodeStrategyUnavailable, map[string]any{"reason": broken.Fault.Code},
-			"The strategy %q cannot be used: %s", req.StrategyName, broken.Fault.Message)
-		refusal.Cause = err
-		return refusal
+		return Refuse(CodeStrategyUnavailable, map[string]any{"reason": broken.Fault.Code},
+			"The strategy %q cannot be used: %s", req.StrategyName, broken.Fault.Message).because(err)
 	case err != nil:
 		return err
 	}
@@ -129,8 +124,7 @@ func (p *Plan) ReadRules(req runner.StartRequest) (err error) {
 	}
 	p.Execution, err = sim.ResolveOptions(req.Execution, sim.DefaultFees())
 	if bad, ok := errors.AsType[*sim.OptionError](err); ok {
-		refusal := Refuse(CodeValidationFailed, nil, "The execution options are not valid.")
-		refusal.Cause = err
+		refusal := Refuse(CodeValidationFailed, nil, "The execution options are not valid.").because(err)
 		for _, f := range bad.Fields {
 			refusal.Fields = append(refusal.Fields, FieldError{"/execution" + f.Pointer, f.Message, f.Rule})
 		}
@@ -256,12 +250,10 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 
 // known reports whether the exchange has every symbol, as an earlier play has found.
 func (l *Launcher) known(p *plan, exchange string) bool {
-	for _, s := range p.Symbols {
-		if _, ok := l.pinned.get(p.pin(exchange, s)); !ok {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(p.Symbols, func(s market.Symbol) bool {
+		_, ok := l.pinned.Load(p.pin(exchange, s))
+		return !ok
+	})
 }
 
 func codeOf(err error) string {
@@ -352,13 +344,12 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 func (l *Launcher) dataset(ctx context.Context, p *plan, symbol market.Symbol) (candle.Dataset, error) {
 	if sum := p.split.Pins[symbol]; sum != "" {
 		k := p.pin(p.exchange, symbol)
-		d, ok := l.pinned.get(k)
-		if ok {
-			return d, nil
+		if d, ok := l.pinned.Load(k); ok {
+			return d.(candle.Dataset), nil
 		}
 		d, err := l.Store.Pinned(ctx, p.exchange, symbol, p.Timeframe, sum)
 		if err == nil {
-			l.pinned.put(k, d)
+			l.pinned.Store(k, d)
 		}
 		return d, err
 	}
@@ -370,10 +361,8 @@ func dataRefusal(symbol market.Symbol, err error) error {
 	var none *candle.NotFoundError
 	switch {
 	case errors.As(err, &none):
-		refusal := Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(none.Have)},
-			"There are no such candles of %s: %s", symbol, none.Reason)
-		refusal.Cause = err
-		return refusal
+		return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(none.Have)},
+			"There are no such candles of %s: %s", symbol, none.Reason).because(err)
 	case errors.As(err, &corrupt): // its text has a path, which is for the log
 		return hostFault(err, "corrupt_dataset",
 			"The stored candles of %s are damaged: %s. Import them again.", symbol, corrupt.Reason)
@@ -461,36 +450,11 @@ func (s *source) reach() candle.Range {
 	return candle.Range{Start: s.series.Time[0], End: s.series.CloseTime(s.series.Len() - 1)}
 }
 
-// pinned remembers datasets that were named by their hash, which are what they are: for
-// many plays of the same candles.
-type pinned struct {
-	mu   sync.Mutex
-	sets map[pin]candle.Dataset
-}
-
+// pin names a dataset by its hash.
 type pin struct {
 	exchange, timeframe, sha256 string
 	symbol                      market.Symbol
 }
-
-func (p *pinned) get(k pin) (candle.Dataset, bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	d, ok := p.sets[k]
-	return d, ok
-}
-
-func (p *pinned) put(k pin, d candle.Dataset) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.sets == nil || len(p.sets) >= maxPinned {
-		p.sets = map[pin]candle.Dataset{}
-	}
-	p.sets[k] = d
-}
-
-// maxPinned is far more than an evaluation has.
-const maxPinned = 4096
 
 func (p *plan) pin(exchange string, symbol market.Symbol) pin {
 	return pin{exchange, p.Timeframe.String(), p.split.Pins[symbol], symbol}

@@ -77,8 +77,8 @@ func (s *source) keptViolations() bool {
 func (s *source) run() *market.Series    { return s.series.Slice(s.first, s.to) }
 func (s *source) window() *market.Series { return s.series.Slice(s.from, s.to) }
 
-// each is a part of every source: its run or its window.
-func each(sources []*source, part func(*source) *market.Series) []*market.Series {
+// mapSources is a part of every source: its run or its window.
+func mapSources(sources []*source, part func(*source) *market.Series) []*market.Series {
 	series := make([]*market.Series, len(sources))
 	for i, s := range sources {
 		series[i] = part(s)
@@ -107,9 +107,9 @@ type layout struct {
 	short                 int   // warm-up candles missing before the window
 }
 
-// lead is how many candles to load before the window where the strategy asks for warmup
+// warmupRows is how many candles to load before the window where the strategy asks for warmup
 // of them and there are have: no more than there are.
-func (d Drive) lead(warmup, have int) int {
+func (d Drive) warmupRows(warmup, have int) int {
 	switch {
 	case d.Warmup == AllHistory, d.Warmup > 1 && warmup > have/d.Warmup:
 		return have
@@ -117,24 +117,24 @@ func (d Drive) lead(warmup, have int) int {
 	return min(have, warmup*max(1, d.Warmup))
 }
 
-// lay puts the warm-up before the window: as many candles as there are, those missing of
+// newLayout puts the warm-up before the window: as many candles as there are, those missing of
 // what the strategy asks for come from the window's first candles. More warm-up than it
 // asks for moves neither the window nor the first step whose orders count.
-func lay(sources []*source, warmup int, drive Drive) layout {
+func newLayout(sources []*source, warmup int, drive Drive) layout {
 	var l layout
 	start := sources[0].start()
 	for _, s := range sources {
-		s.first = s.from - drive.lead(warmup, s.from)
+		s.first = s.from - drive.warmupRows(warmup, s.from)
 		l.short = max(l.short, warmup-s.from)
 		l.candles += int64(s.to - s.from)
 		start = min(start, s.start())
 	}
-	series := each(sources, (*source).run)
+	series := mapSources(sources, (*source).run)
 	if len(sources) == 1 {
 		l.total = int64(series[0].Len())
 		l.window = int64(sources[0].from - sources[0].first)
 	} else {
-		l.window, l.total = laySteps(series, start)
+		l.window, l.total = countSteps(series, start)
 	}
 	l.warmup = l.window + int64(l.short)
 	if !drive.Lockstep {
@@ -143,9 +143,9 @@ func lay(sources []*source, warmup int, drive Drive) layout {
 	return l
 }
 
-// laySteps counts the steps of several symbols and those whose candles all opened
+// countSteps counts the steps of several symbols and those whose candles all opened
 // before the window.
-func laySteps(series []*market.Series, start market.Time) (window, total int64) {
+func countSteps(series []*market.Series, start market.Time) (window, total int64) {
 	inside := false
 	for b := range steps(series) {
 		for i := range series {
@@ -162,7 +162,7 @@ func laySteps(series []*market.Series, start market.Time) (window, total int64) 
 // windowCloses are the close times of the steps of the window.
 func windowCloses(sources []*source) iter.Seq[market.Time] {
 	return func(yield func(market.Time) bool) {
-		for b := range steps(each(sources, (*source).window)) {
+		for b := range steps(mapSources(sources, (*source).window)) {
 			if !yield(b.CloseTime) {
 				return
 			}
@@ -226,16 +226,16 @@ func (d *runData) closeFolder() error {
 	return d.folder.Close()
 }
 
-// describe reads the window for what the run reports about its data: timeline and gaps.
-func (d *runData) describe() {
+// describeWindow reads the window for what the run reports about its data: timeline and gaps.
+func (d *runData) describeWindow() {
 	d.splits = artifact.FullSplit(windowCloses(d.sources))
 	for _, s := range d.sources {
 		d.missing += candle.Gaps(s.window(), s.Calendar).Missing
 	}
 }
 
-// place puts the candles of the run, and no others, where the plugin can read them.
-func (d *runData) place() (err error) {
+// placeFiles puts the candles of the run, and no others, where the plugin can read them.
+func (d *runData) placeFiles() (err error) {
 	if d.folder == nil {
 		return nil
 	}
@@ -264,7 +264,7 @@ func (d *runData) calendar() string {
 // newestCandles are those of the last steps up to the scene's.
 func (d *runData) newestCandles(s *Scene, n int) {
 	step := int64(0)
-	for b := range steps(each(d.sources, (*source).run)) {
+	for b := range steps(mapSources(d.sources, (*source).run)) {
 		if step > s.Step {
 			break
 		}

@@ -147,7 +147,7 @@ func (a *Archive) rescue(ctx context.Context, m *artifact.Metadata, rep *Report)
 	manifest.Strategy = artifact.Strategy{Name: manifest.Request.StrategyName, Slug: m.Slug}
 	manifest.Plugin, manifest.Engine, manifest.Data, manifest.Debug = m.Plugin, m.Engine, m.Data, m.Debug
 	s := &rep.Snapshot
-	failure := complete(s.Failure)
+	failure := withoutNulls(s.Failure)
 	run := &artifact.Run{
 		ID: m.RunID, Manifest: *manifest, Status: artifact.StatusFailed, Failure: failure, Attempt: m.Attempt,
 		Service: &artifact.ServiceNote{Mode: s.Mode, StopReason: StopError, Partial: true,

@@ -55,9 +55,9 @@ func newRun(id string, req StartRequest, exec Execution, now time.Time) *run {
 	return r
 }
 
-// release lets go of what an execution holds beyond memory, such as mapped candles,
+// releaseRun lets go of what an execution holds beyond memory, such as mapped candles,
 // once nothing of it runs any more.
-func (r *Runner) release(run *run) {
+func (r *Runner) releaseRun(run *run) {
 	if run == nil || run.close == nil {
 		return
 	}
@@ -69,11 +69,11 @@ func (r *Runner) release(run *run) {
 	})
 }
 
-// drive runs the execution to its end, has the results kept and shows the end.
-func (r *Runner) drive(run *run, exec Execution) {
-	outcome := r.await(run, exec)
+// driveRun runs the execution to its end, has the results kept and shows the end.
+func (r *Runner) driveRun(run *run, exec Execution) {
+	outcome := r.awaitOutcome(run, exec)
 	run.cancel(nil)
-	end, event := r.settle(run, exec, outcome)
+	end, event := r.decideEnd(run, exec, outcome)
 	kept, err := guard(func() (Kept, error) { return r.opts.Recorder.Finish(context.Background(), end) })
 	if err != nil {
 		r.logPanic(run.id, err)
@@ -81,7 +81,7 @@ func (r *Runner) drive(run *run, exec Execution) {
 		end.Status, end.StopReason, event = StatusFailed, StopError, fault
 	}
 	place, later := r.countTrials(run, err == nil)
-	r.conclude(run, event, end, kept, place)
+	r.showEnd(run, event, end, kept, place)
 	if later != nil {
 		place = <-later
 		r.mu.Lock()
@@ -121,9 +121,9 @@ func (r *Runner) countTrials(run *run, kept bool) (place *registry.Place, later 
 	}
 }
 
-// await is the outcome of the execution. A backtest that does not end soon after it
+// awaitOutcome is the outcome of the execution. A backtest that does not end soon after it
 // was told to is left behind.
-func (r *Runner) await(run *run, exec Execution) Outcome {
+func (r *Runner) awaitOutcome(run *run, exec Execution) Outcome {
 	ended := make(chan Outcome, 1)
 	go func() {
 		defer close(run.returned)
@@ -163,14 +163,14 @@ func (r *Runner) logPanic(runID string, err error) {
 	}
 }
 
-// settle decides how the run ended: from here on a stop is late.
-func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
+// decideEnd decides how the run ended: from here on a stop is late.
+func (r *Runner) decideEnd(run *run, exec Execution, o Outcome) (Ended, event) {
 	at := r.opts.Now()
-	last, results, ok := picture(exec)
+	last, results, ok := finalResults(exec)
 	if !ok && o.Failure == nil {
 		o.Failure = internalFailure("The run ended, but the host cannot tell what it has produced.")
 	}
-	results = warned(results)
+	results = withConcerns(results)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run.ended = true
@@ -189,7 +189,7 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 	}
 	switch {
 	case o.Failure != nil:
-		end.Failure = complete(o.Failure)
+		end.Failure = withoutNulls(o.Failure)
 		end.Status, end.StopReason, end.Partial = StatusFailed, StopError, true
 		return end, fault
 	case run.wasStopped:
@@ -202,15 +202,15 @@ func (r *Runner) settle(run *run, exec Execution, o Outcome) (Ended, event) {
 	return end, dataEnd
 }
 
-// warned is a copy with the concerns about the numbers.
-func warned(r *artifact.Results) *artifact.Results {
+// withConcerns is a copy with the concerns about the numbers.
+func withConcerns(r *artifact.Results) *artifact.Results {
 	out := *r
 	out.Warnings = append(slices.Clip(r.Warnings), r.Concerns()...)
 	return &out
 }
 
-// conclude makes the end visible.
-func (r *Runner) conclude(run *run, e event, end Ended, kept Kept, place *registry.Place) {
+// showEnd makes the end visible.
+func (r *Runner) showEnd(run *run, e event, end Ended, kept Kept, place *registry.Place) {
 	results := *end.Results
 	results.RequestHash, results.ResultHash, results.DecisionHash = kept.RequestHash, kept.ResultHash, kept.DecisionHash
 	r.mu.Lock()
@@ -244,7 +244,7 @@ func (r *run) started(exec Execution) Started {
 }
 
 func internalFailure(message string) *artifact.Failure {
-	return complete(&artifact.Failure{Code: CodeInternal, Message: message})
+	return withoutNulls(&artifact.Failure{Code: CodeInternal, Message: message})
 }
 
 // writeFailure is what becomes of a run whose files or row could not be written. How
@@ -255,11 +255,11 @@ func writeFailure(err error, before *artifact.Failure) *artifact.Failure {
 		f.Phase, f.CandleTime, f.LogTail, f.PluginExitCode = before.Phase, before.CandleTime, before.LogTail, before.PluginExitCode
 		f.Data = map[string]any{"run_failure": map[string]any{"code": before.Code, "message": before.Message, "data": before.Data}}
 	}
-	return complete(f)
+	return withoutNulls(f)
 }
 
-// complete is a copy of f that shows as JSON without nulls where lists are expected.
-func complete(f *artifact.Failure) *artifact.Failure {
+// withoutNulls is a copy of f that shows as JSON without nulls where lists are expected.
+func withoutNulls(f *artifact.Failure) *artifact.Failure {
 	c := *f
 	c.Code = cmp.Or(c.Code, CodeInternal)
 	c.Message = cmp.Or(c.Message, c.Code)

@@ -98,8 +98,8 @@ func New(opts Options) *Runner {
 	return r
 }
 
-// enter waits for the caller's turn to start, stop or reset. Call leave afterwards.
-func (r *Runner) enter(ctx context.Context) error {
+// takeTurn waits for the caller's turn to start, stop or reset. Call endTurn afterwards.
+func (r *Runner) takeTurn(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
 		return nil
@@ -108,10 +108,10 @@ func (r *Runner) enter(ctx context.Context) error {
 	}
 }
 
-func (r *Runner) leave() { <-r.turn }
+func (r *Runner) endTurn() { <-r.turn }
 
-// allowed is nil if the event may happen now. The cause is that of a failed start.
-func (r *Runner) allowed(e event, cause error) error {
+// checkEvent is nil if the event may happen now. The cause is that of a failed start.
+func (r *Runner) checkEvent(e event, cause error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, err := r.nextLocked(e, cause)
@@ -149,17 +149,17 @@ func (r *Runner) startAs(
 	if r.closing.Err() != nil {
 		return Snapshot{}, newError(ShuttingDown, r.Status(), nil)
 	}
-	if err := r.enter(ctx); err != nil {
+	if err := r.takeTurn(ctx); err != nil {
 		return Snapshot{}, err
 	}
-	defer r.leave()
+	defer r.endTurn()
 	if r.closing.Err() != nil {
 		return Snapshot{}, newError(ShuttingDown, r.Status(), nil)
 	}
-	if e == replace && !r.replaceable(replaced) {
+	if e == replace && !r.isReplaceable(replaced) {
 		e = start // which is refused, as there is a run
 	}
-	if err := r.allowed(e, nil); err != nil {
+	if err := r.checkEvent(e, nil); err != nil {
 		return Snapshot{}, err
 	}
 	run, err := r.launch(ctx, req, launch)
@@ -167,18 +167,18 @@ func (r *Runner) startAs(
 	case err != nil && r.closing.Err() != nil:
 		return Snapshot{}, newError(ShuttingDown, r.Status(), nil)
 	case err != nil:
-		return Snapshot{}, r.allowed(launchFailed, err)
+		return Snapshot{}, r.checkEvent(launchFailed, err)
 	}
 	exec := run.exec
-	now := r.begin(run, e)
+	now := r.makeCurrent(run, e)
 	r.opts.Logger.Info("run started", "run_id", run.id, "mode", req.Mode, "strategy", req.StrategyName,
 		"symbols", req.Symbols, "timeframe", req.Timeframe)
-	r.wg.Go(func() { r.drive(run, exec) })
+	r.wg.Go(func() { r.driveRun(run, exec) })
 	return now, nil
 }
 
-// replaceable reports whether nothing but the run of that id would make room, and may.
-func (r *Runner) replaceable(runID string) bool {
+// isReplaceable reports whether nothing but the run of that id would make room, and may.
+func (r *Runner) isReplaceable(runID string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.run == nil || r.run.id == runID && !resetOnly(r.run.report.Snapshot)
@@ -204,8 +204,8 @@ func (r *Runner) launch(ctx context.Context, req StartRequest, launch LaunchFunc
 	if err := r.opts.Recorder.Begin(context.WithoutCancel(ctx), run.started(exec)); err != nil {
 		// The execution has a process by now, which only Run takes down.
 		run.cancel(ErrStopRequested)
-		r.wg.Go(func() { r.await(run, exec) })
-		r.release(run)
+		r.wg.Go(func() { r.awaitOutcome(run, exec) })
+		r.releaseRun(run)
 		return nil, err
 	}
 	return run, nil
@@ -213,12 +213,12 @@ func (r *Runner) launch(ctx context.Context, req StartRequest, launch LaunchFunc
 
 var errLaunchTimeout = errors.New("the strategy was not ready in time")
 
-// begin makes the launched run the current one, and lets go of the one before.
-func (r *Runner) begin(run *run, e event) Snapshot {
+// makeCurrent makes the launched run the current one, and lets go of the one before.
+func (r *Runner) makeCurrent(run *run, e event) Snapshot {
 	run.last = run.exec.Progress()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.release(r.run)
+	r.releaseRun(r.run)
 	r.run = run
 	r.counters.RunsTotal++
 	r.moveLocked(transitions[e][r.state].to)
@@ -268,10 +268,10 @@ func (r *Runner) Stop(ctx context.Context) (Snapshot, error) {
 // the run came to its end before and only its files are still being written. The
 // run is nil when it has been told to end already: the answer is the snapshot.
 func (r *Runner) decideStop(ctx context.Context) (_ *run, first bool, _ Snapshot, _ error) {
-	if err := r.enter(ctx); err != nil {
+	if err := r.takeTurn(ctx); err != nil {
 		return nil, false, Snapshot{}, err
 	}
-	defer r.leave()
+	defer r.endTurn()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	to, err := r.nextLocked(stop, nil)
@@ -292,10 +292,10 @@ func (r *Runner) decideStop(ctx context.Context) (_ *run, first bool, _ Snapshot
 // Reset forgets the ended run. The answer is idle with the id of the run that was
 // cleared, empty if there was none.
 func (r *Runner) Reset(ctx context.Context) (Snapshot, error) {
-	if err := r.enter(ctx); err != nil {
+	if err := r.takeTurn(ctx); err != nil {
 		return Snapshot{}, err
 	}
-	defer r.leave()
+	defer r.endTurn()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	to, err := r.nextLocked(reset, nil)
@@ -303,7 +303,7 @@ func (r *Runner) Reset(ctx context.Context) (Snapshot, error) {
 		return Snapshot{}, err
 	}
 	cleared := r.snapshotLocked().RunID
-	r.release(r.run)
+	r.releaseRun(r.run)
 	r.run = nil
 	r.moveLocked(to)
 	now := r.snapshotLocked()
@@ -318,11 +318,11 @@ func (r *Runner) Shutdown(ctx context.Context) error {
 	r.beginClosing(ErrShutdown)
 	ctx, cancel := context.WithTimeoutCause(ctx, r.opts.ShutdownTimeout, errShutdownTimeout)
 	defer cancel()
-	if err := r.enter(ctx); err != nil {
+	if err := r.takeTurn(ctx); err != nil {
 		return err
 	}
 	r.endForShutdown()
-	r.leave()
+	r.endTurn()
 	done := make(chan struct{})
 	go func() {
 		r.wg.Wait()
@@ -365,7 +365,7 @@ func (r *Runner) Restore(rep Report, cleared func() error) error {
 	f.Code = cmp.Or(f.Code, CodeRunInterrupted)
 	f.Message = cmp.Or(f.Message, "The service ended without warning while the run was on.")
 	s.Status, s.StopReason, s.Phase, s.Partial = to.status(), StopError, "", true
-	s.Failure, s.Error = complete(&f), f.Message
+	s.Failure, s.Error = withoutNulls(&f), f.Message
 	rep.Results = cmp.Or(rep.Results, &artifact.Results{})
 	done := make(chan struct{})
 	close(done)
@@ -417,7 +417,7 @@ type Controlled interface {
 // Control hands a command to the run. Of a run that has ended alarms can be acknowledged. The answer is where
 // the run stands then, its message what was done. A refusal is an *Error or that of the execution.
 func (r *Runner) Control(ctx context.Context, c Command) (Snapshot, error) {
-	exec, run := r.current()
+	exec, run := r.currentRun()
 	if exec == nil {
 		return r.controlEnded(c)
 	}
@@ -488,9 +488,9 @@ func guard[T any](f func() (T, error)) (v T, err error) {
 	return f()
 }
 
-// picture asks a finished execution for its last numbers and results. False means
+// finalResults asks a finished execution for its last numbers and results. False means
 // that it panicked or did not answer in time; the results are empty then.
-func picture(exec Execution) (Progress, *artifact.Results, bool) {
+func finalResults(exec Execution) (Progress, *artifact.Results, bool) {
 	type answer struct {
 		progress Progress
 		results  *artifact.Results

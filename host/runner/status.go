@@ -97,7 +97,7 @@ type OutcomeCount struct {
 
 // Status is where the service stands right now.
 func (r *Runner) Status() Snapshot {
-	exec, run := r.current()
+	exec, run := r.currentRun()
 	var p Progress
 	if exec != nil {
 		p = exec.Progress() // outside the lock: an execution may take its own locks here
@@ -112,15 +112,15 @@ func (r *Runner) Status() Snapshot {
 
 // Link is the connection of the current run to its exchange; false when it has none.
 func (r *Runner) Link() (Link, bool) {
-	exec, _ := r.current()
+	exec, _ := r.currentRun()
 	if l, ok := exec.(Linked); ok {
 		return l.Link(), true
 	}
 	return Link{}, false
 }
 
-// current is the running execution and its run; nil when none is running.
-func (r *Runner) current() (Execution, *run) {
+// currentRun is the running execution and its run; nil when none is running.
+func (r *Runner) currentRun() (Execution, *run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.run == nil || r.run.exec == nil {
@@ -157,7 +157,7 @@ func (r *Runner) snapshotLocked() Snapshot {
 // Detail is the Report of any status: while a run is on, what it has produced so far.
 func (r *Runner) Detail() Report {
 	now := r.Status()
-	exec, run := r.current()
+	exec, run := r.currentRun()
 	if exec != nil && run.id == now.RunID {
 		return Report{Snapshot: now, Request: run.req, Manifest: manifestOf(exec), Results: resultsOf(exec)}
 	}
@@ -173,7 +173,7 @@ func (r *Runner) Detail() Report {
 // Results is the Report of a run that has ended, or of a paper or live run up to now: partial, its end the
 // moment of the picture. While a backtest runs the error is RESULTS_NOT_READY, without a run NO_RUN.
 func (r *Runner) Results() (Report, error) {
-	err := r.allowed(readResults, nil)
+	err := r.checkEvent(readResults, nil)
 	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == ResultsNotReady && refused.Mode != ModeBacktest {
 		rep := r.Detail() // which may have ended since
 		if s := &rep.Snapshot; s.Status == StatusRunning {

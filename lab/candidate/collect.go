@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -41,17 +40,14 @@ type collector struct {
 }
 
 func refuse(code, flag, format string, args ...any) *request.Error {
-	e := &request.Error{Code: code, Message: fmt.Sprintf(format, args...)}
+	e := request.Errorf(code, format, args...)
 	if flag != "" {
 		e.Details = map[string]any{"flag": flag}
 	}
 	return e
 }
 
-const (
-	codeNotFound    = "RUN_NOT_FOUND"
-	codeNotPackable = "RUN_NOT_PACKABLE"
-)
+const codeNotPackable = "RUN_NOT_PACKABLE"
 
 // base is the row of the baseline: the run that was named, else the one that the newest
 // plan has selected, else the newest that was completed.
@@ -59,7 +55,7 @@ func (c *collector) base(ctx context.Context, runID string) (registry.Run, error
 	if runID != "" {
 		row, err := c.h.Registry.Get(ctx, runID)
 		if errors.Is(err, registry.ErrNotFound) || err == nil && row.Slug != c.slug {
-			return row, refuse(codeNotFound, "--run", "there is no run %s of %s: lab runs list --slug %s shows what there is", runID, c.slug, c.slug)
+			return row, refuse(request.CodeRunNotFound, "--run", "there is no run %s of %s: lab runs list --slug %s shows what there is", runID, c.slug, c.slug)
 		}
 		return row, err
 	}
@@ -68,7 +64,7 @@ func (c *collector) base(ctx context.Context, runID string) (registry.Run, error
 		return registry.Run{}, err
 	}
 	if len(rows) == 0 {
-		return registry.Run{}, refuse(codeNotFound, "--run", "no run of %s has been completed: lab run %s makes one", c.slug, c.slug)
+		return registry.Run{}, refuse(request.CodeRunNotFound, "--run", "no run of %s has been completed: lab run %s makes one", c.slug, c.slug)
 	}
 	plan, err := c.h.Registry.NewestPlan(ctx, c.slug)
 	if err != nil {
@@ -281,7 +277,7 @@ func venueRole(m *artifact.Metadata, out *collected) bundle.Role {
 func complete(pinned *bundle.Bundle, items []*item) error {
 	for _, r := range pinned.Runs {
 		if !slices.ContainsFunc(items, func(x *item) bool { return x.meta.RunID == r.RunID }) {
-			return refuse(codeNotFound, "--candidate", "run %s of %s is not in the registry any more", r.RunID, pinned.CandidateRevisionID)
+			return refuse(request.CodeRunNotFound, "--candidate", "run %s of %s is not in the registry any more", r.RunID, pinned.CandidateRevisionID)
 		}
 	}
 	return nil

@@ -274,9 +274,8 @@ func amount(d decimal.Decimal) string { return d.Trim(0).String() }
 // values are checked when the bundle is sealed.
 func LimitsOver(base bundle.Limits, text []byte) (bundle.Limits, error) {
 	bad := func(pointer, format string, args ...any) error {
-		return &request.Error{
-			Code: "USAGE", Message: "--limits: " + fmt.Sprintf(format, args...), Details: map[string]any{"flag": "--limits", "pointer": pointer},
-		}
+		return request.Errorf(request.CodeUsage, "--limits: "+format, args...).
+			With("flag", "--limits", "pointer", pointer)
 	}
 	canonical, err := digest.CanonicalJSON(text)
 	var at *digest.JSONError

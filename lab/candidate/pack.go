@@ -98,7 +98,7 @@ type Packed struct {
 func Pack(ctx context.Context, h *request.Host, o Options) (*Packed, error) {
 	// Owner and requester may not approve: under a name that is nobody's they could.
 	if o.Author = cmp.Or(o.Author, o.Owner); o.Author == "" {
-		return nil, refuse("USAGE", "--owner", "the candidate needs an owner: give --owner or set USER")
+		return nil, refuse(request.CodeUsage, "--owner", "the candidate needs an owner: give --owner or set USER")
 	}
 	shelf := NewShelf(h.StateDir)
 	lock, err := shelf.lock()
@@ -153,7 +153,7 @@ func (p *packer) evidence(ctx context.Context) (*collected, error) {
 	if p.Again != nil {
 		pinned = &p.Again.Bundle
 		if pinned.Candidate.Slug != p.Slug {
-			return nil, refuse(codeNotFound, "--candidate", "%s is of %s, not of %s", pinned.CandidateRevisionID, pinned.Candidate.Slug, p.Slug)
+			return nil, refuse(request.CodeRunNotFound, "--candidate", "%s is of %s, not of %s", pinned.CandidateRevisionID, pinned.Candidate.Slug, p.Slug)
 		}
 		base, err := Baseline(pinned)
 		if err != nil {
@@ -261,13 +261,11 @@ func sealed(b bundle.Bundle) (*bundle.Document, error) {
 
 // notPackable says which option mends a refusal, where one does.
 func notPackable(e *bundle.Error) error {
-	out := &request.Error{
-		Code: codeNotPackable, Message: fmt.Sprintf("the bundle would be refused: %s", e.Error()),
-		Details: map[string]any{"pointer": e.Pointer, "reason": string(e.Code)},
-	}
+	out := request.Errorf(codeNotPackable, "the bundle would be refused: %s", e.Error()).
+		With("pointer", e.Pointer, "reason", string(e.Code))
 	for prefix, flag := range map[string]string{"/limits": "--limits", "/candidate/owner": "--owner", "/candidate/family_id": "--family", "/seal_request/log_origin": "--log-origin"} {
 		if rest, ok := bytes.CutPrefix([]byte(e.Pointer), []byte(prefix)); ok && (len(rest) == 0 || rest[0] == '/') {
-			out.Code, out.Details["flag"] = "USAGE", flag
+			out.Code, out.Details["flag"] = request.CodeUsage, flag
 		}
 	}
 	return out
@@ -317,7 +315,8 @@ func (p *packer) store(out *Packed) error {
 	case envelope == nil && err == nil: // signed before
 		signed, refused := bundle.DecodeEnvelope(have)
 		if refused != nil {
-			return &request.Error{Code: "ARTIFACT_MISMATCH", Message: path + " is no signature any more: remove it, and pack with --sign-key"}
+			return request.Errorf(request.CodeArtifactMismatch,
+				"%s is no signature any more: remove it, and pack with --sign-key", path)
 		}
 		out.Envelope = &signed.Envelope
 	}

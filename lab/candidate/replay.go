@@ -32,9 +32,8 @@ func missing(err error) bool { return errors.Is(err, fs.ErrNotExist) }
 
 // inputsMissing says what is needed to execute a pinned run.
 func inputsMissing(run bundle.Run, format string, args ...any) error {
-	return &request.Error{
-		Code: "INPUTS_MISSING", Message: fmt.Sprintf("run %s: ", run.RunID) + fmt.Sprintf(format, args...), Details: map[string]any{"run_id": run.RunID},
-	}
+	return request.Errorf(request.CodeInputsMissing, "run "+run.RunID+": "+format, args...).
+		With("run_id", run.RunID)
 }
 
 // pinned reads the request of a run from its folder. Nothing there is trusted: the request
@@ -78,7 +77,6 @@ func Ask(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run,
 	}
 	return h.Repeat(ctx, r, request.Overrides{
 		Slug: b.Candidate.Slug, Splits: splits, Plugin: plugin, SourceSHA256: b.Strategy.Plugin.SourceSHA256,
-		NoSplits: inputsMissing(run, "its splits cannot be made again"),
 	})
 }
 
@@ -117,8 +115,6 @@ type Outcome struct {
 	Inputs *bundle.Inputs `json:"-"`
 	hash   string
 }
-
-const codeSkipped = "SKIPPED"
 
 // ReplayOptions are how a replay is made.
 type ReplayOptions struct {
@@ -161,15 +157,15 @@ func codeOf(err error) string {
 	case errors.As(err, &own):
 		return own.Code
 	case errors.As(err, &changed):
-		return "ARTIFACT_MISMATCH"
+		return request.CodeArtifactMismatch
 	}
-	return "INTERNAL"
+	return request.CodeInternal
 }
 
 func replayOne(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions, out *Outcome) error {
 	switch run.Role {
 	case bundle.RolePaper, bundle.RoleCanary, bundle.RoleLive:
-		return &request.Error{Code: codeSkipped, Message: "runs at a venue cannot be repeated"}
+		return request.Errorf(request.CodeSkipped, "runs at a venue cannot be repeated")
 	}
 	answer, err := execute(ctx, h, b, run, o, out)
 	if err != nil {
@@ -249,10 +245,10 @@ func (out *Outcome) compare(b *bundle.Bundle, run bundle.Run, answer *request.An
 	differs := differing(b, run, answer.Metadata)
 	switch {
 	case answer.Failure != nil:
-		out.Verdict, out.Code = Different, "RUN_FAILED"
+		out.Verdict, out.Code = Different, request.CodeRunFailed
 		out.Reason = fmt.Sprintf("split %s failed: %s: %s", answer.Failure.SplitID, answer.Failure.Code, answer.Failure.Message)
 	case out.ReportSHA256 != run.ReportSHA256 || len(differs) > 0:
-		out.Verdict, out.Code, out.Reason = Different, "NOT_REPRODUCED", "other content: "+strings.Join(differs, ", ")
+		out.Verdict, out.Code, out.Reason = Different, request.CodeNotReproduced, "other content: "+strings.Join(differs, ", ")
 	default:
 		out.Verdict = Equal
 	}
@@ -289,7 +285,7 @@ func Count(list []Outcome, v Verdict) int {
 
 // Unrepeated are the runs that a replay should have repeated and could not.
 func Unrepeated(list []Outcome) []Outcome {
-	return slices.DeleteFunc(slices.Clone(list), func(o Outcome) bool { return o.Verdict != NotRun || o.Code == codeSkipped })
+	return slices.DeleteFunc(slices.Clone(list), func(o Outcome) bool { return o.Verdict != NotRun || o.Code == request.CodeSkipped })
 }
 
 // Attest signs what a replay has found: a replay/v1 statement about the bundle with the
@@ -312,7 +308,7 @@ func Attest(doc *bundle.Document, list []Outcome, origin string, key *ecdsa.Priv
 		}
 	}
 	if len(said.Runs) == 0 {
-		return dsse.Envelope{}, &request.Error{Code: "INPUTS_MISSING", Message: "none of the runs could be executed again: there is nothing to sign"}
+		return dsse.Envelope{}, request.Errorf(request.CodeInputsMissing, "none of the runs could be executed again: there is nothing to sign")
 	}
 	return doc.Attest(bundle.TypeReplay, said, key)
 }

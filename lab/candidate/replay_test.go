@@ -91,7 +91,7 @@ func TestPinnedRequests(t *testing.T) {
 	list, err := Replay(t.Context(), h, &bundle.Bundle{Runs: []bundle.Run{
 		{RunID: "run_base", Role: bundle.RoleBaseline, RequestHash: run.RequestHash}, {RunID: "svc", Role: bundle.RolePaper},
 	}}, ReplayOptions{})
-	if err != nil || len(list) != 2 || list[0].Code != "INPUTS_MISSING" || !strings.Contains(list[0].Reason, "another lab") || list[1].Code != codeSkipped {
+	if err != nil || len(list) != 2 || list[0].Code != "INPUTS_MISSING" || !strings.Contains(list[0].Reason, "another lab") || list[1].Code != "SKIPPED" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if left := Unrepeated(list); len(left) != 1 || left[0].RunID != "run_base" {
@@ -123,7 +123,7 @@ func TestPrinted(t *testing.T) {
 	ResultOf(out, nil).Print(&b)
 	path := "candidates/" + out.Bundle.CandidateRevisionID + "/replay-0.dsse.json"
 	(&Replayed{CandidateRevisionID: out.Bundle.CandidateRevisionID, Equal: 1, NotRun: 1, Path: &path, Runs: []Outcome{
-		{RunID: "run_base", Role: bundle.RoleBaseline, Verdict: Equal}, {RunID: "svc", Role: bundle.RolePaper, Verdict: NotRun, Code: codeSkipped, Reason: "no venue"},
+		{RunID: "run_base", Role: bundle.RoleBaseline, Verdict: Equal}, {RunID: "svc", Role: bundle.RolePaper, Verdict: NotRun, Code: request.CodeSkipped, Reason: "no venue"},
 	}, Receipt: &Submitted{Duplicate: true, LogOrigin: "log.example", LogIndex: 7, Assurance: "signed"}}).Print(&b)
 	for _, want := range []string{
 		out.Bundle.CandidateRevisionID + "  packed, signed\n", "sma-cross.btc-usdt-1h, initial, for paper until 2026-12-20T12:30:00Z", "  canary         svc_paper\n",

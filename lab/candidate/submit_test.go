@@ -147,7 +147,7 @@ func TestReplaysAreRecorded(t *testing.T) {
 		o := Outcome{RunID: r.RunID, Role: r.Role, Verdict: Equal, ReportSHA256: r.ReportSHA256, hash: r.RequestHash, Trades: []bundle.SplitTrades{{SplitID: "test", SHA256: sum("trades " + r.RunID)}}}
 		o.Inputs = &bundle.Inputs{Summary: r.Summary, Splits: r.Splits, Falsification: read[i].Falsification}
 		if r.Role == bundle.RoleCanary || r.Role == bundle.RolePaper {
-			o.Verdict, o.Code = NotRun, codeSkipped
+			o.Verdict, o.Code = NotRun, request.CodeSkipped
 		}
 		list = append(list, o)
 	}

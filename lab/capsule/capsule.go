@@ -22,6 +22,8 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
@@ -290,12 +292,12 @@ func (k Kind) OfPlugin() bool {
 // where the process has ended, in what it printed.
 func Classify(f *artifact.Failure, trace Trace) Kind {
 	switch f.Code {
-	case "STRATEGY_ERROR":
+	case wire.StrategyError:
 		if kind := text(f, "type"); kind == wire.FailureLimit || kind == wire.FailureIntent {
 			return InvalidOutput
 		}
 		return PluginPanic
-	case "PLUGIN_CRASHED":
+	case run.CodePluginCrashed:
 		switch {
 		case outOfResources(f, trace):
 			return ResourceLimit
@@ -303,16 +305,16 @@ func Classify(f *artifact.Failure, trace Trace) Kind {
 			return PluginPanic
 		}
 		return PluginExit
-	case "PLUGIN_TIMEOUT":
+	case run.CodePluginTimeout:
 		return PluginTimeout
-	case "PLUGIN_DIVERGED":
+	case run.CodePluginDiverged:
 		return PluginDiverged
-	case "PLUGIN_PROTOCOL_ERROR":
+	case run.CodePluginProtocol:
 		if strings.HasPrefix(text(f, "field_path"), "intents[") {
 			return InvalidOutput
 		}
 		return PluginProtocol
-	case "DATA_ERROR":
+	case run.CodeData:
 		return DataError
 	}
 	return HostInvariant
@@ -351,7 +353,7 @@ func TypeOf(f *artifact.Failure, trace Trace) string {
 
 // types are those of failures that only the host has a word for.
 var types = map[string]string{
-	"PLUGIN_TIMEOUT": "deadline", "PLUGIN_PROTOCOL_ERROR": "protocol", "PLUGIN_DIVERGED": "ledger_digest", "INTERNAL_ERROR": "host", "INTERRUPTED": "interrupted",
+	run.CodePluginTimeout: "deadline", run.CodePluginProtocol: "protocol", run.CodePluginDiverged: "ledger_digest", runner.CodeInternal: "host", "INTERRUPTED": "interrupted",
 }
 
 // text is a detail of a failure.
@@ -406,7 +408,7 @@ func isHex(s string) bool {
 	return err == nil && s == strings.ToLower(s)
 }
 
-// Name fills in fingerprint and id from what the capsule says already. module is the
+// Name fills in fingerprint, id and argv from what the capsule says already. module is the
 // import path of the program's main module.
 func (c *Capsule) Name(module string) (err error) {
 	if c.Fingerprint, err = Fingerprint(c.Kind, &c.Error, module); err != nil {
@@ -414,6 +416,9 @@ func (c *Capsule) Name(module string) (err error) {
 	}
 	c.Replay.ExpectedFingerprint = c.Fingerprint
 	c.ID, err = MakeID(c.Kind, c.Fingerprint, c.Inputs.RequestHash, c.Where)
+	c.Replay.Argv = []string{
+		"lab", "replay", "runs/" + c.Inputs.RunID + "/" + Folder + "/" + c.FileName(), "--state-dir", ".",
+	}
 	return err
 }
 

@@ -167,14 +167,13 @@ func (s *Stage) Capture(ctx context.Context, in Captured) (*Capsule, error) {
 			c.Minimal = s.minimal(ctx, in, c)
 		}
 	}
-	Finish(c)
 	return c, nil
 }
 
 // lagging says that the plugin may have been ahead of the host's books: in
 // co-simulation a process that dies or hangs takes its last decisions with it.
 func lagging(c *Capsule) bool {
-	return (c.Error.Code == "PLUGIN_CRASHED" || c.Error.Code == "PLUGIN_TIMEOUT") && c.Where.Phase != PhaseFinalize
+	return (c.Error.Code == run.CodePluginCrashed || c.Error.Code == run.CodePluginTimeout) && c.Where.Phase != PhaseFinalize
 }
 
 // exact plays the take step by step. ok is false if it does not fail in the same way.
@@ -269,13 +268,9 @@ func (s *Stage) draft(c Context, p Played) (*Capsule, error) {
 	return draft(c, p, Classify(p.Failure, trace), trace, s.Module)
 }
 
-// Draft makes a finished capsule of a failure of a kind that needs no plugin.
+// Draft makes a capsule of a failure of a kind that needs no plugin.
 func Draft(c Context, p Played, kind Kind) (*Capsule, error) {
-	out, err := draft(c, p, kind, Trace{}, "")
-	if err == nil {
-		Finish(out)
-	}
-	return out, err
+	return draft(c, p, kind, Trace{}, "")
 }
 
 func draft(c Context, p Played, kind Kind, trace Trace, module string) (*Capsule, error) {
@@ -307,11 +302,6 @@ func Blank(c Context, kind Kind) *Capsule {
 	return out
 }
 
-// Finish gives a capsule its argv, which needs the id.
-func Finish(c *Capsule) {
-	c.Replay.Argv = []string{"lab", "replay", "runs/" + c.Inputs.RunID + "/" + Folder + "/" + c.FileName(), "--state-dir", "."}
-}
-
 // traceOf finds the trace of a panic: in the failure if the SDK has caught it, else in
 // what the process said last.
 func traceOf(f *artifact.Failure) Trace {
@@ -320,7 +310,7 @@ func traceOf(f *artifact.Failure) Trace {
 		t.Cause = ""
 		return t
 	}
-	if f.Code == "PLUGIN_CRASHED" {
+	if f.Code == run.CodePluginCrashed {
 		return ParseStack(f.LogTail)
 	}
 	return Trace{}

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -495,109 +494,4 @@ func oneOf(flag, value string, values []string) error {
 	e := Usage(flag, "%q is not one of %s%s", value, strings.Join(values, ", "), said)
 	e.Details["valid"] = values
 	return e
-}
-
-// completionCommand writes the scripts by which shells ask this program what could
-// come next.
-func (a *App) completionCommand() *cobra.Command {
-	shells := []struct {
-		name, load string
-		script     func(*cobra.Command, io.Writer) error
-	}{
-		{"bash", "source <(lab completion bash)", func(c *cobra.Command, w io.Writer) error { return c.GenBashCompletionV2(w, true) }},
-		{"zsh", "lab completion zsh > \"${fpath[1]}/_lab\"", (*cobra.Command).GenZshCompletion},
-		{"fish", "lab completion fish > ~/.config/fish/completions/lab.fish", func(c *cobra.Command, w io.Writer) error { return c.GenFishCompletion(w, true) }},
-		{"powershell", "lab completion powershell | Out-String | Invoke-Expression", (*cobra.Command).GenPowerShellCompletionWithDesc},
-	}
-	var commands []*cobra.Command
-	for _, s := range shells {
-		c := &cobra.Command{
-			Use: s.name, Short: "Write the completion script for " + s.name,
-			Long: "The script lets " + s.name + " complete commands, flags, strategies, runs, splits, metrics and formats. It asks\n" +
-				"this program at each key, which then reads the registry and writes nothing.",
-			Example: Examples(s.load),
-		}
-		commands = append(commands, a.Action(c, func(context.Context, []string) (Outcome, error) {
-			var b bytes.Buffer
-			err := s.script(c.Root(), &b)
-			text := b.String()
-			return Outcome{Result: map[string]string{"shell": s.name, "script": text}, Print: func(w io.Writer) { fmt.Fprint(w, text) }}, err
-		}))
-	}
-	return a.Group("completion", "Write a completion script for a shell", commands...)
-}
-
-// describe fills in what a command that only holds others does not say itself: the
-// first example of each of them, and their names.
-func describe(c *cobra.Command) {
-	var names, examples []string
-	for _, sub := range c.Commands() {
-		describe(sub)
-		if sub.Hidden {
-			continue
-		}
-		names = append(names, sub.Name())
-		if example := firstExample(sub); example != "" {
-			examples = append(examples, example)
-		}
-	}
-	if c.Example == "" && len(examples) > 0 {
-		c.Example = Examples(examples...)
-	}
-	if c.Long == "" && len(names) > 0 {
-		c.Long = c.Short + ". Its commands are " + strings.Join(names, ", ") + "."
-	}
-}
-
-// help prints what a command says of itself; with --json as one object like all else.
-func (a *App) help(c *cobra.Command) {
-	text := strings.TrimSpace(FirstOf(c.Long, c.Short)) + "\n\n" + c.UsageString()
-	if a.JSON {
-		a.answer = &answer{outcome: Outcome{Result: map[string]string{"help": text}}}
-		return
-	}
-	fmt.Fprint(a.IO.Out, text) // a closed stdout is nothing to report to
-}
-
-func (a *App) helpCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:     "help [command...]",
-		Short:   "Say what a command does",
-		Long:    "Help prints what a command does, its examples and its flags, as --help after the command does.",
-		Example: Examples("lab help run", "lab help runs verify"),
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-			at, rest, err := c.Root().Find(args)
-			if err != nil || len(rest) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			var list []string
-			for _, sub := range at.Commands() {
-				if sub.IsAvailableCommand() {
-					list = append(list, cobra.CompletionWithDesc(sub.Name(), sub.Short))
-				}
-			}
-			return list, cobra.ShellCompDirectiveNoFileComp
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			at := c.Root()
-			for _, word := range args {
-				next := child(at, word)
-				if next == nil {
-					return unknownCommand(at, word)
-				}
-				at = next
-			}
-			a.help(at)
-			return nil
-		},
-	}
-}
-
-func child(c *cobra.Command, name string) *cobra.Command {
-	for _, sub := range c.Commands() {
-		if sub.Name() == name {
-			return sub
-		}
-	}
-	return nil
 }

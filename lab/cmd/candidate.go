@@ -16,6 +16,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/candidate"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/request"
@@ -151,7 +152,7 @@ func packOptions(a *App, slug string, o *candidateOptions) (candidate.Options, e
 			out.Title = ""
 		}
 		out.Description = p.Config.Hypothesis
-	case errors.As(err, &missing) && missing.Code == "STRATEGY_NOT_FOUND" && o.Dir == "": // the row knows its family
+	case errors.As(err, &missing) && missing.Code == run.CodeStrategyNotFound && o.Dir == "": // the row knows its family
 	default:
 		return out, err
 	}
@@ -225,7 +226,7 @@ func ownerWarning(t *bundle.Trust, owner string) []Warning {
 func packWarnings(p *candidate.Packed, r *client.Receipt) []Warning {
 	var list []Warning
 	for _, id := range p.Skipped {
-		list = append(list, Warning{Code: "RUN_FAILED", Message: "the paper or live run " + id + " has failed: it is no evidence and not in the bundle"})
+		list = append(list, Warning{Code: request.CodeRunFailed, Message: "the paper or live run " + id + " has failed: it is no evidence and not in the bundle"})
 	}
 	if r != nil {
 		for _, w := range r.Warnings {
@@ -278,9 +279,8 @@ func findCandidate(ctx context.Context, a *App, h *request.Host, slug, revision 
 		return nil, err
 	}
 	if own := doc.Bundle.Candidate.Slug; own != slug {
-		return nil, &Error{
-			Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("%s is of %s, not of %s", revision, own, slug), Details: map[string]any{"flag": "--candidate"},
-		}
+		return nil, request.Errorf(request.CodeRunNotFound, "%s is of %s, not of %s", revision, own, slug).
+			With("flag", "--candidate")
 	}
 	return doc, nil
 }
@@ -428,17 +428,19 @@ func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Docume
 
 // replayVerdict is the error of a replay that did not reproduce everything that can be.
 func replayVerdict(out *candidate.Replayed) error {
-	details := map[string]any{"candidate_revision_id": out.CandidateRevisionID, "runs": out.Runs, "signed": out.Signed, "path": out.Path, "receipt": out.Receipt}
-	left := len(candidate.Unrepeated(out.Runs))
-	switch {
+	var e *Error
+	switch left := len(candidate.Unrepeated(out.Runs)); {
 	case out.Different > 0:
-		return &Error{Code: "NOT_REPRODUCED", Message: fmt.Sprintf("%d of %d runs came to something else", out.Different, len(out.Runs)), Details: details}
+		e = request.Errorf(request.CodeNotReproduced, "%d of %d runs came to something else", out.Different, len(out.Runs))
 	case out.Equal == 0:
-		return &Error{Code: "INPUTS_MISSING", Message: fmt.Sprintf("none of %d runs could be executed again", len(out.Runs)), Details: details}
+		e = request.Errorf(request.CodeInputsMissing, "none of %d runs could be executed again", len(out.Runs))
 	case left > 0:
-		return &Error{Code: "INCONCLUSIVE", Message: fmt.Sprintf("%d runs are equal, %d could not be executed again", out.Equal, left), Details: details}
+		e = request.Errorf(request.CodeInconclusive, "%d runs are equal, %d could not be executed again", out.Equal, left)
+	default:
+		return nil
 	}
-	return nil
+	return e.With("candidate_revision_id", out.CandidateRevisionID, "runs", out.Runs, "signed", out.Signed,
+		"path", out.Path, "receipt", out.Receipt)
 }
 
 // candidateQuestion is the question of a packed revision: exactly its plugin, parameters,

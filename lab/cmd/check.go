@@ -26,6 +26,7 @@ import (
 	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/project/scaffold"
 	"github.com/assay-run/assay/lab/request"
@@ -137,9 +138,8 @@ func (s *CheckSubject) labJSON(context.Context) (string, error) {
 		return "", err
 	}
 	if p.Config.Slug != s.Slug {
-		return "", &request.Error{
-			Code: "NAME_MISMATCH", Message: fmt.Sprintf("lab.json has the slug %q, not %q", p.Config.Slug, s.Slug), Details: map[string]any{"pointer": "/slug"},
-		}
+		return "", request.Errorf(request.CodeNameMismatch, "lab.json has the slug %q, not %q", p.Config.Slug, s.Slug).
+			With("pointer", "/slug")
 	}
 	s.project = p
 	return p.Dir, nil
@@ -229,9 +229,8 @@ func (s *CheckSubject) parameters(ctx context.Context) (string, error) {
 	}
 	params, bad := strategy.ValidateParams(q.Params)
 	if len(bad) > 0 {
-		return "", &request.Error{
-			Code: "PARAMS_INVALID", Message: fmt.Sprintf("/params%s %s", bad[0].Pointer, bad[0].Message), Details: map[string]any{"pointer": "/params" + bad[0].Pointer},
-		}
+		return "", request.Errorf(request.CodeParams, "/params%s %s", bad[0].Pointer, bad[0].Message).
+			With("pointer", "/params"+bad[0].Pointer)
 	}
 	message := string(params)
 	block := s.project.Config.Family
@@ -272,7 +271,7 @@ func (s *CheckSubject) data(ctx context.Context) (string, error) {
 				return "", err
 			}
 			if checked.Problem != "" {
-				return "", &request.Error{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("the candles of %s are damaged: %s", d.Symbol, checked.Problem)}
+				return "", request.Errorf(run.CodeDataUnavailable, "the candles of %s are damaged: %s", d.Symbol, checked.Problem)
 			}
 			missing += gaps(checked)
 			break
@@ -303,10 +302,11 @@ func (s *CheckSubject) determinism(ctx context.Context) (string, error) {
 		return "", err
 	}
 	if failure != nil {
-		return "", &request.Error{Code: "RUN_FAILED", Message: failure.Code + ": " + failure.Message, Details: map[string]any{"log_tail": failure.LogTail}}
+		return "", request.Errorf(request.CodeRunFailed, "%s: %s", failure.Code, failure.Message).
+			With("log_tail", failure.LogTail)
 	}
 	if hashes[0] != hashes[1] {
-		return "", &request.Error{Code: "NONDETERMINISM", Message: fmt.Sprintf("two runs of the same candles decide differently: %.12s and %.12s", hashes[0], hashes[1])}
+		return "", request.Errorf(request.CodeNondeterminism, "two runs of the same candles decide differently: %.12s and %.12s", hashes[0], hashes[1])
 	}
 	return "two runs, decisions " + hashes[0], nil
 }
@@ -369,7 +369,8 @@ func probes(p design.Parameter) []probe {
 }
 
 func bad(pointer, format string, args ...any) error {
-	return &request.Error{Code: "LAB_JSON_INVALID", Message: pointer + " " + fmt.Sprintf(format, args...), Details: map[string]any{"pointer": pointer}}
+	return request.Errorf(request.CodeLabJSON, pointer+" "+format, args...).
+		With("pointer", pointer)
 }
 
 // tests runs what the author has written.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
+
+	"github.com/assay-run/assay/lab/request"
 )
 
 // ran is what one command line has come to.
@@ -101,7 +103,7 @@ func TestUsageErrors(t *testing.T) {
 		var e envelope
 		if err := json.Unmarshal([]byte(object.out), &e); strings.HasSuffix(c.text, "which colour") || strings.Contains(c.text, "lacks") {
 			continue // the flag takes --json for its value
-		} else if err != nil || object.exit != 2 || object.err != "" || e.OK || e.ExitCode != 2 || e.Error.Code != CodeUsage || e.Error.Details["flag"] != c.flag {
+		} else if err != nil || object.exit != 2 || object.err != "" || e.OK || e.ExitCode != 2 || e.Error.Code != request.CodeUsage || e.Error.Details["flag"] != c.flag {
 			t.Errorf("lab %s --json: exit %d, %v\n%s%s", c.args, object.exit, err, object.out, object.err)
 		}
 	}
@@ -116,7 +118,7 @@ func TestAPanicIsAnAnswer(t *testing.T) {
 		}
 		r = lab(t, "do", "act", how, "--json")
 		var e envelope
-		if err := json.Unmarshal([]byte(r.out), &e); err != nil || r.exit != 4 || e.Command != "do act" || e.Error == nil || e.Error.Code != CodeInternal || e.Error.Details["panic"] != what {
+		if err := json.Unmarshal([]byte(r.out), &e); err != nil || r.exit != 4 || e.Command != "do act" || e.Error == nil || e.Error.Code != request.CodeInternal || e.Error.Details["panic"] != what {
 			t.Errorf("%s: exit %d, %v\n%s%s", how, r.exit, err, r.out, r.err)
 		}
 		if r = lab(t, "do", "act", how, "--log-level", "debug"); r.exit != 4 || !strings.Contains(r.err, "cli_test.go:") {

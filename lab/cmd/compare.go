@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/compare"
 	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/request"
 )
 
 // compareOptions are the flags of lab compare.
@@ -67,10 +67,6 @@ func compareRuns(ctx context.Context, a *App, slug string, runs []string, o comp
 		})
 		return err
 	})
-	var refused *compare.Error
-	if errors.As(err, &refused) {
-		return Outcome{}, &Error{Code: refused.Code, Message: refused.Message, Details: refused.Details}
-	}
 	if err != nil {
 		return Outcome{}, err
 	}
@@ -79,10 +75,8 @@ func compareRuns(ctx context.Context, a *App, slug string, runs []string, o comp
 	}
 	out := Outcome{Result: result, Warnings: warnings, Print: func(w io.Writer) { printComparison(a, w, result, o.Format) }}
 	if o.FailOnIncomparable && !result.Comparability.Comparable {
-		return out, &Error{
-			Code: "INCOMPARABLE", Message: "the runs differ in what has to be equal for their numbers to mean the same",
-			Details: map[string]any{"differences": result.Comparability.Differences, "baseline": result.Baseline},
-		}
+		return out, request.Errorf("INCOMPARABLE", "the runs differ in what has to be equal for their numbers to mean the same").
+			With("differences", result.Comparability.Differences, "baseline", result.Baseline)
 	}
 	return out, nil
 }

@@ -15,7 +15,9 @@ import (
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/columnar"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -319,14 +321,13 @@ func runDataCheck(ctx context.Context, a *App, exchange string) (Outcome, error)
 		return Outcome{}, err
 	}
 	if len(list) == 0 && exchange != "" {
-		return Outcome{}, &Error{Code: CodeDataUnavailable, Message: "nothing is stored for the exchange " + exchange, Details: map[string]any{"flag": "--exchange"}}
+		return Outcome{}, request.Errorf(run.CodeDataUnavailable, "nothing is stored for the exchange %s", exchange).
+			With("flag", "--exchange")
 	}
 	out := Outcome{Result: map[string]any{"datasets": list}, Print: func(w io.Writer) { printChecked(w, list) }}
 	if bad > 0 {
-		return out, &Error{
-			Code: CodeCheckFailed, Message: fmt.Sprintf("%d of %d candle files are damaged: import them again", bad, len(list)),
-			Details: map[string]any{"datasets": list},
-		}
+		return out, request.Errorf(request.CodeCheckFailed, "%d of %d candle files are damaged: import them again", bad, len(list)).
+			With("datasets", list)
 	}
 	return out, nil
 }

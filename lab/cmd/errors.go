@@ -2,6 +2,7 @@ package cmd
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,31 +18,16 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/lab/candidate"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/project/scaffold"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 )
 
-// Error is why a command failed: a code from the table of exit codes, a message that
-// says what to do, and details for programs.
-type Error struct {
-	Code    string
-	Message string
-	Details map[string]any
-}
-
-// Error is the message.
-func (e *Error) Error() string { return e.Message }
-
-// Codes that are not simply handed on from below.
-const (
-	CodeUsage           = "USAGE"
-	CodeCheckFailed     = "CHECK_FAILED"
-	CodeDataUnavailable = "DATA_UNAVAILABLE"
-	CodeInterrupted     = "INTERRUPTED"
-	CodeInternal        = "INTERNAL"
-)
+// Error is why a command failed.
+type Error = request.Error
 
 // The exit codes.
 const (
@@ -56,11 +42,12 @@ const (
 // every import code is.
 func exitOf(code string) int {
 	switch code {
-	case CodeCheckFailed, "BUILD_FAILED", "RUN_FAILED", "NONDETERMINISM", "ARTIFACT_MISMATCH", "NOT_REPRODUCED", "FALSIFIED", "FAMILY_ABORTED", "INGEST_REFUSED":
+	case request.CodeCheckFailed, "BUILD_FAILED", request.CodeRunFailed, request.CodeNondeterminism,
+		request.CodeArtifactMismatch, request.CodeNotReproduced, request.CodeFalsified, "FAMILY_ABORTED", candidate.CodeIngestRefused:
 		return exitFailed
-	case CodeInterrupted, "INCONCLUSIVE", "INCOMPARABLE", "CONTROL_UNREACHABLE":
+	case request.CodeInterrupted, request.CodeInconclusive, "INCOMPARABLE", candidate.CodeUnreachable:
 		return exitOpen
-	case CodeInternal, "RUN_ID_COLLISION":
+	case request.CodeInternal, request.CodeRunIDCollision:
 		return exitInternal
 	}
 	return exitRefused
@@ -71,9 +58,9 @@ const slugArgument = "<slug>"
 
 // Usage refuses a flag or an argument, named as in the usage line; it may be empty.
 func Usage(flag, format string, args ...any) *Error {
-	e := &Error{Code: CodeUsage, Message: fmt.Sprintf(format, args...)}
+	e := request.Errorf(request.CodeUsage, format, args...)
 	if flag != "" {
-		e.Details = map[string]any{"flag": flag}
+		e.With("flag", flag)
 	}
 	return e
 }
@@ -81,7 +68,6 @@ func Usage(flag, format string, args ...any) *Error {
 // Classify turns the errors of the packages below into codes.
 func Classify(err error) *Error {
 	var (
-		own      *Error
 		refused  *importer.Error
 		option   *importer.OptionError
 		notFound *candle.NotFoundError
@@ -91,48 +77,30 @@ func Classify(err error) *Error {
 		return e
 	}
 	switch {
-	case errors.As(err, &own):
-		return own
 	case errors.As(err, &refused):
 		return importError(refused)
 	case errors.As(err, &option):
 		return Usage(option.Flag, "%s %s", option.Flag, option.Message)
 	case errors.As(err, &notFound), errors.As(err, &corrupt):
-		return &Error{Code: CodeDataUnavailable, Message: err.Error()}
+		return request.Errorf(run.CodeDataUnavailable, "%v", err)
 	case errors.Is(err, context.Canceled):
-		return &Error{Code: CodeInterrupted, Message: "interrupted"}
+		return request.Errorf(request.CodeInterrupted, "interrupted")
 	}
-	return &Error{Code: CodeInternal, Message: err.Error()}
+	return request.Errorf(request.CodeInternal, "%v", err)
 }
 
-// importError adds the cases, and the flag that would help where there is one.
+// flagsOf are the flags that would help where an import is refused.
+var flagsOf = map[importer.Code]string{
+	importer.ReservedExchange: "--exchange", importer.SymbolRequired: "--symbol", importer.TimeframeMismatch: "--timeframe",
+	importer.ColumnsRequired: "--columns", importer.ColumnsMissing: "--columns", importer.TimezoneRequired: "--tz",
+	importer.DateOrderAmbiguous: "--date-order", importer.MultipleTickers: "--ticker",
+	importer.ConflictingDuplicates: "--duplicates", importer.OHLCViolations: "--ohlc-violations",
+}
+
+// importError adds the cases, and the flag that would help, else the file.
 func importError(e *importer.Error) *Error {
-	cases := e.Cases
-	if cases == nil {
-		cases = []importer.Case{}
-	}
-	details := map[string]any{"cases": cases, "flag": "FILE"}
-	switch e.Code {
-	case importer.ReservedExchange:
-		details["flag"] = "--exchange"
-	case importer.SymbolRequired:
-		details["flag"] = "--symbol"
-	case importer.TimeframeMismatch:
-		details["flag"] = "--timeframe"
-	case importer.ColumnsRequired, importer.ColumnsMissing:
-		details["flag"] = "--columns"
-	case importer.TimezoneRequired:
-		details["flag"] = "--tz"
-	case importer.DateOrderAmbiguous:
-		details["flag"] = "--date-order"
-	case importer.MultipleTickers:
-		details["flag"] = "--ticker"
-	case importer.ConflictingDuplicates:
-		details["flag"] = "--duplicates"
-	case importer.OHLCViolations:
-		details["flag"] = "--ohlc-violations"
-	}
-	return &Error{Code: string(e.Code), Message: e.Message, Details: details}
+	return request.Errorf(string(e.Code), "%s", e.Message).
+		With("cases", append([]importer.Case{}, e.Cases...), "flag", cmp.Or(flagsOf[e.Code], "FILE"))
 }
 
 // classifyProject knows the errors of packages project and evaluate; nil for others.
@@ -144,34 +112,41 @@ func classifyProject(err error) *Error {
 		config   *project.ConfigError
 		build    *project.BuildError
 		refused  *request.Error
+		form     *request.FormError
 		differs  *request.MismatchError
 		artifact *artifact.MismatchError
 	)
 	switch {
 	case errors.As(err, &slug):
-		return &Error{Code: "SLUG_INVALID", Message: err.Error(), Details: map[string]any{"flag": slugArgument}}
+		return request.Errorf("SLUG_INVALID", "%v", err).With("flag", slugArgument)
 	case errors.As(err, &exists):
-		return &Error{Code: "STRATEGY_EXISTS", Message: err.Error(), Details: map[string]any{"flag": slugArgument, "path": exists.Path}}
+		return request.Errorf("STRATEGY_EXISTS", "%v", err).With("flag", slugArgument, "path", exists.Path)
 	case errors.As(err, &missing):
 		flag := slugArgument
 		if missing.Missing != "" {
 			flag = "--dir"
 		}
-		return &Error{Code: "STRATEGY_NOT_FOUND", Message: err.Error(), Details: map[string]any{"flag": flag, "tried": append([]string{}, missing.Tried...)}}
+		return request.Errorf(run.CodeStrategyNotFound, "%v", err).
+			With("flag", flag, "tried", append([]string{}, missing.Tried...))
 	case errors.As(err, &config):
-		return &Error{Code: "LAB_JSON_INVALID", Message: err.Error(), Details: map[string]any{"pointer": config.Faults[0].Pointer, "errors": config.Faults}}
+		return request.Errorf(request.CodeLabJSON, "%v", err).
+			With("pointer", config.Faults[0].Pointer, "errors", config.Faults)
 	case errors.Is(err, project.ErrNoGo):
-		return &Error{Code: "GO_TOOL_MISSING", Message: err.Error(), Details: map[string]any{"pointer": "/plugin"}}
+		return request.Errorf("GO_TOOL_MISSING", "%v", err).With("pointer", "/plugin")
 	case errors.As(err, &build):
-		return &Error{Code: "BUILD_FAILED", Message: err.Error(), Details: map[string]any{"output": build.Output}}
+		return request.Errorf("BUILD_FAILED", "%v", err).With("output", build.Output)
 	case errors.As(err, &refused):
-		return &Error{Code: refused.Code, Message: refused.Message, Details: refused.Details}
+		return refused
+	case errors.As(err, &form) && form.Pointer == "":
+		return Usage("--request", "%v", err)
+	case errors.As(err, &form):
+		return Usage("", "%v", err).With("pointer", form.Pointer)
 	case errors.As(err, &differs):
-		return &Error{Code: "NONDETERMINISM", Message: err.Error(), Details: map[string]any{
-			"run_id": differs.RunID, "before": differs.Before, "now": differs.Now, "failure_capsule": differs.Capsule,
-		}}
+		return request.Errorf(request.CodeNondeterminism, "%v", err).
+			With("run_id", differs.RunID, "before", differs.Before, "now", differs.Now, "failure_capsule", differs.Capsule)
 	case errors.As(err, &artifact):
-		return &Error{Code: "ARTIFACT_MISMATCH", Message: err.Error(), Details: map[string]any{"run_id": artifact.RunID, "problems": artifact.Problems}}
+		return request.Errorf(request.CodeArtifactMismatch, "%v", err).
+			With("run_id", artifact.RunID, "problems", artifact.Problems)
 	}
 	return nil
 }
@@ -254,7 +229,7 @@ func (a *App) printJSON(command string, failure *Error, exit int) int {
 	enc := json.NewEncoder(a.IO.Out)
 	enc.SetEscapeHTML(false)
 	if err := enc.Encode(e); err != nil {
-		fmt.Fprintf(a.IO.Err, "lab %s: %s: %v\n", command, CodeInternal, err)
+		fmt.Fprintf(a.IO.Err, "lab %s: %s: %v\n", command, request.CodeInternal, err)
 		return exitInternal
 	}
 	return exit
@@ -322,10 +297,7 @@ func (a *App) show(command string) (exit int) {
 func (a *App) fault(value any, stack []byte) *Error {
 	a.Logger.Debug("panic", "value", fmt.Sprint(value), "stack", string(stack))
 	what := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
-	return &Error{
-		Code: CodeInternal,
-		Message: fmt.Sprintf("panic: %s; this is a fault of lab %s, not of yours: run it again with --log-level debug and report what it prints at %s",
-			what, a.IO.Build.Version, reportTo),
-		Details: map[string]any{"panic": what, "version": a.IO.Build.Version, "report": reportTo},
-	}
+	return request.Errorf(request.CodeInternal, "panic: %s; this is a fault of lab %s, not of yours: run it again with --log-level debug and report what it prints at %s",
+		what, a.IO.Build.Version, reportTo).
+		With("panic", what, "version", a.IO.Build.Version, "report", reportTo)
 }

@@ -208,10 +208,8 @@ func baseOf(ctx context.Context, a *App, h *request.Host, slug string, o falsify
 			return nil, err
 		}
 		if f := answer.Failure; f != nil {
-			return nil, &Error{
-				Code: "RUN_FAILED", Message: fmt.Sprintf("split %s failed: %s: %s", f.SplitID, f.Code, f.Message),
-				Details: map[string]any{"run_id": answer.RunID, "split_id": f.SplitID, "code": f.Code, "failure_capsule": f.Capsule},
-			}
+			return nil, request.Errorf(request.CodeRunFailed, "split %s failed: %s: %s", f.SplitID, f.Code, f.Message).
+				With("run_id", answer.RunID, "split_id", f.SplitID, "code", f.Code, "failure_capsule", f.Capsule)
 		}
 		id = answer.RunID
 	}
@@ -253,12 +251,11 @@ func falsifyWarnings(r *falsify.Result) []Warning {
 // falsifyVerdict is the error of a run that was refuted, or about which nothing can be
 // said.
 func falsifyVerdict(r *falsify.Result, test *artifact.LockedMetrics) error {
-	details := map[string]any{
-		"run_id": r.RunID, "request_hash": r.RequestHash, "result_hash": r.Report.ResultHash, "reused": r.Reused, "summary": r.Summary,
-		"failure_capsule": r.Report.FailureCapsule, "test": test, "path": "runs/" + r.RunID,
-	}
 	if code, message := r.Summary.Refusal(); code != "" {
-		return &Error{Code: code, Message: message, Details: details}
+		x := falsifyResult(r, test)
+		return request.Errorf(code, "%s", message).With("run_id", x.RunID, "request_hash", x.RequestHash,
+			"result_hash", x.ResultHash, "reused", x.Reused, "summary", x.Summary,
+			"failure_capsule", x.FailureCapsule, "test", x.Test, "path", x.Path)
 	}
 	return nil
 }

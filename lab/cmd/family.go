@@ -70,9 +70,8 @@ func familyPlanCommand(a *App) *cobra.Command {
 			options.Seed = &seed
 		}
 		if c.Flags().Changed("hypothesis") && strings.TrimSpace(o.Hypothesis) == "" {
-			return Outcome{}, &Error{
-				Code: "HYPOTHESIS_REQUIRED", Message: "say in one sentence why this should work", Details: map[string]any{"flag": "--hypothesis"},
-			}
+			return Outcome{}, request.Errorf("HYPOTHESIS_REQUIRED", "say in one sentence why this should work").
+				With("flag", "--hypothesis")
 		}
 		return familyPlan(ctx, a, args[0], o, options)
 	})
@@ -245,10 +244,8 @@ func familyRun(ctx context.Context, a *App, slug string, o searchOptions) (Outco
 		done, total := 0, len(s.Plan.Trials)
 		outcome, run, err := searchFamily(ctx, a, s, o, &done, &total)
 		if err != nil && (ctx.Err() != nil || errors.Is(err, context.Canceled)) {
-			return &Error{
-				Code: CodeInterrupted, Message: fmt.Sprintf("interrupted after %d of %d trials; go on with: %s", done, total, resume),
-				Details: map[string]any{"plan_id": s.ID, "done": done, "total": total, "resume": resume},
-			}
+			return request.Errorf(request.CodeInterrupted, "interrupted after %d of %d trials; go on with: %s", done, total, resume).
+				With("plan_id", s.ID, "done", done, "total", total, "resume", resume)
 		}
 		if outcome == nil {
 			return err
@@ -344,7 +341,7 @@ func familyWarnings(o *family.Outcome) []Warning {
 	}
 	if x := o.Result.Optimised; x != nil && x.Undefined["metrics"] == family.ReasonNondeterministic {
 		list = append(list, Warning{
-			Code: "NONDETERMINISM", Message: "a trial that was played again has decided otherwise: no number of this family can be repeated",
+			Code: request.CodeNondeterminism, Message: "a trial that was played again has decided otherwise: no number of this family can be repeated",
 		})
 	}
 	return list
@@ -354,17 +351,13 @@ func familyWarnings(o *family.Outcome) []Warning {
 func familyFailure(s *family.Search, o *family.Outcome, run *request.Answer) error {
 	switch {
 	case o.Aborted != "":
-		return &Error{
-			Code: "FAMILY_ABORTED", Message: fmt.Sprintf("%d of the first %d trials failed (%s): %s", o.Result.Counts.Failed, len(o.Trials),
-				strings.ReplaceAll(o.Aborted, "_", " "), failures(o.Trials)),
-			Details: map[string]any{"plan_id": s.ID, "rule": o.Aborted, "failed": o.Result.Counts.Failed, "trials": len(o.Trials), "path": s.Dir},
-		}
+		return request.Errorf("FAMILY_ABORTED", "%d of the first %d trials failed (%s): %s", o.Result.Counts.Failed, len(o.Trials),
+			strings.ReplaceAll(o.Aborted, "_", " "), failures(o.Trials)).
+			With("plan_id", s.ID, "rule", o.Aborted, "failed", o.Result.Counts.Failed, "trials", len(o.Trials), "path", s.Dir)
 	case run != nil && run.Failure != nil:
 		f := run.Failure
-		return &Error{
-			Code: "RUN_FAILED", Message: fmt.Sprintf("the run of the selected parameters: split %s failed: %s: %s", f.SplitID, f.Code, f.Message),
-			Details: map[string]any{"run_id": run.RunID, "split_id": f.SplitID, "code": f.Code, "failure_capsule": f.Capsule},
-		}
+		return request.Errorf(request.CodeRunFailed, "the run of the selected parameters: split %s failed: %s: %s", f.SplitID, f.Code, f.Message).
+			With("run_id", run.RunID, "split_id", f.SplitID, "code", f.Code, "failure_capsule", f.Capsule)
 	}
 	return nil
 }

@@ -195,7 +195,7 @@ func validateCommand(a *App) *cobra.Command {
 func validateStrategy(ctx context.Context, a *App, slug string, o validateOptions) (Outcome, error) {
 	p, err := findProject(a, slug, o.Dir)
 	if err != nil {
-		if e := Classify(err); e.Code != "LAB_JSON_INVALID" && e.Code != "NAME_MISMATCH" {
+		if e := Classify(err); e.Code != request.CodeLabJSON && e.Code != request.CodeNameMismatch {
 			return Outcome{}, err // there is nothing to check
 		}
 	}
@@ -230,14 +230,15 @@ func validateStrategy(ctx context.Context, a *App, slug string, o validateOption
 			failed++
 			// The code of what went wrong, also where only the text of the error is known.
 			if list[i].Code == "" {
-				list[i].Code = CodeCheckFailed
+				list[i].Code = request.CodeCheckFailed
 			}
 		case Warned:
 			out.Warnings = append(out.Warnings, Warning{Code: strings.ToUpper(o.ID), Message: o.Message})
 		}
 	}
 	if failed > 0 {
-		return out, &Error{Code: CodeCheckFailed, Message: fmt.Sprintf("%d of %d checks failed", failed, len(list)), Details: map[string]any{"checks": list}}
+		return out, request.Errorf(request.CodeCheckFailed, "%d of %d checks failed", failed, len(list)).
+			With("checks", list)
 	}
 	return out, nil
 }

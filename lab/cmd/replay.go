@@ -59,10 +59,8 @@ func replayCapsule(ctx context.Context, a *App, file, plugin string, limited boo
 		out.Warnings = append(out.Warnings, Warning{Code: "REPLAY_DIFFERS", Message: remark})
 	}
 	if !result.Reproduced {
-		return out, &Error{
-			Code: "NOT_REPRODUCED", Message: fmt.Sprintf("capsule %s is not reproduced", c.ID),
-			Details: map[string]any{"capsule_id": c.ID, "expected_fingerprint": result.Expected, "fingerprint": result.Fingerprint, "differences": result.Differences},
-		}
+		return out, request.Errorf(request.CodeNotReproduced, "capsule %s is not reproduced", c.ID).
+			With("capsule_id", c.ID, "expected_fingerprint", result.Expected, "fingerprint", result.Fingerprint, "differences", result.Differences)
 	}
 	return out, nil
 }
@@ -92,13 +90,15 @@ func replayError(c *capsule.Capsule, err error) error {
 	)
 	switch {
 	case errors.As(err, &missing):
-		return &Error{Code: "INPUTS_MISSING", Message: "the replay lacks: " + missing.List(), Details: map[string]any{"capsule_id": c.ID, "missing": missing.What}}
+		return request.Errorf(request.CodeInputsMissing, "the replay lacks: %s", missing.List()).
+			With("capsule_id", c.ID, "missing", missing.What)
 	case errors.As(err, &name):
-		return &Error{Code: "NAME_MISMATCH", Message: err.Error(), Details: map[string]any{"flag": "--plugin"}}
+		return request.Errorf(request.CodeNameMismatch, "%v", err).With("flag", "--plugin")
 	case errors.As(err, &form):
-		return &Error{Code: CodeUsage, Message: err.Error(), Details: map[string]any{"pointer": form.Pointer}}
+		return request.Errorf(request.CodeUsage, "%v", err).With("pointer", form.Pointer)
 	case errors.As(err, &changed):
-		return &Error{Code: "ARTIFACT_MISMATCH", Message: err.Error(), Details: map[string]any{"expected": changed.Want, "got": changed.Have}}
+		return request.Errorf(request.CodeArtifactMismatch, "%v", err).
+			With("expected", changed.Want, "got", changed.Have)
 	}
 	return err
 }

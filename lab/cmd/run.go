@@ -134,10 +134,8 @@ func runOutcome(a *App, answer *request.Answer, test *artifact.LockedMetrics, pl
 		if f.Capsule != nil {
 			a.say("repeat it with: lab replay %s", filepath.Join(a.RunsDir(), answer.RunID, filepath.FromSlash(f.Capsule.Path)))
 		}
-		return out, &Error{
-			Code: "RUN_FAILED", Message: fmt.Sprintf("split %s failed: %s: %s", f.SplitID, f.Code, f.Message),
-			Details: map[string]any{"run_id": answer.RunID, "split_id": f.SplitID, "code": f.Code, "log_tail": f.LogTail, "failure_capsule": f.Capsule},
-		}
+		return out, request.Errorf(request.CodeRunFailed, "split %s failed: %s: %s", f.SplitID, f.Code, f.Message).
+			With("run_id", answer.RunID, "split_id", f.SplitID, "code", f.Code, "log_tail", f.LogTail, "failure_capsule", f.Capsule)
 	}
 	return out, nil
 }
@@ -224,11 +222,6 @@ func requestedQuestion(ctx context.Context, a *App, slug string, o runOptions) (
 	return func(h *request.Host) (*request.Prepared, error) {
 		return h.Repeat(ctx, r, request.Overrides{
 			Slug: slug, Scheme: scheme, Plugin: o.Plugin,
-			NoSplits: &Error{
-				Code:    "INPUTS_MISSING",
-				Message: "the splits of the request cannot be made again: put its splits.json beside it",
-				Details: map[string]any{"pointer": "/splits"},
-			},
 		})
 	}, nil
 }
@@ -281,10 +274,8 @@ func findProject(a *App, slug, dir string) (*project.Project, error) {
 	case errors.As(err, &missing) && dir == "":
 		return nil, notFound(missing, working)
 	case err == nil && p.Config.Slug != slug:
-		return nil, &Error{
-			Code: "NAME_MISMATCH", Message: fmt.Sprintf("%s has the slug %q, not %q", filepath.Join(p.Dir, project.FileName), p.Config.Slug, slug),
-			Details: map[string]any{"pointer": "/slug"},
-		}
+		return nil, request.Errorf(request.CodeNameMismatch, "%s has the slug %q, not %q", filepath.Join(p.Dir, project.FileName), p.Config.Slug, slug).
+			With("pointer", "/slug")
 	}
 	return p, err
 }
@@ -346,10 +337,12 @@ func (o *runOptions) parameters(base json.RawMessage) (json.RawMessage, error) {
 	}
 	params := map[string]json.RawMessage{}
 	if _, err := digest.CanonicalJSON(text); err != nil {
-		return nil, &Error{Code: "PARAMS_INVALID", Message: "the parameters: " + err.Error(), Details: map[string]any{"pointer": ""}}
+		return nil, request.Errorf(request.CodeParams, "the parameters: %v", err).
+			With("pointer", "")
 	}
 	if err := json.Unmarshal(text, &params); err != nil || params == nil {
-		return nil, &Error{Code: "PARAMS_INVALID", Message: "the parameters are not a JSON object", Details: map[string]any{"pointer": ""}}
+		return nil, request.Errorf(request.CodeParams, "the parameters are not a JSON object").
+			With("pointer", "")
 	}
 	for _, s := range o.Set {
 		key, value, ok := strings.Cut(s, "=")

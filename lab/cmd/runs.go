@@ -183,7 +183,8 @@ func runsShow(ctx context.Context, a *App, id string) (Outcome, error) {
 }
 
 func runNotFound(id string) *Error {
-	return &Error{Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("there is no run %q: lab runs list shows what there is", id), Details: map[string]any{"flag": "run", "run_id": id}}
+	return request.Errorf(request.CodeRunNotFound, "there is no run %q: lab runs list shows what there is", id).
+		With("flag", "run", "run_id", id)
 }
 
 // withRegistry opens the registry alone.
@@ -254,7 +255,7 @@ type withheld struct {
 	Message string `json:"message"`
 }
 
-const skipped = "SKIPPED"
+const skipped = request.CodeSkipped
 
 func runsVerify(ctx context.Context, a *App, ids []string, rerun bool) (Outcome, error) {
 	list := []verified{}
@@ -375,17 +376,17 @@ func verdict(list []verified, named bool) error {
 		}
 	}
 	fail := func(code, format string, n int) error {
-		return &Error{Code: code, Message: fmt.Sprintf(format, n, len(list)), Details: map[string]any{"runs": list}}
+		return request.Errorf(code, format, n, len(list)).With("runs", list)
 	}
 	switch {
 	case changed > 0:
-		return fail("ARTIFACT_MISMATCH", "the files of %d of %d runs are not what was stored", changed)
+		return fail(request.CodeArtifactMismatch, "the files of %d of %d runs are not what was stored", changed)
 	case differ > 0:
-		return fail("NOT_REPRODUCED", "%d of %d runs came to another result", differ)
+		return fail(request.CodeNotReproduced, "%d of %d runs came to another result", differ)
 	case withheld > 0:
-		return fail("INPUTS_MISSING", "%d of %d runs could not be executed again", withheld)
+		return fail(request.CodeInputsMissing, "%d of %d runs could not be executed again", withheld)
 	case named && reproduced == 0:
-		return fail("INCONCLUSIVE", "none of the runs is of a kind that is executed again: %d of %d were only hashed", len(list))
+		return fail(request.CodeInconclusive, "none of the runs is of a kind that is executed again: %d of %d were only hashed", len(list))
 	}
 	return nil
 }
@@ -422,7 +423,7 @@ func rerunStored(ctx context.Context, a *App, list []verified) error {
 func notRerun(v *verified) *withheld {
 	switch {
 	case !v.OK:
-		return &withheld{"ARTIFACT_MISMATCH", "its files have changed"}
+		return &withheld{request.CodeArtifactMismatch, "its files have changed"}
 	case v.Kind == registry.KindLegacy:
 		return &withheld{skipped, "a legacy run has no request"}
 	case v.Status != artifact.StatusCompleted:
@@ -444,7 +445,6 @@ func rerunOne(ctx context.Context, h *request.Host, id string) (same bool, why s
 	}
 	p, err := h.Repeat(ctx, stored.Request, request.Overrides{
 		Slug: stored.Metadata.Slug, Splits: stored.Splits,
-		NoSplits: &Error{Code: "INPUTS_MISSING", Message: "its splits cannot be made again"},
 	})
 	if err != nil {
 		return false, "", err

@@ -4,12 +4,12 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
-	"fmt"
 	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/eval"
 )
@@ -53,7 +53,8 @@ func runStatsEval(ctx context.Context, a *App, in io.Reader) (Outcome, error) {
 	}
 	result := map[string]any{"lines": lines, "errors": failed, "answers": answers}
 	if failed > 0 {
-		return Outcome{}, &Error{Code: CodeCheckFailed, Message: fmt.Sprintf("%d of %d lines could not be computed", failed, lines), Details: result}
+		return Outcome{}, request.Errorf(request.CodeCheckFailed, "%d of %d lines could not be computed", failed, lines).
+			With("lines", lines, "errors", failed, "answers", answers)
 	}
 	return Outcome{Result: result}, nil
 }

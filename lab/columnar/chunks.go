@@ -51,15 +51,17 @@ func plain(t parquet.Type) reader {
 	case parquet.Types.Int32, parquet.Types.Int64:
 		return typed(importer.Integers, t)
 	case parquet.Types.Double:
-		return columnOf((*file.Float64ColumnChunkReader).ReadBatchInPage, nil, func(v []float64, _ []bool) importer.Column {
-			return importer.Column{Kind: importer.Floats, Floats: v}
-		})
+		return columnOf((*file.Float64ColumnChunkReader).ReadBatchInPage, nil,
+			func(v []float64, _ []bool) importer.Column {
+				return importer.Column{Kind: importer.Floats, Floats: v}
+			})
 	case parquet.Types.Float:
-		return columnOf((*file.Float32ColumnChunkReader).ReadBatchInPage, nil, func(v []float32, _ []bool) importer.Column {
-			c := floats(len(v), func(i int) float64 { return float64(v[i]) })
-			c.Single = true
-			return c
-		})
+		return columnOf((*file.Float32ColumnChunkReader).ReadBatchInPage, nil,
+			func(v []float32, _ []bool) importer.Column {
+				c := floats(len(v), func(i int) float64 { return float64(v[i]) })
+				c.Single = true
+				return c
+			})
 	case parquet.Types.Int96:
 		return columnOf((*file.Int96ColumnChunkReader).ReadBatchInPage, nil, oldTimes)
 	case parquet.Types.ByteArray:
@@ -69,11 +71,13 @@ func plain(t parquet.Type) reader {
 }
 
 // batchReader is how the library reads values of a page and their levels.
-type batchReader[C, T any] func(chunk C, n int64, values []T, levels, repeated []int16) (rows int64, got int, err error)
+type batchReader[C, T any] func(chunk C, n int64, values []T, levels, repeated []int16) (int64, int, error)
 
 // columnOf reads values by their reader in the library and makes a column of them, whose gaps
 // are where no value is unless it has some already. Values that alias their page need a copy.
-func columnOf[C file.ColumnChunkReader, T any](read batchReader[C, T], copied func(T) T, as func([]T, []bool) importer.Column) reader {
+func columnOf[C file.ColumnChunkReader, T any](
+	read batchReader[C, T], copied func(T) T, as func([]T, []bool) importer.Column,
+) reader {
 	return func(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
 		v, valid, err := spaced(chunk.(C), n, read, copied)
 		if err != nil {
@@ -89,7 +93,9 @@ func columnOf[C file.ColumnChunkReader, T any](read batchReader[C, T], copied fu
 
 // spaced reads n values, with gaps where there is none. Values of a page are only
 // good until the next one is read: copy what aliases it.
-func spaced[C file.ColumnChunkReader, T any](chunk C, n int, read batchReader[C, T], copied func(T) T) (values []T, valid []bool, err error) {
+func spaced[C file.ColumnChunkReader, T any](
+	chunk C, n int, read batchReader[C, T], copied func(T) T,
+) (values []T, valid []bool, err error) {
 	values = make([]T, n)
 	most := chunk.Descriptor().MaxDefinitionLevel()
 	var levels []int16
@@ -149,23 +155,25 @@ func typed(kind importer.Kind, t parquet.Type, as ...schema.IntLogicalType) read
 	isUnsigned := len(as) > 0 && !as[0].IsSigned()
 	switch t {
 	case parquet.Types.Int64:
-		return columnOf((*file.Int64ColumnChunkReader).ReadBatchInPage, nil, func(v []int64, valid []bool) importer.Column {
-			if isUnsigned {
-				valid = belowZeroIsNone(v, valid)
-			}
-			return importer.Column{Kind: kind, Ints: v, Valid: valid}
-		})
-	case parquet.Types.Int32:
-		return columnOf((*file.Int32ColumnChunkReader).ReadBatchInPage, nil, func(v []int32, _ []bool) importer.Column {
-			c := integers(len(v), func(i int) int64 {
+		return columnOf((*file.Int64ColumnChunkReader).ReadBatchInPage, nil,
+			func(v []int64, valid []bool) importer.Column {
 				if isUnsigned {
-					return int64(uint32(v[i]))
+					valid = belowZeroIsNone(v, valid)
 				}
-				return int64(v[i])
+				return importer.Column{Kind: kind, Ints: v, Valid: valid}
 			})
-			c.Kind = kind
-			return c
-		})
+	case parquet.Types.Int32:
+		return columnOf((*file.Int32ColumnChunkReader).ReadBatchInPage, nil,
+			func(v []int32, _ []bool) importer.Column {
+				c := integers(len(v), func(i int) int64 {
+					if isUnsigned {
+						return int64(uint32(v[i]))
+					}
+					return int64(v[i])
+				})
+				c.Kind = kind
+				return c
+			})
 	}
 	return nil
 }
@@ -222,11 +230,13 @@ func texts(t parquet.Type) reader {
 }
 
 func byteArrays(as func([]parquet.ByteArray, []bool) importer.Column) reader {
-	return columnOf((*file.ByteArrayColumnChunkReader).ReadBatchInPage, slices.Clone[parquet.ByteArray], as)
+	read := (*file.ByteArrayColumnChunkReader).ReadBatchInPage
+	return columnOf(read, slices.Clone[parquet.ByteArray], as)
 }
 
 func fixedArrays(as func([]parquet.FixedLenByteArray, []bool) importer.Column) reader {
-	return columnOf((*file.FixedLenByteArrayColumnChunkReader).ReadBatchInPage, slices.Clone[parquet.FixedLenByteArray], as)
+	read := (*file.FixedLenByteArrayColumnChunkReader).ReadBatchInPage
+	return columnOf(read, slices.Clone[parquet.FixedLenByteArray], as)
 }
 
 func halves(d *schema.Column) reader {

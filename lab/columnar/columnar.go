@@ -92,38 +92,43 @@ func ended(err error) error {
 	return err
 }
 
+// opened is what both kinds of files have.
+type opened struct {
+	name, kind string
+	memory     *budget
+	columns    []int // to hand on
+}
+
 // guard calls the library about a file. Its errors and panics become refusals: what
 // it cannot read is damaged, or larger than it may be.
-func guard(name, kind string, b *budget, call func() error) (err error) {
+func (o *opened) guard(call func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("%v", p)
 		}
-		err = b.verdict(name, kind, err)
+		err = o.verdict(err)
 	}()
 	return call()
 }
 
-func (b *budget) verdict(name, kind string, err error) error {
+func (o *opened) verdict(err error) error {
 	var refused *importer.Error
 	var path *fs.PathError
 	switch {
 	case err == nil, errors.Is(err, errEnd), errors.As(err, &refused), errors.As(err, &path):
 		return err
-	case b.exceeded:
-		return importer.Refuse(importer.TooLarge, "a part of the %s file unpacks to more than %d MiB: write it in smaller batches or row groups", kind, b.most>>20).At(name, 1, "")
+	case o.memory.exceeded:
+		return importer.Refuse(importer.TooLarge, "a part of the %s file unpacks to more than %d MiB: write it in "+
+			"smaller batches or row groups", o.kind, o.memory.most>>20).At(o.name, 1, "")
 	}
-	return importer.Refuse(importer.Encoding, "the %s file is damaged or cut short: %v", kind, err).At(name, 1, "")
+	return importer.Refuse(importer.Encoding, "the %s file is damaged or cut short: %v", o.kind, err).At(o.name, 1, "")
 }
 
 func wrongType(file, column, kind string) error {
 	return importer.Refuse(importer.BadNumber, "the column %s holds %s, which is neither a number nor a time", column, kind).At(file, 1, column)
 }
 
-// seeker is what the library wants of a file.
-func seeker(f io.ReaderAt, size int64) *io.SectionReader { return io.NewSectionReader(f, 0, size) }
-
-// hasMagic says whether a file ends as it begins; one that was cut short does not.
+// hasMagic reports whether a file ends as it begins; one that was cut short does not.
 func hasMagic(f io.ReaderAt, size int64, magic string) (bool, error) {
 	end, err := readAt(f, size-int64(len(magic)), len(magic))
 	return bytes.Equal(end, []byte(magic)), err
@@ -150,13 +155,11 @@ func noEOF(err error) error {
 
 // feather is a Feather file of version 2, which is the file format of Arrow.
 type feather struct {
-	name    string
-	memory  *budget
-	file    *ipc.FileReader
-	columns []int
-	next    int // record batch
-	record  arrow.RecordBatch
-	at      int // row in it
+	opened
+	file   *ipc.FileReader
+	next   int // record batch
+	record arrow.RecordBatch
+	at     int // row in it
 }
 
 func openFeather(name string, f io.ReaderAt, size int64) (importer.Columnar, error) {
@@ -164,7 +167,7 @@ func openFeather(name string, f io.ReaderAt, size int64) (importer.Columnar, err
 }
 
 func openFeatherWithin(name string, f io.ReaderAt, size int64, most int) (importer.Columnar, error) {
-	c := &feather{name: name, memory: newBudget(most)}
+	c := &feather{opened: opened{name: name, kind: "Feather", memory: newBudget(most)}}
 	err := c.guard(func() (err error) {
 		if ok, err := hasMagic(f, size, "ARROW1"); !ok {
 			return cmp.Or(err, errors.New("its end is missing"))
@@ -173,7 +176,7 @@ func openFeatherWithin(name string, f io.ReaderAt, size int64, most int) (import
 			return err
 		}
 		// The library has limits of its own; ours are those of the budget.
-		c.file, err = ipc.NewFileReader(seeker(f, size), ipc.WithAllocator(c.memory), ipc.WithBodySizeLimit(int64(most)))
+		c.file, err = ipc.NewFileReader(io.NewSectionReader(f, 0, size), ipc.WithAllocator(c.memory), ipc.WithBodySizeLimit(int64(most)))
 		return err
 	})
 	if err != nil {
@@ -181,8 +184,6 @@ func openFeatherWithin(name string, f io.ReaderAt, size int64, most int) (import
 	}
 	return c, nil
 }
-
-func (c *feather) guard(call func() error) error { return guard(c.name, "Feather", c.memory, call) }
 
 // Names are those of the schema.
 func (c *feather) Names() []string {
@@ -196,7 +197,7 @@ func (c *feather) Names() []string {
 // Rows is unknown before all batches are read.
 func (c *feather) Rows() int64 { return 0 }
 
-// Select keeps which columns are wanted; the library reads whole batches.
+// Select keeps which columns to hand on; the library reads whole batches.
 func (c *feather) Select(columns []int) error {
 	c.columns = columns
 	return nil
@@ -271,14 +272,12 @@ func (c *feather) Close() error {
 
 // parquetFile reads one row group after the other, page by page.
 type parquetFile struct {
-	name    string
-	memory  *budget
-	file    *file.Reader
-	columns []int
-	group   int // the next one
-	chunks  []file.ColumnChunkReader
-	left    int64 // rows of the current group
-	read    int64 // rows of all
+	opened
+	file   *file.Reader
+	group  int // the next one
+	chunks []file.ColumnChunkReader
+	left   int64 // rows of the current group
+	read   int64 // rows of all
 }
 
 func openParquet(name string, f io.ReaderAt, size int64) (importer.Columnar, error) {
@@ -286,7 +285,7 @@ func openParquet(name string, f io.ReaderAt, size int64) (importer.Columnar, err
 }
 
 func openParquetWithin(name string, f io.ReaderAt, size int64, most int) (importer.Columnar, error) {
-	c := &parquetFile{name: name, memory: newBudget(most)}
+	c := &parquetFile{opened: opened{name: name, kind: "Parquet", memory: newBudget(most)}}
 	err := c.guard(func() (err error) {
 		if ok, _ := hasMagic(f, size, "PARE"); ok {
 			return importer.Refuse(importer.Encoding, "the Parquet file is encrypted: save it without").At(name, 1, "")
@@ -301,7 +300,7 @@ func openParquetWithin(name string, f io.ReaderAt, size int64, most int) (import
 		props.BufferedStreamEnabled = true // pages as they come, not whole columns
 		// Some writers make one page of a column: the budget is limit enough.
 		props.MaxCompressedPageSize, props.MaxUncompressedPageSize = min(size, int64(most)), int64(most)
-		c.file, err = file.NewParquetReader(seeker(f, size), file.WithReadProps(props))
+		c.file, err = file.NewParquetReader(io.NewSectionReader(f, 0, size), file.WithReadProps(props))
 		return err
 	})
 	if err != nil {
@@ -309,8 +308,6 @@ func openParquetWithin(name string, f io.ReaderAt, size int64, most int) (import
 	}
 	return c, nil
 }
-
-func (c *parquetFile) guard(call func() error) error { return guard(c.name, "Parquet", c.memory, call) }
 
 // Names are the paths of the columns: parts of nested ones are joined with points.
 func (c *parquetFile) Names() (names []string) {
@@ -322,10 +319,10 @@ func (c *parquetFile) Names() (names []string) {
 	return names
 }
 
-// Rows is what the file says.
+// Rows is what the metadata declare.
 func (c *parquetFile) Rows() int64 { return c.file.NumRows() }
 
-// Select wants columns of one value a row.
+// Select refuses columns of more than one value a row.
 func (c *parquetFile) Select(columns []int) error {
 	c.columns = columns
 	return c.guard(func() error {

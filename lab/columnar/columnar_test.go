@@ -109,7 +109,7 @@ func featherOf(t testing.TB, options []ipc.Option, batches ...arrow.RecordBatch)
 }
 
 // parquetOf is a Parquet file of one row group a batch. Without the schema of Arrow
-// it says only what the format itself can.
+// it has only what the format itself can express.
 func parquetOf(t testing.TB, keepSchema bool, options []parquet.WriterProperty, batches ...arrow.RecordBatch) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -424,7 +424,7 @@ func TestColumnsThatHoldNoNumbers(t *testing.T) {
 			}
 		}
 	}
-	// A column that nobody asks for may be anything.
+	// A column that is not selected may be anything.
 	extra := append(numbered(arrow.PrimitiveTypes.Float64, func(b array.Builder) { b.(*array.Float64Builder).AppendValues([]float64{3, 4, 5}, nil) }),
 		column{"signal", arrow.FixedWidthTypes.Boolean, yes}, column{"levels", arrow.ListOf(arrow.PrimitiveTypes.Float64), lists})
 	for name, content := range files(t, extra) {
@@ -454,7 +454,7 @@ func TestNulls(t *testing.T) {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
-	// What int64 does not hold is how uint64 says that there is none.
+	// What int64 does not hold is how uint64 marks a missing value.
 	none := with(ints("time", 3600, 5400, 7200, 10800), doubles("open", 1, 1, 2, 3), column{"high", arrow.PrimitiveTypes.Uint64, func(b array.Builder) {
 		b.(*array.Uint64Builder).AppendValues([]uint64{3, math.MaxUint64, 4, 5}, nil)
 	}}, doubles("low", 1, 1, 2, 3), doubles("close", 2, 1, 3, 4), doubles("volume", 10, 1, 20, 30))

@@ -195,7 +195,7 @@ func (w *walk) message(t flatbuffers.Table) {
 }
 
 // verifyParquet walks the metadata of a Parquet file, which are in Thrift's compact
-// protocol: lists and texts must be as long as they say, and a column that is made of
+// protocol: lists and texts must be as long as declared, and a column that is made of
 // others must have them.
 func verifyParquet(f io.ReaderAt, size int64) error {
 	b, err := metadata(f, size-int64(len("PAR1")), 0)
@@ -224,7 +224,7 @@ const (
 	compactUUID
 )
 
-// Where the metadata say what the columns are, and how many of them one is made of.
+// The fields that list the columns, and how many others a column is made of.
 var (
 	schemaElements = []int{2}
 	numChildren    = []int{2, 5}

@@ -35,7 +35,7 @@ func vectorOf(b *flatbuffers.Builder, list ...flatbuffers.UOffsetT) flatbuffers.
 	return b.EndVector(len(list))
 }
 
-// lie is a vector that says to have n elements and has none.
+// lie is a vector that declares n elements and has none.
 func lie(b *flatbuffers.Builder, n int) flatbuffers.UOffsetT {
 	b.StartVector(8, 0, 8)
 	at := b.EndVector(0)
@@ -177,7 +177,7 @@ func TestCompactMetadata(t *testing.T) {
 			field(compactDouble), 1, 2, 3, 4, 5, 6, 7, 8, field(compactBinary), 2, 'h', 'i', field(compactList), 2<<4 | compactTrue, 1, 2,
 			field(compactSet), 1<<4 | compactInt32, 4, field(compactMap), 1, compactInt32<<4 | compactByte, 2, 9, field(compactMap), 0,
 			field(compactStruct), 0, field(compactUUID), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
-			compactInt32, 100, 2, // a field that says its number
+			compactInt32, 100, 2, // a field with a number of its own
 			0,
 		}},
 		{"unknown type", "unknown type 14", []byte{field(14), 0}},

@@ -20,6 +20,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/request"
 )
 
 // Options says what to compare.
@@ -41,17 +42,8 @@ type Options struct {
 	Author     string
 }
 
-// Error is why there is nothing to compare. Code is one of the lab's table.
-type Error struct {
-	Code, Message string
-	Details       map[string]any
-}
-
-// Error is the message.
-func (e *Error) Error() string { return e.Message }
-
 func usage(flag, format string, args ...any) error {
-	return &Error{Code: "USAGE", Message: fmt.Sprintf(format, args...), Details: map[string]any{"flag": flag}}
+	return request.Errorf(request.CodeUsage, format, args...).With("flag", flag)
 }
 
 // Comparison is compare/v1.
@@ -263,14 +255,14 @@ func (l *loader) rows(ctx context.Context) ([]registry.Run, error) {
 // row is a run that somebody has named.
 func (l *loader) row(ctx context.Context, id, flag string) (registry.Run, error) {
 	row, err := l.reg.Get(ctx, id)
-	details := map[string]any{"flag": flag, "run_id": id}
+	details := []any{"flag", flag, "run_id", id}
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
-		return row, &Error{Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("there is no run %q: lab runs list --slug %s shows what there is", id, l.o.Slug), Details: details}
+		return row, request.Errorf(request.CodeRunNotFound, "there is no run %q: lab runs list --slug %s shows what there is", id, l.o.Slug).With(details...)
 	case err != nil:
 		return row, err
 	case row.Slug != "" && row.Slug != l.o.Slug: // legacy rows may have none
-		return row, &Error{Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("run %s is of %s, not of %s", id, row.Slug, l.o.Slug), Details: details}
+		return row, request.Errorf(request.CodeRunNotFound, "run %s is of %s, not of %s", id, row.Slug, l.o.Slug).With(details...)
 	}
 	return row, nil
 }
@@ -282,10 +274,8 @@ func (l *loader) newest(ctx context.Context) ([]registry.Run, error) {
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, &Error{
-			Code: "RUN_NOT_FOUND", Message: fmt.Sprintf("there is no completed run of %s: lab run %s makes one", l.o.Slug, l.o.Slug),
-			Details: map[string]any{"flag": "<slug>", "slug": l.o.Slug},
-		}
+		return nil, request.Errorf(request.CodeRunNotFound, "there is no completed run of %s: lab run %s makes one", l.o.Slug, l.o.Slug).
+			With("flag", "<slug>", "slug", l.o.Slug)
 	}
 	cut := max(len(rows)-newest, 0)
 	out := slices.Clone(rows[cut:])
@@ -312,7 +302,7 @@ func (l *loader) read(row registry.Run) (*loaded, error) {
 	}
 	x.report = nil
 	if !errors.Is(err, fs.ErrNotExist) {
-		return nil, &Error{Code: "ARTIFACT_MISMATCH", Message: err.Error(), Details: map[string]any{"run_id": row.RunID}}
+		return nil, request.Errorf(request.CodeArtifactMismatch, "%v", err).With("run_id", row.RunID)
 	}
 	l.warnings = append(l.warnings, Warning{"NO_REPORT", fmt.Sprintf("run %s (%s, %s) has no report", row.RunID, row.Kind, row.Status)})
 	return x, nil
@@ -343,7 +333,7 @@ func (l *loader) reveal(ctx context.Context, runs []*loaded) error {
 		}
 		var err error
 		if x.test, err = artifact.ReadLocked(x.dir, testSplit); err != nil {
-			return &Error{Code: "ARTIFACT_MISMATCH", Message: err.Error(), Details: map[string]any{"run_id": x.row.RunID}}
+			return request.Errorf(request.CodeArtifactMismatch, "%v", err).With("run_id", x.row.RunID)
 		}
 	}
 	return nil

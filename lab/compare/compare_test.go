@@ -15,6 +15,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/request"
 )
 
 // TestGolden: the whole answer in every format. -update writes it anew.
@@ -118,7 +119,7 @@ func TestRefusals(t *testing.T) {
 		{Options{Split: "wf-07"}, "USAGE", `no`},
 	} {
 		_, err := w.try(c.o)
-		var refused *Error
+		var refused *request.Error
 		if !errors.As(err, &refused) || refused.Code != c.code || !strings.Contains(refused.Message, c.text) {
 			t.Errorf("%+v: %v", c.o, err)
 		}
@@ -159,7 +160,7 @@ func TestARunWithoutReport(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte("{"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	var refused *Error
+	var refused *request.Error
 	if _, err := w.try(Options{}); !errors.As(err, &refused) || refused.Code != "ARTIFACT_MISMATCH" {
 		t.Errorf("got %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -136,7 +137,7 @@ func TestReturnsAreThoseOfTheMetrics(t *testing.T) {
 	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte("timestamp,equity,\nnow,1,\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
-	var refused *Error
+	var refused *request.Error
 	if _, err := w.try(Options{}); !errors.As(err, &refused) || refused.Code != "ARTIFACT_MISMATCH" || !strings.Contains(err.Error(), "line 2") {
 		t.Errorf("got %v", err)
 	}

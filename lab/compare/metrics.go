@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -447,7 +448,7 @@ func (x *loaded) returns(splitID string) (r metric.Returns, why metric.Reason, e
 }
 
 func (x *loaded) broken(err error) error {
-	return &Error{Code: "ARTIFACT_MISMATCH", Message: fmt.Sprintf("run %s: %v", x.row.RunID, err), Details: map[string]any{"run_id": x.row.RunID}}
+	return request.Errorf(request.CodeArtifactMismatch, "run %s: %v", x.row.RunID, err).With("run_id", x.row.RunID)
 }
 
 func (x *loaded) curve(splitID string, tf market.Timeframe) (metric.Curve, error) {

@@ -6,11 +6,11 @@ import (
 	"math"
 	"runtime"
 	"strconv"
-	"sync"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/bootstrap"
@@ -67,24 +67,16 @@ func pairs(ctx context.Context, runs []*loaded, base *loaded, splitID string) ([
 	if err != nil {
 		seed = 1 // the default, for rows that have none
 	}
-	out, errs := make([]Pair, len(others)), make([]error, len(others))
-	slots := make(chan struct{}, runtime.GOMAXPROCS(0))
-	var wg sync.WaitGroup
-	for i, x := range others {
-		slots <- struct{}{}
-		wg.Go(func() {
-			defer func() { <-slots }()
-			if errs[i] = ctx.Err(); errs[i] != nil {
-				return
-			}
-			out[i], errs[i] = pairOf(x, base, mine, why, splitID, seed)
-		})
-	}
-	wg.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return nil, err
+	out := make([]Pair, len(others))
+	errs := request.SideBySide(runtime.GOMAXPROCS(0), len(others), func(i int) (err error) {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
+		out[i], err = pairOf(others[i], base, mine, why, splitID, seed)
+		return err
+	})
+	if err := request.FirstCause(errs); err != nil {
+		return nil, err
 	}
 	return out, nil
 }

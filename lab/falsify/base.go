@@ -44,15 +44,15 @@ func Open(ctx context.Context, h *request.Host, slug, runID string) (*Base, erro
 	row, err := h.Registry.Get(ctx, runID)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
-		return nil, refuse("RUN_NOT_FOUND", "there is no run %s: lab runs list shows what there is", runID)
+		return nil, refuse(request.CodeRunNotFound, "there is no run %s: lab runs list shows what there is", runID)
 	case err != nil:
 		return nil, err
 	case row.Slug != slug:
-		return nil, refuse("RUN_NOT_FOUND", "run %s is of %s, not of %s", runID, row.Slug, slug)
+		return nil, refuse(request.CodeRunNotFound, "run %s is of %s, not of %s", runID, row.Slug, slug)
 	case row.Kind != artifact.KindRun:
-		return nil, refuse("RUN_NOT_FOUND", "run %s is of kind %s: only a run of lab run can be attacked", runID, row.Kind)
+		return nil, refuse(request.CodeRunNotFound, "run %s is of kind %s: only a run of lab run can be attacked", runID, row.Kind)
 	case row.Status != artifact.StatusCompleted:
-		return nil, refuse("RUN_NOT_FOUND", "run %s is %s: only a completed one can be attacked", runID, row.Status)
+		return nil, refuse(request.CodeRunNotFound, "run %s is %s: only a completed one can be attacked", runID, row.Status)
 	}
 	b := &Base{RunID: runID}
 	if b.Stored, err = h.Stored(runID); errors.Is(err, fs.ErrNotExist) {
@@ -69,7 +69,7 @@ func Open(ctx context.Context, h *request.Host, slug, runID string) (*Base, erro
 		}
 		if part.To == 0 {
 			return nil, &request.Error{
-				Code: "LAB_JSON_INVALID", Details: map[string]any{"pointer": "/splits/scheme"},
+				Code: request.CodeLabJSON, Details: map[string]any{"pointer": "/splits/scheme"},
 				Message: fmt.Sprintf("/splits/scheme run %s has no split %s: lab falsify attacks runs whose scheme is default", runID, role),
 			}
 		}
@@ -86,9 +86,6 @@ func (b *Base) ask(ctx context.Context, h *request.Host) (*request.Prepared, err
 	return h.Repeat(ctx, b.Request, request.Overrides{
 		Slug: b.Metadata.Slug, Splits: b.Splits,
 		SourceSHA256: b.Metadata.Plugin.SourceSHA256, SDKSHA256: b.Metadata.Plugin.SDKSHA256,
-		NoSplits: &request.Error{
-			Code: "INPUTS_MISSING", Message: "the splits of run " + b.RunID + " cannot be made again",
-		},
 	})
 }
 
@@ -114,15 +111,16 @@ type Repeated struct {
 	Trials int
 }
 
-// Again attacks once more as a stored falsification did: the same base and profile, the ledger of trials that it has
-// recorded, whatever has been tried since, and where numbers in the sources were changed the same sources. Nothing is
-// stored. The error is an *request.Error INPUTS_MISSING when one of them is not what it was, so that the same question
-// cannot be asked any more.
+// Again attacks once more as a stored falsification did: with the same base, profile and sources,
+// and the trials that it has recorded. Nothing is stored. The error is a *request.Error
+// with [request.CodeInputsMissing] when one of them is not what it was.
 func Again(
 	ctx context.Context, h *request.Host, slug, runID string, r *artifact.Request, o Options,
 ) (*Repeated, error) {
 	missing := func(message string) error {
-		return &request.Error{Code: "INPUTS_MISSING", Message: "run " + runID + ": " + message, Details: map[string]any{"run_id": runID}}
+		return &request.Error{
+			Code: request.CodeInputsMissing, Message: "run " + runID + ": " + message, Details: map[string]any{"run_id": runID},
+		}
 	}
 	var on depends
 	if err := json.Unmarshal(r.Falsification, &on); err != nil {

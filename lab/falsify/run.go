@@ -1,19 +1,16 @@
 // Package falsify attacks a completed run: lab falsify.
 //
-// Open finds the base, a completed run with a search split. Run asks a question of its
-// own about it, kind falsification: the base's request, the profile's hash, and what the
-// registry says about the search that found the base. The same question has one answer,
-// and the base is not touched. Where there is none yet, package battery makes the tests,
-// and what it finds becomes a run: falsify/summary.json, the evidence, a page to read, the
-// report and the metadata. ReadSummary reads an answer back, so that one that was there
-// and one that was just made are shown alike.
+// [Open] finds the base, a completed run with a search split. [Run] makes a request of kind
+// falsification of it: the base's request, the profile's hash, and the trials in the registry.
+// Equal requests have one result, and the base is not touched. Where there is none yet, package
+// battery makes the tests, and what it finds becomes a run: falsify/summary.json, the evidence, a
+// page, the report and the metadata. [ReadSummary] reads a result back, new or old.
 //
 // Packages below: tests (the catalogue, a folder per test with its plan and its rule), battery
 // (what makes them), judge (what all rules share), profile (counts and thresholds), replay
 // (changed candles). page.go is falsify/summary.html.
 //
-// It imports lab/request, lab/search, and the host's artifact and
-// registry.
+// It imports lab/request, lab/search, and the host's artifact and registry.
 package falsify
 
 import (
@@ -51,10 +48,10 @@ type Options struct {
 	Profile profile.Profile
 	// Force makes the battery again where there is an answer; the result must be the same.
 	Force bool
-	// Progress hears how many replays have been made, how many are known to be wanted, and
-	// how many plugins have failed, one call at a time.
+	// Progress is called after each replay with how many are made and planned, and how many
+	// plugins have failed, one call at a time.
 	Progress func(done, planned int64, failed int)
-	// Waiting hears that another process is answering the same question.
+	// Waiting is called when another process is at the same request.
 	Waiting func(owner string)
 	// Sources finds those of the base's program, nil where they are not at hand.
 	Sources Finder
@@ -68,9 +65,9 @@ type Finder func(ctx context.Context, pluginSHA256 string) (*project.Sources, er
 type Result struct {
 	*request.Answer
 	Summary *Summary
-	// Warnings are those about the ledger of trials.
+	// Warnings are those about the list of trials.
 	Warnings []artifact.ReportWarning
-	// Again is that of the ledger. It is no input of the question, so nothing that is stored
+	// Again is that of [selection.TrialList]. It is no input of the request, so nothing that is stored
 	// may have it.
 	Again int
 }
@@ -183,14 +180,14 @@ func (a *attack) readLiterals(ctx context.Context) error {
 	return err
 }
 
-// affordable refuses a search that nobody would wait for to be repeated.
+// affordable refuses a search that takes too long to be repeated.
 func affordable(planned *battery.Plan, p *profile.Profile) error {
 	if planned == nil || !p.Full || !p.Selects(permutedselection.ID) {
 		return nil
 	}
 	if n := len(planned.Params) * (p.Selections + 1); n > permutedselection.MostSearched {
 		return &request.Error{
-			Code: "PLAN_TOO_LARGE", Details: map[string]any{"flag": "--full", "pointer": "/selections"},
+			Code: family.CodePlanTooLarge, Details: map[string]any{"flag": "--full", "pointer": "/selections"},
 			Message: fmt.Sprintf("permuted_selection would play %d trials on %d shuffled trains and the real one, %d in all, and %d is the most: "+
 				"leave it out with --skip permuted_selection, or give a profile fewer /selections", len(planned.Params), p.Selections, n, permutedselection.MostSearched),
 		}
@@ -212,7 +209,7 @@ func (a *attack) standing() request.Plan {
 	return p
 }
 
-// deviates says that the base's plan names another profile.
+// deviates reports whether the base's plan names another profile.
 func (a *attack) deviates() bool {
 	return a.planned != nil && !a.options.Profile.Succeeds(a.planned.Profile)
 }
@@ -344,7 +341,7 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 		e.Overfitting = &own
 	}
 	e.Overfitting.Selection = chosen.Selection
-	e.Falsification = summary.brief()
+	e.Falsification = summary.shorten()
 	if found.Capsule != nil {
 		e.FailureCapsule = found.Capsule
 	}
@@ -382,7 +379,7 @@ func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) pag
 	f := pageView{
 		RunID: run.ID, BaseRunID: a.base.RunID, Strategy: m.Slug, Params: string(a.question.Manifest.Request.StrategyParams), Profile: s.Profile.ID, Checksum: s.Profile.SHA256,
 		From: a.question.OpenAt(a.base.search.From).String()[:10], To: a.question.OpenAt(a.base.search.To - 1).String()[:10],
-		Overall: s.Overall, Conclusion: s.Conclusion(), Sentences: s.Sentences(), Reasons: s.counted(),
+		Overall: s.Overall, Conclusion: s.Conclusion(), Sentences: s.Sentences(), Reasons: s.listReasons(),
 		Tests: s.Tests, Replays: found.Rows, Trials: s.Ledger.NTrials,
 	}
 	if r := found.Played; r.Results != nil && r.Failure == nil {

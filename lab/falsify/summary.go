@@ -32,10 +32,10 @@ type Summary struct {
 	Overall judge.Verdict `json:"overall"`
 	// Refuted are the sentences about the gates that failed; never null.
 	Refuted []string `json:"refuted"`
-	// Limit is what no verdict can say; absent in what older versions have written.
+	// Limit is what no verdict shows; absent in what older versions have written.
 	Limit string `json:"limit,omitempty"`
-	// Reasons are why the verdict is not better, beside the tests, and how the profile
-	// deviates from the plan; absent where there is nothing to say.
+	// Reasons are why the verdict is not better, beside the tests, and how the profile deviates
+	// from the plan; absent where there are none.
 	Reasons []judge.Reason `json:"reasons,omitempty"`
 	// Ledger is the search that found the base.
 	Ledger selection.Digest `json:"ledger"`
@@ -84,7 +84,7 @@ type BriefTest struct {
 	Undefined map[string]metric.Reason `json:"undefined,omitempty"`
 }
 
-func (s *Summary) brief() Brief {
+func (s *Summary) shorten() Brief {
 	b := Brief{BaseRunID: s.BaseRunID, BaseRequestHash: s.BaseRequestHash, Profile: s.Profile, Overall: s.Overall, Refuted: s.Refuted, Reasons: s.Reasons, Tests: []BriefTest{}}
 	for _, t := range s.Tests {
 		why := map[string]metric.Reason{}
@@ -161,7 +161,7 @@ func (s *Summary) Informs() []string {
 func (s *Summary) Conclusion() string {
 	switch s.Overall {
 	case judge.Fail:
-		return "fail: " + s.failed()
+		return "fail: " + s.listFailed()
 	case judge.Inconclusive:
 		return "inconclusive: " + s.Doubt()
 	case judge.Warn:
@@ -170,7 +170,7 @@ func (s *Summary) Conclusion() string {
 	return "pass: no gate failed"
 }
 
-func (s *Summary) failed() string {
+func (s *Summary) listFailed() string {
 	var ids []string
 	for _, t := range s.Tests {
 		if t.Class == judge.Gate && t.Verdict == judge.Fail {
@@ -183,8 +183,8 @@ func (s *Summary) failed() string {
 	return fmt.Sprintf("%d gates failed, %s", len(ids), strings.Join(ids, ", "))
 }
 
-// counted are the reasons beside the tests that were left out, which are told by number.
-func (s *Summary) counted() []judge.Reason {
+// listReasons are the reasons beside the tests that were left out, whose number is printed.
+func (s *Summary) listReasons() []judge.Reason {
 	return slices.DeleteFunc(slices.Clone(s.Reasons),
 		func(r judge.Reason) bool { return r.Code == judge.SkippedByUser })
 }
@@ -200,7 +200,7 @@ func (s *Summary) Print(w io.Writer) {
 	for _, said := range s.Informs() {
 		fmt.Fprintln(w, "Informs: "+said)
 	}
-	for _, r := range s.counted() {
+	for _, r := range s.listReasons() {
 		fmt.Fprintf(w, "%s: %s\n", r.Code, r.Message)
 	}
 	fmt.Fprintln(w, "Limit: "+judge.Limit)
@@ -213,14 +213,14 @@ func (s *Summary) Print(w io.Writer) {
 func (s *Summary) Refusal() (code, message string) {
 	switch s.Overall {
 	case judge.Fail:
-		return "FALSIFIED", s.failed()
+		return "FALSIFIED", s.listFailed()
 	case judge.Inconclusive:
 		return "INCONCLUSIVE", "no gate failed, but " + s.Doubt()
 	}
 	return "", ""
 }
 
-// Doubt says why nothing can be concluded.
+// Doubt is why nothing can be concluded.
 func (s *Summary) Doubt() string {
 	var parts []string
 	var open []string
@@ -240,14 +240,14 @@ func (s *Summary) Doubt() string {
 	if left > 0 {
 		parts = append(parts, fmt.Sprintf("gates that were left out: %d", left))
 	}
-	if loose := s.loosened(); len(loose) > 0 {
+	if loose := s.listLoosened(); len(loose) > 0 {
 		parts = append(parts, "these thresholds are looser than the default's: "+strings.Join(loose, ", "))
 	}
 	return strings.Join(parts, "; ")
 }
 
-// loosened are the thresholds by which nothing passes, as the profile names them.
-func (s *Summary) loosened() []string {
+// listLoosened are the thresholds by which nothing passes, as the profile names them.
+func (s *Summary) listLoosened() []string {
 	var out []string
 	for _, r := range s.Reasons {
 		if r.Code == judge.LooserThreshold {

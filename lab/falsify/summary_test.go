@@ -67,8 +67,8 @@ func TestTheConclusionNamesWhatMatters(t *testing.T) {
 	}
 }
 
-// A reader is told in sentences what was not shown, what failed first; each once, and the
-// verdict with them or by the error.
+// Sentences list what was not shown, failures first; each once, and the verdict with them or by
+// the error.
 func TestWhatWasNotShownIsSaidOnce(t *testing.T) {
 	s := summaryOf(func(t map[string]*judge.Test) {
 		t[judge.DelayStress.ID].Verdict, t[judge.DelayStress.ID].Detail = judge.Warn,
@@ -135,7 +135,7 @@ func TestASummaryOfTheFormerProfileIsRead(t *testing.T) {
 		"-0.2508 and must be > 0.") {
 		t.Error(said)
 	}
-	if b := s.brief(); len(b.Tests) != 23 || b.Refuted[0] != s.Refuted[0] {
+	if b := s.shorten(); len(b.Tests) != 23 || b.Refuted[0] != s.Refuted[0] {
 		t.Errorf("%+v", b)
 	}
 }
@@ -198,7 +198,7 @@ func TestASummaryIsReadAsItWasWritten(t *testing.T) {
 	if err != nil || string(other) != string(text) {
 		t.Errorf("%s\nwant %s (%v)", other, text, err)
 	}
-	b := again.brief()
+	b := again.shorten()
 	if len(b.Tests) != len(tests.All()) || b.Tests[5].ID != judge.CostStress.ID || b.Tests[5].Verdict != judge.Fail ||
 		b.Overall != judge.Fail || len(b.Refuted) != 1 {
 		t.Errorf("%+v", b)
@@ -252,7 +252,7 @@ func TestAnotherProfileThanThePlansIsADeviation(t *testing.T) {
 			question: &request.Prepared{Question: request.Question{Seed: 7}}, planned: c.planned,
 		}
 		s := a.summary(&battery.Outcome{})
-		deviates := s.Profile.Planned != "" && len(s.Reasons) == 1 && s.Reasons[0].Code == judge.ProfileDeviation && len(s.brief().Reasons) == 1
+		deviates := s.Profile.Planned != "" && len(s.Reasons) == 1 && s.Reasons[0].Code == judge.ProfileDeviation && len(s.shorten().Reasons) == 1
 		if a.standing().Deviation != c.want || deviates != c.want || s.Seed != c.seed {
 			t.Errorf("%+v: %+v, %+v", c.planned, a.standing(), s)
 		}

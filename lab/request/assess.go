@@ -53,7 +53,7 @@ func (h *Host) assess(p *Prepared, results []played, half *played, whole bool) (
 // find is the played split of an id.
 func find(results []played, id string) *played {
 	for i := range results {
-		if results[i].job.id == id && results[i].job.stressID == "" {
+		if results[i].job.ID == id && results[i].job.stressID == "" {
 			return &results[i]
 		}
 	}
@@ -63,23 +63,22 @@ func find(results []played, id string) *played {
 // stitch is the walk-forward windows as one series: each begins flat with its own cash,
 // and no return crosses from one to the next. It has no curves where there is no window.
 func stitch(p *Prepared, results []played) metric.Input {
-	in := metric.Input{}
+	var windows []metric.Input
 	for _, r := range p.Manifest.Splits.Splits {
-		if r.Role != split.RoleWalkForward {
-			continue
+		if r.Role == split.RoleWalkForward {
+			windows = append(windows, find(results, r.ID).input)
 		}
-		window := find(results, r.ID).input
-		in.Timeframe, in.Calendar = window.Timeframe, window.Calendar
-		in.Curves = append(in.Curves, window.Curves...)
-		in.Trades = append(in.Trades, window.Trades...)
-		in.Totals.Merge(&window.Totals)
 	}
-	return in
+	return joined(windows)
 }
 
 // Stitched is the plays of walk-forward windows, in their order, as one series: what a
 // report has as its walk_forward.
 func Stitched(windows []metric.Input) (*artifact.WalkForward, error) {
+	return walkForward(joined(windows))
+}
+
+func joined(windows []metric.Input) metric.Input {
 	in := metric.Input{}
 	for i := range windows {
 		in.Timeframe, in.Calendar = windows[i].Timeframe, windows[i].Calendar
@@ -87,7 +86,7 @@ func Stitched(windows []metric.Input) (*artifact.WalkForward, error) {
 		in.Trades = append(in.Trades, windows[i].Trades...)
 		in.Totals.Merge(&windows[i].Totals)
 	}
-	return walkForward(in)
+	return in
 }
 
 func walkForward(in metric.Input) (*artifact.WalkForward, error) {
@@ -219,33 +218,29 @@ func rounded(x float64) *float64 {
 	return &x
 }
 
-// stress is what makes a repetition harder than the base.
-type stress struct {
-	costs int64 // tenths of the fees and slippage; 0: as they are
-	delay int   // candles until what is decided takes effect
-	worst bool  // market fills at the worse of open and close
+// stresses are what makes repetitions harder, by id as in lab.json.
+var stresses = map[string]Replay{
+	"cost_x2":        {CostTenths: 20},
+	"cost_x3":        {CostTenths: 30},
+	"delay_1":        {DelayCandles: 1},
+	"delay_2":        {DelayCandles: 2},
+	"intrabar_worst": {WorstPrice: true},
 }
 
-// stresses by id, as in lab.json.
-var stresses = map[string]stress{
-	"cost_x2":        {costs: 20},
-	"cost_x3":        {costs: 30},
-	"delay_1":        {delay: 1},
-	"delay_2":        {delay: 2},
-	"intrabar_worst": {worst: true},
-}
-
-// execution is the execution options with costs multiplied, within the bounds that
-// options have.
-func (s stress) execution(base json.RawMessage) (json.RawMessage, error) {
-	if s.costs == 0 || s.costs == 10 {
+// costly is the execution options with costs multiplied, within the bounds that options have;
+// base is that of the question.
+func (r *Replay) costly(base json.RawMessage) (json.RawMessage, error) {
+	if len(r.Execution) > 0 {
+		base = r.Execution
+	}
+	if r.CostTenths == 0 || r.CostTenths == 10 {
 		return base, nil
 	}
 	options := map[string]json.RawMessage{}
 	if err := json.Unmarshal(base, &options); err != nil {
 		return nil, err
 	}
-	factor := decimal.MustNew(s.costs, 1)
+	factor := decimal.MustNew(int64(r.CostTenths), 1)
 	for _, key := range []string{"fee_maker", "fee_taker", "slippage_bps"} {
 		value, err := decimal.Parse(string(options[key]))
 		if err != nil {
@@ -264,7 +259,7 @@ func (s stress) execution(base json.RawMessage) (json.RawMessage, error) {
 
 // halfway is played when a profit does not survive doubled costs: one that survives half as
 // much again is a warning.
-var halfway = stress{costs: 15}
+const halfway = 15 // tenths of the costs
 
 // halfwayOf plays the search split at one and a half times the costs if cost_x2 leaves no
 // profit and nothing has failed; else it is nil.
@@ -277,10 +272,12 @@ func (h *Host) halfwayOf(ctx context.Context, p *Prepared, results []played) (*p
 	base := find(results, split.RoleSearch)
 	for i := range results {
 		r := &results[i]
-		if s := stresses[r.job.stressID]; s.costs != 20 || judgeStress(r.job.stressID, base, r, nil).ReasonCode != judge.NetLoss {
+		if s := stresses[r.job.stressID]; s.CostTenths != 20 || judgeStress(r.job.stressID, base, r, nil).ReasonCode != judge.NetLoss {
 			continue
 		}
-		list, err := h.play(ctx, p, []job{{id: r.job.id, from: r.job.from, to: r.job.to, stress: halfway, stressID: "cost_x1.5"}}, nil)
+		list, err := h.play(ctx, p, []job{{
+			Replay: Replay{ID: r.job.ID, From: r.job.From, To: r.job.To, CostTenths: halfway}, stressID: "cost_x1.5",
+		}}, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -302,17 +299,17 @@ func judgeStress(id string, base, stressed, half *played) artifact.Stress {
 	rules := judge.Judge{Base: judgedBase(base), Policy: judge.DefaultPolicy()}
 	var test *judge.Test
 	switch kind := stresses[id]; {
-	case kind.delay > 0:
+	case kind.DelayCandles > 0:
 		test = rules.Delayed(replay, 1)
-	case kind.worst:
+	case kind.WorstPrice:
 		test = rules.Worst(replay)
 	default:
-		rules.Policy.CostPass = float64(kind.costs) / 10
+		rules.Policy.CostPass = float64(kind.CostTenths) / 10
 		levels := costLevel(nil, rules.Policy.CostPass, stressed)
-		if half != nil && kind.costs == 20 {
-			levels = costLevel(levels, float64(halfway.costs)/10, half)
+		if half != nil && kind.CostTenths == 20 {
+			levels = costLevel(levels, halfway/10.0, half)
 		}
-		if test = rules.Costs(levels); kind.costs > 20 && test.ReasonCode == judge.NetLoss {
+		if test = rules.Costs(levels); kind.CostTenths > 20 && test.ReasonCode == judge.NetLoss {
 			test.Verdict = judge.Warn
 		}
 	}

@@ -30,10 +30,6 @@ func (h *Host) capturer() capturer { return capturer{h} }
 // capture keeps a capsule of a play that failed. It is nil where there is no room for
 // it or it cannot be written: a run does not fail for that.
 func (x capturer) capture(ctx context.Context, p *Prepared, r *played) *capsule.Note {
-	about, err := x.about(p, r.take, x.host.level(*r))
-	if err != nil {
-		return x.lost(p.RunID, err)
-	}
 	spool := filepath.Join(x.host.StateDir, "tmp", "lab")
 	s := &capsule.Stage{
 		RunID: p.RunID, Base: p.request, Pins: p.pins, Module: capsule.Module(capsule.Program(x.host.StateDir, p.Strategy.SHA256)),
@@ -43,24 +39,37 @@ func (x capturer) capture(ctx context.Context, p *Prepared, r *played) *capsule.
 			})
 		},
 	}
-	c, err := s.Capture(ctx, capsule.Captured{
-		Context: about, Played: capsule.Played{Failure: r.failure, Scene: r.scene}, Lockstep: p.Strategy.SimID != sim.ID(),
-		Brief:    p.Question.Kind == artifact.KindTrial,         // a search can have hundreds, and goes on
-		Patient:  p.Question.Kind == artifact.KindFalsification, // its report names the capsule by hash
-		Defaults: p.Strategy.DefaultParams, Exchange: p.request.Exchange, Candles: p.candles,
-		Window: func(from, to int64) (start, end *string, ok bool) {
-			if from < 0 || from >= to || to > int64(r.job.to-r.job.from) {
-				return nil, nil, false
-			}
-			start, end = p.window(r.job.from+int(from), r.job.from+int(to))
-			return start, end, true
-		},
-		StartTime: func(index int64) market.Time { return p.timeline.opens[r.job.from+int(index)] },
+	return x.record(p, r.take, x.host.level(*r), func(about capsule.Context) (*capsule.Capsule, error) {
+		return s.Capture(ctx, capsule.Captured{
+			Context: about, Played: capsule.Played{Failure: r.failure, Scene: r.scene}, Lockstep: p.Strategy.SimID != sim.ID(),
+			Brief:    p.Question.Kind == artifact.KindTrial,         // a search can have hundreds, and goes on
+			Patient:  p.Question.Kind == artifact.KindFalsification, // its report names the capsule by hash
+			Defaults: p.Strategy.DefaultParams, Exchange: p.request.Exchange, Candles: p.candles,
+			Window: func(from, to int64) (start, end *string, ok bool) {
+				if from < 0 || from >= to || to > int64(r.job.To-r.job.From) {
+					return nil, nil, false
+				}
+				start, end = p.window(r.job.From+int(from), r.job.From+int(to))
+				return start, end, true
+			},
+			StartTime: func(index int64) market.Time { return p.timeline.opens[r.job.From+int(index)] },
+		})
 	})
+}
+
+// record keeps the capsule that do makes of what is known of a play; level is that of the sandbox.
+func (x capturer) record(
+	p *Prepared, take capsule.Take, level string, do func(capsule.Context) (*capsule.Capsule, error),
+) *capsule.Note {
+	about, err := x.about(p, take, level)
+	var c *capsule.Capsule
+	if err == nil {
+		c, err = do(about)
+	}
 	if err != nil {
 		return x.lost(p.RunID, err)
 	}
-	return x.keep(p.RunID, c)
+	return x.keep(c.Inputs.RunID, c)
 }
 
 func (x capturer) lost(runID string, err error) *capsule.Note {
@@ -131,26 +140,11 @@ func runIsAudited(c *capsule.Capsule) bool {
 
 // stopped keeps a capsule of a run that somebody has interrupted.
 func (x capturer) stopped(p *Prepared, at *played) {
-	about, err := x.about(p, at.take, x.host.level(*at))
-	if err != nil {
-		x.lost(p.RunID, err)
-		return
-	}
-	failure := &artifact.Failure{Code: codeInterrupted, Message: "somebody stopped it", Data: map[string]any{}}
-	c, err := capsule.Draft(about, capsule.Played{Failure: failure, Scene: at.scene}, capsule.Cancelled)
-	if err != nil {
-		x.lost(p.RunID, err)
-		return
-	}
-	x.keep(p.RunID, c)
+	failure := &artifact.Failure{Code: CodeInterrupted, Message: "somebody stopped it", Data: map[string]any{}}
+	x.record(p, at.take, x.host.level(*at), func(about capsule.Context) (*capsule.Capsule, error) {
+		return capsule.Draft(about, capsule.Played{Failure: failure, Scene: at.scene}, capsule.Cancelled)
+	})
 }
-
-// The codes of what no plugin did.
-const (
-	codeInterrupted    = "INTERRUPTED"
-	codeNondeterminism = "NONDETERMINISM"
-	codeArtifact       = "ARTIFACT_MISMATCH"
-)
 
 // level is the weakest sandbox of these plays. Where none came to a process, only a
 // sandbox that was switched off is known.
@@ -190,20 +184,26 @@ func (x capturer) nondeterminism(ctx context.Context, p *Prepared, results []pla
 		if d == nil {
 			continue
 		}
-		about, err := x.about(p, r.take, x.host.level(*r))
-		if err != nil {
-			return x.lost(p.RunID, err)
-		}
-		c, err := capsule.Divergent(ctx, capsule.Parted{
-			Context: about, Kind: capsule.Nondeterminism, Code: codeNondeterminism, At: *d, Lead: r.lead, Warmup: r.lead + int64(r.short),
-			CloseTime: func(index int64) market.Time { return p.closeTime(r.job, index) }, Exchange: p.request.Exchange, Candles: p.candles,
-		})
-		if err != nil {
-			return x.lost(p.RunID, err)
-		}
-		return x.keep(p.RunID, c)
+		return x.divergent(ctx, p, r, capsule.Nondeterminism, *d)
 	}
 	return x.otherResult(p, results, x.host.level(results...), differs)
+}
+
+// divergent keeps a capsule of the first decision in which a play differs from another.
+func (x capturer) divergent(
+	ctx context.Context, p *Prepared, r *played, kind capsule.Kind, at capsule.Divergence,
+) *capsule.Note {
+	code := CodeNondeterminism
+	if kind == capsule.Lookahead {
+		code = CodeLookahead
+	}
+	return x.record(p, r.take, x.host.level(*r), func(about capsule.Context) (*capsule.Capsule, error) {
+		return capsule.Divergent(ctx, capsule.Parted{
+			Context: about, Kind: kind, Code: code, At: at, Lead: r.lead, Warmup: r.lead + int64(r.short),
+			CloseTime: func(index int64) market.Time { return p.closeTime(r.job, index) },
+			Exchange:  p.request.Exchange, Candles: p.candles,
+		})
+	})
 }
 
 // otherResult keeps a capsule of a result that differs though no decision does, or
@@ -215,21 +215,15 @@ func (x capturer) otherResult(p *Prepared, results []played, level string, diffe
 			take, level = r.take, x.host.level(*r)
 		}
 	}
-	about, err := x.about(p, take, level)
-	if err != nil {
-		return x.lost(p.RunID, err)
-	}
-	c := capsule.Blank(about, capsule.Nondeterminism)
-	what := cmp.Or(differs.File, "result_hash")
-	c.Error.Code, c.Error.Type = codeNondeterminism, "result"
-	c.Error.Message = fmt.Sprintf("%s was %s and is %s", what, cmp.Or(differs.Before, "missing"), differs.Now)
-	c.Where.Phase = capsule.PhaseFinalize
-	c.Claim = fmt.Sprintf("Expected %s of run %s to be the same again; it was %s and is %.12s.", what, p.RunID, cmp.Or(short(differs.Before), "missing"), differs.Now)
-	if err := c.Name(""); err != nil {
-		return x.lost(p.RunID, err)
-	}
-	capsule.Finish(c)
-	return x.keep(p.RunID, c)
+	return x.record(p, take, level, func(about capsule.Context) (*capsule.Capsule, error) {
+		c := capsule.Blank(about, capsule.Nondeterminism)
+		what := cmp.Or(differs.File, "result_hash")
+		c.Error.Code, c.Error.Type = CodeNondeterminism, "result"
+		c.Error.Message = fmt.Sprintf("%s was %s and is %s", what, cmp.Or(differs.Before, "missing"), differs.Now)
+		c.Where.Phase = capsule.PhaseFinalize
+		c.Claim = fmt.Sprintf("Expected %s of run %s to be the same again; it was %s and is %.12s.", what, p.RunID, cmp.Or(short(differs.Before), "missing"), differs.Now)
+		return c, c.Name("")
+	})
 }
 
 // short is the beginning of a hash.
@@ -237,7 +231,7 @@ func short(hash string) string { return hash[:min(12, len(hash))] }
 
 // closeTime is the close of a candle of a job, 0 outside.
 func (p *Prepared) closeTime(j job, index int64) market.Time {
-	at := int64(j.from) + index
+	at := int64(j.From) + index
 	if at < 0 || at >= int64(len(p.timeline.closes)) {
 		return 0
 	}
@@ -246,7 +240,7 @@ func (p *Prepared) closeTime(j job, index int64) market.Time {
 
 // divergence compares the decisions of a play with those that are stored.
 func (x capturer) divergence(runID string, r *played) (*capsule.Divergence, error) {
-	before, err := os.ReadFile(filepath.Join(x.host.Artifacts.Dir(runID), "splits", r.job.id, "decisions.jsonl"))
+	before, err := os.ReadFile(filepath.Join(x.host.Artifacts.Dir(runID), "splits", r.job.ID, "decisions.jsonl"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -260,21 +254,15 @@ func (x capturer) divergence(runID string, r *played) (*capsule.Divergence, erro
 // changed keeps a capsule of files that are not what was written. level is the sandbox
 // of the plays that wrote them.
 func (x capturer) changed(p *Prepared, runID, level string, what *artifact.MismatchError) *capsule.Note {
-	about, err := x.about(p, capsule.Take{}, level)
-	if err != nil {
-		return x.lost(runID, err)
-	}
-	about.Inputs.RunID = runID
-	c := capsule.Blank(about, capsule.ArtifactMismatch)
-	c.Error.Code, c.Error.Message, c.Error.Type = codeArtifact, what.Error(), "files"
-	c.Where.Phase = capsule.PhaseFinalize
-	if parts := strings.Split(what.Problems[0], "/"); len(parts) > 2 && parts[0] == "splits" {
-		c.Where.SplitID = parts[1]
-	}
-	c.Claim = capsule.Cut(fmt.Sprintf("Expected the files of run %s as they were written; %s", runID, what.Problems[0]), capsule.MaxClaim-1) + "."
-	if err := c.Name(""); err != nil {
-		return x.lost(runID, err)
-	}
-	capsule.Finish(c)
-	return x.keep(runID, c)
+	return x.record(p, capsule.Take{}, level, func(about capsule.Context) (*capsule.Capsule, error) {
+		about.Inputs.RunID = runID
+		c := capsule.Blank(about, capsule.ArtifactMismatch)
+		c.Error.Code, c.Error.Message, c.Error.Type = CodeArtifactMismatch, what.Error(), "files"
+		c.Where.Phase = capsule.PhaseFinalize
+		if parts := strings.Split(what.Problems[0], "/"); len(parts) > 2 && parts[0] == "splits" {
+			c.Where.SplitID = parts[1]
+		}
+		c.Claim = capsule.Cut(fmt.Sprintf("Expected the files of run %s as they were written; %s", runID, what.Problems[0]), capsule.MaxClaim-1) + "."
+		return c, c.Name("")
+	})
 }

@@ -25,7 +25,6 @@ func failed(t *testing.T, kind string) *capsule.Capsule {
 	if err := c.Name(""); err != nil {
 		t.Fatal(err)
 	}
-	capsule.Finish(c)
 	return c
 }
 

@@ -39,7 +39,6 @@ import (
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/split"
-	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
@@ -66,66 +65,6 @@ type Host struct {
 	// which are connected to instead of being started. Runs of them are marked debug and
 	// can never be packed.
 	Reattach string
-}
-
-// Error is why a question cannot be answered. Code is one of the lab's table.
-type Error struct {
-	Code, Message string
-	Details       map[string]any
-	Cause         error
-}
-
-// Error is the message.
-func (e *Error) Error() string { return e.Message }
-
-// Unwrap is the cause.
-func (e *Error) Unwrap() error { return e.Cause }
-
-func refuse(code, pointer, format string, args ...any) *Error {
-	e := &Error{Code: code, Message: fmt.Sprintf(format, args...)}
-	if pointer != "" {
-		e.Details = map[string]any{"pointer": pointer}
-	}
-	return e
-}
-
-// codes are the lab's names of what package run refuses.
-var codes = map[string]string{
-	"INVALID_STRATEGY_PARAMS": "PARAMS_INVALID",
-	"VALIDATION_FAILED":       "LAB_JSON_INVALID",
-	"INVALID_DATE_RANGE":      "LAB_JSON_INVALID",
-	"STRATEGY_NOT_FOUND":      "NAME_MISMATCH",
-	"STRATEGY_UNAVAILABLE":    "CHECK_FAILED",
-	"RUN_START_FAILED":        "RUN_FAILED",
-}
-
-// fromBacktest translates a refusal. What is not in the table is about data.
-func fromBacktest(err error) error {
-	var r *run.RequestError
-	if !errors.As(err, &r) {
-		return err
-	}
-	code, known := codes[r.Code]
-	if corrupt := new(candlefile.CorruptError); !known || errors.As(err, &corrupt) {
-		code = "DATA_UNAVAILABLE"
-	}
-	details := map[string]any{"reason": r.Code}
-	for k, v := range r.Details {
-		details[k] = v
-	}
-	message := r.Message
-	if len(r.Fields) > 0 {
-		pointer := r.Fields[0].Pointer
-		if rest, params := strings.CutPrefix(pointer, "/strategy_params"); params {
-			pointer = "/params" + rest
-		}
-		details["pointer"] = pointer
-		message += fmt.Sprintf(" %s %s", pointer, r.Fields[0].Message)
-		if n := len(r.Fields) - 1; n > 0 {
-			message += fmt.Sprintf(", and %d more", n)
-		}
-	}
-	return &Error{Code: code, Message: message, Details: details, Cause: err}
 }
 
 // Question is what to evaluate. Its fields are those of lab.json; see there.
@@ -219,7 +158,7 @@ func (p *Prepared) compose(h *Host, look func() error) error {
 	q := &p.Question
 	params, bad := p.Strategy.ValidateParams(q.Params)
 	if len(bad) > 0 {
-		return refuse("PARAMS_INVALID", "/params"+bad[0].Pointer, "/params%s %s", bad[0].Pointer, bad[0].Message)
+		return refuse(CodeParams, "/params"+bad[0].Pointer, "/params%s %s", bad[0].Pointer, bad[0].Message)
 	}
 	cash, execution, err := rules(*q)
 	if err != nil {
@@ -234,7 +173,7 @@ func (p *Prepared) compose(h *Host, look func() error) error {
 	}
 	if q.Kind == artifact.KindTrial {
 		if splits.Splits = trialSplits(splits.Splits, q.Splits.First); len(splits.Splits) == 0 {
-			return refuse("LAB_JSON_INVALID", "/splits/scheme", "/splits/scheme %s has no walk-forward windows to try parameters on: use default or walk_forward", splits.Scheme)
+			return refuse(CodeLabJSON, "/splits/scheme", "/splits/scheme %s has no walk-forward windows to try parameters on: use default or walk_forward", splits.Scheme)
 		}
 	}
 	p.request = runner.StartRequest{
@@ -297,9 +236,9 @@ func splitError(err error) error {
 	var field *split.FieldError
 	switch {
 	case errors.As(err, &short):
-		return &Error{Code: "DATA_TOO_SHORT", Message: err.Error(), Details: map[string]any{"candles": short.Candles, "needed": short.Needed}, Cause: err}
+		return Errorf("DATA_TOO_SHORT", "%w", err).With("candles", short.Candles, "needed", short.Needed)
 	case errors.As(err, &field):
-		return refuse("LAB_JSON_INVALID", "/splits"+field.Pointer, "/splits%s", field.Error())
+		return refuse(CodeLabJSON, "/splits"+field.Pointer, "/splits%s", field.Error())
 	}
 	return err
 }
@@ -326,13 +265,11 @@ func lookUp(c *catalog.Catalog, q Question) (*catalog.Strategy, error) {
 	}
 	s := list[0]
 	if s.Error != nil {
-		return nil, &Error{
-			Code: "CHECK_FAILED", Message: fmt.Sprintf("the plugin cannot be used: %s", s.Error.Message),
-			Details: map[string]any{"reason": s.Error.Code},
-		}
+		return nil, Errorf(CodeCheckFailed, "the plugin cannot be used: %s", s.Error.Message).
+			With("reason", s.Error.Code)
 	}
 	if !project.SameName(s.Name, q.Slug) {
-		return nil, refuse("NAME_MISMATCH", "/slug", "the program calls its strategy %q, lab.json says %q: make them equal (- and _ count as equal)", s.Name, q.Slug)
+		return nil, refuse(CodeNameMismatch, "/slug", "the program calls its strategy %q, lab.json says %q: make them equal (- and _ count as equal)", s.Name, q.Slug)
 	}
 	found, err := c.Lookup(s.Name)
 	if err != nil || !found.Debug {
@@ -348,16 +285,16 @@ func lookUp(c *catalog.Catalog, q Question) (*catalog.Strategy, error) {
 func rules(q Question) (cash string, execution json.RawMessage, err error) {
 	d, err := decimal.Parse(string(q.InitialCash))
 	if err != nil {
-		return "", nil, refuse("LAB_JSON_INVALID", "/initial_cash", "/initial_cash %v", err)
+		return "", nil, refuse(CodeLabJSON, "/initial_cash", "/initial_cash %v", err)
 	}
 	if d = sim.RoundCash(d); !d.IsPos() {
-		return "", nil, refuse("LAB_JSON_INVALID", "/initial_cash", "/initial_cash is 0 once rounded to the money unit")
+		return "", nil, refuse(CodeLabJSON, "/initial_cash", "/initial_cash is 0 once rounded to the money unit")
 	}
 	options, err := sim.ResolveOptions(q.Execution, sim.DefaultFees())
 	var bad *sim.OptionError
 	if errors.As(err, &bad) {
 		f := bad.Fields[0]
-		return "", nil, refuse("LAB_JSON_INVALID", "/execution"+f.Pointer, "/execution%s %s", f.Pointer, f.Message)
+		return "", nil, refuse(CodeLabJSON, "/execution"+f.Pointer, "/execution%s %s", f.Pointer, f.Message)
 	}
 	if err != nil {
 		return "", nil, err

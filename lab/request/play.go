@@ -26,18 +26,9 @@ import (
 
 // job is one run of the plugin: a split, or the search split under stress.
 type job struct {
-	id     string // split, or split and stress
-	from   int
-	to     int
-	params []byte // nil: those of the question
-	// execution and seed are the question's where nil and 0.
-	execution []byte
-	seed      uint64
-	drive     run.Drive
-	series    bool // keep what it publishes
+	Replay
 	// stressID names the stress, "" without one.
 	stressID string
-	stress   stress
 	// keep says that results are artifacts, not only numbers.
 	keep bool
 	// logFile is how many bytes of log lines are kept for log.jsonl, 0 for none.
@@ -97,37 +88,27 @@ func (h *Host) perform(ctx context.Context, p *Prepared, jobs []job, progress Pr
 	defer cancel()
 	var total, done int64
 	for _, j := range jobs {
-		total += int64(j.to - j.from)
+		total += int64(j.To - j.From)
 	}
 	launcher := h.launcher(p, spool, h.Plain)
-	results, errs := make([]played, len(jobs)), make([]error, len(jobs))
-	next := make(chan int)
-	var wg sync.WaitGroup
+	results := make([]played, len(jobs))
 	var telling sync.Mutex
-	for range min(h.workers(), len(jobs)) {
-		wg.Go(func() {
-			for i := range next {
-				own, end := stop.begin(work, i)
-				results[i], errs[i] = h.playOne(own, launcher, p, jobs[i])
-				whole := own.Err() == nil
-				if errs[i] != nil && whole {
-					cancel()
-				}
-				end(results[i].failure != nil)
-				if progress != nil && whole {
-					telling.Lock()
-					done += int64(jobs[i].to - jobs[i].from)
-					progress(done, total)
-					telling.Unlock()
-				}
-			}
-		})
-	}
-	for i := range jobs {
-		next <- i
-	}
-	close(next)
-	wg.Wait()
+	errs := SideBySide(h.workers(), len(jobs), func(i int) (err error) {
+		own, end := stop.begin(work, i)
+		results[i], err = h.playOne(own, launcher, p, jobs[i])
+		whole := own.Err() == nil
+		if err != nil && whole {
+			cancel()
+		}
+		end(results[i].failure != nil)
+		if progress != nil && whole {
+			telling.Lock()
+			defer telling.Unlock()
+			done += int64(jobs[i].To - jobs[i].From)
+			progress(done, total)
+		}
+		return err
+	})
 	err := FirstCause(errs[:min(stop.first+1, len(jobs))])
 	if err == nil {
 		return results, nil
@@ -137,6 +118,26 @@ func (h *Host) perform(ctx context.Context, p *Prepared, jobs []job, progress Pr
 		return nil, interrupted(results, err)
 	}
 	return nil, FirstCause(errs)
+}
+
+// SideBySide does n pieces of work, so many of them at a time, and returns their errors in order.
+func SideBySide(workers, n int, do func(i int) error) []error {
+	errs := make([]error, n)
+	next := make(chan int)
+	var wg sync.WaitGroup
+	for range min(workers, n) {
+		wg.Go(func() {
+			for i := range next {
+				errs[i] = do(i)
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	return errs
 }
 
 // halt ends the jobs behind the first one that fails. Those before it go on, so that
@@ -242,7 +243,7 @@ func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job)
 	if err != nil {
 		return played{}, err
 	}
-	asked.Drive, asked.Series, asked.LogFile = j.drive, j.series, j.logFile
+	asked.Drive, asked.Series, asked.LogFile = j.Drive, j.Series, j.logFile
 	asked.Drive.Procs = cmp.Or(asked.Drive.Procs, h.Procs)
 	x, err := l.LaunchSplit(ctx, p.RunID, capsule.Request(p.request, take), asked)
 	switch f := capsule.StartFailure(err); {
@@ -267,11 +268,11 @@ func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job)
 		return played{job: j, take: take, sandbox: out.sandbox, walls: out.walls, scene: out.scene}, errors.Join(context.Canceled, x.Close())
 	}
 	out.results, out.input = x.Results(), x.Input()
-	if j.series {
+	if j.Series {
 		out.published = x.Published()
 	}
 	if out.results.Metrics == nil && out.failure == nil {
-		return played{}, errors.Join(fmt.Errorf("split %s has no metrics", j.id), x.Close())
+		return played{}, errors.Join(fmt.Errorf("split %s has no metrics", j.ID), x.Close())
 	}
 	if !j.keep {
 		out.decisions, out.close = nil, nil
@@ -283,22 +284,18 @@ func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job)
 // take is a job as a play that can be repeated.
 func (h *Host) take(p *Prepared, j job) (capsule.Take, error) {
 	t := capsule.Take{
-		SplitID: j.id, StressID: j.stressID, Params: p.request.StrategyParams, Seed: strconv.FormatUint(p.Question.Seed, 10),
-		DelayCandles: j.stress.delay, WorstPrice: j.stress.worst, StepLimitMS: cmp.Or(h.StepLimit, run.DefaultStepLimit).Milliseconds(),
+		SplitID: j.ID, StressID: j.stressID, Params: p.request.StrategyParams, Seed: strconv.FormatUint(p.Question.Seed, 10),
+		DelayCandles: j.DelayCandles, WorstPrice: j.WorstPrice, StepLimitMS: cmp.Or(h.StepLimit, run.DefaultStepLimit).Milliseconds(),
 	}
-	t.Start, t.End = p.window(j.from, j.to)
-	if len(j.params) > 0 {
-		t.Params = j.params
+	t.Start, t.End = p.window(j.From, j.To)
+	if len(j.Params) > 0 {
+		t.Params = j.Params
 	}
-	if j.seed != 0 {
-		t.Seed = strconv.FormatUint(j.seed, 10)
-	}
-	execution := p.request.Execution
-	if len(j.execution) > 0 {
-		execution = j.execution
+	if j.Seed != 0 {
+		t.Seed = strconv.FormatUint(j.Seed, 10)
 	}
 	var err error
-	t.Execution, err = j.stress.execution(execution)
+	t.Execution, err = j.costly(p.request.Execution)
 	return t, err
 }
 
@@ -314,7 +311,7 @@ func (p *Prepared) window(from, to int) (start, end *string) {
 // split is what the artifacts keep of a played one.
 func (r *played) split(locked bool) artifact.Split {
 	return artifact.Split{
-		ID: r.job.id, Results: r.results, Failed: r.failure != nil, Locked: locked, WarmupInside: min(r.short, r.job.to-r.job.from),
+		ID: r.job.ID, Results: r.results, Failed: r.failure != nil, Locked: locked, WarmupInside: min(r.short, r.job.To-r.job.From),
 		WarmupOrdersDropped: r.results.WarmupRejections(), Decisions: r.decisions, Log: r.results.LogFile,
 	}
 }
@@ -339,7 +336,7 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 	p.pins, p.data, p.timeline, p.coverage = map[market.Symbol]string{}, nil, timeline{}, nil
 	tf, err := market.ParseTimeframe(q.Timeframe)
 	if err != nil {
-		return refuse("LAB_JSON_INVALID", "/timeframe", "/timeframe %v", err)
+		return refuse(CodeLabJSON, "/timeframe", "/timeframe %v", err)
 	}
 	start, end, err := window(q)
 	if err != nil {
@@ -349,7 +346,7 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 	for i, text := range q.Symbols {
 		symbol, err := market.ParseSymbol(text)
 		if err != nil {
-			return refuse("LAB_JSON_INVALID", fmt.Sprintf("/symbols/%d", i), "/symbols/%d %v", i, err)
+			return refuse(CodeLabJSON, fmt.Sprintf("/symbols/%d", i), "/symbols/%d %v", i, err)
 		}
 		d, err := p.dataset(ctx, q, symbol, tf)
 		if err != nil {
@@ -368,7 +365,7 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 			to = series.Search(end)
 		}
 		if from >= to {
-			err := refuse("DATA_UNAVAILABLE", "/data", "there is no %s candle of %s in the window; there are candles from %s to %s",
+			err := refuse(run.CodeDataUnavailable, "/data", "there is no %s candle of %s in the window; there are candles from %s to %s",
 				tf, symbol, series.Time[0], series.CloseTime(series.Len()-1))
 			_ = file.Close() // it was only read
 			return err
@@ -415,18 +412,21 @@ func (p *Prepared) dataset(ctx context.Context, q Question, symbol market.Symbol
 	if current, e := p.candles.Lookup(ctx, q.Exchange, symbol, tf); e == nil {
 		have = "sha256:" + current.SHA256
 	}
-	return d, &Error{
-		Code: "DATA_PIN_MISMATCH", Message: fmt.Sprintf("lab.json pins %s of %s to sha256:%s, which is not stored; stored is %s", tf, symbol, pin, have),
-		Details: map[string]any{"pointer": "/data/pins/" + strings.ReplaceAll(string(symbol), "/", "~1"), "stored": have}, Cause: err,
-	}
+	e := refuse("DATA_PIN_MISMATCH", "/data/pins/"+strings.ReplaceAll(string(symbol), "/", "~1"),
+		"lab.json pins %s of %s to sha256:%s, which is not stored; stored is %s", tf, symbol, pin, have).With("stored", have)
+	e.Cause = err
+	return d, e
 }
 
 func unavailable(symbol market.Symbol, err error) error {
 	var corrupt *candlefile.CorruptError
 	if errors.As(err, &corrupt) {
-		return &Error{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("the candles of %s are corrupt (%s): import them again", symbol, corrupt.Reason), Cause: err}
+		return &Error{
+			Code: run.CodeDataUnavailable, Cause: err,
+			Message: fmt.Sprintf("the candles of %s are corrupt (%s): import them again", symbol, corrupt.Reason),
+		}
 	}
-	return &Error{Code: "DATA_UNAVAILABLE", Message: fmt.Sprintf("candles of %s: %v; lab data list shows what is stored", symbol, err), Cause: err}
+	return Errorf(run.CodeDataUnavailable, "candles of %s: %w; lab data list shows what is stored", symbol, err)
 }
 
 // window is what the question limits the data to; 0 is open.
@@ -437,7 +437,7 @@ func window(q Question) (start, end market.Time, err error) {
 		}
 		t, err := market.ParseTime(*s)
 		if err != nil {
-			return 0, refuse("LAB_JSON_INVALID", pointer, "%s %v", pointer, err)
+			return 0, refuse(CodeLabJSON, pointer, "%s %v", pointer, err)
 		}
 		return t, nil
 	}
@@ -448,7 +448,7 @@ func window(q Question) (start, end market.Time, err error) {
 		return 0, 0, err
 	}
 	if start != 0 && end != 0 && start >= end {
-		return 0, 0, refuse("LAB_JSON_INVALID", "/data/end", "/data/end must be after /data/start")
+		return 0, 0, refuse(CodeLabJSON, "/data/end", "/data/end must be after /data/start")
 	}
 	return start, end, nil
 }

@@ -194,7 +194,7 @@ func (a *asked) attempt(ctx context.Context) (*Answer, error) {
 	var taken *registry.CollisionError
 	switch {
 	case errors.As(err, &taken):
-		return nil, &Error{Code: "RUN_ID_COLLISION", Message: err.Error(), Cause: err}
+		return nil, Errorf(CodeRunIDCollision, "%w", err)
 	case err != nil:
 		return nil, err
 	case claim.Standing == registry.Execute:
@@ -365,14 +365,14 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 	answer := &Answer{RunID: p.RunID, RequestHash: p.RequestHash}
 	for i := range results {
 		if r := &results[i]; r.failure != nil && answer.Failure == nil {
-			answer.Failure = &Failure{SplitID: r.job.id, Failure: r.failure}
+			answer.Failure = &Failure{SplitID: r.job.ID, Failure: r.failure}
 			if store != nil {
 				answer.Failure.Capsule = h.capturer().capture(ctx, p, r)
 			}
 			run.Status, run.Failure = artifact.StatusFailed, r.failure
 		}
 		if results[i].job.keep && results[i].results != nil {
-			run.Splits = append(run.Splits, results[i].split(results[i].job.id == split.RoleTest))
+			run.Splits = append(run.Splits, results[i].split(results[i].job.ID == split.RoleTest))
 		}
 	}
 	if run.Evaluation, err = h.assess(p, results, half, answer.Failure == nil); err != nil {
@@ -401,7 +401,7 @@ func (p *Prepared) jobs() []job {
 		if r.Train != nil && r.Role == split.RoleTrain && p.Question.Kind != artifact.KindTrial {
 			continue // train windows are for trials
 		}
-		jobs = append(jobs, job{id: r.ID, from: r.From, to: r.To, keep: true})
+		jobs = append(jobs, job{Replay: Replay{ID: r.ID, From: r.From, To: r.To}, keep: true})
 		if r.Role == split.RoleSearch {
 			search = jobs[len(jobs)-1]
 		}
@@ -413,11 +413,13 @@ func (p *Prepared) jobs() []job {
 		}
 		jobs[i].logFile = run.MaxLogFile / len(jobs)
 	}
-	if search.id == "" {
+	if search.ID == "" {
 		return jobs
 	}
 	for _, id := range p.Question.Stress {
-		jobs = append(jobs, job{id: search.id, from: search.from, to: search.to, stress: stresses[id], stressID: id})
+		harder := stresses[id]
+		harder.ID, harder.From, harder.To = search.ID, search.From, search.To
+		jobs = append(jobs, job{Replay: harder, stressID: id})
 	}
 	return jobs
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -184,31 +185,18 @@ func (h *Host) Part(ctx context.Context, p *Prepared, in Parting) *capsule.Note 
 	if at == nil {
 		return nil
 	}
-	j := job{id: in.Replay.ID, from: in.Replay.From, to: in.Replay.To, params: in.Replay.Params, seed: in.Replay.Seed}
+	j := job{Replay: Replay{
+		ID: in.Replay.ID, From: in.Replay.From, To: in.Replay.To, Params: in.Replay.Params, Seed: in.Replay.Seed,
+	}}
 	take, err := h.take(p, j)
 	if err != nil {
 		return h.capturer().lost(p.RunID, err)
 	}
-	about, err := h.capturer().about(p, take, in.Played.Sandbox)
-	if err != nil {
-		return h.capturer().lost(p.RunID, err)
-	}
-	code := codeNondeterminism
-	if in.Kind == capsule.Lookahead {
-		code = codeLookahead
-	}
-	c, err := capsule.Divergent(ctx, capsule.Parted{
-		Context: about, Kind: in.Kind, Code: code, At: *at, Lead: in.Played.Lead, Warmup: in.Played.Lead + int64(in.Played.Short),
-		CloseTime: func(index int64) market.Time { return p.closeTime(j, index) }, Exchange: p.request.Exchange, Candles: p.candles,
-	})
-	if err != nil {
-		return h.capturer().lost(p.RunID, err)
-	}
-	return h.capturer().keep(p.RunID, c)
+	x := in.Played
+	return h.capturer().divergent(ctx, p, &played{
+		job: j, take: take, sandbox: x.Sandbox, lead: x.Lead, short: x.Short,
+	}, in.Kind, *at)
 }
-
-// codeLookahead is the code of decisions that have needed later candles.
-const codeLookahead = "LOOKAHEAD"
 
 // Enlist gives a stored run another standing in a family, as when the parameters that a
 // search selects were evaluated before: its record says so from then on. What the run has
@@ -326,12 +314,12 @@ func (p *Prepared) covered() error {
 		return nil
 	}
 	for _, j := range p.jobs() {
-		first := p.timeline.opens[j.from]
+		first := p.timeline.opens[j.From]
 		for _, c := range p.coverage {
 			from, _ := slices.BinarySearch(c.opens, first)
 			to := len(c.opens)
-			if j.to < len(p.timeline.opens) {
-				to, _ = slices.BinarySearch(c.opens, p.timeline.opens[j.to])
+			if j.To < len(p.timeline.opens) {
+				to, _ = slices.BinarySearch(c.opens, p.timeline.opens[j.To])
 			}
 			if from >= to {
 				return p.uncovered(j, c, from)
@@ -353,12 +341,9 @@ func (p *Prepared) uncovered(j job, c coverage, next int) error {
 	case next == 0:
 		pointer, cure = "/data/start", fmt.Sprintf(setOr, "start", first)
 	}
-	return &Error{
-		Code: "DATA_UNAVAILABLE",
-		Message: fmt.Sprintf("split %s has no %s candle of %s; there are candles from %s to %s: %s",
-			j.id, p.Question.Timeframe, c.symbol, first, p.closeOf(last), cure),
-		Details: map[string]any{"pointer": pointer, "split_id": j.id, "symbol": string(c.symbol)},
-	}
+	return Errorf(run.CodeDataUnavailable, "split %s has no %s candle of %s; there are candles from %s to %s: %s",
+		j.ID, p.Question.Timeframe, c.symbol, first, p.closeOf(last), cure).
+		With("pointer", pointer, "split_id", j.ID, "symbol", string(c.symbol))
 }
 
 // closeOf is the close time of the candles that open at a time of the timeline.
@@ -390,7 +375,7 @@ const (
 func absent(results []played) []artifact.ReportWarning {
 	var seen []*played
 	for i := range results {
-		if r := &results[i]; r.job.keep && r.job.id != split.RoleTest && r.results != nil {
+		if r := &results[i]; r.job.keep && r.job.ID != split.RoleTest && r.results != nil {
 			seen = append(seen, r)
 		}
 	}
@@ -403,12 +388,12 @@ func absent(results []played) []artifact.ReportWarning {
 	}
 	if r, h := longestHeld(seen); h.share > maxHeldShare {
 		add("POSITION_HELD", "on %s one position of %s is held from %s to %s, %.0f %% of the split",
-			r.job.id, h.symbol, day(h.from), day(h.to), 100*h.share)
+			r.job.ID, h.symbol, day(h.from), day(h.to), 100*h.share)
 	}
 	for _, r := range seen {
-		candles := r.job.to - r.job.from
+		candles := r.job.To - r.job.From
 		lost := min(r.short, candles)
-		if r.job.id == split.RoleTrain && float64(lost) > maxWarmupShare*float64(candles) {
+		if r.job.ID == split.RoleTrain && float64(lost) > maxWarmupShare*float64(candles) {
 			add("WARMUP_LONG", "train loses %d of %d candles to warm-up, in which every order is rejected: "+
 				"set data.start later in lab.json or import earlier candles", lost, candles)
 		}

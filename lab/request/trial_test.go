@@ -36,8 +36,8 @@ func TestOfRun(t *testing.T) {
 		{"", "", "/kind"},
 	} {
 		err := request.OfRun(&artifact.Request{Kind: c.kind, Falsification: json.RawMessage(c.falsification)})
-		var refused *request.Error
-		if errors.As(err, &refused) != (c.pointer != "") || refused != nil && (refused.Code != "USAGE" || refused.Details["pointer"] != c.pointer) {
+		var refused *request.FormError
+		if errors.As(err, &refused) != (c.pointer != "") || refused != nil && refused.Pointer != c.pointer {
 			t.Errorf("%+v: %v", c, err)
 		}
 	}

@@ -1,5 +1,5 @@
-// Package split divides the candles of an evaluation into train, validation, test
-// and walk-forward windows: section 3 of lab-stats/1.
+// Package split divides the candles of an evaluation into train, validation, test and
+// walk-forward windows.
 //
 // A Scheme and the number of candles come in; ranges of candle indices come out, half
 // open and in integer arithmetic, so that they never depend on parameters, on the
@@ -67,13 +67,13 @@ type Scheme struct {
 	First int `json:"windows,omitempty"`
 }
 
-// TooShortError says that there are too few candles for the scheme.
+// TooShortError is too few candles for the scheme.
 type TooShortError struct {
 	Candles, Needed int
 	What            string
 }
 
-// Error says how many candles are needed.
+// Error has how many candles are needed.
 func (e *TooShortError) Error() string {
 	return fmt.Sprintf("%d candles are too few for %s: at least %d are needed", e.Candles, e.What, e.Needed)
 }
@@ -81,7 +81,7 @@ func (e *TooShortError) Error() string {
 // FieldError is a bad value of a Scheme; Pointer is below "splits".
 type FieldError struct{ Pointer, Message string }
 
-// Error says what is wrong with which field.
+// Error names the field and what is wrong with it.
 func (e *FieldError) Error() string { return e.Pointer + " " + e.Message }
 
 func bad(pointer, format string, args ...any) error {

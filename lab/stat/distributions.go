@@ -230,7 +230,7 @@ func (r Rule) Integrate(f func(float64) float64, a, b float64, panels int) float
 
 // Eigenvalues are the eigenvalues of a symmetric matrix, descending; the matrix is not
 // changed. Only its lower half is trusted to be symmetric with the upper. Source: the
-// cyclic Jacobi method, Golub and Van Loan, Matrix Computations, section 8.5.
+// cyclic Jacobi method, Golub and Van Loan, Matrix Computations, chapter 8.
 func Eigenvalues(matrix [][]float64) []float64 {
 	n := len(matrix)
 	a := make([][]float64, n)

@@ -1,6 +1,6 @@
-// Package stat is the ground that the statistics of lab-stats/1 stand on: sums that
-// do not lose digits, moments, autocovariances, order statistics, the normal and
-// Student's distribution, quadrature and eigenvalues.
+// Package stat is what all statistics of the lab stand on: sums that do not lose digits, moments,
+// autocovariances, order statistics, the normal and Student's distribution, quadrature and
+// eigenvalues.
 //
 // Statistics are in the package of their family: sharpe (ratios, their errors and
 // probabilities), deflate (what the search did to them), multiple (many p-values),
@@ -8,9 +8,9 @@
 // equity, candles). random draws for all of them. eval makes one table of everything, which
 // `lab stats` shows and answers from.
 //
-// Functions take plain slices and numbers and return a number and a Reason: "" says
-// that the number counts, anything else why there is none. Nothing returns NaN or an
-// infinity. The Sharpe ratio is per observation unless a name says annual; skewness
+// Functions take plain slices and numbers and return a number and a Reason: "" where
+// the number counts, else why there is none. Nothing returns NaN or an
+// infinity. The Sharpe ratio is per observation unless a name has annual; skewness
 // and kurtosis are population moments, kurtosis raw, so that a normal has 3.
 //
 // The package may import host/metric, whose reasons it extends. It has no clock, no
@@ -20,6 +20,7 @@
 package stat
 
 import (
+	"cmp"
 	"math"
 	"slices"
 
@@ -34,7 +35,7 @@ const Rules = "lab-stats/2"
 // warning: the asymptotic errors are too optimistic there.
 const ShortSample = 120
 
-// Reason says why a statistic has no value; "" means that it has one.
+// Reason is why a statistic has no value; "" means that it has one.
 type Reason = metric.Reason
 
 // The reasons, those of metrics-v1 and one more.
@@ -109,8 +110,8 @@ func Deviations(x []float64) []float64 {
 	return out
 }
 
-// AllEqual says whether x has one value only. The question is asked of the values, not
-// of a computed variance, which rounding leaves a little above zero.
+// AllEqual reports whether x has one value only. It compares the values: rounding leaves a
+// computed variance a little above zero.
 func AllEqual(x []float64) bool {
 	for _, v := range x {
 		if v != x[0] {
@@ -227,6 +228,16 @@ func Quantile(x []float64, q float64) (float64, Reason) {
 // so that p is never 0.
 func ResampledP(asExtreme, replicas int) float64 {
 	return float64(1+asExtreme) / float64(replicas+1)
+}
+
+// Order is the indices of x from its smallest value to its largest, equal ones by position.
+func Order(x []float64) []int {
+	order := make([]int, len(x))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	return order
 }
 
 // SmallestP is the smallest p-value that so many replicas can give.

@@ -1,10 +1,39 @@
+// Package candlefile reads and writes the column file in which candles rest: one
+// symbol and timeframe, immutable, the same bytes for the same candles.
+//
+// A file is a header of 64 bytes and six whole columns, all little-endian:
+//
+//	 0  "ASSAYCDL"
+//	 8  uint32 version 1
+//	12  uint32 header size 64
+//	16  uint64 rows, at least 1
+//	24  int64 first and 32 int64 last open time, Unix milliseconds
+//	40  timeframe in ASCII, padded with zeros to 8
+//	48  uint32 CRC-32C of the bytes from 64 to the end
+//	52  uint32 flags 0
+//	56  uint32 reserved 0
+//	60  uint32 CRC-32C of the bytes 0 to 59
+//	64  open time int64, then open, high, low, close, volume float64
+//
+// Times strictly ascend, prices are finite and above zero, volumes are finite, not
+// negative and never -0. Every Open checks all of it, so that a changed byte is
+// found before a strategy sees it; what is wrong comes back as a *CorruptError.
+//
+// The host writes these files into its candle store and hands their paths to the
+// plugin processes; both sides map them read-only and look at the columns in
+// place. The symbol is not part of the file: who asks for the Series knows it.
+//
+// The package imports market and nothing else of this module.
 package candlefile
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash/crc32"
+	"io"
 	"os"
 	"sync"
 
@@ -139,4 +168,65 @@ func (f *File) SHA256() string { return f.hash() }
 func (f *File) Close() error {
 	f.closeOnce.Do(func() { f.closeErr = f.release() })
 	return f.closeErr
+}
+
+// RowError says which candle of a Series cannot be written.
+type RowError struct {
+	Row    int
+	Reason string
+}
+
+// Error names the row, counted from 0.
+func (e *RowError) Error() string { return fmt.Sprintf("candle %d: %s", e.Row, e.Reason) }
+
+// Write validates the candles and writes their file. Equal candles of one timeframe
+// give equal bytes, whatever their symbol. Nothing is written when a candle is refused.
+func Write(w io.Writer, s *market.Series) error {
+	if err := Validate(s); err != nil {
+		return err
+	}
+	cols := [columns][]byte{
+		toBytes(s.Time), toBytes(s.Open), toBytes(s.High), toBytes(s.Low), toBytes(s.Close), toBytes(s.Volume),
+	}
+	h := header{rows: s.Len(), first: s.Time[0], last: s.Time[s.Len()-1], timeframe: s.Timeframe}
+	for _, c := range cols {
+		h.columnsCRC = crc32.Update(h.columnsCRC, castagnoli(), c)
+	}
+	if _, err := w.Write(h.encode()); err != nil {
+		return err
+	}
+	for _, c := range cols {
+		if _, err := w.Write(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Encode is Write into memory.
+func Encode(s *market.Series) ([]byte, error) {
+	var b bytes.Buffer
+	b.Grow(headerSize + s.Len()*rowSize)
+	if err := Write(&b, s); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// Create writes the candles into a new file, for short-lived ones: nothing is synced
+// to disk. An existing file is refused, and a failed attempt leaves none.
+func Create(path string, s *market.Series) (err error) {
+	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			_ = os.Remove(path)
+		}
+	}()
+	return Write(f, s)
 }

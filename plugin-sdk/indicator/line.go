@@ -1,4 +1,35 @@
+// Package indicator holds streaming indicators for strategies: one Add per candle,
+// constant work per Add (amortised), no allocation after the constructor.
+//
+// Values go in as float64 (a close, usually) or as market.Candle where an indicator
+// needs the whole candle; they come out of Value, and of a named method each where an
+// indicator has several lines. The package imports market alone, and keeps no clock,
+// file or global: the same values in the same order give the same bits on every CPU.
+//
+// What holds for all of them:
+//
+//   - New... returns a value to be kept in a struct field. Methods have pointer
+//     receivers. Do not copy an indicator once it was fed: the copy shares its window.
+//   - Until Ready, Value is 0 and no crossing is reported.
+//   - CrossedAbove and CrossedBelow compare the newest two values of two lines. Feed
+//     both lines with the same candle before asking. Track makes a line of any number,
+//     so that a price can cross an average.
+//   - A period outside 1 to MaxPeriod, or another impossible argument, is a mistake in
+//     the program and panics with a message that says what is allowed. Check what a
+//     user may choose before, in the strategy's parameters.
+//   - Values must be finite and within 1e140 in size; those of candles are. Anything
+//     else makes Value NaN, which is on no side of any level: until it has left the
+//     window where there is one, for good where an indicator remembers all its past
+//     (EMA, MACD, RSI, ATR), until Reset or the next session in SessionVWAP.
+//
+// Sums over a window are kept in double-double, so an indicator that has seen a
+// million candles agrees with one that has seen only the last window.
 package indicator
+
+import (
+	"fmt"
+	"math"
+)
 
 // Line is a series of values of which the newest two are known. Every indicator of
 // this package is one, so any two can be tested for a crossing.
@@ -66,3 +97,99 @@ type Track struct{ line }
 
 // Add appends x to the line.
 func (t *Track) Add(x float64) { t.set(x) }
+
+// MaxPeriod is the longest period an indicator takes.
+const MaxPeriod = 10_000_000
+
+// maxSize keeps sums of squares over MaxPeriod values from overflowing.
+const maxSize = 1e140
+
+const notMade = "indicator: Add on an indicator that was not made by its New function"
+
+func usable(x float64) bool { return math.Abs(x) <= maxSize }
+
+// orNaN is x, or NaN if x is not usable.
+func orNaN(x float64) float64 {
+	if !usable(x) {
+		return math.NaN()
+	}
+	return x
+}
+
+// checkPeriod returns n, or panics naming the constructor and the allowed range.
+func checkPeriod(constructor, name string, n int) int {
+	if n < 1 || n > MaxPeriod {
+		panic(fmt.Sprintf("indicator.%s: %s is %d, must be 1 to %d", constructor, name, n, MaxPeriod))
+	}
+	return n
+}
+
+// window is the last values added, in a ring.
+type window struct {
+	buf     []float64
+	next    int
+	filled  int
+	tainted int // adds until the last unusable value has left
+}
+
+func newWindow(n int) window { return window{buf: make([]float64, n)} }
+
+// push takes x in and returns it with the value that x pushed out (0 while the window
+// fills). An unusable x is kept as 0, so that no sum over the window is spoilt for good.
+func (w *window) push(x float64) (in, out float64) {
+	n := len(w.buf)
+	if n == 0 {
+		panic(notMade)
+	}
+	switch {
+	case !usable(x):
+		x, w.tainted = 0, n
+	case w.tainted > 0:
+		w.tainted--
+	}
+	out = w.buf[w.next]
+	w.buf[w.next] = x
+	if w.next++; w.next == n {
+		w.next = 0
+	}
+	if w.filled < n {
+		w.filled++
+	}
+	return x, out
+}
+
+func (w *window) full() bool { return w.filled == len(w.buf) }
+
+// oldest is the value that the next push drives out of a full window.
+func (w *window) oldest() float64 { return w.buf[w.next] }
+
+// trusted is x, or NaN while an unusable value is in the window.
+func (w *window) trusted(x float64) float64 {
+	if w.tainted > 0 {
+		return math.NaN()
+	}
+	return x
+}
+
+// sum adds up in double-double: hi is the total rounded to a float64, lo what that
+// rounding left out. A plain running sum that values enter and leave drifts.
+type sum struct{ hi, lo float64 }
+
+func (s *sum) add(x float64) {
+	hi, e := twoSum(s.hi, float64(x)) // a product handed in must not be fused with the sum
+	s.hi, s.lo = twoSum(hi, s.lo+e)
+}
+
+// addProduct adds a*b without rounding the product.
+func (s *sum) addProduct(a, b float64) {
+	p := float64(a * b)
+	s.add(math.FMA(a, b, -p))
+	s.add(p)
+}
+
+// twoSum is a+b rounded, and the exact error of that rounding.
+func twoSum(a, b float64) (s, e float64) {
+	s = a + b
+	t := s - a
+	return s, (a - (s - t)) + (b - t)
+}

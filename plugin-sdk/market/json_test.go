@@ -107,15 +107,15 @@ func whole(t *testing.T, path string, v reflect.Value) {
 
 // TestEnumerationsAreText writes and reads every value of every enumeration, and refuses the next one.
 func TestEnumerationsAreText(t *testing.T) {
-	text[Side](t, sideNames)
-	text[OrderType](t, orderTypeNames)
-	text[TimeInForce](t, timeInForceNames)
-	text[Role](t, roleNames)
-	text[OrderStatus](t, orderStatusNames)
-	text[Liquidity](t, liquidityNames)
-	text[Direction](t, directionNames)
-	text[Action](t, actionNames)
-	text[SizeKind](t, sizeKindNames)
+	text[Side](t, sideNames.list)
+	text[OrderType](t, orderTypeNames.list)
+	text[TimeInForce](t, timeInForceNames.list)
+	text[Role](t, roleNames.list)
+	text[OrderStatus](t, orderStatusNames.list)
+	text[Liquidity](t, liquidityNames.list)
+	text[Direction](t, directionNames.list)
+	text[Action](t, actionNames.list)
+	text[SizeKind](t, sizeKindNames.list)
 }
 
 func text[T ~uint8](t *testing.T, names []string) {

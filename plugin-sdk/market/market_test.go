@@ -113,17 +113,17 @@ func TestTimes(t *testing.T) {
 }
 
 func TestNamesGoThereAndBack(t *testing.T) {
-	for i := range len(orderTypeNames) {
+	for i := range len(orderTypeNames.list) {
 		if got, err := ParseOrderType(OrderType(i).String()); err != nil || int(got) != i {
 			t.Errorf("order type %d: %v %v", i, got, err)
 		}
 	}
-	for i := range len(orderStatusNames) {
+	for i := range len(orderStatusNames.list) {
 		if got, err := ParseOrderStatus(OrderStatus(i).String()); err != nil || int(got) != i {
 			t.Errorf("status %d: %v %v", i, got, err)
 		}
 	}
-	for i := range len(roleNames) {
+	for i := range len(roleNames.list) {
 		if got, err := ParseRole(Role(i).String()); err != nil || int(got) != i {
 			t.Errorf("role %d: %v %v", i, got, err)
 		}

@@ -1,10 +1,29 @@
+// Package serve runs a strategy as a plugin: serve.Strategy(spec, construct) is the
+// one call in an author's main.
+//
+// The process serves one gRPC service and one run. In co-simulation it maps the
+// candles that the host names (or takes them in chunks), runs sim.Run over them
+// with the author's strategy as the decider, and streams back what the strategy
+// wants together with digests of its ledger; the host repeats the run from these
+// intents and compares. In lockstep it answers one step at a time and holds no
+// candle that has not closed.
+//
+// The simulation runs in one goroutine and reads no clock. Besides it there is one
+// goroutine that receives, and a ticker that asks for an early flush when a chunk
+// takes long: it changes where messages are cut, never what they say. A plugin that
+// is ahead of its host is held back by gRPC's flow control, so its memory does not
+// grow with the length of the run.
+//
+// It imports sdk, sim, wire, candlefile and internal/drive.
 package serve
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 
 	"github.com/hashicorp/go-hclog"
@@ -131,5 +150,47 @@ func describe(s *server, stdout, stderr io.Writer) int {
 		fmt.Fprintln(stderr, err)
 		return 1
 	}
+	return 0
+}
+
+// attachAddress and attachment are the JSON that a host reads from
+// ASSAY_REATTACH_STRATEGIES.
+type attachAddress struct{ Network, String string }
+
+type attachment struct {
+	Protocol        string
+	ProtocolVersion int
+	Pid             int
+	Test            bool
+	Addr            attachAddress
+}
+
+// debug serves any number of runs until it is interrupted, and prints what the host
+// needs to attach.
+func debug(s *server, stdout io.Writer) int {
+	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer cancel()
+	s.anyRuns = true
+	ready, closed := make(chan *plugin.ReattachConfig, 1), make(chan struct{})
+	c := config(s, func(opts []grpc.ServerOption) *grpc.Server {
+		return grpc.NewServer(append(opts, wire.ServerOptions()...)...)
+	})
+	c.Test = &plugin.ServeTestConfig{Context: ctx, ReattachConfigCh: ready, CloseCh: closed}
+	go plugin.Serve(c)
+	select {
+	case <-closed:
+		return 1
+	case r := <-ready:
+		text, err := json.Marshal(map[string]attachment{s.description.Name: {
+			Protocol: string(r.Protocol), ProtocolVersion: wire.ProtocolVersion, Pid: r.Pid, Test: true,
+			Addr: attachAddress{r.Addr.Network(), r.Addr.String()},
+		}})
+		if err != nil {
+			fmt.Fprintln(stdout, err)
+			return 1
+		}
+		fmt.Fprintf(stdout, "Start assay with this in its environment; stop this program with Ctrl-C:\n\n  ASSAY_REATTACH_STRATEGIES='%s'\n", text)
+	}
+	<-closed
 	return 0
 }

@@ -217,7 +217,7 @@ func (v *venue) updateMark() {
 		if q := v.ledger.books[i].quantityF; q != 0 {
 			worth := float64(q * v.symbols[i].candle.Close)
 			value += worth
-			notional += abs(worth)
+			notional += math.Abs(worth)
 		}
 	}
 	m := &v.mark // field by field: a literal would be built and copied at every step
@@ -242,35 +242,20 @@ func (m *matcher) matchOrders() error {
 	if !reached {
 		return m.endOfCandle()
 	}
-	for _, exits := range [...]bool{true, false} {
-		if err := m.openPass(n, exits); err != nil {
+	// First the exits of all symbols, so that no cash is used before it is freed; at last
+	// the children that parents have made at the open.
+	for _, pass := range [...]struct {
+		from, to int
+		exits    bool
+	}{{0, n, true}, {0, n, false}, {n, math.MaxInt, false}} {
+		if err := m.openPass(pass.from, pass.to, pass.exits); err != nil {
 			return err
 		}
-	}
-	if err := m.openChildren(n); err != nil {
-		return err
 	}
 	if err := m.inside(); err != nil {
 		return err
 	}
 	return m.endOfCandle()
-}
-
-// openChildren fills at the open the children that parents have made there.
-func (m *matcher) openChildren(n int) error {
-	if n == len(m.live) {
-		return nil
-	}
-	for sym := range m.symbols {
-		for i := n; i < len(m.live); i++ {
-			if o := m.live[i]; o.sym == sym && o.active && !o.done {
-				if err := m.tryOpen(o); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }
 
 // prepare decides whether an order takes part in this step's candle of its symbol,
@@ -282,11 +267,12 @@ func (m *matcher) prepare(o *order) bool {
 	return o.active && o.inRange(&s.candle)
 }
 
-// openPass fills at the open: first the exits of all symbols, then the rest, so
-// that no cash is used before it is freed.
-func (m *matcher) openPass(n int, exits bool) error {
+// openPass fills the orders [from, to) of the queue at the open, or only the exits among
+// them. Symbol by symbol.
+func (m *matcher) openPass(from, to int, exits bool) error {
 	for sym := range m.symbols {
-		for _, o := range m.live[:n] {
+		for i := from; i < min(to, len(m.live)); i++ {
+			o := m.live[i]
 			if o.sym != sym || !o.active || o.done || o.opened || (exits && !m.isExit(o)) {
 				continue
 			}
@@ -361,7 +347,7 @@ func (m *matcher) endOfCandle() error {
 		}
 		s := &m.symbols[o.sym]
 		if o.Type == market.TrailingStop && (o.active || o.bornAt == s.index) && s.closed {
-			if err := m.trail(o, s); err != nil {
+			if err := m.moveTrail(o, s); err != nil {
 				return err
 			}
 		}

@@ -67,16 +67,13 @@ func (e *executor) quantityFor(o *order, price, rate dec) (dec, market.Reason, e
 		return dec{}, "", err
 	}
 	q, err := e.ledger.sizeByCash(budget, price, rate, e.opt.QuantityStep)
-	if err != nil && budget.Cmp(e.ledger.cash) > 0 {
+	switch {
+	case err != nil && budget.Cmp(e.ledger.cash) > 0:
 		return dec{}, market.ReasonInsufficientCash, nil // an amount that the books cannot even write down
-	}
-	if err != nil {
-		return dec{}, "", err
-	}
-	if !q.IsPos() {
+	case err == nil && !q.IsPos():
 		return dec{}, market.ReasonQuantityBelowStep, nil
 	}
-	return q, "", nil
+	return q, "", err
 }
 
 // reduces says that there is a position and the order is against it.
@@ -105,17 +102,18 @@ func (e *executor) budget(o *order) (dec, error) {
 // execute checks the money, books the fill and everything that follows from it.
 func (e *executor) execute(d *deal) error {
 	o := d.order
-	if d.opening.IsPos() {
-		if refusal, err := e.refuseOpening(d); err != nil || refusal != "" {
-			if refusal != "" {
-				e.finish(o, market.StatusRejected, refusal, d.x.at)
-			}
-			return err
-		}
+	refusal, err := e.refuseOpening(d)
+	if refusal != "" {
+		e.finish(o, market.StatusRejected, refusal, d.x.at)
+	}
+	if err != nil || refusal != "" {
+		return err
 	}
 	o.FilledAt, o.AveragePrice = d.x.at, d.price
 	if d.closing.IsPos() {
-		o.Role = exitRole(o.Role)
+		if o.Role == market.RoleEntry {
+			o.Role = market.RoleExit
+		}
 		if err := e.closePart(d); err != nil {
 			return err
 		}
@@ -132,18 +130,13 @@ func (e *executor) execute(d *deal) error {
 	return e.afterFill(d)
 }
 
-// exitRole is the role of an order that has reduced a position.
-func exitRole(r market.Role) market.Role {
-	if r == market.RoleEntry {
-		return market.RoleExit
-	}
-	return r
-}
-
 // refuseOpening checks the opening part against shorting rules and free cash, with
 // the closing part already done: all or nothing.
 func (e *executor) refuseOpening(d *deal) (market.Reason, error) {
 	o, l := d.order, e.ledger
+	if !d.opening.IsPos() {
+		return "", nil
+	}
 	if o.Side == market.Sell && !e.opt.AllowShort {
 		return market.ReasonShortNotAllowed, nil
 	}
@@ -151,10 +144,10 @@ func (e *executor) refuseOpening(d *deal) (market.Reason, error) {
 		undo := l.save(o.sym)
 		defer undo()
 		n, f, err := l.costOf(d.closing, d.price, d.rate)
-		if err != nil {
-			return "", err
+		if err == nil {
+			_, err = l.reduce(o.sym, d.closing, n, f)
 		}
-		if _, err := l.reduce(o.sym, d.closing, n, f); err != nil {
+		if err != nil {
 			return "", err
 		}
 	}
@@ -208,17 +201,16 @@ func (e *executor) closePart(d *deal) error {
 
 func (e *executor) closeTrade(s *symbolState, o *order, x execution) error {
 	e.stats.Trades++
+	ended := s.trade
+	s.trade = openTrade{}
 	if e.rec == nil {
-		s.trade = openTrade{}
 		return nil
 	}
-	t, err := s.trade.closed(market.TradeID(e.stats.Trades), o, x.at, s.index, e.ledger.scale)
-	if err != nil {
-		return err
+	t, err := ended.closed(market.TradeID(e.stats.Trades), o, x.at, s.index, e.ledger.scale)
+	if err == nil {
+		e.rec.Trade(e.step, t)
 	}
-	s.trade = openTrade{}
-	e.rec.Trade(e.step, t)
-	return nil
+	return err
 }
 
 func (e *executor) openPart(d *deal) error {
@@ -268,10 +260,9 @@ func (e *executor) afterFill(d *deal) error {
 func (e *executor) recordFill(d *deal, q, n, f, gross dec) (*market.Fill, error) {
 	o := d.order
 	var sum adder
-	diff := sum.sub(d.price, d.ref).Abs()
-	slippage, err := mulRound(diff, q, e.ledger.scale)
-	if err != nil {
-		return nil, err
+	slippage := sum.keep(mulRound(sum.sub(d.price, d.ref).Abs(), q, e.ledger.scale))
+	if sum.err != nil {
+		return nil, sum.err
 	}
 	e.stats.Fills++
 	e.stats.Fees = e.ledger.fees
@@ -339,3 +330,5 @@ func minDec(a, b dec) dec {
 	}
 	return b
 }
+
+func maxDec(a, b dec) dec { return minDec(a.Neg(), b.Neg()).Neg() }

@@ -79,29 +79,17 @@ func (l *ledger) save(sym int) func() {
 	return func() { l.cash, l.fees, l.cashF, l.books[sym] = cash, fees, cashF, book }
 }
 
-// notional is quantity x price, rounded half-even once to the money unit.
-func (l *ledger) notional(quantity, price dec) (dec, error) {
-	return mulRound(quantity, price, l.scale)
-}
-
 // free is the cash that an opening fill may spend: cash less twice the cost of
 // open shorts, whose proceeds and as much again are held as collateral.
 func (l *ledger) free(allowShort bool) (dec, error) {
 	free := l.cash
-	if !allowShort {
-		return free, nil
-	}
+	var sum adder
 	for i := range l.books {
-		if c := l.books[i].cost; c.IsNeg() {
-			for range 2 {
-				var err error
-				if free, err = free.Add(c); err != nil {
-					return dec{}, err
-				}
-			}
+		if c := l.books[i].cost; allowShort && c.IsNeg() {
+			free = sum.total(sum.total(free, c), c)
 		}
 	}
-	return free, nil
+	return free, sum.err
 }
 
 // open adds to a position (or starts one): n is the notional, f the fee.
@@ -119,18 +107,16 @@ func (l *ledger) open(sym int, side market.Side, q, n, f dec) error {
 }
 
 // reduce takes q (at most the whole) off a position and returns the gross profit.
-func (l *ledger) reduce(sym int, q, n, f dec) (dec, error) {
+func (l *ledger) reduce(sym int, q, n, f dec) (gross dec, err error) {
 	b := &l.books[sym]
 	sum := adder{}
 	held := b.quantity.Abs()
 	cost := b.cost
 	if q.Cmp(held) != 0 {
-		var err error
 		if cost, err = proportion(b.cost, q, held); err != nil {
-			return dec{}, err
+			return gross, err
 		}
 	}
-	var gross dec
 	if b.quantity.IsPos() {
 		gross = sum.sub(n, cost)
 		b.quantity = sum.sub(b.quantity, q)
@@ -182,23 +168,20 @@ func (l *ledger) sizeByCash(budget, price, feeRate, step dec) (dec, error) {
 	if err != nil || total.Cmp(budget) <= 0 {
 		return q, err
 	}
-	two, err := fromCoef(false, 2, l.scale)
-	if err != nil {
-		return dec{}, err
-	}
-	if budget, err = budget.Sub(two); err != nil || !budget.IsPos() {
-		return dec{}, err
+	var sum adder
+	budget = sum.keep(budget.Sub(sum.keep(fromCoef(false, 2, l.scale))))
+	if sum.err != nil {
+		return dec{}, sum.err
 	}
 	return l.affordable(budget, price, feeRate, step)
 }
 
 // costOf is the notional of a fill and its fee, each rounded once.
 func (l *ledger) costOf(q, price, feeRate dec) (n, f dec, err error) {
-	if n, err = l.notional(q, price); err != nil {
-		return n, f, err
-	}
-	f, err = mulRound(n, feeRate, l.scale)
-	return n, f, err
+	var sum adder
+	n = sum.keep(mulRound(q, price, l.scale))
+	f = sum.keep(mulRound(n, feeRate, l.scale))
+	return n, f, sum.err
 }
 
 func (l *ledger) affordable(budget, price, feeRate, step dec) (dec, error) {
@@ -239,24 +222,20 @@ func (l *ledger) affordable(budget, price, feeRate, step dec) (dec, error) {
 // arithmetic. Sums are exact: one that would lose a digit is an error.
 type adder struct{ err error }
 
-func (a *adder) add(x, y dec) dec {
-	z, err := x.AddExact(y, max(x.Scale(), y.Scale()))
-	if err != nil && a.err == nil {
+// keep is the result of any other operation: sum.keep(mulRound(x, y, scale)).
+func (a *adder) keep(z dec, err error) dec {
+	if a.err == nil {
 		a.err = err
 	}
 	return z
 }
+
+func (a *adder) add(x, y dec) dec { return a.keep(x.AddExact(y, max(x.Scale(), y.Scale()))) }
 
 func (a *adder) sub(x, y dec) dec { return a.add(x, y.Neg()) }
 
 // total is a sum that is reported and no balance: beyond 19 digits it is rounded.
-func (a *adder) total(x, y dec) dec {
-	z, err := x.Add(y)
-	if err != nil && a.err == nil {
-		a.err = err
-	}
-	return z
-}
+func (a *adder) total(x, y dec) dec { return a.keep(x.Add(y)) }
 
 // RoundCash rounds initial cash to the money unit that its size calls for; the
 // result may be 0, which no run can start with.
@@ -270,57 +249,42 @@ func (e *Engine) CashExact() decimal.Decimal { return e.venue.ledger.cash }
 
 // FinalValue is cash plus every position at its last close, rounded to the money unit.
 func (e *Engine) FinalValue() (decimal.Decimal, error) {
+	var sum adder
 	total := e.venue.ledger.cash
-	for i := range e.venue.ledger.books {
-		value, _, err := e.venue.marketValue(i)
-		if err != nil {
-			return decimal.Decimal{}, err
-		}
-		if total, err = total.Add(value); err != nil {
-			return decimal.Decimal{}, err
-		}
+	for i := range e.venue.symbols {
+		value, _ := e.venue.marketValue(i, &sum)
+		total = sum.total(total, value)
 	}
-	return total, nil
+	return total, sum.err
 }
 
 // marketValue is the signed value of a position at its last close, and that close.
-func (v *venue) marketValue(i int) (value, mark dec, err error) {
+func (v *venue) marketValue(i int, sum *adder) (value, mark dec) {
 	b := &v.ledger.books[i]
 	if b.quantity.IsZero() {
-		return dec{}, dec{}, nil
+		return value, mark
 	}
-	if mark, err = toDecimal(v.symbols[i].candle.Close); err != nil {
-		return value, mark, err
-	}
-	value, err = v.ledger.notional(b.quantity, mark)
-	return value, mark, err
+	mark = sum.keep(toDecimal(v.symbols[i].candle.Close))
+	return sum.keep(mulRound(b.quantity, mark, v.ledger.scale)), mark
 }
 
 // Positions are the open positions in request order.
 func (e *Engine) Positions() ([]market.Position, error) {
 	var out []market.Position
+	var sum adder
 	for i := range e.venue.symbols {
 		b, t := &e.venue.ledger.books[i], &e.venue.symbols[i].trade
 		if b.quantity.IsZero() {
 			continue
 		}
-		value, mark, err := e.venue.marketValue(i)
-		if err != nil {
-			return nil, err
-		}
-		unrealized, err := value.Sub(b.cost)
-		if err != nil {
-			return nil, err
-		}
+		value, mark := e.venue.marketValue(i, &sum)
 		entry := t.entryPrice
 		if t.mixedEntry {
-			if entry, err = average(b.cost.Abs(), b.quantity.Abs()); err != nil {
-				return nil, err
-			}
+			entry = sum.keep(average(b.cost.Abs(), b.quantity.Abs()))
 		}
 		p := market.Position{
 			Symbol: e.venue.cfg.Symbols[i], Direction: t.direction, Quantity: b.quantity, AverageEntryPrice: entry,
-			MarkPrice: mark, MarketValue: value, UnrealizedPnL: unrealized, RealizedPnL: t.gross, Fees: t.fees,
+			MarkPrice: mark, MarketValue: value, UnrealizedPnL: sum.total(value, b.cost.Neg()), RealizedPnL: t.gross, Fees: t.fees,
 			OpenedAt: t.entryTime, UpdatedAt: e.venue.now,
 		}
 		for _, o := range e.venue.live {
@@ -334,6 +298,9 @@ func (e *Engine) Positions() ([]market.Position, error) {
 			}
 		}
 		out = append(out, p)
+	}
+	if sum.err != nil {
+		return nil, sum.err
 	}
 	return out, nil
 }

@@ -103,7 +103,7 @@ func TestLedgerOverflow(t *testing.T) {
 		t.Errorf("cash of 10^9 and more: %v", err)
 	}
 	l = mustLedger(t, "10000", 1)
-	if _, err := l.notional(decimal.MustParse("10000"), decimal.MustParse("100000")); !errors.Is(err, errRange) {
+	if _, err := mulRound(decimal.MustParse("10000"), decimal.MustParse("100000"), l.scale); !errors.Is(err, errRange) {
 		t.Errorf("a notional of 10^9: %v", err)
 	}
 	l = mustLedger(t, "99999", 1)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"maps"
 	"slices"
@@ -68,39 +67,29 @@ func (e *OptionError) Error() string {
 }
 
 type number struct {
-	set      func(*Options) *decimal.Decimal
+	into     *dec
 	min, max string
 }
 
 type choice struct {
-	set    func(*Options) *string
+	into   *string
 	values []string
 }
 
-// The fields of the execution object, with bounds.
-func numberFields() map[string]number {
-	return map[string]number{
-		"fee_maker":     {func(o *Options) *dec { return &o.FeeMaker }, "-0.01", "0.1"},
-		"fee_taker":     {func(o *Options) *dec { return &o.FeeTaker }, "0", "0.1"},
-		"slippage_bps":  {func(o *Options) *dec { return &o.SlippageBps }, "0", "1000"},
-		"quantity_step": {func(o *Options) *dec { return &o.QuantityStep }, "0.0000000001", "1000000"},
-	}
-}
-
-func choiceFields() map[string]choice {
-	return map[string]choice{
-		"profile":      {func(o *Options) *string { return &o.Profile }, []string{ProfileBarV1, ProfileBacktestingPy, ProfileBacktrader}},
-		"protect_from": {func(o *Options) *string { return &o.ProtectFrom }, []string{"entry_candle", "next_candle"}},
-		"intrabar":     {func(o *Options) *string { return &o.Intrabar }, []string{"stop_first", "target_first", "ohlc_color"}},
-		"resting_gap":  {func(o *Options) *string { return &o.RestingGap }, []string{"limit", "open"}},
-		"limit_touch":  {func(o *Options) *string { return &o.LimitTouch }, []string{"touch", "through_tick"}},
-	}
-}
-
-func switchFields() map[string]func(*Options) *bool {
-	return map[string]func(*Options) *bool{
-		"allow_short":  func(o *Options) *bool { return &o.AllowShort },
-		"close_at_end": func(o *Options) *bool { return &o.CloseAtEnd },
+// fields are the fields of the execution object: a number with its bounds, a choice or a *bool.
+func (o *Options) fields() map[string]any {
+	return map[string]any{
+		"fee_maker":     number{&o.FeeMaker, "-0.01", "0.1"},
+		"fee_taker":     number{&o.FeeTaker, "0", "0.1"},
+		"slippage_bps":  number{&o.SlippageBps, "0", "1000"},
+		"quantity_step": number{&o.QuantityStep, "0.0000000001", "1000000"},
+		"profile":       choice{&o.Profile, []string{ProfileBarV1, ProfileBacktestingPy, ProfileBacktrader}},
+		"protect_from":  choice{&o.ProtectFrom, []string{"entry_candle", "next_candle"}},
+		"intrabar":      choice{&o.Intrabar, []string{"stop_first", "target_first", "ohlc_color"}},
+		"resting_gap":   choice{&o.RestingGap, []string{"limit", "open"}},
+		"limit_touch":   choice{&o.LimitTouch, []string{"touch", "through_tick"}},
+		"allow_short":   &o.AllowShort,
+		"close_at_end":  &o.CloseAtEnd,
 	}
 }
 
@@ -153,57 +142,42 @@ func ResolveOptions(raw []byte, fees Fees) (Options, error) {
 
 func (o *Options) apply(name string, raw json.RawMessage) *FieldError {
 	pointer := "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-	if n, ok := numberFields()[name]; ok {
-		v, err := numberIn(raw, n.min, n.max)
-		if err != nil {
-			return &FieldError{pointer, err.Error(), "range"}
+	switch f := o.fields()[name].(type) {
+	case number:
+		v, ok := numberIn(raw)
+		if !ok || v.Cmp(decimal.MustParse(f.min)) < 0 || v.Cmp(decimal.MustParse(f.max)) > 0 {
+			return &FieldError{pointer, "must be a number from " + f.min + " to " + f.max, "range"}
 		}
-		*n.set(o) = v
-		return nil
-	}
-	if c, ok := choiceFields()[name]; ok {
+		*f.into = v
+	case choice:
 		var s string
-		if json.Unmarshal(raw, &s) != nil || !contains(c.values, s) {
-			return &FieldError{pointer, "must be one of " + strings.Join(c.values, ", "), "enum"}
+		if json.Unmarshal(raw, &s) != nil || !slices.Contains(f.values, s) {
+			return &FieldError{pointer, "must be one of " + strings.Join(f.values, ", "), "enum"}
 		}
-		*c.set(o) = s
-		return nil
-	}
-	if set, ok := switchFields()[name]; ok {
+		*f.into = s
+	case *bool:
 		var b *bool
 		if json.Unmarshal(raw, &b) != nil || b == nil {
 			return &FieldError{pointer, "must be true or false", "type"}
 		}
-		*set(o) = *b
-		return nil
+		*f = *b
+	default:
+		return &FieldError{pointer, "is not an execution option", "additionalProperties"}
 	}
-	return &FieldError{pointer, "is not an execution option", "additionalProperties"}
+	return nil
 }
 
-func contains(list []string, s string) bool {
-	for _, v := range list {
-		if v == s {
-			return true
-		}
-	}
-	return false
-}
-
-func numberIn(raw json.RawMessage, low, high string) (dec, error) {
-	bad := fmt.Errorf("must be a number from %s to %s", low, high)
+func numberIn(raw json.RawMessage) (dec, bool) {
 	var n json.Number
 	if len(raw) == 0 || raw[0] == '"' || json.Unmarshal(raw, &n) != nil {
-		return dec{}, bad
+		return dec{}, false
 	}
 	f, err := n.Float64()
 	if err != nil {
-		return dec{}, bad
+		return dec{}, false
 	}
 	v, err := toDecimal(f)
-	if err != nil || v.Cmp(decimal.MustParse(low)) < 0 || v.Cmp(decimal.MustParse(high)) > 0 {
-		return dec{}, bad
-	}
-	return v, nil
+	return v, err == nil
 }
 
 // MarshalJSON writes all fields, in the order of the documentation, numbers plain.

@@ -7,12 +7,10 @@ import (
 // order is a market.Order with what matching needs to know of it.
 type order struct {
 	market.Order
-	sym             int
-	size            market.Size
-	limitF, stopF   float64 // the float64 nearest to the decimals: triggers compare float64
-	trailPercent    dec
-	trailAmount     dec
-	water           dec         // extreme that a trailing stop follows
+	sym           int
+	size          market.Size
+	limitF, stopF float64 // the float64 nearest to the decimals: triggers compare float64
+	trail
 	since           market.Time // eligible on candles that open from then on
 	stopLoss        *market.Child
 	takeProfit      *market.Child
@@ -21,13 +19,21 @@ type order struct {
 	expireLeft      int    // candles, with gtd
 	liveFrom        int64  // first candle index of the symbol it may fill on
 	bornAt          int64  // candle index in which a child was made; -1 otherwise
-	active          bool   // takes part in the current candle
-	opened, tested  bool   // seen by the open and the inside passes of this candle
-	arrived         bool   // rested through an earlier candle, or counts as resting
-	triggered       bool   // a stop_limit that has become a limit
-	justTriggered   bool   // ... on this candle
-	held            bool   // compat: give way to the stop loss on this candle
-	done            bool
+	candleState
+	arrived   bool // rested through an earlier candle, or counts as resting
+	triggered bool // a stop_limit that has become a limit
+	done      bool
+}
+
+// trail is how far a trailing stop is from the extreme that it follows.
+type trail struct{ trailPercent, trailAmount, water dec }
+
+// candleState is what the current candle has done with an order.
+type candleState struct {
+	active         bool // it takes part in the candle
+	opened, tested bool // seen by the open and the inside passes
+	justTriggered  bool
+	held           bool // compat: give way to the stop loss
 }
 
 // isStop says that the order waits for its stop price.
@@ -130,31 +136,26 @@ func (e *executor) makeChildren(parent *order, quantity, price dec, x execution)
 
 func (e *executor) newChild(parent *order, spec *market.Child, stop bool, quantity, price dec) (*order, error) {
 	in := market.Intent{Side: parent.Side.Opposite(), Type: market.Limit, ReduceOnly: true}
+	role := market.RoleTakeProfit
 	if stop {
-		in.Type = market.Stop
+		in.Type, role = market.Stop, market.RoleStopLoss
 	}
 	if spec.TrailPercent != 0 || spec.TrailAmount != 0 {
 		in.Type = market.TrailingStop
 	}
 	o := e.newOrder(parent.sym, &in, parent.FilledAt)
-	o.ParentID, o.parent, o.Role, o.Quantity = parent.ID, parent, market.RoleTakeProfit, quantity
-	if stop {
-		o.Role = market.RoleStopLoss
-	}
+	o.ParentID, o.parent, o.Role, o.Quantity = parent.ID, parent, role, quantity
 	if in.Type == market.TrailingStop {
 		o.water = price
 		return o, o.setTrail(spec.TrailPercent, spec.TrailAmount)
 	}
 	level, err := childLevel(spec, o.Side, stop, price)
-	if err != nil {
-		return nil, err
-	}
 	if stop {
 		o.setStop(level)
 	} else {
 		o.setLimit(level)
 	}
-	return o, nil
+	return o, err
 }
 
 // childLevel is the price of a leg: absolute, or a fraction of the parent's fill price.
@@ -162,19 +163,14 @@ func childLevel(spec *market.Child, side market.Side, stop bool, price dec) (dec
 	if spec.Percent == 0 {
 		return toDecimal(spec.Price)
 	}
-	share, err := toDecimal(spec.Percent)
-	if err != nil {
-		return dec{}, err
-	}
+	var sum adder
+	share := sum.keep(toDecimal(spec.Percent))
 	// A stop loss that sells sits below the fill, a take profit that sells above it.
 	if (side == market.Sell) == stop {
 		share = share.Neg()
 	}
-	factor, err := decOne.Add(share)
-	if err != nil {
-		return dec{}, err
-	}
-	return mulPrice(price, factor)
+	level := sum.keep(mulPrice(price, sum.keep(decOne.Add(share))))
+	return level, sum.err
 }
 
 // scheduleChild sets from when on a leg is live (R6).
@@ -209,43 +205,32 @@ func (o *order) setTrail(percent, amount float64) error {
 }
 
 // setDistance stores how far a trailing stop is from what it follows.
-func (o *order) setDistance(percent, amount float64) (err error) {
-	if o.trailPercent, err = toDecimal(percent); err != nil {
-		return err
-	}
-	o.trailAmount, err = toDecimal(amount)
-	return err
+func (o *order) setDistance(percent, amount float64) error {
+	var sum adder
+	o.trailPercent, o.trailAmount = sum.keep(toDecimal(percent)), sum.keep(toDecimal(amount))
+	return sum.err
 }
 
 // placeTrail computes the stop from the water: below it for a sell, above for a buy.
 func (o *order) placeTrail() error {
-	var level dec
-	var err error
-	sign := o.trailPercent
+	percent, amount := o.trailPercent, o.trailAmount
 	if o.Side == market.Sell {
-		sign = sign.Neg()
+		percent, amount = percent.Neg(), amount.Neg()
 	}
-	if !o.trailPercent.IsZero() {
-		factor, ferr := decOne.Add(sign)
-		if ferr != nil {
-			return ferr
-		}
-		level, err = mulPrice(o.water, factor)
-	} else if o.Side == market.Sell {
-		level, err = o.water.Sub(o.trailAmount)
-	} else {
-		level, err = o.water.Add(o.trailAmount)
+	var sum adder
+	level := sum.keep(o.water.Add(amount))
+	if !percent.IsZero() {
+		level = sum.keep(mulPrice(o.water, sum.keep(decOne.Add(percent))))
 	}
-	if err != nil {
-		return err
+	if sum.err == nil {
+		o.setStop(level)
 	}
-	o.setStop(level)
-	return nil
+	return sum.err
 }
 
-// trail moves the water after a candle: to its extreme, or only to its close after
+// moveTrail moves the water after a candle: to its extreme, or only to its close after
 // the candle inside which the parent filled.
-func (m *matcher) trail(o *order, s *symbolState) error {
+func (m *matcher) moveTrail(o *order, s *symbolState) error {
 	extreme := s.candle.High
 	if o.Side == market.Buy {
 		extreme = s.candle.Low

@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"math"
+
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -59,10 +61,10 @@ func (e *executor) touchLevel(o *order) float64 {
 		return o.limitF
 	}
 	tick := e.symbols[o.sym].tick
-	level, err := o.LimitPrice.Sub(tick)
-	if o.Side == market.Sell {
-		level, err = o.LimitPrice.Add(tick)
+	if o.Side == market.Buy {
+		tick = tick.Neg()
 	}
+	level, err := o.LimitPrice.Add(tick)
 	if err != nil {
 		return o.limitF
 	}
@@ -227,7 +229,7 @@ func (m *matcher) nextOnPath(sym int, from, to float64) (*order, float64) {
 			continue
 		}
 		rank := m.rank(o)
-		if best == nil || abs(at-from) < abs(bestAt-from) || (at == bestAt && rank < bestRank) {
+		if best == nil || math.Abs(at-from) < math.Abs(bestAt-from) || (at == bestAt && rank < bestRank) {
 			best, bestAt, bestRank = o, at, rank
 		}
 	}
@@ -259,11 +261,4 @@ func (m *matcher) rank(o *order) int {
 		return 0
 	}
 	return 1
-}
-
-func abs(x float64) float64 {
-	if x < 0 {
-		return -x
-	}
-	return x
 }

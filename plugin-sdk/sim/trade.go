@@ -1,6 +1,8 @@
 package sim
 
 import (
+	"slices"
+
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -19,23 +21,23 @@ type openTrade struct {
 	entryTime           market.Time
 	entryIndex          int64
 	entryTag            string
-	low, high           float64 // extremes seen while held; meaningful once seen
-	seen                bool
-	orders              []market.OrderID
-	ambiguous           bool
+	extremes
+	orders    []market.OrderID
+	ambiguous bool
+}
+
+// extremes are the prices seen while a position is held; meaningful once seen.
+type extremes struct {
+	low, high float64
+	seen      bool
 }
 
 // track widens the extremes by one price.
-func (t *openTrade) track(price float64) {
-	if !t.seen {
-		t.low, t.high, t.seen = price, price, true
-		return
+func (x *extremes) track(price float64) {
+	if !x.seen {
+		*x = extremes{price, price, true}
 	}
-	if price < t.low {
-		t.low = price
-	} else if price > t.high {
-		t.high = price
-	}
+	x.low, x.high = min(x.low, price), max(x.high, price)
 }
 
 // endCandle widens the extremes by a candle at whose close the position is still
@@ -49,21 +51,14 @@ func (t *openTrade) endCandle(c *market.Candle) {
 	t.track(c.Close)
 }
 
-func (t *openTrade) addOrder(id market.OrderID) {
-	for _, have := range t.orders {
-		if have == id {
-			return
-		}
-	}
-	t.orders = append(t.orders, id)
-}
-
 func (t *openTrade) add(o *order, f *market.Fill) error {
 	var sum adder
 	t.fees, t.slips = sum.add(t.fees, f.Fee), sum.total(t.slips, f.Slippage)
 	t.gross = sum.add(t.gross, f.RealizedPnL)
 	t.ambiguous = t.ambiguous || f.Ambiguous
-	t.addOrder(o.ID)
+	if !slices.Contains(t.orders, o.ID) {
+		t.orders = append(t.orders, o.ID)
+	}
 	return sum.err
 }
 
@@ -111,19 +106,11 @@ func (t *openTrade) closed(id market.TradeID, o *order, at market.Time, index in
 		PnL: sum.sub(t.gross, t.fees), ExitReason: exitReason(o.Role), CandlesHeld: int(index - t.entryIndex),
 		EntryTag: t.entryTag, ExitTag: o.Tag, OrderIDs: t.orders, Ambiguous: t.ambiguous,
 	}
-	if sum.err != nil {
-		return nil, sum.err
-	}
-	var err error
 	if t.mixedEntry {
-		if out.EntryPrice, err = average(t.notional, t.opened); err != nil {
-			return nil, err
-		}
+		out.EntryPrice = sum.keep(average(t.notional, t.opened))
 	}
 	if t.mixedExit {
-		if out.ExitPrice, err = average(t.exitValue, t.closedQty); err != nil {
-			return nil, err
-		}
+		out.ExitPrice = sum.keep(average(t.exitValue, t.closedQty))
 	}
 	if n := float(t.notional); n != 0 {
 		out.Return = float(out.PnL) / n
@@ -132,36 +119,26 @@ func (t *openTrade) closed(id market.TradeID, o *order, at market.Time, index in
 	if t.direction == market.Short {
 		worst, best = best, worst
 	}
-	if out.MAE, err = t.excursion(worst, out.EntryPrice, scale); err != nil {
-		return nil, err
-	}
-	if out.MFE, err = t.excursion(best, out.EntryPrice, scale); err != nil {
-		return nil, err
-	}
-	out.MAE, out.MFE = minDec(out.MAE, dec{}), minDec(out.MFE.Neg(), dec{}).Neg()
+	out.MAE = minDec(sum.keep(t.excursion(worst, out.EntryPrice, scale)), dec{})
+	out.MFE = maxDec(sum.keep(t.excursion(best, out.EntryPrice, scale)), dec{})
 	if !t.mixedExit { // it was rounded apart from the fills
-		out.MAE, out.MFE = minDec(out.MAE, t.gross), minDec(out.MFE.Neg(), t.gross.Neg()).Neg()
+		out.MAE, out.MFE = minDec(out.MAE, t.gross), maxDec(out.MFE, t.gross)
 	}
-	return out, nil
+	return out, sum.err
 }
 
 // excursion is (extreme - entry price) x quantity, negated for a short.
 func (t *openTrade) excursion(extreme float64, entry dec, scale int) (dec, error) {
-	price, err := toDecimal(extreme)
-	if err != nil {
-		return dec{}, err
-	}
-	diff, err := price.Sub(entry)
-	if err != nil {
-		return dec{}, err
-	}
+	var sum adder
+	diff := sum.total(sum.keep(toDecimal(extreme)), entry.Neg())
 	if t.direction == market.Short {
 		diff = diff.Neg()
 	}
 	if v, err := mulRound(diff, t.opened, scale); err == nil {
-		return v, nil
+		return v, sum.err
 	}
-	return diff.Mul(t.opened) // no balance: where the money unit does not fit, 19 digits do
+	v := sum.keep(diff.Mul(t.opened)) // no balance: where the money unit does not fit, 19 digits do
+	return v, sum.err
 }
 
 // average is value / quantity to 15 significant digits.

@@ -88,8 +88,8 @@ func (b *Batch) open() *strategypb.Decisions {
 // DecisionFromProto converts and checks the answer to one step.
 func DecisionFromProto(p *strategypb.Decision, symbols []market.Symbol) (Decision, error) {
 	d := Decision{Step: p.GetStep()}
-	if err := checkCount("intents", "intents at one step", len(p.GetIntents()), MaxIntents); err != nil {
-		return d, err
+	if n := len(p.GetIntents()); n > MaxIntents {
+		return d, wrong("intents", "%d intents at one step, at most %d are allowed", n, MaxIntents)
 	}
 	d.Intents = make([]market.Intent, len(p.GetIntents()))
 	for i, one := range p.GetIntents() {
@@ -100,19 +100,6 @@ func DecisionFromProto(p *strategypb.Decision, symbols []market.Symbol) (Decisio
 		d.Intents[i] = intent
 	}
 	return d, nil
-}
-
-// DecisionsToProto converts a batch of answers.
-func DecisionsToProto(d *Decisions, symbols []market.Symbol) *strategypb.Decisions {
-	p := &strategypb.Decisions{Watermark: d.Watermark, Digest: d.Digest[:]}
-	for _, one := range d.Decisions {
-		p.Decisions = append(p.Decisions, DecisionToProto(one.Step, one.Intents, symbols))
-	}
-	for i := range d.Trace {
-		p.TraceSteps = append(p.TraceSteps, d.Trace[i].Step)
-		p.TraceDigests = append(p.TraceDigests, d.Trace[i].Digest[:]...)
-	}
-	return p
 }
 
 // DecisionsFromProto converts and checks a batch of answers. previous is the last

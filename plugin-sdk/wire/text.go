@@ -72,36 +72,40 @@ func LogLinesToProto(lines []LogLine, dropped int64) *strategypb.LogLines {
 
 // LogLinesFromProto converts and checks lines.
 func LogLinesFromProto(p *strategypb.LogLines) (lines []LogLine, dropped int64, err error) {
-	var r reader
-	r.keep(checkCount("lines", "log lines in one message", len(p.GetLines()), MaxStepLines))
+	c := codec{read: true}
+	c.count("lines", "log lines in one message", len(p.GetLines()), MaxStepLines)
 	for i, l := range p.GetLines() {
-		field := at("lines", i)
-		switch l.GetLevel() {
-		case "trace", "debug", "info", "warn", "error":
-		default:
-			r.keep(wrong(field+".level", "%.40q is not a log level", l.GetLevel()))
+		c.in("lines", i)
+		if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, l.Level) {
+			c.wrong("level", "%.40q is not a log level", l.Level)
 		}
-		r.keep(checkCount(field+".fields", "fields", len(l.GetFields()), MaxLogFields))
-		r.keep(checkCount(field+".order", "keys", len(l.GetOrder()), MaxLogFields))
-		lines = append(lines, LogLine{
-			Step: l.GetStep(), Time: market.Time(l.GetTime()), Level: l.GetLevel(),
-			Message: r.text(field+".message", l.GetMessage(), MaxMessageText),
-			Fields:  r.fields(field+".fields", l),
-		})
+		c.count("fields", "fields", len(l.Fields), MaxLogFields)
+		c.count("order", "keys", len(l.Order), MaxLogFields)
+		line := LogLine{Step: l.Step, Time: market.Time(l.Time), Level: l.Level}
+		carryText(&c, "message", &line.Message, &l.Message, MaxMessageText)
+		line.Fields = c.fields(l)
+		lines = append(lines, line)
 	}
-	if p.GetDropped() < 0 {
-		r.keep(wrong("dropped", "%d is negative", p.GetDropped()))
+	c.dropped(p.GetDropped())
+	return lines, p.GetDropped(), c.err
+}
+
+func (c *codec) dropped(n int64) {
+	if c.in("", 0); n < 0 {
+		c.wrong("dropped", "%d is negative", n)
 	}
-	return lines, p.GetDropped(), r.err
 }
 
 // fields are those of a line in the order that it names. Those that it does not name
 // follow, sorted, as all of them do where an older SDK sends no order.
-func (r *reader) fields(at string, l *strategypb.LogLine) market.Fields {
-	have, list := l.GetFields(), make(market.Fields, 0, len(l.GetFields()))
-	for _, key := range slices.Concat(l.GetOrder(), slices.Sorted(maps.Keys(have))) {
-		if value, known := have[key]; known && len(list) < len(have) {
-			list = list.Set(r.text(at, key, MaxTextBytes), r.text(at, value, MaxMessageText))
+func (c *codec) fields(l *strategypb.LogLine) market.Fields {
+	list := make(market.Fields, 0, len(l.Fields))
+	for _, key := range slices.Concat(l.Order, slices.Sorted(maps.Keys(l.Fields))) {
+		if text, known := l.Fields[key]; known && len(list) < len(l.Fields) {
+			var f market.Field
+			carryText(c, "fields", &f.Key, &key, MaxTextBytes)
+			carryText(c, "fields", &f.Value, &text, MaxMessageText)
+			list = list.Set(f.Key, f.Value)
 		}
 	}
 	return list
@@ -122,63 +126,66 @@ func AnnotationsToProto(series []Series, dropped int64) *strategypb.Annotations 
 
 // AnnotationsFromProto converts and checks points.
 func AnnotationsFromProto(p *strategypb.Annotations) (series []Series, dropped int64, err error) {
-	var r reader
-	r.keep(checkCount("series", "series", len(p.GetSeries()), MaxSeries))
+	c := codec{read: true}
+	c.count("series", "series", len(p.GetSeries()), MaxSeries)
 	points := 0
 	for i, s := range p.GetSeries() {
-		field := at("series", i)
-		points += len(s.GetValues())
-		if len(s.GetTimes()) != len(s.GetValues()) {
-			r.keep(wrong(field, "%d times for %d values", len(s.GetTimes()), len(s.GetValues())))
+		c.in("series", i)
+		points += len(s.Values)
+		if len(s.Times) != len(s.Values) {
+			c.wrong("", "%d times for %d values", len(s.Times), len(s.Values))
 		}
-		one := Series{Name: r.text(field+".name", s.GetName(), MaxTextBytes), Values: s.GetValues()}
-		if one.Name == "" {
-			r.keep(wrong(field+".name", "is empty"))
+		one := Series{Values: s.Values}
+		if carryText(&c, "name", &one.Name, &s.Name, MaxTextBytes); one.Name == "" {
+			c.wrong("name", "is empty")
 		}
-		for _, t := range s.GetTimes() {
+		for _, t := range s.Times {
 			one.Times = append(one.Times, market.Time(t))
 		}
-		for _, v := range s.GetValues() {
-			r.finite(field+".values", v)
+		for k := range s.Values {
+			c.finite("values", &one.Values[k], &s.Values[k])
 		}
 		series = append(series, one)
 	}
-	r.keep(checkCount("series.values", "points in one message", points, MaxMessagePoints))
-	if p.GetDropped() < 0 {
-		r.keep(wrong("dropped", "%d is negative", p.GetDropped()))
-	}
-	return series, p.GetDropped(), r.err
+	c.in("", 0)
+	c.count("series.values", "points in one message", points, MaxMessagePoints)
+	c.dropped(p.GetDropped())
+	return series, p.GetDropped(), c.err
 }
 
 // FailureToProto converts the end of a run by its strategy.
 func FailureToProto(f *Failure) *strategypb.Failed {
-	p := &strategypb.Failed{
-		Code: f.Code, Message: cut(f.Message, MaxMessageText), Step: f.Step, Stack: cut(f.Stack, MaxStackBytes),
-		Type: cut(f.Type, MaxTextBytes),
+	p := &strategypb.Failed{Errors: make([]*strategypb.FieldError, len(f.Errors))}
+	for i := range p.Errors {
+		p.Errors[i] = &strategypb.FieldError{}
 	}
-	for _, e := range f.Errors {
-		p.Errors = append(p.Errors, &strategypb.FieldError{
-			Pointer: cut(e.Pointer, MaxMessageText), Message: cut(e.Message, MaxMessageText),
-		})
-	}
+	(&codec{}).failure(f, p)
 	return p
 }
 
 // FailureFromProto converts and checks the end of a run by its strategy.
-func FailureFromProto(p *strategypb.Failed) (Failure, error) {
-	var r reader
-	f := Failure{
-		Code: p.GetCode(), Message: r.text("message", p.GetMessage(), MaxMessageText), Step: p.GetStep(),
-		Stack: r.text("stack", p.GetStack(), MaxStackBytes), Type: r.text("type", p.GetType(), MaxTextBytes),
+func FailureFromProto(p *strategypb.Failed) (f Failure, err error) {
+	c := codec{read: true}
+	p = orNew(p)
+	if p.Code != InvalidStrategyParams && p.Code != StrategyError {
+		c.wrong("code", "%.40q is not known", p.Code)
 	}
-	if f.Code != InvalidStrategyParams && f.Code != StrategyError {
-		r.keep(wrong("code", "%.40q is not known", f.Code))
+	if len(p.Errors) > 0 {
+		f.Errors = make([]sdk.ParamError, len(p.Errors))
 	}
-	for i, e := range p.GetErrors() {
-		f.Errors = append(f.Errors, sdk.ParamError{
-			Pointer: r.text(at("errors", i)+".pointer", e.GetPointer(), MaxMessageText),
-			Message: r.text(at("errors", i)+".message", e.GetMessage(), MaxMessageText),
-		})
+	c.failure(&f, p)
+	return f, c.err
+}
+
+func (c *codec) failure(f *Failure, p *strategypb.Failed) {
+	carry(c, &f.Code, &p.Code)
+	carry(c, &f.Step, &p.Step)
+	carryCut(c, "message", &f.Message, &p.Message, MaxMessageText)
+	carryCut(c, "stack", &f.Stack, &p.Stack, MaxStackBytes)
+	carryCut(c, "type", &f.Type, &p.Type, MaxTextBytes)
+	for i := range f.Errors {
+		c.in("errors", i)
+		carryCut(c, "pointer", &f.Errors[i].Pointer, &p.Errors[i].Pointer, MaxMessageText)
+		carryCut(c, "message", &f.Errors[i].Message, &p.Errors[i].Message, MaxMessageText)
 	}
-	return f, r.err
 }

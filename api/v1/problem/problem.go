@@ -3,7 +3,7 @@
 // writes it as the error envelope. The OpenAPI enum and the page /docs/errors come
 // from the same table.
 //
-// It imports nothing of this module. Other packages return their own typed errors;
+// Its codes are constants of the packages that fail. Other packages return their own typed errors;
 // api/v1 alone turns those into problems.
 package problem
 
@@ -12,7 +12,14 @@ import (
 	"encoding/json"
 	"maps"
 	"net/http"
+	"slices"
 	"strings"
+
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/deploy"
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
 // Problem is an answer that is not a success. It is an error, so that handlers can
@@ -146,4 +153,170 @@ func marshal(e any) ([]byte, error) {
 	enc.SetEscapeHTML(false)
 	err := enc.Encode(e)
 	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), err
+}
+
+// Code is what clients branch on.
+type Code string
+
+// The codes: those of runs are the constants of the packages that fail.
+const (
+	MalformedRequest            Code = edge.CodeMalformedRequest
+	InvalidJSON                 Code = "INVALID_JSON"
+	ValidationFailed            Code = run.CodeValidationFailed
+	StrategyNotFound            Code = run.CodeStrategyNotFound
+	StrategyUnavailable         Code = run.CodeStrategyUnavailable
+	InvalidStrategyParams       Code = wire.InvalidStrategyParams
+	ExchangeNotFound            Code = run.CodeExchangeNotFound
+	ExchangeUnavailable         Code = "EXCHANGE_UNAVAILABLE"
+	UnsupportedTimeframe        Code = run.CodeUnsupportedTimeframe
+	UnsupportedSymbol           Code = run.CodeUnsupportedSymbol
+	InvalidDateRange            Code = run.CodeInvalidDateRange
+	DataUnavailable             Code = run.CodeDataUnavailable
+	ModeNotSupported            Code = run.CodeModeNotSupported
+	CredentialsRequired         Code = "CREDENTIALS_REQUIRED"
+	BadHandshake                Code = "BAD_HANDSHAKE"
+	HostForbidden               Code = edge.CodeHostForbidden
+	OriginForbidden             Code = edge.CodeOriginForbidden
+	NotFound                    Code = edge.CodeNotFound
+	MethodNotAllowed            Code = edge.CodeMethodNotAllowed
+	RequestTimeout              Code = edge.CodeRequestTimeout
+	RunAlreadyActive            Code = Code(runner.RunAlreadyActive)
+	RunNotActive                Code = Code(runner.RunNotActive)
+	RunStillRunning             Code = Code(runner.RunStillRunning)
+	NoRun                       Code = Code(runner.NoRun)
+	ResultsNotReady             Code = Code(runner.ResultsNotReady)
+	IdempotencyKeyReused        Code = "IDEMPOTENCY_KEY_REUSED"
+	RegistryInvalid             Code = Code(deploy.RegistryInvalid)
+	RegistryUnsigned            Code = Code(deploy.RegistryUnsigned)
+	RegistrySignatureInvalid    Code = Code(deploy.RegistrySignatureInvalid)
+	RegistryFamilyMismatch      Code = Code(deploy.RegistryFamilyMismatch)
+	RegistryExpired             Code = Code(deploy.RegistryExpired)
+	RegistryRollback            Code = Code(deploy.RegistryRollback)
+	RegistryUnavailable         Code = Code(deploy.RegistryUnavailable)
+	DeploymentNotApproved       Code = Code(deploy.DeploymentNotApproved)
+	DeploymentRevoked           Code = Code(deploy.DeploymentRevoked)
+	DeploymentExpired           Code = Code(deploy.DeploymentExpired)
+	DeploymentModeNotAllowed    Code = Code(deploy.DeploymentModeNotAllowed)
+	DeploymentLimitExceeded     Code = Code(deploy.DeploymentLimitExceeded)
+	EndpointRemoved             Code = "ENDPOINT_REMOVED"
+	BodyTooLarge                Code = edge.CodeBodyTooLarge
+	UnsupportedMediaType        Code = edge.CodeMediaType
+	ExpectationFailed           Code = edge.CodeExpectation
+	UpgradeRequired             Code = "UPGRADE_REQUIRED"
+	HeadersTooLarge             Code = edge.CodeHeadersTooLarge
+	InternalError               Code = Code(runner.Internal)
+	RunStartFailed              Code = Code(runner.RunStartFailed)
+	UnsupportedTransferEncoding Code = edge.CodeTransferEncoding
+	HTTPVersionNotSupported     Code = edge.CodeHTTPVersion
+	ShuttingDown                Code = Code(runner.ShuttingDown)
+	TooManyClients              Code = "TOO_MANY_CLIENTS"
+)
+
+// Entry is one row of the table.
+type Entry struct {
+	Code   Code
+	Status int
+	// Message is what a client reads when nothing more precise is known.
+	Message string
+	// Details names the members of error.details beside request_id.
+	Details []string
+	// Advice is what to do about it, for the documentation.
+	Advice string
+}
+
+// Anchor is the fragment of the code on /docs/errors.
+func (e Entry) Anchor() string { return strings.ToLower(strings.ReplaceAll(string(e.Code), "_", "-")) }
+
+// Lookup is the row of a code; an unknown code is an internal error.
+func Lookup(code Code) Entry {
+	for _, e := range Table() {
+		if e.Code == code {
+			return e
+		}
+	}
+	return Entry{Code: code, Status: 500, Message: "The service met an unexpected condition."}
+}
+
+// Table is every code, by status and then in the order of the design.
+func Table() []Entry {
+	return slices.Concat(requestTable(), stateTable(), deploymentTable(), serverTable())
+}
+
+func requestTable() []Entry {
+	list := func(s ...string) []string { return s }
+	return []Entry{
+		{MalformedRequest, 400, "The request is not valid HTTP or has a header that cannot be read.", nil, "Check the request line and the headers; message names what was wrong where it is known."},
+		{InvalidJSON, 400, "The body is not valid JSON.", list("offset", "line", "reason"), "Send one UTF-8 JSON value without duplicate keys. offset is the byte, line the line (from 1) where reading stopped."},
+		{ValidationFailed, 400, "The request does not match the schema.", list("errors"), "Each entry of errors has a pointer to the field, a message and the rule that failed."},
+		{StrategyNotFound, 400, "There is no such strategy.", list("available"), "Use a name of GET /api/v1/strategies. New plugins are found at the next start of the service."},
+		{StrategyUnavailable, 400, "The strategy cannot be used.", list("reason"), "Mend the plugin as the reason says, then restart the service."},
+		{InvalidStrategyParams, 400, "The strategy does not accept these parameters.", list("errors"), "Compare with params_schema of GET /api/v1/strategies."},
+		{ExchangeNotFound, 400, "There is no such exchange.", list("available"), "Use an id of GET /api/v1/exchanges."},
+		{ExchangeUnavailable, 400, "The exchange cannot be used.", list("reason"), "Mend the connector as the reason says, then restart the service."},
+		{UnsupportedTimeframe, 400, "The timeframe is not offered here.", list("available"), "Use a timeframe that the exchange and the strategy list."},
+		{UnsupportedSymbol, 400, "A symbol is not offered here.", list("symbols", "available"), "Use symbols that the exchange lists; all of one run share the quote currency."},
+		{InvalidDateRange, 400, "start_date must be before end_date.", list("start_date", "end_date"), "The window is [start_date, end_date)."},
+		{DataUnavailable, 400, "There are no candles in this window.", list("range"), "Choose a window inside range or import candles with lab data import."},
+		{ModeNotSupported, 400, "This mode is not offered.", list("reason"), "See modes of the exchange and of the strategy. Controls are for paper and live runs."},
+		{CredentialsRequired, 400, "The exchange needs credentials for live trading.", list("missing"), "Add the missing keys to exchange_config."},
+		{BadHandshake, 400, "The WebSocket handshake is not valid.", nil, "Use WebSocket version 13 with a valid Sec-WebSocket-Key."},
+		{HostForbidden, 403, "The Host header names a host that this service does not serve.", nil, "Use localhost or the address the service listens on, or start it with --allowed-host."},
+		{OriginForbidden, 403, "Requests from other origins are refused.", nil, "Send the request from a page of this service or from a program."},
+		{NotFound, 404, "There is nothing at this path.", nil, "Paths are exact: no trailing slash. See /openapi.json."},
+		{MethodNotAllowed, 405, "This path does not answer this method.", list("allow"), "Use a method of the Allow header."},
+		{RequestTimeout, 408, "The body did not arrive in time.", nil, "Send the whole body within 15 seconds."},
+		{EndpointRemoved, 410, "This endpoint has been removed.", list("documentation"), "See /docs/deprecations for its successor."},
+		{BodyTooLarge, 413, "The body is larger than 1 MiB.", list("limit_bytes"), "Send a smaller body."},
+		{UnsupportedMediaType, 415, "A body must be sent as application/json without content encoding.", nil, "Set Content-Type: application/json and no Content-Encoding."},
+		{ExpectationFailed, 417, "Only the expectation 100-continue is understood.", nil, "Remove the Expect header."},
+		{UpgradeRequired, 426, "This path speaks WebSocket only.", nil, "Connect with a WebSocket client."},
+		{HeadersTooLarge, 431, "The headers are larger than 64 KiB.", nil, "Send smaller headers."},
+	}
+}
+
+func stateTable() []Entry {
+	run := []string{"status", "run_id", "mode", "hint"}
+	return []Entry{
+		{RunAlreadyActive, 409, "The runner still holds a run. Reset it, or replace it.", run, "One run exists at a time: stop it if it is running, then reset it, or replace it with the header Replace-Run."},
+		{RunNotActive, 409, "No run is active.", run, "There is nothing to stop."},
+		{RunStillRunning, 409, "The run is still running. Stop it before the reset.", run, "POST /api/v1/run/stop first."},
+		{NoRun, 409, "There is no run yet.", run, "Start one with POST /api/v1/run/backtest."},
+		{ResultsNotReady, 409, "The run has not ended yet.", run, "Wait for completed or failed; /status/detailed shows the results so far."},
+		{IdempotencyKeyReused, 409, "This Idempotency-Key was used with another body.", nil, "Use a new key for a new request."},
+	}
+}
+
+// deploymentTable is what the host's deployment policy says to live starts with real money.
+func deploymentTable() []Entry {
+	registry := func(more ...string) []string { return append([]string{"family"}, more...) }
+	entry := func(more ...string) []string {
+		return append([]string{"family", "registry_version", "plugin_sha256", "params_sha256", "deployable_id", "candidate_revision_id"}, more...)
+	}
+	return []Entry{
+		{RegistryInvalid, 409, "The deployable registry cannot be read.", registry("reason"), "Find out what answers at --control-url: it is no control plane of this version."},
+		{RegistryUnsigned, 409, "The deployable registry has no signed payload.", registry(), "Only what the control plane has signed counts. Check --control-url."},
+		{RegistrySignatureInvalid, 409, "The deployable registry is not signed by the pinned key.", registry("reason"), "Compare --control-key with the control plane's governance.pub, over a way that you trust."},
+		{RegistryFamilyMismatch, 409, "The deployable registry is that of another family.", registry(), "Name the strategy's family with --strategy-family, or find out what answers in the control plane's place."},
+		{RegistryExpired, 409, "The deployable registry has expired.", registry("registry_version", "expires_at"), "The control plane issues one an hour and with every change: see to it, and to this machine's clock."},
+		{RegistryRollback, 409, "The deployable registry is older than one that was seen before.", registry("registry_version", "highest_version", "reason"), "Somebody shows an old one, or the control plane was restored from a backup: settle which before anything trades."},
+		{RegistryUnavailable, 409, "The control plane does not answer, and no cached registry is valid.", registry("registry_version", "expires_at", "reason"), "Start the control plane or mend --control-url; a registry that was seen before helps until it expires."},
+		{DeploymentNotApproved, 409, "No entry of the registry is for this program with these parameters and markets.", entry("reason"), "Start what was approved, or pack and promote a candidate of exactly this."},
+		{DeploymentRevoked, 409, "The deployment is not active.", entry("reason"), "Suspended: two approvals resume it. Revoked: another revision has to be promoted."},
+		{DeploymentExpired, 409, "The evidence for the deployment has expired.", entry("expires_at"), "Renew it as the pending experiments of the control plane say, and submit it."},
+		{DeploymentModeNotAllowed, 409, "The deployment is not approved for this mode.", entry("reason"), "Have it promoted to canary or live first, or run it in mode paper."},
+		{DeploymentLimitExceeded, 409, "The start exceeds a limit of the deployment.", entry("reason"), "Trade fewer symbols or in the quote currency of its limits."},
+	}
+}
+
+func serverTable() []Entry {
+	return []Entry{
+		{InternalError, 500, "The service met an unexpected condition.", nil, "The cause is in the service's log under the request id."},
+		{RunStartFailed, 500, "The strategy could not be started.", []string{"reason", "log_tail"},
+			"log_tail holds the last lines that the plugin wrote. " +
+				"Where reason is corrupt_dataset the stored candles are damaged: import them again."},
+		{UnsupportedTransferEncoding, 501, "Only the transfer encoding chunked is understood.", nil, "Send the body with Content-Length or chunked."},
+		{HTTPVersionNotSupported, 505, "Only HTTP/1.1 and HTTP/1.0 are understood.", nil, "Use HTTP/1.1."},
+		{ShuttingDown, 503, "The service is shutting down.", nil, "Try again after the restart."},
+		{TooManyClients, 503, "Too many stream clients are connected.", nil, "Try again after Retry-After."},
+	}
 }

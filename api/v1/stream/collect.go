@@ -32,7 +32,7 @@ type collector struct {
 	quiet    int
 	runID    string
 	lastSent lastSent
-	health   map[string]view.Check
+	health   map[string]outcome
 }
 
 // lastSent is how much of the run has been sent.
@@ -87,7 +87,7 @@ func (c *collector) shown(rep runner.Report, health view.Health) {
 		c.lastSent.otherAlarms = true
 	}
 	for name, check := range checksOf(health.Checks) {
-		if !sameOutcome(check, c.health[name]) {
+		if !check.same(c.health[name]) {
 			delete(c.health, name)
 		}
 	}
@@ -256,30 +256,31 @@ type progress struct {
 	CandlesTotal     *int64       `json:"candles_total"`
 	CandlesPerSecond view.Number  `json:"candles_per_second"`
 	ETASeconds       *view.Number `json:"eta_seconds"`
-	SimulatedTime    market.Time  `json:"simulated_time"`
-	Cash             view.Number  `json:"cash"`
-	Value            view.Number  `json:"value"`
-	PnL              view.Number  `json:"pnl"`
-	TradeCount       int64        `json:"trade_count"`
+	account
+}
+
+// account is what counts as news of the progress.
+type account struct {
+	SimulatedTime market.Time `json:"simulated_time"`
+	Cash          view.Number `json:"cash"`
+	Value         view.Number `json:"value"`
+	PnL           view.Number `json:"pnl"`
+	TradeCount    int64       `json:"trade_count"`
 }
 
 func (c *collector) progress(s *scene) any {
 	v := view.StatusOf(s.status)
 	p := progress{
-		Progress: v.Progress, CandlesDone: v.CandlesDone, CandlesTotal: v.CandlesTotal, CandlesPerSecond: v.CandlesPerSecond,
-		ETASeconds: v.ETASeconds, SimulatedTime: v.SimulatedTime, Cash: v.Cash, Value: v.Value, PnL: v.PnL,
-		TradeCount: v.TradeCount,
+		v.Progress, v.CandlesDone, v.CandlesTotal, v.CandlesPerSecond, v.ETASeconds,
+		account{v.SimulatedTime, v.Cash, v.Value, v.PnL, v.TradeCount},
 	}
+	// The rate and the rest of the time change all the time; alone they are no news.
 	old := c.lastSent.progress
 	c.lastSent.progress = p
-	// The rate and the rest of the time change all the time; alone they are no news.
-	for _, q := range []*progress{&p, &old} {
-		q.Progress, q.CandlesTotal, q.ETASeconds, q.CandlesPerSecond = nil, nil, nil, 0
-	}
-	if p == old {
+	if p.account == old.account && p.CandlesDone == old.CandlesDone {
 		return nil
 	}
-	return c.lastSent.progress
+	return p
 }
 
 type newPoints struct {
@@ -461,15 +462,22 @@ type health struct {
 	Checks map[string]any `json:"checks"`
 }
 
+// outcome is a check as it is compared, and as it is shown.
+type outcome struct {
+	view.Check
+	full any
+}
+
+func (o outcome) same(as outcome) bool { return o.Status == as.Status && o.Message == as.Message }
+
 // checks shows the checks whose outcome has changed.
 func (c *collector) checks(*scene) any {
 	now, old := c.hub.opts.Health(), c.health
 	c.health = checksOf(now.Checks)
 	changed := map[string]any{}
-	all := fullChecks(now.Checks)
 	for name, check := range c.health {
-		if !sameOutcome(check, old[name]) {
-			changed[name] = all[name]
+		if !check.same(old[name]) {
+			changed[name] = check.full
 		}
 	}
 	if len(changed) == 0 {
@@ -478,18 +486,11 @@ func (c *collector) checks(*scene) any {
 	return health{now.Status, changed}
 }
 
-func sameOutcome(a, b view.Check) bool { return a.Status == b.Status && a.Message == b.Message }
-
-func checksOf(c view.Checks) map[string]view.Check {
-	return map[string]view.Check{
-		"runner": c.Runner, "exchange_connectivity": c.Exchange.Check, "plugins": c.Plugins.Check, "registry": c.Registry.Check,
-		"disk": c.Disk.Check, "clock": c.Clock.Check, "governance": c.Governance, "alarms": c.Alarms,
-	}
-}
-
-func fullChecks(c view.Checks) map[string]any {
-	return map[string]any{
-		"runner": c.Runner, "exchange_connectivity": c.Exchange, "plugins": c.Plugins, "registry": c.Registry,
-		"disk": c.Disk, "clock": c.Clock, "governance": c.Governance, "alarms": c.Alarms,
+func checksOf(c view.Checks) map[string]outcome {
+	return map[string]outcome{
+		"runner": {c.Runner, c.Runner}, "exchange_connectivity": {c.Exchange.Check, c.Exchange},
+		"plugins": {c.Plugins.Check, c.Plugins}, "registry": {c.Registry.Check, c.Registry},
+		"disk": {c.Disk.Check, c.Disk}, "clock": {c.Clock.Check, c.Clock},
+		"governance": {c.Governance, c.Governance}, "alarms": {c.Alarms, c.Alarms},
 	}
 }

@@ -306,64 +306,64 @@ func show[T, V any](in []T, as func(*T) V) []V {
 
 // seriesOf reads a series within [from, to).
 func seriesOf(w runner.Watch, r request) (seriesResult, *refusal) {
-	switch r.series {
-	case "candles":
-		return ofSymbol(w, r, candlesOf)
-	case "fills":
-		return ofSymbol(w, r, fillsOf)
+	if r.series == "candles" || r.series == "fills" {
+		return ofSymbol(w, r)
 	}
 	look := w.Look()
 	e := look.Equity
+	from, to := within(e.Time, r)
 	name, annotation := strings.CutPrefix(r.series, annotationPrefix)
-	if !annotation {
-		from, to := within(e.Time, r)
-		if r.series == "equity" {
-			return seriesResult{r.id, equityPoints(slice(e, from, to), r.maxPoints), method(to-from, r.maxPoints), to - from}, nil
-		}
-		times, values := e.Time[from:to], e.Drawdown[from:to]
+	switch {
+	case r.series == "equity":
+		return thinned(r, equityPoints(slice(e, from, to), r.maxPoints), to-from), nil
+	case !annotation:
 		peak, trough := metric.WorstDrawdown(e.Equity[from:to])
-		return seriesResult{r.id, line(times, values, r.maxPoints, trough, peak), method(to-from, r.maxPoints), to - from}, nil
+		return thinned(r, line(e.Time[from:to], e.Drawdown[from:to], r.maxPoints, trough, peak), to-from), nil
 	}
 	for _, a := range look.Annotations {
 		if a.Name == name {
 			from, to := within(a.Time, r)
-			times, values := a.Time[from:to], a.Values[from:to]
-			low, high := extremes(values)
-			return seriesResult{r.id, line(times, values, r.maxPoints, high, low), method(to-from, r.maxPoints), to - from}, nil
+			low, high := extremes(a.Values[from:to])
+			return thinned(r, line(a.Time[from:to], a.Values[from:to], r.maxPoints, high, low), to-from), nil
 		}
 	}
 	return seriesResult{}, refuse(problem.NotFound, r.id, "the run has no annotation of this name")
 }
 
+func thinned(r request, p points, of int) seriesResult {
+	method := metric.ThinNone
+	if of > r.maxPoints {
+		method = metric.ThinLTTB
+	}
+	return seriesResult{r.id, p, method, of}
+}
+
 // ofSymbol answers from the candles of the symbol asked for.
-func ofSymbol(w runner.Watch, r request, answer func(runner.Watch, request, *market.Series) seriesResult) (seriesResult, *refusal) {
+func ofSymbol(w runner.Watch, r request) (seriesResult, *refusal) {
 	symbols := w.Request.Symbols
 	if r.symbol == "" && len(symbols) == 1 {
 		r.symbol = symbols[0]
 	}
-	var result seriesResult
-	if w.Candles(market.Symbol(r.symbol), func(s *market.Series) { result = answer(w, r, s) }) {
-		return result, nil
+	result := seriesResult{ID: r.id, Method: metric.ThinNone}
+	shown := 0
+	known := w.Candles(market.Symbol(r.symbol), func(s *market.Series) {
+		if r.series == "candles" {
+			from, to := within(s.Time, r)
+			result.Points, result.Of = aggregate(s, from, to, r.maxPoints), to-from
+			shown = result.Points.n
+			return
+		}
+		var marks []mark
+		marks, result.Of = countFills(w.Look().Fills, s, r)
+		result.Points, shown = marksOf(marks), len(marks)
+	})
+	if !known {
+		return result, refuse(problem.UnsupportedSymbol, r.id, "the run has no candles of this symbol: use one of %s", strings.Join(symbols, ", "))
 	}
-	return result, refuse(problem.UnsupportedSymbol, r.id, "the run has no candles of this symbol: use one of %s", strings.Join(symbols, ", "))
-}
-
-func candlesOf(_ runner.Watch, r request, s *market.Series) seriesResult {
-	from, to := within(s.Time, r)
-	result := seriesResult{ID: r.id, Points: aggregate(s, from, to, r.maxPoints), Method: metric.ThinNone, Of: to - from}
-	if result.Points.n < result.Of {
+	if shown < result.Of {
 		result.Method = methodAggregate
 	}
-	return result
-}
-
-func fillsOf(w runner.Watch, r request, s *market.Series) seriesResult {
-	marks, of := countFills(w.Look().Fills, s, r)
-	result := seriesResult{ID: r.id, Points: marksOf(marks), Method: metric.ThinNone, Of: of}
-	if len(marks) < of {
-		result.Method = methodAggregate
-	}
-	return result
+	return result, nil
 }
 
 // within is the index range of the times in [from, to).
@@ -377,11 +377,4 @@ func within(times []market.Time, r request) (from, to int) {
 		to = search(r.to)
 	}
 	return from, to
-}
-
-func method(n, most int) string {
-	if n > most {
-		return metric.ThinLTTB
-	}
-	return metric.ThinNone
 }

@@ -3,7 +3,9 @@ package view
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"io"
+	"reflect"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
@@ -85,22 +87,22 @@ func thinned(e artifact.EquityCurve, n int) (Curve, metric.Thinning) {
 	return Curve{Columns: e, Picked: picked}, info
 }
 
-// Results is everything that a run has produced. Its big arrays are last fields of
-// their kind and written by WriteTo without being built first.
+// Results is everything that a run has produced. Write writes it field by field, so that a
+// long run needs no second copy in memory.
 type Results struct {
 	RunID                string          `json:"run_id"`
 	Config               RunConfig       `json:"config"`
 	Status               string          `json:"status"`
 	StartTime            market.Time     `json:"start_time"`
 	EndTime              market.Time     `json:"end_time"`
-	Orders               []Order         `json:"orders"`
-	Trades               []Trade         `json:"trades"`
-	Positions            []Position      `json:"positions"`
-	EquityCurve          []EquityPoint   `json:"equity_curve"`
+	Orders               Entries         `json:"orders"`
+	Trades               Entries         `json:"trades"`
+	Positions            Entries         `json:"positions"`
+	EquityCurve          Curve           `json:"equity_curve"`
 	PerformanceMetrics   metric.Values   `json:"performance_metrics"`
 	FinalValue           Plain           `json:"final_value"`
 	Error                *string         `json:"error"`
-	Fills                []Fill          `json:"fills"`
+	Fills                Entries         `json:"fills"`
 	Mode                 string          `json:"mode"`
 	StopReason           string          `json:"stop_reason"`
 	Partial              bool            `json:"partial"`
@@ -187,91 +189,72 @@ func ConfigOf(rep runner.Report) RunConfig {
 	return c
 }
 
-// ResultsDocument writes the Results of a run field by field, so that a long run
-// needs no second copy in memory.
-type ResultsDocument struct {
-	rep   runner.Report
-	curve Curve
-	info  metric.Thinning
-	rows  int
-}
-
-// NewResultsDocument shows a report of a run that has ended. Negative rows or
-// points show all.
-func NewResultsDocument(rep runner.Report, rows, points int) *ResultsDocument {
-	d := &ResultsDocument{rep: rep, rows: rows}
-	d.curve, d.info = thinned(rep.Results.Equity, points)
-	return d
-}
-
-// Write writes the document. The order and names of the fields are those of
-// Results, which a test holds.
-func (d *ResultsDocument) Write(out io.Writer) error {
-	r, s := d.rep.Results, StatusOf(d.rep.Snapshot)
-	m := metricsOf(r)
-	w := &fieldWriter{w: bufio.NewWriterSize(out, 64<<10)}
-	w.field("run_id", s.RunID)
-	w.field("config", ConfigOf(d.rep))
-	w.field("status", s.Status)
-	w.field("start_time", s.StartTime)
-	w.field("end_time", s.EndTime)
-	writeList(w, "orders", d.tail(len(r.Orders)), r.Orders, OrderOf)
-	writeList(w, "trades", d.tail(len(r.Trades)), r.Trades, TradeOf)
-	writeList(w, "positions", 0, r.Positions, PositionOf)
-	w.curve("equity_curve", d.curve)
-	w.field("performance_metrics", m.Metrics)
-	w.field("final_value", Plain(r.FinalValue))
-	w.field("error", s.Error)
-	writeList(w, "fills", d.tail(len(r.Fills)), r.Fills, FillOf)
-	w.field("mode", s.Mode)
-	w.field("stop_reason", d.rep.Snapshot.StopReason)
-	w.field("partial", s.Partial)
-	w.field("error_details", s.ErrorDetails)
-	w.field("initial_cash", Plain(r.InitialCash))
-	w.field("performance_metrics_undefined", m.Undefined)
-	w.field("metrics_meta", m.Meta)
-	w.field("equity_curve_sampling", d.info)
-	w.field("rows_total", rowsOf(r))
-	w.field("assumptions", notes(r.Assumptions))
-	w.field("warnings", notes(r.Warnings))
-	w.field("request_hash", r.RequestHash)
-	w.field("result_hash", r.ResultHash)
-	w.field("artifacts", d.rep.Artifacts)
-	w.field("trials", d.rep.Trials)
-	return w.close()
-}
-
-// tail is the index of the first of the newest entries to show.
-func (d *ResultsDocument) tail(n int) int {
-	if d.rows < 0 {
-		return 0
+// ResultsOf shows a report of a run that has ended with at most so many rows and points.
+// Negative rows or points show all.
+func ResultsOf(rep runner.Report, rows, points int) *Results {
+	r, s, m := rep.Results, StatusOf(rep.Snapshot), metricsOf(rep.Results)
+	curve, sampling := thinned(r.Equity, points)
+	return &Results{
+		RunID: s.RunID, Config: ConfigOf(rep), Status: s.Status, StartTime: s.StartTime, EndTime: s.EndTime,
+		Orders: entries(r.Orders, rows, OrderOf), Trades: entries(r.Trades, rows, TradeOf),
+		Positions: entries(r.Positions, -1, PositionOf), EquityCurve: curve, PerformanceMetrics: m.Metrics,
+		FinalValue: Plain(r.FinalValue), Error: s.Error, Fills: entries(r.Fills, rows, FillOf), Mode: s.Mode,
+		StopReason: rep.Snapshot.StopReason, Partial: s.Partial, ErrorDetails: s.ErrorDetails,
+		InitialCash: Plain(r.InitialCash), PerformanceUndefined: m.Undefined, MetricsMeta: m.Meta,
+		EquityCurveSampling: sampling, RowsTotal: rowsOf(r), Assumptions: notes(r.Assumptions),
+		Warnings: notes(r.Warnings), RequestHash: r.RequestHash, ResultHash: r.ResultHash,
+		Artifacts: rep.Artifacts, Trials: rep.Trials,
 	}
-	return max(0, n-d.rows)
 }
 
-// fieldWriter writes one object; the first error sticks.
+// Entries are rows of a table that are shown one by one.
+type Entries struct {
+	n    int
+	show func(i int) any
+}
+
+// entries shows the last rows, all if rows is negative.
+func entries[T, V any](in []T, rows int, show func(*T) V) Entries {
+	if rows >= 0 {
+		in = in[max(0, len(in)-rows):]
+	}
+	return Entries{len(in), func(i int) any { return show(&in[i]) }}
+}
+
+// Write writes the document, its fields in their order.
+func (r *Results) Write(out io.Writer) error {
+	w := &fieldWriter{w: bufio.NewWriterSize(out, 64<<10)}
+	all := reflect.ValueOf(r).Elem()
+	for i := range all.NumField() {
+		separator := ","
+		if i == 0 {
+			separator = "{"
+		}
+		_, _ = w.w.WriteString(separator + `"` + all.Type().Field(i).Tag.Get("json") + `":`)
+		switch v := all.Field(i).Interface().(type) {
+		case Entries:
+			w.array(v.n, func(i int) { w.value(v.show(i)) })
+		case Curve:
+			w.array(v.Len(), func(i int) {
+				w.buf = v.AppendPoint(w.buf[:0], i)
+				_, w.err = w.w.Write(w.buf)
+			})
+		default:
+			w.value(v)
+		}
+	}
+	_ = w.w.WriteByte('}')
+	return errors.Join(w.err, w.w.Flush())
+}
+
+// fieldWriter writes one object. Errors of the buffer stick in it.
 type fieldWriter struct {
 	w   *bufio.Writer
-	any bool
-	err error
+	err error // of a value
 	buf []byte
 }
 
-func (f *fieldWriter) name(name string) {
-	f.buf = append(f.buf[:0], ',', '"')
-	if !f.any {
-		f.any, f.buf[0] = true, '{'
-	}
-	f.buf = append(append(f.buf, name...), '"', ':')
-	f.put(f.buf)
-}
-
-func (f *fieldWriter) put(b []byte) {
-	if f.err == nil {
-		_, f.err = f.w.Write(b)
-	}
-}
-
+// value writes v without the line end that json.Encoder adds.
 func (f *fieldWriter) value(v any) {
 	if f.err != nil {
 		return
@@ -281,47 +264,17 @@ func (f *fieldWriter) value(v any) {
 	f.err = enc.Encode(v)
 }
 
-func (f *fieldWriter) field(name string, v any) {
-	f.name(name)
-	f.value(v)
-}
-
-func (f *fieldWriter) curve(name string, c Curve) {
-	f.name(name)
-	f.put([]byte{'['})
-	for i := range c.Len() {
-		f.buf = f.buf[:0]
+func (f *fieldWriter) array(n int, element func(i int)) {
+	_ = f.w.WriteByte('[')
+	for i := 0; i < n && f.err == nil; i++ {
 		if i > 0 {
-			f.buf = append(f.buf, ',')
+			_ = f.w.WriteByte(',')
 		}
-		f.buf = c.AppendPoint(f.buf, i)
-		f.put(f.buf)
+		element(i)
 	}
-	f.put([]byte{']'})
+	_ = f.w.WriteByte(']')
 }
 
-func (f *fieldWriter) close() error {
-	f.put([]byte{'}'})
-	if f.err == nil {
-		f.err = f.w.Flush()
-	}
-	return f.err
-}
-
-// writeList writes the entries from index from on.
-func writeList[T, V any](f *fieldWriter, name string, from int, in []T, show func(*T) V) {
-	f.name(name)
-	f.put([]byte{'['})
-	for i := from; i < len(in) && f.err == nil; i++ {
-		if i > from {
-			f.put([]byte{','})
-		}
-		f.value(show(&in[i]))
-	}
-	f.put([]byte{']'})
-}
-
-// noNewline drops the line end that json.Encoder adds to each value.
 type noNewline struct{ w io.Writer }
 
 // Write implements io.Writer.

@@ -59,7 +59,7 @@ func golden(t *testing.T, name string, got []byte) {
 
 func TestResultsDocument(t *testing.T) {
 	var buf bytes.Buffer
-	if err := view.NewResultsDocument(report(3), -1, -1).Write(&buf); err != nil {
+	if err := view.ResultsOf(report(3), -1, -1).Write(&buf); err != nil {
 		t.Fatal(err)
 	}
 	golden(t, "results.json", buf.Bytes())
@@ -95,7 +95,7 @@ func TestDatesOfTheRequest(t *testing.T) {
 	start, end := "2024-01-31", "2024-03-01T01:30+02:00"
 	rep.Request.StartDate, rep.Request.EndDate = &start, &end
 	var buf bytes.Buffer
-	if err := view.NewResultsDocument(rep, -1, -1).Write(&buf); err != nil {
+	if err := view.ResultsOf(rep, -1, -1).Write(&buf); err != nil {
 		t.Fatal(err)
 	}
 	if want := `"start_date":"2024-01-31T00:00:00.000Z","end_date":"2024-02-29T23:30:00.000Z"`; !strings.Contains(buf.String(), want) {
@@ -160,7 +160,7 @@ func BenchmarkResults(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		var n counter
-		if err := view.NewResultsDocument(rep, -1, -1).Write(&n); err != nil {
+		if err := view.ResultsOf(rep, -1, -1).Write(&n); err != nil {
 			b.Fatal(err)
 		}
 		b.SetBytes(int64(n))

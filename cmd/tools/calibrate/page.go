@@ -138,58 +138,58 @@ func percent(x float64) string { return fmt.Sprintf("%.1f %%", 100*x) }
 // introduction is the page before its numbers.
 const introduction = `# Calibration of the battery
 
-How often ` + "`lab falsify`" + ` lets a strategy through that knows nothing, how often it keeps one that has an edge, and
-whether it refutes those that cheat: measured with the whole battery, on candles whose truth is known. The thresholds
-of the battery are policy; these are the rates that the policy has. The last section before the method is of searches by
-themselves. ` + "`make calibrate`" + ` writes this page.
+How often ` + "`lab falsify`" + ` passes a strategy without an edge, how often it passes one that has an
+edge, and whether it refutes cheats: measured with the whole battery, on candles whose truth is
+known. The thresholds of the battery are policy; these are their rates. ` + "`make calibrate`" + ` writes
+this page.
 
 `
 
 // afterword is how the numbers were made, and what they do not say.
 const afterword = madeTitle + `
-**Candles.** 1,826 days; open = last close, close = open * (1 + 0.03 z + drift), high and low 0.5 % beyond, prices kept
-to 1e-8. Volume is 1,500 or 500 and turns with probability 0.05 a day; the drift is e on days with 1,500 and -e on the
-others. For noise and cheats e = 0: returns are independent, there is nothing to find. z is the sum of twelve uniforms
-less 6, as everywhere in ` + "`lab-stats/2`" + `. Each case has a market of its own; with and without costs the markets
-are the same, so the two rows of a family are not independent of each other.
+**Candles.** 1,826 days; open = last close, close = open * (1 + 0.03 z + drift), high and low 0.5
+% beyond, prices rounded to 1e-8. z is the sum of twelve uniforms less 6. Volume is 1,500 or 500
+and turns with probability 0.05 a day; the drift is e on days with 1,500 and -e on the others, 0
+for noise and cheats. Each case has a market of its own; with and without costs the markets are
+the same, so the two rows of a family are not independent.
 
-**Noise** throws a coin per block of three candles, by a hash of the time: half of the time in the market, six candles
-at a time on average. The best of a family by stitched walk-forward Sharpe ratio is judged. Two choices make it harder
-to refute than it could be, on purpose: the coins repeat after 364 days, because the test metamorphic moves the candles
-by just that and would refute every other clock; and the coin is a text, because neighbours of a number would be other
-coins, at which param_neighbourhood finds fault. That test has no number to change there and shows nothing;
-symbol_holdout (one symbol) and permuted_selection (` + "`--full`" + ` only) are skipped everywhere.
+**Noise** tosses a coin per block of three candles, by a hash of the time: in the market half of
+the time, six candles on average. The best of a family by stitched walk-forward Sharpe ratio is
+judged. Two choices make it harder to refute on purpose: the coins repeat after 364 days, by which
+metamorphic moves the candles; and the coin is a text, because neighbours of a number would be
+other coins. So param_neighbourhood has no number to change and shows nothing; symbol_holdout and
+permuted_selection are skipped everywhere.
 
-**Numbered coins** are the same noise with the coin as a number: the best of ten coins that lie far apart, whose
-neighbours are other coins. It says how often param_neighbourhood sees a knife edge: its ` + "`pass`" + ` is what must be rare, for it
-refutes only what stands alone above its neighbours, and warns of, or leaves open, the rest.
+**Numbered coins**: the same noise with the coin as a number: the best of ten distant coins, whose
+neighbours are other coins. It measures how often param_neighbourhood sees a knife edge: its
+` + "`pass`" + ` must be rare, for it refutes only what stands alone above its neighbours.
 
-**Planted edges** hold after days with volume 1,500, except on one day of the week. Without this rest there were about
-22 closed trades in the walk-forward and 27 in train, below the 30 that the battery wants, and selection_bias and
-permuted_candles said nothing. How many days there are between two days of rest, 7, is the one parameter; its neighbours
-are as honest as itself. e is set so that the true annual Sharpe ratio, net of the default costs, is 1, 2 or 3: by
-halving, on one simulated market of 1,000,000 days with the same costs. The edge itself is judged, not the best of the
-family; the 9 other trials are noise, which loses money at default costs.
+**Planted edges** hold after days with volume 1,500, except on one day of the week, so that there
+are at least 30 closed trades. The days between two days of rest, 7, are the one parameter. e is
+set by halving on one simulated market of 1,000,000 days, so that the true annual Sharpe ratio,
+net of the default costs, is 1, 2 or 3. The edge itself is judged; the 9 other trials are noise,
+which loses money at default costs.
 
-**Cheats** are B-02 (wall clock), B-03 (order of a map), B-04 (knows the number of candles) and B-05 (remembers more
-than its warm-up). Refuted means overall ` + "`fail`" + `.
+**Cheats**: B-02 (wall clock), B-03 (order of a map), B-04 (knows the number of candles), B-05
+(remembers more than its warm-up). Refuted means overall ` + "`fail`" + `.
 
-**What differs from ` + "`lab falsify`" + `.** The strategies are served by the calibrating process as under a debugger, and no
-replay starts a process. Parts of determinism that depend on a process of its own (GOMAXPROCS) and the sandbox are
-therefore not exercised here; the acceptance tests do that. Everything else is the same code.
+**Differences from ` + "`lab falsify`" + `.** The strategies are served by the calibrating process as under
+a debugger, and no replay starts a process: GOMAXPROCS and the sandbox are left to the acceptance
+tests. Everything else is the same code.
 
-## What it does not say
+## What it does not show
 
-- The replays show that the host leaks no future candle, not that the program knows none. No rate here is of
-  embedded or memorised prices, or of a model trained on the candles: these cannot be told from skill on past
-  candles.
+- No rate here is of embedded or memorised prices, or of a model trained on the candles: these
+  cannot be told from skill on past candles.
 - A rate of 0 of n is not 0: its upper limit is in the table.
-- Noise that trades every few days on candles that move 3 % a day hardly ever survives intrabar_worst, which fills at
-  the worse of open and close, and seldom regime and outlier_trades. These are warnings. They keep noise from ` + "`pass`" + `, not from
-  ` + "`warn`" + `, so read ` + "`pass or warn`" + ` as well: it is what exit code 0 means, and it has no bound.
-- An edge that compounds earns most of its money in its last year. With a Sharpe ratio of 3 that is what regime counts
-  against it (best year at most 60 % of the profit), and the account outgrows the volume, which capacity sees.
-- p-values count by ` + "`p <= 0.05`" + `. With 99 replays as with 199 this is reached in exactly 5 % of the cases if the null model
-  is right, but with 99 a real edge is found a little less often.
-- The battery is measured on normal returns, no autocorrelation of them in noise, no heavy tails, one symbol, long only.
+- Noise that trades every few days on candles that move 3 % a day rarely passes intrabar_worst,
+  regime and outlier_trades. These are warnings: they keep noise from ` + "`pass`" + `, not from ` + "`warn`" + `. So
+  read ` + "`pass or warn`" + ` as well, which is exit code 0 and has no bound.
+- An edge that compounds earns most of its money in its last year. At a Sharpe ratio of 3 regime
+  counts that against it (best year at most 60 % of the profit), and the account outgrows the
+  volume, which capacity sees.
+- p-values count by ` + "`p <= 0.05`" + `. With 99 replays as with 199 this is reached in exactly 5 % of the
+  cases if the null model is right, but with 99 a real edge is found a little less often.
+- Returns are normal, without autocorrelation in noise and without heavy tails; one symbol, long
+  only.
 `

@@ -161,21 +161,21 @@ func thousands(n int) string {
 
 // searchForeword and searchAfterword are the section before and after its numbers.
 const searchForeword = `
-Whether ` + "`selection_bias`" + ` keeps its word when the trials of a search are alike. Every row is of searches on
-simulated days in which no trial has any skill; the best trial is judged. What is counted is how often a
-number is as good as a ` + "`pass`" + ` needs: ` + "`dsr_max`" + ` at least 0.95, which decides; ` + "`dsr_2025`" + ` at
-least 0.95 and ` + "`p_sidak`" + ` at most 0.05, which are shown only. 5 % is what 0.95 promises; the bound
-for ` + "`dsr_max`" + ` is 7 %. rho is the correlation of any two trials.
+Whether ` + "`selection_bias`" + ` keeps its bound when the trials of a search are alike: searches on
+simulated days in which no trial has any skill, of which the best is judged. Counted is how often
+a number is good enough for a ` + "`pass`" + `: ` + "`dsr_max`" + ` at least 0.95, which decides; ` + "`dsr_2025`" + ` at least
+0.95 and ` + "`p_sidak`" + ` at most 0.05, which are shown only. 0.95 promises 5 %; the bound for ` + "`dsr_max`" + `
+is 7 %. rho is the correlation of any two trials.
 
 `
 
 const searchAfterword = `
-A return is sqrt(rho) times that of the market of its cluster plus sqrt(1 - rho) times one of its own, both
-normal with a variance of 1. Copies are equal to the last digit. Student-t(3) divides each of the two by a
-mixing variable, or all returns of a day by one. GARCH(1,1) multiplies all returns of a day by a volatility
-whose square is 0.02 + v (0.10 z^2 + 0.88) for the v and the normal z of the day before. A year has 365 days.
-Searches of 500 trials have one year: with 1,218 days their cases would take as long as all others together.
-Every case has random numbers of its own. Its resampling ends when what it has would be as likely as one in a
-million if the p were just 0.05: the side on which it ends is certain for all that can be counted here. All
-trials have returns on all days, so no row says what trials without returns cost.
+A return is sqrt(rho) times that of the market of its cluster plus sqrt(1 - rho) times one of its
+own, both normal with a variance of 1. Copies are equal to the last digit. Student-t(3) divides
+each of the two by a mixing variable, or all returns of a day by one. GARCH(1,1) multiplies all
+returns of a day by a volatility whose square is 0.02 + v (0.10 z^2 + 0.88) for the v and the
+normal z of the day before. A year has 365 days; searches of 500 trials have one year, to bound
+their cost. Every case has random numbers of its own. Its resampling ends when what it has would
+be as likely as one in a million if the p were just 0.05. All trials have returns on all days, so
+no row shows the cost of missing returns.
 `

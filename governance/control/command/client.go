@@ -1,9 +1,11 @@
 package command
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto"
+	"crypto/ecdsa"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,18 +13,22 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
-
-	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/field"
+	"github.com/assay-run/assay/host/base/flags"
 )
 
-var controlURL = setting{"control-url", "SERVICE_CONTROL_URL", "http://127.0.0.1:8010", "address of the control plane"}
+// controlOption is the flag of commands that ask a plane.
+type controlOption struct {
+	ControlURL string `flag:"control-url" env:"SERVICE_CONTROL_URL" default:"http://127.0.0.1:8010" usage:"address of the control plane"`
+}
 
 // client talks to a plane. Nothing of its answers is trusted but what people look at and
 // what is signed again.
@@ -36,11 +42,10 @@ const (
 	maxAnswer = 64 << 20
 )
 
-func newClient(cmd *cobra.Command, env func(string) (string, bool)) (*client, error) {
-	base, source := controlURL.value(cmd, env)
+func newClient(set *flags.Set, base string) (*client, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, usagef("%s: %q is no address such as http://127.0.0.1:8010", source, base)
+		return nil, usagef("%s: %q is no address such as http://127.0.0.1:8010", set.Source("control-url"), base)
 	}
 	return &client{strings.TrimSuffix(base, "/"), &http.Client{Timeout: callTime}}, nil
 }
@@ -181,4 +186,148 @@ func (c *client) state(ctx context.Context, id string) (*promotion.State, error)
 func (c *client) plan(ctx context.Context, id, stage string) (*promotion.Plan, error) {
 	p := &promotion.Plan{}
 	return p, c.get(ctx, "/promotion-plans/"+bundle.SubjectRevision+"/"+id+"/"+stage, p)
+}
+
+// signing is what all commands that sign have in common.
+type signing struct {
+	controlOption
+	KeyFile string `flag:"key" usage:"file of your private key"`
+	Reason  string `flag:"reason" usage:"why, for the log"`
+	Valid   string `flag:"valid" usage:"how long the statement holds, such as 12h or 7d"`
+	Yes     bool   `flag:"yes" usage:"do not ask"`
+	JSON    bool   `flag:"json" usage:"print the plane's receipt as JSON, of an approval with the plan; what people read goes to the error stream"`
+
+	w    World
+	set  *flags.Set
+	plan *promotion.Plan // what was shown, nil where it was none
+}
+
+// valid is for how long a statement holds by default: stops have their effect when
+// they arrive, approvals wait for others.
+const (
+	validApproval = "7d"
+	validStop     = "1d"
+)
+
+// out is where people read.
+func (s *signing) out() io.Writer {
+	if s.JSON {
+		return s.w.Err
+	}
+	return s.w.Out
+}
+
+// open reads the arguments that every such command has.
+func (s *signing) open(id string) (*client, *ecdsa.PrivateKey, error) {
+	if !field.IsRevision(id) {
+		return nil, nil, usagef("%q is no candidate_revision_id: it begins with cr-", id)
+	}
+	if s.KeyFile == "" {
+		return nil, nil, usagef("--key is missing: the file of your private key (governance keys new NAME makes one)")
+	}
+	if _, err := parseValid(s.Valid); err != nil {
+		return nil, nil, usagef("--valid: %v", err)
+	}
+	key, err := dsse.ReadP256(s.KeyFile)
+	if err != nil {
+		return nil, nil, usagef("--key: %v", err)
+	}
+	c, err := newClient(s.set, s.ControlURL)
+	return c, key, err
+}
+
+func parseValid(s string) (time.Duration, error) {
+	if days, ok := strings.CutSuffix(s, "d"); ok {
+		n, err := strconv.Atoi(days)
+		if err != nil || n <= 0 || n > 3650 {
+			return 0, fmt.Errorf("%q is no number of days", s)
+		}
+		return time.Duration(n) * 24 * time.Hour, nil
+	}
+	d, err := time.ParseDuration(s)
+	if err != nil || d <= 0 {
+		return 0, fmt.Errorf("%q is no duration such as 12h or 7d", s)
+	}
+	return d, nil
+}
+
+// common is what all statements carry.
+func (s *signing) common(sub *subject) bundle.Common {
+	now := s.w.Now().UTC()
+	valid, _ := parseValid(s.Valid) // was checked
+	return bundle.Common{
+		LogOrigin: sub.origin, CandidateRevisionID: sub.doc.Bundle.CandidateRevisionID, MadeAt: now.Format(time.RFC3339Nano),
+		ExpiresAt: bundle.FormatTime(now.Add(valid)), Reason: s.Reason,
+	}
+}
+
+// confirm asks, unless --yes is given; no answer is no.
+func (s *signing) confirm(question string) error {
+	if s.Yes {
+		return nil
+	}
+	fmt.Fprintf(s.out(), "%s [y/N] ", question)
+	line, _ := bufio.NewReader(s.w.In).ReadString('\n')
+	switch strings.ToLower(strings.TrimSpace(line)) {
+	case "y", "yes":
+		return nil
+	}
+	return refusef("nothing was signed: answer y, or give --yes")
+}
+
+// post signs a predicate about a bundle and reports what it has come to.
+func (s *signing) post(ctx context.Context, c *client, sub *subject, kind string, predicate any, key *ecdsa.PrivateKey) error {
+	env, err := sub.doc.Attest(kind, predicate, key)
+	if err != nil {
+		return usagef("the statement: %v", err)
+	}
+	body, err := bundle.EncodePost(sub.doc.Canonical, env)
+	if err != nil {
+		return err
+	}
+	answer, err := c.call(ctx, http.MethodPost, "/candidate-bundles/ingest", body)
+	if err != nil {
+		return err
+	}
+	var rec struct {
+		Duplicate bool
+		State     struct {
+			Stage       string
+			StageStatus string `json:"stage_status"`
+		} `json:"promotion_state"`
+		Warnings []struct{ Code, Message string }
+	}
+	if err := json.Unmarshal(answer, &rec); err != nil {
+		return &unreachable{err}
+	}
+	for _, warning := range rec.Warnings {
+		fmt.Fprintf(s.w.Err, "warning: %s: %s\n", warning.Code, warning.Message)
+	}
+	if s.JSON {
+		return s.printAnswer(answer)
+	}
+	fmt.Fprintf(s.w.Out, "%s %s/%s\n", sub.doc.Bundle.CandidateRevisionID, rec.State.Stage, rec.State.StageStatus)
+	return nil
+}
+
+// printAnswer prints the receipt, with the plan that was shown as its member plan.
+func (s *signing) printAnswer(receipt []byte) error {
+	if s.plan == nil {
+		_, err := fmt.Fprintf(s.w.Out, "%s\n", receipt)
+		return err
+	}
+	members := map[string]json.RawMessage{}
+	if err := json.Unmarshal(receipt, &members); err != nil {
+		return &unreachable{err}
+	}
+	var err error
+	if members["plan"], err = json.Marshal(s.plan); err != nil {
+		return err
+	}
+	text, err := json.Marshal(members)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(s.w.Out, "%s\n", text)
+	return err
 }

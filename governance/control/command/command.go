@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -21,6 +22,7 @@ import (
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/base/flags"
 	"github.com/assay-run/assay/host/base/terminal"
 )
 
@@ -103,30 +105,48 @@ func Run(ctx context.Context, args []string, w World) int {
 	return ExitRefused
 }
 
-// setting is one option: a flag wins over its variable, the variable over the default.
-type setting struct {
-	flag, variable, fallback, help string
+// bind declares the flags of a command as the tagged fields of its options. Before the command runs, what
+// no flag gives is taken from its variable, and values that are none are refused.
+func bind(cmd *cobra.Command, w World, options any) *flags.Set {
+	set := flags.Bind(cmd, options)
+	for _, f := range set.Flags {
+		values := f.Values
+		if f.Complete != "" {
+			values = strings.Split(f.Complete, ",")
+		}
+		if len(values) > 0 {
+			// The only error is a flag that is not there.
+			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+		}
+	}
+	cmd.PreRunE = func(*cobra.Command, []string) error {
+		set.ReadEnv(w.Env)
+		if f, _, _ := set.Refused(); f != nil {
+			last := len(f.Values) - 1
+			return usagef("--%s: %s or %s", f.Name, strings.Join(f.Values[:last], ", "), f.Values[last])
+		}
+		return nil
+	}
+	return set
 }
 
-func (s setting) register(cmd *cobra.Command) {
-	cmd.Flags().String(s.flag, s.fallback, s.help+" ["+s.variable+"]")
+// stateOption is the flag of all commands that work on the files of a plane.
+type stateOption struct {
+	StateDir string `flag:"state-dir" env:"SERVICE_GOVERNANCE_STATE_DIR" default:".assay/governance" usage:"folder of the log, the keys, policy.json and trust.json; the default is looked for in the folders above, too"`
 }
 
-// value is what a setting comes to, and where it is from.
-func (s setting) value(cmd *cobra.Command, env func(string) (string, bool)) (value, source string) {
-	if cmd.Flags().Changed(s.flag) {
-		return cmd.Flag(s.flag).Value.String(), "--" + s.flag
+// dir is the folder of the plane: the one that is named, else the nearest.
+func (o *stateOption) dir(set *flags.Set) string {
+	if set.Source("state-dir") == "" {
+		return filepath.Join(file.FindState("."), "governance")
 	}
-	if v, ok := env(s.variable); ok && v != "" {
-		return v, s.variable
-	}
-	if s.flag == stateDir.flag {
-		return filepath.Join(file.FindState("."), "governance"), "--" + s.flag
-	}
-	return s.fallback, "--" + s.flag
+	return o.StateDir
 }
 
-const jsonHelp = "print JSON"
+// jsonOption is the flag of commands that print JSON.
+type jsonOption struct {
+	JSON bool `flag:"json" usage:"print JSON"`
+}
 
 // printJSON writes one value for programs.
 func printJSON(w io.Writer, v any) error {
@@ -134,10 +154,4 @@ func printJSON(w io.Writer, v any) error {
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(v)
-}
-
-// complete offers values of an option to the shell.
-func complete(cmd *cobra.Command, flag string, values ...string) {
-	// The only error is an option that is not there, which a test of all commands finds.
-	_ = cmd.RegisterFlagCompletionFunc(flag, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 }

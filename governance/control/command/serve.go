@@ -3,7 +3,6 @@ package command
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/signal"
@@ -24,33 +23,25 @@ import (
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/host/base/edge"
-	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/base/flags"
 )
 
+// variables is how the names of the plane's variables begin.
 const variables = "SERVICE_GOVERNANCE"
 
-// stateDir is the option of all commands that work on the files of a plane.
-var stateDir = setting{"state-dir", variables + "_STATE_DIR", filepath.Join(file.StateFolder, "governance"),
-	"folder of the log, the keys, policy.json and trust.json; the default is looked for in the folders above, too"}
-
-func serveSettings() []setting {
-	return []setting{
-		{"host", variables + "_HOST", "127.0.0.1", "address or name to listen on"},
-		{"port", variables + "_PORT", "8010", "port to listen on; 0 takes any free one"},
-		{"log-level", variables + "_LOG_LEVEL", "info", "trace, debug, info, warn or error"},
-		stateDir,
-		{"log-origin", variables + "_LOG_ORIGIN", "", "the log's name, a DNS name; fixed at the first start (default " + store.DefaultOrigin + ")"},
-		{"artifact-root", variables + "_ARTIFACT_ROOT", "auto", "folder that holds runs/; auto is the state folder's parent if it does, off reads none"},
-		{"policy", variables + "_POLICY", "", "promotion policy (default policy.json in the state folder, else the one that is built in)"},
-		{"trust", variables + "_TRUST", "", "whose signatures count (default trust.json in the state folder, else nobody's)"},
-		{"behind-proxy", variables + "_BEHIND_PROXY", "false", "an authenticating proxy stands in front: allow other than loopback addresses"},
-	}
+// serveOptions are the flags of governance serve, in the order of its help.
+type serveOptions struct {
+	Host     string `flag:"host" env:"SERVICE_GOVERNANCE_HOST" default:"127.0.0.1" usage:"address or name to listen on"`
+	Port     string `flag:"port" env:"SERVICE_GOVERNANCE_PORT" default:"8010" usage:"port to listen on; 0 takes any free one"`
+	LogLevel string `flag:"log-level" env:"SERVICE_GOVERNANCE_LOG_LEVEL" default:"info" usage:"trace, debug, info, warn or error" complete:"trace,debug,info,warn,error"`
+	stateOption
+	Origin       string   `flag:"log-origin" env:"SERVICE_GOVERNANCE_LOG_ORIGIN" usage:"the log's name, a DNS name; fixed at the first start (default governance.local)"`
+	ArtifactRoot string   `flag:"artifact-root" env:"SERVICE_GOVERNANCE_ARTIFACT_ROOT" default:"auto" usage:"folder that holds runs/; auto is the state folder's parent if it does, off reads none"`
+	Policy       string   `flag:"policy" env:"SERVICE_GOVERNANCE_POLICY" usage:"promotion policy (default policy.json in the state folder, else the one that is built in)"`
+	Trust        string   `flag:"trust" env:"SERVICE_GOVERNANCE_TRUST" usage:"whose signatures count (default trust.json in the state folder, else nobody's)"`
+	BehindProxy  string   `flag:"behind-proxy" env:"SERVICE_GOVERNANCE_BEHIND_PROXY" default:"false" usage:"an authenticating proxy stands in front: allow other than loopback addresses"`
+	Hosts        []string `flag:"allowed-host" usage:"name that the Host header may carry, repeatable [SERVICE_GOVERNANCE_ALLOWED_HOSTS, commas]"`
 }
-
-const (
-	allowedHostFlag     = "allowed-host"
-	allowedHostVariable = variables + "_ALLOWED_HOSTS"
-)
 
 // serveConfig is the effective configuration.
 type serveConfig struct {
@@ -60,14 +51,15 @@ type serveConfig struct {
 }
 
 func serveCommand(w World) *cobra.Command {
-	var hosts []string
+	var o serveOptions
+	var set *flags.Set
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Run the control plane", Args: cobra.NoArgs,
 		Long: "Run the control plane until a signal ends it. SIGHUP reads policy and trust again.\n" +
 			"Options win over their variables, variables over defaults; an empty variable counts as unset.",
 		Example: "  governance serve\n  governance serve --state-dir /var/lib/governance --log-origin log.example.com --artifact-root off",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			cfg, err := readServe(cmd, w, hosts)
+			cfg, err := o.config(set, w)
 			if err != nil {
 				return err
 			}
@@ -75,69 +67,47 @@ func serveCommand(w World) *cobra.Command {
 		},
 	}
 	cmd.Flags().SortFlags = false
-	for _, s := range serveSettings() {
-		s.register(cmd)
-	}
+	set = bind(cmd, w, &o)
 	cmd.Flags().Lookup("behind-proxy").NoOptDefVal = "true"
-	complete(cmd, "log-level", "trace", "debug", "info", "warn", "error")
-	cmd.Flags().StringArrayVar(&hosts, allowedHostFlag, nil, "name that the Host header may carry, repeatable ["+allowedHostVariable+", commas]")
 	return cmd
 }
 
-func readServe(cmd *cobra.Command, w World, hosts []string) (cfg serveConfig, err error) {
-	cfg.bind.Prefix, cfg.bind.AllowedHosts = variables, hosts
-	set := map[string]func(string) error{
-		"host": func(v string) error { cfg.bind.Host = v; return notEmpty(v) },
-		"port": func(v string) error {
-			n, err := strconv.ParseUint(v, 10, 16)
-			cfg.bind.Port = int(n)
-			if err != nil {
-				return fmt.Errorf("%q is not a port: write a number from 0 to 65535", v)
-			}
-			return nil
-		},
-		"log-level": func(v string) error {
-			cfg.level = hclog.LevelFromString(v)
-			if !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, v) {
-				return fmt.Errorf("%q is not a level: write trace, debug, info, warn or error", v)
-			}
-			return nil
-		},
-		"state-dir":     func(v string) error { cfg.stateDir, err = filepath.Abs(v); return errors.Join(err, notEmpty(v)) },
-		"log-origin":    func(v string) error { cfg.origin = v; return nil },
-		"artifact-root": func(v string) error { cfg.artifactRoot = v; return notEmpty(v) },
-		"policy":        func(v string) error { cfg.policy = v; return nil },
-		"trust":         func(v string) error { cfg.trustFile = v; return nil },
-		"behind-proxy": func(v string) (err error) {
-			switch v {
-			case "1", "true":
-				cfg.bind.BehindProxy = true
-			case "0", "false":
-			default:
-				err = fmt.Errorf("%q is not 1, 0, true or false", v)
-			}
-			return err
+// config checks the options. A refusal names the flag or the variable that is to blame.
+func (o *serveOptions) config(set *flags.Set, w World) (cfg serveConfig, err error) {
+	bad := func(flag, format string, args ...any) error {
+		return usagef("%s: "+format, append([]any{set.Source(flag)}, args...)...)
+	}
+	port, err := strconv.ParseUint(o.Port, 10, 16)
+	switch {
+	case o.Host == "":
+		return cfg, bad("host", "is empty")
+	case err != nil:
+		return cfg, bad("port", "%q is not a port: write a number from 0 to 65535", o.Port)
+	case !slices.Contains([]string{"trace", "debug", "info", "warn", "error"}, o.LogLevel):
+		return cfg, bad("log-level", "%q is not a level: write trace, debug, info, warn or error", o.LogLevel)
+	case o.StateDir == "":
+		return cfg, bad("state-dir", "is empty")
+	case o.ArtifactRoot == "":
+		return cfg, bad("artifact-root", "is empty")
+	case !slices.Contains([]string{"1", "true", "0", "false"}, o.BehindProxy):
+		return cfg, bad("behind-proxy", "%q is not 1, 0, true or false", o.BehindProxy)
+	}
+	cfg = serveConfig{
+		level: hclog.LevelFromString(o.LogLevel), origin: o.Origin, artifactRoot: o.ArtifactRoot, policy: o.Policy,
+		trustFile: o.Trust, bind: edge.Bind{
+			Host: o.Host, Port: int(port), Prefix: variables, AllowedHosts: o.Hosts,
+			BehindProxy: o.BehindProxy == "1" || o.BehindProxy == "true",
 		},
 	}
-	for _, s := range serveSettings() {
-		value, source := s.value(cmd, w.Env)
-		if err := set[s.flag](value); err != nil {
-			return cfg, usagef("%s: %v", source, err)
-		}
+	if cfg.stateDir, err = filepath.Abs(o.dir(set)); err != nil {
+		return cfg, bad("state-dir", "%v", err)
 	}
-	if v, ok := w.Env(allowedHostVariable); ok && v != "" && len(hosts) == 0 {
-		for _, name := range strings.Split(v, ",") {
+	if v, ok := w.Env(variables + "_ALLOWED_HOSTS"); ok && v != "" && len(o.Hosts) == 0 {
+		for name := range strings.SplitSeq(v, ",") {
 			cfg.bind.AllowedHosts = append(cfg.bind.AllowedHosts, strings.TrimSpace(name))
 		}
 	}
 	return cfg, cfg.findArtifacts()
-}
-
-func notEmpty(v string) error {
-	if v == "" {
-		return errors.New("is empty")
-	}
-	return nil
 }
 
 // findArtifacts resolves auto and off.

@@ -148,13 +148,11 @@ func badNumber(literal string) string {
 
 // jsonError turns the errors of the JSON library into this package's own.
 func jsonError(err error) error {
-	var syntax *jsontext.SyntacticError
-	if errors.As(err, &syntax) {
-		return &JSONError{Pointer: string(syntax.JSONPointer), Reason: syntax.Err.Error()}
+	if e, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return &JSONError{Pointer: string(e.JSONPointer), Reason: e.Err.Error()}
 	}
-	var semantic *json.SemanticError
-	if errors.As(err, &semantic) {
-		return &JSONError{Pointer: string(semantic.JSONPointer), Reason: semantic.Error()}
+	if e, ok := errors.AsType[*json.SemanticError](err); ok {
+		return &JSONError{Pointer: string(e.JSONPointer), Reason: e.Error()}
 	}
 	return &JSONError{Reason: err.Error()}
 }

@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf16"
@@ -343,55 +342,15 @@ func PointerStep(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// Tree is the canonical JSON (RFC 8785) of what Strict returned, or of such a value put
-// together in the same types. It panics on any other type and on bad UTF-8, NaN and
-// infinities: these are mistakes of the program, not of its input.
-func Tree(v any) []byte { return appendTree(nil, v) }
-
-func appendTree(b []byte, v any) []byte {
-	switch v := v.(type) {
-	case nil:
-		return append(b, "null"...)
-	case bool:
-		return strconv.AppendBool(b, v)
-	case float64:
-		s, err := Number(v)
-		if err != nil {
-			panic(err)
-		}
-		return append(b, s...)
-	case string:
-		b, err := jsontext.AppendQuote(b, v)
-		if err != nil {
-			panic(err)
-		}
-		return b
-	case []any:
-		b = append(b, '[')
-		for i, e := range v {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = appendTree(b, e)
-		}
-		return append(b, ']')
-	case map[string]any:
-		names := make([]string, 0, len(v))
-		for name := range v {
-			names = append(names, name)
-		}
-		slices.SortFunc(names, compareUTF16)
-		b = append(b, '{')
-		for i, name := range names {
-			if i > 0 {
-				b = append(b, ',')
-			}
-			b = append(appendTree(b, name), ':')
-			b = appendTree(b, v[name])
-		}
-		return append(b, '}')
+// Tree is the canonical JSON (RFC 8785) of what Strict returned, or of such a value put together in the same
+// types. It panics on a value without canonical form, such as bad UTF-8, NaN and infinities: that is a mistake
+// of the program, not of its input.
+func Tree(v any) []byte {
+	text, err := JCS(v)
+	if err != nil {
+		panic(err)
 	}
-	panic(fmt.Sprintf("digest: %T is not a JSON value", v))
+	return text
 }
 
 // compareUTF16 orders strings by UTF-16 code units, as RFC 8785 section 3.2.3 requires:

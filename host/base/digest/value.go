@@ -2,6 +2,7 @@ package digest
 
 import (
 	"bytes"
+	"cmp"
 	"encoding"
 	"encoding/json"
 	"fmt"
@@ -236,9 +237,7 @@ func members(t reflect.Type, above []int) ([]member, error) {
 		if options != "" && options != "omitempty" {
 			return nil, fmt.Errorf("%s has other options", f.Name)
 		}
-		if name == "" {
-			name = f.Name
-		}
+		name = cmp.Or(name, f.Name)
 		quoted, err := jsontext.AppendQuote(nil, name)
 		if err != nil {
 			return nil, err

@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -60,18 +61,11 @@ func Send(w http.ResponseWriter, r *http.Request, a *Answer) error {
 		}
 	}
 	h := w.Header()
-	for k, v := range a.Header {
-		h[k] = v
-	}
-	contentType := a.ContentType
-	if contentType == "" {
-		contentType = "application/json"
-	}
-	h.Set("Content-Type", contentType)
+	maps.Copy(h, a.Header)
+	h.Set("Content-Type", cmp.Or(a.ContentType, "application/json"))
 	tag := a.Tag
 	if a.HashTag {
-		sum := sha256.Sum256(body)
-		tag = hex.EncodeToString(sum[:16])
+		tag = tagOf(body)
 	}
 	zip := (a.Stream != nil || len(body) >= gzipFrom) && AcceptsGzip(r.Header)
 	if notModified := setTags(h, r, tag, a.WeakTag, zip && !a.SameTag); notModified {
@@ -92,6 +86,12 @@ func Send(w http.ResponseWriter, r *http.Request, a *Answer) error {
 	return nil
 }
 
+// tagOf is the entity tag of some bytes.
+func tagOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:16])
+}
+
 func setTags(h http.Header, r *http.Request, tag, weak string, suffix bool) (notModified bool) {
 	if (weak != "" || tag != "") && h.Get("Cache-Control") == "no-store" {
 		h.Set("Cache-Control", "no-cache")
@@ -102,11 +102,11 @@ func setTags(h http.Header, r *http.Request, tag, weak string, suffix bool) (not
 	if tag == "" {
 		return false
 	}
+	ending := ""
 	if suffix {
-		h.Set("ETag", `"`+tag+`-gzip"`)
-	} else {
-		h.Set("ETag", `"`+tag+`"`)
+		ending = "-gzip"
 	}
+	h.Set("ETag", `"`+tag+ending+`"`)
 	return MatchesTag(r.Header, tag)
 }
 
@@ -200,8 +200,7 @@ type Asset struct {
 
 // NewAsset prepares a file. The header is sent with it, Content-Type included.
 func NewAsset(data []byte, header http.Header) *Asset {
-	sum := sha256.Sum256(data)
-	a := &Asset{plain: data, tag: hex.EncodeToString(sum[:16]), header: header}
+	a := &Asset{plain: data, tag: tagOf(data), header: header}
 	if len(data) >= gzipFrom {
 		var buf bytes.Buffer
 		z, _ := gzip.NewWriterLevel(&buf, gzip.BestCompression)
@@ -217,9 +216,7 @@ func NewAsset(data []byte, header http.Header) *Asset {
 // ServeHTTP implements http.Handler.
 func (a *Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
-	for k, v := range a.header {
-		h[k] = v
-	}
+	maps.Copy(h, a.header)
 	zip := a.zipped != nil && AcceptsGzip(r.Header)
 	if setTags(h, r, a.tag, "", zip) {
 		h.Del("Content-Type")

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -50,14 +51,8 @@ func (b Bind) Resolve(ctx context.Context) (netip.AddrPort, error) {
 		}
 	}
 	// Of a name with addresses of both kinds the older one: more programs try it.
-	chosen := addrs[0].Unmap()
-	for _, a := range addrs {
-		if a.Unmap().Is4() {
-			chosen = a.Unmap()
-			break
-		}
-	}
-	return netip.AddrPortFrom(chosen, uint16(b.Port)), nil
+	i := max(0, slices.IndexFunc(addrs, func(a netip.Addr) bool { return a.Unmap().Is4() }))
+	return netip.AddrPortFrom(addrs[i].Unmap(), uint16(b.Port)), nil
 }
 
 func (b Bind) lookup(ctx context.Context) ([]netip.Addr, error) {
@@ -100,16 +95,14 @@ func URL(ln net.Listener) string {
 
 // Hosts is the list of names that a Host header may carry. It is what stops DNS
 // rebinding: a page of a foreign name that resolves to loopback sends that name.
-type Hosts struct {
-	names map[string]bool
-}
+type Hosts map[string]bool
 
 // NewHosts allows the given names and addresses besides localhost, *.localhost and
 // loopback literals.
 func NewHosts(names ...string) Hosts {
-	h := Hosts{names: map[string]bool{}}
+	h := Hosts{}
 	for _, n := range names {
-		h.names[normalName(n)] = true
+		h[normalName(n)] = true
 	}
 	return h
 }
@@ -123,7 +116,7 @@ func (h Hosts) Allows(host string) bool {
 	if !ok {
 		return false
 	}
-	if h.names[name] {
+	if h[name] {
 		return true
 	}
 	if ip, err := netip.ParseAddr(name); err == nil {

@@ -14,6 +14,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"slices"
@@ -359,8 +360,8 @@ func (e *Edge) recovered(w *writer, r *http.Request, cause any) {
 // connection is closed: its rest must never be taken for the next request.
 func SendProblem(w http.ResponseWriter, r *http.Request, err error) {
 	info := From(r.Context())
-	var p Problem
-	if !errors.As(err, &p) {
+	p, ok := errors.AsType[Problem](err)
+	if !ok {
 		if info.deny == nil {
 			http.Error(w, "", http.StatusInternalServerError)
 			return
@@ -369,9 +370,7 @@ func SendProblem(w http.ResponseWriter, r *http.Request, err error) {
 	}
 	extra, closes := p.Extra()
 	h := w.Header()
-	for k, v := range extra {
-		h[k] = v
-	}
+	maps.Copy(h, extra)
 	h.Set("Content-Type", "application/json")
 	h.Del("ETag")
 	if closes || r.ContentLength != 0 && !info.BodyRead {

@@ -30,25 +30,20 @@ type Requests struct {
 // NewRequests counts requests of these routes, answered with these statuses; what is
 // neither is counted as other. The prefix begins the names of the metrics.
 func NewRequests(prefix string, routes []string, codes []int) *Requests {
-	r := &Requests{prefix: prefix, routes: map[string]*route{}, methods: knownMethods(),
-		codes: slices.Clone(codes)}
-	slices.Sort(r.codes)
-	r.codes = slices.Compact(r.codes)
+	r := &Requests{prefix: prefix, routes: map[string]*route{}, methods: []string{ // sorted
+		http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead, http.MethodOptions,
+		http.MethodPatch, http.MethodPost, http.MethodPut, http.MethodTrace,
+	}}
+	r.codes = slices.Compact(slices.Sorted(slices.Values(codes)))
 	for _, name := range append([]string{other}, routes...) {
 		if r.routes[name] == nil {
-			r.routes[name] = newRoute(len(r.methods), len(r.codes))
+			r.routes[name] = &route{codes: len(r.codes) + 1}
+			r.routes[name].requests = make([]atomic.Int64, (len(r.methods)+1)*(len(r.codes)+1))
 			r.names = append(r.names, name)
 		}
 	}
 	slices.Sort(r.names)
 	return r
-}
-
-// knownMethods are the values of the label method besides "other".
-func knownMethods() []string {
-	return []string{http.MethodConnect, http.MethodDelete, http.MethodGet, http.MethodHead,
-		http.MethodOptions,
-		http.MethodPatch, http.MethodPost, http.MethodPut, http.MethodTrace}
 }
 
 // Observe counts one answered request. The pattern is the path of the matched
@@ -85,8 +80,14 @@ func (r *Requests) Write(t *Text) {
 		stats := r.routes[name]
 		for i := range stats.requests {
 			if n := stats.requests[i].Load(); n > 0 {
-				t.Sample(requests, float64(n), "route", name,
-					"method", r.method(i/stats.codes), "code", r.code(i%stats.codes))
+				method, code := other, other
+				if m := i / stats.codes; m < len(r.methods) {
+					method = r.methods[m]
+				}
+				if c := i % stats.codes; c < len(r.codes) {
+					code = strconv.Itoa(r.codes[c])
+				}
+				t.Sample(requests, float64(n), "route", name, "method", method, "code", code)
 			}
 		}
 	}
@@ -99,7 +100,7 @@ func (r *Requests) Write(t *Text) {
 		if total == 0 {
 			continue
 		}
-		for i, le := range bounds() {
+		for i, le := range bounds {
 			t.Sample(duration+"_bucket", float64(cumulative[i]), "route", name, "le", number(le))
 		}
 		t.Sample(duration+"_bucket", float64(total), "route", name, "le", "+Inf")
@@ -108,51 +109,24 @@ func (r *Requests) Write(t *Text) {
 	}
 }
 
-func (r *Requests) method(i int) string {
-	if i < len(r.methods) {
-		return r.methods[i]
-	}
-	return other
-}
-
-func (r *Requests) code(i int) string {
-	if i < len(r.codes) {
-		return strconv.Itoa(r.codes[i])
-	}
-	return other
-}
-
 // route counts the requests of one route. All its fields are written by atomic
 // operations only.
 type route struct {
 	requests []atomic.Int64 // by method, then code; the last of each is "other"
 	codes    int
-	buckets  []atomic.Int64 // not cumulative; the last is above every bound
+	buckets  [len(bounds) + 1]atomic.Int64 // not cumulative; the last is above every bound
 	nanos    atomic.Int64
 }
 
-const numBounds = 14
-
 // bounds are the upper bounds of the histogram in seconds: a status answer takes
 // well under a millisecond, a long poll up to 30 s.
-func bounds() [numBounds]float64 {
-	return [numBounds]float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30}
-}
-
-func newRoute(methods, codes int) *route {
-	return &route{
-		requests: make([]atomic.Int64, (methods+1)*(codes+1)),
-		codes:    codes + 1,
-		buckets:  make([]atomic.Int64, numBounds+1),
-	}
-}
+var bounds = [...]float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30}
 
 func (r *route) count(method, code int) { r.requests[method*r.codes+code].Add(1) }
 
 func (r *route) time(took time.Duration) {
 	took = max(took, 0)
-	b := bounds()
-	r.buckets[sort.SearchFloat64s(b[:], took.Seconds())].Add(1)
+	r.buckets[sort.SearchFloat64s(bounds[:], took.Seconds())].Add(1)
 	r.nanos.Add(int64(took))
 }
 

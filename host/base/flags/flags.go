@@ -65,7 +65,7 @@ func (s *Set) bind(v reflect.Value) {
 			continue
 		}
 		usage := field.Tag.Get("usage")
-		f := &Flag{Name: name, Complete: field.Tag.Get("complete"), source: "--" + name, value: value}
+		f := &Flag{Name: name, Complete: field.Tag.Get("complete"), value: value}
 		if f.variable = field.Tag.Get("env"); f.variable != "" {
 			usage += " [" + f.variable + "]"
 		}
@@ -124,17 +124,17 @@ func must[T any](value T, err error) T {
 // that is set and not empty. Only texts have variables.
 func (s *Set) ReadEnv(env func(string) (string, bool)) {
 	for _, f := range s.Flags {
-		if f.variable == "" || s.command.Flags().Changed(f.Name) {
-			continue
-		}
-		if value, ok := env(f.variable); ok && value != "" {
+		if s.command.Flags().Changed(f.Name) {
+			f.source = "--" + f.Name
+		} else if value, ok := env(f.variable); f.variable != "" && ok && value != "" {
 			f.value.SetString(value)
 			f.source = f.variable
 		}
 	}
 }
 
-// Source is what the value of a flag is from: the flag, or the variable.
+// Source is what the value of a flag is from, once ReadEnv was called: the flag, the variable, or
+// "" for the default.
 func (s *Set) Source(name string) string {
 	for _, f := range s.Flags {
 		if f.Name == name {

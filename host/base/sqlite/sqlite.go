@@ -24,6 +24,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"time"
 
@@ -149,12 +150,16 @@ func (d *DB) prepare(ctx context.Context, steps []step) error {
 
 // IsBusy reports whether err is SQLite's answer to a lock that another connection holds.
 func IsBusy(err error) bool {
-	var e *driver.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	code := e.Code() & 0xff
+	code := codeOf(err) & 0xff
 	return code == lib.SQLITE_BUSY || code == lib.SQLITE_LOCKED
+}
+
+// codeOf is the extended code of an error of SQLite, whose low byte is the kind; 0 of any other.
+func codeOf(err error) int {
+	if e, ok := errors.AsType[*driver.Error](err); ok {
+		return e.Code()
+	}
+	return 0
 }
 
 // Tx runs f in a write transaction, which holds the write lock from its start. It
@@ -295,49 +300,34 @@ func OpenReadOnly(ctx context.Context, path string) (*sql.DB, error) {
 // locked, the disk is full, the system refuses. What is left speaks of the file itself
 // or of the query.
 func IsSurroundings(err error) bool {
-	var e *driver.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	switch e.Code() & 0xff {
+	code := codeOf(err)
+	switch code & 0xff {
 	case lib.SQLITE_BUSY, lib.SQLITE_LOCKED, lib.SQLITE_FULL, lib.SQLITE_CANTOPEN, lib.SQLITE_PERM,
 		lib.SQLITE_NOMEM, lib.SQLITE_INTERRUPT, lib.SQLITE_NOLFS, lib.SQLITE_PROTOCOL:
 		return true
 	case lib.SQLITE_IOERR:
-		switch e.Code() {
-		case lib.SQLITE_IOERR_READ, lib.SQLITE_IOERR_SHORT_READ, lib.SQLITE_IOERR_DATA, lib.SQLITE_IOERR_CORRUPTFS:
-			return false
-		}
-		return true
+		return !slices.Contains([]int{
+			lib.SQLITE_IOERR_READ, lib.SQLITE_IOERR_SHORT_READ, lib.SQLITE_IOERR_DATA, lib.SQLITE_IOERR_CORRUPTFS,
+		}, code)
 	}
 	return false
 }
 
 // IsDuplicate reports whether err is a key that is taken already.
 func IsDuplicate(err error) bool {
-	var e *driver.Error
-	return errors.As(err, &e) && (e.Code() == lib.SQLITE_CONSTRAINT_UNIQUE || e.Code() == lib.SQLITE_CONSTRAINT_PRIMARYKEY)
+	code := codeOf(err)
+	return code == lib.SQLITE_CONSTRAINT_UNIQUE || code == lib.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
 // IsConstraint reports whether err is any rule of the schema that a statement would break.
-func IsConstraint(err error) bool {
-	var e *driver.Error
-	return errors.As(err, &e) && e.Code()&0xff == lib.SQLITE_CONSTRAINT
-}
+func IsConstraint(err error) bool { return codeOf(err)&0xff == lib.SQLITE_CONSTRAINT }
 
 // IsSQLite reports whether err comes from SQLite.
-func IsSQLite(err error) bool {
-	var e *driver.Error
-	return errors.As(err, &e)
-}
+func IsSQLite(err error) bool { return codeOf(err) != 0 }
 
 // IsDamage reports whether err is SQLite finding the file malformed or not its own.
 func IsDamage(err error) bool {
-	var e *driver.Error
-	if !errors.As(err, &e) {
-		return false
-	}
-	code := e.Code() & 0xff
+	code := codeOf(err) & 0xff
 	return code == lib.SQLITE_CORRUPT || code == lib.SQLITE_NOTADB
 }
 
@@ -362,8 +352,7 @@ func (e *DamageError) Unwrap() error { return e.Err }
 
 // ExplainDamage is err, as a *DamageError where it reports that the file at path is damaged.
 func ExplainDamage(err error, path, recovery string) error {
-	var known *DamageError
-	if !IsDamage(err) || errors.As(err, &known) {
+	if _, known := errors.AsType[*DamageError](err); known || !IsDamage(err) {
 		return err
 	}
 	return &DamageError{Path: path, Recovery: recovery, Err: err}

@@ -75,16 +75,16 @@ type Column struct {
 
 // columnar reads a file of columns into the table.
 func (r *run) columnar(ctx context.Context, in Input, format Format, f io.ReaderAt) error {
-	r.start(in.Name)
+	r.startSource(in.Name)
 	r.line = 1
 	c, err := format.Open(in.Name, f, in.Size)
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.end(r.batches(ctx, in, c)), c.Close())
+	return errors.Join(r.endSource(r.readBatches(ctx, in, c)), c.Close())
 }
 
-func (r *run) batches(ctx context.Context, in Input, c Columnar) error {
+func (r *run) readBatches(ctx context.Context, in Input, c Columnar) error {
 	if c.Rows() > int64(r.opts.maxRows()) {
 		return r.opts.tooManyRows()
 	}
@@ -106,10 +106,10 @@ func (r *run) batches(ctx context.Context, in Input, c Columnar) error {
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		if err := r.spend(b.Unpacked); err != nil {
+		if err := r.countUnpacked(b.Unpacked); err != nil {
 			return err
 		}
-		if err := r.batch(s, b); err != nil {
+		if err := r.readBatch(s, b); err != nil {
 			return err
 		}
 		if r.report.RowsRead > r.opts.maxRows() {
@@ -143,8 +143,8 @@ func (s selection) of(b Batch, is role) *Column {
 	return nil
 }
 
-// batch reads the rows of a batch into the table.
-func (r *run) batch(s selection, b Batch) error {
+// readBatch reads the rows of a batch into the table.
+func (r *run) readBatch(s selection, b Batch) error {
 	l := s.layout
 	at, volume, tick, ticker := s.of(b, timeCell), s.of(b, volumeCell), s.of(b, tickCell), s.of(b, tickerCell)
 	var prices [4]*Column
@@ -158,9 +158,9 @@ func (r *run) batch(s selection, b Batch) error {
 	for i := range b.Rows {
 		r.report.RowsRead++
 		if ticker != nil {
-			mine, fault := r.mine([]byte(ticker.text(i)))
+			mine, fault := r.isWanted([]byte(ticker.text(i)))
 			if fault != "" {
-				if err := r.fail(MultipleTickers, s.row(b, i), fault); err != nil {
+				if err := r.addFault(MultipleTickers, s.row(b, i), fault); err != nil {
 					return err
 				}
 			}
@@ -181,7 +181,7 @@ func (r *run) batch(s selection, b Batch) error {
 		if tick != nil {
 			q.tick, _ = tick.number(i, l.Numbers, 0)
 		}
-		if err := r.typed(q, at, s, b, i); err != nil {
+		if err := r.keepTyped(q, at, s, b, i); err != nil {
 			return err
 		}
 		r.line++
@@ -189,21 +189,21 @@ func (r *run) batch(s selection, b Batch) error {
 	return nil
 }
 
-// typed takes a row of numbers and its time.
-func (r *run) typed(q quote, at *Column, s selection, b Batch, i int) error {
+// keepTyped takes a row of numbers and its time.
+func (r *run) keepTyped(q quote, at *Column, s selection, b Batch, i int) error {
 	switch {
 	case q.prices == Bad || q.amount == Bad:
-		return r.fail(BadNumber, s.row(b, i), "a price or volume is not a number")
+		return r.addFault(BadNumber, s.row(b, i), "a price or volume is not a number")
 	case q.prices == Missing:
 		r.report.Skipped++
 		return nil
 	}
 	m := at.moment(i, r.clock)
 	if m.Code != "" {
-		return r.fail(m.Code, s.row(b, i), r.timeMessage(m.Code, at.text(i)))
+		return r.addFault(m.Code, s.row(b, i), r.timeMessage(m.Code, at.text(i)))
 	}
 	if !q.possible() {
-		return r.fail(BadNumber, s.row(b, i), impossible)
+		return r.addFault(BadNumber, s.row(b, i), impossible)
 	}
 	r.take(q, m)
 	return nil
@@ -299,7 +299,7 @@ func (c *Column) moment(i int, clock *Clock) Reading {
 	if c.Zoned {
 		return within(t, c.Unit)
 	}
-	zone := clock.Zone()
+	zone := clock.zone
 	if zone == nil {
 		return Reading{Unit: c.Unit, Code: TimezoneRequired}
 	}

@@ -147,13 +147,8 @@ func stooq(h Head, l *Layout, at int) bool {
 
 // period is D, W or M, or a number of minutes.
 func period(per string) market.Timeframe {
-	switch per {
-	case "D":
-		return market.Timeframe{Count: 1, Unit: 'd'}
-	case "W":
-		return market.Timeframe{Count: 1, Unit: 'w'}
-	case "M":
-		return market.Timeframe{Count: 1, Unit: 'M'}
+	if unit, ok := map[string]byte{"D": 'd', "W": 'w', "M": 'M'}[per]; ok {
+		return market.Timeframe{Count: 1, Unit: unit}
 	}
 	n, err := strconv.Atoi(per)
 	if err != nil || n < 1 || n > 9999 {
@@ -183,12 +178,8 @@ func freqtrade(h Head) (l Layout, ok bool, err error) {
 }
 
 func isFreqtradeTable(names []string) bool {
-	for _, n := range []string{"date", "open", "high", "low", "close", "volume"} {
-		if !slices.Contains(names, n) {
-			return false
-		}
-	}
-	return true
+	columns := []string{"date", "open", "high", "low", "close", "volume"}
+	return !slices.ContainsFunc(columns, func(n string) bool { return !slices.Contains(names, n) })
 }
 
 // fileName is BASE_QUOTE-timeframe, or BASE_QUOTE_SETTLE-timeframe-futures. Names of

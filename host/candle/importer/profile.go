@@ -417,13 +417,11 @@ func ByColumns(h Head, names []string) (Layout, error) {
 // looksLikeRow reports whether the cells could be a row and not a header: a price that is
 // a number, or missing.
 func looksLikeRow(cells []string, l Layout) bool {
-	for _, i := range l.prices() {
+	return !slices.ContainsFunc(l.prices(), func(i int) bool {
 		if i >= len(cells) {
-			return false
+			return true
 		}
-		if _, state := Number([]byte(cells[i])); state == Bad {
-			return false
-		}
-	}
-	return true
+		_, state := Number([]byte(cells[i]))
+		return state == Bad
+	})
 }

@@ -98,11 +98,11 @@ func Read(ctx context.Context, files []Input, opts Options) (*Result, error) {
 		r.total += f.Size
 	}
 	for _, f := range files {
-		if err := r.input(ctx, f); err != nil {
+		if err := r.readInput(ctx, f); err != nil {
 			return nil, err
 		}
 	}
-	if err := r.tidy(); err != nil {
+	if err := r.tidyRows(); err != nil {
 		return nil, err
 	}
 	return &Result{Series: &r.table.Series, Report: r.report, VolumeUnit: r.volumeUnit, sources: r.sources, origins: r.table.origins}, nil
@@ -146,20 +146,20 @@ type reading struct {
 // errEnough ends the reading of a file that has shown enough faults.
 var errEnough = errors.New("enough cases")
 
-// start begins a source.
-func (r *run) start(name string) {
+// startSource begins a source.
+func (r *run) startSource(name string) {
 	r.index = len(r.sources)
 	r.sources = append(r.sources, name)
 	r.refusal, r.pending = nil, nil
 }
 
-// end ends it: the faults that were found are the error.
-func (r *run) end(err error) error {
+// endSource ends it: the faults that were found are the error.
+func (r *run) endSource(err error) error {
 	switch {
 	case errors.Is(err, errEnough), err == nil && r.refusal != nil:
 		return r.refusal
 	case err == nil:
-		return r.datesDecided()
+		return r.checkDates()
 	}
 	return err
 }

@@ -52,13 +52,13 @@ func (r *run) row(line []byte) error {
 			return nil
 		}
 		r.report.RowsRead++
-		return r.fail(BadNumber, string(line), fmt.Sprintf("the row has %d columns, %d are needed", len(cells), want))
+		return r.addFault(BadNumber, string(line), fmt.Sprintf("the row has %d columns, %d are needed", len(cells), want))
 	}
 	r.report.RowsRead++
 	if at := l.At[tickerCell]; at >= 0 {
-		mine, fault := r.mine(cells[at])
+		mine, fault := r.isWanted(cells[at])
 		if fault != "" {
-			return r.fail(MultipleTickers, string(line), fault)
+			return r.addFault(MultipleTickers, string(line), fault)
 		}
 		if !mine {
 			return nil
@@ -66,7 +66,7 @@ func (r *run) row(line []byte) error {
 	}
 	q := r.numbers(cells)
 	if q.prices == Bad || q.amount == Bad {
-		return r.fail(BadNumber, string(line), badNumber(l, cells))
+		return r.addFault(BadNumber, string(line), badNumber(l, cells))
 	}
 	if q.prices == Missing {
 		r.report.Skipped++
@@ -79,10 +79,10 @@ func (r *run) row(line []byte) error {
 	}
 	m := r.clock.Read(at)
 	if m.Code != "" {
-		return r.fail(m.Code, string(line), r.timeMessage(m.Code, string(at)))
+		return r.addFault(m.Code, string(line), r.timeMessage(m.Code, string(at)))
 	}
 	if !q.possible() {
-		return r.fail(BadNumber, string(line), impossible)
+		return r.addFault(BadNumber, string(line), impossible)
 	}
 	r.take(q, m)
 	return nil
@@ -167,8 +167,8 @@ func (r *run) decideDates() {
 	r.pending = nil
 }
 
-// datesDecided refuses a file whose dates could all be two.
-func (r *run) datesDecided() error {
+// checkDates refuses a file whose dates could all be two.
+func (r *run) checkDates() error {
 	if len(r.pending) == 0 {
 		return nil
 	}
@@ -182,9 +182,9 @@ func (r *run) datesDecided() error {
 	return e
 }
 
-// fail keeps a fault of the current line. The first fault decides the code; the file
+// addFault keeps a fault of the current line. The first fault decides the code; the file
 // is read on for more of that kind only until there are enough.
-func (r *run) fail(code Code, line, message string) error {
+func (r *run) addFault(code Code, line, message string) error {
 	if r.refusal == nil {
 		r.refusal = Refuse(code, "%s", message)
 	}
@@ -203,7 +203,7 @@ func (r *run) timeMessage(code Code, text string) string {
 	case TimezoneRequired:
 		return fmt.Sprintf("the time %s has no offset: give --tz, for example --tz UTC", text)
 	default:
-		if zone := r.clock.Zone(); zone != nil && zone != time.UTC {
+		if zone := r.clock.zone; zone != nil && zone != time.UTC {
 			return fmt.Sprintf("%q is not a time, or one that daylight saving skips in %s", text, zone)
 		}
 		return fmt.Sprintf("%q is not a time", text)
@@ -218,9 +218,9 @@ type tickers struct {
 	left int      // rows of those
 }
 
-// mine reports whether a row is about the series: the ticker asked for, else the only one.
+// isWanted reports whether a row is about the series: the ticker asked for, else the only one.
 // A second one that was not asked for is a fault, once.
-func (r *run) mine(name []byte) (ok bool, fault string) {
+func (r *run) isWanted(name []byte) (ok bool, fault string) {
 	t := &r.tickers
 	name = bytes.TrimSpace(name)
 	want := r.opts.Ticker
@@ -242,8 +242,8 @@ func (r *run) mine(name []byte) (ok bool, fault string) {
 	return false, fmt.Sprintf("the rows are about %s, %s and maybe more: give --ticker with one of them", t.only, name)
 }
 
-// tickerFound refuses a ticker that is in none of the files.
-func (r *run) tickerFound() error {
+// checkTicker refuses a ticker that is in none of the files.
+func (r *run) checkTicker() error {
 	t := &r.tickers
 	switch {
 	case r.opts.Ticker == "":

@@ -38,15 +38,15 @@ type source struct {
 // text reads a file of lines into the table. read is how much of the packed file is
 // behind us.
 func (r *run) text(ctx context.Context, name, packed string, f *bufio.Reader, read func() int64) (err error) {
-	r.start(name)
-	if r.src, err = openSource(name, packed, f, r.spend); err != nil {
+	r.startSource(name)
+	if r.src, err = openSource(name, packed, f, r.countUnpacked); err != nil {
 		return err
 	}
-	return r.end(r.blocks(ctx, read))
+	return r.endSource(r.blocks(ctx, read))
 }
 
-// spend counts unpacked bytes, of all files together.
-func (r *run) spend(n int) error {
+// countUnpacked counts unpacked bytes, of all files together.
+func (r *run) countUnpacked(n int) error {
 	if r.unpacked += int64(n); r.unpacked > r.opts.maxBytes() {
 		return r.opts.tooManyBytes(r.sources[r.index])
 	}
@@ -150,12 +150,12 @@ func (r *run) begin(block []byte) (rest []byte, begun bool, err error) {
 		_, block, _ = bytes.Cut(block, []byte("\n"))
 		r.src.line++
 	}
-	r.reserve(block)
+	r.reserveRows(block)
 	return block, true, nil
 }
 
-// reserve makes room for the whole file, estimated from the first block.
-func (r *run) reserve(block []byte) {
+// reserveRows makes room for the whole file, estimated from the first block.
+func (r *run) reserveRows(block []byte) {
 	lines := bytes.Count(block, []byte("\n"))
 	if lines == 0 || r.src.packed != "" || r.src.json {
 		return // packed: the size means little

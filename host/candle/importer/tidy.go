@@ -3,18 +3,19 @@ package importer
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// tidy makes a series of the rows: ordered, one candle a time, consistent.
-func (r *run) tidy() error {
+// tidyRows makes a series of the rows: ordered, one candle a time, consistent.
+func (r *run) tidyRows() error {
 	for u, n := range r.counts {
 		if n > 0 {
 			r.report.TimeUnits[Unit(u).String()] = n
 		}
 	}
-	if err := r.tickerFound(); err != nil {
+	if err := r.checkTicker(); err != nil {
 		return err
 	}
 	if r.noVolume > 0 {
@@ -23,9 +24,9 @@ func (r *run) tidy() error {
 	if r.table.Len() == 0 {
 		return Refuse(NoRows, "no candle found in %d rows", r.report.RowsRead)
 	}
-	r.tickVolume()
-	r.order()
-	for _, step := range []func() error{r.duplicates, r.violations, r.setTimeframe, r.toOpen} {
+	r.useTickVolume()
+	r.sortRows()
+	for _, step := range []func() error{r.dropDuplicates, r.judgeViolations, r.setTimeframe, r.shiftToOpen} {
 		if err := step(); err != nil {
 			return err
 		}
@@ -35,23 +36,18 @@ func (r *run) tidy() error {
 	return nil
 }
 
-// tickVolume takes the count of price changes where no volume is reported.
-func (r *run) tickVolume() {
-	if r.tick == nil {
+// useTickVolume takes the count of price changes where no volume is reported.
+func (r *run) useTickVolume() {
+	if r.tick == nil || slices.ContainsFunc(r.table.Volume, func(v float64) bool { return v != 0 }) {
 		return
-	}
-	for _, v := range r.table.Volume {
-		if v != 0 {
-			return
-		}
 	}
 	copy(r.table.Volume, r.tick)
 	r.tick, r.volumeUnit = nil, "ticks"
 	r.report.warn(warnTickVolume, "the volume is 0 in every row: the number of ticks is stored instead")
 }
 
-// order sorts when a row comes before the one above it.
-func (r *run) order() {
+// sortRows sorts when a row comes before the one above it.
+func (r *run) sortRows() {
 	for i := 1; i < r.table.Len(); i++ {
 		if r.table.Time[i] < r.table.Time[i-1] {
 			r.report.Reordered++
@@ -62,8 +58,8 @@ func (r *run) order() {
 	}
 }
 
-// duplicates leaves one candle of each time.
-func (r *run) duplicates() error {
+// dropDuplicates leaves one candle of each time.
+func (r *run) dropDuplicates() error {
 	t := &r.table
 	resolved, kept := 0, 1
 	var e *Error
@@ -104,8 +100,8 @@ func (r *run) duplicates() error {
 	return nil
 }
 
-// violations deals with candles whose high or low does not enclose the rest.
-func (r *run) violations() error {
+// judgeViolations deals with candles whose high or low does not enclose the rest.
+func (r *run) judgeViolations() error {
 	t := &r.table
 	e := Refuse(OHLCViolations, "high below open or close, or low above: is the order of the columns right? Give --columns, or --ohlc-violations widen, drop or keep")
 	kept := 0
@@ -232,25 +228,28 @@ func (r *run) setTimeframe() error {
 	return nil
 }
 
-// toOpen turns times at which candles end into those at which they begin.
-func (r *run) toOpen() error {
+// shiftToOpen turns times at which candles end into those at which they begin.
+func (r *run) shiftToOpen() error {
 	if r.opts.Stamp != StampClose {
 		return nil
 	}
 	t, tf := r.table.Time, r.table.Timeframe
-	ends := tf.Unit == 'M' && allLastDays(t)
+	ends := tf.Unit == 'M' && !slices.ContainsFunc(t, func(at market.Time) bool {
+		return at.Time().AddDate(0, 0, 1).Day() != 1 // not the last day of a month
+	})
 	for i, at := range t {
 		t[i] = opening(at, tf, ends)
-		if !InRange(t[i]) {
-			e := Refuse(TimeOutOfRange, "a candle of %s that ends then begins before 1970", tf)
-			addRow(e, r.sources, r.table.origins[i], at.String())
-			return e
+		var e *Error
+		switch {
+		case !InRange(t[i]):
+			e = Refuse(TimeOutOfRange, "a candle of %s that ends then begins before 1970", tf)
+		case i > 0 && t[i] <= t[i-1]: // two ends in one month
+			e = Refuse(TimeframeMismatch, "two candles of %s that end then begin at one time", tf)
+		default:
+			continue
 		}
-		if i > 0 && t[i] <= t[i-1] { // two ends in one month
-			e := Refuse(TimeframeMismatch, "two candles of %s that end then begin at one time", tf)
-			addRow(e, r.sources, r.table.origins[i], at.String())
-			return e
-		}
+		addRow(e, r.sources, r.table.origins[i], at.String())
+		return e
 	}
 	return nil
 }
@@ -268,15 +267,6 @@ func opening(at market.Time, tf market.Timeframe, ends bool) market.Time {
 		return market.FromTime(last)
 	}
 	return market.FromTime(first.AddDate(0, 0, t.Day()-1))
-}
-
-func allLastDays(t []market.Time) bool {
-	for _, at := range t {
-		if at.Time().AddDate(0, 0, 1).Day() != 1 {
-			return false
-		}
-	}
-	return true
 }
 
 // fewButMultiple forgives two candles around a gap: one step proves nothing.

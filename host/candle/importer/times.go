@@ -24,7 +24,7 @@ const (
 type Clock struct {
 	// Order is known from the beginning, or as soon as a date shows it.
 	Order   Order
-	zone    *time.Location
+	zone    *time.Location // where times without offset belong; nil: unknown
 	layouts []layout
 }
 
@@ -47,9 +47,6 @@ func NewClock(layouts []string, zone *time.Location, order Order) *Clock {
 	}
 	return c
 }
-
-// Zone is where times without offset belong; nil: unknown.
-func (c *Clock) Zone() *time.Location { return c.zone }
 
 // Reading is a time as read.
 type Reading struct {

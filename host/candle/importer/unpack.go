@@ -35,8 +35,8 @@ func (m *meter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// input reads one file, whatever it is packed in, into the table.
-func (r *run) input(ctx context.Context, in Input) error {
+// readInput reads one file, whatever it is packed in, into the table.
+func (r *run) readInput(ctx context.Context, in Input) error {
 	if in.Size > r.opts.maxBytes() {
 		return Refuse(TooLarge, "%s has more than %s: import it in parts with --merge", in.Name, size(r.opts.maxBytes()))
 	}
@@ -74,7 +74,7 @@ func (r *run) unpack(ctx context.Context, in Input, f io.Reader, m *meter) error
 	if format != nil {
 		return r.columnar(ctx, in, *format, at)
 	}
-	return r.archive(ctx, in, at)
+	return r.readArchive(ctx, in, at)
 }
 
 func (r *run) format(begin []byte) *Format {
@@ -90,8 +90,8 @@ func isZip(begin []byte) bool {
 	return bytes.HasPrefix(begin, []byte("PK\x03\x04")) || bytes.HasPrefix(begin, []byte("PK\x05\x06"))
 }
 
-// archive reads the members of a zip file as files of one series.
-func (r *run) archive(ctx context.Context, in Input, f io.ReaderAt) error {
+// readArchive reads the members of a zip file as files of one series.
+func (r *run) readArchive(ctx context.Context, in Input, f io.ReaderAt) error {
 	counted := &countingAt{f: f}
 	z, err := zip.NewReader(counted, in.Size)
 	if err != nil {
@@ -118,7 +118,7 @@ func (r *run) archive(ctx context.Context, in Input, f io.ReaderAt) error {
 		return r.opts.tooManyBytes(in.Name)
 	}
 	for _, m := range members {
-		if err := r.member(ctx, in, m, func() int64 { return min(counted.read, in.Size) }); err != nil {
+		if err := r.readMember(ctx, in, m, func() int64 { return min(counted.read, in.Size) }); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func choose(files []*zip.File) (members []*zip.File, ignored []string) {
 	return members, ignored
 }
 
-func (r *run) member(ctx context.Context, in Input, m *zip.File, read func() int64) error {
+func (r *run) readMember(ctx context.Context, in Input, m *zip.File, read func() int64) error {
 	name := in.Name + "/" + m.Name
 	if m.Flags&1 != 0 {
 		return Refuse(Encoding, "the zip file has a password: unpack it").At(name, 1, "")

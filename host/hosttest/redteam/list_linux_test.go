@@ -124,8 +124,7 @@ func TestPageListsTheAttacks(t *testing.T) {
 
 func listOfAttacks() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%d attacks.\n\n| attack | the plugin | plugins | judged by |\n|---|---|---|---|\n",
-		len(attack.List()))
+	fmt.Fprintf(&b, "%d attacks.\n\n| attack | the plugin |\n|---|---|\n", len(attack.List()))
 	for _, a := range attack.List() {
 		var by []string
 		for _, role := range roles {
@@ -133,15 +132,14 @@ func listOfAttacks() string {
 				by = append(by, role)
 			}
 		}
-		seen := a.Fact
-		if seen == "" {
-			seen = "report"
+		name, how := a.Name, a.How
+		if a.Fact == "" {
+			name += " *"
 		}
-		who := strings.Join(by, ", ")
-		if len(by) == len(roles) {
-			who = "all"
+		if len(by) < len(roles) {
+			how += " (" + strings.Join(by, ", ") + ")"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", a.Name, a.How, who, seen)
+		fmt.Fprintf(&b, "| %s | %s |\n", name, how)
 	}
 	return b.String()
 }

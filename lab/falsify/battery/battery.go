@@ -55,8 +55,7 @@ type Base struct {
 	Seed     uint64
 	// Journal is a file for what permuted_selection has finished, "" for none.
 	Journal string
-	// Progress hears how many replays have been made and are known to be wanted, one call
-	// at a time.
+	// Progress is called after each replay with how many are made and planned, one call at a time.
 	Progress func(done, planned int64, failed int)
 }
 
@@ -97,56 +96,56 @@ type Test struct {
 	Unplayable func(*judge.Judge) *judge.Test
 }
 
-// Run makes every test of the list that the profile selects, in its order. The error is no verdict on the strategy:
-// it says why the battery could not be made. After one, nothing is left behind.
+// Run makes every test of the list that the profile selects, in its order. An error is no verdict
+// on the strategy: the battery could not be made, and leaves nothing behind.
 func Run(ctx context.Context, base Base, list []Test) (_ *Outcome, err error) {
 	b := &Bench{Base: base, found: map[string]*Finding{}, refused: map[string]string{}, kept: map[capsule.Kind]bool{}}
-	defer func() { err = errors.Join(err, b.close()) }()
-	if err := b.open(ctx); err != nil {
+	defer func() { err = errors.Join(err, b.closeAll()) }()
+	if err := b.openBase(ctx); err != nil {
 		return nil, err
 	}
 	var rest *group
 	if b.Played.Failure != nil {
-		b.unplayable(list)
-		if err := b.Crashed(ctx, b.first); err != nil {
+		b.judgeUnplayable(list)
+		if err := b.KeepCrash(ctx, b.first); err != nil {
 			return nil, err
 		}
-	} else if rest, err = b.begin(ctx, list); err != nil {
+	} else if rest, err = b.beginTests(ctx, list); err != nil {
 		return nil, err
 	}
-	if b.upstream(list) {
+	if b.hasUpstreamFailed(list) {
 		for _, e := range list {
 			if b.found[e.ID] == nil || rest != nil && !e.First {
-				b.skip(e.Entry, judge.UpstreamFailure)
+				b.skipTest(e.Entry, judge.UpstreamFailure)
 			}
 		}
-	} else if err := b.make(ctx, rest); err != nil {
+	} else if err := b.judgeGroup(ctx, rest); err != nil {
 		return nil, err
 	}
-	return b.outcome(list), nil
+	return b.reduceFindings(list), nil
 }
 
-// begin makes the first tests, and prepares the others.
-func (b *Bench) begin(ctx context.Context, list []Test) (rest *group, err error) {
-	if err := b.assess(); err != nil {
+// beginTests makes the first tests, and prepares the others.
+func (b *Bench) beginTests(ctx context.Context, list []Test) (rest *group, err error) {
+	if err := b.assessBase(); err != nil {
 		return nil, err
 	}
-	first, err := b.prepare(list, true)
+	first, err := b.prepareGroup(list, true)
 	if err != nil {
 		return nil, err
 	}
-	if rest, err = b.prepare(list, false); err != nil {
+	if rest, err = b.prepareGroup(list, false); err != nil {
 		return nil, err
 	}
 	b.planned = b.done + int64(len(first.plays)+len(rest.plays))
 	for _, c := range rest.checks {
 		b.planned += c.Later
 	}
-	return rest, b.make(ctx, first)
+	return rest, b.judgeGroup(ctx, first)
 }
 
-// unplayable is the verdict on a base that has come to its end once and does not again.
-func (b *Bench) unplayable(list []Test) {
+// judgeUnplayable is the verdict on a base that has come to its end once and does not again.
+func (b *Bench) judgeUnplayable(list []Test) {
 	for _, e := range list {
 		if e.Unplayable != nil {
 			b.found[e.ID] = &Finding{Test: e.Unplayable(&b.Judge)}
@@ -154,8 +153,8 @@ func (b *Bench) unplayable(list []Test) {
 	}
 }
 
-// assess is what the rules need to know of the base.
-func (b *Bench) assess() error {
+// assessBase is what the rules need to know of the base.
+func (b *Bench) assessBase() error {
 	r := b.Played
 	returns, err := metric.MainReturns(r.Input)
 	if err != nil {
@@ -171,12 +170,12 @@ func (b *Bench) assess() error {
 	return nil
 }
 
-// upstream reports whether nothing else can be believed.
-func (b *Bench) upstream(list []Test) bool {
-	return slices.ContainsFunc(list, func(e Test) bool { return e.Upstream && b.Refuted(e.ID) })
+// hasUpstreamFailed reports whether nothing else can be believed.
+func (b *Bench) hasUpstreamFailed(list []Test) bool {
+	return slices.ContainsFunc(list, func(e Test) bool { return e.Upstream && b.IsRefuted(e.ID) })
 }
 
-func (b *Bench) skip(e judge.Entry, reason string) {
+func (b *Bench) skipTest(e judge.Entry, reason string) {
 	if !b.Profile.Selects(e.ID) {
 		reason = judge.SkippedByUser
 	}
@@ -189,8 +188,8 @@ type group struct {
 	plays  []*Play
 }
 
-// prepare finds out what must be played for the first tests, or for the others.
-func (b *Bench) prepare(list []Test, first bool) (*group, error) {
+// prepareGroup finds out what must be played for the first tests, or for the others.
+func (b *Bench) prepareGroup(list []Test, first bool) (*group, error) {
 	g := &group{checks: map[string]Check{}}
 	for _, e := range list {
 		if e.First != first {
@@ -198,7 +197,7 @@ func (b *Bench) prepare(list []Test, first bool) (*group, error) {
 		}
 		g.list = append(g.list, e)
 		if !b.Profile.Selects(e.ID) && (b.Profile.Full || !e.OnlyFull) {
-			b.skip(e.Entry, judge.SkippedByUser)
+			b.skipTest(e.Entry, judge.SkippedByUser)
 			continue
 		}
 		c, err := e.Plan(b)
@@ -222,9 +221,9 @@ func (b *Bench) prepare(list []Test, first bool) (*group, error) {
 	return g, nil
 }
 
-// make plays all that the tests need side by side, and judges them in order.
-func (b *Bench) make(ctx context.Context, g *group) error {
-	if err := b.Play(ctx, g.plays); err != nil {
+// judgeGroup plays all that the tests need side by side, and judges them in order.
+func (b *Bench) judgeGroup(ctx context.Context, g *group) error {
+	if err := b.RunPlays(ctx, g.plays); err != nil {
 		return err
 	}
 	for _, e := range g.list {
@@ -242,13 +241,13 @@ func (b *Bench) make(ctx context.Context, g *group) error {
 		}
 		b.found[e.ID] = f
 	}
-	return b.Crashed(ctx, g.plays)
+	return b.KeepCrash(ctx, g.plays)
 }
 
-// Crashed keeps a capsule of the first play whose plugin has failed, by playing it once
+// KeepCrash keeps a capsule of the first play whose plugin has failed, by playing it once
 // more. One is enough: the others would only be counted, and which of them came first
 // would depend on the workers.
-func (b *Bench) Crashed(ctx context.Context, plays []*Play) error {
+func (b *Bench) KeepCrash(ctx context.Context, plays []*Play) error {
 	i := slices.IndexFunc(plays, func(p *Play) bool { return p.Failed && !p.Hopeless })
 	if i < 0 || b.kept[ofPlugin] {
 		return nil
@@ -257,15 +256,15 @@ func (b *Bench) Crashed(ctx context.Context, plays []*Play) error {
 	if err != nil {
 		return err
 	}
-	b.Note(ofPlugin, r.Capsule)
+	b.KeepCapsule(ofPlugin, r.Capsule)
 	return nil
 }
 
 // ofPlugin stands for every kind of capsule that a failed plugin can leave.
 const ofPlugin = capsule.PluginExit
 
-// outcome reduces the findings in the order of the catalogue.
-func (b *Bench) outcome(list []Test) *Outcome {
+// reduceFindings reduces the findings in the order of the catalogue.
+func (b *Bench) reduceFindings(list []Test) *Outcome {
 	out := &Outcome{Played: b.Played, Capsule: b.capsule, Sandbox: b.sandbox, Replays: b.done, Rows: map[string][]judge.Replay{}}
 	for _, e := range list {
 		f := b.found[e.ID]
@@ -293,7 +292,7 @@ func (b *Bench) outcome(list []Test) *Outcome {
 type Plan struct {
 	// Space is what was searched: its steps are the least changes of param_neighbourhood.
 	Space design.Space
-	// Metric is what the plan optimises; Minimise says that less is better.
+	// Metric is what the plan optimises; with Minimise, less is better.
 	Metric   string
 	Minimise bool
 	// Profile is the id of the one that the plan names, Seed the plan's.

@@ -67,10 +67,10 @@ func TestTheReportHasALinePerTest(t *testing.T) {
 
 func TestOnlyTheFirstCapsuleIsNamed(t *testing.T) {
 	b := &Bench{kept: map[capsule.Kind]bool{}}
-	b.Note(capsule.Lookahead, nil) // it could not be kept
+	b.KeepCapsule(capsule.Lookahead, nil) // it could not be kept
 	first := &capsule.Note{CapsuleID: "fc_1"}
-	b.Note(capsule.Nondeterminism, first)
-	b.Note(ofPlugin, &capsule.Note{CapsuleID: "fc_2"})
+	b.KeepCapsule(capsule.Nondeterminism, first)
+	b.KeepCapsule(ofPlugin, &capsule.Note{CapsuleID: "fc_2"})
 	if b.capsule != first || !b.kept[capsule.Lookahead] || !b.kept[ofPlugin] {
 		t.Errorf("%+v", b)
 	}
@@ -79,9 +79,9 @@ func TestOnlyTheFirstCapsuleIsNamed(t *testing.T) {
 func TestARefusedReplayBreaksItsTest(t *testing.T) {
 	b := &Bench{refused: map[string]string{}}
 	for _, why := range []string{"b", "a", "c"} {
-		b.refuse("price_noise", &request.Error{Message: why})
+		b.noteRefusal("price_noise", &request.Error{Message: why})
 	}
-	if b.Refused("price_noise") != "a" {
+	if b.FindRefusal("price_noise") != "a" {
 		t.Error("the reason depends on the order")
 	}
 }
@@ -95,8 +95,8 @@ func TestWhatTheUserLeavesOutIsSkippedForThatReason(t *testing.T) {
 		t.Fatal(err)
 	}
 	b := &Bench{Base: Base{Profile: p}, found: map[string]*Finding{}}
-	b.skip(judge.CostStress, judge.UpstreamFailure)
-	b.skip(judge.DelayStress, judge.UpstreamFailure)
+	b.skipTest(judge.CostStress, judge.UpstreamFailure)
+	b.skipTest(judge.DelayStress, judge.UpstreamFailure)
 	if r := b.found[judge.CostStress.ID].ReasonCode; r != judge.SkippedByUser {
 		t.Error(r)
 	}
@@ -104,11 +104,11 @@ func TestWhatTheUserLeavesOutIsSkippedForThatReason(t *testing.T) {
 		t.Error(r)
 	}
 	list := []Test{first, {Entry: judge.CostStress}, {Entry: judge.DelayStress}}
-	if b.upstream(list) {
+	if b.hasUpstreamFailed(list) {
 		t.Error("nothing has failed")
 	}
-	b.unplayable(list)
-	if f := b.found[first.ID]; f.Verdict != judge.Fail || f.ReasonCode != judge.PluginFailed || !b.upstream(list) {
+	b.judgeUnplayable(list)
+	if f := b.found[first.ID]; f.Verdict != judge.Fail || f.ReasonCode != judge.PluginFailed || !b.hasUpstreamFailed(list) {
 		t.Errorf("%+v", f.Test)
 	}
 }

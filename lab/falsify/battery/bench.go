@@ -42,11 +42,11 @@ type Bench struct {
 	failed        int
 }
 
-// open plays the base and takes its candles: those of the search split with the warm-up
+// openBase plays the base and takes its candles: those of the search split with the warm-up
 // before them, so that none of the test split can get into a replay on changed candles.
 // A replay on the candles as they are has the data set of the base: the host takes no
 // decision behind the split, but the file that the plugin may read goes on.
-func (b *Bench) open(ctx context.Context) (err error) {
+func (b *Bench) openBase(ctx context.Context) (err error) {
 	b.workers = b.Host.Workers
 	if b.workers <= 0 {
 		b.workers = runtime.NumCPU()
@@ -58,7 +58,7 @@ func (b *Bench) open(ctx context.Context) (err error) {
 		Part: b.Search, How: request.Replay{ID: split.RoleSearch, Lines: true},
 		Done: func(r *request.Replayed) error { b.Played = r; return nil },
 	}}
-	if err = b.Play(ctx, b.first); err != nil || b.Played.Failure != nil {
+	if err = b.RunPlays(ctx, b.first); err != nil || b.Played.Failure != nil {
 		return err
 	}
 	tf, err := market.ParseTimeframe(b.Question.Question.Timeframe)
@@ -89,7 +89,7 @@ func (b *Bench) open(ctx context.Context) (err error) {
 	return nil
 }
 
-func (b *Bench) close() error {
+func (b *Bench) closeAll() error {
 	var err error
 	if b.Source != nil {
 		err = b.Source.Close()
@@ -100,7 +100,7 @@ func (b *Bench) close() error {
 	return err
 }
 
-func (b *Bench) count(r *request.Replayed) {
+func (b *Bench) countReplay(r *request.Replayed) {
 	b.done++
 	if r != nil && r.Failure != nil {
 		b.failed++
@@ -110,32 +110,32 @@ func (b *Bench) count(r *request.Replayed) {
 	}
 }
 
-// TrainSet is the candles of the train split with the warm-up before them.
-func (b *Bench) TrainSet() replay.Set {
+// CutTrain is the candles of the train split with the warm-up before them.
+func (b *Bench) CutTrain() replay.Set {
 	return replay.Truncate(b.Source.Set, b.Question.CloseAt(b.Train.To-1))
 }
 
-// At is the candle of the timeline that closes at a time.
-func (b *Bench) At(t market.Time) int {
+// FindCandle is the candle of the timeline that closes at a time.
+func (b *Bench) FindCandle(t market.Time) int {
 	return sort.Search(b.Question.Candles(), func(i int) bool { return b.Question.CloseAt(i) >= t })
 }
 
-// Refuted reports whether a test has failed.
-func (b *Bench) Refuted(id string) bool {
+// IsRefuted reports whether a test has failed.
+func (b *Bench) IsRefuted(id string) bool {
 	return b.found[id] != nil && b.found[id].Verdict == judge.Fail
 }
 
-// Refused is why a test cannot be made, "" if it can.
-func (b *Bench) Refused(id string) string { return b.refused[id] }
+// FindRefusal is why a test cannot be made, "" if it can.
+func (b *Bench) FindRefusal(id string) string { return b.refused[id] }
 
-// Keep counts replays that an interrupted attack has made already.
-func (b *Bench) Keep(replays int) { b.done += int64(replays) }
+// CountKept counts replays that an interrupted attack has made already.
+func (b *Bench) CountKept(replays int) { b.done += int64(replays) }
 
-// Kept reports whether there is a capsule of a kind.
-func (b *Bench) Kept(kind capsule.Kind) bool { return b.kept[kind] }
+// HasCapsule reports whether there is a capsule of a kind.
+func (b *Bench) HasCapsule(kind capsule.Kind) bool { return b.kept[kind] }
 
-// Note keeps that there is a capsule of a kind; the report names the first one.
-func (b *Bench) Note(kind capsule.Kind, n *capsule.Note) {
+// KeepCapsule keeps that there is a capsule of a kind; the report names the first one.
+func (b *Bench) KeepCapsule(kind capsule.Kind, n *capsule.Note) {
 	if b.kept[kind] = true; b.capsule == nil {
 		b.capsule = n
 	}
@@ -269,8 +269,8 @@ func Middle(list []judge.Replay) *judge.Replay {
 	return nil
 }
 
-// Changed is a play on changed candles; the row that becomes of it goes into its place.
-func (b *Bench) Changed(variant string, replica int, into *judge.Replay, part Part, change func() (replay.Set, error)) *Play {
+// PlanChanged is a play on changed candles; the row that becomes of it goes into its place.
+func (b *Bench) PlanChanged(variant string, replica int, into *judge.Replay, part Part, change func() (replay.Set, error)) *Play {
 	id := split.RoleSearch
 	if part == b.Train {
 		id = split.RoleTrain
@@ -281,12 +281,12 @@ func (b *Bench) Changed(variant string, replica int, into *judge.Replay, part Pa
 	}}
 }
 
-// Series are plays on so many changes of the search candles.
-func (b *Bench) Series(variant string, n int, change func(replay.Set, uint64, uint64) replay.Set) ([]judge.Replay, []*Play) {
+// PlanSeries are plays on so many changes of the search candles.
+func (b *Bench) PlanSeries(variant string, n int, change func(replay.Set, uint64, uint64) replay.Set) ([]judge.Replay, []*Play) {
 	list := make([]judge.Replay, n)
 	plays := make([]*Play, n)
 	for i := range plays {
-		plays[i] = b.Changed(variant, i, &list[i], b.Search, func() (replay.Set, error) { return change(b.Source.Set, b.Seed, uint64(i)), nil })
+		plays[i] = b.PlanChanged(variant, i, &list[i], b.Search, func() (replay.Set, error) { return change(b.Source.Set, b.Seed, uint64(i)), nil })
 	}
 	return list, plays
 }

@@ -20,7 +20,7 @@ import (
 // Part is the candles [From, To) of the base's timeline.
 type Part struct{ From, To int }
 
-// Play is one replay that a test wants.
+// Play is one replay that a test needs.
 type Play struct {
 	// Test is the id of the test, filled in.
 	Test string
@@ -39,7 +39,7 @@ type Play struct {
 	Open bool
 	// How is the rest; its window is filled in.
 	How request.Replay
-	// Done takes what is wanted of the outcome. Calls come one at a time, in no order.
+	// Done takes the outcome. Calls come one at a time, in no order.
 	Done func(*request.Replayed) error
 	// Hopeless marks that prices are such that even an honest account can end beyond what
 	// the books can hold: a failure leaves no capsule.
@@ -48,9 +48,9 @@ type Play struct {
 	Failed bool
 }
 
-// Play makes replays side by side, in the order of the list as workers become free, so
+// RunPlays makes replays side by side, in the order of the list as workers become free, so
 // that long ones belong at its beginning. The error is the first in that order.
-func (b *Bench) Play(ctx context.Context, list []*Play) error {
+func (b *Bench) RunPlays(ctx context.Context, list []*Play) error {
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	errs := make([]error, len(list))
@@ -69,10 +69,10 @@ func (b *Bench) Play(ctx context.Context, list []*Play) error {
 					list[i].Failed = r.Failure != nil
 					err = list[i].Done(r)
 				case errors.As(err, &refused) && b.Played != nil:
-					b.refuse(list[i].Test, refused)
+					b.noteRefusal(list[i].Test, refused)
 					err = nil
 				}
-				b.count(r)
+				b.countReplay(r)
 				telling.Unlock()
 				if errs[i] = err; err != nil {
 					cancel()
@@ -88,9 +88,9 @@ func (b *Bench) Play(ctx context.Context, list []*Play) error {
 	return request.FirstCause(errs)
 }
 
-// refuse notes why a replay of a test is not possible; the first reason by text stays,
+// noteRefusal notes why a replay of a test is not possible; the first reason by text stays,
 // whichever came first.
-func (b *Bench) refuse(test string, why *request.Error) {
+func (b *Bench) noteRefusal(test string, why *request.Error) {
 	if have := b.refused[test]; have == "" || why.Message < have {
 		b.refused[test] = why.Message
 	}
@@ -106,7 +106,7 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 	r.From, r.To = p.Part.From, p.Part.To
 	switch {
 	case p.Program != nil:
-		m, err := b.build(ctx, *p.Program)
+		m, err := b.buildProgram(ctx, *p.Program)
 		if m == nil || err != nil {
 			return &request.Replayed{}, err
 		}
@@ -119,7 +119,7 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 		if err != nil {
 			return nil, err
 		}
-		m, err := b.Enter(ctx, set)
+		m, err := b.EnterMarket(ctx, set)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +141,7 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 		Done: func(_ int, r *request.Replayed) error { out = r; return nil },
 	})
 	var refused *request.Error
-	if errors.As(err, &refused) && refused.Code == "PARAMS_INVALID" && len(p.How.Params) > 0 {
+	if errors.As(err, &refused) && refused.Code == request.CodeParams && len(p.How.Params) > 0 {
 		return &request.Replayed{}, nil // a point that the strategy does not have
 	}
 	return out, err
@@ -153,8 +153,8 @@ type Market struct {
 	remove   func() error
 }
 
-// Enter writes changed candles down to be played on.
-func (b *Bench) Enter(ctx context.Context, set replay.Set) (*Market, error) {
+// EnterMarket writes changed candles down to be played on.
+func (b *Bench) EnterMarket(ctx context.Context, set replay.Set) (*Market, error) {
 	store, err := b.room.Put(ctx, set)
 	if err != nil {
 		return nil, err
@@ -176,10 +176,10 @@ func (m *Market) Close() error {
 	return m.remove()
 }
 
-// build makes the program of a variant; nil where it is none, or none with the base's
+// buildProgram makes the program of a variant; nil where it is none, or none with the base's
 // parameters.
-func (b *Bench) build(ctx context.Context, v project.Variant) (m *Market, err error) {
-	folder, err := b.room.Folder()
+func (b *Bench) buildProgram(ctx context.Context, v project.Variant) (m *Market, err error) {
+	folder, err := os.MkdirTemp(b.room.Dir(), "program-")
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 func f(x float64) *float64 { return &x }
 
-// The files byte by byte: columns as statistics.md names them, 12 digits, null empty.
+// The files byte by byte: columns by name, 12 digits, null empty.
 func TestFiles(t *testing.T) {
 	third := 1.0 / 3
 	diff, err := judge.FirstDiffs("determinism", []judge.Difference{{Variant: "plain", Diff: lines.Diff{

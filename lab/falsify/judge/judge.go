@@ -8,7 +8,7 @@
 // are here because lab run judges by them, too. Nothing here reads a file, a clock or a random
 // stream; equal numbers give equal verdicts.
 //
-// Three habits: what is too little to say is inconclusive and never a pass; a replay that
+// Three habits: too little evidence is inconclusive and never a pass; a replay that
 // failed or did nothing counts on the safe side; every percentage is in [Policy] and is
 // shown with the verdict as policy, because it is a decision and not a theorem.
 package judge
@@ -88,9 +88,8 @@ func (j *Judge) TooLittle(t *Test) bool {
 	case j.Base.Trades == 0:
 		t.End(Inconclusive, string(stat.NoTrades), "there are no closed trades")
 	case j.Base.Trades < artifact.SufficientTrades:
-		t.End(Inconclusive, string(stat.Insufficient),
-			fmt.Sprintf("it takes %d closed trades and there are %d", artifact.SufficientTrades,
-				j.Base.Trades))
+		t.Endf(Inconclusive, string(stat.Insufficient), "it takes %d closed trades and there are %d",
+			artifact.SufficientTrades, j.Base.Trades)
 	case j.Base.Sharpe == nil:
 		t.End(Inconclusive, string(j.Base.Undefined), "the Sharpe ratio of the run is undefined")
 	default:
@@ -111,8 +110,7 @@ func (j *Judge) Idle(t *Test) bool {
 // Capped makes a warning of a pass that rests on a short sample.
 func (j *Judge) Capped(t *Test) *Test {
 	if t.Verdict == Pass && j.Base.T < stat.ShortSample {
-		t.End(Warn, ShortSample, fmt.Sprintf("it takes %d returns and there are %d", stat.ShortSample,
-			j.Base.T))
+		t.Endf(Warn, ShortSample, "it takes %d returns and there are %d", stat.ShortSample, j.Base.T)
 	}
 	return t
 }
@@ -145,7 +143,7 @@ func positive(x []float64) float64 {
 	return float64(n) / float64(len(x))
 }
 
-// Percent never says -0.0.
+// Percent is a fraction in percent, never -0.0.
 func Percent(x float64) string {
 	return strconv.FormatFloat(math.Round(1000*x)/10+0, 'f', 1, 64) + " %"
 }
@@ -224,9 +222,8 @@ func (j *Judge) Unready(t *Test, list []Replay) bool {
 // is nothing else to take.
 const MedianAbove = 0.0
 
-// Kept wants the median to reach a share of the base, and a share of the values above 0.
-// The median itself must be, too. A share of a base that is not above 0 is a threshold
-// that losses reach: nothing can be said of it.
+// Kept passes where the median is above 0 and reaches a share of the base, and a share of the
+// values is above 0. A base that is not above 0 is inconclusive: losses reach a share of it.
 func (j *Judge) Kept(t *Test, values []float64, above float64) *Test {
 	m, base, share := Median(values), *j.Base.Sharpe, positive(values)
 	t.Measure("median_sharpe_ratio", &m, "", ">=", Ptr(j.Policy.Keep*base))
@@ -236,15 +233,15 @@ func (j *Judge) Kept(t *Test, values []float64, above float64) *Test {
 	}
 	switch {
 	case base <= 0:
-		return t.End(Inconclusive, BaseNotPositive,
-			fmt.Sprintf("its own Sharpe ratio is %s: there is nothing to keep", TwoDigits(base)))
+		return t.Endf(Inconclusive, BaseNotPositive, "its own Sharpe ratio is %s: there is nothing to keep",
+			TwoDigits(base))
 	case m < j.Policy.Keep*base:
-		t.End(Fail, SharpeFalls, fmt.Sprintf("the median Sharpe ratio is %s, its own %s", TwoDigits(m), TwoDigits(base)))
+		t.Endf(Fail, SharpeFalls, "the median Sharpe ratio is %s, its own %s", TwoDigits(m), TwoDigits(base))
 	case m <= MedianAbove:
-		t.End(Fail, SharpeNegative, fmt.Sprintf("the median Sharpe ratio is %s", TwoDigits(m)))
+		t.Endf(Fail, SharpeNegative, "the median Sharpe ratio is %s", TwoDigits(m))
 	case share < above:
 		t.Measure("share_positive", &share, "", ">=", &above)
-		t.End(Fail, SharpeNegative, fmt.Sprintf("only %s have a Sharpe ratio above 0", Percent(share)))
+		t.Endf(Fail, SharpeNegative, "only %s have a Sharpe ratio above 0", Percent(share))
 	default:
 		t.End(Pass, "", "")
 	}

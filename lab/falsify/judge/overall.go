@@ -1,10 +1,8 @@
 package judge
 
 import (
-	"cmp"
 	"fmt"
 	"reflect"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -12,7 +10,7 @@ import (
 	"github.com/assay-run/assay/lab/stat/multiple"
 )
 
-// Limit is what no verdict of the battery can say, however it ends.
+// Limit is what no verdict of the battery shows, however it ends.
 const Limit = "The replays show that the host leaks no future candle to the program, not that the program " +
 	"knows none: embedded or memorised prices, or a model trained on these candles, cannot be told from skill " +
 	"on past candles."
@@ -45,10 +43,10 @@ const (
 	ProfileDeviation = "profile_deviation"
 )
 
-// Conclude reduces the tests: a failed gate refutes; else a gate that says nothing, or
-// that the user left out, leaves it open; else a warning warns. A failed test of class W
-// is a warning, one of class D nothing. One of class W that the user left out might have
-// failed, so it is a warning, too. A gate that does not apply does not count.
+// Conclude reduces the tests: a failed gate refutes; else a gate that is inconclusive or was left
+// out by the user leaves it open; else a warning warns. Of class W a failed test is a warning, and
+// so is one that the user left out: it might have failed. Class D counts for nothing, nor does a
+// gate that does not apply.
 func Conclude(tests []*Test) Overall {
 	out := Overall{Verdict: Pass, Refuted: []string{}, Reasons: []Reason{}}
 	open, warned := false, false
@@ -79,7 +77,7 @@ func Conclude(tests []*Test) Overall {
 	return out
 }
 
-// LeftOut reports whether the user did not want the test.
+// LeftOut reports whether the user left the test out.
 func (t *Test) LeftOut() bool { return t.Verdict == Skipped && t.ReasonCode == SkippedByUser }
 
 // Cap makes an open verdict of one that thresholds looser than the default's have let
@@ -95,17 +93,16 @@ func (o *Overall) Cap(looser []Loosened) {
 
 // chance is what a p-value was made of.
 type chance struct {
-	// detail says it in words.
+	// detail is the p-value in words.
 	detail string
 	// replicas are the values of the statistic, nil for one that is judged by an interval.
 	replicas []float64
 }
 
 // Holm adjusts the p-values of the tests whose entry has Holm for each other and judges these
-// tests again by the adjusted ones, which are never smaller: three questions have three
-// chances of a lucky answer. A test without a p-value, because it was left out or says
-// nothing, is not in the family. One that is judged by an interval passes by it and by its
-// adjusted p-value. Source: Holm (1979).
+// tests again by the adjusted ones: three questions have three chances of a lucky answer. A test
+// without a p-value is not in the family. One that is judged by an interval passes by it and by
+// its adjusted p-value. Source: Holm (1979).
 func Holm(tests []*Test, policy Policy) {
 	var family []*Test
 	for _, t := range tests {
@@ -130,8 +127,8 @@ func Holm(tests []*Test, policy Policy) {
 	}
 }
 
-// judgeAgain makes a verdict worse that the adjusted p-value does not bear, and says how far
-// the value has to be from chance at the level that Holm leaves for it.
+// judgeAgain lowers a verdict that the adjusted p-value does not bear, and sets the threshold to
+// the level that Holm leaves for it.
 func (t *Test) judgeAgain(p, level float64, policy Policy, family int) {
 	if t.chance.replicas != nil {
 		threshold, _ := stat.Quantile(t.chance.replicas, 1-level) // there is at least one
@@ -151,14 +148,9 @@ func (t *Test) judgeAgain(p, level float64, policy Policy, family int) {
 // holmLevels is what each p-value may be at most for a pass: alpha divided by how many are
 // not yet rejected when it is its turn, or when the first before it was not.
 func holmLevels(p []float64, alpha float64) []float64 {
-	order := make([]int, len(p))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(p[i], p[j]) })
 	levels, stopped := make([]float64, len(p)), false
 	last := alpha
-	for rank, i := range order {
+	for rank, i := range stat.Order(p) {
 		if !stopped {
 			last = alpha / float64(len(p)-rank)
 			stopped = p[i] > last
@@ -231,7 +223,7 @@ type Loosened struct {
 	Value, Default float64
 }
 
-// String says it in words.
+// String is a sentence for people.
 func (l Loosened) String() string {
 	return fmt.Sprintf("/policy/%s is %g, looser than the %g of the default: nothing passes by it", l.Name, l.Value, l.Default)
 }

@@ -68,7 +68,7 @@ func (j *Judge) Costs(levels []account.Cost) *Test {
 	return t.End(Fail, NetLoss, detail)
 }
 
-// times is a multiple of the costs as people say it.
+// times is a multiple of the costs in words.
 func times(multiple float64) string {
 	if multiple == 2 {
 		return "doubled costs"

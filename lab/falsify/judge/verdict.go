@@ -22,8 +22,8 @@ const (
 	Skipped      Verdict = "skipped"
 )
 
-// Class says what a failed test counts for: a Gate refutes, a Warning warns, a
-// Description says something about the run and never counts.
+// Class is what a failed test counts for: a Gate refutes, a Warning warns, a Description counts
+// for nothing.
 type Class string
 
 // The classes.
@@ -44,7 +44,7 @@ const (
 	NotDeclared     = "not_declared"
 	OnlyWithFull    = "only_with_full"
 
-	// Why it says nothing, or less than its numbers.
+	// Why it is inconclusive, or worse than its numbers.
 	HostError       = "host_error"
 	ShortSample     = "short_sample"
 	BaseNotPositive = "base_not_positive"
@@ -137,6 +137,11 @@ func (t *Test) End(v Verdict, reason, detail string) *Test {
 	return t
 }
 
+// Endf is [Test.End] with a detail by a format.
+func (t *Test) Endf(v Verdict, reason, format string, args ...any) *Test {
+	return t.End(v, reason, fmt.Sprintf(format, args...))
+}
+
 // ByInterval marks a test as judged by an interval, which detail describes, for [Holm].
 func (t *Test) ByInterval(detail string) { t.chance = &chance{detail: detail} }
 
@@ -212,7 +217,7 @@ func (t *Test) Sentence() string {
 	return ""
 }
 
-// Informs is the sentence of a test that never counts, "" of one that says nothing.
+// Informs is the sentence of a test that never counts, "" without a detail.
 func (t *Test) Informs() string {
 	if t.Class != Description || t.Detail == "" {
 		return ""

@@ -27,7 +27,7 @@ const (
 	former = "falsify-profile/1"
 )
 
-// Profile is how a falsification is made. Counts are replays unless they say otherwise.
+// Profile is how a falsification is made. Counts are replays where nothing else is named.
 type Profile struct {
 	Schema string `json:"schema"`
 	// ID is what reports call it.
@@ -43,8 +43,7 @@ type Profile struct {
 	Orders     int `json:"orders"`
 	Bootstrap  int `json:"bootstrap"`
 	Selections int `json:"selections"`
-	// Full says that permuted_selection is made, too. FullReplicas takes the place of
-	// Replicas then.
+	// Full adds permuted_selection. FullReplicas takes the place of Replicas then.
 	Full         bool `json:"full"`
 	FullReplicas int  `json:"full_replicas"`
 	// Only and Skip are ids of tests: those that alone are made, and those that are not.
@@ -52,7 +51,7 @@ type Profile struct {
 	Skip   []string     `json:"skip"`
 	Policy judge.Policy `json:"policy"`
 	// Plan is the hash of the plan that permuted_selection repeats, which makes it part of
-	// what is asked. It is that of the run under attack, whatever a file says.
+	// the request. It is that of the run under attack, never that of a file.
 	Plan string `json:"plan,omitempty"`
 }
 
@@ -71,7 +70,7 @@ func Default() Profile {
 // FieldError is a bad value of a profile, by JSON pointer.
 type FieldError struct{ Pointer, Message string }
 
-// Error says what is wrong with which field.
+// Error names the field and what is wrong with it.
 func (e *FieldError) Error() string { return strings.TrimSpace(e.Pointer + " " + e.Message) }
 
 // MaxBytes is the size of the largest profile that is read.
@@ -104,7 +103,7 @@ func Decode(text []byte, tests []string) (Profile, error) {
 }
 
 // Succeeds reports whether a profile takes the place of the one that a plan names: it is that
-// one, or the default after it, which nobody can ask for any more.
+// one, or a former default, which is no longer accepted.
 func (p *Profile) Succeeds(planned string) bool {
 	return p.ID == planned || p.ID == Schema && planned == former
 }
@@ -137,7 +136,7 @@ func known(pointer string, text []byte, t reflect.Type) error {
 	return nil
 }
 
-// The fewest replays that p = 0.05 can come of, and the most that anybody waits for.
+// The fewest replays that p = 0.05 can come of, and the most that are made.
 const (
 	leastReplicas = 19
 	mostReplicas  = 99_999
@@ -213,7 +212,7 @@ func (p *Profile) checkName() error {
 	return nil
 }
 
-// checkPolicy wants thresholds that can be reached and stand in the right order.
+// checkPolicy refuses thresholds that cannot be reached or stand in the wrong order.
 func checkPolicy(p *judge.Policy) error {
 	if name, low, high := p.OutOfRange(); name != "" {
 		return &FieldError{"/policy/" + name, fmt.Sprintf("must be from %g to %g", low, high)}

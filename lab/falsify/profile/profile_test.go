@@ -88,7 +88,7 @@ func TestWhatIsWrongIsNamed(t *testing.T) {
 	}
 }
 
-// The id of the default says what was asked: other counts and thresholds have another one.
+// The id of the default names its counts and thresholds: others have another one.
 func TestTheIDOfTheDefaultIsItsOwn(t *testing.T) {
 	for _, text := range []string{`{"schema":"falsify-profile/2","noise":1}`,
 		`{"schema":"falsify-profile/2","policy":{"keep":0.6}}`} {

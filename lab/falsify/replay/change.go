@@ -366,8 +366,8 @@ func Shifted(t market.Time) market.Time { return t.Add(shiftDays * 24 * time.Hou
 // Unshifted is the moment that Shifted has moved.
 func Unshifted(t market.Time) market.Time { return t.Add(-shiftDays * 24 * time.Hour) }
 
-// Rename gives the symbols names that say nothing; all keep one quote currency. names
-// maps the old to the new ones.
+// Rename gives the symbols names without a meaning in one quote currency. names maps the old to
+// the new ones.
 func Rename(set Set) (_ Set, names map[market.Symbol]market.Symbol) {
 	names = map[market.Symbol]market.Symbol{}
 	return set.each(func(c Candles) *market.Series {

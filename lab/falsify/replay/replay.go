@@ -47,7 +47,7 @@ type Set []Candles
 
 // Window is the part of the data that a replay may know: the candles that open in
 // [Start, End), and of each symbol at most Lead earlier ones to warm up with. A Start of
-// 0 is the first candle. End has no default: the rest of the data is somebody else's.
+// 0 is the first candle. End has no default: later candles must stay unseen.
 type Window struct {
 	Start, End market.Time
 	Lead       int
@@ -61,7 +61,7 @@ func (w Window) rows(s *market.Series) (from, to int) {
 	return max(from-w.Lead, 0), max(to, from)
 }
 
-// Joint says that all symbols have candles at the same times.
+// Joint reports whether all symbols have candles at the same times.
 func (s Set) Joint() bool {
 	for i := range s {
 		if !slices.Equal(s[i].Series.Time, s[0].Series.Time) {
@@ -126,9 +126,8 @@ type Source struct {
 	files []*candlefile.File
 }
 
-// Load opens what the window admits of the pinned candles. The error is a
-// *candle.NotFoundError, a *candlefile.CorruptError, or says that the window is open or
-// without candles.
+// Load opens what the window admits of the pinned candles. The error is a *candle.NotFoundError, a
+// *candlefile.CorruptError, or that of a window that is open or without candles.
 func Load(ctx context.Context, from *candle.Store, exchange string, tf market.Timeframe, pins []Pin, w Window) (_ *Source, err error) {
 	if w.End <= w.Start || w.Lead < 0 {
 		return nil, fmt.Errorf("a replay needs a window with an end after its start, not [%s, %s)", w.Start, w.End)
@@ -185,15 +184,10 @@ func Enter(stateDir string) (*Room, error) {
 	return &Room{room}, nil
 }
 
-// Folder makes an empty folder in the room. Remove it when it is not needed any more.
-func (r *Room) Folder() (string, error) { return os.MkdirTemp(r.Dir(), "folder-") }
-
 // Store is the candles of one set, as a store that a run can be played on.
 type Store struct {
 	*candle.Store
-	// Pins are the hashes of the files by symbol.
-	Pins map[market.Symbol]string
-	dir  string
+	dir string
 }
 
 // Put writes the set. Close the store when its runs are over.
@@ -218,15 +212,7 @@ func (r *Room) Put(ctx context.Context, set Set) (_ *Store, err error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &Store{Store: store, Pins: map[market.Symbol]string{}, dir: dir}
-	for _, c := range set {
-		d, err := store.Lookup(ctx, c.Dataset.Exchange, c.Series.Symbol, c.Series.Timeframe)
-		if err != nil {
-			return nil, err
-		}
-		out.Pins[c.Series.Symbol] = d.SHA256
-	}
-	return out, nil
+	return &Store{store, dir}, nil
 }
 
 // Close removes the files.

@@ -31,7 +31,7 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pins := []replay.Pin{{"B/Q", store.Pins["B/Q"]}, {"A/Q", store.Pins["A/Q"]}}
+	pins := []replay.Pin{{"B/Q", hashOf(t, store, "B/Q")}, {"A/Q", hashOf(t, store, "A/Q")}}
 	w := replay.Window{Start: y2020.Add(100 * time.Hour), End: y2020.Add(300 * time.Hour), Lead: 24}
 	src, err := replay.Load(ctx, store.Store, "sample", hour, pins, w)
 	if err != nil {
@@ -79,6 +79,16 @@ func TestSetTimes(t *testing.T) {
 	}
 }
 
+// hashOf is the hash of the candles of a symbol.
+func hashOf(t *testing.T, store *replay.Store, symbol market.Symbol) string {
+	t.Helper()
+	d, err := store.Lookup(t.Context(), "sample", symbol, market.MustTimeframe("1h"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.SHA256
+}
+
 // A room removes what killed processes have left, never what another one is using, and
 // itself when it is closed.
 func TestRooms(t *testing.T) {
@@ -106,7 +116,7 @@ func TestRooms(t *testing.T) {
 	if n := count(t, root); n != 2 {
 		t.Errorf("%d rooms", n)
 	}
-	d, err := store.Pinned(ctx, "sample", "B/Q", market.MustTimeframe("1h"), store.Pins["B/Q"])
+	d, err := store.Pinned(ctx, "sample", "B/Q", market.MustTimeframe("1h"), hashOf(t, store, "B/Q"))
 	if err != nil {
 		t.Fatal(err)
 	}

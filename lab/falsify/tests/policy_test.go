@@ -25,6 +25,7 @@ import (
 	"github.com/assay-run/assay/lab/falsify/tests/symbolholdout"
 	"github.com/assay-run/assay/lab/falsify/tests/timereversal"
 	"github.com/assay-run/assay/lab/falsify/tests/tradeshuffle"
+	"github.com/assay-run/assay/lab/search/selection"
 )
 
 // Every threshold has a value and survives the profile's JSON.
@@ -63,7 +64,9 @@ func rules(j *judge.Judge) map[string]*judge.Test {
 		permutedselection.ID:  permutedselection.Judge(j, f(1), objectives, false),
 		buyandhold.ID:         buyandhold.Judge(j, &buyandhold.Benchmark{Low: 1, High: 2}, ""),
 		plausibility.ID:       plausibility.Judge(j),
-		selectionbias.ID:      selectionbias.Judge(j, selectionbias.Selected{Verdict: judge.Pass, DSR: f(.99), P: f(.01)}),
+		selectionbias.ID: selectionbias.Judge(j, chosen(judge.Pass, "", selection.Selection{
+			DSRMax: f(.99), DSRMaxTest: selection.DSRMaxTest{P: f(.01)},
+		})),
 	}
 }
 

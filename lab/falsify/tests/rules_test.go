@@ -33,6 +33,7 @@ import (
 	"github.com/assay-run/assay/lab/falsify/tests/timereversal"
 	"github.com/assay-run/assay/lab/falsify/tests/tradeshuffle"
 	"github.com/assay-run/assay/lab/falsify/tests/warmup"
+	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -400,7 +401,7 @@ func TestPlansThatMinimise(t *testing.T) {
 	want(t, "nothing to compare with", permutedselection.Judge(good(), f(.1), few, true), judge.Inconclusive, "insufficient")
 }
 
-// Whatever is null says why.
+// Whatever is null has a reason.
 func TestNullsAreExplained(t *testing.T) {
 	list := []*judge.Test{
 		tests.Skip(capacity.ID, judge.NoVolume), randomentry.Judge(good(), nil, stat.TooFewReturns),
@@ -452,6 +453,11 @@ func TestHolding(t *testing.T) {
 	want(t, "idle", buyandhold.Judge(j, b(0, 0), ""), judge.Inconclusive, "no_trades")
 }
 
+// chosen is a verdict on a search.
+func chosen(v judge.Verdict, reason string, s selection.Selection) *selection.Result {
+	return &selection.Result{Selection: s, Verdict: selection.Verdict{Verdict: string(v), ReasonCode: reason}}
+}
+
 func TestTheOthers(t *testing.T) {
 	want(t, "capacity", capacity.Judge(good(), &capacity.Capacity{Within: .99}, ""), judge.Pass, "")
 	want(t, "capacity", capacity.Judge(good(), &capacity.Capacity{Within: .98}, ""), judge.Fail, judge.AboveLimit)
@@ -459,13 +465,15 @@ func TestTheOthers(t *testing.T) {
 	want(t, "capacity", capacity.Judge(good(), nil, stat.NoTrades), judge.Inconclusive, "no_trades")
 	want(t, "shuffle", tradeshuffle.Judge(good(), &tradeshuffle.Drawdowns{P95: .4}, ""), judge.Pass, "")
 	want(t, "shuffle", tradeshuffle.Judge(good(), nil, stat.NoTrades), judge.Inconclusive, "no_trades")
-	want(t, "selection", selectionbias.Judge(good(), selectionbias.Selected{Verdict: judge.Fail, Reason: "dsr", DSR: f(.3), Trials: 12}), judge.Fail, "dsr")
-	if got := selectionbias.Judge(good(), selectionbias.Selected{Verdict: judge.Fail, Reason: "pbo_above_0.5", DSR: f(.9),
-		PBO: f(.687), Trials: 200}).Detail; got != "the best trial of one half of the days is below the median in the other half in 69 % of "+
+	want(t, "selection", selectionbias.Judge(good(), chosen(judge.Fail, "dsr", selection.Selection{DSRMax: f(.3), NTrials: 12})), judge.Fail, "dsr")
+	if got := selectionbias.Judge(good(), chosen(judge.Fail, "pbo_above_0.5", selection.Selection{DSRMax: f(.9),
+		PBO: selection.PBO{Value: f(.687)}, NTrials: 200})).Detail; got != "the best trial of one half of the days is below the median in the other half in 69 % of "+
 		"cases (trials: 200)" {
 		t.Errorf("what PBO refutes is told as %q", got)
 	}
-	want(t, "selection", selectionbias.Judge(good(), selectionbias.Selected{Verdict: judge.Inconclusive, Reason: "insufficient", Undefined: stat.Insufficient}), judge.Inconclusive, "insufficient")
+	want(t, "selection", selectionbias.Judge(good(), chosen(judge.Inconclusive, "insufficient", selection.Selection{
+		Undefined: map[string]stat.Reason{"dsr_max": stat.Insufficient},
+	})), judge.Inconclusive, "insufficient")
 	want(t, "broke", entry(capacity.ID).Broke("disk"), judge.Error, judge.HostError)
 }
 

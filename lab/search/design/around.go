@@ -13,7 +13,7 @@ import (
 	"github.com/assay-run/assay/lab/stat/random"
 )
 
-// Variant is parameters beside the base. ID says which: "fast-5%", "sobol-07".
+// Variant is parameters beside the base. ID is like "fast-5%" or "sobol-07".
 type Variant struct {
 	ID     string
 	Params json.RawMessage // canonical JSON
@@ -171,7 +171,7 @@ type Ranges map[string]Range
 
 // FromSchema reads the numbers of a strategy's JSON Schema: its bounds, and the step of
 // x-search, x-ui or multipleOf, whichever comes first. x-search does not narrow them: it
-// says where to look, not what is allowed. A number with an enum cannot be moved.
+// is where to look, not what is allowed. A number with an enum cannot be moved.
 func FromSchema(text json.RawMessage) (Ranges, error) {
 	var doc struct {
 		Properties map[string]json.RawMessage `json:"properties"`

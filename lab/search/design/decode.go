@@ -69,7 +69,7 @@ func (r *reader) parameter(name string, text json.RawMessage) Parameter {
 	return p
 }
 
-// has says whether a field is there, and complains if it is not.
+// has reports whether a field is there, and notes a fault if it is not.
 func (r *reader) has(name string) bool {
 	if r.fields[name] == nil {
 		r.faults.add(r.at+"/"+name, "is missing")
@@ -104,7 +104,7 @@ func (r *reader) ends(p *Parameter) {
 	}
 }
 
-// number reads a field that must be there and says whether it is good.
+// number reads a field that must be there and reports whether it is good.
 func (r *reader) number(name string, kind Kind, to *float64) bool {
 	if !r.has(name) {
 		return false
@@ -156,7 +156,7 @@ func numberOf(text json.RawMessage) (float64, bool) {
 	return x, err == nil
 }
 
-// searched is what the schema of a parameter says to a search. Numbers stay text, so that
+// searched is what the schema of a parameter has for a search. Numbers stay text, so that
 // they reach a space as they were written.
 type searched struct {
 	Type       string      `json:"type"`
@@ -216,7 +216,7 @@ func SpaceOf(schema json.RawMessage) (Space, error) {
 // below the value that was read; several go together with errors.Join.
 type FieldError struct{ Pointer, Message string }
 
-// Error says what is wrong with which field.
+// Error names the field and what is wrong with it.
 func (e *FieldError) Error() string {
 	if e.Pointer == "" {
 		return e.Message

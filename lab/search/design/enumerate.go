@@ -10,7 +10,7 @@ import (
 	"github.com/assay-run/assay/lab/stat/random"
 )
 
-// Method says how the points of a search are picked.
+// Method is how the points of a search are picked.
 type Method string
 
 // The methods. SHA takes the points of Sobol and evaluates them in rungs.
@@ -47,7 +47,7 @@ type Design struct {
 	Fixed  json.RawMessage
 	Method Method
 	Seed   uint64
-	// Max is how many points are wanted, at least 1.
+	// Max is how many points to pick, at least 1.
 	Max int
 }
 
@@ -59,10 +59,10 @@ type Points struct {
 	Left int
 }
 
-// TightError says that a space has too few points that are allowed.
+// TightError is a space with too few points that are allowed.
 type TightError struct{ Wanted, Found, Draws int }
 
-// Error says what can be done.
+// Error ends with what to do.
 func (e *TightError) Error() string {
 	if e.Found == 0 {
 		return fmt.Sprintf("%d draws gave no point that the constraints allow: loosen them, or widen the space", e.Draws)
@@ -71,11 +71,10 @@ func (e *TightError) Error() string {
 		e.Draws, e.Found, e.Wanted)
 }
 
-// LargeError says that a design has more than MostPoints points. Pointer is the place,
-// below the design.
+// LargeError is a design of more than MostPoints points. Pointer is the place below the design.
 type LargeError struct{ Pointer, What string }
 
-// Error says what is too large.
+// Error names what is too large.
 func (e *LargeError) Error() string {
 	return fmt.Sprintf("%s has more than %d points", e.What, MostPoints)
 }
@@ -99,7 +98,7 @@ func (d Design) Enumerate() (*Points, error) {
 		if len(c.out.Params) == d.Max {
 			break
 		}
-		if err := c.add(d.Space.coordinates(next(draws))); err != nil {
+		if err := c.add(d.Space.locatePoint(next(draws))); err != nil {
 			return nil, err
 		}
 	}
@@ -139,7 +138,7 @@ func (d *Design) check() ([]rule, error) {
 			return nil, fmt.Errorf("the fixed parameters: %w", err)
 		}
 	}
-	rules, err := d.Space.rules(d.Constraints, fixed)
+	rules, err := d.Space.resolveRules(d.Constraints, fixed)
 	if err != nil {
 		faults.errs = append(faults.errs, err)
 	}
@@ -173,7 +172,7 @@ func (c *collector) add(point []float64) error {
 		return nil
 	}
 	c.seen[string(c.key)] = true
-	params, err := c.design.Space.render(point)
+	params, err := c.design.Space.renderPoint(point)
 	c.out.Params = append(c.out.Params, params)
 	return err
 }

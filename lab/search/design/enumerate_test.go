@@ -113,7 +113,7 @@ func TestLatinHitsEachStratumOnce(t *testing.T) {
 	}
 }
 
-// Whatever the method: as many as wanted, all different, all allowed, all in the space,
+// Whatever the method: as many as asked for, all different, all allowed, all in the space,
 // and the order of the keys in the file changes nothing.
 func TestPointsAreAllowedAndDifferent(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strconv"
 
 	"github.com/assay-run/assay/host/base/digest"
@@ -68,7 +69,7 @@ func (p *Parameter) nearest(x float64) int {
 	return int(min(max(i, 0), float64(p.steps.count-1)))
 }
 
-// at is the coordinate of u in [0, 1): section 7 of lab-stats/1.
+// at is the coordinate of u in [0, 1).
 func (p *Parameter) at(u float64) float64 {
 	if p.Kind != Float {
 		return p.steps.value(min(int(u*float64(p.steps.count)), p.steps.count-1))
@@ -114,10 +115,10 @@ func Digits6(x float64) float64 {
 // At is the parameters at a point u of [0, 1)^d, as canonical JSON. It panics unless
 // there is a coordinate per parameter.
 func (s Space) At(u []float64) (json.RawMessage, error) {
-	return s.render(s.coordinates(u))
+	return s.renderPoint(s.locatePoint(u))
 }
 
-func (s Space) coordinates(u []float64) []float64 {
+func (s Space) locatePoint(u []float64) []float64 {
 	if len(u) != len(s.parameters) {
 		panic("design: a point has a coordinate per parameter")
 	}
@@ -128,7 +129,7 @@ func (s Space) coordinates(u []float64) []float64 {
 	return out
 }
 
-func (s Space) render(point []float64) (json.RawMessage, error) {
+func (s Space) renderPoint(point []float64) (json.RawMessage, error) {
 	object := make(map[string]any, len(point))
 	for i, x := range point {
 		switch p := &s.parameters[i]; p.Kind {
@@ -147,7 +148,7 @@ func (s Space) render(point []float64) (json.RawMessage, error) {
 // space, so that At gives them again. Parameters that the space does not have are passed
 // over; a *FieldError names one that is missing or that no point of the space has.
 func (s Space) Position(params json.RawMessage) ([]float64, error) {
-	point, err := s.read(params)
+	point, err := s.readPoint(params)
 	if err != nil {
 		return nil, err
 	}
@@ -157,7 +158,7 @@ func (s Space) Position(params json.RawMessage) ([]float64, error) {
 	return point, nil
 }
 
-func (s Space) read(params json.RawMessage) ([]float64, error) {
+func (s Space) readPoint(params json.RawMessage) ([]float64, error) {
 	text, err := canonical(params)
 	if err != nil {
 		return nil, err
@@ -210,12 +211,10 @@ const MostPoints = 100_000
 // GridSize is the number of points of a grid with so many values along each axis, or
 // MostPoints + 1 when there are more than MostPoints.
 func GridSize(values []int) int {
-	size := 1
-	for _, n := range values {
-		if n == 0 {
-			return 0
-		}
+	if slices.Contains(values, 0) {
+		return 0
 	}
+	size := 1
 	for _, n := range values {
 		if n > MostPoints/size {
 			return MostPoints + 1
@@ -228,10 +227,8 @@ func GridSize(values []int) int {
 // Grid calls use with every point of a grid, as an index per axis, the last axis
 // fastest; use must not keep the slice. A grid without axes has one point.
 func Grid(values []int, use func(at []int)) {
-	for _, n := range values {
-		if n == 0 {
-			return
-		}
+	if slices.Contains(values, 0) {
+		return
 	}
 	at := make([]int, len(values))
 	for {
@@ -256,7 +253,7 @@ type Rung struct{ Trials, Budget int }
 
 // Rungs are the rounds of successive halving: rung j gives every trial least * eta^j,
 // at most all, and floor(trials / eta) of them go on; it ends with the rung that has the
-// whole budget, or when nobody is left. Source: Jamieson and Talwalkar (2016).
+// whole budget, or when no trial is left. Source: Jamieson and Talwalkar (2016).
 func Rungs(trials, eta, least, all int) ([]Rung, error) {
 	switch {
 	case trials < 1:
@@ -281,9 +278,8 @@ func Rungs(trials, eta, least, all int) ([]Rung, error) {
 	return out, nil
 }
 
-// Halving are the Rungs of a search, which has to end with trials that have seen
-// everything: where nobody would be left for the whole budget, the best one goes on to
-// it; one that is alone goes there at once, as there is nobody to compare it with.
+// Halving are the [Rungs] of a search, the last of which has the whole budget: where no trial
+// would be left for it, the best one goes on; one that is alone goes there at once.
 func Halving(trials, eta, least, all int) ([]Rung, error) {
 	out, err := Rungs(trials, eta, least, all)
 	if err != nil {

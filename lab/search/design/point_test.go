@@ -14,7 +14,7 @@ import (
 
 const last = 1 - 0x1p-53
 
-// Section 7 of lab-stats/1, worked out by hand.
+// Coordinates worked out by hand.
 func TestAt(t *testing.T) {
 	for _, c := range []struct {
 		space string

@@ -4,7 +4,7 @@
 // *[FieldError] with the place. [Design.Enumerate] gives the points as canonical JSON, in an
 // order that depends on the design alone. [Around] gives small changes to parameters, for the
 // test param_neighbourhood: ranges come from the JSON Schema of a strategy or from a space.
-// docs/statistics.md has the rules.
+// docs/lab.md has the rules.
 package design
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 )
 
-// Kind says what values a parameter takes.
+// Kind is what values a parameter takes.
 type Kind string
 
 // The kinds.
@@ -55,13 +55,13 @@ func (s Space) Len() int { return len(s.parameters) }
 
 // Find is the parameter of a name.
 func (s Space) Find(name string) (Parameter, bool) {
-	if i := s.index(name); i >= 0 {
+	if i := s.findIndex(name); i >= 0 {
 		return s.parameters[i], true
 	}
 	return Parameter{}, false
 }
 
-func (s Space) index(name string) int {
+func (s Space) findIndex(name string) int {
 	return slices.IndexFunc(s.parameters, func(p Parameter) bool { return p.Name == name })
 }
 
@@ -289,7 +289,7 @@ func (s *source) at(point []float64) value {
 	return value{number: point[s.index], numeric: true}
 }
 
-// numeric says whether all and whether none of the operand's values are numbers.
+// numeric reports whether all and whether none of the operand's values are numbers.
 func (s *source) numeric() (all, none bool) {
 	values := s.values
 	if s.index < 0 {
@@ -320,8 +320,8 @@ func (r *rule) holds(point []float64) bool {
 	return same
 }
 
-// Allowed says whether parameters, a JSON object, meet every constraint; the error is one
-// of Enumerate about names and kinds.
+// Allowed reports whether parameters, a JSON object, meet every constraint; the error is one of
+// [Design.Enumerate] about names and kinds.
 func Allowed(constraints []Constraint, params json.RawMessage) (bool, error) {
 	fixed := map[string]json.RawMessage{}
 	text, err := canonical(params)
@@ -331,24 +331,24 @@ func Allowed(constraints []Constraint, params json.RawMessage) (bool, error) {
 	if json.Unmarshal(text, &fixed) != nil {
 		return false, bad("", "must be an object of parameters")
 	}
-	rules, err := Space{}.rules(constraints, fixed)
+	rules, err := Space{}.resolveRules(constraints, fixed)
 	return err == nil && !slices.ContainsFunc(rules, func(r rule) bool { return !r.holds(nil) }), err
 }
 
-// rules looks every name up, in the space and then in the fixed parameters; pointers
+// resolveRules looks every name up, in the space and then in the fixed parameters; pointers
 // of the errors begin with /constraints.
-func (s Space) rules(constraints []Constraint, fixed map[string]json.RawMessage) ([]rule, error) {
+func (s Space) resolveRules(constraints []Constraint, fixed map[string]json.RawMessage) ([]rule, error) {
 	var faults faultList
 	out := make([]rule, len(constraints))
 	for i, c := range constraints {
 		at := fmt.Sprintf("/constraints/%d", i)
 		r := rule{op: c.Op, right: source{index: -1, fixed: value{number: c.Right.Number, numeric: true}}}
 		var left, right bool
-		if r.left, left = s.source(c.Left, fixed); !left {
+		if r.left, left = s.resolveSource(c.Left, fixed); !left {
 			faults.add(at+"/left", "%q is not a parameter of the space", c.Left)
 		}
 		if right = c.Right.Name == ""; !right {
-			if r.right, right = s.source(c.Right.Name, fixed); !right {
+			if r.right, right = s.resolveSource(c.Right.Name, fixed); !right {
 				faults.add(at+"/right", "%q is not a parameter of the space", c.Right.Name)
 			}
 		}
@@ -378,8 +378,8 @@ func (r *rule) check(at string, faults *faultList) {
 	}
 }
 
-func (s Space) source(name string, fixed map[string]json.RawMessage) (source, bool) {
-	i := s.index(name)
+func (s Space) resolveSource(name string, fixed map[string]json.RawMessage) (source, bool) {
+	i := s.findIndex(name)
 	if i < 0 {
 		text, ok := fixed[name]
 		return source{index: -1, fixed: valueOf(text)}, ok

@@ -19,7 +19,7 @@ func mustSpace(t testing.TB, text string) design.Space {
 	return s
 }
 
-// Every fault has its place, and all of them are told at once.
+// Every fault has its place, and all of them are listed at once.
 func TestSpaceFaults(t *testing.T) {
 	many := make([]string, 1001)
 	for i := range many {
@@ -72,7 +72,7 @@ func TestSpaceFaults(t *testing.T) {
 			}
 		}
 		if text == `{"a":{"type":"float","low":NaN,"high":1}}` && len(got) == 1 {
-			continue // where a text stops being JSON is the parser's to say
+			continue // the parser decides where a text stops being JSON
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("%.60s: %q, want %q (%v)", text, got, want, err)

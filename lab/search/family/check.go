@@ -138,12 +138,12 @@ const (
 	dirMode  = 0o700
 )
 
-// Dir is the folder of a plan, which also gets what its family puts out.
+// PlanDir is the folder of a plan, which also gets what its family puts out.
 func PlanDir(stateDir, slug, planID string) string {
 	return filepath.Join(stateDir, "families", slug, planID)
 }
 
-// Write puts a plan into its folder: all of it or nothing. A plan that is there already
+// WritePlan puts a plan into its folder: all of it or nothing. A plan that is there already
 // stays; one whose bytes are others is PLAN_HASH_MISMATCH.
 func WritePlan(stateDir string, f *PlanFile) error {
 	dir := PlanDir(stateDir, f.Plan.Slug, f.ID)
@@ -172,7 +172,7 @@ func WritePlan(stateDir string, f *PlanFile) error {
 	return nil
 }
 
-// Read reads the plan that was registered with a hash. The error is an *request.Error:
+// ReadPlan reads the plan that was registered with a hash. The error is an *request.Error:
 // PLAN_NOT_FOUND, or PLAN_HASH_MISMATCH when the file is not what was registered.
 func ReadPlan(stateDir, slug, planHash string) (*PlanFile, error) {
 	planID, err := PlanID(planHash)
@@ -185,7 +185,7 @@ func ReadPlan(stateDir, slug, planHash string) (*PlanFile, error) {
 	text, err := readBounded(filepath.Join(PlanDir(stateDir, slug, planID), fileName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, &request.Error{
-			Code: "PLAN_NOT_FOUND", Cause: err, Details: map[string]any{"plan_id": planID},
+			Code: CodePlanNotFound, Cause: err, Details: map[string]any{"plan_id": planID},
 			Message: fmt.Sprintf("the file of %s is not in the state directory any more", planID),
 		}
 	}
@@ -205,7 +205,7 @@ func ReadPlan(stateDir, slug, planHash string) (*PlanFile, error) {
 	return f, nil
 }
 
-// readBounded reads a plan.json; of one that is too large it reads enough to tell.
+// readBounded reads a plan.json; of one that is too large only a byte too many.
 func readBounded(path string) ([]byte, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -217,7 +217,7 @@ func readBounded(path string) ([]byte, error) {
 
 func mismatch(planID, registered, now string) error {
 	return &request.Error{
-		Code: "PLAN_HASH_MISMATCH",
+		Code: CodeHashMismatch,
 		Message: fmt.Sprintf("%s of %s was changed after it was registered: its hash is %.12s…, not %.12s…; nothing was executed. A change is a new plan: lab family plan --amends %s",
 			fileName, planID, now, registered, registered),
 		Details: map[string]any{"plan_id": planID, "plan_hash": registered, "found": now},

@@ -20,10 +20,10 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 )
 
-func (s *Search) better(a, b *float64) bool { return s.order(a, b) < 0 }
+func (s *Search) isBetter(a, b *float64) bool { return s.compareObjectives(a, b) < 0 }
 
-// order is negative where a is the better one; what is undefined is worse than anything.
-func (s *Search) order(a, b *float64) int {
+// compareObjectives is negative where a is the better one; what is undefined is worse than anything.
+func (s *Search) compareObjectives(a, b *float64) int {
 	switch {
 	case a == nil && b == nil:
 		return 0
@@ -37,13 +37,13 @@ func (s *Search) order(a, b *float64) int {
 	return cmp.Compare(*b, *a)
 }
 
-// promote is which n trials of a rung go on, by objective over its windows, ties by index.
+// promoteTrials is which n trials of a rung go on, by objective over its windows, ties by index.
 // One whose objective is undefined goes on only where there is room: on more windows it
 // may have one. One that failed never does.
-func (s *Search) promote(played []*Trial, n int) []int {
+func (s *Search) promoteTrials(played []*Trial, n int) []int {
 	list := which(played, func(t *Trial) bool { return t.Status == Completed })
 	slices.SortStableFunc(list, func(a, b *Trial) int {
-		return cmp.Or(s.order(a.Objective, b.Objective), cmp.Compare(a.Index, b.Index))
+		return cmp.Or(s.compareObjectives(a.Objective, b.Objective), cmp.Compare(a.Index, b.Index))
 	})
 	var alive []int
 	for _, t := range list[:min(n, len(list))] {
@@ -57,10 +57,10 @@ func which(trials []*Trial, of func(*Trial) bool) []*Trial {
 	return slices.DeleteFunc(slices.Clone(trials), func(t *Trial) bool { return !of(t) })
 }
 
-func (s *Search) rank(trials []*Trial) {
+func (s *Search) rankTrials(trials []*Trial) {
 	list := which(trials, func(t *Trial) bool { return t.Objective != nil })
 	slices.SortStableFunc(list, func(a, b *Trial) int {
-		return cmp.Or(cmp.Compare(len(b.Windows), len(a.Windows)), s.order(a.Objective, b.Objective), cmp.Compare(a.Index, b.Index))
+		return cmp.Or(cmp.Compare(len(b.Windows), len(a.Windows)), s.compareObjectives(a.Objective, b.Objective), cmp.Compare(a.Index, b.Index))
 	})
 	for i, t := range list {
 		t.Rank = i + 1
@@ -73,8 +73,8 @@ func finalists(trials []*Trial) []*Trial {
 	return which(trials, func(t *Trial) bool { return t.Status == Completed && t.Objective != nil })
 }
 
-// points are the finalists in the unit cube of the space.
-func (s *Search) points(list []*Trial) ([]selection.SurfacePoint, error) {
+// locatePoints are the finalists in the unit cube of the space.
+func (s *Search) locatePoints(list []*Trial) ([]selection.SurfacePoint, error) {
 	out := make([]selection.SurfacePoint, len(list))
 	for i, t := range list {
 		at, err := s.Plan.Space.Position(t.Params)
@@ -86,11 +86,11 @@ func (s *Search) points(list []*Trial) ([]selection.SurfacePoint, error) {
 	return out, nil
 }
 
-// choose is the trial that the plan's rule selects among the finalists, nil if there is
+// chooseTrial is the trial that the plan's rule selects among the finalists, nil if there is
 // none. Ties go to the lower index.
-func (s *Search) choose(list []*Trial, of map[int]*selection.Series) (*Trial, error) {
+func (s *Search) chooseTrial(list []*Trial, of map[int]*selection.Series) (*Trial, error) {
 	score := func(t *Trial) *float64 { return t.Objective }
-	sign := s.order
+	sign := s.compareObjectives
 	switch s.Plan.SelectionRule {
 	case project.RulePlateau:
 		score = func(t *Trial) *float64 { return t.Plateau }
@@ -125,7 +125,7 @@ func crossValidate(list []*Trial, of map[int]*selection.Series) error {
 	scheme := split.Scheme{Scheme: split.CPCV, Purge: &none, Embargo: &none}
 	choices, err := scheme.Folded(len(first.Return), 0)
 	if err != nil {
-		return nil // too few days: nobody has a score
+		return nil // too few days: no trial has a score
 	}
 	for _, t := range list {
 		if of[t.Index] == nil {
@@ -162,7 +162,7 @@ func crossValidate(list []*Trial, of map[int]*selection.Series) error {
 type Optimised struct {
 	Windows []Choice `json:"windows"`
 	// Metrics are metrics-v1 over the tests of the chosen trials as one series, null
-	// without one; Meta says how they are to be read.
+	// without one; Meta is how they are to be read.
 	Metrics *metric.Values `json:"metrics"`
 	Meta    *metric.Meta   `json:"metrics_meta"`
 	// Efficiency is the mean test objective over the mean training objective. It is
@@ -191,19 +191,19 @@ const (
 	ReasonAborted stat.Reason = "aborted"
 )
 
-// optimise finds the choices. The tests of the chosen trials are played again, because a
+// optimiseWindows finds the choices. The tests of the chosen trials are played again, because a
 // compact trial keeps the equity of each day's end only; decisions that are not those of
 // the stored trial leave the metrics undefined.
-func (s *Search) optimise(ctx context.Context, trials []*Trial) (*Optimised, error) {
+func (s *Search) optimiseWindows(ctx context.Context, trials []*Trial) (*Optimised, error) {
 	out := &Optimised{Windows: []Choice{}, Undefined: map[string]stat.Reason{}}
 	var plays []request.Replay
 	var hashes []string
-	for k, r := range s.testRanges() {
+	for k, r := range s.listTests() {
 		c := Choice{SplitID: r.ID, Undefined: map[string]stat.Reason{"chosen_trial": ReasonNoTrial, "train_objective": ReasonNoTrial, "test_objective": ReasonNoTrial}}
-		if best := s.bestInTraining(trials, k); best != nil {
+		if best := s.findBestInTraining(trials, k); best != nil {
 			w := best.Windows[k]
 			c.ChosenTrial, c.TrainObjective, c.TestObjective, c.Undefined = &best.Index, w.Train, w.Test, w.Undefined
-			params, err := s.fullParams(best.Index)
+			params, err := s.fillParams(best.Index)
 			if err != nil {
 				return nil, err
 			}
@@ -239,7 +239,7 @@ func (s *Search) optimise(ctx context.Context, trials []*Trial) (*Optimised, err
 	return out, nil
 }
 
-func (s *Search) testRanges() []artifact.SplitRange {
+func (s *Search) listTests() []artifact.SplitRange {
 	var list []artifact.SplitRange
 	for _, r := range s.root.Manifest.Splits.Splits {
 		if r.Role == split.RoleWalkForward {
@@ -249,24 +249,24 @@ func (s *Search) testRanges() []artifact.SplitRange {
 	return list
 }
 
-// bestInTraining is the trial with the best objective in training for window k, nil if
+// findBestInTraining is the trial with the best objective in training for window k, nil if
 // none has one; ties go to the lower index.
-func (s *Search) bestInTraining(trials []*Trial, k int) *Trial {
+func (s *Search) findBestInTraining(trials []*Trial, k int) *Trial {
 	var best *Trial
 	for _, t := range trials {
 		if t.Status == Failed || k >= len(t.Windows) || t.Windows[k].Train == nil {
 			continue
 		}
-		if best == nil || s.better(t.Windows[k].Train, best.Windows[k].Train) {
+		if best == nil || s.isBetter(t.Windows[k].Train, best.Windows[k].Train) {
 			best = t
 		}
 	}
 	return best
 }
 
-// fullParams are the parameters of a trial as its request has them, defaults filled in.
-func (s *Search) fullParams(index int) (json.RawMessage, error) {
-	p, err := s.trial(index, s.Windows)
+// fillParams are the parameters of a trial as its request has them, defaults filled in.
+func (s *Search) fillParams(index int) (json.RawMessage, error) {
+	p, err := s.prepareTrial(index, s.Windows)
 	if err != nil {
 		return nil, err
 	}
@@ -287,7 +287,7 @@ func (o *Optimised) efficiency() {
 		}
 		return
 	}
-	// A share of something that is not above 0 says nothing.
+	// A share of something that is not above 0 has no meaning.
 	share, why := 0.0, stat.NotApplicable
 	if in := stat.Mean(train); in > 0 {
 		share, why = stat.Finite(stat.Mean(test) / in)
@@ -305,11 +305,11 @@ func (o *Optimised) efficiency() {
 // were chosen on candles that are part of it. It is executed once however often it is
 // asked for.
 func (s *Search) Evaluate(ctx context.Context, selected *Selected, o request.Options) (*request.Answer, error) {
-	params, err := s.fullParams(selected.TrialIndex)
+	params, err := s.fillParams(selected.TrialIndex)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.runQuestion(params)
+	p, err := s.prepareRun(params)
 	if err != nil {
 		return nil, err
 	}
@@ -321,13 +321,13 @@ func (s *Search) Evaluate(ctx context.Context, selected *Selected, o request.Opt
 	if m := answer.Metadata; m.PlanID != nil && *m.PlanID == s.ID && m.ValidationContaminated && !m.Deviation {
 		return answer, nil
 	}
-	// Somebody has asked this question before, perhaps as the choice of an earlier plan.
+	// The run is there already, perhaps as the choice of an earlier plan.
 	return s.whole.Enlist(ctx, p, o.Plan)
 }
 
 // Expand executes one trial in full and puts its full artifacts in the place of the
 // compact ones; the result must be the same, else the error is an
-// *evaluate.MismatchError. A trial that the plan's rule has not selected, or not yet, is
+// [request.MismatchError]. A trial that the plan's rule has not selected, or not yet, is
 // marked as a deviation in its record.
 func (s *Search) Expand(ctx context.Context, index int, o request.Options) (*request.Answer, error) {
 	if index < 0 || index >= len(s.Plan.Trials) {
@@ -336,11 +336,11 @@ func (s *Search) Expand(ctx context.Context, index int, o request.Options) (*req
 			Message: fmt.Sprintf("%s has the trials 0 to %d, there is no %d", s.ID, len(s.Plan.Trials)-1, index),
 		}
 	}
-	windows, err := s.reached(ctx, index)
+	windows, err := s.countWindows(ctx, index)
 	if err != nil {
 		return nil, err
 	}
-	p, err := s.trial(index, windows)
+	p, err := s.prepareTrial(index, windows)
 	if err != nil {
 		return nil, err
 	}
@@ -353,15 +353,15 @@ func (s *Search) Expand(ctx context.Context, index int, o request.Options) (*req
 	return s.whole.Upgrade(ctx, p, o)
 }
 
-// reached is how many windows a trial was played on: those of the last rung that has a
+// countWindows is how many windows a trial was played on: those of the last rung that has a
 // stored run of it, all of them if there is none.
-func (s *Search) reached(ctx context.Context, index int) (int, error) {
+func (s *Search) countWindows(ctx context.Context, index int) (int, error) {
 	rungs, err := s.Plan.Rungs(s.Windows)
 	if err != nil {
 		return 0, err
 	}
 	for j := len(rungs) - 1; j >= 0; j-- {
-		p, err := s.trial(index, rungs[j].Budget)
+		p, err := s.prepareTrial(index, rungs[j].Budget)
 		if err != nil {
 			return 0, err
 		}

@@ -94,11 +94,11 @@ func TestPromote(t *testing.T) {
 	failed.Status = Failed
 	list := []*Trial{done(0, number(1), 1), done(1, number(3), 1), done(2, nil, 1), done(3, number(1), 1), failed}
 	for n, want := range map[int][]int{1: {1}, 2: {0, 1}, 3: {0, 1, 3}, 4: {0, 1, 2, 3}, 5: {0, 1, 2, 3}} {
-		if got := s.promote(list, n); !slices.Equal(got, want) {
+		if got := s.promoteTrials(list, n); !slices.Equal(got, want) {
 			t.Errorf("%d of them: %v, want %v", n, got, want)
 		}
 	}
-	if got := searchFor(project.Minimise, project.RuleBest).promote(list, 2); !slices.Equal(got, []int{0, 3}) {
+	if got := searchFor(project.Minimise, project.RuleBest).promoteTrials(list, 2); !slices.Equal(got, []int{0, 3}) {
 		t.Error(got)
 	}
 }
@@ -117,7 +117,7 @@ func TestRanksAndPromotionAreOrders(t *testing.T) {
 			}
 			list = append(list, done(i, objective, rapid.IntRange(1, 2).Draw(t, "windows")))
 		}
-		s.rank(list)
+		s.rankTrials(list)
 		seen := map[int]*Trial{}
 		for _, x := range list {
 			if (x.Rank == 0) != (x.Objective == nil) {
@@ -130,14 +130,14 @@ func TestRanksAndPromotionAreOrders(t *testing.T) {
 		for r := 2; r <= len(seen); r++ {
 			a, b := seen[r-1], seen[r]
 			if a == nil || b == nil || len(a.Windows) < len(b.Windows) ||
-				len(a.Windows) == len(b.Windows) && (s.better(b.Objective, a.Objective) || *a.Objective == *b.Objective && a.Index > b.Index) {
+				len(a.Windows) == len(b.Windows) && (s.isBetter(b.Objective, a.Objective) || *a.Objective == *b.Objective && a.Index > b.Index) {
 				t.Fatalf("rank %d is before %d", r-1, r)
 			}
 		}
 		k := rapid.IntRange(1, 10).Draw(t, "k")
-		want := s.promote(list, k)
+		want := s.promoteTrials(list, k)
 		slices.Reverse(list)
-		if got := s.promote(list, k); !slices.Equal(got, want) || len(got) > k {
+		if got := s.promoteTrials(list, k); !slices.Equal(got, want) || len(got) > k {
 			t.Fatalf("%v, then %v", want, got)
 		}
 	})
@@ -155,7 +155,7 @@ func TestChoose(t *testing.T) {
 		{project.Maximise, project.RuleBest, 1}, {project.Minimise, project.RuleBest, 3},
 		{project.Maximise, project.RulePlateau, 0}, {project.Minimise, project.RulePlateau, 3},
 	} {
-		if got, err := searchFor(c.direction, c.rule).choose(list, nil); err != nil || got == nil || got.Index != c.want {
+		if got, err := searchFor(c.direction, c.rule).chooseTrial(list, nil); err != nil || got == nil || got.Index != c.want {
 			t.Errorf("%+v: %+v, %v", c, got, err)
 		}
 	}
@@ -164,7 +164,7 @@ func TestChoose(t *testing.T) {
 	if got := finalists(append(list, pruned, done(5, nil, 5))); len(got) != 4 {
 		t.Errorf("%d finalists", len(got))
 	}
-	if got, err := searchFor(project.Maximise, project.RuleBest).choose(nil, nil); got != nil || err != nil {
+	if got, err := searchFor(project.Maximise, project.RuleBest).chooseTrial(nil, nil); got != nil || err != nil {
 		t.Error(got, err)
 	}
 }
@@ -189,16 +189,16 @@ func TestCrossValidation(t *testing.T) {
 		x.From, x.To = x.Date, x.Date
 	}
 	list := []*Trial{done(0, number(1), 5), done(1, number(2), 5), done(2, number(3), 5)}
-	got, err := searchFor(project.Maximise, project.RuleCPCV).choose(list, map[int]*selection.Series{0: steady, 1: lucky})
+	got, err := searchFor(project.Maximise, project.RuleCPCV).chooseTrial(list, map[int]*selection.Series{0: steady, 1: lucky})
 	if err != nil || got == nil || got.Index != 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	if list[2].CPCV != nil || *list[1].CPCV >= *list[0].CPCV {
 		t.Error(list[1].CPCV, list[2].CPCV)
 	}
-	// Too few days for six folds: nobody has a score.
+	// Too few days for six folds: no trial has a score.
 	short := &selection.Series{Date: steady.Date[:5], Return: steady.Return[:5], From: steady.From[:5], To: steady.To[:5]}
-	if got, err := searchFor(project.Maximise, project.RuleCPCV).choose([]*Trial{done(0, number(1), 5)}, map[int]*selection.Series{0: short}); got != nil || err != nil {
+	if got, err := searchFor(project.Maximise, project.RuleCPCV).chooseTrial([]*Trial{done(0, number(1), 5)}, map[int]*selection.Series{0: short}); got != nil || err != nil {
 		t.Error(got, err)
 	}
 }
@@ -211,7 +211,7 @@ func TestBestInTraining(t *testing.T) {
 	b.Windows = []Window{window(number(1)), window(number(-1))}
 	c.Windows, c.Status = []Window{window(number(5))}, Failed
 	for k, want := range []*Trial{a, b, nil} {
-		if got := s.bestInTraining([]*Trial{a, b, c}, k); got != want {
+		if got := s.findBestInTraining([]*Trial{a, b, c}, k); got != want {
 			t.Errorf("window %d: %+v", k, got)
 		}
 	}

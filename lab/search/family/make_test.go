@@ -62,7 +62,7 @@ func TestWhatIsWritten(t *testing.T) {
 	}
 }
 
-// What was said otherwise makes another plan, what was only spelt otherwise does not.
+// Another meaning makes another plan, another spelling does not.
 func TestIdentity(t *testing.T) {
 	base := make8(t)
 	spelt := subject(t, `{"max_trials":8,"method":"sobol","constraints":[{"right":"slow","op":"<","left":"fast"}],

@@ -32,7 +32,7 @@ const (
 // Conclude reads what the trials have left, judges it, and writes trials.csv, returns.csv
 // and family_result.json, each of them whole or not at all.
 func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
-	of, err := s.returns(ctx, in.Trials)
+	of, err := s.readReturns(ctx, in.Trials)
 	if err != nil {
 		return nil, err
 	}
@@ -40,45 +40,45 @@ func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
 		Schema: ResultSchema, PlanHash: s.Hash, Status: StatusCompleted, StepM: StepM{Rejected: []int{}}, Importance: []selection.Importance{},
 		Counts: counts(in.Trials), Undefined: map[string]stat.Reason{},
 	}}
-	s.rank(in.Trials)
+	s.rankTrials(in.Trials)
 	if in.Aborted != "" {
 		out.Result.Status = StatusAborted
 		out.none(ReasonAborted, "walk_forward_optimised")
-	} else if err := s.judge(ctx, out, of); err != nil {
+	} else if err := s.judgeTrials(ctx, out, of); err != nil {
 		return nil, err
 	}
 	if err := out.Result.seal(); err != nil {
 		return nil, err
 	}
-	return out, s.write(out, of)
+	return out, s.writeFiles(out, of)
 }
 
-// none says why nothing could be judged.
+// none notes why nothing could be judged.
 func (o *Outcome) none(why stat.Reason, besides ...string) {
 	for _, name := range append(besides, "selected", "selection", "stepm", "plateau.selected", "plateau.best") {
 		o.Result.Undefined[name] = why
 	}
 }
 
-// judge selects a trial and says what the search has done to its numbers.
-func (s *Search) judge(ctx context.Context, out *Outcome, of map[int]*selection.Series) (err error) {
+// judgeTrials selects a trial and judges what the search has done to its numbers.
+func (s *Search) judgeTrials(ctx context.Context, out *Outcome, of map[int]*selection.Series) (err error) {
 	r, trials := out.Result, out.Trials
-	if r.Optimised, err = s.optimise(ctx, trials); err != nil {
+	if r.Optimised, err = s.optimiseWindows(ctx, trials); err != nil {
 		return err
 	}
 	list := finalists(trials)
-	points, err := s.points(list)
+	points, err := s.locatePoints(list)
 	if err != nil {
 		return err
 	}
-	r.Importance = selection.ImportanceOf(s.names(), points)
+	r.Importance = selection.ImportanceOf(s.listNames(), points)
 	for i, score := range selection.Plateau(points) {
 		list[i].Plateau = score
-		if s.order(score, r.Plateau.Best) < 0 {
+		if s.compareObjectives(score, r.Plateau.Best) < 0 {
 			r.Plateau.Best = score
 		}
 	}
-	best, err := s.choose(list, of)
+	best, err := s.chooseTrial(list, of)
 	if err != nil {
 		return err
 	}
@@ -89,11 +89,11 @@ func (s *Search) judge(ctx context.Context, out *Outcome, of map[int]*selection.
 	r.Selected = &Selected{TrialIndex: best.Index, RunID: best.RunID, Params: best.Params, Rule: s.Plan.SelectionRule}
 	r.Plateau.Selected = best.Plateau
 	out.Equity = levels(of[best.Index])
-	return s.selection(ctx, out, best)
+	return s.judgeSelection(ctx, out, best)
 }
 
-// selection judges the selected trial against everything that was tried in its family.
-func (s *Search) selection(ctx context.Context, out *Outcome, best *Trial) error {
+// judgeSelection judges the selected trial against everything that was tried in its family.
+func (s *Search) judgeSelection(ctx context.Context, out *Outcome, best *Trial) error {
 	ledger, err := selection.ReadTrials(ctx, s.whole.Registry, s.whole.Artifacts, best.RunID)
 	if err != nil {
 		return err
@@ -130,9 +130,9 @@ func levels(x *selection.Series) []Level {
 	return out
 }
 
-// returns reads the stitched daily returns of each trial that has any, by index. Trials
+// readReturns reads the stitched daily returns of each trial that has any, by index. Trials
 // on the same days share the days, so that a trial takes 8 bytes a day.
-func (s *Search) returns(ctx context.Context, trials []*Trial) (map[int]*selection.Series, error) {
+func (s *Search) readReturns(ctx context.Context, trials []*Trial) (map[int]*selection.Series, error) {
 	tf, err := market.ParseTimeframe(s.root.Question.Timeframe)
 	if err != nil {
 		return nil, err
@@ -174,7 +174,7 @@ func (s *Search) returns(ctx context.Context, trials []*Trial) (map[int]*selecti
 	return of, nil
 }
 
-func (s *Search) write(out *Outcome, of map[int]*selection.Series) error {
+func (s *Search) writeFiles(out *Outcome, of map[int]*selection.Series) error {
 	if err := s.Put(TrialsFile, func(w io.Writer) error { return s.writeTrials(w, out.Trials) }); err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func ReadResult(dir string) (*Result, error) {
 	}
 	if err != nil || hash != r.ResultHash {
 		return nil, &request.Error{
-			Code: "ARTIFACT_MISMATCH", Message: ResultFile + " is not what was written: lab family run writes it again", Cause: err,
+			Code: request.CodeArtifactMismatch, Message: ResultFile + " is not what was written: lab family run writes it again", Cause: err,
 			Details: map[string]any{"file": ResultFile, "result_hash": r.ResultHash, "found": hash},
 		}
 	}
@@ -228,7 +228,7 @@ func metricColumns() []string {
 func (s *Search) writeTrials(w io.Writer, trials []*Trial) error {
 	b := csv.NewWriter(w)
 	header := []string{"trial_index", "run_id", "status", "rank", "objective", "windows_done"}
-	names := s.names()
+	names := s.listNames()
 	for _, name := range names {
 		header = append(header, "param:"+name)
 	}
@@ -256,7 +256,7 @@ func (s *Search) writeTrials(w io.Writer, trials []*Trial) error {
 	return b.Error()
 }
 
-func (s *Search) names() []string {
+func (s *Search) listNames() []string {
 	var list []string
 	for _, p := range s.Plan.Space.Parameters() {
 		list = append(list, p.Name)

@@ -31,7 +31,7 @@ func seriesOf(first int, returns ...float64) *selection.Series {
 	return x
 }
 
-// TestReturnsTable: a row per day of anybody, a column per trial, windows that overlap
+// TestReturnsTable: a row per day of any trial, a column per trial, windows that overlap
 // have their days twice, numbers of 12 digits.
 func TestReturnsTable(t *testing.T) {
 	overlapping := seriesOf(1, 0.01, 0.02)
@@ -96,7 +96,7 @@ func TestResultIsReadAsItWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.PlanFile = &PlanFile{Plan: &Plan{}}
-	if err := s.write(&Outcome{Searched: &Searched{}, Result: r}, nil); err != nil {
+	if err := s.writeFiles(&Outcome{Searched: &Searched{}, Result: r}, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := ReadResult(s.Dir)

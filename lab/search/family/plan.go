@@ -16,13 +16,23 @@ import (
 	"github.com/assay-run/assay/lab/search/design"
 )
 
-// Schema names the format.
+// PlanSchema names the format.
 const PlanSchema = "family-plan/v1"
 
 // FalsifyProfile is the profile that the selected run will be attacked with.
 const FalsifyProfile = "falsify-profile/2"
 
 const maxBytes = 64 << 20
+
+// The codes of plans that cannot be made, found or executed.
+const (
+	CodeHypothesis    = "HYPOTHESIS_REQUIRED"
+	CodePlanTooLarge  = "PLAN_TOO_LARGE"
+	CodeSpaceTooTight = "PLAN_SPACE_TOO_TIGHT"
+	CodePlanNotFound  = "PLAN_NOT_FOUND"
+	CodeHashMismatch  = "PLAN_HASH_MISMATCH"
+	CodeInputsChanged = "PLAN_INPUTS_CHANGED"
+)
 
 // Plan is plan.json. Its fields but the first ones are those of lab.json's family block.
 type Plan struct {
@@ -56,7 +66,7 @@ type StopRule struct {
 // DefaultStopRule is the one of every plan.
 func DefaultStopRule() StopRule { return StopRule{MaxFailures: 20, MaxFailureShare: 0.5} }
 
-// Trial is one point: the parameters of the space, canonical JSON.
+// PlannedTrial is one point: the parameters of the space, canonical JSON.
 type PlannedTrial struct {
 	Index  int             `json:"index"`
 	Params json.RawMessage `json:"params"`
@@ -89,7 +99,7 @@ func idOf(hash string) string {
 	return "plan_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10]))
 }
 
-// ID is the name of the plan with a hash, 64 digits of lower-case hex.
+// PlanID is the name of the plan with a hash, 64 digits of lower-case hex.
 func PlanID(hash string) (string, error) {
 	if !isHash(hash) {
 		return "", fmt.Errorf("%q is not a SHA-256", hash)
@@ -131,7 +141,7 @@ func (p *Plan) Rungs(windows int) ([]design.Rung, error) {
 	return design.Halving(len(p.Trials), p.SHA.Eta, p.SHA.MinWindows, windows)
 }
 
-// Parse reads plan.json strictly: the canonical bytes of a good plan and nothing else.
+// ParsePlan reads plan.json strictly: the canonical bytes of a good plan and nothing else.
 // The error is a *design.FieldError, or several joined, where a place can be named.
 func ParsePlan(text []byte) (*PlanFile, error) {
 	if len(text) > maxBytes {
@@ -182,7 +192,7 @@ func ParsePlan(text []byte) (*PlanFile, error) {
 	return f, nil
 }
 
-// Options are those of the command; what is empty or nil is as lab.json has it.
+// PlanOptions are those of the command; what is empty or nil is as lab.json has it.
 type PlanOptions struct {
 	Hypothesis string
 	Method     string
@@ -192,7 +202,7 @@ type PlanOptions struct {
 	Amends *PlanFile
 }
 
-// Subject is what is searched.
+// PlanSubject is what is searched.
 type PlanSubject struct {
 	Config *project.Config
 	// Request is a canonical evaluation request of kind trial, with every parameter; those
@@ -204,14 +214,14 @@ type PlanSubject struct {
 	Windows int
 }
 
-// Made is a new plan.
+// MadePlan is a new plan.
 type MadePlan struct {
 	*PlanFile
 	// Left is how many points of a grid were left out for max_trials.
 	Left int
 }
 
-// Make plans a search. The error is an *request.Error: HYPOTHESIS_REQUIRED,
+// MakePlan plans a search. The error is an *request.Error: HYPOTHESIS_REQUIRED,
 // LAB_JSON_INVALID, USAGE, PLAN_SPACE_TOO_TIGHT, PLAN_TOO_LARGE.
 func MakePlan(s PlanSubject, o PlanOptions) (*MadePlan, error) {
 	hypothesis, err := hypothesisOf(s.Config, o)
@@ -253,7 +263,7 @@ func MakePlan(s PlanSubject, o PlanOptions) (*MadePlan, error) {
 		return nil, err
 	}
 	if len(f.Text) > maxBytes {
-		return nil, refuse("PLAN_TOO_LARGE", "pointer", "/family/max_trials", "the plan would have %d bytes, more than %d", len(f.Text), maxBytes)
+		return nil, refuse(CodePlanTooLarge, "pointer", "/family/max_trials", "the plan would have %d bytes, more than %d", len(f.Text), maxBytes)
 	}
 	return &MadePlan{f, points.Left}, nil
 }
@@ -266,7 +276,7 @@ func hypothesisOf(c *project.Config, o PlanOptions) (string, error) {
 	switch {
 	case text == "":
 		return "", &request.Error{
-			Code:    "HYPOTHESIS_REQUIRED",
+			Code:    CodeHypothesis,
 			Message: "say in one sentence why this should work, before the search: --hypothesis, or hypothesis in lab.json",
 			Details: map[string]any{"flag": "--hypothesis", "pointer": "/hypothesis"},
 		}
@@ -281,7 +291,7 @@ func hypothesisOf(c *project.Config, o PlanOptions) (string, error) {
 // familyOf is the block of lab.json with the options in place of its fields.
 func familyOf(c *project.Config, o PlanOptions) (project.Family, error) {
 	if c.Family == nil || c.Family.Space.Len() == 0 {
-		return project.Family{}, refuse("LAB_JSON_INVALID", "pointer", "/family/space",
+		return project.Family{}, refuse(request.CodeLabJSON, "pointer", "/family/space",
 			`/family/space must say what is searched, such as {"fast":{"type":"int","low":5,"high":30}}: `+
 				"no parameter of the strategy has bounds of its own")
 	}
@@ -302,13 +312,13 @@ func familyOf(c *project.Config, o PlanOptions) (project.Family, error) {
 	return f, nil
 }
 
-// windowsFit says whether the splits have what the trials are judged on.
+// windowsFit refuses splits without what the trials are judged on.
 func windowsFit(f project.Family, windows int) error {
 	if windows < 1 {
-		return refuse("LAB_JSON_INVALID", "pointer", "/splits", "/splits has no walk-forward windows, which a search is judged on: take the scheme default")
+		return refuse(request.CodeLabJSON, "pointer", "/splits", "/splits has no walk-forward windows, which a search is judged on: take the scheme default")
 	}
 	if f.SHA != nil && f.SHA.MinWindows > windows {
-		return refuse("LAB_JSON_INVALID", "pointer", "/family/sha/min_windows", "/family/sha/min_windows is more than the %d windows that there are", windows)
+		return refuse(request.CodeLabJSON, "pointer", "/family/sha/min_windows", "/family/sha/min_windows is more than the %d windows that there are", windows)
 	}
 	return nil
 }
@@ -373,17 +383,17 @@ func Points(f project.Family, fixed json.RawMessage, seed uint64) (*design.Point
 	var large *design.LargeError
 	switch {
 	case errors.As(err, &tight):
-		e := refuse("PLAN_SPACE_TOO_TIGHT", "pointer", "/family/space", "%v", tight)
+		e := refuse(CodeSpaceTooTight, "pointer", "/family/space", "%v", tight)
 		e.Details["wanted"], e.Details["found"], e.Details["draws"] = tight.Wanted, tight.Found, tight.Draws
 		return nil, e
 	case errors.As(err, &large):
-		return nil, refuse("PLAN_TOO_LARGE", "pointer", "/family"+large.Pointer, "%v", large)
+		return nil, refuse(CodePlanTooLarge, "pointer", "/family"+large.Pointer, "%v", large)
 	case err != nil:
 		list := design.FieldErrors(err)
 		if list == nil {
 			return nil, err
 		}
-		e := refuse("LAB_JSON_INVALID", "pointer", "/family"+list[0].Pointer, "/family%v", list[0])
+		e := refuse(request.CodeLabJSON, "pointer", "/family"+list[0].Pointer, "/family%v", list[0])
 		if n := len(list) - 1; n > 0 {
 			e.Message += fmt.Sprintf(", and %d more", n)
 		}

@@ -35,7 +35,7 @@ type Proposal struct {
 // Proposed is a plan that is registered.
 type Proposed struct {
 	*PlanFile
-	// Added says that it is new.
+	// Added is true where it is new.
 	Added bool
 	// Trials is N so far: what has been tried on these days, FamilyTrials how much of it in
 	// the family.
@@ -126,8 +126,7 @@ func (p *Proposed) register(ctx context.Context, h *request.Host, author string)
 	return err
 }
 
-// samePlan says whether two plans differ in nothing but how many trials there were
-// before: then nobody has changed anything.
+// samePlan reports whether two plans differ at most in how many trials there were before.
 func samePlan(a, b []byte) bool {
 	var plans [2]map[string]json.RawMessage
 	for i, text := range [][]byte{a, b} {
@@ -146,12 +145,12 @@ func find(ctx context.Context, h *request.Host, slug, name, flag string) (regist
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
 		return p, &request.Error{
-			Code: "PLAN_NOT_FOUND", Cause: err, Details: map[string]any{"flag": flag, "plan": name},
+			Code: CodePlanNotFound, Cause: err, Details: map[string]any{"flag": flag, "plan": name},
 			Message: fmt.Sprintf("there is no plan %q of %s: lab family plan %s makes one", name, slug, slug),
 		}
 	case errors.As(err, &several):
 		return p, &request.Error{
-			Code: "PLAN_NOT_FOUND", Cause: err, Details: map[string]any{"flag": flag, "plan": name, "plans": several.IDs},
+			Code: CodePlanNotFound, Cause: err, Details: map[string]any{"flag": flag, "plan": name, "plans": several.IDs},
 			Message: fmt.Sprintf("%v: write more of the one that is meant", err),
 		}
 	}
@@ -165,8 +164,8 @@ func question(p *project.Project, built project.Built, params json.RawMessage) r
 	return q
 }
 
-// withSpace is the project of a proposal. Where its lab.json does not say what is searched,
-// that is what the parameters of the strategy offer.
+// withSpace is the project of a proposal. Where its lab.json has no space, the
+// parameters of the strategy give one.
 func withSpace(ctx context.Context, h *request.Host, in Proposal) (*project.Project, error) {
 	if f := in.Project.Config.Family; f != nil && f.Space.Len() > 0 {
 		return in.Project, nil
@@ -204,7 +203,7 @@ func prepareSpace(ctx context.Context, h *request.Host, in Proposal) (*request.P
 	}
 	p, err := h.Prepare(ctx, question(in.Project, in.Built, params))
 	var bad *request.Error
-	if config.Family != nil && errors.As(err, &bad) && bad.Code == "PARAMS_INVALID" {
+	if config.Family != nil && errors.As(err, &bad) && bad.Code == request.CodeParams {
 		pointer, _ := bad.Details["pointer"].(string)
 		return nil, inSpace(config.Family.Space, strings.TrimPrefix(pointer, "/params"), err, strings.TrimPrefix(bad.Message, pointer+" "))
 	}
@@ -216,7 +215,7 @@ func inSpace(space design.Space, pointer string, err error, message string) erro
 	for _, p := range space.Parameters() {
 		if pointer == "/"+design.Escape(p.Name) {
 			place := "/family/space" + pointer
-			return &request.Error{Code: "LAB_JSON_INVALID", Message: place + ": the strategy refuses a value: " + message, Details: map[string]any{"pointer": place}, Cause: err}
+			return &request.Error{Code: request.CodeLabJSON, Message: place + ": the strategy refuses a value: " + message, Details: map[string]any{"pointer": place}, Cause: err}
 		}
 	}
 	return err
@@ -232,7 +231,7 @@ func checkPoints(p *Plan, s *catalog.Strategy) error {
 		}
 		if _, bad := s.ValidateParams(params); len(bad) > 0 {
 			err := &request.Error{
-				Code: "PARAMS_INVALID", Message: fmt.Sprintf("/params%s %s", bad[0].Pointer, bad[0].Message), Details: map[string]any{"pointer": "/params" + bad[0].Pointer},
+				Code: request.CodeParams, Message: fmt.Sprintf("/params%s %s", bad[0].Pointer, bad[0].Message), Details: map[string]any{"pointer": "/params" + bad[0].Pointer},
 			}
 			return inSpace(p.Space, bad[0].Pointer, err, fmt.Sprintf("%s (trial %d has %s)", bad[0].Message, i, p.Trials[i].Params))
 		}
@@ -247,8 +246,7 @@ type Search struct {
 	Dir string
 	// Windows is how many walk-forward windows there are.
 	Windows int
-	// Departs says that lab.json says otherwise than the plan by now; the plan's rules are
-	// used.
+	// Departs is true where lab.json differs from the plan by now; the plan's rules are used.
 	Departs bool
 
 	host  *request.Host     // for one trial at a time
@@ -271,7 +269,7 @@ func Find(ctx context.Context, h *request.Host, slug, name string) (*PlanFile, e
 		}
 		if name = newest; name == "" {
 			return nil, &request.Error{
-				Code: "PLAN_NOT_FOUND", Details: map[string]any{"flag": "<slug>"},
+				Code: CodePlanNotFound, Details: map[string]any{"flag": "<slug>"},
 				Message: fmt.Sprintf("no search of %s is planned: lab family plan %s plans one", slug, slug),
 			}
 		}
@@ -320,7 +318,7 @@ func Open(ctx context.Context, h *request.Host, p *project.Project, built projec
 	one := *h
 	one.Workers, one.Procs, one.Plain = 1, 1, true
 	s.host = &one
-	if s.root, err = h.Vary(base, func(q *request.Question) { s.rules(q, &then) }); err != nil {
+	if s.root, err = h.Vary(base, func(q *request.Question) { s.applyRules(q, &then) }); err != nil {
 		return nil, err
 	}
 	s.Windows = s.root.Windows()
@@ -341,14 +339,14 @@ func (s *Search) Candles() int { return s.root.Manifest.Splits.Candles }
 // Close ends what is left of the plugin.
 func (s *Search) Close() { s.base.Close() }
 
-// rules puts the plan's rules in the place of those of lab.json.
-func (s *Search) rules(q *request.Question, r *artifact.Request) {
+// applyRules puts the plan's rules in the place of those of lab.json.
+func (s *Search) applyRules(q *request.Question, r *artifact.Request) {
 	q.Exchange, q.InitialCash, q.Execution, q.Stress = r.Exchange, r.InitialCash, r.Execution, r.Stress
 	q.FamilyID = r.FamilyID
 	_, _ = fmt.Sscan(r.Seed, &q.Seed) // of a request that was canonical
 }
 
-// departs says whether a request differs from the plan's, parameters left out: those of a
+// departs reports whether a request differs from the plan's, parameters left out: those of a
 // trial are no part of it.
 func (s *Search) departs(r *artifact.Request) (bool, error) {
 	fixed, err := s.Plan.Fixed()
@@ -361,8 +359,8 @@ func (s *Search) departs(r *artifact.Request) (bool, error) {
 	return !bytes.Equal(text, s.Plan.Request), err
 }
 
-// trial is the question of one trial over the first windows.
-func (s *Search) trial(index, windows int) (*request.Prepared, error) {
+// prepareTrial is the question of one trial over the first windows.
+func (s *Search) prepareTrial(index, windows int) (*request.Prepared, error) {
 	params, err := s.Plan.Params(index)
 	if err != nil {
 		return nil, err
@@ -401,7 +399,7 @@ func (c changes) err(f *PlanFile) error {
 		text = append(text, fmt.Sprintf("%s was %s, is %s", d["input"], brief(d["old"]), brief(d["new"])))
 	}
 	return &request.Error{
-		Code: "PLAN_INPUTS_CHANGED", Details: map[string]any{"plan_id": f.ID, "changed": names, "changes": []map[string]string(c)},
+		Code: CodeInputsChanged, Details: map[string]any{"plan_id": f.ID, "changed": names, "changes": []map[string]string(c)},
 		Message: fmt.Sprintf("not what was registered with %s: %s. Nothing was executed. Plan again: lab family plan %s --amends %s",
 			f.ID, strings.Join(text, "; "), f.Plan.Slug, f.Hash),
 	}
@@ -415,9 +413,9 @@ func brief(text string) string {
 	return text
 }
 
-// runQuestion is the selected parameters as a run: all splits of lab.json's scheme, which
+// prepareRun is the selected parameters as a run: all splits of lab.json's scheme, which
 // are those that the trials were cut from.
-func (s *Search) runQuestion(params json.RawMessage) (*request.Prepared, error) {
+func (s *Search) prepareRun(params json.RawMessage) (*request.Prepared, error) {
 	return s.whole.Vary(s.root, func(q *request.Question) {
 		q.Kind, q.Params, q.Splits.First = artifact.KindRun, params, 0
 	})

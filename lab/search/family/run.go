@@ -35,9 +35,9 @@ import (
 type Options struct {
 	// Workers is how many trials are played side by side; the number of CPUs if 0.
 	Workers int
-	// Progress hears after each trial how far the family is, one call at a time.
+	// Progress is called after each trial, one call at a time.
 	Progress func(State)
-	// Waiting hears that another process is at a trial.
+	// Waiting is called when another process is at a trial.
 	Waiting func(owner string)
 	// Author is who runs the search, for what is noted about people.
 	Author string
@@ -57,7 +57,7 @@ type Searched struct {
 	// Trials are those that count, by index: all of the plan, or those up to the one that
 	// the stop rule has ended the family with.
 	Trials []*Trial
-	// Aborted says why the stop rule has ended the family, empty if it has not.
+	// Aborted is why the stop rule has ended the family, empty if it has not.
 	Aborted string
 	// Blind counts the trials that a rung has sent on without an objective, by their index
 	// alone: its windows were too few to measure them.
@@ -108,7 +108,7 @@ func (s *Search) Run(ctx context.Context, o Options) (_ *Searched, err error) {
 		if g.aborted != "" || j+1 == len(rungs) {
 			break
 		}
-		alive = s.promote(played, rungs[j+1].Trials)
+		alive = s.promoteTrials(played, rungs[j+1].Trials)
 		out.Blind += blind(played, alive)
 		g.prune(played, alive)
 		// Fewer may go on than were planned.
@@ -253,14 +253,14 @@ func (r *round) one(work context.Context, i int, patient bool) {
 	r.mu.Lock()
 	r.state.Running++
 	r.mu.Unlock()
-	t, fresh, err := r.search.play(work, r.list[i], r.windows, patient, r.options.Waiting)
+	t, fresh, err := r.search.playTrial(work, r.list[i], r.windows, patient, r.options.Waiting)
 	r.mu.Lock()
 	defer func() {
 		r.flying--
 		r.mu.Unlock()
 		select {
 		case r.moved <- struct{}{}:
-		default: // somebody has been told already
+		default: // a signal is waiting already
 		}
 	}()
 	r.state.Running--
@@ -290,7 +290,7 @@ func (g *generation) workers() int {
 	return runtime.NumCPU()
 }
 
-// count takes a trial into the state and tells of it.
+// count takes a trial into the state and reports it.
 func (g *generation) count(t *Trial, fresh bool) {
 	g.state.Done++
 	if fresh {
@@ -301,7 +301,7 @@ func (g *generation) count(t *Trial, fresh bool) {
 	if t.Status == Failed {
 		g.state.Failed++
 	}
-	if g.search.better(t.Objective, g.state.Best) {
+	if g.search.isBetter(t.Objective, g.state.Best) {
 		g.state.Best = t.Objective
 	}
 	if err := g.journal.note(g.state, fresh); err != nil {
@@ -321,15 +321,15 @@ func (g *generation) prune(played []*Trial, alive []int) {
 	}
 }
 
-// tally watches the failures of trials, which it is told of in the order of their
-// indices: so a family ends at the same trial however many of them are played at once.
+// tally counts failures in the order of the trials' indices: so a family ends at the same trial
+// however many of them are played at once.
 type tally struct {
 	rule                StopRule
 	seen, failed, inRow int
 }
 
-// add notes a trial and says why the family is to end with it, empty if it goes on: so
-// many failures in a row, or more than the share of the trials once there are as many.
+// add notes a trial and returns why the family ends with it, empty if it goes on: so many failures
+// in a row, or more than the share of the trials once there are as many.
 func (t *tally) add(failed bool) (why string) {
 	t.seen++
 	t.inRow++
@@ -367,7 +367,7 @@ type entry struct {
 	Failed  int      `json:"failed"`
 	Pruned  int      `json:"pruned"`
 	Best    *float64 `json:"best"`
-	// ETASeconds is null until something can be said.
+	// ETASeconds is null before the first trial was executed.
 	ETASeconds *int64 `json:"eta_seconds"`
 }
 
@@ -386,7 +386,7 @@ func openJournal(dir string) (*journal, error) {
 	return &journal{file: f, began: time.Now(), now: time.Now}, err
 }
 
-// note takes a state; fresh says that something was executed.
+// note takes a state; fresh is whether something was executed.
 func (j *journal) note(s State, fresh bool) error {
 	if !fresh && s.Done < s.Total {
 		j.pending = &s

@@ -66,13 +66,13 @@ type Window struct {
 
 // refusals are the codes of questions that a strategy does not take: they fail the trial,
 // not the family.
-var refusals = map[string]bool{"PARAMS_INVALID": true, "RUN_FAILED": true}
+var refusals = map[string]bool{request.CodeParams: true, request.CodeRunFailed: true}
 
-// errBusy says that another process is at a trial.
+// errBusy is that of a trial that another process is at.
 var errBusy = errors.New("another process is at this trial")
 
-// busy says whether somebody holds the lease of a question.
-func (s *Search) busy(ctx context.Context, p *request.Prepared) (bool, error) {
+// isBusy reports whether a process holds the lease of a request.
+func (s *Search) isBusy(ctx context.Context, p *request.Prepared) (bool, error) {
 	r, err := s.host.Registry.GetRequest(ctx, p.RequestHash)
 	if errors.Is(err, registry.ErrNotFound) {
 		return false, nil
@@ -80,19 +80,19 @@ func (s *Search) busy(ctx context.Context, p *request.Prepared) (bool, error) {
 	return r.Status == artifact.StatusRunning && r.LeaseUntil > market.FromTime(time.Now()).String(), err
 }
 
-// play answers one trial over the first windows, with the stored run if there is a sound
-// one; fresh says that something was executed. The error is errBusy when another process
-// is at it, unless play is patient.
-func (s *Search) play(ctx context.Context, index, windows int, patient bool, waiting func(string)) (t *Trial, fresh bool, err error) {
+// playTrial answers one trial over the first windows, with the stored run if there is a sound
+// one; fresh is whether something was executed. The error is errBusy when another process
+// is at it, unless playTrial is patient.
+func (s *Search) playTrial(ctx context.Context, index, windows int, patient bool, waiting func(string)) (t *Trial, fresh bool, err error) {
 	t = &Trial{Index: index, Params: s.Plan.Trials[index].Params}
-	p, err := s.trial(index, windows)
+	p, err := s.prepareTrial(index, windows)
 	var answer *request.Answer
 	if err == nil {
 		answer, err = s.host.Known(ctx, p)
 	}
 	if err == nil && answer == nil && !patient {
 		var taken bool
-		if taken, err = s.busy(ctx, p); err == nil && taken {
+		if taken, err = s.isBusy(ctx, p); err == nil && taken {
 			err = errBusy
 		}
 	}
@@ -133,10 +133,10 @@ func failureCode(a *request.Answer) string {
 	case a.Metadata.Failure != nil:
 		return a.Metadata.Failure.Code
 	}
-	return "RUN_FAILED"
+	return request.CodeRunFailed
 }
 
-// read takes over what a report says; key is the objective.
+// read takes a report over; key is the objective.
 func (t *Trial) read(r *artifact.Report, key string) {
 	t.Status = Completed
 	if r.Status != artifact.StatusCompleted {
@@ -270,7 +270,7 @@ func counts(trials []*Trial) Counts {
 type Outcome struct {
 	*Searched
 	Result *Result
-	// Verdict is what selection_bias says of the selected trial, nil without one. Series
+	// Verdict is that of selection_bias on the selected trial, nil without one. Series
 	// counts the trials that line up with it, Days its returns; SmallestP is the least that
 	// the p-values of the tests against holding can be. Again counts the runs of the same
 	// parameters under other seeds or on other splits, which are no part of N.

@@ -7,7 +7,7 @@ import (
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
-// The budget of section 9 of lab-stats/1: CSCV with S = 10 and SPA with B = 999 over 1,217
+// The budget: CSCV with S = 10 and SPA with B = 999 over 1,217
 // days and 200 trials in 2 s, red at 5 s, on 2 cores.
 const (
 	budgetDays   = 1217
@@ -16,13 +16,13 @@ const (
 )
 
 // yardstick is arithmetic of the kind that the budget is spent on: as many additions as
-// the means of 999 replicas take. It says how fast this machine is just now.
+// the means of 999 replicas take. It measures how fast this machine is just now.
 func yardstick(l *TrialList) (time.Duration, float64) {
 	var all []*Series
 	for i := range l.Trials {
 		all = append(all, l.Trials[i].Series)
 	}
-	rows := rowsOf(all, l.days())
+	rows := rowsOf(all, l.countDays())
 	begun := time.Now()
 	sums := make([]float64, len(all))
 	for range replicas {

@@ -68,8 +68,7 @@ type Book struct {
 	known   map[Days]*around
 }
 
-// Read makes the book of a registry. Daily returns that nobody has derived before are
-// derived and kept.
+// ReadBook makes the book of a registry. Daily returns that are missing are derived and kept.
 func ReadBook(ctx context.Context, reg *registry.Registry, store *artifact.Store) (*Book, error) {
 	list, err := reg.Trials(ctx)
 	if err != nil {
@@ -312,7 +311,7 @@ func groupsOf(members []*Member) []*group {
 	return out
 }
 
-// series finds the best one: one that is too short, or without a Sharpe ratio, says nothing.
+// series is the longest one that others can be compared with, nil if there is none.
 func (g *group) series() *Series {
 	var out *Series
 	for _, m := range g.members {
@@ -430,7 +429,7 @@ func chosenAmong(ctx context.Context, reg *registry.Registry, store *artifact.St
 	return out, nil
 }
 
-// replaysOf are the points of one falsification that count, none if nobody has tried one.
+// replaysOf are the points of one falsification that count, none if no run has tried one.
 func replaysOf(attack *artifact.Metadata, ended string, points []Point, params map[string][]*Member) []*Member {
 	var out []*Member
 	began := ""

@@ -19,7 +19,7 @@ import (
 
 const bookDay = market.Time(24 * time.Hour / time.Millisecond)
 
-// begin is the first day of every run that does not say otherwise.
+// begin is the first day of a run by default.
 const begin = market.Time(1577836800000) // 2020-01-01
 
 // shelf is a registry with its files.
@@ -45,7 +45,7 @@ func newShelf(t testing.TB) *shelf {
 	return &shelf{t: t, store: store, reg: reg}
 }
 
-// played is a backtest of the service, unless it says otherwise.
+// played is a backtest, of the service by default.
 type played struct {
 	id, family, symbol, timeframe, exchange string
 	kind                                    string
@@ -223,7 +223,7 @@ func classesOf(t *testing.T, members ...*Member) string {
 	return strings.Join(out, "|")
 }
 
-// Replays of a falsification count once somebody has chosen one of their parameters, all of
+// Replays of a falsification count once a run has one of their parameters, all of
 // them; parameters that were tried before it do not make them count.
 func TestNeighbourhoodCountsOnceItIsUsed(t *testing.T) {
 	s := newShelf(t)
@@ -252,7 +252,7 @@ func TestNeighbourhoodCountsOnceItIsUsed(t *testing.T) {
 	}
 }
 
-// A run that has shown days of a test says so.
+// A run that has shown days of a test is marked.
 func TestLooksAreShown(t *testing.T) {
 	s := newShelf(t)
 	id := s.put(played{returns: bookNoise(1, 100)})
@@ -291,7 +291,7 @@ func TestCurvesAreReadOnce(t *testing.T) {
 	}
 }
 
-// FuzzReadPoints: what a damaged file says is refused, not believed.
+// FuzzReadPoints: a damaged file is refused, not believed.
 func FuzzReadPoints(f *testing.F) {
 	f.Add([]byte(`{"id":"x+5%","params":{"x":1},"decision_hash":"d"}` + "\n"))
 	f.Add([]byte("\n{}\n"))

@@ -39,7 +39,7 @@ const (
 	positionColumn = 3
 )
 
-// CurveError says which line of an equity curve cannot be read, counted from 1.
+// CurveError is a line of an equity curve that cannot be read, counted from 1.
 type CurveError struct {
 	Line   int
 	Reason string
@@ -50,7 +50,7 @@ func (e *CurveError) Error() string {
 	return fmt.Sprintf("equity curve, line %d: %s", e.Line, e.Reason)
 }
 
-// Read reads the text of an equity_curve.csv. The error is a *CurveError.
+// ReadCurve reads the text of an equity_curve.csv. The error is a *CurveError.
 func ReadCurve(text []byte) (Curve, error) {
 	var c Curve
 	first, rest, _ := bytes.Cut(text, []byte{'\n'})
@@ -156,8 +156,8 @@ func sourceOf(m *artifact.Metadata) string {
 }
 
 // Stitch makes one series of the curves of some splits of a run, from files whose hashes
-// are those of its row. The reason says why there is no series, the error is an
-// *artifact.MismatchError when a file is missing, changed, or not what its name says.
+// are those of its row. The reason is why there is no series, the error is an
+// *artifact.MismatchError when a file is missing, changed, or no equity curve.
 func Stitch(store *artifact.Store, m *artifact.Metadata, ids []string) (*Series, stat.Reason, error) {
 	if len(ids) == 0 {
 		return nil, stat.NotApplicable, nil
@@ -187,9 +187,8 @@ func Stitch(store *artifact.Store, m *artifact.Metadata, ids []string) (*Series,
 	return s, why, nil
 }
 
-// Verified is the content of one file of a run, which must be what the row of the run
-// says: metadata.json beside it could have been changed with it. The error is an
-// *artifact.MismatchError.
+// Verified is the content of one file of a run, checked by the run's row: metadata.json beside it
+// could have been changed with it. The error is an *artifact.MismatchError.
 func Verified(store *artifact.Store, m *artifact.Metadata, name string) ([]byte, error) {
 	at := slices.IndexFunc(m.Artifacts, func(f artifact.File) bool { return f.Name == name })
 	if at < 0 {

@@ -27,8 +27,8 @@ type matrix struct {
 	why      stat.Reason
 }
 
-// matrix lines the trials up. The error is only that of ctx.
-func (l *TrialList) matrix(ctx context.Context) (*matrix, error) {
+// buildMatrix lines the trials up. The error is only that of ctx.
+func (l *TrialList) buildMatrix(ctx context.Context) (*matrix, error) {
 	m := &matrix{}
 	apart := m.lineUp(l)
 	var err error
@@ -36,11 +36,11 @@ func (l *TrialList) matrix(ctx context.Context) (*matrix, error) {
 	if m.alike, _, err = deflate.AlikeOf(ctx, m.shared, len(l.Trials)-len(m.shared)); err != nil {
 		return nil, err
 	}
-	m.variance, m.why, err = deflate.VarianceOf(ctx, slices.Concat(m.shared, apart), l.days())
+	m.variance, m.why, err = deflate.VarianceOf(ctx, slices.Concat(m.shared, apart), l.countDays())
 	if err != nil || m.why != stat.TooFewReturns {
 		return m, err
 	}
-	m.variance, m.why = l.squaredError()
+	m.variance, m.why = l.estimateSquaredError()
 	return m, nil
 }
 
@@ -104,10 +104,10 @@ func (r *rowSets) apart(s *Series) []int {
 	return rows
 }
 
-// squaredError is that of the judged ratio: what stands for the variance of the trials
+// estimateSquaredError is that of the judged ratio: what stands for the variance of the trials
 // where there are no two.
-func (l *TrialList) squaredError() (float64, stat.Reason) {
-	x, why := l.judged()
+func (l *TrialList) estimateSquaredError() (float64, stat.Reason) {
+	x, why := l.sampleJudged()
 	if why != "" {
 		return 0, why
 	}
@@ -144,9 +144,8 @@ func sampleOf(returns []float64) (sample, stat.Reason) {
 	return sample{m.Mean / m.SD, float64(m.N), sharpe.ShapeOf(m)}, ""
 }
 
-// judged is the sample of the run in question; the reason says why its ratios are not
-// estimated.
-func (l *TrialList) judged() (sample, stat.Reason) {
+// sampleJudged is the sample of the run in question, or the reason why its ratios are not estimated.
+func (l *TrialList) sampleJudged() (sample, stat.Reason) {
 	switch s := l.Trials[l.Judged].Series; {
 	case l.Why != "":
 		return sample{}, l.Why
@@ -157,16 +156,16 @@ func (l *TrialList) judged() (sample, stat.Reason) {
 	}
 }
 
-// days is the number of observations that the verdict stands on.
-func (l *TrialList) days() int {
+// countDays is the number of observations that the verdict stands on.
+func (l *TrialList) countDays() int {
 	if s := l.Trials[l.Judged].Series; s != nil {
 		return len(s.Return)
 	}
 	return 0
 }
 
-// annual is a ratio per observation as that of a year.
-func (l *TrialList) annual(ratio float64) float64 { return ratio * math.Sqrt(l.PeriodsPerYear) }
+// annualise is a ratio per observation as that of a year.
+func (l *TrialList) annualise(ratio float64) float64 { return ratio * math.Sqrt(l.PeriodsPerYear) }
 
 // DSRMaxTest is how dsr_max was made: P after B replicas in blocks of MeanBlock days, of
 // which Reached have a trial with the judged ratio or more. Series counts the trials that are
@@ -214,8 +213,8 @@ func (m *matrix) resampled(l *TrialList) [][]float64 {
 	return columns
 }
 
-// resample deflates the ratio of the judged run by the largest of all trials in replicas
-// without skill, in blocks as long as Politis and White want them for the judged run.
+// resample deflates the ratio of the judged run by the largest of all trials in replicas without
+// skill, in blocks of the length of Politis and White for the judged run.
 func (e estimates) resample(ctx context.Context, l *TrialList, m *matrix, most int, out *Result) error {
 	test := &e.of.DSRMaxTest
 	columns := m.resampled(l)
@@ -224,13 +223,13 @@ func (e estimates) resample(ctx context.Context, l *TrialList, m *matrix, most i
 		e.none(why, "dsr_max", "dsr_max_test.p", "dsr_max_test.reached", "dsr_max_test.mean_block")
 		return nil
 	}
-	x, why := l.judged()
+	x, why := l.sampleJudged()
 	if why != "" {
 		return none(why)
 	}
-	if len(columns)*l.days() > most {
+	if len(columns)*l.countDays() > most {
 		out.warn(CodeTooLarge, "/dsr_max", "%d trials over %d days are more than the %d returns that dsr_max takes: "+
-			"it is left out", len(columns), l.days(), most)
+			"it is left out", len(columns), l.countDays(), most)
 		return none(stat.NotApplicable)
 	}
 	judged := l.Trials[l.Judged].Series.Return
@@ -261,7 +260,7 @@ type SPA struct {
 type StepM struct {
 	// Rejected are keys of trials, ascending: those whose null hypothesis is rejected.
 	Rejected []string
-	// Why says why there was no test; empty if there was.
+	// Why is why there was no test; empty if there was.
 	Why stat.Reason
 }
 
@@ -294,13 +293,13 @@ func (e estimates) superior(ctx context.Context, l *TrialList, m *matrix, holdin
 		out.StepM = StepM{Rejected: []string{}, Why: why}
 		return nil
 	}
-	if cells := len(m.columns) * l.days(); cells > e.cells {
+	if cells := len(m.columns) * l.countDays(); cells > e.cells {
 		out.warn(CodeTooLarge, "", "%d trials over %d days are more than the %d returns that the tests against holding "+
 			"take: rc_p, spa_p and stepm are left out; the deflated ratios and pbo are not",
-			len(m.columns), l.days(), e.cells)
+			len(m.columns), l.countDays(), e.cells)
 		return none(stat.NotApplicable)
 	}
-	d, err := l.differences(ctx, m, holding, out)
+	d, err := l.subtractHolding(ctx, m, holding, out)
 	if err != nil {
 		return err
 	}
@@ -344,8 +343,8 @@ type differences struct {
 	judged []float64
 }
 
-// differences asks for what holding has returned at the dates of each column.
-func (l *TrialList) differences(ctx context.Context, m *matrix, holding Holding, out *Result) (*differences, error) {
+// subtractHolding asks for what holding has returned at the dates of each column.
+func (l *TrialList) subtractHolding(ctx context.Context, m *matrix, holding Holding, out *Result) (*differences, error) {
 	d := &differences{}
 	for k, i := range m.columns {
 		s, t := m.series[k], &l.Trials[i]

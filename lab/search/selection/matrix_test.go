@@ -49,7 +49,7 @@ func TestTrialsOnOtherDays(t *testing.T) {
 }
 
 // pruned is a search in rungs: the trials with the best ratios over the first fifth of the
-// days have all of them, the rest only that. It says which is the best one.
+// days have all of them, the rest only that. best is the index of the best one.
 func pruned(list []*Series, finalists int) (out []*Series, best int) {
 	fifth := len(list[0].Return) / 5
 	cut := func(s *Series) *Series { return daily(s.Return[:fifth]) }
@@ -117,8 +117,8 @@ func TestCopiesNeverHelp(t *testing.T) {
 		seed, n := rapid.Uint64Range(0, 1000).Draw(rt, "seed"), rapid.IntRange(1, 8).Draw(rt, "n")
 		l := search(seed, n, 150, rapid.Float64Range(0, 4).Draw(rt, "annual"))
 		dsr := func() (float64, float64, float64) {
-			m, err := l.matrix(t.Context())
-			x, why := l.judged()
+			m, err := l.buildMatrix(t.Context())
+			x, why := l.sampleJudged()
 			if err != nil || why != "" || m.why != "" {
 				rt.Fatal(err, why, m.why)
 			}

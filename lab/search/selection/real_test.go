@@ -173,8 +173,8 @@ func TestRealRuns(t *testing.T) {
 			t.Errorf("%s stands for %s", l.Trials[at].RunID, a.RunID)
 		}
 		x, why := sampleOf(l.Trials[at].Series.Return)
-		if want, defined := a.Report.WalkForward.Metrics.Get("sharpe_ratio"); !defined || why != "" || math.Abs(l.annual(x.ratio)-want) > 1e-9*math.Abs(want) {
-			t.Errorf("%s: Sharpe ratio %v of the series, %v of the report", a.RunID, l.annual(x.ratio), want)
+		if want, defined := a.Report.WalkForward.Metrics.Get("sharpe_ratio"); !defined || why != "" || math.Abs(l.annualise(x.ratio)-want) > 1e-9*math.Abs(want) {
+			t.Errorf("%s: Sharpe ratio %v of the series, %v of the report", a.RunID, l.annualise(x.ratio), want)
 		}
 	}
 	// Whatever else has been run with its parameters, a judged run stands for itself.
@@ -188,7 +188,7 @@ func TestRealRuns(t *testing.T) {
 	}
 	holding := NewCandles(th.host.Candles)
 	r, err := l.Select(t.Context(), holding, 1)
-	if err != nil || r.Series != 4 || r.T != l.days() || r.Selection.NTrials != 4 || r.Selection.NTrialsFamily != 3 || len(r.Warnings) != 0 {
+	if err != nil || r.Series != 4 || r.T != l.countDays() || r.Selection.NTrials != 4 || r.Selection.NTrialsFamily != 3 || len(r.Warnings) != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	checkNulls(t, &r.Selection)
@@ -240,7 +240,7 @@ func (th *theatre) digests(l *TrialList, judged, other *request.Answer, holding 
 	}
 }
 
-// A trial whose files had been changed before anybody read them counts as one more
+// A trial whose files had been changed before they were read counts as one more
 // independent trial, unless a run with another seed stands in for it.
 func TestChangedFilesDoNotHideATrial(t *testing.T) {
 	ring.Slow(t, "it plays three requests with real plugins")

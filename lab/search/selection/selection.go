@@ -22,7 +22,7 @@
 // [Plateau] and [ImportanceOf] describe how the objective lies over the space of a search.
 //
 // Trials are ordered by their key: neither clocks nor the order of workers show in a result.
-// docs/statistics.md has the formulas; Sharpe ratios are per observation.
+// Sharpe ratios are per observation.
 package selection
 
 import (
@@ -82,7 +82,7 @@ type Result struct {
 	// number of its returns. SmallestP is the least that RCP and SPAP can be.
 	Series, T int
 	SmallestP float64
-	// Again is that of the Ledger.
+	// Again is that of the [TrialList].
 	Again    int
 	Warnings []artifact.ReportWarning
 }
@@ -93,20 +93,20 @@ func (r *Result) warn(code, pointer, format string, args ...any) {
 	r.Warnings = append(r.Warnings, artifact.ReportWarning{Code: code, Pointer: "/overfitting/selection" + pointer, Message: message})
 }
 
-// Source says where the number of trials comes from.
+// Source is where the number of trials comes from.
 const Source = "registry"
 
-// Holding tells what an equal-weight holding of the symbols of some datasets has returned
-// between pairs of times, as a fraction; series.Candles is one.
+// Holding gives what an equal-weight holding of the symbols of some datasets has returned
+// between pairs of times, as a fraction; [Candles] is one.
 type Holding interface {
 	Holding(ctx context.Context, exchange string, data []artifact.Dataset, from, to []market.Time) ([]float64, error)
 }
 
-// Select judges the run of the ledger. The seed is that of the request: the tests against
+// Select judges the run of the list. The seed is that of the request: the tests against
 // holding resample with it. The error is only that of ctx: a trial whose candles cannot be
 // had is left out of these tests with a warning.
 func (l *TrialList) Select(ctx context.Context, holding Holding, seed uint64) (*Result, error) {
-	m, err := l.matrix(ctx)
+	m, err := l.buildMatrix(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (l *TrialList) Select(ctx context.Context, holding Holding, seed uint64) (*
 			NTrials: len(l.Trials), NTrialsFamily: l.FamilyTrials(), NTrialsSource: Source,
 			NEff: rounded(m.alike.NEff), TestPeeks: l.TestPeeks, PostPeek: l.PostPeek, Undefined: map[string]stat.Reason{},
 		},
-		Series: len(m.columns), T: l.days(), SmallestP: stat.SmallestP(replicas), Again: l.Again,
+		Series: len(m.columns), T: l.countDays(), SmallestP: stat.SmallestP(replicas), Again: l.Again,
 	}
 	e := estimates{&out.Selection, mostCells}
 	e.deflate(l, m)
@@ -138,14 +138,18 @@ type estimates struct {
 	cells int
 }
 
-// number takes a statistic as it comes, a number or a reason.
 func (e estimates) number(name string, into **float64) func(float64, stat.Reason) {
+	return noted(e.of.Undefined, name, into)
+}
+
+// noted takes a statistic as it comes, a number or a reason.
+func noted(undefined map[string]stat.Reason, name string, into **float64) func(float64, stat.Reason) {
 	return func(x float64, why stat.Reason) {
 		if why == "" {
 			x, why = stat.Finite(x)
 		}
 		if why != "" {
-			e.of.Undefined[name] = why
+			undefined[name] = why
 			return
 		}
 		*into = rounded(x)
@@ -164,12 +168,12 @@ func (e estimates) deflate(l *TrialList, m *matrix) {
 	s := e.of
 	variance, whyNot := m.variance, m.why
 	e.number("trial_sr_variance", &s.TrialSRVariance)(variance, whyNot)
-	x, why := l.judged()
+	x, why := l.sampleJudged()
 	if why != "" {
 		e.none(why, "min_btl_years", "dsr_2014", "dsr_2025", "p_sidak")
 		return
 	}
-	length, why := deflate.MinBacktestLength(float64(s.NTrials), l.annual(x.ratio))
+	length, why := deflate.MinBacktestLength(float64(s.NTrials), l.annualise(x.ratio))
 	if x.ratio <= 0 {
 		why = stat.SharpeNotAboveBenchmark // no length is enough
 	}
@@ -328,7 +332,7 @@ func trackOf(returns []float64, periods float64) (track, stat.Reason) {
 // at the p of its loss would make room for the others. Source: Harvey and Liu (2015).
 func (e estimates) haircut(l *TrialList) {
 	none := func(why stat.Reason) { e.none(why, "haircut.bonferroni", "haircut.holm", "haircut.by") }
-	if _, why := l.judged(); why != "" {
+	if _, why := l.sampleJudged(); why != "" {
 		none(why)
 		return
 	}
@@ -341,7 +345,7 @@ func (e estimates) haircut(l *TrialList) {
 		none(stat.SharpeNotAboveBenchmark)
 		return
 	}
-	adjusted := multiple.Adjust(l.pValues())
+	adjusted := multiple.Adjust(l.computePValues())
 	for _, c := range []struct {
 		name string
 		into **float64
@@ -356,8 +360,8 @@ func (e estimates) haircut(l *TrialList) {
 	}
 }
 
-// pValues are two-sided, in the order of the trials.
-func (l *TrialList) pValues() []float64 {
+// computePValues are two-sided, in the order of the trials.
+func (l *TrialList) computePValues() []float64 {
 	p := make([]float64, len(l.Trials))
 	for i := range p {
 		p[i] = 1
@@ -383,7 +387,7 @@ type PBO struct {
 	Slope       *float64 `json:"slope"`
 }
 
-// What PBO needs to say anything.
+// What PBO needs.
 const (
 	pboBlocks    = 10
 	pboTrials    = 10
@@ -408,9 +412,9 @@ func (e estimates) overfitting(l *TrialList, m *matrix, out *Result) {
 		e.none(pboUndefined, all...)
 		return
 	}
-	if days := len(columns[0]); days < l.days() {
+	if days := len(columns[0]); days < l.countDays() {
 		out.warn(CodeCommonDays, "/pbo", "pbo is over %d of the %d days: fewer than %d trials have seen more of them, "+
-			"%d have seen these", days, l.days(), pboTrials, len(columns))
+			"%d have seen these", days, l.countDays(), pboTrials, len(columns))
 	}
 	r, why, err := cscv.RunColumns(columns, pboBlocks, cscv.Sharpe)
 	if err != nil { // a return that is no number: no series has one

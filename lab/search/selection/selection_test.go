@@ -168,7 +168,7 @@ func TestHaircutByHand(t *testing.T) {
 func TestLosersDoNotMakeRoom(t *testing.T) {
 	for _, annual := range []float64{-20, 0} {
 		l := ledgerOf(daily(noise(1, 0, 730, annual)), daily(noise(1, 1, 730, -20)), daily(noise(1, 2, 730, 2.5)))
-		if p := l.pValues(); p[1] != 1 || annual < 0 && p[0] != 1 {
+		if p := l.computePValues(); p[1] != 1 || annual < 0 && p[0] != 1 {
 			t.Error(p)
 		}
 	}
@@ -200,7 +200,7 @@ func TestOneTrial(t *testing.T) {
 	}
 }
 
-// Trials that count but whose ratios nobody knows: the variance is still that of the
+// Trials that count but whose ratios are unknown: the variance is still that of the
 // judged one, and each is one more independent trial.
 func TestTrialsWithoutASeries(t *testing.T) {
 	l := ledgerOf(nil, nil, nil, daily(noise(9, 0, 300, 1)))
@@ -272,7 +272,7 @@ func TestNothingToJudge(t *testing.T) {
 	}
 }
 
-// checkNulls wants a reason for each null and only for those.
+// checkNulls fails unless each null, and nothing else, has a reason.
 func checkNulls(t testing.TB, s *Selection) {
 	t.Helper()
 	text, err := json.Marshal(s)
@@ -304,7 +304,7 @@ func checkNulls(t testing.TB, s *Selection) {
 	}
 }
 
-// TestBlock holds the JSON against section 6 of lab-stats/1.
+// TestBlock holds the JSON against its documented form.
 func TestBlock(t *testing.T) {
 	text, err := json.Marshal(search(1, 10, 200, 1).mustSelect(t).Selection)
 	var got map[string]json.RawMessage
@@ -332,7 +332,7 @@ func TestBlock(t *testing.T) {
 	}
 }
 
-// The order in which trials are listed says nothing about them.
+// The order in which trials are listed changes nothing.
 func TestOrderDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l := search(rapid.Uint64Range(0, 50).Draw(rt, "seed"), 4, 120, 1)

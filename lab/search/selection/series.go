@@ -32,7 +32,7 @@ type Series struct {
 	NetExposure float64
 }
 
-// Of stitches curves, each of which begins flat with its own cash. The calendar is that
+// SeriesOf stitches curves, each of which begins flat with its own cash. The calendar is that
 // of the metrics. The reason is TooFewReturns below the ten day returns that metrics-v1
 // takes for its main sample, NotApplicable for an account that had nothing left on its
 // first day; the error is a *metric.InputError.
@@ -166,7 +166,7 @@ func (s *Series) On(other *Series) (_ *Series, covers bool) {
 	return out, true
 }
 
-// Candles tells what holding has returned, from the candles of a store. Its methods may
+// Candles gives what holding has returned, from the candles of a store. Its methods may
 // be called from several goroutines.
 type Candles struct {
 	store *candle.Store

@@ -92,10 +92,10 @@ func TestHoldingUnknown(t *testing.T) {
 	checkNulls(t, &r.Selection)
 }
 
-// Too many returns are refused and said so.
+// Too many returns are refused with a warning.
 func TestTooManyForTheTests(t *testing.T) {
 	l := search(6, 12, 300, 2)
-	m, err := l.matrix(t.Context())
+	m, err := l.buildMatrix(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

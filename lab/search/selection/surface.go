@@ -9,15 +9,15 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// Trial is a point of the search: its position in the unit cube, and its objective in the
+// SurfacePoint is a point of the search: its position in the unit cube, and its objective in the
 // unit of its metric, nil if it has none.
 type SurfacePoint struct {
 	At        []float64
 	Objective *float64
 }
 
-// Importance says how much the objective depends on one parameter alone. What is
-// undefined is null and has a reason in Undefined.
+// Importance is how much the objective depends on one parameter alone. What is undefined is null
+// and has a reason in Undefined.
 type Importance struct {
 	Param string `json:"param"`
 	// RankCorrelation is Spearman's, between position and objective.
@@ -49,31 +49,16 @@ func ImportanceOf(names []string, trials []SurfacePoint) []Importance {
 			x[i] = at[i][k]
 		}
 		d := Importance{Param: name, Undefined: map[string]stat.Reason{}}
-		note(&d, "rank_correlation", &d.RankCorrelation)(correlation(ranks(x), ranks(y)))
-		note(&d, "variance_explained", &d.VarianceExplained)(explained(x, y))
+		noted(d.Undefined, "rank_correlation", &d.RankCorrelation)(correlation(ranks(x), ranks(y)))
+		noted(d.Undefined, "variance_explained", &d.VarianceExplained)(explained(x, y))
 		out[k] = d
 	}
 	return out
 }
 
-func note(d *Importance, name string, into **float64) func(float64, stat.Reason) {
-	return func(v float64, why stat.Reason) {
-		if why != "" {
-			d.Undefined[name] = why
-			return
-		}
-		v = metric.Round(v)
-		*into = &v
-	}
-}
-
 // ranks are 1 for the least; equal values share the mean of their ranks.
 func ranks(x []float64) []float64 {
-	order := make([]int, len(x))
-	for i := range order {
-		order[i] = i
-	}
-	slices.SortStableFunc(order, func(i, j int) int { return cmp.Compare(x[i], x[j]) })
+	order := stat.Order(x)
 	out := make([]float64, len(x))
 	for from := 0; from < len(order); {
 		to := from + 1
@@ -133,7 +118,7 @@ const neighbours = 8
 // Plateau is the score of each trial: the median objective of it and its eight nearest
 // neighbours in the unit cube, fewer where there are fewer. Distances are Euclidean, of
 // equal ones the lower index is nearer. Trials without an objective have no score and are
-// nobody's neighbours. The median of an even number is the lower of the middle two, the
+// no neighbours. The median of an even number is the lower of the middle two, the
 // order statistic ceil(n/2). The time grows with the square of the number of trials.
 func Plateau(trials []SurfacePoint) []*float64 {
 	var with []int

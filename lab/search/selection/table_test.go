@@ -12,12 +12,12 @@ import (
 	"github.com/assay-run/assay/lab/stat/sharpe"
 )
 
-// threeYears is the number of days that the table of section 6 of lab-stats/1 is about.
+// threeYears is the number of days of the table of probabilities.
 const threeYears = 1095
 
-// TestTableOfProbabilities plays the searches of section 6: the best of N trials is
-// judged, when none has skill and when one has an annual Sharpe ratio of 2. Every share
-// must be what the page says, within what so many searches can differ from it.
+// TestTableOfProbabilities plays the searches of that table: the best of N trials is judged, when
+// none has skill and when one has an annual Sharpe ratio of 2. Every share must be that of the
+// page, within what so many searches can differ from it.
 func TestTableOfProbabilities(t *testing.T) {
 	ring.Slow(t, "it plays 900 searches")
 	ring.Undetected(t, "it plays 900 searches in one goroutine")

@@ -20,7 +20,7 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// Trial is one thing that was tried, a class of package trials.
+// Trial is one thing that was tried, a [Class].
 type Trial struct {
 	// Key is the trial_key, RunID the run that stands for it: the judged one, else one with
 	// a series, the one with the most windows, the first by id.
@@ -37,7 +37,7 @@ type Trial struct {
 	Family bool     `json:"family"`
 }
 
-// Ledger is all that was tried to find one run, by key.
+// TrialList is all that was tried to find one run, by key.
 type TrialList struct {
 	Trials []Trial `json:"-"`
 	// Judged is the index of the run in question, whose ratios are not estimated if Why is
@@ -61,7 +61,7 @@ type TrialList struct {
 // CodeTrialUnreadable is the code of a warning about a trial without usable files.
 const CodeTrialUnreadable = "TRIAL_UNREADABLE"
 
-// Read makes the ledger of a run that is completed: every trial on days that overlap with
+// ReadTrials makes the list of a run that is completed: every trial on days that overlap with
 // its own, of whatever family. The error is registry.ErrNotFound if there is no such run,
 // and an *artifact.MismatchError if its own files have changed.
 func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Store, runID string) (*TrialList, error) {
@@ -83,13 +83,13 @@ func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Sto
 	}
 	l := &TrialList{TestPeeks: len(peeks), PostPeek: judged.PostPeek, Judged: -1}
 	for _, c := range book.On(DaysOf(judged.Data)) {
-		l.add(c, judged)
+		l.addClass(c, judged)
 	}
-	if l.Judged < 0 { // the registry does not say so
-		l.add(&Class{Members: []*Member{{Key: judged.TrialKey, RunID: judged.RunID, FamilyID: judged.FamilyID, Meta: judged}}}, judged)
+	if l.Judged < 0 { // the registry does not have it
+		l.addClass(&Class{Members: []*Member{{Key: judged.TrialKey, RunID: judged.RunID, FamilyID: judged.FamilyID, Meta: judged}}}, judged)
 	}
-	l.sort()
-	if err := l.standing(store, judged); err != nil {
+	l.sortTrials()
+	if err := l.readStanding(store, judged); err != nil {
 		return nil, err
 	}
 	// Without its own files, as they are now, there is nothing to judge.
@@ -97,7 +97,7 @@ func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Sto
 	return l, err
 }
 
-func (l *TrialList) add(c *Class, judged *artifact.Metadata) {
+func (l *TrialList) addClass(c *Class, judged *artifact.Metadata) {
 	list := slices.Clone(c.Members)
 	slices.SortFunc(list, func(a, b *Member) int {
 		return cmp.Or(
@@ -127,7 +127,7 @@ func (l *TrialList) add(c *Class, judged *artifact.Metadata) {
 	l.Trials = append(l.Trials, t)
 }
 
-func (l *TrialList) sort() {
+func (l *TrialList) sortTrials() {
 	judged := l.Trials[l.Judged].Key
 	slices.SortFunc(l.Trials, func(a, b Trial) int { return strings.Compare(a.Key, b.Key) })
 	l.Judged = slices.IndexFunc(l.Trials, func(t Trial) bool { return t.Key == judged })
@@ -188,9 +188,9 @@ func windows(m *Member) int {
 	return len(Windows(m.Meta))
 }
 
-// standing takes from the report of the judged run whether its ratios are estimated at
+// readStanding takes from the report of the judged run whether its ratios are estimated at
 // all, and the calendar that they are annualised by.
-func (l *TrialList) standing(store *artifact.Store, judged *artifact.Metadata) error {
+func (l *TrialList) readStanding(store *artifact.Store, judged *artifact.Metadata) error {
 	text, err := Verified(store, judged, "report.json")
 	if err != nil {
 		return err
@@ -210,7 +210,7 @@ func (l *TrialList) standing(store *artifact.Store, judged *artifact.Metadata) e
 	return nil
 }
 
-// RecordFile is where a falsification keeps the ledger that it was judged with.
+// RecordFile is where a falsification keeps the trials that it was judged with.
 const RecordFile = "falsify/trials.jsonl"
 
 const recordSchema = "trials/v1"
@@ -228,7 +228,7 @@ type recordTrial struct {
 	Encoded []byte `json:"series"`
 }
 
-// Record is the ledger as text, a line for each trial after one for the rest: all that
+// Record is the list as text, a line for each trial after one for the rest: all that
 // Select and Digest need, whatever is tried later and whatever becomes of the runs.
 func (l *TrialList) Record() ([]byte, error) {
 	lines := []any{recordHead{recordSchema, l}}
@@ -250,7 +250,7 @@ func (l *TrialList) Record() ([]byte, error) {
 	return out, nil
 }
 
-// ReadRecord is the ledger of a record.
+// ReadRecord is the list of a record.
 func ReadRecord(text []byte) (*TrialList, error) {
 	lines := slices.Collect(bytes.Lines(text))
 	l := &TrialList{}
@@ -291,12 +291,12 @@ type Digest struct {
 	PostPeek        bool     `json:"post_peek"`
 }
 
-// Digest condenses the ledger.
+// Digest condenses the list.
 func (l *TrialList) Digest() Digest {
-	m, _ := l.matrix(context.Background()) // it takes as long as reading the returns a few times
+	m, _ := l.buildMatrix(context.Background()) // it takes as long as reading the returns a few times
 	d := Digest{
 		NTrials: len(l.Trials), NTrialsFamily: l.FamilyTrials(), NEff: metric.Round(m.alike.NEff),
-		ReturnsSHA256: l.returnsSHA256(),
+		ReturnsSHA256: l.hashReturns(),
 		TestPeeks:     l.TestPeeks, PostPeek: l.PostPeek,
 	}
 	if m.why == "" {
@@ -306,10 +306,10 @@ func (l *TrialList) Digest() Digest {
 	return d
 }
 
-// returnsSHA256 covers every trial: its key, a zero byte, the number of its returns as a
+// hashReturns covers every trial: its key, a zero byte, the number of its returns as a
 // big-endian int64, then each of them as date (int64 milliseconds) and return (the bits
 // of the float64), and its net exposure.
-func (l *TrialList) returnsSHA256() string {
+func (l *TrialList) hashReturns() string {
 	h := sha256.New()
 	var b []byte
 	for i := range l.Trials {

@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/lab/stat/random"
 )
 
-// panelOf, spa and stepM are for panels that nobody interrupts.
+// panelOf, spa and stepM are for panels that are not interrupted.
 func panelOf(rows [][]float64, drawn [][]int) *bootstrap.Panel {
 	p, err := bootstrap.NewPanel(context.Background(), rows, drawn)
 	if err != nil {
@@ -157,7 +157,7 @@ func TestStepM(t *testing.T) {
 	}
 }
 
-// Among ten without skill, something is rejected no more often than alpha says.
+// Among ten without skill, something is rejected in at most the share alpha.
 func TestStepMHoldsItsLevel(t *testing.T) {
 	const trials = 200
 	wrong := 0

@@ -16,8 +16,8 @@ import (
 	"github.com/assay-run/assay/lab/stat"
 )
 
-// Result is what all choices say together; slices have an entry per choice, in
-// lexicographic order of the blocks that are in sample.
+// Result is taken over all choices; slices have an entry per choice, in lexicographic order of the
+// blocks that are in sample.
 type Result struct {
 	// PBO is the share of choices whose logit is not above 0.
 	PBO float64
@@ -28,7 +28,7 @@ type Result struct {
 	Pairs [][2]float64
 	// ProbLoss is the share of choices where the latter is below 0.
 	ProbLoss float64
-	// Slope is that of the regression of the latter on the former; SlopeReason says why
+	// Slope is that of the regression of the latter on the former; SlopeReason is why
 	// there is none.
 	Slope       float64
 	SlopeReason stat.Reason
@@ -36,7 +36,7 @@ type Result struct {
 	Dropped int
 }
 
-// ArgumentError says which argument cannot be used, and why.
+// ArgumentError is an argument that cannot be used, and why.
 type ArgumentError struct{ Argument, Message string }
 
 // Error names the argument.
@@ -53,25 +53,16 @@ const (
 // length, or a number is not finite. The reason is ZeroVariance when a Sharpe ratio does
 // not exist in some half.
 func Run(rows [][]float64, s int, metric Metric) (Result, stat.Reason, error) {
-	n := 0
-	if len(rows) > 0 {
-		n = len(rows[0])
-	}
-	if err := check(len(rows), n, s); err != nil {
-		return Result{}, "", err
-	}
+	var columns [][]float64
 	for i, row := range rows {
-		if len(row) != n {
-			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has %d columns, the first %d", i, len(row), n)}
+		if i == 0 {
+			columns = make([][]float64, len(row))
 		}
-		if !finite(row) {
-			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has a number that is not finite", i)}
+		if len(row) != len(columns) {
+			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has %d columns, the first %d", i, len(row), len(columns))}
 		}
-	}
-	columns := make([][]float64, n)
-	for k := range columns {
-		for _, row := range rows {
-			columns[k] = append(columns[k], row[k])
+		for k, x := range row {
+			columns[k] = append(columns[k], x)
 		}
 	}
 	return RunColumns(columns, s, metric)

@@ -10,8 +10,7 @@ import (
 )
 
 // LeastShared is how many rows two trials that have not the same rows must share to be
-// compared on them: the deviation of a correlation over 30 is 0.18, over fewer it says
-// nothing.
+// compared on them: over 30 the deviation of a correlation is 0.18.
 const LeastShared = 30
 
 // Column is the returns of one trial at some rows of a calendar that all trials of a
@@ -65,11 +64,7 @@ func On(columns []Column, rows []int) [][]float64 {
 			continue
 		}
 		if in, _ := common(c.Rows, rows); len(in) == len(rows) {
-			x := make([]float64, len(in))
-			for t, at := range in {
-				x[t] = c.Returns[at]
-			}
-			out = append(out, x)
+			out = append(out, pick(c.Returns, in))
 		}
 	}
 	return out
@@ -137,13 +132,18 @@ func common(a, b []int) (inA, inB []int) {
 func returnsAt(columns []Column, g *group, at []int) [][]float64 {
 	out := make([][]float64, len(g.list))
 	for k, i := range g.list {
-		if out[k] = columns[i].Returns; at == nil || len(at) == len(g.rows) {
-			continue
+		if out[k] = columns[i].Returns; at != nil && len(at) != len(g.rows) {
+			out[k] = pick(out[k], at)
 		}
-		out[k] = make([]float64, len(at))
-		for t, row := range at {
-			out[k][t] = columns[i].Returns[row]
-		}
+	}
+	return out
+}
+
+// pick is the values at some places.
+func pick(x []float64, at []int) []float64 {
+	out := make([]float64, len(at))
+	for t, i := range at {
+		out[t] = x[i]
 	}
 	return out
 }
@@ -340,7 +340,7 @@ func unitOf(x, towards []float64) unit {
 	return u
 }
 
-// copies says whether two units correlate by more than CopyCorrelation: their squared
+// copies reports whether two units correlate by more than CopyCorrelation: their squared
 // distance is 2 (1 - rho). What is far apart is found to be so by a number or a few days.
 func (u unit) copies(v unit) bool {
 	const most = 2 * (1 - CopyCorrelation)

@@ -348,7 +348,7 @@ func TestRowSets(t *testing.T) {
 	}
 }
 
-// Everything that looks at all trials hears that nobody waits any more.
+// Everything that looks at all trials ends with its context.
 func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -4,7 +4,7 @@
 // trials were independent.
 //
 // N counts trials and N_eff independent ones; both are real numbers of at least 1.
-// Sharpe ratios are per observation but where a name says annual. The package imports
+// Sharpe ratios are per observation but where a name has annual. The package imports
 // packages stat and sharpe.
 package deflate
 
@@ -31,6 +31,15 @@ func TrialsOf(ratios []float64, ddof int) (Trials, stat.Reason) {
 	return Trials{v, float64(len(ratios))}, why
 }
 
+// benchmark is sqrt(variance) * ExpectedMax(N).
+func (t Trials) benchmark() (float64, stat.Reason) {
+	expected, why := ExpectedMax(t.N)
+	if why == "" && !(t.Variance >= 0) {
+		why = stat.NotApplicable
+	}
+	return math.Sqrt(t.Variance) * expected, why
+}
+
 // Deflated is a deflated Sharpe ratio: the benchmark that the search has earned, and the
 // probability that the true ratio is above it.
 type Deflated struct{ Benchmark, Probability float64 }
@@ -38,14 +47,10 @@ type Deflated struct{ Benchmark, Probability float64 }
 // DSR2014 is PSR2012 with the benchmark sqrt(variance) * ExpectedMax(N), for a ratio sr
 // over t observations. Source: Bailey and Lopez de Prado (2014).
 func DSR2014(sr, t float64, f sharpe.Shape, trials Trials) (Deflated, stat.Reason) {
-	expected, why := ExpectedMax(trials.N)
-	if why == "" && !(trials.Variance >= 0) {
-		why = stat.NotApplicable
-	}
+	benchmark, why := trials.benchmark()
 	if why != "" {
 		return Deflated{}, why
 	}
-	benchmark := math.Sqrt(trials.Variance) * expected
 	p, why := sharpe.PSR2012(sr, benchmark, t, f)
 	return Deflated{benchmark, p}, why
 }
@@ -66,10 +71,7 @@ func DSR2025(
 	trials Trials,
 	rho float64,
 ) (d Deflated, unscaled float64, why stat.Reason) {
-	expected, why := ExpectedMax(trials.N)
-	if why == "" && !(trials.Variance >= 0) {
-		why = stat.NotApplicable
-	}
+	benchmark, why := trials.benchmark()
 	if why != "" {
 		return Deflated{}, 0, why
 	}
@@ -77,7 +79,6 @@ func DSR2025(
 	if why != "" {
 		return Deflated{}, 0, why
 	}
-	benchmark := math.Sqrt(trials.Variance) * expected
 	scale := math.Sqrt(rho + float64((1-rho)*float64(most.SD*most.SD)))
 	p, why := sharpe.PSR2025Scaled(sr, benchmark, t, f, scale)
 	if why != "" {
@@ -218,8 +219,8 @@ func NewMaxima(columns [][]float64) *Maxima {
 const lanes = 4
 
 // Reached counts the replicas whose largest ratio (ddof 1) is at least the given one, among
-// the first b; draw is the rows of a replica. It ends early when it has been told, by how
-// many have of how many, that this is enough; nil never says so. The error is only that of ctx.
+// the first b; draw is the rows of a replica. It ends early when enough, given how many have of
+// how many, returns true; enough may be nil. The error is only that of ctx.
 func (m *Maxima) Reached(
 	ctx context.Context,
 	ratio float64,

@@ -34,7 +34,7 @@ func TestPublishedDeflation(t *testing.T) {
 	near(t, "2025 probability", d.Probability, .416, 5e-4)
 }
 
-// With one trial nothing is deflated, whatever the variance says.
+// With one trial nothing is deflated, whatever the variance.
 func TestOneTrial(t *testing.T) {
 	f := sharpe.Shape{Skew: -3, Kurt: 10}
 	want, _ := sharpe.PSR2012(.1, 0, 500, f)
@@ -53,7 +53,7 @@ func TestOneTrial(t *testing.T) {
 func TestDeflationOnlyTakes(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, v := rapid.Float64Range(1.33, 1e5).Draw(t, "n"), rapid.Float64Range(0, .01).Draw(t, "variance")
-		sr, f := rapid.Float64Range(-.1, .3).Draw(t, "sr"), sharpe.Normal()
+		sr, f := rapid.Float64Range(-.1, .3).Draw(t, "sr"), sharpe.Shape{Kurt: 3}
 		few, _ := deflate.DSR2014(sr, 1000, f, deflate.Trials{Variance: v, N: n})
 		for _, worse := range []deflate.Trials{{Variance: v, N: 2 * n}, {Variance: 2 * v, N: n}} {
 			d, why := deflate.DSR2014(sr, 1000, f, worse)
@@ -78,7 +78,7 @@ func TestTrialsOf(t *testing.T) {
 }
 
 func TestUndefinedDeflation(t *testing.T) {
-	f := sharpe.Normal()
+	f := sharpe.Shape{Kurt: 3}
 	for _, trials := range []deflate.Trials{{Variance: -1, N: 5}, {Variance: .1, N: .5}, {Variance: math.NaN(), N: 5}} {
 		if _, why := deflate.DSR2014(.1, 100, f, trials); why != stat.NotApplicable {
 			t.Errorf("%+v: %q", trials, why)
@@ -188,7 +188,7 @@ func TestPublishedDiscovery(t *testing.T) {
 }
 
 func TestDiscoveryAtTheEnds(t *testing.T) {
-	f := sharpe.Normal()
+	f := sharpe.Shape{Kurt: 3}
 	for p, want := range map[float64]float64{0: 1, 1: 0} {
 		planned, why := deflate.PlannedFDR(p, .05, .2)
 		if near(t, "planned", planned, want, 0); why != "" {

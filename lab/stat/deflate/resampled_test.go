@@ -70,7 +70,7 @@ func TestMaximaByHand(t *testing.T) {
 	})
 }
 
-// Trials whose returns nobody knows cost what independent ones do, and only those.
+// Trials whose returns are unknown cost what independent ones do, and only those.
 func TestTrialsWithoutReturnsCost(t *testing.T) {
 	x := searched(3, 1, 400, 0, 0)[0]
 	m := deflate.NewMaxima([][]float64{x})
@@ -154,14 +154,14 @@ func TestAlikeTrialsDoNotPass(t *testing.T) {
 			d, _, _ := deflate.DSR2025(
 				ratio(best),
 				days,
-				sharpe.Normal(),
+				sharpe.Shape{Kurt: 3},
 				deflate.Trials{Variance: variance, N: trials},
 				alike.Correlation,
 			)
 			old, _, _ := deflate.DSR2025(
 				ratio(best),
 				days,
-				sharpe.Normal(),
+				sharpe.Shape{Kurt: 3},
 				deflate.Trials{Variance: variance, N: alike.NEff},
 				0,
 			)

@@ -62,7 +62,7 @@ func (t *Table) Line(text []byte) ([]byte, *Error) {
 	return Answer(req.ID, value), nil
 }
 
-// Run answers every line of in, in order, by calling answer, and says how many of them
+// Run answers every line of in, in order, by calling answer, and returns how many of them
 // were errors. wait is called when no further line has arrived yet. A read that blocks
 // cannot be interrupted: when ctx ends, Run returns and leaves the reading goroutine to
 // the end of the process.
@@ -153,7 +153,7 @@ func readLine(in *bufio.Reader) read {
 	}
 }
 
-// Code says what is wrong with a request.
+// Code is what is wrong with a request.
 type Code string
 
 // The codes.

@@ -20,7 +20,7 @@ type Input struct {
 	Name string `json:"name"`
 	// Shape is "" for a scalar, [] for an array, [[]] for a matrix.
 	Shape string `json:"shape,omitempty"`
-	// Note is what the name and the shape do not tell.
+	// Note is what the name and the shape do not show.
 	Note     string `json:"note,omitempty"`
 	Optional bool   `json:"optional,omitempty"`
 }

@@ -110,7 +110,7 @@ func TestOracles(t *testing.T) {
 	}
 }
 
-// compare wants every part of want in got, numbers within an absolute tolerance; got may
+// compare fails unless got has every part of want, numbers within an absolute tolerance; it may
 // have more members.
 func compare(t *testing.T, path string, got, want any, tolerance float64) {
 	t.Helper()

@@ -13,7 +13,6 @@ package multiple
 
 import (
 	"math"
-	"slices"
 
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/sharpe"
@@ -32,22 +31,10 @@ type Adjusted struct {
 // Adjust adjusts p-values for each other. Sources: Bonferroni (1936), Holm (1979),
 // Benjamini and Hochberg (1995), Benjamini and Yekutieli (2001).
 func Adjust(p []float64) Adjusted {
-	m := len(p)
-	order := make([]int, m) // from the smallest p to the largest, ties by position
-	harmonic := 0.0
-	for i := range order {
-		order[i] = i
+	m, order, harmonic := len(p), stat.Order(p), 0.0
+	for i := range m {
 		harmonic += 1 / float64(i+1)
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		switch {
-		case p[i] < p[j]:
-			return -1
-		case p[i] > p[j]:
-			return 1
-		}
-		return 0
-	})
 	out := Adjusted{Bonferroni: make([]float64, m), Holm: make([]float64, m)}
 	worst := 0.0
 	for rank, i := range order {

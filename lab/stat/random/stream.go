@@ -1,4 +1,4 @@
-// Package random makes the random streams of lab-stats/1: one stream for every seed,
+// Package random makes the random streams of the lab: one stream for every seed,
 // purpose and index, so that replica 17 draws the same numbers whoever computes it,
 // when, and beside how many others.
 //
@@ -18,7 +18,7 @@ import (
 	"strconv"
 )
 
-// Purpose says what a stream is for.
+// Purpose is what a stream is for.
 type Purpose string
 
 // The purposes.

@@ -1,6 +1,6 @@
-// Package sharpe holds what one series of returns says about its Sharpe ratio: the
+// Package sharpe holds what one series of returns shows of its Sharpe ratio: the
 // ratio and its relatives, standard errors, the probability that the true ratio is
-// above a benchmark, the track record that would be needed to say so, the power of
+// above a benchmark, the track record that this takes, the power of
 // that test and the correction for autocorrelation.
 //
 // Ratios are per observation; multiply by the square root of the periods of a year to
@@ -18,7 +18,7 @@ import (
 )
 
 // Ratio is (mean - rf) / standard deviation of the returns, rf per observation, the
-// deviation with ddof (1 unless someone asks for the other). The reasons are
+// deviation with ddof (by default 1). The reasons are
 // TooFewReturns and ZeroVariance. Source: Sharpe (1994).
 func Ratio(returns []float64, rf float64, ddof int) (float64, stat.Reason) {
 	variance, why := stat.Variance(returns, ddof)
@@ -82,9 +82,6 @@ func Omega(returns []float64, threshold float64) (float64, stat.Reason) {
 
 // Shape is how far returns are from normal: skewness and raw kurtosis.
 type Shape struct{ Skew, Kurt float64 }
-
-// Normal is the shape of the normal distribution.
-func Normal() Shape { return Shape{0, 3} }
 
 // ShapeOf takes the shape from moments.
 func ShapeOf(m stat.Moments) Shape { return Shape{m.Skew, m.Kurt} }

@@ -143,7 +143,7 @@ func BreakEvenBps(gross, turnover float64) (float64, stat.Reason) {
 	return stat.Finite(gross / turnover * basisPoints)
 }
 
-// Capacity says which share of the market's volume the fills would have been.
+// Capacity is which share of the market's volume the fills would have been.
 type Capacity struct {
 	// Participation is quantity / volume of each fill; where nothing was traded in the
 	// candle there is none, and Untradable has the index.

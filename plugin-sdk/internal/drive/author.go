@@ -1,11 +1,31 @@
+// Package drive turns the strategy that an author wrote into something a loop can
+// ask once per step, whichever way it is driven: Decide takes the step from a
+// simulator (co-simulation and an author's own test), DecideStep from a message
+// (lockstep). Both fill the same step.Step, so a strategy cannot tell them apart.
+//
+// Around the author's code it keeps order (OnStart, then for each step OnFill and
+// OnCandle, at the end OnStop), catches panics with their stack, seeds the random
+// source and collects log lines and chart points within bounds.
+//
+// It imports sdk, market, sim, wire, internal/params and internal/step. It does no I/O and starts no goroutine.
 package drive
 
 import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"math/rand/v2"
+	"path"
+	"runtime"
 	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
+	"github.com/assay-run/assay/plugin-sdk/internal/params"
 	"github.com/assay-run/assay/plugin-sdk/internal/step"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -161,4 +181,174 @@ func (a *Author) panicText(value any, place string) string {
 
 func (a *Author) failure(message, kind, stack string) *wire.Failure {
 	return &wire.Failure{Code: wire.StrategyError, Message: message, Step: a.step.Index, Stack: stack, Type: kind}
+}
+
+// orderBook is the open orders of a run as told by updates, by id, which is the
+// order of acceptance.
+type orderBook struct{ orders []market.Order }
+
+func (b *orderBook) update(changed []market.Order) {
+	for i := range changed {
+		o := &changed[i]
+		at, known := slices.BinarySearchFunc(b.orders, o.ID, func(x market.Order, id market.OrderID) int {
+			return cmp.Compare(x.ID, id)
+		})
+		switch {
+		case o.Status.Final() && known:
+			b.orders = slices.Delete(b.orders, at, at+1)
+		case o.Status.Final():
+		case known:
+			b.orders[at] = *o
+		default:
+			b.orders = slices.Insert(b.orders, at, *o)
+		}
+	}
+}
+
+// open is a copy that the caller may keep.
+func (b *orderBook) open() []market.Order { return slices.Clone(b.orders) }
+
+// byID sorts orders by id.
+func byID(orders []market.Order) []market.Order {
+	slices.SortFunc(orders, func(x, y market.Order) int { return cmp.Compare(x.ID, y.ID) })
+	return orders
+}
+
+// Source is the random stream of one purpose: PCG seeded from a hash of root seed,
+// purpose and index, so that no two streams of a run overlap.
+func Source(rootSeed uint64, purpose string, index int) *rand.PCG {
+	text := "assay/rng/v1\x00" + strconv.FormatUint(rootSeed, 10) + "\x00" + purpose + "\x00" + strconv.Itoa(index)
+	digest := sha256.Sum256([]byte(text))
+	return rand.NewPCG(binary.BigEndian.Uint64(digest[:8]), binary.BigEndian.Uint64(digest[8:16]))
+}
+
+// sdkPath is the import path below which code is not the author's.
+const sdkPath = "github.com/assay-run/assay/plugin-sdk"
+
+// panicPlace is the author's file and line that led to the panic which is being recovered,
+// such as strategy.go:36; "" where no frame is the author's. Call it in the deferred
+// function.
+func panicPlace() string {
+	module := ""
+	if info, ok := debug.ReadBuildInfo(); ok {
+		module = info.Main.Path
+	}
+	pcs := make([]uintptr, 256)
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(0, pcs)])
+	panicked := false
+	for more := true; more; {
+		var f runtime.Frame
+		f, more = frames.Next()
+		switch {
+		case f.Function == "runtime.gopanic" || f.Function == "runtime.sigpanic":
+			panicked = true
+		case panicked && isAuthors(f.Function, module):
+			return fmt.Sprintf("%s:%d", shortFile(f.File, module), f.Line)
+		}
+	}
+	return ""
+}
+
+// isAuthors reports whether a function belongs to the author's program: to its main package
+// or to its module, as in a test, but not to the SDK, which is of the same module in its
+// own checkout.
+func isAuthors(function, module string) bool {
+	if within(function, sdkPath) {
+		return false
+	}
+	return strings.HasPrefix(function, "main.") || module != "" && within(function, module)
+}
+
+func within(function, importPath string) bool {
+	rest, ok := strings.CutPrefix(function, importPath)
+	return ok && rest != "" && (rest[0] == '.' || rest[0] == '/')
+}
+
+// shortFile is a file below the author's module, else its name alone.
+func shortFile(file, module string) string {
+	if rest, ok := strings.CutPrefix(file, module+"/"); ok {
+		return rest
+	}
+	return path.Base(file)
+}
+
+// Build makes a strategy from parameters in JSON and asks for its warm-up. The
+// error is a *wire.Failure with the code INVALID_STRATEGY_PARAMS that lists every
+// bad parameter.
+func Build[P any](construct func(P) (sdk.Strategy, error), raw []byte) (s sdk.Strategy, warmup int64, err error) {
+	values, err := Values[P](raw)
+	if err != nil {
+		return nil, 0, err
+	}
+	return Construct(construct, values)
+}
+
+// Values reads parameters from JSON; what is missing takes its default. The error is a
+// *wire.Failure.
+func Values[P any](raw []byte) (values P, err error) {
+	known, err := params.Of[P]()
+	if err == nil {
+		values, err = known.Decode(raw)
+	}
+	if err != nil {
+		return values, rejected(err, "")
+	}
+	return values, nil
+}
+
+// Construct makes a strategy from parameters that are within their bounds and asks for
+// its warm-up. The error is a *wire.Failure.
+func Construct[P any](construct func(P) (sdk.Strategy, error), values P) (s sdk.Strategy, warmup int64, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			s, warmup = nil, 0
+			text := fmt.Sprintf("panic while the strategy was made: %v", p)
+			if place := panicPlace(); place != "" {
+				text += " at " + place
+			}
+			failed := rejected(errors.New(text), string(debug.Stack()))
+			failed.Type = fmt.Sprintf("%T", p)
+			err = failed
+		}
+	}()
+	if s, err = construct(values); err != nil {
+		return nil, 0, rejected(err, "")
+	}
+	if s == nil {
+		return nil, 0, rejected(errors.New("the strategy's constructor returned nil"), "")
+	}
+	if warmup, err = Warmup(s); err != nil {
+		return nil, 0, rejected(err, "")
+	}
+	return s, warmup, nil
+}
+
+// Warmup is how many candles before the window the strategy asks for. It refuses a
+// strategy whose OnFill the SDK would never call.
+func Warmup(s sdk.Strategy) (int64, error) {
+	if _, old := s.(interface{ OnFill(sdk.View, sdk.Fill) }); old {
+		return 0, errors.New("OnFill returns nothing, so the SDK would not call it: write OnFill(sdk.View, sdk.Fill) sdk.Intents and return nil")
+	}
+	w, ok := s.(sdk.Warmer)
+	if !ok {
+		return 0, nil
+	}
+	n := w.Warmup()
+	if n < 0 || n > wire.MaxWarmup {
+		return 0, fmt.Errorf("Warmup is %d, must be 0 to %d", n, wire.MaxWarmup)
+	}
+	return int64(n), nil
+}
+
+func rejected(err error, stack string) *wire.Failure {
+	errs := params.Errors(err)
+	message := "invalid parameters"
+	for i, e := range errs {
+		if i == 0 {
+			message += ": " + e.Error()
+		} else {
+			message += "; " + e.Error()
+		}
+	}
+	return &wire.Failure{Code: wire.InvalidStrategyParams, Message: message, Step: -1, Stack: stack, Errors: errs}
 }

@@ -3,9 +3,14 @@
 package params
 
 import (
+	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"strconv"
+	"strings"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
 )
@@ -91,4 +96,256 @@ func validParamName(s string) bool {
 		}
 	}
 	return s != "" && len(s) <= 63
+}
+
+// Decode reads parameters from a JSON object. What is missing takes its default.
+// The error joins a sdk.ParamError for everything that is wrong: Errors lists them.
+func (p Params[P]) Decode(raw []byte) (P, error) {
+	var out P
+	given := map[string]json.RawMessage{}
+	if len(bytes.TrimSpace(raw)) > 0 {
+		if err := json.Unmarshal(raw, &given); err != nil || given == nil {
+			return out, &sdk.ParamError{Message: "must be a JSON object of parameters"}
+		}
+	}
+	into := reflect.ValueOf(&out).Elem()
+	var errs []error
+	for i := range p.fields {
+		f := &p.fields[i]
+		value := f.initial
+		if text, ok := given[f.name]; ok {
+			v, problem := f.decode(text)
+			if problem != "" {
+				errs = append(errs, sdk.InvalidParam(f.name, problem))
+				continue
+			}
+			value = v
+		}
+		f.set(into.FieldByIndex(f.index), value)
+		delete(given, f.name)
+	}
+	errs = append(errs, p.unknown(given)...)
+	return out, errors.Join(errs...)
+}
+
+func (p Params[P]) unknown(given map[string]json.RawMessage) []error {
+	var names []string
+	for name := range given {
+		if !slices.Contains(p.Names(), name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	message := "is not a parameter of this strategy, which has none"
+	if len(p.fields) > 0 {
+		message = "is not a parameter of this strategy, which has " + strings.Join(p.Names(), ", ")
+	}
+	errs := make([]error, len(names))
+	for i, name := range names {
+		errs[i] = sdk.InvalidParam(name, message)
+	}
+	return errs
+}
+
+// decode reads a JSON value and says what is wrong with it.
+func (f *field) decode(text json.RawMessage) (value any, problem string) {
+	problem = map[string]string{
+		"integer": "must be an integer", "number": "must be a number",
+		"boolean": "must be true or false", "string": "must be a string",
+	}[f.kind]
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber()
+	var v any
+	if err := decoder.Decode(&v); err != nil {
+		return nil, problem
+	}
+	switch x := v.(type) {
+	case bool:
+		value = x
+	case string:
+		value = x
+	case json.Number:
+		number, err := strconv.ParseFloat(x.String(), 64)
+		if err != nil {
+			return nil, "is too large"
+		}
+		value = number
+	}
+	if !f.fits(value) {
+		return nil, problem
+	}
+	return value, f.outside(value)
+}
+
+// fits says whether the value has the type of the field.
+func (f *field) fits(value any) bool {
+	switch x := value.(type) {
+	case bool:
+		return f.kind == "boolean"
+	case string:
+		return f.kind == "string"
+	case float64:
+		return f.kind == "number" || (f.kind == "integer" && isInteger(x))
+	}
+	return false
+}
+
+func (f *field) set(v reflect.Value, value any) {
+	switch x := value.(type) {
+	case bool:
+		v.SetBool(x)
+	case string:
+		v.SetString(x)
+	case float64:
+		switch {
+		case v.CanInt():
+			v.SetInt(int64(x))
+		case v.CanUint():
+			v.SetUint(uint64(x))
+		default:
+			v.SetFloat(x)
+		}
+	}
+}
+
+// Encode writes values as the JSON object that Decode reads.
+func (p Params[P]) Encode(values P) json.RawMessage {
+	from := reflect.ValueOf(values)
+	var o object
+	for i := range p.fields {
+		o.add(p.fields[i].name, encode(from.FieldByIndex(p.fields[i].index).Interface()))
+	}
+	return o.end()
+}
+
+// object writes a JSON object whose members keep their order, so that a form shows
+// parameters as their author listed them.
+type object struct{ bytes.Buffer }
+
+func (o *object) add(key string, value json.RawMessage) {
+	if o.Len() == 0 {
+		o.WriteByte('{')
+	} else {
+		o.WriteByte(',')
+	}
+	o.Write(encode(key))
+	o.WriteByte(':')
+	o.Write(value)
+}
+
+func (o *object) end() json.RawMessage {
+	if o.Len() == 0 {
+		return json.RawMessage("{}")
+	}
+	o.WriteByte('}')
+	return o.Bytes()
+}
+
+// encode is v as JSON, without the escapes that are for HTML.
+func encode(v any) json.RawMessage {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		return json.RawMessage("null") // only numbers, strings, booleans and lists of them come here
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// Schema is the JSON Schema (2020-12) of the parameters. Beside the usual words a
+// property has x-ui {order, group?, unit?, step?} for forms and, where it can be
+// searched, x-search {low, high, step?, log?} or {choices} for optimisers.
+func (p Params[P]) Schema() json.RawMessage {
+	var properties, schema object
+	for i := range p.fields {
+		properties.add(p.fields[i].name, p.fields[i].schema())
+	}
+	schema.add("$schema", encode("https://json-schema.org/draft/2020-12/schema"))
+	schema.add("type", encode("object"))
+	schema.add("properties", properties.end())
+	schema.add("additionalProperties", encode(false))
+	return schema.end()
+}
+
+// Defaults is a JSON object of every parameter's default.
+func (p Params[P]) Defaults() json.RawMessage {
+	var o object
+	for _, f := range p.fields {
+		o.add(f.name, encode(f.initial))
+	}
+	return o.end()
+}
+
+func (f *field) schema() json.RawMessage {
+	var o object
+	o.add("type", encode(f.kind))
+	if f.title != "" {
+		o.add("title", encode(f.title))
+	}
+	if f.doc != "" {
+		o.add("description", encode(f.doc))
+	}
+	o.add("default", encode(f.initial))
+	if len(f.enum) > 0 {
+		o.add("enum", encode(f.enum))
+	}
+	if f.low != nil {
+		o.add(pick(f.above, "exclusiveMinimum", "minimum"), encode(*f.low))
+	}
+	if f.high != nil {
+		o.add(pick(f.below, "exclusiveMaximum", "maximum"), encode(*f.high))
+	}
+	o.add("x-ui", f.form())
+	if s := f.searchSpace(); s != nil {
+		o.add("x-search", s)
+	}
+	return o.end()
+}
+
+func (f *field) form() json.RawMessage {
+	var o object
+	o.add("order", encode(f.order))
+	if f.group != "" {
+		o.add("group", encode(f.group))
+	}
+	if f.unit != "" {
+		o.add("unit", encode(f.unit))
+	}
+	if f.step != nil {
+		o.add("step", encode(*f.step))
+	}
+	return o.end()
+}
+
+// searchSpace is nil for what cannot or shall not be searched.
+func (f *field) searchSpace() json.RawMessage {
+	var o object
+	low, high := f.searchBounds()
+	switch {
+	case f.search.off:
+		return nil
+	case len(f.enum) > 0:
+		o.add("choices", encode(f.enum))
+	case f.kind == "boolean":
+		o.add("choices", encode([]bool{false, true}))
+	case low == nil || high == nil:
+		return nil
+	default:
+		o.add("low", encode(*low))
+		o.add("high", encode(*high))
+		if f.step != nil {
+			o.add("step", encode(*f.step))
+		}
+		if f.search.log {
+			o.add("log", encode(true))
+		}
+	}
+	return o.end()
+}
+
+func pick(first bool, a, b string) string {
+	if first {
+		return a
+	}
+	return b
 }

@@ -3,7 +3,7 @@
 //
 // Lines are those of package host/run/decision, joined by line feeds: canonical JSON
 // objects with the fields kind and time among others. A decision is a line of kind intent
-// or reject: what the strategy wanted. Orders and fills follow from it.
+// or reject: what the strategy decided. Orders and fills follow from it.
 //
 // A View takes the lines of a market that was seen otherwise back to the market as it was.
 //
@@ -212,8 +212,7 @@ func without(line []byte, names ...string) ([]byte, error) {
 	return json.Marshal(fields)
 }
 
-// View says how a market was changed that a play has seen. The zero value is one that was
-// not.
+// View is how the market of a play was changed; the zero value is no change.
 type View struct {
 	// Time is what a moment was before, nil where none was moved.
 	Time func(market.Time) market.Time

@@ -57,9 +57,8 @@ func Judge(j *judge.Judge, c *Capacity, why stat.Reason) *judge.Test {
 	if c.Within >= p.ParticipationFills {
 		return t.End(judge.Pass, "", "")
 	}
-	return t.End(judge.Fail, judge.AboveLimit, fmt.Sprintf("%s of its fills take more than %s of the volume of their "+
-		"candle",
-		judge.Percent(1-c.Within), judge.Percent(p.Participation)))
+	return t.Endf(judge.Fail, judge.AboveLimit, "%s of its fills take more than %s of the volume of their "+
+		"candle", judge.Percent(1-c.Within), judge.Percent(p.Participation))
 }
 
 func fileOf(c *Capacity) judge.File {

@@ -6,7 +6,6 @@ package causal
 import (
 	"context"
 	"errors"
-	"fmt"
 	"runtime"
 
 	"github.com/assay-run/assay/host/run"
@@ -136,10 +135,10 @@ func equal(ctx context.Context, b *battery.Bench, entry judge.Entry, kind capsul
 		return nil, err
 	}
 	f.Stressed = &first.row
-	// Where decisions differ each time, that they differ without later candles says nothing.
-	fickle := kind == capsule.Lookahead && b.Refuted(determinismEntry.ID)
-	if first.played.Failure == nil && !b.Kept(kind) && !fickle {
-		b.Note(kind, b.Host.Part(ctx, b.Question, request.Parting{
+	// Where decisions differ each time, a difference without later candles is no lookahead.
+	fickle := kind == capsule.Lookahead && b.IsRefuted(determinismEntry.ID)
+	if first.played.Failure == nil && !b.HasCapsule(kind) && !fickle {
+		b.KeepCapsule(kind, b.Host.Part(ctx, b.Question, request.Parting{
 			Kind: kind, Replay: first.how, Played: first.played, Before: before, Now: now,
 		}))
 	}
@@ -205,7 +204,7 @@ func prefixes(b *battery.Bench) (battery.Check, error) {
 	}
 	var decided []int
 	for _, t := range times {
-		decided = append(decided, b.At(t))
+		decided = append(decided, b.FindCandle(t))
 	}
 	var list []*compared
 	var plays []*battery.Play
@@ -276,10 +275,9 @@ func Judge(j *judge.Judge, entry judge.Entry, list []Comparison) *judge.Test {
 	case differing == 0:
 		return t.End(judge.Pass, "", "")
 	case failures == differing:
-		return t.End(judge.Fail, judge.PluginFailed, fmt.Sprintf("the program failed in %d of %d replays", failures,
-			len(list)))
+		return t.Endf(judge.Fail, judge.PluginFailed, "the program failed in %d of %d replays",
+			failures, len(list))
 	}
-	return t.End(judge.Fail, judge.DecisionsDiffer, fmt.Sprintf("%d of %d replays decide otherwise, the first of them "+
-		"%s %d",
-		differing, len(list), list[first].Variant, list[first].Replica))
+	return t.Endf(judge.Fail, judge.DecisionsDiffer, "%d of %d replays decide otherwise, the first of them "+
+		"%s %d", differing, len(list), list[first].Variant, list[first].Replica)
 }

@@ -5,7 +5,6 @@ package metamorphic
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"math"
 	"slices"
 
@@ -206,15 +205,9 @@ func (x Transformed) distance() float64 {
 
 // seen is how the market was changed, in words.
 func (x Transformed) seen() string {
-	switch x.Variant {
-	case "scaled":
-		return "with prices times 1000"
-	case "shifted":
-		return "with all times moved by 364 days"
-	case "renamed":
-		return "under other names"
-	}
-	return "in the view " + x.Variant
+	return map[string]string{
+		scaled: "with prices times 1000", "shifted": "with all times moved by 364 days", "renamed": "under other names",
+	}[x.Variant]
 }
 
 // Judge judges whether unit, date and name of the market matter.
@@ -243,7 +236,7 @@ func Judge(j *judge.Judge, list []Transformed) *judge.Test {
 	if worst <= j.Policy.SameReturn {
 		return t.End(judge.Pass, "", "")
 	}
-	return t.End(judge.Fail, judge.ReturnsDiffer, fmt.Sprintf("%s the returns differ by up to %.2g", x.seen(), worst))
+	return t.Endf(judge.Fail, judge.ReturnsDiffer, "%s the returns differ by up to %.2g", x.seen(), worst)
 }
 
 // breaking is the view that the verdict of Metamorphic rests on: the first whose plugin

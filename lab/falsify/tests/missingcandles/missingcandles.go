@@ -2,8 +2,6 @@
 package missingcandles
 
 import (
-	"fmt"
-
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/replay"
@@ -22,7 +20,7 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	list, plays := b.Series("gaps", b.Profile.Gaps, replay.Gaps)
+	list, plays := b.PlanSeries("gaps", b.Profile.Gaps, replay.Gaps)
 	return battery.After(plays, func() *battery.Finding {
 		return battery.Spread(Judge(&b.Judge, list), list)
 	})
@@ -35,7 +33,7 @@ func Judge(j *judge.Judge, list []judge.Replay) *judge.Test {
 	if n := judge.CountFailed(list); n > 0 && !judge.AnyBroken(list) {
 		t.Class = judge.Gate
 		t.Measure("median_sharpe_ratio", nil, "", ">=", nil)
-		return t.End(judge.Fail, judge.PluginFailed, fmt.Sprintf("the program failed on %d of %d series", n, len(list)))
+		return t.Endf(judge.Fail, judge.PluginFailed, "the program failed on %d of %d series", n, len(list))
 	}
 	if j.Unready(t, list) {
 		return t

@@ -4,7 +4,6 @@ package paramneighbourhood
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
@@ -99,7 +98,7 @@ func literals(b *battery.Bench) (battery.Check, error) {
 	})
 }
 
-// beside is a play of the search beside the base; accepted says whether there was one.
+// beside is a play of the search beside the base; accepted is whether the strategy took it.
 func beside(b *battery.Bench, id string, into *judge.Replay, accepted *bool) *battery.Play {
 	return &battery.Play{
 		Part: b.Search, How: request.Replay{ID: split.RoleSearch, Drive: battery.Quick},
@@ -111,9 +110,8 @@ func beside(b *battery.Bench, id string, into *judge.Replay, accepted *bool) *ba
 	}
 }
 
-// besides judges the neighbours that were played. Where none of them decides otherwise there
-// is nothing to judge, and of numbers in the sources only those count that do: one that
-// nothing depends on says nothing.
+// besides judges the neighbours that were played. Where all decide as the base there is nothing to
+// judge; numbers in the sources count only where they change a decision.
 func besides(b *battery.Bench, of string, list []judge.Replay, accepted []bool) *battery.Finding {
 	var all, different []judge.Replay
 	for i, r := range list {
@@ -154,8 +152,8 @@ func Judge(j *judge.Judge, list []judge.Replay) *judge.Test {
 	peak, _ := stat.Quantile(values, p.NeighbourPeak) // there is at least one
 	if m := judge.Median(values); *j.Base.Sharpe > peak && m <= judge.MedianAbove {
 		t.Measure("median_sharpe_ratio", &m, "", ">=", judge.Ptr(p.Keep**j.Base.Sharpe))
-		return t.End(judge.Fail, judge.SharpeFalls, fmt.Sprintf("the median Sharpe ratio of the neighbours is %s, its "+
-			"own %s", judge.TwoDigits(m), judge.TwoDigits(*j.Base.Sharpe)))
+		return t.Endf(judge.Fail, judge.SharpeFalls, "the median Sharpe ratio of the neighbours is %s, its "+
+			"own %s", judge.TwoDigits(m), judge.TwoDigits(*j.Base.Sharpe))
 	}
 	if j.Kept(t, values, p.NeighbourPositive); t.Verdict == judge.Fail {
 		t.Verdict = judge.Warn

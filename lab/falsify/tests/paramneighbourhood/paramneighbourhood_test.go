@@ -51,8 +51,8 @@ func TestNeighboursTakeTheStepsOfThePlan(t *testing.T) {
 	}
 }
 
-// What decides as the base does says nothing of the Played: where all neighbours do, nothing is
-// shown, and of numbers in the sources only the others count.
+// Where all neighbours decide as the base nothing is shown; of numbers in the sources only the
+// others count.
 func TestANeighbourWithoutEffectShowsNothing(t *testing.T) {
 	b := &battery.Bench{Played: &request.Replayed{Results: &artifact.Results{DecisionHash: "abc"}}}
 	b.Judge = judge.Judge{Policy: judge.DefaultPolicy(), Base: judge.Base{Sharpe: number(1), Trades: 40, T: 500}}

@@ -26,14 +26,14 @@ var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
 	var train *request.Replayed
-	set := b.TrainSet()
+	set := b.CutTrain()
 	list := make([]judge.Replay, b.Profile.Permutations())
 	plays := []*battery.Play{{Part: b.Train, How: request.Replay{ID: split.RoleTrain, Drive: battery.Quick}, Done: func(r *request.Replayed) error {
 		train = r
 		return nil
 	}}}
 	for i := range list {
-		plays = append(plays, b.Changed("permuted", i, &list[i], b.Train, func() (replay.Set, error) {
+		plays = append(plays, b.PlanChanged("permuted", i, &list[i], b.Train, func() (replay.Set, error) {
 			out, _ := replay.Permute(set, b.Seed, uint64(i))
 			return out, nil
 		}))

@@ -42,8 +42,7 @@ var Test = battery.Test{Entry: entry, Plan: plan, OnlyFull: true}
 // at most. Each is played on five windows.
 const MostSearched = 100_000
 
-// better says whether an objective is better than the best so far. One that is undefined
-// is worse than anything.
+// better reports whether an objective is better than the best so far; undefined is the worst.
 func better(p *battery.Plan, x, best *float64) bool {
 	switch {
 	case x == nil || best == nil:
@@ -101,16 +100,16 @@ func searches(ctx context.Context, b *battery.Bench) (_ *battery.Finding, err er
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, kept.close()) }()
-	set, list := b.TrainSet(), make([]*searched, b.Profile.Selections+1)
+	set, list := b.CutTrain(), make([]*searched, b.Profile.Selections+1)
 	for i := range list {
 		if list[i] = kept.found[i]; list[i] != nil && fits(b, list[i]) {
-			b.Keep(perSearch(b))
+			b.CountKept(perSearch(b))
 			continue
 		}
 		if list[i], err = searchOn(ctx, b, set, i); err != nil {
 			return nil, err
 		}
-		if why := b.Refused(ID); why != "" {
+		if why := b.FindRefusal(ID); why != "" {
 			return &battery.Finding{Test: entry.Broke(why)}, nil
 		}
 		if err := kept.note(i, list[i]); err != nil {
@@ -124,7 +123,7 @@ func searches(ctx context.Context, b *battery.Bench) (_ *battery.Finding, err er
 			if i > 0 {
 				again.On = func() (replay.Set, error) { return permuted(set, b.Seed, i), nil }
 			}
-			if err := b.Crashed(ctx, []*battery.Play{again}); err != nil {
+			if err := b.KeepCrash(ctx, []*battery.Play{again}); err != nil {
 				return nil, err
 			}
 			break
@@ -133,7 +132,7 @@ func searches(ctx context.Context, b *battery.Bench) (_ *battery.Finding, err er
 	return chosen(b, list), nil
 }
 
-// fits says whether a search that was kept can be one of this plan.
+// fits reports whether a search that was kept can be one of this plan.
 func fits(b *battery.Bench, s *searched) bool {
 	trials, f := len(b.Plan.Params), s.Failed
 	return s.Trial >= -1 && s.Trial < trials && (s.Trial < 0) == (s.Objective == nil) &&
@@ -150,7 +149,7 @@ func searchOn(ctx context.Context, b *battery.Bench, set replay.Set, i int) (_ *
 	if i == 0 {
 		return searchIn(ctx, b, nil)
 	}
-	m, err := b.Enter(ctx, permuted(set, b.Seed, i))
+	m, err := b.EnterMarket(ctx, permuted(set, b.Seed, i))
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +194,7 @@ func searchIn(ctx context.Context, b *battery.Bench, market *request.Prepared) (
 			plays = append(plays, p)
 		}
 	}
-	return out, b.Play(ctx, plays)
+	return out, b.RunPlays(ctx, plays)
 }
 
 func (p place) before(q place) bool {

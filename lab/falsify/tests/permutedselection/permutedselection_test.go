@@ -123,7 +123,7 @@ func TestWindowsOfASearchLieInTrain(t *testing.T) {
 	}
 }
 
-// No column of replays.csv has what it does not say, and what has no objective has none.
+// No column of replays.csv is invented, and what has no objective has none.
 func TestASearchIsShownByItsBestTrial(t *testing.T) {
 	b := &battery.Bench{Base: battery.Base{Plan: &battery.Plan{Metric: "max_drawdown", Minimise: true}, Train: battery.Part{From: 0, To: 800}}, Judge: judge.Judge{Base: judge.Base{T: 500}, Policy: judge.DefaultPolicy()}}
 	list := []*searched{{Trial: 1, Objective: number(.1), Best: judge.Replay{Status: judge.Completed, Sharpe: number(2), NetPnL: "1"}}}

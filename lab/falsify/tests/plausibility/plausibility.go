@@ -3,7 +3,6 @@
 package plausibility
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/assay-run/assay/lab/falsify/battery"
@@ -60,9 +59,9 @@ func Judge(j *judge.Judge) *judge.Test {
 	t.Measure("sharpe_ratio_low", &low, "", "<=", &limit)
 	switch {
 	case low > limit:
-		return t.End(judge.Fail, judge.TooGood, fmt.Sprintf("the annual Sharpe ratio is %s, surely above %s, and with %.0f trades "+
-			"a year no more than %s is believed: look for prices, or a model of them, inside the program",
-			judge.TwoDigits(*b.Sharpe), judge.TwoDigits(low), trades, judge.TwoDigits(limit)))
+		return t.Endf(judge.Fail, judge.TooGood, "the annual Sharpe ratio is %s, surely above %s, and with "+
+			"%.0f trades a year no more than %s is believed: look for prices, or a model of them, inside the program",
+			judge.TwoDigits(*b.Sharpe), judge.TwoDigits(low), trades, judge.TwoDigits(limit))
 	case j.TooLittle(t):
 		return t
 	}

@@ -32,7 +32,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	var plays []*battery.Play
 	for i, series := range []int{n, (n + 1) / 2, (n + 3) / 4, (n + 3) / 4} {
 		percent := sizes[i].Percent
-		list, more := b.Series(fmt.Sprintf("noise_%d%%", percent), series,
+		list, more := b.PlanSeries(fmt.Sprintf("noise_%d%%", percent), series,
 			func(s replay.Set, seed, replica uint64) replay.Set {
 				return replay.PriceNoise(s, percent, seed, replica)
 			})
@@ -77,7 +77,7 @@ func Judge(j *judge.Judge, sizes []Noisy) *judge.Test {
 	}
 	if n := judge.CountFailed(all); n > 0 {
 		t.Measure("median_sharpe_ratio", nil, "", ">=", nil)
-		return t.End(judge.Fail, judge.PluginFailed, fmt.Sprintf("the program failed on %d of %d series", n, len(all)))
+		return t.Endf(judge.Fail, judge.PluginFailed, "the program failed on %d of %d series", n, len(all))
 	}
 	for _, s := range sizes {
 		m := judge.Median(at[s.Percent])

@@ -4,7 +4,6 @@ package regime
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"slices"
 	"strconv"
@@ -59,8 +58,8 @@ func Judge(j *judge.Judge, r *Regimes) *judge.Test {
 		return t.End(judge.Inconclusive, string(stat.TooFewReturns), "there are fewer days than a volatility takes")
 	}
 	if won < p.Terciles {
-		return t.End(judge.Fail, judge.Concentrated, fmt.Sprintf("it earns money in %d of %d levels of volatility", won,
-			len(r.Terciles)))
+		return t.Endf(judge.Fail, judge.Concentrated, "it earns money in %d of %d levels of volatility",
+			won, len(r.Terciles))
 	}
 	if r.Total <= 0 {
 		t.Measure("profit", &r.Total, "", ">", judge.Ptr(0))
@@ -80,8 +79,8 @@ func Judge(j *judge.Judge, r *Regimes) *judge.Test {
 	t.Params["best_year_share"] = judge.Rounded(&share)
 	if share > p.YearShare {
 		t.Measure("best_year_share", &share, "", "<=", &p.YearShare)
-		return t.End(judge.Fail, judge.Concentrated, fmt.Sprintf("%s of the profit comes from %s", judge.Percent(share),
-			best.Name))
+		return t.Endf(judge.Fail, judge.Concentrated, "%s of the profit comes from %s",
+			judge.Percent(share), best.Name)
 	}
 	return j.Capped(t.End(judge.Pass, "", ""))
 }

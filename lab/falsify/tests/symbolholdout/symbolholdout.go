@@ -4,7 +4,6 @@ package symbolholdout
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/govalues/decimal"
 
@@ -40,7 +39,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	var plays []*battery.Play
 	for i := range list {
 		name := "without_" + string(b.Source.Set[i].Series.Symbol)
-		plays = append(plays, b.Changed(name, 0, &list[i], b.Search, func() (replay.Set, error) {
+		plays = append(plays, b.PlanChanged(name, 0, &list[i], b.Search, func() (replay.Set, error) {
 			var out replay.Set
 			for k := range b.Source.Set {
 				if k != i {
@@ -106,8 +105,8 @@ func Judge(j *judge.Judge, list []LeftOut) *judge.Test {
 	t.Undefined = nil
 	t.Measure("min_sharpe_ratio", &least, "", ">", judge.Ptr(0))
 	if least <= 0 {
-		return t.End(judge.Fail, judge.SharpeNegative, fmt.Sprintf("without %s the Sharpe ratio is %s",
-			list[at].Symbol.Symbol, judge.TwoDigits(least)))
+		return t.Endf(judge.Fail, judge.SharpeNegative, "without %s the Sharpe ratio is %s",
+			list[at].Symbol.Symbol, judge.TwoDigits(least))
 	}
 	for _, x := range list {
 		switch {
@@ -117,8 +116,8 @@ func Judge(j *judge.Judge, list []LeftOut) *judge.Test {
 			return t.End(judge.Fail, judge.NoProfit, "there is no profit to share")
 		case *x.Share > p.SymbolShare:
 			t.Measure("symbol_share", x.Share, "", "<=", &p.SymbolShare)
-			return t.End(judge.Fail, judge.Concentrated, fmt.Sprintf("%s of the profit comes from %s", judge.Percent(*x.Share),
-				x.Symbol.Symbol))
+			return t.Endf(judge.Fail, judge.Concentrated, "%s of the profit comes from %s",
+				judge.Percent(*x.Share), x.Symbol.Symbol)
 		}
 	}
 	return j.Capped(t.End(judge.Pass, "", ""))

@@ -23,7 +23,7 @@ var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
 	list := make([]judge.Replay, 1)
-	plays := []*battery.Play{b.Changed("reversed", 0, &list[0], b.Search, func() (replay.Set, error) { return replay.Reverse(b.Source.Set), nil })}
+	plays := []*battery.Play{b.PlanChanged("reversed", 0, &list[0], b.Search, func() (replay.Set, error) { return replay.Reverse(b.Source.Set), nil })}
 	return battery.After(plays, func() *battery.Finding {
 		return battery.Spread(Judge(&b.Judge, list[0]), list)
 	})

@@ -61,7 +61,7 @@ func plan(b *battery.Bench) (battery.Check, error) {
 }
 
 func drifts(b *battery.Bench, all *warm, list []*warm) (*battery.Finding, error) {
-	// What was wanted on the last candle of the warm-up came when it closed, at the open
+	// What was decided on the last candle of the warm-up came when it closed, at the open
 	// of the window.
 	start := b.Question.OpenAt(b.Validation.From) + 1
 	drifts, rows := make([]Drift, len(list)), []judge.Replay{}
@@ -193,8 +193,8 @@ func Judge(j *judge.Judge, list []Drift) *judge.Test {
 			return t.End(judge.Error, judge.HostError, "a replay could not be made")
 		case judge.Failed:
 			t.Measure("max_relative", nil, "", "<=", &p.WarmupDrift)
-			return t.End(judge.Fail, judge.PluginFailed, fmt.Sprintf("the program failed after %d times its warm-up",
-				d.Multiple))
+			return t.Endf(judge.Fail, judge.PluginFailed, "the program failed after %d times its warm-up",
+				d.Multiple)
 		}
 		if first.Multiple == 0 || d.Multiple < first.Multiple {
 			first = d
@@ -213,19 +213,18 @@ func Judge(j *judge.Judge, list []Drift) *judge.Test {
 	case differing == 0 && series <= p.WarmupDrift:
 		return t.End(judge.Pass, "", "")
 	case series > p.WarmupDriftWarn:
-		return t.End(judge.Fail, judge.SeriesDiffer, fmt.Sprintf("published series differ by up to %.2g", series))
+		return t.Endf(judge.Fail, judge.SeriesDiffer, "published series differ by up to %.2g", series)
 	}
 	share := first.share()
 	if differing > 0 {
 		t.Measure("share_differing", &share, "", "<=", judge.Ptr(0))
 	}
 	if share <= p.WarmupDecisionsWarn && last.Differing == 0 {
-		return t.End(judge.Warn, driftReason(differing),
-			fmt.Sprintf("published series differ by up to %.2g, and decisions by %d", series, differing))
+		return t.Endf(judge.Warn, driftReason(differing), "published series differ by up to %.2g, and "+
+			"decisions by %d", series, differing)
 	}
-	return t.End(judge.Fail, judge.DecisionsDiffer, fmt.Sprintf("%s of the decisions differ, and %d after %d times the "+
-		"warm-up",
-		judge.Percent(share), last.Differing, last.Multiple))
+	return t.Endf(judge.Fail, judge.DecisionsDiffer, "%s of the decisions differ, and %d after %d times "+
+		"the warm-up", judge.Percent(share), last.Differing, last.Multiple)
 }
 
 func driftReason(differing int) string {
