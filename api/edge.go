@@ -78,22 +78,13 @@ func (cfg *EdgeConfig) checked(route edge.Route) http.Handler {
 	})
 }
 
-// codes are the codes of denials.
-var codes = map[edge.Reason]problem.Code{
-	edge.Malformed: problem.MalformedRequest, edge.ExpectationFailed: problem.ExpectationFailed,
-	edge.HeadersTooLarge: problem.HeadersTooLarge, edge.TransferEncoding: problem.UnsupportedTransferEncoding,
-	edge.HTTPVersion: problem.HTTPVersionNotSupported, edge.HostForbidden: problem.HostForbidden,
-	edge.NotFound: problem.NotFound, edge.MethodNotAllowed: problem.MethodNotAllowed,
-	edge.OriginForbidden: problem.OriginForbidden, edge.Internal: problem.InternalError,
-}
-
 // deny is the answer to a request that no handler gets.
 func deny(d edge.Denial) edge.Problem {
 	if d.Reason == edge.FramedTwice {
 		const both = "A request has either Content-Length or Transfer-Encoding, not both."
 		return problem.Say(problem.MalformedRequest, both).WithClose()
 	}
-	p := problem.New(codes[d.Reason]).WithCause(d.Cause)
+	p := problem.New(problem.Code(d.Reason.Code())).WithCause(d.Cause)
 	switch d.Reason {
 	case edge.HTTPVersion:
 		return p.WithClose()

@@ -53,7 +53,7 @@ func ReadStatement(payload []byte) (*Said, *Error) {
 	r := &field.Reader{As: InvalidAttestation}
 	o := r.Object(v, "", field.Names("_type subject predicateType"), field.Names("predicate"))
 	said := &Said{Statement: Statement{
-		Type: o.OneOf("_type", InvalidAttestation, StatementType), PredicateType: o.Filled("predicateType"),
+		Type: o.OneOf("_type", InvalidAttestation, StatementType), PredicateType: o.Form("filled", "predicateType"),
 	}}
 	n := o.Each("subject", maxSubjects, func(_ int, v any, at string) {
 		said.Statement.Subject = append(said.Statement.Subject, readSubject(r, v, at))
@@ -91,7 +91,7 @@ func readSubject(r *field.Reader, v any, at string) Subject {
 	return s
 }
 
-// predicate is what a statement that counts for something says.
+// predicate is the content of a statement of a known type.
 type predicate interface{ common() *Common }
 
 func newOf[T any, P interface {

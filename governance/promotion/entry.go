@@ -64,7 +64,7 @@ func (e *Entry) Stamp() string {
 	return ""
 }
 
-// At is when the entry was made, as it says itself.
+// At is the time of [Entry.Stamp].
 func (e *Entry) At() (time.Time, error) {
 	t, ok := field.ParseTime(e.Stamp())
 	if !ok {

@@ -2,6 +2,7 @@ package promotion
 
 import (
 	"fmt"
+	"math/big"
 	"slices"
 	"strings"
 	"time"
@@ -11,9 +12,9 @@ import (
 	"github.com/assay-run/assay/host/base/field"
 )
 
-// ingest folds a submission: the first one makes the revision, further ones say how far
+// applySubmission folds a submission: the first one makes the revision, further ones say how far
 // it shall go.
-func (w *World) ingest(f *Fact, b *Ingested) error {
+func (w *World) applySubmission(f *Fact, b *Ingested) error {
 	r, known := w.revisions[f.Revision]
 	if !known {
 		r = &revision{
@@ -43,7 +44,7 @@ func (w *World) ingest(f *Fact, b *Ingested) error {
 		if d.halted != nil { // what runs is stopped, by whatever name it comes
 			r.Status, r.stop = Suspended, d.halted
 		}
-		w.touch(w.byParent[r.id])
+		w.markDue(w.byParent[r.id])
 	}
 	w.due[r] = true
 	r.verified = r.verified || slices.Contains(b.Rungs, bundle.RungVerified)
@@ -55,14 +56,14 @@ func (w *World) ingest(f *Fact, b *Ingested) error {
 	}
 	s := submission{file: b.FileSHA256, requestedBy: b.SealRequest.RequestedBy, seq: f.Seq, stage: b.SealRequest.RequestedStage}
 	if !known || w.trust == nil || slices.ContainsFunc(r.signed, func(sig signature) bool { return sig.covers(s.file) }) {
-		r.ask(&s)
+		r.acceptSubmission(&s)
 	}
 	r.submissions = append(r.submissions, s)
 	return nil
 }
 
-// ask makes a submission count: it sets how far the revision shall go, and who asked for it.
-func (r *revision) ask(s *submission) {
+// acceptSubmission makes a submission count: it sets the revision's target and who asked for it.
+func (r *revision) acceptSubmission(s *submission) {
 	s.counts = true
 	r.requestedBy = appendNew(r.requestedBy, s.requestedBy)
 	if s.seq >= r.sealSeq {
@@ -80,32 +81,32 @@ func (s *signature) covers(file string) bool {
 	return slices.Contains(s.Roles, bundle.TrustLab) && slices.Contains(s.files, file)
 }
 
-// sign folds a signature; the submissions that it covers count from now on.
-func (r *revision) sign(f *Fact, p *Signature) {
+// addSignature folds a signature; the submissions that it covers count from now on.
+func (r *revision) addSignature(f *Fact, p *Signature) {
 	sig := signature{said{By: p.By, seq: f.Seq, at: f.At}, p.Files}
 	r.signed = append(r.signed, sig)
 	for i := range r.submissions {
 		if s := &r.submissions[i]; !s.counts && sig.covers(s.file) {
-			r.ask(s)
+			r.acceptSubmission(s)
 		}
 	}
 }
 
-// fold is what each fact about a revision does to it. Facts that change nothing in the
+// applyToRevision is what each fact about a revision does to it. Facts that change nothing in the
 // revision's place are kept all the same: the last row of the table of transitions.
-func (w *World) fold(r *revision, f *Fact) error {
+func (w *World) applyToRevision(r *revision, f *Fact) error {
 	d := w.deployable(r.bundle.DeployableID)
 	switch fields := f.Fields.(type) {
 	case *bundle.Run, *bundle.Artifact, *bundle.Limits:
 		if f.Seq == r.seq { // a further submission has the same core
-			r.part(f)
+			r.addContent(f)
 		}
 	case *Lineage, *Recorded:
 	case *Signature:
-		r.sign(f, fields)
+		r.addSignature(f, fields)
 	case *Replay:
 		d.replays, d.replaySeq = append(d.replays, *fields), append(d.replaySeq, f.Seq)
-		w.touch(d.revisions)
+		w.markDue(d.revisions)
 	case *Drill:
 		done, _ := field.ParseTime(fields.DoneAt)
 		piece := policy.Piece{Seq: f.Seq, RunID: fields.RunID, SHA256: fields.PAESHA256}
@@ -114,7 +115,7 @@ func (w *World) fold(r *revision, f *Fact) error {
 			Proven: fields.Metadata != "",
 		})
 		d.drillBy = append(d.drillBy, fields.By)
-		w.touch(d.revisions)
+		w.markDue(d.revisions)
 	case *Approval:
 		expires, _ := field.ParseTime(fields.ExpiresAt)
 		r.approvals = append(r.approvals, approval{*fields, f.Seq, expires})
@@ -123,18 +124,18 @@ func (w *World) fold(r *revision, f *Fact) error {
 	case *Incident:
 		w.foldIncident(d, f, fields)
 	case *Suspension:
-		w.suspend(d, f, fields)
+		w.applySuspension(d, f, fields)
 	case *Ending:
-		w.end(r, d, f, fields)
+		w.applyEnding(r, d, f, fields)
 	case *StageDecision:
-		return w.place(r, f, fields)
+		return w.applyDecision(r, f, fields)
 	default:
 		return fmt.Errorf("the fact has fields of an unknown type")
 	}
 	return nil
 }
 
-func (r *revision) part(f *Fact) {
+func (r *revision) addContent(f *Fact) {
 	switch p := f.Fields.(type) {
 	case *bundle.Run:
 		run := policy.Run{Run: *p, Seq: f.Seq}
@@ -167,7 +168,7 @@ func tradesFile(a *bundle.Artifact) (trades, bool) {
 	return trades{a.RunID, split, a.SHA256}, true
 }
 
-// waiverEnd is when a waiver runs out: as it says, and seven days after it was made at
+// waiverEnd is when a waiver runs out: its expires_at, and seven days after it was made at
 // the latest.
 func waiverEnd(f *Waiver) time.Time {
 	expires, _ := field.ParseTime(f.ExpiresAt)
@@ -179,7 +180,7 @@ func waiverEnd(f *Waiver) time.Time {
 }
 
 // foldIncident opens or closes an incident of all revisions that run the same thing. A
-// critical one suspends them, whatever else was said of it.
+// critical one suspends them, also when it was closed before.
 func (w *World) foldIncident(d *deployable, f *Fact, p *Incident) {
 	i, ok := d.incidents[p.IncidentID]
 	if !ok {
@@ -188,7 +189,7 @@ func (w *World) foldIncident(d *deployable, f *Fact, p *Incident) {
 	}
 	s := &said{By: p.By, seq: f.Seq, at: f.At, reason: p.Reason}
 	s.made, _ = field.ParseTime(p.MadeAt)
-	w.touch(d.revisions)
+	w.markDue(d.revisions)
 	if f.Type == IncidentClosed {
 		if s.after(i.closed) {
 			i.closed = s
@@ -202,12 +203,12 @@ func (w *World) foldIncident(d *deployable, f *Fact, p *Incident) {
 		return
 	}
 	d.kill = true
-	d.halt(f, p.Principal, "incident "+p.IncidentID+": "+p.Reason)
+	d.suspendAll(f, p.Principal, "incident "+p.IncidentID+": "+p.Reason)
 }
 
-// halt suspends all revisions that have not ended, and those that are still to come until
+// suspendAll suspends all revisions that have not ended, and those that are still to come until
 // one of them is resumed: who stops one of them means what it runs.
-func (d *deployable) halt(f *Fact, by, reason string) {
+func (d *deployable) suspendAll(f *Fact, by, reason string) {
 	d.halted = &stop{id: f.ID, seq: f.Seq, reason: reason}
 	for _, r := range d.revisions {
 		if r.Status.Terminal() {
@@ -215,39 +216,39 @@ func (d *deployable) halt(f *Fact, by, reason string) {
 		}
 		r.Status, r.resubmitted = Suspended, false
 		r.stop, r.heldSeq = d.halted, f.Seq
-		r.note(f, r.Stage, by, reason, nil)
+		r.addEvent(f, r.Stage, by, reason, nil)
 	}
 }
 
-// suspend is a suspension of whatever runs the same: without a stage to go to it stops it
+// applySuspension is a suspension of whatever runs the same: without a stage to go to it stops it
 // where it stands; with a lower one it lowers it. A kill holds until two people have agreed
 // that it goes on.
-func (w *World) suspend(d *deployable, f *Fact, p *Suspension) {
+func (w *World) applySuspension(d *deployable, f *Fact, p *Suspension) {
 	d.kill = d.kill || p.Kill
-	w.touch(d.revisions)
+	w.markDue(d.revisions)
 	if p.ToStage == "" {
-		d.halt(f, p.Principal, p.Reason)
+		d.suspendAll(f, p.Principal, p.Reason)
 		return
 	}
 	for _, r := range d.revisions {
-		r.lower(f, p)
-		w.touchRivals(r)
+		r.demoteTo(f, p)
+		w.markRivalsDue(r)
 	}
 }
 
-// lower takes a revision to a lower stage; what is suspended stays so.
-func (r *revision) lower(f *Fact, p *Suspension) {
+// demoteTo takes a revision to a lower stage; what is suspended stays so.
+func (r *revision) demoteTo(f *Fact, p *Suspension) {
 	if (r.Status != Active && r.Status != Suspended) || bundle.Rank(p.ToStage) >= bundle.Rank(r.Stage) {
 		return
 	}
 	from := r.Stage
-	r.enter(f, p.ToStage)
+	r.enterStage(f, p.ToStage)
 	r.demoted, r.held, r.heldSeq = true, p.ToStage == bundle.Research, f.Seq
 	if r.Status != Suspended {
 		r.Status = defaultStatus(p.ToStage)
 		r.stop = &stop{id: f.ID, seq: f.Seq, reason: p.Reason}
 	}
-	r.note(f, from, p.Principal, p.Reason, nil)
+	r.addEvent(f, from, p.Principal, p.Reason, nil)
 }
 
 // defaultStatus is the status in a stage of a revision that nothing is wrong with.
@@ -258,8 +259,8 @@ func defaultStatus(s bundle.Stage) Status {
 	return Active
 }
 
-// end is a rejection or a retirement.
-func (w *World) end(r *revision, d *deployable, f *Fact, p *Ending) {
+// applyEnding is a rejection or a retirement.
+func (w *World) applyEnding(r *revision, d *deployable, f *Fact, p *Ending) {
 	if r.Status.Terminal() {
 		return
 	}
@@ -270,15 +271,15 @@ func (w *World) end(r *revision, d *deployable, f *Fact, p *Ending) {
 		r.entered[bundle.Retired] = f.At
 	} else {
 		d.rejected = append(d.rejected, r)
-		w.touch(d.revisions)
+		w.markDue(d.revisions)
 	}
-	r.note(f, from, p.Principal, p.Reason, nil)
+	r.addEvent(f, from, p.Principal, p.Reason, nil)
 }
 
-// place is a decision of the machine.
-func (w *World) place(r *revision, f *Fact, p *StageDecision) error {
+// applyDecision is a decision of the machine.
+func (w *World) applyDecision(r *revision, f *Fact, p *StageDecision) error {
 	if f.Type == StageLeft {
-		return nil // said again by the stage that is entered
+		return nil // the fact of the stage that is entered follows
 	}
 	to, err := ParsePlace(p.To)
 	if err != nil {
@@ -298,13 +299,13 @@ func (w *World) place(r *revision, f *Fact, p *StageDecision) error {
 		r.stop = &stop{id: f.ID, seq: f.Seq, reason: "superseded by " + p.RelatedRevisionID}
 		r.heldSeq = f.Seq
 	case CauseResumed:
-		w.agreed(r, rs.resumeApprovals(r), f.At)
+		w.recordApprovals(r, rs.resumeApprovals(r), f.At)
 		r.Status, r.stop, r.demoted = to.Status, nil, false
 		r.enteredSeq = f.Seq
 	default:
-		r.enter(f, to.Stage)
+		r.enterStage(f, to.Stage)
 		if p.Cause == CausePromoted {
-			w.agreed(r, rs.promoteApprovals(r, to.Stage, deref(p.PlanDigest)), f.At)
+			w.recordApprovals(r, rs.promoteApprovals(r, to.Stage, deref(p.PlanDigest)), f.At)
 			r.stop = nil
 		}
 		if r.demoted = p.Cause == CauseFailed; r.demoted {
@@ -313,21 +314,21 @@ func (w *World) place(r *revision, f *Fact, p *StageDecision) error {
 		r.Status = to.Status
 	}
 	if p.Cause == CauseInherited {
-		if err := w.inherit(r, p.RelatedRevisionID); err != nil {
+		if err := w.inheritPlace(r, p.RelatedRevisionID); err != nil {
 			return err
 		}
 	}
-	w.touchRivals(r)
+	w.markRivalsDue(r)
 	reason := r.why(p)
-	ev := r.note(f, from, w.policy.Name(), reason, p.PlanDigest)
+	ev := r.addEvent(f, from, w.policy.Name(), reason, p.PlanDigest)
 	if wasFresh {
 		ev.From = nil
 	}
 	return nil
 }
 
-// enter moves the revision to a stage; what it entered above no longer counts.
-func (r *revision) enter(f *Fact, s bundle.Stage) {
+// enterStage moves the revision to a stage; what it entered above no longer counts.
+func (r *revision) enterStage(f *Fact, s bundle.Stage) {
 	if s != r.Stage {
 		for _, higher := range bundle.PromotionStages() {
 			if bundle.Rank(higher) > bundle.Rank(s) {
@@ -340,12 +341,12 @@ func (r *revision) enter(f *Fact, s bundle.Stage) {
 	r.wasPaper = r.wasPaper || bundle.Rank(s) >= bundle.Rank(bundle.Paper)
 }
 
-// touchRivals has the other revisions judged that stand where r came to.
-func (w *World) touchRivals(r *revision) {
+// markRivalsDue has the other revisions judged that stand where r came to.
+func (w *World) markRivalsDue(r *revision) {
 	if !r.active() {
 		return
 	}
-	for _, other := range w.rivals(r) {
+	for _, other := range w.otherRevisions(r) {
 		if other.Place == r.Place {
 			w.due[other] = true
 		}
@@ -357,4 +358,159 @@ func appendNew(list []string, s string) []string {
 		return list
 	}
 	return append(list, s)
+}
+
+// changeClass is what a revision changes against its parent: computed, never believed.
+//
+//   - initial: there is no parent.
+//   - evidence_only: the same would run, within limits no looser.
+//   - non_material: only the plugin differs, limits are no looser, and a re-run by one
+//     other than the packer has given all trades of the parent, byte for byte.
+//   - material: everything else, a parent that is not in the log or of another candidate.
+func (w *World) changeClass(r *revision) string {
+	if r.parent == "" {
+		return bundle.ChangeInitial
+	}
+	p, ok := w.revisions[r.parent]
+	if !ok || p == r || p.bundle.Candidate.CandidateID != r.bundle.Candidate.CandidateID ||
+		p.bundle.Candidate.FamilyID != r.bundle.Candidate.FamilyID || !noLooser(&r.limits, &p.limits) {
+		return bundle.ChangeMaterial
+	}
+	if r.bundle.DeployableID == p.bundle.DeployableID {
+		return bundle.ChangeEvidenceOnly
+	}
+	if onlyPluginDiffers(&r.bundle.Strategy, &p.bundle.Strategy) && w.sameTrades(r, p) {
+		return bundle.ChangeNonMaterial
+	}
+	return bundle.ChangeMaterial
+}
+
+func onlyPluginDiffers(a, b *bundle.Strategy) bool {
+	return a.ParamsSHA256 == b.ParamsSHA256 && slices.Equal(a.Symbols, b.Symbols) &&
+		slices.Equal(a.Timeframes, b.Timeframes) && slices.Equal(a.Exchanges, b.Exchanges)
+}
+
+// sameTrades reports whether a replay for r shows every trades.csv of p. A replay names p, and
+// lists its own runs or those of p: the split and the hash must be there, and none of a run
+// of p may differ.
+func (w *World) sameTrades(r, p *revision) bool {
+	e := w.evidenceOf(r)
+	return len(p.trades) > 0 && slices.ContainsFunc(e.Replays, func(replay policy.ReplayResult) bool {
+		own := slices.ContainsFunc(e.Packers, func(s string) bool { return bundle.SamePrincipal(s, replay.Principal) })
+		return replay.Parent == p.id && !own && shows(replay.Runs, p.trades)
+	})
+}
+
+func shows(runs []bundle.ReplayedRun, want []trades) bool {
+	for _, t := range want {
+		found := false
+		for _, run := range runs {
+			for _, again := range run.Trades {
+				if again.SplitID != t.split {
+					continue
+				}
+				if run.RunID == t.run && again.SHA256 != t.sha256 {
+					return false
+				}
+				found = found || again.SHA256 == t.sha256
+			}
+		}
+		if !found {
+			return false
+		}
+	}
+	return true
+}
+
+// noLooser reports whether limits a allow nothing that limits b do not.
+func noLooser(a, b *bundle.Limits) bool {
+	atMost := func(x, y string) bool {
+		if y == "" {
+			return true
+		}
+		rx, okx := new(big.Rat).SetString(x)
+		ry, oky := new(big.Rat).SetString(y)
+		return okx && oky && rx.Cmp(ry) <= 0
+	}
+	collar := b.PriceCollarBps == nil || a.PriceCollarBps != nil && *a.PriceCollarBps <= *b.PriceCollarBps
+	return atMost(a.MaxCapital, b.MaxCapital) && atMost(a.MaxOrderValue, b.MaxOrderValue) &&
+		atMost(a.MaxPositionValue, b.MaxPositionValue) && atMost(a.MaxDrawdown, b.MaxDrawdown) && atMost(a.MaxDailyLoss, b.MaxDailyLoss) &&
+		a.MaxOrdersPerMinute <= b.MaxOrdersPerMinute && a.MaxInstruments <= b.MaxInstruments && a.MaxVenues <= b.MaxVenues &&
+		collar && (b.QuoteCurrency == "" || a.QuoteCurrency == b.QuoteCurrency)
+}
+
+// isSigned reports whether the revision counts as signed: a lab whose key is trusted has
+// signed it. In open mode no signature is needed.
+func (w *World) isSigned(r *revision) bool {
+	byLab := func(s signature) bool { return w.signatureCounts(s.By, bundle.TrustLab) }
+	return w.trust == nil || slices.ContainsFunc(r.signed, byLab)
+}
+
+// otherRevisions are the other revisions of the same candidate of the same family.
+func (w *World) otherRevisions(r *revision) []*revision {
+	var list []*revision
+	for _, other := range w.byCandidate[r.bundle.Candidate.CandidateID] {
+		if other != r && other.bundle.Candidate.FamilyID == r.bundle.Candidate.FamilyID {
+			list = append(list, other)
+		}
+	}
+	return list
+}
+
+// wouldDisplace reports whether a revision without a trusted signature would take the place of
+// another: an anonymous post moves nothing that is active.
+func (rs rules) wouldDisplace(r *revision, stage bundle.Stage) bool {
+	stands := func(o *revision) bool { return o.active() && o.Stage == stage }
+	return !rs.w.isSigned(r) && slices.ContainsFunc(rs.w.otherRevisions(r), stands)
+}
+
+// mayInherit reports whether a new revision takes its parent's place. The same thing within
+// limits no looser does when a lab has signed it that was not among those that approved
+// the parent: with the place it gets their approvals, and people do not approve their own. Another
+// plugin does so only if it could stand there by itself: all that is missing for it are
+// people, and two of them have attested that it is the same, who signed it and who re-ran it.
+func (rs rules) mayInherit(r, parent *revision) bool {
+	if !onPath(parent) || !rs.w.isSigned(r) || ownGrant(r, parent.grants) || rs.w.strict() && r.evidence == nil {
+		return false
+	}
+	switch rs.w.changeClass(r) {
+	case bundle.ChangeEvidenceOnly:
+		return true
+	case bundle.ChangeNonMaterial:
+		return rs.judgePlan(r, parent.Stage).verdict == policy.Pass
+	}
+	return false
+}
+
+// ownGrant reports whether one of the approvals is of a principal that r belongs to.
+func ownGrant(r *revision, grants []approval) bool {
+	own := r.belongsTo()
+	return slices.ContainsFunc(grants, func(a approval) bool {
+		return slices.ContainsFunc(own, func(s string) bool { return bundle.SamePrincipal(s, a.Principal) })
+	})
+}
+
+// inheritPlace gives a revision what its parent had: the way there, the approvals that the
+// place rests on, and the stop if it is suspended. Who approved is kept only where
+// the same thing runs.
+func (w *World) inheritPlace(r *revision, parent string) error {
+	p, ok := w.revisions[parent]
+	if !ok {
+		return fmt.Errorf("%s inherits from a revision that is not in the log", r.id)
+	}
+	for stage, at := range p.entered {
+		if _, ok := r.entered[stage]; !ok {
+			r.entered[stage] = at
+		}
+	}
+	r.from, r.grants, r.demoted, r.wasPaper = p, p.grants, p.demoted, true
+	if r.bundle.DeployableID == p.bundle.DeployableID {
+		r.approvedBy, r.approvedAt = p.approvedBy, p.approvedAt
+	}
+	if r.Status == Suspended && r.stop == nil {
+		r.stop = p.stop
+	}
+	p.heir = r.id
+	w.due[p] = true
+	return nil
 }

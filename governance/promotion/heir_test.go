@@ -8,6 +8,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/deploy"
 )
 
 // entries are the entries of a family, by the plugin that they let run.
@@ -99,7 +100,7 @@ func TestAnotherPluginTakesNoPlaceOfALiveOne(t *testing.T) {
 			}
 			p.stands(parent, "live/superseded")
 			e := p.entries("sma-cross")[heir.Strategy.Plugin.SHA256+p.files[id].Bundle.Strategy.ParamsSHA256]
-			if e.Status != promotion.EntryActive || len(e.ApprovedBy) != 0 || e.ExpiresAt == nil {
+			if e.Status != deploy.StatusActive || len(e.ApprovedBy) != 0 || e.ExpiresAt == nil {
 				t.Errorf("nobody has approved this plugin: %+v", e)
 			}
 		})
@@ -255,14 +256,14 @@ func TestAStopReachesAllThatRunTheSame(t *testing.T) {
 		p.stands(later, "research/suspended")
 		for _, family := range []string{"sma-cross", "twins"} {
 			for _, e := range p.entries(family) {
-				if e.Status != promotion.EntrySuspended || e.Kill != kill {
+				if e.Status != deploy.StatusSuspended || e.Kill != kill {
 					t.Errorf("%s: %s, kill %v", family, e.Status, e.Kill)
 				}
 			}
 		}
 		p.say(heir, p.resume("rita", "risk", heir), p.resume("anna", "approver", heir))
 		p.stands(heir, "live/active")
-		if e := p.entry(); e.Kill || e.Status != promotion.EntryActive || !slices.Equal(e.ApprovedBy, []string{"anna", "rita"}) {
+		if e := p.entry(); e.Kill || e.Status != deploy.StatusActive || !slices.Equal(e.ApprovedBy, []string{"anna", "rita"}) {
 			t.Errorf("resumed: %+v", e)
 		}
 		p.stands(twin, "paper/suspended") // nobody has said that it goes on
@@ -277,7 +278,7 @@ func TestLoweringTheParentLowersTheHeir(t *testing.T) {
 	heir := p.submit(p.proven(version("2"), child(parent, "non_material")), signature("packer"))
 	p.say(parent, suspension(bundle.Paper, true))
 	p.stands(heir, "paper/eligible")
-	if e := p.entry(); e.Status != promotion.EntryRevoked || !e.Kill || e.CandidateRevisionID != heir {
+	if e := p.entry(); e.Status != deploy.StatusRevoked || !e.Kill || e.CandidateRevisionID != heir {
 		t.Errorf("%+v", e)
 	}
 	q := trusted(t)
@@ -296,7 +297,7 @@ func TestTwinsMakeNothingGood(t *testing.T) {
 		id := p.live()
 		p.stands(p.submit(p.proven(func(b *bundle.Bundle) { b.Candidate.CandidateID = "twin" })), "paper/active")
 		p.say(id, end)
-		if e := p.entry(); e.Status != promotion.EntryRevoked || e.CandidateRevisionID != id {
+		if e := p.entry(); e.Status != deploy.StatusRevoked || e.CandidateRevisionID != id {
 			t.Errorf("%s: %+v", name, e)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -202,7 +203,7 @@ func answers(rt *rapid.T, w *promotion.World, now time.Time) string {
 	}
 	reg, _ := w.Registry("sma-cross", now)
 	for _, e := range reg.Entries {
-		if e.Status == promotion.EntryActive && slices.Contains(e.Modes, "live") && len(e.ApprovedBy) < 2 {
+		if e.Status == deploy.StatusActive && slices.Contains(e.Modes, "live") && len(e.ApprovedBy) < 2 {
 			rt.Fatalf("%s may trade, approved by %v", e.CandidateRevisionID, e.ApprovedBy)
 		}
 	}

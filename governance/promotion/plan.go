@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/host/base/field"
 )
 
-// Digest works the plan_digest out again from what the plan says: who signs a plan that
+// Digest computes the plan_digest again from the gates of the plan: who signs a plan that
 // another person has worked out signs what they were shown.
 func (p *Plan) Digest() string {
 	return digestOf(p.ResolvedRevisionID, p.Stage, p.Policy.Digest, p.Gates)
@@ -97,7 +97,7 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 	}
 	s := bundle.Stage(stage)
 	r := newest(list)
-	j := v.judge(r, s)
+	j := v.judgePlan(r, s)
 	p := &Plan{
 		Head: v.head(SchemaPlan, subjectType, subjectID), ResolvedRevisionID: r.id, Stage: s, Verdict: j.verdict, PlanDigest: v.planDigest(r, j),
 		Policy: PolicyName{w.policy.ID, w.policy.Version, w.policy.Digest}, Gates: []PlanGate{}, Approvals: v.approvalsOf(r, j),
@@ -238,13 +238,13 @@ func (v views) numbers(r *revision) Numbers {
 		n.Trials.Declared = r.bundle.Trials.FamilyTrials
 	}
 	if r.evidence != nil {
-		n.Trials.Counted = v.w.evidence(r).Trials()
+		n.Trials.Counted = v.w.evidenceOf(r).Trials()
 		for i := range r.runs {
 			n.add(&r.runs[i].Run, r.evidence[r.runs[i].RunID].Falsification)
 		}
 	}
 	var last *revision
-	for _, o := range append(v.w.rivals(r), r) {
+	for _, o := range append(v.w.otherRevisions(r), r) {
 		if len(o.approvedBy) > 0 && (last == nil || o.approvedAt.After(last.approvedAt)) {
 			last = o
 		}
@@ -404,7 +404,7 @@ func (w *World) Experiments(subjectType, subjectID, stage string, now time.Time)
 }
 
 func (v views) missingFor(r *revision, stage bundle.Stage) []Experiment {
-	j := v.judge(r, stage)
+	j := v.judgePlan(r, stage)
 	var list []Experiment
 	for i := range j.gates {
 		if open(j.results[i].Verdict) {
@@ -425,7 +425,7 @@ func (v views) experiment(r *revision, stage bundle.Stage, g *policy.Gate, resul
 	force := ""
 	if result.Verdict == policy.Expired {
 		force = " --force"
-		if last := v.w.evidence(r).Newest(bundle.Role(result.Blame)); last != nil {
+		if last := v.w.evidenceOf(r).Newest(bundle.Role(result.Blame)); last != nil {
 			x.RequestHash = &last.RequestHash
 		}
 	}

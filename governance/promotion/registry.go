@@ -11,10 +11,8 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/field"
+	"github.com/assay-run/assay/host/deploy"
 )
-
-// SchemaRegistry is the schema of a deployable registry.
-const SchemaRegistry = "deployable-registry/v1"
 
 // RegistryLifetime is how long a registry is valid, RegistryReissue how old it may get
 // before another one is signed although nothing has changed. Retired entries stay for
@@ -23,13 +21,6 @@ const (
 	RegistryLifetime = 24 * time.Hour
 	RegistryReissue  = time.Hour
 	RegistryMemory   = 30 * 24 * time.Hour
-)
-
-// The statuses of entries.
-const (
-	EntryActive    = "active"
-	EntrySuspended = "suspended"
-	EntryRevoked   = "revoked"
 )
 
 // Registry is deployable-registry/v1: what a host may run of a family, as it is before it
@@ -90,7 +81,7 @@ func (w *World) Registry(family string, issued time.Time) (*Registry, *bundle.Er
 	issued = issued.UTC()
 	v := w.viewAt(issued)
 	reg := &Registry{
-		Schema: SchemaRegistry, FamilyID: family, Version: w.seq + 1, IssuedAt: stamp(issued),
+		Schema: deploy.Schema, FamilyID: family, Version: w.seq + 1, IssuedAt: stamp(issued),
 		ExpiresAt: stamp(issued.Add(RegistryLifetime)), Entries: []RegistryEntry{},
 	}
 	best := map[string]*revision{}
@@ -131,8 +122,8 @@ func (r *revision) precedence() int {
 // signed never replaces one that a lab has signed: it cannot undo what was lowered or ended.
 func (v views) outranks(r, o *revision) bool {
 	switch a, b := r.precedence(), o.precedence(); {
-	case v.w.vouched(r) != v.w.vouched(o):
-		return v.w.vouched(r)
+	case v.w.isSigned(r) != v.w.isSigned(o):
+		return v.w.isSigned(r)
 	case a != b:
 		return a > b
 	case r.Stage != o.Stage:
@@ -151,14 +142,14 @@ func (v views) entry(r *revision) RegistryEntry {
 		ApprovedAt: timeOrNull(r.approvedAt), ApprovedBy: append([]string{}, r.approvedBy...),
 		SealLogIndex: r.sealSeq,
 	}
-	own := v.judge(r, r.Stage)
+	own := v.judgePlan(r, r.Stage)
 	e.ExpiresAt = timeOrNull(v.holdsUntil(r, own))
 	if e.ApprovedAt == nil {
 		e.ApprovedAt = timeOrNull(r.entered[r.Stage])
 	}
 	e.Status, e.Reason = r.entryStatus()
-	if e.Status == EntryActive {
-		e.Reason = v.lapse(r, own)
+	if e.Status == deploy.StatusActive {
+		e.Reason = v.lapseReason(r, own)
 	}
 	d := v.w.deployable(e.DeployableID)
 	e.Kill = d.openCritical() || d.kill
@@ -168,19 +159,19 @@ func (v views) entry(r *revision) RegistryEntry {
 func (r *revision) entryStatus() (status, reason string) {
 	switch {
 	case r.Status == Rejected:
-		return EntryRevoked, "rejected: " + r.endReason
+		return deploy.StatusRevoked, "rejected: " + r.endReason
 	case r.Status == Retired:
-		return EntryRevoked, "retired: " + r.endReason
+		return deploy.StatusRevoked, "retired: " + r.endReason
 	case r.demoted:
-		return EntryRevoked, "demoted to " + string(r.Stage) + r.stopReason()
+		return deploy.StatusRevoked, "demoted to " + string(r.Stage) + r.stopReason()
 	case r.active():
-		return EntryActive, ""
+		return deploy.StatusActive, ""
 	case r.Status == Suspended:
-		return EntrySuspended, "suspended" + r.stopReason()
+		return deploy.StatusSuspended, "suspended" + r.stopReason()
 	case r.Status == Superseded:
-		return EntrySuspended, "superseded" + r.stopReason()
+		return deploy.StatusSuspended, "superseded" + r.stopReason()
 	}
-	return EntrySuspended, "back in " + string(r.Stage)
+	return deploy.StatusSuspended, "back in " + string(r.Stage)
 }
 
 func (r *revision) stopReason() string {

@@ -33,7 +33,7 @@ func (d *Decision) Entry(seq int64) *Entry {
 }
 
 // Next is the next decision to make at this time, false when there is none: then all that
-// was said so far is judged. Log it, Apply its facts, and ask again with the same time.
+// is in the log so far is judged. Log it, Apply its facts, and ask again with the same time.
 func (w *World) Next(now time.Time) (Decision, bool) {
 	rs := rules{w, now.UTC()}
 	due := make([]*revision, 0, len(w.due))
@@ -42,7 +42,7 @@ func (w *World) Next(now time.Time) (Decision, bool) {
 	}
 	slices.SortFunc(due, func(a, b *revision) int { return a.index - b.index })
 	for _, r := range due {
-		if d, ok := rs.decide(r); ok {
+		if d, ok := rs.nextDecision(r); ok {
 			return d, true
 		}
 	}
@@ -51,14 +51,14 @@ func (w *World) Next(now time.Time) (Decision, bool) {
 }
 
 // NextFor is what the machine decides about one revision at this time, whether or not
-// something was said about it: a decision in a log is judged again by asking for it with
+// it has new facts: a decision in a log is judged again by asking for it with
 // the facts before it, at its own time.
 func (w *World) NextFor(revision string, now time.Time) (Decision, bool) {
 	r, ok := w.revisions[revision]
 	if !ok {
 		return Decision{}, false
 	}
-	return rules{w, now.UTC()}.decide(r)
+	return rules{w, now.UTC()}.nextDecision(r)
 }
 
 // transitions are the machine's rows of the table of transitions; the first that applies is the
@@ -67,7 +67,7 @@ var transitions = []func(rules, *revision) (StageDecision, bool){
 	rules.placeNew, rules.supersede, rules.reopen, rules.resume, rules.demote, rules.promote,
 }
 
-func (rs rules) decide(r *revision) (Decision, bool) {
+func (rs rules) nextDecision(r *revision) (Decision, bool) {
 	if r.Status.Terminal() {
 		return Decision{}, false
 	}
@@ -119,7 +119,7 @@ func onPath(r *revision) bool {
 func (rs rules) supersede(r *revision) (StageDecision, bool) {
 	by := r.heir
 	if by == "" && r.active() {
-		for _, other := range rs.w.rivals(r) {
+		for _, other := range rs.w.otherRevisions(r) {
 			if other.active() && other.Stage == r.Stage && other.enteredSeq > r.enteredSeq {
 				by = other.id
 			}
@@ -155,13 +155,13 @@ func (rs rules) demote(r *revision) (StageDecision, bool) {
 	if !r.active() {
 		return StageDecision{}, false
 	}
-	own := rs.judge(r, r.Stage)
+	own := rs.judgePlan(r, r.Stage)
 	if own.verdict != policy.Fail {
 		return StageDecision{}, false
 	}
 	stages := bundle.PromotionStages()
 	for i := bundle.Rank(r.Stage) - 1; i >= 0; i-- {
-		if i > 0 && rs.judge(r, stages[i]).verdict == policy.Fail {
+		if i > 0 && rs.judgePlan(r, stages[i]).verdict == policy.Fail {
 			continue
 		}
 		d := to(stages[i], defaultStatus(stages[i]), CauseFailed)
@@ -175,11 +175,11 @@ func (rs rules) demote(r *revision) (StageDecision, bool) {
 // promote raises a revision by one stage when the plan passes and people have agreed.
 func (rs rules) promote(r *revision) (StageDecision, bool) {
 	next := nextStage(r)
-	if next == "" || bundle.Rank(r.target) < bundle.Rank(next) || r.held || rs.barred(r, next) {
+	if next == "" || bundle.Rank(r.target) < bundle.Rank(next) || r.held || rs.wouldDisplace(r, next) {
 		return StageDecision{}, false
 	}
 	stage := rs.w.policy.Stage(next)
-	plan := rs.judge(r, next)
+	plan := rs.judgePlan(r, next)
 	if plan.verdict != policy.Pass {
 		return StageDecision{}, false
 	}
@@ -233,14 +233,14 @@ type judged struct {
 	results []policy.Result // one for each gate
 }
 
-// judge works out the plan of a revision for a stage: fail wins, then pending or expired.
+// judgePlan works out the plan of a revision for a stage: fail wins, then pending or expired.
 // While no approval can count, the stages for real money wait.
-func (rs rules) judge(r *revision, stage bundle.Stage) *judged {
-	j := &judged{stage: stage, verdict: policy.Pass, gates: rs.gates(stage)}
-	e := rs.w.evidence(r)
+func (rs rules) judgePlan(r *revision, stage bundle.Stage) *judged {
+	j := &judged{stage: stage, verdict: policy.Pass, gates: rs.gatesOf(stage)}
+	e := rs.w.evidenceOf(r)
 	for i := range j.gates {
 		g := &j.gates[i]
-		result := rs.waive(r, stage, g, policy.Judge(g, stage, e, rs.at))
+		result := rs.applyWaiver(r, stage, g, policy.Judge(g, stage, e, rs.at))
 		j.results = append(j.results, result)
 		switch result.Verdict {
 		case policy.Fail:
@@ -257,15 +257,15 @@ func (rs rules) judge(r *revision, stage bundle.Stage) *judged {
 	return j
 }
 
-// The gates that hold whatever the policy says.
+// The gates that hold under every policy.
 const (
 	gateVerified = "evidence.verified"
 	gateSigned   = "bundle.signed"
 )
 
-// gates are those of the policy for a stage. From paper on, whatever it says, the files of
+// gatesOf are those of the policy for a stage. From paper on, under every policy, the files of
 // the runs must have been read and, where keys are trusted, a lab must stand for the bundle.
-func (rs rules) gates(stage bundle.Stage) []policy.Gate {
+func (rs rules) gatesOf(stage bundle.Stage) []policy.Gate {
 	own := rs.w.policy.Stage(stage).Gates
 	if !rs.w.strict() || bundle.Rank(stage) < bundle.Rank(bundle.Paper) || stage == bundle.Retired {
 		return own
@@ -289,17 +289,18 @@ func (rs rules) gates(stage bundle.Stage) []policy.Gate {
 	return append(more, own...)
 }
 
-// waive lets a gate that does not pass be, while a waiver for it counts: that which lasts
+// applyWaiver lets a gate that does not pass be, while a waiver for it counts: that which lasts
 // longest. When that has run out the gate is expired since then, unless it fails by what
 // has come to light after the waiver was given.
-func (rs rules) waive(r *revision, stage bundle.Stage, g *policy.Gate, result policy.Result) policy.Result {
+func (rs rules) applyWaiver(r *revision, stage bundle.Stage, g *policy.Gate, result policy.Result) policy.Result {
 	if result.Verdict == policy.Pass || result.Verdict == policy.NotApplicable || !g.Waivable() {
 		return result
 	}
 	var best *waiver
 	for i := range r.waivers {
 		x := &r.waivers[i]
-		if x.Stage != stage || x.GateID != g.ID || !rs.w.counts(x.By, bundle.TrustRisk) || r.excludes(x.Principal) {
+		trusted := rs.w.signatureCounts(x.By, bundle.TrustRisk)
+		if x.Stage != stage || x.GateID != g.ID || !trusted || r.excludes(x.Principal) {
 			continue
 		}
 		if best == nil || x.expires.After(best.expires) || x.expires.Equal(best.expires) && x.PAESHA256 < best.PAESHA256 {
@@ -363,10 +364,10 @@ func digestOf(revision string, stage bundle.Stage, policyDigest string, plan []P
 	}))
 }
 
-// derived is the status with what only a reader needs: that evidence has run
+// derivedStatus is the status with what only a reader needs: that evidence has run
 // out, or that only people are missing.
-func (rs rules) derived(r *revision, own *judged) Status {
-	if r.active() && rs.lapse(r, own) != "" {
+func (rs rules) derivedStatus(r *revision, own *judged) Status {
+	if r.active() && rs.lapseReason(r, own) != "" {
 		return Expired
 	}
 	next := nextStage(r)
@@ -374,10 +375,10 @@ func (rs rules) derived(r *revision, own *judged) Status {
 		return r.Status
 	}
 	stage := rs.w.policy.Stage(next)
-	if len(stage.Approvals) == 0 && stage.Auto && !rs.barred(r, next) {
+	if len(stage.Approvals) == 0 && stage.Auto && !rs.wouldDisplace(r, next) {
 		return r.Status
 	}
-	plan := rs.judge(r, next)
+	plan := rs.judgePlan(r, next)
 	if plan.verdict == policy.Pass {
 		return Eligible
 	}
@@ -431,9 +432,9 @@ func (rs rules) holdsUntil(r *revision, own *judged) time.Time {
 	return first
 }
 
-// lapse is why an active revision may not go on standing where it does, "" if it may: a
+// lapseReason is why an active revision may not go on standing where it does, "" if it may: a
 // gate of its stage does not pass any more, or its approvals do not count any more.
-func (rs rules) lapse(r *revision, own *judged) string {
+func (rs rules) lapseReason(r *revision, own *judged) string {
 	if !onTrial(r.Stage) {
 		return ""
 	}
@@ -462,7 +463,7 @@ const (
 // key that still counts, not by whom the revision belongs to, and given after the newest
 // stop. By order of the log.
 func (rs rules) promoteApprovals(r *revision, stage bundle.Stage, planDigest string) []approval {
-	return rs.valid(r, func(a *approval) bool {
+	return rs.validApprovals(r, func(a *approval) bool {
 		return planDigest != "" && a.Action == actionPromote && a.Stage == stage && a.PlanDigest == planDigest && a.seq > r.heldSeq
 	})
 }
@@ -473,7 +474,7 @@ func (rs rules) resumeApprovals(r *revision) []approval {
 	if r.stop == nil {
 		return nil
 	}
-	return rs.valid(r, func(a *approval) bool {
+	return rs.validApprovals(r, func(a *approval) bool {
 		return a.Action == actionResume && sameID(a.SuspensionID, r.stop.id) && (a.Stage == r.Stage || r.Stage == bundle.Research)
 	})
 }
@@ -483,7 +484,7 @@ func sameID(a, b string) bool {
 	return a != "" && (a == b || bundle.DigestPrefix+a == b)
 }
 
-func (rs rules) valid(r *revision, fits func(*approval) bool) []approval {
+func (rs rules) validApprovals(r *revision, fits func(*approval) bool) []approval {
 	if !rs.w.peopleMayStart(rs.at) {
 		return nil
 	}
@@ -493,7 +494,7 @@ func (rs rules) valid(r *revision, fits func(*approval) bool) []approval {
 		a := &r.approvals[i]
 		role := a.Approval.Approval.Role
 		if fits(a) && rs.at.Before(a.expires) && (role == bundle.TrustRisk || role == bundle.TrustApprover) &&
-			rs.w.counts(a.By, role) &&
+			rs.w.signatureCounts(a.By, role) &&
 			!slices.ContainsFunc(excluded, func(p string) bool { return bundle.SamePrincipal(p, a.Principal) }) {
 			list = append(list, *a)
 		}
@@ -548,9 +549,9 @@ func assign(i int, people []person, slots []string, taken []int, tried []bool) b
 	return false
 }
 
-// agreed notes by whose approvals a revision enters a stage or goes on. Where people have
+// recordApprovals notes by whose approvals a revision enters a stage or goes on. Where people have
 // agreed, what was stopped for all that run the same is no longer.
-func (w *World) agreed(r *revision, by []approval, at time.Time) {
+func (w *World) recordApprovals(r *revision, by []approval, at time.Time) {
 	names := []string{}
 	for _, a := range by {
 		names = appendNew(names, a.Principal)
@@ -567,7 +568,9 @@ func (w *World) agreed(r *revision, by []approval, at time.Time) {
 // given are of keys that still count. That one has expired since does not matter.
 func (rs rules) approvalsStand(r *revision) bool {
 	required := rs.w.policy.Stage(r.Stage).Approvals
-	left := slices.DeleteFunc(slices.Clone(r.grants), func(a approval) bool { return !rs.w.counts(a.By, a.Approval.Approval.Role) })
+	left := slices.DeleteFunc(slices.Clone(r.grants), func(a approval) bool {
+		return !rs.w.signatureCounts(a.By, a.Approval.Approval.Role)
+	})
 	return missing(required, left) <= missing(required, r.grants)
 }
 

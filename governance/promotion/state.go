@@ -8,12 +8,13 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/field"
+	"github.com/assay-run/assay/host/deploy"
 )
 
 // The refusals of reads that are not in the bundle's list.
 const (
 	SubjectNotFound bundle.Code = "SUBJECT_NOT_FOUND"
-	FamilyNotFound  bundle.Code = "FAMILY_NOT_FOUND"
+	FamilyNotFound  bundle.Code = deploy.CodeFamilyNotFound
 )
 
 // Head is what the bodies about a subject have in common. AsOfSeq is the newest entry
@@ -185,8 +186,8 @@ type Event struct {
 	id         string
 }
 
-// note writes an event down; the revision already stands where it led to.
-func (r *revision) note(f *Fact, from bundle.Stage, by, reason string, planDigest *string) *Event {
+// addEvent writes an event down; the revision already stands where it led to.
+func (r *revision) addEvent(f *Fact, from bundle.Stage, by, reason string, planDigest *string) *Event {
 	r.history = append(r.history, Event{
 		Seq: f.Seq, At: stamp(f.At), Type: f.Type, Revision: r.id, From: &from, To: r.Stage, Status: r.Status, By: by, Reason: reason,
 		PlanDigest: planDigest, id: f.ID,
@@ -202,10 +203,10 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		return nil, refused
 	}
 	r := leading(list)
-	e := w.evidence(r)
+	e := w.evidenceOf(r)
 	rungs := e.Rungs()
-	own := v.judge(r, r.Stage)
-	status := v.derived(r, own)
+	own := v.judgePlan(r, r.Stage)
+	status := v.derivedStatus(r, own)
 	s := &State{
 		Head: v.head(SchemaState, subjectType, subjectID), CandidateRevisionID: r.id, DeployableID: r.bundle.DeployableID,
 		Stage: r.Stage, StageStatus: status, TargetStage: r.target, NextStage: orNull(string(nextStage(r))),
@@ -226,7 +227,7 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		s.SuspensionID, s.Resume = &r.stop.id, v.resumption(r)
 	}
 	v.incidents(s, list)
-	s.addHistory(list)
+	s.History, s.HistoryTruncated = history(list)
 	if subjectType != bundle.SubjectRevision {
 		v.list(s, list)
 	}
@@ -297,9 +298,9 @@ func (v views) incidents(s *State, list []*revision) {
 	})
 }
 
-// addHistory adds the newest events of the revisions, by entry.
-func (s *State) addHistory(list []*revision) {
-	all := []Event{}
+// history are the newest events of the revisions, by entry, and whether there are older ones.
+func history(list []*revision) (all []Event, truncated bool) {
+	all = []Event{}
 	for _, r := range list {
 		// Older ones of this revision cannot be among the newest of all.
 		recent := r.history[max(0, len(r.history)-historyLength-1):]
@@ -308,10 +309,8 @@ func (s *State) addHistory(list []*revision) {
 	slices.SortStableFunc(all, func(a, b Event) int {
 		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.id, b.id), cmp.Compare(a.Revision, b.Revision))
 	})
-	if len(all) > historyLength {
-		all, s.HistoryTruncated = all[len(all)-historyLength:], true
-	}
-	s.History = all
+	older := max(0, len(all)-historyLength)
+	return all[older:], older > 0
 }
 
 func (v views) list(s *State, list []*revision) {
@@ -319,7 +318,7 @@ func (v views) list(s *State, list []*revision) {
 	for _, r := range list {
 		one := Standing{r.id, r.bundle.Candidate.CandidateID, r.bundle.DeployableID, r.Stage, r.Status}
 		if r.active() {
-			one.StageStatus = v.derived(r, v.judge(r, r.Stage))
+			one.StageStatus = v.derivedStatus(r, v.judgePlan(r, r.Stage))
 			s.Champions = append(s.Champions, one)
 		}
 		s.Revisions = append(s.Revisions, one)

@@ -4,14 +4,14 @@
 // A World folds facts, in the order of the log. Next is the decision that the machine has
 // to make now; the caller logs it, turns the entry into facts, applies these, and asks
 // again until there is none. Time alone never promotes: Next looks only at revisions that
-// something was said about since it was last asked. Reads (State, Plan, Experiments,
+// have new facts since it was last called. Reads (State, Plan, Experiments,
 // Registry) are bodies of the control plane's answers, worked out from the same World.
 //
 // The table of transitions is in rules.go for the machine and in fold.go for what people
 // say. Anyone may stop; it takes two to start: whatever people have stopped or lowered
 // does not rise again by the machine, nor by approvals that were given before.
 //
-// Facts are small typed statements of what was said and decided. [FactsOf] makes them of an
+// Facts are small typed statements of what was signed and decided. [FactsOf] makes them of an
 // [Entry] of the log together with the bytes that it names by digest: the same entry gives
 // the same facts with the same ids, whenever and wherever it is read. The control plane's own
 // predicates (seal, attestation-recorded, stage-decision, policy, trust, log-start) are in
@@ -51,7 +51,7 @@ type World struct {
 	byParent     map[string][]*revision
 	byDeployable map[string]*deployable
 
-	// due are the revisions that something was said about since they were last judged.
+	// due are the revisions with facts since they were last judged.
 	due map[*revision]bool
 }
 
@@ -70,7 +70,7 @@ type deployable struct {
 	kill   bool
 }
 
-// incident is the last that was said of an incident, in the order of the signers' clocks.
+// incident is the state of an incident, by the order of the signers' clocks.
 type incident struct {
 	id             string
 	opened, closed *said
@@ -85,7 +85,7 @@ type said struct {
 	reason string
 }
 
-// after reports whether s was said after o.
+// after reports whether s was made after o.
 func (s *said) after(o *said) bool {
 	return o == nil || s.made.After(o.made) || s.made.Equal(o.made) && s.seq > o.seq
 }
@@ -138,19 +138,19 @@ func (w *World) apply(f *Fact) error {
 	case *LogStart:
 		return nil
 	case *LoadedText:
-		return w.load(f.Type, fields)
+		return w.loadText(f.Type, fields)
 	case *Ingested:
-		return w.ingest(f, fields)
+		return w.applySubmission(f, fields)
 	}
 	r, ok := w.revisions[f.Revision]
 	if !ok {
 		return fmt.Errorf("about a revision that is not in the log: %s", f.Revision)
 	}
 	w.due[r] = true
-	return w.fold(r, f)
+	return w.applyToRevision(r, f)
 }
 
-func (w *World) load(kind FactType, t *LoadedText) error {
+func (w *World) loadText(kind FactType, t *LoadedText) error {
 	if kind == TrustLoaded {
 		trust, refused := bundle.ParseTrust([]byte(t.Text))
 		if refused != nil {
@@ -170,9 +170,9 @@ func (w *World) load(kind FactType, t *LoadedText) error {
 	return nil
 }
 
-// counts reports whether a signature still counts: the key is trusted now too, is
+// signatureCounts reports whether a signature still counts: the key is trusted now too, is
 // the same person's, and has one of the roles.
-func (w *World) counts(by By, roles ...string) bool {
+func (w *World) signatureCounts(by By, roles ...string) bool {
 	if w.trust == nil {
 		return false
 	}
@@ -208,8 +208,8 @@ func (w *World) deployable(id string) *deployable {
 	return d
 }
 
-// touch has revisions judged again.
-func (w *World) touch(list []*revision) {
+// markDue has revisions judged again.
+func (w *World) markDue(list []*revision) {
 	for _, r := range list {
 		if !r.Status.Terminal() {
 			w.due[r] = true
@@ -250,11 +250,11 @@ func (w *World) Holds(revision string) []string {
 	if !ok {
 		return nil
 	}
-	e := w.evidence(r)
+	e := w.evidenceOf(r)
 	return e.Rungs()
 }
 
-// Places counts the revisions by where they stand, as Place says.
+// Places counts the revisions by their [World.Place].
 func (w *World) Places() map[Place]int {
 	count := map[Place]int{}
 	for _, r := range w.order {
@@ -273,7 +273,7 @@ func (w *World) Place(revision string) (Place, bool) {
 	return r.Place, true
 }
 
-// revision is one candidate_revision_id: its bundle, what was said about it, and where it
+// revision is one candidate_revision_id: its bundle, the statements about it, and where it
 // stands.
 type revision struct {
 	content
@@ -406,8 +406,8 @@ func (r *revision) excludes(principal string) bool {
 // active reports whether the revision stands in a stage of the path.
 func (r *revision) active() bool { return r.Status == Active }
 
-// evidence is what gates look at.
-func (w *World) evidence(r *revision) *policy.Evidence {
+// evidenceOf is what gates look at.
+func (w *World) evidenceOf(r *revision) *policy.Evidence {
 	e := &policy.Evidence{
 		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: r.runs, Lookup: r.lookup, Packers: r.packers(),
@@ -427,17 +427,17 @@ func (w *World) evidence(r *revision) *policy.Evidence {
 		}
 	}
 	for _, s := range r.signed {
-		if w.counts(s.By, bundle.TrustLab) {
+		if w.signatureCounts(s.By, bundle.TrustLab) {
 			e.Signatures = append(e.Signatures, policy.Signature{Piece: policy.Piece{Seq: s.seq, SHA256: s.PAESHA256}, Principal: s.Principal})
 		}
 	}
 	for i, said := range d.replays {
-		if w.counts(said.By, bundle.TrustLab, bundle.TrustReplay) {
+		if w.signatureCounts(said.By, bundle.TrustLab, bundle.TrustReplay) {
 			e.Replays = append(e.Replays, replayOf(said, d.replaySeq[i]))
 		}
 	}
 	for i, drill := range d.drills {
-		if w.counts(d.drillBy[i], bundle.TrustOperator, bundle.TrustHost) {
+		if w.signatureCounts(d.drillBy[i], bundle.TrustOperator, bundle.TrustHost) {
 			e.Drills = append(e.Drills, drill)
 		}
 	}

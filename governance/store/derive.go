@@ -47,7 +47,7 @@ func newDerived() *derived {
 	}
 }
 
-// add takes in what an entry said, after its facts were applied.
+// add indexes an entry, after its facts were applied.
 func (d *derived) add(e *promotion.Entry, facts []promotion.Fact) {
 	d.size, d.last = e.Seq+1, e.Stamp()
 	for i := range facts {
@@ -286,12 +286,12 @@ func (d *derived) checkCheckpoint(p *proofs, keys *Keys, origin string) error {
 		return fmt.Errorf("the checkpoint of %d entries is another one", d.size)
 	}
 	d.roots[d.size], d.note = root, note
-	return d.settle()
+	return d.checkSettled()
 }
 
-// settle ends what was written at once: a plane decides all there is to decide before it
+// checkSettled ends what was written at once: a plane decides all there is to decide before it
 // signs a checkpoint, so a decision that is still due has been held back.
-func (d *derived) settle() error {
+func (d *derived) checkSettled() error {
 	at, err := time.Parse(time.RFC3339Nano, d.last)
 	if err != nil {
 		return err

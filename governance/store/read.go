@@ -68,7 +68,7 @@ func (s *Store) Signed(ctx context.Context, seq int64) (ledger.Entry, error) {
 	return e, err
 }
 
-// FactName is a fact without what it says.
+// FactName names a fact, without its fields.
 type FactName struct {
 	Seq  int64              `json:"seq"`
 	Type promotion.FactType `json:"type"`

@@ -223,7 +223,7 @@ func (s *Store) Known(revision string) bool {
 }
 
 // Reconfigure puts another policy and trust in force, logged and judged at once: the start of the
-// log, policy and trust as far as the log has not said so. The error is a *ConfigError when they
+// log, policy and trust as far as they are not in the log yet. The error is a *ConfigError when they
 // may not follow those in force; then nothing changes.
 func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Trust) error {
 	if p == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/host/base/file"
 )
 
-// Tx is one write, as its caller says it. It holds the store's only writing place.
+// Tx is one write under way. It holds the store's write lock.
 type Tx struct {
 	s       *Store
 	now     time.Time
@@ -133,7 +133,7 @@ func (t *Tx) Seal(
 			ReceivedAt: t.Stamp(), Rungs: rungs, PolicyDigest: t.World().Policy().Digest, TrustDigest: sealTrust(t.World().Trust()),
 			SealRequest: b.SealRequest, Part: part, Parts: parts, Evidence: evidence,
 		}})
-		evidence = nil // said once
+		evidence = nil // only in the first part
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,9 @@ import (
 // maxAnswer bounds what is read of an answer, in bytes, unless [Plane.MaxAnswer] does.
 const maxAnswer = 16 << 20
 
+// CodeFamilyNotFound is how a plane refuses a family that it does not know.
+const CodeFamilyNotFound = "FAMILY_NOT_FOUND"
+
 // Plane is a control plane at an address: the one client of its HTTP API. It is a [Source].
 // What it returns is unread: nothing of it is believed but what is signed.
 type Plane struct {
@@ -54,7 +57,7 @@ func (p *Plane) Registry(ctx context.Context, family string) ([]byte, error) {
 		return nil, err
 	case status == http.StatusOK:
 		return body, nil
-	case status == http.StatusNotFound && errorCode(body) == "FAMILY_NOT_FOUND":
+	case status == http.StatusNotFound && errorCode(body) == CodeFamilyNotFound:
 		return nil, ErrUnknownFamily
 	}
 	return nil, fmt.Errorf("it answered %d %s", status, errorCode(body))

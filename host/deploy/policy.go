@@ -133,7 +133,7 @@ func (p *Policy) Admit(ctx context.Context, r Request) (Admission, error) {
 	case err == nil:
 		a.Ungated, a.Limits = p.ungated("the registry would let this start"), Limits{}
 	default:
-		a.Ungated = p.ungated("the registry would refuse this start: " + said(err))
+		a.Ungated = p.ungated("the registry would refuse this start: " + reasonOf(err))
 	}
 	return a, nil
 }
@@ -142,8 +142,8 @@ func (p *Policy) ungated(why string) string {
 	return fmt.Sprintf("Ungated: real money is traded, the deployment policy is %s; %s.", p.mode, why)
 }
 
-// said is an error with its code, without a point at the end.
-func said(err error) string {
+// reasonOf is the code of a refusal, else the text of an error, without a point at the end.
+func reasonOf(err error) string {
 	var r *Refusal
 	if errors.As(err, &r) {
 		return string(r.Code)
@@ -232,7 +232,7 @@ func (p *Policy) question(ctx context.Context, family string) (answer, error) {
 	err = p.memory.See(r)
 	switch {
 	case errors.As(err, &older):
-		return answer{}, refuse(RegistryRollback, "The registry of %s is version %d, but version %d was seen before. Somebody shows an old one, "+
+		return answer{}, refuse(RegistryRollback, "The registry of %s is version %d, but version %d was seen before. An old one is being shown, "+
 			"or the control plane was restored from a backup: settle which before anything trades.", family, r.Version, older.seen).
 			with("family", family).with("registry_version", r.Version).with("highest_version", older.seen)
 	case errors.As(err, &damaged):
@@ -383,7 +383,7 @@ type Reporter interface {
 	Report(ctx context.Context, i Incident) error
 }
 
-// ErrRefused is a Reporter's error where the control plane said no.
+// ErrRefused is a Reporter's error where the control plane refuses.
 var ErrRefused = errors.New("the control plane refused the statement")
 
 const (

@@ -3,7 +3,7 @@
 // writes it as the error envelope. The OpenAPI enum and the page /docs/errors come
 // from the same table.
 //
-// It imports nothing of this module. Other packages return their own typed errors;
+// Its codes are constants of the packages that fail. Other packages return their own typed errors;
 // api/v1 alone turns those into problems.
 package problem
 
@@ -15,6 +15,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	live "github.com/assay-run/assay/host/trade"
@@ -167,7 +169,7 @@ type Code string
 
 // The codes: those of runs are the constants of the packages that fail.
 const (
-	MalformedRequest            Code = "MALFORMED_REQUEST"
+	MalformedRequest            Code = edge.CodeMalformedRequest
 	InvalidJSON                 Code = "INVALID_JSON"
 	ValidationFailed            Code = run.CodeValidationFailed
 	StrategyNotFound            Code = run.CodeStrategyNotFound
@@ -182,39 +184,39 @@ const (
 	ModeNotSupported            Code = run.CodeModeNotSupported
 	CredentialsRequired         Code = live.CodeCredentialsRequired
 	BadHandshake                Code = "BAD_HANDSHAKE"
-	HostForbidden               Code = "HOST_FORBIDDEN"
-	OriginForbidden             Code = "ORIGIN_FORBIDDEN"
-	NotFound                    Code = "NOT_FOUND"
-	MethodNotAllowed            Code = "METHOD_NOT_ALLOWED"
-	RequestTimeout              Code = "REQUEST_TIMEOUT"
+	HostForbidden               Code = edge.CodeHostForbidden
+	OriginForbidden             Code = edge.CodeOriginForbidden
+	NotFound                    Code = edge.CodeNotFound
+	MethodNotAllowed            Code = edge.CodeMethodNotAllowed
+	RequestTimeout              Code = edge.CodeRequestTimeout
 	RunAlreadyActive            Code = Code(runner.RunAlreadyActive)
 	RunNotActive                Code = Code(runner.RunNotActive)
 	RunStillRunning             Code = Code(runner.RunStillRunning)
 	NoRun                       Code = Code(runner.NoRun)
 	ResultsNotReady             Code = Code(runner.ResultsNotReady)
 	IdempotencyKeyReused        Code = "IDEMPOTENCY_KEY_REUSED"
-	RegistryInvalid             Code = "REGISTRY_INVALID"
-	RegistryUnsigned            Code = "REGISTRY_UNSIGNED"
-	RegistrySignatureInvalid    Code = "REGISTRY_SIGNATURE_INVALID"
-	RegistryFamilyMismatch      Code = "REGISTRY_FAMILY_MISMATCH"
-	RegistryExpired             Code = "REGISTRY_EXPIRED"
-	RegistryRollback            Code = "REGISTRY_ROLLBACK"
-	RegistryUnavailable         Code = "REGISTRY_UNAVAILABLE"
-	DeploymentNotApproved       Code = "DEPLOYMENT_NOT_APPROVED"
-	DeploymentRevoked           Code = "DEPLOYMENT_REVOKED"
-	DeploymentExpired           Code = "DEPLOYMENT_EXPIRED"
-	DeploymentModeNotAllowed    Code = "DEPLOYMENT_MODE_NOT_ALLOWED"
-	DeploymentLimitExceeded     Code = "DEPLOYMENT_LIMIT_EXCEEDED"
+	RegistryInvalid             Code = Code(deploy.RegistryInvalid)
+	RegistryUnsigned            Code = Code(deploy.RegistryUnsigned)
+	RegistrySignatureInvalid    Code = Code(deploy.RegistrySignatureInvalid)
+	RegistryFamilyMismatch      Code = Code(deploy.RegistryFamilyMismatch)
+	RegistryExpired             Code = Code(deploy.RegistryExpired)
+	RegistryRollback            Code = Code(deploy.RegistryRollback)
+	RegistryUnavailable         Code = Code(deploy.RegistryUnavailable)
+	DeploymentNotApproved       Code = Code(deploy.DeploymentNotApproved)
+	DeploymentRevoked           Code = Code(deploy.DeploymentRevoked)
+	DeploymentExpired           Code = Code(deploy.DeploymentExpired)
+	DeploymentModeNotAllowed    Code = Code(deploy.DeploymentModeNotAllowed)
+	DeploymentLimitExceeded     Code = Code(deploy.DeploymentLimitExceeded)
 	EndpointRemoved             Code = "ENDPOINT_REMOVED"
-	BodyTooLarge                Code = "BODY_TOO_LARGE"
-	UnsupportedMediaType        Code = "UNSUPPORTED_MEDIA_TYPE"
-	ExpectationFailed           Code = "EXPECTATION_FAILED"
+	BodyTooLarge                Code = edge.CodeBodyTooLarge
+	UnsupportedMediaType        Code = edge.CodeMediaType
+	ExpectationFailed           Code = edge.CodeExpectation
 	UpgradeRequired             Code = "UPGRADE_REQUIRED"
-	HeadersTooLarge             Code = "HEADERS_TOO_LARGE"
+	HeadersTooLarge             Code = edge.CodeHeadersTooLarge
 	InternalError               Code = Code(runner.Internal)
 	RunStartFailed              Code = Code(runner.RunStartFailed)
-	UnsupportedTransferEncoding Code = "UNSUPPORTED_TRANSFER_ENCODING"
-	HTTPVersionNotSupported     Code = "HTTP_VERSION_NOT_SUPPORTED"
+	UnsupportedTransferEncoding Code = edge.CodeTransferEncoding
+	HTTPVersionNotSupported     Code = edge.CodeHTTPVersion
 	ShuttingDown                Code = Code(runner.ShuttingDown)
 	TooManyClients              Code = "TOO_MANY_CLIENTS"
 )

@@ -68,6 +68,7 @@ var allowed = []struct {
 	{"host/hosttest", []string{"host", "plugin-sdk"}},
 
 	{"governance", []string{"governance"}},
+	{"governance/promotion", []string{"governance/bundle", "host/deploy="}},
 	{"governance/bundle", nil},
 	{"governance/ledger", []string{"governance/bundle"}},
 	{"governance/client", []string{"governance/bundle", "governance/ledger", "host/deploy="}},

@@ -288,7 +288,7 @@ func (c *check) trials() *bundle.Error {
 }
 
 // How metadata.json shows that the kill switch has ended a run: by the drawdown limit of the
-// host, or because the registry said so.
+// host, or because the registry ordered it.
 const (
 	codeRiskKill  = "RISK_KILL"
 	messageKilled = "Stopped by the deployment policy: The deployment was killed"

@@ -88,7 +88,7 @@ func Target(s bundle.Stage) func(*bundle.Bundle) {
 	return func(b *bundle.Bundle) { b.SealRequest.RequestedStage = s }
 }
 
-// Title tells bundles apart that would run the same.
+// Title gives a bundle a title: another revision that would run the same.
 func Title(s string) func(*bundle.Bundle) { return func(b *bundle.Bundle) { b.Candidate.Title = s } }
 
 // Size fills a bundle up to about so many bytes.

@@ -39,7 +39,7 @@ type Options struct {
 	Trust        *bundle.Trust
 	ArtifactRoot string
 	At           failpoint.Hook
-	// Logger is where the plane tells; nowhere if nil.
+	// Logger receives the log lines of the plane; none if nil.
 	Logger hclog.Logger
 	// RealTime takes the system's clock instead of one that stands at Start.
 	RealTime bool
@@ -112,7 +112,7 @@ func (p *Plane) Now() time.Time {
 // Advance lets time pass.
 func (p *Plane) Advance(d time.Duration) { p.offset.Add(int64(d)) }
 
-// Answer is what the plane said.
+// Answer is an answer of the plane.
 type Answer struct {
 	Status int
 	Header http.Header
@@ -174,7 +174,7 @@ func (p *Plane) give(doc *bundle.Document) error {
 	return Put(p.Root, Files(&doc.Bundle))
 }
 
-// Said is what somebody signs.
+// Said is a statement with its signer.
 type Said struct {
 	By, Type  string
 	Predicate any

@@ -221,7 +221,7 @@ func readEnvelope(text []byte) (*dsse.Signed, error) {
 }
 
 // checkAttestations takes one step for each envelope: it must be what the ingest would
-// have taken with one of the bundles, by --trust, at the time that it says it was made.
+// have taken with one of the bundles, by --trust, at the time at which it claims to be made.
 func (v *verifier) checkAttestations() {
 	packers := v.packers()
 	for _, f := range v.envelopes {

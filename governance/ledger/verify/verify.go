@@ -1,6 +1,6 @@
 // Package verify is the offline verifier behind `governance verify`: it takes the files
 // that the lab and the control plane leave behind and the keys that its caller trusts,
-// and says step by step what holds.
+// and reports step by step what holds.
 //
 // It trusts nothing that is in the files: ids and digests are computed again from the
 // bytes, the leaf from the envelope and the key, the root from the leaf. It goes on to
@@ -14,8 +14,11 @@ package verify
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
+	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -263,4 +266,243 @@ func kindOf(f File) kind {
 		return envelopeFile
 	}
 	return artifactFile
+}
+
+// Step is one thing that was checked. Expected and Found say why it failed.
+type Step struct {
+	Number   int    `json:"number"`
+	Name     string `json:"name"`
+	OK       bool   `json:"ok"`
+	Expected string `json:"expected,omitempty"`
+	Found    string `json:"found,omitempty"`
+}
+
+// String is the step's line.
+func (s Step) String() string {
+	if s.OK {
+		return fmt.Sprintf("%2d ok   %s", s.Number, s.Name)
+	}
+	return fmt.Sprintf("%2d FAIL %s: expected %s, found %s", s.Number, s.Name, s.Expected, s.Found)
+}
+
+// Report is all steps in order and what no step could check.
+type Report struct {
+	Steps      []Step   `json:"steps"`
+	NotChecked []string `json:"not_checked"`
+}
+
+// OK reports that there was something to check and that all of it holds.
+func (r *Report) OK() bool {
+	for _, s := range r.Steps {
+		if !s.OK {
+			return false
+		}
+	}
+	return len(r.Steps) > 0
+}
+
+// Failed is the names of the steps that failed.
+func (r *Report) Failed() []string {
+	var names []string
+	for _, s := range r.Steps {
+		if !s.OK {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
+// Write prints a line for each step, then what was not checked.
+func (r *Report) Write(w io.Writer) error {
+	for _, s := range r.Steps {
+		if _, err := fmt.Fprintln(w, s); err != nil {
+			return err
+		}
+	}
+	for _, what := range r.NotChecked {
+		if _, err := fmt.Fprintln(w, "not checked:", what); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *Report) step(name string, err error) bool {
+	s := Step{Number: len(r.Steps) + 1, Name: name, OK: err == nil}
+	var m *ledger.Mismatch
+	switch {
+	case errors.As(err, &m):
+		s.Expected, s.Found = m.Expected, m.Found
+		if m.What != "" {
+			s.Expected = m.What + " " + m.Expected
+		}
+	case err != nil:
+		s.Expected, s.Found = "no error", err.Error()
+	}
+	r.Steps = append(r.Steps, s)
+	return s.OK
+}
+
+// Skip adds to what was not checked.
+func (r *Report) Skip(what string) { r.NotChecked = append(r.NotChecked, what) }
+
+func (r *Report) skip(format string, args ...any) {
+	r.NotChecked = append(r.NotChecked, fmt.Sprintf(format, args...))
+}
+
+func mismatch(what, expected, found string) error {
+	return &ledger.Mismatch{What: what, Expected: expected, Found: found}
+}
+
+// same is nil when both are equal.
+func same(what, expected, found string) error {
+	if expected == found {
+		return nil
+	}
+	return mismatch(what, expected, found)
+}
+
+// LogOptions are the trusted values of the verification of a whole log.
+type LogOptions struct {
+	Statement *ledger.Key
+	Log       ledger.LogKey
+	// Projections reports what differs between what follows from the log and what was kept of
+	// it; nil to leave that unchecked.
+	Projections func() (different []string, err error)
+}
+
+// maxReported is how many failures of one kind get a line of their own.
+const maxReported = 10
+
+// Log checks a log from its beginning: every statement is signed by the statement key,
+// the first one starts this log with these keys, and every checkpoint is signed by the
+// log key and has the root that the entries before it make. Checkpoints come in the
+// order in which they were made; each must continue the one before, which is also shown
+// by a consistency proof, and the last must cover all entries. Leaves and tree are made
+// again from the entries alone.
+func Log(entries iter.Seq2[ledger.Entry, error], notes iter.Seq2[string, error], opts LogOptions) *Report {
+	r := &Report{}
+	tree := r.logEntries(entries, opts)
+	r.logCheckpoints(tree, notes, opts)
+	if opts.Projections == nil {
+		r.skip("that facts, states and decisions are those that the log makes")
+	} else {
+		different, err := opts.Projections()
+		if err == nil && len(different) > 0 {
+			err = mismatch("", "no difference", strings.Join(different, "; "))
+		}
+		r.step("facts, states and decisions are those that the log makes", err)
+	}
+	r.skip("that others see the same log")
+	r.skip("that the runs are true: the log says what was accepted, not that it is right")
+	return r
+}
+
+// logEntries checks the statements and makes the tree.
+func (r *Report) logEntries(entries iter.Seq2[ledger.Entry, error], opts LogOptions) *ledger.Tree {
+	tree, bad := &ledger.Tree{}, 0
+	for e, err := range entries {
+		at := tree.Size()
+		if err != nil {
+			r.step(fmt.Sprintf("read entry %d", at), err)
+			return tree
+		}
+		if at == 0 {
+			r.step("log start", checkStart(e, opts))
+		}
+		if !opts.Statement.Signed(e) {
+			if bad++; bad <= maxReported {
+				r.step(fmt.Sprintf("signature of entry %d", at), mismatch("", "one of key "+opts.Statement.ID(), "none that verifies"))
+			}
+		}
+		if _, err := tree.Append(ledger.LeafHash(ledger.Leaf(e, opts.Statement))); err != nil {
+			r.step(fmt.Sprintf("leaf of entry %d", at), err)
+			return tree
+		}
+	}
+	var err error
+	if n := tree.Size(); n == 0 {
+		err = mismatch("", "at least the start of the log", "no entry")
+	} else if bad > 0 {
+		err = mismatch("", fmt.Sprintf("%d that verify", n), fmt.Sprintf("%d that do not", bad))
+	}
+	r.step(fmt.Sprintf("signatures of %s", plural(int(tree.Size()), "statement")), err)
+	return tree
+}
+
+// checkStart reports whether the first entry starts this log with these keys.
+func checkStart(e ledger.Entry, opts LogOptions) error {
+	st, err := parse(e.Payload)
+	if err != nil {
+		return err
+	}
+	predicate := st.object("predicate")
+	keys := predicate.object("public_keys")
+	return cmp.Or(
+		same("payloadType", bundle.PayloadInToto, e.PayloadType),
+		same("predicateType", bundle.TypeLogStart, st.text("predicateType")),
+		same("origin", opts.Log.Origin, predicate.text("origin")),
+		same("statement key", string(opts.Statement.PEM()), keys.text("statement")),
+		same("log key", opts.Log.VKey(), keys.text("log")))
+}
+
+// logCheckpoints checks the notes against the tree.
+func (r *Report) logCheckpoints(tree *ledger.Tree, notes iter.Seq2[string, error], opts LogOptions) {
+	var last *ledger.Checkpoint
+	count, bad := 0, 0
+	for note, err := range notes {
+		var head *ledger.Checkpoint
+		if err == nil {
+			head, err = checkNote(tree, note, last, opts)
+		}
+		if err != nil {
+			if bad++; bad <= maxReported {
+				r.step(fmt.Sprintf("checkpoint %d", count), err)
+			}
+		}
+		if head != nil {
+			last = head
+		}
+		count++
+	}
+	var err error
+	if count == 0 || bad > 0 {
+		err = mismatch("", "checkpoints that are signed and consistent", fmt.Sprintf("%d of %d that are not", bad, count))
+	}
+	r.step(fmt.Sprintf("%s signed and consistent", plural(count, "checkpoint")), err)
+	found := "none"
+	if last != nil {
+		found = fmt.Sprintf("size %d", last.Size)
+	}
+	r.step("the last checkpoint covers the log", same("", fmt.Sprintf("size %d", tree.Size()), found))
+}
+
+// checkNote opens one checkpoint and compares it with the tree and with the one before.
+// The checkpoint is nil unless all of it holds.
+func checkNote(tree *ledger.Tree, note string, last *ledger.Checkpoint, opts LogOptions) (*ledger.Checkpoint, error) {
+	head, err := ledger.OpenCheckpoint(note, opts.Log)
+	if err != nil {
+		return nil, mismatch("", "a checkpoint signed by "+opts.Log.VKey(), err.Error())
+	}
+	if head.Size > tree.Size() {
+		return nil, mismatch("size", fmt.Sprintf("at most %d", tree.Size()), fmt.Sprint(head.Size))
+	}
+	root, err := tree.Root(head.Size)
+	if err != nil {
+		return nil, err
+	}
+	if err := same(fmt.Sprintf("root of size %d", head.Size), ledger.Hex(root), ledger.Hex(head.Root)); err != nil {
+		return nil, err
+	}
+	if last == nil || last.Size == 0 {
+		return head, nil
+	}
+	if head.Size <= last.Size {
+		return nil, mismatch("size", fmt.Sprintf("more than %d", last.Size), fmt.Sprint(head.Size))
+	}
+	proof, err := tree.Consistency(last.Size, head.Size)
+	if err != nil {
+		return nil, err
+	}
+	return head, ledger.CheckConsistency(proof, *last, *head)
 }

@@ -391,7 +391,7 @@ func (r *Run) metrics(g *Gate, limit float64) []float64 {
 		}
 	}
 	if !complete {
-		// A value that is too bad still says so.
+		// A value that is too bad still fails the gate.
 		return slices.DeleteFunc(values, func(v float64) bool { return compare(v, g.Op, limit) })
 	}
 	return values

@@ -118,7 +118,7 @@ func Parse(text []byte) (*Policy, error) {
 	r.Free(v, "").Schema("schema", Schema)
 	o := r.Object(v, "", field.Names("schema id version stages"), nil)
 	p := &Policy{
-		ID: o.Identifier("id"), Version: o.Integer("version", 1, maxVersion),
+		ID: o.Form("id", "id"), Version: o.Integer("version", 1, maxVersion),
 		stages: map[bundle.Stage]*Stage{},
 	}
 	stages := o.Child("stages", field.Names("paper canary live"), nil)
@@ -165,7 +165,7 @@ func readStage(r *field.Reader, stages field.Object, name bundle.Stage, before m
 		s.Auto = *auto
 	}
 	if o.Has("capital_scale") {
-		s.CapitalScale = o.Decimal("capital_scale")
+		s.CapitalScale = o.Form("decimal", "capital_scale")
 		if !share(s.CapitalScale) {
 			o.Fail(field.InvalidField, "capital_scale", "must be above 0 and at most 1")
 		}

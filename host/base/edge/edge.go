@@ -81,6 +81,34 @@ const (
 	Internal // the handler panicked, or its answer cannot be made
 )
 
+// The error codes of HTTP itself.
+const (
+	CodeMalformedRequest = "MALFORMED_REQUEST"
+	CodeHostForbidden    = "HOST_FORBIDDEN"
+	CodeOriginForbidden  = "ORIGIN_FORBIDDEN"
+	CodeNotFound         = "NOT_FOUND"
+	CodeMethodNotAllowed = "METHOD_NOT_ALLOWED"
+	CodeRequestTimeout   = "REQUEST_TIMEOUT"
+	CodeBodyTooLarge     = "BODY_TOO_LARGE"
+	CodeMediaType        = "UNSUPPORTED_MEDIA_TYPE"
+	CodeExpectation      = "EXPECTATION_FAILED"
+	CodeHeadersTooLarge  = "HEADERS_TOO_LARGE"
+	CodeTransferEncoding = "UNSUPPORTED_TRANSFER_ENCODING"
+	CodeHTTPVersion      = "HTTP_VERSION_NOT_SUPPORTED"
+	CodeInternal         = "INTERNAL_ERROR"
+)
+
+// Code is the error code of a reason.
+func (r Reason) Code() string {
+	return map[Reason]string{
+		Malformed: CodeMalformedRequest, ExpectationFailed: CodeExpectation,
+		HeadersTooLarge: CodeHeadersTooLarge, TransferEncoding: CodeTransferEncoding,
+		HTTPVersion: CodeHTTPVersion, FramedTwice: CodeMalformedRequest,
+		HostForbidden: CodeHostForbidden, NotFound: CodeNotFound, MethodNotAllowed: CodeMethodNotAllowed,
+		OriginForbidden: CodeOriginForbidden, Internal: CodeInternal,
+	}[r]
+}
+
 // Problem is an error that is an answer.
 type Problem interface {
 	error

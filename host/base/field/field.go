@@ -129,7 +129,8 @@ func IsSymbol(s string) bool {
 	base, quote, _ := strings.Cut(s, "/")
 	for _, part := range []string{base, quote} {
 		n := utf8.RuneCountInString(part)
-		if n < 1 || n > 32 || strings.ContainsAny(part, "/:\ufeff") || strings.IndexFunc(part, unicode.IsSpace) >= 0 {
+		blank := strings.IndexFunc(part, unicode.IsSpace) >= 0
+		if n < 1 || n > 32 || blank || strings.ContainsAny(part, "/:\ufeff") {
 			return false
 		}
 	}

@@ -41,7 +41,7 @@ func TestTheFirstRefusalStays(t *testing.T) {
 	if err := r.Err(); err == nil || err.Code != field.UnknownField || err.Pointer != "/y" {
 		t.Errorf("unknown members come first, in order: %v", err)
 	}
-	o.Identifier("a")
+	o.Form("id", "a")
 	o.Fail(field.InvalidDigest, "a", "later")
 	r.Stop(field.Refuse(field.InvalidStage, "", "later"))
 	o.Each("a", 0, func(int, any, string) { t.Error("read on after a refusal") })
@@ -67,10 +67,10 @@ func TestTheFirstRefusalStays(t *testing.T) {
 // TestValues reads one member m each time, in the way that a case names.
 func TestValues(t *testing.T) {
 	reads := map[string]func(field.Object) any{
-		"text": func(o field.Object) any { return o.Text("m") }, "filled": func(o field.Object) any { return o.Filled("m") },
-		"id": func(o field.Object) any { return o.Identifier("m") }, "revision": func(o field.Object) any { return o.Revision("m") },
-		"sha256": func(o field.Object) any { return o.SHA256("m") }, "digest": func(o field.Object) any { return o.Digest("m") },
-		"decimal": func(o field.Object) any { return o.Decimal("m") },
+		"text": func(o field.Object) any { return o.Text("m") }, "filled": func(o field.Object) any { return o.Form("filled", "m") },
+		"id": func(o field.Object) any { return o.Form("id", "m") }, "revision": func(o field.Object) any { return o.Form("revision", "m") },
+		"sha256": func(o field.Object) any { return o.Form("sha256", "m") }, "digest": func(o field.Object) any { return o.Form("digest", "m") },
+		"decimal": func(o field.Object) any { return o.Form("decimal", "m") },
 		"enum":    func(o field.Object) any { return o.OneOf("m", field.InvalidStage, "a", "b") },
 		"time":    func(o field.Object) any { s, _ := o.Time("m"); return s },
 		"number":  func(o field.Object) any { return o.Number("m", -1) }, "integer": func(o field.Object) any { return o.Integer("m", -5, 5) },

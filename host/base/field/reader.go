@@ -141,47 +141,45 @@ func (o Object) short(name, s string) {
 	}
 }
 
-// Filled is a Text that is not blank.
-func (o Object) Filled(name string) string {
-	s := o.Text(name)
-	if o.Has(name) && strings.TrimSpace(s) == "" {
-		o.Fail(InvalidField, name, "must not be blank")
-	}
-	return s
+// forms are the forms that a text can have, with the code of one that has another.
+var forms = map[string]struct {
+	code Code
+	ok   func(string) bool
+	what string
+}{
+	"id": {InvalidIdentifier, IsIdentifier,
+		"an identifier: lower-case letters, digits, '.', '_', '-', at most 128"},
+	"revision": {InvalidIdentifier, IsRevision, "a revision: cr- and 64 hexadecimal digits"},
+	"sha256":   {InvalidDigest, IsSHA256, "a SHA-256 in 64 lower-case hexadecimal digits"},
+	"digest":   {InvalidDigest, IsDigest, "sha256: and 64 lower-case hexadecimal digits"},
+	"decimal": {InvalidDecimal, IsDecimal,
+		"a plain decimal of at most 18 digits before and behind the point"},
 }
 
-// Match is a string in a form that ok knows.
-func (o Object) Match(name string, code Code, ok func(string) bool, what string) string {
+// Form is a text of a form that [Reader.Struct] lists.
+func (o Object) Form(form, name string) string {
+	switch form {
+	case "":
+		return o.Text(name)
+	case "time":
+		s, _ := o.Time(name)
+		return s
+	case "filled":
+		s := o.Text(name)
+		if o.Has(name) && strings.TrimSpace(s) == "" {
+			o.Fail(InvalidField, name, "must not be blank")
+		}
+		return s
+	}
 	s, is := o.str(name)
-	if is && !ok(s) {
-		o.Fail(code, name, "is not %s", what)
+	f, ok := forms[form]
+	switch {
+	case !ok && form != "free":
+		panic("field: there is no form " + form) // a mistake of the program
+	case ok && is && !f.ok(s):
+		o.Fail(f.code, name, "is not %s", f.what)
 	}
 	return s
-}
-
-// Identifier is an id, slug or name.
-func (o Object) Identifier(name string) string {
-	return o.Match(name, InvalidIdentifier, IsIdentifier, "an identifier: lower-case letters, digits, '.', '_', '-', at most 128")
-}
-
-// Revision is a candidate_revision_id.
-func (o Object) Revision(name string) string {
-	return o.Match(name, InvalidIdentifier, IsRevision, "a revision: cr- and 64 hexadecimal digits")
-}
-
-// SHA256 is a bare digest.
-func (o Object) SHA256(name string) string {
-	return o.Match(name, InvalidDigest, IsSHA256, "a SHA-256 in 64 lower-case hexadecimal digits")
-}
-
-// Digest is a digest with its prefix.
-func (o Object) Digest(name string) string {
-	return o.Match(name, InvalidDigest, IsDigest, "sha256: and 64 lower-case hexadecimal digits")
-}
-
-// Decimal is an amount, a string.
-func (o Object) Decimal(name string) string {
-	return o.Match(name, InvalidDecimal, IsDecimal, "a plain decimal of at most 18 digits before and behind the point")
 }
 
 // OneOf is one of the given strings, else refused with code.

@@ -174,20 +174,6 @@ func (o Object) readKind(f reflect.Value, m *member) {
 	}
 }
 
-// texts are the forms of a text.
-var texts = map[string]func(Object, string) string{
-	"": Object.Text, "filled": Object.Filled, "id": Object.Identifier, "revision": Object.Revision,
-	"sha256": Object.SHA256, "digest": Object.Digest, "decimal": Object.Decimal,
-	"time": func(o Object, name string) string {
-		s, _ := o.Time(name)
-		return s
-	},
-	"free": func(o Object, name string) string {
-		s, _ := o.str(name)
-		return s
-	},
-}
-
 func (o Object) text(m *member) string {
 	switch m.form {
 	case "oneof":
@@ -195,7 +181,7 @@ func (o Object) text(m *member) string {
 	case "stage":
 		return o.OneOf(m.name, InvalidStage, m.words...)
 	}
-	return texts[m.form](o, m.name)
+	return o.Form(m.form, m.name)
 }
 
 // check is the form of the texts of a list.
