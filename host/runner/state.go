@@ -115,9 +115,13 @@ const (
 	CodeRunInterrupted = registry.CodeRunInterrupted
 )
 
-// CodeJournalQuarantined is a failed run whose journal cannot be read: it may have left orders or
-// positions at an exchange.
-const CodeJournalQuarantined = "JOURNAL_QUARANTINED"
+// Codes of failed runs that may have left orders or positions at an exchange.
+const (
+	// CodeJournalQuarantined is the code of a run whose journal cannot be read.
+	CodeJournalQuarantined = "JOURNAL_QUARANTINED"
+	// CodeStopUnconfirmed is the code of a run of which it is unknown what its stop has left.
+	CodeStopUnconfirmed = "STOP_UNCONFIRMED"
+)
 
 // resetOnly reports whether a run may have left orders or positions at an exchange:
 // what takes its place must not hide them, so that only a reset clears it.
@@ -125,8 +129,7 @@ func resetOnly(s Snapshot) bool {
 	if s.Failure == nil || s.Mode == ModeBacktest {
 		return false
 	}
-	// The last is of package trade/engine, which this package may not import.
-	open := []string{CodeRunInterrupted, CodeJournalQuarantined, "STOP_UNCONFIRMED"}
+	open := []string{CodeRunInterrupted, CodeJournalQuarantined, CodeStopUnconfirmed}
 	return slices.Contains(open, s.Failure.Code)
 }
 
