@@ -25,8 +25,8 @@ func CashFraction(f float64) Size { return Size{Kind: market.SizeCashFraction, V
 func WholePosition() Size { return Size{Kind: market.SizePosition} }
 
 // Intents is a list of intents. Its methods give a list with each of them changed and leave their receiver as
-// it is, so that an order reads as one sentence, sdk.Buy(sdk.AllCash()).Limit(99).StopLoss(sdk.Percent(0.02)),
-// and a base can be shared by several orders.
+// it is, so that an order reads as one sentence,
+// sdk.Buy(sdk.AllCash()).Limit(99).StopLoss(sdk.Percent(0.02)), and a base can be shared by several orders.
 type Intents []Intent
 
 // Buy is a market order to buy; Limit, Stop and their neighbours change its type. The zero Size ends the run

@@ -39,8 +39,10 @@ import (
 var files embed.FS
 
 // policy is the Content-Security-Policy of every page and asset below /docs.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
-	"font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' " +
+	"data:; " +
+	"font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action " +
+	"'self'; frame-ancestors 'none'"
 
 // Options are what the pages show.
 type Options struct {
@@ -117,7 +119,8 @@ func newPacked(zipped []byte, header http.Header) (*packed, error) {
 	if err != nil {
 		return nil, fmt.Errorf("docs: unpack: %w", err)
 	}
-	return &packed{zipped: zipped, size: size, tag: hex.EncodeToString(sum.Sum(nil)[:16]), header: header}, nil
+	return &packed{zipped: zipped, size: size, tag: hex.EncodeToString(sum.Sum(nil)[:16]), header: header},
+		nil
 }
 
 // ServeHTTP implements http.Handler.
@@ -256,13 +259,19 @@ func licensesView(extra []Part) (licensesPage, error) {
 		return licensesPage{}, err
 	}
 	v := licensesPage{Groups: []licenseGroup{
-		group("go", "Go", "Assay itself, the Go library and the modules linked into its programs. The source of each module, "+
-			"those under MPL-2.0 included, is published unmodified under its name.", modules),
-		group("npm", "API reference", fmt.Sprintf("The page /docs runs %s %s, one file of %s, and the npm packages inside it.",
-			vendored.Name, vendored.Version, vendored.Source), packages),
+		group("go", "Go",
+			"Assay itself, the Go library and the modules linked into its programs. The source of each "+
+				"module, "+
+				"those under MPL-2.0 included, is published unmodified under its name.", modules),
+		group("npm", "API reference",
+			fmt.Sprintf("The page /docs runs %s %s, one file of %s, and the npm packages inside it.",
+				vendored.Name, vendored.Version, vendored.Source), packages),
 	}}
 	if len(extra) > 0 {
-		v.Groups = append(v.Groups, group("parts", "Further parts", "Libraries inside the script of the dashboard, and data that the service brings along.", extra))
+		v.Groups = append(v.Groups,
+			group("parts", "Further parts",
+				"Libraries inside the script of the dashboard, and data that the service brings along.",
+				extra))
 	}
 	v.Texts = numberTexts(v.Groups)
 	return v, nil

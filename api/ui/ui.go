@@ -31,7 +31,8 @@ import (
 var files embed.FS
 
 // policy is the Content-Security-Policy of the pages and of everything they load.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; base-uri 'none'; " +
 	"form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
 const (
@@ -41,7 +42,8 @@ const (
 
 // types are the kinds of file that the bundle may have.
 var types = map[string]string{
-	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", ".html": "text/html; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+	".html": "text/html; charset=utf-8",
 }
 
 // hashed matches a name that changes with the contents.
@@ -102,7 +104,8 @@ func (u *UI) get(path string, h http.Handler) {
 
 func asset(data []byte, name, cache string) *edge.Asset {
 	return edge.NewAsset(data, http.Header{
-		"Content-Type": {types[path.Ext(name)]}, "Content-Security-Policy": {policy}, "Cache-Control": {cache},
+		"Content-Type": {types[path.Ext(name)]}, "Content-Security-Policy": {policy},
+		"Cache-Control": {cache},
 	})
 }
 
@@ -175,7 +178,8 @@ func (u *UI) addLicenses(attribution string) error {
 		return err
 	}
 	sum := sha256.Sum256(style)
-	v := licensesPage{Style: "/ui/licenses-" + hex.EncodeToString(sum[:])[:10] + ".css", Attribution: attribution, Parts: u.parts}
+	v := licensesPage{Style: "/ui/licenses-" + hex.EncodeToString(sum[:])[:10] + ".css",
+		Attribution: attribution, Parts: u.parts}
 	u.get(v.Style, asset(style, v.Style, forever))
 	for _, r := range u.routes {
 		if path.Ext(r.Path) == ".svg" {

@@ -91,10 +91,13 @@ func (a *API) Routes() []edge.Route {
 		get("/strategies", a.strategies),
 		get("/exchanges", a.exchanges),
 		get("/meta", a.meta),
-		edge.Route{Method: http.MethodPost, Path: Base + "/run/backtest", Handler: op(a, a.schemas.backtest, a.startBacktest)},
-		edge.Route{Method: http.MethodPost, Path: Base + "/run/live", Handler: op(a, a.schemas.live, a.startLive)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/backtest",
+			Handler: op(a, a.schemas.backtest, a.startBacktest)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/live",
+			Handler: op(a, a.schemas.live, a.startLive)},
 		edge.Route{Method: http.MethodPost, Path: Base + "/run/stop", Handler: a.bodiless(a.stop)},
-		edge.Route{Method: http.MethodPost, Path: Base + "/run/controls", Handler: op(a, a.schemas.control, a.control)},
+		edge.Route{Method: http.MethodPost, Path: Base + "/run/controls",
+			Handler: op(a, a.schemas.control, a.control)},
 		edge.Route{Method: http.MethodDelete, Path: Base + "/run/reset", Handler: a.bodiless(a.reset)},
 	)
 }
@@ -128,7 +131,8 @@ func compileRequests() (requestSchemas, error) {
 	if err != nil {
 		return s, err
 	}
-	for name, into := range map[string]**schema.Schema{"BacktestRequest": &s.backtest, "LiveRequest": &s.live, "ControlRequest": &s.control, "Empty": &s.empty} {
+	for name, into := range map[string]**schema.Schema{"BacktestRequest": &s.backtest, "LiveRequest": &s.live,
+		"ControlRequest": &s.control, "Empty": &s.empty} {
 		if *into, err = doc.Compile("/components/schemas/" + name); err != nil {
 			return s, err
 		}
@@ -169,7 +173,8 @@ func hashTag(parts ...string) string {
 
 // awaitNews waits until the client's tag is out of date, at most for the time given.
 // It reports whether there was a place to wait in.
-func (a *API) awaitNews(r *http.Request, s runner.Snapshot, limit time.Duration) (_ runner.Snapshot, waited bool) {
+func (a *API) awaitNews(r *http.Request, s runner.Snapshot,
+	limit time.Duration) (_ runner.Snapshot, waited bool) {
 	select {
 	case a.polls <- struct{}{}:
 		defer func() { <-a.polls }()
@@ -257,11 +262,13 @@ func (a *API) meta(*http.Request) (*edge.Answer, error) {
 		ServerID: a.opts.ServerID, StartedAt: market.FromTime(a.opts.StartedAt), BasePath: Base,
 		Versions: []view.Version{{Version: "v1", Status: "current", BasePath: Base}},
 		DeprecationPolicy: view.DeprecationPolicy{
-			MinimumNoticeDays: 90, Headers: []string{"Deprecation", "Sunset", "Link"}, Documentation: "/docs/deprecations",
+			MinimumNoticeDays: 90, Headers: []string{"Deprecation", "Sunset", "Link"},
+			Documentation: "/docs/deprecations",
 		},
 		Deprecations: append(view.Deprecations{}, a.opts.Deprecations...),
 		Capabilities: view.Capabilities{
-			WebSocket: true, WSSubprotocols: []string{"assay.v1.rich"}, Prefer: []string{"wait", "points", "rows"}, IdempotencyKey: true,
+			WebSocket: true, WSSubprotocols: []string{"assay.v1.rich"},
+			Prefer: []string{"wait", "points", "rows"}, IdempotencyKey: true,
 		},
 		Limits: view.Limits{BodyBytes: maxBody, JSONDepth: digest.MaxDepth, WSClients: 64, ConcurrentRuns: 1},
 		Links:  view.Links{Docs: "/docs", OpenAPI: "/openapi.json", UI: "/ui", Metrics: "/metrics"},

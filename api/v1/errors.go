@@ -57,7 +57,8 @@ func (a *API) translate(r *http.Request, err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, http.ErrServerClosed):
 		return problem.New(problem.ShuttingDown)
 	}
-	a.opts.Logger.Error("a request failed", "path", r.URL.Path, "request_id", edge.From(r.Context()).RequestID, "error", err)
+	a.opts.Logger.Error("a request failed", "path", r.URL.Path, "request_id",
+		edge.From(r.Context()).RequestID, "error", err)
 	return problem.New(problem.InternalError).WithCause(err)
 }
 

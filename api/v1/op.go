@@ -138,7 +138,8 @@ func isJSON(h http.Header) bool {
 	if len(types) != 1 {
 		return false
 	}
-	if coding := strings.Join(h.Values("Content-Encoding"), ","); coding != "" && !strings.EqualFold(coding, "identity") {
+	if coding := strings.Join(h.Values("Content-Encoding"), ","); coding != "" &&
+		!strings.EqualFold(coding, "identity") {
 		return false
 	}
 	mediaType, _, err := mime.ParseMediaType(types[0])
@@ -153,7 +154,8 @@ func unreadable(err error) error {
 	if errors.Is(err, os.ErrDeadlineExceeded) {
 		return problem.New(problem.RequestTimeout).WithClose()
 	}
-	return problem.Say(problem.MalformedRequest, "The body could not be read to its end.").WithCause(err).WithClose()
+	return problem.Say(problem.MalformedRequest,
+		"The body could not be read to its end.").WithCause(err).WithClose()
 }
 
 // validate checks JSON and schema.
@@ -210,14 +212,16 @@ func header(h http.Header, name string) (string, error) {
 		visible = visible && c > ' ' && c < 0x7f
 	}
 	if !visible {
-		return "", problem.Say(problem.MalformedRequest, name+" must be one value of 1 to 128 visible ASCII characters.")
+		return "", problem.Say(problem.MalformedRequest,
+			name+" must be one value of 1 to 128 visible ASCII characters.")
 	}
 	return key, nil
 }
 
 // once calls f unless it has succeeded for the key before; then it repeats the answer. The target is
 // what the body was sent to.
-func (k *keyring) once(key, target string, body []byte, f func() (*edge.Answer, error)) (*edge.Answer, error) {
+func (k *keyring) once(key, target string, body []byte,
+	f func() (*edge.Answer, error)) (*edge.Answer, error) {
 	if key == "" {
 		return f()
 	}

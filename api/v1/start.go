@@ -68,7 +68,8 @@ func launch(req runner.StartRequest, by Launcher) runner.LaunchFunc {
 	return func(ctx context.Context, runID string) (runner.Execution, error) {
 		if by == nil {
 			return nil, &run.RequestError{Code: string(problem.ModeNotSupported),
-				Message: fmt.Sprintf("This service does not run mode %s.", req.Mode), Details: map[string]any{"reason": "mode"}}
+				Message: fmt.Sprintf("This service does not run mode %s.", req.Mode),
+				Details: map[string]any{"reason": "mode"}}
 		}
 		return by.Launch(ctx, runID, req)
 	}
@@ -79,8 +80,10 @@ func started(req runner.StartRequest, ungated string) string {
 	if ungated != "" {
 		ungated = ". " + ungated
 	}
-	kind := map[string]string{runner.ModeBacktest: "Backtest", runner.ModePaper: "Paper run", runner.ModeLive: "Live run"}[req.Mode]
-	return fmt.Sprintf("%s of %s on %s %s started%s", kind, req.StrategyName, strings.Join(req.Symbols, ", "), req.Timeframe, ungated)
+	kind := map[string]string{runner.ModeBacktest: "Backtest", runner.ModePaper: "Paper run",
+		runner.ModeLive: "Live run"}[req.Mode]
+	return fmt.Sprintf("%s of %s on %s %s started%s", kind, req.StrategyName, strings.Join(req.Symbols, ", "),
+		req.Timeframe, ungated)
 }
 
 func (a *API) stop(r *http.Request) (*edge.Answer, error) {
@@ -148,7 +151,8 @@ func (r *controlRequest) check() []schema.Violation {
 func (a *API) control(r *request[controlRequest]) (*edge.Answer, error) {
 	in := r.in
 	if slices.Contains([]string{"release", "adopt"}, in.Action) {
-		say := fmt.Sprintf("This version has no deployments that could %s anything: it is for later.", in.Action)
+		say := fmt.Sprintf("This version has no deployments that could %s anything: it is for later.",
+			in.Action)
 		return nil, problem.Say(problem.ModeNotSupported, say).With("reason", "action")
 	}
 	// A client that hangs up does not take back its request.
@@ -206,7 +210,8 @@ func checkCash(n json.Number) []schema.Violation {
 	if err == nil && sim.RoundCash(cash).IsPos() {
 		return nil
 	}
-	return []schema.Violation{{Pointer: "/initial_cash", Message: "is 0 once rounded to the money unit: write at least 1e-10", Rule: "exclusiveMinimum"}}
+	return []schema.Violation{{Pointer: "/initial_cash",
+		Message: "is 0 once rounded to the money unit: write at least 1e-10", Rule: "exclusiveMinimum"}}
 }
 
 // check holds the rules between fields.
@@ -215,20 +220,27 @@ func (r *startRequest) check() []schema.Violation {
 	if r.Resume == "adopt" {
 		bad = append(bad, schema.Violation{
 			Pointer: "/resume", Rule: "enum",
-			Message: "is not offered yet: no run takes over positions of another; write flat, release or refuse",
+			Message: "is not offered yet: no run takes over positions of another; write flat, release or " +
+				"refuse",
 		})
 	}
 	if r.Mode != runner.ModeLive {
 		return append(bad, checkCash(r.InitialCash)...)
 	}
 	if r.Exchange == "" {
-		bad = append(bad, schema.Violation{Pointer: "/exchange", Message: "is missing: mode live needs an exchange", Rule: "required"})
+		bad = append(bad,
+			schema.Violation{Pointer: "/exchange", Message: "is missing: mode live needs an exchange",
+				Rule: "required"})
 	}
 	if r.InitialCash != "" {
-		bad = append(bad, schema.Violation{Pointer: "/initial_cash", Message: "is for paper only: live trades the account's own cash", Rule: "paper_only"})
+		bad = append(bad,
+			schema.Violation{Pointer: "/initial_cash",
+				Message: "is for paper only: live trades the account's own cash", Rule: "paper_only"})
 	}
 	if r.Execution != nil {
-		bad = append(bad, schema.Violation{Pointer: "/execution", Message: "is for paper only: the exchange fills live orders", Rule: "paper_only"})
+		bad = append(bad,
+			schema.Violation{Pointer: "/execution",
+				Message: "is for paper only: the exchange fills live orders", Rule: "paper_only"})
 	}
 	return bad
 }
@@ -236,7 +248,8 @@ func (r *startRequest) check() []schema.Violation {
 // complete is the request for the run machine, with every default.
 func (r *startRequest) complete(mode string) runner.StartRequest {
 	req := r.StartRequest
-	req.Mode, req.InitialCash, req.ExchangeConfig = mode, cmp.Or(r.InitialCash, "10000"), r.ExchangeConfig.Secret
+	req.Mode, req.InitialCash, req.ExchangeConfig = mode, cmp.Or(r.InitialCash, "10000"),
+		r.ExchangeConfig.Secret
 	for _, m := range []*json.RawMessage{&req.StrategyParams, &req.Execution} {
 		if *m == nil {
 			*m = json.RawMessage("{}")

@@ -54,35 +54,47 @@ type setting struct {
 
 func settings() []setting {
 	return append([]setting{
-		{"host", "SERVICE_API_HOST", "127.0.0.1", "address or name to listen on", func(c *config, v string) error {
-			if v == "" {
-				return fmt.Errorf("is empty: write an address or a name")
-			}
-			c.bind.Host = v
-			return nil
-		}},
+		{"host", "SERVICE_API_HOST", "127.0.0.1", "address or name to listen on",
+			func(c *config, v string) error {
+				if v == "" {
+					return fmt.Errorf("is empty: write an address or a name")
+				}
+				c.bind.Host = v
+				return nil
+			}},
 		{"port", "SERVICE_API_PORT", "8000", "port to listen on; 0 takes any free one", setPort},
 		{"log-level", "SERVICE_LOG_LEVEL", "info", "trace, debug, info, warn or error", setLogLevel},
-		{"behind-proxy", "SERVICE_API_BEHIND_PROXY", "false", "an authenticating proxy stands in front: allow other than loopback addresses", func(c *config, v string) (err error) {
-			c.bind.BehindProxy, err = strconv.ParseBool(v)
-			if !slices.Contains([]string{"0", "1", "false", "true"}, v) {
-				return fmt.Errorf("%q is not 1, 0, true or false", v)
-			}
-			return err
-		}},
+		{"behind-proxy", "SERVICE_API_BEHIND_PROXY", "false",
+			"an authenticating proxy stands in front: allow other than loopback addresses",
+			func(c *config, v string) (err error) {
+				c.bind.BehindProxy, err = strconv.ParseBool(v)
+				if !slices.Contains([]string{"0", "1", "false", "true"}, v) {
+					return fmt.Errorf("%q is not 1, 0, true or false", v)
+				}
+				return err
+			}},
 		{"state-dir", "SERVICE_STATE_DIR", file.StateFolder,
-			"folder for candles, runs and the registry; the default is looked for in the folders above, too", setStateDir},
-		{"strategies", "SERVICE_STRATEGIES", "", "folder of strategy plugins (default: strategies beside the executable)",
+			"folder for candles, runs and the registry; the default is looked for in the folders above, too",
+			setStateDir},
+		{"strategies", "SERVICE_STRATEGIES", "",
+			"folder of strategy plugins (default: strategies beside the executable)",
 			besideUs("strategies", func(c *config) *string { return &c.strategies })},
-		{"connectors", "SERVICE_CONNECTORS", "", "folder of exchange connectors (default: connectors beside the executable)",
+		{"connectors", "SERVICE_CONNECTORS", "",
+			"folder of exchange connectors (default: connectors beside the executable)",
 			besideUs("connectors", func(c *config) *string { return &c.connectors.dir })},
 		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require",
 			parsed(sandbox.ParseMode, func(c *config) *sandbox.Mode { return &c.sandbox })},
-		{"control-url", "SERVICE_CONTROL_URL", "", "address of the governance control plane (default " + defaultControlURL + " with a control key)", setControlURL},
-		{"control-key", "SERVICE_CONTROL_KEY", "", "file of the control plane's public key, keys/statement.pub of its folder", setControlKey},
-		{"deployment-policy", "SERVICE_DEPLOYMENT_POLICY", "auto", "what real money needs: enforce an entry of the deployable registry, warn, off, or auto: enforce with a control plane, else warn",
+		{"control-url", "SERVICE_CONTROL_URL", "",
+			"address of the governance control plane (default " + defaultControlURL + " with a control key)",
+			setControlURL},
+		{"control-key", "SERVICE_CONTROL_KEY", "",
+			"file of the control plane's public key, keys/statement.pub of its folder", setControlKey},
+		{"deployment-policy", "SERVICE_DEPLOYMENT_POLICY", "auto",
+			"what real money needs: enforce an entry of the deployable registry, warn, off, or auto: " +
+				"enforce with a control plane, else warn",
 			parsed(deploy.ParseMode, func(c *config) *deploy.Mode { return &c.control.policy })},
-		{"control-sign-key", "SERVICE_CONTROL_SIGN_KEY", "", "file of this host's private key (role host): a risk kill opens a critical incident", setSignKey},
+		{"control-sign-key", "SERVICE_CONTROL_SIGN_KEY", "",
+			"file of this host's private key (role host): a risk kill opens a critical incident", setSignKey},
 	}, tradingSettings()...)
 }
 
@@ -164,10 +176,16 @@ func readConfig(args []string, w world) (cfg config, done bool, err error) {
 		flags.String(s.flag, s.fallback, s.help+" ["+s.variable+"]")
 	}
 	flags.Lookup("behind-proxy").NoOptDefVal = "true"
-	flags.StringArrayVar(&cfg.bind.AllowedHosts, allowedHostFlag, nil, "name that the Host header may carry, repeatable ["+allowedHostVariable+", commas]")
-	flags.StringArrayVar(&cfg.control.given, familyFlag, nil, "family of a strategy at the control plane, name=family, repeatable (default the name with - for _) ["+familyVariable+", commas]")
-	flags.StringArrayVar(&cfg.connectors.given, endpointFlag, nil, "base URL of a connector instead of its exchange's, id=url, repeatable; https unless on loopback ["+endpointVariable+", commas]")
-	flags.BoolVar(&cfg.demo, "demo", false, "run one demonstration backtest through the API, print it and go on serving")
+	flags.StringArrayVar(&cfg.bind.AllowedHosts, allowedHostFlag, nil,
+		"name that the Host header may carry, repeatable ["+allowedHostVariable+", commas]")
+	flags.StringArrayVar(&cfg.control.given, familyFlag, nil,
+		"family of a strategy at the control plane, name=family, repeatable (default the name with - for "+
+			"_) ["+familyVariable+", commas]")
+	flags.StringArrayVar(&cfg.connectors.given, endpointFlag, nil,
+		"base URL of a connector instead of its exchange's, id=url, repeatable; https unless on loopback ["+
+			endpointVariable+", commas]")
+	flags.BoolVar(&cfg.demo, "demo", false,
+		"run one demonstration backtest through the API, print it and go on serving")
 	if err := cmd.Execute(); err != nil {
 		if ran {
 			return cfg, false, err
@@ -232,7 +250,8 @@ type trading struct {
 func tradingSettings() []setting {
 	list := []setting{
 		{"on-stop", "SERVICE_ON_STOP", "leave",
-			"what a stop of a live run does once entries are cancelled: leave exits at the exchange, cancel them, " +
+			"what a stop of a live run does once entries are cancelled: leave exits at the exchange, " +
+				"cancel them, " +
 				"or flatten: sell what is held",
 			parsed(engine.ParseOnStop, func(c *config) *engine.OnStop { return &c.trading.ends.OnStop })},
 		{"on-shutdown", "SERVICE_ON_SHUTDOWN", "leave",
@@ -250,10 +269,15 @@ func tradingSettings() []setting {
 				return &c.trading.ends.Unprotected
 			})},
 	}
-	options := append(risk.List(), risk.Option{Name: "paper", Default: string(risk.Shadow), Help: "what the limits do in paper: shadow or enforce"})
+	options := append(risk.List(),
+		risk.Option{Name: "paper", Default: string(risk.Shadow),
+			Help: "what the limits do in paper: shadow or enforce"})
 	for _, o := range options {
 		help := fmt.Sprintf("%s (default %s)", o.Help, o.Default)
-		list = append(list, setting{o.Flag()[len("--"):], o.Env(), "", help, func(c *config, v string) error { return c.trading.take(o.Name, v) }})
+		list = append(list,
+			setting{o.Flag()[len("--"):], o.Env(), "", help, func(c *config, v string) error {
+				return c.trading.take(o.Name, v)
+			}})
 	}
 	return list
 }

@@ -52,7 +52,9 @@ func setControlKey(c *config, v string) error {
 	}
 	var ok bool
 	if c.control.key, ok = pub.(*ecdsa.PublicKey); !ok {
-		return errors.New("is not a P-256 key: name keys/statement.pub of the control plane's folder, which it serves as /trust/governance.pub")
+		return errors.New(
+			"is not a P-256 key: name keys/statement.pub of the control plane's folder, which it serves " +
+				"as /trust/governance.pub")
 	}
 	return nil
 }
@@ -73,11 +75,17 @@ func (c *control) complete(w world) (err error) {
 	const key = "--control-key (SERVICE_CONTROL_KEY), the file of the control plane's public key"
 	switch {
 	case c.url != "" && c.key == nil:
-		return usagef("--control-url (SERVICE_CONTROL_URL) needs %s: an answer that nobody is known to have signed is worth nothing", key)
+		return usagef(
+			"--control-url (SERVICE_CONTROL_URL) needs %s: an answer that nobody is known to have signed "+
+				"is worth nothing", key)
 	case c.policy == deploy.Enforce && c.key == nil:
-		return usagef("--deployment-policy enforce (SERVICE_DEPLOYMENT_POLICY) needs --control-url (SERVICE_CONTROL_URL) and %s", key)
+		return usagef(
+			"--deployment-policy enforce (SERVICE_DEPLOYMENT_POLICY) needs --control-url "+
+				"(SERVICE_CONTROL_URL) and %s", key)
 	case c.signKey != nil && c.key == nil:
-		return usagef("--control-sign-key (SERVICE_CONTROL_SIGN_KEY) needs --control-url (SERVICE_CONTROL_URL) and %s: there is nobody to tell", key)
+		return usagef(
+			"--control-sign-key (SERVICE_CONTROL_SIGN_KEY) needs --control-url (SERVICE_CONTROL_URL) and "+
+				"%s: there is nobody to tell", key)
 	}
 	if c.key != nil && c.url == "" {
 		c.url = defaultControlURL
@@ -96,14 +104,17 @@ func (c *control) log(logger hclog.Logger) {
 	if c.key != nil {
 		keyID, _ = dsse.KeyID(c.key) // it was read from its encoded form
 	}
-	logger.Info("deployment policy", "deployment_policy", string(c.policy), "effective", string(c.policy.Effective(c.key != nil)),
-		"control_url", c.url, "control_key", c.keyFile, "control_key_id", keyID, "strategy_families", families, "control_sign_key", c.signFile)
+	logger.Info("deployment policy", "deployment_policy", string(c.policy), "effective",
+		string(c.policy.Effective(c.key != nil)),
+		"control_url", c.url, "control_key", c.keyFile, "control_key_id", keyID, "strategy_families",
+		families, "control_sign_key", c.signFile)
 }
 
 // openPolicy makes the deployment policy.
 func (s *service) openPolicy(cfg config) (*deploy.Policy, error) {
 	c := cfg.control
-	o := deploy.Options{Mode: c.policy, StateDir: cfg.stateDir, Families: c.families, Logger: s.logger.Named("deploy")}
+	o := deploy.Options{Mode: c.policy, StateDir: cfg.stateDir, Families: c.families,
+		Logger: s.logger.Named("deploy")}
 	if c.key != nil {
 		transport := http.DefaultTransport.(*http.Transport).Clone()
 		p, err := deploy.NewPlane(c.url, http.Client{Transport: transport})
@@ -113,7 +124,8 @@ func (s *service) openPolicy(cfg config) (*deploy.Policy, error) {
 		s.closers = append(s.closers, func() error { p.Close(); return nil })
 		o.Source, o.Key = p, c.key
 		if c.signKey != nil {
-			told, err := client.New(client.Options{URL: c.url, HTTP: &http.Client{Transport: transport}, Timeout: callTime})
+			told, err := client.New(client.Options{URL: c.url, HTTP: &http.Client{Transport: transport},
+				Timeout: callTime})
 			if err != nil {
 				return nil, err
 			}

@@ -112,10 +112,12 @@ func serverID(now time.Time) (string, error) {
 	if _, err := rand.Read(b[10:]); err != nil {
 		return "", err
 	}
-	return strings.ToLower(base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").EncodeToString(b[:])[6:]), nil
+	return strings.ToLower(base32.NewEncoding("0123456789ABCDEFGHJKMNPQRSTVWXYZ").EncodeToString(b[:])[6:]),
+		nil
 }
 
-const demoRequest = `{"strategy_name":"sma_cross","strategy_params":{"fast":10,"slow":30},"symbols":["BTC/USDT"],"timeframe":"1h","exchange":"sample"}`
+const demoRequest = `{"strategy_name":"sma_cross","strategy_params":{"fast":10,"slow":30},` +
+	`"symbols":["BTC/USDT"],"timeframe":"1h","exchange":"sample"}`
 
 // demonstrate goes through the API like any client: health, a backtest on the
 // bundled candles, its status until the end, its results.
@@ -135,7 +137,8 @@ func demonstrate(ctx context.Context, base string, out io.Writer) error {
 		return err
 	}
 	var results demoResults
-	if _, err := c.call(ctx, http.MethodGet, "/results", "", http.Header{"Prefer": {"points=2, rows=0"}}, &results); err != nil {
+	if _, err := c.call(ctx, http.MethodGet, "/results", "", http.Header{"Prefer": {"points=2, rows=0"}},
+		&results); err != nil {
 		return err
 	}
 	if results.Status != "completed" {
@@ -170,7 +173,8 @@ func (c demoClient) wait(ctx context.Context) error {
 }
 
 // call sends one request and returns the entity tag of the answer.
-func (c demoClient) call(ctx context.Context, method, path, body string, header http.Header, into any) (string, error) {
+func (c demoClient) call(ctx context.Context, method, path, body string, header http.Header,
+	into any) (string, error) {
 	req, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewBufferString(body))
 	if err != nil {
 		return "", err
@@ -225,7 +229,8 @@ func (r *demoResults) print(out io.Writer) error {
 	for _, row := range []struct{ key, name, format string }{
 		{"total_return", "total return", "%.2f %%"}, {"buy_hold_return", "buy and hold return", "%.2f %%"},
 		{"max_drawdown", "max drawdown", "%.2f %%"}, {"win_rate", "win rate", "%.2f %%"},
-		{"sharpe_ratio", "Sharpe ratio", "%.4f"}, {"total_trades", "trades", "%.0f"}, {"fees_paid", "fees paid", "%.2f"},
+		{"sharpe_ratio", "Sharpe ratio", "%.4f"}, {"total_trades", "trades", "%.0f"},
+		{"fees_paid", "fees paid", "%.2f"},
 	} {
 		value := r.Metrics[row.key]
 		if value == nil || slices.Contains(r.Undefined, row.key) {

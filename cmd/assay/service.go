@@ -81,9 +81,12 @@ func serve(ctx context.Context, cfg config, w world) error {
 }
 
 func (c config) log(logger hclog.Logger, ln net.Listener) {
-	logger.Info("configuration", "version", version, "commit", commit, "address", edge.URL(ln), "host", c.bind.Host, "port", c.bind.Port,
-		"log_level", c.logLevel.String(), "behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts,
-		"state_dir", c.stateDir, "strategies", c.strategies, "connectors", c.connectors.dir, "connector_endpoints", len(c.connectors.endpoints), "sandbox", string(c.sandbox), "demo", c.demo)
+	logger.Info("configuration", "version", version, "commit", commit, "address", edge.URL(ln), "host",
+		c.bind.Host, "port", c.bind.Port,
+		"log_level", c.logLevel.String(), "behind_proxy", c.bind.BehindProxy, "allowed_hosts",
+		c.bind.AllowedHosts,
+		"state_dir", c.stateDir, "strategies", c.strategies, "connectors", c.connectors.dir,
+		"connector_endpoints", len(c.connectors.endpoints), "sandbox", string(c.sandbox), "demo", c.demo)
 	c.control.log(logger)
 }
 
@@ -119,7 +122,8 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 		return nil, err
 	}
 	strategies, err := catalog.Open(ctx, catalog.Options{
-		Dir: cfg.strategies, StateDir: cfg.stateDir, Sandbox: cfg.sandbox, Logger: logger.Named("catalog"), Reattach: cfg.reattach,
+		Dir: cfg.strategies, StateDir: cfg.stateDir, Sandbox: cfg.sandbox, Logger: logger.Named("catalog"),
+		Reattach: cfg.reattach,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("strategies: %w", err)
@@ -143,7 +147,8 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	}
 	exchanges := &live.Exchanges{Store: candles, Connectors: found}
 	trading := live.NewLauncher(live.Options{
-		Catalog: strategies, Venues: exchanges, Journal: book.Journal, NoJournal: s.noJournal, Policy: s.policy, Logger: logger, SpoolDir: launcher.SpoolDir, Engine: launcher.Engine,
+		Catalog: strategies, Venues: exchanges, Journal: book.Journal, NoJournal: s.noJournal,
+		Policy: s.policy, Logger: logger, SpoolDir: launcher.SpoolDir, Engine: launcher.Engine,
 		Risk: cfg.trading.risk, Ends: cfg.trading.ends, LiveDir: filepath.Join(cfg.stateDir, "live"),
 	})
 	s.closers = append(s.closers, trading.Close)
@@ -165,7 +170,8 @@ func (c trialCounter) Place(ctx context.Context, runID string) (*registry.Place,
 }
 
 // openRegistry opens the registry and settles runs that a crash cut short, which it returns.
-func (s *service) openRegistry(ctx context.Context, store *artifact.Store) (*registry.Registry, []*artifact.Metadata, error) {
+func (s *service) openRegistry(ctx context.Context,
+	store *artifact.Store) (*registry.Registry, []*artifact.Metadata, error) {
 	runs, err := registry.Open(ctx, store, s.logger.Named("registry"))
 	if err != nil {
 		return nil, nil, err
@@ -190,7 +196,8 @@ func (s *service) openJournal(ctx context.Context, cfg config) *journal.Opened {
 	}
 	s.closers = append(s.closers, book.Close)
 	if q := book.Quarantined; q != nil {
-		s.logger.Error("the journal was damaged and set aside; a new one was begun", "file", q.Path, "reason", q.Reason, "runs", q.Runs)
+		s.logger.Error("the journal was damaged and set aside; a new one was begun", "file", q.Path, "reason",
+			q.Reason, "runs", q.Runs)
 	}
 	return book
 }
@@ -218,7 +225,8 @@ func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journa
 	if rep == nil {
 		return nil
 	}
-	s.logger.Warn("a run was cut short by the end of the service", "run_id", rep.Snapshot.RunID, "mode", rep.Snapshot.Mode, "code", rep.Snapshot.Failure.Code, "phase", rep.Snapshot.Failure.Phase)
+	s.logger.Warn("a run was cut short by the end of the service", "run_id", rep.Snapshot.RunID, "mode",
+		rep.Snapshot.Mode, "code", rep.Snapshot.Failure.Code, "phase", rep.Snapshot.Failure.Phase)
 	if err := archive.Recover(ctx, rep); err != nil {
 		s.logger.Error("the files of the run that was cut short could not be written",
 			"run_id", rep.Snapshot.RunID, "error", err)
@@ -226,7 +234,8 @@ func (s *service) restore(ctx context.Context, trading *live.Launcher, q *journa
 	return s.runner.Restore(*rep, cleared)
 }
 
-func newLauncher(cfg config, candles *candle.Store, strategies *catalog.Catalog, logger hclog.Logger) (*run.Launcher, error) {
+func newLauncher(cfg config, candles *candle.Store, strategies *catalog.Catalog,
+	logger hclog.Logger) (*run.Launcher, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -269,7 +278,8 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	started := time.Now()
 	requests := new(atomic.Int64)
 	s.monitor = monitor.NewMonitor(ctx, monitor.HealthOptions{
-		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts, Sandbox: p.strategies.Sandbox, Registry: p.runs.SchemaVersion, Journal: s.noJournal,
+		Status: s.runner.Status, Counters: s.runner.Counters, Plugins: p.strategies.Counts,
+		Sandbox: p.strategies.Sandbox, Registry: p.runs.SchemaVersion, Journal: s.noJournal,
 		Damaged:   p.candles.Damaged,
 		FreeBytes: func() (int64, error) { return monitor.FreeBytes(cfg.stateDir) },
 		Requests:  requests.Load, Now: time.Now,
@@ -277,8 +287,9 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 		Governance: s.policy.Health, Link: s.runner.Link,
 	})
 	s.hub = stream.New(stream.Options{
-		Runner: s.runner, Health: s.monitor.Health, ServerID: id, Version: version, Logger: s.logger.Named("stream"),
-		Risk: cfg.trading.limits(), OnStop: string(cfg.trading.ends.OnStop),
+		Runner: s.runner, Health: s.monitor.Health, ServerID: id, Version: version,
+		Logger: s.logger.Named("stream"),
+		Risk:   cfg.trading.limits(), OnStop: string(cfg.trading.ends.OnStop),
 	})
 	operations, err := v1.New(v1.Options{
 		Runner: s.runner, Backtests: p.launcher, Trading: p.trading,
@@ -306,7 +317,8 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	})
 	handler, err := api.NewEdge(api.EdgeConfig{
 		Hosts:  edge.NewHosts(append([]string{cfg.bind.Host, bound}, cfg.bind.AllowedHosts...)...),
-		Routes: append(routes, numbers.Routes()...), Deprecations: retiring, Logger: s.logger.Named("api"), Now: time.Now, NoBody: operations.NoBody, Count: requests,
+		Routes: append(routes, numbers.Routes()...), Deprecations: retiring, Logger: s.logger.Named("api"),
+		Now: time.Now, NoBody: operations.NoBody, Count: requests,
 		Observe: func(o edge.Observation) { numbers.Observe(o.Route, o.Method, o.Status, o.Duration) },
 	})
 	if err != nil {
@@ -323,7 +335,8 @@ func pages(retiring view.Deprecations) ([]edge.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	candles := docs.Part{Name: "Bundled sample candles", License: "MIT", Texts: []string{sample.Attribution()}}
+	candles := docs.Part{Name: "Bundled sample candles", License: "MIT",
+		Texts: []string{sample.Attribution()}}
 	reference, err := docs.New(docs.Options{
 		Events: stream.Events(), Deprecations: retiring, Parts: append(dashboard.Parts(), candles),
 	})
@@ -417,7 +430,8 @@ func (c *connectors) complete(w world) error {
 		}
 		u, err := url.Parse(address)
 		switch {
-		case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" || (u.Scheme != "http" && u.Scheme != "https"):
+		case err != nil || u.Host == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" ||
+			(u.Scheme != "http" && u.Scheme != "https"):
 			return usagef("%s: %q has no base URL: write %s=https://host", source, one, id)
 		case u.Scheme == "http" && !onLoopback(u.Hostname()):
 			return usagef("%s: %q is plain http and not on loopback: use https", source, one)
@@ -434,7 +448,9 @@ func onLoopback(host string) bool {
 
 // openConnectors probes the folder and lists what is there.
 func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connector, error) {
-	m, err := children.Open(ctx, children.Options{Dir: cfg.connectors.dir, StateDir: cfg.stateDir, Sandbox: cfg.sandbox, Logger: s.logger.Named("connectors")})
+	m, err := children.Open(ctx,
+		children.Options{Dir: cfg.connectors.dir, StateDir: cfg.stateDir, Sandbox: cfg.sandbox,
+			Logger: s.logger.Named("connectors")})
 	if err != nil {
 		return nil, fmt.Errorf("connectors: %w", err)
 	}
@@ -442,7 +458,8 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 	var list []live.Connector
 	unknown := maps.Clone(cfg.connectors.endpoints)
 	for _, c := range m.Connectors() {
-		entry := live.Connector{Description: c.Description, Certified: exchange.Certified(c.Description), Endpoint: cfg.connectors.endpoints[c.ID]}
+		entry := live.Connector{Description: c.Description, Certified: exchange.Certified(c.Description),
+			Endpoint: cfg.connectors.endpoints[c.ID]}
 		entry.LoopbackEndpoint = endpointOnLoopback(entry.Endpoint)
 		delete(unknown, c.ID)
 		if c.Fault != nil {
@@ -457,9 +474,12 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 	for _, id := range slices.Sorted(maps.Keys(unknown)) {
 		// It is listed as unavailable: whoever starts a run there reads why.
 		list = append(list, live.Connector{Description: undescribed(id, id), Fault: &proc.Fault{
-			Code: "missing", Message: "--" + endpointFlag + " names it, and there is no connector " + id + " in " + cfg.connectors.dir,
+			Code: "missing",
+			Message: "--" + endpointFlag + " names it, and there is no connector " + id + " in " +
+				cfg.connectors.dir,
 		}})
-		s.logger.Warn("an endpoint is given for a connector that is not there: that exchange is not available",
+		s.logger.Warn(
+			"an endpoint is given for a connector that is not there: that exchange is not available",
 			"option", "--"+endpointFlag, "connector", id, "folder", cfg.connectors.dir)
 	}
 	return list, nil
@@ -467,7 +487,8 @@ func (s *service) openConnectors(ctx context.Context, cfg config) ([]live.Connec
 
 // undescribed stands for a connector that gives no description.
 func undescribed(id, name string) exchange.Description {
-	return exchange.Description{ID: id, Name: name, Kind: "native", DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil)}
+	return exchange.Description{ID: id, Name: name, Kind: "native", DeadMan: "lease",
+		ConfigSchema: exchange.ConfigSchema(nil)}
 }
 
 func endpointOnLoopback(address string) bool {

@@ -19,6 +19,7 @@ var (
 
 func main() {
 	os.Exit(command.Run(context.Background(), os.Args[1:], command.World{
-		Env: os.LookupEnv, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Now: time.Now, Version: strings.TrimSpace(version + " " + commit),
+		Env: os.LookupEnv, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Now: time.Now,
+		Version: strings.TrimSpace(version + " " + commit),
 	}))
 }

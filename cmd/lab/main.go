@@ -16,7 +16,9 @@ var version, commit = "dev", "unknown"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	code := cmd.Main(ctx, os.Args[1:], cmd.IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Terminal: terminal(os.Stderr), Build: cmd.Build{Version: version, Commit: commit}})
+	code := cmd.Main(ctx, os.Args[1:],
+		cmd.IO{Out: os.Stdout, Err: os.Stderr, Getenv: os.Getenv, Terminal: terminal(os.Stderr),
+			Build: cmd.Build{Version: version, Commit: commit}})
 	stop()
 	os.Exit(code)
 }

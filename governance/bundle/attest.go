@@ -85,7 +85,8 @@ func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 	signers := j.Trust.Signers(signed, j.Now)
 	signers = slices.DeleteFunc(signers, func(k TrustKey) bool { return within(known, k.KeyID) })
 	if len(signers)+len(known) == 0 {
-		return nil, field.Refuse(InvalidSignature, at+"/signatures", "no trusted key made any of the signatures")
+		return nil, field.Refuse(InvalidSignature, at+"/signatures",
+			"no trusted key made any of the signatures")
 	}
 	inside := at + "/payload"
 	said, err := ReadStatement(signed.Payload)
@@ -94,10 +95,12 @@ func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 		return nil, field.Refuse(InvalidAttestation, inside, "the statement: %s", err.Error())
 	}
 	if !said.Names(p.FileSHA256) {
-		return nil, field.Refuse(AttestationMismatch, inside, "the bundle of this body is none of the subjects")
+		return nil, field.Refuse(AttestationMismatch, inside,
+			"the bundle of this body is none of the subjects")
 	}
 	if len(signers) > 0 && j.Trust.Expired(j.Now) && !said.stops() {
-		return nil, field.Refuse(InvalidSignature, at+"/signatures", "trust.json has expired: only stops are taken")
+		return nil, field.Refuse(InvalidSignature, at+"/signatures",
+			"trust.json has expired: only stops are taken")
 	}
 	if err := j.common(said, p.Bundle.CandidateRevisionID, inside, len(signers) > 0); err != nil {
 		return nil, err
@@ -122,7 +125,9 @@ func (j Judge) known(signed *dsse.Signed, sum string) []TrustKey {
 	if j.Recorded == nil {
 		return nil
 	}
-	return j.Trust.signers(signed, func(k *TrustKey) bool { return k.Status == KeyActive && j.Recorded(sum, k.KeyID) })
+	return j.Trust.signers(signed, func(k *TrustKey) bool {
+		return k.Status == KeyActive && j.Recorded(sum, k.KeyID)
+	})
 }
 
 func within(keys []TrustKey, id string) bool {
@@ -206,8 +211,12 @@ func (j Judge) selfApproval(p *Post, all []Attestation) *Error {
 		}
 	}
 	for _, a := range all {
-		if _, ok := a.Said.Predicate.(*Approval); ok && !a.Known && slices.ContainsFunc(own, func(s string) bool { return SamePrincipal(s, a.Principal) }) {
-			return refuseAttestation(ReasonSelfApproval, a.Pointer+"/payload", "owner, requester and packer may not approve")
+		if _, ok := a.Said.Predicate.(*Approval); ok && !a.Known &&
+			slices.ContainsFunc(own, func(s string) bool {
+				return SamePrincipal(s, a.Principal)
+			}) {
+			return refuseAttestation(ReasonSelfApproval, a.Pointer+"/payload",
+				"owner, requester and packer may not approve")
 		}
 	}
 	return nil
@@ -425,7 +434,8 @@ func readEnvelope(r *field.Reader, v any, at string) *dsse.Signed {
 		if sig == nil {
 			one.Fail(field.InvalidField, "sig", "must be a signature in strict base64")
 		}
-		s.Envelope.Signatures = append(s.Envelope.Signatures, dsse.Signature{Sig: text, KeyID: one.Text("keyid")})
+		s.Envelope.Signatures = append(s.Envelope.Signatures,
+			dsse.Signature{Sig: text, KeyID: one.Text("keyid")})
 		s.Signatures = append(s.Signatures, sig)
 	})
 	if n < 1 || n > dsse.MaxSignatures {

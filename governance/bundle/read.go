@@ -119,7 +119,8 @@ func readDocument(v any, at, accepted string) (*Document, *Error) {
 	}
 	if accepted == "" {
 		if core := coreDigest(tree); id != RevisionPrefix+core {
-			err := field.Refuse(RevisionMismatch, top.At("candidate_revision_id"), "the core of the bundle is %s%s", RevisionPrefix, core)
+			err := field.Refuse(RevisionMismatch, top.At("candidate_revision_id"),
+				"the core of the bundle is %s%s", RevisionPrefix, core)
 			err.Declared = id
 			return nil, err
 		}
@@ -147,7 +148,8 @@ func coreDigest(tree map[string]any) string {
 }
 
 var (
-	secretName = regexp.MustCompile(`(?i)^(api_?key|api_?secret|secret|password|passphrase|private_?key|token)$`)
+	secretName = regexp.MustCompile(
+		`(?i)^(api_?key|api_?secret|secret|password|passphrase|private_?key|token)$`)
 	privatePEM = regexp.MustCompile(`-----BEGIN [A-Z0-9 ]*PRIVATE KEY( BLOCK)?-----`)
 )
 
@@ -409,7 +411,8 @@ func (p *Post) CheckSeal(now time.Time, origin string) *Error {
 	case !now.Before(to):
 		return field.Refuse(SealRequestExpired, at+"/expires_at", "the request has expired")
 	case from.Sub(now) > MaxAhead:
-		return field.Refuse(SealRequestNotYetValid, at+"/requested_at", "the request is dated more than 5 minutes ahead")
+		return field.Refuse(SealRequestNotYetValid, at+"/requested_at",
+			"the request is dated more than 5 minutes ahead")
 	}
 	return nil
 }

@@ -53,7 +53,8 @@ func ReadStatement(payload []byte) (*Said, *Error) {
 	r := &field.Reader{As: InvalidAttestation}
 	o := r.Object(v, "", field.Names("_type subject predicateType"), field.Names("predicate"))
 	said := &Said{Statement: Statement{
-		Type: o.OneOf("_type", InvalidAttestation, StatementType), PredicateType: o.Form("filled", "predicateType"),
+		Type:          o.OneOf("_type", InvalidAttestation, StatementType),
+		PredicateType: o.Form("filled", "predicateType"),
 	}}
 	n := o.Each("subject", maxSubjects, func(_ int, v any, at string) {
 		said.Statement.Subject = append(said.Statement.Subject, readSubject(r, v, at))
@@ -342,8 +343,9 @@ type Drill struct {
 type Incident struct {
 	Common
 	IncidentID string `json:"incident_id" is:"id"`
-	Event      string `json:"event" is:"oneof open close"`                    // open or close
-	Severity   string `json:"severity,omitempty" is:"oneof warning critical"` // warning or critical; not needed to close
+	Event      string `json:"event" is:"oneof open close"` // open or close
+	// warning or critical; not needed to close
+	Severity string `json:"severity,omitempty" is:"oneof warning critical"`
 }
 
 // Suspension stops a revision, and lowers it where ToStage is given.

@@ -66,8 +66,10 @@ func New(o Options) (*Client, error) {
 	switch {
 	case err != nil:
 		return nil, errors.New("the address of the control plane is no URL: write one such as " + DefaultURL)
-	case base.Scheme != "http" && base.Scheme != "https", base.Host == "", base.RawQuery != "", base.Fragment != "":
-		return nil, fmt.Errorf("%s is no address of a control plane: write one such as %s", base.Redacted(), DefaultURL)
+	case base.Scheme != "http" && base.Scheme != "https", base.Host == "", base.RawQuery != "",
+		base.Fragment != "":
+		return nil, fmt.Errorf("%s is no address of a control plane: write one such as %s", base.Redacted(),
+			DefaultURL)
 	}
 	if len(o.Key) > 0 {
 		if _, err := ledger.ParseKey(o.Key); err != nil {
@@ -99,8 +101,9 @@ func (c *Client) call(ctx context.Context, method string, body []byte, path ...s
 	if e := deploy.ReadProblem(answer); e != nil {
 		return nil, &RefusedError{Status: status, Problem: *e}
 	}
-	return nil, c.unreachable(ctx, fmt.Errorf("%s /%s was answered with %d %s, which is not how a control plane refuses",
-		method, strings.Join(path, "/"), status, http.StatusText(status)))
+	return nil, c.unreachable(ctx,
+		fmt.Errorf("%s /%s was answered with %d %s, which is not how a control plane refuses",
+			method, strings.Join(path, "/"), status, http.StatusText(status)))
 }
 
 // unreachable leaves what the caller has ended to the caller.
@@ -165,7 +168,8 @@ func (c *Client) Bundle(ctx context.Context, revision string) (*bundle.Document,
 	case refused != nil:
 		return nil, &UntrustedError{What: "the bundle of " + revision, Problems: []string{refused.Error()}}
 	case doc.Bundle.CandidateRevisionID != revision:
-		return nil, &UntrustedError{What: "the bundle of " + revision, Problems: []string{"it is " + doc.Bundle.CandidateRevisionID}}
+		return nil, &UntrustedError{What: "the bundle of " + revision,
+			Problems: []string{"it is " + doc.Bundle.CandidateRevisionID}}
 	}
 	return doc, nil
 }
@@ -274,7 +278,8 @@ func (r *Receipt) Files() (SealFiles, error) {
 // Ingest posts a bundle with attestations about it and checks the answer: that the receipt
 // is about exactly these bytes, and that its seal is signed, in the log, and included under
 // a signed checkpoint. What was accepted before is answered again.
-func (c *Client) Ingest(ctx context.Context, doc *bundle.Document, envelopes ...dsse.Envelope) (*Receipt, error) {
+func (c *Client) Ingest(ctx context.Context, doc *bundle.Document,
+	envelopes ...dsse.Envelope) (*Receipt, error) {
 	body := doc.Canonical
 	if len(envelopes) > 0 {
 		var err error
@@ -334,7 +339,8 @@ func (c *Client) checkReceipt(ctx context.Context, doc *bundle.Document, answer 
 		failed := &UntrustedError{What: "the receipt's seal"}
 		for _, s := range report.Steps {
 			if !s.OK {
-				failed.Problems = append(failed.Problems, fmt.Sprintf("%s: expected %s, found %s", s.Name, s.Expected, s.Found))
+				failed.Problems = append(failed.Problems,
+					fmt.Sprintf("%s: expected %s, found %s", s.Name, s.Expected, s.Found))
 			}
 		}
 		return nil, failed

@@ -99,7 +99,8 @@ func (p *Plane) handler(handle handle) http.Handler {
 		}
 		refused := problemOf(err)
 		if refused.code == codeInternal {
-			p.opts.Logger.Error("a request failed", "request_id", r.RequestID, "path", r.URL.EscapedPath(), "error", err)
+			p.opts.Logger.Error("a request failed", "request_id", r.RequestID, "path", r.URL.EscapedPath(),
+				"error", err)
 		}
 		edge.SendProblem(w, hr, refused)
 	})
@@ -238,6 +239,8 @@ func problemOf(err error) *problem {
 const internalText = "Something went wrong inside of the control plane."
 
 var damageText = map[string]string{
-	store.Corrupt:  "The log of this control plane does not hold together; it takes and gives nothing that counts.",
-	store.Rollback: "The log of this control plane is an older copy of itself; it takes and gives nothing that counts.",
+	store.Corrupt: "The log of this control plane does not hold together; it takes and gives nothing " +
+		"that counts.",
+	store.Rollback: "The log of this control plane is an older copy of itself; it takes and gives nothing " +
+		"that counts.",
 }

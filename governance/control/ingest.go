@@ -93,7 +93,8 @@ func readBody(r *request) ([]byte, error) {
 	if !isJSON(r.Header) {
 		return nil, say(edge.CodeMediaType, "Send the body as application/json.")
 	}
-	tooLarge := &problem{code: edge.CodeBodyTooLarge, message: fmt.Sprintf("A body has at most %d bytes.", bundle.MaxBody), close: true}
+	tooLarge := &problem{code: edge.CodeBodyTooLarge,
+		message: fmt.Sprintf("A body has at most %d bytes.", bundle.MaxBody), close: true}
 	if r.ContentLength > bundle.MaxBody {
 		return nil, tooLarge
 	}
@@ -104,9 +105,11 @@ func readBody(r *request) ([]byte, error) {
 	case errors.As(err, &large):
 		return nil, tooLarge
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		return nil, &problem{code: edge.CodeRequestTimeout, message: "The body did not arrive in time.", close: true}
+		return nil, &problem{code: edge.CodeRequestTimeout, message: "The body did not arrive in time.",
+			close: true}
 	case err != nil:
-		return nil, &problem{code: edge.CodeMalformedRequest, message: "The body ended too early or is badly framed.", close: true}
+		return nil, &problem{code: edge.CodeMalformedRequest,
+			message: "The body ended too early or is badly framed.", close: true}
 	}
 	r.EndBody()
 	return body, nil
@@ -171,7 +174,8 @@ func (s *submission) mayBegin(w *promotion.World) error {
 		return refused
 	}
 	if w.Ended(s.id) {
-		return field.Refuse(bundle.RevisionRejected, s.post.Pointer("/candidate_revision_id"), "this revision was rejected or retired for good")
+		return field.Refuse(bundle.RevisionRejected, s.post.Pointer("/candidate_revision_id"),
+			"this revision was rejected or retired for good")
 	}
 	return nil
 }
@@ -182,7 +186,8 @@ func (s *submission) attest(recorded func(paeSHA256, keyID string) bool) error {
 		recorded = nil
 	}
 	list, refused := s.post.Attestations(bundle.Judge{
-		Trust: s.trust, Now: s.p.opts.Now(), Origin: s.p.store.Origin(), Excluded: s.excluded, Recorded: recorded,
+		Trust: s.trust, Now: s.p.opts.Now(), Origin: s.p.store.Origin(), Excluded: s.excluded,
+		Recorded: recorded,
 	})
 	if refused != nil {
 		return refused
@@ -291,7 +296,8 @@ func (s *submission) warnPlans(w *promotion.World, now time.Time) {
 		}
 		plan, refused := w.Plan(bundle.SubjectRevision, s.id, string(a.Stage), now)
 		if refused != nil || plan.PlanDigest != a.PlanDigest {
-			s.warn("APPROVAL_PLAN_DIFFERS", "the approval is of another plan than the one at hand and does not count", s.list[i].Pointer)
+			s.warn("APPROVAL_PLAN_DIFFERS",
+				"the approval is of another plan than the one at hand and does not count", s.list[i].Pointer)
 		}
 	}
 }
@@ -335,8 +341,9 @@ const schemaReceipt = "ingest-receipt/v1"
 // It leaves only after the log is on disk.
 func (s *submission) receipt(r *request, out *store.Outcome) (*edge.Answer, error) {
 	rec := &receipt{
-		Schema: schemaReceipt, CandidateRevisionID: s.id, FileSHA256: s.post.FileSHA256, Duplicate: len(out.Entries) == 0,
-		Facts: []store.FactName{}, Warnings: []warning{},
+		Schema: schemaReceipt, CandidateRevisionID: s.id, FileSHA256: s.post.FileSHA256,
+		Duplicate: len(out.Entries) == 0,
+		Facts:     []store.FactName{}, Warnings: []warning{},
 	}
 	if err := s.facts(r, rec, out); err != nil {
 		return nil, err
@@ -416,7 +423,8 @@ func (rec *receipt) state(w *promotion.World, s *submission) error {
 	rec.Assurance, rec.Rungs, rec.PendingExperiments = state.Assurance, state.Rungs, pending.Count
 	rec.State.Stage, rec.State.StageStatus = state.Stage, state.StageStatus
 	if _, differs := w.ChangeClass(s.id); differs {
-		s.warn("CHANGE_CLASS_DIFFERS", "by what is in the log the change is "+state.ChangeClass, s.post.Pointer("/candidate/lineage/change_class"))
+		s.warn("CHANGE_CLASS_DIFFERS", "by what is in the log the change is "+state.ChangeClass,
+			s.post.Pointer("/candidate/lineage/change_class"))
 	}
 	return nil
 }
@@ -424,18 +432,22 @@ func (rec *receipt) state(w *promotion.World, s *submission) error {
 // warnRest warns of files that were not there and of statements that count for nothing.
 func (s *submission) warnRest(rungs []string) {
 	for _, i := range s.artifacts.missing {
-		s.warn("ARTIFACT_NOT_FOUND", "this file is not there, its hash was not verified", s.post.Pointer("/artifacts/"+strconv.Itoa(i)))
+		s.warn("ARTIFACT_NOT_FOUND", "this file is not there, its hash was not verified",
+			s.post.Pointer("/artifacts/"+strconv.Itoa(i)))
 	}
 	if !slices.Contains(rungs, bundle.RungVerified) {
-		s.warn("EVIDENCE_NOT_READ", "not all files were read that numbers are worked out of, and no gate passes "+
-			"on declared ones: put runs/ below the artifact root, then submit again by lab candidate pack",
+		s.warn("EVIDENCE_NOT_READ",
+			"not all files were read that numbers are worked out of, and no gate passes "+
+				"on declared ones: put runs/ below the artifact root, then submit again by lab candidate "+
+				"pack",
 			s.post.Pointer("/runs"))
 	}
 	warned := map[string]bool{}
 	for i := range s.list {
 		if a := &s.list[i]; !a.Said.Known() && !warned[a.Pointer] {
 			warned[a.Pointer] = true
-			s.warn("UNKNOWN_PREDICATE_TYPE", "a statement of this type is kept, but counts for nothing", a.Pointer)
+			s.warn("UNKNOWN_PREDICATE_TYPE", "a statement of this type is kept, but counts for nothing",
+				a.Pointer)
 		}
 	}
 }

@@ -108,7 +108,9 @@ func newRequests(routes []edge.Route) *exposition.Requests {
 
 // getMetrics is the page for Prometheus. It is read anew each time.
 func (p *Plane) getMetrics(requests *exposition.Requests) (*edge.Answer, error) {
-	places, err := look(p, func(w *promotion.World, _ ledger.View) map[promotion.Place]int { return w.Places() })
+	places, err := look(p, func(w *promotion.World, _ ledger.View) map[promotion.Place]int {
+		return w.Places()
+	})
 	if err != nil {
 		return nil, err
 	}

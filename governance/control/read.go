@@ -93,7 +93,8 @@ func (p *Plane) getFact(r *request) (*edge.Answer, error) {
 		return nil, err
 	}
 	signed := body.Seal.Sigstore.Envelope
-	body.Envelope = dsse.Envelope{Payload: signed.Payload, PayloadType: signed.PayloadType, Signatures: []dsse.Signature{{Sig: signed.Signatures[0].Sig}}}
+	body.Envelope = dsse.Envelope{Payload: signed.Payload, PayloadType: signed.PayloadType,
+		Signatures: []dsse.Signature{{Sig: signed.Signatures[0].Sig}}}
 	return encoded(body, nil)
 }
 
@@ -165,8 +166,10 @@ func (p *Plane) getHealth(*request) (*edge.Answer, error) {
 		log, status = check{"fail", damageText[d.Code]}, "unhealthy"
 	}
 	return &edge.Answer{Body: map[string]any{
-		"status": status, "service": "governance", "api_version": "v1", "timestamp": now.Format("2006-01-02T15:04:05.000Z"),
-		"log_origin": p.store.Origin(), "log_size": size, "checks": map[string]check{"ledger": log, "trust": trust},
+		"status": status, "service": "governance", "api_version": "v1",
+		"timestamp":  now.Format("2006-01-02T15:04:05.000Z"),
+		"log_origin": p.store.Origin(), "log_size": size,
+		"checks": map[string]check{"ledger": log, "trust": trust},
 	}}, nil
 }
 

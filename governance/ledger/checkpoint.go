@@ -237,7 +237,8 @@ func TrustedRoot(key LogKey, start time.Time) ([]byte, error) {
 	empty := jsontext.Value("[]")
 	return digest.JCS(trustedRoot{MediaType: TrustedRootMediaType, Logs: []trustedLog{{
 		BaseURL: "https://" + key.Origin, HashAlgorithm: "SHA2_256", LogID: LogID{encode64(id[:])}, CheckpointKeyID: &LogID{encode64(id[:])},
-		PublicKey: trustedPublicKey{RawBytes: encode64(der), KeyDetails: logKeyDetails, ValidFor: validFor{Start: start.UTC().Format(time.RFC3339)}},
+		PublicKey: trustedPublicKey{RawBytes: encode64(der), KeyDetails: logKeyDetails,
+			ValidFor: validFor{Start: start.UTC().Format(time.RFC3339)}},
 	}}, Authorities: empty, CTLogs: empty, Timestamps: empty})
 }
 

@@ -63,7 +63,8 @@ type View struct {
 // NewLog takes the tree over. It continues a log from its tree and the note of its last checkpoint, or begins
 // one with an empty tree and no note. The error reports that the keys do not fit or that
 // the note is not the log's signature of exactly this tree.
-func NewLog(origin string, statement *Key, private ed25519.PrivateKey, tree *Tree, noteText string) (*Log, error) {
+func NewLog(origin string, statement *Key, private ed25519.PrivateKey, tree *Tree,
+	noteText string) (*Log, error) {
 	if len(private) != ed25519.PrivateKeySize || statement == nil {
 		return nil, errors.New("a log needs an Ed25519 key and a statement key")
 	}
@@ -165,7 +166,8 @@ func (l *Log) Commit(b *Batch) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if b != l.prepared || b.base != l.view.Head {
-		return fmt.Errorf("the batch continues %s, the log is at %s or has prepared another", b.base, l.view.Head)
+		return fmt.Errorf("the batch continues %s, the log is at %s or has prepared another", b.base,
+			l.view.Head)
 	}
 	l.view, l.prepared = b.View, nil
 	return nil
@@ -345,7 +347,9 @@ func Leaf(e Entry, key *Key) []byte {
 	sum := e.Digest()
 	// Written in the order that RFC 8785 sorts to; base64 needs no escapes.
 	out := make([]byte, 0, 480)
-	out = append(out, `{"apiVersion":"`+entryVersion+`","kind":"`+entryKind+`","spec":{"hashedRekordV002":{"data":{"algorithm":"SHA2_256","digest":"`...)
+	out = append(out,
+		`{"apiVersion":"`+entryVersion+`","kind":"`+entryKind+
+			`","spec":{"hashedRekordV002":{"data":{"algorithm":"SHA2_256","digest":"`...)
 	out = base64.StdEncoding.AppendEncode(out, sum[:])
 	out = append(out, `"},"signature":{"content":"`...)
 	out = base64.StdEncoding.AppendEncode(out, e.Signature)
@@ -431,7 +435,8 @@ func decodeExact(text []byte, v any) error {
 		return err
 	}
 	if !bytes.Equal(again, canonical) {
-		return fmt.Errorf("the document is not of the form that is expected: %s", firstDifference(again, canonical))
+		return fmt.Errorf("the document is not of the form that is expected: %s",
+			firstDifference(again, canonical))
 	}
 	return nil
 }

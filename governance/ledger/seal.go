@@ -63,8 +63,10 @@ func (v View) Seal(index int64, e Entry) (*Seal, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Seal{Schema: SchemaSeal, LogOrigin: v.Head.Origin, LogIndex: index, LeafSHA256: Hex(LeafHash(Leaf(e, v.statement))),
-		TreeSize: v.Head.Size, RootSHA256: Hex(v.Head.Root), IntegratedAt: integratedAt, Assurance: assurance,
+	return &Seal{Schema: SchemaSeal, LogOrigin: v.Head.Origin, LogIndex: index,
+		LeafSHA256: Hex(LeafHash(Leaf(e, v.statement))),
+		TreeSize:   v.Head.Size, RootSHA256: Hex(v.Head.Root), IntegratedAt: integratedAt,
+		Assurance: assurance,
 		TlogProof: proof.Format(), Sigstore: *sigstore}, nil
 }
 
@@ -174,7 +176,8 @@ func (s *Sigstore) CheckLeaf(key *Key) error {
 	if err != nil {
 		return err
 	}
-	if err := differ("kindVersion", entryKind+"/"+entryVersion, s.Material.Entries[0].Kind.Kind+"/"+s.Material.Entries[0].Kind.Version); err != nil {
+	if err := differ("kindVersion", entryKind+"/"+entryVersion,
+		s.Material.Entries[0].Kind.Kind+"/"+s.Material.Entries[0].Kind.Version); err != nil {
 		return err
 	}
 	leaf := Leaf(c.entry, key)
@@ -222,7 +225,9 @@ func openTrusted(noteText string, logs []TrustedLog) (*Checkpoint, *TrustedLog, 
 			return head, &logs[i], nil
 		}
 	}
-	return nil, nil, &Mismatch{"checkpoint", "a checkpoint signed by a log of the trusted root", claimed.String() + ": " + found.Error()}
+	return nil, nil,
+		&Mismatch{"checkpoint", "a checkpoint signed by a log of the trusted root",
+			claimed.String() + ": " + found.Error()}
 }
 
 // CheckInclusion reports whether the bundle's path leads from the leaf, made again from
@@ -364,8 +369,10 @@ func (v View) Sigstore(index int64, e Entry) (*Sigstore, error) {
 		return nil, fmt.Errorf("the entry is not the log's entry %d", index)
 	}
 	id, at := v.Key.ID(), strconv.FormatInt(index, 10)
-	entry := LogEntry{LogIndex: at, LogID: LogID{encode64(id[:])}, Kind: KindVersion{entryKind, entryVersion}, Body: encode64(leaf)}
-	entry.Proof = LogProof{LogIndex: at, RootHash: v.Head.Root.String(), TreeSize: strconv.FormatInt(v.Head.Size, 10), Hashes: make([]string, len(path))}
+	entry := LogEntry{LogIndex: at, LogID: LogID{encode64(id[:])}, Kind: KindVersion{entryKind, entryVersion},
+		Body: encode64(leaf)}
+	entry.Proof = LogProof{LogIndex: at, RootHash: v.Head.Root.String(),
+		TreeSize: strconv.FormatInt(v.Head.Size, 10), Hashes: make([]string, len(path))}
 	for i, h := range path {
 		entry.Proof.Hashes[i] = h.String()
 	}
@@ -378,7 +385,8 @@ func (v View) Sigstore(index int64, e Entry) (*Sigstore, error) {
 
 // envelope is the entry as DSSE JSON.
 func (e Entry) envelope() Envelope {
-	return Envelope{Payload: encode64(e.Payload), PayloadType: e.PayloadType, Signatures: []Signature{{Sig: encode64(e.Signature)}}}
+	return Envelope{Payload: encode64(e.Payload), PayloadType: e.PayloadType,
+		Signatures: []Signature{{Sig: encode64(e.Signature)}}}
 }
 
 // ParseSigstore reads a bundle: exactly these fields, one log entry, one signature,
@@ -421,17 +429,20 @@ func (s *Sigstore) read() (*claim, error) {
 		return nil, fmt.Errorf("Sigstore bundle: media type %q, not %q", s.MediaType, SigstoreMediaType)
 	}
 	if len(s.Material.Entries) != 1 || len(s.Envelope.Signatures) != 1 {
-		return nil, fmt.Errorf("Sigstore bundle: %d log entries and %d signatures, not one of each", len(s.Material.Entries), len(s.Envelope.Signatures))
+		return nil, fmt.Errorf("Sigstore bundle: %d log entries and %d signatures, not one of each",
+			len(s.Material.Entries), len(s.Envelope.Signatures))
 	}
 	if s.Envelope.Signatures[0].KeyID != "" {
 		return nil, fmt.Errorf("Sigstore bundle: keyid %q, not empty", s.Envelope.Signatures[0].KeyID)
 	}
 	d := decoder{}
 	e, c := s.Material.Entries[0], &claim{}
-	c.entry = Entry{PayloadType: s.Envelope.PayloadType, Payload: d.bytes("payload", s.Envelope.Payload), Signature: d.bytes("sig", s.Envelope.Signatures[0].Sig)}
+	c.entry = Entry{PayloadType: s.Envelope.PayloadType, Payload: d.bytes("payload", s.Envelope.Payload),
+		Signature: d.bytes("sig", s.Envelope.Signatures[0].Sig)}
 	c.index = d.count("logIndex", e.LogIndex)
 	if e.Proof.LogIndex != e.LogIndex {
-		d.fail("inclusionProof.logIndex", fmt.Errorf("%q is not the entry's %q", e.Proof.LogIndex, e.LogIndex))
+		d.fail("inclusionProof.logIndex",
+			fmt.Errorf("%q is not the entry's %q", e.Proof.LogIndex, e.LogIndex))
 	}
 	c.head.Size = d.count("treeSize", e.Proof.TreeSize)
 	c.head.Root = d.hash("rootHash", e.Proof.RootHash)

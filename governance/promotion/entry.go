@@ -282,7 +282,8 @@ func (p Place) String() string { return string(p.Stage) + "/" + string(p.Status)
 func ParsePlace(s string) (Place, error) {
 	stage, status, _ := strings.Cut(s, "/")
 	p := Place{bundle.Stage(stage), Status(status)}
-	known := bundle.Rank(p.Stage) >= 0 && slices.Contains([]Status{Pending, Active, Suspended, Rejected, Superseded, Retired}, p.Status)
+	known := bundle.Rank(p.Stage) >= 0 &&
+		slices.Contains([]Status{Pending, Active, Suspended, Rejected, Superseded, Retired}, p.Status)
 	if !known {
 		return Place{}, fmt.Errorf("%q is no stage with a status", s)
 	}

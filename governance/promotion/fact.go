@@ -72,7 +72,8 @@ type body struct {
 }
 
 func (f Fact) body(id string) body {
-	b := body{ID: id, Type: f.Type, Seq: f.Seq, At: f.At.UTC().Format(time.RFC3339Nano), Run: f.Run, Fields: f.Fields}
+	b := body{ID: id, Type: f.Type, Seq: f.Seq, At: f.At.UTC().Format(time.RFC3339Nano), Run: f.Run,
+		Fields: f.Fields}
 	if f.Revision != "" {
 		b.SubjectType, b.SubjectID = bundle.SubjectRevision, f.Revision
 	}
@@ -240,7 +241,8 @@ func (m *maker) seal(e *Entry, s *Seal) error {
 		return fmt.Errorf("the bundle of the seal is missing")
 	}
 	b := &e.Document.Bundle
-	if b.CandidateRevisionID != s.CandidateRevisionID || len(e.Subject) == 0 || e.Subject[0].Digest["sha256"] != e.Document.FileSHA256 {
+	if b.CandidateRevisionID != s.CandidateRevisionID || len(e.Subject) == 0 ||
+		e.Subject[0].Digest["sha256"] != e.Document.FileSHA256 {
 		return fmt.Errorf("the bundle is not the one that was sealed")
 	}
 	for i, x := range s.Evidence {
@@ -249,8 +251,9 @@ func (m *maker) seal(e *Entry, s *Seal) error {
 		}
 	}
 	m.add(BundleIngested, "", &Ingested{
-		FileSHA256: e.Document.FileSHA256, DeployableID: bundle.DeployableID(b.Strategy), Rungs: s.Rungs, SealRequest: b.SealRequest,
-		Candidate: b.Candidate, Strategy: b.Strategy, Engine: b.Engine, Data: b.Data, Trials: b.Trials,
+		FileSHA256: e.Document.FileSHA256, DeployableID: bundle.DeployableID(b.Strategy), Rungs: s.Rungs,
+		SealRequest: b.SealRequest,
+		Candidate:   b.Candidate, Strategy: b.Strategy, Engine: b.Engine, Data: b.Data, Trials: b.Trials,
 		Limitations: b.KnownLimitations, Extensions: b.Extensions, Evidence: s.Evidence,
 	})
 	for i := range b.Runs {

@@ -19,7 +19,8 @@ func (w *World) applySubmission(f *Fact, b *Ingested) error {
 	if !known {
 		r = &revision{
 			content: content{
-				id: f.Revision, index: len(w.order), seq: f.Seq, bundle: b, declared: b.Candidate.Lineage.ChangeClass,
+				id: f.Revision, index: len(w.order), seq: f.Seq, bundle: b,
+				declared: b.Candidate.Lineage.ChangeClass,
 			},
 			standing: standing{
 				Place: Place{Stage: bundle.Research, Status: Pending}, fresh: true, heldSeq: -1,
@@ -54,8 +55,11 @@ func (w *World) applySubmission(f *Fact, b *Ingested) error {
 			r.evidence[x.RunID] = x
 		}
 	}
-	s := submission{file: b.FileSHA256, requestedBy: b.SealRequest.RequestedBy, seq: f.Seq, stage: b.SealRequest.RequestedStage}
-	if !known || w.trust == nil || slices.ContainsFunc(r.signed, func(sig signature) bool { return sig.covers(s.file) }) {
+	s := submission{file: b.FileSHA256, requestedBy: b.SealRequest.RequestedBy, seq: f.Seq,
+		stage: b.SealRequest.RequestedStage}
+	if !known || w.trust == nil || slices.ContainsFunc(r.signed, func(sig signature) bool {
+		return sig.covers(s.file)
+	}) {
 		r.acceptSubmission(&s)
 	}
 	r.submissions = append(r.submissions, s)
@@ -396,7 +400,9 @@ func onlyPluginDiffers(a, b *bundle.Strategy) bool {
 func (w *World) sameTrades(r, p *revision) bool {
 	e := w.evidenceOf(r)
 	return len(p.trades) > 0 && slices.ContainsFunc(e.Replays, func(replay policy.ReplayResult) bool {
-		own := slices.ContainsFunc(e.Packers, func(s string) bool { return bundle.SamePrincipal(s, replay.Principal) })
+		own := slices.ContainsFunc(e.Packers, func(s string) bool {
+			return bundle.SamePrincipal(s, replay.Principal)
+		})
 		return replay.Parent == p.id && !own && shows(replay.Runs, p.trades)
 	})
 }
@@ -434,8 +440,10 @@ func noLooser(a, b *bundle.Limits) bool {
 	}
 	collar := b.PriceCollarBps == nil || a.PriceCollarBps != nil && *a.PriceCollarBps <= *b.PriceCollarBps
 	return atMost(a.MaxCapital, b.MaxCapital) && atMost(a.MaxOrderValue, b.MaxOrderValue) &&
-		atMost(a.MaxPositionValue, b.MaxPositionValue) && atMost(a.MaxDrawdown, b.MaxDrawdown) && atMost(a.MaxDailyLoss, b.MaxDailyLoss) &&
-		a.MaxOrdersPerMinute <= b.MaxOrdersPerMinute && a.MaxInstruments <= b.MaxInstruments && a.MaxVenues <= b.MaxVenues &&
+		atMost(a.MaxPositionValue, b.MaxPositionValue) && atMost(a.MaxDrawdown, b.MaxDrawdown) &&
+		atMost(a.MaxDailyLoss, b.MaxDailyLoss) &&
+		a.MaxOrdersPerMinute <= b.MaxOrdersPerMinute && a.MaxInstruments <= b.MaxInstruments &&
+		a.MaxVenues <= b.MaxVenues &&
 		collar && (b.QuoteCurrency == "" || a.QuoteCurrency == b.QuoteCurrency)
 }
 
@@ -470,7 +478,8 @@ func (rs rules) wouldDisplace(r *revision, stage bundle.Stage) bool {
 // plugin does so only if it could stand there by itself: all that is missing for it are
 // people, and two of them have attested that it is the same, who signed it and who re-ran it.
 func (rs rules) mayInherit(r, parent *revision) bool {
-	if !onPath(parent) || !rs.w.isSigned(r) || ownGrant(r, parent.grants) || rs.w.strict() && r.evidence == nil {
+	if !onPath(parent) || !rs.w.isSigned(r) || ownGrant(r, parent.grants) || rs.w.strict() &&
+		r.evidence == nil {
 		return false
 	}
 	switch rs.w.changeClass(r) {

@@ -99,9 +99,11 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 	r := newest(list)
 	j := v.judgePlan(r, s)
 	p := &Plan{
-		Head: v.head(SchemaPlan, subjectType, subjectID), ResolvedRevisionID: r.id, Stage: s, Verdict: j.verdict, PlanDigest: v.planDigest(r, j),
-		Policy: PolicyName{w.policy.ID, w.policy.Version, w.policy.Digest}, Gates: []PlanGate{}, Approvals: v.approvalsOf(r, j),
-		Numbers: v.numbers(r),
+		Head: v.head(SchemaPlan, subjectType, subjectID), ResolvedRevisionID: r.id, Stage: s,
+		Verdict: j.verdict, PlanDigest: v.planDigest(r, j),
+		Policy: PolicyName{w.policy.ID, w.policy.Version, w.policy.Digest}, Gates: []PlanGate{},
+		Approvals: v.approvalsOf(r, j),
+		Numbers:   v.numbers(r),
 	}
 	if i := bundle.Rank(s); i > 0 {
 		from := string(bundle.PromotionStages()[i-1])
@@ -114,7 +116,8 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 }
 
 func (v views) approvalsOf(r *revision, j *judged) Approvals {
-	return approvalsBody(r, v.w.policy.Stage(j.stage).Approvals, v.promoteApprovals(r, j.stage, v.planDigest(r, j)))
+	return approvalsBody(r, v.w.policy.Stage(j.stage).Approvals,
+		v.promoteApprovals(r, j.stage, v.planDigest(r, j)))
 }
 
 // resumption is who must agree that a stopped revision goes on, and who has.
@@ -124,7 +127,8 @@ func (v views) resumption(r *revision) *Approvals {
 }
 
 func approvalsBody(r *revision, required []policy.Requirement, granted []approval) Approvals {
-	a := Approvals{Required: append([]policy.Requirement{}, required...), Excluded: r.excluded(), Granted: []Granted{}, Missing: missing(required, granted)}
+	a := Approvals{Required: append([]policy.Requirement{}, required...), Excluded: r.excluded(),
+		Granted: []Granted{}, Missing: missing(required, granted)}
 	for _, g := range granted {
 		a.Granted = append(a.Granted, Granted{g.Principal, g.Approval.Approval.Role, g.seq, g.ExpiresAt})
 	}
@@ -133,9 +137,11 @@ func approvalsBody(r *revision, required []policy.Requirement, granted []approva
 
 func planGate(r *revision, stage bundle.Stage, g *policy.Gate, result *policy.Result) PlanGate {
 	p := PlanGate{
-		GateID: g.ID, Kind: g.Kind, Required: true, Verdict: result.Verdict, Observed: result.Observed, Op: orNull(result.Op),
-		Threshold: result.Threshold, ValidUntil: timeOrNull(result.ValidUntil), Evidence: []Evidence{}, Reason: result.Reason,
-		Refs: append([]string{}, g.Refs...),
+		GateID: g.ID, Kind: g.Kind, Required: true, Verdict: result.Verdict, Observed: result.Observed,
+		Op:        orNull(result.Op),
+		Threshold: result.Threshold, ValidUntil: timeOrNull(result.ValidUntil), Evidence: []Evidence{},
+		Reason: result.Reason,
+		Refs:   append([]string{}, g.Refs...),
 	}
 	for _, piece := range result.Evidence {
 		p.Evidence = append(p.Evidence, Evidence{piece.Seq, orNull(piece.RunID), piece.SHA256})
@@ -382,19 +388,22 @@ func experimentID(revision string, stage bundle.Stage, gateID string) string {
 
 // Experiments is what is pending for a subject: for one stage, or with stage "" from where
 // each revision stands up to its target. Revisions that have ended wait for nothing.
-func (w *World) Experiments(subjectType, subjectID, stage string, now time.Time) (*Experiments, *bundle.Error) {
+func (w *World) Experiments(subjectType, subjectID, stage string,
+	now time.Time) (*Experiments, *bundle.Error) {
 	v := w.viewAt(w.AsOf(now))
 	list, refused := v.subject(subjectType, subjectID, stage)
 	if refused != nil {
 		return nil, refused
 	}
-	p := &Experiments{Head: v.head(SchemaExperiments, subjectType, subjectID), Stage: orNull(stage), Experiments: []Experiment{}}
+	p := &Experiments{Head: v.head(SchemaExperiments, subjectType, subjectID), Stage: orNull(stage),
+		Experiments: []Experiment{}}
 	for _, r := range list {
 		if r.Status.Terminal() {
 			continue
 		}
 		for _, s := range bundle.PromotionStages() {
-			if string(s) == stage || stage == "" && bundle.Rank(s) >= bundle.Rank(r.Stage) && bundle.Rank(s) <= bundle.Rank(r.target) {
+			if string(s) == stage || stage == "" && bundle.Rank(s) >= bundle.Rank(r.Stage) &&
+				bundle.Rank(s) <= bundle.Rank(r.target) {
 				p.Experiments = append(p.Experiments, v.missingFor(r, s)...)
 			}
 		}
@@ -415,9 +424,11 @@ func (v views) missingFor(r *revision, stage bundle.Stage) []Experiment {
 }
 
 func (v views) experiment(r *revision, stage bundle.Stage, g *policy.Gate, result *policy.Result) Experiment {
-	status := map[policy.Verdict]string{policy.Fail: "failed", policy.Pending: "missing", policy.Expired: "expired"}[result.Verdict]
+	status := map[policy.Verdict]string{policy.Fail: "failed", policy.Pending: "missing",
+		policy.Expired: "expired"}[result.Verdict]
 	x := Experiment{
-		ExperimentID: experimentID(r.id, stage, g.ID), CandidateRevisionID: r.id, Stage: stage, GateID: g.ID, Kind: g.Kind,
+		ExperimentID: experimentID(r.id, stage, g.ID), CandidateRevisionID: r.id, Stage: stage, GateID: g.ID,
+		Kind:   g.Kind,
 		Status: status, Blocking: true, Spec: g.Spec, Reason: result.Reason,
 	}
 	slug := r.bundle.Candidate.Slug
@@ -437,7 +448,8 @@ func (v views) experiment(r *revision, stage bundle.Stage, g *policy.Gate, resul
 	case remedyReplay:
 		x.Command = fmt.Sprintf("lab candidate replay %s --candidate %s --sign-key FILE --submit", slug, r.id)
 	case remedyDrill:
-		x.Command = fmt.Sprintf("governance incident %s --drill %s --run ID --result RESULT", r.id, result.Blame)
+		x.Command = fmt.Sprintf("governance incident %s --drill %s --run ID --result RESULT", r.id,
+			result.Blame)
 	case remedyIncident:
 		x.Command = fmt.Sprintf("governance incident %s --close %s", r.id, result.Blame)
 	default:

@@ -96,7 +96,9 @@ func (w *World) Registry(family string, issued time.Time) (*Registry, *bundle.Er
 		}
 		reg.Entries = append(reg.Entries, v.entry(r))
 	}
-	slices.SortFunc(reg.Entries, func(a, b RegistryEntry) int { return cmp.Compare(a.DeployableID, b.DeployableID) })
+	slices.SortFunc(reg.Entries, func(a, b RegistryEntry) int {
+		return cmp.Compare(a.DeployableID, b.DeployableID)
+	})
 	return reg, nil
 }
 
@@ -137,8 +139,10 @@ func (v views) entry(r *revision) RegistryEntry {
 	e := RegistryEntry{
 		DeployableID: r.bundle.DeployableID, CandidateRevisionID: r.id, Stage: r.Stage, Modes: modes(r.Stage),
 		StrategyName: s.Name, PluginSHA256: s.Plugin.SHA256, ParamsSHA256: s.ParamsSHA256, Params: s.Params,
-		Symbols: append([]string{}, s.Symbols...), Timeframes: append([]string{}, s.Timeframes...), Exchanges: append([]string{}, s.Exchanges...),
-		Limits: policy.Scale(r.limits, v.w.policy.Stage(r.Stage).CapitalScale), Owner: r.bundle.Candidate.Owner,
+		Symbols: append([]string{}, s.Symbols...), Timeframes: append([]string{}, s.Timeframes...),
+		Exchanges:  append([]string{}, s.Exchanges...),
+		Limits:     policy.Scale(r.limits, v.w.policy.Stage(r.Stage).CapitalScale),
+		Owner:      r.bundle.Candidate.Owner,
 		ApprovedAt: timeOrNull(r.approvedAt), ApprovedBy: append([]string{}, r.approvedBy...),
 		SealLogIndex: r.sealSeq,
 	}

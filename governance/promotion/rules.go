@@ -28,7 +28,8 @@ type Decision struct {
 // Entry is the entry that logs the decision.
 func (d *Decision) Entry(seq int64) *Entry {
 	return &Entry{
-		Seq: seq, Type: bundle.TypeStageDecision, Subject: []bundle.Subject{RevisionSubject(d.Revision)}, Predicate: &d.StageDecision,
+		Seq: seq, Type: bundle.TypeStageDecision, Subject: []bundle.Subject{RevisionSubject(d.Revision)},
+		Predicate: &d.StageDecision,
 	}
 }
 
@@ -111,7 +112,8 @@ func (rs rules) placeNew(r *revision) (StageDecision, bool) {
 
 // onPath reports whether a revision stands in a stage from paper on, active or suspended.
 func onPath(r *revision) bool {
-	return !r.fresh && bundle.Rank(r.Stage) >= bundle.Rank(bundle.Paper) && (r.Status == Active || r.Status == Suspended)
+	return !r.fresh && bundle.Rank(r.Stage) >= bundle.Rank(bundle.Paper) &&
+		(r.Status == Active || r.Status == Suspended)
 }
 
 // supersede takes the place from a revision whose heir has it, or that another revision
@@ -251,7 +253,8 @@ func (rs rules) judgePlan(r *revision, stage bundle.Stage) *judged {
 			}
 		}
 	}
-	if j.verdict == policy.Pass && bundle.Rank(stage) >= bundle.Rank(bundle.Canary) && !rs.w.peopleMayStart(rs.at) {
+	if j.verdict == policy.Pass && bundle.Rank(stage) >= bundle.Rank(bundle.Canary) &&
+		!rs.w.peopleMayStart(rs.at) {
 		j.verdict = policy.Pending
 	}
 	return j
@@ -276,7 +279,8 @@ func (rs rules) gatesOf(stage bundle.Stage) []policy.Gate {
 	var more []policy.Gate
 	if !asks(policy.Integrity, func(g *policy.Gate) bool { return g.Verified }) {
 		more = append(more, policy.Gate{
-			ID: gateVerified, Kind: policy.Integrity, Verified: true, Spec: json.RawMessage(`{"verified":true}`),
+			ID: gateVerified, Kind: policy.Integrity, Verified: true,
+			Spec: json.RawMessage(`{"verified":true}`),
 		})
 	}
 	signed := func(g *policy.Gate) bool { return slices.Contains(g.Rungs, bundle.RungSigned) }
@@ -292,7 +296,8 @@ func (rs rules) gatesOf(stage bundle.Stage) []policy.Gate {
 // applyWaiver lets a gate that does not pass be, while a waiver for it counts: that which lasts
 // longest. When that has run out the gate is expired since then, unless it fails by what
 // has come to light after the waiver was given.
-func (rs rules) applyWaiver(r *revision, stage bundle.Stage, g *policy.Gate, result policy.Result) policy.Result {
+func (rs rules) applyWaiver(r *revision, stage bundle.Stage, g *policy.Gate,
+	result policy.Result) policy.Result {
 	if result.Verdict == policy.Pass || result.Verdict == policy.NotApplicable || !g.Waivable() {
 		return result
 	}
@@ -303,7 +308,8 @@ func (rs rules) applyWaiver(r *revision, stage bundle.Stage, g *policy.Gate, res
 		if x.Stage != stage || x.GateID != g.ID || !trusted || r.excludes(x.Principal) {
 			continue
 		}
-		if best == nil || x.expires.After(best.expires) || x.expires.Equal(best.expires) && x.PAESHA256 < best.PAESHA256 {
+		if best == nil || x.expires.After(best.expires) || x.expires.Equal(best.expires) &&
+			x.PAESHA256 < best.PAESHA256 {
 			best = x
 		}
 	}
@@ -356,7 +362,8 @@ func digestOf(revision string, stage bundle.Stage, policyDigest string, plan []P
 		for k, s := range sums {
 			list[k] = s
 		}
-		gates[i] = map[string]any{"gate_id": plan[i].GateID, "verdict": string(plan[i].Verdict), "evidence": list}
+		gates[i] = map[string]any{"gate_id": plan[i].GateID, "verdict": string(plan[i].Verdict),
+			"evidence": list}
 	}
 	return bundle.DigestPrefix + digest.SHA256Hex(digest.Tree(map[string]any{
 		"schema": "promotion-plan-digest/v1", "candidate_revision_id": revision, "stage": string(stage),
@@ -392,8 +399,8 @@ func onTrial(s bundle.Stage) bool {
 
 // holdsUntil is until when a revision may stand where it does by what is known: the moment
 // that the first gate of its stage runs out by time alone, or the trust that its approvals
-// rest on, or that an incident was opened; zero for never. What is missing without having run out (a key that was revoked,
-// evidence that an heir did not bring, a policy that asks for more) may never have been
+// rest on, or that an incident was opened; zero for never. What is missing without having run out (a key
+// that was revoked, evidence that an heir did not bring, a policy that asks for more) may never have been
 // there, so the place has held for no time at all: until it was entered. It never is later
 // than the moment at which the plan stopped passing.
 func (rs rules) holdsUntil(r *revision, own *judged) time.Time {
@@ -464,7 +471,8 @@ const (
 // stop. By order of the log.
 func (rs rules) promoteApprovals(r *revision, stage bundle.Stage, planDigest string) []approval {
 	return rs.validApprovals(r, func(a *approval) bool {
-		return planDigest != "" && a.Action == actionPromote && a.Stage == stage && a.PlanDigest == planDigest && a.seq > r.heldSeq
+		return planDigest != "" && a.Action == actionPromote && a.Stage == stage &&
+			a.PlanDigest == planDigest && a.seq > r.heldSeq
 	})
 }
 
@@ -475,7 +483,8 @@ func (rs rules) resumeApprovals(r *revision) []approval {
 		return nil
 	}
 	return rs.validApprovals(r, func(a *approval) bool {
-		return a.Action == actionResume && sameID(a.SuspensionID, r.stop.id) && (a.Stage == r.Stage || r.Stage == bundle.Research)
+		return a.Action == actionResume && sameID(a.SuspensionID, r.stop.id) &&
+			(a.Stage == r.Stage || r.Stage == bundle.Research)
 	})
 }
 
@@ -495,7 +504,9 @@ func (rs rules) validApprovals(r *revision, fits func(*approval) bool) []approva
 		role := a.Approval.Approval.Role
 		if fits(a) && rs.at.Before(a.expires) && (role == bundle.TrustRisk || role == bundle.TrustApprover) &&
 			rs.w.signatureCounts(a.By, role) &&
-			!slices.ContainsFunc(excluded, func(p string) bool { return bundle.SamePrincipal(p, a.Principal) }) {
+			!slices.ContainsFunc(excluded, func(p string) bool {
+				return bundle.SamePrincipal(p, a.Principal)
+			}) {
 			list = append(list, *a)
 		}
 	}
@@ -512,7 +523,9 @@ func missing(required []policy.Requirement, granted []approval) int {
 	}
 	var people []person
 	for _, a := range granted {
-		i := slices.IndexFunc(people, func(p person) bool { return bundle.SamePrincipal(p.name, a.Principal) })
+		i := slices.IndexFunc(people, func(p person) bool {
+			return bundle.SamePrincipal(p.name, a.Principal)
+		})
 		if i < 0 {
 			i = len(people)
 			people = append(people, person{name: a.Principal})
@@ -576,7 +589,8 @@ func (rs rules) approvalsStand(r *revision) bool {
 
 // mayResume reports whether people have agreed to let the revision go on.
 func (rs rules) mayResume(r *revision) bool {
-	if r.Status != Suspended && r.Status != Superseded || rs.w.deployable(r.bundle.DeployableID).openCritical() {
+	if r.Status != Suspended && r.Status != Superseded ||
+		rs.w.deployable(r.bundle.DeployableID).openCritical() {
 		return false
 	}
 	required := rs.w.policy.Stage(bundle.Canary).Approvals

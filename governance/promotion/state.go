@@ -189,7 +189,8 @@ type Event struct {
 // addEvent writes an event down; the revision already stands where it led to.
 func (r *revision) addEvent(f *Fact, from bundle.Stage, by, reason string, planDigest *string) *Event {
 	r.history = append(r.history, Event{
-		Seq: f.Seq, At: stamp(f.At), Type: f.Type, Revision: r.id, From: &from, To: r.Stage, Status: r.Status, By: by, Reason: reason,
+		Seq: f.Seq, At: stamp(f.At), Type: f.Type, Revision: r.id, From: &from, To: r.Stage, Status: r.Status,
+		By: by, Reason: reason,
 		PlanDigest: planDigest, id: f.ID,
 	})
 	return &r.history[len(r.history)-1]
@@ -208,11 +209,14 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 	own := v.judgePlan(r, r.Stage)
 	status := v.derivedStatus(r, own)
 	s := &State{
-		Head: v.head(SchemaState, subjectType, subjectID), CandidateRevisionID: r.id, DeployableID: r.bundle.DeployableID,
-		Stage: r.Stage, StageStatus: status, TargetStage: r.target, NextStage: orNull(string(nextStage(r))),
+		Head: v.head(SchemaState, subjectType, subjectID), CandidateRevisionID: r.id,
+		DeployableID: r.bundle.DeployableID,
+		Stage:        r.Stage, StageStatus: status, TargetStage: r.target,
+		NextStage: orNull(string(nextStage(r))),
 		Assurance: rungs[len(rungs)-1], Rungs: rungs, ChangeClass: w.changeClass(r), Stages: v.stages(r, e),
-		DeployableModes: []string{}, Suspended: r.Status == Suspended, EvidenceValidUntil: timeOrNull(v.holdsUntil(r, own)),
-		OpenIncidents: []OpenIncident{}, PolicyDigest: w.policy.Digest,
+		DeployableModes: []string{}, Suspended: r.Status == Suspended,
+		EvidenceValidUntil: timeOrNull(v.holdsUntil(r, own)),
+		OpenIncidents:      []OpenIncident{}, PolicyDigest: w.policy.Digest,
 	}
 	if subjectType == bundle.SubjectRevision || subjectType == bundle.SubjectCandidate {
 		s.CandidateID = &r.bundle.Candidate.CandidateID
@@ -290,7 +294,9 @@ func (v views) incidents(s *State, list []*revision) {
 			if i.critical {
 				severity = "critical"
 			}
-			s.OpenIncidents = append(s.OpenIncidents, OpenIncident{i.id, severity, stamp(i.opened.at), i.opened.Principal, i.opened.reason, i.opened.seq})
+			s.OpenIncidents = append(s.OpenIncidents,
+				OpenIncident{i.id, severity, stamp(i.opened.at), i.opened.Principal, i.opened.reason,
+					i.opened.seq})
 		}
 	}
 	slices.SortFunc(s.OpenIncidents, func(a, b OpenIncident) int {

@@ -96,9 +96,11 @@ func (i *incident) open() bool { return i.opened != nil && i.opened.after(i.clos
 func New() *World {
 	return &World{
 		policy: policy.Default(), seq: -1,
-		revisions: map[string]*revision{}, byCandidate: map[string][]*revision{}, byFamily: map[string][]*revision{},
-		byStrategy: map[string][]*revision{}, byParent: map[string][]*revision{}, byDeployable: map[string]*deployable{},
-		due: map[*revision]bool{},
+		revisions: map[string]*revision{}, byCandidate: map[string][]*revision{},
+		byFamily:   map[string][]*revision{},
+		byStrategy: map[string][]*revision{}, byParent: map[string][]*revision{},
+		byDeployable: map[string]*deployable{},
+		due:          map[*revision]bool{},
 	}
 }
 
@@ -226,7 +228,9 @@ func (w *World) ChangeClass(revision string) (class string, differs bool) {
 	}
 	class = w.changeClass(r)
 	declared := r.declared
-	return class, class != declared && (class != bundle.ChangeEvidenceOnly || declared == bundle.ChangeMaterial || declared == bundle.ChangeInitial)
+	return class, class != declared &&
+		(class != bundle.ChangeEvidenceOnly || declared == bundle.ChangeMaterial ||
+			declared == bundle.ChangeInitial)
 }
 
 // Excluded are the principals that may not approve a revision because it is theirs:
@@ -400,7 +404,9 @@ func (r *revision) excluded() []string {
 }
 
 func (r *revision) excludes(principal string) bool {
-	return slices.ContainsFunc(r.excluded(), func(p string) bool { return bundle.SamePrincipal(p, principal) })
+	return slices.ContainsFunc(r.excluded(), func(p string) bool {
+		return bundle.SamePrincipal(p, principal)
+	})
 }
 
 // active reports whether the revision stands in a stage of the path.
@@ -410,8 +416,9 @@ func (r *revision) active() bool { return r.Status == Active }
 func (w *World) evidenceOf(r *revision) *policy.Evidence {
 	e := &policy.Evidence{
 		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
-		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: r.runs, Lookup: r.lookup, Packers: r.packers(),
-		Strict: w.strict(),
+		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: r.runs, Lookup: r.lookup,
+		Packers: r.packers(),
+		Strict:  w.strict(),
 	}
 	if e.Strict {
 		e.Verified, e.Read = r.evidence != nil, r.evidence
@@ -428,7 +435,9 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 	}
 	for _, s := range r.signed {
 		if w.signatureCounts(s.By, bundle.TrustLab) {
-			e.Signatures = append(e.Signatures, policy.Signature{Piece: policy.Piece{Seq: s.seq, SHA256: s.PAESHA256}, Principal: s.Principal})
+			e.Signatures = append(e.Signatures,
+				policy.Signature{Piece: policy.Piece{Seq: s.seq, SHA256: s.PAESHA256},
+					Principal: s.Principal})
 		}
 	}
 	for i, said := range d.replays {
@@ -442,13 +451,16 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 		}
 	}
 	for _, i := range d.openIncidents() {
-		e.Incidents = append(e.Incidents, policy.Incident{Piece: policy.Piece{Seq: i.opened.seq, SHA256: i.opened.PAESHA256}, ID: i.id, Critical: i.critical})
+		e.Incidents = append(e.Incidents,
+			policy.Incident{Piece: policy.Piece{Seq: i.opened.seq, SHA256: i.opened.PAESHA256}, ID: i.id,
+				Critical: i.critical})
 	}
 	return e
 }
 
 func replayOf(said Replay, seq int64) policy.ReplayResult {
-	r := policy.ReplayResult{Piece: policy.Piece{Seq: seq, SHA256: said.PAESHA256}, Principal: said.Principal, Runs: said.Runs}
+	r := policy.ReplayResult{Piece: policy.Piece{Seq: seq, SHA256: said.PAESHA256}, Principal: said.Principal,
+		Runs: said.Runs}
 	r.Made, _ = field.ParseTime(said.MadeAt)
 	if said.ParentRevisionID != nil {
 		r.Parent = *said.ParentRevisionID

@@ -59,7 +59,8 @@ func (d *derived) add(e *promotion.Entry, facts []promotion.Fact) {
 		r := d.revisions[facts[i].Revision]
 		if r == nil {
 			r = &revision{
-				id: facts[i].Revision, candidate: in.Candidate.CandidateID, family: in.Candidate.FamilyID, strategy: in.Strategy.Name,
+				id: facts[i].Revision, candidate: in.Candidate.CandidateID, family: in.Candidate.FamilyID,
+				strategy:   in.Strategy.Name,
 				deployable: in.DeployableID, first: e.Seq,
 			}
 			d.revisions[r.id] = r
@@ -244,7 +245,8 @@ func readProofs(ctx context.Context, db *sql.DB, from, until int64) (*proofs, er
 		err := scan(&idx, &hash)
 		p.nodes[idx] = hash
 		return err
-	}, `SELECT idx, hash FROM tree_nodes WHERE idx >= ? AND idx < ?`, tlog.StoredHashCount(from), tlog.StoredHashCount(until))
+	}, `SELECT idx, hash FROM tree_nodes WHERE idx >= ? AND idx < ?`, tlog.StoredHashCount(from),
+		tlog.StoredHashCount(until))
 	if err != nil {
 		return nil, err
 	}
@@ -311,7 +313,8 @@ func (d *derived) checkCounts(ctx context.Context, db *sql.DB) error {
 		table string
 		want  int64
 	}{
-		{"ledger", d.size}, {"tree_nodes", tlog.StoredHashCount(d.size)}, {"checkpoints", int64(len(d.roots))},
+		{"ledger", d.size}, {"tree_nodes", tlog.StoredHashCount(d.size)},
+		{"checkpoints", int64(len(d.roots))},
 		{"submissions", int64(len(d.files))}, {"attestations", int64(len(d.attested))},
 	} {
 		var n int64
@@ -355,14 +358,15 @@ type row struct {
 }
 
 const rowsQuery = `
-SELECT l.seq, l.statement_type, l.subject_type, l.subject_id, l.payload, l.signature, l.leaf_hash, l.recorded_at,
+SELECT l.seq, l.statement_type, l.subject_type, l.subject_id, l.payload, l.signature, l.leaf_hash,
+l.recorded_at,
        s.file_sha256, s.candidate_revision_id, s.body, a.pae_sha256, a.key_id, a.envelope
 FROM ledger l LEFT JOIN submissions s ON s.seq = l.seq LEFT JOIN attestations a ON a.seq = l.seq
 WHERE l.seq >= ? AND l.seq < ? ORDER BY l.seq`
 
 func (r *row) scan(scan scanner) error {
-	return scan(&r.seq, &r.kind, &r.subjectType, &r.subjectID, &r.payload, &r.signature, &r.leaf, &r.recordedAt,
-		&r.fileSHA, &r.submissionID, &r.body, &r.paeSHA, &r.keyID, &r.envelope)
+	return scan(&r.seq, &r.kind, &r.subjectType, &r.subjectID, &r.payload, &r.signature, &r.leaf,
+		&r.recordedAt, &r.fileSHA, &r.submissionID, &r.body, &r.paeSHA, &r.keyID, &r.envelope)
 }
 
 // read takes the row for what its bytes say, compares the columns with that, and makes its
@@ -449,7 +453,8 @@ func (r *row) checkAttestation() error {
 		return err
 	}
 	sum := digest.SHA256Hex(signed.PAE())
-	if string(text) != *r.envelope || sum != *r.paeSHA || sum != recorded.PAESHA256 || *r.keyID != recorded.KeyID {
+	if string(text) != *r.envelope || sum != *r.paeSHA || sum != recorded.PAESHA256 ||
+		*r.keyID != recorded.KeyID {
 		return fmt.Errorf("its attestation is another one")
 	}
 	said, refused := bundle.ReadStatement(signed.Payload)

@@ -148,7 +148,8 @@ func (a *Audit) Notes(ctx context.Context) iter.Seq2[string, error] {
 var errEnough = errors.New("enough")
 
 // sequence is what the rows of a query hold. An error is the last pair.
-func sequence[T any](ctx context.Context, db *sql.DB, read func(scanner) (T, error), text string) iter.Seq2[T, error] {
+func sequence[T any](ctx context.Context, db *sql.DB, read func(scanner) (T, error), text string) iter.Seq2[T,
+	error] {
 	return func(yield func(T, error) bool) {
 		err := query(ctx, db, func(scan scanner) error {
 			v, err := read(scan)
@@ -213,8 +214,10 @@ func readCheckpointLog(dir string) (lines []checkpointLine, known witness, err e
 	for n := 1; scan.Scan(); n++ {
 		var l checkpointLine
 		var unix int64
-		if got, err := fmt.Sscanf(scan.Text(), "%d %64s %d", &l.size, &l.root, &unix); err != nil || got != 3 || scan.Text() != l.text(unix) {
-			return nil, known, &DamageError{Corrupt, fmt.Sprintf("%s: line %d is no checkpoint", checkpointFile, n)}
+		if got, err := fmt.Sscanf(scan.Text(), "%d %64s %d", &l.size, &l.root, &unix); err != nil ||
+			got != 3 || scan.Text() != l.text(unix) {
+			return nil, known,
+				&DamageError{Corrupt, fmt.Sprintf("%s: line %d is no checkpoint", checkpointFile, n)}
 		}
 		lines, known.size = append(lines, l), l.size
 	}
@@ -228,17 +231,23 @@ func (l checkpointLine) text(unix int64) string { return fmt.Sprintf("%d %s %d",
 // only a log with one checkpoint may be without: anything older is without its witness.
 func checkCheckpointLog(lines []checkpointLine, size int64, roots map[int64]tlog.Hash) error {
 	if len(lines) == 0 && len(roots) > 1 {
-		return &DamageError{Rollback, fmt.Sprintf("%s is missing or empty, and the log has %d checkpoints: nothing shows that this is its newest copy. "+
-			"Put the file back; where it is lost for good, governance rebuild --accept-checkpoints makes it anew", checkpointFile, len(roots))}
+		return &DamageError{Rollback,
+			fmt.Sprintf(
+				"%s is missing or empty, and the log has %d checkpoints: nothing shows that this is its "+
+					"newest copy. "+
+					"Put the file back; where it is lost for good, governance rebuild "+
+					"--accept-checkpoints makes it anew", checkpointFile, len(roots))}
 	}
 	last := int64(0)
 	for _, l := range lines {
 		root, ok := roots[l.size]
 		switch {
 		case l.size > size:
-			return &DamageError{Rollback, fmt.Sprintf("%s knows %d entries, the database has %d", checkpointFile, l.size, size)}
+			return &DamageError{Rollback,
+				fmt.Sprintf("%s knows %d entries, the database has %d", checkpointFile, l.size, size)}
 		case !ok || ledger.Hex(root) != l.root:
-			return &DamageError{Corrupt, fmt.Sprintf("%s has another root at %d entries", checkpointFile, l.size)}
+			return &DamageError{Corrupt,
+				fmt.Sprintf("%s has another root at %d entries", checkpointFile, l.size)}
 		case l.size <= last:
 			return &DamageError{Corrupt, fmt.Sprintf("%s goes back to %d entries", checkpointFile, l.size)}
 		}
@@ -327,7 +336,8 @@ func AcceptCheckpoints(ctx context.Context, dir string) (size int64, err error) 
 	case err != nil:
 		return 0, err
 	case len(lines) > 0:
-		return 0, &ConfigError{checkpointFile + " is there and has lines: it is the witness of this log, and is not made anew"}
+		return 0, &ConfigError{
+			checkpointFile + " is there and has lines: it is the witness of this log, and is not made anew"}
 	}
 	d, _, err := compare(ctx, s.db.Read(), s.origin, s.keys)
 	if err != nil {

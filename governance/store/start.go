@@ -49,11 +49,13 @@ func (s *Store) identify(ctx context.Context) error {
 	if err != nil {
 		return &ConfigError{err.Error()}
 	}
-	want := map[string]string{metaOrigin: s.origin, metaStatement: string(s.keys.Public.PEM()), metaLog: key.VKey()}
+	want := map[string]string{metaOrigin: s.origin, metaStatement: string(s.keys.Public.PEM()),
+		metaLog: key.VKey()}
 	if !begun {
 		return s.db.Tx(ctx, func(tx *sql.Tx) error {
 			for _, k := range []string{metaOrigin, metaStatement, metaLog} {
-				if _, err := tx.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES (?, ?)`, k, want[k]); err != nil {
+				if _, err := tx.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES (?, ?)`, k,
+					want[k]); err != nil {
 					return err
 				}
 			}
@@ -61,11 +63,13 @@ func (s *Store) identify(ctx context.Context) error {
 		})
 	}
 	if meta[metaOrigin] != s.origin {
-		return &ConfigError{fmt.Sprintf("this log is %s, not %s: its name is fixed at its first start", meta[metaOrigin], s.origin)}
+		return &ConfigError{fmt.Sprintf("this log is %s, not %s: its name is fixed at its first start",
+			meta[metaOrigin], s.origin)}
 	}
 	for k, v := range want {
 		if meta[k] != v || len(meta) != len(want) {
-			return &ConfigError{fmt.Sprintf("the keys in %s are not those that this log was begun with (%s)", KeyDir, k)}
+			return &ConfigError{fmt.Sprintf("the keys in %s are not those that this log was begun with (%s)",
+				KeyDir, k)}
 		}
 	}
 	return nil
@@ -139,7 +143,9 @@ func (s *Store) examine(ctx context.Context) (d *derived, known witness, err err
 		return d, known, err
 	}
 	if d.size > 0 && len(different) > 0 {
-		return d, known, fmt.Errorf("the projections differ from the log (governance rebuild makes them again): %v", different)
+		return d, known,
+			fmt.Errorf("the projections differ from the log (governance rebuild makes them again): %v",
+				different)
 	}
 	return d, known, nil
 }
@@ -202,8 +208,11 @@ type table struct {
 }
 
 var tables = []table{
-	{"facts", "seq, ord", []string{"seq", "ord", "fact_id", "type", "candidate_revision_id", "run_id", "body"}},
-	{"revisions", "candidate_revision_id", []string{"candidate_revision_id", "candidate_id", "family_id", "strategy_name", "deployable_id", "first_seq", "newest_seq"}},
+	{"facts", "seq, ord",
+		[]string{"seq", "ord", "fact_id", "type", "candidate_revision_id", "run_id", "body"}},
+	{"revisions", "candidate_revision_id",
+		[]string{"candidate_revision_id", "candidate_id", "family_id", "strategy_name", "deployable_id",
+			"first_seq", "newest_seq"}},
 	{"promotion_state", "candidate_revision_id", []string{"candidate_revision_id", "stage", "stage_status"}},
 	{"projection", "name", []string{"name", "value"}},
 }
@@ -227,7 +236,8 @@ func stateRow(w *promotion.World, id string) []any {
 
 // heads are the rows of the table projection.
 func (d *derived) heads() [][]any {
-	return [][]any{{"log_size", fmt.Sprint(d.size)}, {"policy_digest", d.world.Policy().Digest}, {"trust_digest", d.world.Trust().Digest()}}
+	return [][]any{{"log_size", fmt.Sprint(d.size)}, {"policy_digest", d.world.Policy().Digest},
+		{"trust_digest", d.world.Trust().Digest()}}
 }
 
 // standing are the rows of all tables but facts.
@@ -305,7 +315,8 @@ func scanRow(scan scanner, n int) ([]any, error) {
 
 // compare derives everything and reports in which rows the projections differ from it.
 func compare(ctx context.Context, db *sql.DB, origin string, keys *Keys) (*derived, []string, error) {
-	rows, err := db.QueryContext(ctx, `SELECT seq, ord, fact_id, type, candidate_revision_id, run_id, body FROM facts ORDER BY seq, ord`)
+	rows, err := db.QueryContext(ctx,
+		`SELECT seq, ord, fact_id, type, candidate_revision_id, run_id, body FROM facts ORDER BY seq, ord`)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -330,7 +341,8 @@ func compare(ctx context.Context, db *sql.DB, origin string, keys *Keys) (*deriv
 	return d, reader.diff, nil
 }
 
-func compareTable(ctx context.Context, db *sql.DB, name, key string, columns []string, want [][]any, add func(string)) error {
+func compareTable(ctx context.Context, db *sql.DB, name, key string, columns []string, want [][]any,
+	add func(string)) error {
 	n := 0
 	err := query(ctx, db, func(scan scanner) error {
 		got, err := scanRow(scan, len(columns))

@@ -122,7 +122,8 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 	if s.lock, err = file.LockState(opts.Dir, lockFile); err != nil {
 		return nil, err
 	}
-	if s.db, err = sqlite.Open(ctx, filepath.Join(opts.Dir, DatabaseFile), migrations(), sqlite.Full); err != nil {
+	if s.db, err = sqlite.Open(ctx, filepath.Join(opts.Dir, DatabaseFile), migrations(),
+		sqlite.Full); err != nil {
 		return nil, err
 	}
 	if err := s.identify(ctx); err != nil {
@@ -259,14 +260,20 @@ func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Tru
 // files could else go back to weaker ones.
 func follows(w *promotion.World, p *policy.Policy, t *bundle.Trust) error {
 	if old := w.Policy(); old.Digest != p.Digest && p.Version <= old.Version {
-		return &ConfigError{fmt.Sprintf("the policy has changed, but its version %d is not above %d, which is in the log", p.Version, old.Version)}
+		return &ConfigError{
+			fmt.Sprintf("the policy has changed, but its version %d is not above %d, which is in the log",
+				p.Version, old.Version)}
 	}
 	old := w.Trust()
 	switch {
 	case old == nil:
 		return nil
 	case t == nil:
-		return &ConfigError{fmt.Sprintf("there is no trust.json, but version %d is in the log: put it back, or a higher version in its place (governance keys trust --restore writes the one that is in the log)", old.Version)}
+		return &ConfigError{
+			fmt.Sprintf(
+				"there is no trust.json, but version %d is in the log: put it back, or a higher version "+
+					"in its place (governance keys trust --restore writes the one that is in the log)",
+				old.Version)}
 	}
 	if err := t.Follows(old.Version, old.Digest()); err != nil {
 		return &ConfigError{err.Error()}
@@ -328,7 +335,8 @@ func openKeys(stateDir string, begun bool) (*Keys, error) {
 	}
 	var ok bool
 	if k.Log, ok = log.(ed25519.PrivateKey); !ok {
-		return nil, &ConfigError{fmt.Sprintf("log key: %s is not an Ed25519 key", filepath.Join(KeyDir, LogKeyFile))}
+		return nil, &ConfigError{fmt.Sprintf("log key: %s is not an Ed25519 key",
+			filepath.Join(KeyDir, LogKeyFile))}
 	}
 	k.Public, err = ledger.NewKey(&statement.PublicKey)
 	return k, err
@@ -382,7 +390,8 @@ func LastTrust(ctx context.Context, dir string) (text []byte, err error) {
 // checkBegun reports that there is no log in a state directory.
 func checkBegun(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, DatabaseFile)); err != nil {
-		return &ConfigError{fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", dir)}
+		return &ConfigError{
+			fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", dir)}
 	}
 	return nil
 }

@@ -126,13 +126,17 @@ func (t *Tx) Seal(
 	parts := max(1, (len(verified)+most-1)/most)
 	t.bodies = append(t.bodies, []any{doc.FileSHA256, b.CandidateRevisionID, t.s.d.size, doc.Canonical})
 	for part := 1; part <= parts; part++ {
-		subjects := append([]bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}, verified[:min(most, len(verified))]...)
+		subjects := append([]bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)},
+			verified[:min(most, len(verified))]...)
 		verified = verified[min(most, len(verified)):]
-		_, err := t.Append(&promotion.Entry{Type: bundle.TypeSeal, Subject: subjects, Document: doc, Predicate: &promotion.Seal{
-			CandidateRevisionID: b.CandidateRevisionID, FamilyID: b.Candidate.FamilyID, RequestedStage: b.SealRequest.RequestedStage,
-			ReceivedAt: t.Stamp(), Rungs: rungs, PolicyDigest: t.World().Policy().Digest, TrustDigest: sealTrust(t.World().Trust()),
-			SealRequest: b.SealRequest, Part: part, Parts: parts, Evidence: evidence,
-		}})
+		_, err := t.Append(&promotion.Entry{Type: bundle.TypeSeal, Subject: subjects, Document: doc,
+			Predicate: &promotion.Seal{
+				CandidateRevisionID: b.CandidateRevisionID, FamilyID: b.Candidate.FamilyID,
+				RequestedStage: b.SealRequest.RequestedStage,
+				ReceivedAt:     t.Stamp(), Rungs: rungs, PolicyDigest: t.World().Policy().Digest,
+				TrustDigest: sealTrust(t.World().Trust()),
+				SealRequest: b.SealRequest, Part: part, Parts: parts, Evidence: evidence,
+			}})
 		evidence = nil // only in the first part
 		if err != nil {
 			return err
@@ -152,9 +156,12 @@ func (t *Tx) Record(revision string, a *bundle.Attestation) error {
 		return err
 	}
 	t.proofs = append(t.proofs, []any{a.PAESHA256, a.KeyID, t.s.d.size, string(text)})
-	_, err = t.Append(&promotion.Entry{Type: bundle.TypeRecorded, Subject: []bundle.Subject{promotion.RevisionSubject(revision)}, Said: a.Said, Predicate: &promotion.Recorded{
-		PAESHA256: a.PAESHA256, Type: a.Said.Statement.PredicateType, KeyID: a.KeyID, Principal: a.Principal, Roles: a.Roles, RecordedAt: t.Stamp(),
-	}})
+	_, err = t.Append(&promotion.Entry{Type: bundle.TypeRecorded,
+		Subject: []bundle.Subject{promotion.RevisionSubject(revision)}, Said: a.Said,
+		Predicate: &promotion.Recorded{
+			PAESHA256: a.PAESHA256, Type: a.Said.Statement.PredicateType, KeyID: a.KeyID,
+			Principal: a.Principal, Roles: a.Roles, RecordedAt: t.Stamp(),
+		}})
 	return err
 }
 
@@ -163,12 +170,14 @@ func (t *Tx) Record(revision string, a *bundle.Attestation) error {
 func onlySignature(a *bundle.Attestation, trust *bundle.Trust) (dsse.Envelope, error) {
 	key := trustedKey(trust, a.KeyID)
 	for _, sig := range a.Envelope.Signatures {
-		one := dsse.Envelope{Payload: a.Envelope.Payload, PayloadType: a.Envelope.PayloadType, Signatures: []dsse.Signature{{Sig: sig.Sig}}}
+		one := dsse.Envelope{Payload: a.Envelope.Payload, PayloadType: a.Envelope.PayloadType,
+			Signatures: []dsse.Signature{{Sig: sig.Sig}}}
 		text, err := digest.JCS(one)
 		if err != nil {
 			return one, err
 		}
-		if signed, refused := bundle.DecodeEnvelope(text); refused == nil && key != nil && len(signed.Verify(key)) == 1 {
+		if signed, refused := bundle.DecodeEnvelope(text); refused == nil && key != nil &&
+			len(signed.Verify(key)) == 1 {
 			return one, nil
 		}
 	}
@@ -276,8 +285,9 @@ func (t *Tx) write(ctx context.Context, tx *sql.Tx, batch *ledger.Batch) error {
 	var rows, nodes, facts [][]any
 	for i, a := range t.entries {
 		subjectType, subjectID := subjectOf(a.entry, t.s.origin)
-		rows = append(rows, []any{a.entry.Seq, a.entry.Type, subjectType, subjectID, a.signed.Payload, a.signed.Signature,
-			batch.Leaves[i].Hash[:], a.entry.Stamp()})
+		rows = append(rows,
+			[]any{a.entry.Seq, a.entry.Type, subjectType, subjectID, a.signed.Payload, a.signed.Signature,
+				batch.Leaves[i].Hash[:], a.entry.Stamp()})
 		more, err := factRows(a.facts)
 		if err != nil {
 			return err
@@ -288,7 +298,8 @@ func (t *Tx) write(ctx context.Context, tx *sql.Tx, batch *ledger.Batch) error {
 		nodes = append(nodes, []any{n.Index, n.Hash[:]})
 	}
 	head := batch.View.Head
-	checkpoint := [][]any{{head.Size, head.Root[:], batch.View.Note, t.entries[len(t.entries)-1].entry.Stamp()}}
+	checkpoint := [][]any{{head.Size, head.Root[:], batch.View.Note,
+		t.entries[len(t.entries)-1].entry.Stamp()}}
 	var revisions, states [][]any
 	for id := range t.changed {
 		revisions = append(revisions, t.s.d.revisions[id].row())
@@ -299,8 +310,10 @@ func (t *Tx) write(ctx context.Context, tx *sql.Tx, batch *ledger.Batch) error {
 		table string
 		rows  [][]any
 	}{
-		{"ledger", rows}, {"tree_nodes", nodes}, {"checkpoints", checkpoint}, {"submissions", t.bodies}, {"attestations", t.proofs},
-		{"facts", facts}, {"revisions", revisions}, {"promotion_state", states}, {"projection", t.s.d.heads()},
+		{"ledger", rows}, {"tree_nodes", nodes}, {"checkpoints", checkpoint}, {"submissions", t.bodies},
+		{"attestations", t.proofs},
+		{"facts", facts}, {"revisions", revisions}, {"promotion_state", states},
+		{"projection", t.s.d.heads()},
 	} {
 		if err := put(ctx, tx, part.table, part.rows); err != nil {
 			return err
@@ -343,7 +356,9 @@ func (s *Store) rewrite(ctx context.Context, d *derived) error {
 		}
 		// The facts come from the log once more, because they need not fit into memory; the
 		// reading connection sees the log as it is, which this transaction does not touch.
-		_, err := derive(ctx, s.db.Read(), s.origin, s.keys, func(facts [][]any) error { return put(ctx, tx, "facts", facts) })
+		_, err := derive(ctx, s.db.Read(), s.origin, s.keys, func(facts [][]any) error {
+			return put(ctx, tx, "facts", facts)
+		})
 		return err
 	})
 }

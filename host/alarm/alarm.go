@@ -1,8 +1,9 @@
-// Package alarm holds what an operator has to know of a paper or live run: the alarms of one run, each with its
-// severity, its beginning, its last occurrence, its count and whether it was acknowledged.
+// Package alarm holds what an operator has to know of a paper or live run: the alarms of one run, each with
+// its severity, its beginning, its last occurrence, its count and whether it was acknowledged.
 //
-// It is plain data and pure: package live raises and clears by the table of the engine, the runner keeps what is open
-// from the end of a run until its reset, and api/v1 shows it. It imports the nouns of the market only.
+// It is plain data and pure: package live raises and clears by the table of the engine, the runner keeps
+// what is open from the end of a run until its reset, and api/v1 shows it. It imports the nouns of the
+// market only.
 //
 // It is a package of its own because the runner, which knows nothing of trading, shows alarms too.
 package alarm
@@ -35,7 +36,8 @@ type Occurrence struct {
 	Code, Subject, Text string
 	// Shadow reports whether nothing is done about it: it is a warning then, whatever the code.
 	Shadow bool
-	// Once reports whether only the first text of its kind is worth a note: those that follow differ in numbers.
+	// Once reports whether only the first text of its kind is worth a note: those that follow differ in
+	// numbers.
 	Once bool
 }
 
@@ -73,7 +75,8 @@ func (s *Set) Raise(o Occurrence, now market.Time) (a Alarm, isNew bool) {
 			severity = Warning
 		}
 		s.open = append(s.open, Alarm{
-			ID: fmt.Sprintf("a-%06d", s.made), Code: o.Code, Severity: severity, Since: now, Subject: o.Subject,
+			ID: fmt.Sprintf("a-%06d", s.made), Code: o.Code, Severity: severity, Since: now,
+			Subject: o.Subject,
 		})
 		i, isNew = len(s.open)-1, true
 	}
@@ -167,7 +170,8 @@ func Severities() []Severity { return []Severity{Critical, Error, Warning} }
 type Row struct {
 	Code     string
 	Severity Severity
-	// EndsWithRun reports whether it is about the trading itself, so that it means nothing once the run is over.
+	// EndsWithRun reports whether it is about the trading itself, so that it means nothing once the run is
+	// over.
 	EndsWithRun bool
 }
 

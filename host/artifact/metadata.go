@@ -127,12 +127,18 @@ func Begun(run *Run) (*Metadata, error) {
 func newMetadata(run *Run, rep *Report, files []File) (*Metadata, error) {
 	man, req := &run.Manifest, &run.Manifest.Request
 	m := &Metadata{
-		Schema: metadataSchema, RunID: run.ID, Kind: req.Kind, Slug: man.Strategy.Slug, FamilyID: req.FamilyID,
-		Status: run.Status, Attempt: max(run.Attempt, 1), Debug: man.Debug, Params: req.StrategyParams, Symbols: req.Symbols,
-		Timeframe: req.Timeframe, Exchange: req.Exchange, StartDate: req.StartDate, EndDate: req.EndDate, Seed: req.Seed,
-		Data: man.Data, Plugin: man.Plugin, Engine: man.Engine, SplitsSHA256: req.Splits.SHA256, Execution: req.Execution,
-		Splits: []SplitSummary{}, Service: run.Service, ArtifactLevel: run.level(), Artifacts: append([]File{}, files...),
-		Volatile: Volatile{StartedAt: market.FromTime(run.StartedAt), Origin: run.Origin, Environment: run.Environment},
+		Schema: metadataSchema, RunID: run.ID, Kind: req.Kind, Slug: man.Strategy.Slug,
+		FamilyID: req.FamilyID,
+		Status:   run.Status, Attempt: max(run.Attempt, 1), Debug: man.Debug, Params: req.StrategyParams,
+		Symbols:   req.Symbols,
+		Timeframe: req.Timeframe, Exchange: req.Exchange, StartDate: req.StartDate, EndDate: req.EndDate,
+		Seed: req.Seed,
+		Data: man.Data, Plugin: man.Plugin, Engine: man.Engine, SplitsSHA256: req.Splits.SHA256,
+		Execution: req.Execution,
+		Splits:    []SplitSummary{}, Service: run.Service, ArtifactLevel: run.level(),
+		Artifacts: append([]File{}, files...),
+		Volatile: Volatile{StartedAt: market.FromTime(run.StartedAt), Origin: run.Origin,
+			Environment: run.Environment},
 	}
 	m.Volatile.Environment.Sandbox = cmp.Or(man.Sandbox, m.Volatile.Environment.Sandbox)
 	if man.ConnectorSandbox != "" {
@@ -160,7 +166,8 @@ func newMetadata(run *Run, rep *Report, files []File) (*Metadata, error) {
 		m.summarise(rep)
 	}
 	if e := run.Evaluation; e != nil {
-		m.PlanID, m.TrialIndex, m.Deviation, m.PostPeek, m.ValidationContaminated = e.PlanID, e.TrialIndex, e.Deviation, e.PostPeek, e.Contaminated
+		m.PlanID, m.TrialIndex, m.Deviation, m.PostPeek, m.ValidationContaminated = e.PlanID, e.TrialIndex,
+			e.Deviation, e.PostPeek, e.Contaminated
 		if e.Verdict != "" {
 			m.Verdict = &e.Verdict
 		}
@@ -266,7 +273,9 @@ func Verify(dir string) (*Metadata, []byte, error) {
 		return nil, nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, nil, &MismatchError{RunID: filepath.Base(dir), Problems: []string{metadataName + " is not a plain file"}}
+		return nil, nil,
+			&MismatchError{RunID: filepath.Base(dir),
+				Problems: []string{metadataName + " is not a plain file"}}
 	}
 	payload, err := root.ReadFile(metadataName)
 	if err != nil {
@@ -274,7 +283,9 @@ func Verify(dir string) (*Metadata, []byte, error) {
 	}
 	m, err := DecodeMetadata(payload)
 	if err != nil {
-		return nil, nil, &MismatchError{RunID: filepath.Base(dir), Problems: []string{metadataName + " is damaged: " + err.Error()}}
+		return nil, nil,
+			&MismatchError{RunID: filepath.Base(dir),
+				Problems: []string{metadataName + " is damaged: " + err.Error()}}
 	}
 	found, err := listFiles(root)
 	if err != nil {

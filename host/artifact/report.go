@@ -300,10 +300,12 @@ type OpenPosition struct {
 func newReport(run *Run, requestHash string, decisionHashes []string) (*Report, error) {
 	m := &run.Manifest
 	rep := &Report{
-		Schema: "report/v1", RunID: run.ID, RequestHash: requestHash, Kind: m.Request.Kind, Status: run.Status,
+		Schema: "report/v1", RunID: run.ID, RequestHash: requestHash, Kind: m.Request.Kind,
+		Status: run.Status,
 		Splits: []SplitReport{}, Stress: []Stress{}, Assumptions: []Note{}, Warnings: []ReportWarning{},
 	}
-	rep.Strategy.Name, rep.Strategy.Version, rep.Strategy.Params = m.Strategy.Name, m.Strategy.Version, m.Request.StrategyParams
+	rep.Strategy.Name, rep.Strategy.Version, rep.Strategy.Params = m.Strategy.Name, m.Strategy.Version,
+		m.Request.StrategyParams
 	rep.Semantics.Execution = executionSemantics(m.Request.Execution)
 	rep.Semantics.Metrics, rep.Semantics.Statistics = metric.Semantics, StatisticsVersion
 	hashes, portable := map[string]string{}, map[string]metric.Values{}
@@ -333,7 +335,8 @@ func (s *SplitReport) lock() {
 	if s.Status != splitFailed {
 		s.Status = splitLocked
 	}
-	s.Metrics, s.Meta = metric.Values{}, metric.Meta{Semantics: metric.Semantics, Undefined: map[string]metric.Reason{}}
+	s.Metrics, s.Meta = metric.Values{},
+		metric.Meta{Semantics: metric.Semantics, Undefined: map[string]metric.Reason{}}
 	s.WarmupOrdersDropped, s.AmbiguousFills, s.OpenAtEnd, s.locked = 0, 0, []OpenPosition{}, true
 }
 

@@ -265,7 +265,8 @@ func HostEnvironment() Environment {
 // DatasetID is <exchange>-<base>-<quote>-<timeframe>-<12 hex of sha256>, lower case.
 func DatasetID(exchange, symbol, timeframe, sha256 string) string {
 	s := market.Symbol(symbol)
-	return strings.ToLower(strings.Join([]string{exchange, s.Base(), s.Quote(), timeframe, sha256[:min(12, len(sha256))]}, "-"))
+	return strings.ToLower(
+		strings.Join([]string{exchange, s.Base(), s.Quote(), timeframe, sha256[:min(12, len(sha256))]}, "-"))
 }
 
 // FamilyID is the family of a strategy that names none: its name with - for _.
@@ -290,12 +291,14 @@ func (m Manifest) Complete() (Manifest, error) {
 	m.Strategy.Slug = cmp.Or(m.Strategy.Slug, r.StrategyName)
 	m.Data = append([]Dataset{}, m.Data...)
 	r.Inputs = Inputs{
-		Data: []DataRef{}, PluginSHA256: m.Plugin.SHA256, Engine: engineRef(m.Engine.SHA256), ProtocolVersion: m.Plugin.ProtocolVersion,
+		Data: []DataRef{}, PluginSHA256: m.Plugin.SHA256, Engine: engineRef(m.Engine.SHA256),
+		ProtocolVersion: m.Plugin.ProtocolVersion,
 	}
 	for i := range m.Data {
 		d := &m.Data[i]
 		d.ID = cmp.Or(d.ID, DatasetID(r.Exchange, d.Symbol, d.Timeframe, d.SHA256))
-		r.Inputs.Data = append(r.Inputs.Data, DataRef{d.Symbol, d.Timeframe, d.SHA256, int64(d.Start), int64(d.End)})
+		r.Inputs.Data = append(r.Inputs.Data,
+			DataRef{d.Symbol, d.Timeframe, d.SHA256, int64(d.Start), int64(d.End)})
 	}
 	return m, m.normaliseRaw()
 }
@@ -324,7 +327,8 @@ func (m *Manifest) normaliseRaw() error {
 			return inField("/"+part.name, err)
 		}
 		if !strings.ContainsRune(part.kinds, rune(c[0])) {
-			return &digest.JSONError{Pointer: "/" + part.name, Reason: fmt.Sprintf("%.40s is of the wrong type", c)}
+			return &digest.JSONError{Pointer: "/" + part.name,
+				Reason: fmt.Sprintf("%.40s is of the wrong type", c)}
 		}
 		*part.raw = slices.Clip(c)
 	}

@@ -12,7 +12,7 @@
 //	log.jsonl                      the output of the strategy, if any; in no hash but that of the file
 //	report.json                    metrics and hashes
 //	capsules/<id>.json             failures; in no hash, and they outlive the attempt that failed
-//	metadata.json                  the row of the registry: clocks, host facts, and the hash of every other file
+//	metadata.json                  the row of the registry: clocks, host facts, the hash of every other file
 //
 // Everything but metadata.json, log.jsonl and capsules depends on the request alone (and on the run id), so
 // the same request gives the same bytes. A service run has one split, full; the
@@ -99,7 +99,8 @@ func (s *Store) Write(run *Run) (*Written, error) {
 
 // writeFolder makes the folder of a run with the capsules of its earlier attempts. clear, if
 // set, frees its place.
-func (s *Store) writeFolder(run *Run, capsules map[string][]byte, clear func(runID string) error) (*Written, error) {
+func (s *Store) writeFolder(run *Run, capsules map[string][]byte,
+	clear func(runID string) error) (*Written, error) {
 	st, err := newStage(s.root, run.ID, s.checkpoint)
 	if err != nil {
 		return nil, err
@@ -210,7 +211,9 @@ func (st *stage) writeRequest(m *Manifest) error {
 // writeSplit writes the files of one split and returns the hash of its decisions.
 func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	dir := "splits/" + s.ID + "/"
-	err := st.write(dir+"trades.csv", mediaCSV, func(w io.Writer) error { return WriteTrades(w, s.Results.Trades) })
+	err := st.write(dir+"trades.csv", mediaCSV, func(w io.Writer) error {
+		return WriteTrades(w, s.Results.Trades)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -222,7 +225,9 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 		}
 		equity = dayEnds(equity, tf)
 	}
-	err = st.write(dir+"equity_curve.csv", mediaCSV, func(w io.Writer) error { return WriteEquity(w, equity) })
+	err = st.write(dir+"equity_curve.csv", mediaCSV, func(w io.Writer) error {
+		return WriteEquity(w, equity)
+	})
 	if err != nil {
 		return "", err
 	}
@@ -236,7 +241,9 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	}
 	lines := &lineHash{h: sha256.New()}
 	if s.Decisions != nil {
-		err = st.write(dir+"decisions.jsonl", mediaJSONL, func(w io.Writer) error { return s.Decisions(io.MultiWriter(w, lines)) })
+		err = st.write(dir+"decisions.jsonl", mediaJSONL, func(w io.Writer) error {
+			return s.Decisions(io.MultiWriter(w, lines))
+		})
 	}
 	return lines.sum(), err
 }
@@ -259,7 +266,8 @@ func dayEnds(c *EquityCurve, tf market.Timeframe) *EquityCurve {
 	for _, i := range rows {
 		out.Time = append(out.Time, c.Time[i])
 		out.Equity, out.Cash = append(out.Equity, c.Equity[i]), append(out.Cash, c.Cash[i])
-		out.PositionValue, out.Drawdown = append(out.PositionValue, c.PositionValue[i]), append(out.Drawdown, c.Drawdown[i])
+		out.PositionValue, out.Drawdown = append(out.PositionValue, c.PositionValue[i]),
+			append(out.Drawdown, c.Drawdown[i])
 		out.Exposure = append(out.Exposure, c.Exposure[i])
 	}
 	return out
@@ -282,9 +290,11 @@ type LockedMetrics struct {
 func (st *stage) writeLocked(name string, s *Split) error {
 	r := newSplitReport(s, SplitRange{ID: s.ID}, "")
 	text, err := encode(LockedMetrics{
-		SplitID: s.ID, Status: r.Status, Metrics: r.Metrics, Meta: r.Meta, WarmupOrdersDropped: r.WarmupOrdersDropped,
-		AmbiguousFills: r.AmbiguousFills, OpenAtEnd: r.OpenAtEnd,
-		Assumptions: append([]Note{}, s.Results.Assumptions...), Warnings: append([]Note{}, s.Results.Warnings...),
+		SplitID: s.ID, Status: r.Status, Metrics: r.Metrics, Meta: r.Meta,
+		WarmupOrdersDropped: r.WarmupOrdersDropped,
+		AmbiguousFills:      r.AmbiguousFills, OpenAtEnd: r.OpenAtEnd,
+		Assumptions: append([]Note{}, s.Results.Assumptions...),
+		Warnings:    append([]Note{}, s.Results.Warnings...),
 	})
 	if err != nil {
 		return err
@@ -362,7 +372,8 @@ func (s *stage) write(name, mediaType string, content func(io.Writer) error) err
 	if err := s.mkdir(path.Dir(name)); err != nil {
 		return err
 	}
-	f, err := os.OpenFile(filepath.Join(s.dir, filepath.FromSlash(name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	f, err := os.OpenFile(filepath.Join(s.dir, filepath.FromSlash(name)), os.O_WRONLY|os.O_CREATE|os.O_EXCL,
+		fileMode)
 	if err != nil {
 		return err
 	}

@@ -20,8 +20,9 @@ import (
 
 // The headers of the CSV files: the names that the API gives the same values.
 const (
-	tradesHeader = "trade_id,symbol,direction,quantity,entry_time,entry_price,exit_time,exit_price,gross_pnl,fees,slippage,pnl,return," +
-		"exit_reason,candles_held,duration_seconds,mae,mfe,entry_tag,exit_tag,order_ids,ambiguous\n"
+	tradesHeader = "trade_id,symbol,direction,quantity,entry_time,entry_price,exit_time,exit_price," +
+		"gross_pnl,fees,slippage,pnl,return,exit_reason,candles_held," +
+		"duration_seconds,mae,mfe,entry_tag,exit_tag,order_ids,ambiguous\n"
 	equityHeader = "timestamp,equity,cash,position_value,drawdown,exposure\n"
 )
 

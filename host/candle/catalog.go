@@ -30,7 +30,8 @@ func (s *Store) List(ctx context.Context) ([]Dataset, error) {
 
 // query reads datasets. The catalogue is read anew each time: other processes write it.
 // keep picks the same rows as the query, for a store that has its catalogue in memory.
-func (s *Store) query(ctx context.Context, keep func(*Dataset) bool, query string, args ...any) ([]Dataset, error) {
+func (s *Store) query(ctx context.Context, keep func(*Dataset) bool, query string,
+	args ...any) ([]Dataset, error) {
 	if s.db == nil {
 		return s.held(keep), ctx.Err()
 	}
@@ -53,8 +54,8 @@ func (s *Store) query(ctx context.Context, keep func(*Dataset) bool, query strin
 func scan(rows *sql.Rows) (d Dataset, err error) {
 	var timeframe, step, created string
 	var report []byte
-	err = rows.Scan(&d.ID, &d.Exchange, &d.Symbol, &timeframe, &d.SHA256, &d.Rows, &d.First, &d.Last, &d.Calendar,
-		&step, &d.VolumeUnit, &d.DerivedFrom, &report, &created, &d.Current)
+	err = rows.Scan(&d.ID, &d.Exchange, &d.Symbol, &timeframe, &d.SHA256, &d.Rows, &d.First, &d.Last,
+		&d.Calendar, &step, &d.VolumeUnit, &d.DerivedFrom, &report, &created, &d.Current)
 	if err != nil {
 		return d, err
 	}
@@ -92,17 +93,20 @@ func (s *Store) insert(ctx context.Context, d *Dataset) error {
 		if d.Current = d.DerivedFrom == "" || imported == 0; !d.Current {
 			return nil
 		}
-		if _, err := tx.ExecContext(ctx, `UPDATE datasets SET current = 0 WHERE exchange = ? AND symbol = ? AND timeframe = ?`,
+		if _, err := tx.ExecContext(ctx,
+			`UPDATE datasets SET current = 0 WHERE exchange = ? AND symbol = ? AND timeframe = ?`,
 			d.Exchange, d.Symbol, d.Timeframe.String()); err != nil {
 			return err
 		}
 		_, err = tx.ExecContext(ctx, `INSERT INTO datasets (`+datasetColumns+`)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 1)
 			ON CONFLICT (exchange, symbol, timeframe, sha256) DO UPDATE SET
-				calendar = excluded.calendar, price_step = excluded.price_step, volume_unit = excluded.volume_unit,
+				calendar = excluded.calendar, price_step = excluded.price_step,
+				volume_unit = excluded.volume_unit,
 				derived_from = excluded.derived_from, report_json = excluded.report_json,
 				created_at = excluded.created_at, current = 1`,
-			d.ID, d.Exchange, d.Symbol, d.Timeframe.String(), d.SHA256, d.Rows, int64(d.First), int64(d.Last), string(d.Calendar),
+			d.ID, d.Exchange, d.Symbol, d.Timeframe.String(), d.SHA256, d.Rows, int64(d.First), int64(d.Last),
+			string(d.Calendar),
 			d.PriceStep.String(), d.VolumeUnit, d.DerivedFrom, string(report), d.CreatedAt.String())
 		return err
 	})
@@ -211,7 +215,8 @@ func (e *NotFoundError) Error() string {
 // Lookup finds the candles of a symbol: the current dataset of exactly this
 // timeframe, else one resampled from the largest stored timeframe below that divides
 // it, which is stored as a dataset of its own. A *NotFoundError names what is missing.
-func (s *Store) Lookup(ctx context.Context, exchange string, symbol market.Symbol, tf market.Timeframe) (Dataset, error) {
+func (s *Store) Lookup(ctx context.Context, exchange string, symbol market.Symbol,
+	tf market.Timeframe) (Dataset, error) {
 	d, exact, err := s.find(ctx, exchange, symbol, tf)
 	if err != nil || exact {
 		return d, err
@@ -225,23 +230,28 @@ func (s *Store) Lookup(ctx context.Context, exchange string, symbol market.Symbo
 }
 
 // Offers reports whether Lookup would find candles, without resampling any.
-func (s *Store) Offers(ctx context.Context, exchange string, symbol market.Symbol, tf market.Timeframe) error {
+func (s *Store) Offers(ctx context.Context, exchange string, symbol market.Symbol,
+	tf market.Timeframe) error {
 	_, _, err := s.find(ctx, exchange, symbol, tf)
 	return err
 }
 
 // Pinned finds a dataset, current or not, by the hash of its file.
-func (s *Store) Pinned(ctx context.Context, exchange string, symbol market.Symbol, tf market.Timeframe, sha256 string) (Dataset, error) {
+func (s *Store) Pinned(ctx context.Context, exchange string, symbol market.Symbol, tf market.Timeframe,
+	sha256 string) (Dataset, error) {
 	pinned := func(d *Dataset) bool {
 		return d.Exchange == exchange && d.Symbol == symbol && d.Timeframe == tf && d.SHA256 == sha256
 	}
 	list, err := s.query(ctx, pinned, `SELECT `+datasetColumns+` FROM datasets
-		WHERE exchange = ? AND symbol = ? AND timeframe = ? AND sha256 = ?`, exchange, symbol, tf.String(), sha256)
+		WHERE exchange = ? AND symbol = ? AND timeframe = ? AND sha256 = ?`, exchange, symbol, tf.String(),
+		sha256)
 	if err != nil {
 		return Dataset{}, err
 	}
 	if len(list) == 0 {
-		return Dataset{}, &NotFoundError{What: "dataset", Value: sha256, Reason: fmt.Sprintf("%s %s on %s has no version with this hash", symbol, tf, exchange)}
+		return Dataset{},
+			&NotFoundError{What: "dataset", Value: sha256,
+				Reason: fmt.Sprintf("%s %s on %s has no version with this hash", symbol, tf, exchange)}
 	}
 	return list[0], nil
 }
@@ -256,7 +266,8 @@ func (s *Store) current(ctx context.Context, exchange string, symbol market.Symb
 // find gives the dataset of the timeframe (exact), or the one to resample it from.
 // Only imported ones are resampled, so that the result does not depend on what was
 // asked for before.
-func (s *Store) find(ctx context.Context, exchange string, symbol market.Symbol, tf market.Timeframe) (d Dataset, exact bool, err error) {
+func (s *Store) find(ctx context.Context, exchange string, symbol market.Symbol,
+	tf market.Timeframe) (d Dataset, exact bool, err error) {
 	list, err := s.current(ctx, exchange, symbol)
 	if err != nil {
 		return d, false, err
@@ -274,7 +285,8 @@ func (s *Store) find(ctx context.Context, exchange string, symbol market.Symbol,
 			derived = c
 		case c.DerivedFrom == "":
 			have = append(have, c.Timeframe)
-			if divides(c.Timeframe, tf) && (source.Rows == 0 || c.Timeframe.Approx() > source.Timeframe.Approx()) {
+			if divides(c.Timeframe, tf) &&
+				(source.Rows == 0 || c.Timeframe.Approx() > source.Timeframe.Approx()) {
 				source = c
 			}
 		}
@@ -283,7 +295,8 @@ func (s *Store) find(ctx context.Context, exchange string, symbol market.Symbol,
 	case source.Rows == 0:
 		return d, false, &NotFoundError{
 			What: "timeframe", Value: tf.String(), Have: names(have),
-			Reason: fmt.Sprintf("there are no candles of %s on %s that could be merged into %s", symbol, exchange, tf),
+			Reason: fmt.Sprintf("there are no candles of %s on %s that could be merged into %s", symbol,
+				exchange, tf),
 		}
 	case derived.DerivedFrom == source.SHA256:
 		return derived, true, nil
@@ -334,7 +347,8 @@ type Range struct {
 // Exchanges lists what is stored, by exchange.
 func (s *Store) Exchanges(ctx context.Context) ([]Exchange, error) {
 	imported := func(d *Dataset) bool { return d.Current && d.DerivedFrom == "" }
-	list, err := s.query(ctx, imported, `SELECT `+datasetColumns+` FROM datasets WHERE current = 1 AND derived_from = ''`)
+	list, err := s.query(ctx, imported,
+		`SELECT `+datasetColumns+` FROM datasets WHERE current = 1 AND derived_from = ''`)
 	if err != nil {
 		return nil, err
 	}
@@ -367,7 +381,8 @@ func compareTimeframes(a, b market.Timeframe) int {
 func sortDatasets(list []Dataset) {
 	slices.SortFunc(list, func(a, b Dataset) int {
 		return cmp.Or(
-			cmp.Compare(a.Exchange, b.Exchange), cmp.Compare(a.Symbol, b.Symbol), compareTimeframes(a.Timeframe, b.Timeframe),
+			cmp.Compare(a.Exchange, b.Exchange), cmp.Compare(a.Symbol, b.Symbol),
+			compareTimeframes(a.Timeframe, b.Timeframe),
 			cmp.Compare(b.CreatedAt, a.CreatedAt), cmp.Compare(a.SHA256, b.SHA256))
 	})
 }

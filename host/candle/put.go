@@ -123,17 +123,21 @@ func (d *Dataset) setHash(sum string) {
 func CheckExchange(exchange string) error {
 	switch {
 	case exchange == "":
-		return &importer.OptionError{Flag: "--exchange", Message: "is required: where the candles come from, for example --exchange binance"}
+		return &importer.OptionError{Flag: "--exchange",
+			Message: "is required: where the candles come from, for example --exchange binance"}
 	case !regexp.MustCompile(`^[a-z][a-z0-9_.-]{0,62}$`).MatchString(exchange):
-		return &importer.OptionError{Flag: "--exchange", Message: "must be lower-case letters, digits, dots, - and _, and begin with a letter"}
+		return &importer.OptionError{Flag: "--exchange",
+			Message: "must be lower-case letters, digits, dots, - and _, and begin with a letter"}
 	case exchange == SampleExchange:
-		return &importer.Error{Code: importer.ReservedExchange, Message: "the exchange sample is reserved for the bundled candles: choose another name"}
+		return &importer.Error{Code: importer.ReservedExchange,
+			Message: "the exchange sample is reserved for the bundled candles: choose another name"}
 	}
 	return nil
 }
 
 func checkVolumeUnit(unit string) error {
-	return oneOf("--volume-unit", unit, "must be base, quote, contracts or ticks", "base", "quote", "contracts", "ticks")
+	return oneOf("--volume-unit", unit, "must be base, quote, contracts or ticks", "base", "quote",
+		"contracts", "ticks")
 }
 
 func checkCalendar(c Calendar) error {
@@ -194,7 +198,8 @@ type ImportRequest struct {
 // Import reads files and stores their candles. A refusal is a *importer.Error, an
 // impossible option a *importer.OptionError; nothing is stored then.
 func (s *Store) Import(ctx context.Context, req ImportRequest) (Dataset, error) {
-	err := errors.Join(CheckExchange(req.Exchange), checkCalendar(req.Calendar), checkVolumeUnit(req.VolumeUnit))
+	err := errors.Join(CheckExchange(req.Exchange), checkCalendar(req.Calendar),
+		checkVolumeUnit(req.VolumeUnit))
 	if err != nil {
 		return Dataset{}, err
 	}
@@ -214,7 +219,8 @@ func (s *Store) Import(ctx context.Context, req ImportRequest) (Dataset, error) 
 	}
 	result.Report.Options = req.given()
 	put := PutRequest{
-		Exchange: req.Exchange, Series: result.Series, Calendar: req.Calendar, VolumeUnit: cmp.Or(req.VolumeUnit, result.VolumeUnit), Report: result.Report,
+		Exchange: req.Exchange, Series: result.Series, Calendar: req.Calendar,
+		VolumeUnit: cmp.Or(req.VolumeUnit, result.VolumeUnit), Report: result.Report,
 	}
 	if !req.DryRun {
 		return s.put(ctx, put, nil)
@@ -240,7 +246,9 @@ func (s *Store) merge(ctx context.Context, req ImportRequest, result *importer.R
 			continue
 		}
 		if unit := cmp.Or(req.VolumeUnit, result.VolumeUnit, d.VolumeUnit); unit != d.VolumeUnit {
-			return &importer.OptionError{Flag: "--merge", Message: fmt.Sprintf("cannot join volumes in %s with the stored ones in %s", unit, d.VolumeUnit)}
+			return &importer.OptionError{Flag: "--merge",
+				Message: fmt.Sprintf("cannot join volumes in %s with the stored ones in %s", unit,
+					d.VolumeUnit)}
 		}
 		result.VolumeUnit = d.VolumeUnit
 		f, err := s.OpenSeries(d)
@@ -257,8 +265,10 @@ func (s *Store) merge(ctx context.Context, req ImportRequest, result *importer.R
 func (r ImportRequest) given() map[string]string {
 	o := r.Options
 	all := map[string]string{
-		"exchange": r.Exchange, "symbol": string(o.Symbol), "timeframe": o.Timeframe.String(), "profile": o.Profile,
-		"columns": strings.Join(o.Columns, ","), "stamp": o.Stamp, "date_order": o.DateOrder, "ticker": o.Ticker,
+		"exchange": r.Exchange, "symbol": string(o.Symbol), "timeframe": o.Timeframe.String(),
+		"profile": o.Profile,
+		"columns": strings.Join(o.Columns, ","), "stamp": o.Stamp, "date_order": o.DateOrder,
+		"ticker":          o.Ticker,
 		"ohlc_violations": o.Violations, "duplicates": o.Duplicates,
 		"calendar": string(r.Calendar), "volume_unit": r.VolumeUnit,
 	}

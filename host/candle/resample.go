@@ -69,17 +69,20 @@ func (s *Store) resample(ctx context.Context, source Dataset, tf market.Timefram
 	}
 	series, info, err := Resample(f.Series(), tf, source.Calendar)
 	if err != nil {
-		return Dataset{}, errors.Join(&NotFoundError{What: "timeframe", Value: tf.String(), Reason: err.Error()}, f.Close())
+		return Dataset{},
+			errors.Join(&NotFoundError{What: "timeframe", Value: tf.String(), Reason: err.Error()}, f.Close())
 	}
 	if err := f.Close(); err != nil {
 		return Dataset{}, err
 	}
 	info.SourceSHA256 = source.SHA256
 	series.Symbol = source.Symbol
-	report := importer.Report{Importer: resampleID, RowsRead: source.Rows, RowsKept: series.Len(), OHLCViolations: source.Report.OHLCViolations}
+	report := importer.Report{Importer: resampleID, RowsRead: source.Rows, RowsKept: series.Len(),
+		OHLCViolations: source.Report.OHLCViolations}
 	report.Inherit(source.Report.Report)
 	return s.put(ctx, PutRequest{
-		Exchange: source.Exchange, Series: series, Calendar: source.Calendar, VolumeUnit: source.VolumeUnit, Report: report,
+		Exchange: source.Exchange, Series: series, Calendar: source.Calendar, VolumeUnit: source.VolumeUnit,
+		Report: report,
 	}, &info)
 }
 
@@ -105,7 +108,8 @@ func Resample(s *market.Series, tf market.Timeframe, calendar Calendar) (*market
 		}
 		closed := closeOf(s, i-1)
 		if closed > end {
-			return nil, info, fmt.Errorf("the candle of %s ends after the %s that it begins in", s.Time[i-1], tf)
+			return nil, info,
+				fmt.Errorf("the candle of %s ends after the %s that it begins in", s.Time[i-1], tf)
 		}
 		if i == s.Len() && remaining(closed, end, calendar) > 0 {
 			info.DroppedLast = true
@@ -238,7 +242,8 @@ func floorDiv(a, b int64) int64 {
 // which opens on a UTC Saturday or Sunday; else AllDays.
 func DetectCalendar(s *market.Series) Calendar {
 	n := s.Len()
-	if n == 0 || s.Timeframe.Approx().Milliseconds() > dayMillis || s.Time[n-1]-s.Time[0] < calendarDays*dayMillis {
+	if n == 0 || s.Timeframe.Approx().Milliseconds() > dayMillis ||
+		s.Time[n-1]-s.Time[0] < calendarDays*dayMillis {
 		return AllDays
 	}
 	if slices.ContainsFunc(s.Time, func(t market.Time) bool { return weekend(t, t+1) > 0 }) {

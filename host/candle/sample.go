@@ -37,7 +37,8 @@ var sampleSets = [...]sampleSet{
 // look: one query, and the size of each file.
 func (s *Store) installSample(ctx context.Context) error {
 	bundled := func(d *Dataset) bool { return d.Exchange == SampleExchange && d.Current }
-	stored, err := s.query(ctx, bundled, `SELECT `+datasetColumns+` FROM datasets WHERE exchange = ? AND current = 1`, SampleExchange)
+	stored, err := s.query(ctx, bundled,
+		`SELECT `+datasetColumns+` FROM datasets WHERE exchange = ? AND current = 1`, SampleExchange)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,8 @@ func (s *Store) install(ctx context.Context, set sampleSet) error {
 	if err != nil {
 		return err
 	}
-	d, err := s.put(ctx, PutRequest{Exchange: SampleExchange, Series: result.Series, Report: result.Report}, nil)
+	d, err := s.put(ctx, PutRequest{Exchange: SampleExchange, Series: result.Series, Report: result.Report},
+		nil)
 	if err == nil && d.SHA256 != set.sha256 {
 		err = fmt.Errorf("they became the file %s instead of %s", d.SHA256, set.sha256)
 	}

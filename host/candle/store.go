@@ -167,8 +167,10 @@ func (s *Store) openSeries(d Dataset) (*candlefile.File, error) {
 // verify holds an open file against its row in the catalogue.
 func (s *Store) verify(f *candlefile.File, d Dataset) error {
 	c := f.Series()
-	if c.Len() != d.Rows || c.Timeframe != d.Timeframe || c.Time[0] != d.First || c.Time[c.Len()-1] != d.Last {
-		return fmt.Errorf("it holds %d candles of %s from %s to %s, the catalogue says %d of %s from %s to %s",
+	if c.Len() != d.Rows || c.Timeframe != d.Timeframe || c.Time[0] != d.First ||
+		c.Time[c.Len()-1] != d.Last {
+		return fmt.Errorf(
+			"it holds %d candles of %s from %s to %s, the catalogue says %d of %s from %s to %s",
 			c.Len(), c.Timeframe, c.Time[0], c.Time[c.Len()-1], d.Rows, d.Timeframe, d.First, d.Last)
 	}
 	s.mu.Lock()

@@ -3,10 +3,10 @@
 // Open looks once at the strategies folder. Every executable file in it is hashed
 // and copied to the state folder under its hash; only these copies are executed, and
 // each is hashed again, through the very descriptor that is executed, before it
-// runs, unless it was hashed before and has not been touched since. New ones are probed: started in the sandbox, asked to describe themselves,
-// ended. What they answer is checked, kept by hash in plugins.lock.json and listed
-// by Strategies; a file that fails is listed as unavailable with one of the Reasons.
-// The set then stays as it is until the next Open, whatever happens to the folder.
+// runs, unless it was hashed before and has not been touched since. New ones are probed: started in the
+// sandbox, asked to describe themselves, ended. What they answer is checked, kept by hash in
+// plugins.lock.json and listed by Strategies; a file that fails is listed as unavailable with one of the
+// Reasons. The set then stays as it is until the next Open, whatever happens to the folder.
 //
 // Launch starts one process for one run and returns a Process with the generated
 // gRPC client. Process.Kill ends it within two seconds in every case. Strategies
@@ -174,7 +174,8 @@ func (c *Catalog) merge(files, debugged []Strategy) []Strategy {
 			continue
 		case s.Status == Available && taken:
 			sum := s.SHA256
-			s = unavailable(s.File, proc.Faultf(CodeDuplicateName, "the file %s already provides %q", holder, s.Name))
+			s = unavailable(s.File,
+				proc.Faultf(CodeDuplicateName, "the file %s already provides %q", holder, s.Name))
 			s.File, s.SHA256 = s.Name, sum
 		case s.Status == Available:
 			owner[sameKey(s.Name)] = s.File
@@ -191,7 +192,8 @@ func (c *Catalog) report() {
 	available, unavailable := c.Counts()
 	for _, s := range c.list {
 		if s.Error != nil {
-			c.log.Warn("strategy unavailable", "name", s.Name, "code", s.Error.Code, "reason", s.Error.Message)
+			c.log.Warn("strategy unavailable", "name", s.Name, "code", s.Error.Code, "reason",
+				s.Error.Message)
 		}
 	}
 	c.log.Info("strategies", "dir", c.opts.Dir, "available", available, "unavailable", unavailable)

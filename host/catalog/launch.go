@@ -113,7 +113,8 @@ func (c *Catalog) environ(program proc.Program, procs int) []string {
 }
 
 // admit adds a process to those that Close ends.
-func (c *Catalog) admit(name string, client strategypb.StrategyClient, plugin *proc.Plugin) (*Process, error) {
+func (c *Catalog) admit(name string, client strategypb.StrategyClient,
+	plugin *proc.Plugin) (*Process, error) {
 	p := &Process{Plugin: plugin, catalog: c, name: name, client: client, ended: make(chan struct{})}
 	if !c.running.Add(p) {
 		p.Kill(shutDown)

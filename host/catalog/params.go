@@ -155,7 +155,8 @@ func checkText(raw json.RawMessage) []FieldError {
 	for {
 		t, err := d.ReadToken()
 		if err != nil {
-			return append(bad, FieldError{Pointer: string(d.StackPointer()), Message: err.Error(), Rule: "json"})
+			return append(bad,
+				FieldError{Pointer: string(d.StackPointer()), Message: err.Error(), Rule: "json"})
 		}
 		if t.Kind() == '0' && len(bad) < maxFieldErrors {
 			if why := lossy(t.String()); why != "" {
@@ -166,7 +167,8 @@ func checkText(raw json.RawMessage) []FieldError {
 			break
 		}
 		if _, n := d.StackIndex(1); n > 2*maxParams {
-			return []FieldError{{Message: fmt.Sprintf("there are more than %d parameters", maxParams), Rule: "maxProperties"}}
+			return []FieldError{{Message: fmt.Sprintf("there are more than %d parameters", maxParams),
+				Rule: "maxProperties"}}
 		}
 	}
 	if rest := bytes.TrimSpace(raw[d.InputOffset():]); len(rest) > 0 {

@@ -103,11 +103,13 @@ func (c *Catalog) probe(parent context.Context, cand candidate) (*strategypb.Spe
 		return spec, nil
 	}
 	if ctx.Err() != nil || status.Code(err) == codes.DeadlineExceeded {
-		return nil, proc.Faultf(proc.CodeStartTimeout, "did not describe itself within %s", c.opts.ProbeTimeout)
+		return nil, proc.Faultf(proc.CodeStartTimeout, "did not describe itself within %s",
+			c.opts.ProbeTimeout)
 	}
 	p.Kill("the description failed")
 	if p.ExitCode() > 0 && p.Exit() != "signal: killed" { // that would be our own
-		return nil, &proc.Fault{Code: proc.CodeStartCrashed, Message: withLog("ended when asked what it is", p.Tail())}
+		return nil, &proc.Fault{Code: proc.CodeStartCrashed,
+			Message: withLog("ended when asked what it is", p.Tail())}
 	}
 	return nil, proc.Faultf(proc.CodeWrongHandshake, "did not describe itself: %v", err)
 }
@@ -132,7 +134,8 @@ func entries(found []candidate, first map[string]int) []Strategy {
 	list := make([]Strategy, len(found))
 	for i, cand := range found {
 		if cand.fault == nil { // a file with the same bytes shares the answer
-			cand.spec, cand.fault = found[first[cand.program.SHA256]].spec, found[first[cand.program.SHA256]].fault
+			cand.spec, cand.fault = found[first[cand.program.SHA256]].spec,
+				found[first[cand.program.SHA256]].fault
 		}
 		var s Strategy
 		if cand.fault == nil {

@@ -52,7 +52,8 @@ func parseReattach(value string) ([]reattachment, error) {
 		case r.Protocol != "grpc":
 			return nil, fmt.Errorf("%s: %s: Protocol must be \"grpc\"", ReattachEnv, name)
 		case r.ProtocolVersion != wire.ProtocolVersion:
-			return nil, fmt.Errorf("%s: %s: ProtocolVersion must be %d", ReattachEnv, name, wire.ProtocolVersion)
+			return nil, fmt.Errorf("%s: %s: ProtocolVersion must be %d", ReattachEnv, name,
+				wire.ProtocolVersion)
 		case r.Addr.Network != "unix" && r.Addr.Network != "tcp":
 			return nil, fmt.Errorf("%s: %s: Addr.Network must be unix or tcp", ReattachEnv, name)
 		}
@@ -103,7 +104,8 @@ func (c *Catalog) reattach(ctx context.Context, r *reattachment) Strategy {
 	}
 	s, fault := describe(spec)
 	if fault == nil && sameKey(s.Name) != sameKey(r.name) {
-		fault = proc.Faultf(CodeBadName, "%s names %q, but the strategy there is %q", ReattachEnv, r.name, s.Name)
+		fault = proc.Faultf(CodeBadName, "%s names %q, but the strategy there is %q", ReattachEnv, r.name,
+			s.Name)
 	}
 	if fault != nil {
 		return unavailable(r.name, fault)
@@ -143,5 +145,6 @@ func (c *Catalog) attach(ctx context.Context, s *Strategy) (*Process, error) {
 	if ctx.Err() != nil {
 		return nil, context.Cause(ctx)
 	}
-	return nil, &LaunchError{Strategy: s.Name, Code: CodeReattachFailed, Message: err.Error(), LogTail: []string{}}
+	return nil, &LaunchError{Strategy: s.Name, Code: CodeReattachFailed, Message: err.Error(),
+		LogTail: []string{}}
 }

@@ -117,7 +117,8 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 	s := Strategy{
 		Name: spec.GetName(), DisplayName: spec.GetDisplayName(), Version: spec.GetVersion(),
 		Description: spec.GetDescription(), Author: spec.GetAuthor(), Language: spec.GetLanguage(),
-		SDKVersion: spec.GetSdkVersion(), ProtocolVersion: int(spec.GetProtocolVersion()), SimID: spec.GetSimId(),
+		SDKVersion: spec.GetSdkVersion(), ProtocolVersion: int(spec.GetProtocolVersion()),
+		SimID: spec.GetSimId(),
 		Modes: spec.GetModes(), Timeframes: spec.GetTimeframes(),
 		SymbolCount: SymbolCount{max(1, int(spec.GetMinSymbols())), int(spec.GetMaxSymbols())},
 		Supports: Supports{
@@ -145,7 +146,8 @@ func (s *Strategy) complete() *proc.Fault {
 	}
 	s.ProtocolVersion = cmp.Or(s.ProtocolVersion, wire.ProtocolVersion)
 	if s.ProtocolVersion != wire.ProtocolVersion {
-		return proc.Faultf(proc.CodeWrongProtocol, "the strategy says protocol %d, the host speaks %d: build it with the host's SDK",
+		return proc.Faultf(proc.CodeWrongProtocol,
+			"the strategy says protocol %d, the host speaks %d: build it with the host's SDK",
 			s.ProtocolVersion, wire.ProtocolVersion)
 	}
 	s.DisplayName, s.Version = cmp.Or(s.DisplayName, s.Name), cmp.Or(s.Version, "0.0.0")
@@ -176,9 +178,11 @@ func (s *Strategy) checkSpec() *proc.Fault {
 	if s.MaxSymbols < s.MinSymbols {
 		return proc.Faultf(CodeBadSpec, "max_symbols is %d, below min_symbols %d", s.MaxSymbols, s.MinSymbols)
 	}
-	for _, text := range []string{s.DisplayName, s.Version, s.Description, s.Author, s.Language, s.SDKVersion, s.SimID} {
+	for _, text := range []string{s.DisplayName, s.Version, s.Description, s.Author, s.Language, s.SDKVersion,
+		s.SimID} {
 		if len(text) > maxText {
-			return proc.Faultf(CodeBadSpec, "a text of the description has %d bytes, more than %d", len(text), maxText)
+			return proc.Faultf(CodeBadSpec, "a text of the description has %d bytes, more than %d", len(text),
+				maxText)
 		}
 	}
 	return nil
@@ -199,7 +203,8 @@ type Reason struct{ Code, Meaning string }
 // Reasons is the closed set of codes, for documentation.
 func Reasons() []Reason {
 	return []Reason{
-		{proc.CodeUnreadable, "the file cannot be read or copied, or its copy in the state folder was changed"},
+		{proc.CodeUnreadable,
+			"the file cannot be read or copied, or its copy in the state folder was changed"},
 		{proc.CodeNotExecutable, "the file is no program that this machine can execute; scripts are none"},
 		{proc.CodeWrongHandshake, "the program does not answer as an Assay strategy does"},
 		{proc.CodeWrongProtocol, "the strategy speaks a version of the protocol that this host does not"},

@@ -101,7 +101,8 @@ func (reg *Registry) judge(r *Request, now time.Time) (*Entry, *Refusal) {
 			return e, nil
 		}
 		if first == nil {
-			first = refused.with("deployable_id", e.DeployableID).with("candidate_revision_id", e.CandidateRevisionID)
+			first = refused.with("deployable_id", e.DeployableID).with("candidate_revision_id",
+				e.CandidateRevisionID)
 		}
 	}
 	return fit[0], reg.about(r, first)
@@ -115,11 +116,15 @@ func (reg *Registry) about(r *Request, refused *Refusal) *Refusal {
 
 func (reg *Registry) notApproved(r *Request, known bool) *Refusal {
 	if known {
-		return refuse(DeploymentNotApproved, "This program with these parameters is approved, but not for %s %s at %s. "+
-			"Start it as approved, or have another revision promoted.", strings.Join(texts(r.Symbols), ", "), r.Timeframe, r.Exchange).with("reason", "outside_lists")
+		return refuse(DeploymentNotApproved,
+			"This program with these parameters is approved, but not for %s %s at %s. "+
+				"Start it as approved, or have another revision promoted.",
+			strings.Join(texts(r.Symbols), ", "), r.Timeframe, r.Exchange).with("reason", "outside_lists")
 	}
-	return refuse(DeploymentNotApproved, "Family %s has no entry for this program of %s with these parameters. "+
-		"Pack and promote a candidate of exactly both, or name its family with --strategy-family.", reg.FamilyID, r.Strategy).with("reason", "no_entry")
+	return refuse(DeploymentNotApproved,
+		"Family %s has no entry for this program of %s with these parameters. "+
+			"Pack and promote a candidate of exactly both, or name its family with --strategy-family.",
+		reg.FamilyID, r.Strategy).with("reason", "no_entry")
 }
 
 func texts(list []market.Symbol) []string {
@@ -134,17 +139,24 @@ func texts(list []market.Symbol) []string {
 func (e *Entry) judge(r *Request, now time.Time) *Refusal {
 	switch {
 	case e.Status != StatusActive || e.Kill:
-		return refuse(DeploymentRevoked, "The deployment of %s is %s%s. See its promotion state at the control plane: a suspended one is "+
-			"resumed by two approvals, a revoked one needs another revision.", r.Strategy, e.standing(), e.because()).with("reason", e.standing())
+		return refuse(DeploymentRevoked,
+			"The deployment of %s is %s%s. See its promotion state at the control plane: a suspended one is "+
+				"resumed by two approvals, a revoked one needs another revision.", r.Strategy, e.standing(),
+			e.because()).with("reason", e.standing())
 	case e.expired(now):
-		return refuse(DeploymentExpired, "The evidence for %s expired at %s. Renew it (the pending experiments at the control plane name "+
-			"the commands) and submit it.", r.Strategy, e.ExpiresAt.Format(time.RFC3339)).with("expires_at", market.FromTime(e.ExpiresAt))
+		return refuse(DeploymentExpired,
+			"The evidence for %s expired at %s. Renew it (the pending experiments at the control plane name "+
+				"the commands) and submit it.", r.Strategy,
+			e.ExpiresAt.Format(time.RFC3339)).with("expires_at", market.FromTime(e.ExpiresAt))
 	case !e.Allows(r.Mode):
-		return refuse(DeploymentModeNotAllowed, "The deployment of %s is approved for %s only, not for %s. Have it promoted to canary or live first.",
+		return refuse(DeploymentModeNotAllowed,
+			"The deployment of %s is approved for %s only, not for %s. Have it promoted to canary or live "+
+				"first.",
 			r.Strategy, strings.Join(e.Modes, ", "), r.Mode).with("reason", e.Stage)
 	}
 	if what := e.Limits.exceeded(r); what != "" {
-		return refuse(DeploymentLimitExceeded, "The deployment of %s does not allow this start: %s.", r.Strategy, what).with("reason", what)
+		return refuse(DeploymentLimitExceeded, "The deployment of %s does not allow this start: %s.",
+			r.Strategy, what).with("reason", what)
 	}
 	return nil
 }
@@ -170,7 +182,8 @@ func (e *Entry) because() string {
 func (l *Limits) exceeded(r *Request) string {
 	switch {
 	case len(l.unknown) > 0:
-		return fmt.Sprintf("it has limits that this version cannot keep (%s): use a newer one", strings.Join(l.unknown, ", "))
+		return fmt.Sprintf("it has limits that this version cannot keep (%s): use a newer one",
+			strings.Join(l.unknown, ", "))
 	case l.Instruments != nil && int64(len(r.Symbols)) > *l.Instruments:
 		return fmt.Sprintf("%d symbols are more than max_instruments %d", len(r.Symbols), *l.Instruments)
 	case l.Venues != nil && *l.Venues < 1:
@@ -213,8 +226,10 @@ const (
 // Codes are the codes of refusals.
 func Codes() []Code {
 	return []Code{
-		RegistryInvalid, RegistryUnsigned, RegistrySignatureInvalid, RegistryFamilyMismatch, RegistryExpired, RegistryRollback, RegistryUnavailable,
-		DeploymentNotApproved, DeploymentRevoked, DeploymentExpired, DeploymentModeNotAllowed, DeploymentLimitExceeded,
+		RegistryInvalid, RegistryUnsigned, RegistrySignatureInvalid, RegistryFamilyMismatch, RegistryExpired,
+		RegistryRollback, RegistryUnavailable,
+		DeploymentNotApproved, DeploymentRevoked, DeploymentExpired, DeploymentModeNotAllowed,
+		DeploymentLimitExceeded,
 	}
 }
 
@@ -279,10 +294,13 @@ type Limits struct {
 func (l Limits) Tighten(other Limits) Limits {
 	t := Limits{
 		Capital: smaller(l.Capital, other.Capital), OrderValue: smaller(l.OrderValue, other.OrderValue),
-		PositionValue: smaller(l.PositionValue, other.PositionValue), DailyLoss: smaller(l.DailyLoss, other.DailyLoss),
-		Drawdown: smaller(l.Drawdown, other.Drawdown), PriceCollar: smaller(l.PriceCollar, other.PriceCollar),
-		OrdersPerMinute: fewer(l.OrdersPerMinute, other.OrdersPerMinute), Instruments: fewer(l.Instruments, other.Instruments),
-		Venues: fewer(l.Venues, other.Venues), QuoteCurrency: l.QuoteCurrency,
+		PositionValue:   smaller(l.PositionValue, other.PositionValue),
+		DailyLoss:       smaller(l.DailyLoss, other.DailyLoss),
+		Drawdown:        smaller(l.Drawdown, other.Drawdown),
+		PriceCollar:     smaller(l.PriceCollar, other.PriceCollar),
+		OrdersPerMinute: fewer(l.OrdersPerMinute, other.OrdersPerMinute),
+		Instruments:     fewer(l.Instruments, other.Instruments),
+		Venues:          fewer(l.Venues, other.Venues), QuoteCurrency: l.QuoteCurrency,
 		unknown: append(slices.Clone(l.unknown), other.unknown...),
 	}
 	if t.QuoteCurrency == "" {
@@ -318,7 +336,8 @@ func (l *Limits) Check(o field.Object) {
 		name string
 		into **decimal.Decimal
 	}{
-		{"max_capital", &l.Capital}, {"max_order_value", &l.OrderValue}, {"max_position_value", &l.PositionValue},
+		{"max_capital", &l.Capital}, {"max_order_value", &l.OrderValue},
+		{"max_position_value", &l.PositionValue},
 		{"max_daily_loss", &l.DailyLoss}, {"max_drawdown", &l.Drawdown},
 	} {
 		known = append(known, m.name)

@@ -32,7 +32,8 @@ type Plane struct {
 // the address is logged.
 func ParseURL(s string) (string, error) {
 	u, err := url.Parse(s)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || u.RawQuery != "" || u.Fragment != "" {
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
+		u.RawQuery != "" || u.Fragment != "" {
 		return "", errors.New("is no address of a control plane: write one such as http://127.0.0.1:8010, without credentials")
 	}
 	return strings.TrimSuffix(u.String(), "/"), nil
@@ -68,7 +69,8 @@ func (p *Plane) Registry(ctx context.Context, family string) ([]byte, error) {
 func (p *Plane) Do(
 	ctx context.Context, method string, body []byte, path ...string,
 ) (status int, answer []byte, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, p.base.JoinPath(path...).String(), bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, method, p.base.JoinPath(path...).String(),
+		bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}

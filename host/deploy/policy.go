@@ -74,7 +74,8 @@ type Policy struct {
 
 // New makes a policy. To enforce one takes a Source and a Key.
 func New(o Options) (*Policy, error) {
-	p := &Policy{opts: o, mode: o.Mode.Effective(o.Source != nil), memory: NewMemory(filepath.Join(o.StateDir, "control"))}
+	p := &Policy{opts: o, mode: o.Mode.Effective(o.Source != nil),
+		memory: NewMemory(filepath.Join(o.StateDir, "control"))}
 	if p.opts.Now == nil {
 		p.opts.Now = time.Now
 	}
@@ -85,7 +86,8 @@ func New(o Options) (*Policy, error) {
 		return nil, errors.New("deployment policy: a control plane is of no use without its pinned key")
 	}
 	if p.mode == Enforce && o.Source == nil {
-		return nil, errors.New("deployment policy: nothing can be enforced without a control plane and its key")
+		return nil, errors.New(
+			"deployment policy: nothing can be enforced without a control plane and its key")
 	}
 	return p, nil
 }
@@ -126,9 +128,11 @@ func (p *Policy) Admit(ctx context.Context, r Request) (Admission, error) {
 	a, err := p.admit(ctx, r)
 	switch {
 	case err == nil && p.mode == Enforce:
-		p.opts.Logger.Info("deployment admitted", "family", a.Family, "registry_version", a.RegistryVersion, "deployable_id", a.DeployableID, "stage", a.Stage)
+		p.opts.Logger.Info("deployment admitted", "family", a.Family, "registry_version", a.RegistryVersion,
+			"deployable_id", a.DeployableID, "stage", a.Stage)
 	case p.mode == Enforce:
-		p.opts.Logger.Warn("deployment refused", "strategy", r.Strategy, "family", p.opts.Families.Of(r.Strategy), "reason", err)
+		p.opts.Logger.Warn("deployment refused", "strategy", r.Strategy, "family",
+			p.opts.Families.Of(r.Strategy), "reason", err)
 		return Admission{}, err
 	case err == nil:
 		a.Ungated, a.Limits = p.ungated("the registry would let this start"), Limits{}
@@ -170,7 +174,8 @@ func (p *Policy) admit(ctx context.Context, r Request) (Admission, error) {
 	a.RegistryVersion = got.registry.Version
 	e, refused := got.registry.judge(&r, p.opts.Now())
 	if e != nil { // also of a refused one, for whoever only warns
-		a.DeployableID, a.CandidateRevisionID, a.Stage, a.Owner = e.DeployableID, e.CandidateRevisionID, e.Stage, e.Owner
+		a.DeployableID, a.CandidateRevisionID, a.Stage, a.Owner = e.DeployableID, e.CandidateRevisionID,
+			e.Stage, e.Owner
 	}
 	if refused != nil {
 		return a, refused
@@ -223,18 +228,25 @@ func (p *Policy) question(ctx context.Context, family string) (answer, error) {
 		return answer{}, refused
 	}
 	if !r.ValidAt(p.opts.Now()) {
-		return answer{}, refuse(RegistryExpired, "The registry of %s expired at %s: the control plane has not issued another one, or this "+
-			"machine's clock is wrong.", family, r.ExpiresAt.Format(time.RFC3339)).
-			with("family", family).with("registry_version", r.Version).with("expires_at", market.FromTime(r.ExpiresAt))
+		return answer{},
+			refuse(RegistryExpired,
+				"The registry of %s expired at %s: the control plane has not issued another one, or this "+
+					"machine's clock is wrong.", family, r.ExpiresAt.Format(time.RFC3339)).
+				with("family", family).with("registry_version", r.Version).with("expires_at",
+				market.FromTime(r.ExpiresAt))
 	}
 	var older *rollbackError
 	var damaged *damagedError
 	err = p.memory.See(r)
 	switch {
 	case errors.As(err, &older):
-		return answer{}, refuse(RegistryRollback, "The registry of %s is version %d, but version %d was seen before. An old one is being shown, "+
-			"or the control plane was restored from a backup: settle which before anything trades.", family, r.Version, older.seen).
-			with("family", family).with("registry_version", r.Version).with("highest_version", older.seen)
+		return answer{},
+			refuse(RegistryRollback,
+				"The registry of %s is version %d, but version %d was seen before. An old one is being "+
+					"shown, "+
+					"or the control plane was restored from a backup: settle which before anything trades.",
+				family, r.Version, older.seen).
+				with("family", family).with("registry_version", r.Version).with("highest_version", older.seen)
 	case errors.As(err, &damaged):
 		return answer{}, p.damaged(family, damaged)
 	}
@@ -242,8 +254,11 @@ func (p *Policy) question(ctx context.Context, family string) (answer, error) {
 }
 
 func (p *Policy) damaged(family string, err *damagedError) *Refusal {
-	return refuse(RegistryRollback, "Which registry of %s was seen before cannot be told: %v. Restore the file in the state directory from a "+
-		"backup, or remove it if you are sure of the control plane.", family, err).with("family", family).with("reason", err.reason)
+	return refuse(RegistryRollback,
+		"Which registry of %s was seen before cannot be told: %v. Restore the file in the state directory "+
+			"from a "+
+			"backup, or remove it if you are sure of the control plane.", family, err).with("family",
+		family).with("reason", err.reason)
 }
 
 // cached is what is left when the plane does not answer: the newest registry that was seen,
@@ -255,16 +270,21 @@ func (p *Policy) cached(family string, cause error) (answer, error) {
 		return answer{}, p.damaged(family, damaged)
 	}
 	if sealed == nil && errors.Is(cause, ErrUnknownFamily) {
-		return answer{}, refuse(DeploymentNotApproved, "The control plane knows no family %s. Pack and submit a candidate of it, or name the "+
-			"strategy's family with --strategy-family.", family).with("family", family).with("reason", "family_not_found")
+		return answer{},
+			refuse(DeploymentNotApproved,
+				"The control plane knows no family %s. Pack and submit a candidate of it, or name the "+
+					"strategy's family with --strategy-family.", family).with("family", family).with("reason",
+				"family_not_found")
 	}
 	away := func(rest string) *Refusal {
-		r := refuse(RegistryUnavailable, "The control plane does not answer (%v)%s", cause, rest).with("family", family).with("reason", cause.Error())
+		r := refuse(RegistryUnavailable, "The control plane does not answer (%v)%s", cause,
+			rest).with("family", family).with("reason", cause.Error())
 		r.Cause = cause
 		return r
 	}
 	if sealed == nil {
-		return answer{}, away(", and no registry of this family was seen before. Start it, or mend --control-url.")
+		return answer{},
+			away(", and no registry of this family was seen before. Start it, or mend --control-url.")
 	}
 	// It is verified again: the file may have been changed, the pinned key may be another one.
 	r, refused := Open(sealed, p.opts.Key, family)
@@ -273,10 +293,13 @@ func (p *Policy) cached(family string, cause error) (answer, error) {
 	}
 	until := r.ExpiresAt.Format(time.RFC3339)
 	if !r.ValidAt(p.opts.Now()) {
-		return answer{}, away(fmt.Sprintf(", and the cached registry expired at %s. Start it, or mend --control-url.", until)).
-			with("expires_at", market.FromTime(r.ExpiresAt)).with("registry_version", r.Version)
+		return answer{},
+			away(fmt.Sprintf(", and the cached registry expired at %s. Start it, or mend --control-url.",
+				until)).
+				with("expires_at", market.FromTime(r.ExpiresAt)).with("registry_version", r.Version)
 	}
-	return answer{registry: r, away: away(fmt.Sprintf(": its registry of version %d holds until %s.", r.Version, until))}, nil
+	return answer{registry: r,
+		away: away(fmt.Sprintf(": its registry of version %d holds until %s.", r.Version, until))}, nil
 }
 
 // The outcomes of a check of health.
@@ -351,7 +374,9 @@ func ParseFamilies(list []string) (Families, error) {
 		name, family, _ := strings.Cut(s, "=")
 		switch _, twice := out[name]; {
 		case !strategyName.MatchString(name) || !familyID.MatchString(family):
-			return nil, fmt.Errorf("%q is not name=family: write the name of a strategy and the id of its family, such as sma_cross=sma-cross", s)
+			return nil, fmt.Errorf(
+				"%q is not name=family: write the name of a strategy and the id of its family, such as "+
+					"sma_cross=sma-cross", s)
 		case twice:
 			return nil, fmt.Errorf("strategy %s is given two families", name)
 		}
@@ -399,13 +424,15 @@ func (p *Policy) RiskKill(ctx context.Context, a *Admission, runID, reason strin
 		return nil
 	}
 	i := Incident{
-		ID: "risk-kill." + runID, CandidateRevisionID: a.CandidateRevisionID, RunID: runID, Reason: reason, At: p.opts.Now(),
+		ID: "risk-kill." + runID, CandidateRevisionID: a.CandidateRevisionID, RunID: runID, Reason: reason,
+		At: p.opts.Now(),
 	}
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		err := p.opts.Reporter.Report(ctx, i)
 		switch {
 		case err == nil:
-			p.opts.Logger.Warn("critical incident opened", "incident_id", i.ID, "candidate_revision_id", i.CandidateRevisionID)
+			p.opts.Logger.Warn("critical incident opened", "incident_id", i.ID, "candidate_revision_id",
+				i.CandidateRevisionID)
 			return nil
 		case errors.Is(err, ErrRefused):
 			return fmt.Errorf("incident %s: %w", i.ID, err)

@@ -106,21 +106,26 @@ func Open(body []byte, key *ecdsa.PublicKey, family string) (*Registry, *Refusal
 	envelope, _ := outer["attestation"].(map[string]any)
 	text, _ := envelope["payload"].(string)
 	if text == "" {
-		return nil, refuse(RegistryUnsigned, "The registry of %s has no signed payload. Only what the control plane has signed counts: "+
-			"is --control-url the address of a control plane?", family)
+		return nil, refuse(RegistryUnsigned,
+			"The registry of %s has no signed payload. Only what the control plane has signed counts: "+
+				"is --control-url the address of a control plane?", family)
 	}
 	payload, reason := verify(envelope, text, key)
 	if reason != "" {
-		return nil, refuse(RegistrySignatureInvalid, "The registry of %s is not signed by the pinned key: %s. "+
-			"Compare --control-key with the control plane's governance.pub, over a way that you trust.", family, reason).with("reason", reason)
+		return nil, refuse(RegistrySignatureInvalid,
+			"The registry of %s is not signed by the pinned key: %s. "+
+				"Compare --control-key with the control plane's governance.pub, over a way that you trust.",
+			family, reason).with("reason", reason)
 	}
 	r, err := decode(payload)
 	if err != nil {
 		return nil, invalid("the signed payload: %v", err)
 	}
 	if r.FamilyID != family {
-		return nil, refuse(RegistryFamilyMismatch, "The registry is that of family %q, not of %q. Name the family with --strategy-family, "+
-			"or find out what answers in the control plane's place.", r.FamilyID, family).with("family", family)
+		return nil, refuse(RegistryFamilyMismatch,
+			"The registry is that of family %q, not of %q. Name the family with --strategy-family, "+
+				"or find out what answers in the control plane's place.", r.FamilyID, family).with("family",
+			family)
 	}
 	// Of the answer only this is kept.
 	r.sealed = digest.Tree(map[string]any{"schema": Schema, "attestation": envelope})
@@ -129,7 +134,8 @@ func Open(body []byte, key *ecdsa.PublicKey, family string) (*Registry, *Refusal
 
 func invalid(format string, args ...any) *Refusal {
 	reason := fmt.Sprintf(format, args...)
-	return refuse(RegistryInvalid, "The registry cannot be read: %s. Find out what answers at --control-url.", reason).with("reason", reason)
+	return refuse(RegistryInvalid, "The registry cannot be read: %s. Find out what answers at --control-url.",
+		reason).with("reason", reason)
 }
 
 // verify returns the payload of a DSSE envelope that the key has signed as a registry, or why
@@ -258,7 +264,8 @@ func (m *Memory) read(family string) (kept, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		return kept{}, nil
 	}
-	bad := &damagedError{file: filepath.Join(filepath.Base(m.dir), family+".json"), reason: "it cannot be read"}
+	bad := &damagedError{file: filepath.Join(filepath.Base(m.dir), family+".json"),
+		reason: "it cannot be read"}
 	if err != nil {
 		return kept{}, bad
 	}
@@ -308,7 +315,8 @@ func (m *Memory) store(r *Registry) error {
 		return err
 	}
 	text := digest.Tree(map[string]any{
-		"schema": schemaMemory, "family_id": r.FamilyID, "registry_version": float64(r.Version), "registry": sealed,
+		"schema": schemaMemory, "family_id": r.FamilyID, "registry_version": float64(r.Version),
+		"registry": sealed,
 	})
 	return file.Write(m.path(r.FamilyID), text, 0o600)
 }

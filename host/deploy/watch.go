@@ -95,7 +95,9 @@ func (w *Watch) look(ctx context.Context) (stopped bool) {
 	case got.notKept != nil:
 		w.raise(Notice{RegistryNotKept, got.notKept.Error()})
 	case e.expired(w.Policy.opts.Now()):
-		w.raise(Notice{DeploymentExpired, fmt.Sprintf("The evidence for this deployment expired at %s; the run goes on.", e.ExpiresAt.Format(time.RFC3339))})
+		w.raise(Notice{DeploymentExpired,
+			fmt.Sprintf("The evidence for this deployment expired at %s; the run goes on.",
+				e.ExpiresAt.Format(time.RFC3339))})
 	default:
 		w.raise(Notice{})
 	}
@@ -126,7 +128,8 @@ func (w *Watch) find(reg *Registry) (*Entry, *Notice) {
 	}
 	switch {
 	case e == nil:
-		return nil, revoked("The registry of %s, version %d, has no entry for this deployment any more.", reg.FamilyID, reg.Version)
+		return nil, revoked("The registry of %s, version %d, has no entry for this deployment any more.",
+			reg.FamilyID, reg.Version)
 	case e.Kill:
 		return e, revoked("The deployment was killed%s.", e.because())
 	case e.Status != StatusActive && e.Status != StatusSuspended:
@@ -149,7 +152,8 @@ func (w *Watch) warning(e *Entry, gone *Notice) Notice {
 }
 
 func suspended(e *Entry) Notice {
-	return Notice{DeploymentSuspended, fmt.Sprintf("The deployment is suspended%s: positions may only shrink.", e.because())}
+	return Notice{DeploymentSuspended,
+		fmt.Sprintf("The deployment is suspended%s: positions may only shrink.", e.because())}
 }
 
 // reduce raises a change between active and suspended.

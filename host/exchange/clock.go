@@ -34,9 +34,9 @@ func (WallClock) Now() market.Time { return market.FromTime(time.Now()) }
 // Wall is d itself.
 func (WallClock) Wall(d time.Duration) time.Duration { return d }
 
-// SteadyClock is the clock of a venue whose time passes as ours does. It goes on from where the venue's clock was last
-// known to be by the time that has passed since: who sets this machine's clock does not move it. While a machine is
-// suspended it stands still. It has to be set before it is read.
+// SteadyClock is the clock of a venue whose time passes as ours does. It goes on from where the venue's
+// clock was last known to be by the time that has passed since: who sets this machine's clock does not move
+// it. While a machine is suspended it stands still. It has to be set before it is read.
 type SteadyClock struct {
 	mu    sync.Mutex
 	then  market.Time
@@ -59,8 +59,8 @@ func (c *SteadyClock) SetOffset(offset time.Duration) {
 // clockGrain is what two measures of one clock may differ by besides the way of the answer.
 const clockGrain = 20 * time.Millisecond
 
-// Hear takes the venue's time as it was told between asked and now. Told is the offset that was known last; it returns
-// the one that is known now. What lies within the way of the answer is nothing new.
+// Hear takes the venue's time as it was told between asked and now. Told is the offset that was known last;
+// it returns the one that is known now. What lies within the way of the answer is nothing new.
 func (c *SteadyClock) Hear(venue market.Time, asked time.Time, told time.Duration) time.Duration {
 	way := time.Since(asked) / 2
 	at, within := asked.Add(way), way+clockGrain
@@ -142,8 +142,8 @@ func Pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// Backoff is the time between attempts: about twice as long after each, give or take a fifth, so that not everybody
-// comes at once. Its zero value is ready.
+// Backoff is the time between attempts: about twice as long after each, give or take a fifth, so that not
+// everybody comes at once. Its zero value is ready.
 type Backoff struct {
 	// Least and Most bound it; LeastBackoff and MostBackoff if zero.
 	Least, Most time.Duration
@@ -160,7 +160,8 @@ func (b *Backoff) Next() time.Duration {
 // Reset begins anew, after an attempt that was not in vain.
 func (b *Backoff) Reset() { b.last = 0 }
 
-// HoldOff is how long to ask nothing after a request that was refused unexecuted; zero: it was answered otherwise.
+// HoldOff is how long to ask nothing after a request that was refused unexecuted; zero: it was answered
+// otherwise.
 func (r Result) HoldOff() time.Duration {
 	switch r.Outcome {
 	case Throttled, Banned, Clock:

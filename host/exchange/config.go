@@ -95,7 +95,8 @@ const (
 // own field holds no secret.
 func ConfigSchema(own map[string]any) json.RawMessage {
 	secret := func(order int, text string) map[string]any {
-		return map[string]any{"type": "string", "maxLength": maxConfigText, "writeOnly": true, "format": "password", "description": text, "x-ui": map[string]any{"order": order}}
+		return map[string]any{"type": "string", "maxLength": maxConfigText, "writeOnly": true,
+			"format": "password", "description": text, "x-ui": map[string]any{"order": order}}
 	}
 	// In a form credentials come first and the rest of what all venues have behind the venue's own.
 	last := func(unit string) map[string]any { return map[string]any{"order": 100, "unit": unit} }
@@ -103,11 +104,13 @@ func ConfigSchema(own map[string]any) json.RawMessage {
 		"apiKey":   secret(-3, "The API key of the account."),
 		"secret":   secret(-2, "The secret of the API key."),
 		"password": secret(-1, "The passphrase of the API key, where the exchange has one."),
-		"sandbox":  map[string]any{"type": "boolean", "default": false, "description": "Use the test network of the exchange.", "x-ui": last("")},
+		"sandbox": map[string]any{"type": "boolean", "default": false,
+			"description": "Use the test network of the exchange.", "x-ui": last("")},
 		"rateLimit": map[string]any{"type": "number", "minimum": 0, "x-ui": last("ms"),
 			"description": "Least time between two requests, in milliseconds; 0 adds none."},
 		"enableRateLimit": map[string]any{"type": "boolean", "default": true, "x-ui": last(""),
-			"description": "Turn off to leave no time between requests. The exchange's own waiting times always hold."},
+			"description": "Turn off to leave no time between requests. The exchange's own waiting times " +
+				"always hold."},
 	}
 	for name, schema := range own {
 		properties[name] = schema
@@ -153,7 +156,8 @@ func (e *ConfigError) Error() string {
 	case e.Rule == "additionalProperties":
 		return "has a field that this exchange does not take; its config_schema in GET /exchanges lists them"
 	}
-	return "has a value of the wrong type or out of bounds; see the config_schema of the exchange in GET /exchanges"
+	return "has a value of the wrong type or out of bounds; see the config_schema of the exchange in GET " +
+		"/exchanges"
 }
 
 // misfit is the error of a value that the schema of its key does not take.

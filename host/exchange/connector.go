@@ -79,8 +79,8 @@ func (c *Connection) While(ctx context.Context, f func(context.Context) error) e
 // BeatEvery is how often a host beats.
 const BeatEvery = 2 * time.Second
 
-// KeepLease beats, so that the connector knows that its host lives, until ctx ends. Heard is given each answer, and when it was
-// asked for; a beat that is not answered is followed by the next.
+// KeepLease beats, so that the connector knows that its host lives, until ctx ends. Heard is given each
+// answer, and when it was asked for; a beat that is not answered is followed by the next.
 func (c *Connection) KeepLease(ctx context.Context, heard func(Ack, time.Time)) {
 	tick := time.NewTicker(BeatEvery)
 	defer tick.Stop()
@@ -132,7 +132,8 @@ type Session interface {
 	// again within ttl; errors.ErrUnsupported where it cannot.
 	ArmDeadMan(ctx context.Context, ttl time.Duration) error
 	// Beat shows the connector that the host lives. When none came for the lease's time it
-	// refuses submits (NotSent), cancels the run's open orders according to OpenRequest.OnLeaseLoss, writes lease.json and ends.
+	// refuses submits (NotSent), cancels the run's open orders according to OpenRequest.OnLeaseLoss, writes
+	// lease.json and ends.
 	Beat(ctx context.Context, seq int64) (Ack, error)
 }
 

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// SetClock is what time.Now would have given had this machine's clock been set by d before: the same moment of the
-// monotonic clock, another time of day.
+// SetClock is what time.Now would have given had this machine's clock been set by d before: the same moment
+// of the monotonic clock, another time of day.
 func SetClock(t testing.TB, now time.Time, d time.Duration) time.Time {
 	t.Helper()
 	then := now

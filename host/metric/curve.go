@@ -209,14 +209,24 @@ var activityMetrics = []Metric{
 	count("fill_count", "Executions.", func(t *Totals) int { return t.Fills }),
 	count("order_count", "Orders, rejected ones included.", func(t *Totals) int { return t.Orders }),
 	count("rejected_orders", "Orders that were rejected.", func(t *Totals) int { return t.RejectedOrders }),
-	count("rejected_intents", "Cancels and replaces of something unknown or closed.", func(t *Totals) int { return t.RejectedIntents }),
-	count("ambiguous_fills", "Fills that the candle alone can neither confirm nor rule out.", func(t *Totals) int { return t.AmbiguousFills }),
-	count("open_trades", "Positions still open at the end; they are in no trade statistic.", func(t *Totals) int { return t.OpenTrades }),
+	count("rejected_intents", "Cancels and replaces of something unknown or closed.", func(t *Totals) int {
+		return t.RejectedIntents
+	}),
+	count("ambiguous_fills", "Fills that the candle alone can neither confirm nor rule out.",
+		func(t *Totals) int {
+			return t.AmbiguousFills
+		}),
+	count("open_trades", "Positions still open at the end; they are in no trade statistic.",
+		func(t *Totals) int {
+			return t.OpenTrades
+		}),
 }
 
 func count(key, doc string, of func(*Totals) int) Metric {
 	return Metric{
-		Key: key, Doc: doc, Unit: Count, eval: always(func(f *facts) float64 { return float64(of(&f.in.Totals)) }),
+		Key: key, Doc: doc, Unit: Count, eval: always(func(f *facts) float64 {
+			return float64(of(&f.in.Totals))
+		}),
 	}
 }
 

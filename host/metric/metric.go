@@ -224,8 +224,9 @@ func (in *Input) validate() error {
 func (c *Curve) validate(path string) error {
 	n := len(c.Equity)
 	if len(c.OpenTime) != n || len(c.CloseTime) != n || len(c.Exposure) != n {
-		return &InputError{path, fmt.Sprintf("columns differ in length: %d open times, %d close times, %d equities, %d exposures",
-			len(c.OpenTime), len(c.CloseTime), n, len(c.Exposure))}
+		return &InputError{path,
+			fmt.Sprintf("columns differ in length: %d open times, %d close times, %d equities, %d exposures",
+				len(c.OpenTime), len(c.CloseTime), n, len(c.Exposure))}
 	}
 	for i, e := range c.Equity {
 		if !finite(e) {
@@ -238,7 +239,8 @@ func (c *Curve) validate(path string) error {
 			return &InputError{fmt.Sprintf("%s.close_time[%d]", path, i), "is not after the one before it"}
 		}
 		if c.OpenTime[i] >= c.CloseTime[i] {
-			return &InputError{fmt.Sprintf("%s.open_time[%d]", path, i), "is not before the close of its step"}
+			return &InputError{fmt.Sprintf("%s.open_time[%d]", path, i),
+				"is not before the close of its step"}
 		}
 	}
 	if n > 0 && c.Equity[0] <= 0 {
@@ -246,7 +248,8 @@ func (c *Curve) validate(path string) error {
 	}
 	for i, s := range c.Closes {
 		if !(s.First > 0 && s.Last > 0 && finite(s.First) && finite(s.Last)) {
-			return &InputError{fmt.Sprintf("%s.closes[%d]", path, i), "first and last close must be finite prices > 0"}
+			return &InputError{fmt.Sprintf("%s.closes[%d]", path, i),
+				"first and last close must be finite prices > 0"}
 		}
 	}
 	return nil

@@ -13,7 +13,8 @@ var ratioMetrics = []Metric{
 	{Key: "sharpe_ratio_candle", Unit: Ratio, Estimate: true, eval: onCandle((*sample).sharpe),
 		Doc: "The Sharpe ratio of candle returns."},
 	{Key: "sortino_ratio", Unit: Ratio, Estimate: true, eval: onMain((*sample).sortino),
-		Doc: "Annualised mean return over the root mean square of the negative returns, taken over all returns."},
+		Doc: "Annualised mean return over the root mean square of the negative returns, taken over all " +
+			"returns."},
 	{Key: "sortino_ratio_candle", Unit: Ratio, Estimate: true, eval: onCandle((*sample).sortino),
 		Doc: "The Sortino ratio of candle returns."},
 	{Key: "volatility", Unit: Fraction, Estimate: true, eval: onMain((*sample).volatility),

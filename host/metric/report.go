@@ -8,7 +8,8 @@ import (
 )
 
 // Report is the answer of metrics-v1 about one run, split or stitched series, made by
-// Compute: Metrics has every metric, in the order of All. Its JSON is {"metrics":{...},"metrics_meta":{...}} as in report.json.
+// Compute: Metrics has every metric, in the order of All. Its JSON is {"metrics":{...},"metrics_meta":{...}}
+// as in report.json.
 type Report struct {
 	Metrics Values `json:"metrics"`
 	Meta    Meta   `json:"metrics_meta"`
@@ -122,7 +123,8 @@ func (r Report) HTTP() HTTP {
 // Idle is what the API shows when there is no run: nothing is defined.
 func Idle() HTTP {
 	r := Report{Meta: Meta{
-		Semantics: Semantics, Sample: SampleCandle, Calendar: Calendar24x7, DDOF: 1, Undefined: map[string]Reason{},
+		Semantics: Semantics, Sample: SampleCandle, Calendar: Calendar24x7, DDOF: 1,
+		Undefined: map[string]Reason{},
 	}}
 	for _, m := range All() {
 		r.put(Value{Key: m.Key, Reason: NotApplicable})

@@ -41,7 +41,8 @@ var tradeMetrics = []Metric{
 		Doc:  "Mean number of candles from entry to exit; the same candle is 0."},
 	{Key: "sqn", Unit: Ratio, Estimate: true,
 		eval: func(f *facts) (float64, Reason) { return f.trades.sqn(f.in.Trades) },
-		Doc:  "System quality number: mean over standard deviation of the trades' profits, times the root of their number."},
+		Doc: "System quality number: mean over standard deviation of the trades' profits, times the root " +
+			"of their number."},
 }
 
 // tradeFacts is what one pass over the trades finds. Money is added exactly and

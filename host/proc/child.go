@@ -112,7 +112,8 @@ func Measure(ctx context.Context, mode sandbox.Mode, network bool) (sandbox.Leve
 	}
 	defer null.Close()
 	c, err := climb(ctx, Config{
-		Binary: null, SocketDir: folder.dir, Sandbox: sandbox.Auto, Network: network, Limits: sandbox.DefaultLimits(),
+		Binary: null, SocketDir: folder.dir, Sandbox: sandbox.Auto, Network: network,
+		Limits:  sandbox.DefaultLimits(),
 		measure: true,
 	})
 	if err != nil {
@@ -156,7 +157,8 @@ func start(ctx context.Context, cfg Config, policy *sandbox.Policy, why string) 
 
 // own starts the process from a thread that lives as long as the process does, and
 // waits for it there.
-func (c *Child) own(cfg Config, policy *sandbox.Policy, p *pipes, started chan<- error, exited chan<- struct{}) {
+func (c *Child) own(cfg Config, policy *sandbox.Policy, p *pipes, started chan<- error,
+	exited chan<- struct{}) {
 	defer close(exited)
 	unlock := lockThread()
 	defer unlock()
@@ -232,7 +234,8 @@ func command(path string, cfg Config, p *pipes) *exec.Cmd {
 }
 
 // collect reads everything the process prints until it is gone.
-func (c *Child) collect(ctx context.Context, p *pipes, say *io.PipeWriter, reported chan<- error, exited <-chan struct{}) {
+func (c *Child) collect(ctx context.Context, p *pipes, say *io.PipeWriter, reported chan<- error,
+	exited <-chan struct{}) {
 	var readers sync.WaitGroup
 	readers.Go(func() { c.readStdout(p.stdout, say) })
 	readers.Go(func() { c.tail.readFrom(p.stderr) })
@@ -489,8 +492,10 @@ func giveFolder(p *sandbox.Policy) error {
 func policy(cfg Config, rung sandbox.Rung, refused map[string]string) *sandbox.Policy {
 	p := &sandbox.Policy{
 		Require: cfg.Sandbox == sandbox.Require, Measure: cfg.measure, Survives: cfg.Survives,
-		Program: cfg.Binary.Name(), Binary: binaryFD, Parent: parentFD, Status: statusFD, Host: sandbox.HostNamespaces(),
-		Rung: rung, Refused: refused, SocketDir: cfg.SocketDir, ReadOnly: cfg.ReadOnly, Writable: cfg.Writable,
+		Program: cfg.Binary.Name(), Binary: binaryFD, Parent: parentFD, Status: statusFD,
+		Host: sandbox.HostNamespaces(),
+		Rung: rung, Refused: refused, SocketDir: cfg.SocketDir, ReadOnly: cfg.ReadOnly,
+		Writable:  cfg.Writable,
 		Libraries: cfg.Libraries, Network: cfg.Network, Limits: cfg.Limits,
 	}
 	if rung.Root {

@@ -81,7 +81,8 @@ func ownPrivate(path string) error {
 	case err != nil:
 		return err
 	case !info.IsDir() || !isOwn(info):
-		return fmt.Errorf("%s belongs to somebody else: remove it, or set TMPDIR to a folder of your own", path)
+		return fmt.Errorf("%s belongs to somebody else: remove it, or set TMPDIR to a folder of your own",
+			path)
 	case info.Mode().Perm()&0o077 != 0:
 		return os.Chmod(path, 0o700)
 	}

@@ -72,7 +72,8 @@ func parentOf(pid int) int {
 	if err != nil {
 		return 0
 	}
-	after := string(stat[bytes.LastIndexByte(stat, ')')+1:]) // its name may hold anything and stands in parentheses
+	// its name may hold anything and stands in parentheses
+	after := string(stat[bytes.LastIndexByte(stat, ')')+1:])
 	fields := strings.Fields(after)
 	if len(fields) < 2 {
 		return 0
@@ -84,13 +85,15 @@ func parentOf(pid int) int {
 // socketPath is where the host finds a socket of the process's own root. The socket is
 // opened first, because the process could have put a link there that leads elsewhere.
 func (c *Child) socketPath(address string) (string, error) {
-	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", c.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", c.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC,
+		0)
 	if err != nil {
 		return "", fmt.Errorf("enter the plugin's root: %w", err)
 	}
 	defer unix.Close(root)
 	fd, err := unix.Openat2(root, strings.TrimPrefix(address, "/"), &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
+		Flags:   unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC,
+		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
 	})
 	if err != nil {
 		return "", fmt.Errorf("find the plugin's socket: %w", err)
@@ -219,7 +222,8 @@ func keepWatch() {
 		}
 		memory.Unlock()
 		for w, processes := range taken {
-			if sum(processes, "status", "VmRSS:", "VmSwap:") > w.limit && // which counts what is shared more than once
+			// which counts what is shared more than once
+			if sum(processes, "status", "VmRSS:", "VmSwap:") > w.limit &&
 				sum(processes, "smaps_rollup", "Pss:", "SwapPss:") > w.limit {
 				w.child.killFor(fmt.Sprintf("it took more than %d MiB of memory", w.limit>>20))
 			}

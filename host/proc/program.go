@@ -181,7 +181,8 @@ func (s Store) OpenCopy(sum string) (*os.File, error) {
 		s.known.add(sum, before, began, f)
 	}
 	if err == nil && got != sum {
-		err = fmt.Errorf("the copy %s in the state folder was changed: start the program again to renew it", sum)
+		err = fmt.Errorf("the copy %s in the state folder was changed: start the program again to renew it",
+			sum)
 	}
 	if err != nil {
 		_ = f.Close()
@@ -241,7 +242,9 @@ func inspect(f *os.File) (libraries bool, err error) {
 	var magic [4]byte
 	n, _ := f.ReadAt(magic[:], 0)
 	if n >= 2 && string(magic[:2]) == "#!" {
-		return false, Faultf(CodeNotExecutable, "a script is no plugin: its hash would not cover the program that runs it")
+		return false,
+			Faultf(CodeNotExecutable,
+				"a script is no plugin: its hash would not cover the program that runs it")
 	}
 	if runtime.GOOS != "linux" {
 		return true, nil

@@ -50,7 +50,8 @@ type CollisionError struct{ RunID, Want, Have string }
 
 // Error names both requests.
 func (e *CollisionError) Error() string {
-	return fmt.Sprintf("run id %s stands for request %s already, it cannot stand for %s too", e.RunID, e.Have, e.Want)
+	return fmt.Sprintf("run id %s stands for request %s already, it cannot stand for %s too", e.RunID, e.Have,
+		e.Want)
 }
 
 // Claim gives the caller the right to execute a request, from artifact.Begun, unless
@@ -79,8 +80,10 @@ func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string
 			return err
 		}
 		_, err = insertMetadata(ctx, tx, m, payload, `ON CONFLICT (run_id) DO UPDATE
-			SET status = excluded.status, completed_at = NULL, payload = excluded.payload, kind = excluded.kind, trial_key = excluded.trial_key,
-			request_hash = excluded.request_hash, slug = excluded.slug, family_id = excluded.family_id, plan_id = excluded.plan_id,
+			SET status = excluded.status, completed_at = NULL, payload = excluded.payload,
+			kind = excluded.kind, trial_key = excluded.trial_key,
+			request_hash = excluded.request_hash, slug = excluded.slug, family_id = excluded.family_id,
+			plan_id = excluded.plan_id,
 			trial_index = excluded.trial_index`)
 		if err != nil {
 			return err
@@ -123,7 +126,8 @@ func standingOf(row *Request, m *artifact.Metadata, now time.Time) Claim {
 	case row.Status == artifact.StatusCompleted:
 		return Claim{Standing: Answered, RunID: row.RunID, Attempt: row.Attempt}
 	case row.Status == artifact.StatusRunning && err == nil && until.Time().After(now) && !gone(row.Owner):
-		return Claim{Standing: Busy, RunID: row.RunID, Attempt: row.Attempt, Owner: row.Owner, Until: until.Time()}
+		return Claim{Standing: Busy, RunID: row.RunID, Attempt: row.Attempt, Owner: row.Owner,
+			Until: until.Time()}
 	}
 	c.Attempt = row.Attempt + 1
 	return c
@@ -131,7 +135,8 @@ func standingOf(row *Request, m *artifact.Metadata, now time.Time) Claim {
 
 func noCollision(ctx context.Context, tx *sql.Tx, m *artifact.Metadata) error {
 	var have, kind string
-	err := tx.QueryRowContext(ctx, `SELECT request_hash, kind FROM run_metadata WHERE run_id = ?`, m.RunID).Scan(&have, &kind)
+	err := tx.QueryRowContext(ctx, `SELECT request_hash, kind FROM run_metadata WHERE run_id = ?`,
+		m.RunID).Scan(&have, &kind)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return nil
@@ -151,7 +156,8 @@ var ErrLeaseLost = errors.New("the lease of the request was lost: another proces
 func (r *Registry) Renew(ctx context.Context, requestHash, owner string) error {
 	return r.db.Tx(ctx, func(tx *sql.Tx) error {
 		n, err := affected(tx.ExecContext(ctx, `UPDATE request_runs SET lease_until = ?
-			WHERE request_hash = ? AND owner = ?`, market.FromTime(r.now().Add(Lease)).String(), requestHash, owner))
+			WHERE request_hash = ? AND owner = ?`, market.FromTime(r.now().Add(Lease)).String(), requestHash,
+			owner))
 		if err == nil && n == 0 {
 			err = ErrLeaseLost
 		}
@@ -177,11 +183,13 @@ func (r *Registry) Hold(ctx context.Context, requestHash, owner string) (Claim, 
 		}
 		now := r.now()
 		c = Claim{Standing: Answered, RunID: row.RunID, Attempt: row.Attempt, Owner: row.Owner}
-		if until, err := market.ParseTime(row.LeaseUntil); err == nil && row.Owner != owner && until.Time().After(now) && !gone(row.Owner) {
+		if until, err := market.ParseTime(row.LeaseUntil); err == nil && row.Owner != owner &&
+			until.Time().After(now) && !gone(row.Owner) {
 			c.Standing, c.Until = Busy, until.Time()
 			return nil
 		}
-		_, err = tx.ExecContext(ctx, `UPDATE request_runs SET owner = ?, lease_until = ? WHERE request_hash = ?`,
+		_, err = tx.ExecContext(ctx,
+			`UPDATE request_runs SET owner = ?, lease_until = ? WHERE request_hash = ?`,
 			owner, market.FromTime(now.Add(Lease)).String(), requestHash)
 		return err
 	})
@@ -199,11 +207,14 @@ func (r *Registry) Release(ctx context.Context, requestHash, owner string) error
 // interrupted: its rows go.
 func (r *Registry) Abandon(ctx context.Context, m *artifact.Metadata, owner string) error {
 	return r.db.Tx(ctx, func(tx *sql.Tx) error {
-		n, err := affected(tx.ExecContext(ctx, `DELETE FROM request_runs WHERE request_hash = ? AND owner = ? AND status = 'running'`, m.RequestHash, owner))
+		n, err := affected(tx.ExecContext(ctx,
+			`DELETE FROM request_runs WHERE request_hash = ? AND owner = ? AND status = 'running'`,
+			m.RequestHash, owner))
 		if err != nil || n == 0 {
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM run_metadata WHERE run_id = ? AND status = 'running'`, m.RunID)
+		_, err = tx.ExecContext(ctx, `DELETE FROM run_metadata WHERE run_id = ? AND status = 'running'`,
+			m.RunID)
 		return err
 	})
 }
@@ -238,21 +249,25 @@ type Plan struct {
 	Payload []byte
 }
 
-const selectPlan = `SELECT plan_hash, plan_id, slug, family_id, author, registered_at, COALESCE(amends, ''), payload FROM plans `
+const selectPlan = `SELECT plan_hash, plan_id, slug, family_id, author, registered_at, COALESCE(amends,
+	''), payload FROM plans `
 
 // RegisterPlan writes a plan down before anything of it is executed. One that is there
 // already stays as it is, with its author and time; added reports whether it is new.
 func (r *Registry) RegisterPlan(ctx context.Context, p Plan) (added bool, err error) {
 	err = r.db.Tx(ctx, func(tx *sql.Tx) error {
-		n, err := affected(tx.ExecContext(ctx, `INSERT INTO plans (plan_hash, plan_id, slug, family_id, author, registered_at, amends, payload)
+		n, err := affected(tx.ExecContext(ctx,
+			`INSERT INTO plans (plan_hash, plan_id, slug, family_id, author, registered_at, amends, payload)
 			VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (plan_hash) DO NOTHING`,
-			p.Hash, p.ID, p.Slug, p.FamilyID, p.Author, market.FromTime(r.now()).String(), orNull(p.Amends), p.Payload))
+			p.Hash, p.ID, p.Slug, p.FamilyID, p.Author, market.FromTime(r.now()).String(), orNull(p.Amends),
+			p.Payload))
 		added = n == 1
 		if err != nil || added {
 			return err
 		}
 		var known []byte
-		if err := tx.QueryRowContext(ctx, `SELECT payload FROM plans WHERE plan_hash = ?`, p.Hash).Scan(&known); err != nil {
+		if err := tx.QueryRowContext(ctx, `SELECT payload FROM plans WHERE plan_hash = ?`,
+			p.Hash).Scan(&known); err != nil {
 			return err
 		}
 		if !bytes.Equal(known, p.Payload) {
@@ -265,7 +280,8 @@ func (r *Registry) RegisterPlan(ctx context.Context, p Plan) (added bool, err er
 
 // Plans lists the plans of a strategy, oldest first.
 func (r *Registry) Plans(ctx context.Context, slug string) ([]Plan, error) {
-	return collect(ctx, r.db.Read(), planFields, selectPlan+`WHERE slug = ? ORDER BY registered_at, plan_id`, slug)
+	return collect(ctx, r.db.Read(), planFields, selectPlan+`WHERE slug = ? ORDER BY registered_at, plan_id`,
+		slug)
 }
 
 func planFields(p *Plan) []any {
@@ -288,7 +304,8 @@ func (e *AmbiguousError) Error() string {
 // ErrNotFound or an *AmbiguousError.
 func (r *Registry) FindPlan(ctx context.Context, slug, name string) (Plan, error) {
 	list, err := collect(ctx, r.db.Read(), planFields, selectPlan+`WHERE slug = ?1 AND ?2 <> '' AND (
-		substr(plan_id, 1, length(?2)) = ?2 OR substr(plan_hash, 1, length(?2)) = ?2) ORDER BY registered_at, plan_id`, slug, name)
+		substr(plan_id, 1, length(?2)) = ?2 OR substr(plan_hash, 1,
+		length(?2)) = ?2) ORDER BY registered_at, plan_id`, slug, name)
 	switch {
 	case err != nil:
 		return Plan{}, err

@@ -48,7 +48,8 @@ func (r *Registry) importLegacy(ctx context.Context) error {
 			*f.to, err = f.read(list)
 		}
 		if err != nil {
-			r.warn("LEGACY_MALFORMED", fmt.Sprintf("runs/%s was not imported: %v; mend or remove it", f.name, err))
+			r.warn("LEGACY_MALFORMED",
+				fmt.Sprintf("runs/%s was not imported: %v; mend or remove it", f.name, err))
 			continue
 		}
 		files = append(files, path)
@@ -68,7 +69,8 @@ func (r *Registry) importLegacy(ctx context.Context) error {
 		}
 		for _, row := range requests {
 			q := Request{
-				RequestHash: row.RequestHash, RunID: row.RunID, Kind: KindLegacy, Attempt: 1, CreatedAt: now, UpdatedAt: now,
+				RequestHash: row.RequestHash, RunID: row.RunID, Kind: KindLegacy, Attempt: 1, CreatedAt: now,
+				UpdatedAt: now,
 			}
 			const status = `SELECT COALESCE((SELECT status FROM run_metadata WHERE run_id = ?), 'completed')`
 			err := tx.QueryRowContext(ctx, status, row.RunID).Scan(&q.Status)

@@ -95,7 +95,8 @@ func Open(ctx context.Context, store *artifact.Store, log hclog.Logger) (*Regist
 	}
 	r := &Registry{db: db, store: store, log: log, now: time.Now}
 	if err := errors.Join(r.importLegacy(ctx), settler{r}.settle(ctx), r.recallWindows(ctx)); err != nil {
-		return nil, errors.Join(fmt.Errorf("registry: %w", because(explain(err, store), store.Root())), db.Close())
+		return nil, errors.Join(fmt.Errorf("registry: %w", because(explain(err, store), store.Root())),
+			db.Close())
 	}
 	return r, nil
 }
@@ -131,7 +132,8 @@ func (r *Registry) Close() error { return r.db.Close() }
 
 // SchemaVersion reads the version of the tables: a cheap check that the registry answers.
 func (r *Registry) SchemaVersion(ctx context.Context) (version int, err error) {
-	err = r.db.Read().QueryRowContext(ctx, `SELECT value FROM registry_info WHERE key = 'schema_version'`).Scan(&version)
+	err = r.db.Read().QueryRowContext(ctx,
+		`SELECT value FROM registry_info WHERE key = 'schema_version'`).Scan(&version)
 	return version, err
 }
 
@@ -259,7 +261,8 @@ const selectRequest = `SELECT request_hash, run_id, kind, status, attempt, COALE
 	COALESCE(lease_until, ''), created_at, updated_at FROM request_runs WHERE request_hash = ?`
 
 func requestFields(q *Request) []any {
-	return []any{&q.RequestHash, &q.RunID, &q.Kind, &q.Status, &q.Attempt, &q.Owner, &q.LeaseUntil, &q.CreatedAt, &q.UpdatedAt}
+	return []any{&q.RequestHash, &q.RunID, &q.Kind, &q.Status, &q.Attempt, &q.Owner, &q.LeaseUntil,
+		&q.CreatedAt, &q.UpdatedAt}
 }
 
 // GetRequest is the row of a request. The error is ErrNotFound if it was never asked.
@@ -278,7 +281,8 @@ type querier interface {
 }
 
 // collect reads every row of a query into the fields of a value each.
-func collect[T any](ctx context.Context, q querier, fields func(*T) []any, query string, args ...any) (list []T, err error) {
+func collect[T any](ctx context.Context, q querier, fields func(*T) []any, query string,
+	args ...any) (list []T, err error) {
 	rows, err := q.QueryContext(ctx, query, args...)
 	if err != nil {
 		return nil, err
@@ -354,7 +358,8 @@ func end(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, payload []byte) 
 	return err
 }
 
-func insertMetadata(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, payload []byte, conflict string) (sql.Result, error) {
+func insertMetadata(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, payload []byte,
+	conflict string) (sql.Result, error) {
 	row := Run{
 		RunID: m.RunID, RequestHash: m.RequestHash, Slug: m.Slug, FamilyID: m.FamilyID, Kind: m.Kind,
 		Status: m.Status, TrialKey: m.TrialKey, Payload: payload,
@@ -373,7 +378,8 @@ func insertMetadata(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, paylo
 
 func insertRun(ctx context.Context, tx *sql.Tx, m Run, conflict string) (sql.Result, error) {
 	return tx.ExecContext(ctx, `INSERT INTO run_metadata
-		(run_id, request_hash, slug, family_id, kind, status, trial_key, plan_id, trial_index, completed_at, payload)
+		(run_id, request_hash, slug, family_id, kind, status, trial_key, plan_id, trial_index,
+		completed_at, payload)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) `+conflict,
 		m.RunID, m.RequestHash, m.Slug, m.FamilyID, m.Kind, m.Status, orNull(m.TrialKey), orNull(m.PlanID),
 		m.TrialIndex, orNull(m.CompletedAt), m.Payload)
@@ -406,7 +412,8 @@ func (r *Registry) InterruptService(ctx context.Context) ([]*artifact.Metadata, 
 	var marked []*artifact.Metadata
 	now := r.now()
 	err := r.db.Tx(ctx, func(tx *sql.Tx) error {
-		rows, err := collect(ctx, tx, runFields, selectRun+`WHERE status = 'running' AND kind = 'service' ORDER BY run_id`)
+		rows, err := collect(ctx, tx, runFields,
+			selectRun+`WHERE status = 'running' AND kind = 'service' ORDER BY run_id`)
 		if err != nil {
 			return err
 		}

@@ -151,7 +151,8 @@ func (w settler) discard(ctx context.Context, f *artifact.Folder, why error) err
 func orphan(log hclog.Logger, f *artifact.Folder, why error) error {
 	to, err := f.Orphan()
 	if err == nil {
-		log.Warn("moved a folder out of the way that a crash left behind", "folder", f.Name, "to", to, "reason", why)
+		log.Warn("moved a folder out of the way that a crash left behind", "folder", f.Name, "to", to,
+			"reason", why)
 	}
 	return err
 }
@@ -165,7 +166,8 @@ func (w settler) finished(ctx context.Context) (map[string]bool, error) {
 	}
 	fields := func(e *ended) []any { return []any{&e.id, &e.held} }
 	list, err := collect(ctx, w.r.db.Read(), fields, `SELECT m.run_id, q.owner IS NOT NULL FROM run_metadata m
-		LEFT JOIN request_runs q ON q.request_hash = m.request_hash AND q.run_id = m.run_id WHERE m.status <> 'running'`)
+		LEFT JOIN request_runs q ON q.request_hash = m.request_hash
+		AND q.run_id = m.run_id WHERE m.status <> 'running'`)
 	held := map[string]bool{}
 	for _, e := range list {
 		held[e.id] = e.held
@@ -176,8 +178,10 @@ func (w settler) finished(ctx context.Context) (map[string]bool, error) {
 func (w settler) standing(ctx context.Context, runID string) (standing, error) {
 	s := standing{known: true}
 	var status, lease string
-	err := w.r.db.Read().QueryRowContext(ctx, `SELECT m.status, COALESCE(q.attempt, 1), COALESCE(q.lease_until, ''), COALESCE(q.owner, '')
-		FROM run_metadata m LEFT JOIN request_runs q ON q.request_hash = m.request_hash AND q.run_id = m.run_id
+	err := w.r.db.Read().QueryRowContext(ctx,
+		`SELECT m.status, COALESCE(q.attempt, 1), COALESCE(q.lease_until, ''), COALESCE(q.owner, '')
+		FROM run_metadata m LEFT JOIN request_runs q ON q.request_hash = m.request_hash
+		AND q.run_id = m.run_id
 		WHERE m.run_id = ?`, runID).Scan(&status, &s.attempt, &lease, &s.owner)
 	if errors.Is(err, sql.ErrNoRows) {
 		return standing{}, nil

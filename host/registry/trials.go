@@ -34,9 +34,13 @@ func (r *Registry) Trials(ctx context.Context) ([]Trial, error) {
 		status  string
 		payload []byte
 	}
-	fields := func(t *row) []any { return []any{&t.Key, &t.RunID, &t.FamilyID, &t.status, &t.CompletedAt, &t.payload} }
-	rows, err := collect(ctx, r.db.Read(), fields, `SELECT trial_key, run_id, family_id, status, completed_at, payload FROM run_metadata
-		WHERE trial_key IS NOT NULL AND kind IN ('run', 'trial', 'service') AND status <> 'running' AND completed_at IS NOT NULL
+	fields := func(t *row) []any {
+		return []any{&t.Key, &t.RunID, &t.FamilyID, &t.status, &t.CompletedAt, &t.payload}
+	}
+	rows, err := collect(ctx, r.db.Read(), fields,
+		`SELECT trial_key, run_id, family_id, status, completed_at, payload FROM run_metadata
+		WHERE trial_key IS NOT NULL AND kind IN ('run', 'trial',
+		'service') AND status <> 'running' AND completed_at IS NOT NULL
 		ORDER BY completed_at, run_id`)
 	var trials []Trial
 	for _, t := range rows {
@@ -124,7 +128,8 @@ type Peek struct {
 // Peek notes a look at test metrics. It comes before they are shown, so that a
 // crash between the two counts one look too many and never one too few.
 func (r *Registry) Peek(ctx context.Context, p Peek) error {
-	return r.exec(ctx, `INSERT INTO test_peeks (at, run_id, family_id, command, author) VALUES (?, ?, ?, ?, ?)`,
+	return r.exec(ctx,
+		`INSERT INTO test_peeks (at, run_id, family_id, command, author) VALUES (?, ?, ?, ?, ?)`,
 		market.FromTime(r.now()).String(), p.RunID, p.FamilyID, p.Command, p.Author)
 }
 
@@ -140,12 +145,15 @@ func (r *Registry) Peeks(ctx context.Context, familyID string) ([]Peek, error) {
 // keeps the time at which it was first made however often it is executed again, so the
 // answer for a run does not change. Looks through own, the run itself or its plan, do not
 // count: none comes before it.
-func (r *Registry) PostPeek(ctx context.Context, familyID, trialKey string, own ...string) (post bool, err error) {
+func (r *Registry) PostPeek(ctx context.Context, familyID, trialKey string,
+	own ...string) (post bool, err error) {
 	names, err := json.Marshal(append([]string{}, own...))
 	if err != nil {
 		return false, err
 	}
-	err = r.db.Read().QueryRowContext(ctx, `WITH looks AS (SELECT at FROM test_peeks WHERE family_id = ?1 AND run_id NOT IN (SELECT value FROM json_each(?3)))
+	err = r.db.Read().QueryRowContext(ctx,
+		`WITH looks AS (SELECT at FROM test_peeks WHERE family_id = ?1
+			AND run_id NOT IN (SELECT value FROM json_each(?3)))
 		SELECT EXISTS (SELECT 1 FROM looks) AND NOT EXISTS (
 			SELECT 1 FROM run_metadata m JOIN request_runs q ON q.request_hash = m.request_hash
 			WHERE m.family_id = ?1 AND m.trial_key = ?2 AND m.kind IN ('run', 'trial')
@@ -207,9 +215,12 @@ func insertWindows(ctx context.Context, tx *sql.Tx, w Windows) error {
 	for locked, list := range [][]Days{w.Shown, w.Locked} {
 		for _, days := range list {
 			for _, symbol := range w.Symbols {
-				if _, err := tx.ExecContext(ctx, `INSERT INTO windows (source_id, family_id, symbol, locked, from_at, to_at, command, author)
+				if _, err := tx.ExecContext(ctx,
+					`INSERT INTO windows (source_id, family_id, symbol, locked, from_at, to_at, command,
+						author)
 					VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-					w.ID, w.FamilyID, symbol, locked, int64(days.From), int64(days.To), w.Command, w.Author); err != nil {
+					w.ID, w.FamilyID, symbol, locked, int64(days.From), int64(days.To), w.Command,
+					w.Author); err != nil {
 					return err
 				}
 			}
@@ -235,7 +246,9 @@ func (r *Registry) meet(ctx context.Context, tx *sql.Tx, id string) error {
 // Lookers are the runs and plans through which days of a test have been seen: their
 // own, revealed, or that of another.
 func (r *Registry) Lookers(ctx context.Context) (map[string]bool, error) {
-	list, err := collect(ctx, r.db.Read(), func(id *string) []any { return []any{id} }, `SELECT DISTINCT run_id FROM test_peeks`)
+	list, err := collect(ctx, r.db.Read(), func(id *string) []any {
+		return []any{id}
+	}, `SELECT DISTINCT run_id FROM test_peeks`)
 	ids := map[string]bool{}
 	for _, id := range list {
 		ids[id] = true
@@ -283,14 +296,16 @@ func (r *Registry) recallWindows(ctx context.Context) error {
 				return err
 			}
 		}
-		_, err := tx.ExecContext(ctx, `INSERT INTO registry_info (key, value) VALUES ('windows_recalled', '1') ON CONFLICT DO NOTHING`)
+		_, err := tx.ExecContext(ctx,
+			`INSERT INTO registry_info (key, value) VALUES ('windows_recalled', '1') ON CONFLICT DO NOTHING`)
 		return errors.Join(err, r.meet(ctx, tx, ""))
 	})
 }
 
 // splitsOf is the splits of a run, from its folder or that of one with the same; nil where
 // there are none any more.
-func splitsOf(store *artifact.Store, m *artifact.Metadata, known map[string]*artifact.Splits) *artifact.Splits {
+func splitsOf(store *artifact.Store, m *artifact.Metadata,
+	known map[string]*artifact.Splits) *artifact.Splits {
 	if s := known[m.SplitsSHA256]; s != nil {
 		return s
 	}
@@ -328,8 +343,10 @@ func (r *Registry) KeptDaily(ctx context.Context) (map[string]Daily, error) {
 func (r *Registry) KeepDaily(ctx context.Context, list []Daily) error {
 	return r.db.Tx(ctx, func(tx *sql.Tx) error {
 		for _, d := range list {
-			if _, err := tx.ExecContext(ctx, `INSERT INTO daily_returns (run_id, source_sha256, content) VALUES (?, ?, ?)
-				ON CONFLICT (run_id) DO UPDATE SET source_sha256 = excluded.source_sha256, content = excluded.content`,
+			if _, err := tx.ExecContext(ctx,
+				`INSERT INTO daily_returns (run_id, source_sha256, content) VALUES (?, ?, ?)
+				ON CONFLICT (run_id) DO UPDATE SET source_sha256 = excluded.source_sha256,
+				content = excluded.content`,
 				d.RunID, d.Source, append([]byte{}, d.Content...)); err != nil {
 				return err
 			}

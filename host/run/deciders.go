@@ -29,7 +29,8 @@ func NewLockstep(s *Stream, g *Gate, symbols []market.Symbol, limit time.Duratio
 	n := len(symbols)
 	return &Lockstep{
 		stream: s, gate: g, symbols: symbols, stepLimit: limit, timer: time.NewTimer(limit),
-		step: wire.Step{Candles: make([]market.Candle, n), Closed: make([]bool, n), Positions: make([]sdk.Position, n)},
+		step: wire.Step{Candles: make([]market.Candle, n), Closed: make([]bool, n),
+			Positions: make([]sdk.Position, n)},
 	}
 }
 
@@ -42,7 +43,9 @@ func (l *Lockstep) Decide(e *sim.Engine) (intents []market.Intent, err error) {
 
 // Ask is Decide for an account that is no simulator's. It is called without the gate.
 func (l *Lockstep) Ask(s *wire.Step) ([]market.Intent, error) {
-	return l.ask(&strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(s, l.symbols)}}, s.Index)
+	return l.ask(
+		&strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(s, l.symbols)}},
+		s.Index)
 }
 
 func (l *Lockstep) message(e *sim.Engine) *strategypb.HostMessage {
@@ -57,7 +60,8 @@ func (l *Lockstep) message(e *sim.Engine) *strategypb.HostMessage {
 		}
 		s.Positions[i].Quantity, s.Positions[i].EntryPrice, s.Positions[i].CandlesHeld = e.Holding(i)
 	}
-	return &strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(s, l.symbols)}}
+	return &strategypb.HostMessage{
+		Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(s, l.symbols)}}
 }
 
 func (l *Lockstep) ask(message *strategypb.HostMessage, step int64) ([]market.Intent, error) {
@@ -73,10 +77,12 @@ func (l *Lockstep) ask(message *strategypb.HostMessage, step int64) ([]market.In
 		return nil, err
 	}
 	if m.GetDecision() == nil {
-		return nil, Failf(CodePluginProtocol, nil, "the plugin sent %T where the decision of step %d was due", m.GetMessage(), step)
+		return nil, Failf(CodePluginProtocol, nil, "the plugin sent %T where the decision of step %d was due",
+			m.GetMessage(), step)
 	}
 	if got := m.GetDecision().GetStep(); got != step {
-		return nil, Failf(CodePluginProtocol, map[string]any{"step": step}, "the plugin answered step %d where step %d was due", got, step)
+		return nil, Failf(CodePluginProtocol, map[string]any{"step": step},
+			"the plugin answered step %d where step %d was due", got, step)
 	}
 	d, err := wire.DecisionFromProto(m.GetDecision(), l.symbols)
 	if err != nil {
@@ -146,7 +152,8 @@ func (c *coSimulation) fetch() (err error) {
 }
 
 func (c *coSimulation) receive(deadline <-chan time.Time) (wire.Decisions, error) {
-	m, err := c.stream.Recv(deadline, fmt.Sprintf("no step beyond %d was decided within %s", c.watermark, c.stepLimit))
+	m, err := c.stream.Recv(deadline,
+		fmt.Sprintf("no step beyond %d was decided within %s", c.watermark, c.stepLimit))
 	if err != nil {
 		return wire.Decisions{}, err
 	}
@@ -154,7 +161,8 @@ func (c *coSimulation) receive(deadline <-chan time.Time) (wire.Decisions, error
 		return wire.Decisions{}, err
 	}
 	if m.GetDecisions() == nil {
-		return wire.Decisions{}, Failf(CodePluginProtocol, nil, "the plugin sent %T where decisions were due", m.GetMessage())
+		return wire.Decisions{},
+			Failf(CodePluginProtocol, nil, "the plugin sent %T where decisions were due", m.GetMessage())
 	}
 	return wire.DecisionsFromProto(m.GetDecisions(), c.symbols, c.watermark, c.total)
 }
@@ -181,7 +189,8 @@ func (c *coSimulation) compare(step int64, at market.Time, digest [32]byte) erro
 
 func diverged(step int64, at market.Time) error {
 	return Failf(CodePluginDiverged, map[string]any{"step": step, "candle_time": at.String()},
-		"the plugin's books differ from the host's at step %d (%s): it was built with another simulator, or with fused multiply-add", step, at)
+		"the plugin's books differ from the host's at step %d (%s): it was built with another simulator, "+
+			"or with fused multiply-add", step, at)
 }
 
 // Bankrupt checks the end of a run in which equity was gone: the plugin must have
@@ -236,7 +245,8 @@ type Candles struct {
 // ends. Wait must be called before the data are given back.
 func SendCandles(s *Stream, feed sim.Feed, symbols int, total int64) *Candles {
 	c := &Candles{
-		stream: s, feed: feed, symbols: symbols, total: total, chunk: ChunkSteps(symbols), watermark: -1, done: make(chan struct{}),
+		stream: s, feed: feed, symbols: symbols, total: total, chunk: ChunkSteps(symbols), watermark: -1,
+		done: make(chan struct{}),
 	}
 	c.moved = sync.NewCond(&c.mu)
 	go func() {

@@ -60,8 +60,10 @@ func (x *Execution) driveEngine() (killed bool, err error) {
 // handOver sends the plugin how much warm-up there is and, in co-simulation, where
 // the candles are.
 func (x *Execution) handOver() error {
-	begin := &strategypb.Begin{WarmupSteps: x.data.layout.warmup, WindowStep: x.data.layout.window, TotalSteps: x.data.layout.announced}
-	if err := x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
+	begin := &strategypb.Begin{WarmupSteps: x.data.layout.warmup, WindowStep: x.data.layout.window,
+		TotalSteps: x.data.layout.announced}
+	if err := x.plugin.Stream.Send(
+		&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
 		return err
 	}
 	if x.mode != ModeCoSimulation {
@@ -79,7 +81,8 @@ func (x *Execution) handOver() error {
 		set.Files = append(set.Files, &strategypb.DatasetFile{Path: s.file, Sha256: s.sum,
 			Rows: int64(s.to - s.first)})
 	}
-	return x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: set}})
+	return x.plugin.Stream.Send(
+		&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: set}})
 }
 
 // awaitEnd waits until the plugin has ended its stream in good order. A stop that comes after the
@@ -116,7 +119,9 @@ func (x *Execution) nameOutcome(killed bool, err error) runner.Outcome {
 	case err == nil:
 		o := runner.Outcome{}
 		if x.engine.Bankrupt() {
-			x.addWarning("BANKRUPT", fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.engine.Time()))
+			x.addWarning("BANKRUPT",
+				fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended",
+					x.engine.Time()))
 			o.Message = "The account went bankrupt before the end of the data."
 		}
 		return o

@@ -167,7 +167,8 @@ func (x *Execution) currentResults() (*artifact.Results, metric.Input) {
 	for _, err := range bad {
 		x.log.Error("the account cannot be valued", "error", err)
 	}
-	r.Assumptions, r.Warnings = append([]artifact.Note{}, x.assumptions...), append([]artifact.Note{}, x.warnings...)
+	r.Assumptions, r.Warnings = append([]artifact.Note{}, x.assumptions...),
+		append([]artifact.Note{}, x.warnings...)
 	if x.said.Limits == SeriesLimits() { // else the points are not shown
 		r.Warnings = append(r.Warnings, x.said.Warnings()...)
 	}
@@ -259,7 +260,8 @@ func (x *Execution) Scene(events int) (Scene, error) {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	s := Scene{
-		Step: x.engine.Step(), Window: x.data.layout.window, Warmup: x.data.layout.warmup, Over: x.over, Time: x.lastCandle(),
+		Step: x.engine.Step(), Window: x.data.layout.window, Warmup: x.data.layout.warmup, Over: x.over,
+		Time: x.lastCandle(),
 		Cash: x.engine.CashExact(), OpenOrders: x.engine.OpenOrders(),
 	}
 	var err error

@@ -158,7 +158,8 @@ func isStreamError(err error) bool {
 func streamFailure(err error) (code, message string) {
 	s, _ := status.FromError(err)
 	switch s.Code() {
-	case codes.ResourceExhausted, codes.InvalidArgument, codes.FailedPrecondition, codes.Unimplemented, codes.OutOfRange, codes.Internal:
+	case codes.ResourceExhausted, codes.InvalidArgument, codes.FailedPrecondition, codes.Unimplemented,
+		codes.OutOfRange, codes.Internal:
 		return CodePluginProtocol, "the plugin broke the protocol: " + s.Message()
 	}
 	return CodePluginCrashed, "the plugin process ended during the run"

@@ -67,7 +67,8 @@ func NewLauncher(o Options) *Launcher {
 
 // Launch resolves a request, launches the plugin and has it accept its parameters.
 // A refusal is a *RequestError.
-func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartRequest) (runner.Execution, error) {
+func (l *Launcher) Launch(ctx context.Context, runID string,
+	req runner.StartRequest) (runner.Execution, error) {
 	x, err := l.LaunchSplit(ctx, runID, req, Split{Series: true, LogFile: MaxLogFile})
 	if err != nil {
 		return nil, err // not x: an interface must not hold a nil pointer
@@ -76,7 +77,8 @@ func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartReq
 }
 
 // LaunchSplit is Launch for one split of an evaluation.
-func (l *Launcher) LaunchSplit(ctx context.Context, runID string, req runner.StartRequest, split Split) (*Execution, error) {
+func (l *Launcher) LaunchSplit(ctx context.Context, runID string, req runner.StartRequest,
+	split Split) (*Execution, error) {
 	split.ID = cmp.Or(split.ID, artifact.FullSplitID)
 	split.Seed = cmp.Or(split.Seed, serviceSeed)
 	if d := split.Drive; d.Procs < 0 || d.Warmup < AllHistory {
@@ -100,7 +102,8 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	defer cancel()
 	x := &Execution{
 		log: l.Logger.Named("backtest").With("run_id", runID), mode: l.mode(p),
-		stepLimit: l.StepLimit, data: &runData{sources: p.sources, timeframe: p.Timeframe}, gate: &Gate{}, phase: PhaseStarting,
+		stepLimit: l.StepLimit, data: &runData{sources: p.sources, timeframe: p.Timeframe}, gate: &Gate{},
+		phase: PhaseStarting,
 	}
 	x.chunked = x.mode == ModeCoSimulation && (l.Chunked || p.split.Drive.Chunked || p.Strategy.Remote())
 	x.said.Limits = ChartLimits()
@@ -171,9 +174,12 @@ func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*P
 // returns the warm-up that it asks for.
 func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, error) {
 	start := wire.Start{
-		RunID: runID, Mode: strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
-		Params: p.Params, Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash, Execution: p.ExecutionJSON,
-		RootSeed: p.split.Seed, DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice, LogLevel: "info",
+		RunID: runID, Mode: strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION,
+		Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
+		Params:  p.Params, Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash,
+		Execution: p.ExecutionJSON,
+		RootSeed:  p.split.Seed, DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice,
+		LogLevel:  "info",
 		AllPoints: p.split.Series, PriceSteps: p.priceSteps(),
 	}
 	if x.mode == ModeLockstep {
@@ -198,7 +204,8 @@ func (x *Execution) makeEngine(o *Options, p *plan, warmup int) error {
 		return noFile(err)
 	}
 	x.rec = NewRecord(RecordOptions{
-		Symbols: p.Symbols, Lines: lines, Steps: x.data.layout.total - x.data.layout.window, Window: x.data.layout.window, NoMemoryLimit: o.Many,
+		Symbols: p.Symbols, Lines: lines, Steps: x.data.layout.total - x.data.layout.window,
+		Window: x.data.layout.window, NoMemoryLimit: o.Many,
 	})
 	if x.engine, err = sim.NewEngine(cfg, x.rec); err != nil {
 		lines.Close()
@@ -212,7 +219,8 @@ func (x *Execution) makeEngine(o *Options, p *plan, warmup int) error {
 		x.decider = NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit)
 	} else {
 		x.decider = &coSimulation{
-			stream: x.plugin.Stream, gate: x.gate, symbols: p.Symbols, total: x.data.layout.total, stepLimit: x.stepLimit,
+			stream: x.plugin.Stream, gate: x.gate, symbols: p.Symbols, total: x.data.layout.total,
+			stepLimit: x.stepLimit,
 			watermark: -1, before: x.engine.Digest(),
 		}
 	}
@@ -232,13 +240,15 @@ func hostFault(cause error, reason, format string, args ...any) error {
 
 // startRefusal refuses a run that could not be started, with the end of what its plugin has logged.
 func startRefusal(cause error, reason string, logTail []string, format string, args ...any) *RequestError {
-	return Refuse(CodeStartFailed, map[string]any{"reason": reason, "log_tail": logTail}, format, args...).because(cause)
+	return Refuse(CodeStartFailed, map[string]any{"reason": reason, "log_tail": logTail}, format,
+		args...).because(cause)
 }
 
 // note lists what the run assumes and what the user should know.
 func (x *Execution) note(p *plan) {
 	assume := func(code, format string, args ...any) {
-		x.assumptions = append(x.assumptions, artifact.Note{Code: code, Message: fmt.Sprintf(format, args...)})
+		x.assumptions = append(x.assumptions,
+			artifact.Note{Code: code, Message: fmt.Sprintf(format, args...)})
 	}
 	assume(NoteFullFills, "Every order fills whole, whatever the volume of the candle.")
 	if p.Execution.AllowShort {
@@ -251,13 +261,18 @@ func (x *Execution) note(p *plan) {
 		}
 	}
 	if x.data.missing > 0 {
-		assume("GAPS", "%d candles are missing inside the window. Gaps are never filled: orders wait across them.", x.data.missing)
+		assume("GAPS",
+			"%d candles are missing inside the window. Gaps are never filled: orders wait across them.",
+			x.data.missing)
 	}
 	if x.data.layout.short > 0 {
-		assume(NoteWarmupShort, "%d warm-up candles are not there before the window; its first candles were used, on which orders are rejected.", x.data.layout.short)
+		assume(NoteWarmupShort,
+			"%d warm-up candles are not there before the window; its first candles were used, on which "+
+				"orders are rejected.", x.data.layout.short)
 	}
 	if x.mode == ModeLockstep && p.Strategy.SimID != sim.ID() {
-		assume("LOCKSTEP", "The plugin was built with another simulator or none, so it was driven step by step.")
+		assume("LOCKSTEP",
+			"The plugin was built with another simulator or none, so it was driven step by step.")
 	}
 	x.warnings = append(x.warnings, p.warnings...)
 }
@@ -266,22 +281,28 @@ func (x *Execution) note(p *plan) {
 func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 	m := artifact.Manifest{
 		Request: artifact.Request{
-			Kind: artifact.KindService, StrategyName: p.Strategy.Name, StrategyParams: p.Params, Timeframe: p.Timeframe.String(),
-			Seed: strconv.FormatUint(p.split.Seed, 10), Exchange: p.exchange, InitialCash: json.RawMessage(p.Cash.Trim(0).String()), Execution: p.ExecutionJSON,
+			Kind: artifact.KindService, StrategyName: p.Strategy.Name, StrategyParams: p.Params,
+			Timeframe: p.Timeframe.String(),
+			Seed:      strconv.FormatUint(p.split.Seed, 10), Exchange: p.exchange,
+			InitialCash: json.RawMessage(p.Cash.Trim(0).String()), Execution: p.ExecutionJSON,
 		},
 		Strategy: artifact.Strategy{Name: p.Strategy.Name, Version: p.Strategy.Version},
 		Plugin: artifact.Plugin{
-			Size: p.Strategy.Program().Size, GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
-			SHA256: p.Strategy.SHA256, ProtocolVersion: p.Strategy.ProtocolVersion, SDKVersion: p.Strategy.SDKVersion,
+			Size: p.Strategy.Program().Size, GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS,
+			Arch:   runtime.GOARCH,
+			SHA256: p.Strategy.SHA256, ProtocolVersion: p.Strategy.ProtocolVersion,
+			SDKVersion: p.Strategy.SDKVersion,
 		},
-		Engine: l.Engine, Sandbox: x.plugin.Proc.Level().String(), Walls: x.plugin.Proc.Level().Parts, Debug: p.Strategy.Debug,
+		Engine: l.Engine, Sandbox: x.plugin.Proc.Level().String(), Walls: x.plugin.Proc.Level().Parts,
+		Debug: p.Strategy.Debug,
 	}
 	m.Splits = x.data.splits
 	m.Request.StartDate, m.Request.EndDate = x.data.window.Start, x.data.window.End
 	for _, s := range p.sources {
 		m.Request.Symbols = append(m.Request.Symbols, string(s.Symbol))
 		m.Data = append(m.Data, artifact.Dataset{
-			Symbol: string(s.Symbol), Timeframe: p.Timeframe.String(), SHA256: s.SHA256, Rows: int64(s.to - s.from),
+			Symbol: string(s.Symbol), Timeframe: p.Timeframe.String(), SHA256: s.SHA256,
+			Rows:  int64(s.to - s.from),
 			Start: s.start(), End: s.end(), ID: s.ID,
 		})
 	}

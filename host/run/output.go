@@ -97,7 +97,8 @@ func (s *Said) countLine(step int64) error {
 		s.step, s.atStep = step, 0
 	}
 	if s.atStep++; s.atStep > wire.MaxStepLines {
-		return &wire.ProtocolError{Field: "lines", Message: fmt.Sprintf("more than %d log lines at step %d", wire.MaxStepLines, step)}
+		return &wire.ProtocolError{Field: "lines",
+			Message: fmt.Sprintf("more than %d log lines at step %d", wire.MaxStepLines, step)}
 	}
 	return nil
 }
@@ -108,7 +109,8 @@ func (s *Said) countSeries(name string) error {
 		s.names = map[string]bool{}
 	}
 	if s.names[name] = true; len(s.names) > wire.MaxSeries {
-		return &wire.ProtocolError{Field: "series", Message: fmt.Sprintf("more than %d series in one run", wire.MaxSeries)}
+		return &wire.ProtocolError{Field: "series",
+			Message: fmt.Sprintf("more than %d series in one run", wire.MaxSeries)}
 	}
 	return nil
 }
@@ -129,7 +131,8 @@ func (s *Said) newest() market.Time {
 }
 
 func (s *Said) addLine(log hclog.Logger, l wire.LogLine) {
-	line := artifact.LogLine{Time: l.Time, Level: l.Level, Source: "plugin", Message: l.Message, Fields: l.Fields}
+	line := artifact.LogLine{Time: l.Time, Level: l.Level, Source: "plugin", Message: l.Message,
+		Fields: l.Fields}
 	s.file.add(&l.Step, line)
 	if log.IsDebug() {
 		log.Debug("strategy: "+printable(l.Message), shown(l)...)
@@ -200,8 +203,9 @@ func (s *Said) Warnings() []artifact.Note {
 	if s.lost == 0 {
 		return nil
 	}
-	return []artifact.Note{{Code: "POINTS_DROPPED", Message: fmt.Sprintf("%d published points were left out, %d are kept: "+
-		"at most %d series with %d points in all.", s.lost, s.points, s.Limits.Series, s.Limits.All)}}
+	return []artifact.Note{{Code: "POINTS_DROPPED",
+		Message: fmt.Sprintf("%d published points were left out, %d are kept: "+
+			"at most %d series with %d points in all.", s.lost, s.points, s.Limits.Series, s.Limits.All)}}
 }
 
 // Annotations is a copy whose points are shared: they are only appended to.
@@ -233,7 +237,8 @@ func (s *Said) Published(start market.Time) Published {
 		// A step of the window has a candle that opened in it, so it closes after its start.
 		from := sort.Search(len(a.Time), func(i int) bool { return a.Time[i] > start })
 		if from < len(a.Time) {
-			p.Series[a.Name] = Points{Time: a.Time[from:len(a.Time):len(a.Time)], Values: a.Values[from:len(a.Values):len(a.Values)]}
+			p.Series[a.Name] = Points{Time: a.Time[from:len(a.Time):len(a.Time)],
+				Values: a.Values[from:len(a.Values):len(a.Values)]}
 		}
 	}
 	return p

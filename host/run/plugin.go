@@ -36,7 +36,8 @@ type Plugin struct {
 }
 
 // Launch starts the process. A refusal is a *RequestError.
-func Launch(ctx context.Context, c *catalog.Catalog, s *catalog.Strategy, o catalog.LaunchOptions) (*Plugin, error) {
+func Launch(ctx context.Context, c *catalog.Catalog, s *catalog.Strategy,
+	o catalog.LaunchOptions) (*Plugin, error) {
 	proc, err := c.Launch(ctx, s, o)
 	if err != nil {
 		return nil, launchRefusal(err)
@@ -55,7 +56,8 @@ func launchRefusal(err error) error {
 	}
 	if code := codes[launch.Code]; code != "" {
 		cause = &StartError{Err: err, Failure: artifact.Failure{
-			Code: code, Message: launch.Message, Phase: PhaseStarting, LogTail: launch.LogTail, Data: map[string]any{},
+			Code: code, Message: launch.Message, Phase: PhaseStarting, LogTail: launch.LogTail,
+			Data: map[string]any{},
 		}}
 	}
 	return startRefusal(cause, launch.Code, launch.LogTail, text, launch.Message)
@@ -63,14 +65,16 @@ func launchRefusal(err error) error {
 
 // Introduce opens the conversation, sends Start and waits until the strategy accepts its
 // parameters. It returns the warm-up that it asks for, in candles. Its other output goes to side.
-func (p *Plugin) Introduce(ctx context.Context, start *wire.Start, side func(*strategypb.PluginMessage) error) (int, error) {
+func (p *Plugin) Introduce(ctx context.Context, start *wire.Start,
+	side func(*strategypb.PluginMessage) error) (int, error) {
 	base, cancel := context.WithCancelCause(context.Background())
 	p.cancel = cancel
 	var err error
 	if p.Stream, err = OpenStream(base, p.Proc.Client(), side); err != nil {
 		return 0, p.startFailed(err)
 	}
-	message := &strategypb.HostMessage{Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(start)}}
+	message := &strategypb.HostMessage{
+		Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(start)}}
 	if err := p.Stream.Send(message); err != nil {
 		return 0, p.startFailed(err)
 	}
@@ -104,7 +108,8 @@ func (p *Plugin) startFailed(err error) error {
 	}
 	p.Proc.Kill("the start failed")
 	f.Message, f.LogTail = err.Error(), p.Proc.Tail()
-	return startRefusal(&StartError{*f, err}, err.Error(), f.LogTail, "The strategy could not be started: %v", err)
+	return startRefusal(&StartError{*f, err}, err.Error(), f.LogTail, "The strategy could not be started: %v",
+		err)
 }
 
 func (p *Plugin) accepted(m *strategypb.PluginMessage) (int, error) {
@@ -124,7 +129,8 @@ func (p *Plugin) accepted(m *strategypb.PluginMessage) (int, error) {
 			}}
 		}
 		for _, e := range f.Errors {
-			refusal.Fields = append(refusal.Fields, FieldError{"/strategy_params" + e.Pointer, e.Message, "strategy"})
+			refusal.Fields = append(refusal.Fields,
+				FieldError{"/strategy_params" + e.Pointer, e.Message, "strategy"})
 		}
 		if len(refusal.Fields) == 0 {
 			refusal.Fields = []FieldError{{"/strategy_params", f.Message, "strategy"}}
@@ -138,8 +144,9 @@ func (p *Plugin) accepted(m *strategypb.PluginMessage) (int, error) {
 	if w := ready.GetWarmupCandles(); w >= 0 && w <= wire.MaxWarmup {
 		return int(w), nil
 	}
-	return 0, p.startFailed(fmt.Errorf("warmup_candles: the plugin wants %d warm-up candles; at most %d are possible",
-		ready.GetWarmupCandles(), wire.MaxWarmup))
+	return 0, p.startFailed(
+		fmt.Errorf("warmup_candles: the plugin wants %d warm-up candles; at most %d are possible",
+			ready.GetWarmupCandles(), wire.MaxWarmup))
 }
 
 // Watch ends what waits for the plugin when ctx ends, with its cause. Call the
@@ -150,7 +157,9 @@ func (p *Plugin) Watch(ctx context.Context) func() bool {
 
 // Stop asks the plugin to end and gives it a moment; killed reports whether it needed more.
 func (p *Plugin) Stop(reason string) (killed bool) {
-	p.Stream.Post(&strategypb.HostMessage{Message: &strategypb.HostMessage_Stop{Stop: &strategypb.Stop{Reason: reason}}})
+	p.Stream.Post(
+		&strategypb.HostMessage{
+			Message: &strategypb.HostMessage_Stop{Stop: &strategypb.Stop{Reason: reason}}})
 	timer := time.NewTimer(Grace)
 	defer timer.Stop()
 	for {
@@ -170,7 +179,8 @@ func (p *Plugin) Stop(reason string) (killed bool) {
 // Finish sends the plugin the end of the data and waits until it has ended its
 // stream in good order.
 func (p *Plugin) Finish(limit time.Duration) error {
-	p.Stream.Post(&strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}})
+	p.Stream.Post(
+		&strategypb.HostMessage{Message: &strategypb.HostMessage_Finish{Finish: &strategypb.Finish{}}})
 	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	m, err := p.Stream.Recv(timer.C, "it did not end after the last step")
@@ -189,7 +199,8 @@ func (p *Plugin) Finish(limit time.Duration) error {
 
 // Failure describes a fault with what the plugin left behind: phase and the close time of
 // the newest step (0 before the first). judge may correct its code first.
-func (p *Plugin) Failure(err error, phase string, step market.Time, judge func(*artifact.Failure)) *artifact.Failure {
+func (p *Plugin) Failure(err error, phase string, step market.Time,
+	judge func(*artifact.Failure)) *artifact.Failure {
 	f := At(Classify(err), phase, step)
 	if judge != nil {
 		judge(f)
@@ -250,14 +261,16 @@ type Stream struct {
 
 // OpenStream starts the Run call and its reader. side gets annotations and log
 // lines; it is called from the goroutine that calls Recv.
-func OpenStream(ctx context.Context, client strategypb.StrategyClient, side func(*strategypb.PluginMessage) error) (*Stream, error) {
+func OpenStream(ctx context.Context, client strategypb.StrategyClient,
+	side func(*strategypb.PluginMessage) error) (*Stream, error) {
 	rpcCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	rpc, err := client.Run(rpcCtx)
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	s := &Stream{ctx: ctx, rpc: rpc, cancel: cancel, in: make(chan *strategypb.PluginMessage, inbox), done: make(chan struct{}), side: side}
+	s := &Stream{ctx: ctx, rpc: rpc, cancel: cancel, in: make(chan *strategypb.PluginMessage, inbox),
+		done: make(chan struct{}), side: side}
 	go s.read(rpcCtx)
 	return s, nil
 }

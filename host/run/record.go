@@ -54,7 +54,8 @@ func NewRecord(o RecordOptions) *Record {
 	n := int(o.Steps)
 	column := func() []float64 { return make([]float64, 0, n) }
 	r := &Record{
-		memory: newMemoryLimit(o.NoMemoryLimit), lines: o.Lines, window: o.Window, closes: make([]metric.Closes, len(o.Symbols)),
+		memory: newMemoryLimit(o.NoMemoryLimit), lines: o.Lines, window: o.Window,
+		closes: make([]metric.Closes, len(o.Symbols)),
 		curve: artifact.EquityCurve{
 			Time: make([]market.Time, 0, n), Equity: column(), Cash: column(), PositionValue: column(),
 			Drawdown: column(), Exposure: column(),
@@ -155,7 +156,8 @@ func (r *Record) Equity(_ int64, m *sim.Mark) {
 type Feed struct {
 	sim.Feed
 	Record *Record
-	// Single are the open times of all steps of a run of one symbol, where they are known: they are shared then.
+	// Single are the open times of all steps of a run of one symbol, where they are known: they are shared
+	// then.
 	Single []market.Time
 	step   int64
 }

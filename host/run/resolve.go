@@ -73,7 +73,8 @@ func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) erro
 	if len(bad) > 0 {
 		refusal := Refuse(wire.InvalidStrategyParams, nil, "The parameters do not fit strategy %q.", s.Name)
 		for _, f := range bad {
-			refusal.Fields = append(refusal.Fields, FieldError{"/strategy_params" + f.Pointer, f.Message, f.Rule})
+			refusal.Fields = append(refusal.Fields,
+				FieldError{"/strategy_params" + f.Pointer, f.Message, f.Rule})
 		}
 		return refusal
 	}
@@ -92,7 +93,8 @@ func (p *Plan) CheckFits(req runner.StartRequest) error {
 		return Refuse(CodeModeNotSupported, map[string]any{"reason": reason}, "The %s.", reason)
 	}
 	if !s.SupportsTimeframe(req.Timeframe) {
-		return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(s.Timeframes)}, "Strategy %q does not work on %s.", s.Name, req.Timeframe)
+		return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(s.Timeframes)},
+			"Strategy %q does not work on %s.", s.Name, req.Timeframe)
 	}
 	if n := len(p.Symbols); n < s.MinSymbols || n > s.MaxSymbols {
 		return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": req.Symbols, "available": []string{}},
@@ -100,7 +102,8 @@ func (p *Plan) CheckFits(req runner.StartRequest) error {
 	}
 	for _, symbol := range p.Symbols[1:] {
 		if symbol.Quote() != p.Symbols[0].Quote() {
-			return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": []string{string(symbol)}, "available": []string{}},
+			return Refuse(CodeUnsupportedSymbol,
+				map[string]any{"symbols": []string{string(symbol)}, "available": []string{}},
 				"All symbols of a run need the same quote currency: %s and %s differ.", p.Symbols[0], symbol)
 		}
 	}
@@ -167,7 +170,8 @@ func (p *plan) priceSteps() []decimal.Decimal {
 
 // resolve looks everything up in the order of the API: strategy, parameters,
 // exchange, data, rules.
-func (l *Launcher) resolve(ctx context.Context, runID string, req runner.StartRequest, split Split) (*plan, error) {
+func (l *Launcher) resolve(ctx context.Context, runID string, req runner.StartRequest,
+	split Split) (*plan, error) {
 	p := &plan{split: split}
 	if err := p.Read(l.Catalog, req); err != nil {
 		return nil, err
@@ -223,7 +227,8 @@ func (l *Launcher) resolveExchange(ctx context.Context, p *plan, req runner.Star
 	if req.Exchange != "" {
 		i := slices.Index(ids, req.Exchange)
 		if i < 0 {
-			return Refuse(CodeExchangeNotFound, map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
+			return Refuse(CodeExchangeNotFound, map[string]any{"available": ids}, "There is no exchange %q.",
+				req.Exchange)
 		}
 		p.exchange = req.Exchange
 		return l.offers(ctx, all[i], p)
@@ -278,26 +283,30 @@ func nowhere(all []candle.Exchange, p *plan) error {
 	if len(unknown) == 0 {
 		unknown, text = texts(p.Symbols), "No one exchange has candles of all of %v."
 	}
-	return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": unknown, "available": texts(known)}, text, unknown)
+	return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": unknown, "available": texts(known)}, text,
+		unknown)
 }
 
 // without are the symbols that are not among others.
 func (p *plan) without(others []market.Symbol) []string {
-	return texts(slices.DeleteFunc(slices.Clone(p.Symbols), func(s market.Symbol) bool { return slices.Contains(others, s) }))
+	return texts(slices.DeleteFunc(slices.Clone(p.Symbols),
+		func(s market.Symbol) bool { return slices.Contains(others, s) }))
 }
 
 // offers reports whether an exchange has candles of every symbol, or of a lower
 // timeframe that they can be made from.
 func (l *Launcher) offers(ctx context.Context, e candle.Exchange, p *plan) error {
 	if unknown := p.without(e.Symbols); len(unknown) > 0 {
-		return Refuse(CodeUnsupportedSymbol, map[string]any{"symbols": unknown, "available": texts(e.Symbols)},
+		return Refuse(CodeUnsupportedSymbol,
+			map[string]any{"symbols": unknown, "available": texts(e.Symbols)},
 			"Exchange %q has no candles of %v.", e.ID, unknown)
 	}
 	for _, s := range p.Symbols {
 		err := l.Store.Offers(ctx, e.ID, s, p.Timeframe)
 		if none, ok := errors.AsType[*candle.NotFoundError](err); ok {
 			return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(none.Have)},
-				"Exchange %q has no %s candles of %s and none that they could be made from.", e.ID, p.Timeframe, s)
+				"Exchange %q has no %s candles of %s and none that they could be made from.", e.ID,
+				p.Timeframe, s)
 		}
 		if err != nil {
 			return err
@@ -388,8 +397,10 @@ func dates(req runner.StartRequest) (start, end *market.Time, err error) {
 		return nil, nil, err
 	}
 	if start != nil && end != nil && *start >= *end {
-		return nil, nil, Refuse(CodeInvalidDateRange, map[string]any{"start_date": *req.StartDate, "end_date": *req.EndDate},
-			"start_date must be before end_date.")
+		return nil, nil,
+			Refuse(CodeInvalidDateRange,
+				map[string]any{"start_date": *req.StartDate, "end_date": *req.EndDate},
+				"start_date must be before end_date.")
 	}
 	return start, end, nil
 }
@@ -406,14 +417,16 @@ func (s *source) cut(start, end *market.Time, p *plan) error {
 		s.to = s.series.Search(*end)
 	}
 	if s.from >= s.to {
-		return Refuse(CodeDataUnavailable, map[string]any{"range": map[string]any{"symbol": s.Symbol, "start": first, "end": last}},
-			"There is no %s candle of %s in the window; there are candles from %s to %s.", p.Timeframe, s.Symbol, first, last)
+		return Refuse(CodeDataUnavailable,
+			map[string]any{"range": map[string]any{"symbol": s.Symbol, "start": first, "end": last}},
+			"There is no %s candle of %s in the window; there are candles from %s to %s.", p.Timeframe,
+			s.Symbol, first, last)
 	}
 	return nil
 }
 
-// coverage compares the candles of every symbol with the window that was asked for: the window is cut where no symbol
-// has any, and a symbol that begins later or ends earlier than the others is named.
+// coverage compares the candles of every symbol with the window that was asked for: the window is cut where
+// no symbol has any, and a symbol that begins later or ends earlier than the others is named.
 func coverage(sources []*source, start, end *market.Time) []artifact.Note {
 	var notes []artifact.Note
 	window := windowOf(sources, 0)
@@ -425,18 +438,22 @@ func coverage(sources []*source, start, end *market.Time) []artifact.Note {
 	}
 	if (start != nil && *start < data.Start) || (end != nil && *end > data.End) {
 		notes = append(notes, artifact.Note{Code: "WINDOW_CLIPPED",
-			Message: fmt.Sprintf("There are candles from %s to %s: the window was cut to them.", data.Start, data.End)})
+			Message: fmt.Sprintf("There are candles from %s to %s: the window was cut to them.", data.Start,
+				data.End)})
 	}
 	for _, s := range sources {
 		from, to := s.start(), s.end()
 		text := ""
 		switch {
 		case from > first && to < last:
-			text = fmt.Sprintf("%s has candles from %s to %s only: it joins late and leaves early.", s.Symbol, from, to)
+			text = fmt.Sprintf("%s has candles from %s to %s only: it joins late and leaves early.", s.Symbol,
+				from, to)
 		case from > first:
-			text = fmt.Sprintf("%s has no candles before %s: it joins late, the others trade from %s.", s.Symbol, from, first)
+			text = fmt.Sprintf("%s has no candles before %s: it joins late, the others trade from %s.",
+				s.Symbol, from, first)
 		case to < last:
-			text = fmt.Sprintf("%s has no candles from %s on: it leaves early, the others trade until %s.", s.Symbol, to, last)
+			text = fmt.Sprintf("%s has no candles from %s on: it leaves early, the others trade until %s.",
+				s.Symbol, to, last)
 		default:
 			continue
 		}

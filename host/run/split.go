@@ -70,7 +70,9 @@ func (s *source) end() market.Time   { return s.series.CloseTime(s.to - 1) }
 
 // keptViolations reports whether the candles were imported although some contradict themselves.
 func (s *source) keptViolations() bool {
-	return slices.ContainsFunc(s.Report.Warnings, func(w importer.Warning) bool { return w.Code == importer.WarnKept })
+	return slices.ContainsFunc(s.Report.Warnings, func(w importer.Warning) bool {
+		return w.Code == importer.WarnKept
+	})
 }
 
 // run is the rows of the run, window those that count.

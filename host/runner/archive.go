@@ -19,8 +19,8 @@ type Archive struct {
 	Registry *registry.Registry
 }
 
-// Begin makes the folder with the request, and the rows. A backtest shows its days from here on: those that are
-// the test of a run or a plan of the lab are looked at.
+// Begin makes the folder with the request, and the rows. A backtest shows its days from here on: those that
+// are the test of a run or a plan of the lab are looked at.
 func (a *Archive) Begin(ctx context.Context, s Started) error {
 	run, _, err := a.run(s)
 	if err != nil {
@@ -41,7 +41,8 @@ func (a *Archive) Begin(ctx context.Context, s Started) error {
 	}
 	shown, _ := registry.SplitDays(&run.Manifest.Splits)
 	return a.Registry.Look(ctx, registry.Windows{
-		ID: run.ID, FamilyID: m.FamilyID, Symbols: m.Symbols, Shown: shown, Command: registry.LookBacktest, Author: artifact.OriginService,
+		ID: run.ID, FamilyID: m.FamilyID, Symbols: m.Symbols, Shown: shown, Command: registry.LookBacktest,
+		Author: artifact.OriginService,
 	})
 }
 
@@ -61,8 +62,9 @@ func (a *Archive) run(s Started) (*artifact.Run, Described, error) {
 		return nil, nil, fmt.Errorf("request: %w", err)
 	}
 	return &artifact.Run{
-		ID: s.RunID, Manifest: manifest, StartedAt: s.StartTime, Service: &artifact.ServiceNote{Mode: s.Request.Mode},
-		Origin: artifact.OriginService, Environment: artifact.HostEnvironment(),
+		ID: s.RunID, Manifest: manifest, StartedAt: s.StartTime,
+		Service: &artifact.ServiceNote{Mode: s.Request.Mode},
+		Origin:  artifact.OriginService, Environment: artifact.HostEnvironment(),
 	}, d, nil
 }
 
@@ -89,7 +91,9 @@ func (a *Archive) Finish(ctx context.Context, e Ended) (Kept, error) {
 	run.Service.StopReason, run.Service.Partial, run.Service.Message = e.StopReason, e.Partial, e.Message
 	run.Splits = []artifact.Split{{
 		ID: artifact.FullSplitID, Results: e.Results, Failed: e.Failure != nil,
-		WarmupOrdersDropped: e.Results.WarmupRejections(), Decisions: func(w io.Writer) error { return d.WriteDecisions(w) },
+		WarmupOrdersDropped: e.Results.WarmupRejections(), Decisions: func(w io.Writer) error {
+			return d.WriteDecisions(w)
+		},
 		Log: e.Results.LogFile,
 	}}
 	written, err := a.Store.Write(run)

@@ -44,7 +44,8 @@ type run struct {
 }
 
 func newRun(id string, req StartRequest, exec Execution, now time.Time) *run {
-	r := &run{id: id, req: req, exec: exec, watched: watchedOf(exec), startAt: now, done: make(chan struct{}), returned: make(chan struct{})}
+	r := &run{id: id, req: req, exec: exec, watched: watchedOf(exec), startAt: now, done: make(chan struct{}),
+		returned: make(chan struct{})}
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	if c, ok := exec.(io.Closer); ok {
 		r.close = c.Close
@@ -107,7 +108,8 @@ func (r *Runner) countTrials(run *run, kept bool) (place *registry.Place, later 
 		if err != nil {
 			place = nil
 			r.logPanic(run.id, err)
-			r.opts.Logger.Warn("the trials on the days of a run could not be counted", "run_id", run.id, "error", err)
+			r.opts.Logger.Warn("the trials on the days of a run could not be counted", "run_id", run.id,
+				"error", err)
 		}
 		counted <- place
 	})
@@ -143,8 +145,11 @@ func (r *Runner) awaitOutcome(run *run, exec Execution) Outcome {
 	case o := <-ended:
 		return o
 	case <-patience.C:
-		r.opts.Logger.Warn("execution does not end, going on without it", "run_id", run.id, "waited", r.opts.DetachAfter)
-		return Outcome{Stopped: true, Message: "The run did not end within " + r.opts.DetachAfter.String() + " of the stop and was left behind."}
+		r.opts.Logger.Warn("execution does not end, going on without it", "run_id", run.id, "waited",
+			r.opts.DetachAfter)
+		return Outcome{Stopped: true,
+			Message: "The run did not end within " + r.opts.DetachAfter.String() +
+				" of the stop and was left behind."}
 	}
 }
 
@@ -152,7 +157,8 @@ func (r *Runner) guardedRun(run *run, exec Execution) Outcome {
 	o, err := guard(func() (Outcome, error) { return exec.Run(run.ctx), nil })
 	if err != nil {
 		r.logPanic(run.id, err)
-		o.Failure = internalFailure("The host failed internally during the run; the service's log has the details.")
+		o.Failure = internalFailure(
+			"The host failed internally during the run; the service's log has the details.")
 	}
 	return o
 }
@@ -212,20 +218,24 @@ func withConcerns(r *artifact.Results) *artifact.Results {
 // showEnd makes the end visible.
 func (r *Runner) showEnd(run *run, e event, end Ended, kept Kept, place *registry.Place) {
 	results := *end.Results
-	results.RequestHash, results.ResultHash, results.DecisionHash = kept.RequestHash, kept.ResultHash, kept.DecisionHash
+	results.RequestHash, results.ResultHash, results.DecisionHash = kept.RequestHash, kept.ResultHash,
+		kept.DecisionHash
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := Snapshot{
 		Status: end.Status, RunID: run.id, Mode: run.req.Mode,
-		StartTime: run.startAt, EndTime: end.EndTime, UpdatedAt: end.EndTime, Runtime: end.EndTime.Sub(run.startAt),
-		Progress: run.last, StopReason: end.StopReason, Partial: end.Partial, Message: end.Message, Failure: end.Failure, Ungated: run.ungated,
+		StartTime: run.startAt, EndTime: end.EndTime, UpdatedAt: end.EndTime,
+		Runtime:  end.EndTime.Sub(run.startAt),
+		Progress: run.last, StopReason: end.StopReason, Partial: end.Partial, Message: end.Message,
+		Failure: end.Failure, Ungated: run.ungated,
 	}
 	s.Progress.ETASeconds = 0
 	if end.Failure != nil {
 		s.Error = end.Failure.Message
 	}
 	run.report = Report{
-		Snapshot: s, Request: run.req, Manifest: manifestOf(run.exec), Results: &results, Artifacts: kept.Artifacts, Trials: place,
+		Snapshot: s, Request: run.req, Manifest: manifestOf(run.exec), Results: &results,
+		Artifacts: kept.Artifacts, Trials: place,
 	}
 	run.exec = nil
 	if _, follows := run.watched.(resultsView); follows {
@@ -250,10 +260,13 @@ func internalFailure(message string) *artifact.Failure {
 // writeFailure is what becomes of a run whose files or row could not be written. How
 // the run itself failed, if it did, is kept beside it.
 func writeFailure(err error, before *artifact.Failure) *artifact.Failure {
-	f := &artifact.Failure{Code: CodeArtifactWriteFailed, Message: "The results could not be written: " + err.Error()}
+	f := &artifact.Failure{Code: CodeArtifactWriteFailed,
+		Message: "The results could not be written: " + err.Error()}
 	if before != nil {
-		f.Phase, f.CandleTime, f.LogTail, f.PluginExitCode = before.Phase, before.CandleTime, before.LogTail, before.PluginExitCode
-		f.Data = map[string]any{"run_failure": map[string]any{"code": before.Code, "message": before.Message, "data": before.Data}}
+		f.Phase, f.CandleTime, f.LogTail, f.PluginExitCode = before.Phase, before.CandleTime, before.LogTail,
+			before.PluginExitCode
+		f.Data = map[string]any{"run_failure": map[string]any{"code": before.Code, "message": before.Message,
+			"data": before.Data}}
 	}
 	return withoutNulls(f)
 }

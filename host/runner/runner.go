@@ -49,7 +49,8 @@ type Options struct {
 	Now func() time.Time
 	// LaunchTimeout bounds a launch: 10 s.
 	LaunchTimeout time.Duration
-	// DetachAfter is how long a backtest that was asked to stop may take before the runner goes on without it: 8 s.
+	// DetachAfter is how long a backtest that was asked to stop may take before the runner goes on without
+	// it: 8 s.
 	DetachAfter time.Duration
 	// StopTimeout is how long Stop waits for the end before it answers "stopping": 10 s.
 	StopTimeout time.Duration

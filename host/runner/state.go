@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -72,7 +73,8 @@ func no(c Code) transition  { return transition{refuse: c} }
 // transitions is what follows every event in every state: idle, running, stopping,
 // completed, failed. In stopping the end of the data may be faster than the stop.
 var transitions = [numEvents][numStates]transition{
-	start:        {to(running), no(RunAlreadyActive), no(RunAlreadyActive), no(RunAlreadyActive), no(RunAlreadyActive)},
+	start: {to(running), no(RunAlreadyActive), no(RunAlreadyActive), no(RunAlreadyActive),
+		no(RunAlreadyActive)},
 	replace:      {to(running), no(RunAlreadyActive), no(RunAlreadyActive), to(running), to(running)},
 	launchFailed: {no(RunStartFailed), no(Internal), no(Internal), no(RunStartFailed), no(RunStartFailed)},
 	stop:         {no(RunNotActive), to(stopping), to(stopping), no(RunNotActive), no(RunNotActive)},
@@ -102,7 +104,7 @@ const (
 	ControlNotSupported Code = "CONTROL_NOT_SUPPORTED"
 	NoAlarm             Code = "NO_ALARM"
 	// Internal is an event that cannot happen in the state at hand: a bug.
-	Internal Code = "INTERNAL_ERROR"
+	Internal Code = edge.CodeInternal
 )
 
 // The codes of a failed run that the runner itself gives.
@@ -319,7 +321,8 @@ type StartRequest struct {
 	InitialCash    json.Number     `json:"initial_cash"`
 	Exchange       string          `json:"exchange"`
 	Execution      json.RawMessage `json:"execution"`
-	// Resume is what a live run does about what earlier runs left on the account: refuse (if empty), flat or release.
+	// Resume is what a live run does about what earlier runs left on the account: refuse (if empty), flat or
+	// release.
 	Resume string `json:"resume,omitempty"`
 	// ExchangeConfig is the raw exchange_config of a paper or live run: it may hold
 	// credentials, so that it is shown nowhere.

@@ -174,7 +174,8 @@ func (r *Runner) Detail() Report {
 // moment of the picture. While a backtest runs the error is RESULTS_NOT_READY, without a run NO_RUN.
 func (r *Runner) Results() (Report, error) {
 	err := r.checkEvent(readResults, nil)
-	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == ResultsNotReady && refused.Mode != ModeBacktest {
+	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == ResultsNotReady &&
+		refused.Mode != ModeBacktest {
 		rep := r.Detail() // which may have ended since
 		if s := &rep.Snapshot; s.Status == StatusRunning {
 			s.Partial, s.EndTime = true, s.UpdatedAt

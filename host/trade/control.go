@@ -80,9 +80,11 @@ func notTrading(message string) *engine.Refused {
 }
 
 func refusedControl(r *engine.Refused) error {
-	pointer := map[string]string{"no_position": "/symbol", "no_order": "/order_id", "no_alarm": "/alarm_id"}[r.Reason]
+	pointer := map[string]string{"no_position": "/symbol", "no_order": "/order_id",
+		"no_alarm": "/alarm_id"}[r.Reason]
 	field := run.FieldError{Pointer: cmp.Or(pointer, "/action"), Message: r.Message, Rule: r.Reason}
-	return &run.RequestError{Code: run.CodeValidationFailed, Message: r.Message, Fields: []run.FieldError{field}}
+	return &run.RequestError{Code: run.CodeValidationFailed, Message: r.Message,
+		Fields: []run.FieldError{field}}
 }
 
 func (x *Execution) runControl(ctx context.Context, c runner.Command) (string, error) {
@@ -344,7 +346,8 @@ func (al *alarms) noteLocked(o alarm.Occurrence) {
 	}
 	al.noted[key] = true
 	al.run.notes.warnings = append(al.run.notes.warnings, artifact.Note{Code: o.Code, Message: o.Text})
-	al.run.notes.said.Host(al.run.lastStepLocked(), "warn", o.Text, market.Fields{{Key: "code", Value: o.Code}})
+	al.run.notes.said.Host(al.run.lastStepLocked(), "warn", o.Text,
+		market.Fields{{Key: "code", Value: o.Code}})
 }
 
 // Clear ends an alarm: its condition is over.
@@ -367,8 +370,8 @@ func (al *alarms) clearLocked(code, subject string) *journal.Entry {
 }
 
 func (al *alarms) logCleared(a alarm.Alarm) journal.Entry {
-	al.run.log.Info("alarm cleared", "code", a.Code, "severity", string(a.Severity), "id", a.ID, "run_id", al.run.runID,
-		"count", a.Count)
+	al.run.log.Info("alarm cleared", "code", a.Code, "severity", string(a.Severity), "id", a.ID, "run_id",
+		al.run.runID, "count", a.Count)
 	return rowOf(alarm.Cleared, a)
 }
 
@@ -402,7 +405,8 @@ func (l *Launcher) alarmsLeft(ctx context.Context, runID string) ([]alarm.Alarm,
 			set.Clear(r.Code, r.Subject)
 		case alarm.Raised, alarm.Acknowledged:
 			set.Restore(alarm.Alarm{
-				ID: r.ID, Code: r.Code, Severity: r.Severity, Text: r.Message, Since: r.Since, Last: r.Last, Count: r.Count,
+				ID: r.ID, Code: r.Code, Severity: r.Severity, Text: r.Message, Since: r.Since, Last: r.Last,
+				Count:        r.Count,
 				Acknowledged: r.Acknowledged, Subject: r.Subject,
 			})
 		}

@@ -56,24 +56,30 @@ func (d *journalRecorder) Order(step int64, o *market.Order) {
 	if o.ID > d.known {
 		d.known = o.ID
 		body, err := json.Marshal(map[string]any{
-			"order_id": o.ID.String(), "side": o.Side.String(), "type": o.Type.String(), "role": o.Role.String(),
-			"quantity": o.Quantity.String(), "limit_price": o.LimitPrice.String(), "stop_price": o.StopPrice.String(), "tag": o.Tag,
+			"order_id": o.ID.String(), "side": o.Side.String(), "type": o.Type.String(),
+			"role":     o.Role.String(),
+			"quantity": o.Quantity.String(), "limit_price": o.LimitPrice.String(),
+			"stop_price": o.StopPrice.String(), "tag": o.Tag,
 		})
 		if err != nil {
 			body = []byte("{}")
 		}
 		d.batch.Intents = append(d.batch.Intents, journal.Intent{
-			Seq: int64(o.ID), ClientOrderID: id, Step: max(step, 0), Symbol: o.Symbol, Body: body, CreatedAt: o.CreatedAt,
+			Seq: int64(o.ID), ClientOrderID: id, Step: max(step, 0), Symbol: o.Symbol, Body: body,
+			CreatedAt: o.CreatedAt,
 		})
 	}
 	d.batch.Events = append(d.batch.Events, journal.Event{
-		ClientOrderID: id, Kind: string(cmp.Or(states[o.Status], order.Open)), Source: string(order.FromLocal), CumQuantity: o.FilledQuantity, At: o.UpdatedAt,
+		ClientOrderID: id, Kind: string(cmp.Or(states[o.Status], order.Open)),
+		Source: string(order.FromLocal), CumQuantity: o.FilledQuantity, At: o.UpdatedAt,
 	})
 }
 
-// states are the journal's words for the ends of orders of the simulator and for parts of them; else they are open.
+// states are the journal's words for the ends of orders of the simulator and for parts of them; else they
+// are open.
 var states = map[market.OrderStatus]order.State{
-	market.StatusFilled: order.Filled, market.StatusPartiallyFilled: order.Partial, market.StatusCanceled: order.Canceled,
+	market.StatusFilled: order.Filled, market.StatusPartiallyFilled: order.Partial,
+	market.StatusCanceled: order.Canceled,
 	market.StatusRejected: order.Denied, market.StatusExpired: order.Expired,
 }
 
@@ -82,8 +88,10 @@ func (d *journalRecorder) Fill(step int64, f *market.Fill) {
 	d.Recorder.Fill(step, f)
 	d.recordVerdicts(0, d.watch.filled(f))
 	d.batch.Fills = append(d.batch.Fills, journal.Fill{
-		Symbol: f.Symbol, TradeID: strconv.FormatInt(int64(f.ID), 10), ClientOrderID: order.ClientID(d.x.runID, int64(f.OrderID)),
-		Side: f.Side, Quantity: f.Quantity, Price: f.Price, Fee: f.Fee, FeeAsset: f.Symbol.Quote(), Liquidity: f.Liquidity, Time: f.Time,
+		Symbol: f.Symbol, TradeID: strconv.FormatInt(int64(f.ID), 10),
+		ClientOrderID: order.ClientID(d.x.runID, int64(f.OrderID)),
+		Side:          f.Side, Quantity: f.Quantity, Price: f.Price, Fee: f.Fee, FeeAsset: f.Symbol.Quote(),
+		Liquidity: f.Liquidity, Time: f.Time,
 	})
 }
 
@@ -95,7 +103,8 @@ func (d *journalRecorder) takeStep(s *feed.Step, index int64) {
 		if s.Closed[i] {
 			d.Clear(feed.CandleUnreachable, string(d.x.setup.plan.Symbols[i]))
 			d.batch.Candles = append(d.batch.Candles, journal.Candle{
-				Symbol: d.x.setup.plan.Symbols[i], Candle: s.Candles[i], Step: index, Source: string(s.Sources[i]),
+				Symbol: d.x.setup.plan.Symbols[i], Candle: s.Candles[i], Step: index,
+				Source: string(s.Sources[i]),
 			})
 		}
 	}
@@ -104,7 +113,8 @@ func (d *journalRecorder) takeStep(s *feed.Step, index int64) {
 // Decide implements sim.Decider. It is called with the gate held.
 func (d *journalRecorder) Decide(e *sim.Engine) ([]market.Intent, error) {
 	if value, err := e.FinalValue(); err == nil && e.Step() >= d.x.chart.layout.window {
-		d.batch.Equity = append(d.batch.Equity, journal.Equity{At: e.Time(), Equity: value, Cash: e.CashExact()})
+		d.batch.Equity = append(d.batch.Equity,
+			journal.Equity{At: e.Time(), Equity: value, Cash: e.CashExact()})
 		d.recordVerdicts(0, d.watch.guard.OnStep(e.Time(), value))
 	}
 	d.checkAge()
@@ -112,7 +122,8 @@ func (d *journalRecorder) Decide(e *sim.Engine) ([]market.Intent, error) {
 		return nil, err
 	}
 	if d.watch.guard.Killed() {
-		return nil, &engine.Fault{Code: engine.CodeRiskKill, Message: "The drawdown limit ended the run: " + d.watch.killed, Data: map[string]any{}}
+		return nil, &engine.Fault{Code: engine.CodeRiskKill,
+			Message: "The drawdown limit ended the run: " + d.watch.killed, Data: map[string]any{}}
 	}
 	d.updatePhase()
 	intents, err := d.asks.Decide(e)
@@ -126,8 +137,8 @@ func (d *journalRecorder) Decide(e *sim.Engine) ([]market.Intent, error) {
 	return intents, nil
 }
 
-// intentsRow is an entry of the kind logIntents. Canonical JSON has no whole number beyond 2^53: intents with one are
-// kept as Text.
+// intentsRow is an entry of the kind logIntents. Canonical JSON has no whole number beyond 2^53: intents
+// with one are kept as Text.
 type intentsRow struct {
 	Step    int64           `json:"step"`
 	Intents json.RawMessage `json:"intents,omitempty"`
@@ -153,8 +164,8 @@ func (d *journalRecorder) onIdle() error {
 	return d.commitBatch()
 }
 
-// checkAge judges how old the candles are by the run's clock, once it trades: while none comes, and at every step
-// before its orders are judged, so that a candle that came ends what its absence began.
+// checkAge judges how old the candles are by the run's clock, once it trades: while none comes, and at every
+// step before its orders are judged, so that a candle that came ends what its absence began.
 func (d *journalRecorder) checkAge() {
 	if d.isTrading() {
 		d.recordVerdicts(0, d.watch.guard.OnTime(d.src.clock.Now(), d.watch.symbols))
@@ -174,7 +185,8 @@ func (d *journalRecorder) updatePhase() {
 	if !d.isTrading() {
 		return
 	}
-	now := map[risk.State]string{risk.Active: engine.Trading, risk.Reducing: engine.Reducing, risk.Halted: engine.Halted}[d.watch.guard.State()]
+	now := map[risk.State]string{risk.Active: engine.Trading, risk.Reducing: engine.Reducing,
+		risk.Halted: engine.Halted}[d.watch.guard.State()]
 	if now != phase {
 		d.x.gate.Outside(func() { d.x.enterPhase(now) })
 	}
@@ -208,7 +220,8 @@ func (d *journalRecorder) judgeOrder(o *market.Order, in *market.Intent) market.
 func (d *journalRecorder) recordVerdicts(id market.OrderID, list []risk.Verdict) {
 	for _, v := range list {
 		d.batch.Entries = append(d.batch.Entries, journal.Entry{Kind: engine.LogRisk, Data: map[string]any{
-			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed, "order_id": id.String(), "step": d.x.paper.engine.Step(),
+			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message,
+			"shadow": v.Shadow, "passed": v.Passed, "order_id": id.String(), "step": d.x.paper.engine.Step(),
 		}})
 		if v.Code == risk.Kill {
 			d.watch.killed = v.Message
@@ -243,9 +256,11 @@ type shadow struct {
 
 func (pp *paperRun) newShadow(start market.Time) (*shadow, error) {
 	guard, err := risk.NewGuard(risk.Setup{
-		Limits: pp.run.permit.bounds, Mode: pp.run.permit.riskMode(), Timeframe: pp.run.setup.plan.Timeframe, StartEquity: pp.run.setup.plan.Cash, Start: start,
+		Limits: pp.run.permit.bounds, Mode: pp.run.permit.riskMode(), Timeframe: pp.run.setup.plan.Timeframe,
+		StartEquity: pp.run.setup.plan.Cash, Start: start,
 	})
-	w := &shadow{guard: guard, orders: map[market.OrderID]bool{}, amounts: map[market.OrderID]decimal.Decimal{}}
+	w := &shadow{guard: guard, orders: map[market.OrderID]bool{},
+		amounts: map[market.OrderID]decimal.Decimal{}}
 	for _, s := range pp.run.setup.plan.Symbols {
 		w.symbols = append(w.symbols, risk.Symbol{Symbol: s})
 	}
@@ -256,7 +271,8 @@ func (pp *paperRun) newShadow(start market.Time) (*shadow, error) {
 func (w *shadow) took(s *feed.Step) {
 	for i := range s.Closed {
 		if last, err := order.FromFloat(s.Candles[i].Close); s.Closed[i] && err == nil {
-			w.symbols[i].LastClose, w.symbols[i].LastCandle, w.symbols[i].Backfilled = last, s.CloseTime, s.Sources[i] == feed.Backfill
+			w.symbols[i].LastClose, w.symbols[i].LastCandle, w.symbols[i].Backfilled = last, s.CloseTime,
+				s.Sources[i] == feed.Backfill
 		}
 	}
 }
@@ -299,7 +315,8 @@ func (w *shadow) account(e *sim.Engine, but market.OrderID) risk.Account {
 
 // order is what an order asks for; false when it is none that a limit is about: it closes what is not there.
 func (w *shadow) order(e *sim.Engine, o *market.Order, in *market.Intent) (risk.Order, bool) {
-	ask := risk.Order{Symbol: o.Symbol, Side: o.Side, Quantity: o.Quantity, LimitPrice: o.LimitPrice, StopPrice: o.StopPrice}
+	ask := risk.Order{Symbol: o.Symbol, Side: o.Side, Quantity: o.Quantity, LimitPrice: o.LimitPrice,
+		StopPrice: o.StopPrice}
 	size, err := order.FromFloat(in.Size.Value)
 	switch {
 	case err != nil: // the simulator has refused it
@@ -315,8 +332,10 @@ func (w *shadow) order(e *sim.Engine, o *market.Order, in *market.Intent) (risk.
 			position = p.Quantity
 		}
 	}
-	ask.Shrinks = o.ReduceOnly || (position.IsPos() && o.Side == market.Sell && o.Quantity.IsPos() && o.Quantity.Cmp(position) <= 0) ||
-		(position.IsNeg() && o.Side == market.Buy && o.Quantity.IsPos() && o.Quantity.Cmp(position.Abs()) <= 0)
+	ask.Shrinks = o.ReduceOnly ||
+		(position.IsPos() && o.Side == market.Sell && o.Quantity.IsPos() && o.Quantity.Cmp(position) <= 0) ||
+		(position.IsNeg() && o.Side == market.Buy && o.Quantity.IsPos() &&
+			o.Quantity.Cmp(position.Abs()) <= 0)
 	return ask, !o.ReduceOnly || !position.IsZero()
 }
 

@@ -96,7 +96,8 @@ type ending struct {
 
 // withParts gives a run its parts.
 func (x *Execution) withParts() *Execution {
-	x.permit, x.paper, x.alarms = &permit{run: x}, &paperRun{run: x}, &alarms{run: x, set: alarm.Set{Table: engine.AlarmTable()}}
+	x.permit, x.paper, x.alarms = &permit{run: x}, &paperRun{run: x},
+		&alarms{run: x, set: alarm.Set{Table: engine.AlarmTable()}}
 	return x
 }
 
@@ -174,7 +175,9 @@ func (x *Execution) booksLocked() (run.Books, *run.Record) {
 		if x.setup.req.Mode == runner.ModeLive {
 			cash = decimal.Zero // it is the account's, and not known yet
 		}
-		return unopened{cash}, run.NewRecord(run.RecordOptions{Symbols: x.setup.plan.Symbols, Lines: x.lines, NoMemoryLimit: true})
+		return unopened{cash},
+			run.NewRecord(run.RecordOptions{Symbols: x.setup.plan.Symbols, Lines: x.lines,
+				NoMemoryLimit: true})
 	}
 	return x.paper.engine, x.chart.rec
 }
@@ -184,7 +187,8 @@ func (x *Execution) Progress() runner.Progress {
 	x.gate.Lock()
 	defer x.gate.Unlock()
 	cash, _ := x.setup.plan.Cash.Float64()
-	p := runner.Progress{Phase: x.phase, Cash: cash, Equity: cash, InitialCash: cash, UpdatedAt: x.clock(), Alarms: x.alarms.set.Open()}
+	p := runner.Progress{Phase: x.phase, Cash: cash, Equity: cash, InitialCash: cash, UpdatedAt: x.clock(),
+		Alarms: x.alarms.set.Open()}
 	if x.trading != nil {
 		x.liveProgress(&p)
 		return p
@@ -205,7 +209,8 @@ func (x *Execution) Results() *artifact.Results {
 	x.gate.Lock()
 	books, rec := x.booksLocked()
 	r, in, bad := rec.Picture(books, &x.notes.said, true)
-	r.Assumptions, r.Warnings = slices.Clone(x.notes.assumptions), append(slices.Clone(x.notes.warnings), x.notes.said.Warnings()...)
+	r.Assumptions, r.Warnings = slices.Clone(x.notes.assumptions),
+		append(slices.Clone(x.notes.warnings), x.notes.said.Warnings()...)
 	r.Window, r.Risk = x.chart.window, x.permit.risk
 	x.gate.Unlock()
 	for _, err := range bad {
@@ -299,7 +304,10 @@ func (x *Execution) addAssumptions(short int) {
 		note(run.NoteNoBorrowCost, "Short positions pay no interest for what they borrow.")
 	}
 	if short > 0 {
-		note(run.NoteWarmupShort, fmt.Sprintf("%d warm-up candles are not there before the start; the first live ones are used, on which orders are rejected.", short))
+		note(run.NoteWarmupShort,
+			fmt.Sprintf(
+				"%d warm-up candles are not there before the start; the first live ones are used, on "+
+					"which orders are rejected.", short))
 	}
 }
 
@@ -307,10 +315,15 @@ func (x *Execution) addAssumptions(short int) {
 // is asked through desk.
 func (x *Execution) tradeLive(ctx context.Context) error {
 	e := engine.New(engine.Config{
-		RunID: x.runID, Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe, Venue: x.setup.venue.Description,
-		Connect: x.setup.venue.Connect, Open: x.openRequest(), Journal: x.opts.Journal, Run: x.journal, Limits: x.permit.bounds,
-		Warmup: x.setup.warmup, OnStop: x.opts.OnStop, OnShutdown: x.opts.OnShutdown, Unprotected: x.opts.Unprotected, Resume: engine.Resume(x.setup.req.Resume), Orderly: isStop,
-		Shutdown: func(err error) bool { return errors.Is(err, runner.ErrShutdown) }, Gate: x.gate, Host: &liveHost{x: x}, Link: x.onLink, ConnectLimit: x.opts.ConnectLimit,
+		RunID: x.runID, Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe,
+		Venue:   x.setup.venue.Description,
+		Connect: x.setup.venue.Connect, Open: x.openRequest(), Journal: x.opts.Journal, Run: x.journal,
+		Limits: x.permit.bounds,
+		Warmup: x.setup.warmup, OnStop: x.opts.OnStop, OnShutdown: x.opts.OnShutdown,
+		Unprotected: x.opts.Unprotected, Resume: engine.Resume(x.setup.req.Resume), Orderly: isStop,
+		Shutdown: func(err error) bool {
+			return errors.Is(err, runner.ErrShutdown)
+		}, Gate: x.gate, Host: &liveHost{x: x}, Link: x.onLink, ConnectLimit: x.opts.ConnectLimit,
 	})
 	x.gate.Lock()
 	x.trading = e
@@ -374,7 +387,8 @@ func (h *liveHost) Begin(l engine.Layout) (sim.Recorder, error) {
 	h.prepare(l)
 	x.writeLog(logLayout, map[string]any{"window": l.Window, "warmup": l.Warmup})
 	begin := &strategypb.Begin{WarmupSteps: l.Warmup, WindowStep: l.Window}
-	return x.chart.rec, x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}})
+	return x.chart.rec,
+		x.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}})
 }
 
 // prepare makes the record once it is known how much warm-up there is.
@@ -384,9 +398,11 @@ func (h *liveHost) prepare(l engine.Layout) {
 	defer x.gate.Unlock()
 	x.chart.layout = layout{window: l.Window, warmup: l.Warmup}
 	for _, s := range x.setup.plan.Symbols {
-		x.chart.candles = append(x.chart.candles, &market.Series{Symbol: s, Timeframe: x.setup.plan.Timeframe})
+		x.chart.candles = append(x.chart.candles,
+			&market.Series{Symbol: s, Timeframe: x.setup.plan.Timeframe})
 	}
-	x.chart.rec = run.NewRecord(run.RecordOptions{Symbols: x.setup.plan.Symbols, Lines: x.lines, Window: l.Window, NoMemoryLimit: true})
+	x.chart.rec = run.NewRecord(run.RecordOptions{Symbols: x.setup.plan.Symbols, Lines: x.lines,
+		Window: l.Window, NoMemoryLimit: true})
 	x.addAssumptions(l.Short)
 	h.feed = run.Feed{Feed: &h.next, Record: x.chart.rec}
 	h.asks = run.NewLockstep(x.plugin.Stream, x.gate, x.setup.plan.Symbols, x.opts.StepLimit)
@@ -405,11 +421,13 @@ func (h *liveHost) Candles(step int64, b *sim.Batch) {
 // Decide implements engine.Host.
 func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
 	s := &wire.Step{
-		Index: v.Step, CloseTime: v.CloseTime, Candles: v.Candles, Closed: v.Closed, Fills: v.Fills, Orders: v.Orders,
-		Cash: v.Cash, Equity: v.Equity, Warmup: v.Warmup, Positions: make([]sdk.Position, len(v.Holdings)),
+		Index: v.Step, CloseTime: v.CloseTime, Candles: v.Candles, Closed: v.Closed, Fills: v.Fills,
+		Orders: v.Orders,
+		Cash:   v.Cash, Equity: v.Equity, Warmup: v.Warmup, Positions: make([]sdk.Position, len(v.Holdings)),
 	}
 	for i, p := range v.Holdings {
-		s.Positions[i] = sdk.Position{Quantity: p.Quantity, EntryPrice: p.EntryPrice, CandlesHeld: p.CandlesHeld}
+		s.Positions[i] = sdk.Position{Quantity: p.Quantity, EntryPrice: p.EntryPrice,
+			CandlesHeld: p.CandlesHeld}
 	}
 	return h.asks.Ask(s)
 }

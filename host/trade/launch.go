@@ -79,7 +79,8 @@ type Venues interface {
 type Options struct {
 	Catalog *catalog.Catalog
 	Venues  Venues
-	// Journal is where every run writes what it decides. Without one nothing starts, for the reason in NoJournal.
+	// Journal is where every run writes what it decides. Without one nothing starts, for the reason in
+	// NoJournal.
 	Journal   *journal.Journal
 	NoJournal error
 	Policy    Policy // nil: real money is traded ungated
@@ -97,8 +98,8 @@ type Options struct {
 	beside *beside // of the launcher
 }
 
-// Ends is what becomes of what a live run holds, and of its orders, when it ends, loses its host or cannot protect it.
-// What is empty is left: exits stay at the venue.
+// Ends is what becomes of what a live run holds, and of its orders, when it ends, loses its host or cannot
+// protect it. What is empty is left: exits stay at the venue.
 type Ends struct {
 	// OnStop is what a stop does, OnShutdown what the end of the service does.
 	OnStop, OnShutdown engine.OnStop
@@ -113,7 +114,8 @@ type Launcher struct{ opts Options }
 
 // NewLauncher fills in the defaults.
 func NewLauncher(o Options) *Launcher {
-	o.StepLimit, o.ConnectLimit = cmp.Or(o.StepLimit, DefaultStepLimit), cmp.Or(o.ConnectLimit, DefaultConnectLimit)
+	o.StepLimit, o.ConnectLimit = cmp.Or(o.StepLimit, DefaultStepLimit),
+		cmp.Or(o.ConnectLimit, DefaultConnectLimit)
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
@@ -121,8 +123,8 @@ func NewLauncher(o Options) *Launcher {
 	return &Launcher{o}
 }
 
-// Close ends what goes on beside runs that have ended: the report of a risk kill that the control plane has not
-// taken yet.
+// Close ends what goes on beside runs that have ended: the report of a risk kill that the control plane has
+// not taken yet.
 func (l *Launcher) Close() error {
 	l.opts.beside.close(killReportGrace)
 	return nil
@@ -130,7 +132,8 @@ func (l *Launcher) Close() error {
 
 // Launch reads a request, launches the plugin and has it accept its parameters. The
 // network comes after. A refusal is a *run.RequestError.
-func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartRequest) (runner.Execution, error) {
+func (l *Launcher) Launch(ctx context.Context, runID string,
+	req runner.StartRequest) (runner.Execution, error) {
 	x, err := l.launch(ctx, runID, req)
 	if err != nil {
 		return nil, err // not x: an interface must not hold a nil pointer
@@ -138,7 +141,8 @@ func (l *Launcher) Launch(ctx context.Context, runID string, req runner.StartReq
 	return x, nil
 }
 
-func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartRequest) (_ *Execution, err error) {
+func (l *Launcher) launch(ctx context.Context, runID string,
+	req runner.StartRequest) (_ *Execution, err error) {
 	var p run.Plan
 	if err := p.Read(l.opts.Catalog, req); err != nil {
 		return nil, err
@@ -146,7 +150,8 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 	venue, refusal := l.choose(ctx, req, &p)
 	x := (&Execution{
 		log: l.opts.Logger.Named("live").With("run_id", runID), clock: time.Now, opts: &l.opts, runID: runID,
-		setup: setup{plan: p, req: req, venue: venue, config: venue.Config}, gate: &run.Gate{}, phase: run.PhaseStarting,
+		setup: setup{plan: p, req: req, venue: venue, config: venue.Config}, gate: &run.Gate{},
+		phase: run.PhaseStarting,
 	}).withParts()
 	if connect := venue.connectIn; connect != nil {
 		x.setup.venue.Connect = func(ctx context.Context) (*exchange.Connection, error) {
@@ -155,7 +160,8 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 	}
 	x.notes.said.Limits, x.link.Exchange = run.ChartLimits(), venue.ID
 	x.notes.said.KeepFile(artifact.FullSplitID, run.MaxLogFile)
-	if x.plugin, err = run.Launch(ctx, l.opts.Catalog, p.Strategy, catalog.LaunchOptions{Lockstep: true}); err != nil {
+	if x.plugin,
+		err = run.Launch(ctx, l.opts.Catalog, p.Strategy, catalog.LaunchOptions{Lockstep: true}); err != nil {
 		if refusal != nil {
 			err = refusal
 		}
@@ -178,11 +184,14 @@ func (l *Launcher) launch(ctx context.Context, runID string, req runner.StartReq
 	}
 	if l.opts.Journal == nil {
 		return nil, &run.RequestError{Code: run.CodeStartFailed, Cause: l.opts.NoJournal,
-			Message: fmt.Sprintf("Paper and live runs need their journal, which could not be opened: %v. Mend that and start the service again.", l.opts.NoJournal),
+			Message: fmt.Sprintf(
+				"Paper and live runs need their journal, which could not be opened: %v. Mend that and "+
+					"start the service again.", l.opts.NoJournal),
 			Details: map[string]any{"reason": fmt.Sprint(l.opts.NoJournal), "log_tail": []string{}}}
 	}
 	if x.lines, err = decision.New(l.opts.SpoolDir, artifact.FullSplitID); err != nil {
-		return nil, &run.RequestError{Code: run.CodeStartFailed, Message: fmt.Sprintf("No temporary file could be made: %v", err),
+		return nil, &run.RequestError{Code: run.CodeStartFailed,
+			Message: fmt.Sprintf("No temporary file could be made: %v", err),
 			Details: map[string]any{"reason": err.Error(), "log_tail": []string{}}, Cause: err}
 	}
 	x.times.started = x.clock()
@@ -203,9 +212,11 @@ func (x *Execution) introduction() *wire.Start {
 		purpose = strategypb.Purpose_PURPOSE_LIVE
 	}
 	return &wire.Start{
-		RunID: x.runID, Mode: strategypb.DriveMode_DRIVE_MODE_LOCKSTEP, Purpose: purpose, Params: x.setup.plan.Params,
-		Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe, InitialCash: x.setup.plan.Cash, Execution: x.setup.plan.ExecutionJSON,
-		RootSeed: 1, LogLevel: "info",
+		RunID: x.runID, Mode: strategypb.DriveMode_DRIVE_MODE_LOCKSTEP, Purpose: purpose,
+		Params:  x.setup.plan.Params,
+		Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe, InitialCash: x.setup.plan.Cash,
+		Execution: x.setup.plan.ExecutionJSON,
+		RootSeed:  1, LogLevel: "info",
 	}
 }
 
@@ -214,16 +225,20 @@ func (l *Launcher) manifest(x *Execution) artifact.Manifest {
 	s := x.setup.plan.Strategy
 	m := artifact.Manifest{
 		Request: artifact.Request{
-			Kind: artifact.KindService, Mode: x.setup.req.Mode, StrategyName: s.Name, StrategyParams: x.setup.plan.Params, Timeframe: x.setup.plan.Timeframe.String(),
-			Seed: "1", Exchange: x.setup.venue.ID, InitialCash: json.RawMessage(x.setup.plan.Cash.Trim(0).String()), Execution: x.setup.plan.ExecutionJSON,
-			StartDate: market.FromTime(x.times.started),
+			Kind: artifact.KindService, Mode: x.setup.req.Mode, StrategyName: s.Name,
+			StrategyParams: x.setup.plan.Params, Timeframe: x.setup.plan.Timeframe.String(),
+			Seed: "1", Exchange: x.setup.venue.ID,
+			InitialCash: json.RawMessage(x.setup.plan.Cash.Trim(0).String()),
+			Execution:   x.setup.plan.ExecutionJSON,
+			StartDate:   market.FromTime(x.times.started),
 		},
 		Strategy: artifact.Strategy{Name: s.Name, Version: s.Version},
 		Plugin: artifact.Plugin{
 			Size: s.Program().Size, GoVersion: s.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
 			SHA256: s.SHA256, ProtocolVersion: s.ProtocolVersion, SDKVersion: s.SDKVersion,
 		},
-		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Level().String(), Walls: x.plugin.Proc.Level().Parts, Debug: s.Debug,
+		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Level().String(), Walls: x.plugin.Proc.Level().Parts,
+		Debug:  s.Debug,
 		Splits: artifact.FullSplit(func(func(market.Time) bool) {}),
 	}
 	for _, symbol := range x.setup.plan.Symbols {
@@ -261,14 +276,17 @@ func (pm *permit) askPolicy(ctx context.Context) (err error) {
 	}
 	pm.admission, err = policy.Admit(ctx, deploy.Request{
 		Mode: pm.run.setup.req.Mode, Pretend: pm.run.setup.config.Sandbox || pm.run.setup.venue.Pretend,
-		Strategy: pm.run.setup.plan.Strategy.Name, PluginSHA256: pm.run.setup.plan.Strategy.SHA256, Params: pm.run.setup.plan.Params,
-		Symbols: pm.run.setup.plan.Symbols, Timeframe: pm.run.setup.plan.Timeframe, Exchange: pm.run.setup.venue.ID,
+		Strategy: pm.run.setup.plan.Strategy.Name, PluginSHA256: pm.run.setup.plan.Strategy.SHA256,
+		Params:  pm.run.setup.plan.Params,
+		Symbols: pm.run.setup.plan.Symbols, Timeframe: pm.run.setup.plan.Timeframe,
+		Exchange: pm.run.setup.venue.ID,
 	})
 	if err != nil {
 		return err
 	}
 	for _, n := range pm.admission.Notices {
-		pm.run.notes.warnings = append(pm.run.notes.warnings, artifact.Note{Code: string(n.Code), Message: n.Message})
+		pm.run.notes.warnings = append(pm.run.notes.warnings,
+			artifact.Note{Code: string(n.Code), Message: n.Message})
 	}
 	return pm.fixLimits()
 }
@@ -279,7 +297,8 @@ func (pm *permit) fixLimits() error {
 	pm.bounds = pm.tightenLimits()
 	if pm.realMoney() && !pm.bounds.Capped() && !pm.admission.Gated() {
 		return run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "risk_limit_required"},
-			"Real money is traded only with a cap on one order: start the service with --risk-max-order-notional.")
+			"Real money is traded only with a cap on one order: start the service with "+
+				"--risk-max-order-notional.")
 	}
 	pm.risk = ShowLimits(pm.bounds, pm.riskMode())
 	return nil
@@ -321,7 +340,8 @@ func (x *Execution) Ungated() string { return x.permit.admission.Ungated }
 // realMoney reports whether orders cost money: mode live, but for the simulated venue, a sandbox and
 // an endpoint on this machine.
 func (pm *permit) realMoney() bool {
-	return pm.run.setup.req.Mode == runner.ModeLive && !pm.run.setup.config.Sandbox && !pm.run.setup.venue.Pretend
+	return pm.run.setup.req.Mode == runner.ModeLive && !pm.run.setup.config.Sandbox &&
+		!pm.run.setup.venue.Pretend
 }
 
 // tightenLimits are the risk limits of the run: those of the server, and of the deployment entry where
@@ -329,8 +349,10 @@ func (pm *permit) realMoney() bool {
 func (pm *permit) tightenLimits() risk.Limits {
 	entry := pm.admission.Limits
 	return pm.run.opts.Risk.For(pm.realMoney()).Tighten(risk.Entry{
-		MaxOrderNotional: entry.OrderValue, MaxPositionNotional: entry.PositionValue, MaxGrossNotional: entry.Capital,
-		MaxDailyLossAmount: entry.DailyLoss, MaxDrawdown: entry.Drawdown, PriceCollar: entry.PriceCollar, OrdersPerMinute: entry.OrdersPerMinute,
+		MaxOrderNotional: entry.OrderValue, MaxPositionNotional: entry.PositionValue,
+		MaxGrossNotional:   entry.Capital,
+		MaxDailyLossAmount: entry.DailyLoss, MaxDrawdown: entry.Drawdown, PriceCollar: entry.PriceCollar,
+		OrdersPerMinute: entry.OrdersPerMinute,
 	})
 }
 
@@ -343,7 +365,9 @@ func (pm *permit) watchDeployment(ctx context.Context, e *engine.Engine) {
 	if !ok || !pm.realMoney() {
 		return
 	}
-	w := deploy.Watch{Policy: policy, Admission: pm.admission, On: func(ev deploy.Event) { pm.onDeployment(e, ev) }}
+	w := deploy.Watch{Policy: policy, Admission: pm.admission, On: func(ev deploy.Event) {
+		pm.onDeployment(e, ev)
+	}}
 	w.Run(ctx)
 }
 
@@ -392,7 +416,8 @@ func (pm *permit) reportKill(reason string) {
 		ctx, cancel := context.WithTimeout(ctx, killReportTime)
 		defer cancel()
 		if err := policy.RiskKill(ctx, &admission, pm.run.runID, reason); err != nil {
-			log.Error("the control plane was not told of the risk kill: open the incident by hand", "candidate_revision_id", admission.CandidateRevisionID, "error", err)
+			log.Error("the control plane was not told of the risk kill: open the incident by hand",
+				"candidate_revision_id", admission.CandidateRevisionID, "error", err)
 		}
 	})
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
 
-// paperRun is the part of a run that trades on paper: the loop of a backtest over candles that are still to come. Its
-// fields are guarded by the gate of the run.
+// paperRun is the part of a run that trades on paper: the loop of a backtest over candles that are still to
+// come. Its fields are guarded by the gate of the run.
 type paperRun struct {
 	run        *Execution
 	venueClock exchange.SteadyClock // where the venue has no time of its own
@@ -44,12 +44,15 @@ func (pp *paperRun) runSteps(ctx context.Context, l *line, markets []exchange.Ma
 	if err := pp.writeMarkets(markets); err != nil {
 		return err
 	}
-	begin := &strategypb.Begin{WarmupSteps: pp.run.chart.layout.warmup, WindowStep: pp.run.chart.layout.window}
-	if err := pp.run.plugin.Stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
+	begin := &strategypb.Begin{WarmupSteps: pp.run.chart.layout.warmup,
+		WindowStep: pp.run.chart.layout.window}
+	if err := pp.run.plugin.Stream.Send(
+		&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
 		return err
 	}
 	arriving := &arriving{x: pp.run, ctx: ctx, src: src, warm: warm}
-	pp.recorder.asks = run.NewLockstep(pp.run.plugin.Stream, pp.run.gate, pp.run.setup.plan.Symbols, pp.run.opts.StepLimit)
+	pp.recorder.asks = run.NewLockstep(pp.run.plugin.Stream, pp.run.gate, pp.run.setup.plan.Symbols,
+		pp.run.opts.StepLimit)
 	if err := pp.runLoop(arriving); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return pp.stopPlugin(cause)
@@ -78,25 +81,31 @@ func (pp *paperRun) prepareBooks(src *source, warm []*feed.Step, markets []excha
 	pp.run.chart.layout.window = int64(len(warm))
 	pp.run.chart.layout.warmup = pp.run.chart.layout.window + int64(short)
 	cfg := sim.Config{
-		Symbols: pp.run.setup.plan.Symbols, Timeframe: pp.run.setup.plan.Timeframe, InitialCash: pp.run.setup.plan.Cash, Options: pp.run.setup.plan.Execution,
-		WarmupSteps: pp.run.chart.layout.warmup, WindowStep: pp.run.chart.layout.window, PriceSteps: make([]decimal.Decimal, len(markets)),
+		Symbols: pp.run.setup.plan.Symbols, Timeframe: pp.run.setup.plan.Timeframe,
+		InitialCash: pp.run.setup.plan.Cash, Options: pp.run.setup.plan.Execution,
+		WarmupSteps: pp.run.chart.layout.warmup, WindowStep: pp.run.chart.layout.window,
+		PriceSteps: make([]decimal.Decimal, len(markets)),
 	}
 	for i, m := range markets {
 		cfg.PriceSteps[i] = m.PriceTick
-		pp.run.chart.candles = append(pp.run.chart.candles, &market.Series{Symbol: m.Symbol, Timeframe: pp.run.setup.plan.Timeframe})
+		pp.run.chart.candles = append(pp.run.chart.candles,
+			&market.Series{Symbol: m.Symbol, Timeframe: pp.run.setup.plan.Timeframe})
 	}
-	pp.run.chart.rec = run.NewRecord(run.RecordOptions{Symbols: pp.run.setup.plan.Symbols, Lines: pp.run.lines, Window: pp.run.chart.layout.window, NoMemoryLimit: true})
+	pp.run.chart.rec = run.NewRecord(run.RecordOptions{Symbols: pp.run.setup.plan.Symbols,
+		Lines: pp.run.lines, Window: pp.run.chart.layout.window, NoMemoryLimit: true})
 	watch, err := pp.newShadow(src.clock.Now())
 	if err != nil {
 		return err
 	}
-	pp.recorder = &journalRecorder{Recorder: pp.run.chart.rec, x: pp.run, src: src, run: pp.run.journal, watch: watch}
+	pp.recorder = &journalRecorder{Recorder: pp.run.chart.rec, x: pp.run, src: src, run: pp.run.journal,
+		watch: watch}
 	cfg.Judge = pp.recorder.judgeOrder
 	if pp.engine, err = sim.NewEngine(cfg, pp.recorder); err != nil {
 		return err
 	}
 	pp.recorder.batch.Entries = append(pp.recorder.batch.Entries, journal.Entry{
-		Kind: logLayout, Data: map[string]any{"window": pp.run.chart.layout.window, "warmup": pp.run.chart.layout.warmup},
+		Kind: logLayout,
+		Data: map[string]any{"window": pp.run.chart.layout.window, "warmup": pp.run.chart.layout.warmup},
 	})
 	pp.run.addAssumptions(short)
 	return nil
@@ -173,7 +182,8 @@ func (pp *paperRun) writeMarkets(markets []exchange.Market) error {
 		return err
 	}
 	return pp.run.journal.Connected(context.Background(), journal.Connected{
-		AccountID: pp.run.runID, Markets: text, StartCash: decimal.NullDecimal{Decimal: pp.run.setup.plan.Cash, Valid: true},
+		AccountID: pp.run.runID, Markets: text,
+		StartCash: decimal.NullDecimal{Decimal: pp.run.setup.plan.Cash, Valid: true},
 	})
 }
 
@@ -268,7 +278,8 @@ func (pp *paperRun) setHalted(on bool) {
 		guard.Clear(engine.CodeConnectorCrashed)
 	} else {
 		guard.Raise(risk.Reason{
-			Code: engine.CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: pp.recorder.src.clock.Now(), Message: "there is no connector",
+			Code: engine.CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone,
+			Since: pp.recorder.src.clock.Now(), Message: "there is no connector",
 		})
 	}
 	pp.recorder.src.nudge()
@@ -298,14 +309,16 @@ var errClosed = errors.New("the run is over")
 
 // newSource is the source of the run. Its clock stays when another connector is started.
 func (pp *paperRun) newSource(l *line) *source {
-	return &source{x: pp.run, line: l, clock: l.conn.Clock, offers: make(feed.Offers), wake: make(chan struct{}, 1), ended: make(chan error, 1)}
+	return &source{x: pp.run, line: l, clock: l.conn.Clock, offers: make(feed.Offers),
+		wake: make(chan struct{}, 1), ended: make(chan error, 1)}
 }
 
 func (s *source) newFeed() (*feed.Feed, error) {
 	x, kind := s.x, s.x.setup.venue.Description.Kind
 	return feed.New(feed.Config{
-		Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe, Clock: s.clock, Stored: kind == "sim" || kind == "store",
-		Step: s.take, Alarm: func(a feed.Alarm) {
+		Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe, Clock: s.clock,
+		Stored: kind == "sim" || kind == "store",
+		Step:   s.take, Alarm: func(a feed.Alarm) {
 			x.Raise(alarm.Occurrence{Code: a.Code, Subject: string(a.Symbol), Text: a.Message})
 		},
 		State: func(state exchange.LinkState, reason string) {

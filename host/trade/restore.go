@@ -42,11 +42,14 @@ func (l *Launcher) Interrupted(ctx context.Context) (rep *runner.Report, cleared
 			return err
 		}
 		text, _ := json.Marshal(map[string]string{"code": code}) // a map of strings has no error
-		return run.End(context.WithoutCancel(ctx), journal.End{Status: journal.Failed, StopReason: runner.StopError, Error: text, At: l.lastWord(context.WithoutCancel(ctx), info)})
+		return run.End(context.WithoutCancel(ctx),
+			journal.End{Status: journal.Failed, StopReason: runner.StopError, Error: text,
+				At: l.lastWord(context.WithoutCancel(ctx), info)})
 	}
 	for _, old := range runs[:len(runs)-1] {
 		if err := end(old, runner.CodeRunInterrupted); err != nil {
-			l.opts.Logger.Error("the end of an interrupted run cannot be written", "run_id", old.RunID, "error", err)
+			l.opts.Logger.Error("the end of an interrupted run cannot be written", "run_id", old.RunID,
+				"error", err)
 		}
 	}
 	info := runs[len(runs)-1]
@@ -60,13 +63,15 @@ func (l *Launcher) Interrupted(ctx context.Context) (rep *runner.Report, cleared
 // logQuarantined is the entry of a run whose journal was damaged, in the new one.
 const logQuarantined = "quarantined"
 
-// Quarantined writes into the new journal of which interrupted runs the damaged one was, so that they are shown
-// until they are reset, through any restart. Rows are the registry's of runs that were cut short: what the
-// damaged journal does not tell any more is taken from there.
+// Quarantined writes into the new journal of which interrupted runs the damaged one was, so that they are
+// shown until they are reset, through any restart. Rows are the registry's of runs that were cut short: what
+// the damaged journal does not tell any more is taken from there.
 func (l *Launcher) Quarantined(ctx context.Context, q *journal.Quarantined, rows []*artifact.Metadata) error {
 	left := slices.Clone(q.Left)
 	for _, m := range rows {
-		if slices.ContainsFunc(left, func(i journal.Info) bool { return i.RunID == m.RunID }) || m.Service == nil || m.Service.Mode == runner.ModeBacktest {
+		if slices.ContainsFunc(left, func(i journal.Info) bool {
+			return i.RunID == m.RunID
+		}) || m.Service == nil || m.Service.Mode == runner.ModeBacktest {
 			continue
 		}
 		info, err := infoOf(m)
@@ -77,7 +82,9 @@ func (l *Launcher) Quarantined(ctx context.Context, q *journal.Quarantined, rows
 	}
 	slices.SortFunc(left, func(a, b journal.Info) int { return cmp.Compare(a.RunID, b.RunID) })
 	for _, info := range left {
-		_, err := l.opts.Journal.Begin(ctx, info, journal.Entry{Kind: logQuarantined, Data: map[string]any{"file": filepath.Base(q.Path), "reason": q.Reason}})
+		_, err := l.opts.Journal.Begin(ctx, info,
+			journal.Entry{Kind: logQuarantined,
+				Data: map[string]any{"file": filepath.Base(q.Path), "reason": q.Reason}})
 		if err != nil && !errors.Is(err, journal.ErrExists) {
 			return err
 		}
@@ -88,11 +95,13 @@ func (l *Launcher) Quarantined(ctx context.Context, q *journal.Quarantined, rows
 // infoOf is the row of a run as far as the registry knows it.
 func infoOf(m *artifact.Metadata) (info journal.Info, err error) {
 	req := runner.StartRequest{
-		Mode: m.Service.Mode, StrategyName: m.Slug, StrategyParams: m.Params, Symbols: m.Symbols, Timeframe: m.Timeframe, InitialCash: "0",
+		Mode: m.Service.Mode, StrategyName: m.Slug, StrategyParams: m.Params, Symbols: m.Symbols,
+		Timeframe: m.Timeframe, InitialCash: "0",
 		Exchange: m.Exchange, Execution: m.Execution,
 	}
 	info = journal.Info{
-		RunID: m.RunID, RunTag: order.Tag(m.RunID), Mode: req.Mode, Exchange: m.Exchange, StrategySHA256: m.Plugin.SHA256, StartedAt: m.Volatile.StartedAt,
+		RunID: m.RunID, RunTag: order.Tag(m.RunID), Mode: req.Mode, Exchange: m.Exchange,
+		StrategySHA256: m.Plugin.SHA256, StartedAt: m.Volatile.StartedAt,
 	}
 	for _, s := range m.Symbols {
 		info.Symbols = append(info.Symbols, market.Symbol(s))
@@ -113,7 +122,8 @@ func (l *Launcher) quarantined(ctx context.Context, info journal.Info, f *artifa
 		return false
 	}
 	f.Code, f.Phase = runner.CodeJournalQuarantined, ""
-	f.Message = "The journal of the run was damaged and set aside as " + body.File + ": what the run did, and which orders it left open, is not known here."
+	f.Message = "The journal of the run was damaged and set aside as " + body.File +
+		": what the run did, and which orders it left open, is not known here."
 	if info.Mode == journal.Live {
 		f.Message += " Look at its orders at " + info.Exchange + " before you trade again."
 		f.Data["lease"] = l.lease(info.RunID)
@@ -128,7 +138,8 @@ func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Rep
 	if err := json.Unmarshal(info.Request, &rep.Request); err != nil {
 		return nil, fmt.Errorf("journal: request of %s: %w", info.RunID, err)
 	}
-	failure := &artifact.Failure{Code: runner.CodeRunInterrupted, Message: "The service ended without warning while the run was on.", Data: map[string]any{}}
+	failure := &artifact.Failure{Code: runner.CodeRunInterrupted,
+		Message: "The service ended without warning while the run was on.", Data: map[string]any{}}
 	s := &rep.Snapshot
 	s.RunID, s.Mode, s.Failure = info.RunID, info.Mode, failure
 	s.StartTime, s.EndTime, s.UpdatedAt = info.StartedAt.Time(), info.StartedAt.Time(), info.StartedAt.Time()
@@ -139,7 +150,8 @@ func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Rep
 	failure.Phase = l.lastPhase(ctx, info.RunID)
 	alarms, err := l.alarmsLeft(ctx, info.RunID)
 	if err != nil {
-		l.opts.Logger.Warn("the alarms of an interrupted run cannot be read back", "run_id", info.RunID, "error", err)
+		l.opts.Logger.Warn("the alarms of an interrupted run cannot be read back", "run_id", info.RunID,
+			"error", err)
 	}
 	open, err := l.opts.Journal.OpenOrders(ctx, info.RunID)
 	if err != nil {
@@ -152,7 +164,8 @@ func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Rep
 		failure.Data["lease"] = l.lease(info.RunID)
 	}
 	if err := read(ctx, info, rep); err != nil {
-		l.opts.Logger.Warn("the results of an interrupted run cannot be read back", "run_id", info.RunID, "error", err)
+		l.opts.Logger.Warn("the results of an interrupted run cannot be read back", "run_id", info.RunID,
+			"error", err)
 	}
 	s.Progress.Alarms = alarms
 	rep.Results.Risk = shownLimits(info.Risk)
@@ -219,7 +232,8 @@ func (l *Launcher) replay(ctx context.Context, info journal.Info, rep *runner.Re
 		return err
 	}
 	defer lines.Close()
-	rec := run.NewRecord(run.RecordOptions{Symbols: plan.Symbols, Lines: lines, Window: recorded.layout.window, NoMemoryLimit: true})
+	rec := run.NewRecord(run.RecordOptions{Symbols: plan.Symbols, Lines: lines,
+		Window: recorded.layout.window, NoMemoryLimit: true})
 	cfg := sim.Config{
 		Symbols: plan.Symbols, Timeframe: plan.Timeframe, InitialCash: plan.Cash, Options: plan.Execution,
 		WarmupSteps: recorded.layout.warmup, WindowStep: recorded.layout.window, PriceSteps: recorded.ticks,
@@ -232,15 +246,18 @@ func (l *Launcher) replay(ctx context.Context, info journal.Info, rep *runner.Re
 		return err
 	}
 	// The end of the record is a stop in the middle, not the end of the data: nothing is closed there.
-	if err := sim.Run(engine, &run.Feed{Feed: &recorded.feed, Record: rec}, recorded); err != nil && !errors.Is(err, errRecordEnds) {
+	if err := sim.Run(engine, &run.Feed{Feed: &recorded.feed, Record: rec}, recorded); err != nil &&
+		!errors.Is(err, errRecordEnds) {
 		return err
 	}
 	rep.Results = recorded.results(rec, engine, info.Timeframe)
 	stats := engine.Stats()
 	cash, _ := plan.Cash.Float64()
 	rep.Snapshot.Progress = runner.Progress{
-		Phase: rep.Snapshot.Failure.Phase, CandlesDone: rec.Candles(), SimulatedTime: engine.Time(), Cash: engine.Cash(), Equity: engine.Equity(),
-		InitialCash: cash, TradeCount: stats.Trades, Orders: stats.Orders, Fills: stats.Fills, UpdatedAt: rep.Snapshot.EndTime,
+		Phase: rep.Snapshot.Failure.Phase, CandlesDone: rec.Candles(), SimulatedTime: engine.Time(),
+		Cash: engine.Cash(), Equity: engine.Equity(),
+		InitialCash: cash, TradeCount: stats.Trades, Orders: stats.Orders, Fills: stats.Fills,
+		UpdatedAt: rep.Snapshot.EndTime,
 	}
 	return nil
 }
@@ -267,13 +284,15 @@ func (l *Launcher) replayLive(ctx context.Context, info journal.Info, rep *runne
 		return err
 	}
 	defer lines.Close()
-	rec := run.NewRecord(run.RecordOptions{Symbols: info.Symbols, Lines: lines, Window: recorded.layout.window, NoMemoryLimit: true})
+	rec := run.NewRecord(run.RecordOptions{Symbols: info.Symbols, Lines: lines,
+		Window: recorded.layout.window, NoMemoryLimit: true})
 	next := &oneStep{}
 	notes := &run.Feed{Feed: next, Record: rec}
-	books, err := engine.ReadBack(ctx, l.opts.Journal, info, recorded.layout.window, recorded.steps, rec, func(_ int64, b *sim.Batch) {
-		next.batch = b
-		_, _ = notes.Next(new(sim.Batch)) // oneStep always has one
-	})
+	books, err := engine.ReadBack(ctx, l.opts.Journal, info, recorded.layout.window, recorded.steps, rec,
+		func(_ int64, b *sim.Batch) {
+			next.batch = b
+			_, _ = notes.Next(new(sim.Batch)) // oneStep always has one
+		})
 	if err != nil || books == nil {
 		return err
 	}
@@ -284,8 +303,10 @@ func (l *Launcher) replayLive(ctx context.Context, info journal.Info, rep *runne
 	equity, _ := value.Float64()
 	initial, _ := books.InitialCash().Float64()
 	rep.Snapshot.Progress = runner.Progress{
-		Phase: rep.Snapshot.Failure.Phase, CandlesDone: rec.Candles(), SimulatedTime: recorded.window.End, Cash: cash, Equity: equity, InitialCash: initial,
-		TradeCount: int64(len(results.Trades)), Orders: int64(len(results.Orders)), Fills: int64(len(results.Fills)), UpdatedAt: rep.Snapshot.EndTime,
+		Phase: rep.Snapshot.Failure.Phase, CandlesDone: rec.Candles(), SimulatedTime: recorded.window.End,
+		Cash: cash, Equity: equity, InitialCash: initial,
+		TradeCount: int64(len(results.Trades)), Orders: int64(len(results.Orders)),
+		Fills: int64(len(results.Fills)), UpdatedAt: rep.Snapshot.EndTime,
 	}
 	return nil
 }
@@ -350,7 +371,8 @@ func (f *recordFeed) Next(b *sim.Batch) (bool, error) {
 func (r *recording) Decide(e *sim.Engine) ([]market.Intent, error) { return r.intents[e.Step()], nil }
 
 func (l *Launcher) recorded(ctx context.Context, info journal.Info) (*recording, error) {
-	r := &recording{intents: map[int64][]market.Intent{}, denied: map[denial]string{}, ticks: make([]decimal.Decimal, len(info.Symbols))}
+	r := &recording{intents: map[int64][]market.Intent{}, denied: map[denial]string{},
+		ticks: make([]decimal.Decimal, len(info.Symbols))}
 	markets, err := engine.DecodeMarkets(info.Markets)
 	if err != nil {
 		return nil, fmt.Errorf("journal: markets of %s: %w", info.RunID, err)
@@ -384,7 +406,8 @@ func (l *Launcher) recorded(ctx context.Context, info journal.Info) (*recording,
 // add puts a candle into its step.
 func (r *recording) add(i, symbols int, c journal.Candle) {
 	for int64(len(r.steps)) <= c.Step {
-		r.steps = append(r.steps, sim.Batch{Candles: make([]market.Candle, symbols), Closed: make([]bool, symbols)})
+		r.steps = append(r.steps,
+			sim.Batch{Candles: make([]market.Candle, symbols), Closed: make([]bool, symbols)})
 	}
 	b := &r.steps[c.Step]
 	b.Candles[i], b.Closed[i], b.CloseTime = c.Candle, true, max(b.CloseTime, c.Candle.CloseTime)
@@ -417,7 +440,8 @@ func (r *recording) entry(e journal.Entry) error {
 	case logLayout:
 		r.layout = layout{window: body.Window, warmup: body.Warmup}
 	case engine.LogRisk:
-		if at := (denial{body.OrderID, body.Step}); !body.Shadow && !body.Passed && body.OrderID != "" && r.denied[at] == "" {
+		if at := (denial{body.OrderID, body.Step}); !body.Shadow && !body.Passed && body.OrderID != "" &&
+			r.denied[at] == "" {
 			r.denied[at] = body.Code
 		}
 	default:
@@ -450,8 +474,8 @@ func decodeIntents(version int, text string) ([]market.Intent, error) {
 	return intents, nil
 }
 
-// intentV1 is an intent as version 1 stored it. It had no size for the whole position and no word for the cancel of
-// all orders.
+// intentV1 is an intent as version 1 stored it. It had no size for the whole position and no word for the
+// cancel of all orders.
 type intentV1 struct {
 	market.Intent
 	SizeKind market.SizeKind `json:"size_kind"`

@@ -52,7 +52,8 @@ func (x *Execution) Run(ctx context.Context) runner.Outcome {
 // beginJournal writes the run down before it touches the network.
 func (x *Execution) beginJournal() error {
 	req := x.setup.req // as it was understood
-	req.StrategyParams, req.Execution, req.Exchange = x.setup.plan.Params, x.setup.plan.ExecutionJSON, x.setup.venue.ID
+	req.StrategyParams, req.Execution, req.Exchange = x.setup.plan.Params, x.setup.plan.ExecutionJSON,
+		x.setup.venue.ID
 	text, err := json.Marshal(req)
 	if err != nil {
 		return err
@@ -62,8 +63,10 @@ func (x *Execution) beginJournal() error {
 		return err
 	}
 	book, err := x.opts.Journal.Begin(context.Background(), journal.Info{
-		RunID: x.runID, RunTag: order.Tag(x.runID), Mode: x.setup.req.Mode, Exchange: x.setup.venue.ID, Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe,
-		Risk: limits, Request: text, StrategySHA256: x.setup.plan.Strategy.SHA256, StartedAt: market.FromTime(x.times.started),
+		RunID: x.runID, RunTag: order.Tag(x.runID), Mode: x.setup.req.Mode, Exchange: x.setup.venue.ID,
+		Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe,
+		Risk: limits, Request: text, StrategySHA256: x.setup.plan.Strategy.SHA256,
+		StartedAt: market.FromTime(x.times.started),
 	})
 	x.gate.Lock()
 	defer x.gate.Unlock()
@@ -76,7 +79,8 @@ func (x *Execution) writeEnd(o runner.Outcome) {
 	if x.journal == nil {
 		return
 	}
-	end := journal.End{Status: journal.Completed, StopReason: runner.StopFinished, At: market.FromTime(x.clock())}
+	end := journal.End{Status: journal.Completed, StopReason: runner.StopFinished,
+		At: market.FromTime(x.clock())}
 	if o.Stopped {
 		end.StopReason = runner.StopStopped
 	}
@@ -85,7 +89,8 @@ func (x *Execution) writeEnd(o runner.Outcome) {
 	}
 	if o.Failure != nil {
 		end.Status, end.StopReason = journal.Failed, runner.StopError
-		text, err := json.Marshal(map[string]any{"code": o.Failure.Code, "message": o.Failure.Message, "data": o.Failure.Data})
+		text, err := json.Marshal(map[string]any{"code": o.Failure.Code, "message": o.Failure.Message,
+			"data": o.Failure.Data})
 		if err == nil {
 			end.Error = text
 		}
@@ -118,12 +123,13 @@ func (pp *paperRun) runTrading(ctx context.Context) error {
 	return pp.run.stopCause(ctx, err)
 }
 
-// connectVenue starts the connector and opens its session. The connection has a clock: the venue's own, else the run's,
-// which goes on from the offset that the connector gives.
+// connectVenue starts the connector and opens its session. The connection has a clock: the venue's own, else
+// the run's, which goes on from the offset that the connector gives.
 func (pp *paperRun) connectVenue(ctx context.Context) (*exchange.Connection, error) {
-	d := engine.Dialer{Exchange: pp.run.setup.venue.ID, Connect: pp.run.setup.venue.Connect, Open: pp.run.openRequest(), Limit: pp.run.opts.ConnectLimit, Failed: func(err error) {
-		pp.run.log.Warn("the exchange cannot be reached", "exchange", pp.run.setup.venue.ID, "error", err)
-	}}
+	d := engine.Dialer{Exchange: pp.run.setup.venue.ID, Connect: pp.run.setup.venue.Connect,
+		Open: pp.run.openRequest(), Limit: pp.run.opts.ConnectLimit, Failed: func(err error) {
+			pp.run.log.Warn("the exchange cannot be reached", "exchange", pp.run.setup.venue.ID, "error", err)
+		}}
 	made, err := d.Dial(ctx)
 	if err != nil {
 		return nil, err
@@ -136,7 +142,8 @@ func (pp *paperRun) connectVenue(ctx context.Context) (*exchange.Connection, err
 func (pp *paperRun) onOpened(conn *exchange.Connection, o exchange.Opened, latency time.Duration) {
 	pp.run.gate.Lock()
 	pp.run.manifest.ConnectorSandbox = sandbox.Weaker(pp.run.manifest.ConnectorSandbox, conn.Sandbox)
-	pp.run.link.Latency, pp.run.link.Offset, pp.run.link.Synthetic = latency, o.ClockOffset, conn.Clock != nil || o.Clock != nil
+	pp.run.link.Latency, pp.run.link.Offset, pp.run.link.Synthetic = latency, o.ClockOffset,
+		conn.Clock != nil || o.Clock != nil
 	pp.run.gate.Unlock()
 	pp.venueClock.SetOffset(o.ClockOffset)
 	switch {
@@ -161,8 +168,10 @@ func (pp *paperRun) onBeat(ack exchange.Ack, asked time.Time) {
 
 func (x *Execution) openRequest() exchange.OpenRequest {
 	return exchange.OpenRequest{
-		RunID: x.runID, Trading: x.setup.req.Mode == runner.ModeLive, Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe,
-		Config: x.setup.config, RunTag: order.Tag(x.runID), Endpoint: x.setup.venue.Endpoint, LeaseFile: leaseFile(x.opts.LiveDir, x.runID),
+		RunID: x.runID, Trading: x.setup.req.Mode == runner.ModeLive, Symbols: x.setup.plan.Symbols,
+		Timeframe: x.setup.plan.Timeframe,
+		Config:    x.setup.config, RunTag: order.Tag(x.runID), Endpoint: x.setup.venue.Endpoint,
+		LeaseFile:   leaseFile(x.opts.LiveDir, x.runID),
 		OnLeaseLoss: x.opts.OnLeaseLoss,
 	}
 }
@@ -170,7 +179,8 @@ func (x *Execution) openRequest() exchange.OpenRequest {
 // marketsTries is how often the rules of the markets are asked for before the start fails.
 const marketsTries = 3
 
-// readMarkets are the rules of the run's symbols, in their order. A venue that refuses requests for a while is waited for.
+// readMarkets are the rules of the run's symbols, in their order. A venue that refuses requests for a while
+// is waited for.
 func (pp *paperRun) readMarkets(ctx context.Context, conn *exchange.Connection) ([]exchange.Market, error) {
 	limit, cancel := context.WithTimeout(ctx, pp.run.opts.ConnectLimit)
 	defer cancel()
@@ -189,7 +199,8 @@ func (pp *paperRun) readMarkets(ctx context.Context, conn *exchange.Connection) 
 	case err != nil && ctx.Err() != nil:
 		return nil, context.Cause(ctx)
 	case err != nil:
-		return nil, engine.ExchangeFault("unreachable", err, "%s does not say which markets it has: %v", pp.run.setup.venue.ID, err)
+		return nil, engine.ExchangeFault("unreachable", err, "%s does not say which markets it has: %v",
+			pp.run.setup.venue.ID, err)
 	}
 	return engine.PickMarkets(all, pp.run.setup.plan.Symbols, pp.run.setup.venue.ID)
 }
@@ -207,7 +218,8 @@ func isStop(err error) bool {
 	if _, fault := errors.AsType[*engine.Fault](err); fault {
 		return false
 	}
-	return errors.Is(err, runner.ErrStopRequested) || errors.Is(err, runner.ErrShutdown) || errors.Is(err, errRevoked)
+	return errors.Is(err, runner.ErrStopRequested) || errors.Is(err, runner.ErrShutdown) ||
+		errors.Is(err, errRevoked)
 }
 
 // outcome names the end of the run.
@@ -216,12 +228,16 @@ func (x *Execution) outcome(err error) runner.Outcome {
 	case err == nil:
 		o := runner.Outcome{}
 		if x.paper.engine != nil && x.paper.engine.Bankrupt() {
-			x.warn(engine.CodeBankrupt, fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended", x.paper.engine.Time()))
+			x.warn(engine.CodeBankrupt,
+				fmt.Sprintf("equity was gone at %s: every position was closed there and the run ended",
+					x.paper.engine.Time()))
 			o.Message = "The account went bankrupt."
 		}
 		return o
 	case errors.Is(err, errRevoked):
-		return runner.Outcome{Stopped: true, Withdrawn: true, Message: strings.TrimSpace("Stopped by the deployment policy: " + strings.TrimPrefix(err.Error(), errRevoked.Error()+": ") + " " + x.stopMessage())}
+		return runner.Outcome{Stopped: true, Withdrawn: true,
+			Message: strings.TrimSpace("Stopped by the deployment policy: " + strings.TrimPrefix(err.Error(),
+				errRevoked.Error()+": ") + " " + x.stopMessage())}
 	case isStop(err):
 		return runner.Outcome{Stopped: true, Message: x.stopMessage()}
 	}
@@ -272,7 +288,8 @@ func (x *Execution) failure(err error) *artifact.Failure {
 		case errors.As(err, &fault):
 			f.Code, f.Data = fault.Code, fault.Data
 		case errors.As(err, &data):
-			f.Code, f.Data = run.CodeData, map[string]any{"reason": "invalid_candles", "symbol": data.Symbol, "open_time": data.OpenTime}
+			f.Code, f.Data = run.CodeData,
+				map[string]any{"reason": "invalid_candles", "symbol": data.Symbol, "open_time": data.OpenTime}
 		case errors.As(err, &answer) && answer.Result.Outcome == exchange.AuthFailed:
 			f.Code, f.Data = CodeAuthFailed, map[string]any{"venue_code": answer.Result.VenueCode}
 		}

@@ -57,7 +57,8 @@ type Entry struct {
 	DateRange map[market.Symbol]map[string]candle.Range
 	connect   func(context.Context) (*exchange.Connection, error)
 	connectIn func(ctx context.Context, folder string) (*exchange.Connection, error) // of a connector
-	// offers reports whether stored candles of a symbol are there in a timeframe or can be put together to it.
+	// offers reports whether stored candles of a symbol are there in a timeframe or can be put together to
+	// it.
 	offers func(context.Context, market.Symbol, market.Timeframe) error
 	// replays refuses settings of the simulated market that replay candles which are not there.
 	replays  func(context.Context, exchange.Config, *run.Plan) error
@@ -74,24 +75,31 @@ func (e *Exchanges) List(ctx context.Context) ([]Entry, error) {
 	}
 	connectors := slices.DeleteFunc(slices.Clone(e.Connectors), func(c Connector) bool {
 		// One that is not there hides nothing that is.
-		return c.missing() && (c.Description.ID == sim.ID || slices.ContainsFunc(stored, func(s candle.Exchange) bool { return s.ID == c.Description.ID }))
+		return c.missing() &&
+			(c.Description.ID == sim.ID ||
+				slices.ContainsFunc(stored, func(s candle.Exchange) bool { return s.ID == c.Description.ID }))
 	})
 	var list []Entry
 	taken := map[string]candle.Exchange{}
 	for _, s := range stored {
-		if s.ID == sim.ID || slices.ContainsFunc(connectors, func(c Connector) bool { return c.Description.ID == s.ID }) {
+		if s.ID == sim.ID || slices.ContainsFunc(connectors, func(c Connector) bool {
+			return c.Description.ID == s.ID
+		}) {
 			taken[s.ID] = s
 			continue
 		}
 		list = append(list, Stored(e.Store, s))
 	}
-	own := Entry{Description: sim.Describe(), Certified: true, replays: e.replays, connect: func(context.Context) (*exchange.Connection, error) {
-		c := sim.New(e.Store)
-		return &c, nil
-	}}
+	own := Entry{Description: sim.Describe(), Certified: true, replays: e.replays,
+		connect: func(context.Context) (*exchange.Connection, error) {
+			c := sim.New(e.Store)
+			return &c, nil
+		}}
 	list = append(list, own)
 	for _, c := range connectors {
-		list = append(list, Entry{Description: c.Description, Certified: c.Certified, Fault: c.Fault, connectIn: c.Connect, endpoint: c.Endpoint, loopback: c.LoopbackEndpoint})
+		list = append(list,
+			Entry{Description: c.Description, Certified: c.Certified, Fault: c.Fault, connectIn: c.Connect,
+				endpoint: c.Endpoint, loopback: c.LoopbackEndpoint})
 	}
 	for i := range list {
 		if s, ok := taken[list[i].ID]; ok {
@@ -111,7 +119,8 @@ func Stored(store *candle.Store, s candle.Exchange) Entry {
 		d.Name = "Bundled sample candles"
 	}
 	d.Modes = append([]string{runner.ModeBacktest}, d.Modes...)
-	return Entry{Description: d, Default: s.ID == run.DefaultExchange, Certified: true, DateRange: s.DateRange,
+	return Entry{Description: d, Default: s.ID == run.DefaultExchange, Certified: true,
+		DateRange: s.DateRange,
 		offers: func(ctx context.Context, symbol market.Symbol, tf market.Timeframe) error {
 			return store.Offers(ctx, s.ID, symbol, tf)
 		},
@@ -129,13 +138,17 @@ func (e *Exchanges) Choose(ctx context.Context, req runner.StartRequest, p *run.
 		return Venue{}, err
 	}
 	if req.Exchange != "" {
-		i := slices.IndexFunc(all, func(x Entry) bool { return x.ID == req.Exchange || slices.Contains(x.Aliases, req.Exchange) })
+		i := slices.IndexFunc(all, func(x Entry) bool {
+			return x.ID == req.Exchange || slices.Contains(x.Aliases, req.Exchange)
+		})
 		if i < 0 {
 			ids := []string{}
 			for _, x := range all {
 				ids = append(ids, x.ID)
 			}
-			return Venue{}, run.Refuse(run.CodeExchangeNotFound, map[string]any{"available": ids}, "There is no exchange %q.", req.Exchange)
+			return Venue{},
+				run.Refuse(run.CodeExchangeNotFound, map[string]any{"available": ids},
+					"There is no exchange %q.", req.Exchange)
 		}
 		return all[i].venue(ctx, req, p)
 	}
@@ -168,14 +181,22 @@ func (e Entry) venue(ctx context.Context, req runner.StartRequest, p *run.Plan) 
 	}
 	switch {
 	case e.Fault != nil:
-		return Venue{}, run.Refuse(CodeExchangeUnavailable, map[string]any{"reason": e.Fault.Code}, "The exchange %q cannot be used: %s", e.ID, e.Fault.Message)
+		return Venue{},
+			run.Refuse(CodeExchangeUnavailable, map[string]any{"reason": e.Fault.Code},
+				"The exchange %q cannot be used: %s", e.ID, e.Fault.Message)
 	case !slices.Contains(e.Modes, req.Mode):
-		return Venue{}, run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "mode"}, "Exchange %q offers %v, not %s.", e.ID, e.Modes, req.Mode)
+		return Venue{},
+			run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "mode"},
+				"Exchange %q offers %v, not %s.", e.ID, e.Modes, req.Mode)
 	case !offered:
-		return Venue{}, run.Refuse(run.CodeUnsupportedTimeframe, map[string]any{"available": names(e.Timeframes)}, "Exchange %q has no %s candles.", e.ID, p.Timeframe)
+		return Venue{},
+			run.Refuse(run.CodeUnsupportedTimeframe, map[string]any{"available": names(e.Timeframes)},
+				"Exchange %q has no %s candles.", e.ID, p.Timeframe)
 	}
 	if unknown := e.unknown(p.Symbols); len(unknown) > 0 {
-		return Venue{}, run.Refuse(run.CodeUnsupportedSymbol, map[string]any{"symbols": unknown, "available": e.Symbols}, "Exchange %q has no candles of %v.", e.ID, unknown)
+		return Venue{},
+			run.Refuse(run.CodeUnsupportedSymbol, map[string]any{"symbols": unknown, "available": e.Symbols},
+				"Exchange %q has no candles of %v.", e.ID, unknown)
 	}
 	config, err := e.config(req)
 	if err != nil {
@@ -187,9 +208,12 @@ func (e Entry) venue(ctx context.Context, req runner.StartRequest, p *run.Plan) 
 		}
 	}
 	if pretend := e.pretends() || config.Sandbox; req.Mode == runner.ModeLive && !e.Certified && !pretend {
-		return Venue{}, run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "uncertified"}, "The connector of %q is not certified: it trades no real money.", e.ID)
+		return Venue{},
+			run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "uncertified"},
+				"The connector of %q is not certified: it trades no real money.", e.ID)
 	}
-	return Venue{ID: e.ID, Description: e.Description, Config: config, Certified: e.Certified, Pretend: e.pretends(), Endpoint: e.endpoint, Connect: e.connect, connectIn: e.connectIn}, nil
+	return Venue{ID: e.ID, Description: e.Description, Config: config, Certified: e.Certified,
+		Pretend: e.pretends(), Endpoint: e.endpoint, Connect: e.connect, connectIn: e.connectIn}, nil
 }
 
 // offered reports whether the exchange has the timeframe. Stored candles are put together to one
@@ -225,10 +249,14 @@ func (e *Exchanges) replays(ctx context.Context, c exchange.Config, p *run.Plan)
 		case !missing:
 			return err
 		case none.What == "symbol":
-			return run.Refuse(run.CodeUnsupportedSymbol, map[string]any{"symbols": []market.Symbol{s}, "available": none.Have}, "The replayed exchange has no candles of %s.", s)
+			return run.Refuse(run.CodeUnsupportedSymbol,
+				map[string]any{"symbols": []market.Symbol{s}, "available": none.Have},
+				"The replayed exchange has no candles of %s.", s)
 		case none.What == "timeframe":
-			return run.Refuse(run.CodeUnsupportedTimeframe, map[string]any{"available": append([]string{}, none.Have...)},
-				"The replayed exchange has no %s candles of %s and none that they could be made from.", p.Timeframe, s)
+			return run.Refuse(run.CodeUnsupportedTimeframe,
+				map[string]any{"available": append([]string{}, none.Have...)},
+				"The replayed exchange has no %s candles of %s and none that they could be made from.",
+				p.Timeframe, s)
 		default:
 			return run.Invalid("/exchange_config", errors.New("there are no stored candles under the source"))
 		}
@@ -263,12 +291,14 @@ func (e Entry) config(req runner.StartRequest) (exchange.Config, error) {
 	var bad *exchange.ConfigError
 	switch {
 	case errors.As(err, &bad):
-		return c, &run.RequestError{Code: run.CodeValidationFailed, Message: "The request is not valid: " + bad.Pointer() + " " + bad.Error() + ".",
-			Fields: []run.FieldError{{Pointer: bad.Pointer(), Message: bad.Error(), Rule: bad.Rule}}}
+		return c, &run.RequestError{Code: run.CodeValidationFailed,
+			Message: "The request is not valid: " + bad.Pointer() + " " + bad.Error() + ".",
+			Fields:  []run.FieldError{{Pointer: bad.Pointer(), Message: bad.Error(), Rule: bad.Rule}}}
 	case err != nil:
 		return c, fmt.Errorf("exchange %s: %w", e.ID, err)
 	case c.Sandbox && !e.Sandbox:
-		return c, run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "sandbox"}, "Exchange %q has no sandbox.", e.ID)
+		return c, run.Refuse(run.CodeModeNotSupported, map[string]any{"reason": "sandbox"},
+			"Exchange %q has no sandbox.", e.ID)
 	}
 	if req.Mode != runner.ModeLive {
 		c.APIKey.Wipe()
@@ -285,7 +315,8 @@ func (e Entry) config(req runner.StartRequest) (exchange.Config, error) {
 		missing = append(missing, "secret")
 	}
 	if len(missing) > 0 {
-		return c, run.Refuse(CodeCredentialsRequired, map[string]any{"missing": missing}, "Live trading on %q needs %v in exchange_config.", e.ID, missing)
+		return c, run.Refuse(CodeCredentialsRequired, map[string]any{"missing": missing},
+			"Live trading on %q needs %v in exchange_config.", e.ID, missing)
 	}
 	return c, nil
 }

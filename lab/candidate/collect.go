@@ -55,23 +55,29 @@ func (c *collector) base(ctx context.Context, runID string) (registry.Run, error
 	if runID != "" {
 		row, err := c.h.Registry.Get(ctx, runID)
 		if errors.Is(err, registry.ErrNotFound) || err == nil && row.Slug != c.slug {
-			return row, refuse(request.CodeRunNotFound, "--run", "there is no run %s of %s: lab runs list --slug %s shows what there is", runID, c.slug, c.slug)
+			return row, refuse(request.CodeRunNotFound, "--run",
+				"there is no run %s of %s: lab runs list --slug %s shows what there is", runID, c.slug,
+				c.slug)
 		}
 		return row, err
 	}
-	rows, err := c.h.Registry.ListMetadata(ctx, registry.Filter{Slug: c.slug, Kind: artifact.KindRun, Status: artifact.StatusCompleted})
+	rows, err := c.h.Registry.ListMetadata(ctx,
+		registry.Filter{Slug: c.slug, Kind: artifact.KindRun, Status: artifact.StatusCompleted})
 	if err != nil {
 		return registry.Run{}, err
 	}
 	if len(rows) == 0 {
-		return registry.Run{}, refuse(request.CodeRunNotFound, "--run", "no run of %s has been completed: lab run %s makes one", c.slug, c.slug)
+		return registry.Run{},
+			refuse(request.CodeRunNotFound, "--run", "no run of %s has been completed: lab run %s makes one",
+				c.slug, c.slug)
 	}
 	plan, err := c.h.Registry.NewestPlan(ctx, c.slug)
 	if err != nil {
 		return registry.Run{}, err
 	}
 	for _, row := range slices.Backward(rows) {
-		if m, err := artifact.DecodeMetadata(row.Payload); err == nil && plan != "" && row.PlanID == plan && !m.Deviation {
+		if m, err := artifact.DecodeMetadata(row.Payload); err == nil && plan != "" && row.PlanID == plan &&
+			!m.Deviation {
 			return row, nil
 		}
 	}
@@ -83,9 +89,12 @@ func packable(row registry.Run, m *artifact.Metadata) error {
 	flag := "--run"
 	switch {
 	case row.Status != artifact.StatusCompleted:
-		return refuse(codeNotPackable, flag, "run %s is %s: only a completed run can be packed", row.RunID, row.Status)
+		return refuse(codeNotPackable, flag, "run %s is %s: only a completed run can be packed", row.RunID,
+			row.Status)
 	case m.Debug:
-		return refuse(codeNotPackable, flag, "run %s was made of a strategy under a debugger, whose program has no file: run it again without", row.RunID)
+		return refuse(codeNotPackable, flag,
+			"run %s was made of a strategy under a debugger, whose program has no file: run it again without",
+			row.RunID)
 	}
 	return nil
 }
@@ -101,7 +110,8 @@ func (c *collector) open(row registry.Run, role bundle.Role) (*item, error) {
 		return nil, err
 	}
 	if !bytes.Equal(payload, row.Payload) {
-		return nil, &artifact.MismatchError{RunID: row.RunID, Problems: []string{"metadata.json differs from the registry's row"}}
+		return nil, &artifact.MismatchError{RunID: row.RunID,
+			Problems: []string{"metadata.json differs from the registry's row"}}
 	}
 	if err := packable(row, m); err != nil {
 		return nil, err
@@ -125,7 +135,8 @@ func (c *collector) open(row registry.Run, role bundle.Role) (*item, error) {
 
 // sameProgram reports whether two runs are of the same plugin, parameters and markets.
 func sameProgram(a, b *artifact.Metadata) bool {
-	return a.Plugin.SHA256 == b.Plugin.SHA256 && sameJSON(a.Params, b.Params) && slices.Equal(a.Symbols, b.Symbols) &&
+	return a.Plugin.SHA256 == b.Plugin.SHA256 && sameJSON(a.Params, b.Params) &&
+		slices.Equal(a.Symbols, b.Symbols) &&
 		a.Timeframe == b.Timeframe
 }
 
@@ -150,7 +161,8 @@ type collected struct {
 // collect finds what belongs to a baseline. pinned, if not nil, is the revision that is
 // packed again: all its runs stay, with their roles, and lab runs of the same question that
 // were made since join as further baselines.
-func (c *collector) collect(ctx context.Context, base registry.Run, pinned *bundle.Bundle) (*collected, error) {
+func (c *collector) collect(ctx context.Context, base registry.Run,
+	pinned *bundle.Bundle) (*collected, error) {
 	first, err := c.openBase(base)
 	if err != nil {
 		return nil, err
@@ -193,11 +205,13 @@ func (c *collector) collect(ctx context.Context, base registry.Run, pinned *bund
 
 func (c *collector) openBase(row registry.Run) (*item, error) {
 	if row.Kind != artifact.KindRun {
-		return nil, refuse(codeNotPackable, "--run", "run %s is of kind %s: a candidate is packed from a run of lab run", row.RunID, row.Kind)
+		return nil, refuse(codeNotPackable, "--run",
+			"run %s is of kind %s: a candidate is packed from a run of lab run", row.RunID, row.Kind)
 	}
 	m, err := artifact.DecodeMetadata(row.Payload)
 	if err != nil {
-		return nil, &artifact.MismatchError{RunID: row.RunID, Problems: []string{"the registry's row is damaged: " + err.Error()}}
+		return nil, &artifact.MismatchError{RunID: row.RunID,
+			Problems: []string{"the registry's row is damaged: " + err.Error()}}
 	}
 	if err := packable(row, m); err != nil {
 		return nil, err
@@ -216,7 +230,8 @@ func pinnedRoles(pinned *bundle.Bundle) map[string]bundle.Role {
 }
 
 // roleOf is what a row is evidence of beside the baseline, "" for nothing.
-func (c *collector) roleOf(row registry.Run, base *artifact.Metadata, kept map[string]bundle.Role, out *collected) (bundle.Role, error) {
+func (c *collector) roleOf(row registry.Run, base *artifact.Metadata, kept map[string]bundle.Role,
+	out *collected) (bundle.Role, error) {
 	if role, ok := kept[row.RunID]; ok {
 		return role, nil
 	}
@@ -277,7 +292,8 @@ func venueRole(m *artifact.Metadata, out *collected) bundle.Role {
 func complete(pinned *bundle.Bundle, items []*item) error {
 	for _, r := range pinned.Runs {
 		if !slices.ContainsFunc(items, func(x *item) bool { return x.meta.RunID == r.RunID }) {
-			return refuse(request.CodeRunNotFound, "--candidate", "run %s of %s is not in the registry any more", r.RunID, pinned.CandidateRevisionID)
+			return refuse(request.CodeRunNotFound, "--candidate",
+				"run %s of %s is not in the registry any more", r.RunID, pinned.CandidateRevisionID)
 		}
 	}
 	return nil
@@ -312,7 +328,9 @@ func conclusive(items []*item, attacked map[string]bool, kept map[string]bundle.
 // then reads what gates judge of all runs.
 func (c *collector) reveal(ctx context.Context, items []*item, author string) error {
 	for _, x := range items {
-		has := slices.ContainsFunc(x.report.Splits, func(s artifact.SplitReport) bool { return s.ID == split.RoleTest })
+		has := slices.ContainsFunc(x.report.Splits, func(s artifact.SplitReport) bool {
+			return s.ID == split.RoleTest
+		})
 		if x.meta.Kind == artifact.KindRun && has {
 			if err := c.look(ctx, x.meta, author); err != nil {
 				return err

@@ -34,10 +34,12 @@ func compose(e *collected, s subject, ledger selection.Digest) (bundle.Bundle, e
 	}
 	b := bundle.Bundle{
 		Candidate: bundle.Candidate{
-			CandidateID: candidateID(s.family, m.Symbols, m.Timeframe), FamilyID: s.family, Slug: m.Slug, Owner: s.owner, Title: s.title, Description: s.description,
+			CandidateID: candidateID(s.family, m.Symbols, m.Timeframe), FamilyID: s.family, Slug: m.Slug,
+			Owner: s.owner, Title: s.title, Description: s.description,
 		},
 		Strategy: bundle.Strategy{
-			Name: e.base.report.Strategy.Name, Version: e.base.report.Strategy.Version, Params: m.Params, Symbols: m.Symbols,
+			Name: e.base.report.Strategy.Name, Version: e.base.report.Strategy.Version, Params: m.Params,
+			Symbols:    m.Symbols,
 			Timeframes: []string{m.Timeframe}, Exchanges: exchanges(m.Exchange), Plugin: pluginOf(m.Plugin),
 		},
 		Engine: bundle.Engine{Name: m.Engine.Name, Version: m.Engine.Version}, Trials: trialsOf(e, ledger),
@@ -51,7 +53,8 @@ func compose(e *collected, s subject, ledger selection.Digest) (bundle.Bundle, e
 		b.Data = addData(b.Data, x.meta.Data)
 		for _, f := range x.meta.Artifacts {
 			b.Artifacts = append(b.Artifacts, bundle.Artifact{
-				Name: "runs/" + x.meta.RunID + "/" + f.Name, SHA256: f.SHA256, Size: f.Size, RunID: x.meta.RunID, MediaType: f.MediaType,
+				Name: "runs/" + x.meta.RunID + "/" + f.Name, SHA256: f.SHA256, Size: f.Size,
+				RunID: x.meta.RunID, MediaType: f.MediaType,
 			})
 		}
 	}
@@ -77,8 +80,9 @@ func exchanges(id string) []string {
 
 func pluginOf(p artifact.Plugin) bundle.Plugin {
 	return bundle.Plugin{
-		SHA256: p.SHA256, Size: p.Size, OS: p.OS, Arch: p.Arch, ProtocolVersion: p.ProtocolVersion, SDKVersion: p.SDKVersion,
-		GoVersion: p.GoVersion, SourceSHA256: p.SourceSHA256,
+		SHA256: p.SHA256, Size: p.Size, OS: p.OS, Arch: p.Arch, ProtocolVersion: p.ProtocolVersion,
+		SDKVersion: p.SDKVersion,
+		GoVersion:  p.GoVersion, SourceSHA256: p.SourceSHA256,
 	}
 }
 
@@ -94,7 +98,8 @@ func limitations(r *artifact.Report) []string {
 // addData adds the candles that are not listed yet.
 func addData(list []bundle.Dataset, data []artifact.Dataset) []bundle.Dataset {
 	for _, d := range data {
-		one := bundle.Dataset{DatasetID: d.ID, SHA256: d.SHA256, Rows: d.Rows, Start: d.Start.String(), End: d.End.String()}
+		one := bundle.Dataset{DatasetID: d.ID, SHA256: d.SHA256, Rows: d.Rows, Start: d.Start.String(),
+			End: d.End.String()}
 		if !slices.Contains(list, one) {
 			list = append(list, one)
 		}
@@ -105,8 +110,9 @@ func addData(list []bundle.Dataset, data []artifact.Dataset) []bundle.Dataset {
 func runOf(x *item) bundle.Run {
 	v := x.meta.Volatile
 	return bundle.Run{
-		RunID: x.meta.RunID, Role: x.role, RequestHash: x.meta.RequestHash, ReportSHA256: reportHash(x.meta), MetadataSHA256: x.metaHash,
-		StartedAt: v.StartedAt.String(), CompletedAt: v.CompletedAt.String(),
+		RunID: x.meta.RunID, Role: x.role, RequestHash: x.meta.RequestHash, ReportSHA256: reportHash(x.meta),
+		MetadataSHA256: x.metaHash,
+		StartedAt:      v.StartedAt.String(), CompletedAt: v.CompletedAt.String(),
 		Summary: x.found.Summary, Splits: x.found.Splits, CoveredSeconds: x.found.CoveredSeconds,
 	}
 }
@@ -148,12 +154,14 @@ type standing struct {
 }
 
 func standingOf(x *item) standing {
-	s := standing{PostPeek: x.meta.PostPeek, Deviation: x.meta.Deviation, ValidationContaminate: x.meta.ValidationContaminated}
+	s := standing{PostPeek: x.meta.PostPeek, Deviation: x.meta.Deviation,
+		ValidationContaminate: x.meta.ValidationContaminated}
 	if x.meta.ResultHash != nil {
 		s.ResultHash = *x.meta.ResultHash
 	}
 	if f := x.summary; f != nil {
-		s.BaseRunID, s.Overall, s.ProfileID, s.Profile = f.BaseRunID, string(f.Overall), f.Profile.ID, f.Profile.SHA256
+		s.BaseRunID, s.Overall, s.ProfileID, s.Profile = f.BaseRunID, string(f.Overall), f.Profile.ID,
+			f.Profile.SHA256
 	}
 	return s
 }
@@ -195,7 +203,8 @@ func lineage(b *bundle.Bundle, parent *bundle.Document) {
 // computes its own. b is not sealed yet, so that its parameters have no hash.
 func changeClass(b, parent *bundle.Bundle) string {
 	s, p := &b.Strategy, &parent.Strategy
-	if looser(&b.Limits, &parent.Limits) || !sameJSON(s.Params, p.Params) || !slices.Equal(s.Symbols, p.Symbols) ||
+	if looser(&b.Limits, &parent.Limits) || !sameJSON(s.Params, p.Params) ||
+		!slices.Equal(s.Symbols, p.Symbols) ||
 		!slices.Equal(s.Timeframes, p.Timeframes) || !slices.Equal(s.Exchanges, p.Exchanges) {
 		return bundle.ChangeMaterial
 	}
@@ -229,8 +238,8 @@ func trades(b *bundle.Bundle) map[string]bool {
 	return out
 }
 
-// The shares of the initial cash that a candidate may use by default, in
-// percent, and the other limits of section 3 of the governance page.
+// The shares of the initial cash that a candidate may use by default, in percent
+// (docs/governance.md, "A candidate"), and its other limits.
 const (
 	orderPercent    = 5
 	positionPercent = 25
@@ -255,7 +264,8 @@ func defaultLimits(cash json.RawMessage, symbols []string) (bundle.Limits, error
 		return amount(part), err
 	}
 	l := bundle.Limits{
-		MaxCapital: amount(all), MaxOrdersPerMinute: ordersPerMinute, MaxInstruments: int64(len(symbols)), MaxVenues: 1, MaxDrawdown: drawdown,
+		MaxCapital: amount(all), MaxOrdersPerMinute: ordersPerMinute, MaxInstruments: int64(len(symbols)),
+		MaxVenues: 1, MaxDrawdown: drawdown,
 	}
 	if len(symbols) > 0 {
 		l.QuoteCurrency = market.Symbol(symbols[0]).Quote()
@@ -293,7 +303,10 @@ func LimitsOver(base bundle.Limits, text []byte) (bundle.Limits, error) {
 	if err := d.Decode(&out); err != nil {
 		var wrong *json.UnmarshalTypeError
 		if errors.As(err, &wrong) {
-			return base, bad("/"+strings.ReplaceAll(wrong.Field, ".", "/"), "%s must not be a %s: money is a decimal in quotes, counts are numbers", wrong.Field, wrong.Value)
+			return base,
+				bad("/"+strings.ReplaceAll(wrong.Field, ".", "/"),
+					"%s must not be a %s: money is a decimal in quotes, counts are numbers", wrong.Field,
+					wrong.Value)
 		}
 		return base, bad("", "%s", strings.TrimPrefix(err.Error(), "json: "))
 	}
@@ -311,7 +324,10 @@ func looser(a, b *bundle.Limits) bool {
 		return errX != nil || errY != nil || dx.Cmp(dy) > 0
 	}
 	collar := b.PriceCollarBps != nil && (a.PriceCollarBps == nil || *a.PriceCollarBps > *b.PriceCollarBps)
-	return collar || above(a.MaxCapital, b.MaxCapital) || above(a.MaxOrderValue, b.MaxOrderValue) || above(a.MaxPositionValue, b.MaxPositionValue) ||
-		above(a.MaxDrawdown, b.MaxDrawdown) || above(a.MaxDailyLoss, b.MaxDailyLoss) || a.MaxOrdersPerMinute > b.MaxOrdersPerMinute ||
-		a.MaxInstruments > b.MaxInstruments || a.MaxVenues > b.MaxVenues || b.QuoteCurrency != "" && a.QuoteCurrency != b.QuoteCurrency
+	return collar || above(a.MaxCapital, b.MaxCapital) || above(a.MaxOrderValue, b.MaxOrderValue) ||
+		above(a.MaxPositionValue, b.MaxPositionValue) ||
+		above(a.MaxDrawdown, b.MaxDrawdown) || above(a.MaxDailyLoss, b.MaxDailyLoss) ||
+		a.MaxOrdersPerMinute > b.MaxOrdersPerMinute ||
+		a.MaxInstruments > b.MaxInstruments || a.MaxVenues > b.MaxVenues || b.QuoteCurrency != "" &&
+		a.QuoteCurrency != b.QuoteCurrency
 }

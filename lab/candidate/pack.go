@@ -98,7 +98,8 @@ type Packed struct {
 func Pack(ctx context.Context, h *request.Host, o Options) (*Packed, error) {
 	// Owner and requester may not approve: under a name that no key has they could.
 	if o.Author = cmp.Or(o.Author, o.Owner); o.Author == "" {
-		return nil, refuse(request.CodeUsage, "--owner", "the candidate needs an owner: give --owner or set USER")
+		return nil, refuse(request.CodeUsage, "--owner",
+			"the candidate needs an owner: give --owner or set USER")
 	}
 	shelf := NewShelf(h.StateDir)
 	lock, err := shelf.lock()
@@ -153,7 +154,8 @@ func (p *packer) evidence(ctx context.Context) (*collected, error) {
 	if p.Again != nil {
 		pinned = &p.Again.Bundle
 		if pinned.Candidate.Slug != p.Slug {
-			return nil, refuse(request.CodeRunNotFound, "--candidate", "%s is of %s, not of %s", pinned.CandidateRevisionID, pinned.Candidate.Slug, p.Slug)
+			return nil, refuse(request.CodeRunNotFound, "--candidate", "%s is of %s, not of %s",
+				pinned.CandidateRevisionID, pinned.Candidate.Slug, p.Slug)
 		}
 		base, err := Baseline(pinned)
 		if err != nil {
@@ -179,7 +181,8 @@ func Baseline(b *bundle.Bundle) (bundle.Run, error) {
 			return r, nil
 		}
 	}
-	return bundle.Run{}, refuse(codeNotPackable, "--candidate", "%s has no baseline run", b.CandidateRevisionID)
+	return bundle.Run{},
+		refuse(codeNotPackable, "--candidate", "%s has no baseline run", b.CandidateRevisionID)
 }
 
 // core is the bundle without lineage and seal request.
@@ -263,8 +266,10 @@ func sealed(b bundle.Bundle) (*bundle.Document, error) {
 func notPackable(e *bundle.Error) error {
 	out := request.Errorf(codeNotPackable, "the bundle would be refused: %s", e.Error()).
 		With("pointer", e.Pointer, "reason", string(e.Code))
-	for prefix, flag := range map[string]string{"/limits": "--limits", "/candidate/owner": "--owner", "/candidate/family_id": "--family", "/seal_request/log_origin": "--log-origin"} {
-		if rest, ok := bytes.CutPrefix([]byte(e.Pointer), []byte(prefix)); ok && (len(rest) == 0 || rest[0] == '/') {
+	for prefix, flag := range map[string]string{"/limits": "--limits", "/candidate/owner": "--owner",
+		"/candidate/family_id": "--family", "/seal_request/log_origin": "--log-origin"} {
+		if rest, ok := bytes.CutPrefix([]byte(e.Pointer), []byte(prefix)); ok &&
+			(len(rest) == 0 || rest[0] == '/') {
 			out.Code, out.Details["flag"] = request.CodeUsage, flag
 		}
 	}
@@ -274,8 +279,10 @@ func notPackable(e *bundle.Error) error {
 func (p *packer) request() bundle.SealRequest {
 	now := p.Now()
 	return bundle.SealRequest{
-		RequestedStage: cmp.Or(p.Stage, bundle.Paper), RequestedBy: p.Author, RequestedAt: bundle.FormatTime(now),
-		ExpiresAt: bundle.FormatTime(now.Add(cmp.Or(p.Valid, DefaultValid))), LogOrigin: cmp.Or(p.LogOrigin, DefaultOrigin),
+		RequestedStage: cmp.Or(p.Stage, bundle.Paper), RequestedBy: p.Author,
+		RequestedAt: bundle.FormatTime(now),
+		ExpiresAt:   bundle.FormatTime(now.Add(cmp.Or(p.Valid, DefaultValid))),
+		LogOrigin:   cmp.Or(p.LogOrigin, DefaultOrigin),
 	}
 }
 
@@ -293,7 +300,8 @@ func (p *packer) holds(old *bundle.Document) bool {
 func (p *packer) store(out *Packed) error {
 	var envelope []byte
 	if p.Key != nil {
-		signed, err := out.Attest(bundle.TypeBundle, map[string]any{"candidate_revision_id": out.Bundle.CandidateRevisionID}, p.Key)
+		signed, err := out.Attest(bundle.TypeBundle,
+			map[string]any{"candidate_revision_id": out.Bundle.CandidateRevisionID}, p.Key)
 		if err != nil {
 			return err
 		}

@@ -42,26 +42,32 @@ func pinned(h *request.Host, run bundle.Run) (*artifact.Request, *artifact.Split
 	dir := h.Artifacts.Dir(run.RunID)
 	text, err := os.ReadFile(filepath.Join(dir, "request.json"))
 	if missing(err) {
-		return nil, nil, inputsMissing(run, "its request.json is not below %s: copy the run's folder there", dir)
+		return nil, nil,
+			inputsMissing(run, "its request.json is not below %s: copy the run's folder there", dir)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if digest.SHA256Hex(text) != run.RequestHash {
-		return nil, nil, &artifact.MismatchError{RunID: run.RunID, Problems: []string{"request.json is not the request of the bundle"}}
+		return nil, nil,
+			&artifact.MismatchError{RunID: run.RunID,
+				Problems: []string{"request.json is not the request of the bundle"}}
 	}
 	r, err := request.ReadRequest(text)
 	if err != nil {
 		return nil, nil, err
 	}
 	if text, err = os.ReadFile(filepath.Join(dir, "splits.json")); missing(err) {
-		return nil, nil, inputsMissing(run, "its splits.json is not below %s: copy the run's folder there", dir)
+		return nil, nil,
+			inputsMissing(run, "its splits.json is not below %s: copy the run's folder there", dir)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if digest.SHA256Hex(bytes.TrimSpace(text)) != r.Splits.SHA256 {
-		return nil, nil, &artifact.MismatchError{RunID: run.RunID, Problems: []string{"splits.json is not that of the request"}}
+		return nil, nil,
+			&artifact.MismatchError{RunID: run.RunID,
+				Problems: []string{"splits.json is not that of the request"}}
 	}
 	s := &artifact.Splits{}
 	return r, s, json.Unmarshal(text, s)
@@ -70,7 +76,8 @@ func pinned(h *request.Host, run bundle.Run) (*artifact.Request, *artifact.Split
 // Ask prepares the question of a pinned run once more: exactly its plugin, parameters,
 // candles and rules. plugin is a program to take, "" for the one in the state directory;
 // either must have the pinned hash. Close what comes back.
-func Ask(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run, plugin string) (*request.Prepared, error) {
+func Ask(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run,
+	plugin string) (*request.Prepared, error) {
 	r, splits, err := pinned(h, run)
 	if err != nil {
 		return nil, err
@@ -137,13 +144,15 @@ func Replay(ctx context.Context, h *request.Host, b *bundle.Bundle, o ReplayOpti
 		if o.Begin != nil {
 			o.Begin(run.RunID)
 		}
-		out := Outcome{RunID: run.RunID, Role: run.Role, Expected: run.ReportSHA256, Trades: []bundle.SplitTrades{}, hash: run.RequestHash}
+		out := Outcome{RunID: run.RunID, Role: run.Role, Expected: run.ReportSHA256,
+			Trades: []bundle.SplitTrades{}, hash: run.RequestHash}
 		err := replayOne(ctx, h, b, run, o, &out)
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
 		if err != nil {
-			out.Verdict, out.Code, out.Reason = NotRun, codeOf(err), strings.TrimPrefix(err.Error(), "run "+run.RunID+": ")
+			out.Verdict, out.Code, out.Reason = NotRun, codeOf(err),
+				strings.TrimPrefix(err.Error(), "run "+run.RunID+": ")
 		}
 		list = append(list, out)
 	}
@@ -162,7 +171,8 @@ func codeOf(err error) string {
 	return request.CodeInternal
 }
 
-func replayOne(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions, out *Outcome) error {
+func replayOne(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions,
+	out *Outcome) error {
 	switch run.Role {
 	case bundle.RolePaper, bundle.RoleCanary, bundle.RoleLive:
 		return request.Errorf(request.CodeSkipped, "runs at a venue cannot be repeated")
@@ -198,13 +208,16 @@ func (out *Outcome) recompute(answer *request.Answer) error {
 }
 
 // execute runs the pinned question and stores nothing.
-func execute(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions, out *Outcome) (*request.Answer, error) {
+func execute(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.Run, o ReplayOptions,
+	out *Outcome) (*request.Answer, error) {
 	r, _, err := pinned(h, run)
 	if err != nil {
 		return nil, err
 	}
 	if r.Inputs.Engine.SHA256 != h.Engine.SHA256 {
-		return nil, inputsMissing(run, "it was made by another lab, sha256 %.12s…, this one is %.12s…: build the same version, and name the same folder of candles and runs",
+		return nil, inputsMissing(run,
+			"it was made by another lab, sha256 %.12s…, this one is %.12s…: build the same version, and "+
+				"name the same folder of candles and runs",
 			r.Inputs.Engine.SHA256, h.Engine.SHA256)
 	}
 	if r.Kind == artifact.KindFalsification {
@@ -223,7 +236,8 @@ func execute(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.
 	}
 	defer p.Close()
 	if p.RequestHash != run.RequestHash {
-		return nil, inputsMissing(run, "its question cannot be asked again: the program describes itself otherwise")
+		return nil, inputsMissing(run,
+			"its question cannot be asked again: the program describes itself otherwise")
 	}
 	return h.Run(ctx, p, request.Options{NoReuse: true, Progress: o.progress})
 }
@@ -239,16 +253,19 @@ func (out *Outcome) compare(b *bundle.Bundle, run bundle.Run, answer *request.An
 	out.ReportSHA256 = reportHash(answer.Metadata)
 	for _, f := range answer.Metadata.Artifacts {
 		if path.Base(f.Name) == "trades.csv" {
-			out.Trades = append(out.Trades, bundle.SplitTrades{SplitID: path.Base(path.Dir(f.Name)), SHA256: f.SHA256})
+			out.Trades = append(out.Trades,
+				bundle.SplitTrades{SplitID: path.Base(path.Dir(f.Name)), SHA256: f.SHA256})
 		}
 	}
 	differs := differing(b, run, answer.Metadata)
 	switch {
 	case answer.Failure != nil:
 		out.Verdict, out.Code = Different, request.CodeRunFailed
-		out.Reason = fmt.Sprintf("split %s failed: %s: %s", answer.Failure.SplitID, answer.Failure.Code, answer.Failure.Message)
+		out.Reason = fmt.Sprintf("split %s failed: %s: %s", answer.Failure.SplitID, answer.Failure.Code,
+			answer.Failure.Message)
 	case out.ReportSHA256 != run.ReportSHA256 || len(differs) > 0:
-		out.Verdict, out.Code, out.Reason = Different, request.CodeNotReproduced, "other content: "+strings.Join(differs, ", ")
+		out.Verdict, out.Code, out.Reason = Different, request.CodeNotReproduced,
+			"other content: "+strings.Join(differs, ", ")
 	default:
 		out.Verdict = Equal
 	}
@@ -285,37 +302,46 @@ func Count(list []Outcome, v Verdict) int {
 
 // Unrepeated are the runs that a replay should have repeated and could not.
 func Unrepeated(list []Outcome) []Outcome {
-	return slices.DeleteFunc(slices.Clone(list), func(o Outcome) bool { return o.Verdict != NotRun || o.Code == request.CodeSkipped })
+	return slices.DeleteFunc(slices.Clone(list), func(o Outcome) bool {
+		return o.Verdict != NotRun || o.Code == request.CodeSkipped
+	})
 }
 
 // Attest signs what a replay has found: a replay/v1 statement about the bundle with the
 // runs that were executed, also those that came to something else. origin is the log that
 // it is for.
-func Attest(doc *bundle.Document, list []Outcome, origin string, key *ecdsa.PrivateKey, now time.Time) (dsse.Envelope, error) {
+func Attest(doc *bundle.Document, list []Outcome, origin string, key *ecdsa.PrivateKey,
+	now time.Time) (dsse.Envelope, error) {
 	said := bundle.Replay{
 		Common: bundle.Common{
-			LogOrigin: origin, CandidateRevisionID: doc.Bundle.CandidateRevisionID, MadeAt: now.UTC().Format(time.RFC3339Nano),
+			LogOrigin: origin, CandidateRevisionID: doc.Bundle.CandidateRevisionID,
+			MadeAt:    now.UTC().Format(time.RFC3339Nano),
 			ExpiresAt: bundle.FormatTime(now.Add(replayValid)),
-			Reason:    fmt.Sprintf("%d of %d runs executed again, %d equal", Count(list, Equal)+Count(list, Different), len(list), Count(list, Equal)),
+			Reason: fmt.Sprintf("%d of %d runs executed again, %d equal",
+				Count(list, Equal)+Count(list, Different), len(list), Count(list, Equal)),
 		},
 		ParentRevisionID: doc.Bundle.Candidate.Lineage.ParentRevisionID,
 	}
 	for _, o := range list {
 		if o.Verdict != NotRun {
 			said.Runs = append(said.Runs, bundle.ReplayedRun{
-				RunID: o.RunID, RequestHash: o.hash, ReportSHA256: o.ReportSHA256, Trades: o.Trades, Inputs: o.Inputs,
+				RunID: o.RunID, RequestHash: o.hash, ReportSHA256: o.ReportSHA256, Trades: o.Trades,
+				Inputs: o.Inputs,
 			})
 		}
 	}
 	if len(said.Runs) == 0 {
-		return dsse.Envelope{}, request.Errorf(request.CodeInputsMissing, "none of the runs could be executed again: there is nothing to sign")
+		return dsse.Envelope{},
+			request.Errorf(request.CodeInputsMissing,
+				"none of the runs could be executed again: there is nothing to sign")
 	}
 	return doc.Attest(bundle.TypeReplay, said, key)
 }
 
 // KeepReplay puts a signed replay beside the candidate, by the key that signed it. It does
 // nothing for a revision that is not on the shelf.
-func (s *Shelf) KeepReplay(doc *bundle.Document, envelope dsse.Envelope, key *ecdsa.PrivateKey) (string, error) {
+func (s *Shelf) KeepReplay(doc *bundle.Document, envelope dsse.Envelope,
+	key *ecdsa.PrivateKey) (string, error) {
 	id, err := dsse.KeyID(key.Public())
 	if err != nil {
 		return "", err
@@ -332,7 +358,8 @@ func (s *Shelf) KeepReplay(doc *bundle.Document, envelope dsse.Envelope, key *ec
 }
 
 // SubmitReplay posts a signed replay with the bundle that it is about.
-func SubmitReplay(ctx context.Context, plane *client.Client, doc *bundle.Document, envelope dsse.Envelope) (*client.Receipt, error) {
+func SubmitReplay(ctx context.Context, plane *client.Client, doc *bundle.Document,
+	envelope dsse.Envelope) (*client.Receipt, error) {
 	receipt, err := plane.Ingest(ctx, doc, envelope)
 	if err != nil {
 		return nil, PlaneError(err)

@@ -97,7 +97,8 @@ func (s *Shelf) Load(revision string) (*bundle.Document, error) {
 		return nil, err
 	}
 	changed := func(why string) error {
-		return request.Errorf(request.CodeArtifactMismatch, "%s is not what was packed (%s): move the folder away and pack again", path, why).
+		return request.Errorf(request.CodeArtifactMismatch,
+			"%s is not what was packed (%s): move the folder away and pack again", path, why).
 			With("candidate_revision_id", revision, "problems", []string{bundle.FileName + ": " + why})
 	}
 	if info.Size() > maxBundle {
@@ -282,11 +283,14 @@ func PlaneError(err error) error {
 	var untrusted *client.UntrustedError
 	switch {
 	case errors.As(err, &away):
-		return request.Errorf(CodeUnreachable, "%w: start it with governance serve, or name another with --control-url", err).
+		return request.Errorf(CodeUnreachable,
+			"%w: start it with governance serve, or name another with --control-url", err).
 			With("url", away.URL, "flag", "--control-url")
 	case errors.As(err, &refused):
-		return request.Errorf(CodeIngestRefused, "the control plane refuses: %w", err).With("status", refused.Status,
-			"code", refused.Code, "pointer", refused.Pointer, "reason", refused.Reason, "request_id", refused.RequestID)
+		return request.Errorf(CodeIngestRefused, "the control plane refuses: %w", err).With("status",
+			refused.Status,
+			"code", refused.Code, "pointer", refused.Pointer, "reason", refused.Reason, "request_id",
+			refused.RequestID)
 	case errors.As(err, &untrusted):
 		return request.Errorf(CodeIngestRefused, "%w: nothing of it was kept", err).
 			With("code", "UNTRUSTED", "problems", untrusted.Problems)
@@ -311,21 +315,26 @@ func Trust(ctx context.Context, stateDir string, plane *client.Client) *bundle.T
 }
 
 // Find is a revision of the shelf, else of the plane where one is given.
-func Find(ctx context.Context, shelf *Shelf, plane *client.Client, revision string) (*bundle.Document, error) {
+func Find(ctx context.Context, shelf *Shelf, plane *client.Client,
+	revision string) (*bundle.Document, error) {
 	if !validRevision(revision) {
-		return nil, refuse(request.CodeUsage, "--candidate", "%.80q is no candidate_revision_id: it begins with cr- and has 64 hex digits", revision)
+		return nil, refuse(request.CodeUsage, "--candidate",
+			"%.80q is no candidate_revision_id: it begins with cr- and has 64 hex digits", revision)
 	}
 	doc, err := shelf.Load(revision)
 	if !missing(err) {
 		return doc, err
 	}
 	if plane == nil {
-		return nil, refuse(request.CodeRunNotFound, "--candidate", "there is no %s in %s: lab candidate pack makes one, --control-url asks a control plane", revision, shelf.dir)
+		return nil, refuse(request.CodeRunNotFound, "--candidate",
+			"there is no %s in %s: lab candidate pack makes one, --control-url asks a control plane",
+			revision, shelf.dir)
 	}
 	doc, err = plane.Bundle(ctx, revision)
 	var refused *client.RefusedError
 	if errors.As(err, &refused) && refused.Status == 404 {
-		return nil, refuse(request.CodeRunNotFound, "--candidate", "there is no %s, neither in %s nor at %s", revision, shelf.dir, plane.URL())
+		return nil, refuse(request.CodeRunNotFound, "--candidate", "there is no %s, neither in %s nor at %s",
+			revision, shelf.dir, plane.URL())
 	}
 	if err != nil {
 		return nil, PlaneError(err)
@@ -381,7 +390,8 @@ func SubmittedOf(r *client.Receipt) *Submitted {
 		return nil
 	}
 	return &Submitted{
-		Duplicate: r.Duplicate, Assurance: r.Assurance, Rungs: append([]string{}, r.Rungs...), Stage: r.State.Stage, StageStatus: r.State.StageStatus,
+		Duplicate: r.Duplicate, Assurance: r.Assurance, Rungs: append([]string{}, r.Rungs...),
+		Stage: r.State.Stage, StageStatus: r.State.StageStatus,
 		PendingExperiments: r.PendingExperiments, LogOrigin: r.Seal.LogOrigin, LogIndex: r.Seal.LogIndex,
 	}
 }
@@ -390,10 +400,12 @@ func SubmittedOf(r *client.Receipt) *Submitted {
 func ResultOf(p *Packed, r *client.Receipt) Result {
 	b := &p.Bundle
 	out := Result{
-		CandidateRevisionID: b.CandidateRevisionID, CandidateID: b.Candidate.CandidateID, FamilyID: b.Candidate.FamilyID, FileSHA256: p.FileSHA256,
+		CandidateRevisionID: b.CandidateRevisionID, CandidateID: b.Candidate.CandidateID,
+		FamilyID: b.Candidate.FamilyID, FileSHA256: p.FileSHA256,
 		ParentRevisionID: b.Candidate.Lineage.ParentRevisionID, ChangeClass: b.Candidate.Lineage.ChangeClass,
-		RequestedStage: string(b.SealRequest.RequestedStage), LogOrigin: b.SealRequest.LogOrigin, ExpiresAt: b.SealRequest.ExpiresAt,
-		Reused: p.Reused, Signed: p.Envelope != nil, Refuted: p.Refuted,
+		RequestedStage: string(b.SealRequest.RequestedStage), LogOrigin: b.SealRequest.LogOrigin,
+		ExpiresAt: b.SealRequest.ExpiresAt,
+		Reused:    p.Reused, Signed: p.Envelope != nil, Refuted: p.Refuted,
 		Artifacts: len(b.Artifacts), Path: "candidates/" + b.CandidateRevisionID, Receipt: SubmittedOf(r),
 	}
 	if b.Trials != nil {
@@ -414,14 +426,16 @@ func (r Result) Print(w io.Writer) {
 	if r.Signed {
 		state = append(state, "signed")
 	}
-	fmt.Fprintf(w, "%s  %s\n%s, %s, for %s until %s\n", r.CandidateRevisionID, strings.Join(state, ", "), r.CandidateID, r.ChangeClass, r.RequestedStage, r.ExpiresAt)
+	fmt.Fprintf(w, "%s  %s\n%s, %s, for %s until %s\n", r.CandidateRevisionID, strings.Join(state, ", "),
+		r.CandidateID, r.ChangeClass, r.RequestedStage, r.ExpiresAt)
 	for _, run := range r.Runs {
 		fmt.Fprintf(w, "  %-14s %s\n", run.Role, run.RunID)
 	}
 	for _, x := range r.Refuted {
 		fmt.Fprintf(w, "falsification %s refutes: %s\n", x.RunID, strings.Join(x.Tests, ", "))
 	}
-	fmt.Fprintf(w, "%d artifacts, %d trials on its days, %s/%s\n", r.Artifacts, r.FamilyTrials, r.Path, bundle.FileName)
+	fmt.Fprintf(w, "%d artifacts, %d trials on its days, %s/%s\n", r.Artifacts, r.FamilyTrials, r.Path,
+		bundle.FileName)
 	r.Receipt.print(w)
 }
 
@@ -433,7 +447,8 @@ func (s *Submitted) print(w io.Writer) {
 	if s.Duplicate {
 		again = ", known before"
 	}
-	fmt.Fprintf(w, "sealed by %s as entry %d%s: %s, %s/%s, %d experiments pending\n", s.LogOrigin, s.LogIndex, again, s.Assurance, s.Stage, s.StageStatus, s.PendingExperiments)
+	fmt.Fprintf(w, "sealed by %s as entry %d%s: %s, %s/%s, %d experiments pending\n", s.LogOrigin, s.LogIndex,
+		again, s.Assurance, s.Stage, s.StageStatus, s.PendingExperiments)
 }
 
 // Replayed is what lab candidate replay --json prints.
@@ -455,7 +470,8 @@ type Replayed struct {
 
 // Print writes a line per run.
 func (r *Replayed) Print(w io.Writer) {
-	fmt.Fprintf(w, "%s  %d equal, %d different, %d not run\n", r.CandidateRevisionID, r.Equal, r.Different, r.NotRun)
+	fmt.Fprintf(w, "%s  %d equal, %d different, %d not run\n", r.CandidateRevisionID, r.Equal, r.Different,
+		r.NotRun)
 	for _, o := range r.Runs {
 		line := fmt.Sprintf("  %-9s  %-14s %s", o.Verdict, o.Role, o.RunID)
 		if o.Verdict != Equal {

@@ -269,7 +269,8 @@ const (
 )
 
 var severities = map[Kind]Severity{
-	PluginPanic: SeverityError, PluginExit: SeverityError, PluginTimeout: SeverityError, DataError: SeverityError,
+	PluginPanic: SeverityError, PluginExit: SeverityError, PluginTimeout: SeverityError,
+	DataError:     SeverityError,
 	ResourceLimit: SeverityError, Cancelled: SeverityError,
 	PluginProtocol: SeverityViolation, PluginDiverged: SeverityViolation, InvalidOutput: SeverityViolation,
 	HostInvariant: SeverityViolation, Lookahead: SeverityViolation, ArtifactMismatch: SeverityViolation,
@@ -325,7 +326,8 @@ func outOfResources(f *artifact.Failure, trace Trace) bool {
 	if s := SignalOf(f.PluginExitCode); s == "SIGXCPU" || s == "SIGXFSZ" {
 		return true
 	}
-	for _, words := range []string{"out of memory", "cannot allocate memory", "failed to create new OS thread"} {
+	for _, words := range []string{"out of memory", "cannot allocate memory",
+		"failed to create new OS thread"} {
 		if strings.Contains(trace.Cause, words) {
 			return true
 		}
@@ -353,7 +355,8 @@ func TypeOf(f *artifact.Failure, trace Trace) string {
 
 // types are those of failures that only the host has a word for.
 var types = map[string]string{
-	run.CodePluginTimeout: "deadline", run.CodePluginProtocol: "protocol", run.CodePluginDiverged: "ledger_digest", runner.CodeInternal: "host", "INTERRUPTED": "interrupted",
+	run.CodePluginTimeout: "deadline", run.CodePluginProtocol: "protocol",
+	run.CodePluginDiverged: "ledger_digest", runner.CodeInternal: "host", "INTERRUPTED": "interrupted",
 }
 
 // text is a detail of a failure.
@@ -386,7 +389,8 @@ func Fingerprint(k Kind, f *Fault, module string) (string, error) {
 // fingerprint, request_hash, split_id and candle_index.
 func MakeID(k Kind, fingerprint, requestHash string, w Where) (string, error) {
 	sum, err := digest.Of(map[string]any{
-		"kind": k, "fingerprint": fingerprint, "request_hash": requestHash, "split_id": w.SplitID, "candle_index": w.CandleIndex,
+		"kind": k, "fingerprint": fingerprint, "request_hash": requestHash, "split_id": w.SplitID,
+		"candle_index": w.CandleIndex,
 	})
 	if err != nil {
 		return "", err
@@ -424,8 +428,10 @@ func (c *Capsule) Name(module string) (err error) {
 
 // signals are the names of the numbers that end a process on Linux.
 var signals = map[int]string{
-	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE", 9: "SIGKILL",
-	10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU", 25: "SIGXFSZ", 31: "SIGSYS",
+	1: "SIGHUP", 2: "SIGINT", 3: "SIGQUIT", 4: "SIGILL", 5: "SIGTRAP", 6: "SIGABRT", 7: "SIGBUS", 8: "SIGFPE",
+	9:  "SIGKILL",
+	10: "SIGUSR1", 11: "SIGSEGV", 12: "SIGUSR2", 13: "SIGPIPE", 14: "SIGALRM", 15: "SIGTERM", 24: "SIGXCPU",
+	25: "SIGXFSZ", 31: "SIGSYS",
 }
 
 // SignalOf is the name of the signal that an exit code of 128 and more stands for; ""

@@ -45,7 +45,8 @@ func Request(base runner.StartRequest, t Take) runner.StartRequest {
 // Split is the rest of what it asks. The error is about the seed.
 func Split(t Take, pins map[market.Symbol]string) (run.Split, error) {
 	seed, err := strconv.ParseUint(t.Seed, 10, 64)
-	return run.Split{ID: t.SplitID, Seed: seed, Pins: pins, DelayCandles: t.DelayCandles, WorstPrice: t.WorstPrice}, err
+	return run.Split{ID: t.SplitID, Seed: seed, Pins: pins, DelayCandles: t.DelayCandles,
+		WorstPrice: t.WorstPrice}, err
 }
 
 // Played is how a play went.
@@ -62,7 +63,8 @@ func (s *Stage) Play(ctx context.Context, t Take, mode run.Mode, limit time.Dura
 	return s.play(ctx, t, mode, limit, nil)
 }
 
-func (s *Stage) play(ctx context.Context, t Take, mode run.Mode, limit time.Duration, lines io.Writer) (_ Played, err error) {
+func (s *Stage) play(ctx context.Context, t Take, mode run.Mode, limit time.Duration,
+	lines io.Writer) (_ Played, err error) {
 	split, err := Split(t, s.Pins)
 	if err != nil {
 		return Played{}, err
@@ -173,7 +175,8 @@ func (s *Stage) Capture(ctx context.Context, in Captured) (*Capsule, error) {
 // lagging reports that the plugin may have been ahead of the host's books: in
 // co-simulation a process that dies or hangs takes its last decisions with it.
 func lagging(c *Capsule) bool {
-	return (c.Error.Code == run.CodePluginCrashed || c.Error.Code == run.CodePluginTimeout) && c.Where.Phase != PhaseFinalize
+	return (c.Error.Code == run.CodePluginCrashed || c.Error.Code == run.CodePluginTimeout) &&
+		c.Where.Phase != PhaseFinalize
 }
 
 // exact plays the take step by step. ok is false if it does not fail in the same way.
@@ -252,7 +255,8 @@ func (s *Stage) minimal(ctx context.Context, in Captured, c *Capsule) *Minimal {
 	if err != nil {
 		return nil
 	}
-	return &Minimal{StartIndex: f.start, StartTime: in.StartTime(f.start), Params: params, Replays: f.replays, Complete: f.complete}
+	return &Minimal{StartIndex: f.start, StartTime: in.StartTime(f.start), Params: params, Replays: f.replays,
+		Complete: f.complete}
 }
 
 // Context is what a capsule has besides the failure.
@@ -292,8 +296,9 @@ func draft(c Context, p Played, kind Kind, trace Trace, module string) (*Capsule
 func Blank(c Context, kind Kind) *Capsule {
 	take := c.Take
 	out := &Capsule{
-		Schema: Schema, Kind: kind, Severity: kind.Severity(), Count: 1, Inputs: c.Inputs, Environment: &c.Environment,
-		Error: Fault{Stack: []Frame{}}, LastEvents: []json.RawMessage{},
+		Schema: Schema, Kind: kind, Severity: kind.Severity(), Count: 1, Inputs: c.Inputs,
+		Environment: &c.Environment,
+		Error:       Fault{Stack: []Frame{}}, LastEvents: []json.RawMessage{},
 		Replay: Replay{Argv: []string{}},
 	}
 	if take.SplitID != "" {
@@ -401,24 +406,29 @@ func claimOf(k Kind, w Where, message string) string {
 		at = fmt.Sprintf("at candle %d of split %s", *w.CandleIndex, w.SplitID)
 	}
 	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
-	return Cut(fmt.Sprintf("Expected %s %s; %s: %s", due, at, happened[k], strings.TrimRight(line, ".")), MaxClaim-1) + "."
+	return Cut(fmt.Sprintf("Expected %s %s; %s: %s", due, at, happened[k], strings.TrimRight(line, ".")),
+		MaxClaim-1) + "."
 }
 
 var happened = map[Kind]string{
-	PluginPanic: "the strategy failed", PluginExit: "the process was gone", PluginTimeout: "none came in time",
+	PluginPanic: "the strategy failed", PluginExit: "the process was gone",
+	PluginTimeout:  "none came in time",
 	PluginProtocol: "something else came", PluginDiverged: "they differ", InvalidOutput: "one is invalid",
-	HostInvariant: "it could not", Cancelled: "it was cancelled", DataError: "they are not", ResourceLimit: "the process ran out of what it may use",
+	HostInvariant: "it could not", Cancelled: "it was cancelled", DataError: "they are not",
+	ResourceLimit: "the process ran out of what it may use",
 }
 
 func stateOf(s *run.Scene) *State {
-	out := &State{Cash: plain(s.Cash), Equity: plain(s.Equity), Positions: []Position{}, OpenOrders: []Order{}}
+	out := &State{Cash: plain(s.Cash), Equity: plain(s.Equity), Positions: []Position{},
+		OpenOrders: []Order{}}
 	for _, p := range s.Positions {
 		if p.Quantity.IsZero() {
 			continue
 		}
 		out.Positions = append(out.Positions, Position{
 			Symbol: string(p.Symbol), Direction: p.Direction.String(), Quantity: plain(p.Quantity),
-			AverageEntryPrice: plain(p.AverageEntryPrice), MarkPrice: plain(p.MarkPrice), UnrealizedPnL: plain(p.UnrealizedPnL),
+			AverageEntryPrice: plain(p.AverageEntryPrice), MarkPrice: plain(p.MarkPrice),
+			UnrealizedPnL: plain(p.UnrealizedPnL),
 		})
 	}
 	for _, o := range s.OpenOrders {
@@ -429,8 +439,10 @@ func stateOf(s *run.Scene) *State {
 
 func orderOf(o *market.Order) Order {
 	out := Order{
-		OrderID: o.ID.String(), Symbol: string(o.Symbol), Side: o.Side.String(), Type: o.Type.String(), Role: o.Role.String(), Status: o.Status.String(),
-		Quantity: plain(o.Quantity), LimitPrice: optional(o.LimitPrice), StopPrice: optional(o.StopPrice), ReduceOnly: o.ReduceOnly, Tag: o.Tag,
+		OrderID: o.ID.String(), Symbol: string(o.Symbol), Side: o.Side.String(), Type: o.Type.String(),
+		Role: o.Role.String(), Status: o.Status.String(),
+		Quantity: plain(o.Quantity), LimitPrice: optional(o.LimitPrice), StopPrice: optional(o.StopPrice),
+		ReduceOnly: o.ReduceOnly, Tag: o.Tag,
 		CreatedAt: o.CreatedAt,
 	}
 	if o.ParentID != 0 {
@@ -496,6 +508,7 @@ func candleEvent(c run.SceneCandle, splitID string) ([]byte, error) {
 	number := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	return digest.JCS(map[string]any{
 		"kind": "candle", "split": splitID, "candle": c.Step, "time": c.CloseTime, "symbol": c.Symbol,
-		"open": number(c.Open), "high": number(c.High), "low": number(c.Low), "close": number(c.Close), "volume": number(c.Volume),
+		"open": number(c.Open), "high": number(c.High), "low": number(c.Low), "close": number(c.Close),
+		"volume": number(c.Volume),
 	})
 }

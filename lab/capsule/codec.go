@@ -103,10 +103,13 @@ func (c *Capsule) dropTexts() {
 // where, in answer to which request.
 func (c *Capsule) Bare() *Capsule {
 	bare := &Capsule{
-		Schema: Schema, ID: c.ID, Kind: c.Kind, Severity: c.Severity, Claim: Cut(c.Claim, MaxClaim), Count: c.Count, Where: c.Where,
-		Error:       Fault{Code: c.Error.Code, Message: Cut(c.Error.Message, MaxClaim), Type: Cut(c.Error.Type, MaxClaim), ExitCode: c.Error.ExitCode, Signal: c.Error.Signal},
+		Schema: Schema, ID: c.ID, Kind: c.Kind, Severity: c.Severity, Claim: Cut(c.Claim, MaxClaim),
+		Count: c.Count, Where: c.Where,
+		Error: Fault{Code: c.Error.Code, Message: Cut(c.Error.Message, MaxClaim),
+			Type: Cut(c.Error.Type, MaxClaim), ExitCode: c.Error.ExitCode, Signal: c.Error.Signal},
 		Fingerprint: c.Fingerprint, Inputs: Inputs{RequestHash: c.Inputs.RequestHash, RunID: c.Inputs.RunID},
-		Replay: Replay{Argv: c.Replay.Argv, ExpectedFingerprint: c.Fingerprint}, Integrity: Integrity{Redactions: c.Integrity.Redactions},
+		Replay:    Replay{Argv: c.Replay.Argv, ExpectedFingerprint: c.Fingerprint},
+		Integrity: Integrity{Redactions: c.Integrity.Redactions},
 	}
 	bare.fill()
 	return bare
@@ -165,7 +168,8 @@ func (e *FormatError) Error() string {
 type ChangedError struct{ Want, Have string }
 
 func (e *ChangedError) Error() string {
-	return fmt.Sprintf("the capsule was changed: its body has the SHA-256 %.12s, integrity says %.12s", e.Have, e.Want)
+	return fmt.Sprintf("the capsule was changed: its body has the SHA-256 %.12s, integrity says %.12s",
+		e.Have, e.Want)
 }
 
 // Decode reads a capsule. The error is a *FormatError, or a *ChangedError if everything
@@ -215,7 +219,8 @@ func (c *Capsule) check() *FormatError {
 	case c.Kind.Severity() == "":
 		return &FormatError{"/kind", fmt.Sprintf("%.40q is not known", c.Kind)}
 	case c.Severity != c.Kind.Severity():
-		return &FormatError{"/severity", fmt.Sprintf("is %.40q, that of the kind is %s", c.Severity, c.Kind.Severity())}
+		return &FormatError{"/severity",
+			fmt.Sprintf("is %.40q, that of the kind is %s", c.Severity, c.Kind.Severity())}
 	case c.Count < 1:
 		return &FormatError{"/count", "must be at least 1"}
 	case !c.Where.Phase.known():
@@ -289,7 +294,9 @@ const Redacted = "[redacted]"
 const minSecret = 6
 
 // secretName matches the names of secrets.
-var secretName = regexp.MustCompile(`(?i)(secret|passw|passphrase|token|credential|api[_-]?key|private[_-]?key|access[_-]?key|mnemonic|authorization)`)
+var secretName = regexp.MustCompile(
+	`(?i)(secret|passw|passphrase|token|credential|api[_-]?key|private[_-]?key|access[_-]?key|mnemonic|` +
+		`authorization)`)
 
 // credential is a secret that shows by its form. The form's first group and the second
 // stay. It is looked for only where a hint is: a form alone takes long on a long text.
@@ -299,11 +306,15 @@ type credential struct {
 }
 
 var credentials = []credential{
-	{[]string{"private key-----"}, regexp.MustCompile(`()-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)},
-	{[]string{"authorization"}, regexp.MustCompile(`(?i)(\bauthorization["']?\s*[=:]\s*["']?(?:basic\s+|bearer\s+)?)[^\s"',;]+`)},
+	{[]string{"private key-----"},
+		regexp.MustCompile(
+			`()-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)`)},
+	{[]string{"authorization"},
+		regexp.MustCompile(`(?i)(\bauthorization["']?\s*[=:]\s*["']?(?:basic\s+|bearer\s+)?)[^\s"',;]+`)},
 	{[]string{"bearer"}, regexp.MustCompile(`(?i)(\bbearer\s+)[A-Za-z0-9+/_=.-]{16,}`)},
 	{[]string{"secret", "passw", "passphrase", "token", "key"}, regexp.MustCompile(
-		`(?i)((?:secret|passw(?:or)?d|passphrase|token|api_?-?key|private_?-?key|access_?-?key)[A-Za-z0-9_-]*["']?\s*[=:]\s*["']?)[^\s"',;&]+`)},
+		`(?i)((?:secret|passw(?:or)?d|passphrase|token|api_?-?key|private_?-?key|` +
+			`access_?-?key)[A-Za-z0-9_-]*["']?\s*[=:]\s*["']?)[^\s"',;&]+`)},
 	{[]string{"://"}, regexp.MustCompile(`([a-z][a-z0-9+.-]*://[^\s/:@]+:)[^\s/@]+(@)`)},
 	{[]string{"akia"}, regexp.MustCompile(`()\bAKIA[0-9A-Z]{16}\b`)},
 	{[]string{"eyj"}, regexp.MustCompile(`()\beyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]*`)},
@@ -430,5 +441,7 @@ func (c *Capsule) redact(r *Redactor) error {
 
 // Lost reports whether the redactions have taken something out that a replay needs.
 func (c *Capsule) Lost() bool {
-	return slices.ContainsFunc(c.Integrity.Redactions, func(x Redaction) bool { return strings.HasPrefix(x.Path, "/replay/take/") })
+	return slices.ContainsFunc(c.Integrity.Redactions, func(x Redaction) bool {
+		return strings.HasPrefix(x.Path, "/replay/take/")
+	})
 }

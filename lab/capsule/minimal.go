@@ -109,7 +109,8 @@ func (f *found) fewest(run func(int64, map[string]json.RawMessage) (bool, error)
 }
 
 // try keeps fewer parameters if the play fails with them.
-func (f *found) try(less map[string]json.RawMessage, run func(int64, map[string]json.RawMessage) (bool, error)) (bool, error) {
+func (f *found) try(less map[string]json.RawMessage,
+	run func(int64, map[string]json.RawMessage) (bool, error)) (bool, error) {
 	if f.replays >= maxReplays {
 		return false, nil
 	}
@@ -202,17 +203,20 @@ func identify(c *Capsule) (identity, error) {
 	}
 	switch {
 	case !nameForm.MatchString(r.StrategyName):
-		return identity{}, &FormatError{Pointer: "/inputs/request/strategy_name", Reason: "is not the name of a strategy"}
+		return identity{},
+			&FormatError{Pointer: "/inputs/request/strategy_name", Reason: "is not the name of a strategy"}
 	case len(r.Symbols) == 0 || len(c.Inputs.Data) != len(r.Symbols):
 		return identity{}, &FormatError{Pointer: "/inputs/data", Reason: "is not one dataset per symbol"}
 	case c.Inputs.Plugin == nil:
 		return identity{}, &FormatError{Pointer: "/inputs/plugin", Reason: "is missing"}
 	}
-	return identity{name: r.StrategyName, timeframe: r.Timeframe, exchange: r.Exchange, symbols: r.Symbols, cash: json.Number(r.InitialCash)}, nil
+	return identity{name: r.StrategyName, timeframe: r.Timeframe, exchange: r.Exchange, symbols: r.Symbols,
+		cash: json.Number(r.InitialCash)}, nil
 }
 
 // plugin opens the program that was named, or the copy that the state directory has.
-func (h *Host) plugin(ctx context.Context, c *Capsule, program string, r *Result, missing *MissingError) (*plugin, error) {
+func (h *Host) plugin(ctx context.Context, c *Capsule, program string, r *Result,
+	missing *MissingError) (*plugin, error) {
 	id, err := identify(c)
 	if err != nil {
 		return nil, err
@@ -224,13 +228,18 @@ func (h *Host) plugin(ctx context.Context, c *Capsule, program string, r *Result
 	}
 	sum, err := digest.File(path)
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && program == "", err == nil && program == "" && sum != c.Inputs.Plugin.SHA256:
-		missing.What = append(missing.What, fmt.Sprintf("the plugin %s with the SHA-256 %s: name a program with --plugin", id.name, c.Inputs.Plugin.SHA256))
+	case errors.Is(err, fs.ErrNotExist) && program == "", err == nil && program == "" &&
+		sum != c.Inputs.Plugin.SHA256:
+		missing.What = append(missing.What,
+			fmt.Sprintf("the plugin %s with the SHA-256 %s: name a program with --plugin", id.name,
+				c.Inputs.Plugin.SHA256))
 		return out, nil
 	case err != nil:
 		return nil, &MissingError{[]string{fmt.Sprintf("the plugin: %v", err)}}
 	case sum != c.Inputs.Plugin.SHA256:
-		r.Remarks = append(r.Remarks, fmt.Sprintf("the plugin is another one: %.12s, the capsule has %.12s", sum, c.Inputs.Plugin.SHA256))
+		r.Remarks = append(r.Remarks,
+			fmt.Sprintf("the plugin is another one: %.12s, the capsule has %.12s", sum,
+				c.Inputs.Plugin.SHA256))
 	}
 	remove := func() error { return nil }
 	if program == "" {
@@ -240,7 +249,8 @@ func (h *Host) plugin(ctx context.Context, c *Capsule, program string, r *Result
 		}
 	}
 	out.catalog, err = catalog.Open(ctx, catalog.Options{
-		Dir: filepath.Dir(path), Only: []string{filepath.Base(path)}, StateDir: h.StateDir, Sandbox: h.Sandbox, Logger: h.Logger.Named("catalog"),
+		Dir: filepath.Dir(path), Only: []string{filepath.Base(path)}, StateDir: h.StateDir,
+		Sandbox: h.Sandbox, Logger: h.Logger.Named("catalog"),
 	})
 	if err != nil {
 		return nil, errors.Join(err, remove())
@@ -292,7 +302,8 @@ func named(dir, name, program string) (path string, remove func() error, err err
 
 // candles finds the store to play from: the host's if it has every file of the run,
 // else one made of the slice.
-func (h *Host) candles(ctx context.Context, p *production, r *Result, missing *MissingError) (*candle.Store, error) {
+func (h *Host) candles(ctx context.Context, p *production, r *Result,
+	missing *MissingError) (*candle.Store, error) {
 	c := p.capsule
 	id, err := identify(c)
 	if err != nil {
@@ -300,7 +311,8 @@ func (h *Host) candles(ctx context.Context, p *production, r *Result, missing *M
 	}
 	p.stage = &Stage{
 		Base: runner.StartRequest{
-			Mode: runner.ModeBacktest, StrategyName: id.name, Symbols: id.symbols, Timeframe: id.timeframe, Exchange: id.exchange, InitialCash: id.cash,
+			Mode: runner.ModeBacktest, StrategyName: id.name, Symbols: id.symbols, Timeframe: id.timeframe,
+			Exchange: id.exchange, InitialCash: id.cash,
 		},
 		Pins: map[market.Symbol]string{},
 	}
@@ -323,7 +335,8 @@ func (h *Host) candles(ctx context.Context, p *production, r *Result, missing *M
 }
 
 // absent are the datasets of the run that the store does not have; pins gets the others.
-func (h *Host) absent(ctx context.Context, c *Capsule, exchange string, pins map[market.Symbol]string) []string {
+func (h *Host) absent(ctx context.Context, c *Capsule, exchange string,
+	pins map[market.Symbol]string) []string {
 	var absent []string
 	for _, d := range c.Inputs.Data {
 		pins[market.Symbol(d.Symbol)] = d.SHA256
@@ -340,7 +353,8 @@ func (h *Host) absent(ctx context.Context, c *Capsule, exchange string, pins map
 			err = file.Close()
 		}
 		if err != nil {
-			absent = append(absent, fmt.Sprintf("%s candles of %s with the SHA-256 %s", d.Timeframe, d.Symbol, d.SHA256))
+			absent = append(absent,
+				fmt.Sprintf("%s candles of %s with the SHA-256 %s", d.Timeframe, d.Symbol, d.SHA256))
 		}
 	}
 	return absent

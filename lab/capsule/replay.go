@@ -77,7 +77,8 @@ type Difference struct {
 // error is a *MissingError where plugin or candles are not there, a *NameError if the
 // other program is another strategy.
 func (h *Host) Replay(ctx context.Context, c *Capsule, program string) (*Result, error) {
-	r := &Result{CapsuleID: c.ID, Kind: c.Kind, Expected: c.Fingerprint, Differences: []Difference{}, Remarks: []string{}}
+	r := &Result{CapsuleID: c.ID, Kind: c.Kind, Expected: c.Fingerprint, Differences: []Difference{},
+		Remarks: []string{}}
 	switch c.Kind {
 	case ArtifactMismatch:
 		return r, h.verify(c, r)
@@ -139,7 +140,8 @@ func (p *production) close() {
 	}
 }
 
-func (h *Host) prepare(ctx context.Context, c *Capsule, program string, r *Result) (_ *production, err error) {
+func (h *Host) prepare(ctx context.Context, c *Capsule, program string,
+	r *Result) (_ *production, err error) {
 	if c.Replay.Take == nil {
 		return nil, &MissingError{[]string{"the play: this capsule is a bare one"}}
 	}
@@ -179,7 +181,8 @@ func (h *Host) prepare(ctx context.Context, c *Capsule, program string, r *Resul
 	p.launcher = func(store *candle.Store) func(run.Mode, time.Duration) *run.Launcher {
 		return func(mode run.Mode, limit time.Duration) *run.Launcher {
 			return run.NewLauncher(run.Options{
-				Catalog: plugin.catalog, Store: store, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine, StepLimit: limit, Mode: mode,
+				Catalog: plugin.catalog, Store: store, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine,
+				StepLimit: limit, Mode: mode,
 			})
 		}
 	}
@@ -222,7 +225,9 @@ func (p *production) unsure() error {
 	if p.whole {
 		return nil
 	}
-	return &MissingError{[]string{"the candles before those of the capsule, without which it does not fail: import them, the hashes are in inputs.data"}}
+	return &MissingError{
+		[]string{"the candles before those of the capsule, without which it does not fail: import them, " +
+			"the hashes are in inputs.data"}}
 }
 
 // compare lists what is in the fingerprint and differs.
@@ -307,7 +312,8 @@ type Parted struct {
 func Divergent(ctx context.Context, in Parted) (*Capsule, error) {
 	c := Blank(in.Context, in.Kind)
 	index := in.At.Step - in.Lead
-	c.Where.Phase, c.Where.CandleIndex, c.Where.CandleTime, c.Where.EventSeq = PhaseCandle, &index, in.CloseTime(index), &in.At.Line
+	c.Where.Phase, c.Where.CandleIndex, c.Where.CandleTime, c.Where.EventSeq = PhaseCandle, &index,
+		in.CloseTime(index), &in.At.Line
 	if in.At.Step < in.Warmup {
 		c.Where.Phase = PhaseWarmup
 	}
@@ -315,10 +321,14 @@ func Divergent(ctx context.Context, in Parted) (*Capsule, error) {
 		c.Where.Symbol = &in.Inputs.Data[0].Symbol
 	}
 	c.Error.Code, c.Error.Type = in.Code, "decisions"
-	c.Error.Message = fmt.Sprintf("decision line %d was %s and is %s", in.At.Line, line(in.At.A), line(in.At.B))
-	c.Claim = fmt.Sprintf("Expected the decisions on split %s to be the same again; they differ from candle %d on.", c.Where.SplitID, index)
+	c.Error.Message = fmt.Sprintf("decision line %d was %s and is %s", in.At.Line, line(in.At.A),
+		line(in.At.B))
+	c.Claim = fmt.Sprintf(
+		"Expected the decisions on split %s to be the same again; they differ from candle %d on.",
+		c.Where.SplitID, index)
 	if c.Where.CandleTime != 0 {
-		if slice, err := cut(ctx, in.Candles, in.Exchange, in.Inputs.Data, spot{index, in.Warmup, c.Where.CandleTime}); err == nil {
+		if slice, err := cut(ctx, in.Candles, in.Exchange, in.Inputs.Data,
+			spot{index, in.Warmup, c.Where.CandleTime}); err == nil {
 			c.DataSlice = slice
 		}
 	}
@@ -386,7 +396,8 @@ func (p *production) truncate(ctx context.Context) (*Divergence, error) {
 		return nil, err
 	}
 	// Another file, not only another window: a program can look at the file.
-	store, pins, remove, err := shorten(ctx, p.tempDir, p.store, p.stage, p.capsule.Inputs.Data, p.capsule.Where.CandleTime)
+	store, pins, remove,
+		err := shorten(ctx, p.tempDir, p.store, p.stage, p.capsule.Inputs.Data, p.capsule.Where.CandleTime)
 	if err != nil {
 		return nil, err
 	}

@@ -107,7 +107,8 @@ func RowsOf(s *market.Series) []Row {
 func (s *SliceSeries) Columns(timeframe market.Timeframe) *market.Series {
 	out := &market.Series{Symbol: market.Symbol(s.Symbol), Timeframe: timeframe}
 	for _, r := range s.Candles {
-		out.Append(market.Candle{OpenTime: r.OpenTime, Open: r.Open, High: r.High, Low: r.Low, Close: r.Close, Volume: r.Volume})
+		out.Append(market.Candle{OpenTime: r.OpenTime, Open: r.Open, High: r.High, Low: r.Low, Close: r.Close,
+			Volume: r.Volume})
 	}
 	return out
 }
@@ -129,7 +130,8 @@ type spot struct {
 
 // cut takes the candles that led to a spot out of the store: the warm-up and SliceLead
 // more before the newest one of each symbol.
-func cut(ctx context.Context, store *candle.Store, exchange string, data []artifact.Dataset, s spot) (*Slice, error) {
+func cut(ctx context.Context, store *candle.Store, exchange string, data []artifact.Dataset,
+	s spot) (*Slice, error) {
 	out := &Slice{Inline: true, FromIndex: s.index, ToIndex: s.index, Warmup: s.warmup}
 	rows := 0
 	for i, d := range data {
@@ -152,7 +154,8 @@ func cut(ctx context.Context, store *candle.Store, exchange string, data []artif
 	return out, nil
 }
 
-func series(ctx context.Context, store *candle.Store, exchange string, d artifact.Dataset, s spot) (_ SliceSeries, err error) {
+func series(ctx context.Context, store *candle.Store, exchange string, d artifact.Dataset,
+	s spot) (_ SliceSeries, err error) {
 	out := SliceSeries{Symbol: d.Symbol, SHA256: d.SHA256}
 	tf, err := market.ParseTimeframe(d.Timeframe)
 	if err != nil {
@@ -201,7 +204,8 @@ func ownStore(ctx context.Context, dir string) (_ *candle.Store, remove func() e
 }
 
 // unpack makes a store of a slice and returns the hashes of its files.
-func unpack(ctx context.Context, dir string, s *Slice) (_ *candle.Store, pins map[market.Symbol]string, remove func() error, err error) {
+func unpack(ctx context.Context, dir string,
+	s *Slice) (_ *candle.Store, pins map[market.Symbol]string, remove func() error, err error) {
 	store, remove, err := ownStore(ctx, dir)
 	if err != nil {
 		return nil, nil, nil, err
@@ -221,7 +225,8 @@ func unpack(ctx context.Context, dir string, s *Slice) (_ *candle.Store, pins ma
 }
 
 // shorten makes a store of the candles of a stage that have closed by a time.
-func shorten(ctx context.Context, dir string, from *candle.Store, s *Stage, data []artifact.Dataset, end market.Time) (_ *candle.Store, pins map[market.Symbol]string, remove func() error, err error) {
+func shorten(ctx context.Context, dir string, from *candle.Store, s *Stage, data []artifact.Dataset,
+	end market.Time) (_ *candle.Store, pins map[market.Symbol]string, remove func() error, err error) {
 	store, remove, err := ownStore(ctx, dir)
 	if err != nil {
 		return nil, nil, nil, err
@@ -235,7 +240,8 @@ func shorten(ctx context.Context, dir string, from *candle.Store, s *Stage, data
 	return store, pins, remove, nil
 }
 
-func copyUntil(ctx context.Context, to, from *candle.Store, s *Stage, d artifact.Dataset, end market.Time, pins map[market.Symbol]string) error {
+func copyUntil(ctx context.Context, to, from *candle.Store, s *Stage, d artifact.Dataset, end market.Time,
+	pins map[market.Symbol]string) error {
 	tf, err := market.ParseTimeframe(d.Timeframe)
 	if err != nil {
 		return err
@@ -252,7 +258,8 @@ func copyUntil(ctx context.Context, to, from *candle.Store, s *Stage, d artifact
 	all := file.Series()
 	part := all.Slice(0, closedBy(all, end))
 	part.Symbol = symbol
-	return errors.Join(put(ctx, to, part, string(stored.Calendar), stored.PriceStep.String(), pins), file.Close())
+	return errors.Join(put(ctx, to, part, string(stored.Calendar), stored.PriceStep.String(), pins),
+		file.Close())
 }
 
 // closedBy counts the candles of a series that have closed by a time.
@@ -264,12 +271,15 @@ func closedBy(s *market.Series, end market.Time) int {
 	return n
 }
 
-func put(ctx context.Context, store *candle.Store, s *market.Series, calendar, priceStep string, pins map[market.Symbol]string) error {
+func put(ctx context.Context, store *candle.Store, s *market.Series, calendar, priceStep string,
+	pins map[market.Symbol]string) error {
 	step, err := decimal.Parse(priceStep)
 	if err != nil {
 		return fmt.Errorf("price step: %w", err)
 	}
-	d, err := store.Put(ctx, candle.PutRequest{Exchange: sliceExchange, Series: s, Calendar: candle.Calendar(calendar), PriceStep: step})
+	d, err := store.Put(ctx,
+		candle.PutRequest{Exchange: sliceExchange, Series: s, Calendar: candle.Calendar(calendar),
+			PriceStep: step})
 	pins[s.Symbol] = d.SHA256
 	return err
 }

@@ -189,6 +189,7 @@ func Shelve(shelf map[string][]byte, c *Capsule) (*Capsule, error) {
 // NoteOf is what a report has of a capsule with this content.
 func NoteOf(c *Capsule, content []byte) *Note {
 	return &Note{
-		CapsuleID: c.ID, Path: Folder + "/" + c.FileName(), SHA256: digest.SHA256Hex(content), Kind: c.Kind, Where: c.Where, Claim: c.Claim,
+		CapsuleID: c.ID, Path: Folder + "/" + c.FileName(), SHA256: digest.SHA256Hex(content), Kind: c.Kind,
+		Where: c.Where, Claim: c.Claim,
 	}
 }

@@ -50,7 +50,8 @@ func Commands(env IO) *cobra.Command { return TreeOf(env, commands) }
 func commands(a *App) []*cobra.Command {
 	return []*cobra.Command{
 		initCommand(a), sdkCommand(a), validateCommand(a), runCommand(a), familyCommand(a), compareCommand(a),
-		falsifyCommand(a), candidateCommand(a), replayCommand(a), runsCommand(a), dataCommand(a), statsCommand(a),
+		falsifyCommand(a), candidateCommand(a), replayCommand(a), runsCommand(a), dataCommand(a),
+		statsCommand(a),
 	}
 }
 
@@ -126,7 +127,8 @@ func TreeOf(env IO, commands func(*App) []*cobra.Command) *cobra.Command {
 }
 
 func assemble(env IO, commands func(*App) []*cobra.Command) (*App, *cobra.Command) {
-	a := &App{IO: env, Logger: hclog.NewNullLogger(), bound: map[*cobra.Command]*flags.Set{}, screen: &screen{w: env.Err}, now: time.Now}
+	a := &App{IO: env, Logger: hclog.NewNullLogger(), bound: map[*cobra.Command]*flags.Set{},
+		screen: &screen{w: env.Err}, now: time.Now}
 	a.IO.Out, a.IO.Err = terminal.New(env.Out), terminal.New(a.screen)
 	root := a.root()
 	root.AddCommand(commands(a)...)
@@ -145,7 +147,8 @@ func (a *App) root() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab",
 		Short: "Turn a strategy into evidence",
-		Long:  "lab evaluates trading strategies, compares runs with the uncertainty in view, and repeats failures.",
+		Long: "lab evaluates trading strategies, compares runs with the uncertainty in view, and repeats " +
+			"failures.",
 		Example: Examples(
 			"lab init strategy my_first",
 			"lab validate my_first",
@@ -163,9 +166,11 @@ func (a *App) root() *cobra.Command {
 	f.BoolVar(&a.JSON, "json", false, "print exactly one JSON object")
 	f.BoolVar(&a.Quiet, "quiet", false, "no progress on stderr")
 	f.BoolVar(&a.NoColor, "no-color", false, "no colours (NO_COLOR)")
-	f.StringVar(&a.LogLevel, "log-level", "", "trace, debug, info, warn or error (SERVICE_LOG_LEVEL, default warn)")
+	f.StringVar(&a.LogLevel, "log-level", "",
+		"trace, debug, info, warn or error (SERVICE_LOG_LEVEL, default warn)")
 	f.StringVar(&a.Sandbox, "sandbox", "auto", "run plugins in a sandbox: auto, off or require")
-	f.DurationVar(&a.PluginTimeout, "plugin-timeout", 30*time.Second, "how long a plugin may take for one answer")
+	f.DurationVar(&a.PluginTimeout, "plugin-timeout", 30*time.Second,
+		"how long a plugin may take for one answer")
 	a.offer(c, "log-level", logLevels)
 	a.offer(c, "sandbox", sandboxLevels)
 	a.Folder(c, "state-dir")
@@ -176,14 +181,17 @@ func (a *App) root() *cobra.Command {
 // Group is a command that only holds others. Its examples are the first of each of
 // theirs; long is "" where their names say enough.
 func (a *App) Group(use, short, long string, commands ...*cobra.Command) *cobra.Command {
-	c := &cobra.Command{Use: use, Short: short, Long: long, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	c := &cobra.Command{Use: use, Short: short, Long: long, RunE: func(cmd *cobra.Command, _ []string) error {
+		return cmd.Help()
+	}}
 	c.AddCommand(commands...)
 	return c
 }
 
 // Action gives a command its work. run returns what to print, an error, or both when
 // a failure has a table to show.
-func (a *App) Action(c *cobra.Command, run func(ctx context.Context, args []string) (Outcome, error)) *cobra.Command {
+func (a *App) Action(c *cobra.Command,
+	run func(ctx context.Context, args []string) (Outcome, error)) *cobra.Command {
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		a.answer, a.running = &answer{}, cmd
 		if a.answer.err = a.configure(cmd); a.answer.err == nil {
@@ -216,11 +224,13 @@ func (a *App) configure(c *cobra.Command) error {
 	if a.PluginTimeout <= 0 {
 		return Usage("--plugin-timeout", "--plugin-timeout must be above zero, for example 30s")
 	}
-	a.Logger = hclog.New(&hclog.LoggerOptions{Name: "lab", Level: hclog.LevelFromString(a.LogLevel), Output: a.IO.Err})
+	a.Logger = hclog.New(&hclog.LoggerOptions{Name: "lab", Level: hclog.LevelFromString(a.LogLevel),
+		Output: a.IO.Err})
 	if err := a.refuseFlags(c); err != nil {
 		return err
 	}
-	a.Logger.Debug("configured", "state_dir", a.StateDir, "sandbox", a.Sandbox, "plugin_timeout", a.PluginTimeout)
+	a.Logger.Debug("configured", "state_dir", a.StateDir, "sandbox", a.Sandbox, "plugin_timeout",
+		a.PluginTimeout)
 	return nil
 }
 
@@ -260,7 +270,9 @@ func FirstOf(values ...string) string {
 
 // flagOf finds the flag that cobra complains about, for the details of the error.
 func flagOf(err error) string {
-	for _, word := range strings.FieldsFunc(err.Error(), func(r rune) bool { return strings.ContainsRune(" ,:\"", r) }) {
+	for _, word := range strings.FieldsFunc(err.Error(), func(r rune) bool {
+		return strings.ContainsRune(" ,:\"", r)
+	}) {
 		if strings.HasPrefix(word, "--") {
 			return word
 		}
@@ -314,7 +326,8 @@ func (a *App) engine() (artifact.Engine, error) {
 		return artifact.Engine{}, err
 	}
 	sum, err := digest.File(self)
-	return artifact.Engine{Name: "lab", Version: a.IO.Build.Version, Commit: a.IO.Build.Commit, SHA256: sum}, err
+	return artifact.Engine{Name: "lab", Version: a.IO.Build.Version, Commit: a.IO.Build.Commit, SHA256: sum},
+		err
 }
 
 // How a command that plays very many small runs collects garbage, and up to how many
@@ -360,16 +373,23 @@ func (a *App) completionCommand() *cobra.Command {
 		name, load string
 		script     func(*cobra.Command, io.Writer) error
 	}{
-		{"bash", "source <(lab completion bash)", func(c *cobra.Command, w io.Writer) error { return c.GenBashCompletionV2(w, true) }},
+		{"bash", "source <(lab completion bash)", func(c *cobra.Command, w io.Writer) error {
+			return c.GenBashCompletionV2(w, true)
+		}},
 		{"zsh", "lab completion zsh > \"${fpath[1]}/_lab\"", (*cobra.Command).GenZshCompletion},
-		{"fish", "lab completion fish > ~/.config/fish/completions/lab.fish", func(c *cobra.Command, w io.Writer) error { return c.GenFishCompletion(w, true) }},
-		{"powershell", "lab completion powershell | Out-String | Invoke-Expression", (*cobra.Command).GenPowerShellCompletionWithDesc},
+		{"fish", "lab completion fish > ~/.config/fish/completions/lab.fish",
+			func(c *cobra.Command, w io.Writer) error {
+				return c.GenFishCompletion(w, true)
+			}},
+		{"powershell", "lab completion powershell | Out-String | Invoke-Expression",
+			(*cobra.Command).GenPowerShellCompletionWithDesc},
 	}
 	var commands []*cobra.Command
 	for _, s := range shells {
 		c := &cobra.Command{
 			Use: s.name, Short: "Write the completion script for " + s.name,
-			Long: "The script lets " + s.name + " complete commands, flags, strategies, runs, splits, metrics and formats. It asks\n" +
+			Long: "The script lets " + s.name +
+				" complete commands, flags, strategies, runs, splits, metrics and formats. It asks\n" +
 				"this program at each key, which then reads the registry and writes nothing.",
 			Example: Examples(s.load),
 		}
@@ -377,7 +397,10 @@ func (a *App) completionCommand() *cobra.Command {
 			var b bytes.Buffer
 			err := s.script(c.Root(), &b)
 			text := b.String()
-			return Outcome{Result: map[string]string{"shell": s.name, "script": text}, Print: func(w io.Writer) { fmt.Fprint(w, text) }}, err
+			return Outcome{Result: map[string]string{"shell": s.name, "script": text},
+				Print: func(w io.Writer) {
+					fmt.Fprint(w, text)
+				}}, err
 		}))
 	}
 	return a.Group("completion", "Write a completion script for a shell", "", commands...)
@@ -417,11 +440,13 @@ func (a *App) help(c *cobra.Command) {
 
 func (a *App) helpCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:     "help [command...]",
-		Short:   "Say what a command does",
-		Long:    "Help prints what a command does, its examples and its flags, as --help after the command does.",
+		Use:   "help [command...]",
+		Short: "Say what a command does",
+		Long: "Help prints what a command does, its examples and its flags, as --help after the " +
+			"command does.",
 		Example: Examples("lab help run", "lab help runs verify"),
-		ValidArgsFunction: func(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		ValidArgsFunction: func(c *cobra.Command, args []string,
+			_ string) ([]string, cobra.ShellCompDirective) {
 			at, rest, err := c.Root().Find(args)
 			if err != nil || len(rest) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp

@@ -60,7 +60,8 @@ func unknownCommand(c *cobra.Command, word string) *Error {
 	if len(suggested) > 0 {
 		said = "did you mean " + strings.Join(suggested, " or ") + "?"
 	}
-	e := Usage(word, "unknown command %q for %q: %s; see %s --help", word, c.CommandPath(), said, c.CommandPath())
+	e := Usage(word, "unknown command %q for %q: %s; see %s --help", word, c.CommandPath(), said,
+		c.CommandPath())
 	e.Details["suggestions"] = append([]string{}, suggested...)
 	return e
 }
@@ -90,7 +91,8 @@ func wrongArgs(c *cobra.Command, args []string) error {
 	case more || len(args) == len(wanted):
 		return nil
 	case len(wanted) == 0:
-		return Usage(args[0], "%q is too much: %s takes no arguments; see %s --help", args[0], c.CommandPath(), c.CommandPath())
+		return Usage(args[0], "%q is too much: %s takes no arguments; see %s --help", args[0],
+			c.CommandPath(), c.CommandPath())
 	}
 	return Usage(args[len(wanted)], "%q is too much: %s", args[len(wanted)], help)
 }
@@ -146,7 +148,8 @@ func wrongFlag(c *cobra.Command, err error) error {
 		return Usage(flag, "%s takes %s, not %q%s", flag, kindOf(c, flag), value.GetValue(), see)
 	case errors.As(err, &name) && known(c, name.GetSpecifiedName()):
 		flag = "--" + name.GetSpecifiedName()
-		return Usage(flag, "%s lacks its value, %s: %s%s", flag, kindOf(c, flag), c.Flag(name.GetSpecifiedName()).Usage, see)
+		return Usage(flag, "%s lacks its value, %s: %s%s", flag, kindOf(c, flag),
+			c.Flag(name.GetSpecifiedName()).Usage, see)
 	case errors.As(err, &name):
 		said := ""
 		alike := hint.Nearest(name.GetSpecifiedName(), flagNames(c))
@@ -241,7 +244,9 @@ func (a *App) Bind(c *cobra.Command, options any) {
 	a.bound[c] = set
 	lists := map[string]Values{
 		"asked": a.AskedSlugs, "candidates": a.candidates, "families": a.Families, "profiles": profiles,
-		"runs-of": a.RunsOf, "splits": a.Splits, "metrics": func([]string) []string { return compare.Metrics() },
+		"runs-of": a.RunsOf, "splits": a.Splits, "metrics": func([]string) []string {
+			return compare.Metrics()
+		},
 	}
 	for _, f := range set.Flags {
 		switch {
@@ -293,22 +298,26 @@ func (a *App) offer(c *cobra.Command, flag string, values []string) {
 
 // Offer completes a flag whose values this package does not check.
 func (a *App) Offer(c *cobra.Command, flag string, values Values) {
-	_ = c.RegisterFlagCompletionFunc(flag, func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
-		return matching(values(args), begun, nil), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
-	})
+	_ = c.RegisterFlagCompletionFunc(flag,
+		func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+			return matching(values(args), begun, nil),
+				cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		})
 }
 
 // Folder completes a flag with folders.
 func (a *App) Folder(c *cobra.Command, flag string) {
-	_ = c.RegisterFlagCompletionFunc(flag, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-		return nil, cobra.ShellCompDirectiveFilterDirs
-	})
+	_ = c.RegisterFlagCompletionFunc(flag,
+		func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveFilterDirs
+		})
 }
 
 // Arguments completes the arguments of a command, by position; the last one is for all
 // that follow. Words that stand there already are not offered again. nil offers files.
 func (a *App) Arguments(c *cobra.Command, places ...Values) {
-	c.ValidArgsFunction = func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	c.ValidArgsFunction = func(_ *cobra.Command, args []string,
+		begun string) ([]string, cobra.ShellCompDirective) {
 		_, more := positions(c)
 		at := len(args)
 		if at >= len(places) && more && len(places) > 0 {
@@ -320,14 +329,16 @@ func (a *App) Arguments(c *cobra.Command, places ...Values) {
 		if places[at] == nil {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
-		return matching(places[at](args), begun, args), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
+		return matching(places[at](args), begun, args),
+			cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 	}
 }
 
 // CapsuleFile completes the argument of a command with the capsules of the state
 // directory, and where none of them matches with files.
 func (a *App) CapsuleFile(c *cobra.Command) {
-	c.ValidArgsFunction = func(_ *cobra.Command, args []string, begun string) ([]string, cobra.ShellCompDirective) {
+	c.ValidArgsFunction = func(_ *cobra.Command, args []string,
+		begun string) ([]string, cobra.ShellCompDirective) {
 		list := matching(a.capsules(), begun, nil)
 		switch {
 		case len(args) > 0:
@@ -391,7 +402,8 @@ func (a *App) RunsOf(args []string) []string {
 func describeRuns(rows []registry.Run) []string {
 	var list []string
 	for _, r := range rows {
-		minute := strings.Replace(r.CompletedAt[:min(len(r.CompletedAt), len("2006-01-02T15:04"))], "T", " ", 1)
+		minute := strings.Replace(r.CompletedAt[:min(len(r.CompletedAt), len("2006-01-02T15:04"))], "T", " ",
+			1)
 		text := strings.Join([]string{r.Slug, r.Kind, r.Status, minute}, " ")
 		if m, err := artifact.DecodeMetadata(r.Payload); err == nil { // a legacy payload may be anything
 			var params bytes.Buffer

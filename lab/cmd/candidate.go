@@ -98,10 +98,14 @@ func candidatePackCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "pack <slug>",
 		Short: "Pack a run with its evidence into a candidate bundle",
-		Long: "Pack hashes every file of a run and of what belongs to it again (falsifications, later runs of the same\n" +
-			"program and parameters, finished paper and live runs) and writes one file that names them all. Its id is\n" +
-			"the hash of what it says, so packing twice gives one id. The locked test of the run is shown in it, which\n" +
-			"is noted once. With --submit a control plane is asked to seal the bundle, and its answer is checked.",
+		Long: "Pack hashes every file of a run and of what belongs to it again (falsifications, later " +
+			"runs of the same\n" +
+			"program and parameters, finished paper and live runs) and writes one file that names them " +
+			"all. Its id is\n" +
+			"the hash of what it says, so packing twice gives one id. The locked test of the run is shown " +
+			"in it, which\n" +
+			"is noted once. With --submit a control plane is asked to seal the bundle, and its answer is " +
+			"checked.",
 		Example: Examples(
 			"lab candidate pack sma_cross    # the newest plan's selected run, else the newest",
 			"lab candidate pack sma_cross --run run_6rvs7gxczpvrxcpd --stage canary --valid 14d",
@@ -111,7 +115,9 @@ func candidatePackCommand(a *App) *cobra.Command {
 	}
 	a.Bind(c, &o)
 	a.Arguments(c, a.Slugs)
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return candidatePack(ctx, a, args[0], o) })
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
+		return candidatePack(ctx, a, args[0], o)
+	})
 }
 
 // candidates are the revisions of the state directory.
@@ -123,14 +129,16 @@ func (a *App) candidates([]string) []string {
 // packOptions reads what does not depend on the registry.
 func packOptions(a *App, slug string, o *candidateOptions) (candidate.Options, error) {
 	out := candidate.Options{
-		Slug: slug, RunID: o.Run, Stage: bundle.Stage(o.Stage), Owner: o.Owner, Family: o.Family, LogOrigin: o.LogOrigin,
-		Author: userName(a), Now: time.Now,
+		Slug: slug, RunID: o.Run, Stage: bundle.Stage(o.Stage), Owner: o.Owner, Family: o.Family,
+		LogOrigin: o.LogOrigin,
+		Author:    userName(a), Now: time.Now,
 	}
 	if err := project.CheckSlug(slug); err != nil {
 		return out, err
 	}
 	if o.Run != "" && o.Candidate != "" {
-		return out, Usage("--candidate", "--run and --candidate exclude each other: a revision has its own baseline")
+		return out, Usage("--candidate",
+			"--run and --candidate exclude each other: a revision has its own baseline")
 	}
 	var err error
 	if out.Valid, err = candidate.ParseValid(o.Valid); err != nil {
@@ -153,7 +161,8 @@ func packOptions(a *App, slug string, o *candidateOptions) (candidate.Options, e
 			out.Title = ""
 		}
 		out.Description = p.Config.Hypothesis
-	case errors.As(err, &missing) && missing.Code == run.CodeStrategyNotFound && o.Dir == "": // the row knows its family
+	// the row knows its family
+	case errors.As(err, &missing) && missing.Code == run.CodeStrategyNotFound && o.Dir == "":
 	default:
 		return out, err
 	}
@@ -179,7 +188,8 @@ func candidatePack(ctx context.Context, a *App, slug string, o candidateOptions)
 	var warnings []Warning
 	err = a.WithHost(ctx, func(h *request.Host) error {
 		if o.Candidate != "" {
-			if options.Again, err = candidate.Find(ctx, candidate.NewShelf(h.StateDir), plane, o.Candidate); err != nil {
+			if options.Again,
+				err = candidate.Find(ctx, candidate.NewShelf(h.StateDir), plane, o.Candidate); err != nil {
 				return err
 			}
 		}
@@ -207,7 +217,8 @@ func candidatePack(ctx context.Context, a *App, slug string, o candidateOptions)
 		return Outcome{}, err
 	}
 	out := candidate.ResultOf(packed, receipt)
-	outcome := Outcome{Result: out, Print: out.Print, Warnings: append(warnings, packWarnings(packed, receipt)...)}
+	outcome := Outcome{Result: out, Print: out.Print,
+		Warnings: append(warnings, packWarnings(packed, receipt)...)}
 	var failed *request.Error
 	if errors.As(err, &failed) && failed.Details != nil {
 		failed.Details["candidate_revision_id"], failed.Details["path"] = out.CandidateRevisionID, out.Path
@@ -218,20 +229,29 @@ func candidatePack(ctx context.Context, a *App, slug string, o candidateOptions)
 // ownerWarning warns of an owner whom trust.json does not know: the rule that owners do not
 // approve what is theirs then binds no key.
 func ownerWarning(t *bundle.Trust, owner string) []Warning {
-	if t == nil || slices.ContainsFunc(t.Keys, func(k bundle.TrustKey) bool { return bundle.SamePrincipal(k.Principal, owner) }) {
+	if t == nil || slices.ContainsFunc(t.Keys, func(k bundle.TrustKey) bool {
+		return bundle.SamePrincipal(k.Principal, owner)
+	}) {
 		return nil
 	}
-	return []Warning{{Code: "OWNER_NOT_TRUSTED", Message: fmt.Sprintf("the owner %q is no principal of trust.json, so this keeps nobody from approving it: name one with --owner", owner)}}
+	return []Warning{{Code: "OWNER_NOT_TRUSTED",
+		Message: fmt.Sprintf(
+			"the owner %q is no principal of trust.json, so this keeps nobody from approving it: name one "+
+				"with --owner", owner)}}
 }
 
 func packWarnings(p *candidate.Packed, r *client.Receipt) []Warning {
 	var list []Warning
 	for _, id := range p.Skipped {
-		list = append(list, Warning{Code: request.CodeRunFailed, Message: "the paper or live run " + id + " has failed: it is no evidence and not in the bundle"})
+		list = append(list,
+			Warning{Code: request.CodeRunFailed,
+				Message: "the paper or live run " + id +
+					" has failed: it is no evidence and not in the bundle"})
 	}
 	if r != nil {
 		for _, w := range r.Warnings {
-			list = append(list, Warning{Code: w.Code, Message: strings.TrimSpace(w.Message + " " + w.Pointer)})
+			list = append(list,
+				Warning{Code: w.Code, Message: strings.TrimSpace(w.Message + " " + w.Pointer)})
 		}
 	}
 	return list
@@ -242,10 +262,14 @@ func candidateReplayCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay <slug>",
 		Short: "Execute the pinned runs of a candidate again and compare",
-		Long: "Replay executes every run that a candidate bundle pins again, from exactly its plugin, candles, parameters\n" +
-			"and rules, and compares the hashes of what comes out. The plugin is built from this checkout where that\n" +
-			"gives the pinned bytes, else it is the copy of the state directory. With a key the result is signed; with\n" +
-			"--submit the control plane records it. It counts for promotion when the signer has not packed the bundle.",
+		Long: "Replay executes every run that a candidate bundle pins again, from exactly its plugin, " +
+			"candles, parameters\n" +
+			"and rules, and compares the hashes of what comes out. The plugin is built from this checkout " +
+			"where that\n" +
+			"gives the pinned bytes, else it is the copy of the state directory. With a key the result is " +
+			"signed; with\n" +
+			"--submit the control plane records it. It counts for promotion when the signer has not " +
+			"packed the bundle.",
 		Example: Examples(
 			"lab candidate replay sma_cross --candidate CR    # compare, and sign nothing",
 			"lab candidate replay sma_cross --candidate CR --sign-key reviewer.key --submit",
@@ -267,7 +291,8 @@ type replayOptions struct {
 }
 
 // findCandidate is a revision of this strategy, from the state directory or else a plane.
-func findCandidate(ctx context.Context, a *App, h *request.Host, slug, revision string, o *planeOptions) (*bundle.Document, error) {
+func findCandidate(ctx context.Context, a *App, h *request.Host, slug, revision string,
+	o *planeOptions) (*bundle.Document, error) {
 	var plane *client.Client
 	if namesPlane(a, o) {
 		var err error
@@ -303,7 +328,8 @@ func checkoutPlugin(ctx context.Context, a *App, slug, dir, want string) (path, 
 	case err != nil:
 		return "", "the program cannot be built here: " + inOneLine(err), nil
 	case built.SHA256 != want:
-		return "", fmt.Sprintf("%s gives the program %s, the candidate pins %s", filepath.Base(p.Dir), Short(built.SHA256), Short(want)), nil
+		return "", fmt.Sprintf("%s gives the program %s, the candidate pins %s", filepath.Base(p.Dir),
+			Short(built.SHA256), Short(want)), nil
 	}
 	return built.Path, "", nil
 }
@@ -340,7 +366,9 @@ func candidateReplay(ctx context.Context, a *App, slug string, o replayOptions) 
 		}
 		if out.PluginFrom = "checkout"; plugin == "" {
 			out.PluginFrom = "store"
-			warnings = append(warnings, Warning{Code: "PLUGIN_NOT_BUILT", Message: why + ": its copy in the state directory is executed"})
+			warnings = append(warnings,
+				Warning{Code: "PLUGIN_NOT_BUILT",
+					Message: why + ": its copy in the state directory is executed"})
 		}
 		if err := playAgain(ctx, a, h, doc, plugin, o.Dir, out); err != nil {
 			return err
@@ -362,7 +390,8 @@ func candidateReplay(ctx context.Context, a *App, slug string, o replayOptions) 
 
 // playAgain executes the pinned runs, with a progress line for each.
 func playAgain(
-	ctx context.Context, a *App, h *request.Host, doc *bundle.Document, plugin, dir string, out *candidate.Replayed,
+	ctx context.Context, a *App, h *request.Host, doc *bundle.Document, plugin, dir string,
+	out *candidate.Replayed,
 ) error {
 	var bar *Progress
 	end := func() {
@@ -383,13 +412,15 @@ func playAgain(
 		return err
 	}
 	out.CandidateRevisionID, out.Runs = doc.Bundle.CandidateRevisionID, list
-	out.Equal, out.Different, out.NotRun = candidate.Count(list, candidate.Equal), candidate.Count(list, candidate.Different), candidate.Count(list, candidate.NotRun)
+	out.Equal, out.Different, out.NotRun = candidate.Count(list, candidate.Equal),
+		candidate.Count(list, candidate.Different), candidate.Count(list, candidate.NotRun)
 	return nil
 }
 
 // signReplay signs what was found, keeps it, and posts it where asked to: about the bytes
 // that the plane has newest.
-func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Document, key *ecdsa.PrivateKey, o *planeOptions, out *candidate.Replayed) error {
+func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Document, key *ecdsa.PrivateKey,
+	o *planeOptions, out *candidate.Replayed) error {
 	origin := doc.Bundle.SealRequest.LogOrigin
 	var plane *client.Client
 	if o.Submit {
@@ -432,11 +463,14 @@ func replayVerdict(out *candidate.Replayed) error {
 	var e *Error
 	switch left := len(candidate.Unrepeated(out.Runs)); {
 	case out.Different > 0:
-		e = request.Errorf(request.CodeNotReproduced, "%d of %d runs came to something else", out.Different, len(out.Runs))
+		e = request.Errorf(request.CodeNotReproduced, "%d of %d runs came to something else", out.Different,
+			len(out.Runs))
 	case out.Equal == 0:
-		e = request.Errorf(request.CodeInputsMissing, "none of %d runs could be executed again", len(out.Runs))
+		e = request.Errorf(request.CodeInputsMissing, "none of %d runs could be executed again",
+			len(out.Runs))
 	case left > 0:
-		e = request.Errorf(request.CodeInconclusive, "%d runs are equal, %d could not be executed again", out.Equal, left)
+		e = request.Errorf(request.CodeInconclusive, "%d runs are equal, %d could not be executed again",
+			out.Equal, left)
 	default:
 		return nil
 	}
@@ -446,9 +480,13 @@ func replayVerdict(out *candidate.Replayed) error {
 
 // candidateQuestion is the question of a packed revision: exactly its plugin, parameters,
 // data and rules.
-func candidateQuestion(ctx context.Context, a *App, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
-	if len(o.Set) > 0 || o.Params != "" || o.ParamsFile != "" || o.Seed != "" || o.Request != "" || o.Plugin != "" {
-		return nil, Usage("--candidate", "--candidate fixes everything: leave --set, --params, --params-file, --seed, --request and --plugin out")
+func candidateQuestion(ctx context.Context, a *App, slug string,
+	o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
+	if len(o.Set) > 0 || o.Params != "" || o.ParamsFile != "" || o.Seed != "" || o.Request != "" ||
+		o.Plugin != "" {
+		return nil, Usage("--candidate",
+			"--candidate fixes everything: leave --set, --params, --params-file, --seed, --request and "+
+				"--plugin out")
 	}
 	if err := project.CheckSlug(slug); err != nil {
 		return nil, err

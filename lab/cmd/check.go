@@ -146,7 +146,8 @@ func (s *CheckSubject) labJSON(context.Context) (string, error) {
 		return "", err
 	}
 	if p.Config.Slug != s.Slug {
-		return "", request.Errorf(request.CodeNameMismatch, "lab.json has the slug %q, not %q", p.Config.Slug, s.Slug).
+		return "", request.Errorf(request.CodeNameMismatch, "lab.json has the slug %q, not %q", p.Config.Slug,
+			s.Slug).
 			With("pointer", "/slug")
 	}
 	s.project = p
@@ -184,7 +185,9 @@ func (s *CheckSubject) sdk(context.Context) (string, error) {
 	update := "lab sdk update " + s.Slug
 	said, sum, err := project.ReadSDK(filepath.Join(s.project.Dir, project.SDKFolder))
 	if errors.Is(err, fs.ErrNotExist) || filepath.ToSlash(filepath.Clean(from)) != project.SDKFolder {
-		return "", warn("go.mod takes the SDK from %s, so the folder does not build elsewhere: %s puts it into the folder",
+		return "", warn(
+			"go.mod takes the SDK from %s, so the folder does not build elsewhere: %s puts it into the "+
+				"folder",
 			from, update)
 	}
 	if err != nil {
@@ -195,7 +198,8 @@ func (s *CheckSubject) sdk(context.Context) (string, error) {
 	case err != nil:
 		return "", err
 	case sum != said.SHA256:
-		return "", warn("sdk has been edited: its runs are marked debug and cannot be packed; %s puts it back", update)
+		return "", warn(
+			"sdk has been edited: its runs are marked debug and cannot be packed; %s puts it back", update)
 	case said != own:
 		return "", warn("sdk is %s, lab brings %s: %s takes that", named(said), named(own), update)
 	}
@@ -214,7 +218,8 @@ func (s *CheckSubject) plugin(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return fmt.Sprintf("%s %s, protocol %d, SDK %s", strategy.Name, strategy.Version, strategy.ProtocolVersion, strategy.SDKVersion), nil
+	return fmt.Sprintf("%s %s, protocol %d, SDK %s", strategy.Name, strategy.Version,
+		strategy.ProtocolVersion, strategy.SDKVersion), nil
 }
 
 func (s *CheckSubject) parameters(ctx context.Context) (string, error) {
@@ -240,7 +245,8 @@ func (s *CheckSubject) parameters(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return message + fmt.Sprintf("; %d in the space of the family, %d points", block.Space.Len(), len(points.Params)), nil
+	return message + fmt.Sprintf("; %d in the space of the family, %d points", block.Space.Len(),
+		len(points.Params)), nil
 }
 
 func (s *CheckSubject) data(ctx context.Context) (string, error) {
@@ -264,7 +270,8 @@ func (s *CheckSubject) data(ctx context.Context) (string, error) {
 				return "", err
 			}
 			if checked.Problem != "" {
-				return "", request.Errorf(run.CodeDataUnavailable, "the candles of %s are damaged: %s", d.Symbol, checked.Problem)
+				return "", request.Errorf(run.CodeDataUnavailable, "the candles of %s are damaged: %s",
+					d.Symbol, checked.Problem)
 			}
 			missing += gaps(checked)
 			break
@@ -277,7 +284,8 @@ func gaps(c candle.Checked) int { return int(c.Gaps.Missing) }
 
 func (s *CheckSubject) splits(context.Context) (string, error) {
 	m := s.prepared.Manifest
-	return fmt.Sprintf("%s: %d splits; request %s", m.Splits.Scheme, len(m.Splits.Splits), s.prepared.RequestHash), nil
+	return fmt.Sprintf("%s: %d splits; request %s", m.Splits.Scheme, len(m.Splits.Splits),
+		s.prepared.RequestHash), nil
 }
 
 // determinismCandles is how long the short runs are.
@@ -293,7 +301,8 @@ func (s *CheckSubject) determinism(ctx context.Context) (string, error) {
 			With("log_tail", failure.LogTail)
 	}
 	if hashes[0] != hashes[1] {
-		return "", request.Errorf(request.CodeNondeterminism, "two runs of the same candles decide differently: %.12s and %.12s", hashes[0], hashes[1])
+		return "", request.Errorf(request.CodeNondeterminism,
+			"two runs of the same candles decide differently: %.12s and %.12s", hashes[0], hashes[1])
 	}
 	return "two runs, decisions " + hashes[0], nil
 }
@@ -317,7 +326,8 @@ func CheckSpace(family *project.Family, v Validator, schema json.RawMessage) err
 	for _, p := range family.Space.Parameters() {
 		place := "/family/space/" + design.Escape(p.Name)
 		if known.Properties[p.Name] == nil {
-			return bad(place, "is not a parameter of this strategy: %s", hint.Names(p.Name, slices.Sorted(maps.Keys(known.Properties))))
+			return bad(place, "is not a parameter of this strategy: %s",
+				hint.Names(p.Name, slices.Sorted(maps.Keys(known.Properties))))
 		}
 		for _, probe := range probes(p) {
 			params, err := digest.JCS(map[string]any{p.Name: probe.value})
@@ -377,7 +387,8 @@ func (s *CheckSubject) tests(ctx context.Context) (string, error) {
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Run(); err != nil {
 		if test := hanging(out.String()); test != "" {
-			return "", fmt.Errorf("%s does not end within %v: look for an endless loop, or give it longer with --test-timeout",
+			return "", fmt.Errorf(
+				"%s does not end within %v: look for an endless loop, or give it longer with --test-timeout",
 				test, limit)
 		}
 		return "", fmt.Errorf("go test failed:\n%s", tail(out.String(), 30))
@@ -409,8 +420,9 @@ func tail(text string, lines int) string {
 
 // suspects are calls whose answer a candle does not determine.
 var suspects = map[string]map[string]string{
-	"time":         {"Now": "reads the clock", "Since": "reads the clock", "Until": "reads the clock"},
-	"os":           {"Getenv": "reads the environment", "LookupEnv": "reads the environment", "Environ": "reads the environment"},
+	"time": {"Now": "reads the clock", "Since": "reads the clock", "Until": "reads the clock"},
+	"os": {"Getenv": "reads the environment", "LookupEnv": "reads the environment",
+		"Environ": "reads the environment"},
 	"math/rand":    {"": "is a random source that no seed of a run reaches"},
 	"math/rand/v2": {"": "is a random source that no seed of a run reaches"},
 	"net":          {"": "talks to the network"},
@@ -549,7 +561,8 @@ func lint(set *token.FileSet, file *ast.File) []string {
 			why, listed = suspects[path][""]
 		}
 		if listed && !seeded(path, sel.Sel.Name) {
-			found = append(found, fmt.Sprintf("%s: %s.%s %s", set.Position(sel.Pos()), x.Name, sel.Sel.Name, why))
+			found = append(found,
+				fmt.Sprintf("%s: %s.%s %s", set.Position(sel.Pos()), x.Name, sel.Sel.Name, why))
 		}
 		return true
 	})
@@ -558,5 +571,7 @@ func lint(set *token.FileSet, file *ast.File) []string {
 
 // seeded reports that a name of a random package makes or is a source of one's own.
 func seeded(path, name string) bool {
-	return strings.HasPrefix(path, "math/rand") && (strings.HasPrefix(name, "New") || name == "Rand" || name == "Source" || name == "PCG" || name == "ChaCha8")
+	return strings.HasPrefix(path, "math/rand") &&
+		(strings.HasPrefix(name, "New") || name == "Rand" || name == "Source" || name == "PCG" ||
+			name == "ChaCha8")
 }

@@ -31,10 +31,14 @@ func compareCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "compare <slug> [run...]",
 		Short: "Put runs side by side: what changed, and whether it is real",
-		Long: "Compare shows how runs differ in what was asked and in what came out, whether the difference to the\n" +
-			"baseline is more than luck, how many trials were made to find it and what a falsification said. Without\n" +
-			"runs it takes the newest 10 completed ones and the one that the newest plan has selected; the baseline\n" +
-			"is the oldest. Runs on other data, splits, execution or metrics are marked ~. Nothing is executed.",
+		Long: "Compare shows how runs differ in what was asked and in what came out, whether the " +
+			"difference to the\n" +
+			"baseline is more than luck, how many trials were made to find it and what a falsification " +
+			"said. Without\n" +
+			"runs it takes the newest 10 completed ones and the one that the newest plan has selected; " +
+			"the baseline\n" +
+			"is the oldest. Runs on other data, splits, execution or metrics are marked ~. Nothing is " +
+			"executed.",
 		Example: Examples(
 			"lab compare sma_cross",
 			"lab compare sma_cross run_6rvs7gxczpvrxcpd run_p7nuzqkypkht3b65 --only-changed",
@@ -72,9 +76,12 @@ func compareRuns(ctx context.Context, a *App, slug string, runs []string, o comp
 	for _, w := range result.Warnings {
 		warnings = append(warnings, Warning(w))
 	}
-	out := Outcome{Result: result, Warnings: warnings, Print: func(w io.Writer) { printComparison(a, w, result, o.Format) }}
+	out := Outcome{Result: result, Warnings: warnings, Print: func(w io.Writer) {
+		printComparison(a, w, result, o.Format)
+	}}
 	if o.FailOnIncomparable && !result.Comparability.Comparable {
-		return out, request.Errorf("INCOMPARABLE", "the runs differ in what has to be equal for their numbers to mean the same").
+		return out, request.Errorf("INCOMPARABLE",
+			"the runs differ in what has to be equal for their numbers to mean the same").
 			With("differences", result.Comparability.Differences, "baseline", result.Baseline)
 	}
 	return out, nil

@@ -61,8 +61,10 @@ type datasetSummary struct {
 
 func summaryOf(d candle.Dataset) datasetSummary {
 	return datasetSummary{
-		ID: d.ID, Exchange: d.Exchange, Symbol: d.Symbol, Timeframe: d.Timeframe, SHA256: d.SHA256, Rows: d.Rows,
-		Start: d.Start(), End: d.End(), Missing: d.Report.Gaps.Missing, Calendar: d.Calendar, PriceStep: d.PriceStep.String(),
+		ID: d.ID, Exchange: d.Exchange, Symbol: d.Symbol, Timeframe: d.Timeframe, SHA256: d.SHA256,
+		Rows:  d.Rows,
+		Start: d.Start(), End: d.End(), Missing: d.Report.Gaps.Missing, Calendar: d.Calendar,
+		PriceStep:  d.PriceStep.String(),
 		VolumeUnit: d.VolumeUnit, DerivedFrom: d.DerivedFrom, CreatedAt: d.CreatedAt, Current: d.Current,
 	}
 }
@@ -101,13 +103,17 @@ func dataImportCommand(a *App) *cobra.Command {
 			"lab data import BTCUSDT_1h.csv --exchange binance --symbol BTC/USDT",
 			"lab data import 2023.csv.gz 2024.csv.gz --exchange kraken --symbol XBT/EUR --timeframe 1h",
 			"lab data import BTC_USDT-1h.feather --exchange binance",
-			"lab data import candles.csv --exchange bitfinex --symbol BTC/USD --columns time,open,close,high,low,volume",
-			"lab data import new.csv --exchange binance --symbol BTC/USDT --merge --duplicates last --dry-run",
+			"lab data import candles.csv --exchange bitfinex --symbol BTC/USD --columns "+
+				"time,open,close,high,low,volume",
+			"lab data import new.csv --exchange binance --symbol BTC/USDT --merge --duplicates last "+
+				"--dry-run",
 		),
 	}
 	a.Bind(c, &o)       // the importer checks the values
 	a.Arguments(c, nil) // files
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runDataImport(ctx, a, o, args) })
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
+		return runDataImport(ctx, a, o, args)
+	})
 }
 
 // importHelp is the description of the command, with the formats as they describe
@@ -137,9 +143,11 @@ func (o dataImportOptions) request(paths []string) (r candle.ImportRequest, err 
 		return r, err
 	}
 	r = candle.ImportRequest{
-		Exchange: o.Exchange, Calendar: candle.Calendar(o.Calendar), VolumeUnit: o.VolumeUnit, Merge: o.Merge, DryRun: o.DryRun,
+		Exchange: o.Exchange, Calendar: candle.Calendar(o.Calendar), VolumeUnit: o.VolumeUnit, Merge: o.Merge,
+		DryRun: o.DryRun,
 		Options: importer.Options{
-			Symbol: market.Symbol(o.Symbol), Profile: o.Profile, Ticker: o.Ticker, Stamp: o.Stamp, DateOrder: o.DateOrder,
+			Symbol: market.Symbol(o.Symbol), Profile: o.Profile, Ticker: o.Ticker, Stamp: o.Stamp,
+			DateOrder:  o.DateOrder,
 			Violations: o.Violations, Duplicates: o.Duplicates, Formats: columnar.Formats(),
 		},
 	}
@@ -150,7 +158,8 @@ func (o dataImportOptions) request(paths []string) (r candle.ImportRequest, err 
 	}
 	if o.Zone != "" {
 		if r.Options.Zone, err = time.LoadLocation(o.Zone); err != nil || o.Zone == "Local" {
-			return r, Usage("--tz", "--tz %s is not a time zone: write UTC or a name like America/New_York", o.Zone)
+			return r, Usage("--tz", "--tz %s is not a time zone: write UTC or a name like America/New_York",
+				o.Zone)
 		}
 	}
 	if r.Options.Columns, err = importer.ParseColumns(o.Columns); err != nil {
@@ -166,7 +175,8 @@ func (o dataImportOptions) request(paths []string) (r candle.ImportRequest, err 
 	return r, nil
 }
 
-func runDataImport(ctx context.Context, a *App, o dataImportOptions, paths []string) (out Outcome, err error) {
+func runDataImport(ctx context.Context, a *App, o dataImportOptions,
+	paths []string) (out Outcome, err error) {
 	req, err := o.request(paths)
 	if err != nil {
 		return Outcome{}, err
@@ -219,14 +229,17 @@ func dataListCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the stored candles",
-		Long:  "List shows the current dataset of every exchange, symbol and timeframe. Timeframes that divide\ninto a stored one are resampled when a run asks for them, and listed from then on.",
+		Long: "List shows the current dataset of every exchange, symbol and timeframe. Timeframes that " +
+			"divide\ninto a stored one are resampled when a run asks for them, and listed from then on.",
 		Example: Examples(
 			"lab data list",
 			"lab data list --all --json",
 		),
 	}
 	a.Bind(c, &o)
-	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runDataList(ctx, a, o.All) })
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) {
+		return runDataList(ctx, a, o.All)
+	})
 }
 
 func runDataList(ctx context.Context, a *App, all bool) (Outcome, error) {
@@ -250,7 +263,8 @@ func runDataList(ctx context.Context, a *App, all bool) (Outcome, error) {
 }
 
 func printDatasets(w io.Writer, list []datasetSummary) {
-	rows := [][]string{{"EXCHANGE", "SYMBOL", "TIMEFRAME", "CANDLES", "MISSING", "FROM", "TO", "CALENDAR", "SHA256", "NOTE"}}
+	rows := [][]string{{"EXCHANGE", "SYMBOL", "TIMEFRAME", "CANDLES", "MISSING", "FROM", "TO", "CALENDAR",
+		"SHA256", "NOTE"}}
 	for _, d := range list {
 		note := ""
 		if d.DerivedFrom != "" {
@@ -282,14 +296,17 @@ func dataCheckCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Hash the stored candles again and report their gaps",
-		Long:  "Check reads every candle file, compares its hash and content with the catalogue, and counts\nthe candles that are missing in it. A damaged file makes the command fail.",
+		Long: "Check reads every candle file, compares its hash and content with the catalogue, and " +
+			"counts\nthe candles that are missing in it. A damaged file makes the command fail.",
 		Example: Examples(
 			"lab data check",
 			"lab data check --exchange sample --json",
 		),
 	}
 	a.Bind(c, &o)
-	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runDataCheck(ctx, a, o.Exchange) })
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) {
+		return runDataCheck(ctx, a, o.Exchange)
+	})
 }
 
 func runDataCheck(ctx context.Context, a *App, exchange string) (Outcome, error) {
@@ -307,7 +324,8 @@ func runDataCheck(ctx context.Context, a *App, exchange string) (Outcome, error)
 			if err != nil {
 				return err
 			}
-			c := dataChecked{datasetSummary: summaryOf(d), OK: checked.Problem == "", Problem: checked.Problem}
+			c := dataChecked{datasetSummary: summaryOf(d), OK: checked.Problem == "",
+				Problem: checked.Problem}
 			if c.OK {
 				c.Gaps = &checked.Gaps
 			} else {
@@ -321,12 +339,16 @@ func runDataCheck(ctx context.Context, a *App, exchange string) (Outcome, error)
 		return Outcome{}, err
 	}
 	if len(list) == 0 && exchange != "" {
-		return Outcome{}, request.Errorf(run.CodeDataUnavailable, "nothing is stored for the exchange %s", exchange).
-			With("flag", "--exchange")
+		return Outcome{},
+			request.Errorf(run.CodeDataUnavailable, "nothing is stored for the exchange %s", exchange).
+				With("flag", "--exchange")
 	}
-	out := Outcome{Result: map[string]any{"datasets": list}, Print: func(w io.Writer) { printChecked(w, list) }}
+	out := Outcome{Result: map[string]any{"datasets": list}, Print: func(w io.Writer) {
+		printChecked(w, list)
+	}}
 	if bad > 0 {
-		return out, request.Errorf(request.CodeCheckFailed, "%d of %d candle files are damaged: import them again", bad, len(list)).
+		return out, request.Errorf(request.CodeCheckFailed,
+			"%d of %d candle files are damaged: import them again", bad, len(list)).
 			With("datasets", list)
 	}
 	return out, nil
@@ -340,7 +362,9 @@ func printChecked(w io.Writer, list []dataChecked) {
 			continue
 		}
 		g := c.Gaps
-		rows = append(rows, []string{c.ID, "ok", count(g.Rows), count(g.Missing), count(g.GapCount), count(g.Longest), count(g.ZeroVolume), count(g.Flat)})
+		rows = append(rows,
+			[]string{c.ID, "ok", count(g.Rows), count(g.Missing), count(g.GapCount), count(g.Longest),
+				count(g.ZeroVolume), count(g.Flat)})
 	}
 	Table(w, rows)
 }

@@ -43,7 +43,8 @@ const (
 func exitOf(code string) int {
 	switch code {
 	case request.CodeCheckFailed, "BUILD_FAILED", request.CodeRunFailed, request.CodeNondeterminism,
-		request.CodeArtifactMismatch, request.CodeNotReproduced, request.CodeFalsified, "FAMILY_ABORTED", candidate.CodeIngestRefused:
+		request.CodeArtifactMismatch, request.CodeNotReproduced, request.CodeFalsified, "FAMILY_ABORTED",
+		candidate.CodeIngestRefused:
 		return exitFailed
 	case request.CodeInterrupted, request.CodeInconclusive, "INCOMPARABLE", candidate.CodeUnreachable:
 		return exitOpen
@@ -91,8 +92,10 @@ func Classify(err error) *Error {
 
 // flagsOf are the flags that would help where an import is refused.
 var flagsOf = map[importer.Code]string{
-	importer.ReservedExchange: "--exchange", importer.SymbolRequired: "--symbol", importer.TimeframeMismatch: "--timeframe",
-	importer.ColumnsRequired: "--columns", importer.ColumnsMissing: "--columns", importer.TimezoneRequired: "--tz",
+	importer.ReservedExchange: "--exchange", importer.SymbolRequired: "--symbol",
+	importer.TimeframeMismatch: "--timeframe",
+	importer.ColumnsRequired:   "--columns", importer.ColumnsMissing: "--columns",
+	importer.TimezoneRequired:   "--tz",
 	importer.DateOrderAmbiguous: "--date-order", importer.MultipleTickers: "--ticker",
 	importer.ConflictingDuplicates: "--duplicates", importer.OHLCViolations: "--ohlc-violations",
 }
@@ -143,7 +146,8 @@ func classifyProject(err error) *Error {
 		return Usage("", "%v", err).With("pointer", form.Pointer)
 	case errors.As(err, &differs):
 		return request.Errorf(request.CodeNondeterminism, "%v", err).
-			With("run_id", differs.RunID, "before", differs.Before, "now", differs.Now, "failure_capsule", differs.Capsule)
+			With("run_id", differs.RunID, "before", differs.Before, "now", differs.Now, "failure_capsule",
+				differs.Capsule)
 	case errors.As(err, &artifact):
 		return request.Errorf(request.CodeArtifactMismatch, "%v", err).
 			With("run_id", artifact.RunID, "problems", artifact.Problems)
@@ -297,7 +301,9 @@ func (a *App) show(command string) (exit int) {
 func (a *App) fault(value any, stack []byte) *Error {
 	a.Logger.Debug("panic", "value", fmt.Sprint(value), "stack", string(stack))
 	what := strings.Join(strings.Fields(fmt.Sprint(value)), " ")
-	return request.Errorf(request.CodeInternal, "panic: %s; this is a fault of lab %s, not of yours: run it again with --log-level debug and report what it prints at %s",
+	return request.Errorf(request.CodeInternal,
+		"panic: %s; this is a fault of lab %s, not of yours: run it again with --log-level debug and "+
+			"report what it prints at %s",
 		what, a.IO.Build.Version, reportTo).
 		With("panic", what, "version", a.IO.Build.Version, "report", reportTo)
 }

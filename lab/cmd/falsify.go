@@ -40,22 +40,29 @@ func falsifyCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "falsify <slug>",
 		Short: "Attack a run with a battery of tests",
-		Long: "Falsify plays a completed run again and again: repeated, candle by candle, without the candles to come,\n" +
-			"at higher costs, later, on noisy, shuffled and reversed prices, beside its parameters, and against chance\n" +
-			"and holding. Each test attacks one claim. A gate that fails refutes the run and the exit code is 1; with\n" +
-			"a gate that says nothing it is 3. The run itself is not touched, and its test split is never played.",
+		Long: "Falsify plays a completed run again and again: repeated, candle by candle, without the " +
+			"candles to come,\n" +
+			"at higher costs, later, on noisy, shuffled and reversed prices, beside its parameters, and " +
+			"against chance\n" +
+			"and holding. Each test attacks one claim. A gate that fails refutes the run and the exit " +
+			"code is 1; with\n" +
+			"a gate that says nothing it is 3. The run itself is not touched, and its test split is never " +
+			"played.",
 		Example: Examples(
 			"lab falsify sma_cross    # the run that was completed last; there is one first if there is none",
 			"lab falsify sma_cross --run run_6rvs7gxczpvrxcpd --full",
 			"lab falsify sma_cross --candidate CR    # the baseline of a candidate",
 			"lab falsify sma_cross --only cost_stress --only delay_stress",
 			"lab falsify sma_cross --skip permuted_candles --workers 1",
-			"lab falsify sma_cross --print-profile > strict.json    # change it and its id, then: --profile strict.json",
+			"lab falsify sma_cross --print-profile > strict.json    # change it and its id, then: "+
+				"--profile strict.json",
 		),
 	}
 	a.Bind(c, &o)
 	a.Arguments(c, a.Slugs)
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return falsifyRun(ctx, a, args[0], o) })
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
+		return falsifyRun(ctx, a, args[0], o)
+	})
 }
 
 func falsifyRun(ctx context.Context, a *App, slug string, o falsifyOptions) (Outcome, error) {
@@ -66,7 +73,8 @@ func falsifyRun(ctx context.Context, a *App, slug string, o falsifyOptions) (Out
 		return Outcome{}, Usage("--workers", "--workers must be at least 1, or 0 for the number of CPUs")
 	}
 	if o.Candidate != "" && (o.Run != "" || o.Plugin != "" || o.Dir != "") {
-		return Outcome{}, Usage("--candidate", "--candidate names the run: leave --run, --plugin and --dir out")
+		return Outcome{},
+			Usage("--candidate", "--candidate names the run: leave --run, --plugin and --dir out")
 	}
 	p, err := o.chosen()
 	if err != nil {
@@ -89,20 +97,25 @@ func falsifyRun(ctx context.Context, a *App, slug string, o falsifyOptions) (Out
 		defer a.Employ(o.Workers, base.Candles())()
 		result, err = falsify.Run(ctx, h, base, falsify.Options{
 			Profile: p, Force: o.Force,
-			Progress: func(done, planned int64, failed int) { bar.Show(State{Done: done, Total: planned, Failed: failed}) },
-			Waiting:  func(owner string) { a.say("waiting for %s, which attacks the same run", owner) },
-			Sources:  sourcesOf(a, slug, o.Dir),
+			Progress: func(done, planned int64, failed int) {
+				bar.Show(State{Done: done, Total: planned, Failed: failed})
+			},
+			Waiting: func(owner string) { a.say("waiting for %s, which attacks the same run", owner) },
+			Sources: sourcesOf(a, slug, o.Dir),
 		})
 		if err != nil || !o.RevealTest {
 			return err
 		}
-		test, err = revealTest(ctx, a, h, &request.Answer{RunID: base.RunID, Metadata: base.Metadata, Report: base.Report}, "falsify")
+		test, err = revealTest(ctx, a, h,
+			&request.Answer{RunID: base.RunID, Metadata: base.Metadata, Report: base.Report}, "falsify")
 		return err
 	})
 	if err != nil {
 		return Outcome{}, err
 	}
-	out := Outcome{Result: falsifyResult(result, test), Print: func(w io.Writer) { printFalsified(w, result, test) }, Warnings: falsifyWarnings(result)}
+	out := Outcome{Result: falsifyResult(result, test), Print: func(w io.Writer) {
+		printFalsified(w, result, test)
+	}, Warnings: falsifyWarnings(result)}
 	return out, falsifyVerdict(result, test)
 }
 
@@ -178,7 +191,8 @@ func testIDs() []string {
 
 // baseOf is the run that was named, else the one that was completed last, else one that
 // is made now as lab run would.
-func baseOf(ctx context.Context, a *App, h *request.Host, slug string, o falsifyOptions) (*falsify.Base, error) {
+func baseOf(ctx context.Context, a *App, h *request.Host, slug string,
+	o falsifyOptions) (*falsify.Base, error) {
 	id := o.Run
 	var err error
 	if o.Candidate != "" {
@@ -192,7 +206,8 @@ func baseOf(ctx context.Context, a *App, h *request.Host, slug string, o falsify
 		}
 	}
 	if id == "" {
-		ask, err := askedQuestion(ctx, a, slug, runOptions{sourceOptions: sourceOptions{folderOption{o.Dir}, o.Plugin}})
+		ask, err := askedQuestion(ctx, a, slug,
+			runOptions{sourceOptions: sourceOptions{folderOption{o.Dir}, o.Plugin}})
 		if err != nil {
 			return nil, err
 		}
@@ -231,7 +246,8 @@ type falsifyAnswer struct {
 
 func falsifyResult(r *falsify.Result, test *artifact.LockedMetrics) falsifyAnswer {
 	return falsifyAnswer{
-		RunID: r.RunID, RequestHash: r.RequestHash, ResultHash: r.Report.ResultHash, Reused: r.Reused, Summary: r.Summary,
+		RunID: r.RunID, RequestHash: r.RequestHash, ResultHash: r.Report.ResultHash, Reused: r.Reused,
+		Summary:        r.Summary,
 		FailureCapsule: r.Report.FailureCapsule, Test: test, Path: "runs/" + r.RunID,
 	}
 }
@@ -242,7 +258,8 @@ func falsifyWarnings(r *falsify.Result) []Warning {
 	list := runWarnings(r.Answer)
 	if r.Again > 0 {
 		list = append(list, Warning{Code: "SAME_TRIAL_AGAIN", Message: fmt.Sprintf(
-			"other runs of the base's parameters that differ only in their seed or splits: %d. They are one trial in the ledger, so choosing among them is not paid for", r.Again)})
+			"other runs of the base's parameters that differ only in their seed or splits: %d. They are "+
+				"one trial in the ledger, so choosing among them is not paid for", r.Again)})
 	}
 	return list
 }
@@ -268,7 +285,8 @@ func printFalsified(w io.Writer, r *falsify.Result, test *artifact.LockedMetrics
 	fmt.Fprintf(w, "%s  %s, base %s, profile %s\n", r.RunID, state, r.Summary.BaseRunID, r.Summary.Profile.ID)
 	Table(w, r.Summary.Table())
 	if test != nil {
-		fmt.Fprintf(w, "test of %s, revealed: %s\n", r.Summary.BaseRunID, strings.Join(metricCells(test.Metrics), ", "))
+		fmt.Fprintf(w, "test of %s, revealed: %s\n", r.Summary.BaseRunID,
+			strings.Join(metricCells(test.Metrics), ", "))
 	}
 	r.Summary.Print(w)
 	fmt.Fprintf(w, "thresholds are policy; page: %s\n", "runs/"+r.RunID+"/falsify/summary.html")

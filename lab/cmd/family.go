@@ -47,13 +47,17 @@ func familyPlanCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "plan <slug>",
 		Short: "Register a search before it begins",
-		Long: "Plan fixes everything about a search before the first number is seen: the hypothesis, the space of\n" +
-			"parameters of lab.json's family block, every point that will be tried, what is wanted and how the winner\n" +
+		Long: "Plan fixes everything about a search before the first number is seen: the hypothesis, the " +
+			"space of\n" +
+			"parameters of lab.json's family block, every point that will be tried, what is wanted and " +
+			"how the winner\n" +
 			"is selected. The plan is written and its hash registered; nothing is executed.",
 		Example: Examples(
 			"lab family plan sma_cross",
-			"lab family plan sma_cross --method lhs --max-trials 200 --hypothesis \"Trends outlast the lag of two averages.\"",
-			"lab family plan sma_cross --max-trials 400 --amends plan_6rvs7gxczpvrxcpd    # more of an earlier plan",
+			"lab family plan sma_cross --method lhs --max-trials 200 --hypothesis \"Trends outlast the "+
+				"lag of two averages.\"",
+			"lab family plan sma_cross --max-trials 400 --amends plan_6rvs7gxczpvrxcpd    # more of an "+
+				"earlier plan",
 		),
 	}
 	a.Bind(c, &o)
@@ -71,8 +75,9 @@ func familyPlanCommand(a *App) *cobra.Command {
 			options.Seed = &seed
 		}
 		if c.Flags().Changed("hypothesis") && strings.TrimSpace(o.Hypothesis) == "" {
-			return Outcome{}, request.Errorf("HYPOTHESIS_REQUIRED", "say in one sentence why this should work").
-				With("flag", "--hypothesis")
+			return Outcome{},
+				request.Errorf(family.CodeHypothesis, "say in one sentence why this should work").
+					With("flag", "--hypothesis")
 		}
 		return familyPlan(ctx, a, args[0], o, options)
 	})
@@ -101,7 +106,8 @@ type familyPlanned struct {
 	Next          string  `json:"next"`
 }
 
-func familyPlan(ctx context.Context, a *App, slug string, o planOptions, options family.PlanOptions) (Outcome, error) {
+func familyPlan(ctx context.Context, a *App, slug string, o planOptions,
+	options family.PlanOptions) (Outcome, error) {
 	p, err := findProject(a, slug, o.Dir)
 	if err != nil {
 		return Outcome{}, err
@@ -112,29 +118,38 @@ func familyPlan(ctx context.Context, a *App, slug string, o planOptions, options
 	}
 	var made *family.Proposed
 	err = a.WithHost(ctx, func(h *request.Host) error {
-		made, err = family.Propose(ctx, h, family.Proposal{Project: p, Built: built, Options: options, Amends: o.Amends, Author: authorName(a)})
+		made, err = family.Propose(ctx, h,
+			family.Proposal{Project: p, Built: built, Options: options, Amends: o.Amends,
+				Author: authorName(a)})
 		return err
 	})
 	if err != nil {
 		return Outcome{}, err
 	}
 	out := familyPlanned{
-		PlanID: made.ID, PlanHash: made.Hash, Slug: slug, FamilyID: made.Plan.FamilyID, Added: made.Added, Method: string(made.Plan.Method),
-		Trials: len(made.Plan.Trials), Windows: made.Windows, Left: made.Left, NTrials: made.Trials, NTrialsFamily: made.FamilyTrials, Amends: made.Plan.Amends,
-		Path: filepath.ToSlash(filepath.Join("families", slug, made.ID, "plan.json")), Next: familyNext(a, slug, made.ID, o.sourceOptions),
+		PlanID: made.ID, PlanHash: made.Hash, Slug: slug, FamilyID: made.Plan.FamilyID, Added: made.Added,
+		Method: string(made.Plan.Method),
+		Trials: len(made.Plan.Trials), Windows: made.Windows, Left: made.Left, NTrials: made.Trials,
+		NTrialsFamily: made.FamilyTrials, Amends: made.Plan.Amends,
+		Path: filepath.ToSlash(filepath.Join("families", slug, made.ID, "plan.json")),
+		Next: familyNext(a, slug, made.ID, o.sourceOptions),
 	}
-	return Outcome{Result: out, Warnings: planWarnings(made), Print: func(w io.Writer) { printPlanned(w, made, out) }}, nil
+	return Outcome{Result: out, Warnings: planWarnings(made), Print: func(w io.Writer) {
+		printPlanned(w, made, out)
+	}}, nil
 }
 
 func planWarnings(made *family.Proposed) []Warning {
 	var list []Warning
 	if n := len(made.Others); n > 0 && made.Plan.Amends == nil && made.Added {
 		list = append(list, Warning{Code: "PLAN_EXISTS", Message: fmt.Sprintf(
-			"this is plan %d of %s: if it changes an earlier one say so with --amends %s; the trials of all of them count", n+1, made.Plan.Slug, made.Others[n-1])})
+			"this is plan %d of %s: if it changes an earlier one say so with --amends %s; the trials of "+
+				"all of them count", n+1, made.Plan.Slug, made.Others[n-1])})
 	}
 	if made.Left > 0 {
 		list = append(list, Warning{Code: "GRID_CUT", Message: fmt.Sprintf(
-			"max_trials leaves out %d points of the grid, the last ones: a corner of the space is never tried", made.Left)})
+			"max_trials leaves out %d points of the grid, the last ones: a corner of the space is never "+
+				"tried", made.Left)})
 	}
 	return list
 }
@@ -147,14 +162,20 @@ func printPlanned(w io.Writer, made *family.Proposed, out familyPlanned) {
 	fmt.Fprintf(w, "%s  %s\n", out.PlanID, state)
 	plays := "trials"
 	if made.Plan.SHA != nil {
-		plays = fmt.Sprintf("trials, halved by %d from %d windows up", made.Plan.SHA.Eta, made.Plan.SHA.MinWindows)
+		plays = fmt.Sprintf("trials, halved by %d from %d windows up", made.Plan.SHA.Eta,
+			made.Plan.SHA.MinWindows)
 	}
 	rows := [][]string{
 		{"hash", out.PlanHash},
 		{"hypothesis", made.Plan.Hypothesis},
-		{"search", fmt.Sprintf("%s, %d %s, %d walk-forward windows each", out.Method, out.Trials, plays, out.Windows)},
-		{"objective", fmt.Sprintf("%s of %s (%s), selected by %s", made.Plan.Objective.Metric, made.Plan.Objective.On, made.Plan.Objective.Direction, made.Plan.SelectionRule)},
-		{"N so far", fmt.Sprintf("%d trials on these days, %d of them of %s", out.NTrials, out.NTrialsFamily, out.FamilyID)},
+		{"search", fmt.Sprintf("%s, %d %s, %d walk-forward windows each", out.Method, out.Trials, plays,
+			out.Windows)},
+		{"objective",
+			fmt.Sprintf("%s of %s (%s), selected by %s", made.Plan.Objective.Metric, made.Plan.Objective.On,
+				made.Plan.Objective.Direction, made.Plan.SelectionRule)},
+		{"N so far",
+			fmt.Sprintf("%d trials on these days, %d of them of %s", out.NTrials, out.NTrialsFamily,
+				out.FamilyID)},
 	}
 	if out.Amends != nil {
 		rows = append(rows, []string{"amends", *out.Amends})
@@ -192,9 +213,12 @@ func familyRunCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run <slug>",
 		Short: "Execute a registered search, or go on with it",
-		Long: "Run plays every trial of a plan on its walk-forward windows, never on validation or test, says what the\n" +
-			"search as a whole would have earned, selects one trial by the plan's rule and says what so many trials have\n" +
-			"done to its numbers. What is finished is not executed again: interrupted, run goes on where it was.",
+		Long: "Run plays every trial of a plan on its walk-forward windows, never on validation or test, " +
+			"says what the\n" +
+			"search as a whole would have earned, selects one trial by the plan's rule and says what so " +
+			"many trials have\n" +
+			"done to its numbers. What is finished is not executed again: interrupted, run goes on where " +
+			"it was.",
 		Example: Examples(
 			"lab family run sma_cross",
 			"lab family run sma_cross --plan plan_6rvs7gxczpvrxcpd --workers 4",
@@ -212,7 +236,8 @@ func familyRunCommand(a *App) *cobra.Command {
 
 // withSearch opens a plan whose inputs are what they were. The plan is looked at before
 // anything is built or executed.
-func withSearch(ctx context.Context, a *App, slug string, o searchOptions, use func(*request.Host, *family.Search) error) error {
+func withSearch(ctx context.Context, a *App, slug string, o searchOptions,
+	use func(*request.Host, *family.Search) error) error {
 	p, err := findProject(a, slug, o.Dir)
 	if err != nil {
 		return err
@@ -240,12 +265,14 @@ func familyRun(ctx context.Context, a *App, slug string, o searchOptions) (Outco
 	err := withSearch(ctx, a, slug, o, func(_ *request.Host, s *family.Search) error {
 		resume := familyNext(a, slug, s.ID, o.sourceOptions)
 		if s.Departs {
-			a.Note(Warning{Code: "LAB_JSON_CHANGED", Message: "lab.json says otherwise than the plan by now: the plan's rules are used"})
+			a.Note(Warning{Code: "LAB_JSON_CHANGED",
+				Message: "lab.json says otherwise than the plan by now: the plan's rules are used"})
 		}
 		done, total := 0, len(s.Plan.Trials)
 		outcome, run, err := searchFamily(ctx, a, s, o, &done, &total)
 		if err != nil && (ctx.Err() != nil || errors.Is(err, context.Canceled)) {
-			return request.Errorf(request.CodeInterrupted, "interrupted after %d of %d trials; go on with: %s", done, total, resume).
+			return request.Errorf(request.CodeInterrupted,
+				"interrupted after %d of %d trials; go on with: %s", done, total, resume).
 				With("plan_id", s.ID, "done", done, "total", total, "resume", resume)
 		}
 		if outcome == nil {
@@ -253,7 +280,9 @@ func familyRun(ctx context.Context, a *App, slug string, o searchOptions) (Outco
 		}
 		out = Outcome{
 			Result: familyResult(s, outcome, run), Warnings: familyWarnings(outcome),
-			Print: func(w io.Writer) { printFamily(w, s, outcome, run, filepath.Join(s.Dir, family.PageFile)) },
+			Print: func(w io.Writer) {
+				printFamily(w, s, outcome, run, filepath.Join(s.Dir, family.PageFile))
+			},
 		}
 		if err != nil {
 			return err
@@ -265,7 +294,8 @@ func familyRun(ctx context.Context, a *App, slug string, o searchOptions) (Outco
 
 // searchFamily plays, concludes, runs the selected parameters, and writes the page. An outcome
 // beside an error is one whose selected run could not be made.
-func searchFamily(ctx context.Context, a *App, s *family.Search, o searchOptions, done, total *int) (*family.Outcome, *request.Answer, error) {
+func searchFamily(ctx context.Context, a *App, s *family.Search, o searchOptions, done,
+	total *int) (*family.Outcome, *request.Answer, error) {
 	bar := a.Progress("family "+s.ID).Count("trials", 0)
 	defer bar.End()
 	defer a.Employ(o.Workers, s.Candles())()
@@ -279,7 +309,8 @@ func searchFamily(ctx context.Context, a *App, s *family.Search, o searchOptions
 				bar.Count("trials", int64(st.Known))
 			}
 			*done, *total = st.Done, st.Total
-			shown := State{Done: int64(st.Done), Total: int64(st.Total), Running: st.Running, Failed: st.Failed}
+			shown := State{Done: int64(st.Done), Total: int64(st.Total), Running: st.Running,
+				Failed: st.Failed}
 			if st.Best != nil {
 				shown.Best = fmt.Sprintf("best %.3g", *st.Best)
 			}
@@ -296,7 +327,8 @@ func searchFamily(ctx context.Context, a *App, s *family.Search, o searchOptions
 	}
 	var run *request.Answer
 	if selected := outcome.Result.Selected; selected != nil {
-		if run, err = s.Evaluate(ctx, selected, request.Options{Author: authorName(a)}); err != nil && ctx.Err() != nil {
+		if run, err = s.Evaluate(ctx, selected, request.Options{Author: authorName(a)}); err != nil &&
+			ctx.Err() != nil {
 			return nil, nil, err
 		}
 	}
@@ -321,7 +353,8 @@ func familyResult(s *family.Search, o *family.Outcome, run *request.Answer) any 
 		ReasonCode string  `json:"reason_code"`
 		// RunID is the run of kind run with the selected parameters, null without one.
 		RunID *string `json:"run_id"`
-	}{PlanID: s.ID, Path: filepath.ToSlash(filepath.Join("families", s.Plan.Slug, s.ID)), Executed: o.Executed, Family: o.Result}
+	}{PlanID: s.ID, Path: filepath.ToSlash(filepath.Join("families", s.Plan.Slug, s.ID)),
+		Executed: o.Executed, Family: o.Result}
 	if v := o.Verdict; v != nil {
 		out.Verdict, out.Strong, out.ReasonCode = &v.Verdict, v.Strong, v.ReasonCode
 	}
@@ -338,11 +371,14 @@ func familyWarnings(o *family.Outcome) []Warning {
 	}
 	if o.Blind > 0 {
 		list = append(list, Warning{Code: "RUNGS_BLIND", Message: fmt.Sprintf(
-			"%d trials went on to a longer rung without an objective, by their index alone: the windows of a rung are too few to measure them, raise sha.min_windows", o.Blind)})
+			"%d trials went on to a longer rung without an objective, by their index alone: the windows "+
+				"of a rung are too few to measure them, raise sha.min_windows", o.Blind)})
 	}
 	if x := o.Result.Optimised; x != nil && x.Undefined["metrics"] == family.ReasonNondeterministic {
 		list = append(list, Warning{
-			Code: request.CodeNondeterminism, Message: "a trial that was played again has decided otherwise: no number of this family can be repeated",
+			Code: request.CodeNondeterminism,
+			Message: "a trial that was played again has decided otherwise: no number of this family can " +
+				"be repeated",
 		})
 	}
 	return list
@@ -352,9 +388,11 @@ func familyWarnings(o *family.Outcome) []Warning {
 func familyFailure(s *family.Search, o *family.Outcome, run *request.Answer) error {
 	switch {
 	case o.Aborted != "":
-		return request.Errorf("FAMILY_ABORTED", "%d of the first %d trials failed (%s): %s", o.Result.Counts.Failed, len(o.Trials),
+		return request.Errorf("FAMILY_ABORTED", "%d of the first %d trials failed (%s): %s",
+			o.Result.Counts.Failed, len(o.Trials),
 			strings.ReplaceAll(o.Aborted, "_", " "), failures(o.Trials)).
-			With("plan_id", s.ID, "rule", o.Aborted, "failed", o.Result.Counts.Failed, "trials", len(o.Trials), "path", s.Dir)
+			With("plan_id", s.ID, "rule", o.Aborted, "failed", o.Result.Counts.Failed, "trials",
+				len(o.Trials), "path", s.Dir)
 	case run != nil && run.Failure != nil:
 		return runFailed("the run of the selected parameters: ", run)
 	}
@@ -387,19 +425,22 @@ func printFamily(w io.Writer, s *family.Search, o *family.Outcome, run *request.
 	r := o.Result
 	fmt.Fprintf(w, "%s  %s\n", s.ID, r.Status)
 	if x := r.Optimised; x != nil {
-		fmt.Fprintln(w, "\nwalk-forward optimised: the best of each training window, judged on the test that follows")
+		fmt.Fprintln(w,
+			"\nwalk-forward optimised: the best of each training window, judged on the test that follows")
 		rows := [][]string{{"WINDOW", "CHOSEN", "TRAIN", "TEST"}}
 		for _, c := range x.Windows {
 			chosen := "none"
 			if c.ChosenTrial != nil {
 				chosen = "t" + strconv.Itoa(*c.ChosenTrial)
 			}
-			rows = append(rows, []string{c.SplitID, chosen, family.Number(c.TrainObjective), family.Number(c.TestObjective)})
+			rows = append(rows,
+				[]string{c.SplitID, chosen, family.Number(c.TrainObjective), family.Number(c.TestObjective)})
 		}
 		Table(w, rows)
 		if x.Metrics != nil {
 			m := metricCells(*x.Metrics)
-			fmt.Fprintf(w, "as one series: return %s, sharpe %s, max drawdown %s, %s trades; efficiency %s\n", m[0], m[1], m[2], m[3], family.Number(x.Efficiency))
+			fmt.Fprintf(w, "as one series: return %s, sharpe %s, max drawdown %s, %s trades; efficiency %s\n",
+				m[0], m[1], m[2], m[3], family.Number(x.Efficiency))
 		}
 	}
 	c := r.Counts
@@ -416,13 +457,15 @@ func printFamily(w io.Writer, s *family.Search, o *family.Outcome, run *request.
 		fmt.Fprintln(w, line)
 	}
 	if r.Selected != nil && run != nil {
-		fmt.Fprintf(w, "\nselected by %s: t%d %s\nrun %s  %s, validation contaminated\n", r.Selected.Rule, r.Selected.TrialIndex, r.Selected.Params, run.RunID, run.Report.Status)
+		fmt.Fprintf(w, "\nselected by %s: t%d %s\nrun %s  %s, validation contaminated\n", r.Selected.Rule,
+			r.Selected.TrialIndex, r.Selected.Params, run.RunID, run.Report.Status)
 		fmt.Fprintf(w, "next: lab falsify %s --run %s\n", s.Plan.Slug, run.RunID)
 	}
 	fmt.Fprintf(w, "report: %s\n", file)
 }
 
-// unranked names the completed trials that the table of ranks leaves out, and why: their objective is undefined.
+// unranked names the completed trials that the table of ranks leaves out, and why: their objective is
+// undefined.
 func unranked(objective string, trials []*family.Trial) string {
 	completed := 0
 	var why []metric.Reason
@@ -448,18 +491,21 @@ func unranked(objective string, trials []*family.Trial) string {
 			list, more = list[:mostShown], ", ..."
 		}
 		said := strings.ReplaceAll(string(reason), "_", " ")
-		parts = append(parts, fmt.Sprintf("%s: %s%s", cmp.Or(said, "undefined"), strings.Join(list, ", "), more))
+		parts = append(parts,
+			fmt.Sprintf("%s: %s%s", cmp.Or(said, "undefined"), strings.Join(list, ", "), more))
 	}
 	if n == 0 {
 		return ""
 	}
-	return fmt.Sprintf("not ranked: %d of %d completed trials have no %s (%s)", n, completed, objective, strings.Join(parts, "; "))
+	return fmt.Sprintf("not ranked: %d of %d completed trials have no %s (%s)", n, completed, objective,
+		strings.Join(parts, "; "))
 }
 
 func printTrials(w io.Writer, s *family.Search, o *family.Outcome) {
 	head := []string{"RANK", "TRIAL"}
 	// An objective that every row has anyway needs no column of its own.
-	apart := !slices.Contains([]string{"total_return", "sharpe_ratio", "max_drawdown", "total_trades"}, s.Plan.Objective.Metric)
+	apart := !slices.Contains([]string{"total_return", "sharpe_ratio", "max_drawdown", "total_trades"},
+		s.Plan.Objective.Metric)
 	if apart {
 		head = append(head, strings.ToUpper(s.Plan.Objective.Metric))
 	}
@@ -478,7 +524,8 @@ func printTrials(w io.Writer, s *family.Search, o *family.Outcome) {
 		if apart {
 			row = append(row, family.Number(t.Objective))
 		}
-		rows = append(rows, append(append(row, metricCells(t.Metrics)...), family.Number(t.Plateau), string(t.Params)))
+		rows = append(rows,
+			append(append(row, metricCells(t.Metrics)...), family.Number(t.Plateau), string(t.Params)))
 	}
 	if len(rows) > 1 {
 		Table(w, rows)
@@ -490,30 +537,41 @@ func runTrial(ctx context.Context, a *App, slug string, o runOptions) (Outcome, 
 	name, number, ok := strings.Cut(o.Trial, ":")
 	index, err := strconv.Atoi(number)
 	if !ok || name == "" || err != nil || index < 0 {
-		return Outcome{}, Usage("--trial", "%q is not of the form PLAN:INDEX, for example plan_6rvs7gxczpvrxcpd:12", o.Trial)
+		return Outcome{},
+			Usage("--trial", "%q is not of the form PLAN:INDEX, for example plan_6rvs7gxczpvrxcpd:12",
+				o.Trial)
 	}
-	if len(o.Set) > 0 || o.Params != "" || o.ParamsFile != "" || o.Seed != "" || o.Request != "" || o.Candidate != "" || o.Force || o.NoReuse || o.RevealTest {
-		return Outcome{}, Usage("--trial", "--trial fixes everything, and a trial has no test: leave --set, --params, --params-file, --seed, --request, --candidate, --force, --no-reuse and --reveal-test out")
+	if len(o.Set) > 0 || o.Params != "" || o.ParamsFile != "" || o.Seed != "" || o.Request != "" ||
+		o.Candidate != "" || o.Force || o.NoReuse || o.RevealTest {
+		return Outcome{},
+			Usage("--trial",
+				"--trial fixes everything, and a trial has no test: leave --set, --params, --params-file, "+
+					"--seed, --request, --candidate, --force, --no-reuse and --reveal-test out")
 	}
 	var answer *request.Answer
 	var place *registry.Place
-	err = withSearch(ctx, a, slug, searchOptions{sourceOptions: o.sourceOptions, Plan: name}, func(h *request.Host, s *family.Search) error {
-		bar := a.Progress("trial "+s.ID+":"+number).Count("candles", 0)
-		defer bar.End()
-		answer, err = s.Expand(ctx, index, request.Options{
-			Progress: bar.Update, Waiting: func(owner string) { a.say("waiting for %s, which answers the same question", owner) },
+	err = withSearch(ctx, a, slug, searchOptions{sourceOptions: o.sourceOptions, Plan: name},
+		func(h *request.Host, s *family.Search) error {
+			bar := a.Progress("trial "+s.ID+":"+number).Count("candles", 0)
+			defer bar.End()
+			answer, err = s.Expand(ctx, index, request.Options{
+				Progress: bar.Update, Waiting: func(owner string) {
+					a.say("waiting for %s, which answers the same question", owner)
+				},
+			})
+			if err == nil {
+				place, err = selection.PlaceOf(ctx, h.Registry, h.Artifacts, answer.RunID)
+			}
+			return err
 		})
-		if err == nil {
-			place, err = selection.PlaceOf(ctx, h.Registry, h.Artifacts, answer.RunID)
-		}
-		return err
-	})
 	if err != nil {
 		return Outcome{}, err
 	}
 	out, err := runOutcome(a, answer, nil, place, false)
 	if answer.Metadata.Deviation {
-		out.Warnings = append(out.Warnings, Warning{Code: "DEVIATION", Message: "the plan's rule has not selected this trial: its record says so from now on"})
+		out.Warnings = append(out.Warnings,
+			Warning{Code: "DEVIATION",
+				Message: "the plan's rule has not selected this trial: its record says so from now on"})
 	}
 	return out, err
 }

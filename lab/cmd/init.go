@@ -21,7 +21,8 @@ func initCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "strategy <slug>",
 		Short: "Make the folder of a new strategy",
-		Long: "Inside a checkout the folder is strategies/<slug>; elsewhere it is ./<slug>, a Go module of its own\n" +
+		Long: "Inside a checkout the folder is strategies/<slug>; elsewhere it is ./<slug>, a Go module " +
+			"of its own\n" +
 			"with the source of the SDK in it. It builds and its tests pass. Nothing is overwritten.",
 		Example: Examples(
 			"lab init strategy my_first",
@@ -90,7 +91,8 @@ func sdkCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "update <slug>",
 		Short: "Put the SDK of this lab into the folder of a strategy",
-		Long: "Update replaces the folder sdk of a strategy by the SDK that this lab brings along, has its\n" +
+		Long: "Update replaces the folder sdk of a strategy by the SDK that this lab brings along, has " +
+			"its\n" +
 			"go.mod take it from there, and says whether the rules of the simulator are others. Your own\n" +
 			"files stay as they are.",
 		Example: Examples(
@@ -100,7 +102,9 @@ func sdkCommand(a *App) *cobra.Command {
 	}
 	a.Bind(c, &o)
 	a.Arguments(c, a.Slugs)
-	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return sdkUpdate(a, args[0], o.Dir) })
+	a.Action(c, func(_ context.Context, args []string) (Outcome, error) {
+		return sdkUpdate(a, args[0], o.Dir)
+	})
 	return a.Group("sdk", "The SDK inside the folder of a strategy: update it",
 		"A strategy of its own module carries the source of the SDK that it is built with in its folder sdk.",
 		c)
@@ -130,7 +134,8 @@ func sdkUpdate(a *App, slug, dir string) (Outcome, error) {
 		return Outcome{}, err
 	}
 	u := sdkUpdated{
-		Slug: slug, Path: p.Dir, After: change.After.SHA256, SimAfter: change.After.SimID, Edited: change.Edited,
+		Slug: slug, Path: p.Dir, After: change.After.SHA256, SimAfter: change.After.SimID,
+		Edited: change.Edited,
 	}
 	if change.Before != nil {
 		u.Before, u.SimBefore = change.Before.SHA256, change.Before.SimID
@@ -155,7 +160,8 @@ func printSDK(w io.Writer, u sdkUpdated) {
 	case u.SimAfter:
 		fmt.Fprintf(w, "simulator %s as before: fills follow the same rules\n", u.SimAfter)
 	default:
-		fmt.Fprintf(w, "simulator %s, before %s: the rules of fills are others, and runs may have other results\n",
+		fmt.Fprintf(w,
+			"simulator %s, before %s: the rules of fills are others, and runs may have other results\n",
 			u.SimAfter, u.SimBefore)
 	}
 	fmt.Fprintf(w, "next: lab validate %s\n", u.Slug)
@@ -173,8 +179,10 @@ func validateCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "validate <slug>",
 		Short: "Check everything that needs no full run",
-		Long: "Validate reads lab.json, builds the plugin, asks it to describe itself, checks parameters, data and\n" +
-			"splits, runs the author's tests, plays 2,000 candles twice and looks for what makes runs differ.\n" +
+		Long: "Validate reads lab.json, builds the plugin, asks it to describe itself, checks parameters, " +
+			"data and\n" +
+			"splits, runs the author's tests, plays 2,000 candles twice and looks for what makes runs " +
+			"differ.\n" +
 			"It goes on after a failure.",
 		Example: Examples(
 			"lab validate sma_cross",
@@ -245,5 +253,6 @@ func validateStrategy(ctx context.Context, a *App, slug string, o validateOption
 
 // checkLine is one line for people.
 func checkLine(o CheckOutcome) string {
-	return fmt.Sprintf("%-8s %-12s %s", o.Status, o.ID, strings.ReplaceAll(o.Message, "\n", "\n                      "))
+	return fmt.Sprintf("%-8s %-12s %s", o.Status, o.ID,
+		strings.ReplaceAll(o.Message, "\n", "\n                      "))
 }

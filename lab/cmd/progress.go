@@ -137,7 +137,8 @@ func (p *Progress) speed(s State, now time.Time) (rate, left string) {
 	each := float64(done) / gone.Seconds()
 	rate = strings.TrimSuffix(quantity(each)+" "+p.unit, " ") + "/s"
 	if s.Done < s.Total {
-		left = (time.Duration(float64(s.Total-s.Done) / each * float64(time.Second))).Round(time.Second).String() + " left"
+		left = (time.Duration(float64(s.Total-s.Done) / each * float64(time.Second))).Round(
+			time.Second).String() + " left"
 	}
 	return rate, left
 }

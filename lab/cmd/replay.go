@@ -20,7 +20,8 @@ func replayCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "replay <capsule>",
 		Short: "Repeat the failure that a capsule tells of",
-		Long: "Replay plays what failed once more, with the plugin and the candles that the state directory has by their\n" +
+		Long: "Replay plays what failed once more, with the plugin and the candles that the state " +
+			"directory has by their\n" +
 			"hashes, or else with the candles of the capsule, and compares the fingerprint of the failure.",
 		Example: Examples(
 			"lab replay .assay/runs/run_6rvs7gxczpvrxcpd/capsules/fc_0123456789abcdef.json",
@@ -43,7 +44,8 @@ func replayCapsule(ctx context.Context, a *App, file, plugin string, limited boo
 	var result *capsule.Result
 	err = a.WithHost(ctx, func(h *request.Host) error {
 		host := capsule.Host{
-			StateDir: h.StateDir, Candles: h.Candles, Artifacts: h.Artifacts, Engine: h.Engine, Sandbox: h.Sandbox, Logger: h.Logger,
+			StateDir: h.StateDir, Candles: h.Candles, Artifacts: h.Artifacts, Engine: h.Engine,
+			Sandbox: h.Sandbox, Logger: h.Logger,
 		}
 		if limited {
 			host.StepLimit = a.PluginTimeout
@@ -60,7 +62,8 @@ func replayCapsule(ctx context.Context, a *App, file, plugin string, limited boo
 	}
 	if !result.Reproduced {
 		return out, request.Errorf(request.CodeNotReproduced, "capsule %s is not reproduced", c.ID).
-			With("capsule_id", c.ID, "expected_fingerprint", result.Expected, "fingerprint", result.Fingerprint, "differences", result.Differences)
+			With("capsule_id", c.ID, "expected_fingerprint", result.Expected, "fingerprint",
+				result.Fingerprint, "differences", result.Differences)
 	}
 	return out, nil
 }
@@ -111,7 +114,8 @@ func printReplay(w io.Writer, c *capsule.Capsule, r *capsule.Result) {
 	fmt.Fprintf(w, "%s  %s  %s\n%s\n", state, c.ID, c.Kind, c.Claim)
 	rows := [][]string{{"", "CAPSULE", "REPLAY"}, {"fingerprint", Short(r.Expected), Short(r.Fingerprint)}}
 	if r.Where != nil && r.Where.CandleIndex != nil && c.Where.CandleIndex != nil {
-		rows = append(rows, []string{"candle", fmt.Sprint(*c.Where.CandleIndex), fmt.Sprint(*r.Where.CandleIndex)})
+		rows = append(rows,
+			[]string{"candle", fmt.Sprint(*c.Where.CandleIndex), fmt.Sprint(*r.Where.CandleIndex)})
 	}
 	for _, d := range r.Differences {
 		rows = append(rows, []string{d.Field, d.Expected, d.Got})

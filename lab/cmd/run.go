@@ -60,8 +60,10 @@ func runCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run <slug>",
 		Short: "Evaluate a strategy once: splits, walk-forward, stress",
-		Long: "Run builds the strategy, plays every split of lab.json in a process of its own, repeats the search\n" +
-			"split under stress and stores the result. The same question has one answer: asked again, nothing is\n" +
+		Long: "Run builds the strategy, plays every split of lab.json in a process of its own, repeats " +
+			"the search\n" +
+			"split under stress and stores the result. The same question has one answer: asked again, " +
+			"nothing is\n" +
 			"executed. The metrics of the test split are locked.",
 		Example: Examples(
 			"lab run sma_cross",
@@ -76,7 +78,9 @@ func runCommand(a *App) *cobra.Command {
 	}
 	a.Bind(c, &o)
 	a.Arguments(c, a.Slugs)
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runStrategy(ctx, a, args[0], o) })
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
+		return runStrategy(ctx, a, args[0], o)
+	})
 }
 
 func runStrategy(ctx context.Context, a *App, slug string, o runOptions) (Outcome, error) {
@@ -84,7 +88,10 @@ func runStrategy(ctx context.Context, a *App, slug string, o runOptions) (Outcom
 		return Outcome{}, Usage("--no-reuse", "--force and --no-reuse exclude each other")
 	}
 	if o.RevealTest && o.NoReuse {
-		return Outcome{}, Usage("--reveal-test", "--reveal-test and --no-reuse exclude each other: nothing would be stored that could be shown")
+		return Outcome{},
+			Usage("--reveal-test",
+				"--reveal-test and --no-reuse exclude each other: nothing would be stored that could be "+
+					"shown")
 	}
 	if o.Trial != "" {
 		return runTrial(ctx, a, slug, o)
@@ -123,16 +130,21 @@ func runStrategy(ctx context.Context, a *App, slug string, o runOptions) (Outcom
 }
 
 // runOutcome is an answer as a command gives it, with the error of one that has failed.
-func runOutcome(a *App, answer *request.Answer, test *artifact.LockedMetrics, place *registry.Place, reveal bool) (Outcome, error) {
+func runOutcome(a *App, answer *request.Answer, test *artifact.LockedMetrics, place *registry.Place,
+	reveal bool) (Outcome, error) {
 	out := Outcome{
-		Result: runResult(answer, test, place), Print: func(w io.Writer) { printRun(w, answer, test, place) }, Warnings: runWarnings(answer),
+		Result: runResult(answer, test, place), Print: func(w io.Writer) {
+			printRun(w, answer, test, place)
+		}, Warnings: runWarnings(answer),
 	}
 	if reveal && test == nil && answer.Failure == nil {
-		out.Warnings = append(out.Warnings, Warning{Code: "NO_TEST", Message: "the splits of this run have no test that could be revealed"})
+		out.Warnings = append(out.Warnings,
+			Warning{Code: "NO_TEST", Message: "the splits of this run have no test that could be revealed"})
 	}
 	if f := answer.Failure; f != nil {
 		if f.Capsule != nil {
-			a.say("repeat it with: lab replay %s", filepath.Join(a.RunsDir(), answer.RunID, filepath.FromSlash(f.Capsule.Path)))
+			a.say("repeat it with: lab replay %s",
+				filepath.Join(a.RunsDir(), answer.RunID, filepath.FromSlash(f.Capsule.Path)))
 		}
 		return out, runFailed("", answer).With("log_tail", f.LogTail)
 	}
@@ -142,13 +154,15 @@ func runOutcome(a *App, answer *request.Answer, test *artifact.LockedMetrics, pl
 // runFailed is the error of a run whose plugin failed.
 func runFailed(which string, x *request.Answer) *Error {
 	f := x.Failure
-	return request.Errorf(request.CodeRunFailed, "%ssplit %s failed: %s: %s", which, f.SplitID, f.Code, f.Message).
+	return request.Errorf(request.CodeRunFailed, "%ssplit %s failed: %s: %s", which, f.SplitID, f.Code,
+		f.Message).
 		With("run_id", x.RunID, "split_id", f.SplitID, "code", f.Code, "failure_capsule", f.Capsule)
 }
 
 // askedQuestion finds out what is asked, from lab.json or from a request, before anything
 // is opened; the function that it returns looks it up.
-func askedQuestion(ctx context.Context, a *App, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
+func askedQuestion(ctx context.Context, a *App, slug string,
+	o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
 	if o.Candidate != "" {
 		return candidateQuestion(ctx, a, slug, o)
 	}
@@ -185,8 +199,9 @@ func noteSuspects(a *App, built project.Built, dir string) error {
 		return nil
 	}
 	if built.SDKEdited {
-		a.Note(Warning{Code: "SDK_EDITED", Message: "the folder sdk has been edited: the run is marked debug and " +
-			"cannot be packed; lab sdk update puts it back"})
+		a.Note(Warning{Code: "SDK_EDITED",
+			Message: "the folder sdk has been edited: the run is marked debug and " +
+				"cannot be packed; lab sdk update puts it back"})
 	}
 	_, found, err := Suspects(dir)
 	if len(found) > 0 {
@@ -197,9 +212,11 @@ func noteSuspects(a *App, built project.Built, dir string) error {
 
 // requestedQuestion is the question of a request file. Its splits are those of the splits.json
 // beside it, as in a run's folder, else made by the scheme that it names.
-func requestedQuestion(ctx context.Context, a *App, slug string, o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
+func requestedQuestion(ctx context.Context, a *App, slug string,
+	o runOptions) (func(*request.Host) (*request.Prepared, error), error) {
 	if len(o.Set) > 0 || o.Params != "" || o.ParamsFile != "" || o.Seed != "" {
-		return nil, Usage("--request", "--request fixes everything: leave --set, --params, --params-file and --seed out")
+		return nil, Usage("--request",
+			"--request fixes everything: leave --set, --params, --params-file and --seed out")
 	}
 	if err := project.CheckSlug(slug); err != nil {
 		return nil, err
@@ -234,11 +251,15 @@ func requestedQuestion(ctx context.Context, a *App, slug string, o runOptions) (
 
 // revealTest notes a look at the locked test metrics of a run, and then looks. It is nil
 // for a run without a test.
-func revealTest(ctx context.Context, a *App, h *request.Host, x *request.Answer, command string) (*artifact.LockedMetrics, error) {
-	if !slices.ContainsFunc(x.Report.Splits, func(s artifact.SplitReport) bool { return s.ID == split.RoleTest }) {
+func revealTest(ctx context.Context, a *App, h *request.Host, x *request.Answer,
+	command string) (*artifact.LockedMetrics, error) {
+	if !slices.ContainsFunc(x.Report.Splits, func(s artifact.SplitReport) bool {
+		return s.ID == split.RoleTest
+	}) {
 		return nil, nil
 	}
-	peek := registry.Peek{RunID: x.RunID, FamilyID: x.Metadata.FamilyID, Command: command, Author: authorName(a)}
+	peek := registry.Peek{RunID: x.RunID, FamilyID: x.Metadata.FamilyID, Command: command,
+		Author: authorName(a)}
 	if err := h.Registry.Peek(ctx, peek); err != nil {
 		return nil, err
 	}
@@ -254,7 +275,10 @@ func authorName(a *App) string {
 func runWarnings(x *request.Answer) []Warning {
 	list := []Warning{}
 	if x.Withheld {
-		list = append(list, Warning{Code: "METRICS_WITHHELD", Message: "no metrics are shown: nothing was stored and these parameters are not counted as a trial of the family; run them without --no-reuse"})
+		list = append(list,
+			Warning{Code: "METRICS_WITHHELD",
+				Message: "no metrics are shown: nothing was stored and these parameters are not counted " +
+					"as a trial of the family; run them without --no-reuse"})
 	}
 	for _, w := range x.Report.Warnings {
 		list = append(list, Warning{Code: w.Code, Message: w.Message})
@@ -280,7 +304,8 @@ func findProject(a *App, slug, dir string) (*project.Project, error) {
 	case errors.As(err, &missing) && dir == "":
 		return nil, notFound(missing, working)
 	case err == nil && p.Config.Slug != slug:
-		return nil, request.Errorf(request.CodeNameMismatch, "%s has the slug %q, not %q", filepath.Join(p.Dir, project.FileName), p.Config.Slug, slug).
+		return nil, request.Errorf(request.CodeNameMismatch, "%s has the slug %q, not %q",
+			filepath.Join(p.Dir, project.FileName), p.Config.Slug, slug).
 			With("pointer", "/slug")
 	}
 	return p, err
@@ -394,7 +419,8 @@ type runAnswer struct {
 
 func runResult(x *request.Answer, test *artifact.LockedMetrics, place *registry.Place) runAnswer {
 	out := runAnswer{
-		RunID: x.RunID, RequestHash: x.RequestHash, ResultHash: x.Report.ResultHash, Reused: x.Reused, Status: x.Report.Status,
+		RunID: x.RunID, RequestHash: x.RequestHash, ResultHash: x.Report.ResultHash, Reused: x.Reused,
+		Status:   x.Report.Status,
 		PostPeek: x.Metadata.PostPeek, Test: test, Trials: place, Path: "runs/" + x.RunID,
 	}
 	if !x.Withheld {
@@ -407,10 +433,13 @@ func runResult(x *request.Answer, test *artifact.LockedMetrics, place *registry.
 // it was, split by split.
 func printTimed(w io.Writer, x *request.Answer) {
 	v := x.Metadata.Volatile
-	fmt.Fprintf(w, "%s  %s, not stored, %v, result %s\n", x.RunID, x.Report.Status, v.CompletedAt.Time().Sub(v.StartedAt.Time()), Short(x.Report.ResultHash))
+	fmt.Fprintf(w, "%s  %s, not stored, %v, result %s\n", x.RunID, x.Report.Status,
+		v.CompletedAt.Time().Sub(v.StartedAt.Time()), Short(x.Report.ResultHash))
 	rows := [][]string{{"SPLIT", "FROM", "TO", "CANDLES", "DECISIONS"}}
 	for _, s := range x.Report.Splits {
-		rows = append(rows, []string{s.ID, s.TSFrom.String()[:10], s.TSTo.String()[:10], fmt.Sprint(s.To - s.From), Short(s.DecisionHash)})
+		rows = append(rows,
+			[]string{s.ID, s.TSFrom.String()[:10], s.TSTo.String()[:10], fmt.Sprint(s.To - s.From),
+				Short(s.DecisionHash)})
 	}
 	Table(w, rows)
 }
@@ -435,10 +464,14 @@ func printRun(w io.Writer, x *request.Answer, test *artifact.LockedMetrics, plac
 		if test != nil && s.ID == test.SplitID {
 			s.Status, s.Metrics = test.Status+", revealed", test.Metrics
 		}
-		rows = append(rows, append([]string{s.ID, s.TSFrom.String()[:10], s.TSTo.String()[:10]}, append(metricCells(s.Metrics), s.Status)...))
+		rows = append(rows,
+			append([]string{s.ID, s.TSFrom.String()[:10], s.TSTo.String()[:10]},
+				append(metricCells(s.Metrics), s.Status)...))
 	}
 	if wf := x.Report.WalkForward; wf != nil {
-		rows = append(rows, append([]string{"walk-forward", fmt.Sprintf("%d windows", wf.Windows), fmt.Sprintf("%d days", wf.Days)}, append(metricCells(wf.Metrics), "")...))
+		rows = append(rows,
+			append([]string{"walk-forward", fmt.Sprintf("%d windows", wf.Windows),
+				fmt.Sprintf("%d days", wf.Days)}, append(metricCells(wf.Metrics), "")...))
 	}
 	Table(w, rows)
 	if place != nil {
@@ -479,7 +512,8 @@ func metricCells(v metric.Values) []string {
 		return fmt.Sprintf(format, factor*x)
 	}
 	return []string{
-		cell("total_return", "%+.2f %%", 100), cell("sharpe_ratio", "%.2f", 1), cell("max_drawdown", "%.2f %%", 100), cell("total_trades", "%.0f", 1),
+		cell("total_return", "%+.2f %%", 100), cell("sharpe_ratio", "%.2f", 1),
+		cell("max_drawdown", "%.2f %%", 100), cell("total_trades", "%.0f", 1),
 	}
 }
 

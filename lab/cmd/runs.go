@@ -23,7 +23,8 @@ import (
 
 func runsCommand(a *App) *cobra.Command {
 	return a.Group("runs", "The registry of runs: list, show, verify",
-		"The registry holds a row for every run of the lab and of the service that shares the state directory.",
+		"The registry holds a row for every run of the lab and of the service that shares the state "+
+			"directory.",
 		runsListCommand(a), runsShowCommand(a), runsVerifyCommand(a))
 }
 
@@ -37,7 +38,9 @@ func runsListCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List every run, oldest first",
-		Long:  "List shows one line per run of the registry: those of the lab and those of the service. Numbers are of\nthe stitched walk-forward, or of the whole run where there is none. TRIAL counts what has been tried on\nthe days of a run, whatever the strategy and the command.",
+		Long: "List shows one line per run of the registry: those of the lab and those of the service. " +
+			"Numbers are of\nthe stitched walk-forward, or of the whole run where there is none. TRIAL " +
+			"counts what has been tried on\nthe days of a run, whatever the strategy and the command.",
 		Example: Examples(
 			"lab runs list",
 			"lab runs list --slug sma_cross --status completed --json",
@@ -45,7 +48,8 @@ func runsListCommand(a *App) *cobra.Command {
 	}
 	a.Bind(c, &o)
 	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) {
-		return runsList(ctx, a, registry.Filter{Slug: o.Slug, FamilyID: o.Family, Kind: o.Kind, Status: o.Status})
+		return runsList(ctx, a,
+			registry.Filter{Slug: o.Slug, FamilyID: o.Family, Kind: o.Kind, Status: o.Status})
 	})
 }
 
@@ -65,7 +69,8 @@ type runRow struct {
 }
 
 func rowOf(r registry.Run, book *selection.Book) runRow {
-	row := runRow{Trials: book.Place(r.RunID), RunID: r.RunID, RequestHash: r.RequestHash, Slug: r.Slug, FamilyID: r.FamilyID, Kind: r.Kind, Status: r.Status, Params: json.RawMessage("{}")}
+	row := runRow{Trials: book.Place(r.RunID), RunID: r.RunID, RequestHash: r.RequestHash, Slug: r.Slug,
+		FamilyID: r.FamilyID, Kind: r.Kind, Status: r.Status, Params: json.RawMessage("{}")}
 	if r.CompletedAt != "" {
 		row.CompletedAt = &r.CompletedAt
 	}
@@ -99,7 +104,8 @@ func runsList(ctx context.Context, a *App, f registry.Filter) (Outcome, error) {
 }
 
 func printRows(w io.Writer, rows []runRow) {
-	cells := [][]string{{"RUN", "STRATEGY", "KIND", "STATUS", "COMPLETED", "RETURN", "SHARPE", "TRIAL", "MAX DRAWDOWN", "TRADES", "PARAMETERS"}}
+	cells := [][]string{{"RUN", "STRATEGY", "KIND", "STATUS", "COMPLETED", "RETURN", "SHARPE", "TRIAL",
+		"MAX DRAWDOWN", "TRADES", "PARAMETERS"}}
 	for _, r := range rows {
 		completed := ""
 		if r.CompletedAt != nil {
@@ -107,7 +113,8 @@ func printRows(w io.Writer, rows []runRow) {
 		}
 		s := r.Summary
 		cells = append(cells, []string{
-			r.RunID, r.Slug, r.Kind, r.Status, completed, cell(s.TotalReturn, "%+.2f %%", 100), cell(s.SharpeRatio, "%.2f", 1), trialCell(r.Trials),
+			r.RunID, r.Slug, r.Kind, r.Status, completed, cell(s.TotalReturn, "%+.2f %%", 100),
+			cell(s.SharpeRatio, "%.2f", 1), trialCell(r.Trials),
 			cell(s.MaxDrawdown, "%.2f %%", 100), cell(s.TotalTrades, "%.0f", 1), string(r.Params),
 		})
 	}
@@ -138,7 +145,9 @@ func runsShowCommand(a *App) *cobra.Command {
 		Example: Examples("lab runs show run_6rvs7gxczpvrxcpd", "lab runs show run_6rvs7gxczpvrxcpd --json"),
 	}
 	a.Arguments(c, a.Runs)
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runsShow(ctx, a, args[0]) })
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
+		return runsShow(ctx, a, args[0])
+	})
 }
 
 func runsShow(ctx context.Context, a *App, id string) (Outcome, error) {
@@ -170,9 +179,12 @@ func runsShow(ctx context.Context, a *App, id string) (Outcome, error) {
 		}
 		result["report"] = report
 		out.Print = func(w io.Writer) {
-			answer := &request.Answer{RunID: id, RequestHash: row.RequestHash, Metadata: metadata, Report: report}
+			answer := &request.Answer{RunID: id, RequestHash: row.RequestHash, Metadata: metadata,
+				Report: report}
 			printRun(w, answer, nil, shown.Trials)
-			Table(w, [][]string{{"request", row.RequestHash}, {"decisions", report.DecisionHash}, {"result", report.ResultHash}, {"plugin", metadata.Plugin.SHA256}, {"engine", metadata.Engine.SHA256}})
+			Table(w, [][]string{{"request", row.RequestHash}, {"decisions", report.DecisionHash},
+				{"result", report.ResultHash}, {"plugin", metadata.Plugin.SHA256},
+				{"engine", metadata.Engine.SHA256}})
 		}
 		return nil
 	})
@@ -180,12 +192,14 @@ func runsShow(ctx context.Context, a *App, id string) (Outcome, error) {
 }
 
 func runNotFound(id string) *Error {
-	return request.Errorf(request.CodeRunNotFound, "there is no run %q: lab runs list shows what there is", id).
+	return request.Errorf(request.CodeRunNotFound, "there is no run %q: lab runs list shows what there is",
+		id).
 		With("flag", "run", "run_id", id)
 }
 
 // withRegistry opens the registry alone.
-func withRegistry(ctx context.Context, a *App, use func(*artifact.Store, *registry.Registry) error) (err error) {
+func withRegistry(ctx context.Context, a *App,
+	use func(*artifact.Store, *registry.Registry) error) (err error) {
 	store := artifact.NewStore(a.RunsDir())
 	reg, err := registry.Open(ctx, store, a.Logger.Named("registry"))
 	if err != nil {
@@ -205,9 +219,12 @@ func runsVerifyCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify [run...]",
 		Short: "Hash the artifacts of runs again",
-		Long: "Verify hashes every file of the runs and compares it with what was stored; without an argument, of all\n" +
-			"runs that have ended, failed ones too. With --rerun it also executes those that were completed, from\n" +
-			"exactly the plugin and the candles that they name, and compares the result hashes. It goes on after a\n" +
+		Long: "Verify hashes every file of the runs and compares it with what was stored; without an " +
+			"argument, of all\n" +
+			"runs that have ended, failed ones too. With --rerun it also executes those that were " +
+			"completed, from\n" +
+			"exactly the plugin and the candles that they name, and compares the result hashes. It goes " +
+			"on after a\n" +
 			"run that cannot be executed. Paper and live runs and failed ones are only hashed.",
 		Example: Examples(
 			"lab runs verify",
@@ -216,7 +233,9 @@ func runsVerifyCommand(a *App) *cobra.Command {
 	}
 	a.Arguments(c, a.Runs)
 	a.Bind(c, &o)
-	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) { return runsVerify(ctx, a, args, o.Rerun) })
+	return a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
+		return runsVerify(ctx, a, args, o.Rerun)
+	})
 }
 
 // verified is what the check of one run has found.
@@ -271,7 +290,9 @@ func runsVerify(ctx context.Context, a *App, ids []string, rerun bool) (Outcome,
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) { printVerified(w, list) }}, verdict(list, named)
+	return Outcome{Result: map[string]any{"runs": list}, Print: func(w io.Writer) {
+		printVerified(w, list)
+	}}, verdict(list, named)
 }
 
 // rowsToVerify are the rows of runs that were named, before anything is done for any of
@@ -334,7 +355,8 @@ func repeatOf(dir, slug string) string {
 	if s, err := falsify.ReadSummary(dir); err == nil && s.BaseRunID != "" {
 		base = s.BaseRunID
 	}
-	return fmt.Sprintf("lab falsify %s --run %s --profile runs/%s/falsify/profile.json --force", slug, base, filepath.Base(dir))
+	return fmt.Sprintf("lab falsify %s --run %s --profile runs/%s/falsify/profile.json --force", slug, base,
+		filepath.Base(dir))
 }
 
 // keepsFiles reports whether a run has a folder by its row: one that is running,
@@ -369,13 +391,15 @@ func verdict(list []verified, named bool) error {
 	}
 	switch {
 	case changed > 0:
-		return fail(request.CodeArtifactMismatch, "the files of %d of %d runs are not what was stored", changed)
+		return fail(request.CodeArtifactMismatch, "the files of %d of %d runs are not what was stored",
+			changed)
 	case differ > 0:
 		return fail(request.CodeNotReproduced, "%d of %d runs came to another result", differ)
 	case withheld > 0:
 		return fail(request.CodeInputsMissing, "%d of %d runs could not be executed again", withheld)
 	case named && reproduced == 0:
-		return fail(request.CodeInconclusive, "none of the runs is of a kind that is executed again: %d of %d were only hashed", len(list))
+		return fail(request.CodeInconclusive,
+			"none of the runs is of a kind that is executed again: %d of %d were only hashed", len(list))
 	}
 	return nil
 }
@@ -444,9 +468,13 @@ func rerunOne(ctx context.Context, h *request.Host, id string) (same bool, why s
 	case err != nil:
 		return false, "", err
 	case answer.Failure != nil:
-		return false, fmt.Sprintf("split %s failed: %s: %s", answer.Failure.SplitID, answer.Failure.Code, answer.Failure.Message), nil
+		return false,
+			fmt.Sprintf("split %s failed: %s: %s", answer.Failure.SplitID, answer.Failure.Code,
+				answer.Failure.Message), nil
 	case answer.Report.ResultHash != stored.Report.ResultHash:
-		return false, fmt.Sprintf("result %s, stored %s", Short(answer.Report.ResultHash), Short(stored.Report.ResultHash)), nil
+		return false,
+			fmt.Sprintf("result %s, stored %s", Short(answer.Report.ResultHash),
+				Short(stored.Report.ResultHash)), nil
 	}
 	return true, "", nil
 }
@@ -454,7 +482,8 @@ func rerunOne(ctx context.Context, h *request.Host, id string) (same bool, why s
 func printVerified(w io.Writer, list []verified) {
 	rows := [][]string{{"RUN", "KIND", "STATUS", "STATE", "FILES", "WHAT IS WRONG"}}
 	for _, v := range list {
-		rows = append(rows, []string{v.RunID, v.Kind, v.Status, stateOf(v), fmt.Sprint(v.Files), wrongWith(v)})
+		rows = append(rows,
+			[]string{v.RunID, v.Kind, v.Status, stateOf(v), fmt.Sprint(v.Files), wrongWith(v)})
 	}
 	Table(w, rows)
 }

@@ -16,7 +16,8 @@ import (
 
 func statsCommand(a *App) *cobra.Command {
 	return a.Group("stats", "Compute one statistic, or list them all",
-		"The statistics are those that reports and comparisons are made of, each with the inputs that it names.",
+		"The statistics are those that reports and comparisons are made of, each with the inputs that it "+
+			"names.",
 		statsEvalCommand(a), statsListCommand(a))
 }
 
@@ -24,15 +25,20 @@ func statsEvalCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "eval",
 		Short: "Answer statistics, a JSON line each, from standard input",
-		Long: "Eval reads requests {\"fn\":NAME,\"inputs\":{...}} from standard input, one on a line, and answers each\n" +
-			"with a line in the same order: {\"value\":...}, {\"value\":null,\"reason\":...} or {\"error\":{...}}. An \"id\"\n" +
+		Long: "Eval reads requests {\"fn\":NAME,\"inputs\":{...}} from standard input, one on a line, and " +
+			"answers each\n" +
+			"with a line in the same order: {\"value\":...}, {\"value\":null,\"reason\":...} or " +
+			"{\"error\":{...}}. An \"id\"\n" +
 			"comes back with its answer. The command fails if any line is an error.",
 		Example: Examples(
-			`echo '{"fn":"psr_2012","inputs":{"sr":0.458,"sr_benchmark":0,"T":24,"skew":-2.448,"kurt_raw":10.164}}' | lab stats eval`,
+			`echo '{"fn":"psr_2012","inputs":{"sr":0.458,"sr_benchmark":0,"T":24,"skew":-2.448,`+
+				`"kurt_raw":10.164}}' | lab stats eval`,
 			"lab stats eval < requests.jsonl > answers.jsonl",
 		),
 	}
-	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return runStatsEval(ctx, a, c.InOrStdin()) })
+	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) {
+		return runStatsEval(ctx, a, c.InOrStdin())
+	})
 }
 
 // runStatsEval writes answers as they are computed, but with --json, which prints one
@@ -53,8 +59,9 @@ func runStatsEval(ctx context.Context, a *App, in io.Reader) (Outcome, error) {
 	}
 	result := map[string]any{"lines": lines, "errors": failed, "answers": answers}
 	if failed > 0 {
-		return Outcome{}, request.Errorf(request.CodeCheckFailed, "%d of %d lines could not be computed", failed, lines).
-			With("lines", lines, "errors", failed, "answers", answers)
+		return Outcome{},
+			request.Errorf(request.CodeCheckFailed, "%d of %d lines could not be computed", failed, lines).
+				With("lines", lines, "errors", failed, "answers", answers)
 	}
 	return Outcome{Result: result}, nil
 }
@@ -63,8 +70,10 @@ func statsListCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list [function...]",
 		Short: "List the statistics with their inputs and values",
-		Long: "List shows every function of stats eval, or those that are named. Names and inputs are matched literally;\n" +
-			"square brackets are an array, answered element by element. Names of earlier versions are answered as well.",
+		Long: "List shows every function of stats eval, or those that are named. Names and inputs are " +
+			"matched literally;\n" +
+			"square brackets are an array, answered element by element. Names of earlier versions are " +
+			"answered as well.",
 		Example: Examples(
 			"lab stats list",
 			"lab stats list psr_2012 min_trl_2025",

@@ -262,7 +262,9 @@ func decimals(t parquet.Type, scale int32) reader {
 		read := typed(importer.Integers, t)
 		return func(chunk file.ColumnChunkReader, n int) (importer.Column, error) {
 			whole, err := read(chunk, n)
-			c := floats(len(whole.Ints), func(i int) float64 { return nearest(big.NewInt(whole.Ints[i]), scale) })
+			c := floats(len(whole.Ints), func(i int) float64 {
+				return nearest(big.NewInt(whole.Ints[i]), scale)
+			})
 			c.Valid = whole.Valid
 			return c, err
 		}
@@ -448,7 +450,8 @@ func dictionary(a *array.Dictionary, from, n int) (importer.Column, bool) {
 			c.Valid[i] = words.Valid == nil || words.Valid[at[i]]
 		}
 	}
-	c.Ints, c.Floats, c.Texts = picked(words.Ints, at, c.Valid), picked(words.Floats, at, c.Valid), picked(words.Texts, at, c.Valid)
+	c.Ints, c.Floats, c.Texts = picked(words.Ints, at, c.Valid), picked(words.Floats, at, c.Valid),
+		picked(words.Texts, at, c.Valid)
 	return c, true
 }
 

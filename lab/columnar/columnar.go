@@ -118,14 +118,17 @@ func (o *opened) verdict(err error) error {
 	case err == nil, errors.Is(err, errEnd), errors.As(err, &refused), errors.As(err, &path):
 		return err
 	case o.memory.exceeded:
-		return importer.Refuse(importer.TooLarge, "a part of the %s file unpacks to more than %d MiB: write it in "+
-			"smaller batches or row groups", o.kind, o.memory.most>>20).At(o.name, 1, "")
+		return importer.Refuse(importer.TooLarge,
+			"a part of the %s file unpacks to more than %d MiB: write it in "+
+				"smaller batches or row groups", o.kind, o.memory.most>>20).At(o.name, 1, "")
 	}
-	return importer.Refuse(importer.Encoding, "the %s file is damaged or cut short: %v", o.kind, err).At(o.name, 1, "")
+	return importer.Refuse(importer.Encoding, "the %s file is damaged or cut short: %v", o.kind,
+		err).At(o.name, 1, "")
 }
 
 func wrongType(file, column, kind string) error {
-	return importer.Refuse(importer.BadNumber, "the column %s holds %s, which is neither a number nor a time", column, kind).At(file, 1, column)
+	return importer.Refuse(importer.BadNumber, "the column %s holds %s, which is neither a number nor a time",
+		column, kind).At(file, 1, column)
 }
 
 // hasMagic reports whether a file ends as it begins; one that was cut short does not.
@@ -176,7 +179,8 @@ func openFeatherWithin(name string, f io.ReaderAt, size int64, most int) (import
 			return err
 		}
 		// The library has limits of its own; ours are those of the budget.
-		c.file, err = ipc.NewFileReader(io.NewSectionReader(f, 0, size), ipc.WithAllocator(c.memory), ipc.WithBodySizeLimit(int64(most)))
+		c.file, err = ipc.NewFileReader(io.NewSectionReader(f, 0, size), ipc.WithAllocator(c.memory),
+			ipc.WithBodySizeLimit(int64(most)))
 		return err
 	})
 	if err != nil {
@@ -288,7 +292,8 @@ func openParquetWithin(name string, f io.ReaderAt, size int64, most int) (import
 	c := &parquetFile{opened: opened{name: name, kind: "Parquet", memory: newBudget(most)}}
 	err := c.guard(func() (err error) {
 		if ok, _ := hasMagic(f, size, "PARE"); ok {
-			return importer.Refuse(importer.Encoding, "the Parquet file is encrypted: save it without").At(name, 1, "")
+			return importer.Refuse(importer.Encoding,
+				"the Parquet file is encrypted: save it without").At(name, 1, "")
 		}
 		if ok, err := hasMagic(f, size, "PAR1"); !ok {
 			return cmp.Or(err, errors.New("its end is missing"))

@@ -84,7 +84,8 @@ type Run struct {
 
 // Compare compares runs. The error is an *Error when the options ask for something that
 // is not there.
-func Compare(ctx context.Context, store *artifact.Store, reg *registry.Registry, o Options) (*Comparison, error) {
+func Compare(ctx context.Context, store *artifact.Store, reg *registry.Registry,
+	o Options) (*Comparison, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -97,7 +98,8 @@ func Compare(ctx context.Context, store *artifact.Store, reg *registry.Registry,
 	if err != nil {
 		return nil, err
 	}
-	c := &Comparison{Schema: "compare/v1", Slug: o.Slug, Baseline: base.row.RunID, Differs: []Difference{}, Runs: []Run{}, Pairs: []Pair{}, Warnings: l.warnings}
+	c := &Comparison{Schema: "compare/v1", Slug: o.Slug, Baseline: base.row.RunID, Differs: []Difference{},
+		Runs: []Run{}, Pairs: []Pair{}, Warnings: l.warnings}
 	if c.Split, err = chooseSplit(runs, o.Split); err != nil {
 		return nil, err
 	}
@@ -147,12 +149,17 @@ func (o *Options) check() error {
 func (c *Comparison) warn() {
 	for _, d := range c.Comparability.Differences {
 		if !d.strict {
-			c.Warnings = append(c.Warnings, Warning{strings.ToUpper(d.Aspect) + "_DIFFERS", "the runs were not made by the same " + d.Aspect})
+			c.Warnings = append(c.Warnings,
+				Warning{strings.ToUpper(d.Aspect) + "_DIFFERS",
+					"the runs were not made by the same " + d.Aspect})
 		}
 	}
 	for _, r := range c.Runs {
 		if v := r.Undefined["total_return"]; v == locked {
-			c.Warnings = append(c.Warnings, Warning{"TEST_LOCKED", "the metrics of " + c.Split + " are locked: --reveal-test shows them and notes that somebody has looked"})
+			c.Warnings = append(c.Warnings,
+				Warning{"TEST_LOCKED",
+					"the metrics of " + c.Split +
+						" are locked: --reveal-test shows them and notes that somebody has looked"})
 			return
 		}
 	}
@@ -258,23 +265,27 @@ func (l *loader) row(ctx context.Context, id, flag string) (registry.Run, error)
 	details := []any{"flag", flag, "run_id", id}
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
-		return row, request.Errorf(request.CodeRunNotFound, "there is no run %q: lab runs list --slug %s shows what there is", id, l.o.Slug).With(details...)
+		return row, request.Errorf(request.CodeRunNotFound,
+			"there is no run %q: lab runs list --slug %s shows what there is", id, l.o.Slug).With(details...)
 	case err != nil:
 		return row, err
 	case row.Slug != "" && row.Slug != l.o.Slug: // legacy rows may have none
-		return row, request.Errorf(request.CodeRunNotFound, "run %s is of %s, not of %s", id, row.Slug, l.o.Slug).With(details...)
+		return row, request.Errorf(request.CodeRunNotFound, "run %s is of %s, not of %s", id, row.Slug,
+			l.o.Slug).With(details...)
 	}
 	return row, nil
 }
 
 // newest is the newest completed runs and the one that the newest plan has selected.
 func (l *loader) newest(ctx context.Context) ([]registry.Run, error) {
-	rows, err := l.reg.ListMetadata(ctx, registry.Filter{Slug: l.o.Slug, Kind: artifact.KindRun, Status: artifact.StatusCompleted})
+	rows, err := l.reg.ListMetadata(ctx,
+		registry.Filter{Slug: l.o.Slug, Kind: artifact.KindRun, Status: artifact.StatusCompleted})
 	if err != nil {
 		return nil, err
 	}
 	if len(rows) == 0 {
-		return nil, request.Errorf(request.CodeRunNotFound, "there is no completed run of %s: lab run %s makes one", l.o.Slug, l.o.Slug).
+		return nil, request.Errorf(request.CodeRunNotFound,
+			"there is no completed run of %s: lab run %s makes one", l.o.Slug, l.o.Slug).
 			With("flag", "<slug>", "slug", l.o.Slug)
 	}
 	cut := max(len(rows)-newest, 0)
@@ -284,7 +295,9 @@ func (l *loader) newest(ctx context.Context) ([]registry.Run, error) {
 		return out, err
 	}
 	for _, row := range slices.Backward(rows[:cut]) {
-		if row.PlanID == plan && !slices.ContainsFunc(out, func(r registry.Run) bool { return r.PlanID == plan }) {
+		if row.PlanID == plan && !slices.ContainsFunc(out, func(r registry.Run) bool {
+			return r.PlanID == plan
+		}) {
 			out = append(out, row)
 		}
 	}
@@ -304,7 +317,8 @@ func (l *loader) read(row registry.Run) (*loaded, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return nil, request.Errorf(request.CodeArtifactMismatch, "%v", err).With("run_id", row.RunID)
 	}
-	l.warnings = append(l.warnings, Warning{"NO_REPORT", fmt.Sprintf("run %s (%s, %s) has no report", row.RunID, row.Kind, row.Status)})
+	l.warnings = append(l.warnings,
+		Warning{"NO_REPORT", fmt.Sprintf("run %s (%s, %s) has no report", row.RunID, row.Kind, row.Status)})
 	return x, nil
 }
 
@@ -327,7 +341,8 @@ func (l *loader) reveal(ctx context.Context, runs []*loaded) error {
 		if s == nil || s.Status != locked {
 			continue
 		}
-		peek := registry.Peek{RunID: x.row.RunID, FamilyID: x.row.FamilyID, Command: "compare", Author: l.o.Author}
+		peek := registry.Peek{RunID: x.row.RunID, FamilyID: x.row.FamilyID, Command: "compare",
+			Author: l.o.Author}
 		if err := l.reg.Peek(ctx, peek); err != nil {
 			return err
 		}

@@ -49,7 +49,8 @@ func aspects() []struct {
 			if x.report == nil {
 				return nil
 			}
-			return map[string]string{"metrics": x.report.Semantics.Metrics, "statistics": x.report.Semantics.Statistics}
+			return map[string]string{"metrics": x.report.Semantics.Metrics,
+				"statistics": x.report.Semantics.Statistics}
 		}},
 		{"engine", false, func(x *loaded) any { return orNull(x.meta.Engine.SHA256) }},
 		{"environment", false, func(x *loaded) any { return x.meta.Volatile.Environment }},
@@ -152,8 +153,10 @@ type Provenance struct {
 func (x *loaded) provenance() Provenance {
 	m := x.meta
 	p := Provenance{
-		Origin: m.Volatile.Origin, RequestHash: x.row.RequestHash, ResultHash: m.ResultHash, DecisionHash: m.DecisionHash,
-		PluginSHA256: m.Plugin.SHA256, SourceSHA256: m.Plugin.SourceSHA256, Engine: m.Engine, Data: dataOf(m.Data),
+		Origin: m.Volatile.Origin, RequestHash: x.row.RequestHash, ResultHash: m.ResultHash,
+		DecisionHash: m.DecisionHash,
+		PluginSHA256: m.Plugin.SHA256, SourceSHA256: m.Plugin.SourceSHA256, Engine: m.Engine,
+		Data:         dataOf(m.Data),
 		SplitsSHA256: m.SplitsSHA256, Seed: m.Seed, Environment: m.Volatile.Environment, Debug: m.Debug,
 	}
 	if x.row.CompletedAt != "" {
@@ -194,11 +197,16 @@ func (x *loaded) question() []struct {
 	}
 	return list{
 		{"params", x.params()},
-		{"plugin", map[string]any{"sha256": orNull(m.Plugin.SHA256), "source_sha256": orNull(m.Plugin.SourceSHA256), "sdk_version": orNull(m.Plugin.SDKVersion), "go_version": orNull(m.Plugin.GoVersion), "version": version}},
+		{"plugin", map[string]any{"sha256": orNull(m.Plugin.SHA256),
+			"source_sha256": orNull(m.Plugin.SourceSHA256), "sdk_version": orNull(m.Plugin.SDKVersion),
+			"go_version": orNull(m.Plugin.GoVersion), "version": version}},
 		{"exchange", orNull(m.Exchange)}, {"symbols", m.Symbols}, {"timeframe", orNull(m.Timeframe)},
-		{"start_date", timeOrNull(m.StartDate)}, {"end_date", timeOrNull(m.EndDate)}, {"data", dataOf(m.Data)},
-		{"initial_cash", x.initialCash()}, {"execution", m.Execution}, {"splits_sha256", orNull(m.SplitsSHA256)}, {"stress", stress},
-		{"seed", orNull(m.Seed)}, {"semantics", semantics}, {"engine", m.Engine}, {"environment", m.Volatile.Environment},
+		{"start_date", timeOrNull(m.StartDate)}, {"end_date", timeOrNull(m.EndDate)},
+		{"data", dataOf(m.Data)},
+		{"initial_cash", x.initialCash()}, {"execution", m.Execution},
+		{"splits_sha256", orNull(m.SplitsSHA256)}, {"stress", stress},
+		{"seed", orNull(m.Seed)}, {"semantics", semantics}, {"engine", m.Engine},
+		{"environment", m.Volatile.Environment},
 	}
 }
 

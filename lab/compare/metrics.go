@@ -38,7 +38,8 @@ const feeShare = "fee_share"
 
 // shownKeys are the metrics that every comparison shows.
 func shownKeys() []string {
-	return []string{"total_return", "sharpe_ratio", "sharpe_stderr", "max_drawdown", "win_rate", "total_trades", "exposure", "turnover", feeShare}
+	return []string{"total_return", "sharpe_ratio", "sharpe_stderr", "max_drawdown", "win_rate",
+		"total_trades", "exposure", "turnover", feeShare}
 }
 
 // metricKeys are the metrics of a comparison that is sorted by one of them.
@@ -63,7 +64,8 @@ func known(key string) bool { return slices.Contains(Metrics(), key) }
 
 // lessIsBetter are the metrics whose smallest value is the best.
 func lessIsBetter(key string) bool {
-	for _, prefix := range []string{"max_drawdown", "volatility", "fee", "slippage", "sharpe_stderr", "rejected", "ambiguous", "open_trades"} {
+	for _, prefix := range []string{"max_drawdown", "volatility", "fee", "slippage", "sharpe_stderr",
+		"rejected", "ambiguous", "open_trades"} {
 		if strings.HasPrefix(key, prefix) {
 			return true
 		}
@@ -190,7 +192,8 @@ func (x *loaded) run(base *loaded, splitID string, keys []string) Run {
 			ids = append(ids, s.ID)
 		}
 	}
-	r := Run{RunID: x.row.RunID, Params: x.params(), Kind: x.row.Kind, Status: x.row.Status, Provenance: x.provenance(), Splits: []SplitMetrics{}}
+	r := Run{RunID: x.row.RunID, Params: x.params(), Kind: x.row.Kind, Status: x.row.Status,
+		Provenance: x.provenance(), Splits: []SplitMetrics{}}
 	for _, id := range ids {
 		m, has := x.measured(id)
 		if !has {
@@ -225,7 +228,8 @@ func chooseSplit(runs []*loaded, asked string) (string, error) {
 	}
 	if asked != "" {
 		if !slices.Contains(have, asked) {
-			return "", usage("--split", "none of the runs has a split %q: there are %s", asked, strings.Join(have, ", "))
+			return "", usage("--split", "none of the runs has a split %q: there are %s", asked,
+				strings.Join(have, ", "))
 		}
 		return asked, nil
 	}
@@ -448,7 +452,8 @@ func (x *loaded) returns(splitID string) (r metric.Returns, why metric.Reason, e
 }
 
 func (x *loaded) broken(err error) error {
-	return request.Errorf(request.CodeArtifactMismatch, "run %s: %v", x.row.RunID, err).With("run_id", x.row.RunID)
+	return request.Errorf(request.CodeArtifactMismatch, "run %s: %v", x.row.RunID, err).With("run_id",
+		x.row.RunID)
 }
 
 func (x *loaded) curve(splitID string, tf market.Timeframe) (metric.Curve, error) {

@@ -81,7 +81,8 @@ func pairs(ctx context.Context, runs []*loaded, base *loaded, splitID string) ([
 	return out, nil
 }
 
-func pairOf(x, base *loaded, mine metric.Returns, why metric.Reason, splitID string, seed uint64) (Pair, error) {
+func pairOf(x, base *loaded, mine metric.Returns, why metric.Reason, splitID string,
+	seed uint64) (Pair, error) {
 	theirs, whyNot, err := x.returns(splitID)
 	if err != nil {
 		return Pair{}, err
@@ -153,7 +154,8 @@ func common(x, y metric.Returns) (a, b []float64) {
 func (p *Pair) compare(a, b []float64, returns metric.Returns, seed uint64) {
 	p.Days = len(a)
 	if len(a) == 0 {
-		p.none(stat.TooFewReturns, "mean_difference", "ci95", "p", "p_sharpe_better", "days_needed", "bootstrap")
+		p.none(stat.TooFewReturns, "mean_difference", "ci95", "p", "p_sharpe_better", "days_needed",
+			"bootstrap")
 		return
 	}
 	d := make([]float64, len(a))
@@ -172,12 +174,14 @@ func (p *Pair) compare(a, b []float64, returns metric.Returns, seed uint64) {
 	}
 	mean := max(block.Stationary, 1) // no block is shorter than a return
 	plan := bootstrap.Plan{Seed: seed, B: replicas, MeanBlock: mean}
-	p.Bootstrap = &artifact.Bootstrap{B: replicas, MeanBlock: metric.Round(mean), Rule: "politis_white", Seed: strconv.FormatUint(seed, 10)}
+	p.Bootstrap = &artifact.Bootstrap{B: replicas, MeanBlock: metric.Round(mean), Rule: "politis_white",
+		Seed: strconv.FormatUint(seed, 10)}
 	interval, why := bootstrap.MeanInterval(d, plan, confidence)
 	if why != "" {
 		p.none(why, "ci95", "p")
 	} else {
-		p.CI95, p.P = &[2]float64{metric.Round(interval.Low), metric.Round(interval.High)}, rounded(interval.P)
+		p.CI95, p.P = &[2]float64{metric.Round(interval.Low), metric.Round(interval.High)},
+			rounded(interval.P)
 	}
 	if stat.AllEqual(a) || stat.AllEqual(b) {
 		p.none(stat.ZeroVariance, "p_sharpe_better")
@@ -209,7 +213,8 @@ func sharpeBetter(a, b []float64, plan bootstrap.Plan) float64 {
 	wins := 0.0
 	for i := range plan.B {
 		var x, y moments
-		for _, at := range bootstrap.Indices(random.New(plan.Seed, random.Bootstrap, uint64(i)), len(a), plan.MeanBlock) {
+		for _, at := range bootstrap.Indices(random.New(plan.Seed, random.Bootstrap, uint64(i)), len(a),
+			plan.MeanBlock) {
 			x.add(a[at])
 			y.add(b[at])
 		}
@@ -335,8 +340,10 @@ func (l *loader) standings(ctx context.Context, runs []*loaded) ([]standing, err
 
 func (x *loaded) selection(trials, peeks int, a *attack) Selection {
 	s := Selection{
-		NTrials: trials, NTrialsNow: trials, NTrialsSource: "registry", TestPeeks: peeks, TestPeeksNow: peeks, PostPeek: x.meta.PostPeek,
-		Deviation: x.meta.Deviation, ValidationContaminated: x.meta.ValidationContaminated, Undefined: map[string]metric.Reason{},
+		NTrials: trials, NTrialsNow: trials, NTrialsSource: "registry", TestPeeks: peeks, TestPeeksNow: peeks,
+		PostPeek:  x.meta.PostPeek,
+		Deviation: x.meta.Deviation, ValidationContaminated: x.meta.ValidationContaminated,
+		Undefined: map[string]metric.Reason{},
 	}
 	if x.row.PlanID != "" {
 		s.PlanID = &x.row.PlanID
@@ -357,7 +364,8 @@ func (x *loaded) selection(trials, peeks int, a *attack) Selection {
 		reports = append(reports, a.report)
 	}
 	for _, rep := range reports {
-		if rep != nil && rep.Overfitting != nil && rep.Overfitting.Selection != nil && decode(rep.Overfitting.Selection, &found) {
+		if rep != nil && rep.Overfitting != nil && rep.Overfitting.Selection != nil &&
+			decode(rep.Overfitting.Selection, &found) {
 			break
 		}
 	}
@@ -402,7 +410,8 @@ type attack struct {
 
 // attacks are the completed falsifications of the strategy, newest first.
 func (l *loader) attacks(ctx context.Context) ([]*attack, error) {
-	rows, err := l.reg.ListMetadata(ctx, registry.Filter{Slug: l.o.Slug, Kind: artifact.KindFalsification, Status: artifact.StatusCompleted})
+	rows, err := l.reg.ListMetadata(ctx,
+		registry.Filter{Slug: l.o.Slug, Kind: artifact.KindFalsification, Status: artifact.StatusCompleted})
 	if err != nil {
 		return nil, err
 	}
@@ -423,7 +432,8 @@ func (l *loader) attacks(ctx context.Context) ([]*attack, error) {
 // attackOn is the newest falsification of a run, or the run itself if it is one.
 func attackOn(list []*attack, x *loaded) *attack {
 	for _, a := range list {
-		if a.runID == x.row.RunID || a.BaseRunID == x.row.RunID || (a.BaseRequestHash != "" && a.BaseRequestHash == x.row.RequestHash) {
+		if a.runID == x.row.RunID || a.BaseRunID == x.row.RunID ||
+			(a.BaseRequestHash != "" && a.BaseRequestHash == x.row.RequestHash) {
 			return a
 		}
 	}

@@ -59,7 +59,8 @@ func (c *Comparison) mark(runID string) string {
 func (c *Comparison) runsSection() Section {
 	s := Section{Title: "runs", Rows: [][]string{{"  RUN", "KIND", "STATUS", "COMPLETED", "PARAMETERS"}}}
 	for _, r := range c.Runs {
-		s.Rows = append(s.Rows, []string{c.mark(r.RunID), r.Kind, r.Status, orNone(r.Provenance.CompletedAt), string(r.Params)})
+		s.Rows = append(s.Rows,
+			[]string{c.mark(r.RunID), r.Kind, r.Status, orNone(r.Provenance.CompletedAt), string(r.Params)})
 	}
 	return s
 }
@@ -69,7 +70,8 @@ func (c *Comparison) comparabilitySection() Section {
 	if c.Comparability.Comparable {
 		s.Notes = []string{"data, splits, execution and metrics are equal in all runs"}
 	} else {
-		s.Notes = []string{"~ the numbers of these runs do not mean the same as those of the baseline " + c.Baseline}
+		s.Notes = []string{
+			"~ the numbers of these runs do not mean the same as those of the baseline " + c.Baseline}
 	}
 	if len(c.Comparability.Differences) == 0 {
 		return s
@@ -139,8 +141,10 @@ type column struct {
 
 func columns() []column {
 	return []column{
-		{"RETURN", "total_return", "%+.2f %%", 100}, {"SHARPE", "sharpe_ratio", "%.2f", 1}, {"MAX DRAWDOWN", "max_drawdown", "%.2f %%", 100},
-		{"WIN RATE", "win_rate", "%.1f %%", 100}, {"TRADES", "total_trades", "%.0f", 1}, {"EXPOSURE", "exposure", "%.2f", 1},
+		{"RETURN", "total_return", "%+.2f %%", 100}, {"SHARPE", "sharpe_ratio", "%.2f", 1},
+		{"MAX DRAWDOWN", "max_drawdown", "%.2f %%", 100},
+		{"WIN RATE", "win_rate", "%.1f %%", 100}, {"TRADES", "total_trades", "%.0f", 1},
+		{"EXPOSURE", "exposure", "%.2f", 1},
 		{"TURNOVER", "turnover", "%.1f", 1}, {"FEE SHARE", feeShare, "%.1f %%", 100},
 	}
 }
@@ -176,7 +180,8 @@ func (c *Comparison) metricSection(id string) Section {
 		at := slices.IndexFunc(r.Splits, func(m SplitMetrics) bool { return m.ID == id })
 		row := []string{c.mark(r.RunID)}
 		if at < 0 {
-			s.Rows = append(s.Rows, append(append(row, slices.Repeat([]string{none}, len(used))...), "missing"))
+			s.Rows = append(s.Rows,
+				append(append(row, slices.Repeat([]string{none}, len(used))...), "missing"))
 			continue
 		}
 		m := r.Splits[at]
@@ -233,8 +238,11 @@ func (col column) cell(m SplitMetrics, delta bool) string {
 }
 
 func (c *Comparison) pairsSection() Section {
-	s := Section{Title: "is it real", Rows: [][]string{{"  RUN", "DAYS", "MEAN DIFFERENCE", "CI 95 %", "P", "P(SHARPE BETTER)", "DAYS NEEDED"}}}
-	s.Notes = []string{fmt.Sprintf("daily return less that of %s on %s, %d replicas, smallest p %.3f", c.Baseline, c.Split, replicas, c.Pairs[0].SmallestP)}
+	s := Section{Title: "is it real",
+		Rows: [][]string{{"  RUN", "DAYS", "MEAN DIFFERENCE", "CI 95 %", "P", "P(SHARPE BETTER)",
+			"DAYS NEEDED"}}}
+	s.Notes = []string{fmt.Sprintf("daily return less that of %s on %s, %d replicas, smallest p %.3f",
+		c.Baseline, c.Split, replicas, c.Pairs[0].SmallestP)}
 	for _, p := range c.Pairs {
 		if p.Days > 0 && p.Days < shortSample {
 			s.Notes = append(s.Notes, fmt.Sprintf("%s: only %d days, too few to rely on", p.RunID, p.Days))
@@ -258,13 +266,14 @@ func (c *Comparison) pairsSection() Section {
 
 func (c *Comparison) selectionSection() Section {
 	s := Section{Title: "selection", Rows: [][]string{{
-		"  RUN", "TRIAL", "OF N", "OF FAMILY", "N_EFF", "DSR MAX", "DSR 2014", "DSR 2025", "PBO", "PEEKS", "POST PEEK", "PLAN", "DEVIATION",
+		"  RUN", "TRIAL", "OF N", "OF FAMILY", "N_EFF", "DSR MAX", "DSR 2014", "DSR 2025", "PBO", "PEEKS",
+		"POST PEEK", "PLAN", "DEVIATION",
 	}}}
 	for _, r := range c.Runs {
 		v := r.Selection
 		s.Rows = append(s.Rows, []string{
-			c.mark(r.RunID), position(v.Trials), counted(v.NTrials, v.NTrialsNow), strconv.Itoa(v.NTrialsFamily),
-			number(v.NEff, "%.1f", 1), number(v.DSRMax, "%.3f", 1),
+			c.mark(r.RunID), position(v.Trials), counted(v.NTrials, v.NTrialsNow),
+			strconv.Itoa(v.NTrialsFamily), number(v.NEff, "%.1f", 1), number(v.DSRMax, "%.3f", 1),
 			number(v.DSR2014, "%.3f", 1), number(v.DSR2025, "%.3f", 1), number(v.PBO, "%.2f", 1),
 			counted(v.TestPeeks, v.TestPeeksNow), yes(v.PostPeek), orNone(v.PlanID), yes(v.Deviation),
 		})
@@ -330,7 +339,9 @@ func (c *Comparison) falsificationSection() Section {
 }
 
 func (c *Comparison) provenanceSection() Section {
-	s := Section{Title: "provenance", Rows: [][]string{{"  RUN", "ORIGIN", "SEED", "PLUGIN", "ENGINE", "DATA", "SPLITS", "REQUEST", "RESULT"}}}
+	s := Section{Title: "provenance",
+		Rows: [][]string{{"  RUN", "ORIGIN", "SEED", "PLUGIN", "ENGINE", "DATA", "SPLITS", "REQUEST",
+			"RESULT"}}}
 	for _, r := range c.Runs {
 		p := r.Provenance
 		var data []string
@@ -342,8 +353,8 @@ func (c *Comparison) provenanceSection() Section {
 			result = short(*p.ResultHash)
 		}
 		s.Rows = append(s.Rows, []string{
-			c.mark(r.RunID), p.Origin, p.Seed, short(p.PluginSHA256), short(p.Engine.SHA256), strings.Join(data, ", "), short(p.SplitsSHA256),
-			short(p.RequestHash), result,
+			c.mark(r.RunID), p.Origin, p.Seed, short(p.PluginSHA256), short(p.Engine.SHA256),
+			strings.Join(data, ", "), short(p.SplitsSHA256), short(p.RequestHash), result,
 		})
 	}
 	return s
@@ -412,7 +423,8 @@ func (c *Comparison) WriteMarkdown(w io.Writer) error {
 
 // cell is text that Markdown shows as it is.
 func cell(s string) string {
-	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "~", `\~`, "_", `\_`, "<", "&lt;", "\n", " ").Replace(strings.TrimSpace(s))
+	return strings.NewReplacer(`\`, `\\`, "|", `\|`, "*", `\*`, "~", `\~`, "_", `\_`, "<", "&lt;", "\n",
+		" ").Replace(strings.TrimSpace(s))
 }
 
 // WriteCSV writes a line per run: RFC 4180 with line feeds and a header, numbers with
@@ -465,12 +477,14 @@ func (c *Comparison) csvHeader(params []string) []string {
 	return append(h,
 		"days", "mean_difference", "ci95_low", "ci95_high", "p", "p_sharpe_better", "days_needed",
 		"n_trials", "n_trials_now", "n_eff", "dsr_max", "dsr_2014", "dsr_2025", "pbo",
-		"test_peeks", "test_peeks_now", "post_peek", "plan_id", "deviation", "n_trials_family", "trial_position",
+		"test_peeks", "test_peeks_now", "post_peek", "plan_id", "deviation", "n_trials_family",
+		"trial_position",
 		"falsification", "refuted", "request_hash", "result_hash", "plugin_sha256", "engine_sha256")
 }
 
 func (c *Comparison) csvRow(r *Run, params []string) []string {
-	row := []string{r.RunID, r.Kind, r.Status, orEmpty(r.Provenance.CompletedAt), strconv.FormatBool(r.RunID == c.Baseline), strconv.FormatBool(r.Comparable), c.Split}
+	row := []string{r.RunID, r.Kind, r.Status, orEmpty(r.Provenance.CompletedAt),
+		strconv.FormatBool(r.RunID == c.Baseline), strconv.FormatBool(r.Comparable), c.Split}
 	own := paramsOf(*r)
 	for _, name := range params {
 		row = append(row, plain(own[name]))
@@ -485,8 +499,8 @@ func (c *Comparison) csvRow(r *Run, params []string) []string {
 	s := r.Selection
 	row = append(row, strconv.Itoa(s.NTrials), strconv.Itoa(s.NTrialsNow), digits12(s.NEff),
 		digits12(s.DSRMax), digits12(s.DSR2014), digits12(s.DSR2025), digits12(s.PBO),
-		strconv.Itoa(s.TestPeeks), strconv.Itoa(s.TestPeeksNow), strconv.FormatBool(s.PostPeek), orEmpty(s.PlanID),
-		strconv.FormatBool(s.Deviation), strconv.Itoa(s.NTrialsFamily))
+		strconv.Itoa(s.TestPeeks), strconv.Itoa(s.TestPeeksNow), strconv.FormatBool(s.PostPeek),
+		orEmpty(s.PlanID), strconv.FormatBool(s.Deviation), strconv.Itoa(s.NTrialsFamily))
 	if s.Trials != nil {
 		row = append(row, strconv.Itoa(s.Trials.Position))
 	} else {
@@ -514,7 +528,8 @@ func (c *Comparison) csvPair(runID string) []string {
 		if p.DaysNeeded != nil {
 			needed = strconv.FormatInt(*p.DaysNeeded, 10)
 		}
-		return []string{strconv.Itoa(p.Days), digits12(p.MeanDifference), digits12(low), digits12(high), digits12(p.P), digits12(p.PSharpeBetter), needed}
+		return []string{strconv.Itoa(p.Days), digits12(p.MeanDifference), digits12(low), digits12(high),
+			digits12(p.P), digits12(p.PSharpeBetter), needed}
 	}
 	return make([]string, 7) // the baseline
 }

@@ -31,7 +31,8 @@ func (b *Base) Candles() int { return b.Splits.Candles }
 
 // Newest is the run of a strategy that was completed last, "" if there is none.
 func Newest(ctx context.Context, h *request.Host, slug string) (string, error) {
-	rows, err := h.Registry.ListMetadata(ctx, registry.Filter{Slug: slug, Kind: artifact.KindRun, Status: artifact.StatusCompleted})
+	rows, err := h.Registry.ListMetadata(ctx,
+		registry.Filter{Slug: slug, Kind: artifact.KindRun, Status: artifact.StatusCompleted})
 	if err != nil || len(rows) == 0 {
 		return "", err
 	}
@@ -44,15 +45,18 @@ func Open(ctx context.Context, h *request.Host, slug, runID string) (*Base, erro
 	row, err := h.Registry.Get(ctx, runID)
 	switch {
 	case errors.Is(err, registry.ErrNotFound):
-		return nil, refuse(request.CodeRunNotFound, "there is no run %s: lab runs list shows what there is", runID)
+		return nil, refuse(request.CodeRunNotFound, "there is no run %s: lab runs list shows what there is",
+			runID)
 	case err != nil:
 		return nil, err
 	case row.Slug != slug:
 		return nil, refuse(request.CodeRunNotFound, "run %s is of %s, not of %s", runID, row.Slug, slug)
 	case row.Kind != artifact.KindRun:
-		return nil, refuse(request.CodeRunNotFound, "run %s is of kind %s: only a run of lab run can be attacked", runID, row.Kind)
+		return nil, refuse(request.CodeRunNotFound,
+			"run %s is of kind %s: only a run of lab run can be attacked", runID, row.Kind)
 	case row.Status != artifact.StatusCompleted:
-		return nil, refuse(request.CodeRunNotFound, "run %s is %s: only a completed one can be attacked", runID, row.Status)
+		return nil, refuse(request.CodeRunNotFound, "run %s is %s: only a completed one can be attacked",
+			runID, row.Status)
 	}
 	b := &Base{RunID: runID}
 	if b.Stored, err = h.Stored(runID); errors.Is(err, fs.ErrNotExist) {
@@ -61,7 +65,8 @@ func Open(ctx context.Context, h *request.Host, slug, runID string) (*Base, erro
 	if err != nil {
 		return nil, err
 	}
-	for role, part := range map[string]*battery.Part{split.RoleSearch: &b.search, split.RoleTrain: &b.train, split.RoleValidation: &b.validation} {
+	for role, part := range map[string]*battery.Part{split.RoleSearch: &b.search, split.RoleTrain: &b.train,
+		split.RoleValidation: &b.validation} {
 		for _, r := range b.Splits.Splits {
 			if r.ID == role {
 				*part = battery.Part{From: r.From, To: r.To}
@@ -70,7 +75,9 @@ func Open(ctx context.Context, h *request.Host, slug, runID string) (*Base, erro
 		if part.To == 0 {
 			return nil, &request.Error{
 				Code: request.CodeLabJSON, Details: map[string]any{"pointer": "/splits/scheme"},
-				Message: fmt.Sprintf("/splits/scheme run %s has no split %s: lab falsify attacks runs whose scheme is default", runID, role),
+				Message: fmt.Sprintf(
+					"/splits/scheme run %s has no split %s: lab falsify attacks runs whose scheme is default",
+					runID, role),
 			}
 		}
 	}
@@ -78,7 +85,8 @@ func Open(ctx context.Context, h *request.Host, slug, runID string) (*Base, erro
 }
 
 func refuse(code, format string, args ...any) *request.Error {
-	return &request.Error{Code: code, Message: fmt.Sprintf(format, args...), Details: map[string]any{"flag": "--run"}}
+	return &request.Error{Code: code, Message: fmt.Sprintf(format, args...),
+		Details: map[string]any{"flag": "--run"}}
 }
 
 // ask is the question of the base, looked up again with exactly its inputs.
@@ -119,7 +127,8 @@ func Again(
 ) (*Repeated, error) {
 	missing := func(message string) error {
 		return &request.Error{
-			Code: request.CodeInputsMissing, Message: "run " + runID + ": " + message, Details: map[string]any{"run_id": runID},
+			Code: request.CodeInputsMissing, Message: "run " + runID + ": " + message,
+			Details: map[string]any{"run_id": runID},
 		}
 	}
 	var on depends
@@ -147,11 +156,13 @@ func Again(
 		return nil, err
 	}
 	if p.Schema != profile.Schema {
-		return nil, missing(fmt.Sprintf("it was attacked with %s, this lab attacks with %s", p.Schema, profile.Schema))
+		return nil, missing(fmt.Sprintf("it was attacked with %s, this lab attacks with %s", p.Schema,
+			profile.Schema))
 	}
 	counted, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(selection.RecordFile)))
 	if err != nil {
-		return nil, missing("its " + selection.RecordFile + ", the trials that it has counted, cannot be read")
+		return nil, missing(
+			"its " + selection.RecordFile + ", the trials that it has counted, cannot be read")
 	}
 	ledger, err := selection.ReadRecord(counted)
 	if err != nil {
@@ -173,7 +184,8 @@ func Again(
 	case a.depends.PlanHash != on.PlanHash:
 		return nil, missing("its base is of another plan now")
 	case a.depends.LiteralsSHA256 != on.LiteralsSHA256:
-		return nil, missing("it changed numbers in the sources of its program, which are not in the strategy's folder")
+		return nil, missing(
+			"it changed numbers in the sources of its program, which are not in the strategy's folder")
 	case a.depends.ProfileSHA256 != on.ProfileSHA256:
 		return nil, missing("its falsify/profile.json is not the profile of the request")
 	}

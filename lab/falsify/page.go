@@ -52,11 +52,13 @@ type pageRow struct {
 
 // marks say the verdict without colour.
 var marks = map[judge.Verdict]string{
-	judge.Pass: "✓", judge.Warn: "!", judge.Fail: "✗", judge.Inconclusive: "?", judge.Error: "⚠", judge.Skipped: "–",
+	judge.Pass: "✓", judge.Warn: "!", judge.Fail: "✗", judge.Inconclusive: "?", judge.Error: "⚠",
+	judge.Skipped: "–",
 }
 
 // classes are what a class means.
-var classes = map[judge.Class]string{judge.Gate: "gate", judge.Warning: "warning", judge.Description: "description"}
+var classes = map[judge.Class]string{judge.Gate: "gate", judge.Warning: "warning",
+	judge.Description: "description"}
 
 // firstSpread is the index of the first test whose replays are judged by how their
 // Sharpe ratios spread.
@@ -85,7 +87,8 @@ func renderPage(f pageView) ([]byte, error) {
 		r := pageRow{
 			Number: i + 1, ID: x.ID, Class: classes[x.Class], Claim: x.Claim, Method: x.Method,
 			Verdict: string(x.Shown()), Mark: marks[x.Shown()],
-			Statistic: spaced(x.Statistic.Name), Value: shortNumber(x.Statistic.Value), P: shortNumber(x.PValue), Holm: shortNumber(x.PHolm), Reason: spaced(x.ReasonCode),
+			Statistic: spaced(x.Statistic.Name), Value: shortNumber(x.Statistic.Value),
+			P: shortNumber(x.PValue), Holm: shortNumber(x.PHolm), Reason: spaced(x.ReasonCode),
 		}
 		if x.Statistic.Threshold != nil {
 			r.Threshold = x.Statistic.Direction + " " + shortNumber(x.Statistic.Threshold)
@@ -156,14 +159,18 @@ func curve(equity []float64, from, to string) template.HTML {
 	for i := range points {
 		e := equity[i*(len(equity)-1)/(points-1)]
 		y := curveHeight - 4 - (e-low)/(high-low)*(curveHeight-8)
-		fmt.Fprintf(&d, "%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[i == 0], float64(i)*curveWidth/float64(points-1), y)
+		fmt.Fprintf(&d, "%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[i == 0],
+			float64(i)*curveWidth/float64(points-1), y)
 	}
 	// Only numbers go into it, and two days.
 	return template.HTML(fmt.Sprintf(
-		`<svg viewBox="0 0 %d %d" role="img" aria-label="equity from %.0f to %.0f, between %.0f and %.0f"><path d="%s"/></svg>`+
-			`<div class="ends"><span>%s: %.0f</span><span>lowest %.0f, highest %.0f</span><span>%s: %.0f</span></div>`,
+		`<svg viewBox="0 0 %d %d" role="img" aria-label="equity from %.0f to %.0f, between %.0f and `+
+			`%.0f"><path d="%s"/></svg>`+
+			`<div class="ends"><span>%s: %.0f</span><span>lowest %.0f, highest %.0f</span><span>%s: `+
+			`%.0f</span></div>`,
 		curveWidth, curveHeight, equity[0], equity[len(equity)-1], low, high, d.String(),
-		template.HTMLEscapeString(from), equity[0], low, high, template.HTMLEscapeString(to), equity[len(equity)-1]))
+		template.HTMLEscapeString(from), equity[0], low, high, template.HTMLEscapeString(to),
+		equity[len(equity)-1]))
 }
 
 // strip is the Sharpe ratios of replays as ticks on a line, with the base's and zero.
@@ -186,7 +193,9 @@ func strip(list []judge.Replay, base *float64) template.HTML {
 	}
 	at := func(x float64) float64 { return 4 + (x-low)/(high-low)*(stripWidth-8) }
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg class="strip" viewBox="0 0 %d %d" role="img" aria-label="Sharpe ratios of %d replays from %.2f to %.2f, base %.2f">`,
+	fmt.Fprintf(&b,
+		`<svg class="strip" viewBox="0 0 %d %d" role="img" aria-label="Sharpe ratios of %d replays from `+
+			`%.2f to %.2f, base %.2f">`,
 		stripWidth, stripHeight, len(ratios), low, high, *base)
 	fmt.Fprintf(&b, `<line class="zero" x1="%.1f" x2="%.1f" y1="2" y2="32"/>`, at(0), at(0))
 	for _, r := range ratios {

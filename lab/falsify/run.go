@@ -122,7 +122,8 @@ func Run(ctx context.Context, h *request.Host, base *Base, o Options) (*Result, 
 }
 
 // prepare makes an attack with all that it depends on. Its original is to be closed.
-func prepare(ctx context.Context, h *request.Host, base *Base, ledger *selection.TrialList, o Options) (*attack, error) {
+func prepare(ctx context.Context, h *request.Host, base *Base, ledger *selection.TrialList,
+	o Options) (*attack, error) {
 	planned, hash, err := planOf(ctx, h, base, o.Profile.Full)
 	if err != nil {
 		return nil, err
@@ -187,9 +188,13 @@ func affordable(planned *battery.Plan, p *profile.Profile) error {
 	}
 	if n := len(planned.Params) * (p.Selections + 1); n > permutedselection.MostSearched {
 		return &request.Error{
-			Code: family.CodePlanTooLarge, Details: map[string]any{"flag": "--full", "pointer": "/selections"},
-			Message: fmt.Sprintf("permuted_selection would play %d trials on %d shuffled trains and the real one, %d in all, and %d is the most: "+
-				"leave it out with --skip permuted_selection, or give a profile fewer /selections", len(planned.Params), p.Selections, n, permutedselection.MostSearched),
+			Code:    family.CodePlanTooLarge,
+			Details: map[string]any{"flag": "--full", "pointer": "/selections"},
+			Message: fmt.Sprintf(
+				"permuted_selection would play %d trials on %d shuffled trains and the real one, %d in "+
+					"all, and %d is the most: "+
+					"leave it out with --skip permuted_selection, or give a profile fewer /selections",
+				len(planned.Params), p.Selections, n, permutedselection.MostSearched),
 		}
 	}
 	return nil
@@ -227,7 +232,8 @@ func standingOf(m *artifact.Metadata) request.Plan {
 	if m.PlanID == nil {
 		return request.Plan{}
 	}
-	p := request.Plan{ID: *m.PlanID, Index: -1, Deviation: m.Deviation, Contaminated: m.ValidationContaminated}
+	p := request.Plan{ID: *m.PlanID, Index: -1, Deviation: m.Deviation,
+		Contaminated: m.ValidationContaminated}
 	if m.TrialIndex != nil {
 		p.Index = *m.TrialIndex
 	}
@@ -258,12 +264,14 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 		return err
 	}
 	b := battery.Base{
-		Host: a.host, Question: a.question, Search: a.base.search, Train: a.base.train, Validation: a.base.validation,
-		Selection: chosen, Plan: a.planned, Sources: a.sources, Literals: a.literals,
+		Host: a.host, Question: a.question, Search: a.base.search, Train: a.base.train,
+		Validation: a.base.validation,
+		Selection:  chosen, Plan: a.planned, Sources: a.sources, Literals: a.literals,
 		Profile: a.options.Profile, Seed: seed, Progress: a.options.Progress, Journal: a.journal,
 	}
 	if b.Decided = a.base.decided(a.host.Engine); b.Decided != "" {
-		if b.Lines, err = os.ReadFile(filepath.Join(a.host.Artifacts.Dir(a.base.RunID), "splits", split.RoleSearch, "decisions.jsonl")); err != nil {
+		if b.Lines, err = os.ReadFile(filepath.Join(a.host.Artifacts.Dir(a.base.RunID), "splits",
+			split.RoleSearch, "decisions.jsonl")); err != nil {
 			return err
 		}
 	}
@@ -298,8 +306,9 @@ func planOf(ctx context.Context, h *request.Host, base *Base, full bool) (*batte
 		return nil, "", fmt.Errorf("the seed of plan %s: %w", file.ID, err)
 	}
 	out := &battery.Plan{
-		Space: file.Plan.Space, Metric: file.Plan.Objective.Metric, Minimise: file.Plan.Objective.Direction == "min",
-		Profile: file.Plan.FalsifyProfile, Seed: seed,
+		Space: file.Plan.Space, Metric: file.Plan.Objective.Metric,
+		Minimise: file.Plan.Objective.Direction == "min",
+		Profile:  file.Plan.FalsifyProfile, Seed: seed,
 	}
 	if !full {
 		return out, row.Hash, nil
@@ -318,7 +327,8 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 	run.Manifest.Sandbox = found.Sandbox
 	if p := found.Played; p.Results != nil {
 		run.Splits = []artifact.Split{{
-			ID: split.RoleSearch, Results: p.Results, Failed: p.Failure != nil, WarmupInside: min(p.Short, a.base.search.To-a.base.search.From),
+			ID: split.RoleSearch, Results: p.Results, Failed: p.Failure != nil,
+			WarmupInside:        min(p.Short, a.base.search.To-a.base.search.From),
 			WarmupOrdersDropped: p.Results.WarmupRejections(),
 			Decisions: func(w io.Writer) error {
 				_, err := io.Copy(w, bytes.NewReader(p.Lines))
@@ -332,7 +342,9 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 	e.Stress, e.Warnings = found.Stress, append(append(e.Warnings, a.ledger.Warnings...), chosen.Warnings...)
 	for _, r := range summary.Reasons {
 		if r.Code != judge.SkippedByUser { // which the tests show
-			e.Warnings = append(e.Warnings, artifact.ReportWarning{Code: strings.ToUpper(r.Code), Message: r.Message, Pointer: "/falsification/profile"})
+			e.Warnings = append(e.Warnings,
+				artifact.ReportWarning{Code: strings.ToUpper(r.Code), Message: r.Message,
+					Pointer: "/falsification/profile"})
 		}
 	}
 	e.Overfitting = &artifact.Overfitting{Basis: split.RoleWalkForward, Undefined: map[string]stat.Reason{}}
@@ -366,10 +378,12 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 		artifact.ExtraFile{Name: summaryName, MediaType: mediaJSON, Content: text},
 		artifact.ExtraFile{Name: "falsify/summary.html", MediaType: "text/html", Content: html},
 		artifact.ExtraFile{Name: "falsify/profile.json", MediaType: mediaJSON, Content: a.profile},
-		artifact.ExtraFile{Name: selection.RecordFile, MediaType: mediaOf(selection.RecordFile), Content: counted},
+		artifact.ExtraFile{Name: selection.RecordFile, MediaType: mediaOf(selection.RecordFile),
+			Content: counted},
 	)
 	for _, f := range found.Files {
-		e.Files = append(e.Files, artifact.ExtraFile{Name: f.Path, MediaType: mediaOf(f.Path), Content: f.Content})
+		e.Files = append(e.Files,
+			artifact.ExtraFile{Name: f.Path, MediaType: mediaOf(f.Path), Content: f.Content})
 	}
 	return nil
 }
@@ -377,9 +391,12 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) pageView {
 	m := a.base.Metadata
 	f := pageView{
-		RunID: run.ID, BaseRunID: a.base.RunID, Strategy: m.Slug, Params: string(a.question.Manifest.Request.StrategyParams), Profile: s.Profile.ID, Checksum: s.Profile.SHA256,
-		From: a.question.OpenAt(a.base.search.From).String()[:10], To: a.question.OpenAt(a.base.search.To - 1).String()[:10],
-		Overall: s.Overall, Conclusion: s.Conclusion(), Sentences: s.Sentences(), Reasons: s.listReasons(),
+		RunID: run.ID, BaseRunID: a.base.RunID, Strategy: m.Slug,
+		Params: string(a.question.Manifest.Request.StrategyParams), Profile: s.Profile.ID,
+		Checksum: s.Profile.SHA256,
+		From:     a.question.OpenAt(a.base.search.From).String()[:10],
+		To:       a.question.OpenAt(a.base.search.To - 1).String()[:10],
+		Overall:  s.Overall, Conclusion: s.Conclusion(), Sentences: s.Sentences(), Reasons: s.listReasons(),
 		Tests: s.Tests, Replays: found.Rows, Trials: s.Ledger.NTrials,
 	}
 	if r := found.Played; r.Results != nil && r.Failure == nil {
@@ -394,15 +411,18 @@ func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) pag
 func (a *attack) summary(found *battery.Outcome) *Summary {
 	s := &Summary{
 		Schema: summarySchema, BaseRunID: a.base.RunID, BaseRequestHash: a.depends.BaseRequestHash,
-		Profile: ProfileRef{ID: a.options.Profile.ID, SHA256: a.depends.ProfileSHA256}, Seed: strconv.FormatUint(a.seed(), 10),
-		Tests: found.Tests, Overall: found.Overall.Verdict, Refuted: found.Overall.Refuted, Limit: judge.Limit,
+		Profile: ProfileRef{ID: a.options.Profile.ID, SHA256: a.depends.ProfileSHA256},
+		Seed:    strconv.FormatUint(a.seed(), 10),
+		Tests:   found.Tests, Overall: found.Overall.Verdict, Refuted: found.Overall.Refuted,
+		Limit:   judge.Limit,
 		Reasons: found.Overall.Reasons, Ledger: a.depends.Ledger,
 	}
 	if a.deviates() {
 		s.Profile.Planned = a.planned.Profile
 		s.Reasons = append(s.Reasons, judge.Reason{
-			Code:    judge.ProfileDeviation,
-			Message: fmt.Sprintf("the plan of the run names the profile %s, and it was attacked with %s", a.planned.Profile, s.Profile.ID),
+			Code: judge.ProfileDeviation,
+			Message: fmt.Sprintf("the plan of the run names the profile %s, and it was attacked with %s",
+				a.planned.Profile, s.Profile.ID),
 		})
 	}
 	return s

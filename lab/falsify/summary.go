@@ -85,7 +85,8 @@ type BriefTest struct {
 }
 
 func (s *Summary) shorten() Brief {
-	b := Brief{BaseRunID: s.BaseRunID, BaseRequestHash: s.BaseRequestHash, Profile: s.Profile, Overall: s.Overall, Refuted: s.Refuted, Reasons: s.Reasons, Tests: []BriefTest{}}
+	b := Brief{BaseRunID: s.BaseRunID, BaseRequestHash: s.BaseRequestHash, Profile: s.Profile,
+		Overall: s.Overall, Refuted: s.Refuted, Reasons: s.Reasons, Tests: []BriefTest{}}
 	for _, t := range s.Tests {
 		why := map[string]metric.Reason{}
 		for _, name := range []string{"p_value", "p_holm"} {
@@ -93,7 +94,8 @@ func (s *Summary) shorten() Brief {
 				why[name] = r
 			}
 		}
-		b.Tests = append(b.Tests, BriefTest{t.ID, t.Class, t.Claim, t.Verdict, t.ReasonCode, t.PValue, t.PHolm, why})
+		b.Tests = append(b.Tests,
+			BriefTest{t.ID, t.Class, t.Claim, t.Verdict, t.ReasonCode, t.PValue, t.PHolm, why})
 	}
 	return b
 }

@@ -308,7 +308,8 @@ func sdkOf(slug, dir string) (sha256 string, edited bool, err error) {
 	}
 	if _, err := os.Stat(filepath.Join(full, "go.mod")); err != nil {
 		return "", false, &BuildError{Problem: fmt.Sprintf(
-			"go.mod takes the SDK from %s, where it is not: run lab sdk update %s, which puts it into the folder",
+			"go.mod takes the SDK from %s, where it is not: run lab sdk update %s, which puts it into the "+
+				"folder",
 			from, slug)}
 	}
 	if filepath.Clean(full) != filepath.Join(dir, SDKFolder) {
@@ -471,7 +472,8 @@ func neighbours(n *ast.BasicLit) []string {
 		if n.Kind == token.INT {
 			step := max(1, math.Round(x*math.Abs(percent)/100))
 			text = strconv.FormatFloat(x+math.Copysign(step, percent), 'f', 0, 64)
-		} else if text = strconv.FormatFloat(x*(100+percent)/100, 'g', 6, 64); !strings.ContainsAny(text, ".e") {
+		} else if text = strconv.FormatFloat(x*(100+percent)/100, 'g', 6, 64); !strings.ContainsAny(text,
+			".e") {
 			text += ".0"
 		}
 		if !slices.Contains(out, text) {
@@ -497,7 +499,8 @@ func (s *Sources) Build(ctx context.Context, v Variant, folder, slug string) (Bu
 		return Built{}, fmt.Errorf("%s has changed while it was falsified", path)
 	}
 	changed := filepath.Join(folder, "changed.go")
-	if err := os.WriteFile(changed, slices.Concat(text[:v.Offset], []byte(v.To), text[end:]), 0o600); err != nil {
+	if err := os.WriteFile(changed, slices.Concat(text[:v.Offset], []byte(v.To), text[end:]),
+		0o600); err != nil {
 		return Built{}, err
 	}
 	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{path: changed}})

@@ -66,8 +66,8 @@ type Config struct {
 	Family *Family `json:"-"`
 }
 
-// Fault is one bad value of lab.json; Pointer is RFC 6901. Line and Column, from 1, are those of the value, or of the
-// object that lacks it; 0 where the fault is of the whole file.
+// Fault is one bad value of lab.json; Pointer is RFC 6901. Line and Column, from 1, are those of the value,
+// or of the object that lacks it; 0 where the fault is of the whole file.
 type Fault struct {
 	Pointer string `json:"pointer"`
 	Message string `json:"message"`
@@ -122,7 +122,8 @@ func Parse(file string, text []byte) (*Config, error) {
 	if len(faults) > 0 {
 		return nil, fail(faults...)
 	}
-	c := &Config{InitialCash: json.RawMessage("10000"), Seed: "1", MaxHoldingCandles: 1, Stress: []string{"cost_x2", "delay_1"}}
+	c := &Config{InitialCash: json.RawMessage("10000"), Seed: "1", MaxHoldingCandles: 1,
+		Stress: []string{"cost_x2", "delay_1"}}
 	c.Splits.Scheme, c.Plugin.Build = split.Default, "go"
 	whole := struct {
 		*Config
@@ -170,7 +171,9 @@ func (c *Config) check(family json.RawMessage) []Fault {
 	}
 	for symbol := range c.Data.Pins {
 		if !slices.Contains(c.Symbols, symbol) {
-			faults = append(faults, Fault{Pointer: "/data/pins/" + digest.PointerStep(symbol), Message: "is not one of the symbols"})
+			faults = append(faults,
+				Fault{Pointer: "/data/pins/" + digest.PointerStep(symbol),
+					Message: "is not one of the symbols"})
 		}
 	}
 	for _, err := range flatten(c.Splits.Validate()) {
@@ -315,8 +318,9 @@ const (
 // DefaultFamily is what stands for a field that lab.json leaves out.
 func DefaultFamily() Family {
 	return Family{
-		Constraints: []design.Constraint{}, Method: design.SobolMethod, MaxTrials: 64, Secondary: []string{}, SelectionRule: RuleBest,
-		Objective: Objective{Metric: "sharpe_ratio", On: OnWalkForward, Direction: Maximise},
+		Constraints: []design.Constraint{}, Method: design.SobolMethod, MaxTrials: 64, Secondary: []string{},
+		SelectionRule: RuleBest,
+		Objective:     Objective{Metric: "sharpe_ratio", On: OnWalkForward, Direction: Maximise},
 	}
 }
 
@@ -347,7 +351,10 @@ func ParseFamily(text []byte) (*Family, error) {
 	}
 	f := DefaultFamily()
 	errs := []error{members(text, "must be an object", map[string]func(json.RawMessage) error{
-		"space": func(text json.RawMessage) (err error) { f.Space, err = design.DecodeSpace(text); return err },
+		"space": func(text json.RawMessage) (err error) {
+			f.Space, err = design.DecodeSpace(text)
+			return err
+		},
 		"constraints": func(text json.RawMessage) (err error) {
 			f.Constraints, err = design.DecodeConstraints(text)
 			return err
@@ -431,9 +438,11 @@ func (f *Family) readObjective(text json.RawMessage) error {
 			return nil
 		}
 	}
-	err := members(text, "must be an object of metric, on and direction", map[string]func(json.RawMessage) error{
-		"metric": read(&f.Objective.Metric), "on": read(&f.Objective.On), "direction": read(&f.Objective.Direction),
-	})
+	err := members(text, "must be an object of metric, on and direction",
+		map[string]func(json.RawMessage) error{
+			"metric": read(&f.Objective.Metric), "on": read(&f.Objective.On),
+			"direction": read(&f.Objective.Direction),
+		})
 	if err != nil {
 		return err
 	}
@@ -453,7 +462,8 @@ func (o *Objective) check(said bool) error {
 	if o.Direction != Maximise && o.Direction != Minimise {
 		errs = append(errs, wrong("/direction", "must be max or min"))
 	} else if known && !said && !growsWithProfit(o.Metric) {
-		errs = append(errs, wrong("/direction", "is missing: more %s is not better for certain, so say max or min", o.Metric))
+		errs = append(errs,
+			wrong("/direction", "is missing: more %s is not better for certain, so say max or min", o.Metric))
 	}
 	return errors.Join(errs...)
 }
@@ -461,8 +471,10 @@ func (o *Objective) check(said bool) error {
 // growsWithProfit reports whether max is the obvious direction.
 func growsWithProfit(key string) bool {
 	return slices.Contains([]string{
-		"total_return", "cagr", "cagr_candle", "calmar_ratio", "calmar_ratio_candle", "sharpe_ratio", "sharpe_ratio_candle", "sortino_ratio",
-		"sortino_ratio_candle", "psr", "win_rate", "profit_factor", "expectancy", "average_win", "best_trade", "average_trade_return", "sqn",
+		"total_return", "cagr", "cagr_candle", "calmar_ratio", "calmar_ratio_candle", "sharpe_ratio",
+		"sharpe_ratio_candle", "sortino_ratio",
+		"sortino_ratio_candle", "psr", "win_rate", "profit_factor", "expectancy", "average_win", "best_trade",
+		"average_trade_return", "sqn",
 	}, key)
 }
 
@@ -479,7 +491,8 @@ func (f *Family) readSecondary(text json.RawMessage) error {
 	for i, text := range list {
 		var key string
 		if json.Unmarshal(text, &key) != nil || !knownMetric(key) {
-			errs = append(errs, wrong(fmt.Sprintf("/%d", i), "%.64s is no metric of %s", text, metric.Semantics))
+			errs = append(errs,
+				wrong(fmt.Sprintf("/%d", i), "%.64s is no metric of %s", text, metric.Semantics))
 		} else if slices.Contains(f.Secondary, key) {
 			errs = append(errs, wrong(fmt.Sprintf("/%d", i), "%s is there already", key))
 		} else {

@@ -31,7 +31,9 @@ type SlugError struct{ Slug string }
 
 // Error reports what a slug looks like.
 func (e *SlugError) Error() string {
-	return fmt.Sprintf("%q is no slug: begin with a small letter, then small letters, digits, _ and -, at most 63 in all", e.Slug)
+	return fmt.Sprintf(
+		"%q is no slug: begin with a small letter, then small letters, digits, _ and -, at most 63 in all",
+		e.Slug)
 }
 
 // CheckSlug reports whether a name can be a strategy's; the error is a *SlugError.
@@ -59,7 +61,8 @@ func (e *NotFoundError) Error() string {
 	if e.Missing != "" {
 		return fmt.Sprintf("there is no strategy %q: %s does not exist", e.Slug, e.Missing)
 	}
-	return fmt.Sprintf("there is no strategy %q: neither %s exists; make one with: lab init strategy %s", e.Slug, strings.Join(e.Tried, " nor "), e.Slug)
+	return fmt.Sprintf("there is no strategy %q: neither %s exists; make one with: lab init strategy %s",
+		e.Slug, strings.Join(e.Tried, " nor "), e.Slug)
 }
 
 // Project is a strategy's folder.
@@ -218,7 +221,8 @@ func notJSON(text []byte, err error) Fault {
 	offset := int(bad.ByteOffset)
 	f.Line, f.Column = hint.Position(text, offset)
 	f.Pointer = string(bad.JSONPointer)
-	before, after := bytes.TrimSpace(text[:min(offset, len(text))]), bytes.TrimSpace(text[min(offset, len(text)):])
+	before, after := bytes.TrimSpace(text[:min(offset, len(text))]),
+		bytes.TrimSpace(text[min(offset, len(text)):])
 	switch {
 	case len(after) == 0:
 		f.Message = "is not JSON: the text ends too early"
@@ -232,7 +236,8 @@ func notJSON(text []byte, err error) Fault {
 	return f
 }
 
-// locate finds a member or item of a text that is JSON, or the nearest that encloses it: line and column, from 1.
+// locate finds a member or item of a text that is JSON, or the nearest that encloses it: line and column,
+// from 1.
 func locate(text []byte, pointer string) (line, column int) {
 	best, offset := -1, 0
 	d := jsontext.NewDecoder(bytes.NewReader(text))

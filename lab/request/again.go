@@ -60,10 +60,13 @@ func ReadRequest(text []byte) (*artifact.Request, error) {
 // trials of its family, or not be one to choose by. The error is a *FormError.
 func OfRun(r *artifact.Request) error {
 	if r.Kind != artifact.KindRun {
-		return malformed("/kind", "/kind is %.40q: only a request of kind run can be asked again; a trial is executed with --trial", r.Kind)
+		return malformed("/kind",
+			"/kind is %.40q: only a request of kind run can be asked again; a trial is executed with --trial",
+			r.Kind)
 	}
 	if len(r.Falsification) > 0 && string(r.Falsification) != "null" {
-		return malformed("/falsification", "/falsification must be null in a request of kind run: lab falsify attacks a run")
+		return malformed("/falsification",
+			"/falsification must be null in a request of kind run: lab falsify attacks a run")
 	}
 	return nil
 }
@@ -111,8 +114,10 @@ func (h *Host) Repeat(ctx context.Context, r *artifact.Request, o Overrides) (*P
 // unless a path is given, the candles by theirs.
 func (h *Host) again(r *artifact.Request, slug string, scheme split.Scheme, plugin string) (Question, error) {
 	q := Question{
-		Kind: r.Kind, Slug: slug, FamilyID: r.FamilyID, Params: r.StrategyParams, Symbols: r.Symbols, Timeframe: r.Timeframe, Exchange: r.Exchange,
-		InitialCash: r.InitialCash, Execution: r.Execution, Splits: scheme, Holding: r.Splits.Purge, Stress: r.Stress, Pins: map[string]string{},
+		Kind: r.Kind, Slug: slug, FamilyID: r.FamilyID, Params: r.StrategyParams, Symbols: r.Symbols,
+		Timeframe: r.Timeframe, Exchange: r.Exchange,
+		InitialCash: r.InitialCash, Execution: r.Execution, Splits: scheme, Holding: r.Splits.Purge,
+		Stress: r.Stress, Pins: map[string]string{},
 	}
 	attached, err := catalog.Attached(h.Reattach, slug)
 	if err != nil {
@@ -135,14 +140,17 @@ func (h *Host) again(r *artifact.Request, slug string, scheme split.Scheme, plug
 	}
 	q.Plugin, err = project.Finished(plugin)
 	if _, missing := os.Stat(plugin); errors.Is(missing, fs.ErrNotExist) {
-		return q, Errorf(CodeInputsMissing, "the plugin sha256 %.12s… is not in the state directory any more: name its file with --plugin", r.Inputs.PluginSHA256).
+		return q, Errorf(CodeInputsMissing,
+			"the plugin sha256 %.12s… is not in the state directory any more: name its file with --plugin",
+			r.Inputs.PluginSHA256).
 			With("plugin_sha256", r.Inputs.PluginSHA256)
 	}
 	if err != nil {
 		return q, err
 	}
 	if q.Plugin.SHA256 != r.Inputs.PluginSHA256 {
-		return q, Errorf(CodeInputsMissing, "%s is sha256 %.12s…, the request wants %.12s…", plugin, q.Plugin.SHA256, r.Inputs.PluginSHA256).
+		return q, Errorf(CodeInputsMissing, "%s is sha256 %.12s…, the request wants %.12s…", plugin,
+			q.Plugin.SHA256, r.Inputs.PluginSHA256).
 			With("plugin_sha256", r.Inputs.PluginSHA256)
 	}
 	return q, nil
@@ -218,8 +226,11 @@ func (a *asked) review(ctx context.Context, runID string) (*Answer, error) {
 
 // holding works under the lease of an answered question, so that no other process writes to
 // its run. The error is errReopened where it is not answered any more.
-func (a *asked) holding(ctx context.Context, do func(context.Context, registry.Claim) (*Answer, error)) (answer *Answer, err error) {
-	held, err := a.host.wait(ctx, a.options, func() (registry.Claim, error) { return a.host.Registry.Hold(ctx, a.RequestHash, a.owner) })
+func (a *asked) holding(ctx context.Context,
+	do func(context.Context, registry.Claim) (*Answer, error)) (answer *Answer, err error) {
+	held, err := a.host.wait(ctx, a.options, func() (registry.Claim, error) {
+		return a.host.Registry.Hold(ctx, a.RequestHash, a.owner)
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -249,7 +260,8 @@ func (a *asked) reopen(ctx context.Context, runID string, changed *artifact.Mism
 			a.expected = *known.ResultHash
 		}
 	}
-	a.host.Logger.Warn("the run's files are not what they were: it is executed again", "run_id", runID, "problems", changed.Problems)
+	a.host.Logger.Warn("the run's files are not what they were: it is executed again", "run_id", runID,
+		"problems", changed.Problems)
 	a.host.capturer().changed(a.Prepared, runID, level, changed)
 	if err := a.host.Registry.Renew(ctx, a.RequestHash, a.owner); err != nil {
 		return err
@@ -263,28 +275,31 @@ func (a *asked) reopen(ctx context.Context, runID string, changed *artifact.Mism
 // audit executes an answered request again: the result must be the same. Then only
 // the times are new.
 func (h *Host) audit(ctx context.Context, p *Prepared, o Options, before *Answer) (*Answer, error) {
-	return h.execute(ctx, p, o, before.Metadata.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
-		if leaseLost(ctx) {
-			return nil, registry.ErrLeaseLost
-		}
-		written, err := h.Artifacts.Renew(run, before.Metadata)
-		var differs *artifact.ResultError
-		if errors.As(err, &differs) {
-			return nil, &MismatchError{
-				RunID: run.ID, Before: differs.Before, Now: differs.Now, File: differs.File, Capsule: h.capturer().nondeterminism(ctx, p, results, differs),
+	return h.execute(ctx, p, o, before.Metadata.Attempt,
+		func(run *artifact.Run, results []played) (*artifact.Written, error) {
+			if leaseLost(ctx) {
+				return nil, registry.ErrLeaseLost
 			}
-		}
-		if err != nil {
-			return nil, err
-		}
-		return written, h.Registry.Complete(context.WithoutCancel(ctx), written.Metadata, written.Payload)
-	})
+			written, err := h.Artifacts.Renew(run, before.Metadata)
+			var differs *artifact.ResultError
+			if errors.As(err, &differs) {
+				return nil, &MismatchError{
+					RunID: run.ID, Before: differs.Before, Now: differs.Now, File: differs.File,
+					Capsule: h.capturer().nondeterminism(ctx, p, results, differs),
+				}
+			}
+			if err != nil {
+				return nil, err
+			}
+			return written, h.Registry.Complete(context.WithoutCancel(ctx), written.Metadata, written.Payload)
+		})
 }
 
 // agree checks that the folder of a run is the answer to the question that the registry's
 // row has. Where the run is held, or a compact one has become a full one, only the result
 // must be the row's: a process is between the files and the row, or was cut short there.
-func (h *Host) agree(ctx context.Context, p *Prepared, runID string, m *artifact.Metadata, payload []byte, held bool) error {
+func (h *Host) agree(ctx context.Context, p *Prepared, runID string, m *artifact.Metadata, payload []byte,
+	held bool) error {
 	mismatch := func(problem string) error {
 		return &artifact.MismatchError{RunID: runID, Problems: []string{"metadata.json " + problem}}
 	}
@@ -398,8 +413,10 @@ func (p *Prepared) Store() *candle.Store { return p.candles }
 // On is the same question on other candles: those that a store has now of the symbols,
 // from the first to the last, however few, and not split. It shares the program with the
 // original, which must be closed last, and its capsules go to the original's run.
-func (h *Host) On(ctx context.Context, p *Prepared, store *candle.Store, symbols []string) (*Prepared, error) {
-	v := &Prepared{Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true, candles: store, whole: true}
+func (h *Host) On(ctx context.Context, p *Prepared, store *candle.Store,
+	symbols []string) (*Prepared, error) {
+	v := &Prepared{Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true,
+		candles: store, whole: true}
 	v.Question.Symbols, v.Question.Pins, v.Question.Start, v.Question.End = symbols, nil, nil, nil
 	err := v.compose(h, func() error { return h.data(ctx, v) })
 	v.RunID = p.RunID
@@ -458,13 +475,15 @@ func (h *Host) Replay(ctx context.Context, p *Prepared, list []Replay, o ReplayO
 	}))
 }
 
-func (h *Host) replayOne(ctx context.Context, l *run.Launcher, p *Prepared, r Replay, o ReplayOptions) (*Replayed, error) {
+func (h *Host) replayOne(ctx context.Context, l *run.Launcher, p *Prepared, r Replay,
+	o ReplayOptions) (*Replayed, error) {
 	played, err := h.playOne(ctx, l, p, job{Replay: r, keep: true})
 	if err != nil {
 		return nil, err
 	}
 	out := &Replayed{
-		Failure: played.failure, Results: played.results, Input: played.input, Lead: played.lead, Short: played.short,
+		Failure: played.failure, Results: played.results, Input: played.input, Lead: played.lead,
+		Short: played.short,
 	}
 	if out.Results != nil && out.Results.Metrics != nil {
 		out.Metrics = out.Results.Metrics.Metrics
@@ -495,9 +514,10 @@ func (h *Host) Describe(ctx context.Context, q Question) (*catalog.Strategy, err
 }
 
 // Decisions plays the first candles, and before them those until every symbol has joined,
-// several times, each in a fresh process, and returns the decision hashes. The failure is that of the first run whose plugin
-// failed.
-func (h *Host) Decisions(ctx context.Context, p *Prepared, candles, times int) ([]string, *artifact.Failure, error) {
+// several times, each in a fresh process, and returns the decision hashes. The failure is that of the first
+// run whose plugin failed.
+func (h *Host) Decisions(ctx context.Context, p *Prepared, candles,
+	times int) ([]string, *artifact.Failure, error) {
 	jobs := make([]job, times)
 	for i := range jobs {
 		jobs[i] = job{Replay: Replay{ID: "full", To: min(p.joined()+candles, len(p.timeline.closes))}}

@@ -97,7 +97,8 @@ func walkForward(in metric.Input) (*artifact.WalkForward, error) {
 	if tooSmall(in) {
 		rep = rep.Insufficient()
 	}
-	return &artifact.WalkForward{Windows: len(in.Curves), Days: rep.Meta.NReturns, Metrics: rep.Metrics, Meta: rep.Meta}, nil
+	return &artifact.WalkForward{Windows: len(in.Curves), Days: rep.Meta.NReturns, Metrics: rep.Metrics,
+		Meta: rep.Meta}, nil
 }
 
 // tooSmall reports whether there are too few trades or candles to estimate ratios from.
@@ -110,8 +111,8 @@ func tooSmall(in metric.Input) bool {
 }
 
 // purgeShort warns when trades last longer than the gap between training and test:
-// then what is decided in the one still moves the other. The rule is that of section 3
-// of lab-stats/1, the 95th percentile of the candles that trades on train were held.
+// then what is decided in the one still moves the other. The rule is
+// that of docs/statistics.md, the 95th percentile of the candles that trades on train were held.
 func purgeShort(trades []market.Trade, splits artifact.Splits) []artifact.ReportWarning {
 	purge, has := splits.Params["purge"].(int)
 	if !has {
@@ -127,7 +128,9 @@ func purgeShort(trades []market.Trade, splits artifact.Splits) []artifact.Report
 	}
 	return []artifact.ReportWarning{{
 		Code: "PURGE_SHORT", Pointer: "/splits",
-		Message: fmt.Sprintf("trades on train last up to %.0f candles (95th percentile), the purge between training and test is %d: set max_holding_candles in lab.json", p95, purge),
+		Message: fmt.Sprintf(
+			"trades on train last up to %.0f candles (95th percentile), the purge between training and "+
+				"test is %d: set max_holding_candles in lab.json", p95, purge),
 	}}
 }
 
@@ -140,14 +143,15 @@ const (
 
 // overfit is how far the Sharpe ratio of the stitched walk-forward can be trusted. A
 // walk-forward too small to estimate ratios from has no estimates, only its length.
-// Formulas: section 4 of lab-stats/1 (standard error of Mertens, PSR and MinTRL of 2012
+// Formulas: docs/statistics.md, "Formulas" (standard error of Mertens, PSR and MinTRL of 2012
 // at a benchmark of 0, block length of Politis and White).
 func overfit(in metric.Input, seed uint64) (*artifact.Overfitting, error) {
 	returns, err := metric.MainReturns(in)
 	if err != nil {
 		return nil, err
 	}
-	o := &artifact.Overfitting{Basis: split.RoleWalkForward, T: len(returns.Return), Undefined: map[string]metric.Reason{}}
+	o := &artifact.Overfitting{Basis: split.RoleWalkForward, T: len(returns.Return),
+		Undefined: map[string]metric.Reason{}}
 	e := estimates{o}
 	if tooSmall(in) {
 		e.none(stat.Insufficient)
@@ -176,7 +180,8 @@ func overfit(in metric.Input, seed uint64) (*artifact.Overfitting, error) {
 		o.Undefined["bootstrap"] = why
 		return o, nil
 	}
-	o.Bootstrap = &artifact.Bootstrap{B: replicas, MeanBlock: metric.Round(max(block.Stationary, 1)), Rule: rulePolitisW, Seed: strconv.FormatUint(seed, 10)}
+	o.Bootstrap = &artifact.Bootstrap{B: replicas, MeanBlock: metric.Round(max(block.Stationary, 1)),
+		Rule: rulePolitisW, Seed: strconv.FormatUint(seed, 10)}
 	return o, nil
 }
 
@@ -184,7 +189,8 @@ func overfit(in metric.Input, seed uint64) (*artifact.Overfitting, error) {
 type estimates struct{ of *artifact.Overfitting }
 
 func (e estimates) none(why stat.Reason) {
-	for _, name := range []string{"sr", "skew", "kurt_raw", "psr0", "sr_se", "sr_ci95", "eta_lag1", "min_trl_days", "bootstrap"} {
+	for _, name := range []string{"sr", "skew", "kurt_raw", "psr0", "sr_se", "sr_ci95", "eta_lag1",
+		"min_trl_days", "bootstrap"} {
 		e.of.Undefined[name] = why
 	}
 }
@@ -272,11 +278,13 @@ func (h *Host) halfwayOf(ctx context.Context, p *Prepared, results []played) (*p
 	base := find(results, split.RoleSearch)
 	for i := range results {
 		r := &results[i]
-		if s := stresses[r.job.stressID]; s.CostTenths != 20 || judgeStress(r.job.stressID, base, r, nil).ReasonCode != judge.NetLoss {
+		if s := stresses[r.job.stressID]; s.CostTenths != 20 ||
+			judgeStress(r.job.stressID, base, r, nil).ReasonCode != judge.NetLoss {
 			continue
 		}
 		list, err := h.play(ctx, p, []job{{
-			Replay: Replay{ID: r.job.ID, From: r.job.From, To: r.job.To, CostTenths: halfway}, stressID: "cost_x1.5",
+			Replay:   Replay{ID: r.job.ID, From: r.job.From, To: r.job.To, CostTenths: halfway},
+			stressID: "cost_x1.5",
 		}}, nil)
 		if err != nil {
 			return nil, err
@@ -291,8 +299,10 @@ func (h *Host) halfwayOf(ctx context.Context, p *Prepared, results []played) (*p
 // where none was made. What is left at three times is for information, as in cost_stress:
 // a loss there is a warning at most.
 func judgeStress(id string, base, stressed, half *played) artifact.Stress {
-	out := artifact.Stress{ID: id, SplitID: split.RoleSearch, Base: stressResult(base.results), Stressed: stressResult(stressed.results)}
-	replay := judge.Replay{Status: judge.Completed, Sharpe: out.Stressed.SharpeRatio, NetPnL: out.Stressed.NetPnL}
+	out := artifact.Stress{ID: id, SplitID: split.RoleSearch, Base: stressResult(base.results),
+		Stressed: stressResult(stressed.results)}
+	replay := judge.Replay{Status: judge.Completed, Sharpe: out.Stressed.SharpeRatio,
+		NetPnL: out.Stressed.NetPnL}
 	if stressed.failure != nil {
 		replay.Status = judge.Failed
 	}
@@ -332,7 +342,8 @@ func costLevel(levels []account.Cost, multiple float64, r *played) []account.Cos
 // judgedBase is what the rules need to know of the search split.
 func judgedBase(p *played) judge.Base {
 	r := p.results
-	base := judge.Base{Sharpe: stressResult(r).SharpeRatio, Undefined: stat.NotApplicable, Trades: len(r.Trades), Fills: len(r.Fills)}
+	base := judge.Base{Sharpe: stressResult(r).SharpeRatio, Undefined: stat.NotApplicable,
+		Trades: len(r.Trades), Fills: len(r.Fills)}
 	if r.Metrics != nil {
 		base.Undefined, base.T = r.Metrics.Meta.Undefined["sharpe_ratio"], r.Metrics.Meta.NReturns
 	}

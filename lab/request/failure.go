@@ -32,17 +32,21 @@ func (h *Host) capturer() capturer { return capturer{h} }
 func (x capturer) capture(ctx context.Context, p *Prepared, r *played) *capsule.Note {
 	spool := filepath.Join(x.host.StateDir, "tmp", "lab")
 	s := &capsule.Stage{
-		RunID: p.RunID, Base: p.request, Pins: p.pins, Module: capsule.Module(capsule.Program(x.host.StateDir, p.Strategy.SHA256)),
+		RunID: p.RunID, Base: p.request, Pins: p.pins,
+		Module: capsule.Module(capsule.Program(x.host.StateDir, p.Strategy.SHA256)),
 		Launcher: func(mode run.Mode, limit time.Duration) *run.Launcher {
 			return run.NewLauncher(run.Options{
-				Catalog: p.catalog, Store: p.candles, Logger: x.host.Logger, SpoolDir: spool, Engine: x.host.Engine, StepLimit: limit, Mode: mode,
+				Catalog: p.catalog, Store: p.candles, Logger: x.host.Logger, SpoolDir: spool,
+				Engine: x.host.Engine, StepLimit: limit, Mode: mode,
 			})
 		},
 	}
 	return x.record(p, r.take, x.host.level(*r), func(about capsule.Context) (*capsule.Capsule, error) {
 		return s.Capture(ctx, capsule.Captured{
-			Context: about, Played: capsule.Played{Failure: r.failure, Scene: r.scene}, Lockstep: p.Strategy.SimID != sim.ID(),
-			Brief:    p.Question.Kind == artifact.KindTrial,         // a search can have hundreds, and goes on
+			Context: about, Played: capsule.Played{Failure: r.failure, Scene: r.scene},
+			Lockstep: p.Strategy.SimID != sim.ID(),
+			// a search can have hundreds, and goes on
+			Brief:    p.Question.Kind == artifact.KindTrial,
 			Patient:  p.Question.Kind == artifact.KindFalsification, // its report names the capsule by hash
 			Defaults: p.Strategy.DefaultParams, Exchange: p.request.Exchange, Candles: p.candles,
 			Window: func(from, to int64) (start, end *string, ok bool) {
@@ -82,7 +86,8 @@ func (x capturer) lost(runID string, err error) *capsule.Note {
 func (x capturer) about(p *Prepared, take capsule.Take, level string) (capsule.Context, error) {
 	request, err := p.Manifest.Request.Canonical()
 	c := capsule.Context{Take: take, Environment: artifact.HostEnvironment(), Inputs: capsule.Inputs{
-		RequestHash: p.RequestHash, RunID: p.RunID, Request: request, Data: p.Manifest.Data, Plugin: &p.Manifest.Plugin, Engine: &p.Manifest.Engine,
+		RequestHash: p.RequestHash, RunID: p.RunID, Request: request, Data: p.Manifest.Data,
+		Plugin: &p.Manifest.Plugin, Engine: &p.Manifest.Engine,
 	}}
 	c.Environment.Sandbox = level
 	var falsification struct {
@@ -140,7 +145,8 @@ func runIsAudited(c *capsule.Capsule) bool {
 
 // stopped keeps a capsule of a run that was interrupted.
 func (x capturer) stopped(p *Prepared, at *played) {
-	failure := &artifact.Failure{Code: CodeInterrupted, Message: "somebody stopped it", Data: map[string]any{}}
+	failure := &artifact.Failure{Code: CodeInterrupted, Message: "somebody stopped it",
+		Data: map[string]any{}}
 	x.record(p, at.take, x.host.level(*at), func(about capsule.Context) (*capsule.Capsule, error) {
 		return capsule.Draft(about, capsule.Played{Failure: failure, Scene: at.scene}, capsule.Cancelled)
 	})
@@ -171,7 +177,8 @@ func walls(level string, results []played) []sandbox.Part {
 
 // nondeterminism keeps a capsule of the first split that was decided otherwise than it
 // is stored; where the decisions are the same, of what differs instead.
-func (x capturer) nondeterminism(ctx context.Context, p *Prepared, results []played, differs *artifact.ResultError) *capsule.Note {
+func (x capturer) nondeterminism(ctx context.Context, p *Prepared, results []played,
+	differs *artifact.ResultError) *capsule.Note {
 	for i := range results {
 		r := &results[i]
 		if !r.job.keep || r.decisions == nil {
@@ -208,7 +215,8 @@ func (x capturer) divergent(
 
 // otherResult keeps a capsule of a result that differs though no decision does, or
 // though the earlier decisions are not there any more. level is the sandbox of all plays.
-func (x capturer) otherResult(p *Prepared, results []played, level string, differs *artifact.ResultError) *capsule.Note {
+func (x capturer) otherResult(p *Prepared, results []played, level string,
+	differs *artifact.ResultError) *capsule.Note {
 	var take capsule.Take
 	if parts := strings.Split(differs.File, "/"); len(parts) > 2 && parts[0] == "splits" {
 		if r := find(results, parts[1]); r != nil {
@@ -219,9 +227,11 @@ func (x capturer) otherResult(p *Prepared, results []played, level string, diffe
 		c := capsule.Blank(about, capsule.Nondeterminism)
 		what := cmp.Or(differs.File, "result_hash")
 		c.Error.Code, c.Error.Type = CodeNondeterminism, "result"
-		c.Error.Message = fmt.Sprintf("%s was %s and is %s", what, cmp.Or(differs.Before, "missing"), differs.Now)
+		c.Error.Message = fmt.Sprintf("%s was %s and is %s", what, cmp.Or(differs.Before, "missing"),
+			differs.Now)
 		c.Where.Phase = capsule.PhaseFinalize
-		c.Claim = fmt.Sprintf("Expected %s of run %s to be the same again; it was %s and is %.12s.", what, p.RunID, cmp.Or(short(differs.Before), "missing"), differs.Now)
+		c.Claim = fmt.Sprintf("Expected %s of run %s to be the same again; it was %s and is %.12s.", what,
+			p.RunID, cmp.Or(short(differs.Before), "missing"), differs.Now)
 		return c, c.Name("")
 	})
 }
@@ -240,7 +250,8 @@ func (p *Prepared) closeTime(j job, index int64) market.Time {
 
 // divergence compares the decisions of a play with those that are stored.
 func (x capturer) divergence(runID string, r *played) (*capsule.Divergence, error) {
-	before, err := os.ReadFile(filepath.Join(x.host.Artifacts.Dir(runID), "splits", r.job.ID, "decisions.jsonl"))
+	before, err := os.ReadFile(filepath.Join(x.host.Artifacts.Dir(runID), "splits", r.job.ID,
+		"decisions.jsonl"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
@@ -262,7 +273,8 @@ func (x capturer) changed(p *Prepared, runID, level string, what *artifact.Misma
 		if parts := strings.Split(what.Problems[0], "/"); len(parts) > 2 && parts[0] == "splits" {
 			c.Where.SplitID = parts[1]
 		}
-		c.Claim = capsule.Cut(fmt.Sprintf("Expected the files of run %s as they were written; %s", runID, what.Problems[0]), capsule.MaxClaim-1) + "."
+		c.Claim = capsule.Cut(fmt.Sprintf("Expected the files of run %s as they were written; %s", runID,
+			what.Problems[0]), capsule.MaxClaim-1) + "."
 		return c, c.Name("")
 	})
 }

@@ -95,9 +95,11 @@ type Question struct {
 func Ask(p *project.Project, built project.Built) Question {
 	c := p.Config
 	q := Question{
-		Kind: artifact.KindRun, Slug: c.Slug, FamilyID: c.FamilyID, Plugin: built, Params: c.Params, Symbols: c.Symbols,
+		Kind: artifact.KindRun, Slug: c.Slug, FamilyID: c.FamilyID, Plugin: built, Params: c.Params,
+		Symbols:   c.Symbols,
 		Timeframe: c.Timeframe, Exchange: c.Exchange, Start: c.Data.Start, End: c.Data.End, Pins: c.Data.Pins,
-		InitialCash: c.InitialCash, Execution: c.Execution, Splits: c.Splits, Holding: c.MaxHoldingCandles, Stress: c.Stress,
+		InitialCash: c.InitialCash, Execution: c.Execution, Splits: c.Splits, Holding: c.MaxHoldingCandles,
+		Stress: c.Stress,
 	}
 	_, _ = fmt.Sscan(c.Seed, &q.Seed) // project has checked it
 	return q
@@ -173,23 +175,31 @@ func (p *Prepared) compose(h *Host, look func() error) error {
 	}
 	if q.Kind == artifact.KindTrial {
 		if splits.Splits = trialSplits(splits.Splits, q.Splits.First); len(splits.Splits) == 0 {
-			return refuse(CodeLabJSON, "/splits/scheme", "/splits/scheme %s has no walk-forward windows to try parameters on: use default or walk_forward", splits.Scheme)
+			return refuse(CodeLabJSON, "/splits/scheme",
+				"/splits/scheme %s has no walk-forward windows to try parameters on: use default or "+
+					"walk_forward", splits.Scheme)
 		}
 	}
 	p.request = runner.StartRequest{
-		Mode: runner.ModeBacktest, StrategyName: p.Strategy.Name, StrategyParams: params, Symbols: q.Symbols, Timeframe: q.Timeframe,
-		StartDate: q.Start, EndDate: q.End, InitialCash: json.Number(cash), Exchange: q.Exchange, Execution: execution,
+		Mode: runner.ModeBacktest, StrategyName: p.Strategy.Name, StrategyParams: params, Symbols: q.Symbols,
+		Timeframe: q.Timeframe,
+		StartDate: q.Start, EndDate: q.End, InitialCash: json.Number(cash), Exchange: q.Exchange,
+		Execution: execution,
 	}
 	manifest := artifact.Manifest{
 		Request: artifact.Request{
-			Kind: q.Kind, FamilyID: q.FamilyID, StrategyName: p.Strategy.Name, StrategyParams: params, Symbols: q.Symbols, Timeframe: q.Timeframe,
-			Exchange: q.Exchange, StartDate: p.timeline.opens[0], EndDate: p.timeline.closes[len(p.timeline.closes)-1],
-			InitialCash: json.RawMessage(cash), Seed: fmt.Sprint(q.Seed), Execution: execution, Stress: q.Stress,
+			Kind: q.Kind, FamilyID: q.FamilyID, StrategyName: p.Strategy.Name, StrategyParams: params,
+			Symbols: q.Symbols, Timeframe: q.Timeframe,
+			Exchange: q.Exchange, StartDate: p.timeline.opens[0],
+			EndDate:     p.timeline.closes[len(p.timeline.closes)-1],
+			InitialCash: json.RawMessage(cash), Seed: fmt.Sprint(q.Seed), Execution: execution,
+			Stress: q.Stress,
 		},
 		Splits: splits, Data: p.data, Engine: h.Engine, Debug: p.Strategy.Debug || q.Plugin.SDKEdited,
 		Strategy: artifact.Strategy{Name: p.Strategy.Name, Version: p.Strategy.Version, Slug: q.Slug},
 		Plugin: artifact.Plugin{
-			SHA256: p.Strategy.SHA256, Size: p.Strategy.Program().Size, GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
+			SHA256: p.Strategy.SHA256, Size: p.Strategy.Program().Size,
+			GoVersion: p.Strategy.Program().GoVersion, OS: runtime.GOOS, Arch: runtime.GOARCH,
 			ProtocolVersion: p.Strategy.ProtocolVersion, SDKVersion: p.Strategy.SDKVersion,
 			SourceSHA256: q.Plugin.SourceSHA256, SDKSHA256: q.Plugin.SDKSHA256,
 		},
@@ -223,7 +233,8 @@ func RunID(requestHash string) (string, error) {
 	if err != nil || len(sum) != 32 {
 		return "", fmt.Errorf("%q is not a SHA-256", requestHash)
 	}
-	return "run_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10])), nil
+	return "run_" + strings.ToLower(
+		base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10])), nil
 }
 
 func purgeOf(s artifact.Splits) int {
@@ -250,7 +261,8 @@ func (h *Host) openPlugin(ctx context.Context, q Question) (*catalog.Catalog, er
 	if err != nil {
 		return nil, err
 	}
-	o := catalog.Options{StateDir: h.StateDir, Sandbox: h.Sandbox, Logger: h.Logger.Named("catalog"), Reattach: attached, Only: []string{}}
+	o := catalog.Options{StateDir: h.StateDir, Sandbox: h.Sandbox, Logger: h.Logger.Named("catalog"),
+		Reattach: attached, Only: []string{}}
 	if attached == "" {
 		o.Dir, o.Only = filepath.Dir(q.Plugin.Path), []string{filepath.Base(q.Plugin.Path)}
 	}
@@ -269,7 +281,9 @@ func lookUp(c *catalog.Catalog, q Question) (*catalog.Strategy, error) {
 			With("reason", s.Error.Code)
 	}
 	if !project.SameName(s.Name, q.Slug) {
-		return nil, refuse(CodeNameMismatch, "/slug", "the program calls its strategy %q, lab.json says %q: make them equal (- and _ count as equal)", s.Name, q.Slug)
+		return nil, refuse(CodeNameMismatch, "/slug",
+			"the program calls its strategy %q, lab.json says %q: make them equal (- and _ count as equal)",
+			s.Name, q.Slug)
 	}
 	found, err := c.Lookup(s.Name)
 	if err != nil || !found.Debug {
@@ -288,7 +302,8 @@ func rules(q Question) (cash string, execution json.RawMessage, err error) {
 		return "", nil, refuse(CodeLabJSON, "/initial_cash", "/initial_cash %v", err)
 	}
 	if d = sim.RoundCash(d); !d.IsPos() {
-		return "", nil, refuse(CodeLabJSON, "/initial_cash", "/initial_cash is 0 once rounded to the money unit")
+		return "", nil,
+			refuse(CodeLabJSON, "/initial_cash", "/initial_cash is 0 once rounded to the money unit")
 	}
 	options, err := sim.ResolveOptions(q.Execution, sim.DefaultFees())
 	var bad *sim.OptionError
@@ -306,7 +321,8 @@ func rules(q Question) (cash string, execution json.RawMessage, err error) {
 // launcher starts splits of a prepared question.
 func (h *Host) launcher(p *Prepared, spool string, plain bool) *run.Launcher {
 	return run.NewLauncher(run.Options{
-		Catalog: p.catalog, Store: p.candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine, StepLimit: h.StepLimit,
-		Many: plain,
+		Catalog: p.catalog, Store: p.candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine,
+		StepLimit: h.StepLimit,
+		Many:      plain,
 	})
 }

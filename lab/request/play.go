@@ -70,7 +70,8 @@ func (h *Host) play(ctx context.Context, p *Prepared, jobs []job, progress Progr
 
 // playToFailure is play that ends with the first job, in their order, whose plugin
 // fails: no later one is in the results.
-func (h *Host) playToFailure(ctx context.Context, p *Prepared, jobs []job, progress Progress) ([]played, error) {
+func (h *Host) playToFailure(ctx context.Context, p *Prepared, jobs []job,
+	progress Progress) ([]played, error) {
 	stop := &halt{first: len(jobs), on: true}
 	results, err := h.perform(ctx, p, jobs, progress, stop)
 	if err != nil || stop.first == len(jobs) {
@@ -80,7 +81,8 @@ func (h *Host) playToFailure(ctx context.Context, p *Prepared, jobs []job, progr
 	return results[:stop.first+1], nil
 }
 
-func (h *Host) perform(ctx context.Context, p *Prepared, jobs []job, progress Progress, stop *halt) ([]played, error) {
+func (h *Host) perform(ctx context.Context, p *Prepared, jobs []job, progress Progress,
+	stop *halt) ([]played, error) {
 	spool := filepath.Join(h.StateDir, "tmp", "lab")
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return nil, err
@@ -254,7 +256,9 @@ func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job)
 		return played{}, fromBacktest(err)
 	}
 	outcome := x.Run(ctx)
-	out := played{job: j, take: take, sandbox: x.Manifest().Sandbox, walls: x.Manifest().Walls, failure: outcome.Failure, short: x.WarmupShort(), lead: x.WindowStep(), decisions: x.WriteDecisions, close: x.Close}
+	out := played{job: j, take: take, sandbox: x.Manifest().Sandbox, walls: x.Manifest().Walls,
+		failure: outcome.Failure, short: x.WarmupShort(), lead: x.WindowStep(), decisions: x.WriteDecisions,
+		close: x.Close}
 	stopped := outcome.Stopped || ctx.Err() != nil
 	if stopped || out.failure != nil {
 		scene, err := x.Scene(capsule.MaxEvents)
@@ -264,7 +268,8 @@ func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job)
 		out.scene = &scene
 	}
 	if stopped {
-		return played{job: j, take: take, sandbox: out.sandbox, walls: out.walls, scene: out.scene}, errors.Join(context.Canceled, x.Close())
+		return played{job: j, take: take, sandbox: out.sandbox, walls: out.walls, scene: out.scene},
+			errors.Join(context.Canceled, x.Close())
 	}
 	out.results, out.input = x.Results(), x.Input()
 	if j.Series {
@@ -283,8 +288,10 @@ func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job)
 // take is a job as a play that can be repeated.
 func (h *Host) take(p *Prepared, j job) (capsule.Take, error) {
 	t := capsule.Take{
-		SplitID: j.ID, StressID: j.stressID, Params: p.request.StrategyParams, Seed: strconv.FormatUint(p.Question.Seed, 10),
-		DelayCandles: j.DelayCandles, WorstPrice: j.WorstPrice, StepLimitMS: cmp.Or(h.StepLimit, run.DefaultStepLimit).Milliseconds(),
+		SplitID: j.ID, StressID: j.stressID, Params: p.request.StrategyParams,
+		Seed:         strconv.FormatUint(p.Question.Seed, 10),
+		DelayCandles: j.DelayCandles, WorstPrice: j.WorstPrice,
+		StepLimitMS: cmp.Or(h.StepLimit, run.DefaultStepLimit).Milliseconds(),
 	}
 	t.Start, t.End = p.window(j.From, j.To)
 	if len(j.Params) > 0 {
@@ -310,7 +317,8 @@ func (p *Prepared) window(from, to int) (start, end *string) {
 // split is what the artifacts keep of a played one.
 func (r *played) split(locked bool) artifact.Split {
 	return artifact.Split{
-		ID: r.job.ID, Results: r.results, Failed: r.failure != nil, Locked: locked, WarmupInside: min(r.short, r.job.To-r.job.From),
+		ID: r.job.ID, Results: r.results, Failed: r.failure != nil, Locked: locked,
+		WarmupInside:        min(r.short, r.job.To-r.job.From),
 		WarmupOrdersDropped: r.results.WarmupRejections(), Decisions: r.decisions, Log: r.results.LogFile,
 	}
 }
@@ -364,7 +372,8 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 			to = series.Search(end)
 		}
 		if from >= to {
-			err := refuse(run.CodeDataUnavailable, "/data", "there is no %s candle of %s in the window; there are candles from %s to %s",
+			err := refuse(run.CodeDataUnavailable, "/data",
+				"there is no %s candle of %s in the window; there are candles from %s to %s",
 				tf, symbol, series.Time[0], series.CloseTime(series.Len()-1))
 			_ = file.Close() // it was only read
 			return err
@@ -376,7 +385,8 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 			p.coverage = append(p.coverage, coverage{symbol, slices.Clone(series.Time[from:to])})
 		}
 		p.data = append(p.data, artifact.Dataset{
-			Symbol: text, Timeframe: q.Timeframe, SHA256: d.SHA256, Rows: int64(to - from), Start: series.Time[from], End: series.CloseTime(to - 1), ID: d.ID,
+			Symbol: text, Timeframe: q.Timeframe, SHA256: d.SHA256, Rows: int64(to - from),
+			Start: series.Time[from], End: series.CloseTime(to - 1), ID: d.ID,
 		})
 		p.pins[symbol] = d.SHA256
 		if err := file.Close(); err != nil {
@@ -394,7 +404,8 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 }
 
 // dataset is the pinned one or the current one.
-func (p *Prepared) dataset(ctx context.Context, q Question, symbol market.Symbol, tf market.Timeframe) (candle.Dataset, error) {
+func (p *Prepared) dataset(ctx context.Context, q Question, symbol market.Symbol,
+	tf market.Timeframe) (candle.Dataset, error) {
 	pin, pinned := strings.CutPrefix(q.Pins[string(symbol)], "sha256:")
 	if !pinned {
 		d, err := p.candles.Lookup(ctx, q.Exchange, symbol, tf)
@@ -412,7 +423,8 @@ func (p *Prepared) dataset(ctx context.Context, q Question, symbol market.Symbol
 		have = "sha256:" + current.SHA256
 	}
 	e := refuse("DATA_PIN_MISMATCH", "/data/pins/"+digest.PointerStep(string(symbol)),
-		"lab.json pins %s of %s to sha256:%s, which is not stored; stored is %s", tf, symbol, pin, have).With("stored", have)
+		"lab.json pins %s of %s to sha256:%s, which is not stored; stored is %s", tf, symbol, pin,
+		have).With("stored", have)
 	e.Cause = err
 	return d, e
 }
@@ -422,10 +434,12 @@ func unavailable(symbol market.Symbol, err error) error {
 	if errors.As(err, &corrupt) {
 		return &Error{
 			Code: run.CodeDataUnavailable, Cause: err,
-			Message: fmt.Sprintf("the candles of %s are corrupt (%s): import them again", symbol, corrupt.Reason),
+			Message: fmt.Sprintf("the candles of %s are corrupt (%s): import them again", symbol,
+				corrupt.Reason),
 		}
 	}
-	return Errorf(run.CodeDataUnavailable, "candles of %s: %w; lab data list shows what is stored", symbol, err)
+	return Errorf(run.CodeDataUnavailable, "candles of %s: %w; lab data list shows what is stored", symbol,
+		err)
 }
 
 // window is what the question limits the data to; 0 is open.

@@ -96,7 +96,8 @@ func (e *MismatchError) Error() string {
 	if e.File != "" {
 		what = e.File
 	}
-	return fmt.Sprintf("run %s is not deterministic: %s %.12s before, %.12s now", e.RunID, what, e.Before, e.Now)
+	return fmt.Sprintf("run %s is not deterministic: %s %.12s before, %.12s now", e.RunID, what, e.Before,
+		e.Now)
 }
 
 // poll is how often a waiting process looks whether the other one is done.
@@ -122,14 +123,16 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 			return nil, err
 		}
 	}
-	if p.postPeek, err = h.Registry.PostPeek(ctx, p.Manifest.Request.FamilyID, key, p.RunID, o.Plan.ID); err != nil {
+	if p.postPeek,
+		err = h.Registry.PostPeek(ctx, p.Manifest.Request.FamilyID, key, p.RunID, o.Plan.ID); err != nil {
 		return nil, err
 	}
 	standing := &artifact.Evaluation{PostPeek: p.postPeek}
 	o.Plan.note(standing)
 	begun, err := artifact.Begun(&artifact.Run{
-		ID: p.RunID, Manifest: p.Manifest, StartedAt: began, Origin: artifact.OriginLab, Environment: artifact.HostEnvironment(),
-		Evaluation: standing, Compact: o.Compact,
+		ID: p.RunID, Manifest: p.Manifest, StartedAt: began, Origin: artifact.OriginLab,
+		Environment: artifact.HostEnvironment(),
+		Evaluation:  standing, Compact: o.Compact,
 	})
 	if err != nil {
 		return nil, err
@@ -189,7 +192,9 @@ var errReopened = errors.New("the run is to be executed again")
 // attempt claims the question once. The error is registry.ErrLeaseLost or errReopened
 // where another process may have the answer now.
 func (a *asked) attempt(ctx context.Context) (*Answer, error) {
-	claim, err := a.host.wait(ctx, a.options, func() (registry.Claim, error) { return a.host.Registry.Claim(ctx, a.begun, a.owner) })
+	claim, err := a.host.wait(ctx, a.options, func() (registry.Claim, error) {
+		return a.host.Registry.Claim(ctx, a.begun, a.owner)
+	})
 	var taken *registry.CollisionError
 	switch {
 	case errors.As(err, &taken):
@@ -200,8 +205,10 @@ func (a *asked) attempt(ctx context.Context) (*Answer, error) {
 		answer, err := a.hold(ctx, claim.Attempt)
 		if err == nil && a.expected != "" && answer.Report.ResultHash != a.expected {
 			differs := &artifact.ResultError{Before: a.expected, Now: answer.Report.ResultHash}
-			note := a.host.capturer().otherResult(a.Prepared, nil, answer.Metadata.Volatile.Environment.Sandbox, differs)
-			return nil, &MismatchError{RunID: a.RunID, Before: differs.Before, Now: differs.Now, Capsule: note}
+			note := a.host.capturer().otherResult(a.Prepared, nil,
+				answer.Metadata.Volatile.Environment.Sandbox, differs)
+			return nil, &MismatchError{RunID: a.RunID, Before: differs.Before, Now: differs.Now,
+				Capsule: note}
 		}
 		return answer, err
 	case a.options.Force:
@@ -216,7 +223,8 @@ func (a *asked) attempt(ctx context.Context) (*Answer, error) {
 }
 
 // wait claims until no other process is busy with the question.
-func (h *Host) wait(ctx context.Context, o Options, claim func() (registry.Claim, error)) (registry.Claim, error) {
+func (h *Host) wait(ctx context.Context, o Options,
+	claim func() (registry.Claim, error)) (registry.Claim, error) {
 	told := false
 	for {
 		c, err := claim()
@@ -264,7 +272,8 @@ func (h *Host) look(ctx context.Context, p *Prepared, runID string, held bool) (
 	if err != nil {
 		return nil, nil, err
 	}
-	return &Answer{RunID: runID, RequestHash: p.RequestHash, Reused: true, Metadata: m, Report: report}, payload, nil
+	return &Answer{RunID: runID, RequestHash: p.RequestHash, Reused: true, Metadata: m, Report: report},
+		payload, nil
 }
 
 // hold executes under the lease.
@@ -274,17 +283,19 @@ func (a *asked) hold(ctx context.Context, attempt int) (answer *Answer, err erro
 		if err := a.host.Artifacts.Rescue(a.RunID); err != nil {
 			return err
 		}
-		answer, err = a.host.execute(work, a.Prepared, a.options, attempt, func(run *artifact.Run, _ []played) (*artifact.Written, error) {
-			if err := a.host.Registry.Renew(work, a.RequestHash, a.owner); err != nil {
-				return nil, err
-			}
-			written, err := a.host.Artifacts.Replace(run)
-			if err != nil {
-				return nil, err
-			}
-			// From here on the run is there, whatever happens: the next open adopts it.
-			return written, a.host.Registry.Complete(context.WithoutCancel(work), written.Metadata, written.Payload)
-		})
+		answer, err = a.host.execute(work, a.Prepared, a.options, attempt,
+			func(run *artifact.Run, _ []played) (*artifact.Written, error) {
+				if err := a.host.Registry.Renew(work, a.RequestHash, a.owner); err != nil {
+					return nil, err
+				}
+				written, err := a.host.Artifacts.Replace(run)
+				if err != nil {
+					return nil, err
+				}
+				// From here on the run is there, whatever happens: the next open adopts it.
+				return written,
+					a.host.Registry.Complete(context.WithoutCancel(work), written.Metadata, written.Payload)
+			})
 		return err
 	})
 	if err == nil {
@@ -323,7 +334,8 @@ func (a *asked) renew(ctx context.Context, cancel context.CancelCauseFunc) {
 		case <-ctx.Done():
 			return
 		case <-ticker.C:
-			if err := a.host.Registry.Renew(ctx, a.RequestHash, a.owner); errors.Is(err, registry.ErrLeaseLost) {
+			if err := a.host.Registry.Renew(ctx, a.RequestHash, a.owner); errors.Is(err,
+				registry.ErrLeaseLost) {
 				cancel(err)
 				return
 			}
@@ -336,7 +348,8 @@ type storing func(*artifact.Run, []played) (*artifact.Written, error)
 
 // execute plays every split, up to the first that fails, and hands the run to store;
 // nil stores nothing.
-func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int, store storing) (*Answer, error) {
+func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
+	store storing) (*Answer, error) {
 	if o.Make != nil {
 		return h.made(ctx, p, o, attempt, store)
 	}
@@ -356,7 +369,8 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 		return nil, err
 	}
 	run := &artifact.Run{
-		ID: p.RunID, Manifest: p.Manifest, Status: artifact.StatusCompleted, Attempt: attempt, StartedAt: began, CompletedAt: time.Now(),
+		ID: p.RunID, Manifest: p.Manifest, Status: artifact.StatusCompleted, Attempt: attempt,
+		StartedAt: began, CompletedAt: time.Now(),
 		Origin: artifact.OriginLab, Environment: artifact.HostEnvironment(), Compact: o.Compact,
 	}
 	run.Manifest.Sandbox = h.level(results...)
@@ -382,7 +396,9 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 		run.Evaluation.FailureCapsule = answer.Failure.Capsule
 	}
 	if store == nil {
-		store = func(run *artifact.Run, _ []played) (*artifact.Written, error) { return h.Artifacts.Rehearse(run) }
+		store = func(run *artifact.Run, _ []played) (*artifact.Written, error) {
+			return h.Artifacts.Rehearse(run)
+		}
 	}
 	written, err := store(run, results)
 	if err != nil {

@@ -124,30 +124,35 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 
 func (a *asked) upgrade(ctx context.Context, before *Answer) (*Answer, error) {
 	p := a.Prepared
-	return a.host.execute(ctx, p, a.options, before.Metadata.Attempt, func(run *artifact.Run, results []played) (*artifact.Written, error) {
-		w, err := a.host.Artifacts.Rehearse(run)
-		if err != nil {
-			return nil, err
-		}
-		if w.Report.ResultHash != before.Report.ResultHash {
-			differs := &artifact.ResultError{Before: before.Report.ResultHash, Now: w.Report.ResultHash}
-			return nil, &MismatchError{RunID: run.ID, Before: differs.Before, Now: differs.Now, Capsule: a.host.capturer().nondeterminism(ctx, p, results, differs)}
-		}
-		if err := a.host.Registry.Renew(ctx, a.RequestHash, a.owner); err != nil {
-			return nil, err // another process writes by now
-		}
-		if w, err = a.host.Artifacts.Replace(run); err != nil {
-			return nil, err
-		}
-		return w, a.host.Registry.Complete(context.WithoutCancel(ctx), w.Metadata, w.Payload)
-	})
+	return a.host.execute(ctx, p, a.options, before.Metadata.Attempt,
+		func(run *artifact.Run, results []played) (*artifact.Written, error) {
+			w, err := a.host.Artifacts.Rehearse(run)
+			if err != nil {
+				return nil, err
+			}
+			if w.Report.ResultHash != before.Report.ResultHash {
+				differs := &artifact.ResultError{Before: before.Report.ResultHash, Now: w.Report.ResultHash}
+				return nil, &MismatchError{RunID: run.ID, Before: differs.Before, Now: differs.Now,
+					Capsule: a.host.capturer().nondeterminism(ctx, p, results, differs)}
+			}
+			if err := a.host.Registry.Renew(ctx, a.RequestHash, a.owner); err != nil {
+				return nil, err // another process writes by now
+			}
+			if w, err = a.host.Artifacts.Replace(run); err != nil {
+				return nil, err
+			}
+			return w, a.host.Registry.Complete(context.WithoutCancel(ctx), w.Metadata, w.Payload)
+		})
 }
 
 // made is execute for a run that Options.Make fills.
-func (h *Host) made(ctx context.Context, p *Prepared, o Options, attempt int, store storing) (*Answer, error) {
+func (h *Host) made(ctx context.Context, p *Prepared, o Options, attempt int,
+	store storing) (*Answer, error) {
 	run := &artifact.Run{
-		ID: p.RunID, Manifest: p.Manifest, Status: artifact.StatusCompleted, Attempt: attempt, StartedAt: time.Now(),
-		Origin: artifact.OriginLab, Environment: artifact.HostEnvironment(), Evaluation: &artifact.Evaluation{PostPeek: p.postPeek},
+		ID: p.RunID, Manifest: p.Manifest, Status: artifact.StatusCompleted, Attempt: attempt,
+		StartedAt: time.Now(),
+		Origin:    artifact.OriginLab, Environment: artifact.HostEnvironment(),
+		Evaluation: &artifact.Evaluation{PostPeek: p.postPeek},
 	}
 	o.Plan.note(run.Evaluation)
 	if err := o.Make(ctx, run); err != nil {
@@ -155,7 +160,9 @@ func (h *Host) made(ctx context.Context, p *Prepared, o Options, attempt int, st
 	}
 	run.CompletedAt = time.Now()
 	if store == nil {
-		store = func(run *artifact.Run, _ []played) (*artifact.Written, error) { return h.Artifacts.Rehearse(run) }
+		store = func(run *artifact.Run, _ []played) (*artifact.Written, error) {
+			return h.Artifacts.Rehearse(run)
+		}
 	}
 	written, err := store(run, nil)
 	if err != nil {
@@ -186,7 +193,8 @@ func (h *Host) Part(ctx context.Context, p *Prepared, in Parting) *capsule.Note 
 		return nil
 	}
 	j := job{Replay: Replay{
-		ID: in.Replay.ID, From: in.Replay.From, To: in.Replay.To, Params: in.Replay.Params, Seed: in.Replay.Seed,
+		ID: in.Replay.ID, From: in.Replay.From, To: in.Replay.To, Params: in.Replay.Params,
+		Seed: in.Replay.Seed,
 	}}
 	take, err := h.take(p, j)
 	if err != nil {
@@ -211,7 +219,8 @@ func (h *Host) Enlist(ctx context.Context, p *Prepared, plan Plan) (*Answer, err
 		standing := &artifact.Evaluation{}
 		plan.note(standing)
 		m := *before.Metadata
-		m.PlanID, m.TrialIndex, m.Deviation, m.ValidationContaminated = standing.PlanID, standing.TrialIndex, standing.Deviation, standing.Contaminated
+		m.PlanID, m.TrialIndex, m.Deviation, m.ValidationContaminated = standing.PlanID, standing.TrialIndex,
+			standing.Deviation, standing.Contaminated
 		payload, err := m.Encode()
 		if err != nil {
 			return nil, err
@@ -341,7 +350,8 @@ func (p *Prepared) uncovered(j job, c coverage, next int) error {
 	case next == 0:
 		pointer, cure = "/data/start", fmt.Sprintf(setOr, "start", first)
 	}
-	return Errorf(run.CodeDataUnavailable, "split %s has no %s candle of %s; there are candles from %s to %s: %s",
+	return Errorf(run.CodeDataUnavailable,
+		"split %s has no %s candle of %s; there are candles from %s to %s: %s",
 		j.ID, p.Question.Timeframe, c.symbol, first, p.closeOf(last), cure).
 		With("pointer", pointer, "split_id", j.ID, "symbol", string(c.symbol))
 }

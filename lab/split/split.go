@@ -117,9 +117,11 @@ func (s *Scheme) Validate() error {
 		pointer, of string
 		set         bool
 	}{
-		{"/train", WalkForward, s.Train != 0}, {"/test", WalkForward, s.Test != 0}, {"/step", WalkForward, s.Step != 0},
+		{"/train", WalkForward, s.Train != 0}, {"/test", WalkForward, s.Test != 0},
+		{"/step", WalkForward, s.Step != 0},
 		{"/anchored", WalkForward, s.Anchored}, {"/keep_partial", WalkForward, s.KeepPartial},
-		{"/n_folds", CPCV, s.Folds != 0}, {"/n_test_folds", CPCV, s.TestFolds != 0}, {"/embargo", CPCV, s.Embargo != nil},
+		{"/n_folds", CPCV, s.Folds != 0}, {"/n_test_folds", CPCV, s.TestFolds != 0},
+		{"/embargo", CPCV, s.Embargo != nil},
 	} {
 		if f.set && s.Scheme != f.of {
 			errs = append(errs, bad(f.pointer, "is not a field of scheme %s", s.Scheme))
@@ -316,7 +318,8 @@ func defaults(n, purge int) ([]Range, error) {
 	out = append(out, Range{ID: RoleSearch, Role: RoleSearch, From: 0, To: s})
 	m := s / defaultParts
 	if purge >= defaultTrain*m {
-		return nil, &TooShortError{n, 10 * (purge/defaultTrain + 1), fmt.Sprintf("a purge of %d candles", purge)}
+		return nil, &TooShortError{n, 10 * (purge/defaultTrain + 1),
+			fmt.Sprintf("a purge of %d candles", purge)}
 	}
 	for k, test := range Tests(s) {
 		out = append(out, pair(k, [2]int{k * m, test[0] - purge}, test)...)
@@ -387,7 +390,8 @@ func (s *Scheme) Over(closes []market.Time, holding int) (artifact.Splits, error
 	out.Scheme, out.Params, out.Splits = s.Scheme, s.params(len(closes), holding), nil
 	for _, r := range ranges {
 		out.Splits = append(out.Splits, artifact.SplitRange{
-			ID: r.ID, Role: r.Role, Train: r.Train, Test: r.Test, From: r.From, To: r.To, TSFrom: closes[r.From], TSTo: closes[r.To-1],
+			ID: r.ID, Role: r.Role, Train: r.Train, Test: r.Test, From: r.From, To: r.To,
+			TSFrom: closes[r.From], TSTo: closes[r.To-1],
 		})
 	}
 	return out, nil

@@ -70,7 +70,8 @@ func lnBeta(a, b float64) float64 {
 	switch {
 	case p >= stirlingFrom:
 		correction := stirling(p) + stirling(q) - stirling(p+q)
-		return -math.Log(q)/2 + math.Log(2*math.Pi)/2 + correction + (p-0.5)*math.Log(p/(p+q)) + q*math.Log1p(-p/(p+q))
+		return -math.Log(q)/2 + math.Log(2*math.Pi)/2 + correction + (p-0.5)*math.Log(p/(p+q)) + q*math.Log1p(
+			-p/(p+q))
 	case q >= stirlingFrom:
 		correction := stirling(q) - stirling(p+q)
 		return lgamma(p) + correction + p - p*math.Log(p+q) + (q-0.5)*math.Log1p(-p/(p+q))

@@ -83,7 +83,8 @@ func Open(path string) (*File, error) {
 		return nil, &CorruptError{Path: path, Reason: "not a regular file"}
 	}
 	if info.Size() < headerSize+rowSize {
-		return nil, &CorruptError{Path: path, Reason: fmt.Sprintf("%d bytes are too few for one candle", info.Size())}
+		return nil, &CorruptError{Path: path,
+			Reason: fmt.Sprintf("%d bytes are too few for one candle", info.Size())}
 	}
 	if info.Size() != int64(int(info.Size())) {
 		return nil, &CorruptError{Path: path, Reason: "larger than this machine can map"}
@@ -111,7 +112,8 @@ func Map(path string, first, rows int) (*File, *market.Series, error) {
 	s := f.Series()
 	if first < 0 || rows < 1 || first > s.Len() || rows > s.Len()-first {
 		_ = f.Close()
-		return nil, nil, fmt.Errorf("rows %d to %d are outside of %s, which has %d", first, first+rows-1, path, s.Len())
+		return nil, nil,
+			fmt.Errorf("rows %d to %d are outside of %s, which has %d", first, first+rows-1, path, s.Len())
 	}
 	return f, s.Slice(first, first+rows), nil
 }
@@ -186,7 +188,8 @@ func Write(w io.Writer, s *market.Series) error {
 		return err
 	}
 	cols := [columns][]byte{
-		toBytes(s.Time), toBytes(s.Open), toBytes(s.High), toBytes(s.Low), toBytes(s.Close), toBytes(s.Volume),
+		toBytes(s.Time), toBytes(s.Open), toBytes(s.High), toBytes(s.Low), toBytes(s.Close),
+		toBytes(s.Volume),
 	}
 	crc := uint32(0)
 	for _, c := range cols {

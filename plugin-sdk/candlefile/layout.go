@@ -219,7 +219,8 @@ func checkColumn(s *market.Series, column, from, to int) error {
 	c := [...][]float64{s.Open, s.High, s.Low, s.Close, s.Volume}[column-1]
 	if column == columns-1 {
 		if i := badVolume(c, from, to); i >= 0 {
-			return &RowError{Row: i, Reason: fmt.Sprintf("volume %v is not a finite number of zero or more", c[i])}
+			return &RowError{Row: i,
+				Reason: fmt.Sprintf("volume %v is not a finite number of zero or more", c[i])}
 		}
 		return nil
 	}

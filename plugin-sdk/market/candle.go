@@ -213,7 +213,9 @@ func (t *Time) UnmarshalJSON(b []byte) error {
 // for the point and hours of one digit. Its groups are clock, seconds and offset. It is
 // compiled when it is needed first: most plugins never read a time.
 var timePattern = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(?:\.[0-9]+)?)?([Zz]|[+-](?:[01][0-9]|2[0-3]):[0-5][0-9])?)?$`)
+	return regexp.MustCompile(
+		`^[0-9]{4}-[0-9]{2}-[0-9]{2}([Tt][0-9]{2}:[0-9]{2}(:[0-9]{2}(?:\.[0-9]+)?)?([Zz]|[+-](?:[01][0-9]|` +
+			`2[0-3]):[0-5][0-9])?)?$`)
 })
 
 // ParseTime reads RFC 3339, the same without offset (UTC), or a date (00:00 UTC).
@@ -231,11 +233,13 @@ func ParseTime(s string) (Time, error) {
 			layout += "Z07:00"
 		}
 		// A year of other than four digits, behind an offset, could not be written again.
-		if t, err := time.Parse(layout, strings.ToUpper(s)); err == nil && t.UTC().Year() >= 0 && t.UTC().Year() <= 9999 {
+		if t, err := time.Parse(layout, strings.ToUpper(s)); err == nil && t.UTC().Year() >= 0 &&
+			t.UTC().Year() <= 9999 {
 			return FromTime(t), nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not a time: write 2024-01-31T12:00:00Z, 2024-01-31T12:00:00 (UTC) or 2024-01-31", s)
+	return 0, fmt.Errorf(
+		"%q is not a time: write 2024-01-31T12:00:00Z, 2024-01-31T12:00:00 (UTC) or 2024-01-31", s)
 }
 
 // Candle is open, high, low, close and volume of one symbol over one finished

@@ -112,7 +112,8 @@ type Intent struct {
 	TakeProfit *Child `json:"take_profit,omitzero"`
 	// Tag is free text that ends up on orders, fills and trades.
 	Tag string `json:"tag,omitzero"`
-	// ClientRef names the order for a later cancel or replace. When several open orders share it the newest is meant.
+	// ClientRef names the order for a later cancel or replace. When several open orders share it the newest
+	// is meant.
 	ClientRef string `json:"client_ref,omitzero"`
 	// Ref is what cancel and replace refer to: a ClientRef or an order id such as o-000143.
 	Ref string `json:"ref,omitzero"`
@@ -213,7 +214,8 @@ type Order struct {
 	// ExchangeID is what an exchange calls the newest order that it has behind this one; "" without one.
 	// It is for people who look at the exchange: strategies are not told it.
 	ExchangeID string `json:"exchange_order_id,omitzero"`
-	// CreatedAt is the close time of the candle that led to the order; FilledAt the open time of the candle of the fill.
+	// CreatedAt is the close time of the candle that led to the order; FilledAt the open time of the candle
+	// of the fill.
 	CreatedAt Time `json:"created_at"`
 	UpdatedAt Time `json:"updated_at"`
 	FilledAt  Time `json:"filled_at"`
@@ -237,7 +239,8 @@ type Fill struct {
 	Liquidity Liquidity       `json:"liquidity"`
 	// Time is the open time of the candle in which the fill happened.
 	Time Time `json:"time"`
-	// PositionAfter is the signed quantity held after the fill, RealizedPnL the gross profit that it realised.
+	// PositionAfter is the signed quantity held after the fill, RealizedPnL the gross profit that it
+	// realised.
 	PositionAfter decimal.Decimal `json:"position_after"`
 	RealizedPnL   decimal.Decimal `json:"realized_pnl"`
 	// Ambiguous reports whether the candle leaves open that it happened this way.
@@ -286,7 +289,8 @@ type Position struct {
 	AverageEntryPrice decimal.Decimal `json:"average_entry_price"`
 	MarkPrice         decimal.Decimal `json:"mark_price"`
 	MarketValue       decimal.Decimal `json:"market_value"`
-	// UnrealizedPnL and RealizedPnL are gross, Fees beside them; all since the position was opened, in quote currency.
+	// UnrealizedPnL and RealizedPnL are gross, Fees beside them; all since the position was opened, in quote
+	// currency.
 	UnrealizedPnL decimal.Decimal `json:"unrealized_pnl"`
 	RealizedPnL   decimal.Decimal `json:"realized_pnl"`
 	Fees          decimal.Decimal `json:"fees"`

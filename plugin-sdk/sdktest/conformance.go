@@ -107,8 +107,8 @@ func connect(t *testing.T, server strategypb.StrategyServer) (strategypb.Strateg
 // connecting guards the default output of hclog.
 var connecting sync.Mutex
 
-// quietly makes a link whose logger, which go-plugin takes from hclog's defaults and sets to debug, writes nowhere:
-// an author whose test fails would read of streams that ended as they should.
+// quietly makes a link whose logger, which go-plugin takes from hclog's defaults and sets to debug, writes
+// nowhere: an author whose test fails would read of streams that ended as they should.
 func quietly(link func() (*plugin.GRPCClient, *plugin.GRPCServer)) (*plugin.GRPCClient, *plugin.GRPCServer) {
 	connecting.Lock()
 	defer connecting.Unlock()
@@ -226,11 +226,14 @@ func (c *conformance) equalRuns(t *testing.T) {
 			name string
 			run  func(context.Context, string, []*market.Series) (outcome, error)
 		}{
-			{"a second time", func(_ context.Context, p string, s []*market.Series) (outcome, error) { return c.inProcess(p, s) }},
-			{"in co-simulation from messages", c.fromMessages},
-			{"in co-simulation from files", func(ctx context.Context, p string, s []*market.Series) (outcome, error) {
-				return c.fromFiles(ctx, t.TempDir(), p, s)
+			{"a second time", func(_ context.Context, p string, s []*market.Series) (outcome, error) {
+				return c.inProcess(p, s)
 			}},
+			{"in co-simulation from messages", c.fromMessages},
+			{"in co-simulation from files",
+				func(ctx context.Context, p string, s []*market.Series) (outcome, error) {
+					return c.fromFiles(ctx, t.TempDir(), p, s)
+				}},
 			{"in lockstep", c.inLockstep},
 		}
 		if n > lockstepCandles {
@@ -248,11 +251,13 @@ func (c *conformance) equalRuns(t *testing.T) {
 	}
 }
 
-func (c *conformance) open(ctx context.Context, mode strategypb.DriveMode, params string, series []*market.Series) (*link, error) {
+func (c *conformance) open(ctx context.Context, mode strategypb.DriveMode, params string,
+	series []*market.Series) (*link, error) {
 	return open(ctx, c.client, mode, params, series)
 }
 
-func (c *conformance) fromMessages(ctx context.Context, params string, series []*market.Series) (outcome, error) {
+func (c *conformance) fromMessages(ctx context.Context, params string,
+	series []*market.Series) (outcome, error) {
 	l, err := c.open(ctx, strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, params, series)
 	if err != nil {
 		return outcome{}, err
@@ -262,7 +267,8 @@ func (c *conformance) fromMessages(ctx context.Context, params string, series []
 	return l.coSimulate()
 }
 
-func (c *conformance) fromFiles(ctx context.Context, dir, params string, series []*market.Series) (outcome, error) {
+func (c *conformance) fromFiles(ctx context.Context, dir, params string,
+	series []*market.Series) (outcome, error) {
 	l, err := c.open(ctx, strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION, params, series)
 	if err != nil {
 		return outcome{}, err
@@ -278,7 +284,8 @@ func (c *conformance) fromFiles(ctx context.Context, dir, params string, series 
 	return l.coSimulate()
 }
 
-func (c *conformance) inLockstep(ctx context.Context, params string, series []*market.Series) (outcome, error) {
+func (c *conformance) inLockstep(ctx context.Context, params string,
+	series []*market.Series) (outcome, error) {
 	l, err := c.open(ctx, strategypb.DriveMode_DRIVE_MODE_LOCKSTEP, params, series)
 	if err != nil {
 		return outcome{}, err
@@ -429,7 +436,8 @@ func (d draw) value(p property) any {
 	if p.Type == "integer" {
 		x = math.Floor(x)
 	}
-	outside := (p.ExclusiveMinimum != nil && x <= *p.ExclusiveMinimum) || (p.ExclusiveMaximum != nil && x >= *p.ExclusiveMaximum)
+	outside := (p.ExclusiveMinimum != nil && x <= *p.ExclusiveMinimum) ||
+		(p.ExclusiveMaximum != nil && x >= *p.ExclusiveMaximum)
 	if outside || x < low || x > high {
 		return p.Default
 	}

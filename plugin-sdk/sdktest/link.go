@@ -34,7 +34,8 @@ type outcome struct {
 }
 
 // open starts a run and answers Ready with Begin. A refusal is a *wire.Failure.
-func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb.DriveMode, params string, series []*market.Series) (*link, error) {
+func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb.DriveMode, params string,
+	series []*market.Series) (*link, error) {
 	o := given([]Option{More(series[1:]...)})
 	cfg, series, err := o.config(series[0], 0)
 	if err != nil {
@@ -48,11 +49,14 @@ func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb
 	if l.stream, err = client.Run(ctx); err != nil {
 		return nil, err
 	}
-	l.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(&wire.Start{
-		RunID: "conformance", Mode: mode, Purpose: strategypb.Purpose_PURPOSE_BACKTEST, Params: []byte(params),
-		Symbols: cfg.Symbols, Timeframe: cfg.Timeframe, InitialCash: cfg.InitialCash, Execution: execution,
-		RootSeed: o.seed, LogLevel: "info",
-	})}})
+	l.send(&strategypb.HostMessage{
+		Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(&wire.Start{
+			RunID: "conformance", Mode: mode, Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
+			Params:  []byte(params),
+			Symbols: cfg.Symbols, Timeframe: cfg.Timeframe, InitialCash: cfg.InitialCash,
+			Execution: execution,
+			RootSeed:  o.seed, LogLevel: "info",
+		})}})
 	m, err := l.receive()
 	if err != nil {
 		return nil, err
@@ -124,7 +128,8 @@ func (r readIntents) Decide(e *sim.Engine) ([]market.Intent, error) {
 		if err != nil {
 			return nil, fmt.Errorf("waiting for step %d: %w", step, err)
 		}
-		if r.batch, err = wire.DecisionsFromProto(m.GetDecisions(), r.cfg.Symbols, r.batch.Watermark, r.total); err != nil {
+		if r.batch, err = wire.DecisionsFromProto(m.GetDecisions(), r.cfg.Symbols, r.batch.Watermark,
+			r.total); err != nil {
 			return nil, err
 		}
 		r.next = 0
@@ -146,7 +151,9 @@ func (l *link) lockstep() (outcome, error) {
 		return outcome{}, err
 	}
 	n := len(l.cfg.Symbols)
-	s := stepByStep{l, &wire.Step{Candles: make([]market.Candle, n), Closed: make([]bool, n), Positions: make([]sdk.Position, n)}}
+	s := stepByStep{l,
+		&wire.Step{Candles: make([]market.Candle, n), Closed: make([]bool, n),
+			Positions: make([]sdk.Position, n)}}
 	if err := sim.Run(e, sim.NewSeriesFeed(l.series), s); err != nil {
 		return outcome{}, err
 	}
@@ -170,7 +177,8 @@ func (s stepByStep) Decide(e *sim.Engine) ([]market.Intent, error) {
 		h := &p.Positions[i]
 		h.Quantity, h.EntryPrice, h.CandlesHeld = e.Holding(i)
 	}
-	s.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(p, s.cfg.Symbols)}})
+	s.send(&strategypb.HostMessage{
+		Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(p, s.cfg.Symbols)}})
 	m, err := s.receive()
 	if err != nil {
 		return nil, fmt.Errorf("waiting for step %d: %w", p.Index, err)
@@ -211,7 +219,8 @@ func (l *link) sendChunks() (wait func()) {
 			}
 			w.Add(b.CloseTime, b.Candles, b.Closed)
 			if last := sent == l.total; last || w.Len() == wire.ChunkSteps {
-				l.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Candles{Candles: w.Message(last)}})
+				l.send(&strategypb.HostMessage{
+					Message: &strategypb.HostMessage_Candles{Candles: w.Message(last)}})
 			}
 		}
 	}()

@@ -164,7 +164,8 @@ func Run(candles *market.Series, strategy sdk.Strategy, with ...Option) (*Result
 	}
 	notes := drive.NewCollector(drive.Limits{Lines: 10_000, Points: 1_000_000, Series: 1000}, o.logLevel)
 	step, _ := cfg.Options.QuantityStep.Float64()
-	author := drive.New(strategy, drive.Setup{Symbols: cfg.Symbols, QuantityStep: step, RootSeed: o.seed, Sink: notes})
+	author := drive.New(strategy,
+		drive.Setup{Symbols: cfg.Symbols, QuantityStep: step, RootSeed: o.seed, Sink: notes})
 	if err := sim.Run(engine, sim.NewSeriesFeed(series), author); err != nil {
 		return nil, err
 	}
@@ -178,10 +179,13 @@ func Run(candles *market.Series, strategy sdk.Strategy, with ...Option) (*Result
 // with the first candle.
 func (o *options) config(candles *market.Series, warmup int64) (sim.Config, []*market.Series, error) {
 	series := append([]*market.Series{candles}, o.more...)
-	cfg := sim.Config{Timeframe: candles.Timeframe, PriceSteps: o.priceSteps, WarmupSteps: max(warmup, o.history), WindowStep: o.history}
+	cfg := sim.Config{Timeframe: candles.Timeframe, PriceSteps: o.priceSteps,
+		WarmupSteps: max(warmup, o.history), WindowStep: o.history}
 	for i, s := range series {
 		if s.Symbol == "" || s.Timeframe != candles.Timeframe {
-			return cfg, nil, fmt.Errorf("sdktest: series %d has the symbol %q and the timeframe %s: give each a symbol and all the same timeframe", i, s.Symbol, s.Timeframe)
+			return cfg, nil,
+				fmt.Errorf("sdktest: series %d has the symbol %q and the timeframe %s: give each a symbol "+
+					"and all the same timeframe", i, s.Symbol, s.Timeframe)
 		}
 		cfg.Symbols = append(cfg.Symbols, s.Symbol)
 	}
@@ -251,7 +255,8 @@ func (c *recorder) Trade(_ int64, t *market.Trade) {
 func (c *recorder) Equity(_ int64, m *sim.Mark) {
 	p := market.EquityPoint{Time: m.Time, Equity: m.Equity, Cash: m.Cash, PositionValue: m.PositionValue}
 	n := len(c.r.Equity)
-	again := n > 0 && c.r.Equity[n-1].Time == m.Time // the close of the last step, once more after close_at_end
+	// the close of the last step, once more after close_at_end
+	again := n > 0 && c.r.Equity[n-1].Time == m.Time
 	if n > 0 && !again {
 		c.peak = max(c.peak, c.r.Equity[n-1].Equity)
 	}

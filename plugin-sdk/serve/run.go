@@ -37,9 +37,10 @@ func newRun(st stream, box *inbox, start wire.Start, options sim.Options, strate
 	}
 	notes := drive.NewCollector(limits, start.LogLevel)
 	step, _ := options.QuantityStep.Float64()
-	return &run{stream: st, box: box, start: start, options: options, notes: notes, author: drive.New(strategy, drive.Setup{
-		Symbols: start.Symbols, QuantityStep: step, RootSeed: start.RootSeed, Sink: notes,
-	})}
+	return &run{stream: st, box: box, start: start, options: options, notes: notes,
+		author: drive.New(strategy, drive.Setup{
+			Symbols: start.Symbols, QuantityStep: step, RootSeed: start.RootSeed, Sink: notes,
+		})}
 }
 
 // noteLines is how many log lines are sent in one message.
@@ -100,7 +101,8 @@ func (r *run) lockstep() error {
 		case m.GetStep() == nil:
 			return outOfOrder("Step, Finish or Stop", m)
 		case m.GetStep().GetIndex() != next:
-			return status.Errorf(codes.FailedPrecondition, "step %d is expected now, not step %d", next, m.GetStep().GetIndex())
+			return status.Errorf(codes.FailedPrecondition, "step %d is expected now, not step %d", next,
+				m.GetStep().GetIndex())
 		}
 		if err := step.FromProto(m.GetStep(), r.start.Symbols); err != nil {
 			return err
@@ -116,7 +118,8 @@ func (r *run) lockstep() error {
 		if err := r.sendNotes(); err != nil {
 			return err
 		}
-		answer := &strategypb.PluginMessage_Decision{Decision: wire.DecisionToProto(next, intents, r.start.Symbols)}
+		answer := &strategypb.PluginMessage_Decision{Decision: wire.DecisionToProto(next, intents,
+			r.start.Symbols)}
 		if err := r.stream.Send(&strategypb.PluginMessage{Message: answer}); err != nil {
 			return err
 		}
@@ -144,8 +147,10 @@ func (r *run) coSimulate(begin *strategypb.Begin) error {
 	}
 	defer release()
 	engine, err := sim.NewEngine(sim.Config{
-		Symbols: r.start.Symbols, Timeframe: r.start.Timeframe, InitialCash: r.start.InitialCash, Options: r.options,
-		PriceSteps: r.start.PriceSteps, WarmupSteps: begin.GetWarmupSteps(), WindowStep: begin.GetWindowStep(),
+		Symbols: r.start.Symbols, Timeframe: r.start.Timeframe, InitialCash: r.start.InitialCash,
+		Options:    r.options,
+		PriceSteps: r.start.PriceSteps, WarmupSteps: begin.GetWarmupSteps(),
+		WindowStep:   begin.GetWindowStep(),
 		DelayCandles: r.start.DelayCandles, WorstPrice: r.start.WorstPrice,
 	}, nil)
 	if err != nil {
@@ -187,7 +192,8 @@ func (r *run) conclude(e *sim.Engine, d *decider, err error) error {
 	case err == nil && e.Bankrupt():
 		d.decided(e.Step(), e.Digest())
 	case err == nil && d.step != d.total-1:
-		return status.Errorf(codes.InvalidArgument, "the data have %d steps, but Begin.total_steps is %d", d.step+1, d.total)
+		return status.Errorf(codes.InvalidArgument, "the data have %d steps, but Begin.total_steps is %d",
+			d.step+1, d.total)
 	case err == nil, errors.Is(err, sim.ErrStop), errors.Is(err, errStopped):
 	case errors.As(err, &badIntent), errors.As(err, &overflow):
 		// The host comes to the same end by itself, once it has all intents.
@@ -221,7 +227,8 @@ type decider struct {
 func (d *decider) Decide(e *sim.Engine) ([]market.Intent, error) {
 	step, digest := e.Step(), e.Digest()
 	if step >= d.total {
-		return nil, status.Errorf(codes.InvalidArgument, "the data have more than the %d steps of Begin.total_steps", d.total)
+		return nil, status.Errorf(codes.InvalidArgument,
+			"the data have more than the %d steps of Begin.total_steps", d.total)
 	}
 	signals := d.run.box.signals.Load()
 	if signals&signalGone != 0 {
@@ -244,7 +251,8 @@ func (d *decider) Decide(e *sim.Engine) ([]market.Intent, error) {
 	}
 	// The last step is sent by conclude.
 	full := d.batch.Bytes() > flushBytes || d.run.notes.Pending() >= wire.MaxMessagePoints
-	if last := step == d.total-1; full || signals&signalFlush != 0 || ((step+1)%wire.ChunkSteps == 0 && !last) {
+	if last := step == d.total-1; full || signals&signalFlush != 0 ||
+		((step+1)%wire.ChunkSteps == 0 && !last) {
 		if last {
 			return intents, nil
 		}
@@ -314,7 +322,9 @@ func openDataset(
 	p *strategypb.Dataset, symbols []market.Symbol, tf market.Timeframe,
 ) (_ sim.Feed, release func(), err error) {
 	if len(p.GetFiles()) != len(symbols) {
-		return nil, nil, &wire.ProtocolError{Field: "dataset.files", Message: fmt.Sprintf("%d files for %d symbols", len(p.GetFiles()), len(symbols))}
+		return nil, nil,
+			&wire.ProtocolError{Field: "dataset.files",
+				Message: fmt.Sprintf("%d files for %d symbols", len(p.GetFiles()), len(symbols))}
 	}
 	var files []*candlefile.File
 	closeAll := func() {
@@ -330,7 +340,9 @@ func openDataset(
 	series := make([]*market.Series, len(symbols))
 	for i, named := range p.GetFiles() {
 		if !filepath.IsAbs(named.GetPath()) {
-			return nil, nil, &wire.ProtocolError{Field: fmt.Sprintf("dataset.files[%d].path", i), Message: "must be absolute"}
+			return nil, nil,
+				&wire.ProtocolError{Field: fmt.Sprintf("dataset.files[%d].path", i),
+					Message: "must be absolute"}
 		}
 		f, s, err := candlefile.Map(named.GetPath(), int(named.GetFirstRow()), int(named.GetRows()))
 		if err != nil {
@@ -338,7 +350,9 @@ func openDataset(
 		}
 		files = append(files, f)
 		if s.Timeframe != tf {
-			return nil, nil, status.Errorf(codes.DataLoss, "candles of %s have the timeframe %s, the run has %s", symbols[i], s.Timeframe, tf)
+			return nil, nil,
+				status.Errorf(codes.DataLoss, "candles of %s have the timeframe %s, the run has %s",
+					symbols[i], s.Timeframe, tf)
 		}
 		s.Symbol = symbols[i]
 		series[i] = s

@@ -60,7 +60,8 @@ func Strategy[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) {
 
 // NewServer is the gRPC service of a strategy without the process around it, for
 // tests. It serves any number of runs.
-func NewServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (strategypb.StrategyServer, error) {
+func NewServer[P any](spec sdk.Spec,
+	construct func(P) (sdk.Strategy, error)) (strategypb.StrategyServer, error) {
 	s, err := newServer(spec, construct)
 	if err != nil {
 		return nil, err
@@ -82,7 +83,8 @@ func config(s *server, newGRPC func([]grpc.ServerOption) *grpc.Server) *plugin.S
 		VersionedPlugins: wire.VersionedPlugins(s),
 		GRPCServer:       newGRPC,
 		// Made before Serve replaces os.Stderr: a logger made later would be lost.
-		Logger: hclog.New(&hclog.LoggerOptions{Name: s.description.Name, Level: hclog.Warn, Output: os.Stderr}),
+		Logger: hclog.New(&hclog.LoggerOptions{Name: s.description.Name, Level: hclog.Warn,
+			Output: os.Stderr}),
 	}
 }
 
@@ -97,7 +99,8 @@ func byHand(s *server, args []string, stdout, stderr io.Writer) int {
 			return debug(s, stdout)
 		}
 	}
-	fmt.Fprintf(stderr, `%[1]s is a trading strategy for Assay (%[2]s, version %[3]s) and is not started by hand.
+	fmt.Fprintf(stderr,
+		`%[1]s is a trading strategy for Assay (%[2]s, version %[3]s) and is not started by hand.
 
 Put this file into the folder of strategies, which is the folder "strategies" beside
 the assay executable unless --strategies or SERVICE_STRATEGIES names another one, and
@@ -143,8 +146,9 @@ func describe(s *server, stdout, stderr io.Writer) int {
 	err := e.Encode(description{
 		Name: d.Name, DisplayName: d.DisplayName, Version: d.Version, Description: d.Spec.Description,
 		Author: d.Author, Language: d.Language, SDKVersion: d.SDKVersion, ProtocolVersion: d.ProtocolVersion,
-		SimID: d.SimID, Modes: d.Modes, Timeframes: d.Timeframes, MinSymbols: d.MinSymbols, MaxSymbols: d.MaxSymbols,
-		Supports: supports(d.Supports), ParamsSchema: d.ParamsSchema, DefaultParams: d.DefaultParams,
+		SimID: d.SimID, Modes: d.Modes, Timeframes: d.Timeframes, MinSymbols: d.MinSymbols,
+		MaxSymbols: d.MaxSymbols,
+		Supports:   supports(d.Supports), ParamsSchema: d.ParamsSchema, DefaultParams: d.DefaultParams,
 	})
 	if err != nil {
 		fmt.Fprintln(stderr, err)
@@ -189,7 +193,9 @@ func debug(s *server, stdout io.Writer) int {
 			fmt.Fprintln(stdout, err)
 			return 1
 		}
-		fmt.Fprintf(stdout, "Start assay with this in its environment; stop this program with Ctrl-C:\n\n  ASSAY_REATTACH_STRATEGIES='%s'\n", text)
+		fmt.Fprintf(stdout,
+			"Start assay with this in its environment; stop this program with Ctrl-C:\n\n  "+
+				"ASSAY_REATTACH_STRATEGIES='%s'\n", text)
 	}
 	<-closed
 	return 0

@@ -57,7 +57,8 @@ func newServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (*
 // validName is ^[a-z][a-z0-9_-]{0,62}$.
 func validName(s string) bool {
 	for i, c := range []byte(s) {
-		if letter := c >= 'a' && c <= 'z'; !letter && (i == 0 || c != '_' && c != '-' && (c < '0' || c > '9')) {
+		if letter := c >= 'a' && c <= 'z'; !letter &&
+			(i == 0 || c != '_' && c != '-' && (c < '0' || c > '9')) {
 			return false
 		}
 	}
@@ -67,7 +68,9 @@ func validName(s string) bool {
 // complete fills in the defaults of a Spec and checks it.
 func complete(s *sdk.Spec) error {
 	if !validName(s.Name) {
-		return fmt.Errorf("Spec.Name %q must begin with a-z and go on with a-z, 0-9, _ and -, 63 characters at most", s.Name)
+		return fmt.Errorf(
+			"Spec.Name %q must begin with a-z and go on with a-z, 0-9, _ and -, 63 characters at most",
+			s.Name)
 	}
 	s.DisplayName, s.Version = cmp.Or(s.DisplayName, s.Name), cmp.Or(s.Version, "0.0.0")
 	modes := []sdk.Mode{sdk.ModeBacktest, sdk.ModePaper, sdk.ModeLive}
@@ -87,7 +90,8 @@ func complete(s *sdk.Spec) error {
 	s.MinSymbols = cmp.Or(s.MinSymbols, 1)
 	s.MaxSymbols = cmp.Or(s.MaxSymbols, s.MinSymbols)
 	if s.MinSymbols < 1 || s.MaxSymbols < s.MinSymbols || s.MaxSymbols > wire.MaxSymbols {
-		return fmt.Errorf("Spec.MinSymbols %d and MaxSymbols %d must be a range within 1 to %d", s.MinSymbols, s.MaxSymbols, wire.MaxSymbols)
+		return fmt.Errorf("Spec.MinSymbols %d and MaxSymbols %d must be a range within 1 to %d", s.MinSymbols,
+			s.MaxSymbols, wire.MaxSymbols)
 	}
 	return nil
 }
@@ -151,7 +155,8 @@ func (s *server) run(st stream, box *inbox) error {
 }
 
 func readyMessage(warmup int64) *strategypb.PluginMessage {
-	return &strategypb.PluginMessage{Message: &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{WarmupCandles: warmup}}}
+	return &strategypb.PluginMessage{
+		Message: &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{WarmupCandles: warmup}}}
 }
 
 // sendFailure reports a strategy's own fault, which ends the run in good order. Any
@@ -161,7 +166,8 @@ func sendFailure(st stream, err error) error {
 	if !errors.As(err, &f) {
 		return err
 	}
-	return st.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Failed{Failed: wire.FailureToProto(f)}})
+	return st.Send(
+		&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Failed{Failed: wire.FailureToProto(f)}})
 }
 
 // The signals that a running simulation looks at before each step.

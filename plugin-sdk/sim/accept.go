@@ -85,7 +85,8 @@ func (n *intake) check(in *market.Intent) (int, string) {
 }
 
 func numbers(in *market.Intent) []float64 {
-	list := append(make([]float64, 0, 13), in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent, in.TrailAmount)
+	list := append(make([]float64, 0, 13), in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent,
+		in.TrailAmount)
 	for _, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
 		if c != nil {
 			list = append(list, c.Price, c.Percent, c.TrailPercent, c.TrailAmount)
@@ -347,7 +348,8 @@ func (n *intake) replace(in *market.Intent) (market.Reason, error) {
 	if reason := n.replaceFields(&changed, in); reason != "" {
 		return reason, nil
 	}
-	as := market.Intent{Symbol: o.Symbol, Side: o.Side, Type: o.Type, Size: changed.size, ReduceOnly: o.ReduceOnly}
+	as := market.Intent{Symbol: o.Symbol, Side: o.Side, Type: o.Type, Size: changed.size,
+		ReduceOnly: o.ReduceOnly}
 	if reason := n.judged(&changed, &as); reason != "" {
 		return reason, nil
 	}
@@ -400,7 +402,8 @@ func replaceTrail(o *order, in *market.Intent) market.Reason {
 	if in.TrailPercent == 0 && in.TrailAmount == 0 {
 		return ""
 	}
-	if o.Type != market.TrailingStop || !validTrail(in) || o.setTrail(in.TrailPercent, in.TrailAmount) != nil {
+	if o.Type != market.TrailingStop || !validTrail(in) ||
+		o.setTrail(in.TrailPercent, in.TrailAmount) != nil {
 		return market.ReasonInvalidPrice
 	}
 	return ""

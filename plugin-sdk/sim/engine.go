@@ -27,8 +27,8 @@ type Config struct {
 	// of its symbol later; market fills take the worse of open and close.
 	DelayCandles int
 	WorstPrice   bool
-	// Judge may refuse, by a code, an order that would be accepted, or the change of one: limits of whoever runs
-	// the simulator. Its order is as it would be accepted. Nil: the simulator alone refuses.
+	// Judge may refuse, by a code, an order that would be accepted, or the change of one: limits of whoever
+	// runs the simulator. Its order is as it would be accepted. Nil: the simulator alone refuses.
 	Judge func(*market.Order, *market.Intent) market.Reason
 }
 
@@ -108,7 +108,8 @@ func NewEngine(cfg Config, rec Recorder) (*Engine, error) {
 	}
 	for _, s := range cfg.Symbols[1:] {
 		if s.Quote() != cfg.Symbols[0].Quote() {
-			return nil, fmt.Errorf("sim: %s and %s have different quote currencies; a run needs one", cfg.Symbols[0], s)
+			return nil, fmt.Errorf("sim: %s and %s have different quote currencies; a run needs one",
+				cfg.Symbols[0], s)
 		}
 	}
 	if !cfg.Options.QuantityStep.IsPos() {
@@ -327,7 +328,8 @@ func (m *matcher) insidePass(class insideClass) error {
 	for sym := range m.symbols {
 		for i := 0; i < len(m.live); i++ {
 			o := m.live[i]
-			if o.sym != sym || !o.active || o.done || o.tested || o.isStop() != class.stops || (class.exitsOnly && !m.isExit(o)) {
+			if o.sym != sym || !o.active || o.done || o.tested || o.isStop() != class.stops ||
+				(class.exitsOnly && !m.isExit(o)) {
 				continue
 			}
 			o.tested = true
@@ -419,7 +421,8 @@ func (e *Engine) closeAll(role market.Role) (bool, error) {
 		if book.quantity.IsNeg() {
 			side = market.Buy
 		}
-		o := e.venue.newOrder(i, &market.Intent{Side: side, Type: market.Market, ReduceOnly: true}, e.venue.now)
+		o := e.venue.newOrder(i, &market.Intent{Side: side, Type: market.Market, ReduceOnly: true},
+			e.venue.now)
 		o.Role = role
 		e.venue.enqueue(o)
 		ref, err := toDecimal(e.venue.symbols[i].candle.Close)

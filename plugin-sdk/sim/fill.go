@@ -278,8 +278,10 @@ func (e *executor) recordFill(d *deal, q, n, f, gross dec) (*market.Fill, error)
 	}
 	e.fills = append(e.fills, market.Fill{
 		ID: market.FillID(e.stats.Fills), OrderID: o.ID, Symbol: o.Symbol, Side: o.Side, Role: o.Role,
-		Quantity: q, Price: d.price, ReferencePrice: d.ref, Slippage: slippage, Fee: f, Liquidity: d.liquidity,
-		Time: d.x.at, PositionAfter: e.ledger.books[o.sym].quantity, RealizedPnL: gross, Ambiguous: d.ambiguous, Tag: o.Tag,
+		Quantity: q, Price: d.price, ReferencePrice: d.ref, Slippage: slippage, Fee: f,
+		Liquidity: d.liquidity,
+		Time:      d.x.at, PositionAfter: e.ledger.books[o.sym].quantity, RealizedPnL: gross,
+		Ambiguous: d.ambiguous, Tag: o.Tag,
 	})
 	fill := &e.fills[len(e.fills)-1]
 	e.digest.fill(e.step, fill, e.ledger.cash)
@@ -301,7 +303,8 @@ func (e *executor) ambiguousExit(o *order, x execution) bool {
 		return true
 	}
 	kind := o.parent.Type
-	stopParent := kind == market.Stop || kind == market.TrailingStop || (kind == market.StopLimit && !o.parent.triggered)
+	stopParent := kind == market.Stop || kind == market.TrailingStop ||
+		(kind == market.StopLimit && !o.parent.triggered)
 	return o.Role == market.RoleStopLoss && o.bornAt == s.index && o.parentInside && stopParent
 }
 

@@ -283,8 +283,10 @@ func (e *Engine) Positions() ([]market.Position, error) {
 			entry = sum.keep(average(b.cost.Abs(), b.quantity.Abs()))
 		}
 		p := market.Position{
-			Symbol: e.venue.cfg.Symbols[i], Direction: t.direction, Quantity: b.quantity, AverageEntryPrice: entry,
-			MarkPrice: mark, MarketValue: value, UnrealizedPnL: sum.total(value, b.cost.Neg()), RealizedPnL: t.gross, Fees: t.fees,
+			Symbol: e.venue.cfg.Symbols[i], Direction: t.direction, Quantity: b.quantity,
+			AverageEntryPrice: entry,
+			MarkPrice:         mark, MarketValue: value, UnrealizedPnL: sum.total(value, b.cost.Neg()),
+			RealizedPnL: t.gross, Fees: t.fees,
 			OpenedAt: t.entryTime, UpdatedAt: e.venue.now,
 		}
 		for _, o := range e.venue.live {

@@ -51,7 +51,8 @@ type Decider interface {
 // Recorder receives everything that happens, in order, during Match, Accept and
 // Finish. Pointers are valid during the call only.
 type Recorder interface {
-	// Intent is every intent, before its order; reason is set when it was refused without one (rejected_intents).
+	// Intent is every intent, before its order; reason is set when it was refused without one
+	// (rejected_intents).
 	Intent(step int64, in *market.Intent, reason market.Reason)
 	// Order is an order's state after each change of it. The level of a trailing stop moves without an event.
 	Order(step int64, o *market.Order)
@@ -85,7 +86,8 @@ func (m *Mark) Exposure() float64 {
 // feed, decider or engine (an *IntentError or *LedgerError). Except after an
 // error, open orders have been canceled (end_of_data).
 func Run(e *Engine, feed Feed, d Decider) error {
-	b := Batch{Candles: make([]market.Candle, len(e.venue.cfg.Symbols)), Closed: make([]bool, len(e.venue.cfg.Symbols))}
+	b := Batch{Candles: make([]market.Candle, len(e.venue.cfg.Symbols)),
+		Closed: make([]bool, len(e.venue.cfg.Symbols))}
 	for {
 		more, err := feed.Next(&b)
 		if err != nil {

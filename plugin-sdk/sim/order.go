@@ -52,9 +52,11 @@ func (o *order) isChild() bool { return o.parent != nil }
 // newOrder gives an intent an id and a place in the queue. It is not announced yet.
 func (v *venue) newOrder(sym int, in *market.Intent, at market.Time) *order {
 	v.stats.Orders++
-	o := &order{sym: sym, size: in.Size, stopLoss: in.StopLoss, takeProfit: in.TakeProfit, expireLeft: in.ExpireAfter, since: at, bornAt: -1}
+	o := &order{sym: sym, size: in.Size, stopLoss: in.StopLoss, takeProfit: in.TakeProfit,
+		expireLeft: in.ExpireAfter, since: at, bornAt: -1}
 	o.Order = market.Order{
-		ID: market.OrderID(v.stats.Orders), Ref: in.ClientRef, Symbol: v.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
+		ID: market.OrderID(v.stats.Orders), Ref: in.ClientRef, Symbol: v.cfg.Symbols[sym], Side: in.Side,
+		Type:        in.Type,
 		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: at, UpdatedAt: at,
 	}
 	o.Role = v.roleOf(o)
@@ -134,7 +136,8 @@ func (e *executor) makeChildren(parent *order, quantity, price dec, x execution)
 	return nil
 }
 
-func (e *executor) newChild(parent *order, spec *market.Child, stop bool, quantity, price dec) (*order, error) {
+func (e *executor) newChild(parent *order, spec *market.Child, stop bool, quantity,
+	price dec) (*order, error) {
 	in := market.Intent{Side: parent.Side.Opposite(), Type: market.Limit, ReduceOnly: true}
 	role := market.RoleTakeProfit
 	if stop {
@@ -179,7 +182,8 @@ func (e *executor) scheduleChild(o, parent *order, stop bool, x execution) {
 	o.bornAt, o.parentInside = s.index, x.inside
 	now := e.opt.ProtectFrom != "next_candle" && (!e.opt.compat() || parent.Type == market.Market)
 	if now && x.inside {
-		// Where the path of the candle is not walked, only the stop may be assumed to be reached after the fill.
+		// Where the path of the candle is not walked, only the stop may be assumed to be reached after the
+		// fill.
 		now = stop || e.opt.Intrabar == "ohlc_color"
 	}
 	if x.end {

@@ -221,7 +221,8 @@ func (m *matcher) nextOnPath(sym int, from, to float64) (*order, float64) {
 	var bestAt float64
 	bestRank := 0
 	for _, o := range m.live {
-		if o.sym != sym || !o.active || o.done || o.justTriggered || o.held || o.TimeInForce == market.IOC || o.Type == market.Market {
+		if o.sym != sym || !o.active || o.done || o.justTriggered || o.held || o.TimeInForce == market.IOC ||
+			o.Type == market.Market {
 			continue
 		}
 		at, ok := m.onPath(o, from, to)

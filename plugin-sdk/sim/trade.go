@@ -64,7 +64,8 @@ func (t *openTrade) add(o *order, f *market.Fill) error {
 
 func (t *openTrade) addEntry(o *order, f *market.Fill, notional dec, s *symbolState, x execution) error {
 	if !t.active {
-		*t = openTrade{active: true, whole: !x.inside, entryTime: f.Time, entryIndex: s.index, entryTag: o.Tag, entryPrice: f.Price}
+		*t = openTrade{active: true, whole: !x.inside, entryTime: f.Time, entryIndex: s.index,
+			entryTag: o.Tag, entryPrice: f.Price}
 		if o.Side == market.Sell {
 			t.direction = market.Short
 		}
@@ -98,10 +99,12 @@ func (t *openTrade) addExit(o *order, f *market.Fill, notional dec) error {
 }
 
 // closed makes the Trade of a position that has come back to flat.
-func (t *openTrade) closed(id market.TradeID, o *order, at market.Time, index int64, scale int) (*market.Trade, error) {
+func (t *openTrade) closed(id market.TradeID, o *order, at market.Time, index int64,
+	scale int) (*market.Trade, error) {
 	var sum adder
 	out := &market.Trade{
-		ID: id, Symbol: o.Symbol, Direction: t.direction, Quantity: t.opened, EntryTime: t.entryTime, ExitTime: at,
+		ID: id, Symbol: o.Symbol, Direction: t.direction, Quantity: t.opened, EntryTime: t.entryTime,
+		ExitTime:   at,
 		EntryPrice: t.entryPrice, ExitPrice: t.exitPrice, GrossPnL: t.gross, Fees: t.fees, Slippage: t.slips,
 		PnL: sum.sub(t.gross, t.fees), ExitReason: exitReason(o.Role), CandlesHeld: int(index - t.entryIndex),
 		EntryTag: t.entryTag, ExitTag: o.Tag, OrderIDs: t.orders, Ambiguous: t.ambiguous,

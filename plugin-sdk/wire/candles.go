@@ -93,7 +93,8 @@ func (w *CandlesWriter) Message(last bool) *strategypb.Candles {
 		size := c.rows * valueBytes
 		v := &c.values
 		s := &strategypb.SymbolCandles{
-			OpenTime: v[0][:size], Open: v[1][:size], High: v[2][:size], Low: v[3][:size], Close: v[4][:size], Volume: v[5][:size],
+			OpenTime: v[0][:size], Open: v[1][:size], High: v[2][:size], Low: v[3][:size], Close: v[4][:size],
+			Volume: v[5][:size],
 		}
 		if c.rows < steps {
 			s.Present = c.present[:(steps+7)/8]

@@ -104,7 +104,8 @@ func DecisionFromProto(p *strategypb.Decision, symbols []market.Symbol) (Decisio
 
 // DecisionsFromProto converts and checks a batch of answers. previous is the last
 // watermark, -1 before the first; total is the number of steps of the run.
-func DecisionsFromProto(p *strategypb.Decisions, symbols []market.Symbol, previous, total int64) (Decisions, error) {
+func DecisionsFromProto(p *strategypb.Decisions, symbols []market.Symbol, previous,
+	total int64) (Decisions, error) {
 	d := Decisions{Watermark: p.GetWatermark()}
 	if d.Watermark <= previous || d.Watermark >= total {
 		return d, wrong("watermark", "%d is not between %d and %d", d.Watermark, previous+1, total-1)
@@ -117,7 +118,8 @@ func DecisionsFromProto(p *strategypb.Decisions, symbols []market.Symbol, previo
 	for i, one := range p.GetDecisions() {
 		decision, err := DecisionFromProto(one, symbols)
 		if decision.Step <= last || decision.Step > d.Watermark {
-			return d, wrong(at("decisions", i)+".step", "%d is not between %d and the watermark %d", decision.Step, last+1, d.Watermark)
+			return d, wrong(at("decisions", i)+".step", "%d is not between %d and the watermark %d",
+				decision.Step, last+1, d.Watermark)
 		}
 		if err != nil {
 			d.Broken, d.BrokenStep = under(at("decisions", i), err), decision.Step
@@ -137,7 +139,8 @@ func (d *Decisions) readTrace(p *strategypb.Decisions, previous int64) error {
 	d.Trace = make([]TracePoint, len(steps))
 	for i, step := range steps {
 		if step <= previous || step > d.Watermark {
-			return wrong(at("trace_steps", i), "%d is not between %d and the watermark %d", step, previous+1, d.Watermark)
+			return wrong(at("trace_steps", i), "%d is not between %d and the watermark %d", step, previous+1,
+				d.Watermark)
 		}
 		previous = step
 		d.Trace[i] = TracePoint{step, [TraceBytes]byte(digests[i*TraceBytes:])}

@@ -42,7 +42,8 @@ const windowBytes = 16 << 20
 // ServerOptions are the limits of the plugin's gRPC server.
 func ServerOptions() []grpc.ServerOption {
 	return []grpc.ServerOption{
-		grpc.MaxRecvMsgSize(MaxMessageBytes), grpc.InitialWindowSize(windowBytes), grpc.InitialConnWindowSize(windowBytes),
+		grpc.MaxRecvMsgSize(MaxMessageBytes), grpc.InitialWindowSize(windowBytes),
+		grpc.InitialConnWindowSize(windowBytes),
 	}
 }
 

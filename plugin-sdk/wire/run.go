@@ -27,7 +27,8 @@ type Description struct {
 
 // SpecToProto converts a description.
 func SpecToProto(d *Description) *strategypb.Spec {
-	p := &strategypb.Spec{Modes: names(d.Modes), Timeframes: names(d.Timeframes), Supports: &strategypb.Supports{}}
+	p := &strategypb.Spec{Modes: names(d.Modes), Timeframes: names(d.Timeframes),
+		Supports: &strategypb.Supports{}}
 	(&codec{}).description(d, p)
 	return p
 }
@@ -118,8 +119,9 @@ type Start struct {
 // StartToProto converts the opening of a run.
 func StartToProto(s *Start) *strategypb.Start {
 	p := &strategypb.Start{
-		Symbols: names(s.Symbols), Timeframe: s.Timeframe.String(), RootSeed: strconv.FormatUint(s.RootSeed, 10),
-		Account: &strategypb.Account{PriceSteps: names(s.PriceSteps)},
+		Symbols: names(s.Symbols), Timeframe: s.Timeframe.String(),
+		RootSeed: strconv.FormatUint(s.RootSeed, 10),
+		Account:  &strategypb.Account{PriceSteps: names(s.PriceSteps)},
 	}
 	(&codec{}).start(s, p)
 	return p
@@ -130,7 +132,8 @@ func StartFromProto(p *strategypb.Start) (s Start, err error) {
 	c := codec{read: true}
 	p = orNew(p)
 	c.start(&s, p)
-	if s.Mode < strategypb.DriveMode_DRIVE_MODE_LOCKSTEP || s.Mode > strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION {
+	if s.Mode < strategypb.DriveMode_DRIVE_MODE_LOCKSTEP ||
+		s.Mode > strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION {
 		c.wrong("mode", "%d is not known", s.Mode)
 	}
 	if s.Purpose < strategypb.Purpose_PURPOSE_BACKTEST || s.Purpose > strategypb.Purpose_PURPOSE_LIVE {

@@ -17,8 +17,9 @@ const (
 
 // The Types of a Failure by which the SDK refuses what a strategy returned; others are Go types.
 const (
-	FailureLimit  = "limit"   // too many intents
-	FailureIntent = "intent"  // an intent lacks what no default could stand for: a size, the order it is about
+	FailureLimit = "limit" // too many intents
+	// an intent lacks what no default could stand for: a size, the order it is about
+	FailureIntent = "intent"
 	FailureOnFill = "on_fill" // intents of OnFill
 )
 
@@ -44,7 +45,8 @@ type Failure struct {
 	Step    int64  // -1 before the first
 	Stack   string // of a panic
 	// Type is the Go type of the panic's value or of the returned error, such as
-	// runtime.boundsError; FailureLimit for too many intents, FailureIntent for one that lacks its size or order; "" from an older SDK.
+	// runtime.boundsError; FailureLimit for too many intents, FailureIntent for one that lacks its size or
+	// order; "" from an older SDK.
 	Type   string
 	Errors []sdk.ParamError
 }
@@ -56,7 +58,8 @@ func (f *Failure) Error() string { return f.Message }
 func LogLinesToProto(lines []LogLine, dropped int64) *strategypb.LogLines {
 	p := &strategypb.LogLines{Dropped: dropped}
 	for _, l := range lines {
-		one := &strategypb.LogLine{Step: l.Step, Time: int64(l.Time), Level: l.Level, Message: cut(l.Message, MaxMessageText)}
+		one := &strategypb.LogLine{Step: l.Step, Time: int64(l.Time), Level: l.Level,
+			Message: cut(l.Message, MaxMessageText)}
 		if len(l.Fields) > 0 {
 			one.Fields = make(map[string]string, len(l.Fields))
 		}

@@ -12,7 +12,8 @@ import (
 func spec() sdk.Spec {
 	return sdk.Spec{
 		Name: "breakout", DisplayName: "Breakout", Version: "1.0.0", Author: "Assay",
-		Description: "Keeps a stop buy at the highest high of the last candles, moved at every close, and sells a fixed number of candles after the entry.",
+		Description: "Keeps a stop buy at the highest high of the last candles, moved at every close, and " +
+			"sells a fixed number of candles after the entry.",
 	}
 }
 

@@ -11,7 +11,8 @@ import (
 func spec() sdk.Spec {
 	return sdk.Spec{
 		Name: "limit_entry", DisplayName: "Limit entry", Version: "1.0.0", Author: "Assay",
-		Description: "Every few candles, when flat and without a working order, places a limit buy below the close that lives for a few candles and carries a stop loss and a take profit.",
+		Description: "Every few candles, when flat and without a working order, places a limit buy below " +
+			"the close that lives for a few candles and carries a stop loss and a take profit.",
 	}
 }
 
@@ -49,5 +50,6 @@ func (s *limitEntry) OnCandle(v sdk.View) (sdk.Intents, error) {
 	}
 	limit := price * (1 - s.Offset)
 	stop, target := sdk.At(limit*(1-s.StopLoss)), sdk.At(limit*(1+s.TakeProfit))
-	return sdk.Buy(sdk.Quantity(quantity)).Limit(limit).ExpireAfter(s.TTL).StopLoss(stop).TakeProfit(target), nil
+	return sdk.Buy(sdk.Quantity(quantity)).Limit(limit).ExpireAfter(s.TTL).StopLoss(stop).TakeProfit(target),
+		nil
 }

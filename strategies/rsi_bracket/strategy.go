@@ -8,8 +8,10 @@ import (
 func spec() sdk.Spec {
 	return sdk.Spec{
 		Name: "rsi_bracket", DisplayName: "RSI with bracket", Version: "1.0.0", Author: "Assay",
-		Description: "Buys with all cash when Wilder's relative strength index of the close is oversold, protected by a stop loss and a take profit measured from the close of the signal, and sells when it is overbought.",
-		Supports:    sdk.Supports{ScaleFree: true},
+		Description: "Buys with all cash when Wilder's relative strength index of the close is oversold, " +
+			"protected by a stop loss and a take profit measured from the close of the signal, and sells " +
+			"when it is overbought.",
+		Supports: sdk.Supports{ScaleFree: true},
 	}
 }
 

@@ -8,8 +8,9 @@ import (
 func spec() sdk.Spec {
 	return sdk.Spec{
 		Name: "sma_cross", DisplayName: "Moving average crossover", Version: "1.0.0", Author: "Assay",
-		Description: "Buys with all cash (or a fixed stake) when a fast simple moving average of the close crosses above a slow one, and sells everything when it crosses below.",
-		Supports:    sdk.Supports{ScaleFree: true},
+		Description: "Buys with all cash (or a fixed stake) when a fast simple moving average of the " +
+			"close crosses above a slow one, and sells everything when it crosses below.",
+		Supports: sdk.Supports{ScaleFree: true},
 	}
 }
 
@@ -33,7 +34,8 @@ func newSMACross(p params) (sdk.Strategy, error) {
 	if p.Stake > 0 {
 		size = sdk.QuoteAmount(p.Stake)
 	}
-	return &smaCross{fast: indicator.NewSMA(p.Fast), slow: indicator.NewSMA(p.Slow), warmup: p.Slow, size: size}, nil
+	return &smaCross{fast: indicator.NewSMA(p.Fast), slow: indicator.NewSMA(p.Slow), warmup: p.Slow,
+		size: size}, nil
 }
 
 func (s *smaCross) Warmup() int { return s.warmup }

@@ -128,7 +128,8 @@ func definitions(metrics ordered) (rows string, units []string, err error) {
 		if !seen[unit] {
 			seen[unit], units = true, append(units, unit)
 		}
-		rows += fmt.Sprintf("  { name: %s, description: %s, unit: %s },\n", quote(m.key), quote(p.Description), unit)
+		rows += fmt.Sprintf("  { name: %s, description: %s, unit: %s },\n", quote(m.key),
+			quote(p.Description), unit)
 	}
 	return rows, units, nil
 }

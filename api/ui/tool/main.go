@@ -1,7 +1,8 @@
 // Command tool builds the dashboard: it bundles src and third_party into dist. It is
 // a module of its own, so that the bundler stays out of what authors import.
 //
-//	go run . [-o folder]           the dashboard: index.html, app-<hash>.js, charts-<hash>.js, app-<hash>.css, icon-<hash>.svg
+//	go run . [-o folder]           the dashboard: index.html, app-<hash>.js, charts-<hash>.js,
+//	                               app-<hash>.css, icon-<hash>.svg
 //	go run . -gen [-o file]        src/gen/contract.ts, from openapi.json
 //	go run . -tests file           the unit tests of the pure modules, as one script
 package main
@@ -89,7 +90,8 @@ func assemble(page []byte, bundled []output) ([]output, error) {
 			}
 			fallthrough
 		default:
-			if page, err = rename(output{"index.html", page}, `"/ui/`+b.name+`"`, `"/ui/`+hashed(b)+`"`); err != nil {
+			if page, err = rename(output{"index.html", page}, `"/ui/`+b.name+`"`,
+				`"/ui/`+hashed(b)+`"`); err != nil {
 				return nil, err
 			}
 		}
@@ -177,8 +179,10 @@ func options(root string) (api.BuildOptions, error) {
 		alias[name] = "./third_party/" + file
 	}
 	return api.BuildOptions{
-		AbsWorkingDir: root, Bundle: true, Format: api.FormatESModule, Target: api.ES2022, Platform: api.PlatformBrowser,
-		Alias: alias, JSX: api.JSXAutomatic, JSXImportSource: "preact", Charset: api.CharsetUTF8, TsconfigRaw: "{}",
+		AbsWorkingDir: root, Bundle: true, Format: api.FormatESModule, Target: api.ES2022,
+		Platform: api.PlatformBrowser,
+		Alias:    alias, JSX: api.JSXAutomatic, JSXImportSource: "preact", Charset: api.CharsetUTF8,
+		TsconfigRaw:   "{}",
 		LegalComments: api.LegalCommentsNone, LogLevel: api.LogLevelSilent, Metafile: true,
 		Define: map[string]string{"process.env.NODE_ENV": `"production"`},
 	}, nil
@@ -192,7 +196,8 @@ const charts = "./charts.ts"
 // bundle makes charts.js, app.js, app.css and icon.svg, in this order. app.js imports
 // the first by the name of its source.
 func bundle(root string) ([]output, error) {
-	library, err := bundleEntries(root, nil, []string{"src/chart/charts.ts", libraries}, api.EntryPoint{InputPath: "src/chart/charts.ts", OutputPath: "charts"})
+	library, err := bundleEntries(root, nil, []string{"src/chart/charts.ts", libraries},
+		api.EntryPoint{InputPath: "src/chart/charts.ts", OutputPath: "charts"})
 	if err != nil {
 		return nil, err
 	}
@@ -213,12 +218,14 @@ func bundle(root string) ([]output, error) {
 		}
 	}
 	if len(out) != 4 || len(library)+len(page) != 4 {
-		return nil, fmt.Errorf("the bundle has %d files, want charts.js, app.js, app.css and icon.svg", len(library)+len(page))
+		return nil, fmt.Errorf("the bundle has %d files, want charts.js, app.js, app.css and icon.svg",
+			len(library)+len(page))
 	}
 	return out, nil
 }
 
-func bundleEntries(root string, external, allowed []string, entries ...api.EntryPoint) ([]api.OutputFile, error) {
+func bundleEntries(root string, external, allowed []string,
+	entries ...api.EntryPoint) ([]api.OutputFile, error) {
 	o, err := options(root)
 	if err != nil {
 		return nil, err
@@ -268,13 +275,16 @@ func checkInputs(metafile string, allowed []string) error {
 	}
 	var foreign []string
 	for path := range m.Inputs {
-		if !slices.ContainsFunc(allowed, func(prefix string) bool { return strings.HasPrefix(path, prefix) }) {
+		if !slices.ContainsFunc(allowed, func(prefix string) bool {
+			return strings.HasPrefix(path, prefix)
+		}) {
 			foreign = append(foreign, path)
 		}
 	}
 	if len(foreign) > 0 {
 		sort.Strings(foreign)
-		return fmt.Errorf("a script of %s may not have %s", strings.Join(allowed, " and "), strings.Join(foreign, ", "))
+		return fmt.Errorf("a script of %s may not have %s", strings.Join(allowed, " and "),
+			strings.Join(foreign, ", "))
 	}
 	return nil
 }

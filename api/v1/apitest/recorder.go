@@ -96,7 +96,8 @@ func everyResponse(resp *http.Response) []string {
 	var faults []string
 	for name, want := range map[string]string{
 		"X-Service-API-Version": "v1", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
-		"Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
+		"Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
+		"Cross-Origin-Resource-Policy": "same-origin",
 	} {
 		if got := resp.Header.Values(name); len(got) != 1 || got[0] != want {
 			faults = append(faults, fmt.Sprintf("header %s is %q, want %q", name, got, want))
@@ -165,10 +166,12 @@ func (r *Recorder) errorFaults(
 	if details["request_id"] != resp.Header.Get("X-Request-Id") {
 		faults = append(faults, "details.request_id differs from the header")
 	}
-	if slices.Contains([]int{404, 405, 500}, resp.StatusCode) && details["status_code"] != float64(resp.StatusCode) {
+	if slices.Contains([]int{404, 405, 500}, resp.StatusCode) &&
+		details["status_code"] != float64(resp.StatusCode) {
 		faults = append(faults, "details.status_code is missing")
 	}
-	if declared, ok := operation["x-error-codes"].([]any); ok && !slices.Contains(declared, any(string(code))) {
+	if declared, ok := operation["x-error-codes"].([]any); ok &&
+		!slices.Contains(declared, any(string(code))) {
 		faults = append(faults, fmt.Sprintf("code %s is not declared", code))
 	}
 	return faults
@@ -196,7 +199,8 @@ func (r *Recorder) plainFaults(path string, resp *http.Response, body []byte) []
 	return faults
 }
 
-func (r *Recorder) operationFaults(method, path string, operation map[string]any, resp *http.Response, body []byte) []string {
+func (r *Recorder) operationFaults(method, path string, operation map[string]any, resp *http.Response,
+	body []byte) []string {
 	path, _, _ = strings.Cut(path, "?")
 	status := strconv.Itoa(resp.StatusCode)
 	declared, ok := dig(operation, "responses", status).(map[string]any)
@@ -220,7 +224,8 @@ func (r *Recorder) operationFaults(method, path string, operation map[string]any
 		return append(faults, "content type "+mediaType+" is not declared")
 	}
 	pointer := ""
-	for _, token := range []string{"paths", path, strings.ToLower(method), "responses", status, "content", mediaType, "schema"} {
+	for _, token := range []string{"paths", path, strings.ToLower(method), "responses", status, "content",
+		mediaType, "schema"} {
 		pointer = schema.Join(pointer, token)
 	}
 	return append(faults, r.match(pointer, body)...)

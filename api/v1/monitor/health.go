@@ -125,7 +125,8 @@ func (m *Monitor) checkRegistry(ctx context.Context) view.RegistryCheck {
 	}
 	status, message := view.Pass, ""
 	if why := m.opts.Journal; why != nil {
-		status, message = view.Warn, "no paper or live run can start, their journal cannot be opened: "+why.Error()
+		status, message = view.Warn,
+			"no paper or live run can start, their journal cannot be opened: "+why.Error()
 	}
 	return view.RegistryCheck{Check: m.outcome(status, message), SchemaVersion: version}
 }
@@ -209,7 +210,9 @@ func (m *Monitor) checkAlarms(s runner.Snapshot) view.Check {
 		status   string
 	}{{alarm.Critical, view.Fail}, {alarm.Error, view.Warn}} {
 		if n := count[worst.severity]; n > 0 {
-			return m.outcome(worst.status, fmt.Sprintf("%d open of severity %s: %s", n, worst.severity, strings.Join(codes[worst.severity], ", ")))
+			return m.outcome(worst.status,
+				fmt.Sprintf("%d open of severity %s: %s", n, worst.severity,
+					strings.Join(codes[worst.severity], ", ")))
 		}
 	}
 	return m.outcome(view.Pass, "")
@@ -252,7 +255,8 @@ func (m *Monitor) checkLink(c *view.Checks, s runner.Snapshot) {
 	c.Clock.OffsetMS = &ms
 	c.Clock.Check = m.outcome(view.Pass, "")
 	if l.Offset.Abs() > maxSkew {
-		c.Clock.Check = m.outcome(view.Warn, fmt.Sprintf("this machine's clock is %s off that of %s", l.Offset, l.Exchange))
+		c.Clock.Check = m.outcome(view.Warn,
+			fmt.Sprintf("this machine's clock is %s off that of %s", l.Offset, l.Exchange))
 	}
 }
 

@@ -52,7 +52,8 @@ func NewMetrics(o MetricsOptions) *Metrics {
 // knownCodes are the values of the label code besides "other": the successes of
 // this API and the status of every error code.
 func knownCodes() []int {
-	codes := []int{http.StatusSwitchingProtocols, http.StatusOK, http.StatusNotModified, http.StatusTemporaryRedirect}
+	codes := []int{http.StatusSwitchingProtocols, http.StatusOK, http.StatusNotModified,
+		http.StatusTemporaryRedirect}
 	for _, e := range problem.Table() {
 		codes = append(codes, e.Status)
 	}
@@ -74,7 +75,8 @@ func (r *Metrics) Routes() []edge.Route {
 func (r *Metrics) Handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		// Sending bytes cannot fail before the answer has begun.
-		_ = edge.Send(w, req, &edge.Answer{Raw: r.Text(), ContentType: "text/plain; version=0.0.4; charset=utf-8"})
+		_ = edge.Send(w, req,
+			&edge.Answer{Raw: r.Text(), ContentType: "text/plain; version=0.0.4; charset=utf-8"})
 	})
 }
 
@@ -98,7 +100,8 @@ var phases = []string{"starting", "reconciling", "warming", "trading", "reducing
 
 // trading is what a paper or live run is watched by. Without one there are the alarms only, all 0.
 func (r *Metrics) trading(t *exposition.Text, s runner.Snapshot) {
-	t.Family("assay_alarms", "gauge", "Open alarms of the paper or live run by code and severity, acknowledged or not.")
+	t.Family("assay_alarms", "gauge",
+		"Open alarms of the paper or live run by code and severity, acknowledged or not.")
 	open := map[[2]string]int{}
 	for _, row := range engine.AlarmTable() {
 		open[[2]string{row.Code, string(row.Severity)}] = 0
@@ -106,26 +109,33 @@ func (r *Metrics) trading(t *exposition.Text, s runner.Snapshot) {
 	for _, a := range s.Progress.Alarms {
 		open[[2]string{a.Code, string(a.Severity)}]++
 	}
-	for _, k := range slices.SortedFunc(maps.Keys(open), func(a, b [2]string) int { return slices.Compare(a[:], b[:]) }) {
+	for _, k := range slices.SortedFunc(maps.Keys(open), func(a, b [2]string) int {
+		return slices.Compare(a[:], b[:])
+	}) {
 		t.Sample("assay_alarms", float64(open[k]), "code", k[0], "severity", k[1])
 	}
 	on := s.Mode == runner.ModePaper || s.Mode == runner.ModeLive
-	t.Family("assay_run_phase", "gauge", "1 for the phase of the paper or live run, 0 for the others; absent without one.")
+	t.Family("assay_run_phase", "gauge",
+		"1 for the phase of the paper or live run, 0 for the others; absent without one.")
 	if on {
 		for _, p := range phases {
 			t.Sample("assay_run_phase", truth(s.Phase == p), "phase", p)
 		}
 	}
 	p := s.Progress
-	t.Family("assay_run_orders_rejected_total", "counter", "Rejected orders of the paper or live run; absent without one.")
+	t.Family("assay_run_orders_rejected_total", "counter",
+		"Rejected orders of the paper or live run; absent without one.")
 	if on {
 		t.Sample("assay_run_orders_rejected_total", float64(p.Rejects))
 	}
-	t.Family("assay_run_equity", "gauge", "Equity of the paper or live run in its quote currency; absent without one.")
+	t.Family("assay_run_equity", "gauge",
+		"Equity of the paper or live run in its quote currency; absent without one.")
 	if on {
 		t.Sample("assay_run_equity", p.Equity)
 	}
-	t.Family("assay_run_last_candle_age_seconds", "gauge", "Time since a candle closed last in the paper or live run; absent before the first and after the end.")
+	t.Family("assay_run_last_candle_age_seconds", "gauge",
+		"Time since a candle closed last in the paper or live run; absent before the first and after the "+
+			"end.")
 	if on && s.Status == runner.StatusRunning && !p.LastCandle.IsZero() && !p.UpdatedAt.IsZero() {
 		t.Sample("assay_run_last_candle_age_seconds", max(p.UpdatedAt.Sub(p.LastCandle), 0).Seconds())
 	}
@@ -134,7 +144,8 @@ func (r *Metrics) trading(t *exposition.Text, s runner.Snapshot) {
 func (r *Metrics) run(t *exposition.Text, s runner.Snapshot) {
 	c := r.opts.Counters()
 	t.Family("assay_run_state", "gauge", "1 for the status of the run, 0 for the others.")
-	for _, status := range []string{runner.StatusIdle, runner.StatusRunning, runner.StatusCompleted, runner.StatusFailed} {
+	for _, status := range []string{runner.StatusIdle, runner.StatusRunning, runner.StatusCompleted,
+		runner.StatusFailed} {
 		t.Sample("assay_run_state", truth(s.Status == status), "status", status)
 	}
 	t.Family("assay_run_progress_ratio", "gauge",

@@ -170,7 +170,9 @@ func (c *client) close() {
 	deadline := time.Now().Add(h.pace.write)
 	ok := c.code != closeGoingAway || c.flush(deadline)
 	if ok && c.code != closeNothing {
-		_ = c.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(c.code, c.reason), deadline) // it may be gone
+		// it may be gone
+		_ = c.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(c.code, c.reason),
+			deadline)
 	}
 	wait := time.NewTimer(h.pace.closeWait)
 	defer wait.Stop()
@@ -416,7 +418,8 @@ func (h *Hub) announcePhase(s runner.Snapshot) {
 	}
 	v := view.StatusOf(s)
 	b, ok := h.encode("status_update", statusUpdate{
-		statusPayload: statusPayload{v.Status, v.RunID}, Mode: v.Mode, Phase: v.Phase, PreviousStatus: v.Status,
+		statusPayload: statusPayload{v.Status, v.RunID}, Mode: v.Mode, Phase: v.Phase,
+		PreviousStatus: v.Status,
 	})
 	if ok {
 		h.now.Phase = s.Phase

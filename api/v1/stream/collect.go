@@ -108,7 +108,8 @@ func (c *collector) markAllSent() {
 	c.forget(w.RunID)
 	look := w.Look()
 	t := &c.lastSent
-	t.changes, t.fills, t.trades, t.equity = len(look.Changes), len(look.Fills), len(look.Trades), len(look.Equity.Time)
+	t.changes, t.fills, t.trades, t.equity = len(look.Changes), len(look.Fills), len(look.Trades),
+		len(look.Equity.Time)
 	t.log, t.positions = look.LogTotal, encodePositions(look.Positions)
 	t.alarms = view.AlarmsOf(c.hub.opts.Runner.Status().Progress.Alarms)
 	for _, a := range look.Annotations {
@@ -309,7 +310,8 @@ func newest[T, V any](all []T, mark *int, as func(*T) V) any {
 		return nil
 	}
 	*mark = len(all)
-	return items{view.List(at(all, page(len(all), request{limit: min(fresh, maxItems)})), as), max(0, fresh-maxItems)}
+	return items{view.List(at(all, page(len(all), request{limit: min(fresh, maxItems)})), as),
+		max(0, fresh-maxItems)}
 }
 
 func (c *collector) fills(s *observation) any {
@@ -368,7 +370,8 @@ func (c *collector) positions(s *observation) any {
 }
 
 func encodePositions(all []market.Position) []byte {
-	b, err := edge.Encode(items{view.List(all[:min(len(all), maxItems)], view.PositionOf), max(0, len(all)-maxItems)})
+	b, err := edge.Encode(items{view.List(all[:min(len(all), maxItems)], view.PositionOf),
+		max(0, len(all)-maxItems)})
 	if err != nil {
 		return nil // a position is plain data
 	}

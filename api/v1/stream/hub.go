@@ -79,7 +79,8 @@ type pace struct {
 
 func defaultPace() pace {
 	return pace{
-		tick: 250 * time.Millisecond, repeat: 15 * time.Second, ping: 20 * time.Second, pong: 45 * time.Second,
+		tick: 250 * time.Millisecond, repeat: 15 * time.Second, ping: 20 * time.Second,
+		pong:  45 * time.Second,
 		write: 5 * time.Second, closeWait: 2 * time.Second,
 	}
 }
@@ -313,10 +314,12 @@ func check(r *http.Request) error {
 		return problem.New(problem.OriginForbidden)
 	}
 	if !names(r.Header, "Upgrade", "websocket") || !r.ProtoAtLeast(1, 1) {
-		return problem.New(problem.UpgradeRequired).WithHeader("Upgrade", "websocket").WithHeader("Connection", "Upgrade")
+		return problem.New(problem.UpgradeRequired).WithHeader("Upgrade",
+			"websocket").WithHeader("Connection", "Upgrade")
 	}
 	key, err := base64.StdEncoding.DecodeString(r.Header.Get("Sec-WebSocket-Key"))
-	if r.Method != http.MethodGet || !names(r.Header, "Connection", "upgrade") || err != nil || len(key) != 16 ||
+	if r.Method != http.MethodGet || !names(r.Header, "Connection", "upgrade") || err != nil ||
+		len(key) != 16 ||
 		r.Header.Get("Sec-WebSocket-Version") != "13" || r.ContentLength != 0 {
 		return badHandshake()
 	}
@@ -351,7 +354,8 @@ func sameOrigin(r *http.Request) bool {
 		return false
 	}
 	u, err := url.Parse(origins[0])
-	if err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Host == "" || u.User != nil || u.Path != "" {
+	if err != nil || !slices.Contains([]string{"http", "https"}, u.Scheme) || u.Host == "" || u.User != nil ||
+		u.Path != "" {
 		return false
 	}
 	return authority(u.Host, u.Scheme) == authority(r.Host, u.Scheme)

@@ -82,7 +82,8 @@ func parse(text []byte) (request, *refusal, error) {
 	case "rows":
 		f.rows(&r)
 	default:
-		return r, refuse(problem.ValidationFailed, r.id, "there is no message of type %q: use snapshot, run, series or rows", cut(kind)), nil
+		return r, refuse(problem.ValidationFailed, r.id,
+			"there is no message of type %q: use snapshot, run, series or rows", cut(kind)), nil
 	}
 	if rest := slices.Sorted(maps.Keys(f.left)); len(rest) > 0 {
 		f.fault("payload.%s is not a field of %s", cut(rest[0]), kind)
@@ -274,9 +275,11 @@ func rowsOf(w runner.Watch, r request) rowsResult {
 	case "orders":
 		return rowsResult{r.id, view.List(w.OrdersAt(page(look.Orders, r)), view.OrderOf), look.Orders}
 	case "fills":
-		return rowsResult{r.id, view.List(at(look.Fills, page(len(look.Fills), r)), view.FillOf), len(look.Fills)}
+		return rowsResult{r.id, view.List(at(look.Fills, page(len(look.Fills), r)), view.FillOf),
+			len(look.Fills)}
 	}
-	return rowsResult{r.id, view.List(at(look.Trades, page(len(look.Trades), r)), view.TradeOf), len(look.Trades)}
+	return rowsResult{r.id, view.List(at(look.Trades, page(len(look.Trades), r)), view.TradeOf),
+		len(look.Trades)}
 }
 
 // page is the indexes of the entries asked for.
@@ -350,7 +353,9 @@ func ofSymbol(w runner.Watch, r request) (seriesResult, *refusal) {
 		result.Points, shown = marksOf(marks), len(marks)
 	})
 	if !known {
-		return result, refuse(problem.UnsupportedSymbol, r.id, "the run has no candles of this symbol: use one of %s", strings.Join(symbols, ", "))
+		return result,
+			refuse(problem.UnsupportedSymbol, r.id, "the run has no candles of this symbol: use one of %s",
+				strings.Join(symbols, ", "))
 	}
 	if shown < result.Of {
 		result.Method = methodAggregate
@@ -360,7 +365,9 @@ func ofSymbol(w runner.Watch, r request) (seriesResult, *refusal) {
 
 // within is the index range of the times in [from, to).
 func within(times []market.Time, r request) (from, to int) {
-	search := func(t market.Time) int { return sort.Search(len(times), func(i int) bool { return times[i] >= t }) }
+	search := func(t market.Time) int {
+		return sort.Search(len(times), func(i int) bool { return times[i] >= t })
+	}
 	to = len(times)
 	if r.from != 0 {
 		from = search(r.from)

@@ -85,7 +85,8 @@ func (h *Hub) welcome(c *client) {
 		ServerID: h.opts.ServerID, ServiceVersion: h.opts.Version, Risk: h.opts.Risk, OnStop: h.opts.OnStop,
 		Limits: limits{
 			Clients: h.opts.MaxClients, MessageBytes: maxMessage, MessagesPerSecond: maxMessages,
-			BroadcastPerSecond: maxBroadcasts, SeriesPoints: maxSeriesPoints, Rows: maxRows, OutboxFrames: outboxFrames,
+			BroadcastPerSecond: maxBroadcasts, SeriesPoints: maxSeriesPoints, Rows: maxRows,
+			OutboxFrames: outboxFrames,
 		},
 	})
 	if ok {
@@ -308,7 +309,8 @@ func aggregate(s *market.Series, from, to, n int) points {
 }
 
 func merge(s *market.Series, from, to int) market.Candle {
-	c := market.Candle{OpenTime: s.Time[from], Open: s.Open[from], High: math.Inf(-1), Low: math.Inf(1), Close: s.Close[to-1]}
+	c := market.Candle{OpenTime: s.Time[from], Open: s.Open[from], High: math.Inf(-1), Low: math.Inf(1),
+		Close: s.Close[to-1]}
 	for i := from; i < to; i++ {
 		c.High, c.Low = max(c.High, s.High[i]), min(c.Low, s.Low[i])
 		c.Volume += s.Volume[i]
@@ -377,7 +379,8 @@ func join(marks []mark, candles []int, k int, s *market.Series) ([]mark, []int) 
 		c := candles[i] / k * k
 		if n > 0 && candles[n-1] == c {
 			last := &marks[n-1]
-			last.buys, last.sells, last.ambiguous = last.buys+m.buys, last.sells+m.sells, last.ambiguous+m.ambiguous
+			last.buys, last.sells, last.ambiguous = last.buys+m.buys, last.sells+m.sells,
+				last.ambiguous+m.ambiguous
 			continue
 		}
 		m.at = s.Time[c]

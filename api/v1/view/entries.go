@@ -46,8 +46,9 @@ func OrderOf(o *market.Order) Order {
 		Quantity: Money(o.Quantity), FilledQuantity: Money(o.FilledQuantity),
 		LimitPrice: price(o.LimitPrice), StopPrice: price(o.StopPrice), AveragePrice: price(o.AveragePrice),
 		Status: o.Status.String(), Fee: Money(o.Fee), FeeCurrency: o.Symbol.Quote(), ReduceOnly: o.ReduceOnly,
-		ParentOrderID: text(o.ParentID.String()), Tag: text(o.Tag), RejectReason: text(string(o.Reason)), ExchangeOrderID: text(o.ExchangeID),
-		CreatedAt: o.CreatedAt, UpdatedAt: o.UpdatedAt, FilledAt: o.FilledAt,
+		ParentOrderID: text(o.ParentID.String()), Tag: text(o.Tag), RejectReason: text(string(o.Reason)),
+		ExchangeOrderID: text(o.ExchangeID),
+		CreatedAt:       o.CreatedAt, UpdatedAt: o.UpdatedAt, FilledAt: o.FilledAt,
 	}
 }
 
@@ -76,7 +77,8 @@ func FillOf(f *market.Fill) Fill {
 	return Fill{
 		FillID: f.ID.String(), OrderID: f.OrderID.String(), Symbol: string(f.Symbol), Side: f.Side.String(),
 		Quantity: Money(f.Quantity), Price: Money(f.Price), ReferencePrice: Money(f.ReferencePrice),
-		Slippage: Money(f.Slippage), Fee: Money(f.Fee), FeeCurrency: f.Symbol.Quote(), Liquidity: f.Liquidity.String(),
+		Slippage: Money(f.Slippage), Fee: Money(f.Fee), FeeCurrency: f.Symbol.Quote(),
+		Liquidity: f.Liquidity.String(),
 		Timestamp: f.Time, PositionAfter: Money(f.PositionAfter), RealizedPnL: Money(f.RealizedPnL),
 		Ambiguous: f.Ambiguous, Tag: text(f.Tag),
 	}
@@ -115,12 +117,15 @@ func TradeOf(t *market.Trade) Trade {
 		ids[i] = id.String()
 	}
 	return Trade{
-		TradeID: t.ID.String(), Symbol: string(t.Symbol), Direction: t.Direction.String(), Quantity: Money(t.Quantity),
-		EntryTime: t.EntryTime, EntryPrice: Money(t.EntryPrice), ExitTime: t.ExitTime, ExitPrice: Money(t.ExitPrice),
-		GrossPnL: Money(t.GrossPnL), Fees: Money(t.Fees), Slippage: Money(t.Slippage), PnL: Money(t.PnL),
+		TradeID: t.ID.String(), Symbol: string(t.Symbol), Direction: t.Direction.String(),
+		Quantity:  Money(t.Quantity),
+		EntryTime: t.EntryTime, EntryPrice: Money(t.EntryPrice), ExitTime: t.ExitTime,
+		ExitPrice: Money(t.ExitPrice),
+		GrossPnL:  Money(t.GrossPnL), Fees: Money(t.Fees), Slippage: Money(t.Slippage), PnL: Money(t.PnL),
 		Return: Number(t.Return), ExitReason: string(t.ExitReason), CandlesHeld: t.CandlesHeld,
 		DurationSeconds: Number(float64(t.ExitTime-t.EntryTime) / 1000),
-		MAE:             Money(t.MAE), MFE: Money(t.MFE), EntryTag: text(t.EntryTag), ExitTag: text(t.ExitTag),
+		MAE:             Money(t.MAE), MFE: Money(t.MFE), EntryTag: text(t.EntryTag),
+		ExitTag:  text(t.ExitTag),
 		OrderIDs: ids, Ambiguous: t.Ambiguous,
 	}
 }
@@ -146,9 +151,11 @@ type Position struct {
 func PositionOf(p *market.Position) Position {
 	return Position{
 		Symbol: string(p.Symbol), Direction: p.Direction.String(), Quantity: Money(p.Quantity),
-		AverageEntryPrice: Money(p.AverageEntryPrice), MarkPrice: Money(p.MarkPrice), MarketValue: Money(p.MarketValue),
+		AverageEntryPrice: Money(p.AverageEntryPrice), MarkPrice: Money(p.MarkPrice),
+		MarketValue:   Money(p.MarketValue),
 		UnrealizedPnL: Money(p.UnrealizedPnL), RealizedPnL: Money(p.RealizedPnL), Fees: Money(p.Fees),
-		StopLoss: price(p.StopLoss), TakeProfit: price(p.TakeProfit), OpenedAt: p.OpenedAt, UpdatedAt: p.UpdatedAt,
+		StopLoss: price(p.StopLoss), TakeProfit: price(p.TakeProfit), OpenedAt: p.OpenedAt,
+		UpdatedAt: p.UpdatedAt,
 	}
 }
 

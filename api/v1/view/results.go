@@ -81,7 +81,8 @@ func notes(n []artifact.Note) []artifact.Note {
 // thinned picks at most n points of the curve; n < 0 shows all.
 func thinned(e artifact.EquityCurve, n int) (Curve, metric.Thinning) {
 	if n < 0 || n >= len(e.Time) {
-		return Curve{Columns: e}, metric.Thinning{Method: metric.ThinNone, Points: len(e.Time), Of: len(e.Time)}
+		return Curve{Columns: e},
+			metric.Thinning{Method: metric.ThinNone, Points: len(e.Time), Of: len(e.Time)}
 	}
 	picked, info := metric.ThinEquity(e.Time, e.Equity, n)
 	return Curve{Columns: e, Picked: picked}, info
@@ -169,10 +170,13 @@ func shown(text *string) *string {
 func ConfigOf(rep runner.Report) RunConfig {
 	req := rep.Request
 	c := RunConfig{
-		StrategyName: req.StrategyName, StrategyParams: raw(req.StrategyParams), Symbols: req.Symbols, Timeframe: req.Timeframe,
-		StartDate: shown(req.StartDate), EndDate: shown(req.EndDate), InitialCash: Plain(req.InitialCash), Exchange: req.Exchange,
-		Execution: raw(req.Execution), Mode: req.Mode, Window: rep.Results.Window, DataHash: rep.Results.DataHash,
-		Risk: rep.Results.Risk,
+		StrategyName: req.StrategyName, StrategyParams: raw(req.StrategyParams), Symbols: req.Symbols,
+		Timeframe: req.Timeframe,
+		StartDate: shown(req.StartDate), EndDate: shown(req.EndDate), InitialCash: Plain(req.InitialCash),
+		Exchange:  req.Exchange,
+		Execution: raw(req.Execution), Mode: req.Mode, Window: rep.Results.Window,
+		DataHash: rep.Results.DataHash,
+		Risk:     rep.Results.Risk,
 	}
 	if c.Symbols == nil {
 		c.Symbols = []string{}

@@ -120,8 +120,8 @@ type HealthMetrics struct {
 func (c Checks) Overall() string {
 	status := "healthy"
 	for _, s := range []string{
-		c.Runner.Status, c.Exchange.Status, c.Plugins.Status, c.Registry.Status, c.Disk.Status, c.Clock.Status, c.Governance.Status,
-		c.Alarms.Status,
+		c.Runner.Status, c.Exchange.Status, c.Plugins.Status, c.Registry.Status, c.Disk.Status,
+		c.Clock.Status, c.Governance.Status, c.Alarms.Status,
 	} {
 		if s == Fail {
 			return "unhealthy"
@@ -234,11 +234,16 @@ type Links struct {
 // NewExchange shows an entry of the exchanges.
 func NewExchange(e live.Entry, version string) Exchange {
 	x := Exchange{
-		ID: e.ID, Name: e.Name, Aliases: append([]string{}, e.Aliases...), Default: e.Default, Status: "available", Error: e.Fault,
-		Connector: e.Kind, Version: e.Version, Certified: e.Certified, Sandbox: e.Sandbox, Modes: append([]string{}, e.Modes...),
-		TradingModes: []TradingMode{{"spot", "none"}}, Symbols: e.Symbols, Timeframes: append([]market.Timeframe{}, e.Timeframes...),
-		DateRange: e.DateRange, OrderTypes: append([]string{}, e.OrderTypes...), Fees: Fees{Maker: Money(e.MakerFee), Taker: Money(e.TakerFee)},
-		RequiresCredentials: e.RequiresCredentials, RateLimitMS: Number(e.RateLimitMS), DeadMan: e.DeadMan, Comment: e.Comment, ConfigSchema: e.ConfigSchema,
+		ID: e.ID, Name: e.Name, Aliases: append([]string{}, e.Aliases...), Default: e.Default,
+		Status: "available", Error: e.Fault,
+		Connector: e.Kind, Version: e.Version, Certified: e.Certified, Sandbox: e.Sandbox,
+		Modes:        append([]string{}, e.Modes...),
+		TradingModes: []TradingMode{{"spot", "none"}}, Symbols: e.Symbols,
+		Timeframes: append([]market.Timeframe{}, e.Timeframes...),
+		DateRange:  e.DateRange, OrderTypes: append([]string{}, e.OrderTypes...),
+		Fees:                Fees{Maker: Money(e.MakerFee), Taker: Money(e.TakerFee)},
+		RequiresCredentials: e.RequiresCredentials, RateLimitMS: Number(e.RateLimitMS), DeadMan: e.DeadMan,
+		Comment: e.Comment, ConfigSchema: e.ConfigSchema,
 	}
 	if e.Fault != nil {
 		x.Status = "unavailable"

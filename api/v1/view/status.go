@@ -61,7 +61,8 @@ type Alarm struct {
 func AlarmsOf(all []alarm.Alarm) []Alarm {
 	return List(all, func(a *alarm.Alarm) Alarm {
 		return Alarm{
-			ID: a.ID, Code: a.Code, Severity: string(a.Severity), Text: a.Text, Since: a.Since, Last: a.Last, Count: a.Count,
+			ID: a.ID, Code: a.Code, Severity: string(a.Severity), Text: a.Text, Since: a.Since, Last: a.Last,
+			Count:        a.Count,
 			Acknowledged: a.Acknowledged,
 		}
 	})
@@ -80,8 +81,9 @@ func StatusOf(s runner.Snapshot) Status {
 		Cash:           Number(p.Cash), Value: Number(p.Equity), PnL: Difference(p.Equity, p.InitialCash),
 		TradeCount: p.TradeCount, SimulatedTime: p.SimulatedTime, CandlesDone: p.CandlesDone,
 		CandlesPerSecond: rounded(p.CandlesPerSecond, 0),
-		StopReason:       text(s.StopReason), Partial: s.Partial, Ungated: s.Ungated != "", Message: s.Message,
-		Error: text(s.Error), ErrorDetails: failureOf(s.Failure), Alarms: AlarmsOf(p.Alarms),
+		StopReason:       text(s.StopReason), Partial: s.Partial, Ungated: s.Ungated != "",
+		Message: s.Message,
+		Error:   text(s.Error), ErrorDetails: failureOf(s.Failure), Alarms: AlarmsOf(p.Alarms),
 	}
 	if s.Mode == runner.ModePaper || s.Mode == runner.ModeLive {
 		return v

@@ -28,7 +28,9 @@ const misdeedStep = 700
 func main() {
 	name := filepath.Base(os.Args[0])
 	if act, ok := misdeeds()[name]; ok {
-		serve.Strategy(sdk.Spec{Name: name}, func(params) (sdk.Strategy, error) { return &strategy{act}, nil })
+		serve.Strategy(sdk.Spec{Name: name}, func(params) (sdk.Strategy, error) {
+			return &strategy{act}, nil
+		})
 		return
 	}
 	if tell, ok := lies()[name]; ok {
@@ -127,7 +129,9 @@ func (l *liar) Run(s stream) error {
 	if _, err := s.Recv(); err != nil {
 		return err
 	}
-	if err := s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{}}}); err != nil {
+	if err := s.Send(
+		&strategypb.PluginMessage{
+			Message: &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{}}}); err != nil {
 		return err
 	}
 	if _, err := s.Recv(); err != nil {
@@ -140,7 +144,9 @@ func (l *liar) Run(s stream) error {
 func lies() map[string]func(stream) error {
 	send := func(d *strategypb.Decisions) func(stream) error {
 		return func(s stream) error {
-			if err := s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Decisions{Decisions: d}}); err != nil {
+			if err := s.Send(
+				&strategypb.PluginMessage{
+					Message: &strategypb.PluginMessage_Decisions{Decisions: d}}); err != nil {
 				return err
 			}
 			<-s.Context().Done()
@@ -153,11 +159,15 @@ func lies() map[string]func(stream) error {
 		"liesfuture": send(&strategypb.Decisions{Watermark: 1 << 40, Digest: digest}),
 		"leaves":     func(stream) error { return nil },
 		"giant": func(s stream) error {
-			return s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Failed{Failed: &strategypb.Failed{Stack: strings.Repeat("z", 9<<20)}}})
+			return s.Send(
+				&strategypb.PluginMessage{
+					Message: &strategypb.PluginMessage_Failed{
+						Failed: &strategypb.Failed{Stack: strings.Repeat("z", 9<<20)}}})
 		},
 		"floods": func(s stream) error {
-			line := &strategypb.PluginMessage{Message: &strategypb.PluginMessage_LogLines{LogLines: &strategypb.LogLines{
-				Lines: []*strategypb.LogLine{{Level: "info", Message: strings.Repeat("w", 1000)}}}}}
+			line := &strategypb.PluginMessage{
+				Message: &strategypb.PluginMessage_LogLines{LogLines: &strategypb.LogLines{
+					Lines: []*strategypb.LogLine{{Level: "info", Message: strings.Repeat("w", 1000)}}}}}
 			for {
 				if err := s.Send(line); err != nil {
 					return err

@@ -16,7 +16,8 @@ const (
 	lockstepReach, lockstepRed = 10.0, 20.0
 	fullReach, fullRed         = 4.0, 8.0
 	falsifyProgram             = "sma_cross"
-	falsifyJSON                = `{"schema":"lab/v1","slug":"sma_cross","exchange":"sample","symbols":["BTC/USDT"],"timeframe":"1h","plugin":{"path":%q}}`
+	falsifyJSON                = `{"schema":"lab/v1","slug":"sma_cross","exchange":"sample",` +
+		`"symbols":["BTC/USDT"],"timeframe":"1h","plugin":{"path":%q}}`
 )
 
 // measureFalsify times lab falsify on the split search of the bundled candles, with the
@@ -36,15 +37,18 @@ func measureFalsify(lab, strategies string) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(dir, "lab.json"), fmt.Appendf(nil, falsifyJSON, relative), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "lab.json"), fmt.Appendf(nil, falsifyJSON, relative),
+		0o644); err != nil {
 		return err
 	}
 	call := func(args ...string) (float64, error) {
-		cmd := exec.Command(lab, append(args, "--state-dir", filepath.Join(dir, "state"), "--quiet", "--json")...)
+		cmd := exec.Command(lab,
+			append(args, "--state-dir", filepath.Join(dir, "state"), "--quiet", "--json")...)
 		began := time.Now()
 		out, err := cmd.Output()
 		var ended *exec.ExitError
-		if errors.As(err, &ended) && args[0] == "falsify" && (ended.ExitCode() == 1 || ended.ExitCode() == 3) {
+		if errors.As(err, &ended) && args[0] == "falsify" &&
+			(ended.ExitCode() == 1 || ended.ExitCode() == 3) {
 			err = nil // a verdict, and no matter of speed
 		}
 		if err != nil {
@@ -61,14 +65,17 @@ func measureFalsify(lab, strategies string) error {
 			return err
 		}
 		x := seconds / per
-		fmt.Printf("  %-34s %14s  reach %.0f %s, red %.0f %s: %s\n", name, fmt.Sprintf("%.1f %s", x, unit), reach, unit, red, unit, light(x <= reach, x <= red))
+		fmt.Printf("  %-34s %14s  reach %.0f %s, red %.0f %s: %s\n", name, fmt.Sprintf("%.1f %s", x, unit),
+			reach, unit, red, unit, light(x <= reach, x <= red))
 		return nil
 	}
 	if err := row("all tests, about 540 replays", "s", 1, falsifyReach, falsifyRed); err != nil {
 		return err
 	}
-	if err := row("lockstep_replay alone", "s", 1, lockstepReach, lockstepRed, "--only", "lockstep_replay"); err != nil {
+	if err := row("lockstep_replay alone", "s", 1, lockstepReach, lockstepRed, "--only",
+		"lockstep_replay"); err != nil {
 		return err
 	}
-	return row("--full without permuted_selection", "min", 60, fullReach, fullRed, "--full", "--skip", "permuted_selection")
+	return row("--full without permuted_selection", "min", 60, fullReach, fullRed, "--full", "--skip",
+		"permuted_selection")
 }

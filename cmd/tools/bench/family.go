@@ -22,8 +22,10 @@ const (
 
 // familyJSON is SMA cross on the bundled candles, with a space of which nearly all points
 // trade often enough to be measured.
-const familyJSON = `{"schema":"lab/v1","slug":"sma_cross","hypothesis":"It is only measured.","exchange":"sample","symbols":["BTC/USDT"],"timeframe":"1h",
-"plugin":{"path":%q},"family":{"space":{"fast":{"type":"int","low":5,"high":40},"slow":{"type":"int","low":50,"high":200}},"max_trials":%d}}`
+const familyJSON = `{"schema":"lab/v1","slug":"sma_cross","hypothesis":"It is only measured.",` +
+	`"exchange":"sample","symbols":["BTC/USDT"],"timeframe":"1h",
+"plugin":{"path":%q},"family":{"space":{"fast":{"type":"int","low":5,"high":40},"slow":{"type":"int",` +
+	`"low":50,"high":200}},"max_trials":%d}}`
 
 // measureFamily times lab family run, with two workers and with one, each from nothing;
 // what comes out must be the same bytes.
@@ -46,14 +48,16 @@ func measureFamily(lab, strategies string, trials int) error {
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(project, "lab.json"), fmt.Appendf(nil, familyJSON, relative, trials), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(project, "lab.json"), fmt.Appendf(nil, familyJSON, relative, trials),
+		0o644); err != nil {
 		return err
 	}
 	var seconds, cpu [3]float64 // by number of workers
 	var out [3][]byte
 	for _, workers := range []int{2, 1} {
 		state := filepath.Join(dir, fmt.Sprint(workers))
-		if seconds[workers], cpu[workers], out[workers], err = runFamily(lab, project, state, workers); err != nil {
+		if seconds[workers], cpu[workers], out[workers],
+			err = runFamily(lab, project, state, workers); err != nil {
 			return err
 		}
 	}
@@ -61,9 +65,13 @@ func measureFamily(lab, strategies string, trials int) error {
 		return fmt.Errorf("one worker and two do not give the same family_result.json")
 	}
 	whole, ratio := seconds[2]*float64(familyTrials)/float64(trials), seconds[1]/seconds[2]
-	fmt.Printf("  %-34s %14s  reach %.0f s, red %.0f s: %s\n", "2 workers", fmt.Sprintf("%.1f s", seconds[2]), familyReach, familyRed, light(whole <= familyReach, whole <= familyRed))
-	fmt.Printf("  %-34s %14s  reach %.1fx, red %.1fx: %s\n", "2 workers against 1", fmt.Sprintf("%.2fx", ratio), speedupReach, speedupRed, light(ratio >= speedupReach, ratio >= speedupRed))
-	fmt.Printf("  %-34s %14s  of the lab and all plugins; %.1f s with 1 worker\n", "  processor time, 2 workers", fmt.Sprintf("%.1f s", cpu[2]), cpu[1])
+	fmt.Printf("  %-34s %14s  reach %.0f s, red %.0f s: %s\n", "2 workers", fmt.Sprintf("%.1f s", seconds[2]),
+		familyReach, familyRed, light(whole <= familyReach, whole <= familyRed))
+	fmt.Printf("  %-34s %14s  reach %.1fx, red %.1fx: %s\n", "2 workers against 1",
+		fmt.Sprintf("%.2fx", ratio), speedupReach, speedupRed,
+		light(ratio >= speedupReach, ratio >= speedupRed))
+	fmt.Printf("  %-34s %14s  of the lab and all plugins; %.1f s with 1 worker\n",
+		"  processor time, 2 workers", fmt.Sprintf("%.1f s", cpu[2]), cpu[1])
 	return nil
 }
 
@@ -108,6 +116,7 @@ func runFamily(lab, project, state string, workers int) (wall, cpu float64, resu
 		return 0, 0, nil, err
 	}
 	wall = time.Since(begin).Seconds()
-	result, err = os.ReadFile(filepath.Join(state, "families", familyProgram, planned.Result.PlanID, "family_result.json"))
+	result, err = os.ReadFile(filepath.Join(state, "families", familyProgram, planned.Result.PlanID,
+		"family_result.json"))
 	return wall, cpu, result, err
 }

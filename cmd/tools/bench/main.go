@@ -48,7 +48,8 @@ func measureAll(size int, sizes, strategies, profile string) error {
 		}
 		return json.NewEncoder(os.Stdout).Encode(f)
 	}
-	fmt.Printf("%s, %d processors, %s/%s\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	fmt.Printf("%s, %d processors, %s/%s\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS,
+		runtime.GOARCH)
 	fmt.Println("R: sma_cross (stake 100) on Synth(1, n, 2017-01-01, 1m), cash 100,000, bar-v1")
 	var last figures
 	for text := range strings.SplitSeq(sizes, ",") {
@@ -65,7 +66,8 @@ func measureAll(size int, sizes, strategies, profile string) error {
 		}
 		if last.Candles > 0 {
 			grew := float64(f.Candles) / float64(last.Candles)
-			fmt.Printf("  growth from the size before: candles x%.1f, co-simulation time x%.1f, plugin memory %+.1f MiB\n",
+			fmt.Printf("  growth from the size before: candles x%.1f, co-simulation time x%.1f, plugin "+
+				"memory %+.1f MiB\n",
 				grew, f.CoSimulation/last.CoSimulation, f.PluginMiB-last.PluginMiB)
 		}
 		last = f
@@ -109,16 +111,24 @@ type figures struct {
 func (f *figures) print() {
 	rate := func(n int, s float64) string { return fmt.Sprintf("%8.2f M/s", float64(n)/s/1e6) }
 	row := func(name, value, note string) { fmt.Printf("  %-34s %14s  %s\n", name, value, note) }
-	fmt.Printf("\n%d candles, %d trades, final value %s, digest %.16s\n", f.Candles, f.Trades, f.Final, f.Digest)
+	fmt.Printf("\n%d candles, %d trades, final value %s, digest %.16s\n", f.Candles, f.Trades, f.Final,
+		f.Digest)
 	row("in-process loop (sdktest.Run)", rate(f.Candles, f.InProcess), "ratio 1.00, everything recorded")
-	row("in-process loop, nothing recorded", rate(f.Candles, f.Bare), fmt.Sprintf("ratio %.2f", f.InProcess/f.Bare))
-	row("co-simulation, plugin process", rate(f.Candles, f.CoSimulation), fmt.Sprintf("ratio %.2f (floor 0.25, 2 M/s; goal 0.5, 10 M/s)", f.InProcess/f.CoSimulation))
+	row("in-process loop, nothing recorded", rate(f.Candles, f.Bare),
+		fmt.Sprintf("ratio %.2f", f.InProcess/f.Bare))
+	row("co-simulation, plugin process", rate(f.Candles, f.CoSimulation),
+		fmt.Sprintf("ratio %.2f (floor 0.25, 2 M/s; goal 0.5, 10 M/s)", f.InProcess/f.CoSimulation))
 	row("  first candle after the request", fmt.Sprintf("%.0f ms", f.FirstCandle*1e3), "floor 150 ms")
-	row("  with start, metrics, artifacts", fmt.Sprintf("%.2f s", f.Whole), "floor 6 s at 1.5 M candles, goal 3 s")
-	row("  peak memory, host / plugin", fmt.Sprintf("%.0f / %.0f MiB", f.HostMiB, f.PluginMiB), "beside the mapped file; floor 192 / 64 at 1.5 M, goal 128 / 32")
-	row("lockstep, plugin process", fmt.Sprintf("%.1f k steps/s", float64(f.LockstepSteps)/f.Lockstep/1e3), fmt.Sprintf("over %d steps (floor 10 k)", f.LockstepSteps))
-	row("store: open (CRC) and scan", fmt.Sprintf("%.1f ms/M rows", f.Scan*1e3/float64(f.Candles)*1e6), "floor 10, goal 4")
-	row("CSV import, stored", rate(f.ImportRows, f.Import), fmt.Sprintf("over %d rows (floor 1 M/s, goal 2 M/s)", f.ImportRows))
+	row("  with start, metrics, artifacts", fmt.Sprintf("%.2f s", f.Whole),
+		"floor 6 s at 1.5 M candles, goal 3 s")
+	row("  peak memory, host / plugin", fmt.Sprintf("%.0f / %.0f MiB", f.HostMiB, f.PluginMiB),
+		"beside the mapped file; floor 192 / 64 at 1.5 M, goal 128 / 32")
+	row("lockstep, plugin process", fmt.Sprintf("%.1f k steps/s", float64(f.LockstepSteps)/f.Lockstep/1e3),
+		fmt.Sprintf("over %d steps (floor 10 k)", f.LockstepSteps))
+	row("store: open (CRC) and scan", fmt.Sprintf("%.1f ms/M rows", f.Scan*1e3/float64(f.Candles)*1e6),
+		"floor 10, goal 4")
+	row("CSV import, stored", rate(f.ImportRows, f.Import),
+		fmt.Sprintf("over %d rows (floor 1 M/s, goal 2 M/s)", f.ImportRows))
 }
 
 // The known results of R at 1.5 million candles.
@@ -130,13 +140,16 @@ const (
 
 func (f *figures) check() error {
 	if f.Digest != f.CoDigest {
-		return fmt.Errorf("the books of co-simulation (%s) differ from those in process (%s)", f.CoDigest, f.Digest)
+		return fmt.Errorf("the books of co-simulation (%s) differ from those in process (%s)", f.CoDigest,
+			f.Digest)
 	}
 	if f.StepDigest != f.StepReference {
-		return fmt.Errorf("the books of lockstep (%s) differ from those in process (%s)", f.StepDigest, f.StepReference)
+		return fmt.Errorf("the books of lockstep (%s) differ from those in process (%s)", f.StepDigest,
+			f.StepReference)
 	}
 	if f.Candles == referenceCandles && (f.Trades != referenceTrades || f.Final != referenceFinal) {
-		return fmt.Errorf("the run R has %d trades and ends with %s, known are %d and %s", f.Trades, f.Final, referenceTrades, referenceFinal)
+		return fmt.Errorf("the run R has %d trades and ends with %s, known are %d and %s", f.Trades, f.Final,
+			referenceTrades, referenceFinal)
 	}
 	return nil
 }

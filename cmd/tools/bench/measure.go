@@ -54,7 +54,9 @@ func measure(n int, strategies, profile string) (f figures, err error) {
 	defer os.RemoveAll(dir)
 	b := &bench{dir: dir, profile: profile}
 	ctx := context.Background()
-	if b.catalog, err = catalog.Open(ctx, catalog.Options{Dir: strategies, StateDir: dir, Logger: hclog.NewNullLogger()}); err != nil {
+	if b.catalog,
+		err = catalog.Open(ctx,
+		catalog.Options{Dir: strategies, StateDir: dir, Logger: hclog.NewNullLogger()}); err != nil {
 		return f, err
 	}
 	defer b.catalog.Close()
@@ -65,7 +67,8 @@ func measure(n int, strategies, profile string) (f figures, err error) {
 	if err := b.prepare(ctx, n); err != nil {
 		return f, err
 	}
-	for _, step := range []func(context.Context) error{b.coSimulate, b.scan, b.inProcess, b.lockstep, b.importCSV} {
+	for _, step := range []func(context.Context) error{b.coSimulate, b.scan, b.inProcess, b.lockstep,
+		b.importCSV} {
 		if err := step(ctx); err != nil {
 			return f, err
 		}
@@ -88,12 +91,14 @@ func (b *bench) prepare(ctx context.Context, n int) error {
 }
 
 func (b *bench) options(mode run.Mode) run.Options {
-	return run.Options{Catalog: b.catalog, Store: b.store, SpoolDir: b.dir, Mode: mode, Engine: artifact.Engine{Name: "bench"}}
+	return run.Options{Catalog: b.catalog, Store: b.store, SpoolDir: b.dir, Mode: mode,
+		Engine: artifact.Engine{Name: "bench"}}
 }
 
 func (b *bench) request() runner.StartRequest {
 	return runner.StartRequest{
-		Mode: "backtest", StrategyName: "sma_cross", StrategyParams: json.RawMessage(`{"stake":100}`), Symbols: []string{"SYNTH/USD"},
+		Mode: "backtest", StrategyName: "sma_cross", StrategyParams: json.RawMessage(`{"stake":100}`),
+		Symbols:   []string{"SYNTH/USD"},
 		Timeframe: "1m", InitialCash: "100000", Exchange: venue, Execution: json.RawMessage(`{}`),
 	}
 }
@@ -163,7 +168,8 @@ func (b *bench) keep(ctx context.Context, x *run.Execution, begin time.Time) err
 		return err
 	}
 	_, err = archive.Finish(ctx, runner.Ended{
-		Started: started, Status: "completed", StopReason: "finished", EndTime: time.Now(), Results: x.Results(),
+		Started: started, Status: "completed", StopReason: "finished", EndTime: time.Now(),
+		Results: x.Results(),
 	})
 	b.out.Whole = time.Since(begin).Seconds()
 	return err

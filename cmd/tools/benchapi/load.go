@@ -23,7 +23,8 @@ type figures struct {
 }
 
 func post(body string) string {
-	return "POST /api/v1/run/backtest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: " +
+	return "POST /api/v1/run/backtest HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
+		"application/json\r\nContent-Length: " +
 		strconv.Itoa(len(body)) + "\r\n\r\n" + body
 }
 
@@ -57,7 +58,8 @@ func load(addr, request string, conns, count int) (figures, error) {
 	slices.Sort(all.durations)
 	all.count = len(all.durations)
 	all.rate = float64(all.count) / took.Seconds()
-	all.median, all.p99, all.first = all.durations[all.count/2], all.durations[all.count*99/100], slices.Max(all.ttf)
+	all.median, all.p99, all.first = all.durations[all.count/2], all.durations[all.count*99/100],
+		slices.Max(all.ttf)
 	return all, nil
 }
 
@@ -97,7 +99,8 @@ func skipAnswer(r *bufio.Reader) (int64, error) {
 		}
 		line = bytes.TrimSpace(line)
 		switch {
-		case first && !bytes.HasPrefix(line, []byte("HTTP/1.1 200")) && !bytes.HasPrefix(line, []byte("HTTP/1.1 400")):
+		case first && !bytes.HasPrefix(line, []byte("HTTP/1.1 200")) &&
+			!bytes.HasPrefix(line, []byte("HTTP/1.1 400")):
 			return 0, fmt.Errorf("the answer is %s", line)
 		case len(line) == 0 && chunked:
 			return skipChunks(r)

@@ -74,7 +74,8 @@ func (r *report) note(name, format string, args ...any) {
 }
 
 func run(o options) (missed int, err error) {
-	fmt.Printf("%s, %d processors, %s/%s\n\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS, runtime.GOARCH)
+	fmt.Printf("%s, %d processors, %s/%s\n\n", runtime.Version(), runtime.NumCPU(), runtime.GOOS,
+		runtime.GOARCH)
 	s, err := startService(o)
 	if err != nil {
 		return 0, err
@@ -132,7 +133,9 @@ func status(s *service, o options, r *report) error {
 
 // validation sends bodies that are refused: a normal one and the worst of 1 MiB.
 func validation(s *service, _ options, r *report) error {
-	normal := post(`{"strategy_name":"nobody","strategy_params":{"fast":10,"slow":30},"symbols":["BTC/USDT"],"timeframe":"1h","initial_cash":10000,"execution":{"slippage_bps":5}}`)
+	normal := post(
+		`{"strategy_name":"nobody","strategy_params":{"fast":10,"slow":30},"symbols":["BTC/USDT"],` +
+			`"timeframe":"1h","initial_cash":10000,"execution":{"slippage_bps":5}}`)
 	got, err := load(s.addr, normal, 1, 5000)
 	if err != nil {
 		return err
@@ -191,7 +194,9 @@ func worstBodies() []worst {
 		{"unknown objects", keys(base, `,"k%x":{"a":{}}`, "}")},
 		{"unknown execution options", keys(base+`,"execution":{"a":0`, `,"k%x":0`, "}}")},
 		{"unknown parameters", keys(base+`,"strategy_params":{"a":0`, `,"k%x":0`, "}}")},
-		{"params", fill(`{"strategy_name":"nobody","symbols":["A/B"],"timeframe":"1h","strategy_params":{"a":[`, "{},", "]}}")},
+		{"params", fill(
+			`{"strategy_name":"nobody","symbols":["A/B"],"timeframe":"1h","strategy_params":{"a":[`, "{},",
+			"]}}")},
 		{"escapes", fill(`{"symbols":["A/B"],"timeframe":"1h","strategy_name":"`, `\u00e9`, `"}`)},
 		{"nesting", fill(`{"symbols":[`, strings.Repeat("[", 60)+strings.Repeat("]", 60)+",", "]}")},
 	}
@@ -212,7 +217,8 @@ func results(s *service, o options, r *report) error {
 	} {
 		var got figures
 		used, err := s.memory(func() (err error) {
-			got, err = load(s.addr, "GET /api/v1/results HTTP/1.1\r\nHost: localhost\r\n"+c.header+"\r\n", 1, 3)
+			got, err = load(s.addr, "GET /api/v1/results HTTP/1.1\r\nHost: localhost\r\n"+c.header+"\r\n", 1,
+				3)
 			return err
 		})
 		if err != nil {

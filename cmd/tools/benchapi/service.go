@@ -76,7 +76,8 @@ func serveBare() {
 		panic(err)
 	}
 	fmt.Printf("listening on http://%s\n", ln.Addr())
-	_ = http.Serve(ln, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { // until the process is killed
+	// until the process is killed
+	_ = http.Serve(ln, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		_, _ = w.Write(body)
 	}))
@@ -102,7 +103,8 @@ func startService(o options) (*service, error) {
 	if err := s.fill(o); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(state))
 	}
-	cmd := exec.Command(filepath.Join(o.bin, "assay"), "--port", "0", "--state-dir", state, "--log-level", "warn")
+	cmd := exec.Command(filepath.Join(o.bin, "assay"), "--port", "0", "--state-dir", state, "--log-level",
+		"warn")
 	if s.server, err = spawn(cmd); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(state))
 	}
@@ -126,7 +128,8 @@ func (s *service) stop() error { return errors.Join(s.server.stop(), os.RemoveAl
 
 // large is a backtest of the large dataset.
 func (s *service) large(options) map[string]any {
-	return map[string]any{"strategy_name": "sma_cross", "symbols": []string{string(sdktest.SynthSymbol)}, "timeframe": "1m", "exchange": venue}
+	return map[string]any{"strategy_name": "sma_cross", "symbols": []string{string(sdktest.SynthSymbol)},
+		"timeframe": "1m", "exchange": venue}
 }
 
 func (s *service) call(method, path string, body, into any) error {
@@ -194,7 +197,9 @@ func (s *service) heap() (float64, error) {
 		if b := health.Metrics.HeapBytes; smallest == 0 || b < smallest {
 			smallest = b
 		}
-		if _, err := load(s.addr, "GET /api/v1/meta HTTP/1.1\r\nHost: localhost\r\n\r\n", 1, 200); err != nil { // makes garbage
+		// makes garbage
+		if _, err := load(s.addr, "GET /api/v1/meta HTTP/1.1\r\nHost: localhost\r\n\r\n", 1,
+			200); err != nil {
 			return 0, err
 		}
 	}

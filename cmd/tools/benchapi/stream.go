@@ -81,7 +81,8 @@ func watch(c *websocket.Conn) []time.Duration {
 			return late
 		}
 		received := time.Now()
-		if bytes.HasPrefix(text, []byte(`{"type":"hello"`)) || bytes.HasPrefix(text, []byte(`{"type":"snapshot"`)) {
+		if bytes.HasPrefix(text, []byte(`{"type":"hello"`)) ||
+			bytes.HasPrefix(text, []byte(`{"type":"snapshot"`)) {
 			continue
 		}
 		// Not decoded: 64 clients that do so would measure themselves.
@@ -118,5 +119,6 @@ func (s *service) timed(o options) (time.Duration, error) {
 	if err := s.call(http.MethodGet, "/status", nil, &done); err != nil {
 		return 0, err
 	}
-	return time.Duration(done.Seconds * float64(time.Second)), s.call(http.MethodDelete, "/run/reset", nil, nil)
+	return time.Duration(done.Seconds * float64(time.Second)),
+		s.call(http.MethodDelete, "/run/reset", nil, nil)
 }

@@ -96,11 +96,12 @@ func serve(p *planetest.Plane, n, size int, plain timing) error {
 }
 
 func doc(i, size int) *bundle.Document {
-	return planetest.Good(time.Now(), planetest.Size(size-2000), planetest.Params(fmt.Sprintf(`{"fast":%d}`, i)), func(b *bundle.Bundle) {
-		b.Candidate.CandidateID = fmt.Sprintf("sma-cross.c%d", i)
-		b.Candidate.FamilyID = fmt.Sprintf("sma-cross-%d", i/100)
-		b.Strategy.Name = fmt.Sprintf("sma_cross_%d", i/1000)
-	})
+	return planetest.Good(time.Now(), planetest.Size(size-2000),
+		planetest.Params(fmt.Sprintf(`{"fast":%d}`, i)), func(b *bundle.Bundle) {
+			b.Candidate.CandidateID = fmt.Sprintf("sma-cross.c%d", i)
+			b.Candidate.FamilyID = fmt.Sprintf("sma-cross-%d", i/100)
+			b.Strategy.Name = fmt.Sprintf("sma_cross_%d", i/1000)
+		})
 }
 
 // race is posts of one id that is known, half of them with another core under it.
@@ -122,27 +123,43 @@ func reads(p *planetest.Plane, docs []*bundle.Document) error {
 		return func(d *bundle.Document) string {
 			b := &d.Bundle
 			return kind + "/" + map[string]string{
-				bundle.SubjectRevision: b.CandidateRevisionID, bundle.SubjectCandidate: b.Candidate.CandidateID,
-				bundle.SubjectFamily: b.Candidate.FamilyID, bundle.SubjectStrategy: b.Strategy.Name,
+				bundle.SubjectRevision:  b.CandidateRevisionID,
+				bundle.SubjectCandidate: b.Candidate.CandidateID,
+				bundle.SubjectFamily:    b.Candidate.FamilyID, bundle.SubjectStrategy: b.Strategy.Name,
 			}[kind]
 		}
 	}
-	revision, family, strategy := subject(bundle.SubjectRevision), subject(bundle.SubjectFamily), subject(bundle.SubjectStrategy)
+	revision, family, strategy := subject(bundle.SubjectRevision), subject(bundle.SubjectFamily),
+		subject(bundle.SubjectStrategy)
 	for _, c := range []struct {
 		what string
 		path func(*bundle.Document) string
 	}{
 		{"state of a revision", func(d *bundle.Document) string { return "/promotion-state/" + revision(d) }},
-		{"plan of a revision", func(d *bundle.Document) string { return "/promotion-plans/" + revision(d) + "/live" }},
+		{"plan of a revision", func(d *bundle.Document) string {
+			return "/promotion-plans/" + revision(d) + "/live"
+		}},
 		{"experiments", func(d *bundle.Document) string { return "/pending-experiments/" + revision(d) }},
-		{"state of a family of 100", func(d *bundle.Document) string { return "/promotion-state/" + family(d) }},
-		{"registry of 100", func(d *bundle.Document) string { return "/deployable-registry/" + d.Bundle.Candidate.FamilyID }},
-		{"state of 1,000 revisions", func(d *bundle.Document) string { return "/promotion-state/" + strategy(d) }},
-		{"experiments of 1,000 (6 MB)", func(d *bundle.Document) string { return "/pending-experiments/" + strategy(d) }},
-		{"bundle", func(d *bundle.Document) string { return "/candidate-bundles/" + d.Bundle.CandidateRevisionID }},
+		{"state of a family of 100", func(d *bundle.Document) string {
+			return "/promotion-state/" + family(d)
+		}},
+		{"registry of 100", func(d *bundle.Document) string {
+			return "/deployable-registry/" + d.Bundle.Candidate.FamilyID
+		}},
+		{"state of 1,000 revisions", func(d *bundle.Document) string {
+			return "/promotion-state/" + strategy(d)
+		}},
+		{"experiments of 1,000 (6 MB)", func(d *bundle.Document) string {
+			return "/pending-experiments/" + strategy(d)
+		}},
+		{"bundle", func(d *bundle.Document) string {
+			return "/candidate-bundles/" + d.Bundle.CandidateRevisionID
+		}},
 		{"checkpoint", func(*bundle.Document) string { return "/checkpoint" }},
 	} {
-		t, err := measureAs(readers, 2000, func(i int) error { return expect(p.Get(c.path(docs[i*7919%len(docs)])))(200) })
+		t, err := measureAs(readers, 2000, func(i int) error {
+			return expect(p.Get(c.path(docs[i*7919%len(docs)])))(200)
+		})
 		if err != nil {
 			return err
 		}
@@ -158,7 +175,8 @@ func starts(state string, entries int64) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("start with %d entries %s (of 100,000: <= 10 s)\n", entries, time.Since(began).Round(time.Millisecond))
+	fmt.Printf("start with %d entries %s (of 100,000: <= 10 s)\n", entries,
+		time.Since(began).Round(time.Millisecond))
 	if err := errors.Join(damage(p), p.Close()); err != nil {
 		return err
 	}
@@ -189,7 +207,9 @@ func expect(a planetest.Answer, err error) func(int) error {
 
 // commits is how fast this disk takes rows of the size, one by one and synced.
 func commits(dir string, n, size int) (timing, error) {
-	schema := fstest.MapFS{"0001_row.sql": {Data: []byte(`CREATE TABLE row (id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT`)}}
+	schema := fstest.MapFS{
+		"0001_row.sql": {
+			Data: []byte(`CREATE TABLE row (id INTEGER PRIMARY KEY, body BLOB NOT NULL) STRICT`)}}
 	db, err := sqlite.Open(context.Background(), filepath.Join(dir, "plain"), schema, sqlite.Full)
 	if err != nil {
 		return timing{}, err
@@ -213,7 +233,8 @@ func report(what string, t timing, target string) {
 	if target != "" {
 		target = "  (" + target + ")"
 	}
-	fmt.Printf("%-30s %8.0f/s  p50 %s  p99 %s%s\n", what, t.rate, t.p50.Round(10*time.Microsecond), t.p99.Round(10*time.Microsecond), target)
+	fmt.Printf("%-30s %8.0f/s  p50 %s  p99 %s%s\n", what, t.rate, t.p50.Round(10*time.Microsecond),
+		t.p99.Round(10*time.Microsecond), target)
 }
 
 // measure does something n times from all clients that post.

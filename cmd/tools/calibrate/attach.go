@@ -53,18 +53,22 @@ func serveAll(dir string) (_ *strategies, err error) {
 		strategypb.RegisterStrategyServer(g, server)
 		out.servers = append(out.servers, g)
 		go func() { _ = g.Serve(listener) }() // ends by stop; until then calls would fail
-		at[name] = attachment{"grpc", wire.ProtocolVersion, os.Getpid(), true, address{"unix", listener.Addr().String()}}
+		at[name] = attachment{"grpc", wire.ProtocolVersion, os.Getpid(), true,
+			address{"unix", listener.Addr().String()}}
 		return nil
 	}
-	honest, e1 := serve.NewServer(sdk.Spec{Name: noiseName, Supports: sdk.Supports{ScaleFree: true}}, newNoise)
-	knife, e7 := serve.NewServer(sdk.Spec{Name: numberedName, Supports: sdk.Supports{ScaleFree: true}}, newNumbered)
+	honest, e1 := serve.NewServer(sdk.Spec{Name: noiseName, Supports: sdk.Supports{ScaleFree: true}},
+		newNoise)
+	knife, e7 := serve.NewServer(sdk.Spec{Name: numberedName, Supports: sdk.Supports{ScaleFree: true}},
+		newNumbered)
 	edge, e2 := serve.NewServer(sdk.Spec{Name: plantedName}, newPlanted)
 	clock, e3 := serve.NewServer(sdk.Spec{Name: "clocked"}, newClocked)
 	sums, e4 := serve.NewServer(sdk.Spec{Name: "summer"}, newSummer)
 	counts, e5 := newCounting()
 	remembers, e6 := serve.NewServer(sdk.Spec{Name: "since"}, newSince)
 	if err := errors.Join(
-		add(noiseName, honest, e1), add(numberedName, knife, e7), add(plantedName, edge, e2), add("clocked", clock, e3), add("summer", sums, e4),
+		add(noiseName, honest, e1), add(numberedName, knife, e7), add(plantedName, edge, e2),
+		add("clocked", clock, e3), add("summer", sums, e4),
 		add("counter", counts, e5), add("since", remembers, e6),
 	); err != nil {
 		return nil, err

@@ -35,14 +35,16 @@ func (c *calibration) bounds() []bound {
 	for _, trials := range plannedFamilies() {
 		r := c.count(func(s *setting) bool { return s.isNoise() && s.Free && s.Trials == trials }, passes)
 		list = append(list, bound{
-			rate: r, what: fmt.Sprintf("noise with overall `pass`, zero costs, best of %d", trials), bound: "<= 5 %, upper limit <= 10 %",
-			met: r.value() <= noisePass && r.high <= noiseUpper, few: r.value() <= noisePass,
+			rate: r, what: fmt.Sprintf("noise with overall `pass`, zero costs, best of %d", trials),
+			bound: "<= 5 %, upper limit <= 10 %",
+			met:   r.value() <= noisePass && r.high <= noiseUpper, few: r.value() <= noisePass,
 		})
 	}
 	all := c.count(func(s *setting) bool { return s.isNoise() && s.Free }, passes)
 	list = append(list, bound{
-		rate: all, what: "noise with overall `pass`, zero costs, all families", bound: "<= 5 %, upper limit <= 10 %",
-		met: all.value() <= noisePass && all.high <= noiseUpper, few: all.value() <= noisePass,
+		rate: all, what: "noise with overall `pass`, zero costs, all families",
+		bound: "<= 5 %, upper limit <= 10 %",
+		met:   all.value() <= noisePass && all.high <= noiseUpper, few: all.value() <= noisePass,
 	})
 	for _, id := range []string{randomentry.ID, permutedcandles.ID} {
 		for _, free := range []bool{true, false} {
@@ -53,8 +55,12 @@ func (c *calibration) bounds() []bound {
 		of := func(s *setting) bool { return s.Sharpe == ratio }
 		chosen := c.count(of, func(v *verdict) bool { return v.of(selectionbias.ID).Verdict == judge.Pass })
 		survives := c.count(of, func(v *verdict) bool { return passes(v) || v.Overall == judge.Warn })
-		one := bound{rate: chosen, what: fmt.Sprintf("planted, Sharpe ratio %g, N = 10, selection_bias `pass`", ratio), bound: ">= 70 %", met: chosen.value() >= selectionPass}
-		two := bound{rate: survives, what: fmt.Sprintf("planted, Sharpe ratio %g, N = 10, overall `pass` or `warn`", ratio), bound: ">= 60 %", met: survives.value() >= edgeSurvives}
+		one := bound{rate: chosen,
+			what:  fmt.Sprintf("planted, Sharpe ratio %g, N = 10, selection_bias `pass`", ratio),
+			bound: ">= 70 %", met: chosen.value() >= selectionPass}
+		two := bound{rate: survives,
+			what:  fmt.Sprintf("planted, Sharpe ratio %g, N = 10, overall `pass` or `warn`", ratio),
+			bound: ">= 60 %", met: survives.value() >= edgeSurvives}
 		if ratio != boundSharpe {
 			one.bound, two.bound, one.note, two.note = "none", "none", "published", "published"
 		}
@@ -62,8 +68,11 @@ func (c *calibration) bounds() []bound {
 	}
 	list = append(list, c.neighbours()...)
 	for _, name := range cheatNames() {
-		r := c.count(func(s *setting) bool { return s.Strategy == name }, func(v *verdict) bool { return v.Overall == judge.Fail })
-		list = append(list, bound{rate: r, what: "cheat " + name + " refuted", bound: "100 %", met: r.n > 0 && r.k == r.n})
+		r := c.count(func(s *setting) bool {
+			return s.Strategy == name
+		}, func(v *verdict) bool { return v.Overall == judge.Fail })
+		list = append(list,
+			bound{rate: r, what: "cheat " + name + " refuted", bound: "100 %", met: r.n > 0 && r.k == r.n})
 	}
 	return list
 }
@@ -75,8 +84,10 @@ func (c *calibration) neighbours() []bound {
 	edge := c.count(func(s *setting) bool { return s.Sharpe == boundSharpe }, fails)
 	knife := c.count(func(s *setting) bool { return s.Strategy == numberedName }, fails)
 	return []bound{
-		{rate: edge, what: "planted, Sharpe ratio 3, param_neighbourhood `fail`", bound: "<= 5 %", met: edge.value() <= noisePass},
-		{rate: knife, what: "noise of numbered coins, best of 10, param_neighbourhood `fail`", bound: "none", note: "published"},
+		{rate: edge, what: "planted, Sharpe ratio 3, param_neighbourhood `fail`", bound: "<= 5 %",
+			met: edge.value() <= noisePass},
+		{rate: knife, what: "noise of numbered coins, best of 10, param_neighbourhood `fail`", bound: "none",
+			note: "published"},
 	}
 }
 
@@ -103,8 +114,9 @@ func (c *calibration) alone(id string, free bool) bound {
 	}
 	least, most := binomialInterval(n, falseAlarm, falseAlarmAlpha)
 	return bound{
-		rate: rateOf(k, n), what: fmt.Sprintf("%s alone, p <= 0.05 of noise, %s", id, costs), bound: fmt.Sprintf("%d to %d of %d (99 %% interval around 5 %%)", least, most, n),
-		met: k >= least && k <= most,
+		rate: rateOf(k, n), what: fmt.Sprintf("%s alone, p <= 0.05 of noise, %s", id, costs),
+		bound: fmt.Sprintf("%d to %d of %d (99 %% interval around 5 %%)", least, most, n),
+		met:   k >= least && k <= most,
 	}
 }
 

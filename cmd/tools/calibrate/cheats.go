@@ -65,7 +65,9 @@ func newCounting() (strategypb.StrategyServer, error) {
 }
 
 func serverOf(name string, steps *atomic.Int64) (strategypb.StrategyServer, error) {
-	return serve.NewServer(sdk.Spec{Name: name}, func(struct{}) (sdk.Strategy, error) { return counter{steps}, nil })
+	return serve.NewServer(sdk.Spec{Name: name}, func(struct{}) (sdk.Strategy, error) {
+		return counter{steps}, nil
+	})
 }
 
 // Run serves one run.

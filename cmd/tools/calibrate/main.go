@@ -48,7 +48,8 @@ func main() {
 		&o.only,
 		"only",
 		"",
-		`part of the page to make, "battery" or "selection"; the other is kept as it is in the file of -o (default: both)`,
+		`part of the page to make, "battery" or "selection"; the other is kept as it is in the file of -o `+
+			`(default: both)`,
 	)
 	flag.IntVar(&o.searches, "searches", fullSearches, "cases of each search among correlated trials")
 	flag.DurationVar(
@@ -59,8 +60,10 @@ func main() {
 	)
 	flag.Uint64Var(&o.seed, "seed", 1, "root of all random numbers")
 	flag.StringVar(&o.out, "o", "", "file for the page (default: standard output)")
-	flag.StringVar(&o.save, "save", "", "file for the verdicts: a run that was ended goes on from it, and -from makes the page again")
-	flag.StringVar(&o.from, "from", "", "verdicts of an earlier run: nothing is played, and the sizes are those of that run")
+	flag.StringVar(&o.save, "save", "",
+		"file for the verdicts: a run that was ended goes on from it, and -from makes the page again")
+	flag.StringVar(&o.from, "from", "",
+		"verdicts of an earlier run: nothing is played, and the sizes are those of that run")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := calibrate(ctx, o)
@@ -169,7 +172,9 @@ func again(_ context.Context, o options) (*calibration, error) {
 		for i := range s.Cases {
 			v := known[place{s.Name, i}]
 			if v == nil {
-				return nil, fmt.Errorf("%s: case %d of %q is missing: the run was ended, go on with it by -save %s", o.from, i, s.Name, o.from)
+				return nil, fmt.Errorf(
+					"%s: case %d of %q is missing: the run was ended, go on with it by -save %s", o.from, i,
+					s.Name, o.from)
 			}
 			list = append(list, v)
 		}
@@ -212,7 +217,8 @@ func run(ctx context.Context, o options) (_ *calibration, err error) {
 	}
 	defer served.stop()
 	w.reattach = served.reattach
-	c := &calibration{head: head{Sizes: o.sizes, Seed: o.seed, Replays: w.profile.Replicas, Profile: w.profile.ID, Program: w.plugin.SHA256}}
+	c := &calibration{head: head{Sizes: o.sizes, Seed: o.seed, Replays: w.profile.Replicas,
+		Profile: w.profile.ID, Program: w.plugin.SHA256}}
 	if c.Settings, err = drifting(o.sizes, o.seed); err != nil {
 		return nil, err
 	}
@@ -295,7 +301,8 @@ func (w *world) all(ctx context.Context, list []*setting, workers int) ([][]*ver
 				telling.Lock()
 				if done++; done%10 == 0 || done == len(tasks) {
 					left := time.Since(began) / time.Duration(done) * time.Duration(len(tasks)-done)
-					fmt.Fprintf(os.Stderr, "%d of %d cases, about %s left, at %q\n", done, len(tasks), left.Round(time.Second), t.setting.Name)
+					fmt.Fprintf(os.Stderr, "%d of %d cases, about %s left, at %q\n", done, len(tasks),
+						left.Round(time.Second), t.setting.Name)
 				}
 				telling.Unlock()
 			}

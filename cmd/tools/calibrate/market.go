@@ -58,7 +58,8 @@ func series(symbol market.Symbol, seed, index uint64, drift float64) *market.Ser
 			volume = loud
 		}
 		s.Time, s.Open, s.Close = append(s.Time, day), append(s.Open, open), append(s.Close, last)
-		s.High, s.Low = append(s.High, round(max(open, last)*(1+reach))), append(s.Low, round(min(open, last)*(1-reach)))
+		s.High, s.Low = append(s.High, round(max(open, last)*(1+reach))),
+			append(s.Low, round(min(open, last)*(1-reach)))
 		s.Volume = append(s.Volume, volume)
 		open, day = last, day.Add(24*time.Hour)
 	}

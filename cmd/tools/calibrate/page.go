@@ -19,10 +19,16 @@ func (c *calibration) page() string {
 	for _, s := range c.Settings {
 		n += s.Cases
 	}
-	fmt.Fprintf(&b, "This page is of **%d cases**, profile `%s` (%d replays where p-values come from them), seed %d:\n\n```\n%s\n```\n\n",
+	fmt.Fprintf(&b,
+		"This page is of **%d cases**, profile `%s` (%d replays where p-values come from them), seed "+
+			"%d:\n\n```\n%s\n```\n\n",
 		n, c.Profile, c.Replays, c.Seed, c.command())
-	fmt.Fprintf(&b, "The full size is the default of `make calibrate`: 200 cases per setting, 20 on BTC/USDT 1h, 40 with numbered\ncoins, 20 per cheat.\n%s\n", c.short())
-	b.WriteString(c.rules() + "\n## The bounds\n\n| rate | bound | measured | 95 % limits | met |\n|---|---|--:|--:|---|\n")
+	fmt.Fprintf(&b,
+		"The full size is the default of `make calibrate`: 200 cases per setting, 20 on BTC/USDT 1h, 40 "+
+			"with numbered\ncoins, 20 per cheat.\n%s\n", c.short())
+	b.WriteString(
+		c.rules() + "\n## The bounds\n\n| rate | bound | measured | 95 % limits | met " +
+			"|\n|---|---|--:|--:|---|\n")
 	for _, x := range c.bounds() {
 		met := "no"
 		if x.met {
@@ -34,9 +40,12 @@ func (c *calibration) page() string {
 		case !x.met && x.few:
 			met = "no: the rate is, the limit takes more cases"
 		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", x.what, x.bound, counted(x.rate), limits(x.rate), cmp.Or(x.note, met))
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", x.what, x.bound, counted(x.rate), limits(x.rate),
+			cmp.Or(x.note, met))
 	}
-	b.WriteString("\n## The whole verdict\n\n| setting | cases | pass | warn | fail | inconclusive | pass or warn | 95 % limits |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString(
+		"\n## The whole verdict\n\n| setting | cases | pass | warn | fail | inconclusive | pass or warn | " +
+			"95 % limits |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for at, s := range c.Settings {
 		var of [4]int
 		for _, v := range c.Verdicts[at] {
@@ -47,7 +56,8 @@ func (c *calibration) page() string {
 			}
 		}
 		r := rateOf(of[0]+of[1], s.Cases)
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %s | %s |\n", s.Name, s.Cases, of[0], of[1], of[2], of[3], percent(r.value()), limits(r))
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %s | %s |\n", s.Name, s.Cases, of[0], of[1], of[2],
+			of[3], percent(r.value()), limits(r))
 	}
 	for at, s := range c.Settings {
 		c.tests(&b, s, c.Verdicts[at])
@@ -58,8 +68,11 @@ func (c *calibration) page() string {
 
 // command repeats the run.
 func (c *calibration) command() string {
-	return fmt.Sprintf("go run ./cmd/tools/calibrate -noise %d -hundred %d -sample %d -numbered %d -planted %d -seeds %d -replays %d -seed %d",
-		c.Sizes.Noise, c.Sizes.Hundred, c.Sizes.Sample, c.Sizes.Numbered, c.Sizes.Planted, c.Sizes.Seeds, c.Replays, c.Seed)
+	return fmt.Sprintf(
+		"go run ./cmd/tools/calibrate -noise %d -hundred %d -sample %d -numbered %d -planted %d -seeds %d "+
+			"-replays %d -seed %d",
+		c.Sizes.Noise, c.Sizes.Hundred, c.Sizes.Sample, c.Sizes.Numbered, c.Sizes.Planted, c.Sizes.Seeds,
+		c.Replays, c.Seed)
 }
 
 // short is how much smaller than the full size the run is.
@@ -68,9 +81,13 @@ func (c *calibration) short() string {
 	if c.Sizes == full {
 		return "This is that size."
 	}
-	return fmt.Sprintf(`**It is smaller here**: %d cases of noise per setting in families of 1 and 10, %d in families of 100, %d on BTC/USDT 1h,
-%d with numbered coins, %d of each edge, %d of each cheat. The limits say what so few cases can show; a bound that is met here is met by this
-sample and not yet proven by the full one.`, c.Sizes.Noise, c.Sizes.Hundred, c.Sizes.Sample, c.Sizes.Numbered, c.Sizes.Planted, c.Sizes.Seeds)
+	return fmt.Sprintf(
+		`**It is smaller here**: %d cases of noise per setting in families of 1 and 10, %d in families of `+
+			`100, %d on BTC/USDT 1h,
+%d with numbered coins, %d of each edge, %d of each cheat. The limits say what so few cases can show; a `+
+			`bound that is met here is met by this
+sample and not yet proven by the full one.`, c.Sizes.Noise, c.Sizes.Hundred, c.Sizes.Sample, c.Sizes.Numbered,
+		c.Sizes.Planted, c.Sizes.Seeds)
 }
 
 // rules names the versions of the tests that have judged.
@@ -103,7 +120,9 @@ func (c *calibration) tests(b *strings.Builder, s *setting, list []*verdict) {
 	if s.Drift != 0 {
 		fmt.Fprintf(b, "e = %.6g a day.\n\n", s.Drift)
 	}
-	b.WriteString("| test | | pass | warn | fail | inconclusive | skipped | fail of judged | 95 % limits |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString(
+		"| test | | pass | warn | fail | inconclusive | skipped | fail of judged | 95 % limits " +
+			"|\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for _, e := range tests.All() {
 		count := map[judge.Verdict]int{}
 		for _, v := range list {
@@ -114,7 +133,8 @@ func (c *calibration) tests(b *strings.Builder, s *setting, list []*verdict) {
 		if judged.n > 0 {
 			rate = percent(judged.value())
 		}
-		fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %d | %s | %s |\n", e.ID, e.Class, count[judge.Pass], count[judge.Warn], count[judge.Fail],
+		fmt.Fprintf(b, "| %s | %s | %d | %d | %d | %d | %d | %s | %s |\n", e.ID, e.Class, count[judge.Pass],
+			count[judge.Warn], count[judge.Fail],
 			count[judge.Inconclusive]+count[judge.Error], count[judge.Skipped], rate, limits(judged))
 	}
 }
@@ -183,7 +203,8 @@ tests. Everything else is the same code.
   cannot be told from skill on past candles.
 - A rate of 0 of n is not 0: its upper limit is in the table.
 - Noise that trades every few days on candles that move 3 % a day rarely passes intrabar_worst,
-  regime and outlier_trades. These are warnings: they keep noise from ` + "`pass`" + `, not from ` + "`warn`" + `. So
+  regime and outlier_trades. These are warnings: they keep noise from ` + "`pass`" + `, not from ` +
+	"`warn`" + `. So
   read ` + "`pass or warn`" + ` as well, which is exit code 0 and has no bound.
 - An edge that compounds earns most of its money in its last year. At a Sharpe ratio of 3 regime
   counts that against it (best year at most 60 % of the profit), and the account outgrows the

@@ -100,7 +100,8 @@ func openSaved(path string, of head) (_ *saved, err error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	if h != of {
-		return nil, fmt.Errorf("%s is of another program, seed, profile or size: delete it to begin anew", path)
+		return nil, fmt.Errorf("%s is of another program, seed, profile or size: delete it to begin anew",
+			path)
 	}
 	s.known = known
 	if err := s.file.Truncate(good); err != nil {

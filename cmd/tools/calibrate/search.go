@@ -88,7 +88,8 @@ func otherSearches() []search {
 		name string
 		tail tail
 	}{
-		{"Student-t(3), each return by itself", ownTails}, {"Student-t(3), wild days are shared", sharedTails}, {"GARCH(1,1), volatility is shared", garch},
+		{"Student-t(3), each return by itself", ownTails},
+		{"Student-t(3), wild days are shared", sharedTails}, {"GARCH(1,1), volatility is shared", garch},
 	} {
 		for _, rho := range []float64{0, .7} {
 			for _, n := range []int{32, 100} {

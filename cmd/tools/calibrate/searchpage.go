@@ -47,12 +47,15 @@ func withSelection(page, section string) (string, error) {
 func (s *searched) section() string {
 	var b strings.Builder
 	b.WriteString(selectionTitle + searchForeword)
-	fmt.Fprintf(&b, "Rules `%s`, selection_bias at version %d, %d replicas, **%d cases per cell**, for the formulas\n"+
-		"every fourth of them, seed %d:\n\n```\n%s\n```\n\n",
+	fmt.Fprintf(&b,
+		"Rules `%s`, selection_bias at version %d, %d replicas, **%d cases per cell**, for the formulas\n"+
+			"every fourth of them, seed %d:\n\n```\n%s\n```\n\n",
 		stat.Rules, tests.Skip(selectionbias.ID, "").Version, resamples, s.Cases, s.Seed, s.command())
 	if s.Cases < fullSearches {
-		fmt.Fprintf(&b, "The full size is the default, %s cases per cell. **It is smaller here**: the limits say what so few\n"+
-			"cases can show.\n\n", thousands(fullSearches))
+		fmt.Fprintf(&b,
+			"The full size is the default, %s cases per cell. **It is smaller here**: the limits say what "+
+				"so few\n"+
+				"cases can show.\n\n", thousands(fullSearches))
 	}
 	b.WriteString(s.bound())
 	for _, x := range s.numbers() {
@@ -61,8 +64,10 @@ func (s *searched) section() string {
 	header := "| trials | `dsr_max` | 95 % limits | `dsr_2025` | `p_sidak` |\n|---|--:|--:|--:|--:|--:|\n"
 	b.WriteString("\n### Other searches without skill\n\n| returns " + header)
 	s.rows(&b, otherSearches())
-	b.WriteString("\n### One trial with skill\n\nIt is judged, among 31 trials without any. The share is that of the cases in " +
-		"which it passes.\n\n| true annual ratio " + header)
+	b.WriteString(
+		"\n### One trial with skill\n\nIt is judged, among 31 trials without any. The share is that of " +
+			"the cases in " +
+			"which it passes.\n\n| true annual ratio " + header)
 	s.rows(&b, edgeSearches())
 	b.WriteString(searchAfterword)
 	return b.String()
@@ -70,7 +75,9 @@ func (s *searched) section() string {
 
 // command repeats the searches.
 func (s *searched) command() string {
-	return fmt.Sprintf("go run ./cmd/tools/calibrate -only selection -searches %d -seed %d -o docs/calibration.md", s.Cases, s.Seed)
+	return fmt.Sprintf(
+		"go run ./cmd/tools/calibrate -only selection -searches %d -seed %d -o docs/calibration.md", s.Cases,
+		s.Seed)
 }
 
 // number is one of those that are counted.
@@ -129,10 +136,13 @@ func (s *searched) bound() string {
 		}
 	}
 	r := s.Counts[highest].dsrMax()
-	return fmt.Sprintf("`dsr_max` lets **%s** of all %s cases without skill pass (95 %% limits %s). Its rate is at most 7 %% in\n"+
-		"%d of %d searches, and certainly above (by its lower limit) in %d; the highest is %s (%s),\nof \"%s\".\n",
-		percent(all.dsrMax().value()), thousands(all.N), limits(all.dsrMax()), met, searches, broken, percent(r.value()), limits(r),
-		highest.Name)
+	return fmt.Sprintf(
+		"`dsr_max` lets **%s** of all %s cases without skill pass (95 %% limits %s). Its rate is at most "+
+			"7 %% in\n"+
+			"%d of %d searches, and certainly above (by its lower limit) in %d; the highest is %s "+
+			"(%s),\nof \"%s\".\n",
+		percent(all.dsrMax().value()), thousands(all.N), limits(all.dsrMax()), met, searches, broken,
+		percent(r.value()), limits(r), highest.Name)
 }
 
 func (s *searched) rows(b *strings.Builder, list []search) {
@@ -163,8 +173,10 @@ func thousands(n int) string {
 const searchForeword = `
 Whether ` + "`selection_bias`" + ` keeps its bound when the trials of a search are alike: searches on
 simulated days in which no trial has any skill, of which the best is judged. Counted is how often
-a number is good enough for a ` + "`pass`" + `: ` + "`dsr_max`" + ` at least 0.95, which decides; ` + "`dsr_2025`" + ` at least
-0.95 and ` + "`p_sidak`" + ` at most 0.05, which are shown only. 0.95 promises 5 %; the bound for ` + "`dsr_max`" + `
+a number is good enough for a ` + "`pass`" + `: ` + "`dsr_max`" + ` at least 0.95, which decides; ` +
+	"`dsr_2025`" + ` at least
+0.95 and ` + "`p_sidak`" + ` at most 0.05, which are shown only. 0.95 promises 5 %; the bound for ` +
+	"`dsr_max`" + `
 is 7 %. rho is the correlation of any two trials.
 
 `

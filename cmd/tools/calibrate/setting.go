@@ -61,16 +61,21 @@ func settings(n sizes) []*setting {
 			if free {
 				costs = "zero costs"
 			}
-			add(setting{Name: fmt.Sprintf("noise, best of %d, %s", trials, costs), Strategy: noiseName, Trials: trials, Free: free, Cases: cases})
+			add(setting{Name: fmt.Sprintf("noise, best of %d, %s", trials, costs), Strategy: noiseName,
+				Trials: trials, Free: free, Cases: cases})
 		}
 	}
-	add(setting{Name: "noise, BTC/USDT 1h, default costs", Strategy: noiseName, Trials: 1, Sample: true, Cases: n.Sample})
-	add(setting{Name: "noise of numbered coins, best of 10, zero costs", Strategy: numberedName, Trials: 10, Free: true, Cases: n.Numbered})
+	add(setting{Name: "noise, BTC/USDT 1h, default costs", Strategy: noiseName, Trials: 1, Sample: true,
+		Cases: n.Sample})
+	add(setting{Name: "noise of numbered coins, best of 10, zero costs", Strategy: numberedName, Trials: 10,
+		Free: true, Cases: n.Numbered})
 	for _, ratio := range []float64{1, 2, 3} {
-		add(setting{Name: fmt.Sprintf("planted, true Sharpe ratio %g, with 9 noise trials", ratio), Strategy: plantedName, Trials: 10, Sharpe: ratio, Cases: n.Planted})
+		add(setting{Name: fmt.Sprintf("planted, true Sharpe ratio %g, with 9 noise trials", ratio),
+			Strategy: plantedName, Trials: 10, Sharpe: ratio, Cases: n.Planted})
 	}
 	for i, name := range cheatNames() {
-		add(setting{Name: fmt.Sprintf("cheat B-%02d, %s", i+2, name), Strategy: name, Trials: 1, Cases: n.Seeds})
+		add(setting{Name: fmt.Sprintf("cheat B-%02d, %s", i+2, name), Strategy: name, Trials: 1,
+			Cases: n.Seeds})
 	}
 	return list
 }

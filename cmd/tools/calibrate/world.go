@@ -74,7 +74,8 @@ func (w *world) judge(ctx context.Context, s *setting, i int, folder string) (_ 
 
 func (w *world) open(ctx context.Context, s *setting, dir string, index uint64) (*request.Host, error) {
 	h := &request.Host{
-		StateDir: dir, Artifacts: artifact.NewStore(filepath.Join(dir, "runs")), Engine: w.engine, Sandbox: sandbox.Off, Workers: 1, Plain: true,
+		StateDir: dir, Artifacts: artifact.NewStore(filepath.Join(dir, "runs")), Engine: w.engine,
+		Sandbox: sandbox.Off, Workers: 1, Plain: true,
 		Logger: hclog.NewNullLogger(), Reattach: w.reattach,
 	}
 	var err error
@@ -138,9 +139,11 @@ func answer(ctx context.Context, h *request.Host, q request.Question, compact bo
 // question is that of a strategy in case i; k is the coin of noise.
 func (w *world) question(s *setting, name string, i, k int) request.Question {
 	q := request.Question{
-		Kind: artifact.KindRun, Slug: name, FamilyID: "calibration", Plugin: w.plugin, Params: json.RawMessage("{}"), Symbols: []string{string(symbol)},
-		Timeframe: "1d", Exchange: exchange, InitialCash: json.RawMessage(cash), Execution: json.RawMessage("{}"),
-		Splits: split.Scheme{Scheme: split.Default}, Holding: 1, Stress: []string{}, Seed: w.seed,
+		Kind: artifact.KindRun, Slug: name, FamilyID: "calibration", Plugin: w.plugin,
+		Params: json.RawMessage("{}"), Symbols: []string{string(symbol)},
+		Timeframe: "1d", Exchange: exchange, InitialCash: json.RawMessage(cash),
+		Execution: json.RawMessage("{}"),
+		Splits:    split.Scheme{Scheme: split.Default}, Holding: 1, Stress: []string{}, Seed: w.seed,
 	}
 	if s.Sample {
 		q.Symbols, q.Timeframe, q.Exchange = []string{"BTC/USDT"}, "1h", "sample"

@@ -48,7 +48,8 @@ type order struct {
 	Quantity json.Number
 }
 
-// swept waits until the connector has looked after the orders of the run: it leaves what protects the position.
+// swept waits until the connector has looked after the orders of the run: it leaves what protects the
+// position.
 func (d *demo) swept(ctx context.Context) error {
 	begun := time.Now()
 	var report lease
@@ -67,7 +68,9 @@ func (d *demo) swept(ctx context.Context) error {
 		return err
 	}
 	took := time.Since(begun)
-	err = d.until(ctx, 10*time.Second, "the end of the connector", func() (bool, error) { return d.connector == 0 || !alive(d.connector), nil })
+	err = d.until(ctx, 10*time.Second, "the end of the connector", func() (bool, error) {
+		return d.connector == 0 || !alive(d.connector), nil
+	})
 	if err != nil {
 		return err
 	}
@@ -75,17 +78,20 @@ func (d *demo) swept(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.step("The connector is a process of its own and keeps a lease (%s). It cancels entries and leaves what protects the position:", report.Reason)
+	d.step("The connector is a process of its own and keeps a lease (%s). It cancels entries and leaves "+
+		"what protects the position:", report.Reason)
 	for _, id := range report.Kept {
 		d.say("%s stands", id)
 	}
 	for _, id := range report.Cancelled {
 		d.say("%s cancelled", id)
 	}
-	d.say("%.1f s after the kill lease.json says so, the exchange has %d open orders, and the connector has ended.", took.Seconds(), open)
+	d.say("%.1f s after the kill lease.json says so, the exchange has %d open orders, and the connector "+
+		"has ended.", took.Seconds(), open)
 	switch {
 	case open != len(report.Kept) || len(report.Unconfirmed) > 0:
-		return fmt.Errorf("%d orders are open, %v kept, %v unconfirmed", open, report.Kept, report.Unconfirmed)
+		return fmt.Errorf("%d orders are open, %v kept, %v unconfirmed", open, report.Kept,
+			report.Unconfirmed)
 	case len(report.Kept) == 0:
 		return errors.New("lease.json names no exit")
 	}
@@ -101,12 +107,14 @@ func (d *demo) reopen(ctx context.Context) error {
 	if err := d.call(ctx, "GET", "/status", "", &s); err != nil {
 		return err
 	}
-	d.step("The service is started again (process %d): the run is %s, %s, last phase %s.", d.host.pid(), s.Status, s.Details.Code, s.Details.Phase)
+	d.step("The service is started again (process %d): the run is %s, %s, last phase %s.", d.host.pid(),
+		s.Status, s.Details.Code, s.Details.Phase)
 	d.say("%s", s.Error)
 	for symbol, quantity := range s.Details.Data.Positions {
 		d.say("Positions are kept: %s of %s.", quantity, symbol)
 	}
-	if s.Status != "failed" || s.Details.Code != "RUN_INTERRUPTED" || s.Details.Phase != "trading" || s.Details.Data.Lease == nil {
+	if s.Status != "failed" || s.Details.Code != "RUN_INTERRUPTED" || s.Details.Phase != "trading" ||
+		s.Details.Data.Lease == nil {
 		return fmt.Errorf("the status after the restart is %+v", s)
 	}
 	return nil
@@ -116,7 +124,8 @@ func (d *demo) reopen(ctx context.Context) error {
 func (d *demo) account(ctx context.Context) error {
 	var s status
 	var results struct{ Orders []order }
-	if err := errors.Join(d.call(ctx, "GET", "/status", "", &s), d.call(ctx, "GET", "/results", "", &results)); err != nil {
+	if err := errors.Join(d.call(ctx, "GET", "/status", "", &s),
+		d.call(ctx, "GET", "/results", "", &results)); err != nil {
 		return err
 	}
 	data := s.Details.Data
@@ -126,7 +135,9 @@ func (d *demo) account(ctx context.Context) error {
 		return err
 	}
 	for _, at := range orders {
-		i := slices.IndexFunc(results.Orders, func(o order) bool { return o.Exchange == fmt.Sprint(at.OrderID) })
+		i := slices.IndexFunc(results.Orders, func(o order) bool {
+			return o.Exchange == fmt.Sprint(at.OrderID)
+		})
 		known := "is not in the results"
 		if i >= 0 {
 			known = results.Orders[i].ID + " was " + results.Orders[i].Status
@@ -134,7 +145,8 @@ func (d *demo) account(ctx context.Context) error {
 		if slices.Contains(data.Unknown, at.ClientOrderID) {
 			known = "had an unknown fate"
 		}
-		kept, swept := slices.Contains(data.Lease.Kept, at.ClientOrderID), slices.Contains(data.Lease.Cancelled, at.ClientOrderID)
+		kept, swept := slices.Contains(data.Lease.Kept, at.ClientOrderID),
+			slices.Contains(data.Lease.Cancelled, at.ClientOrderID)
 		switch {
 		case kept:
 			known += ", left by the lease"
@@ -142,18 +154,22 @@ func (d *demo) account(ctx context.Context) error {
 			known += ", cancelled by the lease"
 		}
 		d.say("order %d, %s: %s there; %s", at.OrderID, at.ClientOrderID, at.Status, known)
-		open := slices.Contains(data.Open, at.ClientOrderID) || slices.Contains(data.Unknown, at.ClientOrderID)
+		open := slices.Contains(data.Open, at.ClientOrderID) ||
+			slices.Contains(data.Unknown, at.ClientOrderID)
 		switch {
 		case i < 0 && !open:
 			return fmt.Errorf("order %d of the exchange is nowhere in the journal", at.OrderID)
-		case at.Status == "FILLED" && !open && results.Orders[i].Status != "filled", at.Status == "NEW" && !kept, at.Status == "CANCELED" && !swept:
+		case at.Status == "FILLED" && !open && results.Orders[i].Status != "filled", at.Status == "NEW" &&
+			!kept, at.Status == "CANCELED" && !swept:
 			return fmt.Errorf("order %d is %s and the service does not know why", at.OrderID, at.Status)
 		case at.Status != "FILLED" && at.Status != "NEW" && at.Status != "CANCELED":
 			return fmt.Errorf("order %d is %s", at.OrderID, at.Status)
 		}
 	}
 	for _, o := range results.Orders {
-		there := slices.ContainsFunc(orders, func(at *gb.Order) bool { return fmt.Sprint(at.OrderID) == o.Exchange })
+		there := slices.ContainsFunc(orders, func(at *gb.Order) bool {
+			return fmt.Sprint(at.OrderID) == o.Exchange
+		})
 		if o.Exchange != "" && !there {
 			return fmt.Errorf("the exchange has no order %s, which %s is said to be", o.Exchange, o.ID)
 		}

@@ -92,7 +92,8 @@ func (d *demo) play(ctx context.Context) (err error) {
 	if d.state, err = os.MkdirTemp("", "assay-demo-live-"); err != nil {
 		return err
 	}
-	for _, act := range []func(context.Context) error{d.openVenue, d.openHost, d.begin, d.trade, d.kill, d.swept, d.reopen, d.account, d.reset} {
+	for _, act := range []func(context.Context) error{d.openVenue, d.openHost, d.begin, d.trade, d.kill,
+		d.swept, d.reopen, d.account, d.reset} {
 		if err := act(ctx); err != nil {
 			return err
 		}
@@ -102,13 +103,15 @@ func (d *demo) play(ctx context.Context) (err error) {
 
 // openVenue starts the exchange.
 func (d *demo) openVenue(ctx context.Context) error {
-	p, line, err := d.start(ctx, "exchange ", d.testvenue, "-speed", strconv.FormatFloat(d.speed, 'g', -1, 64))
+	p, line, err := d.start(ctx, "exchange ", d.testvenue, "-speed",
+		strconv.FormatFloat(d.speed, 'g', -1, 64))
 	if err != nil {
 		return err
 	}
 	d.venue = newVenue(line)
 	d.step("An exchange is opened on this machine: %s (process %d).", line, p.pid())
-	d.say("It speaks Binance's dialect and is no exchange of anybody's. A second of ours is %g of its market.", d.speed)
+	d.say("It speaks Binance's dialect and is no exchange of anybody's. A second of ours is %g of its "+
+		"market.", d.speed)
 	return nil
 }
 
@@ -122,7 +125,8 @@ func (d *demo) openHost(ctx context.Context) error {
 }
 
 func (d *demo) startHost(ctx context.Context) error {
-	p, url, err := d.start(ctx, "assay listening on ", filepath.Join(d.bin, "assay"), "--port", "0", "--state-dir", d.state, "--log-level", "warn",
+	p, url, err := d.start(ctx, "assay listening on ", filepath.Join(d.bin, "assay"), "--port", "0",
+		"--state-dir", d.state, "--log-level", "warn",
 		"--connectors", d.connectors, "--connector-endpoint", "binance="+d.venue.client.BaseURL,
 		// On a machine that is busy a candle is late by many of a market that runs so much too fast.
 		"--risk-max-candle-age", "60", "--risk-stale-candles", "200/1000")
@@ -130,8 +134,10 @@ func (d *demo) startHost(ctx context.Context) error {
 	return err
 }
 
-const liveRequest = `{"strategy_name":"rsi_bracket","strategy_params":{"period":2,"oversold":99.9,"overbought":100,"stop_loss":0.04,"take_profit":0.04},` +
-	`"symbols":["BTC/USDT"],"timeframe":"1m","mode":"live","exchange":"binance","exchange_config":{"apiKey":"` + testvenue.DefaultKey + `","secret":"` + testvenue.DefaultSecret + `"}}`
+const liveRequest = `{"strategy_name":"rsi_bracket","strategy_params":{"period":2,"oversold":99.9,` +
+	`"overbought":100,"stop_loss":0.04,"take_profit":0.04},` +
+	`"symbols":["BTC/USDT"],"timeframe":"1m","mode":"live","exchange":"binance",` +
+	`"exchange_config":{"apiKey":"` + testvenue.DefaultKey + `","secret":"` + testvenue.DefaultSecret + `"}}`
 
 // begin starts the run.
 func (d *demo) begin(ctx context.Context) error {
@@ -140,7 +146,8 @@ func (d *demo) begin(ctx context.Context) error {
 		return err
 	}
 	d.step("%s.", strings.TrimSuffix(answer.Message, "."))
-	d.say("The strategy buys with all cash and protects what it holds with a stop and a target at the exchange.")
+	d.say("The strategy buys with all cash and protects what it holds with a stop and a target at the " +
+		"exchange.")
 	return nil
 }
 

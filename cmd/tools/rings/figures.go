@@ -122,7 +122,8 @@ func add(lines []ring.Line, at ring.Ring) []sum {
 
 func show(out io.Writer, figures []sum) {
 	for _, s := range figures {
-		fmt.Fprintf(out, "%-44s %10d  wanted %10d  %s\n", s.Figure, s.Count, s.Wanted, strings.Join(s.Tests, " "))
+		fmt.Fprintf(out, "%-44s %10d  wanted %10d  %s\n", s.Figure, s.Count, s.Wanted,
+			strings.Join(s.Tests, " "))
 	}
 }
 

@@ -37,8 +37,10 @@ func main() {
 	var r runner
 	flags := flag.NewFlagSet("rings", flag.ExitOnError)
 	flags.StringVar(&r.sum, "gotestsum", "", "module@version of the runner that prints the summary")
-	flags.BoolVar(&r.race, "race", false, "use the race detector where goroutines share memory (needs a C compiler)")
-	flags.BoolVar(&r.stream, "stream", false, "print the tests' events as JSON (for the runner that prints the summary)")
+	flags.BoolVar(&r.race, "race", false,
+		"use the race detector where goroutines share memory (needs a C compiler)")
+	flags.BoolVar(&r.stream, "stream", false,
+		"print the tests' events as JSON (for the runner that prints the summary)")
 	flags.IntVar(&r.minutes, "minutes", 10, "soak: for how long that goes on which has no other end")
 	flags.StringVar(&r.out, "o", "", "soak: write the figures to this file")
 	flags.StringVar(&r.summary.Date, "date", "", "soak: date of the run, for the file")

@@ -154,12 +154,16 @@ func readFunctions(f *ast.File, functions map[string]*function) {
 func testsCalling(functions map[string]*function, names ...string) []string {
 	calling := map[string]bool{}
 	for name, f := range functions {
-		calling[name] = slices.ContainsFunc(f.ring, func(called string) bool { return slices.Contains(names, called) })
+		calling[name] = slices.ContainsFunc(f.ring, func(called string) bool {
+			return slices.Contains(names, called)
+		})
 	}
 	for changed := true; changed; {
 		changed = false
 		for name, f := range functions {
-			if !calling[name] && slices.ContainsFunc(f.calls, func(callee string) bool { return calling[callee] }) {
+			if !calling[name] && slices.ContainsFunc(f.calls, func(callee string) bool {
+				return calling[callee]
+			}) {
 				calling[name], changed = true, true
 			}
 		}
@@ -183,7 +187,8 @@ func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 
 func testParts(all []*pkg, race bool) []part {
 	plain := part{args: []string{"-shuffle=on"}}
 	beside := part{beside: true}
-	detected := part{args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0",
+	detected := part{args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec",
+		"env CGO_ENABLED=0",
 		"-p", "3", "-shuffle=on"}, env: []string{"CGO_ENABLED=1"}}
 	undetected := part{}
 	var names []string

@@ -126,7 +126,8 @@ func tidy(files map[string][]byte) error {
 	defer os.RemoveAll(dir)
 	for name, text := range files {
 		to := filepath.Join(dir, filepath.FromSlash(name))
-		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755), os.WriteFile(to, text, 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(to), 0o755),
+			os.WriteFile(to, text, 0o644)); err != nil {
 			return err
 		}
 	}
@@ -138,7 +139,8 @@ func tidy(files map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "go.mod"), root, 0o644), os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644)); err != nil {
+	if err := errors.Join(os.WriteFile(filepath.Join(dir, "go.mod"), root, 0o644),
+		os.WriteFile(filepath.Join(dir, "go.sum"), sums, 0o644)); err != nil {
 		return err
 	}
 	cmd := exec.Command("go", "mod", "tidy")

@@ -218,7 +218,8 @@ func agree(rep *report, m *Metadata, q *question) error {
 	switch {
 	case m.Schema != metadataSchema:
 		return invalid(MetadataName, "its schema is not %s", metadataSchema)
-	case m.RunID != rep.RunID || m.RequestHash != rep.RequestHash, m.Kind != rep.Kind || m.Status != rep.Status:
+	case m.RunID != rep.RunID || m.RequestHash != rep.RequestHash, m.Kind != rep.Kind ||
+		m.Status != rep.Status:
 		return invalid(MetadataName, "it is not of the run of %s", ReportName)
 	case rep.StressFailed != nil && (rep.stressFailed() == nil || *rep.StressFailed != *rep.stressFailed()):
 		return invalid(ReportName, "its stress_failed is not that of its stress tests")

@@ -20,6 +20,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/field"
 	"github.com/assay-run/assay/host/base/flags"
@@ -82,7 +83,8 @@ func (c *client) call(ctx context.Context, method, path string, body []byte) ([]
 		return nil, &unreachable{fmt.Errorf("%s %s: %s", method, path, resp.Status)}
 	}
 	e := refused.Error
-	text := strings.Join(slices.DeleteFunc([]string{e.Message, e.Details.Reason, e.Details.Pointer}, func(s string) bool { return s == "" }), " ")
+	text := strings.Join(slices.DeleteFunc([]string{e.Message, e.Details.Reason, e.Details.Pointer},
+		func(s string) bool { return s == "" }), " ")
 	if hint := hints[e.Code+e.Details.Reason]; hint != "" {
 		text += "; " + hint
 	}
@@ -91,12 +93,14 @@ func (c *client) call(ctx context.Context, method, path string, body []byte) ([]
 
 // hints are what to do about a refusal, by its code and reason.
 var hints = map[string]string{
-	"INVALID_SIGNATURE":                "the plane does not count this key, or counts nobody's: whoever runs it enters it with governance keys trust, and sends a SIGHUP",
+	string(bundle.InvalidSignature): "the plane does not count this key, or counts nobody's: whoever " +
+		"runs it enters it with governance keys trust, and sends a SIGHUP",
 	"INVALID_ATTESTATIONself_approval": "somebody else has to sign",
 	"INVALID_ATTESTATIONrole":          "trust.json does not give this key the role that this takes",
 	"INVALID_ATTESTATIONexpired":       "look at --valid and at this machine's clock",
-	"LEDGER_CORRUPT":                   "whoever runs the plane looks at its log with governance verify --log",
-	"LEDGER_ROLLBACK":                  "whoever runs the plane puts the newest copy of its log back",
+	store.Corrupt: "whoever runs the plane looks at its log with governance verify " +
+		"--log",
+	store.Rollback: "whoever runs the plane puts the newest copy of its log back",
 }
 
 func (c *client) get(ctx context.Context, path string, into any) error {
@@ -157,7 +161,9 @@ func (c *client) approvesAs(ctx context.Context, pub crypto.PublicKey) (string, 
 	if errors.As(err, &away) {
 		return "", err
 	} else if err != nil {
-		return "", usagef("--role is missing: write --role risk or --role approver (the plane does not say which this key has: %v)", err)
+		return "", usagef(
+			"--role is missing: write --role risk or --role approver (the plane does not say which this "+
+				"key has: %v)", err)
 	}
 	trust, refused := bundle.ParseTrust(text)
 	if refused != nil {
@@ -166,7 +172,9 @@ func (c *client) approvesAs(ctx context.Context, pub crypto.PublicKey) (string, 
 	var roles []string
 	for _, k := range trust.Keys {
 		if k.KeyID == id && k.Status == bundle.KeyActive {
-			roles = slices.DeleteFunc(k.Roles, func(r string) bool { return r != bundle.TrustRisk && r != bundle.TrustApprover })
+			roles = slices.DeleteFunc(k.Roles, func(r string) bool {
+				return r != bundle.TrustRisk && r != bundle.TrustApprover
+			})
 		}
 	}
 	switch len(roles) {
@@ -223,7 +231,8 @@ func (s *signing) open(id string) (*client, *ecdsa.PrivateKey, error) {
 		return nil, nil, usagef("%q is no candidate_revision_id: it begins with cr-", id)
 	}
 	if s.KeyFile == "" {
-		return nil, nil, usagef("--key is missing: the file of your private key (governance keys new NAME makes one)")
+		return nil, nil,
+			usagef("--key is missing: the file of your private key (governance keys new NAME makes one)")
 	}
 	if _, err := parseValid(s.Valid); err != nil {
 		return nil, nil, usagef("--valid: %v", err)
@@ -256,7 +265,8 @@ func (s *signing) common(sub *subject) bundle.Common {
 	now := s.w.Now().UTC()
 	valid, _ := parseValid(s.Valid) // was checked
 	return bundle.Common{
-		LogOrigin: sub.origin, CandidateRevisionID: sub.doc.Bundle.CandidateRevisionID, MadeAt: now.Format(time.RFC3339Nano),
+		LogOrigin: sub.origin, CandidateRevisionID: sub.doc.Bundle.CandidateRevisionID,
+		MadeAt:    now.Format(time.RFC3339Nano),
 		ExpiresAt: bundle.FormatTime(now.Add(valid)), Reason: s.Reason,
 	}
 }
@@ -276,7 +286,8 @@ func (s *signing) confirm(question string) error {
 }
 
 // post signs a predicate about a bundle and reports what it has come to.
-func (s *signing) post(ctx context.Context, c *client, sub *subject, kind string, predicate any, key *ecdsa.PrivateKey) error {
+func (s *signing) post(ctx context.Context, c *client, sub *subject, kind string, predicate any,
+	key *ecdsa.PrivateKey) error {
 	env, err := sub.doc.Attest(kind, predicate, key)
 	if err != nil {
 		return usagef("the statement: %v", err)
@@ -306,7 +317,8 @@ func (s *signing) post(ctx context.Context, c *client, sub *subject, kind string
 	if s.JSON {
 		return s.printAnswer(answer)
 	}
-	fmt.Fprintf(s.w.Out, "%s %s/%s\n", sub.doc.Bundle.CandidateRevisionID, rec.State.Stage, rec.State.StageStatus)
+	fmt.Fprintf(s.w.Out, "%s %s/%s\n", sub.doc.Bundle.CandidateRevisionID, rec.State.Stage,
+		rec.State.StageStatus)
 	return nil
 }
 

@@ -61,7 +61,9 @@ func refusef(format string, args ...any) error { return &refusal{fmt.Sprintf(for
 type unreachable struct{ cause error }
 
 func (e *unreachable) Error() string {
-	return fmt.Sprintf("the control plane does not answer (is governance serve running there? --control-url or SERVICE_CONTROL_URL says where): %v", e.cause)
+	return fmt.Sprintf(
+		"the control plane does not answer (is governance serve running there? --control-url or "+
+			"SERVICE_CONTROL_URL says where): %v", e.cause)
 }
 
 // Run runs a command line and returns its exit code.
@@ -70,10 +72,12 @@ func Run(ctx context.Context, args []string, w World) int {
 	ran := false
 	root := &cobra.Command{
 		Use: "governance", Short: "Records candidate bundles and decides how far each may go",
-		Long: "Records candidate bundles in a log that cannot be rewritten unnoticed, and decides how far each may go.\n" +
+		Long: "Records candidate bundles in a log that cannot be rewritten unnoticed, and decides how far " +
+			"each may go.\n" +
 			"Anyone may stop, two must agree to start.\n\n" +
 			"Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 the control plane does not answer.",
-		Example: "  governance serve\n  governance keys new rita\n  governance keys trust --pub rita.pub --principal rita@example.com --role risk\n" +
+		Example: "  governance serve\n  governance keys new rita\n  governance keys trust --pub rita.pub " +
+			"--principal rita@example.com --role risk\n" +
 			"  governance approve cr-... --stage canary --role risk --key rita.key",
 		Version: w.Version, SilenceErrors: true, SilenceUsage: true,
 		PersistentPreRun: func(*cobra.Command, []string) { ran = true },
@@ -82,8 +86,8 @@ func Run(ctx context.Context, args []string, w World) int {
 	root.SetIn(w.In)
 	root.SetOut(w.Out)
 	root.SetErr(w.Err)
-	root.AddCommand(serveCommand(w), approveCommand(w), rejectCommand(w), suspendCommand(w), retireCommand(w), incidentCommand(w),
-		verifyCommand(w), rebuildCommand(w), keysCommand(w))
+	root.AddCommand(serveCommand(w), approveCommand(w), rejectCommand(w), suspendCommand(w), retireCommand(w),
+		incidentCommand(w), verifyCommand(w), rebuildCommand(w), keysCommand(w))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return ExitDone
@@ -116,7 +120,8 @@ func bind(cmd *cobra.Command, w World, options any) *flags.Set {
 		}
 		if len(values) > 0 {
 			// The only error is a flag that is not there.
-			_ = cmd.RegisterFlagCompletionFunc(f.Name, cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
+			_ = cmd.RegisterFlagCompletionFunc(f.Name,
+				cobra.FixedCompletions(values, cobra.ShellCompDirectiveNoFileComp))
 		}
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) error {

@@ -39,10 +39,13 @@ func verifyCommand(w World) *cobra.Command {
 	o := &verifyOptions{w: w}
 	cmd := &cobra.Command{
 		Use: "verify FILE...", Short: "Check files of a hand-over, or a whole log, without asking anybody",
-		Long: "Checks files against each other and against the keys that the options name; nothing in the files is trusted.\n" +
+		Long: "Checks files against each other and against the keys that the options name; nothing in the " +
+			"files is trusted.\n" +
 			"With --log checks the log of --state-dir, on which no plane may be running.",
-		Example: "  governance verify candidate_bundle.json candidate_bundle.sigstore.json --key governance.pub --trusted-root trusted_root.json\n" +
-			"  governance verify candidate_bundle.json candidate_bundle.dsse.json --trust trust.json --artifact-root .assay\n" +
+		Example: "  governance verify candidate_bundle.json candidate_bundle.sigstore.json --key " +
+			"governance.pub --trusted-root trusted_root.json\n" +
+			"  governance verify candidate_bundle.json candidate_bundle.dsse.json --trust trust.json " +
+			"--artifact-root .assay\n" +
 			"  governance verify --log --key governance.pub --trusted-root trusted_root.json",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args) },
 	}
@@ -55,7 +58,8 @@ func (o *verifyOptions) run(cmd *cobra.Command, names []string) error {
 	case o.Log && len(names) > 0:
 		return usagef("--log takes no files")
 	case o.Log && (o.Trust != "" || o.Artifacts != ""):
-		return usagef("--log takes --key and --trusted-root only: a log has its own trust.json, and no artifacts")
+		return usagef(
+			"--log takes --key and --trusted-root only: a log has its own trust.json, and no artifacts")
 	case !o.Log && len(names) == 0:
 		return usagef("name the files to verify, or --log")
 	}
@@ -111,7 +115,10 @@ func (o *verifyOptions) verifyLog(ctx context.Context, dir string, trusted verif
 		return err
 	}
 	defer func() { err = errors.Join(err, audit.Close()) }()
-	opts := verify.LogOptions{Statement: audit.Statement, Log: audit.Log, Projections: func() ([]string, error) { return audit.Compare(ctx) }}
+	opts := verify.LogOptions{Statement: audit.Statement, Log: audit.Log,
+		Projections: func() ([]string, error) {
+			return audit.Compare(ctx)
+		}}
 	if trusted.Key != nil {
 		if opts.Statement, err = ledger.ParseKey(trusted.Key); err != nil {
 			return usagef("--key: %v", err)
@@ -144,10 +151,14 @@ func rebuildCommand(w World) *cobra.Command {
 	}
 	var set *flags.Set
 	cmd := &cobra.Command{
-		Use: "rebuild", Short: "Make what follows from the log again; no plane may be running", Args: cobra.NoArgs,
-		Long: "Makes facts, revisions and states again from the signed statements, and judges each decision once more.\nThe log itself is never changed.\n" +
-			"With --accept-checkpoints, where checkpoints.log is lost, makes it anew first: do that only when you are sure\nthat the database is the newest copy, since an older one would fork the log.",
-		Example: "  governance rebuild --check\n  governance rebuild --state-dir /var/lib/governance\n  governance rebuild --accept-checkpoints",
+		Use: "rebuild", Short: "Make what follows from the log again; no plane may be running",
+		Args: cobra.NoArgs,
+		Long: "Makes facts, revisions and states again from the signed statements, and judges each " +
+			"decision once more.\nThe log itself is never changed.\n" +
+			"With --accept-checkpoints, where checkpoints.log is lost, makes it anew first: do that only " +
+			"when you are sure\nthat the database is the newest copy, since an older one would fork the log.",
+		Example: "  governance rebuild --check\n  governance rebuild --state-dir /var/lib/governance\n  " +
+			"governance rebuild --accept-checkpoints",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir := o.dir(set)
 			if o.Check && o.Accept {
@@ -165,7 +176,8 @@ func rebuildCommand(w World) *cobra.Command {
 				return err
 			}
 			if o.JSON {
-				err = printJSON(w.Out, map[string]any{"rebuilt": !o.Check, "different": append([]string{}, different...)})
+				err = printJSON(w.Out,
+					map[string]any{"rebuilt": !o.Check, "different": append([]string{}, different...)})
 			} else {
 				printRebuilt(w, different, o.Check)
 			}
@@ -192,7 +204,8 @@ func printRebuilt(w World, different []string, check bool) {
 }
 
 func keysCommand(w World) *cobra.Command {
-	cmd := &cobra.Command{Use: "keys", Short: "Make keys, show this plane's, say whose count", Args: cobra.NoArgs,
+	cmd := &cobra.Command{Use: "keys", Short: "Make keys, show this plane's, say whose count",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	cmd.AddCommand(keysNew(w), keysShow(w), keysTrust(w))
 	return cmd
@@ -201,8 +214,10 @@ func keysCommand(w World) *cobra.Command {
 func keysNew(w World) *cobra.Command {
 	var o jsonOption
 	cmd := &cobra.Command{
-		Use: "new NAME", Short: "Make a P-256 pair: NAME.key, for its owner only, and NAME.pub", Args: cobra.ExactArgs(1),
-		Long:    "Makes a P-256 pair: NAME.key signs and stays with its owner, NAME.pub goes to whoever runs the plane.",
+		Use: "new NAME", Short: "Make a P-256 pair: NAME.key, for its owner only, and NAME.pub",
+		Args: cobra.ExactArgs(1),
+		Long: "Makes a P-256 pair: NAME.key signs and stays with its owner, NAME.pub goes to whoever " +
+			"runs the plane.",
 		Example: "  governance keys new rita",
 		RunE: func(_ *cobra.Command, args []string) error {
 			path := strings.TrimSuffix(args[0], ".key") + ".key"
@@ -213,7 +228,8 @@ func keysNew(w World) *cobra.Command {
 			if err := dsse.WriteKey(path, key); errors.Is(err, fs.ErrExist) {
 				return refusef("%s is there already: choose another name, no key is ever overwritten", path)
 			} else if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
-				return usagef("there is no folder %s for %s: make it first (mkdir -p %s)", dir, filepath.Base(path), dir)
+				return usagef("there is no folder %s for %s: make it first (mkdir -p %s)", dir,
+					filepath.Base(path), dir)
 			} else if err != nil {
 				return err
 			}
@@ -222,7 +238,8 @@ func keysNew(w World) *cobra.Command {
 				return err
 			}
 			if o.JSON {
-				return printJSON(w.Out, map[string]string{"key": path, "pub": dsse.PublicPath(path), "key_id": id})
+				return printJSON(w.Out,
+					map[string]string{"key": path, "pub": dsse.PublicPath(path), "key_id": id})
 			}
 			fmt.Fprintf(w.Out, "%s\n%s\nkey_id %s\n", path, dsse.PublicPath(path), id)
 			return nil
@@ -240,7 +257,8 @@ func keysShow(w World) *cobra.Command {
 	var set *flags.Set
 	cmd := &cobra.Command{
 		Use: "show", Short: "Show this plane's public keys", Args: cobra.NoArgs,
-		Long:    "Shows the name and the public keys of the log in the state folder, also while a plane is running on it.",
+		Long: "Shows the name and the public keys of the log in the state folder, also while a plane " +
+			"is running on it.",
 		Example: "  governance keys show\n  governance keys show --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			id, err := store.ReadIdentity(cmd.Context(), o.dir(set))
@@ -256,9 +274,12 @@ func keysShow(w World) *cobra.Command {
 				return err
 			}
 			if o.JSON {
-				return printJSON(w.Out, map[string]string{"log_origin": id.Origin, "log_key": id.LogKey, "key_id": keyID, "public_key": id.StatementKey})
+				return printJSON(w.Out,
+					map[string]string{"log_origin": id.Origin, "log_key": id.LogKey, "key_id": keyID,
+						"public_key": id.StatementKey})
 			}
-			fmt.Fprintf(w.Out, "log_origin %s\nlog_key %s\nkey_id %s\n%s", id.Origin, id.LogKey, keyID, id.StatementKey)
+			fmt.Fprintf(w.Out, "log_origin %s\nlog_key %s\nkey_id %s\n%s", id.Origin, id.LogKey, keyID,
+				id.StatementKey)
 			return nil
 		},
 	}
@@ -284,12 +305,16 @@ func keysTrust(w World) *cobra.Command {
 	o := &trustOptions{}
 	var set *flags.Set
 	cmd := &cobra.Command{
-		Use: "trust", Short: "Enter a key in trust.json, with a higher version; send the plane a SIGHUP then", Args: cobra.NoArgs,
-		Long: "Enters a key in trust.json, or changes or revokes the one that is there, and raises the version.\n" +
-			"A running plane reads the file when it gets a SIGHUP, and refuses one whose version is not higher.",
+		Use: "trust", Short: "Enter a key in trust.json, with a higher version; send the plane a SIGHUP then",
+		Args: cobra.NoArgs,
+		Long: "Enters a key in trust.json, or changes or revokes the one that is there, and raises the " +
+			"version.\n" +
+			"A running plane reads the file when it gets a SIGHUP, and refuses one whose version is not " +
+			"higher.",
 		Example: "  governance keys trust --pub rita.pub --principal rita@example.com --role risk\n" +
 			"  governance keys trust --pub host.pub --principal host-1 --role host --valid 90d\n" +
-			"  governance keys trust --pub rita.pub --revoke\n  governance keys trust --require-signature true --expires 365d\n" +
+			"  governance keys trust --pub rita.pub --revoke\n  governance keys trust --require-signature " +
+			"true --expires 365d\n" +
 			"  governance keys trust --restore",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir := o.dir(set)
@@ -309,7 +334,8 @@ func keysTrust(w World) *cobra.Command {
 // putBack writes the trust.json that the log has. It is in force already: nothing changes
 // but that a plane starts again.
 func (o *trustOptions) putBack(ctx context.Context, dir string, w World) error {
-	if o.Pub != "" || o.Principal != "" || len(o.Roles) > 0 || o.Revoke || o.Require != "" || o.Expires != "" {
+	if o.Pub != "" || o.Principal != "" || len(o.Roles) > 0 || o.Revoke || o.Require != "" ||
+		o.Expires != "" {
 		return usagef("--restore takes no key: put the file back first, then change it")
 	}
 	if _, err := os.Lstat(o.File); err == nil {
@@ -334,11 +360,14 @@ func (o *trustOptions) run(w World) error {
 	if err != nil {
 		return usagef("--valid: %v", err)
 	}
-	if o.Pub == "" && o.Principal == "" && len(o.Roles) == 0 && !o.Revoke && (o.Require != "" || o.Expires != "") {
+	if o.Pub == "" && o.Principal == "" && len(o.Roles) == 0 && !o.Revoke &&
+		(o.Require != "" || o.Expires != "") {
 		return o.settings(w, valid)
 	}
 	if o.Pub == "" || !o.Revoke && (o.Principal == "" || len(o.Roles) == 0) {
-		return usagef("--pub, --principal and --role are needed, or --pub and --revoke, or --require-signature, --expires, or --restore")
+		return usagef(
+			"--pub, --principal and --role are needed, or --pub and --revoke, or --require-signature, " +
+				"--expires, or --restore")
 	}
 	pub, err := dsse.ReadPublic(o.Pub)
 	if err != nil {
@@ -364,8 +393,10 @@ func (o *trustOptions) run(w World) error {
 		t.Keys[i].Status = bundle.KeyRevoked
 	} else {
 		k := bundle.TrustKey{
-			KeyID: id, PublicKey: string(pem), Principal: o.Principal, Roles: o.Roles, Status: bundle.KeyActive,
-			ValidFrom: bundle.FormatTime(now.Add(-bundle.MaxAhead)), ValidUntil: bundle.FormatTime(now.Add(valid)),
+			KeyID: id, PublicKey: string(pem), Principal: o.Principal, Roles: o.Roles,
+			Status:     bundle.KeyActive,
+			ValidFrom:  bundle.FormatTime(now.Add(-bundle.MaxAhead)),
+			ValidUntil: bundle.FormatTime(now.Add(valid)),
 		}
 		if i >= 0 {
 			t.Keys[i] = k
@@ -391,7 +422,8 @@ func (o *trustOptions) settings(w World, valid time.Duration) error {
 
 // read is trust.json as it is, or a new one; its version goes up.
 func (o *trustOptions) read(now time.Time, valid time.Duration) (*bundle.Trust, error) {
-	t := &bundle.Trust{Schema: bundle.SchemaTrust, ExpiresAt: bundle.FormatTime(now.Add(valid)), Keys: []bundle.TrustKey{}}
+	t := &bundle.Trust{Schema: bundle.SchemaTrust, ExpiresAt: bundle.FormatTime(now.Add(valid)),
+		Keys: []bundle.TrustKey{}}
 	text, err := os.ReadFile(o.File)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -430,7 +462,9 @@ func (o *trustOptions) write(t *bundle.Trust, w World) error {
 		return err
 	}
 	if o.JSON {
-		return printJSON(w.Out, map[string]any{"file": o.File, "version": t.Version, "keys": len(t.Keys), "expires_at": t.ExpiresAt})
+		return printJSON(w.Out,
+			map[string]any{"file": o.File, "version": t.Version, "keys": len(t.Keys),
+				"expires_at": t.ExpiresAt})
 	}
 	fmt.Fprintf(w.Out, "%s version %d, %d keys, expires %s\n", o.File, t.Version, len(t.Keys), t.ExpiresAt)
 	return nil

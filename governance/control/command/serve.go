@@ -57,7 +57,8 @@ func serveCommand(w World) *cobra.Command {
 		Use: "serve", Short: "Run the control plane", Args: cobra.NoArgs,
 		Long: "Run the control plane until a signal ends it. SIGHUP reads policy and trust again.\n" +
 			"Options win over their variables, variables over defaults; an empty variable counts as unset.",
-		Example: "  governance serve\n  governance serve --state-dir /var/lib/governance --log-origin log.example.com --artifact-root off",
+		Example: "  governance serve\n  governance serve --state-dir /var/lib/governance --log-origin " +
+			"log.example.com --artifact-root off",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := o.config(set, w)
 			if err != nil {
@@ -93,7 +94,8 @@ func (o *serveOptions) config(set *flags.Set, w World) (cfg serveConfig, err err
 		return cfg, bad("behind-proxy", "%q is not 1, 0, true or false", o.BehindProxy)
 	}
 	cfg = serveConfig{
-		level: hclog.LevelFromString(o.LogLevel), origin: o.Origin, artifactRoot: o.ArtifactRoot, policy: o.Policy,
+		level: hclog.LevelFromString(o.LogLevel), origin: o.Origin, artifactRoot: o.ArtifactRoot,
+		policy:    o.Policy,
 		trustFile: o.Trust, bind: edge.Bind{
 			Host: o.Host, Port: int(port), Prefix: variables, AllowedHosts: o.Hosts,
 			BehindProxy: o.BehindProxy == "1" || o.BehindProxy == "true",
@@ -178,7 +180,8 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(ctx, store.Options{Dir: cfg.stateDir, Origin: cfg.origin, Policy: rulesOf, Trust: trust, Now: w.Now})
+	s, err := store.Open(ctx,
+		store.Options{Dir: cfg.stateDir, Origin: cfg.origin, Policy: rulesOf, Trust: trust, Now: w.Now})
 	if err != nil {
 		return err
 	}
@@ -196,7 +199,8 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	}
 	host, _, _ := strings.Cut(strings.TrimPrefix(edge.URL(ln), "http://"), ":")
 	plane := control.New(control.Options{
-		Store: s, ArtifactRoot: cfg.artifactRoot, Hosts: append([]string{cfg.bind.Host, host}, cfg.bind.AllowedHosts...), Now: w.Now, Logger: logger,
+		Store: s, ArtifactRoot: cfg.artifactRoot,
+		Hosts: append([]string{cfg.bind.Host, host}, cfg.bind.AllowedHosts...), Now: w.Now, Logger: logger,
 	})
 	ctx, end := context.WithCancel(ctx)
 	defer end()
@@ -208,10 +212,12 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 
 // report logs what the plane came up with: where it is, and by whose word it goes.
 func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, now time.Time) error {
-	logger.Info("configuration", "state_dir", c.stateDir, "artifact_root", cmp.Or(c.artifactRoot, "off"), "log_level", c.level.String(),
+	logger.Info("configuration", "state_dir", c.stateDir, "artifact_root", cmp.Or(c.artifactRoot, "off"),
+		"log_level", c.level.String(),
 		"behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts)
 	if d := s.Damage(); d != nil {
-		logger.Error("the log is read only: nothing is taken and no registry is given", "code", d.Code, "detail", d.Detail,
+		logger.Error("the log is read only: nothing is taken and no registry is given", "code", d.Code,
+			"detail", d.Detail,
 			"hint", "governance verify --log; rebuild helps where only projections differ")
 		return nil
 	}
@@ -221,11 +227,14 @@ func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, no
 			"policy", fmt.Sprintf("%s v%d %s", p.ID, p.Version, p.Digest))
 		switch t := w.Trust(); {
 		case t == nil:
-			logger.Warn("open mode: nobody's signature counts, nothing goes beyond paper", "hint", "governance keys trust")
+			logger.Warn("open mode: nobody's signature counts, nothing goes beyond paper", "hint",
+				"governance keys trust")
 		case t.Expired(now):
-			logger.Warn("trust.json has expired: only stops are taken", "version", t.Version, "expired_at", t.ExpiresAt)
+			logger.Warn("trust.json has expired: only stops are taken", "version", t.Version, "expired_at",
+				t.ExpiresAt)
 		default:
-			logger.Info("trust.json is in force", "version", t.Version, "keys", len(t.Keys), "expires_at", t.ExpiresAt)
+			logger.Info("trust.json is in force", "version", t.Version, "keys", len(t.Keys), "expires_at",
+				t.ExpiresAt)
 		}
 		return nil
 	})

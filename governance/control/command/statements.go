@@ -35,10 +35,15 @@ type approveOptions struct {
 func approveCommand(w World) *cobra.Command {
 	o := &approveOptions{signing: signing{w: w, Valid: validApproval}}
 	cmd := &cobra.Command{
-		Use: "approve CR", Short: "Agree that a revision enters a stage, goes on, or passes a gate for some days", Args: cobra.ExactArgs(1),
-		Long: "Shows the plan, asks, signs and posts. An approval is of the plan that was shown: when the plan changes, it counts no more.",
-		Example: "  governance approve cr-... --stage canary --role risk --key rita.key\n  governance approve cr-... --resume --role approver --key anna.key\n" +
-			"  governance approve cr-... --stage canary --waive soak.paper --reason \"ran on the old host\" --key rita.key",
+		Use:   "approve CR",
+		Short: "Agree that a revision enters a stage, goes on, or passes a gate for some days",
+		Args:  cobra.ExactArgs(1),
+		Long: "Shows the plan, asks, signs and posts. An approval is of the plan that was shown: when " +
+			"the plan changes, it counts no more.",
+		Example: "  governance approve cr-... --stage canary --role risk --key rita.key\n  governance " +
+			"approve cr-... --resume --role approver --key anna.key\n" +
+			"  governance approve cr-... --stage canary --waive soak.paper --reason \"ran on the old " +
+			"host\" --key rita.key",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.run(cmd, args[0]) },
 	}
 	o.set = bind(cmd, w, o)
@@ -108,13 +113,16 @@ func (o *approveOptions) run(cmd *cobra.Command, id string) error {
 		if err := o.confirm(fmt.Sprintf("Waive gate %s of %s?", o.Waive, stage)); err != nil {
 			return err
 		}
-		return o.post(ctx, c, sub, bundle.TypeWaiver, bundle.Waiver{Common: o.common(sub), Stage: bundle.Stage(stage), GateID: o.Waive}, key)
+		return o.post(ctx, c, sub, bundle.TypeWaiver,
+			bundle.Waiver{Common: o.common(sub), Stage: bundle.Stage(stage), GateID: o.Waive}, key)
 	}
-	approval := bundle.Approval{Common: o.common(sub), Action: "promote", Stage: bundle.Stage(stage), Role: o.Role, PlanDigest: plan.PlanDigest}
+	approval := bundle.Approval{Common: o.common(sub), Action: "promote", Stage: bundle.Stage(stage),
+		Role: o.Role, PlanDigest: plan.PlanDigest}
 	if o.Resume {
 		approval.Action, approval.SuspensionID = "resume", stop
 	}
-	if err := o.confirm(fmt.Sprintf("Approve to %s in %s as %s?", approval.Action, stage, o.Role)); err != nil {
+	if err := o.confirm(fmt.Sprintf("Approve to %s in %s as %s?", approval.Action, stage,
+		o.Role)); err != nil {
 		return err
 	}
 	return o.post(ctx, c, sub, bundle.TypeApproval, approval, key)
@@ -137,7 +145,8 @@ func mayWaive(p *promotion.Plan, id string) error {
 			return nil
 		}
 	}
-	return usagef("--waive: the plan for %s has no gate %q that can be waived; it has %s", p.Stage, id, strings.Join(may, ", "))
+	return usagef("--waive: the plan for %s has no gate %q that can be waived; it has %s", p.Stage, id,
+		strings.Join(may, ", "))
 }
 
 // showPlan prints what is about to be signed. Who resumes agrees to another thing than who
@@ -274,7 +283,8 @@ func rejectCommand(w World) *cobra.Command {
 	o := &signing{w: w, Valid: validStop}
 	cmd := &cobra.Command{
 		Use: "reject CR", Short: "Refuse a revision for good", Args: cobra.ExactArgs(1),
-		Long:    "Refuses a revision for good: it never runs again, and neither does what it runs in its family.",
+		Long: "Refuses a revision for good: it never runs again, and neither does what it runs in its " +
+			"family.",
 		Example: "  governance reject cr-... --reason \"looks ahead\" --key anna.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return o.stop(cmd.Context(), args[0], "Reject it for good?", bundle.TypeRejection,
@@ -289,10 +299,12 @@ func retireCommand(w World) *cobra.Command {
 	o := &retireOptions{signing: signing{w: w, Valid: validStop}}
 	cmd := &cobra.Command{
 		Use: "retire CR", Short: "End a revision that has done its work", Args: cobra.ExactArgs(1),
-		Example: "  governance retire cr-... --replaced-by cr-... --reason \"better one is live\" --key otto.key",
+		Example: "  governance retire cr-... --replaced-by cr-... --reason \"better one is live\" --key " +
+			"otto.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if o.ReplacedBy != "" && !field.IsRevision(o.ReplacedBy) {
-				return usagef("--replaced-by: %q is no candidate_revision_id: it begins with cr-", o.ReplacedBy)
+				return usagef("--replaced-by: %q is no candidate_revision_id: it begins with cr-",
+					o.ReplacedBy)
 			}
 			return o.stop(cmd.Context(), args[0], "Retire it for good?", bundle.TypeRetirement,
 				func(c bundle.Common) any { return bundle.Ending{Common: c, ReplacedBy: o.ReplacedBy} })
@@ -305,12 +317,15 @@ func retireCommand(w World) *cobra.Command {
 func suspendCommand(w World) *cobra.Command {
 	o := &suspendOptions{signing: signing{w: w, Valid: validStop}}
 	cmd := &cobra.Command{
-		Use: "suspend CR", Short: "Stop a revision until people agree again, or lower it", Args: cobra.ExactArgs(1),
-		Example: "  governance suspend cr-... --kill --reason \"odd fills\" --key host.key\n  governance suspend cr-... --to paper --reason \"too large\" --key otto.key",
+		Use: "suspend CR", Short: "Stop a revision until people agree again, or lower it",
+		Args: cobra.ExactArgs(1),
+		Example: "  governance suspend cr-... --kill --reason \"odd fills\" --key host.key\n  governance " +
+			"suspend cr-... --to paper --reason \"too large\" --key otto.key",
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return o.stop(cmd.Context(), args[0], "Stop it?", bundle.TypeSuspension, func(c bundle.Common) any {
-				return bundle.Suspension{Common: c, ToStage: bundle.Stage(o.To), Kill: o.Kill}
-			})
+			return o.stop(cmd.Context(), args[0], "Stop it?", bundle.TypeSuspension,
+				func(c bundle.Common) any {
+					return bundle.Suspension{Common: c, ToStage: bundle.Stage(o.To), Kill: o.Kill}
+				})
 		},
 	}
 	o.set = bind(cmd, w, o)
@@ -318,7 +333,8 @@ func suspendCommand(w World) *cobra.Command {
 }
 
 // stop posts a statement that ends or lowers a revision.
-func (s *signing) stop(ctx context.Context, id, question, kind string, predicate func(bundle.Common) any) error {
+func (s *signing) stop(ctx context.Context, id, question, kind string,
+	predicate func(bundle.Common) any) error {
 	if s.Reason == "" {
 		return usagef("--reason is missing: a stop says why")
 	}
@@ -334,7 +350,8 @@ func (s *signing) stop(ctx context.Context, id, question, kind string, predicate
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(s.out(), "%s (%s) is %s/%s\n", id, sub.doc.Bundle.Candidate.CandidateID, state.Stage, state.StageStatus)
+	fmt.Fprintf(s.out(), "%s (%s) is %s/%s\n", id, sub.doc.Bundle.Candidate.CandidateID, state.Stage,
+		state.StageStatus)
 	if kind == bundle.TypeSuspension {
 		if err := s.holder(ctx, c, sub, state.DeployableID); err != nil {
 			return err
@@ -356,7 +373,8 @@ func (s *signing) holder(ctx context.Context, c *client, sub *subject, deployabl
 	}
 	for _, e := range reg.Entries {
 		if e.DeployableID == deployable && e.CandidateRevisionID != b.CandidateRevisionID {
-			fmt.Fprintf(s.out(), "%s runs the same and holds the place: %s in %s. It is stopped with it.\n", e.CandidateRevisionID, e.Status, e.Stage)
+			fmt.Fprintf(s.out(), "%s runs the same and holds the place: %s in %s. It is stopped with it.\n",
+				e.CandidateRevisionID, e.Status, e.Stage)
 		}
 	}
 	return nil
@@ -378,9 +396,12 @@ func incidentCommand(w World) *cobra.Command {
 	o := &incidentOptions{signing: signing{w: w, Valid: validStop}}
 	cmd := &cobra.Command{
 		Use: "incident CR", Short: "Open or close an incident, or record a drill", Args: cobra.ExactArgs(1),
-		Long: "A critical incident stops everything that runs the same, until it is closed and two people let it go on.",
-		Example: "  governance incident cr-... --open inc-1 --severity critical --reason \"fills nobody ordered\" --key host.key\n" +
-			"  governance incident cr-... --close inc-1 --key otto.key\n  governance incident cr-... --drill kill_switch --run svc_01 --result pass --key otto.key",
+		Long: "A critical incident stops everything that runs the same, until it is closed and two people " +
+			"let it go on.",
+		Example: "  governance incident cr-... --open inc-1 --severity critical --reason \"fills nobody " +
+			"ordered\" --key host.key\n" +
+			"  governance incident cr-... --close inc-1 --key otto.key\n  governance incident cr-... " +
+			"--drill kill_switch --run svc_01 --result pass --key otto.key",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.record(cmd, args[0]) },
 	}
 	o.set = bind(cmd, w, o)
@@ -394,7 +415,8 @@ func (o *incidentOptions) check() error {
 		return usagef("one of --open, --close and --drill is needed")
 	case o.Open != "" && o.Severity != "warning" && o.Severity != "critical":
 		return usagef("--severity: warning or critical")
-	case o.Drill != "" && (o.Drill != "kill_switch" || o.Run == "" || o.Result != "pass" && o.Result != "fail"):
+	case o.Drill != "" &&
+		(o.Drill != "kill_switch" || o.Run == "" || o.Result != "pass" && o.Result != "fail"):
 		return usagef("a drill is --drill kill_switch --run ID --result pass|fail")
 	}
 	return nil

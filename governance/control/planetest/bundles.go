@@ -24,12 +24,16 @@ var Start = time.Date(2026, 11, 20, 12, 30, 0, 0, time.UTC)
 const day = 24 * time.Hour
 
 // Run is a run that was completed some time before now.
-func Run(now time.Time, id string, role bundle.Role, age time.Duration, summary map[string]float64) bundle.Run {
+func Run(now time.Time, id string, role bundle.Role, age time.Duration,
+	summary map[string]float64) bundle.Run {
 	done := now.Add(-age).Truncate(time.Second)
 	return bundle.Run{
-		RunID: id, Role: role, RequestHash: digest.SHA256Hex([]byte("question " + id)), ReportSHA256: digest.SHA256Hex([]byte("report " + id)),
-		StartedAt: bundle.FormatTime(done.Add(-time.Hour)), CompletedAt: bundle.FormatTime(done), Summary: summary,
-		Splits: []bundle.Split{{SplitID: "test", Kind: "test", Metrics: map[string]float64{"sharpe_ratio": 1}}},
+		RunID: id, Role: role, RequestHash: digest.SHA256Hex([]byte("question " + id)),
+		ReportSHA256: digest.SHA256Hex([]byte("report " + id)),
+		StartedAt:    bundle.FormatTime(done.Add(-time.Hour)), CompletedAt: bundle.FormatTime(done),
+		Summary: summary,
+		Splits: []bundle.Split{{SplitID: "test", Kind: "test",
+			Metrics: map[string]float64{"sharpe_ratio": 1}}},
 	}
 }
 
@@ -46,25 +50,31 @@ func Soaked(now time.Time, role bundle.Role) bundle.Run {
 func Good(now time.Time, edit ...func(*bundle.Bundle)) *bundle.Document {
 	b := bundle.Bundle{
 		Candidate: bundle.Candidate{
-			CandidateID: "sma-cross.btc-usdt-1h", FamilyID: "sma-cross", Slug: "sma-cross", Owner: Owner, Lineage: bundle.Lineage{ChangeClass: bundle.ChangeInitial},
+			CandidateID: "sma-cross.btc-usdt-1h", FamilyID: "sma-cross", Slug: "sma-cross", Owner: Owner,
+			Lineage: bundle.Lineage{ChangeClass: bundle.ChangeInitial},
 		},
 		Strategy: bundle.Strategy{
-			Name: "sma_cross", Version: "1.0.0", Params: json.RawMessage(`{"fast":10}`), Symbols: []string{"BTC/USDT"}, Timeframes: []string{"1h"},
-			Plugin: bundle.Plugin{SHA256: digest.SHA256Hex([]byte("plugin")), Size: 1, OS: "linux", Arch: "amd64", ProtocolVersion: 1},
+			Name: "sma_cross", Version: "1.0.0", Params: json.RawMessage(`{"fast":10}`),
+			Symbols: []string{"BTC/USDT"}, Timeframes: []string{"1h"},
+			Plugin: bundle.Plugin{SHA256: digest.SHA256Hex([]byte("plugin")), Size: 1, OS: "linux",
+				Arch: "amd64", ProtocolVersion: 1},
 		},
 		Engine: bundle.Engine{Name: "assay", Version: "1"},
 		Runs: []bundle.Run{
-			Run(now, "base", bundle.RoleBaseline, day, map[string]float64{"total_trades": 100, "max_drawdown": 0.2, "stress_failed": 0}),
+			Run(now, "base", bundle.RoleBaseline, day,
+				map[string]float64{"total_trades": 100, "max_drawdown": 0.2, "stress_failed": 0}),
 			Run(now, "false", bundle.RoleFalsification, day, map[string]float64{"gates_failed": 0}),
 		},
 		Trials: &bundle.Trials{FamilyTrials: 12},
 		Limits: bundle.Limits{
-			MaxCapital: "10000", MaxOrderValue: "500", MaxPositionValue: "2500", MaxOrdersPerMinute: 10, MaxInstruments: 1, MaxVenues: 1,
+			MaxCapital: "10000", MaxOrderValue: "500", MaxPositionValue: "2500", MaxOrdersPerMinute: 10,
+			MaxInstruments: 1, MaxVenues: 1,
 			MaxDrawdown: "0.25", MaxDailyLoss: "300",
 		},
 		SealRequest: bundle.SealRequest{
-			RequestedStage: bundle.Live, RequestedBy: "requester@example.com", RequestedAt: bundle.FormatTime(now),
-			ExpiresAt: bundle.FormatTime(now.Add(30 * day)), LogOrigin: Origin,
+			RequestedStage: bundle.Live, RequestedBy: "requester@example.com",
+			RequestedAt: bundle.FormatTime(now),
+			ExpiresAt:   bundle.FormatTime(now.Add(30 * day)), LogOrigin: Origin,
 		},
 	}
 	for _, e := range edit {
@@ -113,7 +123,8 @@ func Replay(doc *bundle.Document, now time.Time) bundle.Replay {
 	read := Evidence(&doc.Bundle)
 	for i, run := range doc.Bundle.Runs {
 		again := bundle.ReplayedRun{
-			RunID: run.RunID, RequestHash: run.RequestHash, ReportSHA256: run.ReportSHA256, Trades: []bundle.SplitTrades{},
+			RunID: run.RunID, RequestHash: run.RequestHash, ReportSHA256: run.ReportSHA256,
+			Trades: []bundle.SplitTrades{},
 		}
 		if read != nil {
 			again.Inputs = &bundle.Inputs{
@@ -312,7 +323,8 @@ func report(b *bundle.Bundle, run *bundle.Run) object {
 	}
 	o := object{
 		"schema": "report/v1", "run_id": run.RunID, "request_hash": run.RequestHash, "kind": kind(run.Role),
-		"status": "completed", "splits": []object{{"split_id": s.SplitID, "role": s.Kind, "metrics": metrics}},
+		"status": "completed",
+		"splits": []object{{"split_id": s.SplitID, "role": s.Kind, "metrics": metrics}},
 		"stress": []object{}, "walk_forward": nil,
 	}
 	if n, ok := run.Summary["stress_failed"]; ok {
@@ -361,7 +373,8 @@ func attack(b *bundle.Bundle, run *bundle.Run) object {
 
 func metadata(b *bundle.Bundle, run *bundle.Run) object {
 	o := object{
-		"schema": "run-metadata/v1", "run_id": run.RunID, "request_hash": run.RequestHash, "kind": kind(run.Role),
+		"schema": "run-metadata/v1", "run_id": run.RunID, "request_hash": run.RequestHash,
+		"kind":   kind(run.Role),
 		"status": "completed", "params": b.Strategy.Params, "symbols": b.Strategy.Symbols,
 		"timeframe": b.Strategy.Timeframes[0], "plugin": object{"sha256": b.Strategy.Plugin.SHA256},
 		"volatile": object{"started_at": run.StartedAt, "completed_at": run.CompletedAt},

@@ -69,7 +69,8 @@ func Open(o Options) (*Plane, error) {
 		o.ArtifactRoot = filepath.Join(filepath.Dir(o.Dir), filepath.Base(o.Dir)+"-artifacts")
 	}
 	p := &Plane{
-		Root: o.ArtifactRoot, given: map[string]bool{}, real: o.RealTime, ended: make(chan error, 1), client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}},
+		Root: o.ArtifactRoot, given: map[string]bool{}, real: o.RealTime, ended: make(chan error, 1),
+		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}},
 	}
 	var err error
 	if p.Store, err = store.Open(context.Background(), store.Options{
@@ -158,7 +159,8 @@ func (p *Plane) Post(body []byte) (Answer, error) {
 			return Answer{}, err
 		}
 	}
-	return p.Do(http.MethodPost, "/candidate-bundles/ingest", body, http.Header{"Content-Type": {"application/json"}})
+	return p.Do(http.MethodPost, "/candidate-bundles/ingest", body,
+		http.Header{"Content-Type": {"application/json"}})
 }
 
 // give writes the files of a bundle whose hashes are theirs, unless this was done.
@@ -202,9 +204,11 @@ func Signed() Said { return Said{"packer", bundle.TypeBundle, map[string]any{}} 
 
 // people are the principals that a test can sign as, and their roles.
 var people = map[string][]string{
-	"packer": {bundle.TrustLab}, "replayer": {bundle.TrustReplay}, "rita": {bundle.TrustRisk}, "anna": {bundle.TrustApprover},
-	"ruth": {bundle.TrustRisk, bundle.TrustApprover}, "otto": {bundle.TrustOperator}, "host": {bundle.TrustHost},
-	Owner: {bundle.TrustRisk, bundle.TrustApprover},
+	"packer": {bundle.TrustLab}, "replayer": {bundle.TrustReplay}, "rita": {bundle.TrustRisk},
+	"anna": {bundle.TrustApprover},
+	"ruth": {bundle.TrustRisk, bundle.TrustApprover}, "otto": {bundle.TrustOperator},
+	"host": {bundle.TrustHost},
+	Owner:  {bundle.TrustRisk, bundle.TrustApprover},
 }
 
 // Owner owns the bundles of Good.
@@ -239,11 +243,14 @@ func TrustKey(principal, name string, roles ...string) bundle.TrustKey {
 
 // Trust is a trust.json with everybody in it, and with what edit makes of it.
 func Trust(version int64, edit ...func(*bundle.Trust)) *bundle.Trust {
-	t := &bundle.Trust{Schema: bundle.SchemaTrust, Version: version, ExpiresAt: "2039-01-01T00:00:00Z", Keys: []bundle.TrustKey{}}
+	t := &bundle.Trust{Schema: bundle.SchemaTrust, Version: version, ExpiresAt: "2039-01-01T00:00:00Z",
+		Keys: []bundle.TrustKey{}}
 	for name, roles := range people {
 		t.Keys = append(t.Keys, TrustKey(name, name, roles...))
 	}
-	slices.SortFunc(t.Keys, func(a, b bundle.TrustKey) int { return strings.Compare(a.Principal, b.Principal) })
+	slices.SortFunc(t.Keys, func(a, b bundle.TrustKey) int {
+		return strings.Compare(a.Principal, b.Principal)
+	})
 	for _, e := range edit {
 		e(t)
 	}
@@ -261,7 +268,8 @@ func Trust(version int64, edit ...func(*bundle.Trust)) *bundle.Trust {
 // Common is what a statement about a bundle carries at this time.
 func Common(doc *bundle.Document, now time.Time) bundle.Common {
 	return bundle.Common{
-		LogOrigin: Origin, CandidateRevisionID: doc.Bundle.CandidateRevisionID, MadeAt: bundle.FormatTime(now),
+		LogOrigin: Origin, CandidateRevisionID: doc.Bundle.CandidateRevisionID,
+		MadeAt:    bundle.FormatTime(now),
 		ExpiresAt: bundle.FormatTime(now.Add(5 * 24 * time.Hour)), Reason: "because",
 	}
 }

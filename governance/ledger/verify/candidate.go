@@ -38,7 +38,8 @@ type artifact struct {
 }
 
 // ownSteps are the refusals that a step of its own shows, with what was expected.
-var ownSteps = []bundle.Code{bundle.RevisionMismatch, bundle.ParamsHashMismatch, bundle.SealSubjectMismatch, bundle.SealDigestMismatch}
+var ownSteps = []bundle.Code{bundle.RevisionMismatch, bundle.ParamsHashMismatch, bundle.SealSubjectMismatch,
+	bundle.SealDigestMismatch}
 
 // readCandidate reads a bundle. The candidate is nil only where not even the JSON can be
 // read.
@@ -54,7 +55,8 @@ func readCandidate(f File) (*candidate, error) {
 		if a, ok := v.(map[string]any); ok {
 			a := document(a)
 			required, said := a["required"].(bool)
-			c.artifacts = append(c.artifacts, artifact{a.text("name"), a.text("sha256"), a.count("size"), required || !said})
+			c.artifacts = append(c.artifacts,
+				artifact{a.text("name"), a.text("sha256"), a.count("size"), required || !said})
 		}
 	}
 	if _, refused := bundle.Decode(f.Data); refused != nil && !slices.Contains(ownSteps, refused.Code) {
@@ -74,9 +76,11 @@ func (v *verifier) checkBundle(c *candidate) {
 	v.step("candidate_revision_id "+c.name, cmp.Or(
 		same("", c.id, c.doc.text("candidate_revision_id")),
 		same("seal_request.subject_id", c.id, request.text("subject_id")),
-		same("seal_request.bundle_digest", bundle.DigestPrefix+c.id[len(bundle.RevisionPrefix):], request.text("bundle_digest"))))
+		same("seal_request.bundle_digest", bundle.DigestPrefix+c.id[len(bundle.RevisionPrefix):],
+			request.text("bundle_digest"))))
 	strategy := c.doc.object("strategy")
-	v.step("params_sha256 "+c.name, same("", digest.SHA256Hex(strategy.object("params").canonical()), strategy.text("params_sha256")))
+	v.step("params_sha256 "+c.name,
+		same("", digest.SHA256Hex(strategy.object("params").canonical()), strategy.text("params_sha256")))
 	if v.opts.ArtifactRoot != "" {
 		v.checkArtifacts(c)
 	}
@@ -257,14 +261,16 @@ func (v *verifier) checkAttestation(c *candidate, text []byte, signed *dsse.Sign
 	return mismatch("predicateType", "one that counts", found[0].Said.Statement.PredicateType)
 }
 
-func (v *verifier) judge(c *candidate, text []byte, signed *dsse.Signed, packers []string) ([]bundle.Attestation, error) {
+func (v *verifier) judge(c *candidate, text []byte, signed *dsse.Signed,
+	packers []string) ([]bundle.Attestation, error) {
 	body := fmt.Appendf(nil, `{"bundle":%s,"attestations":[%s]}`, c.canonical, text)
 	post, refused := bundle.ReadPost(body)
 	if refused != nil {
 		return nil, refused
 	}
 	request := post.Bundle.SealRequest
-	found, refused := post.Attestations(bundle.Judge{Trust: v.trust, Now: madeAt(signed, c), Origin: request.LogOrigin, Excluded: packers})
+	found, refused := post.Attestations(bundle.Judge{Trust: v.trust, Now: madeAt(signed, c),
+		Origin: request.LogOrigin, Excluded: packers})
 	if refused != nil {
 		return nil, refused
 	}

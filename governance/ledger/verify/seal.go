@@ -131,7 +131,8 @@ func (v *verifier) checkSubject(s *sealed) error {
 	}
 	c := v.about(s)
 	if c == nil {
-		return mismatch("", "the bundle's sha256 "+v.bundles[0].sha, "other subjects, the first sha256 "+subjects[0].Digest["sha256"])
+		return mismatch("", "the bundle's sha256 "+v.bundles[0].sha,
+			"other subjects, the first sha256 "+subjects[0].Digest["sha256"])
 	}
 	sums := map[string]string{}
 	for _, a := range c.artifacts {
@@ -162,7 +163,8 @@ func (v *verifier) about(s *sealed) *candidate {
 		if s.statement.Names(c.sha) {
 			return c
 		}
-		if p.count("part") > 1 && p.text("candidate_revision_id") == c.id && sameObject(p, c.doc, "seal_request") {
+		if p.count("part") > 1 && p.text("candidate_revision_id") == c.id &&
+			sameObject(p, c.doc, "seal_request") {
 			return c
 		}
 	}
@@ -196,15 +198,18 @@ func (v *verifier) checkPredicate(s *sealed) error {
 		checks = append(checks, mismatch("part", fmt.Sprintf("1 to %d", parts), fmt.Sprint(part)))
 	}
 	if c := v.about(s); c != nil {
-		checks = append(checks, same("candidate_revision_id", c.id, id), same("family_id", c.doc.object("candidate").text("family_id"), p.text("family_id")),
-			same("seal_request", string(c.doc.object("seal_request").canonical()), string(request.canonical())))
+		checks = append(checks, same("candidate_revision_id", c.id, id),
+			same("family_id", c.doc.object("candidate").text("family_id"), p.text("family_id")),
+			same("seal_request", string(c.doc.object("seal_request").canonical()),
+				string(request.canonical())))
 	}
 	if s.seal != nil {
 		var held []string
 		for _, rung := range p.list("rungs") {
 			held = append(held, fmt.Sprint(rung))
 		}
-		checks = append(checks, same("integrated_at", p.text("received_at"), s.seal.IntegratedAt), same("assurance", ledger.Highest(held), s.seal.Assurance),
+		checks = append(checks, same("integrated_at", p.text("received_at"), s.seal.IntegratedAt),
+			same("assurance", ledger.Highest(held), s.seal.Assurance),
 			same("log_origin", request.text("log_origin"), s.seal.LogOrigin))
 	}
 	return cmp.Or(checks...)
@@ -218,7 +223,9 @@ func inWindow(received time.Time, request document) error {
 		return mismatch("seal_request", "times", "none")
 	}
 	if received.Before(from.Add(-bundle.MaxAhead)) || !received.Before(until) {
-		return mismatch("received_at", fmt.Sprintf("a time from %s to %s", from.Format(time.RFC3339), until.Format(time.RFC3339)), received.Format(time.RFC3339))
+		return mismatch("received_at",
+			fmt.Sprintf("a time from %s to %s", from.Format(time.RFC3339), until.Format(time.RFC3339)),
+			received.Format(time.RFC3339))
 	}
 	return nil
 }

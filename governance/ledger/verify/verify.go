@@ -412,7 +412,8 @@ func (r *Report) logEntries(entries iter.Seq2[ledger.Entry, error], opts LogOpti
 		}
 		if !opts.Statement.Signed(e) {
 			if bad++; bad <= maxReported {
-				r.step(fmt.Sprintf("signature of entry %d", at), mismatch("", "one of key "+opts.Statement.ID(), "none that verifies"))
+				r.step(fmt.Sprintf("signature of entry %d", at),
+					mismatch("", "one of key "+opts.Statement.ID(), "none that verifies"))
 			}
 		}
 		if _, err := tree.Append(ledger.LeafHash(ledger.Leaf(e, opts.Statement))); err != nil {
@@ -467,7 +468,8 @@ func (r *Report) logCheckpoints(tree *ledger.Tree, notes iter.Seq2[string, error
 	}
 	var err error
 	if count == 0 || bad > 0 {
-		err = mismatch("", "checkpoints that are signed and consistent", fmt.Sprintf("%d of %d that are not", bad, count))
+		err = mismatch("", "checkpoints that are signed and consistent",
+			fmt.Sprintf("%d of %d that are not", bad, count))
 	}
 	r.step(fmt.Sprintf("%s signed and consistent", plural(count, "checkpoint")), err)
 	found := "none"
@@ -479,7 +481,8 @@ func (r *Report) logCheckpoints(tree *ledger.Tree, notes iter.Seq2[string, error
 
 // checkNote opens one checkpoint and compares it with the tree and with the one before.
 // The checkpoint is nil unless all of it holds.
-func checkNote(tree *ledger.Tree, note string, last *ledger.Checkpoint, opts LogOptions) (*ledger.Checkpoint, error) {
+func checkNote(tree *ledger.Tree, note string, last *ledger.Checkpoint,
+	opts LogOptions) (*ledger.Checkpoint, error) {
 	head, err := ledger.OpenCheckpoint(note, opts.Log)
 	if err != nil {
 		return nil, mismatch("", "a checkpoint signed by "+opts.Log.VKey(), err.Error())
@@ -491,7 +494,8 @@ func checkNote(tree *ledger.Tree, note string, last *ledger.Checkpoint, opts Log
 	if err != nil {
 		return nil, err
 	}
-	if err := same(fmt.Sprintf("root of size %d", head.Size), ledger.Hex(root), ledger.Hex(head.Root)); err != nil {
+	if err := same(fmt.Sprintf("root of size %d", head.Size), ledger.Hex(root),
+		ledger.Hex(head.Root)); err != nil {
 		return nil, err
 	}
 	if last == nil || last.Size == 0 {

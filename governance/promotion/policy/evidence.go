@@ -173,7 +173,8 @@ func (e *Evidence) unread(g *Gate) bool {
 func sorted(list []Piece) []Piece {
 	list = slices.Clone(list)
 	slices.SortFunc(list, func(a, b Piece) int {
-		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.RunID, b.RunID), cmp.Compare(a.SHA256, b.SHA256))
+		return cmp.Or(cmp.Compare(a.Seq, b.Seq), cmp.Compare(a.RunID, b.RunID),
+			cmp.Compare(a.SHA256, b.SHA256))
 	})
 	return slices.Compact(list)
 }
@@ -223,7 +224,8 @@ func replay(g *Gate, e *Evidence, _ time.Time) Result {
 	runs := e.with(g.Roles...)
 	r := Result{Verdict: Pass, Op: "==", Threshold: len(runs), Reason: "reproduced by another principal"}
 	if len(runs) == 0 {
-		r.Verdict, r.Blame, r.Reason = Pending, string(g.Roles[0]), "there is no run with role "+joinRoles(g.Roles)
+		r.Verdict, r.Blame, r.Reason = Pending, string(g.Roles[0]),
+			"there is no run with role "+joinRoles(g.Roles)
 		return r
 	}
 	equal := 0
@@ -273,7 +275,8 @@ func (e *Evidence) reruns(run *Run) (same, other []Piece) {
 			if !ok {
 				principals = append(principals, r.Principal)
 			}
-			later := r.Made.After(old.Made) || r.Made.Equal(old.Made) && (old.equal && !now.equal || old.equal == now.equal && r.SHA256 < old.SHA256)
+			later := r.Made.After(old.Made) || r.Made.Equal(old.Made) &&
+				(old.equal && !now.equal || old.equal == now.equal && r.SHA256 < old.SHA256)
 			if !ok || later {
 				newest[r.Principal] = now
 			}
@@ -342,7 +345,8 @@ func (e *Evidence) reproduced() ([]Piece, bool) {
 // assurance passes when all rungs are held, and waits for those that are missing.
 func assurance(g *Gate, e *Evidence, _ time.Time) Result {
 	held := e.Rungs()
-	r := Result{Verdict: Pass, Observed: held, Op: "contains", Threshold: g.Rungs, Evidence: e.core(), Reason: "all rungs are held"}
+	r := Result{Verdict: Pass, Observed: held, Op: "contains", Threshold: g.Rungs, Evidence: e.core(),
+		Reason: "all rungs are held"}
 	for _, rung := range g.Rungs {
 		if !slices.Contains(held, rung) {
 			if r.Verdict == Pass {
@@ -365,12 +369,14 @@ func assurance(g *Gate, e *Evidence, _ time.Time) Result {
 
 // noOpenIncident passes while no incident is open, and fails while one is.
 func noOpenIncident(_ *Gate, e *Evidence, _ time.Time) Result {
-	r := Result{Verdict: Pass, Observed: len(e.Incidents), Op: "==", Threshold: 0, Reason: "no incident is open"}
+	r := Result{Verdict: Pass, Observed: len(e.Incidents), Op: "==", Threshold: 0,
+		Reason: "no incident is open"}
 	for _, i := range e.Incidents {
 		r.Evidence = append(r.Evidence, i.Piece)
 	}
 	if len(e.Incidents) > 0 {
-		r.Verdict, r.Blame, r.Reason = Fail, e.Incidents[0].ID, fmt.Sprintf("incident %s is open", e.Incidents[0].ID)
+		r.Verdict, r.Blame, r.Reason = Fail, e.Incidents[0].ID,
+			fmt.Sprintf("incident %s is open", e.Incidents[0].ID)
 	}
 	return r
 }

@@ -81,7 +81,8 @@ func (g *Gate) Waivable() bool {
 
 // readable are the parts of a bundle that a pointer may lead into: runs and artifacts are
 // judged by role, not by place.
-var readable = []string{"candidate", "strategy", "engine", "data", "trials", "limits", "known_limitations", "extensions"}
+var readable = []string{"candidate", "strategy", "engine", "data", "trials", "limits", "known_limitations",
+	"extensions"}
 
 func readGate(r *field.Reader, v any, at string) Gate {
 	open := r.Free(v, at)
@@ -91,7 +92,8 @@ func readGate(r *field.Reader, v any, at string) Gate {
 		open.Fail(field.InvalidField, "kind", "is no kind of gate")
 		return Gate{}
 	}
-	o := r.Object(v, at, append(field.Names("id kind"), field.Names(fields[0])...), append(field.Names("refs"), field.Names(fields[1])...))
+	o := r.Object(v, at, append(field.Names("id kind"), field.Names(fields[0])...),
+		append(field.Names("refs"), field.Names(fields[1])...))
 	var roles struct {
 		Roles []string `json:"roles" is:"oneof baseline oos stress falsification replay paper canary live" max:"8"`
 	}
@@ -162,7 +164,8 @@ func age(o field.Object, name string) time.Duration {
 		return 0
 	}
 	n, _ := strconv.Atoi(parts[1]) // the pattern admits six digits
-	unit := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour, "d": 24 * time.Hour}[parts[2]]
+	unit := map[string]time.Duration{"s": time.Second, "m": time.Minute, "h": time.Hour,
+		"d": 24 * time.Hour}[parts[2]]
 	if n > int(math.MaxInt64/int64(unit)) {
 		o.Fail(field.InvalidField, name, "is too long")
 	}

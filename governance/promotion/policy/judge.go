@@ -17,7 +17,8 @@ import (
 // found equal, and waits until then.
 func integrity(g *Gate, e *Evidence, _ time.Time) Result {
 	if g.Verified && !e.Verified {
-		return Result{Verdict: Pending, Observed: bundle.RungClaimed, Op: ">=", Threshold: bundle.RungVerified, Evidence: e.core(),
+		return Result{Verdict: Pending, Observed: bundle.RungClaimed, Op: ">=",
+			Threshold: bundle.RungVerified, Evidence: e.core(),
 			Reason: "the artifacts have not been read yet"}
 	}
 	return Result{Verdict: Pass, Evidence: e.core(), Reason: "the bundle is what its id says"}
@@ -26,7 +27,8 @@ func integrity(g *Gate, e *Evidence, _ time.Time) Result {
 // requested passes when the newest submission asks for this stage or a higher one, and
 // waits for such a submission.
 func requested(stage bundle.Stage, e *Evidence) Result {
-	r := Result{Verdict: Pass, Observed: string(e.Target), Op: ">=", Threshold: string(stage), Evidence: e.core(), Reason: "the stage was asked for"}
+	r := Result{Verdict: Pass, Observed: string(e.Target), Op: ">=", Threshold: string(stage),
+		Evidence: e.core(), Reason: "the stage was asked for"}
 	if bundle.Rank(e.Target) < bundle.Rank(stage) {
 		r.Verdict, r.Reason = Pending, fmt.Sprintf("only %s was asked for", e.Target)
 	}
@@ -38,14 +40,17 @@ func requested(stage bundle.Stage, e *Evidence) Result {
 func lineage(_ *Gate, e *Evidence, _ time.Time) Result {
 	switch {
 	case e.RejectedTwin != nil:
-		return Result{Verdict: Fail, Evidence: []Piece{*e.RejectedTwin}, Reason: "the same plugin, parameters and markets were rejected in this family"}
+		return Result{Verdict: Fail, Evidence: []Piece{*e.RejectedTwin},
+			Reason: "the same plugin, parameters and markets were rejected in this family"}
 	case e.Parent == "":
 		return Result{Verdict: Pass, Evidence: e.core(), Reason: "the first revision"}
 	case e.ParentSeq < 0:
-		return Result{Verdict: Pending, Observed: e.Parent, Evidence: e.core(), Reason: "the parent revision is not in the log"}
+		return Result{Verdict: Pending, Observed: e.Parent, Evidence: e.core(),
+			Reason: "the parent revision is not in the log"}
 	}
 	parent := Piece{Seq: e.ParentSeq, SHA256: e.Parent[len(bundle.RevisionPrefix):]}
-	return Result{Verdict: Pass, Observed: e.Parent, Evidence: []Piece{parent}, Reason: "the parent revision is in the log"}
+	return Result{Verdict: Pass, Observed: e.Parent, Evidence: []Piece{parent},
+		Reason: "the parent revision is in the log"}
 }
 
 // limitsDeclared passes when the seven limits that a bundle must have are above zero. It
@@ -56,12 +61,15 @@ func limitsDeclared(_ *Gate, e *Evidence, _ time.Time) Result {
 		name  string
 		value string
 	}{
-		{"max_capital", l.MaxCapital}, {"max_order_value", l.MaxOrderValue}, {"max_position_value", l.MaxPositionValue},
-		{"max_orders_per_minute", fmt.Sprint(l.MaxOrdersPerMinute)}, {"max_instruments", fmt.Sprint(l.MaxInstruments)},
+		{"max_capital", l.MaxCapital}, {"max_order_value", l.MaxOrderValue},
+		{"max_position_value", l.MaxPositionValue},
+		{"max_orders_per_minute", fmt.Sprint(l.MaxOrdersPerMinute)},
+		{"max_instruments", fmt.Sprint(l.MaxInstruments)},
 		{"max_venues", fmt.Sprint(l.MaxVenues)}, {"max_drawdown", l.MaxDrawdown},
 	}
 	declared := 0
-	r := Result{Verdict: Pass, Op: "==", Threshold: len(amounts), Evidence: e.core(), Reason: "all limits are declared"}
+	r := Result{Verdict: Pass, Op: "==", Threshold: len(amounts), Evidence: e.core(),
+		Reason: "all limits are declared"}
 	for _, a := range amounts {
 		if v, ok := new(big.Rat).SetString(a.value); ok && v.Sign() > 0 {
 			declared++
@@ -92,7 +100,9 @@ func evidencePresent(g *Gate, e *Evidence, _ time.Time) Result {
 		}
 	} else {
 		for _, run := range e.with(g.Roles...) {
-			if len(g.SplitKinds) == 0 || slices.ContainsFunc(run.Splits, func(s bundle.Split) bool { return slices.Contains(g.SplitKinds, s.Kind) }) {
+			if len(g.SplitKinds) == 0 || slices.ContainsFunc(run.Splits, func(s bundle.Split) bool {
+				return slices.Contains(g.SplitKinds, s.Kind)
+			}) {
 				found++
 				r.Evidence = append(r.Evidence, run.piece())
 			}
@@ -196,7 +206,8 @@ func (r *Result) drill(g *Gate, e *Evidence, now time.Time) {
 			continue
 		}
 		// Of two at the same moment the one that failed counts.
-		if last == nil || d.Done.After(last.Done) || d.Done.Equal(last.Done) && (last.Pass && !d.Pass || last.Pass == d.Pass && d.SHA256 < last.SHA256) {
+		if last == nil || d.Done.After(last.Done) || d.Done.Equal(last.Done) &&
+			(last.Pass && !d.Pass || last.Pass == d.Pass && d.SHA256 < last.SHA256) {
 			last = d
 		}
 	}
@@ -249,7 +260,8 @@ func newestOf(runs []Run) *Run {
 	var newest *Run
 	for i := range runs {
 		r := &runs[i]
-		if newest == nil || r.Completed.After(newest.Completed) || r.Completed.Equal(newest.Completed) && r.RunID < newest.RunID {
+		if newest == nil || r.Completed.After(newest.Completed) || r.Completed.Equal(newest.Completed) &&
+			r.RunID < newest.RunID {
 			newest = r
 		}
 	}
@@ -325,7 +337,8 @@ func metric(g *Gate, e *Evidence, _ time.Time) Result {
 	r.Threshold = limit
 	runs := e.with(g.Roles...)
 	if len(runs) == 0 {
-		r.Verdict, r.Blame, r.Reason = Pending, string(g.Roles[0]), "there is no run with role "+joinRoles(g.Roles)
+		r.Verdict, r.Blame, r.Reason = Pending, string(g.Roles[0]),
+			"there is no run with role "+joinRoles(g.Roles)
 		return r
 	}
 	r.Verdict, r.Reason = Pass, fmt.Sprintf("%s %s %v", g.Metric, g.Op, limit)
@@ -334,7 +347,8 @@ func metric(g *Gate, e *Evidence, _ time.Time) Result {
 		r.Evidence = append(r.Evidence, runs[i].piece())
 		values := runs[i].metrics(g, limit)
 		if len(values) == 0 && r.Verdict == Pass {
-			r.Verdict, r.Blame, r.Reason = Pending, string(runs[i].Role), fmt.Sprintf("run %s has no %s", runs[i].RunID, g.Metric)
+			r.Verdict, r.Blame, r.Reason = Pending, string(runs[i].Role),
+				fmt.Sprintf("run %s has no %s", runs[i].RunID, g.Metric)
 		}
 		for _, v := range values {
 			seen = append(seen, v)

@@ -133,7 +133,8 @@ func Parse(text []byte) (*Policy, error) {
 	}
 	for _, name := range moneyStages {
 		if p.stages[name].people() < leastPeople {
-			return nil, field.Refuse(field.InvalidField, "/stages/"+string(name)+"/approvals", "%s takes the approval of two people at least", name)
+			return nil, field.Refuse(field.InvalidField, "/stages/"+string(name)+"/approvals",
+				"%s takes the approval of two people at least", name)
 		}
 	}
 	p.Text = digest.Tree(v)
@@ -150,7 +151,8 @@ func (s *Stage) people() int {
 }
 
 // readStage reads one stage; before are those below it, which it may inherit from.
-func readStage(r *field.Reader, stages field.Object, name bundle.Stage, before map[bundle.Stage]*Stage) *Stage {
+func readStage(r *field.Reader, stages field.Object, name bundle.Stage,
+	before map[bundle.Stage]*Stage) *Stage {
 	o := stages.Child(string(name), nil, field.Names("inherit auto approvals capital_scale gates"))
 	s := &Stage{CapitalScale: "1"}
 	if o.Has("inherit") {
@@ -198,7 +200,9 @@ func readApprovals(r *field.Reader, o field.Object, s *Stage) {
 			one.Fail(field.DuplicateItem, "role", "this role stands twice in the stage")
 		}
 		seen[a.Role] = true
-		if i := slices.IndexFunc(s.Approvals, func(old Requirement) bool { return old.Role == a.Role }); i >= 0 {
+		if i := slices.IndexFunc(s.Approvals, func(old Requirement) bool {
+			return old.Role == a.Role
+		}); i >= 0 {
 			s.Approvals[i] = a
 			return
 		}

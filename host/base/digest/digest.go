@@ -78,7 +78,8 @@ func (e *JSONError) Error() string {
 
 // marshal is JCS by way of encoding/json: it knows every type.
 func marshal(v any) ([]byte, error) {
-	b, err := json.Marshal(v, jsonv1.DefaultOptionsV1(), jsontext.AllowInvalidUTF8(false), jsontext.AllowDuplicateNames(false))
+	b, err := json.Marshal(v, jsonv1.DefaultOptionsV1(), jsontext.AllowInvalidUTF8(false),
+		jsontext.AllowDuplicateNames(false))
 	if err != nil {
 		return nil, jsonError(err)
 	}
@@ -91,7 +92,8 @@ func CanonicalJSON(text []byte) ([]byte, error) {
 		return nil, err
 	}
 	v := jsontext.Value(bytes.Clone(text))
-	if err := v.Canonicalize(jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false)); err != nil {
+	if err := v.Canonicalize(jsontext.AllowDuplicateNames(false),
+		jsontext.AllowInvalidUTF8(false)); err != nil {
 		return nil, jsonError(err)
 	}
 	return v, nil
@@ -108,7 +110,8 @@ func Number(x float64) (string, error) {
 // checkNumbers reads the whole text strictly and refuses the numbers that the
 // canonical form would change.
 func checkNumbers(text []byte) error {
-	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(false),
+		jsontext.AllowInvalidUTF8(false))
 	for {
 		token, err := d.ReadToken()
 		if errors.Is(err, io.EOF) {

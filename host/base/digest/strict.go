@@ -122,7 +122,8 @@ type strictReader struct {
 
 func (r *strictReader) fault(f Fault, offset int64, reason string) *JSONError {
 	offset = min(offset, int64(len(r.text)))
-	return &JSONError{Fault: f, Reason: reason, Offset: offset, Line: 1 + bytes.Count(r.text[:offset], []byte{'\n'})}
+	return &JSONError{Fault: f, Reason: reason, Offset: offset,
+		Line: 1 + bytes.Count(r.text[:offset], []byte{'\n'})}
 }
 
 func (r *strictReader) value(depth int) (any, *JSONError) {
@@ -239,7 +240,8 @@ func badString(raw []byte) (Fault, string) {
 			return FaultString, "a string holds a NUL"
 		}
 		if utf16.IsSurrogate(r) {
-			if i+12 > len(raw) || raw[i+6] != '\\' || raw[i+7] != 'u' || utf16.DecodeRune(r, unit(raw[i+6:])) == utf8.RuneError {
+			if i+12 > len(raw) || raw[i+6] != '\\' || raw[i+7] != 'u' ||
+				utf16.DecodeRune(r, unit(raw[i+6:])) == utf8.RuneError {
 				return FaultString, "a string holds half of a surrogate pair"
 			}
 			i += 6
@@ -259,7 +261,8 @@ func (r *strictReader) number(literal string) (any, *JSONError) {
 	start := r.dec.InputOffset() - int64(len(literal))
 	if !r.exact {
 		if len(literal) > MaxNumber {
-			return nil, r.fault(FaultNumberLength, start, fmt.Sprintf("a number has more than %d characters", MaxNumber))
+			return nil, r.fault(FaultNumberLength, start,
+				fmt.Sprintf("a number has more than %d characters", MaxNumber))
 		}
 		exponent, err := 0, error(nil)
 		if i := strings.IndexAny(literal, "eE"); i >= 0 {

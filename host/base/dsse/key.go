@@ -126,7 +126,8 @@ func ParsePrivate(text []byte) (crypto.Signer, error) {
 func only(text []byte, kind string) ([]byte, error) {
 	text = bytes.TrimSpace(text)
 	block, rest := pem.Decode(text)
-	if block == nil || block.Type != kind || len(block.Headers) > 0 || len(rest) > 0 || !bytes.HasPrefix(text, []byte("-----BEGIN")) {
+	if block == nil || block.Type != kind || len(block.Headers) > 0 || len(rest) > 0 ||
+		!bytes.HasPrefix(text, []byte("-----BEGIN")) {
 		return nil, fmt.Errorf("not one PEM block of type %s", kind)
 	}
 	return block.Bytes, nil

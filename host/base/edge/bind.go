@@ -37,7 +37,9 @@ func (b Bind) Resolve(ctx context.Context) (netip.AddrPort, error) {
 	}
 	for _, name := range b.AllowedHosts {
 		if _, err := netip.ParseAddr(name); err != nil && !exactName.MatchString(name) {
-			return netip.AddrPort{}, &BindError{fmt.Sprintf("allowed host %q is not an exact name: write it without scheme, port and wildcard", name)}
+			return netip.AddrPort{},
+				&BindError{fmt.Sprintf(
+					"allowed host %q is not an exact name: write it without scheme, port and wildcard", name)}
 		}
 	}
 	addrs, err := b.lookup(ctx)
@@ -46,8 +48,10 @@ func (b Bind) Resolve(ctx context.Context) (netip.AddrPort, error) {
 	}
 	for _, a := range addrs {
 		if !a.Unmap().IsLoopback() && !(b.BehindProxy && len(b.AllowedHosts) > 0) {
-			return netip.AddrPort{}, &BindError{fmt.Sprintf("refusing to listen on %s: the API has no authentication. "+
-				"Put an authenticating proxy in front and set %s_BEHIND_PROXY=1 and %[2]s_ALLOWED_HOSTS=<its name>", b.Host, b.Prefix)}
+			return netip.AddrPort{},
+				&BindError{fmt.Sprintf("refusing to listen on %s: the API has no authentication. "+
+					"Put an authenticating proxy in front and set %s_BEHIND_PROXY=1 and "+
+					"%[2]s_ALLOWED_HOSTS=<its name>", b.Host, b.Prefix)}
 		}
 	}
 	// Of a name with addresses of both kinds the older one: more programs try it.

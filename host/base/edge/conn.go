@@ -23,7 +23,8 @@ const (
 // Limit wraps a listener: at most n connections at a time, each with a limit on
 // write stalls and with refusals of net/http's parser in the form that refuse gives.
 func Limit(ln net.Listener, n int, refuse Refuse) net.Listener {
-	return &listener{Listener: ln, stall: writeStall, refuse: refuse, slots: make(chan struct{}, n), done: make(chan struct{})}
+	return &listener{Listener: ln, stall: writeStall, refuse: refuse, slots: make(chan struct{}, n),
+		done: make(chan struct{})}
 }
 
 type listener struct {

@@ -52,8 +52,9 @@ func NewServer(handler http.Handler, logger hclog.Logger) *Server {
 		MaxHeaderBytes:               maxHeader - headerSlop,
 		DisableGeneralOptionsHandler: true,
 		Protocols:                    protocols,
-		ErrorLog:                     logger.StandardLogger(&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
-		BaseContext:                  func(net.Listener) context.Context { return ctx },
+		ErrorLog: logger.StandardLogger(
+			&hclog.StandardLoggerOptions{ForceLevel: hclog.Debug}),
+		BaseContext: func(net.Listener) context.Context { return ctx },
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			return context.WithValue(ctx, connKey{}, c)
 		},
@@ -152,7 +153,8 @@ func parserRefusal(p []byte) (status int, ok bool) {
 		return 0, false
 	}
 	switch status {
-	case http.StatusRequestHeaderFieldsTooLarge, http.StatusNotImplemented, http.StatusHTTPVersionNotSupported:
+	case http.StatusRequestHeaderFieldsTooLarge, http.StatusNotImplemented,
+		http.StatusHTTPVersionNotSupported:
 		return status, true
 	}
 	return http.StatusBadRequest, true

@@ -198,7 +198,9 @@ type NewerSchemaError struct {
 
 // Error names both versions.
 func (e *NewerSchemaError) Error() string {
-	return fmt.Sprintf("schema version %d is newer than %d, the newest that this program knows: use the newer program", e.Found, e.Known)
+	return fmt.Sprintf(
+		"schema version %d is newer than %d, the newest that this program knows: use the newer program",
+		e.Found, e.Known)
 }
 
 // step is one migration.
@@ -307,7 +309,8 @@ func IsSurroundings(err error) bool {
 		return true
 	case lib.SQLITE_IOERR:
 		return !slices.Contains([]int{
-			lib.SQLITE_IOERR_READ, lib.SQLITE_IOERR_SHORT_READ, lib.SQLITE_IOERR_DATA, lib.SQLITE_IOERR_CORRUPTFS,
+			lib.SQLITE_IOERR_READ, lib.SQLITE_IOERR_SHORT_READ, lib.SQLITE_IOERR_DATA,
+			lib.SQLITE_IOERR_CORRUPTFS,
 		}, code)
 	}
 	return false

@@ -151,7 +151,8 @@ func (r *run) readBatch(s selection, b Batch) error {
 	for k := range prices {
 		prices[k] = s.of(b, openCell+role(k))
 		if prices[k].Single {
-			r.report.warn(warnSingle, "prices are kept in 32 bits: they have some 7 digits, the rest is what is left of rounding")
+			r.report.warn(warnSingle,
+				"prices are kept in 32 bits: they have some 7 digits, the rest is what is left of rounding")
 		}
 	}
 	r.table.grow(b.Rows)

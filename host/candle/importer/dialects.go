@@ -14,26 +14,49 @@ import (
 // Profiles are all formats in the order in which they are asked: the general one comes last.
 func Profiles() []Profile {
 	return []Profile{
-		{"freqtrade", "JSON [[ms,o,h,l,c,v]]; Feather or Parquet with date, open, high, low, close, volume; symbol and timeframe from a name like BTC_USDT-1h", freqtrade},
+		{"freqtrade",
+			"JSON [[ms,o,h,l,c,v]]; Feather or Parquet with date, open, high, low, close, volume; symbol " +
+				"and timeframe from a name like BTC_USDT-1h", freqtrade},
 		{"yfinance", "three lines of header that begin with Price, Ticker and Date", yfinance},
-		{"cryptodatadownload", "a line with the site's address, then a header with Symbol; UTC; the first volume counts", cryptoDataDownload},
-		{"stooq", "a header with <TICKER>; yyyymmdd; --tz for candles below a day, --ticker where there are several", byMark(stooq, "ticker")},
-		{"metatrader5", "tabs and a header with <DATE>; yyyy.mm.dd, times want --tz; VOL, or TICKVOL if it is 0 throughout", byMark(metaTrader, "date")},
-		{"dukascopy", "a header with Gmt time (or Local time); dd.mm.yyyy", byMark(dukascopy, "gmttime", "localtime")},
+		{"cryptodatadownload",
+			"a line with the site's address, then a header with Symbol; UTC; the first volume counts",
+			cryptoDataDownload},
+		{"stooq", "a header with <TICKER>; yyyymmdd; --tz for candles below a day, --ticker where there " +
+			"are several", byMark(stooq, "ticker")},
+		{"metatrader5",
+			"tabs and a header with <DATE>; yyyy.mm.dd, times want --tz; VOL, or TICKVOL if it is 0 " +
+				"throughout", byMark(metaTrader, "date")},
+		{"dukascopy", "a header with Gmt time (or Local time); dd.mm.yyyy",
+			byMark(dukascopy, "gmttime", "localtime")},
 		{"histdata", "6 columns with semicolons and no header; yyyymmdd hhmmss, UTC-5 all year", histData},
-		{"lean", "6 columns without header, yyyyMMdd HH:mm; shares: New York, prices / 10,000; with decimals: UTC, prices as they are", lean},
+		{"lean", "6 columns without header, yyyyMMdd HH:mm; shares: New York, prices / 10,000; with " +
+			"decimals: UTC, prices as they are", lean},
 		{"nasdaq", "a header with Close/Last; mm/dd/yyyy; $ before prices", byMark(nasdaq, "close/last")},
-		{"investing", "a header with Price and Change %; the order of a date from a part above 12, or --date-order; thousands, K, M, B", byMark(investing, "price")},
-		{"coinmarketcap", "a header with timeOpen and semicolons; decimal point or comma; volume in quote", byMark(coinMarketCap, "timeopen")},
-		{"polygon", "a header with window_start; nanoseconds; --ticker where there are several", byMark(timeAtMark, "windowstart")},
-		{"databento", "a header with ts_event; prices that are integers are times 1e-9; --ticker where there are several", byMark(databento, "tsevent")},
-		{"backtrader", "a header with one name fewer than the rows have cells: date, time of day; wants --tz, and --stamp close where times are ends", backtrader},
-		{"binance", "12 columns without header, the 7th (close time) above the 1st; ms and us mixed", binance},
-		{"binance-header", "a header with open_time, spot or futures; COIN-M files need --volume-unit contracts", headerWith("opentime")},
-		{"kraken", "7 columns without header: time, open, high, low, close, volume, trades; XBT is BTC", kraken},
+		{"investing",
+			"a header with Price and Change %; the order of a date from a part above 12, or --date-order; " +
+				"thousands, K, M, B", byMark(investing, "price")},
+		{"coinmarketcap", "a header with timeOpen and semicolons; decimal point or comma; volume in quote",
+			byMark(coinMarketCap, "timeopen")},
+		{"polygon", "a header with window_start; nanoseconds; --ticker where there are several",
+			byMark(timeAtMark, "windowstart")},
+		{"databento",
+			"a header with ts_event; prices that are integers are times 1e-9; --ticker where there are " +
+				"several", byMark(databento, "tsevent")},
+		{"backtrader",
+			"a header with one name fewer than the rows have cells: date, time of day; wants --tz, and " +
+				"--stamp close where times are ends", backtrader},
+		{"binance", "12 columns without header, the 7th (close time) above the 1st; ms and us mixed",
+			binance},
+		{"binance-header",
+			"a header with open_time, spot or futures; COIN-M files need --volume-unit contracts",
+			headerWith("opentime")},
+		{"kraken", "7 columns without header: time, open, high, low, close, volume, trades; XBT is BTC",
+			kraken},
 		{"yahoo", "a header with Adj Close; the unadjusted Close counts", headerWith("adjclose")},
-		{"tradingview", "a header that begins with time,open,high,low,close; Volume anywhere behind", tradingView},
-		{"by_name", "a header with time|timestamp|date|datetime|unix|open_time, open, high, low, close and a name that begins with vol", byName},
+		{"tradingview", "a header that begins with time,open,high,low,close; Volume anywhere behind",
+			tradingView},
+		{"by_name", "a header with time|timestamp|date|datetime|unix|open_time, open, high, low, close " +
+			"and a name that begins with vol", byName},
 	}
 }
 
@@ -184,7 +207,8 @@ func isFreqtradeTable(names []string) bool {
 
 // fileName is BASE_QUOTE-timeframe, or BASE_QUOTE_SETTLE-timeframe-futures. Names of
 // prices without trades (mark, index, funding) are none.
-var fileName = regexp.MustCompile(`^([A-Za-z0-9]+)_([A-Za-z0-9]+)(_[A-Za-z0-9]+)?-([1-9][0-9]{0,3}(?:[smhdwM]|Mo))(-futures)?\.`)
+var fileName = regexp.MustCompile(
+	`^([A-Za-z0-9]+)_([A-Za-z0-9]+)(_[A-Za-z0-9]+)?-([1-9][0-9]{0,3}(?:[smhdwM]|Mo))(-futures)?\.`)
 
 // fromName reads symbol and timeframe from the name of a file; most have neither.
 func fromName(name string) (market.Symbol, market.Timeframe) {
@@ -239,7 +263,9 @@ func lean(h Head) (Layout, bool, error) {
 	l.Times = []string{"20060102 15:04"}
 	if h.hasPoint(0, l.At[openCell:tickCell]...) {
 		l.Zone = time.UTC
-		l.Notes = []Note{{LeanDecimals, "prices or volumes have decimals, as LEAN's currencies have: they are taken as they are and times as UTC; --tz names another zone"}}
+		l.Notes = []Note{{LeanDecimals,
+			"prices or volumes have decimals, as LEAN's currencies have: they are taken as they are and " +
+				"times as UTC; --tz names another zone"}}
 		return l, true, nil
 	}
 	newYork, err := time.LoadLocation("America/New_York")
@@ -355,10 +381,14 @@ func oneTicker(h Head, names, tickers []string) error {
 		}
 	}
 	if h.Ticker == "" && len(all) > 1 {
-		return h.refuse(MultipleTickers, 1, "the file is about %s: give --ticker with one of them", quoteList(all))
+		return h.refuse(MultipleTickers, 1, "the file is about %s: give --ticker with one of them",
+			quoteList(all))
 	}
-	if h.Ticker != "" && !slices.ContainsFunc(all, func(t string) bool { return strings.EqualFold(t, h.Ticker) }) {
-		return h.refuse(NoRows, 1, "nothing in the file is about the ticker %s; there is %s", h.Ticker, quoteList(all))
+	if h.Ticker != "" && !slices.ContainsFunc(all, func(t string) bool {
+		return strings.EqualFold(t, h.Ticker)
+	}) {
+		return h.refuse(NoRows, 1, "nothing in the file is about the ticker %s; there is %s", h.Ticker,
+			quoteList(all))
 	}
 	for i := 1; i < len(names); i++ {
 		if h.Ticker != "" && (i >= len(tickers) || !strings.EqualFold(tickers[i], h.Ticker)) {

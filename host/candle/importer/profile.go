@@ -46,7 +46,8 @@ func Recognise(h Head, name string) (string, Layout, error) {
 		return "", Layout{}, h.refuse(ColumnsMissing, 0, "this is not a file of the profile %s", name)
 	}
 	return "", Layout{}, h.refuse(ColumnsRequired, 0,
-		"no header names the columns and no known format fits: give --columns, for example --columns time,open,high,low,close,volume")
+		"no header names the columns and no known format fits: give --columns, for example --columns "+
+			"time,open,high,low,close,volume")
 }
 
 // headLines is how many lines a Head has at most: enough to see how a file writes its
@@ -239,7 +240,10 @@ func nameLayout(h Head, line int) (Layout, bool, error) {
 	l.Skip = line + 1
 	if l.At[timeCell] < 0 && h.indexIsTime(line) {
 		l.At[timeCell] = 0
-		l.Notes = append(l.Notes, Note{UnnamedTime, "the first column has no name and its cells are times, as pandas writes an index: it is read as the time"})
+		l.Notes = append(l.Notes,
+			Note{UnnamedTime,
+				"the first column has no name and its cells are times, as pandas writes an index: it is " +
+					"read as the time"})
 	}
 	if err := complete(h, line, l); err != nil {
 		return l, true, err
@@ -253,8 +257,8 @@ const UnnamedTime = "UNNAMED_TIME"
 // isUnnamed reports whether a column has the name that pandas gives a column, or an index, without one.
 func isUnnamed(name string) bool { return plain(name) == "" || plain(name) == "unnamed:0" }
 
-// indexIsTime reports whether the first column has no name and each of its cells in the head is a time that cannot
-// be the number of a row: a date, or seconds since 1970 of ten digits at least.
+// indexIsTime reports whether the first column has no name and each of its cells in the head is a time that
+// cannot be the number of a row: a date, or seconds since 1970 of ten digits at least.
 func (h Head) indexIsTime(line int) bool {
 	names := h.Cells(line)
 	if len(names) == 0 || !isUnnamed(names[0]) || len(h.Lines) < line+2 {
@@ -283,7 +287,9 @@ func named(names []string) Layout {
 		l.At[i] = find(names, name)
 	}
 	l.At[timeCell], l.At[tickerCell] = find(names, timeNames...), find(names, "ticker", "symbol")
-	l.At[volumeCell] = slices.IndexFunc(names, func(n string) bool { return strings.HasPrefix(plain(n), "vol") })
+	l.At[volumeCell] = slices.IndexFunc(names, func(n string) bool {
+		return strings.HasPrefix(plain(n), "vol")
+	})
 	return l
 }
 
@@ -313,11 +319,13 @@ func complete(h Head, line int, l Layout) error {
 		}
 	}
 	if missing != nil {
-		return h.refuse(ColumnsMissing, line, "the header does not name %s: %s", strings.Join(missing, ", "), remedy(h.Cells(line)))
+		return h.refuse(ColumnsMissing, line, "the header does not name %s: %s", strings.Join(missing, ", "),
+			remedy(h.Cells(line)))
 	}
 	names, cells := len(h.Cells(line)), filled(h.Cells(line+1))
 	if cells > names {
-		return h.refuse(ColumnsRequired, line+1, "the header has %d names and the rows have %d columns: give --columns", names, cells)
+		return h.refuse(ColumnsRequired, line+1,
+			"the header has %d names and the rows have %d columns: give --columns", names, cells)
 	}
 	return nil
 }
@@ -327,7 +335,8 @@ func complete(h Head, line int, l Layout) error {
 func remedy(names []string) string {
 	l := named(names)
 	if l.At[timeCell] >= 0 || slices.Min(l.prices()) < 0 || names[0] != "" {
-		return "rename the columns, or give --columns with a name for each position, for example --columns time,open,high,low,close,volume"
+		return "rename the columns, or give --columns with a name for each position, for example " +
+			"--columns time,open,high,low,close,volume"
 	}
 	l.At[timeCell] = 0
 	list := slices.Repeat([]string{"-"}, 1+slices.Max(l.At[:tickCell]))
@@ -336,7 +345,8 @@ func remedy(names []string) string {
 			list[at] = name
 		}
 	}
-	return fmt.Sprintf("if the column without a name has the times, give --columns %s", strings.Join(list, ","))
+	return fmt.Sprintf("if the column without a name has the times, give --columns %s",
+		strings.Join(list, ","))
 }
 
 // filled is the number of cells without empty ones behind the last comma.
@@ -362,7 +372,8 @@ func dateBesideClock(h Head, line int) error {
 			continue
 		}
 		if i < len(row) && isClock(row[i]) {
-			return h.refuse(ColumnsRequired, line+1, "the columns %d and %d are a date and a time of day: join them into one column", first+1, i+1)
+			return h.refuse(ColumnsRequired, line+1,
+				"the columns %d and %d are a date and a time of day: join them into one column", first+1, i+1)
 		}
 	}
 	return nil
@@ -390,7 +401,8 @@ func Columns(names []string) (Layout, error) {
 	}
 	for i, n := range roleNames[:volumeCell] {
 		if l.At[i] < 0 {
-			return bad("%s is missing: name the position of time, open, high, low, close and, if there is one, volume", n)
+			return bad("%s is missing: name the position of time, open, high, low, close and, if there is "+
+				"one, volume", n)
 		}
 	}
 	if len(names) > MaxColumns {
@@ -409,7 +421,8 @@ func ByColumns(h Head, names []string) (Layout, error) {
 		l.Skip = 1
 	}
 	if last := l.lastCell(); h.Names != nil && last >= len(h.Names) {
-		return l, h.refuse(ColumnsMissing, 0, "--columns names %d columns, the file has %d", last+1, len(h.Names))
+		return l, h.refuse(ColumnsMissing, 0, "--columns names %d columns, the file has %d", last+1,
+			len(h.Names))
 	}
 	return l, nil
 }

@@ -59,7 +59,9 @@ func File(path string) (Input, error) {
 	if info.IsDir() {
 		return Input{}, &os.PathError{Op: "import", Path: path, Err: errors.New("is a folder")}
 	}
-	return Input{Name: filepath.Base(path), Size: info.Size(), Open: func() (io.ReadCloser, error) { return os.Open(path) }}, nil
+	return Input{Name: filepath.Base(path), Size: info.Size(), Open: func() (io.ReadCloser, error) {
+		return os.Open(path)
+	}}, nil
 }
 
 // Bytes is an Input in memory.
@@ -93,7 +95,9 @@ func Read(ctx context.Context, files []Input, opts Options) (*Result, error) {
 	if len(files) == 0 {
 		return nil, Refuse(NoRows, "no file given")
 	}
-	r := &run{opts: opts, report: Report{Importer: importerID, TimeUnits: map[string]int{}, Options: map[string]string{}, Warnings: []Warning{}}}
+	r := &run{opts: opts,
+		report: Report{Importer: importerID, TimeUnits: map[string]int{}, Options: map[string]string{},
+			Warnings: []Warning{}}}
 	for _, f := range files {
 		r.total += f.Size
 	}
@@ -105,7 +109,8 @@ func Read(ctx context.Context, files []Input, opts Options) (*Result, error) {
 	if err := r.tidyRows(); err != nil {
 		return nil, err
 	}
-	return &Result{Series: &r.table.Series, Report: r.report, VolumeUnit: r.volumeUnit, sources: r.sources, origins: r.table.origins}, nil
+	return &Result{Series: &r.table.Series, Report: r.report, VolumeUnit: r.volumeUnit, sources: r.sources,
+		origins: r.table.origins}, nil
 }
 
 // run is one import under way.
@@ -182,7 +187,9 @@ func (r *run) recognise(h Head) error {
 		r.report.warn(warnNoVolume, "%s has no volume: it is stored as 0", h.Name)
 	}
 	if l.EndStamps && r.opts.Stamp == "" {
-		r.report.warn(warnEndStamps, "files of this format often say when a candle ends: give --stamp close if these do, --stamp open if not")
+		r.report.warn(warnEndStamps,
+			"files of this format often say when a candle ends: give --stamp close if these do, --stamp "+
+				"open if not")
 	}
 	for _, n := range l.Notes {
 		r.report.warn(n.Code, "%s", n.Message)
@@ -201,7 +208,9 @@ func (r *run) recognise(h Head) error {
 // nameUnit takes the unit of the first file.
 func (r *run) nameUnit() {
 	if r.named && r.volumeUnit != r.layout.VolumeUnit {
-		r.report.warn(warnUnits, "the files count volume in different units: the first one's is stored, --volume-unit names another")
+		r.report.warn(warnUnits,
+			"the files count volume in different units: the first one's is stored, --volume-unit names "+
+				"another")
 		return
 	}
 	r.volumeUnit, r.named = r.layout.VolumeUnit, true
@@ -211,14 +220,17 @@ func (r *run) nameUnit() {
 func (r *run) nameSymbol(file string) error {
 	symbol := cmp.Or(r.opts.Symbol, r.layout.Symbol)
 	if symbol == "" {
-		return Refuse(SymbolRequired, "%s does not name what was traded: give --symbol, for example --symbol BTC/USDT", file)
+		return Refuse(SymbolRequired,
+			"%s does not name what was traded: give --symbol, for example --symbol BTC/USDT", file)
 	}
 	if ours := renamed(symbol, r.layout.Alias); ours != symbol {
 		r.report.warn(warnRenamed, "%s is stored as %s", symbol, ours)
 		symbol = ours
 	}
 	if r.symbol != "" && r.symbol != symbol {
-		return Refuse(MultipleTickers, "the files are about %s and %s by their names: import them one by one, or give --symbol if they are one series", r.symbol, symbol).
+		return Refuse(MultipleTickers,
+			"the files are about %s and %s by their names: import them one by one, or give --symbol if "+
+				"they are one series", r.symbol, symbol).
 			At(file, 1, "")
 	}
 	r.symbol = symbol
@@ -240,7 +252,8 @@ func (r *run) nameTimeframe(file string) error {
 	switch named := r.layout.Timeframe; {
 	case named == none || r.opts.Timeframe != none:
 	case r.timeframe != none && r.timeframe != named:
-		return Refuse(TimeframeMismatch, "the files have candles of %s and %s: import them one by one", r.timeframe, named).At(file, 1, "")
+		return Refuse(TimeframeMismatch, "the files have candles of %s and %s: import them one by one",
+			r.timeframe, named).At(file, 1, "")
 	default:
 		r.timeframe = named
 	}
@@ -312,7 +325,8 @@ func (o Options) maxBytes() int64 { return cmp.Or(o.limits.bytes, maxBytes) }
 func (o Options) maxRows() int    { return cmp.Or(o.limits.rows, maxRows) }
 
 func (o Options) tooManyBytes(name string) error {
-	return Refuse(TooLarge, "the files unpack to more than %s with %s: import them in parts with --merge", size(o.maxBytes()), name)
+	return Refuse(TooLarge, "the files unpack to more than %s with %s: import them in parts with --merge",
+		size(o.maxBytes()), name)
 }
 
 func (o Options) tooManyRows() error {
@@ -350,14 +364,16 @@ func (o Options) validate() error {
 		{"--date-order", o.DateOrder, []string{string(MonthFirst), string(DayFirst)}},
 	} {
 		if c.value != "" && !slices.Contains(c.allowed, c.value) {
-			return &OptionError{Flag: c.flag, Message: fmt.Sprintf("%q is not one of %s", c.value, strings.Join(c.allowed, ", "))}
+			return &OptionError{Flag: c.flag,
+				Message: fmt.Sprintf("%q is not one of %s", c.value, strings.Join(c.allowed, ", "))}
 		}
 	}
 	if o.Profile == "" {
 		return nil
 	}
 	if o.Columns != nil {
-		return &OptionError{Flag: "--profile", Message: "and --columns both say what the columns are: give one of them"}
+		return &OptionError{Flag: "--profile",
+			Message: "and --columns both say what the columns are: give one of them"}
 	}
 	var names []string
 	for _, p := range Profiles() {
@@ -366,7 +382,8 @@ func (o Options) validate() error {
 		}
 		names = append(names, p.Name)
 	}
-	return &OptionError{Flag: "--profile", Message: fmt.Sprintf("%q is not known; there are %s", o.Profile, strings.Join(names, ", "))}
+	return &OptionError{Flag: "--profile",
+		Message: fmt.Sprintf("%q is not known; there are %s", o.Profile, strings.Join(names, ", "))}
 }
 
 // layout finds out what the cells of a file are.

@@ -68,8 +68,8 @@ const (
 // WarningCodes are all codes of warnings, for manuals.
 func WarningCodes() []string {
 	return []string{
-		warnNoVolume, warnTickVolume, warnUnits, warnResolved, warnShortSteps, warnEndStamps, warnRepaired, WarnKept, warnTickers,
-		warnRenamed, warnMembers, warnSingle, LeanDecimals, UnnamedTime,
+		warnNoVolume, warnTickVolume, warnUnits, warnResolved, warnShortSteps, warnEndStamps, warnRepaired,
+		WarnKept, warnTickers, warnRenamed, warnMembers, warnSingle, LeanDecimals, UnnamedTime,
 	}
 }
 
@@ -116,8 +116,10 @@ const (
 // Codes are all of them, in the order of the manual.
 func Codes() []Code {
 	return []Code{
-		TimeNotInteger, TimeOutOfRange, TimezoneRequired, DateOrderAmbiguous, ColumnsRequired, ColumnsMissing, BadNumber, SymbolRequired,
-		MultipleTickers, TimeframeMismatch, ConflictingDuplicates, OHLCViolations, Encoding, TooLarge, ReservedExchange, NoRows,
+		TimeNotInteger, TimeOutOfRange, TimezoneRequired, DateOrderAmbiguous, ColumnsRequired, ColumnsMissing,
+		BadNumber, SymbolRequired,
+		MultipleTickers, TimeframeMismatch, ConflictingDuplicates, OHLCViolations, Encoding, TooLarge,
+		ReservedExchange, NoRows,
 	}
 }
 

@@ -52,7 +52,8 @@ func (r *run) row(line []byte) error {
 			return nil
 		}
 		r.report.RowsRead++
-		return r.addFault(BadNumber, string(line), fmt.Sprintf("the row has %d columns, %d are needed", len(cells), want))
+		return r.addFault(BadNumber, string(line),
+			fmt.Sprintf("the row has %d columns, %d are needed", len(cells), want))
 	}
 	r.report.RowsRead++
 	if at := l.At[tickerCell]; at >= 0 {
@@ -122,7 +123,9 @@ func (r *run) numbers(cells [][]byte) (q quote) {
 func badNumber(l *Layout, cells [][]byte) string {
 	for _, i := range l.prices() {
 		if l.Places > 0 && bytes.ContainsAny(cells[i], ".") {
-			return fmt.Sprintf("the prices are integers of 1e-%d so far, this one has a decimal point: give --columns to read them as they are", l.Places)
+			return fmt.Sprintf(
+				"the prices are integers of 1e-%d so far, this one has a decimal point: give --columns to "+
+					"read them as they are", l.Places)
 		}
 	}
 	return "a price or volume is not a number"
@@ -144,7 +147,8 @@ func (r *run) take(q quote, m Reading) {
 	}
 	r.table.add(m.Time, &q, originOf(r.index, r.line))
 	if m.Ambiguous {
-		r.pending = append(r.pending, pendingDate{row: r.table.Len() - 1, line: r.line, monthFirst: m.Time, dayFirst: m.Other})
+		r.pending = append(r.pending,
+			pendingDate{row: r.table.Len() - 1, line: r.line, monthFirst: m.Time, dayFirst: m.Other})
 	} else if len(r.pending) > 0 && r.clock.Order != UnknownOrder {
 		r.decideDates()
 	}
@@ -172,9 +176,12 @@ func (r *run) checkDates() error {
 	if len(r.pending) == 0 {
 		return nil
 	}
-	e := Refuse(DateOrderAmbiguous, "no date has a part above 12, so none says whether the month or the day comes first: give --date-order mdy or dmy")
+	e := Refuse(DateOrderAmbiguous,
+		"no date has a part above 12, so none says whether the month or the day comes first: give "+
+			"--date-order mdy or dmy")
 	for _, p := range r.pending {
-		text := fmt.Sprintf("%s or %s", p.monthFirst.Time().Format("2006-01-02"), p.dayFirst.Time().Format("2006-01-02"))
+		text := fmt.Sprintf("%s or %s", p.monthFirst.Time().Format("2006-01-02"),
+			p.dayFirst.Time().Format("2006-01-02"))
 		if e.Add(r.sources[r.index], p.line, text) {
 			break
 		}
@@ -197,9 +204,12 @@ func (r *run) addFault(code Code, line, message string) error {
 func (r *run) timeMessage(code Code, text string) string {
 	switch text = Shorten(text); code {
 	case TimeNotInteger:
-		return fmt.Sprintf("the time %s is not an integer: digits are lost, export the file again with whole numbers", text)
+		return fmt.Sprintf(
+			"the time %s is not an integer: digits are lost, export the file again with whole numbers", text)
 	case TimeOutOfRange:
-		return fmt.Sprintf("the time %s is not in the years 1970 to 2100 (integers are s, ms, us or ns since 1970; write dates as 2024-01-31)", text)
+		return fmt.Sprintf(
+			"the time %s is not in the years 1970 to 2100 (integers are s, ms, us or ns since 1970; write "+
+				"dates as 2024-01-31)", text)
 	case TimezoneRequired:
 		return fmt.Sprintf("the time %s has no offset: give --tz, for example --tz UTC", text)
 	default:
@@ -239,7 +249,8 @@ func (r *run) isWanted(name []byte) (ok bool, fault string) {
 	if want != "" {
 		return false, ""
 	}
-	return false, fmt.Sprintf("the rows are about %s, %s and maybe more: give --ticker with one of them", t.only, name)
+	return false,
+		fmt.Sprintf("the rows are about %s, %s and maybe more: give --ticker with one of them", t.only, name)
 }
 
 // checkTicker refuses a ticker that is in none of the files.
@@ -249,11 +260,14 @@ func (r *run) checkTicker() error {
 	case r.opts.Ticker == "":
 		return nil
 	case !t.used:
-		return &OptionError{Flag: "--ticker", Message: "is of no use: the files have no column that names one"}
+		return &OptionError{Flag: "--ticker",
+			Message: "is of no use: the files have no column that names one"}
 	case t.left > 0 && r.table.Len() == 0:
-		return Refuse(NoRows, "no row is about the ticker %s; there are %s", r.opts.Ticker, strings.Join(t.seen, ", "))
+		return Refuse(NoRows, "no row is about the ticker %s; there are %s", r.opts.Ticker,
+			strings.Join(t.seen, ", "))
 	case t.left > 0:
-		r.report.warn(warnTickers, "%d rows about other tickers were left out (--ticker %s)", t.left, r.opts.Ticker)
+		r.report.warn(warnTickers, "%d rows about other tickers were left out (--ticker %s)", t.left,
+			r.opts.Ticker)
 	}
 	return nil
 }

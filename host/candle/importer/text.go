@@ -90,7 +90,8 @@ func notText(name string, begin []byte, packed bool) error {
 	for _, k := range []struct{ magic, message string }{
 		{"\xff\xfe", "the file is UTF-16: save it as UTF-8"},
 		{"\xfe\xff", "the file is UTF-16: save it as UTF-8"},
-		{"PK\x03\x04", "a packed file inside a packed file (a spreadsheet is one, too): unpack it, or save it as CSV"},
+		{"PK\x03\x04",
+			"a packed file inside a packed file (a spreadsheet is one, too): unpack it, or save it as CSV"},
 		{"\x1f\x8b", "the file is packed twice: unpack it"},
 		{"ARROW1", table},
 		{"PAR1", table},
@@ -356,7 +357,8 @@ func (j *jsonRows) expect(kind jsontext.Kind) error {
 }
 
 func (j *jsonRows) notRows(what string) error {
-	return Refuse(ColumnsRequired, "JSON is read as [[ms,open,high,low,close,volume],...] only: %s", what).At(j.name, max(j.row, 1), "")
+	return Refuse(ColumnsRequired, "JSON is read as [[ms,open,high,low,close,volume],...] only: %s",
+		what).At(j.name, max(j.row, 1), "")
 }
 
 // broken distinguishes a file that is no JSON from one that could not be read.
@@ -364,7 +366,8 @@ func (j *jsonRows) broken(err error) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case j.in.tooLong:
-		return Refuse(Encoding, "a row of more than %d bytes: these are no candles", maxLine).At(j.name, max(j.row, 1), "")
+		return Refuse(Encoding, "a row of more than %d bytes: these are no candles", maxLine).At(j.name,
+			max(j.row, 1), "")
 	case errors.As(err, &syntax), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return j.damaged(strings.TrimPrefix(err.Error(), "jsontext: "))
 	}

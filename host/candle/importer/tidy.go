@@ -80,9 +80,11 @@ func (r *run) dropDuplicates() error {
 		switch r.opts.Duplicates {
 		case DuplicatesRefuse:
 			if e == nil {
-				e = Refuse(ConflictingDuplicates, "several different candles of one time: give --duplicates first or last")
+				e = Refuse(ConflictingDuplicates,
+					"several different candles of one time: give --duplicates first or last")
 			}
-			text := fmt.Sprintf("%s %s; line %d: %s", t.Time[i], describe(&t.Series, i), t.origins[last].line(), describe(&t.Series, last))
+			text := fmt.Sprintf("%s %s; line %d: %s", t.Time[i], describe(&t.Series, i),
+				t.origins[last].line(), describe(&t.Series, last))
 			if addRow(e, r.sources, t.origins[i], text) {
 				return e
 			}
@@ -94,7 +96,9 @@ func (r *run) dropDuplicates() error {
 		return e
 	}
 	if resolved > 0 {
-		r.report.warn(warnResolved, "%d of several different candles of one time were left out (--duplicates %s)", resolved, r.opts.Duplicates)
+		r.report.warn(warnResolved,
+			"%d of several different candles of one time were left out (--duplicates %s)", resolved,
+			r.opts.Duplicates)
 	}
 	t.cut(kept)
 	return nil
@@ -103,7 +107,9 @@ func (r *run) dropDuplicates() error {
 // judgeViolations deals with candles whose high or low does not enclose the rest.
 func (r *run) judgeViolations() error {
 	t := &r.table
-	e := Refuse(OHLCViolations, "high below open or close, or low above: is the order of the columns right? Give --columns, or --ohlc-violations widen, drop or keep")
+	e := Refuse(OHLCViolations,
+		"high below open or close, or low above: is the order of the columns right? Give --columns, or "+
+			"--ohlc-violations widen, drop or keep")
 	kept := 0
 	for i := range t.Len() {
 		top, bottom := max(t.Open[i], t.Close[i]), min(t.Open[i], t.Close[i])
@@ -131,9 +137,12 @@ func (r *run) judgeViolations() error {
 		e.Message = fmt.Sprintf("%d of %d candles have a %s", n, t.Len(), e.Message)
 		return e
 	case r.opts.Violations == ViolationsKeep:
-		r.report.warn(WarnKept, "%d candles with a high below or a low above open or close are kept as they are", n)
+		r.report.warn(WarnKept,
+			"%d candles with a high below or a low above open or close are kept as they are", n)
 	default:
-		r.report.warn(warnRepaired, "%d candles with a high below or a low above open or close (--ohlc-violations %s)", n, r.opts.Violations)
+		r.report.warn(warnRepaired,
+			"%d candles with a high below or a low above open or close (--ohlc-violations %s)", n,
+			r.opts.Violations)
 	}
 	if kept == 0 {
 		return Refuse(NoRows, "every candle was dropped")
@@ -144,7 +153,8 @@ func (r *run) judgeViolations() error {
 
 // describe is a candle for a message.
 func describe(s *market.Series, i int) string {
-	return fmt.Sprintf("open %v, high %v, low %v, close %v, volume %v", s.Open[i], s.High[i], s.Low[i], s.Close[i], s.Volume[i])
+	return fmt.Sprintf("open %v, high %v, low %v, close %v, volume %v", s.Open[i], s.High[i], s.Low[i],
+		s.Close[i], s.Volume[i])
 }
 
 // addRow keeps a row that was read as a case.
@@ -157,7 +167,8 @@ func addRow(e *Error, sources []string, from origin, text string) (full bool) {
 func (r *Result) Merge(stored *market.Series, duplicates string) error {
 	fresh := r.Series
 	joined := &market.Series{Symbol: fresh.Symbol, Timeframe: fresh.Timeframe}
-	e := Refuse(ConflictingDuplicates, "stored candles differ from the new ones: give --duplicates first (keep them) or last (replace them)")
+	e := Refuse(ConflictingDuplicates,
+		"stored candles differ from the new ones: give --duplicates first (keep them) or last (replace them)")
 	resolved, i, j := 0, 0, 0
 	for i < stored.Len() || j < fresh.Len() {
 		switch {
@@ -175,7 +186,8 @@ func (r *Result) Merge(stored *market.Series, duplicates string) error {
 			resolved++
 			switch duplicates {
 			case DuplicatesRefuse:
-				addRow(e, r.sources, r.origins[j], fmt.Sprintf("%s %s; stored: %s", fresh.Time[j], describe(fresh, j), describe(stored, i)))
+				addRow(e, r.sources, r.origins[j],
+					fmt.Sprintf("%s %s; stored: %s", fresh.Time[j], describe(fresh, j), describe(stored, i)))
 			case DuplicatesFirst:
 				take = stored.At(i)
 			}
@@ -190,7 +202,8 @@ func (r *Result) Merge(stored *market.Series, duplicates string) error {
 	}
 	r.Series, r.Report.Merged = joined, stored.Len()
 	if resolved > 0 {
-		r.Report.warn(warnResolved, "%d stored candles differed from the new ones (--duplicates %s)", resolved, duplicates)
+		r.Report.warn(warnResolved, "%d stored candles differed from the new ones (--duplicates %s)",
+			resolved, duplicates)
 	}
 	return nil
 }
@@ -209,11 +222,13 @@ func (r *run) setTimeframe() error {
 	case want == (market.Timeframe{}) && step == 0:
 		return Refuse(TimeframeMismatch, "one candle has no step to the next: give --timeframe")
 	case want == (market.Timeframe{}) && found == (market.Timeframe{}):
-		return Refuse(TimeframeMismatch, "the commonest step, %d ms, is not a timeframe: give --timeframe", step)
+		return Refuse(TimeframeMismatch, "the commonest step, %d ms, is not a timeframe: give --timeframe",
+			step)
 	case want == (market.Timeframe{}):
 		want = found
 	case step != 0 && found != normal(want) && !fewButMultiple(t, step, want):
-		return Refuse(TimeframeMismatch, "%s %s, but the commonest step between candles is %s", source, want, stepText(found, step))
+		return Refuse(TimeframeMismatch, "%s %s, but the commonest step between candles is %s", source, want,
+			stepText(found, step))
 	}
 	r.table.Timeframe = want
 	short := 0
@@ -223,7 +238,8 @@ func (r *run) setTimeframe() error {
 		}
 	}
 	if short > 0 {
-		r.report.warn(warnShortSteps, "%d candles begin well before the one before them ends (%s)", short, want)
+		r.report.warn(warnShortSteps, "%d candles begin well before the one before them ends (%s)", short,
+			want)
 	}
 	return nil
 }
@@ -301,7 +317,8 @@ func commonestStep(t []market.Time) (step int64, months bool) {
 	}
 	flush()
 	// Steps that are all alike are months only if the calendar agrees: 30 days are not.
-	if n := commonest(month); months && (len(counts) > 1 || t[1] == (market.Timeframe{Count: int(n), Unit: 'M'}).Next(t[0])) {
+	if n := commonest(month); months &&
+		(len(counts) > 1 || t[1] == (market.Timeframe{Count: int(n), Unit: 'M'}).Next(t[0])) {
 		return n, true
 	}
 	return commonest(counts), false

@@ -331,7 +331,8 @@ func civil(year, month, day int, k clock, zone *time.Location, u Unit) (market.T
 	if time.Date(year, time.Month(month), day, 0, 0, 0, 0, time.UTC).Day() != day {
 		return 0, u, BadNumber
 	}
-	t, ok := Local(time.Date(year, time.Month(month), day, k.hour, k.minute, k.second, k.millis*1e6, time.UTC), zone)
+	t, ok := Local(time.Date(year, time.Month(month), day, k.hour, k.minute, k.second, k.millis*1e6,
+		time.UTC), zone)
 	if !ok {
 		return 0, u, BadNumber
 	}
@@ -345,7 +346,8 @@ func civil(year, month, day int, k clock, zone *time.Location, u Unit) (market.T
 // Local is the moment at which a clock in the zone shows the UTC time; not ok
 // where daylight saving skips that. Of an hour that comes twice it is one.
 func Local(wall time.Time, zone *time.Location) (t time.Time, ok bool) {
-	t = time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(), wall.Nanosecond(), zone)
+	t = time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(),
+		wall.Nanosecond(), zone)
 	return t, t.Hour() == wall.Hour() && t.Minute() == wall.Minute()
 }
 

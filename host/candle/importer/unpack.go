@@ -38,7 +38,8 @@ func (m *meter) Read(p []byte) (int, error) {
 // readInput reads one file, whatever it is packed in, into the table.
 func (r *run) readInput(ctx context.Context, in Input) error {
 	if in.Size > r.opts.maxBytes() {
-		return Refuse(TooLarge, "%s has more than %s: import it in parts with --merge", in.Name, size(r.opts.maxBytes()))
+		return Refuse(TooLarge, "%s has more than %s: import it in parts with --merge", in.Name,
+			size(r.opts.maxBytes()))
 	}
 	f, err := in.Open()
 	if err != nil {
@@ -51,7 +52,8 @@ func (r *run) readInput(ctx context.Context, in Input) error {
 	if err = errors.Join(err, f.Close()); err != nil {
 		return err
 	}
-	r.report.Files = append(r.report.Files, FileReport{Name: in.Name, SHA256: hex.EncodeToString(m.sum.Sum(nil)), Bytes: m.read})
+	r.report.Files = append(r.report.Files,
+		FileReport{Name: in.Name, SHA256: hex.EncodeToString(m.sum.Sum(nil)), Bytes: m.read})
 	r.done += in.Size
 	return nil
 }
@@ -98,7 +100,8 @@ func (r *run) readArchive(ctx context.Context, in Input, f io.ReaderAt) error {
 		return damaged(in.Name, "zip", err)
 	}
 	if len(z.File) > maxMembers {
-		return Refuse(TooLarge, "%s has %d members, more than %d: unpack it", in.Name, len(z.File), maxMembers)
+		return Refuse(TooLarge, "%s has %d members, more than %d: unpack it", in.Name, len(z.File),
+			maxMembers)
 	}
 	if slices.ContainsFunc(z.File, func(f *zip.File) bool { return f.Name == "[Content_Types].xml" }) {
 		return Refuse(Encoding, "the file is a spreadsheet or document: save it as CSV").At(in.Name, 1, "")
@@ -108,7 +111,8 @@ func (r *run) readArchive(ctx context.Context, in Input, f io.ReaderAt) error {
 		return Refuse(NoRows, "%s has no file in it", in.Name)
 	}
 	if len(ignored) > 0 {
-		r.report.warn(warnMembers, "%s: %d members that are no candles by their names were left out: %s", in.Name, len(ignored), strings.Join(ignored[:min(len(ignored), 5)], ", "))
+		r.report.warn(warnMembers, "%s: %d members that are no candles by their names were left out: %s",
+			in.Name, len(ignored), strings.Join(ignored[:min(len(ignored), 5)], ", "))
 	}
 	declared := uint64(0)
 	for _, m := range members {
@@ -131,14 +135,17 @@ func choose(files []*zip.File) (members []*zip.File, ignored []string) {
 	var candidates []*zip.File
 	for _, f := range files {
 		name := f.Name
-		if !f.Mode().IsRegular() || strings.HasPrefix(name, "__MACOSX/") || strings.HasPrefix(path.Base(name), ".") {
+		if !f.Mode().IsRegular() || strings.HasPrefix(name, "__MACOSX/") ||
+			strings.HasPrefix(path.Base(name), ".") {
 			continue
 		}
 		candidates = append(candidates, f)
 	}
 	for _, ends := range [][]string{{".csv", ".csv.gz", ".json", ".json.gz"}, {".txt", ".txt.gz"}, {""}} {
 		for _, f := range candidates {
-			if slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(strings.ToLower(f.Name), end) }) {
+			if slices.ContainsFunc(ends, func(end string) bool {
+				return strings.HasSuffix(strings.ToLower(f.Name), end)
+			}) {
 				members = append(members, f)
 			}
 		}
@@ -187,8 +194,10 @@ func damaged(name, kind string, err error) error {
 	var flateError flate.CorruptInputError
 	switch {
 	case errors.Is(err, zip.ErrAlgorithm):
-		return Refuse(Encoding, "the zip file is packed in a way that is not known here: unpack it").At(name, 1, "")
-	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zip.ErrFormat), errors.Is(err, zip.ErrChecksum),
+		return Refuse(Encoding, "the zip file is packed in a way that is not known here: unpack it").At(name,
+			1, "")
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, zip.ErrFormat),
+		errors.Is(err, zip.ErrChecksum),
 		errors.Is(err, io.ErrUnexpectedEOF), errors.As(err, &flateError), errors.Is(err, io.EOF):
 		return Refuse(Encoding, "the %s file is damaged or cut short: %v", kind, err).At(name, 1, "")
 	}

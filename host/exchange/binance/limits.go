@@ -259,7 +259,8 @@ func (q *queue) limit(list []gb.RateLimit) {
 	defer q.mu.Unlock()
 	var windows []window
 	for _, l := range list {
-		span := map[string]time.Duration{"SECOND": time.Second, "MINUTE": time.Minute, "HOUR": time.Hour, "DAY": 24 * time.Hour}[l.Interval] *
+		span := map[string]time.Duration{"SECOND": time.Second, "MINUTE": time.Minute, "HOUR": time.Hour,
+			"DAY": 24 * time.Hour}[l.Interval] *
 			time.Duration(min(max(l.IntervalNum, 0), 1000))
 		switch {
 		case span <= 0 || l.Limit <= 0 || l.Limit > 1<<30:
@@ -278,7 +279,8 @@ func (q *queue) limit(list []gb.RateLimit) {
 	q.windows = windows
 }
 
-// counted is what the exchange has counted, according to an answer: the weight of the minute, and orders by span;
+// counted is what the exchange has counted, according to an answer: the weight of the minute, and orders by
+// span;
 // -1 where it does not say.
 type counted struct {
 	weight int
@@ -301,7 +303,8 @@ func countedBy(h http.Header) counted {
 		if !ok || len(span) < 2 {
 			continue
 		}
-		unit := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour, 'd': 24 * time.Hour}[span[len(span)-1]]
+		unit := map[byte]time.Duration{'s': time.Second, 'm': time.Minute, 'h': time.Hour,
+			'd': 24 * time.Hour}[span[len(span)-1]]
 		if k, err := strconv.Atoi(span[:len(span)-1]); err == nil && k > 0 && k <= 1000 && unit > 0 {
 			if c.orders == nil {
 				c.orders = map[time.Duration]int{}
@@ -356,7 +359,8 @@ func (s *session) Beat(context.Context, int64) (exchange.Ack, error) {
 	}
 	now := time.Now()
 	ack := exchange.Ack{VenueTime: s.rest.clock.At(now)}
-	if slip := time.Duration(sample{ack.VenueTime, now}.offset()-s.rest.offset.Load()) * time.Millisecond; slip.Abs() > clockSlip {
+	if slip := time.Duration(sample{ack.VenueTime,
+		now}.offset()-s.rest.offset.Load()) * time.Millisecond; slip.Abs() > clockSlip {
 		s.rest.askTime()
 	}
 	return ack, nil

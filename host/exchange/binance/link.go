@@ -18,11 +18,13 @@ type tuning struct {
 	overlap           time.Duration // that the old one is still listened to
 	shortest, longest time.Duration // between attempts
 	steady            time.Duration // that a connection lives before its loss begins the back-off anew
-	first             time.Duration // in which the account's stream connects or explains why not; the host waits 30 s
+	// in which the account's stream connects or explains why not; the host waits 30 s
+	first time.Duration
 }
 
 func defaults() tuning {
-	return tuning{deadline: 60 * time.Second, age: 23 * time.Hour, overlap: 5 * time.Second, shortest: 500 * time.Millisecond, longest: 30 * time.Second,
+	return tuning{deadline: 60 * time.Second, age: 23 * time.Hour, overlap: 5 * time.Second,
+		shortest: 500 * time.Millisecond, longest: 30 * time.Second,
 		steady: 10 * time.Second, first: 15 * time.Second}
 }
 

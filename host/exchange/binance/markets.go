@@ -50,17 +50,18 @@ func (s *session) Markets(ctx context.Context) ([]exchange.Market, error) {
 }
 
 func (s *session) info(ctx context.Context, names ...string) (*gb.ExchangeInfo, exchange.Result) {
-	info, r := call(&s.rest, ctx, reading, data, 20, func(ctx context.Context, c *gb.Client) (*gb.ExchangeInfo, error) {
-		q := c.NewExchangeInfoService().Symbols(names...)
-		if len(names) == 1 {
-			q = c.NewExchangeInfoService().Symbol(names[0])
-		}
-		info, err := q.Do(ctx)
-		if err == nil && info.Symbols == nil {
-			err = errShape
-		}
-		return info, err
-	})
+	info, r := call(&s.rest, ctx, reading, data, 20,
+		func(ctx context.Context, c *gb.Client) (*gb.ExchangeInfo, error) {
+			q := c.NewExchangeInfoService().Symbols(names...)
+			if len(names) == 1 {
+				q = c.NewExchangeInfoService().Symbol(names[0])
+			}
+			info, err := q.Do(ctx)
+			if err == nil && info.Symbols == nil {
+				err = errShape
+			}
+			return info, err
+		})
 	if r.Outcome == exchange.Accepted {
 		s.rest.queue.limit(info.RateLimits)
 	}
@@ -85,7 +86,8 @@ func (s *session) markets(symbols []gb.Symbol) ([]exchange.Market, error) {
 
 // rules reads the filters of a symbol. A step of zero is none of its own.
 func (s *session) rules(symbol market.Symbol, g *gb.Symbol) (exchange.Market, error) {
-	m := exchange.Market{Symbol: symbol, Status: g.Status, Trading: g.Status == "TRADING" && g.IsSpotTradingAllowed, MakerFee: s.maker, TakerFee: s.taker}
+	m := exchange.Market{Symbol: symbol, Status: g.Status, Trading: g.Status == "TRADING" &&
+		g.IsSpotTradingAllowed, MakerFee: s.maker, TakerFee: s.taker}
 	m.OrderTypes = orderTypes(g)
 	r := numbers{}
 	for _, f := range g.Filters {
@@ -99,7 +101,8 @@ func (s *session) rules(symbol market.Symbol, g *gb.Symbol) (exchange.Market, er
 		case "LOT_SIZE":
 			m.QuantityStep, m.MinQuantity, m.MaxQuantity = at("stepSize"), at("minQty"), at("maxQty")
 		case "MARKET_LOT_SIZE":
-			m.MarketQuantityStep, m.MarketMinQuantity, m.MarketMaxQuantity = at("stepSize"), at("minQty"), at("maxQty")
+			m.MarketQuantityStep, m.MarketMinQuantity, m.MarketMaxQuantity = at("stepSize"), at("minQty"),
+				at("maxQty")
 		case "MAX_NUM_ALGO_ORDERS":
 			if n, ok := f["maxNumAlgoOrders"].(float64); ok && n > 0 && n < 1<<20 {
 				m.MaxStops = int(n)
@@ -127,7 +130,8 @@ func orderTypes(g *gb.Symbol) (list []string) {
 		name  string
 		takes bool
 	}{
-		{"market", has("MARKET")}, {"market_quote", has("MARKET") && g.QuoteOrderQtyMarketAllowed}, {"limit", has("LIMIT")},
+		{"market", has("MARKET")}, {"market_quote", has("MARKET") && g.QuoteOrderQtyMarketAllowed},
+		{"limit", has("LIMIT")},
 		{"stop", has("STOP_LOSS")}, {"stop_limit", has("STOP_LOSS_LIMIT")},
 		{"exit_pair", has("LIMIT_MAKER") && has("STOP_LOSS") && g.OcoAllowed},
 	} {
@@ -165,7 +169,8 @@ func (s *session) Candles(ctx context.Context, q exchange.CandleQuery) ([]market
 	span := s.req.Timeframe.Approx()
 	rows, r := list(&s.rest, ctx, data, 2, func(ctx context.Context, c *gb.Client) ([]*gb.Kline, error) {
 		return c.NewKlinesService().Symbol(venueName(q.Symbol)).Interval(s.req.Timeframe.String()).
-			StartTime(int64(max(q.From, 0))).EndTime(int64(q.To.Add(span)) - 1).Limit(min(limit+1, 1000)).Do(ctx)
+			StartTime(int64(max(q.From, 0))).EndTime(int64(q.To.Add(span)) - 1).Limit(min(limit+1,
+			1000)).Do(ctx)
 	})
 	if r.Outcome != exchange.Accepted {
 		return nil, &exchange.Error{Result: r}
@@ -193,7 +198,8 @@ func (s *session) Candles(ctx context.Context, q exchange.CandleQuery) ([]market
 }
 
 func (s *session) candle(k *gb.Kline) (market.Candle, error) {
-	c := market.Candle{OpenTime: market.Time(k.OpenTime), CloseTime: s.req.Timeframe.Next(market.Time(k.OpenTime))}
+	c := market.Candle{OpenTime: market.Time(k.OpenTime),
+		CloseTime: s.req.Timeframe.Next(market.Time(k.OpenTime))}
 	for _, f := range []struct {
 		text string
 		into *float64

@@ -35,14 +35,16 @@ type rest struct {
 }
 
 // call makes one request, once. A submit names its number of orders.
-func call[T any](s *rest, ctx context.Context, k kind, p priority, weight int, do func(context.Context, *gb.Client) (T, error), orders ...int) (T, exchange.Result) {
+func call[T any](s *rest, ctx context.Context, k kind, p priority, weight int,
+	do func(context.Context, *gb.Client) (T, error), orders ...int) (T, exchange.Result) {
 	var none T
 	if err := s.queue.enter(ctx, p, weight, orders...); err != nil {
 		return none, turnedAway(err).Result
 	}
 	// A client of its own: the library's writes to its fields without a lock.
 	c := gb.NewClient(s.config.APIKey.Reveal(), s.config.Secret.Reveal())
-	c.BaseURL, c.HTTPClient, c.TimeOffset, c.Logger = s.at.REST, s.http.client(), -s.offset.Load(), log.New(io.Discard, "", 0)
+	c.BaseURL, c.HTTPClient, c.TimeOffset, c.Logger = s.at.REST, s.http.client(), -s.offset.Load(),
+		log.New(io.Discard, "", 0)
 	ctx, e := withEvidence(ctx)
 	out, err := do(ctx, c)
 	s.queue.heard(e.counted)
@@ -67,11 +69,13 @@ var errShape = errors.New("the answer has another shape")
 
 // list makes one request whose answer is a list. The library takes null, or any other JSON, for
 // an empty one, and none at all must not pass for nothing there.
-func list[T any](s *rest, ctx context.Context, p priority, weight int, do func(context.Context, *gb.Client) ([]*T, error)) ([]*T, exchange.Result) {
+func list[T any](s *rest, ctx context.Context, p priority, weight int,
+	do func(context.Context, *gb.Client) ([]*T, error)) ([]*T, exchange.Result) {
 	return call(s, ctx, reading, p, weight, func(ctx context.Context, c *gb.Client) ([]*T, error) {
 		items, err := do(ctx, c)
 		e, _ := ctx.Value(evidenceKey{}).(*evidence)
-		if err == nil && (!bytes.HasPrefix(bytes.TrimSpace(e.body), []byte("[")) || slices.Contains(items, nil)) {
+		if err == nil &&
+			(!bytes.HasPrefix(bytes.TrimSpace(e.body), []byte("[")) || slices.Contains(items, nil)) {
 			err = errShape
 		}
 		return items, err
@@ -106,8 +110,9 @@ func (c *rest) judge(k kind, e *evidence, err error) exchange.Result {
 	}
 	r.Outcome = classify(k, e.status, code, message)
 	if code == badSignature {
-		r.Message = exchange.Clip("the signature is not that of the key: is the secret the right one? " + keysWanted +
-			"; the exchange says: " + message)
+		r.Message = exchange.Clip(
+			"the signature is not that of the key: is the secret the right one? " + keysWanted +
+				"; the exchange says: " + message)
 	}
 	if d := c.hush(e.status, code, e.retryAfter); d > 0 {
 		r.RetryAfterMS = d.Milliseconds()
@@ -209,7 +214,8 @@ func (c *rest) takeMarketTime(ctx context.Context, endpoint string) error {
 	case err != nil || resp.StatusCode != http.StatusOK:
 		return exchange.NewError(exchange.Unknown, "the venue's time could not be read")
 	case at.MarketPace >= exchange.LeastPace && at.MarketPace <= exchange.MostPace && at.MarketTime > 0:
-		c.market = &exchange.PacedClock{Then: market.Time(at.MarketTime), Since: time.Now(), Pace: at.MarketPace}
+		c.market = &exchange.PacedClock{Then: market.Time(at.MarketTime), Since: time.Now(),
+			Pace: at.MarketPace}
 	}
 	return nil
 }

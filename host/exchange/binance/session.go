@@ -96,9 +96,12 @@ func NewAt(production, testnet Endpoints) exchange.Connection {
 func (*session) Describe(context.Context) (exchange.Description, error) {
 	fee := decimal.MustNew(1, 3)
 	d := exchange.Description{
-		ID: ID, Name: "Binance", Aliases: []string{}, Version: version, Kind: "native", Sandbox: true, Modes: []string{"paper", "live"},
-		OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"}, MakerFee: fee, TakerFee: fee,
-		RequiresCredentials: true, RateLimitMS: int(spacing.Milliseconds()), DeadMan: "lease", ConfigSchema: exchange.ConfigSchema(nil),
+		ID: ID, Name: "Binance", Aliases: []string{}, Version: version, Kind: "native", Sandbox: true,
+		Modes:      []string{"paper", "live"},
+		OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"},
+		MakerFee:   fee, TakerFee: fee,
+		RequiresCredentials: true, RateLimitMS: int(spacing.Milliseconds()), DeadMan: "lease",
+		ConfigSchema: exchange.ConfigSchema(nil),
 	}
 	for _, name := range []string{"1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d"} {
 		d.Timeframes = append(d.Timeframes, market.MustTimeframe(name))
@@ -178,7 +181,8 @@ func (s *session) begin(ctx context.Context, req exchange.OpenRequest) (exchange
 	background, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	s.wg.Go(func() { s.rest.keepTime(background) })
-	return exchange.Opened{AccountID: id, ClockOffset: s.rest.clockOffset(), Clock: s.rest.market, FeeAsset: fees}, nil
+	return exchange.Opened{AccountID: id, ClockOffset: s.rest.clockOffset(), Clock: s.rest.market,
+		FeeAsset: fees}, nil
 }
 
 // rate reads a commission; one that cannot be read is the usual one.

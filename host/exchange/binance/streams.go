@@ -52,7 +52,9 @@ func (s *session) StreamCandles(ctx context.Context, on func(exchange.CandleEven
 	for _, name := range s.symbols() {
 		streams = append(streams, strings.ToLower(name)+"@kline_"+s.req.Timeframe.String())
 	}
-	say := func(state exchange.LinkState, reason string) { on(exchange.CandleEvent{State: state, Reason: reason}) }
+	say := func(state exchange.LinkState, reason string) {
+		on(exchange.CandleEvent{State: state, Reason: reason})
+	}
 	next := map[market.Symbol]market.Time{}
 	l := s.link(s.rest.at.Streams + "/stream?streams=" + strings.Join(streams, "/"))
 	return l.run(ctx, say, func(text []byte) {
@@ -75,7 +77,8 @@ func (s *session) StreamCandles(ctx context.Context, on func(exchange.CandleEven
 // closedCandle reads a message; false: it is no closed candle of the session.
 func (s *session) closedCandle(text []byte) (market.Symbol, market.Candle, bool) {
 	var e klineEvent
-	if json.Unmarshal(text, &e) != nil || e.Data.Event != "kline" || !e.Data.Kline.Closed || e.Data.Kline.Interval != s.req.Timeframe.String() {
+	if json.Unmarshal(text, &e) != nil || e.Data.Event != "kline" || !e.Data.Kline.Closed ||
+		e.Data.Kline.Interval != s.req.Timeframe.String() {
 		return "", market.Candle{}, false
 	}
 	k := e.Data.Kline
@@ -86,7 +89,10 @@ func (s *session) closedCandle(text []byte) (market.Symbol, market.Candle, bool)
 
 // link is one that keeps the silence that the exchange asks for.
 func (s *session) link(url string) link {
-	return link{url: url, times: s.tuning, leaving: leaving, silence: s.rest.queue.silence, refused: func(status int, after time.Duration) { s.rest.hush(status, 0, after) }}
+	return link{url: url, times: s.tuning, leaving: leaving, silence: s.rest.queue.silence,
+		refused: func(status int, after time.Duration) {
+			s.rest.hush(status, 0, after)
+		}}
 }
 
 // leaving reports whether the exchange is about to end a connection.
@@ -124,7 +130,9 @@ func (s *session) StreamAccount(ctx context.Context, on func(exchange.AccountEve
 	if err := s.ready(true); err != nil {
 		return err
 	}
-	say := func(state exchange.LinkState, reason string) { on(exchange.AccountEvent{State: state, Reason: reason}) }
+	say := func(state exchange.LinkState, reason string) {
+		on(exchange.AccountEvent{State: state, Reason: reason})
+	}
 	l := s.link(s.rest.at.API + "/ws-api/v3")
 	l.hello, l.ended, l.patience = s.subscribe, terminated, s.tuning.first
 	return l.run(ctx, say, func(text []byte) { s.accountEvent(text, on) })
@@ -141,7 +149,8 @@ func (s *session) subscribe(ctx context.Context, ws *websocket.Conn) error {
 	}
 	const id = "assay-account"
 	if err := ws.WriteJSON(map[string]any{"id": id, "method": "userDataStream.subscribe.signature",
-		"params": map[string]any{"apiKey": key, "recvWindow": recvWindow, "timestamp": stamp, "signature": *signature}}); err != nil {
+		"params": map[string]any{"apiKey": key, "recvWindow": recvWindow, "timestamp": stamp,
+			"signature": *signature}}); err != nil {
 		return errors.New("the subscription could not be sent")
 	}
 	for {
@@ -250,12 +259,15 @@ func (s *session) report(text []byte, on func(exchange.AccountEvent)) error {
 		return nil
 	}
 	client := e.ClientOrderId
-	if e.OrigCustomOrderId != "" && e.OrigCustomOrderId != "null" { // of a cancel, whose own id stands in the other
+	// of a cancel, whose own id stands in the other
+	if e.OrigCustomOrderId != "" && e.OrigCustomOrderId != "null" {
 		client = e.OrigCustomOrderId
 	}
 	o, err := s.order(&gb.Order{
-		Symbol: e.Symbol, OrderID: e.Id, ClientOrderID: client, Price: e.Price, OrigQuantity: e.Volume, ExecutedQuantity: e.FilledVolume,
-		CummulativeQuoteQuantity: e.FilledQuoteVolume, Status: gb.OrderStatusType(e.Status), Type: gb.OrderType(e.Type), Side: gb.SideType(e.Side),
+		Symbol: e.Symbol, OrderID: e.Id, ClientOrderID: client, Price: e.Price, OrigQuantity: e.Volume,
+		ExecutedQuantity:         e.FilledVolume,
+		CummulativeQuoteQuantity: e.FilledQuoteVolume, Status: gb.OrderStatusType(e.Status),
+		Type: gb.OrderType(e.Type), Side: gb.SideType(e.Side),
 		StopPrice: e.StopPrice, UpdateTime: cmp.Or(e.TransactionTime, e.Time),
 	})
 	if err != nil {
@@ -271,8 +283,10 @@ func (s *session) report(text []byte, on func(exchange.AccountEvent)) error {
 	}
 	r := numbers{}
 	f := exchange.Fill{
-		TradeID: strconv.FormatInt(e.TradeId, 10), VenueOrderID: o.VenueOrderID, Symbol: symbol, Side: o.Side, Price: r.read("L", e.LatestPrice),
-		Quantity: r.read("l", e.LatestVolume), Fee: r.read("n", e.FeeCost), FeeAsset: e.FeeAsset, Time: market.Time(e.TransactionTime),
+		TradeID: strconv.FormatInt(e.TradeId, 10), VenueOrderID: o.VenueOrderID, Symbol: symbol, Side: o.Side,
+		Price:    r.read("L", e.LatestPrice),
+		Quantity: r.read("l", e.LatestVolume), Fee: r.read("n", e.FeeCost), FeeAsset: e.FeeAsset,
+		Time: market.Time(e.TransactionTime),
 	}
 	if ownID.MatchString(client) {
 		f.ClientOrderID = client
@@ -302,7 +316,8 @@ func transfer(text []byte) (exchange.Transfer, error) {
 	if err != nil {
 		return exchange.Transfer{}, errors.New("d is no amount: " + err.Error())
 	}
-	return exchange.Transfer{Asset: e.Asset, Amount: amount.Trim(0), Time: market.Time(cmp.Or(e.Clear, e.Time))}, nil
+	return exchange.Transfer{Asset: e.Asset, Amount: amount.Trim(0),
+		Time: market.Time(cmp.Or(e.Clear, e.Time))}, nil
 }
 
 // positions are the balances that an event changed.
@@ -320,7 +335,8 @@ func positions(text []byte, on func(exchange.AccountEvent)) error {
 	r := numbers{}
 	var list []exchange.Balance
 	for _, b := range e.Balances {
-		list = append(list, exchange.Balance{Asset: b.Asset, Free: r.read("f", b.Free), Locked: r.read("l", b.Locked)})
+		list = append(list,
+			exchange.Balance{Asset: b.Asset, Free: r.read("f", b.Free), Locked: r.read("l", b.Locked)})
 	}
 	if r.err != nil {
 		return r.err

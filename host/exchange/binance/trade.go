@@ -52,7 +52,8 @@ func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange
 	}
 	ref := exchange.OrderRef{ClientOrderID: q.ClientOrderID, Symbol: q.Symbol}
 	send := func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
-		o := c.NewCreateOrderService().Symbol(venueName(q.Symbol)).Side(sideName(q.Side)).Type(kind).NewClientOrderID(q.ClientOrderID).
+		o := c.NewCreateOrderService().Symbol(venueName(q.Symbol)).Side(sideName(q.Side)).Type(
+			kind).NewClientOrderID(q.ClientOrderID).
 			NewOrderRespType(gb.NewOrderRespTypeRESULT)
 		if q.Type.NeedsLimit() {
 			o.TimeInForce(gb.TimeInForceType(tifName(q.TimeInForce))).Price(q.LimitPrice.String())
@@ -72,7 +73,8 @@ func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange
 		return &gb.Order{
 			Symbol: got.Symbol, OrderID: got.OrderID, ClientOrderID: got.ClientOrderID, Price: got.Price,
 			OrigQuantity: got.OrigQuantity, ExecutedQuantity: got.ExecutedQuantity,
-			CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type, Side: got.Side,
+			CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type,
+			Side:      got.Side,
 			StopPrice: q.StopPrice.String(), UpdateTime: got.TransactTime,
 		}, nil
 	}
@@ -80,7 +82,8 @@ func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange
 }
 
 // echoed is an accepted answer that is about the order that was meant; any other is Unknown.
-func (s *session) echoed(r exchange.Result, ref exchange.OrderRef, got *gb.Order) (exchange.Result, exchange.Order) {
+func (s *session) echoed(r exchange.Result, ref exchange.OrderRef,
+	got *gb.Order) (exchange.Result, exchange.Order) {
 	o, err := s.order(got)
 	if err == nil && (got.ClientOrderID != ref.ClientOrderID || got.Symbol != venueName(ref.Symbol)) {
 		err = fmt.Errorf("the answer is about another order")
@@ -96,7 +99,8 @@ func (s *session) echoed(r exchange.Result, ref exchange.OrderRef, got *gb.Order
 
 // SubmitPair implements exchange.Connector with an OCO list, which the library does not know
 // under its present address.
-func (s *session) SubmitPair(ctx context.Context, q exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
+func (s *session) SubmitPair(ctx context.Context,
+	q exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	var none [2]exchange.Order
 	ctx, cancel := context.WithTimeout(ctx, tradeDeadline)
 	defer cancel()
@@ -104,7 +108,8 @@ func (s *session) SubmitPair(ctx context.Context, q exchange.PairRequest) (excha
 		return exchange.ResultOf(err), none
 	}
 	form := url.Values{
-		"symbol": {venueName(q.Symbol)}, "side": {string(sideName(q.Side))}, "quantity": {q.Quantity.String()}, "listClientOrderId": {q.ListID},
+		"symbol": {venueName(q.Symbol)}, "side": {string(sideName(q.Side))},
+		"quantity": {q.Quantity.String()}, "listClientOrderId": {q.ListID},
 		"newOrderRespType": {"RESULT"}, "recvWindow": {strconv.Itoa(recvWindow)},
 	}
 	limit, stop := "above", "below"
@@ -117,9 +122,10 @@ func (s *session) SubmitPair(ctx context.Context, q exchange.PairRequest) (excha
 	form.Set(stop+"Type", "STOP_LOSS")
 	form.Set(stop+"StopPrice", q.StopPrice.String())
 	form.Set(stop+"ClientOrderId", q.StopID)
-	reports, r := call(&s.rest, ctx, submitting, submits, 1, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
-		return postPair(ctx, c, form)
-	}, 2)
+	reports, r := call(&s.rest, ctx, submitting, submits, 1,
+		func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
+			return postPair(ctx, c, form)
+		}, 2)
 	if r.Outcome != exchange.Accepted {
 		return r, none
 	}
@@ -148,7 +154,8 @@ func postPair(ctx context.Context, c *gb.Client, form url.Values) ([]*gb.Order, 
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.BaseURL+"/api/v3/orderList/oco", strings.NewReader(payload+"&signature="+*signature))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, c.BaseURL+"/api/v3/orderList/oco",
+		strings.NewReader(payload+"&signature="+*signature))
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +184,8 @@ func postPair(ctx context.Context, c *gb.Client, form url.Values) ([]*gb.Order, 
 // Cancel implements exchange.Connector.
 func (s *session) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 	send := func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
-		got, err := c.NewCancelOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
+		got, err := c.NewCancelOrderService().Symbol(venueName(ref.Symbol)).OrigClientOrderID(
+			ref.ClientOrderID).Do(ctx, gb.WithRecvWindow(recvWindow))
 		if err == nil && got.OrderID == 0 {
 			got, err = canceledLeg(ctx, ref.ClientOrderID)
 		}
@@ -187,14 +195,16 @@ func (s *session) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.R
 		return &gb.Order{
 			Symbol: got.Symbol, OrderID: got.OrderID, ClientOrderID: got.OrigClientOrderID, Price: got.Price,
 			OrigQuantity: got.OrigQuantity, ExecutedQuantity: got.ExecutedQuantity,
-			CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type, Side: got.Side,
+			CummulativeQuoteQuantity: got.CummulativeQuoteQuantity, Status: got.Status, Type: got.Type,
+			Side:       got.Side,
 			UpdateTime: got.TransactTime,
 		}, nil
 	}
 	return s.about(ctx, tradeDeadline, ref, canceling, cancels, 1, send)
 }
 
-// canceledLeg is the report about one leg: the cancel of a leg ends the pair, and the answer is about the list.
+// canceledLeg is the report about one leg: the cancel of a leg ends the pair, and the answer is about the
+// list.
 func canceledLeg(ctx context.Context, client string) (*gb.CancelOrderResponse, error) {
 	var out struct {
 		OrderReports []*gb.CancelOrderResponse `json:"orderReports"`
@@ -252,7 +262,8 @@ func tifName(t market.TimeInForce) string {
 // order reads the venue's order; a word or a number that is not known is an error.
 func (s *session) order(g *gb.Order) (exchange.Order, error) {
 	o := exchange.Order{
-		ClientOrderID: g.ClientOrderID, VenueOrderID: strconv.FormatInt(g.OrderID, 10), Symbol: s.names[g.Symbol], UpdatedAt: market.Time(g.UpdateTime),
+		ClientOrderID: g.ClientOrderID, VenueOrderID: strconv.FormatInt(g.OrderID, 10),
+		Symbol: s.names[g.Symbol], UpdatedAt: market.Time(g.UpdateTime),
 	}
 	var known bool
 	if o.Status, known = statuses[g.Status]; !known {
@@ -331,13 +342,14 @@ func (s *session) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 		names, weight = []string{""}, openOrdersOfAll
 	}
 	for _, name := range names {
-		orders, r := list(&s.rest, ctx, queries, weight, func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
-			q := c.NewListOpenOrdersService()
-			if name != "" {
-				q.Symbol(name)
-			}
-			return q.Do(ctx, gb.WithRecvWindow(recvWindow))
-		})
+		orders, r := list(&s.rest, ctx, queries, weight,
+			func(ctx context.Context, c *gb.Client) ([]*gb.Order, error) {
+				q := c.NewListOpenOrdersService()
+				if name != "" {
+					q.Symbol(name)
+				}
+				return q.Do(ctx, gb.WithRecvWindow(recvWindow))
+			})
 		if r.Outcome != exchange.Accepted {
 			return nil, &exchange.Error{Result: r}
 		}
@@ -358,24 +370,26 @@ func (s *session) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 
 // Fills implements exchange.Connector: all pages, and for every order that is not known yet
 // one question whose it is.
-func (s *session) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
+func (s *session) Fills(ctx context.Context, symbol market.Symbol,
+	since market.Time) (exchange.Fills, error) {
 	if err := s.ready(true); err != nil {
 		return exchange.Fills{}, err
 	}
 	var out exchange.Fills
 	for from := int64(-1); ; {
-		page, r := list(&s.rest, ctx, queries, 20, func(ctx context.Context, c *gb.Client) ([]*gb.TradeV3, error) {
-			q := c.NewListTradesService().Symbol(venueName(symbol)).Limit(pageLimit)
-			switch {
-			case from >= 0:
-				q.FromID(from)
-			case since > 0:
-				q.StartTime(int64(since))
-			default:
-				q.FromID(0)
-			}
-			return q.Do(ctx, gb.WithRecvWindow(recvWindow))
-		})
+		page, r := list(&s.rest, ctx, queries, 20,
+			func(ctx context.Context, c *gb.Client) ([]*gb.TradeV3, error) {
+				q := c.NewListTradesService().Symbol(venueName(symbol)).Limit(pageLimit)
+				switch {
+				case from >= 0:
+					q.FromID(from)
+				case since > 0:
+					q.StartTime(int64(since))
+				default:
+					q.FromID(0)
+				}
+				return q.Do(ctx, gb.WithRecvWindow(recvWindow))
+			})
 		if r.Outcome != exchange.Accepted {
 			return exchange.Fills{}, &exchange.Error{Result: r}
 		}
@@ -404,8 +418,10 @@ func (s *session) fill(ctx context.Context, symbol market.Symbol, t *gb.TradeV3)
 	}
 	r := numbers{}
 	f := exchange.Fill{
-		TradeID: strconv.FormatInt(t.ID, 10), ClientOrderID: client, VenueOrderID: strconv.FormatInt(t.OrderID, 10), Symbol: symbol,
-		Price: r.read("price", t.Price), Quantity: r.read("qty", t.Quantity), Fee: r.read("commission", t.Commission), FeeAsset: t.CommissionAsset,
+		TradeID: strconv.FormatInt(t.ID, 10), ClientOrderID: client,
+		VenueOrderID: strconv.FormatInt(t.OrderID, 10), Symbol: symbol,
+		Price: r.read("price", t.Price), Quantity: r.read("qty", t.Quantity),
+		Fee: r.read("commission", t.Commission), FeeAsset: t.CommissionAsset,
 		Time: market.Time(t.Time),
 	}
 	if !t.IsBuyer {
@@ -428,11 +444,14 @@ func (s *session) whose(ctx context.Context, symbol market.Symbol, order int64) 
 	if known {
 		return client, nil
 	}
-	got, r := call(&s.rest, ctx, querying, queries, 4, func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
-		return c.NewGetOrderService().Symbol(venueName(symbol)).OrderID(order).Do(ctx, gb.WithRecvWindow(recvWindow))
-	})
+	got, r := call(&s.rest, ctx, querying, queries, 4,
+		func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
+			return c.NewGetOrderService().Symbol(venueName(symbol)).OrderID(order).Do(ctx,
+				gb.WithRecvWindow(recvWindow))
+		})
 	if r.Outcome != exchange.Accepted || got.OrderID != order {
-		r.Message = exchange.Clip(fmt.Sprintf("whose trade it is, of order %d, is not known: %s", order, r.Message))
+		r.Message = exchange.Clip(fmt.Sprintf("whose trade it is, of order %d, is not known: %s", order,
+			r.Message))
 		return "", &exchange.Error{Result: r}
 	}
 	s.learn(venueName(symbol), order, got.ClientOrderID)
@@ -444,13 +463,14 @@ func (s *session) whose(ctx context.Context, symbol market.Symbol, order int64) 
 
 // account is the account with what it holds.
 func (s *session) account(ctx context.Context) (*gb.Account, exchange.Result) {
-	return call(&s.rest, ctx, reading, queries, 20, func(ctx context.Context, c *gb.Client) (*gb.Account, error) {
-		a, err := c.NewGetAccountService().OmitZeroBalances(true).Do(ctx, gb.WithRecvWindow(recvWindow))
-		if err == nil && (a.UID == 0 || a.Balances == nil) {
-			err = errShape
-		}
-		return a, err
-	})
+	return call(&s.rest, ctx, reading, queries, 20,
+		func(ctx context.Context, c *gb.Client) (*gb.Account, error) {
+			a, err := c.NewGetAccountService().OmitZeroBalances(true).Do(ctx, gb.WithRecvWindow(recvWindow))
+			if err == nil && (a.UID == 0 || a.Balances == nil) {
+				err = errShape
+			}
+			return a, err
+		})
 }
 
 // Balances implements exchange.Connector.
@@ -465,7 +485,9 @@ func (s *session) Balances(ctx context.Context) ([]exchange.Balance, error) {
 	var list []exchange.Balance
 	n := numbers{}
 	for _, b := range account.Balances {
-		list = append(list, exchange.Balance{Asset: b.Asset, Free: n.read("free", b.Free), Locked: n.read("locked", b.Locked)})
+		list = append(list,
+			exchange.Balance{Asset: b.Asset, Free: n.read("free", b.Free),
+				Locked: n.read("locked", b.Locked)})
 	}
 	if n.err != nil {
 		return nil, exchange.NewError(exchange.Unknown, n.err.Error())

@@ -44,13 +44,16 @@ func newTransport() transport {
 	var p http.Protocols
 	p.SetHTTP1(true)
 	return transport{&http.Transport{
-		Protocols: &p, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 8, IdleConnTimeout: 60 * time.Second,
+		Protocols: &p, TLSClientConfig: &tls.Config{MinVersion: tls.VersionTLS12}, MaxIdleConnsPerHost: 8,
+		IdleConnTimeout:     60 * time.Second,
 		TLSHandshakeTimeout: 10 * time.Second,
 	}}
 }
 
 func (t transport) client() *http.Client {
-	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	return &http.Client{Transport: t, CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse
+	}}
 }
 
 // nothing is a body without bytes, which cannot be read again: net/http would repeat a GET by
@@ -68,7 +71,8 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, errors.New("a request without a place for its evidence")
 	}
 	e.requestSHA = exchange.Fingerprint(unsigned(req))
-	ctx := httptrace.WithClientTrace(req.Context(), &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { e.connected.Store(true) }})
+	ctx := httptrace.WithClientTrace(req.Context(),
+		&httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { e.connected.Store(true) }})
 	once := req.Clone(ctx)
 	if once.Body == nil || once.Body == http.NoBody {
 		once.Body, once.GetBody = nothing{}, nil
@@ -159,7 +163,8 @@ func rejects(code int) bool {
 	case code <= -1100 && code >= -1106, code <= -1114 && code >= -1119, code <= -1196 && code >= -1199:
 		return true
 	}
-	return slices.Contains([]int{-1013, -1014, -1020, -1022, -1108, -1111, -1112, -1121, -1128, -1130, -1158, -1165, -1166, -1168, -2010}, code)
+	return slices.Contains([]int{-1013, -1014, -1020, -1022, -1108, -1111, -1112, -1121, -1128, -1130, -1158,
+		-1165, -1166, -1168, -2010}, code)
 }
 
 // classify is what an answer that is no success means.

@@ -53,7 +53,8 @@ func newAccount(v *venue) (*account, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &account{v: v, quote: v.req.Symbols[0].Quote(), byID: map[string]*order{}, byNo: map[market.OrderID]*order{}}
+	a := &account{v: v, quote: v.req.Symbols[0].Quote(), byID: map[string]*order{},
+		byNo: map[market.OrderID]*order{}}
 	ticks := make([]decimal.Decimal, len(v.tapes))
 	for i, t := range v.tapes {
 		if t != nil {
@@ -61,7 +62,8 @@ func newAccount(v *venue) (*account, error) {
 		}
 	}
 	a.engine, err = sim.NewEngine(sim.Config{
-		Symbols: v.req.Symbols, Timeframe: v.req.Timeframe, InitialCash: v.conf.cash, Options: options, PriceSteps: ticks,
+		Symbols: v.req.Symbols, Timeframe: v.req.Timeframe, InitialCash: v.conf.cash, Options: options,
+		PriceSteps: ticks,
 	}, recorder{a})
 	if err != nil {
 		return nil, err
@@ -208,8 +210,10 @@ func (r recorder) Fill(_ int64, got *market.Fill) {
 	a := r.a
 	o := a.byNo[got.OrderID]
 	f := exchange.Fill{
-		TradeID: strconv.FormatInt(int64(got.ID), 10), Symbol: got.Symbol, Side: got.Side, Price: got.Price, Quantity: got.Quantity,
-		Fee: got.Fee, FeeAsset: a.quote, Liquidity: got.Liquidity, Time: a.at, VenueOrderID: strconv.FormatInt(int64(got.OrderID), 10),
+		TradeID: strconv.FormatInt(int64(got.ID), 10), Symbol: got.Symbol, Side: got.Side, Price: got.Price,
+		Quantity: got.Quantity,
+		Fee:      got.Fee, FeeAsset: a.quote, Liquidity: got.Liquidity, Time: a.at,
+		VenueOrderID: strconv.FormatInt(int64(got.OrderID), 10),
 	}
 	if o != nil {
 		f.ClientOrderID = o.ClientOrderID

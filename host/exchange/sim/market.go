@@ -54,28 +54,42 @@ type settings struct {
 // schema describes the settings; for a stored exchange without what only the synthetic
 // market and a live account use.
 func schema(store string) json.RawMessage {
-	pace := field(5, map[string]any{"type": "number", "minimum": minPace, "maximum": maxPace, "default": defaultPace,
-		"description": "Candles that close in a second of wall time, as long as the strategy keeps up."})
+	pace := field(5,
+		map[string]any{"type": "number", "minimum": minPace, "maximum": maxPace, "default": defaultPace,
+			"description": "Candles that close in a second of wall time, as long as the strategy keeps up."})
 	moment := []any{map[string]any{"format": "date-time"}, map[string]any{"format": "date"}}
 	if store != "" {
 		return exchange.ConfigSchema(map[string]any{
-			"market": field(1, map[string]any{"enum": []any{replaying}, "default": replaying, "description": "The stored candles."}),
-			"source": field(2, map[string]any{"enum": []any{store}, "default": store, "description": "The stored exchange to replay: this one."}),
+			"market": field(1,
+				map[string]any{"enum": []any{replaying}, "default": replaying,
+					"description": "The stored candles."}),
+			"source": field(2,
+				map[string]any{"enum": []any{store}, "default": store,
+					"description": "The stored exchange to replay: this one."}),
 			"start": field(3, map[string]any{"type": "string", "anyOf": moment,
-				"description": "When the replay begins; without it early in the candles, with some before it to warm up on."}),
+				"description": "When the replay begins; without it early in the candles, with some before " +
+					"it to warm up on."}),
 			"candles_per_second": pace,
 		})
 	}
 	return exchange.ConfigSchema(map[string]any{
 		"market": field(1, map[string]any{"enum": []any{synthetically, replaying}, "default": synthetically,
 			"description": "Random candles, or the stored ones of source."}),
-		"source": field(2, map[string]any{"type": "string", "pattern": `^[a-z0-9][a-z0-9_-]{0,62}$`, "default": candle.SampleExchange, "description": "The stored exchange to replay."}),
+		"source": field(2,
+			map[string]any{"type": "string", "pattern": `^[a-z0-9][a-z0-9_-]{0,62}$`,
+				"default": candle.SampleExchange, "description": "The stored exchange to replay."}),
 		"start": field(3, map[string]any{"type": "string", "anyOf": moment, "default": defaultStart,
-			"description": "When the clock of the venue begins. A replay whose candles do not reach so far begins early in them unless start is given."}),
-		"seed":               field(4, map[string]any{"type": "string", "minLength": 1, "maxLength": 64, "pattern": `^[^\x00-\x1f]+$`, "default": defaultSeed, "description": "Of the synthetic market: the same seed, the same candles."}),
+			"description": "When the clock of the venue begins. A replay whose candles do not reach so " +
+				"far begins early in them unless start is given."}),
+		"seed": field(4,
+			map[string]any{"type": "string", "minLength": 1, "maxLength": 64, "pattern": `^[^\x00-\x1f]+$`,
+				"default":     defaultSeed,
+				"description": "Of the synthetic market: the same seed, the same candles."}),
 		"candles_per_second": pace,
-		"cash": field(6, map[string]any{"type": "number", "exclusiveMinimum": 0, "maximum": maxCash, "default": defaultCash, "title": "Account cash",
-			"description": "Of a live account, in quote currency; paper runs have their own."}),
+		"cash": field(6,
+			map[string]any{"type": "number", "exclusiveMinimum": 0, "maximum": maxCash,
+				"default": defaultCash, "title": "Account cash",
+				"description": "Of a live account, in quote currency; paper runs have their own."}),
 	})
 }
 
@@ -93,7 +107,8 @@ func Describe() exchange.Description {
 		Modes:   []string{"paper", "live"}, Timeframes: timeframes(),
 		OrderTypes: orderTypes(), MakerFee: sim.DefaultFees().Maker, TakerFee: sim.DefaultFees().Taker,
 		DeadMan: "none", ConfigSchema: schema(""),
-		Comment: "A random market, or a replay of stored candles, at any pace. No real money, no credentials.",
+		Comment: "A random market, or a replay of stored candles, at any pace. No real money, no " +
+			"credentials.",
 	}
 }
 
@@ -114,7 +129,8 @@ func orderTypes() []string {
 
 func timeframes() []market.Timeframe {
 	var list []market.Timeframe
-	for _, text := range []string{"1s", "5s", "1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h", "12h", "1d"} {
+	for _, text := range []string{"1s", "5s", "1m", "3m", "5m", "15m", "30m", "1h", "2h", "4h", "6h", "8h",
+		"12h", "1d"} {
 		list = append(list, market.MustTimeframe(text))
 	}
 	return list
@@ -123,7 +139,8 @@ func timeframes() []market.Timeframe {
 // readSettings fills in the defaults. The schema has been checked by the host; what it
 // cannot say is checked here.
 func readSettings(text json.RawMessage, store string) (settings, error) {
-	s := settings{Market: synthetically, Seed: defaultSeed, Pace: defaultPace, Cash: json.Number("10000"), Source: candle.SampleExchange}
+	s := settings{Market: synthetically, Seed: defaultSeed, Pace: defaultPace, Cash: json.Number("10000"),
+		Source: candle.SampleExchange}
 	if store != "" {
 		s.Market, s.Source = replaying, store
 	}
@@ -136,7 +153,8 @@ func readSettings(text json.RawMessage, store string) (settings, error) {
 	case s.Market != synthetically && s.Market != replaying:
 		return settings{}, errors.New("exchange_config: market must be synthetic or replay")
 	case !(s.Pace >= minPace && s.Pace <= maxPace):
-		return settings{}, fmt.Errorf("exchange_config: candles_per_second must be from %v to %v", minPace, maxPace)
+		return settings{},
+			fmt.Errorf("exchange_config: candles_per_second must be from %v to %v", minPace, maxPace)
 	case store != "" && (s.Market != replaying || s.Source != store):
 		return settings{}, errors.New("exchange_config: a stored exchange replays its own candles")
 	}
@@ -191,7 +209,8 @@ type stored struct {
 	file   *candlefile.File
 }
 
-func openStored(ctx context.Context, store *candle.Store, source string, symbol market.Symbol, tf market.Timeframe) (*stored, error) {
+func openStored(ctx context.Context, store *candle.Store, source string, symbol market.Symbol,
+	tf market.Timeframe) (*stored, error) {
 	set, err := store.Lookup(ctx, source, symbol, tf)
 	if err != nil {
 		return nil, err
@@ -215,7 +234,8 @@ func (s *stored) at(i int) (market.Candle, bool) {
 func (s *stored) tick() decimal.Decimal { return s.step }
 
 // openReplay opens the candles of every symbol that the store has; the others stay nil.
-func openReplay(ctx context.Context, store *candle.Store, source string, symbols []market.Symbol, tf market.Timeframe) ([]tape, error) {
+func openReplay(ctx context.Context, store *candle.Store, source string, symbols []market.Symbol,
+	tf market.Timeframe) ([]tape, error) {
 	if store == nil {
 		return nil, errors.New("there is no candle store to replay from; use market synthetic")
 	}
@@ -262,7 +282,8 @@ func replayStart(tapes []tape, asked market.Time) (market.Time, error) {
 	case asked != 0 && asked < last:
 		return asked, nil
 	case asked != 0:
-		return 0, fmt.Errorf("exchange_config: start is behind the stored candles, which go from %s to %s", first, last)
+		return 0, fmt.Errorf("exchange_config: start is behind the stored candles, which go from %s to %s",
+			first, last)
 	case first < usual && usual < last:
 		return usual, nil
 	}
@@ -301,8 +322,10 @@ type synthetic struct {
 }
 
 func newSynthetic(seed string, symbol market.Symbol, tf market.Timeframe, start market.Time) *synthetic {
-	digest := sha256.Sum256([]byte("assay/rng/v1\x00" + seed + "\x00sim/candle\x00" + string(symbol) + "\x00" + tf.String()))
-	w := walk{random: *rand.NewPCG(binary.BigEndian.Uint64(digest[:8]), binary.BigEndian.Uint64(digest[8:16])), price: firstTicks}
+	digest := sha256.Sum256(
+		[]byte("assay/rng/v1\x00" + seed + "\x00sim/candle\x00" + string(symbol) + "\x00" + tf.String()))
+	w := walk{random: *rand.NewPCG(binary.BigEndian.Uint64(digest[:8]),
+		binary.BigEndian.Uint64(digest[8:16])), price: firstTicks}
 	switch symbol.Base() {
 	case "BTC":
 		w.price = firstTicksBTC
@@ -366,7 +389,8 @@ func (s *synthetic) draw() market.Candle {
 	at := s.origin + market.Time(s.next)*s.span
 	s.next++
 	return market.Candle{
-		OpenTime: at, CloseTime: at + s.span, Open: hundredths(open), High: hundredths(high), Low: hundredths(low),
+		OpenTime: at, CloseTime: at + s.span, Open: hundredths(open), High: hundredths(high),
+		Low:   hundredths(low),
 		Close: hundredths(w.price), Volume: hundredths(volume),
 	}
 }

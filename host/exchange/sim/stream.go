@@ -118,7 +118,8 @@ func (v *venue) step() ([]<-chan struct{}, error) {
 	if err := v.ready(); err != nil {
 		return nil, err
 	}
-	b := sim.Batch{CloseTime: v.pace.next, Candles: make([]market.Candle, len(v.tapes)), Closed: make([]bool, len(v.tapes))}
+	b := sim.Batch{CloseTime: v.pace.next, Candles: make([]market.Candle, len(v.tapes)),
+		Closed: make([]bool, len(v.tapes))}
 	for i, t := range v.tapes {
 		if t == nil {
 			continue
@@ -164,7 +165,8 @@ func (p *pace) wall(d time.Duration) time.Duration {
 	if p.next <= p.last {
 		return 0
 	}
-	return time.Duration(float64(d) / float64(time.Duration(p.next-p.last)*time.Millisecond) * float64(p.period))
+	return time.Duration(
+		float64(d) / float64(time.Duration(p.next-p.last)*time.Millisecond) * float64(p.period))
 }
 
 // due is how long to wait for the next close.

@@ -48,11 +48,14 @@ func (v *venue) Submit(ctx context.Context, req exchange.OrderRequest) (exchange
 var accepted = exchange.Result{Outcome: exchange.Accepted}
 
 // SubmitPair implements exchange.Connector.
-func (v *venue) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
+func (v *venue) SubmitPair(ctx context.Context,
+	req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	limit := newOrder(exchange.OrderRequest{ClientOrderID: req.LimitID, Symbol: req.Symbol, Side: req.Side, Type: market.Limit, Quantity: req.Quantity, LimitPrice: req.LimitPrice})
-	stop := newOrder(exchange.OrderRequest{ClientOrderID: req.StopID, Symbol: req.Symbol, Side: req.Side, Type: market.Stop, Quantity: req.Quantity, StopPrice: req.StopPrice})
+	limit := newOrder(exchange.OrderRequest{ClientOrderID: req.LimitID, Symbol: req.Symbol, Side: req.Side,
+		Type: market.Limit, Quantity: req.Quantity, LimitPrice: req.LimitPrice})
+	stop := newOrder(exchange.OrderRequest{ClientOrderID: req.StopID, Symbol: req.Symbol, Side: req.Side,
+		Type: market.Stop, Quantity: req.Quantity, StopPrice: req.StopPrice})
 	no := v.unsent(ctx)
 	if no == nil {
 		no = v.account.refuse(market.GTC, limit, stop)
@@ -168,7 +171,8 @@ func (a *account) find(name exchange.OrderRef) *order {
 // place hands an order to the simulator. One that it refuses is not known afterwards.
 func (a *account) place(o *order, tif market.TimeInForce) *exchange.Result {
 	a.at = a.v.pace.now()
-	in := market.Intent{Symbol: o.Symbol, Side: o.Side, Type: o.Type, TimeInForce: tif, ClientRef: ref(o.ClientOrderID)}
+	in := market.Intent{Symbol: o.Symbol, Side: o.Side, Type: o.Type, TimeInForce: tif,
+		ClientRef: ref(o.ClientOrderID)}
 	in.Size = market.Size{Kind: market.SizeQuantity, Value: float(o.Quantity)}
 	if o.amount.IsPos() {
 		in.Size = market.Size{Kind: market.SizeQuoteAmount, Value: float(o.amount)}
@@ -204,7 +208,8 @@ func (a *account) refuse(tif market.TimeInForce, orders ...*order) *exchange.Res
 		limit, stop := orders[0], orders[1]
 		c := limit.LimitPrice.Cmp(stop.StopPrice)
 		if limit.ClientOrderID == stop.ClientOrderID || (limit.Side == market.Sell) != (c > 0) || c == 0 {
-			return rejected("PAIR", "the legs need two ids, and the limit must be the better price of the two")
+			return rejected("PAIR",
+				"the legs need two ids, and the limit must be the better price of the two")
 		}
 	}
 	for _, o := range orders {
@@ -232,9 +237,12 @@ func (a *account) breaks(o *order, tif market.TimeInForce) *exchange.Result {
 		return rejected("ORDER_TYPE", "the types are market, limit, stop and stop_limit")
 	case tif != market.GTC && tif != market.IOC:
 		return rejected("TIME_IN_FORCE", "the times in force are gtc and ioc")
-	case o.amount.IsPos() == o.Quantity.IsPos() || o.amount.IsNeg() || o.Quantity.IsNeg() || (o.amount.IsPos() && o.Type != market.Market):
-		return rejected("SIZE", "exactly one of quantity and quote amount must be above 0; the amount is for market orders")
-	case o.LimitPrice.IsPos() != o.Type.NeedsLimit() || o.StopPrice.IsPos() != o.Type.NeedsStop() || o.LimitPrice.IsNeg() || o.StopPrice.IsNeg():
+	case o.amount.IsPos() == o.Quantity.IsPos() || o.amount.IsNeg() || o.Quantity.IsNeg() ||
+		(o.amount.IsPos() && o.Type != market.Market):
+		return rejected("SIZE",
+			"exactly one of quantity and quote amount must be above 0; the amount is for market orders")
+	case o.LimitPrice.IsPos() != o.Type.NeedsLimit() || o.StopPrice.IsPos() != o.Type.NeedsStop() ||
+		o.LimitPrice.IsNeg() || o.StopPrice.IsNeg():
 		return rejected("PRICE", "a price is missing, or not for this type")
 	}
 	tick := a.v.tapes[i].tick()

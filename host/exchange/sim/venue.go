@@ -140,7 +140,8 @@ func (v *venue) prepare(ctx context.Context, req exchange.OpenRequest) error {
 	case len(req.Symbols) == 0:
 		return errors.New("a session needs at least one symbol")
 	case req.Trading && store != "":
-		return errors.New("stored exchanges are for paper runs; trade live on the exchange sim with market replay")
+		return errors.New(
+			"stored exchanges are for paper runs; trade live on the exchange sim with market replay")
 	case req.Timeframe.Duration() <= 0 && conf.Market == synthetically:
 		return fmt.Errorf("the synthetic market has no timeframe %q", req.Timeframe)
 	}

@@ -260,7 +260,8 @@ func (c *Client) order(
 }
 
 // echoed reads an order that must be the one asked for. Accepted needs one.
-func (c *Client) echoed(r *reader, field string, ref exchange.OrderRef, result exchange.Result, p *connectorpb.Order) (o exchange.Order) {
+func (c *Client) echoed(r *reader, field string, ref exchange.OrderRef, result exchange.Result,
+	p *connectorpb.Order) (o exchange.Order) {
 	if p == nil {
 		if result.Outcome == exchange.Accepted {
 			r.wrong(field, "is missing in an ACCEPTED reply")
@@ -288,13 +289,15 @@ func (c *Client) Submit(ctx context.Context, req exchange.OrderRequest) (exchang
 }
 
 // SubmitPair implements exchange.Connector.
-func (c *Client) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
+func (c *Client) SubmitPair(ctx context.Context,
+	req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	return send(ctx, c, callLimit, "", c.rpc.SubmitPair, message[connectorpb.SubmitPairRequest](req),
 		func(r *reader, result exchange.Result, p *connectorpb.PairReply) [2]exchange.Order {
 			limit := exchange.OrderRef{ClientOrderID: req.LimitID, Symbol: req.Symbol}
 			stop := exchange.OrderRef{ClientOrderID: req.StopID, Symbol: req.Symbol}
 			return [2]exchange.Order{
-				c.echoed(r, "limit", limit, result, p.GetLimit()), c.echoed(r, "stop", stop, result, p.GetStop()),
+				c.echoed(r, "limit", limit, result, p.GetLimit()),
+				c.echoed(r, "stop", stop, result, p.GetStop()),
 			}
 		})
 }
@@ -320,15 +323,16 @@ func (c *Client) OpenOrders(ctx context.Context) ([]exchange.Order, error) {
 // Fills implements exchange.Connector.
 func (c *Client) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
 	q := &connectorpb.FillsRequest{Symbol: string(symbol), Since: int64(since)}
-	return ask(ctx, c, callLimit, symbol, c.rpc.Fills, q, func(r *reader, p *connectorpb.FillsReply) exchange.Fills {
-		list := nouns[exchange.Fill](r, "fills", p.GetFills())
-		for i, f := range list {
-			if f.Symbol != symbol {
-				r.wrong(at("fills", i)+".symbol", "%.40q is not the symbol that was asked for", f.Symbol)
+	return ask(ctx, c, callLimit, symbol, c.rpc.Fills, q,
+		func(r *reader, p *connectorpb.FillsReply) exchange.Fills {
+			list := nouns[exchange.Fill](r, "fills", p.GetFills())
+			for i, f := range list {
+				if f.Symbol != symbol {
+					r.wrong(at("fills", i)+".symbol", "%.40q is not the symbol that was asked for", f.Symbol)
+				}
 			}
-		}
-		return exchange.Fills{Fills: list, Complete: p.GetComplete()}
-	})
+			return exchange.Fills{Fills: list, Complete: p.GetComplete()}
+		})
 }
 
 // Balances implements exchange.Connector.

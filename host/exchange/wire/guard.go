@@ -56,8 +56,8 @@ type guard struct {
 
 // Guard puts the contract around a connection: a session is opened once, nothing is
 // traded without a session, texts hold no credentials, and when no Beat comes for the
-// lease's time those of the run's open orders are cancelled that it was opened to cancel. After that ended is called, if it is
-// not nil; the session is over then. Close with cancelOpen cancels the run's orders here
+// lease's time those of the run's open orders are cancelled that it was opened to cancel. After that ended
+// is called, if it is not nil; the session is over then. Close with cancelOpen cancels the run's orders here
 // and calls the connection's own Close with false.
 //
 // Serve does this for a connector's process.
@@ -82,7 +82,8 @@ func (g *guard) mayLocked(keyed bool) exchange.Result {
 	case g.state == closed:
 		return refusal(exchange.CodeClosed, "the session is closed")
 	case keyed && !g.req.Trading:
-		return refusal(codeNotTrading, "the session was opened for paper: it makes no request with credentials")
+		return refusal(codeNotTrading,
+			"the session was opened for paper: it makes no request with credentials")
 	}
 	return exchange.Result{}
 }
@@ -121,7 +122,8 @@ func (g *guard) Open(ctx context.Context, req exchange.OpenRequest) (exchange.Op
 	if g.state != fresh {
 		g.mu.Unlock()
 		return exchange.Opened{}, &exchange.Error{Result: exchange.Result{
-			Outcome: exchange.Rejected, VenueCode: exchange.CodeAlreadyOpen, Message: "the session has been opened already; a run needs a new one",
+			Outcome: exchange.Rejected, VenueCode: exchange.CodeAlreadyOpen,
+			Message: "the session has been opened already; a run needs a new one",
 		}}
 	}
 	g.state = opening
@@ -252,8 +254,10 @@ func (g *guard) Submit(ctx context.Context, req exchange.OrderRequest) (exchange
 }
 
 // SubmitPair implements exchange.Connector.
-func (g *guard) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
-	refs := []exchange.OrderRef{{ClientOrderID: req.LimitID, Symbol: req.Symbol}, {ClientOrderID: req.StopID, Symbol: req.Symbol}}
+func (g *guard) SubmitPair(ctx context.Context,
+	req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
+	refs := []exchange.OrderRef{{ClientOrderID: req.LimitID, Symbol: req.Symbol},
+		{ClientOrderID: req.StopID, Symbol: req.Symbol}}
 	if no := g.sending(true, refs...); no.Outcome != "" {
 		return no, [2]exchange.Order{}
 	}
@@ -371,7 +375,8 @@ const (
 type LeaseReport struct {
 	Reason string `json:"reason"`
 	// Cancelled are the run's orders that the venue confirmed as canceled, Unconfirmed those
-	// that should be and may still be open, Kept those that were left open: exits, as a rule. Client order ids, ascending.
+	// that should be and may still be open, Kept those that were left open: exits, as a rule. Client order
+	// ids, ascending.
 	Cancelled   []string    `json:"cancelled"`
 	Unconfirmed []string    `json:"unconfirmed"`
 	Kept        []string    `json:"kept"`
@@ -382,7 +387,8 @@ func (g *guard) ttl() time.Duration { return cmp.Or(max(g.req.LeaseTTL, 0), Defa
 
 // begin starts the lease of a session that has just been opened. With the lock held.
 func (g *guard) begin() {
-	g.beat, g.broke, g.stop, g.kept = time.Now(), make(chan string, 1), make(chan struct{}), make(chan struct{})
+	g.beat, g.broke, g.stop, g.kept = time.Now(), make(chan string, 1), make(chan struct{}),
+		make(chan struct{})
 	go g.keep()
 }
 
@@ -458,7 +464,8 @@ func (g *guard) keep() {
 func (g *guard) lose(reason string) {
 	g.mu.Lock()
 	g.state = lost
-	trading, path, cancels := g.req.Trading, g.req.LeaseFile, cmp.Or(g.req.OnLeaseLoss, exchange.CancelEntries)
+	trading, path, cancels := g.req.Trading, g.req.LeaseFile,
+		cmp.Or(g.req.OnLeaseLoss, exchange.CancelEntries)
 	if g.all {
 		cancels = exchange.CancelAll
 	}

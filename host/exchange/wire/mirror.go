@@ -49,7 +49,8 @@ func twins(noun, message reflect.Type) []twin {
 	for i := range noun.NumField() {
 		f := noun.Field(i)
 		other, ok := message.FieldByNameFunc(func(name string) bool {
-			return token.IsExported(name) && (strings.EqualFold(name, f.Name) || strings.EqualFold(name, f.Name+"Ms"))
+			return token.IsExported(name) &&
+				(strings.EqualFold(name, f.Name) || strings.EqualFold(name, f.Name+"Ms"))
 		})
 		if !ok {
 			continue

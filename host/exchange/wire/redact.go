@@ -75,7 +75,8 @@ func spellings(value string) [][]byte {
 		list = append(list, line[1:len(line)-1])
 	}
 	for shift := range 3 {
-		list = append(list, shifted(base64.RawStdEncoding, value, shift), shifted(base64.RawURLEncoding, value, shift))
+		list = append(list, shifted(base64.RawStdEncoding, value, shift),
+			shifted(base64.RawURLEncoding, value, shift))
 	}
 	var forms [][]byte
 	for _, s := range list {
@@ -113,7 +114,9 @@ func lowerPercent(s string) string {
 // URL, a header or a quoted text.
 var patterns = []*regexp.Regexp{
 	regexp.MustCompile(`(?i)((?:signature|timestamp)(?:=|%3D))[^&\s"'<>\\,;(){}]*`),
-	regexp.MustCompile(`(?i)((?:[a-z0-9]+(?:-[a-z0-9]+)*-(?:apikey|key|sign|signature|secret|passphrase|token)|api_?key|(?:proxy-)?authorization)["']?\s*[:=]+\s*[\["']*)[^\r\n"'\[\],;{}]+`),
+	regexp.MustCompile(
+		`(?i)((?:[a-z0-9]+(?:-[a-z0-9]+)*-(?:apikey|key|sign|signature|secret|passphrase|token)|api_?key|` +
+			`(?:proxy-)?authorization)["']?\s*[:=]+\s*[\["']*)[^\r\n"'\[\],;{}]+`),
 }
 
 // Text is s without credentials.

@@ -60,7 +60,8 @@ func outcome(err error) *connectorpb.Result {
 }
 
 // Describe implements connectorpb.ConnectorServer.
-func (s *server) Describe(ctx context.Context, _ *connectorpb.DescribeRequest) (*connectorpb.Description, error) {
+func (s *server) Describe(ctx context.Context,
+	_ *connectorpb.DescribeRequest) (*connectorpb.Description, error) {
 	d, err := s.guard.Describe(ctx)
 	if err != nil {
 		return nil, status.Error(codes.Internal, exchange.Clip(err.Error()))
@@ -79,27 +80,33 @@ func (s *server) Open(ctx context.Context, p *connectorpb.OpenRequest) (*connect
 }
 
 // Markets implements connectorpb.ConnectorServer.
-func (s *server) Markets(ctx context.Context, _ *connectorpb.MarketsRequest) (*connectorpb.MarketsReply, error) {
+func (s *server) Markets(ctx context.Context,
+	_ *connectorpb.MarketsRequest) (*connectorpb.MarketsReply, error) {
 	list, err := s.guard.Markets(ctx)
 	return &connectorpb.MarketsReply{Result: outcome(err), Markets: messages[connectorpb.Market](list)}, nil
 }
 
 // Candles implements connectorpb.ConnectorServer.
-func (s *server) Candles(ctx context.Context, p *connectorpb.CandlesRequest) (*connectorpb.CandlesReply, error) {
+func (s *server) Candles(ctx context.Context,
+	p *connectorpb.CandlesRequest) (*connectorpb.CandlesReply, error) {
 	list, err := s.guard.Candles(ctx, exchange.CandleQuery{
-		Symbol: market.Symbol(p.GetSymbol()), From: market.Time(p.GetFrom()), To: market.Time(p.GetTo()), Limit: int(p.GetLimit()),
+		Symbol: market.Symbol(p.GetSymbol()), From: market.Time(p.GetFrom()), To: market.Time(p.GetTo()),
+		Limit: int(p.GetLimit()),
 	})
 	return &connectorpb.CandlesReply{Result: outcome(err), Candles: messages[connectorpb.Candle](list)}, nil
 }
 
 // StreamCandles implements connectorpb.ConnectorServer.
-func (s *server) StreamCandles(_ *connectorpb.StreamCandlesRequest, stream grpc.ServerStreamingServer[connectorpb.CandleEvent]) error {
-	return forward(stream, s.guard.StreamCandles, candleEventMessage, func(err error) *connectorpb.CandleEvent {
-		if errors.Is(err, exchange.ErrEnded) {
-			return &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_Ended{Ended: &connectorpb.Ended{}}}
-		}
-		return &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_Failed{Failed: outcome(err)}}
-	})
+func (s *server) StreamCandles(_ *connectorpb.StreamCandlesRequest,
+	stream grpc.ServerStreamingServer[connectorpb.CandleEvent]) error {
+	return forward(stream, s.guard.StreamCandles, candleEventMessage,
+		func(err error) *connectorpb.CandleEvent {
+			if errors.Is(err, exchange.ErrEnded) {
+				return &connectorpb.CandleEvent{
+					Event: &connectorpb.CandleEvent_Ended{Ended: &connectorpb.Ended{}}}
+			}
+			return &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_Failed{Failed: outcome(err)}}
+		})
 }
 
 // forward sends what a stream brings until the host ends the call or the stream gives up, and
@@ -147,7 +154,8 @@ func notSent(err error) *connectorpb.Result {
 }
 
 // SubmitPair implements connectorpb.ConnectorServer.
-func (s *server) SubmitPair(ctx context.Context, p *connectorpb.SubmitPairRequest) (*connectorpb.PairReply, error) {
+func (s *server) SubmitPair(ctx context.Context,
+	p *connectorpb.SubmitPairRequest) (*connectorpb.PairReply, error) {
 	q, err := request[exchange.PairRequest](p)
 	if err != nil {
 		return &connectorpb.PairReply{Result: notSent(err)}, nil
@@ -169,7 +177,8 @@ func (s *server) Query(ctx context.Context, p *connectorpb.OrderRef) (*connector
 }
 
 // OpenOrders implements connectorpb.ConnectorServer.
-func (s *server) OpenOrders(ctx context.Context, _ *connectorpb.OpenOrdersRequest) (*connectorpb.OpenOrdersReply, error) {
+func (s *server) OpenOrders(ctx context.Context,
+	_ *connectorpb.OpenOrdersRequest) (*connectorpb.OpenOrdersReply, error) {
 	list, err := s.guard.OpenOrders(ctx)
 	return &connectorpb.OpenOrdersReply{Result: outcome(err), Orders: messages[connectorpb.Order](list)}, nil
 }
@@ -178,25 +187,31 @@ func (s *server) OpenOrders(ctx context.Context, _ *connectorpb.OpenOrdersReques
 func (s *server) Fills(ctx context.Context, p *connectorpb.FillsRequest) (*connectorpb.FillsReply, error) {
 	page, err := s.guard.Fills(ctx, market.Symbol(p.GetSymbol()), market.Time(p.GetSince()))
 	return &connectorpb.FillsReply{
-		Result: outcome(err), Fills: messages[connectorpb.Fill](page.Fills), Complete: page.Complete && err == nil,
+		Result: outcome(err), Fills: messages[connectorpb.Fill](page.Fills), Complete: page.Complete &&
+			err == nil,
 	}, nil
 }
 
 // Balances implements connectorpb.ConnectorServer.
-func (s *server) Balances(ctx context.Context, _ *connectorpb.BalancesRequest) (*connectorpb.BalancesReply, error) {
+func (s *server) Balances(ctx context.Context,
+	_ *connectorpb.BalancesRequest) (*connectorpb.BalancesReply, error) {
 	list, err := s.guard.Balances(ctx)
-	return &connectorpb.BalancesReply{Result: outcome(err), Balances: messages[connectorpb.Balance](list)}, nil
+	return &connectorpb.BalancesReply{Result: outcome(err), Balances: messages[connectorpb.Balance](list)},
+		nil
 }
 
 // StreamAccount implements connectorpb.ConnectorServer.
-func (s *server) StreamAccount(_ *connectorpb.StreamAccountRequest, stream grpc.ServerStreamingServer[connectorpb.AccountEvent]) error {
-	return forward(stream, s.guard.StreamAccount, accountEventMessage, func(err error) *connectorpb.AccountEvent {
-		return &connectorpb.AccountEvent{Event: &connectorpb.AccountEvent_Failed{Failed: outcome(err)}}
-	})
+func (s *server) StreamAccount(_ *connectorpb.StreamAccountRequest,
+	stream grpc.ServerStreamingServer[connectorpb.AccountEvent]) error {
+	return forward(stream, s.guard.StreamAccount, accountEventMessage,
+		func(err error) *connectorpb.AccountEvent {
+			return &connectorpb.AccountEvent{Event: &connectorpb.AccountEvent_Failed{Failed: outcome(err)}}
+		})
 }
 
 // ArmDeadMan implements connectorpb.ConnectorServer.
-func (s *server) ArmDeadMan(ctx context.Context, p *connectorpb.ArmDeadManRequest) (*connectorpb.ArmDeadManReply, error) {
+func (s *server) ArmDeadMan(ctx context.Context,
+	p *connectorpb.ArmDeadManRequest) (*connectorpb.ArmDeadManReply, error) {
 	err := s.guard.ArmDeadMan(ctx, time.Duration(p.GetTtlMs())*time.Millisecond)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil, status.Error(codes.Unimplemented, "the exchange has no such switch")
@@ -242,13 +257,15 @@ func (s *server) recovered(err *error) {
 	}
 }
 
-func (s *server) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo, next grpc.UnaryHandler) (_ any, err error) {
+func (s *server) unary(ctx context.Context, req any, _ *grpc.UnaryServerInfo,
+	next grpc.UnaryHandler) (_ any, err error) {
 	s.first()
 	defer s.recovered(&err)
 	return next(ctx, req)
 }
 
-func (s *server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, next grpc.StreamHandler) (err error) {
+func (s *server) stream(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo,
+	next grpc.StreamHandler) (err error) {
 	s.first()
 	defer s.recovered(&err)
 	return next(srv, stream)
@@ -335,9 +352,11 @@ assay: it appears under GET /api/v1/exchanges.
 	p.guard = newGuard(conn, p.exit)
 	p.settle()
 	plugin.Serve(&plugin.ServeConfig{
-		HandshakeConfig:  cookie,
-		VersionedPlugins: map[int]plugin.PluginSet{ProtocolVersion: {PluginName: &connectorPlugin{server: &server{guard: p.guard, called: p.handshakeDone}}}},
-		GRPCServer:       p.newGRPC,
+		HandshakeConfig: cookie,
+		VersionedPlugins: map[int]plugin.PluginSet{
+			ProtocolVersion: {
+				PluginName: &connectorPlugin{server: &server{guard: p.guard, called: p.handshakeDone}}}},
+		GRPCServer: p.newGRPC,
 		// Made before plugin.Serve replaces os.Stderr: a logger made later would be lost.
 		Logger: hclog.New(&hclog.LoggerOptions{Name: "connector", Level: hclog.Error, Output: os.Stderr}),
 	})

@@ -69,7 +69,8 @@ func (t *tracker) answered(outcome exchange.Outcome, refs ...exchange.OrderRef) 
 	defer t.mu.Unlock()
 	for _, ref := range refs {
 		switch outcome {
-		case exchange.Rejected, exchange.NotSent, exchange.Throttled, exchange.Banned, exchange.Clock, exchange.AuthFailed:
+		case exchange.Rejected, exchange.NotSent, exchange.Throttled, exchange.Banned, exchange.Clock,
+			exchange.AuthFailed:
 			delete(t.orders, ref.ClientOrderID)
 		default:
 			o := t.orders[ref.ClientOrderID]
@@ -100,7 +101,8 @@ func (t *tracker) saw(o exchange.Order, reduces bool, ours func(id string) bool)
 		if t.orders == nil {
 			t.orders = map[string]*tracked{}
 		}
-		t.orders[o.ClientOrderID] = &tracked{ref: exchange.OrderRef{ClientOrderID: o.ClientOrderID, Symbol: o.Symbol}, sent: time.Now(), reduces: reduces}
+		t.orders[o.ClientOrderID] = &tracked{ref: exchange.OrderRef{ClientOrderID: o.ClientOrderID,
+			Symbol: o.Symbol}, sent: time.Now(), reduces: reduces}
 	}
 }
 
@@ -121,7 +123,9 @@ func (t *tracker) left(all bool) []*tracked {
 			list = append(list, o)
 		}
 	}
-	slices.SortFunc(list, func(a, b *tracked) int { return cmp.Compare(a.ref.ClientOrderID, b.ref.ClientOrderID) })
+	slices.SortFunc(list, func(a, b *tracked) int {
+		return cmp.Compare(a.ref.ClientOrderID, b.ref.ClientOrderID)
+	})
 	return list
 }
 

@@ -40,14 +40,19 @@ func cancelOpen(x *examiner) {
 	s := x.open()
 	q := s.limit(80)
 	s.submit(q)
-	if r, o := s.Cancel(x.Context(), ref(q)); r.Outcome != exchange.Accepted || o.Status != exchange.OrderCanceled {
+	if r, o := s.Cancel(x.Context(), ref(q)); r.Outcome != exchange.Accepted ||
+		o.Status != exchange.OrderCanceled {
 		x.Errorf("Cancel: %+v %+v", r, o)
 	}
 	s.reaches(ref(q), exchange.OrderCanceled)
-	if slices.ContainsFunc(s.openOrders(), func(o exchange.Order) bool { return o.ClientOrderID == q.ClientOrderID }) {
+	if slices.ContainsFunc(s.openOrders(), func(o exchange.Order) bool {
+		return o.ClientOrderID == q.ClientOrderID
+	}) {
 		x.Error("a canceled order is listed as open")
 	}
-	s.until("the cancel on the stream", func() bool { return s.seen.hasOrder(q.ClientOrderID, exchange.OrderCanceled) })
+	s.until("the cancel on the stream", func() bool {
+		return s.seen.hasOrder(q.ClientOrderID, exchange.OrderCanceled)
+	})
 }
 
 func cancelFilled(x *examiner) {
@@ -65,14 +70,17 @@ func cancelFilled(x *examiner) {
 
 func cancelUnknown(x *examiner) {
 	s := x.open()
-	if r, _ := s.Cancel(x.Context(), exchange.OrderRef{ClientOrderID: s.id(), Symbol: s.symbol()}); r.Outcome != exchange.NotOpen && r.Outcome != exchange.NotFound {
+	if r, _ := s.Cancel(x.Context(),
+		exchange.OrderRef{ClientOrderID: s.id(), Symbol: s.symbol()}); r.Outcome != exchange.NotOpen &&
+		r.Outcome != exchange.NotFound {
 		x.Errorf("Cancel of no order: %+v", r)
 	}
 }
 
 func ambiguousCancel(x *examiner) {
 	s := x.open()
-	for action, want := range map[string]exchange.OrderStatus{CutBefore: exchange.OrderOpen, CutAfter: exchange.OrderCanceled} {
+	for action, want := range map[string]exchange.OrderStatus{CutBefore: exchange.OrderOpen,
+		CutAfter: exchange.OrderCanceled} {
 		q := s.limit(80)
 		s.submit(q)
 		x.fault(FaultCancel, action)
@@ -117,7 +125,8 @@ func openOrdersComplete(x *examiner) {
 	for _, symbol := range s.req.Symbols {
 		for range 2 {
 			q := exchange.OrderRequest{
-				ClientOrderID: s.id(), Symbol: symbol, Side: market.Buy, Type: market.Limit, Quantity: s.worth(symbol), LimitPrice: s.price(symbol, 80),
+				ClientOrderID: s.id(), Symbol: symbol, Side: market.Buy, Type: market.Limit,
+				Quantity: s.worth(symbol), LimitPrice: s.price(symbol, 80),
 			}
 			s.submit(q)
 			want[q.ClientOrderID] = true
@@ -257,7 +266,9 @@ func manualCancel(x *examiner) {
 	q := s.limit(80)
 	s.submit(q)
 	x.fault(FaultManualCancel, q.ClientOrderID)
-	s.until("the cancel on the stream", func() bool { return s.seen.hasOrder(q.ClientOrderID, exchange.OrderCanceled) })
+	s.until("the cancel on the stream", func() bool {
+		return s.seen.hasOrder(q.ClientOrderID, exchange.OrderCanceled)
+	})
 	if o := s.query(ref(q)); o.Status != exchange.OrderCanceled {
 		x.Errorf("the order is %s", o.Status)
 	}
@@ -298,18 +309,21 @@ func leaseLoss(x *examiner) {
 	if err := json.Unmarshal(text, &report); err != nil || report.Reason == "" || report.At == "" {
 		x.Errorf("lease.json: %s %v", text, err)
 	}
-	if !slices.Equal(slices.Sorted(slices.Values(report.Cancelled)), ours) || len(report.Unconfirmed) != 0 || !slices.Equal(report.Kept, []string{exit.ClientOrderID}) {
+	if !slices.Equal(slices.Sorted(slices.Values(report.Cancelled)), ours) || len(report.Unconfirmed) != 0 ||
+		!slices.Equal(report.Kept, []string{exit.ClientOrderID}) {
 		x.Errorf("lease.json: %s, want %v cancelled and %s kept", text, ours, exit.ClientOrderID)
 	}
 	if r, _ := s.Submit(x.Context(), theirs); r.Outcome != exchange.NotSent && r.Outcome != exchange.Unknown {
 		x.Errorf("a submit after the loss: %+v", r)
 	}
 	for _, id := range ours {
-		if o := other.query(exchange.OrderRef{ClientOrderID: id, Symbol: s.symbol()}); o.Status != exchange.OrderCanceled {
+		if o := other.query(exchange.OrderRef{ClientOrderID: id,
+			Symbol: s.symbol()}); o.Status != exchange.OrderCanceled {
 			x.Errorf("%s is %s", id, o.Status)
 		}
 	}
-	if o := other.query(exchange.OrderRef{ClientOrderID: exit.ClientOrderID, Symbol: s.symbol()}); o.Status != exchange.OrderOpen {
+	if o := other.query(exchange.OrderRef{ClientOrderID: exit.ClientOrderID,
+		Symbol: s.symbol()}); o.Status != exchange.OrderOpen {
 		x.Errorf("the exit %s is %s", exit.ClientOrderID, o.Status)
 	}
 	open := -1 // the exit
@@ -363,7 +377,8 @@ func noSecret(x *examiner) {
 			if len(secret) >= 6 && strings.Contains(line, secret) {
 				x.Errorf("a credential in %s", strings.ReplaceAll(line, secret, "..."))
 			}
-			if _, after, found := strings.Cut(line, "signature="); found && !strings.HasPrefix(after, "[redacted]") {
+			if _, after, found := strings.Cut(line, "signature="); found &&
+				!strings.HasPrefix(after, "[redacted]") {
 				x.Errorf("a signature in an output")
 			}
 		}

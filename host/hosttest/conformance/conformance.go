@@ -79,8 +79,8 @@ const (
 	FaultAccount = "account"
 	// FaultSplit fills the next order in so many parts.
 	FaultSplit = "split"
-	// FaultThin leaves little in the book of a symbol, from now on: an order of three times the least notional
-	// takes several prices, one of sixty times that takes more than all.
+	// FaultThin leaves little in the book of a symbol, from now on: an order of three times the least
+	// notional takes several prices, one of sixty times that takes more than all.
 	FaultThin = "thin"
 	// FaultFeeAsset takes the fee of the next fills in an asset.
 	FaultFeeAsset = "fee_asset"
@@ -140,9 +140,11 @@ func Certify(t testing.TB, c exchange.Connection, r Report) {
 	case err != nil:
 		t.Errorf("the connector does not describe itself: %v", err)
 	case !exchange.Certified(d):
-		t.Errorf("%s %s is not the version in the list of package exchange: it trades no real money before it is there", d.ID, d.Version)
+		t.Errorf("%s %s is not the version in the list of package exchange: it trades no real money "+
+			"before it is there", d.ID, d.Version)
 	case r.Passed != Cards:
-		t.Errorf("%s %s is in the list of package exchange and passes %s: failed %v, skipped %v", d.ID, d.Version, r, r.Failed, r.Skipped)
+		t.Errorf("%s %s is in the list of package exchange and passes %s: failed %v, skipped %v", d.ID,
+			d.Version, r, r.Failed, r.Skipped)
 	}
 }
 
@@ -188,7 +190,8 @@ func (h Harness) play(t testing.TB, n int, c card, report *Report) {
 
 func deck() []card {
 	var all []card
-	for _, part := range [][]card{openCards, marketCards, candleCards, submitCards, faultCards, cancelCards, accountCards, fillCards} {
+	for _, part := range [][]card{openCards, marketCards, candleCards, submitCards, faultCards, cancelCards,
+		accountCards, fillCards} {
 		all = append(all, part...)
 	}
 	return all

@@ -124,7 +124,9 @@ func (x *examiner) open(change ...func(*exchange.OpenRequest)) *session {
 	s.listen()
 	s.refresh()
 	if s.req.Trading {
-		x.await("the account stream", func() bool { return len(s.seen.events()) > 0 || s.seen.accountError() != nil }, false)
+		x.await("the account stream", func() bool {
+			return len(s.seen.events()) > 0 || s.seen.accountError() != nil
+		}, false)
 	}
 	return s
 }
@@ -255,7 +257,9 @@ func (s *session) history(symbol market.Symbol) []market.Candle {
 	var list []market.Candle
 	s.await("history of "+string(symbol), func() bool {
 		var err error
-		list, err = s.Candles(s.Context(), exchange.CandleQuery{Symbol: symbol, From: now.Add(-200 * length), To: now.Add(length), Limit: 1000})
+		list, err = s.Candles(s.Context(),
+			exchange.CandleQuery{Symbol: symbol, From: now.Add(-200 * length), To: now.Add(length),
+				Limit: 1000})
 		if err != nil {
 			s.Fatalf("Candles: %v", err)
 		}
@@ -320,13 +324,15 @@ func (s *session) limit(percent int64) exchange.OrderRequest {
 	s.Helper()
 	symbol := s.symbol()
 	return exchange.OrderRequest{
-		ClientOrderID: s.id(), Symbol: symbol, Side: market.Buy, Type: market.Limit, Quantity: s.worth(symbol), LimitPrice: s.price(symbol, percent),
+		ClientOrderID: s.id(), Symbol: symbol, Side: market.Buy, Type: market.Limit,
+		Quantity: s.worth(symbol), LimitPrice: s.price(symbol, percent),
 	}
 }
 
 func (s *session) market() exchange.OrderRequest {
 	s.Helper()
-	return exchange.OrderRequest{ClientOrderID: s.id(), Symbol: s.symbol(), Side: market.Buy, Type: market.Market, Quantity: s.worth(s.symbol())}
+	return exchange.OrderRequest{ClientOrderID: s.id(), Symbol: s.symbol(), Side: market.Buy,
+		Type: market.Market, Quantity: s.worth(s.symbol())}
 }
 
 // submit sends an order that must be accepted.

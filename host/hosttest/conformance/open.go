@@ -69,12 +69,14 @@ func entry(x *examiner) {
 
 func sixKeys(x *examiner) {
 	d := x.description()
-	text := `{"apiKey":"an-api-key","secret":"a-secret","password":"a-password","sandbox":false,"rateLimit":50,"enableRateLimit":false}`
+	text := `{"apiKey":"an-api-key","secret":"a-secret","password":"a-password","sandbox":false,` +
+		`"rateLimit":50,"enableRateLimit":false}`
 	c, err := exchange.DecodeConfig(d.ConfigSchema, []byte(text))
 	if err != nil {
 		x.Fatalf("the six keys are accepted by every exchange: %v", err)
 	}
-	if c.APIKey.Reveal() != "an-api-key" || c.Secret.Reveal() != "a-secret" || c.Password.Reveal() != "a-password" || c.RateLimitMS != 50 || !c.Unspaced {
+	if c.APIKey.Reveal() != "an-api-key" || c.Secret.Reveal() != "a-secret" ||
+		c.Password.Reveal() != "a-password" || c.RateLimitMS != 50 || !c.Unspaced {
 		x.Error("a key is lost")
 	}
 	var schema struct {
@@ -84,7 +86,8 @@ func sixKeys(x *examiner) {
 		} `json:"properties"`
 		Additional *bool `json:"additionalProperties"`
 	}
-	if err := json.Unmarshal(d.ConfigSchema, &schema); err != nil || schema.Additional == nil || *schema.Additional {
+	if err := json.Unmarshal(d.ConfigSchema, &schema); err != nil || schema.Additional == nil ||
+		*schema.Additional {
 		x.Errorf("config_schema is closed: %v", err)
 	}
 	for _, key := range []string{"apiKey", "secret", "password"} {
@@ -126,7 +129,8 @@ func (x *examiner) refusedOpen(want exchange.Outcome, change func(*exchange.Open
 	if err == nil {
 		// A venue may find out with the first request that needs the permission.
 		r, _ := conn.Submit(x.Context(), exchange.OrderRequest{
-			ClientOrderID: "as" + req.RunTag + "0000000001", Symbol: req.Symbols[0], Side: market.Buy, Type: market.Market, QuoteAmount: decimal.MustNew(50, 0),
+			ClientOrderID: "as" + req.RunTag + "0000000001", Symbol: req.Symbols[0], Side: market.Buy,
+			Type: market.Market, QuoteAmount: decimal.MustNew(50, 0),
 		})
 		_, _ = conn.Close(x.Context(), false)
 		if r.Outcome != want {
@@ -143,7 +147,8 @@ func (x *examiner) refusedOpen(want exchange.Outcome, change func(*exchange.Open
 func badKey(x *examiner) {
 	x.credentials()
 	x.refusedOpen(exchange.AuthFailed, func(q *exchange.OpenRequest) {
-		q.Config.APIKey, q.Config.Secret = exchange.NewSecret("nobodys-key"), exchange.NewSecret("nobodys-secret")
+		q.Config.APIKey, q.Config.Secret = exchange.NewSecret("nobodys-key"),
+			exchange.NewSecret("nobodys-secret")
 	})
 }
 
@@ -167,11 +172,13 @@ func clockOffset(x *examiner) {
 func paperWithoutKeys(x *examiner) {
 	s := x.open(func(q *exchange.OpenRequest) {
 		q.Trading = false
-		q.Config.APIKey, q.Config.Secret, q.Config.Password = exchange.Secret{}, exchange.Secret{}, exchange.Secret{}
+		q.Config.APIKey, q.Config.Secret, q.Config.Password = exchange.Secret{}, exchange.Secret{},
+			exchange.Secret{}
 	})
 	s.history(s.symbol())
 	s.until("a candle", func() bool { return len(s.seen.candlesOf(s.symbol())) > 0 })
-	if r, _ := s.Submit(s.Context(), s.market()); r.Outcome != exchange.NotSent && r.Outcome != exchange.Rejected {
+	if r, _ := s.Submit(s.Context(), s.market()); r.Outcome != exchange.NotSent &&
+		r.Outcome != exchange.Rejected {
 		x.Errorf("a submit on paper: %+v", r)
 	}
 	if n := x.venue.Count(CountKeyed); n > 0 {
@@ -242,8 +249,10 @@ func rulesComplete(x *examiner) {
 			x.Errorf("%s: tick %s, step %s", symbol, m.PriceTick, m.QuantityStep)
 		}
 		for name, pair := range map[string][2]decimal.Decimal{
-			"quantity": {m.MinQuantity, m.MaxQuantity}, "market quantity": {m.MarketMinQuantity, m.MarketMaxQuantity},
-			"notional": {m.MinNotional, m.MaxNotional}, "percent price": {m.PercentPriceDown, m.PercentPriceUp},
+			"quantity":        {m.MinQuantity, m.MaxQuantity},
+			"market quantity": {m.MarketMinQuantity, m.MarketMaxQuantity},
+			"notional":        {m.MinNotional, m.MaxNotional},
+			"percent price":   {m.PercentPriceDown, m.PercentPriceUp},
 		} {
 			if pair[0].IsNeg() || pair[1].IsNeg() || pair[1].IsPos() && pair[0].Cmp(pair[1]) > 0 {
 				x.Errorf("%s: %s from %s to %s", symbol, name, pair[0], pair[1])
@@ -387,7 +396,8 @@ func paging(x *examiner) {
 	last := all[len(all)-1]
 	var paged []market.Candle
 	for from := all[0].OpenTime; ; {
-		page, err := s.Candles(x.Context(), exchange.CandleQuery{Symbol: s.symbol(), From: from, To: last.OpenTime + 1, Limit: 3})
+		page, err := s.Candles(x.Context(),
+			exchange.CandleQuery{Symbol: s.symbol(), From: from, To: last.OpenTime + 1, Limit: 3})
 		if err != nil {
 			x.Fatal(err)
 		}
@@ -415,7 +425,8 @@ func emptyRange(x *examiner) {
 	first := s.history(s.symbol())[0]
 	future := s.now().Add(1000 * s.req.Timeframe.Approx())
 	for _, q := range []exchange.CandleQuery{
-		{From: first.OpenTime, To: first.OpenTime}, {From: first.OpenTime + 1, To: first.OpenTime + 2}, {From: future, To: future + 1<<40},
+		{From: first.OpenTime, To: first.OpenTime}, {From: first.OpenTime + 1, To: first.OpenTime + 2},
+		{From: future, To: future + 1<<40},
 	} {
 		q.Symbol, q.Limit = s.symbol(), 1000
 		if list, err := s.Candles(x.Context(), q); err != nil || len(list) != 0 {

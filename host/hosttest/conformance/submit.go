@@ -42,7 +42,8 @@ var faultCards = []card{
 func (s *session) filled(q exchange.OrderRequest) exchange.Order {
 	s.Helper()
 	o := s.reaches(ref(q), exchange.OrderFilled)
-	if !o.CumQuantity.IsPos() || !o.AveragePrice.IsPos() || q.Quantity.IsPos() && o.CumQuantity.Cmp(q.Quantity) != 0 {
+	if !o.CumQuantity.IsPos() || !o.AveragePrice.IsPos() || q.Quantity.IsPos() &&
+		o.CumQuantity.Cmp(q.Quantity) != 0 {
 		s.Errorf("a filled order of %s: %s at %s", q.Quantity, o.CumQuantity, o.AveragePrice)
 	}
 	var total decimal.Decimal
@@ -95,10 +96,13 @@ func limitRests(x *examiner) {
 	if o := s.submit(q); o.Status != exchange.OrderOpen || !o.CumQuantity.IsZero() {
 		x.Errorf("a resting order: %+v", o)
 	}
-	if o := s.query(ref(q)); o.Status != exchange.OrderOpen || o.VenueOrderID == "" || o.Side != q.Side || o.Type != q.Type {
+	if o := s.query(ref(q)); o.Status != exchange.OrderOpen || o.VenueOrderID == "" || o.Side != q.Side ||
+		o.Type != q.Type {
 		x.Errorf("a resting order: %+v", o)
 	}
-	s.until("the order on the stream", func() bool { return s.seen.hasOrder(q.ClientOrderID, exchange.OrderOpen) })
+	s.until("the order on the stream", func() bool {
+		return s.seen.hasOrder(q.ClientOrderID, exchange.OrderOpen)
+	})
 }
 
 func (s *streams) hasOrder(id string, status exchange.OrderStatus) bool {
@@ -173,13 +177,16 @@ func exitPair(x *examiner) {
 	t := s.trigger()
 	pair := exchange.PairRequest{
 		ListID: s.id(), LimitID: s.id(), StopID: s.id(), Symbol: q.Symbol, Side: market.Sell,
-		Quantity: onGrid(s, s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep), LimitPrice: t.above(), StopPrice: s.price(q.Symbol, 90),
+		Quantity: onGrid(s, s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep), LimitPrice: t.above(),
+		StopPrice: s.price(q.Symbol, 90),
 	}
 	r, legs := s.SubmitPair(x.Context(), pair)
-	if r.Outcome != exchange.Accepted || legs[0].ClientOrderID != pair.LimitID || legs[1].ClientOrderID != pair.StopID {
+	if r.Outcome != exchange.Accepted || legs[0].ClientOrderID != pair.LimitID ||
+		legs[1].ClientOrderID != pair.StopID {
 		x.Fatalf("SubmitPair: %+v %+v", r, legs)
 	}
-	limit, stop := exchange.OrderRef{ClientOrderID: pair.LimitID, Symbol: q.Symbol}, exchange.OrderRef{ClientOrderID: pair.StopID, Symbol: q.Symbol}
+	limit, stop := exchange.OrderRef{ClientOrderID: pair.LimitID, Symbol: q.Symbol},
+		exchange.OrderRef{ClientOrderID: pair.StopID, Symbol: q.Symbol}
 	for _, leg := range []exchange.OrderRef{limit, stop} {
 		if o := s.query(leg); o.Status != exchange.OrderOpen && !t.near {
 			x.Errorf("a leg that waits: %+v", o)
@@ -442,8 +449,8 @@ func checkPartial(s *session, q exchange.OrderRequest, o exchange.Order, want ex
 	s.Helper()
 	if o.Status != want || !o.CumQuantity.IsPos() || o.CumQuantity.Cmp(q.Quantity) >= 0 ||
 		o.Quantity.Cmp(q.Quantity) != 0 {
-		s.Errorf("an order of %s that got a part is %s with %s of %s, want %s", q.Quantity, o.Status, o.CumQuantity,
-			o.Quantity, want)
+		s.Errorf("an order of %s that got a part is %s with %s of %s, want %s", q.Quantity, o.Status,
+			o.CumQuantity, o.Quantity, want)
 	}
 }
 
@@ -455,7 +462,9 @@ func immediateOrCancel(x *examiner) {
 	o := s.reaches(ref(q), exchange.OrderExpired)
 	checkPartial(s, q, o, exchange.OrderExpired)
 	checkFills(s, q, o)
-	s.until("its end on the stream", func() bool { return s.seen.hasOrder(q.ClientOrderID, exchange.OrderExpired) })
+	s.until("its end on the stream", func() bool {
+		return s.seen.hasOrder(q.ClientOrderID, exchange.OrderExpired)
+	})
 	if r, _ := s.Cancel(x.Context(), ref(q)); r.Outcome != exchange.NotOpen {
 		x.Errorf("Cancel of what has expired: %+v", r)
 	}
@@ -503,7 +512,9 @@ func fillBeforeTheAnswer(x *examiner) {
 		default:
 		}
 		return slices.ContainsFunc(s.seen.events(),
-			func(e exchange.AccountEvent) bool { return e.Fill != nil && e.Fill.ClientOrderID == q.ClientOrderID })
+			func(e exchange.AccountEvent) bool {
+				return e.Fill != nil && e.Fill.ClientOrderID == q.ClientOrderID
+			})
 	}, false)
 	if got != nil {
 		x.Fatalf("the answer came before the fill was heard of: %+v", *got)
@@ -527,7 +538,8 @@ func legCancelled(x *examiner) {
 	s.filled(q)
 	pair := exchange.PairRequest{
 		ListID: s.id(), LimitID: s.id(), StopID: s.id(), Symbol: q.Symbol, Side: market.Sell,
-		Quantity: onGrid(s, s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep), LimitPrice: s.price(q.Symbol,
+		Quantity: onGrid(s, s.free(q.Symbol.Base()), s.rules[q.Symbol].QuantityStep),
+		LimitPrice: s.price(q.Symbol,
 			120), StopPrice: s.price(q.Symbol, 80),
 	}
 	if r, _ := s.SubmitPair(x.Context(), pair); r.Outcome != exchange.Accepted {

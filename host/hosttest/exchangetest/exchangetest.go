@@ -40,7 +40,9 @@ func Dial(t testing.TB, register func(*grpc.Server), o wire.ClientOptions) (*wir
 		_ = s.Serve(listener)
 	}()
 	conn, err := grpc.NewClient("passthrough:///memory", grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return listener.DialContext(ctx) }))
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) {
+			return listener.DialContext(ctx)
+		}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,8 @@ const Symbols = 2
 
 // Kinds are the faults by name, as Script counts them.
 func Kinds() []string {
-	return []string{"gap", "long gap", "duplicate", "late", "corrected", "silence", "reorder", "broken", "cut"}
+	return []string{"gap", "long gap", "duplicate", "late", "corrected", "silence", "reorder", "broken",
+		"cut"}
 }
 
 // Script makes of each candle that closes what a bad stream makes of it.

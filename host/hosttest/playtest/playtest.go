@@ -30,19 +30,26 @@ func Roles(exit func(int)) map[string]func() {
 		"randomly": func() { serve.Strategy(randomSpec(), NewRandom) },
 	}
 	list["scripted"] = func() {
-		serve.Strategy(sdk.Spec{Name: "scripted", MaxSymbols: 4, Supports: sdk.Supports{Short: true, MultiSymbol: true}}, NewScripted)
+		serve.Strategy(sdk.Spec{Name: "scripted", MaxSymbols: 4,
+			Supports: sdk.Supports{Short: true, MultiSymbol: true}}, NewScripted)
 	}
 	list["answers"] = func() {
-		serve.Strategy(sdk.Spec{Name: "answers"}, func(GoodParams) (sdk.Strategy, error) { return answering{}, nil })
+		serve.Strategy(sdk.Spec{Name: "answers"}, func(GoodParams) (sdk.Strategy, error) {
+			return answering{}, nil
+		})
 	}
 	for name, in := range once() {
 		list[name] = func() {
-			serve.Strategy(sdk.Spec{Name: name}, func(GoodParams) (sdk.Strategy, error) { return onlyOnce(in), nil })
+			serve.Strategy(sdk.Spec{Name: name}, func(GoodParams) (sdk.Strategy, error) {
+				return onlyOnce(in), nil
+			})
 		}
 	}
 	for name, act := range misdeeds(exit) {
 		list[name] = func() {
-			serve.Strategy(sdk.Spec{Name: name}, func(GoodParams) (sdk.Strategy, error) { return &misbehaving{act: act}, nil })
+			serve.Strategy(sdk.Spec{Name: name}, func(GoodParams) (sdk.Strategy, error) {
+				return &misbehaving{act: act}, nil
+			})
 		}
 	}
 	return list
@@ -106,9 +113,12 @@ func (g *Good) OnCandle(v sdk.View) (sdk.Intents, error) {
 // once are strategies that want one thing, at their third candle.
 func once() map[string]func(sdk.View) sdk.Intents {
 	return map[string]func(sdk.View) sdk.Intents{
-		"twice": func(sdk.View) sdk.Intents { return sdk.Buy(sdk.CashFraction(0.4)).And(sdk.Buy(sdk.CashFraction(0.4))) },
+		"twice": func(sdk.View) sdk.Intents {
+			return sdk.Buy(sdk.CashFraction(0.4)).And(sdk.Buy(sdk.CashFraction(0.4)))
+		},
 		"holds": func(v sdk.View) sdk.Intents {
-			return sdk.Buy(sdk.CashFraction(0.5)).And(sdk.Buy(sdk.CashFraction(0.1)).Limit(v.Candle().Close * 0.96).Tag("rests"))
+			return sdk.Buy(sdk.CashFraction(0.5)).And(
+				sdk.Buy(sdk.CashFraction(0.1)).Limit(v.Candle().Close * 0.96).Tag("rests"))
 		},
 	}
 }
@@ -247,7 +257,8 @@ func (s *Random) OnCandle(v sdk.View) (sdk.Intents, error) {
 	case 3:
 		in = side(size).Stop(near)
 	case 4:
-		in = side(size).Limit(near).ExpireAfter(1 + s.r.IntN(5)).StopLoss(sdk.Percent(0.02)).TakeProfit(sdk.Percent(0.02)).Ref("r")
+		in = side(size).Limit(near).ExpireAfter(1 + s.r.IntN(5)).StopLoss(sdk.Percent(0.02)).TakeProfit(
+			sdk.Percent(0.02)).Ref("r")
 	case 5:
 		in = side(size).TrailPercent(0.02)
 	case 6:
@@ -255,7 +266,8 @@ func (s *Random) OnCandle(v sdk.View) (sdk.Intents, error) {
 	case 7:
 		in = side(sdk.WholePosition())
 	default:
-		in = side(size).StopLoss(sdk.TrailingPercent(0.03)).TakeProfit(sdk.At(near * 1.02)).Tag(fmt.Sprint(s.seen))
+		in = side(size).StopLoss(sdk.TrailingPercent(0.03)).TakeProfit(sdk.At(near * 1.02)).Tag(
+			fmt.Sprint(s.seen))
 	}
 	// What a strategy sees must be equal in all modes, so it goes into the intents.
 	if len(v.AllOpenOrders()) > 3 || v.For(symbol).Position().CandlesHeld > 40 {

@@ -81,7 +81,8 @@ func badKey() *apiError {
 func filter(name string) *apiError { return bad(-1013, "Filter failure: "+name) }
 
 func missing(name string) *apiError {
-	return bad(-1102, fmt.Sprintf("Mandatory parameter '%s' was not sent, was empty/null, or malformed.", name))
+	return bad(-1102,
+		fmt.Sprintf("Mandatory parameter '%s' was not sent, was empty/null, or malformed.", name))
 }
 
 func unwanted(name string) *apiError {
@@ -199,7 +200,9 @@ func perSymbol(one, all int) func(request) int {
 // endpoints are the paths of REST.
 func endpoints() map[string]endpoint {
 	return map[string]endpoint{
-		"GET /api/v3/ping": {weight: 1, serve: func(*api, request) (any, *apiError) { return struct{}{}, nil }},
+		"GET /api/v3/ping": {weight: 1, serve: func(*api, request) (any, *apiError) {
+			return struct{}{}, nil
+		}},
 		"GET /api/v3/time": {weight: 1, serve: func(v *api, _ request) (any, *apiError) {
 			return v.markets.timeInfo(),
 				nil
@@ -223,14 +226,16 @@ func endpoints() map[string]endpoint {
 			}
 			return 250
 		}},
-		"GET /api/v3/trades":           {weight: 25, params: "symbol limit", serve: of((*markets).trades)},
-		"GET /api/v3/historicalTrades": {weight: 25, params: "symbol limit fromId", serve: of((*markets).trades)},
+		"GET /api/v3/trades": {weight: 25, params: "symbol limit", serve: of((*markets).trades)},
+		"GET /api/v3/historicalTrades": {weight: 25, params: "symbol limit fromId",
+			serve: of((*markets).trades)},
 		"GET /api/v3/aggTrades": {weight: 4, params: "symbol fromId startTime endTime limit",
 			serve: of((*markets).aggregated)},
 		"GET /api/v3/avgPrice": {weight: 2, params: "symbol", serve: of((*markets).averagePrice)},
 		"GET /api/v3/ticker/24hr": {params: "symbol symbols type", serve: of((*markets).tickerDay),
 			costs: perSymbol(2, 80)},
-		"GET /api/v3/ticker/tradingDay": {params: "symbol symbols timeZone type", serve: of((*markets).tickerDay),
+		"GET /api/v3/ticker/tradingDay": {params: "symbol symbols timeZone type",
+			serve: of((*markets).tickerDay),
 			costs: perSymbol(4, 80)},
 		"GET /api/v3/ticker/price": {params: "symbol symbols", serve: of((*markets).tickerPrice),
 			costs: perSymbol(2, 4)},
@@ -268,7 +273,8 @@ func endpoints() map[string]endpoint {
 		"GET /api/v3/allOrderList": {weight: 20, keyed: true, params: "fromId startTime endTime limit",
 			serve: (*api).allPairs},
 		"POST /api/v3/order/cancelReplace": {weight: 1, keyed: true, kind: "submit", serve: (*api).replace,
-			params: orderParams + " cancelReplaceMode cancelNewClientOrderId cancelOrigClientOrderId cancelOrderId"},
+			params: orderParams +
+				" cancelReplaceMode cancelNewClientOrderId cancelOrigClientOrderId cancelOrderId"},
 	}
 }
 

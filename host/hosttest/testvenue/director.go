@@ -50,19 +50,20 @@ type pending struct {
 }
 
 func requestActions() []string {
-	return []string{cutBefore, cutAfter, hangBefore, hangAfter, actHTML, actEmpty, truncated, foreignID, act500,
-		act503, act429, act418, actClock, actEcho, latency, lateAnswer}
+	return []string{cutBefore, cutAfter, hangBefore, hangAfter, actHTML, actEmpty, truncated, foreignID,
+		act500, act503, act429, act418, actClock, actEcho, latency, lateAnswer}
 }
 
 // trouble is what is to happen to the streams.
 type trouble struct {
-	drop, double, late, corrected, reorder bool          // the next candles
-	refuse                                 bool          // the next subscription to user data
-	chatty                                 bool          // balances are published after each report, not after all
-	delay                                  time.Duration // of all account events from now on
-	dropUser, doubleUser                   int           // account events
-	held                                   []frame
-	offline                                time.Time // until then nothing gets through
+	drop, double, late, corrected, reorder bool // the next candles
+	refuse                                 bool // the next subscription to user data
+	// balances are published after each report, not after all
+	chatty               bool
+	delay                time.Duration // of all account events from now on
+	dropUser, doubleUser int           // account events
+	held                 []frame
+	offline              time.Time // until then nothing gets through
 }
 
 // effects are the actions that happen at once, with the arguments that they take.
@@ -138,7 +139,8 @@ func (v *director) do(s Script) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("action %q is not one on requests: %s", s.Action, strings.Join(requestActions(), ", "))
+		return fmt.Errorf("action %q is not one on requests: %s", s.Action,
+			strings.Join(requestActions(), ", "))
 	}
 	if s.Action == "step" {
 		v.matcher.step()
@@ -146,7 +148,8 @@ func (v *director) do(s Script) error {
 	}
 	act := effects()[fmt.Sprintf("%s/%d", s.Action, len(s.Args))]
 	if act == nil {
-		return fmt.Errorf("there is no action %q with %d args that happens at once; on requests it needs match",
+		return fmt.Errorf(
+			"there is no action %q with %d args that happens at once; on requests it needs match",
 			s.Action, len(s.Args))
 	}
 	v.markets.mu.Lock()
@@ -275,7 +278,8 @@ func (v *director) changeBalance(args []string) error {
 		return err
 	}
 	v.matcher.account.balances[args[0]] = plus(v.matcher.account.balances[args[0]], d)
-	v.hub.pushUser(map[string]any{"e": "balanceUpdate", "E": int64(v.markets.now()), "a": args[0], "d": fixed(d),
+	v.hub.pushUser(map[string]any{"e": "balanceUpdate", "E": int64(v.markets.now()), "a": args[0],
+		"d": fixed(d),
 		"T": int64(v.markets.now())})
 	v.matcher.publishBalances()
 	return nil

@@ -123,8 +123,8 @@ func (v *hub) publishMarket() {
 	}
 }
 
-// publishBook publishes how the book differs from what was published last, before a snapshot too: so a difference
-// always begins where some snapshot ends.
+// publishBook publishes how the book differs from what was published last, before a snapshot too: so a
+// difference always begins where some snapshot ends.
 func (v *hub) publishBook(s *symbol) {
 	if s.book.told == s.book.update {
 		return
@@ -166,13 +166,16 @@ func (v *hub) event(s *symbol, kind string) []map[string]any {
 			"T": int64(s.tape.at())}}
 	case "ticker", "miniTicker":
 		w := s.window(24 * 60)
-		e := map[string]any{"e": "24hr" + map[string]string{"ticker": "Ticker", "miniTicker": "MiniTicker"}[kind],
+		e := map[string]any{"e": "24hr" + map[string]string{"ticker": "Ticker",
+			"miniTicker": "MiniTicker"}[kind],
 			"E": now, "s": s.name, "c": w["lastPrice"],
-			"o": w["openPrice"], "h": w["highPrice"], "l": w["lowPrice"], "v": w["volume"], "q": w["quoteVolume"]}
+			"o": w["openPrice"], "h": w["highPrice"], "l": w["lowPrice"], "v": w["volume"],
+			"q": w["quoteVolume"]}
 		if kind == "ticker" {
 			bid, ask := s.best()
 			for short, value := range map[string]any{
-				"p": w["priceChange"], "P": w["priceChangePercent"], "w": w["weightedAvgPrice"], "x": w["openPrice"],
+				"p": w["priceChange"], "P": w["priceChangePercent"], "w": w["weightedAvgPrice"],
+				"x": w["openPrice"],
 				"Q": fixed(s.size(s.newest())),
 				"b": fixed(bid.price), "B": fixed(bid.qty), "a": fixed(ask.price), "A": fixed(ask.qty),
 				"O": w["openTime"], "C": w["closeTime"],

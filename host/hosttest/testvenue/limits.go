@@ -110,8 +110,8 @@ func (l *limits) rules(now time.Time) (all, orders []map[string]any) {
 	rule := func(kind, interval string, n, limit int) map[string]any {
 		return map[string]any{"rateLimitType": kind, "interval": interval, "intervalNum": n, "limit": limit}
 	}
-	all = []map[string]any{rule("REQUEST_WEIGHT", "MINUTE", 1, l.weight), rule("ORDERS", "SECOND", 10, l.orders),
-		rule("ORDERS", "DAY", 1, ordersPerDay)}
+	all = []map[string]any{rule("REQUEST_WEIGHT", "MINUTE", 1, l.weight),
+		rule("ORDERS", "SECOND", 10, l.orders), rule("ORDERS", "DAY", 1, ordersPerDay)}
 	orders = []map[string]any{rule("ORDERS", "SECOND", 10, l.orders), rule("ORDERS", "DAY", 1, ordersPerDay)}
 	for i := range orders {
 		orders[i]["count"] = l.spans[i].count

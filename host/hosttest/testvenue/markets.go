@@ -208,7 +208,8 @@ func (v *markets) tickerDay(q request) (any, *apiError) {
 		out := s.window(market.Time(24 * 60))
 		bid, ask := s.best()
 		for name, value := range map[string]any{
-			"prevClosePrice": out["openPrice"], "lastQty": fixed(s.size(s.newest())), "bidPrice": fixed(bid.price),
+			"prevClosePrice": out["openPrice"], "lastQty": fixed(s.size(s.newest())),
+			"bidPrice": fixed(bid.price),
 			"bidQty":   fixed(bid.qty),
 			"askPrice": fixed(ask.price), "askQty": fixed(ask.qty),
 		} {
@@ -252,7 +253,8 @@ func (v *markets) trades(q request) (any, *apiError) {
 
 func (v *markets) aggregated(q request) (any, *apiError) {
 	return v.printed(q, func(s *symbol, p print) map[string]any {
-		return map[string]any{"a": p.id, "p": fixed(s.tape.decimal(p.price)), "q": fixed(s.size(p)), "f": p.id,
+		return map[string]any{"a": p.id, "p": fixed(s.tape.decimal(p.price)), "q": fixed(s.size(p)),
+			"f": p.id,
 			"l": p.id, "T": int64(p.time), "m": p.falls, "M": true}
 	})
 }

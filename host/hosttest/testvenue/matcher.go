@@ -199,7 +199,8 @@ func (v *matcher) execute(o *order, price, quantity decimal.Decimal, maker bool)
 	if o.cum.IsZero() {
 		v.limits.filled(o.placed)
 	}
-	o.cum, o.cumQuote, o.updated, o.status = plus(o.cum, quantity), plus(o.cumQuote, worth), t.time, statusPartly
+	o.cum, o.cumQuote, o.updated, o.status = plus(o.cum, quantity), plus(o.cumQuote, worth), t.time,
+		statusPartly
 	if o.cum.Cmp(o.qty) >= 0 {
 		o.status = statusFilled
 	}
@@ -264,7 +265,8 @@ func (v *matcher) match(o *order) {
 	switch {
 	case blocked:
 		v.end(o, statusPrevented)
-	case o.kind == kindMarket || o.kind == kindStop || o.kind == kindTake || o.tif == tifIOC || o.tif == tifFOK:
+	case o.kind == kindMarket || o.kind == kindStop || o.kind == kindTake || o.tif == tifIOC ||
+		o.tif == tifFOK:
 		v.end(o, statusExpired)
 	}
 }
@@ -338,13 +340,15 @@ func (v *matcher) report(o *order, what string, t *trade) {
 	now := int64(v.markets.now())
 	o.symbol.book.update++
 	e := frame{
-		"e": "executionReport", "E": now, "s": o.symbol.name, "c": o.client, "S": o.side, "o": o.kind, "f": o.tif,
+		"e": "executionReport", "E": now, "s": o.symbol.name, "c": o.client, "S": o.side, "o": o.kind,
+		"f": o.tif,
 		"q": fixed(o.qty),
 		"p": fixed(o.price), "P": fixed(o.stop), "F": fixed(o.iceberg), "g": o.list, "C": "", "x": what,
 		"X": o.status, "r": "NONE", "i": o.id,
 		"l": "0.00000000", "z": fixed(o.cum), "L": "0.00000000", "n": "0", "N": nil, "T": now, "t": -1,
 		"w": o.open() && !o.waits(), "m": false,
-		"O": int64(o.created), "Z": fixed(o.cumQuote), "Y": "0.00000000", "Q": fixed(o.quoteQty), "V": o.prevention,
+		"O": int64(o.created), "Z": fixed(o.cumQuote), "Y": "0.00000000", "Q": fixed(o.quoteQty),
+		"V": o.prevention,
 		"I": v.nextExecution(), "M": false,
 	}
 	if o.working {
@@ -379,7 +383,8 @@ func (v *matcher) reportList(o *order) {
 	for _, leg := range o.legs() {
 		refs = append(refs, map[string]any{"s": leg.symbol.name, "i": leg.id, "c": leg.client})
 	}
-	v.hub.pushUser(frame{"e": "listStatus", "E": int64(v.markets.now()), "s": o.symbol.name, "g": o.list, "c": "OCO",
+	v.hub.pushUser(frame{"e": "listStatus", "E": int64(v.markets.now()), "s": o.symbol.name, "g": o.list,
+		"c": "OCO",
 		"l": list["listStatusType"], "L": list["listOrderStatus"],
 		"r": "NONE", "C": o.listName, "T": int64(v.markets.now()), "O": refs})
 }
@@ -397,6 +402,7 @@ func (v *matcher) publishBalances() {
 		list = append(list, map[string]string{"a": asset, "f": now[0], "l": now[1]})
 	}
 	if len(list) > 0 {
-		v.hub.pushUser(frame{"e": "outboundAccountPosition", "E": int64(v.markets.now()), "u": int64(v.markets.now()), "B": list})
+		v.hub.pushUser(frame{"e": "outboundAccountPosition", "E": int64(v.markets.now()),
+			"u": int64(v.markets.now()), "B": list})
 	}
 }

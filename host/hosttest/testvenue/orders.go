@@ -18,8 +18,8 @@ func plain() leg {
 }
 
 func legOf(side string) leg {
-	return leg{side + "Type", side + "ClientOrderId", side + "Price", side + "StopPrice", side + "TimeInForce",
-		side + "IcebergQty"}
+	return leg{side + "Type", side + "ClientOrderId", side + "Price", side + "StopPrice",
+		side + "TimeInForce", side + "IcebergQty"}
 }
 
 // need is what a kind of order needs: a price, a trigger, a time in force.
@@ -27,7 +27,8 @@ type need struct{ price, stop, tif bool }
 
 func needs(kind string) (need, bool) {
 	n, known := map[string]need{
-		kindMarket: {}, kindLimit: {true, false, true}, kindMaker: {true, false, false}, kindStop: {false, true,
+		kindMarket: {}, kindLimit: {true, false, true}, kindMaker: {true, false, false},
+		kindStop: {false, true,
 			false},
 		kindStopLimit: {true, true, true}, kindTake: {false, true, false}, kindTakeLimit: {true, true, true},
 	}[kind]
@@ -109,7 +110,8 @@ func (n leg) needed(q request, wants need, kind string) (bool, *apiError) {
 	case by && worth:
 		return false, unwanted("quoteOrderQty")
 	case !by && !worth:
-		return false, bad(-1102, "Param 'quantity' or 'quoteOrderQty' must be sent, but both were empty/null!")
+		return false,
+			bad(-1102, "Param 'quantity' or 'quoteOrderQty' must be sent, but both were empty/null!")
 	case q.Has(n.iceberg) && kind != kindLimit && kind != kindMaker && kind != kindStopLimit &&
 		kind != kindTakeLimit:
 		return false, unwanted(n.iceberg)
@@ -285,7 +287,8 @@ func (v *api) placePair(q request) (any, *apiError) {
 	v.matcher.account.lists++
 	name := v.matcher.account.name(q.Get("listClientOrderId"))
 	for i, o := range legs {
-		o.list, o.listName, o.sibling, o.client = v.matcher.account.lists, name, legs[1-i], v.matcher.account.name(o.client)
+		o.list, o.listName, o.sibling, o.client = v.matcher.account.lists, name, legs[1-i],
+			v.matcher.account.name(o.client)
 	}
 	v.matcher.take(legs[0], legs[1])
 	out := legs[0].listJSON()
@@ -350,7 +353,8 @@ func (v *api) replace(q request) (any, *apiError) {
 		out["cancelResult"], out["cancelResponse"] = failure, e
 		if mode == "STOP_ON_FAILURE" {
 			out["newOrderResult"], out["newOrderResponse"] = "NOT_ATTEMPTED", nil
-			return nil, &apiError{status: http.StatusBadRequest, code: -2022, text: "Order cancel-replace failed.",
+			return nil, &apiError{status: http.StatusBadRequest, code: -2022,
+				text: "Order cancel-replace failed.",
 				data: out}
 		}
 	}
@@ -360,7 +364,8 @@ func (v *api) replace(q request) (any, *apiError) {
 	}
 	switch {
 	case e != nil && e2 != nil:
-		return nil, &apiError{status: http.StatusBadRequest, code: -2022, text: "Order cancel-replace failed.",
+		return nil, &apiError{status: http.StatusBadRequest, code: -2022,
+			text: "Order cancel-replace failed.",
 			data: out}
 	case e != nil || e2 != nil:
 		return nil, &apiError{status: http.StatusConflict, code: -2021,

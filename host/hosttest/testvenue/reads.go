@@ -16,8 +16,9 @@ func (v *api) exchangeInfo(q request) (any, *apiError) {
 		infos = append(infos, s.info())
 	}
 	rules, _ := v.matcher.limits.rules(v.markets.server())
-	return map[string]any{"timezone": "UTC", "serverTime": v.markets.server().UnixMilli(), "exchangeFilters": []any{},
-		"symbols": infos, "rateLimits": rules}, nil
+	return map[string]any{"timezone": "UTC", "serverTime": v.markets.server().UnixMilli(),
+		"exchangeFilters": []any{},
+		"symbols":         infos, "rateLimits": rules}, nil
 }
 
 func (v *api) depth(q request) (any, *apiError) {
@@ -44,7 +45,8 @@ func (v *api) accountInfo(q request) (any, *apiError) {
 	}
 	return map[string]any{
 		"makerCommission": 10, "takerCommission": 10, "buyerCommission": 0, "sellerCommission": 0,
-		"commissionRates": map[string]string{"maker": "0.00100000", "taker": "0.00100000", "buyer": "0.00000000",
+		"commissionRates": map[string]string{"maker": "0.00100000", "taker": "0.00100000",
+			"buyer":  "0.00000000",
 			"seller": "0.00000000"},
 		"canTrade": !v.matcher.readOnly, "canWithdraw": false, "canDeposit": true, "brokered": false,
 		"requireSelfTradePrevention": false,
@@ -64,7 +66,8 @@ func (v *api) coins(request) (any, *apiError) {
 	for _, asset := range slices.Sorted(maps.Keys(assets)) {
 		list = append(list, map[string]any{"coin": asset, "name": asset, "free": fixed(v.matcher.free(asset)),
 			"locked": fixed(v.matcher.locked(asset)), "trading": true,
-			"depositAllEnable": false, "withdrawAllEnable": false, "isLegalMoney": false, "networkList": []any{}})
+			"depositAllEnable": false, "withdrawAllEnable": false, "isLegalMoney": false,
+			"networkList": []any{}})
 	}
 	return list, nil
 }
@@ -85,8 +88,9 @@ func commission(s *symbol) map[string]any {
 	return map[string]any{
 		"symbol": s.name, "standardCommission": rate("0.00100000"), "specialCommission": rate("0.00000000"),
 		"taxCommission": rate("0.00000000"),
-		"discount": map[string]any{"enabledForAccount": true, "enabledForSymbol": true, "discountAsset": "BNB",
-			"discount": "0.75000000"},
+		"discount": map[string]any{"enabledForAccount": true, "enabledForSymbol": true,
+			"discountAsset": "BNB",
+			"discount":      "0.75000000"},
 	}
 }
 
@@ -151,8 +155,8 @@ func spanOf(q request, from string, limit int64) (span, *apiError) {
 		name               string
 		into               *int64
 		fallback, low, top int64
-	}{{"limit", &p.limit, 500, 1, limit}, {from, &p.from, -1, 0, math.MaxInt64}, {"startTime", &p.start, -1, 0,
-		math.MaxInt64},
+	}{{"limit", &p.limit, 500, 1, limit}, {from, &p.from, -1, 0, math.MaxInt64},
+		{"startTime", &p.start, -1, 0, math.MaxInt64},
 		{"endTime", &p.end, math.MaxInt64, 0, math.MaxInt64}} {
 		if *f.into, e = integer(q, f.name, f.fallback, f.low, f.top); e != nil {
 			return p, e
@@ -161,7 +165,8 @@ func spanOf(q request, from string, limit int64) (span, *apiError) {
 	switch {
 	case p.from >= 0 && (p.start >= 0 || p.end != math.MaxInt64) && from == "fromId" && !q.Has("orderId"):
 		return p, bad(-1128,
-			"Combination of optional parameters invalid. Recommendation: 'fromId' or 'startTime' and 'endTime'")
+			"Combination of optional parameters invalid. Recommendation: 'fromId' or 'startTime' and "+
+				"'endTime'")
 	case p.start >= 0 && p.end != math.MaxInt64 && p.end < p.start:
 		return p, bad(-1127, "Lookup interval is not valid.")
 	}
@@ -215,7 +220,8 @@ func (v *api) myTrades(q request) (any, *apiError) {
 	for _, t := range v.matcher.account.trades {
 		if t.order.symbol == s && p.holds(t.id, int64(t.time)) && (of == 0 || t.order.id == of) {
 			list = append(list, map[string]any{
-				"symbol": s.name, "id": t.id, "orderId": t.order.id, "orderListId": t.order.list, "price": fixed(t.price),
+				"symbol": s.name, "id": t.id, "orderId": t.order.id, "orderListId": t.order.list,
+				"price":    fixed(t.price),
 				"qty":      fixed(t.qty),
 				"quoteQty": fixed(t.worth), "commission": fixed(t.fee), "commissionAsset": t.feeAsset,
 				"time":    int64(t.time),

@@ -186,7 +186,8 @@ func (v *server) after(w http.ResponseWriter, q request, action, arg string, sta
 		status, text = 500, []byte("<html><body>Internal error</body></html>")
 	case act503:
 		e := &apiError{status: 503, code: -1007,
-			text: "Timeout waiting for response from backend server. Send status unknown; execution status unknown."}
+			text: "Timeout waiting for response from backend server. Send status unknown; execution " +
+				"status unknown."}
 		status, text = e.status, e.body()
 	}
 	w.WriteHeader(status)
@@ -247,8 +248,9 @@ func (v *server) accept(w http.ResponseWriter, r *http.Request, streams string, 
 	if err != nil {
 		return
 	}
-	c := &client{ping: v.markets.opts.Ping, ws: ws, out: make(chan []byte, 4096), gone: make(chan struct{}), combined: combined,
-		streams: map[string]bool{}}
+	c := &client{ping: v.markets.opts.Ping, ws: ws, out: make(chan []byte, 4096), gone: make(chan struct{}),
+		combined: combined,
+		streams:  map[string]bool{}}
 	for _, s := range strings.Split(streams, "/") {
 		if s != "" {
 			c.streams[s] = true

@@ -276,9 +276,11 @@ func (s *symbol) window(minutes market.Time) map[string]any {
 	}
 	mean := (c.High + c.Low + c.Close) / 3
 	return map[string]any{
-		"symbol": s.name, "priceChange": text(change), "priceChangePercent": strconv.FormatFloat(percent, 'f', 3,
+		"symbol": s.name, "priceChange": text(change),
+		"priceChangePercent": strconv.FormatFloat(percent, 'f', 3,
 			64), "weightedAvgPrice": text(mean),
-		"openPrice": text(c.Open), "highPrice": text(c.High), "lowPrice": text(c.Low), "lastPrice": text(c.Close),
+		"openPrice": text(c.Open), "highPrice": text(c.High), "lowPrice": text(c.Low),
+		"lastPrice":   text(c.Close),
 		"volume":      text(c.Volume),
 		"quoteVolume": text(c.Volume * mean), "openTime": int64(from), "closeTime": int64(t.at()),
 		"firstId": int64((from-t.start)/minute)*moves + 1,
@@ -415,11 +417,13 @@ func (s *symbol) info() map[string]any {
 		"applyMinToMarket": true,
 		"maxNotional":      "9000000000.00000000", "applyMaxToMarket": false, "avgPriceMins": averaged}
 	if s.minimal != "" {
-		notional = map[string]any{"filterType": s.minimal, "minNotional": fixed(s.notional), "applyToMarket": true,
-			"avgPriceMins": averaged}
+		notional = map[string]any{"filterType": s.minimal, "minNotional": fixed(s.notional),
+			"applyToMarket": true,
+			"avgPriceMins":  averaged}
 	}
 	return map[string]any{
-		"symbol": s.name, "status": s.status(), "baseAsset": s.base, "baseAssetPrecision": 8, "quoteAsset": s.quote,
+		"symbol": s.name, "status": s.status(), "baseAsset": s.base, "baseAssetPrecision": 8,
+		"quoteAsset":          s.quote,
 		"quotePrecision":      8,
 		"quoteAssetPrecision": 8, "baseCommissionPrecision": 8, "quoteCommissionPrecision": 8,
 		"orderTypes":     kinds(),

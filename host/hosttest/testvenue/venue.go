@@ -137,7 +137,8 @@ type Options struct {
 func Start(o Options) (*Venue, error) {
 	o.Address, o.ScriptAddress = cmp.Or(o.Address, "127.0.0.1:0"), cmp.Or(o.ScriptAddress, "127.0.0.1:0")
 	o.Key, o.Secret, o.Seed = cmp.Or(o.Key, DefaultKey), cmp.Or(o.Secret, DefaultSecret), cmp.Or(o.Seed, "1")
-	o.History, o.Cash, o.Ping = cmp.Or(o.History, 20000), cmp.Or(o.Cash, "10000"), cmp.Or(o.Ping, 20*time.Second)
+	o.History, o.Cash, o.Ping = cmp.Or(o.History, 20000), cmp.Or(o.Cash, "10000"),
+		cmp.Or(o.Ping, 20*time.Second)
 	o.Weight, o.Orders = cmp.Or(o.Weight, weightPerMinute), cmp.Or(o.Orders, ordersPerSpan)
 	own := o.Speed != 1 || !o.Start.IsZero()
 	if o.Start.IsZero() {
@@ -237,7 +238,8 @@ func (v *Venue) run() {
 		begun = v.markets.first
 	}
 	due := func(n int) time.Time {
-		return v.markets.opened.Add(v.Wall(time.Duration(v.markets.first+market.Time(n)*moveTime-begun) * time.Millisecond))
+		return v.markets.opened.Add(
+			v.Wall(time.Duration(v.markets.first+market.Time(n)*moveTime-begun) * time.Millisecond))
 	}
 	for n := 1; ; {
 		timer := time.NewTimer(max(time.Until(due(n)), min(leastPause, v.Wall(time.Minute))))

@@ -183,21 +183,26 @@ func (r rules) allow(fd int, access uint64) error {
 // has often had holes. Most of it the namespaces deny as well.
 var refused = []string{
 	// other processes
-	"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "process_madvise", "process_mrelease", "kcmp",
-	"migrate_pages", "move_pages",
+	"ptrace", "process_vm_readv", "process_vm_writev", "pidfd_getfd", "process_madvise", "process_mrelease",
+	"kcmp", "migrate_pages", "move_pages",
 	// namespaces and mounts
-	"unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "mount_setattr", "move_mount", "open_tree", "fsopen",
-	"fsconfig", "fsmount", "fspick", "name_to_handle_at", "open_by_handle_at",
+	"unshare", "setns", "mount", "umount2", "pivot_root", "chroot", "mount_setattr", "move_mount",
+	"open_tree", "fsopen", "fsconfig", "fsmount", "fspick", "name_to_handle_at", "open_by_handle_at",
 	// memory and messages that outlive a process, or have no size
-	"shmget", "shmat", "shmctl", "shmdt", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd", "msgrcv", "msgctl",
+	"shmget", "shmat", "shmctl", "shmdt", "semget", "semop", "semctl", "semtimedop", "msgget", "msgsnd",
+	"msgrcv", "msgctl",
 	"mq_open", "mq_unlink", "memfd_create", "memfd_secret", "keyctl", "add_key", "request_key",
 	// counted for the user as a whole
 	"inotify_init", "inotify_init1", "fanotify_init",
 	// the kernel itself
-	"bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register", "init_module",
-	"finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "acct", "quotactl",
-	"quotactl_fd", "syslog", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname", "setdomainname",
-	"vhangup", "iopl", "ioperm", "modify_ldt", "lookup_dcookie", "nfsservctl", "_sysctl", "uselib", "personality",
+	"bpf", "perf_event_open", "userfaultfd", "io_uring_setup", "io_uring_enter", "io_uring_register",
+	"init_module",
+	"finit_module", "delete_module", "kexec_load", "kexec_file_load", "reboot", "swapon", "swapoff", "acct",
+	"quotactl",
+	"quotactl_fd", "syslog", "settimeofday", "clock_settime", "clock_adjtime", "adjtimex", "sethostname",
+	"setdomainname",
+	"vhangup", "iopl", "ioperm", "modify_ldt", "lookup_dcookie", "nfsservctl", "_sysctl", "uselib",
+	"personality",
 }
 
 // ownOnly are system calls that may name this process, as 0, and no other; the number is
@@ -246,7 +251,8 @@ func callPolicy(native *arch.Info, network bool) seccomp.Policy {
 			seccomp.NameWithConditions{Name: name, Conditions: differs(ownOnly[name], 0)})
 	}
 	denied.NamesWithCondtions = append(denied.NamesWithCondtions, seccomp.NameWithConditions{Name: "clone",
-		Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet, Value: newNamespaces}}})
+		Conditions: seccomp.ArgumentConditions{{Argument: 0, Operation: seccomp.BitsSet,
+			Value: newNamespaces}}})
 	families := []uint64{unix.AF_UNIX}
 	if network {
 		families = append(families, unix.AF_INET, unix.AF_INET6)
@@ -274,7 +280,8 @@ func killForeign(native uint32) error {
 		{Code: unix.BPF_RET | unix.BPF_K, K: unix.SECCOMP_RET_ALLOW},
 	}
 	program := unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}
-	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&program)))
+	_, _, errno := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0,
+		uintptr(unsafe.Pointer(&program)))
 	if errno != 0 {
 		return errno
 	}
@@ -343,7 +350,9 @@ func kernelAtLeast(major, minor int) bool {
 	if err := unix.Uname(&name); err != nil {
 		return false
 	}
-	parts := strings.FieldsFunc(unix.ByteSliceToString(name.Release[:]), func(r rune) bool { return r < '0' || r > '9' })
+	parts := strings.FieldsFunc(unix.ByteSliceToString(name.Release[:]), func(r rune) bool {
+		return r < '0' || r > '9'
+	})
 	if len(parts) < 2 {
 		return false
 	}

@@ -1,8 +1,8 @@
 // Package sandbox closes a plugin process in before it runs its first instruction.
 //
 // The host starts its own executable again with a [Policy] in the environment. That
-// process, the shim, never gets to its main: it lowers its resource limits, gives up capabilities and the right
-// to gain new ones, restricts its view of the file system with Landlock to the
+// process, the shim, never gets to its main: it lowers its resource limits, gives up capabilities and the
+// right to gain new ones, restricts its view of the file system with Landlock to the
 // plugin's program, its socket folder, the null device and the files of the Policy
 // (and the system's libraries, if the program is linked dynamically), and then
 // becomes the plugin. The network namespace without interfaces is made by the host when it

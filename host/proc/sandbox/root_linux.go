@@ -29,7 +29,8 @@ func (s *shim) enterRoot() error {
 	if err := mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return fmt.Errorf("make the mounts private: %w", err)
 	}
-	if err := mount("root", r.dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, rootRoom); err != nil {
+	if err := mount("root", r.dir, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
+		rootRoom); err != nil {
 		return fmt.Errorf("mount a file system for the root: %w", err)
 	}
 	// Of two places one may lie below the other: the files of the policy come last.
@@ -118,7 +119,8 @@ var libraries = []string{
 // the certificates of those whom the system trusts.
 func networkFiles() []string {
 	files := []string{
-		"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf", "/etc/services",
+		"/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf", "/etc/host.conf", "/etc/gai.conf",
+		"/etc/services",
 		"/etc/ssl", "/etc/pki", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates",
 		"/etc/ca-certificates", "/usr/local/share/certs", "/var/lib/ca-certificates",
 	}
@@ -231,7 +233,8 @@ func (r root) room(place, options string) error {
 	if r.user != 0 {
 		options += fmt.Sprintf(",uid=%d,gid=%d", r.user, r.user)
 	}
-	if err := mount("room", target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, options); err != nil {
+	if err := mount("room", target, "tmpfs", unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC,
+		options); err != nil {
 		return fmt.Errorf("mount a file system at %s: %w", place, err)
 	}
 	return nil
@@ -239,7 +242,8 @@ func (r root) room(place, options string) error {
 
 // enter makes the root read-only, moves this process into it and takes the host's away.
 func (r root) enter() error {
-	const flags = unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV | unix.MS_NOEXEC
+	const flags = unix.MS_REMOUNT | unix.MS_BIND | unix.MS_RDONLY | unix.MS_NOSUID | unix.MS_NODEV |
+		unix.MS_NOEXEC
 	if err := mount("", r.dir, "", flags, ""); err != nil {
 		return fmt.Errorf("make the root read-only: %w", err)
 	}

@@ -134,7 +134,8 @@ func (s *shim) start() (pid int, failed *Report) {
 	}
 	ready := Report{Ready: true, Parts: s.parts}
 	if lacks := (Level{Parts: s.parts}).Lacks(); s.Require && lacks != "" {
-		return 0, &Report{Ready: true, Parts: s.parts, Refused: true, Failed: "the sandbox is incomplete: " + lacks}
+		return 0, &Report{Ready: true, Parts: s.parts, Refused: true,
+			Failed: "the sandbox is incomplete: " + lacks}
 	}
 	if !s.Measure {
 		var err error
@@ -245,7 +246,8 @@ func (s *shim) compareNamespaces() {
 		s.part(n.part, err)
 	}
 	// The host watches the memory of all processes of the namespace.
-	s.part(PartMemory, need(s.Rung.Processes, "without a PID namespace its processes cannot be told from others"))
+	s.part(PartMemory,
+		need(s.Rung.Processes, "without a PID namespace its processes cannot be told from others"))
 }
 
 // HostNamespaces are those of this process, by kind.

@@ -82,7 +82,8 @@ func New(dir, split string) (*Log, error) {
 	}
 	l := &Log{
 		writer:  &writer{split: split, hash: sha256.New(), spool: spool{dir: dir}},
-		current: &batch{}, full: make(chan *batch, batches), empty: make(chan *batch, batches), ended: make(chan struct{}),
+		current: &batch{}, full: make(chan *batch, batches), empty: make(chan *batch, batches),
+		ended: make(chan struct{}),
 	}
 	for range batches {
 		l.empty <- &batch{}
@@ -181,8 +182,8 @@ func (l *Log) Sum() string {
 // WriteLines copies the lines so far, each ended by a newline. It is an error after Close.
 func (l *Log) WriteLines(w io.Writer) error { return l.Settled()(w) }
 
-// Settled waits until every event so far is written and returns what copies the lines as WriteLines does. As long as
-// no further event is noted the copy needs no lock: a reader of the sum does not wait for a disk.
+// Settled waits until every event so far is written and returns what copies the lines as WriteLines does. As
+// long as no further event is noted the copy needs no lock: a reader of the sum does not wait for a disk.
 func (l *Log) Settled() func(io.Writer) error {
 	l.settle()
 	return l.writer.copy

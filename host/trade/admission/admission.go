@@ -1,10 +1,11 @@
 // Package admission answers one question: may this order leave, now?
 //
-// Everything that decides is a condition of [Conditions], everything that an order is judged by is its [Kind], and the
-// table in this file holds what follows from both. Whoever is about to do something with an order asks [Judge] with what
-// it knows: the order manager before it accepts or places an order and before it takes an exit back, the engine before it
-// writes an order down and before it sends it, and the call right before the connector gets the request. Orders that only
-// reduce a position have a column of their own, and so have those that protect one.
+// Everything that decides is a condition of [Conditions], everything that an order is judged by is its
+// [Kind], and the table in this file holds what follows from both. Whoever is about to do something with an
+// order asks [Judge] with what it knows: the order manager before it accepts or places an order and before
+// it takes an exit back, the engine before it writes an order down and before it sends it, and the call
+// right before the connector gets the request. Orders that only reduce a position have a column of their
+// own, and so have those that protect one.
 //
 // It knows orders and limits of risk, and nothing of engines and venues.
 //
@@ -57,10 +58,11 @@ type Conditions struct {
 	Reconciling bool
 	// Guard holds the trading state: pauses, drift, losses, a lost connector, positions without protection.
 	Guard *risk.Guard
-	// Limits judges the order itself by every limit and by the trading state, and returns the code of a breach that
-	// counts; nil where the order is not about to be written down.
+	// Limits judges the order itself by every limit and by the trading state, and returns the code of a
+	// breach that counts; nil where the order is not about to be written down.
 	Limits func() risk.Code
-	// Unresolved reports whether the fate of an order of the symbol is unknown, UnknownSale whether that of a sale is.
+	// Unresolved reports whether the fate of an order of the symbol is unknown, UnknownSale whether that of
+	// a sale is.
 	Unresolved, UnknownSale bool
 	// MarketHalted reports whether the venue does not trade the symbol at present.
 	MarketHalted bool
@@ -127,30 +129,36 @@ const (
 
 // table holds every denial, by entry, reduces, protects and request. The first row that holds counts.
 var table = []row{
-	{"the run is ending and no order leaves any more", [...]bool{yes, yes, yes, no}, func(c *Conditions) Denial {
-		return when(c.Barrier.Closed() && !c.Barrier.Passes(true), barred)
-	}},
+	{"the run is ending and no order leaves any more", [...]bool{yes, yes, yes, no},
+		func(c *Conditions) Denial {
+			return when(c.Barrier.Closed() && !c.Barrier.Passes(true), barred)
+		}},
 	{"the run is ending and exits leave", [...]bool{yes, no, no, no}, func(c *Conditions) Denial {
 		return when(c.Barrier.Closed(), barred)
 	}},
-	{"the close has come by which the order had to leave", [...]bool{yes, yes, yes, no}, func(c *Conditions) Denial {
-		return when(c.Expired, Denial{Code: order.CodeNotSent})
-	}},
-	{"the account stream was cut and the account is not read again yet", [...]bool{yes, yes, yes, no}, func(c *Conditions) Denial {
-		return when(c.Reconciling, Denial{Code: CodeStreamReconciling})
-	}},
+	{"the close has come by which the order had to leave", [...]bool{yes, yes, yes, no},
+		func(c *Conditions) Denial {
+			return when(c.Expired, Denial{Code: order.CodeNotSent})
+		}},
+	{"the account stream was cut and the account is not read again yet", [...]bool{yes, yes, yes, no},
+		func(c *Conditions) Denial {
+			return when(c.Reconciling, Denial{Code: CodeStreamReconciling})
+		}},
 	{"the drawdown limit ends the run", [...]bool{yes, no, no, no}, func(c *Conditions) Denial {
 		return when(c.Guard != nil && c.Guard.Killed(), Denial{Code: string(risk.Kill)})
 	}},
-	{"a limit of risk or the rate of orders is exceeded by what does not only reduce", [...]bool{yes, yes, yes, no}, func(c *Conditions) Denial {
-		if c.Limits == nil {
-			return Denial{}
-		}
-		return Denial{Code: string(c.Limits())}
-	}},
-	{"halted: no connector, no candles, an order of unknown fate", [...]bool{yes, yes, no, no}, state(Reduces, risk.StateHalted)},
+	{"a limit of risk or the rate of orders is exceeded by what does not only reduce",
+		[...]bool{yes, yes, yes, no}, func(c *Conditions) Denial {
+			if c.Limits == nil {
+				return Denial{}
+			}
+			return Denial{Code: string(c.Limits())}
+		}},
+	{"halted: no connector, no candles, an order of unknown fate", [...]bool{yes, yes, no, no},
+		state(Reduces, risk.StateHalted)},
 	{"halted: a position is without its exits", [...]bool{yes, no, no, no}, state(Entry, risk.StateHalted)},
-	{"reducing: paused, drift, a daily loss, rejects, fills, an entry suspended", [...]bool{yes, no, no, no}, state(Entry, risk.StateReducing)},
+	{"reducing: paused, drift, a daily loss, rejects, fills, an entry suspended", [...]bool{yes, no, no, no},
+		state(Entry, risk.StateReducing)},
 	{"the fate of an order of the symbol is unknown", [...]bool{yes, no, no, no}, func(c *Conditions) Denial {
 		return when(c.Unresolved, Denial{Code: order.CodeUnresolved})
 	}},
@@ -162,7 +170,8 @@ var table = []row{
 	}},
 	{"there is no connector", [...]bool{yes, yes, yes, yes}, func(c *Conditions) Denial {
 		return when(c.Unlinked, Denial{
-			Code: CodeUnlinked, Message: "there is no connector", Outcome: exchange.NotSent, RetryAfterMS: 1000,
+			Code: CodeUnlinked, Message: "there is no connector", Outcome: exchange.NotSent,
+			RetryAfterMS: 1000,
 		})
 	}},
 	{"the venue refuses all requests for a while", [...]bool{yes, yes, yes, yes}, func(c *Conditions) Denial {

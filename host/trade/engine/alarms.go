@@ -61,7 +61,8 @@ func (l *LimitAlarms) Raise(to Alarms, g *risk.Guard, v risk.Verdict) {
 		l.standing, l.refused = map[risk.Code]bool{}, map[market.Symbol]bool{}
 	}
 	o := alarm.Occurrence{
-		Code: string(v.Code), Subject: string(v.Symbol), Text: v.Message, Once: true, Shadow: v.Shadow || v.Passed,
+		Code: string(v.Code), Subject: string(v.Symbol), Text: v.Message, Once: true, Shadow: v.Shadow ||
+			v.Passed,
 	}
 	switch {
 	case g.Stands(v.Code):
@@ -170,12 +171,15 @@ func (bk *bookkeeper) raiseRejects() {
 func RaiseRejected(o *market.Order, to Alarms) {
 	switch o.Status {
 	case market.StatusRejected:
-		if o.Reason == "warmup" || slices.ContainsFunc(AlarmTable(), func(r alarm.Row) bool { return r.Code == string(o.Reason) }) {
+		if o.Reason == "warmup" || slices.ContainsFunc(AlarmTable(), func(r alarm.Row) bool {
+			return r.Code == string(o.Reason)
+		}) {
 			return
 		}
 		to.Raise(alarm.Occurrence{
 			Code: CodeOrderRejected, Subject: string(o.Symbol), Once: true,
-			Text: fmt.Sprintf("order %s, %s %s of %s, was rejected: %s", o.ID, o.Side, o.Type, o.Symbol, o.Reason),
+			Text: fmt.Sprintf("order %s, %s %s of %s, was rejected: %s", o.ID, o.Side, o.Type, o.Symbol,
+				o.Reason),
 		})
 	case market.StatusOpen, market.StatusPartiallyFilled, market.StatusFilled:
 		to.Clear(CodeOrderRejected, string(o.Symbol))
@@ -196,7 +200,8 @@ func (bk *bookkeeper) trackFate(id string, s order.Status) {
 		delete(bk.alarms.lost, id)
 		bk.clearAlarm(order.CodeUnknownOrder, id)
 		if s.Reason == order.CodeNeverReached {
-			bk.raiseAlarm(order.CodeNeverReached, string(s.Spec.Symbol), "order "+id+" never reached the venue")
+			bk.raiseAlarm(order.CodeNeverReached, string(s.Spec.Symbol),
+				"order "+id+" never reached the venue")
 		}
 	}
 	if s.Spec.Exit && (s.State == order.Open || s.State == order.Partial || s.State == order.Filled) {
@@ -208,7 +213,8 @@ func (bk *bookkeeper) trackFate(id string, s order.Status) {
 func (rc *recon) marketStatus(before, now exchange.Market) {
 	switch {
 	case before.Trading && !now.Trading:
-		rc.books.raiseAlarm(CodeMarketStatus, string(now.Symbol), fmt.Sprintf("%s is %s", now.Symbol, now.Status))
+		rc.books.raiseAlarm(CodeMarketStatus, string(now.Symbol),
+			fmt.Sprintf("%s is %s", now.Symbol, now.Status))
 	case !before.Trading && now.Trading:
 		rc.books.clearAlarm(CodeMarketStatus, string(now.Symbol))
 	}
@@ -245,8 +251,8 @@ func (bk *bookkeeper) bookTransfer(t exchange.Transfer) {
 		"the account has "+signed(t.Amount, t.Asset)+" by a deposit or a withdrawal; it is booked")
 }
 
-// bookDifference explains a difference of a balance that no trade made. What comes stays the operator's; what goes is
-// first what was the operator's, then the run's.
+// bookDifference explains a difference of a balance that no trade made. What comes stays the operator's;
+// what goes is first what was the operator's, then the run's.
 func (bk *bookkeeper) bookDifference(asset string, amount dec, named bool) {
 	row := transferRow{Asset: asset, Amount: amount.Trim(0), Named: named}
 	bk.recon.base[asset] = order.Plus(bk.recon.base[asset], amount)
@@ -321,7 +327,8 @@ func (bk *bookkeeper) valueThirdFee(f exchange.Fill) {
 }
 
 func (bk *bookkeeper) raiseNotValued(asset string) {
-	const say = "fees were paid in %s, whose price in %s is not known: value, return and drawdown are too good by them"
+	const say = "fees were paid in %s, whose price in %s is not known: value, return and drawdown are too " +
+		"good by them"
 	bk.raiseAlarm(CodeFeesNotValued, asset, fmt.Sprintf(say, asset, bk.cfg.Symbols[0].Quote()))
 }
 

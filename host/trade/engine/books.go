@@ -74,10 +74,14 @@ func (bk *bookkeeper) now() market.Time { return max(bk.session.clock.Now(), bk.
 // applyEvent takes one event of an order.
 func (bk *bookkeeper) applyEvent(ev order.Event) error {
 	before := len(bk.batch.Events)
-	err := bk.changeDesk(note{ev.Source, ev.Kind, ev.Result}, func() (desk.Result, error) { return bk.desk.Apply(ev, time.Now()) })
-	if err == nil && len(bk.batch.Events) == before && ev.Result.Outcome != "" && ev.Result.Outcome != exchange.Accepted {
+	err := bk.changeDesk(note{ev.Source, ev.Kind, ev.Result}, func() (desk.Result, error) {
+		return bk.desk.Apply(ev, time.Now())
+	})
+	if err == nil && len(bk.batch.Events) == before && ev.Result.Outcome != "" &&
+		ev.Result.Outcome != exchange.Accepted {
 		// It changed nothing and is worth knowing all the same.
-		bk.batch.Events = append(bk.batch.Events, bk.journalEvent(ev.ClientOrderID, string(ev.Kind), note{ev.Source, ev.Kind, ev.Result}))
+		bk.batch.Events = append(bk.batch.Events,
+			bk.journalEvent(ev.ClientOrderID, string(ev.Kind), note{ev.Source, ev.Kind, ev.Result}))
 	}
 	return err
 }
@@ -136,9 +140,11 @@ func (bk *bookkeeper) applyEffects(n note, r desk.Result) {
 		case order.Alarm:
 			bk.raiseAlarm(f.Code, string(f.Symbol), f.Message) // a thousand orders are not a thousand alarms
 		case order.Reduce:
-			bk.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Reducing, Clears: risk.AtEnd, Since: bk.now(), Message: "an order of the run cannot be trusted: " + f.Code})
+			bk.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Reducing, Clears: risk.AtEnd,
+				Since: bk.now(), Message: "an order of the run cannot be trusted: " + f.Code})
 		case order.Halt:
-			bk.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Halted, Clears: risk.WhenGone, Since: bk.now(), Message: f.Message})
+			bk.guard.Raise(risk.Reason{Code: risk.Code(f.Code), State: risk.Halted, Clears: risk.WhenGone,
+				Since: bk.now(), Message: f.Message})
 			bk.raiseWarning(f.Code, f.Message)
 		case order.Resume:
 			bk.guard.Clear(risk.Code(f.Code))
@@ -174,7 +180,8 @@ func (bk *bookkeeper) onStateChange(n note, f order.Effect) {
 	asked := f.From == order.Sent || f.From == order.Lost
 	switch {
 	case s.Spec.Exit: // what only reduces may be refused as often as it takes
-	case s.State == order.Rejected && asked && s.Reason != order.CodeNeverReached && s.Reason != order.CodeNotSent:
+	case s.State == order.Rejected && asked && s.Reason != order.CodeNeverReached &&
+		s.Reason != order.CodeNotSent:
 		bk.recordVerdicts(bk.guard.OnReject(bk.now()))
 	case asked && (s.State == order.Open || s.State == order.Partial || s.State == order.Filled):
 		bk.guard.OnAccept()
@@ -183,7 +190,8 @@ func (bk *bookkeeper) onStateChange(n note, f order.Effect) {
 
 func (bk *bookkeeper) journalEvent(id, kind string, n note) journal.Event {
 	ev := journal.Event{
-		ClientOrderID: id, Kind: kind, Source: string(n.source), Outcome: string(n.result.Outcome), RawSHA256: n.result.RawSHA256, At: bk.now(),
+		ClientOrderID: id, Kind: kind, Source: string(n.source), Outcome: string(n.result.Outcome),
+		RawSHA256: n.result.RawSHA256, At: bk.now(),
 	}
 	if n.source == order.FromList || n.source == "" {
 		ev.Source = string(order.FromQuery)
@@ -236,7 +244,8 @@ func (bk *bookkeeper) commitBatch(intents ...journal.Intent) bool {
 	b.Intents = intents
 	bk.batch = journal.Batch{}
 	if len(bk.orders) > 0 {
-		b.Entries = append(b.Entries, journal.Entry{Kind: LogOrders, Data: map[string]any{"orders": bk.orders}})
+		b.Entries = append(b.Entries,
+			journal.Entry{Kind: LogOrders, Data: map[string]any{"orders": bk.orders}})
 		bk.orders = nil
 		clear(bk.shown)
 	}
@@ -251,7 +260,8 @@ func (bk *bookkeeper) commitBatch(intents ...journal.Intent) bool {
 	}
 	for _, o := range outcomes {
 		if o.Conflict {
-			bk.raiseWarning(order.CodeFillConflict, "trade "+o.Kept.TradeID+" is known of run "+o.KeptRun+" with other data; the first is kept")
+			bk.raiseWarning(order.CodeFillConflict,
+				"trade "+o.Kept.TradeID+" is known of run "+o.KeptRun+" with other data; the first is kept")
 		}
 	}
 	bk.markCommitted(b.Events)
@@ -273,14 +283,18 @@ func (bk *bookkeeper) markCommitted(events []journal.Event) {
 // proposeOrder judges an order, writes it down and hands it to the book, which sends it.
 func (bk *bookkeeper) proposeOrder(p desk.Proposal) {
 	if code := bk.denyProposal(p); code != "" {
-		_ = bk.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return bk.desk.Deny(p, code, time.Now()) })
+		_ = bk.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) {
+			return bk.desk.Deny(p, code, time.Now())
+		})
 		return
 	}
 	if s := p.Specs[0]; s.Wanted.IsPos() {
 		value := s.QuoteAmount.Max(order.Times(s.Quantity, s.Price()))
 		bk.recordVerdicts([]risk.Verdict{{
-			Code: risk.SizeClamped, Symbol: s.Symbol, Value: s.Wanted.Trim(0).String(), Limit: value.Trim(0).String(), Passed: true,
-			Message: fmt.Sprintf("an order of %s was to spend %s and spends %s, which is what the limits of risk leave",
+			Code: risk.SizeClamped, Symbol: s.Symbol, Value: s.Wanted.Trim(0).String(),
+			Limit: value.Trim(0).String(), Passed: true,
+			Message: fmt.Sprintf(
+				"an order of %s was to spend %s and spends %s, which is what the limits of risk leave",
 				s.Symbol, s.Wanted.Trim(0), value.Trim(0)),
 		}})
 	}
@@ -295,14 +309,16 @@ func (bk *bookkeeper) proposeOrder(p desk.Proposal) {
 	if !bk.commitBatch(intents...) {
 		return // not written down, so it does not exist
 	}
-	err := bk.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) { return bk.desk.Commit(p, time.Now()) })
+	err := bk.changeDesk(note{source: order.FromLocal}, func() (desk.Result, error) {
+		return bk.desk.Commit(p, time.Now())
+	})
 	if err != nil && !bk.loop.stopped {
 		bk.loop.failRun(err)
 	}
 }
 
-// conditions are how the run stands, by which orders may leave or not. Whatever has to know it asks here: the desk
-// before it takes exits back, risk before an order is written down, the call before it is sent.
+// conditions are how the run stands, by which orders may leave or not. Whatever has to know it asks here:
+// the desk before it takes exits back, risk before an order is written down, the call before it is sent.
 func (bk *bookkeeper) conditions() admission.Conditions {
 	c := admission.Conditions{Barrier: bk.session.barrier}
 	if !bk.loop.stopped { // the barrier is the only rule of a stop
@@ -325,8 +341,9 @@ func (bk *bookkeeper) denyProposal(p desk.Proposal) string {
 // checkLimits judges an order by every limit and returns the code of the breach by which it is denied.
 func (bk *bookkeeper) checkLimits(s order.Spec, p desk.Proposal) risk.Code {
 	verdicts, allowed := bk.guard.Check(risk.Order{
-		Symbol: s.Symbol, Side: s.Side, Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice,
-		StopPrice: s.StopPrice, Shrinks: p.Shrinks, Protects: p.Protects,
+		Symbol: s.Symbol, Side: s.Side, Quantity: s.Quantity, QuoteAmount: s.QuoteAmount,
+		LimitPrice: s.LimitPrice,
+		StopPrice:  s.StopPrice, Shrinks: p.Shrinks, Protects: p.Protects,
 	}, risk.Account{Now: bk.now(), Symbols: bk.exposures()})
 	bk.recordVerdicts(verdicts)
 	if !allowed {
@@ -344,8 +361,8 @@ func (bk *bookkeeper) limitRoom(s market.Symbol, ofSymbol, ofAll dec) dec {
 // ReasonNoOrder is why a start did not begin under whose limits no order is possible.
 const ReasonNoOrder = "limits_allow_no_order"
 
-// requireAnyOrder refuses a run under whose limits, and with whose cash, the market takes no order at all. Price is the last
-// close of a symbol, 0 while it is not known.
+// requireAnyOrder refuses a run under whose limits, and with whose cash, the market takes no order at all.
+// Price is the last close of a symbol, 0 while it is not known.
 func (bk *bookkeeper) requireAnyOrder(cash dec, price func(int) dec) error {
 	var list []map[string]any
 	for i, m := range bk.recon.markets {
@@ -356,11 +373,13 @@ func (bk *bookkeeper) requireAnyOrder(cash dec, price func(int) dec) error {
 		if most.IsPos() && least.Cmp(most) <= 0 {
 			return nil
 		}
-		list = append(list, map[string]any{"symbol": m.Symbol, "smallest": least.Trim(0), "largest": most.Trim(0)})
+		list = append(list,
+			map[string]any{"symbol": m.Symbol, "smallest": least.Trim(0), "largest": most.Trim(0)})
 	}
 	first := list[0]
-	f := ExchangeFault(ReasonNoOrder, nil, "No order is possible: the smallest that %s takes of %s is worth %s, and the cash "+
-		"and the limits of risk leave %s. Raise the limits, or the cash.",
+	f := ExchangeFault(ReasonNoOrder, nil,
+		"No order is possible: the smallest that %s takes of %s is worth %s, and the cash "+
+			"and the limits of risk leave %s. Raise the limits, or the cash.",
 		bk.cfg.Venue.ID, first["symbol"], first["smallest"], first["largest"])
 	f.Data["orders"], f.Data["cash"] = list, cash.Trim(0)
 	return f
@@ -370,7 +389,8 @@ func (bk *bookkeeper) requireAnyOrder(cash dec, price func(int) dec) error {
 func (bk *bookkeeper) exposures() []risk.Symbol {
 	for i := range bk.symbols {
 		s := &bk.symbols[i]
-		s.Position, s.Working = bk.desk.Ledger().Quantity(s.Symbol), bk.desk.Book().Exposure(s.Symbol).BuyValue
+		s.Position, s.Working = bk.desk.Ledger().Quantity(s.Symbol),
+			bk.desk.Book().Exposure(s.Symbol).BuyValue
 	}
 	return bk.symbols
 }
@@ -379,12 +399,14 @@ func (bk *bookkeeper) exposures() []risk.Symbol {
 func (bk *bookkeeper) recordVerdicts(list []risk.Verdict) {
 	for _, v := range list {
 		bk.batch.Entries = append(bk.batch.Entries, journal.Entry{Kind: LogRisk, Data: map[string]any{
-			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message, "shadow": v.Shadow, "passed": v.Passed,
+			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message,
+			"shadow": v.Shadow, "passed": v.Passed,
 		}})
 		bk.alarms.limits.Raise(bk.cfg.Host, bk.guard, v)
 	}
 	if bk.guard.Killed() {
-		bk.loop.failRun(&Fault{Code: CodeRiskKill, Message: "The drawdown limit ended the run: " + bk.killMessage(list), Data: map[string]any{}})
+		bk.loop.failRun(&Fault{Code: CodeRiskKill,
+			Message: "The drawdown limit ended the run: " + bk.killMessage(list), Data: map[string]any{}})
 	}
 }
 

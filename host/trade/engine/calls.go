@@ -24,7 +24,8 @@ const (
 type calls struct {
 	flight int       // calls without an answer; of the engine's goroutine
 	slot   time.Time // of the next query; likewise
-	// leaveBy is the close before which an order must have left, by client order id, while it may still leave; likewise.
+	// leaveBy is the close before which an order must have left, by client order id, while it may still
+	// leave; likewise.
 	leaveBy map[string]market.Time
 
 	mu     sync.Mutex
@@ -70,7 +71,8 @@ func (se *session) runEffect(f order.Effect) {
 
 // callVenue runs f beside the loop and its answer in it. While the venue refuses requests, or there
 // is none, refused is the answer. Limit is the deadline, after is when to begin.
-func (se *session) callVenue(limit time.Duration, after time.Time, f func(context.Context, *exchange.Connection) exchange.Result, answer func(exchange.Result, time.Time)) {
+func (se *session) callVenue(limit time.Duration, after time.Time,
+	f func(context.Context, *exchange.Connection) exchange.Result, answer func(exchange.Result, time.Time)) {
 	asked := time.Now()
 	no := admission.Judge(admission.Conditions{
 		Unlinked: se.link == nil || se.link.down, Ban: se.calls.ban(asked),
@@ -105,10 +107,12 @@ func (se *session) callVenue(limit time.Duration, after time.Time, f func(contex
 				se.books.clearAlarm(string(exchange.Banned), "")
 			}
 			if r.Outcome == exchange.Banned && !no.Denies() {
-				se.books.raiseWarning(string(exchange.Banned), "the venue refuses all requests for a while: "+r.Message)
+				se.books.raiseWarning(string(exchange.Banned),
+					"the venue refuses all requests for a while: "+r.Message)
 			}
 			if r.Outcome == exchange.AuthFailed {
-				se.loop.failRun(&exchange.Error{Result: r}) // whatever was asked: these keys open nothing any more
+				// whatever was asked: these keys open nothing any more
+				se.loop.failRun(&exchange.Error{Result: r})
 			}
 			answer(r, sent)
 		})
@@ -127,8 +131,9 @@ func (se *session) reportLink(latency time.Duration) {
 	se.cfg.Link(l)
 }
 
-// admitSend is what becomes of an order that may not leave now; "" when it may. It was judged when it was written down,
-// and may have waited since: it expires at its close, and until then waits for what holds it back.
+// admitSend is what becomes of an order that may not leave now; "" when it may. It was judged when it was
+// written down, and may have waited since: it expires at its close, and until then waits for what holds it
+// back.
 func (se *session) admitSend(s order.Status) order.Kind {
 	c := se.books.conditions()
 	c.Expired = !se.loop.stopped && se.books.now() >= se.sendDeadline(s.Spec)
@@ -143,8 +148,9 @@ func (se *session) admitSend(s order.Status) order.Kind {
 
 func kindOf(s order.Spec) admission.Kind { return admission.KindOf(s.Exit, s.Protects) }
 
-// sendDeadline is when an order expires: at the close that follows the first time it is about to leave, which is when it was
-// judged. Exits are placed between closes too, and while no candles come, so it is not a matter of steps.
+// sendDeadline is when an order expires: at the close that follows the first time it is about to leave,
+// which is when it was judged. Exits are placed between closes too, and while no candles come, so it is not
+// a matter of steps.
 func (se *session) sendDeadline(s order.Spec) market.Time {
 	if by, ok := se.calls.leaveBy[s.ClientOrderID]; ok {
 		return by
@@ -170,31 +176,34 @@ func (se *session) sendOrder(f order.Effect) {
 		_ = se.books.applyEvent(order.Event{Kind: no, Source: order.FromLocal, ClientOrderID: f.Order})
 		return
 	}
-	if err := se.books.applyEvent(order.Event{Kind: order.Handed, Source: order.FromLocal, ClientOrderID: f.Order}); err != nil {
+	if err := se.books.applyEvent(order.Event{Kind: order.Handed, Source: order.FromLocal,
+		ClientOrderID: f.Order}); err != nil {
 		return // taken back in the meantime, or the barrier fell
 	}
 	if !se.books.commitBatch() {
 		// It is written down as an intent, which is what counts; but nothing more leaves.
-		se.applySubmitReply(f, exchange.Result{Outcome: exchange.NotSent, Message: "the journal failed"}, [2]exchange.Order{})
+		se.applySubmitReply(f, exchange.Result{Outcome: exchange.NotSent, Message: "the journal failed"},
+			[2]exchange.Order{})
 		return
 	}
 	var orders [2]exchange.Order
-	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
-		failpoint.Point(failpoint.SubmitBeforeWrite)
-		if no := admission.Judge(admission.Conditions{Barrier: se.barrier}, kindOf(s.Spec)); no.Denies() {
-			return no.Result()
-		}
-		if f.Pair != nil {
-			r, orders = c.SubmitPair(ctx, *f.Pair)
-		} else {
-			r, orders[0] = c.Submit(ctx, s.Spec.Request())
-		}
-		failpoint.Point(failpoint.SubmitAfterWrite)
-		return r
-	}, func(r exchange.Result, _ time.Time) {
-		failpoint.Point(failpoint.SubmitReplyRead)
-		se.applySubmitReply(f, r, orders)
-	})
+	se.callVenue(callLimit, time.Time{},
+		func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
+			failpoint.Point(failpoint.SubmitBeforeWrite)
+			if no := admission.Judge(admission.Conditions{Barrier: se.barrier}, kindOf(s.Spec)); no.Denies() {
+				return no.Result()
+			}
+			if f.Pair != nil {
+				r, orders = c.SubmitPair(ctx, *f.Pair)
+			} else {
+				r, orders[0] = c.Submit(ctx, s.Spec.Request())
+			}
+			failpoint.Point(failpoint.SubmitAfterWrite)
+			return r
+		}, func(r exchange.Result, _ time.Time) {
+			failpoint.Point(failpoint.SubmitReplyRead)
+			se.applySubmitReply(f, r, orders)
+		})
 }
 
 // applySubmitReply takes the answer to a submit. An order that the connector did not take because it is
@@ -205,7 +214,8 @@ func (se *session) applySubmitReply(f order.Effect, r exchange.Result, orders [2
 		ids = []string{f.Pair.LimitID, f.Pair.StopID}
 	}
 	for i, id := range ids {
-		_ = se.books.applyEvent(order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: id, Attempt: f.Attempt, Result: r, Order: orders[i]})
+		_ = se.books.applyEvent(order.Event{Kind: order.SubmitReply, Source: order.FromReply,
+			ClientOrderID: id, Attempt: f.Attempt, Result: r, Order: orders[i]})
 	}
 }
 
@@ -227,7 +237,8 @@ func (se *session) queryOrder(f order.Effect) {
 		failpoint.Point(failpoint.QueryAfter)
 		return r
 	}, func(r exchange.Result, asked time.Time) {
-		_ = se.books.applyEvent(order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
+		_ = se.books.applyEvent(order.Event{Kind: order.QueryReply, Source: order.FromQuery,
+			ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
 	})
 }
 
@@ -240,18 +251,21 @@ func (se *session) cancelOrder(f order.Effect) {
 		failpoint.Point(failpoint.StopCancelling)
 	}
 	var got exchange.Order
-	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
-		failpoint.Point(failpoint.CancelBeforeWrite)
-		r, got = c.Cancel(ctx, s.Spec.Ref())
-		failpoint.Point(failpoint.CancelAfterWrite)
-		return r
-	}, func(r exchange.Result, asked time.Time) {
-		_ = se.books.applyEvent(order.Event{Kind: order.CancelReply, Source: order.FromReply, ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
-	})
+	se.callVenue(callLimit, time.Time{},
+		func(ctx context.Context, c *exchange.Connection) (r exchange.Result) {
+			failpoint.Point(failpoint.CancelBeforeWrite)
+			r, got = c.Cancel(ctx, s.Spec.Ref())
+			failpoint.Point(failpoint.CancelAfterWrite)
+			return r
+		}, func(r exchange.Result, asked time.Time) {
+			_ = se.books.applyEvent(order.Event{Kind: order.CancelReply, Source: order.FromReply,
+				ClientOrderID: f.Order, Result: r, Order: got, AskedAt: asked})
+		})
 }
 
 // readVenue reads something of the venue beside the loop; done gets it in the loop.
-func readVenue[T any](se *session, read func(context.Context, *exchange.Connection) (T, error), done func(got T, asked time.Time, err error)) {
+func readVenue[T any](se *session, read func(context.Context, *exchange.Connection) (T, error),
+	done func(got T, asked time.Time, err error)) {
 	var got T
 	var err error
 	se.callVenue(callLimit, time.Time{}, func(ctx context.Context, c *exchange.Connection) exchange.Result {
@@ -287,8 +301,9 @@ func (se *session) fetchFills(symbol market.Symbol, since time.Time, done func(e
 // clockMargin is room for what the clocks are apart.
 const clockMargin = 5 * time.Second
 
-// venueTime is a moment of ours at the venue, with room for what the clocks are apart. It goes by the time that
-// has passed: a clock that is set meanwhile does not move it. A venue with a time of its own is asked for everything.
+// venueTime is a moment of ours at the venue, with room for what the clocks are apart. It goes by the time
+// that has passed: a clock that is set meanwhile does not move it. A venue with a time of its own is asked
+// for everything.
 func (se *session) venueTime(t time.Time) market.Time {
 	if se.link == nil || se.link.own {
 		return 0
@@ -316,6 +331,7 @@ func (se *session) checkSkew(offset time.Duration) {
 		se.books.clearAlarm(CodeClockSkew, "")
 	case (offset - se.skew).Abs() > warnSkew:
 		se.skew = offset
-		se.books.raiseWarning(CodeClockSkew, "this machine's clock is "+offset.Abs().String()+" off that of "+se.cfg.Venue.ID)
+		se.books.raiseWarning(CodeClockSkew,
+			"this machine's clock is "+offset.Abs().String()+" off that of "+se.cfg.Venue.ID)
 	}
 }

@@ -52,8 +52,8 @@ const (
 // errFinished is the end of a replay.
 var errFinished = errors.New("the candles have ended")
 
-// Engine is one run: its loop, to which everything that takes time comes back as an event, with its phases, its controls
-// and its end. Run is called once. What it works with are parts that know each other:
+// Engine is one run: its loop, to which everything that takes time comes back as an event, with its phases,
+// its controls and its end. Run is called once. What it works with are parts that know each other:
 //
 //   - session: the connection, its lease, and the calls over it;
 //   - bookkeeper: the order manager with the limits of risk and what goes into the journal;
@@ -129,7 +129,8 @@ type bookkeeper struct {
 func New(cfg Config) *Engine {
 	cfg = cfg.withDefaults()
 	p := &parts{cfg: &cfg}
-	p.session = &session{parts: p, barrier: new(order.Barrier), calls: calls{leaveBy: map[string]market.Time{}}}
+	p.session = &session{parts: p, barrier: new(order.Barrier),
+		calls: calls{leaveBy: map[string]market.Time{}}}
 	p.books = &bookkeeper{parts: p, counted: map[string]bool{}, shown: map[market.OrderID]int{}}
 	p.steps = &steps{parts: p, offers: make(feed.Offers)}
 	p.recon = &recon{parts: p}
@@ -190,12 +191,13 @@ func (e *Engine) Restrict(code, message string, on bool) {
 			e.books.guard.Clear(risk.Code(code))
 			return
 		}
-		e.books.guard.Raise(risk.Reason{Code: risk.Code(code), State: risk.Reducing, Clears: risk.WhenGone, Since: e.session.clock.Now(), Message: message})
+		e.books.guard.Raise(risk.Reason{Code: risk.Code(code), State: risk.Reducing, Clears: risk.WhenGone,
+			Since: e.session.clock.Now(), Message: message})
 	})
 }
 
-// abandonRun is the end of a run whose books cannot be believed: no order leaves any more, and the connector cancels
-// what is open as if its host were gone.
+// abandonRun is the end of a run whose books cannot be believed: no order leaves any more, and the connector
+// cancels what is open as if its host were gone.
 func (e *Engine) abandonRun() {
 	e.session.barrier.Close()
 	if e.session.link != nil {
@@ -416,7 +418,8 @@ type Config struct {
 	Limits  risk.Limits
 	// Warmup is how many candles the strategy needs before it decides.
 	Warmup int
-	// OnStop is what a stop does with what is held, OnShutdown what the end of the service does: Leave if empty.
+	// OnStop is what a stop does with what is held, OnShutdown what the end of the service does: Leave if
+	// empty.
 	OnStop, OnShutdown OnStop
 	// Resume is what the start does about what earlier runs left on the account: Refuse if empty.
 	Resume Resume
@@ -499,8 +502,8 @@ type Holding struct {
 type Fault struct {
 	// Code is EXCHANGE_ERROR, STOP_UNCONFIRMED or RISK_KILL.
 	Code string
-	// Reason of an EXCHANGE_ERROR: unreachable, symbol, reconcile, clock_skew, connector_crashed, subscription_refused,
-	// positions_left or limits_allow_no_order.
+	// Reason of an EXCHANGE_ERROR: unreachable, symbol, reconcile, clock_skew, connector_crashed,
+	// subscription_refused, positions_left or limits_allow_no_order.
 	Reason, Message string
 	Data            map[string]any
 	Err             error
@@ -521,7 +524,8 @@ func (f *Fault) Unwrap() error { return f.Err }
 
 // ExchangeFault is an EXCHANGE_ERROR.
 func ExchangeFault(reason string, err error, format string, args ...any) *Fault {
-	return &Fault{Code: CodeExchange, Reason: reason, Message: fmt.Sprintf(format, args...), Err: err, Data: map[string]any{"reason": reason}}
+	return &Fault{Code: CodeExchange, Reason: reason, Message: fmt.Sprintf(format, args...), Err: err,
+		Data: map[string]any{"reason": reason}}
 }
 
 // The codes of warnings and of reasons, besides those of the packages below.

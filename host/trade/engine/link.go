@@ -58,8 +58,8 @@ type Dialed struct {
 	Took time.Duration
 }
 
-// Dial starts the connector and opens its session, again and again while the venue is out of reach. What it fails by is
-// a *Fault, the venue's word on the credentials, or the cause of ctx.
+// Dial starts the connector and opens its session, again and again while the venue is out of reach. What it
+// fails by is a *Fault, the venue's word on the credentials, or the cause of ctx.
 func (d Dialer) Dial(ctx context.Context) (Dialed, error) {
 	limit, cancel := context.WithTimeout(ctx, d.Limit)
 	defer cancel()
@@ -78,11 +78,15 @@ func (d Dialer) Dial(ctx context.Context) (Dialed, error) {
 			if ctx.Err() != nil {
 				return Dialed{}, context.Cause(ctx)
 			}
-			return Dialed{}, ExchangeFault("unreachable", err, "%s could not be reached within %s: %v", d.Exchange, d.Limit, err)
+			return Dialed{},
+				ExchangeFault("unreachable", err, "%s could not be reached within %s: %v", d.Exchange,
+					d.Limit, err)
 		}
 		if conn == nil {
 			if conn, err = d.Connect(limit); err != nil {
-				return Dialed{}, ExchangeFault("connector_crashed", err, "the connector of %s could not be started: %v", d.Exchange, err)
+				return Dialed{},
+					ExchangeFault("connector_crashed", err, "the connector of %s could not be started: %v",
+						d.Exchange, err)
 			}
 		}
 		asked := time.Now()
@@ -96,7 +100,8 @@ func (d Dialer) Dial(ctx context.Context) (Dialed, error) {
 			return Dialed{}, err
 		case exchange.Rejected:
 			release()
-			return Dialed{}, ExchangeFault("unreachable", err, "%s did not open a session: %v", d.Exchange, err)
+			return Dialed{},
+				ExchangeFault("unreachable", err, "%s did not open a session: %v", d.Exchange, err)
 		}
 		if d.Failed != nil {
 			d.Failed(err)
@@ -107,10 +112,11 @@ func (d Dialer) Dial(ctx context.Context) (Dialed, error) {
 	}
 }
 
-// dialVenue makes a connection. One in the place of another asks nothing either while the venue refuses requests; it is told
-// which orders of the run are exits.
+// dialVenue makes a connection. One in the place of another asks nothing either while the venue refuses
+// requests; it is told which orders of the run are exits.
 func (se *session) dialVenue(ctx context.Context, exits []string) (*link, error) {
-	d := Dialer{Exchange: se.cfg.Venue.ID, Connect: se.cfg.Connect, Open: se.cfg.Open, Limit: se.cfg.ConnectLimit}
+	d := Dialer{Exchange: se.cfg.Venue.ID, Connect: se.cfg.Connect, Open: se.cfg.Open,
+		Limit: se.cfg.ConnectLimit}
 	d.Open.LeaseTTL, d.Open.Exits = leaseTTL, exits
 	d.Silence = se.calls.denyRequest(time.Now()).Result()
 	made, err := d.Dial(ctx)
@@ -135,7 +141,9 @@ func (se *session) openLink(conn *exchange.Connection, opened exchange.Opened) (
 	se.keepLease(l)
 	if skew := opened.ClockOffset.Abs(); skew > maxSkew {
 		se.closeLink(l, false)
-		return nil, ExchangeFault("clock_skew", nil, "this machine's clock is %s off that of %s: set it, at most %s is safe", skew, se.cfg.Venue.ID, maxSkew)
+		return nil, ExchangeFault("clock_skew", nil,
+			"this machine's clock is %s off that of %s: set it, at most %s is safe", skew, se.cfg.Venue.ID,
+			maxSkew)
 	}
 	se.loop.inbox.post(func() { se.checkSkew(l.offset) })
 	return l, nil
@@ -213,7 +221,8 @@ func (se *session) listenAccount(ctx context.Context, l *link) error {
 		case err = <-confirmed:
 		case <-timer.C:
 			timer.Stop()
-			return ExchangeFault("subscription_refused", err, "%s did not confirm the stream of the account within %s", se.cfg.Venue.ID, confirmLimit)
+			return ExchangeFault("subscription_refused", err,
+				"%s did not confirm the stream of the account within %s", se.cfg.Venue.ID, confirmLimit)
 		case <-ctx.Done():
 			timer.Stop()
 			return context.Cause(ctx)
@@ -229,18 +238,21 @@ func (se *session) listenAccount(ctx context.Context, l *link) error {
 			if ctx.Err() != nil {
 				return context.Cause(ctx)
 			}
-			return ExchangeFault("unreachable", err, "the stream of the account at %s could not be reached: %v", se.cfg.Venue.ID, err)
+			return ExchangeFault("unreachable", err,
+				"the stream of the account at %s could not be reached: %v", se.cfg.Venue.ID, err)
 		}
 	}
 }
 
-// streamRefused is what a run ends by that is refused the stream of the account for good; nil: it may come another time.
+// streamRefused is what a run ends by that is refused the stream of the account for good; nil: it may come
+// another time.
 func (se *session) streamRefused(err error) error {
 	switch exchange.ResultOf(err).Outcome {
 	case exchange.AuthFailed:
 		return err
 	case exchange.Rejected:
-		return ExchangeFault("subscription_refused", err, "%s refused the stream of the account: %v", se.cfg.Venue.ID, err)
+		return ExchangeFault("subscription_refused", err, "%s refused the stream of the account: %v",
+			se.cfg.Venue.ID, err)
 	}
 	return nil
 }
@@ -273,7 +285,9 @@ func (se *session) streamAccount(l *link, confirmed chan<- error) {
 			se.loop.inbox.post(func() { se.loop.failRun(final) })
 			return
 		}
-		se.loop.inbox.post(func() { se.recon.accountEvent(l, exchange.AccountEvent{State: exchange.Reconnecting}) })
+		se.loop.inbox.post(func() {
+			se.recon.accountEvent(l, exchange.AccountEvent{State: exchange.Reconnecting})
+		})
 		if !exchange.Pause(l.ctx, max(backoff.Next(), exchange.ResultOf(err).HoldOff())) {
 			return
 		}
@@ -321,7 +335,8 @@ func (se *session) onConnectorCrash() {
 		se.loop.failRun(err)
 		return
 	}
-	se.books.guard.Raise(risk.Reason{Code: CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone, Since: se.books.now(), Message: "there is no connector"})
+	se.books.guard.Raise(risk.Reason{Code: CodeConnectorCrashed, State: risk.Halted, Clears: risk.WhenGone,
+		Since: se.books.now(), Message: "there is no connector"})
 	se.relaunchConnector()
 }
 
@@ -340,7 +355,8 @@ func (se *session) dropLink() error {
 	if err := se.crashes.Another(time.Now(), se.cfg.Venue.ID); err != nil {
 		return err
 	}
-	se.books.raiseWarning(CodeConnectorCrashed, "the connector of "+se.cfg.Venue.ID+" is gone and is started again")
+	se.books.raiseWarning(CodeConnectorCrashed,
+		"the connector of "+se.cfg.Venue.ID+" is gone and is started again")
 	return nil
 }
 
@@ -355,7 +371,8 @@ func (c *Crashes) Another(now time.Time, venue string) error {
 	const most = 3
 	*c = append(slices.DeleteFunc(*c, func(at time.Time) bool { return now.Sub(at) > crashWindow }), now)
 	if n := len(*c); n > most {
-		return ExchangeFault("connector_crashed", nil, "the connector of %s crashed %d times within %s", venue, n, crashWindow)
+		return ExchangeFault("connector_crashed", nil, "the connector of %s crashed %d times within %s",
+			venue, n, crashWindow)
 	}
 	return nil
 }
@@ -402,7 +419,8 @@ func (se *session) checkAccount(l *link) error {
 	if l.id == se.account {
 		return nil
 	}
-	return ExchangeFault("reconcile", nil, "the connector of %s came back with another account", se.cfg.Venue.ID)
+	return ExchangeFault("reconcile", nil, "the connector of %s came back with another account",
+		se.cfg.Venue.ID)
 }
 
 // resumeLink takes the new connection into use.

@@ -30,7 +30,8 @@ type recon struct {
 	markets []exchange.Market // of the run's symbols, in their order
 	synced  bool              // the account stream has missed nothing, as far as is known
 	round   int               // of the resync that counts
-	// then waits for a round that comes to its end, be it not the one that it was begun with; nil: nothing does.
+	// then waits for a round that comes to its end, be it not the one that it was begun with; nil: nothing
+	// does.
 	then func()
 	// orders and money are when the next look is due.
 	orders, money time.Time
@@ -53,12 +54,14 @@ func (rc *recon) accountEvent(l *link, ev exchange.AccountEvent) {
 	defer rc.session.reportLink(0)
 	switch {
 	case ev.Order != nil:
-		err := rc.books.applyEvent(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: ev.Order.ClientOrderID, Order: *ev.Order})
+		err := rc.books.applyEvent(order.Event{Kind: order.OrderSeen, Source: order.FromStream,
+			ClientOrderID: ev.Order.ClientOrderID, Order: *ev.Order})
 		if isUnknownOrder(err) {
 			rc.warnUnknownOrder(ev.Order.ClientOrderID)
 		}
 	case ev.Fill != nil:
-		err := rc.books.applyEvent(order.Event{Kind: order.FillSeen, Source: order.FromStream, ClientOrderID: ev.Fill.ClientOrderID, Fill: *ev.Fill})
+		err := rc.books.applyEvent(order.Event{Kind: order.FillSeen, Source: order.FromStream,
+			ClientOrderID: ev.Fill.ClientOrderID, Fill: *ev.Fill})
 		if isUnknownOrder(err) {
 			rc.warnUnknownOrder(ev.Fill.ClientOrderID)
 		}
@@ -67,7 +70,9 @@ func (rc *recon) accountEvent(l *link, ev exchange.AccountEvent) {
 	case ev.Transfer != nil:
 		rc.books.bookTransfer(*ev.Transfer)
 	case ev.State == exchange.Reconnecting, ev.State == exchange.Gap:
-		rc.books.raiseWarning(CodeStreamReconciling, "the stream of the account was interrupted: no order leaves before open orders, fills and balances were read again")
+		rc.books.raiseWarning(CodeStreamReconciling,
+			"the stream of the account was interrupted: no order leaves before open orders, fills and "+
+				"balances were read again")
 		rc.synced = false
 		rc.round++
 		if ev.State == exchange.Gap {
@@ -83,7 +88,8 @@ func (rc *recon) warnUnknownOrder(id string) {
 	if id == "" {
 		id = "without a client order id"
 	}
-	rc.books.raiseWarning(CodeForeignOrders, fmt.Sprintf("the account has an order that is not of this run: %s", id))
+	rc.books.raiseWarning(CodeForeignOrders,
+		fmt.Sprintf("the account has an order that is not of this run: %s", id))
 }
 
 // setFree takes a balance as far as it bounds what can be sold.
@@ -91,7 +97,8 @@ func (rc *recon) setFree(b exchange.Balance) {
 	rc.books.withGate(func() { rc.books.desk.SetFree(b.Asset, b.Free) })
 }
 
-// resyncAccount reads open orders, fills and balances again; no order leaves until they are in. recon.then is done after that.
+// resyncAccount reads open orders, fills and balances again; no order leaves until they are in. recon.then
+// is done after that.
 func (rc *recon) resyncAccount() {
 	rc.synced = false
 	rc.round++
@@ -107,7 +114,8 @@ func (rc *recon) resyncAccount() {
 			rc.synced = true
 			rc.books.clearAlarm(CodeStreamReconciling, "")
 			rc.session.reportLink(0)
-			rc.books.batch.Entries = append(rc.books.batch.Entries, journal.Entry{Kind: LogReconcile, Data: map[string]any{"after": "stream"}})
+			rc.books.batch.Entries = append(rc.books.batch.Entries,
+				journal.Entry{Kind: LogReconcile, Data: map[string]any{"after": "stream"}})
 			if then := rc.then; then != nil {
 				rc.then = nil
 				then()
@@ -182,7 +190,8 @@ func (rc *recon) readOrders(done func(error)) {
 	})
 }
 
-// refuseUnknownOrders ends the run where orders of another state folder came onto its symbols while the stream was down.
+// refuseUnknownOrders ends the run where orders of another state folder came onto its symbols while the
+// stream was down.
 func (rc *recon) refuseUnknownOrders(open []exchange.Order) {
 	var ids []string
 	for _, o := range open {
@@ -203,7 +212,9 @@ func (rc *recon) refuseUnknownOrders(open []exchange.Order) {
 }
 
 func unknownOrdersFault(venue string, ids []string) *Fault {
-	f := ExchangeFault("reconcile", nil, "%s has open orders with ids of this product that the journal does not know: cancel them there, or use the state folder that they are of", venue)
+	f := ExchangeFault("reconcile", nil,
+		"%s has open orders with ids of this product that the journal does not know: cancel them there, "+
+			"or use the state folder that they are of", venue)
 	f.Data["orders"] = ids
 	return f
 }
@@ -280,7 +291,8 @@ func (rc *recon) compareBalances(list []exchange.Balance) {
 	}
 	rc.told, rc.off = true, off
 	rc.books.raiseWarning(CodeBalanceDrift, text)
-	rc.books.guard.Raise(risk.Reason{Code: CodeBalanceDrift, State: risk.Reducing, Clears: risk.WhenGone, Since: rc.books.now(), Message: text})
+	rc.books.guard.Raise(risk.Reason{Code: CodeBalanceDrift, State: risk.Reducing, Clears: risk.WhenGone,
+		Since: rc.books.now(), Message: text})
 }
 
 // computeDrift is by how much balances are off what the run's fills explain; empty when they are not.
@@ -289,7 +301,8 @@ func (rc *recon) computeDrift(list []exchange.Balance) map[string]dec {
 	want, off := map[string]dec{}, map[string]dec{}
 	ledger := rc.books.desk.Ledger()
 	quote := rc.cfg.Symbols[0].Quote()
-	want[quote] = order.Plus(rc.base[quote], order.Minus(order.Plus(ledger.Cash(), ledger.Valued()), ledger.Initial()))
+	want[quote] = order.Plus(rc.base[quote],
+		order.Minus(order.Plus(ledger.Cash(), ledger.Valued()), ledger.Initial()))
 	assets := []string{quote}
 	for _, s := range rc.cfg.Symbols {
 		want[s.Base()] = order.Plus(rc.base[s.Base()], ledger.Quantity(s))
@@ -327,7 +340,9 @@ func (rc *recon) readMarkets() {
 			return
 		}
 		for _, m := range list {
-			i := slices.IndexFunc(rc.markets, func(have exchange.Market) bool { return have.Symbol == m.Symbol })
+			i := slices.IndexFunc(rc.markets, func(have exchange.Market) bool {
+				return have.Symbol == m.Symbol
+			})
 			if i < 0 {
 				continue
 			}
@@ -373,8 +388,8 @@ func (f *fillReads) was(s market.Symbol, asked time.Time) {
 	f.stir = slices.DeleteFunc(f.stir, func(t market.Symbol) bool { return t == s })
 }
 
-// stirredSymbols are the symbols where something may have happened unheard: those with orders that are not at their
-// end too.
+// stirredSymbols are the symbols where something may have happened unheard: those with orders that are not
+// at their end too.
 func (rc *recon) stirredSymbols() []market.Symbol {
 	for _, o := range rc.books.desk.Book().Pending() {
 		rc.stirs(o.Spec.Symbol)
@@ -394,8 +409,8 @@ func (rc *recon) symbolsInTurn() []market.Symbol {
 	return list
 }
 
-// fillsSince is the time from which the fills of a symbol are not known: of its orders that are not at their end,
-// and of the last look, with room for what came late.
+// fillsSince is the time from which the fills of a symbol are not known: of its orders that are not at their
+// end, and of the last look, with room for what came late.
 func (rc *recon) fillsSince(s market.Symbol) time.Time {
 	since := time.Now().Add(-2 * moneyEvery)
 	if read, ok := rc.read[s]; ok && read.Add(-moneyEvery).Before(since) {

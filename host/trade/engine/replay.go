@@ -25,7 +25,8 @@ type Replayed struct {
 // ReadBack plays what the journal has of a live run into a recorder: orders as they stood,
 // fills, round trips and the account at each of the steps. Candles is told every step first. A
 // run that did not get as far as its books has none: nil.
-func ReadBack(ctx context.Context, j *journal.Journal, info journal.Info, window int64, steps []sim.Batch, rec sim.Recorder, candles func(step int64, b *sim.Batch)) (*Replayed, error) {
+func ReadBack(ctx context.Context, j *journal.Journal, info journal.Info, window int64, steps []sim.Batch,
+	rec sim.Recorder, candles func(step int64, b *sim.Batch)) (*Replayed, error) {
 	if !info.StartCash.Valid {
 		return nil, nil
 	}
@@ -37,7 +38,8 @@ func ReadBack(ctx context.Context, j *journal.Journal, info journal.Info, window
 	if err != nil {
 		return nil, fmt.Errorf("journal: markets of %s: %w", info.RunID, err)
 	}
-	p := &replay{Replayed: &Replayed{symbols: info.Symbols, ledger: ledger, last: map[market.Symbol]dec{}}, rec: rec, rules: map[market.Symbol]order.Rules{}, equity: map[market.Time]journal.Equity{}}
+	p := &replay{Replayed: &Replayed{symbols: info.Symbols, ledger: ledger, last: map[market.Symbol]dec{}},
+		rec: rec, rules: map[market.Symbol]order.Rules{}, equity: map[market.Time]journal.Equity{}}
 	for _, m := range markets {
 		p.rules[m.Symbol] = order.Rules{Market: m}
 	}
@@ -67,7 +69,9 @@ type replay struct {
 
 // read takes everything but candles from the journal.
 func (p *replay) read(ctx context.Context, j *journal.Journal, runID string) error {
-	intents, err := journal.All(func(page journal.Page) (journal.Rows[journal.Intent], error) { return j.Intents(ctx, runID, page) })
+	intents, err := journal.All(func(page journal.Page) (journal.Rows[journal.Intent], error) {
+		return j.Intents(ctx, runID, page)
+	})
 	if err != nil {
 		return err
 	}
@@ -80,10 +84,14 @@ func (p *replay) read(ctx context.Context, j *journal.Journal, runID string) err
 	if err := p.readMoney(ctx, j, runID); err != nil {
 		return err
 	}
-	if p.fills, err = journal.All(func(page journal.Page) (journal.Rows[journal.Fill], error) { return j.Fills(ctx, runID, page) }); err != nil {
+	if p.fills, err = journal.All(func(page journal.Page) (journal.Rows[journal.Fill], error) {
+		return j.Fills(ctx, runID, page)
+	}); err != nil {
 		return err
 	}
-	equity, err := journal.All(func(page journal.Page) (journal.Rows[journal.Equity], error) { return j.Equity(ctx, runID, page) })
+	equity, err := journal.All(func(page journal.Page) (journal.Rows[journal.Equity], error) {
+		return j.Equity(ctx, runID, page)
+	})
 	if err != nil {
 		return err
 	}
@@ -141,7 +149,9 @@ func (p *replay) step(i int64, b *sim.Batch, window int64, candles func(int64, *
 	}
 	if e, ok := p.equity[b.CloseTime]; ok && i >= window {
 		held := float(order.Minus(e.Equity, e.Cash))
-		p.rec.Equity(i, &sim.Mark{Time: e.At, Equity: float(e.Equity), Cash: float(e.Cash), PositionValue: held, Notional: held})
+		p.rec.Equity(i,
+			&sim.Mark{Time: e.At, Equity: float(e.Equity), Cash: float(e.Cash), PositionValue: held,
+				Notional: held})
 	}
 	return nil
 }
@@ -266,7 +276,8 @@ func DecodeMarkets(text json.RawMessage) ([]exchange.Market, error) {
 	return stored.Markets, err
 }
 
-// keyV1 is a key of version 1, which stored the names of Go fields. In a string a quote has a backslash before it.
+// keyV1 is a key of version 1, which stored the names of Go fields. In a string a quote has a backslash
+// before it.
 var keyV1 = regexp.MustCompile(`"[A-Z][A-Za-z]*":`)
 
 // renamedV1 are the keys of version 1 whose words have changed since.
@@ -327,22 +338,25 @@ type orderV1 struct {
 
 // The enumerations in the order of version 1.
 var (
-	sidesV1  = []market.Side{market.Buy, market.Sell}
-	typesV1  = []market.OrderType{market.Market, market.Limit, market.Stop, market.StopLimit, market.TrailingStop}
+	sidesV1 = []market.Side{market.Buy, market.Sell}
+	typesV1 = []market.OrderType{market.Market, market.Limit, market.Stop, market.StopLimit,
+		market.TrailingStop}
 	forcesV1 = []market.TimeInForce{market.GTC, market.GTD, market.IOC}
 	rolesV1  = []market.Role{
-		market.RoleEntry, market.RoleExit, market.RoleStopLoss, market.RoleTakeProfit, market.RoleEndOfData, market.RoleLiquidation,
+		market.RoleEntry, market.RoleExit, market.RoleStopLoss, market.RoleTakeProfit, market.RoleEndOfData,
+		market.RoleLiquidation,
 	}
 	statusesV1 = []market.OrderStatus{
-		market.StatusNew, market.StatusOpen, market.StatusPartiallyFilled, market.StatusFilled, market.StatusCanceled,
-		market.StatusRejected, market.StatusExpired,
+		market.StatusNew, market.StatusOpen, market.StatusPartiallyFilled, market.StatusFilled,
+		market.StatusCanceled, market.StatusRejected, market.StatusExpired,
 	}
 )
 
 func (o *orderV1) into(to *market.Order) error {
 	if int(o.Side) >= len(sidesV1) || int(o.Type) >= len(typesV1) || int(o.TimeInForce) >= len(forcesV1) ||
 		int(o.Role) >= len(rolesV1) || int(o.Status) >= len(statusesV1) {
-		return fmt.Errorf("order %d has a side, type, time in force, role or status that version 1 does not know", o.ID)
+		return fmt.Errorf(
+			"order %d has a side, type, time in force, role or status that version 1 does not know", o.ID)
 	}
 	*to = o.Order
 	to.ID, to.ParentID = market.OrderID(o.ID), market.OrderID(o.ParentID)

@@ -15,8 +15,8 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// settleLimit is how long the orders of earlier runs may take to be known and gone: definite absence takes 18 seconds
-// and two answers, and the connector of a run that was killed cancels for up to 20.
+// settleLimit is how long the orders of earlier runs may take to be known and gone: definite absence takes
+// 18 seconds and two answers, and the connector of a run that was killed cancels for up to 20.
 const settleLimit = 30 * time.Second
 
 // flatLimit is how long the sale of what earlier runs left may take.
@@ -56,7 +56,8 @@ func (s *settling) commit(spec order.Spec, run string, at time.Time) error {
 
 // stays reports whether an order is an exit that stands.
 func (s *settling) stays(o order.Status) bool {
-	return !s.all && o.Spec.Exit && o.Settled && !o.CancelWanted && (o.State == order.Open || o.State == order.Partial)
+	return !s.all && o.Spec.Exit && o.Settled && !o.CancelWanted &&
+		(o.State == order.Open || o.State == order.Partial)
 }
 
 // standing is the exits that are open.
@@ -72,7 +73,8 @@ func (s *settling) cancelStanding(ctx context.Context) error {
 	list := s.standing()
 	s.all = true
 	for _, o := range list {
-		if err := s.apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: o.Spec.ClientOrderID}); err != nil {
+		if err := s.apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal,
+			ClientOrderID: o.Spec.ClientOrderID}); err != nil {
 			return err
 		}
 	}
@@ -86,7 +88,8 @@ func (s *settling) run(ctx context.Context) error {
 		if o.State == order.Intent {
 			continue // about to be sent
 		}
-		s.todo = append(s.todo, order.Effect{Do: order.Query, Order: o.Spec.ClientOrderID, Symbol: o.Spec.Symbol})
+		s.todo = append(s.todo,
+			order.Effect{Do: order.Query, Order: o.Spec.ClientOrderID, Symbol: o.Spec.Symbol})
 	}
 	for {
 		for len(s.todo) > 0 {
@@ -101,7 +104,9 @@ func (s *settling) run(ctx context.Context) error {
 			return nil
 		}
 		if !time.Now().Before(s.deadline) {
-			f := ExchangeFault("reconcile", nil, "%d orders of earlier runs could not be settled: look at them at %s", len(pending), s.starter.cfg.Venue.ID)
+			f := ExchangeFault("reconcile", nil,
+				"%d orders of earlier runs could not be settled: look at them at %s", len(pending),
+				s.starter.cfg.Venue.ID)
 			f.Data["orders"] = idsOf(pending)
 			return f
 		}
@@ -110,8 +115,10 @@ func (s *settling) run(ctx context.Context) error {
 		}
 		s.todo = append(s.todo, s.book.Due(time.Now())...)
 		for _, o := range s.pending() {
-			if (o.State == order.Open || o.State == order.Partial) && !o.CancelWanted { // no stream reports how it goes on
-				s.todo = append(s.todo, order.Effect{Do: order.Query, Order: o.Spec.ClientOrderID, Symbol: o.Spec.Symbol})
+			// no stream reports how it goes on
+			if (o.State == order.Open || o.State == order.Partial) && !o.CancelWanted {
+				s.todo = append(s.todo,
+					order.Effect{Do: order.Query, Order: o.Spec.ClientOrderID, Symbol: o.Spec.Symbol})
 			}
 		}
 	}
@@ -129,12 +136,14 @@ func idsOf(list []order.Status) []string {
 func (s *settling) do(ctx context.Context, f order.Effect) error {
 	c := s.starter.session.link.conn
 	o, _ := s.book.Get(f.Order)
-	ev := order.Event{Source: order.FromReply, ClientOrderID: f.Order, Attempt: f.Attempt, AskedAt: time.Now()}
+	ev := order.Event{Source: order.FromReply, ClientOrderID: f.Order, Attempt: f.Attempt,
+		AskedAt: time.Now()}
 	limit, cancel := context.WithTimeout(ctx, callLimit)
 	defer cancel()
 	switch f.Do {
 	case order.Send:
-		if err := s.apply(order.Event{Kind: order.Handed, Source: order.FromLocal, ClientOrderID: f.Order}); err != nil {
+		if err := s.apply(order.Event{Kind: order.Handed, Source: order.FromLocal,
+			ClientOrderID: f.Order}); err != nil {
 			return err
 		}
 		ev.Kind, ev.AskedAt = order.SubmitReply, time.Time{}
@@ -198,15 +207,17 @@ func (s *settling) moved(o order.Status) error {
 			return err
 		}
 		err = book.Events(context.Background(), journal.Event{
-			ClientOrderID: o.Spec.ClientOrderID, Kind: string(o.State), Source: string(order.FromQuery), VenueOrderID: o.VenueOrderID,
-			CumQuantity: o.Reported.Max(o.Filled), At: s.starter.session.clock.Now(),
+			ClientOrderID: o.Spec.ClientOrderID, Kind: string(o.State), Source: string(order.FromQuery),
+			VenueOrderID: o.VenueOrderID,
+			CumQuantity:  o.Reported.Max(o.Filled), At: s.starter.session.clock.Now(),
 		})
 		if err != nil {
 			return err
 		}
 	}
 	if (o.State == order.Open || o.State == order.Partial) && !o.CancelWanted && !o.Spec.Exit {
-		return s.apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: o.Spec.ClientOrderID})
+		return s.apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal,
+			ClientOrderID: o.Spec.ClientOrderID})
 	}
 	return nil
 }
@@ -274,7 +285,8 @@ const (
 	Release Resume = "release"
 )
 
-// CodePositionsLeft is the warning of a start that settled what earlier runs had left, ReasonLeft why one did not begin.
+// CodePositionsLeft is the warning of a start that settled what earlier runs had left, ReasonLeft why one
+// did not begin.
 const (
 	CodePositionsLeft = "POSITIONS_LEFT"
 	ReasonLeft        = "positions_left"
@@ -290,9 +302,10 @@ type left struct {
 	rules order.Rules
 }
 
-// settleLeft looks at what earlier runs left: positions by their fills, as far as the account still has them, and exits
-// that stand. What it returns are the balances to begin with.
-func (sr *starter) settleLeft(ctx context.Context, s *settling, balances []exchange.Balance) ([]exchange.Balance, error) {
+// settleLeft looks at what earlier runs left: positions by their fills, as far as the account still has
+// them, and exits that stand. What it returns are the balances to begin with.
+func (sr *starter) settleLeft(ctx context.Context, s *settling,
+	balances []exchange.Balance) ([]exchange.Balance, error) {
 	list, err := sr.findLeft(ctx, s, balances)
 	if err != nil {
 		return nil, err
@@ -334,14 +347,17 @@ func (sr *starter) findLeft(ctx context.Context, s *settling, balances []exchang
 	have, standing := totals(balances), s.standing()
 	var list []left
 	for _, h := range held {
-		l := left{Symbol: h.Symbol, Quantity: h.Quantity.Min(have[h.Symbol.Base()]), Orders: []string{}, price: h.Price}
+		l := left{Symbol: h.Symbol, Quantity: h.Quantity.Min(have[h.Symbol.Base()]), Orders: []string{},
+			price: h.Price}
 		known := sr.recon.markets
 		if !slices.Contains(sr.cfg.Symbols, h.Symbol) {
 			if known, err = DecodeMarkets(h.Markets); err != nil {
 				return nil, err
 			}
 		}
-		if i := slices.IndexFunc(known, func(m exchange.Market) bool { return m.Symbol == h.Symbol }); i >= 0 {
+		if i := slices.IndexFunc(known, func(m exchange.Market) bool {
+			return m.Symbol == h.Symbol
+		}); i >= 0 {
 			l.rules = order.Rules{Market: known[i]}
 		}
 		if !l.Quantity.IsPos() || l.rules.Dust(l.Quantity, l.price) {
@@ -360,10 +376,13 @@ func (sr *starter) findLeft(ctx context.Context, s *settling, balances []exchang
 func (sr *starter) leftFault(list []left, why string) *Fault {
 	var words []string
 	for _, l := range list {
-		words = append(words, fmt.Sprintf("%s of %s with %d orders", l.Quantity.Trim(0), l.Symbol, len(l.Orders)))
+		words = append(words,
+			fmt.Sprintf("%s of %s with %d orders", l.Quantity.Trim(0), l.Symbol, len(l.Orders)))
 	}
-	f := ExchangeFault(ReasonLeft, nil, "Earlier runs left on the account: %s%s. Start with resume flat to cancel and sell that, with resume release "+
-		"to keep it yourself, or settle it at %s first.", strings.Join(words, ", "), why, sr.cfg.Venue.ID)
+	f := ExchangeFault(ReasonLeft, nil,
+		"Earlier runs left on the account: %s%s. Start with resume flat to cancel and sell that, with "+
+			"resume release "+
+			"to keep it yourself, or settle it at %s first.", strings.Join(words, ", "), why, sr.cfg.Venue.ID)
 	f.Data["left"] = list
 	return f
 }
@@ -372,7 +391,8 @@ func (sr *starter) leftFault(list []left, why string) *Fault {
 func (sr *starter) sellLeft(ctx context.Context, list []left) error {
 	for _, l := range list {
 		if !slices.Contains(sr.cfg.Symbols, l.Symbol) {
-			return sr.leftFault(list, fmt.Sprintf("; this run does not trade %s: begin with one that does", l.Symbol))
+			return sr.leftFault(list,
+				fmt.Sprintf("; this run does not trade %s: begin with one that does", l.Symbol))
 		}
 	}
 	if err := sr.cfg.Run.Connected(ctx, journal.Connected{AccountID: sr.session.account}); err != nil {
@@ -383,8 +403,10 @@ func (sr *starter) sellLeft(ctx context.Context, list []left) error {
 	for _, l := range list {
 		sr.sold++
 		spec := order.Spec{
-			Seq: sr.sold, ClientOrderID: order.ClientID(sr.cfg.RunID, sr.sold), Symbol: l.Symbol, Side: market.Sell, Type: market.Market,
-			Quantity: l.rules.RoundQuantity(market.Market, l.Quantity), Reference: l.price, Exit: true, Manual: true,
+			Seq: sr.sold, ClientOrderID: order.ClientID(sr.cfg.RunID, sr.sold), Symbol: l.Symbol,
+			Side: market.Sell, Type: market.Market,
+			Quantity: l.rules.RoundQuantity(market.Market, l.Quantity), Reference: l.price, Exit: true,
+			Manual: true,
 		}
 		in, err := journalIntent(intentBody{spec, true}, sr.session.clock.Now())
 		if err != nil {

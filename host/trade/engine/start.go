@@ -116,7 +116,8 @@ func PickMarkets(all []exchange.Market, symbols []market.Symbol, venue string) (
 
 // snapshot reads something of the venue, a few times if need be. A venue that refuses requests for
 // a while is no failure.
-func snapshot[T any](ctx context.Context, sr *starter, what string, read func(context.Context) (T, error)) (T, error) {
+func snapshot[T any](ctx context.Context, sr *starter, what string,
+	read func(context.Context) (T, error)) (T, error) {
 	for try := 1; ; try++ {
 		limit, cancel := context.WithTimeout(ctx, callLimit)
 		got, err := read(limit)
@@ -150,7 +151,9 @@ func (sr *starter) waitOutBan(ctx context.Context, r exchange.Result) error {
 	wait := r.HoldOff()
 	if time.Until(sr.reachBy) < wait {
 		err := &exchange.Error{Result: r}
-		return ExchangeFault("unreachable", err, "%s wants no requests for longer than a start may take, %s: %v", sr.cfg.Venue.ID, sr.cfg.ConnectLimit, err)
+		return ExchangeFault("unreachable", err,
+			"%s wants no requests for longer than a start may take, %s: %v", sr.cfg.Venue.ID,
+			sr.cfg.ConnectLimit, err)
 	}
 	if !exchange.Pause(ctx, wait) {
 		return context.Cause(ctx)
@@ -171,14 +174,17 @@ func (sr *starter) openBooks(balances []exchange.Balance) error {
 		return ExchangeFault("reconcile", nil, "the account has no free %s to trade with", quote)
 	}
 	now := sr.session.clock.Now()
-	guard, err := risk.NewGuard(risk.Setup{Limits: sr.cfg.Limits, Mode: risk.Enforce, Timeframe: sr.cfg.Timeframe, StartEquity: cash, Start: now})
+	guard, err := risk.NewGuard(risk.Setup{Limits: sr.cfg.Limits, Mode: risk.Enforce,
+		Timeframe: sr.cfg.Timeframe, StartEquity: cash, Start: now})
 	if err != nil {
 		return err
 	}
 	books, err := desk.New(desk.Config{
-		RunID: sr.cfg.RunID, Symbols: sr.cfg.Symbols, Markets: sr.recon.markets, OrderTypes: sr.cfg.Venue.OrderTypes, Cash: cash, Barrier: sr.session.barrier,
+		RunID: sr.cfg.RunID, Symbols: sr.cfg.Symbols, Markets: sr.recon.markets,
+		OrderTypes: sr.cfg.Venue.OrderTypes, Cash: cash, Barrier: sr.session.barrier,
 		Conditions: sr.books.conditions,
-		Room:       sr.books.limitRoom, Seq: sr.sold, Unprotected: sr.cfg.Unprotected, Collar: sr.cfg.Limits.PriceCollar,
+		Room:       sr.books.limitRoom, Seq: sr.sold, Unprotected: sr.cfg.Unprotected,
+		Collar: sr.cfg.Limits.PriceCollar,
 	})
 	if err != nil {
 		return err
@@ -187,13 +193,16 @@ func (sr *starter) openBooks(balances []exchange.Balance) error {
 	if err != nil {
 		return err
 	}
-	entries := []journal.Entry{{Kind: LogReconcile, Data: map[string]any{"after": "start", "balances": balancesRow(balances)}}}
+	entries := []journal.Entry{{Kind: LogReconcile,
+		Data: map[string]any{"after": "start", "balances": balancesRow(balances)}}}
 	if len(sr.release) > 0 {
-		entries = append(entries, journal.Entry{Kind: journal.KindReleased, Data: map[string]any{"left": sr.release}})
+		entries = append(entries,
+			journal.Entry{Kind: journal.KindReleased, Data: map[string]any{"left": sr.release}})
 		sr.reportSettled("what earlier runs had left is yours from now on: " + describeLeft(sr.release))
 	}
 	err = sr.cfg.Run.Connected(context.Background(), journal.Connected{
-		AccountID: sr.session.account, Markets: text, StartCash: decimal.NullDecimal{Decimal: cash, Valid: true},
+		AccountID: sr.session.account, Markets: text,
+		StartCash: decimal.NullDecimal{Decimal: cash, Valid: true},
 	}, entries...)
 	if err != nil {
 		return err
@@ -222,7 +231,10 @@ func (sr *starter) openBooks(balances []exchange.Balance) error {
 			sr.books.desk.SetFree(b.Asset, b.Free)
 		}
 	})
-	if sr.books.fees.asset = sr.session.link.fees; slices.ContainsFunc(sr.cfg.Symbols, func(s market.Symbol) bool { return s.Base() == sr.books.fees.asset || s.Quote() == sr.books.fees.asset }) {
+	if sr.books.fees.asset = sr.session.link.fees; slices.ContainsFunc(sr.cfg.Symbols,
+		func(s market.Symbol) bool {
+			return s.Base() == sr.books.fees.asset || s.Quote() == sr.books.fees.asset
+		}) {
 		sr.books.fees.asset = ""
 	}
 	sr.books.askFeePrice()
@@ -244,7 +256,9 @@ func (sr *starter) settleOpen(ctx context.Context, s *settling) error {
 	if err != nil {
 		return err
 	}
-	open = slices.DeleteFunc(open, func(o exchange.Order) bool { return !slices.Contains(sr.cfg.Symbols, o.Symbol) })
+	open = slices.DeleteFunc(open, func(o exchange.Order) bool {
+		return !slices.Contains(sr.cfg.Symbols, o.Symbol)
+	})
 	ids, foreign := []string{}, []string{}
 	for _, o := range open {
 		if order.Ours(o.ClientOrderID) {
@@ -273,7 +287,8 @@ func (s *settling) listed(ctx context.Context, open []exchange.Order, ids []stri
 			continue
 		}
 		spec := order.Spec{
-			ClientOrderID: o.ClientOrderID, Symbol: o.Symbol, Side: o.Side, Type: o.Type, Quantity: o.Quantity, LimitPrice: o.LimitPrice,
+			ClientOrderID: o.ClientOrderID, Symbol: o.Symbol, Side: o.Side, Type: o.Type,
+			Quantity: o.Quantity, LimitPrice: o.LimitPrice,
 			StopPrice: o.StopPrice, Exit: o.Side == market.Sell,
 		}
 		if !spec.Quantity.IsPos() {
@@ -287,9 +302,10 @@ func (s *settling) listed(ctx context.Context, open []exchange.Order, ids []stri
 }
 
 // settleEarlier finds out what became of the orders that earlier runs left on the account, and of those
-// of which not every fill was heard, and takes back the entries that are open. It returns since when their fills matter (zero: there are none),
-// and on which symbols: theirs may be others than the run's.
-func (sr *starter) settleEarlier(ctx context.Context, s *settling) (since market.Time, symbols []market.Symbol, err error) {
+// of which not every fill was heard, and takes back the entries that are open. It returns since when their
+// fills matter (zero: there are none), and on which symbols: theirs may be others than the run's.
+func (sr *starter) settleEarlier(ctx context.Context,
+	s *settling) (since market.Time, symbols []market.Symbol, err error) {
 	// A start that begins anew may have orders of its own by which it sells what was left.
 	venue := sr.cfg.Run.Info().Exchange
 	left, err := sr.cfg.Journal.EarlierOpenOrders(ctx, venue, sr.session.account, "")

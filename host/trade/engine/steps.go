@@ -97,7 +97,8 @@ type history struct{ link *atomic.Pointer[link] }
 func (h history) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.Candle, error) {
 	l := h.link.Load()
 	if l == nil {
-		return nil, &exchange.Error{Result: exchange.Result{Outcome: exchange.NotSent, Message: "there is no connector"}}
+		return nil, &exchange.Error{Result: exchange.Result{Outcome: exchange.NotSent,
+			Message: "there is no connector"}}
 	}
 	return l.conn.Candles(ctx, q)
 }
@@ -224,7 +225,9 @@ func (st *steps) markEquity(i int64, at market.Time) {
 	equity, cash := st.books.desk.Equity(), st.books.desk.Ledger().Cash()
 	st.books.batch.Equity = append(st.books.batch.Equity, journal.Equity{At: at, Equity: equity, Cash: cash})
 	held := order.Minus(equity, cash)
-	st.books.rec.Equity(i, &sim.Mark{Time: at, Equity: float(equity), Cash: float(cash), PositionValue: float(held), Notional: float(held)})
+	st.books.rec.Equity(i,
+		&sim.Mark{Time: at, Equity: float(equity), Cash: float(cash), PositionValue: float(held),
+			Notional: float(held)})
 }
 
 func float(d dec) float64 {
@@ -236,14 +239,16 @@ func float(d dec) float64 {
 func (st *steps) makeView(i int64, s *feed.Step) *View {
 	v := &View{
 		Step: i, CloseTime: s.CloseTime, Warmup: i < st.layout.Warmup, Candles: s.Candles, Closed: s.Closed,
-		Orders: st.books.unsent.orders, Fills: st.books.unsent.fills, Cash: float(st.books.desk.Ledger().Cash()), Equity: float(st.books.desk.Equity()),
+		Orders: st.books.unsent.orders, Fills: st.books.unsent.fills,
+		Cash: float(st.books.desk.Ledger().Cash()), Equity: float(st.books.desk.Equity()),
 		Holdings: make([]Holding, len(st.cfg.Symbols)),
 	}
 	st.books.unsent.orders, st.books.unsent.fills = nil, nil
 	for _, p := range st.books.desk.Positions() {
 		for n, symbol := range st.cfg.Symbols {
 			if symbol == p.Symbol {
-				v.Holdings[n] = Holding{float(p.Quantity), float(p.AverageEntryPrice), int64(st.books.desk.Ledger().CandlesHeld(symbol))}
+				v.Holdings[n] = Holding{float(p.Quantity), float(p.AverageEntryPrice),
+					int64(st.books.desk.Ledger().CandlesHeld(symbol))}
 			}
 		}
 	}

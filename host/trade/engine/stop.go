@@ -57,7 +57,8 @@ func (e *Engine) Flatten(ctx context.Context) (string, error) {
 				n++
 			}
 		}
-		return fmt.Sprintf("Entries are paused, %d are being cancelled, %d positions are being sold", entries, n), nil
+		return fmt.Sprintf("Entries are paused, %d are being cancelled, %d positions are being sold", entries,
+			n), nil
 	})
 }
 
@@ -91,7 +92,8 @@ func (e *Engine) Cancel(ctx context.Context, id string) (string, error) {
 
 func (bk *bookkeeper) pauseEntries() {
 	bk.guard.Raise(risk.Reason{
-		Code: CodePaused, State: risk.Reducing, Clears: risk.WhenGone, Since: bk.now(), Message: "the operator has paused the entries",
+		Code: CodePaused, State: risk.Reducing, Clears: risk.WhenGone, Since: bk.now(),
+		Message: "the operator has paused the entries",
 	})
 	bk.raiseWarning(CodePaused, "the operator has paused the entries")
 }
@@ -177,7 +179,9 @@ func (e *Engine) stopTrading(cause error) error {
 	e.books.proposals = nil
 	e.cancelOrders(way)
 	e.books.runEffects()
-	left := e.awaitOrders(time.Until(began.Add(unconfirmedAfter)), nil, func() []order.Status { return e.unconfirmedOrders(way) })
+	left := e.awaitOrders(time.Until(began.Add(unconfirmedAfter)), nil, func() []order.Status {
+		return e.unconfirmedOrders(way)
+	})
 	if len(left) == 0 && flat {
 		left = e.flattenPositions(time.Until(began.Add(flattenedAfter)))
 	}
@@ -188,16 +192,18 @@ func (e *Engine) stopTrading(cause error) error {
 	return e.endError(cause)
 }
 
-// protectFirst gives the exits that are to stay the time to be placed: they may just be renewed. Nothing else leaves
-// meanwhile, and a run that is out of touch does not wait.
+// protectFirst gives the exits that are to stay the time to be placed: they may just be renewed. Nothing
+// else leaves meanwhile, and a run that is out of touch does not wait.
 func (e *Engine) protectFirst() {
-	e.books.guard.Raise(risk.Reason{Code: codeEnding, State: risk.Halted, Clears: risk.AtEnd, Since: e.books.now(), Message: "the run is ending"})
+	e.books.guard.Raise(risk.Reason{Code: codeEnding, State: risk.Halted, Clears: risk.AtEnd,
+		Since: e.books.now(), Message: "the run is ending"})
 	gaps := func() (gaps []desk.Gap) {
 		e.books.withGate(func() { gaps = e.books.desk.Gaps(time.Now()) })
 		return gaps
 	}
 	late := time.Now().Add(protectFor)
-	for e.unwritten == nil && e.session.link != nil && e.recon.synced && len(gaps()) > 0 && time.Now().Before(late) {
+	for e.unwritten == nil && e.session.link != nil && e.recon.synced && len(gaps()) > 0 &&
+		time.Now().Before(late) {
 		e.steps.deciding = true // no further step is taken
 		e.waitOnce(nil, nil)
 		e.drainInbox()
@@ -225,8 +231,8 @@ func (e *Engine) endError(cause error) error {
 	return cause
 }
 
-// chooseOnStop is what becomes of what is held. Where the strategy, the venue or the host failed exits stand; where the
-// candles have ended nothing moves any more.
+// chooseOnStop is what becomes of what is held. Where the strategy, the venue or the host failed exits
+// stand; where the candles have ended nothing moves any more.
 func (e *Engine) chooseOnStop(cause error) OnStop {
 	switch {
 	case cause == nil, errors.Is(cause, errFinished):
@@ -248,8 +254,8 @@ func (e *Engine) wasRequested(cause error) bool {
 	return cause != nil && e.cfg.Orderly != nil && e.cfg.Orderly(cause)
 }
 
-// cancelOrders cancels the orders of the run; its exits stay where they are to be left, and are asked for once more: one that
-// has filled belongs into the books.
+// cancelOrders cancels the orders of the run; its exits stay where they are to be left, and are asked for
+// once more: one that has filled belongs into the books.
 func (e *Engine) cancelOrders(way OnStop) {
 	if way != Leave {
 		e.books.change(func() desk.Result { return e.books.desk.CancelAll(time.Now()) }, order.FromLocal)
@@ -257,9 +263,11 @@ func (e *Engine) cancelOrders(way OnStop) {
 	}
 	for _, s := range e.books.desk.Book().Pending() {
 		if !s.Spec.Exit {
-			_ = e.books.applyEvent(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: s.Spec.ClientOrderID})
+			_ = e.books.applyEvent(order.Event{Kind: order.CancelAsked, Source: order.FromLocal,
+				ClientOrderID: s.Spec.ClientOrderID})
 		} else if s.State == order.Open || s.State == order.Partial {
-			e.books.todo = append(e.books.todo, order.Effect{Do: order.Query, Order: s.Spec.ClientOrderID, Symbol: s.Spec.Symbol})
+			e.books.todo = append(e.books.todo,
+				order.Effect{Do: order.Query, Order: s.Spec.ClientOrderID, Symbol: s.Spec.Symbol})
 		}
 	}
 }
@@ -276,9 +284,10 @@ func (e *Engine) unconfirmedOrders(way OnStop) []order.Status {
 	return list
 }
 
-// awaitOrders goes on with everything but steps, which pass undecided if there is a channel of them, until nothing is
-// left, and returns what is at the end of the time.
-func (e *Engine) awaitOrders(limit time.Duration, steps <-chan feed.Offer, left func() []order.Status) []order.Status {
+// awaitOrders goes on with everything but steps, which pass undecided if there is a channel of them, until
+// nothing is left, and returns what is at the end of the time.
+func (e *Engine) awaitOrders(limit time.Duration, steps <-chan feed.Offer,
+	left func() []order.Status) []order.Status {
 	over := make(chan struct{})
 	late := time.AfterFunc(limit, func() { close(over) })
 	defer late.Stop()
@@ -321,7 +330,8 @@ func (e *Engine) stopUnconfirmed(cause error, way OnStop, left []order.Status) e
 	ids := idsOf(left)
 	f := &Fault{
 		Code: CodeUnconfirmed, Data: map[string]any{"orders": ids}, Err: cause,
-		Message: fmt.Sprintf("%d orders could not be confirmed as gone within %s: look at them at %s", len(ids), unconfirmedAfter, e.cfg.Venue.ID),
+		Message: fmt.Sprintf("%d orders could not be confirmed as gone within %s: look at them at %s",
+			len(ids), unconfirmedAfter, e.cfg.Venue.ID),
 	}
 	if cause != nil && !e.wasRequested(cause) && !errors.Is(cause, errFinished) {
 		f.Data["cause"] = cause.Error()
@@ -329,7 +339,8 @@ func (e *Engine) stopUnconfirmed(cause error, way OnStop, left []order.Status) e
 	return f
 }
 
-// Kept is what the run leaves at the venue, for people; "" when nothing. Call it once Run has returned, with the gate held.
+// Kept is what the run leaves at the venue, for people; "" when nothing. Call it once Run has returned, with
+// the gate held.
 func (e *Engine) Kept() string {
 	if e.books.desk == nil {
 		return ""
@@ -344,8 +355,9 @@ func (e *Engine) Kept() string {
 			if !price.IsPos() {
 				price = s.Spec.LimitPrice
 			}
-			parts = append(parts, fmt.Sprintf("Left open: %s, %s %s %s at %s.", s.Spec.ClientOrderID, s.Spec.Side, s.Spec.Type,
-				order.Minus(s.Spec.Quantity, s.Filled).Trim(0), price.Trim(0)))
+			parts = append(parts,
+				fmt.Sprintf("Left open: %s, %s %s %s at %s.", s.Spec.ClientOrderID, s.Spec.Side, s.Spec.Type,
+					order.Minus(s.Spec.Quantity, s.Filled).Trim(0), price.Trim(0)))
 		}
 	}
 	for _, g := range e.bare {

@@ -117,8 +117,9 @@ func (f *Feed) Run(ctx context.Context, data exchange.Data) error {
 	return err
 }
 
-// Follow is Run again and again: a stream that gives up is begun anew, behind the last candle that was taken. It returns
-// when ctx ends (with its cause), the market does, or the candles cannot be used. GaveUp gets why a stream did; may be nil.
+// Follow is Run again and again: a stream that gives up is begun anew, behind the last candle that was
+// taken. It returns when ctx ends (with its cause), the market does, or the candles cannot be used. GaveUp
+// gets why a stream did; may be nil.
 func (f *Feed) Follow(ctx context.Context, data exchange.Data, gaveUp func(error)) error {
 	var backoff exchange.Backoff
 	for {
@@ -232,8 +233,11 @@ func (f *Feed) offer(ctx context.Context, t *track, c market.Candle) error {
 	}
 	if t.old(&c) {
 		if t.differs(&c) {
-			f.alarm(Alarm{Code: CandleCorrected, Symbol: t.symbol, From: c.OpenTime, To: c.CloseTime, Candles: 1,
-				Message: fmt.Sprintf("the exchange changed the candle of %s at %s after it had closed; the first version is kept", t.symbol, c.OpenTime)})
+			f.alarm(Alarm{Code: CandleCorrected, Symbol: t.symbol, From: c.OpenTime, To: c.CloseTime,
+				Candles: 1,
+				Message: fmt.Sprintf(
+					"the exchange changed the candle of %s at %s after it had closed; the first version "+
+						"is kept", t.symbol, c.OpenTime)})
 		}
 		return nil
 	}
@@ -324,7 +328,8 @@ func (f *Feed) deliver(ctx context.Context, at market.Time) error {
 		return context.Cause(ctx) // the step waits for the next Run
 	}
 	n := len(f.tracks)
-	s := &Step{Batch: sim.Batch{CloseTime: at, Candles: make([]market.Candle, n), Closed: make([]bool, n)}, Sources: make([]Source, n)}
+	s := &Step{Batch: sim.Batch{CloseTime: at, Candles: make([]market.Candle, n), Closed: make([]bool, n)},
+		Sources: make([]Source, n)}
 	for i, t := range f.tracks {
 		if len(t.queue) > 0 && t.queue[0].CloseTime == at {
 			s.Candles[i], s.Closed[i], s.Sources[i] = t.queue[0].Candle, true, t.queue[0].source

@@ -111,7 +111,8 @@ type DataError struct {
 
 // Error names the last of them.
 func (e *DataError) Error() string {
-	return fmt.Sprintf("three candles of %s in a row are invalid, the last at %s: %s", e.Symbol, e.OpenTime, e.Reason)
+	return fmt.Sprintf("three candles of %s in a row are invalid, the last at %s: %s", e.Symbol, e.OpenTime,
+		e.Reason)
 }
 
 // monday is the first one of Unix time: weeks begin there.
@@ -426,7 +427,8 @@ func (f *Feed) ask(ctx context.Context, q exchange.CandleQuery) ([]market.Candle
 		}
 		wait := backoff
 		if refused := new(exchange.Error); errors.As(err, &refused) {
-			if o := refused.Result.Outcome; o == exchange.Rejected || o == exchange.AuthFailed || o == exchange.NotFound {
+			if o := refused.Result.Outcome; o == exchange.Rejected || o == exchange.AuthFailed ||
+				o == exchange.NotFound {
 				return nil, err
 			}
 			wait = max(wait, time.Duration(refused.Result.RetryAfterMS)*time.Millisecond)
@@ -434,7 +436,8 @@ func (f *Feed) ask(ctx context.Context, q exchange.CandleQuery) ([]market.Candle
 		if !failed {
 			failed = true
 			f.alarm(Alarm{Code: CandleUnreachable, Symbol: q.Symbol, From: q.From, To: q.To,
-				Message: fmt.Sprintf("the exchange does not say its candles of %s, asking on: %v", q.Symbol, err)})
+				Message: fmt.Sprintf("the exchange does not say its candles of %s, asking on: %v", q.Symbol,
+					err)})
 		}
 		if !exchange.Pause(ctx, wait) {
 			return nil, context.Cause(ctx)

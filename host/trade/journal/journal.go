@@ -124,7 +124,8 @@ func open(ctx context.Context, dir string, opts Options) (*Opened, error) {
 		return o, nil
 	} else if o.Quarantined != nil || !exists || !isDamage(err) {
 		return nil, err
-	} else if o.Quarantined, err = quarantine(ctx, path, &damageError{reason: err.Error()}, opts.Now()); err != nil {
+	} else if o.Quarantined,
+		err = quarantine(ctx, path, &damageError{reason: err.Error()}, opts.Now()); err != nil {
 		return nil, err
 	}
 	// It could be read and not be written.
@@ -262,7 +263,8 @@ func (i Info) values() ([]any, error) {
 		texts[n] = string(text)
 	}
 	return []any{
-		i.RunID, i.RunTag, i.Mode, i.Exchange, i.AccountID, texts[0], i.Timeframe.String(), texts[1], i.StrategySHA256,
+		i.RunID, i.RunTag, i.Mode, i.Exchange, i.AccountID, texts[0], i.Timeframe.String(), texts[1],
+		i.StrategySHA256,
 		texts[2], texts[3], nullMoney(i.StartCash), int64(i.StartedAt), nil, i.Status, nil, nil,
 	}, nil
 }
@@ -366,7 +368,8 @@ func (t *txn) log(entries []*body) error {
 		b.RunID, b.N = t.runID, t.n+1
 		text := b.encode()
 		hash := chain(t.head.hash, text)
-		if _, err := t.tx.ExecContext(t.ctx, logInsert, t.runID, b.N, b.Kind, text, t.head.hash, hash); err != nil {
+		if _, err := t.tx.ExecContext(t.ctx, logInsert, t.runID, b.N, b.Kind, text, t.head.hash,
+			hash); err != nil {
 			return err
 		}
 		t.n, t.head = b.N, head{t.head.count + 1, hash}
@@ -394,7 +397,8 @@ func (j *Journal) transact(ctx context.Context, runID string, entries []*body, f
 	if j.damage != nil {
 		return j.damage
 	}
-	t := &txn{ctx: context.WithoutCancel(ctx), runID: runID, now: int64(j.now()), counts: map[string]int{}, sum: j.sum}
+	t := &txn{ctx: context.WithoutCancel(ctx), runID: runID, now: int64(j.now()), counts: map[string]int{},
+		sum: j.sum}
 	t.sum.reset()
 	err := j.db.Tx(t.ctx, func(tx *sql.Tx) error {
 		t.tx = tx
@@ -421,7 +425,8 @@ func (j *Journal) transact(ctx context.Context, runID string, entries []*body, f
 	j.head = head{}
 	clear(j.n)
 	if sqlite.IsDamage(err) {
-		j.damage = fmt.Errorf("the journal is damaged; it is set aside when the service starts again: %w", err)
+		j.damage = fmt.Errorf("the journal is damaged; it is set aside when the service starts again: %w",
+			err)
 	}
 	return err
 }
@@ -436,7 +441,8 @@ func (j *Journal) position(t *txn) (err error) {
 	}
 	n, known := j.n[t.runID]
 	if !known {
-		err = t.tx.QueryRowContext(t.ctx, "SELECT coalesce(max(n), 0) FROM log WHERE run_id = ?", t.runID).Scan(&n)
+		err = t.tx.QueryRowContext(t.ctx, "SELECT coalesce(max(n), 0) FROM log WHERE run_id = ?",
+			t.runID).Scan(&n)
 	}
 	t.n = n
 	return err
@@ -445,7 +451,8 @@ func (j *Journal) position(t *txn) (err error) {
 // readHead reads where the chain ends.
 func readHead(ctx context.Context, q querier) (head, error) {
 	h := head{hash: genesis}
-	err := q.QueryRowContext(ctx, "SELECT rowid, hash FROM log ORDER BY rowid DESC LIMIT 1").Scan(&h.count, &h.hash)
+	err := q.QueryRowContext(ctx, "SELECT rowid, hash FROM log ORDER BY rowid DESC LIMIT 1").Scan(&h.count,
+		&h.hash)
 	if errors.Is(err, sql.ErrNoRows) {
 		err = nil
 	}
@@ -466,5 +473,6 @@ func refusal(err error, what string) error {
 // isRefusal reports whether nothing was written and the journal is fine.
 func isRefusal(err error) bool {
 	var invalid *InvalidError
-	return errors.As(err, &invalid) || errors.Is(err, ErrExists) || errors.Is(err, ErrEnded) || errors.Is(err, ErrClosed) || errors.Is(err, ErrNotBegun)
+	return errors.As(err, &invalid) || errors.Is(err, ErrExists) || errors.Is(err, ErrEnded) ||
+		errors.Is(err, ErrClosed) || errors.Is(err, ErrNotBegun)
 }

@@ -65,7 +65,8 @@ func All[T any](read func(Page) (Rows[T], error)) (list []T, err error) {
 
 // page reads one row more than it returns, to know whether there is one. scan gives the
 // row with its place.
-func page[T any](ctx context.Context, q querier, p Page, query string, args []any, scan func(*sql.Rows) (T, int64, error)) (Rows[T], error) {
+func page[T any](ctx context.Context, q querier, p Page, query string, args []any,
+	scan func(*sql.Rows) (T, int64, error)) (Rows[T], error) {
 	rows, err := q.QueryContext(ctx, query+fmt.Sprintf(" LIMIT %d", p.limit()+1), args...)
 	if err != nil {
 		return Rows[T]{}, err
@@ -144,8 +145,8 @@ func scanRun(rows *sql.Rows) (Info, error) {
 	var symbols, timeframe, request, markets, risk string
 	var cash, reason, shown sql.NullString
 	var ended sql.NullInt64
-	err := rows.Scan(&i.RunID, &i.RunTag, &i.Mode, &i.Exchange, &i.AccountID, &symbols, &timeframe, &request, &i.StrategySHA256,
-		&markets, &risk, &cash, &i.StartedAt, &ended, &i.Status, &reason, &shown)
+	err := rows.Scan(&i.RunID, &i.RunTag, &i.Mode, &i.Exchange, &i.AccountID, &symbols, &timeframe, &request,
+		&i.StrategySHA256, &markets, &risk, &cash, &i.StartedAt, &ended, &i.Status, &reason, &shown)
 	if err != nil {
 		return Info{}, err
 	}
@@ -175,7 +176,8 @@ func object(text string) json.RawMessage {
 }
 
 // Candles of a symbol of a run, by open time. Places are open times.
-func (j *Journal) Candles(ctx context.Context, runID string, symbol market.Symbol, p Page) (Rows[Candle], error) {
+func (j *Journal) Candles(ctx context.Context, runID string, symbol market.Symbol,
+	p Page) (Rows[Candle], error) {
 	info, err := j.Run(ctx, runID)
 	if err != nil {
 		return Rows[Candle]{}, err
@@ -184,18 +186,22 @@ func (j *Journal) Candles(ctx context.Context, runID string, symbol market.Symbo
 	if err != nil {
 		return Rows[Candle]{}, err
 	}
-	const query = "SELECT symbol, open_time, o, h, l, c, v, step, source FROM candles WHERE run_id = ? AND symbol = ? AND open_time > ? ORDER BY open_time"
-	return page(ctx, q, p, query, []any{runID, string(symbol), p.After}, func(rows *sql.Rows) (c Candle, place int64, err error) {
-		k := &c.Candle
-		err = rows.Scan(&c.Symbol, &k.OpenTime, &k.Open, &k.High, &k.Low, &k.Close, &k.Volume, &c.Step, &c.Source)
-		k.CloseTime = info.Timeframe.Next(k.OpenTime)
-		return c, int64(k.OpenTime), err
-	})
+	const query = "SELECT symbol, open_time, o, h, l, c, v, step, source FROM candles WHERE run_id = ? " +
+		"AND symbol = ? AND open_time > ? ORDER BY open_time"
+	return page(ctx, q, p, query, []any{runID, string(symbol), p.After},
+		func(rows *sql.Rows) (c Candle, place int64, err error) {
+			k := &c.Candle
+			err = rows.Scan(&c.Symbol, &k.OpenTime, &k.Open, &k.High, &k.Low, &k.Close, &k.Volume, &c.Step,
+				&c.Source)
+			k.CloseTime = info.Timeframe.Next(k.OpenTime)
+			return c, int64(k.OpenTime), err
+		})
 }
 
 // Equity of a run, by time. Places are times.
 func (j *Journal) Equity(ctx context.Context, runID string, p Page) (Rows[Equity], error) {
-	return find(ctx, j, p, "SELECT at, equity, cash FROM equity WHERE run_id = ? AND at > ? ORDER BY at", []any{runID, p.After}, scanEquity)
+	return find(ctx, j, p, "SELECT at, equity, cash FROM equity WHERE run_id = ? AND at > ? ORDER BY at",
+		[]any{runID, p.After}, scanEquity)
 }
 
 func scanEquity(rows *sql.Rows) (e Equity, place int64, err error) {
@@ -212,7 +218,8 @@ func (j *Journal) Fills(ctx context.Context, runID string, p Page) (Rows[Fill], 
 	if err != nil {
 		return Rows[Fill]{}, err
 	}
-	kept, err := readFills(ctx, q, fmt.Sprintf("WHERE run_id = ? AND rowid > ? ORDER BY rowid LIMIT %d", p.limit()+1), runID, p.After)
+	kept, err := readFills(ctx, q,
+		fmt.Sprintf("WHERE run_id = ? AND rowid > ? ORDER BY rowid LIMIT %d", p.limit()+1), runID, p.After)
 	if err != nil {
 		return Rows[Fill]{}, err
 	}
@@ -235,8 +242,9 @@ type kept struct {
 }
 
 func readFills(ctx context.Context, q querier, where string, args ...any) ([]kept, error) {
-	rows, err := q.QueryContext(ctx, `SELECT rowid, run_id, symbol, trade_id, client_order_id, side, quantity, price, fee, fee_asset, liquidity, at
-		FROM fills `+where, args...)
+	rows, err := q.QueryContext(ctx,
+		`SELECT rowid, run_id, symbol, trade_id, client_order_id, side, quantity, price, fee, fee_asset,
+			liquidity, at FROM fills `+where, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -246,7 +254,8 @@ func readFills(ctx context.Context, q querier, where string, args ...any) ([]kep
 		var k kept
 		f := &k.Fill
 		var side, quantity, price, fee, liquidity string
-		err := rows.Scan(&k.place, &k.run, &f.Symbol, &f.TradeID, &f.ClientOrderID, &side, &quantity, &price, &fee, &f.FeeAsset, &liquidity, &f.Time)
+		err := rows.Scan(&k.place, &k.run, &f.Symbol, &f.TradeID, &f.ClientOrderID, &side, &quantity, &price,
+			&fee, &f.FeeAsset, &liquidity, &f.Time)
 		if err != nil {
 			return nil, err
 		}
@@ -256,7 +265,8 @@ func readFills(ctx context.Context, q querier, where string, args ...any) ([]kep
 		if f.Liquidity, err = market.ParseLiquidity(liquidity); err != nil {
 			return nil, err
 		}
-		if err := parseMoney(map[*decimal.Decimal]string{&f.Quantity: quantity, &f.Price: price, &f.Fee: fee}); err != nil {
+		if err := parseMoney(map[*decimal.Decimal]string{&f.Quantity: quantity, &f.Price: price,
+			&f.Fee: fee}); err != nil {
 			return nil, err
 		}
 		all = append(all, k)
@@ -266,31 +276,36 @@ func readFills(ctx context.Context, q querier, where string, args ...any) ([]kep
 
 // Events of the orders of a run in the order in which they were written. Places are ids.
 func (j *Journal) Events(ctx context.Context, runID string, p Page) (Rows[Event], error) {
-	const query = `SELECT id, client_order_id, kind, source, outcome, venue_order_id, cum_quantity, raw_sha256, at
-		FROM order_events WHERE run_id = ? AND id > ? ORDER BY id`
-	return find(ctx, j, p, query, []any{runID, p.After}, func(rows *sql.Rows) (e Event, place int64, err error) {
-		var cum string
-		err = rows.Scan(&e.ID, &e.ClientOrderID, &e.Kind, &e.Source, &e.Outcome, &e.VenueOrderID, &cum, &e.RawSHA256, &e.At)
-		if err == nil {
-			e.CumQuantity, err = decimal.Parse(cum)
-		}
-		return e, e.ID, err
-	})
+	const query = `SELECT id, client_order_id, kind, source, outcome, venue_order_id, cum_quantity,
+		raw_sha256, at FROM order_events WHERE run_id = ? AND id > ? ORDER BY id`
+	return find(ctx, j, p, query, []any{runID, p.After},
+		func(rows *sql.Rows) (e Event, place int64, err error) {
+			var cum string
+			err = rows.Scan(&e.ID, &e.ClientOrderID, &e.Kind, &e.Source, &e.Outcome, &e.VenueOrderID, &cum,
+				&e.RawSHA256, &e.At)
+			if err == nil {
+				e.CumQuantity, err = decimal.Parse(cum)
+			}
+			return e, e.ID, err
+		})
 }
 
 // Intents of a run. Places are sequence numbers.
 func (j *Journal) Intents(ctx context.Context, runID string, p Page) (Rows[Intent], error) {
-	const query = "SELECT seq, client_order_id, step, symbol, body, created_at FROM intents WHERE run_id = ? AND seq > ? ORDER BY seq"
-	return find(ctx, j, p, query, []any{runID, p.After}, func(rows *sql.Rows) (i Intent, place int64, err error) {
-		err = rows.Scan(&i.Seq, &i.ClientOrderID, &i.Step, &i.Symbol, (*[]byte)(&i.Body), &i.CreatedAt)
-		return i, i.Seq, err
-	})
+	const query = "SELECT seq, client_order_id, step, symbol, body, created_at FROM intents WHERE run_id " +
+		"= ? AND seq > ? ORDER BY seq"
+	return find(ctx, j, p, query, []any{runID, p.After},
+		func(rows *sql.Rows) (i Intent, place int64, err error) {
+			err = rows.Scan(&i.Seq, &i.ClientOrderID, &i.Step, &i.Symbol, (*[]byte)(&i.Body), &i.CreatedAt)
+			return i, i.Seq, err
+		})
 }
 
 // Log of a run, without the entries that the journal keeps for itself. With kinds only
 // those are read. Places are numbers of entries.
 func (j *Journal) Log(ctx context.Context, runID string, p Page, kinds ...string) (Rows[Entry], error) {
-	query, args := "SELECT body FROM log WHERE run_id = ? AND n > ? AND kind <> ?", []any{runID, p.After, kindRows}
+	query, args := "SELECT body FROM log WHERE run_id = ? AND n > ? AND kind <> ?",
+		[]any{runID, p.After, kindRows}
 	if len(kinds) > 0 {
 		query += " AND kind IN (?" + strings.Repeat(", ?", len(kinds)-1) + ")"
 		for _, k := range kinds {
@@ -302,7 +317,8 @@ func (j *Journal) Log(ctx context.Context, runID string, p Page, kinds ...string
 
 // LastLog is the newest entry of a kind: the phase that a run died in, say.
 func (j *Journal) LastLog(ctx context.Context, runID, kind string) (e Entry, ok bool, err error) {
-	return first(find(ctx, j, Page{Limit: 1}, "SELECT body FROM log WHERE run_id = ? AND kind = ? ORDER BY n DESC", []any{runID, kind}, scanEntry))
+	return first(find(ctx, j, Page{Limit: 1},
+		"SELECT body FROM log WHERE run_id = ? AND kind = ? ORDER BY n DESC", []any{runID, kind}, scanEntry))
 }
 
 func scanEntry(rows *sql.Rows) (Entry, int64, error) {
@@ -318,7 +334,8 @@ func scanEntry(rows *sql.Rows) (Entry, int64, error) {
 }
 
 // find is page over the reading connections.
-func find[T any](ctx context.Context, j *Journal, p Page, query string, args []any, scan func(*sql.Rows) (T, int64, error)) (Rows[T], error) {
+func find[T any](ctx context.Context, j *Journal, p Page, query string, args []any,
+	scan func(*sql.Rows) (T, int64, error)) (Rows[T], error) {
 	q, err := j.read()
 	if err != nil {
 		return Rows[T]{}, err
@@ -364,29 +381,35 @@ func (j *Journal) OpenOrders(ctx context.Context, runID string) ([]Order, error)
 
 // EarlierOpenOrders are the orders on an account that are not terminal, but for those of
 // one run: what a new run must settle before it trades. The oldest run comes first.
-func (j *Journal) EarlierOpenOrders(ctx context.Context, exchange, accountID, exceptRun string) ([]Order, error) {
+func (j *Journal) EarlierOpenOrders(ctx context.Context, exchange, accountID,
+	exceptRun string) ([]Order, error) {
 	return j.openOrders(ctx, ofAccount+notTerminal, exchange, accountID, exceptRun)
 }
 
 // EarlierUnfilled are the orders on an account that are terminal and lack executions: the venue
 // said how much had filled, and the process ended before it heard of each fill.
-func (j *Journal) EarlierUnfilled(ctx context.Context, exchange, accountID, exceptRun string) ([]Order, error) {
-	return j.openOrders(ctx, filledOf+ofAccount+"NOT "+notTerminal+" AND "+lacksFills, exchange, accountID, exchange, accountID, exceptRun)
+func (j *Journal) EarlierUnfilled(ctx context.Context, exchange, accountID,
+	exceptRun string) ([]Order, error) {
+	return j.openOrders(ctx, filledOf+ofAccount+"NOT "+notTerminal+" AND "+lacksFills, exchange, accountID,
+		exchange, accountID, exceptRun)
 }
 
 const (
-	ofAccount   = "JOIN runs r ON r.run_id = i.run_id WHERE r.exchange = ? AND r.account_id = ? AND r.run_id <> ? AND "
+	ofAccount = "JOIN runs r ON r.run_id = i.run_id WHERE r.exchange = ? AND r.account_id = ? AND " +
+		"r.run_id <> ? AND "
 	notTerminal = "(state NOT IN ('filled', 'canceled', 'rejected', 'expired', 'denied'))"
 	filledOf    = `LEFT JOIN (SELECT client_order_id AS id, sum(CAST(quantity AS REAL)) AS filled FROM fills
 		WHERE exchange = ? AND account_id = ? GROUP BY client_order_id) f ON f.id = i.client_order_id `
 	// The sums are rounded, by less than the smallest step of any venue.
 	lacksFills = `coalesce(f.filled, 0) < 0.999999999 *
-		(SELECT coalesce(max(CAST(e.cum_quantity AS REAL)), 0) FROM order_events e WHERE e.client_order_id = i.client_order_id)`
+		(SELECT coalesce(max(CAST(e.cum_quantity AS REAL)),
+		0) FROM order_events e WHERE e.client_order_id = i.client_order_id)`
 )
 
 // stateOf is the last state of intent i. An event of another kind changes none.
 const stateOf = `coalesce((SELECT e.kind FROM order_events e WHERE e.client_order_id = i.client_order_id
-	AND e.kind IN ('intent', 'sent', 'unknown', 'open', 'partial', 'filled', 'canceled', 'rejected', 'expired', 'denied')
+	AND e.kind IN ('intent', 'sent', 'unknown', 'open', 'partial', 'filled', 'canceled', 'rejected',
+	'expired', 'denied')
 	ORDER BY e.id DESC LIMIT 1), 'intent')`
 
 func (j *Journal) openOrders(ctx context.Context, where string, args ...any) ([]Order, error) {
@@ -394,7 +417,9 @@ func (j *Journal) openOrders(ctx context.Context, where string, args ...any) ([]
 	if err != nil {
 		return nil, err
 	}
-	rows, err := q.QueryContext(ctx, `SELECT i.run_id, i.seq, i.client_order_id, i.step, i.symbol, i.body, i.created_at, `+stateOf+` AS state
+	rows, err := q.QueryContext(ctx,
+		`SELECT i.run_id, i.seq, i.client_order_id, i.step, i.symbol, i.body, i.created_at, `+stateOf+
+			` AS state
 		FROM intents i `+where+` ORDER BY i.rowid`, args...)
 	if err != nil {
 		return nil, err
@@ -403,7 +428,8 @@ func (j *Journal) openOrders(ctx context.Context, where string, args ...any) ([]
 	var orders []Order
 	for rows.Next() {
 		var o Order
-		err := rows.Scan(&o.RunID, &o.Seq, &o.ClientOrderID, &o.Step, &o.Symbol, (*[]byte)(&o.Body), &o.CreatedAt, &o.State)
+		err := rows.Scan(&o.RunID, &o.Seq, &o.ClientOrderID, &o.Step, &o.Symbol, (*[]byte)(&o.Body),
+			&o.CreatedAt, &o.State)
 		if err != nil {
 			return nil, err
 		}
@@ -422,7 +448,9 @@ func (j *Journal) openOrders(ctx context.Context, where string, args ...any) ([]
 
 // learn adds what the events say.
 func (o *Order) learn(ctx context.Context, q querier) error {
-	rows, err := q.QueryContext(ctx, "SELECT kind, venue_order_id, cum_quantity, at FROM order_events WHERE client_order_id = ? ORDER BY id", o.ClientOrderID)
+	rows, err := q.QueryContext(ctx,
+		"SELECT kind, venue_order_id, cum_quantity, at FROM order_events WHERE client_order_id = ? ORDER "+
+			"BY id", o.ClientOrderID)
 	if err != nil {
 		return err
 	}
@@ -476,7 +504,8 @@ func (j *Journal) RunOf(ctx context.Context, clientOrderID string) (runID string
 	if err != nil {
 		return "", err
 	}
-	err = q.QueryRowContext(ctx, "SELECT run_id FROM intents WHERE client_order_id = ?", clientOrderID).Scan(&runID)
+	err = q.QueryRowContext(ctx, "SELECT run_id FROM intents WHERE client_order_id = ?",
+		clientOrderID).Scan(&runID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -498,8 +527,8 @@ type Holding struct {
 	Runs []string
 }
 
-// Holdings are what all runs on an account hold together, by their fills, in the order in which they first traded. Runs
-// before one that released what was left do not count.
+// Holdings are what all runs on an account hold together, by their fills, in the order in which they first
+// traded. Runs before one that released what was left do not count.
 func (j *Journal) Holdings(ctx context.Context, exchange, accountID string) ([]Holding, error) {
 	q, err := j.read()
 	if err != nil {
@@ -533,7 +562,8 @@ func (j *Journal) Holdings(ctx context.Context, exchange, accountID string) ([]H
 	for _, h := range list {
 		last := h.Runs[len(h.Runs)-1]
 		var text string
-		if err := q.QueryRowContext(ctx, "SELECT markets FROM runs WHERE run_id = ?", last).Scan(&text); err != nil {
+		if err := q.QueryRowContext(ctx, "SELECT markets FROM runs WHERE run_id = ?",
+			last).Scan(&text); err != nil {
 			return nil, err
 		}
 		if text != "null" {

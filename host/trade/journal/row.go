@@ -99,7 +99,8 @@ type Fill = exchange.Fill
 
 // sameFill reports whether two reports of a trade agree.
 func sameFill(f, g Fill) bool {
-	return f.Symbol == g.Symbol && f.TradeID == g.TradeID && f.ClientOrderID == g.ClientOrderID && f.Side == g.Side &&
+	return f.Symbol == g.Symbol && f.TradeID == g.TradeID && f.ClientOrderID == g.ClientOrderID &&
+		f.Side == g.Side &&
 		f.Quantity.Cmp(g.Quantity) == 0 && f.Price.Cmp(g.Price) == 0 && f.Fee.Cmp(g.Fee) == 0 &&
 		f.FeeAsset == g.FeeAsset && f.Liquidity == g.Liquidity && f.Time == g.Time
 }
@@ -152,8 +153,11 @@ type table struct {
 // insertion.
 var (
 	intentsTable = newTable("intents", "run_id, seq, client_order_id, step, symbol, body, created_at")
-	eventsTable  = newTable("order_events", "id, run_id, client_order_id, kind, source, outcome, venue_order_id, cum_quantity, raw_sha256, at")
-	fillsTable   = newTable("fills", "exchange, account_id, symbol, trade_id, run_id, client_order_id, side, quantity, price, fee, fee_asset, liquidity, at")
+	eventsTable  = newTable("order_events",
+		"id, run_id, client_order_id, kind, source, outcome, venue_order_id, cum_quantity, raw_sha256, at")
+	fillsTable = newTable("fills",
+		"exchange, account_id, symbol, trade_id, run_id, client_order_id, side, quantity, price, fee, "+
+			"fee_asset, liquidity, at")
 	candlesTable = newTable("candles", "run_id, symbol, open_time, o, h, l, c, v, step, source")
 	equityTable  = newTable("equity", "run_id, at, equity, cash")
 
@@ -161,7 +165,8 @@ var (
 )
 
 const (
-	runColumns = "run_id, run_tag, mode, exchange, account_id, symbols, timeframe, request, strategy_sha256, markets, risk, start_cash, started_at, ended_at, status, stop_reason, error"
+	runColumns = "run_id, run_tag, mode, exchange, account_id, symbols, timeframe, request, " +
+		"strategy_sha256, markets, risk, start_cash, started_at, ended_at, status, stop_reason, error"
 	logColumns = "run_id, n, kind, body, prev, hash"
 )
 
@@ -267,8 +272,9 @@ func text(v any) string {
 	return s
 }
 
-// Version is that of the form in which entries and the rows of their transaction are written. An entry that does
-// not say one is of version 1, which stored the Go field names of package market and numbers for its enumerations.
+// Version is that of the form in which entries and the rows of their transaction are written. An entry that
+// does not say one is of version 1, which stored the Go field names of package market and numbers for its
+// enumerations.
 const Version = 2
 
 // kindRows is the kind of the entry that vouches for the other rows of its transaction.
@@ -345,7 +351,8 @@ func decodeBody(text string) (*body, error) {
 	if !kindForm.MatchString(b.Kind) || !runIDForm.MatchString(b.RunID) || b.N < 1 {
 		return nil, errors.New("body of a log entry: kind, n or run_id is missing or malformed")
 	}
-	if (b.Kind == kindRows) == (b.Data != nil) || (b.Kind != kindRows && (b.Rows != nil || b.Run != "" || b.SHA != "")) {
+	if (b.Kind == kindRows) == (b.Data != nil) ||
+		(b.Kind != kindRows && (b.Rows != nil || b.Run != "" || b.SHA != "")) {
 		return nil, errors.New("body of a log entry: data and rows exclude each other")
 	}
 	if b.V == 1 || b.V < 0 || b.V > Version {
@@ -384,7 +391,8 @@ func chain(prev, body string) string {
 // entryBody checks an entry and gives its body without run and number.
 func entryBody(e Entry, now market.Time) (*body, error) {
 	if !kindForm.MatchString(e.Kind) || e.Kind == kindRows {
-		return nil, &InvalidError{"entry.kind", "use a word of letters, digits, dots, dashes and underscores; rows is taken"}
+		return nil, &InvalidError{"entry.kind",
+			"use a word of letters, digits, dots, dashes and underscores; rows is taken"}
 	}
 	data, err := canonical(e.Data)
 	if err != nil {

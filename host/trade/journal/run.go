@@ -98,7 +98,8 @@ func (r *Run) Connected(ctx context.Context, c Connected, entries ...Entry) erro
 	err := r.write(ctx, entries, func(t *txn) error {
 		const q = `UPDATE runs SET account_id = CASE WHEN ?2 = '' THEN account_id ELSE ?2 END,
 			markets = coalesce(?3, markets), start_cash = coalesce(?4, start_cash) WHERE run_id = ?1`
-		if _, err := t.tx.ExecContext(t.ctx, q, t.runID, c.AccountID, markets, nullMoney(c.StartCash)); err != nil {
+		if _, err := t.tx.ExecContext(t.ctx, q, t.runID, c.AccountID, markets,
+			nullMoney(c.StartCash)); err != nil {
 			return err
 		}
 		return t.touchedRun()
@@ -147,7 +148,8 @@ func (r *Run) End(ctx context.Context, e End, entries ...Entry) error {
 		shown, e.Error = string(text), text
 	}
 	err := r.write(ctx, entries, func(t *txn) error {
-		const q = `UPDATE runs SET ended_at = ?2, status = ?3, stop_reason = nullif(?4, ''), error = ?5 WHERE run_id = ?1 AND ended_at IS NULL`
+		const q = `UPDATE runs SET ended_at = ?2, status = ?3, stop_reason = nullif(?4, ''),
+			error = ?5 WHERE run_id = ?1 AND ended_at IS NULL`
 		done, err := t.tx.ExecContext(t.ctx, q, t.runID, int64(e.At), e.Status, e.StopReason, shown)
 		if err != nil {
 			return err
@@ -263,7 +265,8 @@ func (b Batch) check() error {
 	for _, c := range b.Candles {
 		k := c.Candle
 		if !finite(k.Open, k.High, k.Low, k.Close, k.Volume) {
-			return &InvalidError{"candle " + string(c.Symbol) + " " + k.OpenTime.String(), "a price or the volume is no number"}
+			return &InvalidError{"candle " + string(c.Symbol) + " " + k.OpenTime.String(),
+				"a price or the volume is no number"}
 		}
 	}
 	for _, i := range b.Intents {
@@ -273,7 +276,8 @@ func (b Batch) check() error {
 	}
 	for _, e := range b.Events {
 		if !kindForm.MatchString(e.Kind) || !slices.Contains(sources, e.Source) {
-			return &InvalidError{"event", fmt.Sprintf("kind %q must be a word and source %q one of %v", e.Kind, e.Source, sources)}
+			return &InvalidError{"event",
+				fmt.Sprintf("kind %q must be a word and source %q one of %v", e.Kind, e.Source, sources)}
 		}
 	}
 	for _, f := range b.Fills {
@@ -296,7 +300,8 @@ func (r *Run) insertIntents(t *txn, intents []Intent) error {
 		return err
 	}
 	var ended sql.NullInt64
-	if err := t.tx.QueryRowContext(t.ctx, "SELECT ended_at FROM runs WHERE run_id = ?", t.runID).Scan(&ended); err != nil {
+	if err := t.tx.QueryRowContext(t.ctx, "SELECT ended_at FROM runs WHERE run_id = ?",
+		t.runID).Scan(&ended); err != nil {
 		return err
 	}
 	if ended.Valid {
@@ -307,7 +312,8 @@ func (r *Run) insertIntents(t *txn, intents []Intent) error {
 		if err != nil {
 			return &InvalidError{"intent.body", err.Error()}
 		}
-		err = t.insert(intentsTable, t.runID, i.Seq, i.ClientOrderID, i.Step, string(i.Symbol), string(text), int64(i.CreatedAt))
+		err = t.insert(intentsTable, t.runID, i.Seq, i.ClientOrderID, i.Step, string(i.Symbol), string(text),
+			int64(i.CreatedAt))
 		if err != nil {
 			return refusal(err, "intent "+i.ClientOrderID)
 		}
@@ -317,7 +323,8 @@ func (r *Run) insertIntents(t *txn, intents []Intent) error {
 
 func (r *Run) insertEvents(t *txn, events []Event) error {
 	for _, e := range events {
-		values := []any{nil, t.runID, e.ClientOrderID, e.Kind, e.Source, e.Outcome, e.VenueOrderID, money(e.CumQuantity), e.RawSHA256, int64(e.At)}
+		values := []any{nil, t.runID, e.ClientOrderID, e.Kind, e.Source, e.Outcome, e.VenueOrderID,
+			money(e.CumQuantity), e.RawSHA256, int64(e.At)}
 		done, err := t.tx.ExecContext(t.ctx, eventsTable.insert, values...)
 		if err != nil {
 			return refusal(err, "event of "+e.ClientOrderID)
@@ -355,9 +362,11 @@ func (r *Run) insertFills(t *txn, fills []Fill) ([]Outcome, error) {
 		return nil, &InvalidError{"fill", "the account is not known yet: Connected comes first"}
 	}
 	for _, f := range fills {
-		values := []any{info.Exchange, info.AccountID, string(f.Symbol), f.TradeID, t.runID, f.ClientOrderID, f.Side.String(),
+		values := []any{info.Exchange, info.AccountID, string(f.Symbol), f.TradeID, t.runID, f.ClientOrderID,
+			f.Side.String(),
 			money(f.Quantity), money(f.Price), money(f.Fee), f.FeeAsset, f.Liquidity.String(), int64(f.Time)}
-		done, err := t.tx.ExecContext(t.ctx, fillsTable.insert+" ON CONFLICT (exchange, account_id, symbol, trade_id) DO NOTHING", values...)
+		done, err := t.tx.ExecContext(t.ctx,
+			fillsTable.insert+" ON CONFLICT (exchange, account_id, symbol, trade_id) DO NOTHING", values...)
 		if err != nil {
 			return nil, refusal(err, "fill "+f.TradeID)
 		}
@@ -370,14 +379,17 @@ func (r *Run) insertFills(t *txn, fills []Fill) ([]Outcome, error) {
 			outcomes = append(outcomes, Outcome{Kept: f, KeptRun: t.runID})
 			continue
 		}
-		kept, err := readFills(t.ctx, t.tx, "WHERE exchange = ? AND account_id = ? AND symbol = ? AND trade_id = ?", values[:4]...)
+		kept, err := readFills(t.ctx, t.tx,
+			"WHERE exchange = ? AND account_id = ? AND symbol = ? AND trade_id = ?", values[:4]...)
 		if err != nil {
 			return nil, err
 		}
 		if len(kept) != 1 {
 			return nil, fmt.Errorf("fill %s is neither new nor known", f.TradeID)
 		}
-		outcomes = append(outcomes, Outcome{Known: true, Conflict: !sameFill(kept[0].Fill, f), Kept: kept[0].Fill, KeptRun: kept[0].run})
+		outcomes = append(outcomes,
+			Outcome{Known: true, Conflict: !sameFill(kept[0].Fill, f), Kept: kept[0].Fill,
+				KeptRun: kept[0].run})
 	}
 	return outcomes, nil
 }

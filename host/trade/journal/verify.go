@@ -131,7 +131,9 @@ func checkSchema(ctx context.Context, q querier) (fresh bool, err error) {
 	case version == 0 && tables == 0:
 		return true, nil
 	case version > len(schemas):
-		return false, damaged("its schema version %d is newer than %d, the newest that this program knows: with the newer program it can be put back", version, len(schemas))
+		return false,
+			damaged("its schema version %d is newer than %d, the newest that this program knows: with the "+
+				"newer program it can be put back", version, len(schemas))
 	case version < 1 || sum != schemas[version-1]:
 		return false, damaged("the tables are not those of this program (schema version %d)", version)
 	}
@@ -140,7 +142,9 @@ func checkSchema(ctx context.Context, q querier) (fresh bool, err error) {
 
 // schemaDigest is of the whole schema.
 func schemaDigest(ctx context.Context, q querier) (sum string, tables int, err error) {
-	rows, err := q.QueryContext(ctx, "SELECT type || char(10) || name || char(10) || tbl_name || char(10) || coalesce(sql, '') FROM sqlite_schema ORDER BY name")
+	rows, err := q.QueryContext(ctx,
+		"SELECT type || char(10) || name || char(10) || tbl_name || char(10) || coalesce(sql, '') FROM "+
+			"sqlite_schema ORDER BY name")
 	if err != nil {
 		return "", 0, err
 	}
@@ -169,7 +173,8 @@ type verifier struct {
 
 // verifyChain is the proof that no row was changed, added or lost.
 func verifyChain(ctx context.Context, q querier, seen head) (head, error) {
-	v := &verifier{cursors: map[string]*cursor{}, sum: newRowDigest(), runs: map[string]string{}, n: map[string]int64{}, at: head{hash: genesis}, seen: seen}
+	v := &verifier{cursors: map[string]*cursor{}, sum: newRowDigest(), runs: map[string]string{},
+		n: map[string]int64{}, at: head{hash: genesis}, seen: seen}
 	quiet := context.WithoutCancel(ctx) // a context that can end costs a goroutine a row
 	for _, t := range digested {
 		cur, err := openCursor(quiet, q, t.name, t.columns)
@@ -205,7 +210,8 @@ func verifyChain(ctx context.Context, q querier, seen head) (head, error) {
 // entry checks one entry of the log and the rows that it vouches for.
 func (v *verifier) entry(values []any) error {
 	rowid, _ := values[0].(int64)
-	runID, kind, text_, prev, hash := text(values[1]), text(values[3]), text(values[4]), text(values[5]), text(values[6])
+	runID, kind, text_, prev, hash := text(values[1]), text(values[3]), text(values[4]), text(values[5]),
+		text(values[6])
 	n, _ := values[2].(int64)
 	where := fmt.Sprintf("log entry %d of run %s", n, runID)
 	if rowid != v.at.count+1 {
@@ -362,7 +368,8 @@ func quarantine(ctx context.Context, path string, why *damageError, now time.Tim
 		}
 	}
 	for _, f := range []struct{ from, to string }{
-		{path, q.Path}, {path + "-wal", q.Path + "-wal"}, {path + "-shm", q.Path + "-shm"}, {filepath.Join(dir, witnessName), q.Path + "-head"},
+		{path, q.Path}, {path + "-wal", q.Path + "-wal"}, {path + "-shm", q.Path + "-shm"},
+		{filepath.Join(dir, witnessName), q.Path + "-head"},
 	} {
 		if err := os.Rename(f.from, f.to); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, fmt.Errorf("set the damaged journal aside (%s): %w", why.reason, err)

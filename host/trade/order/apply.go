@@ -354,7 +354,8 @@ func (a *action) endByVerdict() {
 // fill takes a trade. A known id with other data keeps the first.
 func (a *action) fill(f exchange.Fill) {
 	r := a.r
-	if f.Symbol != r.spec.Symbol || f.Side != r.spec.Side || !f.Quantity.IsPos() || !f.Price.IsPos() || f.TradeID == "" {
+	if f.Symbol != r.spec.Symbol || f.Side != r.spec.Side || !f.Quantity.IsPos() || !f.Price.IsPos() ||
+		f.TradeID == "" {
 		a.alarm(CodeFillConflict, "a trade that cannot be of this order: "+f.TradeID)
 		return
 	}
@@ -458,7 +459,8 @@ func pairOf(x, y Spec) *exchange.PairRequest {
 		limit, stop = y, x
 	}
 	return &exchange.PairRequest{
-		ListID: x.ListID, LimitID: limit.ClientOrderID, StopID: stop.ClientOrderID, Symbol: x.Symbol, Side: x.Side,
+		ListID: x.ListID, LimitID: limit.ClientOrderID, StopID: stop.ClientOrderID, Symbol: x.Symbol,
+		Side:     x.Side,
 		Quantity: x.Quantity, LimitPrice: limit.LimitPrice, StopPrice: stop.StopPrice,
 	}
 }

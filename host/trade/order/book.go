@@ -43,8 +43,8 @@ func NewBook() *Book { return NewBookBehind(new(Barrier)) }
 // NewBookBehind returns an empty book behind a barrier that others look at too.
 func NewBookBehind(b *Barrier) *Book { return &Book{byID: map[string]*record{}, barrier: b} }
 
-// Barrier is what the end of a run closes: no order leaves any more. Its zero value is open, and so is nil. It is safe
-// for concurrent use.
+// Barrier is what the end of a run closes: no order leaves any more. Its zero value is open, and so is nil.
+// It is safe for concurrent use.
 type Barrier struct {
 	mu            sync.Mutex
 	closed, exits bool
@@ -57,7 +57,8 @@ func (b *Barrier) Close() {
 	b.closed = true
 }
 
-// LetExits lets orders pass that shrink a position: the stop asked for it, and everything else is confirmed to be gone.
+// LetExits lets orders pass that shrink a position: the stop asked for it, and everything else is confirmed
+// to be gone.
 func (b *Barrier) LetExits() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,8 +107,10 @@ func (b *Book) CommitPair(limit, stop Spec, at time.Time) ([]Effect, error) {
 	if b.barrier.Closed() {
 		return nil, errBarred
 	}
-	if limit.Sibling != stop.ClientOrderID || stop.Sibling != limit.ClientOrderID || limit.ListID != stop.ListID || limit.ListID == "" {
-		return nil, fmt.Errorf("orders %s and %s are not the legs of one pair", limit.ClientOrderID, stop.ClientOrderID)
+	if limit.Sibling != stop.ClientOrderID || stop.Sibling != limit.ClientOrderID ||
+		limit.ListID != stop.ListID || limit.ListID == "" {
+		return nil, fmt.Errorf("orders %s and %s are not the legs of one pair", limit.ClientOrderID,
+			stop.ClientOrderID)
 	}
 	first, err := b.add(limit, at)
 	if err != nil {
@@ -255,9 +258,11 @@ func (b *Book) halt(at time.Time) []Effect {
 
 // FillsPage takes an answer to Fills: its trades of ours, then, for the searches, what it lacks.
 // Trades of orders that the book does not know come back; the engine judges whose they are.
-func (b *Book) FillsPage(symbol market.Symbol, page exchange.Fills, since, asked, at time.Time) (effects []Effect, foreign []exchange.Fill) {
+func (b *Book) FillsPage(symbol market.Symbol, page exchange.Fills, since, asked,
+	at time.Time) (effects []Effect, foreign []exchange.Fill) {
 	for _, f := range page.Fills {
-		got, err := b.Apply(Event{Kind: FillSeen, Source: FromFills, ClientOrderID: f.ClientOrderID, Fill: f}, at)
+		got, err := b.Apply(Event{Kind: FillSeen, Source: FromFills, ClientOrderID: f.ClientOrderID, Fill: f},
+			at)
 		if err != nil {
 			foreign = append(foreign, f)
 			continue
@@ -279,11 +284,13 @@ func (b *Book) FillsPage(symbol market.Symbol, page exchange.Fills, since, asked
 
 // OpenList takes an answer to OpenOrders. What it shows is evidence; what it lacks is
 // asked for and nothing more. Orders that the book does not have come back.
-func (b *Book) OpenList(orders []exchange.Order, asked, at time.Time) (effects []Effect, foreign []exchange.Order) {
+func (b *Book) OpenList(orders []exchange.Order, asked,
+	at time.Time) (effects []Effect, foreign []exchange.Order) {
 	listed := map[string]bool{}
 	for _, o := range orders {
 		listed[o.ClientOrderID] = true
-		got, err := b.Apply(Event{Kind: OrderSeen, Source: FromList, ClientOrderID: o.ClientOrderID, Order: o, AskedAt: asked}, at)
+		got, err := b.Apply(Event{Kind: OrderSeen, Source: FromList, ClientOrderID: o.ClientOrderID, Order: o,
+			AskedAt: asked}, at)
 		if err != nil {
 			foreign = append(foreign, o)
 			continue
@@ -291,7 +298,8 @@ func (b *Book) OpenList(orders []exchange.Order, asked, at time.Time) (effects [
 		effects = append(effects, got...)
 	}
 	for _, r := range b.working() {
-		if (r.state == Open || r.state == Partial) && !listed[r.spec.ClientOrderID] && r.handed.Before(asked) {
+		if (r.state == Open || r.state == Partial) && !listed[r.spec.ClientOrderID] &&
+			r.handed.Before(asked) {
 			a := b.act(r, at)
 			a.query()
 			effects = append(effects, a.effects...)
@@ -302,7 +310,9 @@ func (b *Book) OpenList(orders []exchange.Order, asked, at time.Time) (effects [
 
 // Unresolved reports whether an order of the symbol is of unknown fate: no entries until it is known.
 func (b *Book) Unresolved(symbol market.Symbol) bool {
-	return slices.ContainsFunc(b.working(), func(r *record) bool { return r.spec.Symbol == symbol && r.state == Lost })
+	return slices.ContainsFunc(b.working(), func(r *record) bool {
+		return r.spec.Symbol == symbol && r.state == Lost
+	})
 }
 
 // UnknownSale reports whether a sale of the symbol is of unknown fate.
@@ -312,8 +322,8 @@ func (b *Book) UnknownSale(symbol market.Symbol) bool {
 	})
 }
 
-// WithdrawUnsent ends every order of the symbol (of all when empty) that waits to be sent: the step's next close came,
-// or a barrier.
+// WithdrawUnsent ends every order of the symbol (of all when empty) that waits to be sent: the step's next
+// close came, or a barrier.
 func (b *Book) WithdrawUnsent(symbol market.Symbol, at time.Time) []Effect {
 	var all []Effect
 	for _, r := range b.working() {
@@ -404,8 +414,10 @@ type Status struct {
 
 func (r *record) status() Status {
 	s := Status{
-		Spec: r.spec, State: r.state, Reason: r.reason, VenueOrderID: r.venueID, Filled: toDec(r.sum), Reported: toDec(r.reported),
-		Spent: toDec(r.spent), AveragePrice: r.average, Settled: r.settled(), CancelWanted: r.cancel.wanted, Attempts: r.attempt,
+		Spec: r.spec, State: r.state, Reason: r.reason, VenueOrderID: r.venueID, Filled: toDec(r.sum),
+		Reported: toDec(r.reported),
+		Spent:    toDec(r.spent), AveragePrice: r.average, Settled: r.settled(),
+		CancelWanted: r.cancel.wanted, Attempts: r.attempt,
 		Fills: r.tradeList(), Written: r.written,
 	}
 	if r.sum.Sign() > 0 {
@@ -431,7 +443,8 @@ func (b *Book) All() []Status {
 	return list
 }
 
-// Pending is the orders that may still be at the venue or wait for trades; what a stop has to cancel and confirm.
+// Pending is the orders that may still be at the venue or wait for trades; what a stop has to cancel and
+// confirm.
 func (b *Book) Pending() []Status {
 	var list []Status
 	for _, r := range b.working() {

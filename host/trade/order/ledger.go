@@ -49,7 +49,8 @@ type book struct {
 // NewLedger begins the books. All symbols have the same quote currency.
 func NewLedger(cash dec, symbols []market.Symbol) (*Ledger, error) {
 	if len(symbols) == 0 || cash.IsNeg() {
-		return nil, fmt.Errorf("a ledger needs symbols and cash of at least 0, it has %d and %s", len(symbols), cash)
+		return nil, fmt.Errorf("a ledger needs symbols and cash of at least 0, it has %d and %s",
+			len(symbols), cash)
 	}
 	l := &Ledger{
 		quote: symbols[0].Quote(), scale: min(max(priceDigits-cash.Trunc(0).Prec(), 0), maxMoneyScale),
@@ -81,7 +82,8 @@ type Origin struct {
 	Tag   string
 	// Manual reports whether the operator wanted the order: the round trip that it closes was closed by hand.
 	Manual bool
-	// Reference is the price that was expected: of the stop, or the last close of a market order; 0 for limits.
+	// Reference is the price that was expected: of the stop, or the last close of a market order; 0 for
+	// limits.
 	Reference dec
 }
 
@@ -181,8 +183,10 @@ func (l *Ledger) shown(f exchange.Fill, o Origin, b *book, fee, realised *big.Ra
 		slipped = times(new(big.Rat).Abs(minus(exact(f.Price), exact(reference))), exact(f.Quantity))
 	}
 	return market.Fill{
-		ID: market.FillID(l.fills), OrderID: o.Order, Symbol: f.Symbol, Side: f.Side, Role: o.Role, Quantity: f.Quantity,
-		Price: f.Price, ReferencePrice: reference, Slippage: toDec(slipped), Fee: toDec(fee), Liquidity: f.Liquidity, Time: f.Time,
+		ID: market.FillID(l.fills), OrderID: o.Order, Symbol: f.Symbol, Side: f.Side, Role: o.Role,
+		Quantity: f.Quantity,
+		Price:    f.Price, ReferencePrice: reference, Slippage: toDec(slipped), Fee: toDec(fee),
+		Liquidity: f.Liquidity, Time: f.Time,
 		PositionAfter: toDec(b.quantity), RealizedPnL: toDec(realised), Tag: o.Tag,
 	}
 }
@@ -191,7 +195,8 @@ func (l *Ledger) shown(f exchange.Fill, o Origin, b *book, fee, realised *big.Ra
 // does not take is dust, shown flat, and closes the round trip. It stays in the books.
 func (l *Ledger) Settle(symbol market.Symbol, rules Rules, price dec) *market.Trade {
 	b := l.book(symbol)
-	if b == nil || b.quantity.Sign() <= 0 || b.flat() || b.trip == nil || !b.trip.reduced || !rules.Dust(toDec(b.quantity), price) {
+	if b == nil || b.quantity.Sign() <= 0 || b.flat() || b.trip == nil || !b.trip.reduced ||
+		!rules.Dust(toDec(b.quantity), price) {
 		return nil
 	}
 	b.dust = true
@@ -205,7 +210,8 @@ func (l *Ledger) Check() error {
 		left, right = plus(left, b.cost), plus(right, b.realised)
 	}
 	if left.Cmp(right) != 0 {
-		return fmt.Errorf("the books do not balance: %s is not %s", left.FloatString(20), right.FloatString(20))
+		return fmt.Errorf("the books do not balance: %s is not %s", left.FloatString(20),
+			right.FloatString(20))
 	}
 	return nil
 }
@@ -287,7 +293,8 @@ type trip struct {
 
 func newTrip(f exchange.Fill, o Origin) *trip {
 	return &trip{
-		symbol: f.Symbol, short: f.Side == market.Sell, opened: f.Time, bought: ratZero, boughtFor: ratZero, sold: ratZero, soldFor: ratZero, fees: ratZero,
+		symbol: f.Symbol, short: f.Side == market.Sell, opened: f.Time, bought: ratZero, boughtFor: ratZero,
+		sold: ratZero, soldFor: ratZero, fees: ratZero,
 		slippage: ratZero, gross: ratZero, low: exact(f.Price), high: exact(f.Price), entryTag: o.Tag,
 	}
 }
@@ -296,7 +303,8 @@ func (t *trip) fill(f exchange.Fill, o Origin, fee, realised *big.Rat) {
 	t.fees = plus(t.fees, fee)
 	t.gross = plus(t.gross, realised)
 	if o.Reference.IsPos() {
-		t.slippage = plus(t.slippage, times(new(big.Rat).Abs(minus(exact(f.Price), exact(o.Reference))), exact(f.Quantity)))
+		t.slippage = plus(t.slippage,
+			times(new(big.Rat).Abs(minus(exact(f.Price), exact(o.Reference))), exact(f.Quantity)))
 	}
 	if !slices.Contains(t.orders, o.Order) {
 		t.orders = append(t.orders, o.Order)
@@ -359,10 +367,13 @@ func (l *Ledger) close(b *book) *market.Trade {
 	pnl := minus(t.gross, t.fees)
 	share, _ := mean(pnl, invested).Float64()
 	return &market.Trade{
-		ID: market.TradeID(l.trades), Symbol: t.symbol, Direction: direction, Quantity: toDec(new(big.Rat).Abs(quantity)), EntryTime: t.opened, ExitTime: t.closed,
-		EntryPrice: toDec(entry), ExitPrice: toDec(exit), GrossPnL: toDec(t.gross), Fees: toDec(t.fees), Slippage: toDec(t.slippage), PnL: toDec(pnl),
+		ID: market.TradeID(l.trades), Symbol: t.symbol, Direction: direction,
+		Quantity: toDec(new(big.Rat).Abs(quantity)), EntryTime: t.opened, ExitTime: t.closed,
+		EntryPrice: toDec(entry), ExitPrice: toDec(exit), GrossPnL: toDec(t.gross), Fees: toDec(t.fees),
+		Slippage: toDec(t.slippage), PnL: toDec(pnl),
 		Return: share, ExitReason: t.exitReason(), CandlesHeld: t.candles,
-		MAE: toDec(least(ratZero, times(minus(worst, entry), quantity))), MFE: toDec(largest(ratZero, times(minus(best, entry), quantity))),
+		MAE:      toDec(least(ratZero, times(minus(worst, entry), quantity))),
+		MFE:      toDec(largest(ratZero, times(minus(best, entry), quantity))),
 		EntryTag: t.entryTag, ExitTag: t.exitTag, OrderIDs: t.orders,
 	}
 }
@@ -375,7 +386,8 @@ func mean(amount, quantity *big.Rat) *big.Rat {
 	return new(big.Rat).Quo(amount, quantity)
 }
 
-// exitReason is the role of the closing order; an order of the strategy is a signal, one of the operator manual.
+// exitReason is the role of the closing order; an order of the strategy is a signal, one of the operator
+// manual.
 func (t *trip) exitReason() market.ExitReason {
 	switch {
 	case t.manual:
@@ -398,8 +410,10 @@ func (l *Ledger) Position(symbol market.Symbol, price dec, at market.Time) *mark
 		direction = market.Short
 	}
 	p := &market.Position{
-		Symbol: symbol, Direction: direction, Quantity: toDec(b.quantity), MarkPrice: price, MarketValue: toDec(held),
-		AverageEntryPrice: toDec(new(big.Rat).Quo(b.cost, b.quantity)), UnrealizedPnL: toDec(minus(held, b.cost)), UpdatedAt: at,
+		Symbol: symbol, Direction: direction, Quantity: toDec(b.quantity), MarkPrice: price,
+		MarketValue:       toDec(held),
+		AverageEntryPrice: toDec(new(big.Rat).Quo(b.cost, b.quantity)),
+		UnrealizedPnL:     toDec(minus(held, b.cost)), UpdatedAt: at,
 	}
 	if t := b.trip; t != nil {
 		p.RealizedPnL, p.Fees, p.OpenedAt = toDec(t.gross), toDec(t.fees), t.opened

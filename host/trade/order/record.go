@@ -62,7 +62,8 @@ type cancelling struct {
 
 func newRecord(spec Spec, at time.Time) *record {
 	return &record{
-		spec: spec, written: at, reported: ratZero, sum: ratZero, spent: ratZero, trades: map[string]exchange.Fill{},
+		spec: spec, written: at, reported: ratZero, sum: ratZero, spent: ratZero,
+		trades:  map[string]exchange.Fill{},
 		alarmed: map[string]bool{},
 	}
 }
@@ -70,7 +71,8 @@ func newRecord(spec Spec, at time.Time) *record {
 // known is how much of it filled by all that is known.
 func (r *record) known() *big.Rat { return largest(r.reported, r.sum) }
 
-// full reports whether nothing is left of it. An order by quote amount has no quantity: the venue reports when it is done.
+// full reports whether nothing is left of it. An order by quote amount has no quantity: the venue reports
+// when it is done.
 func (r *record) full() bool {
 	if r.spec.Quantity.IsPos() {
 		return r.done || r.known().Cmp(exact(r.spec.Quantity)) >= 0
@@ -117,7 +119,8 @@ func (r *record) addTrade(f exchange.Fill) (added, conflict bool) {
 
 // sameTrade compares what money depends on.
 func sameTrade(a, b exchange.Fill) bool {
-	return a.Symbol == b.Symbol && a.Side == b.Side && a.Price.Cmp(b.Price) == 0 && a.Quantity.Cmp(b.Quantity) == 0 &&
+	return a.Symbol == b.Symbol && a.Side == b.Side && a.Price.Cmp(b.Price) == 0 &&
+		a.Quantity.Cmp(b.Quantity) == 0 &&
 		a.Fee.Cmp(b.Fee) == 0 && (a.FeeAsset == b.FeeAsset || a.Fee.IsZero())
 }
 
@@ -152,7 +155,8 @@ func (r *record) ended() Evidence {
 	case r.state == Sent || r.state == Lost:
 		return Refused
 	case r.state == Open || r.state == Partial:
-		return ExpiredThere // taken first and dropped later: a stop that could not be placed when it triggered
+		// taken first and dropped later: a stop that could not be placed when it triggered
+		return ExpiredThere
 	}
 	return Stale
 }
@@ -175,8 +179,8 @@ func (r *record) tradeList() []exchange.Fill {
 const (
 	// queryEvery is the pace after the first queries.
 	queryEvery = 10 * time.Second
-	// absences that definite absence takes, this far apart, the last one this long after the latest moment of sending
-	// (2 x recvWindow).
+	// absences that definite absence takes, this far apart, the last one this long after the latest moment
+	// of sending (2 x recvWindow).
 	absencesNeeded = 3
 	absenceSpacing = 2 * time.Second
 	absenceAfter   = 10 * time.Second
@@ -190,10 +194,12 @@ var firstQueries = [...]time.Duration{time.Second, 2 * time.Second, 4 * time.Sec
 // channel ends it from outside.
 type search struct {
 	written time.Time // when the intent was committed: no fill can be older
-	// began is when the answer was given up. The order may have waited in the connector until then and was not sent later.
+	// began is when the answer was given up. The order may have waited in the connector until then and was
+	// not sent later.
 	began time.Time
 	asked int
-	// seen reports whether the venue once answered DUPLICATE: it has had the order, so no NOT_FOUND can prove absence.
+	// seen reports whether the venue once answered DUPLICATE: it has had the order, so no NOT_FOUND can
+	// prove absence.
 	seen     bool
 	absences int
 	lastMiss time.Time // when the last counted NOT_FOUND was asked
@@ -272,8 +278,8 @@ func (a *action) due() {
 	}
 }
 
-// answerLimit is how long the engine may take to answer a Query or Cancel, which is longer than any deadline. Then
-// the call is taken as lost, so that it does not hold back the next one for ever.
+// answerLimit is how long the engine may take to answer a Query or Cancel, which is longer than any
+// deadline. Then the call is taken as lost, so that it does not hold back the next one for ever.
 const answerLimit = 30 * time.Second
 
 // unanswered gives up calls whose outcome is never reported.

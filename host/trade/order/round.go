@@ -153,7 +153,8 @@ func (m Rules) Spendable(budget dec) dec {
 		return dec{}
 	}
 	gross := plus(exact(decimal.One), exact(m.TakerFee.Max(decimal.Zero)))
-	return m.RoundAmount(toDec(floorTo(new(big.Rat).Quo(exact(budget), gross), decimal.MustNew(1, quoteScale))))
+	return m.RoundAmount(
+		toDec(floorTo(new(big.Rat).Quo(exact(budget), gross), decimal.MustNew(1, quoteScale))))
 }
 
 // Affordable is the largest quantity the market takes that a budget buys at a price, fee included.

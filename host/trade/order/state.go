@@ -29,7 +29,8 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Spec is an order as it was written down. Its JSON is the body that the journal keeps beside the columns of the intent.
+// Spec is an order as it was written down. Its JSON is the body that the journal keeps beside the columns of
+// the intent.
 type Spec struct {
 	Seq           int64  `json:"-"`
 	ClientOrderID string `json:"-"`
@@ -47,12 +48,13 @@ type Spec struct {
 	StopPrice   dec `json:"stop_price"`
 	// Reference is the price that risk values the order at: the last close where it has no price of its own.
 	Reference dec `json:"reference"`
-	// Exit: the order can only shrink the position. Manual: it is the operator's (--on-stop flatten). Protects: the
-	// host placed it for what is held: a leg of a bracket, or the sale of what has none.
+	// Exit: the order can only shrink the position. Manual: it is the operator's (--on-stop flatten).
+	// Protects: the host placed it for what is held: a leg of a bracket, or the sale of what has none.
 	Exit     bool `json:"exit"`
 	Manual   bool `json:"manual,omitzero"`
 	Protects bool `json:"-"`
-	// Wanted is the amount of quote that the strategy's size came to, where the limits left less; 0 otherwise.
+	// Wanted is the amount of quote that the strategy's size came to, where the limits left less; 0
+	// otherwise.
 	Wanted dec `json:"wanted,omitzero"`
 	// Public is the order that the strategy sees; several of the venue's may stand behind it.
 	Public market.OrderID `json:"order_id"`
@@ -62,8 +64,9 @@ type Spec struct {
 // Request is the order for Trader.Submit.
 func (s Spec) Request() exchange.OrderRequest {
 	return exchange.OrderRequest{
-		ClientOrderID: s.ClientOrderID, Symbol: s.Symbol, Side: s.Side, Type: s.Type, TimeInForce: s.TimeInForce,
-		Quantity: s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice,
+		ClientOrderID: s.ClientOrderID, Symbol: s.Symbol, Side: s.Side, Type: s.Type,
+		TimeInForce: s.TimeInForce,
+		Quantity:    s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice,
 		Reduces: s.Exit,
 	}
 }
@@ -93,7 +96,8 @@ type Kind string
 const (
 	// Handed: the connector is about to get the order; the journal has its intent.
 	Handed Kind = "sent"
-	// SubmitReply: Submit or SubmitPair returned, or its deadline passed (Outcome Unknown). Attempt is which try.
+	// SubmitReply: Submit or SubmitPair returned, or its deadline passed (Outcome Unknown). Attempt is which
+	// try.
 	SubmitReply Kind = "submit"
 	// CancelAsked: the strategy, the engine or the end of the run takes it back.
 	CancelAsked Kind = "cancel_wanted"
@@ -131,11 +135,11 @@ type Ask string
 // What is asked. Everything about an order names it in Effect.Order.
 const (
 	// Send: apply Handed, and when that is no error call Submit and apply SubmitReply. When Pair is
-	// set: Handed once (it is for both legs), SubmitPair, SubmitReply for both with the one Result. An order that may
-	// not leave gets Held or NotSendable instead, once for a pair.
+	// set: Handed once (it is for both legs), SubmitPair, SubmitReply for both with the one Result. An order
+	// that may not leave gets Held or NotSendable instead, once for a pair.
 	Send Ask = "send"
-	// Query and Cancel: call it, apply the reply, whatever it is: no second one is asked for before. One that is
-	// not answered at all is an alarm, CALL_UNANSWERED, and asked for again.
+	// Query and Cancel: call it, apply the reply, whatever it is: no second one is asked for before. One
+	// that is not answered at all is an alarm, CALL_UNANSWERED, and asked for again.
 	Query  Ask = "query"
 	Cancel Ask = "cancel"
 	// FetchFills: call Fills(Symbol, Since - clock offset), hand the page to FillsPage.

@@ -51,8 +51,8 @@ const (
 // OrderCodes are those of orders that were refused one by one.
 func OrderCodes() []Code {
 	return []Code{
-		OrderNotional, PositionNotional, GrossNotional, OutsideCollar, CandleStale, OrderRate, OrderDuplicate, StateReducing, StateHalted,
-		SizeClamped,
+		OrderNotional, PositionNotional, GrossNotional, OutsideCollar, CandleStale, OrderRate, OrderDuplicate,
+		StateReducing, StateHalted, SizeClamped,
 	}
 }
 
@@ -64,7 +64,8 @@ type Verdict struct {
 	// Value broke Limit; both for people.
 	Value, Limit string
 	Message      string
-	// Shadow reports whether nothing was done about it, Passed whether the order left all the same: it only reduces a position.
+	// Shadow reports whether nothing was done about it, Passed whether the order left all the same: it only
+	// reduces a position.
 	Shadow, Passed bool
 }
 
@@ -77,8 +78,8 @@ type Order struct {
 	LimitPrice, StopPrice dec
 	// Shrinks reports whether it can only make the position smaller.
 	Shrinks bool
-	// Protects reports whether the host made it for a position that is there: a leg of a bracket, the sale of what has none, or
-	// the operator's.
+	// Protects reports whether the host made it for a position that is there: a leg of a bracket, the sale
+	// of what has none, or the operator's.
 	Protects bool
 }
 
@@ -134,7 +135,8 @@ func NewGuard(s Setup) (*Guard, error) {
 	if s.Timeframe.Approx() <= 0 {
 		return nil, fmt.Errorf("risk limits need a timeframe")
 	}
-	g := &Guard{Setup: s, start: exact(s.StartEquity), rates: map[market.Symbol]*rate{}, fills: map[market.Symbol][]market.Time{}}
+	g := &Guard{Setup: s, start: exact(s.StartEquity), rates: map[market.Symbol]*rate{},
+		fills: map[market.Symbol][]market.Time{}}
 	g.peak, g.day = g.start, dayLoss{day: dayOf(s.Start), base: g.start, last: g.start}
 	return g, nil
 }
@@ -149,7 +151,8 @@ func (g *Guard) Check(o Order, a Account) (verdicts []Verdict, allowed bool) {
 		}
 	}
 	if c.s == nil {
-		return []Verdict{{Code: CandleStale, Symbol: o.Symbol, Message: "the symbol is not part of the run"}}, false
+		return []Verdict{{Code: CandleStale, Symbol: o.Symbol, Message: "the symbol is not part of the run"}},
+			false
 	}
 	if code := g.Admits(o); code != "" {
 		c.breach(code, string(g.State()), "", "positions may only shrink: "+g.why(Reducing))
@@ -180,8 +183,9 @@ func (g *Guard) Check(o Order, a Account) (verdicts []Verdict, allowed bool) {
 // reduces reports whether an order can only make a position smaller.
 func (o Order) reduces() bool { return o.Shrinks || o.Protects }
 
-// Admits is by which state an order may not leave now, whatever its size and price; "" when it may. What protects a
-// position always may, what else reduces one unless the run is halted for another reason than that it has no protection.
+// Admits is by which state an order may not leave now, whatever its size and price; "" when it may. What
+// protects a position always may, what else reduces one unless the run is halted for another reason than
+// that it has no protection.
 func (g *Guard) Admits(o Order) Code {
 	switch state := g.State(); {
 	case state == Active, o.Protects:
@@ -204,7 +208,8 @@ type check struct {
 }
 
 func (c *check) breach(code Code, value, limit, message string) {
-	c.found = append(c.found, Verdict{Code: code, Symbol: c.o.Symbol, Value: value, Limit: limit, Message: message})
+	c.found = append(c.found,
+		Verdict{Code: code, Symbol: c.o.Symbol, Value: value, Limit: limit, Message: message})
 }
 
 // sizes checks order, position and gross value. What shrinks a position is free of them.
@@ -227,12 +232,14 @@ func (c *check) sizes() {
 			position = plus(position, held)
 		}
 	}
-	c.above(PositionNotional, position, c.g.bound(l.MaxPositionNotional, l.MaxPositionFraction), "the position with all working orders")
-	c.above(GrossNotional, gross, c.g.bound(l.MaxGrossNotional, l.MaxGrossFraction), "all positions with all working orders")
+	c.above(PositionNotional, position, c.g.bound(l.MaxPositionNotional, l.MaxPositionFraction),
+		"the position with all working orders")
+	c.above(GrossNotional, gross, c.g.bound(l.MaxGrossNotional, l.MaxGrossFraction),
+		"all positions with all working orders")
 }
 
-// Room is the largest value in quote that one more order of a symbol may have, beside orders of so much that are about
-// to be written down: of the symbol and of all.
+// Room is the largest value in quote that one more order of a symbol may have, beside orders of so much that
+// are about to be written down: of the symbol and of all.
 func (g *Guard) Room(symbol market.Symbol, a Account, ofSymbol, ofAll dec) dec {
 	l := g.Limits
 	position, gross := exact(ofSymbol), exact(ofAll)
@@ -245,7 +252,8 @@ func (g *Guard) Room(symbol market.Symbol, a Account, ofSymbol, ofAll dec) dec {
 	}
 	room := g.bound(l.MaxOrderNotional, l.MaxOrderFraction)
 	for _, left := range [...]*big.Rat{
-		minus(g.bound(l.MaxPositionNotional, l.MaxPositionFraction), position), minus(g.bound(l.MaxGrossNotional, l.MaxGrossFraction), gross),
+		minus(g.bound(l.MaxPositionNotional, l.MaxPositionFraction), position),
+		minus(g.bound(l.MaxGrossNotional, l.MaxGrossFraction), gross),
 	} {
 		if left.Cmp(room) < 0 {
 			room = left
@@ -266,7 +274,8 @@ const roomScale = 8
 
 func (c *check) above(code Code, value, limit *big.Rat, what string) {
 	if value.Cmp(limit) > 0 {
-		c.breach(code, text(value), text(limit), fmt.Sprintf("%s would be worth %s, at most %s", what, text(value), text(limit)))
+		c.breach(code, text(value), text(limit),
+			fmt.Sprintf("%s would be worth %s, at most %s", what, text(value), text(limit)))
 	}
 }
 
@@ -307,7 +316,8 @@ func (c *check) collar() {
 		off := minus(exact(p), last)
 		if off.Abs(off).Cmp(width) > 0 {
 			c.breach(OutsideCollar, p.String(), c.g.Limits.PriceCollar.String(),
-				fmt.Sprintf("price %s is more than %s of the last close %s away from it", p, c.g.Limits.PriceCollar, c.s.LastClose))
+				fmt.Sprintf("price %s is more than %s of the last close %s away from it", p,
+					c.g.Limits.PriceCollar, c.s.LastClose))
 			return
 		}
 	}
@@ -319,7 +329,8 @@ func (c *check) age() {
 	case c.s.LastCandle == 0:
 		c.breach(CandleStale, "none", "", "there is no candle yet")
 	case longer(age, c.g.Limits.MaxCandleAge, c.g.Timeframe, 0):
-		c.breach(CandleStale, age.String(), c.g.Limits.MaxCandleAge.String()+" timeframes", "the last candle is too old to trade on")
+		c.breach(CandleStale, age.String(), c.g.Limits.MaxCandleAge.String()+" timeframes",
+			"the last candle is too old to trade on")
 	case c.s.Backfilled:
 		c.breach(CandleStale, "backfilled", "", "the candle was fetched after a gap: its price is old")
 	}
@@ -338,7 +349,8 @@ func (c *check) rates() {
 		c.breach(OrderRate, why, "", "too many orders: "+why)
 	}
 	if n := r.equal(c.o, c.s.LastCandle); n >= l.DuplicatesPerCandle {
-		c.breach(OrderDuplicate, fmt.Sprint(n+1), fmt.Sprint(l.DuplicatesPerCandle), "the same order was sent for this candle already")
+		c.breach(OrderDuplicate, fmt.Sprint(n+1), fmt.Sprint(l.DuplicatesPerCandle),
+			"the same order was sent for this candle already")
 	}
 }
 

@@ -33,7 +33,8 @@ type Limits struct {
 	OrdersPerSecond dec
 	Burst           int
 	OrdersPerMinute int
-	// DuplicatesPerCandle is how many orders with equal symbol, side, quantity and price one candle may cause.
+	// DuplicatesPerCandle is how many orders with equal symbol, side, quantity and price one candle may
+	// cause.
 	DuplicatesPerCandle int
 	// FillsPerHour is how many orders of a symbol may fill within an hour.
 	FillsPerHour int
@@ -45,7 +46,8 @@ type Limits struct {
 	StaleCandles, HaltCandles dec
 }
 
-// Defaults are the limits without any option. Without real money the fractions of size let a run use all its cash.
+// Defaults are the limits without any option. Without real money the fractions of size let a run use all its
+// cash.
 func Defaults(realMoney bool) Limits {
 	l := Limits{
 		MaxOrderFraction: decimal.One, MaxPositionFraction: decimal.One, MaxGrossFraction: decimal.One,
@@ -73,8 +75,8 @@ type Entry struct {
 	OrdersPerMinute          *int64
 }
 
-// Tighten joins the limits of a deployment entry: of each bound the smaller. An order is never larger than a position,
-// and no position than the capital.
+// Tighten joins the limits of a deployment entry: of each bound the smaller. An order is never larger than a
+// position, and no position than the capital.
 func (l Limits) Tighten(entry Entry) Limits {
 	l.MaxOrderNotional = smaller(l.MaxOrderNotional, entry.MaxOrderNotional)
 	l.MaxPositionNotional = smaller(l.MaxPositionNotional, entry.MaxPositionNotional)
@@ -98,7 +100,8 @@ func smaller(a, b *dec) *dec {
 	return a
 }
 
-// MarshalJSON writes the effective values under the names of the options with _ for -, numbers plain, null for none.
+// MarshalJSON writes the effective values under the names of the options with _ for -, numbers plain, null
+// for none.
 func (l Limits) MarshalJSON() ([]byte, error) {
 	number := func(d dec) json.Number { return json.Number(d.String()) }
 	amount := func(d *dec) *json.Number {
@@ -136,10 +139,14 @@ func (l Limits) MarshalJSON() ([]byte, error) {
 		MaxDrawdown         json.Number  `json:"max_drawdown"`
 		StaleCandles        stale        `json:"stale_candles"`
 	}{
-		amount(l.MaxOrderNotional), amount(l.MaxPositionNotional), amount(l.MaxGrossNotional), amount(l.MaxDailyLossAmount),
-		number(l.MaxOrderFraction), number(l.MaxPositionFraction), number(l.MaxGrossFraction), number(l.PriceCollar),
-		number(l.MaxCandleAge), number(l.OrdersPerSecond), l.Burst, l.OrdersPerMinute, l.DuplicatesPerCandle, l.FillsPerHour,
-		pair{l.MaxRejectsInRow, l.MaxRejects}, number(l.MaxDailyLoss), number(l.MaxDrawdown), stale{number(l.StaleCandles), number(l.HaltCandles)},
+		amount(l.MaxOrderNotional), amount(l.MaxPositionNotional), amount(l.MaxGrossNotional),
+		amount(l.MaxDailyLossAmount),
+		number(l.MaxOrderFraction), number(l.MaxPositionFraction), number(l.MaxGrossFraction),
+		number(l.PriceCollar),
+		number(l.MaxCandleAge), number(l.OrdersPerSecond), l.Burst, l.OrdersPerMinute, l.DuplicatesPerCandle,
+		l.FillsPerHour,
+		pair{l.MaxRejectsInRow, l.MaxRejects}, number(l.MaxDailyLoss), number(l.MaxDrawdown),
+		stale{number(l.StaleCandles), number(l.HaltCandles)},
 	})
 }
 
@@ -202,20 +209,38 @@ func List() []Option {
 				l.MaxOrderNotional = &d
 				return err
 			}},
-		{"max-order-fraction", "0.05; 1 without real money", "largest order as a fraction of the start equity", fraction(func(l *Limits) *dec { return &l.MaxOrderFraction }, "1000")},
-		{"max-position-fraction", "0.25; 1 without real money", "largest position of a symbol, a fraction of the start equity", fraction(func(l *Limits) *dec { return &l.MaxPositionFraction }, "1000")},
-		{"max-gross-fraction", "1", "largest sum of all positions, a fraction of the start equity", fraction(func(l *Limits) *dec { return &l.MaxGrossFraction }, "1000")},
-		{"price-collar", "0.05", "how far limit and stop prices may be from the last close, a fraction of it", fraction(func(l *Limits) *dec { return &l.PriceCollar }, "1000")},
-		{"max-candle-age", "2", "timeframes after which the last candle is too old to trade on", fraction(func(l *Limits) *dec { return &l.MaxCandleAge }, "1000000")},
-		{"orders-per-second", "5", "orders of a symbol per second", fraction(func(l *Limits) *dec { return &l.OrdersPerSecond }, "1000")},
+		{"max-order-fraction", "0.05; 1 without real money",
+			"largest order as a fraction of the start equity", fraction(func(l *Limits) *dec {
+				return &l.MaxOrderFraction
+			}, "1000")},
+		{"max-position-fraction", "0.25; 1 without real money",
+			"largest position of a symbol, a fraction of the start equity", fraction(func(l *Limits) *dec {
+				return &l.MaxPositionFraction
+			}, "1000")},
+		{"max-gross-fraction", "1", "largest sum of all positions, a fraction of the start equity",
+			fraction(func(l *Limits) *dec { return &l.MaxGrossFraction }, "1000")},
+		{"price-collar", "0.05", "how far limit and stop prices may be from the last close, a fraction of it",
+			fraction(func(l *Limits) *dec { return &l.PriceCollar }, "1000")},
+		{"max-candle-age", "2", "timeframes after which the last candle is too old to trade on",
+			fraction(func(l *Limits) *dec { return &l.MaxCandleAge }, "1000000")},
+		{"orders-per-second", "5", "orders of a symbol per second",
+			fraction(func(l *Limits) *dec { return &l.OrdersPerSecond }, "1000")},
 		{"burst", "10", "orders of a symbol at once", whole(func(l *Limits) *int { return &l.Burst })},
-		{"orders-per-minute", "60", "orders of a symbol within 60 s", whole(func(l *Limits) *int { return &l.OrdersPerMinute })},
-		{"duplicates-per-candle", "2", "equal orders that one candle may cause", whole(func(l *Limits) *int { return &l.DuplicatesPerCandle })},
-		{"fills-per-hour", "20", "filled orders of a symbol within an hour", whole(func(l *Limits) *int { return &l.FillsPerHour })},
-		{"max-rejects", "3/5", "rejects in a row / within 10 minutes after which no position grows any more", twoCounts},
-		{"max-daily-loss", "0.03", "loss since 00:00 UTC, a fraction of the equity then", fraction(func(l *Limits) *dec { return &l.MaxDailyLoss }, "1")},
-		{"max-drawdown", "0.10", "loss since the highest equity, a fraction of it, that ends the run", fraction(func(l *Limits) *dec { return &l.MaxDrawdown }, "1")},
-		{"stale-candles", "3/10", "timeframes without a candle after which positions only shrink / nothing but cancels leaves", twoAges},
+		{"orders-per-minute", "60", "orders of a symbol within 60 s",
+			whole(func(l *Limits) *int { return &l.OrdersPerMinute })},
+		{"duplicates-per-candle", "2", "equal orders that one candle may cause",
+			whole(func(l *Limits) *int { return &l.DuplicatesPerCandle })},
+		{"fills-per-hour", "20", "filled orders of a symbol within an hour",
+			whole(func(l *Limits) *int { return &l.FillsPerHour })},
+		{"max-rejects", "3/5", "rejects in a row / within 10 minutes after which no position grows any more",
+			twoCounts},
+		{"max-daily-loss", "0.03", "loss since 00:00 UTC, a fraction of the equity then",
+			fraction(func(l *Limits) *dec { return &l.MaxDailyLoss }, "1")},
+		{"max-drawdown", "0.10", "loss since the highest equity, a fraction of it, that ends the run",
+			fraction(func(l *Limits) *dec { return &l.MaxDrawdown }, "1")},
+		{"stale-candles", "3/10",
+			"timeframes without a candle after which positions only shrink / nothing but cancels leaves",
+			twoAges},
 	}
 }
 
@@ -241,7 +266,8 @@ func (e *OptionError) Error() string {
 // given, and source is how it was (the flag or the variable), for the error.
 func Parse(lookup func(o Option) (value, source string)) (Options, error) {
 	opts := Options{Paper: Shadow}
-	value, source := lookup(Option{Name: paperOption, Default: string(Shadow), Help: "what the limits do in paper: shadow or enforce"})
+	value, source := lookup(Option{Name: paperOption, Default: string(Shadow),
+		Help: "what the limits do in paper: shadow or enforce"})
 	switch Mode(value) {
 	case "":
 	case Shadow, Enforce:
@@ -313,7 +339,8 @@ func twoCounts(l *Limits, s string) error {
 	first, second, both := strings.Cut(s, "/")
 	n, err := count(first)
 	if err != nil {
-		return fmt.Errorf("want two whole numbers such as 3/5, in a row and within 10 minutes, or the first alone")
+		return fmt.Errorf(
+			"want two whole numbers such as 3/5, in a row and within 10 minutes, or the first alone")
 	}
 	l.MaxRejectsInRow = n
 	if !both {

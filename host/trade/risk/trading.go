@@ -87,7 +87,9 @@ func (g *Guard) State() State {
 
 // closed reports whether a halt holds back also the sales of the strategy.
 func (g *Guard) closed() bool {
-	return slices.ContainsFunc(g.state.reasons, func(r Reason) bool { return !r.Shadow && r.State == Halted && r.Code != Unprotected })
+	return slices.ContainsFunc(g.state.reasons, func(r Reason) bool {
+		return !r.Shadow && r.State == Halted && r.Code != Unprotected
+	})
 }
 
 // Reasons that stand, in the order in which they came.
@@ -112,7 +114,8 @@ func (g *Guard) limit(v Verdict, state State, clears Clears, at market.Time) []V
 		return nil
 	}
 	v.Shadow = g.Mode == Shadow
-	g.Raise(Reason{Code: v.Code, State: state, Clears: clears, Since: at, Message: v.Message, Shadow: v.Shadow})
+	g.Raise(Reason{Code: v.Code, State: state, Clears: clears, Since: at, Message: v.Message,
+		Shadow: v.Shadow})
 	return []Verdict{v}
 }
 
@@ -137,8 +140,9 @@ func (g *Guard) OnStep(at market.Time, equity dec) []Verdict {
 	return g.losses(at, e)
 }
 
-// OnEquity judges the equity between two steps: something filled, or an order is about to be judged. The base of the
-// day and the peak are those of the steps: here positions are valued at a close that may be long past.
+// OnEquity judges the equity between two steps: something filled, or an order is about to be judged. The
+// base of the day and the peak are those of the steps: here positions are valued at a close that may be long
+// past.
 func (g *Guard) OnEquity(at market.Time, equity dec) []Verdict {
 	g.midnight(at, g.day.last)
 	return g.losses(at, exact(equity))
@@ -154,13 +158,16 @@ func (g *Guard) losses(at market.Time, e *big.Rat) []Verdict {
 	}
 	if loss.Cmp(limit) > 0 {
 		found = append(found, g.limit(Verdict{Code: DailyLoss, Value: text(loss), Limit: text(limit),
-			Message: fmt.Sprintf("the day lost %s, at most %s", text(loss), text(limit))}, Reducing, AtMidnight, at)...)
+			Message: fmt.Sprintf("the day lost %s, at most %s", text(loss), text(limit))}, Reducing,
+			AtMidnight, at)...)
 	}
 	down := minus(g.peak, e)
 	if most := times(exact(g.Limits.MaxDrawdown), g.peak); down.Cmp(most) > 0 && !g.killed {
 		g.killed = true
-		found = append(found, Verdict{Code: Kill, Value: text(down), Limit: text(most), Shadow: g.Mode == Shadow,
-			Message: fmt.Sprintf("equity is %s below its peak of %s, at most %s", text(down), text(g.peak), text(most))})
+		found = append(found,
+			Verdict{Code: Kill, Value: text(down), Limit: text(most), Shadow: g.Mode == Shadow,
+				Message: fmt.Sprintf("equity is %s below its peak of %s, at most %s", text(down),
+					text(g.peak), text(most))})
 	}
 	return found
 }
@@ -182,7 +189,9 @@ func (g *Guard) midnight(at market.Time, e *big.Rat) {
 	if int64(at)%dayMS == 0 {
 		g.day.base = e
 	}
-	g.state.reasons = slices.DeleteFunc(g.state.reasons, func(r Reason) bool { return r.Clears == AtMidnight })
+	g.state.reasons = slices.DeleteFunc(g.state.reasons, func(r Reason) bool {
+		return r.Clears == AtMidnight
+	})
 }
 
 // OnTime judges the age of the candles, between steps too. The newest closes by symbol say how old they are.
@@ -200,7 +209,8 @@ func (g *Guard) OnTime(now market.Time, symbols []Symbol) []Verdict {
 			worst, of = Reducing, s.Symbol
 		}
 	}
-	if i := g.find(CandlesMissing); worst == Active || (i >= 0 && worst == Reducing && g.state.reasons[i].State == Halted) {
+	if i := g.find(CandlesMissing); worst == Active ||
+		(i >= 0 && worst == Reducing && g.state.reasons[i].State == Halted) {
 		g.Clear(CandlesMissing)
 	}
 	if worst == Active {
@@ -219,8 +229,10 @@ func (g *Guard) OnFill(symbol market.Symbol, at market.Time) []Verdict {
 	list := append(since(g.fills[symbol], at-hour), at)
 	g.fills[symbol] = list
 	if n := len(list); n > g.Limits.FillsPerHour {
-		return g.limit(Verdict{Code: FillRate, Symbol: symbol, Value: fmt.Sprint(n), Limit: fmt.Sprint(g.Limits.FillsPerHour),
-			Message: fmt.Sprintf("%d orders of %s filled within an hour, at most %d", n, symbol, g.Limits.FillsPerHour)}, Reducing, AtEnd, at)
+		return g.limit(Verdict{Code: FillRate, Symbol: symbol, Value: fmt.Sprint(n),
+			Limit: fmt.Sprint(g.Limits.FillsPerHour),
+			Message: fmt.Sprintf("%d orders of %s filled within an hour, at most %d", n, symbol,
+				g.Limits.FillsPerHour)}, Reducing, AtEnd, at)
 	}
 	return nil
 }
@@ -233,8 +245,10 @@ func (g *Guard) OnReject(at market.Time) []Verdict {
 	if g.inRow < l.MaxRejectsInRow && len(g.rejects) < l.MaxRejects {
 		return nil
 	}
-	return g.limit(Verdict{Code: TooManyRejects, Value: fmt.Sprintf("%d/%d", g.inRow, len(g.rejects)), Limit: fmt.Sprintf("%d/%d", l.MaxRejectsInRow, l.MaxRejects),
-		Message: fmt.Sprintf("the venue refused %d orders in a row, %d within 10 minutes", g.inRow, len(g.rejects))}, Reducing, AtEnd, at)
+	return g.limit(Verdict{Code: TooManyRejects, Value: fmt.Sprintf("%d/%d", g.inRow, len(g.rejects)),
+		Limit: fmt.Sprintf("%d/%d", l.MaxRejectsInRow, l.MaxRejects),
+		Message: fmt.Sprintf("the venue refused %d orders in a row, %d within 10 minutes", g.inRow,
+			len(g.rejects))}, Reducing, AtEnd, at)
 }
 
 // OnAccept ends a row of rejects.
@@ -298,7 +312,8 @@ func since(list []market.Time, t market.Time) []market.Time {
 }
 
 func key(o Order) string {
-	return fmt.Sprintf("%s|%s|%s|%s|%s", o.Side, o.Quantity.Trim(0), o.QuoteAmount.Trim(0), o.LimitPrice.Trim(0), o.StopPrice.Trim(0))
+	return fmt.Sprintf("%s|%s|%s|%s|%s", o.Side, o.Quantity.Trim(0), o.QuoteAmount.Trim(0),
+		o.LimitPrice.Trim(0), o.StopPrice.Trim(0))
 }
 
 // equal counts the orders like o that the candle caused already.

@@ -99,7 +99,8 @@ type Test struct {
 // Run makes every test of the list that the profile selects, in its order. An error is no verdict
 // on the strategy: the battery could not be made, and leaves nothing behind.
 func Run(ctx context.Context, base Base, list []Test) (_ *Outcome, err error) {
-	b := &Bench{Base: base, found: map[string]*Finding{}, refused: map[string]string{}, kept: map[capsule.Kind]bool{}}
+	b := &Bench{Base: base, found: map[string]*Finding{}, refused: map[string]string{},
+		kept: map[capsule.Kind]bool{}}
 	defer func() { err = errors.Join(err, b.closeAll()) }()
 	if err := b.openBase(ctx); err != nil {
 		return nil, err
@@ -265,7 +266,8 @@ const ofPlugin = capsule.PluginExit
 
 // reduceFindings reduces the findings in the order of the catalogue.
 func (b *Bench) reduceFindings(list []Test) *Outcome {
-	out := &Outcome{Played: b.Played, Capsule: b.capsule, Sandbox: b.sandbox, Replays: b.done, Rows: map[string][]judge.Replay{}}
+	out := &Outcome{Played: b.Played, Capsule: b.capsule, Sandbox: b.sandbox, Replays: b.done,
+		Rows: map[string][]judge.Replay{}}
 	for _, e := range list {
 		f := b.found[e.ID]
 		out.Tests = append(out.Tests, f.Test)

@@ -74,9 +74,12 @@ func (b *Bench) openBase(ctx context.Context) (err error) {
 		pins[i] = replay.Pin{Symbol: d.Symbol, SHA256: d.SHA256}
 	}
 	window := replay.Window{
-		Start: b.Question.OpenAt(b.Search.From), End: b.Question.CloseAt(b.Search.To - 1), Lead: int(b.Played.Lead),
+		Start: b.Question.OpenAt(b.Search.From), End: b.Question.CloseAt(b.Search.To - 1),
+		Lead: int(b.Played.Lead),
 	}
-	if b.Source, err = replay.Load(ctx, b.Question.Store(), b.Question.Question.Exchange, tf, pins, window); err != nil {
+	if b.Source,
+		err = replay.Load(ctx, b.Question.Store(), b.Question.Question.Exchange, tf, pins,
+		window); err != nil {
 		return err
 	}
 	b.Run = &account.Run{Input: b.Played.Input, Results: b.Played.Results}
@@ -173,7 +176,8 @@ func (f *Finding) stress(own judge.Replay) artifact.Stress {
 		return artifact.StressResult{SharpeRatio: r.Sharpe, NetPnL: r.NetPnL}
 	}
 	return artifact.Stress{
-		ID: f.ID, SplitID: cmp.Or(f.On, split.RoleSearch), Base: result(f.Beside), Stressed: result(f.Stressed), Verdict: string(f.Verdict), ReasonCode: f.ReasonCode,
+		ID: f.ID, SplitID: cmp.Or(f.On, split.RoleSearch), Base: result(f.Beside),
+		Stressed: result(f.Stressed), Verdict: string(f.Verdict), ReasonCode: f.ReasonCode,
 	}
 }
 
@@ -216,7 +220,8 @@ func RowOf(variant string, replica int, r *request.Replayed) judge.Replay {
 	if row.Status == judge.Failed {
 		return row
 	}
-	row.Sharpe, row.TotalReturn, row.MaxDrawdown = get(r, "sharpe_ratio"), get(r, "total_return"), get(r, "max_drawdown")
+	row.Sharpe, row.TotalReturn, row.MaxDrawdown = get(r, "sharpe_ratio"), get(r, "total_return"),
+		get(r, "max_drawdown")
 	row.Trades = len(r.Results.Trades)
 	if net, err := account.Net(r.Results); err == nil {
 		row.NetPnL = net.Trim(0).String()
@@ -270,23 +275,28 @@ func Middle(list []judge.Replay) *judge.Replay {
 }
 
 // PlanChanged is a play on changed candles; the row that becomes of it goes into its place.
-func (b *Bench) PlanChanged(variant string, replica int, into *judge.Replay, part Part, change func() (replay.Set, error)) *Play {
+func (b *Bench) PlanChanged(variant string, replica int, into *judge.Replay, part Part,
+	change func() (replay.Set, error)) *Play {
 	id := split.RoleSearch
 	if part == b.Train {
 		id = split.RoleTrain
 	}
-	return &Play{On: change, Part: part, How: request.Replay{ID: id, Drive: Quick}, Done: func(r *request.Replayed) error {
-		*into = RowOf(variant, replica, r)
-		return nil
-	}}
+	return &Play{On: change, Part: part, How: request.Replay{ID: id, Drive: Quick},
+		Done: func(r *request.Replayed) error {
+			*into = RowOf(variant, replica, r)
+			return nil
+		}}
 }
 
 // PlanSeries are plays on so many changes of the search candles.
-func (b *Bench) PlanSeries(variant string, n int, change func(replay.Set, uint64, uint64) replay.Set) ([]judge.Replay, []*Play) {
+func (b *Bench) PlanSeries(variant string, n int,
+	change func(replay.Set, uint64, uint64) replay.Set) ([]judge.Replay, []*Play) {
 	list := make([]judge.Replay, n)
 	plays := make([]*Play, n)
 	for i := range plays {
-		plays[i] = b.PlanChanged(variant, i, &list[i], b.Search, func() (replay.Set, error) { return change(b.Source.Set, b.Seed, uint64(i)), nil })
+		plays[i] = b.PlanChanged(variant, i, &list[i], b.Search, func() (replay.Set, error) {
+			return change(b.Source.Set, b.Seed, uint64(i)), nil
+		})
 	}
 	return list, plays
 }

@@ -82,16 +82,16 @@ func Optional(x *float64) string {
 
 // Replays is replays.csv of a test: a row per replay, in the order given.
 func Replays(test string, list []Replay) File {
-	s := NewSheet(test, "replays.csv", "variant", "replica", "status", "sharpe_ratio", "total_return", "max_drawdown",
-		"total_trades", "net_pnl", "decision_hash")
+	s := NewSheet(test, "replays.csv", "variant", "replica", "status", "sharpe_ratio", "total_return",
+		"max_drawdown", "total_trades", "net_pnl", "decision_hash")
 	for i := range list {
 		r := &list[i]
 		trades := ""
 		if r.Status == Completed {
 			trades = strconv.Itoa(r.Trades)
 		}
-		s.Row(r.Variant, strconv.Itoa(r.Replica), string(r.Status), Optional(r.Sharpe), Optional(r.TotalReturn), Optional(r.MaxDrawdown),
-			trades, r.NetPnL, r.DecisionHash)
+		s.Row(r.Variant, strconv.Itoa(r.Replica), string(r.Status), Optional(r.Sharpe),
+			Optional(r.TotalReturn), Optional(r.MaxDrawdown), trades, r.NetPnL, r.DecisionHash)
 	}
 	return s.File()
 }

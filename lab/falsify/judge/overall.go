@@ -12,7 +12,8 @@ import (
 
 // Limit is what no verdict of the battery shows, however it ends.
 const Limit = "The replays show that the host leaks no future candle to the program, not that the program " +
-	"knows none: embedded or memorised prices, or a model trained on these candles, cannot be told from skill " +
+	"knows none: embedded or memorised prices, or a model trained on these candles, cannot be told from " +
+	"skill " +
 	"on past candles."
 
 // Overall is the verdict of the whole battery.
@@ -57,7 +58,8 @@ func Conclude(tests []*Test) Overall {
 			warned = true
 		case t.Class == Warning && t.LeftOut():
 			warned = true
-			out.Reasons = append(out.Reasons, Reason{SkippedByUser, t.ID + " was left out, which counts as a warning"})
+			out.Reasons = append(out.Reasons,
+				Reason{SkippedByUser, t.ID + " was left out, which counts as a warning"})
 		case t.Class != Gate:
 		case t.Verdict == Fail:
 			out.GatesFailed++
@@ -225,7 +227,8 @@ type Loosened struct {
 
 // String is a sentence for people.
 func (l Loosened) String() string {
-	return fmt.Sprintf("/policy/%s is %g, looser than the %g of the default: nothing passes by it", l.Name, l.Value, l.Default)
+	return fmt.Sprintf("/policy/%s is %g, looser than the %g of the default: nothing passes by it", l.Name,
+		l.Value, l.Default)
 }
 
 // fields calls visit for each threshold in the order of the fields.

@@ -94,7 +94,8 @@ func (j *Judge) Delayed(one Replay, replays int) *Test {
 	}
 	late := Ratios([]Replay{one})[0]
 	t.Measure("sharpe_ratio", &late, "", ">=", Ptr(p.DelayPass*base))
-	detail := fmt.Sprintf("one candle late the Sharpe ratio is %s, in time %s", TwoDigits(late), TwoDigits(base))
+	detail := fmt.Sprintf("one candle late the Sharpe ratio is %s, in time %s", TwoDigits(late),
+		TwoDigits(base))
 	switch {
 	case late > 0 && late >= p.DelayPass*base:
 		t.End(Pass, "", "")

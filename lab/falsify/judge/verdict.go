@@ -151,7 +151,8 @@ func Explain(tests []*Test) {
 		for _, x := range []struct {
 			name string
 			of   *float64
-		}{{"value", t.Statistic.Value}, {"threshold", t.Statistic.Threshold}, {"p_value", t.PValue}, {"p_holm", t.PHolm}} {
+		}{{"value", t.Statistic.Value}, {"threshold", t.Statistic.Threshold}, {"p_value", t.PValue},
+			{"p_holm", t.PHolm}} {
 			switch {
 			case x.of != nil:
 				delete(t.Undefined, x.name)

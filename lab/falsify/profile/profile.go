@@ -161,8 +161,10 @@ func (p *Profile) check(tests []string) error {
 		pointer      string
 		value, least int
 	}{
-		{"/replicas", p.Replicas, leastReplicas}, {"/full_replicas", p.FullReplicas, leastReplicas}, {"/bootstrap", p.Bootstrap, leastReplicas},
-		{"/selections", p.Selections, leastReplicas}, {"/noise", p.Noise, 1}, {"/gaps", p.Gaps, 1}, {"/orders", p.Orders, 1},
+		{"/replicas", p.Replicas, leastReplicas}, {"/full_replicas", p.FullReplicas, leastReplicas},
+		{"/bootstrap", p.Bootstrap, leastReplicas},
+		{"/selections", p.Selections, leastReplicas}, {"/noise", p.Noise, 1}, {"/gaps", p.Gaps, 1},
+		{"/orders", p.Orders, 1},
 	} {
 		if c.value < c.least || c.value > mostReplicas {
 			return &FieldError{c.pointer, fmt.Sprintf("must be from %d to %d", c.least, mostReplicas)}
@@ -174,13 +176,15 @@ func (p *Profile) check(tests []string) error {
 	}{{"/only", p.Only}, {"/skip", p.Skip}} {
 		for i, id := range list.ids {
 			if !slices.Contains(tests, id) {
-				return &FieldError{fmt.Sprintf("%s/%d", list.pointer, i), fmt.Sprintf("there is no test %q", id)}
+				return &FieldError{fmt.Sprintf("%s/%d", list.pointer, i),
+					fmt.Sprintf("there is no test %q", id)}
 			}
 		}
 	}
 	for i, id := range p.Skip {
 		if slices.Contains(p.Only, id) {
-			return &FieldError{fmt.Sprintf("/skip/%d", i), fmt.Sprintf("%s is in only, too: take it out of one of them", id)}
+			return &FieldError{fmt.Sprintf("/skip/%d", i),
+				fmt.Sprintf("%s is in only, too: take it out of one of them", id)}
 		}
 	}
 	if err := checkPolicy(&p.Policy); err != nil {
@@ -207,7 +211,10 @@ func (p *Profile) checkName() error {
 		return err
 	}
 	if a != b {
-		return &FieldError{"/id", fmt.Sprintf("is that of the default profile, whose counts and thresholds are others: give this one an id of its own, such as %q", "strict")}
+		return &FieldError{"/id",
+			fmt.Sprintf(
+				"is that of the default profile, whose counts and thresholds are others: give this one an "+
+					"id of its own, such as %q", "strict")}
 	}
 	return nil
 }

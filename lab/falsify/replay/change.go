@@ -155,7 +155,8 @@ func without(s *market.Series, gone map[int]bool) *market.Series {
 
 // row is candle i without its close time.
 func row(s *market.Series, i int) market.Candle {
-	return market.Candle{OpenTime: s.Time[i], Open: s.Open[i], High: s.High[i], Low: s.Low[i], Close: s.Close[i], Volume: s.Volume[i]}
+	return market.Candle{OpenTime: s.Time[i], Open: s.Open[i], High: s.High[i], Low: s.Low[i],
+		Close: s.Close[i], Volume: s.Volume[i]}
 }
 
 // Permute shuffles the gaps and the bodies of every symbol, see trade.Permute: drift and
@@ -194,7 +195,8 @@ func rearranged(s *market.Series, gaps, bodies []int) *market.Series {
 	}
 	out := clone(s)
 	for i, c := range trade.Permute(rows, gaps, bodies) {
-		out.Open[i], out.High[i], out.Low[i], out.Close[i], out.Volume[i] = c.Open, c.High, c.Low, c.Close, c.Volume
+		out.Open[i], out.High[i], out.Low[i], out.Close[i], out.Volume[i] = c.Open, c.High, c.Low, c.Close,
+			c.Volume
 	}
 	return out
 }
@@ -229,7 +231,8 @@ func amplify(r float64) float64 {
 func moves(s *market.Series, first int) (gaps []float64, bodies []body) {
 	for i := first; i < s.Len(); i++ {
 		gaps = append(gaps, s.Open[i]/s.Close[i-1])
-		bodies = append(bodies, body{s.High[i] / s.Open[i], s.Low[i] / s.Open[i], s.Close[i] / s.Open[i], s.Volume[i]})
+		bodies = append(bodies,
+			body{s.High[i] / s.Open[i], s.Low[i] / s.Open[i], s.Close[i] / s.Open[i], s.Volume[i]})
 	}
 	return gaps, bodies
 }
@@ -260,7 +263,8 @@ func Poison(set Set, cut market.Time, seed, replica uint64) Set {
 			if !inside(open * b.close) {
 				b = b.mirrored()
 			}
-			out.Open[k+i], out.High[k+i], out.Low[k+i], out.Close[k+i] = open, open*b.high, open*b.low, open*b.close
+			out.Open[k+i], out.High[k+i], out.Low[k+i], out.Close[k+i] = open, open*b.high, open*b.low,
+				open*b.close
 			out.Volume[k+i] = b.volume
 			price = out.Close[k+i]
 		}
@@ -298,7 +302,8 @@ func continued(c Candles, end market.Time, stream *random.Stream) *market.Series
 		at = nextOpen(at, end, c)
 		open, b := price*gaps[byGap[i]], bodies[byBody[i]]
 		out.Append(market.Candle{
-			OpenTime: at, Open: open, High: open * b.high, Low: open * b.low, Close: open * b.close, Volume: b.volume,
+			OpenTime: at, Open: open, High: open * b.high, Low: open * b.low, Close: open * b.close,
+			Volume: b.volume,
 		})
 		price = open * b.close
 	}
@@ -312,7 +317,8 @@ func nextOpen(at, end market.Time, c Candles) market.Time {
 	for {
 		at = tf.Next(at)
 		day := at.Time().Weekday()
-		weekend := c.Dataset.Calendar == candle.Weekdays && tf.Approx() <= 24*time.Hour && (day == time.Saturday || day == time.Sunday)
+		weekend := c.Dataset.Calendar == candle.Weekdays && tf.Approx() <= 24*time.Hour &&
+			(day == time.Saturday || day == time.Sunday)
 		if at >= end && !weekend {
 			return at
 		}

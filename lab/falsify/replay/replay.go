@@ -128,9 +128,11 @@ type Source struct {
 
 // Load opens what the window admits of the pinned candles. The error is a *candle.NotFoundError, a
 // *candlefile.CorruptError, or that of a window that is open or without candles.
-func Load(ctx context.Context, from *candle.Store, exchange string, tf market.Timeframe, pins []Pin, w Window) (_ *Source, err error) {
+func Load(ctx context.Context, from *candle.Store, exchange string, tf market.Timeframe, pins []Pin,
+	w Window) (_ *Source, err error) {
 	if w.End <= w.Start || w.Lead < 0 {
-		return nil, fmt.Errorf("a replay needs a window with an end after its start, not [%s, %s)", w.Start, w.End)
+		return nil, fmt.Errorf("a replay needs a window with an end after its start, not [%s, %s)", w.Start,
+			w.End)
 	}
 	src := &Source{}
 	defer func() {
@@ -204,7 +206,8 @@ func (r *Room) Put(ctx context.Context, set Set) (_ *Store, err error) {
 	requests := make([]candle.PutRequest, len(set))
 	for i, c := range set {
 		requests[i] = candle.PutRequest{
-			Exchange: c.Dataset.Exchange, Series: c.Series, Calendar: c.Dataset.Calendar, VolumeUnit: c.Dataset.VolumeUnit, PriceStep: c.Dataset.PriceStep,
+			Exchange: c.Dataset.Exchange, Series: c.Series, Calendar: c.Dataset.Calendar,
+			VolumeUnit: c.Dataset.VolumeUnit, PriceStep: c.Dataset.PriceStep,
 		}
 		requests[i].Report.Inherit(c.Dataset.Report.Report)
 	}

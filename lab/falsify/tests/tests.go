@@ -31,8 +31,10 @@ import (
 // All are the tests in the order of their numbers.
 func All() []battery.Test {
 	return []battery.Test{
-		causal.Determinism, causal.Lockstep, causal.Prefix, causal.DataEnd, warmup.Test, stress.Costs, stress.Delay,
-		stress.Intrabar, pricenoise.Test, missingcandles.Test, paramneighbourhood.Test, symbolholdout.Test, regime.Test,
+		causal.Determinism, causal.Lockstep, causal.Prefix, causal.DataEnd, warmup.Test, stress.Costs,
+		stress.Delay,
+		stress.Intrabar, pricenoise.Test, missingcandles.Test, paramneighbourhood.Test, symbolholdout.Test,
+		regime.Test,
 		outliertrades.Test, randomentry.Test, permutedcandles.Test, buyandhold.Test, selectionbias.Test,
 		tradeshuffle.Test, capacity.Test, timereversal.Test, metamorphic.Test, permutedselection.Test,
 		plausibility.Test,

@@ -52,7 +52,8 @@ func Around(base json.RawMessage, ranges Ranges, seed uint64) ([]Variant, error)
 	for _, n := range numbers {
 		for _, percent := range percents() {
 			if x, ok := n.moved(percent); ok {
-				if err := list.add(fmt.Sprintf("%s%+d%%", n.name, percent), map[string]float64{n.name: x}); err != nil {
+				if err := list.add(fmt.Sprintf("%s%+d%%", n.name, percent),
+					map[string]float64{n.name: x}); err != nil {
 					return nil, err
 				}
 			}
@@ -249,5 +250,6 @@ func (r Range) clip(x float64) (float64, bool) {
 	if r.Multiple > 0 && math.Mod(x, r.Multiple) != 0 {
 		return x, false
 	}
-	return x, !(r.Above != nil && x <= *r.Above || r.Below != nil && x >= *r.Below) && (!r.Integer || x == math.Trunc(x))
+	return x, !(r.Above != nil && x <= *r.Above || r.Below != nil && x >= *r.Below) &&
+		(!r.Integer || x == math.Trunc(x))
 }

@@ -65,9 +65,12 @@ type TightError struct{ Wanted, Found, Draws int }
 // Error ends with what to do.
 func (e *TightError) Error() string {
 	if e.Found == 0 {
-		return fmt.Sprintf("%d draws gave no point that the constraints allow: loosen them, or widen the space", e.Draws)
+		return fmt.Sprintf(
+			"%d draws gave no point that the constraints allow: loosen them, or widen the space", e.Draws)
 	}
-	return fmt.Sprintf("%d draws gave %d different points that the constraints allow, not %d: ask for fewer trials, widen the space, or take the method grid",
+	return fmt.Sprintf(
+		"%d draws gave %d different points that the constraints allow, not %d: ask for fewer trials, "+
+			"widen the space, or take the method grid",
 		e.Draws, e.Found, e.Wanted)
 }
 
@@ -86,7 +89,8 @@ func (d Design) Enumerate() (*Points, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &collector{design: &d, rules: rules, seen: map[string]bool{}, out: &Points{Params: []json.RawMessage{}}}
+	c := &collector{design: &d, rules: rules, seen: map[string]bool{},
+		out: &Points{Params: []json.RawMessage{}}}
 	if d.Method == GridMethod {
 		return c.grid()
 	}

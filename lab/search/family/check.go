@@ -54,7 +54,8 @@ func (p *Plan) check() error {
 		errs = append(errs, wrong("/seed", "must be a decimal number below 2^64"))
 	}
 	if p.StopRule.MaxFailures < 1 || !(p.StopRule.MaxFailureShare > 0 && p.StopRule.MaxFailureShare <= 1) {
-		errs = append(errs, wrong("/stop_rule", "must have max_failures from 1 up and a max_failure_share in (0, 1]"))
+		errs = append(errs,
+			wrong("/stop_rule", "must have max_failures from 1 up and a max_failure_share in (0, 1]"))
 	}
 	if p.PriorTrials < 0 {
 		errs = append(errs, wrong("/prior_trials", "must not be negative"))
@@ -218,7 +219,9 @@ func readBounded(path string) ([]byte, error) {
 func mismatch(planID, registered, now string) error {
 	return &request.Error{
 		Code: CodeHashMismatch,
-		Message: fmt.Sprintf("%s of %s was changed after it was registered: its hash is %.12s…, not %.12s…; nothing was executed. A change is a new plan: lab family plan --amends %s",
+		Message: fmt.Sprintf(
+			"%s of %s was changed after it was registered: its hash is %.12s…, not %.12s…; nothing was "+
+				"executed. A change is a new plan: lab family plan --amends %s",
 			fileName, planID, now, registered, registered),
 		Details: map[string]any{"plan_id": planID, "plan_hash": registered, "found": now},
 	}

@@ -60,7 +60,8 @@ func which(trials []*Trial, of func(*Trial) bool) []*Trial {
 func (s *Search) rankTrials(trials []*Trial) {
 	list := which(trials, func(t *Trial) bool { return t.Objective != nil })
 	slices.SortStableFunc(list, func(a, b *Trial) int {
-		return cmp.Or(cmp.Compare(len(b.Windows), len(a.Windows)), s.compareObjectives(a.Objective, b.Objective), cmp.Compare(a.Index, b.Index))
+		return cmp.Or(cmp.Compare(len(b.Windows), len(a.Windows)),
+			s.compareObjectives(a.Objective, b.Objective), cmp.Compare(a.Index, b.Index))
 	})
 	for i, t := range list {
 		t.Rank = i + 1
@@ -99,7 +100,8 @@ func (s *Search) chooseTrial(list []*Trial, of map[int]*selection.Series) (*Tria
 			return nil, err
 		}
 		score = func(t *Trial) *float64 { return t.CPCV }
-		sign = func(a, b *float64) int { return cmp.Compare(*b, *a) } // a Sharpe ratio, whatever the objective is
+		// a Sharpe ratio, whatever the objective is
+		sign = func(a, b *float64) int { return cmp.Compare(*b, *a) }
 	}
 	var best *Trial
 	for _, t := range list {
@@ -199,15 +201,19 @@ func (s *Search) optimiseWindows(ctx context.Context, trials []*Trial) (*Optimis
 	var plays []request.Replay
 	var hashes []string
 	for k, r := range s.listTests() {
-		c := Choice{SplitID: r.ID, Undefined: map[string]stat.Reason{"chosen_trial": ReasonNoTrial, "train_objective": ReasonNoTrial, "test_objective": ReasonNoTrial}}
+		c := Choice{SplitID: r.ID,
+			Undefined: map[string]stat.Reason{"chosen_trial": ReasonNoTrial, "train_objective": ReasonNoTrial,
+				"test_objective": ReasonNoTrial}}
 		if best := s.findBestInTraining(trials, k); best != nil {
 			w := best.Windows[k]
-			c.ChosenTrial, c.TrainObjective, c.TestObjective, c.Undefined = &best.Index, w.Train, w.Test, w.Undefined
+			c.ChosenTrial, c.TrainObjective, c.TestObjective, c.Undefined = &best.Index, w.Train, w.Test,
+				w.Undefined
 			params, err := s.fillParams(best.Index)
 			if err != nil {
 				return nil, err
 			}
-			plays = append(plays, request.Replay{ID: r.ID, From: r.From, To: r.To, Params: params, Drive: run.Drive{Procs: 1}})
+			plays = append(plays,
+				request.Replay{ID: r.ID, From: r.From, To: r.To, Params: params, Drive: run.Drive{Procs: 1}})
 			hashes = append(hashes, w.DecisionHash)
 		}
 		out.Windows = append(out.Windows, c)
@@ -219,11 +225,12 @@ func (s *Search) optimiseWindows(ctx context.Context, trials []*Trial) (*Optimis
 	}
 	inputs := make([]metric.Input, len(plays))
 	same := true
-	err := s.whole.Replay(ctx, s.root, plays, request.ReplayOptions{Plain: true, Done: func(i int, r *request.Replayed) error {
-		same = same && r.Failure == nil && r.Results != nil && r.Results.DecisionHash == hashes[i]
-		inputs[i] = r.Input
-		return nil
-	}})
+	err := s.whole.Replay(ctx, s.root, plays,
+		request.ReplayOptions{Plain: true, Done: func(i int, r *request.Replayed) error {
+			same = same && r.Failure == nil && r.Results != nil && r.Results.DecisionHash == hashes[i]
+			inputs[i] = r.Input
+			return nil
+		}})
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("walk_forward_optimised: %w", err)
@@ -304,7 +311,8 @@ func (o *Optimised) efficiency() {
 // falsification and of a candidate. Its validation split is contaminated: the parameters
 // were chosen on candles that are part of it. It is executed once however often it is
 // asked for.
-func (s *Search) Evaluate(ctx context.Context, selected *Selected, o request.Options) (*request.Answer, error) {
+func (s *Search) Evaluate(ctx context.Context, selected *Selected,
+	o request.Options) (*request.Answer, error) {
 	params, err := s.fillParams(selected.TrialIndex)
 	if err != nil {
 		return nil, err
@@ -318,7 +326,8 @@ func (s *Search) Evaluate(ctx context.Context, selected *Selected, o request.Opt
 	if err != nil || answer.Failure != nil {
 		return answer, err
 	}
-	if m := answer.Metadata; m.PlanID != nil && *m.PlanID == s.ID && m.ValidationContaminated && !m.Deviation {
+	if m := answer.Metadata; m.PlanID != nil && *m.PlanID == s.ID && m.ValidationContaminated &&
+		!m.Deviation {
 		return answer, nil
 	}
 	// The run is there already, perhaps as the choice of an earlier plan.
@@ -333,7 +342,8 @@ func (s *Search) Expand(ctx context.Context, index int, o request.Options) (*req
 	if index < 0 || index >= len(s.Plan.Trials) {
 		return nil, &request.Error{
 			Code: "USAGE", Details: map[string]any{"flag": "--trial"},
-			Message: fmt.Sprintf("%s has the trials 0 to %d, there is no %d", s.ID, len(s.Plan.Trials)-1, index),
+			Message: fmt.Sprintf("%s has the trials 0 to %d, there is no %d", s.ID, len(s.Plan.Trials)-1,
+				index),
 		}
 	}
 	windows, err := s.countWindows(ctx, index)

@@ -37,8 +37,9 @@ func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
 		return nil, err
 	}
 	out := &Outcome{Searched: in, Result: &Result{
-		Schema: ResultSchema, PlanHash: s.Hash, Status: StatusCompleted, StepM: StepM{Rejected: []int{}}, Importance: []selection.Importance{},
-		Counts: counts(in.Trials), Undefined: map[string]stat.Reason{},
+		Schema: ResultSchema, PlanHash: s.Hash, Status: StatusCompleted, StepM: StepM{Rejected: []int{}},
+		Importance: []selection.Importance{},
+		Counts:     counts(in.Trials), Undefined: map[string]stat.Reason{},
 	}}
 	s.rankTrials(in.Trials)
 	if in.Aborted != "" {
@@ -55,7 +56,8 @@ func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
 
 // none notes why nothing could be judged.
 func (o *Outcome) none(why stat.Reason, besides ...string) {
-	for _, name := range append(besides, "selected", "selection", "stepm", "plateau.selected", "plateau.best") {
+	for _, name := range append(besides, "selected", "selection", "stepm", "plateau.selected",
+		"plateau.best") {
 		o.Result.Undefined[name] = why
 	}
 }
@@ -86,7 +88,8 @@ func (s *Search) judgeTrials(ctx context.Context, out *Outcome, of map[int]*sele
 		out.none(ReasonNoTrial)
 		return nil
 	}
-	r.Selected = &Selected{TrialIndex: best.Index, RunID: best.RunID, Params: best.Params, Rule: s.Plan.SelectionRule}
+	r.Selected = &Selected{TrialIndex: best.Index, RunID: best.RunID, Params: best.Params,
+		Rule: s.Plan.SelectionRule}
 	r.Plateau.Selected = best.Plateau
 	out.Equity = levels(of[best.Index])
 	return s.judgeSelection(ctx, out, best)
@@ -148,7 +151,8 @@ func (s *Search) readReturns(ctx context.Context, trials []*Trial) (map[int]*sel
 		}
 		var curves []selection.Curve
 		for _, w := range t.Windows {
-			text, err := os.ReadFile(filepath.Join(s.host.Artifacts.Dir(t.RunID), "splits", w.SplitID, "equity_curve.csv"))
+			text, err := os.ReadFile(filepath.Join(s.host.Artifacts.Dir(t.RunID), "splits", w.SplitID,
+				"equity_curve.csv"))
 			if err != nil {
 				return nil, err
 			}
@@ -166,7 +170,8 @@ func (s *Search) readReturns(ctx context.Context, trials []*Trial) (map[int]*sel
 		if why != "" {
 			continue
 		}
-		if last != nil && slices.Equal(last.Date, x.Date) && slices.Equal(last.From, x.From) && slices.Equal(last.To, x.To) {
+		if last != nil && slices.Equal(last.Date, x.Date) && slices.Equal(last.From, x.From) &&
+			slices.Equal(last.To, x.To) {
 			x.Date, x.From, x.To = last.Date, last.From, last.To
 		}
 		last, of[t.Index] = x, x
@@ -178,7 +183,9 @@ func (s *Search) writeFiles(out *Outcome, of map[int]*selection.Series) error {
 	if err := s.Put(TrialsFile, func(w io.Writer) error { return s.writeTrials(w, out.Trials) }); err != nil {
 		return err
 	}
-	if err := s.Put(ReturnsFile, func(w io.Writer) error { return writeReturns(w, out.Trials, of) }); err != nil {
+	if err := s.Put(ReturnsFile, func(w io.Writer) error {
+		return writeReturns(w, out.Trials, of)
+	}); err != nil {
 		return err
 	}
 	// It is the last one: whoever finds it finds the others as well.
@@ -213,7 +220,8 @@ func ReadResult(dir string) (*Result, error) {
 	}
 	if err != nil || hash != r.ResultHash {
 		return nil, &request.Error{
-			Code: request.CodeArtifactMismatch, Message: ResultFile + " is not what was written: lab family run writes it again", Cause: err,
+			Code:    request.CodeArtifactMismatch,
+			Message: ResultFile + " is not what was written: lab family run writes it again", Cause: err,
 			Details: map[string]any{"file": ResultFile, "result_hash": r.ResultHash, "found": hash},
 		}
 	}
@@ -243,7 +251,8 @@ func (s *Search) writeTrials(w io.Writer, trials []*Trial) error {
 		if t.Rank > 0 {
 			rank = strconv.Itoa(t.Rank)
 		}
-		row := []string{strconv.Itoa(t.Index), t.RunID, t.Status, rank, cell(t.Objective), strconv.Itoa(len(t.Windows))}
+		row := []string{strconv.Itoa(t.Index), t.RunID, t.Status, rank, cell(t.Objective),
+			strconv.Itoa(len(t.Windows))}
 		for _, name := range names {
 			row = append(row, plain(params[name]))
 		}

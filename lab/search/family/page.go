@@ -65,7 +65,8 @@ type Parameter struct {
 func PageOf(s *Search, o *Outcome, run *request.Answer) (*Page, error) {
 	r := o.Result
 	v := &Page{
-		Slug: s.Plan.Slug, Hypothesis: s.Plan.Hypothesis, PlanID: s.ID, PlanHash: s.Hash, Status: r.Status, Verdict: "none", Words: Sentences(o),
+		Slug: s.Plan.Slug, Hypothesis: s.Plan.Hypothesis, PlanID: s.ID, PlanHash: s.Hash, Status: r.Status,
+		Verdict: "none", Words: Sentences(o),
 	}
 	if o.Verdict != nil {
 		v.Verdict = o.Verdict.Verdict
@@ -99,7 +100,8 @@ func (v *Page) facts(s *Search, o *Outcome) {
 	add("objective", "%s of %s, %s", p.Objective.Metric, p.Objective.On, p.Objective.Direction)
 	add("search", "%s, %d trials, seed %s", p.Method, len(p.Trials), p.Seed)
 	if p.SHA != nil {
-		add("rungs", "first %d windows, then %d times as many for one in %d", p.SHA.MinWindows, p.SHA.Eta, p.SHA.Eta)
+		add("rungs", "first %d windows, then %d times as many for one in %d", p.SHA.MinWindows, p.SHA.Eta,
+			p.SHA.Eta)
 	}
 	add("space", "%s", canonical(p.Space))
 	if len(p.Constraints) > 0 {
@@ -128,7 +130,8 @@ func canonical(v any) string {
 
 // shown are the metrics of the walk-forward-optimised series.
 func shown() []string {
-	return []string{"sharpe_ratio", "total_return", "cagr", "max_drawdown", "total_trades", "win_rate", "exposure", "fees_paid"}
+	return []string{"sharpe_ratio", "total_return", "cagr", "max_drawdown", "total_trades", "win_rate",
+		"exposure", "fees_paid"}
 }
 
 func (v *Page) optimised(o *Optimised) {
@@ -140,7 +143,8 @@ func (v *Page) optimised(o *Optimised) {
 		if w.ChosenTrial != nil {
 			chosen = "t" + strconv.Itoa(*w.ChosenTrial)
 		}
-		v.Optimised = append(v.Optimised, []string{w.SplitID, chosen, Number(w.TrainObjective), Number(w.TestObjective)})
+		v.Optimised = append(v.Optimised,
+			[]string{w.SplitID, chosen, Number(w.TrainObjective), Number(w.TestObjective)})
 	}
 	if o.Metrics != nil {
 		for _, key := range shown() {
@@ -149,7 +153,8 @@ func (v *Page) optimised(o *Optimised) {
 			}
 		}
 	}
-	v.OptimisedMetrics = append(v.OptimisedMetrics, Fact{"efficiency (test / train, information only)", Number(o.Efficiency)})
+	v.OptimisedMetrics = append(v.OptimisedMetrics,
+		Fact{"efficiency (test / train, information only)", Number(o.Efficiency)})
 }
 
 // metricText is a metric in its unit.
@@ -175,18 +180,22 @@ func (v *Page) selected(o *Outcome, run *request.Answer) {
 	if s == nil {
 		return
 	}
-	v.Selected = []Fact{{"trial", "t" + strconv.Itoa(s.TrialIndex) + ", " + s.RunID}, {"parameters", string(s.Params)}, {"rule", s.Rule}}
+	v.Selected = []Fact{{"trial", "t" + strconv.Itoa(s.TrialIndex) + ", " + s.RunID},
+		{"parameters", string(s.Params)}, {"rule", s.Rule}}
 	if run != nil {
-		v.Selected = append(v.Selected, Fact{"run", run.RunID + " (" + run.Report.Status + ", validation contaminated)"})
+		v.Selected = append(v.Selected,
+			Fact{"run", run.RunID + " (" + run.Report.Status + ", validation contaminated)"})
 	}
 	v.Equity = equity(o.Equity)
-	v.Plateau = []Fact{{"median objective around the selected trial", Number(o.Result.Plateau.Selected)}, {"best such median", Number(o.Result.Plateau.Best)}}
+	v.Plateau = []Fact{{"median objective around the selected trial", Number(o.Result.Plateau.Selected)},
+		{"best such median", Number(o.Result.Plateau.Best)}}
 }
 
 func (v *Page) table(s *Search, o *Outcome) {
 	v.Columns = []string{"rank", "trial", "status", s.Plan.Objective.Metric, "windows", "parameters"}
 	keys := []string{}
-	for _, key := range append([]string{"sharpe_ratio", "total_return", "max_drawdown", "total_trades", "win_rate"}, s.Plan.Secondary...) {
+	for _, key := range append([]string{"sharpe_ratio", "total_return", "max_drawdown", "total_trades",
+		"win_rate"}, s.Plan.Secondary...) {
 		if key != s.Plan.Objective.Metric && !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
@@ -203,7 +212,8 @@ func (v *Page) table(s *Search, o *Outcome) {
 		if t.Rank > 0 {
 			rank = strconv.Itoa(t.Rank)
 		}
-		cells := []string{rank, "t" + strconv.Itoa(t.Index), t.Status, Number(t.Objective), strconv.Itoa(len(t.Windows)), string(t.Params)}
+		cells := []string{rank, "t" + strconv.Itoa(t.Index), t.Status, Number(t.Objective),
+			strconv.Itoa(len(t.Windows)), string(t.Params)}
 		for _, key := range keys {
 			cells = append(cells, metricText(t.Metrics, key))
 		}
@@ -231,10 +241,13 @@ func (v *Page) parameters(s *Search, o *Outcome) error {
 			if err != nil {
 				return err
 			}
-			dots = append(dots, Dot{X: at[k], Y: *t.Objective, Chosen: o.Result.Selected != nil && o.Result.Selected.TrialIndex == t.Index})
+			dots = append(dots,
+				Dot{X: at[k], Y: *t.Objective, Chosen: o.Result.Selected != nil &&
+					o.Result.Selected.TrialIndex == t.Index})
 		}
 		v.Parameters = append(v.Parameters, Parameter{
-			Name: i.Param, Rank: Number(i.RankCorrelation), Explained: Percent(i.VarianceExplained), Chart: scatter(i.Param, ends(s.Plan.Space, i.Param), dots),
+			Name: i.Param, Rank: Number(i.RankCorrelation), Explained: Percent(i.VarianceExplained),
+			Chart: scatter(i.Param, ends(s.Plan.Space, i.Param), dots),
 		})
 	}
 	return nil
@@ -298,8 +311,9 @@ func equity(levels []Level) *Chart {
 		low, top = min(low, l.Value), max(top, l.Value)
 	}
 	c := &Chart{
-		Label: "equity of the selected trial over the stitched walk-forward, from 1", Width: unit(wide), Height: unit(high),
-		Low: Number(&low), High: Number(&top), First: levels[0].Date, Last: levels[len(levels)-1].Date,
+		Label: "equity of the selected trial over the stitched walk-forward, from 1", Width: unit(wide),
+		Height: unit(high),
+		Low:    Number(&low), High: Number(&top), First: levels[0].Date, Last: levels[len(levels)-1].Date,
 		Base: unit(vertical(1, low, top, high)),
 	}
 	var path strings.Builder
@@ -340,10 +354,12 @@ func scatter(name string, ends [2]string, dots []Dot) *Chart {
 	for _, d := range dots {
 		low, top = min(low, d.Y), max(top, d.Y)
 	}
-	c := &Chart{Label: "objective along " + name, Width: unit(smallWide), Height: unit(small), Low: Number(&low), High: Number(&top), First: ends[0], Last: ends[1]}
+	c := &Chart{Label: "objective along " + name, Width: unit(smallWide), Height: unit(small),
+		Low: Number(&low), High: Number(&top), First: ends[0], Last: ends[1]}
 	var last []Mark
 	for _, d := range dots {
-		m := Mark{X: unit(margin + d.X*(smallWide-2*margin)), Y: unit(vertical(d.Y, low, top, small)), R: unit(radius), Chosen: d.Chosen}
+		m := Mark{X: unit(margin + d.X*(smallWide-2*margin)), Y: unit(vertical(d.Y, low, top, small)),
+			R: unit(radius), Chosen: d.Chosen}
 		if d.Chosen {
 			m.R = unit(radiusChosen)
 			last = append(last, m) // above the others
@@ -392,15 +408,18 @@ func Sentences(o *Outcome) []string {
 	if s.NTrials == 1 {
 		say("One trial was made, so nothing was chosen among others.")
 	} else if s.NEff != nil {
-		say("%d trials were made on these days, %d of them of this family; they are so alike that they count as %s independent ones.",
+		say("%d trials were made on these days, %d of them of this family; they are so alike that they "+
+			"count as %s independent ones.",
 			s.NTrials, s.NTrialsFamily, Number(s.NEff))
 	}
 	if o.Again > 0 {
-		say("Besides, %d runs of the selected parameters differ only in their seed or splits: they are one trial in this count, so choosing among them is not paid for.", o.Again)
+		say("Besides, %d runs of the selected parameters differ only in their seed or splits: they are "+
+			"one trial in this count, so choosing among them is not paid for.", o.Again)
 	}
 	if s.DSRMax != nil {
 		say(
-			"If no trial had any skill, the best of a search like this would have a ratio as high in %s of all"+
+			"If no trial had any skill, the best of a search like this would have a ratio as high in %s "+
+				"of all"+
 				" cases (1 - DSR_max; at most 5 %% is needed).",
 			Percent(s.DSRMaxTest.P),
 		)
@@ -410,23 +429,29 @@ func Sentences(o *Outcome) []string {
 	}
 	if s.DSR2025 != nil && s.DSR2014 != nil {
 		say(
-			"By formula, which decides nothing, the chance that its true ratio is above what the best of so many"+
-				" trials reaches by luck is %s (deflated Sharpe ratio of 2025), or %s by the stricter form of 2014.",
+			"By formula, which decides nothing, the chance that its true ratio is above what the best of "+
+				"so many"+
+				" trials reaches by luck is %s (deflated Sharpe ratio of 2025), or %s by the stricter "+
+				"form of 2014.",
 			Percent(s.DSR2025),
 			Percent(s.DSR2014),
 		)
 	}
 	if s.PBO.Value != nil {
-		say("When the best trial is chosen on one half of the days, it is below the median of all trials on the other half in %s of the ways to halve them (PBO; chance gives 50 %%).", Percent(s.PBO.Value))
+		say("When the best trial is chosen on one half of the days, it is below the median of all trials "+
+			"on the other half in %s of the ways to halve them (PBO; chance gives 50 %%).",
+			Percent(s.PBO.Value))
 	}
 	if h := s.Haircut.Holm; h != nil {
 		say("Counting the trials takes %s off its Sharpe ratio (Holm).", Percent(h))
 	}
 	if s.MinBTLYears != nil {
-		say("A backtest must be %s years long before the best of %d trials is not expected to reach this ratio by luck.", Number(s.MinBTLYears), s.NTrials)
+		say("A backtest must be %s years long before the best of %d trials is not expected to reach this "+
+			"ratio by luck.", Number(s.MinBTLYears), s.NTrials)
 	}
 	if p := s.SPAP.Consistent; p != nil {
-		say("Whether any trial beats holding at the same exposure: p = %s (Hansen), at least %s is possible; %d trials do so one by one (Romano and Wolf).",
+		say("Whether any trial beats holding at the same exposure: p = %s (Hansen), at least %s is "+
+			"possible; %d trials do so one by one (Romano and Wolf).",
 			Number(p), Number(&o.SmallestP), len(o.Result.StepM.Rejected))
 	}
 	if s.TestPeeks > 0 {

@@ -96,7 +96,8 @@ func fileOf(p *Plan, text []byte) *PlanFile {
 // idOf is plan_ and the first 10 bytes of a good hash in lower-case base32.
 func idOf(hash string) string {
 	sum, _ := hex.DecodeString(hash)
-	return "plan_" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10]))
+	return "plan_" + strings.ToLower(
+		base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(sum[:10]))
 }
 
 // PlanID is the name of the plan with a hash, 64 digits of lower-case hex.
@@ -162,7 +163,8 @@ func ParsePlan(text []byte) (*PlanFile, error) {
 	// The block has its own strict decoder, with defaults: what is missing differs from
 	// the bytes below.
 	block := map[string]json.RawMessage{}
-	for _, name := range []string{"space", "constraints", "method", "sha", "max_trials", "objective", "secondary", "selection_rule"} {
+	for _, name := range []string{"space", "constraints", "method", "sha", "max_trials", "objective",
+		"secondary", "selection_rule"} {
 		if fields[name] != nil {
 			block[name] = fields[name]
 		}
@@ -236,7 +238,8 @@ func MakePlan(s PlanSubject, o PlanOptions) (*MadePlan, error) {
 		return nil, err
 	}
 	p := &Plan{
-		Schema: PlanSchema, Slug: s.Config.Slug, FamilyID: s.Config.FamilyID, Hypothesis: hypothesis, Family: family, Seed: s.Config.Seed,
+		Schema: PlanSchema, Slug: s.Config.Slug, FamilyID: s.Config.FamilyID, Hypothesis: hypothesis,
+		Family: family, Seed: s.Config.Seed,
 		StopRule: DefaultStopRule(), FalsifyProfile: FalsifyProfile, PriorTrials: s.PriorTrials,
 	}
 	if o.Seed != nil {
@@ -263,7 +266,8 @@ func MakePlan(s PlanSubject, o PlanOptions) (*MadePlan, error) {
 		return nil, err
 	}
 	if len(f.Text) > maxBytes {
-		return nil, refuse(CodePlanTooLarge, "pointer", "/family/max_trials", "the plan would have %d bytes, more than %d", len(f.Text), maxBytes)
+		return nil, refuse(CodePlanTooLarge, "pointer", "/family/max_trials",
+			"the plan would have %d bytes, more than %d", len(f.Text), maxBytes)
 	}
 	return &MadePlan{f, points.Left}, nil
 }
@@ -276,12 +280,14 @@ func hypothesisOf(c *project.Config, o PlanOptions) (string, error) {
 	switch {
 	case text == "":
 		return "", &request.Error{
-			Code:    CodeHypothesis,
-			Message: "say in one sentence why this should work, before the search: --hypothesis, or hypothesis in lab.json",
+			Code: CodeHypothesis,
+			Message: "say in one sentence why this should work, before the search: --hypothesis, or " +
+				"hypothesis in lab.json",
 			Details: map[string]any{"flag": "--hypothesis", "pointer": "/hypothesis"},
 		}
 	case flag && len([]rune(text)) > maxHypothesis:
-		return "", refuse("USAGE", "flag", "--hypothesis", "--hypothesis has more than %d characters", maxHypothesis)
+		return "", refuse("USAGE", "flag", "--hypothesis", "--hypothesis has more than %d characters",
+			maxHypothesis)
 	case flag && strings.ToValidUTF8(text, "") != text:
 		return "", refuse("USAGE", "flag", "--hypothesis", "--hypothesis is not UTF-8")
 	}
@@ -315,10 +321,12 @@ func familyOf(c *project.Config, o PlanOptions) (project.Family, error) {
 // windowsFit refuses splits without what the trials are judged on.
 func windowsFit(f project.Family, windows int) error {
 	if windows < 1 {
-		return refuse(request.CodeLabJSON, "pointer", "/splits", "/splits has no walk-forward windows, which a search is judged on: take the scheme default")
+		return refuse(request.CodeLabJSON, "pointer", "/splits",
+			"/splits has no walk-forward windows, which a search is judged on: take the scheme default")
 	}
 	if f.SHA != nil && f.SHA.MinWindows > windows {
-		return refuse(request.CodeLabJSON, "pointer", "/family/sha/min_windows", "/family/sha/min_windows is more than the %d windows that there are", windows)
+		return refuse(request.CodeLabJSON, "pointer", "/family/sha/min_windows",
+			"/family/sha/min_windows is more than the %d windows that there are", windows)
 	}
 	return nil
 }
@@ -348,7 +356,8 @@ func (p *Plan) amend(old *PlanFile) error {
 		return nil
 	}
 	if old.Plan.Slug != p.Slug || old.Plan.FamilyID != p.FamilyID {
-		return refuse("USAGE", "flag", "--amends", "--amends %.12s… is a plan of %s in the family %s, not of %s in %s",
+		return refuse("USAGE", "flag", "--amends",
+			"--amends %.12s… is a plan of %s in the family %s, not of %s in %s",
 			old.Hash, old.Plan.Slug, old.Plan.FamilyID, p.Slug, p.FamilyID)
 	}
 	hash := old.Hash
@@ -378,7 +387,8 @@ func (p *Plan) points(o PlanOptions) (*design.Points, error) {
 // constraint may name. The error is an *request.Error: PLAN_SPACE_TOO_TIGHT,
 // PLAN_TOO_LARGE, LAB_JSON_INVALID.
 func Points(f project.Family, fixed json.RawMessage, seed uint64) (*design.Points, error) {
-	points, err := design.Design{Space: f.Space, Constraints: f.Constraints, Fixed: fixed, Method: f.Method, Seed: seed, Max: f.MaxTrials}.Enumerate()
+	points, err := design.Design{Space: f.Space, Constraints: f.Constraints, Fixed: fixed, Method: f.Method,
+		Seed: seed, Max: f.MaxTrials}.Enumerate()
 	var tight *design.TightError
 	var large *design.LargeError
 	switch {

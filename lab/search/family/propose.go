@@ -89,7 +89,8 @@ func Propose(ctx context.Context, h *request.Host, in Proposal) (*Proposed, erro
 	if err := checkPoints(made.Plan, prepared.Strategy); err != nil {
 		return nil, err
 	}
-	out := &Proposed{PlanFile: made.PlanFile, Trials: n, FamilyTrials: own, Left: made.Left, Windows: prepared.Windows()}
+	out := &Proposed{PlanFile: made.PlanFile, Trials: n, FamilyTrials: own, Left: made.Left,
+		Windows: prepared.Windows()}
 	for _, k := range known {
 		if k.Hash != out.Hash && samePlan(k.Payload, made.Text) {
 			if out.PlanFile, err = ParsePlan(k.Payload); err != nil {
@@ -117,7 +118,8 @@ func (p *Proposed) register(ctx context.Context, h *request.Host, author string)
 	if err := WritePlan(h.StateDir, p.PlanFile); err != nil {
 		return err
 	}
-	row := registry.Plan{Hash: p.Hash, ID: p.ID, Slug: p.Plan.Slug, FamilyID: p.Plan.FamilyID, Author: author, Payload: p.Text}
+	row := registry.Plan{Hash: p.Hash, ID: p.ID, Slug: p.Plan.Slug, FamilyID: p.Plan.FamilyID, Author: author,
+		Payload: p.Text}
 	if p.Plan.Amends != nil {
 		row.Amends = *p.Plan.Amends
 	}
@@ -150,7 +152,8 @@ func find(ctx context.Context, h *request.Host, slug, name, flag string) (regist
 		}
 	case errors.As(err, &several):
 		return p, &request.Error{
-			Code: CodePlanNotFound, Cause: err, Details: map[string]any{"flag": flag, "plan": name, "plans": several.IDs},
+			Code: CodePlanNotFound, Cause: err,
+			Details: map[string]any{"flag": flag, "plan": name, "plans": several.IDs},
 			Message: fmt.Sprintf("%v: write more of the one that is meant", err),
 		}
 	}
@@ -205,7 +208,8 @@ func prepareSpace(ctx context.Context, h *request.Host, in Proposal) (*request.P
 	var bad *request.Error
 	if config.Family != nil && errors.As(err, &bad) && bad.Code == request.CodeParams {
 		pointer, _ := bad.Details["pointer"].(string)
-		return nil, inSpace(config.Family.Space, strings.TrimPrefix(pointer, "/params"), err, strings.TrimPrefix(bad.Message, pointer+" "))
+		return nil, inSpace(config.Family.Space, strings.TrimPrefix(pointer, "/params"), err,
+			strings.TrimPrefix(bad.Message, pointer+" "))
 	}
 	return p, err
 }
@@ -215,7 +219,9 @@ func inSpace(space design.Space, pointer string, err error, message string) erro
 	for _, p := range space.Parameters() {
 		if pointer == "/"+design.Escape(p.Name) {
 			place := "/family/space" + pointer
-			return &request.Error{Code: request.CodeLabJSON, Message: place + ": the strategy refuses a value: " + message, Details: map[string]any{"pointer": place}, Cause: err}
+			return &request.Error{Code: request.CodeLabJSON,
+				Message: place + ": the strategy refuses a value: " + message,
+				Details: map[string]any{"pointer": place}, Cause: err}
 		}
 	}
 	return err
@@ -231,9 +237,12 @@ func checkPoints(p *Plan, s *catalog.Strategy) error {
 		}
 		if _, bad := s.ValidateParams(params); len(bad) > 0 {
 			err := &request.Error{
-				Code: request.CodeParams, Message: fmt.Sprintf("/params%s %s", bad[0].Pointer, bad[0].Message), Details: map[string]any{"pointer": "/params" + bad[0].Pointer},
+				Code:    request.CodeParams,
+				Message: fmt.Sprintf("/params%s %s", bad[0].Pointer, bad[0].Message),
+				Details: map[string]any{"pointer": "/params" + bad[0].Pointer},
 			}
-			return inSpace(p.Space, bad[0].Pointer, err, fmt.Sprintf("%s (trial %d has %s)", bad[0].Message, i, p.Trials[i].Params))
+			return inSpace(p.Space, bad[0].Pointer, err,
+				fmt.Sprintf("%s (trial %d has %s)", bad[0].Message, i, p.Trials[i].Params))
 		}
 	}
 	return nil
@@ -283,7 +292,8 @@ func Find(ctx context.Context, h *request.Host, slug, name string) (*PlanFile, e
 
 // Open makes sure that the plugin, the engine, the candles and the splits are those of
 // the plan, else the error is PLAN_INPUTS_CHANGED. Close must be called.
-func Open(ctx context.Context, h *request.Host, p *project.Project, built project.Built, f *PlanFile) (_ *Search, err error) {
+func Open(ctx context.Context, h *request.Host, p *project.Project, built project.Built,
+	f *PlanFile) (_ *Search, err error) {
 	var then artifact.Request
 	if err := json.Unmarshal(f.Plan.Request, &then); err != nil {
 		return nil, err
@@ -399,8 +409,11 @@ func (c changes) err(f *PlanFile) error {
 		text = append(text, fmt.Sprintf("%s was %s, is %s", d["input"], brief(d["old"]), brief(d["new"])))
 	}
 	return &request.Error{
-		Code: CodeInputsChanged, Details: map[string]any{"plan_id": f.ID, "changed": names, "changes": []map[string]string(c)},
-		Message: fmt.Sprintf("not what was registered with %s: %s. Nothing was executed. Plan again: lab family plan %s --amends %s",
+		Code:    CodeInputsChanged,
+		Details: map[string]any{"plan_id": f.ID, "changed": names, "changes": []map[string]string(c)},
+		Message: fmt.Sprintf(
+			"not what was registered with %s: %s. Nothing was executed. Plan again: lab family plan %s "+
+				"--amends %s",
 			f.ID, strings.Join(text, "; "), f.Plan.Slug, f.Hash),
 	}
 }

@@ -399,8 +399,9 @@ func (j *journal) write(s State) error {
 	j.pending = nil
 	now := j.now()
 	line, err := json.Marshal(entry{
-		At: market.FromTime(now).String(), Done: s.Done, Total: s.Total, Running: s.Running, Failed: s.Failed, Pruned: s.Pruned,
-		Best: s.Best, ETASeconds: eta(s, now.Sub(j.began)),
+		At: market.FromTime(now).String(), Done: s.Done, Total: s.Total, Running: s.Running, Failed: s.Failed,
+		Pruned: s.Pruned,
+		Best:   s.Best, ETASeconds: eta(s, now.Sub(j.began)),
 	})
 	if err != nil {
 		return err
@@ -415,7 +416,8 @@ func eta(s State, gone time.Duration) *int64 {
 	if executed <= 0 {
 		return nil
 	}
-	left := int64((gone / time.Duration(executed) * time.Duration(s.Total-s.Done)).Round(time.Second) / time.Second)
+	left := int64(
+		(gone / time.Duration(executed) * time.Duration(s.Total-s.Done)).Round(time.Second) / time.Second)
 	return &left
 }
 

@@ -83,7 +83,8 @@ func (s *Search) isBusy(ctx context.Context, p *request.Prepared) (bool, error) 
 // playTrial answers one trial over the first windows, with the stored run if there is a sound
 // one; fresh is whether something was executed. The error is errBusy when another process
 // is at it, unless playTrial is patient.
-func (s *Search) playTrial(ctx context.Context, index, windows int, patient bool, waiting func(string)) (t *Trial, fresh bool, err error) {
+func (s *Search) playTrial(ctx context.Context, index, windows int, patient bool,
+	waiting func(string)) (t *Trial, fresh bool, err error) {
 	t = &Trial{Index: index, Params: s.Plan.Trials[index].Params}
 	p, err := s.prepareTrial(index, windows)
 	var answer *request.Answer

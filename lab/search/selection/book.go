@@ -80,7 +80,8 @@ func ReadBook(ctx context.Context, reg *registry.Registry, store *artifact.Store
 	}
 	var members []*Member
 	for _, t := range list {
-		m := &Member{Key: t.Key, RunID: t.RunID, FamilyID: t.FamilyID, CompletedAt: t.CompletedAt, Meta: t.Meta, days: DaysOf(t.Meta.Data)}
+		m := &Member{Key: t.Key, RunID: t.RunID, FamilyID: t.FamilyID, CompletedAt: t.CompletedAt,
+			Meta: t.Meta, days: DaysOf(t.Meta.Data)}
 		if t.Meta.DecisionHash != nil {
 			m.decisions = *t.Meta.DecisionHash
 		}
@@ -234,15 +235,18 @@ func (b *Book) Place(runID string) *registry.Place {
 	if itself {
 		position++
 	}
-	return &registry.Place{N: len(found.classes), Family: found.families[own.FamilyID], Position: position, LookedAtTest: b.lookers[runID]}
+	return &registry.Place{N: len(found.classes), Family: found.families[own.FamilyID], Position: position,
+		LookedAtTest: b.lookers[runID]}
 }
 
 func inTime(a, b *Member) int {
-	return cmp.Or(strings.Compare(a.CompletedAt, b.CompletedAt), strings.Compare(a.RunID, b.RunID), strings.Compare(a.Key, b.Key))
+	return cmp.Or(strings.Compare(a.CompletedAt, b.CompletedAt), strings.Compare(a.RunID, b.RunID),
+		strings.Compare(a.Key, b.Key))
 }
 
 // PlaceOf is Place in a book that is read for it alone.
-func PlaceOf(ctx context.Context, reg *registry.Registry, store *artifact.Store, runID string) (*registry.Place, error) {
+func PlaceOf(ctx context.Context, reg *registry.Registry, store *artifact.Store,
+	runID string) (*registry.Place, error) {
 	b, err := ReadBook(ctx, reg, store)
 	if err != nil {
 		return nil, err
@@ -315,7 +319,8 @@ func groupsOf(members []*Member) []*group {
 func (g *group) series() *Series {
 	var out *Series
 	for _, m := range g.members {
-		if s := m.Series; s != nil && len(s.Return) >= deflate.LeastShared && !stat.AllEqual(s.Return) && (out == nil || len(s.Return) > len(out.Return)) {
+		if s := m.Series; s != nil && len(s.Return) >= deflate.LeastShared && !stat.AllEqual(s.Return) &&
+			(out == nil || len(s.Return) > len(out.Return)) {
 			out = s
 		}
 	}
@@ -397,8 +402,10 @@ func ReadPoints(text []byte) ([]Point, error) {
 // chosenAmong are the replays that count: those of each test param_neighbourhood one of
 // whose points has been tried after it, by its family or with its program. A replay with
 // the parameters of a trial is that trial.
-func chosenAmong(ctx context.Context, reg *registry.Registry, store *artifact.Store, members []*Member) ([]*Member, error) {
-	rows, err := reg.ListMetadata(ctx, registry.Filter{Kind: artifact.KindFalsification, Status: artifact.StatusCompleted})
+func chosenAmong(ctx context.Context, reg *registry.Registry, store *artifact.Store,
+	members []*Member) ([]*Member, error) {
+	rows, err := reg.ListMetadata(ctx,
+		registry.Filter{Kind: artifact.KindFalsification, Status: artifact.StatusCompleted})
 	if err != nil {
 		return nil, err
 	}
@@ -430,16 +437,19 @@ func chosenAmong(ctx context.Context, reg *registry.Registry, store *artifact.St
 }
 
 // replaysOf are the points of one falsification that count, none if no run has tried one.
-func replaysOf(attack *artifact.Metadata, ended string, points []Point, params map[string][]*Member) []*Member {
+func replaysOf(attack *artifact.Metadata, ended string, points []Point,
+	params map[string][]*Member) []*Member {
 	var out []*Member
 	began := ""
 	for _, p := range points {
 		m := &Member{
-			Key: digest.SHA256Hex([]byte(attack.RunID + "\n" + p.ID)), RunID: attack.RunID, FamilyID: attack.FamilyID,
+			Key: digest.SHA256Hex([]byte(attack.RunID + "\n" + p.ID)), RunID: attack.RunID,
+			FamilyID:  attack.FamilyID,
 			decisions: p.DecisionHash, days: DaysOf(attack.Data),
 		}
 		for _, t := range params[string(p.Params)] {
-			if t.FamilyID != attack.FamilyID && t.Meta.Plugin.SHA256 != attack.Plugin.SHA256 || !t.days.Overlap(m.days) {
+			if t.FamilyID != attack.FamilyID && t.Meta.Plugin.SHA256 != attack.Plugin.SHA256 ||
+				!t.days.Overlap(m.days) {
 				continue
 			}
 			m.Key = t.Key

@@ -128,7 +128,9 @@ func Windows(m *artifact.Metadata) []string {
 // curvesOf are the splits that the daily returns of a run are taken from.
 func curvesOf(m *artifact.Metadata) []string {
 	ids := Windows(m)
-	if len(ids) == 0 && slices.ContainsFunc(m.Splits, func(s artifact.SplitSummary) bool { return s.ID == artifact.FullSplitID }) {
+	if len(ids) == 0 && slices.ContainsFunc(m.Splits, func(s artifact.SplitSummary) bool {
+		return s.ID == artifact.FullSplitID
+	}) {
 		ids = []string{artifact.FullSplitID}
 	}
 	return ids
@@ -245,7 +247,9 @@ func Columns(list []*Series) ([]market.Time, []deflate.Column) {
 		for i := range c.order {
 			c.order[i] = i
 		}
-		slices.SortFunc(c.order, func(a, b int) int { return cmp.Compare(index[c.moments[a]], index[c.moments[b]]) })
+		slices.SortFunc(c.order, func(a, b int) int {
+			return cmp.Compare(index[c.moments[a]], index[c.moments[b]])
+		})
 		for _, i := range c.order {
 			c.rows = append(c.rows, index[c.moments[i]])
 		}

@@ -64,7 +64,8 @@ func (m *matrix) lineUp(l *TrialList) (apart []deflate.Column) {
 			if s, covers := s.On(judged); covers {
 				m.columns, m.series = append(m.columns, i), append(m.series, s)
 			}
-			if at, returns := places.Shared(s); len(at) == len(judged.Return) || len(at) >= deflate.LeastShared {
+			if at, returns := places.Shared(s); len(at) == len(judged.Return) ||
+				len(at) >= deflate.LeastShared {
 				m.shared = append(m.shared, deflate.Column{Rows: rows.of(at), Returns: returns})
 				continue
 			}
@@ -228,8 +229,9 @@ func (e estimates) resample(ctx context.Context, l *TrialList, m *matrix, most i
 		return none(why)
 	}
 	if len(columns)*l.countDays() > most {
-		out.warn(CodeTooLarge, "/dsr_max", "%d trials over %d days are more than the %d returns that dsr_max takes: "+
-			"it is left out", len(columns), l.countDays(), most)
+		out.warn(CodeTooLarge, "/dsr_max",
+			"%d trials over %d days are more than the %d returns that dsr_max takes: "+
+				"it is left out", len(columns), l.countDays(), most)
 		return none(stat.NotApplicable)
 	}
 	judged := l.Trials[l.Judged].Series.Return
@@ -287,15 +289,17 @@ const mostCells = 1 << 22
 // The mean block is that of Politis and White for the judged difference. More returns
 // than the estimates take are not tested. Sources: White
 // (2000), Hansen (2005), Romano and Wolf (2005).
-func (e estimates) superior(ctx context.Context, l *TrialList, m *matrix, holding Holding, seed uint64, out *Result) error {
+func (e estimates) superior(ctx context.Context, l *TrialList, m *matrix, holding Holding, seed uint64,
+	out *Result) error {
 	none := func(why stat.Reason) error {
 		e.none(why, "rc_p", "spa_p.lower", "spa_p.consistent", "spa_p.upper")
 		out.StepM = StepM{Rejected: []string{}, Why: why}
 		return nil
 	}
 	if cells := len(m.columns) * l.countDays(); cells > e.cells {
-		out.warn(CodeTooLarge, "", "%d trials over %d days are more than the %d returns that the tests against holding "+
-			"take: rc_p, spa_p and stepm are left out; the deflated ratios and pbo are not",
+		out.warn(CodeTooLarge, "",
+			"%d trials over %d days are more than the %d returns that the tests against holding "+
+				"take: rc_p, spa_p and stepm are left out; the deflated ratios and pbo are not",
 			len(m.columns), l.countDays(), e.cells)
 		return none(stat.NotApplicable)
 	}
@@ -310,7 +314,8 @@ func (e estimates) superior(ctx context.Context, l *TrialList, m *matrix, holdin
 	if why != "" {
 		return none(why)
 	}
-	panel, err := bootstrap.NewPanel(ctx, rowsOf(d.list, len(d.judged)), bootstrap.Replicas(seed, replicas, len(d.judged), block.Stationary))
+	panel, err := bootstrap.NewPanel(ctx, rowsOf(d.list, len(d.judged)),
+		bootstrap.Replicas(seed, replicas, len(d.judged), block.Stationary))
 	if err != nil {
 		return err
 	}
@@ -344,7 +349,8 @@ type differences struct {
 }
 
 // subtractHolding asks for what holding has returned at the dates of each column.
-func (l *TrialList) subtractHolding(ctx context.Context, m *matrix, holding Holding, out *Result) (*differences, error) {
+func (l *TrialList) subtractHolding(ctx context.Context, m *matrix, holding Holding,
+	out *Result) (*differences, error) {
 	d := &differences{}
 	for k, i := range m.columns {
 		s, t := m.series[k], &l.Trials[i]

@@ -90,7 +90,8 @@ type Result struct {
 // warn adds a warning about a part of the report.
 func (r *Result) warn(code, pointer, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
-	r.Warnings = append(r.Warnings, artifact.ReportWarning{Code: code, Pointer: "/overfitting/selection" + pointer, Message: message})
+	r.Warnings = append(r.Warnings,
+		artifact.ReportWarning{Code: code, Pointer: "/overfitting/selection" + pointer, Message: message})
 }
 
 // Source is where the number of trials comes from.
@@ -99,7 +100,8 @@ const Source = "registry"
 // Holding gives what an equal-weight holding of the symbols of some datasets has returned
 // between pairs of times, as a fraction; [Candles] is one.
 type Holding interface {
-	Holding(ctx context.Context, exchange string, data []artifact.Dataset, from, to []market.Time) ([]float64, error)
+	Holding(ctx context.Context, exchange string, data []artifact.Dataset, from,
+		to []market.Time) ([]float64, error)
 }
 
 // Select judges the run of the list. The seed is that of the request: the tests against
@@ -113,7 +115,8 @@ func (l *TrialList) Select(ctx context.Context, holding Holding, seed uint64) (*
 	out := &Result{
 		Selection: Selection{
 			NTrials: len(l.Trials), NTrialsFamily: l.FamilyTrials(), NTrialsSource: Source,
-			NEff: rounded(m.alike.NEff), TestPeeks: l.TestPeeks, PostPeek: l.PostPeek, Undefined: map[string]stat.Reason{},
+			NEff: rounded(m.alike.NEff), TestPeeks: l.TestPeeks, PostPeek: l.PostPeek,
+			Undefined: map[string]stat.Reason{},
 		},
 		Series: len(m.columns), T: l.countDays(), SmallestP: stat.SmallestP(replicas), Again: l.Again,
 	}
@@ -355,7 +358,9 @@ func (e estimates) haircut(l *TrialList) {
 		{"haircut.holm", &e.of.Haircut.Holm, adjusted.Holm},
 		{"haircut.by", &e.of.Haircut.BY, adjusted.BY},
 	} {
-		h, why := multiple.HaircutOf(judged.annual, judged.months, func(float64) float64 { return c.p[l.Judged] })
+		h, why := multiple.HaircutOf(judged.annual, judged.months, func(float64) float64 {
+			return c.p[l.Judged]
+		})
 		e.number(c.name, c.into)(h.Haircut, why)
 	}
 }
@@ -413,8 +418,9 @@ func (e estimates) overfitting(l *TrialList, m *matrix, out *Result) {
 		return
 	}
 	if days := len(columns[0]); days < l.countDays() {
-		out.warn(CodeCommonDays, "/pbo", "pbo is over %d of the %d days: fewer than %d trials have seen more of them, "+
-			"%d have seen these", days, l.countDays(), pboTrials, len(columns))
+		out.warn(CodeCommonDays, "/pbo",
+			"pbo is over %d of the %d days: fewer than %d trials have seen more of them, "+
+				"%d have seen these", days, l.countDays(), pboTrials, len(columns))
 	}
 	r, why, err := cscv.RunColumns(columns, pboBlocks, cscv.Sharpe)
 	if err != nil { // a return that is no number: no series has one
@@ -438,7 +444,9 @@ func (m *matrix) widest() [][]float64 {
 		if len(rows) < pboShortest {
 			break
 		}
-		columns := slices.DeleteFunc(deflate.On(m.shared, rows), func(x []float64) bool { return stat.AllEqual(x) && x[0] != 0 })
+		columns := slices.DeleteFunc(deflate.On(m.shared, rows), func(x []float64) bool {
+			return stat.AllEqual(x) && x[0] != 0
+		})
 		if len(columns) >= pboTrials {
 			return columns
 		}

@@ -46,7 +46,8 @@ func SeriesOf(tf market.Timeframe, calendar string, curves []Curve) (*Series, st
 		if len(ends) > 0 && thin[i].Equity[0] <= 0 {
 			return nil, stat.NotApplicable, nil
 		}
-		window := metric.Curve{CloseTime: thin[i].Time, Equity: thin[i].Equity, Exposure: make([]float64, len(ends))}
+		window := metric.Curve{CloseTime: thin[i].Time, Equity: thin[i].Equity,
+			Exposure: make([]float64, len(ends))}
 		for _, k := range ends {
 			window.OpenTime = append(window.OpenTime, open[k])
 		}
@@ -190,7 +191,8 @@ func NewCandles(store *candle.Store) *Candles {
 // returned between the last closes at or before either: an equal-weight holding that is
 // rebalanced at each of the times. A symbol whose candles begin later is not held yet;
 // with none, the return is 0. from and to have one length.
-func (c *Candles) Holding(ctx context.Context, exchange string, data []artifact.Dataset, from, to []market.Time) ([]float64, error) {
+func (c *Candles) Holding(ctx context.Context, exchange string, data []artifact.Dataset, from,
+	to []market.Time) ([]float64, error) {
 	sums, held := make([]stat.Accumulator, len(from)), make([]float64, len(from))
 	for _, d := range data {
 		p, err := c.closes(ctx, exchange, d)
@@ -304,7 +306,8 @@ func (d *Decoder) Decode(text []byte) (*Series, error) {
 		return nil, errEncoding
 	}
 	number := func(i int) float64 { return math.Float64frombits(binary.BigEndian.Uint64(rest[8*i:])) }
-	out := &Series{Date: days.Date, From: days.From, To: days.To, NetExposure: number(0), Return: make([]float64, len(days.Date))}
+	out := &Series{Date: days.Date, From: days.From, To: days.To, NetExposure: number(0),
+		Return: make([]float64, len(days.Date))}
 	for i := range out.Return {
 		out.Return[i] = number(i + 1)
 		if _, why := stat.Finite(out.Return[i]); why != "" {

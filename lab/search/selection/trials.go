@@ -64,7 +64,8 @@ const CodeTrialUnreadable = "TRIAL_UNREADABLE"
 // ReadTrials makes the list of a run that is completed: every trial on days that overlap with
 // its own, of whatever family. The error is registry.ErrNotFound if there is no such run,
 // and an *artifact.MismatchError if its own files have changed.
-func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Store, runID string) (*TrialList, error) {
+func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Store,
+	runID string) (*TrialList, error) {
 	row, err := reg.Get(ctx, runID)
 	if err != nil {
 		return nil, err
@@ -86,7 +87,9 @@ func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Sto
 		l.addClass(c, judged)
 	}
 	if l.Judged < 0 { // the registry does not have it
-		l.addClass(&Class{Members: []*Member{{Key: judged.TrialKey, RunID: judged.RunID, FamilyID: judged.FamilyID, Meta: judged}}}, judged)
+		l.addClass(&Class{
+			Members: []*Member{{Key: judged.TrialKey, RunID: judged.RunID, FamilyID: judged.FamilyID,
+				Meta: judged}}}, judged)
 	}
 	l.sortTrials()
 	if err := l.readStanding(store, judged); err != nil {
@@ -160,7 +163,8 @@ func again(c *Class, judged *artifact.Metadata) int {
 	asked := map[question]bool{{judged.Seed, judged.SplitsSHA256}: true}
 	for _, x := range c.Members {
 		m := x.Meta
-		if m == nil || m.TrialKey != judged.TrialKey || m.Kind == artifact.KindService || m.Status != artifact.StatusCompleted {
+		if m == nil || m.TrialKey != judged.TrialKey || m.Kind == artifact.KindService ||
+			m.Status != artifact.StatusCompleted {
 			continue
 		}
 		if judged.PlanID == nil || m.PlanID == nil || *m.PlanID != *judged.PlanID {

@@ -29,7 +29,9 @@ import (
 // starts have n entries, starts in [0, n); uniforms[0] is not used. Source: Politis and
 // Romano (1994).
 func Follow(n int, meanBlock float64, uniforms []float64, starts []int) []int {
-	return recurse(n, meanBlock, func(i int) float64 { return uniforms[i] }, func(i int) int { return starts[i] })
+	return recurse(n, meanBlock, func(i int) float64 {
+		return uniforms[i]
+	}, func(i int) int { return starts[i] })
 }
 
 // Indices is one replica: n indices in [0, n) drawn from a stream of its own. A mean
@@ -233,8 +235,9 @@ func MeanInterval(x []float64, plan Plan, confidence float64) (Interval, stat.Re
 	}
 	slices.Sort(means)
 	out := Interval{
-		Value: mean, Low: means[stat.OrderIndex((1-confidence)/2, plan.B)], High: means[stat.OrderIndex((1+confidence)/2, plan.B)],
-		P: stat.ResampledP(extreme, plan.B), SmallestP: stat.SmallestP(plan.B),
+		Value: mean, Low: means[stat.OrderIndex((1-confidence)/2, plan.B)],
+		High: means[stat.OrderIndex((1+confidence)/2, plan.B)],
+		P:    stat.ResampledP(extreme, plan.B), SmallestP: stat.SmallestP(plan.B),
 	}
 	for _, v := range []float64{out.Value, out.Low, out.High} {
 		if _, why := stat.Finite(v); why != "" {
@@ -250,7 +253,8 @@ func Resample(x []float64, plan Plan, statistic func([]float64) float64) []float
 	out := make([]float64, plan.B)
 	sample := make([]float64, len(x))
 	for b := range out {
-		for i, at := range Indices(random.New(plan.Seed, random.Bootstrap, uint64(b)), len(x), plan.MeanBlock) {
+		for i, at := range Indices(random.New(plan.Seed, random.Bootstrap, uint64(b)), len(x),
+			plan.MeanBlock) {
 			sample[i] = x[at]
 		}
 		out[b] = statistic(sample)

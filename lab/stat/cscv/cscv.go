@@ -59,7 +59,9 @@ func Run(rows [][]float64, s int, metric Metric) (Result, stat.Reason, error) {
 			columns = make([][]float64, len(row))
 		}
 		if len(row) != len(columns) {
-			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("row %d has %d columns, the first %d", i, len(row), len(columns))}
+			return Result{}, "",
+				&ArgumentError{ArgumentMatrix,
+					fmt.Sprintf("row %d has %d columns, the first %d", i, len(row), len(columns))}
 		}
 		for k, x := range row {
 			columns[k] = append(columns[k], x)
@@ -80,10 +82,13 @@ func RunColumns(columns [][]float64, s int, metric Metric) (Result, stat.Reason,
 	}
 	for k, x := range columns {
 		if len(x) != t {
-			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("column %d has %d rows, the first %d", k, len(x), t)}
+			return Result{}, "",
+				&ArgumentError{ArgumentMatrix,
+					fmt.Sprintf("column %d has %d rows, the first %d", k, len(x), t)}
 		}
 		if !finite(x) {
-			return Result{}, "", &ArgumentError{ArgumentMatrix, fmt.Sprintf("column %d has a number that is not finite", k)}
+			return Result{}, "",
+				&ArgumentError{ArgumentMatrix, fmt.Sprintf("column %d has a number that is not finite", k)}
 		}
 	}
 	out, why := run(columns, s, metric)

@@ -255,7 +255,8 @@ func descending(columns []Column, list []int) []int {
 		}
 	}
 	slices.SortFunc(entries, func(a, b entry) int {
-		return cmp.Or(cmp.Compare(b.ratio, a.ratio), slices.Compare(columns[a.index].Returns, columns[b.index].Returns))
+		return cmp.Or(cmp.Compare(b.ratio, a.ratio),
+			slices.Compare(columns[a.index].Returns, columns[b.index].Returns))
 	})
 	out := make([]int, len(entries))
 	for k, e := range entries {
@@ -447,7 +448,9 @@ func VarianceOf(ctx context.Context, columns []Column, t int) (float64, stat.Rea
 		return 0, "", err
 	}
 	var all differences
-	err = meet(ctx, distinct, groupsOf(distinct), func(m meeting) error { return all.add(ctx, m, float64(t)) })
+	err = meet(ctx, distinct, groupsOf(distinct), func(m meeting) error {
+		return all.add(ctx, m, float64(t))
+	})
 	switch {
 	case err != nil:
 		return 0, "", err

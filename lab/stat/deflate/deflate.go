@@ -130,7 +130,9 @@ func ExactMax(n float64) (Maximum, stat.Reason) {
 	rule := stat.GaussLegendre(20)
 	mean := rule.Integrate(func(z float64) float64 { return z * density(z) }, -edge, edge, panels)
 	// Around the mean: E z^2 - mean^2 would cancel for large n.
-	variance := rule.Integrate(func(z float64) float64 { return (z - mean) * (z - mean) * density(z) }, -edge, edge, panels)
+	variance := rule.Integrate(func(z float64) float64 {
+		return (z - mean) * (z - mean) * density(z)
+	}, -edge, edge, panels)
 	return Maximum{mean, math.Sqrt(variance)}, ""
 }
 

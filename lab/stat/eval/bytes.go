@@ -107,7 +107,8 @@ func byteFunctions() []Function {
 			func(in document) any { return in.canonical("output_utf8") }).
 			named("canonicalize arrays", "canonicalize french", "canonicalize structures",
 				"canonicalize unicode", "canonicalize values", "canonicalize weird"),
-		define("canonical_number", "texts; `ERROR` for Inf, NaN", "The text of a 64-bit float in canonical JSON.",
+		define("canonical_number", "texts; `ERROR` for Inf, NaN",
+			"The text of a 64-bit float in canonical JSON.",
 			func(in struct {
 				Hex []string `in:"ieee_hex[]"`
 			}) any {
@@ -123,16 +124,18 @@ func byteFunctions() []Function {
 				}
 				return out
 			}).named("number serialisation"),
-		define("request_sha256", "canonical, sha256", "The identity of a request: the hash of its canonical JSON.",
+		define("request_sha256", "canonical, sha256",
+			"The identity of a request: the hash of its canonical JSON.",
 			func(in document) any { return in.canonical("canonical") }).named("sha256(JCS(request))"),
-		define("canonical_sha256", "sha256", "The hash of a text that is canonical JSON already.", func(in struct {
-			Text string `in:"canonical"`
-		}) any {
-			if _, err := digest.CanonicalJSON([]byte(in.Text)); err != nil {
-				return refused(at("canonical"), "%v", err)
-			}
-			return fields("sha256", digest.SHA256Hex([]byte(in.Text)))
-		}).named("one parameter changed"),
+		define("canonical_sha256", "sha256", "The hash of a text that is canonical JSON already.",
+			func(in struct {
+				Text string `in:"canonical"`
+			}) any {
+				if _, err := digest.CanonicalJSON([]byte(in.Text)); err != nil {
+					return refused(at("canonical"), "%v", err)
+				}
+				return fields("sha256", digest.SHA256Hex([]byte(in.Text)))
+			}).named("one parameter changed"),
 	}
 }
 

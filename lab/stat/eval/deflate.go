@@ -35,7 +35,8 @@ func deflateFunctions() []Function {
 					return m.Mean, why
 				})
 			}),
-		define("sd_of_max_z_exact", "[]", "Standard deviation of the maximum of K standard normals, by quadrature.",
+		define("sd_of_max_z_exact", "[]",
+			"Standard deviation of the maximum of K standard normals, by quadrature.",
 			func(in struct {
 				K []float64 `in:"K[]" is:"1..trials"`
 			}) any {
@@ -53,13 +54,15 @@ func deflateFunctions() []Function {
 				b, why := deflate.MinBacktestLength(in.N, in.Target)
 				return fields("years", Defined(b.Years, why), "upper_bound", Defined(b.UpperBound, why))
 			}),
-		define("dsr_2014", "sr0, dsr, pass_95", "Deflated Sharpe ratio of 2014; pass_95 says that it is at least 0.95.",
+		define("dsr_2014", "sr0, dsr, pass_95",
+			"Deflated Sharpe ratio of 2014; pass_95 says that it is at least 0.95.",
 			func(in trials) any {
 				return in.dsr2014(func(d deflate.Deflated) any {
 					return fields("sr0", d.Benchmark, "dsr", d.Probability, "pass_95", d.Probability >= 0.95)
 				})
 			}),
-		define("dsr_2014_probability", "the number dsr", "The same as a number; with one trial nothing is deflated.",
+		define("dsr_2014_probability", "the number dsr",
+			"The same as a number; with one trial nothing is deflated.",
 			func(in trials) any {
 				return in.dsr2014(func(d deflate.Deflated) any { return d.Probability })
 			}).named("dsr N=1 equals psr(0)"),
@@ -102,7 +105,8 @@ func fromTrials(e estimate, ratios []float64, ddof int) any {
 
 func maxima(name string, counts []float64, f func(float64) (float64, stat.Reason)) any {
 	if len(counts) > mostIntegrals {
-		return tooMuch(name, "%s has %d numbers: at most %d are computed at once", name, len(counts), mostIntegrals)
+		return tooMuch(name, "%s has %d numbers: at most %d are computed at once", name, len(counts),
+			mostIntegrals)
 	}
 	return each(counts, func(n float64) any { return Defined(f(n)) })
 }
@@ -110,7 +114,8 @@ func maxima(name string, counts []float64, f func(float64) (float64, stat.Reason
 func discoveryFunctions() []Function {
 	return []Function{
 		define("dsr_2025", "sr0, dsr, dsr_no_K_scaling",
-			"Deflated Sharpe ratio of 2025, with and without the spread of the maximum of K trials alike by rho.",
+			"Deflated Sharpe ratio of 2025, with and without the spread of the maximum of K trials alike "+
+				"by rho.",
 			func(in struct {
 				SR       float64 `in:"sr"`
 				K        float64 `in:"K" is:"1..trials"`
@@ -135,7 +140,8 @@ func discoveryFunctions() []Function {
 			return fields("pFDR", Defined(deflate.PlannedFDR(in.P, in.Alpha, in.Beta)),
 				"oFDR", Defined(deflate.ObservedFDR(in.P, in.SR, in.SR0, in.SR1, in.T, in.of())))
 		}),
-		define("n_eff_avg_corr", "[]", "Independent trials among M whose series have the mean correlation rho.",
+		define("n_eff_avg_corr", "[]",
+			"Independent trials among M whose series have the mean correlation rho.",
 			func(in struct {
 				M   []float64 `in:"M[]" is:"1..trials"`
 				Rho []float64 `in:"rho[]" is:"-1..1"`
@@ -157,7 +163,8 @@ func discoveryFunctions() []Function {
 					return bad
 				}
 				if len(in.Corr) > deflate.MostSeries {
-					return tooMuch("corr", "corr has %d rows: at most %d are computed", len(in.Corr), deflate.MostSeries)
+					return tooMuch("corr", "corr has %d rows: at most %d are computed", len(in.Corr),
+						deflate.MostSeries)
 				}
 				return Defined(deflate.EffectiveRank(in.Corr))
 			}),
@@ -173,7 +180,8 @@ func correlation(name string, m [][]float64) *Error {
 	}
 	for i, row := range m {
 		if len(row) != len(m) {
-			return refused(at(name, i), "%s is not square: row %d has %d numbers, not %d", name, i, len(row), len(m))
+			return refused(at(name, i), "%s is not square: row %d has %d numbers, not %d", name, i, len(row),
+				len(m))
 		}
 	}
 	for i, row := range m {

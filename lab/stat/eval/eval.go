@@ -52,7 +52,8 @@ func (t *Table) Line(text []byte) ([]byte, *Error) {
 	}
 	f, known := t.functions[req.Function]
 	if !known {
-		bad := Errorf(UnknownFunction, []any{"fn"}, "there is no function %q: lab stats list shows all", req.Function)
+		bad := Errorf(UnknownFunction, []any{"fn"}, "there is no function %q: lab stats list shows all",
+			req.Function)
 		return Refusal(req.ID, bad), bad
 	}
 	value, bad := f.answer(req.Function, req.Inputs)
@@ -66,7 +67,8 @@ func (t *Table) Line(text []byte) ([]byte, *Error) {
 // were errors. wait is called when no further line has arrived yet. A read that blocks
 // cannot be interrupted: when ctx ends, Run returns and leaves the reading goroutine to
 // the end of the process.
-func (t *Table) Run(ctx context.Context, in io.Reader, answer func(text []byte), wait func() error) (lines, failed int, err error) {
+func (t *Table) Run(ctx context.Context, in io.Reader, answer func(text []byte),
+	wait func() error) (lines, failed int, err error) {
 	arrived := make(chan read)
 	go readLines(ctx, bufio.NewReaderSize(in, 1<<16), arrived)
 	for {
@@ -220,7 +222,8 @@ func parse(text []byte) (*request, *Error) {
 	req := &request{ID: members.find("id")}
 	for _, m := range members {
 		if m.name != "id" && m.name != "fn" && m.name != "inputs" {
-			return req, Errorf(UnknownInput, []any{m.name}, "%q is not a member of a request: write fn, inputs and, if you like, id", m.name)
+			return req, Errorf(UnknownInput, []any{m.name},
+				"%q is not a member of a request: write fn, inputs and, if you like, id", m.name)
 		}
 	}
 	fn, inputs := members.find("fn"), members.find("inputs")
@@ -264,7 +267,8 @@ func (m members) find(name string) jsontext.Value {
 
 // object reads the members of one JSON object, in their order, and nothing behind it.
 func object(text []byte) (members, *Error) {
-	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(false), jsontext.AllowInvalidUTF8(false))
+	d := jsontext.NewDecoder(bytes.NewReader(text), jsontext.AllowDuplicateNames(false),
+		jsontext.AllowInvalidUTF8(false))
 	t, err := d.ReadToken()
 	if err != nil {
 		return nil, invalid(err)

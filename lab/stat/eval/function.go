@@ -169,8 +169,9 @@ func each[T any](items []T, f func(T) any) []any {
 //	one      the texts that it may be, separated by "|"
 //	default  the number that an optional input has where it is not given
 //
-// A domain is ">0", ">=1", "0..1" or "(0,1)", the last without its ends. Its ends may be candles, folds, trials,
-// dimensions or max, or depend on an input above it: "index x" is below x or its length, "column x" below the length of its rows.
+// A domain is ">0", ">=1", "0..1" or "(0,1)", the last without its ends. Its ends may be candles, folds,
+// trials, dimensions or max, or depend on an input above it: "index x" is below x or its length, "column x"
+// below the length of its rows.
 const (
 	tagInput   = "in"
 	tagDomain  = "is"
@@ -221,7 +222,8 @@ func inputOf(f reflect.StructField) Input {
 	name, note, _ := strings.Cut(text, " ")
 	if at := strings.IndexAny(text, "[{"); at >= 0 && at < len(name) {
 		end := strings.LastIndexAny(text, "]}") + 1
-		return Input{Name: text[:at], Shape: text[at:end], Note: strings.TrimSpace(text[end:]), Optional: optional}
+		return Input{Name: text[:at], Shape: text[at:end], Note: strings.TrimSpace(text[end:]),
+			Optional: optional}
 	}
 	return Input{Name: name, Note: note, Optional: optional}
 }
@@ -406,7 +408,9 @@ func floats(text string) domain {
 		return domain{func(x float64) bool { return x > low && x < high }, must}
 	default:
 		low, high := limits(text, nil)
-		return domain{func(x float64) bool { return x >= low && x <= high }, fmt.Sprintf("from %v to %v", low, high)}
+		return domain{func(x float64) bool {
+			return x >= low && x <= high
+		}, fmt.Sprintf("from %v to %v", low, high)}
 	}
 }
 

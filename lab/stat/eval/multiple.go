@@ -17,7 +17,8 @@ func multipleFunctions() []Function {
 				P []float64 `in:"p[]" is:"0..1"`
 			}) any {
 				a := multiple.Adjust(in.P)
-				return fields("bonferroni", a.Bonferroni, "holm", a.Holm, "bh", a.BH, "by", a.BY, "hl_bhy", a.HLBHY)
+				return fields("bonferroni", a.Bonferroni, "holm", a.Holm, "bh", a.BH, "by", a.BY, "hl_bhy",
+					a.HLBHY)
 			}).named("adjusted_p (unsorted input order preserved)"),
 		define("hl_haircut_bonferroni", "sr_ac, t, p_single, p_adj, haircut_sr, haircut",
 			"What Bonferroni leaves of an annual Sharpe ratio (Harvey and Liu).",
@@ -32,7 +33,9 @@ func multipleFunctions() []Function {
 				if why != "" {
 					return Undefined{why}
 				}
-				h, why := multiple.HaircutOf(corrected, in.Months, func(p float64) float64 { return p * in.Tests })
+				h, why := multiple.HaircutOf(corrected, in.Months, func(p float64) float64 {
+					return p * in.Tests
+				})
 				return fields("sr_ac", corrected, "t", h.T, "p_single", h.P, "p_adj", h.AdjustedP,
 					"haircut_sr", Defined(h.HaircutSR, why), "haircut", Defined(h.Haircut, why))
 			}),
@@ -70,26 +73,28 @@ const mostChoiceWork = 1_000_000_000
 
 func overfittingFunctions() []Function {
 	return []Function{
-		define("cscv_combination_count", "[]", "How many ways there are to choose half of S blocks.", func(in struct {
-			S []int `in:"S[]" is:"2..1073741824"`
-		}) any {
-			for i, s := range in.S {
-				if s%2 != 0 {
-					return refused(at("S", i), "S is %d: it must be even", s)
+		define("cscv_combination_count", "[]", "How many ways there are to choose half of S blocks.",
+			func(in struct {
+				S []int `in:"S[]" is:"2..1073741824"`
+			}) any {
+				for i, s := range in.S {
+					if s%2 != 0 {
+						return refused(at("S", i), "S is %d: it must be even", s)
+					}
 				}
-			}
-			out := []any{}
-			for _, s := range in.S {
-				n := cscv.Choices(s)
-				if n == 0 {
-					return tooMuch("S", "the choices of %d blocks do not fit 64 bits", s)
+				out := []any{}
+				for _, s := range in.S {
+					n := cscv.Choices(s)
+					if n == 0 {
+						return tooMuch("S", "the choices of %d blocks do not fit 64 bits", s)
+					}
+					out = append(out, n)
 				}
-				out = append(out, n)
-			}
-			return out
-		}),
+				return out
+			}),
 		define("cscv",
-			"pbo, n, omega[], logits[], logit_all (if all equal), prob_oos_loss, is_oos_pairs[[]], slope, dropped_rows",
+			"pbo, n, omega[], logits[], logit_all (if all equal), prob_oos_loss, is_oos_pairs[[]], slope, "+
+				"dropped_rows",
 			"Probability of backtest overfitting, by combinatorially symmetric cross-validation.",
 			func(in struct {
 				S      int         `in:"S" is:"-1073741824..1073741824"`

@@ -25,7 +25,8 @@ func bootstrapFunctions() []Function {
 				X []float64 `in:"x[]"`
 			}) any {
 				if len(in.X) > mostBlockSample {
-					return tooMuch("x", "x has %d numbers: at most %d are looked at", len(in.X), mostBlockSample)
+					return tooMuch("x", "x has %d numbers: at most %d are looked at", len(in.X),
+						mostBlockSample)
 				}
 				b, why := bootstrap.PolitisWhite(in.X)
 				return fields("stationary", Defined(b.Stationary, why), "circular", Defined(b.Circular, why),
@@ -37,7 +38,8 @@ func bootstrapFunctions() []Function {
 			func(in struct {
 				Generator text `in:"generator"`
 			}) any {
-				return tooMuch("generator", "a foreign generator is not run: pass its numbers to politis_white as x")
+				return tooMuch("generator",
+					"a foreign generator is not run: pass its numbers to politis_white as x")
 			}).named("politis_white on arch test data"),
 		define("stationary_indices", "indices[]", "Indices of the stationary bootstrap from given draws.",
 			func(in struct {
@@ -79,7 +81,8 @@ func hasLength(name string, got, want int) *Error {
 func permutationFunctions() []Function {
 	return []Function{
 		define("permute_bars", "[[o,h,l,c]]",
-			"Candles with their gaps and their bodies rearranged; the moves count from 0 at the second candle.",
+			"Candles with their gaps and their bodies rearranged; the moves count from 0 at the second "+
+				"candle.",
 			func(in struct {
 				OHLC   [][4]float64 `in:"ohlc[[]]" is:">0"`
 				Gaps   []int        `in:"perm_gap[]" is:"0..candles"`
@@ -101,16 +104,17 @@ func permutationFunctions() []Function {
 					return []float64{c.Open, c.High, c.Low, c.Close}
 				})
 			}),
-		define("p_value", "[]", "p-value of a statistic that count_ge of m replicas reached.", func(in struct {
-			Rows [][2]int `in:"rows[[count_ge, m]]" is:"0..max; 1..max"`
-		}) any {
-			for i, r := range in.Rows {
-				if r[0] > r[1] {
-					return refused(at("rows", i, 0), "%v replicas of %v", float64(r[0]), float64(r[1]))
+		define("p_value", "[]", "p-value of a statistic that count_ge of m replicas reached.",
+			func(in struct {
+				Rows [][2]int `in:"rows[[count_ge, m]]" is:"0..max; 1..max"`
+			}) any {
+				for i, r := range in.Rows {
+					if r[0] > r[1] {
+						return refused(at("rows", i, 0), "%v replicas of %v", float64(r[0]), float64(r[1]))
+					}
 				}
-			}
-			return each(in.Rows, func(r [2]int) any { return stat.ResampledP(r[0], r[1]) })
-		}),
+				return each(in.Rows, func(r [2]int) any { return stat.ResampledP(r[0], r[1]) })
+			}),
 	}
 }
 
@@ -181,7 +185,8 @@ func superiorFunctions() []Function {
 						return Undefined{why}
 					}
 					three := func(of func(bootstrap.Test) any) Object {
-						return fields("lower", of(r.Lower), "consistent", of(r.Consistent), "upper", of(r.Upper))
+						return fields("lower", of(r.Lower), "consistent", of(r.Consistent), "upper",
+							of(r.Upper))
 					}
 					return fields("stat", r.Statistic, "omega", r.Omega, "threshold", r.Threshold,
 						"count_ge", three(func(t bootstrap.Test) any { return t.AsExtreme }),
@@ -245,7 +250,8 @@ func replicas(name string, rows [][]float64, indices [][]int) *Error {
 	}
 	for b, drawn := range indices {
 		if len(drawn) != len(rows) {
-			return refused(at("bootstrap_indices", b), "replica %d has %d indices for %d rows", b, len(drawn), len(rows))
+			return refused(at("bootstrap_indices", b), "replica %d has %d indices for %d rows", b, len(drawn),
+				len(rows))
 		}
 	}
 	return nil

@@ -70,19 +70,21 @@ func returnFunctions() []Function {
 		}) any {
 			return Defined(sharpe.Ratio(in.Returns, in.RF, in.DDOF))
 		}),
-		define("sortino", "mean(r - target) / RMS of min(0, r - target) over all n", "Sortino ratio per observation.",
+		define("sortino", "mean(r - target) / RMS of min(0, r - target) over all n",
+			"Sortino ratio per observation.",
 			func(in struct {
 				Returns []float64 `in:"returns[]"`
 				Target  float64   `in:"target"`
 			}) any {
 				return Defined(sharpe.Sortino(in.Returns, in.Target))
 			}),
-		define("omega", "sum of gains over / sum of losses under the threshold", "Omega ratio.", func(in struct {
-			Returns   []float64 `in:"returns[]"`
-			Threshold float64   `in:"threshold"`
-		}) any {
-			return Defined(sharpe.Omega(in.Returns, in.Threshold))
-		}),
+		define("omega", "sum of gains over / sum of losses under the threshold", "Omega ratio.",
+			func(in struct {
+				Returns   []float64 `in:"returns[]"`
+				Threshold float64   `in:"threshold"`
+			}) any {
+				return Defined(sharpe.Omega(in.Returns, in.Threshold))
+			}),
 	}
 }
 
@@ -147,7 +149,8 @@ func minTRL2012(e estimate, benchmark, confidence, divisor float64) any {
 func probabilityFunctions() []Function {
 	return []Function{
 		or(define("psr_2012", "number",
-			"Probability that the true Sharpe ratio is above the benchmark; the error at the estimate, T - 1.",
+			"Probability that the true Sharpe ratio is above the benchmark; the error at the estimate, T "+
+				"- 1.",
 			func(in struct {
 				Returns   []float64 `in:"returns[]"`
 				Benchmark float64   `in:"sr_benchmark"`
@@ -178,7 +181,8 @@ func probabilityFunctions() []Function {
 				Confidence float64 `in:"confidence" is:"(0,1)"`
 				Divisor    float64 `in:"divide_by (1)" is:">0" default:"1"`
 			}) any {
-				return minTRL2012(estimate{sr: in.SR, shape: in.of()}, in.Benchmark, in.Confidence, in.Divisor)
+				return minTRL2012(estimate{sr: in.SR, shape: in.of()}, in.Benchmark, in.Confidence,
+					in.Divisor)
 			}),
 		define("psr_min_trl_identities", "[0.5, then PSR at its MinTRL per conf]",
 			"The two identities that tie PSR and MinTRL together.",
@@ -221,17 +225,23 @@ func nullFunctions() []Function {
 				sample
 				Benchmarks []float64 `in:"sr_benchmark[]"`
 			}) any {
-				return each(in.Benchmarks, func(b float64) any { return Defined(sharpe.PSR2025(in.SR, b, in.T, in.of())) })
+				return each(in.Benchmarks, func(b float64) any {
+					return Defined(sharpe.PSR2025(in.SR, b, in.T, in.of()))
+				})
 			}),
-		define("min_trl_2025", "[]", "Observations until each benchmark is rejected at level alpha.", func(in struct {
-			SR float64 `in:"sr"`
-			shape
-			Alpha      float64   `in:"alpha" is:"(0,1)"`
-			Benchmarks []float64 `in:"sr_benchmark[]"`
-		}) any {
-			return each(in.Benchmarks, func(b float64) any { return Defined(sharpe.MinTRL2025(in.SR, b, in.of(), in.Alpha)) })
-		}),
-		define("sharpe_test_power", "number", "Probability to reject sr0 at level alpha when the true ratio is sr1.",
+		define("min_trl_2025", "[]", "Observations until each benchmark is rejected at level alpha.",
+			func(in struct {
+				SR float64 `in:"sr"`
+				shape
+				Alpha      float64   `in:"alpha" is:"(0,1)"`
+				Benchmarks []float64 `in:"sr_benchmark[]"`
+			}) any {
+				return each(in.Benchmarks, func(b float64) any {
+					return Defined(sharpe.MinTRL2025(in.SR, b, in.of(), in.Alpha))
+				})
+			}),
+		define("sharpe_test_power", "number",
+			"Probability to reject sr0 at level alpha when the true ratio is sr1.",
 			func(in struct {
 				SR0 float64 `in:"sr0"`
 				SR1 float64 `in:"sr1"`

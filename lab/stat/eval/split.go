@@ -31,16 +31,18 @@ type folds struct {
 
 func splitFunctions() []Function {
 	return []Function{
-		define("rolling", "[[train[], test[]]]", "Walk-forward windows, as indices of candles.", func(in struct {
-			N     int `in:"n" is:"1..candles"`
-			Train int `in:"train" is:"1..candles"`
-			Test  int `in:"test" is:"1..candles"`
-			Step  int `in:"step" is:"1..candles"`
-			Purge int `in:"purge" is:"0..candles"`
-		}) any {
-			s := split.Scheme{Scheme: split.WalkForward, Train: in.Train, Test: in.Test, Step: in.Step, Purge: &in.Purge}
-			return walk(&s, in.N)
-		}).named("rolling purged"),
+		define("rolling", "[[train[], test[]]]", "Walk-forward windows, as indices of candles.",
+			func(in struct {
+				N     int `in:"n" is:"1..candles"`
+				Train int `in:"train" is:"1..candles"`
+				Test  int `in:"test" is:"1..candles"`
+				Step  int `in:"step" is:"1..candles"`
+				Purge int `in:"purge" is:"0..candles"`
+			}) any {
+				s := split.Scheme{Scheme: split.WalkForward, Train: in.Train, Test: in.Test, Step: in.Step,
+					Purge: &in.Purge}
+				return walk(&s, in.N)
+			}).named("rolling purged"),
 		define("rolling_partial", "[[train[], test[]]]",
 			"Walk-forward windows that step by their test, with a shorter last one if asked for.",
 			func(in struct {
@@ -63,9 +65,10 @@ func splitFunctions() []Function {
 				Purge   int `in:"purge" is:"0..candles"`
 				Embargo int `in:"embargo" is:"0..candles"`
 			}) any {
-				return in.choose(in.N, in.Purge, in.Embargo, func(_ *split.Scheme, choices []split.Folds) any {
-					return folded(choices, in.N)
-				})
+				return in.choose(in.N, in.Purge, in.Embargo,
+					func(_ *split.Scheme, choices []split.Folds) any {
+						return folded(choices, in.N)
+					})
 			}).named("purge 1", "embargo 1"),
 		define("paths", "n_splits, n_paths, recombined_paths[[]], path_ids[[]]",
 			"Which splits test each fold, and which path each test fold of a split belongs to.",
@@ -125,7 +128,8 @@ func (f folds) choose(n, purge, embargo int, show func(*split.Scheme, []split.Fo
 	if f.TestFolds >= f.Folds {
 		return refused(at("n_test_folds"), "n_test_folds must be below n_folds")
 	}
-	s := &split.Scheme{Scheme: split.CPCV, Folds: f.Folds, TestFolds: f.TestFolds, Purge: &purge, Embargo: &embargo}
+	s := &split.Scheme{Scheme: split.CPCV, Folds: f.Folds, TestFolds: f.TestFolds, Purge: &purge,
+		Embargo: &embargo}
 	choices, err := s.Folded(n, 0)
 	if err != nil {
 		return schemeError(err)
@@ -169,7 +173,8 @@ func paths(s *split.Scheme, choices []split.Folds) any {
 			recombined[fold] = append(recombined[fold], i)
 		}
 	}
-	return fields("n_splits", len(choices), "n_paths", s.Paths(), "recombined_paths", recombined, "path_ids", ids)
+	return fields("n_splits", len(choices), "n_paths", s.Paths(), "recombined_paths", recombined, "path_ids",
+		ids)
 }
 
 func counts(rows [][2]int) any {
@@ -215,24 +220,26 @@ func share(fraction *big.Rat, n int) int {
 
 func designFunctions() []Function {
 	return []Function{
-		define("sobol", "[[]]", "First n points of the Sobol sequence in d dimensions, the origin included.", func(in struct {
-			D int `in:"d" is:"1..dimensions"`
-			N int `in:"n" is:"0..4294967296"`
-		}) any {
-			if in.N*in.D > mostCoordinates {
-				return tooMuch("n", "%d points of %d dimensions are too many to list", in.N, in.D)
-			}
-			s, err := design.NewSobol(in.D)
-			if err != nil {
-				return refused(at("d"), "%v", err)
-			}
-			out := make([][]float64, in.N)
-			for i := range out {
-				out[i] = design.Unit(s.Next(), nil)
-			}
-			return out
-		}).named("first 8 points unscrambled d=3"),
-		define("rungs", "[[n, budget]]", "Rounds of successive halving: how many trials run with which budget.",
+		define("sobol", "[[]]", "First n points of the Sobol sequence in d dimensions, the origin included.",
+			func(in struct {
+				D int `in:"d" is:"1..dimensions"`
+				N int `in:"n" is:"0..4294967296"`
+			}) any {
+				if in.N*in.D > mostCoordinates {
+					return tooMuch("n", "%d points of %d dimensions are too many to list", in.N, in.D)
+				}
+				s, err := design.NewSobol(in.D)
+				if err != nil {
+					return refused(at("d"), "%v", err)
+				}
+				out := make([][]float64, in.N)
+				for i := range out {
+					out[i] = design.Unit(s.Next(), nil)
+				}
+				return out
+			}).named("first 8 points unscrambled d=3"),
+		define("rungs", "[[n, budget]]",
+			"Rounds of successive halving: how many trials run with which budget.",
 			func(in struct {
 				N     int `in:"n" is:"1..max"`
 				Eta   int `in:"eta" is:"2..max"`
@@ -252,7 +259,8 @@ func designFunctions() []Function {
 				}
 				return out
 			}),
-		define("grid", "count, order[{}]", "Every combination of values, names sorted, the last name fastest.",
+		define("grid", "count, order[{}]",
+			"Every combination of values, names sorted, the last name fastest.",
 			func(in struct {
 				Params lists `in:"params{name: []}"`
 			}) any {
@@ -272,7 +280,8 @@ func cartesian(params []string, values [][]jsontext.Value) any {
 		sizes[axis] = len(values[i])
 		longest += len(params[i]) + 4
 		if len(values[i]) > 0 {
-			longest += len(slices.MaxFunc(values[i], func(a, b jsontext.Value) int { return len(a) - len(b) }))
+			longest += len(slices.MaxFunc(values[i],
+				func(a, b jsontext.Value) int { return len(a) - len(b) }))
 		}
 	}
 	count := design.GridSize(sizes)

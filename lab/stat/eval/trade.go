@@ -9,7 +9,8 @@ const mostSteps = 100_000_000
 
 func equityFunctions() []Function {
 	return []Function{
-		define("max_drawdown_orderings", "n, observed, min, max, mean, sorted_unique_counts[[]], final_equity_all",
+		define("max_drawdown_orderings",
+			"n, observed, min, max, mean, sorted_unique_counts[[]], final_equity_all",
 			"Largest drawdown, a fraction of the peak, of every order of trades whose profits are money.",
 			func(in struct {
 				Trades []float64 `in:"trades[] (<= 9)"`
@@ -42,7 +43,8 @@ func equityFunctions() []Function {
 				}
 				return out
 			}),
-		define("drawdowns", "drawdowns[] (deepest per stretch below a strict new high), max_drawdown_fraction",
+		define("drawdowns",
+			"drawdowns[] (deepest per stretch below a strict new high), max_drawdown_fraction",
 			"Drawdowns of an equity curve in money, and the largest as a fraction of its peak.",
 			func(in struct {
 				Equity []float64 `in:"equity[]"`
@@ -70,7 +72,8 @@ func costFunctions() []Function {
 					"break_even_bps", Defined(bps, why), "cost_multiple", Defined(bps/in.Base, why))
 			}),
 		define("max_participation", "participation[], violations[] (indices), max_scale",
-			"Share of the candle's volume that each fill would have been, and the scale that keeps all at the limit.",
+			"Share of the candle's volume that each fill would have been, and the scale that keeps all at "+
+				"the limit.",
 			func(in struct {
 				Quantities []float64 `in:"orders_qty[]" is:">=0"`
 				Volumes    []float64 `in:"bar_volume[]" is:">=0"`

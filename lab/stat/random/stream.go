@@ -51,7 +51,8 @@ func New(seed uint64, purpose Purpose, index uint64) *Stream {
 	text = append(append(text, purpose...), 0)
 	text = strconv.AppendUint(text, index, 10)
 	digest := sha256.Sum256(text)
-	return &Stream{rand.New(rand.NewPCG(binary.BigEndian.Uint64(digest[:8]), binary.BigEndian.Uint64(digest[8:16])))}
+	return &Stream{
+		rand.New(rand.NewPCG(binary.BigEndian.Uint64(digest[:8]), binary.BigEndian.Uint64(digest[8:16])))}
 }
 
 // Uint64 is 64 random bits.

@@ -7,7 +7,8 @@
 // OnCandle, at the end OnStop), catches panics with their stack, seeds the random
 // source and collects log lines and chart points within bounds.
 //
-// It imports sdk, market, sim, wire, internal/params and internal/step. It does no I/O and starts no goroutine.
+// It imports sdk, market, sim, wire, internal/params and internal/step. It does no I/O and starts no
+// goroutine.
 package drive
 
 import (
@@ -112,8 +113,9 @@ func (a *Author) ask(fills []market.Fill) (intents []market.Intent, err error) {
 	if a.fills != nil {
 		for i := range fills {
 			if intents = a.fills.OnFill(a.view, fills[i]); len(intents) > 0 {
-				return nil, a.failure(fmt.Sprintf("OnFill returned %d intents: this version takes orders from OnCandle only, "+
-					"which follows at the same close", len(intents)), wire.FailureOnFill, "")
+				return nil, a.failure(
+					fmt.Sprintf("OnFill returned %d intents: this version takes orders from OnCandle only, "+
+						"which follows at the same close", len(intents)), wire.FailureOnFill, "")
 			}
 		}
 	}
@@ -121,7 +123,8 @@ func (a *Author) ask(fills []market.Fill) (intents []market.Intent, err error) {
 		return nil, a.failure(err.Error(), fmt.Sprintf("%T", err), "")
 	}
 	if len(intents) > wire.MaxIntents {
-		return nil, a.failure(fmt.Sprintf("%d intents at one step, at most %d are allowed", len(intents), wire.MaxIntents), wire.FailureLimit, "")
+		return nil, a.failure(fmt.Sprintf("%d intents at one step, at most %d are allowed", len(intents),
+			wire.MaxIntents), wire.FailureLimit, "")
 	}
 	if fault := check(intents); fault != "" {
 		return nil, a.failure(fault, wire.FailureIntent, "")
@@ -136,15 +139,19 @@ func check(intents []market.Intent) string {
 		in := &intents[i]
 		switch {
 		case in.Action == market.Submit && in.Size.Kind == market.SizeNone:
-			return fmt.Sprintf("intent %d, to %s, has no size: give sdk.Quantity, sdk.QuoteAmount, sdk.CashFraction or, "+
-				"for all that is held, sdk.WholePosition()", i, in.Side)
+			return fmt.Sprintf(
+				"intent %d, to %s, has no size: give sdk.Quantity, sdk.QuoteAmount, sdk.CashFraction or, "+
+					"for all that is held, sdk.WholePosition()", i, in.Side)
 		case in.Action == market.Cancel && in.Ref == "":
-			return fmt.Sprintf("intent %d is sdk.Cancel without a reference: sdk.CancelAll takes back every order of a symbol", i)
+			return fmt.Sprintf(
+				"intent %d is sdk.Cancel without a reference: sdk.CancelAll takes back every order of a "+
+					"symbol", i)
 		case in.Action == market.Replace && in.Ref == "":
 			return fmt.Sprintf("intent %d is sdk.Replace without a reference to an order", i)
 		case in.Action == market.Replace && in.Size.Kind == market.SizePosition:
-			return fmt.Sprintf("intent %d is sdk.Replace with the whole position as its size: give a quantity, or "+
-				"cancel the order and submit a new one", i)
+			return fmt.Sprintf(
+				"intent %d is sdk.Replace with the whole position as its size: give a quantity, or "+
+					"cancel the order and submit a new one", i)
 		}
 	}
 	return ""
@@ -180,7 +187,8 @@ func (a *Author) panicText(value any, place string) string {
 }
 
 func (a *Author) failure(message, kind, stack string) *wire.Failure {
-	return &wire.Failure{Code: wire.StrategyError, Message: message, Step: a.step.Index, Stack: stack, Type: kind}
+	return &wire.Failure{Code: wire.StrategyError, Message: message, Step: a.step.Index, Stack: stack,
+		Type: kind}
 }
 
 // orderBook is the open orders of a run as told by updates, by id, which is the
@@ -217,7 +225,8 @@ func byID(orders []market.Order) []market.Order {
 // Source is the random stream of one purpose: PCG seeded from a hash of root seed,
 // purpose and index, so that no two streams of a run overlap.
 func Source(rootSeed uint64, purpose string, index int) *rand.PCG {
-	text := "assay/rng/v1\x00" + strconv.FormatUint(rootSeed, 10) + "\x00" + purpose + "\x00" + strconv.Itoa(index)
+	text := "assay/rng/v1\x00" + strconv.FormatUint(rootSeed,
+		10) + "\x00" + purpose + "\x00" + strconv.Itoa(index)
 	digest := sha256.Sum256([]byte(text))
 	return rand.NewPCG(binary.BigEndian.Uint64(digest[:8]), binary.BigEndian.Uint64(digest[8:16]))
 }
@@ -275,7 +284,8 @@ func shortFile(file, module string) string {
 // Build makes a strategy from parameters in JSON and asks for its warm-up. The
 // error is a *wire.Failure with the code INVALID_STRATEGY_PARAMS that lists every
 // bad parameter.
-func Build[P any](construct func(P) (sdk.Strategy, error), raw []byte) (s sdk.Strategy, warmup int64, err error) {
+func Build[P any](construct func(P) (sdk.Strategy, error),
+	raw []byte) (s sdk.Strategy, warmup int64, err error) {
 	values, err := Values[P](raw)
 	if err != nil {
 		return nil, 0, err
@@ -298,7 +308,8 @@ func Values[P any](raw []byte) (values P, err error) {
 
 // Construct makes a strategy from parameters that are within their bounds and asks for
 // its warm-up. The error is a *wire.Failure.
-func Construct[P any](construct func(P) (sdk.Strategy, error), values P) (s sdk.Strategy, warmup int64, err error) {
+func Construct[P any](construct func(P) (sdk.Strategy, error),
+	values P) (s sdk.Strategy, warmup int64, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			s, warmup = nil, 0
@@ -327,7 +338,9 @@ func Construct[P any](construct func(P) (sdk.Strategy, error), values P) (s sdk.
 // strategy whose OnFill the SDK would never call.
 func Warmup(s sdk.Strategy) (int64, error) {
 	if _, old := s.(interface{ OnFill(sdk.View, sdk.Fill) }); old {
-		return 0, errors.New("OnFill returns nothing, so the SDK would not call it: write OnFill(sdk.View, sdk.Fill) sdk.Intents and return nil")
+		return 0, errors.New(
+			"OnFill returns nothing, so the SDK would not call it: write OnFill(sdk.View, sdk.Fill) " +
+				"sdk.Intents and return nil")
 	}
 	w, ok := s.(sdk.Warmer)
 	if !ok {
@@ -350,5 +363,6 @@ func rejected(err error, stack string) *wire.Failure {
 			message += "; " + e.Error()
 		}
 	}
-	return &wire.Failure{Code: wire.InvalidStrategyParams, Message: message, Step: -1, Stack: stack, Errors: errs}
+	return &wire.Failure{Code: wire.InvalidStrategyParams, Message: message, Step: -1, Stack: stack,
+		Errors: errs}
 }

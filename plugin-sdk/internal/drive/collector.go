@@ -107,7 +107,8 @@ func (c *Collector) Publish(_ int64, at market.Time, name string, value float64)
 	}
 	i, known := c.byName[name]
 	switch {
-	case c.pointCount >= c.limits.Points, !known && len(c.series) >= c.limits.Series, len(name) > wire.MaxTextBytes:
+	case c.pointCount >= c.limits.Points, !known && len(c.series) >= c.limits.Series,
+		len(name) > wire.MaxTextBytes:
 		c.droppedPoints++
 		return
 	case !known:

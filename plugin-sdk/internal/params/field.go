@@ -35,7 +35,8 @@ type search struct {
 func newField(sf reflect.StructField, name string, tagged bool, order int) (field, error) {
 	f := field{
 		name: name, order: order, index: sf.Index,
-		doc: sf.Tag.Get("doc"), title: sf.Tag.Get("title"), unit: sf.Tag.Get("unit"), group: sf.Tag.Get("group"),
+		doc: sf.Tag.Get("doc"), title: sf.Tag.Get("title"), unit: sf.Tag.Get("unit"),
+		group: sf.Tag.Get("group"),
 	}
 	switch {
 	case !tagged:
@@ -43,10 +44,12 @@ func newField(sf reflect.StructField, name string, tagged bool, order int) (fiel
 	case !sf.IsExported():
 		return f, errors.New("is not exported: begin its name with a capital letter")
 	case !validParamName(name):
-		return f, fmt.Errorf("name %q must begin with a-z and go on with a-z, 0-9 and _, 63 characters at most", name)
+		return f, fmt.Errorf(
+			"name %q must begin with a-z and go on with a-z, 0-9 and _, 63 characters at most", name)
 	}
 	if f.kind = kindOf(sf.Type); f.kind == "" {
-		return f, fmt.Errorf("type %s cannot be a parameter: use an integer, float64, bool or string", sf.Type)
+		return f, fmt.Errorf("type %s cannot be a parameter: use an integer, float64, bool or string",
+			sf.Type)
 	}
 	steps := []func(reflect.StructField) error{f.readBounds, f.readEnum, f.readSearch, f.readDefault}
 	for _, read := range steps {
@@ -79,7 +82,8 @@ func (f *field) readBounds(sf reflect.StructField) error {
 		key       string
 		to        **float64
 		exclusive *bool
-	}{{"min", &f.low, nil}, {"above", &f.low, &f.above}, {"max", &f.high, nil}, {"below", &f.high, &f.below}, {"step", &f.step, nil}}
+	}{{"min", &f.low, nil}, {"above", &f.low, &f.above}, {"max", &f.high, nil}, {"below", &f.high, &f.below},
+		{"step", &f.step, nil}}
 	for _, tag := range tags {
 		text, ok := sf.Tag.Lookup(tag.key)
 		if !ok {

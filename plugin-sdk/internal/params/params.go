@@ -32,7 +32,8 @@ func Of[P any]() (Params[P], error) {
 	for _, sf := range reflect.VisibleFields(t) {
 		name, tagged := sf.Tag.Lookup("param")
 		if sf.Anonymous && sf.Type.Kind() == reflect.Pointer {
-			errs = append(errs, fmt.Errorf("parameter field %s.%s: embed the struct itself, not a pointer to it", t, sf.Name))
+			errs = append(errs,
+				fmt.Errorf("parameter field %s.%s: embed the struct itself, not a pointer to it", t, sf.Name))
 		}
 		if name == "-" || (!tagged && (sf.Anonymous || !sf.IsExported())) {
 			continue

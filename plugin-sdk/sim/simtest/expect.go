@@ -177,7 +177,8 @@ func (p *player) expectTrade(w *words) {
 			p.same("orders", strings.Join(names, ","), w.next())
 		default:
 			amounts := map[string]decimal.Decimal{
-				"pnl": t.PnL, "gross": t.GrossPnL, "fees": t.Fees, "mae": t.MAE, "mfe": t.MFE, "slippage": t.Slippage,
+				"pnl": t.PnL, "gross": t.GrossPnL, "fees": t.Fees, "mae": t.MAE, "mfe": t.MFE,
+				"slippage": t.Slippage,
 			}
 			got, ok := amounts[word]
 			if !ok {

@@ -37,7 +37,8 @@ type player struct {
 // run plays the scenario to its end.
 func (p *player) run() {
 	p.cfg = sim.Config{
-		Symbols: []market.Symbol{"BTC/USD"}, Timeframe: market.MustTimeframe("1h"), InitialCash: decimal.MustNew(10000, 0),
+		Symbols: []market.Symbol{"BTC/USD"}, Timeframe: market.MustTimeframe("1h"),
+		InitialCash: decimal.MustNew(10000, 0),
 	}
 	for _, p.line = range p.s.lines {
 		p.statement(p.line.words[0], &words{p: p, list: p.line.words[1:]})
@@ -56,7 +57,8 @@ func (p *player) digest() string {
 type failure struct{ error }
 
 func (p *player) fail(format string, args ...any) {
-	panic(failure{fmt.Errorf("%s:%d: %s: %s", p.s.file, p.line.number, strings.Join(p.line.words, " "), fmt.Sprintf(format, args...))})
+	panic(failure{fmt.Errorf("%s:%d: %s: %s", p.s.file, p.line.number, strings.Join(p.line.words, " "),
+		fmt.Sprintf(format, args...))})
 }
 
 func (p *player) statement(verb string, w *words) {
@@ -158,7 +160,8 @@ func (p *player) engine() {
 		fields = append(fields, fmt.Sprintf("%q:%s", key, value))
 	}
 	var err error
-	if p.cfg.Options, err = sim.ResolveOptions([]byte("{"+strings.Join(fields, ",")+"}"), sim.DefaultFees()); err != nil {
+	if p.cfg.Options,
+		err = sim.ResolveOptions([]byte("{"+strings.Join(fields, ",")+"}"), sim.DefaultFees()); err != nil {
 		p.fail("%v", err)
 	}
 	if p.e, err = p.open(p.cfg, p.rec); err != nil {
@@ -172,7 +175,8 @@ func (p *player) step(candles map[market.Symbol]market.Candle) {
 	open := Start + market.Time(p.hour*3600_000)
 	p.hour++
 	b := sim.Batch{
-		CloseTime: open + 3600_000, Candles: make([]market.Candle, len(p.cfg.Symbols)), Closed: make([]bool, len(p.cfg.Symbols)),
+		CloseTime: open + 3600_000, Candles: make([]market.Candle, len(p.cfg.Symbols)),
+		Closed: make([]bool, len(p.cfg.Symbols)),
 	}
 	for i, s := range p.cfg.Symbols {
 		if c, ok := candles[s]; ok {
@@ -201,7 +205,8 @@ func (p *player) mirror(o, h, l, c float64) market.Candle {
 // nothingLeft fails when something happened that no line expected.
 func (p *player) nothingLeft() {
 	if f, ok := p.nextFill(); ok {
-		p.fail("before it, an unexpected fill: %s %s @ %s %s %s (order %s)", f.Side, f.Quantity.Trim(0), f.Price.Trim(0), f.Liquidity, f.Role, p.name(f.OrderID))
+		p.fail("before it, an unexpected fill: %s %s @ %s %s %s (order %s)", f.Side, f.Quantity.Trim(0),
+			f.Price.Trim(0), f.Liquidity, f.Role, p.name(f.OrderID))
 	}
 	if o, ok := p.nextEnd(); ok {
 		p.fail("before it, unexpected: order %s %s %s", p.name(o.ID), o.Status, o.Reason)

@@ -279,7 +279,8 @@ func (s *Script) Extend(candles int) {
 			for range i {
 				at = series.Timeframe.Next(at)
 			}
-			series.Append(market.Candle{OpenTime: at, Open: price, High: price, Low: price, Close: price, Volume: 1})
+			series.Append(market.Candle{OpenTime: at, Open: price, High: price, Low: price, Close: price,
+				Volume: 1})
 		}
 	}
 }

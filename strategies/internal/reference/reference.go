@@ -118,7 +118,8 @@ func compare(t *testing.T, folder, name, profile string, strategy sdk.Strategy) 
 	execution := `{"profile":"` + profile + `","quantity_step":` + want.Config.QtyStep.String() +
 		`,"fee_maker":` + want.Config.FeeRate.String() + `,"fee_taker":` + want.Config.FeeRate.String() + `}`
 	candles := Candles()
-	got := sdktest.Backtest(t, strategy, candles, sdktest.Cash(want.Config.InitialCash), sdktest.Execution(execution))
+	got := sdktest.Backtest(t, strategy, candles, sdktest.Cash(want.Config.InitialCash),
+		sdktest.Execution(execution))
 	compareTrades(t, candles, got, &want)
 
 	final, _ := got.FinalValue.Float64()
@@ -150,7 +151,8 @@ func compareTrades(t *testing.T, candles *market.Series, got *sdktest.Result, wa
 			reason = "stop"
 		}
 		if entry != w.EntryBar || exit != w.ExitBar || reason != w.Reason {
-			t.Fatalf("trade %d: candles %d to %d by %s, want %d to %d by %s", i, entry, exit, reason, w.EntryBar, w.ExitBar, w.Reason)
+			t.Fatalf("trade %d: candles %d to %d by %s, want %d to %d by %s", i, entry, exit, reason,
+				w.EntryBar, w.ExitBar, w.Reason)
 		}
 		if g.CandlesHeld != exit-entry {
 			t.Errorf("trade %d: %d candles held, want %d", i, g.CandlesHeld, exit-entry)
@@ -161,7 +163,8 @@ func compareTrades(t *testing.T, candles *market.Series, got *sdktest.Result, wa
 			got  interface{ Float64() (float64, bool) }
 			want float64
 		}{
-			{"size", g.Quantity, w.Size}, {"entry price", g.EntryPrice, w.EntryPrice}, {"exit price", g.ExitPrice, w.ExitPrice},
+			{"size", g.Quantity, w.Size}, {"entry price", g.EntryPrice, w.EntryPrice},
+			{"exit price", g.ExitPrice, w.ExitPrice},
 			{"fee", g.Fees, w.Fee}, {"pnl", g.PnL, w.PnL},
 		} {
 			x, _ := v.got.Float64()
@@ -185,7 +188,8 @@ func compareEquity(t *testing.T, path string, candles *market.Series, got []mark
 	}
 	for i, row := range rows[1:] {
 		want, err := strconv.ParseFloat(row[1], 64)
-		if err != nil || strconv.FormatInt(int64(candles.Time[i]), 10) != row[0] || got[i].Time != candles.CloseTime(i) {
+		if err != nil || strconv.FormatInt(int64(candles.Time[i]), 10) != row[0] ||
+			got[i].Time != candles.CloseTime(i) {
 			t.Fatalf("point %d: %v at %v, want %v: %v", i, got[i].Equity, got[i].Time, row, err)
 		}
 		near(t, "equity at "+row[0], got[i].Equity, want)

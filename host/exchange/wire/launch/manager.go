@@ -91,7 +91,8 @@ type Manager struct {
 // listed as such; only a state directory that cannot be written to is an error.
 func Open(ctx context.Context, o Options) (*Manager, error) {
 	o.Sandbox = cmp.Or(o.Sandbox, sandbox.Auto)
-	o.ProbeTimeout, o.LaunchTimeout = cmp.Or(o.ProbeTimeout, DefaultProbeTimeout), cmp.Or(o.LaunchTimeout, DefaultLaunchTimeout)
+	o.ProbeTimeout, o.LaunchTimeout = cmp.Or(o.ProbeTimeout, DefaultProbeTimeout),
+		cmp.Or(o.LaunchTimeout, DefaultLaunchTimeout)
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
@@ -114,7 +115,8 @@ func Open(ctx context.Context, o Options) (*Manager, error) {
 	}
 	for _, c := range m.list {
 		if c.Fault != nil {
-			m.log.Warn("connector unavailable", "file", c.File, "code", c.Fault.Code, "reason", c.Fault.Message)
+			m.log.Warn("connector unavailable", "file", c.File, "code", c.Fault.Code, "reason",
+				c.Fault.Message)
 		}
 	}
 	m.log.Info("connectors", "dir", o.Dir, "files", len(m.list))
@@ -156,7 +158,8 @@ func (m *Manager) probeAll(ctx context.Context, files []string) []Connector {
 		}
 		for _, id := range append([]string{c.ID}, c.Description.Aliases...) {
 			if first, taken := owner[id]; taken && c.Fault == nil {
-				*c = Connector{ID: c.File, File: c.File, SHA256: c.SHA256, Fault: proc.Faultf(CodeDuplicateID, "the file %s already provides %q", first, id)}
+				*c = Connector{ID: c.File, File: c.File, SHA256: c.SHA256,
+					Fault: proc.Faultf(CodeDuplicateID, "the file %s already provides %q", first, id)}
 			}
 		}
 		if c.Fault == nil {
@@ -201,7 +204,9 @@ func (m *Manager) probe(ctx context.Context, c *Connector) {
 
 // checkDescription finds what would mislead users.
 func checkDescription(d exchange.Description) *proc.Fault {
-	bad := func(format string, args ...any) *proc.Fault { return proc.Faultf(CodeBadDescription, format, args...) }
+	bad := func(format string, args ...any) *proc.Fault {
+		return proc.Faultf(CodeBadDescription, format, args...)
+	}
 	for _, id := range append([]string{d.ID}, d.Aliases...) {
 		if !idForm.MatchString(id) {
 			return bad("the id %.80q has not the form %s", id, idForm)

@@ -99,7 +99,8 @@ func (m *Manager) start(
 		return nil, err
 	}
 	p := &Process{
-		Plugin: plugin, manager: m, id: c.ID, redact: redact, crashed: make(chan struct{}), ended: make(chan struct{}),
+		Plugin: plugin, manager: m, id: c.ID, redact: redact, crashed: make(chan struct{}),
+		ended: make(chan struct{}),
 	}
 	conn := plugin.Service.(grpc.ClientConnInterface)
 	p.client = wire.NewClient(conn, wire.ClientOptions{Broken: p.broken, Redactor: redact})

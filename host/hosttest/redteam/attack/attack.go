@@ -84,7 +84,8 @@ func (t *Target) others() []int {
 // List has every attack, in the order of the table.
 func List() []Attack {
 	var all []Attack
-	for _, group := range [][]Attack{limits(), signals(), memory(), files(), looks(), paths(), ways(),
+	for _, group := range [][]Attack{limits(), signals(), memory(), kernelCalls(), files(), looks(), paths(),
+		ways(),
 		escapes(), mounts(), privileges(), programs(), networks(), sockets(), ipc(), notes(), notesInNames(),
 		notesInFiles(), kernel(), machine(), processor(), protocol(), resources()} {
 		all = append(all, group...)
@@ -103,7 +104,8 @@ func Together(role string) []string {
 	return names
 }
 
-// Suits reports whether the attack is one for a strategy in a run, for a file that is probed or for a connector.
+// Suits reports whether the attack is one for a strategy in a run, for a file that is probed or for a
+// connector.
 func (a Attack) Suits(role string) bool {
 	switch role {
 	case "strategy":

@@ -20,9 +20,10 @@ func escapes() []Attack {
 			Do: func(*Target) (string, error) {
 				return oneOf([]string{"user", "mount", "ipc", "uts", "network", "control groups", "time"},
 					func(kind string) error {
-						return unshareThread(map[string]int{"user": unix.CLONE_NEWUSER, "mount": unix.CLONE_NEWNS,
-							"ipc": unix.CLONE_NEWIPC,
-							"uts": unix.CLONE_NEWUTS, "network": unix.CLONE_NEWNET,
+						return unshareThread(map[string]int{"user": unix.CLONE_NEWUSER,
+							"mount": unix.CLONE_NEWNS,
+							"ipc":   unix.CLONE_NEWIPC,
+							"uts":   unix.CLONE_NEWUTS, "network": unix.CLONE_NEWNET,
 							"control groups": unix.CLONE_NEWCGROUP,
 							"time":           unix.CLONE_NEWTIME}[kind])
 					})
@@ -160,7 +161,8 @@ func privileges() []Attack {
 		{Name: "gain-capabilities", How: "takes back capabilities", Fact: "plugin capabilities",
 			Do: func(*Target) (string, error) {
 				header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-				all := [2]unix.CapUserData{{Effective: 1<<32 - 1, Permitted: 1<<32 - 1, Inheritable: 1<<32 - 1},
+				all := [2]unix.CapUserData{{Effective: 1<<32 - 1, Permitted: 1<<32 - 1,
+					Inheritable: 1<<32 - 1},
 					{Effective: 0x1ff, Permitted: 0x1ff}}
 				return "", unix.Capset(&header, &all[0])
 			}},
@@ -173,8 +175,9 @@ func privileges() []Attack {
 		{Name: "leave-the-filter", How: "runs without a filter of system calls",
 			Fact: "plugin filter of system calls",
 			Do:   nothing},
-		{Name: "be-root-outside", How: "is root for the machine, whatever it is in its namespace", Fact: "plugin user",
-			Do: nothing},
+		{Name: "be-root-outside", How: "is root for the machine, whatever it is in its namespace",
+			Fact: "plugin user",
+			Do:   nothing},
 		{Name: "share-a-namespace", How: "shares a namespace with the service", Fact: "plugin namespaces",
 			Do: nothing},
 		{Name: "see-the-environment", How: "finds something of the service in its environment",
@@ -184,8 +187,9 @@ func privileges() []Attack {
 				var seen []string
 				for _, kv := range os.Environ() {
 					name, value, _ := strings.Cut(kv, "=")
-					if name == "PATH" || name == "HOME" || name == "TZ" || name == "LANG" || strings.Contains(kv,
-						"SANDBOX") || strings.Contains(value, "SECRET") {
+					if name == "PATH" || name == "HOME" || name == "TZ" || name == "LANG" ||
+						strings.Contains(kv,
+							"SANDBOX") || strings.Contains(value, "SECRET") {
 						seen = append(seen, name)
 					}
 				}

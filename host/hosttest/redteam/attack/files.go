@@ -139,7 +139,8 @@ func accessList() []byte {
 	}
 	list := []byte{2, 0, 0, 0}
 	const nobody = 1<<32 - 1
-	for _, e := range [][]byte{entry(1, 6, nobody), entry(2, 4, 1), entry(4, 0, nobody), entry(0x10, 4, nobody),
+	for _, e := range [][]byte{entry(1, 6, nobody), entry(2, 4, 1), entry(4, 0, nobody),
+		entry(0x10, 4, nobody),
 		entry(0x20, 0, nobody)} {
 		list = append(list, e...)
 	}
@@ -228,7 +229,8 @@ func paths() []Attack {
 			How: "looks for a candle file that is larger than the window of its run", Run: true,
 			Do: beyondWindow},
 		{Name: "change-its-window",
-			How:  "changes mode, times, attributes, flags and contents of the candle files that its run was handed",
+			How: "changes mode, times, attributes, flags and contents of the candle files that its run " +
+				"was handed",
 			Fact: "state", Run: true, Do: func(t *Target) (string, error) {
 				return oneOf(t.Window, changeFile)
 			}},
@@ -251,8 +253,8 @@ func ways() []Attack {
 	return []Attack{
 		{Name: "list-the-root", How: "looks in the root for folders of the machine",
 			Do: func(*Target) (string, error) {
-				return oneOf([]string{"/etc", "/home", "/root", "/usr", "/var", "/proc", "/sys", "/boot", "/opt",
-					"/run", "/tmp", "/"},
+				return oneOf([]string{"/etc", "/home", "/root", "/usr", "/var", "/proc", "/sys", "/boot",
+					"/opt", "/run", "/tmp", "/"},
 					func(path string) error {
 						entries, err := os.ReadDir(path)
 						if err == nil && path == "/" && !ofMachine(entries) {
@@ -361,8 +363,8 @@ func beyondWindow(t *Target) (string, error) {
 	return found, nil
 }
 
-// changeAll leaves alone what is its own: its folder and the shared memory. Where the root is the machine's it
-// changes nothing: that it could look around is enough.
+// changeAll leaves alone what is its own: its folder and the shared memory. Where the root is the machine's
+// it changes nothing: that it could look around is enough.
 func changeAll(*Target) (string, error) {
 	if _, err := os.ReadDir("/"); err == nil {
 		if _, err := os.Stat("/proc"); err == nil {

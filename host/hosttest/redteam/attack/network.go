@@ -109,7 +109,8 @@ func sockets() []Attack {
 					case unix.AF_UNIX, unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK:
 						continue
 					}
-					for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_RAW, unix.SOCK_SEQPACKET} {
+					for _, kind := range []int{unix.SOCK_STREAM, unix.SOCK_DGRAM, unix.SOCK_RAW,
+						unix.SOCK_SEQPACKET} {
 						err := socket(family, kind, 0)
 						if err == nil {
 							open = append(open, strconv.Itoa(family))

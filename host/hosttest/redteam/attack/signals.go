@@ -165,6 +165,12 @@ func memory() []Attack {
 					return err
 				})
 			}},
+	}
+}
+
+// kernelCalls are attempts to reach processes outside by calls that take their ids.
+func kernelCalls() []Attack {
+	return []Attack{
 		{Name: "advise-memory-of-a-bystander", How: "pages another process out by process_madvise",
 			Do: func(t *Target) (string, error) {
 				handle, err := unix.PidfdOpen(t.Bystander, 0)
@@ -173,24 +179,25 @@ func memory() []Attack {
 				}
 				defer unix.Close(handle)
 				remote := unix.RemoteIovec{Base: uintptr(t.Secret) &^ 4095, Len: 4096}
-				return "", call(unix.SYS_PROCESS_MADVISE, uintptr(handle), uintptr(unsafe.Pointer(&remote)), 1,
-					unix.MADV_PAGEOUT, 0)
+				return "", call(unix.SYS_PROCESS_MADVISE, uintptr(handle), uintptr(unsafe.Pointer(&remote)),
+					1, unix.MADV_PAGEOUT, 0)
 			}},
 		{Name: "move-pages-of-a-bystander", How: "asks where the pages of another process are",
 			Do: func(t *Target) (string, error) {
 				page, status := uintptr(t.Secret)&^4095, int32(0)
-				return "", call(unix.SYS_MOVE_PAGES, uintptr(t.Bystander), 1, uintptr(unsafe.Pointer(&page)), 0,
-					uintptr(unsafe.Pointer(&status)), 0)
+				return "", call(unix.SYS_MOVE_PAGES, uintptr(t.Bystander), 1, uintptr(unsafe.Pointer(&page)),
+					0, uintptr(unsafe.Pointer(&status)), 0)
 			}},
 		{Name: "compare-with-a-bystander", How: "compares its descriptors with another process's by kcmp",
 			Do: func(t *Target) (string, error) {
-				return "", call(unix.SYS_KCMP, uintptr(os.Getpid()), uintptr(t.Bystander), 2, 0, 0) // KCMP_FILES
+				// KCMP_FILES
+				return "", call(unix.SYS_KCMP, uintptr(os.Getpid()), uintptr(t.Bystander), 2, 0, 0)
 			}},
 		{Name: "futex-list-of-a-bystander", How: "reads an address of another process by get_robust_list",
 			Do: func(t *Target) (string, error) {
 				var head, size uintptr
-				return "", call(unix.SYS_GET_ROBUST_LIST, uintptr(t.Bystander), uintptr(unsafe.Pointer(&head)),
-					uintptr(unsafe.Pointer(&size)))
+				return "", call(unix.SYS_GET_ROBUST_LIST, uintptr(t.Bystander),
+					uintptr(unsafe.Pointer(&head)), uintptr(unsafe.Pointer(&size)))
 			}},
 		{Name: "session-of-the-service",
 			How: "reads session and group of other processes, and their processor clock",

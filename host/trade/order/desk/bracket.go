@@ -8,9 +8,9 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// arrival is how long the first part of an entry waits for the others before it gets exits of its own: an entry that
-// takes several prices of a book is heard of in as many parts, and the exits of the first would keep those of the rest
-// waiting for renewEvery.
+// arrival is how long the first part of an entry waits for the others before it gets exits of its own: an
+// entry that takes several prices of a book is heard of in as many parts, and the exits of the first would
+// keep those of the rest waiting for renewEvery.
 const arrival = 200 * time.Millisecond
 
 // renewEvery is the least time between two placements of the exits of one bracket.
@@ -132,7 +132,8 @@ func (g *bracket) otherFilled(p *logicalOrder) bool {
 	return false
 }
 
-// isProposed reports whether exits are proposed and not answered: what the venue does not have yet cannot be cancelled.
+// isProposed reports whether exits are proposed and not answered: what the venue does not have yet cannot be
+// cancelled.
 func (g *bracket) isProposed(d *Desk) bool {
 	for _, p := range g.legs() {
 		if _, known := d.book.Get(p.currentID()); !p.waiting && !known {
@@ -243,7 +244,8 @@ func (g *bracket) gatherParts(d *Desk, at time.Time) {
 	}
 }
 
-// confirmCancelled reports whether the venue confirmed the end of all exits; those that only made room wait again.
+// confirmCancelled reports whether the venue confirmed the end of all exits; those that only made room wait
+// again.
 func (g *bracket) confirmCancelled(d *Desk) bool {
 	for _, p := range g.legs() {
 		if p.waiting {

@@ -36,35 +36,37 @@ type Config struct {
 	OrderTypes []string
 	// Cash is the free quote balance at start.
 	Cash dec
-	// Room is the value in quote that the limits leave for one more order, beside what is proposed of the symbol and of
-	// all; nil: sizes that are fractions or amounts of cash are not cut down to it.
+	// Room is the value in quote that the limits leave for one more order, beside what is proposed of the
+	// symbol and of all; nil: sizes that are fractions or amounts of cash are not cut down to it.
 	Room func(s market.Symbol, ofSymbol, ofAll dec) dec
 	// Seq is the sequence number that was used last.
 	Seq int64
 	// Barrier is what the end of the run closes; nil: the book has one of its own.
 	Barrier *order.Barrier
-	// Conditions returns how the run stands, by which orders may leave or not; nil: nothing holds them back. While what
-	// reduces may not leave nothing is cancelled only to be placed anew: exits stay where they are.
+	// Conditions returns how the run stands, by which orders may leave or not; nil: nothing holds them back.
+	// While what reduces may not leave nothing is cancelled only to be placed anew: exits stay where they
+	// are.
 	Conditions func() admission.Conditions
-	// Unprotected is what becomes of a position whose exits cannot be placed; empty: Hold. Collar is how far below
-	// the last close it may be sold then, a fraction of it.
+	// Unprotected is what becomes of a position whose exits cannot be placed; empty: Hold. Collar is how far
+	// below the last close it may be sold then, a fraction of it.
 	Unprotected Unprotected
 	Collar      dec
 }
 
 // Desk is the orders of one run. It is not safe for concurrent use. It counts on an engine that
 //
-//   - answers every Proposal once, as it is, with Commit or Deny; anything else is ErrNotProposed. A Barrier takes
-//     back those that are out.
-//   - answers every Send that it handed over, every Query and every Cancel with its event, also when the call failed (Outcome
-//     Unknown) and when the venue has nothing under the id: a cancel that overtakes its order finds nothing. Exits
-//     that are being taken back are placed anew only when their end is known, so a forgotten answer would leave a position
-//     without them; after 30 s it is an alarm (CALL_UNANSWERED) and asked for again.
-//   - does what follows from a Result after the call that returned it, in any order, but Handed before Submit; and
-//     calls Due at NextDue.
+//   - answers every Proposal once, as it is, with Commit or Deny; anything else is ErrNotProposed. A Barrier
+//     takes back those that are out.
+//   - answers every Send that it handed over, every Query and every Cancel with its event, also when the
+//     call failed (Outcome Unknown) and when the venue has nothing under the id: a cancel that overtakes its
+//     order finds nothing. Exits that are being taken back are placed anew only when their end is known, so
+//     a forgotten answer would leave a position without them; after 30 s it is an alarm (CALL_UNANSWERED)
+//     and asked for again.
+//   - does what follows from a Result after the call that returned it, in any order, but Handed before
+//     Submit; and calls Due at NextDue.
 //
-// Its parts know it and each other through it: the intake makes orders of intents, the placer sizes and proposes them, and
-// the protector keeps the exits of what is held.
+// Its parts know it and each other through it: the intake makes orders of intents, the placer sizes and
+// proposes them, and the protector keeps the exits of what is held.
 type Desk struct {
 	cfg       *Config
 	book      *order.Book
@@ -125,8 +127,8 @@ type symbol struct {
 	// freed is when an order of ours last let go of base: balances that are older may still come.
 	freed time.Time
 	asked time.Time // when balances were last asked for because of that
-	// bare is since when a position has been without its protection; shouts that it was reported, sellNext is when it
-	// may be sold again.
+	// bare is since when a position has been without its protection; shouts that it was reported, sellNext
+	// is when it may be sold again.
 	bare, sellNext time.Time
 	shouts         bool
 }
@@ -172,7 +174,8 @@ func New(cfg Config) (*Desk, error) {
 		return nil, err
 	}
 	book := order.NewBookBehind(cfg.Barrier)
-	d := &Desk{cfg: &cfg, book: book, ledger: ledger, byID: map[string]*logicalOrder{}, sym: make([]symbol, len(cfg.Symbols))}
+	d := &Desk{cfg: &cfg, book: book, ledger: ledger, byID: map[string]*logicalOrder{},
+		sym: make([]symbol, len(cfg.Symbols))}
 	d.intake = &intake{desk: d, cfg: &cfg, book: book, ledger: ledger}
 	d.placer = &placer{desk: d, cfg: &cfg, book: book, ledger: ledger, seq: cfg.Seq}
 	d.protector = &protector{desk: d, cfg: &cfg, book: book, ledger: ledger}
@@ -197,7 +200,8 @@ func (pl *placer) denyExit(sym int) string {
 // symbolConditions returns how a symbol stands, as far as an order of it may leave or not.
 func (pl *placer) symbolConditions(sym int) admission.Conditions {
 	s := pl.cfg.Symbols[sym]
-	return admission.Conditions{Unresolved: pl.book.Unresolved(s), MarketHalted: !pl.desk.sym[sym].rules.Trading}
+	return admission.Conditions{Unresolved: pl.book.Unresolved(s),
+		MarketHalted: !pl.desk.sym[sym].rules.Trading}
 }
 
 // Book and Ledger are those behind the desk, for reading.
@@ -245,7 +249,8 @@ func (d *Desk) Apply(ev order.Event, at time.Time) (Result, error) {
 }
 
 // FillsPage and OpenList are those of the Book.
-func (d *Desk) FillsPage(s market.Symbol, page exchange.Fills, since, asked, at time.Time) (Result, []exchange.Fill) {
+func (d *Desk) FillsPage(s market.Symbol, page exchange.Fills, since, asked,
+	at time.Time) (Result, []exchange.Fill) {
 	effects, foreign := d.book.FillsPage(s, page, since, asked, at)
 	d.applyEffects(effects, at)
 	d.advance(at)
@@ -298,7 +303,8 @@ func (d *Desk) Commit(p Proposal, at time.Time) (Result, error) {
 }
 
 // ErrNotProposed reports that a proposal was changed, was answered before, or that a barrier ended it.
-var ErrNotProposed = errors.New("only what the desk proposed, and did not take back, can be committed or denied, and only once")
+var ErrNotProposed = errors.New(
+	"only what the desk proposed, and did not take back, can be committed or denied, and only once")
 
 // takeProposal takes a proposal off those that are out.
 func (pl *placer) takeProposal(p Proposal) error {
@@ -310,7 +316,9 @@ func (pl *placer) takeProposal(p Proposal) error {
 			return fmt.Errorf("order %s (seq %d): %w", s.ClientOrderID, s.Seq, ErrNotProposed)
 		}
 	}
-	pl.proposed = slices.DeleteFunc(pl.proposed, func(s order.Spec) bool { return slices.Contains(p.Specs, s) })
+	pl.proposed = slices.DeleteFunc(pl.proposed, func(s order.Spec) bool {
+		return slices.Contains(p.Specs, s)
+	})
 	return nil
 }
 
@@ -335,13 +343,15 @@ func (d *Desk) Deny(p Proposal, code string, at time.Time) (Result, error) {
 }
 
 func (d *Desk) cancelID(id string, at time.Time) {
-	effects, err := d.book.Apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal, ClientOrderID: id}, at)
+	effects, err := d.book.Apply(order.Event{Kind: order.CancelAsked, Source: order.FromLocal,
+		ClientOrderID: id}, at)
 	if err == nil {
 		d.applyEffects(effects, at)
 	}
 }
 
-// applyEffects looks through the effects of the book: fills go into the ledger, changes to the strategy's orders.
+// applyEffects looks through the effects of the book: fills go into the ledger, changes to the strategy's
+// orders.
 func (d *Desk) applyEffects(effects []order.Effect, at time.Time) {
 	d.out.Effects = append(d.out.Effects, effects...)
 	for _, e := range effects {
@@ -354,8 +364,10 @@ func (d *Desk) applyEffects(effects []order.Effect, at time.Time) {
 			d.onFill(p, e)
 		case order.Tell:
 			s, _ := d.book.Get(e.Order)
-			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() && d.placer.leadsPair(s.Spec) {
-				d.placer.lockBase(e.Symbol, order.Minus(s.Filled, s.Spec.Quantity)) // what did not fill is free again
+			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() &&
+				d.placer.leadsPair(s.Spec) {
+				// what did not fill is free again
+				d.placer.lockBase(e.Symbol, order.Minus(s.Filled, s.Spec.Quantity))
 			}
 			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() {
 				d.sym[p.sym].freed = at
@@ -385,9 +397,12 @@ func (d *Desk) onFill(p *logicalOrder, e order.Effect) {
 	case s.Spec.LimitPrice.IsPos():
 		reference = dec{}
 	}
-	f, closed, err := d.ledger.Fill(e.Fill, order.Origin{Order: p.ID, Role: p.Role, Tag: p.Tag, Manual: s.Spec.Manual, Reference: reference})
+	f, closed, err := d.ledger.Fill(e.Fill,
+		order.Origin{Order: p.ID, Role: p.Role, Tag: p.Tag, Manual: s.Spec.Manual, Reference: reference})
 	if err != nil {
-		d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Alarm, Order: e.Order, Symbol: e.Symbol, Code: order.CodeOrderConflict, Message: err.Error()})
+		d.out.Effects = append(d.out.Effects,
+			order.Effect{Do: order.Alarm, Order: e.Order, Symbol: e.Symbol, Code: order.CodeOrderConflict,
+				Message: err.Error()})
 		return
 	}
 	d.fills = append(d.fills, f)

@@ -15,7 +15,8 @@ const maxOpenOrders = 1000
 
 // Intents turns the decision of the strategy into orders, in list order. Refused is why a cancel or replace
 // could not be: by index, "" for the others. Warm-up refuses every order.
-func (d *Desk) Intents(intents []market.Intent, warmup bool, at time.Time) (r Result, refused []string, err error) {
+func (d *Desk) Intents(intents []market.Intent, warmup bool,
+	at time.Time) (r Result, refused []string, err error) {
 	refused = make([]string, len(intents))
 	for i := range intents {
 		in := &intents[i]
@@ -40,7 +41,8 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool, at time.Time) (r Re
 
 // checkIntent refuses what no strategy may say.
 func (it *intake) checkIntent(in *market.Intent) (int, string) {
-	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop || in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
+	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
+		in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
 		return 0, "unknown action, side, type, time in force or size"
 	}
 	numbers := []float64{in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent, in.TrailAmount}
@@ -96,8 +98,10 @@ func (it *intake) submitIntent(sym int, in market.Intent, warmup bool) {
 func (it *intake) newOrder(sym int, in market.Intent) *logicalOrder {
 	p := &logicalOrder{sym: sym, intent: in, left: in.ExpireAfter}
 	p.Order = market.Order{
-		ID: market.OrderID(len(it.desk.orders) + 1), Ref: in.ClientRef, Symbol: it.cfg.Symbols[sym], Side: in.Side, Type: in.Type,
-		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: it.desk.now, UpdatedAt: it.desk.now,
+		ID: market.OrderID(len(it.desk.orders) + 1), Ref: in.ClientRef, Symbol: it.cfg.Symbols[sym],
+		Side: in.Side, Type: in.Type,
+		TimeInForce: in.TimeInForce, ReduceOnly: in.Reduces(), Tag: in.Tag, CreatedAt: it.desk.now,
+		UpdatedAt: it.desk.now,
 	}
 	it.desk.orders, it.desk.live = append(it.desk.orders, p), append(it.desk.live, p)
 	return p
@@ -148,7 +152,8 @@ func (it *intake) prepareOrder(p *logicalOrder) string {
 // offersTypes reports whether the venue has the types that an intent needs, and takes them for the symbol.
 func (it *intake) offersTypes(in *market.Intent, ofSymbol []string) bool {
 	has := func(name string) bool {
-		return slices.Contains(it.cfg.OrderTypes, name) && (len(ofSymbol) == 0 || slices.Contains(ofSymbol, name))
+		return slices.Contains(it.cfg.OrderTypes, name) &&
+			(len(ofSymbol) == 0 || slices.Contains(ofSymbol, name))
 	}
 	name := in.Type.String()
 	switch {
@@ -187,7 +192,8 @@ func (p *logicalOrder) setSize(s *symbol) string {
 		}
 		return ""
 	}
-	if err != nil || in.Side == market.Sell || !v.IsPos() || (in.Size.Kind == market.SizeCashFraction && in.Size.Value > 1) {
+	if err != nil || in.Side == market.Sell || !v.IsPos() ||
+		(in.Size.Kind == market.SizeCashFraction && in.Size.Value > 1) {
 		return "invalid_size"
 	}
 	return ""
@@ -196,7 +202,8 @@ func (p *logicalOrder) setSize(s *symbol) string {
 func (p *logicalOrder) setPrices(s *symbol) string {
 	in := p.intent
 	trails := in.TrailPercent != 0 || in.TrailAmount != 0
-	if (in.LimitPrice != 0) != in.Type.NeedsLimit() || (in.StopPrice != 0) != in.Type.NeedsStop() || trails != (in.Type == market.TrailingStop) {
+	if (in.LimitPrice != 0) != in.Type.NeedsLimit() || (in.StopPrice != 0) != in.Type.NeedsStop() ||
+		trails != (in.Type == market.TrailingStop) {
 		return "invalid_price"
 	}
 	for _, f := range []struct {
@@ -222,7 +229,8 @@ func (p *logicalOrder) setPrices(s *symbol) string {
 func (p *logicalOrder) setTrail(percent, amount float64, water dec, rules order.Rules) bool {
 	a, errA := order.FromFloat(percent)
 	b, errB := order.FromFloat(amount)
-	if errA != nil || errB != nil || percent < 0 || percent >= 1 || amount < 0 || (percent != 0) == (amount != 0) || !water.IsPos() {
+	if errA != nil || errB != nil || percent < 0 || percent >= 1 || amount < 0 ||
+		(percent != 0) == (amount != 0) || !water.IsPos() {
 		return false
 	}
 	p.trail = trail{percent: a, amount: b, highWater: water}
@@ -246,7 +254,9 @@ func validBracket(in *market.Intent) bool {
 			}
 		}
 		stop := i == 0
-		if in.Side == market.Sell || in.Reduces() || set != 1 || (!stop && (c.TrailPercent > 0 || c.TrailAmount > 0)) || c.TrailPercent >= 1 || (stop && c.Percent >= 1) {
+		if in.Side == market.Sell || in.Reduces() || set != 1 ||
+			(!stop && (c.TrailPercent > 0 || c.TrailAmount > 0)) || c.TrailPercent >= 1 ||
+			(stop && c.Percent >= 1) {
 			return false
 		}
 		parent := in.LimitPrice
@@ -303,7 +313,8 @@ func (it *intake) replaceOrder(in *market.Intent, at time.Time) string {
 		return reason
 	}
 	if in.Size.Kind == market.SizeQuantity {
-		if v, err := order.FromFloat(in.Size.Value); err != nil || !it.desk.sym[p.sym].rules.RoundQuantity(p.Type, v).IsPos() {
+		if v, err := order.FromFloat(in.Size.Value); err != nil ||
+			!it.desk.sym[p.sym].rules.RoundQuantity(p.Type, v).IsPos() {
 			return order.CodeBelowMinimum
 		}
 	}
@@ -354,7 +365,8 @@ func (p *logicalOrder) checkChange(in *market.Intent) string {
 	switch {
 	case in.Size.Kind > market.SizeQuantity, in.Size.Kind == market.SizeQuantity && in.Size.Value <= 0:
 		return "invalid_size"
-	case in.LimitPrice < 0, in.StopPrice < 0, in.LimitPrice != 0 && !p.Type.NeedsLimit(), in.StopPrice != 0 && !p.Type.NeedsStop():
+	case in.LimitPrice < 0, in.StopPrice < 0, in.LimitPrice != 0 && !p.Type.NeedsLimit(), in.StopPrice != 0 &&
+		!p.Type.NeedsStop():
 		return "invalid_price"
 	case (in.TrailPercent != 0 || in.TrailAmount != 0) && !p.trail.on():
 		return "invalid_price"
@@ -387,8 +399,8 @@ func (p *logicalOrder) applyChange(d *Desk, in *market.Intent) {
 	p.UpdatedAt = d.now
 }
 
-// denySlot returns by which code an entry cannot be because of what the market lets be open or held; "" when it
-// can. An entry with a stop needs a place for it: it must not fill without one.
+// denySlot returns by which code an entry cannot be because of what the market lets be open or held; "" when
+// it can. An entry with a stop needs a place for it: it must not fill without one.
 func (it *intake) denySlot(p *logicalOrder) string {
 	in, rules := p.intent, it.desk.sym[p.sym].rules
 	if in.Side != market.Buy {
@@ -417,7 +429,8 @@ func (it *intake) denySlot(p *logicalOrder) string {
 
 // stopsOf is how many orders with a stop price an order is, or will need.
 func stopsOf(p *logicalOrder) (n int) {
-	if p.intent.Type.NeedsStop() || p.intent.Type == market.TrailingStop || (p.group != nil && p.Role == market.RoleStopLoss) {
+	if p.intent.Type.NeedsStop() || p.intent.Type == market.TrailingStop ||
+		(p.group != nil && p.Role == market.RoleStopLoss) {
 		n++
 	}
 	if p.intent.StopLoss != nil && p.Side == market.Buy {

@@ -37,7 +37,9 @@ func (d *Desk) advance(at time.Time) {
 			}
 		}
 	}
-	d.protector.groups = slices.DeleteFunc(d.protector.groups, func(g *bracket) bool { return len(g.legs()) == 0 })
+	d.protector.groups = slices.DeleteFunc(d.protector.groups, func(g *bracket) bool {
+		return len(g.legs()) == 0
+	})
 	for _, g := range d.protector.groups {
 		g.updateExits(d, at)
 	}
@@ -75,7 +77,8 @@ func (pl *placer) placeOrder(p *logicalOrder, at time.Time) {
 		reason = shut // the exits hold what it is to sell, and keep it
 	}
 	if reason == "" {
-		reason = admission.Judge(pl.symbolConditions(p.sym), admission.KindOf(p.Side == market.Sell, false)).Code
+		reason = admission.Judge(pl.symbolConditions(p.sym),
+			admission.KindOf(p.Side == market.Sell, false)).Code
 	}
 	if reason == "" {
 		reason = pl.desk.sym[p.sym].rules.Check(spec, pl.desk.sym[p.sym].last)
@@ -85,7 +88,8 @@ func (pl *placer) placeOrder(p *logicalOrder, at time.Time) {
 		return
 	}
 	p.waiting = false
-	pl.handOut(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell, Protects: p.guards || p.manual}, p)
+	pl.handOut(Proposal{Specs: []order.Spec{spec}, Shrinks: p.Side == market.Sell, Protects: p.guards ||
+		p.manual}, p)
 }
 
 // handOut hands the specs out and ties them to the orders they are of.
@@ -110,13 +114,16 @@ func (pl *placer) nextSpec(p *logicalOrder) order.Spec {
 func (pl *placer) draftSpec(p *logicalOrder) order.Spec {
 	rules := pl.desk.sym[p.sym].rules
 	s := order.Spec{
-		Symbol: p.Symbol, Side: p.Side, Type: p.Type, LimitPrice: rules.RoundPrice(p.Side, p.LimitPrice), StopPrice: rules.RoundPrice(p.Side, p.StopPrice),
-		Reference: pl.desk.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: pl.desk.flatten || p.manual, Protects: p.group != nil || p.guards, Public: p.ID, Step: pl.desk.step,
+		Symbol: p.Symbol, Side: p.Side, Type: p.Type, LimitPrice: rules.RoundPrice(p.Side, p.LimitPrice),
+		StopPrice: rules.RoundPrice(p.Side, p.StopPrice),
+		Reference: pl.desk.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: pl.desk.flatten || p.manual,
+		Protects: p.group != nil || p.guards, Public: p.ID, Step: pl.desk.step,
 	}
 	if p.Type == market.TrailingStop {
 		s.Type = market.Stop
 	}
-	if p.reached { // the venue would have the new order wait for its stop again, or refuse one that the price has passed
+	// the venue would have the new order wait for its stop again, or refuse one that the price has passed
+	if p.reached {
 		s.Type, s.StopPrice = market.Limit, dec{}
 	}
 	if p.TimeInForce == market.IOC {
@@ -217,7 +224,8 @@ func (pl *placer) freeCash() dec {
 	return free
 }
 
-// availableBase is the base that no order of ours holds: at most what the run holds, and what is free at the venue.
+// availableBase is the base that no order of ours holds: at most what the run holds, and what is free at the
+// venue.
 func (pl *placer) availableBase(sym int) dec {
 	held, out := pl.unsoldBase(sym)
 	if pl.desk.sym[sym].known {
@@ -226,7 +234,8 @@ func (pl *placer) availableBase(sym int) dec {
 	return held.Max(decimal.Zero)
 }
 
-// unsoldBase is the position less what orders of ours, open, unknown or proposed, may sell of it; out are the proposed.
+// unsoldBase is the position less what orders of ours, open, unknown or proposed, may sell of it; out are
+// the proposed.
 func (pl *placer) unsoldBase(sym int) (held, out dec) {
 	held = order.Minus(pl.ledger.Quantity(pl.cfg.Symbols[sym]), pl.book.Exposure(pl.cfg.Symbols[sym]).Sell)
 	for _, s := range pl.proposed {
@@ -237,7 +246,8 @@ func (pl *placer) unsoldBase(sym int) (held, out dec) {
 	return order.Minus(held, out), out
 }
 
-// How long a balance may be behind what the venue said of orders, how often it is read, and looked at, meanwhile.
+// How long a balance may be behind what the venue said of orders, how often it is read, and looked at,
+// meanwhile.
 const (
 	freeSettles = 5 * time.Second
 	freeAgain   = time.Second
@@ -250,9 +260,9 @@ func (pl *placer) awaitsFree(p *logicalOrder, at time.Time) bool {
 	return !p.look.IsZero()
 }
 
-// freeDue is when to look again for base that orders of ours have let go of and that the venue, as far as it was heard,
-// does not call free yet: balances and reports of orders come in any order. It is zero when all that is wanted is
-// free, or cannot be expected any more.
+// freeDue is when to look again for base that orders of ours have let go of and that the venue, as far as it
+// was heard, does not call free yet: balances and reports of orders come in any order. It is zero when all
+// that is wanted is free, or cannot be expected any more.
 func (pl *placer) freeDue(sym int, typ market.OrderType, wanted dec, at time.Time) time.Time {
 	s := &pl.desk.sym[sym]
 	unsold, _ := pl.unsoldBase(sym)
@@ -262,7 +272,8 @@ func (pl *placer) freeDue(sym int, typ market.OrderType, wanted dec, at time.Tim
 	}
 	if at.Sub(s.asked) >= freeAgain {
 		s.asked = at
-		pl.desk.out.Effects = append(pl.desk.out.Effects, order.Effect{Do: order.FetchBalances, Symbol: pl.cfg.Symbols[sym]})
+		pl.desk.out.Effects = append(pl.desk.out.Effects,
+			order.Effect{Do: order.FetchBalances, Symbol: pl.cfg.Symbols[sym]})
 	}
 	return at.Add(freeLook)
 }

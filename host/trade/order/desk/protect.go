@@ -33,8 +33,8 @@ func ParseUnprotected(s string) (Unprotected, error) {
 
 // The pace of protection.
 const (
-	// protectGrace is how long a position may be without its exits, or a stop may stand beyond its level, before the
-	// operator is told and no position grows any more.
+	// protectGrace is how long a position may be without its exits, or a stop may stand beyond its level,
+	// before the operator is told and no position grows any more.
 	protectGrace = 10 * time.Second
 	// sellAgain is the least time between two sales of what has no exits.
 	sellAgain = 5 * time.Second
@@ -42,8 +42,8 @@ const (
 	halfGrace = time.Second
 )
 
-// placeAgain is how long the exits of one bracket are not placed again after the first, second and later placements: at
-// 0, 2 and 8 seconds, then every ten.
+// placeAgain is how long the exits of one bracket are not placed again after the first, second and later
+// placements: at 0, 2 and 8 seconds, then every ten.
 func placeAgain(tries int) time.Duration {
 	switch tries {
 	case 1:
@@ -66,11 +66,11 @@ func (g Gap) String() string {
 	return fmt.Sprintf("%s of %s is held without the exits it was bought with", g.Missing.Trim(0), g.Symbol)
 }
 
-// Gaps are the positions that are not protected. A position is protected when working sales of ours with a stop, at
-// the bracket's price and not beyond it for long, cover what each bracket with a stop holds, less dust; of a bracket with only a
-// target, its target. The evidence is the book: what the venue said of the orders, no older than the last
-// reconcile. What the strategy offers for sale itself is its own exit, and what was bought without a bracket is
-// not guarded.
+// Gaps are the positions that are not protected. A position is protected when working sales of ours with a
+// stop, at the bracket's price and not beyond it for long, cover what each bracket with a stop holds, less
+// dust; of a bracket with only a target, its target. The evidence is the book: what the venue said of the
+// orders, no older than the last reconcile. What the strategy offers for sale itself is its own exit, and
+// what was bought without a bracket is not guarded.
 func (d *Desk) Gaps(at time.Time) []Gap {
 	var list []Gap
 	if d.barred {
@@ -143,11 +143,13 @@ func isStanding(s order.Status) bool {
 	return (s.State == order.Open || s.State == order.Partial) && !s.CancelWanted
 }
 
-// coveredQuantity is what the exit that protects sells. Where its quantity is too small for a stop the target has to do.
+// coveredQuantity is what the exit that protects sells. Where its quantity is too small for a stop the
+// target has to do.
 func (g *bracket) coveredQuantity(d *Desk, at time.Time) dec {
 	p := g.guardLeg()
 	if p == g.stop && p != nil && p.waiting && g.aim != nil && !g.aim.done {
-		if s, ok := d.book.Get(g.aim.currentID()); ok && g.isDust(d, p, order.Minus(s.Spec.Quantity, s.Filled)) {
+		if s, ok := d.book.Get(g.aim.currentID()); ok &&
+			g.isDust(d, p, order.Minus(s.Spec.Quantity, s.Filled)) {
 			p = g.aim
 		}
 	}
@@ -156,7 +158,8 @@ func (g *bracket) coveredQuantity(d *Desk, at time.Time) dec {
 	}
 	s, ok := d.book.Get(p.currentID())
 	want := d.placer.draftSpec(p)
-	fits := s.Spec.StopPrice.Cmp(want.StopPrice) == 0 && s.Spec.LimitPrice.Cmp(want.LimitPrice) == 0 && s.Spec.Type == want.Type
+	fits := s.Spec.StopPrice.Cmp(want.StopPrice) == 0 && s.Spec.LimitPrice.Cmp(want.LimitPrice) == 0 &&
+		s.Spec.Type == want.Type
 	if p.trail.on() {
 		fits = s.Spec.Type == want.Type // it follows as soon as it may
 	}
@@ -181,8 +184,8 @@ func (g *bracket) noteClose(d *Desk, at time.Time) {
 	}
 }
 
-// protectAll looks after positions without protection: once the grace is over the run is halted, and the operator told,
-// until it is back.
+// protectAll looks after positions without protection: once the grace is over the run is halted, and the
+// operator told, until it is back.
 func (pr *protector) protectAll(at time.Time) {
 	if pr.desk.barred {
 		return
@@ -206,7 +209,8 @@ func (pr *protector) protectAll(at time.Time) {
 		if !s.shouts && at.Sub(s.bare) >= protectGrace {
 			s.shouts = true
 			pr.desk.out.Effects = append(pr.desk.out.Effects, order.Effect{
-				Do: order.Halt, Symbol: pr.cfg.Symbols[i], Code: order.CodeUnprotected, Message: Gap{Symbol: pr.cfg.Symbols[i], Missing: missing}.String(),
+				Do: order.Halt, Symbol: pr.cfg.Symbols[i], Code: order.CodeUnprotected,
+				Message: Gap{Symbol: pr.cfg.Symbols[i], Missing: missing}.String(),
 			})
 		}
 		if s.shouts && pr.cfg.Unprotected == Sell {
@@ -214,7 +218,8 @@ func (pr *protector) protectAll(at time.Time) {
 		}
 	}
 	if before && !pr.isShouting() {
-		pr.desk.out.Effects = append(pr.desk.out.Effects, order.Effect{Do: order.Resume, Code: order.CodeUnprotected})
+		pr.desk.out.Effects = append(pr.desk.out.Effects,
+			order.Effect{Do: order.Resume, Code: order.CodeUnprotected})
 	}
 }
 
@@ -228,8 +233,8 @@ func (pr *protector) isShouting() bool {
 	return false
 }
 
-// sellUnprotected sells what has no protection, at no less than the collar allows. It does not where the fate of a sale is not
-// known, where the symbol does not trade and where the account has less than the books.
+// sellUnprotected sells what has no protection, at no less than the collar allows. It does not where the
+// fate of a sale is not known, where the symbol does not trade and where the account has less than the books.
 func (pr *protector) sellUnprotected(sym int, missing dec, at time.Time) {
 	s := &pr.desk.sym[sym]
 	quantity := s.rules.RoundQuantity(market.Limit, missing)
@@ -248,10 +253,12 @@ func (pr *protector) sellUnprotected(sym int, missing dec, at time.Time) {
 	price, _ := least.Float64()
 	size, _ := quantity.Float64()
 	p := pr.desk.intake.newOrder(sym, market.Intent{
-		Side: market.Sell, Type: market.Limit, TimeInForce: market.IOC, LimitPrice: price, ReduceOnly: true, Tag: "unprotected",
+		Side: market.Sell, Type: market.Limit, TimeInForce: market.IOC, LimitPrice: price, ReduceOnly: true,
+		Tag:  "unprotected",
 		Size: market.Size{Kind: market.SizeQuantity, Value: size},
 	})
-	p.Role, p.guards, p.Quantity, p.LimitPrice = market.RoleExit, true, quantity, s.rules.RoundPrice(market.Sell, least)
+	p.Role, p.guards, p.Quantity, p.LimitPrice = market.RoleExit, true, quantity,
+		s.rules.RoundPrice(market.Sell, least)
 	p.waiting = true
 	pr.desk.queueUpdate(p)
 	pr.desk.placer.placeOrder(p, at)
@@ -274,7 +281,8 @@ func (g *bracket) planExits(d *Desk, standing dec) plan {
 		return plan{refused: no.Code}
 	}
 	x := plan{legs: g.legs()}
-	x.quantity = sym.rules.ExitQuantity(g.exitType(), g.held, order.Plus(d.placer.availableBase(g.parent.sym), standing))
+	x.quantity = sym.rules.ExitQuantity(g.exitType(), g.held,
+		order.Plus(d.placer.availableBase(g.parent.sym), standing))
 	// The price is beyond a level already: no venue takes that as a stop or in a pair. The stop
 	// sells at once, as it would have; the aim sells at its limit or better.
 	for _, p := range [...]*logicalOrder{g.aim, g.stop} {
@@ -332,8 +340,8 @@ func (g *bracket) isBeyond(d *Desk, p *logicalOrder) bool {
 	return last.Cmp(p.LimitPrice) >= 0
 }
 
-// coversMore reports whether the exits, placed now, would cover more than those at the venue: an order that held a part of
-// the position is gone, the balance is known better, or the other leg can be placed.
+// coversMore reports whether the exits, placed now, would cover more than those at the venue: an order that
+// held a part of the position is gone, the balance is known better, or the other leg can be placed.
 func (g *bracket) coversMore(d *Desk) bool {
 	if g.renewing || g.isProposed(d) || d.protector.isSelling(g.parent.sym) {
 		return false
@@ -357,7 +365,8 @@ func (g *bracket) coversMore(d *Desk) bool {
 		return false
 	}
 	for _, other := range d.protector.groups {
-		if other != g && other.parent.sym == g.parent.sym && len(other.legs()) > 0 && !other.isPlaced() && other.refused == "" {
+		if other != g && other.parent.sym == g.parent.sym && len(other.legs()) > 0 && !other.isPlaced() &&
+			other.refused == "" {
 			x.quantity = order.Minus(x.quantity, other.held) // it waits for what is free
 		}
 	}
@@ -409,10 +418,12 @@ func (g *bracket) placeExits(d *Desk, at time.Time) {
 
 // nextDue is when the exits may be placed again; zero: not before something else happens.
 func (g *bracket) nextDue(d *Desk) time.Time {
-	if !g.hasLiveLeg() || g.next.IsZero() || g.renewing || !g.held.IsPos() || d.ledger.Flat(g.parent.Symbol) || !d.sym[g.parent.sym].rules.Trading {
+	if !g.hasLiveLeg() || g.next.IsZero() || g.renewing || !g.held.IsPos() ||
+		d.ledger.Flat(g.parent.Symbol) || !d.sym[g.parent.sym].rules.Trading {
 		return time.Time{}
 	}
-	if g.isPlaced() && (!g.renew || g.isProposed(d)) || !g.isPlaced() && (g.refused != "" || d.protector.isSelling(g.parent.sym)) {
+	if g.isPlaced() && (!g.renew || g.isProposed(d)) || !g.isPlaced() &&
+		(g.refused != "" || d.protector.isSelling(g.parent.sym)) {
 		return time.Time{}
 	}
 	if due := g.half.Add(halfGrace); g.isPlaced() && g.isHalved() && due.After(g.next) {
@@ -435,14 +446,16 @@ func (g *bracket) restoreLegs(d *Desk, p Proposal, code string, at time.Time) {
 	g.reportRefusal(d, code)
 }
 
-// reportRefusal leaves the exits waiting: more may fill, or the price come nearer. The position is without them meanwhile.
+// reportRefusal leaves the exits waiting: more may fill, or the price come nearer. The position is without
+// them meanwhile.
 func (g *bracket) reportRefusal(d *Desk, code string) {
 	if g.warned {
 		return
 	}
 	g.warned = true
-	d.out.Effects = append(d.out.Effects, order.Effect{Do: order.Alarm, Symbol: g.parent.Symbol, Code: CodeNotPlaced,
-		Message: "the exits of order " + g.parent.ID.String() + " cannot be placed (" + code + ")"})
+	d.out.Effects = append(d.out.Effects,
+		order.Effect{Do: order.Alarm, Symbol: g.parent.Symbol, Code: CodeNotPlaced,
+			Message: "the exits of order " + g.parent.ID.String() + " cannot be placed (" + code + ")"})
 }
 
 // CodeNotPlaced is the alarm of a bracket whose exits the market does not take, or may not leave now.

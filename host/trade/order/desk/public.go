@@ -19,12 +19,13 @@ type logicalOrder struct {
 	// waiting reports whether it has no order at the venue yet, or none any more, and needs one.
 	waiting bool
 	change  *market.Intent // a replace whose cancel is not confirmed
-	follows time.Time      // when the venue's order of a trailing stop that has moved is to be replaced; zero: it stands right
-	look    time.Time      // when a sale that waits for what is free looks again; zero: it does not wait for that
-	ending  string         // the reason of a cancel that was asked for
-	expired bool           // ... by the expiry of a gtd order
-	left    int            // candles of a gtd order
-	reached bool           // the stop of a stop-limit, by a candle: it has become a limit
+	// when the venue's order of a trailing stop that has moved is to be replaced; zero: it stands right
+	follows time.Time
+	look    time.Time // when a sale that waits for what is free looks again; zero: it does not wait for that
+	ending  string    // the reason of a cancel that was asked for
+	expired bool      // ... by the expiry of a gtd order
+	left    int       // candles of a gtd order
+	reached bool      // the stop of a stop-limit, by a candle: it has become a limit
 	trail   trail
 	group   *bracket // of a leg
 	guards  bool     // the host's own sale of what has no exits
@@ -75,7 +76,9 @@ func (d *Desk) workingOrders() []*logicalOrder {
 // reopenOrder puts an order back among the working ones.
 func (d *Desk) reopenOrder(p *logicalOrder) {
 	p.done = false
-	i, found := slices.BinarySearchFunc(d.live, p, func(a, b *logicalOrder) int { return cmp.Compare(a.ID, b.ID) })
+	i, found := slices.BinarySearchFunc(d.live, p, func(a, b *logicalOrder) int {
+		return cmp.Compare(a.ID, b.ID)
+	})
 	if !found {
 		d.live = slices.Insert(d.live, i, p)
 	}
@@ -132,9 +135,9 @@ func (p *logicalOrder) syncState(d *Desk) {
 	}
 }
 
-// isNeeded reports whether an exit ended, other than at the wish of anybody here, and what it protected still needs it: it
-// never came to the venue, the venue refused or ended it, it was for less than is held, or the first trade of the other
-// exit ended it, which leaves a part.
+// isNeeded reports whether an exit ended, other than at the wish of anybody here, and what it protected
+// still needs it: it never came to the venue, the venue refused or ended it, it was for less than is held,
+// or the first trade of the other exit ended it, which leaves a part.
 func (p *logicalOrder) isNeeded(d *Desk, s order.Status, settled bool) bool {
 	if p.group == nil || p.ending != "" || d.barred {
 		return false
@@ -179,7 +182,8 @@ func (p *logicalOrder) isRenewed(s order.Status) bool {
 }
 
 // endStatus is how an end is shown: by why it was asked for.
-func (p *logicalOrder) endStatus(s order.Status, status market.OrderStatus, reason string) (market.OrderStatus, string) {
+func (p *logicalOrder) endStatus(s order.Status, status market.OrderStatus,
+	reason string) (market.OrderStatus, string) {
 	back := s.State == order.Canceled || (endedUnsent(s) && p.ending != "")
 	switch {
 	case back && p.expired:
@@ -196,7 +200,8 @@ func (p *logicalOrder) endStatus(s order.Status, status market.OrderStatus, reas
 
 // statuses are the states as the strategy sees them; any other is new.
 var statuses = map[order.State]market.OrderStatus{
-	order.Open: market.StatusOpen, order.Partial: market.StatusPartiallyFilled, order.Filled: market.StatusFilled,
+	order.Open: market.StatusOpen, order.Partial: market.StatusPartiallyFilled,
+	order.Filled:   market.StatusFilled,
 	order.Canceled: market.StatusCanceled, order.Expired: market.StatusExpired,
 	order.Rejected: market.StatusRejected, order.Denied: market.StatusRejected,
 }
@@ -242,7 +247,8 @@ func (p *logicalOrder) onCandle(d *Desk, c market.Candle, at time.Time) {
 		extreme = c.Low
 	}
 	level, err := order.FromFloat(extreme)
-	if n := level.Cmp(p.trail.highWater); err != nil || (p.Side == market.Sell && n <= 0) || (p.Side == market.Buy && n >= 0) {
+	if n := level.Cmp(p.trail.highWater); err != nil || (p.Side == market.Sell && n <= 0) ||
+		(p.Side == market.Buy && n >= 0) {
 		return
 	}
 	p.trail.highWater = level
@@ -339,7 +345,8 @@ func (d *Desk) Equity() dec {
 	return d.ledger.Equity(func(s market.Symbol) dec { return d.sym[d.symbolIndex(s)].last })
 }
 
-// findOrder is the newest open order, of which no end is wanted, with this client reference, or the one with this id.
+// findOrder is the newest open order, of which no end is wanted, with this client reference, or the one with
+// this id.
 func (d *Desk) findOrder(ref string) *logicalOrder {
 	for _, p := range slices.Backward(d.workingOrders()) {
 		if ref != "" && !p.done && p.ending == "" && (p.Ref == ref || p.ID.String() == ref) {
@@ -349,7 +356,8 @@ func (d *Desk) findOrder(ref string) *logicalOrder {
 	return nil
 }
 
-// Barrier ends the sending: what waits, or is proposed and not committed, ends here, and nothing is placed any more.
+// Barrier ends the sending: what waits, or is proposed and not committed, ends here, and nothing is placed
+// any more.
 func (d *Desk) Barrier(at time.Time) Result {
 	d.barred = true
 	for _, s := range d.placer.proposed {

@@ -234,7 +234,8 @@ var (
 // with its times, names, prices and quantities. Lines of the market itself, put through
 // the zero view or one that only scales by 1, can be laid beside them. Scaled numbers, and
 // those of a Scale of 1, have 12 significant digits: what is left of a product is no
-// difference, but of a number with more digits, halfway between two of 12, either may be left. The error is that of a line that is no decision line.
+// difference, but of a number with more digits, halfway between two of 12, either may be left. The error is
+// that of a line that is no decision line.
 func (v View) Restored(text []byte) ([]byte, error) {
 	var out bytes.Buffer
 	for _, line := range split(text) {

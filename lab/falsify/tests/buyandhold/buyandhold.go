@@ -56,8 +56,10 @@ func Judge(j *judge.Judge, b *Benchmark, why stat.Reason) *judge.Test {
 		t.Undefine("p_value", why)
 		return t.End(judge.Inconclusive, string(why), "there is nothing to compare")
 	}
-	t.Params["b"], t.Params["mean_block"], t.Params["exposure"] = b.B, judge.Rounded(&b.MeanBlock), judge.Rounded(&b.Exposure)
-	t.Params["ci_low"], t.Params["ci_high"], t.Params["smallest_p"] = judge.Rounded(&b.Low), judge.Rounded(&b.High), b.SmallestP
+	t.Params["b"], t.Params["mean_block"], t.Params["exposure"] = b.B, judge.Rounded(&b.MeanBlock),
+		judge.Rounded(&b.Exposure)
+	t.Params["ci_low"], t.Params["ci_high"], t.Params["smallest_p"] = judge.Rounded(&b.Low),
+		judge.Rounded(&b.High), b.SmallestP
 	t.Measure("mean_difference", &b.Mean, "", ">", judge.Ptr(0))
 	p, dust := b.P, j.Policy.SameReturn
 	if b.Low >= -dust && b.High <= dust {
@@ -82,7 +84,8 @@ func tiny(x float64) string { return fmt.Sprintf("%.3f %%", 100*x) }
 func fileOf(b *Benchmark) judge.File {
 	s := judge.NewSheet(entry.ID, "benchmark.csv", "date", "strategy", "benchmark", "difference")
 	for i := range b.Difference {
-		s.Row(date(b.Time[i]), judge.Plain(b.Strategy[i]), judge.Plain(b.Holding[i]), judge.Plain(b.Difference[i]))
+		s.Row(date(b.Time[i]), judge.Plain(b.Strategy[i]), judge.Plain(b.Holding[i]),
+			judge.Plain(b.Difference[i]))
 	}
 	return s.File()
 }
@@ -112,7 +115,8 @@ func AgainstHolding(r *account.Run, seed uint64, b int) (*Benchmark, stat.Reason
 	if err != nil {
 		return nil, "", err
 	}
-	out := &Benchmark{Time: g.Returns.Time, Strategy: g.Returns.Return, Exposure: exposure(g), B: b, SmallestP: stat.SmallestP(b)}
+	out := &Benchmark{Time: g.Returns.Time, Strategy: g.Returns.Return, Exposure: exposure(g), B: b,
+		SmallestP: stat.SmallestP(b)}
 	for k, held := range g.Holding()[:len(out.Strategy)] {
 		out.Holding = append(out.Holding, out.Exposure*held)
 		out.Difference = append(out.Difference, out.Strategy[k]-out.Holding[k])

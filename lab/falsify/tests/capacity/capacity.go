@@ -51,7 +51,8 @@ func Judge(j *judge.Judge, c *Capacity, why stat.Reason) *judge.Test {
 		t.Measure("fills_within_limit", nil, why, ">=", &p.ParticipationFills)
 		return t.End(judge.Inconclusive, string(why), "nothing was bought or sold")
 	}
-	t := j.Begin(entry, 0, map[string]any{"participation": p.Participation, "participation_fills": p.ParticipationFills})
+	t := j.Begin(entry, 0,
+		map[string]any{"participation": p.Participation, "participation_fills": p.ParticipationFills})
 	t.Params["max_scale"] = judge.Rounded(&c.MaxScale)
 	t.Measure("fills_within_limit", &c.Within, "", ">=", &p.ParticipationFills)
 	if c.Within >= p.ParticipationFills {
@@ -64,7 +65,8 @@ func Judge(j *judge.Judge, c *Capacity, why stat.Reason) *judge.Test {
 func fileOf(c *Capacity) judge.File {
 	s := judge.NewSheet(entry.ID, "capacity.csv", "time", "symbol", "quantity", "volume", "participation")
 	for _, x := range c.Fills {
-		s.Row(x.Time.String(), string(x.Symbol), judge.Plain(x.Quantity), judge.Plain(x.Volume), judge.Optional(x.Share))
+		s.Row(x.Time.String(), string(x.Symbol), judge.Plain(x.Quantity), judge.Plain(x.Volume),
+			judge.Optional(x.Share))
 	}
 	return s.File()
 }
@@ -109,7 +111,8 @@ func CapacityOf(r *account.Run, limit float64) (*Capacity, stat.Reason, error) {
 		}
 		any = any || volume > 0
 		quantities[i], volumes[i] = account.Float(fills[i].Quantity), volume
-		out.Fills[i] = Participation{Time: fills[i].Time, Symbol: fills[i].Symbol, Quantity: quantities[i], Volume: volume}
+		out.Fills[i] = Participation{Time: fills[i].Time, Symbol: fills[i].Symbol, Quantity: quantities[i],
+			Volume: volume}
 	}
 	if !any {
 		return nil, stat.NotApplicable, nil

@@ -98,14 +98,16 @@ func compare(b *battery.Bench, c *compared, p *battery.Play) *battery.Play {
 }
 
 // compareAll is a check that no future candle is seen.
-func compareAll(b *battery.Bench, entry judge.Entry, list []*compared, plays ...*battery.Play) (battery.Check, error) {
+func compareAll(b *battery.Bench, entry judge.Entry, list []*compared,
+	plays ...*battery.Play) (battery.Check, error) {
 	return battery.Check{Plays: plays, Judge: func(ctx context.Context) (*battery.Finding, error) {
 		return equal(ctx, b, entry, capsule.Lookahead, list)
 	}}, nil
 }
 
 // equal judges comparisons, with evidence of the first difference and a capsule of it.
-func equal(ctx context.Context, b *battery.Bench, entry judge.Entry, kind capsule.Kind, list []*compared) (*battery.Finding, error) {
+func equal(ctx context.Context, b *battery.Bench, entry judge.Entry, kind capsule.Kind,
+	list []*compared) (*battery.Finding, error) {
 	comparisons, rows := make([]Comparison, len(list)), make([]judge.Replay, len(list))
 	var first *compared
 	for i, c := range list {
@@ -177,11 +179,14 @@ func determinism(b *battery.Bench) (battery.Check, error) {
 // stored compares the base as it was played here with the base run.
 func stored(b *battery.Bench) *compared {
 	c := &compared{
-		Comparison: Comparison{Variant: "stored", Status: judge.Completed, Want: b.Decided, Got: b.Played.Results.DecisionHash},
-		row:        battery.RowOf("stored", 0, b.Played),
+		Comparison: Comparison{Variant: "stored", Status: judge.Completed, Want: b.Decided,
+			Got: b.Played.Results.DecisionHash},
+		row: battery.RowOf("stored", 0, b.Played),
 	}
 	if c.Want != c.Got {
-		c.how, c.played, c.before = request.Replay{ID: split.RoleSearch, From: b.Search.From, To: b.Search.To}, b.Played, b.Lines
+		c.how, c.played,
+			c.before = request.Replay{ID: split.RoleSearch, From: b.Search.From, To: b.Search.To}, b.Played,
+			b.Lines
 	}
 	return c
 }
@@ -217,7 +222,9 @@ func prefixes(b *battery.Bench) (battery.Check, error) {
 			On:   func() (replay.Set, error) { return replay.Truncate(b.Source.Set, cut), nil },
 			Part: battery.Part{From: b.Search.From, To: at + 1}, How: request.Replay{Drive: battery.Quick},
 		}), compare(b, poison, &battery.Play{
-			On:   func() (replay.Set, error) { return replay.Poison(b.Source.Set, cut, b.Seed, uint64(i)), nil },
+			On: func() (replay.Set, error) {
+				return replay.Poison(b.Source.Set, cut, b.Seed, uint64(i)), nil
+			},
 			Part: b.Search, Hopeless: true, How: request.Replay{Drive: battery.Quick},
 		}))
 	}

@@ -67,7 +67,9 @@ func plan(b *battery.Bench) (battery.Check, error) {
 		}
 		add(unscaled, lines.View{Scale: 1}, &battery.Play{How: request.Replay{Execution: coarse}})
 		add(scaled, lines.View{Scale: replay.ScaleFactor}, &battery.Play{
-			On: func() (replay.Set, error) { return replay.Scale(b.Source.Set) }, How: request.Replay{Execution: fine},
+			On: func() (replay.Set, error) {
+				return replay.Scale(b.Source.Set)
+			}, How: request.Replay{Execution: fine},
 		})
 	}
 	add("shifted", lines.View{Time: replay.Unshifted}, &battery.Play{
@@ -78,8 +80,11 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	for symbol, name := range names {
 		old[name] = symbol
 	}
-	add("renamed", lines.View{Names: old}, &battery.Play{On: func() (replay.Set, error) { return renamed, nil }})
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) { return sameReturns(b, list) }}, nil
+	add("renamed", lines.View{Names: old},
+		&battery.Play{On: func() (replay.Set, error) { return renamed, nil }})
+	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
+		return sameReturns(b, list)
+	}}, nil
 }
 
 // sameReturns compares the returns of each view with those of the base; the scaled ones
@@ -206,7 +211,8 @@ func (x Transformed) distance() float64 {
 // seen is how the market was changed, in words.
 func (x Transformed) seen() string {
 	return map[string]string{
-		scaled: "with prices times 1000", "shifted": "with all times moved by 364 days", "renamed": "under other names",
+		scaled: "with prices times 1000", "shifted": "with all times moved by 364 days",
+		"renamed": "under other names",
 	}[x.Variant]
 }
 
@@ -218,7 +224,9 @@ func Judge(j *judge.Judge, list []Transformed) *judge.Test {
 		variants = append(variants, x.Variant)
 	}
 	t.Params["variants"] = variants
-	if len(list) == 0 || slices.ContainsFunc(list, func(x Transformed) bool { return x.Status == judge.Broken }) {
+	if len(list) == 0 || slices.ContainsFunc(list, func(x Transformed) bool {
+		return x.Status == judge.Broken
+	}) {
 		return t.End(judge.Error, judge.HostError, "a replay could not be made")
 	}
 	at := breaking(list)

@@ -55,7 +55,8 @@ func Judge(j *judge.Judge, o Outliers) *judge.Test {
 		return t.End(judge.Pass, "", "")
 	}
 	best := plural(o.Removed, "trade")
-	return t.End(judge.Fail, judge.NetLoss, "without the best "+best+" the net result is "+judge.Percent(o.Net))
+	return t.End(judge.Fail, judge.NetLoss,
+		"without the best "+best+" the net result is "+judge.Percent(o.Net))
 }
 
 func plural(n int, what string) string {

@@ -64,7 +64,8 @@ func plan(b *battery.Bench) (battery.Check, error) {
 		for i := range list {
 			if accepted[i] {
 				x := points[i]
-				played = append(played, selection.Point{ID: x.ID, Params: x.Params, DecisionHash: list[i].DecisionHash})
+				played = append(played,
+					selection.Point{ID: x.ID, Params: x.Params, DecisionHash: list[i].DecisionHash})
 			}
 		}
 		text, err := selection.WritePoints(played)
@@ -167,7 +168,8 @@ func JudgeNone(j *judge.Judge, reason string) *judge.Test {
 	t := j.Begin(entry, 0, nil)
 	t.Measure("median_sharpe_ratio", nil, stat.NotApplicable, ">=", nil)
 	detail := map[string]string{
-		judge.NoSources: "it declares no parameters, and the Go sources that its program was built from are " +
+		judge.NoSources: "it declares no parameters, and the Go sources that its program was built from " +
+			"are " +
 			"not at hand",
 		judge.NoLiterals:    "it declares no parameters, and there is no number in its sources to change",
 		judge.WithoutEffect: "no number that could be changed has an effect on its decisions",

@@ -28,10 +28,11 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	var train *request.Replayed
 	set := b.CutTrain()
 	list := make([]judge.Replay, b.Profile.Permutations())
-	plays := []*battery.Play{{Part: b.Train, How: request.Replay{ID: split.RoleTrain, Drive: battery.Quick}, Done: func(r *request.Replayed) error {
-		train = r
-		return nil
-	}}}
+	plays := []*battery.Play{{Part: b.Train, How: request.Replay{ID: split.RoleTrain, Drive: battery.Quick},
+		Done: func(r *request.Replayed) error {
+			train = r
+			return nil
+		}}}
 	for i := range list {
 		plays = append(plays, b.PlanChanged("permuted", i, &list[i], b.Train, func() (replay.Set, error) {
 			out, _ := replay.Permute(set, b.Seed, uint64(i))

@@ -78,7 +78,10 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	case b.Plan == nil:
 		return battery.Check{Skip: judge.NotDeclared}, nil
 	}
-	return battery.Check{Later: int64(perSearch(b) * (b.Profile.Selections + 1)), Judge: func(ctx context.Context) (*battery.Finding, error) { return searches(ctx, b) }}, nil
+	return battery.Check{Later: int64(perSearch(b) * (b.Profile.Selections + 1)),
+		Judge: func(ctx context.Context) (*battery.Finding, error) {
+			return searches(ctx, b)
+		}}, nil
 }
 
 func perSearch(b *battery.Bench) int { return len(b.Plan.Params) * len(searchWindows(b)) }
@@ -159,7 +162,8 @@ func searchOn(ctx context.Context, b *battery.Bench, set replay.Set, i int) (_ *
 
 func searchPlay(b *battery.Bench, trial int, window battery.Part) *battery.Play {
 	return &battery.Play{
-		Test: entry.ID, Part: window, How: request.Replay{ID: split.RoleTrain, Params: b.Plan.Params[trial], Drive: battery.Quick},
+		Test: entry.ID, Part: window,
+		How: request.Replay{ID: split.RoleTrain, Params: b.Plan.Params[trial], Drive: battery.Quick},
 	}
 }
 
@@ -177,7 +181,8 @@ func searchIn(ctx context.Context, b *battery.Bench, market *request.Prepared) (
 	windows, out := searchWindows(b), &searched{Trial: -1, Best: judge.Replay{Status: judge.Completed}}
 	var plays []*battery.Play
 	for trial := range b.Plan.Params {
-		a := &attempt{inputs: make([]metric.Input, len(windows)), hashes: map[string]string{}, left: len(windows)}
+		a := &attempt{inputs: make([]metric.Input, len(windows)), hashes: map[string]string{},
+			left: len(windows)}
 		for w, window := range windows {
 			p := searchPlay(b, trial, window)
 			p.Market = market
@@ -240,7 +245,8 @@ func (s *searched) weigh(p *battery.Plan, trial int, a *attempt) error {
 	}
 	s.Trial, s.Objective = trial, &x
 	s.Best = judge.Replay{Status: judge.Completed, NetPnL: a.net.Trim(0).String(), DecisionHash: hash}
-	for key, to := range map[string]**float64{"sharpe_ratio": &s.Best.Sharpe, "total_return": &s.Best.TotalReturn, "max_drawdown": &s.Best.MaxDrawdown} {
+	for key, to := range map[string]**float64{"sharpe_ratio": &s.Best.Sharpe,
+		"total_return": &s.Best.TotalReturn, "max_drawdown": &s.Best.MaxDrawdown} {
 		if v, defined := wf.Metrics.Get(key); defined {
 			*to = &v
 		}
@@ -260,8 +266,10 @@ func chosen(b *battery.Bench, list []*searched) *battery.Finding {
 		}
 		rows[i], best[i] = s.Best, s.Objective
 	}
-	f := &battery.Finding{Test: Judge(&b.Judge, best[0], best[1:], b.Plan.Minimise), On: split.RoleTrain, Beside: &rows[0], Stressed: battery.Middle(rows[1:])}
-	f.Params["trials"], f.Params["objective"], f.Params["windows"] = len(b.Plan.Params), b.Plan.Metric, len(searchWindows(b))
+	f := &battery.Finding{Test: Judge(&b.Judge, best[0], best[1:], b.Plan.Minimise), On: split.RoleTrain,
+		Beside: &rows[0], Stressed: battery.Middle(rows[1:])}
+	f.Params["trials"], f.Params["objective"], f.Params["windows"] = len(b.Plan.Params), b.Plan.Metric,
+		len(searchWindows(b))
 	f.Replays(rows)
 	f.Add(fileOf(list))
 	return f

@@ -24,7 +24,9 @@ var entry = judge.Entry{
 var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
-	return battery.Own(func() (*battery.Finding, error) { return &battery.Finding{Test: Judge(&b.Judge)}, nil })
+	return battery.Own(func() (*battery.Finding, error) {
+		return &battery.Finding{Test: Judge(&b.Judge)}, nil
+	})
 }
 
 // plausibleConfidence is that of the bound, one-sided; daysOfYear is the fewest bets a year
@@ -54,13 +56,15 @@ func Judge(j *judge.Judge) *judge.Test {
 	trades := float64(b.Trades) / b.Years
 	limit := p.PlausibleSharpe * math.Sqrt(max(daysOfYear, trades))
 	low := *b.Sharpe - float64(plausibleZ**b.StandardError)
-	t.Params["sharpe_ratio"], t.Params["standard_error"] = judge.Rounded(b.Sharpe), judge.Rounded(b.StandardError)
+	t.Params["sharpe_ratio"], t.Params["standard_error"] = judge.Rounded(b.Sharpe),
+		judge.Rounded(b.StandardError)
 	t.Params["trades_per_year"] = judge.Rounded(&trades)
 	t.Measure("sharpe_ratio_low", &low, "", "<=", &limit)
 	switch {
 	case low > limit:
 		return t.Endf(judge.Fail, judge.TooGood, "the annual Sharpe ratio is %s, surely above %s, and with "+
-			"%.0f trades a year no more than %s is believed: look for prices, or a model of them, inside the program",
+			"%.0f trades a year no more than %s is believed: look for prices, or a model of them, inside "+
+			"the program",
 			judge.TwoDigits(*b.Sharpe), judge.TwoDigits(low), trades, judge.TwoDigits(limit))
 	case j.TooLittle(t):
 		return t

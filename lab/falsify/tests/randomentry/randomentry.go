@@ -36,7 +36,8 @@ func plan(b *battery.Bench) (battery.Check, error) {
 		if why == "" {
 			for i, d := range m.Draw(b.Seed, b.Profile.Permutations()) {
 				list = append(list, judge.Replay{
-					Variant: "random", Replica: i, Status: judge.Completed, Sharpe: d.Sharpe, TotalReturn: &d.Return, MaxDrawdown: &d.MaxDrawdown,
+					Variant: "random", Replica: i, Status: judge.Completed, Sharpe: d.Sharpe,
+					TotalReturn: &d.Return, MaxDrawdown: &d.MaxDrawdown,
 					Trades: b.Judge.Base.Trades, NetPnL: judge.Plain(d.NetMoney),
 				})
 			}
@@ -53,7 +54,8 @@ func Judge(j *judge.Judge, list []judge.Replay, why stat.Reason) *judge.Test {
 		return judge.WithoutP(t, stat.Insufficient)
 	}
 	if why != "" {
-		return judge.WithoutP(t, why).End(judge.Inconclusive, string(why), "its holdings cannot be placed at other times")
+		return judge.WithoutP(t, why).End(judge.Inconclusive, string(why),
+			"its holdings cannot be placed at other times")
 	}
 	return j.ByChance(t, judge.Ratios(list), nil)
 }

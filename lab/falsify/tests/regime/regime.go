@@ -55,7 +55,8 @@ func Judge(j *judge.Judge, r *Regimes) *judge.Test {
 	}
 	if len(r.Terciles) == 0 {
 		t.Measure("terciles_with_profit", nil, stat.TooFewReturns, ">=", judge.Ptr(float64(p.Terciles)))
-		return t.End(judge.Inconclusive, string(stat.TooFewReturns), "there are fewer days than a volatility takes")
+		return t.End(judge.Inconclusive, string(stat.TooFewReturns),
+			"there are fewer days than a volatility takes")
 	}
 	if won < p.Terciles {
 		return t.Endf(judge.Fail, judge.Concentrated, "it earns money in %d of %d levels of volatility",

@@ -93,9 +93,11 @@ func intrabarWorst(b *battery.Bench) (battery.Check, error) {
 }
 
 func fileOf(levels []account.Cost) judge.File {
-	s := judge.NewSheet(judge.CostStress.ID, "costs.csv", "multiplier", "gross_pnl", "costs", "net_pnl", "turnover", "break_even_bps")
+	s := judge.NewSheet(judge.CostStress.ID, "costs.csv", "multiplier", "gross_pnl", "costs", "net_pnl",
+		"turnover", "break_even_bps")
 	for _, c := range levels {
-		s.Row(judge.Plain(c.Multiplier), c.Gross.Trim(0).String(), c.Costs.Trim(0).String(), c.Net.Trim(0).String(), judge.Plain(c.Turnover), judge.Optional(c.BreakEvenBps))
+		s.Row(judge.Plain(c.Multiplier), c.Gross.Trim(0).String(), c.Costs.Trim(0).String(),
+			c.Net.Trim(0).String(), judge.Plain(c.Turnover), judge.Optional(c.BreakEvenBps))
 	}
 	return s.File()
 }

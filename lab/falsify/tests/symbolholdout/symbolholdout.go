@@ -126,7 +126,8 @@ func Judge(j *judge.Judge, list []LeftOut) *judge.Test {
 func fileOf(list []LeftOut) judge.File {
 	s := judge.NewSheet(entry.ID, "symbols.csv", "symbol", "pnl", "share", "sharpe_ratio_without")
 	for _, x := range list {
-		s.Row(string(x.Symbol.Symbol), x.PnL.Trim(0).String(), judge.Optional(x.Share), judge.Optional(x.Without.Sharpe))
+		s.Row(string(x.Symbol.Symbol), x.PnL.Trim(0).String(), judge.Optional(x.Share),
+			judge.Optional(x.Without.Sharpe))
 	}
 	return s.File()
 }

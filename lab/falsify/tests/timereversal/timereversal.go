@@ -23,7 +23,8 @@ var Test = battery.Test{Entry: entry, Plan: plan}
 
 func plan(b *battery.Bench) (battery.Check, error) {
 	list := make([]judge.Replay, 1)
-	plays := []*battery.Play{b.PlanChanged("reversed", 0, &list[0], b.Search, func() (replay.Set, error) { return replay.Reverse(b.Source.Set), nil })}
+	plays := []*battery.Play{b.PlanChanged("reversed", 0, &list[0], b.Search,
+		func() (replay.Set, error) { return replay.Reverse(b.Source.Set), nil })}
 	return battery.After(plays, func() *battery.Finding {
 		return battery.Spread(Judge(&b.Judge, list[0]), list)
 	})
@@ -39,7 +40,8 @@ func Judge(j *judge.Judge, r judge.Replay) *judge.Test {
 	case r.Status == judge.Failed:
 		return t.End(judge.Fail, judge.PluginFailed, "the program failed on reversed returns")
 	case r.Sharpe == nil:
-		return t.End(judge.Inconclusive, string(stat.NotApplicable), "there is no Sharpe ratio on reversed returns")
+		return t.End(judge.Inconclusive, string(stat.NotApplicable),
+			"there is no Sharpe ratio on reversed returns")
 	}
 	return t.End(judge.Pass, "", "on reversed returns the Sharpe ratio is "+judge.TwoDigits(*r.Sharpe))
 }

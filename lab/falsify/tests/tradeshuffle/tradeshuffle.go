@@ -48,10 +48,12 @@ func Judge(j *judge.Judge, d *Drawdowns, why stat.Reason) *judge.Test {
 	}
 	t.NReplays = d.Orders
 	t.Params["orders"], t.Params["observed"] = d.Orders, judge.Rounded(&d.Observed)
-	t.Params["p50"], t.Params["p99"], t.Params["p_drawdown_50"] = judge.Rounded(&d.P50), judge.Rounded(&d.P99), judge.Rounded(&d.Half)
+	t.Params["p50"], t.Params["p99"], t.Params["p_drawdown_50"] = judge.Rounded(&d.P50),
+		judge.Rounded(&d.P99), judge.Rounded(&d.Half)
 	t.Measure("drawdown_p95", &d.P95, "", "<=", nil)
-	return t.End(judge.Pass, "", "in 5 % of the orders of its closed trades the drawdown is "+judge.Percent(d.P95)+" or "+
-		"more")
+	return t.End(judge.Pass, "",
+		"in 5 % of the orders of its closed trades the drawdown is "+judge.Percent(d.P95)+" or "+
+			"more")
 }
 
 func fileOf(d *Drawdowns) judge.File {
@@ -103,7 +105,8 @@ func ShuffleTrades(r *account.Run, seed uint64, orders int) (*Drawdowns, stat.Re
 	}
 	out.Half = float64(half) / float64(orders)
 	slices.Sort(all)
-	out.P50, out.P95, out.P99 = all[stat.OrderIndex(.5, orders)], all[stat.OrderIndex(.95, orders)], all[stat.OrderIndex(.99, orders)]
+	out.P50, out.P95, out.P99 = all[stat.OrderIndex(.5, orders)], all[stat.OrderIndex(.95, orders)],
+		all[stat.OrderIndex(.99, orders)]
 	return out, "", nil
 }
 

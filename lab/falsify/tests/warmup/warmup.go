@@ -50,14 +50,17 @@ func plan(b *battery.Bench) (battery.Check, error) {
 		}
 		plays = append(plays, &battery.Play{
 			Part: b.Validation,
-			How:  request.Replay{ID: split.RoleValidation, Lines: true, Series: true, Drive: run.Drive{Procs: 1, Warmup: w.factor}},
+			How: request.Replay{ID: split.RoleValidation, Lines: true, Series: true,
+				Drive: run.Drive{Procs: 1, Warmup: w.factor}},
 			Done: func(r *request.Replayed) error {
 				w.row, w.lines, w.published = battery.RowOf(variant, 0, r), r.Lines, r.Published.Series
 				return nil
 			},
 		})
 	}
-	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) { return drifts(b, list[0], list[1:]) }}, nil
+	return battery.Check{Plays: plays, Judge: func(context.Context) (*battery.Finding, error) {
+		return drifts(b, list[0], list[1:])
+	}}, nil
 }
 
 func drifts(b *battery.Bench, all *warm, list []*warm) (*battery.Finding, error) {
@@ -76,7 +79,8 @@ func drifts(b *battery.Bench, all *warm, list []*warm) (*battery.Finding, error)
 			return nil, err
 		}
 		for _, name := range names(all.published, w.published) {
-			d.Series = append(d.Series, SeriesDrift{Name: name, MaxRelative: relative(all.published[name], w.published[name])})
+			d.Series = append(d.Series,
+				SeriesDrift{Name: name, MaxRelative: relative(all.published[name], w.published[name])})
 		}
 		if d.Differing > 0 && first == nil {
 			first = w
@@ -183,7 +187,8 @@ func (d Drift) worst() float64 {
 func Judge(j *judge.Judge, list []Drift) *judge.Test {
 	p := j.Policy
 	t := j.Begin(entry, len(list), map[string]any{
-		"warmup_drift": p.WarmupDrift, "warmup_drift_warn": p.WarmupDriftWarn, "warmup_decisions_warn": p.WarmupDecisionsWarn,
+		"warmup_drift": p.WarmupDrift, "warmup_drift_warn": p.WarmupDriftWarn,
+		"warmup_decisions_warn": p.WarmupDecisionsWarn,
 	})
 	differing, series := 0, 0.0
 	var first, last Drift

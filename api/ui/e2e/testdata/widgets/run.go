@@ -12,8 +12,10 @@ import (
 // Describe implements strategypb.StrategyServer.
 func (strategy) Describe(context.Context, *strategypb.DescribeRequest) (*strategypb.Spec, error) {
 	return &strategypb.Spec{
-		Name: "widgets", DisplayName: "Widgets", Version: "1.0.0", Description: "Every kind of parameter.", Language: "go", ProtocolVersion: wire.ProtocolVersion,
-		Modes: []string{"backtest", "paper", "live"}, MinSymbols: 1, MaxSymbols: 1, ParamsSchema: schema, DefaultParams: defaults,
+		Name: "widgets", DisplayName: "Widgets", Version: "1.0.0", Description: "Every kind of parameter.",
+		Language: "go", ProtocolVersion: wire.ProtocolVersion,
+		Modes: []string{"backtest", "paper", "live"}, MinSymbols: 1, MaxSymbols: 1, ParamsSchema: schema,
+		DefaultParams: defaults,
 	}, nil
 }
 
@@ -24,10 +26,14 @@ func (strategy) Run(s stream) error {
 		return err
 	}
 	if bad := check(first.GetStart().GetParams()); bad != nil {
-		return s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Failed{Failed: &strategypb.Failed{
-			Code: "INVALID_STRATEGY_PARAMS", Message: "the parameters are refused", Step: -1, Errors: bad}}})
+		return s.Send(
+			&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Failed{Failed: &strategypb.Failed{
+				Code: "INVALID_STRATEGY_PARAMS", Message: "the parameters are refused", Step: -1,
+				Errors: bad}}})
 	}
-	if err := s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{}}}); err != nil {
+	if err := s.Send(
+		&strategypb.PluginMessage{
+			Message: &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{}}}); err != nil {
 		return err
 	}
 	for {
@@ -49,12 +55,19 @@ func (strategy) Run(s stream) error {
 func answer(s stream, step *strategypb.Step) error {
 	if candles := step.GetCandles(); len(candles) > 0 {
 		at := []int64{step.GetCloseTime()}
-		if err := s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Annotations{Annotations: &strategypb.Annotations{Series: []*strategypb.AnnotationSeries{
-			{Name: "middle", Times: at, Values: []float64{(candles[0].GetHigh() + candles[0].GetLow()) / 2}},
-			{Name: "hour", Times: at, Values: []float64{float64(step.GetIndex() % 24)}},
-		}}}}); err != nil {
+		if err := s.Send(
+			&strategypb.PluginMessage{
+				Message: &strategypb.PluginMessage_Annotations{
+					Annotations: &strategypb.Annotations{Series: []*strategypb.AnnotationSeries{
+						{Name: "middle", Times: at,
+							Values: []float64{(candles[0].GetHigh() + candles[0].GetLow()) / 2}},
+						{Name: "hour", Times: at, Values: []float64{float64(step.GetIndex() % 24)}},
+					}}}}); err != nil {
 			return err
 		}
 	}
-	return s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Decision{Decision: &strategypb.Decision{Step: step.GetIndex()}}})
+	return s.Send(
+		&strategypb.PluginMessage{
+			Message: &strategypb.PluginMessage_Decision{
+				Decision: &strategypb.Decision{Step: step.GetIndex()}}})
 }
