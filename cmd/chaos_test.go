@@ -1,20 +1,16 @@
 package cmd_test
 
 import (
-	"context"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/Shopify/toxiproxy/v2"
-	"github.com/rs/zerolog"
-
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
+	"github.com/assay-run/assay/host/hosttest/toxics"
 )
 
 // TestChaos trades brackets behind a proxy that cuts, holds, resets, slows and refuses connections at random. Once it is
@@ -24,7 +20,6 @@ func TestChaos(t *testing.T) {
 	if ring.At() < ring.Soak {
 		t.Parallel()
 	}
-	zerolog.SetGlobalLevel(zerolog.Disabled)
 	for round := range ring.Size(1, 1, 3) {
 		chaos(t, uint64(round), time.Duration(ring.Size(5, 12, 58))*time.Second)
 	}
@@ -33,14 +28,12 @@ func TestChaos(t *testing.T) {
 // chaos is one run of so long.
 func chaos(t *testing.T, seed uint64, long time.Duration) {
 	v := liveVenue(t, testvenue.Options{Speed: 60})
-	server := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.New(io.Discard))
-	p := toxiproxy.NewProxy(server, fmt.Sprint("chaos", seed), "127.0.0.1:0", strings.TrimPrefix(v.URL(), "http://"))
-	if err := p.Start(); err != nil {
+	p, err := toxics.Start(t).Proxy(strings.TrimPrefix(v.URL(), "http://"))
+	if err != nil {
 		t.Fatal(err)
 	}
-	defer p.Stop()
 	state := t.TempDir()
-	s := serve(t, state, "--connectors", connectorFolder(t), "--connector-endpoint", "binance=http://"+p.Listen,
+	s := serve(t, state, "--connectors", connectorFolder(t), "--connector-endpoint", "binance=http://"+p.Addr,
 		"--risk-max-candle-age", "60", "--risk-stale-candles", "200/1000", "--risk-fills-per-hour", "100000", "--risk-orders-per-minute", "100000",
 		"--risk-max-drawdown", "1", "--risk-max-daily-loss", "1")
 	id := s.start(liveRun("rsi_bracket", object{"period": 2, "oversold": 99.9, "overbought": 100, "stop_loss": 0.004, "take_profit": 0.004}))
@@ -67,30 +60,29 @@ func chaos(t *testing.T, seed uint64, long time.Duration) {
 }
 
 // disturb is one fault, and its end.
-func disturb(t *testing.T, p *toxiproxy.Proxy, rng *rand.Rand, n int) {
+func disturb(t *testing.T, p *toxics.Proxy, rng *rand.Rand, n int) {
 	t.Helper()
-	kinds := []string{
-		`"type":"timeout","attributes":{"timeout":0}`, `"type":"timeout","attributes":{"timeout":300}`, `"type":"reset_peer","attributes":{"timeout":50}`,
-		`"type":"latency","attributes":{"latency":900,"jitter":600}`, `"type":"limit_data","attributes":{"bytes":400}`, "refuse",
-	}
-	kind := kinds[rng.IntN(len(kinds))]
-	lasts := time.Duration(300+rng.IntN(2500)) * time.Millisecond
-	if kind == "refuse" {
-		p.Stop()
-		time.Sleep(lasts)
-		if err := p.Start(); err != nil {
-			t.Error(err)
-		}
-		return
-	}
-	name := fmt.Sprint("toxic", n)
 	stream := []string{"upstream", "downstream"}[rng.IntN(2)]
-	if _, err := p.Toxics.AddToxicJson(strings.NewReader(fmt.Sprintf(`{"name":%q,"stream":%q,%s}`, name, stream, kind))); err != nil {
+	toxic := func(kind string, attributes map[string]int) toxics.Toxic {
+		return toxics.Toxic{Name: fmt.Sprint("toxic", n), Kind: kind, Direction: stream, Attributes: attributes}
+	}
+	kinds := []toxics.Toxic{
+		toxic("timeout", map[string]int{"timeout": 0}), toxic("timeout", map[string]int{"timeout": 300}),
+		toxic("reset_peer", map[string]int{"timeout": 50}), toxic("latency", map[string]int{"latency": 900, "jitter": 600}),
+		toxic("limit_data", map[string]int{"bytes": 400}),
+		{}, // refuse
+	}
+	chosen := kinds[rng.IntN(len(kinds))]
+	begin, end := func() error { return p.Add(chosen) }, func() error { return p.Remove(chosen.Name) }
+	if chosen.Kind == "" {
+		begin, end = func() error { return p.Enable(false) }, func() error { return p.Enable(true) }
+	}
+	if err := begin(); err != nil {
 		t.Error(err)
 		return
 	}
-	time.Sleep(lasts)
-	if err := p.Toxics.RemoveToxic(context.Background(), name); err != nil {
+	time.Sleep(time.Duration(300+rng.IntN(2500)) * time.Millisecond)
+	if err := end(); err != nil {
 		t.Error(err)
 	}
 }

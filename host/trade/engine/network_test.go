@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
-
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
+	"github.com/assay-run/assay/host/hosttest/toxics"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -21,7 +20,8 @@ type netFault struct {
 	call string // submit, cancel, query
 	body string // an action of the test venue, or:
 	// a toxic of toxiproxy on a link, in a direction.
-	toxic, link, direction, attributes string
+	toxic, link, direction string
+	attributes             map[string]int
 }
 
 func (f netFault) String() string {
@@ -59,20 +59,27 @@ func netFaults(all bool) []netFault {
 		}
 	}
 	turn := 0
-	for _, toxic := range []struct{ kind, up, down string }{
-		{"timeout", `{"timeout":600}`, `{"timeout":600}`}, {"reset_peer", `{"timeout":0}`, `{"timeout":20}`}, {"limit_data", `{"bytes":90}`, `{"bytes":150}`},
-		{"slow_close", `{"delay":700}`, `{"delay":700}`}, {"latency", `{"latency":700,"jitter":200}`, `{"latency":700,"jitter":200}`},
-		{"bandwidth", `{"rate":1}`, `{"rate":1}`},
+	type attributes = map[string]int
+	for _, toxic := range []struct {
+		kind     string
+		up, down attributes
+	}{
+		{"timeout", attributes{"timeout": 600}, attributes{"timeout": 600}},
+		{"reset_peer", attributes{"timeout": 0}, attributes{"timeout": 20}},
+		{"limit_data", attributes{"bytes": 90}, attributes{"bytes": 150}},
+		{"slow_close", attributes{"delay": 700}, attributes{"delay": 700}},
+		{"latency", attributes{"latency": 700, "jitter": 200}, attributes{"latency": 700, "jitter": 200}},
+		{"bandwidth", attributes{"rate": 1}, attributes{"rate": 1}},
 	} {
 		for _, link := range []string{"rest", "stream"} {
 			for _, direction := range []string{"upstream", "downstream"} {
-				attributes := toxic.up
+				given := toxic.up
 				if direction == "downstream" {
-					attributes = toxic.down
+					given = toxic.down
 				}
 				for i, call := range calls {
 					if all || i == turn%len(calls) {
-						list = append(list, netFault{call: call, toxic: toxic.kind, link: link, direction: direction, attributes: attributes})
+						list = append(list, netFault{call: call, toxic: toxic.kind, link: link, direction: direction, attributes: given})
 					}
 				}
 				turn++
@@ -87,7 +94,7 @@ func netFaults(all bool) []netFault {
 // and what must always be so is so.
 func TestAmbiguousOnTheWire(t *testing.T) {
 	t.Parallel()
-	book, server := shared(t), proxies()
+	book, server := shared(t), toxics.Start(t)
 	list := netFaults(ring.At() == ring.Soak)
 	if ring.At() < ring.Prove { // a third, over all kinds and calls
 		i := -1
@@ -198,7 +205,7 @@ func (p *player) strike(call string, n int) func(exchange.Result) {
 	}
 	heal := func() {}
 	if f.toxic != "" {
-		proxy := map[string]*toxiproxy.Proxy{"rest": p.rest, "stream": p.streams}[f.link]
+		proxy := map[string]*toxics.Proxy{"rest": p.rest, "stream": p.streams}[f.link]
 		p.atToxics.Lock()
 		heal = p.spoil(proxy, f.toxic, f.direction, f.attributes, n)
 		p.atToxics.Unlock()

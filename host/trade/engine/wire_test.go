@@ -5,21 +5,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
-	toxiproxy "github.com/Shopify/toxiproxy/v2"
-	"github.com/rs/zerolog"
-
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/binance"
 	"github.com/assay-run/assay/host/exchange/wire"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
+	"github.com/assay-run/assay/host/hosttest/toxics"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/risk"
@@ -33,8 +30,8 @@ type rig struct {
 	t       *testing.T
 	name    string
 	venue   *testvenue.Venue
-	rest    *toxiproxy.Proxy
-	streams *toxiproxy.Proxy
+	rest    *toxics.Proxy
+	streams *toxics.Proxy
 	book    *journal.Journal
 	engine  *Engine
 	gate    sync.Mutex
@@ -83,26 +80,23 @@ func newRig(t *testing.T, name string, book *journal.Journal) *rig {
 }
 
 // proxied puts the proxies in between.
-func (r *rig) proxied(server *toxiproxy.ApiServer) {
-	for _, p := range []**toxiproxy.Proxy{&r.rest, &r.streams} {
-		*p = toxiproxy.NewProxy(server, r.name, "127.0.0.1:0", strings.TrimPrefix(r.venue.URL(), "http://"))
-		if err := (*p).Start(); err != nil {
+func (r *rig) proxied(server *toxics.Server) {
+	for _, p := range []**toxics.Proxy{&r.rest, &r.streams} {
+		made, err := server.Proxy(strings.TrimPrefix(r.venue.URL(), "http://"))
+		if err != nil {
 			r.t.Fatal(err)
 		}
+		*p = made
 	}
-}
-
-// proxies is what makes proxies; it says nothing.
-func proxies() *toxiproxy.ApiServer {
-	zerolog.SetGlobalLevel(zerolog.Disabled)
-	return toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.New(io.Discard))
 }
 
 func (r *rig) close() {
 	r.gone.Wait()
-	for _, p := range []*toxiproxy.Proxy{r.rest, r.streams} {
+	for _, p := range []*toxics.Proxy{r.rest, r.streams} {
 		if p != nil {
-			p.Stop()
+			if err := p.Close(); err != nil {
+				r.errorf("%v", err)
+			}
 		}
 	}
 	if err := r.venue.Close(); err != nil {
@@ -194,8 +188,8 @@ func offered() exchange.Description {
 func (r *rig) dial(context.Context) (*exchange.Connection, error) {
 	at := binance.At(r.venue.URL())
 	if r.rest != nil {
-		ws := "ws://" + r.streams.Listen
-		at = binance.Endpoints{REST: "http://" + r.rest.Listen, Streams: ws, API: ws}
+		ws := "ws://" + r.streams.Addr
+		at = binance.Endpoints{REST: "http://" + r.rest.Addr, Streams: ws, API: ws}
 	}
 	c := wire.Guard(binance.NewAt(at, at), nil)
 	return &c, nil
@@ -518,16 +512,15 @@ func (r *rig) check(most dec) {
 }
 
 // spoil adds a toxic to a proxy; what it returns removes it.
-func (r *rig) spoil(p *toxiproxy.Proxy, kind, direction, attributes string, n int) func() {
-	name := fmt.Sprintf("%s-%d", kind, n)
-	text := fmt.Sprintf(`{"name":%q,"type":%q,"stream":%q,"attributes":%s}`, name, kind, direction, attributes)
-	if _, err := p.Toxics.AddToxicJson(strings.NewReader(text)); err != nil {
-		r.errorf("toxic %s: %v", text, err)
+func (r *rig) spoil(p *toxics.Proxy, kind, direction string, attributes map[string]int, n int) func() {
+	toxic := toxics.Toxic{Name: fmt.Sprintf("%s-%d", kind, n), Kind: kind, Direction: direction, Attributes: attributes}
+	if err := p.Add(toxic); err != nil {
+		r.errorf("%v", err)
 		return func() {}
 	}
 	return func() {
-		if err := p.Toxics.RemoveToxic(context.Background(), name); err != nil {
-			r.errorf("toxic %s: %v", text, err)
+		if err := p.Remove(toxic.Name); err != nil {
+			r.errorf("%v", err)
 		}
 	}
 }
