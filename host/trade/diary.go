@@ -270,7 +270,7 @@ func (pp *paperRun) newShadow(start market.Time) (*shadow, error) {
 // took notes the candles of a step.
 func (w *shadow) took(s *feed.Step) {
 	for i := range s.Closed {
-		if last, err := order.FromFloat(s.Candles[i].Close); s.Closed[i] && err == nil {
+		if last, err := sim.Decimal(s.Candles[i].Close); s.Closed[i] && err == nil {
 			w.symbols[i].LastClose, w.symbols[i].LastCandle, w.symbols[i].Backfilled = last, s.CloseTime,
 				s.Sources[i] == feed.Backfill
 		}
@@ -317,7 +317,7 @@ func (w *shadow) account(e *sim.Engine, but market.OrderID) risk.Account {
 func (w *shadow) order(e *sim.Engine, o *market.Order, in *market.Intent) (risk.Order, bool) {
 	ask := risk.Order{Symbol: o.Symbol, Side: o.Side, Quantity: o.Quantity, LimitPrice: o.LimitPrice,
 		StopPrice: o.StopPrice}
-	size, err := order.FromFloat(in.Size.Value)
+	size, err := sim.Decimal(in.Size.Value)
 	switch {
 	case err != nil: // the simulator has refused it
 	case in.Size.Kind == market.SizeQuoteAmount:

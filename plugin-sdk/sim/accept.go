@@ -174,7 +174,7 @@ func (n *intake) refuseSize(o *order, in *market.Intent) market.Reason {
 	if in.Reduces() || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
 		return market.ReasonInvalidSize
 	}
-	if _, err := toDecimal(v); err != nil {
+	if _, err := Decimal(v); err != nil {
 		return market.ReasonInvalidSize
 	}
 	return ""
@@ -182,7 +182,7 @@ func (n *intake) refuseSize(o *order, in *market.Intent) market.Reason {
 
 // setQuantity rounds a wanted quantity down to the step.
 func (n *intake) setQuantity(o *order, v float64) market.Reason {
-	d, err := toDecimal(v)
+	d, err := Decimal(v)
 	if err != nil || v <= 0 {
 		return market.ReasonInvalidQuantity
 	}
@@ -214,12 +214,12 @@ func validTrail(in *market.Intent) bool {
 	if in.TrailPercent != 0 {
 		return in.TrailAmount == 0 && in.TrailPercent > 0 && in.TrailPercent < 1
 	}
-	_, err := toDecimal(in.TrailAmount)
+	_, err := Decimal(in.TrailAmount)
 	return in.TrailAmount > 0 && err == nil
 }
 
 func setPrice(v float64, set func(dec)) bool {
-	d, err := toDecimal(v)
+	d, err := Decimal(v)
 	if err != nil || !d.IsPos() {
 		return false
 	}
@@ -259,7 +259,7 @@ func validChild(c *market.Child, stop bool, side market.Side) bool {
 		return false
 	}
 	for _, v := range [...]float64{c.Price, c.Percent, c.TrailPercent, c.TrailAmount} {
-		if d, err := toDecimal(v); err != nil || (v != 0 && !d.IsPos()) {
+		if d, err := Decimal(v); err != nil || (v != 0 && !d.IsPos()) {
 			return false
 		}
 	}
@@ -283,7 +283,7 @@ func rightSide(o *order, c *market.Child, stop bool) bool {
 			parent = o.StopPrice
 		}
 	}
-	level, err := toDecimal(c.Price)
+	level, err := Decimal(c.Price)
 	if err != nil {
 		return false
 	}
@@ -493,7 +493,7 @@ func (n *intake) receive(action market.Action, o *order) error {
 		return nil
 	}
 	if o.Type == market.TrailingStop {
-		peak, err := toDecimal(n.symbols[o.sym].candle.Close)
+		peak, err := Decimal(n.symbols[o.sym].candle.Close)
 		if err != nil {
 			return err
 		}

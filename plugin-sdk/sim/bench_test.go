@@ -16,7 +16,8 @@ var benchStart = time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC)
 func benchEngine(b testing.TB, s *market.Series, cash int64) *sim.Engine {
 	b.Helper()
 	e, err := sim.NewEngine(sim.Config{
-		Symbols: []market.Symbol{s.Symbol}, Timeframe: s.Timeframe, InitialCash: decimal.MustNew(cash, 0), Options: options(b, ""),
+		Symbols: []market.Symbol{s.Symbol}, Timeframe: s.Timeframe, InitialCash: decimal.MustNew(cash, 0),
+		Options: options(b, ""),
 	}, nil)
 	if err != nil {
 		b.Fatal(err)
@@ -30,7 +31,8 @@ func BenchmarkRun(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		e := benchEngine(b, s, 100_000)
-		if err := sim.Run(e, sim.NewSeriesFeed([]*market.Series{s}), &smaCross{fast: 10, slow: 30, stake: 100}); err != nil {
+		if err := sim.Run(e, sim.NewSeriesFeed([]*market.Series{s}),
+			&smaCross{fast: 10, slow: 30, stake: 100}); err != nil {
 			b.Fatal(err)
 		}
 		v, err := e.FinalValue()

@@ -425,7 +425,7 @@ func (e *Engine) closeAll(role market.Role) (bool, error) {
 			e.venue.now)
 		o.Role = role
 		e.venue.enqueue(o)
-		ref, err := toDecimal(e.venue.symbols[i].candle.Close)
+		ref, err := Decimal(e.venue.symbols[i].candle.Close)
 		if err != nil {
 			return any, err
 		}

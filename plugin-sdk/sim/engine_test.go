@@ -39,7 +39,8 @@ func flatStep(t testing.TB, e *sim.Engine, price float64) {
 	b := sim.Batch{CloseTime: e.Time() + 3600_000, Candles: make([]market.Candle, n), Closed: make([]bool, n)}
 	for i := range b.Candles {
 		b.Closed[i] = true
-		b.Candles[i] = market.Candle{OpenTime: e.Time(), CloseTime: b.CloseTime, Open: price, High: price, Low: price, Close: price}
+		b.Candles[i] = market.Candle{OpenTime: e.Time(), CloseTime: b.CloseTime, Open: price, High: price,
+			Low: price, Close: price}
 	}
 	if err := e.Match(&b); err != nil {
 		t.Fatal(err)
@@ -78,13 +79,15 @@ func TestTooManyOpenOrders(t *testing.T) {
 		t.Fatal(err)
 	}
 	last := j.orders[len(j.orders)-1]
-	if len(e.OpenOrders()) != 1000 || last.Status != market.StatusRejected || last.Reason != "too_many_open_orders" {
+	if len(e.OpenOrders()) != 1000 || last.Status != market.StatusRejected ||
+		last.Reason != "too_many_open_orders" {
 		t.Fatalf("%d open, %+v", len(e.OpenOrders()), last)
 	}
 	// A canceled one makes room; a replaced one takes none.
 	again := buy(0.01)
 	again.Type, again.LimitPrice = market.Limit, 50
-	if err := e.Accept([]market.Intent{{Action: market.Replace, Ref: "5", LimitPrice: 60}, {Action: market.Cancel, Ref: "7"}, again, again}); err != nil {
+	if err := e.Accept([]market.Intent{{Action: market.Replace, Ref: "5", LimitPrice: 60},
+		{Action: market.Cancel, Ref: "7"}, again, again}); err != nil {
 		t.Fatal(err)
 	}
 	if s := e.Stats(); len(e.OpenOrders()) != 1000 || s.RejectedOrders != 2 {
@@ -104,7 +107,8 @@ func TestIntentErrors(t *testing.T) {
 		change(&bad)
 		err := e.Accept([]market.Intent{buy(1), bad})
 		var wrong *sim.IntentError
-		if !errors.As(err, &wrong) || wrong.Index != 1 || !strings.Contains(err.Error(), reason) || !strings.Contains(err.Error(), "intent 1 of step 0") {
+		if !errors.As(err, &wrong) || wrong.Index != 1 || !strings.Contains(err.Error(), reason) ||
+			!strings.Contains(err.Error(), "intent 1 of step 0") {
 			t.Errorf("%s: %v", reason, err)
 		}
 	}
@@ -164,7 +168,8 @@ func TestViewsOfTheAccount(t *testing.T) {
 	if q, entry, held := e.Holding(0); q != 0 || entry != 0 || held != 0 {
 		t.Error(q, entry, held)
 	}
-	if e.Cash() != 9800 || e.Equity() != 10020 || e.Mark() != (sim.Mark{Time: e.Time(), Equity: 10020, Cash: 9800, PositionValue: 220, Notional: 220}) {
+	if e.Cash() != 9800 || e.Equity() != 10020 ||
+		e.Mark() != (sim.Mark{Time: e.Time(), Equity: 10020, Cash: 9800, PositionValue: 220, Notional: 220}) {
 		t.Errorf("%+v", e.Mark())
 	}
 	if !e.Closed(1) || e.Candle(1).Close != 110 || e.Step() != 2 || e.Bankrupt() {
@@ -175,7 +180,8 @@ func TestViewsOfTheAccount(t *testing.T) {
 		t.Fatal(all, err)
 	}
 	p := all[0]
-	if p.Symbol != "ETH/USD" || floatOf(p.MarketValue) != 220 || floatOf(p.UnrealizedPnL) != 20 || floatOf(p.StopLoss) != 90 || floatOf(p.TakeProfit) != 120 {
+	if p.Symbol != "ETH/USD" || floatOf(p.MarketValue) != 220 || floatOf(p.UnrealizedPnL) != 20 ||
+		floatOf(p.StopLoss) != 90 || floatOf(p.TakeProfit) != 120 {
 		t.Errorf("%+v", p)
 	}
 }
@@ -233,7 +239,8 @@ type brokenFeed struct{}
 func (brokenFeed) Next(*sim.Batch) (bool, error) { return false, errors.New("disk") }
 
 func TestRunReportsTheFeed(t *testing.T) {
-	if err := sim.Run(engine(t, config(t, "BTC/USD"), nil), brokenFeed{}, idle{}); err == nil || err.Error() != "disk" {
+	if err := sim.Run(engine(t, config(t, "BTC/USD"), nil), brokenFeed{}, idle{}); err == nil ||
+		err.Error() != "disk" {
 		t.Error(err)
 	}
 }

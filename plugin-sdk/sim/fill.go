@@ -85,7 +85,7 @@ func (v *venue) reduces(o *order) bool {
 // budget is what a cash-sized order may spend, fee included; a share of the cash
 // is floored to the money unit.
 func (e *executor) budget(o *order) (dec, error) {
-	value, err := toDecimal(o.size.Value)
+	value, err := Decimal(o.size.Value)
 	if err != nil {
 		return dec{}, err
 	}
@@ -253,7 +253,7 @@ func (e *executor) afterFill(d *deal) error {
 	if !e.reachedInside(stop, &e.symbols[o.sym].candle) {
 		return nil
 	}
-	return e.fillInside(stop, float(d.ref))
+	return e.fillInside(stop, Float(d.ref))
 }
 
 // recordFill writes one execution down.
@@ -316,7 +316,7 @@ func (e *executor) ambiguousEntry(d *deal) bool {
 	}
 	exit := o.Side.Opposite()
 	target, err := childLevel(o.takeProfit, exit, false, d.price)
-	return err == nil && reached(exit, favourable(exit, &e.symbols[o.sym].candle), float(target))
+	return err == nil && reached(exit, favourable(exit, &e.symbols[o.sym].candle), Float(target))
 }
 
 // touchesInside reports whether the extremes of a candle reach a bracket child.

@@ -17,10 +17,12 @@ func TestJudge(t *testing.T) {
 	}
 	asked := 0
 	e, err := NewEngine(Config{
-		Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe("1h"), InitialCash: decimal.MustParse("1000"), Options: options,
+		Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe("1h"),
+		InitialCash: decimal.MustParse("1000"), Options: options,
 		Judge: func(o *market.Order, in *market.Intent) market.Reason {
 			asked++
-			if o.Quantity.Cmp(decimal.MustParse("2")) > 0 || in.Size.Kind == market.SizeQuoteAmount && in.Size.Value > 100 {
+			if o.Quantity.Cmp(decimal.MustParse("2")) > 0 || in.Size.Kind == market.SizeQuoteAmount &&
+				in.Size.Value > 100 {
 				return "TOO_LARGE"
 			}
 			return ""
@@ -29,16 +31,20 @@ func TestJudge(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := Batch{CloseTime: 3_600_000, Candles: []market.Candle{{CloseTime: 3_600_000, Open: 100, High: 100, Low: 100, Close: 100}}, Closed: []bool{true}}
+	b := Batch{CloseTime: 3_600_000,
+		Candles: []market.Candle{{CloseTime: 3_600_000, Open: 100, High: 100, Low: 100, Close: 100}},
+		Closed:  []bool{true}}
 	if err := e.Match(&b); err != nil {
 		t.Fatal(err)
 	}
 	limit := func(q float64) market.Intent {
-		return market.Intent{Side: market.Buy, Type: market.Limit, Size: market.Size{Kind: market.SizeQuantity, Value: q}, LimitPrice: 50, ClientRef: "r"}
+		return market.Intent{Side: market.Buy, Type: market.Limit,
+			Size: market.Size{Kind: market.SizeQuantity, Value: q}, LimitPrice: 50, ClientRef: "r"}
 	}
 	bad := limit(1)
 	bad.LimitPrice = 0
-	if err := e.Accept([]market.Intent{limit(1), limit(3), bad, {Side: market.Buy, Size: market.Size{Kind: market.SizeQuoteAmount, Value: 101}}}); err != nil {
+	if err := e.Accept([]market.Intent{limit(1), limit(3), bad,
+		{Side: market.Buy, Size: market.Size{Kind: market.SizeQuoteAmount, Value: 101}}}); err != nil {
 		t.Fatal(err)
 	}
 	if asked != 3 {
@@ -52,14 +58,19 @@ func TestJudge(t *testing.T) {
 	for _, o := range e.Updates() {
 		got[o.ID] = o.Status.String() + " " + string(o.Reason)
 	}
-	if got[1] != "open " || got[2] != "rejected TOO_LARGE" || got[3] != "rejected invalid_price" || got[4] != "rejected TOO_LARGE" {
+	if got[1] != "open " || got[2] != "rejected TOO_LARGE" || got[3] != "rejected invalid_price" ||
+		got[4] != "rejected TOO_LARGE" {
 		t.Errorf("the strategy is told %v", got)
 	}
-	if err := e.Accept([]market.Intent{{Action: market.Replace, Ref: "r", Size: market.Size{Kind: market.SizeQuantity, Value: 3}}}); err != nil {
+	if err := e.Accept(
+		[]market.Intent{{Action: market.Replace, Ref: "r",
+			Size: market.Size{Kind: market.SizeQuantity, Value: 3}}}); err != nil {
 		t.Fatal(err)
 	}
 	open := e.OpenOrders()
-	if len(open) != 1 || open[0].Quantity.String() != "1.00000000" && open[0].Quantity.Trim(0).String() != "1" || e.Stats().RejectedIntents != 1 || e.Stats().RejectedOrders != 3 {
+	if len(open) != 1 || open[0].Quantity.String() != "1.00000000" &&
+		open[0].Quantity.Trim(0).String() != "1" || e.Stats().RejectedIntents != 1 ||
+		e.Stats().RejectedOrders != 3 {
 		t.Errorf("%+v %+v", open, e.Stats())
 	}
 }

@@ -55,21 +55,21 @@ type book struct {
 	quantityF, entryF        float64 // cached views
 }
 
-// moneyScale is the number of decimals of the money unit: clamp(15 - integer
-// digits of the initial cash, 0, 10).
-func moneyScale(initialCash dec) int {
+// MoneyScale returns the number of decimals of the money unit, in a backtest and in live books: clamp(15 -
+// integer digits of the initial cash, 0, 10).
+func MoneyScale(initialCash dec) int {
 	digits := initialCash.Trunc(0).Prec()
 	return min(max(priceDigits-digits, 0), 10)
 }
 
 func newLedger(initialCash dec, symbols int) (*ledger, error) {
-	scale := moneyScale(initialCash)
+	scale := MoneyScale(initialCash)
 	cash := initialCash.Round(scale)
 	if !cash.IsPos() {
 		return nil, fmt.Errorf("initial_cash must be above 0, got %s", initialCash)
 	}
 	l := &ledger{scale: scale, initial: cash, cash: cash, books: make([]book, symbols)}
-	l.cashF = float(cash)
+	l.cashF = Float(cash)
 	return l, nil
 }
 
@@ -145,9 +145,9 @@ func (l *ledger) settle(b *book, fee dec, sum *adder) error {
 			return fmt.Errorf("%w: %s", errRange, d)
 		}
 	}
-	l.cashF, b.quantityF, b.entryF = float(l.cash), float(b.quantity), 0
+	l.cashF, b.quantityF, b.entryF = Float(l.cash), Float(b.quantity), 0
 	if !b.quantity.IsZero() {
-		b.entryF = float(b.cost) / b.quantityF
+		b.entryF = Float(b.cost) / b.quantityF
 	}
 	return nil
 }
@@ -239,7 +239,7 @@ func (a *adder) total(x, y dec) dec { return a.keep(x.Add(y)) }
 
 // RoundCash rounds initial cash to the money unit that its size calls for; the
 // result may be 0, which no run can start with.
-func RoundCash(cash dec) dec { return cash.Round(moneyScale(cash)) }
+func RoundCash(cash dec) dec { return cash.Round(MoneyScale(cash)) }
 
 // InitialCash is the initial cash rounded to the money unit.
 func (e *Engine) InitialCash() decimal.Decimal { return e.venue.ledger.initial }
@@ -264,7 +264,7 @@ func (v *venue) marketValue(i int, sum *adder) (value, mark dec) {
 	if b.quantity.IsZero() {
 		return value, mark
 	}
-	mark = sum.keep(toDecimal(v.symbols[i].candle.Close))
+	mark = sum.keep(Decimal(v.symbols[i].candle.Close))
 	return sum.keep(mulRound(b.quantity, mark, v.ledger.scale)), mark
 }
 

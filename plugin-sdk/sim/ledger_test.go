@@ -22,9 +22,10 @@ func mustLedger(t *testing.T, cash string, symbols int) *ledger {
 
 func TestMoneyUnit(t *testing.T) {
 	for cash, scale := range map[string]int{
-		"1": 10, "0.5": 10, "99999": 10, "10000": 10, "100000": 9, "1000000": 8, "12345678901234": 1, "123456789012345": 0, "1234567890123456": 0,
+		"1": 10, "0.5": 10, "99999": 10, "10000": 10, "100000": 9, "1000000": 8, "12345678901234": 1,
+		"123456789012345": 0, "1234567890123456": 0,
 	} {
-		if got := moneyScale(decimal.MustParse(cash)); got != scale {
+		if got := MoneyScale(decimal.MustParse(cash)); got != scale {
 			t.Errorf("cash %s: %d decimals, want %d", cash, got, scale)
 		}
 	}
@@ -35,7 +36,8 @@ func TestInitialCashIsRoundedToTheUnit(t *testing.T) {
 		t.Error(l.cash) // half-even
 	}
 	for _, bad := range []string{"0", "-1", "0.00000000001"} {
-		if _, err := newLedger(decimal.MustParse(bad), 1); err == nil || !strings.Contains(err.Error(), "initial_cash") {
+		if _, err := newLedger(decimal.MustParse(bad), 1); err == nil ||
+			!strings.Contains(err.Error(), "initial_cash") {
 			t.Errorf("cash %s: %v", bad, err)
 		}
 	}
@@ -60,7 +62,7 @@ func TestIdentityOfBooks(t *testing.T) {
 		rate := decimal.MustParse("0.00075")
 		for range 5000 {
 			sym := r.IntN(3)
-			price, _ := toDecimal(float64(1+r.IntN(1_000_000)) / 997)
+			price, _ := Decimal(float64(1+r.IntN(1_000_000)) / 997)
 			q, _ := fromCoef(false, r.Uint64N(1_000_000)+1, 8)
 			b := &l.books[sym]
 			reduce := !b.quantity.IsZero() && r.IntN(2) == 0
@@ -103,7 +105,8 @@ func TestLedgerOverflow(t *testing.T) {
 		t.Errorf("cash of 10^9 and more: %v", err)
 	}
 	l = mustLedger(t, "10000", 1)
-	if _, err := mulRound(decimal.MustParse("10000"), decimal.MustParse("100000"), l.scale); !errors.Is(err, errRange) {
+	if _, err := mulRound(decimal.MustParse("10000"), decimal.MustParse("100000"), l.scale); !errors.Is(err,
+		errRange) {
 		t.Errorf("a notional of 10^9: %v", err)
 	}
 	l = mustLedger(t, "99999", 1)
@@ -122,19 +125,22 @@ func TestOverflowEndsTheRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e, err := NewEngine(Config{Symbols: []market.Symbol{"A/B"}, InitialCash: decimal.MustNew(10000, 0), Options: o}, nil)
+	e, err := NewEngine(Config{Symbols: []market.Symbol{"A/B"}, InitialCash: decimal.MustNew(10000, 0),
+		Options: o}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	step := func(price float64) error {
 		return e.Match(&Batch{CloseTime: e.venue.now + 1, Closed: []bool{true}, Candles: []market.Candle{
-			{OpenTime: e.venue.now, CloseTime: e.venue.now + 1, Open: price, High: price, Low: price, Close: price},
+			{OpenTime: e.venue.now, CloseTime: e.venue.now + 1, Open: price, High: price, Low: price,
+				Close: price},
 		}})
 	}
 	if err := step(1); err != nil {
 		t.Fatal(err)
 	}
-	if err := e.Accept([]market.Intent{{Size: market.Size{Kind: market.SizeCashFraction, Value: 1}}}); err != nil {
+	if err := e.Accept(
+		[]market.Intent{{Size: market.Size{Kind: market.SizeCashFraction, Value: 1}}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := step(1); err != nil {
@@ -188,7 +194,8 @@ func TestAffordableAgainstBruteForce(t *testing.T) {
 		}
 		if n, f, err := l.costOf(sized, price, rate); err == nil {
 			if total, _ := n.Add(f); total.Cmp(budget) > 0 {
-				t.Fatalf("budget %s at %s, fee %s, step %s: %s costs %s", budget, price, rate, step, sized, total)
+				t.Fatalf("budget %s at %s, fee %s, step %s: %s costs %s", budget, price, rate, step, sized,
+					total)
 			}
 		}
 	}

@@ -16,7 +16,8 @@ import (
 func hours(symbol market.Symbol, timeframe string, at ...int) *market.Series {
 	s := &market.Series{Symbol: symbol, Timeframe: market.MustTimeframe(timeframe)}
 	for _, h := range at {
-		s.Append(market.Candle{OpenTime: simtest.Start + market.Time(h)*3600_000, Open: float64(h), High: float64(h), Low: float64(h), Close: float64(h)})
+		s.Append(market.Candle{OpenTime: simtest.Start + market.Time(h)*3600_000, Open: float64(h),
+			High: float64(h), Low: float64(h), Close: float64(h)})
 	}
 	return s
 }
@@ -39,7 +40,8 @@ func stepsOf(t *testing.T, series ...*market.Series) string {
 		for i := range series {
 			if b.Closed[i] {
 				if b.Candles[i].CloseTime != b.CloseTime {
-					t.Fatalf("a candle that closes at %s in a step at %s", b.Candles[i].CloseTime, b.CloseTime)
+					t.Fatalf("a candle that closes at %s in a step at %s", b.Candles[i].CloseTime,
+						b.CloseTime)
 				}
 				text += fmt.Sprint(string(rune('a'+i)), b.Candles[i].Open)
 			}
@@ -55,13 +57,17 @@ func TestSeriesFeed(t *testing.T) {
 		want   string
 	}{
 		{"one symbol", []*market.Series{hours("A/X", "1h", 0, 1, 5)}, "1:a0 2:a1 6:a5"},
-		{"two symbols with gaps", []*market.Series{hours("A/X", "1h", 0, 1, 5), hours("B/X", "1h", 1, 2, 5)}, "1:a0 2:a1b1 3:b2 6:a5b5"},
-		{"one after the other", []*market.Series{hours("A/X", "1h", 7, 8), hours("B/X", "1h", 1)}, "2:b1 8:a7 9:a8"},
+		{"two symbols with gaps", []*market.Series{hours("A/X", "1h", 0, 1, 5), hours("B/X", "1h", 1, 2, 5)},
+			"1:a0 2:a1b1 3:b2 6:a5b5"},
+		{"one after the other", []*market.Series{hours("A/X", "1h", 7, 8), hours("B/X", "1h", 1)},
+			"2:b1 8:a7 9:a8"},
 		{"an empty one", []*market.Series{hours("A/X", "1h"), hours("B/X", "1h", 1)}, "2:b1"},
 		{"nothing", []*market.Series{hours("A/X", "1h")}, ""},
 		{"nothing twice", []*market.Series{hours("A/X", "1h"), hours("B/X", "1h")}, ""},
 		{"a short day", []*market.Series{hours("A/X", "1d", 0, 23, 47)}, "23:a0 47:a23 71:a47"},
-		{"short days of one symbol only", []*market.Series{hours("A/X", "1d", 0, 23), hours("B/X", "1d", 0, 24)}, "23:a0 24:b0 47:a23 48:b24"},
+		{"short days of one symbol only",
+			[]*market.Series{hours("A/X", "1d", 0, 23), hours("B/X", "1d", 0, 24)},
+			"23:a0 24:b0 47:a23 48:b24"},
 		{"months", []*market.Series{hours("A/X", "1M", 0, 31*24)}, "744:a0 1440:a744"},
 		{"months of two", []*market.Series{hours("A/X", "1M", 0), hours("B/X", "1M", 0)}, "744:a0b0"},
 	} {
@@ -84,14 +90,16 @@ func TestOneOfTwoRunsLikeOneAlone(t *testing.T) {
 	cfg := config(t, s.Symbol, other.Symbol)
 	cfg.Options = options(t, "")
 	e := engine(t, cfg, &both)
-	if err := sim.Run(e, sim.NewSeriesFeed([]*market.Series{s, other}), &ownCandles{d: &limitEntry{}}); err != nil {
+	if err := sim.Run(e, sim.NewSeriesFeed([]*market.Series{s, other}),
+		&ownCandles{d: &limitEntry{}}); err != nil {
 		t.Fatal(err)
 	}
 	if len(alone.trades) == 0 || len(alone.trades) != len(both.trades) {
 		t.Fatalf("%d and %d trades", len(alone.trades), len(both.trades))
 	}
 	for i := range alone.trades {
-		if a, b := alone.trades[i], both.trades[i]; a.PnL != b.PnL || a.ExitTime != b.ExitTime || a.MAE != b.MAE || a.MFE != b.MFE {
+		if a, b := alone.trades[i], both.trades[i]; a.PnL != b.PnL || a.ExitTime != b.ExitTime ||
+			a.MAE != b.MAE || a.MFE != b.MFE {
 			t.Fatalf("%+v\n%+v", a, b)
 		}
 	}
@@ -121,7 +129,8 @@ func TestCandleThatOpenedBefore(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, f := range j.fills {
-		if want := map[market.Symbol]market.Time{"A/USD": a.Time[1], "B/USD": b.Time[1]}[f.Symbol]; f.Time != want {
+		if want := map[market.Symbol]market.Time{"A/USD": a.Time[1],
+			"B/USD": b.Time[1]}[f.Symbol]; f.Time != want {
 			t.Errorf("%s fills on the candle of %s, want %s", f.Symbol, f.Time, want)
 		}
 	}

@@ -25,9 +25,10 @@ var pow10 = [20]uint64{
 // errRange is a number that does not fit into 19 decimal digits.
 var errRange = fmt.Errorf("the number does not fit into %d digits", decimal.MaxPrec)
 
-// toDecimal rounds a finite float64 correctly to 15 significant digits. Numbers
-// below 10^-4 keep at most 19 decimals.
-func toDecimal(x float64) (dec, error) {
+// Decimal rounds a finite float64 correctly to 15 significant digits, as every price and quantity
+// of a strategy is read, in a backtest and in live books. Numbers below 10^-4 keep at most 19
+// decimals. NaN, infinities and what does not fit into 19 digits are errors.
+func Decimal(x float64) (dec, error) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return dec{}, errRange
 	}
@@ -208,8 +209,8 @@ func proportion(total, part, whole dec) (dec, error) {
 	return fromCoef(total.IsNeg(), roundQuotient(hi, lo, w, false), total.Scale())
 }
 
-// float is the float64 nearest to d.
-func float(d dec) float64 {
+// Float returns the float64 nearest to d.
+func Float(d dec) float64 {
 	// Where coefficient and power of ten are exact float64, so is the quotient's rounding.
 	if c, s := d.Coef(), d.Scale(); c < 1<<53 {
 		f := float64(c) / float64(pow10[s])

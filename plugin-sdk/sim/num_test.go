@@ -48,7 +48,8 @@ func roundRat(r *big.Rat, scale int) *big.Int {
 }
 
 func sameCoef(d dec, want *big.Int, scale int) bool {
-	return bigOf(d).Cmp(new(big.Rat).SetFrac(want, new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil))) == 0
+	return bigOf(d).Cmp(new(big.Rat).SetFrac(want,
+		new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(scale)), nil))) == 0
 }
 
 func coefOf(t *testing.T, coef uint64, scale int) dec {
@@ -121,18 +122,19 @@ func sameCoefAt(d dec, exact *big.Rat, scale int) bool {
 }
 
 func FuzzToDecimal(f *testing.F) {
-	for _, x := range []float64{0, 0.1, 100, 1e-8, 1e-19, 5e-20, 123456.789, 0.30000000000000004, 1e18, 9.99e18, 1e19, 999999999999999.9, 4.35, 1e15, 2.675} {
+	for _, x := range []float64{0, 0.1, 100, 1e-8, 1e-19, 5e-20, 123456.789, 0.30000000000000004, 1e18,
+		9.99e18, 1e19, 999999999999999.9, 4.35, 1e15, 2.675} {
 		f.Add(x)
 		f.Add(-x)
 	}
 	f.Fuzz(func(t *testing.T, x float64) {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
-			if _, err := toDecimal(x); err == nil {
+			if _, err := Decimal(x); err == nil {
 				t.Fatal("accepted", x)
 			}
 			return
 		}
-		got, err := toDecimal(x)
+		got, err := Decimal(x)
 		text := strconv.FormatFloat(x, 'e', 14, 64) // the definition
 		if err != nil {
 			if math.Abs(x) < 9e18 {
@@ -150,8 +152,8 @@ func FuzzToDecimal(f *testing.F) {
 		if bigOf(got).Cmp(want) != 0 {
 			t.Fatalf("%v: %s, want %s", x, got, text)
 		}
-		if parsed, err := strconv.ParseFloat(got.String(), 64); err != nil || float(got) != parsed {
-			t.Fatalf("%s: float %v, want %v (%v)", got, float(got), parsed, err)
+		if parsed, err := strconv.ParseFloat(got.String(), 64); err != nil || Float(got) != parsed {
+			t.Fatalf("%s: float %v, want %v (%v)", got, Float(got), parsed, err)
 		}
 	})
 }
@@ -160,7 +162,7 @@ func TestToDecimalOfManyPrices(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 200_000 {
 		x := float64(r.Uint64N(1e12)) / math.Pow(10, float64(r.IntN(11)))
-		got, err := toDecimal(x)
+		got, err := Decimal(x)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -221,7 +223,7 @@ func TestRangeErrors(t *testing.T) {
 	if d, err := fromCoef(true, pow10[19]-1, 19); err != nil || d.String() != "-0.9999999999999999999" {
 		t.Error(d, err)
 	}
-	if d, err := toDecimal(1e-40); err != nil || !d.IsZero() {
+	if d, err := Decimal(1e-40); err != nil || !d.IsZero() {
 		t.Error(d, err)
 	}
 }

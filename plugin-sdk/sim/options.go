@@ -176,7 +176,7 @@ func numberIn(raw json.RawMessage) (dec, bool) {
 	if err != nil {
 		return dec{}, false
 	}
-	v, err := toDecimal(f)
+	v, err := Decimal(f)
 	return v, err == nil
 }
 

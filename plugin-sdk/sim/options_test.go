@@ -40,7 +40,8 @@ func TestNothingGivenIsTheDefault(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, text := range []string{"", "  \n", `{"profile":"bar-v1"}`, `{"slippage_bps":5.0}`, `{"quantity_step":1e-8}`} {
+	for _, text := range []string{"", "  \n", `{"profile":"bar-v1"}`, `{"slippage_bps":5.0}`,
+		`{"quantity_step":1e-8}`} {
 		if got, err := ResolveOptions([]byte(text), DefaultFees()); err != nil || got != want {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
@@ -61,13 +62,15 @@ func TestBounds(t *testing.T) {
 		"fee_taker":     {[]string{"0", "-0", "0.1"}, []string{"-0.0000001", "0.1000001"}},
 		"slippage_bps":  {[]string{"0", "1000", "1e3", "0.5"}, []string{"-1", "1000.0001"}},
 		"quantity_step": {[]string{"1e-10", "1000000", "0.25"}, []string{"0", "9e-11", "1000000.1", "-1"}},
-		"profile":       {[]string{`"bar-v1"`, `"compat:backtrader"`, `"compat:backtesting.py"`}, []string{`"bar-v2"`, `""`, "1"}},
-		"protect_from":  {[]string{`"entry_candle"`, `"next_candle"`}, []string{`"never"`, "true"}},
-		"intrabar":      {[]string{`"stop_first"`, `"target_first"`, `"ohlc_color"`}, []string{`"STOP_FIRST"`, "0"}},
-		"resting_gap":   {[]string{`"limit"`, `"open"`}, []string{`"close"`}},
-		"limit_touch":   {[]string{`"touch"`, `"through_tick"`}, []string{`"through"`}},
-		"allow_short":   {[]string{"true", "false"}, []string{`"true"`, "1", "0"}},
-		"close_at_end":  {[]string{"true", "false"}, []string{`"no"`, "[]"}},
+		"profile": {[]string{`"bar-v1"`, `"compat:backtrader"`, `"compat:backtesting.py"`},
+			[]string{`"bar-v2"`, `""`, "1"}},
+		"protect_from": {[]string{`"entry_candle"`, `"next_candle"`}, []string{`"never"`, "true"}},
+		"intrabar": {[]string{`"stop_first"`, `"target_first"`, `"ohlc_color"`},
+			[]string{`"STOP_FIRST"`, "0"}},
+		"resting_gap":  {[]string{`"limit"`, `"open"`}, []string{`"close"`}},
+		"limit_touch":  {[]string{`"touch"`, `"through_tick"`}, []string{`"through"`}},
+		"allow_short":  {[]string{"true", "false"}, []string{`"true"`, "1", "0"}},
+		"close_at_end": {[]string{"true", "false"}, []string{`"no"`, "[]"}},
 	} {
 		for _, v := range b.in {
 			if _, err := ResolveOptions([]byte(`{"`+field+`":`+v+`}`), DefaultFees()); err != nil {
@@ -77,7 +80,8 @@ func TestBounds(t *testing.T) {
 		for _, v := range append(b.out, "null", `"abc"`, "{}", `"0.01"`) {
 			_, err := ResolveOptions([]byte(`{"`+field+`":`+v+`}`), DefaultFees())
 			var bad *OptionError
-			if !errors.As(err, &bad) || len(bad.Fields) != 1 || bad.Fields[0].Pointer != "/"+field || bad.Fields[0].Message == "" || bad.Fields[0].Rule == "" {
+			if !errors.As(err, &bad) || len(bad.Fields) != 1 || bad.Fields[0].Pointer != "/"+field ||
+				bad.Fields[0].Message == "" || bad.Fields[0].Rule == "" {
 				t.Errorf("%s %s: %v", field, v, err)
 			}
 		}
@@ -85,7 +89,8 @@ func TestBounds(t *testing.T) {
 }
 
 func TestAllBadOptionsAtOnce(t *testing.T) {
-	_, err := ResolveOptions([]byte(`{"slippage_bps":-1,"delay_candles":2,"a/b~c":1,"profile":"x"}`), DefaultFees())
+	_, err := ResolveOptions([]byte(`{"slippage_bps":-1,"delay_candles":2,"a/b~c":1,"profile":"x"}`),
+		DefaultFees())
 	var bad *OptionError
 	if !errors.As(err, &bad) {
 		t.Fatal(err)
@@ -94,11 +99,13 @@ func TestAllBadOptionsAtOnce(t *testing.T) {
 	for _, f := range bad.Fields {
 		got = append(got, f.Pointer+" "+f.Rule)
 	}
-	want := "/a~1b~0c additionalProperties, /delay_candles additionalProperties, /profile enum, /slippage_bps range"
+	want := "/a~1b~0c additionalProperties, /delay_candles additionalProperties, /profile enum, " +
+		"/slippage_bps range"
 	if strings.Join(got, ", ") != want {
 		t.Errorf("%s\nwant %s", strings.Join(got, ", "), want)
 	}
-	if text := err.Error(); !strings.Contains(text, "/slippage_bps: must be a number from 0 to 1000") || !strings.Contains(text, "compat:backtrader") {
+	if text := err.Error(); !strings.Contains(text, "/slippage_bps: must be a number from 0 to 1000") ||
+		!strings.Contains(text, "compat:backtrader") {
 		t.Error(text)
 	}
 }
@@ -106,7 +113,8 @@ func TestAllBadOptionsAtOnce(t *testing.T) {
 func TestNotAnObject(t *testing.T) {
 	for _, text := range []string{"null", "[]", "1", `"x"`, "{", `{"profile":}`, "{} {}", "{}x"} {
 		var bad *OptionError
-		if _, err := ResolveOptions([]byte(text), DefaultFees()); !errors.As(err, &bad) || bad.Fields[0].Pointer != "" {
+		if _, err := ResolveOptions([]byte(text), DefaultFees()); !errors.As(err, &bad) ||
+			bad.Fields[0].Pointer != "" {
 			t.Errorf("%s: %v", text, err)
 		}
 	}

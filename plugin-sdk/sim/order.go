@@ -164,10 +164,10 @@ func (e *executor) newChild(parent *order, spec *market.Child, stop bool, quanti
 // childLevel is the price of a leg: absolute, or a fraction of the parent's fill price.
 func childLevel(spec *market.Child, side market.Side, stop bool, price dec) (dec, error) {
 	if spec.Percent == 0 {
-		return toDecimal(spec.Price)
+		return Decimal(spec.Price)
 	}
 	var sum adder
-	share := sum.keep(toDecimal(spec.Percent))
+	share := sum.keep(Decimal(spec.Percent))
 	// A stop loss that sells sits below the fill, a take profit that sells above it.
 	if (side == market.Sell) == stop {
 		share = share.Neg()
@@ -196,9 +196,9 @@ func (e *executor) scheduleChild(o, parent *order, stop bool, x execution) {
 	}
 }
 
-func (o *order) setLimit(d dec) { o.LimitPrice, o.limitF = d, float(d) }
+func (o *order) setLimit(d dec) { o.LimitPrice, o.limitF = d, Float(d) }
 
-func (o *order) setStop(d dec) { o.StopPrice, o.stopF = d, float(d) }
+func (o *order) setStop(d dec) { o.StopPrice, o.stopF = d, Float(d) }
 
 // setTrail stores the distance and places the stop.
 func (o *order) setTrail(percent, amount float64) error {
@@ -211,7 +211,7 @@ func (o *order) setTrail(percent, amount float64) error {
 // setDistance stores how far a trailing stop is from what it follows.
 func (o *order) setDistance(percent, amount float64) error {
 	var sum adder
-	o.trailPercent, o.trailAmount = sum.keep(toDecimal(percent)), sum.keep(toDecimal(amount))
+	o.trailPercent, o.trailAmount = sum.keep(Decimal(percent)), sum.keep(Decimal(amount))
 	return sum.err
 }
 
@@ -242,7 +242,7 @@ func (m *matcher) moveTrail(o *order, s *symbolState) error {
 	if o.bornAt == s.index && o.parentInside {
 		extreme = s.candle.Close
 	}
-	level, err := toDecimal(extreme)
+	level, err := Decimal(extreme)
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func (e *executor) touchLevel(o *order) float64 {
 	if err != nil {
 		return o.limitF
 	}
-	return float(level)
+	return Float(level)
 }
 
 // tryOpen fills an order at the open (R5): a market order always, a stop whose trigger the
@@ -165,7 +165,7 @@ func (e *executor) trigger(o *order, price float64, x execution) error {
 }
 
 func (e *executor) fillAt(o *order, price float64, l market.Liquidity, x execution) error {
-	ref, err := toDecimal(price)
+	ref, err := Decimal(price)
 	if err == nil && !ref.IsPos() {
 		err = errRange // a price below what the ledger can write down
 	}

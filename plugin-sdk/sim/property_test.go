@@ -85,7 +85,8 @@ func (w *witness) Fill(step int64, f *market.Fill) {
 		w.t.Fatalf("%s held after fill %s, it says %s (%v)", held, f.ID, f.PositionAfter, err)
 	}
 	w.held[f.Symbol] = held
-	if _, rest, err := f.Quantity.QuoRem(w.e.Options().QuantityStep); err != nil || !rest.IsZero() || !f.Quantity.IsPos() {
+	if _, rest, err := f.Quantity.QuoRem(w.e.Options().QuantityStep); err != nil || !rest.IsZero() ||
+		!f.Quantity.IsPos() {
 		w.t.Fatalf("quantity %s", f.Quantity)
 	}
 	w.journal.Fill(step, f)
@@ -108,15 +109,18 @@ func (w *witness) price(o *market.Order, f *market.Fill, atEnd bool) {
 	parent := w.last[o.ParentID]
 	ok := reference == c.Open || (stop != 0 && reference == stop) || atEnd && reference == c.Close ||
 		o.Type == market.Market && reference == c.Close ||
-		o.Role == market.RoleStopLoss && (reference == floatOf(parent.StopPrice) || math.Abs(reference-floatOf(parent.LimitPrice)) < 0.011)
+		o.Role == market.RoleStopLoss &&
+			(reference == floatOf(parent.StopPrice) || math.Abs(reference-floatOf(parent.LimitPrice)) < 0.011)
 	bps := floatOf(w.e.Options().SlippageBps)
 	if !ok || math.Abs(price-reference) > reference*bps/1e4*(1+1e-9) {
-		w.t.Fatalf("%s %s taker at %v, reference %v, open %v, stop %v", o.Type, o.Role, price, reference, c.Open, stop)
+		w.t.Fatalf("%s %s taker at %v, reference %v, open %v, stop %v", o.Type, o.Role, price, reference,
+			c.Open, stop)
 	}
 	if worse := price >= reference; price != reference && worse != (f.Side == market.Buy) {
 		w.t.Fatalf("slippage in favour of a %s: %v, reference %v", f.Side, price, reference)
 	}
-	if beyond := price > floatOf(o.LimitPrice); o.Type.NeedsLimit() && price != floatOf(o.LimitPrice) && beyond == (f.Side == market.Buy) {
+	if beyond := price > floatOf(o.LimitPrice); o.Type.NeedsLimit() && price != floatOf(o.LimitPrice) &&
+		beyond == (f.Side == market.Buy) {
 		w.t.Fatalf("%s beyond its limit %s at %v", f.Side, o.LimitPrice, price)
 	}
 }
@@ -211,9 +215,11 @@ func checkSums(t *rapid.T, e *sim.Engine, w *witness) {
 		}
 	}
 	if err != nil || fees.Cmp(s.Fees) != 0 || s.AmbiguousFills != ambiguous {
-		t.Fatalf("fees %s, counted %s (%v); ambiguous %d, counted %d", fees, s.Fees, err, ambiguous, s.AmbiguousFills)
+		t.Fatalf("fees %s, counted %s (%v); ambiguous %d, counted %d", fees, s.Fees, err, ambiguous,
+			s.AmbiguousFills)
 	}
-	if s.Fills != int64(len(w.fills)) || s.Trades != int64(len(w.trades)) || s.Orders != int64(len(w.last)) || s.RejectedIntents != int64(len(w.refuse)) {
+	if s.Fills != int64(len(w.fills)) || s.Trades != int64(len(w.trades)) || s.Orders != int64(len(w.last)) ||
+		s.RejectedIntents != int64(len(w.refuse)) {
 		t.Fatalf("counts %+v", s)
 	}
 }
@@ -262,11 +268,13 @@ func TestTenfold(t *testing.T) {
 			return x
 		}
 		if len(small.fills) != len(large.fills) || len(small.orders) != len(large.orders) {
-			t.Fatalf("%d and %d fills, %d and %d orders", len(small.fills), len(large.fills), len(small.orders), len(large.orders))
+			t.Fatalf("%d and %d fills, %d and %d orders", len(small.fills), len(large.fills),
+				len(small.orders), len(large.orders))
 		}
 		for i := range small.fills {
 			x, y := &small.fills[i], &large.fills[i]
-			if x.Quantity.Cmp(y.Quantity) != 0 || times(x.Price).Cmp(y.Price) != 0 || times(x.Fee).Cmp(y.Fee) != 0 || x.Time != y.Time || x.Ambiguous != y.Ambiguous {
+			if x.Quantity.Cmp(y.Quantity) != 0 || times(x.Price).Cmp(y.Price) != 0 ||
+				times(x.Fee).Cmp(y.Fee) != 0 || x.Time != y.Time || x.Ambiguous != y.Ambiguous {
 				t.Fatalf("fills %+v and %+v", x, y)
 			}
 		}
@@ -305,7 +313,8 @@ func TestGarbage(t *testing.T) {
 			list = append(list, in[i].intent(plainScale))
 		}
 		var wrong *sim.IntentError
-		if err := e.Accept(append(list, bad)); !errors.As(err, &wrong) || wrong.Index != len(in) || wrong.Step != 0 {
+		if err := e.Accept(append(list, bad)); !errors.As(err, &wrong) || wrong.Index != len(in) ||
+			wrong.Step != 0 {
 			t.Fatalf("accepted: %v", err)
 		}
 		if err := e.CheckBalance(); err != nil {

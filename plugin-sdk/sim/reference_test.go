@@ -52,10 +52,12 @@ func options(t testing.TB, text string) sim.Options {
 }
 
 // runSeries runs a decider over one series and checks the books at the end.
-func runSeries(t testing.TB, s *market.Series, cash int64, o sim.Options, d sim.Decider, rec sim.Recorder) *sim.Engine {
+func runSeries(t testing.TB, s *market.Series, cash int64, o sim.Options, d sim.Decider,
+	rec sim.Recorder) *sim.Engine {
 	t.Helper()
 	e, err := sim.NewEngine(sim.Config{
-		Symbols: []market.Symbol{s.Symbol}, Timeframe: s.Timeframe, InitialCash: decimal.MustNew(cash, 0), Options: o,
+		Symbols: []market.Symbol{s.Symbol}, Timeframe: s.Timeframe, InitialCash: decimal.MustNew(cash, 0),
+		Options: o,
 	}, rec)
 	if err != nil {
 		t.Fatal(err)
@@ -157,11 +159,13 @@ func compareOracle(t *testing.T, want *oracle, e *sim.Engine, j *journal, index 
 	if len(j.trades) != len(want.Trades) {
 		t.Fatalf("%d trades, want %d", len(j.trades), len(want.Trades))
 	}
-	reasons := map[string]market.ExitReason{"stop": "stop_loss", "take_profit": "take_profit", "signal": "signal"}
+	reasons := map[string]market.ExitReason{"stop": "stop_loss", "take_profit": "take_profit",
+		"signal": "signal"}
 	for i := range j.trades {
 		got, w := &j.trades[i], &want.Trades[i]
 		at := fmt.Sprintf("trade %d ", i)
-		if in, out := index[int64(got.EntryTime)], index[int64(got.ExitTime)]; in != w.EntryIndex || out != w.ExitIndex {
+		if in, out := index[int64(got.EntryTime)], index[int64(got.ExitTime)]; in != w.EntryIndex ||
+			out != w.ExitIndex {
 			t.Fatalf("%sfrom candle %d to %d, want %d to %d", at, in, out, w.EntryIndex, w.ExitIndex)
 		}
 		if got.ExitReason != reasons[w.Reason] {
@@ -214,7 +218,8 @@ func TestReferenceResults(t *testing.T) {
 		{"compat:backtrader", "breakout", 685, 8615.595586321411, "22ca5eef901036ec"},
 	} {
 		t.Run(row.profile+"/"+row.strategy, func(t *testing.T) {
-			e := runSeries(t, series, 10000, options(t, fmt.Sprintf(`{"profile":%q}`, row.profile)), bundled(row.strategy), nil)
+			e := runSeries(t, series, 10000, options(t, fmt.Sprintf(`{"profile":%q}`, row.profile)),
+				bundled(row.strategy), nil)
 			if got := e.Stats().Trades; got != row.trades {
 				t.Errorf("%d trades, want %d", got, row.trades)
 			}

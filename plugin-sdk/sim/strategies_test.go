@@ -133,8 +133,9 @@ func (s *rsiBracket) Decide(e *sim.Engine) ([]market.Intent, error) {
 	switch {
 	case q == 0 && rsi < s.low:
 		return []market.Intent{{
-			Size:     market.Size{Kind: market.SizeCashFraction, Value: 1},
-			StopLoss: &market.Child{Price: c * (1 - s.stopLoss)}, TakeProfit: &market.Child{Price: c * (1 + s.aim)},
+			Size:       market.Size{Kind: market.SizeCashFraction, Value: 1},
+			StopLoss:   &market.Child{Price: c * (1 - s.stopLoss)},
+			TakeProfit: &market.Child{Price: c * (1 + s.aim)},
 		}}, nil
 	case q > 0 && rsi > s.high:
 		return []market.Intent{{Action: market.Close}}, nil
@@ -160,7 +161,8 @@ func (s *limitEntry) Decide(e *sim.Engine) ([]market.Intent, error) {
 	return []market.Intent{{
 		Type: market.Limit, Size: market.Size{Kind: market.SizeQuantity, Value: size}, LimitPrice: limit,
 		TimeInForce: market.GTD, ExpireAfter: 3,
-		StopLoss: &market.Child{Price: limit * (1 - 0.03)}, TakeProfit: &market.Child{Price: limit * (1 + 0.02)},
+		StopLoss:   &market.Child{Price: limit * (1 - 0.03)},
+		TakeProfit: &market.Child{Price: limit * (1 + 0.02)},
 	}}, nil
 }
 

@@ -94,7 +94,7 @@ func (t *openTrade) addExit(o *order, f *market.Fill, notional dec) error {
 	if sum.err != nil {
 		return sum.err
 	}
-	t.track(float(f.Price))
+	t.track(Float(f.Price))
 	return t.add(o, f)
 }
 
@@ -115,8 +115,8 @@ func (t *openTrade) closed(id market.TradeID, o *order, at market.Time, index in
 	if t.mixedExit {
 		out.ExitPrice = sum.keep(average(t.exitValue, t.closedQty))
 	}
-	if n := float(t.notional); n != 0 {
-		out.Return = float(out.PnL) / n
+	if n := Float(t.notional); n != 0 {
+		out.Return = Float(out.PnL) / n
 	}
 	worst, best := t.low, t.high
 	if t.direction == market.Short {
@@ -133,7 +133,7 @@ func (t *openTrade) closed(id market.TradeID, o *order, at market.Time, index in
 // excursion is (extreme - entry price) x quantity, negated for a short.
 func (t *openTrade) excursion(extreme float64, entry dec, scale int) (dec, error) {
 	var sum adder
-	diff := sum.total(sum.keep(toDecimal(extreme)), entry.Neg())
+	diff := sum.total(sum.keep(Decimal(extreme)), entry.Neg())
 	if t.direction == market.Short {
 		diff = diff.Neg()
 	}

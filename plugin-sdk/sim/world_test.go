@@ -48,9 +48,11 @@ type askChild struct {
 
 func drawWorld(t *rapid.T) *world {
 	w := &world{
-		cash: rapid.SampledFrom([]int64{10_000, 12_345, 99_999, 1_000_000}).Draw(t, "cash"), symbols: rapid.IntRange(1, 3).Draw(t, "symbols"),
-		delay: rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "delay"), warmup: int64(rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "warmup")),
-		worst: rapid.SampledFrom([]bool{false, false, true}).Draw(t, "worst"),
+		cash:    rapid.SampledFrom([]int64{10_000, 12_345, 99_999, 1_000_000}).Draw(t, "cash"),
+		symbols: rapid.IntRange(1, 3).Draw(t, "symbols"),
+		delay:   rapid.SampledFrom([]int{0, 0, 0, 1, 2}).Draw(t, "delay"),
+		warmup:  int64(rapid.SampledFrom([]int{0, 0, 3}).Draw(t, "warmup")),
+		worst:   rapid.SampledFrom([]bool{false, false, true}).Draw(t, "worst"),
 	}
 	w.options = drawOptions(t)
 	n := rapid.IntRange(2, 40).Draw(t, "candles")
@@ -71,12 +73,17 @@ func drawOptions(t *rapid.T) string {
 	pick := func(name string, values ...string) string {
 		return fmt.Sprintf("%q:%s", name, rapid.SampledFrom(values).Draw(t, name))
 	}
-	text := "{" + pick("profile", `"bar-v1"`, `"bar-v1"`, `"compat:backtesting.py"`, `"compat:backtrader"`) + "," +
-		pick("intrabar", `"stop_first"`, `"target_first"`, `"ohlc_color"`) + "," + pick("fee_maker", "0", "0.001", "-0.0002") + "," +
-		pick("fee_taker", "0", "0.001", "0.1") + "," + pick("limit_touch", `"touch"`, `"through_tick"`) + "," +
-		pick("quantity_step", "0.00000001", "0.001", "1", "0.25") + "," + pick("allow_short", "true", "false") + "," + pick("close_at_end", "true", "false")
+	text := "{" + pick("profile", `"bar-v1"`, `"bar-v1"`, `"compat:backtesting.py"`,
+		`"compat:backtrader"`) + "," +
+		pick("intrabar", `"stop_first"`, `"target_first"`, `"ohlc_color"`) + "," + pick("fee_maker", "0",
+		"0.001", "-0.0002") + "," +
+		pick("fee_taker", "0", "0.001", "0.1") + "," + pick("limit_touch", `"touch"`,
+		`"through_tick"`) + "," +
+		pick("quantity_step", "0.00000001", "0.001", "1", "0.25") + "," + pick("allow_short", "true",
+		"false") + "," + pick("close_at_end", "true", "false")
 	if rapid.Bool().Draw(t, "explicit") {
-		text += "," + pick("slippage_bps", "0", "5", "123.4", "1000") + "," + pick("resting_gap", `"limit"`, `"open"`) + "," + pick("protect_from", `"entry_candle"`, `"next_candle"`)
+		text += "," + pick("slippage_bps", "0", "5", "123.4", "1000") + "," + pick("resting_gap", `"limit"`,
+			`"open"`) + "," + pick("protect_from", `"entry_candle"`, `"next_candle"`)
 	}
 	return text + "}"
 }
@@ -110,11 +117,16 @@ func drawAsk(t *rapid.T, symbols int) ask {
 	level := func(name string) int64 { return int64(rapid.IntRange(7_000, 13_000).Draw(t, name)) }
 	rare := func(name string) bool { return rapid.IntRange(0, 11).Draw(t, name) == 0 }
 	a := ask{
-		action: rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 1, 2, 3}).Draw(t, "action"), kind: rapid.IntRange(0, 4).Draw(t, "type"),
-		side: rapid.IntRange(0, 1).Draw(t, "side"), tif: rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "tif"), symbol: rapid.IntRange(0, symbols-1).Draw(t, "symbol"),
-		size: rapid.IntRange(1, 3).Draw(t, "size"), reduce: rapid.IntRange(0, 4).Draw(t, "reduce") == 0, ref: rapid.SampledFrom([]string{"", "a", "b", "o-000002"}).Draw(t, "ref"),
+		action: rapid.SampledFrom([]int{0, 0, 0, 0, 0, 0, 1, 2, 3}).Draw(t, "action"),
+		kind:   rapid.IntRange(0, 4).Draw(t, "type"),
+		side:   rapid.IntRange(0, 1).Draw(t, "side"),
+		tif:    rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "tif"),
+		symbol: rapid.IntRange(0, symbols-1).Draw(t, "symbol"),
+		size:   rapid.IntRange(1, 3).Draw(t, "size"), reduce: rapid.IntRange(0, 4).Draw(t, "reduce") == 0,
+		ref: rapid.SampledFrom([]string{"", "a", "b", "o-000002"}).Draw(t, "ref"),
 	}
-	a.amount = [...]float64{0, rapid.Float64Range(0, 80).Draw(t, "quantity"), rapid.Float64Range(0, 12_000).Draw(t, "quote"), rapid.Float64Range(0, 1).Draw(t, "fraction")}[a.size]
+	a.amount = [...]float64{0, rapid.Float64Range(0, 80).Draw(t, "quantity"),
+		rapid.Float64Range(0, 12_000).Draw(t, "quote"), rapid.Float64Range(0, 1).Draw(t, "fraction")}[a.size]
 	if a.reduce && a.size != 1 {
 		a.size = 0
 	}
@@ -174,12 +186,14 @@ func (s scale) price(ticks int64) float64 { return float64(ticks) / s.tick }
 func (w *world) series(s scale, steps int) []*market.Series {
 	var all []*market.Series
 	for i, candles := range w.candles {
-		out := &market.Series{Symbol: market.Symbol(fmt.Sprintf("S%d/USD", i)), Timeframe: market.MustTimeframe("1h")}
+		out := &market.Series{Symbol: market.Symbol(fmt.Sprintf("S%d/USD", i)),
+			Timeframe: market.MustTimeframe("1h")}
 		for _, c := range candles {
 			if c.at < steps {
 				out.Append(market.Candle{
 					OpenTime: simtest.Start + market.Time(c.at)*3600_000,
-					Open:     s.price(c.o), High: s.price(c.h), Low: s.price(c.l), Close: s.price(c.c), Volume: 1,
+					Open:     s.price(c.o), High: s.price(c.h), Low: s.price(c.l), Close: s.price(c.c),
+					Volume: 1,
 				})
 			}
 		}
@@ -190,9 +204,12 @@ func (w *world) series(s scale, steps int) []*market.Series {
 
 func (a *ask) intent(s scale) market.Intent {
 	in := market.Intent{
-		Action: market.Action(a.action), Symbol: market.Symbol(fmt.Sprintf("S%d/USD", a.symbol)), Side: market.Side(a.side), Type: market.OrderType(a.kind),
-		Size: market.Size{Kind: market.SizeKind(a.size), Value: a.amount}, LimitPrice: s.price(a.limit), StopPrice: s.price(a.stop),
-		TrailPercent: a.trail, TrailAmount: s.price(a.trailAmount), TimeInForce: market.TimeInForce(a.tif), ExpireAfter: a.expire, ReduceOnly: a.reduce,
+		Action: market.Action(a.action), Symbol: market.Symbol(fmt.Sprintf("S%d/USD", a.symbol)),
+		Side: market.Side(a.side), Type: market.OrderType(a.kind),
+		Size: market.Size{Kind: market.SizeKind(a.size), Value: a.amount}, LimitPrice: s.price(a.limit),
+		StopPrice:    s.price(a.stop),
+		TrailPercent: a.trail, TrailAmount: s.price(a.trailAmount), TimeInForce: market.TimeInForce(a.tif),
+		ExpireAfter: a.expire, ReduceOnly: a.reduce,
 		StopLoss: a.stopLoss.child(s), TakeProfit: a.takeProfit.child(s), ClientRef: a.ref, Ref: a.ref,
 	}
 	if in.Size.Kind == market.SizeQuoteAmount {
@@ -205,7 +222,8 @@ func (c *askChild) child(s scale) *market.Child {
 	if c == nil {
 		return nil
 	}
-	return &market.Child{Price: s.price(c.price), Percent: c.percent, TrailPercent: c.trail, TrailAmount: s.price(c.amount)}
+	return &market.Child{Price: s.price(c.price), Percent: c.percent, TrailPercent: c.trail,
+		TrailAmount: s.price(c.amount)}
 }
 
 // Decide plays the asks of a world. It is the Decider of one run.

@@ -308,9 +308,9 @@ func equalsBacktest(t *testing.T, seed uint64) {
 			}
 			accepted++
 			in := market.Intent{Symbol: req.Symbol, Side: req.Side, Type: req.Type, TimeInForce: req.TimeInForce, ClientRef: req.ClientOrderID,
-				LimitPrice: float(req.LimitPrice), StopPrice: float(req.StopPrice), Size: market.Size{Kind: market.SizeQuantity, Value: float(req.Quantity)}}
+				LimitPrice: sim.Float(req.LimitPrice), StopPrice: sim.Float(req.StopPrice), Size: market.Size{Kind: market.SizeQuantity, Value: sim.Float(req.Quantity)}}
 			if req.QuoteAmount.IsPos() {
-				in.Size = market.Size{Kind: market.SizeQuoteAmount, Value: float(req.QuoteAmount)}
+				in.Size = market.Size{Kind: market.SizeQuoteAmount, Value: sim.Float(req.QuoteAmount)}
 			}
 			if err := engine.Accept([]market.Intent{in}); err != nil {
 				t.Fatal(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 var clientID = regexp.MustCompile(`^[A-Za-z0-9_.:/-]{1,36}$`)
@@ -173,11 +174,11 @@ func (a *account) place(o *order, tif market.TimeInForce) *exchange.Result {
 	a.at = a.v.pace.now()
 	in := market.Intent{Symbol: o.Symbol, Side: o.Side, Type: o.Type, TimeInForce: tif,
 		ClientRef: ref(o.ClientOrderID)}
-	in.Size = market.Size{Kind: market.SizeQuantity, Value: float(o.Quantity)}
+	in.Size = market.Size{Kind: market.SizeQuantity, Value: sim.Float(o.Quantity)}
 	if o.amount.IsPos() {
-		in.Size = market.Size{Kind: market.SizeQuoteAmount, Value: float(o.amount)}
+		in.Size = market.Size{Kind: market.SizeQuoteAmount, Value: sim.Float(o.amount)}
 	}
-	in.LimitPrice, in.StopPrice = float(o.LimitPrice), float(o.StopPrice)
+	in.LimitPrice, in.StopPrice = sim.Float(o.LimitPrice), sim.Float(o.StopPrice)
 	a.byID[o.ClientOrderID] = o
 	err := a.engine.Accept([]market.Intent{in})
 	if err == nil && o.Status == exchange.OrderOpen {
@@ -189,11 +190,6 @@ func (a *account) place(o *order, tif market.TimeInForce) *exchange.Result {
 		return rejected("ORDER", err.Error())
 	}
 	return rejected(o.Reason, "the order is refused")
-}
-
-func float(d decimal.Decimal) float64 {
-	f, _ := d.Float64()
-	return f
 }
 
 // refuse holds one order, or the limit and the stop of a pair, against the rules of the market and what the

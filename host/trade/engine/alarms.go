@@ -17,6 +17,7 @@ import (
 	"github.com/assay-run/assay/host/trade/order/desk"
 	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 // alarms is what the engine has raised and must clear.
@@ -348,7 +349,7 @@ func (bk *bookkeeper) askFeePrice() {
 		if err != nil || len(list) == 0 {
 			return // the alarm stands, if there are fees without a value
 		}
-		price, err := order.FromFloat(list[len(list)-1].Close)
+		price, err := sim.Decimal(list[len(list)-1].Close)
 		if err != nil || !price.IsPos() {
 			return
 		}

@@ -140,7 +140,7 @@ func (p *replay) step(i int64, b *sim.Batch, window int64, candles func(int64, *
 		}
 		s := p.symbols[n]
 		p.ledger.OnCandle(s, b.Candles[n])
-		if last, err := order.FromFloat(b.Candles[n].Close); err == nil {
+		if last, err := sim.Decimal(b.Candles[n].Close); err == nil {
 			p.last[s] = last
 		}
 		if t := p.ledger.Settle(s, p.rules[s], p.last[s]); t != nil {
@@ -148,9 +148,9 @@ func (p *replay) step(i int64, b *sim.Batch, window int64, candles func(int64, *
 		}
 	}
 	if e, ok := p.equity[b.CloseTime]; ok && i >= window {
-		held := float(order.Minus(e.Equity, e.Cash))
+		held := sim.Float(order.Minus(e.Equity, e.Cash))
 		p.rec.Equity(i,
-			&sim.Mark{Time: e.At, Equity: float(e.Equity), Cash: float(e.Cash), PositionValue: held,
+			&sim.Mark{Time: e.At, Equity: sim.Float(e.Equity), Cash: sim.Float(e.Cash), PositionValue: held,
 				Notional: held})
 	}
 	return nil

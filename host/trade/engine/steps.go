@@ -141,7 +141,7 @@ func (st *steps) layOut(warm []*feed.Step) error {
 	if n := len(warm); n > 0 {
 		last := warm[n-1]
 		err := st.books.requireAnyOrder(st.books.desk.Ledger().Cash(), func(i int) dec {
-			price, _ := order.FromFloat(last.Candles[i].Close)
+			price, _ := sim.Decimal(last.Candles[i].Close)
 			return price
 		})
 		if err != nil {
@@ -211,7 +211,7 @@ func (st *steps) noteCandles(i int64, s *feed.Step) {
 		st.books.clearAlarm(feed.CandleUnreachable, string(st.cfg.Symbols[n]))
 		sym := &st.books.symbols[n]
 		sym.LastCandle, sym.Backfilled = s.CloseTime, s.Sources[n] == feed.Backfill
-		if last, err := order.FromFloat(s.Candles[n].Close); err == nil {
+		if last, err := sim.Decimal(s.Candles[n].Close); err == nil {
 			sym.LastClose = last
 		}
 	}
@@ -226,13 +226,8 @@ func (st *steps) markEquity(i int64, at market.Time) {
 	st.books.batch.Equity = append(st.books.batch.Equity, journal.Equity{At: at, Equity: equity, Cash: cash})
 	held := order.Minus(equity, cash)
 	st.books.rec.Equity(i,
-		&sim.Mark{Time: at, Equity: float(equity), Cash: float(cash), PositionValue: float(held),
-			Notional: float(held)})
-}
-
-func float(d dec) float64 {
-	f, _ := d.Float64()
-	return f
+		&sim.Mark{Time: at, Equity: sim.Float(equity), Cash: sim.Float(cash), PositionValue: sim.Float(held),
+			Notional: sim.Float(held)})
 }
 
 // makeView is the account as the strategy is told it; what it was told is not told again.
@@ -240,14 +235,14 @@ func (st *steps) makeView(i int64, s *feed.Step) *View {
 	v := &View{
 		Step: i, CloseTime: s.CloseTime, Warmup: i < st.layout.Warmup, Candles: s.Candles, Closed: s.Closed,
 		Orders: st.books.unsent.orders, Fills: st.books.unsent.fills,
-		Cash: float(st.books.desk.Ledger().Cash()), Equity: float(st.books.desk.Equity()),
+		Cash: sim.Float(st.books.desk.Ledger().Cash()), Equity: sim.Float(st.books.desk.Equity()),
 		Holdings: make([]Holding, len(st.cfg.Symbols)),
 	}
 	st.books.unsent.orders, st.books.unsent.fills = nil, nil
 	for _, p := range st.books.desk.Positions() {
 		for n, symbol := range st.cfg.Symbols {
 			if symbol == p.Symbol {
-				v.Holdings[n] = Holding{float(p.Quantity), float(p.AverageEntryPrice),
+				v.Holdings[n] = Holding{sim.Float(p.Quantity), sim.Float(p.AverageEntryPrice),
 					int64(st.books.desk.Ledger().CandlesHeld(symbol))}
 			}
 		}

@@ -8,12 +8,7 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/plugin-sdk/market"
-)
-
-// maxMoneyScale and priceDigits fix the money unit as in a backtest.
-const (
-	maxMoneyScale = 10
-	priceDigits   = 15
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 // Ledger is the books of a run: cash in quote, one position a symbol, fees. It starts flat with
@@ -53,7 +48,7 @@ func NewLedger(cash dec, symbols []market.Symbol) (*Ledger, error) {
 			len(symbols), cash)
 	}
 	l := &Ledger{
-		quote: symbols[0].Quote(), scale: min(max(priceDigits-cash.Trunc(0).Prec(), 0), maxMoneyScale),
+		quote: symbols[0].Quote(), scale: sim.MoneyScale(cash),
 		initial: exact(cash), cash: exact(cash), fees: ratZero, third: map[string]*big.Rat{},
 		prices: map[string]*big.Rat{}, unvalued: map[string]*big.Rat{}, valued: ratZero,
 	}
@@ -331,9 +326,9 @@ func (l *Ledger) OnCandle(symbol market.Symbol, c market.Candle) {
 	if b == nil || b.trip == nil || b.flat() || c.CloseTime <= b.trip.opened {
 		return
 	}
-	low, lowErr := FromFloat(c.Low)
-	high, highErr := FromFloat(c.High)
-	last, lastErr := FromFloat(c.Close)
+	low, lowErr := sim.Decimal(c.Low)
+	high, highErr := sim.Decimal(c.High)
+	last, lastErr := sim.Decimal(c.Close)
 	if lowErr != nil || highErr != nil || lastErr != nil {
 		return // the feed drops such candles
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 func books(t interface{ Fatal(...any) }, cash string) *Ledger {
@@ -273,7 +274,7 @@ func TestExactConversions(t *testing.T) {
 		}
 	}
 	for x, want := range map[float64]string{0.1: "0.1", 65432.1: "65432.1", 1e-8: "0.00000001", 0.1 + 0.2: "0.3", 3: "3"} {
-		if got, err := FromFloat(x); err != nil || got.String() != want {
+		if got, err := sim.Decimal(x); err != nil || got.String() != want {
 			t.Errorf("%v = %s, %v", x, got, err)
 		}
 	}

@@ -1,10 +1,8 @@
 package order
 
 import (
-	"fmt"
 	"math"
 	"math/big"
-	"strconv"
 
 	"github.com/govalues/decimal"
 
@@ -258,19 +256,6 @@ func toDec(r *big.Rat) dec {
 		d = d.Neg()
 	}
 	return d
-}
-
-// FromFloat is the decimal of 15 significant digits that a strategy's float64 stands for,
-// correctly rounded, as in a backtest.
-func FromFloat(x float64) (dec, error) {
-	if math.IsNaN(x) || math.IsInf(x, 0) {
-		return dec{}, fmt.Errorf("%v is no number to trade with", x)
-	}
-	d, err := decimal.Parse(strconv.FormatFloat(x, 'e', 14, 64))
-	if err != nil {
-		return dec{}, fmt.Errorf("%v does not fit into %d digits: %w", x, decimal.MaxPrec, err)
-	}
-	return d.Trim(0), nil
 }
 
 // steps is how many whole steps r holds; more is false when something is left over.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 // arrival is how long the first part of an entry waits for the others before it gets exits of its own: an
@@ -81,9 +82,9 @@ func (pr *protector) makeLeg(g *bracket, c *market.Child, stop bool, price dec) 
 		leg.setTrail(c.TrailPercent, c.TrailAmount, price, rules)
 		return leg
 	}
-	level, _ := order.FromFloat(c.Price)
+	level, _ := sim.Decimal(c.Price)
 	if c.Percent > 0 {
-		away, _ := order.FromFloat(c.Percent)
+		away, _ := sim.Decimal(c.Percent)
 		away = order.Times(price, away)
 		if level = order.Plus(price, away); stop {
 			level = order.Minus(price, away)

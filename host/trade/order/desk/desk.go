@@ -21,6 +21,7 @@ import (
 	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 // dec is short for what prices, quantities and amounts are.
@@ -438,7 +439,7 @@ func (d *Desk) onFill(p *logicalOrder, e order.Effect) {
 // Candle takes a closed candle, before the strategy is asked: gtd orders run out, trailing stops follow.
 func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
 	i := d.symbolIndex(s)
-	last, err := order.FromFloat(c.Close)
+	last, err := sim.Decimal(c.Close)
 	if i < 0 || err != nil {
 		return Result{}
 	}

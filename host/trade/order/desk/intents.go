@@ -8,6 +8,7 @@ import (
 	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 // maxOpenOrders is that of a backtest.
@@ -177,7 +178,7 @@ func (it *intake) offersTypes(in *market.Intent, ofSymbol []string) bool {
 
 func (p *logicalOrder) setSize(s *symbol) string {
 	in := p.intent
-	v, err := order.FromFloat(in.Size.Value)
+	v, err := sim.Decimal(in.Size.Value)
 	switch in.Size.Kind {
 	case market.SizeNone:
 		return "invalid_size"
@@ -213,7 +214,7 @@ func (p *logicalOrder) setPrices(s *symbol) string {
 		if f.from == 0 {
 			continue
 		}
-		v, err := order.FromFloat(f.from)
+		v, err := sim.Decimal(f.from)
 		if err != nil || !v.IsPos() {
 			return "invalid_price"
 		}
@@ -227,8 +228,8 @@ func (p *logicalOrder) setPrices(s *symbol) string {
 
 // setTrail places the stop of a trailing order.
 func (p *logicalOrder) setTrail(percent, amount float64, water dec, rules order.Rules) bool {
-	a, errA := order.FromFloat(percent)
-	b, errB := order.FromFloat(amount)
+	a, errA := sim.Decimal(percent)
+	b, errB := sim.Decimal(amount)
 	if errA != nil || errB != nil || percent < 0 || percent >= 1 || amount < 0 ||
 		(percent != 0) == (amount != 0) || !water.IsPos() {
 		return false
@@ -313,7 +314,7 @@ func (it *intake) replaceOrder(in *market.Intent, at time.Time) string {
 		return reason
 	}
 	if in.Size.Kind == market.SizeQuantity {
-		if v, err := order.FromFloat(in.Size.Value); err != nil ||
+		if v, err := sim.Decimal(in.Size.Value); err != nil ||
 			!it.desk.sym[p.sym].rules.RoundQuantity(p.Type, v).IsPos() {
 			return order.CodeBelowMinimum
 		}
@@ -381,13 +382,13 @@ func (p *logicalOrder) checkChange(in *market.Intent) string {
 // applyChange puts a change into the order.
 func (p *logicalOrder) applyChange(d *Desk, in *market.Intent) {
 	s := &d.sym[p.sym]
-	if v, err := order.FromFloat(in.Size.Value); in.Size.Kind == market.SizeQuantity && err == nil {
+	if v, err := sim.Decimal(in.Size.Value); in.Size.Kind == market.SizeQuantity && err == nil {
 		p.Quantity, p.intent.Size = s.rules.RoundQuantity(p.Type, v), in.Size
 	}
-	if v, err := order.FromFloat(in.LimitPrice); in.LimitPrice != 0 && err == nil {
+	if v, err := sim.Decimal(in.LimitPrice); in.LimitPrice != 0 && err == nil {
 		p.LimitPrice = s.rules.RoundPrice(p.Side, v)
 	}
-	if v, err := order.FromFloat(in.StopPrice); in.StopPrice != 0 && err == nil {
+	if v, err := sim.Decimal(in.StopPrice); in.StopPrice != 0 && err == nil {
 		p.StopPrice, p.reached = s.rules.RoundPrice(p.Side, v), false
 	}
 	if in.TrailPercent != 0 || in.TrailAmount != 0 {
@@ -407,7 +408,7 @@ func (it *intake) denySlot(p *logicalOrder) string {
 		return ""
 	}
 	if rules.MaxPosition.IsPos() && in.Size.Kind == market.SizeQuantity {
-		size, err := order.FromFloat(in.Size.Value)
+		size, err := sim.Decimal(in.Size.Value)
 		if err == nil && order.Plus(it.ledger.Quantity(p.Symbol), size).Cmp(rules.MaxPosition) > 0 {
 			return order.CodeAboveMaximum
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 // advance does what has become possible: orders that waited are proposed, replaced ones placed anew,
@@ -203,7 +204,7 @@ func (pl *placer) limitRoom(symbol market.Symbol) dec {
 // cashBudget of a buy that is sized by cash: never more than the cash that no working order may spend.
 func (pl *placer) cashBudget(p *logicalOrder) dec {
 	free := pl.freeCash()
-	v, _ := order.FromFloat(p.intent.Size.Value)
+	v, _ := sim.Decimal(p.intent.Size.Value)
 	if p.intent.Size.Kind == market.SizeCashFraction {
 		return order.Times(free, v)
 	}

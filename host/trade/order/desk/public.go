@@ -8,6 +8,7 @@ import (
 	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 // logicalOrder is an order as the strategy knows it, with the orders of the venue behind it.
@@ -246,7 +247,7 @@ func (p *logicalOrder) onCandle(d *Desk, c market.Candle, at time.Time) {
 	if p.Side == market.Buy {
 		extreme = c.Low
 	}
-	level, err := order.FromFloat(extreme)
+	level, err := sim.Decimal(extreme)
 	if n := level.Cmp(p.trail.highWater); err != nil || (p.Side == market.Sell && n <= 0) ||
 		(p.Side == market.Buy && n >= 0) {
 		return
@@ -270,8 +271,8 @@ func (p *logicalOrder) reachesStop(c market.Candle) bool {
 	if p.Type != market.StopLimit || p.waiting {
 		return false
 	}
-	high, errHigh := order.FromFloat(c.High)
-	low, errLow := order.FromFloat(c.Low)
+	high, errHigh := sim.Decimal(c.High)
+	low, errLow := sim.Decimal(c.Low)
 	if p.Side == market.Buy {
 		return errHigh == nil && high.Cmp(p.StopPrice) >= 0
 	}
