@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // await waits until a file, which a pattern may name, has so many lines: await FILE LINES.
@@ -119,6 +121,9 @@ func TestWorkersChangeNothing(t *testing.T) {
 			"method": "sha", "max_trials": 9}`, 0},
 		"aborted": {`{"space": {"mode": {"type": "choice", "values": ["fail"]}, "period": {"type": "int", "low": 3, "high": 40}}, "method": "grid"}`, 1},
 	} {
+		if ring.At() < ring.Prove && name != "sha" {
+			continue // each plays its family twice
+		}
 		t.Run(name, func(t *testing.T) {
 			dir := makeSearched(t, c.family)
 			var first map[string]string
