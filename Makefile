@@ -89,7 +89,7 @@ tests: build
 	@$(RINGS) $(RACE) test
 
 prove: build ## the proofs at scale: mutants, kills, histories, drives, attacks, public clients, all browser suites
-	@$(RINGS) prove
+	@$(RINGS) $(RACE) prove
 
 fuzz: ## every fuzz target, FUZZTIME each (default 5s; 100000000x is so many executions), FUZZ: those whose path or name match
 	@scripts/fuzz.sh '$(or $(FUZZTIME),5s)' '$(FUZZ)'

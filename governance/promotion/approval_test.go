@@ -1,5 +1,7 @@
 package promotion_test
 
+//ring:detector-later its state has one owner
+
 import (
 	"testing"
 	"time"

@@ -1,5 +1,7 @@
 package candle_test
 
+//ring:detector-later it reads and writes files
+
 import (
 	"context"
 	"errors"

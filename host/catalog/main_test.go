@@ -1,5 +1,7 @@
 package catalog
 
+//ring:detector-later most of it starts processes
+
 import (
 	"context"
 	"fmt"

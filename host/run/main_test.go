@@ -1,5 +1,7 @@
 package run
 
+//ring:detector-later most of it waits for processes
+
 import (
 	"context"
 	"encoding/json"

@@ -1,5 +1,7 @@
 package compare
 
+//ring:detector-later it reads runs of other processes
+
 import (
 	"bytes"
 	"database/sql"

@@ -1,5 +1,7 @@
 package sdktest_test
 
+//ring:detector-later it plays backtests in one goroutine
+
 import (
 	"bytes"
 	"errors"

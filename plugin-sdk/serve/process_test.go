@@ -1,5 +1,7 @@
 package serve_test
 
+//ring:detector-later most of it waits for processes
+
 import (
 	"bytes"
 	"encoding/json"

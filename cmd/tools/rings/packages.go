@@ -14,6 +14,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 const (
@@ -21,6 +23,9 @@ const (
 	// noDetector is the directive in a package's tests that leaves it without the race
 	// detector: what it tests are other processes, which the detector does not see.
 	noDetector = "//ring:no-detector "
+	// detectorLater is the directive in a package's tests that leaves the race detector to make
+	// prove: they start processes or compute more than they share memory.
+	detectorLater = "//ring:detector-later "
 	// runsBeside is the directive in a package's tests that gives them a process of go test that
 	// runs beside the others.
 	runsBeside = "//ring:beside "
@@ -35,6 +40,7 @@ type pkg struct {
 
 	concurrent bool     // starts goroutines or holds locks
 	detectable bool     // the race detector can see what it does
+	later      bool     // the race detector is of make prove
 	beside     bool     // its tests wait more than they compute
 	sized      []string // names of the tests that size themselves by the ring
 	undetected []string // names of the tests that the race detector rules out
@@ -78,6 +84,7 @@ func (p *pkg) read() error {
 			return err
 		}
 		p.detectable = p.detectable && !hasDirective(f, noDetector)
+		p.later = p.later || hasDirective(f, detectorLater)
 		p.beside = p.beside || hasDirective(f, runsBeside)
 		readFunctions(f, functions)
 	}
@@ -187,9 +194,7 @@ func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 
 func testParts(all []*pkg, race bool) []part {
 	plain := part{args: []string{"-shuffle=on"}}
 	beside := part{beside: true}
-	detected := part{args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec",
-		"env CGO_ENABLED=0",
-		"-p", "3", "-shuffle=on"}, env: []string{"CGO_ENABLED=1"}}
+	detected := detectedPart()
 	undetected := part{}
 	var names []string
 	for _, p := range all {
@@ -197,7 +202,7 @@ func testParts(all []*pkg, race bool) []part {
 		case !p.hasTests():
 		case p.beside:
 			beside.packages = append(beside.packages, p.ImportPath)
-		case race && p.concurrent && p.detectable:
+		case race && p.concurrent && p.detectable && !p.later:
 			detected.packages = append(detected.packages, p.ImportPath)
 			if len(p.undetected) > 0 {
 				undetected.packages = append(undetected.packages, p.ImportPath)
@@ -211,9 +216,19 @@ func testParts(all []*pkg, race bool) []part {
 	return []part{beside, plain, undetected, detected}
 }
 
+// detectedPart runs with the race detector, at the scale of [ring.Test] in every ring.
+func detectedPart() part {
+	return part{
+		args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0", "-p", "3", "-shuffle=on"},
+		env:  []string{"CGO_ENABLED=1", ring.Variable + "="},
+	}
+}
+
 // provingParts is `make prove` and `make soak`: the tests that size themselves by the ring,
-// package by package, because some measure what a machine of its own would show.
-func provingParts(all []*pkg) []part {
+// package by package, because some measure what a machine of its own would show, and the
+// packages whose race detector is left to them.
+func provingParts(all []*pkg, race bool) []part {
+	detected := detectedPart()
 	var parts []part
 	for _, p := range all {
 		if len(p.sized) > 0 {
@@ -222,8 +237,11 @@ func provingParts(all []*pkg) []part {
 				args:     []string{"-run", "^(" + strings.Join(p.sized, "|") + ")$"},
 			})
 		}
+		if race && p.later {
+			detected.packages = append(detected.packages, p.ImportPath)
+		}
 	}
-	return parts
+	return append(parts, detected)
 }
 
 // affected returns the packages with tests that hold one of the changed files or import a

@@ -64,6 +64,7 @@ func TestPartsHaveEveryPackageOnce(t *testing.T) {
 		{ImportPath: "b", TestGoFiles: []string{"b_test.go"}, detectable: true, concurrent: true, undetected: []string{"TestFast"}},
 		{ImportPath: "c", XTestGoFiles: []string{"c_test.go"}, concurrent: true, beside: true},
 		{ImportPath: "d", XTestGoFiles: []string{"d_test.go"}, concurrent: true},
+		{ImportPath: "e", TestGoFiles: []string{"e_test.go"}, detectable: true, concurrent: true, later: true},
 		{ImportPath: "none", concurrent: true, detectable: true},
 	}
 	for _, race := range []bool{true, false} {
@@ -72,12 +73,16 @@ func TestPartsHaveEveryPackageOnce(t *testing.T) {
 			got = append(got, p.packages...)
 		}
 		slices.Sort(got)
-		want := []string{"a", "b", "c", "d"}
+		want := []string{"a", "b", "c", "d", "e"}
 		if race {
-			want = []string{"a", "b", "b", "c", "d"}
+			want = []string{"a", "b", "b", "c", "d", "e"}
 		}
 		if !slices.Equal(got, want) {
 			t.Errorf("race %t: %q", race, got)
+		}
+		later := provingParts(all, race)
+		if got := later[len(later)-1].packages; slices.Equal(got, []string{"e"}) != race {
+			t.Errorf("race %t: the detector of make prove runs %q", race, got)
 		}
 	}
 }

@@ -1,5 +1,7 @@
 package selection
 
+//ring:detector-later it computes in one goroutine
+
 import (
 	"encoding/json"
 	"errors"
