@@ -22,7 +22,8 @@ func lines(soaked bool) []string {
 			n = f.Soak
 		}
 		for i, count := range []int{n / 2, n - n/2} {
-			text, _ := json.Marshal(ring.Line{Figure: f.Name, Test: "Test" + string(rune('A'+i)), Count: count, Wanted: count, OS: "linux"})
+			text, _ := json.Marshal(ring.Line{Figure: f.Name, Test: "Test" + string(rune('A'+i)),
+				Count: count, Wanted: count, OS: "linux"})
 			list = append(list, string(text))
 		}
 	}
@@ -55,11 +56,13 @@ func TestSums(t *testing.T) {
 		t.Fatalf("%v %+v", err, s)
 	}
 	for i, f := range ring.Table() {
-		if want := (sum{f.Name, f.Prove, f.Prove, []string{"TestA", "TestB"}}); !reflect.DeepEqual(s.Figures[i], want) {
+		if want := (sum{f.Name, f.Prove, f.Prove,
+			[]string{"TestA", "TestB"}}); !reflect.DeepEqual(s.Figures[i], want) {
 			t.Errorf("%+v, want %+v", s.Figures[i], want)
 		}
 	}
-	if last := s.Figures[len(s.Figures)-1]; !reflect.DeepEqual(last, sum{"another", 3, 2, []string{"TestB"}}) {
+	if last := s.Figures[len(s.Figures)-1]; !reflect.DeepEqual(last,
+		sum{"another", 3, 2, []string{"TestB"}}) {
 		t.Errorf("%+v", last)
 	}
 	if strings.Count(shown, "\n") != len(s.Figures) {
@@ -81,14 +84,16 @@ func TestTooFew(t *testing.T) {
 		t.Skip("figures are held to the table on Linux only")
 	}
 	list := lines(false)
-	if _, _, err := report(t, list, ring.Soak); err == nil || !strings.Contains(err.Error(), "model histories: 20000 of 1000000") {
+	if _, _, err := report(t, list, ring.Soak); err == nil ||
+		!strings.Contains(err.Error(), "model histories: 20000 of 1000000") {
 		t.Errorf("a soak with the figures of a test: %v", err)
 	}
 	if s, _, err := report(t, lines(true), ring.Soak); err != nil || s.Column != "soak" {
 		t.Errorf("a whole soak: %v", err)
 	}
 	for i := range list {
-		if _, _, err := report(t, append(append([]string{}, list[:i]...), list[i+1:]...), ring.Prove); err == nil {
+		if _, _, err := report(t, append(append([]string{}, list[:i]...), list[i+1:]...),
+			ring.Prove); err == nil {
 			t.Errorf("without %s nothing is missed", list[i])
 		}
 	}
@@ -98,8 +103,10 @@ func TestTooFew(t *testing.T) {
 }
 
 func TestNoFigures(t *testing.T) {
-	for _, bad := range []string{"{}", "x", `{"figure":"a","test":"T","count":"1"}`, `{"figure":"a","test":"T","more":1}`} {
-		if _, _, err := report(t, []string{bad}, ring.Prove); err == nil || !strings.Contains(err.Error(), "line 1 is no count") {
+	for _, bad := range []string{"{}", "x", `{"figure":"a","test":"T","count":"1"}`,
+		`{"figure":"a","test":"T","more":1}`} {
+		if _, _, err := report(t, []string{bad}, ring.Prove); err == nil ||
+			!strings.Contains(err.Error(), "line 1 is no count") {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

@@ -219,8 +219,9 @@ func testParts(all []*pkg, race bool) []part {
 // detectedPart runs with the race detector, at the scale of [ring.Test] in every ring.
 func detectedPart() part {
 	return part{
-		args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0", "-p", "3", "-shuffle=on"},
-		env:  []string{"CGO_ENABLED=1", ring.Variable + "="},
+		args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0", "-p",
+			"3", "-shuffle=on"},
+		env: []string{"CGO_ENABLED=1", ring.Variable + "="},
 	}
 }
 

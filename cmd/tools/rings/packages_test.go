@@ -31,7 +31,8 @@ func TestFast(t *testing.T)  { ring.Undetected(t, "why") }
 	readFunctions(parsed(t, `package x
 func helper() { if ring.At() > ring.Test { println() } }
 `), functions)
-	if got := testsCalling(functions, "Size", "Proof", "At"); !slices.Equal(got, []string{"TestFar", "TestProof", "TestSized"}) {
+	if got := testsCalling(functions, "Size", "Proof", "At"); !slices.Equal(got,
+		[]string{"TestFar", "TestProof", "TestSized"}) {
 		t.Errorf("%q", got)
 	}
 	if got := testsCalling(functions, "Undetected"); !slices.Equal(got, []string{"TestFast"}) {
@@ -61,10 +62,12 @@ func TestDirectives(t *testing.T) {
 func TestPartsHaveEveryPackageOnce(t *testing.T) {
 	all := []*pkg{
 		{ImportPath: "a", TestGoFiles: []string{"a_test.go"}, detectable: true},
-		{ImportPath: "b", TestGoFiles: []string{"b_test.go"}, detectable: true, concurrent: true, undetected: []string{"TestFast"}},
+		{ImportPath: "b", TestGoFiles: []string{"b_test.go"}, detectable: true, concurrent: true,
+			undetected: []string{"TestFast"}},
 		{ImportPath: "c", XTestGoFiles: []string{"c_test.go"}, concurrent: true, beside: true},
 		{ImportPath: "d", XTestGoFiles: []string{"d_test.go"}, concurrent: true},
-		{ImportPath: "e", TestGoFiles: []string{"e_test.go"}, detectable: true, concurrent: true, later: true},
+		{ImportPath: "e", TestGoFiles: []string{"e_test.go"}, detectable: true, concurrent: true,
+			later: true},
 		{ImportPath: "none", concurrent: true, detectable: true},
 	}
 	for _, race := range []bool{true, false} {
