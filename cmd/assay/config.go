@@ -258,7 +258,7 @@ func tradingSettings() []setting {
 			"what the end of the service does to a live run: leave, cancel or flatten",
 			parsed(engine.ParseOnStop, func(c *config) *engine.OnStop { return &c.trading.ends.OnShutdown })},
 		{"on-lease-loss", "SERVICE_ON_LEASE_LOSS", "entries",
-			"what a connector cancels that does not hear of the service for 10 s: entries, all or none",
+			"what a connector cancels after 10 s without the service: entries, all or none",
 			parsed(exchange.ParseLeaseLoss, func(c *config) *exchange.LeaseLoss {
 				return &c.trading.ends.OnLeaseLoss
 			})},

@@ -76,7 +76,7 @@ func (c *control) complete(w world) (err error) {
 	switch {
 	case c.url != "" && c.key == nil:
 		return usagef(
-			"--control-url (SERVICE_CONTROL_URL) needs %s: an answer that nobody is known to have signed "+
+			"--control-url (SERVICE_CONTROL_URL) needs %s: an answer without a known signer "+
 				"is worth nothing", key)
 	case c.policy == deploy.Enforce && c.key == nil:
 		return usagef(
@@ -85,7 +85,7 @@ func (c *control) complete(w world) (err error) {
 	case c.signKey != nil && c.key == nil:
 		return usagef(
 			"--control-sign-key (SERVICE_CONTROL_SIGN_KEY) needs --control-url (SERVICE_CONTROL_URL) and "+
-				"%s: there is nobody to tell", key)
+				"%s: there is no control plane to report to", key)
 	}
 	if c.key != nil && c.url == "" {
 		c.url = defaultControlURL

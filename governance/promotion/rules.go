@@ -456,7 +456,7 @@ func (rs rules) lapseReason(r *revision, own *judged) string {
 	case own.verdict != policy.Pass && rs.w.trust != nil && rs.w.trust.Expired(rs.at):
 		return "expired: trust.json ended at " + rs.w.trust.ExpiresAt
 	case own.verdict != policy.Pass:
-		return "expired: nobody is trusted to approve"
+		return "expired: no approver is trusted"
 	}
 	return ""
 }

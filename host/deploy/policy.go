@@ -284,7 +284,7 @@ func (p *Policy) cached(family string, cause error) (answer, error) {
 	}
 	if sealed == nil {
 		return answer{},
-			away(", and no registry of this family was seen before. Start it, or mend --control-url.")
+			away(", and no registry of this family was seen before. Start it, or correct --control-url.")
 	}
 	// It is verified again: the file may have been changed, the pinned key may be another one.
 	r, refused := Open(sealed, p.opts.Key, family)
@@ -294,7 +294,7 @@ func (p *Policy) cached(family string, cause error) (answer, error) {
 	until := r.ExpiresAt.Format(time.RFC3339)
 	if !r.ValidAt(p.opts.Now()) {
 		return answer{},
-			away(fmt.Sprintf(", and the cached registry expired at %s. Start it, or mend --control-url.",
+			away(fmt.Sprintf(", and the cached registry expired at %s. Start it, or correct --control-url.",
 				until)).
 				with("expires_at", market.FromTime(r.ExpiresAt)).with("registry_version", r.Version)
 	}

@@ -81,7 +81,7 @@ func ownPrivate(path string) error {
 	case err != nil:
 		return err
 	case !info.IsDir() || !isOwn(info):
-		return fmt.Errorf("%s belongs to somebody else: remove it, or set TMPDIR to a folder of your own",
+		return fmt.Errorf("%s belongs to another user: remove it, or set TMPDIR to a folder of your own",
 			path)
 	case info.Mode().Perm()&0o077 != 0:
 		return os.Chmod(path, 0o700)

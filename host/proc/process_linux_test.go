@@ -240,7 +240,7 @@ func TestForeignFolder(t *testing.T) {
 	if err := os.Lchown(theirs, 12345, -1); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := newSocketFolder(); err == nil || !strings.Contains(err.Error(), "belongs to somebody else") {
+	if f, err := newSocketFolder(); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 		f.remove()
 		t.Errorf("got %v", err)
 	}

@@ -49,7 +49,7 @@ func (r *Registry) importLegacy(ctx context.Context) error {
 		}
 		if err != nil {
 			r.warn("LEGACY_MALFORMED",
-				fmt.Sprintf("runs/%s was not imported: %v; mend or remove it", f.name, err))
+				fmt.Sprintf("runs/%s was not imported: %v; repair or remove it", f.name, err))
 			continue
 		}
 		files = append(files, path)

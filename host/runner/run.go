@@ -187,7 +187,7 @@ func (r *Runner) decideEnd(run *run, exec Execution, o Outcome) (Ended, event) {
 		run.watched = ofResults(&artifact.Results{})
 	}
 	if o.Stopped && !run.wasStopped && !o.Withdrawn && o.Failure == nil {
-		o.Failure = internalFailure("The run ended early although nobody had stopped it.")
+		o.Failure = internalFailure("The run ended early without a request to stop.")
 	}
 	end := Ended{
 		Started: run.started(exec), Status: StatusCompleted, StopReason: StopFinished,

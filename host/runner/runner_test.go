@@ -108,7 +108,7 @@ func TestFaults(t *testing.T) {
 		},
 		"stopped by nobody": {
 			exec: fakeExec{run: func(context.Context) Outcome { return Outcome{Stopped: true} }},
-			want: "INTERNAL_ERROR", err: "The run ended early although nobody had stopped it.",
+			want: "INTERNAL_ERROR", err: "The run ended early without a request to stop.",
 		},
 		"write failure": {
 			rec:  fakeRecorder{finish: func(Ended) (Kept, error) { return Kept{}, errors.New("disk full") }},

@@ -83,7 +83,7 @@ func (h *Host) Replay(ctx context.Context, c *Capsule, program string) (*Result,
 	case ArtifactMismatch:
 		return r, h.verify(c, r)
 	case Cancelled:
-		r.differ("failure", "somebody stopped the run", "nothing that a replay could show")
+		r.differ("failure", "the run was stopped", "nothing that a replay could show")
 		return r, nil
 	}
 	p, err := h.prepare(ctx, c, program, r)

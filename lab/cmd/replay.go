@@ -25,7 +25,7 @@ func replayCommand(a *App) *cobra.Command {
 			"hashes, or else with the candles of the capsule, and compares the fingerprint of the failure.",
 		Example: Examples(
 			"lab replay .assay/runs/run_6rvs7gxczpvrxcpd/capsules/fc_0123456789abcdef.json",
-			"lab replay fc_0123456789abcdef.json --plugin bin/strategies/sma_cross    # is it mended?",
+			"lab replay fc_0123456789abcdef.json --plugin bin/strategies/sma_cross    # is it fixed?",
 		),
 	}
 	a.Bind(c, &o)

@@ -159,7 +159,7 @@ func (c *Comparison) warn() {
 			c.Warnings = append(c.Warnings,
 				Warning{"TEST_LOCKED",
 					"the metrics of " + c.Split +
-						" are locked: --reveal-test shows them and notes that somebody has looked"})
+						" are locked: --reveal-test shows them and records the look"})
 			return
 		}
 	}

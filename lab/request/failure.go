@@ -145,7 +145,7 @@ func runIsAudited(c *capsule.Capsule) bool {
 
 // stopped keeps a capsule of a run that was interrupted.
 func (x capturer) stopped(p *Prepared, at *played) {
-	failure := &artifact.Failure{Code: CodeInterrupted, Message: "somebody stopped it",
+	failure := &artifact.Failure{Code: CodeInterrupted, Message: "the run was stopped",
 		Data: map[string]any{}}
 	x.record(p, at.take, x.host.level(*at), func(about capsule.Context) (*capsule.Capsule, error) {
 		return capsule.Draft(about, capsule.Played{Failure: failure, Scene: at.scene}, capsule.Cancelled)

@@ -348,11 +348,11 @@ func deploymentTable() []Entry {
 				"clock."},
 		{RegistryRollback, 409, "The deployable registry is older than one that was seen before.",
 			registry("registry_version", "highest_version", "reason"),
-			"Somebody shows an old one, or the control plane was restored from a backup: settle which " +
+			"An old one is being shown, or the control plane was restored from a backup: settle which " +
 				"before anything trades."},
 		{RegistryUnavailable, 409, "The control plane does not answer, and no cached registry is valid.",
 			registry("registry_version", "expires_at", "reason"),
-			"Start the control plane or mend --control-url; a registry that was seen before helps until " +
+			"Start the control plane or correct --control-url; a registry that was seen before helps until " +
 				"it expires."},
 		{DeploymentNotApproved, 409,
 			"No entry of the registry is for this program with these parameters and markets.",

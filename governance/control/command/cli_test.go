@@ -120,7 +120,7 @@ func TestHints(t *testing.T) {
 	d := newDesk(t)
 	id := d.submit()
 	for args, want := range map[string]string{
-		"approve " + id + " --stage canary --role risk":    "somebody else has to sign",
+		"approve " + id + " --stage canary --role risk":    "another person has to sign",
 		"approve " + id + " --stage canary --role buddy":   "--role: risk or approver",
 		"approve " + id + " --stage retired --role risk":   "--stage: paper, canary or live",
 		"suspend " + id + " --to live --reason x":          "--to: research, paper or canary",

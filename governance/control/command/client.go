@@ -93,9 +93,9 @@ func (c *client) call(ctx context.Context, method, path string, body []byte) ([]
 
 // hints are what to do about a refusal, by its code and reason.
 var hints = map[string]string{
-	string(bundle.InvalidSignature): "the plane does not count this key, or counts nobody's: whoever " +
+	string(bundle.InvalidSignature): "the plane does not count this key, or counts no key: whoever " +
 		"runs it enters it with governance keys trust, and sends a SIGHUP",
-	"INVALID_ATTESTATIONself_approval": "somebody else has to sign",
+	"INVALID_ATTESTATIONself_approval": "another person has to sign",
 	"INVALID_ATTESTATIONrole":          "trust.json does not give this key the role that this takes",
 	"INVALID_ATTESTATIONexpired":       "look at --valid and at this machine's clock",
 	store.Corrupt: "whoever runs the plane looks at its log with governance verify " +

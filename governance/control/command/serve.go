@@ -38,7 +38,7 @@ type serveOptions struct {
 	Origin       string   `flag:"log-origin" env:"SERVICE_GOVERNANCE_LOG_ORIGIN" usage:"the log's name, a DNS name; fixed at the first start (default governance.local)"`
 	ArtifactRoot string   `flag:"artifact-root" env:"SERVICE_GOVERNANCE_ARTIFACT_ROOT" default:"auto" usage:"folder that holds runs/; auto is the state folder's parent if it does, off reads none"`
 	Policy       string   `flag:"policy" env:"SERVICE_GOVERNANCE_POLICY" usage:"promotion policy (default policy.json in the state folder, else the one that is built in)"`
-	Trust        string   `flag:"trust" env:"SERVICE_GOVERNANCE_TRUST" usage:"whose signatures count (default trust.json in the state folder, else nobody's)"`
+	Trust        string   `flag:"trust" env:"SERVICE_GOVERNANCE_TRUST" usage:"whose signatures count (default trust.json in the state folder, else none)"`
 	BehindProxy  string   `flag:"behind-proxy" env:"SERVICE_GOVERNANCE_BEHIND_PROXY" default:"false" usage:"an authenticating proxy stands in front: allow other than loopback addresses"`
 	Hosts        []string `flag:"allowed-host" usage:"name that the Host header may carry, repeatable [SERVICE_GOVERNANCE_ALLOWED_HOSTS, commas]"`
 }
@@ -227,7 +227,7 @@ func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, no
 			"policy", fmt.Sprintf("%s v%d %s", p.ID, p.Version, p.Digest))
 		switch t := w.Trust(); {
 		case t == nil:
-			logger.Warn("open mode: nobody's signature counts, nothing goes beyond paper", "hint",
+			logger.Warn("open mode: no signature counts, nothing goes beyond paper", "hint",
 				"governance keys trust")
 		case t.Expired(now):
 			logger.Warn("trust.json has expired: only stops are taken", "version", t.Version, "expired_at",

@@ -140,7 +140,7 @@ func mayWaive(p *promotion.Plan, id string) error {
 		case g.GateID != id && waivable:
 			may = append(may, g.GateID)
 		case g.GateID == id && !waivable:
-			return usagef("--waive: nobody may waive %s, it is of kind %s", id, g.Kind)
+			return usagef("--waive: %s cannot be waived, it is of kind %s", id, g.Kind)
 		case g.GateID == id:
 			return nil
 		}
@@ -398,8 +398,8 @@ func incidentCommand(w World) *cobra.Command {
 		Use: "incident CR", Short: "Open or close an incident, or record a drill", Args: cobra.ExactArgs(1),
 		Long: "A critical incident stops everything that runs the same, until it is closed and two people " +
 			"let it go on.",
-		Example: "  governance incident cr-... --open inc-1 --severity critical --reason \"fills nobody " +
-			"ordered\" --key host.key\n" +
+		Example: "  governance incident cr-... --open inc-1 --severity critical --reason \"fills without " +
+			"orders\" --key host.key\n" +
 			"  governance incident cr-... --close inc-1 --key otto.key\n  governance incident cr-... " +
 			"--drill kill_switch --run svc_01 --result pass --key otto.key",
 		RunE: func(cmd *cobra.Command, args []string) error { return o.record(cmd, args[0]) },

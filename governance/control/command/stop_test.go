@@ -15,7 +15,7 @@ func TestWaivingWhatCannotBeWaived(t *testing.T) {
 	if a, err := d.p.Submit(doc, planetest.Signed()); err != nil || a.Status != 201 {
 		t.Fatal(a.Status, err)
 	}
-	for gate, why := range map[string]string{"drill.kill_swich": "it has ", "assurance.signed": "nobody may waive"} {
+	for gate, why := range map[string]string{"drill.kill_swich": "it has ", "assurance.signed": "cannot be waived"} {
 		out := d.as("rita", 2, "approve", doc.Bundle.CandidateRevisionID, "--stage", "canary", "--waive", gate, "--reason", "x")
 		if !strings.Contains(out, why) {
 			t.Errorf("%s: %s", gate, out)

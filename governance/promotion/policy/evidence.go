@@ -238,7 +238,7 @@ func replay(g *Gate, e *Evidence, _ time.Time) Result {
 		case len(other) == 0 && len(same) > 0:
 			equal++
 		case len(other) == 0 && r.Verdict == Pass:
-			r.Verdict, r.Reason = Pending, fmt.Sprintf("nobody else has re-run %s", runs[i].RunID)
+			r.Verdict, r.Reason = Pending, fmt.Sprintf("no other key has re-run %s", runs[i].RunID)
 			if e.hashesOnly(&runs[i]) {
 				r.Reason += ": the replay that there is repeats hashes, without the numbers that it came to"
 			}

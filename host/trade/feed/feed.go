@@ -72,7 +72,7 @@ type Feed struct {
 // New checks the configuration.
 func New(cfg Config) (*Feed, error) {
 	if len(cfg.Symbols) == 0 || cfg.Step == nil {
-		return nil, errors.New("feed: needs symbols and somebody who takes the steps")
+		return nil, errors.New("feed: needs symbols and a receiver of steps")
 	}
 	if cfg.Timeframe.Count == 0 {
 		return nil, errors.New("feed: needs a timeframe")

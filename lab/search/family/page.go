@@ -455,7 +455,7 @@ func Sentences(o *Outcome) []string {
 			Number(p), Number(&o.SmallestP), len(o.Result.StepM.Rejected))
 	}
 	if s.TestPeeks > 0 {
-		say("Somebody has looked at the test of this family %d times.", s.TestPeeks)
+		say("The test split of this family has been revealed %d times.", s.TestPeeks)
 	}
 	say("The parameters were chosen on candles that validation is part of: only test is clean.")
 	return list

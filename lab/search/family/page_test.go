@@ -68,7 +68,7 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"plan_a", "It &lt;script&gt;", "wf-00", "<td>t0</td>", "<td>none</td>", "STRATEGY_ERROR", `class="verdict fail"`, "count as 1.5 independent",
 		"a ratio as high in 70.0 %", "each of its days: 1.",
-		"looked at the test of this family 3 times", `<path d="M6.0 82.0L450.0 234.0L894.0 6.0"/>`, `class="chosen"`, "50.0 %", "turnover", "prefers-color-scheme: dark",
+		"test split of this family has been revealed 3 times", `<path d="M6.0 82.0L450.0 234.0L894.0 6.0"/>`, `class="chosen"`, "50.0 %", "turnover", "prefers-color-scheme: dark",
 		"default-src &#39;none&#39;", "wf-01",
 	} {
 		if !strings.Contains(page, want) && !strings.Contains(page, strings.ReplaceAll(want, "&#39;", "'")) {

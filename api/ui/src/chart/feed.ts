@@ -1,5 +1,5 @@
 // Loads what the chart shows: the whole run once, a stretch of it when zoomed in. Answers
-// to questions that nobody asks any more are dropped.
+// to requests that are no longer wanted are dropped.
 import type { CandleTuple, EquityTuple, FillsTuple, LineTuple, SeriesRequest, SeriesResult } from "../api/types.ts";
 import type { Source } from "../state/source.ts";
 import { addCandle, withTail } from "./align.ts";

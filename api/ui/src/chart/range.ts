@@ -13,7 +13,7 @@ export const length = (s: Span) => s.to - s.from;
 
 /** Fewer slots than this are not spread over the whole width. */
 const fewest = 24;
-/** Closer than this many slots nobody needs to look. */
+/** The closest zoom, in slots. */
 const closest = 8;
 /** What is asked for reaches this share of the visible stretch beyond both ends: more when it costs no detail. */
 const padding = 0.25, wide = 2;

@@ -236,7 +236,7 @@ export function readingAt(scene: Scene, slot: number): Reading | null {
   };
 }
 
-/** What is read where nobody points: as readingAt, but no price that the run has not seen, and the newest equity. */
+/** What is read without a pointer: as readingAt, but no price that the run has not seen, and the newest equity. */
 export function seenAt(scene: Scene, slot: number): Reading | null {
   const reading = readingAt(scene, slot), { priced } = scene.reach;
   if (!reading) return null;

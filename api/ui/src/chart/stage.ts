@@ -77,7 +77,7 @@ export class Stage {
   /** Counts what has made everything be asked for again. */
   private asked = 0;
   private parts = nothing;
-  /** The library has not drawn yet what it was given: until then it reports stretches that nobody wanted. */
+  /** The library has not drawn yet what it was given: until then it reports ranges that were not asked for. */
   private drawing = false;
   private readonly calm = new NextFrame(() => {
     this.drawing = false;
@@ -206,7 +206,7 @@ export class Stage {
 
   private async load() {
     if (!store.status.peek().run_id) return;
-    // Nobody answers: what is drawn stays. The next source makes everything be asked for again.
+    // There is no answer: what is drawn stays. The next source makes everything be asked for again.
     if (this.feed.overview && ["reconnecting", "down"].includes(store.connection.peek().state)) return;
     const asked = this.asked;
     const found = await this.feed.load(this.wish(), null, null);

@@ -53,7 +53,7 @@ export function useAria(pointer: string, { help = false, describedBy = "", requi
   return { aria, note: shown && <Note id={id + "-note"} shown={shown} /> };
 }
 
-/** A message below a field: a mistake, or a remark that keeps nobody from starting. */
+/** A message below a field: a mistake, or a remark that does not block the start. */
 function Note({ id, shown }: { id: string; shown: Shown }) {
   return <p id={id} class={shown.wrong ? "note wrong" : "note"}>{shown.wrong && <Icon name="warn" />}<span>{sentence(shown.message)}</span></p>;
 }

@@ -13,7 +13,7 @@ const last = parse(storage.get(key));
 
 /** Whether the form comes from an earlier visit. */
 export const returning = Boolean(last?.strategy);
-/** Backtest after a load, unless a run is on: nobody starts anything else by habit. */
+/** Backtest after a load, unless a run is on: anything else is a deliberate choice. */
 export const mode = signal<FormMode>("backtest");
 export const strategy = signal(last?.strategy ?? "");
 export const symbols = signal<string[]>(last?.symbols ?? []);

@@ -5,7 +5,7 @@ import type { Raw } from "./draft.ts";
 import type { Field } from "./schema.ts";
 import { untouched } from "./validate.ts";
 
-/** raw is what was typed; a field that nobody touched shows its default and needs no hint. */
+/** raw is what was typed; an untouched field shows its default and needs no hint. */
 export function hint(field: Field, raw: Raw): string {
   if (raw === undefined || JSON.stringify(raw) === JSON.stringify(untouched(field))) return "";
   const standard = standardOf(field);

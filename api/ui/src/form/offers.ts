@@ -109,7 +109,7 @@ export function timeframeOffers(from: readonly Exchange[], symbols: readonly str
   const offers: Offer[] = [];
   for (const value of values.sort((a, b) => seconds(a) - seconds(b))) {
     const e = from.find((x) => symbols.every((s) => hasTimeframe(x, s, value, mode)) && (symbols.length > 0 || listed.includes(value)));
-    // What nobody lists and nothing gives is not worth a line.
+    // What is neither listed nor given has no line.
     if (!e && !listed.includes(value) && !only?.includes(value)) continue;
     const made = e && symbols[0] && mode === "backtest" ? source(e, symbols[0], value) : value;
     offers.push({ value, note: made && made !== value ? `made from ${made}` : "", reason: timeframeReason(value, e, symbols, strategy) });

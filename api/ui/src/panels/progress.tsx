@@ -54,7 +54,7 @@ const heard = computed(() => !lastKnown.value && connection.value.state !== "rec
 
 /** Paper and live have no end to measure against. */
 function OpenEnded() {
-  // Its clock stands still while nobody knows whether the run goes on.
+  // Its clock stands still while it is unknown whether the run goes on.
   const running = useNow(heard.value);
   const now = serviceTime(heard.value ? running : connection.value.lastData), run = status.value;
   const came = useArrival(run), known = simulated.value && came > 0 ? serviceTime(came) : null;

@@ -1,5 +1,5 @@
 // The failure report that a person copies. It is put together from named fields, so that
-// nothing comes along that nobody looked at.
+// nothing is sent that was not shown.
 import type { FailureDetails, Hello, LogLine, RunConfig, Status, Strategy } from "../api/types.ts";
 import { masked } from "./secrets.ts";
 

@@ -19,7 +19,7 @@ export async function repeated<T>(act: () => Promise<T>, wait: (ms: number) => P
   }
 }
 
-/** A key nobody else has. crypto.randomUUID exists in secure contexts only, and a page behind a plain proxy is none. */
+/** A unique key. crypto.randomUUID exists in secure contexts only, and a page behind a plain proxy is none. */
 export function randomKey(): string {
   return Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 }

@@ -74,7 +74,7 @@ function openSocket(handlers: Handlers): Wire {
   return {
     send: (text) => socket.send(text),
     close() {
-      // A dead peer does not answer the closing handshake: nobody waits for it.
+      // A dead peer does not answer the closing handshake, so there is no wait for it.
       socket.onmessage = socket.onclose = null;
       socket.close();
     },

@@ -243,7 +243,7 @@ export class Link {
     const stream = this.stream;
     if (!stream) return;
     if (frames.some((f) => f.type === "snapshot") && this.phase.state !== "live") this.live(stream);
-    this.gone = ""; // what goes from here on was taken away by somebody
+    this.gone = ""; // what disappears from here on was removed by the user
     this.complete(stream);
   }
 

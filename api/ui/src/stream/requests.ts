@@ -1,6 +1,6 @@
 // Questions over the stream and their answers. The server hangs up on more than 10
 // messages a second, so they leave through a bucket; while they wait a newer question
-// about the same replaces an older one, because nobody looks at the older answer.
+// about the same replaces an older one, because the older answer is not shown.
 import { ApiError } from "../api/client.ts";
 import { Unavailable } from "../state/source.ts";
 import { Bucket } from "./bucket.ts";
@@ -31,7 +31,7 @@ export class Requests {
 
   constructor(private readonly clock: Clock, private readonly send: (text: string) => void) {}
 
-  /** Asks; questions that wait and have the same key are superseded, "" is nobody's. */
+  /** Asks; questions that wait and have the same key are superseded, "" supersedes nothing. */
   ask(type: string, payload: Record<string, unknown>, key = ""): Promise<Record<string, unknown>> {
     if (this.over) return Promise.reject(new Unavailable("no connection"));
     const id = String(++this.next);

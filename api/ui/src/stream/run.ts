@@ -23,7 +23,7 @@ export interface Run {
   overlap: boolean;
 }
 
-/** Nobody looks at it, so it is no signal. */
+/** Nothing observes it, so it is no signal. */
 let overlap = false;
 
 /** Nothing is known of a run, except how the service is. */
