@@ -236,7 +236,8 @@ func ownerWarning(t *bundle.Trust, owner string) []Warning {
 	}
 	return []Warning{{Code: "OWNER_NOT_TRUSTED",
 		Message: fmt.Sprintf(
-			"the owner %q is no principal of trust.json, so its owner is not kept from approving it: name one "+
+			"the owner %q is no principal of trust.json, so its owner is not kept from approving it: name "+
+				"one "+
 				"with --owner", owner)}}
 }
 
