@@ -38,7 +38,8 @@ func play(t *testing.T, s *apitest.Service, cases []exchange) {
 				c.code = "" // the body of a path outside of the API has none
 			}
 			if a.StatusCode != c.status || a.Code() != c.code {
-				t.Fatalf("%s %s: got %d %s, want %d %s\n%.400s", c.method, c.path, a.StatusCode, a.Code(), c.status, c.code, a.Body)
+				t.Fatalf("%s %s: got %d %s, want %d %s\n%.400s", c.method, c.path, a.StatusCode, a.Code(),
+					c.status, c.code, a.Body)
 			}
 		})
 	}
@@ -80,7 +81,8 @@ func TestBadBody(t *testing.T) {
 		{"stop with text", "POST", stopPath, `x`, nil, 400, "INVALID_JSON"},
 		{"reset with a list", "DELETE", resetPath, `[]`, nil, 400, "VALIDATION_FAILED"},
 		bad("bad key", apitest.Backtest, "MALFORMED_REQUEST", 400, "Idempotency-Key: a b"),
-		bad("long key", apitest.Backtest, "MALFORMED_REQUEST", 400, "Idempotency-Key: "+strings.Repeat("k", 129)),
+		bad("long key", apitest.Backtest, "MALFORMED_REQUEST", 400,
+			"Idempotency-Key: "+strings.Repeat("k", 129)),
 	}
 	play(t, s, cases)
 	a := s.Do(t, "POST", startPath, "{\n\"a\": 1,\n\"a\": 2}")
@@ -100,32 +102,38 @@ func TestBadField(t *testing.T) {
 		return `{"strategy_name":"x","timeframe":"1h","symbols":` + symbols + `}`
 	}
 	cases := map[string]struct{ path, body, pointers string }{
-		"unknown":             {startPath, with(`"leverage":2`), "/leverage"},
-		"wrong case":          {startPath, with(`"Exchange":"sample"`), "/Exchange"},
-		"all missing":         {startPath, `{}`, "/strategy_name /symbols /timeframe"},
-		"five at once":        {startPath, `{"strategy_name":1,"timeframe":"1x","symbols":["BTC/USDT",2],"initial_cash":"1","x~/y":0}`, "/initial_cash /strategy_name /symbols/1 /timeframe /x~0~1y"},
-		"null params":         {startPath, with(`"strategy_params":null`), "/strategy_params"},
-		"null cash":           {startPath, with(`"initial_cash":null`), "/initial_cash"},
-		"null exchange":       {startPath, with(`"exchange":null`), "/exchange"},
-		"null execution":      {startPath, with(`"execution":null`), "/execution"},
-		"no symbols":          {startPath, base(`[]`), "/symbols"},
-		"duplicate symbols":   {startPath, base(`["A/B","A/B"]`), "/symbols"},
-		"257 symbols":         {startPath, base("[" + strings.Join(many, ",") + "]"), "/symbols"},
-		"no quote":            {startPath, base(`["BTCUSDT"]`), "/symbols/0"},
-		"bad start":           {startPath, with(`"start_date":"yesterday"`), "/start_date"},
-		"bad end":             {startPath, with(`"end_date":"2024-13-01"`), "/end_date"},
-		"cash 0":              {startPath, with(`"initial_cash":0`), "/initial_cash"},
-		"cash negative":       {startPath, with(`"initial_cash":-5`), "/initial_cash"},
-		"cash 1e16":           {startPath, with(`"initial_cash":1e16`), "/initial_cash"},
-		"cash rounds to 0":    {startPath, with(`"initial_cash":0.00000000001`), "/initial_cash"},
-		"tiny cash":           {startPath, with(`"initial_cash":1e-300`), "/initial_cash"},
-		"tiny cash on paper":  {livePath, with(`"initial_cash":1e-11`), "/initial_cash"},
-		"blanks in symbols":   {startPath, base(`["A\u00a0B/C","A/\u2003","\ufeffA/B"]`), "/symbols/0 /symbols/1 /symbols/2"},
-		"comma in a time":     {startPath, with(`"start_date":"2024-01-01T00:00:00,5Z"`), "/start_date"},
-		"unknown execution":   {startPath, with(`"execution":{"delay_candles":1}`), "/execution/delay_candles"},
-		"bad execution":       {startPath, with(`"execution":{"slippage_bps":1001,"intrabar":"x"}`), "/execution/intrabar /execution/slippage_bps"},
-		"execution in live":   {livePath, with(`"mode":"live","exchange":"x","execution":{}`), "/execution"},
-		"cash in live":        {livePath, with(`"mode":"live","exchange":"x","initial_cash":1`), "/initial_cash"},
+		"unknown":     {startPath, with(`"leverage":2`), "/leverage"},
+		"wrong case":  {startPath, with(`"Exchange":"sample"`), "/Exchange"},
+		"all missing": {startPath, `{}`, "/strategy_name /symbols /timeframe"},
+		"five at once": {startPath,
+			`{"strategy_name":1,"timeframe":"1x","symbols":["BTC/USDT",2],"initial_cash":"1","x~/y":0}`,
+			"/initial_cash /strategy_name /symbols/1 /timeframe /x~0~1y"},
+		"null params":        {startPath, with(`"strategy_params":null`), "/strategy_params"},
+		"null cash":          {startPath, with(`"initial_cash":null`), "/initial_cash"},
+		"null exchange":      {startPath, with(`"exchange":null`), "/exchange"},
+		"null execution":     {startPath, with(`"execution":null`), "/execution"},
+		"no symbols":         {startPath, base(`[]`), "/symbols"},
+		"duplicate symbols":  {startPath, base(`["A/B","A/B"]`), "/symbols"},
+		"257 symbols":        {startPath, base("[" + strings.Join(many, ",") + "]"), "/symbols"},
+		"no quote":           {startPath, base(`["BTCUSDT"]`), "/symbols/0"},
+		"bad start":          {startPath, with(`"start_date":"yesterday"`), "/start_date"},
+		"bad end":            {startPath, with(`"end_date":"2024-13-01"`), "/end_date"},
+		"cash 0":             {startPath, with(`"initial_cash":0`), "/initial_cash"},
+		"cash negative":      {startPath, with(`"initial_cash":-5`), "/initial_cash"},
+		"cash 1e16":          {startPath, with(`"initial_cash":1e16`), "/initial_cash"},
+		"cash rounds to 0":   {startPath, with(`"initial_cash":0.00000000001`), "/initial_cash"},
+		"tiny cash":          {startPath, with(`"initial_cash":1e-300`), "/initial_cash"},
+		"tiny cash on paper": {livePath, with(`"initial_cash":1e-11`), "/initial_cash"},
+		"blanks in symbols": {startPath, base(`["A\u00a0B/C","A/\u2003","\ufeffA/B"]`),
+			"/symbols/0 /symbols/1 /symbols/2"},
+		"comma in a time": {startPath, with(`"start_date":"2024-01-01T00:00:00,5Z"`), "/start_date"},
+		"unknown execution": {startPath, with(`"execution":{"delay_candles":1}`),
+			"/execution/delay_candles"},
+		"bad execution": {startPath, with(`"execution":{"slippage_bps":1001,"intrabar":"x"}`),
+			"/execution/intrabar /execution/slippage_bps"},
+		"execution in live": {livePath, with(`"mode":"live","exchange":"x","execution":{}`), "/execution"},
+		"cash in live": {livePath, with(`"mode":"live","exchange":"x","initial_cash":1`),
+			"/initial_cash"},
 		"live no exchange":    {livePath, with(`"mode":"live"`), "/exchange"},
 		"adopt":               {livePath, with(`"mode":"live","exchange":"x","resume":"adopt"`), "/resume"},
 		"adopt on paper":      {livePath, with(`"resume":"adopt"`), "/resume"},

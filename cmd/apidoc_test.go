@@ -118,7 +118,8 @@ func interpreter(t *testing.T, language string, s *service) []string {
 	case major < 20:
 		t.Skip("the examples are for Node 20 and later")
 	case language == "js stream":
-		if resp, err := http.Get(s.url + "/api/v1/ws/status"); err != nil || resp.StatusCode == http.StatusNotFound {
+		if resp, err := http.Get(s.url + "/api/v1/ws/status"); err != nil ||
+			resp.StatusCode == http.StatusNotFound {
 			t.Fatalf("the service has no stream: %v", err)
 		} else {
 			resp.Body.Close()

@@ -59,11 +59,13 @@ func buildAll(dir string) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err
 	}
-	return goBuild(folder, "v1", "./strategies/sma_cross", "./strategies/buy_hold", "./strategies/rsi_bracket", "./strategies/limit_entry", "./strategies/breakout")
+	return goBuild(folder, "v1", "./strategies/sma_cross", "./strategies/buy_hold",
+		"./strategies/rsi_bracket", "./strategies/limit_entry", "./strategies/breakout")
 }
 
 func goBuild(dir, amd64 string, packages ...string) error {
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, packages...)
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)},
+		packages...)
 	cmd := exec.Command("go", args...)
 	cmd.Dir = ".."
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOAMD64="+amd64)
@@ -239,7 +241,8 @@ func (s *service) backtest(body object) object {
 // await polls the status until it is one of those named.
 func (s *service) await(states ...string) object {
 	s.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(
+		5 * time.Millisecond) {
 		var status object
 		s.call("GET", "/status", nil, &status)
 		for _, want := range states {

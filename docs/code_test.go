@@ -28,7 +28,8 @@ func TestGoBlocksCompile(t *testing.T) {
 		for _, b := range blocks(t, doc, "go") {
 			name, text := doc+" line "+strconv.Itoa(b.line), b.text
 			group := name
-			if m := regexp.MustCompile(`^// ([a-z0-9_/]+)/[a-z0-9_]+\.go\n`).FindStringSubmatch(text); m != nil {
+			if m := regexp.MustCompile(`^// ([a-z0-9_/]+)/[a-z0-9_]+\.go\n`).FindStringSubmatch(
+				text); m != nil {
 				group = doc + " " + m[1]
 			} else if !strings.HasPrefix(text, "package ") {
 				text = fragment(t, name, text)
@@ -57,7 +58,8 @@ func knownPackages() map[string]string {
 func fragment(t *testing.T, name, text string) string {
 	t.Helper()
 	body := text
-	if _, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+text, parser.SkipObjectResolution); err != nil {
+	if _, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+text,
+		parser.SkipObjectResolution); err != nil {
 		body = "func _(v sdk.View) (sdk.Intents, error) {\n" + text + "}\n"
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+body, 0)

@@ -28,7 +28,8 @@ func serve(t *testing.T) string {
 		t.Fatal(err)
 	}
 	logger := hclog.NewNullLogger()
-	handler, err := api.NewEdge(api.EdgeConfig{Hosts: edge.NewHosts(), Routes: append(api.Redirects(), u.Routes()...), Logger: logger, Now: time.Now})
+	handler, err := api.NewEdge(api.EdgeConfig{Hosts: edge.NewHosts(),
+		Routes: append(api.Redirects(), u.Routes()...), Logger: logger, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}

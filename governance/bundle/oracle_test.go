@@ -106,7 +106,8 @@ func TestReferencePositiveControls(t *testing.T) {
 		}
 		if first == "" {
 			first = p.FileSHA256
-			if p.Bundle.CandidateRevisionID != c.Expect.RevisionID || p.FileSHA256 != c.Expect.FileSHA256 || string(p.Canonical) != c.Body {
+			if p.Bundle.CandidateRevisionID != c.Expect.RevisionID || p.FileSHA256 != c.Expect.FileSHA256 ||
+				string(p.Canonical) != c.Body {
 				t.Errorf("%s: %s, %s", c.Name, p.Bundle.CandidateRevisionID, p.FileSHA256)
 			}
 		}

@@ -18,7 +18,8 @@ import (
 
 // denied reports whether an answer is a refusal by the system.
 func denied(answer string) bool {
-	for _, words := range []string{"permission denied", "operation not permitted", "no such file", "read-only", "no such process"} {
+	for _, words := range []string{"permission denied", "operation not permitted", "no such file",
+		"read-only", "no such process"} {
 		if strings.Contains(answer, words) {
 			return true
 		}

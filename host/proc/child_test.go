@@ -60,7 +60,8 @@ func config(t *testing.T, name string, mode sandbox.Mode) Config {
 	}
 	t.Cleanup(func() { _ = f.Close() })
 	return Config{
-		Binary: f, Name: name, SocketDir: t.TempDir(), Sandbox: mode, Libraries: true, Limits: sandbox.DefaultLimits(),
+		Binary: f, Name: name, SocketDir: t.TempDir(), Sandbox: mode, Libraries: true,
+		Limits: sandbox.DefaultLimits(),
 	}
 }
 
@@ -99,7 +100,8 @@ func TestOutputAndExit(t *testing.T) {
 				t.Errorf("%s: %q is not in the tail %q", mode, want, tail)
 			}
 		}
-		if wantOff := sandbox.Unwalled(mode, false) != ""; wantOff != (p.Level().String() == sandbox.LevelOff) {
+		if wantOff := sandbox.Unwalled(mode,
+			false) != ""; wantOff != (p.Level().String() == sandbox.LevelOff) {
 			t.Errorf("%s: level %s", mode, p.Level())
 		}
 		p.Kill() // its number may belong to another user by now: nothing happens

@@ -123,7 +123,8 @@ func TestStoreNoticesEveryChange(t *testing.T) {
 
 func TestStoreRefuses(t *testing.T) {
 	s, dir := testStore(t), t.TempDir()
-	pipe, link, big := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), writeFile(t, dir, "big", "", 0o755)
+	pipe, link, big := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"),
+		writeFile(t, dir, "big", "", 0o755)
 	if err := syscall.Mkfifo(pipe, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,8 @@ func TestStoreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		pipe: "not a regular file", link: "link", big: "more than", dir: "not a regular file", filepath.Join(dir, "absent"): "absent",
+		pipe: "not a regular file", link: "link", big: "more than", dir: "not a regular file",
+		filepath.Join(dir, "absent"): "absent",
 	} {
 		_, err := s.Add(path)
 		if err == nil || err.Code != CodeUnreadable || !strings.Contains(err.Error(), want) {
@@ -171,7 +173,8 @@ func TestInspect(t *testing.T) {
 		}
 		libraries, err := inspect(f)
 		_ = f.Close()
-		if want == "" && (err != nil || libraries) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || libraries) || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.20q: got %v, want %q", content, err, want)
 		}
 	}

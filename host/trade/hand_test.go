@@ -65,7 +65,8 @@ func byHand(t *testing.T, d *desk, warm int) *hand {
 
 // Choose implements Venues.
 func (v *hand) Choose(context.Context, runner.StartRequest, *run.Plan) (Venue, error) {
-	return Venue{ID: "hand", Description: exchange.Description{ID: "hand", Kind: "native"}, Connect: v.connect}, nil
+	return Venue{ID: "hand", Description: exchange.Description{ID: "hand", Kind: "native"},
+		Connect: v.connect}, nil
 }
 
 func (v *hand) connect(context.Context) (*exchange.Connection, error) {

@@ -105,8 +105,10 @@ func needsNode(t *testing.T) {
 	if err != nil {
 		skip(t, "no Node found (apt-get install nodejs npm)")
 	}
-	if major, err := strconv.Atoi(strings.Split(strings.TrimPrefix(string(out), "v"), ".")[0]); err != nil || major < 20 {
-		skip(t, fmt.Sprintf("playwright-core needs Node 20 or newer, this is %s", strings.TrimSpace(string(out))))
+	if major, err := strconv.Atoi(strings.Split(strings.TrimPrefix(string(out), "v"), ".")[0]); err != nil ||
+		major < 20 {
+		skip(t, fmt.Sprintf("playwright-core needs Node 20 or newer, this is %s",
+			strings.TrimSpace(string(out))))
 	}
 	for _, name := range []string{"playwright-core", "axe-core"} {
 		if _, err := os.Stat(filepath.Join("..", "node_modules", name)); err != nil {
@@ -130,7 +132,8 @@ func buildAll(dir string) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err
 	}
-	if err := goBuild(dir, "./cmd/assay", "./cmd/lab", "./cmd/testdata/misbehave", "./api/ui/e2e/testdata/widgets"); err != nil {
+	if err := goBuild(dir, "./cmd/assay", "./cmd/lab", "./cmd/testdata/misbehave",
+		"./api/ui/e2e/testdata/widgets"); err != nil {
 		return err
 	}
 	if err := goBuild(folder, bundled()...); err != nil {
@@ -145,7 +148,9 @@ func buildAll(dir string) error {
 }
 
 func goBuild(dir string, packages ...string) error {
-	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, packages...)...)
+	cmd := exec.Command("go",
+		append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)},
+			packages...)...)
 	cmd.Dir = filepath.Join("..", "..", "..")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOAMD64=v1")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -37,7 +37,8 @@ type vector struct {
 }
 
 // handed is the files that are verified by default.
-var handed = []string{"candidate_bundle.json", "candidate_bundle.dsse.json", "ingest_receipt.json", "candidate_bundle.sigstore.json", "candidate_bundle.tlog-proof"}
+var handed = []string{"candidate_bundle.json", "candidate_bundle.dsse.json", "ingest_receipt.json",
+	"candidate_bundle.sigstore.json", "candidate_bundle.tlog-proof"}
 
 // maker collects vectors with the files that they need.
 type maker struct {
@@ -81,7 +82,9 @@ func (m *maker) seal(name, about string, change func(seal, sigstore, entry objec
 		entry := sigstore["verificationMaterial"].(object)["tlogEntries"].([]any)[0].(object)
 		change(seal, sigstore, entry)
 	})
-	m.add(name, about, map[string][]byte{"ingest_receipt.json": receipt, "candidate_bundle.sigstore.json": nil, "candidate_bundle.tlog-proof": nil}, fails...)
+	m.add(name, about,
+		map[string][]byte{"ingest_receipt.json": receipt, "candidate_bundle.sigstore.json": nil,
+			"candidate_bundle.tlog-proof": nil}, fails...)
 }
 
 // on names steps of the receipt's seal.
@@ -102,8 +105,9 @@ func makeVectors(t testing.TB) *maker {
 		m.out["valid/"+name] = []byte(text)
 	}
 	m.add("valid", "everything as the control plane hands it out", nil)
-	m.add("valid-artifact", "an artifact by itself, proved by the seal", map[string][]byte{"candidate_bundle.json": nil, "candidate_bundle.dsse.json": nil,
-		"runs/run-0001/report.json": []byte(m.artifacts["runs/run-0001/report.json"])})
+	m.add("valid-artifact", "an artifact by itself, proved by the seal",
+		map[string][]byte{"candidate_bundle.json": nil, "candidate_bundle.dsse.json": nil,
+			"runs/run-0001/report.json": []byte(m.artifacts["runs/run-0001/report.json"])})
 	m.bundles()
 	m.statements()
 	m.proofs()
@@ -115,30 +119,40 @@ func makeVectors(t testing.TB) *maker {
 // bundles changes the bundle: what was sealed and signed is about another one then.
 func (m *maker) bundles() {
 	base := m.files["candidate_bundle.json"]
-	unsealed := []string{"subject ingest_receipt.json", "subject candidate_bundle.sigstore.json", "attestation candidate_bundle.dsse.json"}
-	m.add("bundle-limit-raised", "a limit is raised after sealing", map[string][]byte{"candidate_bundle.json": edit(m.t, base, func(b object) {
-		b["limits"].(object)["max_capital"] = "1000000"
-	})}, append(unsealed, "candidate_revision_id candidate_bundle.json")...)
-	m.add("bundle-new-id", "as before, with id and request made to fit", map[string][]byte{"candidate_bundle.json": edit(m.t, base, func(b object) {
-		b["limits"].(object)["max_capital"] = "1000000"
-		identify(m.t, b)
-	})}, unsealed...)
-	m.add("bundle-indented", "the same value in other bytes", map[string][]byte{"candidate_bundle.json": append([]byte("\n"), base...)}, "canonical bytes candidate_bundle.json")
-	m.add("bundle-duplicate-key", "a second requested_stage", map[string][]byte{"candidate_bundle.json": []byte(strings.Replace(string(base),
-		`"requested_stage":"paper"`, `"requested_stage":"paper","requested_stage":"live"`, 1))},
+	unsealed := []string{"subject ingest_receipt.json", "subject candidate_bundle.sigstore.json",
+		"attestation candidate_bundle.dsse.json"}
+	m.add("bundle-limit-raised", "a limit is raised after sealing",
+		map[string][]byte{"candidate_bundle.json": edit(m.t, base, func(b object) {
+			b["limits"].(object)["max_capital"] = "1000000"
+		})}, append(unsealed, "candidate_revision_id candidate_bundle.json")...)
+	m.add("bundle-new-id", "as before, with id and request made to fit",
+		map[string][]byte{"candidate_bundle.json": edit(m.t, base, func(b object) {
+			b["limits"].(object)["max_capital"] = "1000000"
+			identify(m.t, b)
+		})}, unsealed...)
+	m.add("bundle-indented", "the same value in other bytes",
+		map[string][]byte{"candidate_bundle.json": append([]byte("\n"), base...)},
+		"canonical bytes candidate_bundle.json")
+	m.add("bundle-duplicate-key", "a second requested_stage",
+		map[string][]byte{"candidate_bundle.json": []byte(strings.Replace(string(base),
+			`"requested_stage":"paper"`, `"requested_stage":"paper","requested_stage":"live"`, 1))},
 		append(unsealed, "strict parse candidate_bundle.json")...)
-	m.add("bundle-params-swapped", "other parameters under the old hash", map[string][]byte{"candidate_bundle.json": edit(m.t, base, func(b object) {
-		b["strategy"].(object)["params"].(object)["fast"] = 5
-		identify(m.t, b)
-	})}, append(unsealed, "params_sha256 candidate_bundle.json")...)
-	m.add("bundle-request-stage", "the same candidate asks for another stage", map[string][]byte{"candidate_bundle.json": edit(m.t, base, func(b object) {
-		b["seal_request"].(object)["requested_stage"] = "live"
-	})}, unsealed...)
-	m.add("bundle-artifact-hash", "an artifact listed with another hash", map[string][]byte{"candidate_bundle.json": edit(m.t, base, func(b object) {
-		b["artifacts"].([]any)[0].(object)["sha256"] = digest.SHA256Hex([]byte("x"))
-		identify(m.t, b)
-	})}, append(unsealed, "artifact runs/run-0001/report.json")...)
-	m.add("artifact-not-sealed", "a file that is no subject", map[string][]byte{"runs/run-0001/report.json": []byte(`{"total_trades":413}`)},
+	m.add("bundle-params-swapped", "other parameters under the old hash",
+		map[string][]byte{"candidate_bundle.json": edit(m.t, base, func(b object) {
+			b["strategy"].(object)["params"].(object)["fast"] = 5
+			identify(m.t, b)
+		})}, append(unsealed, "params_sha256 candidate_bundle.json")...)
+	m.add("bundle-request-stage", "the same candidate asks for another stage",
+		map[string][]byte{"candidate_bundle.json": edit(m.t, base, func(b object) {
+			b["seal_request"].(object)["requested_stage"] = "live"
+		})}, unsealed...)
+	m.add("bundle-artifact-hash", "an artifact listed with another hash",
+		map[string][]byte{"candidate_bundle.json": edit(m.t, base, func(b object) {
+			b["artifacts"].([]any)[0].(object)["sha256"] = digest.SHA256Hex([]byte("x"))
+			identify(m.t, b)
+		})}, append(unsealed, "artifact runs/run-0001/report.json")...)
+	m.add("artifact-not-sealed", "a file that is no subject",
+		map[string][]byte{"runs/run-0001/report.json": []byte(`{"total_trades":413}`)},
 		"sealed artifact runs/run-0001/report.json")
 }
 
@@ -154,7 +168,9 @@ func (m *maker) forge(name, about string, e ledger.Entry, fails ...string) {
 	check(m.t, err)
 	seal.IntegratedAt, seal.Assurance = "2026-11-20T12:30:00Z", "hash_verified" // as the genuine one says
 	receipt := edit(m.t, m.files["ingest_receipt.json"], func(r object) { r["seal"] = seal })
-	m.add(name, about, map[string][]byte{"ingest_receipt.json": receipt, "candidate_bundle.sigstore.json": nil, "candidate_bundle.tlog-proof": nil}, fails...)
+	m.add(name, about,
+		map[string][]byte{"ingest_receipt.json": receipt, "candidate_bundle.sigstore.json": nil,
+			"candidate_bundle.tlog-proof": nil}, fails...)
 }
 
 func (m *maker) statements() {
@@ -165,45 +181,67 @@ func (m *maker) statements() {
 		change(p)
 		return p
 	}
-	m.forge("type-stage-decision", "a statement of another type about the bundle", m.sign(bundle.TypeStageDecision, own, m.seal0()), on("statement type")...)
+	m.forge("type-stage-decision", "a statement of another type about the bundle",
+		m.sign(bundle.TypeStageDecision, own, m.seal0()), on("statement type")...)
 	m.forge("payload-type", "signed as something else", m.signAs(m.statement, bundle.PayloadRegistry,
-		object{"_type": bundle.StatementType, "subject": own, "predicateType": bundle.TypeSeal, "predicate": m.seal0()}),
+		object{"_type": bundle.StatementType, "subject": own, "predicateType": bundle.TypeSeal,
+			"predicate": m.seal0()}),
 		on("statement type", "subject", "predicate")...)
 	m.forge("other-candidate", "another artifact's entry", m.entries[2], on("subject", "predicate")...)
-	m.forge("predicate-stage", "sealed for a stage that was not asked for", m.sign(bundle.TypeSeal, own, predicate(func(p object) { p["requested_stage"] = "live" })), on("predicate")...)
-	m.forge("predicate-id", "the right subject, another revision", m.sign(bundle.TypeSeal, own, predicate(func(p object) {
-		p["candidate_revision_id"] = bundle.RevisionPrefix + sum
-	})), on("predicate")...)
-	m.forge("predicate-expired", "received after the request expired", m.sign(bundle.TypeSeal, own, predicate(func(p object) { p["received_at"] = "2027-01-20T12:30:00Z" })),
+	m.forge("predicate-stage", "sealed for a stage that was not asked for",
+		m.sign(bundle.TypeSeal, own, predicate(func(p object) { p["requested_stage"] = "live" })),
 		on("predicate")...)
-	m.forge("predicate-rungs", "a lower assurance than the summary says", m.sign(bundle.TypeSeal, own, predicate(func(p object) { p["rungs"] = []string{"hash_claimed"} })),
+	m.forge("predicate-id", "the right subject, another revision",
+		m.sign(bundle.TypeSeal, own, predicate(func(p object) {
+			p["candidate_revision_id"] = bundle.RevisionPrefix + sum
+		})), on("predicate")...)
+	m.forge("predicate-expired", "received after the request expired",
+		m.sign(bundle.TypeSeal, own, predicate(func(p object) { p["received_at"] = "2027-01-20T12:30:00Z" })),
+		on("predicate")...)
+	m.forge("predicate-rungs", "a lower assurance than the summary says",
+		m.sign(bundle.TypeSeal, own, predicate(func(p object) { p["rungs"] = []string{"hash_claimed"} })),
 		on("predicate")...)
 	m.forge("artifact-subject", "an artifact sealed with another hash", m.sign(bundle.TypeSeal,
-		append(own, subject("runs/run-0001/report.json", digest.SHA256Hex(nil))...), m.seal0()), on("subject")...)
+		append(own, subject("runs/run-0001/report.json", digest.SHA256Hex(nil))...), m.seal0()),
+		on("subject")...)
 }
 
 // seal0 is the predicate of the sample's seal.
 func (m *maker) seal0() object { return m.sample.seal }
 
 func (m *maker) proofs() {
-	everything := on("leaf recomputed", "checkpoint", "inclusion", "signature", "summary agrees", "tlog-proof agrees")
+	everything := on("leaf recomputed", "checkpoint", "inclusion", "signature", "summary agrees",
+		"tlog-proof agrees")
 	without := func(drop ...string) []string {
-		return slices.DeleteFunc(slices.Clone(everything), func(s string) bool { return slices.Contains(on(drop...), s) })
+		return slices.DeleteFunc(slices.Clone(everything), func(s string) bool {
+			return slices.Contains(on(drop...), s)
+		})
 	}
 	m.seal("index", "another index in the bundle", func(_, _, entry object) {
 		entry["logIndex"] = "3"
 		entry["inclusionProof"].(object)["logIndex"] = "3"
 	}, on("inclusion", "summary agrees", "tlog-proof agrees")...)
-	m.seal("summary-index", "another index in the summary", func(seal, _, _ object) { seal["log_index"] = 3 }, on("summary agrees")...)
-	m.seal("summary-root", "another root in the summary", func(seal, _, _ object) { seal["root_sha256"] = digest.SHA256Hex(nil) }, on("summary agrees")...)
-	m.seal("summary-leaf", "another leaf in the summary", func(seal, _, _ object) { seal["leaf_sha256"] = digest.SHA256Hex(nil) }, on("summary agrees")...)
-	m.seal("summary-time", "another time in the summary", func(seal, _, _ object) { seal["integrated_at"] = "2026-11-20T12:31:00Z" }, on("predicate")...)
-	m.seal("summary-assurance", "a higher assurance in the summary", func(seal, _, _ object) { seal["assurance"] = "reproduced" }, on("predicate")...)
+	m.seal("summary-index", "another index in the summary", func(seal, _, _ object) {
+		seal["log_index"] = 3
+	}, on("summary agrees")...)
+	m.seal("summary-root", "another root in the summary", func(seal, _, _ object) {
+		seal["root_sha256"] = digest.SHA256Hex(nil)
+	}, on("summary agrees")...)
+	m.seal("summary-leaf", "another leaf in the summary", func(seal, _, _ object) {
+		seal["leaf_sha256"] = digest.SHA256Hex(nil)
+	}, on("summary agrees")...)
+	m.seal("summary-time", "another time in the summary", func(seal, _, _ object) {
+		seal["integrated_at"] = "2026-11-20T12:31:00Z"
+	}, on("predicate")...)
+	m.seal("summary-assurance", "a higher assurance in the summary", func(seal, _, _ object) {
+		seal["assurance"] = "reproduced"
+	}, on("predicate")...)
 	m.seal("root", "another root in the bundle", func(_, _, entry object) {
 		entry["inclusionProof"].(object)["rootHash"] = base64.StdEncoding.EncodeToString(make([]byte, 32))
 	}, on("checkpoint")...)
 	m.seal("path", "another sibling hash", func(_, _, entry object) {
-		entry["inclusionProof"].(object)["hashes"].([]any)[0] = base64.StdEncoding.EncodeToString(make([]byte, 32))
+		entry["inclusionProof"].(object)["hashes"].([]any)[0] = base64.StdEncoding.EncodeToString(make([]byte,
+			32))
 	}, on("inclusion")...)
 	m.seal("tlog-proof-index", "the proof text of another entry", func(seal, _, _ object) {
 		proof, err := m.log.View().Proof(3)
@@ -211,16 +249,20 @@ func (m *maker) proofs() {
 		seal["tlog_proof"] = proof.Format()
 	}, on("tlog-proof agrees")...)
 	m.seal("tlog-proof-older", "the proof text of an older tree", func(seal, _, _ object) {
-		seal["tlog_proof"] = strings.Replace(seal["tlog_proof"].(string), m.notes[len(m.notes)-1], m.notes[len(m.notes)-2], 1)
+		seal["tlog_proof"] = strings.Replace(seal["tlog_proof"].(string), m.notes[len(m.notes)-1],
+			m.notes[len(m.notes)-2], 1)
 	}, on("tlog-proof agrees")...)
 	m.seal("body", "the canonicalizedBody of another entry", func(_, _, entry object) {
 		entry["canonicalizedBody"] = base64.StdEncoding.EncodeToString(ledger.Leaf(m.entries[3], m.key))
 	}, on("leaf recomputed")...)
-	m.seal("unlogged-statement", "a signed statement that was never logged, with the entry of another one", func(_, sigstore, _ object) {
-		e := m.sign(bundle.TypeSeal, subject("candidate_bundle.json", digest.SHA256Hex(m.files["candidate_bundle.json"])), m.seal0())
-		sigstore["dsseEnvelope"].(object)["payload"] = base64.StdEncoding.EncodeToString(e.Payload)
-		sigstore["dsseEnvelope"].(object)["signatures"].([]any)[0].(object)["sig"] = base64.StdEncoding.EncodeToString(e.Signature)
-	}, on("inclusion", "leaf recomputed", "summary agrees", "tlog-proof agrees")...)
+	m.seal("unlogged-statement", "a signed statement that was never logged, with the entry of another one",
+		func(_, sigstore, _ object) {
+			e := m.sign(bundle.TypeSeal,
+				subject("candidate_bundle.json", digest.SHA256Hex(m.files["candidate_bundle.json"])),
+				m.seal0())
+			sigstore["dsseEnvelope"].(object)["payload"] = base64.StdEncoding.EncodeToString(e.Payload)
+			sigstore["dsseEnvelope"].(object)["signatures"].([]any)[0].(object)["sig"] = base64.StdEncoding.EncodeToString(e.Signature)
+		}, on("inclusion", "leaf recomputed", "summary agrees", "tlog-proof agrees")...)
 	m.seal("signature-other-key", "the statement signed by somebody else", func(_, sigstore, _ object) {
 		entry := m.entries[m.index]
 		env, err := dsse.Sign(entry.PayloadType, entry.Payload, scalar(m.t, "lab key"))

@@ -43,7 +43,8 @@ func TestTooManyOrders(t *testing.T) {
 		t.Fatalf("the third order: %+v", r)
 	}
 	again := time.Now().Add(time.Duration(r.RetryAfterMS) * time.Millisecond)
-	if early, _ := s.Submit(t.Context(), order(2)); early.Outcome != exchange.NotSent || v.Count("submit") != 3 {
+	if early, _ := s.Submit(t.Context(), order(2)); early.Outcome != exchange.NotSent ||
+		v.Count("submit") != 3 {
 		t.Errorf("before its time: %+v, %d requests", early, v.Count("submit"))
 	}
 	ref := exchange.OrderRef{ClientOrderID: order(0).ClientOrderID, Symbol: "BTC/USDT"}

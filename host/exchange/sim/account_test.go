@@ -18,7 +18,9 @@ var dec = decimal.MustParse
 
 // live runs n steps of a trading session; decide is called after each, as a strategy
 // would be, while the account is streamed.
-func live(t *testing.T, settings string, n int, decide func(c exchange.Connection, step int, k market.Candle)) ([]exchange.AccountEvent, exchange.Connection) {
+func live(t *testing.T, settings string, n int,
+	decide func(c exchange.Connection, step int,
+		k market.Candle)) ([]exchange.AccountEvent, exchange.Connection) {
 	t.Helper()
 	c := New(nil)
 	open(t, c, request(true, settings))
@@ -52,36 +54,42 @@ func asked(id string, side market.Side, quantity string) exchange.OrderRequest {
 func TestOrderLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		name := exchange.OrderRef{ClientOrderID: "a1", Symbol: "BTC/USDT"}
-		events, c := live(t, `{"candles_per_second":200}`, 3, func(c exchange.Connection, step int, _ market.Candle) {
-			r, o := c.Query(t.Context(), name)
-			switch step {
-			case 0:
-				if r.Outcome != exchange.NotFound {
-					t.Error(r)
+		events, c := live(t, `{"candles_per_second":200}`, 3,
+			func(c exchange.Connection, step int, _ market.Candle) {
+				r, o := c.Query(t.Context(), name)
+				switch step {
+				case 0:
+					if r.Outcome != exchange.NotFound {
+						t.Error(r)
+					}
+					r, o = c.Submit(t.Context(), asked("a1", market.Buy, "0.1"))
+					if r.Outcome != exchange.Accepted || o.ClientOrderID != "a1" || o.VenueOrderID == "" ||
+						o.Status != exchange.OrderOpen || len(r.RawSHA256) != 64 ||
+						len(r.RequestSHA256) != 64 {
+						t.Errorf("%+v %+v", r, o)
+					}
+					if r, _ := c.Submit(t.Context(),
+						asked("a1", market.Buy, "0.1")); r.Outcome != exchange.Duplicate {
+						t.Error(r)
+					}
+					list, err := c.OpenOrders(t.Context())
+					if n, _ := c.Beat(t.Context(), 1); err != nil || len(list) != 1 || n.OpenOrders != 1 {
+						t.Error(list, err, n)
+					}
+				case 1:
+					if o.Status != exchange.OrderFilled || o.CumQuantity.Cmp(dec("0.1")) != 0 ||
+						!o.AveragePrice.IsPos() || o.UpdatedAt != c.Clock.Now() {
+						t.Errorf("%+v", o)
+					}
+					if r, _ := c.Cancel(t.Context(), name); r.Outcome != exchange.NotOpen {
+						t.Error(r)
+					}
+					if r, _ := c.Submit(t.Context(),
+						asked("a1", market.Buy, "0.1")); r.Outcome != exchange.Duplicate {
+						t.Error("an id is accepted twice")
+					}
 				}
-				r, o = c.Submit(t.Context(), asked("a1", market.Buy, "0.1"))
-				if r.Outcome != exchange.Accepted || o.ClientOrderID != "a1" || o.VenueOrderID == "" || o.Status != exchange.OrderOpen || len(r.RawSHA256) != 64 || len(r.RequestSHA256) != 64 {
-					t.Errorf("%+v %+v", r, o)
-				}
-				if r, _ := c.Submit(t.Context(), asked("a1", market.Buy, "0.1")); r.Outcome != exchange.Duplicate {
-					t.Error(r)
-				}
-				list, err := c.OpenOrders(t.Context())
-				if n, _ := c.Beat(t.Context(), 1); err != nil || len(list) != 1 || n.OpenOrders != 1 {
-					t.Error(list, err, n)
-				}
-			case 1:
-				if o.Status != exchange.OrderFilled || o.CumQuantity.Cmp(dec("0.1")) != 0 || !o.AveragePrice.IsPos() || o.UpdatedAt != c.Clock.Now() {
-					t.Errorf("%+v", o)
-				}
-				if r, _ := c.Cancel(t.Context(), name); r.Outcome != exchange.NotOpen {
-					t.Error(r)
-				}
-				if r, _ := c.Submit(t.Context(), asked("a1", market.Buy, "0.1")); r.Outcome != exchange.Duplicate {
-					t.Error("an id is accepted twice")
-				}
-			}
-		})
+			})
 		kinds := ""
 		for _, e := range events {
 			switch {
@@ -97,7 +105,8 @@ func TestOrderLife(t *testing.T) {
 			t.Errorf("%q, want %q", kinds, want)
 		}
 		fills, err := c.Fills(t.Context(), "BTC/USDT", 0)
-		if err != nil || !fills.Complete || len(fills.Fills) != 1 || fills.Fills[0].ClientOrderID != "a1" || fills.Fills[0].FeeAsset != "USDT" || fills.Fills[0].TradeID != "1" {
+		if err != nil || !fills.Complete || len(fills.Fills) != 1 || fills.Fills[0].ClientOrderID != "a1" ||
+			fills.Fills[0].FeeAsset != "USDT" || fills.Fills[0].TradeID != "1" {
 			t.Errorf("%+v, %v", fills, err)
 		}
 		if later, _ := c.Fills(t.Context(), "BTC/USDT", fills.Fills[0].Time+1); len(later.Fills) != 0 {

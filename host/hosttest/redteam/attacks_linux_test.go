@@ -120,8 +120,8 @@ func batches(role string) [][]attack.Attack {
 	return append(list, alone...)
 }
 
-// atStart makes the attacks of one start. What seems not to be held is made again by itself: another one of the
-// same start may have been it.
+// atStart makes the attacks of one start. What seems not to be held is made again by itself: another one of
+// the same start may have been it.
 func (s *stage) atStart(role string, batch []attack.Attack) []verdict {
 	names := make([]string, len(batch))
 	for i, a := range batch {
@@ -230,8 +230,9 @@ func (t *table) add(test *testing.T, a attack.Attack, role string, uid int, v ve
 func (t *table) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Level of the sandbox: %s.\n\n", strings.Join(t.levels, "; "))
-	b.WriteString("| attack | strategy as root | as user | probe as root | as user | connector as root | as user " +
-		"| seen or told |\n")
+	b.WriteString(
+		"| attack | strategy as root | as user | probe as root | as user | connector as root | as user " +
+			"| seen or told |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
 	held, tried := 0, 0
 	for _, a := range attack.List() {

@@ -106,7 +106,8 @@ func TestProveReferees(t *testing.T) {
 				traded[name] = sum
 			}
 			if len(traded) != len(read.Traded) || len(traded) < 13 {
-				t.Errorf("the client read trades of %d symbols, the venue has %d", len(read.Traded), len(traded))
+				t.Errorf("the client read trades of %d symbols, the venue has %d", len(read.Traded),
+					len(traded))
 			}
 			for name, sum := range traded {
 				if sum.Cmp(read.Traded[name]) != 0 {

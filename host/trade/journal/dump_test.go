@@ -103,7 +103,8 @@ func expected(t testing.TB, run, ops int) string {
 	}
 	for i := 0; i*operations+4 < ops; i++ {
 		// Entry 1 is of Begin, each operation writes one, and so does this.
-		show(Entry{N: int64(i*operations + 6), Kind: "alarm", At: start, Data: json.RawMessage(fmt.Sprintf(`{"code":"LATE_FILL","i":%d}`, i)), Version: Version})
+		show(Entry{N: int64(i*operations + 6), Kind: "alarm", At: start,
+			Data: json.RawMessage(fmt.Sprintf(`{"code":"LATE_FILL","i":%d}`, i)), Version: Version})
 	}
 	return withoutIDs(out.String())
 }
