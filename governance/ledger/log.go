@@ -358,8 +358,8 @@ func Leaf(e Entry, key *Key) []byte {
 	return append(out, `"}}}}}}`...)
 }
 
-// LeafHash is the hash that stands for a leaf in the tree: SHA-256(0x00 || leaf), RFC
-// 6962 section 2.1. leaf_sha256 and leaf_hash are this, not the plain SHA-256.
+// LeafHash is the hash that stands for a leaf in the tree: SHA-256(0x00 || leaf), RFC 6962
+// section 2.1. leaf_sha256 and leaf_hash are this, not the plain SHA-256.
 func LeafHash(leaf []byte) tlog.Hash { return tlog.RecordHash(leaf) }
 
 // The type of the Rekor v2 entries of this log.

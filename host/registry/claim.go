@@ -54,12 +54,11 @@ func (e *CollisionError) Error() string {
 		e.Want)
 }
 
-// Claim gives the caller the right to execute a request, from artifact.Begun, unless
-// it is answered or another process is at it. A lease that has expired or whose holder has
-// ended, a failed run and
-// a row that was imported without its files are taken over as the next attempt. The
-// holder renews the lease every LeaseRenew and ends it through Complete, Fail or
-// Abandon.
+// Claim gives the caller the right to execute a request, from artifact.Begun, unless it is
+// answered or another process is at it. A lease that has expired or whose holder has
+// ended, a failed run and a row that was imported without its files are taken over as the
+// next attempt. The holder renews the lease every LeaseRenew and ends it through Complete,
+// Fail or Abandon.
 func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string) (Claim, error) {
 	var c Claim
 	err := r.db.Tx(ctx, func(tx *sql.Tx) error {

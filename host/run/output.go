@@ -224,9 +224,9 @@ type Points struct {
 type Published struct {
 	// Series are the points inside the window by name. What is not finite is no point.
 	Series map[string]Points
-	// Complete reports whether Series has every point. Points are left out beyond 64 series or
-	// 4,194,304 points of all series together, warm-up included, of a plugin whose SDK does not
-	// know how to send them all, and where Split.Series is not set.
+	// Complete reports whether Series has every point. Points are left out beyond 64 series or 4,194,304
+	// points of all series together, warm-up included, of a plugin whose SDK does not know how to send
+	// them all, and where Split.Series is not set.
 	Complete bool
 }
 

@@ -155,8 +155,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// Whatever is told in whatever order: every plain line is whole, shares are within 0 and
-// 100, and between two lines lies a tenth or ten seconds, or it is the end.
+// Whatever is told in whatever order: every plain line is whole, shares are within 0 and 100,
+// and between two lines lies a tenth or ten seconds, or it is the end.
 func TestPlainLinesAreFew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer

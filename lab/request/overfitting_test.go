@@ -95,8 +95,8 @@ func TestOverfitAgreesWithMetrics(t *testing.T) {
 	}
 }
 
-// TestOverfitOfTheExample takes the numbers that the page shows: T 1217, SR 0.05, skew
-// 0.1, kurtosis 5.2.
+// TestOverfitOfTheExample takes the numbers that the page shows: T 1217, SR 0.05, skew 0.1,
+// kurtosis 5.2.
 func TestOverfitOfTheExample(t *testing.T) {
 	o := &artifact.Overfitting{Undefined: map[string]metric.Reason{}}
 	days := estimates{o}.days(metric.Returns{Every: 24 * time.Hour}, 0.05, sharpe.Shape{Skew: 0.1, Kurt: 5.2})

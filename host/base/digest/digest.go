@@ -3,8 +3,8 @@
 //
 // A value is hashed as its canonical text: members sorted, no blanks, numbers as ECMAScript
 // writes them. Reading is strict, because a hash must not depend on how a parser resolves what
-// is ambiguous: duplicate names, bad UTF-8, NaN, numbers beyond float64 and integers beyond
-// 2^53 (which float64 rounds) are refused. Larger integers travel as strings. [Strict] reads
+// is ambiguous: duplicate names, bad UTF-8, NaN, numbers beyond float64 and integers beyond 2^53
+// (which float64 rounds) are refused. Larger integers travel as strings. [Strict] reads
 // documents that are hashed and signed, [Parse] the bodies of the API, which are not.
 package digest
 

@@ -1,14 +1,13 @@
 // Package importer turns files of candles from elsewhere into one clean Series, or
 // refuses precisely.
 //
-// Read opens every file and recognises it by its first bytes: text, JSON, packed
-// with gzip, an archive of such files, or a table of columns whose reader the calling
-// program has handed in (Format). A Profile looks at the head and answers with a
-// Layout: which cell of a row is what, and how it is written. One engine then reads the
-// rows of all formats straight into columns, text a block of lines at a time, columns a
-// batch at a time. At the end the rows are put
-// in order, identical duplicates go, and what contradicts itself is refused or repaired
-// by the Options.
+// Read opens every file and recognises it by its first bytes: text, JSON, packed with
+// gzip, an archive of such files, or a table of columns whose reader the calling program
+// has handed in (Format). A Profile looks at the head and answers with a Layout: which
+// cell of a row is what, and how it is written. One engine then reads the rows of all
+// formats straight into columns, text a block of lines at a time, columns a batch at a
+// time. At the end the rows are put in order, identical duplicates go, and what
+// contradicts itself is refused or repaired by the Options.
 //
 // Nothing is guessed that could turn a file into other numbers: a header is mapped by
 // name, a file without one needs a profile that knows it by a mark or --columns, times

@@ -322,8 +322,8 @@ func parseISO(s []byte, zone *time.Location) (market.Time, Unit, Code) {
 // clock is a time of day, with the minutes that it is ahead of UTC.
 type clock struct{ hour, minute, second, millis, offset int }
 
-// civil is the moment of a calendar date and clock; a date that no calendar has, like
-// 30 February, is no number.
+// civil is the moment of a calendar date and clock; a date that no calendar has, like 30
+// February, is no number.
 func civil(year, month, day int, k clock, zone *time.Location, u Unit) (market.Time, Unit, Code) {
 	if month < 1 || month > 12 || day < 1 || k.hour > 23 || k.minute > 59 || k.second > 59 {
 		return 0, u, BadNumber

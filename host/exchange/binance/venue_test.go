@@ -15,8 +15,7 @@ import (
 )
 
 // TestTooManyOrders: beyond the count of orders a submit is throttled and not repeated, while queries and
-// cancels
-// go on; after the time that the exchange named the same id is taken.
+// cancels go on; after the time that the exchange named the same id is taken.
 func TestTooManyOrders(t *testing.T) {
 	v, err := testvenue.Start(testvenue.Options{History: 60, Orders: 2})
 	if err != nil {

@@ -19,8 +19,8 @@ const (
 	leastFar = 100 // units below which no price falls
 )
 
-// tape is the market of one symbol: one-minute candles without holes, all prices whole units of
-// 10^-scale. The same seed gives the same tape; what the account trades leaves no mark on it.
+// tape is the market of one symbol: one-minute candles without holes, all prices whole units of 10^-scale.
+// The same seed gives the same tape; what the account trades leaves no mark on it.
 type tape struct {
 	random  *rand.Rand
 	start   market.Time // candle 0 opens

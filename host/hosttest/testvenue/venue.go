@@ -212,9 +212,8 @@ func (v *Venue) Close() error {
 }
 
 // Count is how many requests of a kind have arrived: submit, cancel, query, subscribe, keyed, sandbox, all
-// (of
-// REST), streams (handshakes of WebSockets), credentials (a key or a signature came with it), or any "METHOD
-// /path".
+// (of REST), streams (handshakes of WebSockets), credentials (a key or a signature came with it), or any
+// "METHOD /path".
 func (v *Venue) Count(kind string) int {
 	v.markets.mu.Lock()
 	defer v.markets.mu.Unlock()

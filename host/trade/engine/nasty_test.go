@@ -11,8 +11,7 @@ import (
 )
 
 // TestGridsOnTheWire trades every symbol of the test venue that rounds badly, from entry to exit, between the
-// real
-// connector and the venue: ticks of 10^-8, steps of 1 and 100, quotes in coins, prices of nine digits.
+// real connector and the venue: ticks of 10^-8, steps of 1 and 100, quotes in coins, prices of nine digits.
 func TestGridsOnTheWire(t *testing.T) {
 	t.Parallel()
 	book := shared(t)

@@ -15,8 +15,8 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// settleLimit is how long the orders of earlier runs may take to be known and gone: definite absence takes
-// 18 seconds and two answers, and the connector of a run that was killed cancels for up to 20.
+// settleLimit is how long the orders of earlier runs may take to be known and gone: definite absence takes 18
+// seconds and two answers, and the connector of a run that was killed cancels for up to 20.
 const settleLimit = 30 * time.Second
 
 // flatLimit is how long the sale of what earlier runs left may take.
