@@ -59,7 +59,7 @@ func clone(t *testing.T, to string) {
 	list, err := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others",
 		"--exclude-standard").Output()
 	if err != nil {
-		t.Skipf("this is no checkout of git: %v", err)
+		t.Skipf("needs a checkout of git, which it clones: %v", err)
 	}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
 		text, err := os.ReadFile(filepath.Join("..", name))
@@ -145,7 +145,7 @@ func TestTwoClonesAgree(t *testing.T) {
 func TestSoakInstructionSetsAgree(t *testing.T) {
 	ring.Long(t, "it builds everything for two processors")
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA || !cpu.X86.HasBMI1 || !cpu.X86.HasBMI2 {
-		t.Skip("this processor has no x86-64-v3")
+		t.Skip("needs a processor with x86-64-v3 (AVX2, FMA, BMI)")
 	}
 	var got [2]answers
 	var trades [2]string

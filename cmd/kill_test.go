@@ -25,7 +25,7 @@ import (
 func plugins(t testing.TB, service int) []int {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
-		t.Skip("there is no /proc to find processes in")
+		t.Skip("needs /proc, to find processes")
 	}
 	var out []int
 	entries, _ := os.ReadDir("/proc")

@@ -116,11 +116,11 @@ func TestShutdownAndRestart(t *testing.T) {
 func TestOtherInstructionsSameBooks(t *testing.T) {
 	ring.Proof(t, "it builds the SDK a second time")
 	if runtime.GOARCH != "amd64" {
-		t.Skip("this is about GOAMD64")
+		t.Skip("needs amd64: it compares values of GOAMD64")
 	}
 	if info, err := os.ReadFile("/proc/cpuinfo"); err != nil || !bytes.Contains(info, []byte(" avx2 ")) ||
 		!bytes.Contains(info, []byte(" fma ")) {
-		t.Skip("this processor cannot run programs built with GOAMD64=v3")
+		t.Skip("needs a processor that runs programs built with GOAMD64=v3")
 	}
 	folder := t.TempDir()
 	names := []string{"sma_cross", "rsi_bracket", "limit_entry", "breakout", "buy_hold"}

@@ -270,7 +270,7 @@ func shared(t testing.TB, path ...string) string {
 	t.Helper()
 	full := filepath.Join(append([]string{"..", "..", "shared"}, path...)...)
 	if _, err := os.Stat(full); err != nil {
-		t.Skipf("the reference data %s are not beside this checkout", filepath.Join(path...))
+		t.Skipf("needs the folder shared beside the checkout, with %s", filepath.Join(path...))
 	}
 	return full
 }

@@ -108,7 +108,7 @@ func check(t *testing.T, programs map[string][]source) {
 func compiled(t *testing.T, fset *token.FileSet, paths map[string]bool) types.Importer {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("the go command is not on the PATH")
+		t.Skip("needs the go command on the PATH")
 	}
 	args := []string{"list", "-deps", "-export", "-json=ImportPath,Export"}
 	for path := range paths {

@@ -30,7 +30,7 @@ func TestUnits(t *testing.T) {
 	}
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("no systemd-analyze to read the units with")
+		t.Skip("needs systemd-analyze on the PATH (package systemd)")
 	}
 	for _, name := range []string{"assay.service", "governance.service"} {
 		// The programs are not installed here: any that is stands for them.

@@ -23,7 +23,7 @@ func required(t *testing.T) map[string]string {
 	t.Helper()
 	f, err := os.Open("../../go.mod")
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("go.mod is not at the root: the list cannot be compared")
+		t.Skip("needs go.mod of the repository, which is not two folders up: run it in a checkout")
 	}
 	if err != nil {
 		t.Fatal(err)

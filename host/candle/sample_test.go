@@ -55,7 +55,7 @@ func TestEmbeddedEqualsCanonical(t *testing.T) {
 		want, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "data", "canonical",
 			strings.TrimSuffix(set.name, ".gz")))
 		if errors.Is(err, fs.ErrNotExist) {
-			t.Skip("the shared reference data is not beside this checkout")
+			t.Skip("needs the folder shared, with the reference data, beside the checkout")
 		}
 		if err != nil {
 			t.Fatal(err)

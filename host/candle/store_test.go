@@ -520,7 +520,7 @@ func TestCanonicalFilesImport(t *testing.T) {
 	} {
 		in, err := importer.File(filepath.Join("..", "..", "..", "shared", "data", "canonical", name))
 		if errors.Is(err, fs.ErrNotExist) {
-			t.Skip("the shared reference data is not beside this checkout")
+			t.Skip("needs the folder shared, with the reference data, beside the checkout")
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -21,7 +21,7 @@ func oracle(t *testing.T, name string) *os.File {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "..", "shared", "oracles", name))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no reference results: %v", err)
+		t.Skipf("needs the folder shared, with the reference results, beside the checkout: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -172,7 +172,7 @@ func TestShimWithoutReport(t *testing.T) {
 
 func TestCancelledStart(t *testing.T) {
 	if !sandbox.Supported() {
-		t.Skip("without a sandbox there is nothing to wait for")
+		t.Skip("needs a sandbox: without one there is nothing to wait for")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -93,7 +93,7 @@ func TestLadder(t *testing.T) {
 	ring.Undetected(t, "programs with the race detector have no sandbox")
 	free := measureIn(t, "free", 0)
 	if free[0] != sandbox.LevelFull+" <nil>" {
-		t.Skipf("this machine's sandbox is %q, not full", free)
+		t.Skipf("needs the full sandbox; this machine has %q", free)
 	}
 	const none = "no_user_namespace,no_pid_namespace,no_ipc_namespace,no_uts_namespace,"
 	root, user := os.Geteuid(), 65534
@@ -187,7 +187,7 @@ func TestSharedMemoryCounts(t *testing.T) {
 		c.Limits.MemoryBytes = test.limit
 		p := mustStart(t, c)
 		if p.Level().String() != sandbox.LevelFull {
-			t.Skipf("this machine's sandbox is %q, not full", p.Level())
+			t.Skipf("needs the full sandbox; this machine has %q", p.Level())
 		}
 		select {
 		case <-p.Done():
@@ -236,7 +236,7 @@ func TestKilledHostsAreSweptUp(t *testing.T) {
 // TestForeignFolder: in a shared temporary folder another user may have taken the name.
 func TestForeignFolder(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give a folder away")
+		t.Skip("needs root: only root can change the owner of a folder")
 	}
 	base, err := os.MkdirTemp("/tmp", "c")
 	if err != nil {

@@ -73,7 +73,7 @@ func TestStoreCopiesOnce(t *testing.T) {
 // is done to it is seen, also when its size and its time of writing are put back.
 func TestStoreNoticesEveryChange(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("copies are hashed at every start")
+		t.Skip("needs Linux: elsewhere copies are hashed at every start")
 	}
 	s := testStore(t)
 	sum, err := s.copy(writeFile(t, t.TempDir(), "x", "content", 0o755))
@@ -147,7 +147,7 @@ func TestStoreRefuses(t *testing.T) {
 
 func TestInspect(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("programs are looked at on Linux only")
+		t.Skip("needs Linux: programs are examined there only")
 	}
 	header := func(machine elf.Machine, kind elf.Type) string {
 		h := elf.Header64{Machine: uint16(machine), Type: uint16(kind), Version: 1, Ehsize: 64}

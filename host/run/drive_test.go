@@ -98,7 +98,7 @@ func TestDriveReachesTheProcess(t *testing.T) {
 	}
 	if !confined {
 		ring.Undetected(t, "programs with the race detector have no sandbox")
-		t.Skipf("this machine's sandbox is %q, not full", x.plugin.Proc.Level())
+		t.Skipf("needs the full sandbox; this machine has %q", x.plugin.Proc.Level())
 	}
 	for _, d := range []Drive{{Chunked: true, Procs: 1}, {Lockstep: true}} {
 		if readable, procs := facts(t, l.driven(req, Split{Drive: d})); readable || procs != 1 {

@@ -204,7 +204,7 @@ func rawFiles() []rawFile {
 func TestRawFiles(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "shared", "data", "raw")
 	if _, err := os.Stat(root); err != nil {
-		t.Skip("the shared reference data is not beside this checkout")
+		t.Skip("needs the folder shared, with the reference data, beside the checkout")
 	}
 	left := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

@@ -19,7 +19,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("none", runs, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("a small file system cannot be mounted here (run as root): %v", err)
+		t.Skipf("needs root, to mount a small file system: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(runs, syscall.MNT_DETACH); err != nil {

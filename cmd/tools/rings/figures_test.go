@@ -81,7 +81,7 @@ func TestSums(t *testing.T) {
 
 func TestTooFew(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("figures are held to the table on Linux only")
+		t.Skip("needs Linux: figures are held to the table there only")
 	}
 	list := lines(false)
 	if _, _, err := report(t, list, ring.Soak); err == nil ||

@@ -51,7 +51,7 @@ func TestTheDefaultPolicy(t *testing.T) {
 func TestTheDefaultPolicyIsThatOfThePage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "shared", "design", "governance.md"))
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("the design pages are not beside this checkout")
+		t.Skip("needs the folder shared, with the design pages, beside the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -33,7 +33,7 @@ func TestParse(t *testing.T) {
 // TestTagged runs the tests that need the tag, which ordinary test runs leave out.
 func TestTagged(t *testing.T) {
 	if Enabled {
-		t.Skip("this is the tagged run")
+		t.Skip("needs a build without the tag crashpoints")
 	}
 	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-tags", "crashpoints", "-run",
 		"TestKills|TestBadPlan", ".").CombinedOutput()
@@ -44,7 +44,7 @@ func TestTagged(t *testing.T) {
 
 func TestOffDoesNothing(t *testing.T) {
 	if Enabled {
-		t.Skip("built with the tag")
+		t.Skip("needs a build without the tag crashpoints")
 	}
 	t.Setenv(Env, "intent-before:1")
 	Point(IntentBefore)

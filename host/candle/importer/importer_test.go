@@ -458,7 +458,7 @@ func TestCanonicalFiles(t *testing.T) {
 		"GOOG_1d.csv": "2148 1d", "SYNTH42_1h.csv": "20000 1h"} {
 		in, err := importer.File(filepath.Join("..", "..", "..", "..", "shared", "data", "canonical", name))
 		if errors.Is(err, fs.ErrNotExist) {
-			t.Skip("the shared reference data is not beside this checkout")
+			t.Skip("needs the folder shared, with the reference data, beside the checkout")
 		}
 		if err != nil {
 			t.Fatal(err)

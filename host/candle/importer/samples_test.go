@@ -30,7 +30,7 @@ func expectations(t *testing.T) map[string]expectation {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(samples, "expected.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the shared reference data is not beside this checkout")
+		t.Skip("needs the folder shared, with the reference data, beside the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)

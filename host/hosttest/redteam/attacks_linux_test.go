@@ -21,7 +21,7 @@ var roles = []string{"strategy", "probe", "connector"}
 func needAll(t *testing.T, level string) {
 	t.Helper()
 	if level != "full" && *sandboxMode == "auto" {
-		t.Skipf("this machine's sandbox is %q, not full", level)
+		t.Skipf("needs the full sandbox; this machine has %q", level)
 	}
 }
 

@@ -49,7 +49,7 @@ func TestEveryAttackIsSeen(t *testing.T) {
 func TestAttacksWorkWithoutWalls(t *testing.T) {
 	uid := users()[len(users())-1]
 	if uid == 0 {
-		t.Skip("nobody attacks as root without walls")
+		t.Skip("needs another user than root: without walls the attacks would succeed")
 	}
 	s := newStageWith(t, uid, "off")
 	level := s.ready()

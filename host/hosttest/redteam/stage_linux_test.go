@@ -147,7 +147,7 @@ func (s *stage) give(path string) {
 	s.t.Helper()
 	if os.Geteuid() == 0 {
 		if err := os.Chown(path, s.uid, s.uid); err != nil {
-			s.t.Skipf("this root may not give files away: %v", err)
+			s.t.Skipf("needs a root that may change owners of files: %v", err)
 		}
 	}
 }

@@ -231,7 +231,7 @@ func TestQuarantine(t *testing.T) {
 
 func TestNoRightIsNoDamage(t *testing.T) {
 	if os.Getuid() == 0 {
-		t.Skip("root may write everything")
+		t.Skip("needs another user than root, who may write everything")
 	}
 	dir := closedJournal(t)
 	if err := os.Chmod(filepath.Join(dir, FileName), 0o400); err != nil {

@@ -15,7 +15,7 @@ import (
 func TestTheTableIsThatOfThePage(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "shared", "design", "statistics.md"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the shared pages are not beside this checkout")
+		t.Skip("needs the folder shared, with the design pages, beside the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)
