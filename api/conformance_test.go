@@ -163,19 +163,22 @@ func TestBadField(t *testing.T) {
 
 // TestBodiesOfReads: a GET or HEAD accepts nothing, {} or null, whatever the route.
 func TestBodiesOfReads(t *testing.T) {
-	s := apitest.Start(t, apitest.Options{Routes: []edge.Route{{Method: "GET", Path: "/other", Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) { _ = edge.Send(w, r, &edge.Answer{Body: 1}) })}}})
+	s := apitest.Start(t,
+		apitest.Options{Routes: []edge.Route{{Method: "GET", Path: "/other", Handler: http.HandlerFunc(
+			func(w http.ResponseWriter, r *http.Request) { _ = edge.Send(w, r, &edge.Answer{Body: 1}) })}}})
 	var cases []exchange
 	for path, right := range map[string]int{
-		"/api/v1/health": 200, status: 200, "/api/v1/status/detailed": 200, "/api/v1/strategies": 200, "/api/v1/exchanges": 200,
-		"/api/v1/meta": 200, "/openapi.json": 200, "/api/v1/openapi.json": 200, "/": 307, "/other": 200,
+		"/api/v1/health": 200, status: 200, "/api/v1/status/detailed": 200, "/api/v1/strategies": 200,
+		"/api/v1/exchanges": 200,
+		"/api/v1/meta":      200, "/openapi.json": 200, "/api/v1/openapi.json": 200, "/": 307, "/other": 200,
 	} {
 		cases = append(cases,
 			exchange{"{} to " + path, "GET", path, "{}", nil, right, ""},
 			exchange{"null to " + path, "GET", path, "null", nil, right, ""},
 			exchange{"a field to " + path, "GET", path, `{"x":1}`, nil, 400, "VALIDATION_FAILED"},
 			exchange{"half to " + path, "GET", path, `{`, nil, 400, "INVALID_JSON"},
-			exchange{"text to " + path, "GET", path, `x`, []string{"Content-Type: text/plain"}, 415, "UNSUPPORTED_MEDIA_TYPE"},
+			exchange{"text to " + path, "GET", path, `x`, []string{"Content-Type: text/plain"}, 415,
+				"UNSUPPORTED_MEDIA_TYPE"},
 			exchange{"much to " + path, "GET", path, strings.Repeat(" ", 2<<20), nil, 413, "BODY_TOO_LARGE"},
 			exchange{"HEAD of " + path, "HEAD", path, `[]`, nil, 400, ""},
 		)
@@ -185,13 +188,15 @@ func TestBodiesOfReads(t *testing.T) {
 
 func TestManyErrorsStaySmall(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{})
-	body := `{"strategy_name":"x","timeframe":"1h","symbols":[` + strings.TrimSuffix(strings.Repeat("1,", 400_000), ",") + `]}`
+	body := `{"strategy_name":"x","timeframe":"1h","symbols":[` + strings.TrimSuffix(strings.Repeat("1,",
+		400_000), ",") + `]}`
 	a := s.Do(t, "POST", startPath, body)
 	list := a.JSON(t)["error"].(map[string]any)["details"].(map[string]any)["errors"].([]any)
 	if a.Code() != "VALIDATION_FAILED" || len(list) != 100 {
 		t.Fatalf("%s with %d errors", a.Code(), len(list))
 	}
-	if first := list[0].(map[string]any); first["pointer"] != "/symbols" || !strings.Contains(first["message"].(string), "400000") {
+	if first := list[0].(map[string]any); first["pointer"] != "/symbols" ||
+		!strings.Contains(first["message"].(string), "400000") {
 		t.Errorf("first error: %v", first)
 	}
 }
@@ -213,13 +218,16 @@ func TestRoutes(t *testing.T) {
 		{"beside the base", "GET", "/api/v10", "", nil, 404, ""},
 	}
 	for path, right := range map[string]string{
-		"/api/v1/health": "GET", status: "GET", "/api/v1/status/detailed": "GET", results: "GET", "/api/v1/strategies": "GET",
-		"/api/v1/exchanges": "GET", "/api/v1/meta": "GET", "/openapi.json": "GET", "/": "GET",
+		"/api/v1/health": "GET", status: "GET", "/api/v1/status/detailed": "GET", results: "GET",
+		"/api/v1/strategies": "GET",
+		"/api/v1/exchanges":  "GET", "/api/v1/meta": "GET", "/openapi.json": "GET", "/": "GET",
 		startPath: "POST", livePath: "POST", stopPath: "POST", resetPath: "DELETE",
 	} {
-		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE",
+			"BREW"} {
 			if method != right && !(method == "HEAD" && right == "GET") {
-				cases = append(cases, exchange{method + " " + path, method, path, "", nil, 405, "METHOD_NOT_ALLOWED"})
+				cases = append(cases,
+					exchange{method + " " + path, method, path, "", nil, 405, "METHOD_NOT_ALLOWED"})
 			}
 		}
 	}
@@ -242,7 +250,8 @@ func TestRoutes(t *testing.T) {
 		t.Errorf("the path was sent as /api/v1/%%68ealth, not %v", got)
 	}
 	plain := s.Do(t, "GET", "/nothing?secret=1", "").JSON(t)
-	if want := map[string]any{"error": "There is nothing at this path.", "status_code": 404.0, "path": "/nothing"}; !reflect.DeepEqual(plain, want) {
+	if want := map[string]any{"error": "There is nothing at this path.", "status_code": 404.0,
+		"path": "/nothing"}; !reflect.DeepEqual(plain, want) {
 		t.Errorf("outside of the API: %v", plain)
 	}
 	if got := s.Do(t, "GET", "/", "").Header.Get("Location"); got != "/ui" {
@@ -268,10 +277,12 @@ func TestSecurity(t *testing.T) {
 		{"preflight", "OPTIONS", stopPath, "", []string{"Origin: http://evil.example", "Access-Control-Request-Method: POST"}, 405, "METHOD_NOT_ALLOWED"},
 		{"forwarded host", "GET", status, "", []string{"X-Forwarded-Host: evil.example"}, 200, ""},
 	})
-	if id := s.Do(t, "GET", status, "", "X-Request-Id: my-1.Id_").Header.Get("X-Request-Id"); id != "my-1.Id_" {
+	if id := s.Do(t, "GET", status, "",
+		"X-Request-Id: my-1.Id_").Header.Get("X-Request-Id"); id != "my-1.Id_" {
 		t.Errorf("request id %q was not echoed", id)
 	}
-	if id := s.Do(t, "GET", status, "", "X-Request-Id: my id").Header.Get("X-Request-Id"); id == "my id" || id == "" {
+	if id := s.Do(t, "GET", status, "", "X-Request-Id: my id").Header.Get("X-Request-Id"); id == "my id" ||
+		id == "" {
 		t.Errorf("request id %q", id)
 	}
 }
@@ -280,13 +291,15 @@ func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	s := apitest.Start(t, apitest.Options{Routes: panicking(), Log: &log})
 	a := s.Do(t, "GET", "/panic", "")
-	if a.StatusCode != http.StatusInternalServerError || !bytes.Contains(a.Body, []byte(`"path":"/panic"}`)) || bytes.Contains(a.Body, []byte("hunter2")) {
+	if a.StatusCode != http.StatusInternalServerError ||
+		!bytes.Contains(a.Body, []byte(`"path":"/panic"}`)) || bytes.Contains(a.Body, []byte("hunter2")) {
 		t.Errorf("got %d %s", a.StatusCode, a.Body)
 	}
 	if a := s.Do(t, "GET", status, ""); a.StatusCode != 200 {
 		t.Errorf("after a panic: %d", a.StatusCode)
 	}
-	if text := log.String(); strings.Contains(text, "hunter2") || !strings.Contains(text, "errors.errorString") {
+	if text := log.String(); strings.Contains(text, "hunter2") ||
+		!strings.Contains(text, "errors.errorString") {
 		t.Errorf("log of a panic: %s", text)
 	}
 }

@@ -146,7 +146,8 @@ func TestHugeSizesInParquet(t *testing.T) {
 		t.Fatal("the metadata do not say how many rows there are")
 	}
 	for declared, code := range map[int64]importer.Code{120_000_007: importer.TooLarge, 2_000_000: importer.Encoding} {
-		bad := append(bytes.Clone(content[:at]), bytes.ReplaceAll(content[at:], varint(n), varint(declared))...)
+		bad := append(bytes.Clone(content[:at]),
+			bytes.ReplaceAll(content[at:], varint(n), varint(declared))...)
 		if len(bad) != len(content) {
 			t.Fatal("numbers of different length")
 		}
@@ -161,7 +162,9 @@ func TestHugeSizesInParquet(t *testing.T) {
 func TestMemoryIsLimited(t *testing.T) {
 	r := record(t, many(5000))
 	plain := featherOf(t, nil, r)
-	packed := parquetOf(t, false, []parquet.WriterProperty{parquet.WithDictionaryDefault(false), parquet.WithCompression(compress.Codecs.Gzip)}, r)
+	packed := parquetOf(t, false,
+		[]parquet.WriterProperty{parquet.WithDictionaryDefault(false),
+			parquet.WithCompression(compress.Codecs.Gzip)}, r)
 	c, err := openFeatherWithin("x.feather", bytes.NewReader(plain), int64(len(plain)), 100_000)
 	if err == nil {
 		_, err = c.Next()
@@ -177,7 +180,8 @@ func TestMemoryIsLimited(t *testing.T) {
 			_, err = p.Next()
 		}
 	}
-	if e := refused(t, "Parquet", err, importer.TooLarge); !strings.Contains(e.Message, "smaller batches or row groups") {
+	if e := refused(t, "Parquet", err, importer.TooLarge); !strings.Contains(e.Message,
+		"smaller batches or row groups") {
 		t.Errorf("%v", e)
 	}
 	// Files that fit take what they need and give it back.
@@ -226,7 +230,8 @@ func TestFilesOfOtherKinds(t *testing.T) {
 		"PAR1PAR1":     "damaged",
 		"ARROW1ARROW1": "damaged",
 	} {
-		if e := refused(t, hint, tryRead(t, hint, []byte(content)), importer.Encoding); !strings.Contains(e.Message, hint) {
+		if e := refused(t, hint, tryRead(t, hint, []byte(content)),
+			importer.Encoding); !strings.Contains(e.Message, hint) {
 			t.Errorf("%q: %v", content, e)
 		}
 	}

@@ -272,7 +272,8 @@ func (m *maker) proofs() {
 	m.seal("payload-edited", "a stage edited in the payload", func(_, sigstore, _ object) {
 		payload, err := base64.StdEncoding.DecodeString(sigstore["dsseEnvelope"].(object)["payload"].(string))
 		check(m.t, err)
-		sigstore["dsseEnvelope"].(object)["payload"] = base64.StdEncoding.EncodeToString([]byte(strings.ReplaceAll(string(payload), `"part":1`, `"part":0`)))
+		sigstore["dsseEnvelope"].(object)["payload"] = base64.StdEncoding.EncodeToString(
+			[]byte(strings.ReplaceAll(string(payload), `"part":1`, `"part":0`)))
 	}, append(without("checkpoint"), on("predicate")...)...)
 	m.seal("base64-not-canonical", "an unused bit of the payload's base64", func(_, sigstore, _ object) {
 		env := sigstore["dsseEnvelope"].(object)
@@ -313,59 +314,81 @@ func (m *maker) keys() {
 		return append(out, "tlog-proof agrees candidate_bundle.tlog-proof")
 	}
 	rid := func(list []string) []string {
-		return slices.DeleteFunc(list, func(s string) bool { return s == "tlog-proof agrees candidate_bundle.sigstore.json" })
+		return slices.DeleteFunc(list, func(s string) bool {
+			return s == "tlog-proof agrees candidate_bundle.sigstore.json"
+		})
 	}
 	other, err := ledger.NewKey(&scalar(m.t, "other governance key").PublicKey)
 	check(m.t, err)
-	m.add("other-statement-key", "another plane's statement key", map[string][]byte{"governance.pub": other.PEM()},
+	m.add("other-statement-key", "another plane's statement key",
+		map[string][]byte{"governance.pub": other.PEM()},
 		rid(both("inclusion", "leaf recomputed", "signature", "summary agrees", "tlog-proof agrees"))...)
 	heads := rid(both("checkpoint", "inclusion", "summary agrees", "tlog-proof agrees"))
 	key := m.log.View().Key
 	key.Public = seed("other log key").Public().(ed25519.PublicKey)
 	root, err := ledger.TrustedRoot(key, sampleStart)
 	check(m.t, err)
-	m.add("other-log-key", "a log key that nobody used", map[string][]byte{"trusted_root.json": root}, heads...)
+	m.add("other-log-key", "a log key that nobody used", map[string][]byte{"trusted_root.json": root},
+		heads...)
 	key = m.log.View().Key
 	key.Origin = "other.lab.example"
 	root, err = ledger.TrustedRoot(key, sampleStart)
 	check(m.t, err)
-	m.add("other-origin", "the log key under another origin", map[string][]byte{"trusted_root.json": root}, heads...)
+	m.add("other-origin", "the log key under another origin", map[string][]byte{"trusted_root.json": root},
+		heads...)
 	root, err = ledger.TrustedRoot(m.log.View().Key, sampleStart.AddDate(0, 1, 0))
 	check(m.t, err)
-	m.add("log-key-too-young", "a log key that is valid only later", map[string][]byte{"trusted_root.json": root},
+	m.add("log-key-too-young", "a log key that is valid only later",
+		map[string][]byte{"trusted_root.json": root},
 		"checkpoint ingest_receipt.json", "checkpoint candidate_bundle.sigstore.json")
-	m.seal("checkpoint-forged", "a checkpoint of the trusted origin by another key", func(_, _, entry object) {
-		note, err := ledger.SignCheckpoint(m.log.View().Head, seed("other log key"))
-		check(m.t, err)
-		entry["inclusionProof"].(object)["checkpoint"].(object)["envelope"] = note
-	}, on("checkpoint", "inclusion", "summary agrees", "tlog-proof agrees")...)
+	m.seal("checkpoint-forged", "a checkpoint of the trusted origin by another key",
+		func(_, _, entry object) {
+			note, err := ledger.SignCheckpoint(m.log.View().Head, seed("other log key"))
+			check(m.t, err)
+			entry["inclusionProof"].(object)["checkpoint"].(object)["envelope"] = note
+		}, on("checkpoint", "inclusion", "summary agrees", "tlog-proof agrees")...)
 }
 
 func (m *maker) attestations() {
 	const file, step = "candidate_bundle.dsse.json", "attestation candidate_bundle.dsse.json"
 	own := subject("candidate_bundle.json", digest.SHA256Hex(m.files["candidate_bundle.json"]))
 	by := func(name, predicateType string, subjects []object, predicate object) map[string][]byte {
-		env, err := dsse.Sign(bundle.PayloadInToto, canonical(m.t, object{"_type": bundle.StatementType, "subject": subjects, "predicateType": predicateType,
-			"predicate": predicate}), scalar(m.t, name))
+		env, err := dsse.Sign(bundle.PayloadInToto,
+			canonical(m.t,
+				object{"_type": bundle.StatementType, "subject": subjects, "predicateType": predicateType,
+					"predicate": predicate}), scalar(m.t, name))
 		check(m.t, err)
 		return map[string][]byte{file: canonical(m.t, env)}
 	}
 	common := func(change func(object)) object {
-		p := object{"log_origin": sampleOrigin, "candidate_revision_id": m.bundle["candidate_revision_id"], "made_at": "2026-11-20T13:00:00Z",
-			"expires_at": "2026-12-20T13:00:00Z", "reason": "reviewed", "action": "promote", "stage": "canary", "role": "risk", "plan_digest": bundle.DigestPrefix + digest.SHA256Hex(nil)}
+		p := object{"log_origin": sampleOrigin, "candidate_revision_id": m.bundle["candidate_revision_id"],
+			"made_at":    "2026-11-20T13:00:00Z",
+			"expires_at": "2026-12-20T13:00:00Z", "reason": "reviewed", "action": "promote",
+			"stage": "canary", "role": "risk", "plan_digest": bundle.DigestPrefix + digest.SHA256Hex(nil)}
 		change(p)
 		return p
 	}
-	m.add("valid-approval", "an approval by risk", by("risk key", bundle.TypeApproval, own, common(func(object) {})))
-	m.add("attestation-unknown-key", "signed by a key that is not trusted", by("unknown key", bundle.TypeBundle, own, object{}), step)
-	m.add("attestation-revoked-key", "signed by a revoked key", by("old key", bundle.TypeApproval, own, common(func(object) {})), step)
-	m.add("attestation-role", "an approval by the lab", by("lab key", bundle.TypeApproval, own, common(func(object) {})), step)
-	m.add("attestation-subject", "about another file", by("lab key", bundle.TypeBundle, subject("candidate_bundle.json", digest.SHA256Hex(nil)), object{}), step)
-	m.add("attestation-audience", "made for another log", by("risk key", bundle.TypeApproval, own, common(func(p object) { p["log_origin"] = "other.lab.example" })), step)
-	m.add("attestation-revision", "made for another revision", by("risk key", bundle.TypeApproval, own, common(func(p object) {
-		p["candidate_revision_id"] = bundle.RevisionPrefix + digest.SHA256Hex(nil)
-	})), step)
-	m.add("attestation-early", "made before the key was valid", by("risk key", bundle.TypeApproval, own, common(func(p object) { p["made_at"] = "2025-11-20T13:00:00Z" })), step)
+	m.add("valid-approval", "an approval by risk",
+		by("risk key", bundle.TypeApproval, own, common(func(object) {})))
+	m.add("attestation-unknown-key", "signed by a key that is not trusted",
+		by("unknown key", bundle.TypeBundle, own, object{}), step)
+	m.add("attestation-revoked-key", "signed by a revoked key",
+		by("old key", bundle.TypeApproval, own, common(func(object) {})), step)
+	m.add("attestation-role", "an approval by the lab",
+		by("lab key", bundle.TypeApproval, own, common(func(object) {})), step)
+	m.add("attestation-subject", "about another file",
+		by("lab key", bundle.TypeBundle, subject("candidate_bundle.json", digest.SHA256Hex(nil)), object{}),
+		step)
+	m.add("attestation-audience", "made for another log",
+		by("risk key", bundle.TypeApproval, own,
+			common(func(p object) { p["log_origin"] = "other.lab.example" })), step)
+	m.add("attestation-revision", "made for another revision",
+		by("risk key", bundle.TypeApproval, own, common(func(p object) {
+			p["candidate_revision_id"] = bundle.RevisionPrefix + digest.SHA256Hex(nil)
+		})), step)
+	m.add("attestation-early", "made before the key was valid",
+		by("risk key", bundle.TypeApproval, own,
+			common(func(p object) { p["made_at"] = "2025-11-20T13:00:00Z" })), step)
 }
 
 // index is the vectors as they are on disk.
@@ -410,8 +433,10 @@ func TestVectors(t *testing.T) {
 			for _, name := range slices.Sorted(maps.Keys(v.Files)) {
 				files = append(files, File{Name: name, Data: readVector(t, v.Files[name])})
 			}
-			report := Verify(files, Options{Key: readVector(t, v.Key), TrustedRoot: readVector(t, v.Root), Trust: readVector(t, v.Trust),
-				ArtifactRoot: filepath.Join(vectorDir, v.Artifact)})
+			report := Verify(files,
+				Options{Key: readVector(t, v.Key), TrustedRoot: readVector(t, v.Root),
+					Trust:        readVector(t, v.Trust),
+					ArtifactRoot: filepath.Join(vectorDir, v.Artifact)})
 			failed := report.Failed()
 			slices.Sort(failed)
 			if !slices.Equal(failed, v.Fails) || report.OK() != (len(v.Fails) == 0) {
