@@ -16,8 +16,8 @@
 // rounded to 12 significant digits and are never NaN, infinite or -0: what a formula
 // cannot answer is undefined and has a Reason.
 //
-// The package imports plugin-sdk/market and the decimal library. It has no clock,
-// no I/O and no goroutine.
+// The package imports plugin-sdk/market, sim.Float and the decimal library. It has no clock, no I/O and no
+// goroutine.
 package metric
 
 import (

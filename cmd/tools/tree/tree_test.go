@@ -47,7 +47,7 @@ var allowed = []struct {
 	{"host", []string{"host", "plugin-sdk"}},
 	{"host/base", nil},
 	{"host/alarm", []string{"plugin-sdk/market"}},
-	{"host/metric", []string{"plugin-sdk/market"}},
+	{"host/metric", []string{"plugin-sdk/market", "plugin-sdk/sim="}},
 	{"host/proc", nil},
 	{"host/catalog", []string{"host/proc", "plugin-sdk"}},
 	{"host/candle", []string{"plugin-sdk"}},
