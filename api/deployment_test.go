@@ -76,7 +76,7 @@ func governanceKey(t *testing.T) *ecdsa.PrivateKey {
 	return k
 }
 
-// signedRegistry is a control plane's registry, valid for an hour.
+// signedRegistry returns a control plane's registry, valid for an hour.
 func signedRegistry(t *testing.T, version int, family, status string, life time.Duration) string {
 	t.Helper()
 	now := time.Now().UTC()

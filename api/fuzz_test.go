@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/host/runner"
 )
 
-// unknown is a launch that knows no strategy.
+// unknown returns a launch that knows no strategy.
 func unknown(context.Context, string, runner.StartRequest) (runner.Execution, error) {
 	return nil, &run.RequestError{Code: "STRATEGY_NOT_FOUND", Message: "There is no such strategy.",
 		Details: map[string]any{"available": []string{}}}

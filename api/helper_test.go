@@ -23,7 +23,7 @@ func panicking() []edge.Route {
 		})}}
 }
 
-// refuse is a launch that never succeeds.
+// refuse returns a launch that never succeeds.
 func refuse(_ context.Context, _ string, req runner.StartRequest) (runner.Execution, error) {
 	switch req.StrategyName {
 	case "sma_cross":

@@ -89,7 +89,7 @@ func TestAPIPageExamples(t *testing.T) {
 	s.await("idle")
 }
 
-// interpreter is the command that reads an example from its input; nil for what is
+// interpreter returns the command that reads an example from its input; nil for what is
 // not to be run.
 func interpreter(t *testing.T, language string, s *service) []string {
 	t.Helper()

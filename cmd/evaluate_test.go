@@ -30,7 +30,7 @@ type evaluated struct {
 	Status     string
 }
 
-// project is a folder with a lab.json for one of the programs of bin.
+// project returns a folder with a lab.json for one of the programs of bin.
 func project(t *testing.T, strategy string) string {
 	t.Helper()
 	dir := t.TempDir()

@@ -41,7 +41,7 @@ func plugins(t testing.TB, service int) []int {
 	return out
 }
 
-// processState is the letter that the kernel shows and the parent; empty when gone.
+// processState returns the letter that the kernel shows and the parent; empty when gone.
 func processState(pid int) (state string, parent int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -91,7 +91,7 @@ func (s *service) slow(strategy string) string {
 	}
 }
 
-// row is what the registry of a service that has ended knows of a run.
+// row returns what the registry of a service that has ended knows of a run.
 func row(t *testing.T, state, id string) *artifact.Metadata {
 	t.Helper()
 	reg, err := registry.Open(context.Background(), artifact.NewStore(filepath.Join(state, "runs")),

@@ -28,7 +28,7 @@ var connectors struct {
 	err  error
 }
 
-// connectorFolder is a folder with the binance connector, apart from what other tests see.
+// connectorFolder returns a folder with the binance connector, apart from what other tests see.
 func connectorFolder(t testing.TB) string {
 	t.Helper()
 	folder := filepath.Join(bin(t), "live", "connectors")
@@ -43,7 +43,7 @@ func connectorFolder(t testing.TB) string {
 	return folder
 }
 
-// liveVenue is a test venue of which one second of ours is so many of its market.
+// liveVenue returns a test venue of which one second of ours is so many of its market.
 func liveVenue(t testing.TB, o testvenue.Options) *testvenue.Venue {
 	t.Helper()
 	v, err := testvenue.Start(o)
@@ -74,7 +74,7 @@ func liveRun(strategy string, params object) object {
 		"exchange_config": object{"apiKey": testvenue.DefaultKey, "secret": testvenue.DefaultSecret}}
 }
 
-// crossing is a strategy that is in and out every few candles.
+// crossing returns a strategy that is in and out every few candles.
 func crossing() object { return liveRun("sma_cross", object{"fast": 1, "slow": 2}) }
 
 // start starts a run and returns its id.
@@ -308,7 +308,7 @@ func accounted(t testing.TB, state, run string, v *testvenue.Venue) {
 	}
 }
 
-// holding is a strategy that buys at once and then has a stop and a target at the venue, as far
+// holding returns a strategy that buys at once and then has a stop and a target at the venue, as far
 // from the price as the collar lets them be.
 func holding() object {
 	return liveRun("rsi_bracket",
@@ -351,7 +351,7 @@ func leased(t *testing.T, state, run string, v *testvenue.Venue) (canceled, kept
 	return canceled, lease.Kept
 }
 
-// bareAt is what the venue's trades make less what working stops there sell: what nobody protects.
+// bareAt returns what the venue's trades make less what working stops there sell: what nobody protects.
 func bareAt(v *testvenue.Venue) decimal.Decimal {
 	bare := decimal.Decimal{}
 	for _, x := range v.Trades() {

@@ -19,7 +19,7 @@ var badPlugin struct {
 	err  error
 }
 
-// badPlugins is a folder of strategies that misbehave as their names say.
+// badPlugins returns a folder of strategies that misbehave as their names say.
 func badPlugins(t testing.TB, names ...string) string {
 	t.Helper()
 	bin(t) // makes the folder that is removed after the tests

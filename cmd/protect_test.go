@@ -12,7 +12,7 @@ import (
 	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
 
-// child is the process of a run whose program has a name.
+// child returns the process of a run whose program has a name.
 func (s *service) child(name string) int {
 	s.t.Helper()
 	for _, pid := range plugins(s.t, s.cmd.Process.Pid) {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bin is the folder with assay, lab and strategies, laid out as make build does.
+// bin returns the folder with assay, lab and strategies, laid out as make build does.
 func bin(t testing.TB) string {
 	t.Helper()
 	programs.once.Do(func() {
@@ -265,7 +265,7 @@ func lab(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// shared is a file beside the checkout; the test is skipped where it is not there.
+// shared returns a file beside the checkout; the test is skipped where it is not there.
 func shared(t testing.TB, path ...string) string {
 	t.Helper()
 	full := filepath.Join(append([]string{"..", "..", "shared"}, path...)...)

@@ -21,7 +21,7 @@ func TestGolden(t *testing.T) {
 	golden(t, "deprecations.html", get(t, base+"/docs/deprecations"))
 }
 
-// real is what the service itself shows.
+// real returns what the service itself shows.
 func real(t *testing.T) string {
 	t.Helper()
 	deprecations, err := v1.Deprecations()

@@ -87,7 +87,7 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// dist is every committed file of the bundle by name.
+// dist returns every committed file of the bundle by name.
 func dist(t *testing.T) map[string][]byte {
 	t.Helper()
 	entries, err := os.ReadDir("dist")

@@ -31,7 +31,7 @@ var contentTypes = map[string]string{
 var loads = regexp.MustCompile(
 	`<(?:script|link|img|iframe|form|base|object|embed|source)\b[^>]*?\s(?:src|href|data|action|srcset)="([^"]*)"`)
 
-// cached is every address with the Cache-Control that it must have.
+// cached returns every address with the Cache-Control that it must have.
 func cached(t *testing.T, base string) map[string]string {
 	t.Helper()
 	all := map[string]string{"/ui": revalidate, "/api/v1/ui": revalidate, "/ui/licenses": revalidate}

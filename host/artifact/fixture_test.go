@@ -22,7 +22,7 @@ const (
 
 func dec(s string) decimal.Decimal { return decimal.MustParse(s) }
 
-// fixtureResults is a run of n hourly candles with one winning and one losing trade.
+// fixtureResults returns a run of n hourly candles with one winning and one losing trade.
 func fixtureResults(tb testing.TB, n int) *Results {
 	tb.Helper()
 	res := &Results{InitialCash: "10000", FinalValue: "10012.5"}
@@ -98,7 +98,7 @@ func fixtureManifest(closes []market.Time) Manifest {
 	}
 }
 
-// fixtureRun is a completed run of the service with n candles.
+// fixtureRun returns a completed run of the service with n candles.
 func fixtureRun(tb testing.TB, n int) *Run {
 	tb.Helper()
 	res := fixtureResults(tb, n)

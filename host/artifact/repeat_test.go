@@ -89,7 +89,7 @@ func steps(t *testing.T, how string) []string {
 	return list
 }
 
-// attempted is a store with a failed attempt and its capsule.
+// attempted returns a store with a failed attempt and its capsule.
 func attempted(t *testing.T, root string) *Store {
 	t.Helper()
 	store := NewStore(root)

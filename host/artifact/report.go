@@ -201,7 +201,7 @@ const (
 	splitLocked       = "locked"
 )
 
-// judge is the split's status and its metrics, without ratios when there is too
+// judge returns the split's status and its metrics, without ratios when there is too
 // little to estimate them from.
 func (s *Split) judge() (string, metric.Report) {
 	var rep metric.Report

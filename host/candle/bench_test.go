@@ -16,7 +16,7 @@ import (
 
 const million = 1_000_000
 
-// csvOf is a series as canonical CSV.
+// csvOf returns a series as canonical CSV.
 func csvOf(s *market.Series) []byte {
 	b := []byte("time_ms,open,high,low,close,volume\n")
 	for i := range s.Len() {

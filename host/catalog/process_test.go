@@ -59,7 +59,7 @@ func killTimed(t testing.TB, p *Process) {
 	p.Kill("a second time")
 }
 
-// socketFolder is the private folder of the process, as the host sees it.
+// socketFolder returns the private folder of the process, as the host sees it.
 func socketFolder(t *testing.T, p *Process) string {
 	t.Helper()
 	folder := filepath.Dir(tell(t, p, "folder"))

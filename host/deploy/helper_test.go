@@ -118,7 +118,7 @@ func (s *source) answers(t testing.TB, r tree) {
 	s.body, s.err = sign(t, r, key(t, "governance"), PayloadType), nil
 }
 
-// policyOf is one that enforces, unless change says otherwise.
+// policyOf returns one that enforces, unless change says otherwise.
 func policyOf(t testing.TB, s *source, change ...func(*Options)) *Policy {
 	t.Helper()
 	o := Options{Mode: Auto, Source: s, Key: &key(t, "governance").PublicKey, StateDir: t.TempDir(),

@@ -122,7 +122,7 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// answering is a plane that answers with one entry.
+// answering returns a plane that answers with one entry.
 func answering(entry tree) func(*testing.T, *source, int) {
 	return func(t *testing.T, s *source, version int) {
 		s.answers(t, registryNow(version, time.Now(), entryOf(entry)))

@@ -24,7 +24,7 @@ func asFloat(a *big.Float) float64 {
 	return f
 }
 
-// moment is the mean of (x - c)^k.
+// moment returns the mean of (x - c)^k.
 func moment(xs []*big.Float, c *big.Float, k int) *big.Float {
 	sum := zero()
 	for _, x := range xs {

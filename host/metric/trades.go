@@ -184,7 +184,7 @@ func (s *Sum) AddProduct(a, b decimal.Decimal) {
 // AddSum adds another sum.
 func (s *Sum) AddSum(o *Sum) { s.accumulate(o.words, false) }
 
-// Float64 is the float64 nearest to the sum.
+// Float64 returns the float64 nearest to the sum.
 func (s *Sum) Float64() float64 {
 	v := s.words
 	neg := v[limbs-1]>>63 == 1

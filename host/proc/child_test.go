@@ -184,7 +184,7 @@ func TestCancelledStart(t *testing.T) {
 	}
 }
 
-// startLimit is how long a start may take here.
+// startLimit returns how long a start may take here.
 func startLimit() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), 10*time.Second)
 }

@@ -100,7 +100,7 @@ func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string
 	return c, because(err, r.store.Root())
 }
 
-// requestRow is the row of a request, nil if there is none.
+// requestRow returns the row of a request, nil if there is none.
 func requestRow(ctx context.Context, tx *sql.Tx, hash string) (*Request, error) {
 	q := &Request{}
 	err := tx.QueryRowContext(ctx, selectRequest, hash).Scan(requestFields(q)...)
@@ -298,7 +298,7 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%q stands for %d plans: %s", e.Name, len(e.IDs), strings.Join(e.IDs, ", "))
 }
 
-// FindPlan is the plan of a strategy that a name stands for: its id, its hash, or the
+// FindPlan returns the plan of a strategy that a name stands for: its id, its hash, or the
 // beginning of one of them that no other plan of the strategy has. The error is
 // ErrNotFound or an *AmbiguousError.
 func (r *Registry) FindPlan(ctx context.Context, slug, name string) (Plan, error) {

@@ -52,7 +52,7 @@ func crowdMember(root, name string) error {
 	return nil
 }
 
-// newRun is a run of the service; equal seeds make equal requests.
+// newRun returns a run of the service; equal seeds make equal requests.
 func newRun(id string, seed int) *artifact.Run {
 	m, err := artifact.Manifest{
 		Request: artifact.Request{

@@ -117,7 +117,7 @@ func lease(r *Registry, until string) error {
 	})
 }
 
-// evaluated is a run of the lab, which has a lease.
+// evaluated returns a run of the lab, which has a lease.
 func evaluated(t *testing.T, r *Registry, attempt int) *artifact.Run {
 	t.Helper()
 	run := newRun("run_a", 1)

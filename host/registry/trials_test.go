@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// newTrial is a run of the lab; runs with an equal parameter are one trial unless
+// newTrial returns a run of the lab; runs with an equal parameter are one trial unless
 // change makes them differ.
 func newTrial(id, param string, change func(*artifact.Manifest)) *artifact.Run {
 	run := newRun(id, 1)

@@ -17,7 +17,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
 )
 
-// cpu is what this process has used, and the plugins that it has reaped.
+// cpu returns what this process has used, and the plugins that it has reaped.
 func cpu() (host, plugins time.Duration) {
 	used := func(who int) time.Duration {
 		var u syscall.Rusage

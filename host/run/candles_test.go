@@ -47,7 +47,7 @@ func (t *taker) Describe(context.Context, *strategypb.DescribeRequest,
 	return &strategypb.Spec{}, nil
 }
 
-// open is a stream to a taker with so much room.
+// open returns a stream to a taker with so much room.
 func open(t *testing.T, room int) (*Stream, *taker) {
 	t.Helper()
 	plugin := &taker{sent: make(chan *strategypb.HostMessage, room)}

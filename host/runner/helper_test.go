@@ -50,7 +50,7 @@ func (f *fakeExec) Results() *artifact.Results {
 	return f.results()
 }
 
-// untilStopped is a Run that goes on until it is told to stop.
+// untilStopped returns a Run that goes on until it is told to stop.
 func untilStopped(ctx context.Context) Outcome {
 	<-ctx.Done()
 	return Outcome{Stopped: true, Message: context.Cause(ctx).Error()}

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 )
 
-// held is a runner with a run that has ended.
+// held returns a runner with a run that has ended.
 func held(t *testing.T, opts Options) (*Runner, Snapshot) {
 	t.Helper()
 	r := newRunner(t, opts)

@@ -76,7 +76,7 @@ type keeps struct{}
 func (keeps) Begin(context.Context, runner.Started) error               { return nil }
 func (keeps) Finish(context.Context, runner.Ended) (runner.Kept, error) { return runner.Kept{}, nil }
 
-// started is a run that goes through the runner.
+// started returns a run that goes through the runner.
 func (d *desk) started(t *testing.T, r *runner.Runner, req runner.StartRequest) (x *Execution) {
 	t.Helper()
 	_, err := r.Start(t.Context(), req, func(ctx context.Context, id string) (_ runner.Execution, err error) {

@@ -219,7 +219,7 @@ func (d *desk) sameBacktest(t *testing.T, x *Execution, req runner.StartRequest,
 	}
 }
 
-// apart is where two texts begin to differ.
+// apart returns where two texts begin to differ.
 func apart(a, b string) string {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {

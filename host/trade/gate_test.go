@@ -22,7 +22,7 @@ type policyFunc func(deploy.Request) (deploy.Admission, error)
 
 func (f policyFunc) Admit(_ context.Context, r deploy.Request) (deploy.Admission, error) { return f(r) }
 
-// capped is the options with a cap on one order; none for "".
+// capped returns the options with a cap on one order; none for "".
 func capped(amount string) risk.Options {
 	o, err := risk.Parse(func(o risk.Option) (string, string) {
 		if o.Name == "max-order-notional" {

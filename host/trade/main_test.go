@@ -130,7 +130,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 	return d
 }
 
-// request is a paper run on the stored exchange at full pace.
+// request returns a paper run on the stored exchange at full pace.
 func request(strategy string, params any, config string, symbols ...string) runner.StartRequest {
 	raw, err := json.Marshal(params)
 	if err != nil {

@@ -124,7 +124,7 @@ func holds() held {
 	return h
 }
 
-// heap is what is in use after a collection.
+// heap returns what is in use after a collection.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -200,7 +200,7 @@ func everyPage[T any](t *testing.T, read func(journal.Page) (journal.Rows[T], er
 	return all
 }
 
-// fraction is a decimal without a rounding to come.
+// fraction returns a decimal without a rounding to come.
 func fraction(d decimal.Decimal) *big.Rat {
 	r, ok := new(big.Rat).SetString(d.String())
 	if !ok {

@@ -19,7 +19,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// started is a paper run that goes on beside a test.
+// started returns a paper run that goes on beside a test.
 func started(t *testing.T, d *desk, req runner.StartRequest) (*Execution, <-chan runner.Outcome) {
 	t.Helper()
 	x := d.launch(req)
@@ -36,7 +36,7 @@ func started(t *testing.T, d *desk, req runner.StartRequest) (*Execution, <-chan
 	return x, outcome
 }
 
-// ofHand is a request for a run at the venue by hand.
+// ofHand returns a request for a run at the venue by hand.
 func ofHand(strategy string, params map[string]any) runner.StartRequest {
 	req := request(strategy, params, `{}`)
 	req.Exchange = "hand"
@@ -312,7 +312,7 @@ func (s *told) connect(context.Context) (*exchange.Connection, error) {
 	return &exchange.Connection{Connector: s, Release: func() { s.released++ }}, nil
 }
 
-// bare is a paper run over a session, of which only the connection is there.
+// bare returns a paper run over a session, of which only the connection is there.
 func (s *told) bare() *Execution {
 	return (&Execution{
 		log: hclog.NewNullLogger(), clock: time.Now, gate: &run.Gate{},

@@ -70,7 +70,7 @@ func scenarios(t *testing.T, d *desk, stride int) []played {
 	return list
 }
 
-// request is the start of a run of the scenario.
+// request returns the start of a run of the scenario.
 func (p *played) request(mode string) runner.StartRequest {
 	window := p.Series[0].Time[p.Config.WarmupSteps]
 	config := fmt.Sprintf(`{"candles_per_second":200,"start":%q}`, window)
@@ -108,7 +108,7 @@ func (*keeper) Trade(int64, *market.Trade) {}
 // Equity implements sim.Recorder.
 func (*keeper) Equity(int64, *sim.Mark) {}
 
-// exchanged is what was bought and sold, in order, a line each.
+// exchanged returns what was bought and sold, in order, a line each.
 func exchanged(fills []market.Fill) string {
 	var b strings.Builder
 	for _, f := range fills {
@@ -171,7 +171,7 @@ func (p *played) onPaper(t *testing.T, d *desk) {
 	}
 }
 
-// apart is how a run differs from the simulator; "" where it does not.
+// apart returns how a run differs from the simulator; "" where it does not.
 func (p *played) apart(r *artifact.Results, e *sim.Engine, fills []market.Fill) string {
 	value, err := e.FinalValue()
 	if err != nil {

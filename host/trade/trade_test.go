@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/host/trade/engine"
 )
 
-// onSim is a run on the simulated market, at full pace.
+// onSim returns a run on the simulated market, at full pace.
 func onSim(mode, strategy string, params any, more string) runner.StartRequest {
 	req := request(strategy, params, `{"candles_per_second":200,"seed":"7"`+more+`}`, "BTC/USDT")
 	req.Mode, req.Exchange, req.Timeframe = mode, "sim", "1h"
@@ -35,7 +35,7 @@ func until(x *Execution, candles int64, cause error) runner.Outcome {
 	return x.Run(ctx)
 }
 
-// deals is what two runs on the same candles must have in common: what was bought and sold, at which
+// deals returns what two runs on the same candles must have in common: what was bought and sold, at which
 // prices. A paper fill is stamped with the open of its candle, a live one with its close.
 func deals(r *artifact.Results, n int) string {
 	var b strings.Builder
@@ -133,7 +133,7 @@ func TestLiveStrategyFaults(t *testing.T) {
 
 var zeros = regexp.MustCompile(`(\.[0-9]*?)0+"`)
 
-// plainly is a value as JSON, decimals without the zeros at their end.
+// plainly returns a value as JSON, decimals without the zeros at their end.
 func plainly(t *testing.T, v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {

@@ -117,7 +117,7 @@ func needsNode(t *testing.T) {
 	}
 }
 
-// bundled is the packages of the strategies that make build builds.
+// bundled returns the packages of the strategies that make build builds.
 func bundled() []string {
 	names := []string{"sma_cross", "buy_hold", "rsi_bracket", "limit_entry", "breakout"}
 	for i, name := range names {

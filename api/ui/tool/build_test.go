@@ -19,7 +19,7 @@ func copyTree(t *testing.T, to string) string {
 	return to
 }
 
-// read is every file of a folder by name.
+// read returns every file of a folder by name.
 func read(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -89,7 +89,7 @@ func loaders(files map[string]string, name string) int {
 	return n
 }
 
-// small is a tree of one component with the real libraries.
+// small returns a tree of one component with the real libraries.
 func small(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()

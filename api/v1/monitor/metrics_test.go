@@ -37,7 +37,7 @@ func page(path string) edge.Route {
 		})}
 }
 
-// running is a registry in the middle of the third run.
+// running returns a registry in the middle of the third run.
 func running() *monitor.Metrics {
 	return newMetrics(monitor.MetricsOptions{
 		Version: "1.0.0", Commit: `a"b\c` + "\nd", StartedAt: started(),

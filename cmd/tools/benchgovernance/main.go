@@ -205,7 +205,7 @@ func expect(a planetest.Answer, err error) func(int) error {
 	}
 }
 
-// commits is how fast this disk takes rows of the size, one by one and synced.
+// commits returns how fast this disk takes rows of the size, one by one and synced.
 func commits(dir string, n, size int) (timing, error) {
 	schema := fstest.MapFS{
 		"0001_row.sql": {

@@ -16,7 +16,7 @@ import (
 	"github.com/assay-run/assay/lab/falsify/tests/warmup"
 )
 
-// tiny is a calibration of a few cases in one folder.
+// tiny returns a calibration of a few cases in one folder.
 func tiny(t *testing.T, workers int) *calibration {
 	t.Helper()
 	c, err := run(context.Background(),
@@ -104,7 +104,7 @@ func TestAttachedRunsAreMarked(t *testing.T) {
 	}
 }
 
-// made is a calibration that nobody has played.
+// made returns a calibration that nobody has played.
 func made(overall ...judge.Verdict) *calibration {
 	c := &calibration{Settings: settings(sizes{Noise: len(overall), Planted: len(overall)})}
 	for range c.Settings {

@@ -13,7 +13,7 @@ import (
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
-// lines is a file of figures in which every figure of the table is reached, in two tests.
+// lines returns a file of figures in which every figure of the table is reached, in two tests.
 func lines(soaked bool) []string {
 	var list []string
 	for _, f := range ring.Table() {

@@ -211,7 +211,7 @@ func TestOnlyTheLabReadsColumns(t *testing.T) {
 	}
 }
 
-// linked is a package with all that it imports of this module, near and far.
+// linked returns a package with all that it imports of this module, near and far.
 func linked(dir string, imports map[string][]string) []string {
 	all := []string{dir}
 	for i := 0; i < len(all); i++ {

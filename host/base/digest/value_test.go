@@ -42,7 +42,7 @@ type twice struct {
 	Shared string `json:"shared"`
 }
 
-// clash is a value of a struct type whose two fields have one name, as vet would not let
+// clash returns a value of a struct type whose two fields have one name, as vet would not let
 // anybody write it.
 func clash() any {
 	field := func(name string) reflect.StructField {

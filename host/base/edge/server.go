@@ -160,7 +160,7 @@ func parserRefusal(p []byte) (status int, ok bool) {
 	return http.StatusBadRequest, true
 }
 
-// wholeAnswer is the text of a whole answer that ends its connection.
+// wholeAnswer returns the text of a whole answer that ends its connection.
 func wholeAnswer(status int, h http.Header, body []byte) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))

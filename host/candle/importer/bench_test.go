@@ -13,7 +13,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
 )
 
-// csvOf is a series as canonical CSV.
+// csvOf returns a series as canonical CSV.
 func csvOf(s *market.Series) []byte {
 	b := []byte("time_ms,open,high,low,close,volume\n")
 	for i := range s.Len() {

@@ -148,7 +148,7 @@ func (c *scripted) checkRefusal(t *testing.T, err error) {
 	}
 }
 
-// outcome is a result in the words of a script.
+// outcome returns a result in the words of a script.
 func outcome(r *importer.Result) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	say("profile %s", r.Report.Profile)

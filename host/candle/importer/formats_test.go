@@ -127,7 +127,7 @@ func TestJSONRefusals(t *testing.T) {
 	}
 }
 
-// packed is a zip file of names and contents, one after the other.
+// packed returns a zip file of names and contents, one after the other.
 func packed(t *testing.T, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer

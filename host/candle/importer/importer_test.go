@@ -21,7 +21,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
 )
 
-// text is a file in memory.
+// text returns a file in memory.
 func text(name, content string) importer.Input { return importer.Bytes(name, []byte(content)) }
 
 func read(content string, o importer.Options) (*importer.Result, error) {
@@ -40,7 +40,7 @@ func mustRead(t *testing.T, content string, o importer.Options) *importer.Result
 	return r
 }
 
-// rows is a series as text: time open high low close volume, one candle a line.
+// rows returns a series as text: time open high low close volume, one candle a line.
 func rows(s *market.Series) string {
 	var b strings.Builder
 	for i := range s.Len() {

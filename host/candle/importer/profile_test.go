@@ -9,12 +9,12 @@ import (
 	"testing"
 )
 
-// head is the head of a file of these lines.
+// head returns the head of a file of these lines.
 func head(name string, lines ...string) Head {
 	return NewHead(name, []byte(strings.Join(lines, "\n")))
 }
 
-// cells is a layout as text: skip, then the positions.
+// cells returns a layout as text: skip, then the positions.
 func cells(l Layout) string {
 	return fmt.Sprint(l.Skip, " ", l.At[timeCell], "+", l.At[clockCell], " ", l.At[openCell], l.At[highCell],
 		l.At[lowCell], l.At[closeCell], " ", l.At[volumeCell], "|", l.At[tickCell], " ", l.At[tickerCell])

@@ -49,7 +49,7 @@ type Input struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// File is the Input at a path.
+// File returns the Input at a path.
 func File(path string) (Input, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -63,7 +63,7 @@ func File(path string) (Input, error) {
 	}}, nil
 }
 
-// Bytes is an Input in memory.
+// Bytes returns an Input in memory.
 func Bytes(name string, content []byte) Input {
 	return Input{Name: name, Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
 		return memory{bytes.NewReader(content)}, nil
@@ -215,7 +215,7 @@ func (r *run) nameUnit() {
 	r.volumeUnit, r.named = r.layout.VolumeUnit, true
 }
 
-// nameSymbol is what was traded: as the user names it, else as the file does.
+// nameSymbol returns what was traded: as the user names it, else as the file does.
 func (r *run) nameSymbol(file string) error {
 	symbol := cmp.Or(r.opts.Symbol, r.layout.Symbol)
 	if symbol == "" {
@@ -236,7 +236,7 @@ func (r *run) nameSymbol(file string) error {
 	return nil
 }
 
-// renamed is a symbol with the names of currencies that are ours.
+// renamed returns a symbol with the names of currencies that are ours.
 func renamed(s market.Symbol, alias map[string]string) market.Symbol {
 	base, quote, ok := strings.Cut(string(s), "/")
 	if !ok {
@@ -332,7 +332,7 @@ func (o Options) tooManyRows() error {
 	return Refuse(TooLarge, "more than %d rows: import them in parts, one after the other", o.maxRows())
 }
 
-// size is a number of bytes for a message.
+// size returns a number of bytes for a message.
 func size(n int64) string {
 	if n%(1<<30) == 0 {
 		return fmt.Sprintf("%d GiB", n>>30)

@@ -27,7 +27,7 @@ func (a *oneAnswer) RoundTrip(req *http.Request) (*http.Response, error) {
 		Header: http.Header{}}, nil
 }
 
-// answered is a session that gets this answer to everything.
+// answered returns a session that gets this answer to everything.
 func answered(a *oneAnswer) *session {
 	s := exchange.Connection{Connector: &session{tuning: defaults()}}.Connector.(*session)
 	s.state, s.rest.at.REST, s.rest.http, s.rest.queue, s.rest.resync = opened, "answer://all", newTransport(), &queue{}, make(chan struct{}, 1)

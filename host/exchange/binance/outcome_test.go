@@ -18,7 +18,7 @@ var allowed = map[int]bool{
 	-1199: true, -2010: true,
 }
 
-// expected is the outcome of a request by the page.
+// expected returns the outcome of a request by the page.
 func expected(k kind, status, code int, text string) exchange.Outcome {
 	auth := code == -1002 || code == -2014 || code == -2015
 	switch status {

@@ -45,7 +45,7 @@ func (h *heard) split() (states []exchange.LinkState, candles []market.Candle) {
 	return states, candles
 }
 
-// openedSession is an open session at a venue whose market moves by steps.
+// openedSession returns an open session at a venue whose market moves by steps.
 func openedSession(t *testing.T, b *bench, times tuning) *session {
 	t.Helper()
 	s := &session{networks: [2]Endpoints{At(b.URL()), At(b.SandboxURL())}, tuning: times}

@@ -18,7 +18,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// guarded is a fake behind a guard, with a channel that is closed when its lease ended.
+// guarded returns a fake behind a guard, with a channel that is closed when its lease ended.
 func guarded(t *testing.T, f *fake) (exchange.Connection, <-chan struct{}) {
 	t.Helper()
 	ended := make(chan struct{})
@@ -162,7 +162,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// exit is an order that only reduces a position.
+// exit returns an order that only reduces a position.
 func exit(id string) exchange.OrderRequest {
 	q := limitOrder(id)
 	q.Reduces = true

@@ -115,7 +115,7 @@ func (v *refVenue) Count(kind string) int {
 	return v.counts[kind]
 }
 
-// Now is the close of the newest candle.
+// Now returns the close of the newest candle.
 func (v *refVenue) Now() market.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -369,7 +369,7 @@ func (v *refVenue) trade(o *exchange.Order, price, quantity decimal.Decimal) {
 	v.push(false, f)
 }
 
-// signed is a request with credentials: its own checks, the fault that waits for it, and
+// signed returns a request with credentials: its own checks, the fault that waits for it, and
 // what it does.
 func (v *refVenue) signed(kind, key, secret string, stamp time.Time, act func() refAnswer) refAnswer {
 	v.mu.Lock()
@@ -486,7 +486,7 @@ func (v *refVenue) subscribe(data bool) (*refSub, error) {
 	return s, nil
 }
 
-// read is the news of a subscription; false: it is cut. Nothing at all, not even a sign of
+// read returns the news of a subscription; false: it is cut. Nothing at all, not even a sign of
 // life, comes from a silent one.
 func (v *refVenue) read(s *refSub) (news []any, alive, open bool) {
 	v.mu.Lock()

@@ -226,7 +226,7 @@ func (t *table) add(test *testing.T, a attack.Attack, role string, uid int, v ve
 	}
 }
 
-// String is the table as Markdown.
+// String returns the table as Markdown.
 func (t *table) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Level of the sandbox: %s.\n\n", strings.Join(t.levels, "; "))

@@ -146,7 +146,7 @@ type Figure struct {
 	Prove, Soak int
 }
 
-// Table is the figures that the rings are held to. Tests count more of them than stand here.
+// Table returns the figures that the rings are held to. Tests count more of them than stand here.
 func Table() []Figure {
 	return []Figure{
 		{"model histories", 20_000, 1_000_000},

@@ -21,7 +21,8 @@ import (
 
 const referees = "testdata/referee"
 
-// python is an interpreter with the packages of requirements.txt, which are installed once, by their hashes.
+// python returns an interpreter with the packages of requirements.txt, which are installed once, by their
+// hashes.
 func python(t *testing.T) string {
 	t.Helper()
 	lock, err := os.ReadFile(filepath.Join(referees, "requirements.txt"))

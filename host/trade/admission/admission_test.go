@@ -34,7 +34,7 @@ func guardIn(t *testing.T, reasons ...risk.Reason) *risk.Guard {
 	return g
 }
 
-// fallen is the barrier of a run that ends, flattening or not.
+// fallen returns the barrier of a run that ends, flattening or not.
 func fallen(flattens bool) *order.Barrier {
 	b := new(order.Barrier)
 	if b.Close(); flattens {

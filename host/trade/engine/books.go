@@ -68,7 +68,7 @@ func (bk *bookkeeper) withGate(f func()) {
 	f()
 }
 
-// now is the run's clock. While a step is decided it stands at its close.
+// now returns the run's clock. While a step is decided it stands at its close.
 func (bk *bookkeeper) now() market.Time { return max(bk.session.clock.Now(), bk.steps.closed) }
 
 // applyEvent takes one event of an order.
@@ -353,7 +353,7 @@ func (bk *bookkeeper) checkLimits(s order.Spec, p desk.Proposal) risk.Code {
 	return ""
 }
 
-// limitRoom is the value that the limits leave for one more order.
+// limitRoom returns the value that the limits leave for one more order.
 func (bk *bookkeeper) limitRoom(s market.Symbol, ofSymbol, ofAll dec) dec {
 	return bk.guard.Room(s, risk.Account{Now: bk.now(), Symbols: bk.exposures()}, ofSymbol, ofAll)
 }
@@ -385,7 +385,7 @@ func (bk *bookkeeper) requireAnyOrder(cash dec, price func(int) dec) error {
 	return f
 }
 
-// exposures is how the symbols stand, with what working orders may still buy.
+// exposures returns how the symbols stand, with what working orders may still buy.
 func (bk *bookkeeper) exposures() []risk.Symbol {
 	for i := range bk.symbols {
 		s := &bk.symbols[i]

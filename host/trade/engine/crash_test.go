@@ -324,7 +324,7 @@ func (s *scribe) SubmitPair(ctx context.Context,
 	return s.Connector.SubmitPair(ctx, req)
 }
 
-// child is one run; it stops by itself.
+// child returns one run; it stops by itself.
 func child(dir string) error {
 	ctx := context.Background()
 	book, err := journal.Open(ctx, filepath.Join(dir, "live"), journal.Options{})
@@ -396,7 +396,7 @@ func onSim(cfg *Config) (func() exchange.Connection, error) {
 	return func() exchange.Connection { return sim.New(nil) }, nil
 }
 
-// onVenue is a run on a test venue whose candles close when the strategy has answered.
+// onVenue returns a run on a test venue whose candles close when the strategy has answered.
 func onVenue(cfg *Config, host *busy, text string) (func() exchange.Connection, error) {
 	var url, scripts string
 	at := &marked{}

@@ -16,7 +16,7 @@ import (
 // which the processes need some.
 const stopLimit = 27 * time.Second
 
-// hangingClose is a connector that does not come to an end of its session.
+// hangingClose returns a connector that does not come to an end of its session.
 func hangingClose(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()

@@ -118,7 +118,7 @@ func openBook(t *testing.T) *journal.Journal {
 	return o.Journal
 }
 
-// shared is a journal for the parallel tests below one.
+// shared returns a journal for the parallel tests below one.
 func shared(t *testing.T) *journal.Journal {
 	book := openBook(t)
 	t.Cleanup(func() {

@@ -30,7 +30,7 @@ func (b *bench) leaves() {
 	b.decide = func(*View) ([]market.Intent, error) { return nil, nil }
 }
 
-// exits is how many sales stand at the venue.
+// exits returns how many sales stand at the venue.
 func (b *bench) exits() (n int) {
 	b.venue.mu.Lock()
 	defer b.venue.mu.Unlock()

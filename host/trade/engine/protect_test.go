@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// bracketed is a purchase with both exits far away.
+// bracketed returns a purchase with both exits far away.
 func bracketed(q float64) market.Intent {
 	in := buy(q)
 	in.StopLoss, in.TakeProfit = &market.Child{Percent: 0.5}, &market.Child{Percent: 0.5}
@@ -39,7 +39,7 @@ func (e *Engine) protected() (bad []string) {
 	return bad
 }
 
-// atEnd is what a run that was in touch until its end leaves without its exits; "" when nothing.
+// atEnd returns what a run that was in touch until its end leaves without its exits; "" when nothing.
 func (e *Engine) atEnd() string {
 	if e.recon.synced && len(e.bare) > 0 {
 		return fmt.Sprintf("the run left what is not protected: %v", e.bare)
@@ -70,7 +70,7 @@ func (r *rig) guarded() {
 	}
 }
 
-// bare is what the run holds and the venue has no working stop for, by the venue's own books.
+// bare returns what the run holds and the venue has no working stop for, by the venue's own books.
 func (b *bench) bare() (bare dec) {
 	b.venue.mu.Lock()
 	defer b.venue.mu.Unlock()

@@ -409,8 +409,8 @@ func (rc *recon) symbolsInTurn() []market.Symbol {
 	return list
 }
 
-// fillsSince is the time from which the fills of a symbol are not known: of its orders that are not at their
-// end, and of the last look, with room for what came late.
+// fillsSince returns the time from which the fills of a symbol are not known: of its orders that are not at
+// their end, and of the last look, with room for what came late.
 func (rc *recon) fillsSince(s market.Symbol) time.Time {
 	since := time.Now().Add(-2 * moneyEvery)
 	if read, ok := rc.read[s]; ok && read.Add(-moneyEvery).Before(since) {

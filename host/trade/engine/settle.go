@@ -60,12 +60,12 @@ func (s *settling) stays(o order.Status) bool {
 		(o.State == order.Open || o.State == order.Partial)
 }
 
-// standing is the exits that are open.
+// standing returns the exits that are open.
 func (s *settling) standing() []order.Status {
 	return slices.DeleteFunc(s.book.Pending(), func(o order.Status) bool { return !s.stays(o) })
 }
 
-// pending is the orders that are not where they are to be.
+// pending returns the orders that are not where they are to be.
 func (s *settling) pending() []order.Status { return slices.DeleteFunc(s.book.Pending(), s.stays) }
 
 // cancelStanding takes the exits back.
@@ -132,7 +132,7 @@ func idsOf(list []order.Status) []string {
 	return ids
 }
 
-// do is one effect, with the call that it takes.
+// do returns one effect, with the call that it takes.
 func (s *settling) do(ctx context.Context, f order.Effect) error {
 	c := s.starter.session.link.conn
 	o, _ := s.book.Get(f.Order)
@@ -222,7 +222,7 @@ func (s *settling) moved(o order.Status) error {
 	return nil
 }
 
-// openRun is what is written of a run, be it this one.
+// openRun returns what is written of a run, be it this one.
 func (sr *starter) openRun(run string) (*journal.Run, error) {
 	if run == sr.cfg.RunID {
 		return sr.cfg.Run, nil
@@ -254,7 +254,7 @@ type intentBody struct {
 	Settles bool `json:"settles,omitzero"`
 }
 
-// journalIntent is the row of an order that is to be written down.
+// journalIntent returns the row of an order that is to be written down.
 func journalIntent(body intentBody, at market.Time) (journal.Intent, error) {
 	text, err := json.Marshal(body)
 	s := body.Spec
@@ -338,7 +338,7 @@ func (sr *starter) settleLeft(ctx context.Context, s *settling,
 	return balances, err
 }
 
-// findLeft is what earlier runs hold and can be sold.
+// findLeft returns what earlier runs hold and can be sold.
 func (sr *starter) findLeft(ctx context.Context, s *settling, balances []exchange.Balance) ([]left, error) {
 	held, err := sr.cfg.Journal.Holdings(ctx, sr.cfg.Run.Info().Exchange, sr.session.account)
 	if err != nil {

@@ -100,7 +100,7 @@ func newVenue() *venue {
 	}
 }
 
-// connect is a new connector in front of the venue.
+// connect returns a new connector in front of the venue.
 func (v *venue) connect(ctx context.Context) (*exchange.Connection, error) {
 	if v.connecting != nil {
 		if err := v.connecting(ctx); err != nil {
@@ -284,7 +284,7 @@ func (v *venue) match(c market.Candle) {
 	}
 }
 
-// next is what goes wrong with the next call of a kind; with the lock held.
+// next returns what goes wrong with the next call of a kind; with the lock held.
 func (v *venue) next(call string) act {
 	v.count[call]++
 	if v.wrong == nil {
@@ -487,7 +487,7 @@ func (v *venue) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Resu
 	return r, got
 }
 
-// read is a call for a list.
+// read returns a call for a list.
 func (v *venue) read(ctx context.Context, kind string, do func()) error {
 	r := v.call(ctx, kind, func() exchange.Result {
 		do()
@@ -588,7 +588,7 @@ func (v *venue) Beat(context.Context, int64) (exchange.Ack, error) {
 	return exchange.Ack{VenueTime: market.FromTime(time.Now().Add(v.offset))}, nil
 }
 
-// net is what trades with ids of the run left of the base.
+// net returns what trades with ids of the run left of the base.
 func (v *venue) net(ours func(string) bool) dec {
 	v.mu.Lock()
 	defer v.mu.Unlock()

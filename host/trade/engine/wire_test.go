@@ -169,7 +169,7 @@ func (r *rig) request(id string) exchange.OpenRequest {
 	return q
 }
 
-// request is what a session at a test venue is opened with.
+// request returns what a session at a test venue is opened with.
 func request(id string) exchange.OpenRequest {
 	return exchange.OpenRequest{
 		RunID: id, RunTag: order.Tag(id), Trading: true, Symbols: []market.Symbol{btc},
@@ -179,7 +179,7 @@ func request(id string) exchange.OpenRequest {
 	}
 }
 
-// offered is what the connector says about itself.
+// offered returns what the connector says about itself.
 func offered() exchange.Description {
 	c := binance.New()
 	d, err := c.Describe(context.Background())
@@ -189,7 +189,7 @@ func offered() exchange.Description {
 	return d
 }
 
-// dial is the connector in this process, behind the proxies where there are any.
+// dial returns the connector in this process, behind the proxies where there are any.
 func (r *rig) dial(context.Context) (*exchange.Connection, error) {
 	at := binance.At(r.venue.URL())
 	if r.rest != nil {
@@ -342,7 +342,7 @@ func (r *rig) Order(_ int64, o *market.Order) {
 	}
 }
 
-// notes is what the run told until now.
+// notes returns what the run told until now.
 func (r *rig) notes() notes {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -144,7 +144,7 @@ func (l *log) candles(i int) ([]market.Candle, []feed.Source) {
 	return list, sources
 }
 
-// nextMinute is the next boundary of the test's clock.
+// nextMinute returns the next boundary of the test's clock.
 func nextMinute() market.Time {
 	now := market.FromTime(time.Now())
 	return now - now%perMinute + perMinute

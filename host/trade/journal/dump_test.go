@@ -57,7 +57,7 @@ func each[T any](err error, size int, read func(Page) (Rows[T], error), show fun
 	return err
 }
 
-// mustDump is the dump without the numbers of events.
+// mustDump returns the dump without the numbers of events.
 func mustDump(t testing.TB, j *Journal, runID string) string {
 	t.Helper()
 	text, err := dump(t.Context(), j, runID, MaxPage)
@@ -67,7 +67,7 @@ func mustDump(t testing.TB, j *Journal, runID string) string {
 	return withoutIDs(text)
 }
 
-// expected is the dump of a run after so many operations, from the samples alone.
+// expected returns the dump of a run after so many operations, from the samples alone.
 func expected(t testing.TB, run, ops int) string {
 	t.Helper()
 	var out strings.Builder

@@ -36,7 +36,7 @@ func openAt(t testing.TB, dir string) *Opened {
 
 func dec(text string) decimal.Decimal { return decimal.MustParse(text) }
 
-// cents is a decimal without zeros at its end, as the journal gives it back.
+// cents returns a decimal without zeros at its end, as the journal gives it back.
 func cents(n, scale int) decimal.Decimal { return decimal.MustNew(int64(n), scale).Trim(0) }
 
 func sampleInfo(n int) Info {

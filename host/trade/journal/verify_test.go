@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/host/base/sqlite"
 )
 
-// closedJournal is a journal of two runs, one of which has ended.
+// closedJournal returns a journal of two runs, one of which has ended.
 func closedJournal(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -55,7 +55,7 @@ func edit(t *testing.T, dir string, statements ...string) {
 	}
 }
 
-// found is the damage that Open would set the journal aside for.
+// found returns the damage that Open would set the journal aside for.
 func found(t *testing.T, dir string) (damage *damageError) {
 	t.Helper()
 	if _, _, err := inspect(t.Context(), filepath.Join(dir, FileName)); err != nil &&

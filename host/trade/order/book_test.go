@@ -101,7 +101,7 @@ func permutations(n int, each func([]int)) {
 	walk(n)
 }
 
-// repeats is how often each event comes: all once, all three times, and each alone two or three times.
+// repeats returns how often each event comes: all once, all three times, and each alone two or three times.
 func repeats(n int) [][]int {
 	var list [][]int
 	fill := func(all int) []int {

@@ -198,7 +198,7 @@ func (m *model) page(since time.Time) {
 	}
 }
 
-// pick is an order that the venue has alive.
+// pick returns an order that the venue has alive.
 func (m *model) pick() string {
 	var ids []string
 	for _, id := range m.order {

@@ -90,7 +90,7 @@ func frac(d dec) *big.Rat {
 	return r
 }
 
-// judge is the independent filter check. It says what is wrong.
+// judge returns the independent filter check. It says what is wrong.
 func judge(m exchange.Market, s, want Spec, last dec, code string) string {
 	multiple := func(x, step dec) bool { return new(big.Rat).Quo(frac(x), frac(step)).IsInt() }
 	under := func(x *big.Rat, bound dec) bool { return !bound.IsZero() && x.Cmp(frac(bound)) < 0 }

@@ -8,7 +8,7 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 )
 
-// lostOrder is an order whose submit went unanswered at second 0.
+// lostOrder returns an order whose submit went unanswered at second 0.
 func lostOrder(t *testing.T) *harness {
 	h := sentOrder(t)
 	h.apply(reply(1, exchange.Unknown), 0)

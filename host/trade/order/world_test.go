@@ -26,7 +26,7 @@ func d(s string) dec { return decimal.MustParse(s) }
 
 func sec(s float64) time.Time { return day0.Add(time.Duration(s * float64(time.Second))) }
 
-// buy is a limit order for 1 at 100 with the number seq.
+// buy returns a limit order for 1 at 100 with the number seq.
 func buy(seq int64) Spec {
 	return Spec{Seq: seq, ClientOrderID: ClientID(testRun, seq), Symbol: btc, Side: market.Buy,
 		Type: market.Limit, Quantity: d("1"), LimitPrice: d("100")}

@@ -8,7 +8,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// closing is a bracket of 3 whose pair is being taken back for a close.
+// closing returns a bracket of 3 whose pair is being taken back for a close.
 func closing(t *testing.T) (s *shop, limit, stop string) {
 	t.Helper()
 	s = newShop(t)

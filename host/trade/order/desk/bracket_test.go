@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// onTheWay is a bracket of 3 whose pair is being sent while the strategy closes: the cancels of the pair
+// onTheWay returns a bracket of 3 whose pair is being sent while the strategy closes: the cancels of the pair
 // come to the venue first and find nothing.
 func onTheWay(t *testing.T, deaf bool) *shop {
 	t.Helper()
@@ -119,7 +119,7 @@ func TestExitCanceledOnItsWay(t *testing.T) {
 	}
 }
 
-// proposedExits is a position of 3 whose pair is proposed.
+// proposedExits returns a position of 3 whose pair is proposed.
 func proposedExits(t *testing.T) (*shop, Proposal) {
 	t.Helper()
 	s := newShop(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// guarded is a position of 3 whose exits stand at the venue.
+// guarded returns a position of 3 whose exits stand at the venue.
 func guarded(t *testing.T, stop, aim *market.Child) *shop {
 	t.Helper()
 	s := newShop(t)

@@ -141,7 +141,7 @@ func (s *shop) answer(p Proposal) {
 	s.run(s.desk.Commit(p, s.at))
 }
 
-// luck is what becomes of a call: it works.
+// luck returns what becomes of a call: it works.
 func (s *shop) luck() string {
 	if s.wild == nil {
 		return "ok"
@@ -176,7 +176,7 @@ func (s *shop) effect(e order.Effect) {
 	}
 }
 
-// free is the base that the venue calls free.
+// free returns the base that the venue calls free.
 func (s *shop) free() dec { return order.Minus(order.Minus(s.base, s.offered()), s.locked) }
 
 // tellFree is a balance on its way to the desk, as it is now.
@@ -439,7 +439,7 @@ func (s *shop) has(id string) bool {
 	return false
 }
 
-// offered is what the venue may sell of ours: one leg of a pair cancels the other.
+// offered returns what the venue may sell of ours: one leg of a pair cancels the other.
 func (s *shop) offered() dec {
 	sum := dec{}
 	for _, o := range s.open {
@@ -475,7 +475,7 @@ func (s *shop) wait(by time.Duration) {
 	s.run(s.desk.Due(s.at), nil)
 }
 
-// shows is the orders of the strategy, one word each.
+// shows returns the orders of the strategy, one word each.
 func (s *shop) shows() string {
 	var words []string
 	for _, o := range s.desk.Orders() {
@@ -488,7 +488,7 @@ func (s *shop) shows() string {
 	return strings.Join(words, " ")
 }
 
-// stands is what rests at the venue.
+// stands returns what rests at the venue.
 func (s *shop) stands() string {
 	var words []string
 	for _, o := range s.open {
