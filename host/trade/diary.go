@@ -98,7 +98,7 @@ func (d *journalRecorder) Fill(step int64, f *market.Fill) {
 // takeStep notes the step that the simulator is about to match.
 func (d *journalRecorder) takeStep(s *feed.Step, index int64) {
 	d.step = s
-	d.watch.took(s)
+	d.watch.noteCandles(s)
 	for i := range s.Closed {
 		if s.Closed[i] {
 			d.Clear(feed.CandleUnreachable, string(d.x.setup.plan.Symbols[i]))
@@ -267,8 +267,8 @@ func (pp *paperRun) newShadow(start market.Time) (*shadow, error) {
 	return w, err
 }
 
-// took notes the candles of a step.
-func (w *shadow) took(s *feed.Step) {
+// noteCandles notes the candles of a step.
+func (w *shadow) noteCandles(s *feed.Step) {
 	for i := range s.Closed {
 		if last, err := sim.Decimal(s.Candles[i].Close); s.Closed[i] && err == nil {
 			w.symbols[i].LastClose, w.symbols[i].LastCandle, w.symbols[i].Backfilled = last, s.CloseTime,

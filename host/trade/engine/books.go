@@ -150,7 +150,7 @@ func (bk *bookkeeper) applyEffects(n note, r desk.Result) {
 			bk.guard.Clear(risk.Code(f.Code))
 			bk.clearAlarm(f.Code, "")
 		default:
-			bk.todo = append(bk.todo, f)
+			bk.effects = append(bk.effects, f)
 		}
 	}
 	bk.raiseRejects()
@@ -176,7 +176,7 @@ func (bk *bookkeeper) onStateChange(n note, f order.Effect) {
 		delete(bk.session.calls.leaveBy, f.Order)
 	}
 	bk.trackFate(f.Order, s)
-	bk.recon.stirs(s.Spec.Symbol)
+	bk.recon.markChanged(s.Spec.Symbol)
 	asked := f.From == order.Sent || f.From == order.Lost
 	switch {
 	case s.Spec.Exit: // what only reduces may be refused as often as it takes
@@ -206,7 +206,7 @@ func (bk *bookkeeper) onFill(f order.Effect) {
 	failpoint.Point(failpoint.FillRead)
 	x := f.Fill
 	bk.trades++
-	bk.recon.stirs(x.Symbol)
+	bk.recon.markChanged(x.Symbol)
 	bk.valueThirdFee(x)
 	bk.batch.Fills = append(bk.batch.Fills, x)
 	if bk.flattens && x.Side == market.Buy {
@@ -226,9 +226,9 @@ func (bk *bookkeeper) runEffects() {
 			p := bk.proposals[0]
 			bk.proposals = bk.proposals[1:]
 			bk.proposeOrder(p)
-		case len(bk.todo) > 0:
-			f := bk.todo[0]
-			bk.todo = bk.todo[1:]
+		case len(bk.effects) > 0:
+			f := bk.effects[0]
+			bk.effects = bk.effects[1:]
 			bk.session.runEffect(f)
 		default:
 			bk.commitBatch()

@@ -121,7 +121,7 @@ type bookkeeper struct {
 	batch     journal.Batch
 	shown     map[market.OrderID]int // place in orders
 	orders    []market.Order         // changed since the last commit
-	todo      []order.Effect
+	effects   []order.Effect
 	proposals []desk.Proposal
 }
 

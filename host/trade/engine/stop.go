@@ -266,7 +266,7 @@ func (e *Engine) cancelOrders(way OnStop) {
 			_ = e.books.applyEvent(order.Event{Kind: order.CancelAsked, Source: order.FromLocal,
 				ClientOrderID: s.Spec.ClientOrderID})
 		} else if s.State == order.Open || s.State == order.Partial {
-			e.books.todo = append(e.books.todo,
+			e.books.effects = append(e.books.effects,
 				order.Effect{Do: order.Query, Order: s.Spec.ClientOrderID, Symbol: s.Spec.Symbol})
 		}
 	}
