@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
@@ -121,17 +120,7 @@ func (c *Common) Check(o field.Object) {
 // Check implements [field.Checker].
 func (p *Replay) Check(o field.Object) {
 	p.Common.Check(o)
-	if len(p.Runs) == 0 {
-		o.Fail(field.MissingField, "runs", "at least one run is required")
-	}
-	seen := map[string]bool{}
-	for i, run := range p.Runs {
-		if seen[run.RunID] {
-			at := fmt.Sprintf("runs/%d/run_id", i)
-			o.FailAt(field.DuplicateItem, at, "this run stands twice in the replay")
-		}
-		seen[run.RunID] = true
-	}
+	distinctRuns(o, "replay", p.Runs, func(r *ReplayedRun) string { return r.RunID })
 }
 
 // Check keeps an empty list as none: its text is part of facts.
