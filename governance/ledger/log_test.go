@@ -43,7 +43,7 @@ func TestLogGrows(t *testing.T) {
 	proof, err := view.Consistency(4)
 	must(t, err)
 	old, _ := tree.Root(4)
-	must(t, translog.CheckConsistency(proof, Checkpoint{testOrigin, 4, old}, view.Head))
+	must(t, translog.CheckConsistency(proof, Checkpoint{Origin: testOrigin, Size: 4, Root: old}, view.Head))
 }
 
 // TestBatch: several entries make one checkpoint, and nodes under their own indexes.

@@ -55,7 +55,7 @@ func TestTree(t *testing.T) {
 		if err != nil || root != merkle(leaves[:size]) {
 			t.Fatalf("root of %d: %v, %v", size, root, err)
 		}
-		head := Checkpoint{testOrigin, size, root}
+		head := Checkpoint{Origin: testOrigin, Size: size, Root: root}
 		at := rapid.Int64Range(0, size-1).Draw(t, "index")
 		path, err := tree.Inclusion(at, size)
 		if err != nil || translog.CheckInclusion(path, head, at, leaves[at]) != nil {
@@ -74,11 +74,11 @@ func TestTree(t *testing.T) {
 		old := rapid.Int64Range(1, size).Draw(t, "old")
 		before, _ := tree.Root(old)
 		proof, err := tree.Consistency(old, size)
-		if err != nil || translog.CheckConsistency(proof, Checkpoint{testOrigin, old, before}, head) != nil {
+		if err != nil || translog.CheckConsistency(proof, Checkpoint{Origin: testOrigin, Size: old, Root: before}, head) != nil {
 			t.Fatalf("consistency from %d to %d: %v", old, size, err)
 		}
 		before[0] ^= 1
-		if translog.CheckConsistency(proof, Checkpoint{testOrigin, old, before}, head) == nil {
+		if translog.CheckConsistency(proof, Checkpoint{Origin: testOrigin, Size: old, Root: before}, head) == nil {
 			t.Fatal("another beginning is consistent")
 		}
 	})
