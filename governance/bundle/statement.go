@@ -20,8 +20,8 @@ const MaxWaiver = 7 * 24 * time.Hour
 // Said is the content of a statement, read strictly.
 type Said struct {
 	Statement Statement
-	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension or
-	// *Ending; nil for candidate-bundle and for types that are not known here.
+	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension, *Ending or
+	// *Shadow; nil for candidate-bundle and for types that are not known here.
 	Predicate any
 	// Common points into Predicate; nil where that is nil.
 	Common *Common
@@ -104,7 +104,7 @@ func newOf[T any, P interface {
 var predicates = map[string]func() predicate{
 	TypeReplay: newOf[Replay], TypeApproval: newOf[Approval], TypeWaiver: newOf[Waiver],
 	TypeDrill: newOf[Drill], TypeIncident: newOf[Incident], TypeSuspension: newOf[Suspension],
-	TypeRejection: newOf[Ending], TypeRetirement: newOf[Ending],
+	TypeRejection: newOf[Ending], TypeRetirement: newOf[Ending], TypeShadow: newOf[Shadow],
 }
 
 func (c *Common) common() *Common { return c }
