@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // TestLeafIsCanonicalJSON compares the leaf with the canonical form of the Rekor v2
@@ -105,15 +106,15 @@ func TestEntryOf(t *testing.T) {
 
 func TestBase64HasOneForm(t *testing.T) {
 	for _, bad := range []string{"YQ", "YR==", "YQ==\n", "Y\nQ==", "-_==", "YQ== "} {
-		if b, err := decode64(bad); err == nil {
+		if b, err := translog.Decode64(bad); err == nil {
 			t.Errorf("%q is %q", bad, b)
 		}
 	}
-	if b, err := decode64("YQ=="); err != nil || string(b) != "a" {
+	if b, err := translog.Decode64("YQ=="); err != nil || string(b) != "a" {
 		t.Errorf("%q, %v", b, err)
 	}
 	for _, bad := range []string{"", "01", "+1", "-1", " 1", "1e3", "9223372036854775808"} {
-		if n, err := parseSize(bad); err == nil {
+		if n, err := translog.ParseSize(bad); err == nil {
 			t.Errorf("%q is %d", bad, n)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 func sequence(entries []Entry) iter.Seq2[Entry, error] {
@@ -41,7 +43,7 @@ func TestLogGrows(t *testing.T) {
 	proof, err := view.Consistency(4)
 	must(t, err)
 	old, _ := tree.Root(4)
-	must(t, CheckConsistency(proof, Checkpoint{testOrigin, 4, old}, view.Head))
+	must(t, translog.CheckConsistency(proof, Checkpoint{Origin: testOrigin, Size: 4, Root: old}, view.Head))
 }
 
 // TestBatch: several entries make one checkpoint, and nodes under their own indexes.
@@ -76,7 +78,7 @@ func TestBatch(t *testing.T) {
 	// What was taken before still proves in the tree of then.
 	path, err := before.Inclusion(2)
 	must(t, err)
-	must(t, CheckInclusion(path, before.Head, 2, LeafHash(Leaf(entries[2], public(t)))))
+	must(t, translog.CheckInclusion(path, before.Head, 2, LeafHash(Leaf(entries[2], public(t)))))
 }
 
 // TestTheLogDoesNotFork: of the batches that were prepared only the last can be
@@ -120,7 +122,7 @@ func TestNewLogRefuses(t *testing.T) {
 	must(t, err)
 	whole, err := recompute(sequence(entries), public(t))
 	must(t, err)
-	forged, err := SignCheckpoint(log.View().Head, checkpointKey("other key"))
+	forged, err := translog.SignCheckpoint(log.View().Head, checkpointKey("other key"))
 	must(t, err)
 	for what, open := range map[string]func() (*Log, error){
 		"an entry lost": func() (*Log, error) {

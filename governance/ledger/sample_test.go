@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 const testOrigin = "governance.lab.example"
@@ -42,7 +43,7 @@ func public(t testing.TB) *Key {
 
 func logKeyOf(t testing.TB, origin string) LogKey {
 	t.Helper()
-	key, err := NewLogKey(origin, checkpointKey("log key").Public().(ed25519.PublicKey))
+	key, err := translog.NewLogKey(origin, checkpointKey("log key").Public().(ed25519.PublicKey))
 	must(t, err)
 	return key
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 const sampleTime = "2026-11-20T12:30:00Z"
@@ -111,15 +112,14 @@ func TestParseSealRefuses(t *testing.T) {
 		"schema":           {`"seal/v1"`, `"seal/v2"`},
 		"media type":       {`bundle.v0.3+json`, `bundle.v0.2+json`},
 		"keyid":            {`"keyid":""`, `"keyid":"x"`},
-		"upper-case hex": {`"leaf_sha256":"` + seal.LeafSHA256,
-			`"leaf_sha256":"` + strings.ToUpper(seal.LeafSHA256)},
-		"local time":  {sampleTime, "2026-11-20T12:30:00+00:00"},
-		"no time":     {sampleTime, "now"},
-		"proof":       {proofHeader, "c2sp.org/tlog-proof@v2"},
-		"two entries": {`"tlogEntries":[`, `"tlogEntries":[{},`},
-		"index twice": {`"logIndex":"12","rootHash"`, `"logIndex":"11","rootHash"`},
-		"behind it":   {`{"assurance"`, `{}{"assurance"`},
-		"NUL":         {`"hash_verified"`, `"\u0000"`},
+		"upper-case hex":   {`"leaf_sha256":"` + seal.LeafSHA256, `"leaf_sha256":"` + strings.ToUpper(seal.LeafSHA256)},
+		"local time":       {sampleTime, "2026-11-20T12:30:00+00:00"},
+		"no time":          {sampleTime, "now"},
+		"proof":            {translog.ProofHeader, "c2sp.org/tlog-proof@v2"},
+		"two entries":      {`"tlogEntries":[`, `"tlogEntries":[{},`},
+		"index twice":      {`"logIndex":"12","rootHash"`, `"logIndex":"11","rootHash"`},
+		"behind it":        {`{"assurance"`, `{}{"assurance"`},
+		"NUL":              {`"hash_verified"`, `"\u0000"`},
 	} {
 		bad := strings.Replace(string(good), change[0], change[1], 1)
 		if bad == string(good) {
@@ -184,7 +184,7 @@ func TestProofText(t *testing.T) {
 		!strings.HasSuffix(seal.TlogProof, "\n\n"+log.View().Note) {
 		t.Errorf("got %q", seal.TlogProof)
 	}
-	p, err := ParseProof(seal.TlogProof)
+	p, err := translog.ParseProof(seal.TlogProof)
 	must(t, err)
 	if p.Format() != seal.TlogProof || p.Index != 12 || len(p.Hashes) != 2 {
 		t.Errorf("got %+v", p)
@@ -200,7 +200,7 @@ func TestProofText(t *testing.T) {
 		"many":    {hash + "\n", strings.Repeat(hash+"\n", 70)},
 	} {
 		bad := strings.Replace(seal.TlogProof, change[0], change[1], 1)
-		if got, err := ParseProof(bad); err == nil || bad == seal.TlogProof {
+		if got, err := translog.ParseProof(bad); err == nil || bad == seal.TlogProof {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
@@ -269,7 +269,7 @@ func FuzzParseProof(f *testing.F) {
 	f.Add(seal.TlogProof)
 	f.Add("c2sp.org/tlog-proof@v1\nindex 0\n\na\n1\nAA==\n\n— a AAAAAAA=\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if p, err := ParseProof(text); err == nil && p.Format() != text {
+		if p, err := translog.ParseProof(text); err == nil && p.Format() != text {
 			t.Fatalf("%q is read as %q", text, p.Format())
 		}
 	})

@@ -80,7 +80,8 @@ type Written struct {
 	Metadata *Metadata
 	// Payload is the bytes of metadata.json.
 	Payload []byte
-	// JSON are the other JSON files by name, of a rehearsal alone: nothing else has them.
+	// JSON are the other JSON files, the equity curves and the comparison with holding by name,
+	// of a rehearsal alone: nothing else has them.
 	JSON map[string][]byte
 }
 

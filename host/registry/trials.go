@@ -78,6 +78,9 @@ type Place struct {
 	LookedAtTest bool `json:"looked_at_test"`
 }
 
+// NotCounted is the limit of every N, as it is shown beside it.
+const NotCounted = "searches elsewhere and charts seen before are not in it"
+
 // String returns the place in a phrase, as it is shown beside a Sharpe ratio.
 func (p Place) String() string {
 	text := fmt.Sprintf("trial %d of %d on these days", p.Position, p.N)
@@ -87,7 +90,7 @@ func (p Place) String() string {
 	if p.LookedAtTest {
 		text += "; a test was seen through it"
 	}
-	return text
+	return text + " (" + NotCounted + ")"
 }
 
 // PlannedTrial is a trial of a registered plan.

@@ -103,7 +103,7 @@ func TestPlaceInWords(t *testing.T) {
 		"trial 2 of 2 on these days; a test was seen through it": {N: 2, Family: 2, Position: 2,
 			LookedAtTest: true},
 	} {
-		if got := p.String(); got != want {
+		if got := p.String(); got != want+" ("+NotCounted+")" {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}

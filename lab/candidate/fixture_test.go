@@ -5,6 +5,7 @@ import (
 	"crypto/elliptic"
 	"crypto/sha256"
 	"encoding/json"
+	"io/fs"
 	"strings"
 	"testing"
 	"time"
@@ -94,7 +95,10 @@ func read(x *item, locked *artifact.LockedMetrics) *item {
 	}
 	var err error
 	if x.found, err = evidence.Read(x.role, func(name string) ([]byte, error) {
-		return json.Marshal(files[name])
+		if file, ok := files[name]; ok {
+			return json.Marshal(file)
+		}
+		return nil, fs.ErrNotExist
 	}); err != nil {
 		panic(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // TestCosign asks stock cosign (3.1 or newer) about a fresh seal, for the bundle and for
@@ -80,7 +80,7 @@ func cosignForgeries(m *maker) map[string]func(entry, envelope object) {
 			proof(entry)["hashes"].([]any)[0] = base64.StdEncoding.EncodeToString(make([]byte, 32))
 		},
 		"checkpoint": func(entry, _ object) {
-			note, err := ledger.SignCheckpoint(m.log.View().Head, seed("other log key"))
+			note, err := translog.SignCheckpoint(m.log.View().Head, seed("other log key"))
 			check(m.t, err)
 			proof(entry)["checkpoint"].(object)["envelope"] = note
 		},

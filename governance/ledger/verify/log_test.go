@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // each gives values without errors.
@@ -33,7 +34,7 @@ func TestWholeLog(t *testing.T) {
 	}
 	older := s.log.View()
 	older.Head.Size--
-	fork, err := ledger.SignCheckpoint(older.Head, s.logKey)
+	fork, err := translog.SignCheckpoint(older.Head, s.logKey)
 	check(t, err)
 	swapped := slices.Clone(s.entries)
 	swapped[1], swapped[2] = swapped[2], swapped[1]

@@ -17,6 +17,7 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 var update = flag.Bool("update", false, "write the vectors")
@@ -341,12 +342,11 @@ func (m *maker) keys() {
 	m.add("log-key-too-young", "a log key that is valid only later",
 		map[string][]byte{"trusted_root.json": root},
 		"checkpoint ingest_receipt.json", "checkpoint candidate_bundle.sigstore.json")
-	m.seal("checkpoint-forged", "a checkpoint of the trusted origin by another key",
-		func(_, _, entry object) {
-			note, err := ledger.SignCheckpoint(m.log.View().Head, seed("other log key"))
-			check(m.t, err)
-			entry["inclusionProof"].(object)["checkpoint"].(object)["envelope"] = note
-		}, on("checkpoint", "inclusion", "summary agrees", "tlog-proof agrees")...)
+	m.seal("checkpoint-forged", "a checkpoint of the trusted origin by another key", func(_, _, entry object) {
+		note, err := translog.SignCheckpoint(m.log.View().Head, seed("other log key"))
+		check(m.t, err)
+		entry["inclusionProof"].(object)["checkpoint"].(object)["envelope"] = note
+	}, on("checkpoint", "inclusion", "summary agrees", "tlog-proof agrees")...)
 }
 
 func (m *maker) attestations() {

@@ -316,6 +316,22 @@ func (o Object) Texts(name string, max int, check func(string) string) []string 
 	return out
 }
 
+// Series returns a list of numbers, nil where it is absent.
+func (o Object) Series(name string, max int) []float64 {
+	if !o.Has(name) {
+		return nil
+	}
+	out := []float64{}
+	o.Each(name, max, func(_ int, v any, at string) {
+		x, ok := v.(float64)
+		if !ok {
+			o.r.Fail(InvalidField, at, "must be a number")
+		}
+		out = append(out, x)
+	})
+	return out
+}
+
 // Numbers returns an object whose members are all numbers.
 func (o Object) Numbers(name string) map[string]float64 {
 	m := o.Open(name)

@@ -125,7 +125,11 @@ func (o Object) read(f reflect.Value, m *member) {
 	case *[]string:
 		*p = o.Texts(m.name, int(m.max), m.check())
 	case *map[string]float64:
-		*p = o.Numbers(m.name)
+		if o.Has(m.name) {
+			*p = o.Numbers(m.name)
+		}
+	case *[]float64:
+		*p = o.Series(m.name, int(m.max))
 	case **bool:
 		*p = o.Bool(m.name)
 	case *bool:

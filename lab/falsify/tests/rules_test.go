@@ -115,7 +115,7 @@ func TestCatalogue(t *testing.T) {
 			t.Error(e.ID, " is not found")
 		}
 	}
-	if classes != "GGGGGGGWGWGWWWGGGGDWDGGG" {
+	if classes != "GGGGGGGWGWGWWWGGGGDWDGGGG" {
 		t.Error(classes)
 	}
 	if _, ok := tests.Find("luck"); ok {

@@ -1,9 +1,9 @@
-package ledger
+package translog
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -44,9 +44,8 @@ func TestCheckpoint(t *testing.T) {
 		t.Errorf("with a witness: %v, %v", got, err)
 	}
 	for what, bad := range map[string]string{
-		"no signature": head.text() + "\n", "another key": other, "nothing": "",
-		"size changed": strings.Replace(text, "\n13\n", "\n14\n", 1),
-		"long":         text + strings.Repeat(other[strings.Index(other, "— "):], 1000),
+		"no signature": head.Text() + "\n", "another key": other, "nothing": "", "size changed": strings.Replace(text, "\n13\n", "\n14\n", 1),
+		"long": text + strings.Repeat(other[strings.Index(other, "— "):], 1000),
 	} {
 		if got, err := OpenCheckpoint(bad, key); err == nil {
 			t.Errorf("%s: %v", what, got)
@@ -98,7 +97,7 @@ func TestVKey(t *testing.T) {
 		must(t, err)
 		vkey := key.VKey()
 		for _, text := range []string{vkey, vkey + "\n"} {
-			got, err := parseVKey(text)
+			got, err := ParseLogKey(text)
 			if err != nil || got.Origin != key.Origin || !got.Public.Equal(key.Public) {
 				t.Fatalf("%s: %v, %v", text, got, err)
 			}
@@ -115,7 +114,7 @@ func TestVKey(t *testing.T) {
 		parts[0] + "+" + strings.ToUpper(parts[1]) + "+" + parts[2], parts[0] + "+" + parts[1] + "+" + ecdsa,
 		good + "\n\n", " " + good,
 		parts[0] + "+" + parts[1] + "+" + parts[2] + "\n="} {
-		if key, err := parseVKey(bad); err == nil && bad != good {
+		if key, err := ParseLogKey(bad); err == nil && bad != good {
 			t.Errorf("%q is %v", bad, key)
 		}
 	}
@@ -149,7 +148,7 @@ func FuzzOpenCheckpoint(f *testing.F) {
 	f.Add(strings.Replace(good, "13", "14", 1))
 	f.Add("a\n0\n" + tlog.Hash{}.String() + "\n\n— a AAAAAAA=\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if _, err := peekCheckpoint(text); err != nil {
+		if _, err := PeekCheckpoint(text); err != nil {
 			if _, err := OpenCheckpoint(text, key); err == nil {
 				t.Fatalf("%q opens, yet cannot be read", text)
 			}
@@ -161,25 +160,23 @@ func FuzzOpenCheckpoint(f *testing.F) {
 	})
 }
 
-// parseVKey reads a verifier key. Only the first two pluses separate: base64 has its own.
-func parseVKey(text string) (LogKey, error) {
-	parts := strings.SplitN(strings.TrimSuffix(text, "\n"), "+", 3)
-	if len(parts) != 3 {
-		return LogKey{}, errors.New("a verifier key is origin+hash+key")
-	}
-	raw, err := decode64(parts[2])
+const testOrigin = "governance.lab.example"
+
+func checkpointKey(name string) ed25519.PrivateKey {
+	d := sha256.Sum256([]byte("TEST ONLY " + name))
+	return ed25519.NewKeyFromSeed(d[:])
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
-		return LogKey{}, fmt.Errorf("verifier key: %w", err)
+		t.Fatal(err)
 	}
-	if len(raw) != 1+ed25519.PublicKeySize || raw[0] != algEd25519 {
-		return LogKey{}, errors.New("the verifier key is not an Ed25519 key")
-	}
-	key, err := NewLogKey(parts[0], raw[1:])
-	if err != nil {
-		return LogKey{}, err
-	}
-	if want := fmt.Sprintf("%08x", key.KeyHash()); parts[1] != want {
-		return LogKey{}, fmt.Errorf("the verifier key's hash is %s, of its key it is %s", parts[1], want)
-	}
-	return key, nil
+}
+
+func logKeyOf(t testing.TB, origin string) LogKey {
+	t.Helper()
+	key, err := NewLogKey(origin, checkpointKey("log key").Public().(ed25519.PublicKey))
+	must(t, err)
+	return key
 }
