@@ -48,7 +48,7 @@ type Plane struct {
 	store *store.Store
 
 	mu         sync.Mutex
-	registries map[string]issued // by family
+	registries map[string]*issued // by family
 
 	bodies  bodies
 	ingests [ingestOutcomes]atomic.Int64
@@ -56,7 +56,7 @@ type Plane struct {
 
 // New makes a plane. The store stays its caller's to close.
 func New(opts Options) *Plane {
-	return &Plane{opts: opts, store: opts.Store, registries: map[string]issued{}}
+	return &Plane{opts: opts, store: opts.Store, registries: map[string]*issued{}}
 }
 
 // Handler is the plane's edge with everything behind it.
