@@ -99,7 +99,12 @@ func (p *Plane) getFact(r *request) (*edge.Answer, error) {
 }
 
 func (p *Plane) getCheckpoint(*request) (*edge.Answer, error) {
-	note, err := look(p, func(_ *promotion.World, log ledger.View) string { return log.Note })
+	note, err := look(p, func(_ *promotion.World, log ledger.View) string {
+		if w := p.opts.Witnesses; w != nil {
+			return w.Note(log.Head, log.Note)
+		}
+		return log.Note
+	})
 	return tagged([]byte(note), "text/plain; charset=utf-8"), err
 }
 

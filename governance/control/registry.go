@@ -56,7 +56,7 @@ func (p *Plane) getRegistry(r *request) (*edge.Answer, error) {
 	if old := p.registries[family]; old == nil || old.registry.Version < one.registry.Version {
 		p.registries[family] = one
 	}
-	body, err := p.proven(p.registries[family], from)
+	body, err := p.proven(r.Context(), p.registries[family], from)
 	return tagged(body, ""), err
 }
 
@@ -146,10 +146,10 @@ func (p *Plane) kept(family string, seq int64, now time.Time) *issued {
 }
 
 // proven is the answer with a registry for a host that has seen the log up to a size.
-func (p *Plane) proven(one *issued, from int64) (body []byte, err error) {
+func (p *Plane) proven(ctx context.Context, one *issued, from int64) (body []byte, err error) {
 	err = p.store.Look(func(_ *promotion.World, log ledger.View) error {
 		index := one.registry.Version - 1
-		at, note := p.headFor(log, max(index+1, from))
+		at, note := p.headFor(ctx, log, max(index+1, from))
 		if one.body != nil && one.note == note && one.from == from {
 			body = one.body
 			return nil
@@ -184,12 +184,13 @@ func (p *Plane) getConsistency(r *request) (*edge.Answer, error) {
 		return nil, err
 	}
 	var text string
+	ctx := r.Context()
 	err = p.store.Look(func(_ *promotion.World, log ledger.View) error {
 		if from > log.Head.Size {
 			return field.Refuse(field.InvalidField, "", "from: the log has %s entries only",
 				strconv.FormatInt(log.Head.Size, 10))
 		}
-		at, note := p.headFor(log, from)
+		at, note := p.headFor(ctx, log, from)
 		hashes, err := log.ConsistencyAt(from, at)
 		text = translog.Extension{Old: from, Hashes: hashes, Note: note}.Format()
 		return err

@@ -177,6 +177,9 @@ func (v View) Inclusion(index int64) ([]tlog.Hash, error) {
 	return v.tree.Inclusion(index, v.Head.Size)
 }
 
+// Root is the root of the first size entries.
+func (v View) Root(size int64) (tlog.Hash, error) { return v.tree.Root(size) }
+
 // InclusionAt is the proof that the entry of this index is in the tree of the first size entries.
 func (v View) InclusionAt(index, size int64) ([]tlog.Hash, error) {
 	return v.tree.Inclusion(index, size)

@@ -11,7 +11,6 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
-	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/field"
 	"github.com/assay-run/assay/host/base/file"
@@ -168,32 +167,14 @@ func (r *Registry) named(statement []byte) error {
 	return nil
 }
 
-const schemaLog = "log-memory/v1"
-
 // logFolder is the folder of the memory of the log, beside the files of families.
 const logFolder = "log"
-
-// keptLog is the last checkpoint that a host has accepted.
-type keptLog struct {
-	Schema string `json:"schema"`
-	Origin string `json:"origin" is:"filled"`
-	Key    string `json:"log_key" is:"filled"`
-	Size   int64  `json:"size" min:"1"`
-	Root   string `json:"root_sha256" is:"sha256"`
-	// Note is the signed checkpoint: what shows to others which log was seen.
-	Note string `json:"checkpoint" is:"free"`
-}
-
-func (k *keptLog) checkpoint() (translog.Checkpoint, error) {
-	root, err := translog.ParseHex(k.Root)
-	return translog.Checkpoint{Origin: k.Origin, Size: k.Size, Root: root}, err
-}
 
 // errMoved is for a proof that leads from an older checkpoint than the one that is kept by now.
 var errMoved = errors.New("another checkpoint was kept meanwhile")
 
 // Seen is the last checkpoint that was accepted, nil before the first one. The error is a *damagedError.
-func (m *Memory) Seen() (*keptLog, error) {
+func (m *Memory) Seen() (*translog.Kept, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.loadLog()
@@ -215,7 +196,7 @@ func (m *Memory) follow(h *head) (pinned bool, err error) {
 		return false, unproven(reasonOtherLog,
 			"the log %s has another name or key than %s, which was seen before", h.Origin, k.Origin)
 	}
-	old, err := k.checkpoint()
+	old, err := k.Checkpoint()
 	if err != nil {
 		return false, err
 	}
@@ -236,7 +217,7 @@ func (m *Memory) follow(h *head) (pinned bool, err error) {
 	return false, m.keepLog(h)
 }
 
-func (m *Memory) loadLog() (*keptLog, error) {
+func (m *Memory) loadLog() (*translog.Kept, error) {
 	if m.readLog {
 		return m.log, nil
 	}
@@ -250,7 +231,7 @@ func (m *Memory) loadLog() (*keptLog, error) {
 	if err != nil {
 		return nil, bad
 	}
-	k, err := parseLogMemory(text)
+	k, err := translog.ParseKept(text)
 	if err != nil {
 		bad.reason = err.Error()
 		return nil, bad
@@ -261,37 +242,11 @@ func (m *Memory) loadLog() (*keptLog, error) {
 
 func (m *Memory) logPath() string { return filepath.Join(m.dir, logFolder, "checkpoint.json") }
 
-// parseLogMemory reads the file of the memory of the log. Its note must be what the file states.
-func parseLogMemory(text []byte) (*keptLog, error) {
-	v, refused := field.Parse(text)
-	if refused != nil {
-		return nil, refused
-	}
-	k, r := &keptLog{}, &field.Reader{}
-	r.Struct(v, "", k).Schema("schema", schemaLog)
-	if r.Failed() {
-		return nil, r.Err()
-	}
-	key, err := translog.ParseLogKey(k.Key)
-	if err != nil {
-		return nil, err
-	}
-	signed, err := translog.OpenCheckpoint(k.Note, key)
-	if err != nil {
-		return nil, err
-	}
-	if kept, err := k.checkpoint(); err != nil || *signed != kept {
-		return nil, errors.New("its checkpoint is another one than it names")
-	}
-	return k, nil
-}
-
 // keepLog replaces the file as a whole. In memory it counts also when it cannot be written.
 func (m *Memory) keepLog(h *head) error {
-	k := &keptLog{Schema: schemaLog, Origin: h.Origin, Key: h.key.VKey(), Size: h.Size,
-		Root: translog.Hex(h.Root), Note: h.note}
+	k := translog.Keep(h.Checkpoint, h.key, h.note)
 	m.log, m.readLog = k, true
-	text, err := digest.JCS(k)
+	text, err := k.Encode()
 	if err == nil {
 		err = os.MkdirAll(filepath.Join(m.dir, logFolder), 0o700)
 	}

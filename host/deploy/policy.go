@@ -275,7 +275,7 @@ func (p *Policy) questionOnce(ctx context.Context, family string) (answer, error
 
 // followLog checks that the registry is in the log that was seen before, and keeps its checkpoint. The
 // first error reports that it could not be kept.
-func (p *Policy) followLog(r *Registry, seen *keptLog) (unkept, err error) {
+func (p *Policy) followLog(r *Registry, seen *translog.Kept) (unkept, err error) {
 	h, err := r.prove(p.opts.Key)
 	switch {
 	case err != nil:

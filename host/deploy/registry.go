@@ -210,7 +210,7 @@ type Memory struct {
 
 	mu      sync.Mutex
 	known   map[string]kept
-	log     *keptLog // nil where there is none, or while the file was not read
+	log     *translog.Kept // nil where there is none, or while the file was not read
 	readLog bool
 }
 

@@ -1,8 +1,12 @@
 package command_test
 
 import (
+	"bufio"
+	"bytes"
+	"context"
 	"crypto/ecdsa"
 	"errors"
+	"io"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,7 +15,9 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/control/command"
 	"github.com/assay-run/assay/governance/control/planetest"
+	"github.com/assay-run/assay/governance/witness"
 	"github.com/assay-run/assay/host/base/translog"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -163,3 +169,90 @@ func TestForkIsRefused(t *testing.T) {
 }
 
 func must2(code deploy.Code, _ string) deploy.Code { return code }
+
+// witnessing runs governance witness until stop.
+func witnessing(t *testing.T, args ...string) (at witness.At, stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	read, write := io.Pipe()
+	ended := make(chan int, 1)
+	var errs bytes.Buffer
+	go func() {
+		code := command.Run(ctx, append([]string{"witness", "--port", "0"}, args...), command.World{
+			Env: func(string) (string, bool) { return "", false }, In: strings.NewReader(""), Out: write, Err: &errs, Now: time.Now, Version: "1",
+		})
+		_ = write.Close()
+		ended <- code
+	}()
+	lines := bufio.NewScanner(read)
+	for _, begin := range []string{"witness key ", "governance witness listening on "} {
+		if !lines.Scan() {
+			t.Fatalf("exit %d: %s", <-ended, errs.String())
+		}
+		text := strings.TrimPrefix(lines.Text(), begin)
+		if begin == "witness key " {
+			var err error
+			if at.Key, err = translog.ParseWitnessKey(text); err != nil {
+				t.Fatal(err)
+			}
+		} else {
+			at.URL = text
+		}
+	}
+	return at, func() {
+		cancel()
+		if code := <-ended; code != 0 {
+			t.Errorf("exit %d: %s", code, errs.String())
+		}
+	}
+}
+
+// TestForkIsNotCosigned: a witness that has seen the kill cosigns no log without it, so that a host that
+// asks for its cosignature refuses the fork at first contact.
+func TestForkIsNotCosigned(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "g")
+	d := newDeskAt(t, dir)
+	vkey := d.p.Store.LogKey().VKey()
+	at, stop := witnessing(t, "--state-dir", filepath.Join(t.TempDir(), "w"), "--name", "witness.example.com", "--log", vkey)
+	defer stop()
+	d.close()
+	witnessed := func(dir string) *desk {
+		p, err := planetest.Open(planetest.Options{Dir: dir, Trust: planetest.Trust(1), Witnesses: []witness.At{at}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &desk{t, p, d.keys}
+	}
+	quorum := translog.Quorum{Keys: []translog.WitnessKey{at.Key}, Need: 1}
+
+	d = witnessed(dir)
+	id := d.toLive()
+	host := t.TempDir()
+	if p, err := d.start(host, quorum); err != nil {
+		t.Fatal(err)
+	} else if _, message := p.Health(""); !strings.Contains(message, "cosigned by 1 of 1 witnesses") {
+		t.Errorf("health: %s", message)
+	}
+	d.close()
+	fork := copyFolder(t, dir)
+	d = witnessed(dir)
+	d.as("otto", 0, "suspend", id, "--kill", "--reason", "fills look odd")
+	if _, err := d.start(host, quorum); must2(codeOf(err)) != deploy.DeploymentRevoked {
+		t.Fatalf("killed: %v", err)
+	}
+	d.close()
+
+	// The fork does not know what the witness has cosigned since, or leaves it out.
+	d = witnessed(fork)
+	d.fill()
+	for name, state := range map[string]string{"that has seen the kill": host, "that has seen nothing": t.TempDir()} {
+		_, err := d.start(state, quorum)
+		if code, reason := codeOf(err); code != deploy.RegistryRollback || reason != "not_witnessed" {
+			t.Errorf("a host %s: %v", name, err)
+		}
+	}
+	d.close()
+	if err := os.Remove(filepath.Join(dir, witness.File)); err != nil {
+		t.Errorf("the plane keeps no cosignatures: %v", err)
+	}
+}

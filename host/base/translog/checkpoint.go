@@ -196,3 +196,13 @@ func PeekCheckpoint(noteText string) (*Checkpoint, error) {
 	}
 	return parseCheckpointText(unverified.Note.Text)
 }
+
+// SoleNote is a note with the signature of its log alone: what others have put under it is left out.
+func SoleNote(noteText string, key LogKey) (string, error) {
+	n, err := note.Open([]byte(noteText), note.VerifierList(key))
+	if err != nil {
+		return "", err
+	}
+	text, err := note.Sign(&note.Note{Text: n.Text, Sigs: n.Sigs})
+	return string(text), err
+}
