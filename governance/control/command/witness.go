@@ -34,9 +34,9 @@ func witnessCommand(w World) *cobra.Command {
 		Use: "witness", Short: "Run a witness: cosign checkpoints of logs that have only grown",
 		Args: cobra.NoArgs,
 		Long: "Runs a witness by C2SP tlog-witness until a signal ends it. It keeps the last checkpoint of " +
-			"each log and\ncosigns only what continues it, so that a log that was rewritten gets no further " +
-			"cosignature.\nRun it where whoever runs the control plane cannot write: a witness of the same " +
-			"owner shows nothing.",
+			"each log and\ncosigns only what continues it, so that a log that was rewritten gets no " +
+			"further cosignature.\nRun it where whoever runs the control plane cannot write: a witness of the " +
+			"same owner shows nothing.",
 		Example: "  governance witness --name witness.example.com --log " +
 			"governance.local+1234abcd+AQ...\n" +
 			"  governance serve --witness http://127.0.0.1:8011 --witness-key witness.example.com+5678cdef+BA...",
@@ -92,7 +92,8 @@ func (o *witnessOptions) run(ctx context.Context, w World) error {
 	defer end()
 	stop := watch(end, func() {})
 	defer stop()
-	fmt.Fprintf(w.Out, "witness key %s\ngovernance witness listening on %s\n", one.Key().VKey(), edge.URL(ln))
+	fmt.Fprintf(w.Out, "witness key %s\ngovernance witness listening on %s\n", one.Key().VKey(),
+		edge.URL(ln))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
 	select {
