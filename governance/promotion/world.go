@@ -107,6 +107,10 @@ func New() *World {
 // Policy is the policy in force.
 func (w *World) Policy() *policy.Policy { return w.policy }
 
+// Seq is the place of the newest entry that has come to something, -1 for none. Registries that were
+// issued come to nothing.
+func (w *World) Seq() int64 { return w.seq }
+
 // Rules is the version of the rules by which gates are judged, see RulesVerified.
 func (w *World) Rules() int64 { return w.rules }
 
