@@ -82,7 +82,7 @@ func TestWhoMaySayWhat(t *testing.T) {
 	d := sealed(t)
 	keys := []string{"lab", "replay", "risk", "approver", "operator", "host"}
 	may := map[string]string{
-		bundle.TypeBundle: "lab", bundle.TypeReplay: "lab replay", bundle.TypeApproval: "risk", bundle.TypeWaiver: "risk",
+		bundle.TypeBundle: "lab", bundle.TypeReplay: "lab replay", bundle.TypeApproval: "risk", bundle.TypeWaiver: "risk approver",
 		bundle.TypeDrill: "operator host", bundle.TypeIncident: "lab replay risk approver operator host",
 		bundle.TypeSuspension: "lab replay risk approver operator host", bundle.TypeRejection: "risk approver operator",
 		bundle.TypeRetirement: "risk approver operator", "https://example.com/other/v1": "lab replay risk approver operator host",
