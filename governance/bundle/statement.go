@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
@@ -21,8 +20,8 @@ const MaxWaiver = 7 * 24 * time.Hour
 // Said is the content of a statement, read strictly.
 type Said struct {
 	Statement Statement
-	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension or
-	// *Ending; nil for candidate-bundle and for types that are not known here.
+	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension, *Ending or
+	// *Shadow; nil for candidate-bundle and for types that are not known here.
 	Predicate any
 	// Common points into Predicate; nil where that is nil.
 	Common *Common
@@ -105,7 +104,7 @@ func newOf[T any, P interface {
 var predicates = map[string]func() predicate{
 	TypeReplay: newOf[Replay], TypeApproval: newOf[Approval], TypeWaiver: newOf[Waiver],
 	TypeDrill: newOf[Drill], TypeIncident: newOf[Incident], TypeSuspension: newOf[Suspension],
-	TypeRejection: newOf[Ending], TypeRetirement: newOf[Ending],
+	TypeRejection: newOf[Ending], TypeRetirement: newOf[Ending], TypeShadow: newOf[Shadow],
 }
 
 func (c *Common) common() *Common { return c }
@@ -121,17 +120,7 @@ func (c *Common) Check(o field.Object) {
 // Check implements [field.Checker].
 func (p *Replay) Check(o field.Object) {
 	p.Common.Check(o)
-	if len(p.Runs) == 0 {
-		o.Fail(field.MissingField, "runs", "at least one run is required")
-	}
-	seen := map[string]bool{}
-	for i, run := range p.Runs {
-		if seen[run.RunID] {
-			at := fmt.Sprintf("runs/%d/run_id", i)
-			o.FailAt(field.DuplicateItem, at, "this run stands twice in the replay")
-		}
-		seen[run.RunID] = true
-	}
+	distinctRuns(o, "replay", p.Runs, func(r *ReplayedRun) string { return r.RunID })
 }
 
 // Check keeps an empty list as none: its text is part of facts.

@@ -16,7 +16,7 @@ const figureLeftOut = "tests_left_out"
 // warning where a pass is asked for still passes if only accepted tests warn and the e-value
 // of unseen candles is large enough; until then it waits. A refuted one fails, an
 // inconclusive one waits.
-func falsified(g *Gate, e *Evidence, _ time.Time) Result {
+func falsified(g *Gate, e *Evidence, now time.Time) Result {
 	runs := e.with(bundle.RoleFalsification)
 	blame := string(bundle.RoleFalsification)
 	r := Result{Verdict: Pass, Op: "<=", Threshold: g.AtMost, Reason: "no claim is refuted"}
@@ -44,7 +44,7 @@ func falsified(g *Gate, e *Evidence, _ time.Time) Result {
 		case f.Overall != overallWarn:
 			r.worse(Pending, blame, runs[i].RunID+" is "+f.Overall)
 		default:
-			r.warned(g, e, &runs[i], read)
+			r.warned(g, e.prospective(now), &runs[i], read)
 		}
 	}
 	if r.Verdict == Pass && !e.attacked() {
@@ -65,7 +65,7 @@ func badness(overall string) int {
 }
 
 // warned judges a falsification that warns where a pass is asked for.
-func (r *Result) warned(g *Gate, e *Evidence, run *Run, read bundle.RunEvidence) {
+func (r *Result) warned(g *Gate, evalue float64, run *Run, read bundle.RunEvidence) {
 	tests := read.Falsification.Warned()
 	leftOut := read.Derived == nil || read.Derived.Figures[figureLeftOut] > 0
 	other := slices.DeleteFunc(slices.Clone(tests), func(id string) bool {
@@ -78,16 +78,26 @@ func (r *Result) warned(g *Gate, e *Evidence, run *Run, read bundle.RunEvidence)
 		if leftOut {
 			r.Reason += " (tests were left out)"
 		}
-	case e.EValue < g.AcceptFromE:
+	case evalue < g.AcceptFromE:
 		r.worse(Pending, "",
 			fmt.Sprintf("%s warns: %s, which E of %v on candles after the seal would lift; it is %v",
-				run.RunID, strings.Join(tests, ", "), g.AcceptFromE, e.EValue))
+				run.RunID, strings.Join(tests, ", "), g.AcceptFromE, evalue))
 	default:
 		if r.Verdict == Pass {
 			r.Reason = fmt.Sprintf("%s, accepted with E of at least %v", strings.Join(tests, ", "),
 				g.AcceptFromE)
 		}
 	}
+}
+
+// prospective is the e-value of the days after the seal that may lift a warning: on candles that
+// the worker has fetched itself, with no day missing; 0 where it counts for nothing.
+func (e *Evidence) prospective(now time.Time) float64 {
+	s := e.Shadow
+	if s == nil || !s.Attested || !s.Trusted || s.Ruined || s.Bound == 0 || s.Drifted() || s.Missing(now) {
+		return 0
+	}
+	return s.E
 }
 
 // engine passes when baselines and falsifications were made by listed programs. It waits for

@@ -39,7 +39,7 @@ func TestFalsificationGate(t *testing.T) {
 			return policy.Run{Run: bundle.Run{RunID: id, Role: role, ReportSHA256: strings.Repeat("a", 64)}}
 		}
 		e := &policy.Evidence{
-			Strict: true, Verified: true, EValue: c.e,
+			Strict: true, Verified: true, Shadow: &policy.ShadowResult{E: c.e, Attested: true, Trusted: true, Bound: 0.03},
 			Runs: []policy.Run{run("base", bundle.RoleBaseline), run("attack", bundle.RoleFalsification)},
 			Read: map[string]bundle.RunEvidence{"base": {}, "attack": {
 				Falsification: &bundle.Falsification{BaseRunID: "base", Overall: c.overall, Tests: c.tests},
@@ -48,6 +48,10 @@ func TestFalsificationGate(t *testing.T) {
 		}
 		if got := policy.Judge(&c.gate, bundle.Canary, e, now); got.Verdict != c.want {
 			t.Errorf("%s: %s: %s", name, got.Verdict, got.Reason)
+		}
+		e.Shadow.Attested = false
+		if got := policy.Judge(&c.gate, bundle.Canary, e, now); got.Verdict == policy.Pass && c.e > 0 {
+			t.Errorf("%s: passes on candles from files", name)
 		}
 		e.Read["attack"].Falsification.BaseRunID = "other"
 		if got := policy.Judge(&c.gate, bundle.Canary, e, now); got.Verdict == policy.Pass {

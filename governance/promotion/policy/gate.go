@@ -30,6 +30,7 @@ const (
 	NoOpenIncident  = "no_open_incident"
 	Falsified       = "falsification"
 	Engine          = "engine"
+	Shadow          = "shadow"
 )
 
 // kinds lists the fields of each kind: those it needs, and those it may have.
@@ -47,6 +48,7 @@ var kinds = map[string][2]string{
 	NoOpenIncident:  {"", ""},
 	Falsified:       {"at_most", "accept accept_from_e"},
 	Engine:          {"", "sha256"},
+	Shadow:          {"days trades evidence", "per_claim attested"},
 }
 
 // Gate is one condition. Which fields count depends on the kind.
@@ -88,6 +90,14 @@ type Gate struct {
 	// Engines are the SHA-256 of the programs that may have made runs; those that the plane
 	// lists where there are none.
 	Engines []string `json:"sha256" max:"100"`
+
+	// Days, Trades and Evidence are the least of a shadow; PerClaim multiplies Evidence with the
+	// number of the claim, Attested (true where it is absent) takes no candles from files.
+	Days     int64   `json:"days" min:"1"`
+	Trades   int64   `json:"trades"`
+	Evidence float64 `json:"evidence" min:"1"`
+	PerClaim bool    `json:"per_claim"`
+	Attested bool    `json:"attested"`
 }
 
 // Waivers are the roles that must waive the gate together.
@@ -141,6 +151,9 @@ func readGate(r *field.Reader, v any, at string) Gate {
 	pointer(o, "value_from", g.ValueFrom)
 	if !o.Has("min") {
 		g.Min = 1
+	}
+	if !o.Has("attested") {
+		g.Attested = true
 	}
 	switch kind {
 	case Metric:
