@@ -67,6 +67,8 @@ func plugins() list {
 	add(l, "memory_two", newMemoryTwo, sdk.Spec{})
 	add(l, "memory_day", newMemoryDay, sdk.Spec{})
 
+	addDated(l)
+
 	// They decide otherwise each time.
 	add(l, "clocked", newClocked, sdk.Spec{})
 	add(l, "summer", newSummer, sdk.Spec{})

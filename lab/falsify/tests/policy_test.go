@@ -122,7 +122,7 @@ func TestBrokenReplays(t *testing.T) {
 		missingcandles.ID:     missingcandles.Judge(j, append(replays(crash), lost...)),
 		paramneighbourhood.ID: paramneighbourhood.Judge(j, lost), permutedcandles.ID: permutedcandles.Judge(j, f(1), 40, true, lost), timereversal.ID: timereversal.Judge(j, lost[0]),
 		symbolholdout.ID: symbolholdout.Judge(j, []symbolholdout.LeftOut{{Without: lost[0]}, {Without: lost[1]}}), judge.IntrabarWorst.ID: j.Worst(lost[0]),
-		metamorphic.ID: metamorphic.Judge(j, []metamorphic.Transformed{{Status: judge.Broken}}),
+		metamorphic.ID: metamorphic.Judge(j, "", []metamorphic.Transformed{{Status: judge.Broken}}),
 	} {
 		want(t, id, got, judge.Error, judge.HostError)
 	}
