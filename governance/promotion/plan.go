@@ -43,6 +43,8 @@ type PolicyName struct {
 	ID      string `json:"id"`
 	Version int64  `json:"version"`
 	Digest  string `json:"digest"`
+	// Note is what such a policy cannot show, absent where there is nothing to note.
+	Note string `json:"note,omitempty"`
 }
 
 // PlanGate is one gate of a plan. Times are RFC 3339.
@@ -105,7 +107,7 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 	p := &Plan{
 		Head: v.head(SchemaPlan, subjectType, subjectID), ResolvedRevisionID: r.id, Stage: s,
 		Verdict: j.verdict, PlanDigest: v.planDigest(r, j),
-		Policy: PolicyName{w.policy.ID, w.policy.Version, w.policy.Digest}, Gates: []PlanGate{},
+		Policy: v.policyName(), Gates: []PlanGate{},
 		Approvals: v.approvalsOf(r, j),
 		Numbers:   v.numbers(r),
 	}
@@ -117,6 +119,15 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 		p.Gates = append(p.Gates, planGate(r, s, &j.gates[i], &j.results[i]))
 	}
 	return p, nil
+}
+
+func (v views) policyName() PolicyName {
+	p := v.w.policy
+	n := PolicyName{ID: p.ID, Version: p.Version, Digest: p.Digest}
+	if p.Solo {
+		n.Note = policy.SoloNote
+	}
+	return n
 }
 
 func (v views) approvalsOf(r *revision, j *judged) Approvals {
