@@ -78,6 +78,8 @@ type Evidence struct {
 	Replays    []ReplayResult // of the same deployable
 	Drills     []Drill
 	Incidents  []Incident // open ones
+	// Shadow is what the days after the seal have come to; nil where none can be.
+	Shadow *ShadowResult
 	// Packers are the principals whose own replays prove nothing.
 	Packers []string
 }
@@ -144,6 +146,8 @@ func Judge(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 	switch {
 	case g.Kind == Requested:
 		judge = func(_ *Gate, e *Evidence, _ time.Time) Result { return requested(stage, e) }
+	case g.Kind == Shadow:
+		judge = func(g *Gate, e *Evidence, now time.Time) Result { return shadow(g, stage, e, now) }
 	case !ok: // policies with such a kind are refused
 		return Result{Verdict: Pending, Reason: "this kind of gate is not known"}
 	}

@@ -27,6 +27,7 @@ const (
 	Replay          = "replay"
 	Assurance       = "assurance"
 	NoOpenIncident  = "no_open_incident"
+	Shadow          = "shadow"
 )
 
 // kinds lists the fields of each kind: those it needs, and those it may have.
@@ -42,6 +43,7 @@ var kinds = map[string][2]string{
 	Replay:          {"roles", ""},
 	Assurance:       {"rungs", ""},
 	NoOpenIncident:  {"", ""},
+	Shadow:          {"days trades evidence", "per_claim attested"},
 }
 
 // Gate is one condition. Which fields count depends on the kind.
@@ -68,6 +70,14 @@ type Gate struct {
 	Seconds    float64       `json:"seconds" min:"1"`
 	Rungs      []string      `json:"rungs" is:"oneof hash_claimed hash_verified signed reproduced" max:"4"`
 	Verified   bool          `json:"verified"`
+
+	// Days, Trades and Evidence are the least of a shadow; PerClaim multiplies Evidence with the
+	// number of the claim, Attested (true where it is absent) takes no candles from files.
+	Days     int64   `json:"days" min:"1"`
+	Trades   int64   `json:"trades"`
+	Evidence float64 `json:"evidence" min:"1"`
+	PerClaim bool    `json:"per_claim"`
+	Attested bool    `json:"attested"`
 }
 
 // Waivable reports whether people may let the gate pass for a time.
@@ -110,6 +120,9 @@ func readGate(r *field.Reader, v any, at string) Gate {
 	pointer(o, "value_from", g.ValueFrom)
 	if !o.Has("min") {
 		g.Min = 1
+	}
+	if !o.Has("attested") {
+		g.Attested = true
 	}
 	switch kind {
 	case Metric:
