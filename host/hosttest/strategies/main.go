@@ -70,6 +70,8 @@ func plugins() list {
 		l[s.Name] = s.Main
 	}
 
+	addDated(l)
+
 	// They decide otherwise each time.
 	add(l, "clocked", newClocked, sdk.Spec{})
 	add(l, "summer", newSummer, sdk.Spec{})
