@@ -53,7 +53,7 @@ func Strategies(known Known) []Strategy {
 		strategy("tide", free, newTide),
 		strategy("bomb", free, newBomb),
 		strategy("signs", free, newSigns),
-		strategy("turn_of_month", free, newTurnOfMonth),
+		strategy("turn_of_month", sdk.Supports{ScaleFree: true, Calendar: sdk.CalendarDate}, newTurnOfMonth),
 	}
 }
 
