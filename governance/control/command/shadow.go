@@ -47,7 +47,7 @@ func shadowCommand(w World) *cobra.Command {
 			"search has used them.\nRuns until a signal ends it; with --once plays what is there and ends.",
 		Example: "  governance shadow --once --key shadow.key\n  governance shadow --key shadow.key " +
 			"--every 15m",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.set = bind(cmd, w, o)
 	return cmd
