@@ -51,7 +51,8 @@ func TestDemonstration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/api/v1/health", "/api/v1/status", "/api/v1/status/detailed", "/api/v1/strategies", "/api/v1/exchanges", "/api/v1/meta", "/openapi.json"} {
+	for _, path := range []string{"/api/v1/health", "/api/v1/status", "/api/v1/status/detailed",
+		"/api/v1/strategies", "/api/v1/exchanges", "/api/v1/meta", "/openapi.json"} {
 		if status, v := ask(t, recorder, "GET", p.url, path, ""); status != 200 {
 			t.Errorf("%s: %d %v", path, status, v)
 		}
@@ -64,7 +65,8 @@ func TestDemonstration(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(state, first["artifacts"].(string), "report.json")); err != nil {
 		t.Error(err)
 	}
-	if status, v := ask(t, recorder, "DELETE", p.url, "/api/v1/run/reset", ""); status != 200 || v["run_id"] != id {
+	if status, v := ask(t, recorder, "DELETE", p.url, "/api/v1/run/reset", ""); status != 200 ||
+		v["run_id"] != id {
 		t.Errorf("reset: %v", v)
 	}
 	badFields(t, recorder, p.url)
@@ -111,12 +113,16 @@ func TestOneServicePerStateDirectory(t *testing.T) {
 	p := launch(t, state)
 	var out, errs bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
-	if code := runCommand([]string{"--port", "0", "--state-dir", state}, world{none, &out, &errs}); code != exitFailed || !strings.Contains(errs.String(), "in use by another service") {
+	if code := runCommand([]string{"--port", "0", "--state-dir", state},
+		world{none, &out, &errs}); code != exitFailed ||
+		!strings.Contains(errs.String(), "in use by another service") {
 		t.Errorf("second service: %d %s", code, errs.String())
 	}
 	errs.Reset()
 	port := p.url[strings.LastIndexByte(p.url, ':')+1:]
-	if code := runCommand([]string{"--port", port, "--state-dir", t.TempDir()}, world{none, &out, &errs}); code != exitFailed || !strings.Contains(errs.String(), "address already in use") {
+	if code := runCommand([]string{"--port", port, "--state-dir", t.TempDir()},
+		world{none, &out, &errs}); code != exitFailed ||
+		!strings.Contains(errs.String(), "address already in use") {
 		t.Errorf("port in use: %d %s", code, errs.String())
 	}
 	if out.Len() > 0 {

@@ -102,7 +102,7 @@ func watchSignals(ctx context.Context) (_ context.Context, stop func()) {
 	}
 }
 
-// serverID is a lower-case ULID: the time in milliseconds and 80 random bits.
+// serverID returns a lower-case ULID: the time in milliseconds and 80 random bits.
 func serverID(now time.Time) (string, error) {
 	var b [20]byte // 4 zero bytes in front make 32 characters, of which the last 26 count
 	ms := uint64(now.UnixMilli())

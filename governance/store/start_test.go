@@ -25,7 +25,9 @@ func TestDecisionHeldBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := planetest.Good(planetest.Start, planetest.Params(`{"fast":77}`))
-	err = s.UpdateUndecided(t.Context(), func(tx *store.Tx) error { return tx.Seal(doc, []string{bundle.RungClaimed}, nil, nil) })
+	err = s.UpdateUndecided(t.Context(), func(tx *store.Tx) error {
+		return tx.Seal(doc, []string{bundle.RungClaimed}, nil, nil)
+	})
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,8 @@ func TestDecisionHeldBack(t *testing.T) {
 // name and keys.
 func TestDatabaseGone(t *testing.T) {
 	dir := filled(t)
-	for _, name := range []string{store.DatabaseFile, store.DatabaseFile + "-wal", store.DatabaseFile + "-shm"} {
+	for _, name := range []string{store.DatabaseFile, store.DatabaseFile + "-wal",
+		store.DatabaseFile + "-shm"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
@@ -123,7 +126,8 @@ func TestTrustIsNotForgotten(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(fresh, store.Options{}); !errors.As(err, &config) || !strings.Contains(err.Error(), "--restore") {
+	if _, err := open(fresh, store.Options{}); !errors.As(err, &config) ||
+		!strings.Contains(err.Error(), "--restore") {
 		t.Errorf("a start without the file: %v", err)
 	}
 	text, err := store.LastTrust(t.Context(), fresh)
@@ -169,7 +173,8 @@ func TestAudit(t *testing.T) {
 			t.Errorf("%v %v", d, err)
 		}
 	}
-	edit(t, dir, `DROP TRIGGER submissions_keep`, `UPDATE submissions SET body = CAST(replace(CAST(body AS TEXT), '"fast":10', '"fast":11') AS BLOB)`)
+	edit(t, dir, `DROP TRIGGER submissions_keep`,
+		`UPDATE submissions SET body = CAST(replace(CAST(body AS TEXT), '"fast":10', '"fast":11') AS BLOB)`)
 	var damaged *store.DamageError
 	if d, err := compare(); !errors.As(err, &damaged) {
 		t.Errorf("%v %v", d, err)

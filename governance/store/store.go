@@ -34,6 +34,7 @@ import (
 	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/sqlite"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // ConfigError is a configuration that does not fit the log: keys, origin, policy or trust.
@@ -170,7 +171,7 @@ func (s *Store) Origin() string { return s.origin }
 
 // LogKey is the key of its checkpoints.
 func (s *Store) LogKey() ledger.LogKey {
-	key, _ := ledger.NewLogKey(s.origin, publicOf(s.keys.Log)) // was made before
+	key, _ := translog.NewLogKey(s.origin, publicOf(s.keys.Log)) // was made before
 	return key
 }
 

@@ -103,7 +103,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.db.Close())
 }
 
-// Path is where the candle file with this hash is.
+// Path returns where the candle file with this hash is.
 func (s *Store) Path(sha256 string) string { return filepath.Join(s.dir, fileName(sha256)) }
 
 func fileName(sha256 string) string { return sha256 + fileSuffix }
@@ -204,7 +204,7 @@ func Temporary(ctx context.Context, dir string, sets []PutRequest) (*Store, erro
 	return s, nil
 }
 
-// held is the datasets of a catalogue in memory that keep picks.
+// held returns the datasets of a catalogue in memory that keep picks.
 func (s *Store) held(keep func(*Dataset) bool) []Dataset {
 	s.mu.Lock()
 	defer s.mu.Unlock()

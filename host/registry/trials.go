@@ -78,7 +78,10 @@ type Place struct {
 	LookedAtTest bool `json:"looked_at_test"`
 }
 
-// String is the place in a phrase, as it is shown beside a Sharpe ratio.
+// NotCounted is the limit of every N, as it is shown beside it.
+const NotCounted = "searches elsewhere and charts seen before are not in it"
+
+// String returns the place in a phrase, as it is shown beside a Sharpe ratio.
 func (p Place) String() string {
 	text := fmt.Sprintf("trial %d of %d on these days", p.Position, p.N)
 	if p.Family < p.N {
@@ -87,7 +90,7 @@ func (p Place) String() string {
 	if p.LookedAtTest {
 		text += "; a test was seen through it"
 	}
-	return text
+	return text + " (" + NotCounted + ")"
 }
 
 // PlannedTrial is a trial of a registered plan.
@@ -107,7 +110,7 @@ func (r *Registry) Planned(ctx context.Context, familyID, trialKey string) ([]Pl
 		ORDER BY m.completed_at, m.run_id`, familyID, trialKey)
 }
 
-// NewestPlan is the id of the plan that was registered last for a strategy, "" if none
+// NewestPlan returns the id of the plan that was registered last for a strategy, "" if none
 // was.
 func (r *Registry) NewestPlan(ctx context.Context, slug string) (planID string, err error) {
 	err = r.db.Read().QueryRowContext(ctx, `SELECT COALESCE((SELECT plan_id FROM plans WHERE slug = ?
@@ -302,7 +305,7 @@ func (r *Registry) recallWindows(ctx context.Context) error {
 	})
 }
 
-// splitsOf is the splits of a run, from its folder or that of one with the same; nil where
+// splitsOf returns the splits of a run, from its folder or that of one with the same; nil where
 // there are none any more.
 func splitsOf(store *artifact.Store, m *artifact.Metadata,
 	known map[string]*artifact.Splits) *artifact.Splits {
@@ -328,7 +331,7 @@ type Daily struct {
 	Content []byte
 }
 
-// KeptDaily is the daily returns that are kept, by run id.
+// KeptDaily returns the daily returns that are kept, by run id.
 func (r *Registry) KeptDaily(ctx context.Context) (map[string]Daily, error) {
 	fields := func(d *Daily) []any { return []any{&d.RunID, &d.Source, &d.Content} }
 	list, err := collect(ctx, r.db.Read(), fields, `SELECT run_id, source_sha256, content FROM daily_returns`)

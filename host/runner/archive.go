@@ -46,7 +46,7 @@ func (a *Archive) Begin(ctx context.Context, s Started) error {
 	})
 }
 
-// run is what is known of a run from its start.
+// run returns what is known of a run from its start.
 func (a *Archive) run(s Started) (*artifact.Run, Described, error) {
 	d, ok := s.Execution.(Described)
 	if !ok {
@@ -170,7 +170,7 @@ func (a *Archive) rescue(ctx context.Context, m *artifact.Metadata, rep *Report)
 	return written.Metadata, a.Registry.Complete(ctx, written.Metadata, written.Payload)
 }
 
-// folderOf is the folder of a run in the state directory.
+// folderOf returns the folder of a run in the state directory.
 func folderOf(runID string) string { return filepath.ToSlash(filepath.Join("runs", runID)) }
 
 func (a *Archive) fail(ctx context.Context, run *artifact.Run, e Ended, why error) error {

@@ -65,7 +65,7 @@ type Answer struct {
 	Reused   bool
 	Metadata *artifact.Metadata
 	Report   *artifact.Report
-	// JSON are the JSON files of a run that was executed and not stored, by name.
+	// JSON are the files of artifact.Written.JSON of a run that was executed and not stored.
 	JSON map[string][]byte
 	// Failure is why the plugin did not come to the end of a split.
 	Failure *Failure

@@ -26,6 +26,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // Options are the trusted values of a verification, each the content of the file that an
@@ -126,7 +127,7 @@ func (v *verifier) read(f File) {
 			v.seals = append(v.seals, &sealed{name: f.Name, sigstore: s})
 		}
 	case proofFile:
-		_, err = ledger.ParseProof(string(f.Data))
+		_, err = translog.ParseProof(string(f.Data))
 		v.proofs = append(v.proofs, f)
 	case envelopeFile:
 		_, err = readEnvelope(f.Data)
@@ -483,7 +484,7 @@ func (r *Report) logCheckpoints(tree *ledger.Tree, notes iter.Seq2[string, error
 // The checkpoint is nil unless all of it holds.
 func checkNote(tree *ledger.Tree, note string, last *ledger.Checkpoint,
 	opts LogOptions) (*ledger.Checkpoint, error) {
-	head, err := ledger.OpenCheckpoint(note, opts.Log)
+	head, err := translog.OpenCheckpoint(note, opts.Log)
 	if err != nil {
 		return nil, mismatch("", "a checkpoint signed by "+opts.Log.VKey(), err.Error())
 	}
@@ -508,5 +509,5 @@ func checkNote(tree *ledger.Tree, note string, last *ledger.Checkpoint,
 	if err != nil {
 		return nil, err
 	}
-	return head, ledger.CheckConsistency(proof, *last, *head)
+	return head, translog.CheckConsistency(proof, *last, *head)
 }

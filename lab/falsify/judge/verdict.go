@@ -67,6 +67,8 @@ const (
 	AboveLimit      = "above_limit"
 	NoProfit        = "no_profit"
 	TooGood         = "too_good_to_be_true"
+	AddsToLosses    = "adds_to_losses"
+	RareLosses      = "rare_losses"
 )
 
 // Test is an entry of summary.json. What is undefined is null, with a reason in Undefined.

@@ -32,7 +32,13 @@ type Member struct {
 
 	decisions string
 	days      Days
+	// joined is how it came into its class: because of its returns, its decisions, or "" with
+	// the key.
+	joined string
 }
+
+// Days is the time of the candles that it was played on.
+func (m *Member) Days() Days { return m.days }
 
 // Days are a stretch of time [From, To).
 type Days struct{ From, To market.Time }
@@ -279,7 +285,9 @@ func classify(ctx context.Context, members []*Member) ([]*Class, error) {
 		return nil, err
 	}
 	for i, k := range of {
-		rated[i].leader = rated[k]
+		if rated[i].leader = rated[k]; i != k {
+			rated[i].join(WhySameReturns)
+		}
 	}
 	joinByDecisions(groups)
 	classes := map[*group]*Class{}
@@ -337,6 +345,7 @@ func joinByDecisions(groups []*group) {
 		for _, m := range g.members {
 			if first := known[m.decisions]; first != nil && m.decisions != "" && g.best == nil {
 				g.leader = first.leader
+				g.join(WhySameDecisions)
 				break
 			}
 		}
@@ -345,6 +354,12 @@ func joinByDecisions(groups []*group) {
 				known[m.decisions] = g
 			}
 		}
+	}
+}
+
+func (g *group) join(why string) {
+	for _, m := range g.members {
+		m.joined = why
 	}
 }
 
