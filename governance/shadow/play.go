@@ -86,16 +86,15 @@ func (s *Stage) program(ctx context.Context, b *bundle.Bundle) (*catalog.Catalog
 	if digest.SHA256Hex(text) != sum {
 		return nil, fmt.Errorf("plugins/%s is not the program that was sealed", sum)
 	}
-	dir := filepath.Join(s.work.Dir(), "programs")
+	dir, name := filepath.Join(s.work.Dir(), "programs", sum), b.Strategy.Name
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, sum)
-	if err := file.Write(path, text, 0o700); err != nil {
+	if err := file.Write(filepath.Join(dir, name), text, 0o700); err != nil {
 		return nil, err
 	}
 	c, err := catalog.Open(ctx, catalog.Options{
-		Dir: dir, Only: []string{sum}, StateDir: s.work.Dir(), Sandbox: s.sandbox, Logger: s.log,
+		Dir: dir, Only: []string{name}, StateDir: s.work.Dir(), Sandbox: s.sandbox, Logger: s.log,
 	})
 	if err != nil {
 		return nil, err

@@ -128,7 +128,11 @@ func (w *Worker) one(ctx context.Context, origin string, r *promotion.ShadowRequ
 	}
 	p := &player{w: w, c: c, b: b, rules: rules, splits: splits, now: now, said: &said}
 	if r.PlayedRevisionID == r.CandidateRevisionID {
-		if err := p.newDays(ctx, r); err != nil {
+		err := p.newDays(ctx, r)
+		var early *earlyError
+		if errors.As(err, &early) {
+			out.Reason = early.Error()
+		} else if err != nil {
 			return err
 		}
 	} else {
@@ -144,9 +148,6 @@ func (w *Worker) one(ctx context.Context, origin string, r *promotion.ShadowRequ
 		said.Compared = append(said.Compared, *compared)
 	}
 	if len(said.Days) == 0 && len(said.Compared) == 0 {
-		if out.Reason == "" {
-			out.Reason = "no further day is over whose candles are there; the next one is " + r.NextDay
-		}
 		return nil
 	}
 	said.Reason = fmt.Sprintf("%d days, %d runs compared", len(said.Days), len(said.Compared))
@@ -222,7 +223,7 @@ func (p *player) newDays(ctx context.Context, r *promotion.ShadowRequest) (err e
 	defer func() { err = errors.Join(err, closeAll(data)) }()
 	end := closedBy(data, p.now)
 	if !next.Before(end) {
-		return nil
+		return &earlyError{next, end}
 	}
 	limits, cash, err := declared(&p.b.Limits)
 	if err != nil {
@@ -249,6 +250,14 @@ func (p *player) newDays(ctx context.Context, r *promotion.ShadowRequest) (err e
 		p.said.Promise = p.promise(ctx, limits, cash)
 	}
 	return nil
+}
+
+// earlyError reports that no further day can be played yet.
+type earlyError struct{ next, until time.Time }
+
+func (e *earlyError) Error() string {
+	return fmt.Sprintf("%s is not over, or its candles are not all there: whole days reach to before %s",
+		bundle.FormatDay(e.next), bundle.FormatDay(e.until))
 }
 
 // stamp adds to a day what its candles were and when they came.

@@ -65,6 +65,7 @@ func plugins() list {
 	add(l, "warm", newWarm, sdk.Spec{})
 	add(l, "seer", newSeer, sdk.Spec{Supports: sdk.Supports{ScaleFree: true}})
 	add(l, "memory_two", newMemoryTwo, sdk.Spec{})
+	add(l, "remembers", newRemembers, sdk.Spec{})
 	add(l, "memory_day", newMemoryDay, sdk.Spec{})
 
 	// They decide otherwise each time.
