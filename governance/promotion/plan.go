@@ -36,6 +36,7 @@ type Plan struct {
 	Gates              []PlanGate     `json:"gates"`
 	Approvals          Approvals      `json:"approvals"`
 	Numbers            Numbers        `json:"numbers"`
+	Shadow             *ShadowView    `json:"shadow"`
 }
 
 // PolicyName names the policy of a plan.
@@ -110,6 +111,7 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 		Policy: v.policyName(), Gates: []PlanGate{},
 		Approvals: v.approvalsOf(r, j),
 		Numbers:   v.numbers(r),
+		Shadow:    v.shadow(r),
 	}
 	if i := bundle.Rank(s); i > 0 {
 		from := string(bundle.PromotionStages()[i-1])

@@ -141,6 +141,7 @@ type State struct {
 	HistoryTruncated    bool                 `json:"history_truncated"`
 	Revisions           []Standing           `json:"revisions,omitempty"`
 	Champions           []Standing           `json:"champions,omitempty"`
+	Shadow              *ShadowView          `json:"shadow"`
 }
 
 // StageInfo is how a revision stands towards one stage: passed, or its status where it
@@ -216,7 +217,7 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		Assurance: rungs[len(rungs)-1], Rungs: rungs, ChangeClass: w.changeClass(r), Stages: v.stages(r, e),
 		DeployableModes: []string{}, Suspended: r.Status == Suspended,
 		EvidenceValidUntil: timeOrNull(v.holdsUntil(r, own)),
-		OpenIncidents:      []OpenIncident{}, PolicyDigest: w.policy.Digest,
+		OpenIncidents:      []OpenIncident{}, PolicyDigest: w.policy.Digest, Shadow: v.shadow(r),
 	}
 	if subjectType == bundle.SubjectRevision || subjectType == bundle.SubjectCandidate {
 		s.CandidateID = &r.bundle.Candidate.CandidateID
