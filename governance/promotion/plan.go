@@ -94,7 +94,7 @@ type Granted struct {
 // Plan is the plan of a subject for a stage; of a candidate, family or strategy that of
 // its newest revision that has not ended.
 func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan, *bundle.Error) {
-	v := w.viewAt(w.AsOf(now))
+	v := viewAt(w, w.AsOf(now))
 	list, refused := v.subject(subjectType, subjectID, stage)
 	if refused == nil && stage == "" {
 		refused = field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
@@ -422,7 +422,7 @@ func experimentID(revision string, stage bundle.Stage, gateID string) string {
 // each revision stands up to its target. Revisions that have ended wait for nothing.
 func (w *World) Experiments(subjectType, subjectID, stage string,
 	now time.Time) (*Experiments, *bundle.Error) {
-	v := w.viewAt(w.AsOf(now))
+	v := viewAt(w, w.AsOf(now))
 	list, refused := v.subject(subjectType, subjectID, stage)
 	if refused != nil {
 		return nil, refused
