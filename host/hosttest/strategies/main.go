@@ -71,6 +71,7 @@ func plugins() list {
 	}
 
 	addDated(l)
+	add(l, "remembers", newRemembers, sdk.Spec{})
 
 	// They decide otherwise each time.
 	add(l, "clocked", newClocked, sdk.Spec{})
