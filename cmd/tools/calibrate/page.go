@@ -206,7 +206,7 @@ which loses money at default costs.
 
 **Rows of [cheats.md](cheats.md)** are its strategies on markets of their own, days instead of
 hours: those that know prices know the market of their case, searches are made on its first 80 %,
-tide and bomb have an edge of a true Sharpe ratio of 2.
+tide and tide_bomb have an edge of a true Sharpe ratio of 2.
 
 **Differences from ` + "`lab falsify`" + `.** The strategies are served by the calibrating process as under
 a debugger, and no replay starts a process: GOMAXPROCS and the sandbox are left to the acceptance

@@ -13,7 +13,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// rowEdge is the true annual Sharpe ratio of the markets of tide and bomb.
+// rowEdge is the true annual Sharpe ratio of the markets of tide and tide_bomb.
 const rowEdge = 2
 
 // seenShare is the part of a market that a search outside of the lab has seen: the splits before the test.
@@ -62,7 +62,7 @@ func rowParams(strategy string, seed, index uint64) json.RawMessage {
 		return json.RawMessage(`{"step":0.03}`)
 	case "honest_sma", "dice":
 		return json.RawMessage(`{"period":20}`)
-	case "tide", "bomb":
+	case "tide", "tide_bomb":
 		return json.RawMessage(`{"period":10}`)
 	}
 	return json.RawMessage("{}")

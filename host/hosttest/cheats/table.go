@@ -2,6 +2,7 @@ package cheats
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -60,7 +61,7 @@ const (
 	end2020, end2021     = "2020-12-01", "2021-01-01"
 	wholeFrom, wholeTo   = "2017-08-17", "2024-04-21"
 	startTides, endTides = "2021-01-01", "2021-09-01"
-	unseen               = "paper at most; live takes e >= 20 on candles after the seal"
+	unseen               = "paper at most"
 )
 
 // Battery returns the rows that lab falsify judges.
@@ -111,63 +112,81 @@ func Battery() []Row {
 		played("viii", "planted edge, honest", "pass or warn", "",
 			Play{Strategy: "tide", Tides: true, From: startTides, To: endTides, Replicas: 59,
 				Overall: warn}),
-		played("viii'", "the same with a bomb for 2027", "fail: metamorphic",
-			"not stopped today: no test plays candles so late",
-			Play{Strategy: "bomb", Tides: true, From: startTides, To: endTides, Replicas: 59,
-				Overall: warn}),
+		played("viii'", "the same with a bomb for 2027", "fail: metamorphic", "",
+			Play{Strategy: "tide_bomb", Tides: true, From: startTides, To: endTides, Replicas: 59,
+				Overall: fail,
+				By:      []string{"metamorphic"}}),
 		played("ix", "luckiest of 40,000 random rules, found outside", unseen, "", Play{Strategy: "signs",
 			Params: `{"rule":"38803"}`, From: start2019, To: end2021, Replicas: 59, Overall: fail,
 			By: []string{"random_entry"}}),
-		played("x", "turn of the month, an honest rule on the date", "not refuted where the date is declared",
-			"not stopped today: a false alarm", Play{Strategy: "turn_of_month", From: wholeFrom, To: wholeTo,
-				Replicas: 59, Overall: fail, By: []string{"metamorphic"}}),
+		played("x", "turn of the month, honest, declared as calendar date", "not refuted", "",
+			Play{Strategy: "turn_of_month", From: wholeFrom, To: wholeTo, Replicas: 59, Overall: warn,
+				Not: []string{"metamorphic"}}),
 	}
 }
 
-// Plane returns the rows that the control plane and its hosts judge.
+// Plane returns the rows that the control plane, its hosts and the registry of runs judge.
 func Plane() []Row {
 	const c = "governance/control "
 	const p = "governance/promotion "
 	same := func(id, attack, wanted, test string) Row { return Row{id, attack, wanted, wanted, test, nil} }
 	return []Row{
-		same("a", "posted again; a bit changed anywhere", "200, nothing new; 4xx", c+"TestTampering"),
-		same("b", "summary changed, id made again, by anybody", "400 SUMMARY_MISMATCH",
+		same("1", "posted again; a bit changed anywhere", "200, nothing new; 4xx", c+"TestTampering"),
+		same("2", "summary changed, id made again, by anybody", "400 SUMMARY_MISMATCH",
 			c+"TestSharpe99Unsigned"),
-		same("c", "refuted run declared as survived, signed, replayed, waived", "400 SUMMARY_MISMATCH",
+		same("3", "refuted run declared as survived, signed, replayed, waived", "400 SUMMARY_MISMATCH",
 			c+"TestForgedNumbersAreRefused"),
-		same("d", "the same without its files", "research, no gate passes",
+		same("4", "the same without its files", "research, no gate passes",
 			c+"TestForgedNumbersWithoutFilesGoNowhere"),
-		same("e", "fewer trials declared", "400 SUMMARY_MISMATCH", "lab/cmd/testdata/candidate_forged.txtar"),
-		same("f", "replay that repeats hashes without running", "not reproduced",
+		same("5", "fewer trials declared", "400 SUMMARY_MISMATCH", "lab/cmd/testdata/candidate_forged.txtar"),
+		same("6", "replay that repeats hashes without running", "not reproduced",
 			p+"TestHashesAloneReproduceNothing"),
-		same("g", "replay that comes to other numbers", "gate fails", p+"TestAReplayWithOtherNumbersFails"),
-		same("h", "falsification left out", "research, pending",
+		same("7", "replay that comes to other numbers", "gate fails", p+"TestAReplayWithOtherNumbersFails"),
+		same("8", "falsification of another run", "says nothing",
 			p+"TestAFalsificationOfAnotherRunSaysNothing"),
-		same("i", "unsigned bundle where trust is configured", "research",
+		same("9", "unsigned bundle where trust is configured", "research",
 			p+"TestUnsignedBundlesStayInResearch"),
-		same("j", "drill without a killed run, or ahead of time", "400 INVALID_DRILL",
+		same("10", "drill without a killed run, or ahead of time", "400 INVALID_DRILL",
 			c+"TestDrillsNameARunThatIsOver"),
-		same("k", "approval expired, of another origin, revision or role", "refused",
+		same("11", "approval expired, of another origin, revision or role", "refused",
 			c+"TestApprovalsThatAreRefused"),
-		same("l", "two keys of one person", "counted once", p+"TestOnePersonFillsTheRightPlace"),
-		same("m", "waiver of integrity, lineage or assurance", "does not count", p+"TestWhatNobodyMayWaive"),
-		same("n", "resume by one", "stays stopped", p+"TestResumingTakesTwo"),
-		same("o", "rows of the database edited", "read only, LEDGER_CORRUPT", c+"TestEditedDatabase"),
-		same("p", "old database beside newer checkpoints", "read only, LEDGER_ROLLBACK",
+		same("12", "two keys of one person", "counted once", p+"TestOnePersonFillsTheRightPlace"),
+		same("13", "waiver of integrity, lineage or assurance", "does not count", p+"TestWhatNobodyMayWaive"),
+		same("14", "refutation waived by risk alone", "does not count", c+"TestARefutationTakesTwoWaivers"),
+		same("15", "a loss on the locked test", "research", c+"TestLossesOutOfSample"),
+		same("16", "runs of a changed lab", "engine.listed pending", c+"TestALabThatIsNotListed"),
+		same("17", "all gates of paper, no days after the seal, asks for real money",
+			"shadow.evidence pending", c+"TestNothingLiveWithoutUnseenDays"),
+		same("18", "prices inside, sealed, then days pass", "suspended, or E stays low",
+			"lab/cmd/testdata/prove/shadow.txtar"),
+		same("19", "another plugin inherits the place of a live one", "research",
+			p+"TestAnotherPluginTakesNoPlaceOfALiveOne"),
+		same("20", "resume by one", "stays stopped", p+"TestResumingTakesTwo"),
+		same("21", "rows of the database edited", "read only, LEDGER_CORRUPT", c+"TestEditedDatabase"),
+		same("22", "old database beside newer checkpoints", "read only, LEDGER_ROLLBACK",
 			c+"TestRestoredBackup"),
-		same("q", "another history of the same length", "read only, LEDGER_CORRUPT", c+"TestForkedHistory"),
-		same("s", "slug, family or comments changed to reset N", "N stays",
+		same("23", "another history of the same length", "read only, LEDGER_CORRUPT", c+"TestForkedHistory"),
+		same("24", "folder from before a kill, made longer, shown to a host", "refused as forked",
+			"governance/control/command TestForkIsRefused"),
+		same("25", "the same at a host's first contact", "not cosigned",
+			"governance/control/command TestForkIsNotCosigned"),
+		same("26", "database and checkpoints.log cut together", "verify --since fails",
+			"governance/ledger/verify TestSince"),
+		same("27", "slug, family or comments changed to reset N", "N stays",
 			"lab/search/selection TestCommentsAndNamesAddNothing"),
-		same("t", "test days made train by data.start, or backtested by the service", "a look, shown",
+		same("28", "test days made train by data.start, or backtested by the service", "a look, shown",
 			"host/registry TestLooks"),
+		{"29", "the same search in another state directory", "counted by the plane",
+			"not stopped today: N of the lab starts anew", "lab/cmd/testdata/other_state_directory.txtar",
+			nil},
 	}
 }
 
-// Markdown is the table of the rows.
-func Markdown(rows []Row) string {
+// Markdown is the table of all rows.
+func Markdown() string {
 	var b strings.Builder
 	b.WriteString("| # | attack | expected | got | test |\n|---|---|---|---|---|\n")
-	for _, r := range rows {
+	for _, r := range slices.Concat(Battery(), Plane()) {
 		got := r.Got
 		if got == r.Wanted {
 			got = "so"
