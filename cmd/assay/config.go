@@ -138,7 +138,7 @@ func setLogLevel(c *config, v string) error {
 	return nil
 }
 
-// besideUs is a folder, by default the one of this name beside the executable.
+// besideUs returns a folder, by default the one of this name beside the executable.
 func besideUs(name string, into func(*config) *string) func(*config, string) error {
 	return func(c *config, v string) (err error) {
 		if v == "" {

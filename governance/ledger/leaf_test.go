@@ -21,13 +21,17 @@ import (
 func TestLeafIsCanonicalJSON(t *testing.T) {
 	key := public(t)
 	rapid.Check(t, func(t *rapid.T) {
-		e := Entry{PayloadType: rapid.String().Draw(t, "type"), Payload: rapid.SliceOf(rapid.Byte()).Draw(t, "payload"), Signature: rapid.SliceOf(rapid.Byte()).Draw(t, "sig")}
+		e := Entry{PayloadType: rapid.String().Draw(t, "type"),
+			Payload:   rapid.SliceOf(rapid.Byte()).Draw(t, "payload"),
+			Signature: rapid.SliceOf(rapid.Byte()).Draw(t, "sig")}
 		sum := sha256.Sum256(dsse.PAE(e.PayloadType, e.Payload))
 		std := base64.StdEncoding.EncodeToString
-		want, err := digest.JCS(map[string]any{"apiVersion": "0.0.2", "kind": "hashedrekord", "spec": map[string]any{"hashedRekordV002": map[string]any{
-			"data": map[string]any{"algorithm": "SHA2_256", "digest": std(sum[:])},
-			"signature": map[string]any{"content": std(e.Signature), "verifier": map[string]any{"keyDetails": "PKIX_ECDSA_P256_SHA_256",
-				"publicKey": map[string]any{"rawBytes": std(key.DER)}}}}}})
+		want, err := digest.JCS(map[string]any{"apiVersion": "0.0.2", "kind": "hashedrekord",
+			"spec": map[string]any{"hashedRekordV002": map[string]any{
+				"data": map[string]any{"algorithm": "SHA2_256", "digest": std(sum[:])},
+				"signature": map[string]any{"content": std(e.Signature),
+					"verifier": map[string]any{"keyDetails": "PKIX_ECDSA_P256_SHA_256",
+						"publicKey": map[string]any{"rawBytes": std(key.DER)}}}}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -65,7 +65,8 @@ func TestBatch(t *testing.T) {
 			t.Errorf("leaf %d: %+v", i, leaf)
 		}
 	}
-	if batch.Nodes[0].Index != tlog.StoredHashCount(5) || int64(len(batch.Nodes)) != tlog.StoredHashCount(8)-tlog.StoredHashCount(5) {
+	if batch.Nodes[0].Index != tlog.StoredHashCount(5) ||
+		int64(len(batch.Nodes)) != tlog.StoredHashCount(8)-tlog.StoredHashCount(5) {
 		t.Errorf("%d nodes from %d", len(batch.Nodes), batch.Nodes[0].Index)
 	}
 	must(t, log.Commit(batch))
@@ -124,15 +125,31 @@ func TestNewLogRefuses(t *testing.T) {
 	forged, err := translog.SignCheckpoint(log.View().Head, checkpointKey("other key"))
 	must(t, err)
 	for what, open := range map[string]func() (*Log, error){
-		"an entry lost":   func() (*Log, error) { return NewLog(testOrigin, public(t), checkpointKey("log key"), short, note) },
-		"no checkpoint":   func() (*Log, error) { return NewLog(testOrigin, public(t), checkpointKey("log key"), whole, "") },
-		"entries lost":    func() (*Log, error) { return NewLog(testOrigin, public(t), checkpointKey("log key"), &Tree{}, note) },
-		"another origin":  func() (*Log, error) { return NewLog("other", public(t), checkpointKey("log key"), whole, note) },
-		"another key":     func() (*Log, error) { return NewLog(testOrigin, public(t), checkpointKey("other key"), whole, note) },
-		"a forged note":   func() (*Log, error) { return NewLog(testOrigin, public(t), checkpointKey("log key"), whole, forged) },
-		"no key":          func() (*Log, error) { return NewLog(testOrigin, public(t), nil, &Tree{}, "") },
-		"no statementkey": func() (*Log, error) { return NewLog(testOrigin, nil, checkpointKey("log key"), &Tree{}, "") },
-		"no name":         func() (*Log, error) { return NewLog("", public(t), checkpointKey("log key"), &Tree{}, "") },
+		"an entry lost": func() (*Log, error) {
+			return NewLog(testOrigin, public(t), checkpointKey("log key"), short, note)
+		},
+		"no checkpoint": func() (*Log, error) {
+			return NewLog(testOrigin, public(t), checkpointKey("log key"), whole, "")
+		},
+		"entries lost": func() (*Log, error) {
+			return NewLog(testOrigin, public(t), checkpointKey("log key"), &Tree{}, note)
+		},
+		"another origin": func() (*Log, error) {
+			return NewLog("other", public(t), checkpointKey("log key"), whole, note)
+		},
+		"another key": func() (*Log, error) {
+			return NewLog(testOrigin, public(t), checkpointKey("other key"), whole, note)
+		},
+		"a forged note": func() (*Log, error) {
+			return NewLog(testOrigin, public(t), checkpointKey("log key"), whole, forged)
+		},
+		"no key": func() (*Log, error) { return NewLog(testOrigin, public(t), nil, &Tree{}, "") },
+		"no statementkey": func() (*Log, error) {
+			return NewLog(testOrigin, nil, checkpointKey("log key"), &Tree{}, "")
+		},
+		"no name": func() (*Log, error) {
+			return NewLog("", public(t), checkpointKey("log key"), &Tree{}, "")
+		},
 	} {
 		if _, err := open(); err == nil {
 			t.Errorf("%s: the log opens", what)

@@ -50,7 +50,9 @@ func logKeyOf(t testing.TB, origin string) LogKey {
 
 func entry(t testing.TB, i int) Entry {
 	t.Helper()
-	env, err := dsse.Sign("application/vnd.in-toto+json", fmt.Appendf(nil, `{"i":%d,"predicate":{"received_at":"%s","rungs":["hash_verified","hash_claimed"]}}`, i, sampleTime), statementKey(t))
+	env, err := dsse.Sign("application/vnd.in-toto+json",
+		fmt.Appendf(nil, `{"i":%d,"predicate":{"received_at":"%s","rungs":["hash_verified","hash_claimed"]}}`,
+			i, sampleTime), statementKey(t))
 	must(t, err)
 	e, err := EntryOf(env)
 	must(t, err)

@@ -124,7 +124,8 @@ func TestNewTree(t *testing.T) {
 // newTree takes stored hashes over: those of size leaves, in order of their index.
 func newTree(size int64, nodes []tlog.Hash) (*Tree, error) {
 	if size < 0 || int64(len(nodes)) != tlog.StoredHashCount(size) {
-		return nil, fmt.Errorf("a tree of %d leaves has %d stored hashes, not %d", size, tlog.StoredHashCount(max(size, 0)), len(nodes))
+		return nil, fmt.Errorf("a tree of %d leaves has %d stored hashes, not %d", size,
+			tlog.StoredHashCount(max(size, 0)), len(nodes))
 	}
 	return &Tree{nodes: nodes, size: size}, nil
 }

@@ -161,6 +161,11 @@ func (t *LoadedText) Check(o field.Object) {
 	if bundle.DigestPrefix+digest.SHA256Hex([]byte(t.Text)) != t.Digest {
 		o.Fail(field.InvalidDigest, "digest", "is not that of the text")
 	}
+	for i, sum := range t.Engines {
+		if !field.IsSHA256(sum) {
+			o.FailAt(field.InvalidDigest, fmt.Sprintf("engines/%d", i), "must be a SHA-256")
+		}
+	}
 }
 
 // LogStart is the predicate log-start/v1: the first entry of a log. Times in this file
@@ -213,7 +218,7 @@ type Recorded struct {
 type StageDecision struct {
 	From         *string `json:"from" is:"?"`
 	To           string  `json:"to"`
-	Cause        Cause   `json:"cause" is:"oneof first_submission inherited promoted superseded resumed resubmitted plan_failed"`
+	Cause        Cause   `json:"cause" is:"oneof first_submission inherited promoted superseded resumed resubmitted plan_failed drifted"`
 	PlanDigest   *string `json:"plan_digest" is:"?digest"`
 	PolicyDigest string  `json:"policy_digest" is:"digest"`
 	EvaluatedAt  string  `json:"evaluated_at" is:"time"`
@@ -234,6 +239,7 @@ const (
 	CauseResumed     Cause = "resumed"
 	CauseResubmitted Cause = "resubmitted"
 	CauseFailed      Cause = "plan_failed"
+	CauseDrifted     Cause = "drifted"
 )
 
 // LoadedText is the predicate policy/v1 or trust/v1: a policy or trust.json as canonical JSON.
@@ -241,16 +247,24 @@ const (
 // Rules is, of a policy, the version of the rules by which gates are judged from here on; 0
 // stands for the first.
 type LoadedText struct {
-	Digest     string `json:"digest" is:"digest"`
-	Version    int64  `json:"version"`
-	Text       string `json:"text" is:"free"`
-	Rules      int64  `json:"rules,omitempty" min:"2" max:"2"`
-	RecordedAt string `json:"recorded_at" is:"time"`
+	Digest  string `json:"digest" is:"digest"`
+	Version int64  `json:"version"`
+	Text    string `json:"text" is:"free"`
+	Rules   int64  `json:"rules,omitempty" min:"2" max:"3"`
+	// Engines are, of a policy, programs whose runs the plane takes from here on besides those
+	// that it has taken before, by SHA-256.
+	Engines    []string `json:"engines,omitempty" max:"100"`
+	RecordedAt string   `json:"recorded_at" is:"time"`
 }
 
 // RulesVerified is the version of the rules under which a gate judges only what the plane has
 // worked out of files that it has read. Before it gates believed what a bundle declares.
 const RulesVerified = 2
+
+// RulesProspective is the version of the rules under which a replay carries the numbers that are
+// derived from daily results, a gate may ask several roles for its waivers, and a program that
+// trades the same takes over a stage for real money only when a person agrees. It is the newest.
+const RulesProspective = 3
 
 // Status is how a revision stands in its stage.
 type Status string

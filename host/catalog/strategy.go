@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
+	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
@@ -42,7 +43,10 @@ type Strategy struct {
 	Modes           []string `json:"modes"`
 	Timeframes      []string `json:"timeframes"` // null: every one
 	SymbolCount
-	Supports      Supports        `json:"supports"`
+	Supports Supports `json:"supports"`
+	// TrainedUntil is the last day, or the end, of the data that it was made with; "" where it
+	// declares none.
+	TrainedUntil  string          `json:"trained_until"`
 	ParamsSchema  json.RawMessage `json:"params_schema"`
 	DefaultParams json.RawMessage `json:"default_params"`
 	Status        Status          `json:"status"`
@@ -77,6 +81,8 @@ type Supports struct {
 	Short       bool `json:"short"`
 	MultiSymbol bool `json:"multi_symbol"`
 	ScaleFree   bool `json:"scale_free"`
+	// Calendar is weekday, date, both or empty: what it reads off the date of a candle.
+	Calendar string `json:"calendar"`
 }
 
 // Program describes the strategy's file; empty under a debugger.
@@ -94,7 +100,7 @@ func (s *Strategy) SupportsTimeframe(timeframe string) bool {
 	return s.Timeframes == nil || slices.Contains(s.Timeframes, timeframe)
 }
 
-// unavailable is the entry of a file or a debugged strategy that cannot be used.
+// unavailable returns the entry of a file or a debugged strategy that cannot be used.
 func unavailable(name string, fault *proc.Fault) Strategy {
 	empty := json.RawMessage("{}")
 	return Strategy{
@@ -125,8 +131,10 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 			Short:       spec.GetSupports().GetShort(),
 			MultiSymbol: spec.GetSupports().GetMultiSymbol(),
 			ScaleFree:   spec.GetSupports().GetScaleFree(),
+			Calendar:    spec.GetSupports().GetCalendar(),
 		},
-		Status: Available,
+		TrainedUntil: spec.GetTrainedUntil(),
+		Status:       Available,
 	}
 	if fault := s.complete(); fault != nil {
 		return s, fault
@@ -175,6 +183,13 @@ func (s *Strategy) checkSpec() *proc.Fault {
 			return proc.Faultf(CodeBadSpec, "timeframes: %.200s", err.Error())
 		}
 	}
+	if !sdk.Calendar(s.Supports.Calendar).Valid() {
+		return proc.Faultf(CodeBadSpec, "supports.calendar: %.40q is none of weekday, date, both",
+			s.Supports.Calendar)
+	}
+	if _, err := market.ParseEnd(s.TrainedUntil); s.TrainedUntil != "" && err != nil {
+		return proc.Faultf(CodeBadSpec, "trained_until: %.200s", err.Error())
+	}
 	if s.MaxSymbols < s.MinSymbols {
 		return proc.Faultf(CodeBadSpec, "max_symbols is %d, below min_symbols %d", s.MaxSymbols, s.MinSymbols)
 	}
@@ -200,7 +215,7 @@ const (
 // Reason is one code with its meaning.
 type Reason struct{ Code, Meaning string }
 
-// Reasons is the closed set of codes, for documentation.
+// Reasons returns the closed set of codes, for documentation.
 func Reasons() []Reason {
 	return []Reason{
 		{proc.CodeUnreadable,
@@ -225,7 +240,7 @@ type NotFoundError struct {
 	Available []string // names that can be used, sorted
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *NotFoundError) Error() string {
 	if len(e.Available) == 0 {
 		return fmt.Sprintf("there is no strategy %q: the catalogue is empty", e.Name)
@@ -239,7 +254,7 @@ type UnavailableError struct {
 	Fault proc.Fault
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("strategy %q is unavailable: %s: %s", e.Name, e.Fault.Code, e.Fault.Message)
 }
@@ -252,7 +267,7 @@ type LaunchError struct {
 	LogTail  []string // the end of what the process said
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *LaunchError) Error() string {
 	return fmt.Sprintf("start strategy %q: %s: %s", e.Strategy, e.Code, e.Message)
 }

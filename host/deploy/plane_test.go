@@ -65,7 +65,8 @@ func TestUnreachable(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	slow := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	if _, err := slow.Registry(ctx, "f", 0); !errors.Is(err, context.DeadlineExceeded) || strings.Contains(err.Error(), "127.0.0.1") {
+	if _, err := slow.Registry(ctx, "f", 0); !errors.Is(err, context.DeadlineExceeded) ||
+		strings.Contains(err.Error(), "127.0.0.1") {
 		t.Errorf("%v", err)
 	}
 }

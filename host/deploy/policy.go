@@ -100,7 +100,7 @@ func New(o Options) (*Policy, error) {
 	return p, nil
 }
 
-// Mode is what the policy does: off, warn or enforce.
+// Mode returns what the policy does: off, warn or enforce.
 func (p *Policy) Mode() Mode { return p.mode }
 
 // Admission is a yes. Its zero value is the yes for what is not about real money.
@@ -154,7 +154,7 @@ func (p *Policy) ungated(why string) string {
 	return fmt.Sprintf("Ungated: real money is traded, the deployment policy is %s; %s.", p.mode, why)
 }
 
-// reasonOf is the code of a refusal, else the text of an error, without a point at the end.
+// reasonOf returns the code of a refusal, else the text of an error, without a point at the end.
 func reasonOf(err error) string {
 	var r *Refusal
 	if errors.As(err, &r) {
@@ -201,7 +201,7 @@ type answer struct {
 	notKept error
 }
 
-// ask is the newest registry of a family that is signed, valid and not older than one seen
+// ask returns the newest registry of a family that is signed, valid and not older than one seen
 // before. The error is a *Refusal, or that of the context.
 func (p *Policy) ask(ctx context.Context, family string) (answer, error) {
 	a, err := p.question(ctx, family)
@@ -356,7 +356,7 @@ func (p *Policy) damaged(family string, err *damagedError) *Refusal {
 		family).with("reason", err.reason)
 }
 
-// cached is what is left when the plane does not answer: the newest registry that was seen,
+// cached returns what is left when the plane does not answer: the newest registry that was seen,
 // until it expires.
 func (p *Policy) cached(family string, cause error) (answer, error) {
 	sealed, err := p.memory.Last(family)
@@ -404,7 +404,7 @@ const (
 	healthWarn = "warn"
 )
 
-// Health is the check named governance: pass, warn or skip, and a message. Ungated is that of
+// Health returns the check named governance: pass, warn or skip, and a message. Ungated is that of
 // the current run, see Admission. It sends no request.
 func (p *Policy) Health(ungated string) (status, message string) {
 	p.mu.Lock()
@@ -456,7 +456,7 @@ func ParseMode(s string) (Mode, error) {
 	return "", fmt.Errorf("%q is not a policy: write auto, off, warn or enforce", s)
 }
 
-// Effective is what a mode comes to: off, warn or enforce.
+// Effective returns what a mode comes to: off, warn or enforce.
 func (m Mode) Effective(configured bool) Mode {
 	switch {
 	case m == Off || m == Warn || m == Enforce:
@@ -493,7 +493,7 @@ func ParseFamilies(list []string) (Families, error) {
 	return out, nil
 }
 
-// Of is the family of a strategy: the one given, else its name with - for _.
+// Of returns the family of a strategy: the one given, else its name with - for _.
 func (f Families) Of(strategy string) string {
 	if family, ok := f[strategy]; ok {
 		return family

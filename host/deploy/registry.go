@@ -245,7 +245,7 @@ func (e *keepError) Error() string {
 }
 func (e *keepError) Unwrap() error { return e.cause }
 
-// Last is the newest registry of a family as Open takes it, nil if there is none.
+// Last returns the newest registry of a family as Open takes it, nil if there is none.
 func (m *Memory) Last(family string) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -279,7 +279,7 @@ func (m *Memory) See(r *Registry) error {
 	return nil
 }
 
-// load is what is known of a family; the file is read once.
+// load returns what is known of a family; the file is read once.
 func (m *Memory) load(family string) (kept, error) {
 	if k, ok := m.known[family]; ok {
 		return k, nil

@@ -58,6 +58,8 @@ func runScripts(t *testing.T, dir string) {
 			"between":    between,
 			"firstdiff":  firstDiff,
 			"plane":      startPlane,
+			"clock":      setClock,
+			"arrive":     arrive,
 			"keys":       makeKeys,
 			"fetch":      fetchPath,
 			"forge":      forgeBundle,
@@ -104,7 +106,9 @@ func running(ts *testscript.TestScript, neg bool, args []string) {
 	links, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is good
 	found := slices.ContainsFunc(links, func(link string) bool {
 		info, err := os.Stat(link)
-		return err == nil && slices.ContainsFunc(files, func(f os.FileInfo) bool { return os.SameFile(f, info) })
+		return err == nil && slices.ContainsFunc(files, func(f os.FileInfo) bool {
+			return os.SameFile(f, info)
+		})
 	})
 	if found == neg {
 		ts.Fatalf("whether a process executes a file of %s: %t", args[0], found)

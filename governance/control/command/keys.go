@@ -163,7 +163,7 @@ type trustOptions struct {
 	jsonOption
 	Pub       string   `flag:"pub" usage:"file of the public key"`
 	Principal string   `flag:"principal" usage:"the person or program that holds it"`
-	Roles     []string `flag:"role" split:"," usage:"lab, replay, risk, approver, operator or host, repeatable" complete:"lab,replay,risk,approver,operator,host"`
+	Roles     []string `flag:"role" split:"," usage:"lab, replay, risk, approver, operator, host or shadow, repeatable" complete:"lab,replay,risk,approver,operator,host,shadow"`
 	Valid     string   `flag:"valid" default:"365d" usage:"how long the key counts"`
 	Revoke    bool     `flag:"revoke" usage:"let the key count no more"`
 	Require   string   `flag:"require-signature" usage:"true or false: must bundles be signed? Needs no --pub" values:"true,false"`

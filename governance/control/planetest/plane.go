@@ -35,9 +35,10 @@ import (
 
 // Options are what a plane is started with.
 type Options struct {
-	Dir          string // the state directory
-	Policy       *policy.Policy
+	Dir          string         // the state directory
+	Policy       *policy.Policy // the first that was built in if nil
 	Trust        *bundle.Trust
+	Engines      []string // the programs whose runs count, by SHA-256
 	ArtifactRoot string
 	At           failpoint.Hook
 	// Logger receives the log lines of the plane; none if nil.
@@ -71,13 +72,17 @@ func Open(o Options) (*Plane, error) {
 	if o.ArtifactRoot == "" {
 		o.ArtifactRoot = filepath.Join(filepath.Dir(o.Dir), filepath.Base(o.Dir)+"-artifacts")
 	}
+	if o.Policy == nil {
+		o.Policy = policy.First()
+	}
 	p := &Plane{
 		Root: o.ArtifactRoot, given: map[string]bool{}, real: o.RealTime, ended: make(chan error, 1),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}},
 	}
 	var err error
 	if p.Store, err = store.Open(context.Background(), store.Options{
-		Dir: o.Dir, Origin: Origin, Policy: o.Policy, Trust: o.Trust, Now: p.Now, At: o.At,
+		Dir: o.Dir, Origin: Origin, Policy: o.Policy, Trust: o.Trust, Engines: o.Engines,
+		Now: p.Now, At: o.At,
 	}); err != nil {
 		return nil, err
 	}

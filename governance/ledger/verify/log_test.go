@@ -41,7 +41,8 @@ func TestWholeLog(t *testing.T) {
 	unsigned := slices.Clone(s.entries)
 	unsigned[2].Signature = s.entries[1].Signature
 	started := slices.Clone(s.entries)
-	started[0] = s.sign(bundle.TypeLogStart, subject("log", strings.Repeat("0", 64)), object{"origin": "other.lab.example"})
+	started[0] = s.sign(bundle.TypeLogStart, subject("log", strings.Repeat("0", 64)),
+		object{"origin": "other.lab.example"})
 	cases := map[string]struct {
 		entries []ledger.Entry
 		notes   []string
@@ -101,10 +102,14 @@ func TestProjectionsAreAStep(t *testing.T) {
 	if report, text := told(nil); !report.OK() || !strings.Contains(text, "not checked: that facts") {
 		t.Error(text)
 	}
-	if report, text := told(func() ([]string, error) { return nil, nil }); !report.OK() || strings.Contains(text, "not checked: that facts") {
+	if report, text := told(func() ([]string, error) {
+		return nil, nil
+	}); !report.OK() || strings.Contains(text, "not checked: that facts") {
 		t.Error(text)
 	}
-	if report, text := told(func() ([]string, error) { return []string{"facts: 3/0 differs"}, nil }); report.OK() || !strings.Contains(text, "3/0 differs") {
+	if report, text := told(func() ([]string, error) {
+		return []string{"facts: 3/0 differs"}, nil
+	}); report.OK() || !strings.Contains(text, "3/0 differs") {
 		t.Error(text)
 	}
 	if report, _ := told(func() ([]string, error) { return nil, errors.New("x") }); report.OK() {

@@ -20,7 +20,8 @@ func TestCheckpoint(t *testing.T) {
 	head, key := sampleHead(), logKeyOf(t, testOrigin)
 	text, err := SignCheckpoint(head, checkpointKey("log key"))
 	must(t, err)
-	if want := testOrigin + "\n13\n" + head.Root.String() + "\n\n— " + testOrigin + " "; !strings.HasPrefix(text, want) {
+	if want := testOrigin + "\n13\n" + head.Root.String() + "\n\n— " + testOrigin + " "; !strings.HasPrefix(
+		text, want) {
 		t.Errorf("got %q", text)
 	}
 	if again, _ := SignCheckpoint(head, checkpointKey("log key")); again != text {
@@ -60,8 +61,10 @@ func TestSignedButNoCheckpoint(t *testing.T) {
 	key := logKeyOf(t, testOrigin)
 	root := sampleHead().Root.String()
 	for what, text := range map[string]string{
-		"extension": testOrigin + "\n13\n" + root + "\nmore\n", "two lines": testOrigin + "\n13\n", "leading zero": testOrigin + "\n013\n" + root + "\n",
-		"sign": testOrigin + "\n+13\n" + root + "\n", "short root": testOrigin + "\n13\nYQ==\n", "no origin": "\n13\n" + root + "\n",
+		"extension": testOrigin + "\n13\n" + root + "\nmore\n", "two lines": testOrigin + "\n13\n",
+		"leading zero": testOrigin + "\n013\n" + root + "\n",
+		"sign":         testOrigin + "\n+13\n" + root + "\n", "short root": testOrigin + "\n13\nYQ==\n",
+		"no origin":           "\n13\n" + root + "\n",
 		"other origin":        "other.lab.example\n13\n" + root + "\n",
 		"root in another way": testOrigin + "\n13\n" + root[:42] + string(root[42]+1) + "=\n",
 	} {
@@ -106,8 +109,10 @@ func TestVKey(t *testing.T) {
 	good := logKeyOf(t, testOrigin).VKey()
 	parts := strings.SplitN(good, "+", 3)
 	ecdsa := base64.StdEncoding.EncodeToString(append([]byte{2}, make([]byte, 32)...))
-	for _, bad := range []string{"", parts[0], parts[0] + "+" + parts[1], parts[0] + "+00000000+" + parts[2], "other.lab.example+" + parts[1] + "+" + parts[2],
-		parts[0] + "+" + strings.ToUpper(parts[1]) + "+" + parts[2], parts[0] + "+" + parts[1] + "+" + ecdsa, good + "\n\n", " " + good,
+	for _, bad := range []string{"", parts[0], parts[0] + "+" + parts[1], parts[0] + "+00000000+" + parts[2],
+		"other.lab.example+" + parts[1] + "+" + parts[2],
+		parts[0] + "+" + strings.ToUpper(parts[1]) + "+" + parts[2], parts[0] + "+" + parts[1] + "+" + ecdsa,
+		good + "\n\n", " " + good,
 		parts[0] + "+" + parts[1] + "+" + parts[2] + "\n="} {
 		if key, err := ParseLogKey(bad); err == nil && bad != good {
 			t.Errorf("%q is %v", bad, key)
@@ -121,7 +126,8 @@ func TestValidOrigin(t *testing.T) {
 			t.Errorf("%q is refused", ok)
 		}
 	}
-	for _, bad := range []string{"", ".", "a..b", "A.b", "a b", "a+b", "a:8010", "-a", "a-", "a/b", strings.Repeat("a", 64), strings.Repeat("a.", 127) + "a", "ä"} {
+	for _, bad := range []string{"", ".", "a..b", "A.b", "a b", "a+b", "a:8010", "-a", "a-", "a/b",
+		strings.Repeat("a", 64), strings.Repeat("a.", 127) + "a", "ä"} {
 		if ValidOrigin(bad) {
 			t.Errorf("%q is accepted", bad)
 		}

@@ -23,6 +23,7 @@ import (
 	"github.com/assay-run/assay/lab/falsify/tests/selectionbias"
 	"github.com/assay-run/assay/lab/falsify/tests/stress"
 	"github.com/assay-run/assay/lab/falsify/tests/symbolholdout"
+	"github.com/assay-run/assay/lab/falsify/tests/tails"
 	"github.com/assay-run/assay/lab/falsify/tests/timereversal"
 	"github.com/assay-run/assay/lab/falsify/tests/tradeshuffle"
 	"github.com/assay-run/assay/lab/falsify/tests/warmup"
@@ -37,7 +38,7 @@ func All() []battery.Test {
 		regime.Test,
 		outliertrades.Test, randomentry.Test, permutedcandles.Test, buyandhold.Test, selectionbias.Test,
 		tradeshuffle.Test, capacity.Test, timereversal.Test, metamorphic.Test, permutedselection.Test,
-		plausibility.Test,
+		plausibility.Test, tails.Test,
 	}
 }
 

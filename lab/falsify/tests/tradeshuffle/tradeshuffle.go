@@ -17,9 +17,10 @@ import (
 const ID = "trade_shuffle"
 
 var entry = judge.Entry{
-	Number: 19, ID: ID, Version: 1, Class: judge.Description,
-	Claim:  "its drawdown is no luck of the order of its trades",
-	Method: "999 orders of the closed trades: p50, p95, p99, P(drawdown >= 50 %)",
+	Number: 19, ID: ID, Version: 2, Class: judge.Description,
+	Claim: "its drawdown is no luck of the order of its trades",
+	Method: "999 orders of the trades, each with its worst open loss: p50, p95, p99, " +
+		"P(drawdown >= 50 %)",
 }
 
 // Test is the test of this package.
@@ -43,17 +44,17 @@ func plan(b *battery.Bench) (battery.Check, error) {
 func Judge(j *judge.Judge, d *Drawdowns, why stat.Reason) *judge.Test {
 	t := j.Begin(entry, 0, nil)
 	if why != "" {
-		t.Measure("drawdown_p95", nil, why, "<=", nil)
+		t.Measure("open_drawdown_p95", nil, why, "<=", nil)
 		return t.End(judge.Inconclusive, string(why), "there are no closed trades")
 	}
 	t.NReplays = d.Orders
 	t.Params["orders"], t.Params["observed"] = d.Orders, judge.Rounded(&d.Observed)
 	t.Params["p50"], t.Params["p99"], t.Params["p_drawdown_50"] = judge.Rounded(&d.P50),
 		judge.Rounded(&d.P99), judge.Rounded(&d.Half)
-	t.Measure("drawdown_p95", &d.P95, "", "<=", nil)
+	t.Measure("open_drawdown_p95", &d.P95, "", "<=", nil)
 	return t.End(judge.Pass, "",
-		"in 5 % of the orders of its closed trades the drawdown is "+judge.Percent(d.P95)+" or "+
-			"more")
+		"in 5 % of the orders of its trades the drawdown, open losses included, is "+
+			judge.Percent(d.P95)+" or more")
 }
 
 func fileOf(d *Drawdowns) judge.File {
@@ -77,24 +78,25 @@ type Drawdowns struct {
 	Half float64
 }
 
-// ShuffleTrades plays the closed trades in random orders. A trade changes the equity by
-// the share by which it did, its profit over the equity before it: in money, the large
-// trades of a grown account would ruin the small one that it began with. The reason is
-// NoTrades. Stream: trade_shuffle.
+// ShuffleTrades plays the trades in random orders. A trade changes the equity by the share by
+// which it did, its profit over the equity before it: in money, the large trades of a grown
+// account would ruin the small one that it began with. On its way there it takes its worst open
+// loss, and a position that is open at the end is a trade as it stands. The reason is NoTrades.
+// Stream: trade_shuffle.
 func ShuffleTrades(r *account.Run, seed uint64, orders int) (*Drawdowns, stat.Reason, error) {
 	g, err := account.NewGrid(r)
 	if err != nil {
 		return nil, "", err
 	}
-	factors := g.Factors()
-	if len(factors) == 0 || orders < 1 {
+	list := tradesOf(g)
+	if len(g.Run.Input.Trades) == 0 || orders < 1 {
 		return nil, stat.NoTrades, nil
 	}
-	out := &Drawdowns{Orders: orders, Observed: compounded(factors)}
+	out := &Drawdowns{Orders: orders, Observed: compounded(list)}
 	all, half := make([]float64, orders), 0
-	shuffled := make([]float64, len(factors))
+	shuffled := make([]traded, len(list))
 	for i := range all {
-		copy(shuffled, factors)
+		copy(shuffled, list)
 		random.New(seed, random.TradeShuffle, uint64(i)).Shuffle(len(shuffled), func(a, b int) {
 			shuffled[a], shuffled[b] = shuffled[b], shuffled[a]
 		})
@@ -110,12 +112,32 @@ func ShuffleTrades(r *account.Run, seed uint64, orders int) (*Drawdowns, stat.Re
 	return out, "", nil
 }
 
-// compounded is the largest drawdown of the account that the factors make.
-func compounded(factors []float64) float64 {
-	equity := make([]float64, len(factors)+1)
+// traded is what a trade multiplies the equity before it with at its worst and at its end.
+type traded struct{ low, end float64 }
+
+func tradesOf(g *account.Grid) []traded {
+	var out []traded
+	for i, end := range g.Factors() {
+		t := &g.Run.Input.Trades[i]
+		low := 1 + account.Float(t.MAE)/g.Before(t.EntryTime)
+		out = append(out, traded{max(min(low, end), 0), end})
+	}
+	for _, p := range g.Positions().List {
+		if p.Leave < 0 && p.Equity > 0 {
+			end := max(1+p.Last/p.Equity, 0)
+			out = append(out, traded{max(min(1-p.WorstLoss/p.Equity, end), 0), end})
+		}
+	}
+	return out
+}
+
+// compounded is the largest drawdown of the account that trades make.
+func compounded(list []traded) float64 {
+	equity := make([]float64, 1, 2*len(list)+1)
 	equity[0] = 1
-	for i, f := range factors {
-		equity[i+1] = equity[i] * f
+	for _, t := range list {
+		before := equity[len(equity)-1]
+		equity = append(equity, before*t.low, before*t.end)
 	}
 	return trade.MaxDrawdown(equity)
 }
