@@ -38,7 +38,8 @@ func play(t *testing.T, s *apitest.Service, cases []exchange) {
 				c.code = "" // the body of a path outside of the API has none
 			}
 			if a.StatusCode != c.status || a.Code() != c.code {
-				t.Fatalf("%s %s: got %d %s, want %d %s\n%.400s", c.method, c.path, a.StatusCode, a.Code(), c.status, c.code, a.Body)
+				t.Fatalf("%s %s: got %d %s, want %d %s\n%.400s", c.method, c.path, a.StatusCode, a.Code(),
+					c.status, c.code, a.Body)
 			}
 		})
 	}
@@ -80,7 +81,8 @@ func TestBadBody(t *testing.T) {
 		{"stop with text", "POST", stopPath, `x`, nil, 400, "INVALID_JSON"},
 		{"reset with a list", "DELETE", resetPath, `[]`, nil, 400, "VALIDATION_FAILED"},
 		bad("bad key", apitest.Backtest, "MALFORMED_REQUEST", 400, "Idempotency-Key: a b"),
-		bad("long key", apitest.Backtest, "MALFORMED_REQUEST", 400, "Idempotency-Key: "+strings.Repeat("k", 129)),
+		bad("long key", apitest.Backtest, "MALFORMED_REQUEST", 400,
+			"Idempotency-Key: "+strings.Repeat("k", 129)),
 	}
 	play(t, s, cases)
 	a := s.Do(t, "POST", startPath, "{\n\"a\": 1,\n\"a\": 2}")
@@ -100,32 +102,38 @@ func TestBadField(t *testing.T) {
 		return `{"strategy_name":"x","timeframe":"1h","symbols":` + symbols + `}`
 	}
 	cases := map[string]struct{ path, body, pointers string }{
-		"unknown":             {startPath, with(`"leverage":2`), "/leverage"},
-		"wrong case":          {startPath, with(`"Exchange":"sample"`), "/Exchange"},
-		"all missing":         {startPath, `{}`, "/strategy_name /symbols /timeframe"},
-		"five at once":        {startPath, `{"strategy_name":1,"timeframe":"1x","symbols":["BTC/USDT",2],"initial_cash":"1","x~/y":0}`, "/initial_cash /strategy_name /symbols/1 /timeframe /x~0~1y"},
-		"null params":         {startPath, with(`"strategy_params":null`), "/strategy_params"},
-		"null cash":           {startPath, with(`"initial_cash":null`), "/initial_cash"},
-		"null exchange":       {startPath, with(`"exchange":null`), "/exchange"},
-		"null execution":      {startPath, with(`"execution":null`), "/execution"},
-		"no symbols":          {startPath, base(`[]`), "/symbols"},
-		"duplicate symbols":   {startPath, base(`["A/B","A/B"]`), "/symbols"},
-		"257 symbols":         {startPath, base("[" + strings.Join(many, ",") + "]"), "/symbols"},
-		"no quote":            {startPath, base(`["BTCUSDT"]`), "/symbols/0"},
-		"bad start":           {startPath, with(`"start_date":"yesterday"`), "/start_date"},
-		"bad end":             {startPath, with(`"end_date":"2024-13-01"`), "/end_date"},
-		"cash 0":              {startPath, with(`"initial_cash":0`), "/initial_cash"},
-		"cash negative":       {startPath, with(`"initial_cash":-5`), "/initial_cash"},
-		"cash 1e16":           {startPath, with(`"initial_cash":1e16`), "/initial_cash"},
-		"cash rounds to 0":    {startPath, with(`"initial_cash":0.00000000001`), "/initial_cash"},
-		"tiny cash":           {startPath, with(`"initial_cash":1e-300`), "/initial_cash"},
-		"tiny cash on paper":  {livePath, with(`"initial_cash":1e-11`), "/initial_cash"},
-		"blanks in symbols":   {startPath, base(`["A\u00a0B/C","A/\u2003","\ufeffA/B"]`), "/symbols/0 /symbols/1 /symbols/2"},
-		"comma in a time":     {startPath, with(`"start_date":"2024-01-01T00:00:00,5Z"`), "/start_date"},
-		"unknown execution":   {startPath, with(`"execution":{"delay_candles":1}`), "/execution/delay_candles"},
-		"bad execution":       {startPath, with(`"execution":{"slippage_bps":1001,"intrabar":"x"}`), "/execution/intrabar /execution/slippage_bps"},
-		"execution in live":   {livePath, with(`"mode":"live","exchange":"x","execution":{}`), "/execution"},
-		"cash in live":        {livePath, with(`"mode":"live","exchange":"x","initial_cash":1`), "/initial_cash"},
+		"unknown":     {startPath, with(`"leverage":2`), "/leverage"},
+		"wrong case":  {startPath, with(`"Exchange":"sample"`), "/Exchange"},
+		"all missing": {startPath, `{}`, "/strategy_name /symbols /timeframe"},
+		"five at once": {startPath,
+			`{"strategy_name":1,"timeframe":"1x","symbols":["BTC/USDT",2],"initial_cash":"1","x~/y":0}`,
+			"/initial_cash /strategy_name /symbols/1 /timeframe /x~0~1y"},
+		"null params":        {startPath, with(`"strategy_params":null`), "/strategy_params"},
+		"null cash":          {startPath, with(`"initial_cash":null`), "/initial_cash"},
+		"null exchange":      {startPath, with(`"exchange":null`), "/exchange"},
+		"null execution":     {startPath, with(`"execution":null`), "/execution"},
+		"no symbols":         {startPath, base(`[]`), "/symbols"},
+		"duplicate symbols":  {startPath, base(`["A/B","A/B"]`), "/symbols"},
+		"257 symbols":        {startPath, base("[" + strings.Join(many, ",") + "]"), "/symbols"},
+		"no quote":           {startPath, base(`["BTCUSDT"]`), "/symbols/0"},
+		"bad start":          {startPath, with(`"start_date":"yesterday"`), "/start_date"},
+		"bad end":            {startPath, with(`"end_date":"2024-13-01"`), "/end_date"},
+		"cash 0":             {startPath, with(`"initial_cash":0`), "/initial_cash"},
+		"cash negative":      {startPath, with(`"initial_cash":-5`), "/initial_cash"},
+		"cash 1e16":          {startPath, with(`"initial_cash":1e16`), "/initial_cash"},
+		"cash rounds to 0":   {startPath, with(`"initial_cash":0.00000000001`), "/initial_cash"},
+		"tiny cash":          {startPath, with(`"initial_cash":1e-300`), "/initial_cash"},
+		"tiny cash on paper": {livePath, with(`"initial_cash":1e-11`), "/initial_cash"},
+		"blanks in symbols": {startPath, base(`["A\u00a0B/C","A/\u2003","\ufeffA/B"]`),
+			"/symbols/0 /symbols/1 /symbols/2"},
+		"comma in a time": {startPath, with(`"start_date":"2024-01-01T00:00:00,5Z"`), "/start_date"},
+		"unknown execution": {startPath, with(`"execution":{"delay_candles":1}`),
+			"/execution/delay_candles"},
+		"bad execution": {startPath, with(`"execution":{"slippage_bps":1001,"intrabar":"x"}`),
+			"/execution/intrabar /execution/slippage_bps"},
+		"execution in live": {livePath, with(`"mode":"live","exchange":"x","execution":{}`), "/execution"},
+		"cash in live": {livePath, with(`"mode":"live","exchange":"x","initial_cash":1`),
+			"/initial_cash"},
 		"live no exchange":    {livePath, with(`"mode":"live"`), "/exchange"},
 		"adopt":               {livePath, with(`"mode":"live","exchange":"x","resume":"adopt"`), "/resume"},
 		"adopt on paper":      {livePath, with(`"resume":"adopt"`), "/resume"},
@@ -155,19 +163,22 @@ func TestBadField(t *testing.T) {
 
 // TestBodiesOfReads: a GET or HEAD accepts nothing, {} or null, whatever the route.
 func TestBodiesOfReads(t *testing.T) {
-	s := apitest.Start(t, apitest.Options{Routes: []edge.Route{{Method: "GET", Path: "/other", Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) { _ = edge.Send(w, r, &edge.Answer{Body: 1}) })}}})
+	s := apitest.Start(t,
+		apitest.Options{Routes: []edge.Route{{Method: "GET", Path: "/other", Handler: http.HandlerFunc(
+			func(w http.ResponseWriter, r *http.Request) { _ = edge.Send(w, r, &edge.Answer{Body: 1}) })}}})
 	var cases []exchange
 	for path, right := range map[string]int{
-		"/api/v1/health": 200, status: 200, "/api/v1/status/detailed": 200, "/api/v1/strategies": 200, "/api/v1/exchanges": 200,
-		"/api/v1/meta": 200, "/openapi.json": 200, "/api/v1/openapi.json": 200, "/": 307, "/other": 200,
+		"/api/v1/health": 200, status: 200, "/api/v1/status/detailed": 200, "/api/v1/strategies": 200,
+		"/api/v1/exchanges": 200,
+		"/api/v1/meta":      200, "/openapi.json": 200, "/api/v1/openapi.json": 200, "/": 307, "/other": 200,
 	} {
 		cases = append(cases,
 			exchange{"{} to " + path, "GET", path, "{}", nil, right, ""},
 			exchange{"null to " + path, "GET", path, "null", nil, right, ""},
 			exchange{"a field to " + path, "GET", path, `{"x":1}`, nil, 400, "VALIDATION_FAILED"},
 			exchange{"half to " + path, "GET", path, `{`, nil, 400, "INVALID_JSON"},
-			exchange{"text to " + path, "GET", path, `x`, []string{"Content-Type: text/plain"}, 415, "UNSUPPORTED_MEDIA_TYPE"},
+			exchange{"text to " + path, "GET", path, `x`, []string{"Content-Type: text/plain"}, 415,
+				"UNSUPPORTED_MEDIA_TYPE"},
 			exchange{"much to " + path, "GET", path, strings.Repeat(" ", 2<<20), nil, 413, "BODY_TOO_LARGE"},
 			exchange{"HEAD of " + path, "HEAD", path, `[]`, nil, 400, ""},
 		)
@@ -177,13 +188,15 @@ func TestBodiesOfReads(t *testing.T) {
 
 func TestManyErrorsStaySmall(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{})
-	body := `{"strategy_name":"x","timeframe":"1h","symbols":[` + strings.TrimSuffix(strings.Repeat("1,", 400_000), ",") + `]}`
+	body := `{"strategy_name":"x","timeframe":"1h","symbols":[` + strings.TrimSuffix(strings.Repeat("1,",
+		400_000), ",") + `]}`
 	a := s.Do(t, "POST", startPath, body)
 	list := a.JSON(t)["error"].(map[string]any)["details"].(map[string]any)["errors"].([]any)
 	if a.Code() != "VALIDATION_FAILED" || len(list) != 100 {
 		t.Fatalf("%s with %d errors", a.Code(), len(list))
 	}
-	if first := list[0].(map[string]any); first["pointer"] != "/symbols" || !strings.Contains(first["message"].(string), "400000") {
+	if first := list[0].(map[string]any); first["pointer"] != "/symbols" ||
+		!strings.Contains(first["message"].(string), "400000") {
 		t.Errorf("first error: %v", first)
 	}
 }
@@ -205,13 +218,16 @@ func TestRoutes(t *testing.T) {
 		{"beside the base", "GET", "/api/v10", "", nil, 404, ""},
 	}
 	for path, right := range map[string]string{
-		"/api/v1/health": "GET", status: "GET", "/api/v1/status/detailed": "GET", results: "GET", "/api/v1/strategies": "GET",
-		"/api/v1/exchanges": "GET", "/api/v1/meta": "GET", "/openapi.json": "GET", "/": "GET",
+		"/api/v1/health": "GET", status: "GET", "/api/v1/status/detailed": "GET", results: "GET",
+		"/api/v1/strategies": "GET",
+		"/api/v1/exchanges":  "GET", "/api/v1/meta": "GET", "/openapi.json": "GET", "/": "GET",
 		startPath: "POST", livePath: "POST", stopPath: "POST", resetPath: "DELETE",
 	} {
-		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE",
+			"BREW"} {
 			if method != right && !(method == "HEAD" && right == "GET") {
-				cases = append(cases, exchange{method + " " + path, method, path, "", nil, 405, "METHOD_NOT_ALLOWED"})
+				cases = append(cases,
+					exchange{method + " " + path, method, path, "", nil, 405, "METHOD_NOT_ALLOWED"})
 			}
 		}
 	}
@@ -234,7 +250,8 @@ func TestRoutes(t *testing.T) {
 		t.Errorf("the path was sent as /api/v1/%%68ealth, not %v", got)
 	}
 	plain := s.Do(t, "GET", "/nothing?secret=1", "").JSON(t)
-	if want := map[string]any{"error": "There is nothing at this path.", "status_code": 404.0, "path": "/nothing"}; !reflect.DeepEqual(plain, want) {
+	if want := map[string]any{"error": "There is nothing at this path.", "status_code": 404.0,
+		"path": "/nothing"}; !reflect.DeepEqual(plain, want) {
 		t.Errorf("outside of the API: %v", plain)
 	}
 	if got := s.Do(t, "GET", "/", "").Header.Get("Location"); got != "/ui" {
@@ -260,10 +277,12 @@ func TestSecurity(t *testing.T) {
 		{"preflight", "OPTIONS", stopPath, "", []string{"Origin: http://evil.example", "Access-Control-Request-Method: POST"}, 405, "METHOD_NOT_ALLOWED"},
 		{"forwarded host", "GET", status, "", []string{"X-Forwarded-Host: evil.example"}, 200, ""},
 	})
-	if id := s.Do(t, "GET", status, "", "X-Request-Id: my-1.Id_").Header.Get("X-Request-Id"); id != "my-1.Id_" {
+	if id := s.Do(t, "GET", status, "",
+		"X-Request-Id: my-1.Id_").Header.Get("X-Request-Id"); id != "my-1.Id_" {
 		t.Errorf("request id %q was not echoed", id)
 	}
-	if id := s.Do(t, "GET", status, "", "X-Request-Id: my id").Header.Get("X-Request-Id"); id == "my id" || id == "" {
+	if id := s.Do(t, "GET", status, "", "X-Request-Id: my id").Header.Get("X-Request-Id"); id == "my id" ||
+		id == "" {
 		t.Errorf("request id %q", id)
 	}
 }
@@ -272,13 +291,15 @@ func TestPanic(t *testing.T) {
 	var log bytes.Buffer
 	s := apitest.Start(t, apitest.Options{Routes: panicking(), Log: &log})
 	a := s.Do(t, "GET", "/panic", "")
-	if a.StatusCode != http.StatusInternalServerError || !bytes.Contains(a.Body, []byte(`"path":"/panic"}`)) || bytes.Contains(a.Body, []byte("hunter2")) {
+	if a.StatusCode != http.StatusInternalServerError ||
+		!bytes.Contains(a.Body, []byte(`"path":"/panic"}`)) || bytes.Contains(a.Body, []byte("hunter2")) {
 		t.Errorf("got %d %s", a.StatusCode, a.Body)
 	}
 	if a := s.Do(t, "GET", status, ""); a.StatusCode != 200 {
 		t.Errorf("after a panic: %d", a.StatusCode)
 	}
-	if text := log.String(); strings.Contains(text, "hunter2") || !strings.Contains(text, "errors.errorString") {
+	if text := log.String(); strings.Contains(text, "hunter2") ||
+		!strings.Contains(text, "errors.errorString") {
 		t.Errorf("log of a panic: %s", text)
 	}
 }

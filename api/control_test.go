@@ -26,7 +26,8 @@ func TestControlsAreChecked(t *testing.T) {
 		post("pause a symbol", `{"action":"pause","symbol":"BTC/USDT"}`, "VALIDATION_FAILED", 400),
 		post("acknowledge what", `{"action":"acknowledge"}`, "VALIDATION_FAILED", 400),
 		post("stop how", `{"action":"stop","positions":"burn"}`, "VALIDATION_FAILED", 400),
-		post("long reason", `{"action":"pause","why":"`+strings.Repeat("x", 1025)+`"}`, "VALIDATION_FAILED", 400),
+		post("long reason", `{"action":"pause","why":"`+strings.Repeat("x", 1025)+`"}`, "VALIDATION_FAILED",
+			400),
 		post("text", `{"action":"pause"}`, "UNSUPPORTED_MEDIA_TYPE", 415, "Content-Type: text/plain"),
 		post("another page", `{"action":"pause"}`, "ORIGIN_FORBIDDEN", 403, "Origin: https://example.com"),
 		post("another host", `{"action":"pause"}`, "HOST_FORBIDDEN", 403, "Host: example.com"),
@@ -38,7 +39,8 @@ func TestControlsAreChecked(t *testing.T) {
 	})
 	a := s.Do(t, "POST", controlPath, `{"action":"pause","order_id":"o-000001","alarm_id":"a-000001"}`)
 	list := a.JSON(t)["error"].(map[string]any)["details"].(map[string]any)["errors"].([]any)
-	if len(list) != 2 || list[0].(map[string]any)["pointer"] != "/alarm_id" || list[1].(map[string]any)["pointer"] != "/order_id" {
+	if len(list) != 2 || list[0].(map[string]any)["pointer"] != "/alarm_id" ||
+		list[1].(map[string]any)["pointer"] != "/order_id" {
 		t.Errorf("%v", list)
 	}
 	s.Do(t, "POST", startPath, apitest.Backtest)
@@ -47,7 +49,8 @@ func TestControlsAreChecked(t *testing.T) {
 		post("backtest", `{"action":"pause"}`, "MODE_NOT_SUPPORTED", 400),
 		post("backtest", `{"action":"stop","positions":"flatten"}`, "MODE_NOT_SUPPORTED", 400),
 	})
-	if a := s.Do(t, "POST", controlPath, `{"action":"stop","who":"me","why":"enough"}`); a.JSON(t)["status"] != "completed" {
+	if a := s.Do(t, "POST", controlPath,
+		`{"action":"stop","who":"me","why":"enough"}`); a.JSON(t)["status"] != "completed" {
 		t.Errorf("%s", a.Body)
 	}
 	_ = run

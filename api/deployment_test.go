@@ -50,11 +50,14 @@ func (t *trade) Ungated() string { return t.admission.Ungated }
 // Launch implements v1.Launcher.
 func (d *desk) Launch(ctx context.Context, id string, req runner.StartRequest) (runner.Execution, error) {
 	if req.Exchange == "nowhere" {
-		return nil, &run.RequestError{Code: "EXCHANGE_NOT_FOUND", Message: "There is no such exchange.", Details: map[string]any{"available": []string{}}}
+		return nil, &run.RequestError{Code: "EXCHANGE_NOT_FOUND", Message: "There is no such exchange.",
+			Details: map[string]any{"available": []string{}}}
 	}
 	a, err := d.policy.Admit(ctx, deploy.Request{
-		Mode: req.Mode, Strategy: req.StrategyName, PluginSHA256: digest.SHA256Hex([]byte("plugin-binary")), Params: json.RawMessage(approved),
-		Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe(req.Timeframe), Exchange: req.Exchange,
+		Mode: req.Mode, Strategy: req.StrategyName, PluginSHA256: digest.SHA256Hex([]byte("plugin-binary")),
+		Params:  json.RawMessage(approved),
+		Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe(req.Timeframe),
+		Exchange: req.Exchange,
 	})
 	if err != nil {
 		return nil, err
@@ -73,21 +76,24 @@ func governanceKey(t *testing.T) *ecdsa.PrivateKey {
 	return k
 }
 
-// signedRegistry is a control plane's registry, valid for an hour.
+// signedRegistry returns a control plane's registry, valid for an hour.
 func signedRegistry(t *testing.T, version int, family, status string, life time.Duration) string {
 	t.Helper()
 	now := time.Now().UTC()
-	payload := fmt.Sprintf(`{"schema":"deployable-registry/v1","family_id":%q,"registry_version":%d,"issued_at":%q,"expires_at":%q,"entries":[`+
-		`{"status":%q,"plugin_sha256":%q,"params_sha256":%q,"modes":["paper","live"],"deployable_id":"dep-1","candidate_revision_id":"cr-1"}]}`,
+	payload := fmt.Sprintf(
+		`{"schema":"deployable-registry/v1","family_id":%q,"registry_version":%d,"issued_at":%q,"expires_at":%q,"entries":[`+
+			`{"status":%q,"plugin_sha256":%q,"params_sha256":%q,"modes":["paper","live"],"deployable_id":"dep-1","candidate_revision_id":"cr-1"}]}`,
 		family, version, now.Format(time.RFC3339), now.Add(life).Format(time.RFC3339), status,
 		digest.SHA256Hex([]byte("plugin-binary")), digest.SHA256Hex([]byte(approved)))
-	sum := sha256.Sum256(fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(deploy.PayloadType), deploy.PayloadType, len(payload), payload))
+	sum := sha256.Sum256(fmt.Appendf(nil, "DSSEv1 %d %s %d %s", len(deploy.PayloadType), deploy.PayloadType,
+		len(payload), payload))
 	sig, err := governanceKey(t).Sign(nil, sum[:], crypto.SHA256)
 	if err != nil {
 		t.Fatal(err)
 	}
 	b64 := base64.StdEncoding.EncodeToString
-	return fmt.Sprintf(`{"schema":"deployable-registry/v1","attestation":{"payload":%q,"payloadType":%q,"signatures":[{"sig":%q}]}}`, b64([]byte(payload)), deploy.PayloadType, b64(sig))
+	return fmt.Sprintf(
+		`{"schema":"deployable-registry/v1","attestation":{"payload":%q,"payloadType":%q,"signatures":[{"sig":%q}]}}`, b64([]byte(payload)), deploy.PayloadType, b64(sig))
 }
 
 // TestLiveStartsAreGated: a refused start answers 409 with its code, leaves the runner idle and
@@ -101,7 +107,8 @@ func TestLiveStartsAreGated(t *testing.T) {
 	defer control.Close()
 	source := newPlane(t, control.URL)
 	defer source.Close()
-	policy, err := deploy.New(deploy.Options{Mode: deploy.Auto, Source: source, Key: &governanceKey(t).PublicKey, StateDir: t.TempDir()})
+	policy, err := deploy.New(deploy.Options{Mode: deploy.Auto, Source: source,
+		Key: &governanceKey(t).PublicKey, StateDir: t.TempDir()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,8 +117,10 @@ func TestLiveStartsAreGated(t *testing.T) {
 	good := signedRegistry(t, 7, "sma-cross", "active", time.Hour)
 	for _, c := range []struct{ code, body string }{
 		{"REGISTRY_INVALID", "<html>"}, {"REGISTRY_UNSIGNED", `{"schema":"deployable-registry/v1"}`},
-		{"REGISTRY_SIGNATURE_INVALID", strings.Replace(good, `"sig":"M`, `"sig":"N`, 1)}, {"REGISTRY_FAMILY_MISMATCH", signedRegistry(t, 7, "other", "active", time.Hour)},
-		{"REGISTRY_EXPIRED", signedRegistry(t, 7, "sma-cross", "active", -time.Second)}, {"DEPLOYMENT_REVOKED", signedRegistry(t, 8, "sma-cross", "suspended", time.Hour)},
+		{"REGISTRY_SIGNATURE_INVALID", strings.Replace(good, `"sig":"M`, `"sig":"N`, 1)},
+		{"REGISTRY_FAMILY_MISMATCH", signedRegistry(t, 7, "other", "active", time.Hour)},
+		{"REGISTRY_EXPIRED", signedRegistry(t, 7, "sma-cross", "active", -time.Second)},
+		{"DEPLOYMENT_REVOKED", signedRegistry(t, 8, "sma-cross", "suspended", time.Hour)},
 		{"REGISTRY_ROLLBACK", good},
 	} {
 		says.Store(c.body)
@@ -122,24 +131,28 @@ func TestLiveStartsAreGated(t *testing.T) {
 	}
 	// The API's own checks come first, broken bodies before all.
 	play(t, s, []exchange{
-		{"own checks first", "POST", livePath, strings.Replace(liveBody, `"venue"`, `"nowhere"`, 1), nil, 400, "EXCHANGE_NOT_FOUND"},
+		{"own checks first", "POST", livePath, strings.Replace(liveBody, `"venue"`, `"nowhere"`, 1), nil, 400,
+			"EXCHANGE_NOT_FOUND"},
 		{"broken body", "POST", livePath, `{}`, nil, 400, "VALIDATION_FAILED"},
 	})
 	if n := d.visits.Load(); n != 0 {
 		t.Errorf("the venue was visited %d times", n)
 	}
 	health := s.Do(t, "GET", "/api/v1/health", "").JSON(t)
-	if got := health["checks"].(map[string]any)["governance"].(map[string]any); got["status"] != "warn" || health["status"] != "degraded" {
+	if got := health["checks"].(map[string]any)["governance"].(map[string]any); got["status"] != "warn" ||
+		health["status"] != "degraded" {
 		t.Errorf("health after an old registry: %v", got)
 	}
 	says.Store("<html>") // paper is not about real money: no plane is asked
-	if a := s.Do(t, "POST", livePath, strings.Replace(liveBody, `"mode":"live",`, "", 1)); a.StatusCode != 200 {
+	if a := s.Do(t, "POST", livePath,
+		strings.Replace(liveBody, `"mode":"live",`, "", 1)); a.StatusCode != 200 {
 		t.Errorf("paper: %s", a.Body)
 	}
 	s.Do(t, "POST", stopPath, "")
 	s.Do(t, "DELETE", resetPath, "")
 	says.Store(signedRegistry(t, 9, "sma-cross", "active", time.Hour))
-	if a := s.Do(t, "POST", livePath, liveBody); a.StatusCode != 200 || strings.Contains(string(a.Body), "ngated") || d.visits.Load() != 2 {
+	if a := s.Do(t, "POST", livePath, liveBody); a.StatusCode != 200 ||
+		strings.Contains(string(a.Body), "ngated") || d.visits.Load() != 2 {
 		t.Errorf("approved: %s", a.Body)
 	}
 	if got := s.Do(t, "GET", status, "").JSON(t); got["ungated"] != false {
@@ -155,19 +168,22 @@ func TestUngatedRunsSaySo(t *testing.T) {
 	}
 	s := apitest.Start(t, apitest.Options{Trading: &desk{policy: policy}, Governance: policy.Health})
 	governance := func() string {
-		got := s.Do(t, "GET", "/api/v1/health", "").JSON(t)["checks"].(map[string]any)["governance"].(map[string]any)
+		got := s.Do(t, "GET", "/api/v1/health",
+			"").JSON(t)["checks"].(map[string]any)["governance"].(map[string]any)
 		return fmt.Sprint(got["status"], " ", got["message"])
 	}
 	if got := governance(); got != "skip not configured" {
 		t.Error(got)
 	}
 	a := s.Do(t, "POST", livePath, liveBody)
-	if message := fmt.Sprint(a.JSON(t)["message"]); a.StatusCode != 200 || !strings.Contains(message, "Live run of sma_cross on BTC/USDT 1h started. Ungated: ") {
+	if message := fmt.Sprint(a.JSON(t)["message"]); a.StatusCode != 200 ||
+		!strings.Contains(message, "Live run of sma_cross on BTC/USDT 1h started. Ungated: ") {
 		t.Errorf("%d %s", a.StatusCode, message)
 	}
 	for _, state := range []string{"running", "completed"} {
 		got := s.Do(t, "GET", status, "").JSON(t)
-		if got["status"] != state || got["ungated"] != true || !strings.Contains(fmt.Sprint(got["message"]), "Ungated: ") {
+		if got["status"] != state || got["ungated"] != true ||
+			!strings.Contains(fmt.Sprint(got["message"]), "Ungated: ") {
 			t.Errorf("%s: %v", state, got)
 		}
 		if got := governance(); !strings.HasPrefix(got, "warn Ungated: ") {

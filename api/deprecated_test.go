@@ -23,11 +23,14 @@ func TestDeprecatedRoutes(t *testing.T) {
 		{Method: "GET", Path: "/old", Handler: ok}, {Method: "POST", Path: "/api/v1/gone", Handler: ok},
 	}})
 	old := s.Do(t, "GET", "/old", "")
-	if old.StatusCode != 200 || !strings.HasPrefix(old.Header.Get("Deprecation"), "@") || old.Header.Get("Link") != `</docs/deprecations#a>; rel="deprecation", </new>; rel="successor-version"` {
+	if old.StatusCode != 200 || !strings.HasPrefix(old.Header.Get("Deprecation"), "@") ||
+		old.Header.Get(
+			"Link") != `</docs/deprecations#a>; rel="deprecation", </new>; rel="successor-version"` {
 		t.Errorf("old: %d %v", old.StatusCode, old.Header)
 	}
 	gone := s.Do(t, "POST", "/api/v1/gone", "")
-	if gone.StatusCode != 410 || gone.Code() != "ENDPOINT_REMOVED" || gone.Header.Get("Sunset") == "" || !strings.Contains(string(gone.Body), "It is gone.") {
+	if gone.StatusCode != 410 || gone.Code() != "ENDPOINT_REMOVED" || gone.Header.Get("Sunset") == "" ||
+		!strings.Contains(string(gone.Body), "It is gone.") {
 		t.Errorf("gone: %d %s", gone.StatusCode, gone.Body)
 	}
 	refused := s.Do(t, "POST", "/api/v1/gone", "", "Sec-Fetch-Site: cross-site")

@@ -59,7 +59,7 @@ func NewEdge(cfg EdgeConfig) (*edge.Edge, error) {
 	})
 }
 
-// checked is a route's handler behind the checks of the API: sunset, no body of a GET.
+// checked returns a route's handler behind the checks of the API: sunset, no body of a GET.
 func (cfg *EdgeConfig) checked(route edge.Route) http.Handler {
 	gone := cfg.Deprecations.Endpoint(route.Method, route.Path)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -78,7 +78,7 @@ func (cfg *EdgeConfig) checked(route edge.Route) http.Handler {
 	})
 }
 
-// deny is the answer to a request that no handler gets.
+// deny returns the answer to a request that no handler gets.
 func deny(d edge.Denial) edge.Problem {
 	if d.Reason == edge.FramedTwice {
 		const both = "A request has either Content-Length or Transfer-Encoding, not both."
@@ -94,7 +94,7 @@ func deny(d edge.Denial) edge.Problem {
 	return p
 }
 
-// Refuse is the answer to a request that never reached a handler: an [edge.Refuse].
+// Refuse returns the answer to a request that never reached a handler: an [edge.Refuse].
 func Refuse(status int, now time.Time) (int, http.Header, []byte) {
 	return edge.RefuseWith(vary, deny)(status, now)
 }

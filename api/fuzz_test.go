@@ -14,7 +14,7 @@ import (
 	"github.com/assay-run/assay/host/runner"
 )
 
-// unknown is a launch that knows no strategy.
+// unknown returns a launch that knows no strategy.
 func unknown(context.Context, string, runner.StartRequest) (runner.Execution, error) {
 	return nil, &run.RequestError{Code: "STRATEGY_NOT_FOUND", Message: "There is no such strategy.",
 		Details: map[string]any{"available": []string{}}}
@@ -24,11 +24,13 @@ func unknown(context.Context, string, runner.StartRequest) (runner.Execution, er
 // document declares, with envelope and version header, and never a 5xx.
 func FuzzOperation(f *testing.F) {
 	operations := [][2]string{
-		{"POST", "/api/v1/run/backtest"}, {"POST", "/api/v1/run/live"}, {"POST", "/api/v1/run/stop"}, {"DELETE", "/api/v1/run/reset"},
+		{"POST", "/api/v1/run/backtest"}, {"POST", "/api/v1/run/live"}, {"POST", "/api/v1/run/stop"},
+		{"DELETE", "/api/v1/run/reset"},
 		{"GET", "/api/v1/status"}, {"GET", "/api/v1/results"}, {"GET", "/api/v1/status/detailed"},
 	}
 	for i, body := range []string{
-		apitest.Backtest, `{}`, `null`, `[]`, ``, `{"strategy_name":"a","strategy_name":"b"}`, `{"x~/y":1}`, "\ufeff{}", "{\"a\":\"\xff\"}",
+		apitest.Backtest, `{}`, `null`, `[]`, ``, `{"strategy_name":"a","strategy_name":"b"}`, `{"x~/y":1}`,
+		"\ufeff{}", "{\"a\":\"\xff\"}",
 		`{"strategy_name":"s","symbols":["A/B"],"timeframe":"1h","start_date":"2024-02-30","initial_cash":1e400,"execution":{"slippage_bps":-1}}`,
 		`{"strategy_name":"s","symbols":["A/B"],"timeframe":"1h","mode":"live","exchange":"x","exchange_config":{"key":"k"}}`,
 	} {
@@ -47,10 +49,14 @@ func FuzzOperation(f *testing.F) {
 // the version header.
 func FuzzRawConnection(f *testing.F) {
 	for _, text := range []string{
-		"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n", "garbage\r\n\r\n", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-		"GET / HTTP/3.0\r\n\r\n", "POST /api/v1/run/stop HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+		"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\n\r\n", "garbage\r\n\r\n",
+		"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
+		"GET / HTTP/3.0\r\n\r\n",
+		"POST /api/v1/run/stop HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n0\r\n\r\n",
 		"GET http://evil.example/ HTTP/1.1\r\nHost: localhost\r\n\r\n", "CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
-		"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n", "GET /api/v1/status HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "\x00\x01\x02",
+		"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+		"GET /api/v1/status HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", "\x00\x01\x02",
 	} {
 		f.Add([]byte(text))
 	}
@@ -70,7 +76,8 @@ func FuzzRawConnection(f *testing.F) {
 			return
 		}
 		head, _, _ := bytes.Cut(answer, []byte("\r\n\r\n"))
-		if !bytes.HasPrefix(head, []byte("HTTP/1.")) || !bytes.Contains(head, []byte("\r\nX-Service-API-Version: v1")) {
+		if !bytes.HasPrefix(head, []byte("HTTP/1.")) ||
+			!bytes.Contains(head, []byte("\r\nX-Service-API-Version: v1")) {
 			t.Errorf("%q is answered with %q", request, head)
 		}
 	})

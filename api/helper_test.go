@@ -17,17 +17,19 @@ import (
 )
 
 func panicking() []edge.Route {
-	return []edge.Route{{Method: "GET", Path: "/panic", Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
-		panic(errors.New("hunter2"))
-	})}}
+	return []edge.Route{{Method: "GET", Path: "/panic",
+		Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+			panic(errors.New("hunter2"))
+		})}}
 }
 
-// refuse is a launch that never succeeds.
+// refuse returns a launch that never succeeds.
 func refuse(_ context.Context, _ string, req runner.StartRequest) (runner.Execution, error) {
 	switch req.StrategyName {
 	case "sma_cross":
 		return nil, &run.RequestError{Code: "INVALID_STRATEGY_PARAMS", Message: "The parameters do not fit.",
-			Fields: []run.FieldError{{Pointer: "/strategy_params/fast", Message: "must be below slow", Rule: "strategy"}}}
+			Fields: []run.FieldError{{Pointer: "/strategy_params/fast", Message: "must be below slow",
+				Rule: "strategy"}}}
 	case "crash":
 		return nil, &run.RequestError{Code: "RUN_START_FAILED", Message: "It did not start.",
 			Details: map[string]any{"reason": "START_CRASHED", "log_tail": []string{"boom"}}}

@@ -17,7 +17,8 @@ import (
 // streaming adds the status stream to a service.
 func streaming(t *testing.T) func(*runner.Runner) []edge.Route {
 	return func(r *runner.Runner) []edge.Route {
-		hub := stream.New(stream.Options{Runner: r, Health: func() view.Health { return view.Health{} }, ServerID: "01test", Version: "1.0.0"})
+		hub := stream.New(stream.Options{Runner: r, Health: func() view.Health { return view.Health{} },
+			ServerID: "01test", Version: "1.0.0"})
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
 		go func() { done <- hub.Run(ctx) }()
@@ -91,7 +92,8 @@ func (m *model) look(t *testing.T) answer {
 	defer conn.Close()
 	p := plainClient{conn: conn}
 	f := p.read(t)
-	_ = conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
+	_ = conn.WriteControl(websocket.CloseMessage,
+		websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
 	for err == nil { // until the service has said goodbye as well
 		_, _, err = conn.ReadMessage()
 	}

@@ -28,7 +28,8 @@ import (
 func TestModel(t *testing.T) {
 	ring.Slow(t, "each history opens connections")
 	m := newModel(t)
-	words := rapid.SampledFrom([]string{"start", "start", "start broken", "start invalid", "replace", "replace broken", "stop", "stop", "reset", "reset", "end", "end",
+	words := rapid.SampledFrom([]string{"start", "start", "start broken", "start invalid", "replace",
+		"replace broken", "stop", "stop", "reset", "reset", "end", "end",
 		"crash", "results", "status", "detailed", "connect", "hang up", "half a request"})
 	plans := rapid.SliceOfN(rapid.SliceOfN(words, 1, 2), 8, 8)
 	left := ring.Size(1_000, 10_000, 100_000)
@@ -75,17 +76,19 @@ type observed struct {
 func newModel(t *testing.T) *model {
 	m := &model{client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 16}}}
 	t.Cleanup(m.client.CloseIdleConnections)
-	m.Service = apitest.Start(t, apitest.Options{Extend: streaming(t), Launch: func(_ context.Context, id string, req runner.StartRequest) (runner.Execution, error) {
-		if req.StrategyName == "broken" {
-			return nil, errors.New("broken")
-		}
-		run := apitest.NewRun(id, req)
-		run.Picture = apitest.Picture(3)
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.newest = run
-		return run, nil
-	}})
+	m.Service = apitest.Start(t,
+		apitest.Options{Extend: streaming(t),
+			Launch: func(_ context.Context, id string, req runner.StartRequest) (runner.Execution, error) {
+				if req.StrategyName == "broken" {
+					return nil, errors.New("broken")
+				}
+				run := apitest.NewRun(id, req)
+				run.Picture = apitest.Picture(3)
+				m.mu.Lock()
+				defer m.mu.Unlock()
+				m.newest = run
+				return run, nil
+			}})
 	changes, cancel := m.Runner.Subscribe()
 	t.Cleanup(cancel)
 	m.changes = changes
@@ -115,16 +118,19 @@ func (m *model) play(t *testing.T, plan [][]string) error {
 	for last := m.Runner.Status().Seq; first.Seq+uint64(len(states))-1 < last; {
 		c := <-m.changes
 		if before := states[len(states)-1]; c.Previous != before.Status || c.Snapshot.Seq != before.Seq+1 {
-			return fmt.Errorf("change %d is %s>%s after %d %s", c.Snapshot.Seq, c.Previous, c.Snapshot.Status, before.Seq, before.Status)
+			return fmt.Errorf("change %d is %s>%s after %d %s", c.Snapshot.Seq, c.Previous, c.Snapshot.Status,
+				before.Seq, before.Status)
 		}
 		if f := m.frames.change(t); f.Status != c.Snapshot.Status || f.RunID != c.Snapshot.RunID {
-			return fmt.Errorf("the stream says %+v of change %d to %s %s", f, c.Snapshot.Seq, c.Snapshot.Status, c.Snapshot.RunID)
+			return fmt.Errorf("the stream says %+v of change %d to %s %s", f, c.Snapshot.Seq,
+				c.Snapshot.Status, c.Snapshot.RunID)
 		}
 		states = append(states, c.Snapshot)
 	}
 	for _, o := range m.log {
 		if !o.fits(states, first.Seq) {
-			return fmt.Errorf("%s answered %+v in %v", o.op, o, words(states[o.from-first.Seq:o.to-first.Seq+1]))
+			return fmt.Errorf("%s answered %+v in %v", o.op, o,
+				words(states[o.from-first.Seq:o.to-first.Seq+1]))
 		}
 	}
 	return nil
@@ -154,11 +160,14 @@ const brokenStart = `{"strategy_name":"broken","symbols":["BTC/USDT"],"timeframe
 
 func (m *model) do(t *testing.T, op string) {
 	requests := map[string][3]string{
-		"start": {"POST", startPath, apitest.Backtest}, "start invalid": {"POST", startPath, `{"strategy_name":1}`},
-		"start broken": {"POST", startPath, brokenStart},
-		"replace":      {"POST", startPath, apitest.Backtest}, "replace broken": {"POST", startPath, brokenStart},
-		"stop": {"POST", stopPath, ""}, "reset": {"DELETE", resetPath, ""},
-		"results": {"GET", results, ""}, "status": {"GET", status, ""}, "detailed": {"GET", status + "/detailed", ""},
+		"start":          {"POST", startPath, apitest.Backtest},
+		"start invalid":  {"POST", startPath, `{"strategy_name":1}`},
+		"start broken":   {"POST", startPath, brokenStart},
+		"replace":        {"POST", startPath, apitest.Backtest},
+		"replace broken": {"POST", startPath, brokenStart},
+		"stop":           {"POST", stopPath, ""}, "reset": {"DELETE", resetPath, ""},
+		"results": {"GET", results, ""}, "status": {"GET", status, ""},
+		"detailed": {"GET", status + "/detailed", ""},
 	}
 	r, ok := requests[op]
 	if !ok && op != "connect" {
@@ -212,7 +221,8 @@ func (m *model) ask(t *testing.T, method, path, body, replaced string) (a answer
 		return a
 	}
 	defer resp.Body.Close()
-	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil || resp.Header.Get("X-Service-API-Version") != "v1" {
+	if err := json.NewDecoder(resp.Body).Decode(&a); err != nil ||
+		resp.Header.Get("X-Service-API-Version") != "v1" {
 		t.Errorf("%s %s: %d %v %v", method, path, resp.StatusCode, err, resp.Header)
 	}
 	_, _ = io.Copy(io.Discard, resp.Body) // so that the connection is used again
@@ -228,7 +238,8 @@ func (m *model) ask(t *testing.T, method, path, body, replaced string) (a answer
 
 // disturb does what has no answer.
 func (m *model) disturb(op string) {
-	text := "POST " + startPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+	text := "POST " + startPath +
+		" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
 	switch op {
 	case "hang up":
 		text = "POST " + stopPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
@@ -296,11 +307,13 @@ func (o *observed) fitsIn(states []runner.Snapshot, at int, changed bool) bool {
 		ended := o.state == "completed" && s.StopReason == "stopped"
 		return s.RunID == o.run && s.Status == o.state && (ended || o.state == "running")
 	case "reset":
-		return s.Status == "idle" && o.state == "idle" && (o.run == "" || changed && states[at-1].RunID == o.run)
+		return s.Status == "idle" && o.state == "idle" &&
+			(o.run == "" || changed && states[at-1].RunID == o.run)
 	case "connect":
 		return s.Status == o.state && s.RunID == o.run
 	case "results", "status", "detailed":
-		return s.Status == o.state && s.RunID == o.run && s.StopReason == o.reason && (o.phase != "") == (o.state == "running" && o.op != "results")
+		return s.Status == o.state && s.RunID == o.run && s.StopReason == o.reason &&
+			(o.phase != "") == (o.state == "running" && o.op != "results")
 	}
 	return false
 }

@@ -23,7 +23,8 @@ func TestStopAgainstNaturalEnd(t *testing.T) {
 		run := s.Begin(t)
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			time.Sleep(time.Duration(i%8) * 40 * time.Microsecond) // about as long as the stop takes to arrive
+			// about as long as the stop takes to arrive
+			time.Sleep(time.Duration(i%8) * 40 * time.Microsecond)
 			run.End()
 		})
 		a := s.Do(t, "POST", stopPath, "")
@@ -31,7 +32,8 @@ func TestStopAgainstNaturalEnd(t *testing.T) {
 		s.Await(t, "completed")
 		final := s.Do(t, "GET", status, "").JSON(t)
 		switch {
-		case a.StatusCode == 200 && a.JSON(t)["status"] == "completed" && final["stop_reason"] == "stopped" && final["partial"] == true:
+		case a.StatusCode == 200 && a.JSON(t)["status"] == "completed" && final["stop_reason"] == "stopped" &&
+			final["partial"] == true:
 			stops++
 		case a.Code() == "RUN_NOT_ACTIVE" && final["stop_reason"] == "finished" && final["partial"] == false:
 			ends++
@@ -71,10 +73,12 @@ func TestStopOfARunThatHangs(t *testing.T) {
 		t.Errorf("second stop: %v", v)
 	}
 	v := (<-first).JSON(t)
-	if took := time.Since(began); v["status"] != "completed" || v["run_id"] != run.ID || took > 10*time.Second {
+	if took := time.Since(began); v["status"] != "completed" || v["run_id"] != run.ID ||
+		took > 10*time.Second {
 		t.Errorf("%v after %s", v, took)
 	}
-	if v := s.Do(t, "GET", status, "").JSON(t); v["stop_reason"] != "stopped" || v["partial"] != true || !strings.Contains(v["message"].(string), "did not end") {
+	if v := s.Do(t, "GET", status, "").JSON(t); v["stop_reason"] != "stopped" || v["partial"] != true ||
+		!strings.Contains(v["message"].(string), "did not end") {
 		t.Errorf("%v", v)
 	}
 }
@@ -121,7 +125,8 @@ func TestAbandonedPollsFreeTheirPlaces(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, _ = io.WriteString(c, "GET "+status+" HTTP/1.1\r\nHost: localhost\r\nPrefer: wait=30\r\nIf-None-Match: "+tag+"\r\n\r\n")
+		_, _ = io.WriteString(c,
+			"GET "+status+" HTTP/1.1\r\nHost: localhost\r\nPrefer: wait=30\r\nIf-None-Match: "+tag+"\r\n\r\n")
 		defer c.Close()
 		time.AfterFunc(200*time.Millisecond, func() { c.Close() })
 	}
@@ -189,14 +194,16 @@ func TestKeptKeys(t *testing.T) {
 	}
 	for i := 1; i < 65; i++ {
 		a := s.Do(t, "POST", startPath, apitest.Backtest, key(i))
-		if string(a.Body) != bodies[i] || a.Header.Get("Idempotency-Replayed") != "true" || a.StatusCode != 200 {
+		if string(a.Body) != bodies[i] || a.Header.Get("Idempotency-Replayed") != "true" ||
+			a.StatusCode != 200 {
 			t.Fatalf("key %d: %d %s", i, a.StatusCode, a.Body)
 		}
 	}
 	if got := s.Do(t, "GET", status, "").JSON(t)["status"]; got != "idle" {
 		t.Errorf("a repeated answer started a run: %v", got)
 	}
-	if a := s.Do(t, "POST", startPath, apitest.Backtest, key(0)); a.Header.Get("Idempotency-Replayed") != "" || string(a.Body) == bodies[0] {
+	if a := s.Do(t, "POST", startPath, apitest.Backtest,
+		key(0)); a.Header.Get("Idempotency-Replayed") != "" || string(a.Body) == bodies[0] {
 		t.Errorf("key 0 is still there: %s", a.Body)
 	}
 }
@@ -229,10 +236,12 @@ func TestHTTP10(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{})
 	s.Begin(t).End()
 	s.Await(t, "completed")
-	for _, path := range []string{"/api/v1/health", status, status + "/detailed", results, "/api/v1/strategies", "/api/v1/exchanges", "/api/v1/meta", "/openapi.json"} {
+	for _, path := range []string{"/api/v1/health", status, status + "/detailed", results,
+		"/api/v1/strategies", "/api/v1/exchanges", "/api/v1/meta", "/openapi.json"} {
 		for _, zip := range []string{"", "Accept-Encoding: gzip\r\n"} {
 			got := raw(t, s, "GET "+path+" HTTP/1.0\r\nHost: localhost\r\n"+zip+"\r\n", 2)
-			if len(got) != 1 || got[0].StatusCode != http.StatusOK || len(got[0].TransferEncoding) > 0 || !got[0].Close {
+			if len(got) != 1 || got[0].StatusCode != http.StatusOK || len(got[0].TransferEncoding) > 0 ||
+				!got[0].Close {
 				t.Errorf("%s: %d answers", path, len(got))
 			}
 		}

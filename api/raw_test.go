@@ -28,15 +28,28 @@ func TestRawSocket(t *testing.T) {
 		{"empty host", "GET " + status + " HTTP/1.1\r\nHost:\r\n\r\n", 403, "HOST_FORBIDDEN"},
 		{"bad header", get + "a b: c\r\n\r\n", 400, ""},
 		{"2 MiB header", get + "X: " + strings.Repeat("x", 2<<20) + "\r\n\r\n", 431, ""},
-		{"transfer encoding", "POST " + stopPath + " HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip\r\n\r\n", 501, ""},
+		{"transfer encoding", "POST " + stopPath + " HTTP/1.1\r\n" + host + "Transfer-Encoding: gzip\r\n\r\n",
+			501, ""},
 		{"bad length", "POST " + stopPath + " HTTP/1.1\r\n" + host + "Content-Length: x\r\n\r\n", 400, ""},
-		{"length with chunked", "POST " + stopPath + " HTTP/1.1\r\n" + host + "Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "MALFORMED_REQUEST"},
-		{"chunked with length", "GET /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + host + "content-LENGTH: 5\r\n\r\n0\r\n\r\n", 400, ""},
-		{"chunked, bare line ends", "POST " + stopPath + " HTTP/1.1\nHost: localhost\nContent-Length: 5\nTransfer-Encoding: chunked\n\n0\n\n", 400, "MALFORMED_REQUEST"},
-		{"chunked", "POST " + stopPath + " HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nContent-Length: 5\r\n\r\n", 409, "RUN_NOT_ACTIVE"},
-		{"header of 64 KiB", get + "X: " + strings.Repeat("x", 64<<10-len(get)-len("X: \r\n\r\n")) + "\r\n\r\n", 200, ""},
-		{"header of 64 KiB and a byte", get + "X: " + strings.Repeat("x", 64<<10-len(get)-len("X: \r\n\r\n")+1) + "\r\n\r\n", 431, ""},
-		{"bad chunk", "POST " + stopPath + " HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400, "MALFORMED_REQUEST"},
+		{"length with chunked",
+			"POST " + stopPath + " HTTP/1.1\r\n" + host +
+				"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400, "MALFORMED_REQUEST"},
+		{"chunked with length",
+			"GET /x HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" + host + "content-LENGTH: 5\r\n\r\n0\r\n\r\n",
+			400, ""},
+		{"chunked, bare line ends",
+			"POST " + stopPath +
+				" HTTP/1.1\nHost: localhost\nContent-Length: 5\nTransfer-Encoding: chunked\n\n0\n\n", 400,
+			"MALFORMED_REQUEST"},
+		{"chunked", "POST " + stopPath + " HTTP/1.1\r\n" + host +
+			"Transfer-Encoding: chunked\r\n\r\n0\r\n\r\nContent-Length: 5\r\n\r\n", 409, "RUN_NOT_ACTIVE"},
+		{"header of 64 KiB",
+			get + "X: " + strings.Repeat("x", 64<<10-len(get)-len("X: \r\n\r\n")) + "\r\n\r\n", 200, ""},
+		{"header of 64 KiB and a byte",
+			get + "X: " + strings.Repeat("x", 64<<10-len(get)-len("X: \r\n\r\n")+1) + "\r\n\r\n", 431, ""},
+		{"bad chunk",
+			"POST " + stopPath + " HTTP/1.1\r\n" + host + "Transfer-Encoding: chunked\r\n\r\nzz\r\n", 400,
+			"MALFORMED_REQUEST"},
 		{"expectation", get + "Expect: nonsense\r\n\r\n", 417, ""},
 		{"expectation 1.0", "GET " + status + " HTTP/1.0\r\n" + host + "Expect: nonsense\r\n\r\n", 417, ""},
 		{"options star", "OPTIONS * HTTP/1.1\r\n" + host + "\r\n", 405, ""},
@@ -134,10 +147,14 @@ func TestNothingIsSmuggled(t *testing.T) {
 	inner := "DELETE " + resetPath + " HTTP/1.1\r\nHost: localhost\r\n\r\n"
 	body := strings.Repeat(inner, (2<<20)/len(inner))
 	for name, head := range map[string]string{
-		"413":         "POST " + startPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
-		"415":         "POST " + startPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n",
-		"404":         "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n",
-		"413 chunked": "POST " + startPath + " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n",
+		"413": "POST " + startPath +
+			" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n",
+		"415": "POST " + startPath +
+			" HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n",
+		"404": "POST /x HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n",
+		"413 chunked": "POST " + startPath +
+			" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nTransfer-Encoding: " +
+			"chunked\r\n\r\n%x\r\n",
 	} {
 		t.Run(name, func(t *testing.T) {
 			answers := raw(t, s, fmt.Sprintf(head, len(body))+body, 2)
@@ -165,7 +182,10 @@ func TestSlowBodyTimesOut(t *testing.T) {
 	ring.Slow(t, "it waits fifteen seconds for the body limit")
 	t.Parallel()
 	s := apitest.Start(t, apitest.Options{})
-	got := raw(t, s, "POST "+startPath+" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{", 2)
+	got := raw(t, s,
+		"POST "+startPath+
+			" HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{",
+		2)
 	if len(got) != 1 || got[0].Code() != "REQUEST_TIMEOUT" {
 		t.Fatalf("got %v", got)
 	}

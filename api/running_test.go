@@ -23,7 +23,8 @@ func (s scripted) Launch(_ context.Context, id string, req runner.StartRequest) 
 func TestResultsOfARunThatGoesOn(t *testing.T) {
 	runs := scripted{make(chan *apitest.Run, 1)}
 	s := apitest.Start(t, apitest.Options{Trading: runs})
-	if a := s.Do(t, "POST", livePath, strings.Replace(liveBody, `"mode":"live",`, "", 1)); a.StatusCode != 200 {
+	if a := s.Do(t, "POST", livePath,
+		strings.Replace(liveBody, `"mode":"live",`, "", 1)); a.StatusCode != 200 {
 		t.Fatalf("%s", a.Body)
 	}
 	run := <-runs.runs
@@ -32,15 +33,18 @@ func TestResultsOfARunThatGoesOn(t *testing.T) {
 		t.Fatalf("%d %s", got.StatusCode, got.Body)
 	}
 	v := got.JSON(t)
-	if v["status"] != "running" || v["partial"] != true || v["stop_reason"] != "" || v["end_time"] == nil || v["error"] != nil || len(v["orders"].([]any)) != 1 {
-		t.Errorf("%v %v %v %v %v", v["status"], v["partial"], v["stop_reason"], v["end_time"], len(v["orders"].([]any)))
+	if v["status"] != "running" || v["partial"] != true || v["stop_reason"] != "" || v["end_time"] == nil ||
+		v["error"] != nil || len(v["orders"].([]any)) != 1 {
+		t.Errorf("%v %v %v %v %v", v["status"], v["partial"], v["stop_reason"], v["end_time"],
+			len(v["orders"].([]any)))
 	}
 	if n := len(v["equity_curve"].([]any)); n != 3000 {
 		t.Errorf("%d points", n)
 	}
 	run.End()
 	s.Await(t, "completed")
-	if v := s.Do(t, "GET", results, "").JSON(t); v["status"] != "completed" || v["partial"] != false || v["stop_reason"] != "finished" {
+	if v := s.Do(t, "GET", results, "").JSON(t); v["status"] != "completed" || v["partial"] != false ||
+		v["stop_reason"] != "finished" {
 		t.Errorf("%v %v %v", v["status"], v["partial"], v["stop_reason"])
 	}
 }

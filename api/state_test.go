@@ -20,12 +20,15 @@ import (
 // TestEveryGetInEveryState reads everything while idle, running, completed and failed.
 func TestEveryGetInEveryState(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{Exchanges: []candle.Exchange{{
-		ID: "sample", Symbols: []market.Symbol{"BTC/USDT"}, Timeframes: []market.Timeframe{market.MustTimeframe("1h")},
-		DateRange: map[market.Symbol]map[string]candle.Range{"BTC/USDT": {"1h": {Start: 1, End: 3600001, Candles: 1}}},
+		ID: "sample", Symbols: []market.Symbol{"BTC/USDT"},
+		Timeframes: []market.Timeframe{market.MustTimeframe("1h")},
+		DateRange: map[market.Symbol]map[string]candle.Range{
+			"BTC/USDT": {"1h": {Start: 1, End: 3600001, Candles: 1}}},
 	}}})
 	look := func(state, resultsCode string, resultsStatus int) {
 		t.Helper()
-		for _, path := range []string{"/api/v1/health", status, "/api/v1/status/detailed", "/api/v1/strategies", "/api/v1/exchanges", "/api/v1/meta", "/openapi.json"} {
+		for _, path := range []string{"/api/v1/health", status, "/api/v1/status/detailed",
+			"/api/v1/strategies", "/api/v1/exchanges", "/api/v1/meta", "/openapi.json"} {
 			for _, method := range []string{"GET", "HEAD"} {
 				if a := s.Do(t, method, path, "", "Accept-Encoding: gzip"); a.StatusCode != 200 {
 					t.Errorf("%s: %s %s: %d %s", state, method, path, a.StatusCode, a.Body)
@@ -50,7 +53,8 @@ func TestEveryGetInEveryState(t *testing.T) {
 	look("completed", "", 200)
 	s.Do(t, "DELETE", resetPath, "")
 	code := 139
-	s.Begin(t).Crash(artifact.Failure{Code: "PLUGIN_CRASHED", Message: "the plugin crashed", Phase: "trading", CandleTime: 1, PluginExitCode: &code})
+	s.Begin(t).Crash(artifact.Failure{Code: "PLUGIN_CRASHED", Message: "the plugin crashed", Phase: "trading",
+		CandleTime: 1, PluginExitCode: &code})
 	s.Await(t, "failed")
 	look("failed", "", 200)
 }
@@ -67,7 +71,8 @@ func TestTransitions(t *testing.T) {
 		notActive, cleared,
 		{"live is not offered", "POST", livePath, apitest.Backtest, nil, 400, "MODE_NOT_SUPPORTED"},
 		start, refused, broken,
-		{"start with cash that rounds to 0", "POST", startPath, with(`"initial_cash":1e-11`), nil, 400, "VALIDATION_FAILED"},
+		{"start with cash that rounds to 0", "POST", startPath, with(`"initial_cash":1e-11`), nil, 400,
+			"VALIDATION_FAILED"},
 		{"reset while running", "DELETE", resetPath, "", nil, 409, "RUN_STILL_RUNNING"},
 		stopped, notActive, refused, cleared, start,
 		{"stop with {}", "POST", stopPath, "{}", nil, 200, ""},
@@ -80,9 +85,11 @@ func TestTransitions(t *testing.T) {
 	run.End()
 	s.Await(t, "completed")
 	a := s.Do(t, "POST", startPath, apitest.Backtest)
-	want := "The runner still holds a run (status: completed). Reset it, or replace it with the header Replace-Run."
+	want := "The runner still holds a run (status: completed). Reset it, or replace it with the header " +
+		"Replace-Run."
 	e := a.JSON(t)["error"].(map[string]any)
-	if e["message"] != want || e["details"].(map[string]any)["run_id"] != run.ID || e["details"].(map[string]any)["mode"] != "backtest" {
+	if e["message"] != want || e["details"].(map[string]any)["run_id"] != run.ID ||
+		e["details"].(map[string]any)["mode"] != "backtest" {
 		t.Errorf("%v", e)
 	}
 }
@@ -92,7 +99,8 @@ func TestRunResponses(t *testing.T) {
 	a := s.Do(t, "POST", startPath, apitest.Backtest)
 	v := a.JSON(t)
 	id, _ := v["run_id"].(string)
-	if v["status"] != "running" || v["message"] != "Backtest of sma_cross on BTC/USDT 1h started" || !strings.HasPrefix(id, "svc_") {
+	if v["status"] != "running" || v["message"] != "Backtest of sma_cross on BTC/USDT 1h started" ||
+		!strings.HasPrefix(id, "svc_") {
 		t.Errorf("start: %v", v)
 	}
 	if got := a.Header.Get("Location"); got != status {
@@ -101,7 +109,8 @@ func TestRunResponses(t *testing.T) {
 	if v := s.Do(t, "POST", stopPath, "").JSON(t); v["run_id"] != id || v["status"] != "completed" {
 		t.Errorf("stop: %v", v)
 	}
-	if v := s.Do(t, "GET", status, "").JSON(t); v["partial"] != true || v["stop_reason"] != "stopped" || v["phase"] != "" {
+	if v := s.Do(t, "GET", status, "").JSON(t); v["partial"] != true || v["stop_reason"] != "stopped" ||
+		v["phase"] != "" {
 		t.Errorf("status: %v", v)
 	}
 	if v := s.Do(t, "DELETE", resetPath, "").JSON(t); v["run_id"] != id || v["status"] != "idle" {
@@ -142,38 +151,49 @@ func TestIdempotency(t *testing.T) {
 	}
 	first := s.Do(t, "POST", startPath, apitest.Backtest, key)
 	again := s.Do(t, "POST", startPath, " "+apitest.Backtest+"\n", key)
-	if !bytes.Equal(first.Body, again.Body) || again.Header.Get("Idempotency-Replayed") != "true" || again.Header.Get("Location") != status {
+	if !bytes.Equal(first.Body, again.Body) || again.Header.Get("Idempotency-Replayed") != "true" ||
+		again.Header.Get("Location") != status {
 		t.Errorf("replay: %s, first %s", again.Body, first.Body)
 	}
 	play(t, s, []exchange{
-		{"another body", "POST", startPath, with(`"initial_cash":5`), []string{key}, 409, "IDEMPOTENCY_KEY_REUSED"},
-		{"another operation", "POST", livePath, apitest.Backtest, []string{key}, 409, "IDEMPOTENCY_KEY_REUSED"},
+		{"another body", "POST", startPath, with(`"initial_cash":5`), []string{key}, 409,
+			"IDEMPOTENCY_KEY_REUSED"},
+		{"another operation", "POST", livePath, apitest.Backtest, []string{key}, 409,
+			"IDEMPOTENCY_KEY_REUSED"},
 		{"no key", "POST", startPath, apitest.Backtest, nil, 409, "RUN_ALREADY_ACTIVE"},
-		{"new key", "POST", startPath, apitest.Backtest, []string{"Idempotency-Key: k2"}, 409, "RUN_ALREADY_ACTIVE"},
+		{"new key", "POST", startPath, apitest.Backtest, []string{"Idempotency-Key: k2"}, 409,
+			"RUN_ALREADY_ACTIVE"},
 	})
 }
 
-// TestReplaceRun: the header lets a valid start take the place of the run that it names; refused, the old result stands.
+// TestReplaceRun: the header lets a valid start take the place of the run that it names; refused, the old
+// result stands.
 func TestReplaceRun(t *testing.T) {
-	s := apitest.Start(t, apitest.Options{Launch: func(ctx context.Context, id string, req runner.StartRequest) (runner.Execution, error) {
-		if string(req.InitialCash) == "7" {
-			return refuse(ctx, id, req)
-		}
-		run := apitest.NewRun(id, req)
-		run.End()
-		return run, nil
-	}})
+	s := apitest.Start(t,
+		apitest.Options{Launch: func(ctx context.Context, id string,
+			req runner.StartRequest) (runner.Execution, error) {
+			if string(req.InitialCash) == "7" {
+				return refuse(ctx, id, req)
+			}
+			run := apitest.NewRun(id, req)
+			run.End()
+			return run, nil
+		}})
 	s.Do(t, "POST", startPath, apitest.Backtest)
 	s.Await(t, "completed")
 	old := s.Runner.Status().RunID
 	named := "Replace-Run: " + old
 	play(t, s, []exchange{
 		{"without the header", "POST", startPath, apitest.Backtest, nil, 409, "RUN_ALREADY_ACTIVE"},
-		{"another run", "POST", startPath, apitest.Backtest, []string{named + "x"}, 409, "RUN_ALREADY_ACTIVE"},
-		{"not one name", "POST", startPath, apitest.Backtest, []string{"Replace-Run: a b"}, 400, "MALFORMED_REQUEST"},
+		{"another run", "POST", startPath, apitest.Backtest, []string{named + "x"}, 409,
+			"RUN_ALREADY_ACTIVE"},
+		{"not one name", "POST", startPath, apitest.Backtest, []string{"Replace-Run: a b"}, 400,
+			"MALFORMED_REQUEST"},
 		{"bad body", "POST", startPath, `{}`, []string{named}, 400, "VALIDATION_FAILED"},
-		{"bad parameters", "POST", startPath, with(`"initial_cash":7`), []string{named}, 400, "INVALID_STRATEGY_PARAMS"},
-		{"mode that is not offered", "POST", livePath, apitest.Backtest, []string{named}, 400, "MODE_NOT_SUPPORTED"},
+		{"bad parameters", "POST", startPath, with(`"initial_cash":7`), []string{named}, 400,
+			"INVALID_STRATEGY_PARAMS"},
+		{"mode that is not offered", "POST", livePath, apitest.Backtest, []string{named}, 400,
+			"MODE_NOT_SUPPORTED"},
 	})
 	if got := s.Do(t, "GET", results, "").JSON(t)["run_id"]; got != old {
 		t.Fatalf("after refusals there is %v, not %s", got, old)
@@ -181,12 +201,15 @@ func TestReplaceRun(t *testing.T) {
 	const key = "Idempotency-Key: replace"
 	first := s.Do(t, "POST", startPath, apitest.Backtest, named, key)
 	again := s.Do(t, "POST", startPath, apitest.Backtest, named, key)
-	if first.StatusCode != 200 || first.JSON(t)["run_id"] == old || !bytes.Equal(first.Body, again.Body) || again.Header.Get("Idempotency-Replayed") != "true" {
+	if first.StatusCode != 200 || first.JSON(t)["run_id"] == old || !bytes.Equal(first.Body, again.Body) ||
+		again.Header.Get("Idempotency-Replayed") != "true" {
 		t.Errorf("replace: %d %s, again %s", first.StatusCode, first.Body, again.Body)
 	}
 	play(t, s, []exchange{
-		{"same key, no header", "POST", startPath, apitest.Backtest, []string{key}, 409, "IDEMPOTENCY_KEY_REUSED"},
-		{"same key, another run", "POST", startPath, apitest.Backtest, []string{key, named + "x"}, 409, "IDEMPOTENCY_KEY_REUSED"},
+		{"same key, no header", "POST", startPath, apitest.Backtest, []string{key}, 409,
+			"IDEMPOTENCY_KEY_REUSED"},
+		{"same key, another run", "POST", startPath, apitest.Backtest, []string{key, named + "x"}, 409,
+			"IDEMPOTENCY_KEY_REUSED"},
 		{"the run is gone", "POST", startPath, apitest.Backtest, []string{named}, 409, "RUN_ALREADY_ACTIVE"},
 	})
 }
@@ -201,7 +224,8 @@ func TestConditionalAndCompressed(t *testing.T) {
 		if !bytes.Equal(plain.Body, zipped.Body) {
 			t.Errorf("%s: gzip changes the body", path)
 		}
-		if plain.Header.Get("Cache-Control") != "no-cache" || !strings.Contains(plain.Header.Get("Vary"), "Accept-Encoding") {
+		if plain.Header.Get("Cache-Control") != "no-cache" ||
+			!strings.Contains(plain.Header.Get("Vary"), "Accept-Encoding") {
 			t.Errorf("%s: %v", path, plain.Header)
 		}
 		for _, a := range []apitest.Answer{plain, zipped} {
@@ -217,11 +241,13 @@ func TestConditionalAndCompressed(t *testing.T) {
 		if len(plain.Body) >= 1024 && zipped.Header.Get("Content-Encoding") != "gzip" {
 			t.Errorf("%s is not compressed", path)
 		}
-		if head := s.Do(t, "HEAD", path, ""); head.Header.Get("ETag") != plain.Header.Get("ETag") || head.ContentLength > 0 && head.ContentLength != int64(len(plain.Body)) {
+		if head := s.Do(t, "HEAD", path, ""); head.Header.Get("ETag") != plain.Header.Get("ETag") ||
+			head.ContentLength > 0 && head.ContentLength != int64(len(plain.Body)) {
 			t.Errorf("%s: HEAD differs: %v", path, head.Header)
 		}
 	}
-	if a := s.Do(t, "GET", status, "", "Accept-Encoding: gzip;q=0"); a.Header.Get("Content-Encoding") != "" || a.Header.Get("Cache-Control") != "no-cache" || !strings.HasPrefix(a.Header.Get("ETag"), `W/"`) {
+	if a := s.Do(t, "GET", status, "", "Accept-Encoding: gzip;q=0"); a.Header.Get("Content-Encoding") != "" ||
+		a.Header.Get("Cache-Control") != "no-cache" || !strings.HasPrefix(a.Header.Get("ETag"), `W/"`) {
 		t.Errorf("status: %v", a.Header)
 	}
 }
@@ -232,8 +258,10 @@ func TestPrefer(t *testing.T) {
 	s.Await(t, "completed")
 	a := s.Do(t, "GET", results, "", "Prefer: points=100, rows=1")
 	v := a.JSON(t)
-	if a.Header.Get("Preference-Applied") != "points=100, rows=1" || len(v["equity_curve"].([]any)) > 100 || len(v["orders"].([]any)) != 1 {
-		t.Errorf("%s: %d points, %d orders", a.Header.Get("Preference-Applied"), len(v["equity_curve"].([]any)), len(v["orders"].([]any)))
+	if a.Header.Get("Preference-Applied") != "points=100, rows=1" || len(v["equity_curve"].([]any)) > 100 ||
+		len(v["orders"].([]any)) != 1 {
+		t.Errorf("%s: %d points, %d orders", a.Header.Get("Preference-Applied"),
+			len(v["equity_curve"].([]any)), len(v["orders"].([]any)))
 	}
 	if id := v["orders"].([]any)[0].(map[string]any)["order_id"]; id != "o-000002" {
 		t.Errorf("the newest order is kept, not %v", id)
@@ -242,7 +270,8 @@ func TestPrefer(t *testing.T) {
 		t.Errorf("sampling %v", got)
 	}
 	whole := s.Do(t, "GET", results, "", "Prefer: points=1, rows=1001, wait=5")
-	if n := len(whole.JSON(t)["equity_curve"].([]any)); n != 3000 || whole.Header.Get("Preference-Applied") != "" {
+	if n := len(whole.JSON(t)["equity_curve"].([]any)); n != 3000 ||
+		whole.Header.Get("Preference-Applied") != "" {
 		t.Errorf("%d points", n)
 	}
 	if d := s.Do(t, "GET", "/api/v1/status/detailed", "").JSON(t); len(d["equity_curve"].([]any)) > 2000 {
@@ -261,7 +290,8 @@ func TestLongPoll(t *testing.T) {
 	time.Sleep(50 * time.Millisecond)
 	run := s.Begin(t)
 	a := <-answers
-	if v := a.JSON(t); v["status"] != "running" || a.Header.Get("Preference-Applied") != "wait=20" || time.Since(began) > 5*time.Second {
+	if v := a.JSON(t); v["status"] != "running" || a.Header.Get("Preference-Applied") != "wait=20" ||
+		time.Since(began) > 5*time.Second {
 		t.Errorf("%v after %s", v["status"], time.Since(began))
 	}
 	began = time.Now()
@@ -279,8 +309,10 @@ func TestStartFailure(t *testing.T) {
 	s := apitest.Start(t, apitest.Options{Launch: refuse})
 	play(t, s, []exchange{
 		{"parameters", "POST", startPath, apitest.Backtest, nil, 400, "INVALID_STRATEGY_PARAMS"},
-		{"launch", "POST", startPath, strings.Replace(apitest.Backtest, "sma_cross", "crash", 1), nil, 500, "RUN_START_FAILED"},
-		{"other", "POST", startPath, strings.Replace(apitest.Backtest, "sma_cross", "other", 1), nil, 500, "RUN_START_FAILED"},
+		{"launch", "POST", startPath, strings.Replace(apitest.Backtest, "sma_cross", "crash", 1), nil, 500,
+			"RUN_START_FAILED"},
+		{"other", "POST", startPath, strings.Replace(apitest.Backtest, "sma_cross", "other", 1), nil, 500,
+			"RUN_START_FAILED"},
 	})
 	if got := s.Runner.Status().Status; got != "idle" {
 		t.Errorf("status is %s", got)

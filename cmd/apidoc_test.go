@@ -89,7 +89,7 @@ func TestAPIPageExamples(t *testing.T) {
 	s.await("idle")
 }
 
-// interpreter is the command that reads an example from its input; nil for what is
+// interpreter returns the command that reads an example from its input; nil for what is
 // not to be run.
 func interpreter(t *testing.T, language string, s *service) []string {
 	t.Helper()
@@ -98,7 +98,7 @@ func interpreter(t *testing.T, language string, s *service) []string {
 	case "sh":
 		program = []string{"bash", "-euo", "pipefail"}
 		if _, err := exec.LookPath("curl"); err != nil {
-			t.Skip("curl is not on the PATH")
+			t.Skip("needs curl on the PATH, to run the examples of docs/api.md")
 		}
 	case "python":
 		program = []string{"python3", "-"}
@@ -108,7 +108,7 @@ func interpreter(t *testing.T, language string, s *service) []string {
 		return nil
 	}
 	if _, err := exec.LookPath(program[0]); err != nil {
-		t.Skipf("%s is not on the PATH", program[0])
+		t.Skipf("needs %s on the PATH, to run the examples of docs/api.md", program[0])
 	}
 	if program[0] != "node" {
 		return program
@@ -116,9 +116,10 @@ func interpreter(t *testing.T, language string, s *service) []string {
 	major := nodeVersion(t)
 	switch {
 	case major < 20:
-		t.Skip("the examples are for Node 20 and later")
+		t.Skip("needs Node 20 or newer, to run the examples of docs/api.md")
 	case language == "js stream":
-		if resp, err := http.Get(s.url + "/api/v1/ws/status"); err != nil || resp.StatusCode == http.StatusNotFound {
+		if resp, err := http.Get(s.url + "/api/v1/ws/status"); err != nil ||
+			resp.StatusCode == http.StatusNotFound {
 			t.Fatalf("the service has no stream: %v", err)
 		} else {
 			resp.Body.Close()
@@ -134,12 +135,12 @@ func nodeVersion(t *testing.T) int {
 	t.Helper()
 	out, err := exec.Command("node", "--version").Output()
 	if err != nil {
-		t.Skipf("node: %v", err)
+		t.Skipf("needs Node 20 or newer on the PATH: %v", err)
 	}
 	major, _, _ := strings.Cut(strings.TrimPrefix(strings.TrimSpace(string(out)), "v"), ".")
 	n, err := strconv.Atoi(major)
 	if err != nil {
-		t.Skipf("node has version %s", out)
+		t.Skipf("needs Node 20 or newer; this one has version %s", out)
 	}
 	return n
 }

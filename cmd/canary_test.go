@@ -34,7 +34,8 @@ func (c *canaries) hatch(name string) string {
 	secret := "cnr" + rand.Text()[:10] + "+/" + rand.Text()[:10] + "&?"
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for form, text := range map[string]string{"plain": secret, "query": url.QueryEscape(secret), "path": url.PathEscape(secret), "reversed": reversed(secret)} {
+	for form, text := range map[string]string{"plain": secret, "query": url.QueryEscape(secret),
+		"path": url.PathEscape(secret), "reversed": reversed(secret)} {
 		c.forms[text] = name + ", " + form
 	}
 	quoted, _ := json.Marshal(secret)
@@ -93,7 +94,8 @@ func (c *canaries) do(s *service, method, path string, body any) object {
 // listen looks at every message of the status stream until the service ends.
 func (c *canaries) listen(s *service) func() {
 	c.t.Helper()
-	ws, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(s.url, "http")+"/api/v1/ws/status", nil)
+	ws, _, err := websocket.DefaultDialer.Dial("ws"+strings.TrimPrefix(s.url, "http")+"/api/v1/ws/status",
+		nil)
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -130,7 +132,8 @@ func (c *canaries) play(s *service, name string, body object, wanted func(object
 	c.processes()
 	c.do(s, "POST", "/api/v1/run/stop", nil)
 	s.await("completed", "failed")
-	for _, path := range []string{"/api/v1/status/detailed", "/api/v1/results", "/api/v1/health", "/api/v1/exchanges", "/api/v1/meta", "/metrics"} {
+	for _, path := range []string{"/api/v1/status/detailed", "/api/v1/results", "/api/v1/health",
+		"/api/v1/exchanges", "/api/v1/meta", "/metrics"} {
 		c.do(s, "GET", path, nil)
 	}
 	c.do(s, "DELETE", "/api/v1/run/reset", nil)
@@ -171,21 +174,27 @@ func TestCanary(t *testing.T) {
 	config := object{"apiKey": key, "secret": secret, "password": c.hatch("password")}
 
 	// Paper needs none of it and says none of it to the venue.
-	c.play(s, "paper", with("paper", config), func(status object) bool { return status["candles_done"].(float64) >= 3 })
+	c.play(s, "paper", with("paper", config), func(status object) bool {
+		return status["candles_done"].(float64) >= 3
+	})
 	if n := v.Count("credentials") + v.Count("keyed"); n > 0 || v.Count("GET /api/v3/klines") == 0 {
 		t.Errorf("a paper run made %d requests with credentials", n)
 	}
 
 	never := func(object) bool { return false }
-	failedWith(t, "a wrong key", c.play(s, "a wrong key", with("live", object{"apiKey": c.hatch("wrong key"), "secret": secret}), never), "EXCHANGE_AUTH_FAILED", "")
+	failedWith(t, "a wrong key",
+		c.play(s, "a wrong key", with("live", object{"apiKey": c.hatch("wrong key"), "secret": secret}),
+			never), "EXCHANGE_AUTH_FAILED", "")
 	c.play(s, "a wrong secret", with("live", object{"apiKey": key, "secret": c.hatch("wrong secret")}), never)
 	script("GET /api/v3/account", "echo", 1)
 	c.play(s, "a refusal that repeats the request", with("live", config), never)
 	script("", "refuse_user_stream", 0)
-	failedWith(t, "a refused stream", c.play(s, "a refused stream", with("live", config), never), "EXCHANGE_ERROR", "subscription_refused")
+	failedWith(t, "a refused stream", c.play(s, "a refused stream", with("live", config), never),
+		"EXCHANGE_ERROR", "subscription_refused")
 
 	for i, action := range []string{"html", "500", "truncated", "cut_after"} {
-		script([]string{"GET /api/v3/account", "GET /api/v3/openOrders", "GET /api/v3/myTrades", "GET /api/v3/exchangeInfo"}[i], action, 1)
+		script([]string{"GET /api/v3/account", "GET /api/v3/openOrders", "GET /api/v3/myTrades",
+			"GET /api/v3/exchangeInfo"}[i], action, 1)
 		script("POST /api/v3/order", action, 1)
 	}
 	script("POST /api/v3/order", "echo", 2) // three refusals in a row would end all buying

@@ -22,7 +22,8 @@ type answers struct{ RunID, Request, Decisions, Result string }
 // ran evaluates a strategy with a lab, in a folder, and reads the hashes of the answer.
 func ran(t *testing.T, program, dir, state string, args ...string) answers {
 	t.Helper()
-	cmd := exec.Command(program, append([]string{"run", "sma_cross", "--json", "--quiet", "--state-dir", state}, args...)...)
+	cmd := exec.Command(program,
+		append([]string{"run", "sma_cross", "--json", "--quiet", "--state-dir", state}, args...)...)
 	cmd.Dir = dir
 	var out, log bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &log
@@ -45,7 +46,8 @@ func ran(t *testing.T, program, dir, state string, args ...string) answers {
 		DecisionHash string `json:"decision_hash"`
 		ResultHash   string `json:"result_hash"`
 	}
-	if err := json.Unmarshal(text, &report); err != nil || report.ResultHash != e.Result.ResultHash || report.DecisionHash == "" {
+	if err := json.Unmarshal(text, &report); err != nil || report.ResultHash != e.Result.ResultHash ||
+		report.DecisionHash == "" {
 		t.Fatalf("%v: %+v", err, report)
 	}
 	return answers{e.Result.RunID, e.Result.RequestHash, report.DecisionHash, report.ResultHash}
@@ -54,9 +56,10 @@ func ran(t *testing.T, program, dir, state string, args ...string) answers {
 // clone copies the checkout without anything that was built in it.
 func clone(t *testing.T, to string) {
 	t.Helper()
-	list, err := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others", "--exclude-standard").Output()
+	list, err := exec.Command("git", "-C", "..", "ls-files", "-z", "--cached", "--others",
+		"--exclude-standard").Output()
 	if err != nil {
-		t.Skipf("this is no checkout of git: %v", err)
+		t.Skipf("needs a checkout of git, which it clones: %v", err)
 	}
 	for name := range strings.SplitSeq(strings.TrimSuffix(string(list), "\x00"), "\x00") {
 		text, err := os.ReadFile(filepath.Join("..", name))
@@ -104,7 +107,8 @@ func TestTwoClonesAgree(t *testing.T) {
 	for i, name := range []string{"here", filepath.Join("somewhere else", "deeper")} {
 		dir := filepath.Join(t.TempDir(), name)
 		clone(t, dir)
-		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", filepath.Join("bin", "lab"), "./cmd/lab")
+		build := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o",
+			filepath.Join("bin", "lab"), "./cmd/lab")
 		build.Dir, build.Env = dir, append(os.Environ(), "CGO_ENABLED=0", "GOAMD64=v1")
 		if out, err := build.CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -115,7 +119,8 @@ func TestTwoClonesAgree(t *testing.T) {
 	if got[0] != got[1] {
 		t.Errorf("the clones disagree: %+v, %+v", got[0], got[1])
 	}
-	for _, name := range []string{"request.json", "report.json", "splits.json", "splits/train/trades.csv", "splits/wf-04/equity_curve.csv", "splits/test/metrics.json"} {
+	for _, name := range []string{"request.json", "report.json", "splits.json", "splits/train/trades.csv",
+		"splits/wf-04/equity_curve.csv", "splits/test/metrics.json"} {
 		if files[0][name] == "" {
 			t.Errorf("%s is missing", name)
 		}
@@ -140,7 +145,7 @@ func TestTwoClonesAgree(t *testing.T) {
 func TestSoakInstructionSetsAgree(t *testing.T) {
 	ring.Long(t, "it builds everything for two processors")
 	if !cpu.X86.HasAVX2 || !cpu.X86.HasFMA || !cpu.X86.HasBMI1 || !cpu.X86.HasBMI2 {
-		t.Skip("this processor has no x86-64-v3")
+		t.Skip("needs a processor with x86-64-v3 (AVX2, FMA, BMI)")
 	}
 	var got [2]answers
 	var trades [2]string
@@ -149,13 +154,16 @@ func TestSoakInstructionSetsAgree(t *testing.T) {
 		if err := goBuild(dir, level, "./cmd/lab", "./strategies/sma_cross"); err != nil {
 			t.Fatal(err)
 		}
-		got[i] = ran(t, filepath.Join(dir, "lab"), "..", filepath.Join(dir, "state"), "--plugin", filepath.Join(dir, "sma_cross"), "--set", "fast=5")
-		trades[i] = artifacts(t, filepath.Join(dir, "state", "runs", got[i].RunID))["splits/search/trades.csv"]
+		got[i] = ran(t, filepath.Join(dir, "lab"), "..", filepath.Join(dir, "state"), "--plugin",
+			filepath.Join(dir, "sma_cross"), "--set", "fast=5")
+		trades[i] = artifacts(t,
+			filepath.Join(dir, "state", "runs", got[i].RunID))["splits/search/trades.csv"]
 	}
 	if got[0].Request == got[1].Request {
 		t.Error("both have one request: they are the same programs")
 	}
-	if got[0].Result != got[1].Result || got[0].Decisions != got[1].Decisions || trades[0] != trades[1] || trades[0] == "" {
+	if got[0].Result != got[1].Result || got[0].Decisions != got[1].Decisions || trades[0] != trades[1] ||
+		trades[0] == "" {
 		t.Errorf("v1 %+v, v3 %+v, trades are equal: %v", got[0], got[1], trades[0] == trades[1])
 	}
 }
@@ -166,7 +174,8 @@ func TestTheLabVerifiesTheService(t *testing.T) {
 	state := t.TempDir()
 	s := serve(t, state)
 	s.backtest(object{"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1h"})
-	s.backtest(object{"strategy_name": "buy_hold", "symbols": []string{"BTC/USDT"}, "timeframe": "1h", "start_date": "2020-01-01", "end_date": "2020-06-01"})
+	s.backtest(object{"strategy_name": "buy_hold", "symbols": []string{"BTC/USDT"}, "timeframe": "1h",
+		"start_date": "2020-01-01", "end_date": "2020-06-01"})
 	checked := ask(t, state, "runs", "verify", "--rerun")
 	var result struct {
 		Runs []struct {

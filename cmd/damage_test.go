@@ -50,7 +50,8 @@ func TestDamagedDatabasesNameTheWayOut(t *testing.T) {
 				}
 				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 				args := append(program[1:], "--state-dir", state)
-				out, err := exec.CommandContext(ctx, filepath.Join(programs, program[0]), args...).CombinedOutput()
+				out, err := exec.CommandContext(ctx, filepath.Join(programs, program[0]),
+					args...).CombinedOutput()
 				cancel()
 				if err == nil || !strings.Contains(string(out), path+" is damaged") ||
 					!strings.Contains(string(out), says) {

@@ -61,15 +61,15 @@ func TestHostIsNotDumpable(t *testing.T) {
 	asNobody(other)
 	if os.Geteuid() == 0 {
 		if err := os.Chown(state, nobody, nobody); err != nil {
-			t.Skipf("this root may not give files away: %v", err)
+			t.Skipf("needs a root that may change owners of files: %v", err)
 		}
 	}
 	if err := other.Start(); err != nil {
-		t.Skipf("no process of another user can be started here: %v", err)
+		t.Skipf("needs to start a process of another user (as root, or not confined): %v", err)
 	}
 	t.Cleanup(func() { _ = other.Process.Kill(); _ = other.Wait() })
 	if ownerOf(t, other.Process.Pid) == 0 {
-		t.Skip("a process of another user belongs to root here")
+		t.Skip("needs /proc to show owners: a process of another user belongs to root here")
 	}
 
 	s := serveWith(t, state, filepath.Join(folder, "assay"), asNobody)
@@ -79,7 +79,7 @@ func TestHostIsNotDumpable(t *testing.T) {
 	namespaces := exec.Command("unshare", "-Urn", "true")
 	asNobody(namespaces)
 	if err := namespaces.Run(); err != nil {
-		t.Skipf("users have no namespaces here: %v", err)
+		t.Skipf("needs user namespaces and the command unshare: %v", err)
 	}
 	s.backtest(sample("sma_cross"))
 	files, err := filepath.Glob(filepath.Join(state, "runs", "*", "metadata.json"))

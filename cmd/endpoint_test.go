@@ -15,7 +15,8 @@ func TestEndpointOfAMissingConnector(t *testing.T) {
 	for _, e := range list {
 		seen[e["id"].(string)] = e["status"]
 	}
-	if seen["binance"] != "unavailable" || seen["sample"] != "available" || seen["sim"] != "available" || len(list) != 3 {
+	if seen["binance"] != "unavailable" || seen["sample"] != "available" || seen["sim"] != "available" ||
+		len(list) != 3 {
 		t.Errorf("%v", seen)
 	}
 	if !strings.Contains(s.stderr.String(), "an endpoint is given for a connector that is not there") {
@@ -23,7 +24,8 @@ func TestEndpointOfAMissingConnector(t *testing.T) {
 	}
 	var answer map[string]any
 	resp := s.call("POST", "/run/live", map[string]any{
-		"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1h", "mode": "paper", "exchange": "binance",
+		"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1h", "mode": "paper",
+		"exchange": "binance",
 	}, &answer)
 	if resp.StatusCode != 400 || answer["error"].(map[string]any)["code"] != "EXCHANGE_UNAVAILABLE" {
 		t.Errorf("%d %v", resp.StatusCode, answer)

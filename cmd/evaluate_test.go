@@ -30,12 +30,13 @@ type evaluated struct {
 	Status     string
 }
 
-// project is a folder with a lab.json for one of the programs of bin.
+// project returns a folder with a lab.json for one of the programs of bin.
 func project(t *testing.T, strategy string) string {
 	t.Helper()
 	dir := t.TempDir()
 	text, err := json.Marshal(map[string]any{
-		"schema": "lab/v1", "slug": strategy, "plugin": map[string]string{"path": filepath.Join("bin", strategy)},
+		"schema": "lab/v1", "slug": strategy,
+		"plugin":   map[string]string{"path": filepath.Join("bin", strategy)},
 		"exchange": "sample", "symbols": []string{"BTC/USDT"}, "timeframe": "1h",
 	})
 	if err != nil {
@@ -59,7 +60,8 @@ func project(t *testing.T, strategy string) string {
 
 func labCommand(t *testing.T, state string, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	cmd := exec.Command(filepath.Join(bin(t), "lab"), append(args, "--state-dir", state, "--json", "--quiet")...)
+	cmd := exec.Command(filepath.Join(bin(t), "lab"),
+		append(args, "--state-dir", state, "--json", "--quiet")...)
 	var out bytes.Buffer
 	cmd.Stdout = &out
 	return cmd, &out
@@ -150,7 +152,8 @@ func TestLabsTogether(t *testing.T) {
 	}
 	wg.Go(func() {
 		for range 5 {
-			s.backtest(object{"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1h"})
+			s.backtest(object{"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"},
+				"timeframe": "1h"})
 		}
 	})
 	wg.Wait()

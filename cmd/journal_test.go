@@ -17,7 +17,8 @@ import (
 func (s *service) paper() string {
 	s.t.Helper()
 	var answer object
-	body := object{"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1m", "exchange": "sim", "exchange_config": object{"candles_per_second": 50}}
+	body := object{"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1m",
+		"exchange": "sim", "exchange_config": object{"candles_per_second": 50}}
 	if resp := s.call("POST", "/run/live", body, &answer); resp.StatusCode != 200 {
 		s.t.Fatalf("start: %d %v", resp.StatusCode, answer)
 	}
@@ -59,15 +60,18 @@ func TestDamagedJournalIsShown(t *testing.T) {
 		s.call("GET", "/status", nil, &now)
 		details, _ := now["error_details"].(object)
 		data, _ := details["data"].(object)
-		if now["status"] != "failed" || now["run_id"] != id || now["mode"] != "paper" || details["code"] != "JOURNAL_QUARANTINED" || data["reason"] == "" {
+		if now["status"] != "failed" || now["run_id"] != id || now["mode"] != "paper" ||
+			details["code"] != "JOURNAL_QUARANTINED" || data["reason"] == "" {
 			t.Fatalf("%v\n%s", now, s.stderr)
 		}
 		name, _ := data["file"].(string)
-		if _, err := os.Stat(filepath.Join(state, "live", name)); err != nil || !strings.HasSuffix(name, ".damaged") {
+		if _, err := os.Stat(filepath.Join(state, "live", name)); err != nil ||
+			!strings.HasSuffix(name, ".damaged") {
 			t.Errorf("%q: %v", name, err)
 		}
 		var results object
-		if resp := s.call("GET", "/results", nil, &results); resp.StatusCode != 200 || results["run_id"] != id {
+		if resp := s.call("GET", "/results", nil, &results); resp.StatusCode != 200 ||
+			results["run_id"] != id {
 			t.Errorf("results: %d %v", resp.StatusCode, results)
 		}
 		if resp := s.call("POST", "/run/backtest", sample("sma_cross"), nil); resp.StatusCode != 409 {
@@ -97,16 +101,19 @@ func TestNoJournal(t *testing.T) {
 	var health object
 	s.call("GET", "/health", nil, &health)
 	check := health["checks"].(object)["registry"].(object)
-	if health["status"] != "degraded" || check["status"] != "warn" || !strings.Contains(check["message"].(string), "journal") {
+	if health["status"] != "degraded" || check["status"] != "warn" ||
+		!strings.Contains(check["message"].(string), "journal") {
 		t.Errorf("%v", health)
 	}
 	for _, mode := range []string{"paper", "live"} {
 		var answer object
-		body := object{"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1m", "exchange": "sim", "mode": mode}
+		body := object{"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1m",
+			"exchange": "sim", "mode": mode}
 		resp := s.call("POST", "/run/live", body, &answer)
 		problem, _ := answer["error"].(object)
 		details, _ := problem["details"].(object)
-		if resp.StatusCode != 500 || problem["code"] != "RUN_START_FAILED" || details["reason"] == "" || !strings.Contains(problem["message"].(string), "journal") {
+		if resp.StatusCode != 500 || problem["code"] != "RUN_START_FAILED" || details["reason"] == "" ||
+			!strings.Contains(problem["message"].(string), "journal") {
 			t.Errorf("%s: %d %v", mode, resp.StatusCode, answer)
 		}
 	}

@@ -25,7 +25,7 @@ import (
 func plugins(t testing.TB, service int) []int {
 	t.Helper()
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
-		t.Skip("there is no /proc to find processes in")
+		t.Skip("needs /proc, to find processes")
 	}
 	var out []int
 	entries, _ := os.ReadDir("/proc")
@@ -41,7 +41,7 @@ func plugins(t testing.TB, service int) []int {
 	return out
 }
 
-// processState is the letter that the kernel shows and the parent; empty when gone.
+// processState returns the letter that the kernel shows and the parent; empty when gone.
 func processState(pid int) (state string, parent int) {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -81,7 +81,8 @@ func (s *service) slow(strategy string) string {
 	}
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		var status object
-		if s.call("GET", "/status", nil, &status); status["phase"] == "trading" && len(plugins(s.t, s.cmd.Process.Pid)) > 0 {
+		if s.call("GET", "/status", nil, &status); status["phase"] == "trading" &&
+			len(plugins(s.t, s.cmd.Process.Pid)) > 0 {
 			return answer["run_id"].(string)
 		}
 		if time.Now().After(end) {
@@ -90,10 +91,11 @@ func (s *service) slow(strategy string) string {
 	}
 }
 
-// row is what the registry of a service that has ended knows of a run.
+// row returns what the registry of a service that has ended knows of a run.
 func row(t *testing.T, state, id string) *artifact.Metadata {
 	t.Helper()
-	reg, err := registry.Open(context.Background(), artifact.NewStore(filepath.Join(state, "runs")), hclog.NewNullLogger())
+	reg, err := registry.Open(context.Background(), artifact.NewStore(filepath.Join(state, "runs")),
+		hclog.NewNullLogger())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,15 +138,20 @@ func moments() []moment {
 		{"idle", func(*service) string { return "" }, "", ""},
 		{"starting", func(s *service) string {
 			go s.post("/run/backtest", sample("undecided"))
-			for end := time.Now().Add(10 * time.Second); len(plugins(s.t, s.cmd.Process.Pid)) == 0; time.Sleep(5 * time.Millisecond) {
+			for end := time.Now().Add(10 * time.Second); len(plugins(s.t,
+				s.cmd.Process.Pid)) == 0; time.Sleep(5 * time.Millisecond) {
 				if time.Now().After(end) {
 					s.t.Fatal("no process is started")
 				}
 			}
 			return ""
 		}, "", ""},
-		{"trading", func(s *service) string { return s.slow("sleeper") }, "completed shutdown", "failed RUN_INTERRUPTED"},
-		{"hanging", func(s *service) string { return s.slow("hangs") }, "completed shutdown", "failed RUN_INTERRUPTED"},
+		{"trading", func(s *service) string {
+			return s.slow("sleeper")
+		}, "completed shutdown", "failed RUN_INTERRUPTED"},
+		{"hanging", func(s *service) string {
+			return s.slow("hangs")
+		}, "completed shutdown", "failed RUN_INTERRUPTED"},
 		{"stopping", func(s *service) string {
 			id := s.slow("hangs")
 			go s.post("/run/stop", nil)
@@ -157,8 +164,9 @@ func moments() []moment {
 		}, "completed stopped", "failed RUN_INTERRUPTED"},
 		{"completed", func(s *service) string {
 			var answer object
-			s.call("POST", "/run/backtest", object{"strategy_name": "sleeper", "strategy_params": object{"sleep_ms": 0},
-				"symbols": []string{"BTC/USDT"}, "timeframe": "1h", "end_date": "2020-02-01"}, &answer)
+			s.call("POST", "/run/backtest",
+				object{"strategy_name": "sleeper", "strategy_params": object{"sleep_ms": 0},
+					"symbols": []string{"BTC/USDT"}, "timeframe": "1h", "end_date": "2020-02-01"}, &answer)
 			s.await("completed")
 			return answer["run_id"].(string)
 		}, "completed finished", "completed finished"},
@@ -180,7 +188,8 @@ func TestKill(t *testing.T) {
 		if ring.At() < ring.Prove && m.name != "idle" && m.name != "trading" {
 			continue
 		}
-		for sig, want := range map[syscall.Signal]string{syscall.SIGTERM: m.term, syscall.SIGINT: m.term, syscall.SIGKILL: m.kill} {
+		for sig, want := range map[syscall.Signal]string{syscall.SIGTERM: m.term, syscall.SIGINT: m.term,
+			syscall.SIGKILL: m.kill} {
 			if sig == syscall.SIGINT && m.name != "idle" && m.name != "trading" {
 				continue // the same way as SIGTERM
 			}

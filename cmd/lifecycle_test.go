@@ -63,7 +63,8 @@ func TestARunLeavesItsArtifacts(t *testing.T) {
 		t.Errorf("artifacts %v", r["artifacts"])
 	}
 	folder := filepath.Join(state, "runs", id)
-	for _, name := range []string{"request.json", "report.json", "metadata.json", "splits.json", "splits/full/trades.csv", "splits/full/equity_curve.csv", "splits/full/decisions.jsonl"} {
+	for _, name := range []string{"request.json", "report.json", "metadata.json", "splits.json",
+		"splits/full/trades.csv", "splits/full/equity_curve.csv", "splits/full/decisions.jsonl"} {
 		info, err := os.Stat(filepath.Join(folder, name))
 		if err != nil {
 			t.Error(err)
@@ -82,8 +83,10 @@ func TestARunLeavesItsArtifacts(t *testing.T) {
 	}
 	var report object
 	text, _ := os.ReadFile(filepath.Join(folder, "report.json"))
-	if err := json.Unmarshal(text, &report); err != nil || report["result_hash"] != r["result_hash"] || report["request_hash"] != r["request_hash"] {
-		t.Errorf("report %v %v %v, answer %v %v", err, report["result_hash"], report["request_hash"], r["result_hash"], r["request_hash"])
+	if err := json.Unmarshal(text, &report); err != nil || report["result_hash"] != r["result_hash"] ||
+		report["request_hash"] != r["request_hash"] {
+		t.Errorf("report %v %v %v, answer %v %v", err, report["result_hash"], report["request_hash"],
+			r["result_hash"], r["request_hash"])
 	}
 }
 
@@ -91,7 +94,8 @@ func TestShutdownAndRestart(t *testing.T) {
 	state := t.TempDir()
 	s := serve(t, state)
 	id := s.backtest(sample("buy_hold"))["run_id"].(string)
-	if second := exec.Command(filepath.Join(bin(t), "assay"), "--port", "0", "--state-dir", state); second.Run() == nil || second.ProcessState.ExitCode() != 1 {
+	if second := exec.Command(filepath.Join(bin(t), "assay"), "--port", "0", "--state-dir",
+		state); second.Run() == nil || second.ProcessState.ExitCode() != 1 {
 		t.Error("a second service took the same state folder")
 	}
 	if code := s.end(syscall.SIGTERM); code != 0 {
@@ -112,10 +116,11 @@ func TestShutdownAndRestart(t *testing.T) {
 func TestOtherInstructionsSameBooks(t *testing.T) {
 	ring.Proof(t, "it builds the SDK a second time")
 	if runtime.GOARCH != "amd64" {
-		t.Skip("this is about GOAMD64")
+		t.Skip("needs amd64: it compares values of GOAMD64")
 	}
-	if info, err := os.ReadFile("/proc/cpuinfo"); err != nil || !bytes.Contains(info, []byte(" avx2 ")) || !bytes.Contains(info, []byte(" fma ")) {
-		t.Skip("this processor cannot run programs built with GOAMD64=v3")
+	if info, err := os.ReadFile("/proc/cpuinfo"); err != nil || !bytes.Contains(info, []byte(" avx2 ")) ||
+		!bytes.Contains(info, []byte(" fma ")) {
+		t.Skip("needs a processor that runs programs built with GOAMD64=v3")
 	}
 	folder := t.TempDir()
 	names := []string{"sma_cross", "rsi_bracket", "limit_entry", "breakout", "buy_hold"}
@@ -130,7 +135,8 @@ func TestOtherInstructionsSameBooks(t *testing.T) {
 	for _, name := range names {
 		a, b := newer.backtest(sample(name)), plain.backtest(sample(name))
 		if a["status"] != "completed" || a["result_hash"] != b["result_hash"] {
-			t.Errorf("%s: %v %v %v; %v %v", name, a["status"], a["error"], a["result_hash"], b["status"], b["result_hash"])
+			t.Errorf("%s: %v %v %v; %v %v", name, a["status"], a["error"], a["result_hash"], b["status"],
+				b["result_hash"])
 		}
 	}
 }
@@ -146,7 +152,8 @@ func TestVersionAndHelp(t *testing.T) {
 	}
 	open := exec.Command(filepath.Join(bin(t), "assay"), "--host", "0.0.0.0", "--port", "0")
 	out, err = open.CombinedOutput()
-	want := "refusing to listen on 0.0.0.0: the API has no authentication. Put an authenticating proxy in front and set SERVICE_API_BEHIND_PROXY=1 and SERVICE_API_ALLOWED_HOSTS=<its name>"
+	want := "refusing to listen on 0.0.0.0: the API has no authentication. Put an authenticating proxy in " +
+		"front and set SERVICE_API_BEHIND_PROXY=1 and SERVICE_API_ALLOWED_HOSTS=<its name>"
 	if err == nil || open.ProcessState.ExitCode() != 2 || !bytes.Contains(out, []byte(want)) {
 		t.Errorf("exit %d\n%s", open.ProcessState.ExitCode(), out)
 	}

@@ -28,7 +28,7 @@ var connectors struct {
 	err  error
 }
 
-// connectorFolder is a folder with the binance connector, apart from what other tests see.
+// connectorFolder returns a folder with the binance connector, apart from what other tests see.
 func connectorFolder(t testing.TB) string {
 	t.Helper()
 	folder := filepath.Join(bin(t), "live", "connectors")
@@ -43,7 +43,7 @@ func connectorFolder(t testing.TB) string {
 	return folder
 }
 
-// liveVenue is a test venue of which one second of ours is so many of its market.
+// liveVenue returns a test venue of which one second of ours is so many of its market.
 func liveVenue(t testing.TB, o testvenue.Options) *testvenue.Venue {
 	t.Helper()
 	v, err := testvenue.Start(o)
@@ -62,16 +62,19 @@ func liveVenue(t testing.TB, o testvenue.Options) *testvenue.Venue {
 // a candle may be late by many of a market that runs a hundred times too fast.
 func serveLive(t testing.TB, state string, v *testvenue.Venue, args ...string) *service {
 	t.Helper()
-	return serve(t, state, append([]string{"--connectors", connectorFolder(t), "--connector-endpoint", "binance=" + v.URL(),
-		"--risk-max-candle-age", "60", "--risk-stale-candles", "200/1000", "--risk-fills-per-hour", "100000", "--risk-orders-per-minute", "100000"}, args...)...)
+	return serve(t, state,
+		append([]string{"--connectors", connectorFolder(t), "--connector-endpoint", "binance=" + v.URL(),
+			"--risk-max-candle-age", "60", "--risk-stale-candles", "200/1000", "--risk-fills-per-hour",
+			"100000", "--risk-orders-per-minute", "100000"}, args...)...)
 }
 
 func liveRun(strategy string, params object) object {
-	return object{"strategy_name": strategy, "strategy_params": params, "symbols": []string{"BTC/USDT"}, "timeframe": "1m", "mode": "live", "exchange": "binance",
+	return object{"strategy_name": strategy, "strategy_params": params, "symbols": []string{"BTC/USDT"},
+		"timeframe": "1m", "mode": "live", "exchange": "binance",
 		"exchange_config": object{"apiKey": testvenue.DefaultKey, "secret": testvenue.DefaultSecret}}
 }
 
-// crossing is a strategy that is in and out every few candles.
+// crossing returns a strategy that is in and out every few candles.
 func crossing() object { return liveRun("sma_cross", object{"fast": 1, "slow": 2}) }
 
 // start starts a run and returns its id.
@@ -88,7 +91,8 @@ func (s *service) start(body object) string {
 func (s *service) until(what string, wanted func(object) bool) object {
 	s.t.Helper()
 	var status object
-	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(90 * time.Second); time.Now().Before(deadline); time.Sleep(
+		50 * time.Millisecond) {
 		status = nil
 		s.call("GET", "/status/detailed", nil, &status)
 		if wanted(status) {
@@ -158,7 +162,8 @@ func agree(t testing.TB, b books, v *testvenue.Venue) {
 		if at.FeeAsset == "BTC" {
 			fee = must(fee.Mul(at.Price))
 		}
-		if f.Symbol != at.Symbol || !strings.EqualFold(f.Side, at.Side) || number(t, f.Quantity).Cmp(at.Quantity) != 0 || number(t, f.Price).Cmp(at.Price) != 0 ||
+		if f.Symbol != at.Symbol || !strings.EqualFold(f.Side, at.Side) ||
+			number(t, f.Quantity).Cmp(at.Quantity) != 0 || number(t, f.Price).Cmp(at.Price) != 0 ||
 			must(number(t, f.Fee).SubAbs(fee)).Cmp(decimal.MustParse("0.00000001")) > 0 {
 			t.Errorf("fill %d is %+v, the venue's trade %+v", i, f, at)
 		}
@@ -213,7 +218,8 @@ func TestLiveOnTestVenue(t *testing.T) {
 	s := serveLive(t, state, v)
 	id := s.start(crossing())
 	s.until("two round trips", trades(2))
-	if err := v.Do(testvenue.Script{Action: "offline", Args: []string{"600"}}); err != nil { // five seconds of ours
+	// five seconds of ours
+	if err := v.Do(testvenue.Script{Action: "offline", Args: []string{"600"}}); err != nil {
 		t.Fatal(err)
 	}
 	told := s.until("a word about the network", func(status object) bool {
@@ -225,11 +231,13 @@ func TestLiveOnTestVenue(t *testing.T) {
 	}
 	before := told["trade_count"].(float64)
 	after := s.until("two round trips after that", trades(before+2))
-	if said := fmt.Sprint(after["warnings"]); after["phase"] != "trading" || !strings.Contains(said, "STREAM_RECONCILING") || strings.Contains(said, "CANDLE_CORRECTED") {
+	if said := fmt.Sprint(after["warnings"]); after["phase"] != "trading" ||
+		!strings.Contains(said, "STREAM_RECONCILING") || strings.Contains(said, "CANDLE_CORRECTED") {
 		t.Errorf("phase %v, warnings %s", after["phase"], said)
 	}
 	var answer object
-	if resp := s.call("POST", "/run/stop", nil, &answer); resp.StatusCode != 200 || answer["status"] != "completed" {
+	if resp := s.call("POST", "/run/stop", nil, &answer); resp.StatusCode != 200 ||
+		answer["status"] != "completed" {
 		t.Fatalf("stop: %v", answer)
 	}
 	var got books
@@ -290,7 +298,8 @@ func accounted(t testing.TB, state, run string, v *testvenue.Venue) {
 		t.Fatal(err)
 	}
 	for i, at := range v.Trades() {
-		if i >= len(fills.Items) || fills.Items[i].TradeID != fmt.Sprint(at.ID) || fills.Items[i].Quantity.Cmp(at.Quantity) != 0 || fills.Items[i].ClientOrderID != at.Client {
+		if i >= len(fills.Items) || fills.Items[i].TradeID != fmt.Sprint(at.ID) ||
+			fills.Items[i].Quantity.Cmp(at.Quantity) != 0 || fills.Items[i].ClientOrderID != at.Client {
 			t.Errorf("trade %+v of the venue is not in the journal", at)
 		}
 	}
@@ -299,14 +308,15 @@ func accounted(t testing.TB, state, run string, v *testvenue.Venue) {
 	}
 }
 
-// holding is a strategy that buys at once and then has a stop and a target at the venue, as far
+// holding returns a strategy that buys at once and then has a stop and a target at the venue, as far
 // from the price as the collar lets them be.
 func holding() object {
-	return liveRun("rsi_bracket", object{"period": 2, "oversold": 99.9, "overbought": 100, "stop_loss": 0.045, "take_profit": 0.045})
+	return liveRun("rsi_bracket",
+		object{"period": 2, "oversold": 99.9, "overbought": 100, "stop_loss": 0.045, "take_profit": 0.045})
 }
 
-// leased waits until the connector of a run that lost its host has cancelled what it was to cancel, and returns that and
-// what it kept.
+// leased waits until the connector of a run that lost its host has cancelled what it was to cancel, and
+// returns that and what it kept.
 func leased(t *testing.T, state, run string, v *testvenue.Venue) (canceled, kept []string) {
 	t.Helper()
 	file := filepath.Join(state, "live", run, "lease.json")
@@ -334,13 +344,14 @@ func leased(t *testing.T, state, run string, v *testvenue.Venue) (canceled, kept
 		}
 	}
 	slices.Sort(canceled)
-	if open := openAt(v); !slices.Equal(open, lease.Kept) || lease.Reason != "stream_broken" || len(lease.Unconfirmed) > 0 || !slices.Equal(lease.Cancelled, canceled) {
+	if open := openAt(v); !slices.Equal(open, lease.Kept) || lease.Reason != "stream_broken" ||
+		len(lease.Unconfirmed) > 0 || !slices.Equal(lease.Cancelled, canceled) {
 		t.Errorf("open %v, canceled %v, %s", open, canceled, text)
 	}
 	return canceled, lease.Kept
 }
 
-// bareAt is what the venue's trades make less what working stops there sell: what nobody protects.
+// bareAt returns what the venue's trades make less what working stops there sell: what nobody protects.
 func bareAt(v *testvenue.Venue) decimal.Decimal {
 	bare := decimal.Decimal{}
 	for _, x := range v.Trades() {
@@ -371,8 +382,8 @@ func guardedAt(t *testing.T, v *testvenue.Venue) {
 	}
 }
 
-// TestLiveStopUnconfirmed stops a run whose cancels hang for longer than a stop may take. The run fails and names the
-// orders; its connector goes on by itself, and cancels them once the venue answers.
+// TestLiveStopUnconfirmed stops a run whose cancels hang for longer than a stop may take. The run fails and
+// names the orders; its connector goes on by itself, and cancels them once the venue answers.
 func TestLiveStopUnconfirmed(t *testing.T) {
 	t.Parallel()
 	v := liveVenue(t, testvenue.Options{Speed: 30})
@@ -381,7 +392,8 @@ func TestLiveStopUnconfirmed(t *testing.T) {
 	id := s.start(holding())
 	s.until("exits at the venue", func(object) bool { return len(openAt(v)) >= 2 })
 	// The stop gives up after 20 seconds, and 5 more in which the connector is to close its session.
-	if err := v.Do(testvenue.Script{Match: "DELETE /api/v3/order", Action: "hang_before", Times: 1_000_000}); err != nil {
+	if err := v.Do(testvenue.Script{Match: "DELETE /api/v3/order", Action: "hang_before",
+		Times: 1_000_000}); err != nil {
 		t.Fatal(err)
 	}
 	calm := time.AfterFunc(29*time.Second, func() { _ = v.Do(testvenue.Script{Action: "calm"}) })
@@ -410,8 +422,8 @@ func TestLiveStopUnconfirmed(t *testing.T) {
 	}
 }
 
-// TestLiveHostKilled kills the service while a run holds something: the connector leaves its exits, the next start knows
-// all of it, until the reset, and the next run refuses, or sells it first.
+// TestLiveHostKilled kills the service while a run holds something: the connector leaves its exits, the next
+// start knows all of it, until the reset, and the next run refuses, or sells it first.
 func TestLiveHostKilled(t *testing.T) {
 	t.Parallel()
 	v := liveVenue(t, testvenue.Options{Speed: 60})
@@ -445,7 +457,8 @@ func TestLiveHostKilled(t *testing.T) {
 		}
 		s.call("GET", "/status", nil, &status)
 		d := status.Details
-		if status.RunID != id || status.Status != "failed" || d.Code != "RUN_INTERRUPTED" || d.Phase != "trading" || !slices.Equal(d.Data.Lease.Kept, kept) {
+		if status.RunID != id || status.Status != "failed" || d.Code != "RUN_INTERRUPTED" ||
+			d.Phase != "trading" || !slices.Equal(d.Data.Lease.Kept, kept) {
 			t.Errorf("%+v", status)
 		}
 		named := map[string]bool{}
@@ -492,7 +505,9 @@ func TestLiveHostKilled(t *testing.T) {
 		} `json:"error_details"`
 	}
 	s.call("GET", "/status", nil, &refused)
-	if d := refused.Details; d.Code != "EXCHANGE_ERROR" || d.Data.Reason != "positions_left" || len(d.Data.Left) != 1 || d.Data.Left[0].Symbol != "BTC/USDT" || !slices.Equal(slices.Sorted(slices.Values(d.Data.Left[0].Orders)), kept) {
+	if d := refused.Details; d.Code != "EXCHANGE_ERROR" || d.Data.Reason != "positions_left" ||
+		len(d.Data.Left) != 1 || d.Data.Left[0].Symbol != "BTC/USDT" ||
+		!slices.Equal(slices.Sorted(slices.Values(d.Data.Left[0].Orders)), kept) {
 		t.Errorf("%+v", refused)
 	}
 	guardedAt(t, v)
@@ -520,7 +535,8 @@ func (s *service) killConnector() {
 	s.t.Helper()
 	killed := 0
 	for _, pid := range plugins(s.t, s.cmd.Process.Pid) {
-		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.HasPrefix(name, []byte("binance")) {
+		if name, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid)); bytes.HasPrefix(name,
+			[]byte("binance")) {
 			if err := syscall.Kill(pid, syscall.SIGKILL); err != nil {
 				s.t.Error(err)
 			}
@@ -543,14 +559,17 @@ func TestPaperConnectorProcess(t *testing.T) {
 	body["mode"], body["exchange_config"] = "paper", object{}
 	id := s.start(body)
 	candles := func(n float64) object {
-		return s.until("more candles", func(status object) bool { return status["candles_done"].(float64) >= n })
+		return s.until("more candles", func(status object) bool {
+			return status["candles_done"].(float64) >= n
+		})
 	}
 	done := candles(3)["candles_done"].(float64)
 	for range 3 {
 		s.killConnector()
 		status := candles(done + 8)
 		done = status["candles_done"].(float64)
-		if said := fmt.Sprint(status["warnings"]); !strings.Contains(said, "CONNECTOR_CRASHED") || !strings.Contains(said, "CONNECTOR_RELAUNCHED") || strings.Contains(said, "CANDLE_MISSING") {
+		if said := fmt.Sprint(status["warnings"]); !strings.Contains(said, "CONNECTOR_CRASHED") ||
+			!strings.Contains(said, "CONNECTOR_RELAUNCHED") || strings.Contains(said, "CANDLE_MISSING") {
 			t.Errorf("warnings %s", said)
 		}
 	}
@@ -587,8 +606,10 @@ func TestDemoLive(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := maps.Clone(temporary(t))
-	out, err := exec.Command(filepath.Join(folder, "demolive"), "-bin", bin(t), "-connectors", connectorFolder(t), "-testvenue", filepath.Join(folder, "testvenue")).CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "All was as it should be.") || !strings.Contains(string(out), "RUN_INTERRUPTED") {
+	out, err := exec.Command(filepath.Join(folder, "demolive"), "-bin", bin(t), "-connectors",
+		connectorFolder(t), "-testvenue", filepath.Join(folder, "testvenue")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "All was as it should be.") ||
+		!strings.Contains(string(out), "RUN_INTERRUPTED") {
 		t.Errorf("%v\n%s", err, out)
 	}
 	for name := range temporary(t) {

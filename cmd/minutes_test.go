@@ -115,8 +115,8 @@ func (l *listener) take(text []byte) {
 	}
 }
 
-// TestDayOfMinutes trades the simulated venue live for a day of one-minute candles (a quarter in make test), through the
-// whole service: every candle is in the journal once, the books are what the fills say, every
+// TestDayOfMinutes trades the simulated venue live for a day of one-minute candles (a quarter in make test),
+// through the whole service: every candle is in the journal once, the books are what the fills say, every
 // order, fill and trade is told on the stream once and in order, and nothing stays behind.
 func TestDayOfMinutes(t *testing.T) {
 	ring.Slow(t, "200 candles a second is as fast as the venue goes")
@@ -136,7 +136,8 @@ func TestSoakMinutes(t *testing.T) {
 
 func minutesRun(mode string) object {
 	body := object{
-		"strategy_name": "sma_cross", "strategy_params": object{"fast": 3, "slow": 9, "stake": 300}, "symbols": []string{"BTC/USDT"}, "timeframe": "1m",
+		"strategy_name": "sma_cross", "strategy_params": object{"fast": 3, "slow": 9, "stake": 300},
+		"symbols": []string{"BTC/USDT"}, "timeframe": "1m",
 		"mode": mode, "exchange": "sim", "exchange_config": object{"candles_per_second": 200, "seed": "11"},
 	}
 	if mode == "paper" { // live has the cash of its account, which is as much
@@ -148,9 +149,12 @@ func minutesRun(mode string) object {
 // tradeMinutes runs until more says no, and returns how many candles there were.
 func tradeMinutes(t *testing.T, mode string, least int, more func(seen int) bool) int {
 	state := t.TempDir()
-	// The market is a random walk, on which fees eat the cash: limits of loss and of fills would end the trading.
-	s := serve(t, state, "--risk-fills-per-hour", "100000", "--risk-max-daily-loss", "1", "--risk-max-drawdown", "1", "--risk-orders-per-minute", "100000")
-	s.live(minutesRun(mode), 200, func(int) bool { return true }) // what the first run allocates for good is not growth
+	// The market is a random walk, on which fees eat the cash: limits of loss and of fills would end the
+	// trading.
+	s := serve(t, state, "--risk-fills-per-hour", "100000", "--risk-max-daily-loss", "1",
+		"--risk-max-drawdown", "1", "--risk-orders-per-minute", "100000")
+	// what the first run allocates for good is not growth
+	s.live(minutesRun(mode), 200, func(int) bool { return true })
 	l := listenRich(t, s)
 	time.Sleep(200 * time.Millisecond)
 	goroutines, before, files := s.holds(t)
@@ -178,7 +182,8 @@ func tradeMinutes(t *testing.T, mode string, least int, more func(seen int) bool
 	}
 	candles := checkRun(t, state, results, l)
 	t.Logf("%s: %d candles in %s, %d fills; heap %.1f MiB before, %.1f after a day, %.1f at the end",
-		mode, candles, took.Round(time.Millisecond), len(l.told["fill"]), before/(1<<20), first/(1<<20), last/(1<<20))
+		mode, candles, took.Round(time.Millisecond), len(l.told["fill"]), before/(1<<20), first/(1<<20),
+		last/(1<<20))
 	if candles > 3*minutesPerDay { // less says more about the garbage that there is at a moment
 		grown := (last - first) / (1 << 20) / (float64(candles-minutesPerDay) / 60)
 		t.Logf("the heap grows by %.3f MiB an hour of candles", grown)
@@ -214,7 +219,8 @@ func (s *service) live(body object, least int, more func(seen int) bool, listeni
 		return results
 	}
 	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		if l := listening[0]; l.knows("fill") >= total(results, "fills") && l.knows("trade") >= total(results, "trades") && l.knows("order") >= total(results, "orders") {
+		if l := listening[0]; l.knows("fill") >= total(results, "fills") &&
+			l.knows("trade") >= total(results, "trades") && l.knows("order") >= total(results, "orders") {
 			break
 		}
 	}
@@ -269,8 +275,12 @@ func checkJournal(t *testing.T, book *journal.Journal, results object) int {
 	candles := journalRows(t, func(p journal.Page) (journal.Rows[journal.Candle], error) {
 		return book.Candles(t.Context(), id, "BTC/USDT", p)
 	})
-	fills := journalRows(t, func(p journal.Page) (journal.Rows[journal.Fill], error) { return book.Fills(t.Context(), id, p) })
-	points := journalRows(t, func(p journal.Page) (journal.Rows[journal.Equity], error) { return book.Equity(t.Context(), id, p) })
+	fills := journalRows(t, func(p journal.Page) (journal.Rows[journal.Fill], error) {
+		return book.Fills(t.Context(), id, p)
+	})
+	points := journalRows(t, func(p journal.Page) (journal.Rows[journal.Equity], error) {
+		return book.Equity(t.Context(), id, p)
+	})
 	closes := map[market.Time]float64{}
 	live := 0
 	for i, c := range candles {
@@ -279,7 +289,8 @@ func checkJournal(t *testing.T, book *journal.Journal, results object) int {
 			live++
 		}
 		if i > 0 && (c.Candle.OpenTime != candles[i-1].Candle.CloseTime || c.Step != candles[i-1].Step+1) {
-			t.Fatalf("candle %s in step %d follows %s in step %d", c.Candle.OpenTime, c.Step, candles[i-1].Candle.OpenTime, candles[i-1].Step)
+			t.Fatalf("candle %s in step %d follows %s in step %d", c.Candle.OpenTime, c.Step,
+				candles[i-1].Candle.OpenTime, candles[i-1].Step)
 		}
 	}
 	if len(fills) != total(results, "fills") {
@@ -311,12 +322,15 @@ func checkJournal(t *testing.T, book *journal.Journal, results object) int {
 		have, _ := p.Equity.Float64()
 		money, _ := p.Cash.Float64()
 		if want := cash + position*last; math.Abs(have-want) > 1e-5 || math.Abs(money-cash) > 1e-5 {
-			t.Fatalf("at %s the journal has equity %v and cash %v, the fills say %v and %v", p.At, have, money, want, cash)
+			t.Fatalf("at %s the journal has equity %v and cash %v, the fills say %v and %v", p.At, have,
+				money, want, cash)
 		}
 	}
 	apply(math.MaxInt64) // those of a candle that closed while the run was stopping
-	if value := results["final_value"].(float64); math.Abs(value-(cash+position*candles[len(candles)-1].Candle.Close)) > 1e-5 {
-		t.Errorf("the results say %v in the end, the fills %v", value, cash+position*candles[len(candles)-1].Candle.Close)
+	if value := results["final_value"].(float64); math.Abs(
+		value-(cash+position*candles[len(candles)-1].Candle.Close)) > 1e-5 {
+		t.Errorf("the results say %v in the end, the fills %v", value,
+			cash+position*candles[len(candles)-1].Candle.Close)
 	}
 	return live
 }

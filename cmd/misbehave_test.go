@@ -19,7 +19,7 @@ var badPlugin struct {
 	err  error
 }
 
-// badPlugins is a folder of strategies that misbehave as their names say.
+// badPlugins returns a folder of strategies that misbehave as their names say.
 func badPlugins(t testing.TB, names ...string) string {
 	t.Helper()
 	bin(t) // makes the folder that is removed after the tests
@@ -34,7 +34,8 @@ func badPlugins(t testing.TB, names ...string) string {
 	folder := t.TempDir()
 	for _, name := range names {
 		// The name at the end gives each a hash of its own.
-		if err := os.WriteFile(filepath.Join(folder, name), append(bytes.Clone(badPlugin.text), name...), 0o755); err != nil {
+		if err := os.WriteFile(filepath.Join(folder, name), append(bytes.Clone(badPlugin.text), name...),
+			0o755); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -78,7 +79,8 @@ func TestHostilePlugins(t *testing.T) {
 	var refused object
 	resp := s.call("POST", "/run/backtest", sample("stillborn"), &refused)
 	e := refused["error"].(object)
-	if resp.StatusCode != 500 || e["code"] != "RUN_START_FAILED" || !strings.Contains(lines(e["details"].(object)["log_tail"]), "never alive") {
+	if resp.StatusCode != 500 || e["code"] != "RUN_START_FAILED" ||
+		!strings.Contains(lines(e["details"].(object)["log_tail"]), "never alive") {
 		t.Errorf("stillborn: %d %v", resp.StatusCode, refused)
 	}
 	if got := s.await("idle"); got["run_id"] != "" {
@@ -106,7 +108,8 @@ func TestPatienceEnds(t *testing.T) {
 		begin := time.Now()
 		var refused object
 		resp := s.call("POST", "/run/backtest", sample("undecided"), &refused)
-		if took := time.Since(begin); resp.StatusCode != 500 || took < 9*time.Second || took > 14*time.Second {
+		if took := time.Since(begin); resp.StatusCode != 500 || took < 9*time.Second ||
+			took > 14*time.Second {
 			t.Errorf("%d after %s: %v", resp.StatusCode, took, refused)
 		}
 		s.await("idle")
@@ -169,7 +172,8 @@ func TestStopOfAHangingPlugin(t *testing.T) {
 	begin := time.Now()
 	var answer object
 	resp := s.call("POST", "/run/stop", object{}, &answer)
-	if took := time.Since(begin); resp.StatusCode != 200 || answer["run_id"] != id || answer["status"] != "completed" || took > 10*time.Second {
+	if took := time.Since(begin); resp.StatusCode != 200 || answer["run_id"] != id ||
+		answer["status"] != "completed" || took > 10*time.Second {
 		t.Errorf("%d after %s: %v", resp.StatusCode, took, answer)
 	}
 	if text, _ := answer["message"].(string); !strings.Contains(text, "killed") {
@@ -178,7 +182,8 @@ func TestStopOfAHangingPlugin(t *testing.T) {
 	gone(t, children)
 	var results object
 	s.call("GET", "/results", nil, &results)
-	if results["stop_reason"] != "stopped" || results["partial"] != true || results["artifacts"] != "runs/"+id || len(results["equity_curve"].([]any)) == 0 {
+	if results["stop_reason"] != "stopped" || results["partial"] != true ||
+		results["artifacts"] != "runs/"+id || len(results["equity_curve"].([]any)) == 0 {
 		t.Errorf("%v %v %v", results["stop_reason"], results["partial"], results["artifacts"])
 	}
 }
@@ -202,7 +207,8 @@ func TestNoPlaceForResults(t *testing.T) {
 		t.Fatalf("results: %v", results)
 	}
 	d, _ := results["error_details"].(object)
-	if results["status"] != "failed" || d["code"] != "ARTIFACT_WRITE_FAILED" || results["artifacts"] != "" || len(results["equity_curve"].([]any)) == 0 {
+	if results["status"] != "failed" || d["code"] != "ARTIFACT_WRITE_FAILED" || results["artifacts"] != "" ||
+		len(results["equity_curve"].([]any)) == 0 {
 		t.Errorf("stop %v; results %v %v %v", answer, results["status"], d, results["artifacts"])
 	}
 	if err := os.Remove(runs); err != nil {

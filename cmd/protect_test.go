@@ -12,7 +12,7 @@ import (
 	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
 
-// child is the process of a run whose program has a name.
+// child returns the process of a run whose program has a name.
 func (s *service) child(name string) int {
 	s.t.Helper()
 	for _, pid := range plugins(s.t, s.cmd.Process.Pid) {
@@ -24,9 +24,9 @@ func (s *service) child(name string) int {
 	return 0
 }
 
-// TestLiveIsProtected: whatever happens to a run that holds something, its exits stand at the venue, or stand there
-// again: a service and a connector that were stopped for longer than the lease, a strategy that dies, the end of the
-// service, a hand at the exchange, a market that is halted meanwhile.
+// TestLiveIsProtected: whatever happens to a run that holds something, its exits stand at the venue, or
+// stand there again: a service and a connector that were stopped for longer than the lease, a strategy that
+// dies, the end of the service, a hand at the exchange, a market that is halted meanwhile.
 func TestLiveIsProtected(t *testing.T) {
 	t.Parallel()
 	signal := func(t *testing.T, pid int, sig syscall.Signal) {
@@ -57,14 +57,16 @@ func TestLiveIsProtected(t *testing.T) {
 			time.Sleep(25 * time.Second)
 			signal(t, pid, syscall.SIGCONT)
 		}, ""},
-		"a lease that cancels all": {[]string{"--on-lease-loss", "all"}, func(t *testing.T, s *service, _ *testvenue.Venue) {
-			signal(t, s.cmd.Process.Pid, syscall.SIGSTOP)
-			time.Sleep(14 * time.Second)
-			signal(t, s.cmd.Process.Pid, syscall.SIGCONT)
-		}, ""},
+		"a lease that cancels all": {[]string{"--on-lease-loss", "all"},
+			func(t *testing.T, s *service, _ *testvenue.Venue) {
+				signal(t, s.cmd.Process.Pid, syscall.SIGSTOP)
+				time.Sleep(14 * time.Second)
+				signal(t, s.cmd.Process.Pid, syscall.SIGCONT)
+			}, ""},
 		"a hand at the exchange": {nil, func(t *testing.T, _ *service, v *testvenue.Venue) {
 			for _, id := range openAt(v) {
-				_ = v.Do(testvenue.Script{Action: "manual_cancel", Args: []string{id}}) // of a pair the second is gone with the first
+				// of a pair the second is gone with the first
+				_ = v.Do(testvenue.Script{Action: "manual_cancel", Args: []string{id}})
 			}
 		}, ""},
 		"a market that is halted": {nil, func(t *testing.T, s *service, v *testvenue.Venue) {
@@ -110,7 +112,8 @@ func TestLiveIsProtected(t *testing.T) {
 			guardedAt(t, v)
 			log := fmt.Sprint(s.stderr)
 			for _, line := range strings.Split(log, "\n") {
-				if strings.Contains(line, "run ended") && (!strings.Contains(line, "Kept: ") || !strings.Contains(line, "Left open: as")) {
+				if strings.Contains(line, "run ended") &&
+					(!strings.Contains(line, "Kept: ") || !strings.Contains(line, "Left open: as")) {
 					t.Errorf("the last word on the run is %s", line)
 				}
 			}

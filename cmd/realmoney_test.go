@@ -48,7 +48,8 @@ func TestRealMoneyIsRefusedInOrder(t *testing.T) {
 			}
 		}
 		resp := s.call("POST", "/run/live", body, &answer)
-		if resp.StatusCode != http.StatusBadRequest || answer.Error.Code != c.code || answer.Error.Details.Reason != c.reason && c.reason != "" {
+		if resp.StatusCode != http.StatusBadRequest || answer.Error.Code != c.code ||
+			answer.Error.Details.Reason != c.reason && c.reason != "" {
 			t.Errorf("%v: %d %+v", c.change, resp.StatusCode, answer.Error)
 		}
 	}

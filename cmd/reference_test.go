@@ -47,7 +47,8 @@ type referenceTrade struct {
 
 // The references name parameters in their own way.
 var parameterNames = map[string]map[string]string{
-	"rsi_bracket": {"n": "period", "lo": "oversold", "hi": "overbought", "sl": "stop_loss", "tp": "take_profit"},
+	"rsi_bracket": {"n": "period", "lo": "oversold", "hi": "overbought", "sl": "stop_loss",
+		"tp": "take_profit"},
 	"limit_entry": {"every": "every", "off": "offset", "tp": "take_profit", "sl": "stop_loss", "ttl": "ttl"},
 	"stop_entry":  {"look": "lookback", "hold": "hold"},
 }
@@ -67,19 +68,24 @@ func (r *reference) request(profile string) object {
 		params = object{"start_candle": 1}
 	}
 	return object{
-		"strategy_name": name, "strategy_params": params, "symbols": []string{"SYNTH42/USD"}, "timeframe": "1h", "exchange": "oracle",
-		"initial_cash": 10000, "execution": object{"profile": profile, "fee_maker": 0.001, "fee_taker": 0.001, "quantity_step": r.Config.Step},
+		"strategy_name": name, "strategy_params": params, "symbols": []string{"SYNTH42/USD"},
+		"timeframe": "1h", "exchange": "oracle",
+		"initial_cash": 10000,
+		"execution": object{"profile": profile, "fee_maker": 0.001, "fee_taker": 0.001,
+			"quantity_step": r.Config.Step},
 	}
 }
 
 func TestReferencesThroughTheAPI(t *testing.T) {
 	csv := shared(t, "data", "canonical", "SYNTH42_1h.csv")
-	files, _ := filepath.Glob(filepath.Join(filepath.Dir(shared(t, "oracles", "README.md")), "*__SYNTH42_1h*.json"))
+	files, _ := filepath.Glob(filepath.Join(filepath.Dir(shared(t, "oracles", "README.md")),
+		"*__SYNTH42_1h*.json"))
 	if len(files) < 10 {
 		t.Fatalf("only %d references", len(files))
 	}
 	state := t.TempDir()
-	lab(t, "data", "import", csv, "--exchange", "oracle", "--symbol", "SYNTH42/USD", "--timeframe", "1h", "--state-dir", state)
+	lab(t, "data", "import", csv, "--exchange", "oracle", "--symbol", "SYNTH42/USD", "--timeframe", "1h",
+		"--state-dir", state)
 	s := serve(t, state)
 	// The engine is held to all of them in its own tests.
 	for _, file := range files[:ring.Size(3, len(files), len(files))] {
@@ -119,7 +125,8 @@ func (r *reference) compare(t *testing.T, got object) {
 		if to, ok := reasons[want.Reason]; ok {
 			want.Reason = to
 		}
-		if have["exit_reason"] != want.Reason || have["entry_time"] != stamp(want.EntryMS) || have["exit_time"] != stamp(want.ExitMS) {
+		if have["exit_reason"] != want.Reason || have["entry_time"] != stamp(want.EntryMS) ||
+			have["exit_time"] != stamp(want.ExitMS) {
 			t.Fatalf("trade %d is %v, want %+v", i, have, want)
 		}
 		near(t, "quantity", have["quantity"], want.Size)
@@ -159,24 +166,29 @@ func near(t *testing.T, what string, got any, want float64) {
 func TestBarV1ThroughTheAPI(t *testing.T) {
 	csv := shared(t, "data", "canonical", "SYNTH42_1h.csv")
 	state := t.TempDir()
-	lab(t, "data", "import", csv, "--exchange", "oracle", "--symbol", "SYNTH42/USD", "--timeframe", "1h", "--state-dir", state)
+	lab(t, "data", "import", csv, "--exchange", "oracle", "--symbol", "SYNTH42/USD", "--timeframe", "1h",
+		"--state-dir", state)
 	s := serve(t, state)
 	for _, c := range []struct {
 		strategy string
 		trades   int
 		final    float64
 	}{
-		{"sma_cross", 391, 5025.324824216}, {"buy_hold", 0, 24705.9645484}, {"rsi_bracket", 205, 6380.6589242517},
+		{"sma_cross", 391, 5025.324824216}, {"buy_hold", 0, 24705.9645484},
+		{"rsi_bracket", 205, 6380.6589242517},
 		{"limit_entry", 453, 6482.4692142312}, {"breakout", 685, 6103.9476436},
 	} {
-		body := object{"strategy_name": c.strategy, "symbols": []string{"SYNTH42/USD"}, "timeframe": "1h", "exchange": "oracle"}
+		body := object{"strategy_name": c.strategy, "symbols": []string{"SYNTH42/USD"}, "timeframe": "1h",
+			"exchange": "oracle"}
 		first, second := s.backtest(body), s.backtest(body)
 		if n := len(first["trades"].([]any)); n != c.trades {
 			t.Errorf("%s: %d trades, want %d", c.strategy, n, c.trades)
 		}
 		near(t, c.strategy, first["final_value"], c.final)
-		if first["result_hash"] != second["result_hash"] || first["request_hash"] != second["request_hash"] || first["result_hash"] == "" {
-			t.Errorf("%s: two runs of one request: %v %v", c.strategy, first["result_hash"], second["result_hash"])
+		if first["result_hash"] != second["result_hash"] || first["request_hash"] != second["request_hash"] ||
+			first["result_hash"] == "" {
+			t.Errorf("%s: two runs of one request: %v %v", c.strategy, first["result_hash"],
+				second["result_hash"])
 		}
 		if first["run_id"] == second["run_id"] {
 			t.Errorf("%s: two runs have one id", c.strategy)

@@ -23,8 +23,9 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 	s := serve(t, state, "--log-level", "trace")
 	base := `{"strategy_name":"sma_cross","symbols":["BTC/USDT"],"timeframe":"1h",`
 	for name, body := range map[string]string{
-		"paper":         base + `"exchange_config":{"api_key":"%s"}}`,
-		"live":          base + `"mode":"live","exchange":"sample","exchange_config":{"api_key":"%s","api_secret":"x"}}`,
+		"paper": base + `"exchange_config":{"api_key":"%s"}}`,
+		"live": base +
+			`"mode":"live","exchange":"sample","exchange_config":{"api_key":"%s","api_secret":"x"}}`,
 		"no exchange":   base + `"mode":"live","exchange_config":{"api_key":"%s"}}`,
 		"as a key":      base + `"mode":"live","exchange":"sample","exchange_config":{"%s":1}}`,
 		"as the config": base + `"exchange_config":"%s"}`,
@@ -54,7 +55,8 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 			}
 			answer, err := io.ReadAll(resp.Body)
 			resp.Body.Close()
-			if err != nil || bytes.Contains(answer, []byte(canary)) || strings.Contains(fmt.Sprint(resp.Header), canary) {
+			if err != nil || bytes.Contains(answer, []byte(canary)) ||
+				strings.Contains(fmt.Sprint(resp.Header), canary) {
 				t.Errorf("%s: %v, the answer repeats the secret: %s", name, err, answer)
 			}
 			if resp.StatusCode >= 500 {
@@ -71,7 +73,8 @@ func TestSecretsLeaveNoTrace(t *testing.T) {
 			t.Errorf("%s shows the secret", path)
 		}
 	}
-	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.cmd.Process.Pid)); err == nil && bytes.Contains(line, []byte(canary)) {
+	if line, err := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", s.cmd.Process.Pid)); err == nil &&
+		bytes.Contains(line, []byte(canary)) {
 		t.Error("the process list shows the secret")
 	}
 	if code := s.end(syscall.SIGTERM); code != 0 {

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// bin is the folder with assay, lab and strategies, laid out as make build does.
+// bin returns the folder with assay, lab and strategies, laid out as make build does.
 func bin(t testing.TB) string {
 	t.Helper()
 	programs.once.Do(func() {
@@ -59,11 +59,13 @@ func buildAll(dir string) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err
 	}
-	return goBuild(folder, "v1", "./strategies/sma_cross", "./strategies/buy_hold", "./strategies/rsi_bracket", "./strategies/limit_entry", "./strategies/breakout")
+	return goBuild(folder, "v1", "./strategies/sma_cross", "./strategies/buy_hold",
+		"./strategies/rsi_bracket", "./strategies/limit_entry", "./strategies/breakout")
 }
 
 func goBuild(dir, amd64 string, packages ...string) error {
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, packages...)
+	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)},
+		packages...)
 	cmd := exec.Command("go", args...)
 	cmd.Dir = ".."
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOAMD64="+amd64)
@@ -239,7 +241,8 @@ func (s *service) backtest(body object) object {
 // await polls the status until it is one of those named.
 func (s *service) await(states ...string) object {
 	s.t.Helper()
-	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(60 * time.Second); time.Now().Before(deadline); time.Sleep(
+		5 * time.Millisecond) {
 		var status object
 		s.call("GET", "/status", nil, &status)
 		for _, want := range states {
@@ -262,12 +265,12 @@ func lab(t testing.TB, args ...string) string {
 	return string(out)
 }
 
-// shared is a file beside the checkout; the test is skipped where it is not there.
+// shared returns a file beside the checkout; the test is skipped where it is not there.
 func shared(t testing.TB, path ...string) string {
 	t.Helper()
 	full := filepath.Join(append([]string{"..", "..", "shared"}, path...)...)
 	if _, err := os.Stat(full); err != nil {
-		t.Skipf("the reference data %s are not beside this checkout", filepath.Join(path...))
+		t.Skipf("needs the folder shared beside the checkout, with %s", filepath.Join(path...))
 	}
 	return full
 }

@@ -25,11 +25,13 @@ func TestSoakRuns(t *testing.T) {
 	runs := 0
 	for end := time.Now().Add(time.Duration(ring.Minutes()) * time.Minute); time.Now().Before(end); runs++ {
 		s.listen(t)
-		s.backtest(sample([]string{"sma_cross", "breakout", "rsi_bracket", "limit_entry", "buy_hold"}[runs%5]))
+		s.backtest(sample([]string{"sma_cross", "breakout", "rsi_bracket", "limit_entry",
+			"buy_hold"}[runs%5]))
 	}
 	time.Sleep(time.Second)
 	g, h, f := s.holds(t)
-	t.Logf("%d runs: goroutines %v to %v, heap %.1f to %.1f MiB, open files %d to %d", runs, goroutines, g, heap/(1<<20), h/(1<<20), files, f)
+	t.Logf("%d runs: goroutines %v to %v, heap %.1f to %.1f MiB, open files %d to %d", runs, goroutines, g,
+		heap/(1<<20), h/(1<<20), files, f)
 	if g > goroutines+2 || f > files+2 || h > heap+16<<20 {
 		t.Error("the service grows")
 	}
@@ -56,7 +58,7 @@ func (s *service) holds(t *testing.T) (goroutines, heap float64, files int) {
 	m := health["metrics"].(map[string]any)
 	open, err := os.ReadDir(filepath.Join("/proc", fmt.Sprint(s.cmd.Process.Pid), "fd"))
 	if err != nil {
-		t.Skip("this system does not show open files under /proc")
+		t.Skip("needs /proc, to count open files")
 	}
 	return m["goroutines"].(float64), m["heap_bytes"].(float64), len(open)
 }

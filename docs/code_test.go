@@ -28,7 +28,8 @@ func TestGoBlocksCompile(t *testing.T) {
 		for _, b := range blocks(t, doc, "go") {
 			name, text := doc+" line "+strconv.Itoa(b.line), b.text
 			group := name
-			if m := regexp.MustCompile(`^// ([a-z0-9_/]+)/[a-z0-9_]+\.go\n`).FindStringSubmatch(text); m != nil {
+			if m := regexp.MustCompile(`^// ([a-z0-9_/]+)/[a-z0-9_]+\.go\n`).FindStringSubmatch(
+				text); m != nil {
 				group = doc + " " + m[1]
 			} else if !strings.HasPrefix(text, "package ") {
 				text = fragment(t, name, text)
@@ -57,7 +58,8 @@ func knownPackages() map[string]string {
 func fragment(t *testing.T, name, text string) string {
 	t.Helper()
 	body := text
-	if _, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+text, parser.SkipObjectResolution); err != nil {
+	if _, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+text,
+		parser.SkipObjectResolution); err != nil {
 		body = "func _(v sdk.View) (sdk.Intents, error) {\n" + text + "}\n"
 	}
 	file, err := parser.ParseFile(token.NewFileSet(), "", "package p\n"+body, 0)
@@ -106,7 +108,7 @@ func check(t *testing.T, programs map[string][]source) {
 func compiled(t *testing.T, fset *token.FileSet, paths map[string]bool) types.Importer {
 	t.Helper()
 	if _, err := exec.LookPath("go"); err != nil {
-		t.Skip("the go command is not on the PATH")
+		t.Skip("needs the go command on the PATH")
 	}
 	args := []string{"list", "-deps", "-export", "-json=ImportPath,Export"}
 	for path := range paths {

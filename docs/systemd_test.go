@@ -16,23 +16,26 @@ import (
 // docs/operators.md explains.
 func TestUnits(t *testing.T) {
 	unit := read(t, "systemd/assay.service")
-	for _, line := range []string{"KillMode=process", "TimeoutStopSec=60", "OOMPolicy=continue", "Restart=on-failure", "StateDirectoryMode=0700"} {
+	for _, line := range []string{"KillMode=process", "TimeoutStopSec=60", "OOMPolicy=continue",
+		"Restart=on-failure", "StateDirectoryMode=0700"} {
 		if !strings.Contains(unit, "\n"+line+"\n") {
 			t.Errorf("assay.service lacks %s", line)
 		}
 	}
-	for _, line := range []string{"\nRestrictNamespaces=", "\nSystemCallFilter=", "\nMemoryDenyWriteExecute="} {
+	for _, line := range []string{"\nRestrictNamespaces=", "\nSystemCallFilter=",
+		"\nMemoryDenyWriteExecute="} {
 		if strings.Contains(unit, line) {
 			t.Errorf("assay.service has %q, which takes parts of the sandbox away", line)
 		}
 	}
 	analyze, err := exec.LookPath("systemd-analyze")
 	if err != nil {
-		t.Skip("no systemd-analyze to read the units with")
+		t.Skip("needs systemd-analyze on the PATH (package systemd)")
 	}
 	for _, name := range []string{"assay.service", "governance.service"} {
 		// The programs are not installed here: any that is stands for them.
-		text := regexp.MustCompile(`(?m)^ExecStart=/opt/assay/\S+`).ReplaceAllString(read(t, "systemd/"+name), "ExecStart=/bin/true")
+		text := regexp.MustCompile(`(?m)^ExecStart=/opt/assay/\S+`).ReplaceAllString(read(t, "systemd/"+name),
+			"ExecStart=/bin/true")
 		path := filepath.Join(t.TempDir(), name)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -76,7 +79,9 @@ func TestEveryAlarmIsExplained(t *testing.T) {
 	page := read(t, "operators.md")
 	code := regexp.MustCompile(`(?m)^\s+[A-Za-z]+(?: Code)? += "([A-Z]+_[A-Z_]+)"`)
 	n := 0
-	for _, pattern := range []string{"../host/trade/order/*.go", "../host/trade/order/desk/*.go", "../host/trade/engine/engine.go", "../host/trade/admission/*.go", "../host/trade/feed/*.go", "../host/trade/risk/guard.go"} {
+	for _, pattern := range []string{"../host/trade/order/*.go", "../host/trade/order/desk/*.go",
+		"../host/trade/engine/engine.go", "../host/trade/admission/*.go", "../host/trade/feed/*.go",
+		"../host/trade/risk/guard.go"} {
 		files, err := filepath.Glob(pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("%s: %v", pattern, err)

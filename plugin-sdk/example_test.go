@@ -13,13 +13,16 @@ import (
 
 // show runs a strategy over candles by hand and prints what became of its orders.
 func show(s sdk.Strategy, candles *market.Series, options ...sdktest.Option) {
-	r, err := sdktest.Run(candles, s, append(options, sdktest.Execution(`{"slippage_bps":0,"fee_taker":0,"fee_maker":0}`))...)
+	r, err := sdktest.Run(candles, s,
+		append(options, sdktest.Execution(`{"slippage_bps":0,"fee_taker":0,"fee_maker":0}`))...)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for _, o := range r.Orders {
-		fmt.Println(strings.TrimSpace(fmt.Sprintln(o.Symbol, o.Side, o.Type, o.Status, o.AveragePrice.Trim(0), o.Reason)))
+		fmt.Println(
+			strings.TrimSpace(fmt.Sprintln(o.Symbol, o.Side, o.Type, o.Status, o.AveragePrice.Trim(0),
+				o.Reason)))
 	}
 }
 
@@ -29,8 +32,10 @@ type act func(v sdk.View) sdk.Intents
 func (a act) OnCandle(v sdk.View) (sdk.Intents, error) { return a(v), nil }
 
 func ExampleBuy() {
-	order := sdk.Buy(sdk.AllCash()).Limit(99.5).ExpireAfter(3).StopLoss(sdk.Percent(0.02)).TakeProfit(sdk.At(120))
-	fmt.Println(order[0].Side, order[0].Type, order[0].LimitPrice, order[0].StopLoss.Percent, order[0].TakeProfit.Price)
+	order := sdk.Buy(sdk.AllCash()).Limit(99.5).ExpireAfter(3).StopLoss(sdk.Percent(0.02)).TakeProfit(
+		sdk.At(120))
+	fmt.Println(order[0].Side, order[0].Type, order[0].LimitPrice, order[0].StopLoss.Percent,
+		order[0].TakeProfit.Price)
 	// Output: buy limit 99.5 0.02 120
 }
 
@@ -42,7 +47,8 @@ func ExampleIntents_And() {
 			return nil
 		}
 		return base.Limit(95).And(base.Stop(105))
-	}), sdktest.Candles([4]float64{100, 100, 100, 100}, [4]float64{100, 101, 94, 96}, [4]float64{96, 97, 96, 97}))
+	}), sdktest.Candles([4]float64{100, 100, 100, 100}, [4]float64{100, 101, 94, 96},
+		[4]float64{96, 97, 96, 97}))
 	// Output:
 	// SYNTH/USD buy limit filled 95
 	// SYNTH/USD buy stop expired 0 gtd
@@ -100,7 +106,9 @@ func (o *observer) OnCandle(v sdk.View) (sdk.Intents, error) {
 }
 
 func ExampleFillObserver() {
-	show(&observer{}, sdktest.Candles([4]float64{100, 100, 100, 100}, [4]float64{100, 100, 100, 100}, [4]float64{100, 102, 100, 101}))
+	show(&observer{},
+		sdktest.Candles([4]float64{100, 100, 100, 100}, [4]float64{100, 100, 100, 100},
+			[4]float64{100, 102, 100, 101}))
 	// Output:
 	// SYNTH/USD buy market filled 100
 	// SYNTH/USD sell limit filled 101

@@ -19,25 +19,44 @@ func TestIntents(t *testing.T) {
 		got  sdk.Intents
 		want market.Intent
 	}{
-		{"market", sdk.Buy(sdk.AllCash()), market.Intent{Size: market.Size{Kind: market.SizeCashFraction, Value: 1}}},
-		{"limit", sdk.Buy(sdk.Quantity(2)).Limit(99), market.Intent{Type: market.Limit, LimitPrice: 99, Size: sdk.Quantity(2)}},
-		{"stop", sdk.Sell(sdk.QuoteAmount(5)).Stop(90), market.Intent{Side: market.Sell, Type: market.Stop, StopPrice: 90, Size: sdk.QuoteAmount(5)}},
-		{"stop limit", sdk.Buy(sdk.AllCash()).Stop(101).Limit(102), market.Intent{Type: market.StopLimit, StopPrice: 101, LimitPrice: 102, Size: sdk.AllCash()}},
-		{"limit stop", sdk.Buy(sdk.AllCash()).Limit(102).Stop(101), market.Intent{Type: market.StopLimit, StopPrice: 101, LimitPrice: 102, Size: sdk.AllCash()}},
-		{"position", sdk.Sell(sdk.WholePosition()), market.Intent{Side: market.Sell, Size: sdk.WholePosition()}},
-		{"trailing", sdk.Sell(sdk.WholePosition()).TrailPercent(0.1), market.Intent{Side: market.Sell, Size: sdk.WholePosition(), Type: market.TrailingStop, TrailPercent: 0.1}},
-		{"trailing amount", sdk.Sell(sdk.WholePosition()).TrailAmount(3), market.Intent{Side: market.Sell, Size: sdk.WholePosition(), Type: market.TrailingStop, TrailAmount: 3}},
+		{"market", sdk.Buy(sdk.AllCash()),
+			market.Intent{Size: market.Size{Kind: market.SizeCashFraction, Value: 1}}},
+		{"limit", sdk.Buy(sdk.Quantity(2)).Limit(99),
+			market.Intent{Type: market.Limit, LimitPrice: 99, Size: sdk.Quantity(2)}},
+		{"stop", sdk.Sell(sdk.QuoteAmount(5)).Stop(90),
+			market.Intent{Side: market.Sell, Type: market.Stop, StopPrice: 90, Size: sdk.QuoteAmount(5)}},
+		{"stop limit", sdk.Buy(sdk.AllCash()).Stop(101).Limit(102),
+			market.Intent{Type: market.StopLimit, StopPrice: 101, LimitPrice: 102, Size: sdk.AllCash()}},
+		{"limit stop", sdk.Buy(sdk.AllCash()).Limit(102).Stop(101),
+			market.Intent{Type: market.StopLimit, StopPrice: 101, LimitPrice: 102, Size: sdk.AllCash()}},
+		{"position", sdk.Sell(sdk.WholePosition()),
+			market.Intent{Side: market.Sell, Size: sdk.WholePosition()}},
+		{"trailing", sdk.Sell(sdk.WholePosition()).TrailPercent(0.1),
+			market.Intent{Side: market.Sell, Size: sdk.WholePosition(), Type: market.TrailingStop,
+				TrailPercent: 0.1}},
+		{"trailing amount", sdk.Sell(sdk.WholePosition()).TrailAmount(3),
+			market.Intent{Side: market.Sell, Size: sdk.WholePosition(), Type: market.TrailingStop,
+				TrailAmount: 3}},
 		{"bracket", sdk.Buy(sdk.CashFraction(0.5)).StopLoss(sdk.Percent(0.02)).TakeProfit(sdk.At(120)),
-			market.Intent{Size: sdk.CashFraction(0.5), StopLoss: child(market.Child{Percent: 0.02}), TakeProfit: child(market.Child{Price: 120})}},
-		{"trailing stop loss", sdk.Buy(sdk.AllCash()).StopLoss(sdk.TrailingPercent(0.02)), market.Intent{Size: sdk.AllCash(), StopLoss: child(market.Child{TrailPercent: 0.02})}},
-		{"trailing amount stop loss", sdk.Buy(sdk.AllCash()).StopLoss(sdk.TrailingAmount(2)), market.Intent{Size: sdk.AllCash(), StopLoss: child(market.Child{TrailAmount: 2})}},
-		{"life", sdk.Buy(sdk.AllCash()).Limit(1).ExpireAfter(3), market.Intent{Size: sdk.AllCash(), Type: market.Limit, LimitPrice: 1, TimeInForce: market.GTD, ExpireAfter: 3}},
-		{"at once", sdk.Buy(sdk.AllCash()).ImmediateOrCancel().ReduceOnly(), market.Intent{Size: sdk.AllCash(), TimeInForce: market.IOC, ReduceOnly: true}},
-		{"names", sdk.Buy(sdk.AllCash()).On("A/B").Tag("t").Ref("r"), market.Intent{Symbol: "A/B", Size: sdk.AllCash(), Tag: "t", ClientRef: "r"}},
+			market.Intent{Size: sdk.CashFraction(0.5), StopLoss: child(market.Child{Percent: 0.02}),
+				TakeProfit: child(market.Child{Price: 120})}},
+		{"trailing stop loss", sdk.Buy(sdk.AllCash()).StopLoss(sdk.TrailingPercent(0.02)),
+			market.Intent{Size: sdk.AllCash(), StopLoss: child(market.Child{TrailPercent: 0.02})}},
+		{"trailing amount stop loss", sdk.Buy(sdk.AllCash()).StopLoss(sdk.TrailingAmount(2)),
+			market.Intent{Size: sdk.AllCash(), StopLoss: child(market.Child{TrailAmount: 2})}},
+		{"life", sdk.Buy(sdk.AllCash()).Limit(1).ExpireAfter(3),
+			market.Intent{Size: sdk.AllCash(), Type: market.Limit, LimitPrice: 1, TimeInForce: market.GTD,
+				ExpireAfter: 3}},
+		{"at once", sdk.Buy(sdk.AllCash()).ImmediateOrCancel().ReduceOnly(),
+			market.Intent{Size: sdk.AllCash(), TimeInForce: market.IOC, ReduceOnly: true}},
+		{"names", sdk.Buy(sdk.AllCash()).On("A/B").Tag("t").Ref("r"),
+			market.Intent{Symbol: "A/B", Size: sdk.AllCash(), Tag: "t", ClientRef: "r"}},
 		{"cancel", sdk.Cancel("r"), market.Intent{Action: market.Cancel, Ref: "r"}},
 		{"cancel all", sdk.CancelAll().On("A/B"), market.Intent{Action: market.CancelAll, Symbol: "A/B"}},
 		{"close", sdk.ClosePosition(), market.Intent{Action: market.Close}},
-		{"replace", sdk.Replace("r").WithSize(sdk.Quantity(1)).Limit(5), market.Intent{Action: market.Replace, Ref: "r", Size: sdk.Quantity(1), Type: market.Limit, LimitPrice: 5}},
+		{"replace", sdk.Replace("r").WithSize(sdk.Quantity(1)).Limit(5),
+			market.Intent{Action: market.Replace, Ref: "r", Size: sdk.Quantity(1), Type: market.Limit,
+				LimitPrice: 5}},
 	}
 	for _, c := range cases {
 		if len(c.got) != 1 || !reflect.DeepEqual(c.got[0], c.want) {
@@ -55,12 +74,24 @@ func TestBuildersLeaveTheirReceiver(t *testing.T) {
 	base := sdk.Buy(sdk.Quantity(1)).And(sdk.Sell(sdk.Quantity(2)))
 	before := fmt.Sprintf("%+v", base)
 	for name, change := range map[string]func() sdk.Intents{
-		"On": func() sdk.Intents { return base.On("A/B") }, "WithSize": func() sdk.Intents { return base.WithSize(sdk.Quantity(3)) },
-		"Limit": func() sdk.Intents { return base.Limit(99) }, "Stop": func() sdk.Intents { return base.Stop(101) },
-		"TrailPercent": func() sdk.Intents { return base.TrailPercent(0.1) }, "TrailAmount": func() sdk.Intents { return base.TrailAmount(2) },
-		"ExpireAfter": func() sdk.Intents { return base.ExpireAfter(3) }, "ImmediateOrCancel": func() sdk.Intents { return base.ImmediateOrCancel() },
-		"ReduceOnly": func() sdk.Intents { return base.ReduceOnly() }, "Tag": func() sdk.Intents { return base.Tag("t") },
-		"StopLoss": func() sdk.Intents { return base.StopLoss(sdk.At(1)) }, "TakeProfit": func() sdk.Intents { return base.TakeProfit(sdk.At(9)) },
+		"On": func() sdk.Intents {
+			return base.On("A/B")
+		}, "WithSize": func() sdk.Intents { return base.WithSize(sdk.Quantity(3)) },
+		"Limit": func() sdk.Intents {
+			return base.Limit(99)
+		}, "Stop": func() sdk.Intents { return base.Stop(101) },
+		"TrailPercent": func() sdk.Intents {
+			return base.TrailPercent(0.1)
+		}, "TrailAmount": func() sdk.Intents { return base.TrailAmount(2) },
+		"ExpireAfter": func() sdk.Intents {
+			return base.ExpireAfter(3)
+		}, "ImmediateOrCancel": func() sdk.Intents { return base.ImmediateOrCancel() },
+		"ReduceOnly": func() sdk.Intents {
+			return base.ReduceOnly()
+		}, "Tag": func() sdk.Intents { return base.Tag("t") },
+		"StopLoss": func() sdk.Intents {
+			return base.StopLoss(sdk.At(1))
+		}, "TakeProfit": func() sdk.Intents { return base.TakeProfit(sdk.At(9)) },
 		"Ref": func() sdk.Intents { return base.Ref("r") },
 		"And": func() sdk.Intents { return base[:1].And(sdk.ClosePosition())[:2] },
 	} {
@@ -72,7 +103,8 @@ func TestBuildersLeaveTheirReceiver(t *testing.T) {
 		}
 	}
 	entry, stop := base[:1].Limit(99), base[:1].Stop(101)
-	if entry[0].Type != market.Limit || entry[0].StopPrice != 0 || stop[0].Type != market.Stop || stop[0].LimitPrice != 0 {
+	if entry[0].Type != market.Limit || entry[0].StopPrice != 0 || stop[0].Type != market.Stop ||
+		stop[0].LimitPrice != 0 {
 		t.Errorf("a limit and a stop order of one base: %+v %+v", entry[0], stop[0])
 	}
 }
@@ -83,12 +115,13 @@ func TestReduceOnlyFollowsTheSize(t *testing.T) {
 		in   sdk.Intents
 		want bool
 	}{
-		"whole position":                {sdk.Sell(sdk.WholePosition()), true},
-		"resized to it":                 {sdk.Sell(sdk.Quantity(2)).WithSize(sdk.WholePosition()), true},
-		"resized from it":               {sdk.Sell(sdk.WholePosition()).WithSize(sdk.Quantity(2)), false},
-		"quantity":                      {sdk.Sell(sdk.Quantity(2)), false},
-		"quantity, reduce-only":         {sdk.Sell(sdk.Quantity(2)).ReduceOnly(), true},
-		"reduce-only whatever it is of": {sdk.Sell(sdk.WholePosition()).ReduceOnly().WithSize(sdk.Quantity(2)), true},
+		"whole position":        {sdk.Sell(sdk.WholePosition()), true},
+		"resized to it":         {sdk.Sell(sdk.Quantity(2)).WithSize(sdk.WholePosition()), true},
+		"resized from it":       {sdk.Sell(sdk.WholePosition()).WithSize(sdk.Quantity(2)), false},
+		"quantity":              {sdk.Sell(sdk.Quantity(2)), false},
+		"quantity, reduce-only": {sdk.Sell(sdk.Quantity(2)).ReduceOnly(), true},
+		"reduce-only whatever it is of": {
+			sdk.Sell(sdk.WholePosition()).ReduceOnly().WithSize(sdk.Quantity(2)), true},
 	} {
 		if got := c.in[0].Reduces(); got != c.want {
 			t.Errorf("%s: reduces %v, want %v", name, got, c.want)
@@ -118,16 +151,19 @@ func TestView(t *testing.T) {
 		OpenOrders: func() []market.Order { return orders }, Random: rand.New(rand.NewPCG(1, 2)), Sink: out,
 	}
 	v := viewOf(at)
-	if v.Index() != 7 || v.Time() != time.Unix(3600, 0).UTC() || !v.Warmup() || v.Cash() != 10 || v.Equity() != 11 || v.QuantityStep() != 0.5 || len(v.Symbols()) != 2 {
+	if v.Index() != 7 || v.Time() != time.Unix(3600, 0).UTC() || !v.Warmup() || v.Cash() != 10 ||
+		v.Equity() != 11 || v.QuantityStep() != 0.5 || len(v.Symbols()) != 2 {
 		t.Error("a plain value is wrong")
 	}
 	if v.Candle().Close != 1 || v.For("B/X").Candle().Close != 2 || v.Closed() || !v.For("B/X").Closed() {
 		t.Error("a candle is wrong")
 	}
-	if !v.Long() || v.Short() || v.Flat() || !v.For("B/X").Short() || v.For("B/X").Long() || v.For("B/X").Flat() || v.For("B/X").Position().Quantity != -1 {
+	if !v.Long() || v.Short() || v.Flat() || !v.For("B/X").Short() || v.For("B/X").Long() ||
+		v.For("B/X").Flat() || v.For("B/X").Position().Quantity != -1 {
 		t.Error("a position is wrong")
 	}
-	if len(v.AllOpenOrders()) != 2 || len(v.OpenOrders()) != 1 || len(v.For("B/X").OpenOrders()) != 1 || v.For("B/X").OpenOrders()[0].ID != 2 {
+	if len(v.AllOpenOrders()) != 2 || len(v.OpenOrders()) != 1 || len(v.For("B/X").OpenOrders()) != 1 ||
+		v.For("B/X").OpenOrders()[0].ID != 2 {
 		t.Error("open orders are wrong")
 	}
 	if v.Rand().Uint64() != rand.New(rand.NewPCG(1, 2)).Uint64() {

@@ -299,7 +299,7 @@ type ThirdParty struct {
 	LicenseFile   string `json:"license_file"`
 }
 
-// Vendored is the description of the vendored API reference.
+// Vendored returns the description of the vendored API reference.
 func Vendored() (ThirdParty, error) {
 	var t ThirdParty
 	data, err := files.ReadFile("third_party.json")
@@ -401,7 +401,7 @@ type Kind struct {
 	Meaning string `json:"meaning"`
 }
 
-// Anchor is the fragment of the code on /docs/errors. It differs from that of a
+// Anchor returns the fragment of the code on /docs/errors. It differs from that of a
 // refused request with the same code.
 func (r Reason) Anchor() string {
 	return "run-" + strings.ToLower(strings.ReplaceAll(r.Code, "_", "-"))

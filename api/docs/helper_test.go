@@ -23,8 +23,10 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; " +
-	"font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' " +
+	"data:; " +
+	"font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action " +
+	"'self'; frame-ancestors 'none'"
 
 // pages are the HTML pages.
 func pages() []string {
@@ -39,7 +41,8 @@ func serve(t *testing.T, o docs.Options) string {
 		t.Fatal(err)
 	}
 	logger := hclog.NewNullLogger()
-	handler, err := api.NewEdge(api.EdgeConfig{Hosts: edge.NewHosts(), Routes: d, Logger: logger, Now: time.Now})
+	handler, err := api.NewEdge(api.EdgeConfig{Hosts: edge.NewHosts(), Routes: d, Logger: logger,
+		Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,17 +109,23 @@ func sample(t *testing.T) docs.Options {
 	}
 	return docs.Options{
 		Errors: []problem.Entry{
-			{Code: "NO_RUN", Status: 409, Message: "There is no run yet.", Details: []string{"status", "hint"}, Advice: "Start one."},
-			{Code: "NOT_FOUND", Status: 404, Message: "There is nothing at this path.", Advice: "Look at <openapi.json>."},
+			{Code: "NO_RUN", Status: 409, Message: "There is no run yet.",
+				Details: []string{"status", "hint"}, Advice: "Start one."},
+			{Code: "NOT_FOUND", Status: 404, Message: "There is nothing at this path.",
+				Advice: "Look at <openapi.json>."},
 		},
-		Reasons: []docs.Reason{{Code: "DATA_ERROR", Meaning: "Bad candles.", Advice: "Import them again.", Data: []string{"reason"},
+		Reasons: []docs.Reason{{Code: "DATA_ERROR", Meaning: "Bad candles.", Advice: "Import them again.",
+			Data:  []string{"reason"},
 			Kinds: []docs.Kind{{Value: "corrupt_dataset", Meaning: "The hash differs."}}}},
 		Events: []stream.EventDoc{
-			{Type: "status_update", Direction: "server", Clients: "plain", Summary: "The status.", Rate: "on connect", Example: []byte(`{"status":"idle","run_id":""}`)},
-			{Type: "status_update", Direction: "server", Clients: "rich", Summary: "A change.", Rate: "each change", Example: []byte(`{"status":"</pre><script>"}`),
+			{Type: "status_update", Direction: "server", Clients: "plain", Summary: "The status.",
+				Rate: "on connect", Example: []byte(`{"status":"idle","run_id":""}`)},
+			{Type: "status_update", Direction: "server", Clients: "rich", Summary: "A change.",
+				Rate: "each change", Example: []byte(`{"status":"</pre><script>"}`),
 				Payload: []stream.FieldDoc{{Name: "status", Text: "the new <status>"}, {Name: "run_id"}}},
 			{Type: "heartbeat", Direction: "server", Clients: "rich", Rate: "every 15 s"},
-			{Type: "snapshot", Direction: "client", Clients: "rich", Summary: "Asks for a snapshot.", Rate: "after a gap in seq", Example: []byte(`{}`)},
+			{Type: "snapshot", Direction: "client", Clients: "rich", Summary: "Asks for a snapshot.",
+				Rate: "after a gap in seq", Example: []byte(`{}`)},
 		},
 		Deprecations: going,
 	}

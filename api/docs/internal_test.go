@@ -27,7 +27,8 @@ func TestReadParts(t *testing.T) {
 		"a\tv1\tMIT\tcc\n":              "cc.txt",
 		"a\tv1\tMIT\t\n":                "go.tsv:1",
 	} {
-		if _, err := readParts(list(text), "licenses/go.tsv"); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := readParts(list(text), "licenses/go.tsv"); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %s", text, err, want)
 		}
 	}
@@ -54,11 +55,13 @@ func FuzzReadParts(f *testing.F) {
 
 func TestEqualTextsShareANumber(t *testing.T) {
 	groups := []licenseGroup{
-		group("x", "", "", []Part{{Name: "a", Texts: []string{"one", "two"}}, {Name: "b", Texts: []string{"two"}}}),
+		group("x", "", "",
+			[]Part{{Name: "a", Texts: []string{"one", "two"}}, {Name: "b", Texts: []string{"two"}}}),
 		group("y", "", "", []Part{{Name: "c", Texts: []string{"one"}}}),
 	}
 	texts := numberTexts(groups)
-	if len(texts) != 2 || strings.Join(texts[0].Of, " ") != "a c" || strings.Join(texts[1].Of, " ") != "a b" || groups[1].Rows[0].Refs[0] != 1 {
+	if len(texts) != 2 || strings.Join(texts[0].Of, " ") != "a c" ||
+		strings.Join(texts[1].Of, " ") != "a b" || groups[1].Rows[0].Refs[0] != 1 {
 		t.Errorf("%+v %+v", texts, groups)
 	}
 }

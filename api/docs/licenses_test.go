@@ -23,7 +23,7 @@ func required(t *testing.T) map[string]string {
 	t.Helper()
 	f, err := os.Open("../../go.mod")
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("go.mod is not at the root: the list cannot be compared")
+		t.Skip("needs go.mod of the repository, which is not two folders up: run it in a checkout")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -49,17 +49,21 @@ func TestGoModules(t *testing.T) {
 	for _, p := range list {
 		listed[p.Name] = true
 		if strings.Contains(p.Name, "/") && versions[p.Name] != p.Version {
-			t.Errorf("%s is %s in go.mod and %s in the list: run scripts/licenses.sh", p.Name, versions[p.Name], p.Version)
+			t.Errorf("%s is %s in go.mod and %s in the list: run scripts/licenses.sh", p.Name,
+				versions[p.Name], p.Version)
 		}
 		checkPart(t, p)
 	}
-	for _, name := range []string{"Assay", "Go standard library and runtime", "github.com/hashicorp/go-plugin", "google.golang.org/grpc", "modernc.org/sqlite"} {
+	for _, name := range []string{"Assay", "Go standard library and runtime",
+		"github.com/hashicorp/go-plugin", "google.golang.org/grpc", "modernc.org/sqlite"} {
 		if !listed[name] {
 			t.Errorf("%s is not in the list", name)
 		}
 	}
 	for path, file := range imported(t) {
-		if !slices.ContainsFunc(list, func(p docs.Part) bool { return path == p.Name || strings.HasPrefix(path, p.Name+"/") }) {
+		if !slices.ContainsFunc(list, func(p docs.Part) bool {
+			return path == p.Name || strings.HasPrefix(path, p.Name+"/")
+		}) {
 			t.Errorf("%s imports %s, whose licence is not in the list: run scripts/licenses.sh", file, path)
 		}
 	}
@@ -75,7 +79,8 @@ func imported(t *testing.T) map[string]string {
 		switch {
 		case err != nil:
 			return err
-		case d.IsDir() && path != "../.." && (slices.Contains(skipped, d.Name()) || strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && path != "../.." &&
+			(slices.Contains(skipped, d.Name()) || strings.HasPrefix(d.Name(), ".")):
 			return filepath.SkipDir
 		case d.IsDir() || !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, "_test.go"):
 			return nil
@@ -86,7 +91,8 @@ func imported(t *testing.T) map[string]string {
 		}
 		for _, spec := range f.Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)
-			if host, _, _ := strings.Cut(name, "/"); strings.Contains(host, ".") && !strings.HasPrefix(name, "github.com/assay-run/assay") {
+			if host, _, _ := strings.Cut(name, "/"); strings.Contains(host, ".") &&
+				!strings.HasPrefix(name, "github.com/assay-run/assay") {
 				out[name] = path
 			}
 		}
@@ -104,8 +110,10 @@ func imported(t *testing.T) map[string]string {
 func checkPart(t *testing.T, p docs.Part) {
 	t.Helper()
 	proof := map[string]string{
-		"MIT": "Permission is hereby granted, free of charge", "MPL-2.0": "Mozilla Public License", "Apache-2.0": "Apache License",
-		"BSD-2-Clause": "Redistribution", "BSD-3-Clause": "Neither the name", "ISC": "Permission to use, copy, modify",
+		"MIT": "Permission is hereby granted, free of charge", "MPL-2.0": "Mozilla Public License",
+		"Apache-2.0":   "Apache License",
+		"BSD-2-Clause": "Redistribution", "BSD-3-Clause": "Neither the name",
+		"ISC": "Permission to use, copy, modify",
 	}[p.License]
 	text := strings.Join(strings.Fields(strings.Join(p.Texts, "\n")), " ")
 	if proof == "" || !strings.Contains(text, proof) && !strings.Contains(text, "may be used to endorse") {
@@ -123,7 +131,8 @@ func TestNpmPackages(t *testing.T) {
 		names = append(names, p.Name)
 		checkPart(t, p)
 	}
-	for _, want := range []string{"@scalar/api-reference", "vue", "zod", "highlight.js", "tailwindcss", "parse5"} {
+	for _, want := range []string{"@scalar/api-reference", "vue", "zod", "highlight.js", "tailwindcss",
+		"parse5"} {
 		if !slices.Contains(names, want) {
 			t.Errorf("%s is not in the list", want)
 		}
@@ -151,9 +160,12 @@ func TestEveryTextIsUsed(t *testing.T) {
 }
 
 func TestLicensesPage(t *testing.T) {
-	part := docs.Part{Name: "lightweight-charts", Version: "5.2.1", License: "Apache-2.0", Texts: []string{"Apache License <here>", "NOTICE of the charts"}}
+	part := docs.Part{Name: "lightweight-charts", Version: "5.2.1", License: "Apache-2.0",
+		Texts: []string{"Apache License <here>", "NOTICE of the charts"}}
 	page := get(t, serve(t, docs.Options{Parts: []docs.Part{part}})+"/docs/licenses")
-	for _, want := range []string{"<th scope=\"row\">lightweight-charts</th><td>5.2.1</td><td>Apache-2.0</td>", "Apache License &lt;here&gt;", "NOTICE of the charts",
+	for _, want := range []string{
+		"<th scope=\"row\">lightweight-charts</th><td>5.2.1</td><td>Apache-2.0</td>",
+		"Apache License &lt;here&gt;", "NOTICE of the charts",
 		"github.com/hashicorp/go-plugin", "@scalar/api-reference", "Mozilla Public License", "SQLite"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not on the page", want)

@@ -21,7 +21,7 @@ func TestGolden(t *testing.T) {
 	golden(t, "deprecations.html", get(t, base+"/docs/deprecations"))
 }
 
-// real is what the service itself shows.
+// real returns what the service itself shows.
 func real(t *testing.T) string {
 	t.Helper()
 	deprecations, err := v1.Deprecations()
@@ -34,7 +34,8 @@ func real(t *testing.T) string {
 func TestErrorsPageHasEveryCode(t *testing.T) {
 	page := html.UnescapeString(get(t, real(t)+"/docs/errors"))
 	for _, e := range problem.Table() {
-		row := `<tr id="` + e.Anchor() + `"><th scope="row"><a href="#` + e.Anchor() + `"><code>` + string(e.Code) + `</code></a></th><td>` +
+		row := `<tr id="` + e.Anchor() + `"><th scope="row"><a href="#` + e.Anchor() + `"><code>` + string(
+			e.Code) + `</code></a></th><td>` +
 			e.Message + `</td>`
 		if !strings.Contains(page, row) {
 			t.Errorf("%s is not on the page", e.Code)
@@ -46,7 +47,8 @@ func TestErrorsPageHasEveryCode(t *testing.T) {
 }
 
 func TestFailedRunCodes(t *testing.T) {
-	want := strings.Fields(`PLUGIN_CRASHED PLUGIN_TIMEOUT PLUGIN_PROTOCOL_ERROR PLUGIN_DIVERGED STRATEGY_ERROR DATA_ERROR EXCHANGE_ERROR
+	want := strings.Fields(
+		`PLUGIN_CRASHED PLUGIN_TIMEOUT PLUGIN_PROTOCOL_ERROR PLUGIN_DIVERGED STRATEGY_ERROR DATA_ERROR EXCHANGE_ERROR
 		EXCHANGE_AUTH_FAILED RISK_KILL STOP_UNCONFIRMED RUN_INTERRUPTED JOURNAL_QUARANTINED ARTIFACT_WRITE_FAILED INTERNAL_ERROR`)
 	var got []string
 	page := get(t, real(t)+"/docs/errors")
@@ -66,7 +68,8 @@ func TestDeprecationsPage(t *testing.T) {
 		t.Errorf("the shipped list is empty, yet:\n%s", page)
 	}
 	page := get(t, serve(t, sample(t))+"/docs/deprecations")
-	for _, want := range []string{`id="2026-09-old"`, "302 days", "2027-06-30T23:59:59.000Z", "GET /api/v1/status", "&lt;b&gt;gone", "/eta"} {
+	for _, want := range []string{`id="2026-09-old"`, "302 days", "2027-06-30T23:59:59.000Z",
+		"GET /api/v1/status", "&lt;b&gt;gone", "/eta"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("%q is not on the page", want)
 		}
@@ -74,7 +77,8 @@ func TestDeprecationsPage(t *testing.T) {
 }
 
 var (
-	loads = regexp.MustCompile(`<(?:script|img|iframe|source|video|audio|embed|object|link|form|base)\b[^>]*?\s(?:src|href|data|action|srcset)="([^"]*)"`)
+	loads = regexp.MustCompile(
+		`<(?:script|img|iframe|source|video|audio|embed|object|link|form|base)\b[^>]*?\s(?:src|href|data|action|srcset)="([^"]*)"`)
 	links = regexp.MustCompile(`<a [^>]*href="([^"]*)"`)
 	ids   = regexp.MustCompile(`\sid="([^"]*)"`)
 )
@@ -92,11 +96,13 @@ func TestNothingForeignIsLoaded(t *testing.T) {
 					t.Errorf("%s loads %s", path, m[1])
 				}
 			}
-			if path != "/docs" && regexp.MustCompile(`(?i)<script|<style|\son[a-z]+=|\sstyle=|javascript:`).MatchString(page) {
+			if path != "/docs" &&
+				regexp.MustCompile(`(?i)<script|<style|\son[a-z]+=|\sstyle=|javascript:`).MatchString(page) {
 				t.Errorf("%s has a script or an inline style", path)
 			}
 		}
-		if css := get(t, base+"/docs/style.css"); strings.Contains(css, "url(") || strings.Contains(css, "@import") {
+		if css := get(t, base+"/docs/style.css"); strings.Contains(css, "url(") ||
+			strings.Contains(css, "@import") {
 			t.Error("the style sheet loads something")
 		}
 	}
@@ -121,7 +127,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			if to == "" {
 				to = path
 			}
-			if anchors[to] == nil && !slices.Contains(elsewhere, to) || fragment != "" && !anchors[to][fragment] {
+			if anchors[to] == nil && !slices.Contains(elsewhere, to) || fragment != "" &&
+				!anchors[to][fragment] {
 				t.Errorf("%s links to %s", path, m[1])
 			}
 		}
@@ -131,7 +138,8 @@ func TestLinksLeadSomewhere(t *testing.T) {
 func TestEventsPage(t *testing.T) {
 	page := html.UnescapeString(get(t, real(t)+"/docs/events"))
 	for _, e := range stream.Events() {
-		if !strings.Contains(page, `<tr id="`+e.Direction+"-"+e.Clients+"-"+e.Type+`">`) || !strings.Contains(page, "<pre>"+string(e.Example)+"</pre>") {
+		if !strings.Contains(page, `<tr id="`+e.Direction+"-"+e.Clients+"-"+e.Type+`">`) ||
+			!strings.Contains(page, "<pre>"+string(e.Example)+"</pre>") {
 			t.Errorf("%s from the %s is not on the page", e.Type, e.Direction)
 		}
 		for _, f := range e.Payload {
@@ -144,7 +152,8 @@ func TestEventsPage(t *testing.T) {
 
 func TestEventsWithoutTable(t *testing.T) {
 	page := get(t, serve(t, docs.Options{})+"/docs/events")
-	if strings.Contains(page, `id="server"`) || !strings.Contains(page, `id="plain"`) || !strings.Contains(page, "4008") {
+	if strings.Contains(page, `id="server"`) || !strings.Contains(page, `id="plain"`) ||
+		!strings.Contains(page, "4008") {
 		t.Errorf("page:\n%s", page)
 	}
 }

@@ -18,7 +18,8 @@ import (
 func TestHeaders(t *testing.T) {
 	base := serve(t, sample(t))
 	types := map[string]string{
-		"/docs/init.js": "text/javascript; charset=utf-8", "/docs/scalar.js": "text/javascript; charset=utf-8", "/docs/style.css": "text/css; charset=utf-8",
+		"/docs/init.js":   "text/javascript; charset=utf-8",
+		"/docs/scalar.js": "text/javascript; charset=utf-8", "/docs/style.css": "text/css; charset=utf-8",
 	}
 	for _, p := range pages() {
 		types[p] = "text/html; charset=utf-8"
@@ -27,11 +28,14 @@ func TestHeaders(t *testing.T) {
 		t.Run(path, func(t *testing.T) {
 			resp, body := do(t, "GET", base+path)
 			h := resp.Header
-			if resp.StatusCode != 200 || h.Get("Content-Type") != contentType || h.Get("Cache-Control") != "no-cache" || h.Get("X-Service-API-Version") != "v1" ||
-				h.Get("X-Content-Type-Options") != "nosniff" || h.Get("Content-Length") != strconv.Itoa(len(body)) {
+			if resp.StatusCode != 200 || h.Get("Content-Type") != contentType ||
+				h.Get("Cache-Control") != "no-cache" || h.Get("X-Service-API-Version") != "v1" ||
+				h.Get("X-Content-Type-Options") != "nosniff" ||
+				h.Get("Content-Length") != strconv.Itoa(len(body)) {
 				t.Errorf("%d %v", resp.StatusCode, h)
 			}
-			if want := strings.HasPrefix(path, "/docs"); (h.Get("Content-Security-Policy") == policy) != want {
+			if want := strings.HasPrefix(path,
+				"/docs"); (h.Get("Content-Security-Policy") == policy) != want {
 				t.Errorf("policy: %q", h.Get("Content-Security-Policy"))
 			}
 			tag := h.Get("ETag")
@@ -39,22 +43,27 @@ func TestHeaders(t *testing.T) {
 				t.Fatalf("the entity tag is not strong: %s", tag)
 			}
 			head, nothing := do(t, "HEAD", base+path)
-			if head.StatusCode != 200 || len(nothing) != 0 || head.Header.Get("Content-Length") != h.Get("Content-Length") || head.Header.Get("ETag") != tag {
+			if head.StatusCode != 200 || len(nothing) != 0 ||
+				head.Header.Get("Content-Length") != h.Get("Content-Length") ||
+				head.Header.Get("ETag") != tag {
 				t.Errorf("HEAD: %d %v", head.StatusCode, head.Header)
 			}
 			same, nothing := do(t, "GET", base+path, `If-None-Match: "x", W/`+tag)
-			if same.StatusCode != 304 || len(nothing) != 0 || same.Header.Get("ETag") != tag || same.Header.Get("X-Service-API-Version") != "v1" {
+			if same.StatusCode != 304 || len(nothing) != 0 || same.Header.Get("ETag") != tag ||
+				same.Header.Get("X-Service-API-Version") != "v1" {
 				t.Errorf("If-None-Match: %d %v", same.StatusCode, same.Header)
 			}
 			if other, _ := do(t, "GET", base+path, `If-None-Match: "x"`); other.StatusCode != 200 {
 				t.Errorf("another tag: %d", other.StatusCode)
 			}
-			if post, _ := do(t, "POST", base+path); post.StatusCode != 405 || post.Header.Get("Allow") != "GET, HEAD" {
+			if post, _ := do(t, "POST", base+path); post.StatusCode != 405 ||
+				post.Header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("POST: %d %v", post.StatusCode, post.Header)
 			}
 		})
 	}
-	for _, path := range []string{"/docs/", "/docs/errors/", "/docs/index.html", "/docs/scalar.js.gz", "/docs/licenses/go.tsv"} {
+	for _, path := range []string{"/docs/", "/docs/errors/", "/docs/index.html", "/docs/scalar.js.gz",
+		"/docs/licenses/go.tsv"} {
 		if resp, _ := do(t, "GET", base+path); resp.StatusCode != 404 {
 			t.Errorf("%s: %d", path, resp.StatusCode)
 		}
@@ -66,16 +75,19 @@ func TestGzip(t *testing.T) {
 	for _, path := range []string{"/docs/scalar.js", "/docs/style.css", "/docs/licenses"} {
 		_, plain := do(t, "GET", base+path)
 		resp, zipped := do(t, "GET", base+path, "Accept-Encoding: br, gzip")
-		if resp.Header.Get("Content-Encoding") != "gzip" || !strings.HasSuffix(resp.Header.Get("ETag"), `-gzip"`) || len(zipped) >= len(plain) {
+		if resp.Header.Get("Content-Encoding") != "gzip" ||
+			!strings.HasSuffix(resp.Header.Get("ETag"), `-gzip"`) || len(zipped) >= len(plain) {
 			t.Errorf("%s: %v", path, resp.Header)
 		}
 		if got := unzip(t, zipped); !bytes.Equal(got, plain) {
 			t.Errorf("%s: the compressed and the plain body differ", path)
 		}
-		if resp, _ := do(t, "GET", base+path, "Accept-Encoding: gzip", "If-None-Match: "+resp.Header.Get("ETag")); resp.StatusCode != 304 {
+		if resp, _ := do(t, "GET", base+path, "Accept-Encoding: gzip",
+			"If-None-Match: "+resp.Header.Get("ETag")); resp.StatusCode != 304 {
 			t.Errorf("%s: the compressed tag does not match: %d", path, resp.StatusCode)
 		}
-		if resp, _ := do(t, "GET", base+path, "Accept-Encoding: gzip;q=0"); resp.Header.Get("Content-Encoding") != "" {
+		if resp, _ := do(t, "GET", base+path,
+			"Accept-Encoding: gzip;q=0"); resp.Header.Get("Content-Encoding") != "" {
 			t.Errorf("%s: gzip was refused and sent", path)
 		}
 	}
@@ -116,7 +128,8 @@ func TestVendoredFile(t *testing.T) {
 		t.Errorf("the header of %s has a name or a time: % x", v.File, zipped[:10])
 	}
 	license, err := os.ReadFile(v.LicenseFile)
-	if err != nil || !bytes.Contains(license, []byte("MIT License")) || !bytes.Contains(license, []byte("Scalar")) {
+	if err != nil || !bytes.Contains(license, []byte("MIT License")) ||
+		!bytes.Contains(license, []byte("Scalar")) {
 		t.Errorf("%s: %v", v.LicenseFile, err)
 	}
 	resp, body := do(t, "GET", serve(t, docs.Options{})+"/docs/scalar.js", "Accept-Encoding: gzip")
@@ -127,7 +140,8 @@ func TestVendoredFile(t *testing.T) {
 
 func TestReferenceOptions(t *testing.T) {
 	script := get(t, serve(t, docs.Options{})+"/docs/init.js")
-	m := regexp.MustCompile(`(?s)Scalar\.createApiReference\("#reference", \{(.*?)\n\s*\}\);`).FindStringSubmatch(script)
+	m := regexp.MustCompile(
+		`(?s)Scalar\.createApiReference\("#reference", \{(.*?)\n\s*\}\);`).FindStringSubmatch(script)
 	if m == nil {
 		t.Fatalf("no options in\n%s", script)
 	}

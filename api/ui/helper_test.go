@@ -28,7 +28,8 @@ func serve(t *testing.T) string {
 		t.Fatal(err)
 	}
 	logger := hclog.NewNullLogger()
-	handler, err := api.NewEdge(api.EdgeConfig{Hosts: edge.NewHosts(), Routes: append(api.Redirects(), u.Routes()...), Logger: logger, Now: time.Now})
+	handler, err := api.NewEdge(api.EdgeConfig{Hosts: edge.NewHosts(),
+		Routes: append(api.Redirects(), u.Routes()...), Logger: logger, Now: time.Now})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func get(t *testing.T, url string) string {
 	return string(body)
 }
 
-// dist is every committed file of the bundle by name.
+// dist returns every committed file of the bundle by name.
 func dist(t *testing.T) map[string][]byte {
 	t.Helper()
 	entries, err := os.ReadDir("dist")

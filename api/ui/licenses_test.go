@@ -37,7 +37,8 @@ func TestLicensesPage(t *testing.T) {
 		}
 	}
 	plain := html.UnescapeString(page)
-	for _, file := range []string{"preact/LICENSE", "preact-signals/LICENSE", "lightweight-charts/LICENSE", "lightweight-charts/NOTICE", "fancy-canvas/LICENSE"} {
+	for _, file := range []string{"preact/LICENSE", "preact-signals/LICENSE", "lightweight-charts/LICENSE",
+		"lightweight-charts/NOTICE", "fancy-canvas/LICENSE"} {
 		text, err := os.ReadFile("third_party/" + file)
 		if err != nil {
 			t.Fatal(err)
@@ -74,9 +75,11 @@ func TestPartsAreThoseOfTheBundle(t *testing.T) {
 	}
 	for _, p := range u.Parts() {
 		if p.Version == "" || wanted.DevDependencies[p.Name] != p.Version {
-			t.Errorf("%s is %s here and %q in package.json", p.Name, p.Version, wanted.DevDependencies[p.Name])
+			t.Errorf("%s is %s here and %q in package.json", p.Name, p.Version,
+				wanted.DevDependencies[p.Name])
 		}
-		if !strings.Contains(string(readme), p.Name+" "+p.Version) || !strings.Contains(string(readme), p.License) {
+		if !strings.Contains(string(readme), p.Name+" "+p.Version) ||
+			!strings.Contains(string(readme), p.License) {
 			t.Errorf("third_party/README.md lacks %s %s, %s", p.Name, p.Version, p.License)
 		}
 	}

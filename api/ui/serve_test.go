@@ -14,7 +14,8 @@ import (
 	"testing"
 )
 
-const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; base-uri 'none'; " +
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; base-uri 'none'; " +
 	"form-action 'self'; frame-ancestors 'none'; require-trusted-types-for 'script'"
 
 const (
@@ -23,12 +24,14 @@ const (
 )
 
 var contentTypes = map[string]string{
-	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml", "": "text/html; charset=utf-8",
+	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml",
+	"": "text/html; charset=utf-8",
 }
 
-var loads = regexp.MustCompile(`<(?:script|link|img|iframe|form|base|object|embed|source)\b[^>]*?\s(?:src|href|data|action|srcset)="([^"]*)"`)
+var loads = regexp.MustCompile(
+	`<(?:script|link|img|iframe|form|base|object|embed|source)\b[^>]*?\s(?:src|href|data|action|srcset)="([^"]*)"`)
 
-// cached is every address with the Cache-Control that it must have.
+// cached returns every address with the Cache-Control that it must have.
 func cached(t *testing.T, base string) map[string]string {
 	t.Helper()
 	all := map[string]string{"/ui": revalidate, "/api/v1/ui": revalidate, "/ui/licenses": revalidate}
@@ -46,7 +49,8 @@ func cached(t *testing.T, base string) map[string]string {
 func TestTheBundleIsComplete(t *testing.T) {
 	base := serve(t)
 	kinds := []*regexp.Regexp{
-		regexp.MustCompile(`^index\.html$`), regexp.MustCompile(`^app-([0-9a-f]{10})\.js$`), regexp.MustCompile(`^charts-([0-9a-f]{10})\.js$`),
+		regexp.MustCompile(`^index\.html$`), regexp.MustCompile(`^app-([0-9a-f]{10})\.js$`),
+		regexp.MustCompile(`^charts-([0-9a-f]{10})\.js$`),
 		regexp.MustCompile(`^app-([0-9a-f]{10})\.css$`), regexp.MustCompile(`^icon-([0-9a-f]{10})\.svg$`),
 	}
 	files := dist(t)
@@ -90,9 +94,12 @@ func TestPagesLoadOnlyWhatIsServed(t *testing.T) {
 	}
 	imported := 0
 	for name, text := range dist(t) {
-		for _, m := range regexp.MustCompile(`\b(?:import\s*\(?|from)\s*["']([./][^"']*)["']`).FindAllSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(
+			`\b(?:import\s*\(?|from)\s*["']([./][^"']*)["']`).FindAllSubmatch(text, -1) {
 			imported++
-			if resp, _ := do(t, "GET", base+"/ui/"+strings.TrimPrefix(string(m[1]), "./")); resp.StatusCode != 200 || path.Ext(name) != ".js" {
+			if resp, _ := do(t, "GET",
+				base+"/ui/"+strings.TrimPrefix(string(m[1]), "./")); resp.StatusCode != 200 ||
+				path.Ext(name) != ".js" {
 				t.Errorf("%s imports %s: %d", name, m[1], resp.StatusCode)
 			}
 		}
@@ -100,7 +107,9 @@ func TestPagesLoadOnlyWhatIsServed(t *testing.T) {
 	if imported != 1 {
 		t.Errorf("%d imports, want that of the chart library", imported)
 	}
-	if page := get(t, base+"/ui"); regexp.MustCompile(`<style|\sstyle=|\son[a-z]+=|<script(?:>|[^>]*>[^<])|https?:`).MatchString(page) {
+	if page := get(t,
+		base+"/ui"); regexp.MustCompile(
+		`<style|\sstyle=|\son[a-z]+=|<script(?:>|[^>]*>[^<])|https?:`).MatchString(page) {
 		t.Errorf("the policy forbids a part of\n%s", page)
 	}
 }
@@ -110,7 +119,8 @@ func TestSamePageAtBothAddresses(t *testing.T) {
 	a, one := do(t, "GET", base+"/ui")
 	b, two := do(t, "GET", base+"/api/v1/ui")
 	if !bytes.Equal(one, two) || len(one) == 0 || a.Header.Get("ETag") != b.Header.Get("ETag") {
-		t.Errorf("%d bytes %s and %d bytes %s", len(one), a.Header.Get("ETag"), len(two), b.Header.Get("ETag"))
+		t.Errorf("%d bytes %s and %d bytes %s", len(one), a.Header.Get("ETag"), len(two),
+			b.Header.Get("ETag"))
 	}
 }
 
@@ -120,10 +130,14 @@ func TestHeaders(t *testing.T) {
 		t.Run(address, func(t *testing.T) {
 			resp, body := do(t, "GET", base+address)
 			want := map[string]string{
-				"Content-Type": contentTypes[path.Ext(address)], "Content-Security-Policy": policy, "Cache-Control": cache,
-				"Content-Length": strconv.Itoa(len(body)), "X-Service-API-Version": "v1", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
-				"Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
-				"Vary": "Accept-Encoding, Prefer", "Content-Encoding": "", "Access-Control-Allow-Origin": "", "Set-Cookie": "",
+				"Content-Type": contentTypes[path.Ext(address)], "Content-Security-Policy": policy,
+				"Cache-Control":  cache,
+				"Content-Length": strconv.Itoa(len(body)), "X-Service-API-Version": "v1",
+				"X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+				"Referrer-Policy": "no-referrer", "Cross-Origin-Opener-Policy": "same-origin",
+				"Cross-Origin-Resource-Policy": "same-origin",
+				"Vary":                         "Accept-Encoding, Prefer", "Content-Encoding": "",
+				"Access-Control-Allow-Origin": "", "Set-Cookie": "",
 			}
 			for name, value := range want {
 				if got := resp.Header.Get(name); got != value {
@@ -131,22 +145,27 @@ func TestHeaders(t *testing.T) {
 				}
 			}
 			tag := resp.Header.Get("ETag")
-			if resp.StatusCode != 200 || resp.Header.Get("X-Request-Id") == "" || !regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(tag) {
+			if resp.StatusCode != 200 || resp.Header.Get("X-Request-Id") == "" ||
+				!regexp.MustCompile(`^"[0-9a-f]{32}"$`).MatchString(tag) {
 				t.Errorf("%d %v", resp.StatusCode, resp.Header)
 			}
 			head, nothing := do(t, "HEAD", base+address)
-			if head.StatusCode != 200 || len(nothing) != 0 || head.Header.Get("Content-Length") != want["Content-Length"] || head.Header.Get("ETag") != tag {
+			if head.StatusCode != 200 || len(nothing) != 0 ||
+				head.Header.Get("Content-Length") != want["Content-Length"] ||
+				head.Header.Get("ETag") != tag {
 				t.Errorf("HEAD: %d %v", head.StatusCode, head.Header)
 			}
 			same, nothing := do(t, "GET", base+address, `If-None-Match: "x", `+tag)
-			if same.StatusCode != 304 || len(nothing) != 0 || same.Header.Get("ETag") != tag || same.Header.Get("Cache-Control") != cache ||
+			if same.StatusCode != 304 || len(nothing) != 0 || same.Header.Get("ETag") != tag ||
+				same.Header.Get("Cache-Control") != cache ||
 				same.Header.Get("X-Service-API-Version") != "v1" {
 				t.Errorf("If-None-Match: %d %v", same.StatusCode, same.Header)
 			}
 			if other, _ := do(t, "GET", base+address, `If-None-Match: "x"`); other.StatusCode != 200 {
 				t.Errorf("another tag: %d", other.StatusCode)
 			}
-			if post, _ := do(t, "POST", base+address); post.StatusCode != 405 || post.Header.Get("Allow") != "GET, HEAD" {
+			if post, _ := do(t, "POST", base+address); post.StatusCode != 405 ||
+				post.Header.Get("Allow") != "GET, HEAD" {
 				t.Errorf("POST: %d %v", post.StatusCode, post.Header)
 			}
 		})
@@ -164,16 +183,19 @@ func TestGzip(t *testing.T) {
 			}
 			continue
 		}
-		if resp.Header.Get("Content-Encoding") != "gzip" || !strings.HasSuffix(resp.Header.Get("ETag"), `-gzip"`) || len(zipped) >= len(plain) {
+		if resp.Header.Get("Content-Encoding") != "gzip" ||
+			!strings.HasSuffix(resp.Header.Get("ETag"), `-gzip"`) || len(zipped) >= len(plain) {
 			t.Fatalf("%s: %v", address, resp.Header)
 		}
 		if unzip(t, zipped) != plain {
 			t.Errorf("%s: the compressed and the plain body differ", address)
 		}
-		if again, _ := do(t, "GET", base+address, "Accept-Encoding: gzip", "If-None-Match: "+resp.Header.Get("ETag")); again.StatusCode != 304 {
+		if again, _ := do(t, "GET", base+address, "Accept-Encoding: gzip",
+			"If-None-Match: "+resp.Header.Get("ETag")); again.StatusCode != 304 {
 			t.Errorf("%s: the compressed tag does not match: %d", address, again.StatusCode)
 		}
-		if refused, _ := do(t, "GET", base+address, "Accept-Encoding: gzip;q=0"); refused.Header.Get("Content-Encoding") != "" {
+		if refused, _ := do(t, "GET", base+address,
+			"Accept-Encoding: gzip;q=0"); refused.Header.Get("Content-Encoding") != "" {
 			t.Errorf("%s: gzip was refused and sent", address)
 		}
 	}
@@ -216,8 +238,10 @@ func TestFirstLoadIsSmall(t *testing.T) {
 func TestUnknownAssets(t *testing.T) {
 	base := serve(t)
 	for _, address := range []string{
-		"/ui/app.js", "/ui/index.html", "/ui/app-0000000000.js", "/ui/licenses/", "/ui/licenses.html", "/ui/licenses.css", "/ui/dist/index.html",
-		"/ui/third_party/preact/LICENSE", "/ui/assets/licenses.html", "/api/v1/ui/", "/api/v1/ui/licenses", "/ui//licenses", "/ui/../ui",
+		"/ui/app.js", "/ui/index.html", "/ui/app-0000000000.js", "/ui/licenses/", "/ui/licenses.html",
+		"/ui/licenses.css", "/ui/dist/index.html",
+		"/ui/third_party/preact/LICENSE", "/ui/assets/licenses.html", "/api/v1/ui/", "/api/v1/ui/licenses",
+		"/ui//licenses", "/ui/../ui",
 	} {
 		resp, body := do(t, "GET", base+address)
 		want := `{"error":"There is nothing at this path.","status_code":404,"path":"` + address + `"}`
@@ -226,12 +250,14 @@ func TestUnknownAssets(t *testing.T) {
 				`","request_id":"` + resp.Header.Get("X-Request-Id") + `","status_code":404}}}`
 		}
 		if resp.StatusCode != 404 || string(body) != want ||
-			resp.Header.Get("X-Service-API-Version") != "v1" || resp.Header.Get("Cache-Control") != "no-store" {
+			resp.Header.Get("X-Service-API-Version") != "v1" ||
+			resp.Header.Get("Cache-Control") != "no-store" {
 			t.Errorf("%s: %d %s %v", address, resp.StatusCode, body, resp.Header)
 		}
 	}
 	for _, address := range []string{"/", "/ui/"} {
-		if resp, _ := do(t, "GET", base+address); resp.StatusCode != 307 || resp.Header.Get("Location") != "/ui" {
+		if resp, _ := do(t, "GET", base+address); resp.StatusCode != 307 ||
+			resp.Header.Get("Location") != "/ui" {
 			t.Errorf("%s: %d %v", address, resp.StatusCode, resp.Header)
 		}
 	}

@@ -55,8 +55,9 @@ func TestSourcesAreShort(t *testing.T) {
 
 // sinks turn text into markup or code, or keep something in an unexpected place. The
 // policy of the page stops the first kind; the second has no policy.
-var sinks = regexp.MustCompile(`[iI]nnerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\(|new Function|createPolicy|` +
-	`sessionStorage|indexedDB|document\.cookie|sendBeacon|serviceWorker`)
+var sinks = regexp.MustCompile(
+	`[iI]nnerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\(|new Function|createPolicy|` +
+		`sessionStorage|indexedDB|document\.cookie|sendBeacon|serviceWorker`)
 
 func TestSourcesUseNoSinks(t *testing.T) {
 	for path, text := range sources(t) {
@@ -84,7 +85,9 @@ func TestNoForeignHosts(t *testing.T) {
 			}
 		}
 	}
-	if !slices.ContainsFunc(slices.Collect(maps.Values(sources(t))), func(s string) bool { return strings.Contains(s, "attributionLogo: false") }) {
+	if !slices.ContainsFunc(slices.Collect(maps.Values(sources(t))), func(s string) bool {
+		return strings.Contains(s, "attributionLogo: false")
+	}) {
 		t.Error("the logo of the chart library is on")
 	}
 }

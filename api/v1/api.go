@@ -108,10 +108,10 @@ var openAPI []byte
 //go:embed deprecations.json
 var deprecations []byte
 
-// OpenAPI is the document that describes this API.
+// OpenAPI returns the document that describes this API.
 func OpenAPI() []byte { return append([]byte(nil), openAPI...) }
 
-// Deprecations is the registry of what is going away.
+// Deprecations returns the registry of what is going away.
 func Deprecations() (view.Deprecations, error) { return view.ParseDeprecations(deprecations) }
 
 func documentRoutes() []edge.Route {

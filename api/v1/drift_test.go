@@ -52,16 +52,22 @@ func words(v any) []string {
 // noType are schemas that are no struct of ours: words, free objects, and what the
 // simulator or the error envelope write.
 func noType() []string {
-	return []string{"ErrorCode", "ErrorDetails", "Error", "PlainError", "RunStatus", "Mode", "Empty", "ExecutionOptions", "ResolvedExecution", "PerformanceMetrics", "BacktestRequest", "LiveRequest"}
+	return []string{"ErrorCode", "ErrorDetails", "Error", "PlainError", "RunStatus", "Mode", "Empty",
+		"ExecutionOptions", "ResolvedExecution", "PerformanceMetrics", "BacktestRequest", "LiveRequest"}
 }
 
 func TestSchemasMatchStructs(t *testing.T) {
 	types := map[string]any{
-		"FieldError": schema.Violation{}, "RunResponse": view.RunResponse{}, "ControlRequest": controlRequest{},
-		"FailureDetails": view.FailureDetails{}, "Status": view.Status{}, "Alarm": view.Alarm{}, "DetailedStatus": view.DetailedStatus{}, "Note": artifact.Note{},
-		"EquitySampling": metric.Thinning{}, "RowsTotal": view.RowsTotal{}, "MetricsMeta": metric.Meta{}, "Order": view.Order{}, "Fill": view.Fill{},
-		"Trade": view.Trade{}, "Position": view.Position{}, "EquityPoint": view.EquityPoint{}, "RunConfig": view.RunConfig{}, "Results": view.Results{},
-		"Health": view.Health{}, "Strategy": view.Strategy{}, "Exchange": view.Exchange{}, "DateRange": candle.Range{},
+		"FieldError": schema.Violation{}, "RunResponse": view.RunResponse{},
+		"ControlRequest": controlRequest{},
+		"FailureDetails": view.FailureDetails{}, "Status": view.Status{}, "Alarm": view.Alarm{},
+		"DetailedStatus": view.DetailedStatus{}, "Note": artifact.Note{},
+		"EquitySampling": metric.Thinning{}, "RowsTotal": view.RowsTotal{}, "MetricsMeta": metric.Meta{},
+		"Order": view.Order{}, "Fill": view.Fill{},
+		"Trade": view.Trade{}, "Position": view.Position{}, "EquityPoint": view.EquityPoint{},
+		"RunConfig": view.RunConfig{}, "Results": view.Results{},
+		"Health": view.Health{}, "Strategy": view.Strategy{}, "Exchange": view.Exchange{},
+		"DateRange":   candle.Range{},
 		"Deprecation": view.Deprecation{}, "Meta": view.Meta{}, "Trials": registry.Place{},
 	}
 	schemas := at(document(t), "components", "schemas").(map[string]any)
@@ -140,7 +146,8 @@ func TestOperationsMatchRoutes(t *testing.T) {
 		for method, op := range operations.(map[string]any) {
 			id, _ := at(op, "operationId").(string)
 			if !routes[method+" "+path] || id == "" || ids[id] || at(op, "description") == nil {
-				t.Errorf("operation %s %s (%s) has no route, or no id or description of its own", method, path, id)
+				t.Errorf("operation %s %s (%s) has no route, or no id or description of its own", method,
+					path, id)
 			}
 			ids[id] = true
 			delete(routes, method+" "+path)
@@ -172,13 +179,15 @@ func TestErrorCodesMatchTable(t *testing.T) {
 		for method, op := range operations.(map[string]any) {
 			responses := at(op, "responses").(map[string]any)
 			for status, r := range responses {
-				if !problem.Coded(path) && status >= "400" && at(r, "$ref") != "#/components/responses/PlainError" {
+				if !problem.Coded(path) && status >= "400" &&
+					at(r, "$ref") != "#/components/responses/PlainError" {
 					t.Errorf("%s %s: %s has a code", method, path, status)
 				}
 			}
 			for _, code := range words(at(op, "x-error-codes")) {
 				status := fmt.Sprint(problem.Lookup(problem.Code(code)).Status)
-				if !problem.Coded(path) || !slices.Contains(byStatus[status], code) || at(responses[status], "$ref") != "#/components/responses/Error"+status {
+				if !problem.Coded(path) || !slices.Contains(byStatus[status], code) ||
+					at(responses[status], "$ref") != "#/components/responses/Error"+status {
 					t.Errorf("%s %s: code %s, but no response %s", method, path, code, status)
 				}
 			}
@@ -219,7 +228,8 @@ func TestExecutionMatchesSimulator(t *testing.T) {
 	}
 	for _, name := range []string{"ExecutionOptions", "ResolvedExecution"} {
 		properties := at(document(t), "components", "schemas", name, "properties").(map[string]any)
-		if got, want := slices.Sorted(maps.Keys(properties)), slices.Sorted(maps.Keys(options)); !slices.Equal(got, want) {
+		if got, want := slices.Sorted(maps.Keys(properties)),
+			slices.Sorted(maps.Keys(options)); !slices.Equal(got, want) {
 			t.Errorf("%s has %v, the simulator %v", name, got, want)
 		}
 		for key, p := range properties {
@@ -255,8 +265,10 @@ func TestSecretsStayHidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := string(text) + fmt.Sprintf("%v %+v %#v %s %q %d %x", r, r, r, r.ExchangeConfig, r.ExchangeConfig, r.ExchangeConfig, r.ExchangeConfig) + fmt.Sprint(r.complete("live"))
-	if strings.Contains(shown, "hunter2") || strings.Contains(shown, fmt.Sprintf("%x", "hunter2")) || strings.Contains(shown, "104 117 110") {
+	shown := string(text) + fmt.Sprintf("%v %+v %#v %s %q %d %x", r, r, r, r.ExchangeConfig, r.ExchangeConfig,
+		r.ExchangeConfig, r.ExchangeConfig) + fmt.Sprint(r.complete("live"))
+	if strings.Contains(shown, "hunter2") || strings.Contains(shown, fmt.Sprintf("%x", "hunter2")) ||
+		strings.Contains(shown, "104 117 110") {
 		t.Error(shown)
 	}
 	if !strings.Contains(r.ExchangeConfig.Reveal(), "hunter2") {

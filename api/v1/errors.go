@@ -17,7 +17,7 @@ import (
 // maxShown keeps a long pointer from becoming a long message.
 const maxShown = 120
 
-// invalid is the answer to a body that does not match the schema.
+// invalid returns the answer to a body that does not match the schema.
 func invalid(list []schema.Violation) error {
 	list = schema.Sorted(list)
 	message := fmt.Sprintf("The request is not valid: %s.", describe(list[0]))

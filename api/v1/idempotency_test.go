@@ -17,7 +17,10 @@ func TestKeyringKeepsTheLast64(t *testing.T) {
 	calls := 0
 	start := func(key string) {
 		t.Helper()
-		if _, err := k.once(key, "/p", []byte("{}"), func() (*edge.Answer, error) { calls++; return &edge.Answer{Header: http.Header{}}, nil }); err != nil {
+		if _, err := k.once(key, "/p", []byte("{}"), func() (*edge.Answer, error) {
+			calls++
+			return &edge.Answer{Header: http.Header{}}, nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +62,8 @@ func TestKeyringSerialisesOneKey(t *testing.T) {
 
 func TestKeyOf(t *testing.T) {
 	for _, good := range []string{"k", strings.Repeat("~", 128), "!"} {
-		if got, err := header(http.Header{"Idempotency-Key": {good}}, "Idempotency-Key"); err != nil || got != good {
+		if got, err := header(http.Header{"Idempotency-Key": {good}}, "Idempotency-Key"); err != nil ||
+			got != good {
 			t.Errorf("%q: %v", good, err)
 		}
 	}

@@ -200,7 +200,7 @@ func newKeyring() *keyring {
 	return k
 }
 
-// header is the one value of a header, "" if the request has none.
+// header returns the one value of a header, "" if the request has none.
 func header(h http.Header, name string) (string, error) {
 	values := h.Values(name)
 	if len(values) == 0 {
@@ -346,7 +346,7 @@ func (p *Prefer) set(name, value string) {
 	}
 }
 
-// AppliedWait is the Preference-Applied value of a wait.
+// AppliedWait returns the Preference-Applied value of a wait.
 func (p Prefer) AppliedWait() string {
 	if p.Wait < 0 {
 		return ""
@@ -354,7 +354,7 @@ func (p Prefer) AppliedWait() string {
 	return "wait=" + strconv.Itoa(int(p.Wait/time.Second))
 }
 
-// AppliedSampling is the Preference-Applied value of points and rows.
+// AppliedSampling returns the Preference-Applied value of points and rows.
 func (p Prefer) AppliedSampling() string {
 	var out []string
 	if p.Points >= 0 {

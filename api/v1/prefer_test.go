@@ -26,7 +26,8 @@ func TestParsePrefer(t *testing.T) {
 		}
 	}
 	p := ParsePrefer(http.Header{"Prefer": {"wait=1", "rows=2, points=3"}})
-	if p.AppliedWait() != "wait=1" || p.AppliedSampling() != "points=3, rows=2" || none.AppliedWait()+none.AppliedSampling() != "" {
+	if p.AppliedWait() != "wait=1" || p.AppliedSampling() != "points=3, rows=2" ||
+		none.AppliedWait()+none.AppliedSampling() != "" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -37,7 +38,8 @@ func FuzzPrefer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		p := ParsePrefer(http.Header{"Prefer": {text}})
-		if p.Wait != -1 && (p.Wait < time.Second || p.Wait > 30*time.Second) || p.Points != -1 && (p.Points < 2 || p.Points > 4000) || p.Rows < -1 || p.Rows > 1000 {
+		if p.Wait != -1 && (p.Wait < time.Second || p.Wait > 30*time.Second) || p.Points != -1 &&
+			(p.Points < 2 || p.Points > 4000) || p.Rows < -1 || p.Rows > 1000 {
 			t.Fatalf("%q: %+v", text, p)
 		}
 		again := ParsePrefer(http.Header{"Prefer": {p.AppliedWait(), p.AppliedSampling()}})

@@ -75,7 +75,7 @@ func launch(req runner.StartRequest, by Launcher) runner.LaunchFunc {
 	}
 }
 
-// started is the message of a start, with why it is ungated, if it is.
+// started returns the message of a start, with why it is ungated, if it is.
 func started(req runner.StartRequest, ungated string) string {
 	if ungated != "" {
 		ungated = ". " + ungated
@@ -169,7 +169,7 @@ func (a *API) control(r *request[controlRequest]) (*edge.Answer, error) {
 	return runAnswer(s, s.Message)
 }
 
-// stopAnswer is what a stop has come to.
+// stopAnswer returns what a stop has come to.
 func stopAnswer(s runner.Snapshot) (*edge.Answer, error) {
 	message := s.Message
 	switch {
@@ -245,7 +245,7 @@ func (r *startRequest) check() []schema.Violation {
 	return bad
 }
 
-// complete is the request for the run machine, with every default.
+// complete returns the request for the run machine, with every default.
 func (r *startRequest) complete(mode string) runner.StartRequest {
 	req := r.StartRequest
 	req.Mode, req.InitialCash, req.ExchangeConfig = mode, cmp.Or(r.InitialCash, "10000"),

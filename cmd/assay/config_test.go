@@ -23,7 +23,8 @@ func variables(pairs ...string) func(string) (string, bool) {
 }
 
 func TestBadOptionsEndWithTwo(t *testing.T) {
-	refusal := "refusing to listen on 0.0.0.0: the API has no authentication. Put an authenticating proxy in front and set " +
+	refusal := "refusing to listen on 0.0.0.0: the API has no authentication. Put an authenticating proxy " +
+		"in front and set " +
 		"SERVICE_API_BEHIND_PROXY=1 and SERVICE_API_ALLOWED_HOSTS=<its name>"
 	for _, c := range []struct {
 		args, env []string
@@ -52,7 +53,8 @@ func TestBadOptionsEndWithTwo(t *testing.T) {
 		{[]string{"argument"}, nil, "argument"},
 	} {
 		var out, errs bytes.Buffer
-		if code := runCommand(c.args, world{variables(c.env...), &out, &errs}); code != exitUsage || !strings.Contains(errs.String(), c.want) || out.Len() > 0 {
+		if code := runCommand(c.args, world{variables(c.env...), &out, &errs}); code != exitUsage ||
+			!strings.Contains(errs.String(), c.want) || out.Len() > 0 {
 			t.Errorf("%v %v: exit %d, %s", c.args, c.env, code, errs.String())
 		}
 	}
@@ -67,21 +69,27 @@ func TestOptionSources(t *testing.T) {
 		}
 		return c
 	}
-	if c := read(nil, "SERVICE_API_HOST=", "SERVICE_API_PORT="); c.bind.Host != "127.0.0.1" || c.bind.Port != 8000 || c.logLevel != hclog.Info || c.demo {
+	if c := read(nil, "SERVICE_API_HOST=", "SERVICE_API_PORT="); c.bind.Host != "127.0.0.1" ||
+		c.bind.Port != 8000 || c.logLevel != hclog.Info || c.demo {
 		t.Errorf("defaults: %+v", c)
 	}
-	if c := read(nil); filepath.Base(c.stateDir) != ".assay" || filepath.Base(c.strategies) != "strategies" || !filepath.IsAbs(c.stateDir) {
+	if c := read(nil); filepath.Base(c.stateDir) != ".assay" || filepath.Base(c.strategies) != "strategies" ||
+		!filepath.IsAbs(c.stateDir) {
 		t.Errorf("folders: %+v", c)
 	}
-	env := []string{"SERVICE_API_HOST=::1", "SERVICE_API_PORT=1", "SERVICE_LOG_LEVEL=warn", "SERVICE_API_BEHIND_PROXY=true",
+	env := []string{"SERVICE_API_HOST=::1", "SERVICE_API_PORT=1", "SERVICE_LOG_LEVEL=warn",
+		"SERVICE_API_BEHIND_PROXY=true",
 		"SERVICE_API_ALLOWED_HOSTS=a.example, b.example", "SERVICE_STATE_DIR=/s", "SERVICE_STRATEGIES=/p"}
 	c := read(nil, env...)
-	if c.bind.Host != "::1" || c.bind.Port != 1 || c.logLevel != hclog.Warn || !c.bind.BehindProxy || c.stateDir != "/s" || c.strategies != "/p" ||
+	if c.bind.Host != "::1" || c.bind.Port != 1 || c.logLevel != hclog.Warn || !c.bind.BehindProxy ||
+		c.stateDir != "/s" || c.strategies != "/p" ||
 		!slices.Equal(c.bind.AllowedHosts, []string{"a.example", "b.example"}) {
 		t.Errorf("environment: %+v", c)
 	}
-	c = read([]string{"--host", "localhost", "--port=2", "--log-level=trace", "--behind-proxy=0", "--allowed-host", "c", "--allowed-host", "d", "--demo"}, env...)
-	if c.bind.Host != "localhost" || c.bind.Port != 2 || c.logLevel != hclog.Trace || c.bind.BehindProxy || !c.demo ||
+	c = read([]string{"--host", "localhost", "--port=2", "--log-level=trace", "--behind-proxy=0",
+		"--allowed-host", "c", "--allowed-host", "d", "--demo"}, env...)
+	if c.bind.Host != "localhost" || c.bind.Port != 2 || c.logLevel != hclog.Trace || c.bind.BehindProxy ||
+		!c.demo ||
 		!slices.Equal(c.bind.AllowedHosts, []string{"c", "d"}) {
 		t.Errorf("flags: %+v", c)
 	}
@@ -93,7 +101,8 @@ func TestOptionSources(t *testing.T) {
 func TestHelpAndVersion(t *testing.T) {
 	for arg, want := range map[string]string{"--help": "SERVICE_API_ALLOWED_HOSTS", "--version": version} {
 		var out, errs bytes.Buffer
-		if code := runCommand([]string{arg}, world{variables(), &out, &errs}); code != exitDone || !strings.Contains(out.String(), want) {
+		if code := runCommand([]string{arg}, world{variables(), &out, &errs}); code != exitDone ||
+			!strings.Contains(out.String(), want) {
 			t.Errorf("%s: %d %s", arg, code, out.String())
 		}
 	}

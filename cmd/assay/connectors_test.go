@@ -24,10 +24,12 @@ func TestConnectorEndpoints(t *testing.T) {
 	}
 	for _, bad := range []string{"binance", "=http://127.0.0.1", "b=", "b=http://10.0.0.1", "b=http://api.example", "b=ftp://x", "b=https://user:pw@x", "b=https://x?y", "b=127.0.0.1:5"} {
 		var usage *usageError
-		if _, err := read([]string{"--connector-endpoint", bad}); !errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "--connector-endpoint") {
+		if _, err := read([]string{"--connector-endpoint", bad}); !errors.As(err, &usage) ||
+			!strings.HasPrefix(err.Error(), "--connector-endpoint") {
 			t.Errorf("%q: %v", bad, err)
 		}
-		if _, err := read(nil, "SERVICE_CONNECTOR_ENDPOINTS="+bad); !errors.As(err, &usage) || !strings.HasPrefix(err.Error(), "SERVICE_CONNECTOR_ENDPOINTS") {
+		if _, err := read(nil, "SERVICE_CONNECTOR_ENDPOINTS="+bad); !errors.As(err, &usage) ||
+			!strings.HasPrefix(err.Error(), "SERVICE_CONNECTOR_ENDPOINTS") {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}

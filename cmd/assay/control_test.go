@@ -70,7 +70,8 @@ func TestControlOptions(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		code := runCommand(c.args, world{variables(c.env...), &out, &errs})
-		if code != exitUsage || !strings.Contains(errs.String(), c.want) || out.Len() > 0 || strings.Contains(errs.String(), "canary") {
+		if code != exitUsage || !strings.Contains(errs.String(), c.want) || out.Len() > 0 ||
+			strings.Contains(errs.String(), "canary") {
 			t.Errorf("%v %v: exit %d, %s", c.args, c.env, code, errs.String())
 		}
 	}
@@ -82,15 +83,19 @@ func TestControlOptions(t *testing.T) {
 		}
 		return c.control
 	}
-	if c := read(nil, "SERVICE_CONTROL_URL=", "SERVICE_DEPLOYMENT_POLICY="); c.policy != deploy.Auto || c.url != "" || c.key != nil || c.families.Of("a_b") != "a-b" {
+	if c := read(nil, "SERVICE_CONTROL_URL=", "SERVICE_DEPLOYMENT_POLICY="); c.policy != deploy.Auto ||
+		c.url != "" || c.key != nil || c.families.Of("a_b") != "a-b" {
 		t.Errorf("defaults: %+v", c)
 	}
-	if c := read([]string{"--control-key", public}); c.url != defaultControlURL || c.policy.Effective(c.key != nil) != deploy.Enforce {
+	if c := read([]string{"--control-key", public}); c.url != defaultControlURL ||
+		c.policy.Effective(c.key != nil) != deploy.Enforce {
 		t.Errorf("a key alone: %+v", c)
 	}
-	c := read([]string{"--deployment-policy=warn", "--strategy-family", "a=x", "--strategy-family", "b=y"}, "SERVICE_CONTROL_URL="+url+"/", "SERVICE_CONTROL_KEY="+public,
+	c := read([]string{"--deployment-policy=warn", "--strategy-family", "a=x", "--strategy-family", "b=y"},
+		"SERVICE_CONTROL_URL="+url+"/", "SERVICE_CONTROL_KEY="+public,
 		"SERVICE_CONTROL_SIGN_KEY="+private, "SERVICE_DEPLOYMENT_POLICY=off", "SERVICE_STRATEGY_FAMILY=a=z")
-	if c.policy != deploy.Warn || c.url != url || c.signKey == nil || c.families.Of("a") != "x" || c.families.Of("b") != "y" {
+	if c.policy != deploy.Warn || c.url != url || c.signKey == nil || c.families.Of("a") != "x" ||
+		c.families.Of("b") != "y" {
 		t.Errorf("%+v", c)
 	}
 	if c := read(nil, "SERVICE_STRATEGY_FAMILY=a=x, b=y"); c.families.Of("b") != "y" {
@@ -119,7 +124,8 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	p, err := planetest.Open(planetest.Options{Dir: filepath.Join(t.TempDir(), "g"), Trust: planetest.Trust(1)})
+	p, err := planetest.Open(planetest.Options{Dir: filepath.Join(t.TempDir(), "g"),
+		Trust: planetest.Trust(1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +141,8 @@ func newDesk(t *testing.T) *desk {
 		keyFile(t, d.keys, name)
 	}
 	if d.policy, err = deploy.New(deploy.Options{
-		Mode: deploy.Enforce, Source: source, Key: &p.Store.Keys().Statement.PublicKey, StateDir: t.TempDir(), Now: p.Now,
+		Mode: deploy.Enforce, Source: source, Key: &p.Store.Keys().Statement.PublicKey, StateDir: t.TempDir(),
+		Now:      p.Now,
 		Reporter: &reporter{plane: dial(t, p.URL), key: planetest.Key("host"), now: p.Now},
 	}); err != nil {
 		t.Fatal(err)
@@ -148,7 +155,8 @@ func (d *desk) submit() {
 	d.t.Helper()
 	now := d.p.Now()
 	doc := planetest.Good(now, planetest.WithSoaks(now))
-	a, err := d.p.Submit(doc, planetest.Signed(), planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)})
+	a, err := d.p.Submit(doc, planetest.Signed(),
+		planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)})
 	if err != nil || a.Status != http.StatusCreated {
 		d.t.Fatalf("%v %s", err, a.Body)
 	}
@@ -158,7 +166,8 @@ func (d *desk) submit() {
 // as runs a command of the control plane as a person.
 func (d *desk) as(who, verb string, args ...string) {
 	d.t.Helper()
-	args = append([]string{verb, d.id, "--control-url", d.p.URL, "--key", filepath.Join(d.keys, who+".key"), "--yes"}, args...)
+	args = append([]string{verb, d.id, "--control-url", d.p.URL, "--key", filepath.Join(d.keys, who+".key"),
+		"--yes"}, args...)
 	var out bytes.Buffer
 	if code := command.Run(context.Background(), args, command.World{
 		Env: variables(), In: strings.NewReader(""), Out: &out, Err: &out, Now: d.p.Now, Version: "1",
@@ -171,7 +180,8 @@ func (d *desk) as(who, verb string, args ...string) {
 func (d *desk) start() (deploy.Admission, string) {
 	d.t.Helper()
 	a, err := d.policy.Admit(d.t.Context(), deploy.Request{
-		Mode: "live", Strategy: "sma_cross", PluginSHA256: digest.SHA256Hex([]byte("plugin")), Params: json.RawMessage(`{"fast":10}`),
+		Mode: "live", Strategy: "sma_cross", PluginSHA256: digest.SHA256Hex([]byte("plugin")),
+		Params:  json.RawMessage(`{"fast":10}`),
 		Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe("1h"), Exchange: "binance",
 	})
 	var r *deploy.Refusal
@@ -201,14 +211,17 @@ func TestRealPlane(t *testing.T) {
 	d.expect("in paper", "DEPLOYMENT_MODE_NOT_ALLOWED")
 	host := t.TempDir()
 	killed := planetest.Killed(&planetest.Good(d.p.Now()).Bundle, "drill-1", d.p.Now().Add(-time.Minute))
-	if err := planetest.Put(host, map[string][]byte{"runs/drill-1/metadata.json": []byte(killed)}); err != nil {
+	if err := planetest.Put(host,
+		map[string][]byte{"runs/drill-1/metadata.json": []byte(killed)}); err != nil {
 		t.Fatal(err)
 	}
-	d.as("otto", "incident", "--drill", "kill_switch", "--run", "drill-1", "--result", "pass", "--run-state-dir", host)
+	d.as("otto", "incident", "--drill", "kill_switch", "--run", "drill-1", "--result", "pass",
+		"--run-state-dir", host)
 	d.as("rita", "approve", "--stage", "canary", "--role", "risk")
 	d.as("anna", "approve", "--stage", "canary", "--role", "approver")
 	a := d.expect("in canary", "")
-	if a.CandidateRevisionID != d.id || a.Stage != "canary" || a.Limits.Capital.String() != "1000" || a.Limits.OrderValue.String() != "250" || !a.Gated() {
+	if a.CandidateRevisionID != d.id || a.Stage != "canary" || a.Limits.Capital.String() != "1000" ||
+		a.Limits.OrderValue.String() != "250" || !a.Gated() {
 		t.Errorf("%+v", a)
 	}
 	d.as("rita", "suspend", "--reason", "odd fills")
@@ -219,7 +232,9 @@ func TestRealPlane(t *testing.T) {
 
 	// The run that began now ends by its own risk rules: the plane is informed, nothing starts any more.
 	told := make(chan deploy.Event, 8)
-	watch := deploy.Watch{Policy: d.policy, Admission: a, On: func(e deploy.Event) { told <- e }, Interval: 10 * time.Millisecond}
+	watch := deploy.Watch{Policy: d.policy, Admission: a, On: func(e deploy.Event) {
+		told <- e
+	}, Interval: 10 * time.Millisecond}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	ended := make(chan struct{})
@@ -238,7 +253,8 @@ func TestRealPlane(t *testing.T) {
 	}
 	d.expect("after the incident", "DEPLOYMENT_REVOKED")
 	var state promotion.State
-	if answer, err := d.p.Get("/promotion-state/candidate_revision/" + d.id); err != nil || answer.Decode(&state) != nil || len(state.OpenIncidents) != 1 {
+	if answer, err := d.p.Get("/promotion-state/candidate_revision/" + d.id); err != nil ||
+		answer.Decode(&state) != nil || len(state.OpenIncidents) != 1 {
 		t.Errorf("%v %+v", err, state)
 	}
 	d.p.Advance(48 * time.Hour)
@@ -256,11 +272,13 @@ func TestReporterIsRefused(t *testing.T) {
 	at := d.p.Now()
 	report := func(key, id string) error {
 		r := &reporter{plane: source, key: planetest.Key(key), now: d.p.Now}
-		return r.Report(t.Context(), deploy.Incident{ID: "risk-kill.x", CandidateRevisionID: id, RunID: "x", Reason: "r", At: at})
+		return r.Report(t.Context(),
+			deploy.Incident{ID: "risk-kill.x", CandidateRevisionID: id, RunID: "x", Reason: "r", At: at})
 	}
 	untrusted := func(final bool) {
 		t.Helper()
-		if err := report("nobody", d.id); errors.Is(err, deploy.ErrRefused) != final || !strings.Contains(err.Error(), "INVALID_SIGNATURE") {
+		if err := report("nobody", d.id); errors.Is(err, deploy.ErrRefused) != final ||
+			!strings.Contains(err.Error(), "INVALID_SIGNATURE") {
 			t.Errorf("a key that nobody trusts: %v", err)
 		}
 	}
@@ -270,14 +288,16 @@ func TestReporterIsRefused(t *testing.T) {
 	d.p.Advance(2 * time.Hour)
 	untrusted(true)
 	size := d.p.Store.Size()
-	if err := report("host", d.id); err != nil || d.p.Store.Size() == size { // said at the time of the incident it would have expired
+	// said at the time of the incident it would have expired
+	if err := report("host", d.id); err != nil || d.p.Store.Size() == size {
 		t.Errorf("a day late: %v", err)
 	}
 	if err := report("host", "cr-"+strings.Repeat("0", 64)); !errors.Is(err, deploy.ErrRefused) {
 		t.Errorf("no such revision: %v", err)
 	}
 	away := &reporter{plane: dial(t, "http://127.0.0.1:1"), key: planetest.Key("host"), now: d.p.Now}
-	if err := away.Report(t.Context(), deploy.Incident{CandidateRevisionID: d.id}); err == nil || errors.Is(err, deploy.ErrRefused) {
+	if err := away.Report(t.Context(), deploy.Incident{CandidateRevisionID: d.id}); err == nil ||
+		errors.Is(err, deploy.ErrRefused) {
 		t.Errorf("nobody there: %v", err)
 	}
 }

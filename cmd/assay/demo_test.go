@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/api/v1/apitest"
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/registry"
 )
 
 // ask sends a request and holds the answer against the OpenAPI document.
@@ -51,7 +53,8 @@ func TestDemonstration(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{"/api/v1/health", "/api/v1/status", "/api/v1/status/detailed", "/api/v1/strategies", "/api/v1/exchanges", "/api/v1/meta", "/openapi.json"} {
+	for _, path := range []string{"/api/v1/health", "/api/v1/status", "/api/v1/status/detailed",
+		"/api/v1/strategies", "/api/v1/exchanges", "/api/v1/meta", "/openapi.json"} {
 		if status, v := ask(t, recorder, "GET", p.url, path, ""); status != 200 {
 			t.Errorf("%s: %d %v", path, status, v)
 		}
@@ -64,7 +67,8 @@ func TestDemonstration(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(state, first["artifacts"].(string), "report.json")); err != nil {
 		t.Error(err)
 	}
-	if status, v := ask(t, recorder, "DELETE", p.url, "/api/v1/run/reset", ""); status != 200 || v["run_id"] != id {
+	if status, v := ask(t, recorder, "DELETE", p.url, "/api/v1/run/reset", ""); status != 200 ||
+		v["run_id"] != id {
 		t.Errorf("reset: %v", v)
 	}
 	badFields(t, recorder, p.url)
@@ -74,12 +78,27 @@ func TestDemonstration(t *testing.T) {
 	if info, err := os.Stat(state); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("state directory: %v %v", info.Mode(), err)
 	}
+	demonstrationIsALook(t, state, id)
 	again := launch(t, state)
 	if _, v := ask(t, recorder, "GET", again.url, "/api/v1/status", ""); v["status"] != "idle" {
 		t.Errorf("after a restart: %v", v["status"])
 	}
 	if code := again.end(t, syscall.SIGINT); code != exitDone {
 		t.Errorf("exit code %d: %s", code, again.output)
+	}
+}
+
+// demonstrationIsALook: it plays the held out candles of the sample, once, and the registry has it.
+func demonstrationIsALook(t *testing.T, state, runID string) {
+	t.Helper()
+	reg, err := registry.Open(t.Context(), artifact.NewStore(filepath.Join(state, "runs")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reg.Close()
+	looks, err := reg.Markets().Looks(t.Context())
+	if err != nil || len(looks) != 1 || looks[0].SourceID != runID || looks[0].Command != registry.LookBacktest {
+		t.Errorf("%+v, %v", looks, err)
 	}
 }
 
@@ -111,12 +130,16 @@ func TestOneServicePerStateDirectory(t *testing.T) {
 	p := launch(t, state)
 	var out, errs bytes.Buffer
 	none := func(string) (string, bool) { return "", false }
-	if code := runCommand([]string{"--port", "0", "--state-dir", state}, world{none, &out, &errs}); code != exitFailed || !strings.Contains(errs.String(), "in use by another service") {
+	if code := runCommand([]string{"--port", "0", "--state-dir", state},
+		world{none, &out, &errs}); code != exitFailed ||
+		!strings.Contains(errs.String(), "in use by another service") {
 		t.Errorf("second service: %d %s", code, errs.String())
 	}
 	errs.Reset()
 	port := p.url[strings.LastIndexByte(p.url, ':')+1:]
-	if code := runCommand([]string{"--port", port, "--state-dir", t.TempDir()}, world{none, &out, &errs}); code != exitFailed || !strings.Contains(errs.String(), "address already in use") {
+	if code := runCommand([]string{"--port", port, "--state-dir", t.TempDir()},
+		world{none, &out, &errs}); code != exitFailed ||
+		!strings.Contains(errs.String(), "address already in use") {
 		t.Errorf("port in use: %d %s", code, errs.String())
 	}
 	if out.Len() > 0 {

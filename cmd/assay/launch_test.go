@@ -38,7 +38,8 @@ var strategiesDir = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	builtStrategies.Store(&dir)
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "sma_cross"), "../../strategies/sma_cross").CombinedOutput()
+	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "sma_cross"),
+		"../../strategies/sma_cross").CombinedOutput()
 	if err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
@@ -78,7 +79,8 @@ func launch(t *testing.T, state string, args ...string) *process {
 		t.Fatal(err)
 	}
 	args = append([]string{"--port", "0", "--state-dir", state, "--strategies", dir}, args...)
-	p := &process{cmd: exec.Command(os.Args[0], args...), output: &lockedBuffer{}, exited: make(chan struct{})}
+	p := &process{cmd: exec.Command(os.Args[0], args...), output: &lockedBuffer{},
+		exited: make(chan struct{})}
 	p.cmd.Env = append(os.Environ(), asService+"=1")
 	p.cmd.Stderr = p.output
 	stdout, err := p.cmd.StdoutPipe()

@@ -32,7 +32,8 @@ func TestPages(t *testing.T) {
 	}
 	for _, path := range []string{"/ui/licenses", "/docs/licenses"} {
 		text := html.UnescapeString(page(t, p.url+path, path))
-		for _, want := range []string{"preact", "@preact/signals-core", "lightweight-charts", "fancy-canvas", "TradingView Lightweight Charts™", sample.Attribution()} {
+		for _, want := range []string{"preact", "@preact/signals-core", "lightweight-charts", "fancy-canvas",
+			"TradingView Lightweight Charts™", sample.Attribution()} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%s does not show %.60q", path, want)
 			}

@@ -15,30 +15,45 @@ import (
 
 func tradingOf(t *testing.T, env map[string]string, args ...string) (trading, error) {
 	t.Helper()
-	cfg, _, err := readConfig(args, world{out: &bytes.Buffer{}, err: &bytes.Buffer{}, env: func(name string) (string, bool) { v, ok := env[name]; return v, ok }})
+	cfg, _, err := readConfig(args,
+		world{out: &bytes.Buffer{}, err: &bytes.Buffer{}, env: func(name string) (string, bool) {
+			v, ok := env[name]
+			return v, ok
+		}})
 	return cfg.trading, err
 }
 
 func TestTradingOptions(t *testing.T) {
 	got, err := tradingOf(t, nil)
-	if err != nil || got.ends != (live.Ends{OnStop: engine.Leave, OnShutdown: engine.Leave, OnLeaseLoss: exchange.CancelEntries, Unprotected: orderdesk.Hold}) || got.risk.For(true).Capped() || got.limits()["max_order_notional"] != nil || got.limits()["mode"] != "enforce" {
+	if err != nil ||
+		got.ends != (live.Ends{OnStop: engine.Leave, OnShutdown: engine.Leave,
+			OnLeaseLoss: exchange.CancelEntries, Unprotected: orderdesk.Hold}) ||
+		got.risk.For(true).Capped() || got.limits()["max_order_notional"] != nil ||
+		got.limits()["mode"] != "enforce" {
 		t.Errorf("%+v %v", got, err)
 	}
-	got, err = tradingOf(t, map[string]string{"SERVICE_RISK_MAX_ORDER_NOTIONAL": "50", "SERVICE_ON_STOP": "leave", "SERVICE_RISK_BURST": "7"},
-		"--risk-max-order-notional", "100", "--on-stop=flatten", "--risk-paper", "enforce", "--risk-max-rejects", "2/4")
+	got, err = tradingOf(t,
+		map[string]string{"SERVICE_RISK_MAX_ORDER_NOTIONAL": "50", "SERVICE_ON_STOP": "leave",
+			"SERVICE_RISK_BURST": "7"},
+		"--risk-max-order-notional", "100", "--on-stop=flatten", "--risk-paper", "enforce",
+		"--risk-max-rejects", "2/4")
 	l := got.risk.For(true)
-	if err != nil || got.ends.OnStop != engine.Flatten || got.risk.Paper != risk.Enforce || l.MaxOrderNotional.String() != "100" || l.Burst != 7 || l.MaxRejects != 4 {
+	if err != nil || got.ends.OnStop != engine.Flatten || got.risk.Paper != risk.Enforce ||
+		l.MaxOrderNotional.String() != "100" || l.Burst != 7 || l.MaxRejects != 4 {
 		t.Errorf("%+v %v", got, err)
 	}
 	if n := got.limits()["max_order_notional"]; n != json.Number("100") {
 		t.Error(n)
 	}
-	for option, value := range map[string]string{"--on-stop": "run", "--on-shutdown": "x", "--on-lease-loss": "exits", "--unprotected": "sell", "--risk-burst": "-1", "--risk-max-drawdown": "x", "--risk-paper": "maybe", "--risk-stale-candles": "9/3"} {
+	for option, value := range map[string]string{"--on-stop": "run", "--on-shutdown": "x",
+		"--on-lease-loss": "exits", "--unprotected": "sell", "--risk-burst": "-1", "--risk-max-drawdown": "x",
+		"--risk-paper": "maybe", "--risk-stale-candles": "9/3"} {
 		if _, err := tradingOf(t, nil, option, value); err == nil || !strings.Contains(err.Error(), option) {
 			t.Errorf("%s %s: %v", option, value, err)
 		}
 	}
-	if _, err := tradingOf(t, map[string]string{"SERVICE_RISK_PRICE_COLLAR": "none"}); err == nil || !strings.Contains(err.Error(), "SERVICE_RISK_PRICE_COLLAR") {
+	if _, err := tradingOf(t, map[string]string{"SERVICE_RISK_PRICE_COLLAR": "none"}); err == nil ||
+		!strings.Contains(err.Error(), "SERVICE_RISK_PRICE_COLLAR") {
 		t.Error(err)
 	}
 }

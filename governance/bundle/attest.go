@@ -190,13 +190,15 @@ func (s *Said) within(roles []string) bool {
 	case *Approval:
 		return slices.Contains(roles, p.Role)
 	case *Waiver:
-		return any(TrustRisk)
+		return any(TrustRisk, TrustApprover)
 	case *Drill:
 		return any(TrustOperator, TrustHost)
 	case *Incident:
 		return p.Event == "open" || any(TrustRisk, TrustOperator)
 	case *Ending:
 		return any(TrustRisk, TrustApprover, TrustOperator)
+	case *Shadow:
+		return any(TrustShadow)
 	}
 	return s.Statement.PredicateType != TypeBundle || any(TrustLab)
 }
@@ -277,7 +279,7 @@ type TrustKey struct {
 	KeyID      string   `json:"key_id" is:"sha256"`
 	PublicKey  string   `json:"public_key"` // PEM
 	Principal  string   `json:"principal" is:"filled"`
-	Roles      []string `json:"roles" is:"oneof lab replay risk approver operator host"`
+	Roles      []string `json:"roles" is:"oneof lab replay risk approver operator host shadow"`
 	ValidFrom  string   `json:"valid_from" is:"time"`
 	ValidUntil string   `json:"valid_until" is:"time"`
 	Status     string   `json:"status" is:"oneof active revoked"`

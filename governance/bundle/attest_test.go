@@ -18,9 +18,12 @@ import (
 func desk(t testing.TB) *bundle.Trust {
 	t.Helper()
 	return trusting(t,
-		keyOf(t, "lab", "packer@example.com", bundle.TrustLab), keyOf(t, "replay", "rita@example.com", bundle.TrustReplay),
-		keyOf(t, "risk", "rob@example.com", bundle.TrustRisk), keyOf(t, "approver", "anna@example.com", bundle.TrustApprover),
-		keyOf(t, "operator", "olaf@example.com", bundle.TrustOperator), keyOf(t, "host", "host-1", bundle.TrustHost),
+		keyOf(t, "lab", "packer@example.com", bundle.TrustLab),
+		keyOf(t, "replay", "rita@example.com", bundle.TrustReplay),
+		keyOf(t, "risk", "rob@example.com", bundle.TrustRisk),
+		keyOf(t, "approver", "anna@example.com", bundle.TrustApprover),
+		keyOf(t, "operator", "olaf@example.com", bundle.TrustOperator),
+		keyOf(t, "host", "host-1", bundle.TrustHost),
 		keyOf(t, "alice", "Alice@Example.com", bundle.TrustLab, bundle.TrustRisk, bundle.TrustApprover),
 	)
 }
@@ -45,10 +48,13 @@ func statements(d *bundle.Document) map[string]any {
 			RunID: "run-0001", RequestHash: hex64("request"), ReportSHA256: hex64("report"),
 			Trades: []bundle.SplitTrades{{SplitID: "test", SHA256: hex64("trades")}},
 		}}},
-		bundle.TypeApproval:   &bundle.Approval{Common: c, Action: "promote", Stage: bundle.Canary, Role: "risk", PlanDigest: "sha256:" + hex64("plan")},
-		bundle.TypeWaiver:     &bundle.Waiver{Common: c, Stage: bundle.Canary, GateID: "soak.paper"},
-		bundle.TypeDrill:      &bundle.Drill{Common: c, Drill: "kill_switch", Result: "pass", RunID: "svc_01", DoneAt: "2026-11-20T11:00:00Z"},
-		bundle.TypeIncident:   &bundle.Incident{Common: c, IncidentID: "inc-1", Event: "open", Severity: "critical"},
+		bundle.TypeApproval: &bundle.Approval{Common: c, Action: "promote", Stage: bundle.Canary,
+			Role: "risk", PlanDigest: "sha256:" + hex64("plan")},
+		bundle.TypeWaiver: &bundle.Waiver{Common: c, Stage: bundle.Canary, GateID: "soak.paper"},
+		bundle.TypeDrill: &bundle.Drill{Common: c, Drill: "kill_switch", Result: "pass", RunID: "svc_01",
+			DoneAt: "2026-11-20T11:00:00Z"},
+		bundle.TypeIncident: &bundle.Incident{Common: c, IncidentID: "inc-1", Event: "open",
+			Severity: "critical"},
 		bundle.TypeSuspension: &bundle.Suspension{Common: c, ToStage: bundle.Paper, Kill: true},
 		bundle.TypeRejection:  &bundle.Ending{Common: c},
 		bundle.TypeRetirement: &bundle.Ending{Common: c, ReplacedBy: "cr-" + hex64("next")},
@@ -65,7 +71,8 @@ func sign(t testing.TB, d *bundle.Document, predicateType string, predicate any,
 }
 
 // judged posts a bundle with attestations.
-func judged(t testing.TB, j bundle.Judge, d *bundle.Document, envelopes ...dsse.Envelope) ([]bundle.Attestation, *bundle.Error) {
+func judged(t testing.TB, j bundle.Judge, d *bundle.Document,
+	envelopes ...dsse.Envelope) ([]bundle.Attestation, *bundle.Error) {
 	t.Helper()
 	body, err := bundle.EncodePost(d.Canonical, envelopes...)
 	if err != nil {
@@ -82,9 +89,11 @@ func TestWhoMaySayWhat(t *testing.T) {
 	d := sealed(t)
 	keys := []string{"lab", "replay", "risk", "approver", "operator", "host"}
 	may := map[string]string{
-		bundle.TypeBundle: "lab", bundle.TypeReplay: "lab replay", bundle.TypeApproval: "risk", bundle.TypeWaiver: "risk",
-		bundle.TypeDrill: "operator host", bundle.TypeIncident: "lab replay risk approver operator host",
-		bundle.TypeSuspension: "lab replay risk approver operator host", bundle.TypeRejection: "risk approver operator",
+		bundle.TypeBundle: "lab", bundle.TypeReplay: "lab replay", bundle.TypeApproval: "risk",
+		bundle.TypeWaiver: "risk approver",
+		bundle.TypeDrill:  "operator host", bundle.TypeIncident: "lab replay risk approver operator host",
+		bundle.TypeSuspension: "lab replay risk approver operator host",
+		bundle.TypeRejection:  "risk approver operator",
 		bundle.TypeRetirement: "risk approver operator", "https://example.com/other/v1": "lab replay risk approver operator host",
 	}
 	all := statements(d)
@@ -106,7 +115,8 @@ func TestWhoMaySayWhat(t *testing.T) {
 				continue
 			}
 			a := list[0]
-			if a.KeyID != keyOf(t, key, "").KeyID || a.Principal == "" || len(a.Roles) != 1 || a.Said.Statement.PredicateType != predicateType {
+			if a.KeyID != keyOf(t, key, "").KeyID || a.Principal == "" || len(a.Roles) != 1 ||
+				a.Said.Statement.PredicateType != predicateType {
 				t.Errorf("%s: %+v", name, a)
 			}
 			if known := !strings.Contains(predicateType, "other"); a.Said.Known() != known {
@@ -122,8 +132,11 @@ func TestWhoMaySayWhat(t *testing.T) {
 func TestClosingIncidents(t *testing.T) {
 	d := sealed(t)
 	closing := &bundle.Incident{Common: common(d), IncidentID: "inc-1", Event: "close"}
-	for key, ok := range map[string]bool{"risk": true, "operator": true, "host": false, "approver": false, "lab": false} {
-		if _, err := judged(t, judge(t), d, sign(t, d, bundle.TypeIncident, closing, key)); (err == nil) != ok || !ok && err.Reason != bundle.ReasonRole {
+	for key, ok := range map[string]bool{"risk": true, "operator": true, "host": false, "approver": false,
+		"lab": false} {
+		if _, err := judged(t, judge(t), d,
+			sign(t, d, bundle.TypeIncident, closing, key)); (err == nil) != ok || !ok &&
+			err.Reason != bundle.ReasonRole {
 			t.Errorf("%s: %v", key, err)
 		}
 	}
@@ -131,8 +144,10 @@ func TestClosingIncidents(t *testing.T) {
 
 func TestApprovalsAreInTheRoleOfTheKey(t *testing.T) {
 	d := sealed(t)
-	a := &bundle.Approval{Common: common(d), Action: "resume", Stage: bundle.Canary, Role: "approver", SuspensionID: hex64("stop")}
-	if list, err := judged(t, judge(t), d, sign(t, d, bundle.TypeApproval, a, "approver")); err != nil || len(list) != 1 {
+	a := &bundle.Approval{Common: common(d), Action: "resume", Stage: bundle.Canary, Role: "approver",
+		SuspensionID: hex64("stop")}
+	if list, err := judged(t, judge(t), d, sign(t, d, bundle.TypeApproval, a, "approver")); err != nil ||
+		len(list) != 1 {
 		t.Errorf("got %v", err)
 	}
 	_, err := judged(t, judge(t), d, sign(t, d, bundle.TypeApproval, a, "risk"))
@@ -160,7 +175,8 @@ func TestNobodyApprovesTheirOwn(t *testing.T) {
 	if failure != nil {
 		t.Fatal(failure)
 	}
-	_, err = judged(t, judge(t), asked, sign(t, asked, bundle.TypeApproval, statements(asked)[bundle.TypeApproval], "alice"))
+	_, err = judged(t, judge(t), asked,
+		sign(t, asked, bundle.TypeApproval, statements(asked)[bundle.TypeApproval], "alice"))
 	self("requester", err, "/attestations/0/payload")
 
 	j := judge(t)
@@ -170,8 +186,10 @@ func TestNobodyApprovesTheirOwn(t *testing.T) {
 
 	// The packer of the same body, whichever stands first.
 	j = judge(t)
-	j.Trust = trusting(t, keyOf(t, "lab", "rob@example.com", bundle.TrustLab), keyOf(t, "risk", "rob@example.com", bundle.TrustRisk))
-	pack, approve := sign(t, d, bundle.TypeBundle, nil, "lab"), sign(t, d, bundle.TypeApproval, approval, "risk")
+	j.Trust = trusting(t, keyOf(t, "lab", "rob@example.com", bundle.TrustLab),
+		keyOf(t, "risk", "rob@example.com", bundle.TrustRisk))
+	pack, approve := sign(t, d, bundle.TypeBundle, nil, "lab"),
+		sign(t, d, bundle.TypeApproval, approval, "risk")
 	_, err = judged(t, j, d, pack, approve)
 	self("packer first", err, "/attestations/1/payload")
 	_, err = judged(t, j, d, approve, pack)
@@ -179,7 +197,8 @@ func TestNobodyApprovesTheirOwn(t *testing.T) {
 	if _, err = judged(t, j, d, approve); err != nil {
 		t.Errorf("without the packing: %v", err)
 	}
-	if _, err = judged(t, j, d, pack, sign(t, d, bundle.TypeWaiver, statements(d)[bundle.TypeWaiver], "risk")); err != nil {
+	if _, err = judged(t, j, d, pack,
+		sign(t, d, bundle.TypeWaiver, statements(d)[bundle.TypeWaiver], "risk")); err != nil {
 		t.Errorf("a waiver is no approval: %v", err)
 	}
 }
@@ -190,15 +209,23 @@ func TestAudienceAndTimes(t *testing.T) {
 		change func(*bundle.Common)
 		reason string
 	}{
-		"other log":      {func(c *bundle.Common) { c.LogOrigin = "governance.other.example" }, bundle.ReasonAudience},
-		"other revision": {func(c *bundle.Common) { c.CandidateRevisionID = "cr-" + hex64("x") }, bundle.ReasonAudience},
-		"expired":        {func(c *bundle.Common) { c.ExpiresAt = "2026-11-20T12:30:00Z" }, bundle.ReasonExpired},
-		"just valid":     {func(c *bundle.Common) { c.ExpiresAt = "2026-11-20T12:30:01Z" }, ""},
-		"ahead":          {func(c *bundle.Common) { c.MadeAt = "2026-11-20T12:35:01Z" }, bundle.ReasonExpired},
-		"a clock ahead":  {func(c *bundle.Common) { c.MadeAt = "2026-11-20T12:35:00Z" }, ""},
-		"day 8":          {func(c *bundle.Common) { c.ExpiresAt = "2026-11-27T12:00:01Z" }, bundle.ReasonExpired},
-		"day 7":          {func(c *bundle.Common) {}, ""},
-		"no reason":      {func(c *bundle.Common) { c.Reason = "" }, ""},
+		"other log": {func(c *bundle.Common) {
+			c.LogOrigin = "governance.other.example"
+		}, bundle.ReasonAudience},
+		"other revision": {func(c *bundle.Common) {
+			c.CandidateRevisionID = "cr-" + hex64("x")
+		}, bundle.ReasonAudience},
+		"expired": {func(c *bundle.Common) {
+			c.ExpiresAt = "2026-11-20T12:30:00Z"
+		}, bundle.ReasonExpired},
+		"just valid":    {func(c *bundle.Common) { c.ExpiresAt = "2026-11-20T12:30:01Z" }, ""},
+		"ahead":         {func(c *bundle.Common) { c.MadeAt = "2026-11-20T12:35:01Z" }, bundle.ReasonExpired},
+		"a clock ahead": {func(c *bundle.Common) { c.MadeAt = "2026-11-20T12:35:00Z" }, ""},
+		"day 8": {func(c *bundle.Common) {
+			c.ExpiresAt = "2026-11-27T12:00:01Z"
+		}, bundle.ReasonExpired},
+		"day 7":     {func(c *bundle.Common) {}, ""},
+		"no reason": {func(c *bundle.Common) { c.Reason = "" }, ""},
 	} {
 		waiver := &bundle.Waiver{Common: common(d), Stage: bundle.Paper, GateID: "evidence.age"}
 		c.change(&waiver.Common)
@@ -243,10 +270,14 @@ func TestSignaturesThatDoNotCount(t *testing.T) {
 	for name, j := range map[string]bundle.Judge{
 		"open mode": {Now: clock, Origin: origin},
 		"revoked":   change(func(_ *bundle.Trust, k *bundle.TrustKey) { k.Status = bundle.KeyRevoked }),
-		"later":     change(func(_ *bundle.Trust, k *bundle.TrustKey) { k.ValidFrom = "2026-11-20T12:30:01Z" }),
-		"before":    change(func(_ *bundle.Trust, k *bundle.TrustKey) { k.ValidUntil = "2026-11-20T12:30:00Z" }),
-		"expired":   change(func(t *bundle.Trust, _ *bundle.TrustKey) { t.ExpiresAt = "2026-11-20T12:30:00Z" }),
-		"absent":    change(func(t *bundle.Trust, _ *bundle.TrustKey) { t.Keys = t.Keys[1:] }),
+		"later": change(func(_ *bundle.Trust, k *bundle.TrustKey) {
+			k.ValidFrom = "2026-11-20T12:30:01Z"
+		}),
+		"before": change(func(_ *bundle.Trust, k *bundle.TrustKey) {
+			k.ValidUntil = "2026-11-20T12:30:00Z"
+		}),
+		"expired": change(func(t *bundle.Trust, _ *bundle.TrustKey) { t.ExpiresAt = "2026-11-20T12:30:00Z" }),
+		"absent":  change(func(t *bundle.Trust, _ *bundle.TrustKey) { t.Keys = t.Keys[1:] }),
 	} {
 		_, err := judged(t, j, d, e)
 		wants(t, name, err, bundle.InvalidSignature, at)
@@ -309,7 +340,8 @@ func TestTwoSignaturesAreTwoAttestations(t *testing.T) {
 	}
 	e.Signatures = append(e.Signatures, unknown.Signatures[0], by.Signatures[0])
 	list, refused := judged(t, judge(t), d, e)
-	if refused != nil || len(list) != 2 || list[0].PAESHA256 != list[1].PAESHA256 || list[0].KeyID == list[1].KeyID {
+	if refused != nil || len(list) != 2 || list[0].PAESHA256 != list[1].PAESHA256 ||
+		list[0].KeyID == list[1].KeyID {
 		t.Fatalf("%+v, %v", list, refused)
 	}
 	if want := digest.SHA256Hex(dsse.PAE(bundle.PayloadInToto, payload(t, e))); list[0].PAESHA256 != want {
@@ -359,7 +391,8 @@ func TestOtherSubjectsAndLists(t *testing.T) {
 		t.Errorf("64: %v", refused)
 	}
 	for text, want := range map[string]field.Code{
-		`null`: field.InvalidField, `{}`: field.InvalidField, `[1]`: bundle.InvalidAttestation, `[{}]`: bundle.InvalidAttestation, `[]`: "",
+		`null`: field.InvalidField, `{}`: field.InvalidField, `[1]`: bundle.InvalidAttestation,
+		`[{}]`: bundle.InvalidAttestation, `[]`: "",
 		`[{"payload":"YQ=","payloadType":"application/vnd.in-toto+json","signatures":[{"sig":"YQ=="}]}]`: bundle.InvalidAttestation,
 	} {
 		p, err := bundle.ReadPost(fmt.Appendf(nil, `{"attestations":%s,"bundle":%s}`, text, d.Canonical))
@@ -407,18 +440,22 @@ func TestSealTimes(t *testing.T) {
 		code   field.Code
 		at     string
 	}{
-		"now":           {"2026-11-20T12:30:00Z", origin, "", ""},
-		"other log":     {"2036-01-01T00:00:00Z", "other.example", bundle.SealAudienceMismatch, "/seal_request/log_origin"},
-		"expired":       {"2026-12-20T12:00:00Z", origin, bundle.SealRequestExpired, "/seal_request/expires_at"},
-		"last moment":   {"2026-12-20T11:59:59Z", origin, "", ""},
-		"5 min ahead":   {"2026-11-20T11:55:00Z", origin, "", ""},
-		"further ahead": {"2026-11-20T11:54:59Z", origin, bundle.SealRequestNotYetValid, "/seal_request/requested_at"},
+		"now": {"2026-11-20T12:30:00Z", origin, "", ""},
+		"other log": {"2036-01-01T00:00:00Z", "other.example", bundle.SealAudienceMismatch,
+			"/seal_request/log_origin"},
+		"expired": {"2026-12-20T12:00:00Z", origin, bundle.SealRequestExpired,
+			"/seal_request/expires_at"},
+		"last moment": {"2026-12-20T11:59:59Z", origin, "", ""},
+		"5 min ahead": {"2026-11-20T11:55:00Z", origin, "", ""},
+		"further ahead": {"2026-11-20T11:54:59Z", origin, bundle.SealRequestNotYetValid,
+			"/seal_request/requested_at"},
 	} {
 		now, err := time.Parse(time.RFC3339, c.now)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for at, body := range map[string][]byte{"": d.Canonical, "/bundle": append(append([]byte(`{"bundle":`), d.Canonical...), '}')} {
+		for at, body := range map[string][]byte{"": d.Canonical,
+			"/bundle": append(append([]byte(`{"bundle":`), d.Canonical...), '}')} {
 			p, refused := bundle.ReadPost(body)
 			if refused != nil {
 				t.Fatal(refused)

@@ -31,7 +31,8 @@ func TestSealFillsInWhatFollows(t *testing.T) {
 	core.drop("seal_request")
 	sum := digest.SHA256Hex(core.text())
 	b := d.Bundle
-	if b.CandidateRevisionID != "cr-"+sum || b.SealRequest.SubjectID != "cr-"+sum || b.SealRequest.BundleDigest != "sha256:"+sum {
+	if b.CandidateRevisionID != "cr-"+sum || b.SealRequest.SubjectID != "cr-"+sum ||
+		b.SealRequest.BundleDigest != "sha256:"+sum {
 		t.Errorf("core %s, bundle %s, request %+v", sum, b.CandidateRevisionID, b.SealRequest)
 	}
 	const params = `{"deep":{"list":[1,"two",null,true]},"fast":10,"slow":30}`
@@ -46,7 +47,8 @@ func TestSealFillsInWhatFollows(t *testing.T) {
 	again := unsealed()
 	again.SealRequest.RequestedStage = bundle.Live
 	next, err := bundle.Seal(again)
-	if err != nil || next.Bundle.CandidateRevisionID != b.CandidateRevisionID || next.FileSHA256 == d.FileSHA256 {
+	if err != nil || next.Bundle.CandidateRevisionID != b.CandidateRevisionID ||
+		next.FileSHA256 == d.FileSHA256 {
 		t.Errorf("%s, %s, %v", next.Bundle.CandidateRevisionID, next.FileSHA256, err)
 	}
 }
@@ -57,14 +59,20 @@ func TestSealRefuses(t *testing.T) {
 		code   field.Code
 		at     string
 	}{
-		"owner":   {func(b *bundle.Bundle) { b.Candidate.Owner = "" }, field.InvalidField, "/candidate/owner"},
-		"runs":    {func(b *bundle.Bundle) { b.Runs = nil }, field.MissingField, "/runs"},
-		"symbols": {func(b *bundle.Bundle) { b.Strategy.Symbols = nil }, field.InvalidField, "/strategy/symbols"},
+		"owner": {func(b *bundle.Bundle) {
+			b.Candidate.Owner = ""
+		}, field.InvalidField, "/candidate/owner"},
+		"runs": {func(b *bundle.Bundle) { b.Runs = nil }, field.MissingField, "/runs"},
+		"symbols": {func(b *bundle.Bundle) {
+			b.Strategy.Symbols = nil
+		}, field.InvalidField, "/strategy/symbols"},
 		"params": {func(b *bundle.Bundle) { b.Strategy.Params = json.RawMessage(`{"a":1,"a":2}`) },
 			field.DuplicateKey, "/strategy/params/a"},
 		"secret": {func(b *bundle.Bundle) { b.Strategy.Params = json.RawMessage(`{"token":"x"}`) },
 			bundle.SecretInBundle, "/strategy/params/token"},
-		"stage": {func(b *bundle.Bundle) { b.SealRequest.RequestedStage = bundle.Retired }, field.InvalidStage, "/seal_request/requested_stage"},
+		"stage": {func(b *bundle.Bundle) {
+			b.SealRequest.RequestedStage = bundle.Retired
+		}, field.InvalidStage, "/seal_request/requested_stage"},
 	} {
 		b := unsealed()
 		c.change(&b)
@@ -125,31 +133,40 @@ func drawBundle(t *rapid.T) bundle.Bundle {
 	b.Runs, b.Artifacts = nil, nil
 	for i := range n {
 		run := bundle.Run{
-			RunID: fmt.Sprintf("%d-%s", i, id.Draw(t, "run")), Role: bundle.RoleOOS, RequestHash: hex64("q"), ReportSHA256: hex64("r"),
-			CompletedAt: bundle.FormatTime(time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "completed"), 0)), Summary: metrics.Draw(t, "summary"),
+			RunID: fmt.Sprintf("%d-%s", i, id.Draw(t, "run")), Role: bundle.RoleOOS, RequestHash: hex64("q"),
+			ReportSHA256: hex64("r"),
+			CompletedAt:  bundle.FormatTime(time.Unix(rapid.Int64Range(0, 4e9).Draw(t, "completed"), 0)),
+			Summary:      metrics.Draw(t, "summary"),
 		}
 		for k := range rapid.IntRange(0, 2).Draw(t, "splits") {
-			run.Splits = append(run.Splits, bundle.Split{SplitID: fmt.Sprint(k), Kind: "walk_forward", Metrics: metrics.Draw(t, "metrics")})
+			run.Splits = append(run.Splits,
+				bundle.Split{SplitID: fmt.Sprint(k), Kind: "walk_forward",
+					Metrics: metrics.Draw(t, "metrics")})
 		}
 		b.Runs = append(b.Runs, run)
 		b.Artifacts = append(b.Artifacts, bundle.Artifact{
-			Name: "runs/" + run.RunID + "/report.json", SHA256: hex64(run.RunID), Size: rapid.Int64Range(0, 1<<32).Draw(t, "size"), RunID: run.RunID,
+			Name: "runs/" + run.RunID + "/report.json", SHA256: hex64(run.RunID),
+			Size: rapid.Int64Range(0, 1<<32).Draw(t, "size"), RunID: run.RunID,
 		})
 	}
-	b.Strategy.Params = json.RawMessage(fmt.Sprintf(`{"x": %v, "y": [%q]}`, rapid.Float64Range(-1e9, 1e9).Draw(t, "x"), id.Draw(t, "y")))
+	b.Strategy.Params = json.RawMessage(fmt.Sprintf(`{"x": %v, "y": [%q]}`,
+		rapid.Float64Range(-1e9, 1e9).Draw(t, "x"), id.Draw(t, "y")))
 	if rapid.Bool().Draw(t, "bare") {
 		b.Trials, b.Extensions, b.KnownLimitations, b.Strategy.Exchanges = nil, nil, nil, nil
 		b.Limits.PriceCollarBps, b.Limits.MaxDailyLoss, b.Limits.QuoteCurrency = nil, "", ""
 	}
-	b.SealRequest.RequestedStage = rapid.SampledFrom([]bundle.Stage{bundle.Research, bundle.Paper, bundle.Canary, bundle.Live}).Draw(t, "stage")
+	b.SealRequest.RequestedStage = rapid.SampledFrom([]bundle.Stage{bundle.Research, bundle.Paper,
+		bundle.Canary, bundle.Live}).Draw(t, "stage")
 	return b
 }
 
 func TestDeployableID(t *testing.T) {
 	s := unsealed().Strategy
 	s.ParamsSHA256 = hex64("params")
-	sum := digest.SHA256Hex([]byte(`{"exchanges":["binance"],"params_sha256":"` + hex64("params") + `","plugin_sha256":"` + hex64("plugin") +
-		`","symbols":["BTC/USDT"],"timeframes":["1h"]}`))
+	sum := digest.SHA256Hex(
+		[]byte(`{"exchanges":["binance"],"params_sha256":"` + hex64("params") + `","plugin_sha256":"` + hex64(
+			"plugin") +
+			`","symbols":["BTC/USDT"],"timeframes":["1h"]}`))
 	id := bundle.DeployableID(s)
 	if id != "dep-"+sum[:32] {
 		t.Errorf("got %s", id)
@@ -171,14 +188,18 @@ func small(t testing.TB) *bundle.Document {
 	t.Helper()
 	b := unsealed()
 	b.Candidate = bundle.Candidate{
-		CandidateID: "a.b", FamilyID: "a", Slug: "a", Owner: "alice", Lineage: bundle.Lineage{ChangeClass: bundle.ChangeInitial},
+		CandidateID: "a.b", FamilyID: "a", Slug: "a", Owner: "alice",
+		Lineage: bundle.Lineage{ChangeClass: bundle.ChangeInitial},
 	}
-	b.Strategy.Params, b.Strategy.Exchanges, b.Data, b.Artifacts, b.Trials = nil, nil, nil, b.Artifacts[1:], nil
-	b.Strategy.Plugin = bundle.Plugin{SHA256: hex64("plugin"), Size: 1, OS: "linux", Arch: "amd64", ProtocolVersion: 1}
+	b.Strategy.Params, b.Strategy.Exchanges, b.Data, b.Artifacts, b.Trials = nil, nil, nil, b.Artifacts[1:],
+		nil
+	b.Strategy.Plugin = bundle.Plugin{SHA256: hex64("plugin"), Size: 1, OS: "linux", Arch: "amd64",
+		ProtocolVersion: 1}
 	b.Runs = b.Runs[:1]
 	b.Runs[0] = bundle.Run{
-		RunID: "run-0001", Role: bundle.RoleBaseline, RequestHash: hex64("q"), ReportSHA256: hex64("r"), CompletedAt: "2026-11-01T10:00:00Z",
-		Summary: map[string]float64{"x": 1.5},
+		RunID: "run-0001", Role: bundle.RoleBaseline, RequestHash: hex64("q"), ReportSHA256: hex64("r"),
+		CompletedAt: "2026-11-01T10:00:00Z",
+		Summary:     map[string]float64{"x": 1.5},
 	}
 	b.Limits.PriceCollarBps, b.Limits.MaxDailyLoss, b.Limits.QuoteCurrency = nil, "", ""
 	b.KnownLimitations, b.Extensions = nil, nil
@@ -231,7 +252,8 @@ func TestUnsignedBits(t *testing.T) {
 	t.Parallel()
 	d := small(t)
 	request := treeOf(t, d.Canonical)["seal_request"].(map[string]any)
-	for _, name := range []string{"requested_at", "expires_at", "requested_by", "requested_stage", "log_origin"} {
+	for _, name := range []string{"requested_at", "expires_at", "requested_by", "requested_stage",
+		"log_origin"} {
 		delete(request, name)
 	}
 	want := digest.Tree(request)
@@ -249,10 +271,12 @@ func TestUnsignedBits(t *testing.T) {
 				now := treeOf(t, p.Canonical)
 				got := now["seal_request"].(map[string]any)
 				stage := got["requested_stage"]
-				for _, name := range []string{"requested_at", "expires_at", "requested_by", "requested_stage", "log_origin"} {
+				for _, name := range []string{"requested_at", "expires_at", "requested_by", "requested_stage",
+					"log_origin"} {
 					delete(got, name)
 				}
-				if p.Bundle.CandidateRevisionID != d.Bundle.CandidateRevisionID || string(digest.Tree(got)) != string(want) ||
+				if p.Bundle.CandidateRevisionID != d.Bundle.CandidateRevisionID ||
+					string(digest.Tree(got)) != string(want) ||
 					stage != "paper" || p.Bundle.SealRequest.LogOrigin != origin {
 					t.Errorf("bit %d of byte %d was accepted", bit, i)
 				}

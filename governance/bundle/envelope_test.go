@@ -59,7 +59,9 @@ func TestBadEnvelopes(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %q", text, s, err, c.at)
 		}
 	}
-	if _, err := bundle.DecodeEnvelope([]byte(strings.Replace(ok, `[{"sig":"YQ=="}]`, `[`+strings.TrimSuffix(many, `,{"sig":"YQ=="}`)+`]`, 1))); err != nil {
+	if _, err := bundle.DecodeEnvelope(
+		[]byte(strings.Replace(ok, `[{"sig":"YQ=="}]`, `[`+strings.TrimSuffix(many, `,{"sig":"YQ=="}`)+`]`,
+			1))); err != nil {
 		t.Errorf("16 signatures: %v", err)
 	}
 }

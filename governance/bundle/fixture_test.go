@@ -41,39 +41,52 @@ func unsealed() bundle.Bundle {
 	parent := "cr-" + hex64("parent")
 	return bundle.Bundle{
 		Candidate: bundle.Candidate{
-			CandidateID: "sma-cross.btc-usdt-1h", FamilyID: "sma-cross", Slug: "sma-cross", Owner: "alice@example.com",
+			CandidateID: "sma-cross.btc-usdt-1h", FamilyID: "sma-cross", Slug: "sma-cross",
+			Owner: "alice@example.com",
 			Title: "SMA cross", Description: "Two averages: when they cross, it trades.",
-			Lineage: bundle.Lineage{ParentRevisionID: &parent, ChangeClass: bundle.ChangeMaterial, ChangeNote: "faster", FamilyRunID: "fr-01"},
+			Lineage: bundle.Lineage{ParentRevisionID: &parent, ChangeClass: bundle.ChangeMaterial,
+				ChangeNote: "faster", FamilyRunID: "fr-01"},
 		},
 		Strategy: bundle.Strategy{
 			Name: "sma_cross", Version: "1.2.0",
 			Plugin: bundle.Plugin{
-				SHA256: hex64("plugin"), Size: 9123456, OS: "linux", Arch: "amd64", ProtocolVersion: 1, SDKVersion: "1.0.0",
-				GoVersion: "go1.26.8", VCSRevision: "abc", VCSModified: &no, SourceSHA256: hex64("source"),
+				SHA256: hex64("plugin"), Size: 9123456, OS: "linux", Arch: "amd64", ProtocolVersion: 1,
+				SDKVersion: "1.0.0",
+				GoVersion:  "go1.26.8", VCSRevision: "abc", VCSModified: &no, SourceSHA256: hex64("source"),
 			},
-			Params: json.RawMessage(`{"slow": 30, "fast": 1e1, "deep": {"list": [1, "two", null, true]}}`), Symbols: []string{"BTC/USDT"},
+			Params: json.RawMessage(
+				`{"slow": 30, "fast": 1e1, "deep": {"list": [1, "two", null, true]}}`),
+			Symbols:    []string{"BTC/USDT"},
 			Timeframes: []string{"1h"}, Exchanges: []string{"binance"},
 		},
 		Engine: bundle.Engine{Name: "assay", Version: "1.0.0"},
 		Data: []bundle.Dataset{{
-			DatasetID: "btc-1h", SHA256: hex64("data"), Rows: 35064, Start: "2021-01-01T00:00:00Z", End: "2025-01-01T00:00:00Z",
+			DatasetID: "btc-1h", SHA256: hex64("data"), Rows: 35064, Start: "2021-01-01T00:00:00Z",
+			End: "2025-01-01T00:00:00Z",
 		}},
 		Runs: []bundle.Run{{
-			RunID: "run-0001", Role: bundle.RoleBaseline, RequestHash: hex64("request"), ReportSHA256: hex64("report"),
-			MetadataSHA256: hex64("metadata"), StartedAt: "2026-11-01T09:00:00Z", CompletedAt: "2026-11-01T10:00:00.5Z",
+			RunID: "run-0001", Role: bundle.RoleBaseline, RequestHash: hex64("request"),
+			ReportSHA256:   hex64("report"),
+			MetadataSHA256: hex64("metadata"), StartedAt: "2026-11-01T09:00:00Z",
+			CompletedAt:    "2026-11-01T10:00:00.5Z",
 			CoveredSeconds: &covered, Summary: map[string]float64{"sharpe_ratio": 1.42},
-			Splits: []bundle.Split{{SplitID: "test", Kind: "test", Metrics: map[string]float64{"total_trades": 412}}},
+			Splits: []bundle.Split{{SplitID: "test", Kind: "test",
+				Metrics: map[string]float64{"total_trades": 412}}},
 		}, {
-			RunID: "run-0002", Role: bundle.RoleFalsification, RequestHash: hex64("request 2"), ReportSHA256: hex64("report 2"),
-			CompletedAt: "2026-11-01T11:00:00Z", Summary: map[string]float64{},
+			RunID: "run-0002", Role: bundle.RoleFalsification, RequestHash: hex64("request 2"),
+			ReportSHA256: hex64("report 2"),
+			CompletedAt:  "2026-11-01T11:00:00Z", Summary: map[string]float64{},
 		}},
 		Trials: &bundle.Trials{FamilyTrials: 128},
 		Artifacts: []bundle.Artifact{
-			{Name: "runs/run-0001/report.json", SHA256: hex64("report"), Size: 4, RunID: "run-0001", MediaType: "application/json", Required: &yes},
-			{Name: "runs/run-0001/splits/test/trades.csv", SHA256: hex64("trades"), Size: 2, RunID: "run-0001"},
+			{Name: "runs/run-0001/report.json", SHA256: hex64("report"), Size: 4, RunID: "run-0001",
+				MediaType: "application/json", Required: &yes},
+			{Name: "runs/run-0001/splits/test/trades.csv", SHA256: hex64("trades"), Size: 2,
+				RunID: "run-0001"},
 		},
 		Limits: bundle.Limits{
-			MaxCapital: "10000", MaxOrderValue: "500", MaxPositionValue: "2500.5", MaxOrdersPerMinute: 10, MaxInstruments: 1, MaxVenues: 1,
+			MaxCapital: "10000", MaxOrderValue: "500", MaxPositionValue: "2500.5", MaxOrdersPerMinute: 10,
+			MaxInstruments: 1, MaxVenues: 1,
 			MaxDrawdown: "0.25", MaxDailyLoss: "300", PriceCollarBps: &collar, QuoteCurrency: "USDT",
 		},
 		KnownLimitations: []string{"spot only"}, Extensions: json.RawMessage(`{"note":{"any":[1,2]}}`),
@@ -187,7 +200,8 @@ func keyOf(t testing.TB, name, principal string, roles ...string) bundle.TrustKe
 // trusting is a trust.json with these keys.
 func trusting(t testing.TB, keys ...bundle.TrustKey) *bundle.Trust {
 	t.Helper()
-	raw := &bundle.Trust{Schema: bundle.SchemaTrust, Version: 1, ExpiresAt: "2026-12-31T00:00:00Z", Keys: keys}
+	raw := &bundle.Trust{Schema: bundle.SchemaTrust, Version: 1, ExpiresAt: "2026-12-31T00:00:00Z",
+		Keys: keys}
 	text, err := raw.Encode()
 	if err != nil {
 		t.Fatal(err)

@@ -36,7 +36,7 @@ func readOracle(t *testing.T) oracle {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "oracles", "governance-badinputs.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the shared reference results are not beside this checkout")
+		t.Skip("needs the folder shared, with the reference results, beside the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -106,7 +106,8 @@ func TestReferencePositiveControls(t *testing.T) {
 		}
 		if first == "" {
 			first = p.FileSHA256
-			if p.Bundle.CandidateRevisionID != c.Expect.RevisionID || p.FileSHA256 != c.Expect.FileSHA256 || string(p.Canonical) != c.Body {
+			if p.Bundle.CandidateRevisionID != c.Expect.RevisionID || p.FileSHA256 != c.Expect.FileSHA256 ||
+				string(p.Canonical) != c.Body {
 				t.Errorf("%s: %s, %s", c.Name, p.Bundle.CandidateRevisionID, p.FileSHA256)
 			}
 		}

@@ -187,19 +187,26 @@ func holdsKey(s string) bool { return strings.Contains(s, "PRIVATE KEY") && priv
 // Pointer is where a member of the bundle stands in the body.
 func (p *Post) Pointer(inBundle string) string { return p.at + inBundle }
 
-// Check implements [field.Checker], as do the methods below.
-func (b *Bundle) Check(o field.Object) {
-	if len(b.Runs) == 0 {
+// distinctRuns returns the ids of the runs of a document: there is one at least, and none stands there twice.
+func distinctRuns[R any](o field.Object, document string, list []R, id func(*R) string) map[string]bool {
+	if len(list) == 0 {
 		o.Fail(field.MissingField, "runs", "at least one run is required")
 	}
 	runs := map[string]bool{}
-	for i, run := range b.Runs {
-		if runs[run.RunID] {
+	for i := range list {
+		run := id(&list[i])
+		if runs[run] {
 			at := fmt.Sprintf("runs/%d/run_id", i)
-			o.FailAt(field.DuplicateItem, at, "this run stands twice in the bundle")
+			o.FailAt(field.DuplicateItem, at, "this run stands twice in the %s", document)
 		}
-		runs[run.RunID] = true
+		runs[run] = true
 	}
+	return runs
+}
+
+// Check implements [field.Checker], as do the methods below.
+func (b *Bundle) Check(o field.Object) {
+	runs := distinctRuns(o, "bundle", b.Runs, func(r *Run) string { return r.RunID })
 	names := map[string]bool{}
 	for i, a := range b.Artifacts {
 		at := fmt.Sprintf("artifacts/%d/", i)

@@ -2,7 +2,6 @@ package bundle
 
 import (
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
@@ -21,8 +20,8 @@ const MaxWaiver = 7 * 24 * time.Hour
 // Said is the content of a statement, read strictly.
 type Said struct {
 	Statement Statement
-	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension or
-	// *Ending; nil for candidate-bundle and for types that are not known here.
+	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension, *Ending or
+	// *Shadow; nil for candidate-bundle and for types that are not known here.
 	Predicate any
 	// Common points into Predicate; nil where that is nil.
 	Common *Common
@@ -105,7 +104,7 @@ func newOf[T any, P interface {
 var predicates = map[string]func() predicate{
 	TypeReplay: newOf[Replay], TypeApproval: newOf[Approval], TypeWaiver: newOf[Waiver],
 	TypeDrill: newOf[Drill], TypeIncident: newOf[Incident], TypeSuspension: newOf[Suspension],
-	TypeRejection: newOf[Ending], TypeRetirement: newOf[Ending],
+	TypeRejection: newOf[Ending], TypeRetirement: newOf[Ending], TypeShadow: newOf[Shadow],
 }
 
 func (c *Common) common() *Common { return c }
@@ -121,17 +120,7 @@ func (c *Common) Check(o field.Object) {
 // Check implements [field.Checker].
 func (p *Replay) Check(o field.Object) {
 	p.Common.Check(o)
-	if len(p.Runs) == 0 {
-		o.Fail(field.MissingField, "runs", "at least one run is required")
-	}
-	seen := map[string]bool{}
-	for i, run := range p.Runs {
-		if seen[run.RunID] {
-			at := fmt.Sprintf("runs/%d/run_id", i)
-			o.FailAt(field.DuplicateItem, at, "this run stands twice in the replay")
-		}
-		seen[run.RunID] = true
-	}
+	distinctRuns(o, "replay", p.Runs, func(r *ReplayedRun) string { return r.RunID })
 }
 
 // Check keeps an empty list as none: its text is part of facts.
@@ -192,6 +181,7 @@ const (
 	TypeStageDecision = URIBase + "stage-decision/v1"
 	TypePolicy        = URIBase + "policy/v1"
 	TypeTrust         = URIBase + "trust/v1"
+	TypeRegistry      = URIBase + "registry/v1"
 )
 
 // StatementType is the type of an in-toto statement.
@@ -250,11 +240,15 @@ type Inputs struct {
 	Summary       map[string]float64 `json:"summary"`
 	Splits        []Split            `json:"splits"`
 	Falsification *Falsification     `json:"falsification,omitempty"`
+	// Derived is nil in statements of earlier versions.
+	Derived *Derived `json:"derived,omitempty"`
 }
 
-// SHA256 is the hash of the canonical form; a list that is missing is an empty one.
+// SHA256 is the hash of the canonical form without what is derived, which earlier versions do
+// not have; a list that is missing is an empty one.
 func (i *Inputs) SHA256() (string, error) {
 	whole := *i
+	whole.Derived = nil
 	whole.Splits = append([]Split{}, i.Splits...)
 	if f := i.Falsification; f != nil {
 		own := *f
@@ -285,8 +279,23 @@ func (f *Falsification) Failed() []string {
 	return list
 }
 
-// TestGate is the class of those tests of a falsification that refute.
-const TestGate = "G"
+// Warned are the tests that warn, in their order: of class W also those that failed.
+func (f *Falsification) Warned() []string {
+	var list []string
+	for _, t := range f.Tests {
+		if t.Class != testDescription && (t.Verdict == "warn" || t.Class != TestGate && t.Verdict == "fail") {
+			list = append(list, t.ID)
+		}
+	}
+	return list
+}
+
+// TestGate is the class of those tests of a falsification that refute, testDescription that
+// of those that count for nothing.
+const (
+	TestGate        = "G"
+	testDescription = "D"
+)
 
 // TestVerdict is the verdict of one test of a falsification.
 type TestVerdict struct {
@@ -301,6 +310,54 @@ type RunEvidence struct {
 	RunID         string         `json:"run_id" is:"id"`
 	InputsSHA256  string         `json:"inputs_sha256" is:"sha256"`
 	Falsification *Falsification `json:"falsification,omitempty"`
+	// Derived is nil in seals of earlier versions, and of paper and live runs.
+	Derived *Derived `json:"derived,omitempty"`
+}
+
+// Derived are numbers that gates judge and that no bundle declares: they are worked out of the
+// daily results in the files of a lab run, with + - * / and the square root only.
+type Derived struct {
+	// EngineSHA256 is the program that made the run, "" in requests of earlier versions.
+	EngineSHA256 string `json:"engine_sha256,omitempty"`
+	// Figures are numbers by name; one that is undefined is not there.
+	Figures map[string]float64 `json:"figures,omitempty"`
+	// Days are the net returns of the walk-forward windows and the test, each day once.
+	Days []DailyReturns `json:"days,omitempty" max:"10000"`
+}
+
+// SHA256 is the hash of the canonical form, "" of none.
+func (d *Derived) SHA256() string {
+	if d == nil {
+		return ""
+	}
+	sum, err := digest.Of(d)
+	if err != nil {
+		return ""
+	}
+	return sum
+}
+
+// DailyReturns are the returns of consecutive UTC days, as fractions.
+type DailyReturns struct {
+	Kind    string    `json:"kind" is:"oneof walk_forward test"`
+	From    string    `json:"from" is:"filled"` // the first day, such as 2024-03-01
+	Returns []float64 `json:"returns" max:"100000"`
+}
+
+// Check implements [field.Checker].
+func (d *DailyReturns) Check(o field.Object) {
+	if _, err := time.Parse(time.DateOnly, d.From); err != nil {
+		o.Fail(field.InvalidTimestamp, "from", "must be a day such as 2024-03-01")
+	}
+}
+
+// Day is the day of a return by its index, counted from 1970-01-01.
+func (d *DailyReturns) Day(i int) int64 {
+	from, err := time.Parse(time.DateOnly, d.From)
+	if err != nil {
+		return -1
+	}
+	return from.Unix()/(24*60*60) + int64(i)
 }
 
 // SplitTrades is the hash of trades.csv of a split.

@@ -13,7 +13,8 @@ func TestBadStatements(t *testing.T) {
 	d := sealed(t)
 	good := map[string]tree{}
 	for predicateType, p := range statements(d) {
-		text, err := bundle.NewStatement(predicateType, []bundle.Subject{bundle.FileSubject("x", hex64("x"))}, p)
+		text, err := bundle.NewStatement(predicateType, []bundle.Subject{bundle.FileSubject("x", hex64("x"))},
+			p)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,7 +84,8 @@ func TestBadStatements(t *testing.T) {
 			c.at = "/" + c.path
 		}
 		_, err := bundle.ReadStatement(s.text())
-		wants(t, fmt.Sprintf("%s %s=%.20v", c.predicateType, c.path, c.value), err, bundle.InvalidAttestation, c.at)
+		wants(t, fmt.Sprintf("%s %s=%.20v", c.predicateType, c.path, c.value), err, bundle.InvalidAttestation,
+			c.at)
 	}
 	replay := treeOf(t, good[bundle.TypeReplay].text())
 	one := replay.get("predicate/runs/0")
@@ -91,13 +93,15 @@ func TestBadStatements(t *testing.T) {
 	_, err := bundle.ReadStatement(replay.text())
 	wants(t, "a run twice", err, bundle.InvalidAttestation, "/predicate/runs/1/run_id")
 	text := string(good[bundle.TypeWaiver].text())
-	_, err = bundle.ReadStatement([]byte(strings.Replace(text, `"stage":"canary"`, `"stage":"canary","stage":"live"`, 1)))
+	_, err = bundle.ReadStatement(
+		[]byte(strings.Replace(text, `"stage":"canary"`, `"stage":"canary","stage":"live"`, 1)))
 	wants(t, "a name twice", err, bundle.InvalidAttestation, "/predicate/stage")
 }
 
 func TestAttestRefusesWhatWouldBeRefused(t *testing.T) {
 	d := sealed(t)
-	if _, err := d.Attest(bundle.TypeWaiver, &bundle.Waiver{Common: common(d)}, testKey(t, "risk")); err == nil {
+	if _, err := d.Attest(bundle.TypeWaiver, &bundle.Waiver{Common: common(d)},
+		testKey(t, "risk")); err == nil {
 		t.Error("a waiver of nothing was signed")
 	}
 	if _, err := d.Attest(bundle.TypeBundle, func() {}, testKey(t, "lab")); err == nil {
@@ -111,7 +115,8 @@ func TestAttestRefusesWhatWouldBeRefused(t *testing.T) {
 func FuzzStatement(f *testing.F) {
 	d := sealed(f)
 	for predicateType, p := range statements(d) {
-		text, err := bundle.NewStatement(predicateType, []bundle.Subject{bundle.FileSubject("x", hex64("x"))}, p)
+		text, err := bundle.NewStatement(predicateType, []bundle.Subject{bundle.FileSubject("x", hex64("x"))},
+			p)
 		if err != nil {
 			f.Fatal(err)
 		}

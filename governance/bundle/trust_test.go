@@ -100,7 +100,8 @@ func TestBadTrust(t *testing.T) {
 			d.set(c.path, c.value)
 		}
 		_, refused := bundle.ParseTrust(d.text())
-		at := map[string]string{"keys/0/valid_from": "/keys/0/valid_until", "keys/0/public_key": "/keys/0/key_id"}[c.path]
+		at := map[string]string{"keys/0/valid_from": "/keys/0/valid_until",
+			"keys/0/public_key": "/keys/0/key_id"}[c.path]
 		if at == "" || c.path == "keys/0/public_key" && c.value != other.PublicKey {
 			at = "/" + c.path
 		}
@@ -120,7 +121,8 @@ func FuzzTrust(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(good)
-	f.Add([]byte(`{"schema":"trust/v1","version":1,"expires_at":"2026-12-31T00:00:00Z","require_signature":true,"keys":[]}`))
+	f.Add([]byte(
+		`{"schema":"trust/v1","version":1,"expires_at":"2026-12-31T00:00:00Z","require_signature":true,"keys":[]}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		trust, refused := bundle.ParseTrust(in)
 		if refused != nil {

@@ -79,14 +79,17 @@ func TestIngestAndRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Duplicate || r.Assurance != "signed" || r.State.Stage != "paper" || r.FactsTotal != len(r.Facts)+len(doc.Bundle.Artifacts) || r.Seal.LogOrigin != planetest.Origin {
+	if r.Duplicate || r.Assurance != "signed" || r.State.Stage != "paper" ||
+		r.FactsTotal != len(r.Facts)+len(doc.Bundle.Artifacts) || r.Seal.LogOrigin != planetest.Origin {
 		t.Errorf("%+v", r)
 	}
 	files, err := r.Files()
-	if err != nil || !bytes.Contains(files.Sigstore, []byte("hashedrekord")) || !bytes.HasPrefix(files.Proof, []byte("c2sp.org/tlog-proof@v1\n")) {
+	if err != nil || !bytes.Contains(files.Sigstore, []byte("hashedrekord")) ||
+		!bytes.HasPrefix(files.Proof, []byte("c2sp.org/tlog-proof@v1\n")) {
 		t.Errorf("%s, %s, %v", files.Sigstore, files.Proof, err)
 	}
-	if again, err := c.Ingest(ctx, doc); err != nil || !again.Duplicate || again.Seal.LogIndex != r.Seal.LogIndex {
+	if again, err := c.Ingest(ctx, doc); err != nil || !again.Duplicate ||
+		again.Seal.LogIndex != r.Seal.LogIndex {
 		t.Errorf("%+v, %v", again, err)
 	}
 	id := doc.Bundle.CandidateRevisionID
@@ -102,15 +105,19 @@ func TestRefusals(t *testing.T) {
 	late := planetest.Good(p.Now().Add(-60 * 24 * time.Hour))
 	_, err := c.Ingest(ctx, late)
 	var refused *client.RefusedError
-	if !errors.As(err, &refused) || refused.Code != "SEAL_REQUEST_EXPIRED" || refused.Status != 400 || refused.Pointer != "/seal_request/expires_at" || refused.RequestID == "" {
+	if !errors.As(err, &refused) || refused.Code != "SEAL_REQUEST_EXPIRED" || refused.Status != 400 ||
+		refused.Pointer != "/seal_request/expires_at" || refused.RequestID == "" {
 		t.Errorf("%+v", err)
 	}
 	doc := planetest.Good(p.Now())
-	approval := bundle.Approval{Common: planetest.Common(doc, p.Now()), Action: "promote", Stage: bundle.Canary, Role: "risk", PlanDigest: "sha256:" + strings.Repeat("0", 64)}
-	if _, err := c.Ingest(ctx, doc, attest(t, doc, bundle.TypeApproval, approval, "otto")); !errors.As(err, &refused) || refused.Reason != "role" {
+	approval := bundle.Approval{Common: planetest.Common(doc, p.Now()), Action: "promote",
+		Stage: bundle.Canary, Role: "risk", PlanDigest: "sha256:" + strings.Repeat("0", 64)}
+	if _, err := c.Ingest(ctx, doc, attest(t, doc, bundle.TypeApproval, approval, "otto")); !errors.As(err,
+		&refused) || refused.Reason != "role" {
 		t.Errorf("%+v", err)
 	}
-	if _, err := c.Bundle(ctx, doc.Bundle.CandidateRevisionID); !errors.As(err, &refused) || refused.Status != 404 {
+	if _, err := c.Bundle(ctx, doc.Bundle.CandidateRevisionID); !errors.As(err, &refused) ||
+		refused.Status != 404 {
 		t.Errorf("%+v", err)
 	}
 	if _, err := c.Bundle(ctx, "../trust/log.json"); err == nil {
@@ -125,14 +132,16 @@ func TestAPinnedKeyDecides(t *testing.T) {
 		t.Fatal(err)
 	}
 	var untrusted *client.UntrustedError
-	if _, err := dial(t, client.Options{URL: p.URL, Key: pem}).Ingest(t.Context(), planetest.Good(p.Now())); !errors.As(err, &untrusted) || !strings.Contains(err.Error(), "signature") {
+	if _, err := dial(t, client.Options{URL: p.URL, Key: pem}).Ingest(t.Context(),
+		planetest.Good(p.Now())); !errors.As(err, &untrusted) || !strings.Contains(err.Error(), "signature") {
 		t.Errorf("%v", err)
 	}
 	own, err := p.Get("/trust/governance.pub")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := dial(t, client.Options{URL: p.URL, Key: own.Body}).Ingest(t.Context(), planetest.Good(p.Now())); err != nil {
+	if _, err := dial(t, client.Options{URL: p.URL, Key: own.Body}).Ingest(t.Context(),
+		planetest.Good(p.Now())); err != nil {
 		t.Error(err)
 	}
 }
@@ -178,7 +187,9 @@ func TestForgedReceipts(t *testing.T) {
 	}
 	seal := func(b map[string]any) map[string]any { return b["seal"].(map[string]any) }
 	for name, edit := range map[string]func(map[string]any){
-		"id":             func(b map[string]any) { b["candidate_revision_id"] = other.Bundle.CandidateRevisionID },
+		"id": func(b map[string]any) {
+			b["candidate_revision_id"] = other.Bundle.CandidateRevisionID
+		},
 		"file":           func(b map[string]any) { b["file_sha256"] = other.FileSHA256 },
 		"schema":         func(b map[string]any) { b["schema"] = "ingest-receipt/v2" },
 		"no seal":        func(b map[string]any) { delete(b, "seal") },
@@ -211,8 +222,12 @@ func TestUnreachable(t *testing.T) {
 	}
 	release := make(chan struct{})
 	mux := http.NewServeMux()
-	mux.HandleFunc("/other/", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>hello</html>") })
-	mux.HandleFunc("/proxy/", func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "bad gateway", http.StatusBadGateway) })
+	mux.HandleFunc("/other/", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, "<html>hello</html>")
+	})
+	mux.HandleFunc("/proxy/", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "bad gateway", http.StatusBadGateway)
+	})
 	mux.HandleFunc("/moved/", func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, "/other/", http.StatusTemporaryRedirect)
 	})
@@ -226,7 +241,8 @@ func TestUnreachable(t *testing.T) {
 	defer server.Close()
 	defer close(release)
 	for name, address := range map[string]string{
-		"nobody": nobody, "another program": server.URL + "/other", "a gateway": server.URL + "/proxy", "moved": server.URL + "/moved", "slow": server.URL + "/slow",
+		"nobody": nobody, "another program": server.URL + "/other", "a gateway": server.URL + "/proxy",
+		"moved": server.URL + "/moved", "slow": server.URL + "/slow",
 	} {
 		c := dial(t, client.Options{URL: address, Timeout: 200 * time.Millisecond})
 		var away *client.UnreachableError
@@ -236,7 +252,8 @@ func TestUnreachable(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := dial(t, client.Options{URL: server.URL + "/slow"}).Log(ctx); !errors.Is(err, context.Canceled) {
+	if _, err := dial(t, client.Options{URL: server.URL + "/slow"}).Log(ctx); !errors.Is(err,
+		context.Canceled) {
 		t.Errorf("the caller's end is said to be %v", err)
 	}
 }

@@ -32,10 +32,12 @@ func plan(t *testing.T, p *planetest.Plane, doc *bundle.Document, stage string) 
 	return out
 }
 
-func approval(t *testing.T, p *planetest.Plane, doc *bundle.Document, by, role string, edit ...func(*bundle.Approval)) planetest.Said {
+func approval(t *testing.T, p *planetest.Plane, doc *bundle.Document, by, role string,
+	edit ...func(*bundle.Approval)) planetest.Said {
 	t.Helper()
 	a := bundle.Approval{
-		Common: planetest.Common(doc, p.Now()), Action: "promote", Stage: bundle.Canary, Role: role, PlanDigest: plan(t, p, doc, "canary").PlanDigest,
+		Common: planetest.Common(doc, p.Now()), Action: "promote", Stage: bundle.Canary, Role: role,
+		PlanDigest: plan(t, p, doc, "canary").PlanDigest,
 	}
 	for _, e := range edit {
 		e(&a)
@@ -45,7 +47,8 @@ func approval(t *testing.T, p *planetest.Plane, doc *bundle.Document, by, role s
 
 // refusedFor posts a statement that must be refused with this code and reason, and that
 // must leave nothing behind.
-func refusedFor(t *testing.T, p *planetest.Plane, doc *bundle.Document, said planetest.Said, code, reason string) {
+func refusedFor(t *testing.T, p *planetest.Plane, doc *bundle.Document, said planetest.Said, code,
+	reason string) {
 	t.Helper()
 	size := p.Store.Size()
 	a := submit(t, p, http.StatusBadRequest, doc, said)
@@ -62,16 +65,26 @@ func refusedFor(t *testing.T, p *planetest.Plane, doc *bundle.Document, said pla
 
 func TestApprovalsThatAreRefused(t *testing.T) {
 	p, doc := ready(t, planetest.Trust(1))
-	refusedFor(t, p, doc, approval(t, p, doc, planetest.Owner, "risk"), "INVALID_ATTESTATION", "self_approval")
+	refusedFor(t, p, doc, approval(t, p, doc, planetest.Owner, "risk"), "INVALID_ATTESTATION",
+		"self_approval")
 	refusedFor(t, p, doc, approval(t, p, doc, "anna", "risk"), "INVALID_ATTESTATION", "role")
 	refusedFor(t, p, doc, approval(t, p, doc, "packer", "risk"), "INVALID_ATTESTATION", "role")
 	refusedFor(t, p, doc, approval(t, p, doc, "stranger", "risk"), "INVALID_SIGNATURE", "")
-	refusedFor(t, p, doc, approval(t, p, doc, "rita", "risk", func(a *bundle.Approval) { a.LogOrigin = "other.example" }), "INVALID_ATTESTATION", "audience")
-	refusedFor(t, p, doc, approval(t, p, doc, "rita", "risk", func(a *bundle.Approval) { a.CandidateRevisionID = unknown }), "INVALID_ATTESTATION", "audience")
+	refusedFor(t, p, doc,
+		approval(t, p, doc, "rita", "risk", func(a *bundle.Approval) {
+			a.LogOrigin = "other.example"
+		}), "INVALID_ATTESTATION", "audience")
+	refusedFor(t, p, doc,
+		approval(t, p, doc, "rita", "risk", func(a *bundle.Approval) {
+			a.CandidateRevisionID = unknown
+		}), "INVALID_ATTESTATION", "audience")
 	refusedFor(t, p, doc, approval(t, p, doc, "rita", "risk", func(a *bundle.Approval) {
 		a.MadeAt, a.ExpiresAt = bundle.FormatTime(p.Now().Add(-time.Hour)), bundle.FormatTime(p.Now())
 	}), "INVALID_ATTESTATION", "expired")
-	refusedFor(t, p, doc, approval(t, p, doc, "rita", "risk", func(a *bundle.Approval) { a.MadeAt = bundle.FormatTime(p.Now().Add(time.Hour)) }), "INVALID_ATTESTATION", "expired")
+	refusedFor(t, p, doc,
+		approval(t, p, doc, "rita", "risk", func(a *bundle.Approval) {
+			a.MadeAt = bundle.FormatTime(p.Now().Add(time.Hour))
+		}), "INVALID_ATTESTATION", "expired")
 	refusedFor(t, p, doc, planetest.Said{By: "rita", Type: bundle.TypeWaiver, Predicate: bundle.Waiver{
 		Common: func() bundle.Common {
 			c := planetest.Common(doc, p.Now())
@@ -81,12 +94,14 @@ func TestApprovalsThatAreRefused(t *testing.T) {
 	}}, "INVALID_ATTESTATION", "expired")
 	// A statement about another file, beside this one.
 	other := planetest.Good(p.Now(), planetest.Title("other"))
-	env, err := other.Attest(bundle.TypeApproval, approval(t, p, doc, "rita", "risk").Predicate, planetest.Key("rita"))
+	env, err := other.Attest(bundle.TypeApproval, approval(t, p, doc, "rita", "risk").Predicate,
+		planetest.Key("rita"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	body := must[[]byte](t)(bundle.EncodePost(doc.Canonical, env))
-	if a := must[planetest.Answer](t)(p.Post(body)); a.Status != http.StatusBadRequest || a.Code() != "ATTESTATION_SUBJECT_MISMATCH" {
+	if a := must[planetest.Answer](t)(p.Post(body)); a.Status != http.StatusBadRequest ||
+		a.Code() != "ATTESTATION_SUBJECT_MISMATCH" {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
 	stands(t, p, doc, "paper/eligible")
@@ -99,11 +114,14 @@ func TestApprovalsThatDoNotCount(t *testing.T) {
 	})
 	p, doc := ready(t, trust)
 	submit(t, p, http.StatusCreated, doc, approval(t, p, doc, "rita", "risk"))
-	submit(t, p, http.StatusCreated, doc, approval(t, p, doc, "second key of rita", "approver")) // the same person
+	// the same person
+	submit(t, p, http.StatusCreated, doc, approval(t, p, doc, "second key of rita", "approver"))
 	if missing := plan(t, p, doc, "canary").Approvals.Missing; missing != 1 {
 		t.Errorf("two keys of one person: %d missing", missing)
 	}
-	swapped := approval(t, p, doc, "anna", "approver", func(a *bundle.Approval) { a.PlanDigest = plan(t, p, doc, "live").PlanDigest })
+	swapped := approval(t, p, doc, "anna", "approver", func(a *bundle.Approval) {
+		a.PlanDigest = plan(t, p, doc, "live").PlanDigest
+	})
 	r := read(t, submit(t, p, http.StatusCreated, doc, swapped))
 	if len(r.Warnings) != 1 || r.Warnings[0].Code != "APPROVAL_PLAN_DIFFERS" {
 		t.Errorf("%v", r.Warnings)
@@ -125,17 +143,23 @@ func TestTwoPeople(t *testing.T) {
 	for _, order := range [][]string{{"rita", "anna"}, {"anna", "rita"}} {
 		p, doc := ready(t, planetest.Trust(1))
 		role := map[string]string{"rita": "risk", "anna": "approver"}
-		submit(t, p, http.StatusCreated, doc, approval(t, p, doc, order[0], role[order[0]]), approval(t, p, doc, order[1], role[order[1]]))
+		submit(t, p, http.StatusCreated, doc, approval(t, p, doc, order[0], role[order[0]]),
+			approval(t, p, doc, order[1], role[order[1]]))
 		stands(t, p, doc, "canary/eligible")
 	}
 }
 
 // TestExpiredTrust: nothing counts any more but stops.
 func TestExpiredTrust(t *testing.T) {
-	p, doc := ready(t, planetest.Trust(1, func(tr *bundle.Trust) { tr.ExpiresAt = bundle.FormatTime(planetest.Start.Add(time.Hour)) }))
+	p, doc := ready(t,
+		planetest.Trust(1, func(tr *bundle.Trust) {
+			tr.ExpiresAt = bundle.FormatTime(planetest.Start.Add(time.Hour))
+		}))
 	p.Advance(2 * time.Hour)
 	refusedFor(t, p, doc, approval(t, p, doc, "rita", "risk"), "INVALID_SIGNATURE", "")
-	submit(t, p, http.StatusCreated, doc, planetest.Said{By: "host", Type: bundle.TypeSuspension, Predicate: bundle.Suspension{Common: planetest.Common(doc, p.Now())}})
+	submit(t, p, http.StatusCreated, doc,
+		planetest.Said{By: "host", Type: bundle.TypeSuspension,
+			Predicate: bundle.Suspension{Common: planetest.Common(doc, p.Now())}})
 	stands(t, p, doc, "paper/suspended")
 }
 
@@ -176,7 +200,8 @@ func TestEnvelopeOfTwo(t *testing.T) {
 	if grown := p.Store.Size() - size; grown != 3 {
 		t.Errorf("the log grew by %d", grown)
 	}
-	if text := string(get(t, p, "/facts/"+strings.TrimSpace(string(rune('0'+size))), nil).Body); !strings.Contains(text, "approval_granted") {
+	if text := string(get(t, p, "/facts/"+strings.TrimSpace(string(rune('0'+size))),
+		nil).Body); !strings.Contains(text, "approval_granted") {
 		t.Errorf("%s", text)
 	}
 }
@@ -192,7 +217,8 @@ func TestAcceptedBodyAgain(t *testing.T) {
 		}
 	})})
 	doc := planetest.Good(p.Now(), planetest.WithSoaks(p.Now()))
-	replay := planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, p.Now())}
+	replay := planetest.Said{By: "replayer", Type: bundle.TypeReplay,
+		Predicate: planetest.Replay(doc, p.Now())}
 	submit(t, p, http.StatusCreated, doc, planetest.Signed(), replay)
 	agree := approval(t, p, doc, "rita", "risk")
 	submit(t, p, http.StatusCreated, doc, agree)
@@ -210,7 +236,8 @@ func TestAcceptedBodyAgain(t *testing.T) {
 	again.By = "ruth"
 	refusedFor(t, p, doc, again, "INVALID_ATTESTATION", "expired")
 	env := must[dsse.Envelope](t)(doc.Attest(replay.Type, replay.Predicate, planetest.Key("replayer")))
-	env.Signatures[0].Sig = must[dsse.Envelope](t)(doc.Attest(bundle.TypeBundle, map[string]any{}, planetest.Key("replayer"))).Signatures[0].Sig
+	env.Signatures[0].Sig = must[dsse.Envelope](t)(doc.Attest(bundle.TypeBundle, map[string]any{},
+		planetest.Key("replayer"))).Signatures[0].Sig
 	body := must[[]byte](t)(bundle.EncodePost(doc.Canonical, env))
 	if a := must[planetest.Answer](t)(p.Post(body)); a.Code() != "INVALID_SIGNATURE" {
 		t.Errorf("another signature over what was recorded: %d %s", a.Status, a.Code())

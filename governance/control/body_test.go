@@ -71,7 +71,8 @@ func TestReadersAndWriters(t *testing.T) {
 				if err == nil {
 					err = a.Decode(&s)
 				}
-				if err != nil || a.Status != 200 || s.AsOfSeq < seen || s.AsOfSeq%3 != 1 { // policy, then three for each post
+				// policy, then three for each post
+				if err != nil || a.Status != 200 || s.AsOfSeq < seen || s.AsOfSeq%3 != 1 {
 					t.Errorf("%v %d: as of %d after %d", err, a.Status, s.AsOfSeq, seen)
 					return
 				}
@@ -80,7 +81,9 @@ func TestReadersAndWriters(t *testing.T) {
 		})
 	}
 	for i := range 20 {
-		doc := planetest.Good(p.Now(), func(b *bundle.Bundle) { b.Candidate.CandidateID = fmt.Sprintf("sma-cross.c%d", i) })
+		doc := planetest.Good(p.Now(), func(b *bundle.Bundle) {
+			b.Candidate.CandidateID = fmt.Sprintf("sma-cross.c%d", i)
+		})
 		submit(t, p, http.StatusCreated, doc)
 	}
 	close(done)
@@ -106,9 +109,10 @@ func TestIdle(t *testing.T) {
 		if p.Store.Size() != size {
 			t.Fatal("reads made the log grow")
 		}
-		submit(t, p, http.StatusCreated, planetest.Good(p.Now(), planetest.Title(p.Now().String()), func(b *bundle.Bundle) {
-			b.Candidate.CandidateID, b.Candidate.FamilyID = "other.one", "other"
-		}))
+		submit(t, p, http.StatusCreated,
+			planetest.Good(p.Now(), planetest.Title(p.Now().String()), func(b *bundle.Bundle) {
+				b.Candidate.CandidateID, b.Candidate.FamilyID = "other.one", "other"
+			}))
 	}
 	if s := state(t, p, doc); s.Stage != bundle.Paper || s.StageStatus != "expired" {
 		t.Errorf("%s/%s", s.Stage, s.StageStatus)
@@ -130,11 +134,14 @@ func TestTagNamesContent(t *testing.T) {
 	plain := get(t, p, path, nil)
 	zipped := must[planetest.Answer](t)(p.Do("GET", path, nil, http.Header{"Accept-Encoding": {"gzip"}}))
 	tag := `"` + doc.FileSHA256[:16] + `"`
-	if plain.Header.Get("ETag") != tag || zipped.Header.Get("ETag") != tag || zipped.Header.Get("Content-Encoding") != "gzip" {
+	if plain.Header.Get("ETag") != tag || zipped.Header.Get("ETag") != tag ||
+		zipped.Header.Get("Content-Encoding") != "gzip" {
 		t.Errorf("%s and %s, want %s", plain.Header.Get("ETag"), zipped.Header.Get("ETag"), tag)
 	}
-	for _, sent := range []string{tag, "W/" + tag, strings.Replace(tag, `"`, "", 2), `"x", ` + tag, "*", strings.TrimSuffix(tag, `"`) + `-gzip"`} {
-		if a := must[planetest.Answer](t)(p.Do("GET", path, nil, http.Header{"If-None-Match": {sent}})); a.Status != http.StatusNotModified {
+	for _, sent := range []string{tag, "W/" + tag, strings.Replace(tag, `"`, "", 2), `"x", ` + tag, "*",
+		strings.TrimSuffix(tag, `"`) + `-gzip"`} {
+		if a := must[planetest.Answer](t)(p.Do("GET", path, nil,
+			http.Header{"If-None-Match": {sent}})); a.Status != http.StatusNotModified {
 			t.Errorf("If-None-Match %s: %d", sent, a.Status)
 		}
 	}
@@ -151,8 +158,10 @@ func TestArtifactRootGone(t *testing.T) {
 	if err := os.Remove(root); err != nil {
 		t.Fatal(err)
 	}
-	a := must[planetest.Answer](t)(p.Do("POST", "/candidate-bundles/ingest", doc.Canonical, http.Header{"Content-Type": {"application/json"}}))
-	r, want := read(t, a), append(slices.Repeat([]string{"ARTIFACT_NOT_FOUND"}, len(doc.Bundle.Artifacts)), "EVIDENCE_NOT_READ")
+	a := must[planetest.Answer](t)(p.Do("POST", "/candidate-bundles/ingest", doc.Canonical,
+		http.Header{"Content-Type": {"application/json"}}))
+	r, want := read(t, a),
+		append(slices.Repeat([]string{"ARTIFACT_NOT_FOUND"}, len(doc.Bundle.Artifacts)), "EVIDENCE_NOT_READ")
 	if !slices.Equal(r.Rungs, []string{"hash_claimed"}) || !slices.Equal(r.warned(), want) {
 		t.Errorf("%v %v", r.Rungs, r.Warnings)
 	}

@@ -26,10 +26,12 @@ import (
 // points are where a plane may be killed, in the order in which an ingest comes to them.
 var points = []string{
 	"ingest.read", "ingest.parsed", "ingest.attested", "ingest.artifacts", "ingest.judged", "update.locked",
-	"append.seal", "append.attestation-recorded", "update.said", "append.stage-decision", "update.decided", "commit.prepared",
-	"write.begun", "write.ledger", "write.tree_nodes", "write.checkpoints", "write.submissions", "write.attestations",
-	"write.facts", "write.revisions", "write.promotion_state", "write.projection", "commit.done", "commit.adopted", "commit.witnessed",
-	"ingest.written",
+	"append.seal", "append.attestation-recorded", "update.said", "append.stage-decision", "update.decided",
+	"commit.prepared",
+	"write.begun", "write.ledger", "write.tree_nodes", "write.checkpoints", "write.submissions",
+	"write.attestations",
+	"write.facts", "write.revisions", "write.promotion_state", "write.projection", "commit.done",
+	"commit.adopted", "commit.witnessed", "ingest.written",
 }
 
 const childVariable = "ASSAY_GOVERNANCE_TEST_PLANE"
@@ -87,7 +89,8 @@ func TestKill(t *testing.T) {
 func kill(t *testing.T, dir, point string, round int, acknowledged map[string]*bundle.Document) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), childVariable+"="+strings.Join([]string{dir, point, strconv.Itoa(1 + round%3)}, "\n"))
+	cmd.Env = append(os.Environ(),
+		childVariable+"="+strings.Join([]string{dir, point, strconv.Itoa(1 + round%3)}, "\n"))
 	in := must[io.WriteCloser](t)(cmd.StdinPipe())
 	defer in.Close()
 	out := must[io.ReadCloser](t)(cmd.StdoutPipe())
@@ -105,7 +108,8 @@ func kill(t *testing.T, dir, point string, round int, acknowledged map[string]*b
 	for c := range 2 {
 		wg.Go(func() {
 			for i := range 50 {
-				doc := planetest.Good(planetest.Start, planetest.Title(fmt.Sprintf("%s %d %d %d", point, round, c, i)))
+				doc := planetest.Good(planetest.Start,
+					planetest.Title(fmt.Sprintf("%s %d %d %d", point, round, c, i)))
 				env, err := doc.Attest(bundle.TypeBundle, map[string]any{}, planetest.Key("packer"))
 				if err != nil {
 					t.Error(err)
@@ -116,7 +120,8 @@ func kill(t *testing.T, dir, point string, round int, acknowledged map[string]*b
 					t.Error(err)
 					return
 				}
-				resp, err := client.Post(strings.TrimSpace(url)+"/candidate-bundles/ingest", "application/json", strings.NewReader(string(body)))
+				resp, err := client.Post(strings.TrimSpace(url)+"/candidate-bundles/ingest",
+					"application/json", strings.NewReader(string(body)))
 				if err != nil {
 					return // it is dead
 				}

@@ -22,7 +22,8 @@ func closed(t *testing.T, dir string, titles ...string) {
 	t.Helper()
 	p := must[*planetest.Plane](t)(planetest.Open(planetest.Options{Dir: dir, Trust: planetest.Trust(1)}))
 	for _, title := range titles {
-		submit(t, p, http.StatusCreated, planetest.Good(planetest.Start, planetest.Title(title)), planetest.Signed())
+		submit(t, p, http.StatusCreated, planetest.Good(planetest.Start, planetest.Title(title)),
+			planetest.Signed())
 	}
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
@@ -47,10 +48,13 @@ func readOnly(t *testing.T, dir, code string, reads bool) {
 	t.Helper()
 	p := plane(t, planetest.Options{Dir: dir, Trust: planetest.Trust(1)})
 	size := p.Store.Size()
-	if a := must[planetest.Answer](t)(p.Submit(planetest.Good(planetest.Start, planetest.Title("new")))); a.Status != 500 || a.Code() != code {
+	if a := must[planetest.Answer](t)(
+		p.Submit(planetest.Good(planetest.Start, planetest.Title("new")))); a.Status != 500 ||
+		a.Code() != code {
 		t.Errorf("post: %d %s", a.Status, a.Body)
 	}
-	if a := must[planetest.Answer](t)(p.Get("/deployable-registry/sma-cross")); a.Status != 500 || a.Code() != code {
+	if a := must[planetest.Answer](t)(p.Get("/deployable-registry/sma-cross")); a.Status != 500 ||
+		a.Code() != code {
 		t.Errorf("registry: %d %s", a.Status, a.Body)
 	}
 	a := must[planetest.Answer](t)(p.Get("/promotion-state/family/sma-cross"))
@@ -96,7 +100,8 @@ func TestEditedDatabase(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "g")
 	closed(t, dir, "one")
 	db := must[*sql.DB](t)(sql.Open("sqlite", filepath.Join(dir, store.DatabaseFile)))
-	for _, q := range []string{`DROP TRIGGER ledger_keeps`, `UPDATE ledger SET recorded_at = '2026-01-01T00:00:00Z' WHERE seq = 3`} {
+	for _, q := range []string{`DROP TRIGGER ledger_keeps`,
+		`UPDATE ledger SET recorded_at = '2026-01-01T00:00:00Z' WHERE seq = 3`} {
 		if _, err := db.Exec(q); err != nil {
 			t.Fatal(err)
 		}

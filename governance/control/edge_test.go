@@ -35,14 +35,18 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"POST", ingest, nil, "{}", 415, "UNSUPPORTED_MEDIA_TYPE"},
 		{"POST", ingest, http.Header{"Content-Type": {"text/plain"}}, "{}", 415, "UNSUPPORTED_MEDIA_TYPE"},
-		{"POST", ingest, http.Header{"Content-Type": {"application/json; charset=latin1"}}, "{}", 415, "UNSUPPORTED_MEDIA_TYPE"},
-		{"POST", ingest, http.Header{"Content-Type": {"application/json; charset=UTF-8"}}, "[]", 400, "INVALID_BUNDLE"},
-		{"POST", ingest, http.Header{"Content-Type": {"text/plain"}, "Content-Encoding": {"gzip"}}, "{}", 415, "UNSUPPORTED_CONTENT_ENCODING"},
+		{"POST", ingest, http.Header{"Content-Type": {"application/json; charset=latin1"}}, "{}", 415,
+			"UNSUPPORTED_MEDIA_TYPE"},
+		{"POST", ingest, http.Header{"Content-Type": {"application/json; charset=UTF-8"}}, "[]", 400,
+			"INVALID_BUNDLE"},
+		{"POST", ingest, http.Header{"Content-Type": {"text/plain"}, "Content-Encoding": {"gzip"}}, "{}", 415,
+			"UNSUPPORTED_CONTENT_ENCODING"},
 		{"POST", ingest, jsonType, "", 400, "MALFORMED_JSON"},
 		{"POST", ingest, jsonType, "\xef\xbb\xbf{}", 400, "MALFORMED_JSON"},
 		{"POST", ingest, jsonType, `{"bundle":[]}`, 400, "INVALID_BUNDLE"},
 		{"POST", ingest, jsonType, strings.Repeat(" ", 4<<20+1), 413, "BODY_TOO_LARGE"},
-		{"POST", ingest, http.Header{"Content-Type": {"application/json"}, "Sec-Fetch-Site": {"cross-site"}}, "{}", 403, "ORIGIN_FORBIDDEN"},
+		{"POST", ingest, http.Header{"Content-Type": {"application/json"}, "Sec-Fetch-Site": {"cross-site"}},
+			"{}", 403, "ORIGIN_FORBIDDEN"},
 		{"GET", ingest, nil, "", 405, "METHOD_NOT_ALLOWED"},
 		{"DELETE", "/promotion-state/family/x", nil, "", 405, "METHOD_NOT_ALLOWED"},
 		{"GET", "/", nil, "", 404, "NOT_FOUND"},
@@ -60,7 +64,8 @@ func TestRefusals(t *testing.T) {
 		{"GET", "/promotion-plans/nothing/X/Y", nil, "", 400, "INVALID_SUBJECT_TYPE"},
 		{"GET", "/promotion-plans/family/X/Y", nil, "", 400, "INVALID_IDENTIFIER"},
 		{"GET", "/promotion-plans/candidate_revision/" + unknown + "/retired", nil, "", 400, "INVALID_STAGE"},
-		{"GET", "/promotion-plans/candidate_revision/" + unknown + "/paper", nil, "", 404, "SUBJECT_NOT_FOUND"},
+		{"GET", "/promotion-plans/candidate_revision/" + unknown + "/paper", nil, "", 404,
+			"SUBJECT_NOT_FOUND"},
 		{"GET", "/pending-experiments/candidate_revision/" + id + "?stage=x", nil, "", 400, "INVALID_STAGE"},
 		{"GET", "/pending-experiments/candidate_revision/" + id + "?stage=", nil, "", 400, "INVALID_STAGE"},
 		{"GET", "/pending-experiments/candidate_revision/" + id + "/x", nil, "", 400, "INVALID_STAGE"},
@@ -79,7 +84,8 @@ func TestRefusals(t *testing.T) {
 			}
 			a := must[planetest.Answer](t)(p.Do(c.method, prefix+c.path, []byte(c.body), c.header))
 			if a.Status != c.status || a.Code() != c.code {
-				t.Errorf("%s %s%s %v: %d %s, want %d %s", c.method, prefix, c.path, c.header, a.Status, a.Body, c.status, c.code)
+				t.Errorf("%s %s%s %v: %d %s, want %d %s", c.method, prefix, c.path, c.header, a.Status,
+					a.Body, c.status, c.code)
 			}
 			everyAnswer(t, a)
 			if c.status == 405 && a.Header.Get("Allow") == "" {
@@ -96,7 +102,8 @@ func TestRefusals(t *testing.T) {
 func everyAnswer(t *testing.T, a planetest.Answer) {
 	t.Helper()
 	for name, want := range map[string]string{
-		"X-Service-Api-Version": "v1", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+		"X-Service-Api-Version": "v1", "X-Content-Type-Options": "nosniff", "X-Frame-Options": "DENY",
+		"Referrer-Policy":            "no-referrer",
 		"Cross-Origin-Opener-Policy": "same-origin", "Cross-Origin-Resource-Policy": "same-origin",
 	} {
 		if got := a.Header.Get(name); got != want {
@@ -114,11 +121,15 @@ func TestReads(t *testing.T) {
 	submit(t, p, http.StatusCreated, doc)
 	id := doc.Bundle.CandidateRevisionID
 	for _, path := range []string{
-		"/promotion-state/candidate_revision/" + id, "/promotion-state/candidate/sma-cross.btc-usdt-1h", "/promotion-state/family/sma-cross",
-		"/promotion-state/strategy/sma_cross", "/promotion-plans/family/sma-cross/live", "/pending-experiments/candidate_revision/" + id,
-		"/pending-experiments/candidate_revision/" + id + "/canary", "/pending-experiments/strategy/sma_cross?stage=canary",
+		"/promotion-state/candidate_revision/" + id, "/promotion-state/candidate/sma-cross.btc-usdt-1h",
+		"/promotion-state/family/sma-cross",
+		"/promotion-state/strategy/sma_cross", "/promotion-plans/family/sma-cross/live",
+		"/pending-experiments/candidate_revision/" + id,
+		"/pending-experiments/candidate_revision/" + id + "/canary",
+		"/pending-experiments/strategy/sma_cross?stage=canary",
 		"/deployable-registry/sma-cross", "/candidate-bundles/" + id, "/facts/0", "/facts/3", "/checkpoint",
-		"/trust/trusted_root.json", "/trust/governance.pub", "/trust/log.vkey", "/trust/log.json", "/trust/trust.json",
+		"/trust/trusted_root.json", "/trust/governance.pub", "/trust/log.vkey", "/trust/log.json",
+		"/trust/trust.json",
 	} {
 		a := get(t, p, path, nil)
 		everyAnswer(t, a)
@@ -127,10 +138,12 @@ func TestReads(t *testing.T) {
 		if len(tag) != 18 || root.Header.Get("ETag") != tag || string(root.Body) != string(a.Body) {
 			t.Errorf("%s: ETag %s, under /api/v1 %s", path, tag, root.Header.Get("ETag"))
 		}
-		if b := must[planetest.Answer](t)(p.Do("GET", path, nil, http.Header{"If-None-Match": {tag}})); b.Status != http.StatusNotModified || len(b.Body) > 0 {
+		if b := must[planetest.Answer](t)(p.Do("GET", path, nil,
+			http.Header{"If-None-Match": {tag}})); b.Status != http.StatusNotModified || len(b.Body) > 0 {
 			t.Errorf("%s: If-None-Match %d", path, b.Status)
 		}
-		if b := must[planetest.Answer](t)(p.Do("HEAD", path, nil, nil)); b.Status != http.StatusOK || b.Header.Get("ETag") != tag {
+		if b := must[planetest.Answer](t)(p.Do("HEAD", path, nil, nil)); b.Status != http.StatusOK ||
+			b.Header.Get("ETag") != tag {
 			t.Errorf("%s: HEAD %d", path, b.Status)
 		}
 		zipped := must[planetest.Answer](t)(p.Do("GET", path, nil, http.Header{"Accept-Encoding": {"gzip"}}))
@@ -161,7 +174,8 @@ func TestRegistryIsReissued(t *testing.T) {
 		return string(get(t, p, "/deployable-registry/sma-cross", r).Body), r
 	}
 	text, reg := read()
-	if len(reg.Entries) != 1 || reg.Entries[0].Status != "active" || reg.Version != p.Store.Size() || reg.Attestation.PayloadType != bundle.PayloadRegistry {
+	if len(reg.Entries) != 1 || reg.Entries[0].Status != "active" || reg.Version != p.Store.Size() ||
+		reg.Attestation.PayloadType != bundle.PayloadRegistry {
 		t.Errorf("%s", text)
 	}
 	p.Advance(59 * time.Minute)
@@ -208,16 +222,22 @@ func TestRegistryNeverGoesBack(t *testing.T) {
 func TestRawRequests(t *testing.T) {
 	p := plane(t, planetest.Options{})
 	for text, want := range map[string]string{
-		"nonsense\r\n\r\n":                                                           "400 MALFORMED_REQUEST",
-		"GET /health HTTP/1.1\r\n\r\n":                                               "400 MALFORMED_REQUEST",
-		"GET /health HTTP/1.1\r\nHost: evil.example\r\n\r\n":                         "403 HOST_FORBIDDEN",
-		"GET /health HTTP/3.0\r\nHost: localhost\r\n\r\n":                            "505 HTTP_VERSION_NOT_SUPPORTED",
-		"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n":                              "405 METHOD_NOT_ALLOWED",
-		"GET /health HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n": "501 UNSUPPORTED_TRANSFER_ENCODING",
-		"GET /health HTTP/1.1\r\nHost: localhost\r\nExpect: nonsense\r\n\r\n":        "417 EXPECTATION_FAILED",
-		"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n":                 "400 MALFORMED_REQUEST",
-		"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("a", 2<<20) + "\r\n\r\n":                                                       "431 HEADERS_TOO_LARGE",
-		"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 5000000\r\n\r\nGET /health HTT": "413 BODY_TOO_LARGE",
+		"nonsense\r\n\r\n":                                   "400 MALFORMED_REQUEST",
+		"GET /health HTTP/1.1\r\n\r\n":                       "400 MALFORMED_REQUEST",
+		"GET /health HTTP/1.1\r\nHost: evil.example\r\n\r\n": "403 HOST_FORBIDDEN",
+		"GET /health HTTP/3.0\r\nHost: localhost\r\n\r\n": "505 " +
+			"HTTP_VERSION_NOT_SUPPORTED",
+		"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n": "405 " +
+			"METHOD_NOT_ALLOWED",
+		"GET /health HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: gzip\r\n\r\n": "501 " +
+			"UNSUPPORTED_TRANSFER_ENCODING",
+		"GET /health HTTP/1.1\r\nHost: localhost\r\nExpect: nonsense\r\n\r\n": "417 EXPECTATION_FAILED",
+		"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Length: " +
+			"3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n": "400 MALFORMED_REQUEST",
+		"GET /health HTTP/1.1\r\nHost: localhost\r\nX: " + strings.Repeat("a",
+			2<<20) + "\r\n\r\n": "431 HEADERS_TOO_LARGE",
+		"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
+			"application/json\r\nContent-Length: 5000000\r\n\r\nGET /health HTT": "413 BODY_TOO_LARGE",
 	} {
 		c, err := net.Dial("tcp", p.Addr)
 		if err != nil {

@@ -18,7 +18,8 @@ import (
 // refuted is a bundle whose files say that the candidate is refuted.
 func refuted(now time.Time) *bundle.Document {
 	return planetest.Good(now, planetest.WithSoaks(now), func(b *bundle.Bundle) {
-		b.Runs[0].Summary["stress_failed"], b.Runs[0].Summary["max_drawdown"], b.Runs[1].Summary["gates_failed"] = 1, 0.40, 1
+		b.Runs[0].Summary["stress_failed"], b.Runs[0].Summary["max_drawdown"],
+			b.Runs[1].Summary["gates_failed"] = 1, 0.40, 1
 	})
 }
 
@@ -41,7 +42,8 @@ func forge(t *testing.T, doc *bundle.Document, edit func(*bundle.Bundle)) *bundl
 
 // sma is the forgery that ends live where declared numbers are believed.
 func sma(b *bundle.Bundle) {
-	b.Runs[0].Summary["stress_failed"], b.Runs[0].Summary["max_drawdown"], b.Runs[1].Summary["gates_failed"] = 0, 0.11, 0
+	b.Runs[0].Summary["stress_failed"], b.Runs[0].Summary["max_drawdown"],
+		b.Runs[1].Summary["gates_failed"] = 0, 0.11, 0
 }
 
 type mismatch struct {
@@ -68,18 +70,25 @@ func TestForgedNumbersAreRefused(t *testing.T) {
 		pointer string
 	}{
 		"the refuted run as survived": {sma, "/bundle/runs/0/summary/max_drawdown"},
-		"one verdict alone":           {func(b *bundle.Bundle) { b.Runs[1].Summary["gates_failed"] = 0 }, "/bundle/runs/1/summary/gates_failed"},
+		"one verdict alone": {func(b *bundle.Bundle) {
+			b.Runs[1].Summary["gates_failed"] = 0
+		}, "/bundle/runs/1/summary/gates_failed"},
 		"a Sharpe ratio of 99": {func(b *bundle.Bundle) {
 			b.Runs[0].Summary["sharpe_ratio"], b.Runs[0].Summary["max_drawdown"] = 99, 0.01
 		}, "/bundle/runs/0/summary/max_drawdown"},
-		"fewer trials":             {func(b *bundle.Bundle) { b.Trials = &bundle.Trials{FamilyTrials: 1} }, "/bundle/trials/family_trials"},
-		"paper that was a lab run": {func(b *bundle.Bundle) { b.Runs[0].Role = bundle.RolePaper }, "/bundle/runs/0/role"},
+		"fewer trials": {func(b *bundle.Bundle) {
+			b.Trials = &bundle.Trials{FamilyTrials: 1}
+		}, "/bundle/trials/family_trials"},
+		"paper that was a lab run": {func(b *bundle.Bundle) {
+			b.Runs[0].Role = bundle.RolePaper
+		}, "/bundle/runs/0/role"},
 	} {
 		forged := forge(t, honest, c.edit)
 		a := submit(t, p, http.StatusBadRequest, forged, planetest.Signed(),
 			planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: hashes(forged, now)})
 		var m mismatch
-		if err := a.Decode(&m); err != nil || m.Error.Code != "SUMMARY_MISMATCH" || m.Error.Details.Pointer != c.pointer || m.Error.Details.Declared == m.Error.Details.Computed {
+		if err := a.Decode(&m); err != nil || m.Error.Code != "SUMMARY_MISMATCH" ||
+			m.Error.Details.Pointer != c.pointer || m.Error.Details.Declared == m.Error.Details.Computed {
 			t.Errorf("%s: %s", name, a.Body)
 		}
 		if p.Store.Size() != size {
@@ -92,7 +101,9 @@ func TestForgedNumbersAreRefused(t *testing.T) {
 func hashes(doc *bundle.Document, now time.Time) bundle.Replay {
 	r := bundle.Replay{Common: planetest.Common(doc, now)}
 	for _, run := range doc.Bundle.Runs {
-		r.Runs = append(r.Runs, bundle.ReplayedRun{RunID: run.RunID, RequestHash: run.RequestHash, ReportSHA256: run.ReportSHA256, Trades: []bundle.SplitTrades{}})
+		r.Runs = append(r.Runs,
+			bundle.ReplayedRun{RunID: run.RunID, RequestHash: run.RequestHash, ReportSHA256: run.ReportSHA256,
+				Trades: []bundle.SplitTrades{}})
 	}
 	return r
 }
@@ -106,13 +117,15 @@ func TestForgedNumbersWithoutFilesGoNowhere(t *testing.T) {
 	forged := forge(t, honest, sma)
 	r := read(t, submit(t, p, http.StatusCreated, forged, planetest.Signed(),
 		planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: hashes(forged, now)}))
-	if !slices.Equal(r.Rungs, []string{"hash_claimed", "signed"}) || !slices.Contains(r.warned(), "EVIDENCE_NOT_READ") {
+	if !slices.Equal(r.Rungs, []string{"hash_claimed", "signed"}) ||
+		!slices.Contains(r.warned(), "EVIDENCE_NOT_READ") {
 		t.Errorf("%v %v", r.Rungs, r.warned())
 	}
 	for _, g := range []string{"falsification.survived", "stress.survived", "drawdown.limit"} {
-		submit(t, p, http.StatusCreated, forged, planetest.Said{By: "rita", Type: bundle.TypeWaiver, Predicate: bundle.Waiver{
-			Common: planetest.Common(forged, now), Stage: bundle.Paper, GateID: g,
-		}})
+		submit(t, p, http.StatusCreated, forged,
+			planetest.Said{By: "rita", Type: bundle.TypeWaiver, Predicate: bundle.Waiver{
+				Common: planetest.Common(forged, now), Stage: bundle.Paper, GateID: g,
+			}})
 	}
 	stands(t, p, forged, "research/pending")
 	for _, stage := range []string{"paper", "canary", "live"} {
@@ -137,7 +150,8 @@ func TestSharpe99Unsigned(t *testing.T) {
 		submit(t, p, http.StatusCreated, honest)
 		again := boast.Bundle
 		again.SealRequest.RequestedStage = bundle.Paper
-		if a := submit(t, p, http.StatusBadRequest, must[*bundle.Document](t)(bundle.Seal(again))); a.Code() != "SUMMARY_MISMATCH" {
+		if a := submit(t, p, http.StatusBadRequest,
+			must[*bundle.Document](t)(bundle.Seal(again))); a.Code() != "SUMMARY_MISMATCH" {
 			t.Errorf("%s", a.Body)
 		}
 		stands(t, p, boast, "research/pending")
@@ -155,7 +169,8 @@ func TestReportBytesThatChanged(t *testing.T) {
 	p := plane(t, planetest.Options{})
 	doc := planetest.Good(p.Now())
 	post := func() planetest.Answer {
-		return must[planetest.Answer](t)(p.Do("POST", "/candidate-bundles/ingest", doc.Canonical, http.Header{"Content-Type": {"application/json"}}))
+		return must[planetest.Answer](t)(p.Do("POST", "/candidate-bundles/ingest", doc.Canonical,
+			http.Header{"Content-Type": {"application/json"}}))
 	}
 	files := planetest.Files(&doc.Bundle)
 	const name = "runs/base/report.json"
@@ -179,17 +194,22 @@ func TestReportBytesThatChanged(t *testing.T) {
 func TestPlanShowsTheNumbers(t *testing.T) {
 	p, doc := ready(t, planetest.Trust(1))
 	now := p.Now()
-	submit(t, p, http.StatusCreated, doc, approval(t, p, doc, "rita", "risk"), approval(t, p, doc, "anna", "approver"))
-	next := planetest.Good(now, planetest.WithSoaks(now), planetest.Params(`{"fast":12}`), func(b *bundle.Bundle) {
-		b.Candidate.Lineage = bundle.Lineage{ParentRevisionID: &doc.Bundle.CandidateRevisionID, ChangeClass: bundle.ChangeMaterial}
-		b.Limits.MaxCapital = "20000"
-	})
+	submit(t, p, http.StatusCreated, doc, approval(t, p, doc, "rita", "risk"),
+		approval(t, p, doc, "anna", "approver"))
+	next := planetest.Good(now, planetest.WithSoaks(now), planetest.Params(`{"fast":12}`),
+		func(b *bundle.Bundle) {
+			b.Candidate.Lineage = bundle.Lineage{ParentRevisionID: &doc.Bundle.CandidateRevisionID,
+				ChangeClass: bundle.ChangeMaterial}
+			b.Limits.MaxCapital = "20000"
+		})
 	submit(t, p, http.StatusCreated, next, planetest.Signed())
 	n := plan(t, p, next, "canary").Numbers
-	if n.Trials != (promotion.TrialNumbers{Declared: 12, Counted: 12}) || len(n.Runs) != 3 || *n.Runs[0].Splits[0].MaxDrawdown != 0.2 || n.Runs[0].Splits[0].SharpeRatio != nil {
+	if n.Trials != (promotion.TrialNumbers{Declared: 12, Counted: 12}) || len(n.Runs) != 3 ||
+		*n.Runs[0].Splits[0].MaxDrawdown != 0.2 || n.Runs[0].Splits[0].SharpeRatio != nil {
 		t.Errorf("%+v", n)
 	}
-	if len(n.Falsifications) != 1 || n.Falsifications[0].Overall != "pass" || n.Falsifications[0].Tests[0].ID != "determinism" {
+	if len(n.Falsifications) != 1 || n.Falsifications[0].Overall != "pass" ||
+		n.Falsifications[0].Tests[0].ID != "determinism" {
 		t.Errorf("%+v", n.Falsifications)
 	}
 	want := []string{"/limits/max_capital", "/strategy/params/fast", "/strategy/params_sha256"}
@@ -197,7 +217,8 @@ func TestPlanShowsTheNumbers(t *testing.T) {
 	for _, c := range n.Changes {
 		got = append(got, c.Pointer)
 	}
-	if n.Since == nil || *n.Since != doc.Bundle.CandidateRevisionID || !slices.Equal(got, want) || n.Changes[1].Before != 10.0 || n.Changes[1].Now != 12.0 {
+	if n.Since == nil || *n.Since != doc.Bundle.CandidateRevisionID || !slices.Equal(got, want) ||
+		n.Changes[1].Before != 10.0 || n.Changes[1].Now != 12.0 {
 		t.Errorf("since %v: %+v", n.Since, n.Changes)
 	}
 	for _, g := range plan(t, p, next, "paper").Gates {
@@ -223,7 +244,9 @@ func TestDrillsNameARunThatIsOver(t *testing.T) {
 				Details struct{ Reason, Pointer string }
 			}
 		}
-		if err := a.Decode(&e); err != nil || status != http.StatusCreated && (e.Error.Code != "INVALID_DRILL" || e.Error.Details.Reason != reason || e.Error.Details.Pointer != "/attestations/0/payload") {
+		if err := a.Decode(&e); err != nil || status != http.StatusCreated &&
+			(e.Error.Code != "INVALID_DRILL" || e.Error.Details.Reason != reason ||
+				e.Error.Details.Pointer != "/attestations/0/payload") {
 			t.Errorf("%s: %s", reason, a.Body)
 		}
 	}
@@ -234,11 +257,15 @@ func TestDrillsNameARunThatIsOver(t *testing.T) {
 	d.Common = planetest.Common(doc, now)
 	say(d, http.StatusBadRequest, "ahead")
 	d = planetest.Drill(doc, now, "pass")
-	if err := planetest.Put(p.Root, map[string][]byte{"runs/drill-1/metadata.json": []byte(strings.Replace(d.Metadata, "RISK_KILL", "RISK_KILX", 1))}); err != nil {
+	if err := planetest.Put(p.Root,
+		map[string][]byte{
+			"runs/drill-1/metadata.json": []byte(strings.Replace(d.Metadata, "RISK_KILL", "RISK_KILX",
+				1))}); err != nil {
 		t.Fatal(err)
 	}
 	say(d, http.StatusBadRequest, "record")
-	if err := planetest.Put(p.Root, map[string][]byte{"runs/drill-1/metadata.json": []byte(d.Metadata)}); err != nil {
+	if err := planetest.Put(p.Root,
+		map[string][]byte{"runs/drill-1/metadata.json": []byte(d.Metadata)}); err != nil {
 		t.Fatal(err)
 	}
 	say(d, http.StatusCreated, "")

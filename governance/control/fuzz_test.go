@@ -19,7 +19,8 @@ func answered(t *testing.T, w *httptest.ResponseRecorder) {
 		t.Fatalf("%d %s", w.Code, w.Body)
 	}
 	const version = "X-Service-API-Version" // as it is written, not as Go would
-	if w.Header().Get("X-Request-Id") == "" || !slices.Contains(slices.Collect(maps.Keys(w.Header())), version) {
+	if w.Header().Get("X-Request-Id") == "" ||
+		!slices.Contains(slices.Collect(maps.Keys(w.Header())), version) {
 		t.Fatalf("headers %v", w.Header())
 	}
 	if w.Code/100 == 2 || w.Code == http.StatusNotModified {
@@ -31,7 +32,8 @@ func answered(t *testing.T, w *httptest.ResponseRecorder) {
 			Details map[string]any
 		}
 	}
-	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.Error.Code == "" || e.Error.Details["request_id"] == nil {
+	if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || e.Error.Code == "" ||
+		e.Error.Details["request_id"] == nil {
 		t.Fatalf("%d is no envelope: %s", w.Code, w.Body)
 	}
 }
@@ -41,7 +43,9 @@ func FuzzIngest(f *testing.F) {
 	h, s := handler(f, planetest.Trust(1))
 	doc := planetest.Good(planetest.Start)
 	f.Add(doc.Canonical)
-	f.Add([]byte(`{"bundle":` + string(doc.Canonical) + `,"attestations":[{"payload":"","payloadType":"","signatures":[]}]}`))
+	f.Add([]byte(
+		`{"bundle":` + string(
+			doc.Canonical) + `,"attestations":[{"payload":"","payloadType":"","signatures":[]}]}`))
 	f.Add([]byte(`[]`))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		before := s.Size()
@@ -56,7 +60,8 @@ func FuzzIngest(f *testing.F) {
 // FuzzPath: every path is answered, and no read changes anything.
 func FuzzPath(f *testing.F) {
 	h, s := handler(f, planetest.Trust(1))
-	for _, path := range []string{"/promotion-state/family/x", "/api/v1/facts/0", "/%2e%2e/x", "/pending-experiments/family/a?stage=%00", "//", "/trust/log.json/"} {
+	for _, path := range []string{"/promotion-state/family/x", "/api/v1/facts/0", "/%2e%2e/x",
+		"/pending-experiments/family/a?stage=%00", "//", "/trust/log.json/"} {
 		f.Add("GET", path)
 	}
 	f.Fuzz(func(t *testing.T, method, path string) {

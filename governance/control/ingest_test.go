@@ -58,12 +58,15 @@ func TestOpenMode(t *testing.T) {
 	}
 	a := submit(t, p, http.StatusCreated, doc)
 	r := read(t, a)
-	if r.Schema != "ingest-receipt/v1" || r.Duplicate || r.Assurance != "hash_verified" || r.State.Stage != "paper" || r.State.Status != "active" || r.Pending == nil ||
-		a.Header.Get("Location") != "/promotion-state/candidate_revision/"+r.Revision || r.State.Href != a.Header.Get("Location") {
+	if r.Schema != "ingest-receipt/v1" || r.Duplicate || r.Assurance != "hash_verified" ||
+		r.State.Stage != "paper" || r.State.Status != "active" || r.Pending == nil ||
+		a.Header.Get("Location") != "/promotion-state/candidate_revision/"+r.Revision ||
+		r.State.Href != a.Header.Get("Location") {
 		t.Errorf("%s", a.Body)
 	}
 	again := submit(t, p, http.StatusOK, doc)
-	if d := read(t, again); !d.Duplicate || d.Seal.LogIndex != r.Seal.LogIndex || d.Seal.LeafSHA256 != r.Seal.LeafSHA256 {
+	if d := read(t, again); !d.Duplicate || d.Seal.LogIndex != r.Seal.LogIndex ||
+		d.Seal.LeafSHA256 != r.Seal.LeafSHA256 {
 		t.Errorf("%s", again.Body)
 	}
 	var plan struct{ Verdict string }
@@ -78,17 +81,20 @@ func TestSealVerifies(t *testing.T) {
 	p := plane(t, planetest.Options{Trust: planetest.Trust(1)})
 	doc := planetest.Good(planetest.Start)
 	r := read(t, submit(t, p, http.StatusCreated, doc, planetest.Signed()))
-	if !slices.Equal(r.Rungs, []string{"hash_claimed", "hash_verified", "signed"}) || r.Seal.Assurance != "signed" {
+	if !slices.Equal(r.Rungs, []string{"hash_claimed", "hash_verified", "signed"}) ||
+		r.Seal.Assurance != "signed" {
 		t.Errorf("rungs %v, seal %s", r.Rungs, r.Seal.Assurance)
 	}
 	key := must[*ledger.Key](t)(ledger.ParseKey(get(t, p, "/trust/governance.pub", nil).Body))
-	logs := must[[]ledger.TrustedLog](t)(ledger.ParseTrustedRoot(get(t, p, "/trust/trusted_root.json", nil).Body))
+	logs := must[[]ledger.TrustedLog](t)(
+		ledger.ParseTrustedRoot(get(t, p, "/trust/trusted_root.json", nil).Body))
 	s := &r.Seal.Sigstore
 	head, _, err := s.CheckCheckpoint(logs...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, err := range []error{s.CheckSignature(key), s.CheckLeaf(key), s.CheckInclusion(key, head), s.CheckProof(r.Seal.TlogProof, key, head, logs...), r.Seal.CheckSummary(key, head)} {
+	for _, err := range []error{s.CheckSignature(key), s.CheckLeaf(key), s.CheckInclusion(key, head),
+		s.CheckProof(r.Seal.TlogProof, key, head, logs...), r.Seal.CheckSummary(key, head)} {
 		if err != nil {
 			t.Error(err)
 		}
@@ -109,7 +115,8 @@ func TestFurtherSubmission(t *testing.T) {
 	submit(t, p, http.StatusCreated, second, planetest.Signed())
 	stands(t, p, first, "paper/active")
 	size := p.Store.Size()
-	drill := planetest.Said{By: "otto", Type: bundle.TypeDrill, Predicate: planetest.Drill(second, p.Now(), "pass")}
+	drill := planetest.Said{By: "otto", Type: bundle.TypeDrill,
+		Predicate: planetest.Drill(second, p.Now(), "pass")}
 	submit(t, p, http.StatusCreated, second, drill)
 	submit(t, p, http.StatusOK, second, drill, planetest.Signed())
 	if got := p.Store.Size(); got != size+1 {
@@ -132,7 +139,8 @@ func TestFurtherSubmission(t *testing.T) {
 }
 
 func TestSignatureRequired(t *testing.T) {
-	p := plane(t, planetest.Options{Trust: planetest.Trust(1, func(tr *bundle.Trust) { tr.RequireSignature = true })})
+	p := plane(t,
+		planetest.Options{Trust: planetest.Trust(1, func(tr *bundle.Trust) { tr.RequireSignature = true })})
 	doc := planetest.Good(planetest.Start)
 	if a := submit(t, p, http.StatusBadRequest, doc); a.Code() != "SIGNATURE_REQUIRED" {
 		t.Errorf("%s", a.Body)
@@ -146,7 +154,9 @@ func TestEndedRevisions(t *testing.T) {
 	p := plane(t, planetest.Options{Trust: planetest.Trust(1)})
 	doc := planetest.Good(planetest.Start)
 	submit(t, p, http.StatusCreated, doc, planetest.Signed())
-	submit(t, p, http.StatusCreated, doc, planetest.Said{By: "anna", Type: bundle.TypeRejection, Predicate: bundle.Ending{Common: planetest.Common(doc, p.Now())}})
+	submit(t, p, http.StatusCreated, doc,
+		planetest.Said{By: "anna", Type: bundle.TypeRejection,
+			Predicate: bundle.Ending{Common: planetest.Common(doc, p.Now())}})
 	stands(t, p, doc, "paper/rejected")
 	again := planetest.Good(planetest.Start, planetest.Target(bundle.Paper))
 	a := submit(t, p, http.StatusConflict, again)
@@ -159,13 +169,16 @@ func TestEndedRevisions(t *testing.T) {
 func TestWarnings(t *testing.T) {
 	p := plane(t, planetest.Options{Trust: planetest.Trust(1)})
 	doc := planetest.Good(planetest.Start, func(b *bundle.Bundle) {
-		b.Candidate.Lineage = bundle.Lineage{ParentRevisionID: new("cr-" + digest.SHA256Hex([]byte("unknown"))), ChangeClass: bundle.ChangeNonMaterial}
+		b.Candidate.Lineage = bundle.Lineage{
+			ParentRevisionID: new("cr-" + digest.SHA256Hex([]byte("unknown"))),
+			ChangeClass:      bundle.ChangeNonMaterial}
 	})
 	now := p.Now()
 	r := read(t, submit(t, p, http.StatusCreated, doc,
 		planetest.Said{By: "otto", Type: "https://example.com/other/v1", Predicate: map[string]any{"a": 1}},
 		planetest.Said{By: "rita", Type: bundle.TypeApproval, Predicate: bundle.Approval{
-			Common: planetest.Common(doc, now), Action: "promote", Stage: bundle.Canary, Role: "risk", PlanDigest: "sha256:" + digest.SHA256Hex(nil),
+			Common: planetest.Common(doc, now), Action: "promote", Stage: bundle.Canary, Role: "risk",
+			PlanDigest: "sha256:" + digest.SHA256Hex(nil),
 		}}))
 	for _, want := range []string{"CHANGE_CLASS_DIFFERS", "UNKNOWN_PREDICATE_TYPE", "APPROVAL_PLAN_DIFFERS"} {
 		if !slices.Contains(r.warned(), want) {
@@ -188,7 +201,9 @@ func artifactBundle(t *testing.T, root string, n int) *bundle.Document {
 			if err := os.WriteFile(filepath.Join(dir, name), text, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			b.Artifacts = append(b.Artifacts, bundle.Artifact{Name: "runs/base/" + name, SHA256: digest.SHA256Hex(text), Size: int64(len(text)), RunID: "base"})
+			b.Artifacts = append(b.Artifacts,
+				bundle.Artifact{Name: "runs/base/" + name, SHA256: digest.SHA256Hex(text),
+					Size: int64(len(text)), RunID: "base"})
 		}
 	})
 }
@@ -216,7 +231,9 @@ func TestArtifacts(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := read(t, submit(t, p, http.StatusCreated, doc))
-	if !slices.Equal(r.Rungs, []string{"hash_claimed"}) || !slices.Equal(r.warned(), []string{"ARTIFACT_NOT_FOUND", "EVIDENCE_NOT_READ"}) || r.Warnings[0].Pointer != "/bundle/artifacts/1" {
+	if !slices.Equal(r.Rungs, []string{"hash_claimed"}) ||
+		!slices.Equal(r.warned(), []string{"ARTIFACT_NOT_FOUND", "EVIDENCE_NOT_READ"}) ||
+		r.Warnings[0].Pointer != "/bundle/artifacts/1" {
 		t.Errorf("a link: %v %v", r.Rungs, r.Warnings)
 	}
 	if r.FactsTotal != len(r.Facts)+len(doc.Bundle.Artifacts) {
@@ -247,7 +264,8 @@ func TestManyArtifacts(t *testing.T) {
 		get(t, p, "/facts/"+string(rune('0'+seq)), &body)
 		e := must[ledger.Entry](t)(body.Seal.Sigstore.Entry())
 		var st bundle.Statement
-		if err := json.Unmarshal(e.Payload, &st); err != nil || st.PredicateType != bundle.TypeSeal || len(st.Subject) > 1024 {
+		if err := json.Unmarshal(e.Payload, &st); err != nil || st.PredicateType != bundle.TypeSeal ||
+			len(st.Subject) > 1024 {
 			t.Fatalf("entry %d: %v %s with %d subjects", seq, err, st.PredicateType, len(st.Subject))
 		}
 		if st.Subject[0].Name != bundle.FileName {

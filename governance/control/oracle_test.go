@@ -66,7 +66,7 @@ func readBadInputs(t *testing.T) *badInputs {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "oracles", "governance-badinputs.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the shared reference results are not beside this checkout")
+		t.Skip("needs the folder shared, with the reference results, beside the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +91,8 @@ func labTrust(t *testing.T, pem string) *bundle.Trust {
 	}
 	return planetest.Trust(1, func(tr *bundle.Trust) {
 		k := tr.Keys[0]
-		k.KeyID, k.PublicKey, k.Principal, k.Roles = id, pem, "lab of the reference", []string{bundle.TrustLab}
+		k.KeyID, k.PublicKey, k.Principal, k.Roles = id, pem, "lab of the reference",
+			[]string{bundle.TrustLab}
 		tr.Keys = append(tr.Keys, k)
 	})
 }
@@ -135,7 +136,8 @@ func TestReferenceBadInputs(t *testing.T) {
 			Revision  string `json:"candidate_revision_id"`
 			Duplicate bool
 		}
-		if err := a.Decode(&rec); err != nil || a.Status != c.Expect.Status || rec.Duplicate != c.Expect.Duplicate {
+		if err := a.Decode(&rec); err != nil || a.Status != c.Expect.Status ||
+			rec.Duplicate != c.Expect.Duplicate {
 			t.Errorf("%s: %d %s", c.Name, a.Status, a.Body)
 		}
 		if c.Expect.File != "" && (rec.File != c.Expect.File || rec.Revision != c.Expect.Revision) {

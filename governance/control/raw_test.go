@@ -77,8 +77,9 @@ func TestHostsAndOrigins(t *testing.T) {
 		"GET /./health HTTP/1.1\r\nHost: localhost":  "404 NOT_FOUND",
 		"GET /%68ealth HTTP/1.1\r\nHost: localhost":  "404 NOT_FOUND",
 		"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nOrigin: http://evil.example\r\nContent-Type: application/json\r\nContent-Length: 0": "403 ORIGIN_FORBIDDEN",
-		"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\nContent-Type: application/json\r\nContent-Length: 0":                "403 ORIGIN_FORBIDDEN",
-		"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nContent-Type: application/json\r\nContent-Length: 0":    "400 MALFORMED_JSON",
+		"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nOrigin: null\r\nContent-Type: " +
+			"application/json\r\nContent-Length: 0": "403 ORIGIN_FORBIDDEN",
+		"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nOrigin: http://localhost\r\nContent-Type: application/json\r\nContent-Length: 0": "400 MALFORMED_JSON",
 	} {
 		got := talk(t, p.Addr, head+"\r\n\r\n")
 		if len(got) == 0 {
@@ -109,16 +110,32 @@ func TestNothingBehindARefusal(t *testing.T) {
 		text string
 		want []int
 	}{
-		"two in one packet":  {next + next, []int{200, 200}},
-		"behind a good post": {"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n[]" + next, []int{400, 200}},
-		"in a body too large": {fmt.Sprintf("POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s",
-			5<<20, pad), []int{413}},
-		"in a body of another type": {fmt.Sprintf("POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s",
-			len(next), next), []int{415}},
-		"in the body of a read": {fmt.Sprintf("GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(next), next), []int{400}},
-		"in chunks with a length": {fmt.Sprintf("POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"+
-			"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", len(next)+5, next), []int{400}},
-		"a body that ends too early": {"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{}", []int{400}},
+		"two in one packet": {next + next, []int{200, 200}},
+		"behind a good post": {
+			"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
+				"application/json\r\nContent-Length: 2\r\n\r\n[]" + next, []int{400, 200}},
+		"in a body too large": {
+			fmt.Sprintf(
+				"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+					"application/json\r\nContent-Length: %d\r\n\r\n%s",
+				5<<20, pad), []int{413}},
+		"in a body of another type": {
+			fmt.Sprintf(
+				"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+					"text/plain\r\nContent-Length: %d\r\n\r\n%s",
+				len(next), next), []int{415}},
+		"in the body of a read": {
+			fmt.Sprintf("GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n%s", len(next),
+				next), []int{400}},
+		"in chunks with a length": {
+			fmt.Sprintf(
+				"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: "+
+					"application/json\r\n"+
+					"Content-Length: %d\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n%s", len(next)+5, next),
+			[]int{400}},
+		"a body that ends too early": {
+			"POST /candidate-bundles/ingest HTTP/1.1\r\nHost: localhost\r\nContent-Type: " +
+				"application/json\r\nContent-Length: 99\r\n\r\n{}", []int{400}},
 	} {
 		var got []int
 		for _, a := range talk(t, p.Addr, c.text) {
@@ -134,9 +151,11 @@ func TestNothingBehindARefusal(t *testing.T) {
 // TestRequestIDs: a client's own is echoed if it is harmless.
 func TestRequestIDs(t *testing.T) {
 	p := plane(t, planetest.Options{})
-	for id, echoed := range map[string]bool{"a.b_C-1": true, strings.Repeat("x", 64): true, strings.Repeat("x", 65): false, "a b": false, "é": false, "": false} {
+	for id, echoed := range map[string]bool{"a.b_C-1": true, strings.Repeat("x", 64): true,
+		strings.Repeat("x", 65): false, "a b": false, "é": false, "": false} {
 		a := must[planetest.Answer](t)(p.Do("GET", "/none", nil, http.Header{"X-Request-Id": {id}}))
-		if got := a.Header.Get("X-Request-Id"); (got == id) != echoed || got == "" || !strings.Contains(string(a.Body), got) {
+		if got := a.Header.Get("X-Request-Id"); (got == id) != echoed || got == "" ||
+			!strings.Contains(string(a.Body), got) {
 			t.Errorf("%q: %q in %s", id, got, a.Body)
 		}
 	}

@@ -24,7 +24,8 @@ import (
 func handler(t testing.TB, trust *bundle.Trust) (http.Handler, *store.Store) {
 	t.Helper()
 	now := func() time.Time { return planetest.Start }
-	s, err := store.Open(t.Context(), store.Options{Dir: filepath.Join(t.TempDir(), "g"), Origin: planetest.Origin, Trust: trust, Now: now})
+	s, err := store.Open(t.Context(),
+		store.Options{Dir: filepath.Join(t.TempDir(), "g"), Origin: planetest.Origin, Trust: trust, Now: now})
 	if err != nil {
 		t.Fatal(err)
 	}

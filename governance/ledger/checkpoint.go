@@ -2,183 +2,26 @@ package ledger
 
 import (
 	"crypto/ed25519"
-	"crypto/sha256"
 	"crypto/x509"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
-	"strings"
 	"time"
 
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
-	"golang.org/x/mod/sumdb/note"
-	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/field"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
-// Checkpoint is the head of a tree that a log signs: who, how many leaves, which root.
-// Two notes are the same checkpoint when these three are equal: the text of a note has
-// several forms, because its readers accept base64 that is not canonical.
-type Checkpoint struct {
-	Origin string
-	Size   int64
-	Root   tlog.Hash
-}
-
-// text is the signed text: three lines, no extension.
-func (c Checkpoint) text() string { return fmt.Sprintf("%s\n%d\n%s\n", c.Origin, c.Size, c.Root) }
-
-// String is size and root.
-func (c Checkpoint) String() string {
-	return fmt.Sprintf("%s size %d root %s", c.Origin, c.Size, Hex(c.Root))
-}
-
-var originLabel = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
-
-// ValidOrigin reports whether a name can be a log's origin: a DNS name in lower case
-// without port, because Sigstore takes the host name of the trusted root's baseUrl for
-// it.
-func ValidOrigin(origin string) bool {
-	if origin == "" || len(origin) > 253 {
-		return false
-	}
-	for label := range strings.SplitSeq(origin, ".") {
-		if !originLabel.MatchString(label) {
-			return false
-		}
-	}
-	return true
-}
-
-// algEd25519 is the signature type of Ed25519 in C2SP signed notes.
-const algEd25519 = 1
-
-// LogKey is the public key of a log with its origin. It is a note.Verifier.
-type LogKey struct {
-	Origin string
-	Public ed25519.PublicKey
-}
-
-// NewLogKey checks origin and key.
-func NewLogKey(origin string, public ed25519.PublicKey) (LogKey, error) {
-	if !ValidOrigin(origin) {
-		return LogKey{}, fmt.Errorf("log origin %q is not a DNS name in lower case", origin)
-	}
-	if len(public) != ed25519.PublicKeySize {
-		return LogKey{}, errors.New("the log key is not an Ed25519 key")
-	}
-	return LogKey{Origin: origin, Public: public}, nil
-}
-
-// ID is the full key id: SHA-256(origin || "\n" || 0x01 || key), C2SP signed-note.
-func (k LogKey) ID() [sha256.Size]byte {
-	text := append([]byte(k.Origin), '\n', algEd25519)
-	return sha256.Sum256(append(text, k.Public...))
-}
-
-// Name is the origin.
-func (k LogKey) Name() string { return k.Origin }
-
-// KeyHash is the first four bytes of the id.
-func (k LogKey) KeyHash() uint32 {
-	id := k.ID()
-	return binary.BigEndian.Uint32(id[:])
-}
-
-// Verify reports whether sig is the key's signature of msg.
-func (k LogKey) Verify(msg, sig []byte) bool { return ed25519.Verify(k.Public, msg, sig) }
-
-// VKey is the verifier key as log.vkey holds it, without a line end.
-func (k LogKey) VKey() string {
-	return fmt.Sprintf("%s+%08x+%s", k.Origin, k.KeyHash(), encode64(append([]byte{algEd25519}, k.Public...)))
-}
-
-// logSigner is a note.Signer.
-type logSigner struct {
-	LogKey
-	private ed25519.PrivateKey
-}
-
-// Sign makes an Ed25519 signature.
-func (s logSigner) Sign(msg []byte) ([]byte, error) { return ed25519.Sign(s.private, msg), nil }
-
-// SignCheckpoint is the signed note of a checkpoint. The same head with the same key is
-// the same note.
-func SignCheckpoint(c Checkpoint, private ed25519.PrivateKey) (string, error) {
-	key, err := NewLogKey(c.Origin, private.Public().(ed25519.PublicKey))
-	if err != nil {
-		return "", err
-	}
-	text, err := note.Sign(&note.Note{Text: c.text()}, logSigner{key, private})
-	return string(text), err
-}
-
-// maxNote bounds a note: a checkpoint with some cosignatures is far smaller.
-const maxNote = 1 << 16
-
-// OpenCheckpoint is the checkpoint of a note that one of the keys signed. The key's name
-// must be the origin that the note claims; further signatures by unknown keys are
-// ignored, as C2SP demands. The error reports what is wrong; nothing of the note is to be
-// believed then.
-func OpenCheckpoint(text string, keys ...LogKey) (*Checkpoint, error) {
-	if len(text) > maxNote {
-		return nil, errors.New("the note is too long for a checkpoint")
-	}
-	known := make([]note.Verifier, len(keys))
-	for i, k := range keys {
-		known[i] = k
-	}
-	n, err := note.Open([]byte(text), note.VerifierList(known...))
-	if err != nil {
-		return nil, err
-	}
-	c, err := parseCheckpointText(n.Text)
-	if err != nil {
-		return nil, err
-	}
-	for _, sig := range n.Sigs {
-		if sig.Name == c.Origin {
-			return c, nil
-		}
-	}
-	return nil, fmt.Errorf("the note of %s is signed by %s", c.Origin, n.Sigs[0].Name)
-}
-
-// parseCheckpointText reads the three lines.
-func parseCheckpointText(text string) (*Checkpoint, error) {
-	lines := strings.Split(text, "\n")
-	if len(lines) != 4 || lines[3] != "" {
-		return nil, errors.New("a checkpoint has three lines: origin, size, root")
-	}
-	if !ValidOrigin(lines[0]) {
-		return nil, fmt.Errorf("checkpoint origin %q is not a DNS name", lines[0])
-	}
-	size, err := parseSize(lines[1])
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint size: %w", err)
-	}
-	root, err := decodeHash(lines[2])
-	if err != nil {
-		return nil, fmt.Errorf("checkpoint root: %w", err)
-	}
-	return &Checkpoint{Origin: lines[0], Size: size, Root: root}, nil
-}
-
-// peekCheckpoint reads a note's text without believing it: to report what was found where
-// a signature does not verify.
-func peekCheckpoint(noteText string) (*Checkpoint, error) {
-	_, err := note.Open([]byte(noteText), nil)
-	var unverified *note.UnverifiedNoteError
-	if !errors.As(err, &unverified) {
-		return nil, fmt.Errorf("checkpoint: %w", err)
-	}
-	return parseCheckpointText(unverified.Note.Text)
-}
+// Checkpoint, LogKey and Proof are those of package translog, which hosts and witnesses share.
+type (
+	Checkpoint = translog.Checkpoint
+	LogKey     = translog.LogKey
+	Proof      = translog.Proof
+)
 
 // TrustedRootMediaType is that of a Sigstore trusted root v0.1.
 const TrustedRootMediaType = "application/vnd.dev.sigstore.trustedroot+json;version=0.1"
@@ -282,7 +125,7 @@ func (l trustedLog) parse() (TrustedLog, error) {
 	if err != nil {
 		return TrustedLog{}, err
 	}
-	der, err := decode64(l.PublicKey.RawBytes)
+	der, err := translog.Decode64(l.PublicKey.RawBytes)
 	if err != nil {
 		return TrustedLog{}, err
 	}
@@ -294,7 +137,7 @@ func (l trustedLog) parse() (TrustedLog, error) {
 	if !ok {
 		return TrustedLog{}, fmt.Errorf("the key is a %T, not %s", public, logKeyDetails)
 	}
-	key, err := NewLogKey(base.Hostname(), ed)
+	key, err := translog.NewLogKey(base.Hostname(), ed)
 	if err != nil {
 		return TrustedLog{}, err
 	}
@@ -333,10 +176,11 @@ func ParseInfo(text []byte) (*Info, error) {
 	if err := decodeExact(text, info); err != nil {
 		return nil, fmt.Errorf("log.json: %w", err)
 	}
-	if !ValidOrigin(info.Origin) || info.Size < 0 || len(info.Root) < 7 || info.Root[:7] != "sha256:" {
+	if !translog.ValidOrigin(info.Origin) || info.Size < 0 || len(info.Root) < 7 ||
+		info.Root[:7] != "sha256:" {
 		return nil, errors.New("log.json: not origin, size and root of a log")
 	}
-	if _, err := parseHex(info.Root[7:]); err != nil {
+	if _, err := translog.ParseHex(info.Root[7:]); err != nil {
 		return nil, fmt.Errorf("log.json, root: %w", err)
 	}
 	return info, nil

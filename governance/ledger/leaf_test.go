@@ -13,6 +13,7 @@ import (
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // TestLeafIsCanonicalJSON compares the leaf with the canonical form of the Rekor v2
@@ -20,13 +21,17 @@ import (
 func TestLeafIsCanonicalJSON(t *testing.T) {
 	key := public(t)
 	rapid.Check(t, func(t *rapid.T) {
-		e := Entry{PayloadType: rapid.String().Draw(t, "type"), Payload: rapid.SliceOf(rapid.Byte()).Draw(t, "payload"), Signature: rapid.SliceOf(rapid.Byte()).Draw(t, "sig")}
+		e := Entry{PayloadType: rapid.String().Draw(t, "type"),
+			Payload:   rapid.SliceOf(rapid.Byte()).Draw(t, "payload"),
+			Signature: rapid.SliceOf(rapid.Byte()).Draw(t, "sig")}
 		sum := sha256.Sum256(dsse.PAE(e.PayloadType, e.Payload))
 		std := base64.StdEncoding.EncodeToString
-		want, err := digest.JCS(map[string]any{"apiVersion": "0.0.2", "kind": "hashedrekord", "spec": map[string]any{"hashedRekordV002": map[string]any{
-			"data": map[string]any{"algorithm": "SHA2_256", "digest": std(sum[:])},
-			"signature": map[string]any{"content": std(e.Signature), "verifier": map[string]any{"keyDetails": "PKIX_ECDSA_P256_SHA_256",
-				"publicKey": map[string]any{"rawBytes": std(key.DER)}}}}}})
+		want, err := digest.JCS(map[string]any{"apiVersion": "0.0.2", "kind": "hashedrekord",
+			"spec": map[string]any{"hashedRekordV002": map[string]any{
+				"data": map[string]any{"algorithm": "SHA2_256", "digest": std(sum[:])},
+				"signature": map[string]any{"content": std(e.Signature),
+					"verifier": map[string]any{"keyDetails": "PKIX_ECDSA_P256_SHA_256",
+						"publicKey": map[string]any{"rawBytes": std(key.DER)}}}}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -101,15 +106,15 @@ func TestEntryOf(t *testing.T) {
 
 func TestBase64HasOneForm(t *testing.T) {
 	for _, bad := range []string{"YQ", "YR==", "YQ==\n", "Y\nQ==", "-_==", "YQ== "} {
-		if b, err := decode64(bad); err == nil {
+		if b, err := translog.Decode64(bad); err == nil {
 			t.Errorf("%q is %q", bad, b)
 		}
 	}
-	if b, err := decode64("YQ=="); err != nil || string(b) != "a" {
+	if b, err := translog.Decode64("YQ=="); err != nil || string(b) != "a" {
 		t.Errorf("%q, %v", b, err)
 	}
 	for _, bad := range []string{"", "01", "+1", "-1", " 1", "1e3", "9223372036854775808"} {
-		if n, err := parseSize(bad); err == nil {
+		if n, err := translog.ParseSize(bad); err == nil {
 			t.Errorf("%q is %d", bad, n)
 		}
 	}

@@ -22,12 +22,10 @@ import (
 	"crypto/elliptic"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync"
 
 	"github.com/go-json-experiment/json"
@@ -36,6 +34,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/field"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // Log is the log of a running plane in memory: tree, head and the keys that sign. One
@@ -68,7 +67,7 @@ func NewLog(origin string, statement *Key, private ed25519.PrivateKey, tree *Tre
 	if len(private) != ed25519.PrivateKeySize || statement == nil {
 		return nil, errors.New("a log needs an Ed25519 key and a statement key")
 	}
-	key, err := NewLogKey(origin, private.Public().(ed25519.PublicKey))
+	key, err := translog.NewLogKey(origin, private.Public().(ed25519.PublicKey))
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +77,7 @@ func NewLog(origin string, statement *Key, private ed25519.PrivateKey, tree *Tre
 	}
 	head := Checkpoint{Origin: origin, Size: tree.size, Root: root}
 	if noteText != "" || tree.size > 0 {
-		last, err := OpenCheckpoint(noteText, key)
+		last, err := translog.OpenCheckpoint(noteText, key)
 		if err != nil {
 			return nil, fmt.Errorf("last checkpoint: %w", err)
 		}
@@ -153,7 +152,7 @@ func (l *Log) Prepare(entries ...Entry) (*Batch, error) {
 		return nil, err
 	}
 	view.Head = Checkpoint{Origin: view.Key.Origin, Size: view.tree.size, Root: root}
-	if view.Note, err = SignCheckpoint(view.Head, l.private); err != nil {
+	if view.Note, err = translog.SignCheckpoint(view.Head, l.private); err != nil {
 		return nil, err
 	}
 	batch.View = view
@@ -176,6 +175,23 @@ func (l *Log) Commit(b *Batch) error {
 // Inclusion is the proof that the entry of this index is in the view.
 func (v View) Inclusion(index int64) ([]tlog.Hash, error) {
 	return v.tree.Inclusion(index, v.Head.Size)
+}
+
+// Root is the root of the first size entries.
+func (v View) Root(size int64) (tlog.Hash, error) { return v.tree.Root(size) }
+
+// InclusionAt is the proof that the entry of this index is in the tree of the first size entries.
+func (v View) InclusionAt(index, size int64) ([]tlog.Hash, error) {
+	return v.tree.Inclusion(index, size)
+}
+
+// ConsistencyAt is the proof that the tree of size leaves continues the one of old leaves. There is nothing
+// to prove about an empty tree, an equal one, and one that is longer than the view.
+func (v View) ConsistencyAt(old, size int64) ([]tlog.Hash, error) {
+	if old == 0 || old >= size {
+		return nil, nil
+	}
+	return v.tree.Consistency(old, size)
 }
 
 // Consistency is the proof that the view continues the log of old leaves.
@@ -244,25 +260,6 @@ func (t *Tree) Consistency(old, size int64) ([]tlog.Hash, error) {
 	return tlog.ProveTree(size, old, t)
 }
 
-// CheckInclusion reports whether the proof leads from a leaf hash to a checkpoint's root.
-func CheckInclusion(proof []tlog.Hash, head Checkpoint, index int64, leaf tlog.Hash) error {
-	if index < 0 || index >= head.Size {
-		return fmt.Errorf("index %d is outside of a tree of %d", index, head.Size)
-	}
-	return tlog.CheckRecord(proof, head.Size, head.Root, index, leaf)
-}
-
-// CheckConsistency reports whether the proof shows that head continues old.
-func CheckConsistency(proof []tlog.Hash, old, head Checkpoint) error {
-	if old.Origin != head.Origin {
-		return fmt.Errorf("%s and %s are two logs", old.Origin, head.Origin)
-	}
-	if old.Size < 1 || old.Size > head.Size {
-		return fmt.Errorf("a tree of %d does not continue one of %d", head.Size, old.Size)
-	}
-	return tlog.CheckTree(proof, head.Size, head.Root, old.Size, old.Root)
-}
-
 // Entry is one statement of the log: a DSSE payload and the one signature over it.
 type Entry struct {
 	PayloadType string
@@ -276,15 +273,21 @@ func EntryOf(env dsse.Envelope) (Entry, error) {
 	if len(env.Signatures) != 1 || env.Signatures[0].KeyID != "" {
 		return Entry{}, errors.New("an entry has one signature and no keyid")
 	}
-	payload, err := decode64(env.Payload)
+	payload, err := translog.Decode64(env.Payload)
 	if err != nil {
 		return Entry{}, fmt.Errorf("payload: %w", err)
 	}
-	sig, err := decode64(env.Signatures[0].Sig)
+	sig, err := translog.Decode64(env.Signatures[0].Sig)
 	if err != nil {
 		return Entry{}, fmt.Errorf("sig: %w", err)
 	}
 	return Entry{PayloadType: env.PayloadType, Payload: payload, Signature: sig}, nil
+}
+
+// DSSE is the entry as an envelope.
+func (e Entry) DSSE() dsse.Envelope {
+	return dsse.Envelope{Payload: encode64(e.Payload), PayloadType: e.PayloadType,
+		Signatures: []dsse.Signature{{Sig: encode64(e.Signature)}}}
 }
 
 // Digest is the SHA-256 of the entry's PAE.
@@ -340,83 +343,17 @@ func (k *Key) Signed(e Entry) bool {
 	return ecdsa.VerifyASN1(k.Public, sum[:], e.Signature)
 }
 
-// Leaf is the text of an entry's leaf: the canonical JSON of the Rekor v2 log entry
-// hashedrekord 0.0.2: who signed what with which signature. The data digest is
-// that of the PAE, as rekor-tiles and sigstore-go have it for DSSE envelopes.
-func Leaf(e Entry, key *Key) []byte {
-	sum := e.Digest()
-	// Written in the order that RFC 8785 sorts to; base64 needs no escapes.
-	out := make([]byte, 0, 480)
-	out = append(out,
-		`{"apiVersion":"`+entryVersion+`","kind":"`+entryKind+
-			`","spec":{"hashedRekordV002":{"data":{"algorithm":"SHA2_256","digest":"`...)
-	out = base64.StdEncoding.AppendEncode(out, sum[:])
-	out = append(out, `"},"signature":{"content":"`...)
-	out = base64.StdEncoding.AppendEncode(out, e.Signature)
-	out = append(out, `","verifier":{"keyDetails":"`+statementKeyDetails+`","publicKey":{"rawBytes":"`...)
-	out = base64.StdEncoding.AppendEncode(out, key.DER)
-	return append(out, `"}}}}}}`...)
-}
+// Leaf is the text of an entry's leaf, see [translog.Leaf].
+func Leaf(e Entry, key *Key) []byte { return translog.Leaf(e.Digest(), e.Signature, key.DER) }
 
-// LeafHash is the hash that stands for a leaf in the tree: SHA-256(0x00 || leaf), RFC
-// 6962 section 2.1. leaf_sha256 and leaf_hash are this, not the plain SHA-256.
-func LeafHash(leaf []byte) tlog.Hash { return tlog.RecordHash(leaf) }
-
-// The type of the Rekor v2 entries of this log.
-const (
-	entryKind           = "hashedrekord"
-	entryVersion        = "0.0.2"
-	statementKeyDetails = "PKIX_ECDSA_P256_SHA_256"
-)
-
-func encode64(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
-
-// decode64 reads standard base64 in its only form: the decoder of the library ignores
-// line ends and the bits that padding leaves over, which would let one value be written
-// in several ways.
-func decode64(s string) ([]byte, error) {
-	b, err := base64.StdEncoding.DecodeString(s)
-	if err != nil {
-		return nil, errors.New("not base64")
-	}
-	if encode64(b) != s {
-		return nil, errors.New("not canonical base64")
-	}
-	return b, nil
-}
-
-// decodeHash reads a hash of 32 bytes in strict base64.
-func decodeHash(s string) (tlog.Hash, error) {
-	b, err := decode64(s)
-	if err != nil {
-		return tlog.Hash{}, err
-	}
-	if len(b) != tlog.HashSize {
-		return tlog.Hash{}, fmt.Errorf("%d bytes, not a hash of %d", len(b), tlog.HashSize)
-	}
-	return tlog.Hash(b), nil
-}
-
-// parseHex reads a hash in lower-case hex.
-func parseHex(s string) (tlog.Hash, error) {
-	b, err := hex.DecodeString(s)
-	if err != nil || len(b) != tlog.HashSize || hex.EncodeToString(b) != s {
-		return tlog.Hash{}, errors.New("not a SHA-256 in lower-case hex")
-	}
-	return tlog.Hash(b), nil
-}
+// LeafHash is the hash that stands for a leaf in the tree. leaf_sha256 and leaf_hash are this, not the
+// plain SHA-256.
+func LeafHash(leaf []byte) tlog.Hash { return translog.LeafHash(leaf) }
 
 // Hex is a hash as seals and tables write it.
-func Hex(h tlog.Hash) string { return hex.EncodeToString(h[:]) }
+func Hex(h tlog.Hash) string { return translog.Hex(h) }
 
-// parseSize reads a count: decimal digits without sign and leading zeroes, below 2^63.
-func parseSize(s string) (int64, error) {
-	n, err := strconv.ParseInt(s, 10, 64)
-	if err != nil || n < 0 || strconv.FormatInt(n, 10) != s {
-		return 0, fmt.Errorf("%q is not a count in plain decimals", s)
-	}
-	return n, nil
-}
+func encode64(b []byte) string { return translog.Encode64(b) }
 
 // decodeExact reads one JSON document into v and demands that v is all of it: the text
 // is read strictly, and its canonical form is what v marshals to, so that nothing is

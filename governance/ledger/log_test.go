@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/sumdb/tlog"
+
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 func sequence(entries []Entry) iter.Seq2[Entry, error] {
@@ -41,7 +43,7 @@ func TestLogGrows(t *testing.T) {
 	proof, err := view.Consistency(4)
 	must(t, err)
 	old, _ := tree.Root(4)
-	must(t, CheckConsistency(proof, Checkpoint{testOrigin, 4, old}, view.Head))
+	must(t, translog.CheckConsistency(proof, Checkpoint{Origin: testOrigin, Size: 4, Root: old}, view.Head))
 }
 
 // TestBatch: several entries make one checkpoint, and nodes under their own indexes.
@@ -63,7 +65,8 @@ func TestBatch(t *testing.T) {
 			t.Errorf("leaf %d: %+v", i, leaf)
 		}
 	}
-	if batch.Nodes[0].Index != tlog.StoredHashCount(5) || int64(len(batch.Nodes)) != tlog.StoredHashCount(8)-tlog.StoredHashCount(5) {
+	if batch.Nodes[0].Index != tlog.StoredHashCount(5) ||
+		int64(len(batch.Nodes)) != tlog.StoredHashCount(8)-tlog.StoredHashCount(5) {
 		t.Errorf("%d nodes from %d", len(batch.Nodes), batch.Nodes[0].Index)
 	}
 	must(t, log.Commit(batch))
@@ -75,7 +78,7 @@ func TestBatch(t *testing.T) {
 	// What was taken before still proves in the tree of then.
 	path, err := before.Inclusion(2)
 	must(t, err)
-	must(t, CheckInclusion(path, before.Head, 2, LeafHash(Leaf(entries[2], public(t)))))
+	must(t, translog.CheckInclusion(path, before.Head, 2, LeafHash(Leaf(entries[2], public(t)))))
 }
 
 // TestTheLogDoesNotFork: of the batches that were prepared only the last can be
@@ -119,18 +122,34 @@ func TestNewLogRefuses(t *testing.T) {
 	must(t, err)
 	whole, err := recompute(sequence(entries), public(t))
 	must(t, err)
-	forged, err := SignCheckpoint(log.View().Head, checkpointKey("other key"))
+	forged, err := translog.SignCheckpoint(log.View().Head, checkpointKey("other key"))
 	must(t, err)
 	for what, open := range map[string]func() (*Log, error){
-		"an entry lost":   func() (*Log, error) { return NewLog(testOrigin, public(t), checkpointKey("log key"), short, note) },
-		"no checkpoint":   func() (*Log, error) { return NewLog(testOrigin, public(t), checkpointKey("log key"), whole, "") },
-		"entries lost":    func() (*Log, error) { return NewLog(testOrigin, public(t), checkpointKey("log key"), &Tree{}, note) },
-		"another origin":  func() (*Log, error) { return NewLog("other", public(t), checkpointKey("log key"), whole, note) },
-		"another key":     func() (*Log, error) { return NewLog(testOrigin, public(t), checkpointKey("other key"), whole, note) },
-		"a forged note":   func() (*Log, error) { return NewLog(testOrigin, public(t), checkpointKey("log key"), whole, forged) },
-		"no key":          func() (*Log, error) { return NewLog(testOrigin, public(t), nil, &Tree{}, "") },
-		"no statementkey": func() (*Log, error) { return NewLog(testOrigin, nil, checkpointKey("log key"), &Tree{}, "") },
-		"no name":         func() (*Log, error) { return NewLog("", public(t), checkpointKey("log key"), &Tree{}, "") },
+		"an entry lost": func() (*Log, error) {
+			return NewLog(testOrigin, public(t), checkpointKey("log key"), short, note)
+		},
+		"no checkpoint": func() (*Log, error) {
+			return NewLog(testOrigin, public(t), checkpointKey("log key"), whole, "")
+		},
+		"entries lost": func() (*Log, error) {
+			return NewLog(testOrigin, public(t), checkpointKey("log key"), &Tree{}, note)
+		},
+		"another origin": func() (*Log, error) {
+			return NewLog("other", public(t), checkpointKey("log key"), whole, note)
+		},
+		"another key": func() (*Log, error) {
+			return NewLog(testOrigin, public(t), checkpointKey("other key"), whole, note)
+		},
+		"a forged note": func() (*Log, error) {
+			return NewLog(testOrigin, public(t), checkpointKey("log key"), whole, forged)
+		},
+		"no key": func() (*Log, error) { return NewLog(testOrigin, public(t), nil, &Tree{}, "") },
+		"no statementkey": func() (*Log, error) {
+			return NewLog(testOrigin, nil, checkpointKey("log key"), &Tree{}, "")
+		},
+		"no name": func() (*Log, error) {
+			return NewLog("", public(t), checkpointKey("log key"), &Tree{}, "")
+		},
 	} {
 		if _, err := open(); err == nil {
 			t.Errorf("%s: the log opens", what)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 const testOrigin = "governance.lab.example"
@@ -42,14 +43,16 @@ func public(t testing.TB) *Key {
 
 func logKeyOf(t testing.TB, origin string) LogKey {
 	t.Helper()
-	key, err := NewLogKey(origin, checkpointKey("log key").Public().(ed25519.PublicKey))
+	key, err := translog.NewLogKey(origin, checkpointKey("log key").Public().(ed25519.PublicKey))
 	must(t, err)
 	return key
 }
 
 func entry(t testing.TB, i int) Entry {
 	t.Helper()
-	env, err := dsse.Sign("application/vnd.in-toto+json", fmt.Appendf(nil, `{"i":%d,"predicate":{"received_at":"%s","rungs":["hash_verified","hash_claimed"]}}`, i, sampleTime), statementKey(t))
+	env, err := dsse.Sign("application/vnd.in-toto+json",
+		fmt.Appendf(nil, `{"i":%d,"predicate":{"received_at":"%s","rungs":["hash_verified","hash_claimed"]}}`,
+			i, sampleTime), statementKey(t))
 	must(t, err)
 	e, err := EntryOf(env)
 	must(t, err)

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 
 	"golang.org/x/mod/sumdb/tlog"
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/field"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // SchemaSeal is the schema of a seal.
@@ -118,10 +118,10 @@ func (s *Seal) check() error {
 	if s.Schema != SchemaSeal {
 		return fmt.Errorf("seal: schema %q, not %q", s.Schema, SchemaSeal)
 	}
-	if _, err := parseHex(s.LeafSHA256); err != nil {
+	if _, err := translog.ParseHex(s.LeafSHA256); err != nil {
 		return fmt.Errorf("seal, leaf_sha256: %w", err)
 	}
-	if _, err := parseHex(s.RootSHA256); err != nil {
+	if _, err := translog.ParseHex(s.RootSHA256); err != nil {
 		return fmt.Errorf("seal, root_sha256: %w", err)
 	}
 	if s.LogIndex < 0 || s.TreeSize < 0 {
@@ -130,7 +130,7 @@ func (s *Seal) check() error {
 	if _, ok := field.ParseTime(s.IntegratedAt); !ok {
 		return fmt.Errorf("seal: integrated_at %q is not a time in UTC", s.IntegratedAt)
 	}
-	if _, err := ParseProof(s.TlogProof); err != nil {
+	if _, err := translog.ParseProof(s.TlogProof); err != nil {
 		return fmt.Errorf("seal: %w", err)
 	}
 	_, err := s.Sigstore.read()
@@ -176,7 +176,7 @@ func (s *Sigstore) CheckLeaf(key *Key) error {
 	if err != nil {
 		return err
 	}
-	if err := differ("kindVersion", entryKind+"/"+entryVersion,
+	if err := differ("kindVersion", translog.EntryKind+"/"+translog.EntryVersion,
 		s.Material.Entries[0].Kind.Kind+"/"+s.Material.Entries[0].Kind.Version); err != nil {
 		return err
 	}
@@ -195,7 +195,7 @@ func (s *Sigstore) CheckCheckpoint(logs ...TrustedLog) (*Checkpoint, *TrustedLog
 		return nil, nil, err
 	}
 	entry := s.Material.Entries[0]
-	head, log, err := openTrusted(entry.Proof.Checkpoint.Envelope, logs)
+	head, log, err := OpenTrusted(entry.Proof.Checkpoint.Envelope, logs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -212,16 +212,16 @@ func (s *Sigstore) CheckCheckpoint(logs ...TrustedLog) (*Checkpoint, *TrustedLog
 	return head, log, nil
 }
 
-// openTrusted opens a note with the first trusted log key that signed it.
-func openTrusted(noteText string, logs []TrustedLog) (*Checkpoint, *TrustedLog, error) {
-	claimed, err := peekCheckpoint(noteText)
+// OpenTrusted opens a note with the first trusted log key that signed it.
+func OpenTrusted(noteText string, logs []TrustedLog) (*Checkpoint, *TrustedLog, error) {
+	claimed, err := translog.PeekCheckpoint(noteText)
 	if err != nil {
 		return nil, nil, err
 	}
 	found := errors.New("no log key is trusted")
 	for i := range logs {
 		var head *Checkpoint
-		if head, found = OpenCheckpoint(noteText, logs[i].LogKey); found == nil {
+		if head, found = translog.OpenCheckpoint(noteText, logs[i].LogKey); found == nil {
 			return head, &logs[i], nil
 		}
 	}
@@ -237,7 +237,7 @@ func (s *Sigstore) CheckInclusion(key *Key, head *Checkpoint) error {
 	if err != nil {
 		return err
 	}
-	if err := CheckInclusion(c.path, *head, c.index, LeafHash(Leaf(c.entry, key))); err != nil {
+	if err := translog.CheckInclusion(c.path, *head, c.index, LeafHash(Leaf(c.entry, key))); err != nil {
 		return &Mismatch{"inclusion", fmt.Sprintf("entry %d in %s", c.index, head), err.Error()}
 	}
 	return nil
@@ -251,21 +251,21 @@ func (s *Sigstore) CheckProof(text string, key *Key, head *Checkpoint, logs ...T
 	if err != nil {
 		return err
 	}
-	p, err := ParseProof(text)
+	p, err := translog.ParseProof(text)
 	if err != nil {
 		return err
 	}
 	if err := differ("tlog-proof index", fmt.Sprint(c.index), fmt.Sprint(p.Index)); err != nil {
 		return err
 	}
-	own, _, err := openTrusted(p.Note, logs)
+	own, _, err := OpenTrusted(p.Note, logs)
 	if err != nil {
 		return err
 	}
 	if err := differ("tlog-proof checkpoint", head.String(), own.String()); err != nil {
 		return err
 	}
-	if err := CheckInclusion(p.Hashes, *own, p.Index, LeafHash(Leaf(c.entry, key))); err != nil {
+	if err := translog.CheckInclusion(p.Hashes, *own, p.Index, LeafHash(Leaf(c.entry, key))); err != nil {
 		return &Mismatch{"tlog-proof", fmt.Sprintf("entry %d in %s", p.Index, own), err.Error()}
 	}
 	return nil
@@ -365,12 +365,12 @@ func (v View) Sigstore(index int64, e Entry) (*Sigstore, error) {
 		return nil, err
 	}
 	leaf := Leaf(e, v.statement)
-	if err := CheckInclusion(path, v.Head, index, LeafHash(leaf)); err != nil {
+	if err := translog.CheckInclusion(path, v.Head, index, LeafHash(leaf)); err != nil {
 		return nil, fmt.Errorf("the entry is not the log's entry %d", index)
 	}
 	id, at := v.Key.ID(), strconv.FormatInt(index, 10)
-	entry := LogEntry{LogIndex: at, LogID: LogID{encode64(id[:])}, Kind: KindVersion{entryKind, entryVersion},
-		Body: encode64(leaf)}
+	entry := LogEntry{LogIndex: at, LogID: LogID{encode64(id[:])},
+		Kind: KindVersion{translog.EntryKind, translog.EntryVersion}, Body: encode64(leaf)}
 	entry.Proof = LogProof{LogIndex: at, RootHash: v.Head.Root.String(),
 		TreeSize: strconv.FormatInt(v.Head.Size, 10), Hashes: make([]string, len(path))}
 	for i, h := range path {
@@ -400,6 +400,14 @@ func ParseSigstore(text []byte) (*Sigstore, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// Note is the checkpoint that the bundle carries, unread.
+func (s *Sigstore) Note() string {
+	if len(s.Material.Entries) == 0 {
+		return ""
+	}
+	return s.Material.Entries[0].Proof.Checkpoint.Envelope
 }
 
 // Canonical is the bundle's canonical JSON.
@@ -447,8 +455,8 @@ func (s *Sigstore) read() (*claim, error) {
 	c.head.Size = d.count("treeSize", e.Proof.TreeSize)
 	c.head.Root = d.hash("rootHash", e.Proof.RootHash)
 	c.body = d.bytes("canonicalizedBody", e.Body)
-	if e.Proof.Hashes == nil || len(e.Proof.Hashes) > maxPath {
-		d.fail("hashes", fmt.Errorf("null or more than %d", maxPath))
+	if e.Proof.Hashes == nil || len(e.Proof.Hashes) > translog.MaxPath {
+		d.fail("hashes", fmt.Errorf("null or more than %d", translog.MaxPath))
 	}
 	for _, h := range e.Proof.Hashes {
 		c.path = append(c.path, d.hash("hashes", h))
@@ -466,83 +474,19 @@ func (d *decoder) fail(name string, err error) {
 }
 
 func (d *decoder) bytes(name, s string) []byte {
-	b, err := decode64(s)
+	b, err := translog.Decode64(s)
 	d.fail(name, err)
 	return b
 }
 
 func (d *decoder) hash(name, s string) tlog.Hash {
-	h, err := decodeHash(s)
+	h, err := translog.ParseHash(s)
 	d.fail(name, err)
 	return h
 }
 
 func (d *decoder) count(name, s string) int64 {
-	n, err := parseSize(s)
+	n, err := translog.ParseSize(s)
 	d.fail(name, err)
 	return n
-}
-
-// proofHeader begins a proof text.
-const proofHeader = "c2sp.org/tlog-proof@v1"
-
-// maxPath is more sibling hashes than any tree has levels.
-const maxPath = 63
-
-// Proof is a C2SP tlog-proof: an index, the sibling hashes from the leaf up, and the
-// note of the checkpoint that they lead to. It proves a leaf that its reader computes.
-type Proof struct {
-	Index  int64
-	Hashes []tlog.Hash
-	Note   string
-}
-
-// Format is the text of a proof. It has no extra line: nothing would authenticate it.
-func (p Proof) Format() string {
-	var out strings.Builder
-	out.WriteString(proofHeader + "\nindex " + strconv.FormatInt(p.Index, 10) + "\n")
-	for _, h := range p.Hashes {
-		out.WriteString(h.String() + "\n")
-	}
-	out.WriteString("\n" + p.Note)
-	return out.String()
-}
-
-// ParseProof reads a proof text strictly: what is accepted is what Format writes. The
-// note is not opened, see OpenCheckpoint.
-func ParseProof(text string) (*Proof, error) {
-	head, noteText, found := strings.Cut(text, "\n\n")
-	if !found {
-		return nil, errors.New("a tlog-proof has an empty line before its checkpoint")
-	}
-	lines := strings.Split(head, "\n")
-	if lines[0] != proofHeader {
-		return nil, fmt.Errorf("a tlog-proof begins with %s", proofHeader)
-	}
-	if len(lines) < 2 {
-		return nil, errors.New("the tlog-proof has no index")
-	}
-	digits, is := strings.CutPrefix(lines[1], "index ")
-	if !is {
-		return nil, fmt.Errorf("the second line of a tlog-proof is its index, not %q", cut([]byte(lines[1])))
-	}
-	index, err := parseSize(digits)
-	if err != nil {
-		return nil, fmt.Errorf("tlog-proof index: %w", err)
-	}
-	if len(lines)-2 > maxPath {
-		return nil, fmt.Errorf("a tlog-proof of %d hashes", len(lines)-2)
-	}
-	p := &Proof{Index: index, Note: noteText}
-	for i, line := range lines[2:] {
-		h, err := decodeHash(line)
-		if err != nil {
-			return nil, fmt.Errorf("tlog-proof hash %d: %w", i, err)
-		}
-		p.Hashes = append(p.Hashes, h)
-	}
-	if _, err := peekCheckpoint(noteText); err != nil {
-		return nil, fmt.Errorf("tlog-proof: %w", err)
-	}
-	return p, nil
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 const sampleTime = "2026-11-20T12:30:00Z"
@@ -63,7 +64,8 @@ func TestSealOfOne(t *testing.T) {
 	if _, err := ParseSeal(text); err != nil {
 		t.Error(err)
 	}
-	if _, err := ParseSeal([]byte(strings.Replace(string(text), `"hashes":[]`, `"hashes":null`, 1))); err == nil {
+	if _, err := ParseSeal(
+		[]byte(strings.Replace(string(text), `"hashes":[]`, `"hashes":null`, 1))); err == nil {
 		t.Error("a path of null is taken")
 	}
 }
@@ -79,8 +81,10 @@ func TestSigstoreForm(t *testing.T) {
 	}
 	id := logKeyOf(t, testOrigin).ID()
 	for _, want := range []string{
-		`"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json"`, `"logIndex":"12"`, `"treeSize":"13"`, `"logId":{"keyId":"` + encode64(id[:]) + `"}`,
-		`"kindVersion":{"kind":"hashedrekord","version":"0.0.2"}`, `"publicKey":{"hint":"` + public(t).hint() + `"}`, `"keyid":""`,
+		`"mediaType":"application/vnd.dev.sigstore.bundle.v0.3+json"`, `"logIndex":"12"`, `"treeSize":"13"`,
+		`"logId":{"keyId":"` + encode64(id[:]) + `"}`,
+		`"kindVersion":{"kind":"hashedrekord","version":"0.0.2"}`,
+		`"publicKey":{"hint":"` + public(t).hint() + `"}`, `"keyid":""`,
 		`"payloadType":"application/vnd.in-toto+json"`, `"rootHash":"` + log.View().Head.Root.String() + `"`,
 	} {
 		if !strings.Contains(string(text), want) {
@@ -111,7 +115,7 @@ func TestParseSealRefuses(t *testing.T) {
 		"upper-case hex":   {`"leaf_sha256":"` + seal.LeafSHA256, `"leaf_sha256":"` + strings.ToUpper(seal.LeafSHA256)},
 		"local time":       {sampleTime, "2026-11-20T12:30:00+00:00"},
 		"no time":          {sampleTime, "now"},
-		"proof":            {proofHeader, "c2sp.org/tlog-proof@v2"},
+		"proof":            {translog.ProofHeader, "c2sp.org/tlog-proof@v2"},
 		"two entries":      {`"tlogEntries":[`, `"tlogEntries":[{},`},
 		"index twice":      {`"logIndex":"12","rootHash"`, `"logIndex":"11","rootHash"`},
 		"behind it":        {`{"assurance"`, `{}{"assurance"`},
@@ -152,7 +156,8 @@ func TestSummary(t *testing.T) {
 		`{"predicate":{"recorded_at":"b"}}`:                                   {"b", ""},
 		`{"predicate":{"evaluated_at":"c","rungs":[1]}}`:                      {"c", ""},
 	} {
-		if at, assurance, err := summary([]byte(payload)); err != nil || at != want[0] || assurance != want[1] {
+		if at, assurance, err := summary([]byte(payload)); err != nil || at != want[0] ||
+			assurance != want[1] {
 			t.Errorf("%s: %q, %q, %v", payload, at, assurance, err)
 		}
 	}
@@ -164,7 +169,8 @@ func TestSummary(t *testing.T) {
 }
 
 func TestHighest(t *testing.T) {
-	for want, held := range map[string][]string{"": nil, "hash_claimed": {"hash_claimed", "x"}, "signed": {"signed", "hash_verified"},
+	for want, held := range map[string][]string{"": nil, "hash_claimed": {"hash_claimed", "x"},
+		"signed":     {"signed", "hash_verified"},
 		"reproduced": {"hash_claimed", "reproduced", "signed"}} {
 		if got := Highest(held); got != want {
 			t.Errorf("%v: %q", held, got)
@@ -174,23 +180,27 @@ func TestHighest(t *testing.T) {
 
 func TestProofText(t *testing.T) {
 	seal, log, _ := sampleSeal(t)
-	if want := "c2sp.org/tlog-proof@v1\nindex 12\n"; !strings.HasPrefix(seal.TlogProof, want) || !strings.HasSuffix(seal.TlogProof, "\n\n"+log.View().Note) {
+	if want := "c2sp.org/tlog-proof@v1\nindex 12\n"; !strings.HasPrefix(seal.TlogProof, want) ||
+		!strings.HasSuffix(seal.TlogProof, "\n\n"+log.View().Note) {
 		t.Errorf("got %q", seal.TlogProof)
 	}
-	p, err := ParseProof(seal.TlogProof)
+	p, err := translog.ParseProof(seal.TlogProof)
 	must(t, err)
 	if p.Format() != seal.TlogProof || p.Index != 12 || len(p.Hashes) != 2 {
 		t.Errorf("got %+v", p)
 	}
 	hash := p.Hashes[0].String()
 	for what, change := range map[string][2]string{
-		"header": {"@v1", "@v2"}, "extra": {"\nindex", "\nextra YQ==\nindex"}, "index": {"index 12", "index 012"}, "no index": {"index 12\n", ""},
-		"hash": {hash, hash[:43]}, "loose hash": {hash, hash[:42] + string(hash[42]+1) + "="}, "return": {"index 12\n", "index 12\r\n"},
-		"no empty line": {"\n\n" + testOrigin, "\n" + testOrigin}, "blank": {"index 12", "index  12"}, "no note": {log.View().Note, ""},
-		"many": {hash + "\n", strings.Repeat(hash+"\n", 70)},
+		"header": {"@v1", "@v2"}, "extra": {"\nindex", "\nextra YQ==\nindex"},
+		"index": {"index 12", "index 012"}, "no index": {"index 12\n", ""},
+		"hash": {hash, hash[:43]}, "loose hash": {hash, hash[:42] + string(hash[42]+1) + "="},
+		"return":        {"index 12\n", "index 12\r\n"},
+		"no empty line": {"\n\n" + testOrigin, "\n" + testOrigin}, "blank": {"index 12", "index  12"},
+		"no note": {log.View().Note, ""},
+		"many":    {hash + "\n", strings.Repeat(hash+"\n", 70)},
 	} {
 		bad := strings.Replace(seal.TlogProof, change[0], change[1], 1)
-		if got, err := ParseProof(bad); err == nil || bad == seal.TlogProof {
+		if got, err := translog.ParseProof(bad); err == nil || bad == seal.TlogProof {
 			t.Errorf("%s: %+v", what, got)
 		}
 	}
@@ -203,7 +213,8 @@ func TestTrustedRoot(t *testing.T) {
 	must(t, err)
 	id := key.ID()
 	for _, want := range []string{`"baseUrl":"https://governance.lab.example"`, `"hashAlgorithm":"SHA2_256"`, `"keyDetails":"PKIX_ED25519"`,
-		`"validFor":{"start":"2026-11-20T12:00:00Z"}`, `"logId":{"keyId":"` + encode64(id[:]) + `"}`, `"checkpointKeyId":{"keyId":"` + encode64(id[:]) + `"}`,
+		`"validFor":{"start":"2026-11-20T12:00:00Z"}`, `"logId":{"keyId":"` + encode64(id[:]) + `"}`,
+		`"checkpointKeyId":{"keyId":"` + encode64(id[:]) + `"}`,
 		`"certificateAuthorities":[]`, `"ctlogs":[]`, `"timestampAuthorities":[]`} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %s in %s", want, text)
@@ -211,17 +222,21 @@ func TestTrustedRoot(t *testing.T) {
 	}
 	logs, err := ParseTrustedRoot(text)
 	must(t, err)
-	if len(logs) != 1 || logs[0].VKey() != key.VKey() || !logs[0].Covers(start) || logs[0].Covers(start.Add(-time.Second)) {
+	if len(logs) != 1 || logs[0].VKey() != key.VKey() || !logs[0].Covers(start) ||
+		logs[0].Covers(start.Add(-time.Second)) {
 		t.Errorf("%+v", logs)
 	}
-	ended := strings.Replace(string(text), `"start":"2026-11-20T12:00:00Z"`, `"start":"2026-11-20T12:00:00Z","end":"2026-11-21T12:00:00Z"`, 1)
+	ended := strings.Replace(string(text), `"start":"2026-11-20T12:00:00Z"`,
+		`"start":"2026-11-20T12:00:00Z","end":"2026-11-21T12:00:00Z"`, 1)
 	if logs, err = ParseTrustedRoot([]byte(ended)); err != nil || logs[0].Covers(start.AddDate(0, 0, 2)) {
 		t.Errorf("%+v, %v", logs, err)
 	}
 	for what, change := range map[string][2]string{
 		"media type": {"version=0.1", "version=0.2"}, "origin": {"governance.lab", "other.lab"},
-		"hash": {"SHA2_256", "SHA2_512"}, "details": {"PKIX_ED25519", "PKIX_ED25519_PH"}, "start": {"2026-11-20T12:00:00Z", "x"},
-		"unknown": {`"ctlogs":`, `"x":1,"ctlogs":`}, "key": {"MCowBQYDK2Vw", "MCowBQYDK2Vv"}, "id": {encode64(id[:]), encode64(make([]byte, 32))},
+		"hash": {"SHA2_256", "SHA2_512"}, "details": {"PKIX_ED25519", "PKIX_ED25519_PH"},
+		"start":   {"2026-11-20T12:00:00Z", "x"},
+		"unknown": {`"ctlogs":`, `"x":1,"ctlogs":`}, "key": {"MCowBQYDK2Vw", "MCowBQYDK2Vv"},
+		"id":   {encode64(id[:]), encode64(make([]byte, 32))},
 		"JSON": {"{", ""},
 	} {
 		bad := strings.Replace(string(text), change[0], change[1], 1)
@@ -240,8 +255,10 @@ func TestInfo(t *testing.T) {
 	if *info != log.View().Info() {
 		t.Errorf("%+v", info)
 	}
-	for _, change := range [][2]string{{"sha256:", "sha512:"}, {`"size":3`, `"size":-3`}, {`"origin":"g`, `"origin":"G`}, {"{", `{"x":1,`}, {`sha256:`, `sha256:0`}} {
-		if info, err := ParseInfo([]byte(strings.Replace(string(text), change[0], change[1], 1))); err == nil {
+	for _, change := range [][2]string{{"sha256:", "sha512:"}, {`"size":3`, `"size":-3`},
+		{`"origin":"g`, `"origin":"G`}, {"{", `{"x":1,`}, {`sha256:`, `sha256:0`}} {
+		if info, err := ParseInfo(
+			[]byte(strings.Replace(string(text), change[0], change[1], 1))); err == nil {
 			t.Errorf("%v: %+v", change, info)
 		}
 	}
@@ -252,7 +269,7 @@ func FuzzParseProof(f *testing.F) {
 	f.Add(seal.TlogProof)
 	f.Add("c2sp.org/tlog-proof@v1\nindex 0\n\na\n1\nAA==\n\n— a AAAAAAA=\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if p, err := ParseProof(text); err == nil && p.Format() != text {
+		if p, err := translog.ParseProof(text); err == nil && p.Format() != text {
 			t.Fatalf("%q is read as %q", text, p.Format())
 		}
 	})
@@ -263,7 +280,9 @@ func FuzzParseSigstore(f *testing.F) {
 	text, err := seal.Sigstore.Canonical()
 	must(f, err)
 	f.Add(text)
-	f.Add([]byte(`{"mediaType":"` + SigstoreMediaType + `","verificationMaterial":{"publicKey":{"hint":""},"tlogEntries":[]},"dsseEnvelope":{}}`))
+	f.Add([]byte(
+		`{"mediaType":"` + SigstoreMediaType +
+			`","verificationMaterial":{"publicKey":{"hint":""},"tlogEntries":[]},"dsseEnvelope":{}}`))
 	key, logs := public(f), trustedLogs(f)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		s, err := ParseSigstore(in)
@@ -278,7 +297,8 @@ func FuzzParseSigstore(f *testing.F) {
 		if err != nil || string(out) != string(canonical) {
 			t.Fatalf("%q is read as %q", in, out)
 		}
-		if head, _, err := s.CheckCheckpoint(logs...); err == nil && s.CheckLeaf(key) == nil && s.CheckInclusion(key, head) == nil && string(out) != string(text) {
+		if head, _, err := s.CheckCheckpoint(logs...); err == nil && s.CheckLeaf(key) == nil &&
+			s.CheckInclusion(key, head) == nil && string(out) != string(text) {
 			// Another note of the same checkpoint is all that may differ.
 			s.Material.Entries[0].Proof.Checkpoint.Envelope = seal.Sigstore.Material.Entries[0].Proof.Checkpoint.Envelope
 			s.Material.PublicKey.Hint = seal.Sigstore.Material.PublicKey.Hint

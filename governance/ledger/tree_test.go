@@ -7,6 +7,8 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 	"pgregory.net/rapid"
+
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // merkle is the Merkle tree hash as RFC 6962 section 2.1 writes it.
@@ -53,30 +55,30 @@ func TestTree(t *testing.T) {
 		if err != nil || root != merkle(leaves[:size]) {
 			t.Fatalf("root of %d: %v, %v", size, root, err)
 		}
-		head := Checkpoint{testOrigin, size, root}
+		head := Checkpoint{Origin: testOrigin, Size: size, Root: root}
 		at := rapid.Int64Range(0, size-1).Draw(t, "index")
 		path, err := tree.Inclusion(at, size)
-		if err != nil || CheckInclusion(path, head, at, leaves[at]) != nil {
+		if err != nil || translog.CheckInclusion(path, head, at, leaves[at]) != nil {
 			t.Fatalf("inclusion of %d in %d: %v", at, size, err)
 		}
 		other := rapid.Int64Range(-1, size+1).Draw(t, "other")
-		if other != at && CheckInclusion(path, head, other, leaves[at]) == nil {
+		if other != at && translog.CheckInclusion(path, head, other, leaves[at]) == nil {
 			t.Fatalf("the proof of %d also proves %d", at, other)
 		}
 		if len(path) > 0 {
 			path[rapid.IntRange(0, len(path)-1).Draw(t, "hash")][0] ^= 1
-			if CheckInclusion(path, head, at, leaves[at]) == nil {
+			if translog.CheckInclusion(path, head, at, leaves[at]) == nil {
 				t.Fatal("a spoilt proof proves")
 			}
 		}
 		old := rapid.Int64Range(1, size).Draw(t, "old")
 		before, _ := tree.Root(old)
 		proof, err := tree.Consistency(old, size)
-		if err != nil || CheckConsistency(proof, Checkpoint{testOrigin, old, before}, head) != nil {
+		if err != nil || translog.CheckConsistency(proof, Checkpoint{Origin: testOrigin, Size: old, Root: before}, head) != nil {
 			t.Fatalf("consistency from %d to %d: %v", old, size, err)
 		}
 		before[0] ^= 1
-		if CheckConsistency(proof, Checkpoint{testOrigin, old, before}, head) == nil {
+		if translog.CheckConsistency(proof, Checkpoint{Origin: testOrigin, Size: old, Root: before}, head) == nil {
 			t.Fatal("another beginning is consistent")
 		}
 	})
@@ -96,7 +98,7 @@ func TestEmptyTree(t *testing.T) {
 	if _, err := tree.Consistency(0, 0); err == nil {
 		t.Error("a proof from an empty tree")
 	}
-	if CheckConsistency(nil, Checkpoint{Origin: "a"}, Checkpoint{Origin: "b"}) == nil {
+	if translog.CheckConsistency(nil, Checkpoint{Origin: "a"}, Checkpoint{Origin: "b"}) == nil {
 		t.Error("two logs are consistent")
 	}
 }
@@ -122,7 +124,8 @@ func TestNewTree(t *testing.T) {
 // newTree takes stored hashes over: those of size leaves, in order of their index.
 func newTree(size int64, nodes []tlog.Hash) (*Tree, error) {
 	if size < 0 || int64(len(nodes)) != tlog.StoredHashCount(size) {
-		return nil, fmt.Errorf("a tree of %d leaves has %d stored hashes, not %d", size, tlog.StoredHashCount(max(size, 0)), len(nodes))
+		return nil, fmt.Errorf("a tree of %d leaves has %d stored hashes, not %d", size,
+			tlog.StoredHashCount(max(size, 0)), len(nodes))
 	}
 	return &Tree{nodes: nodes, size: size}, nil
 }

@@ -27,26 +27,34 @@ func TestApprovalsThatDoNotCount(t *testing.T) {
 		give func(p *plane, id string) []statement
 	}{
 		{"by the owner", func(p *plane, id string) []statement {
-			return []statement{p.approve("owner@example.com", "risk", id, bundle.Canary), p.approve("anna", "approver", id, bundle.Canary)}
+			return []statement{p.approve("owner@example.com", "risk", id, bundle.Canary),
+				p.approve("anna", "approver", id, bundle.Canary)}
 		}},
 		{"two of one person", func(p *plane, id string) []statement {
-			return []statement{p.approve("ruth", "risk", id, bundle.Canary), p.approve("ruth", "approver", id, bundle.Canary)}
+			return []statement{p.approve("ruth", "risk", id, bundle.Canary),
+				p.approve("ruth", "approver", id, bundle.Canary)}
 		}},
 		{"nobody from risk", func(p *plane, id string) []statement {
-			return []statement{p.approve("anna", "approver", id, bundle.Canary), p.approve("ruth", "approver", id, bundle.Canary)}
+			return []statement{p.approve("anna", "approver", id, bundle.Canary),
+				p.approve("ruth", "approver", id, bundle.Canary)}
 		}},
 		{"of another plan", func(p *plane, id string) []statement {
-			return []statement{approval("rita", "risk", bundle.Canary, other), p.approve("anna", "approver", id, bundle.Canary)}
+			return []statement{approval("rita", "risk", bundle.Canary, other),
+				p.approve("anna", "approver", id, bundle.Canary)}
 		}},
 		{"of another stage", func(p *plane, id string) []statement {
-			return []statement{p.approve("rita", "risk", id, bundle.Live), p.approve("anna", "approver", id, bundle.Live)}
+			return []statement{p.approve("rita", "risk", id, bundle.Live),
+				p.approve("anna", "approver", id, bundle.Live)}
 		}},
 		{"in a role that the key has not", func(p *plane, id string) []statement {
-			return []statement{p.approve("anna", "risk", id, bundle.Canary), p.approve("ruth", "approver", id, bundle.Canary)}
+			return []statement{p.approve("anna", "risk", id, bundle.Canary),
+				p.approve("ruth", "approver", id, bundle.Canary)}
 		}},
 		{"to resume", func(p *plane, id string) []statement {
-			resume := bundle.Approval{Action: "resume", Stage: bundle.Canary, Role: "risk", SuspensionID: other}
-			return []statement{{"rita", bundle.TypeApproval, resume}, p.approve("anna", "approver", id, bundle.Canary)}
+			resume := bundle.Approval{Action: "resume", Stage: bundle.Canary, Role: "risk",
+				SuspensionID: other}
+			return []statement{{"rita", bundle.TypeApproval, resume},
+				p.approve("anna", "approver", id, bundle.Canary)}
 		}},
 	}
 	for _, c := range cases {
@@ -67,7 +75,8 @@ func TestOnePersonFillsTheRightPlace(t *testing.T) {
 	p.say(id, p.approve("ruth", "risk", id, bundle.Canary), p.approve("rita", "risk", id, bundle.Canary))
 	p.stands(id, "canary/eligible")
 	s := p.state(id)
-	if last := s.History[len(s.History)-1]; last.By != "policy:default-v1" || last.Reason != "the plan passes, approved by 2 people" || last.PlanDigest == nil {
+	if last := s.History[len(s.History)-1]; last.By != "policy:default-v1" ||
+		last.Reason != "the plan passes, approved by 2 people" || last.PlanDigest == nil {
 		t.Errorf("%+v", last)
 	}
 }
@@ -105,7 +114,8 @@ func TestAChangedPlanVoidsApprovals(t *testing.T) {
 	p.say(id, drill("host-1", "pass"))
 	p.say(id, p.approve("anna", "approver", id, bundle.Canary))
 	p.stands(id, "paper/eligible")
-	if a := p.plan(id, bundle.Canary).Approvals; len(a.Granted) != 1 || a.Granted[0].Principal != "anna" || a.Missing != 1 {
+	if a := p.plan(id, bundle.Canary).Approvals; len(a.Granted) != 1 || a.Granted[0].Principal != "anna" ||
+		a.Missing != 1 {
 		t.Errorf("%+v", a)
 	}
 }
@@ -206,7 +216,8 @@ func TestWaivers(t *testing.T) {
 	p.say(id, waiver(bundle.Canary, "trades.enough"))
 	p.stands(id, "research/pending") // for another stage
 	long := bundle.Waiver{Stage: bundle.Paper, GateID: "trades.enough"}
-	long.MadeAt, long.ExpiresAt, long.CandidateRevisionID = p.stamp(), p.now.Add(30*day).Format(time.RFC3339), id
+	long.MadeAt, long.ExpiresAt, long.CandidateRevisionID = p.stamp(), p.now.Add(30*day).Format(time.RFC3339),
+		id
 	p.say(id, statement{"rita", bundle.TypeWaiver, long})
 	p.stands(id, "paper/active")
 	p.idle(7*day - time.Second)
@@ -224,11 +235,13 @@ func TestWaivers(t *testing.T) {
 func TestWhatNobodyMayWaive(t *testing.T) {
 	p := trusted(t)
 	id := p.submit(p.good(target(bundle.Paper)))
-	for _, gate := range []string{"integrity.bundle", "request.stage", "lineage.clean", "assurance.signed", "incidents.none"} {
+	for _, gate := range []string{"integrity.bundle", "request.stage", "lineage.clean", "assurance.signed",
+		"incidents.none"} {
 		p.say(id, waiver(bundle.Canary, gate))
 	}
 	p.say(id, incident("otto", "i", "open", "warning"))
-	p.say(id, statement{"owner@example.com", bundle.TypeWaiver, bundle.Waiver{Stage: bundle.Canary, GateID: "soak.paper"}})
+	p.say(id, statement{"owner@example.com", bundle.TypeWaiver,
+		bundle.Waiver{Stage: bundle.Canary, GateID: "soak.paper"}})
 	for _, g := range p.plan(id, bundle.Canary).Gates {
 		if g.Verdict == "waived" {
 			t.Errorf("%s is waived", g.GateID)

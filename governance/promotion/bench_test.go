@@ -55,7 +55,8 @@ func BenchmarkRegistry(b *testing.B) {
 func thousand(b *testing.B) *plane {
 	p := trusted(b)
 	for i := range 1000 {
-		p.submit(p.good(params(fmt.Sprintf(`{"fast":%d}`, i)), func(c *bundle.Bundle) { c.Candidate.CandidateID = fmt.Sprintf("sma-cross.c%d", i) }))
+		p.submit(p.good(params(fmt.Sprintf(`{"fast":%d}`, i)),
+			func(c *bundle.Bundle) { c.Candidate.CandidateID = fmt.Sprintf("sma-cross.c%d", i) }))
 	}
 	return p
 }

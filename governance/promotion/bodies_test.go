@@ -68,7 +68,8 @@ func TestPlanDigestAsThePageSaysIt(t *testing.T) {
 		gates = append(gates, gate{g.GateID, string(g.Verdict), sums})
 	}
 	sum, err := digest.Of(map[string]any{
-		"schema": "promotion-plan-digest/v1", "candidate_revision_id": id, "stage": "canary", "policy_digest": plan.Policy.Digest, "gates": gates,
+		"schema": "promotion-plan-digest/v1", "candidate_revision_id": id, "stage": "canary",
+		"policy_digest": plan.Policy.Digest, "gates": gates,
 	})
 	if err != nil || plan.PlanDigest != "sha256:"+sum {
 		t.Errorf("%s, not %s (%v)", plan.PlanDigest, sum, err)
@@ -98,16 +99,22 @@ func TestRefusedReads(t *testing.T) {
 	id := p.submit(p.good())
 	unknown := "cr-" + strings.Repeat("0", 64)
 	for _, c := range []struct{ kind, id, stage, code string }{
-		{"strategy-family", "sma-cross", "paper", "INVALID_SUBJECT_TYPE"}, {"candidate_revision", "sma-cross", "paper", "INVALID_IDENTIFIER"},
-		{"family", "sma%2Dcross", "paper", "INVALID_IDENTIFIER"}, {"family", "", "paper", "INVALID_IDENTIFIER"}, {"candidate_revision", unknown, "paper", "SUBJECT_NOT_FOUND"},
-		{"family", "other", "paper", "SUBJECT_NOT_FOUND"}, {"candidate_revision", id, "prod", "INVALID_STAGE"}, {"candidate_revision", id, "retired", "INVALID_STAGE"},
+		{"strategy-family", "sma-cross", "paper", "INVALID_SUBJECT_TYPE"},
+		{"candidate_revision", "sma-cross", "paper", "INVALID_IDENTIFIER"},
+		{"family", "sma%2Dcross", "paper", "INVALID_IDENTIFIER"},
+		{"family", "", "paper", "INVALID_IDENTIFIER"},
+		{"candidate_revision", unknown, "paper", "SUBJECT_NOT_FOUND"},
+		{"family", "other", "paper", "SUBJECT_NOT_FOUND"},
+		{"candidate_revision", id, "prod", "INVALID_STAGE"},
+		{"candidate_revision", id, "retired", "INVALID_STAGE"},
 		{"strategy", "sma_cross", "", "INVALID_STAGE"},
 	} {
 		if _, err := p.w.Plan(c.kind, c.id, c.stage, p.now); err == nil || string(err.Code) != c.code {
 			t.Errorf("%+v: %v", c, err)
 		}
 		if c.stage == "prod" {
-			if _, err := p.w.Experiments(c.kind, c.id, c.stage, p.now); err == nil || string(err.Code) != c.code {
+			if _, err := p.w.Experiments(c.kind, c.id, c.stage, p.now); err == nil ||
+				string(err.Code) != c.code {
 				t.Errorf("%+v: %v", c, err)
 			}
 		}
@@ -120,7 +127,8 @@ func TestRefusedReads(t *testing.T) {
 	}
 	q := trusted(t)
 	q.submit(q.good(target(bundle.Research)))
-	if reg, err := q.w.Registry("sma-cross", q.now); err != nil || reg.Entries == nil || len(reg.Entries) != 0 {
+	if reg, err := q.w.Registry("sma-cross", q.now); err != nil || reg.Entries == nil ||
+		len(reg.Entries) != 0 {
 		t.Errorf("%+v, %v", reg, err)
 	}
 }
@@ -142,10 +150,12 @@ func TestAggregates(t *testing.T) {
 	p := trusted(t)
 	a := p.canary()
 	b := p.submit(p.good(params(`{"fast":11}`)))
-	c := p.submit(p.good(params(`{"fast":12}`), func(b *bundle.Bundle) { b.Candidate.CandidateID = "sma-cross.eth" }))
+	c := p.submit(p.good(params(`{"fast":12}`),
+		func(b *bundle.Bundle) { b.Candidate.CandidateID = "sma-cross.eth" }))
 	p.say(c, rejection())
 	family, err := p.w.State(bundle.SubjectFamily, "sma-cross", p.now)
-	if err != nil || family.Stage != bundle.Canary || family.CandidateRevisionID != a || len(family.Revisions) != 3 || len(family.Champions) != 2 {
+	if err != nil || family.Stage != bundle.Canary || family.CandidateRevisionID != a ||
+		len(family.Revisions) != 3 || len(family.Champions) != 2 {
 		t.Errorf("%+v, %v", family, err)
 	}
 	if family.CandidateID != nil || *family.FamilyID != "sma-cross" {
@@ -167,7 +177,10 @@ func TestAggregates(t *testing.T) {
 		t.Errorf("%v", of)
 	}
 	one, err := p.w.Experiments(bundle.SubjectFamily, "sma-cross", "live", p.now)
-	if err != nil || *one.Stage != "live" || slices.ContainsFunc(one.Experiments, func(x promotion.Experiment) bool { return x.Stage != bundle.Live }) {
+	if err != nil || *one.Stage != "live" ||
+		slices.ContainsFunc(one.Experiments, func(x promotion.Experiment) bool {
+			return x.Stage != bundle.Live
+		}) {
 		t.Errorf("%+v, %v", one, err)
 	}
 }
@@ -198,18 +211,23 @@ func TestCommands(t *testing.T) {
 		return "lab candidate pack sma-cross --candidate " + id + " --stage " + string(s) + " --submit"
 	}
 	want := map[string][3]string{ // status, command, then
-		"paper evidence.age":             {"missing", "lab falsify sma-cross --candidate " + id, pack("paper")},
-		"paper falsification.survived":   {"missing", "lab falsify sma-cross --candidate " + id, pack("paper")},
-		"paper stress.survived":          {"failed", "lab run sma-cross --candidate " + id, pack("paper")},
-		"paper trades.enough":            {"missing", "lab run sma-cross --candidate " + id, pack("paper")},
-		"paper trials.disclosed":         {"missing", pack("paper"), ""},
-		"canary assurance.signed":        {"missing", pack("canary"), ""},
-		"canary replay.independent":      {"missing", "lab candidate replay sma-cross --candidate " + id + " --sign-key FILE --submit", ""},
-		"canary soak.paper":              {"missing", pack("canary"), ""},
-		"canary paper.matches_backtest":  {"missing", pack("canary"), ""},
-		"canary drill.kill_switch":       {"missing", "governance incident " + id + " --drill kill_switch --run ID --result RESULT", ""},
-		"live soak.canary":               {"missing", pack("live"), ""},
-		"live evidence.age":              {"missing", "lab falsify sma-cross --candidate " + id, pack("live")},
+		"paper evidence.age": {"missing", "lab falsify sma-cross --candidate " + id,
+			pack("paper")},
+		"paper falsification.survived": {"missing", "lab falsify sma-cross --candidate " + id,
+			pack("paper")},
+		"paper stress.survived":   {"failed", "lab run sma-cross --candidate " + id, pack("paper")},
+		"paper trades.enough":     {"missing", "lab run sma-cross --candidate " + id, pack("paper")},
+		"paper trials.disclosed":  {"missing", pack("paper"), ""},
+		"canary assurance.signed": {"missing", pack("canary"), ""},
+		"canary replay.independent": {"missing",
+			"lab candidate replay sma-cross --candidate " + id + " --sign-key FILE --submit", ""},
+		"canary soak.paper":             {"missing", pack("canary"), ""},
+		"canary paper.matches_backtest": {"missing", pack("canary"), ""},
+		"canary drill.kill_switch": {"missing",
+			"governance incident " + id + " --drill kill_switch --run ID --result RESULT", ""},
+		"live soak.canary": {"missing", pack("live"), ""},
+		"live evidence.age": {"missing", "lab falsify sma-cross --candidate " + id,
+			pack("live")},
 		"canary falsification.survived ": {},
 	}
 	x, err := p.w.Experiments(bundle.SubjectRevision, id, "", p.now)
@@ -230,7 +248,8 @@ func TestCommands(t *testing.T) {
 		if got := [3]string{e.Status, e.Command, then}; got != w {
 			t.Errorf("%s %s: %q", e.Stage, e.GateID, got)
 		}
-		if soak := e.Kind == policy.Soak; soak != (e.HTTP != nil) || soak && (e.HTTP.Body.Exchange != "binance" || e.HTTP.Body.Timeframe != "1h") {
+		if soak := e.Kind == policy.Soak; soak != (e.HTTP != nil) || soak &&
+			(e.HTTP.Body.Exchange != "binance" || e.HTTP.Body.Timeframe != "1h") {
 			t.Errorf("%s: %+v", e.GateID, e.HTTP)
 		}
 		sum, _ := digest.Of([]string{id, string(e.Stage), e.GateID})
@@ -246,7 +265,8 @@ func TestCommands(t *testing.T) {
 	id = q.submit(q.good())
 	q.idle(90 * day)
 	x, _ = q.w.Experiments(bundle.SubjectRevision, id, "paper", q.now)
-	if x.Count != 1 || x.Experiments[0].Command != "lab run sma-cross --candidate "+id+" --force" || x.Experiments[0].Status != "expired" || x.Experiments[0].RequestHash == nil {
+	if x.Count != 1 || x.Experiments[0].Command != "lab run sma-cross --candidate "+id+" --force" ||
+		x.Experiments[0].Status != "expired" || x.Experiments[0].RequestHash == nil {
 		t.Errorf("%+v", x.Experiments)
 	}
 	q.say(id, incident("otto", "i-7", "open", "warning"))
@@ -275,10 +295,12 @@ func TestRegistry(t *testing.T) {
 	id := p.canary()
 	e := entry(p)
 	is(e, "active", 2, false)
-	if e.Limits.MaxCapital != "1000" || e.Limits.MaxPositionValue != "250" || e.Limits.MaxOrderValue != "250" || e.Limits.MaxDailyLoss != "30" || e.Limits.MaxDrawdown != "0.25" {
+	if e.Limits.MaxCapital != "1000" || e.Limits.MaxPositionValue != "250" ||
+		e.Limits.MaxOrderValue != "250" || e.Limits.MaxDailyLoss != "30" || e.Limits.MaxDrawdown != "0.25" {
 		t.Errorf("%+v", e.Limits)
 	}
-	if !slices.Equal(e.ApprovedBy, []string{"anna", "rita"}) || e.ApprovedAt == nil || *e.ExpiresAt != start.Add(30*day).Format(time.RFC3339) {
+	if !slices.Equal(e.ApprovedBy, []string{"anna", "rita"}) || e.ApprovedAt == nil ||
+		*e.ExpiresAt != start.Add(30*day).Format(time.RFC3339) {
 		t.Errorf("%+v", e)
 	}
 	p.say(id, p.approve("rita", "risk", id, bundle.Live), p.approve("ruth", "approver", id, bundle.Live))
@@ -318,8 +340,10 @@ func TestTheSignedPayloadHasNoSignature(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reg.Attestation = &dsse.Envelope{PayloadType: bundle.PayloadRegistry, Payload: "eA==", Signatures: []dsse.Signature{{Sig: "eA=="}}}
-	if after, _ := reg.Payload(); !bytes.Equal(before, after) || bytes.Contains(before, []byte("attestation")) {
+	reg.Attestation = &dsse.Envelope{PayloadType: bundle.PayloadRegistry, Payload: "eA==",
+		Signatures: []dsse.Signature{{Sig: "eA=="}}}
+	if after, _ := reg.Payload(); !bytes.Equal(before, after) ||
+		bytes.Contains(before, []byte("attestation")) {
 		t.Errorf("%s", after)
 	}
 }
@@ -328,12 +352,14 @@ func TestAPolicyThatIsLoadedJudgesAgain(t *testing.T) {
 	p := trusted(t)
 	id := p.submit(p.good())
 	p.stands(id, "paper/active")
-	text := strings.Replace(string(policy.Default().Text), `"metric":"total_trades","op":">=","roles":["baseline"],"value":30`,
+	text := strings.Replace(string(policy.First().Text),
+		`"metric":"total_trades","op":">=","roles":["baseline"],"value":30`,
 		`"metric":"total_trades","op":">=","roles":["baseline"],"value":3000`, 1)
 	p.text(bundle.TypePolicy, 2, []byte(strings.Replace(text, `"version":1`, `"version":2`, 1)))
 	p.stands(id, "research/pending")
 	s := p.state(id)
-	if last := s.History[len(s.History)-1]; last.By != "policy:default-v2" || last.Reason != "the plan of its stage fails" || s.PolicyDigest != p.w.Policy().Digest {
+	if last := s.History[len(s.History)-1]; last.By != "policy:default-v2" ||
+		last.Reason != "the plan of its stage fails" || s.PolicyDigest != p.w.Policy().Digest {
 		t.Errorf("%+v", last)
 	}
 }

@@ -10,7 +10,8 @@ import (
 func lists(p *plane, run, split, content string) func(*bundle.Bundle) {
 	return func(b *bundle.Bundle) {
 		b.Artifacts = append(b.Artifacts, bundle.Artifact{
-			Name: "runs/" + run + "/splits/" + split + "/trades.csv", SHA256: digest.SHA256Hex([]byte(content)), Size: 1, RunID: run,
+			Name:   "runs/" + run + "/splits/" + split + "/trades.csv",
+			SHA256: digest.SHA256Hex([]byte(content)), Size: 1, RunID: run,
 		})
 	}
 }
@@ -31,22 +32,45 @@ func TestChangeClasses(t *testing.T) {
 		inherits bool
 	}{
 		{"more evidence", "non_material", []func(*bundle.Bundle){version("2")}, "evidence_only", false, true},
-		{"more evidence, called material", "material", []func(*bundle.Bundle){version("2")}, "evidence_only", true, true},
-		{"tighter limits", "non_material", []func(*bundle.Bundle){limits(func(l *bundle.Limits) { l.MaxCapital, l.PriceCollarBps = "9999.99", &collar })}, "evidence_only", false, true},
-		{"more capital", "non_material", []func(*bundle.Bundle){limits(func(l *bundle.Limits) { l.MaxCapital = "10000.000000000000000001" })}, "material", true, false},
-		{"no daily loss", "non_material", []func(*bundle.Bundle){limits(func(l *bundle.Limits) { l.MaxDailyLoss = "" })}, "material", true, false},
-		{"more orders", "material", []func(*bundle.Bundle){limits(func(l *bundle.Limits) { l.MaxOrdersPerMinute = 11 })}, "material", false, false},
-		{"other parameters", "non_material", []func(*bundle.Bundle){params(`{"fast":11}`)}, "material", true, false},
+		{"more evidence, called material", "material", []func(*bundle.Bundle){version("2")}, "evidence_only",
+			true, true},
+		{"tighter limits", "non_material",
+			[]func(*bundle.Bundle){
+				limits(func(l *bundle.Limits) {
+					l.MaxCapital, l.PriceCollarBps = "9999.99", &collar
+				})}, "evidence_only", false, true},
+		{"more capital", "non_material",
+			[]func(*bundle.Bundle){
+				limits(func(l *bundle.Limits) {
+					l.MaxCapital = "10000.000000000000000001"
+				})}, "material", true, false},
+		{"no daily loss", "non_material",
+			[]func(*bundle.Bundle){limits(func(l *bundle.Limits) { l.MaxDailyLoss = "" })}, "material", true,
+			false},
+		{"more orders", "material",
+			[]func(*bundle.Bundle){limits(func(l *bundle.Limits) { l.MaxOrdersPerMinute = 11 })}, "material",
+			false, false},
+		{"other parameters", "non_material", []func(*bundle.Bundle){params(`{"fast":11}`)}, "material", true,
+			false},
 		{"another plugin", "non_material", []func(*bundle.Bundle){plugin("v2")}, "material", true, false},
-		{"another market", "material", []func(*bundle.Bundle){func(b *bundle.Bundle) { b.Strategy.Symbols = []string{"ETH/USDT"} }}, "material", false, false},
-		{"another candidate", "non_material", []func(*bundle.Bundle){func(b *bundle.Bundle) { b.Candidate.CandidateID = "sma-cross.other" }}, "material", true, false},
-		{"unknown parent", "non_material", []func(*bundle.Bundle){child(unknown, "non_material")}, "material", true, false},
+		{"another market", "material",
+			[]func(*bundle.Bundle){func(b *bundle.Bundle) {
+				b.Strategy.Symbols = []string{"ETH/USDT"}
+			}}, "material", false, false},
+		{"another candidate", "non_material",
+			[]func(*bundle.Bundle){func(b *bundle.Bundle) {
+				b.Candidate.CandidateID = "sma-cross.other"
+			}}, "material", true, false},
+		{"unknown parent", "non_material", []func(*bundle.Bundle){child(unknown, "non_material")}, "material",
+			true, false},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			p := trusted(t)
 			parent := p.canary()
-			id := p.submit(p.proven(append([]func(*bundle.Bundle){version("1.1"), child(parent, c.declared)}, c.edits...)...), signature("packer"))
+			id := p.submit(
+				p.proven(append([]func(*bundle.Bundle){version("1.1"), child(parent, c.declared)},
+					c.edits...)...), signature("packer"))
 			class, differs := p.w.ChangeClass(id)
 			if class != c.class || differs != c.differs {
 				t.Errorf("%s, %v", class, differs)
@@ -77,24 +101,34 @@ func TestAnotherPluginWithTheSameTrades(t *testing.T) {
 		trades   []bundle.SplitTrades
 		class    string
 	}{
-		{"all", "replayer", []bundle.SplitTrades{{SplitID: "test", SHA256: digest.SHA256Hex([]byte("a"))}, {SplitID: "full", SHA256: digest.SHA256Hex([]byte("b"))}}, "non_material"},
-		{"by the packer", "packer", []bundle.SplitTrades{{SplitID: "test", SHA256: digest.SHA256Hex([]byte("a"))}, {SplitID: "full", SHA256: digest.SHA256Hex([]byte("b"))}}, "material"},
-		{"one is missing", "replayer", []bundle.SplitTrades{{SplitID: "test", SHA256: digest.SHA256Hex([]byte("a"))}}, "material"},
-		{"one differs", "replayer", []bundle.SplitTrades{{SplitID: "test", SHA256: digest.SHA256Hex([]byte("a"))}, {SplitID: "full", SHA256: digest.SHA256Hex([]byte("c"))}}, "material"},
+		{"all", "replayer",
+			[]bundle.SplitTrades{{SplitID: "test", SHA256: digest.SHA256Hex([]byte("a"))},
+				{SplitID: "full", SHA256: digest.SHA256Hex([]byte("b"))}}, "non_material"},
+		{"by the packer", "packer",
+			[]bundle.SplitTrades{{SplitID: "test", SHA256: digest.SHA256Hex([]byte("a"))},
+				{SplitID: "full", SHA256: digest.SHA256Hex([]byte("b"))}}, "material"},
+		{"one is missing", "replayer",
+			[]bundle.SplitTrades{{SplitID: "test", SHA256: digest.SHA256Hex([]byte("a"))}}, "material"},
+		{"one differs", "replayer",
+			[]bundle.SplitTrades{{SplitID: "test", SHA256: digest.SHA256Hex([]byte("a"))},
+				{SplitID: "full", SHA256: digest.SHA256Hex([]byte("c"))}}, "material"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			p := trusted(t)
 			parent := p.canary(lists(p, "base", "test", "a"), lists(p, "base", "full", "b"))
 			next := p.proven(plugin("v2"), child(parent, "non_material"))
-			replay := statement{c.by, bundle.TypeReplay, bundle.Replay{ParentRevisionID: &parent, Runs: []bundle.ReplayedRun{{
-				RunID: "base", RequestHash: next.Runs[0].RequestHash, ReportSHA256: next.Runs[0].ReportSHA256, Trades: c.trades,
-			}}}}
+			replay := statement{c.by, bundle.TypeReplay,
+				bundle.Replay{ParentRevisionID: &parent, Runs: []bundle.ReplayedRun{{
+					RunID: "base", RequestHash: next.Runs[0].RequestHash,
+					ReportSHA256: next.Runs[0].ReportSHA256, Trades: c.trades,
+				}}}}
 			id := p.submit(next, signature("packer"), replay, drill("otto", "pass"))
 			if class, _ := p.w.ChangeClass(id); class != c.class {
 				t.Error(class)
 			}
-			if want := map[bool]bundle.Stage{true: bundle.Canary, false: bundle.Paper}[c.class == "non_material"]; p.state(id).Stage != want {
+			if want := map[bool]bundle.Stage{true: bundle.Canary,
+				false: bundle.Paper}[c.class == "non_material"]; p.state(id).Stage != want {
 				t.Error(p.at(id))
 			}
 		})
@@ -113,7 +147,8 @@ func TestTheHeirOfWhatIsStoppedIsStopped(t *testing.T) {
 		t.Errorf("%s, not the parent's stop", got)
 	}
 	reg, refused := p.w.Registry("sma-cross", p.now)
-	if refused != nil || len(reg.Entries) != 1 || reg.Entries[0].Status != "suspended" || !reg.Entries[0].Kill || reg.Entries[0].CandidateRevisionID != id {
+	if refused != nil || len(reg.Entries) != 1 || reg.Entries[0].Status != "suspended" ||
+		!reg.Entries[0].Kill || reg.Entries[0].CandidateRevisionID != id {
 		t.Errorf("%+v, %v", reg, refused)
 	}
 	p.say(id, p.resume("rita", "risk", id), p.resume("ruth", "approver", id))
@@ -123,7 +158,8 @@ func TestTheHeirOfWhatIsStoppedIsStopped(t *testing.T) {
 func TestWhatWasRejectedComesBackUnderNoOtherName(t *testing.T) {
 	p := trusted(t)
 	id := p.submit(p.good())
-	twin := p.submit(p.good(version("2"), func(b *bundle.Bundle) { b.Candidate.CandidateID = "sma-cross.twin" }))
+	twin := p.submit(p.good(version("2"),
+		func(b *bundle.Bundle) { b.Candidate.CandidateID = "sma-cross.twin" }))
 	p.stands(twin, "paper/active")
 	p.say(id, rejection())
 	p.stands(twin, "research/pending")
@@ -143,7 +179,8 @@ func TestAParentThatComesLater(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	id := p.submit(p.good(version("2"), params(`{"fast":11}`), child(doc.Bundle.CandidateRevisionID, "material")))
+	id := p.submit(p.good(version("2"), params(`{"fast":11}`),
+		child(doc.Bundle.CandidateRevisionID, "material")))
 	p.stands(id, "research/pending")
 	p.submit(first)
 	p.stands(id, "paper/active")

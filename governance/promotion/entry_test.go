@@ -41,8 +41,9 @@ func TestEditedEntriesAreRefused(t *testing.T) {
 		{"a fraction", "policy", `"version":1`, `"version":1.5`},
 	}
 	of := map[string]*promotion.Entry{
-		"seal": seal(t), "recorded": recorded(t, bundle.TypeBundle, nil), "decision": decision(t, "research/pending", "paper/active", promotion.CausePromoted),
-		"policy": entries(t)["policy_loaded"],
+		"seal": seal(t), "recorded": recorded(t, bundle.TypeBundle, nil),
+		"decision": decision(t, "research/pending", "paper/active", promotion.CausePromoted),
+		"policy":   entries(t)["policy_loaded"],
 	}
 	for _, c := range cases {
 		payload, err := of[c.of].Payload()
@@ -54,7 +55,8 @@ func TestEditedEntriesAreRefused(t *testing.T) {
 			t.Fatalf("%s: the text has no %s\n%s", c.name, c.from, payload)
 		}
 		if c.name == "no stage" {
-			edited = bytes.ReplaceAll(payload, []byte(`"requested_stage":"paper"`), []byte(`"requested_stage":"dev"`))
+			edited = bytes.ReplaceAll(payload, []byte(`"requested_stage":"paper"`),
+				[]byte(`"requested_stage":"dev"`))
 		}
 		if e, err := promotion.ReadEntry(3, edited); err == nil {
 			t.Errorf("%s: read as %+v", c.name, e)
@@ -74,9 +76,13 @@ func TestEditedFactsAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, edit := range map[string][2]string{
-		"not JSON": {`{`, `[`}, "twice": {`"seq":7`, `"seq":7,"seq":7`}, "unknown member": {`"seq":7`, `"seq":7,"x":1`}, "unknown field": {`"role":`, `"rule":`},
-		"other type": {`"type":"run_linked"`, `"type":"limits_declared"`}, "no type": {`"type":"run_linked"`, `"type":"run"`}, "other run": {`"run_id":"r1"`, `"run_id":"r2"`},
-		"other number": {`"x":1.5`, `"x":1.6`}, "no time": {`"at":"2026`, `"at":"x`}, "another id": {`"fact_id":"sha256:`, `"fact_id":"sha256:0`},
+		"not JSON": {`{`, `[`}, "twice": {`"seq":7`, `"seq":7,"seq":7`},
+		"unknown member": {`"seq":7`, `"seq":7,"x":1`}, "unknown field": {`"role":`, `"rule":`},
+		"other type":   {`"type":"run_linked"`, `"type":"limits_declared"`},
+		"no type":      {`"type":"run_linked"`, `"type":"run"`},
+		"other run":    {`"run_id":"r1"`, `"run_id":"r2"`},
+		"other number": {`"x":1.5`, `"x":1.6`}, "no time": {`"at":"2026`, `"at":"x`},
+		"another id":            {`"fact_id":"sha256:`, `"fact_id":"sha256:0`},
 		"a string for a number": {`"seq":7`, `"seq":"7"`},
 	} {
 		edited := bytes.Replace(text, []byte(edit[0]), []byte(edit[1]), 1)
@@ -91,7 +97,8 @@ func TestEditedFactsAreRefused(t *testing.T) {
 
 // TestEachFieldCountsForTheID: two facts that differ in anything have different ids.
 func TestEachFieldCountsForTheID(t *testing.T) {
-	base := recorded(t, bundle.TypeIncident, &bundle.Incident{IncidentID: "i", Event: "open", Severity: "critical"})
+	base := recorded(t, bundle.TypeIncident,
+		&bundle.Incident{IncidentID: "i", Event: "open", Severity: "critical"})
 	seen := map[string]string{}
 	note := func(name string, e *promotion.Entry) {
 		t.Helper()
@@ -115,17 +122,24 @@ func TestEachFieldCountsForTheID(t *testing.T) {
 		note(name, &e)
 	}
 	change("later", func(e *promotion.Entry, _ *promotion.Recorded) { e.Seq++ })
-	change("at another time", func(_ *promotion.Entry, p *promotion.Recorded) { p.RecordedAt = "2026-11-20T12:30:01Z" })
-	change("by another key", func(_ *promotion.Entry, p *promotion.Recorded) { p.KeyID = strings.Repeat("cd", 32) })
+	change("at another time", func(_ *promotion.Entry, p *promotion.Recorded) {
+		p.RecordedAt = "2026-11-20T12:30:01Z"
+	})
+	change("by another key", func(_ *promotion.Entry, p *promotion.Recorded) {
+		p.KeyID = strings.Repeat("cd", 32)
+	})
 	change("by somebody else", func(_ *promotion.Entry, p *promotion.Recorded) { p.Principal = "q" })
 	change("in another role", func(_ *promotion.Entry, p *promotion.Recorded) { p.Roles = []string{"host"} })
-	change("other bytes", func(_ *promotion.Entry, p *promotion.Recorded) { p.PAESHA256 = strings.Repeat("ef", 32) })
+	change("other bytes", func(_ *promotion.Entry, p *promotion.Recorded) {
+		p.PAESHA256 = strings.Repeat("ef", 32)
+	})
 	change("about another revision", func(e *promotion.Entry, _ *promotion.Recorded) {
 		e.Subject = []bundle.Subject{promotion.RevisionSubject("cr-" + strings.Repeat("12", 32))}
 	})
 	// What the statement says changes the specific fact only: attestation_added names its bytes.
 	for name, said := range map[string]*bundle.Incident{
-		"a warning": {IncidentID: "i", Event: "open", Severity: "warning"}, "another incident": {IncidentID: "j", Event: "open", Severity: "critical"},
+		"a warning":        {IncidentID: "i", Event: "open", Severity: "warning"},
+		"another incident": {IncidentID: "j", Event: "open", Severity: "critical"},
 	} {
 		e := *base
 		e.Said = &bundle.Said{Statement: base.Said.Statement, Predicate: said}
@@ -153,7 +167,9 @@ func TestRanks(t *testing.T) {
 	if bundle.Rank("dev") != -1 || bundle.Rank("") != -1 {
 		t.Error("what is no stage has a rank")
 	}
-	for s, want := range map[promotion.Status]bool{promotion.Rejected: true, promotion.Retired: true, promotion.Superseded: false, promotion.Suspended: false, promotion.Active: false, promotion.Pending: false} {
+	for s, want := range map[promotion.Status]bool{promotion.Rejected: true, promotion.Retired: true,
+		promotion.Superseded: false, promotion.Suspended: false, promotion.Active: false,
+		promotion.Pending: false} {
 		if s.Terminal() != want {
 			t.Errorf("%s: %v", s, s.Terminal())
 		}

@@ -64,7 +64,8 @@ func Decode(text []byte) (Fact, error) {
 	if err != nil {
 		return Fact{}, fmt.Errorf("fact of type %s: %w", b.Type, err)
 	}
-	f, err := Fact{Type: b.Type, Seq: b.Seq, At: at.UTC(), Revision: b.SubjectID, Run: b.Run, Fields: fields}.identify()
+	f, err := Fact{Type: b.Type, Seq: b.Seq, At: at.UTC(), Revision: b.SubjectID, Run: b.Run,
+		Fields: fields}.identify()
 	if err != nil {
 		return Fact{}, err
 	}

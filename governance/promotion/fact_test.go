@@ -21,22 +21,28 @@ const at = "2026-11-20T12:30:00.25Z"
 func document(t testing.TB) *bundle.Document {
 	t.Helper()
 	doc, err := bundle.Seal(bundle.Bundle{
-		Candidate: bundle.Candidate{CandidateID: "a.b", FamilyID: "a", Slug: "a", Owner: "o", Lineage: bundle.Lineage{ChangeClass: "initial"}},
+		Candidate: bundle.Candidate{CandidateID: "a.b", FamilyID: "a", Slug: "a", Owner: "o",
+			Lineage: bundle.Lineage{ChangeClass: "initial"}},
 		Strategy: bundle.Strategy{
-			Name: "a", Version: "1", Params: json.RawMessage(`{"x":1}`), Symbols: []string{"BTC/USDT"}, Timeframes: []string{"1h"},
-			Plugin: bundle.Plugin{SHA256: sum, Size: 1, OS: "linux", Arch: "amd64", ProtocolVersion: 1},
+			Name: "a", Version: "1", Params: json.RawMessage(`{"x":1}`), Symbols: []string{"BTC/USDT"},
+			Timeframes: []string{"1h"},
+			Plugin:     bundle.Plugin{SHA256: sum, Size: 1, OS: "linux", Arch: "amd64", ProtocolVersion: 1},
 		},
 		Engine: bundle.Engine{Name: "assay", Version: "1"},
 		Runs: []bundle.Run{
-			{RunID: "r1", Role: "baseline", RequestHash: sum, ReportSHA256: sum, CompletedAt: "2026-11-01T00:00:00Z", Summary: map[string]float64{"x": 1.5}},
-			{RunID: "r2", Role: "oos", RequestHash: sum, ReportSHA256: sum, CompletedAt: "2026-11-01T00:00:00Z"},
+			{RunID: "r1", Role: "baseline", RequestHash: sum, ReportSHA256: sum,
+				CompletedAt: "2026-11-01T00:00:00Z", Summary: map[string]float64{"x": 1.5}},
+			{RunID: "r2", Role: "oos", RequestHash: sum, ReportSHA256: sum,
+				CompletedAt: "2026-11-01T00:00:00Z"},
 		},
 		Artifacts: []bundle.Artifact{{Name: "runs/r1/report.json", SHA256: sum, Size: 1, RunID: "r1"}},
 		Limits: bundle.Limits{
-			MaxCapital: "1", MaxOrderValue: "1", MaxPositionValue: "1", MaxOrdersPerMinute: 1, MaxInstruments: 1, MaxVenues: 1, MaxDrawdown: "0.1",
+			MaxCapital: "1", MaxOrderValue: "1", MaxPositionValue: "1", MaxOrdersPerMinute: 1,
+			MaxInstruments: 1, MaxVenues: 1, MaxDrawdown: "0.1",
 		},
 		SealRequest: bundle.SealRequest{
-			RequestedStage: "paper", RequestedBy: "o", RequestedAt: "2026-11-20T12:00:00Z", ExpiresAt: "2026-11-21T12:00:00Z", LogOrigin: "g.example",
+			RequestedStage: "paper", RequestedBy: "o", RequestedAt: "2026-11-20T12:00:00Z",
+			ExpiresAt: "2026-11-21T12:00:00Z", LogOrigin: "g.example",
 		},
 	})
 	if err != nil {
@@ -49,9 +55,11 @@ func seal(t testing.TB) *promotion.Entry {
 	doc := document(t)
 	return &promotion.Entry{
 		Seq: 7, Type: bundle.TypeSeal, Document: doc,
-		Subject: []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256), bundle.FileSubject("runs/r1/report.json", sum)},
+		Subject: []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256),
+			bundle.FileSubject("runs/r1/report.json", sum)},
 		Predicate: &promotion.Seal{
-			CandidateRevisionID: doc.Bundle.CandidateRevisionID, FamilyID: "a", RequestedStage: "paper", ReceivedAt: at, Rungs: []string{"hash_claimed"},
+			CandidateRevisionID: doc.Bundle.CandidateRevisionID, FamilyID: "a", RequestedStage: "paper",
+			ReceivedAt: at, Rungs: []string{"hash_claimed"},
 			PolicyDigest: "sha256:" + sum, SealRequest: doc.Bundle.SealRequest, Part: 1, Parts: 1,
 		},
 	}
@@ -61,8 +69,9 @@ func recorded(t testing.TB, kind string, predicate any) *promotion.Entry {
 	revision := document(t).Bundle.CandidateRevisionID
 	return &promotion.Entry{
 		Seq: 8, Type: bundle.TypeRecorded, Subject: []bundle.Subject{promotion.RevisionSubject(revision)},
-		Said:      &bundle.Said{Statement: bundle.Statement{PredicateType: kind}, Predicate: predicate},
-		Predicate: &promotion.Recorded{PAESHA256: sum, Type: kind, KeyID: sum, Principal: "p", Roles: []string{"risk"}, RecordedAt: at},
+		Said: &bundle.Said{Statement: bundle.Statement{PredicateType: kind}, Predicate: predicate},
+		Predicate: &promotion.Recorded{PAESHA256: sum, Type: kind, KeyID: sum, Principal: "p",
+			Roles: []string{"risk"}, RecordedAt: at},
 	}
 }
 
@@ -79,33 +88,45 @@ func decision(t testing.TB, from, to string, cause promotion.Cause) *promotion.E
 
 func entries(t testing.TB) map[string]*promotion.Entry {
 	text := func(kind string) *promotion.Entry {
-		return &promotion.Entry{Seq: 1, Type: kind, Predicate: &promotion.LoadedText{Digest: "sha256:" + digest.SHA256Hex([]byte(`{}`)), Version: 1, Text: `{}`, RecordedAt: at}}
+		return &promotion.Entry{Seq: 1, Type: kind,
+			Predicate: &promotion.LoadedText{Digest: "sha256:" + digest.SHA256Hex([]byte(`{}`)), Version: 1,
+				Text: `{}`, RecordedAt: at}}
 	}
 	parent := document(t).Bundle.CandidateRevisionID
 	second := seal(t)
-	second.Predicate.(*promotion.Seal).Part, second.Predicate.(*promotion.Seal).Parts, second.Document = 2, 2, nil
+	second.Predicate.(*promotion.Seal).Part, second.Predicate.(*promotion.Seal).Parts, second.Document = 2, 2,
+		nil
 	return map[string]*promotion.Entry{
-		"log_started": {Type: bundle.TypeLogStart, Predicate: &promotion.LogStart{Origin: "g.example", PublicKeys: promotion.PublicKeys{Statement: "s", Log: "l"}, RecordedAt: at}},
+		"log_started": {Type: bundle.TypeLogStart,
+			Predicate: &promotion.LogStart{Origin: "g.example",
+				PublicKeys: promotion.PublicKeys{Statement: "s", Log: "l"}, RecordedAt: at}},
 		"bundle_ingested run_linked run_linked artifact_listed limits_declared lineage_computed": seal(t),
-		"":                                   second,
-		"attestation_added":                  recorded(t, "https://elsewhere.example/x", nil),
-		"attestation_added bundle_signed":    recorded(t, bundle.TypeBundle, nil),
-		"attestation_added replay_verified":  recorded(t, bundle.TypeReplay, &bundle.Replay{ParentRevisionID: &parent, Runs: []bundle.ReplayedRun{{RunID: "r1", Trades: []bundle.SplitTrades{{SplitID: "a"}}}}}),
-		"attestation_added approval_granted": recorded(t, bundle.TypeApproval, &bundle.Approval{Role: "risk", Stage: "canary"}),
-		"attestation_added waiver_granted":   recorded(t, bundle.TypeWaiver, &bundle.Waiver{GateID: "g"}),
-		"attestation_added drill_recorded":   recorded(t, bundle.TypeDrill, &bundle.Drill{RunID: "r9"}),
-		"attestation_added incident_opened":  recorded(t, bundle.TypeIncident, &bundle.Incident{Event: "open", Severity: "critical"}),
-		"attestation_added incident_closed":  recorded(t, bundle.TypeIncident, &bundle.Incident{Event: "close"}),
-		"attestation_added suspended":        recorded(t, bundle.TypeSuspension, &bundle.Suspension{Kill: true}),
-		"attestation_added demoted":          recorded(t, bundle.TypeSuspension, &bundle.Suspension{ToStage: "paper"}),
-		"attestation_added rejected":         recorded(t, bundle.TypeRejection, &bundle.Ending{}),
-		"attestation_added retired":          recorded(t, bundle.TypeRetirement, &bundle.Ending{ReplacedBy: parent}),
-		"stage_entered":                      decision(t, "", "research/pending", promotion.CauseFirst),
-		"stage_left stage_entered":           decision(t, "research/pending", "paper/active", promotion.CausePromoted),
-		"superseded":                         decision(t, "paper/active", "paper/superseded", promotion.CauseSuperseded),
-		"resumed":                            decision(t, "paper/suspended", "paper/active", promotion.CauseResumed),
-		"policy_loaded":                      text(bundle.TypePolicy),
-		"trust_loaded":                       text(bundle.TypeTrust),
+		"":                                second,
+		"attestation_added":               recorded(t, "https://elsewhere.example/x", nil),
+		"attestation_added bundle_signed": recorded(t, bundle.TypeBundle, nil),
+		"attestation_added replay_verified": recorded(t, bundle.TypeReplay,
+			&bundle.Replay{ParentRevisionID: &parent,
+				Runs: []bundle.ReplayedRun{{RunID: "r1", Trades: []bundle.SplitTrades{{SplitID: "a"}}}}}),
+		"attestation_added approval_granted": recorded(t, bundle.TypeApproval,
+			&bundle.Approval{Role: "risk", Stage: "canary"}),
+		"attestation_added waiver_granted": recorded(t, bundle.TypeWaiver, &bundle.Waiver{GateID: "g"}),
+		"attestation_added drill_recorded": recorded(t, bundle.TypeDrill, &bundle.Drill{RunID: "r9"}),
+		"attestation_added incident_opened": recorded(t, bundle.TypeIncident,
+			&bundle.Incident{Event: "open", Severity: "critical"}),
+		"attestation_added incident_closed": recorded(t, bundle.TypeIncident,
+			&bundle.Incident{Event: "close"}),
+		"attestation_added suspended": recorded(t, bundle.TypeSuspension, &bundle.Suspension{Kill: true}),
+		"attestation_added demoted": recorded(t, bundle.TypeSuspension,
+			&bundle.Suspension{ToStage: "paper"}),
+		"attestation_added rejected": recorded(t, bundle.TypeRejection, &bundle.Ending{}),
+		"attestation_added retired":  recorded(t, bundle.TypeRetirement, &bundle.Ending{ReplacedBy: parent}),
+		"stage_entered":              decision(t, "", "research/pending", promotion.CauseFirst),
+		"stage_left stage_entered": decision(t, "research/pending", "paper/active",
+			promotion.CausePromoted),
+		"superseded":    decision(t, "paper/active", "paper/superseded", promotion.CauseSuperseded),
+		"resumed":       decision(t, "paper/suspended", "paper/active", promotion.CauseResumed),
+		"policy_loaded": text(bundle.TypePolicy),
+		"trust_loaded":  text(bundle.TypeTrust),
 	}
 }
 
@@ -151,7 +172,8 @@ func checkEncoding(t *testing.T, f promotion.Fact) {
 		return
 	}
 	again, err := read.Encode()
-	if err != nil || !bytes.Equal(text, again) || fmt.Sprintf("%T", read.Fields) != fmt.Sprintf("%T", f.Fields) {
+	if err != nil || !bytes.Equal(text, again) ||
+		fmt.Sprintf("%T", read.Fields) != fmt.Sprintf("%T", f.Fields) {
 		t.Errorf("%s: %v\n%s\n%s", f.Type, err, text, again)
 	}
 	var members map[string]any
@@ -181,7 +203,9 @@ func TestEntriesAreReadAsTheyWereWritten(t *testing.T) {
 		read.Document, read.Said = e.Document, e.Said
 		a, errA := promotion.FactsOf(e)
 		b, errB := promotion.FactsOf(read)
-		if errA != nil || errB != nil || !slices.EqualFunc(a, b, func(x, y promotion.Fact) bool { return x.ID == y.ID }) {
+		if errA != nil || errB != nil || !slices.EqualFunc(a, b, func(x, y promotion.Fact) bool {
+			return x.ID == y.ID
+		}) {
 			t.Errorf("%s: other facts: %v %v", name, errA, errB)
 		}
 	}
@@ -203,9 +227,12 @@ func TestEntriesThatDoNotFit(t *testing.T) {
 	undated := decision(t, "", "research/pending", promotion.CauseFirst)
 	undated.Predicate.(*promotion.StageDecision).EvaluatedAt = "today"
 	for name, e := range map[string]*promotion.Entry{
-		"a seal without its bundle": bare, "a seal of another file": other, "an attestation that is missing": silent,
-		"another attestation": swapped, "about another revision": about, "about nothing": nobody, "without a time": undated,
-		"no predicate": {Type: bundle.TypePolicy}, "to no stage": decision(t, "", "dev/active", promotion.CauseFirst),
+		"a seal without its bundle": bare, "a seal of another file": other,
+		"an attestation that is missing": silent,
+		"another attestation":            swapped, "about another revision": about, "about nothing": nobody,
+		"without a time": undated,
+		"no predicate":   {Type: bundle.TypePolicy},
+		"to no stage":    decision(t, "", "dev/active", promotion.CauseFirst),
 		"from no status": decision(t, "paper/eligible", "paper/active", promotion.CauseResubmitted),
 	} {
 		if name == "to no stage" {

@@ -36,7 +36,8 @@ func TestStoppedInTheSamePost(t *testing.T) {
 	}
 	p := trusted(t)
 	parent := p.canary()
-	id := p.submit(p.proven(version("2"), child(parent, "non_material")), signature("packer"), suspension("", false))
+	id := p.submit(p.proven(version("2"), child(parent, "non_material")), signature("packer"),
+		suspension("", false))
 	p.stands(id, "canary/suspended")
 	p.stands(parent, "canary/superseded")
 	p.say(id, p.resume("rita", "risk", id), p.resume("anna", "approver", id))
@@ -48,21 +49,25 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 	id := p.submit(p.good())
 	unknown := "cr-" + strings.Repeat("0", 64)
 	say := func(revision, from, to string, cause promotion.Cause) promotion.Entry {
-		d := &promotion.StageDecision{To: to, Cause: cause, PolicyDigest: p.w.Policy().Digest, EvaluatedAt: p.stamp()}
+		d := &promotion.StageDecision{To: to, Cause: cause, PolicyDigest: p.w.Policy().Digest,
+			EvaluatedAt: p.stamp()}
 		if from != "" {
 			d.From = &from
 		}
-		return promotion.Entry{Seq: p.seq, Type: bundle.TypeStageDecision, Subject: []bundle.Subject{promotion.RevisionSubject(revision)}, Predicate: d}
+		return promotion.Entry{Seq: p.seq, Type: bundle.TypeStageDecision,
+			Subject: []bundle.Subject{promotion.RevisionSubject(revision)}, Predicate: d}
 	}
 	related := say(id, "paper/active", "canary/active", promotion.CauseInherited)
 	related.Predicate.(*promotion.StageDecision).RelatedRevisionID = unknown
 	for name, e := range map[string]promotion.Entry{
-		"from elsewhere":          say(id, "research/pending", "canary/active", promotion.CausePromoted),
-		"a second first place":    say(id, "", "live/active", promotion.CauseFirst),
-		"of what is not there":    say(unknown, "research/pending", "paper/active", promotion.CausePromoted),
-		"from nobody":             related,
-		"a policy that is broken": {Seq: p.seq, Type: bundle.TypePolicy, Predicate: &promotion.LoadedText{Text: `{}`, RecordedAt: p.stamp()}},
-		"a trust that is broken":  {Seq: p.seq, Type: bundle.TypeTrust, Predicate: &promotion.LoadedText{Text: `{}`, RecordedAt: p.stamp()}},
+		"from elsewhere":       say(id, "research/pending", "canary/active", promotion.CausePromoted),
+		"a second first place": say(id, "", "live/active", promotion.CauseFirst),
+		"of what is not there": say(unknown, "research/pending", "paper/active", promotion.CausePromoted),
+		"from nobody":          related,
+		"a policy that is broken": {Seq: p.seq, Type: bundle.TypePolicy,
+			Predicate: &promotion.LoadedText{Text: `{}`, RecordedAt: p.stamp()}},
+		"a trust that is broken": {Seq: p.seq, Type: bundle.TypeTrust,
+			Predicate: &promotion.LoadedText{Text: `{}`, RecordedAt: p.stamp()}},
 	} {
 		w := promotion.New()
 		if err := w.Apply(p.facts...); err != nil {
@@ -76,7 +81,8 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 			t.Errorf("%s: taken", name)
 		}
 	}
-	if err := promotion.New().Apply(promotion.Fact{Type: promotion.RunLinked, Revision: id, Fields: &struct{}{}}); err == nil {
+	if err := promotion.New().Apply(promotion.Fact{Type: promotion.RunLinked, Revision: id,
+		Fields: &struct{}{}}); err == nil {
 		t.Error("a fact about nothing")
 	}
 }
@@ -84,7 +90,8 @@ func TestHistoriesThatCannotBe(t *testing.T) {
 func TestWhatTheIngestAsks(t *testing.T) {
 	p := trusted(t)
 	id := p.submit(p.good(), signature("packer"))
-	if got := p.w.Excluded(id); !slices.Equal(got, []string{"owner@example.com", "packer", "requester@example.com"}) {
+	if got := p.w.Excluded(id); !slices.Equal(got,
+		[]string{"owner@example.com", "packer", "requester@example.com"}) {
 		t.Error(got)
 	}
 	if got := p.w.Holds(id); !slices.Equal(got, []string{"hash_claimed", "signed"}) {
@@ -115,7 +122,8 @@ func TestIncidentsWithinOneSecond(t *testing.T) {
 	p.say(id, incident("otto", "i", "close", ""))
 	p.stands(id, "paper/active")
 	p.say(id, incident("otto", "i", "open", "warning"))
-	if s := p.state(id); len(s.OpenIncidents) != 1 || s.OpenIncidents[0].Severity != "warning" || s.OpenIncidents[0].By != "otto" {
+	if s := p.state(id); len(s.OpenIncidents) != 1 || s.OpenIncidents[0].Severity != "warning" ||
+		s.OpenIncidents[0].By != "otto" {
 		t.Errorf("%+v", s.OpenIncidents)
 	}
 }
@@ -126,7 +134,8 @@ func TestAnIncidentStopsAllThatRunTheSame(t *testing.T) {
 	old := p.canary()
 	id := p.submit(p.proven(version("2"), child(old, "non_material")), signature("packer"))
 	p.stands(old, "canary/superseded")
-	other := p.submit(p.good(params(`{"fast":99}`), func(b *bundle.Bundle) { b.Candidate.CandidateID = "other.one" }))
+	other := p.submit(p.good(params(`{"fast":99}`),
+		func(b *bundle.Bundle) { b.Candidate.CandidateID = "other.one" }))
 	p.say(old, incident("host-1", "kill", "open", "critical"))
 	p.stands(id, "canary/suspended")
 	p.stands(old, "canary/suspended")
@@ -157,7 +166,7 @@ func TestAStopThatKillsGoesOnKilling(t *testing.T) {
 func careful(t *testing.T, paper string) []byte {
 	t.Helper()
 	var doc map[string]any
-	if err := json.Unmarshal(policy.Default().Text, &doc); err != nil {
+	if err := json.Unmarshal(policy.First().Text, &doc); err != nil {
 		t.Fatal(err)
 	}
 	var stage any
@@ -178,7 +187,8 @@ func careful(t *testing.T, paper string) []byte {
 
 func TestAPolicyThatAsksPeopleForPaper(t *testing.T) {
 	p := trusted(t)
-	p.text(bundle.TypePolicy, 2, careful(t, `{"approvals":[{"role":"any","count":1}],"gates":[{"id":"i","kind":"integrity"}]}`))
+	p.text(bundle.TypePolicy, 2,
+		careful(t, `{"approvals":[{"role":"any","count":1}],"gates":[{"id":"i","kind":"integrity"}]}`))
 	id := p.submit(p.good())
 	p.stands(id, "research/eligible")
 	p.say(id, p.approve("owner@example.com", "risk", id, bundle.Paper))
@@ -207,7 +217,8 @@ func TestGatesThatReadTheBundle(t *testing.T) {
 		b.Extensions, b.KnownLimitations = json.RawMessage(`{"n_eff":42.5}`), []string{"spot only"}
 	}))
 	plan := p.plan(id, bundle.Paper)
-	if plan.Verdict != "pending" || plan.Gates[0].Observed != 42.5 || plan.Gates[2].Threshold != 42.5 || plan.Gates[1].Verdict != "pass" || plan.Gates[3].Verdict != "pending" {
+	if plan.Verdict != "pending" || plan.Gates[0].Observed != 42.5 || plan.Gates[2].Threshold != 42.5 ||
+		plan.Gates[1].Verdict != "pass" || plan.Gates[3].Verdict != "pending" {
 		t.Errorf("%+v", plan.Gates)
 	}
 	// A later submission, whose artifacts were read.
@@ -218,9 +229,11 @@ func TestGatesThatReadTheBundle(t *testing.T) {
 		t.Fatal(err)
 	}
 	p.append(&promotion.Entry{
-		Type: bundle.TypeSeal, Subject: []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}, Document: doc,
+		Type: bundle.TypeSeal, Subject: []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)},
+		Document: doc,
 		Predicate: &promotion.Seal{
-			CandidateRevisionID: id, FamilyID: "sma-cross", RequestedStage: bundle.Paper, ReceivedAt: p.stamp(), Rungs: []string{"hash_claimed", "hash_verified"},
+			CandidateRevisionID: id, FamilyID: "sma-cross", RequestedStage: bundle.Paper,
+			ReceivedAt: p.stamp(), Rungs: []string{"hash_claimed", "hash_verified"},
 			PolicyDigest: p.w.Policy().Digest, SealRequest: doc.Bundle.SealRequest, Part: 1, Parts: 1,
 		},
 	})
@@ -274,7 +287,9 @@ func TestNoStageIsSkipped(t *testing.T) {
 				rt.Fatalf("%v, %v", errFrom, errTo)
 			}
 			switch up := bundle.Rank(to.Stage) - bundle.Rank(from.Stage); {
-			case d.Cause == promotion.CausePromoted && (up != 1 || d.PlanDigest == nil || from.Status != promotion.Pending && from.Status != promotion.Active):
+			case d.Cause == promotion.CausePromoted &&
+				(up != 1 || d.PlanDigest == nil || from.Status != promotion.Pending &&
+					from.Status != promotion.Active):
 				rt.Fatalf("%s is promoted from %s to %s", f.Revision, from, to)
 			case d.Cause != promotion.CausePromoted && up > 0:
 				rt.Fatalf("%s rises from %s to %s by %s", f.Revision, from, to, d.Cause)

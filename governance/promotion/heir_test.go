@@ -115,7 +115,8 @@ func TestAnUnsignedPostMovesNothing(t *testing.T) {
 			p.submit(p.proven(version("2"), child(parent, "non_material"), owner("mallory")))
 		},
 		"an heir of zero limits": func(p *plane, parent string) {
-			p.submit(p.proven(child(parent, "non_material"), limits(func(l *bundle.Limits) { l.MaxOrderValue = "0" })))
+			p.submit(p.proven(child(parent, "non_material"),
+				limits(func(l *bundle.Limits) { l.MaxOrderValue = "0" })))
 		},
 		"an heir without evidence": func(p *plane, parent string) {
 			p.submit(p.good(child(parent, "non_material"), func(b *bundle.Bundle) { b.Runs = b.Runs[:1] }))
@@ -125,9 +126,12 @@ func TestAnUnsignedPostMovesNothing(t *testing.T) {
 			p.submit(p.proven(func(b *bundle.Bundle) { b.Candidate.CandidateID = "twin" }, owner("mallory")))
 		},
 		"a namesake in another family": func(p *plane, _ string) {
-			p.submit(p.proven(params(`{"fast":99}`), func(b *bundle.Bundle) { b.Candidate.FamilyID = "other" }))
+			p.submit(p.proven(params(`{"fast":99}`),
+				func(b *bundle.Bundle) { b.Candidate.FamilyID = "other" }))
 		},
-		"the same once more":         func(p *plane, parent string) { p.repost(parent, bundle.Research, "rita") },
+		"the same once more": func(p *plane, parent string) {
+			p.repost(parent, bundle.Research, "rita")
+		},
 		"the same once more, higher": func(p *plane, parent string) { p.repost(parent, bundle.Live, "anna") },
 	}
 	for place, come := range map[string]func(p *plane) string{
@@ -138,7 +142,8 @@ func TestAnUnsignedPostMovesNothing(t *testing.T) {
 			t.Run(place+"/"+name, func(t *testing.T) {
 				p := trusted(t)
 				parent := come(p)
-				before, digest, at := p.entries("sma-cross"), p.plan(parent, bundle.Live).PlanDigest, p.at(parent)
+				before, digest, at := p.entries("sma-cross"), p.plan(parent, bundle.Live).PlanDigest,
+					p.at(parent)
 				post(p, parent)
 				p.stands(parent, at)
 				for key, e := range before {
@@ -155,8 +160,10 @@ func TestAnUnsignedPostMovesNothing(t *testing.T) {
 }
 
 func sameEntry(a, b promotion.RegistryEntry) bool {
-	return a.CandidateRevisionID == b.CandidateRevisionID && a.Status == b.Status && a.Stage == b.Stage && a.Owner == b.Owner &&
-		slices.Equal(a.ApprovedBy, b.ApprovedBy) && deref(a.ExpiresAt) == deref(b.ExpiresAt) && a.Kill == b.Kill && a.Limits == b.Limits &&
+	return a.CandidateRevisionID == b.CandidateRevisionID && a.Status == b.Status && a.Stage == b.Stage &&
+		a.Owner == b.Owner &&
+		slices.Equal(a.ApprovedBy, b.ApprovedBy) && deref(a.ExpiresAt) == deref(b.ExpiresAt) &&
+		a.Kill == b.Kill && a.Limits == b.Limits &&
 		a.SealLogIndex == b.SealLogIndex
 }
 
@@ -199,7 +206,8 @@ func TestRequestedByIsNoVeto(t *testing.T) {
 	for _, name := range []string{"rita", "anna", "ruth"} {
 		p.repost(id, bundle.Research, name)
 	}
-	if got := p.w.Excluded(id); !slices.Equal(got, []string{"owner@example.com", "packer", "requester@example.com"}) {
+	if got := p.w.Excluded(id); !slices.Equal(got,
+		[]string{"owner@example.com", "packer", "requester@example.com"}) {
 		t.Error(got)
 	}
 	p.say(id, p.replay("replayer", id), drill("otto", "pass"))
@@ -219,12 +227,15 @@ func TestRequestedByIsNoVeto(t *testing.T) {
 func TestWhoOwnedTheParentDoesNotApproveTheHeir(t *testing.T) {
 	p := trusted(t)
 	parent := p.canary()
-	heir := p.submit(p.proven(version("2"), child(parent, "non_material"), owner("mallory")), signature("packer"))
+	heir := p.submit(p.proven(version("2"), child(parent, "non_material"), owner("mallory")),
+		signature("packer"))
 	p.stands(heir, "canary/eligible")
-	if got := p.w.Excluded(heir); !slices.Equal(got, []string{"mallory", "owner@example.com", "packer", "requester@example.com"}) {
+	if got := p.w.Excluded(heir); !slices.Equal(got,
+		[]string{"mallory", "owner@example.com", "packer", "requester@example.com"}) {
 		t.Error(got)
 	}
-	p.say(heir, p.approve("owner@example.com", "risk", heir, bundle.Live), p.approve("anna", "approver", heir, bundle.Live))
+	p.say(heir, p.approve("owner@example.com", "risk", heir, bundle.Live),
+		p.approve("anna", "approver", heir, bundle.Live))
 	p.stands(heir, "canary/eligible")
 	p.say(heir, p.approve("rita", "risk", heir, bundle.Live))
 	p.stands(heir, "live/active")
@@ -234,7 +245,8 @@ func TestWhoOwnedTheParentDoesNotApproveTheHeir(t *testing.T) {
 func TestWhoApprovedTheParentDoesNotOwnTheHeir(t *testing.T) {
 	p := trusted(t)
 	parent := p.canary()
-	heir := p.submit(p.proven(version("2"), child(parent, "non_material"), owner("anna")), signature("packer"))
+	heir := p.submit(p.proven(version("2"), child(parent, "non_material"), owner("anna")),
+		signature("packer"))
 	p.stands(heir, "paper/eligible") // by itself, like any other
 	p.stands(parent, "canary/eligible")
 }
@@ -246,11 +258,15 @@ func TestAStopReachesAllThatRunTheSame(t *testing.T) {
 		p := trusted(t)
 		parent := p.live()
 		heir := p.submit(p.proven(version("2"), child(parent, "non_material")), signature("packer"))
-		twin := p.submit(p.proven(func(b *bundle.Bundle) { b.Candidate.CandidateID, b.Candidate.FamilyID = "twin", "twins" }), signature("packer"))
+		twin := p.submit(
+			p.proven(func(b *bundle.Bundle) {
+				b.Candidate.CandidateID, b.Candidate.FamilyID = "twin", "twins"
+			}), signature("packer"))
 		p.stands(heir, "live/active")
 		p.stands(twin, "paper/eligible")
 		p.say(parent, suspension("", kill))
-		later := p.submit(p.proven(version("3"), func(b *bundle.Bundle) { b.Candidate.CandidateID = "later" }), signature("packer"))
+		later := p.submit(p.proven(version("3"),
+			func(b *bundle.Bundle) { b.Candidate.CandidateID = "later" }), signature("packer"))
 		p.stands(heir, "live/suspended")
 		p.stands(twin, "paper/suspended")
 		p.stands(later, "research/suspended")
@@ -263,11 +279,15 @@ func TestAStopReachesAllThatRunTheSame(t *testing.T) {
 		}
 		p.say(heir, p.resume("rita", "risk", heir), p.resume("anna", "approver", heir))
 		p.stands(heir, "live/active")
-		if e := p.entry(); e.Kill || e.Status != deploy.StatusActive || !slices.Equal(e.ApprovedBy, []string{"anna", "rita"}) {
+		if e := p.entry(); e.Kill || e.Status != deploy.StatusActive ||
+			!slices.Equal(e.ApprovedBy, []string{"anna", "rita"}) {
 			t.Errorf("resumed: %+v", e)
 		}
 		p.stands(twin, "paper/suspended") // nobody has said that it goes on
-		p.stands(p.submit(p.proven(version("4"), func(b *bundle.Bundle) { b.Candidate.CandidateID = "afterwards" }), signature("packer")), "paper/eligible")
+		p.stands(p.submit(p.proven(version("4"),
+			func(b *bundle.Bundle) {
+				b.Candidate.CandidateID = "afterwards"
+			}), signature("packer")), "paper/eligible")
 	}
 }
 
@@ -292,10 +312,12 @@ func TestLoweringTheParentLowersTheHeir(t *testing.T) {
 // TestTwinsMakeNothingGood: what nobody stands for does not speak for what was lowered or
 // has ended.
 func TestTwinsMakeNothingGood(t *testing.T) {
-	for name, end := range map[string]statement{"lowered": suspension(bundle.Paper, false), "retired": retirement()} {
+	for name, end := range map[string]statement{"lowered": suspension(bundle.Paper, false),
+		"retired": retirement()} {
 		p := trusted(t)
 		id := p.live()
-		p.stands(p.submit(p.proven(func(b *bundle.Bundle) { b.Candidate.CandidateID = "twin" })), "paper/active")
+		p.stands(p.submit(p.proven(func(b *bundle.Bundle) { b.Candidate.CandidateID = "twin" })),
+			"paper/active")
 		p.say(id, end)
 		if e := p.entry(); e.Status != deploy.StatusRevoked || e.CandidateRevisionID != id {
 			t.Errorf("%s: %+v", name, e)
@@ -313,9 +335,11 @@ func TestAWaiverEnds(t *testing.T) {
 		},
 	} {
 		p := trusted(t)
-		id := p.submit(p.good(edit), signature("packer"), waiver(bundle.Canary, "soak.paper"), waiver(bundle.Canary, "paper.matches_backtest"))
+		id := p.submit(p.good(edit), signature("packer"), waiver(bundle.Canary, "soak.paper"),
+			waiver(bundle.Canary, "paper.matches_backtest"))
 		p.say(id, p.replay("replayer", id), drill("otto", "pass"))
-		p.say(id, p.approve("rita", "risk", id, bundle.Canary), p.approve("anna", "approver", id, bundle.Canary))
+		p.say(id, p.approve("rita", "risk", id, bundle.Canary),
+			p.approve("anna", "approver", id, bundle.Canary))
 		end := p.now.Add(5 * day).Format("2006-01-02T15:04:05Z")
 		for _, later := range []int{0, 4, 6, 40, 400} {
 			p.now = start.AddDate(0, 0, later)
@@ -325,8 +349,11 @@ func TestAWaiverEnds(t *testing.T) {
 		}
 		p.now = start.AddDate(0, 0, 6)
 		plan := p.plan(id, bundle.Canary)
-		i := slices.IndexFunc(plan.Gates, func(g promotion.PlanGate) bool { return g.GateID == "paper.matches_backtest" })
-		if g := plan.Gates[i]; g.Verdict != "expired" || deref(g.ValidUntil) != end || plan.Verdict != "pending" || !strings.Contains(g.Reason, "run out") {
+		i := slices.IndexFunc(plan.Gates, func(g promotion.PlanGate) bool {
+			return g.GateID == "paper.matches_backtest"
+		})
+		if g := plan.Gates[i]; g.Verdict != "expired" || deref(g.ValidUntil) != end ||
+			plan.Verdict != "pending" || !strings.Contains(g.Reason, "run out") {
 			t.Errorf("%s: %+v", name, g)
 		}
 		p.say(id, drill("otto", "pass"))
@@ -404,7 +431,8 @@ func TestSignaturesSayOfWhichFiles(t *testing.T) {
 	p := trusted(t)
 	id := p.submit(p.good(), signature("packer"))
 	i := slices.IndexFunc(p.facts, func(f promotion.Fact) bool { return f.Type == promotion.BundleSigned })
-	if got := p.facts[i].Fields.(*promotion.Signature); !slices.Equal(got.Files, []string{p.files[id].FileSHA256}) || got.Principal != "packer" {
+	if got := p.facts[i].Fields.(*promotion.Signature); !slices.Equal(got.Files,
+		[]string{p.files[id].FileSHA256}) || got.Principal != "packer" {
 		t.Errorf("%+v", got)
 	}
 }

@@ -21,14 +21,16 @@ func (p *plane) outcome(id string) string {
 	plans := ""
 	for _, stage := range []bundle.Stage{bundle.Paper, bundle.Canary, bundle.Live} {
 		plan := p.plan(id, stage)
-		plans += fmt.Sprintf(" %s %s %s missing %d", stage, plan.Verdict, plan.PlanDigest, plan.Approvals.Missing)
+		plans += fmt.Sprintf(" %s %s %s missing %d", stage, plan.Verdict, plan.PlanDigest,
+			plan.Approvals.Missing)
 	}
 	open := []string{}
 	for _, i := range s.OpenIncidents {
 		open = append(open, i.IncidentID+i.Severity)
 	}
 	slices.Sort(open)
-	return fmt.Sprint(s.Stage, s.StageStatus, s.Rungs, s.DeployableModes, s.EvidenceValidUntil != nil, open, plans)
+	return fmt.Sprint(s.Stage, s.StageStatus, s.Rungs, s.DeployableModes, s.EvidenceValidUntil != nil, open,
+		plans)
 }
 
 // ordered says the same statements in the order that rapid draws, and in the order given.
@@ -56,7 +58,8 @@ func TestOrderOfApprovalsReplaysAndDrills(t *testing.T) {
 		stage := rapid.SampledFrom([]bundle.Stage{bundle.Canary, bundle.Live}).Draw(rt, "approved for")
 		ordered(rt, func(p *plane) (string, []statement) {
 			id := p.submit(p.proven(), signature("packer"))
-			evidence := []statement{p.replay("replayer", id), p.replay("otto", id), p.replay("packer", id), signature("packer")}
+			evidence := []statement{p.replay("replayer", id), p.replay("otto", id), p.replay("packer", id),
+				signature("packer")}
 			if !lucky {
 				r := p.replay("packer", id).predicate.(bundle.Replay)
 				r.Runs[0].ReportSHA256 = r.Runs[1].ReportSHA256
@@ -69,7 +72,8 @@ func TestOrderOfApprovalsReplaysAndDrills(t *testing.T) {
 			}
 			q := trusted(rt)
 			q.say(q.submit(q.proven(), signature("packer")), evidence...)
-			approvals := []statement{q.approve("rita", "risk", id, stage), q.approve("anna", "approver", id, stage), q.approve("ruth", "approver", id, stage)}
+			approvals := []statement{q.approve("rita", "risk", id, stage),
+				q.approve("anna", "approver", id, stage), q.approve("ruth", "approver", id, stage)}
 			return id, append(evidence, approvals...)
 		})
 	})
@@ -85,8 +89,10 @@ func TestOrderOfIncidents(t *testing.T) {
 		first := start.Add(-day)
 		for i := range n {
 			event := rapid.SampledFrom([]string{"open", "close"}).Draw(rt, "event")
-			said := bundle.Incident{IncidentID: rapid.SampledFrom([]string{"i-1", "i-2"}).Draw(rt, "id"), Event: event, Severity: severity}
-			said.MadeAt, said.ExpiresAt = first.Add(time.Duration(i)*time.Hour).Format(time.RFC3339), start.Add(day).Format(time.RFC3339)
+			said := bundle.Incident{IncidentID: rapid.SampledFrom([]string{"i-1", "i-2"}).Draw(rt, "id"),
+				Event: event, Severity: severity}
+			said.MadeAt, said.ExpiresAt = first.Add(time.Duration(i)*time.Hour).Format(time.RFC3339),
+				start.Add(day).Format(time.RFC3339)
 			list = append(list, statement{"otto", bundle.TypeIncident, said})
 		}
 		ordered(rt, func(p *plane) (string, []statement) {
@@ -110,7 +116,8 @@ func history(rt *rapid.T, p *plane, n int) {
 	for i := range n {
 		p.idle(time.Duration(rapid.IntRange(0, 40*24).Draw(rt, "hours")) * time.Hour / 8)
 		if len(ids) == 0 || rapid.IntRange(0, 5).Draw(rt, "new") == 0 {
-			edits := []func(*bundle.Bundle){version(fmt.Sprint(i)), target(rapid.SampledFrom(stages).Draw(rt, "target"))}
+			edits := []func(*bundle.Bundle){version(fmt.Sprint(i)),
+				target(rapid.SampledFrom(stages).Draw(rt, "target"))}
 			if len(ids) > 0 && rapid.Bool().Draw(rt, "has a parent") {
 				edits = append(edits, child(one(), "non_material"))
 			}
@@ -123,15 +130,19 @@ func history(rt *rapid.T, p *plane, n int) {
 		id := one()
 		switch rapid.IntRange(0, 11).Draw(rt, "what") {
 		case 0, 1:
-			p.say(id, p.replay("replayer", id), drill("otto", rapid.SampledFrom([]string{"pass", "pass", "fail"}).Draw(rt, "result")))
+			p.say(id, p.replay("replayer", id),
+				drill("otto", rapid.SampledFrom([]string{"pass", "pass", "fail"}).Draw(rt, "result")))
 		case 2, 3, 4:
 			s := rapid.SampledFrom(stages[1:]).Draw(rt, "stage")
 			p.say(id, p.approve("rita", "risk", id, s), p.approve("anna", "approver", id, s))
 		case 5:
-			p.say(id, suspension(rapid.SampledFrom([]bundle.Stage{"", bundle.Research, bundle.Paper, bundle.Canary}).Draw(rt, "to"), false))
+			p.say(id, suspension(
+				rapid.SampledFrom([]bundle.Stage{"", bundle.Research, bundle.Paper, bundle.Canary}).Draw(rt,
+					"to"), false))
 		case 6:
 			event := rapid.SampledFrom([]string{"open", "close", "close"}).Draw(rt, "event")
-			p.say(id, incident("otto", "i-1", event, rapid.SampledFrom([]string{"warning", "critical"}).Draw(rt, "severity")))
+			p.say(id, incident("otto", "i-1", event,
+				rapid.SampledFrom([]string{"warning", "critical"}).Draw(rt, "severity")))
 		case 7, 8:
 			if p.state(id).SuspensionID != nil {
 				p.say(id, p.resume("rita", "risk", id), p.resume("anna", "approver", id))
@@ -270,7 +281,8 @@ func TestDecideIsWhatNextComesTo(t *testing.T) {
 	p.quiet = true
 	id := p.submit(p.good())
 	all, err := promotion.Decide(p.facts, p.now, p.seq)
-	if err != nil || len(all) != 2 || all[0].Cause != promotion.CauseFirst || all[1].To != "paper/active" || all[1].Revision != id {
+	if err != nil || len(all) != 2 || all[0].Cause != promotion.CauseFirst || all[1].To != "paper/active" ||
+		all[1].Revision != id {
 		t.Fatalf("%+v, %v", all, err)
 	}
 	p.quiet = false

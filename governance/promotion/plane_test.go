@@ -29,7 +29,8 @@ var start = time.Date(2026, 11, 20, 12, 30, 0, 0, time.UTC)
 
 // people are the principals of the tests, and their roles.
 var people = map[string][]string{
-	"packer": {"lab"}, "replayer": {"replay"}, "rita": {"risk"}, "ruth": {"risk", "approver"}, "anna": {"approver"},
+	"packer": {"lab"}, "replayer": {"replay"}, "rita": {"risk"}, "ruth": {"risk", "approver"},
+	"anna": {"approver"},
 	"otto": {"operator"}, "host-1": {"host"}, "owner@example.com": {"risk", "approver"},
 }
 
@@ -69,7 +70,8 @@ type plane struct {
 
 func newPlane(t tb) *plane {
 	p := &plane{t: t, w: promotion.New(), now: start, files: map[string]*bundle.Document{}}
-	p.append(&promotion.Entry{Type: bundle.TypeLogStart, Predicate: &promotion.LogStart{Origin: origin, RecordedAt: p.stamp()}})
+	p.append(&promotion.Entry{Type: bundle.TypeLogStart,
+		Predicate: &promotion.LogStart{Origin: origin, RecordedAt: p.stamp()}})
 	return p
 }
 
@@ -82,11 +84,14 @@ func strict(t tb) *plane {
 }
 
 // adopt is the start of a program that knows the rules of what was read.
-func (p *plane) adopt() {
+func (p *plane) adopt() { p.adoptRules(promotion.RulesVerified) }
+
+func (p *plane) adoptRules(rules int64) {
 	p.t.Helper()
-	def := policy.Default()
+	def := policy.First()
 	p.append(&promotion.Entry{Type: bundle.TypePolicy, Predicate: &promotion.LoadedText{
-		Digest: def.Digest, Version: def.Version, Text: string(def.Text), Rules: promotion.RulesVerified, RecordedAt: p.stamp(),
+		Digest: def.Digest, Version: def.Version, Text: string(def.Text), Rules: rules,
+		RecordedAt: p.stamp(),
 	}})
 	p.reads = true
 	p.settle()
@@ -97,7 +102,8 @@ func inputs(r bundle.Run) *bundle.Inputs {
 	in := &bundle.Inputs{Summary: r.Summary, Splits: r.Splits}
 	if r.Role == bundle.RoleFalsification {
 		in.Falsification = &bundle.Falsification{
-			BaseRunID: "base", Overall: "pass", Trials: 12, Tests: []bundle.TestVerdict{{ID: "determinism", Class: "G", Verdict: "pass"}},
+			BaseRunID: "base", Overall: "pass", Trials: 12,
+			Tests: []bundle.TestVerdict{{ID: "determinism", Class: "G", Verdict: "pass"}},
 		}
 	}
 	return in
@@ -112,7 +118,8 @@ func readings(b *bundle.Bundle) []bundle.RunEvidence {
 		if err != nil {
 			panic(err)
 		}
-		list = append(list, bundle.RunEvidence{RunID: r.RunID, InputsSHA256: sum, Falsification: in.Falsification})
+		list = append(list,
+			bundle.RunEvidence{RunID: r.RunID, InputsSHA256: sum, Falsification: in.Falsification})
 	}
 	return list
 }
@@ -126,7 +133,8 @@ func trusted(t tb) *plane {
 
 func (p *plane) trust(version int64, expires string, edit func(name string, k *bundle.TrustKey)) {
 	p.t.Helper()
-	tr := bundle.Trust{Schema: bundle.SchemaTrust, Version: version, ExpiresAt: expires, Keys: []bundle.TrustKey{}}
+	tr := bundle.Trust{Schema: bundle.SchemaTrust, Version: version, ExpiresAt: expires,
+		Keys: []bundle.TrustKey{}}
 	for name := range people {
 		k := keys[name]
 		if edit != nil {
@@ -134,7 +142,9 @@ func (p *plane) trust(version int64, expires string, edit func(name string, k *b
 		}
 		tr.Keys = append(tr.Keys, k)
 	}
-	slices.SortFunc(tr.Keys, func(a, b bundle.TrustKey) int { return strings.Compare(a.Principal, b.Principal) })
+	slices.SortFunc(tr.Keys, func(a, b bundle.TrustKey) int {
+		return strings.Compare(a.Principal, b.Principal)
+	})
 	text, err := tr.Encode()
 	if err != nil {
 		p.t.Fatalf("trust: %v", err)
@@ -145,7 +155,8 @@ func (p *plane) trust(version int64, expires string, edit func(name string, k *b
 func (p *plane) text(kind string, version int64, text []byte) {
 	p.t.Helper()
 	p.append(&promotion.Entry{Type: kind, Predicate: &promotion.LoadedText{
-		Digest: bundle.DigestPrefix + digest.SHA256Hex(text), Version: version, Text: string(text), RecordedAt: p.stamp(),
+		Digest: bundle.DigestPrefix + digest.SHA256Hex(text), Version: version, Text: string(text),
+		RecordedAt: p.stamp(),
 	}})
 	p.settle()
 }
@@ -191,9 +202,12 @@ const day = 24 * time.Hour
 func (p *plane) run(id string, role bundle.Role, age time.Duration, summary map[string]float64) bundle.Run {
 	done := p.now.Add(-age).Truncate(time.Second)
 	return bundle.Run{
-		RunID: id, Role: role, RequestHash: digest.SHA256Hex([]byte("question " + id)), ReportSHA256: digest.SHA256Hex([]byte("report " + id)),
-		StartedAt: done.Add(-time.Hour).Format(time.RFC3339), CompletedAt: done.Format(time.RFC3339), Summary: summary,
-		Splits: []bundle.Split{{SplitID: "test", Kind: "test", Metrics: map[string]float64{"sharpe_ratio": 1}}},
+		RunID: id, Role: role, RequestHash: digest.SHA256Hex([]byte("question " + id)),
+		ReportSHA256: digest.SHA256Hex([]byte("report " + id)),
+		StartedAt:    done.Add(-time.Hour).Format(time.RFC3339), CompletedAt: done.Format(time.RFC3339),
+		Summary: summary,
+		Splits: []bundle.Split{{SplitID: "test", Kind: "test",
+			Metrics: map[string]float64{"sharpe_ratio": 1}}},
 	}
 }
 
@@ -211,26 +225,32 @@ func (p *plane) soaked(role bundle.Role, days float64) bundle.Run {
 func (p *plane) good(edits ...func(*bundle.Bundle)) bundle.Bundle {
 	b := bundle.Bundle{
 		Candidate: bundle.Candidate{
-			CandidateID: "sma-cross.btc-usdt-1h", FamilyID: "sma-cross", Slug: "sma-cross", Owner: "owner@example.com",
+			CandidateID: "sma-cross.btc-usdt-1h", FamilyID: "sma-cross", Slug: "sma-cross",
+			Owner:   "owner@example.com",
 			Lineage: bundle.Lineage{ChangeClass: bundle.ChangeInitial},
 		},
 		Strategy: bundle.Strategy{
-			Name: "sma_cross", Version: "1.0.0", Params: json.RawMessage(`{"fast":10}`), Symbols: []string{"BTC/USDT"}, Timeframes: []string{"1h"},
-			Plugin: bundle.Plugin{SHA256: digest.SHA256Hex([]byte("plugin")), Size: 1, OS: "linux", Arch: "amd64", ProtocolVersion: 1},
+			Name: "sma_cross", Version: "1.0.0", Params: json.RawMessage(`{"fast":10}`),
+			Symbols: []string{"BTC/USDT"}, Timeframes: []string{"1h"},
+			Plugin: bundle.Plugin{SHA256: digest.SHA256Hex([]byte("plugin")), Size: 1, OS: "linux",
+				Arch: "amd64", ProtocolVersion: 1},
 		},
 		Engine: bundle.Engine{Name: "assay", Version: "1"},
 		Runs: []bundle.Run{
-			p.run("base", bundle.RoleBaseline, day, map[string]float64{"total_trades": 100, "max_drawdown": 0.2, "stress_failed": 0}),
+			p.run("base", bundle.RoleBaseline, day,
+				map[string]float64{"total_trades": 100, "max_drawdown": 0.2, "stress_failed": 0}),
 			p.run("false", bundle.RoleFalsification, day, map[string]float64{"gates_failed": 0}),
 		},
 		Trials: &bundle.Trials{FamilyTrials: 12},
 		Limits: bundle.Limits{
-			MaxCapital: "10000", MaxOrderValue: "500", MaxPositionValue: "2500", MaxOrdersPerMinute: 10, MaxInstruments: 1, MaxVenues: 1,
+			MaxCapital: "10000", MaxOrderValue: "500", MaxPositionValue: "2500", MaxOrdersPerMinute: 10,
+			MaxInstruments: 1, MaxVenues: 1,
 			MaxDrawdown: "0.25", MaxDailyLoss: "300",
 		},
 		SealRequest: bundle.SealRequest{
-			RequestedStage: bundle.Live, RequestedBy: "requester@example.com", RequestedAt: p.now.Format(time.RFC3339),
-			ExpiresAt: p.now.Add(30 * day).Format(time.RFC3339), LogOrigin: origin,
+			RequestedStage: bundle.Live, RequestedBy: "requester@example.com",
+			RequestedAt: p.now.Format(time.RFC3339),
+			ExpiresAt:   p.now.Add(30 * day).Format(time.RFC3339), LogOrigin: origin,
 		},
 	}
 	for _, edit := range edits {
@@ -278,10 +298,13 @@ func (p *plane) submit(b bundle.Bundle, statements ...statement) string {
 		rungs, read = append(rungs, bundle.RungVerified), readings(&doc.Bundle)
 	}
 	p.append(&promotion.Entry{
-		Type: bundle.TypeSeal, Subject: []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}, Document: doc,
+		Type: bundle.TypeSeal, Subject: []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)},
+		Document: doc,
 		Predicate: &promotion.Seal{
-			CandidateRevisionID: id, FamilyID: b.Candidate.FamilyID, RequestedStage: b.SealRequest.RequestedStage, ReceivedAt: p.stamp(),
-			Rungs: rungs, PolicyDigest: p.w.Policy().Digest, SealRequest: doc.Bundle.SealRequest, Part: 1, Parts: 1, Evidence: read,
+			CandidateRevisionID: id, FamilyID: b.Candidate.FamilyID,
+			RequestedStage: b.SealRequest.RequestedStage, ReceivedAt: p.stamp(),
+			Rungs: rungs, PolicyDigest: p.w.Policy().Digest, SealRequest: doc.Bundle.SealRequest, Part: 1,
+			Parts: 1, Evidence: read,
 		},
 	})
 	for _, s := range statements {
@@ -302,7 +325,8 @@ func (p *plane) repost(id string, s bundle.Stage, by string, statements ...state
 	p.t.Helper()
 	b := p.files[id].Bundle
 	b.SealRequest.RequestedStage, b.SealRequest.RequestedBy = s, by
-	b.SealRequest.RequestedAt, b.SealRequest.ExpiresAt = p.now.Format(time.RFC3339), p.now.Add(30*day).Format(time.RFC3339)
+	b.SealRequest.RequestedAt, b.SealRequest.ExpiresAt = p.now.Format(time.RFC3339),
+		p.now.Add(30*day).Format(time.RFC3339)
 	if got := p.submit(b, statements...); got != id {
 		p.t.Fatalf("another core: %s, %s", got, id)
 	}
@@ -327,7 +351,8 @@ func (p *plane) say(id string, list ...statement) []promotion.Fact {
 
 func (p *plane) record(id string, s statement) []promotion.Fact {
 	p.t.Helper()
-	common := bundle.Common{LogOrigin: origin, CandidateRevisionID: id, MadeAt: p.stamp(), ExpiresAt: p.now.Add(5 * day).Format(time.RFC3339Nano), Reason: "because"}
+	common := bundle.Common{LogOrigin: origin, CandidateRevisionID: id, MadeAt: p.stamp(),
+		ExpiresAt: p.now.Add(5 * day).Format(time.RFC3339Nano), Reason: "because"}
 	said := &bundle.Said{Statement: bundle.Statement{PredicateType: s.kind}, Predicate: s.predicate}
 	if doc, ok := p.files[id]; ok {
 		said.Statement.Subject = []bundle.Subject{bundle.FileSubject(bundle.FileName, doc.FileSHA256)}
@@ -376,7 +401,8 @@ func (p *plane) record(id string, s statement) []promotion.Fact {
 	return p.append(&promotion.Entry{
 		Type: bundle.TypeRecorded, Subject: []bundle.Subject{promotion.RevisionSubject(id)}, Said: said,
 		Predicate: &promotion.Recorded{
-			PAESHA256: digest.SHA256Hex(fmt.Appendf(nil, "%s %s %s %s %v", s.by, s.kind, id, text, said.Statement.Subject)), Type: s.kind,
+			PAESHA256: digest.SHA256Hex(fmt.Appendf(nil, "%s %s %s %s %v", s.by, s.kind, id, text,
+				said.Statement.Subject)), Type: s.kind,
 			KeyID: k.KeyID, Principal: k.Principal, Roles: k.Roles, RecordedAt: p.stamp(),
 		},
 	})
@@ -388,7 +414,8 @@ func signature(by string) statement { return statement{by, bundle.TypeBundle, ni
 func (p *plane) replay(by, id string) statement {
 	var runs []bundle.ReplayedRun
 	for _, r := range p.files[id].Bundle.Runs {
-		runs = append(runs, bundle.ReplayedRun{RunID: r.RunID, RequestHash: r.RequestHash, ReportSHA256: r.ReportSHA256})
+		runs = append(runs,
+			bundle.ReplayedRun{RunID: r.RunID, RequestHash: r.RequestHash, ReportSHA256: r.ReportSHA256})
 		if p.reads {
 			runs[len(runs)-1].Inputs = inputs(r)
 		}
@@ -402,7 +429,8 @@ func (p *plane) approve(by, role, id string, s bundle.Stage) statement {
 }
 
 func approval(by, role string, s bundle.Stage, planDigest string) statement {
-	return statement{by, bundle.TypeApproval, bundle.Approval{Action: "promote", Stage: s, Role: role, PlanDigest: planDigest}}
+	return statement{by, bundle.TypeApproval,
+		bundle.Approval{Action: "promote", Stage: s, Role: role, PlanDigest: planDigest}}
 }
 
 func (p *plane) resume(by, role, id string) statement {
@@ -415,15 +443,18 @@ func (p *plane) resume(by, role, id string) statement {
 	if stage == bundle.Research {
 		stage = bundle.Paper
 	}
-	return statement{by, bundle.TypeApproval, bundle.Approval{Action: "resume", Stage: stage, Role: role, SuspensionID: *s.SuspensionID}}
+	return statement{by, bundle.TypeApproval,
+		bundle.Approval{Action: "resume", Stage: stage, Role: role, SuspensionID: *s.SuspensionID}}
 }
 
 func drill(by, result string) statement {
-	return statement{by, bundle.TypeDrill, bundle.Drill{Drill: "kill_switch", Result: result, RunID: "drill-1", Metadata: "{}"}}
+	return statement{by, bundle.TypeDrill,
+		bundle.Drill{Drill: "kill_switch", Result: result, RunID: "drill-1", Metadata: "{}"}}
 }
 
 func incident(by, id, event, severity string) statement {
-	return statement{by, bundle.TypeIncident, bundle.Incident{IncidentID: id, Event: event, Severity: severity}}
+	return statement{by, bundle.TypeIncident,
+		bundle.Incident{IncidentID: id, Event: event, Severity: severity}}
 }
 
 func suspension(to bundle.Stage, kill bool) statement {
@@ -471,7 +502,9 @@ func (p *plane) stands(id, want string) {
 // proven is a bundle that passes plan(canary) once it is signed, replayed and drilled; with
 // both soaks plan(live) too.
 func (p *plane) proven(edits ...func(*bundle.Bundle)) bundle.Bundle {
-	return p.good(append([]func(*bundle.Bundle){with(p.soaked(bundle.RolePaper, 15), p.soaked(bundle.RoleCanary, 15))}, edits...)...)
+	return p.good(
+		append([]func(*bundle.Bundle){with(p.soaked(bundle.RolePaper, 15), p.soaked(bundle.RoleCanary, 15))},
+			edits...)...)
 }
 
 // canary takes a new revision to canary.

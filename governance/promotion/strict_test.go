@@ -46,7 +46,8 @@ func TestNothingPassesUnread(t *testing.T) {
 			t.Errorf("%s shows the declared %v", g.GateID, g.Observed)
 		}
 	}
-	for _, g := range []string{"falsification.survived", "stress.survived", "trades.enough", "drawdown.limit", "evidence.age", "evidence.out_of_sample", "limits.declared"} {
+	for _, g := range []string{"falsification.survived", "stress.survived", "trades.enough", "drawdown.limit",
+		"evidence.age", "evidence.out_of_sample", "limits.declared"} {
 		p.say(id, waiver(bundle.Paper, g))
 	}
 	p.stands(id, "research/pending")
@@ -106,9 +107,12 @@ func TestHashesAloneReproduceNothing(t *testing.T) {
 // TestAReplayWithOtherNumbersFails although its hashes are those of the bundle.
 func TestAReplayWithOtherNumbersFails(t *testing.T) {
 	for name, edit := range map[string]func(*bundle.Replay){
-		"a metric": func(r *bundle.Replay) { r.Runs[0].Inputs.Summary = map[string]float64{"max_drawdown": 0.11} },
+		"a metric": func(r *bundle.Replay) {
+			r.Runs[0].Inputs.Summary = map[string]float64{"max_drawdown": 0.11}
+		},
 		"a verdict": func(r *bundle.Replay) {
-			r.Runs[1].Inputs.Falsification.Tests = []bundle.TestVerdict{{ID: "determinism", Class: "G", Verdict: "fail"}}
+			r.Runs[1].Inputs.Falsification.Tests = []bundle.TestVerdict{{ID: "determinism", Class: "G",
+				Verdict: "fail"}}
 		},
 		"the number of trials": func(r *bundle.Replay) { r.Runs[1].Inputs.Falsification.Trials = 1 },
 	} {
@@ -151,7 +155,8 @@ func TestADrillWithoutRecordCountsForNothing(t *testing.T) {
 	said.Metadata = ""
 	d.predicate = said
 	p.say(id, d)
-	if v, why := result(t, p, id, bundle.Canary, "drill.kill_switch"); v != policy.Pending || !strings.Contains(why, "record of its run") {
+	if v, why := result(t, p, id, bundle.Canary, "drill.kill_switch"); v != policy.Pending ||
+		!strings.Contains(why, "record of its run") {
 		t.Error(v, why)
 	}
 	said.Result = "fail"
@@ -171,7 +176,8 @@ func TestALogOfEarlierRules(t *testing.T) {
 	p.adopt()
 	p.stands(id, "live/expired")
 	reg, refused := p.w.Registry("sma-cross", p.now)
-	if refused != nil || !strings.Contains(reg.Entries[0].Reason, "has not read the files") && !strings.Contains(reg.Entries[0].Reason, "not been read") {
+	if refused != nil || !strings.Contains(reg.Entries[0].Reason, "has not read the files") &&
+		!strings.Contains(reg.Entries[0].Reason, "not been read") {
 		t.Errorf("%+v %v", reg, refused)
 	}
 	p.again(id, bundle.Live)
@@ -193,7 +199,8 @@ func TestAnHeirIsReadFirst(t *testing.T) {
 func TestAFalsificationOfAnotherRunSaysNothing(t *testing.T) {
 	p := strict(t)
 	id := p.submit(p.good(func(b *bundle.Bundle) { b.Runs[0].RunID = "other" }), signature("packer"))
-	if v, why := result(t, p, id, bundle.Paper, "falsification.survived"); v != policy.Pending || !strings.Contains(why, "attacks a baseline") {
+	if v, why := result(t, p, id, bundle.Paper, "falsification.survived"); v != policy.Pending ||
+		!strings.Contains(why, "attacks a baseline") {
 		t.Error(v, why)
 	}
 	p.stands(id, "research/pending")

@@ -18,7 +18,9 @@ var places = []struct {
 	name string
 	come func(p *plane) string
 }{
-	{"research/pending", func(p *plane) string { return p.submit(p.good(target(bundle.Research)), signature("packer")) }},
+	{"research/pending", func(p *plane) string {
+		return p.submit(p.good(target(bundle.Research)), signature("packer"))
+	}},
 	{"paper/active", func(p *plane) string { return p.submit(p.proven(), signature("packer")) }},
 	{"canary/active", func(p *plane) string { return p.canary() }},
 	{"live/active", func(p *plane) string { return p.live() }},
@@ -32,16 +34,28 @@ var places = []struct {
 		p.say(id, suspension("", false))
 		return id
 	}},
-	{"canary/suspended", func(p *plane) string { id := p.canary(); p.say(id, suspension("", false)); return id }},
+	{"canary/suspended", func(p *plane) string {
+		id := p.canary()
+		p.say(id, suspension("", false))
+		return id
+	}},
 	{"live/suspended", func(p *plane) string { id := p.live(); p.say(id, suspension("", true)); return id }},
 	{"paper/superseded", func(p *plane) string {
 		id := p.submit(p.proven())
 		p.submit(p.good(params(`{"fast":11}`)), signature("packer"))
 		return id
 	}},
-	{"canary/superseded", func(p *plane) string { id := p.canary(); p.canary(params(`{"fast":11}`)); return id }},
+	{"canary/superseded", func(p *plane) string {
+		id := p.canary()
+		p.canary(params(`{"fast":11}`))
+		return id
+	}},
 	{"live/superseded", func(p *plane) string { id := p.live(); p.live(params(`{"fast":11}`)); return id }},
-	{"paper/rejected", func(p *plane) string { id := p.submit(p.proven()); p.say(id, rejection()); return id }},
+	{"paper/rejected", func(p *plane) string {
+		id := p.submit(p.proven())
+		p.say(id, rejection())
+		return id
+	}},
 	{"retired/retired", func(p *plane) string { id := p.live(); p.say(id, retirement()); return id }},
 }
 
@@ -55,7 +69,9 @@ var events = []struct {
 	{"suspension to research", func(p *plane, id string) { p.say(id, suspension(bundle.Research, false)) }},
 	{"suspension to paper", func(p *plane, id string) { p.say(id, suspension(bundle.Paper, true)) }},
 	{"suspension to canary", func(p *plane, id string) { p.say(id, suspension(bundle.Canary, false)) }},
-	{"critical incident", func(p *plane, id string) { p.say(id, incident("host-1", "i-1", "open", "critical")) }},
+	{"critical incident", func(p *plane, id string) {
+		p.say(id, incident("host-1", "i-1", "open", "critical"))
+	}},
 	{"warning opened", func(p *plane, id string) { p.say(id, incident("otto", "i-1", "open", "warning")) }},
 	{"warning opened and closed", func(p *plane, id string) {
 		p.say(id, incident("otto", "i-1", "open", "warning"))
@@ -114,7 +130,8 @@ func TestTransitions(t *testing.T) {
 			}
 			p.idle(day / 24)
 			event.happen(p, id)
-			fmt.Fprintf(&text, "%-18s | %-34s | %s/%s\n", place.name, event.name, p.state(id).Stage, p.base(id))
+			fmt.Fprintf(&text, "%-18s | %-34s | %s/%s\n", place.name, event.name, p.state(id).Stage,
+				p.base(id))
 		}
 	}
 	golden(t, "transitions.txt", text.String())

@@ -20,6 +20,7 @@ import (
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // attestationKey names an attestation: the same payload by the same key is the same.
@@ -280,7 +281,8 @@ func (d *derived) checkCheckpoint(p *proofs, keys *Keys, origin string) error {
 	if err != nil {
 		return err
 	}
-	note, err := ledger.SignCheckpoint(ledger.Checkpoint{Origin: origin, Size: d.size, Root: root}, keys.Log)
+	note, err := translog.SignCheckpoint(
+		translog.Checkpoint{Origin: origin, Size: d.size, Root: root}, keys.Log)
 	if err != nil {
 		return err
 	}

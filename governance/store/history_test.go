@@ -55,10 +55,13 @@ func live(t *testing.T, dir string, r *rand.Rand) {
 
 func newcomer(p *planetest.Plane, r *rand.Rand, docs []*bundle.Document) *bundle.Document {
 	now := p.Now()
-	return planetest.Good(now, planetest.WithSoaks(now), planetest.Params(fmt.Sprintf(`{"fast":%d}`, r.IntN(2))), planetest.Title(fmt.Sprint(len(docs))),
+	return planetest.Good(now, planetest.WithSoaks(now),
+		planetest.Params(fmt.Sprintf(`{"fast":%d}`, r.IntN(2))), planetest.Title(fmt.Sprint(len(docs))),
 		func(b *bundle.Bundle) {
 			if len(docs) > 0 && r.IntN(2) == 0 {
-				b.Candidate.Lineage = bundle.Lineage{ParentRevisionID: &docs[r.IntN(len(docs))].Bundle.CandidateRevisionID, ChangeClass: bundle.ChangeNonMaterial}
+				b.Candidate.Lineage = bundle.Lineage{
+					ParentRevisionID: &docs[r.IntN(len(docs))].Bundle.CandidateRevisionID,
+					ChangeClass:      bundle.ChangeNonMaterial}
 			}
 		})
 }
@@ -73,27 +76,34 @@ func anything(t *testing.T, p *planetest.Plane, r *rand.Rand, doc *bundle.Docume
 	var state promotion.State
 	stage := []bundle.Stage{bundle.Canary, bundle.Live}[r.IntN(2)]
 	id := doc.Bundle.CandidateRevisionID
-	if a, err := p.Get("/promotion-plans/candidate_revision/" + id + "/" + string(stage)); err == nil && a.Status == 200 {
+	if a, err := p.Get("/promotion-plans/candidate_revision/" + id + "/" + string(stage)); err == nil &&
+		a.Status == 200 {
 		_ = a.Decode(&plan)
 	}
 	if a, err := p.Get("/promotion-state/candidate_revision/" + id); err == nil && a.Status == 200 {
 		_ = a.Decode(&state)
 	}
 	two := func(kind string, predicate func(role string) any) []planetest.Said {
-		return []planetest.Said{{By: "rita", Type: kind, Predicate: predicate("risk")}, {By: "anna", Type: kind, Predicate: predicate("approver")}}
+		return []planetest.Said{{By: "rita", Type: kind, Predicate: predicate("risk")},
+			{By: "anna", Type: kind, Predicate: predicate("approver")}}
 	}
 	switch r.IntN(11) {
 	case 0:
-		return []planetest.Said{{By: "host", Type: bundle.TypeSuspension, Predicate: bundle.Suspension{Common: c, Kill: r.IntN(2) == 0}}}
+		return []planetest.Said{{By: "host", Type: bundle.TypeSuspension,
+			Predicate: bundle.Suspension{Common: c, Kill: r.IntN(2) == 0}}}
 	case 1:
-		return []planetest.Said{{By: "otto", Type: bundle.TypeSuspension, Predicate: bundle.Suspension{Common: c, ToStage: bundle.Paper}}}
+		return []planetest.Said{{By: "otto", Type: bundle.TypeSuspension,
+			Predicate: bundle.Suspension{Common: c, ToStage: bundle.Paper}}}
 	case 2:
-		return []planetest.Said{{By: "otto", Type: bundle.TypeIncident, Predicate: bundle.Incident{Common: c, IncidentID: "i", Event: "open", Severity: "critical"}}}
+		return []planetest.Said{{By: "otto", Type: bundle.TypeIncident,
+			Predicate: bundle.Incident{Common: c, IncidentID: "i", Event: "open", Severity: "critical"}}}
 	case 3:
-		return []planetest.Said{{By: "otto", Type: bundle.TypeIncident, Predicate: bundle.Incident{Common: c, IncidentID: "i", Event: "close"}}}
+		return []planetest.Said{{By: "otto", Type: bundle.TypeIncident,
+			Predicate: bundle.Incident{Common: c, IncidentID: "i", Event: "close"}}}
 	case 4:
 		if r.IntN(4) == 0 {
-			return []planetest.Said{{By: "anna", Type: bundle.TypeRejection, Predicate: bundle.Ending{Common: c}}}
+			return []planetest.Said{{By: "anna", Type: bundle.TypeRejection,
+				Predicate: bundle.Ending{Common: c}}}
 		}
 		return nil
 	case 5, 6:
@@ -101,21 +111,24 @@ func anything(t *testing.T, p *planetest.Plane, r *rand.Rand, doc *bundle.Docume
 			return nil
 		}
 		return two(bundle.TypeApproval, func(role string) any {
-			return bundle.Approval{Common: c, Action: "promote", Stage: stage, Role: role, PlanDigest: plan.PlanDigest}
+			return bundle.Approval{Common: c, Action: "promote", Stage: stage, Role: role,
+				PlanDigest: plan.PlanDigest}
 		})
 	case 7:
 		if state.SuspensionID == nil {
 			return nil
 		}
 		return two(bundle.TypeApproval, func(role string) any {
-			return bundle.Approval{Common: c, Action: "resume", Stage: stage, Role: role, SuspensionID: *state.SuspensionID}
+			return bundle.Approval{Common: c, Action: "resume", Stage: stage, Role: role,
+				SuspensionID: *state.SuspensionID}
 		})
 	case 8:
 		d := planetest.Drill(doc, now, []string{"pass", "pass", "fail"}[r.IntN(3)])
 		d.Common = c
 		return []planetest.Said{{By: "otto", Type: bundle.TypeDrill, Predicate: d}}
 	case 9:
-		return []planetest.Said{{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)}}
+		return []planetest.Said{{By: "replayer", Type: bundle.TypeReplay,
+			Predicate: planetest.Replay(doc, now)}}
 	}
 	return []planetest.Said{planetest.Signed()}
 }

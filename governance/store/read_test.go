@@ -32,7 +32,8 @@ func FuzzCheckpointLog(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if n := strings.Count(string(text[:known.end]), "\n"); n != len(lines) || strings.Contains(string(text[known.end:]), "\n") {
+		if n := strings.Count(string(text[:known.end]), "\n"); n != len(lines) ||
+			strings.Contains(string(text[known.end:]), "\n") {
 			t.Fatalf("%d lines of %d, up to %d", len(lines), n, known.end)
 		}
 	})
@@ -46,9 +47,12 @@ func TestCheckpointLogAgainstRoots(t *testing.T) {
 		lines []checkpointLine
 		want  string
 	}{
-		"none": {nil, Rollback}, "some": {[]checkpointLine{{3, good}}, ""}, "all": {[]checkpointLine{{3, good}, {5, good}}, ""},
-		"ahead": {[]checkpointLine{{3, good}, {6, good}}, Rollback}, "other root": {[]checkpointLine{{3, strings.Repeat("0", 64)}}, Corrupt},
-		"no checkpoint": {[]checkpointLine{{4, good}}, Corrupt}, "back": {[]checkpointLine{{5, good}, {3, good}}, Corrupt},
+		"none": {nil, Rollback}, "some": {[]checkpointLine{{3, good}}, ""},
+		"all":           {[]checkpointLine{{3, good}, {5, good}}, ""},
+		"ahead":         {[]checkpointLine{{3, good}, {6, good}}, Rollback},
+		"other root":    {[]checkpointLine{{3, strings.Repeat("0", 64)}}, Corrupt},
+		"no checkpoint": {[]checkpointLine{{4, good}}, Corrupt},
+		"back":          {[]checkpointLine{{5, good}, {3, good}}, Corrupt},
 	} {
 		var damage *DamageError
 		err := checkCheckpointLog(c.lines, 5, roots)

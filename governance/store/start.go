@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // The keys of the table meta.
@@ -45,7 +46,7 @@ func (s *Store) identify(ctx context.Context) error {
 			s.origin = meta[metaOrigin]
 		}
 	}
-	key, err := ledger.NewLogKey(s.origin, publicOf(s.keys.Log))
+	key, err := translog.NewLogKey(s.origin, publicOf(s.keys.Log))
 	if err != nil {
 		return &ConfigError{err.Error()}
 	}

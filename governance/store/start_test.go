@@ -13,6 +13,7 @@ import (
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
 )
 
@@ -25,7 +26,9 @@ func TestDecisionHeldBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	doc := planetest.Good(planetest.Start, planetest.Params(`{"fast":77}`))
-	err = s.UpdateUndecided(t.Context(), func(tx *store.Tx) error { return tx.Seal(doc, []string{bundle.RungClaimed}, nil, nil) })
+	err = s.UpdateUndecided(t.Context(), func(tx *store.Tx) error {
+		return tx.Seal(doc, []string{bundle.RungClaimed}, nil, nil)
+	})
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +45,8 @@ func TestDecisionHeldBack(t *testing.T) {
 // name and keys.
 func TestDatabaseGone(t *testing.T) {
 	dir := filled(t)
-	for _, name := range []string{store.DatabaseFile, store.DatabaseFile + "-wal", store.DatabaseFile + "-shm"} {
+	for _, name := range []string{store.DatabaseFile, store.DatabaseFile + "-wal",
+		store.DatabaseFile + "-shm"} {
 		if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
@@ -59,7 +63,7 @@ func TestDatabaseGone(t *testing.T) {
 	if _, err := s.Update(t.Context(), func(*store.Tx) error { return nil }); !errors.As(err, &refused) {
 		t.Errorf("a write: %v", err)
 	}
-	if err := s.Reconfigure(t.Context(), nil, planetest.Trust(2)); !errors.As(err, &refused) {
+	if err := s.Reconfigure(t.Context(), policy.First(), planetest.Trust(2)); !errors.As(err, &refused) {
 		t.Errorf("a SIGHUP: %v", err)
 	}
 }
@@ -101,15 +105,15 @@ func TestTrustIsNotForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Reconfigure(t.Context(), nil, nil); err != nil {
+	if err := s.Reconfigure(t.Context(), policy.First(), nil); err != nil {
 		t.Errorf("open mode again: %v", err)
 	}
-	if err := s.Reconfigure(t.Context(), nil, planetest.Trust(1)); err != nil {
+	if err := s.Reconfigure(t.Context(), policy.First(), planetest.Trust(1)); err != nil {
 		t.Fatal(err)
 	}
 	var config *store.ConfigError
 	size := s.Size()
-	if err := s.Reconfigure(t.Context(), nil, nil); !errors.As(err, &config) || s.Size() != size {
+	if err := s.Reconfigure(t.Context(), policy.First(), nil); !errors.As(err, &config) || s.Size() != size {
 		t.Errorf("back to open mode: %v", err)
 	}
 	if err := s.Look(func(w *promotion.World, _ ledger.View) error {
@@ -123,7 +127,8 @@ func TestTrustIsNotForgotten(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := open(fresh, store.Options{}); !errors.As(err, &config) || !strings.Contains(err.Error(), "--restore") {
+	if _, err := open(fresh, store.Options{}); !errors.As(err, &config) ||
+		!strings.Contains(err.Error(), "--restore") {
 		t.Errorf("a start without the file: %v", err)
 	}
 	text, err := store.LastTrust(t.Context(), fresh)
@@ -169,7 +174,8 @@ func TestAudit(t *testing.T) {
 			t.Errorf("%v %v", d, err)
 		}
 	}
-	edit(t, dir, `DROP TRIGGER submissions_keep`, `UPDATE submissions SET body = CAST(replace(CAST(body AS TEXT), '"fast":10', '"fast":11') AS BLOB)`)
+	edit(t, dir, `DROP TRIGGER submissions_keep`,
+		`UPDATE submissions SET body = CAST(replace(CAST(body AS TEXT), '"fast":10', '"fast":11') AS BLOB)`)
 	var damaged *store.DamageError
 	if d, err := compare(); !errors.As(err, &damaged) {
 		t.Errorf("%v %v", d, err)

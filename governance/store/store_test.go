@@ -27,7 +27,8 @@ func filled(t *testing.T) string {
 	}
 	doc := planetest.Good(planetest.Start)
 	for _, said := range [][]planetest.Said{
-		{planetest.Signed()}, {{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, planetest.Start)}},
+		{planetest.Signed()},
+		{{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, planetest.Start)}},
 	} {
 		if a, err := p.Submit(doc, said...); err != nil || a.Status != 201 {
 			t.Fatalf("%v %s", err, a.Body)
@@ -55,6 +56,9 @@ func edit(t *testing.T, dir string, queries ...string) {
 }
 
 func open(dir string, o store.Options) (*store.Store, error) {
+	if o.Policy == nil {
+		o.Policy = policy.First()
+	}
 	o.Dir = dir
 	if o.Now == nil {
 		o.Now = func() time.Time { return planetest.Start }
@@ -97,7 +101,8 @@ func TestEachColumn(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The last row by this column, with another value of the same type.
-			edit(t, dir, dropTriggers(t, path), `PRAGMA foreign_keys = OFF`, fmt.Sprintf(`UPDATE %[1]s SET %[2]s = CASE typeof(%[2]s)
+			edit(t, dir, dropTriggers(t, path), `PRAGMA foreign_keys = OFF`,
+				fmt.Sprintf(`UPDATE %[1]s SET %[2]s = CASE typeof(%[2]s)
 				WHEN 'integer' THEN %[2]s + 1000
 				WHEN 'blob' THEN CAST(substr(%[2]s, 1, length(%[2]s) - 1) || CASE WHEN hex(substr(%[2]s, -1)) = '7D' THEN x'20' ELSE x'7D' END AS BLOB)
 				ELSE substr(%[2]s, 1, length(%[2]s) - 1) || CASE WHEN substr(%[2]s, -1) = '}' THEN 'x' ELSE '}' END END
@@ -120,7 +125,8 @@ func columnsOf(t *testing.T, path string) map[string][]string {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	rows, err := db.Query(`SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%'`)
+	rows, err := db.Query(
+		`SELECT m.name, c.name FROM sqlite_schema m, pragma_table_info(m.name) c WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite%'`)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,8 +176,10 @@ func TestTriggers(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for _, table := range []string{"meta", "ledger", "tree_nodes", "checkpoints", "submissions", "attestations"} {
-		for _, q := range []string{"DELETE FROM " + table, "UPDATE " + table + " SET rowid = rowid + 1", "INSERT OR REPLACE INTO " + table + " SELECT * FROM " + table} {
+	for _, table := range []string{"meta", "ledger", "tree_nodes", "checkpoints", "submissions",
+		"attestations"} {
+		for _, q := range []string{"DELETE FROM " + table, "UPDATE " + table + " SET rowid = rowid + 1",
+			"INSERT OR REPLACE INTO " + table + " SELECT * FROM " + table} {
 			if _, err := db.Exec(q); err == nil || !strings.Contains(err.Error(), "never changed") {
 				t.Errorf("%s: %v", q, err)
 			}
@@ -183,8 +191,10 @@ func TestTriggers(t *testing.T) {
 func TestRebuild(t *testing.T) {
 	dir := filled(t)
 	for _, q := range []string{
-		`DELETE FROM facts WHERE seq > 3`, `UPDATE promotion_state SET stage = 'live'`, `DELETE FROM revisions`, `UPDATE projection SET value = '9'`,
-		`INSERT INTO promotion_state VALUES ('cr-x', 'live', 'active')`, `INSERT INTO facts VALUES (99, 0, '', '', '', '', '')`,
+		`DELETE FROM facts WHERE seq > 3`, `UPDATE promotion_state SET stage = 'live'`,
+		`DELETE FROM revisions`, `UPDATE projection SET value = '9'`,
+		`INSERT INTO promotion_state VALUES ('cr-x', 'live', 'active')`,
+		`INSERT INTO facts VALUES (99, 0, '', '', '', '', '')`,
 	} {
 		edit(t, dir, q)
 		if got := damage(t, dir); got != store.Corrupt {
@@ -214,10 +224,12 @@ func TestConfiguration(t *testing.T) {
 		o  store.Options
 		ok bool
 	}{
-		"same":           {store.Options{Trust: planetest.Trust(1)}, true},
-		"origin":         {store.Options{Trust: planetest.Trust(1), Origin: "other.example"}, false},
-		"trust gone":     {store.Options{}, false},
-		"trust changed":  {store.Options{Trust: planetest.Trust(1, func(t *bundle.Trust) { t.RequireSignature = true })}, false},
+		"same":       {store.Options{Trust: planetest.Trust(1)}, true},
+		"origin":     {store.Options{Trust: planetest.Trust(1), Origin: "other.example"}, false},
+		"trust gone": {store.Options{}, false},
+		"trust changed": {
+			store.Options{Trust: planetest.Trust(1, func(t *bundle.Trust) { t.RequireSignature = true })},
+			false},
 		"policy changed": {store.Options{Trust: planetest.Trust(1), Policy: weaker}, false},
 	} {
 		s, err := open(dir, c.o)
@@ -250,13 +262,13 @@ func TestConfiguration(t *testing.T) {
 
 func mustPolicy(t *testing.T, version int, old, with string) *policy.Policy {
 	t.Helper()
-	text := strings.Replace(string(policy.Default().Text), old, with, 1)
+	text := strings.Replace(string(policy.First().Text), old, with, 1)
 	text = strings.Replace(text, `"version":1`, fmt.Sprintf(`"version":%d`, version), 1)
 	p, err := policy.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Digest == policy.Default().Digest {
+	if p.Digest == policy.First().Digest {
 		t.Fatal("the policy has not changed")
 	}
 	return p
@@ -265,9 +277,13 @@ func mustPolicy(t *testing.T, version int, old, with string) *policy.Policy {
 // TestKeys: a log cannot go on without its keys, and not with keys that others can read.
 func TestKeys(t *testing.T) {
 	for name, change := range map[string]func(dir string) error{
-		"statement key gone": func(d string) error { return os.Remove(filepath.Join(d, store.StatementKeyFile)) },
-		"log key gone":       func(d string) error { return os.Remove(filepath.Join(d, store.LogKeyFile)) },
-		"log key readable":   func(d string) error { return os.Chmod(filepath.Join(d, store.LogKeyFile), 0o644) },
+		"statement key gone": func(d string) error {
+			return os.Remove(filepath.Join(d, store.StatementKeyFile))
+		},
+		"log key gone": func(d string) error { return os.Remove(filepath.Join(d, store.LogKeyFile)) },
+		"log key readable": func(d string) error {
+			return os.Chmod(filepath.Join(d, store.LogKeyFile), 0o644)
+		},
 		"keys swapped": func(d string) error {
 			return os.Rename(filepath.Join(d, store.LogKeyFile), filepath.Join(d, store.StatementKeyFile))
 		},
@@ -308,7 +324,9 @@ func TestFailedWrite(t *testing.T) {
 	if s.Size() != size || s.Known(doc.Bundle.CandidateRevisionID) {
 		t.Errorf("%d entries, want %d", s.Size(), size)
 	}
-	out, err := s.Update(t.Context(), func(tx *store.Tx) error { return tx.Seal(doc, []string{"hash_claimed"}, nil, nil) })
+	out, err := s.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.Seal(doc, []string{"hash_claimed"}, nil, nil)
+	})
 	if err != nil || out.First != size || s.Size() <= size {
 		t.Errorf("the log does not go on: %v", err)
 	}
@@ -331,11 +349,12 @@ func TestWitness(t *testing.T) {
 	}
 	lines := strings.SplitAfter(string(whole), "\n")
 	for name, c := range map[string]struct{ text, want string }{
-		"half a line":        {string(whole) + "99 abc", ""},
-		"a line is missing":  {strings.Join(lines[:len(lines)-2], ""), ""},
-		"empty":              {"", store.Rollback},
-		"nothing whole":      {lines[0][:20], store.Rollback},
-		"another root":       {strings.Replace(string(whole), lines[0][:10], lines[0][:2]+"00000000", 1), store.Corrupt},
+		"half a line":       {string(whole) + "99 abc", ""},
+		"a line is missing": {strings.Join(lines[:len(lines)-2], ""), ""},
+		"empty":             {"", store.Rollback},
+		"nothing whole":     {lines[0][:20], store.Rollback},
+		"another root": {strings.Replace(string(whole), lines[0][:10], lines[0][:2]+"00000000", 1),
+			store.Corrupt},
 		"nonsense":           {"nonsense\n", store.Corrupt},
 		"ahead":              {string(whole) + "99 " + strings.Repeat("0", 64) + " 1\n", store.Rollback},
 		"the same line once": {string(whole) + lines[0], store.Corrupt},
@@ -366,7 +385,8 @@ func TestMissingWitness(t *testing.T) {
 		}
 	}
 	var found *store.DamageError
-	if _, err := store.Rebuild(t.Context(), dir, true); !errors.As(err, &found) || found.Code != store.Rollback {
+	if _, err := store.Rebuild(t.Context(), dir, true); !errors.As(err, &found) ||
+		found.Code != store.Rollback {
 		t.Errorf("rebuild --check: %v", err)
 	}
 	size, err := store.AcceptCheckpoints(t.Context(), dir)

@@ -137,7 +137,7 @@ func (s *Set) Restore(a Alarm) {
 	}
 }
 
-// Open is what holds, the worst first and then in the order in which it came.
+// Open returns what holds, the worst first and then in the order in which it came.
 func (s *Set) Open() []Alarm {
 	list := slices.Clone(s.open)
 	slices.SortStableFunc(list, func(a, b Alarm) int { return rank(a.Severity) - rank(b.Severity) })
@@ -175,7 +175,7 @@ type Row struct {
 	EndsWithRun bool
 }
 
-// of is the row of a code. A code without one counts as an error: it must not be overlooked.
+// of returns the row of a code. A code without one counts as an error: it must not be overlooked.
 func (s *Set) of(code string) Row {
 	if i := slices.IndexFunc(s.Table, func(r Row) bool { return r.Code == code }); i >= 0 {
 		return s.Table[i]

@@ -10,7 +10,8 @@ import (
 // rows are some of the codes that a run raises.
 var rows = []Row{
 	{"POSITION_UNPROTECTED", Critical, false}, {"BALANCE_DRIFT", Error, false}, {"OVERFILL", Error, false},
-	{"DAILY_LOSS_EXCEEDED", Error, true}, {"CANDLES_MISSING", Error, true}, {"STREAM_RECONCILING", Warning, true},
+	{"DAILY_LOSS_EXCEEDED", Error, true}, {"CANDLES_MISSING", Error, true},
+	{"STREAM_RECONCILING", Warning, true},
 	{"CLOCK_SKEW", Warning, true},
 }
 
@@ -27,11 +28,13 @@ func codes(list []Alarm) []string {
 func TestSecondOccurrenceCounts(t *testing.T) {
 	s := Set{Table: rows}
 	first, isNew := s.Raise(Occurrence{Code: "CANDLES_MISSING", Text: "3"}, 1000)
-	if !isNew || first.ID != "a-000001" || first.Severity != Error || first.Count != 1 || first.Since != 1000 {
+	if !isNew || first.ID != "a-000001" || first.Severity != Error || first.Count != 1 ||
+		first.Since != 1000 {
 		t.Fatalf("%+v %v", first, isNew)
 	}
 	again, isNew := s.Raise(Occurrence{Code: "CANDLES_MISSING", Text: "10"}, 2000)
-	if isNew || again.ID != first.ID || again.Count != 2 || again.Since != 1000 || again.Last != 2000 || again.Text != "10" {
+	if isNew || again.ID != first.ID || again.Count != 2 || again.Since != 1000 || again.Last != 2000 ||
+		again.Text != "10" {
 		t.Errorf("%+v %v", again, isNew)
 	}
 	if _, isNew := s.Raise(Occurrence{Code: "CANDLES_MISSING", Subject: "BTC/USDT"}, 2000); !isNew {
@@ -53,11 +56,13 @@ func TestSecondOccurrenceCounts(t *testing.T) {
 // overlooked.
 func TestSeverities(t *testing.T) {
 	s := Set{Table: rows}
-	for i, o := range []Occurrence{{Code: "CLOCK_SKEW"}, {Code: "BALANCE_DRIFT"}, {Code: "DAILY_LOSS_EXCEEDED", Shadow: true},
+	for i, o := range []Occurrence{{Code: "CLOCK_SKEW"}, {Code: "BALANCE_DRIFT"},
+		{Code: "DAILY_LOSS_EXCEEDED", Shadow: true},
 		{Code: "POSITION_UNPROTECTED"}, {Code: "NOBODY_KNOWS"}} {
 		s.Raise(o, market.Time(i))
 	}
-	want := []string{"POSITION_UNPROTECTED", "BALANCE_DRIFT", "NOBODY_KNOWS", "CLOCK_SKEW", "DAILY_LOSS_EXCEEDED"}
+	want := []string{"POSITION_UNPROTECTED", "BALANCE_DRIFT", "NOBODY_KNOWS", "CLOCK_SKEW",
+		"DAILY_LOSS_EXCEEDED"}
 	if got := codes(s.Open()); !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
@@ -85,7 +90,8 @@ func TestEndOfTheRun(t *testing.T) {
 		again.Restore(a)
 	}
 	next, _ := again.Raise(Occurrence{Code: "OVERFILL"}, 2)
-	if got := codes(again.Open()); next.ID != "a-000003" || !slices.Equal(got, []string{"BALANCE_DRIFT", "OVERFILL"}) {
+	if got := codes(again.Open()); next.ID != "a-000003" ||
+		!slices.Equal(got, []string{"BALANCE_DRIFT", "OVERFILL"}) {
 		t.Errorf("%s %v", next.ID, got)
 	}
 	again.Raise(Occurrence{Code: "BALANCE_DRIFT"}, 3)

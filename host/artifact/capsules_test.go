@@ -58,7 +58,8 @@ func TestCapsulesOutliveTheirRun(t *testing.T) {
 		t.Fatal("a run without results was written")
 	}
 	want(2)
-	if left, err := filepath.Glob(filepath.Join(store.Dir(run.ID), "capsules", file.TempPrefix+"*")); err != nil || len(left) != 0 {
+	if left, err := filepath.Glob(filepath.Join(store.Dir(run.ID), "capsules",
+		file.TempPrefix+"*")); err != nil || len(left) != 0 {
 		t.Errorf("left behind: %v, %v", left, err)
 	}
 }

@@ -43,8 +43,10 @@ func TestNoRoom(t *testing.T) {
 				}
 				before := readTree(t, root)
 				cmd := exec.Command(os.Args[0])
-				cmd.Env = append(os.Environ(), crashAt+"="+limitedTo+strconv.Itoa(limit)+"="+root, crashWhat+"="+how)
-				if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "file too large") {
+				cmd.Env = append(os.Environ(), crashAt+"="+limitedTo+strconv.Itoa(limit)+"="+root,
+					crashWhat+"="+how)
+				if out, _ := cmd.CombinedOutput(); cmd.ProcessState.ExitCode() != 2 ||
+					!strings.Contains(string(out), "file too large") {
 					t.Fatalf("exit %d: %s", cmd.ProcessState.ExitCode(), out)
 				}
 				if after := readTree(t, root); len(after) != len(before) {

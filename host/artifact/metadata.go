@@ -115,7 +115,7 @@ func (m *Metadata) Fail(f *Failure, at time.Time) {
 	m.Volatile.DurationMS = max(int64(m.Volatile.CompletedAt-m.Volatile.StartedAt), 0)
 }
 
-// Begun is the metadata of a run that has just begun: its row until it has ended.
+// Begun returns the metadata of a run that has just begun: its row until it has ended.
 // The run's Manifest must be complete.
 func Begun(run *Run) (*Metadata, error) {
 	begun := *run
@@ -123,7 +123,7 @@ func Begun(run *Run) (*Metadata, error) {
 	return newMetadata(&begun, nil, nil)
 }
 
-// newMetadata is the metadata without files. The report is nil before the end.
+// newMetadata returns the metadata without files. The report is nil before the end.
 func newMetadata(run *Run, rep *Report, files []File) (*Metadata, error) {
 	man, req := &run.Manifest, &run.Manifest.Request
 	m := &Metadata{
@@ -206,7 +206,7 @@ func summarise(v metric.Values) Summary {
 	}
 }
 
-// executionSemantics is the profile of the execution options.
+// executionSemantics returns the profile of the execution options.
 func executionSemantics(execution json.RawMessage) string {
 	var o struct {
 		Profile string `json:"profile"`
@@ -215,7 +215,7 @@ func executionSemantics(execution json.RawMessage) string {
 	return cmp.Or(o.Profile, "bar-v1")
 }
 
-// Encode is the metadata as it is stored: indented, ended by a newline.
+// Encode returns the metadata as it is stored: indented, ended by a newline.
 func (m *Metadata) Encode() ([]byte, error) { return encode(m) }
 
 // DecodeMetadata reads what Encode has written. Unknown fields are allowed: a newer

@@ -15,7 +15,8 @@ func TestVerify(t *testing.T) {
 	}{
 		"untouched": {func(*testing.T, string) error { return nil }, ""},
 		"capsules are not counted": {func(_ *testing.T, dir string) error {
-			return errors.Join(os.Mkdir(filepath.Join(dir, "capsules"), 0o700), os.WriteFile(filepath.Join(dir, "capsules", "c.json"), nil, 0o600))
+			return errors.Join(os.Mkdir(filepath.Join(dir, "capsules"), 0o700),
+				os.WriteFile(filepath.Join(dir, "capsules", "c.json"), nil, 0o600))
 		}, ""},
 		"one byte": {func(_ *testing.T, dir string) error {
 			return flipByte(filepath.Join(dir, "splits", "full", "trades.csv"))
@@ -23,13 +24,16 @@ func TestVerify(t *testing.T) {
 		"longer": {func(_ *testing.T, dir string) error {
 			return os.WriteFile(filepath.Join(dir, "request.json"), []byte("{}"), 0o600)
 		}, "request.json has other content"},
-		"missing": {func(_ *testing.T, dir string) error { return os.Remove(filepath.Join(dir, "report.json")) }, "report.json is missing"},
+		"missing": {func(_ *testing.T, dir string) error {
+			return os.Remove(filepath.Join(dir, "report.json"))
+		}, "report.json is missing"},
 		"extra": {func(_ *testing.T, dir string) error {
 			return os.WriteFile(filepath.Join(dir, "splits", "notes.txt"), nil, 0o600)
 		}, "splits/notes.txt is not listed"},
 		"link": {func(_ *testing.T, dir string) error {
 			path := filepath.Join(dir, "report.json")
-			return errors.Join(os.Rename(path, filepath.Join(dir, "..", "elsewhere")), os.Symlink("../elsewhere", path))
+			return errors.Join(os.Rename(path, filepath.Join(dir, "..", "elsewhere")),
+				os.Symlink("../elsewhere", path))
 		}, "report.json: is not a plain file"},
 		"listed outside": {func(_ *testing.T, dir string) error {
 			return replaceIn(filepath.Join(dir, "metadata.json"), `"report.json"`, `"../report.json"`)
@@ -52,7 +56,8 @@ func TestVerify(t *testing.T) {
 			if err != nil {
 				return err
 			}
-			return replaceIn(filepath.Join(dir, "metadata.json"), `"request_hash": "`+m.RequestHash, `"request_hash": "`+strings.Repeat("0", 64))
+			return replaceIn(filepath.Join(dir, "metadata.json"), `"request_hash": "`+m.RequestHash,
+				`"request_hash": "`+strings.Repeat("0", 64))
 		}, "not the request of request_hash"},
 	}
 	for name, c := range cases {
@@ -101,8 +106,10 @@ func replaceIn(path, old, replacement string) error {
 }
 
 func TestDecodeMetadataRefuses(t *testing.T) {
-	for _, text := range []string{``, `{}`, `null`, `[]`, `{"schema":"run-metadata/v1"}`, `{"schema":"run-metadata/v2","run_id":"a","request_hash":"b"}`,
-		`{"schema":"run-metadata/v1","run_id":"a","run_id":"b","request_hash":"c"}`, `{"schema":"run-metadata/v1","run_id":1,"request_hash":"c"}`} {
+	for _, text := range []string{``, `{}`, `null`, `[]`, `{"schema":"run-metadata/v1"}`,
+		`{"schema":"run-metadata/v2","run_id":"a","request_hash":"b"}`,
+		`{"schema":"run-metadata/v1","run_id":"a","run_id":"b","request_hash":"c"}`,
+		`{"schema":"run-metadata/v1","run_id":1,"request_hash":"c"}`} {
 		if m, err := DecodeMetadata([]byte(text)); err == nil {
 			t.Errorf("%s: %+v", text, m)
 		}
@@ -120,7 +127,8 @@ func FuzzDecodeMetadata(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text)
-	f.Add([]byte(`{"schema":"run-metadata/v1","run_id":"a","request_hash":"b","params":{"x":1e3},"failure":{"code":"X"}}`))
+	f.Add([]byte(
+		`{"schema":"run-metadata/v1","run_id":"a","request_hash":"b","params":{"x":1e3},"failure":{"code":"X"}}`))
 	f.Fuzz(func(t *testing.T, in []byte) {
 		m, err := DecodeMetadata(in)
 		if err != nil {
@@ -148,7 +156,8 @@ func TestAFalsificationCountsItsGates(t *testing.T) {
 		kind, verdict string
 		gates         *int64
 	}{{KindFalsification, "fail", &gates}, {KindFalsification, "inconclusive", nil}, {KindRun, "", nil}} {
-		run := &Run{ID: "run_x", Status: StatusCompleted, Evaluation: &Evaluation{Verdict: c.verdict, GatesFailed: c.gates}}
+		run := &Run{ID: "run_x", Status: StatusCompleted,
+			Evaluation: &Evaluation{Verdict: c.verdict, GatesFailed: c.gates}}
 		run.Manifest.Request.Kind = c.kind
 		rep := &Report{Kind: c.kind}
 		run.Evaluation.Stress = []Stress{{Verdict: "fail"}, {Verdict: "pass"}}
@@ -157,10 +166,12 @@ func TestAFalsificationCountsItsGates(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if rep.GatesFailed != c.gates || (rep.StressFailed != nil) != (c.kind == KindRun) || rep.StressFailed != nil && *rep.StressFailed != 1 {
+		if rep.GatesFailed != c.gates || (rep.StressFailed != nil) != (c.kind == KindRun) ||
+			rep.StressFailed != nil && *rep.StressFailed != 1 {
 			t.Errorf("%+v: report gates %v, stress %v", c, rep.GatesFailed, rep.StressFailed)
 		}
-		if (m.Verdict != nil) != (c.verdict != "") || m.Verdict != nil && *m.Verdict != c.verdict || m.Summary.GatesFailed != c.gates {
+		if (m.Verdict != nil) != (c.verdict != "") || m.Verdict != nil && *m.Verdict != c.verdict ||
+			m.Summary.GatesFailed != c.gates {
 			t.Errorf("%+v: verdict %v, gates %v", c, m.Verdict, m.Summary.GatesFailed)
 		}
 		if (m.Summary.StressFailed != nil) != (c.kind == KindRun) {

@@ -177,7 +177,8 @@ func TestCrashAtEveryStep(t *testing.T) {
 			f := folders[0]
 			defer f.Release()
 			_, _, err = f.Verify()
-			if whole := i >= slices.Index(steps, "metadata.json"); whole != (err == nil) || f.HasMetadata() != whole {
+			if whole := i >= slices.Index(steps, "metadata.json"); whole != (err == nil) ||
+				f.HasMetadata() != whole {
 				t.Errorf("verify says %v", err)
 			}
 			if f.Temporary != (step != "renamed") {
@@ -222,7 +223,8 @@ func TestOrphanAndPlace(t *testing.T) {
 			t.Fatalf("%v, %v", folders, err)
 		}
 		to, err := folders[0].Orphan()
-		if want := filepath.Join(root, ".orphan", []string{"tmp-x", "tmp-x.2", "tmp-x.3"}[i]); to != want || err != nil {
+		if want := filepath.Join(root, ".orphan", []string{"tmp-x", "tmp-x.2", "tmp-x.3"}[i]); to != want ||
+			err != nil {
 			t.Errorf("%s, %v", to, err)
 		}
 		if err := folders[0].Release(); err != nil {

@@ -66,11 +66,16 @@ func (s *Store) Rehearse(run *Run) (*Written, error) {
 	return w, errors.Join(err, st.removeFolder())
 }
 
-// jsonFiles are the JSON files that were written, by name.
+// judged are the tables that numbers of promotion are worked out of besides the JSON files.
+func judged(name string) bool {
+	return strings.HasSuffix(name, "/equity_curve.csv") || name == "falsify/buy_and_hold/benchmark.csv"
+}
+
+// jsonFiles are the JSON files that were written, and the tables that are judged, by name.
 func (s *stage) jsonFiles() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, f := range s.files {
-		if f.MediaType != mediaJSON {
+		if f.MediaType != mediaJSON && !judged(f.Name) {
 			continue
 		}
 		text, err := os.ReadFile(filepath.Join(s.dir, filepath.FromSlash(f.Name)))

@@ -29,7 +29,8 @@ func TestLockedMetrics(t *testing.T) {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	want, _ := run.Splits[0].Results.Metrics.Metrics.Get("total_return")
-	if x, defined := got.Metrics.Get("total_return"); !defined || x != want || got.Meta.Undefined["sharpe_ratio"] != "insufficient" {
+	if x, defined := got.Metrics.Get("total_return"); !defined || x != want ||
+		got.Meta.Undefined["sharpe_ratio"] != "insufficient" {
 		t.Errorf("total_return %v, want %v; %v", x, want, got.Meta.Undefined)
 	}
 	rep, err := ReadReport(dir)
@@ -53,10 +54,12 @@ func TestOverfittingIsReadAsItWasWritten(t *testing.T) {
 	sr, days := 0.05, int64(1081)
 	for _, want := range []*Overfitting{nil, {
 		Basis: "walk_forward", T: 1217, SR: &sr, SRCI95: &[2]float64{-0.006, 0.106}, MinTRLDays: &days,
-		Undefined: map[string]metric.Reason{"psr0": "zero_variance"}, Bootstrap: &Bootstrap{B: 999, MeanBlock: 7.02, Rule: "politis_white", Seed: "1"},
+		Undefined: map[string]metric.Reason{"psr0": "zero_variance"},
+		Bootstrap: &Bootstrap{B: 999, MeanBlock: 7.02, Rule: "politis_white", Seed: "1"},
 	}} {
 		store, run := NewStore(t.TempDir()), fixtureRun(t, 5)
-		run.Evaluation = &Evaluation{Overfitting: want, PostPeek: true, Warnings: []ReportWarning{{Code: "PURGE_SHORT", Pointer: "/splits"}}}
+		run.Evaluation = &Evaluation{Overfitting: want, PostPeek: true,
+			Warnings: []ReportWarning{{Code: "PURGE_SHORT", Pointer: "/splits"}}}
 		if _, err := store.Write(run); err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +89,7 @@ func steps(t *testing.T, how string) []string {
 	return list
 }
 
-// attempted is a store with a failed attempt and its capsule.
+// attempted returns a store with a failed attempt and its capsule.
 func attempted(t *testing.T, root string) *Store {
 	t.Helper()
 	store := NewStore(root)
@@ -104,7 +107,8 @@ func attempted(t *testing.T, root string) *Store {
 // whole, and whoever replaces the run next has the capsules of the first.
 func TestCrashInReplace(t *testing.T) {
 	list := steps(t, "replace")
-	if want := []string{"metadata.json", "synced", "cleared", "renamed"}; !slices.Equal(list[len(list)-4:], want) {
+	if want := []string{"metadata.json", "synced", "cleared", "renamed"}; !slices.Equal(list[len(list)-4:],
+		want) {
 		t.Fatalf("steps: %v", list)
 	}
 	for _, step := range list {
@@ -152,7 +156,8 @@ func TestRescueSpares(t *testing.T) {
 		t.Fatal(err)
 	}
 	other := strings.TrimSuffix(run.ID, run.ID[len(run.ID)-2:])
-	if err := errors.Join(store.Rescue(other), store.AddCapsule(run.ID, "fc_a.json", []byte("mine")), store.Rescue(run.ID)); err != nil {
+	if err := errors.Join(store.Rescue(other), store.AddCapsule(run.ID, "fc_a.json", []byte("mine")),
+		store.Rescue(run.ID)); err != nil {
 		t.Fatal(err)
 	}
 	if list, err := store.Capsules(run.ID); err != nil || string(list["fc_a.json"]) != "mine" {

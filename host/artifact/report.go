@@ -104,8 +104,7 @@ type Overfitting struct {
 	// PSR0 is the probability that the true ratio is above 0.
 	PSR0 *float64 `json:"psr0"`
 	SRSE *float64 `json:"sr_se"`
-	// SRCI95 is SR plus and minus what a normal estimate with this error strays in 95 of
-	// 100 cases.
+	// SRCI95 is SR plus and minus what a normal estimate with this error strays in 95 of 100 cases.
 	SRCI95 *[2]float64 `json:"sr_ci95"`
 	// EtaLag1 is the autocorrelation of neighbouring returns, the rho of the correction
 	// eta of an annualised ratio.
@@ -202,7 +201,7 @@ const (
 	splitLocked       = "locked"
 )
 
-// judge is the split's status and its metrics, without ratios when there is too
+// judge returns the split's status and its metrics, without ratios when there is too
 // little to estimate them from.
 func (s *Split) judge() (string, metric.Report) {
 	var rep metric.Report

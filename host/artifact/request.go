@@ -91,10 +91,10 @@ type EngineRef struct {
 	Statistics string `json:"statistics"`
 }
 
-// Canonical is the request as canonical JSON: the content of request.json.
+// Canonical returns the request as canonical JSON: the content of request.json.
 func (r *Request) Canonical() ([]byte, error) { return digest.JCS(r) }
 
-// Hash is the SHA-256 of Canonical in lower-case hex.
+// Hash returns the SHA-256 of Canonical in lower-case hex.
 func (r *Request) Hash() (string, error) { return digest.Of(r) }
 
 // TrialKey names what is tried, whatever the seed and the engine: runs with equal
@@ -138,7 +138,7 @@ type SplitRange struct {
 	TSTo   market.Time `json:"ts_to"`
 }
 
-// FullSplit is the scheme none: one split over all the close times, which ascend.
+// FullSplit returns the scheme none: one split over all the close times, which ascend.
 func FullSplit(closes iter.Seq[market.Time]) Splits {
 	h := sha256.New()
 	r := SplitRange{ID: FullSplitID, Role: FullSplitID}
@@ -158,10 +158,10 @@ func FullSplit(closes iter.Seq[market.Time]) Splits {
 	}
 }
 
-// Canonical is the content of splits.json.
+// Canonical returns the content of splits.json.
 func (s *Splits) Canonical() ([]byte, error) { return digest.JCS(s) }
 
-// find is the range of a split; the zero value if there is no such split.
+// find returns the range of a split; the zero value if there is no such split.
 func (s *Splits) find(id string) SplitRange {
 	if i := slices.IndexFunc(s.Splits, func(r SplitRange) bool { return r.ID == id }); i >= 0 {
 		return s.Splits[i]
@@ -246,7 +246,7 @@ type Environment struct {
 	ConnectorSandbox string `json:"connector_sandbox,omitempty"`
 }
 
-// HostEnvironment is the one of this process.
+// HostEnvironment returns the one of this process.
 func HostEnvironment() Environment {
 	e := Environment{
 		GOOS: runtime.GOOS, GOARCH: runtime.GOARCH, Go: runtime.Version(),
@@ -269,10 +269,10 @@ func DatasetID(exchange, symbol, timeframe, sha256 string) string {
 		strings.Join([]string{exchange, s.Base(), s.Quote(), timeframe, sha256[:min(12, len(sha256))]}, "-"))
 }
 
-// FamilyID is the family of a strategy that names none: its name with - for _.
+// FamilyID returns the family of a strategy that names none: its name with - for _.
 func FamilyID(strategy string) string { return strings.ReplaceAll(strategy, "_", "-") }
 
-// Complete is the Manifest with its Request filled in and the raw parts checked. It
+// Complete returns the Manifest with its Request filled in and the raw parts checked. It
 // shares no slices with the original.
 func (m Manifest) Complete() (Manifest, error) {
 	splits, err := m.Splits.Canonical()

@@ -65,13 +65,13 @@ type Store struct {
 	checkpoint failpoint.Hook // for tests
 }
 
-// NewStore is the store at root, which is made when the first run is written.
+// NewStore returns the store at root, which is made when the first run is written.
 func NewStore(root string) *Store { return &Store{root: root} }
 
-// Root is the folder of all runs.
+// Root returns the folder of all runs.
 func (s *Store) Root() string { return s.root }
 
-// Dir is the folder of a run.
+// Dir returns the folder of a run.
 func (s *Store) Dir(runID string) string { return filepath.Join(s.root, runID) }
 
 // Written is a run as it has been stored.
@@ -80,7 +80,8 @@ type Written struct {
 	Metadata *Metadata
 	// Payload is the bytes of metadata.json.
 	Payload []byte
-	// JSON are the other JSON files by name, of a rehearsal alone: nothing else has them.
+	// JSON are the other JSON files, the equity curves and the comparison with holding by name,
+	// of a rehearsal alone: nothing else has them.
 	JSON map[string][]byte
 }
 
@@ -248,7 +249,7 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	return lines.sum(), err
 }
 
-// dayEnds is an equity curve with its first row and the last of each UTC day, days taken
+// dayEnds returns an equity curve with its first row and the last of each UTC day, days taken
 // from the opens of the candles as in metrics-v1.
 func dayEnds(c *EquityCurve, tf market.Timeframe) *EquityCurve {
 	if len(c.Time) == 0 || tf.Duration() == 0 { // a candle of months is longer than a day

@@ -45,7 +45,8 @@ func TestGoldenRun(t *testing.T) {
 	}
 	golden := filepath.Join("testdata", "service")
 	if *update {
-		if err := errors.Join(os.RemoveAll(golden), os.CopyFS(golden, os.DirFS(store.Dir(run.ID)))); err != nil {
+		if err := errors.Join(os.RemoveAll(golden),
+			os.CopyFS(golden, os.DirFS(store.Dir(run.ID)))); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -162,7 +163,8 @@ func TestSufficiency(t *testing.T) {
 	run := fixtureRun(t, 260)
 	split := &run.Splits[0]
 	status, rep := split.judge()
-	if _, defined := rep.Metrics.Get("sharpe_ratio"); status != "insufficient" || defined || rep.Meta.Undefined["sharpe_ratio"] != "insufficient" {
+	if _, defined := rep.Metrics.Get("sharpe_ratio"); status != "insufficient" || defined ||
+		rep.Meta.Undefined["sharpe_ratio"] != "insufficient" {
 		t.Errorf("two trades are %s", status)
 	}
 	if n, defined := rep.Metrics.Get("total_trades"); n != 2 || !defined {
@@ -188,12 +190,14 @@ func TestFailedRun(t *testing.T) {
 	store := NewStore(t.TempDir())
 	run := fixtureRun(t, 5)
 	run.Status, run.Splits[0].Failed, run.Splits[0].Results.Metrics = StatusFailed, true, nil
-	run.Failure = &Failure{Code: "PLUGIN_CRASHED", Message: "gone", LogTail: []string{"panic: x"}, Data: map[string]any{}}
+	run.Failure = &Failure{Code: "PLUGIN_CRASHED", Message: "gone", LogTail: []string{"panic: x"},
+		Data: map[string]any{}}
 	if _, err := store.Write(run); err != nil {
 		t.Fatal(err)
 	}
 	m, _, err := Verify(store.Dir(run.ID))
-	if err != nil || m.Status != "failed" || m.Failure.Code != "PLUGIN_CRASHED" || m.Failure.Message != "gone" || m.Failure.LogTail[0] != "panic: x" {
+	if err != nil || m.Status != "failed" || m.Failure.Code != "PLUGIN_CRASHED" ||
+		m.Failure.Message != "gone" || m.Failure.LogTail[0] != "panic: x" {
 		t.Errorf("%+v, %v", m, err)
 	}
 }

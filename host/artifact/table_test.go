@@ -19,9 +19,12 @@ import (
 
 func TestAppendNumber(t *testing.T) {
 	for x, want := range map[float64]string{
-		0: "0", math.Copysign(0, -1): "0", 1: "1", -1: "-1", 0.1: "0.1", 1.0 / 3: "0.333333333333", -2.0 / 3: "-0.666666666667",
-		1e-9: "0.000000001", 123456789012345: "123456789012000", 1e21: "1000000000000000000000", 999999999999.96: "1000000000000",
-		0.09999999999999: "0.1", 1234.5678: "1234.5678", math.Inf(1): "", math.NaN(): "", 12: "12", 1e11: "100000000000",
+		0: "0", math.Copysign(0, -1): "0", 1: "1", -1: "-1", 0.1: "0.1", 1.0 / 3: "0.333333333333",
+		-2.0 / 3: "-0.666666666667",
+		1e-9:     "0.000000001", 123456789012345: "123456789012000", 1e21: "1000000000000000000000",
+		999999999999.96:  "1000000000000",
+		0.09999999999999: "0.1", 1234.5678: "1234.5678", math.Inf(1): "", math.NaN(): "", 12: "12",
+		1e11:   "100000000000",
 		5e-324: "0." + strings.Repeat("0", 323) + "494065645841",
 	} {
 		if got := string(appendNumber(nil, x)); got != want {
@@ -51,7 +54,8 @@ func FuzzAppendNumber(f *testing.F) {
 
 func TestAppendAmount(t *testing.T) {
 	for x, want := range map[float64]string{
-		math.Copysign(0, -1): "0", 14617.56: "14617.56", 1e15: "1000000000000000", 1e-7: "0.0000001", math.Inf(-1): "",
+		math.Copysign(0, -1): "0", 14617.56: "14617.56", 1e15: "1000000000000000", 1e-7: "0.0000001",
+		math.Inf(-1): "",
 	} {
 		if got := string(appendAmount(nil, x)); got != want {
 			t.Errorf("%v: %s, want %s", x, got, want)
@@ -61,7 +65,8 @@ func TestAppendAmount(t *testing.T) {
 
 func TestClock(t *testing.T) {
 	var c clockWriter
-	for _, at := range []market.Time{1, 999, 1000, 86399999, 86400000, 1704067200000, 1704067200001, 1732104001234, -1, -86400000, 253402300799999, 5} {
+	for _, at := range []market.Time{1, 999, 1000, 86399999, 86400000, 1704067200000, 1704067200001,
+		1732104001234, -1, -86400000, 253402300799999, 5} {
 		if got := string(c.append(nil, at)); got != at.String() {
 			t.Errorf("%d: %s, want %s", at, got, at)
 		}
@@ -146,7 +151,8 @@ func TestWriteTrades(t *testing.T) {
 	if err != nil || len(rows) != 1001 {
 		t.Fatalf("%d rows, %v", len(rows), err)
 	}
-	want := []string{"t-000007", "A,B/C", "long", "1.5", "2024-01-01T00:00:00.000Z", "0", "2024-01-01T00:00:00.500Z", "0", "0", "0", "0", "0", "0",
+	want := []string{"t-000007", "A,B/C", "long", "1.5", "2024-01-01T00:00:00.000Z", "0",
+		"2024-01-01T00:00:00.500Z", "0", "0", "0", "0", "0", "0",
 		"signal", "0", "0.5", "0", "0", `x"y`, "", "o-000001;o-000002;o-000003", "false"}
 	if len(rows[0]) != len(want) || !slices.Equal(rows[1000], want) {
 		t.Errorf("%q", rows[1000])

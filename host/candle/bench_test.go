@@ -16,7 +16,7 @@ import (
 
 const million = 1_000_000
 
-// csvOf is a series as canonical CSV.
+// csvOf returns a series as canonical CSV.
 func csvOf(s *market.Series) []byte {
 	b := []byte("time_ms,open,high,low,close,volume\n")
 	for i := range s.Len() {
@@ -40,7 +40,9 @@ func BenchmarkImportCSV(b *testing.B) {
 	}
 	defer store.Close()
 	path := filepath.Join(b.TempDir(), "x.csv")
-	if err := os.WriteFile(path, csvOf(sdktest.Synth(1, million, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)), 0o600); err != nil {
+	if err := os.WriteFile(path,
+		csvOf(sdktest.Synth(1, million, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)),
+		0o600); err != nil {
 		b.Fatal(err)
 	}
 	in, err := importer.File(path)
@@ -49,7 +51,8 @@ func BenchmarkImportCSV(b *testing.B) {
 	}
 	b.ResetTimer()
 	for b.Loop() {
-		req := candle.ImportRequest{Exchange: "bench", Files: []importer.Input{in}, Options: importer.Options{Symbol: "SYNTH/USD"}}
+		req := candle.ImportRequest{Exchange: "bench", Files: []importer.Input{in},
+			Options: importer.Options{Symbol: "SYNTH/USD"}}
 		if _, err := store.Import(ctx, req); err != nil {
 			b.Fatal(err)
 		}
@@ -66,7 +69,10 @@ func BenchmarkScan(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer store.Close()
-	d, err := store.Put(ctx, candle.PutRequest{Exchange: "bench", Series: sdktest.Synth(1, million, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)})
+	d, err := store.Put(ctx,
+		candle.PutRequest{Exchange: "bench",
+			Series: sdktest.Synth(1, million, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC),
+				time.Minute)})
 	if err != nil {
 		b.Fatal(err)
 	}

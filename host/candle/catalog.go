@@ -146,10 +146,10 @@ type Dataset struct {
 	Report  Report `json:"report"`
 }
 
-// Start is the open time of the first candle.
+// Start returns the open time of the first candle.
 func (d Dataset) Start() market.Time { return d.First }
 
-// End is the close time of the last candle.
+// End returns the close time of the last candle.
 func (d Dataset) End() market.Time { return d.Timeframe.Next(d.Last) }
 
 // Report is how a dataset came about and what it lacks.
@@ -256,7 +256,7 @@ func (s *Store) Pinned(ctx context.Context, exchange string, symbol market.Symbo
 	return list[0], nil
 }
 
-// current is the current datasets of a symbol.
+// current returns the current datasets of a symbol.
 func (s *Store) current(ctx context.Context, exchange string, symbol market.Symbol) ([]Dataset, error) {
 	keep := func(d *Dataset) bool { return d.Exchange == exchange && d.Symbol == symbol && d.Current }
 	return s.query(ctx, keep, `SELECT `+datasetColumns+` FROM datasets
@@ -304,7 +304,7 @@ func (s *Store) find(ctx context.Context, exchange string, symbol market.Symbol,
 	return source, false, nil
 }
 
-// notFound is the error for a missing exchange, or for a missing symbol of one.
+// notFound returns the error for a missing exchange, or for a missing symbol of one.
 func (s *Store) notFound(ctx context.Context, exchange string, symbol market.Symbol) error {
 	all, err := s.Exchanges(ctx)
 	if err != nil {

@@ -67,7 +67,7 @@ func (s *Store) put(ctx context.Context, req PutRequest, from *Resampling) (Data
 	return d, s.insert(ctx, &d)
 }
 
-// describe is the dataset that the candles will be, all but the hash.
+// describe returns the dataset that the candles will be, all but the hash.
 func describe(req PutRequest, from *Resampling) (Dataset, error) {
 	c := req.Series
 	if err := candlefile.Validate(c); err != nil {
@@ -152,7 +152,7 @@ func oneOf[T ~string](flag string, value T, message string, allowed ...T) error 
 	return &importer.OptionError{Flag: flag, Message: message}
 }
 
-// hashOf is the hash that the candle file of a series will have.
+// hashOf returns the hash that the candle file of a series will have.
 func hashOf(c *market.Series) (string, error) {
 	h := sha256.New()
 	err := candlefile.Write(h, c)
@@ -261,7 +261,7 @@ func (s *Store) merge(ctx context.Context, req ImportRequest, result *importer.R
 	return nil
 }
 
-// given is the options that were not left at their defaults, for the report.
+// given returns the options that were not left at their defaults, for the report.
 func (r ImportRequest) given() map[string]string {
 	o := r.Options
 	all := map[string]string{

@@ -42,7 +42,7 @@ func divides(source, target market.Timeframe) bool {
 	return to > from && to%from == 0
 }
 
-// bucket is the stretch [start, end) of the target timeframe in which t falls: counted
+// bucket returns the stretch [start, end) of the target timeframe in which t falls: counted
 // from the epoch, weeks from Mondays, months by the calendar.
 func bucket(t market.Time, tf market.Timeframe) (start, end market.Time) {
 	if tf.Unit == 'M' {
@@ -136,7 +136,7 @@ func closeOf(s *market.Series, i int) market.Time {
 	return s.Timeframe.Next(open)
 }
 
-// remaining is how much of [from, to) the market is still open.
+// remaining returns how much of [from, to) the market is still open.
 func remaining(from, to market.Time, calendar Calendar) int64 {
 	if calendar == Weekdays {
 		return int64(to-from) - weekend(from, to)
@@ -211,7 +211,7 @@ func Gaps(s *market.Series, calendar Calendar) GapReport {
 	return g
 }
 
-// missing is how many candles of the length step (ms) should be between two neighbours.
+// missing returns how many candles of the length step (ms) should be between two neighbours.
 func missing(a, b market.Time, step int64, calendar Calendar) int {
 	delta := int64(b - a)
 	if calendar == Weekdays && step <= dayMillis {
@@ -220,7 +220,7 @@ func missing(a, b market.Time, step int64, calendar Calendar) int {
 	return max(0, int(math.Round(float64(delta)/float64(step)))-1)
 }
 
-// weekend is how many milliseconds of [a, b) are on a UTC Saturday or Sunday.
+// weekend returns how many milliseconds of [a, b) are on a UTC Saturday or Sunday.
 func weekend(a, b market.Time) int64 { return weekendUntil(b) - weekendUntil(a) }
 
 // weekendUntil counts from 1970-01-01, a Thursday: day 2 of each week is a Saturday.

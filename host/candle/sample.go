@@ -63,7 +63,7 @@ func (s *Store) installed(set sampleSet, stored []Dataset) bool {
 	return false
 }
 
-// fileSize is the length of a candle file.
+// fileSize returns the length of a candle file.
 func fileSize(rows int) int64 { return 64 + 48*int64(rows) }
 
 func (s *Store) install(ctx context.Context, set sampleSet) error {

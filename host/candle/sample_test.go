@@ -27,8 +27,11 @@ var published = map[string]string{
 
 func TestSetsBecomeThePublishedFiles(t *testing.T) {
 	for _, set := range sampleSets {
-		in := importer.Input{Name: set.name, Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(sample.File(set.name))), nil }}
-		r, err := importer.Read(context.Background(), []importer.Input{in}, importer.Options{Symbol: set.symbol})
+		in := importer.Input{Name: set.name, Open: func() (io.ReadCloser, error) {
+			return io.NopCloser(bytes.NewReader(sample.File(set.name))), nil
+		}}
+		r, err := importer.Read(context.Background(), []importer.Input{in},
+			importer.Options{Symbol: set.symbol})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -40,7 +43,8 @@ func TestSetsBecomeThePublishedFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		sum := sha256.Sum256(file)
-		if got := hex.EncodeToString(sum[:]); got != set.sha256 || !strings.HasPrefix(got, published[set.name]) {
+		if got := hex.EncodeToString(sum[:]); got != set.sha256 ||
+			!strings.HasPrefix(got, published[set.name]) {
 			t.Errorf("%s: %s", set.name, got)
 		}
 	}
@@ -48,9 +52,10 @@ func TestSetsBecomeThePublishedFiles(t *testing.T) {
 
 func TestEmbeddedEqualsCanonical(t *testing.T) {
 	for _, set := range sampleSets {
-		want, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "data", "canonical", strings.TrimSuffix(set.name, ".gz")))
+		want, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "data", "canonical",
+			strings.TrimSuffix(set.name, ".gz")))
 		if errors.Is(err, fs.ErrNotExist) {
-			t.Skip("the shared reference data is not beside this checkout")
+			t.Skip("needs the folder shared, with the reference data, beside the checkout")
 		}
 		if err != nil {
 			t.Fatal(err)

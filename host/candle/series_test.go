@@ -54,14 +54,17 @@ func businessDays(t *testing.T, start string, n int) *market.Series {
 }
 
 func TestGaps(t *testing.T) {
-	s := at(t, "1h", "2024-01-01T00:00", "2024-01-01T01:00", "2024-01-01T05:00", "2024-01-01T06:00", "2024-01-01T08:00", "2024-01-01T08:40")
+	s := at(t, "1h", "2024-01-01T00:00", "2024-01-01T01:00", "2024-01-01T05:00", "2024-01-01T06:00",
+		"2024-01-01T08:00", "2024-01-01T08:40")
 	s.Volume[1], s.High[2] = 0, 9
 	g := candle.Gaps(s, candle.AllDays)
-	got := fmt.Sprint(g.Rows, g.Expected, g.Missing, g.GapCount, g.Longest, g.ZeroVolume, g.Flat, g.First, g.Last)
+	got := fmt.Sprint(g.Rows, g.Expected, g.Missing, g.GapCount, g.Longest, g.ZeroVolume, g.Flat, g.First,
+		g.Last)
 	if want := "6 10 4 2 3 1 5 2024-01-01T00:00:00.000Z 2024-01-01T08:40:00.000Z"; got != want {
 		t.Errorf("got %s", got)
 	}
-	if want := "[{2024-01-01T02:00:00.000Z 2024-01-01T05:00:00.000Z 3} {2024-01-01T07:00:00.000Z 2024-01-01T08:00:00.000Z 1}]"; fmt.Sprint(g.Gaps) != want {
+	if want := "[{2024-01-01T02:00:00.000Z 2024-01-01T05:00:00.000Z 3} {2024-01-01T07:00:00.000Z " +
+		"2024-01-01T08:00:00.000Z 1}]"; fmt.Sprint(g.Gaps) != want {
 		t.Errorf("got %v", g.Gaps)
 	}
 	if g := candle.Gaps(s.Slice(0, 0), candle.AllDays); g.Rows != 0 || g.Gaps == nil {
@@ -146,7 +149,8 @@ func TestPriceStep(t *testing.T) {
 	}
 }
 
-func resample(t *testing.T, s *market.Series, timeframe string, calendar candle.Calendar) (*market.Series, candle.Resampling) {
+func resample(t *testing.T, s *market.Series, timeframe string,
+	calendar candle.Calendar) (*market.Series, candle.Resampling) {
 	t.Helper()
 	out, info, err := candle.Resample(s, tf(timeframe), calendar)
 	if err != nil {
@@ -156,17 +160,19 @@ func resample(t *testing.T, s *market.Series, timeframe string, calendar candle.
 }
 
 func TestResample(t *testing.T) {
-	s := at(t, "1h", "2024-01-01T02:00", "2024-01-01T03:00", "2024-01-01T04:00", "2024-01-01T05:00", "2024-01-01T06:00", "2024-01-01T07:00",
-		"2024-01-01T13:00", "2024-01-01T15:00", "2024-01-01T16:00")
+	s := at(t, "1h", "2024-01-01T02:00", "2024-01-01T03:00", "2024-01-01T04:00", "2024-01-01T05:00",
+		"2024-01-01T06:00", "2024-01-01T07:00", "2024-01-01T13:00", "2024-01-01T15:00", "2024-01-01T16:00")
 	s.High[3], s.Low[4] = 50, 0.5
 	out, info := resample(t, s, "4h", candle.AllDays)
 	var got []string
 	for i := range out.Len() {
 		c := out.At(i)
-		got = append(got, fmt.Sprint(c.OpenTime.Time().Format("15:04"), " ", c.Open, c.High, c.Low, c.Close, c.Volume))
+		got = append(got,
+			fmt.Sprint(c.OpenTime.Time().Format("15:04"), " ", c.Open, c.High, c.Low, c.Close, c.Volume))
 	}
 	want := "00:00 1 2 1 2 2|04:00 3 50 0.5 6 4|12:00 7 8 7 8 2"
-	if strings.Join(got, "|") != want || info.IncompleteBuckets != 2 || !info.DroppedLast || info.SourceTimeframe != tf("1h") {
+	if strings.Join(got, "|") != want || info.IncompleteBuckets != 2 || !info.DroppedLast ||
+		info.SourceTimeframe != tf("1h") {
 		t.Errorf("%s, %+v", strings.Join(got, "|"), info)
 	}
 	if out, info = resample(t, s.Slice(0, 6), "4h", candle.AllDays); out.Len() != 2 || info.DroppedLast {
@@ -185,7 +191,8 @@ func TestResampleBuckets(t *testing.T) {
 	}{
 		{steps(t, "1d", "2024-01-01", 14), "1w", candle.AllDays, "2024-01-01", 2, false}, // a Monday
 		{steps(t, "1d", "2024-01-03", 14), "1w", candle.AllDays, "2024-01-01", 2, true},
-		{steps(t, "1d", "2024-01-01", 12), "1w", candle.Weekdays, "2024-01-01", 2, false}, // Friday closes the week
+		// Friday closes the week
+		{steps(t, "1d", "2024-01-01", 12), "1w", candle.Weekdays, "2024-01-01", 2, false},
 		{businessDays(t, "2024-01-01", 10), "1w", candle.Weekdays, "2024-01-01", 2, false},
 		{businessDays(t, "2024-01-01", 9), "1w", candle.Weekdays, "2024-01-01", 1, true},
 		{steps(t, "1d", "2024-01-31", 30), "1M", candle.AllDays, "2024-01-01", 2, false},
@@ -193,9 +200,11 @@ func TestResampleBuckets(t *testing.T) {
 		{steps(t, "1M", "2024-01-01", 7), "1M", candle.AllDays, "", 0, false},
 		{steps(t, "1M", "2024-01-01", 7), "3M", candle.AllDays, "2024-01-01", 2, true},
 		{steps(t, "4h", "2024-02-01", 6*29), "1M", candle.AllDays, "2024-02-01", 1, false},
-		{steps(t, "1d", "2024-01-02", 10), "2d", candle.AllDays, "2024-01-02", 5, false}, // counted from 1970-01-01
+		// counted from 1970-01-01
+		{steps(t, "1d", "2024-01-02", 10), "2d", candle.AllDays, "2024-01-02", 5, false},
 		{steps(t, "1w", "2024-01-01", 4), "2w", candle.AllDays, "2023-12-25", 2, true},
-		{at(t, "1d", "2024-01-01T14:30", "2024-01-02T14:30", "2024-01-31T14:30"), "1M", candle.Weekdays, "2024-01-01", 1, false},
+		{at(t, "1d", "2024-01-01T14:30", "2024-01-02T14:30", "2024-01-31T14:30"), "1M", candle.Weekdays,
+			"2024-01-01", 1, false},
 	}
 	for i, c := range cases {
 		if c.n == 0 {
@@ -205,7 +214,8 @@ func TestResampleBuckets(t *testing.T) {
 			continue
 		}
 		out, info := resample(t, c.s, c.timeframe, c.calendar)
-		if got := out.Time[0].String()[:10]; got != c.first || out.Len() != c.n || info.DroppedLast != c.dropped {
+		if got := out.Time[0].String()[:10]; got != c.first || out.Len() != c.n ||
+			info.DroppedLast != c.dropped {
 			t.Errorf("case %d: %d from %s, %+v; want %d from %s", i, out.Len(), got, info, c.n, c.first)
 		}
 	}
@@ -235,10 +245,12 @@ func TestLookupResamplesFromTheLargestDivisor(t *testing.T) {
 	hours := put(t, s, "test", sdktest.Synth(2, 500, y2020.Time(), time.Hour))
 	put(t, s, "test", sdktest.Synth(3, 100, y2020.Time(), 3*time.Hour))
 	four := lookup(t, s, "test", "SYNTH/USD", "4h")
-	if four.DerivedFrom != hours.SHA256 || four.Report.Resampled.SourceSHA256 != hours.SHA256 || four.Report.Importer != "resample-v1" {
+	if four.DerivedFrom != hours.SHA256 || four.Report.Resampled.SourceSHA256 != hours.SHA256 ||
+		four.Report.Importer != "resample-v1" {
 		t.Errorf("%+v", four)
 	}
-	if again := lookup(t, s, "test", "SYNTH/USD", "4h"); again.SHA256 != four.SHA256 || again.CreatedAt != four.CreatedAt {
+	if again := lookup(t, s, "test", "SYNTH/USD", "4h"); again.SHA256 != four.SHA256 ||
+		again.CreatedAt != four.CreatedAt {
 		t.Error("resampled again")
 	}
 	// 8h divides by 4h, too, but that one was resampled itself.
@@ -251,7 +263,8 @@ func TestLookupResamplesFromTheLargestDivisor(t *testing.T) {
 	}
 	exact := sdktest.Synth(5, 100, y2020.Time(), 4*time.Hour)
 	put(t, s, "test", exact)
-	if four = lookup(t, s, "test", "SYNTH/USD", "4h"); four.DerivedFrom != "" || !slices.Equal(series(t, s, four).Open, exact.Open) {
+	if four = lookup(t, s, "test", "SYNTH/USD", "4h"); four.DerivedFrom != "" ||
+		!slices.Equal(series(t, s, four).Open, exact.Open) {
 		t.Error("imported candles come before resampled ones")
 	}
 }
@@ -261,7 +274,8 @@ func TestSampleResamples(t *testing.T) {
 	d := lookup(t, s, "sample", "BTC/USDT", "4h")
 	c := series(t, s, d)
 	first := c.At(0)
-	if first.OpenTime.String() != "2017-08-17T04:00:00.000Z" || first.Open != 4261.48 || d.Report.Resampled.IncompleteBuckets == 0 || !d.Report.Resampled.DroppedLast {
+	if first.OpenTime.String() != "2017-08-17T04:00:00.000Z" || first.Open != 4261.48 ||
+		d.Report.Resampled.IncompleteBuckets == 0 || !d.Report.Resampled.DroppedLast {
 		t.Errorf("%+v, %+v", first, d.Report.Resampled)
 	}
 	source := series(t, s, lookup(t, s, "sample", "BTC/USDT", "1h"))

@@ -44,6 +44,9 @@ import (
 var migrations embed.FS
 
 const (
+	// CatalogName is the name of the catalogue in the folder data of a state directory.
+	CatalogName = "catalog.sqlite3"
+
 	fileSuffix = ".candles"
 	// tempAge is how old a temporary file of a crash is at least.
 	tempAge = time.Hour
@@ -75,7 +78,7 @@ func Open(ctx context.Context, stateDir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, "catalog.sqlite3")
+	path := filepath.Join(dir, CatalogName)
 	explain := func(err error) error {
 		return sqlite.ExplainDamage(err, path, "The bundled candles come back by themselves. "+
 			"Import the others again (lab data import): equal candles have the same hash as before, "+
@@ -103,7 +106,7 @@ func (s *Store) Close() error {
 	return errors.Join(err, s.db.Close())
 }
 
-// Path is where the candle file with this hash is.
+// Path returns where the candle file with this hash is.
 func (s *Store) Path(sha256 string) string { return filepath.Join(s.dir, fileName(sha256)) }
 
 func fileName(sha256 string) string { return sha256 + fileSuffix }
@@ -204,7 +207,7 @@ func Temporary(ctx context.Context, dir string, sets []PutRequest) (*Store, erro
 	return s, nil
 }
 
-// held is the datasets of a catalogue in memory that keep picks.
+// held returns the datasets of a catalogue in memory that keep picks.
 func (s *Store) held(keep func(*Dataset) bool) []Dataset {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -61,7 +61,8 @@ func useStore(dir string) error {
 	if err != nil {
 		return errors.Join(err, s.Close())
 	}
-	_, err = s.Put(ctx, candle.PutRequest{Exchange: "test", Series: sdktest.Synth(1, 100, y2020.Time(), time.Hour)})
+	_, err = s.Put(ctx,
+		candle.PutRequest{Exchange: "test", Series: sdktest.Synth(1, 100, y2020.Time(), time.Hour)})
 	return errors.Join(err, f.Close(), s.Close())
 }
 
@@ -90,7 +91,8 @@ func put(t *testing.T, s *candle.Store, exchange string, c *market.Series) candl
 	return d
 }
 
-func lookup(t *testing.T, s *candle.Store, exchange string, symbol market.Symbol, timeframe string) candle.Dataset {
+func lookup(t *testing.T, s *candle.Store, exchange string, symbol market.Symbol,
+	timeframe string) candle.Dataset {
 	t.Helper()
 	d, err := s.Lookup(t.Context(), exchange, symbol, tf(timeframe))
 	if err != nil {
@@ -113,13 +115,16 @@ func TestSampleIsInstalledOnce(t *testing.T) {
 	dir := t.TempDir()
 	first := open(t, dir)
 	btc := lookup(t, first, "sample", "BTC/USDT", "1h")
-	if !strings.HasPrefix(btc.SHA256, btcHash) || btc.Rows != 58419 || btc.Calendar != candle.AllDays || btc.PriceStep.String() != "0.01" {
+	if !strings.HasPrefix(btc.SHA256, btcHash) || btc.Rows != 58419 || btc.Calendar != candle.AllDays ||
+		btc.PriceStep.String() != "0.01" {
 		t.Errorf("BTC/USDT: %+v", btc)
 	}
-	if btc.Start().String() != "2017-08-17T04:00:00.000Z" || btc.End().String() != "2024-04-21T15:00:00.000Z" {
+	if btc.Start().String() != "2017-08-17T04:00:00.000Z" ||
+		btc.End().String() != "2024-04-21T15:00:00.000Z" {
 		t.Errorf("window %s to %s", btc.Start(), btc.End())
 	}
-	if btc.ID != "sample-btc-usdt-1h-"+btc.SHA256[:12] || btc.Report.DatasetSHA256 != btc.SHA256 || btc.Report.Gaps.GapCount != 28 {
+	if btc.ID != "sample-btc-usdt-1h-"+btc.SHA256[:12] || btc.Report.DatasetSHA256 != btc.SHA256 ||
+		btc.Report.Gaps.GapCount != 28 {
 		t.Errorf("%s, report %+v", btc.ID, btc.Report.Report)
 	}
 	eth := lookup(t, first, "sample", "ETH/USDT", "1d")
@@ -180,7 +185,8 @@ func TestProcessesShareAStore(t *testing.T) {
 	for _, d := range list {
 		got = append(got, fmt.Sprintf("%s %s %s %v", d.Exchange, d.Symbol, d.Timeframe, d.Current))
 	}
-	want := []string{"sample BTC/USDT 1h true", "sample BTC/USDT 4h true", "sample ETH/USDT 1d true", "test SYNTH/USD 1h true"}
+	want := []string{"sample BTC/USDT 1h true", "sample BTC/USDT 4h true", "sample ETH/USDT 1d true",
+		"test SYNTH/USD 1h true"}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v", got)
 	}
@@ -194,7 +200,8 @@ func TestTwoStoresOnOneFolder(t *testing.T) {
 		wg.Go(func() {
 			for k := range 5 {
 				c := sdktest.Synth(uint64(10*i+k), 50, y2020.Time(), time.Hour)
-				if _, err := s.Put(context.Background(), candle.PutRequest{Exchange: "test", Series: c}); err != nil {
+				if _, err := s.Put(context.Background(),
+					candle.PutRequest{Exchange: "test", Series: c}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -230,7 +237,8 @@ func TestNewestIsCurrentAndOldIsPinned(t *testing.T) {
 		t.Errorf("%+v, %v", pinned, err)
 	}
 	var missing *candle.NotFoundError
-	if _, err := s.Pinned(t.Context(), "test", "SYNTH/USD", tf("1h"), "00"); !errors.As(err, &missing) || missing.What != "dataset" {
+	if _, err := s.Pinned(t.Context(), "test", "SYNTH/USD", tf("1h"), "00"); !errors.As(err, &missing) ||
+		missing.What != "dataset" {
 		t.Errorf("got %v", err)
 	}
 	put(t, s, "test", sdktest.Synth(1, 100, y2020.Time(), time.Hour))
@@ -287,7 +295,8 @@ func TestExchangedFileIsRefused(t *testing.T) {
 	}
 	replace(t, s.Path(d.SHA256), raw)
 	var corrupt *candlefile.CorruptError
-	if _, err := open(t, dir).OpenSeries(d); !errors.As(err, &corrupt) || !strings.Contains(corrupt.Reason, "SHA-256") {
+	if _, err := open(t, dir).OpenSeries(d); !errors.As(err, &corrupt) ||
+		!strings.Contains(corrupt.Reason, "SHA-256") {
 		t.Errorf("other candles: %v", err)
 	}
 	raw, err = candlefile.Encode(sdktest.Synth(1, 51, y2020.Time(), time.Hour))
@@ -295,7 +304,8 @@ func TestExchangedFileIsRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	replace(t, s.Path(d.SHA256), raw)
-	if _, err := s.OpenSeries(d); !errors.As(err, &corrupt) || !strings.Contains(corrupt.Reason, "catalogue") {
+	if _, err := s.OpenSeries(d); !errors.As(err, &corrupt) ||
+		!strings.Contains(corrupt.Reason, "catalogue") {
 		t.Errorf("one candle more: %v", err)
 	}
 }
@@ -319,12 +329,15 @@ func TestLeftoversGo(t *testing.T) {
 }
 
 func input(name, content string) importer.Input {
-	return importer.Input{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(content)), nil }}
+	return importer.Input{Name: name, Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(strings.NewReader(content)), nil
+	}}
 }
 
 func request(content string) candle.ImportRequest {
 	return candle.ImportRequest{
-		Exchange: "test", Files: []importer.Input{input("x.csv", content)}, Options: importer.Options{Symbol: "BTC/USD"},
+		Exchange: "test", Files: []importer.Input{input("x.csv", content)},
+		Options: importer.Options{Symbol: "BTC/USD"},
 	}
 }
 
@@ -348,8 +361,10 @@ func TestImport(t *testing.T) {
 	}
 	d = lookup(t, s, "test", "BTC/USD", "1h")
 	r := d.Report
-	if d.VolumeUnit != "contracts" || r.Importer != "import-v1" || r.Profile != "by_name" || r.RowsKept != 500 || r.Gaps.Rows != 500 ||
-		r.TimeUnits["ms"] != 500 || r.Options["volume_unit"] != "contracts" || r.Options["symbol"] != "BTC/USD" || r.Files[0].Name != "x.csv" {
+	if d.VolumeUnit != "contracts" || r.Importer != "import-v1" || r.Profile != "by_name" ||
+		r.RowsKept != 500 || r.Gaps.Rows != 500 ||
+		r.TimeUnits["ms"] != 500 || r.Options["volume_unit"] != "contracts" ||
+		r.Options["symbol"] != "BTC/USD" || r.Files[0].Name != "x.csv" {
 		t.Errorf("stored report %+v", r)
 	}
 	if got := series(t, s, d); !slices.Equal(got.Close, c.Close) || !slices.Equal(got.Time, c.Time) {
@@ -383,7 +398,9 @@ func TestImportRefusals(t *testing.T) {
 			t.Errorf("%s: %v", want, err)
 		}
 	}
-	if _, err := s.Put(t.Context(), candle.PutRequest{Exchange: "sample", Series: sdktest.Synth(1, 3, y2020.Time(), time.Hour)}); err == nil {
+	if _, err := s.Put(t.Context(),
+		candle.PutRequest{Exchange: "sample",
+			Series: sdktest.Synth(1, 3, y2020.Time(), time.Hour)}); err == nil {
 		t.Error("Put under the reserved exchange")
 	}
 	list, err := s.List(t.Context())
@@ -403,7 +420,8 @@ func TestImportMerges(t *testing.T) {
 		}
 	}
 	d := lookup(t, s, "test", "BTC/USD", "1h")
-	if d.Rows != 300 || d.Report.Merged != 200 || d.Report.RowsRead != 150 || d.Report.Options["merge"] != "true" {
+	if d.Rows != 300 || d.Report.Merged != 200 || d.Report.RowsRead != 150 ||
+		d.Report.Options["merge"] != "true" {
 		t.Errorf("%d rows, report %+v", d.Rows, d.Report)
 	}
 	whole := put(t, s, "whole", c)
@@ -416,7 +434,8 @@ func TestImportMerges(t *testing.T) {
 	req := request(string(csvOf(other)))
 	req.Merge, req.Options.Timeframe = true, tf("1h")
 	var refused *importer.Error
-	if _, err := s.Import(t.Context(), req); !errors.As(err, &refused) || refused.Code != importer.ConflictingDuplicates {
+	if _, err := s.Import(t.Context(), req); !errors.As(err, &refused) ||
+		refused.Code != importer.ConflictingDuplicates {
 		t.Errorf("got %v", err)
 	}
 }
@@ -430,7 +449,8 @@ func TestExchanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got) != 2 || got[0].ID != "alpha" || fmt.Sprint(got[0].Timeframes) != "[1m 1d]" || got[1].ID != "sample" {
+	if len(got) != 2 || got[0].ID != "alpha" || fmt.Sprint(got[0].Timeframes) != "[1m 1d]" ||
+		got[1].ID != "sample" {
 		t.Fatalf("%+v", got)
 	}
 	sample := got[1]
@@ -438,7 +458,8 @@ func TestExchanges(t *testing.T) {
 		t.Errorf("%v %v", sample.Symbols, sample.Timeframes)
 	}
 	r := sample.DateRange["BTC/USDT"]["1h"]
-	if len(sample.DateRange["BTC/USDT"]) != 1 || r.Candles != 58419 || r.End.String() != "2024-04-21T15:00:00.000Z" {
+	if len(sample.DateRange["BTC/USDT"]) != 1 || r.Candles != 58419 ||
+		r.End.String() != "2024-04-21T15:00:00.000Z" {
 		t.Errorf("%+v", sample.DateRange)
 	}
 }
@@ -478,8 +499,9 @@ func TestDataHash(t *testing.T) {
 		{Symbol: "ETH/USDT", Timeframe: tf("1h"), SHA256: "cd", Start: 1, End: 2},
 	}
 	got, err := candle.DataHash(windows)
-	want := digest.SHA256Hex([]byte(`[{"end":1713711600000,"sha256":"ab","start":1502942400000,"symbol":"BTC/USDT","timeframe":"1h"},` +
-		`{"end":2,"sha256":"cd","start":1,"symbol":"ETH/USDT","timeframe":"1h"}]`))
+	want := digest.SHA256Hex(
+		[]byte(`[{"end":1713711600000,"sha256":"ab","start":1502942400000,"symbol":"BTC/USDT","timeframe":"1h"},` +
+			`{"end":2,"sha256":"cd","start":1,"symbol":"ETH/USDT","timeframe":"1h"}]`))
 	if err != nil || got != want {
 		t.Errorf("%s, %v; want %s", got, err, want)
 	}
@@ -498,13 +520,16 @@ func TestCanonicalFilesImport(t *testing.T) {
 	} {
 		in, err := importer.File(filepath.Join("..", "..", "..", "shared", "data", "canonical", name))
 		if errors.Is(err, fs.ErrNotExist) {
-			t.Skip("the shared reference data is not beside this checkout")
+			t.Skip("needs the folder shared, with the reference data, beside the checkout")
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		d, err := s.Import(t.Context(), candle.ImportRequest{Exchange: "test", Files: []importer.Input{in}, Options: importer.Options{Symbol: "X/USD"}})
-		if err != nil || !strings.HasPrefix(d.SHA256, want.hash) || d.Timeframe.String() != want.timeframe || d.Calendar != want.calendar {
+		d, err := s.Import(t.Context(),
+			candle.ImportRequest{Exchange: "test", Files: []importer.Input{in},
+				Options: importer.Options{Symbol: "X/USD"}})
+		if err != nil || !strings.HasPrefix(d.SHA256, want.hash) || d.Timeframe.String() != want.timeframe ||
+			d.Calendar != want.calendar {
 			t.Errorf("%s: %s %s, %v", name, d.ID, d.Calendar, err)
 		}
 	}

@@ -26,7 +26,8 @@ func TestTemporary(t *testing.T) {
 	second := sdktest.Synth(2, 300, y2020.Time(), time.Hour)
 	second.Symbol = "ETH/USDT"
 	step := decimal.MustParse("0.5")
-	sets := []candle.PutRequest{{Exchange: "sample", Series: first, PriceStep: step, Calendar: candle.Weekdays}, {Exchange: "sample", Series: second}}
+	sets := []candle.PutRequest{{Exchange: "sample", Series: first, PriceStep: step,
+		Calendar: candle.Weekdays}, {Exchange: "sample", Series: second}}
 	s, err := candle.Temporary(ctx, dir, sets)
 	if err != nil {
 		t.Fatal(err)
@@ -53,10 +54,12 @@ func TestTemporary(t *testing.T) {
 		t.Errorf("%+v, %v", wide, err)
 	}
 	var none *candle.NotFoundError
-	if _, err := s.Lookup(ctx, "other", "BTC/USDT", hour); !errors.As(err, &none) || none.What != "exchange" || !slices.Equal(none.Have, []string{"sample"}) {
+	if _, err := s.Lookup(ctx, "other", "BTC/USDT", hour); !errors.As(err, &none) ||
+		none.What != "exchange" || !slices.Equal(none.Have, []string{"sample"}) {
 		t.Error(err)
 	}
-	if again, err := s.Put(ctx, candle.PutRequest{Exchange: "other", Series: second}); err != nil || !again.Current {
+	if again, err := s.Put(ctx, candle.PutRequest{Exchange: "other", Series: second}); err != nil ||
+		!again.Current {
 		t.Error(err)
 	}
 	list, err := s.List(ctx)
@@ -67,7 +70,8 @@ func TestTemporary(t *testing.T) {
 	if err != nil || len(entries) != 3 { // equal candles are one file
 		t.Errorf("%d files, %v", len(entries), err)
 	}
-	if _, err := candle.Temporary(ctx, t.TempDir(), []candle.PutRequest{{Exchange: "sample", Series: &market.Series{}}}); err == nil {
+	if _, err := candle.Temporary(ctx, t.TempDir(),
+		[]candle.PutRequest{{Exchange: "sample", Series: &market.Series{}}}); err == nil {
 		t.Error("no candles are stored")
 	}
 }
@@ -77,7 +81,9 @@ func TestTemporaryReplaces(t *testing.T) {
 	ctx := context.Background()
 	old, young := sdktest.Synth(1, 50, y2020.Time(), time.Hour), sdktest.Synth(2, 50, y2020.Time(), time.Hour)
 	old.Symbol, young.Symbol = "A/B", "A/B"
-	s, err := candle.Temporary(ctx, t.TempDir(), []candle.PutRequest{{Exchange: "x", Series: old}, {Exchange: "x", Series: young}, {Exchange: "x", Series: young}})
+	s, err := candle.Temporary(ctx, t.TempDir(),
+		[]candle.PutRequest{{Exchange: "x", Series: old}, {Exchange: "x", Series: young},
+			{Exchange: "x", Series: young}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -82,7 +82,7 @@ func (s *Store) OpenFolder() (*Folder, error) {
 	return f, os.Mkdir(f.path, 0o755)
 }
 
-// Path is where the folder is.
+// Path returns where the folder is.
 func (f *Folder) Path() string { return f.path }
 
 // Place puts the rows [first, first+rows) of a stored series into the folder, as a file
@@ -152,7 +152,7 @@ func (w *windows) keep(key window, part *market.Series) (string, error) {
 	return sum, nil
 }
 
-// sumOf is the hash of a file that has exactly these candles, "" for any other.
+// sumOf returns the hash of a file that has exactly these candles, "" for any other.
 func sumOf(path string, want *market.Series) string {
 	f, err := candlefile.Open(path)
 	if err != nil {

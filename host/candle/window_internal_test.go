@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
 )
 
-// stocked is a store with one dataset of so many candles.
+// stocked returns a store with one dataset of so many candles.
 func stocked(t testing.TB, state string, rows int) (*Store, *market.Series, string) {
 	t.Helper()
 	s, err := Open(t.Context(), state)

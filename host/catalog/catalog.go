@@ -116,7 +116,7 @@ func (c *Catalog) measure(ctx context.Context) (err error) {
 	return nil
 }
 
-// Sandbox is what closes in a strategy that nothing is special about.
+// Sandbox returns what closes in a strategy that nothing is special about.
 func (c *Catalog) Sandbox() sandbox.Level { return c.level }
 
 func newCatalog(opts Options) (*Catalog, error) {

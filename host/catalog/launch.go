@@ -101,7 +101,7 @@ func (c *Catalog) start(
 	return c.admit(name, plugin.Service.(strategypb.StrategyClient), plugin)
 }
 
-// environ is what a program finds in its environment.
+// environ returns what a program finds in its environment.
 func (c *Catalog) environ(program proc.Program, procs int) []string {
 	env := []string{}
 	// In the sandbox there is no time zone but UTC; without it the machine's would differ
@@ -142,7 +142,7 @@ type Process struct {
 	ended   chan struct{}
 }
 
-// Client is the generated client of the connection.
+// Client returns the generated client of the connection.
 func (p *Process) Client() strategypb.StrategyClient { return p.client }
 
 // Kill ends the process: it is asked to end, after one second its whole group is

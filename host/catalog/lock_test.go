@@ -31,7 +31,8 @@ func TestLockForgetsWhatIsGone(t *testing.T) {
 	if err != nil || len(again.content.Plugins) != 1 || again.content.Plugins["kept"].SDKVersion != "1.0.0" {
 		t.Errorf("got %+v, %v", again.content, err)
 	}
-	if spec := again.spec("kept"); spec.GetName() != "good" || spec.GetParamsSchema() != goodSpec("good").ParamsSchema {
+	if spec := again.spec("kept"); spec.GetName() != "good" ||
+		spec.GetParamsSchema() != goodSpec("good").ParamsSchema {
 		t.Errorf("got %v", spec)
 	}
 	entries, err := os.ReadDir(dir)

@@ -131,7 +131,7 @@ func needFull(t testing.TB, p *Process) {
 	t.Helper()
 	ring.Undetected(t, "programs with the race detector have no sandbox")
 	if p.Level().String() != sandbox.LevelFull {
-		t.Skipf("this machine's sandbox is %q, not full: %s", p.Level(), p.Level().Lacks())
+		t.Skipf("needs the full sandbox; this machine has %q: %s", p.Level(), p.Level().Lacks())
 	}
 }
 

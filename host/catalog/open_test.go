@@ -25,13 +25,19 @@ func TestEveryKindOfFile(t *testing.T) {
 	o := testOptions(t)
 	o.ProbeTimeout = 3 * time.Second
 	want := map[string]string{
-		"good": "", "good_too": "", "twin": CodeDuplicateName, "hang": proc.CodeStartTimeout, "hang-later": proc.CodeStartTimeout,
-		"crash-later": proc.CodeStartCrashed, "crash": proc.CodeStartCrashed, "killed": proc.CodeStartCrashed, "silent": proc.CodeWrongHandshake,
-		"chatty": proc.CodeWrongHandshake, "flood": proc.CodeWrongHandshake, "elsewhere": proc.CodeWrongHandshake,
-		"no-cert": proc.CodeWrongHandshake, "netrpc": proc.CodeWrongProtocol, "cookie": proc.CodeWrongHandshake, "protocol": proc.CodeWrongProtocol,
-		"bad-name": CodeBadName, "bad-mode": CodeBadSpec, "bad-frame": CodeBadSpec, "bad-schema": CodeBadSchema,
+		"good": "", "good_too": "", "twin": CodeDuplicateName, "hang": proc.CodeStartTimeout,
+		"hang-later":  proc.CodeStartTimeout,
+		"crash-later": proc.CodeStartCrashed, "crash": proc.CodeStartCrashed, "killed": proc.CodeStartCrashed,
+		"silent": proc.CodeWrongHandshake,
+		"chatty": proc.CodeWrongHandshake, "flood": proc.CodeWrongHandshake,
+		"elsewhere": proc.CodeWrongHandshake,
+		"no-cert":   proc.CodeWrongHandshake, "netrpc": proc.CodeWrongProtocol,
+		"cookie": proc.CodeWrongHandshake, "protocol": proc.CodeWrongProtocol,
+		"bad-name": CodeBadName, "bad-mode": CodeBadSpec, "bad-frame": CodeBadSpec,
+		"bad-schema":  CodeBadSchema,
 		"file-schema": CodeBadSchema, "bad-defaults": CodeBadSchema, "old-sdk": proc.CodeWrongProtocol,
-		"text": proc.CodeNotExecutable, "script": proc.CodeNotExecutable, "garbage": proc.CodeNotExecutable, "empty": proc.CodeNotExecutable,
+		"text": proc.CodeNotExecutable, "script": proc.CodeNotExecutable, "garbage": proc.CodeNotExecutable,
+		"empty": proc.CodeNotExecutable,
 	}
 	for name := range roles() {
 		if _, listed := want[name]; listed || name == "other-name" {
@@ -131,7 +137,8 @@ func TestDescriptionsAreKeptByHash(t *testing.T) {
 		t.Errorf("the second start listed %+v", second)
 	}
 	lock := filepath.Join(o.StateDir, "plugins.lock.json")
-	for _, content := range []string{"{", `{"format":99}`, `{"format":1,"plugins":{"` + first[0].SHA256 + `":{"protocol_version":9}}}`} {
+	for _, content := range []string{"{", `{"format":99}`,
+		`{"format":1,"plugins":{"` + first[0].SHA256 + `":{"protocol_version":9}}}`} {
 		if err := os.WriteFile(lock, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -197,7 +204,8 @@ func TestLookup(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	s := lookup(t, c, "good")
-	if !s.SupportsMode("paper") || s.SupportsMode("live") || !s.SupportsTimeframe("1h") || s.SupportsTimeframe("1m") {
+	if !s.SupportsMode("paper") || s.SupportsMode("live") || !s.SupportsTimeframe("1h") ||
+		s.SupportsTimeframe("1m") {
 		t.Errorf("modes %v, timeframes %v", s.Modes, s.Timeframes)
 	}
 }

@@ -267,7 +267,7 @@ func words(k jsonschema.ErrorKind) string {
 	return k.LocalizedString(message.NewPrinter(language.English))
 }
 
-// rule is the keyword of the schema that was broken.
+// rule returns the keyword of the schema that was broken.
 func rule(e *jsonschema.ValidationError) string {
 	if path := e.ErrorKind.KeywordPath(); len(path) > 0 {
 		return path[0]

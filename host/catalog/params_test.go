@@ -31,7 +31,8 @@ func TestValidateParams(t *testing.T) {
 		{`{"fast":0}`, `/fast: got 0, want at least 1 (minimum)`},
 		{`{"fast":1000000}`, `/fast: got 1e+06, want at most 500 (maximum)`},
 		{`{"fast":1.5}`, `/fast: got number, want integer (type)`},
-		{`{"fsat":1,"a/b":2}`, `/a~1b: is not a parameter of this strategy: it has fast, mode, nested (additionalProperties); /fsat: is not a parameter of this strategy: did you mean fast? It has fast, mode, nested (additionalProperties)`},
+		{`{"fsat":1,"a/b":2}`,
+			`/a~1b: is not a parameter of this strategy: it has fast, mode, nested (additionalProperties); /fsat: is not a parameter of this strategy: did you mean fast? It has fast, mode, nested (additionalProperties)`},
 		{`{"nested":{}}`, `/nested/x: is required (required)`},
 		{`{"mode":"c"}`, `/mode: value must be one of 'a', 'b' (enum)`},
 		{`{"nested":{"x":1e400}}`, `/nested/x: the number is too large (number)`},
@@ -48,8 +49,10 @@ func TestValidateParams(t *testing.T) {
 			t.Errorf("%s: got\n%s\nwant\n%s", test.in, text, test.want)
 		}
 	}
-	for _, broken := range []string{`{"fast":1,"fast":2}`, `{"fast":`, `{"mode":"` + "\xff" + `"}`, `{"fast":1,}`, strings.Repeat(`{"a":`, 20000)} {
-		if got, bad := s.ValidateParams(json.RawMessage(broken)); got != nil || len(bad) != 1 || bad[0].Rule != "json" {
+	for _, broken := range []string{`{"fast":1,"fast":2}`, `{"fast":`, `{"mode":"` + "\xff" + `"}`,
+		`{"fast":1,}`, strings.Repeat(`{"a":`, 20000)} {
+		if got, bad := s.ValidateParams(json.RawMessage(broken)); got != nil || len(bad) != 1 ||
+			bad[0].Rule != "json" {
 			t.Errorf("%.40q: got %s, %v", broken, got, bad)
 		}
 	}
@@ -88,7 +91,8 @@ func TestSchemas(t *testing.T) {
 		switch {
 		case test.want == "" && fault != nil:
 			t.Errorf("%.80s: %s", test.schema, fault.Message)
-		case test.want != "" && (fault == nil || fault.Code != CodeBadSchema || !strings.Contains(fault.Message, test.want)):
+		case test.want != "" &&
+			(fault == nil || fault.Code != CodeBadSchema || !strings.Contains(fault.Message, test.want)):
 			t.Errorf("%.80s: got %+v, want %q", test.schema, fault, test.want)
 		}
 	}
@@ -97,7 +101,8 @@ func TestSchemas(t *testing.T) {
 func TestValidName(t *testing.T) {
 	for name, want := range map[string]bool{
 		"a": true, "sma_cross-2": true, strings.Repeat("a", 63): true,
-		"": false, "A": false, "1a": false, "_a": false, "a.b": false, "a b": false, "ä": false, strings.Repeat("a", 64): false,
+		"": false, "A": false, "1a": false, "_a": false, "a.b": false, "a b": false, "ä": false,
+		strings.Repeat("a", 64): false,
 	} {
 		if ValidName(name) != want {
 			t.Errorf("%q: want %t", name, want)
@@ -107,7 +112,8 @@ func TestValidName(t *testing.T) {
 
 func FuzzValidateParams(f *testing.F) {
 	s := goodParams(f)
-	for _, seed := range []string{`{}`, `{"fast":3}`, `{"nested":{"x":1e308}}`, `{"fast":1e999999999}`, `{"x":[1,{"y":-0}]}`, `nul`, "\xff"} {
+	for _, seed := range []string{`{}`, `{"fast":3}`, `{"nested":{"x":1e308}}`, `{"fast":1e999999999}`,
+		`{"x":[1,{"y":-0}]}`, `nul`, "\xff"} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -131,7 +137,8 @@ func FuzzValidateParams(f *testing.F) {
 func FuzzSchema(f *testing.F) {
 	f.Add(goodSpec("x").ParamsSchema, `{"fast":1}`)
 	f.Add(`{"$ref":"#"}`, `{}`)
-	f.Add(`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`, `{"a":1}`)
+	f.Add(`{"allOf":[{"$ref":"#/$defs/a"}],"$defs":{"a":{"$ref":"#/$defs/b"},"b":{"$ref":"#/$defs/a"}}}`,
+		`{"a":1}`)
 	f.Fuzz(func(t *testing.T, schema, defaults string) {
 		p, fault := compileParams(schema, defaults)
 		if (p == nil) == (fault == nil) {
@@ -151,7 +158,8 @@ func TestTooManyParams(t *testing.T) {
 	if _, bad := goodParams(t).ValidateParams(text(maxParams)); len(bad) != maxFieldErrors {
 		t.Errorf("%d faults: %v", len(bad), bad)
 	}
-	if _, bad := goodParams(t).ValidateParams(text(maxParams + 1)); len(bad) != 1 || bad[0].Rule != "maxProperties" || bad[0].Pointer != "" {
+	if _, bad := goodParams(t).ValidateParams(text(maxParams + 1)); len(bad) != 1 ||
+		bad[0].Rule != "maxProperties" || bad[0].Pointer != "" {
 		t.Errorf("%v", bad)
 	}
 }

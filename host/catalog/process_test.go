@@ -34,7 +34,9 @@ func tell(t testing.TB, p *Process, args ...string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = stream.Send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Start{Start: &strategypb.Start{Params: string(params)}}})
+	err = stream.Send(
+		&strategypb.HostMessage{
+			Message: &strategypb.HostMessage_Start{Start: &strategypb.Start{Params: string(params)}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +59,7 @@ func killTimed(t testing.TB, p *Process) {
 	p.Kill("a second time")
 }
 
-// socketFolder is the private folder of the process, as the host sees it.
+// socketFolder returns the private folder of the process, as the host sees it.
 func socketFolder(t *testing.T, p *Process) string {
 	t.Helper()
 	folder := filepath.Dir(tell(t, p, "folder"))
@@ -161,7 +163,8 @@ func TestStoppedPluginIsKilled(t *testing.T) {
 // waitStopped waits until a signal has really stopped the process.
 func waitStopped(t *testing.T, pid int) {
 	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(10 * time.Second); time.Now().Before(deadline); time.Sleep(
+		5 * time.Millisecond) {
 		stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 		if err != nil {
 			time.Sleep(200 * time.Millisecond) // a system without /proc
@@ -291,7 +294,8 @@ func TestLaunchFails(t *testing.T) {
 	begin := time.Now()
 	_, err = c.Launch(t.Context(), &hang, LaunchOptions{})
 	var failed *LaunchError
-	if !errors.As(err, &failed) || failed.Code != proc.CodeStartTimeout || failed.LogTail == nil || time.Since(begin) > 5*time.Second {
+	if !errors.As(err, &failed) || failed.Code != proc.CodeStartTimeout || failed.LogTail == nil ||
+		time.Since(begin) > 5*time.Second {
 		t.Errorf("hanging: %v after %s", err, time.Since(begin))
 	}
 	cause := errors.New("stop requested")
@@ -303,7 +307,8 @@ func TestLaunchFails(t *testing.T) {
 	crash := *good
 	crash.Name = "crash"
 	_, err = c.Launch(t.Context(), &crash, LaunchOptions{})
-	if !errors.As(err, &failed) || failed.Code != proc.CodeStartCrashed || strings.Join(failed.LogTail, "|") != "first|boom" {
+	if !errors.As(err, &failed) || failed.Code != proc.CodeStartCrashed ||
+		strings.Join(failed.LogTail, "|") != "first|boom" {
 		t.Errorf("crashing: %v", err)
 	}
 	c.Close()
@@ -408,7 +413,9 @@ const helperName = "assay-test-host"
 // number, its level and what a lockstep run may read, and waits.
 func helperHost() {
 	ctx, dir := context.Background(), os.Getenv("HELPER_DIR")
-	c, err := Open(ctx, Options{Dir: dir, StateDir: filepath.Join(dir, "state"), Sandbox: sandbox.Mode(os.Getenv("HELPER_SANDBOX"))})
+	c, err := Open(ctx,
+		Options{Dir: dir, StateDir: filepath.Join(dir, "state"),
+			Sandbox: sandbox.Mode(os.Getenv("HELPER_SANDBOX"))})
 	if err != nil {
 		fmt.Println("error", err)
 		return
@@ -442,7 +449,8 @@ func startHelper(t *testing.T, mode sandbox.Mode, uid uint32) (host *exec.Cmd, p
 	installAs(t, filepath.Join(dir, "bin"), "host", "")
 	host = &exec.Cmd{
 		Path: filepath.Join(dir, "bin", "host"), Args: []string{helperName},
-		Env:    []string{"HELPER_DIR=" + dir, "HELPER_SANDBOX=" + string(mode), "PATH=" + os.Getenv("PATH"), "TMPDIR=" + dir},
+		Env: []string{"HELPER_DIR=" + dir, "HELPER_SANDBOX=" + string(mode), "PATH=" + os.Getenv("PATH"),
+			"TMPDIR=" + dir},
 		Stderr: os.Stderr,
 	}
 	if uid != 0 {

@@ -63,7 +63,7 @@ func parseReattach(value string) ([]reattachment, error) {
 	return list, nil
 }
 
-// Attached is the part of a value of ASSAY_REATTACH_STRATEGIES that is about one
+// Attached returns the part of a value of ASSAY_REATTACH_STRATEGIES that is about one
 // strategy, "" if it is not in there. In names - and _ count as equal.
 func Attached(value, name string) (string, error) {
 	list, err := parseReattach(value)

@@ -38,7 +38,8 @@ func debugger(t *testing.T, name string) (variable string, stop func()) {
 			t.Error(err)
 		}
 	}
-	return fmt.Sprintf(`"Protocol":"grpc","ProtocolVersion":1,"Pid":%d,"Test":true,"Addr":{"Network":"unix","String":%q}`,
+	return fmt.Sprintf(
+		`"Protocol":"grpc","ProtocolVersion":1,"Pid":%d,"Test":true,"Addr":{"Network":"unix","String":%q}`,
 		os.Getpid(), address), stop
 }
 
@@ -46,7 +47,8 @@ func TestReattach(t *testing.T) {
 	address, stop := debugger(t, "good")
 	o := testOptions(t)
 	install(t, o.Dir, "good", "other-name")
-	o.Reattach = `{"good":{` + address + `},"another":{` + address + `},"absent":{` + strings.Replace(address, "/s\"", "/t\"", 1) + `}}`
+	o.Reattach = `{"good":{` + address + `},"another":{` + address + `},"absent":{` + strings.Replace(address,
+		"/s\"", "/t\"", 1) + `}}`
 	c := open(t, o)
 	status := map[string]string{}
 	for _, s := range c.Strategies() {
@@ -67,7 +69,8 @@ func TestReattach(t *testing.T) {
 		t.Errorf("got %+v", s)
 	}
 	p := start(t, c, "good", LaunchOptions{})
-	if p.PID() != os.Getpid() || p.Level().String() != "off" || p.Level().Lacks() != underDebugger || p.ExitCode() != -1 || p.Exit() != "" || len(p.Tail()) != 0 {
+	if p.PID() != os.Getpid() || p.Level().String() != "off" || p.Level().Lacks() != underDebugger ||
+		p.ExitCode() != -1 || p.Exit() != "" || len(p.Tail()) != 0 {
 		t.Errorf("got %+v", p)
 	}
 	if got := tell(t, p, "list", "/"); strings.HasPrefix(got, "error") {
@@ -86,13 +89,15 @@ func TestReattach(t *testing.T) {
 func TestAttachedIsOneOfSeveral(t *testing.T) {
 	one := `{"Protocol":"grpc","ProtocolVersion":1,"Addr":{"Network":"unix","String":"/x"}}`
 	value := fmt.Sprintf(`{"dip_buyer":%s,"other":%s}`, one, one)
-	for name, want := range map[string]string{"dip_buyer": "dip_buyer", "dip-buyer": "dip_buyer", "third": ""} {
+	for name, want := range map[string]string{"dip_buyer": "dip_buyer", "dip-buyer": "dip_buyer",
+		"third": ""} {
 		part, err := Attached(value, name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		list, err := parseReattach(part)
-		if err != nil || (want == "") != (len(list) == 0) || len(list) > 1 || want != "" && list[0].name != want {
+		if err != nil || (want == "") != (len(list) == 0) || len(list) > 1 || want != "" &&
+			list[0].name != want {
 			t.Errorf("%s: %s, %v", name, part, err)
 		}
 	}
@@ -144,7 +149,8 @@ func FuzzReattachVariable(f *testing.F) {
 }
 
 func FuzzLockFile(f *testing.F) {
-	f.Add([]byte(`{"format":1,"plugins":{"abc":{"sdk_version":"1","protocol_version":1,"spec":{"name":"good"}}}}`))
+	f.Add([]byte(
+		`{"format":1,"plugins":{"abc":{"sdk_version":"1","protocol_version":1,"spec":{"name":"good"}}}}`))
 	f.Add([]byte(`{"format":1,"plugins":null}`))
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, content []byte) {

@@ -104,7 +104,8 @@ func grandchild() (string, error) {
 	if _, err := os.Stat(path); err != nil {
 		path = "/program"
 	}
-	c := &exec.Cmd{Path: path, Args: []string{"sleeper"}, Stdout: os.NewFile(1, "1"), Stderr: os.NewFile(2, "2")}
+	c := &exec.Cmd{Path: path, Args: []string{"sleeper"}, Stdout: os.NewFile(1, "1"),
+		Stderr: os.NewFile(2, "2")}
 	if err := c.Start(); err != nil {
 		return "", err
 	}
@@ -171,23 +172,36 @@ func roles() map[string]func() {
 	}
 	sleep := func() { time.Sleep(time.Minute) }
 	return map[string]func(){
-		"good":         good("good"),
-		"other-name":   good("good_too"),
-		"twin":         good("good"),
-		"sleeper":      sleep,
-		"hang":         sleep,
-		"hang-later":   describing("hang-later", sleep),
-		"crash-later":  describing("crash-later", func() { fmt.Fprintln(os.Stderr, "oh no"); exit(7) }),
-		"crash":        func() { fmt.Fprintln(os.Stderr, "first"); fmt.Fprintln(os.Stderr, "boom"); exit(3) },
-		"killed":       func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) },
-		"silent":       func() {},
-		"chatty":       func() { fmt.Println("hello there"); sleep() },
-		"flood":        func() { fmt.Print(strings.Repeat("x", 1<<20)); sleep() },
-		"elsewhere":    func() { fmt.Println("1|1|tcp|127.0.0.1:1|grpc|" + strings.Repeat("A", 64)); sleep() },
-		"no-cert":      func() { fmt.Printf("1|1|unix|%s/x|grpc|\n", os.Getenv("PLUGIN_UNIX_SOCKET_DIR")); sleep() },
-		"netrpc":       func() { fmt.Printf("1|1|unix|%s/x|netrpc|\n", os.Getenv("PLUGIN_UNIX_SOCKET_DIR")); sleep() },
-		"cookie":       func() { serveSpec(goodSpec("cookie"), func(c *plugin.ServeConfig) { c.MagicCookieValue = "another" }) },
-		"protocol":     func() { serveSpec(goodSpec("protocol"), func(c *plugin.ServeConfig) { c.VersionedPlugins = newer() }) },
+		"good":        good("good"),
+		"other-name":  good("good_too"),
+		"twin":        good("good"),
+		"sleeper":     sleep,
+		"hang":        sleep,
+		"hang-later":  describing("hang-later", sleep),
+		"crash-later": describing("crash-later", func() { fmt.Fprintln(os.Stderr, "oh no"); exit(7) }),
+		"crash":       func() { fmt.Fprintln(os.Stderr, "first"); fmt.Fprintln(os.Stderr, "boom"); exit(3) },
+		"killed":      func() { _ = syscall.Kill(os.Getpid(), syscall.SIGKILL) },
+		"silent":      func() {},
+		"chatty":      func() { fmt.Println("hello there"); sleep() },
+		"flood":       func() { fmt.Print(strings.Repeat("x", 1<<20)); sleep() },
+		"elsewhere": func() {
+			fmt.Println("1|1|tcp|127.0.0.1:1|grpc|" + strings.Repeat("A", 64))
+			sleep()
+		},
+		"no-cert": func() {
+			fmt.Printf("1|1|unix|%s/x|grpc|\n", os.Getenv("PLUGIN_UNIX_SOCKET_DIR"))
+			sleep()
+		},
+		"netrpc": func() {
+			fmt.Printf("1|1|unix|%s/x|netrpc|\n", os.Getenv("PLUGIN_UNIX_SOCKET_DIR"))
+			sleep()
+		},
+		"cookie": func() {
+			serveSpec(goodSpec("cookie"), func(c *plugin.ServeConfig) { c.MagicCookieValue = "another" })
+		},
+		"protocol": func() {
+			serveSpec(goodSpec("protocol"), func(c *plugin.ServeConfig) { c.VersionedPlugins = newer() })
+		},
 		"bad-name":     with("Bad Name", func(*strategypb.Spec) {}),
 		"bad-mode":     with("bad-mode", func(s *strategypb.Spec) { s.Modes = []string{"dream"} }),
 		"bad-frame":    with("bad-frame", func(s *strategypb.Spec) { s.Timeframes = []string{"hourly"} }),
@@ -200,5 +214,6 @@ func roles() map[string]func() {
 
 // newer are the versions of a plugin from the future.
 func newer() map[int]plugin.PluginSet {
-	return map[int]plugin.PluginSet{99: wire.VersionedPlugins(&actor{spec: goodSpec("protocol")})[wire.ProtocolVersion]}
+	return map[int]plugin.PluginSet{
+		99: wire.VersionedPlugins(&actor{spec: goodSpec("protocol")})[wire.ProtocolVersion]}
 }

@@ -18,7 +18,8 @@ import (
 
 // denied reports whether an answer is a refusal by the system.
 func denied(answer string) bool {
-	for _, words := range []string{"permission denied", "operation not permitted", "no such file", "read-only", "no such process"} {
+	for _, words := range []string{"permission denied", "operation not permitted", "no such file",
+		"read-only", "no such process"} {
 		if strings.Contains(answer, words) {
 			return true
 		}
@@ -119,12 +120,12 @@ func TestRequiredSandbox(t *testing.T) {
 // TestUnprivilegedHost is the usual case, which needs a user namespace.
 func TestUnprivilegedHost(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("the other tests run unprivileged already")
+		t.Skip("needs root: without it every test here runs unprivileged")
 	}
 	ring.Undetected(t, "programs with the race detector have no sandbox")
 	host, plugin, level := startHelper(t, sandbox.Auto, 65534)
 	if level != sandbox.LevelFull {
-		t.Skipf("unprivileged, this machine's sandbox is %q", level)
+		t.Skipf("needs a sandbox for unprivileged users; this machine has %q", level)
 	}
 	if err := host.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -100,7 +100,7 @@ func (s *Strategy) SupportsTimeframe(timeframe string) bool {
 	return s.Timeframes == nil || slices.Contains(s.Timeframes, timeframe)
 }
 
-// unavailable is the entry of a file or a debugged strategy that cannot be used.
+// unavailable returns the entry of a file or a debugged strategy that cannot be used.
 func unavailable(name string, fault *proc.Fault) Strategy {
 	empty := json.RawMessage("{}")
 	return Strategy{
@@ -215,7 +215,7 @@ const (
 // Reason is one code with its meaning.
 type Reason struct{ Code, Meaning string }
 
-// Reasons is the closed set of codes, for documentation.
+// Reasons returns the closed set of codes, for documentation.
 func Reasons() []Reason {
 	return []Reason{
 		{proc.CodeUnreadable,
@@ -240,7 +240,7 @@ type NotFoundError struct {
 	Available []string // names that can be used, sorted
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *NotFoundError) Error() string {
 	if len(e.Available) == 0 {
 		return fmt.Sprintf("there is no strategy %q: the catalogue is empty", e.Name)
@@ -254,7 +254,7 @@ type UnavailableError struct {
 	Fault proc.Fault
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *UnavailableError) Error() string {
 	return fmt.Sprintf("strategy %q is unavailable: %s: %s", e.Name, e.Fault.Code, e.Fault.Message)
 }
@@ -267,7 +267,7 @@ type LaunchError struct {
 	LogTail  []string // the end of what the process said
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *LaunchError) Error() string {
 	return fmt.Sprintf("start strategy %q: %s: %s", e.Strategy, e.Code, e.Message)
 }

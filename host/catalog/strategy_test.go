@@ -15,10 +15,12 @@ func TestDescribeFillsIn(t *testing.T) {
 	if fault != nil {
 		t.Fatal(fault)
 	}
-	if s.DisplayName != "least" || s.Version != "0.0.0" || s.ProtocolVersion != 1 || s.MinSymbols != 1 || s.MaxSymbols != 1 {
+	if s.DisplayName != "least" || s.Version != "0.0.0" || s.ProtocolVersion != 1 || s.MinSymbols != 1 ||
+		s.MaxSymbols != 1 {
 		t.Errorf("got %+v", s)
 	}
-	if !reflect.DeepEqual(s.Modes, []string{"backtest", "paper", "live"}) || s.Timeframes != nil || !s.SupportsTimeframe("7m") {
+	if !reflect.DeepEqual(s.Modes, []string{"backtest", "paper", "live"}) || s.Timeframes != nil ||
+		!s.SupportsTimeframe("7m") {
 		t.Errorf("modes %v, timeframes %v", s.Modes, s.Timeframes)
 	}
 	if got, bad := s.ValidateParams(nil); string(got) != "{}" || bad != nil {
@@ -41,9 +43,11 @@ func TestDescribeRefuses(t *testing.T) {
 		"timeframe":      {func(s *strategypb.Spec) { s.Timeframes = []string{"1h", "0h"} }, CodeBadSpec},
 		"symbols":        {func(s *strategypb.Spec) { s.MinSymbols, s.MaxSymbols = 3, 2 }, CodeBadSpec},
 		"negative":       {func(s *strategypb.Spec) { s.MaxSymbols = -1 }, CodeBadSpec},
-		"long text":      {func(s *strategypb.Spec) { s.Description = strings.Repeat("x", maxText+1) }, CodeBadSpec},
-		"schema":         {func(s *strategypb.Spec) { s.ParamsSchema = "{" }, CodeBadSchema},
-		"defaults":       {func(s *strategypb.Spec) { s.DefaultParams = `{"slow":1}` }, CodeBadSchema},
+		"long text": {func(s *strategypb.Spec) {
+			s.Description = strings.Repeat("x", maxText+1)
+		}, CodeBadSpec},
+		"schema":   {func(s *strategypb.Spec) { s.ParamsSchema = "{" }, CodeBadSchema},
+		"defaults": {func(s *strategypb.Spec) { s.DefaultParams = `{"slow":1}` }, CodeBadSchema},
 	} {
 		spec := goodSpec("good")
 		test.change(spec)
@@ -66,7 +70,8 @@ func TestMergePrefersTheFirstFileAndTheDebugger(t *testing.T) {
 	for _, s := range list {
 		got = append(got, fmt.Sprintf("%s/%s/%t", s.Name, s.Status, s.Debug))
 	}
-	want := []string{"b/unavailable/false", "dbg/available/true", "other/available/false", "x-y/available/false", "x_y/unavailable/false"}
+	want := []string{"b/unavailable/false", "dbg/available/true", "other/available/false",
+		"x-y/available/false", "x_y/unavailable/false"}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got  %v\nwant %v", got, want)
 	}

@@ -45,10 +45,14 @@ const params = `{"allow_short":false,"fast":10,"slow":30}`
 // entry is one that lets request run; change may alter or, with nil, drop members.
 func entryOf(change tree) tree {
 	return merged(tree{
-		"deployable_id": "dep-1", "candidate_revision_id": "cr-1", "status": "active", "reason": "", "stage": "canary", "modes": []any{"paper", "live"},
-		"plugin_sha256": digest.SHA256Hex([]byte("plugin-binary")), "params_sha256": digest.SHA256Hex([]byte(params)),
-		"symbols": []any{"BTC/USDT"}, "timeframes": []any{"1h"}, "exchanges": []any{"binance"}, "expires_at": "2026-12-31T00:00:00Z", "kill": false,
-		"limits": tree{"max_capital": "1000", "max_order_value": "50", "max_instruments": 1.0, "max_venues": 1.0, "quote_currency": "USDT"},
+		"deployable_id": "dep-1", "candidate_revision_id": "cr-1", "status": "active", "reason": "",
+		"stage": "canary", "modes": []any{"paper", "live"},
+		"plugin_sha256": digest.SHA256Hex([]byte("plugin-binary")),
+		"params_sha256": digest.SHA256Hex([]byte(params)),
+		"symbols":       []any{"BTC/USDT"}, "timeframes": []any{"1h"}, "exchanges": []any{"binance"},
+		"expires_at": "2026-12-31T00:00:00Z", "kill": false,
+		"limits": tree{"max_capital": "1000", "max_order_value": "50", "max_instruments": 1.0,
+			"max_venues": 1.0, "quote_currency": "USDT"},
 	}, change)
 }
 
@@ -58,7 +62,8 @@ func registryOf(change tree, entries ...tree) tree {
 		list = append(list, e)
 	}
 	return merged(tree{
-		"schema": Schema, "family_id": "sma-cross", "registry_version": 7.0, "issued_at": "2026-11-20T12:00:00Z", "expires_at": "2026-11-21T12:00:00Z",
+		"schema": Schema, "family_id": "sma-cross", "registry_version": 7.0,
+		"issued_at": "2026-11-20T12:00:00Z", "expires_at": "2026-11-21T12:00:00Z",
 		"entries": list,
 	}, change)
 }
@@ -102,7 +107,7 @@ type source struct {
 	asked int
 }
 
-func (s *source) Registry(_ context.Context, family string) ([]byte, error) {
+func (s *source) Registry(_ context.Context, family string, from int64) ([]byte, error) {
 	s.asked++
 	return s.body, s.err
 }
@@ -113,10 +118,11 @@ func (s *source) answers(t testing.TB, r tree) {
 	s.body, s.err = sign(t, r, key(t, "governance"), PayloadType), nil
 }
 
-// policyOf is one that enforces, unless change says otherwise.
+// policyOf returns one that enforces, unless change says otherwise.
 func policyOf(t testing.TB, s *source, change ...func(*Options)) *Policy {
 	t.Helper()
-	o := Options{Mode: Auto, Source: s, Key: &key(t, "governance").PublicKey, StateDir: t.TempDir(), Now: at(now)}
+	o := Options{Mode: Auto, Source: s, Key: &key(t, "governance").PublicKey, StateDir: t.TempDir(),
+		Now: at(now)}
 	for _, c := range change {
 		c(&o)
 	}
@@ -129,7 +135,8 @@ func policyOf(t testing.TB, s *source, change ...func(*Options)) *Policy {
 
 func request(change ...func(*Request)) Request {
 	r := Request{
-		Mode: "live", Strategy: "sma_cross", PluginSHA256: digest.SHA256Hex([]byte("plugin-binary")), Params: json.RawMessage(`{ "slow":30, "fast":1e1, "allow_short":false}`),
+		Mode: "live", Strategy: "sma_cross", PluginSHA256: digest.SHA256Hex([]byte("plugin-binary")),
+		Params:  json.RawMessage(`{ "slow":30, "fast":1e1, "allow_short":false}`),
 		Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe("1h"), Exchange: "binance",
 	}
 	for _, c := range change {

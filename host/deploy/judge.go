@@ -163,7 +163,7 @@ func (e *Entry) judge(r *Request, now time.Time) *Refusal {
 
 func (e *Entry) expired(now time.Time) bool { return !e.ExpiresAt.IsZero() && !now.Before(e.ExpiresAt) }
 
-// standing is the entry's status in a word.
+// standing returns the entry's status in a word.
 func (e *Entry) standing() string {
 	if e.Kill && e.Status == StatusActive {
 		return "killed"
@@ -243,10 +243,10 @@ type Refusal struct {
 	Cause   error
 }
 
-// Error is the message.
+// Error returns the message.
 func (r *Refusal) Error() string { return r.Message }
 
-// Unwrap is the cause, nil where there is none.
+// Unwrap returns the cause, nil where there is none.
 func (r *Refusal) Unwrap() error { return r.Cause }
 
 func refuse(code Code, format string, args ...any) *Refusal {
@@ -289,7 +289,7 @@ type Limits struct {
 	unknown []string
 }
 
-// Tighten is what holds where both do: of each bound the smaller. An order is never larger
+// Tighten returns what holds where both do: of each bound the smaller. An order is never larger
 // than a position, and no position than the capital. The currency is that of l, else of other.
 func (l Limits) Tighten(other Limits) Limits {
 	t := Limits{
@@ -358,7 +358,7 @@ func (l *Limits) Check(o field.Object) {
 	})
 }
 
-// bound is an amount that is not exceeded. A decimal holds 19 digits, the contract writes up
+// bound returns an amount that is not exceeded. A decimal holds 19 digits, the contract writes up
 // to 36: what does not fit is cut off, never rounded up.
 func bound(o field.Object, name string) *decimal.Decimal {
 	if !o.Has(name) {

@@ -21,7 +21,7 @@ import (
 func TestReferenceCases(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "oracles", "governance-badinputs.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the shared reference results are not beside this checkout")
+		t.Skip("needs the folder shared, with the reference results, beside the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -75,53 +75,85 @@ func verdicts() []verdict {
 	symbols := func(list ...market.Symbol) func(*Request) { return func(r *Request) { r.Symbols = list } }
 	return []verdict{
 		{name: "good"},
-		{name: "an entry that lacks everything", entry: tree{"modes": nil, "symbols": nil, "timeframes": nil, "exchanges": nil, "limits": nil, "expires_at": nil, "kill": nil,
-			"deployable_id": nil, "candidate_revision_id": nil, "stage": nil, "reason": nil}, req: symbols("ETH/EUR", "BTC/EUR")},
-		{name: "empty lists", entry: tree{"symbols": []any{}, "timeframes": []any{}, "exchanges": []any{}}, req: func(r *Request) { r.Exchange = "other" }},
+		{name: "an entry that lacks everything",
+			entry: tree{"modes": nil, "symbols": nil, "timeframes": nil, "exchanges": nil, "limits": nil,
+				"expires_at": nil, "kill": nil,
+				"deployable_id": nil, "candidate_revision_id": nil, "stage": nil, "reason": nil},
+			req: symbols("ETH/EUR", "BTC/EUR")},
+		{name: "empty lists", entry: tree{"symbols": []any{}, "timeframes": []any{}, "exchanges": []any{}},
+			req: func(r *Request) {
+				r.Exchange = "other"
+			}},
 		{name: "members of a later version", reg: tree{"note": "x"}, entry: tree{"note": tree{}}},
 		{name: "no schema", reg: tree{"schema": nil}, want: RegistryInvalid, say: "/schema"},
 		{name: "another schema", reg: tree{"schema": "deployable-registry/v2"}, want: RegistryInvalid},
 		{name: "no version", reg: tree{"registry_version": nil}, want: RegistryInvalid},
 		{name: "half a version", reg: tree{"registry_version": 7.5}, want: RegistryInvalid},
 		{name: "no entries", reg: tree{"entries": nil}, want: RegistryInvalid},
-		{name: "an entry that is none", reg: tree{"entries": []any{1.0}}, want: RegistryInvalid, say: "/entries/0"},
+		{name: "an entry that is none", reg: tree{"entries": []any{1.0}}, want: RegistryInvalid,
+			say: "/entries/0"},
 		{name: "no time of expiry", reg: tree{"expires_at": nil}, want: RegistryInvalid},
-		{name: "a time without Z", reg: tree{"expires_at": "2026-11-21T12:00:00+00:00"}, want: RegistryInvalid},
-		{name: "a hash in capitals", entry: tree{"plugin_sha256": strings.Repeat("A", 64)}, want: RegistryInvalid, say: "/entries/0/plugin_sha256"},
+		{name: "a time without Z", reg: tree{"expires_at": "2026-11-21T12:00:00+00:00"},
+			want: RegistryInvalid},
+		{name: "a hash in capitals", entry: tree{"plugin_sha256": strings.Repeat("A", 64)},
+			want: RegistryInvalid, say: "/entries/0/plugin_sha256"},
 		{name: "no status", entry: tree{"status": nil}, want: RegistryInvalid},
-		{name: "a limit that is no decimal", entry: tree{"limits": tree{"max_capital": "1e3"}}, want: RegistryInvalid, say: "/entries/0/limits/max_capital"},
+		{name: "a limit that is no decimal", entry: tree{"limits": tree{"max_capital": "1e3"}},
+			want: RegistryInvalid, say: "/entries/0/limits/max_capital"},
 		{name: "a limit below zero", entry: tree{"limits": tree{"max_capital": "-1"}}, want: RegistryInvalid},
 		{name: "modes that are no list", entry: tree{"modes": "live"}, want: RegistryInvalid},
-		{name: "another family", reg: tree{"family_id": "other", "expires_at": "2020-01-01T00:00:00Z"}, want: RegistryFamilyMismatch},
-		{name: "expired", reg: tree{"expires_at": "2026-11-20T12:30:00Z", "registry_version": 1.0}, want: RegistryExpired},
-		{name: "older than the one seen", reg: tree{"registry_version": 6.0}, entry: tree{"params_sha256": strings.Repeat("0", 64)}, want: RegistryRollback},
+		{name: "another family", reg: tree{"family_id": "other", "expires_at": "2020-01-01T00:00:00Z"},
+			want: RegistryFamilyMismatch},
+		{name: "expired", reg: tree{"expires_at": "2026-11-20T12:30:00Z", "registry_version": 1.0},
+			want: RegistryExpired},
+		{name: "older than the one seen", reg: tree{"registry_version": 6.0},
+			entry: tree{"params_sha256": strings.Repeat("0", 64)}, want: RegistryRollback},
 		{name: "the same version", reg: tree{"issued_at": "2026-11-20T12:20:00Z"}},
 		{name: "nothing", reg: tree{"entries": []any{}}, want: DeploymentNotApproved},
-		{name: "other parameters", entry: tree{"params_sha256": strings.Repeat("0", 64), "status": "revoked"}, want: DeploymentNotApproved},
-		{name: "another program", req: func(r *Request) { r.PluginSHA256 = strings.Repeat("0", 64) }, want: DeploymentNotApproved},
-		{name: "another symbol", entry: tree{"status": "revoked"}, req: symbols("ETH/USDT"), want: DeploymentNotApproved, say: "but not for ETH/USDT"},
+		{name: "other parameters", entry: tree{"params_sha256": strings.Repeat("0", 64), "status": "revoked"},
+			want: DeploymentNotApproved},
+		{name: "another program", req: func(r *Request) {
+			r.PluginSHA256 = strings.Repeat("0", 64)
+		}, want: DeploymentNotApproved},
+		{name: "another symbol", entry: tree{"status": "revoked"}, req: symbols("ETH/USDT"),
+			want: DeploymentNotApproved, say: "but not for ETH/USDT"},
 		{name: "one symbol more", req: symbols("BTC/USDT", "ETH/USDT"), want: DeploymentNotApproved},
-		{name: "another timeframe", req: func(r *Request) { r.Timeframe = market.MustTimeframe("60m") }, want: DeploymentNotApproved},
-		{name: "another exchange", req: func(r *Request) { r.Exchange = "kraken" }, want: DeploymentNotApproved},
-		{name: "suspended", entry: tree{"status": "suspended", "reason": "odd fills", "expires_at": "2020-01-01T00:00:00Z"}, want: DeploymentRevoked, say: "suspended (odd fills)"},
+		{name: "another timeframe", req: func(r *Request) {
+			r.Timeframe = market.MustTimeframe("60m")
+		}, want: DeploymentNotApproved},
+		{name: "another exchange", req: func(r *Request) {
+			r.Exchange = "kraken"
+		}, want: DeploymentNotApproved},
+		{name: "suspended",
+			entry: tree{"status": "suspended", "reason": "odd fills", "expires_at": "2020-01-01T00:00:00Z"},
+			want:  DeploymentRevoked, say: "suspended (odd fills)"},
 		{name: "revoked", entry: tree{"status": "revoked"}, want: DeploymentRevoked},
 		{name: "a status of a later version", entry: tree{"status": "paused"}, want: DeploymentRevoked},
 		{name: "killed", entry: tree{"kill": true}, want: DeploymentRevoked, say: "killed"},
-		{name: "old evidence", entry: tree{"expires_at": "2026-11-20T12:30:00Z", "modes": []any{"paper"}}, want: DeploymentExpired},
-		{name: "paper only", entry: tree{"modes": []any{"paper"}, "stage": "paper", "limits": tree{"max_instruments": 0.0}}, want: DeploymentModeNotAllowed},
+		{name: "old evidence", entry: tree{"expires_at": "2026-11-20T12:30:00Z", "modes": []any{"paper"}},
+			want: DeploymentExpired},
+		{name: "paper only",
+			entry: tree{"modes": []any{"paper"}, "stage": "paper", "limits": tree{"max_instruments": 0.0}},
+			want:  DeploymentModeNotAllowed},
 		{name: "no mode", entry: tree{"modes": []any{}}, want: DeploymentModeNotAllowed},
-		{name: "too many symbols", entry: tree{"symbols": nil}, req: symbols("BTC/USDT", "ETH/USDT"), want: DeploymentLimitExceeded, say: "max_instruments"},
-		{name: "another quote", entry: tree{"symbols": nil}, req: symbols("BTC/EUR"), want: DeploymentLimitExceeded, say: "EUR"},
+		{name: "too many symbols", entry: tree{"symbols": nil}, req: symbols("BTC/USDT", "ETH/USDT"),
+			want: DeploymentLimitExceeded, say: "max_instruments"},
+		{name: "another quote", entry: tree{"symbols": nil}, req: symbols("BTC/EUR"),
+			want: DeploymentLimitExceeded, say: "EUR"},
 		{name: "no venue", entry: tree{"limits": tree{"max_venues": 0.0}}, want: DeploymentLimitExceeded},
-		{name: "a limit of a later version", entry: tree{"limits": tree{"max_leverage": "1"}}, want: DeploymentLimitExceeded, say: "max_leverage"},
+		{name: "a limit of a later version", entry: tree{"limits": tree{"max_leverage": "1"}},
+			want: DeploymentLimitExceeded, say: "max_leverage"},
 		{name: "active first", more: []tree{{"status": "revoked", "deployable_id": "dep-0"}}},
-		{name: "the active one is elsewhere", entry: tree{"symbols": []any{"ETH/USDT"}}, more: []tree{{"status": "suspended"}}, want: DeploymentRevoked},
+		{name: "the active one is elsewhere", entry: tree{"symbols": []any{"ETH/USDT"}},
+			more: []tree{{"status": "suspended"}}, want: DeploymentRevoked},
 		{name: "the second active one lets it", more: []tree{{"modes": []any{"paper"}, "symbols": []any{}}}},
 	}
 }
 
 func TestVerdicts(t *testing.T) {
-	reached := map[Code]bool{RegistryUnsigned: true, RegistrySignatureInvalid: true, RegistryUnavailable: true} // in other tests
+	// in other tests
+	reached := map[Code]bool{RegistryUnsigned: true, RegistrySignatureInvalid: true,
+		RegistryUnavailable: true}
 	for _, c := range verdicts() {
 		reached[c.want] = true
 		s := &source{}
@@ -181,31 +213,47 @@ func TestEnvelopes(t *testing.T) {
 		"a lie outside": {edit(func(b, _ tree) {
 			b["entries"], b["registry_version"], b["family_id"], b["schema"] = []any{}, 99.0, "other", 1.0
 		}), ""},
-		"a forged one first": {edit(func(_, e tree) { e["signatures"] = []any{tree{"sig": "YQ=="}, nil, tree{"sig": sig(e), "keyid": "x"}} }), ""},
-		"empty":              {nil, RegistryInvalid},
-		"a page":             {[]byte("<html>"), RegistryInvalid},
-		"a list":             {[]byte("[]"), RegistryInvalid},
-		"two documents":      {append(bytes.Clone(good), good...), RegistryInvalid},
-		"a key twice":        {[]byte(`{"attestation":{"payload":"YQ=="},"attestation":{}}`), RegistryInvalid},
-		"an error":           {[]byte(`{"error":{"code":"X"}}`), RegistryUnsigned},
-		"no attestation":     {edit(func(b, _ tree) { delete(b, "attestation") }), RegistryUnsigned},
-		"null":               {edit(func(b, _ tree) { b["attestation"] = nil }), RegistryUnsigned},
-		"another case":       {edit(func(b, e tree) { b["Attestation"] = e; delete(b, "attestation") }), RegistryUnsigned},
-		"no payload":         {edit(func(_, e tree) { delete(e, "payload") }), RegistryUnsigned},
-		"an empty payload":   {edit(func(_, e tree) { e["payload"] = "" }), RegistryUnsigned},
-		"another type":       {edit(func(_, e tree) { e["payloadType"] = "application/vnd.in-toto+json" }), RegistrySignatureInvalid},
-		"signed as another":  {sign(t, registryOf(nil), governance, "application/vnd.in-toto+json"), RegistrySignatureInvalid},
+		"a forged one first": {
+			edit(func(_, e tree) {
+				e["signatures"] = []any{tree{"sig": "YQ=="}, nil, tree{"sig": sig(e), "keyid": "x"}}
+			}), ""},
+		"empty":         {nil, RegistryInvalid},
+		"a page":        {[]byte("<html>"), RegistryInvalid},
+		"a list":        {[]byte("[]"), RegistryInvalid},
+		"two documents": {append(bytes.Clone(good), good...), RegistryInvalid},
+		"a key twice": {[]byte(`{"attestation":{"payload":"YQ=="},"attestation":{}}`),
+			RegistryInvalid},
+		"an error":       {[]byte(`{"error":{"code":"X"}}`), RegistryUnsigned},
+		"no attestation": {edit(func(b, _ tree) { delete(b, "attestation") }), RegistryUnsigned},
+		"null":           {edit(func(b, _ tree) { b["attestation"] = nil }), RegistryUnsigned},
+		"another case": {edit(func(b, e tree) { b["Attestation"] = e; delete(b, "attestation") }),
+			RegistryUnsigned},
+		"no payload":       {edit(func(_, e tree) { delete(e, "payload") }), RegistryUnsigned},
+		"an empty payload": {edit(func(_, e tree) { e["payload"] = "" }), RegistryUnsigned},
+		"another type": {edit(func(_, e tree) { e["payloadType"] = "application/vnd.in-toto+json" }),
+			RegistrySignatureInvalid},
+		"signed as another": {sign(t, registryOf(nil), governance, "application/vnd.in-toto+json"),
+			RegistrySignatureInvalid},
 		"no signature":       {edit(func(_, e tree) { e["signatures"] = []any{} }), RegistrySignatureInvalid},
 		"signatures no list": {edit(func(_, e tree) { e["signatures"] = "x" }), RegistrySignatureInvalid},
 		"behind 16 others": {edit(func(_, e tree) {
 			e["signatures"] = append(slices.Repeat([]any{tree{"sig": "YQ=="}}, 16), tree{"sig": sig(e)})
 		}), RegistrySignatureInvalid},
-		"another key":         {sign(t, registryOf(nil), key(t, "lab"), PayloadType), RegistrySignatureInvalid},
-		"a line break":        {edit(func(_, e tree) { e["payload"] = e["payload"].(string)[:8] + "\n" + e["payload"].(string)[8:] }), RegistrySignatureInvalid},
-		"payload changed":     {edit(func(_, e tree) { e["payload"] = base64.StdEncoding.EncodeToString(digest.Tree(registryOf(nil))) }), RegistrySignatureInvalid},
-		"signed, no JSON":     {sign(t, []byte("hello"), governance, PayloadType), RegistryInvalid},
-		"signed, a key twice": {sign(t, []byte(`{"schema":"a","schema":"b"}`), governance, PayloadType), RegistryInvalid},
-		"signed, too deep":    {sign(t, []byte(strings.Repeat("[", 99)+strings.Repeat("]", 99)), governance, PayloadType), RegistryInvalid},
+		"another key": {sign(t, registryOf(nil), key(t, "lab"), PayloadType),
+			RegistrySignatureInvalid},
+		"a line break": {
+			edit(func(_, e tree) {
+				e["payload"] = e["payload"].(string)[:8] + "\n" + e["payload"].(string)[8:]
+			}), RegistrySignatureInvalid},
+		"payload changed": {
+			edit(func(_, e tree) {
+				e["payload"] = base64.StdEncoding.EncodeToString(digest.Tree(registryOf(nil)))
+			}), RegistrySignatureInvalid},
+		"signed, no JSON": {sign(t, []byte("hello"), governance, PayloadType), RegistryInvalid},
+		"signed, a key twice": {sign(t, []byte(`{"schema":"a","schema":"b"}`), governance, PayloadType),
+			RegistryInvalid},
+		"signed, too deep": {sign(t, []byte(strings.Repeat("[", 99)+strings.Repeat("]", 99)), governance,
+			PayloadType), RegistryInvalid},
 	} {
 		r, err := Open(c.body, &governance.PublicKey, "sma-cross")
 		switch {
@@ -228,8 +276,10 @@ func TestEachBitIsSigned(t *testing.T) {
 	for i := range payload {
 		changed := bytes.Clone(payload)
 		changed[i] ^= 1 << (i % 8)
-		forged := bytes.Replace(body, []byte(base64.StdEncoding.EncodeToString(payload)), []byte(base64.StdEncoding.EncodeToString(changed)), 1)
-		if _, err := Open(forged, &governance.PublicKey, "sma-cross"); err == nil || err.Code != RegistrySignatureInvalid {
+		forged := bytes.Replace(body, []byte(base64.StdEncoding.EncodeToString(payload)),
+			[]byte(base64.StdEncoding.EncodeToString(changed)), 1)
+		if _, err := Open(forged, &governance.PublicKey, "sma-cross"); err == nil ||
+			err.Code != RegistrySignatureInvalid {
 			t.Fatalf("byte %d: %v", i, err)
 		}
 	}
@@ -240,10 +290,13 @@ func TestRealMoney(t *testing.T) {
 		mode    string
 		pretend bool
 		want    bool
-	}{{"backtest", false, false}, {"paper", false, false}, {"live", true, false}, {"live", false, true}, {"", false, true}} {
+	}{{"backtest", false, false}, {"paper", false, false}, {"live", true, false}, {"live", false, true},
+		{"", false, true}} {
 		s := &source{err: errAway}
-		a, err := policyOf(t, s).Admit(t.Context(), request(func(r *Request) { r.Mode, r.Pretend = c.mode, c.pretend }))
-		if got := codeOf(err) == RegistryUnavailable; got != c.want || c.want != (s.asked == 1) || a.Ungated != "" {
+		a, err := policyOf(t, s).Admit(t.Context(),
+			request(func(r *Request) { r.Mode, r.Pretend = c.mode, c.pretend }))
+		if got := codeOf(err) == RegistryUnavailable; got != c.want || c.want != (s.asked == 1) ||
+			a.Ungated != "" {
 			t.Errorf("%q, pretend %v: %v, asked %d times", c.mode, c.pretend, err, s.asked)
 		}
 	}
@@ -258,14 +311,19 @@ func TestDetailsOfRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]any{
-		"family": "sma-cross", "registry_version": int64(7), "deployable_id": "dep-1", "candidate_revision_id": "cr-1",
-		"expires_at": market.FromTime(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), "params_sha256": digest.SHA256Hex([]byte(params)),
+		"family": "sma-cross", "registry_version": int64(7), "deployable_id": "dep-1",
+		"candidate_revision_id": "cr-1",
+		"expires_at":            market.FromTime(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)),
+		"params_sha256":         digest.SHA256Hex([]byte(params)),
 	} {
 		if r.Details[name] != want {
 			t.Errorf("%s is %v, want %v", name, r.Details[name], want)
 		}
 	}
-	if _, err := policyOf(t, s).Admit(t.Context(), request(func(r *Request) { r.Params = json.RawMessage(`{"a":1,"a":2}`) })); err == nil || codeOf(err) != "" {
+	if _, err := policyOf(t, s).Admit(t.Context(),
+		request(func(r *Request) {
+			r.Params = json.RawMessage(`{"a":1,"a":2}`)
+		})); err == nil || codeOf(err) != "" {
 		t.Errorf("parameters with two meanings: %v", err)
 	}
 }
@@ -274,7 +332,8 @@ func FuzzOpen(f *testing.F) {
 	governance := key(f, "governance")
 	f.Add([]byte(`{}`), true)
 	f.Add(digest.Tree(registryOf(nil, entryOf(nil))), true)
-	f.Add(digest.Tree(registryOf(tree{"registry_version": -1.0}, entryOf(tree{"limits": tree{"price_collar_bps": 1e300}}))), true)
+	f.Add(digest.Tree(registryOf(tree{"registry_version": -1.0},
+		entryOf(tree{"limits": tree{"price_collar_bps": 1e300}}))), true)
 	f.Add(sign(f, registryOf(nil, entryOf(nil)), governance, PayloadType), false)
 	f.Fuzz(func(t *testing.T, text []byte, signed bool) {
 		if signed {
@@ -298,7 +357,8 @@ func FuzzOpen(f *testing.F) {
 		if err := req.prepare(); err != nil {
 			t.Fatal(err)
 		}
-		if e, refused := r.judge(&req, now); refused == nil && (e.Status != StatusActive || e.Kill || !e.Allows("live")) {
+		if e, refused := r.judge(&req, now); refused == nil &&
+			(e.Status != StatusActive || e.Kill || !e.Allows("live")) {
 			t.Fatalf("%+v lets it run", e)
 		}
 	})

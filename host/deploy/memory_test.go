@@ -22,12 +22,15 @@ func TestRollbackAfterRestart(t *testing.T) {
 	s.answers(t, registryOf(tree{"registry_version": 8.0}, entryOf(nil)))
 	_, err := policyOf(t, s, inDir(dir)).Admit(t.Context(), request())
 	var r *Refusal
-	if !errors.As(err, &r) || r.Code != RegistryRollback || r.Details["highest_version"] != int64(9) || r.Details["registry_version"] != int64(8) {
+	if !errors.As(err, &r) || r.Code != RegistryRollback || r.Details["highest_version"] != int64(9) ||
+		r.Details["registry_version"] != int64(8) {
 		t.Fatalf("%v", err)
 	}
 	// Another family has a memory of its own.
 	s.answers(t, registryOf(tree{"registry_version": 1.0, "family_id": "other"}, entryOf(nil)))
-	if _, err := policyOf(t, s, inDir(dir), func(o *Options) { o.Families = Families{"sma_cross": "other"} }).Admit(t.Context(), request()); err != nil {
+	if _, err := policyOf(t, s, inDir(dir), func(o *Options) {
+		o.Families = Families{"sma_cross": "other"}
+	}).Admit(t.Context(), request()); err != nil {
 		t.Error(err)
 	}
 	for _, name := range []string{"sma-cross.json", "other.json"} {
@@ -45,7 +48,8 @@ func TestRollbackAfterRestart(t *testing.T) {
 // restart, and not one moment longer.
 func TestCached(t *testing.T) {
 	dir, s := t.TempDir(), &source{err: errAway}
-	if _, err := policyOf(t, s, inDir(dir)).Admit(t.Context(), request()); codeOf(err) != RegistryUnavailable || !errors.Is(err, errAway) {
+	if _, err := policyOf(t, s, inDir(dir)).Admit(t.Context(),
+		request()); codeOf(err) != RegistryUnavailable || !errors.Is(err, errAway) {
 		t.Fatalf("nothing seen: %v", err)
 	}
 	s.answers(t, registryOf(nil, entryOf(nil)))
@@ -60,22 +64,27 @@ func TestCached(t *testing.T) {
 		want Code
 	}{
 		{now, errAway, ""}, {expiry.Add(-time.Second), errAway, ""}, {now, ErrUnknownFamily, ""},
-		{expiry, errAway, RegistryUnavailable}, {expiry.Add(time.Hour), ErrUnknownFamily, RegistryUnavailable},
+		{expiry, errAway, RegistryUnavailable},
+		{expiry.Add(time.Hour), ErrUnknownFamily, RegistryUnavailable},
 	} {
 		s.err = c.err
 		p := policyOf(t, s, inDir(dir), func(o *Options) { o.Now = at(c.at) })
 		a, err := p.Admit(t.Context(), request())
-		if codeOf(err) != c.want || c.want == "" && (len(a.Notices) != 1 || a.Notices[0].Code != RegistryUnavailable) {
+		if codeOf(err) != c.want || c.want == "" &&
+			(len(a.Notices) != 1 || a.Notices[0].Code != RegistryUnavailable) {
 			t.Errorf("at %v: %+v, %v", c.at, a, err)
 		}
-		if status, message := p.Health(""); status != "warn" || !strings.Contains(message, "REGISTRY_UNAVAILABLE") {
+		if status, message := p.Health(""); status != "warn" ||
+			!strings.Contains(message, "REGISTRY_UNAVAILABLE") {
 			t.Errorf("health: %s %s", status, message)
 		}
 	}
 	// The key that is pinned now decides, also about what was kept.
 	s.err = errAway
 	other := &key(t, "lab").PublicKey
-	if _, err := policyOf(t, s, inDir(dir), func(o *Options) { o.Key = other }).Admit(t.Context(), request()); codeOf(err) != RegistryUnavailable {
+	if _, err := policyOf(t, s, inDir(dir), func(o *Options) {
+		o.Key = other
+	}).Admit(t.Context(), request()); codeOf(err) != RegistryUnavailable {
 		t.Errorf("another key: %v", err)
 	}
 	s.err = ErrUnknownFamily
@@ -93,9 +102,12 @@ func TestCached(t *testing.T) {
 func TestDamagedMemory(t *testing.T) {
 	const good = `{"family_id":"sma-cross","registry":{},"registry_version":7,"schema":"registry-memory/v1"}`
 	for name, text := range map[string]string{
-		"empty": "", "torn": good[:40], "no JSON": "hello", "another family": strings.Replace(good, "sma-cross", "other", 1),
-		"a version twice": strings.Replace(good, `"schema"`, `"registry_version":1,"schema"`, 1), "no version": strings.Replace(good, "7", "null", 1),
-		"another schema": strings.Replace(good, "memory/v1", "memory/v2", 1), "no registry": strings.Replace(good, "{},", "null,", 1),
+		"empty": "", "torn": good[:40], "no JSON": "hello",
+		"another family":  strings.Replace(good, "sma-cross", "other", 1),
+		"a version twice": strings.Replace(good, `"schema"`, `"registry_version":1,"schema"`, 1),
+		"no version":      strings.Replace(good, "7", "null", 1),
+		"another schema":  strings.Replace(good, "memory/v1", "memory/v2", 1),
+		"no registry":     strings.Replace(good, "{},", "null,", 1),
 	} {
 		dir := t.TempDir()
 		if err := os.Mkdir(filepath.Join(dir, "control"), 0o700); err != nil {
@@ -107,9 +119,12 @@ func TestDamagedMemory(t *testing.T) {
 		}
 		s := &source{}
 		p := policyOf(t, s, inDir(dir))
-		for _, answer := range []func(){func() { s.answers(t, registryOf(nil, entryOf(nil))) }, func() { s.err = errAway }} {
+		for _, answer := range []func(){func() {
+			s.answers(t, registryOf(nil, entryOf(nil)))
+		}, func() { s.err = errAway }} {
 			answer()
-			if _, err := p.Admit(t.Context(), request()); codeOf(err) != RegistryRollback || strings.Contains(err.Error(), dir) {
+			if _, err := p.Admit(t.Context(), request()); codeOf(err) != RegistryRollback ||
+				strings.Contains(err.Error(), dir) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
@@ -135,11 +150,13 @@ func TestDamagedMemory(t *testing.T) {
 // TestMemoryThatCannotBeKept: a start needs it on disk; what was seen counts nevertheless.
 func TestMemoryThatCannotBeKept(t *testing.T) {
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "control"), nil, 0o600); err != nil { // where a folder is needed
+	// where a folder is needed
+	if err := os.WriteFile(filepath.Join(dir, "control"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	m := NewMemory(filepath.Join(dir, "control", "below"))
-	r, refused := Open(sign(t, registryOf(nil), key(t, "governance"), PayloadType), &key(t, "governance").PublicKey, "sma-cross")
+	r, refused := Open(sign(t, registryOf(nil), key(t, "governance"), PayloadType),
+		&key(t, "governance").PublicKey, "sma-cross")
 	if refused != nil {
 		t.Fatal(refused)
 	}
@@ -148,7 +165,7 @@ func TestMemoryThatCannotBeKept(t *testing.T) {
 	if err := m.See(r); err == nil {
 		t.Fatal("kept in a file")
 	}
-	m.known["sma-cross"] = kept{version: 6}
+	m.known["sma-cross"], m.readLog = kept{version: 6}, true
 	for range 2 {
 		if err := m.See(r); !errors.As(err, &unkept) {
 			t.Fatal(err)

@@ -39,7 +39,8 @@ func TestModes(t *testing.T) {
 			}
 			a, err := p.Admit(t.Context(), request())
 			if (s.asked > 0) != c.asked || (err == nil) != (good || !c.gated) {
-				t.Errorf("%s, configured %v, good %v: asked %d times, %v", c.mode, c.configured, good, s.asked, err)
+				t.Errorf("%s, configured %v, good %v: asked %d times, %v", c.mode, c.configured, good,
+					s.asked, err)
 			}
 			if err != nil {
 				continue
@@ -50,7 +51,8 @@ func TestModes(t *testing.T) {
 			if c.gated {
 				continue
 			}
-			if status, message := p.Health(a.Ungated); status != "warn" || message != a.Ungated || !strings.Contains(message, string(p.Mode())) {
+			if status, message := p.Health(a.Ungated); status != "warn" || message != a.Ungated ||
+				!strings.Contains(message, string(p.Mode())) {
 				t.Errorf("%s: health of the run %s %s", c.mode, status, message)
 			}
 			if c.asked && strings.Contains(a.Ungated, "DEPLOYMENT_REVOKED") == good {
@@ -58,7 +60,8 @@ func TestModes(t *testing.T) {
 			}
 		}
 	}
-	for _, o := range []Options{{Mode: Enforce}, {Mode: Auto, Source: &source{}}, {Mode: Off, Source: &source{}}} {
+	for _, o := range []Options{{Mode: Enforce}, {Mode: Auto, Source: &source{}},
+		{Mode: Off, Source: &source{}}} {
 		if _, err := New(o); err == nil {
 			t.Errorf("%+v is a policy", o)
 		}
@@ -82,7 +85,8 @@ func TestWarnGoesOnWithoutThePlane(t *testing.T) {
 
 func TestFamilies(t *testing.T) {
 	f, err := ParseFamilies([]string{"sma_cross=my.family", "b-b=x"})
-	if err != nil || f.Of("sma_cross") != "my.family" || f.Of("b-b") != "x" || f.Of("a_b_c") != "a-b-c" || Families(nil).Of("a_b") != "a-b" {
+	if err != nil || f.Of("sma_cross") != "my.family" || f.Of("b-b") != "x" || f.Of("a_b_c") != "a-b-c" ||
+		Families(nil).Of("a_b") != "a-b" {
 		t.Errorf("%v %v", f, err)
 	}
 	for _, bad := range []string{"", "a", "=a", "a=", "A=b", "a=B", "a=../b", "a=b=c", "a=b/c", "a=.b"} {
@@ -95,7 +99,9 @@ func TestFamilies(t *testing.T) {
 	}
 	s := &source{}
 	s.answers(t, registryOf(tree{"family_id": "mine"}, entryOf(nil)))
-	if a, err := policyOf(t, s, func(o *Options) { o.Families = Families{"sma_cross": "mine"} }).Admit(t.Context(), request()); err != nil || a.Family != "mine" {
+	if a, err := policyOf(t, s, func(o *Options) {
+		o.Families = Families{"sma_cross": "mine"}
+	}).Admit(t.Context(), request()); err != nil || a.Family != "mine" {
 		t.Errorf("%+v %v", a, err)
 	}
 }
@@ -103,7 +109,7 @@ func TestFamilies(t *testing.T) {
 // silent is a plane that accepts a question and never answers.
 type silent struct{}
 
-func (silent) Registry(ctx context.Context, _ string) ([]byte, error) {
+func (silent) Registry(ctx context.Context, _ string, _ int64) ([]byte, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 }
@@ -112,7 +118,8 @@ func TestSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := policyOf(t, nil, func(o *Options) { o.Source = silent{} })
 		began := time.Now()
-		if _, err := p.Admit(t.Context(), request()); codeOf(err) != RegistryUnavailable || time.Since(began) != askTimeout {
+		if _, err := p.Admit(t.Context(), request()); codeOf(err) != RegistryUnavailable ||
+			time.Since(began) != askTimeout {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		ctx, cancel := context.WithCancelCause(t.Context())

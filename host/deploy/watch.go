@@ -112,7 +112,7 @@ func noticeOf(err error) Notice {
 	return Notice{RegistryUnavailable, err.Error()}
 }
 
-// find is the entry that the run is on by, or why there is none any more.
+// find returns the entry that the run is on by, or why there is none any more.
 func (w *Watch) find(reg *Registry) (*Entry, *Notice) {
 	r := &w.Admission.request
 	fit, _ := reg.entries(r)
@@ -140,7 +140,7 @@ func (w *Watch) find(reg *Registry) (*Entry, *Notice) {
 	return e, nil
 }
 
-// warning is what a run would be told if the policy were enforced.
+// warning returns what a run would be told if the policy were enforced.
 func (w *Watch) warning(e *Entry, gone *Notice) Notice {
 	switch {
 	case gone != nil:

@@ -18,10 +18,10 @@ type scripted struct {
 	source
 }
 
-func (s *scripted) Registry(ctx context.Context, family string) ([]byte, error) {
+func (s *scripted) Registry(ctx context.Context, family string, from int64) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.source.Registry(ctx, family)
+	return s.source.Registry(ctx, family, from)
 }
 
 func (s *scripted) set(change func(*source)) {
@@ -33,7 +33,8 @@ func (s *scripted) set(change func(*source)) {
 // day begins in the bubble's time: the registry of a step is valid for a day.
 func registryNow(version int, at time.Time, entries ...tree) tree {
 	return registryOf(tree{
-		"registry_version": float64(version), "issued_at": at.UTC().Format(time.RFC3339), "expires_at": at.Add(24 * time.Hour).UTC().Format(time.RFC3339),
+		"registry_version": float64(version), "issued_at": at.UTC().Format(time.RFC3339),
+		"expires_at": at.Add(24 * time.Hour).UTC().Format(time.RFC3339),
 	}, entries...)
 }
 
@@ -83,17 +84,26 @@ func TestWatch(t *testing.T) {
 		{"nothing new", 0, nil, ""},
 		{"away", 0, func(_ *testing.T, s *source, _ int) { s.err = errAway }, "alarm REGISTRY_UNAVAILABLE"},
 		{"still away", 0, nil, ""},
-		{"back, suspended", 0, answering(tree{"status": "suspended"}), "reduce DEPLOYMENT_SUSPENDED, clear REGISTRY_UNAVAILABLE"},
+		{"back, suspended", 0, answering(tree{"status": "suspended"}),
+			"reduce DEPLOYMENT_SUSPENDED, clear REGISTRY_UNAVAILABLE"},
 		{"still suspended", 0, nil, ""},
-		{"away, suspended", 0, func(_ *testing.T, s *source, _ int) { s.err = errAway }, "alarm REGISTRY_UNAVAILABLE"},
-		{"an old one", 0, func(t *testing.T, s *source, _ int) { s.answers(t, registryNow(1, time.Now(), entryOf(nil))) }, "alarm REGISTRY_ROLLBACK"},
+		{"away, suspended", 0, func(_ *testing.T, s *source, _ int) {
+			s.err = errAway
+		}, "alarm REGISTRY_UNAVAILABLE"},
+		{"an old one", 0, func(t *testing.T, s *source, _ int) {
+			s.answers(t, registryNow(1, time.Now(), entryOf(nil)))
+		}, "alarm REGISTRY_ROLLBACK"},
 		{"a forged one", 0, func(t *testing.T, s *source, _ int) {
-			s.body = sign(t, registryNow(99, time.Now(), entryOf(tree{"kill": true})), key(t, "lab"), PayloadType)
+			s.body = sign(t, registryNow(99, time.Now(), entryOf(tree{"kill": true})), key(t, "lab"),
+				PayloadType)
 		}, "alarm REGISTRY_SIGNATURE_INVALID"},
 		{"active again", 0, answering(nil), "resume DEPLOYMENT_SUSPENDED, clear REGISTRY_SIGNATURE_INVALID"},
-		{"expired and away", 25 * time.Hour, func(_ *testing.T, s *source, _ int) { s.err = errAway }, "alarm REGISTRY_UNAVAILABLE"},
+		{"expired and away", 25 * time.Hour, func(_ *testing.T, s *source, _ int) {
+			s.err = errAway
+		}, "alarm REGISTRY_UNAVAILABLE"},
 		{"old evidence", 0, answering(evidence), "alarm DEPLOYMENT_EXPIRED"},
-		{"killed while suspended", 0, answering(tree{"status": "suspended", "kill": true}), "stop DEPLOYMENT_REVOKED"},
+		{"killed while suspended", 0, answering(tree{"status": "suspended", "kill": true}),
+			"stop DEPLOYMENT_REVOKED"},
 		{"after the stop", 0, answering(nil), ""},
 	}
 	synctest.Test(t, func(t *testing.T) {
@@ -112,7 +122,7 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// answering is a plane that answers with one entry.
+// answering returns a plane that answers with one entry.
 func answering(entry tree) func(*testing.T, *source, int) {
 	return func(t *testing.T, s *source, version int) {
 		s.answers(t, registryNow(version, time.Now(), entryOf(entry)))
@@ -122,9 +132,11 @@ func answering(entry tree) func(*testing.T, *source, int) {
 // TestWatchStops: each way to lose a deployment ends the run, whatever else is wrong.
 func TestWatchStops(t *testing.T) {
 	for name, entries := range map[string][]tree{
-		"killed": {entryOf(tree{"kill": true})}, "revoked": {entryOf(tree{"status": "revoked", "expires_at": "2000-01-01T00:00:00Z"})},
+		"killed":  {entryOf(tree{"kill": true})},
+		"revoked": {entryOf(tree{"status": "revoked", "expires_at": "2000-01-01T00:00:00Z"})},
 		"demoted": {entryOf(tree{"modes": []any{"paper"}})}, "unknown": {entryOf(tree{"status": "paused"})},
-		"gone": {}, "another deployment": {entryOf(tree{"deployable_id": "dep-2"})}, "other lists": {entryOf(tree{"symbols": []any{"ETH/USDT"}})},
+		"gone": {}, "another deployment": {entryOf(tree{"deployable_id": "dep-2"})},
+		"other lists": {entryOf(tree{"symbols": []any{"ETH/USDT"}})},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			s, told, end := watching(t, Auto)
@@ -146,7 +158,8 @@ func TestWatchOnlyWarns(t *testing.T) {
 			entry tree
 			want  string
 		}{
-			{tree{"status": "suspended"}, "alarm DEPLOYMENT_SUSPENDED"}, {tree{"kill": true}, "alarm DEPLOYMENT_REVOKED"}, {nil, "clear DEPLOYMENT_REVOKED"},
+			{tree{"status": "suspended"}, "alarm DEPLOYMENT_SUSPENDED"},
+			{tree{"kill": true}, "alarm DEPLOYMENT_REVOKED"}, {nil, "clear DEPLOYMENT_REVOKED"},
 		} {
 			s.set(func(s *source) { s.answers(t, registryNow(s.asked+2, time.Now(), entryOf(c.entry))) })
 			if got := told(); got != c.want {
@@ -188,7 +201,9 @@ func TestRiskKill(t *testing.T) {
 			ok    bool
 		}{
 			{nil, 1, 0, true},
-			{slices.Repeat([]error{errAway}, 7), 8, 1*time.Second + 2*time.Second + 4*time.Second + 8*time.Second + 16*time.Second + 2*30*time.Second, true},
+			{slices.Repeat([]error{errAway}, 7), 8,
+				1*time.Second + 2*time.Second + 4*time.Second + 8*time.Second + 16*time.Second + 2*30*
+					time.Second, true},
 			{[]error{errAway, fmt.Errorf("%w: X", ErrRefused)}, 2, time.Second, false},
 		} {
 			r := &told{errs: c.errs}
@@ -198,18 +213,22 @@ func TestRiskKill(t *testing.T) {
 			if (err == nil) != c.ok || len(r.got) != c.tries || time.Since(began) != c.after {
 				t.Errorf("%v after %d tries and %v", err, len(r.got), time.Since(began))
 			}
-			if i := r.got[0]; i.ID != "risk-kill.svc_1" || i.CandidateRevisionID != "cr-1" || i.Reason != "drawdown 11 %" || !i.At.Equal(now) {
+			if i := r.got[0]; i.ID != "risk-kill.svc_1" || i.CandidateRevisionID != "cr-1" ||
+				i.Reason != "drawdown 11 %" || !i.At.Equal(now) {
 				t.Errorf("%+v", i)
 			}
 		}
 		r := &told{errs: slices.Repeat([]error{errAway}, 100)}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := policyOf(t, &source{}, func(o *Options) { o.Reporter = r }).RiskKill(ctx, &Admission{CandidateRevisionID: "cr-1"}, "svc_1", "x")
+		err := policyOf(t, &source{}, func(o *Options) {
+			o.Reporter = r
+		}).RiskKill(ctx, &Admission{CandidateRevisionID: "cr-1"}, "svc_1", "x")
 		if !errors.Is(err, errAway) || !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("%v", err)
 		}
-		for _, a := range []*Admission{{}, {CandidateRevisionID: "cr-1"}} { // of no known revision; nobody to tell
+		// of no known revision; nobody to tell
+		for _, a := range []*Admission{{}, {CandidateRevisionID: "cr-1"}} {
 			if err := policyOf(t, &source{}).RiskKill(t.Context(), a, "svc_1", "x"); err != nil {
 				t.Error(err)
 			}

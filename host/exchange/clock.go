@@ -74,17 +74,17 @@ func (c *SteadyClock) Hear(venue market.Time, asked time.Time, told time.Duratio
 	return offset
 }
 
-// Now is the venue's time.
+// Now returns the venue's time.
 func (c *SteadyClock) Now() market.Time { return c.At(time.Now()) }
 
-// At is the venue's time at a moment that time.Now gave.
+// At returns the venue's time at a moment that time.Now gave.
 func (c *SteadyClock) At(t time.Time) market.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.then.Add(t.Sub(c.since))
 }
 
-// When is the moment of ours at which it was t at the venue.
+// When returns the moment of ours at which it was t at the venue.
 func (c *SteadyClock) When(t market.Time) time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +110,7 @@ const (
 	MostPace  = 1_000_000
 )
 
-// Now is the venue's time.
+// Now returns the venue's time.
 func (c PacedClock) Now() market.Time {
 	return c.Then.Add(time.Duration(float64(time.Since(c.Since)) * c.Pace))
 }
@@ -151,7 +151,7 @@ type Backoff struct {
 	last time.Duration
 }
 
-// Next is how long to wait before the next attempt.
+// Next returns how long to wait before the next attempt.
 func (b *Backoff) Next() time.Duration {
 	b.last = min(max(2*b.last, cmp.Or(b.Least, LeastBackoff)), cmp.Or(b.Most, MostBackoff))
 	return time.Duration(float64(b.last) * (0.8 + 0.4*rand.Float64()))
@@ -160,7 +160,7 @@ func (b *Backoff) Next() time.Duration {
 // Reset begins anew, after an attempt that was not in vain.
 func (b *Backoff) Reset() { b.last = 0 }
 
-// HoldOff is how long to ask nothing after a request that was refused unexecuted; zero: it was answered
+// HoldOff returns how long to ask nothing after a request that was refused unexecuted; zero: it was answered
 // otherwise.
 func (r Result) HoldOff() time.Duration {
 	switch r.Outcome {

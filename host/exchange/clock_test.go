@@ -12,7 +12,8 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// TestSteadyClock: the venue's time goes on by what has passed, whatever this machine's clock is set to meanwhile.
+// TestSteadyClock: the venue's time goes on by what has passed, whatever this machine's clock is set to
+// meanwhile.
 func TestSteadyClock(t *testing.T) {
 	for _, jump := range []time.Duration{0, time.Second, time.Hour, -time.Hour} {
 		const open = market.Time(1_700_000_000_000)
@@ -67,7 +68,8 @@ func TestPause(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		began := time.Now()
-		if !exchange.Pause(ctx, -time.Second) || !exchange.Pause(ctx, 40*time.Second) || exchange.Pause(ctx, 40*time.Second) || exchange.Pause(ctx, 0) {
+		if !exchange.Pause(ctx, -time.Second) || !exchange.Pause(ctx, 40*time.Second) ||
+			exchange.Pause(ctx, 40*time.Second) || exchange.Pause(ctx, 0) {
 			t.Error("it ends otherwise than with its context")
 		}
 		if took := time.Since(began); took != time.Minute {
@@ -79,11 +81,15 @@ func TestPause(t *testing.T) {
 func TestHoldOff(t *testing.T) {
 	for want, list := range map[time.Duration][]exchange.Result{
 		0: {
-			{}, {Outcome: exchange.Unknown, RetryAfterMS: 5000}, {Outcome: exchange.Rejected, RetryAfterMS: 5000}, {Outcome: exchange.NotSent},
+			{}, {Outcome: exchange.Unknown, RetryAfterMS: 5000},
+			{Outcome: exchange.Rejected, RetryAfterMS: 5000}, {Outcome: exchange.NotSent},
 			exchange.ResultOf(nil), exchange.ResultOf(errors.New("no route to host")),
 		},
-		time.Second:     {{Outcome: exchange.Clock}, {Outcome: exchange.Banned, RetryAfterMS: 5}, {Outcome: exchange.NotSent, RetryAfterMS: 5}},
-		5 * time.Second: {{Outcome: exchange.Throttled, RetryAfterMS: 5000}, exchange.ResultOf(&exchange.Error{Result: exchange.Result{Outcome: exchange.NotSent, RetryAfterMS: 5000}})},
+		time.Second: {{Outcome: exchange.Clock}, {Outcome: exchange.Banned, RetryAfterMS: 5},
+			{Outcome: exchange.NotSent, RetryAfterMS: 5}},
+		5 * time.Second: {{Outcome: exchange.Throttled, RetryAfterMS: 5000},
+			exchange.ResultOf(
+				&exchange.Error{Result: exchange.Result{Outcome: exchange.NotSent, RetryAfterMS: 5000}})},
 	} {
 		for _, r := range list {
 			if got := r.HoldOff(); got != want {

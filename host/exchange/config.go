@@ -47,7 +47,7 @@ func NewSecret(text string) Secret {
 	return Secret{value: &b}
 }
 
-// Reveal is the text itself, for the connector's Open only; "" after Wipe.
+// Reveal returns the text itself, for the connector's Open only; "" after Wipe.
 func (s Secret) Reveal() string {
 	if s.value == nil {
 		return ""
@@ -90,7 +90,7 @@ const (
 	maxRateLimitMS = math.MaxInt32
 )
 
-// ConfigSchema is the closed JSON Schema 2020-12 of an exchange_config: the six fields
+// ConfigSchema returns the closed JSON Schema 2020-12 of an exchange_config: the six fields
 // that every venue accepts, whether it uses them or not, and the venue's own, by name. An
 // own field holds no secret.
 func ConfigSchema(own map[string]any) json.RawMessage {
@@ -136,7 +136,7 @@ type ConfigError struct {
 	Want string
 }
 
-// Pointer is where the fault is reported.
+// Pointer returns where the fault is reported.
 func (e *ConfigError) Pointer() string {
 	if e.Key == "" {
 		return "/exchange_config"
@@ -144,7 +144,7 @@ func (e *ConfigError) Pointer() string {
 	return "/exchange_config/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(e.Key)
 }
 
-// Error is the text of the rule.
+// Error returns the text of the rule.
 func (e *ConfigError) Error() string {
 	switch {
 	case e.Want != "":
@@ -160,7 +160,7 @@ func (e *ConfigError) Error() string {
 		"/exchanges"
 }
 
-// misfit is the error of a value that the schema of its key does not take.
+// misfit returns the error of a value that the schema of its key does not take.
 func misfit(key string, want *jsonschema.Schema) error {
 	return &ConfigError{Rule: "value", Key: key, Want: wanted(want)}
 }

@@ -272,7 +272,7 @@ type AccountEvent struct {
 	Transfer *Transfer
 }
 
-// certified is the compiled list: connectors that may trade real money, each with the one
+// certified returns the compiled list: connectors that may trade real money, each with the one
 // version that has passed every card of the conformance suite. A version gets here by its test
 // calling conformance.Certify, which fails where this list differs.
 func certified() map[string]string {

@@ -30,7 +30,8 @@ func TestOnlyTheListedVersionIsCertified(t *testing.T) {
 func TestEveryCertificateHasItsCards(t *testing.T) {
 	for id := range certified() {
 		text, err := os.ReadFile(filepath.Join(id, "conformance_test.go"))
-		if err != nil || !bytes.Contains(text, []byte("func TestConformance(t *testing.T)")) || !bytes.Contains(text, []byte("conformance.Certify(t,")) {
+		if err != nil || !bytes.Contains(text, []byte("func TestConformance(t *testing.T)")) ||
+			!bytes.Contains(text, []byte("conformance.Certify(t,")) {
 			t.Errorf("%s is in the list without a conformance test that certifies it: %v", id, err)
 		}
 	}

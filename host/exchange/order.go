@@ -52,7 +52,7 @@ type Result struct {
 // Error carries the Result of a read that failed.
 type Error struct{ Result Result }
 
-// Error is the message.
+// Error returns the message.
 func (e *Error) Error() string {
 	text := string(e.Result.Outcome)
 	if e.Result.VenueCode != "" {
@@ -76,12 +76,12 @@ func Clip(s string) string {
 	return string([]rune(s)[:maxMessage-1]) + "…"
 }
 
-// NewError is an error with nothing but an outcome and a message.
+// NewError returns an error with nothing but an outcome and a message.
 func NewError(o Outcome, message string) error {
 	return &Error{Result: Result{Outcome: o, Message: Clip(message)}}
 }
 
-// ResultOf is the outcome of a read.
+// ResultOf returns the outcome of a read.
 func ResultOf(err error) Result {
 	if err == nil {
 		return Result{Outcome: Accepted}
@@ -92,7 +92,7 @@ func ResultOf(err error) Result {
 	return Result{Outcome: Unknown, Message: err.Error()}
 }
 
-// Fingerprint is the SHA-256 of a request or an answer, in hex.
+// Fingerprint returns the SHA-256 of a request or an answer, in hex.
 func Fingerprint(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])

@@ -10,8 +10,8 @@ import (
 	"unsafe"
 )
 
-// SetClock is what time.Now would have given had this machine's clock been set by d before: the same moment
-// of the monotonic clock, another time of day.
+// SetClock returns what time.Now would have given had this machine's clock been set by d before: the same
+// moment of the monotonic clock, another time of day.
 func SetClock(t testing.TB, now time.Time, d time.Duration) time.Time {
 	t.Helper()
 	then := now
@@ -22,7 +22,7 @@ func SetClock(t testing.TB, now time.Time, d time.Duration) time.Time {
 	return then
 }
 
-// RAMDir is a temporary folder in memory where the system has such a place: what is written
+// RAMDir returns a temporary folder in memory where the system has such a place: what is written
 // there is not waited for. It is for tests that commit a lot and do not prove that it survives.
 func RAMDir(t testing.TB) string {
 	t.Helper()

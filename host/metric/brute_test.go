@@ -24,7 +24,7 @@ func asFloat(a *big.Float) float64 {
 	return f
 }
 
-// moment is the mean of (x - c)^k.
+// moment returns the mean of (x - c)^k.
 func moment(xs []*big.Float, c *big.Float, k int) *big.Float {
 	sum := zero()
 	for _, x := range xs {
@@ -66,7 +66,8 @@ func bruteDrawdown(levels []float64) float64 {
 	worst := zero()
 	for i := range levels {
 		for j := i + 1; j < len(levels); j++ {
-			if d := sub(num(1), div(num(levels[j]), num(levels[i]))); levels[j] < levels[i] && d.Cmp(worst) > 0 {
+			if d := sub(num(1), div(num(levels[j]), num(levels[i]))); levels[j] < levels[i] &&
+				d.Cmp(worst) > 0 {
 				worst = d
 			}
 		}
@@ -127,7 +128,8 @@ func TestAgainstExactArithmetic(t *testing.T) {
 	const candles = 600
 	for seed := range uint64(6) {
 		c := walk(seed, candles, time.Hour)
-		r := compute(t, Input{Timeframe: market.MustTimeframe("1h"), Calendar: Calendar24x7, Curves: []Curve{c}})
+		r := compute(t,
+			Input{Timeframe: market.MustTimeframe("1h"), Calendar: Calendar24x7, Curves: []Curve{c}})
 		days := bruteDays(c)
 		want := bruteRatios(bruteReturns(days), 365, "")
 		for key, x := range bruteRatios(bruteReturns(c.Equity), 8760, "_candle") {

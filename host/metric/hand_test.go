@@ -107,8 +107,9 @@ func TestTradesByHand(t *testing.T) {
 	in.Trades = tradesOf("30", "-10", "0", "-20", "20")
 	r := compute(t, in)
 	for key, want := range map[string]float64{
-		"total_trades": 5, "win_rate": 0.4, "profit_factor": 50.0 / 30, "expectancy": 4, "average_win": 25, "average_loss": -15,
-		"best_trade": 30, "worst_trade": -20, "average_trade_return": 0.004, "average_candles_held": 2,
+		"total_trades": 5, "win_rate": 0.4, "profit_factor": 50.0 / 30, "expectancy": 4, "average_win": 25,
+		"average_loss": -15,
+		"best_trade":   30, "worst_trade": -20, "average_trade_return": 0.004, "average_candles_held": 2,
 		// Deviations 26, -14, -4, -24, 16: squares sum to 1720.
 		"sqn": math.Sqrt(5) * 4 / math.Sqrt(430),
 	} {
@@ -117,8 +118,8 @@ func TestTradesByHand(t *testing.T) {
 }
 
 func TestUndefinedTrades(t *testing.T) {
-	all := []string{"win_rate", "profit_factor", "expectancy", "average_win", "average_loss", "best_trade", "worst_trade",
-		"average_trade_return", "average_candles_held", "sqn"}
+	all := []string{"win_rate", "profit_factor", "expectancy", "average_win", "average_loss", "best_trade",
+		"worst_trade", "average_trade_return", "average_candles_held", "sqn"}
 	none := map[string]Reason{}
 	for _, key := range all {
 		none[key] = NoTrades
@@ -127,10 +128,14 @@ func TestUndefinedTrades(t *testing.T) {
 		pnl  []string
 		want map[string]Reason
 	}{
-		"none":        {nil, none},
-		"one win":     {[]string{"5"}, map[string]Reason{"profit_factor": NoLosses, "average_loss": NoLosses, "sqn": TooFewReturns}},
-		"equal loss":  {[]string{"-5", "-5.0"}, map[string]Reason{"average_win": NoWins, "sqn": ZeroVariance}},
-		"neither":     {[]string{"0", "0"}, map[string]Reason{"profit_factor": NoLosses, "average_win": NoWins, "average_loss": NoLosses, "sqn": ZeroVariance}},
+		"none": {nil, none},
+		"one win": {[]string{"5"},
+			map[string]Reason{"profit_factor": NoLosses, "average_loss": NoLosses, "sqn": TooFewReturns}},
+		"equal loss": {[]string{"-5", "-5.0"},
+			map[string]Reason{"average_win": NoWins, "sqn": ZeroVariance}},
+		"neither": {[]string{"0", "0"},
+			map[string]Reason{"profit_factor": NoLosses, "average_win": NoWins, "average_loss": NoLosses,
+				"sqn": ZeroVariance}},
 		"all defined": {[]string{"5", "-3"}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +180,8 @@ func TestActivityByHand(t *testing.T) {
 	in.Totals.SlippagePaid.Add(dec("0.125"))
 	r := compute(t, in)
 	for key, want := range map[string]float64{
-		"exposure": 0.375, "time_in_market": 0.5, "turnover": 2.5, "fees_paid": 0.25, "slippage_paid": 0.125, "fill_count": 4,
+		"exposure": 0.375, "time_in_market": 0.5, "turnover": 2.5, "fees_paid": 0.25, "slippage_paid": 0.125,
+		"fill_count":  4,
 		"order_count": 7, "rejected_orders": 2, "rejected_intents": 3, "ambiguous_fills": 1, "open_trades": 1,
 	} {
 		wantValue(t, r, key, want)
@@ -188,11 +194,15 @@ func TestPeriodsPerYear(t *testing.T) {
 		candles, days       int
 		want                float64
 	}{
-		{"1m", Calendar24x7, 0, 0, 525600}, {"5m", Calendar24x7, 0, 0, 105120}, {"1h", Calendar24x7, 0, 0, 8760},
-		{"4h", Calendar24x7, 0, 0, 2190}, {"1d", Calendar24x7, 0, 0, 365}, {"1w", Calendar24x7, 0, 0, 365.0 / 7},
+		{"1m", Calendar24x7, 0, 0, 525600}, {"5m", Calendar24x7, 0, 0, 105120},
+		{"1h", Calendar24x7, 0, 0, 8760},
+		{"4h", Calendar24x7, 0, 0, 2190}, {"1d", Calendar24x7, 0, 0, 365},
+		{"1w", Calendar24x7, 0, 0, 365.0 / 7},
 		{"1M", Calendar24x7, 0, 0, 12}, {"3M", CalendarWeekdays, 0, 0, 4}, {"1M", CalendarWeekdays, 0, 0, 12},
-		{"1w", CalendarWeekdays, 0, 0, 52}, {"2w", CalendarWeekdays, 0, 0, 26}, {"1d", CalendarWeekdays, 9, 9, 252},
-		{"24h", CalendarWeekdays, 9, 9, 252}, {"1h", CalendarWeekdays, 700, 100, 1764}, {"1h", CalendarWeekdays, 0, 0, 6048},
+		{"1w", CalendarWeekdays, 0, 0, 52}, {"2w", CalendarWeekdays, 0, 0, 26},
+		{"1d", CalendarWeekdays, 9, 9, 252},
+		{"24h", CalendarWeekdays, 9, 9, 252}, {"1h", CalendarWeekdays, 700, 100, 1764},
+		{"1h", CalendarWeekdays, 0, 0, 6048},
 	} {
 		tf := market.MustTimeframe(c.timeframe)
 		if got := CandlePeriods(tf, c.calendar, c.candles, c.days); got != c.want {
@@ -248,7 +258,8 @@ func TestDrawdownDuration(t *testing.T) {
 		"longest, not lowest": {[]float64{10, 1, 11, 10, 10, 11}, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
-			wantValue(t, compute(t, inputOf("1d", c.equity...)), "max_drawdown_duration_seconds", c.want*86400)
+			wantValue(t, compute(t, inputOf("1d", c.equity...)), "max_drawdown_duration_seconds",
+				c.want*86400)
 		})
 	}
 }

@@ -33,7 +33,7 @@ func inputOf(timeframe string, equity ...float64) Input {
 	}
 }
 
-// walk is a random curve with idle stretches, like that of a strategy that is not
+// walk returns a random curve with idle stretches, like that of a strategy that is not
 // always in the market, and candles missing.
 func walk(seed uint64, n int, step time.Duration) Curve {
 	r := rand.New(rand.NewPCG(seed, 7))

@@ -38,7 +38,8 @@ func TestInputErrors(t *testing.T) {
 
 func TestTotals(t *testing.T) {
 	var a, b Totals
-	a.AddFill(&market.Fill{Quantity: dec("0.15"), Price: dec("61975"), Fee: dec("9.29625"), Slippage: dec("4.6455")})
+	a.AddFill(&market.Fill{Quantity: dec("0.15"), Price: dec("61975"), Fee: dec("9.29625"),
+		Slippage: dec("4.6455")})
 	b.AddFill(&market.Fill{Quantity: dec("2"), Price: dec("10"), Fee: dec("-0.01"), Ambiguous: true})
 	a.AddOrder(&market.Order{Status: market.StatusFilled})
 	b.AddOrder(&market.Order{Status: market.StatusRejected})
@@ -51,7 +52,8 @@ func TestTotals(t *testing.T) {
 	if fees, slip := a.FeesPaid.Float64(), a.SlippagePaid.Float64(); fees != 9.28625 || slip != 4.6455 {
 		t.Errorf("fees %v, slippage %v", fees, slip)
 	}
-	if a.Fills != 2 || a.AmbiguousFills != 1 || a.Orders != 2 || a.RejectedOrders != 1 || a.RejectedIntents != 4 || a.OpenTrades != 1 {
+	if a.Fills != 2 || a.AmbiguousFills != 1 || a.Orders != 2 || a.RejectedOrders != 1 ||
+		a.RejectedIntents != 4 || a.OpenTrades != 1 {
 		t.Errorf("counts %+v", a)
 	}
 	if before.Fills != 1 || before.FillNotional.Float64() != 9296.25 {

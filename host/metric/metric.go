@@ -16,8 +16,8 @@
 // rounded to 12 significant digits and are never NaN, infinite or -0: what a formula
 // cannot answer is undefined and has a Reason.
 //
-// The package imports plugin-sdk/market and the decimal library. It has no clock,
-// no I/O and no goroutine.
+// The package imports plugin-sdk/market, sim.Float and the decimal library. It has no clock, no I/O and no
+// goroutine.
 package metric
 
 import (
@@ -94,7 +94,7 @@ func onTrades(f func(*tradeFacts) (float64, Reason)) evaluator {
 	return func(x *facts) (float64, Reason) { return f(&x.trades) }
 }
 
-// always is a metric that every run has.
+// always returns a metric that every run has.
 func always(f func(*facts) float64) evaluator {
 	return func(x *facts) (float64, Reason) { return f(x), "" }
 }
@@ -264,7 +264,7 @@ const (
 	monthsPerYear   = 12
 )
 
-// DayPeriods is the number of day returns in a year.
+// DayPeriods returns the number of day returns in a year.
 func DayPeriods(calendar string) float64 {
 	if calendar == CalendarWeekdays {
 		return weekdaysPerYear
@@ -272,7 +272,7 @@ func DayPeriods(calendar string) float64 {
 	return daysPerYear
 }
 
-// CandlePeriods is the number of candle returns in a year. Below one day on a
+// CandlePeriods returns the number of candle returns in a year. Below one day on a
 // weekday calendar the length of a session is not known, so candles and the days
 // that have any are counted instead.
 func CandlePeriods(tf market.Timeframe, calendar string, candles, days int) float64 {

@@ -59,13 +59,16 @@ func TestScalingKeepsRatios(t *testing.T) {
 func TestAnyCurveHasAnAnswer(t *testing.T) {
 	frames := []string{"1s", "1m", "1h", "1d", "36h", "1w", "1M"}
 	level := rapid.OneOf(
-		rapid.Float64Range(-10, 1000), rapid.Float64(), rapid.SampledFrom([]float64{0, 1, 5e-324, math.MaxFloat64, math.Copysign(0, -1)}),
+		rapid.Float64Range(-10, 1000), rapid.Float64(),
+		rapid.SampledFrom([]float64{0, 1, 5e-324, math.MaxFloat64, math.Copysign(0, -1)}),
 	)
 	rapid.Check(t, func(t *rapid.T) {
 		tf := rapid.SampledFrom(frames).Draw(t, "timeframe")
 		in := Input{
-			Timeframe: market.MustTimeframe(tf), Calendar: rapid.SampledFrom([]string{Calendar24x7, CalendarWeekdays}).Draw(t, "calendar"),
-			Trades: tradesOf(rapid.SliceOfN(rapid.SampledFrom([]string{"1", "-1", "0", "12345678.9"}), 0, 5).Draw(t, "pnl")...),
+			Timeframe: market.MustTimeframe(tf),
+			Calendar:  rapid.SampledFrom([]string{Calendar24x7, CalendarWeekdays}).Draw(t, "calendar"),
+			Trades: tradesOf(rapid.SliceOfN(rapid.SampledFrom([]string{"1", "-1", "0", "12345678.9"}), 0,
+				5).Draw(t, "pnl")...),
 		}
 		for range rapid.IntRange(0, 3).Draw(t, "curves") {
 			equity := rapid.SliceOfN(level, 0, 40).Draw(t, "equity")

@@ -56,7 +56,7 @@ func (s *sample) volatility() (x float64, why Reason) {
 	return s.std * math.Sqrt(s.periods), why
 }
 
-// sharpeVariance is the Sharpe ratio per return and the variance of its estimate.
+// sharpeVariance returns the Sharpe ratio per return and the variance of its estimate.
 func (s *sample) sharpeVariance() (ratio, variance float64) {
 	ratio = s.mean / s.std
 	tails := float64((s.kurt - 1) / 4 * float64(ratio*ratio))
@@ -210,7 +210,7 @@ type Returns struct {
 	Return []float64
 }
 
-// Days is how many days it takes until there are n returns, rounded up; on a calendar
+// Days returns how many days it takes until there are n returns, rounded up; on a calendar
 // of weekdays these are trading days unless a candle is longer. The reason is
 // NotApplicable where the number is too large to mean anything.
 func (r Returns) Days(n float64) (int64, Reason) {

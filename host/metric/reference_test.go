@@ -21,7 +21,7 @@ func oracle(t *testing.T, name string) *os.File {
 	t.Helper()
 	f, err := os.Open(filepath.Join("..", "..", "..", "shared", "oracles", name))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skipf("no reference results: %v", err)
+		t.Skipf("needs the folder shared, with the reference results, beside the checkout: %v", err)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,8 @@ func TestReferenceCurves(t *testing.T) {
 		sharpe, candle, sortin float64
 		total, drawdown, wins  float64
 	}{
-		{"sma_cross", -0.1413241284, -0.1808046372, -0.2239590710, -0.2566550622690369, 0.5821096231151792, 0.3145780051150895},
+		{"sma_cross", -0.1413241284, -0.1808046372, -0.2239590710, -0.2566550622690369, 0.5821096231151792,
+			0.3145780051150895},
 		{"buy_hold", 0.9888383893, 1.0414592046, 1.4621017874, 1.471831753149631, 0, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -94,7 +95,8 @@ func TestReferenceCurves(t *testing.T) {
 			}
 			r := compute(t, in)
 			for key, want := range map[string]float64{
-				"sharpe_ratio": c.sharpe, "sharpe_ratio_candle": c.candle, "sortino_ratio": c.sortin, "total_return": c.total,
+				"sharpe_ratio": c.sharpe, "sharpe_ratio_candle": c.candle, "sortino_ratio": c.sortin,
+				"total_return": c.total,
 			} {
 				if got, _ := r.Metrics.Get(key); !near(got, want, 1e-9) {
 					t.Errorf("%s = %.12g, want %.12g", key, got, want)
@@ -108,7 +110,8 @@ func TestReferenceCurves(t *testing.T) {
 				wantReason(t, r, "win_rate", NoTrades)
 			}
 			m := r.Meta
-			if m.Sample != SampleDay || m.NReturns != 847 || m.PeriodsPerYear != 365 || m.CandlePeriodsPerYear != 8760 {
+			if m.Sample != SampleDay || m.NReturns != 847 || m.PeriodsPerYear != 365 ||
+				m.CandlePeriodsPerYear != 8760 {
 				t.Errorf("meta = %+v", m)
 			}
 		})

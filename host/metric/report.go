@@ -42,7 +42,7 @@ type Value struct {
 // gives such a metric the reason Unknown.
 type Values []Value
 
-// Get is the number of a metric; false if it is undefined or there is no such key.
+// Get returns the number of a metric; false if it is undefined or there is no such key.
 func (v Values) Get(key string) (float64, bool) {
 	for _, x := range v {
 		if x.Key == key {
@@ -120,7 +120,7 @@ func (r Report) HTTP() HTTP {
 	return h
 }
 
-// Idle is what the API shows when there is no run: nothing is defined.
+// Idle returns what the API shows when there is no run: nothing is defined.
 func Idle() HTTP {
 	r := Report{Meta: Meta{
 		Semantics: Semantics, Sample: SampleCandle, Calendar: Calendar24x7, DDOF: 1,
@@ -132,7 +132,7 @@ func Idle() HTTP {
 	return r.HTTP()
 }
 
-// Insufficient is the report of a sample too small to estimate from: ratios and
+// Insufficient returns the report of a sample too small to estimate from: ratios and
 // means are undefined, counts, totals and extremes stay.
 func (r Report) Insufficient() Report {
 	out := Report{Meta: r.Meta}
@@ -147,7 +147,7 @@ func (r Report) Insufficient() Report {
 	return out
 }
 
-// Portable is the metrics that are equal to the last bit on every CPU: those that a
+// Portable returns the metrics that are equal to the last bit on every CPU: those that a
 // hash of results may cover.
 func (r Report) Portable() Values {
 	var out Values

@@ -40,7 +40,8 @@ func golden(t *testing.T, name string, value any) {
 
 func sampleInput() Input {
 	in := Input{
-		Timeframe: market.MustTimeframe("1h"), Calendar: Calendar24x7, Curves: []Curve{walk(42, 2000, time.Hour)},
+		Timeframe: market.MustTimeframe("1h"), Calendar: Calendar24x7,
+		Curves: []Curve{walk(42, 2000, time.Hour)},
 		Trades: tradesOf("118.52025", "-40.1", "-7.25", "63"),
 	}
 	in.Curves[0].Closes = []Closes{{"BTC/USDT", 8000, 9000}}
@@ -62,8 +63,9 @@ func TestGoldenReports(t *testing.T) {
 
 func TestMetaJSON(t *testing.T) {
 	b, err := json.Marshal(Meta{
-		Semantics: Semantics, Sample: SampleDay, NReturns: 847, PeriodsPerYear: 365, CandlePeriodsPerYear: 8760,
-		Calendar: Calendar24x7, DDOF: 1, Undefined: map[string]Reason{},
+		Semantics: Semantics, Sample: SampleDay, NReturns: 847, PeriodsPerYear: 365,
+		CandlePeriodsPerYear: 8760,
+		Calendar:             Calendar24x7, DDOF: 1, Undefined: map[string]Reason{},
 	})
 	want := `{"semantics":"metrics-v1","sample":"day","n_returns":847,"periods_per_year":365,"candle_periods_per_year":8760,"calendar":"24x7","ddof":1,"risk_free":0,"undefined":{}}`
 	if err != nil || string(b) != want {
@@ -119,7 +121,8 @@ func TestPortable(t *testing.T) {
 
 // The keys of the published table, each once, each documented in one sentence.
 func TestRegistry(t *testing.T) {
-	want := strings.Fields(`sharpe_ratio sharpe_ratio_candle sortino_ratio sortino_ratio_candle volatility volatility_candle
+	want := strings.Fields(
+		`sharpe_ratio sharpe_ratio_candle sortino_ratio sortino_ratio_candle volatility volatility_candle
 		total_return max_drawdown max_drawdown_day max_drawdown_duration_seconds cagr cagr_candle calmar_ratio calmar_ratio_candle
 		sharpe_stderr psr total_trades win_rate profit_factor expectancy average_win average_loss best_trade worst_trade
 		average_trade_return average_candles_held sqn exposure time_in_market turnover buy_hold_return fees_paid slippage_paid
@@ -152,7 +155,8 @@ func TestValuesReadBack(t *testing.T) {
 	if err := json.Unmarshal(b, &back); err != nil {
 		t.Fatal(err)
 	}
-	if len(back.Metrics) != len(r.Metrics) || *back.Metrics["total_return"] != -0.01 || back.Metrics["win_rate"] != nil {
+	if len(back.Metrics) != len(r.Metrics) || *back.Metrics["total_return"] != -0.01 ||
+		back.Metrics["win_rate"] != nil {
 		t.Errorf("read back %v", back.Metrics)
 	}
 	if back.Meta.Undefined["win_rate"] != NoTrades {
@@ -161,7 +165,8 @@ func TestValuesReadBack(t *testing.T) {
 }
 
 func BenchmarkCompute(b *testing.B) {
-	in := Input{Timeframe: market.MustTimeframe("1m"), Calendar: Calendar24x7, Curves: []Curve{walk(1, 1_500_000, time.Minute)}}
+	in := Input{Timeframe: market.MustTimeframe("1m"), Calendar: Calendar24x7,
+		Curves: []Curve{walk(1, 1_500_000, time.Minute)}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if _, err := Compute(in); err != nil {

@@ -17,7 +17,8 @@ func TestStitchedCurves(t *testing.T) {
 	second := curveOf("1w", next, 100, 80, 140)
 	first.Closes = []Closes{{"A/USD", 10, 11}}
 	second.Closes = []Closes{{"A/USD", 11, 22}}
-	in := Input{Timeframe: market.MustTimeframe("1w"), Calendar: CalendarWeekdays, Curves: []Curve{first, second}}
+	in := Input{Timeframe: market.MustTimeframe("1w"), Calendar: CalendarWeekdays,
+		Curves: []Curve{first, second}}
 	r := compute(t, in)
 	if r.Meta.NReturns != 4 {
 		t.Errorf("%d returns, want 4", r.Meta.NReturns)
@@ -61,14 +62,16 @@ func TestStitchedOddities(t *testing.T) {
 }
 
 func TestMainReturnsOfDays(t *testing.T) {
-	in := Input{Timeframe: market.MustTimeframe("1h"), Calendar: Calendar24x7, Curves: []Curve{walk(1, 2000, time.Hour)}}
+	in := Input{Timeframe: market.MustTimeframe("1h"), Calendar: Calendar24x7,
+		Curves: []Curve{walk(1, 2000, time.Hour)}}
 	mr, err := MainReturns(in)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := compute(t, in)
 	if mr.Sample != SampleDay || len(mr.Return) != r.Meta.NReturns || len(mr.Time) != len(mr.Return) {
-		t.Fatalf("%s, %d returns, %d times, report says %d", mr.Sample, len(mr.Return), len(mr.Time), r.Meta.NReturns)
+		t.Fatalf("%s, %d returns, %d times, report says %d", mr.Sample, len(mr.Return), len(mr.Time),
+			r.Meta.NReturns)
 	}
 	for i, at := range mr.Time {
 		if at%dayMillis != 0 || i > 0 && at <= mr.Time[i-1] {
@@ -88,8 +91,10 @@ func TestDays(t *testing.T) {
 		want  int64
 		why   Reason
 	}{
-		{day, 1080.65, 1081, ""}, {day, 3, 3, ""}, {7 * day, 2.5, 18, ""}, {time.Hour, 25, 2, ""}, {time.Hour, 24, 1, ""},
-		{day, 0x1p54, 0, NotApplicable}, {day, math.Inf(1), 0, NotApplicable}, {day, math.NaN(), 0, NotApplicable},
+		{day, 1080.65, 1081, ""}, {day, 3, 3, ""}, {7 * day, 2.5, 18, ""}, {time.Hour, 25, 2, ""},
+		{time.Hour, 24, 1, ""},
+		{day, 0x1p54, 0, NotApplicable}, {day, math.Inf(1), 0, NotApplicable},
+		{day, math.NaN(), 0, NotApplicable},
 	} {
 		if got, why := (Returns{Every: c.every}).Days(c.n); got != c.want || why != c.why {
 			t.Errorf("%v returns, one in %s: %d days, %q; want %d, %q", c.n, c.every, got, why, c.want, c.why)
@@ -97,7 +102,8 @@ func TestDays(t *testing.T) {
 	}
 	for tf, want := range map[string]time.Duration{"1h": day, "1d": day, "1w": 7 * day} {
 		c := walk(1, 2000, market.MustTimeframe(tf).Duration())
-		if mr, err := MainReturns(Input{Timeframe: market.MustTimeframe(tf), Calendar: Calendar24x7, Curves: []Curve{c}}); err != nil || mr.Every != want {
+		if mr, err := MainReturns(Input{Timeframe: market.MustTimeframe(tf), Calendar: Calendar24x7,
+			Curves: []Curve{c}}); err != nil || mr.Every != want {
 			t.Errorf("%s: one return in %s, want %s (%v)", tf, mr.Every, want, err)
 		}
 	}

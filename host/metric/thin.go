@@ -89,7 +89,7 @@ func triangles(times []market.Time, values []float64, n int) []int {
 	return append(picked, last)
 }
 
-// mean is the centre of some points, times counted from an origin.
+// mean returns the centre of some points, times counted from an origin.
 func mean(times []market.Time, values []float64, origin market.Time) (x, y float64) {
 	for i := range times {
 		x += float64(times[i] - origin)

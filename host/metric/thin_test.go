@@ -111,7 +111,8 @@ func FuzzEquity(f *testing.F) {
 			t.Errorf("info %+v of %d points", info, len(picked))
 		}
 		peak, trough := WorstDrawdown(values)
-		if n >= 4 && (len(values) > 0) && (!slices.Contains(picked, peak) || !slices.Contains(picked, trough)) {
+		if n >= 4 && (len(values) > 0) &&
+			(!slices.Contains(picked, peak) || !slices.Contains(picked, trough)) {
 			t.Errorf("peak %d or trough %d missing in %v", peak, trough, picked)
 		}
 	})

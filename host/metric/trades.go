@@ -9,6 +9,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 var tradeMetrics = []Metric{
@@ -101,7 +102,7 @@ func (t *tradeFacts) have(n int, none Reason) Reason {
 }
 
 func (t *tradeFacts) extreme(d decimal.Decimal) (float64, Reason) {
-	return toFloat(d), t.have(t.count, NoTrades)
+	return sim.Float(d), t.have(t.count, NoTrades)
 }
 
 func (t *tradeFacts) profitFactor() (float64, Reason) {
@@ -129,16 +130,10 @@ func (t *tradeFacts) sqn(trades []market.Trade) (float64, Reason) {
 	mean := t.pnl() / k
 	var squares compensated
 	for i := range trades {
-		d := toFloat(trades[i].PnL) - mean
+		d := sim.Float(trades[i].PnL) - mean
 		squares.add(float64(d * d))
 	}
 	return math.Sqrt(k) * mean / math.Sqrt(squares.value()/(k-1)), ""
-}
-
-// toFloat is the float64 nearest to d.
-func toFloat(d decimal.Decimal) float64 {
-	f, _ := d.Float64()
-	return f
 }
 
 // compensated is a float64 sum that carries the rounding error of every addition
@@ -189,7 +184,7 @@ func (s *Sum) AddProduct(a, b decimal.Decimal) {
 // AddSum adds another sum.
 func (s *Sum) AddSum(o *Sum) { s.accumulate(o.words, false) }
 
-// Float64 is the float64 nearest to the sum.
+// Float64 returns the float64 nearest to the sum.
 func (s *Sum) Float64() float64 {
 	v := s.words
 	neg := v[limbs-1]>>63 == 1

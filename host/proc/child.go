@@ -56,13 +56,13 @@ type ExecError struct {
 	Errno  int
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *ExecError) Error() string { return "cannot execute the program: " + e.Reason }
 
 // SandboxError reports that the sandbox was required and could not be had.
 type SandboxError struct{ Reason string }
 
-// Error is the message.
+// Error returns the message.
 func (e *SandboxError) Error() string { return e.Reason }
 
 // Child is one process.
@@ -274,26 +274,26 @@ func (c *Child) readStdout(stdout io.Reader, say *io.PipeWriter) {
 	c.tail.readFrom(stdout)
 }
 
-// Handshake is the process's stdout up to the end of its first line.
+// Handshake returns the process's stdout up to the end of its first line.
 func (c *Child) Handshake() io.ReadCloser { return c.handshake }
 
-// FirstLine is what the process printed first; "" as long as it has not.
+// FirstLine returns what the process printed first; "" as long as it has not.
 func (c *Child) FirstLine() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.first
 }
 
-// PID is the plugin's number, as the host sees it.
+// PID returns the plugin's number, as the host sees it.
 func (c *Child) PID() int { return cmp.Or(c.plugin, c.pid) }
 
-// Level is how well the sandbox closes it in.
+// Level returns how well the sandbox closes it in.
 func (c *Child) Level() sandbox.Level { return c.level }
 
 // Done is closed when the process and its group are gone and all output is read.
 func (c *Child) Done() <-chan struct{} { return c.done }
 
-// Tail is the newest 64 KiB of what it said, in lines.
+// Tail returns the newest 64 KiB of what it said, in lines.
 func (c *Child) Tail() []string { return c.tail.lines() }
 
 // Settle gives the last words of a process that will be killed for a fault the time
@@ -318,7 +318,7 @@ func (c *Child) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// ExitCode is the exit code: -1 as long as it runs, 128 and the number of the signal
+// ExitCode returns the exit code: -1 as long as it runs, 128 and the number of the signal
 // when one ended it, as shells have it.
 func (c *Child) ExitCode() int {
 	c.mu.Lock()
@@ -395,7 +395,7 @@ var errNoShim = errors.New("the sandbox helper did not answer")
 // lowerError reports that the machine does not grant what a rung needs.
 type lowerError struct{ error }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *lowerError) Unwrap() error { return e.error }
 
 // cannotIsolate separates a refusal of namespaces from other reasons for which a process
@@ -490,7 +490,7 @@ func giveFolder(p *sandbox.Policy) error {
 	})
 }
 
-// policy is what a process may do on a rung.
+// policy returns what a process may do on a rung.
 func policy(cfg Config, rung sandbox.Rung, refused map[string]string) *sandbox.Policy {
 	p := &sandbox.Policy{
 		Require: cfg.Sandbox == sandbox.Require, Measure: cfg.measure, Survives: cfg.Survives,

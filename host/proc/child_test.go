@@ -60,7 +60,8 @@ func config(t *testing.T, name string, mode sandbox.Mode) Config {
 	}
 	t.Cleanup(func() { _ = f.Close() })
 	return Config{
-		Binary: f, Name: name, SocketDir: t.TempDir(), Sandbox: mode, Libraries: true, Limits: sandbox.DefaultLimits(),
+		Binary: f, Name: name, SocketDir: t.TempDir(), Sandbox: mode, Libraries: true,
+		Limits: sandbox.DefaultLimits(),
 	}
 }
 
@@ -99,7 +100,8 @@ func TestOutputAndExit(t *testing.T) {
 				t.Errorf("%s: %q is not in the tail %q", mode, want, tail)
 			}
 		}
-		if wantOff := sandbox.Unwalled(mode, false) != ""; wantOff != (p.Level().String() == sandbox.LevelOff) {
+		if wantOff := sandbox.Unwalled(mode,
+			false) != ""; wantOff != (p.Level().String() == sandbox.LevelOff) {
 			t.Errorf("%s: level %s", mode, p.Level())
 		}
 		p.Kill() // its number may belong to another user by now: nothing happens
@@ -170,7 +172,7 @@ func TestShimWithoutReport(t *testing.T) {
 
 func TestCancelledStart(t *testing.T) {
 	if !sandbox.Supported() {
-		t.Skip("without a sandbox there is nothing to wait for")
+		t.Skip("needs a sandbox: without one there is nothing to wait for")
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -182,7 +184,7 @@ func TestCancelledStart(t *testing.T) {
 	}
 }
 
-// startLimit is how long a start may take here.
+// startLimit returns how long a start may take here.
 func startLimit() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), 10*time.Second)
 }

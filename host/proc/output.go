@@ -126,7 +126,7 @@ func (t *tail) flush() {
 	}
 }
 
-// lines is the kept output. Its first line is left out when it lost its beginning.
+// lines returns the kept output. Its first line is left out when it lost its beginning.
 func (t *tail) lines() []string {
 	t.mu.Lock()
 	raw, cut := t.ring, t.cut

@@ -91,12 +91,14 @@ func TestFirstLine(t *testing.T) {
 		{"a", "a", ""},
 		{"\n", "", ""},
 	} {
-		if line, rest := firstLine(strings.NewReader(test.in)); line != test.line || string(rest) != test.rest {
+		if line, rest := firstLine(strings.NewReader(test.in)); line != test.line ||
+			string(rest) != test.rest {
 			t.Errorf("%q: got %q and %q", test.in, line, rest)
 		}
 	}
 	long := strings.Repeat("x", 3*maxFirstLine)
-	if line, _ := firstLine(strings.NewReader(long)); len(line) < maxFirstLine || len(line) > maxFirstLine+4096 {
+	if line, _ := firstLine(strings.NewReader(long)); len(line) < maxFirstLine ||
+		len(line) > maxFirstLine+4096 {
 		t.Errorf("a long line was cut at %d", len(line))
 	}
 }

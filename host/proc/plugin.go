@@ -51,7 +51,7 @@ type Fault struct {
 	Message string `json:"message"`
 }
 
-// Error is the message with its code.
+// Error returns the message with its code.
 func (f *Fault) Error() string { return f.Code + ": " + f.Message }
 
 // Faultf makes a fault.
@@ -100,7 +100,7 @@ type Plugin struct {
 	conn   *grpc.ClientConn // of one that was attached
 }
 
-// Attach is a plugin that nothing here has started, such as one under a debugger, or ends: only the
+// Attach returns a plugin that nothing here has started, such as one under a debugger, or ends: only the
 // connection to it is closed, which is its end here. Why is why no sandbox closes it in.
 func Attach(conn *grpc.ClientConn, pid int, why string) *Plugin {
 	return &Plugin{conn: conn, Child: &Child{
@@ -389,14 +389,14 @@ func (r *runner) abort() {
 	}
 }
 
-// started is the process, or why there is none; both nil before the start.
+// started returns the process, or why there is none; both nil before the start.
 func (r *runner) started() (*Child, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.process, r.err
 }
 
-// child is the process, nil when there is none.
+// child returns the process, nil when there is none.
 func (r *runner) child() *Child {
 	p, _ := r.started()
 	return p
@@ -412,16 +412,16 @@ func (r *runner) done() <-chan struct{} {
 	return gone
 }
 
-// Stdout is the handshake only; the child reads what follows itself.
+// Stdout returns the handshake only; the child reads what follows itself.
 func (r *runner) Stdout() io.ReadCloser { return r.process.Handshake() }
 
 // Stderr is nothing: the child keeps it.
 func (r *runner) Stderr() io.ReadCloser { return io.NopCloser(strings.NewReader("")) }
 
-// Name is the program's.
+// Name returns the program's.
 func (r *runner) Name() string { return r.config.Name }
 
-// ID is the process's number.
+// ID returns the process's number.
 func (r *runner) ID() string {
 	if p := r.child(); p != nil {
 		return strconv.Itoa(p.PID())

@@ -65,7 +65,7 @@ func awaitExit(cmd *exec.Cmd) {
 
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
-// childOf is the number of a process's first child, 0 if it has none. It got one of the next
+// childOf returns the number of a process's first child, 0 if it has none. It got one of the next
 // numbers, so that they are looked at before all others.
 func childOf(pid int) int {
 	const near = 64
@@ -83,7 +83,7 @@ func childOf(pid int) int {
 	return 0
 }
 
-// parentOf is the number of a process's parent, 0 if there is no such process.
+// parentOf returns the number of a process's parent, 0 if there is no such process.
 func parentOf(pid int) int {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 	if err != nil {
@@ -99,7 +99,7 @@ func parentOf(pid int) int {
 	return parent
 }
 
-// socketPath is where the host finds a socket of the process's own root. The socket is
+// socketPath returns where the host finds a socket of the process's own root. The socket is
 // opened first, because the process could have put a link there that leads elsewhere.
 func (c *Child) socketPath(address string) (string, error) {
 	root, err := unix.Open(fmt.Sprintf("/proc/%d/root", c.pid), unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC,

@@ -24,19 +24,22 @@ import (
 var restricted = map[string][]seccomp.SyscallGroup{
 	"free": nil,
 	// Docker's default filter for a container without CAP_SYS_ADMIN.
-	"container": {namespaceFlags(unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET |
-		unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)},
+	"container": {
+		namespaceFlags(unix.CLONE_NEWUSER | unix.CLONE_NEWPID | unix.CLONE_NEWNS | unix.CLONE_NEWNET |
+			unix.CLONE_NEWIPC | unix.CLONE_NEWUTS)},
 	// A rule of AppArmor that grants user namespaces and no rights in them.
-	"no mounts": {{Names: []string{"mount", "pivot_root", "umount2"}, Action: seccomp.ActionErrno | seccomp.Action(unix.EACCES)}},
+	"no mounts": {{Names: []string{"mount", "pivot_root", "umount2"},
+		Action: seccomp.ActionErrno | seccomp.Action(unix.EACCES)}},
 	"no users":  {namespaceFlags(unix.CLONE_NEWUSER)},
 	"no filter": {{Names: []string{"seccomp"}, Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM)}},
 }
 
 func namespaceFlags(flags uint64) seccomp.SyscallGroup {
 	return seccomp.SyscallGroup{Action: seccomp.ActionErrno | seccomp.Action(unix.EPERM),
-		NamesWithCondtions: []seccomp.NameWithConditions{{Name: "clone", Conditions: seccomp.ArgumentConditions{
-			{Argument: 0, Operation: seccomp.BitsSet, Value: flags},
-		}}}}
+		NamesWithCondtions: []seccomp.NameWithConditions{{Name: "clone",
+			Conditions: seccomp.ArgumentConditions{
+				{Argument: 0, Operation: seccomp.BitsSet, Value: flags},
+			}}}}
 }
 
 // measured prints the levels that a host reaches in such surroundings.
@@ -68,7 +71,8 @@ func shipped() []seccomp.SyscallGroup {
 	var profile struct {
 		Syscalls []struct{ Names []string }
 	}
-	if err := json.Unmarshal([]byte(os.Getenv("FILTER")), &profile); err != nil || len(profile.Syscalls) != 1 {
+	if err := json.Unmarshal([]byte(os.Getenv("FILTER")), &profile); err != nil ||
+		len(profile.Syscalls) != 1 {
 		panic(fmt.Sprint(profile, err))
 	}
 	native, err := arch.GetInfo("")
@@ -89,7 +93,7 @@ func TestLadder(t *testing.T) {
 	ring.Undetected(t, "programs with the race detector have no sandbox")
 	free := measureIn(t, "free", 0)
 	if free[0] != sandbox.LevelFull+" <nil>" {
-		t.Skipf("this machine's sandbox is %q, not full", free)
+		t.Skipf("needs the full sandbox; this machine has %q", free)
 	}
 	const none = "no_user_namespace,no_pid_namespace,no_ipc_namespace,no_uts_namespace,"
 	root, user := os.Geteuid(), 65534
@@ -100,11 +104,16 @@ func TestLadder(t *testing.T) {
 	}{
 		{"free", user, "full"},
 		{"no users", root, "partial:no_user_namespace"},
-		{"no mounts", root, "partial:no_user_namespace,no_own_root,no_own_user,no_capabilities,no_process_limit"},
+		{"no mounts", root,
+			"partial:no_user_namespace,no_own_root,no_own_user,no_capabilities,no_process_limit"},
 		{"no mounts", user, "partial:no_own_root"},
-		{"container", root, "partial:" + none + "no_network_namespace,no_own_root,no_own_user,no_capabilities,no_process_limit,no_memory_limit"},
-		{"container", user, "partial:" + none + "no_network_namespace,no_own_root,no_process_limit,no_memory_limit"},
-		{"no users", user, "partial:" + none + "no_network_namespace,no_own_root,no_process_limit,no_memory_limit"},
+		{"container", root,
+			"partial:" + none +
+				"no_network_namespace,no_own_root,no_own_user,no_capabilities,no_process_limit,no_memory_limit"},
+		{"container", user,
+			"partial:" + none + "no_network_namespace,no_own_root,no_process_limit,no_memory_limit"},
+		{"no users", user,
+			"partial:" + none + "no_network_namespace,no_own_root,no_process_limit,no_memory_limit"},
 		{"no filter", user, "partial:no_seccomp"},
 		{"shipped", root, "full"},
 		{"shipped", user, "full"},
@@ -137,12 +146,14 @@ func measureIn(t *testing.T, name string, uid int) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := &exec.Cmd{Path: program, Args: []string{"measured", name}, Env: []string{"TMPDIR=" + dir, "FILTER=" + string(filter)}, Stderr: os.Stderr}
+	cmd := &exec.Cmd{Path: program, Args: []string{"measured", name},
+		Env: []string{"TMPDIR=" + dir, "FILTER=" + string(filter)}, Stderr: os.Stderr}
 	if os.Geteuid() == 0 {
 		if err := os.Chown(dir, uid, uid); err != nil {
 			t.Fatal(err)
 		}
-		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid), Gid: uint32(uid)}}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uint32(uid),
+			Gid: uint32(uid)}}
 	}
 	out, err := cmd.Output()
 	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
@@ -176,7 +187,7 @@ func TestSharedMemoryCounts(t *testing.T) {
 		c.Limits.MemoryBytes = test.limit
 		p := mustStart(t, c)
 		if p.Level().String() != sandbox.LevelFull {
-			t.Skipf("this machine's sandbox is %q, not full", p.Level())
+			t.Skipf("needs the full sandbox; this machine has %q", p.Level())
 		}
 		select {
 		case <-p.Done():
@@ -225,7 +236,7 @@ func TestKilledHostsAreSweptUp(t *testing.T) {
 // TestForeignFolder: in a shared temporary folder another user may have taken the name.
 func TestForeignFolder(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("only root can give a folder away")
+		t.Skip("needs root: only root can change the owner of a folder")
 	}
 	base, err := os.MkdirTemp("/tmp", "c")
 	if err != nil {

@@ -18,7 +18,7 @@ func useCores(int) (restore func()) { return func() {} }
 
 func processAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
-// executablePath is the verified copy's path: nothing here executes an open file.
+// executablePath returns the verified copy's path: nothing here executes an open file.
 func executablePath(binary *os.File) string { return binary.Name() }
 
 // awaitExit reaps the process, since nothing here only looks whether it has ended.
@@ -29,7 +29,7 @@ func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 // childOf finds none: here there is no shim.
 func childOf(int) int { return 0 }
 
-// socketPath is the address itself: here a process has no root of its own.
+// socketPath returns the address itself: here a process has no root of its own.
 func (c *Child) socketPath(address string) (string, error) { return address, nil }
 
 // watchMemory watches nothing: here there is no sandbox.

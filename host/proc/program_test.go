@@ -73,7 +73,7 @@ func TestStoreCopiesOnce(t *testing.T) {
 // is done to it is seen, also when its size and its time of writing are put back.
 func TestStoreNoticesEveryChange(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("copies are hashed at every start")
+		t.Skip("needs Linux: elsewhere copies are hashed at every start")
 	}
 	s := testStore(t)
 	sum, err := s.copy(writeFile(t, t.TempDir(), "x", "content", 0o755))
@@ -123,7 +123,8 @@ func TestStoreNoticesEveryChange(t *testing.T) {
 
 func TestStoreRefuses(t *testing.T) {
 	s, dir := testStore(t), t.TempDir()
-	pipe, link, big := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"), writeFile(t, dir, "big", "", 0o755)
+	pipe, link, big := filepath.Join(dir, "pipe"), filepath.Join(dir, "link"),
+		writeFile(t, dir, "big", "", 0o755)
 	if err := syscall.Mkfifo(pipe, 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,8 @@ func TestStoreRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for path, want := range map[string]string{
-		pipe: "not a regular file", link: "link", big: "more than", dir: "not a regular file", filepath.Join(dir, "absent"): "absent",
+		pipe: "not a regular file", link: "link", big: "more than", dir: "not a regular file",
+		filepath.Join(dir, "absent"): "absent",
 	} {
 		_, err := s.Add(path)
 		if err == nil || err.Code != CodeUnreadable || !strings.Contains(err.Error(), want) {
@@ -145,7 +147,7 @@ func TestStoreRefuses(t *testing.T) {
 
 func TestInspect(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("programs are looked at on Linux only")
+		t.Skip("needs Linux: programs are examined there only")
 	}
 	header := func(machine elf.Machine, kind elf.Type) string {
 		h := elf.Header64{Machine: uint16(machine), Type: uint16(kind), Version: 1, Ehsize: 64}
@@ -171,7 +173,8 @@ func TestInspect(t *testing.T) {
 		}
 		libraries, err := inspect(f)
 		_ = f.Close()
-		if want == "" && (err != nil || libraries) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+		if want == "" && (err != nil || libraries) || want != "" &&
+			(err == nil || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%.20q: got %v, want %q", content, err, want)
 		}
 	}

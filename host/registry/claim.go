@@ -54,12 +54,11 @@ func (e *CollisionError) Error() string {
 		e.Want)
 }
 
-// Claim gives the caller the right to execute a request, from artifact.Begun, unless
-// it is answered or another process is at it. A lease that has expired or whose holder has
-// ended, a failed run and
-// a row that was imported without its files are taken over as the next attempt. The
-// holder renews the lease every LeaseRenew and ends it through Complete, Fail or
-// Abandon.
+// Claim gives the caller the right to execute a request, from artifact.Begun, unless it is
+// answered or another process is at it. A lease that has expired or whose holder has
+// ended, a failed run and a row that was imported without its files are taken over as the
+// next attempt. The holder renews the lease every LeaseRenew and ends it through Complete,
+// Fail or Abandon.
 func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string) (Claim, error) {
 	var c Claim
 	err := r.db.Tx(ctx, func(tx *sql.Tx) error {
@@ -101,7 +100,7 @@ func (r *Registry) Claim(ctx context.Context, m *artifact.Metadata, owner string
 	return c, because(err, r.store.Root())
 }
 
-// requestRow is the row of a request, nil if there is none.
+// requestRow returns the row of a request, nil if there is none.
 func requestRow(ctx context.Context, tx *sql.Tx, hash string) (*Request, error) {
 	q := &Request{}
 	err := tx.QueryRowContext(ctx, selectRequest, hash).Scan(requestFields(q)...)
@@ -299,7 +298,7 @@ func (e *AmbiguousError) Error() string {
 	return fmt.Sprintf("%q stands for %d plans: %s", e.Name, len(e.IDs), strings.Join(e.IDs, ", "))
 }
 
-// FindPlan is the plan of a strategy that a name stands for: its id, its hash, or the
+// FindPlan returns the plan of a strategy that a name stands for: its id, its hash, or the
 // beginning of one of them that no other plan of the strategy has. The error is
 // ErrNotFound or an *AmbiguousError.
 func (r *Registry) FindPlan(ctx context.Context, slug, name string) (Plan, error) {

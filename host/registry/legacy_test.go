@@ -27,17 +27,23 @@ func legacy(t *testing.T, files map[string]string) (*Registry, string) {
 func TestLegacyShapes(t *testing.T) {
 	const payload = `{"run_id":"r1","request_hash":"h1","slug":"s","family_id":"f","status":"failed","trial_key":"k","completed_at":"2024-01-02T00:00:00.000Z","more":[1]}`
 	for name, files := range map[string]map[string]string{
-		"strings and array":          {legacyIndex: `{"h1":"r1"}`, legacyMetadata: `[` + payload + `]`},
-		"objects":                    {legacyIndex: `{"h1":{"run_id":"r1","at":1}}`, legacyMetadata: `{"r1":` + payload + `}`},
-		"under runs":                 {legacyIndex: `{"version":1,"runs":{"h1":"r1"}}`, legacyMetadata: `{"version":1,"runs":[` + payload + `]}`},
-		"objects under runs":         {legacyIndex: `{"runs":{"h1":{"run_id":"r1"}}}`, legacyMetadata: `{"runs":{"r1":` + payload + `}}`},
-		"payload without its run id": {legacyIndex: `{"h1":"r1"}`, legacyMetadata: `{"r1":` + strings.Replace(payload, `"run_id":"r1",`, "", 1) + `}`},
+		"strings and array": {legacyIndex: `{"h1":"r1"}`, legacyMetadata: `[` + payload + `]`},
+		"objects": {legacyIndex: `{"h1":{"run_id":"r1","at":1}}`,
+			legacyMetadata: `{"r1":` + payload + `}`},
+		"under runs": {legacyIndex: `{"version":1,"runs":{"h1":"r1"}}`,
+			legacyMetadata: `{"version":1,"runs":[` + payload + `]}`},
+		"objects under runs": {legacyIndex: `{"runs":{"h1":{"run_id":"r1"}}}`,
+			legacyMetadata: `{"runs":{"r1":` + payload + `}}`},
+		"payload without its run id": {legacyIndex: `{"h1":"r1"}`,
+			legacyMetadata: `{"r1":` + strings.Replace(payload, `"run_id":"r1",`, "", 1) + `}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			r, root := legacy(t, files)
 			row, err := r.Get(t.Context(), "r1")
-			if err != nil || row.RequestHash != "h1" || row.Slug != "s" || row.FamilyID != "f" || row.Kind != "legacy" || row.Status != "failed" ||
-				row.TrialKey != "k" || row.CompletedAt != "2024-01-02T00:00:00.000Z" || !strings.Contains(string(row.Payload), `"more":[1]`) {
+			if err != nil || row.RequestHash != "h1" || row.Slug != "s" || row.FamilyID != "f" ||
+				row.Kind != "legacy" || row.Status != "failed" ||
+				row.TrialKey != "k" || row.CompletedAt != "2024-01-02T00:00:00.000Z" ||
+				!strings.Contains(string(row.Payload), `"more":[1]`) {
 				t.Errorf("%+v, %v", row, err)
 			}
 			request, err := r.GetRequest(t.Context(), "h1")
@@ -61,7 +67,8 @@ func TestLegacyShapes(t *testing.T) {
 
 func TestLegacyMalformed(t *testing.T) {
 	for name, text := range map[string]string{
-		"no JSON": `{"h1":`, "duplicate": `{"h1":"r1","h1":"r2"}`, "array": `["r1"]`, "number": `{"h1":1}`, "empty id": `{"h1":""}`, "empty hash": `{"":"r1"}`,
+		"no JSON": `{"h1":`, "duplicate": `{"h1":"r1","h1":"r2"}`, "array": `["r1"]`, "number": `{"h1":1}`,
+		"empty id": `{"h1":""}`, "empty hash": `{"":"r1"}`,
 		"null": `{"h1":null}`, "one bad of two": `{"h1":"r1","h2":{}}`,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,10 +79,12 @@ func TestLegacyMalformed(t *testing.T) {
 			if _, err := r.Get(t.Context(), "kept"); err != nil {
 				t.Errorf("the sound file was not imported: %v", err)
 			}
-			if w := r.Warnings(); len(w) != 1 || w[0].Code != "LEGACY_MALFORMED" || !strings.Contains(w[0].Message, "runs/index.json") {
+			if w := r.Warnings(); len(w) != 1 || w[0].Code != "LEGACY_MALFORMED" ||
+				!strings.Contains(w[0].Message, "runs/index.json") {
 				t.Errorf("%v", w)
 			}
-			if text2, err := os.ReadFile(filepath.Join(root, legacyIndex)); err != nil || string(text2) != text {
+			if text2, err := os.ReadFile(filepath.Join(root, legacyIndex)); err != nil ||
+				string(text2) != text {
 				t.Errorf("the file did not stay: %q, %v", text2, err)
 			}
 			if err := r.Close(); err != nil {
@@ -87,11 +96,13 @@ func TestLegacyMalformed(t *testing.T) {
 		})
 	}
 	for name, text := range map[string]string{
-		"text": `"r1"`, "payload is no object": `{"r1":"x"}`, "two ids": `{"r1":{"run_id":"r2"}}`, "no id": `[{"slug":"s"}]`, "twice": `[{"run_id":"a"},{"run_id":"a"}]`, "empty": ` `,
+		"text": `"r1"`, "payload is no object": `{"r1":"x"}`, "two ids": `{"r1":{"run_id":"r2"}}`,
+		"no id": `[{"slug":"s"}]`, "twice": `[{"run_id":"a"},{"run_id":"a"}]`, "empty": ` `,
 	} {
 		t.Run("metadata "+name, func(t *testing.T) {
 			r, _ := legacy(t, map[string]string{legacyMetadata: text})
-			if runs, err := r.ListMetadata(t.Context(), Filter{}); err != nil || len(runs) != 0 || len(r.Warnings()) != 1 {
+			if runs, err := r.ListMetadata(t.Context(), Filter{}); err != nil || len(runs) != 0 ||
+				len(r.Warnings()) != 1 {
 				t.Errorf("%v, %v, %v", runs, err, r.Warnings())
 			}
 		})
@@ -101,11 +112,13 @@ func TestLegacyMalformed(t *testing.T) {
 // Existing rows win, a second import of the same file changes nothing (the crash
 // before the rename), and names that are taken get a number.
 func TestLegacyTwice(t *testing.T) {
-	r, root := legacy(t, map[string]string{legacyIndex: `{"h1":"r1"}`, legacyMetadata: `[{"run_id":"r1","slug":"first"}]`})
+	r, root := legacy(t,
+		map[string]string{legacyIndex: `{"h1":"r1"}`, legacyMetadata: `[{"run_id":"r1","slug":"first"}]`})
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{legacyIndex: `{"h1":"other","h2":"r2"}`, legacyMetadata: `[{"run_id":"r1","slug":"second"}]`} {
+	for name, text := range map[string]string{legacyIndex: `{"h1":"other","h2":"r2"}`,
+		legacyMetadata: `[{"run_id":"r1","slug":"second"}]`} {
 		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

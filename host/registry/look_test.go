@@ -41,21 +41,27 @@ func TestLooks(t *testing.T) {
 		}
 	}
 	// The demonstration came first, the run whose test it shows after it.
-	look(Windows{ID: "svc_1", FamilyID: "demo", Shown: days(0, 100), Command: LookBacktest, Author: "service"})
-	look(Windows{ID: "run_a", FamilyID: "one", Shown: days(0, 79), Locked: days(80, 100), Command: LookRun, Author: "eve"})
+	look(Windows{ID: "svc_1", FamilyID: "demo", Shown: days(0, 100), Command: LookBacktest,
+		Author: "service"})
+	look(Windows{ID: "run_a", FamilyID: "one", Shown: days(0, 79), Locked: days(80, 100), Command: LookRun,
+		Author: "eve"})
 	seen("one", "svc_1, days of a backtest, service")
 	// Equal splits do not touch each other's test; the same window on another symbol does not.
-	look(Windows{ID: "run_b", FamilyID: "one", Shown: days(0, 79), Locked: days(80, 100), Command: LookRun, Author: "eve"})
-	look(Windows{ID: "svc_2", FamilyID: "one", Symbols: []string{"ETH/USDT"}, Shown: days(0, 100), Command: LookBacktest})
+	look(Windows{ID: "run_b", FamilyID: "one", Shown: days(0, 79), Locked: days(80, 100), Command: LookRun,
+		Author: "eve"})
+	look(Windows{ID: "svc_2", FamilyID: "one", Symbols: []string{"ETH/USDT"}, Shown: days(0, 100),
+		Command: LookBacktest})
 	seen("one", "svc_1, days of a backtest, service")
 	// A window that was shifted so that the test is training now.
-	look(Windows{ID: "run_c", FamilyID: "one", Shown: days(80, 140), Locked: days(141, 150), Command: LookRun, Author: "bob"})
+	look(Windows{ID: "run_c", FamilyID: "one", Shown: days(80, 140), Locked: days(141, 150), Command: LookRun,
+		Author: "bob"})
 	seen("one", "svc_1, days of a backtest, service", "run_c, days of a run, bob")
 	// A plan has a test before anything of it is played.
 	look(Windows{ID: "plan_1", FamilyID: "two", Locked: days(90, 99), Command: LookFamily, Author: "eve"})
 	seen("two", "run_c, days of a run, bob", "svc_1, days of a backtest, service")
 	look(Windows{ID: "svc_3", FamilyID: "one", Shown: days(99, 99), Command: LookBacktest, Author: "service"})
-	seen("two", "run_c, days of a run, bob", "svc_1, days of a backtest, service", "svc_3, days of a backtest, service")
+	seen("two", "run_c, days of a run, bob", "svc_1, days of a backtest, service",
+		"svc_3, days of a backtest, service")
 	ids, err := r.Lookers(ctx)
 	if err != nil || len(ids) != 3 || !ids["svc_1"] || !ids["run_c"] || !ids["svc_3"] {
 		t.Error(ids, err)
@@ -89,11 +95,13 @@ func TestWindowsAreRecalled(t *testing.T) {
 	ctx, root := t.Context(), t.TempDir()
 	r := open(t, root)
 	splits := artifact.Splits{Schema: "splits/v1", Splits: []artifact.SplitRange{
-		{ID: "search", Role: "search", TSFrom: 1, TSTo: 80}, {ID: "test", Role: "test", TSFrom: 81, TSTo: 100},
+		{ID: "search", Role: "search", TSFrom: 1, TSTo: 80},
+		{ID: "test", Role: "test", TSFrom: 81, TSTo: 100},
 	}}
 	run := newTrial("run_a", "1", func(m *artifact.Manifest) { m.Splits = splits })
 	backtest := newTrial("svc_1", "2", func(m *artifact.Manifest) {
-		m.Request.Kind, m.Splits = artifact.KindService, artifact.FullSplit(slices.Values([]market.Time{1, 50, 100}))
+		m.Request.Kind, m.Splits = artifact.KindService,
+			artifact.FullSplit(slices.Values([]market.Time{1, 50, 100}))
 	})
 	backtest.Service = &artifact.ServiceNote{Mode: "backtest"}
 	for _, x := range []*artifact.Run{run, backtest} {
@@ -113,7 +121,8 @@ func TestWindowsAreRecalled(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 {
-		if peeks, err := open(t, root).Peeks(ctx, "sma-cross"); err != nil || len(peeks) != 1 || peeks[0].RunID != "svc_1" || peeks[0].Command != LookBacktest {
+		if peeks, err := open(t, root).Peeks(ctx, "sma-cross"); err != nil || len(peeks) != 1 ||
+			peeks[0].RunID != "svc_1" || peeks[0].Command != LookBacktest {
 			t.Fatalf("%+v, %v", peeks, err)
 		}
 	}
@@ -123,13 +132,15 @@ func TestWindowsAreRecalled(t *testing.T) {
 func TestDailyReturnsAreKept(t *testing.T) {
 	ctx := t.Context()
 	r := open(t, t.TempDir())
-	for _, list := range [][]Daily{{{"run_a", "s1", []byte{1}}, {"run_b", "s2", nil}}, {{"run_a", "s3", []byte{2, 3}}}} {
+	for _, list := range [][]Daily{{{"run_a", "s1", []byte{1}}, {"run_b", "s2", nil}},
+		{{"run_a", "s3", []byte{2, 3}}}} {
 		if err := r.KeepDaily(ctx, list); err != nil {
 			t.Fatal(err)
 		}
 	}
 	kept, err := r.KeptDaily(ctx)
-	if err != nil || len(kept) != 2 || kept["run_a"].Source != "s3" || len(kept["run_a"].Content) != 2 || len(kept["run_b"].Content) != 0 {
+	if err != nil || len(kept) != 2 || kept["run_a"].Source != "s3" || len(kept["run_a"].Content) != 2 ||
+		len(kept["run_b"].Content) != 0 {
 		t.Errorf("%+v, %v", kept, err)
 	}
 }

@@ -12,7 +12,7 @@ import (
 func TestGone(t *testing.T) {
 	me := NewOwner()
 	if pidSpace() == "" {
-		t.Skip("this system has no /proc")
+		t.Skip("needs /proc")
 	}
 	if gone(me) || me == NewOwner() {
 		t.Fatalf("%s", me)
@@ -20,7 +20,7 @@ func TestGone(t *testing.T) {
 	host, _ := os.Hostname()
 	cmd := exec.Command("true")
 	if err := cmd.Start(); err != nil {
-		t.Skipf("no program true: %v", err)
+		t.Skipf("needs the program true on the PATH: %v", err)
 	}
 	pid := cmd.Process.Pid
 	if err := cmd.Wait(); err != nil {

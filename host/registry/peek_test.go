@@ -45,7 +45,8 @@ func TestPeeksAddUp(t *testing.T) {
 		r := open(t, root)
 		wg.Go(func() {
 			for range each {
-				if err := r.Peek(t.Context(), Peek{RunID: "run_a", FamilyID: "one", Command: "run", Author: "eve"}); err != nil {
+				if err := r.Peek(t.Context(),
+					Peek{RunID: "run_a", FamilyID: "one", Command: "run", Author: "eve"}); err != nil {
 					t.Error(err)
 				}
 			}
@@ -80,7 +81,8 @@ func TestPostPeek(t *testing.T) {
 	check("nobody has looked", "run_before", false)
 	store(t, r, before)
 	r.now = func() time.Time { return before.CompletedAt.Add(time.Hour) }
-	if err := r.Peek(ctx, Peek{RunID: "run_before", FamilyID: "sma-cross", Command: "run", Author: "eve"}); err != nil {
+	if err := r.Peek(ctx,
+		Peek{RunID: "run_before", FamilyID: "sma-cross", Command: "run", Author: "eve"}); err != nil {
 		t.Fatal(err)
 	}
 	check("after a look", "run_before", false)

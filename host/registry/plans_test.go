@@ -10,7 +10,8 @@ func TestPlans(t *testing.T) {
 	ctx := t.Context()
 	r := open(t, t.TempDir())
 	plan := func(hash, id string) Plan {
-		return Plan{Hash: hash, ID: id, Slug: "sma_cross", FamilyID: "sma-cross", Author: "ann", Payload: []byte(`{"plan":"` + hash + `"}`)}
+		return Plan{Hash: hash, ID: id, Slug: "sma_cross", FamilyID: "sma-cross", Author: "ann",
+			Payload: []byte(`{"plan":"` + hash + `"}`)}
 	}
 	first, second := plan("ab12", "plan_aa"), plan("ab34", "plan_aab")
 	second.Amends = first.Hash
@@ -29,10 +30,12 @@ func TestPlans(t *testing.T) {
 		t.Error("other bytes of one hash are accepted")
 	}
 	list, err := r.Plans(ctx, "sma_cross")
-	if err != nil || len(list) != 2 || list[0].Author != "ann" || list[0].RegisteredAt == "" || list[1].Amends != "ab12" {
+	if err != nil || len(list) != 2 || list[0].Author != "ann" || list[0].RegisteredAt == "" ||
+		list[1].Amends != "ab12" {
 		t.Errorf("%+v, %v", list, err)
 	}
-	for name, want := range map[string]string{"plan_aa": "plan_aa", "plan_aab": "plan_aab", "ab3": "plan_aab", "ab12": "plan_aa"} {
+	for name, want := range map[string]string{"plan_aa": "plan_aa", "plan_aab": "plan_aab", "ab3": "plan_aab",
+		"ab12": "plan_aa"} {
 		if p, err := r.FindPlan(ctx, "sma_cross", name); err != nil || p.ID != want {
 			t.Errorf("%s: %+v, %v", name, p, err)
 		}

@@ -71,7 +71,7 @@ type Warning struct {
 	Message string `json:"message"`
 }
 
-// Warnings is what was found amiss when the registry was opened. Commands show it.
+// Warnings returns what was found amiss when the registry was opened. Commands show it.
 func (r *Registry) Warnings() []Warning { return r.warnings }
 
 func (r *Registry) warn(code, message string) {
@@ -179,7 +179,7 @@ func gone(owner string) bool {
 	return err == nil && now != birth
 }
 
-// pidSpace is the namespace that process numbers count in, "" where there is none.
+// pidSpace returns the namespace that process numbers count in, "" where there is none.
 func pidSpace() string {
 	link, err := os.Readlink("/proc/self/ns/pid")
 	if err != nil {
@@ -245,7 +245,7 @@ func (r *Registry) ListMetadata(ctx context.Context, f Filter) ([]Run, error) {
 		ORDER BY completed_at IS NULL, completed_at, run_id`, f.Slug, f.FamilyID, f.Kind, f.Status)
 }
 
-// Get is one run. The error is ErrNotFound if there is none.
+// Get returns one run. The error is ErrNotFound if there is none.
 func (r *Registry) Get(ctx context.Context, runID string) (Run, error) {
 	runs, err := collect(ctx, r.db.Read(), runFields, selectRun+`WHERE run_id = ?`, runID)
 	if err != nil {
@@ -265,7 +265,7 @@ func requestFields(q *Request) []any {
 		&q.CreatedAt, &q.UpdatedAt}
 }
 
-// GetRequest is the row of a request. The error is ErrNotFound if it was never asked.
+// GetRequest returns the row of a request. The error is ErrNotFound if it was never asked.
 func (r *Registry) GetRequest(ctx context.Context, requestHash string) (Request, error) {
 	q := Request{}
 	err := r.db.Read().QueryRowContext(ctx, selectRequest, requestHash).Scan(requestFields(&q)...)
@@ -298,7 +298,7 @@ func collect[T any](ctx context.Context, q querier, fields func(*T) []any, query
 	return list, rows.Err()
 }
 
-// exec is a transaction of one statement.
+// exec returns a transaction of one statement.
 func (r *Registry) exec(ctx context.Context, query string, args ...any) error {
 	return r.db.Tx(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, query, args...)
@@ -385,7 +385,7 @@ func insertRun(ctx context.Context, tx *sql.Tx, m Run, conflict string) (sql.Res
 		m.TrialIndex, orNull(m.CompletedAt), m.Payload)
 }
 
-// requestOf is the row of the request that a run answers, without a lease.
+// requestOf returns the row of the request that a run answers, without a lease.
 func requestOf(m *artifact.Metadata) Request {
 	return Request{
 		RequestHash: m.RequestHash, RunID: m.RunID, Kind: m.Kind, Status: m.Status, Attempt: m.Attempt,

@@ -52,22 +52,26 @@ func crowdMember(root, name string) error {
 	return nil
 }
 
-// newRun is a run of the service; equal seeds make equal requests.
+// newRun returns a run of the service; equal seeds make equal requests.
 func newRun(id string, seed int) *artifact.Run {
 	m, err := artifact.Manifest{
 		Request: artifact.Request{
-			StrategyParams: json.RawMessage(`{}`), Symbols: []string{"BTC/USDT"}, Timeframe: "1h", Exchange: "sample",
+			StrategyParams: json.RawMessage(`{}`), Symbols: []string{"BTC/USDT"}, Timeframe: "1h",
+			Exchange:    "sample",
 			InitialCash: json.RawMessage("10000"), Seed: strconv.Itoa(seed),
 		},
-		Splits: artifact.FullSplit(slices.Values([]market.Time{1, 2})), Strategy: artifact.Strategy{Name: "sma_cross"},
+		Splits:   artifact.FullSplit(slices.Values([]market.Time{1, 2})),
+		Strategy: artifact.Strategy{Name: "sma_cross"},
 	}.Complete()
 	if err != nil {
 		panic(err)
 	}
 	at := time.Date(2026, 11, 20, 12, 0, seed, 0, time.UTC)
 	return &artifact.Run{
-		ID: id, Manifest: m, Status: artifact.StatusCompleted, StartedAt: at, CompletedAt: at.Add(time.Second), Origin: artifact.OriginService,
-		Service: &artifact.ServiceNote{Mode: "backtest"}, Splits: []artifact.Split{{ID: artifact.FullSplitID, Results: &artifact.Results{}}},
+		ID: id, Manifest: m, Status: artifact.StatusCompleted, StartedAt: at,
+		CompletedAt: at.Add(time.Second), Origin: artifact.OriginService,
+		Service: &artifact.ServiceNote{Mode: "backtest"},
+		Splits:  []artifact.Split{{ID: artifact.FullSplitID, Results: &artifact.Results{}}},
 	}
 }
 
@@ -104,7 +108,7 @@ func open(t *testing.T, root string) *Registry {
 func TestLifeOfRows(t *testing.T) {
 	ctx, root := t.Context(), filepath.Join(t.TempDir(), "runs")
 	r := open(t, root)
-	if v, err := r.SchemaVersion(ctx); v != 2 || err != nil {
+	if v, err := r.SchemaVersion(ctx); v != 3 || err != nil {
 		t.Errorf("%d, %v", v, err)
 	}
 	run := newRun("svc_a", 1)
@@ -112,7 +116,8 @@ func TestLifeOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	row, err := r.Get(ctx, "svc_a")
-	if err != nil || row.Status != "running" || row.CompletedAt != "" || row.Kind != "service" || row.Slug != "sma_cross" || row.FamilyID != "sma-cross" {
+	if err != nil || row.Status != "running" || row.CompletedAt != "" || row.Kind != "service" ||
+		row.Slug != "sma_cross" || row.FamilyID != "sma-cross" {
 		t.Errorf("%+v, %v", row, err)
 	}
 	var taken *ExistsError
@@ -123,7 +128,8 @@ func TestLifeOfRows(t *testing.T) {
 		t.Fatal(err)
 	}
 	row, err = r.Get(ctx, "svc_a")
-	if err != nil || row.Status != "completed" || row.CompletedAt != "2026-11-20T12:00:02.000Z" || row.TrialIndex.Valid {
+	if err != nil || row.Status != "completed" || row.CompletedAt != "2026-11-20T12:00:02.000Z" ||
+		row.TrialIndex.Valid {
 		t.Errorf("%+v, %v", row, err)
 	}
 	onDisk, err := os.ReadFile(filepath.Join(root, "svc_a", "metadata.json"))
@@ -131,7 +137,8 @@ func TestLifeOfRows(t *testing.T) {
 		t.Errorf("the payload is not metadata.json: %v", err)
 	}
 	q, err := r.GetRequest(ctx, row.RequestHash)
-	if err != nil || q.RunID != "svc_a" || q.Status != "completed" || q.Attempt != 1 || q.Owner != "" || q.CreatedAt != "2026-11-20T12:00:01.000Z" {
+	if err != nil || q.RunID != "svc_a" || q.Status != "completed" || q.Attempt != 1 || q.Owner != "" ||
+		q.CreatedAt != "2026-11-20T12:00:01.000Z" {
 		t.Errorf("%+v, %v", q, err)
 	}
 	if _, err := r.Get(ctx, "none"); !errors.Is(err, ErrNotFound) {
@@ -160,24 +167,28 @@ func TestFirstRunOfARequestStays(t *testing.T) {
 	if err != nil || row.Status != "completed" {
 		t.Fatalf("%+v, %v", row, err)
 	}
-	if q, err := r.GetRequest(ctx, row.RequestHash); err != nil || q.RunID != "svc_a" || q.Status != "running" {
+	if q, err := r.GetRequest(ctx, row.RequestHash); err != nil || q.RunID != "svc_a" ||
+		q.Status != "running" {
 		t.Errorf("%+v, %v", q, err)
 	}
 	m, err := artifact.Begun(first)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := r.Fail(ctx, m, &artifact.Failure{Code: "ARTIFACT_WRITE_FAILED", Message: "disk full"}); err != nil {
+	if err := r.Fail(ctx, m,
+		&artifact.Failure{Code: "ARTIFACT_WRITE_FAILED", Message: "disk full"}); err != nil {
 		t.Fatal(err)
 	}
-	if q, err := r.GetRequest(ctx, row.RequestHash); err != nil || q.RunID != "svc_a" || q.Status != "failed" {
+	if q, err := r.GetRequest(ctx, row.RequestHash); err != nil || q.RunID != "svc_a" ||
+		q.Status != "failed" {
 		t.Errorf("%+v, %v", q, err)
 	}
 	failed, err := r.Get(ctx, "svc_a")
 	if err != nil || failed.Status != "failed" || failed.CompletedAt == "" {
 		t.Fatalf("%+v, %v", failed, err)
 	}
-	if m, err := artifact.DecodeMetadata(failed.Payload); err != nil || m.Failure.Code != "ARTIFACT_WRITE_FAILED" || m.Failure.Message != "disk full" {
+	if m, err := artifact.DecodeMetadata(failed.Payload); err != nil ||
+		m.Failure.Code != "ARTIFACT_WRITE_FAILED" || m.Failure.Message != "disk full" {
 		t.Errorf("%+v, %v", m, err)
 	}
 }
@@ -230,7 +241,8 @@ func TestInterruptService(t *testing.T) {
 		t.Fatal(err)
 	}
 	marked, err := r.InterruptService(ctx)
-	if err != nil || len(marked) != 2 || marked[0].RunID != "svc_a" || marked[0].Service.Mode != "backtest" || marked[1].Failure.Code != "RUN_INTERRUPTED" {
+	if err != nil || len(marked) != 2 || marked[0].RunID != "svc_a" || marked[0].Service.Mode != "backtest" ||
+		marked[1].Failure.Code != "RUN_INTERRUPTED" {
 		t.Fatalf("%+v, %v", marked, err)
 	}
 	row, err := r.Get(ctx, "svc_b")

@@ -157,7 +157,7 @@ func orphan(log hclog.Logger, f *artifact.Folder, why error) error {
 	return err
 }
 
-// finished is the runs whose rows say that they have ended, and whether a process has
+// finished returns the runs whose rows say that they have ended, and whether a process has
 // or had the lease of one since.
 func (w settler) finished(ctx context.Context) (map[string]bool, error) {
 	type ended struct {

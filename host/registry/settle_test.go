@@ -31,16 +31,24 @@ func TestSettle(t *testing.T) {
 		placed          bool
 		orphan          string
 	}{
-		"between folder and row":      {status: "completed", placed: true},
-		"before the folder":           {noFolder: true, status: "running"},
-		"the row is lost":             {noRow: true, status: "completed", placed: true},
-		"before the folder is placed": {spoil: func(root string, _ *Registry) error { return unplaced(root) }, status: "completed", placed: true},
-		"unplaced and its row lost":   {noRow: true, spoil: func(root string, _ *Registry) error { return unplaced(root) }, orphan: "tmp-svc_a-1"},
-		"half written":                {noFolder: true, spoil: func(root string, _ *Registry) error { return os.Mkdir(filepath.Join(root, ".tmp-svc_a-1"), 0o700) }, status: "running", orphan: "tmp-svc_a-1"},
+		"between folder and row": {status: "completed", placed: true},
+		"before the folder":      {noFolder: true, status: "running"},
+		"the row is lost":        {noRow: true, status: "completed", placed: true},
+		"before the folder is placed": {spoil: func(root string, _ *Registry) error {
+			return unplaced(root)
+		}, status: "completed", placed: true},
+		"unplaced and its row lost": {noRow: true, spoil: func(root string, _ *Registry) error {
+			return unplaced(root)
+		}, orphan: "tmp-svc_a-1"},
+		"half written": {noFolder: true, spoil: func(root string, _ *Registry) error {
+			return os.Mkdir(filepath.Join(root, ".tmp-svc_a-1"), 0o700)
+		}, status: "running", orphan: "tmp-svc_a-1"},
 		"changed": {spoil: func(root string, _ *Registry) error {
 			return os.Truncate(filepath.Join(root, "svc_a", "report.json"), 5)
 		}, status: "running", orphan: "svc_a"},
-		"something else": {noRow: true, noFolder: true, spoil: func(root string, _ *Registry) error { return os.Mkdir(filepath.Join(root, "svc_a"), 0o700) }, orphan: "svc_a"},
+		"something else": {noRow: true, noFolder: true, spoil: func(root string, _ *Registry) error {
+			return os.Mkdir(filepath.Join(root, "svc_a"), 0o700)
+		}, orphan: "svc_a"},
 		"capsules of an earlier attempt": {noFolder: true, spoil: func(root string, _ *Registry) error {
 			return os.MkdirAll(filepath.Join(root, "svc_a", "capsules"), 0o700)
 		}, status: "running", placed: true},
@@ -50,7 +58,9 @@ func TestSettle(t *testing.T) {
 		"somebody is at it again": {spoil: func(_ string, r *Registry) error {
 			return lease(r, "2999-01-01T00:00:00.000Z")
 		}, status: "running", placed: true},
-		"the lease has run out": {spoil: func(_ string, r *Registry) error { return lease(r, "2020-01-01T00:00:00.000Z") }, status: "completed", placed: true},
+		"the lease has run out": {spoil: func(_ string, r *Registry) error {
+			return lease(r, "2020-01-01T00:00:00.000Z")
+		}, status: "completed", placed: true},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -81,7 +91,8 @@ func TestSettle(t *testing.T) {
 					t.Errorf("row %q, want %q, %v", row.Status, c.status, err)
 				}
 				if c.status == "completed" {
-					if q, err := r.GetRequest(t.Context(), row.RequestHash); err != nil || q.Status != "completed" {
+					if q, err := r.GetRequest(t.Context(), row.RequestHash); err != nil ||
+						q.Status != "completed" {
 						t.Errorf("%+v, %v", q, err)
 					}
 				}
@@ -90,7 +101,8 @@ func TestSettle(t *testing.T) {
 					t.Errorf("in place: %v", err)
 				}
 				orphans, err := filepath.Glob(filepath.Join(root, ".orphan", "*"))
-				if want := filepath.Join(root, ".orphan", c.orphan); err != nil || (c.orphan == "") != (len(orphans) == 0) || len(orphans) > 0 && orphans[0] != want {
+				if want := filepath.Join(root, ".orphan", c.orphan); err != nil ||
+					(c.orphan == "") != (len(orphans) == 0) || len(orphans) > 0 && orphans[0] != want {
 					t.Errorf("orphans %v, want %v, %v", orphans, want, err)
 				}
 			}
@@ -105,7 +117,7 @@ func lease(r *Registry, until string) error {
 	})
 }
 
-// evaluated is a run of the lab, which has a lease.
+// evaluated returns a run of the lab, which has a lease.
 func evaluated(t *testing.T, r *Registry, attempt int) *artifact.Run {
 	t.Helper()
 	run := newRun("run_a", 1)
@@ -131,9 +143,11 @@ func TestSettleAfterRenewal(t *testing.T) {
 		follows bool
 		owner   string // afterwards
 	}{
-		"cut short":      {nil, "2020-01-01T00:00:00.000Z", true, ""},
-		"still at it":    {nil, "2999-01-01T00:00:00.000Z", false, "somebody"},
-		"files changed":  {func(dir string) error { return os.Remove(filepath.Join(dir, "report.json")) }, "2020-01-01T00:00:00.000Z", false, ""},
+		"cut short":   {nil, "2020-01-01T00:00:00.000Z", true, ""},
+		"still at it": {nil, "2999-01-01T00:00:00.000Z", false, "somebody"},
+		"files changed": {func(dir string) error {
+			return os.Remove(filepath.Join(dir, "report.json"))
+		}, "2020-01-01T00:00:00.000Z", false, ""},
 		"another result": {otherResult, "2020-01-01T00:00:00.000Z", false, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,10 +171,12 @@ func TestSettleAfterRenewal(t *testing.T) {
 			}
 			r = open(t, root)
 			row, err := r.Get(t.Context(), "run_a")
-			if err != nil || (string(row.Payload) == string(w.Payload)) != c.follows || row.Status != "completed" {
+			if err != nil || (string(row.Payload) == string(w.Payload)) != c.follows ||
+				row.Status != "completed" {
 				t.Errorf("the row is %s, %v", row.Payload, err)
 			}
-			if q, err := r.GetRequest(t.Context(), row.RequestHash); err != nil || q.Owner != c.owner || q.Status != "completed" {
+			if q, err := r.GetRequest(t.Context(), row.RequestHash); err != nil || q.Owner != c.owner ||
+				q.Status != "completed" {
 				t.Errorf("%+v, %v", q, err)
 			}
 		})
@@ -188,7 +204,8 @@ func TestSettleFillsThePlace(t *testing.T) {
 			if err == nil && c.spoil != nil {
 				err = c.spoil(place)
 			}
-			if err := errors.Join(err, os.Rename(place, filepath.Join(root, ".tmp-run_a-1")), lease(r, c.until)); err != nil {
+			if err := errors.Join(err, os.Rename(place, filepath.Join(root, ".tmp-run_a-1")),
+				lease(r, c.until)); err != nil {
 				t.Fatal(err)
 			}
 			open(t, root)
@@ -242,9 +259,11 @@ func TestSettleAfterReplace(t *testing.T) {
 			}
 			err = errors.Join(err, os.Rename(place, filepath.Join(root, ".tmp-run_a-1")))
 			if !cleared {
-				err = errors.Join(err, os.RemoveAll(filepath.Join(root, ".orphan")), os.CopyFS(place, os.DirFS(hidden)))
+				err = errors.Join(err, os.RemoveAll(filepath.Join(root, ".orphan")),
+					os.CopyFS(place, os.DirFS(hidden)))
 			}
-			if err := errors.Join(err, os.RemoveAll(hidden), lease(r, "2020-01-01T00:00:00.000Z")); err != nil {
+			if err := errors.Join(err, os.RemoveAll(hidden),
+				lease(r, "2020-01-01T00:00:00.000Z")); err != nil {
 				t.Fatal(err)
 			}
 			r = open(t, root)
@@ -252,7 +271,8 @@ func TestSettleAfterReplace(t *testing.T) {
 			if err != nil || m.Attempt != 2 {
 				t.Fatalf("%+v, %v", m, err)
 			}
-			if row, err := r.Get(t.Context(), "run_a"); err != nil || row.Status != "completed" || string(row.Payload) != string(payload) {
+			if row, err := r.Get(t.Context(), "run_a"); err != nil || row.Status != "completed" ||
+				string(row.Payload) != string(payload) {
 				t.Errorf("%s, %v", row.Status, err)
 			}
 			if list, err := r.store.Capsules("run_a"); err != nil || string(list["fc_a.json"]) != "a" {
@@ -273,7 +293,8 @@ func TestSettleForgetsOldAttempts(t *testing.T) {
 	run := evaluated(t, r, 1)
 	w, err := r.store.Write(run)
 	if err == nil {
-		err = errors.Join(os.Rename(r.store.Dir("run_a"), filepath.Join(root, ".tmp-run_a-1")), lease(r, "2020-01-01T00:00:00.000Z"))
+		err = errors.Join(os.Rename(r.store.Dir("run_a"), filepath.Join(root, ".tmp-run_a-1")),
+			lease(r, "2020-01-01T00:00:00.000Z"))
 	}
 	if err != nil || w == nil {
 		t.Fatal(err)

@@ -76,9 +76,14 @@ type Place struct {
 	// LookedAtTest reports whether the run has shown days that are the test of another, or that
 	// its own test was revealed.
 	LookedAtTest bool `json:"looked_at_test"`
+	// HoldoutLooks counts the looks, through any run, at held out days of the run's markets.
+	HoldoutLooks int `json:"holdout_looks"`
 }
 
-// String is the place in a phrase, as it is shown beside a Sharpe ratio.
+// NotCounted is the limit of every N, as it is shown beside it.
+const NotCounted = "searches elsewhere and charts seen before are not in it"
+
+// String returns the place in a phrase, as it is shown beside a Sharpe ratio.
 func (p Place) String() string {
 	text := fmt.Sprintf("trial %d of %d on these days", p.Position, p.N)
 	if p.Family < p.N {
@@ -87,7 +92,13 @@ func (p Place) String() string {
 	if p.LookedAtTest {
 		text += "; a test was seen through it"
 	}
-	return text
+	switch {
+	case p.HoldoutLooks == 1:
+		text += "; 1 look at the hold-out so far"
+	case p.HoldoutLooks > 1:
+		text += fmt.Sprintf("; %d looks at the hold-out so far", p.HoldoutLooks)
+	}
+	return text + " (" + NotCounted + ")"
 }
 
 // PlannedTrial is a trial of a registered plan.
@@ -107,7 +118,7 @@ func (r *Registry) Planned(ctx context.Context, familyID, trialKey string) ([]Pl
 		ORDER BY m.completed_at, m.run_id`, familyID, trialKey)
 }
 
-// NewestPlan is the id of the plan that was registered last for a strategy, "" if none
+// NewestPlan returns the id of the plan that was registered last for a strategy, "" if none
 // was.
 func (r *Registry) NewestPlan(ctx context.Context, slug string) (planID string, err error) {
 	err = r.db.Read().QueryRowContext(ctx, `SELECT COALESCE((SELECT plan_id FROM plans WHERE slug = ?
@@ -128,9 +139,14 @@ type Peek struct {
 // Peek notes a look at test metrics. It comes before they are shown, so that a
 // crash between the two counts one look too many and never one too few.
 func (r *Registry) Peek(ctx context.Context, p Peek) error {
-	return r.exec(ctx,
-		`INSERT INTO test_peeks (at, run_id, family_id, command, author) VALUES (?, ?, ?, ?, ?)`,
-		market.FromTime(r.now()).String(), p.RunID, p.FamilyID, p.Command, p.Author)
+	return r.db.Tx(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx,
+			`INSERT INTO test_peeks (at, run_id, family_id, command, author) VALUES (?, ?, ?, ?, ?)`,
+			market.FromTime(r.now()).String(), p.RunID, p.FamilyID, p.Command, p.Author); err != nil {
+			return err
+		}
+		return r.Markets().noteLooks(ctx, tx, p.RunID, 1, p.Command, p.Author)
+	})
 }
 
 // Peeks lists the looks at the test metrics of a family, oldest first.
@@ -179,6 +195,8 @@ type Windows struct {
 	ID, FamilyID  string
 	Symbols       []string
 	Shown, Locked []Days
+	// Data are the candles of the symbols.
+	Data []artifact.Dataset
 	// Command is what shows them, Author who called it.
 	Command, Author string
 }
@@ -200,27 +218,32 @@ func SplitDays(s *artifact.Splits) (shown, locked []Days) {
 
 // Look notes which days are shown and which are locked. It comes before anything is
 // shown. Where days that one run or plan shows are in the test of another, whichever came
-// first, test_peeks gets a row for the family of that test: once for each that shows them.
+// first, test_peeks gets a row for the family of that test: once for each that shows them;
+// where they are held out, looks gets one.
 func (r *Registry) Look(ctx context.Context, w Windows) error {
 	err := r.db.Tx(ctx, func(tx *sql.Tx) error {
 		if err := insertWindows(ctx, tx, w); err != nil {
 			return err
 		}
-		return r.meet(ctx, tx, w.ID)
+		return errors.Join(r.meet(ctx, tx, w.ID), r.Markets().noteLooks(ctx, tx, w.ID, 0, "", ""))
 	})
 	return because(err, r.store.Root())
 }
 
 func insertWindows(ctx context.Context, tx *sql.Tx, w Windows) error {
+	datasets := map[string]string{}
+	for _, d := range w.Data {
+		datasets[d.Symbol] = d.SHA256
+	}
 	for locked, list := range [][]Days{w.Shown, w.Locked} {
 		for _, days := range list {
 			for _, symbol := range w.Symbols {
 				if _, err := tx.ExecContext(ctx,
 					`INSERT INTO windows (source_id, family_id, symbol, locked, from_at, to_at, command,
-						author)
-					VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+						author, dataset)
+					VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 					w.ID, w.FamilyID, symbol, locked, int64(days.From), int64(days.To), w.Command,
-					w.Author); err != nil {
+					w.Author, datasets[symbol]); err != nil {
 					return err
 				}
 			}
@@ -272,7 +295,8 @@ func (r *Registry) recallWindows(ctx context.Context) error {
 	seen := map[string]bool{}
 	var list []Windows
 	for _, t := range trials {
-		w := Windows{ID: t.RunID, FamilyID: t.FamilyID, Symbols: t.Meta.Symbols, Command: LookRun}
+		w := Windows{ID: t.RunID, FamilyID: t.FamilyID, Symbols: t.Meta.Symbols, Data: t.Meta.Data,
+			Command: LookRun}
 		switch t.Meta.Kind {
 		case artifact.KindTrial:
 			if t.Meta.PlanID != nil {
@@ -302,7 +326,7 @@ func (r *Registry) recallWindows(ctx context.Context) error {
 	})
 }
 
-// splitsOf is the splits of a run, from its folder or that of one with the same; nil where
+// splitsOf returns the splits of a run, from its folder or that of one with the same; nil where
 // there are none any more.
 func splitsOf(store *artifact.Store, m *artifact.Metadata,
 	known map[string]*artifact.Splits) *artifact.Splits {
@@ -328,7 +352,7 @@ type Daily struct {
 	Content []byte
 }
 
-// KeptDaily is the daily returns that are kept, by run id.
+// KeptDaily returns the daily returns that are kept, by run id.
 func (r *Registry) KeptDaily(ctx context.Context) (map[string]Daily, error) {
 	fields := func(d *Daily) []any { return []any{&d.RunID, &d.Source, &d.Content} }
 	list, err := collect(ctx, r.db.Read(), fields, `SELECT run_id, source_sha256, content FROM daily_returns`)

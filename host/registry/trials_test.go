@@ -14,14 +14,15 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// newTrial is a run of the lab; runs with an equal parameter are one trial unless
+// newTrial returns a run of the lab; runs with an equal parameter are one trial unless
 // change makes them differ.
 func newTrial(id, param string, change func(*artifact.Manifest)) *artifact.Run {
 	run := newRun(id, 1)
 	m := run.Manifest
 	m.Request.Kind = artifact.KindRun
 	m.Request.StrategyParams = json.RawMessage(`{"fast":` + param + `}`)
-	m.Data = []artifact.Dataset{{Symbol: "BTC/USDT", Timeframe: "1h", SHA256: "aa", Rows: 10, Start: 100, End: 200}}
+	m.Data = []artifact.Dataset{{Symbol: "BTC/USDT", Timeframe: "1h", SHA256: "aa", Rows: 10, Start: 100,
+		End: 200}}
 	if change != nil {
 		change(&m)
 	}
@@ -45,13 +46,16 @@ func store(t *testing.T, r *Registry, run *artifact.Run) {
 func TestTrials(t *testing.T) {
 	r := open(t, t.TempDir())
 	ctx := t.Context()
-	kind := func(k string) func(*artifact.Manifest) { return func(m *artifact.Manifest) { m.Request.Kind = k } }
+	kind := func(k string) func(*artifact.Manifest) {
+		return func(m *artifact.Manifest) { m.Request.Kind = k }
+	}
 	store(t, r, newTrial("run_a", "1", nil))
 	store(t, r, newTrial("run_a2", "1", func(m *artifact.Manifest) { m.Request.Seed = "7" }))
 	store(t, r, newTrial("run_b", "2", kind(artifact.KindTrial)))
 	store(t, r, newTrial("run_f", "3", kind(artifact.KindFalsification)))
 	store(t, r, newTrial("run_o", "5", func(m *artifact.Manifest) { m.Request.FamilyID = "other" }))
-	for id, mode := range map[string]string{"svc_backtest": "backtest", "svc_paper": "paper", "svc_live": "live"} {
+	for id, mode := range map[string]string{"svc_backtest": "backtest", "svc_paper": "paper",
+		"svc_live": "live"} {
 		run := newTrial(id, "4", kind(artifact.KindService))
 		run.Service = &artifact.ServiceNote{Mode: mode}
 		store(t, r, run)
@@ -63,7 +67,8 @@ func TestTrials(t *testing.T) {
 	for _, run := range []*artifact.Run{blank, measured} {
 		run.Status, run.Failure = artifact.StatusFailed, &artifact.Failure{Code: "PLUGIN_CRASHED"}
 	}
-	report, err := metric.Compute(metric.Input{Timeframe: market.MustTimeframe("1h"), Calendar: metric.Calendar24x7})
+	report, err := metric.Compute(metric.Input{Timeframe: market.MustTimeframe("1h"),
+		Calendar: metric.Calendar24x7})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +87,8 @@ func TestTrials(t *testing.T) {
 		}
 	}
 	slices.Sort(ids)
-	if want := []string{"run_a", "run_a2", "run_b", "run_measured", "run_o", "svc_backtest"}; err != nil || !slices.Equal(ids, want) {
+	if want := []string{"run_a", "run_a2", "run_b", "run_measured", "run_o", "svc_backtest"}; err != nil ||
+		!slices.Equal(ids, want) {
 		t.Errorf("%v, %v", ids, err)
 	}
 	if keys["run_a"] != keys["run_a2"] || keys["run_a"] == keys["run_b"] {
@@ -92,11 +98,12 @@ func TestTrials(t *testing.T) {
 
 func TestPlaceInWords(t *testing.T) {
 	for want, p := range map[string]Place{
-		"trial 1 of 1 on these days":                             {N: 1, Family: 1, Position: 1},
-		"trial 18 of 23 on these days, 5 of them of its family":  {N: 23, Family: 5, Position: 18},
-		"trial 2 of 2 on these days; a test was seen through it": {N: 2, Family: 2, Position: 2, LookedAtTest: true},
+		"trial 1 of 1 on these days":                            {N: 1, Family: 1, Position: 1},
+		"trial 18 of 23 on these days, 5 of them of its family": {N: 23, Family: 5, Position: 18},
+		"trial 2 of 2 on these days; a test was seen through it": {N: 2, Family: 2, Position: 2,
+			LookedAtTest: true},
 	} {
-		if got := p.String(); got != want {
+		if got := p.String(); got != want+" ("+NotCounted+")" {
 			t.Errorf("%q, want %q", got, want)
 		}
 	}
@@ -121,7 +128,8 @@ func TestNewestPlan(t *testing.T) {
 
 func insertPlan(ctx context.Context, r *Registry, slug, id, at string) error {
 	return r.db.Tx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO plans (plan_hash, plan_id, slug, family_id, author, registered_at, payload)
+		_, err := tx.ExecContext(ctx,
+			`INSERT INTO plans (plan_hash, plan_id, slug, family_id, author, registered_at, payload)
 			VALUES (?, ?, ?, 'f', 'eve', ?, x'7b7d')`, id, id, slug, at)
 		return err
 	})
@@ -145,7 +153,9 @@ func TestPlanned(t *testing.T) {
 		}
 	}
 	family := newTrial("run_x", "1", nil).Manifest.Request.FamilyID
-	if _, err := r.RegisterPlan(t.Context(), Plan{Hash: "aa", ID: "plan_a", Slug: "sma-cross", FamilyID: family, Author: "eve", Payload: []byte("{}")}); err != nil {
+	if _, err := r.RegisterPlan(t.Context(),
+		Plan{Hash: "aa", ID: "plan_a", Slug: "sma-cross", FamilyID: family, Author: "eve",
+			Payload: []byte("{}")}); err != nil {
 		t.Fatal(err)
 	}
 	add("run_first", "1", artifact.KindTrial, "plan_a", 3)
@@ -153,7 +163,8 @@ func TestPlanned(t *testing.T) {
 	add("run_run", "1", artifact.KindRun, "plan_a", 5)
 	add("run_wild", "1", artifact.KindTrial, "plan_unknown", 6)
 	list, err := r.Planned(t.Context(), family, key)
-	if err != nil || len(list) != 1 || list[0].PlanID != "plan_a" || list[0].Index != 3 || list[0].Slug == "" {
+	if err != nil || len(list) != 1 || list[0].PlanID != "plan_a" || list[0].Index != 3 ||
+		list[0].Slug == "" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if list, err = r.Planned(t.Context(), "elsewhere", key); err != nil || len(list) != 0 {

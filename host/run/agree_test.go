@@ -33,9 +33,15 @@ var drives = map[string]func(*testing.T, *lab, play) *Execution{
 		}
 		return x
 	},
-	"lockstep":                 func(_ *testing.T, l *lab, p play) *Execution { return p.split(l, Drive{Lockstep: true}) },
-	"one processor":            func(_ *testing.T, l *lab, p play) *Execution { return p.split(l, Drive{Procs: 1}) },
-	"messages, two processors": func(_ *testing.T, l *lab, p play) *Execution { return p.split(l, Drive{Chunked: true, Procs: 2}) },
+	"lockstep": func(_ *testing.T, l *lab, p play) *Execution {
+		return p.split(l, Drive{Lockstep: true})
+	},
+	"one processor": func(_ *testing.T, l *lab, p play) *Execution {
+		return p.split(l, Drive{Procs: 1})
+	},
+	"messages, two processors": func(_ *testing.T, l *lab, p play) *Execution {
+		return p.split(l, Drive{Chunked: true, Procs: 2})
+	},
 	"service": func(t *testing.T, l *lab, p play) *Execution {
 		x, o := l.run(context.Background(), p.request())
 		if o.Failure != nil || x.chunked {
@@ -97,8 +103,8 @@ func fingerprint(t *testing.T, x *Execution) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return fmt.Sprintf("%s %s %s %x late %d %s", x.Digest(), r.DecisionHash, r.FinalValue, sha256.Sum256(lines.Bytes()),
-		r.LateMessages, metrics)
+	return fmt.Sprintf("%s %s %s %x late %d %s", x.Digest(), r.DecisionHash, r.FinalValue,
+		sha256.Sum256(lines.Bytes()), r.LateMessages, metrics)
 }
 
 // randomPlays are seeded random strategies. Every fourth is delayed; each of the first few has
@@ -112,8 +118,9 @@ func randomPlays(seeds int) []play {
 	var list []play
 	for seed := 1; seed <= seeds; seed++ {
 		p := play{
-			strategy: "randomly", seed: seed, execution: executions[seed%len(executions)], symbols: []string{one},
-			drives: []string{"messages", "lockstep"},
+			strategy: "randomly", seed: seed, execution: executions[seed%len(executions)],
+			symbols: []string{one},
+			drives:  []string{"messages", "lockstep"},
 		}
 		if seed%3 == 0 {
 			p.symbols = []string{one, two}
@@ -141,7 +148,8 @@ func bundledPlays(t *testing.T, l *lab) []play {
 	if out, err := exec.Command("go", build...).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	c, err := catalog.Open(context.Background(), catalog.Options{Dir: folder, StateDir: t.TempDir(), Logger: l.launcher.Logger})
+	c, err := catalog.Open(context.Background(),
+		catalog.Options{Dir: folder, StateDir: t.TempDir(), Logger: l.launcher.Logger})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -150,7 +158,8 @@ func bundledPlays(t *testing.T, l *lab) []play {
 	start := time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC)
 	s := sdktest.Synth(7, (wire.ChunksAhead+2)*wire.ChunkSteps+123, start, time.Hour)
 	s.Symbol = "LONG/USD"
-	if _, err := l.store.Put(context.Background(), candle.PutRequest{Exchange: venue, Series: s}); err != nil {
+	if _, err := l.store.Put(context.Background(),
+		candle.PutRequest{Exchange: venue, Series: s}); err != nil {
 		t.Fatal(err)
 	}
 	var list []play
@@ -206,7 +215,8 @@ func TestDrivesAgree(t *testing.T) {
 		}
 	}
 	if fills < seeds*10 || late == 0 {
-		t.Errorf("only %d fills in %d runs, %d late messages: the strategies do too little to prove anything", fills, seeds, late)
+		t.Errorf("only %d fills in %d runs, %d late messages: the strategies do too little to prove anything",
+			fills, seeds, late)
 	}
 	if ring.At() < ring.Prove {
 		return
@@ -223,7 +233,8 @@ func inProcess(t *testing.T, l *lab, p play) [32]byte {
 	var series []*market.Series
 	var options []sdktest.Option
 	for _, symbol := range p.symbols {
-		d, err := l.store.Lookup(context.Background(), venue, market.Symbol(symbol), market.MustTimeframe("1h"))
+		d, err := l.store.Lookup(context.Background(), venue, market.Symbol(symbol),
+			market.MustTimeframe("1h"))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
 )
 
-// cpu is what this process has used, and the plugins that it has reaped.
+// cpu returns what this process has used, and the plugins that it has reaped.
 func cpu() (host, plugins time.Duration) {
 	used := func(who int) time.Duration {
 		var u syscall.Rusage
@@ -33,11 +33,13 @@ func cpu() (host, plugins time.Duration) {
 // own, and its battery: wall clock, and CPU of host and plugin together.
 func BenchmarkPlay(b *testing.B) {
 	folder := b.TempDir()
-	if out, err := exec.Command("go", "build", "-o", filepath.Join(folder, "sma_cross"), "../../strategies/sma_cross").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(folder, "sma_cross"),
+		"../../strategies/sma_cross").CombinedOutput(); err != nil {
 		b.Fatalf("%v\n%s", err, out)
 	}
 	l := newLab(b, 10)
-	c, err := catalog.Open(context.Background(), catalog.Options{Dir: folder, StateDir: b.TempDir(), Logger: hclog.NewNullLogger()})
+	c, err := catalog.Open(context.Background(),
+		catalog.Options{Dir: folder, StateDir: b.TempDir(), Logger: hclog.NewNullLogger()})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -57,7 +59,8 @@ func BenchmarkPlay(b *testing.B) {
 			req.StartDate, req.EndDate = &from, &to
 			host, plugins := cpu()
 			for b.Loop() {
-				x, err := l.launcher.LaunchSplit(context.Background(), "run_bench", req, Split{Pins: pins, Drive: Drive{Procs: 1}})
+				x, err := l.launcher.LaunchSplit(context.Background(), "run_bench", req,
+					Split{Pins: pins, Drive: Drive{Procs: 1}})
 				if err != nil {
 					b.Fatal(err)
 				}

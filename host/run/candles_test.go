@@ -42,11 +42,12 @@ func (t *taker) Run(ctx context.Context, _ ...grpc.CallOption) (strategypb.Strat
 	return t, nil
 }
 
-func (t *taker) Describe(context.Context, *strategypb.DescribeRequest, ...grpc.CallOption) (*strategypb.Spec, error) {
+func (t *taker) Describe(context.Context, *strategypb.DescribeRequest,
+	...grpc.CallOption) (*strategypb.Spec, error) {
 	return &strategypb.Spec{}, nil
 }
 
-// open is a stream to a taker with so much room.
+// open returns a stream to a taker with so much room.
 func open(t *testing.T, room int) (*Stream, *taker) {
 	t.Helper()
 	plugin := &taker{sent: make(chan *strategypb.HostMessage, room)}
@@ -66,7 +67,8 @@ func series(symbols, steps int) []*market.Series {
 		for k := range steps {
 			if i == 0 || random.IntN(5) > 0 {
 				x := random.Float64()
-				list[i].Append(market.Candle{OpenTime: market.Time(k) * 60_000, Open: x, High: x + 1, Low: x / 2, Close: x, Volume: 1})
+				list[i].Append(market.Candle{OpenTime: market.Time(k) * 60_000, Open: x, High: x + 1,
+					Low: x / 2, Close: x, Volume: 1})
 			}
 		}
 	}
@@ -74,7 +76,9 @@ func series(symbols, steps int) []*market.Series {
 }
 
 func TestCandlesArriveAsTheyAre(t *testing.T) {
-	for _, test := range []struct{ symbols, steps int }{{1, 3*wire.ChunkSteps + 1}, {1, wire.ChunkSteps}, {3, 40_000}, {40, 5000}} {
+	for _, test := range []struct {
+		symbols, steps int
+	}{{1, 3*wire.ChunkSteps + 1}, {1, wire.ChunkSteps}, {3, 40_000}, {40, 5000}} {
 		s, plugin := open(t, 100)
 		list := series(test.symbols, test.steps)
 		c := SendCandles(s, sim.NewSeriesFeed(list), test.symbols, int64(test.steps))

@@ -219,7 +219,7 @@ const (
 	rowBytes  = 6*8 + 1
 )
 
-// ChunkSteps is how many steps a chunk has in a run of this many symbols.
+// ChunkSteps returns how many steps a chunk has in a run of this many symbols.
 func ChunkSteps(symbols int) int {
 	return max(1, min(wire.ChunkSteps, chunkBytes/(stepBytes+rowBytes*symbols)))
 }

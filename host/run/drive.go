@@ -180,7 +180,7 @@ func (x *Execution) addWarning(code, message string) {
 	x.warnings = append(x.warnings, artifact.Note{Code: code, Message: message})
 }
 
-// lastCandle is the close time of the newest step, 0 before the first.
+// lastCandle returns the close time of the newest step, 0 before the first.
 func (x *Execution) lastCandle() market.Time {
 	if x.engine.Step() < 0 {
 		return 0

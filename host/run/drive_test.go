@@ -98,7 +98,7 @@ func TestDriveReachesTheProcess(t *testing.T) {
 	}
 	if !confined {
 		ring.Undetected(t, "programs with the race detector have no sandbox")
-		t.Skipf("this machine's sandbox is %q, not full", x.plugin.Proc.Level())
+		t.Skipf("needs the full sandbox; this machine has %q", x.plugin.Proc.Level())
 	}
 	for _, d := range []Drive{{Chunked: true, Procs: 1}, {Lockstep: true}} {
 		if readable, procs := facts(t, l.driven(req, Split{Drive: d})); readable || procs != 1 {
@@ -114,7 +114,8 @@ func TestDriveReachesTheProcess(t *testing.T) {
 func TestDriveIsRefused(t *testing.T) {
 	l := newLab(t, 100, "good")
 	for _, d := range []Drive{{Procs: -1}, {Warmup: -2}} {
-		if _, err := l.launcher.LaunchSplit(context.Background(), "run_test", request("good", nil), Split{Drive: d}); err == nil {
+		if _, err := l.launcher.LaunchSplit(context.Background(), "run_test", request("good", nil),
+			Split{Drive: d}); err == nil {
 			t.Errorf("%+v was driven", d)
 		}
 	}
@@ -125,8 +126,10 @@ func TestDriveIsRefused(t *testing.T) {
 func TestChunkedHostilePlugins(t *testing.T) {
 	ring.Proof(t, "TestHostilePlugins shows the same of files")
 	want := map[string]string{
-		"exits": "PLUGIN_CRASHED", "hangs": "PLUGIN_TIMEOUT", "stops": "PLUGIN_TIMEOUT", "panics": "STRATEGY_ERROR",
-		"leaves": "PLUGIN_PROTOCOL_ERROR", "liesfuture": "PLUGIN_PROTOCOL_ERROR", "liesdigest": "PLUGIN_DIVERGED",
+		"exits": "PLUGIN_CRASHED", "hangs": "PLUGIN_TIMEOUT", "stops": "PLUGIN_TIMEOUT",
+		"panics": "STRATEGY_ERROR",
+		"leaves": "PLUGIN_PROTOCOL_ERROR", "liesfuture": "PLUGIN_PROTOCOL_ERROR",
+		"liesdigest": "PLUGIN_DIVERGED",
 	}
 	l := newLab(t, 2000, slices.Sorted(maps.Keys(want))...)
 	l.launcher.Chunked = true
@@ -170,17 +173,20 @@ func TestWarmupMovesNothing(t *testing.T) {
 	}{
 		{"2020-01-03", 0, 7, 0}, {"2020-01-03", 1, 7, 0}, {"2020-01-03", 2, 14, 0}, {"2020-01-03", 4, 28, 0},
 		{"2020-01-03", 1000, 48, 0}, {"2020-01-03", AllHistory, 48, 0},
-		{"2020-01-01T03:00:00Z", 0, 3, 4}, {"2020-01-01T03:00:00Z", 4, 3, 4}, {"2020-01-01T03:00:00Z", AllHistory, 3, 4},
+		{"2020-01-01T03:00:00Z", 0, 3, 4}, {"2020-01-01T03:00:00Z", 4, 3, 4},
+		{"2020-01-01T03:00:00Z", AllHistory, 3, 4},
 	} {
 		req := request("probe", nil)
 		req.StartDate = &test.start
 		x := l.driven(req, Split{Drive: Drive{Warmup: test.drive}})
 		r := x.Results()
-		if x.WindowStep() != test.window || x.WarmupShort() != test.short || x.data.layout.warmup != test.window+int64(test.short) {
+		if x.WindowStep() != test.window || x.WarmupShort() != test.short ||
+			x.data.layout.warmup != test.window+int64(test.short) {
 			t.Errorf("%s, warm-up %d: %+v", test.start, test.drive, x.data.layout)
 		}
 		if r.Window.Start.String()[:10] != test.start[:10] || int64(len(r.Equity.Time)) != r.Window.Candles {
-			t.Errorf("%s, warm-up %d: window %+v, %d points", test.start, test.drive, r.Window, len(r.Equity.Time))
+			t.Errorf("%s, warm-up %d: window %+v, %d points", test.start, test.drive, r.Window,
+				len(r.Equity.Time))
 		}
 		counts := r.Window.Start + market.Time(test.short)*3_600_000
 		if len(r.Fills) == 0 || r.Fills[0].Time <= counts || r.Fills[0].Time > counts+6*3_600_000 {
@@ -193,7 +199,8 @@ func TestWarmupMovesNothing(t *testing.T) {
 // than what is asked for and there.
 func TestLeadIsBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		asked, have := rapid.IntRange(0, wire.MaxWarmup).Draw(t, "asked"), rapid.IntRange(0, wire.MaxWarmup).Draw(t, "have")
+		asked, have := rapid.IntRange(0, wire.MaxWarmup).Draw(t, "asked"),
+			rapid.IntRange(0, wire.MaxWarmup).Draw(t, "have")
 		times := rapid.IntRange(AllHistory, 1<<62).Draw(t, "times")
 		got := Drive{Warmup: times}.warmupRows(asked, have)
 		if got > have || got < min(asked, have) {
@@ -205,7 +212,8 @@ func TestLeadIsBounded(t *testing.T) {
 	})
 }
 
-// TestServiceRunsKeepEveryPoint: a chart of the service has what the strategy published, or a warning says what it lacks.
+// TestServiceRunsKeepEveryPoint: a chart of the service has what the strategy published, or a warning says
+// what it lacks.
 func TestServiceRunsKeepEveryPoint(t *testing.T) {
 	const candles = 2*wire.ChunkSteps + 50
 	l := newLab(t, candles, "probe")
@@ -247,7 +255,8 @@ func TestPublishedIsComplete(t *testing.T) {
 			t.Fatalf("%+v: complete %v, %d series, window %+v", d, got.Complete, len(got.Series), window)
 		}
 		for name, s := range got.Series {
-			if int64(len(s.Time)) != window.Candles || len(s.Values) != len(s.Time) || s.Time[0] <= window.Start || s.Time[len(s.Time)-1] != window.End {
+			if int64(len(s.Time)) != window.Candles || len(s.Values) != len(s.Time) ||
+				s.Time[0] <= window.Start || s.Time[len(s.Time)-1] != window.End {
 				t.Errorf("%+v: %s has %d points", d, name, len(s.Time))
 			}
 		}
@@ -258,7 +267,8 @@ func TestPublishedIsComplete(t *testing.T) {
 	many := request("probe", map[string]any{"series": 70})
 	end := "2020-01-03"
 	many.EndDate = &end
-	if got := l.driven(many, Split{Series: true}).Published(); got.Complete || len(got.Series) != SeriesLimits().Series {
+	if got := l.driven(many, Split{Series: true}).Published(); got.Complete ||
+		len(got.Series) != SeriesLimits().Series {
 		t.Errorf("more series than there is room for: complete %v, %d series", got.Complete, len(got.Series))
 	}
 }

@@ -81,11 +81,11 @@ var _ interface {
 // Manifest implements runner.Described.
 func (x *Execution) Manifest() artifact.Manifest { return x.manifest }
 
-// WarmupShort is how many candles of the window were used as warm-up because there
+// WarmupShort returns how many candles of the window were used as warm-up because there
 // were none before it.
 func (x *Execution) WarmupShort() int { return x.data.layout.short }
 
-// WindowStep is how many candles of warm-up lie before the window: its first step.
+// WindowStep returns how many candles of warm-up lie before the window: its first step.
 func (x *Execution) WindowStep() int64 { return x.data.layout.window }
 
 // WriteDecisions implements runner.Described. Whoever asks for the status does not wait for the disk.
@@ -147,7 +147,7 @@ func (x *Execution) Results() *artifact.Results {
 	return r
 }
 
-// Input is what the metrics of the run are computed from, for a series that is
+// Input returns what the metrics of the run are computed from, for a series that is
 // stitched from several runs. It shares nothing with the candles, which Close gives
 // back. Call it before.
 func (x *Execution) Input() (in metric.Input) {
@@ -178,10 +178,10 @@ func (x *Execution) currentResults() (*artifact.Results, metric.Input) {
 	return r, in
 }
 
-// PID is the number of the plugin's process.
+// PID returns the number of the plugin's process.
 func (x *Execution) PID() int { return x.plugin.Proc.PID() }
 
-// Digest is the hash of everything in the books so far, in hex.
+// Digest returns the hash of everything in the books so far, in hex.
 func (x *Execution) Digest() string {
 	x.gate.Lock()
 	defer x.gate.Unlock()
@@ -216,7 +216,7 @@ func (x *Execution) Candles(symbol market.Symbol, use func(*market.Series)) (kno
 	return known
 }
 
-// Published is what the strategy published inside the window. It stays after Close.
+// Published returns what the strategy published inside the window. It stays after Close.
 func (x *Execution) Published() Published {
 	x.gate.Lock()
 	defer x.gate.Unlock()

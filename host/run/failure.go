@@ -62,13 +62,13 @@ type RequestError struct {
 // FieldError is one bad value of a request.
 type FieldError struct{ Pointer, Message, Rule string }
 
-// Error is the message.
+// Error returns the message.
 func (e *RequestError) Error() string { return e.Message }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *RequestError) Unwrap() error { return e.Cause }
 
-// because is the refusal with its cause.
+// because returns the refusal with its cause.
 func (e *RequestError) because(cause error) *RequestError {
 	e.Cause = cause
 	return e
@@ -81,13 +81,13 @@ type StartError struct {
 	Err     error
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *StartError) Error() string { return e.Err.Error() }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *StartError) Unwrap() error { return e.Err }
 
-// Refuse is a RequestError with a formatted message.
+// Refuse returns a RequestError with a formatted message.
 func Refuse(code string, details map[string]any, format string, args ...any) *RequestError {
 	return &RequestError{Code: code, Message: fmt.Sprintf(format, args...), Details: details}
 }
@@ -131,7 +131,7 @@ func Classify(err error) *artifact.Failure {
 // batchIndex is where a decision stood in its message, which means nothing to an author.
 var batchIndex = regexp.MustCompile(`^decisions\[[0-9]+\]\.`)
 
-// fieldPath is the place in what the strategy returned that made it none, such as
+// fieldPath returns the place in what the strategy returned that made it none, such as
 // intents[0].quantity; "" if the fault is another one.
 func fieldPath(err error) string {
 	var protocol *wire.ProtocolError
@@ -178,10 +178,10 @@ type Fault struct {
 	Err  error
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *Fault) Error() string { return e.Err.Error() }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *Fault) Unwrap() error { return e.Err }
 
 // Failf makes a Fault.

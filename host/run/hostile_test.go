@@ -25,7 +25,8 @@ func TestHostilePlugins(t *testing.T) {
 		{"hangs", "PLUGIN_TIMEOUT", ""},
 		{"panics", "STRATEGY_ERROR", "no idea"},
 		{"errs", "STRATEGY_ERROR", "the feed of my dreams"},
-		{"answers", "STRATEGY_ERROR", "OnFill returned 1 intents: this version takes orders from OnCandle only"},
+		{"answers", "STRATEGY_ERROR",
+			"OnFill returned 1 intents: this version takes orders from OnCandle only"},
 		{"nan", "PLUGIN_PROTOCOL_ERROR", ""},
 		{"inf", "PLUGIN_PROTOCOL_ERROR", ""},
 		{"unknown", "PLUGIN_PROTOCOL_ERROR", ""},
@@ -52,7 +53,8 @@ func TestHostilePlugins(t *testing.T) {
 				if mode == ModeLockstep && (strings.HasPrefix(c.plugin, "lies") || c.plugin == "floods") {
 					continue // these lie in the words of co-simulation
 				}
-				t.Run(c.plugin+map[Mode]string{ModeCoSimulation: " in co-simulation", ModeLockstep: " in lockstep"}[mode], func(t *testing.T) {
+				t.Run(c.plugin+map[Mode]string{ModeCoSimulation: " in co-simulation",
+					ModeLockstep: " in lockstep"}[mode], func(t *testing.T) {
 					if c.code == "PLUGIN_TIMEOUT" {
 						t.Parallel() // they only wait
 					}
@@ -99,7 +101,8 @@ func checkFailure(t *testing.T, l *lab, plugin, code, says string, params ...map
 	// What came before the fault is kept where the strategy or its intents are at fault.
 	switch points := len(r.Equity.Time); plugin {
 	case "nan", "inf", "unknown", "panics", "errs", "answers":
-		if at, ok := f.Data["step"].(int64); !ok || at != playtest.MisdeedStep || points < playtest.MisdeedStep {
+		if at, ok := f.Data["step"].(int64); !ok || at != playtest.MisdeedStep ||
+			points < playtest.MisdeedStep {
 			t.Errorf("data %v, %d points", f.Data, points)
 		}
 	}
@@ -175,20 +178,35 @@ func TestStartRefusals(t *testing.T) {
 		pointer string
 	}{
 		{"unknown strategy", request("absent", nil), "STRATEGY_NOT_FOUND", ""},
-		{"parameter out of range", request("good", map[string]any{"every": 1}), "INVALID_STRATEGY_PARAMS", "/strategy_params/every"},
-		{"unknown parameter", request("good", map[string]any{"evry": 5}), "INVALID_STRATEGY_PARAMS", "/strategy_params/evry"},
-		{"the strategy's own rule", request("picky", nil), "INVALID_STRATEGY_PARAMS", "/strategy_params/every"},
-		{"parameters before the exchange", with(func(r *runner.StartRequest) { r.StrategyName, r.Exchange = "picky", "mtgox" }), "INVALID_STRATEGY_PARAMS", "/strategy_params/every"},
-		{"unknown exchange", with(func(r *runner.StartRequest) { r.Exchange = "mtgox" }), "EXCHANGE_NOT_FOUND", ""},
+		{"parameter out of range", request("good", map[string]any{"every": 1}), "INVALID_STRATEGY_PARAMS",
+			"/strategy_params/every"},
+		{"unknown parameter", request("good", map[string]any{"evry": 5}), "INVALID_STRATEGY_PARAMS",
+			"/strategy_params/evry"},
+		{"the strategy's own rule", request("picky", nil), "INVALID_STRATEGY_PARAMS",
+			"/strategy_params/every"},
+		{"parameters before the exchange",
+			with(func(r *runner.StartRequest) {
+				r.StrategyName, r.Exchange = "picky", "mtgox"
+			}), "INVALID_STRATEGY_PARAMS", "/strategy_params/every"},
+		{"unknown exchange", with(func(r *runner.StartRequest) { r.Exchange = "mtgox" }),
+			"EXCHANGE_NOT_FOUND", ""},
 		{"unknown symbol", request("good", nil, "XRP/USD"), "UNSUPPORTED_SYMBOL", ""},
 		{"too many symbols", request("good", nil, one, two), "UNSUPPORTED_SYMBOL", ""},
 		{"two quotes", request("randomly", nil, one, "BTC/EUR"), "UNSUPPORTED_SYMBOL", ""},
-		{"timeframe below", with(func(r *runner.StartRequest) { r.Timeframe = "5m" }), "UNSUPPORTED_TIMEFRAME", ""},
-		{"dates turned", with(func(r *runner.StartRequest) { r.StartDate, r.EndDate = text("2020-01-02"), text("2020-01-01") }), "INVALID_DATE_RANGE", ""},
-		{"no candle", with(func(r *runner.StartRequest) { r.StartDate = text("2031-01-01") }), "DATA_UNAVAILABLE", ""},
-		{"execution", with(func(r *runner.StartRequest) { r.Execution = []byte(`{"slippage_bps":-1}`) }), "VALIDATION_FAILED", "/execution/slippage_bps"},
-		{"stress fields", with(func(r *runner.StartRequest) { r.Execution = []byte(`{"delay_candles":1}`) }), "VALIDATION_FAILED", "/execution/delay_candles"},
-		{"dust", with(func(r *runner.StartRequest) { r.InitialCash = "1e-12" }), "VALIDATION_FAILED", "/initial_cash"},
+		{"timeframe below", with(func(r *runner.StartRequest) { r.Timeframe = "5m" }),
+			"UNSUPPORTED_TIMEFRAME", ""},
+		{"dates turned",
+			with(func(r *runner.StartRequest) {
+				r.StartDate, r.EndDate = text("2020-01-02"), text("2020-01-01")
+			}), "INVALID_DATE_RANGE", ""},
+		{"no candle", with(func(r *runner.StartRequest) { r.StartDate = text("2031-01-01") }),
+			"DATA_UNAVAILABLE", ""},
+		{"execution", with(func(r *runner.StartRequest) { r.Execution = []byte(`{"slippage_bps":-1}`) }),
+			"VALIDATION_FAILED", "/execution/slippage_bps"},
+		{"stress fields", with(func(r *runner.StartRequest) { r.Execution = []byte(`{"delay_candles":1}`) }),
+			"VALIDATION_FAILED", "/execution/delay_candles"},
+		{"dust", with(func(r *runner.StartRequest) { r.InitialCash = "1e-12" }), "VALIDATION_FAILED",
+			"/initial_cash"},
 		{"live", with(func(r *runner.StartRequest) { r.Mode = "swap" }), "MODE_NOT_SUPPORTED", ""},
 	}
 	for _, c := range cases {

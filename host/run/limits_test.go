@@ -136,7 +136,7 @@ func points(each int, names ...string) *strategypb.PluginMessage {
 	return &strategypb.PluginMessage{Message: &strategypb.PluginMessage_Annotations{Annotations: a}}
 }
 
-// exceed is the plugin: it passes the limit that its parameters name.
+// exceed returns the plugin: it passes the limit that its parameters name.
 func exceed(params string, s stream) error {
 	var p struct{ What string }
 	if err := json.Unmarshal([]byte(params), &p); err != nil {

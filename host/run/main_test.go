@@ -69,12 +69,14 @@ func newLab(t testing.TB, candles int, names ...string) *lab {
 	for i, symbol := range []market.Symbol{one, two} {
 		s := sdktest.Synth(uint64(42+i), candles, start.Time(), time.Hour)
 		s.Symbol, s.Timeframe = symbol, market.MustTimeframe("1h")
-		if _, err := store.Put(context.Background(), candle.PutRequest{Exchange: venue, Series: s}); err != nil {
+		if _, err := store.Put(context.Background(),
+			candle.PutRequest{Exchange: venue, Series: s}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	return &lab{t: t, catalog: c, store: store, launcher: NewLauncher(Options{
-		Catalog: c, Store: store, Logger: log, SpoolDir: state, StepLimit: 2 * time.Second, Engine: artifact.Engine{Name: "test"},
+		Catalog: c, Store: store, Logger: log, SpoolDir: state, StepLimit: 2 * time.Second,
+		Engine: artifact.Engine{Name: "test"},
 	})}
 }
 
@@ -127,7 +129,8 @@ func (l *lab) complete(req runner.StartRequest) *artifact.Results {
 func (l *lab) attached(name string) *lab {
 	l.t.Helper()
 	c, err := catalog.Open(context.Background(), catalog.Options{
-		Dir: l.t.TempDir(), StateDir: l.t.TempDir(), Logger: l.launcher.Logger, Reattach: playtest.Debugged(l.t, name),
+		Dir: l.t.TempDir(), StateDir: l.t.TempDir(), Logger: l.launcher.Logger,
+		Reattach: playtest.Debugged(l.t, name),
 	})
 	if err != nil {
 		l.t.Fatal(err)

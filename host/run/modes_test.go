@@ -92,9 +92,11 @@ func TestBankruptcyIsTheSameOnBothSides(t *testing.T) {
 	s := &market.Series{Symbol: "UP/USD", Timeframe: market.MustTimeframe("1h")}
 	for i := range 200 {
 		price := 100 * float64(1+i)
-		s.Append(market.Candle{OpenTime: market.Time(i+1) * 3_600_000, Open: price, High: price, Low: price, Close: price})
+		s.Append(market.Candle{OpenTime: market.Time(i+1) * 3_600_000, Open: price, High: price, Low: price,
+			Close: price})
 	}
-	if _, err := l.store.Put(context.Background(), candle.PutRequest{Exchange: venue, Series: s}); err != nil {
+	if _, err := l.store.Put(context.Background(),
+		candle.PutRequest{Exchange: venue, Series: s}); err != nil {
 		t.Fatal(err)
 	}
 	digests := map[string]bool{}

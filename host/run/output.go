@@ -122,7 +122,7 @@ func (s *Said) Host(at market.Time, level, message string, fields market.Fields)
 	s.add(line)
 }
 
-// newest is the time of the newest line.
+// newest returns the time of the newest line.
 func (s *Said) newest() market.Time {
 	if len(s.lines) == 0 {
 		return 0
@@ -155,7 +155,7 @@ func shown(l wire.LogLine) []any {
 	return pairs
 }
 
-// printable is a text that has only printable characters, quoted where it has others.
+// printable returns a text that has only printable characters, quoted where it has others.
 func printable(text string) string {
 	if strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(text)
@@ -208,7 +208,7 @@ func (s *Said) Warnings() []artifact.Note {
 			"at most %d series with %d points in all.", s.lost, s.points, s.Limits.Series, s.Limits.All)}}
 }
 
-// Annotations is a copy whose points are shared: they are only appended to.
+// Annotations returns a copy whose points are shared: they are only appended to.
 func (s *Said) Annotations() []artifact.Annotation {
 	return append([]artifact.Annotation{}, s.series...)
 }
@@ -224,13 +224,13 @@ type Points struct {
 type Published struct {
 	// Series are the points inside the window by name. What is not finite is no point.
 	Series map[string]Points
-	// Complete reports whether Series has every point. Points are left out beyond 64 series or
-	// 4,194,304 points of all series together, warm-up included, of a plugin whose SDK does not
-	// know how to send them all, and where Split.Series is not set.
+	// Complete reports whether Series has every point. Points are left out beyond 64 series or 4,194,304
+	// points of all series together, warm-up included, of a plugin whose SDK does not know how to send
+	// them all, and where Split.Series is not set.
 	Complete bool
 }
 
-// Published is what the strategy published after the start of a window.
+// Published returns what the strategy published after the start of a window.
 func (s *Said) Published(start market.Time) Published {
 	p := Published{Series: map[string]Points{}, Complete: s.Limits == SeriesLimits() && s.lost == 0}
 	for _, a := range s.series {
@@ -282,7 +282,7 @@ func (t *transcript) leaveOut(n int64, at market.Time) {
 	}
 }
 
-// file is every line so far.
+// file returns every line so far.
 func (t *transcript) file() []byte {
 	if t.cut == 0 {
 		return t.text[:len(t.text):len(t.text)]

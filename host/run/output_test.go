@@ -32,8 +32,10 @@ func TestLogKeepsKeysAndValues(t *testing.T) {
 	logger := hclog.New(&hclog.LoggerOptions{Level: hclog.Debug, Output: &service, DisableTime: true})
 	s := Said{}
 	s.KeepFile("train", 1<<20)
-	fields := market.Fields{{Key: "side", Value: "buy"}, {Key: "price", Value: "1.5"}, {Key: "at\n[INFO]", Value: "\x1b[2J\nforged"}}
-	s.addLine(logger, wire.LogLine{Step: 104, Time: 1706659200123, Level: "info", Message: "fill", Fields: fields})
+	fields := market.Fields{{Key: "side", Value: "buy"}, {Key: "price", Value: "1.5"},
+		{Key: "at\n[INFO]", Value: "\x1b[2J\nforged"}}
+	s.addLine(logger,
+		wire.LogLine{Step: 104, Time: 1706659200123, Level: "info", Message: "fill", Fields: fields})
 	want := `strategy: fill: level=info step=104 candle=2024-01-31T00:00:00.123Z side=buy price=1.5 "at\n[INFO]"="\x1b[2J\nforged"` + "\n"
 	if got := service.String(); !strings.HasSuffix(got, want) {
 		t.Errorf("service log %q, want %q", got, want)
@@ -57,7 +59,8 @@ func TestLogFileIsCutAndSaysSo(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(string(s.file.file())), "\n")
 	last := lines[len(lines)-1]
 	left := fmt.Sprintf(`"fields":{"lines_left_out":"%d"}`, 100-(len(lines)-1))
-	if len(lines) < 5 || !strings.Contains(last, "the log is cut here at 1000 bytes") || !strings.Contains(last, left) {
+	if len(lines) < 5 || !strings.Contains(last, "the log is cut here at 1000 bytes") ||
+		!strings.Contains(last, left) {
 		t.Errorf("%d lines, the last is %s, want %s in it", len(lines), last, left)
 	}
 	if !strings.Contains(lines[0], `"step":0`) {

@@ -87,7 +87,7 @@ func (p *Plugin) Introduce(ctx context.Context, start *wire.Start,
 	return p.accepted(m)
 }
 
-// timeOf is a channel that delivers when the context ends.
+// timeOf returns a channel that delivers when the context ends.
 func timeOf(ctx context.Context) <-chan time.Time {
 	c := make(chan time.Time, 1)
 	context.AfterFunc(ctx, func() { c <- time.Time{} })

@@ -49,7 +49,7 @@ type RecordOptions struct {
 	NoMemoryLimit bool
 }
 
-// NewRecord is an empty one.
+// NewRecord returns an empty one.
 func NewRecord(o RecordOptions) *Record {
 	n := int(o.Steps)
 	column := func() []float64 { return make([]float64, 0, n) }
@@ -226,7 +226,7 @@ type Books interface {
 	FinalValue() (decimal.Decimal, error)
 }
 
-// Look is what runner.Watched shows. It shares what is only appended to, so that its
+// Look returns what runner.Watched shows. It shares what is only appended to, so that its
 // cost does not grow with the run. Settled leaves nothing out; else the newest point of
 // equity is, because the end of the data may replace it.
 func (r *Record) Look(b Books, s *Said, settled bool) runner.Look {
@@ -251,7 +251,7 @@ func (r *Record) OrdersAt(indexes []int) []market.Order {
 	return out
 }
 
-// Curve is the equity so far, without the newest point unless it is settled.
+// Curve returns the equity so far, without the newest point unless it is settled.
 func (r *Record) Curve(settled bool) artifact.EquityCurve {
 	c := r.curve
 	n := len(c.Time)

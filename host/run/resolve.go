@@ -48,7 +48,7 @@ func (p *Plan) Read(c *catalog.Catalog, req runner.StartRequest) (err error) {
 	return p.ReadRules(req)
 }
 
-// Invalid is a VALIDATION_FAILED at one field.
+// Invalid returns a VALIDATION_FAILED at one field.
 func Invalid(pointer string, err error) *RequestError {
 	refusal := Refuse(CodeValidationFailed, nil, "The request is not valid.")
 	refusal.Fields = []FieldError{{pointer, err.Error(), "format"}}
@@ -82,7 +82,7 @@ func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) erro
 	return nil
 }
 
-// nonNil is a copy that shows as [] when empty.
+// nonNil returns a copy that shows as [] when empty.
 func nonNil(list []string) []string { return append([]string{}, list...) }
 
 // CheckFits reports whether the strategy can do what is asked: mode, timeframe, symbols.
@@ -349,7 +349,7 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 	return nil
 }
 
-// dataset is the pinned one, else the current one.
+// dataset returns the pinned one, else the current one.
 func (l *Launcher) dataset(ctx context.Context, p *plan, symbol market.Symbol) (candle.Dataset, error) {
 	if sum := p.split.Pins[symbol]; sum != "" {
 		k := p.pin(p.exchange, symbol)

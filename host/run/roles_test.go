@@ -24,7 +24,9 @@ import (
 // runs under its name.
 func roles() map[string]func() {
 	list := map[string]func(){
-		"bear":    func() { serve.Strategy(sdk.Spec{Name: "bear", Supports: sdk.Supports{Short: true}}, newBear) },
+		"bear": func() {
+			serve.Strategy(sdk.Spec{Name: "bear", Supports: sdk.Supports{Short: true}}, newBear)
+		},
 		"probe":   func() { serve.Strategy(sdk.Spec{Name: "probe"}, newProbe) },
 		"picky":   func() { serve.Strategy(sdk.Spec{Name: "picky"}, newPicky) },
 		"foreign": func() { serveRaw("foreign", "other-sim/1", foreign) },
@@ -39,7 +41,9 @@ func roles() map[string]func() {
 				act: snoop})
 		},
 		"lateexit": func() {
-			serve.Strategy(sdk.Spec{Name: "lateexit"}, func(playtest.GoodParams) (sdk.Strategy, error) { return &lateExit{playtest.Good{Step: 50}}, nil })
+			serve.Strategy(sdk.Spec{Name: "lateexit"}, func(playtest.GoodParams) (sdk.Strategy, error) {
+				return &lateExit{playtest.Good{Step: 50}}, nil
+			})
 		},
 	}
 	maps.Copy(list, playtest.Roles(exit))
@@ -77,7 +81,8 @@ type raw struct {
 	name, simID string
 	warmup      int64
 	params      string // of the run
-	act         func(total int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error
+	act         func(total int64,
+		s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error
 }
 
 func (r *raw) Describe(context.Context, *strategypb.DescribeRequest) (*strategypb.Spec, error) {
@@ -108,7 +113,8 @@ func (r *raw) Run(s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.
 
 type stream = grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]
 
-type lie = func(total int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error
+type lie = func(total int64,
+	s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error
 
 func serveRaw(name, simID string, act lie) { serveThis(&raw{name: name, simID: simID, act: act}) }
 
@@ -127,7 +133,8 @@ func decisions(d *strategypb.Decisions) *strategypb.PluginMessage {
 func lies() map[string]lie {
 	digest := make([]byte, 32)
 	send := func(list ...*strategypb.Decisions) lie {
-		return func(_ int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
+		return func(_ int64,
+			s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
 			for _, d := range list {
 				if err := s.Send(decisions(d)); err != nil {
 					return err
@@ -140,18 +147,27 @@ func lies() map[string]lie {
 	return map[string]lie{
 		"liesdigest": send(&strategypb.Decisions{Watermark: 100, Digest: digest}),
 		"liesback":   send(&strategypb.Decisions{Watermark: -1, Digest: digest}),
-		"liesorder": send(&strategypb.Decisions{Watermark: 100, Digest: digest, Decisions: []*strategypb.Decision{
-			{Step: 5, Intents: []*strategypb.Intent{{}}}, {Step: 4, Intents: []*strategypb.Intent{{}}}}}),
+		"liesorder": send(&strategypb.Decisions{Watermark: 100, Digest: digest,
+			Decisions: []*strategypb.Decision{
+				{Step: 5, Intents: []*strategypb.Intent{{}}}, {Step: 4, Intents: []*strategypb.Intent{{}}}}}),
 		"liesfuture": send(&strategypb.Decisions{Watermark: 1 << 40, Digest: digest}),
-		"giant": func(_ int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
-			return s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Failed{Failed: &strategypb.Failed{Stack: strings.Repeat("z", 9<<20)}}})
+		"giant": func(_ int64,
+			s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
+			return s.Send(
+				&strategypb.PluginMessage{
+					Message: &strategypb.PluginMessage_Failed{
+						Failed: &strategypb.Failed{Stack: strings.Repeat("z", 9<<20)}}})
 		},
-		"leaves": func(int64, grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
+		"leaves": func(int64,
+			grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
 			return nil
 		},
-		"floods": func(_ int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
-			lines := slices.Repeat([]*strategypb.LogLine{{Level: "info", Message: strings.Repeat("w", 100)}}, 100)
-			line := &strategypb.PluginMessage{Message: &strategypb.PluginMessage_LogLines{LogLines: &strategypb.LogLines{Lines: lines}}}
+		"floods": func(_ int64,
+			s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
+			lines := slices.Repeat([]*strategypb.LogLine{{Level: "info", Message: strings.Repeat("w", 100)}},
+				100)
+			line := &strategypb.PluginMessage{
+				Message: &strategypb.PluginMessage_LogLines{LogLines: &strategypb.LogLines{Lines: lines}}}
 			for {
 				if err := s.Send(line); err != nil {
 					return err
@@ -181,7 +197,9 @@ func foreign(_ int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strateg
 			return err
 		}
 		answer := &strategypb.Decision{Step: m.GetStep().GetIndex()}
-		if err := s.Send(&strategypb.PluginMessage{Message: &strategypb.PluginMessage_Decision{Decision: answer}}); err != nil {
+		if err := s.Send(
+			&strategypb.PluginMessage{
+				Message: &strategypb.PluginMessage_Decision{Decision: answer}}); err != nil {
 			return err
 		}
 	}

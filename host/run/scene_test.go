@@ -18,7 +18,8 @@ func TestSceneOfAFailure(t *testing.T) {
 		plugin, field string
 		kind          string // type of what the SDK reports
 	}{
-		{"panics", "", "string"}, {"errs", "", "*errors.errorString"}, {"nan", "intents[0].quantity", ""}, {"exits", "", ""},
+		{"panics", "", "string"}, {"errs", "", "*errors.errorString"}, {"nan", "intents[0].quantity", ""},
+		{"exits", "", ""},
 	} {
 		for _, mode := range []Mode{ModeCoSimulation, ModeLockstep} {
 			x, o := l.in(mode).run(context.Background(), request(c.plugin, nil))
@@ -31,7 +32,9 @@ func TestSceneOfAFailure(t *testing.T) {
 				t.Errorf("%s in mode %d: step %d", c.plugin, mode, s.Step)
 			}
 			n := len(s.Candles)
-			if s.CandlesTotal != s.Step+1 || n != int(min(200, s.Step+1)) || n > 0 && (s.Candles[n-1].Step != s.Step || s.Candles[n-1].CloseTime != s.Time || s.Candles[0].Step != s.Step-int64(n)+1) {
+			if s.CandlesTotal != s.Step+1 || n != int(min(200, s.Step+1)) || n > 0 &&
+				(s.Candles[n-1].Step != s.Step || s.Candles[n-1].CloseTime != s.Time ||
+					s.Candles[0].Step != s.Step-int64(n)+1) {
 				t.Errorf("%s in mode %d: %d candles, %d kept", c.plugin, mode, s.CandlesTotal, len(s.Candles))
 			}
 			if field, _ := o.Failure.Data["field_path"].(string); field != c.field {
@@ -40,7 +43,8 @@ func TestSceneOfAFailure(t *testing.T) {
 			if kind, _ := o.Failure.Data["type"].(string); kind != c.kind {
 				t.Errorf("%s in mode %d: type %q", c.plugin, mode, kind)
 			}
-			if s.Cash.Cmp(decimal.MustParse("10000")) != 0 || s.Equity.Cmp(s.Cash) != 0 || s.LinesTotal != 0 || len(s.OpenOrders) != 0 {
+			if s.Cash.Cmp(decimal.MustParse("10000")) != 0 || s.Equity.Cmp(s.Cash) != 0 ||
+				s.LinesTotal != 0 || len(s.OpenOrders) != 0 {
 				t.Errorf("%s in mode %d: %+v", c.plugin, mode, s)
 			}
 		}
@@ -51,7 +55,8 @@ func TestSceneOfTheEnd(t *testing.T) {
 	l := newLab(t, 2000, "lateexit", "randomly")
 	x, o := l.in(ModeLockstep).run(context.Background(), request("lateexit", nil))
 	s, err := x.Scene(50)
-	if err != nil || o.Failure == nil || !s.Over || s.Step != s.CandlesTotal-1 || len(s.Candles) != 50 || len(s.Lines) != 50 {
+	if err != nil || o.Failure == nil || !s.Over || s.Step != s.CandlesTotal-1 || len(s.Candles) != 50 ||
+		len(s.Lines) != 50 {
 		t.Errorf("%v, %+v, %d lines of %d", err, o.Failure, len(s.Lines), s.LinesTotal)
 	}
 	// Two symbols, with a warm-up before the window.
@@ -65,9 +70,14 @@ func TestSceneOfTheEnd(t *testing.T) {
 	if s, err = x.Scene(20); err != nil {
 		t.Fatal(err)
 	}
-	ordered := slices.IsSortedFunc(s.Candles, func(a, b SceneCandle) int { return cmp.Compare(a.Step, b.Step) })
-	both := slices.ContainsFunc(s.Candles, func(c SceneCandle) bool { return c.Symbol != s.Candles[0].Symbol })
-	if s.Window < 5 || x.WindowStep() != s.Window || s.CandlesTotal <= s.Step+1 || len(s.Candles) != 20 || !ordered || !both || s.Candles[19].Step != s.Step {
+	ordered := slices.IsSortedFunc(s.Candles, func(a, b SceneCandle) int {
+		return cmp.Compare(a.Step, b.Step)
+	})
+	both := slices.ContainsFunc(s.Candles, func(c SceneCandle) bool {
+		return c.Symbol != s.Candles[0].Symbol
+	})
+	if s.Window < 5 || x.WindowStep() != s.Window || s.CandlesTotal <= s.Step+1 || len(s.Candles) != 20 ||
+		!ordered || !both || s.Candles[19].Step != s.Step {
 		t.Errorf("window %d, %d candles: %+v", s.Window, s.CandlesTotal, s.Candles)
 	}
 	var last struct{ Seq int64 }

@@ -78,11 +78,11 @@ func (s *source) keptViolations() bool {
 	})
 }
 
-// run is the rows of the run, window those that count.
+// run returns the rows of the run, window those that count.
 func (s *source) run() *market.Series    { return s.series.Slice(s.first, s.to) }
 func (s *source) window() *market.Series { return s.series.Slice(s.from, s.to) }
 
-// mapSources is a part of every source: its run or its window.
+// mapSources returns a part of every source: its run or its window.
 func mapSources(sources []*source, part func(*source) *market.Series) []*market.Series {
 	series := make([]*market.Series, len(sources))
 	for i, s := range sources {
@@ -112,7 +112,7 @@ type layout struct {
 	short                 int   // warm-up candles missing before the window
 }
 
-// warmupRows is how many candles to load before the window where the strategy asks for warmup
+// warmupRows returns how many candles to load before the window where the strategy asks for warmup
 // of them and there are have: no more than there are.
 func (d Drive) warmupRows(warmup, have int) int {
 	switch {
@@ -175,7 +175,7 @@ func windowCloses(sources []*source) iter.Seq[market.Time] {
 	}
 }
 
-// windowOf is the part of the data that the rows of the sources cover.
+// windowOf returns the part of the data that the rows of the sources cover.
 func windowOf(sources []*source, candles int64) artifact.Window {
 	w := artifact.Window{Candles: candles}
 	for i, s := range sources {

@@ -13,7 +13,8 @@ import (
 // What a run shows while it is on is the begin of what it shows in the end.
 func TestLook(t *testing.T) {
 	l := newLab(t, 20_000, "randomly")
-	e, err := l.launcher.Launch(context.Background(), "svc_look", request("randomly", map[string]any{"seed": 7}, one, two))
+	e, err := l.launcher.Launch(context.Background(), "svc_look",
+		request("randomly", map[string]any{"seed": 7}, one, two))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,14 +39,17 @@ func TestLook(t *testing.T) {
 		}
 		now := x.Look()
 		if now.Orders < last.Orders || !begins(now.Fills, last.Fills) || !begins(now.Trades, last.Trades) ||
-			!slices.Equal(now.Changes[:len(last.Changes)], last.Changes) || !slices.Equal(now.Equity.Equity[:len(last.Equity.Equity)], last.Equity.Equity) {
+			!slices.Equal(now.Changes[:len(last.Changes)], last.Changes) ||
+			!slices.Equal(now.Equity.Equity[:len(last.Equity.Equity)], last.Equity.Equity) {
 			t.Fatal("what had been shown was changed")
 		}
 		last = now
 	}
 	r := x.Results()
-	if len(r.Fills) == 0 || !begins(r.Fills, last.Fills) || len(r.Fills) != len(last.Fills) || len(r.Trades) != len(last.Trades) ||
-		last.Orders != len(r.Orders) || !slices.Equal(r.Equity.Equity, last.Equity.Equity) || !reflect.DeepEqual(r.Positions, last.Positions) {
+	if len(r.Fills) == 0 || !begins(r.Fills, last.Fills) || len(r.Fills) != len(last.Fills) ||
+		len(r.Trades) != len(last.Trades) ||
+		last.Orders != len(r.Orders) || !slices.Equal(r.Equity.Equity, last.Equity.Equity) ||
+		!reflect.DeepEqual(r.Positions, last.Positions) {
 		t.Errorf("after %d looks the last differs from the results", looks)
 	}
 	checkOrders(t, x, last.Changes)

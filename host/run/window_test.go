@@ -37,7 +37,7 @@ type found struct {
 	Rows         int
 }
 
-// snoop is a plugin that opens the files it is told of as a whole, looks for others in
+// snoop returns a plugin that opens the files it is told of as a whole, looks for others in
 // their folder, above it and in the store of the host, and tells in its failure.
 func snoop(_ int64, s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.PluginMessage]) error {
 	m, err := s.Recv()

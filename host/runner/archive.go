@@ -17,6 +17,8 @@ import (
 type Archive struct {
 	Store    *artifact.Store
 	Registry *registry.Registry
+	// Know, if set, notes of which markets the stored candles are, before a backtest shows some.
+	Know func(context.Context) error
 }
 
 // Begin makes the folder with the request, and the rows. A backtest shows its days from here on: those that
@@ -39,14 +41,19 @@ func (a *Archive) Begin(ctx context.Context, s Started) error {
 	if s.Request.Mode != ModeBacktest {
 		return nil
 	}
+	if a.Know != nil {
+		if err := a.Know(ctx); err != nil {
+			return err
+		}
+	}
 	shown, _ := registry.SplitDays(&run.Manifest.Splits)
 	return a.Registry.Look(ctx, registry.Windows{
-		ID: run.ID, FamilyID: m.FamilyID, Symbols: m.Symbols, Shown: shown, Command: registry.LookBacktest,
-		Author: artifact.OriginService,
+		ID: run.ID, FamilyID: m.FamilyID, Symbols: m.Symbols, Shown: shown, Data: m.Data,
+		Command: registry.LookBacktest, Author: artifact.OriginService,
 	})
 }
 
-// run is what is known of a run from its start.
+// run returns what is known of a run from its start.
 func (a *Archive) run(s Started) (*artifact.Run, Described, error) {
 	d, ok := s.Execution.(Described)
 	if !ok {
@@ -170,7 +177,7 @@ func (a *Archive) rescue(ctx context.Context, m *artifact.Metadata, rep *Report)
 	return written.Metadata, a.Registry.Complete(ctx, written.Metadata, written.Payload)
 }
 
-// folderOf is the folder of a run in the state directory.
+// folderOf returns the folder of a run in the state directory.
 func folderOf(runID string) string { return filepath.ToSlash(filepath.Join("runs", runID)) }
 
 func (a *Archive) fail(ctx context.Context, run *artifact.Run, e Ended, why error) error {

@@ -28,7 +28,8 @@ func newDescribed() *describedExec { return &describedExec{controlled: newContro
 func (d *describedExec) Manifest() artifact.Manifest {
 	return artifact.Manifest{
 		Request: artifact.Request{
-			StrategyParams: json.RawMessage(`{"fast":10}`), Symbols: []string{"BTC/USDT"}, Timeframe: "1h", Exchange: "sample",
+			StrategyParams: json.RawMessage(`{"fast":10}`), Symbols: []string{"BTC/USDT"}, Timeframe: "1h",
+			Exchange:    "sample",
 			InitialCash: json.RawMessage("10000"), Execution: json.RawMessage(`{"profile":"bar-v1"}`),
 		},
 		Splits:   artifact.FullSplit(slices.Values([]market.Time{3600000, 7200000})),
@@ -49,7 +50,8 @@ func (d *describedExec) Results() *artifact.Results {
 	return &artifact.Results{
 		FinalValue: "10000", Orders: []market.Order{{Reason: "warmup"}, {}},
 		Equity: artifact.EquityCurve{
-			Time: []market.Time{3600000, 7200000}, Equity: []float64{10000, 10000}, Cash: []float64{10000, 10000},
+			Time: []market.Time{3600000, 7200000}, Equity: []float64{10000, 10000},
+			Cash:          []float64{10000, 10000},
 			PositionValue: []float64{0, 0}, Drawdown: []float64{0, 0}, Exposure: []float64{0, 0},
 		},
 	}
@@ -80,12 +82,14 @@ func TestArchive(t *testing.T) {
 		exec.finish(Outcome{Message: "done"})
 		waitFor(t, r, "completed")
 		rep, err := r.Results()
-		if err != nil || rep.Artifacts != "runs/"+started.RunID || rep.Manifest == nil || rep.Results.RequestHash != row.RequestHash {
+		if err != nil || rep.Artifacts != "runs/"+started.RunID || rep.Manifest == nil ||
+			rep.Results.RequestHash != row.RequestHash {
 			t.Fatalf("%+v, %v", rep, err)
 		}
 		hashes = append(hashes, rep.Results.ResultHash)
 		m, _, err := artifact.Verify(a.Store.Dir(started.RunID))
-		if err != nil || m.Service.StopReason != "finished" || m.Service.Message != "done" || m.Service.Mode != "backtest" || *m.ResultHash != rep.Results.ResultHash {
+		if err != nil || m.Service.StopReason != "finished" || m.Service.Message != "done" ||
+			m.Service.Mode != "backtest" || *m.ResultHash != rep.Results.ResultHash {
 			t.Errorf("%+v, %v", m, err)
 		}
 		if _, err := r.Reset(t.Context()); err != nil {
@@ -120,7 +124,8 @@ func TestArchiveWriteFails(t *testing.T) {
 		t.Errorf("%+v, %v", rep, err)
 	}
 	row, err := a.Registry.Get(t.Context(), started.RunID)
-	if err != nil || row.Status != "failed" || !strings.Contains(string(row.Payload), "ARTIFACT_WRITE_FAILED") {
+	if err != nil || row.Status != "failed" ||
+		!strings.Contains(string(row.Payload), "ARTIFACT_WRITE_FAILED") {
 		t.Errorf("%+v, %v", row, err)
 	}
 }
@@ -139,7 +144,9 @@ func TestArchiveRefuses(t *testing.T) {
 		t.Error(describe(s))
 	}
 	// The registry can also go away during a run.
-	if _, err := a.Finish(t.Context(), Ended{Started: Started{RunID: "svc_x", Execution: newDescribed()}, Status: "completed", Results: newDescribed().Results()}); err == nil {
+	if _, err := a.Finish(t.Context(),
+		Ended{Started: Started{RunID: "svc_x", Execution: newDescribed()}, Status: "completed",
+			Results: newDescribed().Results()}); err == nil {
 		t.Error("finished without a registry")
 	}
 }

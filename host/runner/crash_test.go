@@ -103,7 +103,8 @@ func checkAfterCrash(t *testing.T, root string, shown map[string]bool) {
 		switch row.Status {
 		case "completed":
 			completed[row.RunID] = true
-			if _, payload, err := artifact.Verify(a.Store.Dir(row.RunID)); err != nil || string(payload) != string(row.Payload) {
+			if _, payload, err := artifact.Verify(a.Store.Dir(row.RunID)); err != nil ||
+				string(payload) != string(row.Payload) {
 				t.Errorf("%s is completed: %v", row.RunID, err)
 			}
 		case "failed":

@@ -37,7 +37,8 @@ func (f *fakeExec) Run(ctx context.Context) Outcome {
 
 func (f *fakeExec) Progress() Progress {
 	if f.progress == nil {
-		return Progress{Phase: "trading", CandlesDone: 7, CandlesTotal: 10, CandlesPerSecond: 3, ETASeconds: 1, Orders: 2, Fills: 1}
+		return Progress{Phase: "trading", CandlesDone: 7, CandlesTotal: 10, CandlesPerSecond: 3,
+			ETASeconds: 1, Orders: 2, Fills: 1}
 	}
 	return f.progress()
 }
@@ -49,7 +50,7 @@ func (f *fakeExec) Results() *artifact.Results {
 	return f.results()
 }
 
-// untilStopped is a Run that goes on until it is told to stop.
+// untilStopped returns a Run that goes on until it is told to stop.
 func untilStopped(ctx context.Context) Outcome {
 	<-ctx.Done()
 	return Outcome{Stopped: true, Message: context.Cause(ctx).Error()}
@@ -99,7 +100,8 @@ func (f *fakeRecorder) Finish(_ context.Context, e Ended) (Kept, error) {
 
 func backtest() StartRequest {
 	return StartRequest{
-		Mode: ModeBacktest, StrategyName: "sma_cross", StrategyParams: json.RawMessage(`{}`), Symbols: []string{"BTC/USDT"},
+		Mode: ModeBacktest, StrategyName: "sma_cross", StrategyParams: json.RawMessage(`{}`),
+		Symbols:   []string{"BTC/USDT"},
 		Timeframe: "1h", InitialCash: "10000", Exchange: "sample", Execution: json.RawMessage(`{}`),
 	}
 }
@@ -160,5 +162,6 @@ func wantCode(t *testing.T, err error, code Code) *Error {
 }
 
 func describe(s Snapshot) string {
-	return fmt.Sprintf("%s phase=%q reason=%q partial=%v message=%q error=%q", s.Status, s.Phase, s.StopReason, s.Partial, s.Message, s.Error)
+	return fmt.Sprintf("%s phase=%q reason=%q partial=%v message=%q error=%q", s.Status, s.Phase,
+		s.StopReason, s.Partial, s.Message, s.Error)
 }

@@ -27,7 +27,8 @@ type observed struct {
 // answer must be right in some state that held while its operation went on.
 func TestHistories(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		op := rapid.SampledFrom([]string{"start", "start", "start broken", "replace", "replace", "replace broken", "stop", "reset", "reset", "end", "crash", "results"})
+		op := rapid.SampledFrom([]string{"start", "start", "start broken", "replace", "replace",
+			"replace broken", "stop", "reset", "reset", "end", "crash", "results"})
 		plan := rapid.SliceOfN(rapid.SliceOfN(op, 1, 12), 8, 8).Draw(t, "plan")
 		for range 20 { // other interleavings of the same plan
 			if err := playHistory(plan); err != nil {
@@ -65,13 +66,15 @@ func playHistory(plan [][]string) error {
 	for last := p.r.Status().Seq; uint64(len(states)) <= last; {
 		c := <-changes
 		if c.Previous != states[len(states)-1].Status || c.Snapshot.Seq != uint64(len(states)) {
-			return fmt.Errorf("change %d is %s>%s after %s", c.Snapshot.Seq, c.Previous, c.Snapshot.Status, states[len(states)-1].Status)
+			return fmt.Errorf("change %d is %s>%s after %s", c.Snapshot.Seq, c.Previous, c.Snapshot.Status,
+				states[len(states)-1].Status)
 		}
 		states = append(states, c.Snapshot)
 	}
 	for _, o := range p.log {
 		if !o.fits(states) {
-			return fmt.Errorf("%s answered %s %q between %v and %v", o.op, describe(o.answer), o.code, states[o.from].Status, states[o.to:])
+			return fmt.Errorf("%s answered %s %q between %v and %v", o.op, describe(o.answer), o.code,
+				states[o.from].Status, states[o.to:])
 		}
 	}
 	return nil
@@ -173,11 +176,14 @@ func (o *observed) fitsIn(states []Snapshot, i uint64) bool {
 		return changedTo("running") && s.RunID == o.answer.RunID && states[i-1].Status == "idle"
 	case "replace":
 		before := states[max(i, 1)-1]
-		return changedTo("running") && s.RunID == o.answer.RunID && (before.Status == "idle" || before.RunID == o.replaced)
+		return changedTo("running") && s.RunID == o.answer.RunID &&
+			(before.Status == "idle" || before.RunID == o.replaced)
 	case "stop":
-		return s.RunID == o.answer.RunID && (ended && s.StopReason == "stopped" || o.answer.Status == "running" && s.Status == "running")
+		return s.RunID == o.answer.RunID &&
+			(ended && s.StopReason == "stopped" || o.answer.Status == "running" && s.Status == "running")
 	case "reset":
-		return s.Status == "idle" && (o.answer.RunID == "" || changedTo("idle") && states[i-1].RunID == o.answer.RunID)
+		return s.Status == "idle" &&
+			(o.answer.RunID == "" || changedTo("idle") && states[i-1].RunID == o.answer.RunID)
 	case "results":
 		return ended && s.RunID == o.answer.RunID
 	}

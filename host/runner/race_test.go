@@ -10,15 +10,17 @@ import (
 
 func TestConcurrentStarts(t *testing.T) {
 	var rows, launches atomic.Int64
-	r := newRunner(t, Options{Recorder: &fakeRecorder{begin: func(Started) error { rows.Add(1); return nil }}})
+	r := newRunner(t,
+		Options{Recorder: &fakeRecorder{begin: func(Started) error { rows.Add(1); return nil }}})
 	var won, refused atomic.Int64
 	var wg sync.WaitGroup
 	for range 100 {
 		wg.Go(func() {
-			_, err := r.Start(context.Background(), backtest(), func(context.Context, string) (Execution, error) {
-				launches.Add(1)
-				return &fakeExec{run: untilStopped}, nil
-			})
+			_, err := r.Start(context.Background(), backtest(),
+				func(context.Context, string) (Execution, error) {
+					launches.Add(1)
+					return &fakeExec{run: untilStopped}, nil
+				})
 			var e *Error
 			switch {
 			case err == nil:
@@ -30,7 +32,8 @@ func TestConcurrentStarts(t *testing.T) {
 	}
 	wg.Wait()
 	if won.Load() != 1 || refused.Load() != 99 || rows.Load() != 1 || launches.Load() != 1 {
-		t.Errorf("%d won, %d refused, %d rows, %d launches", won.Load(), refused.Load(), rows.Load(), launches.Load())
+		t.Errorf("%d won, %d refused, %d rows, %d launches", won.Load(), refused.Load(), rows.Load(),
+			launches.Load())
 	}
 }
 
@@ -52,9 +55,11 @@ func TestStopAgainstNaturalEnd(t *testing.T) {
 		wg.Wait()
 		final := waitFor(t, r, "completed")
 		switch {
-		case err == nil && answer.RunID == started.RunID && answer.StopReason == "stopped" && answer.Partial && final.StopReason == "stopped":
+		case err == nil && answer.RunID == started.RunID && answer.StopReason == "stopped" &&
+			answer.Partial && final.StopReason == "stopped":
 			stops++
-		case err != nil && wantCode(t, err, RunNotActive).Status == "completed" && final.StopReason == "finished" && !final.Partial:
+		case err != nil && wantCode(t, err, RunNotActive).Status == "completed" &&
+			final.StopReason == "finished" && !final.Partial:
 			ends++
 		default:
 			t.Fatalf("stop: %s, %v; status: %s", describe(answer), err, describe(final))

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 )
 
-// held is a runner with a run that has ended.
+// held returns a runner with a run that has ended.
 func held(t *testing.T, opts Options) (*Runner, Snapshot) {
 	t.Helper()
 	r := newRunner(t, opts)
@@ -24,16 +24,18 @@ func TestReplaceIsOneStep(t *testing.T) {
 	r, old := held(t, Options{})
 	changes, cancel := r.Subscribe()
 	defer cancel()
-	now, err := r.Replace(t.Context(), old.RunID, backtest(), func(context.Context, string) (Execution, error) {
-		if rep, err := r.Results(); err != nil || rep.Snapshot.RunID != old.RunID {
-			t.Errorf("during the launch: %v, %v", describe(rep.Snapshot), err)
-		}
-		return &fakeExec{run: untilStopped}, nil
-	})
+	now, err := r.Replace(t.Context(), old.RunID, backtest(),
+		func(context.Context, string) (Execution, error) {
+			if rep, err := r.Results(); err != nil || rep.Snapshot.RunID != old.RunID {
+				t.Errorf("during the launch: %v, %v", describe(rep.Snapshot), err)
+			}
+			return &fakeExec{run: untilStopped}, nil
+		})
 	if err != nil || now.RunID == old.RunID || now.Status != "running" {
 		t.Fatalf("%s, %v", describe(now), err)
 	}
-	if c := <-changes; c.Previous != "completed" || c.Snapshot.RunID != now.RunID || c.Snapshot.Seq != old.Seq+1 {
+	if c := <-changes; c.Previous != "completed" || c.Snapshot.RunID != now.RunID ||
+		c.Snapshot.Seq != old.Seq+1 {
 		t.Errorf("%s after %s", describe(c.Snapshot), c.Previous)
 	}
 }
@@ -62,7 +64,8 @@ func TestRefusedReplaceKeepsTheOldResult(t *testing.T) {
 		if e := wantCode(t, err, c.code); e.RunID != old.RunID || e.Status != "completed" {
 			t.Errorf("%s: %+v", name, e)
 		}
-		if rep, err := r.Results(); err != nil || rep.Snapshot.RunID != old.RunID || rep.Snapshot.Seq != old.Seq {
+		if rep, err := r.Results(); err != nil || rep.Snapshot.RunID != old.RunID ||
+			rep.Snapshot.Seq != old.Seq {
 			t.Errorf("%s: %s, %v", name, describe(rep.Snapshot), err)
 		}
 	}
@@ -72,12 +75,14 @@ func TestRefusedReplaceKeepsTheOldResult(t *testing.T) {
 func TestInterruptedRunsAreOnlyReset(t *testing.T) {
 	for _, code := range []string{CodeRunInterrupted, "JOURNAL_QUARANTINED", "STOP_UNCONFIRMED"} {
 		r := newRunner(t, Options{})
-		cut := Report{Snapshot: Snapshot{RunID: "svc_cut", Mode: ModeLive, Failure: &artifact.Failure{Code: code}}}
+		cut := Report{Snapshot: Snapshot{RunID: "svc_cut", Mode: ModeLive,
+			Failure: &artifact.Failure{Code: code}}}
 		if err := r.Restore(cut, nil); err != nil {
 			t.Fatal(err)
 		}
 		_, err := r.Replace(t.Context(), "svc_cut", backtest(), launching(&fakeExec{}))
-		if e := wantCode(t, err, RunAlreadyActive); e.Hint != "reset it" || !strings.Contains(e.Message, "(status: failed)") {
+		if e := wantCode(t, err, RunAlreadyActive); e.Hint != "reset it" ||
+			!strings.Contains(e.Message, "(status: failed)") {
 			t.Errorf("%s: %+v", code, e)
 		}
 	}
@@ -85,7 +90,8 @@ func TestInterruptedRunsAreOnlyReset(t *testing.T) {
 
 func TestReplaceWhenIdleStarts(t *testing.T) {
 	r := newRunner(t, Options{})
-	if now, err := r.Replace(t.Context(), "svc_gone", backtest(), launching(&fakeExec{run: untilStopped})); err != nil || now.Status != "running" {
+	if now, err := r.Replace(t.Context(), "svc_gone", backtest(),
+		launching(&fakeExec{run: untilStopped})); err != nil || now.Status != "running" {
 		t.Errorf("%s, %v", describe(now), err)
 	}
 	_, err := r.Replace(t.Context(), r.Status().RunID, backtest(), launching(&fakeExec{}))
@@ -99,7 +105,8 @@ func TestReplacesAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 50 {
 		wg.Go(func() {
-			_, err := r.Replace(context.Background(), old.RunID, backtest(), launching(&fakeExec{run: untilStopped}))
+			_, err := r.Replace(context.Background(), old.RunID, backtest(),
+				launching(&fakeExec{run: untilStopped}))
 			var e *Error
 			switch {
 			case err == nil:
@@ -148,7 +155,8 @@ func TestReplacedRunIsReleased(t *testing.T) {
 	first := &closing{closed: make(chan struct{})}
 	mustStart(t, r, first)
 	old := waitFor(t, r, "completed")
-	if _, err := r.Replace(t.Context(), old.RunID, backtest(), launching(&fakeExec{run: untilStopped})); err != nil {
+	if _, err := r.Replace(t.Context(), old.RunID, backtest(),
+		launching(&fakeExec{run: untilStopped})); err != nil {
 		t.Fatal(err)
 	}
 	<-first.closed

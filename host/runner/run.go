@@ -208,7 +208,7 @@ func (r *Runner) decideEnd(run *run, exec Execution, o Outcome) (Ended, event) {
 	return end, dataEnd
 }
 
-// withConcerns is a copy with the concerns about the numbers.
+// withConcerns returns a copy with the concerns about the numbers.
 func withConcerns(r *artifact.Results) *artifact.Results {
 	out := *r
 	out.Warnings = append(slices.Clip(r.Warnings), r.Concerns()...)
@@ -257,7 +257,7 @@ func internalFailure(message string) *artifact.Failure {
 	return withoutNulls(&artifact.Failure{Code: CodeInternal, Message: message})
 }
 
-// writeFailure is what becomes of a run whose files or row could not be written. How
+// writeFailure returns what becomes of a run whose files or row could not be written. How
 // the run itself failed, if it did, is kept beside it.
 func writeFailure(err error, before *artifact.Failure) *artifact.Failure {
 	f := &artifact.Failure{Code: CodeArtifactWriteFailed,
@@ -271,7 +271,7 @@ func writeFailure(err error, before *artifact.Failure) *artifact.Failure {
 	return withoutNulls(f)
 }
 
-// withoutNulls is a copy of f that shows as JSON without nulls where lists are expected.
+// withoutNulls returns a copy of f that shows as JSON without nulls where lists are expected.
 func withoutNulls(f *artifact.Failure) *artifact.Failure {
 	c := *f
 	c.Code = cmp.Or(c.Code, CodeInternal)

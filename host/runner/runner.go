@@ -119,7 +119,7 @@ func (r *Runner) checkEvent(e event, cause error) error {
 	return err
 }
 
-// nextLocked is the state after an event, or why it may not happen now: an [Error].
+// nextLocked returns the state after an event, or why it may not happen now: an [Error].
 func (r *Runner) nextLocked(e event, cause error) (state, error) {
 	t := transitions[e][r.state]
 	if t.refuse != "" {

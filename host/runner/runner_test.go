@@ -29,7 +29,8 @@ func TestLifeOfARun(t *testing.T) {
 
 	exec := newControlled()
 	started := mustStart(t, r, exec)
-	if started.Status != "running" || started.Mode != "backtest" || started.Phase != "trading" || started.StartTime.IsZero() || !started.EndTime.IsZero() {
+	if started.Status != "running" || started.Mode != "backtest" || started.Phase != "trading" ||
+		started.StartTime.IsZero() || !started.EndTime.IsZero() {
 		t.Errorf("%+v", started)
 	}
 	_, err = r.Results()
@@ -42,20 +43,24 @@ func TestLifeOfARun(t *testing.T) {
 	if e := wantCode(t, err, RunAlreadyActive); e.Status != "running" || e.RunID != started.RunID {
 		t.Errorf("%+v", e)
 	}
-	if d := r.Detail(); d.Results.FinalValue != "10001" || d.Snapshot.Status != "running" || d.Request.StrategyName != "sma_cross" {
+	if d := r.Detail(); d.Results.FinalValue != "10001" || d.Snapshot.Status != "running" ||
+		d.Request.StrategyName != "sma_cross" {
 		t.Errorf("%+v", d)
 	}
 
 	exec.finish(Outcome{Message: "all done"})
 	done := waitFor(t, r, "completed")
-	if got := describe(done); got != `completed phase="" reason="finished" partial=false message="all done" error=""` {
+	if got := describe(
+		done); got != `completed phase="" reason="finished" partial=false message="all done" error=""` {
 		t.Error(got)
 	}
-	if done.Progress.CandlesDone != 7 || done.Progress.ETASeconds != 0 || done.EndTime.Before(done.StartTime) || done.RunID != started.RunID {
+	if done.Progress.CandlesDone != 7 || done.Progress.ETASeconds != 0 ||
+		done.EndTime.Before(done.StartTime) || done.RunID != started.RunID {
 		t.Errorf("%+v", done)
 	}
 	rep, err := r.Results()
-	if err != nil || rep.Results.ResultHash != "hash of "+started.RunID || rep.Artifacts != "runs/"+started.RunID {
+	if err != nil || rep.Results.ResultHash != "hash of "+started.RunID ||
+		rep.Artifacts != "runs/"+started.RunID {
 		t.Errorf("%+v, %v", rep, err)
 	}
 	_, err = r.Start(t.Context(), backtest(), launching(exec))
@@ -90,13 +95,15 @@ func TestFaults(t *testing.T) {
 	}{
 		"failure": {
 			exec: fakeExec{run: func(context.Context) Outcome {
-				return Outcome{Failure: &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone", PluginExitCode: &code}}
+				return Outcome{Failure: &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone",
+					PluginExitCode: &code}}
 			}},
 			want: "PLUGIN_CRASHED", err: "gone",
 		},
 		"panic": {
 			exec: fakeExec{run: func(context.Context) Outcome { panic("secret") }},
-			want: "INTERNAL_ERROR", err: "The host failed internally during the run; the service's log has the details.",
+			want: "INTERNAL_ERROR",
+			err:  "The host failed internally during the run; the service's log has the details.",
 		},
 		"panic in results": {
 			exec: fakeExec{results: func() *artifact.Results { panic("secret") }},
@@ -116,7 +123,8 @@ func TestFaults(t *testing.T) {
 		},
 		"write panic": {
 			rec:  fakeRecorder{finish: func(Ended) (Kept, error) { panic("secret") }},
-			want: "ARTIFACT_WRITE_FAILED", err: "The results could not be written: internal error (panic: string)",
+			want: "ARTIFACT_WRITE_FAILED",
+			err:  "The results could not be written: internal error (panic: string)",
 		},
 	}
 	for name, c := range cases {
@@ -124,7 +132,8 @@ func TestFaults(t *testing.T) {
 			r := newRunner(t, Options{Recorder: &c.rec})
 			mustStart(t, r, &c.exec)
 			s := waitFor(t, r, "failed")
-			if s.Failure.Code != c.want || s.Error != c.err || s.StopReason != "error" || s.Failure.LogTail == nil || s.Failure.Data == nil {
+			if s.Failure.Code != c.want || s.Error != c.err || s.StopReason != "error" ||
+				s.Failure.LogTail == nil || s.Failure.Data == nil {
 				t.Errorf("%s %+v", describe(s), s.Failure)
 			}
 			if rep, err := r.Results(); err != nil || rep.Results == nil {
@@ -141,9 +150,11 @@ func TestFaults(t *testing.T) {
 }
 
 func TestWriteFailureKeepsTheFirstFailure(t *testing.T) {
-	f := writeFailure(errors.New("disk full"), &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone", Phase: "trading", LogTail: []string{"x"}})
+	f := writeFailure(errors.New("disk full"),
+		&artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone", Phase: "trading", LogTail: []string{"x"}})
 	inner, ok := f.Data["run_failure"].(map[string]any)
-	if f.Code != "ARTIFACT_WRITE_FAILED" || !ok || inner["code"] != "PLUGIN_CRASHED" || f.Phase != "trading" || len(f.LogTail) != 1 {
+	if f.Code != "ARTIFACT_WRITE_FAILED" || !ok || inner["code"] != "PLUGIN_CRASHED" ||
+		f.Phase != "trading" || len(f.LogTail) != 1 {
 		t.Errorf("%+v", f)
 	}
 }
@@ -152,7 +163,9 @@ func TestStart(t *testing.T) {
 	t.Run("launch fails", func(t *testing.T) {
 		r := newRunner(t, Options{})
 		bad := errors.New("no such plugin")
-		_, err := r.Start(t.Context(), backtest(), func(context.Context, string) (Execution, error) { return nil, bad })
+		_, err := r.Start(t.Context(), backtest(), func(context.Context, string) (Execution, error) {
+			return nil, bad
+		})
 		if e := wantCode(t, err, RunStartFailed); !errors.Is(e, bad) || e.Status != "idle" {
 			t.Errorf("%+v", e)
 		}
@@ -162,7 +175,8 @@ func TestStart(t *testing.T) {
 		mustStart(t, r, &fakeExec{})
 	})
 	t.Run("no row, no run", func(t *testing.T) {
-		r := newRunner(t, Options{Recorder: &fakeRecorder{begin: func(Started) error { return errors.New("locked") }}})
+		r := newRunner(t,
+			Options{Recorder: &fakeRecorder{begin: func(Started) error { return errors.New("locked") }}})
 		taken := make(chan struct{})
 		exec := &fakeExec{run: func(ctx context.Context) Outcome {
 			<-ctx.Done()
@@ -177,11 +191,13 @@ func TestStart(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			r := newRunner(t, Options{})
 			begun := time.Now()
-			_, err := r.Start(t.Context(), backtest(), func(ctx context.Context, _ string) (Execution, error) {
-				<-ctx.Done()
-				return nil, ctx.Err()
-			})
-			if e := wantCode(t, err, RunStartFailed); !errors.Is(e, errLaunchTimeout) || time.Since(begun) != 10*time.Second {
+			_, err := r.Start(t.Context(), backtest(),
+				func(ctx context.Context, _ string) (Execution, error) {
+					<-ctx.Done()
+					return nil, ctx.Err()
+				})
+			if e := wantCode(t, err, RunStartFailed); !errors.Is(e, errLaunchTimeout) ||
+				time.Since(begun) != 10*time.Second {
 				t.Errorf("%v after %v", e, time.Since(begun))
 			}
 		})
@@ -204,17 +220,19 @@ func TestStart(t *testing.T) {
 		launched, fail := make(chan struct{}), make(chan struct{})
 		first := make(chan error, 1)
 		go func() {
-			_, err := r.Start(context.Background(), backtest(), func(context.Context, string) (Execution, error) {
-				close(launched)
-				<-fail
-				return nil, errors.New("no")
-			})
+			_, err := r.Start(context.Background(), backtest(),
+				func(context.Context, string) (Execution, error) {
+					close(launched)
+					<-fail
+					return nil, errors.New("no")
+				})
 			first <- err
 		}()
 		<-launched
 		short, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
-		if _, err := r.Start(short, backtest(), launching(&fakeExec{})); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := r.Start(short, backtest(), launching(&fakeExec{})); !errors.Is(err,
+			context.DeadlineExceeded) {
 			t.Errorf("got %v", err)
 		}
 		close(fail)
@@ -231,7 +249,8 @@ func TestNothingIsVisibleBeforeItIsWritten(t *testing.T) {
 		return Kept{}, nil
 	}}})
 	mustStart(t, r, &fakeExec{})
-	if e := <-writing; e.Status != "completed" || e.StopReason != "finished" || e.Results.FinalValue != "10001" {
+	if e := <-writing; e.Status != "completed" || e.StopReason != "finished" ||
+		e.Results.FinalValue != "10001" {
 		t.Errorf("%+v", e)
 	}
 	if s := r.Status(); s.Status != "running" {
@@ -257,12 +276,15 @@ func TestNothingIsVisibleBeforeItIsWritten(t *testing.T) {
 func TestRestore(t *testing.T) {
 	r := newRunner(t, Options{})
 	at := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	err := r.Restore(Report{Snapshot: Snapshot{RunID: "svc_x", Mode: ModeLive, StartTime: at, Progress: Progress{TradeCount: 3}}}, nil)
+	err := r.Restore(
+		Report{Snapshot: Snapshot{RunID: "svc_x", Mode: ModeLive, StartTime: at,
+			Progress: Progress{TradeCount: 3}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	s := r.Status()
-	if s.Status != "failed" || s.Failure.Code != "RUN_INTERRUPTED" || s.Progress.TradeCount != 3 || s.Error == "" || !s.StartTime.Equal(at) {
+	if s.Status != "failed" || s.Failure.Code != "RUN_INTERRUPTED" || s.Progress.TradeCount != 3 ||
+		s.Error == "" || !s.StartTime.Equal(at) {
 		t.Errorf("%+v", s)
 	}
 	if _, err := r.Results(); err != nil {
@@ -281,7 +303,8 @@ func TestCounters(t *testing.T) {
 	for i := range 3 {
 		exec := newControlled()
 		mustStart(t, r, exec)
-		if n := r.Counters(); n.RunsTotal != int64(i+1) || n.CandlesPerSecond != 3 || n.Candles != int64(7*(i+1)) {
+		if n := r.Counters(); n.RunsTotal != int64(i+1) || n.CandlesPerSecond != 3 ||
+			n.Candles != int64(7*(i+1)) {
 			t.Errorf("%d: %+v", i, n)
 		}
 		o := Outcome{}
@@ -298,16 +321,18 @@ func TestCounters(t *testing.T) {
 	if n.Candles != 21 || n.Orders != 6 || n.Fills != 3 || n.RunsFailed != 1 {
 		t.Errorf("%+v", n)
 	}
-	if want := []OutcomeCount{{"backtest", "completed", 2}, {"backtest", "failed", 1}}; !slices.Equal(n.Outcomes, want) {
+	if want := []OutcomeCount{{"backtest", "completed", 2},
+		{"backtest", "failed", 1}}; !slices.Equal(n.Outcomes, want) {
 		t.Errorf("%+v", n.Outcomes)
 	}
 }
 
-// TestDoubtfulNumbersAreWarnings: what makes numbers doubtful is in the results and in what is kept of them, and
-// the execution's own picture stays as it was.
+// TestDoubtfulNumbersAreWarnings: what makes numbers doubtful is in the results and in what is kept of them,
+// and the execution's own picture stays as it was.
 func TestDoubtfulNumbersAreWarnings(t *testing.T) {
 	picture := &artifact.Results{
-		InitialCash: "10000", FinalValue: "1", Equity: artifact.EquityCurve{Time: []market.Time{0}, Equity: []float64{1}},
+		InitialCash: "10000", FinalValue: "1",
+		Equity:   artifact.EquityCurve{Time: []market.Time{0}, Equity: []float64{1}},
 		Warnings: append(make([]artifact.Note, 0, 4), artifact.Note{Code: "WINDOW_CLIPPED"}),
 	}
 	var kept []artifact.Note
@@ -318,7 +343,8 @@ func TestDoubtfulNumbersAreWarnings(t *testing.T) {
 	mustStart(t, r, &fakeExec{results: func() *artifact.Results { return picture }})
 	waitFor(t, r, "completed")
 	rep, err := r.Results()
-	if err != nil || len(kept) != 2 || kept[1].Code != artifact.EquityBelowHalf || !slices.Equal(rep.Results.Warnings, kept) {
+	if err != nil || len(kept) != 2 || kept[1].Code != artifact.EquityBelowHalf ||
+		!slices.Equal(rep.Results.Warnings, kept) {
 		t.Errorf("kept %v, results %v, %v", kept, rep.Results.Warnings, err)
 	}
 	if len(picture.Warnings) != 1 || picture.Warnings[:2][1].Code != "" {

@@ -37,7 +37,7 @@ const (
 	StatusFailed    = "failed"
 )
 
-// status is the name that the outside sees.
+// status returns the name that the outside sees.
 func (s state) status() string {
 	return [numStates]string{StatusIdle, StatusRunning, StatusRunning, StatusCompleted, StatusFailed}[s]
 }
@@ -147,10 +147,10 @@ type Error struct {
 	Cause error
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap is the cause of a failed start, so that errors.As finds it.
+// Unwrap returns the cause of a failed start, so that errors.As finds it.
 func (e *Error) Unwrap() error { return e.Cause }
 
 // newError words a refusal. Cause is nil but for a failed start.

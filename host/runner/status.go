@@ -95,7 +95,7 @@ type OutcomeCount struct {
 	Count        int64
 }
 
-// Status is where the service stands right now.
+// Status returns where the service stands right now.
 func (r *Runner) Status() Snapshot {
 	exec, run := r.currentRun()
 	var p Progress
@@ -110,7 +110,7 @@ func (r *Runner) Status() Snapshot {
 	return r.snapshotLocked()
 }
 
-// Link is the connection of the current run to its exchange. It reports whether there is one.
+// Link returns the connection of the current run to its exchange. It reports whether there is one.
 func (r *Runner) Link() (Link, bool) {
 	exec, _ := r.currentRun()
 	if l, ok := exec.(Linked); ok {
@@ -119,7 +119,7 @@ func (r *Runner) Link() (Link, bool) {
 	return Link{}, false
 }
 
-// currentRun is the running execution and its run; nil when none is running.
+// currentRun returns the running execution and its run; nil when none is running.
 func (r *Runner) currentRun() (Execution, *run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -154,7 +154,7 @@ func (r *Runner) snapshotLocked() Snapshot {
 	return now
 }
 
-// Detail is the Report of any status: while a run is on, what it has produced so far.
+// Detail returns the Report of any status: while a run is on, what it has produced so far.
 func (r *Runner) Detail() Report {
 	now := r.Status()
 	exec, run := r.currentRun()
@@ -170,8 +170,8 @@ func (r *Runner) Detail() Report {
 	return Report{Snapshot: r.snapshotLocked(), Results: &artifact.Results{}}
 }
 
-// Results is the Report of a run that has ended, or of a paper or live run up to now: partial, its end the
-// moment of the picture. While a backtest runs the error is RESULTS_NOT_READY, without a run NO_RUN.
+// Results returns the Report of a run that has ended, or of a paper or live run up to now: partial, its end
+// the moment of the picture. While a backtest runs the error is RESULTS_NOT_READY, without a run NO_RUN.
 func (r *Runner) Results() (Report, error) {
 	err := r.checkEvent(readResults, nil)
 	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == ResultsNotReady &&
@@ -238,7 +238,7 @@ func manifestOf(exec Execution) *artifact.Manifest {
 	return nil
 }
 
-// Watch is the current run for those who follow it, also after its end, until it is
+// Watch returns the current run for those who follow it, also after its end, until it is
 // reset. It reports whether there is one.
 func (r *Runner) Watch() (Watch, bool) {
 	r.mu.Lock()

@@ -18,7 +18,8 @@ func TestStop(t *testing.T) {
 	if err != nil || s.RunID != started.RunID {
 		t.Fatalf("%+v, %v", s, err)
 	}
-	if got := describe(s); got != `completed phase="" reason="stopped" partial=true message="stop requested" error=""` {
+	if got := describe(
+		s); got != `completed phase="" reason="stopped" partial=true message="stop requested" error=""` {
 		t.Error(got)
 	}
 }
@@ -30,7 +31,8 @@ func TestStopOfAHangingBacktest(t *testing.T) {
 		mustStart(t, r, &fakeExec{run: func(context.Context) Outcome { <-free; return Outcome{} }})
 		begun := time.Now()
 		s, err := r.Stop(t.Context())
-		if err != nil || s.Status != "completed" || s.StopReason != "stopped" || !s.Partial || !strings.Contains(s.Message, "left behind") {
+		if err != nil || s.Status != "completed" || s.StopReason != "stopped" || !s.Partial ||
+			!strings.Contains(s.Message, "left behind") {
 			t.Errorf("%s, %v", describe(s), err)
 		}
 		if took := time.Since(begun); took > 10*time.Second {
@@ -59,19 +61,22 @@ func TestStopOfASlowLiveRun(t *testing.T) {
 		exec := &fakeExec{run: func(ctx context.Context) Outcome {
 			<-ctx.Done()
 			time.Sleep(20 * time.Second)
-			return Outcome{Stopped: true, Failure: &artifact.Failure{Code: "STOP_UNCONFIRMED", Message: "o-1 is unconfirmed"}}
+			return Outcome{Stopped: true,
+				Failure: &artifact.Failure{Code: "STOP_UNCONFIRMED", Message: "o-1 is unconfirmed"}}
 		}}
 		started, err := r.Start(t.Context(), req, launching(exec))
 		if err != nil {
 			t.Fatal(err)
 		}
 		s, err := r.Stop(t.Context())
-		if err != nil || s.Status != "running" || s.Phase != "stopping" || time.Since(started.StartTime) != 10*time.Second {
+		if err != nil || s.Status != "running" || s.Phase != "stopping" ||
+			time.Since(started.StartTime) != 10*time.Second {
 			t.Errorf("%s, %v", describe(s), err)
 		}
 		// Stopping again changes nothing and answers at once.
 		s, err = r.Stop(t.Context())
-		if err != nil || s.Status != "running" || s.RunID != started.RunID || time.Since(started.StartTime) != 10*time.Second {
+		if err != nil || s.Status != "running" || s.RunID != started.RunID ||
+			time.Since(started.StartTime) != 10*time.Second {
 			t.Errorf("%s, %v", describe(s), err)
 		}
 		_, err = r.Start(t.Context(), req, launching(exec))
@@ -89,7 +94,12 @@ func TestStopOfASlowLiveRun(t *testing.T) {
 func TestStopGivesUpWithItsCaller(t *testing.T) {
 	r := newRunner(t, Options{})
 	free := make(chan struct{})
-	mustStart(t, r, &fakeExec{run: func(ctx context.Context) Outcome { <-ctx.Done(); <-free; return Outcome{Stopped: true} }})
+	mustStart(t, r,
+		&fakeExec{run: func(ctx context.Context) Outcome {
+			<-ctx.Done()
+			<-free
+			return Outcome{Stopped: true}
+		}})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		for r.Status().Phase != "stopping" {
@@ -133,14 +143,20 @@ func TestShutdown(t *testing.T) {
 		if err := r.Shutdown(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if got := describe(r.Status()); got != `completed phase="" reason="shutdown" partial=true message="the service is shutting down" error=""` {
+		if got := describe(
+			r.Status()); got != `completed phase="" reason="shutdown" partial=true message="the service is shutting down" error=""` {
 			t.Error(got)
 		}
 	})
 	t.Run("stopped before", func(t *testing.T) {
 		r := New(Options{Recorder: &fakeRecorder{}})
 		free := make(chan struct{})
-		mustStart(t, r, &fakeExec{run: func(ctx context.Context) Outcome { <-ctx.Done(); <-free; return Outcome{Stopped: true} }})
+		mustStart(t, r,
+			&fakeExec{run: func(ctx context.Context) Outcome {
+				<-ctx.Done()
+				<-free
+				return Outcome{Stopped: true}
+			}})
 		stopped := make(chan Snapshot, 1)
 		go func() {
 			s, _ := r.Stop(context.Background())
@@ -162,11 +178,12 @@ func TestShutdown(t *testing.T) {
 		launched := make(chan struct{})
 		answer := make(chan error, 1)
 		go func() {
-			_, err := r.Start(context.Background(), backtest(), func(ctx context.Context, _ string) (Execution, error) {
-				close(launched)
-				<-ctx.Done()
-				return nil, ctx.Err()
-			})
+			_, err := r.Start(context.Background(), backtest(),
+				func(ctx context.Context, _ string) (Execution, error) {
+					close(launched)
+					<-ctx.Done()
+					return nil, ctx.Err()
+				})
 			answer <- err
 		}()
 		<-launched
@@ -181,12 +198,14 @@ func TestShutdown(t *testing.T) {
 			req := backtest()
 			req.Mode = ModePaper
 			free := make(chan struct{})
-			_, err := r.Start(t.Context(), req, launching(&fakeExec{run: func(context.Context) Outcome { <-free; return Outcome{} }}))
+			_, err := r.Start(t.Context(), req,
+				launching(&fakeExec{run: func(context.Context) Outcome { <-free; return Outcome{} }}))
 			if err != nil {
 				t.Fatal(err)
 			}
 			begun := time.Now()
-			if err := r.Shutdown(t.Context()); !errors.Is(err, errShutdownTimeout) || time.Since(begun) != 30*time.Second {
+			if err := r.Shutdown(t.Context()); !errors.Is(err, errShutdownTimeout) ||
+				time.Since(begun) != 30*time.Second {
 				t.Errorf("%v after %v", err, time.Since(begun))
 			}
 			close(free)

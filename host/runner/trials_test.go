@@ -22,10 +22,12 @@ func (c counter) Place(ctx context.Context, runID string) (*registry.Place, erro
 func TestTrialsAreCountedAtTheEnd(t *testing.T) {
 	want := registry.Place{N: 23, Family: 5, Position: 18, LookedAtTest: true}
 	asked := ""
-	r := newRunner(t, Options{Recorder: &fakeRecorder{}, Trials: counter(func(_ context.Context, id string) (*registry.Place, error) {
-		asked = id
-		return &want, nil
-	})})
+	r := newRunner(t,
+		Options{Recorder: &fakeRecorder{},
+			Trials: counter(func(_ context.Context, id string) (*registry.Place, error) {
+				asked = id
+				return &want, nil
+			})})
 	exec := newControlled()
 	id := mustStart(t, r, exec).RunID
 	exec.finish(Outcome{})
@@ -39,7 +41,9 @@ func TestTrialsAreCountedAtTheEnd(t *testing.T) {
 // shown when it is there.
 func TestCountingKeepsNoRunFromEnding(t *testing.T) {
 	for name, count := range map[string]counter{
-		"fails":  func(context.Context, string) (*registry.Place, error) { return nil, errors.New("the disk is full") },
+		"fails": func(context.Context, string) (*registry.Place, error) {
+			return nil, errors.New("the disk is full")
+		},
 		"panics": func(context.Context, string) (*registry.Place, error) { panic("oops") },
 	} {
 		r := newRunner(t, Options{Recorder: &fakeRecorder{}, Trials: count})
@@ -52,10 +56,12 @@ func TestCountingKeepsNoRunFromEnding(t *testing.T) {
 		}
 	}
 	release := make(chan struct{})
-	r := newRunner(t, Options{Recorder: &fakeRecorder{}, Trials: counter(func(context.Context, string) (*registry.Place, error) {
-		<-release
-		return &registry.Place{N: 1}, nil
-	})})
+	r := newRunner(t,
+		Options{Recorder: &fakeRecorder{},
+			Trials: counter(func(context.Context, string) (*registry.Place, error) {
+				<-release
+				return &registry.Place{N: 1}, nil
+			})})
 	exec := newControlled()
 	mustStart(t, r, exec)
 	exec.finish(Outcome{})
@@ -75,7 +81,8 @@ func TestBacktestsLookAtTests(t *testing.T) {
 	a := openArchive(t, filepath.Join(t.TempDir(), "runs"))
 	defer a.Registry.Close()
 	err := a.Registry.Look(t.Context(), registry.Windows{
-		ID: "run_lab", FamilyID: "other", Symbols: []string{"BTC/USDT"}, Locked: []registry.Days{{From: market.Time(7200000), To: market.Time(9e6)}},
+		ID: "run_lab", FamilyID: "other", Symbols: []string{"BTC/USDT"},
+		Locked: []registry.Days{{From: market.Time(7200000), To: market.Time(9e6)}},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -83,12 +90,14 @@ func TestBacktestsLookAtTests(t *testing.T) {
 	for _, mode := range []string{ModePaper, ModeBacktest} {
 		req := backtest()
 		req.Mode = mode
-		if err := a.Begin(t.Context(), Started{RunID: "svc_" + mode, Request: req, Execution: newDescribed()}); err != nil {
+		if err := a.Begin(t.Context(),
+			Started{RunID: "svc_" + mode, Request: req, Execution: newDescribed()}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	peeks, err := a.Registry.Peeks(t.Context(), "other")
-	if err != nil || len(peeks) != 1 || peeks[0].RunID != "svc_backtest" || peeks[0].Command != registry.LookBacktest || peeks[0].Author != "service" {
+	if err != nil || len(peeks) != 1 || peeks[0].RunID != "svc_backtest" ||
+		peeks[0].Command != registry.LookBacktest || peeks[0].Author != "service" {
 		t.Errorf("%+v, %v", peeks, err)
 	}
 }

@@ -24,24 +24,30 @@ func TestWatch(t *testing.T) {
 	for _, own := range []bool{true, false} {
 		c := newControlled()
 		c.results = func() *artifact.Results {
-			return &artifact.Results{Orders: []market.Order{{ID: 1}, {ID: 2}}, Log: []artifact.LogLine{{Message: "a"}}}
+			return &artifact.Results{Orders: []market.Order{{ID: 1}, {ID: 2}},
+				Log: []artifact.LogLine{{Message: "a"}}}
 		}
 		var exec Execution = c
 		orders := 2
 		if own {
 			exec, orders = watched{c}, 42
 		}
-		s, err := r.Start(ctx, StartRequest{Mode: ModeBacktest, Symbols: []string{"A/B"}}, func(context.Context, string) (Execution, error) { return exec, nil })
+		s, err := r.Start(ctx, StartRequest{Mode: ModeBacktest, Symbols: []string{"A/B"}},
+			func(context.Context, string) (Execution, error) {
+				return exec, nil
+			})
 		if err != nil {
 			t.Fatal(err)
 		}
 		check := func(when string) {
 			t.Helper()
 			w, ok := r.Watch()
-			if !ok || w.RunID != s.RunID || w.Look().Orders != orders || w.Request.Symbols[0] != "A/B" || w.Candles("A/B", nil) != own {
+			if !ok || w.RunID != s.RunID || w.Look().Orders != orders || w.Request.Symbols[0] != "A/B" ||
+				w.Candles("A/B", nil) != own {
 				t.Errorf("%s: %+v", when, w)
 			}
-			if look := w.Look(); !own && (len(look.Changes) != 2 || look.LogTotal != 1 || w.OrdersAt([]int{1})[0].ID != 2) {
+			if look := w.Look(); !own &&
+				(len(look.Changes) != 2 || look.LogTotal != 1 || w.OrdersAt([]int{1})[0].ID != 2) {
 				t.Errorf("%s: %+v", when, look)
 			}
 		}
@@ -61,7 +67,8 @@ func TestWatch(t *testing.T) {
 // After a restart nothing but the report is left of a run.
 func TestWatchRestored(t *testing.T) {
 	r := newRunner(t, Options{})
-	rep := Report{Snapshot: Snapshot{RunID: "svc_x", Mode: ModeLive}, Results: &artifact.Results{Fills: []market.Fill{{ID: 1}}}}
+	rep := Report{Snapshot: Snapshot{RunID: "svc_x", Mode: ModeLive},
+		Results: &artifact.Results{Fills: []market.Fill{{ID: 1}}}}
 	if err := r.Restore(rep, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,8 @@ func TestWithdrawnRunEndsAsStopped(t *testing.T) {
 	mustStart(t, r, c)
 	c.finish(Outcome{Stopped: true, Withdrawn: true, Message: "Stopped: the deployment was killed."})
 	s := waitFor(t, r, StatusCompleted)
-	if s.StopReason != StopStopped || !s.Partial || s.Failure != nil || s.Message != "Stopped: the deployment was killed." {
+	if s.StopReason != StopStopped || !s.Partial || s.Failure != nil ||
+		s.Message != "Stopped: the deployment was killed." {
 		t.Errorf("%+v", s)
 	}
 	var refused *Error

@@ -32,13 +32,15 @@ func TestAlarmsOfARun(t *testing.T) {
 	if p := x.Progress(); len(p.Alarms) != 0 || p.Rejects < 5 || p.LastCandle.IsZero() {
 		t.Errorf("after the end %+v", p)
 	}
-	for _, line := range []string{"alarm raised: code=ORDER_NOTIONAL_EXCEEDED severity=error id=a-000001", "alarm cleared: code=ORDER_NOTIONAL_EXCEEDED"} {
+	for _, line := range []string{"alarm raised: code=ORDER_NOTIONAL_EXCEEDED severity=error id=a-000001",
+		"alarm cleared: code=ORDER_NOTIONAL_EXCEEDED"} {
 		if n := strings.Count(log.String(), line); n != 1 {
 			t.Errorf("%d lines %q:\n%s", n, line, log.String())
 		}
 	}
 	rows := alarmRows(t, d, x.runID)
-	if len(rows) != 2 || rows[0].Event != alarm.Raised || rows[1].Event != alarm.Cleared || rows[1].Count < 5 || rows[1].ID != "a-000001" {
+	if len(rows) != 2 || rows[0].Event != alarm.Raised || rows[1].Event != alarm.Cleared ||
+		rows[1].Count < 5 || rows[1].ID != "a-000001" {
 		t.Errorf("%+v", rows)
 	}
 }
@@ -84,16 +86,19 @@ func TestAlarmsAreReadBack(t *testing.T) {
 		t.Fatal(rep, err)
 	}
 	got := rep.Snapshot.Progress.Alarms
-	if len(got) != 2 || got[0].Code != "FILL_CONFLICT" || got[0].Acknowledged || got[1].Code != "BALANCE_DRIFT" || !got[1].Acknowledged {
+	if len(got) != 2 || got[0].Code != "FILL_CONFLICT" || got[0].Acknowledged ||
+		got[1].Code != "BALANCE_DRIFT" || !got[1].Acknowledged {
 		t.Fatalf("%+v", got)
 	}
-	if a := got[0]; a.ID != "a-000002" || a.Severity != alarm.Error || a.Text != "the text of FILL_CONFLICT" || a.Count != 1 ||
+	if a := got[0]; a.ID != "a-000002" || a.Severity != alarm.Error ||
+		a.Text != "the text of FILL_CONFLICT" || a.Count != 1 ||
 		time.Since(a.Since.Time()) > time.Hour || a.Last != a.Since {
 		t.Errorf("%+v", a)
 	}
 }
 
-// TestPolicyAlarms: of what the deployment policy tells one alarm stands at a time, and none when it is content again.
+// TestPolicyAlarms: of what the deployment policy tells one alarm stands at a time, and none when it is
+// content again.
 func TestPolicyAlarms(t *testing.T) {
 	d := newDesk(t, 10, "good")
 	x := d.launch(onSim(runner.ModePaper, "good", map[string]any{"every": 5}, ""))

@@ -168,8 +168,8 @@ func (x *Execution) stopAs(e *engine.Engine, positions string) error {
 	return nil
 }
 
-// controlPaper is a control of a paper run: what it orders goes to the simulator with the next close, as the
-// strategy's orders do, and is in the journal with them.
+// controlPaper returns a control of a paper run: what it orders goes to the simulator with the next close,
+// as the strategy's orders do, and is in the journal with them.
 func (pp *paperRun) controlPaper(c runner.Command) (string, error) {
 	pp.run.gate.Lock()
 	defer pp.run.gate.Unlock()

@@ -20,7 +20,9 @@ func controlled(t *testing.T, x *Execution, c runner.Command, refusal string) {
 	switch {
 	case refusal == "" && (err != nil || (text == "" && c.Action != runner.StopRun)):
 		t.Errorf("%+v: %q %v", c, text, err)
-	case refusal != "" && (!is || len(refused.Fields) != 1 || refused.Fields[0].Rule != refusal || refused.Fields[0].Pointer == ""):
+	case refusal != "" &&
+		(!is || len(refused.Fields) != 1 || refused.Fields[0].Rule != refusal ||
+			refused.Fields[0].Pointer == ""):
 		t.Errorf("%+v: %v, want %s", c, err, refusal)
 	}
 }
@@ -36,7 +38,8 @@ func TestControls(t *testing.T) {
 			x, _ := started(t, d, onSim(mode, "good", map[string]any{"every": 3}, ""))
 			wait(t, "a position", func() bool { return inPhase(x, engine.Trading)() && isHolding(x) })
 			_, err := x.Control(t.Context(), runner.Command{Action: runner.Close, Symbol: "ETH/USDT"})
-			if bad, ok := errors.AsType[*run.RequestError](err); !ok || len(bad.Fields) != 1 || bad.Fields[0].Pointer != "/symbol" {
+			if bad, ok := errors.AsType[*run.RequestError](err); !ok || len(bad.Fields) != 1 ||
+				bad.Fields[0].Pointer != "/symbol" {
 				t.Errorf("a symbol that the run has not: %v", err)
 			}
 			controlled(t, x, runner.Command{Action: runner.Resume}, "not_paused")

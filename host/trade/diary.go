@@ -98,7 +98,7 @@ func (d *journalRecorder) Fill(step int64, f *market.Fill) {
 // takeStep notes the step that the simulator is about to match.
 func (d *journalRecorder) takeStep(s *feed.Step, index int64) {
 	d.step = s
-	d.watch.took(s)
+	d.watch.noteCandles(s)
 	for i := range s.Closed {
 		if s.Closed[i] {
 			d.Clear(feed.CandleUnreachable, string(d.x.setup.plan.Symbols[i]))
@@ -157,7 +157,7 @@ func intentsEntry(step int64, intents []market.Intent) journal.Entry {
 	return journal.Entry{Kind: logIntents, Data: row}
 }
 
-// onIdle is what time calls for between two steps. It is called with the gate held.
+// onIdle returns what time calls for between two steps. It is called with the gate held.
 func (d *journalRecorder) onIdle() error {
 	d.checkAge()
 	d.updatePhase()
@@ -267,8 +267,8 @@ func (pp *paperRun) newShadow(start market.Time) (*shadow, error) {
 	return w, err
 }
 
-// took notes the candles of a step.
-func (w *shadow) took(s *feed.Step) {
+// noteCandles notes the candles of a step.
+func (w *shadow) noteCandles(s *feed.Step) {
 	for i := range s.Closed {
 		if last, err := sim.Decimal(s.Candles[i].Close); s.Closed[i] && err == nil {
 			w.symbols[i].LastClose, w.symbols[i].LastCandle, w.symbols[i].Backfilled = last, s.CloseTime,
@@ -286,7 +286,7 @@ func (w *shadow) filled(f *market.Fill) []risk.Verdict {
 	return w.guard.OnFill(f.Symbol, f.Time)
 }
 
-// account is how the books stand, without one order: a change of it is judged in its place.
+// account returns how the books stand, without one order: a change of it is judged in its place.
 func (w *shadow) account(e *sim.Engine, but market.OrderID) risk.Account {
 	held, _ := e.Positions() // what cannot be valued ends the run elsewhere
 	open := e.OpenOrders()
@@ -313,7 +313,8 @@ func (w *shadow) account(e *sim.Engine, but market.OrderID) risk.Account {
 	return risk.Account{Now: e.Time(), Symbols: w.symbols}
 }
 
-// order is what an order asks for; false when it is none that a limit is about: it closes what is not there.
+// order returns what an order asks for; false when it is none that a limit is about: it closes what is not
+// there.
 func (w *shadow) order(e *sim.Engine, o *market.Order, in *market.Intent) (risk.Order, bool) {
 	ask := risk.Order{Symbol: o.Symbol, Side: o.Side, Quantity: o.Quantity, LimitPrice: o.LimitPrice,
 		StopPrice: o.StopPrice}

@@ -52,7 +52,8 @@ func TestFlattenIsManual(t *testing.T) {
 		t.Fatal(err)
 	}
 	rep, err := d.launcher.readBack(t.Context(), info)
-	if err != nil || len(rep.Results.Trades) != last+1 || rep.Results.Trades[last].ExitReason != "manual" || rep.Results.Orders[0].ExchangeID != r.Orders[0].ExchangeID {
+	if err != nil || len(rep.Results.Trades) != last+1 || rep.Results.Trades[last].ExitReason != "manual" ||
+		rep.Results.Orders[0].ExchangeID != r.Orders[0].ExchangeID {
 		t.Errorf("read back: %+v %v", rep.Results.Trades, err)
 	}
 }
@@ -61,8 +62,10 @@ func TestFlattenIsManual(t *testing.T) {
 func TestUnconfirmedStopFails(t *testing.T) {
 	d := newDesk(t, 10, "good")
 	x := d.launch(onSim(runner.ModeLive, "good", nil, ""))
-	fault := &engine.Fault{Code: engine.CodeUnconfirmed, Message: "1 orders could not be confirmed", Data: map[string]any{"orders": []string{"as1"}}, Err: runner.ErrStopRequested}
-	if o := x.outcome(fault); o.Failure == nil || o.Stopped || o.Failure.Code != "STOP_UNCONFIRMED" || o.Failure.Data["orders"] == nil {
+	fault := &engine.Fault{Code: engine.CodeUnconfirmed, Message: "1 orders could not be confirmed",
+		Data: map[string]any{"orders": []string{"as1"}}, Err: runner.ErrStopRequested}
+	if o := x.outcome(fault); o.Failure == nil || o.Stopped || o.Failure.Code != "STOP_UNCONFIRMED" ||
+		o.Failure.Data["orders"] == nil {
 		t.Errorf("%+v %+v", o, o.Failure)
 	}
 }
@@ -73,7 +76,7 @@ type keeps struct{}
 func (keeps) Begin(context.Context, runner.Started) error               { return nil }
 func (keeps) Finish(context.Context, runner.Ended) (runner.Kept, error) { return runner.Kept{}, nil }
 
-// started is a run that goes through the runner.
+// started returns a run that goes through the runner.
 func (d *desk) started(t *testing.T, r *runner.Runner, req runner.StartRequest) (x *Execution) {
 	t.Helper()
 	_, err := r.Start(t.Context(), req, func(ctx context.Context, id string) (_ runner.Execution, err error) {
@@ -87,7 +90,8 @@ func (d *desk) started(t *testing.T, r *runner.Runner, req runner.StartRequest) 
 }
 
 // TestDeploymentStopsTheRun: a deployment that is killed or revoked ends the run as a stop does, through the
-// runner: completed, stopped, with the reason in its message and its warnings; one that is suspended lets positions shrink.
+// runner: completed, stopped, with the reason in its message and its warnings; one that is suspended lets
+// positions shrink.
 func TestDeploymentStopsTheRun(t *testing.T) {
 	d := newDesk(t, 10, "good")
 	r := runner.New(runner.Options{Recorder: keeps{}})
@@ -104,23 +108,28 @@ func TestDeploymentStopsTheRun(t *testing.T) {
 	x.gate.Lock()
 	e := x.trading
 	x.gate.Unlock()
-	suspended := deploy.Notice{Code: deploy.DeploymentSuspended, Message: "The deployment is suspended: positions may only shrink."}
+	suspended := deploy.Notice{Code: deploy.DeploymentSuspended,
+		Message: "The deployment is suspended: positions may only shrink."}
 	x.permit.onDeployment(e, deploy.Event{Act: deploy.Reduce, Notice: suspended})
 	wait(t, "phase reducing", func() bool { return r.Status().Phase == engine.Reducing })
 	x.permit.onDeployment(e, deploy.Event{Act: deploy.Resume, Notice: suspended})
 	wait(t, "phase trading", func() bool { return r.Status().Phase == engine.Trading })
-	x.permit.onDeployment(e, deploy.Event{Act: deploy.Stop, Notice: deploy.Notice{Code: deploy.DeploymentRevoked, Message: "The deployment was killed."}})
+	x.permit.onDeployment(e,
+		deploy.Event{Act: deploy.Stop,
+			Notice: deploy.Notice{Code: deploy.DeploymentRevoked, Message: "The deployment was killed."}})
 	wait(t, "the end", func() bool { return r.Status().Status != runner.StatusRunning })
 	rep, err := r.Results()
 	s := rep.Snapshot
-	if err != nil || s.Status != runner.StatusCompleted || s.StopReason != runner.StopStopped || !s.Partial || s.Failure != nil ||
+	if err != nil || s.Status != runner.StatusCompleted || s.StopReason != runner.StopStopped || !s.Partial ||
+		s.Failure != nil ||
 		!strings.HasPrefix(s.Message, "Stopped by the deployment policy: The deployment was killed.") {
 		t.Errorf("%+v %+v %v", s, s.Failure, err)
 	}
 	if !warned(rep.Results, "DEPLOYMENT_REVOKED") || !warned(rep.Results, "DEPLOYMENT_SUSPENDED") {
 		t.Errorf("warnings %v", rep.Results.Warnings)
 	}
-	if info, err := d.journal.Run(t.Context(), x.runID); err != nil || info.Status != journal.Completed || info.StopReason != runner.StopStopped {
+	if info, err := d.journal.Run(t.Context(), x.runID); err != nil || info.Status != journal.Completed ||
+		info.StopReason != runner.StopStopped {
 		t.Errorf("%+v %v", info, err)
 	}
 }
@@ -155,7 +164,8 @@ func TestBrokenRun(t *testing.T) {
 			}()
 			select {
 			case rep := <-ended:
-				if s := rep.Snapshot; s.Status != runner.StatusFailed || s.Failure.Code != "INTERNAL_ERROR" || x.Progress().CandlesDone < 3 {
+				if s := rep.Snapshot; s.Status != runner.StatusFailed || s.Failure.Code != "INTERNAL_ERROR" ||
+					x.Progress().CandlesDone < 3 {
 					t.Errorf("%+v %+v %+v", s, s.Failure, x.Progress())
 				}
 			case <-time.After(30 * time.Second):

@@ -34,11 +34,13 @@ func picture(r *artifact.Results, x runner.Described) (string, error) {
 	if err := x.WriteDecisions(&lines); err != nil {
 		return "", err
 	}
-	hash, err := digest.Of(map[string]any{"decision_hash": r.DecisionHash, "splits": map[string]metric.Values{artifact.FullSplitID: r.Metrics.Portable()}})
+	hash, err := digest.Of(map[string]any{"decision_hash": r.DecisionHash,
+		"splits": map[string]metric.Values{artifact.FullSplitID: r.Metrics.Portable()}})
 	if err != nil {
 		return "", err
 	}
-	text, err := json.Marshal([]any{hash, r.Metrics, r.Trades, r.Fills, r.Orders, r.Equity, r.FinalValue, r.DecisionHash, r.Window})
+	text, err := json.Marshal([]any{hash, r.Metrics, r.Trades, r.Fills, r.Orders, r.Equity, r.FinalValue,
+		r.DecisionHash, r.Window})
 	return lines.String() + string(text), err
 }
 
@@ -64,10 +66,14 @@ func equals(randoms, full, short int, bundled bool) []equal {
 	var list []equal
 	if bundled {
 		for _, b := range []equal{
-			{name: "sma_cross"}, {name: "buy_hold"}, {name: "rsi_bracket"}, {name: "limit_entry"}, {name: "breakout"},
-			{name: "sma_cross", params: map[string]any{"fast": 3, "slow": 8, "stake": 900}}, {name: "buy_hold", params: map[string]any{"start_candle": 40}},
-			{name: "rsi_bracket", params: map[string]any{"period": 5, "stop_loss": 0.01, "take_profit": 0.01}},
-			{name: "limit_entry", params: map[string]any{"every": 2, "offset": 0.002, "ttl": 2}}, {name: "breakout", params: map[string]any{"lookback": 4, "hold": 2}},
+			{name: "sma_cross"}, {name: "buy_hold"}, {name: "rsi_bracket"}, {name: "limit_entry"},
+			{name: "breakout"},
+			{name: "sma_cross", params: map[string]any{"fast": 3, "slow": 8, "stake": 900}},
+			{name: "buy_hold", params: map[string]any{"start_candle": 40}},
+			{name: "rsi_bracket",
+				params: map[string]any{"period": 5, "stop_loss": 0.01, "take_profit": 0.01}},
+			{name: "limit_entry", params: map[string]any{"every": 2, "offset": 0.002, "ttl": 2}},
+			{name: "breakout", params: map[string]any{"lookback": 4, "hold": 2}},
 		} {
 			b.execution = `{}`
 			if len(list) >= 5 {
@@ -77,7 +83,8 @@ func equals(randoms, full, short int, bundled bool) []equal {
 		}
 	}
 	for seed := 1; seed <= randoms; seed++ {
-		e := equal{name: "randomly", params: map[string]any{"seed": seed}, execution: executions[seed%len(executions)]}
+		e := equal{name: "randomly", params: map[string]any{"seed": seed},
+			execution: executions[seed%len(executions)]}
 		if seed%3 == 0 {
 			e.symbols = []string{one, two}
 		}
@@ -155,7 +162,8 @@ func (e equal) play(t *testing.T, d *desk) (fills, candles int) {
 		t.Fatal(err)
 	}
 	from, to := start.String(), start.Add(time.Duration(e.candles)*time.Hour).String()
-	conf := fmt.Sprintf(`{"seed":%d,"from":%q,"to":%q,"odds":%d,"failing":%d}`, e.seed, from, to, 18+10*(e.seed%3), e.failing)
+	conf := fmt.Sprintf(`{"seed":%d,"from":%q,"to":%q,"odds":%d,"failing":%d}`, e.seed, from, to,
+		18+10*(e.seed%3), e.failing)
 	req := request(e.name, e.params, conf, e.symbols...)
 	req.Exchange, req.Execution = liarID, json.RawMessage(e.execution)
 	if e.params == nil {
@@ -183,12 +191,13 @@ func (e equal) play(t *testing.T, d *desk) (fills, candles int) {
 	return len(r.Fills), int(r.Window.Candles)
 }
 
-// sameBacktest holds a paper run that has ended against a backtest of the stored candles from a day to another, or
-// to their end.
+// sameBacktest holds a paper run that has ended against a backtest of the stored candles from a day to
+// another, or to their end.
 func (d *desk) sameBacktest(t *testing.T, x *Execution, req runner.StartRequest, from, to string) {
 	t.Helper()
 	what := fmt.Sprintf("%s %s %s", req.StrategyName, req.StrategyParams, req.Execution)
-	req.Mode, req.Exchange, req.ExchangeConfig, req.StartDate, req.EndDate = runner.ModeBacktest, stored, exchange.Secret{}, &from, &to
+	req.Mode, req.Exchange, req.ExchangeConfig, req.StartDate, req.EndDate = runner.ModeBacktest, stored,
+		exchange.Secret{}, &from, &to
 	if to == "" {
 		req.EndDate = nil
 	}
@@ -205,11 +214,12 @@ func (d *desk) sameBacktest(t *testing.T, x *Execution, req runner.StartRequest,
 	got, err := picture(x.Results(), x)
 	want, err2 := picture(b.Results(), b.(runner.Described))
 	if err != nil || err2 != nil || got != want {
-		t.Errorf("%s: %v %v; paper %x backtest %x\n%s", what, err, err2, sha256.Sum256([]byte(got)), sha256.Sum256([]byte(want)), apart(got, want))
+		t.Errorf("%s: %v %v; paper %x backtest %x\n%s", what, err, err2, sha256.Sum256([]byte(got)),
+			sha256.Sum256([]byte(want)), apart(got, want))
 	}
 }
 
-// apart is where two texts begin to differ.
+// apart returns where two texts begin to differ.
 func apart(a, b string) string {
 	n := 0
 	for n < min(len(a), len(b)) && a[n] == b[n] {
@@ -221,7 +231,8 @@ func apart(a, b string) string {
 
 // checkJournal holds the candles of the journal against those that were shown: each once, in
 // order, in steps that go up. It tells how many had to be fetched.
-func checkJournal(t *testing.T, d *desk, x *Execution, symbol market.Symbol, shown *market.Series) (fetched int) {
+func checkJournal(t *testing.T, d *desk, x *Execution, symbol market.Symbol,
+	shown *market.Series) (fetched int) {
 	t.Helper()
 	n, step := 0, int64(-1)
 	err := journal.Each(func(p journal.Page) (journal.Rows[journal.Candle], error) {

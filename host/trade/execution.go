@@ -311,7 +311,7 @@ func (x *Execution) addAssumptions(short int) {
 	}
 }
 
-// tradeLive is a live run from the connection to its end: the engine trades, and the strategy
+// tradeLive returns a live run from the connection to its end: the engine trades, and the strategy
 // is asked through desk.
 func (x *Execution) tradeLive(ctx context.Context) error {
 	e := engine.New(engine.Config{

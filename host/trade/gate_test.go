@@ -22,7 +22,7 @@ type policyFunc func(deploy.Request) (deploy.Admission, error)
 
 func (f policyFunc) Admit(_ context.Context, r deploy.Request) (deploy.Admission, error) { return f(r) }
 
-// capped is the options with a cap on one order; none for "".
+// capped returns the options with a cap on one order; none for "".
 func capped(amount string) risk.Options {
 	o, err := risk.Parse(func(o risk.Option) (string, string) {
 		if o.Name == "max-order-notional" {
@@ -55,16 +55,20 @@ func TestWhatIsRealMoney(t *testing.T) {
 		mode, venue string
 		sandbox     bool
 		want        bool
-	}{{"live", "binance", false, true}, {"live", "binance", true, false}, {"live", "sim", false, false}, {"paper", "binance", false, false}} {
+	}{{"live", "binance", false, true}, {"live", "binance", true, false}, {"live", "sim", false, false},
+		{"paper", "binance", false, false}} {
 		var asked deploy.Request
 		x := gated(c.mode, c.venue, c.sandbox, policyFunc(func(r deploy.Request) (deploy.Admission, error) {
 			asked = r
-			return deploy.Admission{Notices: []deploy.Notice{{Code: deploy.RegistryUnavailable, Message: "cached"}}}, nil
+			return deploy.Admission{
+				Notices: []deploy.Notice{{Code: deploy.RegistryUnavailable, Message: "cached"}}}, nil
 		}))
-		if err := x.permit.askPolicy(t.Context()); err != nil || asked.RealMoney() != c.want || x.Ungated() != "" {
+		if err := x.permit.askPolicy(t.Context()); err != nil || asked.RealMoney() != c.want ||
+			x.Ungated() != "" {
 			t.Errorf("%+v: %+v %v", c, asked, err)
 		}
-		if asked.Strategy != "sma_cross" || asked.PluginSHA256 != "ab" || string(asked.Params) != `{"fast":10}` || asked.Exchange != c.venue || len(asked.Symbols) != 1 {
+		if asked.Strategy != "sma_cross" || asked.PluginSHA256 != "ab" ||
+			string(asked.Params) != `{"fast":10}` || asked.Exchange != c.venue || len(asked.Symbols) != 1 {
 			t.Errorf("%+v", asked)
 		}
 		if len(x.notes.warnings) != 1 || x.notes.warnings[0].Code != "REGISTRY_UNAVAILABLE" {
@@ -72,12 +76,16 @@ func TestWhatIsRealMoney(t *testing.T) {
 		}
 		// Without a policy real money says that it is ungated, nothing else does.
 		x = gated(c.mode, c.venue, c.sandbox, nil)
-		if err := x.permit.askPolicy(t.Context()); err != nil || (x.Ungated() != "") != c.want || strings.Contains(x.Ungated(), "Ungated") != c.want {
+		if err := x.permit.askPolicy(t.Context()); err != nil || (x.Ungated() != "") != c.want ||
+			strings.Contains(x.Ungated(), "Ungated") != c.want {
 			t.Errorf("%+v: %q %v", c, x.Ungated(), err)
 		}
 	}
 	no := &deploy.Refusal{Code: deploy.DeploymentRevoked}
-	err := gated("live", "binance", false, policyFunc(func(deploy.Request) (deploy.Admission, error) { return deploy.Admission{}, no })).permit.askPolicy(t.Context())
+	err := gated("live", "binance", false,
+		policyFunc(func(deploy.Request) (deploy.Admission, error) {
+			return deploy.Admission{}, no
+		})).permit.askPolicy(t.Context())
 	if !errors.Is(err, no) {
 		t.Error(err)
 	}
@@ -91,7 +99,8 @@ func TestRealMoneyNeedsACap(t *testing.T) {
 		sandbox             bool
 		want                bool
 	}{
-		{"live", "binance", "", false, false}, {"live", "binance", "50", false, true}, {"live", "binance", "", true, true},
+		{"live", "binance", "", false, false}, {"live", "binance", "50", false, true},
+		{"live", "binance", "", true, true},
 		{"live", "sim", "", false, true}, {"paper", "binance", "", false, true},
 	} {
 		x := gated(c.mode, c.venue, c.sandbox, yes)
@@ -101,7 +110,9 @@ func TestRealMoneyNeedsACap(t *testing.T) {
 		switch {
 		case c.want && err != nil:
 			t.Errorf("%+v: %v", c, err)
-		case !c.want && (!errors.As(err, &refusal) || refusal.Code != "MODE_NOT_SUPPORTED" || refusal.Details["reason"] != "risk_limit_required"):
+		case !c.want &&
+			(!errors.As(err, &refusal) || refusal.Code != "MODE_NOT_SUPPORTED" ||
+				refusal.Details["reason"] != "risk_limit_required"):
 			t.Errorf("%+v: %v", c, err)
 		}
 		if c.want && (x.permit.risk["max_order_fraction"] == nil || x.permit.risk["mode"] == "") {
@@ -114,7 +125,8 @@ func TestRealMoneyNeedsACap(t *testing.T) {
 		return deploy.Admission{Limits: deploy.Limits{OrderValue: &small}}, nil
 	}))
 	x.opts.Risk = ten
-	if err := x.permit.askPolicy(t.Context()); err != nil || x.permit.risk["max_order_notional"] != json.Number("10") {
+	if err := x.permit.askPolicy(t.Context()); err != nil ||
+		x.permit.risk["max_order_notional"] != json.Number("10") {
 		t.Errorf("the smaller does not win: %v %v", x.permit.risk, err)
 	}
 }
@@ -123,15 +135,20 @@ func TestRealMoneyNeedsACap(t *testing.T) {
 func TestZeroInAnEntry(t *testing.T) {
 	zero, none := decimal.Zero, int64(0)
 	admit := func(l deploy.Limits) map[string]any {
-		x := gated("live", "binance", false, policyFunc(func(deploy.Request) (deploy.Admission, error) { return deploy.Admission{Limits: l}, nil }))
+		x := gated("live", "binance", false,
+			policyFunc(func(deploy.Request) (deploy.Admission, error) {
+				return deploy.Admission{Limits: l}, nil
+			}))
 		if err := x.permit.askPolicy(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		return x.permit.risk
 	}
-	names := []string{"max_drawdown", "orders_per_minute", "price_collar", "max_order_notional", "max_position_notional", "max_gross_notional", "max_daily_loss_amount"}
+	names := []string{"max_drawdown", "orders_per_minute", "price_collar", "max_order_notional",
+		"max_position_notional", "max_gross_notional", "max_daily_loss_amount"}
 	got := admit(deploy.Limits{
-		Drawdown: &zero, OrdersPerMinute: &none, PriceCollar: &zero, OrderValue: &zero, PositionValue: &zero, Capital: &zero, DailyLoss: &zero,
+		Drawdown: &zero, OrdersPerMinute: &none, PriceCollar: &zero, OrderValue: &zero, PositionValue: &zero,
+		Capital: &zero, DailyLoss: &zero,
 	})
 	for _, name := range names {
 		if got[name] != json.Number("0") {
@@ -139,7 +156,8 @@ func TestZeroInAnEntry(t *testing.T) {
 		}
 	}
 	got = admit(deploy.Limits{Drawdown: &zero})
-	if got["max_drawdown"] != json.Number("0") || got["orders_per_minute"] != json.Number("60") || got["price_collar"] != json.Number("0.05") || got["max_daily_loss_amount"] != nil {
+	if got["max_drawdown"] != json.Number("0") || got["orders_per_minute"] != json.Number("60") ||
+		got["price_collar"] != json.Number("0.05") || got["max_daily_loss_amount"] != nil {
 		t.Errorf("%v", got)
 	}
 }

@@ -40,7 +40,7 @@ type move struct {
 	done chan struct{}
 }
 
-// byHand is a venue of stored candles; the first warm of them have closed.
+// byHand returns a venue of stored candles; the first warm of them have closed.
 func byHand(t *testing.T, d *desk, warm int) *hand {
 	t.Helper()
 	v := &hand{Venues: d.launcher.opts.Venues, symbol: one, moves: make(chan move), closed: warm, next: warm}
@@ -65,7 +65,8 @@ func byHand(t *testing.T, d *desk, warm int) *hand {
 
 // Choose implements Venues.
 func (v *hand) Choose(context.Context, runner.StartRequest, *run.Plan) (Venue, error) {
-	return Venue{ID: "hand", Description: exchange.Description{ID: "hand", Kind: "native"}, Connect: v.connect}, nil
+	return Venue{ID: "hand", Description: exchange.Description{ID: "hand", Kind: "native"},
+		Connect: v.connect}, nil
 }
 
 func (v *hand) connect(context.Context) (*exchange.Connection, error) {
@@ -136,7 +137,7 @@ func (v *hand) crash() {
 	v.conn.crash()
 }
 
-// starts is how many connectors were started.
+// starts returns how many connectors were started.
 func (v *hand) starts() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -156,7 +157,7 @@ var errDown = errors.New("transport is closing")
 
 func (c *handConn) crash() { c.down.Do(func() { close(c.gone) }) }
 
-// call is the error of a call.
+// call returns the error of a call.
 func (c *handConn) call(name string) error {
 	if c.v.dies != nil && c.v.dies(name) {
 		c.crash()

@@ -57,8 +57,8 @@ func oldJournal(t *testing.T, folder string) *journal.Journal {
 	return book.Journal
 }
 
-// TestJournalOfVersion1IsRead: runs that the version before wrote and a crash cut off have the orders, fills, round
-// trips and books that this version read of them when it was that one.
+// TestJournalOfVersion1IsRead: runs that the version before wrote and a crash cut off have the orders,
+// fills, round trips and books that this version read of them when it was that one.
 func TestJournalOfVersion1IsRead(t *testing.T) {
 	d := newDesk(t, 400, "good", "randomly")
 	for _, mode := range []string{runner.ModeLive, runner.ModePaper} {
@@ -84,7 +84,8 @@ func TestJournalOfVersion1IsRead(t *testing.T) {
 		if err := dec.Decode(&want); err != nil {
 			t.Fatal(err)
 		}
-		if rep.Snapshot.RunID != want.RunID || len(want.Orders) < 10 || len(want.Fills) < 10 || len(want.Trades) < 2 {
+		if rep.Snapshot.RunID != want.RunID || len(want.Orders) < 10 || len(want.Fills) < 10 ||
+			len(want.Trades) < 2 {
 			t.Errorf("%s: %+v", mode, rep.Snapshot)
 		}
 		for name, part := range map[string][2]any{

@@ -304,7 +304,7 @@ func (pm *permit) fixLimits() error {
 	return nil
 }
 
-// riskMode is what a breach does.
+// riskMode returns what a breach does.
 func (pm *permit) riskMode() risk.Mode {
 	if pm.run.setup.req.Mode == runner.ModeLive {
 		return risk.Enforce

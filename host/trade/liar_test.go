@@ -74,7 +74,8 @@ func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *run.Plan
 		return Venue{}, err
 	}
 	v := &liar{
-		symbols: p.Symbols, from: conf.From, now: conf.From, span: market.Time(p.Timeframe.Duration() / time.Millisecond),
+		symbols: p.Symbols, from: conf.From, now: conf.From,
+		span:   market.Time(p.Timeframe.Duration() / time.Millisecond),
 		random: rand.New(rand.NewPCG(conf.Seed, 3)), asked: make(chan struct{}, 1), failing: conf.Failing,
 	}
 	for _, symbol := range p.Symbols {
@@ -104,7 +105,8 @@ func (l *liars) Choose(ctx context.Context, req runner.StartRequest, p *run.Plan
 		},
 	}
 	return Venue{
-		ID: liarID, Description: exchange.Description{ID: liarID, Kind: "native", Modes: []string{runner.ModePaper}, Timeframes: []market.Timeframe{p.Timeframe}},
+		ID: liarID, Description: exchange.Description{ID: liarID, Kind: "native",
+			Modes: []string{runner.ModePaper}, Timeframes: []market.Timeframe{p.Timeframe}},
 		Connect: func(context.Context) (*exchange.Connection, error) {
 			return &exchange.Connection{Connector: &liarSession{liar: v, all: l}, Clock: v}, nil
 		},
@@ -180,7 +182,9 @@ func (v *liar) Candles(_ context.Context, q exchange.CandleQuery) ([]market.Cand
 		return nil, fmt.Errorf("no %s here", q.Symbol)
 	}
 	list := v.history[i]
-	n, _ := slices.BinarySearchFunc(list, q.From, func(c market.Candle, at market.Time) int { return int(c.OpenTime - at) })
+	n, _ := slices.BinarySearchFunc(list, q.From, func(c market.Candle, at market.Time) int {
+		return int(c.OpenTime - at)
+	})
 	var page []market.Candle
 	for ; n < len(list) && list[n].OpenTime < q.To && list[n].CloseTime <= v.now && len(page) < q.Limit; n++ {
 		page = append(page, list[n])
@@ -198,7 +202,9 @@ func (v *liar) StreamCandles(ctx context.Context, on func(exchange.CandleEvent))
 	on(exchange.CandleEvent{State: exchange.Connected})
 	next := make([]int, len(v.history))
 	for i, list := range v.history {
-		next[i], _ = slices.BinarySearchFunc(list, v.from, func(c market.Candle, at market.Time) int { return int(c.OpenTime - at) })
+		next[i], _ = slices.BinarySearchFunc(list, v.from, func(c market.Candle, at market.Time) int {
+			return int(c.OpenTime - at)
+		})
 	}
 	for ctx.Err() == nil {
 		var at market.Time

@@ -46,7 +46,8 @@ func verdictsOf(t *testing.T, d *desk, runID string) (list []map[string]any) {
 }
 
 // TestPaperEnforces: with --risk-paper enforce an order that breaks a limit is there, rejected by the
-// limit's code, as it would be in live; in shadow the same order fills, and the verdict is written down and shown.
+// limit's code, as it would be in live; in shadow the same order fills, and the verdict is written down and
+// shown.
 func TestPaperEnforces(t *testing.T) {
 	d := newDesk(t, 10, "good")
 	for _, mode := range []risk.Mode{risk.Shadow, risk.Enforce} {
@@ -58,12 +59,15 @@ func TestPaperEnforces(t *testing.T) {
 		r := x.Results()
 		rejected := 0
 		for _, o := range r.Orders {
-			if o.Status == market.StatusRejected && o.Reason == "ORDER_NOTIONAL_EXCEEDED" && o.Side == market.Buy && o.Tag == "turn" {
+			if o.Status == market.StatusRejected && o.Reason == "ORDER_NOTIONAL_EXCEEDED" &&
+				o.Side == market.Buy && o.Tag == "turn" {
 				rejected++
 			}
 		}
 		list := verdictsOf(t, d, x.runID)
-		if !warned(r, "ORDER_NOTIONAL_EXCEEDED") || len(list) == 0 || list[0]["code"] != "ORDER_NOTIONAL_EXCEEDED" || list[0]["shadow"] != (mode == risk.Shadow) || list[0]["order_id"] != "o-000001" {
+		if !warned(r, "ORDER_NOTIONAL_EXCEEDED") || len(list) == 0 ||
+			list[0]["code"] != "ORDER_NOTIONAL_EXCEEDED" || list[0]["shadow"] != (mode == risk.Shadow) ||
+			list[0]["order_id"] != "o-000001" {
 			t.Errorf("%s: %v %v", mode, r.Warnings, list)
 		}
 		if r.Risk["mode"] != string(mode) {
@@ -94,7 +98,8 @@ func readBackEqual(t *testing.T, d *desk, x *Execution) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := x.Results(); !reflect.DeepEqual(rep.Results.Orders, want.Orders) || !reflect.DeepEqual(rep.Results.Fills, want.Fills) {
+	if want := x.Results(); !reflect.DeepEqual(rep.Results.Orders, want.Orders) ||
+		!reflect.DeepEqual(rep.Results.Fills, want.Fills) {
 		t.Errorf("read back %+v\nwant %+v", rep.Results.Orders, want.Orders)
 	}
 }
@@ -109,7 +114,8 @@ func TestPaperCountsWorkingOrders(t *testing.T) {
 		t.Fatalf("%+v", o.Failure)
 	}
 	orders := x.Results().Orders
-	if len(orders) < 2 || orders[0].Status != market.StatusFilled || orders[1].Status != market.StatusRejected || orders[1].Reason != "POSITION_NOTIONAL_EXCEEDED" {
+	if len(orders) < 2 || orders[0].Status != market.StatusFilled ||
+		orders[1].Status != market.StatusRejected || orders[1].Reason != "POSITION_NOTIONAL_EXCEEDED" {
 		t.Errorf("%+v", orders)
 	}
 }
@@ -119,7 +125,8 @@ func TestPaperCountsWorkingOrders(t *testing.T) {
 func TestPaperKilled(t *testing.T) {
 	d := newDesk(t, 10, "holds")
 	for _, mode := range []risk.Mode{risk.Enforce, risk.Shadow} {
-		d.launcher.opts.Risk = limited(t, mode, map[string]string{"max-drawdown": "0.000001", "max-daily-loss": "1"})
+		d.launcher.opts.Risk = limited(t, mode,
+			map[string]string{"max-drawdown": "0.000001", "max-daily-loss": "1"})
 		x := d.launch(onSim(runner.ModePaper, "holds", nil, ""))
 		o := until(x, 60, runner.ErrStopRequested)
 		r := x.Results()
@@ -149,7 +156,8 @@ func TestPaperKilled(t *testing.T) {
 // TestPaperReduces: an enforced state is the phase of the run.
 func TestPaperReduces(t *testing.T) {
 	d := newDesk(t, 10, "good")
-	d.launcher.opts.Risk = limited(t, risk.Enforce, map[string]string{"fills-per-hour": "1", "orders-per-minute": "1000"})
+	d.launcher.opts.Risk = limited(t, risk.Enforce,
+		map[string]string{"fills-per-hour": "1", "orders-per-minute": "1000"})
 	req := onSim(runner.ModePaper, "good", map[string]any{"every": 2}, "")
 	req.Timeframe = "1m"
 	x := d.launch(req)

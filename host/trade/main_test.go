@@ -84,7 +84,8 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 	}
 	playtest.Install(t, plugins, o.names...)
 	log := hclog.New(&hclog.LoggerOptions{Output: io.Discard, Level: hclog.Info})
-	c, err := catalog.Open(t.Context(), catalog.Options{Dir: plugins, StateDir: state, Logger: log, Reattach: o.reattach})
+	c, err := catalog.Open(t.Context(),
+		catalog.Options{Dir: plugins, StateDir: state, Logger: log, Reattach: o.reattach})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +119,8 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 	venues := &liars{Venues: &Exchanges{Store: store}, faults: map[string]int{}}
 	d := &desk{t: t, store: store, journal: book.Journal, liars: venues,
 		launcher: NewLauncher(Options{
-			Catalog: c, Venues: venues, Journal: book.Journal, Logger: log, SpoolDir: state, Engine: engine, StepLimit: limit,
+			Catalog: c, Venues: venues, Journal: book.Journal, Logger: log, SpoolDir: state, Engine: engine,
+			StepLimit: limit,
 		}),
 		backtests: run.NewLauncher(run.Options{
 			Catalog: c, Store: store, Logger: log, SpoolDir: state, Engine: engine,
@@ -128,7 +130,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 	return d
 }
 
-// request is a paper run on the stored exchange at full pace.
+// request returns a paper run on the stored exchange at full pace.
 func request(strategy string, params any, config string, symbols ...string) runner.StartRequest {
 	raw, err := json.Marshal(params)
 	if err != nil {
@@ -138,8 +140,10 @@ func request(strategy string, params any, config string, symbols ...string) runn
 		symbols = []string{one}
 	}
 	return runner.StartRequest{
-		Mode: runner.ModePaper, StrategyName: strategy, StrategyParams: raw, Symbols: symbols, Timeframe: "1h",
-		InitialCash: "10000", Exchange: stored, Execution: json.RawMessage(`{}`), ExchangeConfig: exchange.NewSecret(config),
+		Mode: runner.ModePaper, StrategyName: strategy, StrategyParams: raw, Symbols: symbols,
+		Timeframe:   "1h",
+		InitialCash: "10000", Exchange: stored, Execution: json.RawMessage(`{}`),
+		ExchangeConfig: exchange.NewSecret(config),
 	}
 }
 

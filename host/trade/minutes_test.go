@@ -37,8 +37,9 @@ func (u unpaced) Choose(ctx context.Context, req runner.StartRequest, p *run.Pla
 const minutesPerDay = 24 * 60
 
 // TestMonthOfMinutes trades a market of one-minute candles on paper for 30 days of its time in
-// make prove (a day in make test, 365 in make soak): every candle is in the journal once and in order, the books are what the fills
-// say at every minute, and what the run holds grows by no more than a megabyte an hour.
+// make prove (a day in make test, 365 in make soak): every candle is in the journal once and in order, the
+// books are what the fills say at every minute, and what the run holds grows by no more than a megabyte an
+// hour.
 func TestMonthOfMinutes(t *testing.T) {
 	days := ring.Size(1, 30, 365)
 	// One more than the books are held to: where the stop falls is not a matter of candles.
@@ -85,7 +86,8 @@ func TestMonthOfMinutes(t *testing.T) {
 	if len(points) > 1 {
 		a, b := points[0], points[len(points)-1]
 		grown := (float64(b.heap) - float64(a.heap)) / (1 << 20) / (float64(b.candles-a.candles) / 60)
-		t.Logf("the heap grows by %.3f MiB an hour of candles: from %.1f MiB at candle %d to %.1f at %d", grown, float64(a.heap)/(1<<20), a.candles, float64(b.heap)/(1<<20), b.candles)
+		t.Logf("the heap grows by %.3f MiB an hour of candles: from %.1f MiB at candle %d to %.1f at %d",
+			grown, float64(a.heap)/(1<<20), a.candles, float64(b.heap)/(1<<20), b.candles)
 		if grown >= 1 {
 			t.Error("that is too much")
 		}
@@ -94,11 +96,13 @@ func TestMonthOfMinutes(t *testing.T) {
 		t.Error(err)
 	}
 	after := holds()
-	for end := time.Now().Add(5 * time.Second); (after.goroutines > before.goroutines || after.files > before.files) && time.Now().Before(end); after = holds() {
+	for end := time.Now().Add(5 * time.Second); (after.goroutines > before.goroutines ||
+		after.files > before.files) && time.Now().Before(end); after = holds() {
 		time.Sleep(10 * time.Millisecond)
 	}
 	if after.goroutines > before.goroutines || after.files > before.files {
-		t.Errorf("goroutines %d, then %d; open files %d, then %d", before.goroutines, after.goroutines, before.files, after.files)
+		t.Errorf("goroutines %d, then %d; open files %d, then %d", before.goroutines, after.goroutines,
+			before.files, after.files)
 	}
 	t.Logf("%d candles in %s, %d fills", minutes, took.Round(time.Millisecond), fills)
 	if fills < minutes/50 {
@@ -120,7 +124,7 @@ func holds() held {
 	return h
 }
 
-// heap is what is in use after a collection.
+// heap returns what is in use after a collection.
 func heap() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -175,7 +179,8 @@ func checkBooks(t *testing.T, d *desk, x *Execution) int {
 		if i >= s.Len() {
 			break // the last step, whose candle was not shown any more
 		}
-		equity, _ := new(big.Rat).Add(cash, new(big.Rat).Mul(position, new(big.Rat).SetFloat64(s.Close[i]))).Float64()
+		equity, _ := new(big.Rat).Add(cash,
+			new(big.Rat).Mul(position, new(big.Rat).SetFloat64(s.Close[i]))).Float64()
 		if have, _ := p.Equity.Float64(); math.Abs(have-equity) > 1e-8 {
 			t.Fatalf("at %s the journal has equity %s, the fills say %v", p.At, p.Equity, equity)
 		}
@@ -195,7 +200,7 @@ func everyPage[T any](t *testing.T, read func(journal.Page) (journal.Rows[T], er
 	return all
 }
 
-// fraction is a decimal without a rounding to come.
+// fraction returns a decimal without a rounding to come.
 func fraction(d decimal.Decimal) *big.Rat {
 	r, ok := new(big.Rat).SetString(d.String())
 	if !ok {

@@ -29,7 +29,7 @@ type paperRun struct {
 	recorder   *journalRecorder
 }
 
-// runSteps is a paper run from its warm-up to its end: the loop of a backtest, over candles
+// runSteps returns a paper run from its warm-up to its end: the loop of a backtest, over candles
 // that are still to come.
 func (pp *paperRun) runSteps(ctx context.Context, l *line, markets []exchange.Market) error {
 	src := pp.newSource(l)
@@ -65,7 +65,7 @@ func (pp *paperRun) runSteps(ctx context.Context, l *line, markets []exchange.Ma
 	return pp.run.plugin.Finish(pp.run.opts.StepLimit)
 }
 
-// runLoop is the loop, with the gate held while it does not wait.
+// runLoop returns the loop, with the gate held while it does not wait.
 func (pp *paperRun) runLoop(f sim.Feed) error {
 	pp.run.gate.Lock()
 	defer pp.run.gate.Unlock()
@@ -307,7 +307,7 @@ var errEnded = errors.New("the candles have ended")
 // errClosed stops a feed that is not needed any more.
 var errClosed = errors.New("the run is over")
 
-// newSource is the source of the run. Its clock stays when another connector is started.
+// newSource returns the source of the run. Its clock stays when another connector is started.
 func (pp *paperRun) newSource(l *line) *source {
 	return &source{x: pp.run, line: l, clock: l.conn.Clock, offers: make(feed.Offers),
 		wake: make(chan struct{}, 1), ended: make(chan error, 1)}

@@ -19,7 +19,8 @@ import (
 func TestPaperOfDerivedCandles(t *testing.T) {
 	d := newDesk(t, 480, "randomly")
 	start := "2020-01-06T00:00:00Z"
-	req := request("randomly", map[string]any{"seed": 3}, fmt.Sprintf(`{"candles_per_second":200,"start":%q}`, start), one, two)
+	req := request("randomly", map[string]any{"seed": 3},
+		fmt.Sprintf(`{"candles_per_second":200,"start":%q}`, start), one, two)
 	req.Timeframe = "4h"
 	x := d.launch(req)
 	if o := x.Run(context.Background()); o.Failure != nil || o.Stopped {
@@ -35,13 +36,15 @@ func TestPaperOfDerivedCandles(t *testing.T) {
 		req.Timeframe = timeframe
 		_, err := d.launcher.Launch(context.Background(), "svc_no", req)
 		var refusal *run.RequestError
-		if want := map[bool]string{true: "UNSUPPORTED_TIMEFRAME", false: "UNSUPPORTED_SYMBOL"}[symbol == one]; !errors.As(err, &refusal) || refusal.Code != want {
+		if want := map[bool]string{true: "UNSUPPORTED_TIMEFRAME",
+			false: "UNSUPPORTED_SYMBOL"}[symbol == one]; !errors.As(err, &refusal) || refusal.Code != want {
 			t.Errorf("%s %s: %v, want %s", symbol, timeframe, err, want)
 		}
 	}
 	// Nor does the simulated market replay what is not there.
 	for _, c := range []struct{ timeframe, symbol, source, code string }{
-		{"30m", one, stored, "UNSUPPORTED_TIMEFRAME"}, {"4h", "NO/SUCH", stored, "UNSUPPORTED_SYMBOL"}, {"4h", one, "nowhere", "VALIDATION_FAILED"}, {"4h", one, stored, ""},
+		{"30m", one, stored, "UNSUPPORTED_TIMEFRAME"}, {"4h", "NO/SUCH", stored, "UNSUPPORTED_SYMBOL"},
+		{"4h", one, "nowhere", "VALIDATION_FAILED"}, {"4h", one, stored, ""},
 	} {
 		req := request("randomly", nil, fmt.Sprintf(`{"market":"replay","source":%q}`, c.source), c.symbol)
 		req.Exchange, req.Timeframe = "sim", c.timeframe
@@ -78,8 +81,10 @@ func TestPaperStops(t *testing.T) {
 	}
 	_, covered := x.Served()
 	time.Sleep(20 * time.Millisecond)
-	if stage, later := x.Served(); covered <= 0 || covered > x.times.ended.Sub(x.times.started) || later != covered || stage != "" {
-		t.Errorf("%v counts, later %v in stage %q, of %v", covered, later, stage, x.times.ended.Sub(x.times.started))
+	if stage, later := x.Served(); covered <= 0 || covered > x.times.ended.Sub(x.times.started) ||
+		later != covered || stage != "" {
+		t.Errorf("%v counts, later %v in stage %q, of %v", covered, later, stage,
+			x.times.ended.Sub(x.times.started))
 	}
 }
 
@@ -95,7 +100,9 @@ func TestPaperRefusals(t *testing.T) {
 		{"mode", func(r *runner.StartRequest) { r.Mode = runner.ModeLive }, "MODE_NOT_SUPPORTED"},
 		{"symbol", func(r *runner.StartRequest) { r.Symbols = []string{"NO/SUCH"} }, "UNSUPPORTED_SYMBOL"},
 		{"timeframe", func(r *runner.StartRequest) { r.Timeframe = "7m" }, "UNSUPPORTED_TIMEFRAME"},
-		{"params", func(r *runner.StartRequest) { r.StrategyParams = json.RawMessage(`{"every":0}`) }, "INVALID_STRATEGY_PARAMS"},
+		{"params", func(r *runner.StartRequest) {
+			r.StrategyParams = json.RawMessage(`{"every":0}`)
+		}, "INVALID_STRATEGY_PARAMS"},
 		{"strategy", func(r *runner.StartRequest) { r.StrategyName = "none" }, "STRATEGY_NOT_FOUND"},
 	} {
 		req := request("good", nil, `{}`)
@@ -109,10 +116,12 @@ func TestPaperRefusals(t *testing.T) {
 	req := request("good", nil, `{"apiKeyy":"SECRETKEY1234"}`)
 	_, err := d.launcher.Launch(context.Background(), "svc_no", req)
 	var refusal *run.RequestError
-	if !errors.As(err, &refusal) || refusal.Code != "VALIDATION_FAILED" || len(refusal.Fields) != 1 || refusal.Fields[0].Pointer != "/exchange_config" {
+	if !errors.As(err, &refusal) || refusal.Code != "VALIDATION_FAILED" || len(refusal.Fields) != 1 ||
+		refusal.Fields[0].Pointer != "/exchange_config" {
 		t.Fatalf("unknown key: %v %+v", err, refusal)
 	}
-	if text := fmt.Sprintf("%+v %+v", refusal, refusal.Fields); bytes.Contains([]byte(text), []byte("SECRETKEY")) || bytes.Contains([]byte(text), []byte("apiKeyy")) {
+	if text := fmt.Sprintf("%+v %+v", refusal, refusal.Fields); bytes.Contains([]byte(text),
+		[]byte("SECRETKEY")) || bytes.Contains([]byte(text), []byte("apiKeyy")) {
 		t.Errorf("the refusal repeats what it was given: %s", text)
 	}
 }
@@ -121,7 +130,8 @@ func TestStrategyFaults(t *testing.T) {
 	names := []string{"exits", "segfaults", "panics", "errs", "answers", "nan", "hangs"}
 	d := newDesk(t, 1000, names...)
 	want := map[string]string{
-		"exits": "PLUGIN_CRASHED", "segfaults": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR", "errs": "STRATEGY_ERROR", "answers": "STRATEGY_ERROR",
+		"exits": "PLUGIN_CRASHED", "segfaults": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR",
+		"errs": "STRATEGY_ERROR", "answers": "STRATEGY_ERROR",
 		"nan": "PLUGIN_PROTOCOL_ERROR", "hangs": "PLUGIN_TIMEOUT",
 	}
 	for _, name := range names {
@@ -135,7 +145,8 @@ func TestStrategyFaults(t *testing.T) {
 			if o.Failure == nil || o.Failure.Code != want[name] {
 				t.Fatalf("%+v %+v", o, o.Failure)
 			}
-			if n := x.Progress().CandlesDone; o.Failure.Phase != phaseTrading || o.Failure.CandleTime == 0 || n != playtest.MisdeedStep+1 {
+			if n := x.Progress().CandlesDone; o.Failure.Phase != phaseTrading || o.Failure.CandleTime == 0 ||
+				n != playtest.MisdeedStep+1 {
 				t.Errorf("%+v after %d candles", o.Failure, n)
 			}
 			if len(x.Results().Equity.Time) == 0 {

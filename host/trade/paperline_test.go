@@ -19,7 +19,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// started is a paper run that goes on beside a test.
+// started returns a paper run that goes on beside a test.
 func started(t *testing.T, d *desk, req runner.StartRequest) (*Execution, <-chan runner.Outcome) {
 	t.Helper()
 	x := d.launch(req)
@@ -36,7 +36,7 @@ func started(t *testing.T, d *desk, req runner.StartRequest) (*Execution, <-chan
 	return x, outcome
 }
 
-// ofHand is a request for a run at the venue by hand.
+// ofHand returns a request for a run at the venue by hand.
 func ofHand(strategy string, params map[string]any) runner.StartRequest {
 	req := request(strategy, params, `{}`)
 	req.Exchange = "hand"
@@ -47,8 +47,8 @@ func inPhase(x *Execution, phase string) func() bool {
 	return func() bool { return x.Progress().Phase == phase }
 }
 
-// looks waits until a run that waits for a candle has looked at the time. It looks when it has taken a nudge, and
-// has done so when it takes the next one.
+// looks waits until a run that waits for a candle has looked at the time. It looks when it has taken a
+// nudge, and has done so when it takes the next one.
 func looks(t *testing.T, x *Execution) {
 	t.Helper()
 	x.gate.Lock()
@@ -78,7 +78,8 @@ func TestPaperStaleCandles(t *testing.T) {
 	for _, mode := range []risk.Mode{risk.Enforce, risk.Shadow} {
 		t.Run(string(mode), func(t *testing.T) {
 			v := byHand(t, d, 10)
-			d.launcher.opts.Risk = limited(t, mode, map[string]string{"max-position-fraction": "1", "max-drawdown": "1", "max-daily-loss": "1"})
+			d.launcher.opts.Risk = limited(t, mode,
+				map[string]string{"max-position-fraction": "1", "max-drawdown": "1", "max-daily-loss": "1"})
 			req := ofHand("good", map[string]any{"every": 2})
 			from := v.Now()
 			x, ended := started(t, d, req)
@@ -133,7 +134,8 @@ func TestPaperStaleCandles(t *testing.T) {
 			}
 			phases := phasesOf(t, d, x.runID)
 			if !enforced {
-				if len(reasons) != 1 || slices.Contains(phases, engine.Reducing) || slices.Contains(phases, engine.Halted) {
+				if len(reasons) != 1 || slices.Contains(phases, engine.Reducing) ||
+					slices.Contains(phases, engine.Halted) {
 					t.Errorf("shadow: reasons %v, phases %v", reasons, phases)
 				}
 				d.sameBacktest(t, x, req, from.String(), r.Window.End.String())
@@ -202,7 +204,8 @@ func TestPaperConnectorCrash(t *testing.T) {
 	for _, w := range x.Results().Warnings {
 		told[w.Code]++
 	}
-	if told[engine.CodeConnectorCrashed] != 1 || told[engine.CodeConnectorBack] != 1 || told[feed.CandleMissing] != 0 {
+	if told[engine.CodeConnectorCrashed] != 1 || told[engine.CodeConnectorBack] != 1 ||
+		told[feed.CandleMissing] != 0 {
 		t.Errorf("%v", told)
 	}
 	if n := checkJournal(t, d, x, v.symbol, x.chart.candles[0]); n != 19 || x.chart.candles[0].Len() != 69 {
@@ -228,7 +231,8 @@ func TestPaperConnectorCrashes(t *testing.T) {
 	v.crash()
 	wait(t, "end of the run", func() bool { return len(ended) > 0 })
 	o := <-ended
-	if o.Failure == nil || o.Failure.Code != "EXCHANGE_ERROR" || o.Failure.Data["reason"] != "connector_crashed" || v.starts() != 4 {
+	if o.Failure == nil || o.Failure.Code != "EXCHANGE_ERROR" ||
+		o.Failure.Data["reason"] != "connector_crashed" || v.starts() != 4 {
 		t.Errorf("%+v after %d connectors", o.Failure, v.starts())
 	}
 	if n := x.Progress().CandlesDone; n != 4 {
@@ -236,17 +240,20 @@ func TestPaperConnectorCrashes(t *testing.T) {
 	}
 }
 
-// TestPaperClock: a venue without a time of its own has that which it told, and it goes on by what has passed.
+// TestPaperClock: a venue without a time of its own has that which it told, and it goes on by what has
+// passed.
 func TestPaperClock(t *testing.T) {
 	x := (&Execution{clock: time.Now, gate: &run.Gate{}}).withParts()
 	conn := &exchange.Connection{}
 	x.paper.onOpened(conn, exchange.Opened{ClockOffset: time.Hour}, 0)
-	if ahead := time.Until(conn.Clock.Now().Time()); ahead < 59*time.Minute || ahead > 61*time.Minute || x.link.Synthetic {
+	if ahead := time.Until(conn.Clock.Now().Time()); ahead < 59*time.Minute || ahead > 61*time.Minute ||
+		x.link.Synthetic {
 		t.Errorf("%s ahead, %+v", ahead, x.link)
 	}
 	paced := &exchange.PacedClock{Then: market.Time(5), Since: time.Now(), Pace: 1}
 	conn = &exchange.Connection{}
-	if x.paper.onOpened(conn, exchange.Opened{Clock: paced}, 0); conn.Clock != exchange.VenueClock(paced) || !x.link.Synthetic {
+	if x.paper.onOpened(conn, exchange.Opened{Clock: paced}, 0); conn.Clock != exchange.VenueClock(paced) ||
+		!x.link.Synthetic {
 		t.Errorf("%v, %+v", conn.Clock, x.link)
 	}
 }
@@ -263,7 +270,9 @@ func TestPaperClockIsHeard(t *testing.T) {
 	}
 	v.pass(3*time.Hour + 11*time.Second)
 	wait(t, "word about the candles", func() bool { return len(missing(t, d, x)) > 0 })
-	if off := time.Duration(v.Now()-market.FromTime(time.Now().Add(x.Link().Offset))) * time.Millisecond; off.Abs() > 10*time.Second {
+	if off := time.Duration(
+		v.Now()-market.FromTime(time.Now().Add(x.Link().Offset))) * time.Millisecond; off.Abs() > 10*
+		time.Second {
 		t.Errorf("the offset that is shown is %s off", off)
 	}
 	v.move(t, exchange.ErrEnded)
@@ -303,11 +312,13 @@ func (s *told) connect(context.Context) (*exchange.Connection, error) {
 	return &exchange.Connection{Connector: s, Release: func() { s.released++ }}, nil
 }
 
-// bare is a paper run over a session, of which only the connection is there.
+// bare returns a paper run over a session, of which only the connection is there.
 func (s *told) bare() *Execution {
 	return (&Execution{
-		log: hclog.NewNullLogger(), clock: time.Now, gate: &run.Gate{}, opts: &Options{ConnectLimit: 2 * time.Minute},
-		setup: setup{plan: run.Plan{Symbols: []market.Symbol{one}}, venue: Venue{ID: "told", Connect: s.connect}},
+		log: hclog.NewNullLogger(), clock: time.Now, gate: &run.Gate{},
+		opts: &Options{ConnectLimit: 2 * time.Minute},
+		setup: setup{plan: run.Plan{Symbols: []market.Symbol{one}},
+			venue: Venue{ID: "told", Connect: s.connect}},
 	}).withParts()
 }
 
@@ -315,8 +326,8 @@ func refused(o exchange.Outcome, silence time.Duration) error {
 	return &exchange.Error{Result: exchange.Result{Outcome: o, RetryAfterMS: silence.Milliseconds()}}
 }
 
-// TestPaperIsPatient: the start of a paper run asks nothing while the venue wants no requests, and comes back after
-// that; where the answer is definite it is over at once.
+// TestPaperIsPatient: the start of a paper run asks nothing while the venue wants no requests, and comes
+// back after that; where the answer is definite it is over at once.
 func TestPaperIsPatient(t *testing.T) {
 	for _, c := range []struct {
 		name        string
@@ -326,7 +337,8 @@ func TestPaperIsPatient(t *testing.T) {
 		reason      string // "": it starts
 	}{
 		{"banned", refused(exchange.Banned, 50*time.Second), 2, 100 * time.Second, 101 * time.Second, ""},
-		{"turned away", refused(exchange.NotSent, 50*time.Second), 2, 100 * time.Second, 101 * time.Second, ""},
+		{"turned away", refused(exchange.NotSent, 50*time.Second), 2, 100 * time.Second, 101 * time.Second,
+			""},
 		{"banned for long", refused(exchange.Banned, 5*time.Minute), 1, 0, 2 * time.Minute, "unreachable"},
 		{"out of reach", errDown, 2, 0, 5 * time.Second, ""},
 	} {
@@ -359,7 +371,9 @@ func TestPaperIsPatient(t *testing.T) {
 					}
 					took := time.Since(began)
 					f, ok := errors.AsType[*engine.Fault](err)
-					if c.reason == "" && err != nil || c.reason != "" && (!ok || f.Code != engine.CodeExchange || f.Data["reason"] != c.reason) || took < c.least || took > c.most {
+					if c.reason == "" && err != nil || c.reason != "" &&
+						(!ok || f.Code != engine.CodeExchange || f.Data["reason"] != c.reason) ||
+						took < c.least || took > c.most {
 						t.Errorf("after %s: %v", took, err)
 					}
 				})
@@ -370,13 +384,15 @@ func TestPaperIsPatient(t *testing.T) {
 		s, began := &told{open: func(int) error { return refused(exchange.Rejected, 0) }}, time.Now()
 		_, err := s.bare().paper.connectVenue(t.Context())
 		f, ok := errors.AsType[*engine.Fault](err)
-		if took := time.Since(began); !ok || f.Data["reason"] != "unreachable" || took > 0 || s.opened != 1 || s.released != 1 {
+		if took := time.Since(began); !ok || f.Data["reason"] != "unreachable" || took > 0 || s.opened != 1 ||
+			s.released != 1 {
 			t.Errorf("after %s, %d attempts: %v", took, s.opened, err)
 		}
 	})
 }
 
-// TestPaperHangsUpInTime: a connector that does not come to the end of its session holds a paper run up for no longer than a live one.
+// TestPaperHangsUpInTime: a connector that does not come to the end of its session holds a paper run up for
+// no longer than a live one.
 func TestPaperHangsUpInTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &told{open: func(int) error { return nil }, close: func(ctx context.Context) error {

@@ -25,7 +25,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
-// Interrupted is the newest run that a crash of the service cut short, as the runner shows it until it
+// Interrupted returns the newest run that a crash of the service cut short, as the runner shows it until it
 // is reset; nil when there is none. Cleared, called at the reset, writes its end. Older ones are ended
 // here: they are not shown any more.
 func (l *Launcher) Interrupted(ctx context.Context) (rep *runner.Report, cleared func() error, err error) {
@@ -92,7 +92,7 @@ func (l *Launcher) Quarantined(ctx context.Context, q *journal.Quarantined, rows
 	return nil
 }
 
-// infoOf is the row of a run as far as the registry knows it.
+// infoOf returns the row of a run as far as the registry knows it.
 func infoOf(m *artifact.Metadata) (info journal.Info, err error) {
 	req := runner.StartRequest{
 		Mode: m.Service.Mode, StrategyName: m.Slug, StrategyParams: m.Params, Symbols: m.Symbols,
@@ -132,7 +132,7 @@ func (l *Launcher) quarantined(ctx context.Context, info journal.Info, f *artifa
 	return true
 }
 
-// readBack is what the journal knows of a run.
+// readBack returns what the journal knows of a run.
 func (l *Launcher) readBack(ctx context.Context, info journal.Info) (*runner.Report, error) {
 	rep := &runner.Report{Results: &artifact.Results{}}
 	if err := json.Unmarshal(info.Request, &rep.Request); err != nil {
@@ -311,7 +311,7 @@ func (l *Launcher) replayLive(ctx context.Context, info journal.Info, rep *runne
 	return nil
 }
 
-// lease is what the connector wrote when it lost its host; nil when it wrote nothing.
+// lease returns what the connector wrote when it lost its host; nil when it wrote nothing.
 func (l *Launcher) lease(runID string) json.RawMessage {
 	text, err := os.ReadFile(leaseFile(l.opts.LiveDir, runID))
 	if err != nil || !json.Valid(text) {
@@ -320,7 +320,7 @@ func (l *Launcher) lease(runID string) json.RawMessage {
 	return text
 }
 
-// leaseFile is where a connector writes what it did when it lost its host; "" for nowhere.
+// leaseFile returns where a connector writes what it did when it lost its host; "" for nowhere.
 func leaseFile(dir, runID string) string {
 	if dir == "" {
 		return ""
@@ -328,7 +328,7 @@ func leaseFile(dir, runID string) string {
 	return filepath.Join(runFolder(dir, runID), "lease.json")
 }
 
-// runFolder is the folder that the connector of a run may write to; "" for none.
+// runFolder returns the folder that the connector of a run may write to; "" for none.
 func runFolder(dir, runID string) string {
 	if dir == "" {
 		return ""

@@ -23,7 +23,8 @@ var errPulled = errors.New("the plug was pulled")
 // TestInterruptedRunIsReadBack cuts a run and reads from the journal what it had.
 func TestInterruptedRunIsReadBack(t *testing.T) {
 	d := newDesk(t, 400, "randomly")
-	req := request("randomly", map[string]any{"seed": 5}, `{"candles_per_second":200,"start":"2020-01-03T00:00:00Z"}`, one, two)
+	req := request("randomly", map[string]any{"seed": 5},
+		`{"candles_per_second":200,"start":"2020-01-03T00:00:00Z"}`, one, two)
 	x := d.launch(req)
 	ctx, cancel := context.WithCancelCause(context.Background())
 	go func() {
@@ -45,7 +46,8 @@ func TestInterruptedRunIsReadBack(t *testing.T) {
 		t.Fatal(rep, err)
 	}
 	s := rep.Snapshot
-	if s.RunID != x.runID || s.Mode != runner.ModePaper || s.Failure.Code != runner.CodeRunInterrupted || s.Failure.Phase == "" {
+	if s.RunID != x.runID || s.Mode != runner.ModePaper || s.Failure.Code != runner.CodeRunInterrupted ||
+		s.Failure.Phase == "" {
 		t.Errorf("%+v %+v", s, s.Failure)
 	}
 	for _, part := range []struct {
@@ -73,17 +75,25 @@ func TestIntentsReadBack(t *testing.T) {
 		if rapid.Bool().Draw(t, "none") {
 			return nil
 		}
-		return &market.Child{Price: number.Draw(t, "p"), Percent: number.Draw(t, "q"), TrailPercent: number.Draw(t, "r"), TrailAmount: number.Draw(t, "s")}
+		return &market.Child{Price: number.Draw(t, "p"), Percent: number.Draw(t, "q"),
+			TrailPercent: number.Draw(t, "r"), TrailAmount: number.Draw(t, "s")}
 	})
 	rapid.Check(t, func(t *rapid.T) {
 		in := market.Intent{
-			Action: market.Action(rapid.IntRange(0, 4).Draw(t, "action")), Symbol: market.Symbol(rapid.SampledFrom([]string{"", one}).Draw(t, "symbol")),
-			Side: market.Side(rapid.IntRange(0, 1).Draw(t, "side")), Type: market.OrderType(rapid.IntRange(0, 4).Draw(t, "type")),
-			Size:       market.Size{Kind: market.SizeKind(rapid.IntRange(0, 4).Draw(t, "kind")), Value: number.Draw(t, "size")},
-			LimitPrice: number.Draw(t, "limit"), StopPrice: number.Draw(t, "stop"), TrailPercent: number.Draw(t, "trail"),
-			TimeInForce: market.TimeInForce(rapid.IntRange(0, 2).Draw(t, "tif")), ExpireAfter: rapid.IntRange(0, 9).Draw(t, "expire"),
-			ReduceOnly: rapid.Bool().Draw(t, "reduce"), StopLoss: child.Draw(t, "stop loss"), TakeProfit: child.Draw(t, "take profit"),
-			Tag: rapid.String().Draw(t, "tag"), ClientRef: "r", Ref: rapid.SampledFrom([]string{"", "o-000001"}).Draw(t, "ref"),
+			Action: market.Action(rapid.IntRange(0, 4).Draw(t, "action")),
+			Symbol: market.Symbol(rapid.SampledFrom([]string{"", one}).Draw(t, "symbol")),
+			Side:   market.Side(rapid.IntRange(0, 1).Draw(t, "side")),
+			Type:   market.OrderType(rapid.IntRange(0, 4).Draw(t, "type")),
+			Size: market.Size{Kind: market.SizeKind(rapid.IntRange(0, 4).Draw(t, "kind")),
+				Value: number.Draw(t, "size")},
+			LimitPrice: number.Draw(t, "limit"), StopPrice: number.Draw(t, "stop"),
+			TrailPercent: number.Draw(t, "trail"),
+			TimeInForce:  market.TimeInForce(rapid.IntRange(0, 2).Draw(t, "tif")),
+			ExpireAfter:  rapid.IntRange(0, 9).Draw(t, "expire"),
+			ReduceOnly:   rapid.Bool().Draw(t, "reduce"), StopLoss: child.Draw(t, "stop loss"),
+			TakeProfit: child.Draw(t, "take profit"),
+			Tag:        rapid.String().Draw(t, "tag"), ClientRef: "r",
+			Ref: rapid.SampledFrom([]string{"", "o-000001"}).Draw(t, "ref"),
 		}
 		text, err := json.Marshal([]market.Intent{in})
 		if err != nil {
@@ -97,9 +107,11 @@ func TestIntentsReadBack(t *testing.T) {
 }
 
 func FuzzIntent(f *testing.F) {
-	f.Add(1, []byte(`[{"action":"submit","side":"buy","type":"market","size_kind":"quantity","size":1,"time_in_force":"gtc"}]`))
+	f.Add(1, []byte(
+		`[{"action":"submit","side":"buy","type":"market","size_kind":"quantity","size":1,"time_in_force":"gtc"}]`))
 	f.Add(1, []byte(`[{"action":"submit","side":"buy","type":"market","size_kind":"","size":1e400}]`))
-	f.Add(2, []byte(`[{"action":"submit","side":"buy","type":"market","size":{"kind":"quantity","value":1},"time_in_force":"gtc"}]`))
+	f.Add(2, []byte(
+		`[{"action":"submit","side":"buy","type":"market","size":{"kind":"quantity","value":1},"time_in_force":"gtc"}]`))
 	f.Add(2, []byte(`[{"action":"submit","side":"buy","type":"market","size":{"kind":7}},null]`))
 	f.Fuzz(func(t *testing.T, version int, text []byte) {
 		intents, err := decodeIntents(version, string(text))
@@ -117,10 +129,12 @@ func FuzzIntent(f *testing.F) {
 	})
 }
 
-// TestIntentsWithLargeNumbers: canonical JSON has no whole number beyond 2^53, and intents with one come back all the same.
+// TestIntentsWithLargeNumbers: canonical JSON has no whole number beyond 2^53, and intents with one come
+// back all the same.
 func TestIntentsWithLargeNumbers(t *testing.T) {
 	for _, size := range []float64{0.1, 1 << 53, 1e17, 1e300} {
-		want := []market.Intent{{Symbol: "BTC/USDT", Type: market.Limit, LimitPrice: 5, Size: market.Size{Kind: market.SizeQuantity, Value: size}}}
+		want := []market.Intent{{Symbol: "BTC/USDT", Type: market.Limit, LimitPrice: 5,
+			Size: market.Size{Kind: market.SizeQuantity, Value: size}}}
 		row, err := json.Marshal(intentsEntry(7, want).Data)
 		if err != nil {
 			t.Fatal(err)
@@ -130,7 +144,8 @@ func TestIntentsWithLargeNumbers(t *testing.T) {
 			t.Fatalf("%v: %v", size, err)
 		}
 		r := &recording{intents: map[int64][]market.Intent{}}
-		if err := r.entry(journal.Entry{Kind: logIntents, Data: json.RawMessage(stored), Version: journal.Version}); err != nil {
+		if err := r.entry(journal.Entry{Kind: logIntents, Data: json.RawMessage(stored),
+			Version: journal.Version}); err != nil {
 			t.Fatal(err)
 		}
 		if got := r.intents[7]; !reflect.DeepEqual(got, want) {

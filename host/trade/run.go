@@ -100,7 +100,7 @@ func (x *Execution) writeEnd(o runner.Outcome) {
 	}
 }
 
-// runTrading is the run from the connection to its end.
+// runTrading returns the run from the connection to its end.
 func (pp *paperRun) runTrading(ctx context.Context) error {
 	conn, err := pp.connectVenue(ctx)
 	if err != nil {
@@ -244,7 +244,7 @@ func (x *Execution) outcome(err error) runner.Outcome {
 	return runner.Outcome{Failure: x.failure(err), Message: x.describeKept()}
 }
 
-// describeKept is what a live run leaves at the venue; "" when nothing.
+// describeKept returns what a live run leaves at the venue; "" when nothing.
 func (x *Execution) describeKept() string {
 	x.gate.Lock()
 	defer x.gate.Unlock()

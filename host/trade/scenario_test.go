@@ -52,7 +52,8 @@ func scenarios(t *testing.T, d *desk, stride int) []played {
 			script.Extend(4)
 			p := played{script, s.Name, mirrored, fmt.Sprintf("s%d", len(list))}
 			for n, series := range script.Series {
-				put := candle.PutRequest{Exchange: p.exchange, Series: series, PriceStep: decimal.MustNew(1, 8)}
+				put := candle.PutRequest{Exchange: p.exchange, Series: series,
+					PriceStep: decimal.MustNew(1, 8)}
 				if n < len(script.Config.PriceSteps) {
 					put.PriceStep = script.Config.PriceSteps[n]
 				}
@@ -69,12 +70,13 @@ func scenarios(t *testing.T, d *desk, stride int) []played {
 	return list
 }
 
-// request is the start of a run of the scenario.
+// request returns the start of a run of the scenario.
 func (p *played) request(mode string) runner.StartRequest {
 	window := p.Series[0].Time[p.Config.WarmupSteps]
 	config := fmt.Sprintf(`{"candles_per_second":200,"start":%q}`, window)
 	if mode == runner.ModeLive {
-		config = fmt.Sprintf(`{"market":"replay","source":%q,"candles_per_second":200,"start":%q}`, p.exchange, window)
+		config = fmt.Sprintf(`{"market":"replay","source":%q,"candles_per_second":200,"start":%q}`,
+			p.exchange, window)
 	}
 	var symbols []string
 	for _, s := range p.Config.Symbols {
@@ -106,11 +108,12 @@ func (*keeper) Trade(int64, *market.Trade) {}
 // Equity implements sim.Recorder.
 func (*keeper) Equity(int64, *sim.Mark) {}
 
-// exchanged is what was bought and sold, in order, a line each.
+// exchanged returns what was bought and sold, in order, a line each.
 func exchanged(fills []market.Fill) string {
 	var b strings.Builder
 	for _, f := range fills {
-		fmt.Fprintf(&b, "%s %s %s @ %s fee %s %s %s\n", f.Symbol, f.Side, f.Quantity.Trim(0), f.Price.Trim(0), f.Fee.Trim(0), f.Role, f.Liquidity)
+		fmt.Fprintf(&b, "%s %s %s @ %s fee %s %s %s\n", f.Symbol, f.Side, f.Quantity.Trim(0), f.Price.Trim(0),
+			f.Fee.Trim(0), f.Role, f.Liquidity)
 	}
 	return b.String()
 }
@@ -168,7 +171,7 @@ func (p *played) onPaper(t *testing.T, d *desk) {
 	}
 }
 
-// apart is how a run differs from the simulator; "" where it does not.
+// apart returns how a run differs from the simulator; "" where it does not.
 func (p *played) apart(r *artifact.Results, e *sim.Engine, fills []market.Fill) string {
 	value, err := e.FinalValue()
 	if err != nil {
@@ -178,7 +181,8 @@ func (p *played) apart(r *artifact.Results, e *sim.Engine, fills []market.Fill) 
 	if got == want && fmt.Sprint(r.FinalValue) == value.Trim(0).String() {
 		return ""
 	}
-	text := fmt.Sprintf("%s mirrored %t: fills\n%sto %v, the simulator has\n%sto %s\n", p.name, p.mirrored, got, r.FinalValue, want, value.Trim(0))
+	text := fmt.Sprintf("%s mirrored %t: fills\n%sto %v, the simulator has\n%sto %s\n", p.name, p.mirrored,
+		got, r.FinalValue, want, value.Trim(0))
 	for _, o := range r.Orders {
 		text += fmt.Sprintln("in the run:", o.ID, o.Side, o.Type, o.Status, o.Reason)
 	}
@@ -220,15 +224,20 @@ func differences() []difference {
 			func(p *played, _ *artifact.Results) bool { return len(p.Series) > 1 }},
 		{"several orders of one step reach the venue in any order, and are not matched by class",
 			func(p *played, _ *artifact.Results) bool {
-				return slices.ContainsFunc(p.Intents, func(step []market.Intent) bool { return len(step) > 1 })
+				return slices.ContainsFunc(p.Intents, func(step []market.Intent) bool {
+					return len(step) > 1
+				})
 			}},
 		{"a price is rounded to the tick of the venue",
-			func(p *played, _ *artifact.Results) bool { return p.name == "prices-and-quantities-have-15-digits" }},
+			func(p *played, _ *artifact.Results) bool {
+				return p.name == "prices-and-quantities-have-15-digits"
+			}},
 		{"the limits of the account and the rules of the venue refuse an order that the simulator takes",
 			func(_ *played, r *artifact.Results) bool {
 				return slices.ContainsFunc(r.Orders, func(o market.Order) bool {
 					code := string(o.Reason)
-					return o.Status == market.StatusRejected && (code == strings.ToUpper(code) || o.Reason == market.ReasonInsufficientCash)
+					return o.Status == market.StatusRejected &&
+						(code == strings.ToUpper(code) || o.Reason == market.ReasonInsufficientCash)
 				})
 			}},
 	}

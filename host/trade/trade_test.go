@@ -15,7 +15,7 @@ import (
 	"github.com/assay-run/assay/host/trade/engine"
 )
 
-// onSim is a run on the simulated market, at full pace.
+// onSim returns a run on the simulated market, at full pace.
 func onSim(mode, strategy string, params any, more string) runner.StartRequest {
 	req := request(strategy, params, `{"candles_per_second":200,"seed":"7"`+more+`}`, "BTC/USDT")
 	req.Mode, req.Exchange, req.Timeframe = mode, "sim", "1h"
@@ -35,7 +35,7 @@ func until(x *Execution, candles int64, cause error) runner.Outcome {
 	return x.Run(ctx)
 }
 
-// deals is what two runs on the same candles must have in common: what was bought and sold, at which
+// deals returns what two runs on the same candles must have in common: what was bought and sold, at which
 // prices. A paper fill is stamped with the open of its candle, a live one with its close.
 func deals(r *artifact.Results, n int) string {
 	var b strings.Builder
@@ -70,7 +70,8 @@ func TestLiveEqualsPaper(t *testing.T) {
 	}
 	for i := range min(len(results[0].Trades), len(results[1].Trades)) {
 		a, b := results[0].Trades[i], results[1].Trades[i]
-		if a.EntryPrice.Cmp(b.EntryPrice) != 0 || a.ExitPrice.Cmp(b.ExitPrice) != 0 || a.ExitReason != b.ExitReason || a.EntryTag != b.EntryTag {
+		if a.EntryPrice.Cmp(b.EntryPrice) != 0 || a.ExitPrice.Cmp(b.ExitPrice) != 0 ||
+			a.ExitReason != b.ExitReason || a.EntryTag != b.EntryTag {
 			t.Errorf("trade %d: %+v, %+v", i, a, b)
 		}
 	}
@@ -79,10 +80,12 @@ func TestLiveEqualsPaper(t *testing.T) {
 // TestLiveStops: a stop says what it keeps, and the credentials are gone.
 func TestLiveStops(t *testing.T) {
 	d := newDesk(t, 10, "good")
-	req := onSim(runner.ModeLive, "good", map[string]any{"every": 50}, `,"apiKey":"CANARY-KEY-1","secret":"CANARY-SECRET-1"`)
+	req := onSim(runner.ModeLive, "good", map[string]any{"every": 50},
+		`,"apiKey":"CANARY-KEY-1","secret":"CANARY-SECRET-1"`)
 	x := d.launch(req)
 	o := until(x, 11, runner.ErrShutdown)
-	if o.Failure != nil || !o.Stopped || !strings.Contains(o.Message, "Kept: ") || !strings.Contains(o.Message, "of BTC/USDT.") {
+	if o.Failure != nil || !o.Stopped || !strings.Contains(o.Message, "Kept: ") ||
+		!strings.Contains(o.Message, "of BTC/USDT.") {
 		t.Errorf("%+v %+v", o, o.Failure)
 	}
 	if p := x.Progress(); p.Phase != engine.Stopping || p.Fills == 0 || p.Cash <= 0 {
@@ -96,14 +99,17 @@ func TestLiveStops(t *testing.T) {
 		t.Error("a credential is shown", err)
 	}
 	info, err := d.journal.Run(t.Context(), x.runID)
-	if err != nil || !strings.HasSuffix(info.AccountID, x.runID) || !info.StartCash.Valid || info.Status != "completed" || strings.Contains(string(info.Request), "CANARY") {
+	if err != nil || !strings.HasSuffix(info.AccountID, x.runID) || !info.StartCash.Valid ||
+		info.Status != "completed" || strings.Contains(string(info.Request), "CANARY") {
 		t.Errorf("%+v %v", info, err)
 	}
 }
 
 // TestLiveStrategyFaults: a strategy that ends badly ends its run, with its orders taken back.
 func TestLiveStrategyFaults(t *testing.T) {
-	names := map[string]string{"exits": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR", "errs": "STRATEGY_ERROR", "answers": "STRATEGY_ERROR", "nan": "PLUGIN_PROTOCOL_ERROR", "unknown": "PLUGIN_PROTOCOL_ERROR", "hangs": "PLUGIN_TIMEOUT"}
+	names := map[string]string{"exits": "PLUGIN_CRASHED", "panics": "STRATEGY_ERROR",
+		"errs": "STRATEGY_ERROR", "answers": "STRATEGY_ERROR", "nan": "PLUGIN_PROTOCOL_ERROR",
+		"unknown": "PLUGIN_PROTOCOL_ERROR", "hangs": "PLUGIN_TIMEOUT"}
 	var list []string
 	for name := range names {
 		list = append(list, name)
@@ -127,7 +133,7 @@ func TestLiveStrategyFaults(t *testing.T) {
 
 var zeros = regexp.MustCompile(`(\.[0-9]*?)0+"`)
 
-// plainly is a value as JSON, decimals without the zeros at their end.
+// plainly returns a value as JSON, decimals without the zeros at their end.
 func plainly(t *testing.T, v any) string {
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -160,15 +166,18 @@ func TestLiveReadBack(t *testing.T) {
 		t.Fatal(rep, err)
 	}
 	s := rep.Snapshot
-	if s.RunID != x.runID || s.Mode != runner.ModeLive || s.Failure.Code != runner.CodeRunInterrupted || s.Failure.Phase != engine.Stopping {
+	if s.RunID != x.runID || s.Mode != runner.ModeLive || s.Failure.Code != runner.CodeRunInterrupted ||
+		s.Failure.Phase != engine.Stopping {
 		t.Errorf("%+v %+v", s, s.Failure)
 	}
 	for _, part := range []struct {
 		name      string
 		got, want any
 	}{
-		{"fills", rep.Results.Fills, want.Fills}, {"trades", rep.Results.Trades, want.Trades}, {"orders", rep.Results.Orders, want.Orders},
-		{"equity", rep.Results.Equity, want.Equity}, {"final value", rep.Results.FinalValue, want.FinalValue}, {"positions", len(rep.Results.Positions), len(want.Positions)},
+		{"fills", rep.Results.Fills, want.Fills}, {"trades", rep.Results.Trades, want.Trades},
+		{"orders", rep.Results.Orders, want.Orders},
+		{"equity", rep.Results.Equity, want.Equity}, {"final value", rep.Results.FinalValue, want.FinalValue},
+		{"positions", len(rep.Results.Positions), len(want.Positions)},
 	} {
 		if got, want := plainly(t, part.got), plainly(t, part.want); got != want {
 			t.Errorf("%s:\n%s\nwant\n%s", part.name, got, want)

@@ -66,7 +66,7 @@ type Entry struct {
 	loopback bool // of the endpoint
 }
 
-// List is every exchange: stored ones by id, then sim, then connectors by id. A connector whose id
+// List returns every exchange: stored ones by id, then sim, then connectors by id. A connector whose id
 // the store holds candles under is one entry, which can do both.
 func (e *Exchanges) List(ctx context.Context) ([]Entry, error) {
 	stored, err := e.Store.Exchanges(ctx)
@@ -110,7 +110,7 @@ func (e *Exchanges) List(ctx context.Context) ([]Entry, error) {
 	return list, nil
 }
 
-// Stored is the entry of a stored exchange, whose paper runs replay the store.
+// Stored returns the entry of a stored exchange, whose paper runs replay the store.
 func Stored(store *candle.Store, s candle.Exchange) Entry {
 	d := sim.DescribeStore(s)
 	d.Sandbox = false

@@ -24,7 +24,8 @@ func TestChosenExchange(t *testing.T) {
 	}
 	all := &Exchanges{Store: store, Connectors: []Connector{{Description: d}}}
 	for timeframe, want := range map[string]string{"1h": binance.ID, "5s": sim.ID} {
-		v, err := all.Choose(t.Context(), runner.StartRequest{Mode: runner.ModePaper}, &run.Plan{Symbols: []market.Symbol{"SOL/USDT"}, Timeframe: market.MustTimeframe(timeframe)})
+		v, err := all.Choose(t.Context(), runner.StartRequest{Mode: runner.ModePaper},
+			&run.Plan{Symbols: []market.Symbol{"SOL/USDT"}, Timeframe: market.MustTimeframe(timeframe)})
 		if err != nil || v.ID != want {
 			t.Errorf("%s: %q %v, want %s", timeframe, v.ID, err, want)
 		}

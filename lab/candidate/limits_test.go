@@ -17,10 +17,13 @@ func TestDefaultLimits(t *testing.T) {
 		cash string
 		want bundle.Limits
 	}{
-		{"10000", bundle.Limits{MaxCapital: "10000", MaxOrderValue: "500", MaxPositionValue: "2500", MaxDailyLoss: "300"}},
-		{"1234.56", bundle.Limits{MaxCapital: "1234.56", MaxOrderValue: "61.728", MaxPositionValue: "308.64", MaxDailyLoss: "37.0368"}},
+		{"10000", bundle.Limits{MaxCapital: "10000", MaxOrderValue: "500", MaxPositionValue: "2500",
+			MaxDailyLoss: "300"}},
+		{"1234.56", bundle.Limits{MaxCapital: "1234.56", MaxOrderValue: "61.728", MaxPositionValue: "308.64",
+			MaxDailyLoss: "37.0368"}},
 	} {
-		c.want.MaxOrdersPerMinute, c.want.MaxInstruments, c.want.MaxVenues, c.want.MaxDrawdown, c.want.QuoteCurrency = 10, 2, 1, "0.25", "USDT"
+		c.want.MaxOrdersPerMinute, c.want.MaxInstruments, c.want.MaxVenues, c.want.MaxDrawdown,
+			c.want.QuoteCurrency = 10, 2, 1, "0.25", "USDT"
 		got, err := defaultLimits(json.RawMessage(c.cash), []string{"BTC/USDT", "ETH/USDT"})
 		if err != nil || got != c.want {
 			t.Errorf("%s: %+v, %v", c.cash, got, err)
@@ -39,7 +42,8 @@ func TestDefaultLimitsHaveTheContractsForm(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, v := range []string{l.MaxCapital, l.MaxOrderValue, l.MaxPositionValue, l.MaxDailyLoss, l.MaxDrawdown} {
+		for _, v := range []string{l.MaxCapital, l.MaxOrderValue, l.MaxPositionValue, l.MaxDailyLoss,
+			l.MaxDrawdown} {
 			if !field.IsDecimal(v) {
 				t.Fatalf("%s of %s", v, cash)
 			}
@@ -53,11 +57,13 @@ func TestDefaultLimitsHaveTheContractsForm(t *testing.T) {
 func TestLimitsOfAFile(t *testing.T) {
 	base := limits()
 	got, err := LimitsOver(base, []byte(`{"max_capital":"500","price_collar_bps":50}`))
-	if err != nil || got.MaxCapital != "500" || *got.PriceCollarBps != 50 || got.MaxOrderValue != base.MaxOrderValue {
+	if err != nil || got.MaxCapital != "500" || *got.PriceCollarBps != 50 ||
+		got.MaxOrderValue != base.MaxOrderValue {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for text, pointer := range map[string]string{
-		`{"max_capitol":"1"}`: "", `{"max_capital":1}`: "/max_capital", `{"max_instruments":"1"}`: "/max_instruments", `[]`: "", `null`: "", ``: "",
+		`{"max_capitol":"1"}`: "", `{"max_capital":1}`: "/max_capital",
+		`{"max_instruments":"1"}`: "/max_instruments", `[]`: "", `null`: "", ``: "",
 		`{"max_capital":"1","max_capital":"2"}`: "/max_capital", `{"max_capital":"1"} {}`: "",
 	} {
 		_, err := LimitsOver(base, []byte(text))
@@ -70,7 +76,8 @@ func TestLimitsOfAFile(t *testing.T) {
 }
 
 func FuzzLimits(f *testing.F) {
-	for _, seed := range []string{`{}`, `{"max_capital":"1"}`, `{"max_venues":2}`, `{"price_collar_bps":null}`, `{`, `{"a":1}`} {
+	for _, seed := range []string{`{}`, `{"max_capital":"1"}`, `{"max_venues":2}`,
+		`{"price_collar_bps":null}`, `{`, `{"a":1}`} {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {

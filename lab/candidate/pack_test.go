@@ -85,7 +85,8 @@ func TestPackingTwiceGivesOneID(t *testing.T) {
 	// Once the request has expired there is another one for the same revision.
 	p.Now = func() time.Time { return now.Add(31 * 24 * time.Hour) }
 	renewed := settle(t, p, composed(t))
-	if renewed.Reused || renewed.Bundle.CandidateRevisionID != first.Bundle.CandidateRevisionID || renewed.FileSHA256 == first.FileSHA256 {
+	if renewed.Reused || renewed.Bundle.CandidateRevisionID != first.Bundle.CandidateRevisionID ||
+		renewed.FileSHA256 == first.FileSHA256 {
 		t.Errorf("%+v", renewed.Bundle.SealRequest)
 	}
 }
@@ -95,7 +96,8 @@ func TestAnotherStageIsAnotherRequest(t *testing.T) {
 	first := settle(t, p, composed(t))
 	p.Stage = bundle.Live
 	live := settle(t, p, composed(t))
-	if live.Reused || live.Bundle.CandidateRevisionID != first.Bundle.CandidateRevisionID || live.Bundle.SealRequest.RequestedStage != bundle.Live {
+	if live.Reused || live.Bundle.CandidateRevisionID != first.Bundle.CandidateRevisionID ||
+		live.Bundle.SealRequest.RequestedStage != bundle.Live {
 		t.Errorf("%+v", live.Bundle.SealRequest)
 	}
 	p.Stage = "" // whoever does not say leaves it
@@ -104,7 +106,8 @@ func TestAnotherStageIsAnotherRequest(t *testing.T) {
 	}
 	p.LogOrigin = "other.example"
 	moved := settle(t, p, composed(t))
-	if s := moved.Bundle.SealRequest; moved.Reused || s.LogOrigin != "other.example" || s.RequestedStage != bundle.Live {
+	if s := moved.Bundle.SealRequest; moved.Reused || s.LogOrigin != "other.example" ||
+		s.RequestedStage != bundle.Live {
 		t.Errorf("%+v", s)
 	}
 }
@@ -120,7 +123,8 @@ func TestParents(t *testing.T) {
 	for n := range int64(4) {
 		out := settle(t, p, other(n+1))
 		l := out.Bundle.Candidate.Lineage
-		if n == 0 && (l.ParentRevisionID != nil || l.ChangeClass != bundle.ChangeInitial) || n > 0 && *l.ParentRevisionID != chain[n-1] {
+		if n == 0 && (l.ParentRevisionID != nil || l.ChangeClass != bundle.ChangeInitial) || n > 0 &&
+			*l.ParentRevisionID != chain[n-1] {
 			t.Errorf("%d: %+v", n, l)
 		}
 		chain = append(chain, out.Bundle.CandidateRevisionID)
@@ -151,12 +155,14 @@ func TestSignatures(t *testing.T) {
 		t.Fatalf("%v, %+v", err, signed)
 	}
 	p.Key = nil
-	if out := settle(t, p, composed(t)); out.Envelope == nil || out.Envelope.Payload != signed.Envelope.Payload {
+	if out := settle(t, p, composed(t)); out.Envelope == nil ||
+		out.Envelope.Payload != signed.Envelope.Payload {
 		t.Error("the signature was forgotten")
 	}
 	p.Key = key("packer")
 	settle(t, p, composed(t))
-	if again, err := os.ReadFile(filepath.Join(signed.Dir, EnvelopeName)); err != nil || string(again) != string(text) {
+	if again, err := os.ReadFile(filepath.Join(signed.Dir, EnvelopeName)); err != nil ||
+		string(again) != string(text) {
 		t.Errorf("signed again it differs: %v", err)
 	}
 	// Another request has another signature, and nothing of the old one's answers.
@@ -176,12 +182,14 @@ func TestSignatures(t *testing.T) {
 
 // A secret among the parameters is neither packed nor printed.
 func TestSecretsAreNotPacked(t *testing.T) {
-	for _, params := range []string{`{"api_key":"hunter2"}`, `{"nested":{"Password":"hunter2"}}`, `{"note":"-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----"}`} {
+	for _, params := range []string{`{"api_key":"hunter2"}`, `{"nested":{"Password":"hunter2"}}`,
+		`{"note":"-----BEGIN PRIVATE KEY-----\nhunter2\n-----END PRIVATE KEY-----"}`} {
 		p := packing(t, Options{})
 		_, err := p.settle(composed(t, func(e *collected) { e.base.meta.Params = json.RawMessage(params) }))
 		has(t, err, "RUN_NOT_PACKABLE")
 		var own *request.Error
-		if errors.As(err, &own); own.Details["reason"] != "SECRET_IN_BUNDLE" || own.Details["pointer"] == "" || strings.Contains(err.Error(), "hunter2") {
+		if errors.As(err, &own); own.Details["reason"] != "SECRET_IN_BUNDLE" ||
+			own.Details["pointer"] == "" || strings.Contains(err.Error(), "hunter2") {
 			t.Errorf("%v, %v", err, own.Details)
 		}
 		if ids, err := p.shelf.IDs(); err != nil || len(ids) > 0 {
@@ -220,9 +228,11 @@ func TestWhatIsPackable(t *testing.T) {
 		has(t, packable(registry.Run{RunID: "run_x", Status: status}, m), "RUN_NOT_PACKABLE", status)
 	}
 	m.Debug = true
-	has(t, packable(registry.Run{RunID: "run_x", Status: artifact.StatusCompleted}, m), "RUN_NOT_PACKABLE", "debugger")
+	has(t, packable(registry.Run{RunID: "run_x", Status: artifact.StatusCompleted}, m), "RUN_NOT_PACKABLE",
+		"debugger")
 	c := &collector{slug: "sma_cross"}
-	for _, kind := range []string{artifact.KindTrial, artifact.KindFalsification, artifact.KindService, registry.KindLegacy} {
+	for _, kind := range []string{artifact.KindTrial, artifact.KindFalsification, artifact.KindService,
+		registry.KindLegacy} {
 		_, err := c.openBase(registry.Run{RunID: "run_x", Kind: kind, Status: artifact.StatusCompleted})
 		has(t, err, "RUN_NOT_PACKABLE", kind)
 	}
@@ -236,23 +246,41 @@ func TestRolesOfRows(t *testing.T) {
 		want bundle.Role
 	}{
 		"another of the same time": {func(*artifact.Metadata) {}, ""},
-		"later data":               {func(m *artifact.Metadata) { m.StartDate = base.EndDate }, bundle.RoleOOS},
+		"later data": {func(m *artifact.Metadata) {
+			m.StartDate = base.EndDate
+		}, bundle.RoleOOS},
 		"later data that overlaps": {func(m *artifact.Metadata) { m.StartDate = base.EndDate - 1 }, ""},
-		"other parameters":         {func(m *artifact.Metadata) { m.StartDate, m.Params = base.EndDate, json.RawMessage(`{"fast":1}`) }, ""},
-		"another plugin":           {func(m *artifact.Metadata) { m.StartDate, m.Plugin.SHA256 = base.EndDate, "x" }, ""},
-		"another timeframe":        {func(m *artifact.Metadata) { m.StartDate, m.Timeframe = base.EndDate, "4h" }, ""},
-		"another exchange":         {func(m *artifact.Metadata) { m.StartDate, m.Exchange = base.EndDate, "x" }, ""},
-		"of a debugger":            {func(m *artifact.Metadata) { m.StartDate, m.Debug = base.EndDate, true }, ""},
-		"failed":                   {func(m *artifact.Metadata) { m.StartDate, m.Status = base.EndDate, artifact.StatusFailed }, ""},
-		"a trial":                  {func(m *artifact.Metadata) { m.StartDate, m.Kind = base.EndDate, artifact.KindTrial }, ""},
-		"an attack":                {func(m *artifact.Metadata) { m.Kind = artifact.KindFalsification }, bundle.RoleFalsification},
-		"paper":                    {service("paper", "", artifact.StatusCompleted), bundle.RolePaper},
-		"live":                     {service("live", "", artifact.StatusCompleted), bundle.RoleLive},
-		"live as canary":           {service("live", "canary", artifact.StatusCompleted), bundle.RoleCanary},
-		"a stage that is none":     {service("paper", "research", artifact.StatusCompleted), bundle.RolePaper},
-		"a backtest":               {service("backtest", "", artifact.StatusCompleted), ""},
-		"paper that failed":        {service("paper", "", artifact.StatusFailed), ""},
-		"paper that runs":          {service("paper", "", artifact.StatusRunning), ""},
+		"other parameters": {func(m *artifact.Metadata) {
+			m.StartDate, m.Params = base.EndDate, json.RawMessage(`{"fast":1}`)
+		}, ""},
+		"another plugin": {func(m *artifact.Metadata) {
+			m.StartDate, m.Plugin.SHA256 = base.EndDate, "x"
+		}, ""},
+		"another timeframe": {func(m *artifact.Metadata) {
+			m.StartDate, m.Timeframe = base.EndDate, "4h"
+		}, ""},
+		"another exchange": {func(m *artifact.Metadata) {
+			m.StartDate, m.Exchange = base.EndDate, "x"
+		}, ""},
+		"of a debugger": {func(m *artifact.Metadata) {
+			m.StartDate, m.Debug = base.EndDate, true
+		}, ""},
+		"failed": {func(m *artifact.Metadata) {
+			m.StartDate, m.Status = base.EndDate, artifact.StatusFailed
+		}, ""},
+		"a trial": {func(m *artifact.Metadata) {
+			m.StartDate, m.Kind = base.EndDate, artifact.KindTrial
+		}, ""},
+		"an attack": {func(m *artifact.Metadata) {
+			m.Kind = artifact.KindFalsification
+		}, bundle.RoleFalsification},
+		"paper":                {service("paper", "", artifact.StatusCompleted), bundle.RolePaper},
+		"live":                 {service("live", "", artifact.StatusCompleted), bundle.RoleLive},
+		"live as canary":       {service("live", "canary", artifact.StatusCompleted), bundle.RoleCanary},
+		"a stage that is none": {service("paper", "research", artifact.StatusCompleted), bundle.RolePaper},
+		"a backtest":           {service("backtest", "", artifact.StatusCompleted), ""},
+		"paper that failed":    {service("paper", "", artifact.StatusFailed), ""},
+		"paper that runs":      {service("paper", "", artifact.StatusRunning), ""},
 	} {
 		m := metadata("run_x")
 		x.edit(m)
@@ -267,7 +295,8 @@ func TestRolesOfRows(t *testing.T) {
 			t.Errorf("%s: %q, %v, skipped %v", name, role, err, out.skipped)
 		}
 		// Of a revision that is packed again, a run keeps its role.
-		if role, _ := c.roleOf(row, base, map[string]bundle.Role{"run_x": bundle.RoleStress}, out); role != bundle.RoleStress {
+		if role, _ := c.roleOf(row, base, map[string]bundle.Role{"run_x": bundle.RoleStress},
+			out); role != bundle.RoleStress {
 			t.Errorf("%s: pinned it is %q", name, role)
 		}
 	}
@@ -277,15 +306,18 @@ func TestRolesOfRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := registry.Run{RunID: "run_x", Slug: "sma_cross", Kind: artifact.KindRun, Status: artifact.StatusCompleted, Payload: payload}
-	if role, _ := c.roleOf(row, base, map[string]bundle.Role{"run_base": bundle.RoleBaseline}, &collected{}); role != bundle.RoleBaseline {
+	row := registry.Run{RunID: "run_x", Slug: "sma_cross", Kind: artifact.KindRun,
+		Status: artifact.StatusCompleted, Payload: payload}
+	if role, _ := c.roleOf(row, base, map[string]bundle.Role{"run_base": bundle.RoleBaseline},
+		&collected{}); role != bundle.RoleBaseline {
 		t.Errorf("what was run since is %q", role)
 	}
 }
 
 func service(mode, stage, status string) func(*artifact.Metadata) {
 	return func(m *artifact.Metadata) {
-		m.Kind, m.Status, m.Service = artifact.KindService, status, &artifact.ServiceNote{Mode: mode, Stage: stage}
+		m.Kind, m.Status, m.Service = artifact.KindService, status,
+			&artifact.ServiceNote{Mode: mode, Stage: stage}
 	}
 }
 
@@ -302,14 +334,19 @@ func TestConclusiveFalsifications(t *testing.T) {
 		kept  map[string]bundle.Role
 		want  string
 	}{
-		"refuting ones stay":  {[]*item{attack("a", "run_base", count(2)), attack("b", "run_base", count(0))}, nil, "base a b"},
-		"of another run":      {[]*item{attack("a", "run_other", count(0))}, nil, "base"},
-		"the newest open one": {[]*item{attack("a", "run_base", nil), attack("b", "run_base", nil)}, nil, "base b"},
-		"open gives way":      {[]*item{attack("a", "run_base", nil), attack("b", "run_base", count(1)), attack("c", "run_base", nil)}, nil, "base b"},
-		"packed before":       {[]*item{attack("a", "run_base", nil), attack("b", "run_base", nil)}, map[string]bundle.Role{"a": bundle.RoleFalsification}, "base a b"},
+		"refuting ones stay": {[]*item{attack("a", "run_base", count(2)), attack("b", "run_base", count(0))},
+			nil, "base a b"},
+		"of another run": {[]*item{attack("a", "run_other", count(0))}, nil, "base"},
+		"the newest open one": {[]*item{attack("a", "run_base", nil), attack("b", "run_base", nil)}, nil,
+			"base b"},
+		"open gives way": {[]*item{attack("a", "run_base", nil), attack("b", "run_base", count(1)),
+			attack("c", "run_base", nil)}, nil, "base b"},
+		"packed before": {[]*item{attack("a", "run_base", nil), attack("b", "run_base", nil)},
+			map[string]bundle.Role{"a": bundle.RoleFalsification}, "base a b"},
 	} {
 		var got []string
-		for _, x := range conclusive(append([]*item{baseline()}, c.items...), map[string]bool{"run_base": true}, c.kept) {
+		for _, x := range conclusive(append([]*item{baseline()}, c.items...),
+			map[string]bool{"run_base": true}, c.kept) {
 			got = append(got, strings.TrimPrefix(x.meta.RunID, "run_"))
 		}
 		if strings.Join(got, " ") != c.want {

@@ -23,22 +23,32 @@ func TestOutcomes(t *testing.T) {
 		code    string
 		words   string
 	}{
-		"the same":       {func(*request.Answer) {}, Equal, "", ""},
-		"another report": {func(a *request.Answer) { a.Metadata.Artifacts[0].SHA256 = sum("x") }, Different, "NOT_REPRODUCED", "report.json"},
-		"other trades":   {func(a *request.Answer) { a.Metadata.Artifacts[1].SHA256 = sum("x") }, Different, "NOT_REPRODUCED", "splits/test/trades.csv"},
-		"a file less":    {func(a *request.Answer) { a.Metadata.Artifacts = a.Metadata.Artifacts[:1] }, Different, "NOT_REPRODUCED", "trades.csv"},
+		"the same": {func(*request.Answer) {}, Equal, "", ""},
+		"another report": {func(a *request.Answer) {
+			a.Metadata.Artifacts[0].SHA256 = sum("x")
+		}, Different, "NOT_REPRODUCED", "report.json"},
+		"other trades": {func(a *request.Answer) {
+			a.Metadata.Artifacts[1].SHA256 = sum("x")
+		}, Different, "NOT_REPRODUCED", "splits/test/trades.csv"},
+		"a file less": {func(a *request.Answer) {
+			a.Metadata.Artifacts = a.Metadata.Artifacts[:1]
+		}, Different, "NOT_REPRODUCED", "trades.csv"},
 		"failed": {func(a *request.Answer) {
-			a.Failure = &request.Failure{SplitID: "train", Failure: &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone"}}
+			a.Failure = &request.Failure{SplitID: "train",
+				Failure: &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone"}}
 		}, Different, "RUN_FAILED", "split train failed: PLUGIN_CRASHED"},
 	} {
 		answer := &request.Answer{Metadata: metadata("run_base")}
 		c.edit(answer)
 		out := Outcome{RunID: run.RunID, Trades: []bundle.SplitTrades{}}
 		out.compare(&b, run, answer)
-		if out.Verdict != c.verdict || out.Code != c.code || !strings.Contains(out.Reason, c.words) || (c.verdict == Equal) != (out.Reason == "") {
+		if out.Verdict != c.verdict || out.Code != c.code || !strings.Contains(out.Reason, c.words) ||
+			(c.verdict == Equal) != (out.Reason == "") {
 			t.Errorf("%s: %+v", name, out)
 		}
-		if name == "the same" && (len(out.Trades) != 1 || out.Trades[0] != bundle.SplitTrades{SplitID: "test", SHA256: sum("trades run_base")}) {
+		if name == "the same" &&
+			(len(out.Trades) != 1 ||
+				out.Trades[0] != bundle.SplitTrades{SplitID: "test", SHA256: sum("trades run_base")}) {
 			t.Errorf("%+v", out.Trades)
 		}
 	}
@@ -48,7 +58,8 @@ func TestDifferencesAreCut(t *testing.T) {
 	b := composed(t)
 	m := metadata("run_base")
 	for range 9 {
-		b.Artifacts = append(b.Artifacts, bundle.Artifact{Name: "runs/run_base/more", RunID: "run_base", SHA256: sum("more")})
+		b.Artifacts = append(b.Artifacts,
+			bundle.Artifact{Name: "runs/run_base/more", RunID: "run_base", SHA256: sum("more")})
 	}
 	if list := differing(&b, b.Runs[0], m); len(list) != 6 || list[5] != "and more" {
 		t.Error(list)
@@ -63,7 +74,8 @@ func TestPinnedRequests(t *testing.T) {
 		t.Fatal(err)
 	}
 	splits := []byte(`{"scheme":"none"}`)
-	request := []byte(`{"schema":"evaluation-request/v1","splits":{"sha256":"` + digest.SHA256Hex(splits) + `"}}`)
+	request := []byte(
+		`{"schema":"evaluation-request/v1","splits":{"sha256":"` + digest.SHA256Hex(splits) + `"}}`)
 	run := bundle.Run{RunID: "run_base", RequestHash: digest.SHA256Hex(request)}
 	write := func(name string, text []byte) {
 		t.Helper()
@@ -89,9 +101,11 @@ func TestPinnedRequests(t *testing.T) {
 	// A run of another lab is not asked again, one at a venue never.
 	h.Engine.SHA256 = sum("this lab")
 	list, err := Replay(t.Context(), h, &bundle.Bundle{Runs: []bundle.Run{
-		{RunID: "run_base", Role: bundle.RoleBaseline, RequestHash: run.RequestHash}, {RunID: "svc", Role: bundle.RolePaper},
+		{RunID: "run_base", Role: bundle.RoleBaseline, RequestHash: run.RequestHash},
+		{RunID: "svc", Role: bundle.RolePaper},
 	}}, ReplayOptions{})
-	if err != nil || len(list) != 2 || list[0].Code != "INPUTS_MISSING" || !strings.Contains(list[0].Reason, "another lab") || list[1].Code != "SKIPPED" {
+	if err != nil || len(list) != 2 || list[0].Code != "INPUTS_MISSING" ||
+		!strings.Contains(list[0].Reason, "another lab") || list[1].Code != "SKIPPED" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if left := Unrepeated(list); len(left) != 1 || left[0].RunID != "run_base" {
@@ -103,12 +117,14 @@ func TestPinnedRequests(t *testing.T) {
 }
 
 func TestValidity(t *testing.T) {
-	for text, want := range map[string]time.Duration{"30d": 30 * 24 * time.Hour, "12h": 12 * time.Hour, "90d": 90 * 24 * time.Hour, "1s": time.Second} {
+	for text, want := range map[string]time.Duration{"30d": 30 * 24 * time.Hour, "12h": 12 * time.Hour,
+		"90d": 90 * 24 * time.Hour, "1s": time.Second} {
 		if got, err := ParseValid(text); err != nil || got != want {
 			t.Errorf("%s: %v, %v", text, got, err)
 		}
 	}
-	for _, bad := range []string{"", "d", "91d", "0d", "-1d", "1.5d", "99999d", "500ms", "2161h", "a week", "30"} {
+	for _, bad := range []string{"", "d", "91d", "0d", "-1d", "1.5d", "99999d", "500ms", "2161h", "a week",
+		"30"} {
 		if got, err := ParseValid(bad); err == nil {
 			t.Errorf("%q is %v", bad, got)
 		}
@@ -122,12 +138,19 @@ func TestPrinted(t *testing.T) {
 	var b strings.Builder
 	ResultOf(out, nil).Print(&b)
 	path := "candidates/" + out.Bundle.CandidateRevisionID + "/replay-0.dsse.json"
-	(&Replayed{CandidateRevisionID: out.Bundle.CandidateRevisionID, Equal: 1, NotRun: 1, Path: &path, Runs: []Outcome{
-		{RunID: "run_base", Role: bundle.RoleBaseline, Verdict: Equal}, {RunID: "svc", Role: bundle.RolePaper, Verdict: NotRun, Code: request.CodeSkipped, Reason: "no venue"},
-	}, Receipt: &Submitted{Duplicate: true, LogOrigin: "log.example", LogIndex: 7, Assurance: "signed"}}).Print(&b)
+	(&Replayed{CandidateRevisionID: out.Bundle.CandidateRevisionID, Equal: 1, NotRun: 1, Path: &path,
+		Runs: []Outcome{
+			{RunID: "run_base", Role: bundle.RoleBaseline, Verdict: Equal},
+			{RunID: "svc", Role: bundle.RolePaper, Verdict: NotRun, Code: request.CodeSkipped,
+				Reason: "no venue"},
+		}, Receipt: &Submitted{Duplicate: true, LogOrigin: "log.example", LogIndex: 7,
+			Assurance: "signed"}}).Print(&b)
 	for _, want := range []string{
-		out.Bundle.CandidateRevisionID + "  packed, signed\n", "sma-cross.btc-usdt-1h, initial, for paper until 2026-12-20T12:30:00Z", "  canary         svc_paper\n",
-		"6 artifacts, 128 trials on its days", "1 equal, 0 different, 1 not run", "SKIPPED: no venue", "signed: " + path, "sealed by log.example as entry 7, known before",
+		out.Bundle.CandidateRevisionID + "  packed, signed\n",
+		"sma-cross.btc-usdt-1h, initial, for paper until 2026-12-20T12:30:00Z",
+		"  canary         svc_paper\n",
+		"6 artifacts, 128 trials on its days", "1 equal, 0 different, 1 not run", "SKIPPED: no venue",
+		"signed: " + path, "sealed by log.example as entry 7, known before",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("%q is not in\n%s", want, b.String())

@@ -27,12 +27,13 @@ func TestLoadBelievesNothing(t *testing.T) {
 	path := filepath.Join(out.Dir, bundle.FileName)
 	id := out.Bundle.CandidateRevisionID
 	for name, text := range map[string][]byte{
-		"one byte":      flip(out.Canonical, len(out.Canonical)/2),
-		"spaces":        append(bytes.Clone(out.Canonical), '\n'),
-		"nothing":       {},
-		"too much":      bytes.Repeat([]byte("x"), maxBundle+1),
-		"another stage": bytes.Replace(out.Canonical, []byte(`"requested_stage":"paper"`), []byte(`"requested_stage":"Paper"`), 1),
-		"a secret":      bytes.Replace(out.Canonical, []byte(`"fast"`), []byte(`"token"`), 1),
+		"one byte": flip(out.Canonical, len(out.Canonical)/2),
+		"spaces":   append(bytes.Clone(out.Canonical), '\n'),
+		"nothing":  {},
+		"too much": bytes.Repeat([]byte("x"), maxBundle+1),
+		"another stage": bytes.Replace(out.Canonical, []byte(`"requested_stage":"paper"`),
+			[]byte(`"requested_stage":"Paper"`), 1),
+		"a secret": bytes.Replace(out.Canonical, []byte(`"fast"`), []byte(`"token"`), 1),
 	} {
 		if err := os.WriteFile(path, text, 0o600); err != nil {
 			t.Fatal(err)
@@ -85,7 +86,8 @@ func TestACrashLeavesNothing(t *testing.T) {
 	if err := os.MkdirAll(inside, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Join(half, bundle.FileName), filepath.Join(inside, file.TempPrefix+"9")} {
+	for _, path := range []string{filepath.Join(half, bundle.FileName),
+		filepath.Join(inside, file.TempPrefix+"9")} {
 		if err := os.WriteFile(path, []byte("{"), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +113,11 @@ func TestAFailedWriteChangesNothing(t *testing.T) {
 		t.Log("run by root, for whom every folder can be written: a file is put in the way instead")
 	}
 	p := packing(t, Options{})
-	doc, _, err := p.seal(func() bundle.Bundle { b := composed(t); b.SealRequest = p.request(); return b }(), nil)
+	doc, _, err := p.seal(func() bundle.Bundle {
+		b := composed(t)
+		b.SealRequest = p.request()
+		return b
+	}(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +163,8 @@ func TestReadersSeeAWholeCandidate(t *testing.T) {
 				t.Error(refused)
 				return
 			}
-			if said, refused := bundle.ReadStatement(signed.Payload); refused != nil || !said.Names(doc.FileSHA256) {
+			if said, refused := bundle.ReadStatement(signed.Payload); refused != nil ||
+				!said.Names(doc.FileSHA256) {
 				t.Errorf("a signature over other bytes: %v", refused)
 				return
 			}

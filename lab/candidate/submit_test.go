@@ -38,7 +38,10 @@ func plane(t *testing.T, o planetest.Options) (*planetest.Plane, *client.Client)
 
 func TestSubmitKeepsACheckedAnswer(t *testing.T) {
 	_, c := plane(t, planetest.Options{Trust: planetest.Trust(1)})
-	p := packing(t, Options{LogOrigin: planetest.Origin, Key: planetest.Key("packer"), Now: func() time.Time { return planetest.Start }})
+	p := packing(t,
+		Options{LogOrigin: planetest.Origin, Key: planetest.Key("packer"), Now: func() time.Time {
+			return planetest.Start
+		}})
 	out := settle(t, p, composed(t))
 	receipt, err := Submit(t.Context(), c, out)
 	if err != nil {
@@ -52,7 +55,8 @@ func TestSubmitKeepsACheckedAnswer(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if s := SubmittedOf(receipt); s.LogOrigin != planetest.Origin || s.Stage == "" || SubmittedOf(nil) != nil {
+	if s := SubmittedOf(receipt); s.LogOrigin != planetest.Origin || s.Stage == "" ||
+		SubmittedOf(nil) != nil {
 		t.Errorf("%+v", s)
 	}
 	// An answer about bytes that somebody has replaced meanwhile is not put beside the new.
@@ -82,10 +86,14 @@ func TestSubmitKeepsACheckedAnswer(t *testing.T) {
 func TestUnreadIsAskedAgain(t *testing.T) {
 	control, c := plane(t, planetest.Options{Trust: planetest.Trust(1)})
 	now := planetest.Start
-	p := packing(t, Options{LogOrigin: planetest.Origin, Key: planetest.Key("packer"), Now: func() time.Time { return now }})
+	p := packing(t,
+		Options{LogOrigin: planetest.Origin, Key: planetest.Key("packer"), Now: func() time.Time {
+			return now
+		}})
 	core := planetest.Good(planetest.Start).Bundle
 	out := settle(t, p, core)
-	if receipt, err := Submit(t.Context(), c, out); err != nil || receipt.Assurance != "signed" || receipt.State.Stage != "research" {
+	if receipt, err := Submit(t.Context(), c, out); err != nil || receipt.Assurance != "signed" ||
+		receipt.State.Stage != "research" {
 		t.Fatalf("%+v, %v", receipt, err)
 	}
 	if err := planetest.Put(control.Root, planetest.Files(&out.Bundle)); err != nil {
@@ -111,7 +119,8 @@ func TestARefusedSubmitKeepsNoAnswer(t *testing.T) {
 	_, err := Submit(t.Context(), c, out)
 	has(t, err, "INGEST_REFUSED", "SEAL_AUDIENCE_MISMATCH")
 	var own *request.Error
-	if errors.As(err, &own); own.Details["code"] != "SEAL_AUDIENCE_MISMATCH" || own.Details["status"] != 400 || own.Details["pointer"] != "/seal_request/log_origin" {
+	if errors.As(err, &own); own.Details["code"] != "SEAL_AUDIENCE_MISMATCH" ||
+		own.Details["status"] != 400 || own.Details["pointer"] != "/seal_request/log_origin" {
 		t.Errorf("%v", own.Details)
 	}
 	for _, name := range []string{ReceiptName, SigstoreName, ProofName} {
@@ -133,7 +142,10 @@ func TestARefusedSubmitKeepsNoAnswer(t *testing.T) {
 // A replay by another principal reproduces, one that came to something else refutes.
 func TestReplaysAreRecorded(t *testing.T) {
 	control, c := plane(t, planetest.Options{Trust: planetest.Trust(1)})
-	p := packing(t, Options{LogOrigin: planetest.Origin, Key: planetest.Key("packer"), Now: func() time.Time { return planetest.Start }})
+	p := packing(t,
+		Options{LogOrigin: planetest.Origin, Key: planetest.Key("packer"), Now: func() time.Time {
+			return planetest.Start
+		}})
 	out := settle(t, p, planetest.Good(planetest.Start, planetest.WithSoaks(planetest.Start)).Bundle)
 	if err := planetest.Put(control.Root, planetest.Files(&out.Bundle)); err != nil {
 		t.Fatal(err)
@@ -144,7 +156,9 @@ func TestReplaysAreRecorded(t *testing.T) {
 	var list []Outcome
 	read := planetest.Evidence(&out.Bundle)
 	for i, r := range out.Bundle.Runs {
-		o := Outcome{RunID: r.RunID, Role: r.Role, Verdict: Equal, ReportSHA256: r.ReportSHA256, hash: r.RequestHash, Trades: []bundle.SplitTrades{{SplitID: "test", SHA256: sum("trades " + r.RunID)}}}
+		o := Outcome{RunID: r.RunID, Role: r.Role, Verdict: Equal, ReportSHA256: r.ReportSHA256,
+			hash:   r.RequestHash,
+			Trades: []bundle.SplitTrades{{SplitID: "test", SHA256: sum("trades " + r.RunID)}}}
 		o.Inputs = &bundle.Inputs{Summary: r.Summary, Splits: r.Splits, Falsification: read[i].Falsification}
 		if r.Role == bundle.RoleCanary || r.Role == bundle.RolePaper {
 			o.Verdict, o.Code = NotRun, request.CodeSkipped
@@ -169,11 +183,13 @@ func TestReplaysAreRecorded(t *testing.T) {
 		}
 	}
 	list[0].Verdict, list[0].ReportSHA256 = Different, sum("other")
-	env, err := Attest(out.Document, list, planetest.Origin, planetest.Key("replayer"), planetest.Start.Add(time.Second))
+	env, err := Attest(out.Document, list, planetest.Origin, planetest.Key("replayer"),
+		planetest.Start.Add(time.Second))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if receipt, err := SubmitReplay(t.Context(), c, out.Document, env); err != nil || receipt.Assurance != "signed" {
+	if receipt, err := SubmitReplay(t.Context(), c, out.Document, env); err != nil ||
+		receipt.Assurance != "signed" {
 		t.Errorf("%+v, %v", receipt, err)
 	}
 	for i := range list {

@@ -22,22 +22,32 @@ const someHash = "ad153fb1070403bf43c4f69de68013905c6fbad6c9827619413e805ca5de74
 // example is a capsule with every part.
 func example() *Capsule {
 	c := &Capsule{
-		Schema: Schema, Kind: PluginPanic, Severity: SeverityError, Claim: "Expected an answer; it failed.", Count: 1,
-		Where: Where{SplitID: "train", Phase: PhaseCandle, Symbol: pointer("BTC/USDT"), CandleIndex: pointer(int64(137)), CandleTime: 1503439200000, EventSeq: pointer(int64(5))},
-		Error: Fault{Code: "STRATEGY_ERROR", Message: "panic: boom", Type: "string", Stack: []Frame{{"main.f", "main.go", 7}}, StderrTail: "é\n"},
+		Schema: Schema, Kind: PluginPanic, Severity: SeverityError, Claim: "Expected an answer; it failed.",
+		Count: 1,
+		Where: Where{SplitID: "train", Phase: PhaseCandle, Symbol: pointer("BTC/USDT"),
+			CandleIndex: pointer(int64(137)), CandleTime: 1503439200000, EventSeq: pointer(int64(5))},
+		Error: Fault{Code: "STRATEGY_ERROR", Message: "panic: boom", Type: "string",
+			Stack: []Frame{{"main.f", "main.go", 7}}, StderrTail: "é\n"},
 		Inputs: Inputs{
-			RequestHash: someHash, RunID: "run_abc", Request: []byte(`{"kind":"run"}`), Data: []artifact.Dataset{{Symbol: "BTC/USDT", Timeframe: "1h", SHA256: someHash, Rows: 9, Start: 1, End: 2, ID: "x"}},
+			RequestHash: someHash, RunID: "run_abc", Request: []byte(`{"kind":"run"}`),
+			Data: []artifact.Dataset{{Symbol: "BTC/USDT", Timeframe: "1h", SHA256: someHash, Rows: 9,
+				Start: 1, End: 2, ID: "x"}},
 			Plugin: &artifact.Plugin{SHA256: someHash}, Engine: &artifact.Engine{Name: "lab"},
 		},
 		Environment: &artifact.Environment{GOOS: "linux"},
-		State:       &State{Cash: "1", Equity: "2", Positions: []Position{{Symbol: "BTC/USDT"}}, OpenOrders: []Order{{OrderID: "o-000001", LimitPrice: pointer("3")}}},
-		LastEvents:  []json.RawMessage{[]byte(`{"candle":137,"kind":"candle"}`)}, DroppedBefore: 3,
+		State: &State{Cash: "1", Equity: "2", Positions: []Position{{Symbol: "BTC/USDT"}},
+			OpenOrders: []Order{{OrderID: "o-000001", LimitPrice: pointer("3")}}},
+		LastEvents: []json.RawMessage{[]byte(`{"candle":137,"kind":"candle"}`)}, DroppedBefore: 3,
 		DataSlice: &Slice{FromIndex: 136, ToIndex: 137, Timeframe: "1h", Inline: true, Series: []SliceSeries{{
-			Symbol: "BTC/USDT", SHA256: someHash, PriceStep: "0.01", Start: 1503432000000, End: 1503439200000, Rows: 2,
+			Symbol: "BTC/USDT", SHA256: someHash, PriceStep: "0.01", Start: 1503432000000, End: 1503439200000,
+			Rows:    2,
 			Candles: []Row{{1503432000000, 1, 2, 0.5, 1.5, 1e17}, {1503435600000, 1.5, 2, 1, 2, 0}},
 		}}},
-		Minimal: &Minimal{StartIndex: 100, StartTime: 1503305600000, Params: []byte(`{"fast":5}`), Replays: 9, Complete: true},
-		Replay:  Replay{Argv: []string{"lab", "replay"}, Take: &Take{SplitID: "train", Params: []byte(`{"fast":5}`), Execution: []byte(`{}`), Seed: "1", StepLimitMS: 30000}},
+		Minimal: &Minimal{StartIndex: 100, StartTime: 1503305600000, Params: []byte(`{"fast":5}`), Replays: 9,
+			Complete: true},
+		Replay: Replay{Argv: []string{"lab", "replay"},
+			Take: &Take{SplitID: "train", Params: []byte(`{"fast":5}`), Execution: []byte(`{}`), Seed: "1",
+				StepLimitMS: 30000}},
 	}
 	if err := c.Name("example.com/x"); err != nil {
 		panic(err)
@@ -91,17 +101,23 @@ func TestDecodeRefuses(t *testing.T) {
 	for _, c := range []struct{ name, text, pointer, reason string }{
 		{"empty", "", "", "EOF"},
 		{"a list", "[]", "", "cannot unmarshal"},
-		{"another schema", replace("failure-capsule/v1", "failure-capsule/v2"), "/schema", "not failure-capsule/v1"},
+		{"another schema", replace("failure-capsule/v1", "failure-capsule/v2"), "/schema",
+			"not failure-capsule/v1"},
 		{"an unknown field", replace(`"count":1`, `"count":1,"more":1`), "", "unknown field"},
 		{"a field twice", replace(`"count":1`, `"count":1,"count":1`), "/count", "duplicate"},
 		{"another kind", replace(`"kind":"plugin_panic"`, `"kind":"plugin_picnic"`), "/kind", "not known"},
-		{"another severity", replace(`"severity":"error"`, `"severity":"violation"`), "/severity", "is error"},
+		{"another severity", replace(`"severity":"error"`, `"severity":"violation"`), "/severity",
+			"is error"},
 		{"another place", replace(`"candle_index":137`, `"candle_index":138`), "/capsule_id", "not that of"},
 		{"a bad phase", replace(`"phase":"candle"`, `"phase":"lunch"`), "/where/phase", "not known"},
 		{"never seen", replace(`"count":1`, `"count":0`), "/count", "at least 1"},
-		{"a path for a run", replace(`"run_id":"run_abc"`, `"run_id":"../../etc"`), "/inputs/run_id", "not the id"},
-		{"a path for a plugin", replace(`"sdk_version":"","sha256":"`+someHash, `"sdk_version":"","sha256":"../x`), "/inputs/plugin/sha256", "no SHA-256"},
-		{"candles that are not counted", replace(`"rows":2`, `"rows":3`), "/data_slice/series/0/rows", "count"},
+		{"a path for a run", replace(`"run_id":"run_abc"`, `"run_id":"../../etc"`), "/inputs/run_id",
+			"not the id"},
+		{"a path for a plugin",
+			replace(`"sdk_version":"","sha256":"`+someHash, `"sdk_version":"","sha256":"../x`),
+			"/inputs/plugin/sha256", "no SHA-256"},
+		{"candles that are not counted", replace(`"rows":2`, `"rows":3`), "/data_slice/series/0/rows",
+			"count"},
 		{"a candle of words", replace(`"0.5"`, `"x"`), "", "not a number"},
 		{"a candle without end", replace(`"0.5"`, `"Inf"`), "", "not a number"},
 		{"negative", replace(`"dropped_before":3`, `"dropped_before":-3`), "/dropped_before", "negative"},
@@ -113,7 +129,8 @@ func TestDecodeRefuses(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if c.pointer != "" && !strings.HasPrefix(form.Pointer, c.pointer) || !strings.Contains(form.Error(), c.reason) {
+		if c.pointer != "" && !strings.HasPrefix(form.Pointer, c.pointer) ||
+			!strings.Contains(form.Error(), c.reason) {
 			t.Errorf("%s: %s at %q, want %s at %q", c.name, form.Reason, form.Pointer, c.reason, c.pointer)
 		}
 	}
@@ -131,7 +148,8 @@ func TestEncodeSheds(t *testing.T) {
 			switch p {
 			case "candles":
 				for range MaxCandles - 2 {
-					c.DataSlice.Series[0].Candles = append(c.DataSlice.Series[0].Candles, Row{1, 2, 3, 4, 5, 6})
+					c.DataSlice.Series[0].Candles = append(c.DataSlice.Series[0].Candles,
+						Row{1, 2, 3, 4, 5, 6})
 				}
 				c.DataSlice.Series[0].Rows, c.DataSlice.Series[0].Calendar = MaxCandles, "24x7"
 			case "events":
@@ -151,14 +169,20 @@ func TestEncodeSheds(t *testing.T) {
 		capsule *Capsule
 		check   func(*Capsule) bool
 	}{
-		{"all of it", large("candles"), func(c *Capsule) bool { return c.DataSlice.Inline && len(c.LastEvents) == 1 }},
+		{"all of it", large("candles"), func(c *Capsule) bool {
+			return c.DataSlice.Inline && len(c.LastEvents) == 1
+		}},
 		{"events", large("candles", "events"), func(c *Capsule) bool {
-			return !c.DataSlice.Inline && c.DataSlice.Series[0].Candles == nil && len(c.LastEvents) == 0 && c.DroppedBefore == 3+MaxEvents && c.State != nil
+			return !c.DataSlice.Inline && c.DataSlice.Series[0].Candles == nil && len(c.LastEvents) == 0 &&
+				c.DroppedBefore == 3+MaxEvents && c.State != nil
 		}},
 		{"stderr", large("stderr"), func(c *Capsule) bool {
-			return len(c.Error.StderrTail) == 4<<10 && strings.HasSuffix(c.Error.StderrTail, "end") && c.Inputs.Request != nil
+			return len(c.Error.StderrTail) == 4<<10 && strings.HasSuffix(c.Error.StderrTail, "end") &&
+				c.Inputs.Request != nil
 		}},
-		{"the request", large("request"), func(c *Capsule) bool { return c.isBare() && c.Error.Message == "panic: boom" && c.Replay.Take == nil }},
+		{"the request", large("request"), func(c *Capsule) bool {
+			return c.isBare() && c.Error.Message == "panic: boom" && c.Replay.Take == nil
+		}},
 	} {
 		id := c.capsule.ID
 		text := sealed(t, c.capsule)
@@ -234,7 +258,8 @@ func TestRowsAreExact(t *testing.T) {
 		s := &market.Series{Symbol: "A/B", Timeframe: tf}
 		for i := range rapid.IntRange(0, 5).Draw(t, "n") {
 			s.Append(market.Candle{
-				OpenTime: market.Time(1e12) + market.Time(i)*3600_000, Open: price.Draw(t, "o"), High: price.Draw(t, "h"), Low: price.Draw(t, "l"),
+				OpenTime: market.Time(1e12) + market.Time(i)*3600_000, Open: price.Draw(t, "o"),
+				High: price.Draw(t, "h"), Low: price.Draw(t, "l"),
 				Close: price.Draw(t, "c"), Volume: price.Draw(t, "v"),
 			})
 		}
@@ -257,7 +282,8 @@ func TestCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s, limit := rapid.String().Draw(t, "s"), rapid.IntRange(3, 40).Draw(t, "limit")
 		got := Cut(s, limit)
-		if len(got) > limit || len(s) <= limit && got != s || strings.ToValidUTF8(got, "?") != strings.ToValidUTF8(got, "") {
+		if len(got) > limit || len(s) <= limit && got != s ||
+			strings.ToValidUTF8(got, "?") != strings.ToValidUTF8(got, "") {
 			t.Fatalf("%q cut to %d is %q", s, limit, got)
 		}
 	})
@@ -300,7 +326,8 @@ func TestLock(t *testing.T) {
 	if err != nil || strings.Contains(string(text), "123456789") {
 		t.Errorf("%s, %v", text, err)
 	}
-	if c.State != nil || c.DataSlice != nil || c.LastEvents == nil || len(c.LastEvents) != 0 || c.DroppedBefore != 5 {
+	if c.State != nil || c.DataSlice != nil || c.LastEvents == nil || len(c.LastEvents) != 0 ||
+		c.DroppedBefore != 5 {
 		t.Errorf("%+v", c)
 	}
 	if c.Where.SplitID != where.SplitID || c.ID != id {

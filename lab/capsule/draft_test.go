@@ -23,7 +23,8 @@ func TestEventsAreInOrder(t *testing.T) {
 			s.Candles, s.CandlesTotal = append(s.Candles, c), s.CandlesTotal+1
 			all = append(all, fmt.Sprintf("candle %d", step))
 			for range rapid.IntRange(0, 3).Draw(t, "lines") {
-				s.Lines = append(s.Lines, fmt.Appendf(nil, `{"candle":%d,"kind":"intent","seq":%d}`, step, s.LinesTotal))
+				s.Lines = append(s.Lines,
+					fmt.Appendf(nil, `{"candle":%d,"kind":"intent","seq":%d}`, step, s.LinesTotal))
 				all = append(all, fmt.Sprintf("seq %d", s.LinesTotal))
 				s.LinesTotal++
 			}
@@ -55,7 +56,8 @@ func TestEventsAreInOrder(t *testing.T) {
 
 func TestWhere(t *testing.T) {
 	stack := func(hook string) string {
-		return "goroutine 1 [running]:\npanic(0x1)\n\tpanic.go:1\nmain.(*s)." + hook + "(0x1)\n\tx.go:2\n" + SDK + "/internal/drive.(*Author).ask(0x1)\n\ta.go:3"
+		return "goroutine 1 [running]:\npanic(0x1)\n\tpanic.go:1\nmain.(*s)." + hook + "(0x1)\n\tx.go:2\n" +
+			SDK + "/internal/drive.(*Author).ask(0x1)\n\ta.go:3"
 	}
 	at := func(step int64, change func(*run.Scene)) *run.Scene {
 		s := &run.Scene{Step: step, Window: 50, Warmup: 60, Time: 7, LinesTotal: 9}
@@ -88,24 +90,30 @@ func TestWhere(t *testing.T) {
 			t.Fatal(err)
 		}
 		w := out.Where
-		if w.Phase != c.phase || (w.CandleIndex == nil) != (c.index == nil) || w.CandleIndex != nil && *w.CandleIndex != *c.index {
+		if w.Phase != c.phase || (w.CandleIndex == nil) != (c.index == nil) || w.CandleIndex != nil &&
+			*w.CandleIndex != *c.index {
 			t.Errorf("%s: %+v", c.name, w)
 		}
-		if !strings.HasPrefix(out.Claim, "Expected an answer a") || !strings.Contains(out.Claim, "panic: boom.") || strings.Contains(out.Claim, "second") {
+		if !strings.HasPrefix(out.Claim, "Expected an answer a") ||
+			!strings.Contains(out.Claim, "panic: boom.") || strings.Contains(out.Claim, "second") {
 			t.Errorf("%s: %s", c.name, out.Claim)
 		}
 	}
 }
 
 func about() Context {
-	return Context{Take: Take{SplitID: "train"}, Inputs: Inputs{RequestHash: strings.Repeat("0", 64), RunID: "run_x", Data: []artifact.Dataset{{Symbol: "A/B"}}}}
+	return Context{Take: Take{SplitID: "train"},
+		Inputs: Inputs{RequestHash: strings.Repeat("0", 64), RunID: "run_x",
+			Data: []artifact.Dataset{{Symbol: "A/B"}}}}
 }
 
 func TestFault(t *testing.T) {
 	exit := 3
-	f := &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone", PluginExitCode: &exit, LogTail: []string{strings.Repeat("x", 100_000), "é", "end"}}
+	f := &artifact.Failure{Code: "PLUGIN_CRASHED", Message: "gone", PluginExitCode: &exit,
+		LogTail: []string{strings.Repeat("x", 100_000), "é", "end"}}
 	out := faultOf(f, traceOf(f))
-	if *out.ExitCode != 3 || out.Signal != nil || len(out.StderrTail) != MaxStderrBytes || !strings.HasSuffix(out.StderrTail, "\né\nend") {
+	if *out.ExitCode != 3 || out.Signal != nil || len(out.StderrTail) != MaxStderrBytes ||
+		!strings.HasSuffix(out.StderrTail, "\né\nend") {
 		t.Errorf("%+v", out)
 	}
 	exit = 137
@@ -120,7 +128,8 @@ func TestFault(t *testing.T) {
 
 func TestDiverge(t *testing.T) {
 	line := func(step, seq int, kind string) string {
-		return fmt.Sprintf(`{"candle":%d,"kind":%q,"seq":%d,"time":"2024-01-01T%02d:00:00.000Z"}`+"\n", step, kind, seq, step)
+		return fmt.Sprintf(`{"candle":%d,"kind":%q,"seq":%d,"time":"2024-01-01T%02d:00:00.000Z"}`+"\n", step,
+			kind, seq, step)
 	}
 	same := line(1, 0, "intent") + line(2, 1, "order")
 	for _, c := range []struct {

@@ -33,11 +33,14 @@ func TestMain(m *testing.M) {
 		serve.Strategy(sdk.Spec{Name: "coin"}, func(struct{}) (sdk.Strategy, error) { return coin{}, nil })
 		exit(0)
 	case "steady":
-		serve.Strategy(sdk.Spec{Name: "steady"}, func(struct{}) (sdk.Strategy, error) { return steady{}, nil })
+		serve.Strategy(sdk.Spec{Name: "steady"}, func(struct{}) (sdk.Strategy, error) {
+			return steady{}, nil
+		})
 		exit(0)
 	case "peeker":
 		goplugin.Serve(&goplugin.ServeConfig{
-			HandshakeConfig: wire.Handshake(), VersionedPlugins: wire.VersionedPlugins(&peeker{}), GRPCServer: goplugin.DefaultGRPCServer,
+			HandshakeConfig: wire.Handshake(), VersionedPlugins: wire.VersionedPlugins(&peeker{}),
+			GRPCServer: goplugin.DefaultGRPCServer,
 		})
 		exit(0)
 	}
@@ -71,7 +74,8 @@ type peeker struct {
 
 func (*peeker) Describe(context.Context, *strategypb.DescribeRequest) (*strategypb.Spec, error) {
 	return &strategypb.Spec{
-		Name: "peeker", Version: "1", Language: "raw", ProtocolVersion: wire.ProtocolVersion, ParamsSchema: `{"type":"object"}`,
+		Name: "peeker", Version: "1", Language: "raw", ProtocolVersion: wire.ProtocolVersion,
+		ParamsSchema:  `{"type":"object"}`,
 		DefaultParams: `{}`, MinSymbols: 1, MaxSymbols: 1,
 	}, nil
 }
@@ -87,7 +91,8 @@ func (*peeker) Run(s grpc.BidiStreamingServer[strategypb.HostMessage, strategypb
 		case err != nil:
 			return err
 		case m.GetStart() != nil:
-			answer = &strategypb.PluginMessage{Message: &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{}}}
+			answer = &strategypb.PluginMessage{
+				Message: &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{}}}
 		case m.GetBegin() != nil:
 			total = m.GetBegin().GetTotalSteps()
 			continue
@@ -140,8 +145,10 @@ func open(t *testing.T, name string) *theatre {
 		t.Fatal(err)
 	}
 	return &theatre{plugin: program, data: artifact.Dataset{
-		Symbol: string(d.Symbol), Timeframe: d.Timeframe.String(), SHA256: d.SHA256, Rows: int64(d.Rows), Start: d.Start(), End: d.End(), ID: d.ID,
-	}, host: Host{StateDir: dir, Candles: store, Artifacts: artifact.NewStore(filepath.Join(dir, "runs")), Engine: artifact.Engine{Name: "test"}, Logger: hclog.NewNullLogger()}}
+		Symbol: string(d.Symbol), Timeframe: d.Timeframe.String(), SHA256: d.SHA256, Rows: int64(d.Rows),
+		Start: d.Start(), End: d.End(), ID: d.ID,
+	}, host: Host{StateDir: dir, Candles: store, Artifacts: artifact.NewStore(filepath.Join(dir, "runs")),
+		Engine: artifact.Engine{Name: "test"}, Logger: hclog.NewNullLogger()}}
 }
 
 // about is what a capsule of a play of the first candles says.
@@ -153,7 +160,8 @@ func (th *theatre) about(t *testing.T, name string) Context {
 	}
 	request, err := json.Marshal(artifact.Request{
 		StrategyName: name, Symbols: []string{th.data.Symbol}, Timeframe: th.data.Timeframe, Exchange: "test",
-		InitialCash: json.RawMessage("10000"), StrategyParams: json.RawMessage("{}"), Execution: json.RawMessage("{}"),
+		InitialCash: json.RawMessage("10000"), StrategyParams: json.RawMessage("{}"),
+		Execution: json.RawMessage("{}"),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -161,9 +169,11 @@ func (th *theatre) about(t *testing.T, name string) Context {
 	start := th.data.Start.String()
 	return Context{
 		Inputs: Inputs{
-			RequestHash: strings.Repeat("0", 64), RunID: "run_x", Request: request, Data: []artifact.Dataset{th.data},
+			RequestHash: strings.Repeat("0", 64), RunID: "run_x", Request: request,
+			Data:   []artifact.Dataset{th.data},
 			Plugin: &artifact.Plugin{SHA256: sum}, Engine: &artifact.Engine{Name: "lab", SHA256: "another"},
 		},
-		Take: Take{SplitID: "search", Start: &start, Params: json.RawMessage("{}"), Execution: json.RawMessage("{}"), Seed: "1", StepLimitMS: 10_000},
+		Take: Take{SplitID: "search", Start: &start, Params: json.RawMessage("{}"),
+			Execution: json.RawMessage("{}"), Seed: "1", StepLimitMS: 10_000},
 	}
 }

@@ -15,7 +15,10 @@ func TestSearchFindsTheLatestStartAndTheFewestParameters(t *testing.T) {
 		index := rapid.Int64Range(0, 60_000).Draw(t, "index")
 		last := rapid.Int64Range(0, index).Draw(t, "last") // fails from here or earlier
 		// The parameters that must differ from their default; the others need not.
-		needed := rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}), func(s string) string { return s }).Draw(t, "needed")
+		needed := rapid.SliceOfDistinct(rapid.SampledFrom([]string{"a", "b", "c", "d"}),
+			func(s string) string {
+				return s
+			}).Draw(t, "needed")
 		plays := 0
 		try := func(start int64, params json.RawMessage) (bool, error) {
 			plays++
@@ -30,7 +33,8 @@ func TestSearchFindsTheLatestStartAndTheFewestParameters(t *testing.T) {
 			}
 			return start <= last, nil
 		}
-		f, ok, err := search(index, json.RawMessage(`{"a":9,"b":9,"c":9,"d":9}`), json.RawMessage(defaults), try)
+		f, ok, err := search(index, json.RawMessage(`{"a":9,"b":9,"c":9,"d":9}`), json.RawMessage(defaults),
+			try)
 		if err != nil || !ok || !f.complete {
 			t.Fatalf("%+v, %v, %v", f, ok, err)
 		}
@@ -44,23 +48,28 @@ func TestSearchIsBounded(t *testing.T) {
 	plays := 0
 	never := errors.New("stop")
 	params := json.RawMessage(`{"a":8,"b":8,"c":8,"d":8}`)
-	f, ok, err := search(1<<60, params, json.RawMessage(defaults), func(start int64, _ json.RawMessage) (bool, error) {
-		plays++
-		return start < 1<<59+7, nil
-	})
+	f, ok, err := search(1<<60, params, json.RawMessage(defaults),
+		func(start int64, _ json.RawMessage) (bool, error) {
+			plays++
+			return start < 1<<59+7, nil
+		})
 	if err != nil || !ok || plays > maxReplays || f.replays != plays || f.start == 0 || f.start >= 1<<59+7 {
 		t.Errorf("%+v, %v, %v, %d plays", f, ok, err, plays)
 	}
-	if _, ok, err := search(100, params, json.RawMessage(defaults), func(int64, json.RawMessage) (bool, error) { return false, nil }); ok || err != nil {
+	if _, ok, err := search(100, params, json.RawMessage(defaults),
+		func(int64, json.RawMessage) (bool, error) {
+			return false, nil
+		}); ok || err != nil {
 		t.Errorf("nothing fails: %v, %v", ok, err)
 	}
 	left := 4
-	f, ok, err = search(100, params, json.RawMessage(defaults), func(start int64, _ json.RawMessage) (bool, error) {
-		if left--; left < 0 {
-			return false, never
-		}
-		return start <= 60, nil
-	})
+	f, ok, err = search(100, params, json.RawMessage(defaults),
+		func(start int64, _ json.RawMessage) (bool, error) {
+			if left--; left < 0 {
+				return false, never
+			}
+			return start <= 60, nil
+		})
 	if !errors.Is(err, never) || !ok || f.complete || f.start == 0 || f.start > 60 {
 		t.Errorf("interrupted: %+v, %v, %v", f, ok, err)
 	}

@@ -7,7 +7,8 @@ import (
 
 func TestRedactorText(t *testing.T) {
 	r := NewRedactor([]string{
-		"EXCHANGE_SECRET=swordfish-4711", "API_TOKEN=swordfish", "SHORT_TOKEN=abc", "HOME=/home/alice", "EDITOR=vi", "binance_api_key=k-123456", "PASSWORD=",
+		"EXCHANGE_SECRET=swordfish-4711", "API_TOKEN=swordfish", "SHORT_TOKEN=abc", "HOME=/home/alice",
+		"EDITOR=vi", "binance_api_key=k-123456", "PASSWORD=",
 	}, "/home/alice/")
 	for _, c := range []struct{ in, out, reason string }{
 		{"all is well at candle 137", "all is well at candle 137", ""},
@@ -16,12 +17,14 @@ func TestRedactorText(t *testing.T) {
 		{"abc stays: it is too short", "abc stays: it is too short", ""},
 		{"open /home/alice/keys: denied", "open ~/keys: denied", reasonHome},
 		{"GET https://bob:hunter2@venue.example/x", "GET https://bob:[redacted]@venue.example/x", reasonCredential},
-		{"Authorization: Bearer abcdefghijklmnopqrstuvwxyz", "Authorization: Bearer [redacted]", reasonCredential},
+		{"Authorization: Bearer abcdefghijklmnopqrstuvwxyz", "Authorization: Bearer [redacted]",
+			reasonCredential},
 		{"sent bearer abcdefghijklmnop01", "sent bearer [redacted]", reasonCredential},
 		{`{"api_key":"zzz999","n":1}`, `{"api_key":"[redacted]","n":1}`, reasonCredential},
 		{"DB_PASSWORD=zzz999 next", "DB_PASSWORD=[redacted] next", reasonCredential},
 		{"id AKIAABCDEFGHIJKLMNOP used", "id [redacted] used", reasonCredential},
-		{"-----BEGIN EC PRIVATE KEY-----\nMHc\n-----END EC PRIVATE KEY-----\nafter", "[redacted]\nafter", reasonCredential},
+		{"-----BEGIN EC PRIVATE KEY-----\nMHc\n-----END EC PRIVATE KEY-----\nafter", "[redacted]\nafter",
+			reasonCredential},
 		{"-----BEGIN PRIVATE KEY-----\ncut off", "[redacted]", reasonCredential},
 		{"jwt eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.abc", "jwt [redacted]", reasonCredential},
 		{"a basic strategy and a bearer market", "a basic strategy and a bearer market", ""},
@@ -64,7 +67,8 @@ func TestSealListsWhatIsGone(t *testing.T) {
 		t.Error("a replay would not notice")
 	}
 	plain := example()
-	if err := plain.Seal(NewRedactor(nil, "")); err != nil || plain.Lost() || len(plain.Integrity.Redactions) != 0 {
+	if err := plain.Seal(NewRedactor(nil, "")); err != nil || plain.Lost() ||
+		len(plain.Integrity.Redactions) != 0 {
 		t.Errorf("%v, %+v", err, plain.Integrity)
 	}
 }

@@ -29,8 +29,10 @@ func TestParseStackOfACaughtPanic(t *testing.T) {
 	want := []Frame{
 		{"main.level[...]", "cross/strategy.go", 48},
 		{"main.(*cross).OnFill.func1", "cross/strategy.go", 30},
-		{"github.com/assay-run/assay/plugin-sdk/internal/drive.(*Author).ask", "github.com/assay-run/assay/plugin-sdk/internal/drive/author.go", 97},
-		{"google.golang.org/grpc.(*Server).serveStreams.func2", "google.golang.org/grpc@v1.85.0/server.go", 1107},
+		{"github.com/assay-run/assay/plugin-sdk/internal/drive.(*Author).ask",
+			"github.com/assay-run/assay/plugin-sdk/internal/drive/author.go", 97},
+		{"google.golang.org/grpc.(*Server).serveStreams.func2", "google.golang.org/grpc@v1.85.0/server.go",
+			1107},
 	}
 	if trace.Cause != "" || !reflect.DeepEqual(trace.Frames, want) {
 		t.Errorf("cause %q, frames %+v", trace.Cause, trace.Frames)
@@ -48,9 +50,20 @@ func TestParseStackOfADyingProcess(t *testing.T) {
 	cases := []struct {
 		name, text, cause, kind, first string
 	}{
-		{"a goroutine", "loading\npanic: one of mine was recovered\npanic: boom\n\ngoroutine 31 [running]:\nmain.f(0x1)\n\tmain.go:41 +0x25\n\ngoroutine 1 [select]:\nmain.g()\n\tmain.go:1", "panic: boom", "panic", "main.f"},
-		{"an index", "panic: runtime error: index out of range [5] with length 3\n\ngoroutine 1 [running]:\nmain.main()\n\tx.go:3 +0x1d\nexit status 2", "panic: runtime error: index out of range [5] with length 3", "runtime.Error", "main.main"},
-		{"no stack left", "runtime: goroutine stack exceeds 1000000000-byte limit\nfatal error: stack overflow\n\nruntime stack:\nruntime.throw({0x1, 0x2})\n\truntime/panic.go:1101\n\ngoroutine 1 gp=0xc000002380 m=0 mp=0x6 [running]:\nmain.deep(0x1)\n\tx.go:9 +0x8 fp=0x1 sp=0x2 pc=0x3", "fatal error: stack overflow", "fatal error: stack overflow", ""},
+		{"a goroutine",
+			"loading\npanic: one of mine was recovered\npanic: boom\n\ngoroutine 31 " +
+				"[running]:\nmain.f(0x1)\n\tmain.go:41 +0x25\n\ngoroutine 1 [select]:\nmain.g()\n\tmain.go:1",
+			"panic: boom", "panic", "main.f"},
+		{"an index",
+			"panic: runtime error: index out of range [5] with length 3\n\ngoroutine 1 " +
+				"[running]:\nmain.main()\n\tx.go:3 +0x1d\nexit status 2",
+			"panic: runtime error: index out of range [5] with length 3", "runtime.Error", "main.main"},
+		{"no stack left",
+			"runtime: goroutine stack exceeds 1000000000-byte limit\nfatal error: stack " +
+				"overflow\n\nruntime stack:\nruntime.throw({0x1, " +
+				"0x2})\n\truntime/panic.go:1101\n\ngoroutine 1 gp=0xc000002380 m=0 mp=0x6 " +
+				"[running]:\nmain.deep(0x1)\n\tx.go:9 +0x8 fp=0x1 sp=0x2 pc=0x3",
+			"fatal error: stack overflow", "fatal error: stack overflow", ""},
 		{"words", "panic: they said\nand went on", "", "", ""},
 		{"nothing", "", "", "", ""},
 	}
@@ -71,7 +84,9 @@ func TestParseStackOfThisRuntime(t *testing.T) {
 		defer func() {
 			_ = recover()
 			trace := ParseStack(strings.Split(string(debug.Stack()), "\n"))
-			if len(trace.Frames) < 2 || !strings.HasSuffix(trace.Frames[0].Func, "capsule.TestParseStackOfThisRuntime.func1") || !strings.HasSuffix(trace.Frames[0].File, "capsule/stack_test.go") {
+			if len(trace.Frames) < 2 ||
+				!strings.HasSuffix(trace.Frames[0].Func, "capsule.TestParseStackOfThisRuntime.func1") ||
+				!strings.HasSuffix(trace.Frames[0].File, "capsule/stack_test.go") {
 				t.Errorf("%+v", trace.Frames)
 			}
 		}()

@@ -14,8 +14,11 @@ import (
 func (th *theatre) parted(t *testing.T, name string, kind Kind, index int64) *Capsule {
 	t.Helper()
 	c, err := Divergent(t.Context(), Parted{
-		Context: th.about(t, name), Kind: kind, Code: strings.ToUpper(string(kind)), At: Divergence{Line: 3, Step: index, A: "x"},
-		CloseTime: func(i int64) market.Time { return th.data.Start + market.Time(i+1)*3600_000 }, Exchange: "test", Candles: th.host.Candles,
+		Context: th.about(t, name), Kind: kind, Code: strings.ToUpper(string(kind)),
+		At: Divergence{Line: 3, Step: index, A: "x"},
+		CloseTime: func(i int64) market.Time {
+			return th.data.Start + market.Time(i+1)*3600_000
+		}, Exchange: "test", Candles: th.host.Candles,
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -56,7 +59,8 @@ func TestReplayOfDecisionsThatDiffer(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Reproduced != c.want || (r.Fingerprint == told.Fingerprint) != c.want || (len(r.Differences) == 0) != c.want || len(r.Remarks) != 1 {
+		if r.Reproduced != c.want || (r.Fingerprint == told.Fingerprint) != c.want ||
+			(len(r.Differences) == 0) != c.want || len(r.Remarks) != 1 {
 			t.Errorf("%s of %s: %+v", c.kind, c.plugin, r)
 		}
 		if c.plugin == "peeker" && c.want && *r.Where.CandleIndex != 100 {
@@ -86,7 +90,8 @@ func TestReplayRefusesWhatCannotBePlayed(t *testing.T) {
 	known := th.data.SHA256
 	th.data.SHA256 = strings.Repeat("ab", 32)
 	lost := th.parted(t, "steady", Nondeterminism, 100)
-	if _, err := th.host.Replay(t.Context(), lost, ""); !errors.As(err, &missing) || len(missing.What) != 2 || lost.DataSlice != nil {
+	if _, err := th.host.Replay(t.Context(), lost, ""); !errors.As(err, &missing) || len(missing.What) != 2 ||
+		lost.DataSlice != nil {
 		t.Errorf("neither plugin nor candles: %v", err)
 	}
 	th.data.SHA256 = known
@@ -99,20 +104,26 @@ func TestReplayRefusesWhatCannotBePlayed(t *testing.T) {
 		"without secrets": {change(func(c *Capsule) {
 			c.Integrity.Redactions = []Redaction{{Path: "/replay/take/params/key"}}
 		}), th.plugin, &missing},
-		"no such program":   {whole, "/nowhere", &missing},
-		"no program":        {whole, filepath.Join(th.host.StateDir, "data", "catalog.sqlite3"), &missing},
-		"a path for a name": {change(func(c *Capsule) { c.Inputs.Request = []byte(`{"strategy_name":"../x","symbols":["A/B"]}`) }), th.plugin, &form},
-		"no symbols":        {change(func(c *Capsule) { c.Inputs.Request = []byte(`{"strategy_name":"x"}`) }), th.plugin, &form},
+		"no such program": {whole, "/nowhere", &missing},
+		"no program":      {whole, filepath.Join(th.host.StateDir, "data", "catalog.sqlite3"), &missing},
+		"a path for a name": {
+			change(func(c *Capsule) {
+				c.Inputs.Request = []byte(`{"strategy_name":"../x","symbols":["A/B"]}`)
+			}), th.plugin, &form},
+		"no symbols": {change(func(c *Capsule) { c.Inputs.Request = []byte(`{"strategy_name":"x"}`) }),
+			th.plugin, &form},
 		"another strategy": {change(func(c *Capsule) {
 			c.Inputs.Request = []byte(strings.Replace(string(c.Inputs.Request), "steady", "other", 1))
 		}), th.plugin, &name},
-		"neither file, slice": {change(func(c *Capsule) { c.DataSlice, c.Inputs.Data = nil, nil }), th.plugin, &form},
+		"neither file, slice": {change(func(c *Capsule) { c.DataSlice, c.Inputs.Data = nil, nil }), th.plugin,
+			&form},
 	} {
 		if r, err := th.host.Replay(t.Context(), c.capsule, c.program); !errors.As(err, c.as) {
 			t.Errorf("%s: %+v, %v", what, r, err)
 		}
 	}
-	if _, err := th.host.Replay(t.Context(), th.parted(t, "steady", ArtifactMismatch, 1), ""); !errors.As(err, &missing) {
+	if _, err := th.host.Replay(t.Context(), th.parted(t, "steady", ArtifactMismatch, 1), ""); !errors.As(err,
+		&missing) {
 		t.Errorf("files that are gone: %v", err)
 	}
 	if left, _ := os.ReadDir(filepath.Join(th.host.StateDir, "tmp")); len(left) > 1 {

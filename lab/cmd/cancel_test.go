@@ -40,12 +40,14 @@ func TestAnInterruptedRunKeepsACapsule(t *testing.T) {
 	}
 	state := filepath.Join(dir, "state")
 	ctx, cancel := context.WithCancel(t.Context())
-	code, out := labIn(ctx, t, &watcher{"blocked for good", cancel}, "run", "blocks", "--dir", dir, "--state-dir", state, "--set", "at=10", "--log-level", "debug", "--json")
+	code, out := labIn(ctx, t, &watcher{"blocked for good", cancel}, "run", "blocks", "--dir", dir,
+		"--state-dir", state, "--set", "at=10", "--log-level", "debug", "--json")
 	if code != 3 || !strings.Contains(out, `"code":"INTERRUPTED"`) {
 		t.Fatalf("exit %d, %s", code, out)
 	}
 	// The next command settles what was left behind: the capsule stays.
-	if code, out := labIn(t.Context(), t, io.Discard, "runs", "list", "--state-dir", state, "--json"); code != 0 || !strings.Contains(out, `"runs":[]`) {
+	if code, out := labIn(t.Context(), t, io.Discard, "runs", "list", "--state-dir", state,
+		"--json"); code != 0 || !strings.Contains(out, `"runs":[]`) {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	files, _ := filepath.Glob(filepath.Join(state, "runs", "run_*", "capsules", "*.json"))
@@ -60,17 +62,21 @@ func TestAnInterruptedRunKeepsACapsule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if c.Kind != capsule.Cancelled || c.Error.Code != "INTERRUPTED" || c.Where.CandleIndex == nil || *c.Where.CandleIndex > 10 || len(c.LastEvents) == 0 {
+	if c.Kind != capsule.Cancelled || c.Error.Code != "INTERRUPTED" || c.Where.CandleIndex == nil ||
+		*c.Where.CandleIndex > 10 || len(c.LastEvents) == 0 {
 		t.Errorf("%+v", c)
 	}
-	if code, out := labIn(t.Context(), t, io.Discard, "replay", files[0], "--state-dir", state); code != 1 || !strings.Contains(out, "not reproduced") {
+	if code, out := labIn(t.Context(), t, io.Discard, "replay", files[0], "--state-dir", state); code != 1 ||
+		!strings.Contains(out, "not reproduced") {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	// A run of the same question takes it along.
-	if code, out := labIn(t.Context(), t, io.Discard, "run", "blocks", "--dir", dir, "--state-dir", state, "--set", "at=10", "--plugin-timeout", "1s"); code != 1 {
+	if code, out := labIn(t.Context(), t, io.Discard, "run", "blocks", "--dir", dir, "--state-dir", state,
+		"--set", "at=10", "--plugin-timeout", "1s"); code != 1 {
 		t.Errorf("exit %d, %s", code, out)
 	}
-	if files, _ := filepath.Glob(filepath.Join(state, "runs", "run_*", "capsules", "*.json")); len(files) != 2 {
+	if files, _ := filepath.Glob(filepath.Join(state, "runs", "run_*", "capsules",
+		"*.json")); len(files) != 2 {
 		t.Errorf("capsules: %v", files)
 	}
 	if left, _ := os.ReadDir(filepath.Join(state, "runs", ".orphan")); len(left) != 0 {

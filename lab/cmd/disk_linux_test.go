@@ -19,7 +19,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := syscall.Mount("none", runs, "tmpfs", 0, "size=1m"); err != nil {
-		t.Skipf("a small file system cannot be mounted here (run as root): %v", err)
+		t.Skipf("needs root, to mount a small file system: %v", err)
 	}
 	t.Cleanup(func() {
 		if err := syscall.Unmount(runs, syscall.MNT_DETACH); err != nil {
@@ -36,9 +36,11 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := func() (int, string) {
-		return labIn(t.Context(), t, io.Discard, "run", "crosser", "--dir", dir, "--state-dir", state, "--json")
+		return labIn(t.Context(), t, io.Discard, "run", "crosser", "--dir", dir, "--state-dir", state,
+			"--json")
 	}
-	if code, out := run(); code != 4 || !strings.Contains(out, `"code":"INTERNAL"`) || !strings.Contains(out, "no space left on device") {
+	if code, out := run(); code != 4 || !strings.Contains(out, `"code":"INTERNAL"`) ||
+		!strings.Contains(out, "no space left on device") {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	entries, err := os.ReadDir(runs)
@@ -50,7 +52,8 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("left behind: %s", e.Name())
 		}
 	}
-	if code, out := labIn(t.Context(), t, io.Discard, "runs", "list", "--state-dir", state, "--json"); code != 0 || !strings.Contains(out, `"runs":[]`) {
+	if code, out := labIn(t.Context(), t, io.Discard, "runs", "list", "--state-dir", state,
+		"--json"); code != 0 || !strings.Contains(out, `"runs":[]`) {
 		t.Errorf("exit %d, %s", code, out)
 	}
 
@@ -64,7 +67,8 @@ func TestFullDisk(t *testing.T) {
 		_, _ = f.Write(make([]byte, size)) // as much as there is room for
 		_ = f.Close()
 	}
-	if code, out := run(); code != 4 || !strings.Contains(out, `"code":"INTERNAL"`) || !strings.Contains(out, "no space left on device") {
+	if code, out := run(); code != 4 || !strings.Contains(out, `"code":"INTERNAL"`) ||
+		!strings.Contains(out, "no space left on device") {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	if err := os.Remove(fill); err != nil {
@@ -72,7 +76,8 @@ func TestFullDisk(t *testing.T) {
 	}
 
 	remount(syscall.MS_RDONLY, "size=64m")
-	if code, out := run(); code != 4 || !strings.Contains(out, `"code":"INTERNAL"`) || !strings.Contains(out, "read-only file system") {
+	if code, out := run(); code != 4 || !strings.Contains(out, `"code":"INTERNAL"`) ||
+		!strings.Contains(out, "read-only file system") {
 		t.Errorf("exit %d, %s", code, out)
 	}
 
@@ -80,7 +85,8 @@ func TestFullDisk(t *testing.T) {
 	if code, out := run(); code != 0 || !strings.Contains(out, `"reused":false`) {
 		t.Errorf("exit %d, %s", code, out)
 	}
-	if code, out := labIn(t.Context(), t, io.Discard, "runs", "verify", "--state-dir", state, "--json"); code != 0 {
+	if code, out := labIn(t.Context(), t, io.Discard, "runs", "verify", "--state-dir", state,
+		"--json"); code != 0 {
 		t.Errorf("exit %d, %s", code, out)
 	}
 }

@@ -174,8 +174,8 @@ func printPlanned(w io.Writer, made *family.Proposed, out familyPlanned) {
 			fmt.Sprintf("%s of %s (%s), selected by %s", made.Plan.Objective.Metric, made.Plan.Objective.On,
 				made.Plan.Objective.Direction, made.Plan.SelectionRule)},
 		{"N so far",
-			fmt.Sprintf("%d trials on these days, %d of them of %s", out.NTrials, out.NTrialsFamily,
-				out.FamilyID)},
+			fmt.Sprintf("%d trials on these days, %d of them of %s (%s)", out.NTrials, out.NTrialsFamily,
+				out.FamilyID, registry.NotCounted)},
 	}
 	if out.Amends != nil {
 		rows = append(rows, []string{"amends", *out.Amends})

@@ -11,8 +11,10 @@ import (
 func TestNoTrialIsLeftOutSilently(t *testing.T) {
 	one := 1.0
 	trials := []*family.Trial{
-		{Index: 0, Status: family.Completed, Objective: &one}, {Index: 1, Status: family.Completed, Why: metric.Insufficient},
-		{Index: 2, Status: family.Failed}, {Index: 3, Status: family.Completed, Why: metric.Insufficient}, {Index: 4, Status: family.Completed},
+		{Index: 0, Status: family.Completed, Objective: &one},
+		{Index: 1, Status: family.Completed, Why: metric.Insufficient},
+		{Index: 2, Status: family.Failed}, {Index: 3, Status: family.Completed, Why: metric.Insufficient},
+		{Index: 4, Status: family.Completed},
 	}
 	want := "not ranked: 3 of 4 completed trials have no sharpe_ratio (insufficient: t1, t3; undefined: t4)"
 	if got := unranked("sharpe_ratio", trials); got != want {

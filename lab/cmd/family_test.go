@@ -53,14 +53,16 @@ func makeSearched(t *testing.T, family string) string {
 	if err := installPlugin("choosy", filepath.Join(dir, "bin", "choosy")); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "lab.json"), []byte(searchedJSON+family+"}"), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "lab.json"), []byte(searchedJSON+family+"}"),
+		0o644); err != nil {
 		t.Fatal(err)
 	}
 	return dir
 }
 
 // runs a command with --json on choosy and returns its exit code and object.
-func searching(ctx context.Context, t *testing.T, dir, state string, errs io.Writer, args ...string) (int, map[string]any) {
+func searching(ctx context.Context, t *testing.T, dir, state string, errs io.Writer,
+	args ...string) (int, map[string]any) {
 	t.Helper()
 	args = append(args, "--dir", dir, "--state-dir", state, "--json", "--sandbox", "off")
 	code, out := labIn(ctx, t, errs, args...)
@@ -119,7 +121,8 @@ func TestWorkersChangeNothing(t *testing.T) {
 		"grid": {mixed, 0},
 		"sha": {`{"space": {"mode": {"type": "choice", "values": ["fade", "follow"]}, "period": {"type": "int", "low": 3, "high": 40}},
 			"method": "sha", "max_trials": 9}`, 0},
-		"aborted": {`{"space": {"mode": {"type": "choice", "values": ["fail"]}, "period": {"type": "int", "low": 3, "high": 40}}, "method": "grid"}`, 1},
+		"aborted": {
+			`{"space": {"mode": {"type": "choice", "values": ["fail"]}, "period": {"type": "int", "low": 3, "high": 40}}, "method": "grid"}`, 1},
 	} {
 		if ring.At() < ring.Prove && name != "sha" {
 			continue // each plays its family twice
@@ -129,10 +132,12 @@ func TestWorkersChangeNothing(t *testing.T) {
 			var first map[string]string
 			for _, workers := range []string{"1", "8"} {
 				state := t.TempDir()
-				if code, out := searching(t.Context(), t, dir, state, io.Discard, "family", "plan", "choosy"); code != 0 {
+				if code, out := searching(t.Context(), t, dir, state, io.Discard, "family", "plan",
+					"choosy"); code != 0 {
 					t.Fatal(code, out)
 				}
-				code, out := searching(t.Context(), t, dir, state, io.Discard, "family", "run", "choosy", "--workers", workers)
+				code, out := searching(t.Context(), t, dir, state, io.Discard, "family", "run", "choosy",
+					"--workers", workers)
 				if code != c.code {
 					t.Fatal(code, out)
 				}
@@ -177,10 +182,12 @@ func checkTrials(t *testing.T, name, text string) {
 	switch name {
 	case "grid":
 		// 2 x 3 x 6 points: a third fail, and a sixth is refused.
-		if rows != 36 || count(",completed,") != 20 || count(",failed,") != 16 || count(",PARAMS_INVALID\n") != 6 || count(",STRATEGY_ERROR\n") != 10 {
+		if rows != 36 || count(",completed,") != 20 || count(",failed,") != 16 ||
+			count(",PARAMS_INVALID\n") != 6 || count(",STRATEGY_ERROR\n") != 10 {
 			t.Error(text)
 		}
-		if !strings.HasPrefix(text, "trial_index,run_id,status,rank,objective,windows_done,param:calm,param:mode,param:period,sharpe_ratio,") || count(",false,fade,12,") != 1 {
+		if !strings.HasPrefix(text,
+			"trial_index,run_id,status,rank,objective,windows_done,param:calm,param:mode,param:period,sharpe_ratio,") || count(",false,fade,12,") != 1 {
 			t.Error(text)
 		}
 	case "sha":
@@ -205,9 +212,12 @@ func TestInterruptedFamily(t *testing.T) {
 			t.Fatal(code, out)
 		}
 	}
-	code, out := searching(ctx, t, dir, state, &watcher{" running", cancel}, "family", "run", "choosy", "--workers", "2")
+	code, out := searching(ctx, t, dir, state, &watcher{" running", cancel}, "family", "run", "choosy",
+		"--workers", "2")
 	resume, _ := at(out, "error.details.resume").(string)
-	if code != 3 || at(out, "error.code") != "INTERRUPTED" || !strings.HasPrefix(resume, "lab family run choosy --plan plan_") || !strings.Contains(resume, "--state-dir "+state) {
+	if code != 3 || at(out, "error.code") != "INTERRUPTED" ||
+		!strings.HasPrefix(resume, "lab family run choosy --plan plan_") ||
+		!strings.Contains(resume, "--state-dir "+state) {
 		t.Fatal(code, out)
 	}
 	done, _ := at(out, "error.details.done").(float64)

@@ -53,7 +53,8 @@ func makeCandles(ts *testscript.TestScript, neg bool, args []string) {
 		default:
 			ts.Fatalf("there are no candles of kind %s", args[0])
 		}
-		fmt.Fprintf(&b, "%s,%.2f,%.2f,%.2f,%.2f,%g\n", at.Format(time.RFC3339), open, max(open, next)+0.07, min(open, next)-0.07, next, volume)
+		fmt.Fprintf(&b, "%s,%.2f,%.2f,%.2f,%.2f,%g\n", at.Format(time.RFC3339), open, max(open, next)+0.07,
+			min(open, next)-0.07, next, volume)
 		open, at = next, at.Add(step)
 	}
 	ts.Check(os.WriteFile(ts.MkAbs(args[3]), b.Bytes(), 0o644))
@@ -107,5 +108,6 @@ func firstDiff(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 	}
-	ts.Fatalf("%s: the first difference is not at candle %s:\n%s\n%s", args[0], args[1], strings.Join(a, "\n"), strings.Join(b, "\n"))
+	ts.Fatalf("%s: the first difference is not at candle %s:\n%s\n%s", args[0], args[1],
+		strings.Join(a, "\n"), strings.Join(b, "\n"))
 }

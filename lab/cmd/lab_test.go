@@ -104,7 +104,9 @@ func running(ts *testscript.TestScript, neg bool, args []string) {
 	links, _ := filepath.Glob("/proc/[0-9]*/exe") // the pattern is good
 	found := slices.ContainsFunc(links, func(link string) bool {
 		info, err := os.Stat(link)
-		return err == nil && slices.ContainsFunc(files, func(f os.FileInfo) bool { return os.SameFile(f, info) })
+		return err == nil && slices.ContainsFunc(files, func(f os.FileInfo) bool {
+			return os.SameFile(f, info)
+		})
 	})
 	if found == neg {
 		ts.Fatalf("whether a process executes a file of %s: %t", args[0], found)

@@ -19,7 +19,8 @@ var buildRoles = sync.OnceValues(func() ([]byte, error) {
 	}
 	defer os.RemoveAll(dir)
 	file := filepath.Join(dir, "roles")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", file, "../../host/hosttest/strategies")
+	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", file,
+		"../../host/hosttest/strategies")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("%w\n%s", err, out)
@@ -63,7 +64,8 @@ func makeMisfit(name, dir string) error {
 	if err != nil {
 		return err
 	}
-	config := fmt.Sprintf(`{"schema":"lab/v1","slug":%q,"plugin":{"path":"bin/%s"},"exchange":"sample","symbols":["BTC/USDT"],"timeframe":"1h","data":{"end":"2018-03-01"},"stress":[]}`, name, name)
+	config := fmt.Sprintf(
+		`{"schema":"lab/v1","slug":%q,"plugin":{"path":"bin/%s"},"exchange":"sample","symbols":["BTC/USDT"],"timeframe":"1h","data":{"end":"2018-03-01"},"stress":[]}`, name, name)
 	return errors.Join(
 		os.WriteFile(filepath.Join(dir, "mended", name), append(text, mark...), 0o755),
 		os.WriteFile(filepath.Join(dir, "lab.json"), []byte(config), 0o644),

@@ -68,7 +68,8 @@ func TestALineThatIsRedrawn(t *testing.T) {
 	}
 	c.pass(4 * time.Second)
 	p.Show(State{Done: 24, Total: 64, Running: 2, Failed: 1, Best: "best sharpe_ratio 1.21 (#17)"})
-	if want := "family run plan_a  37 %, 2.00 trials/s, best sharpe_ratio 1.21 (#17), 1 failed, 2 running, 20s left"; x.line != want {
+	if want := "family run plan_a  37 %, 2.00 trials/s, best sharpe_ratio 1.21 (#17), 1 failed, 2 " +
+		"running, 20s left"; x.line != want {
 		t.Errorf("got  %q\nwant %q", x.line, want)
 	}
 	c.pass(50 * time.Millisecond)
@@ -81,7 +82,9 @@ func TestALineThatIsRedrawn(t *testing.T) {
 	fmt.Fprintln(a.IO.Err, "warning: something")
 	c.pass(time.Second)
 	p.Show(State{Done: 64, Total: 64})
-	if len(x.above) != 1 || x.above[0] != "warning: something" || !strings.HasPrefix(x.line, "family run plan_a 100 %, 9.50 trials/s") || strings.Contains(x.line, "left") {
+	if len(x.above) != 1 || x.above[0] != "warning: something" ||
+		!strings.HasPrefix(x.line, "family run plan_a 100 %, 9.50 trials/s") ||
+		strings.Contains(x.line, "left") {
 		t.Errorf("above %q, line %q", x.above, x.line)
 	}
 	p.End()
@@ -133,7 +136,8 @@ func TestPlainLines(t *testing.T) {
 		p.Show(State{Done: i, Total: 10_000})
 		c.pass(time.Second)
 	}
-	if got := strings.Count(b.String(), "\n"); got != 6 || !strings.HasPrefix(b.String(), "verify 0 %, 1.00 runs/s, 2h46m30s left\n") {
+	if got := strings.Count(b.String(), "\n"); got != 6 ||
+		!strings.HasPrefix(b.String(), "verify 0 %, 1.00 runs/s, 2h46m30s left\n") {
 		t.Errorf("%d lines: %s", got, b.String())
 	}
 }
@@ -151,8 +155,8 @@ func TestQuiet(t *testing.T) {
 	}
 }
 
-// Whatever is told in whatever order: every plain line is whole, shares are within 0 and
-// 100, and between two lines lies a tenth or ten seconds, or it is the end.
+// Whatever is told in whatever order: every plain line is whole, shares are within 0 and 100,
+// and between two lines lies a tenth or ten seconds, or it is the end.
 func TestPlainLinesAreFew(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var b bytes.Buffer
@@ -160,7 +164,9 @@ func TestPlainLinesAreFew(t *testing.T) {
 		p := a.Progress("w").Count("", rapid.Int64Range(0, 5).Draw(t, "before"))
 		passed := 0
 		for range rapid.IntRange(1, 60).Draw(t, "calls") {
-			s := State{Done: rapid.Int64Range(0, 120).Draw(t, "done"), Total: rapid.Int64Range(0, 100).Draw(t, "total"), Failed: rapid.IntRange(0, 3).Draw(t, "failed")}
+			s := State{Done: rapid.Int64Range(0, 120).Draw(t, "done"),
+				Total:  rapid.Int64Range(0, 100).Draw(t, "total"),
+				Failed: rapid.IntRange(0, 3).Draw(t, "failed")}
 			p.Show(s)
 			wait := rapid.IntRange(0, 11_000).Draw(t, "ms")
 			c.pass(time.Duration(wait) * time.Millisecond)
@@ -169,7 +175,8 @@ func TestPlainLinesAreFew(t *testing.T) {
 		p.End()
 		for line := range strings.Lines(b.String()) {
 			var share int
-			if _, err := fmt.Sscanf(line, "w %d %%", &share); err != nil || share < 0 || share > 100 || !strings.HasSuffix(line, "\n") {
+			if _, err := fmt.Sscanf(line, "w %d %%", &share); err != nil || share < 0 || share > 100 ||
+				!strings.HasSuffix(line, "\n") {
 				t.Fatalf("%q: %v", line, err)
 			}
 		}
@@ -193,7 +200,9 @@ func TestProgressFromManyGoroutines(t *testing.T) {
 }
 
 func TestQuantity(t *testing.T) {
-	for x, want := range map[float64]string{0.421: "0.42", 9.994: "9.99", 9.996: "10.0", 17.34: "17.3", 99.96: "100", 512.4: "512", 9994: "9994", 9996: "10k", 34_100: "34k", 999_400: "999k", 1_234_567: "1.2M"} {
+	for x, want := range map[float64]string{0.421: "0.42", 9.994: "9.99", 9.996: "10.0", 17.34: "17.3",
+		99.96: "100", 512.4: "512", 9994: "9994", 9996: "10k", 34_100: "34k", 999_400: "999k",
+		1_234_567: "1.2M"} {
 		if got := quantity(x); got != want {
 			t.Errorf("%g: %s, want %s", x, got, want)
 		}

@@ -164,7 +164,8 @@ func TestEveryCommandSaysWhatItDoes(t *testing.T) {
 	for _, c := range all {
 		name := c.CommandPath()
 		for what, text := range map[string]string{"Short": c.Short, "Long": c.Long, "Example": c.Example} {
-			if len(text) < 5 || text != strings.TrimRight(text, " \n.") && what != "Long" || strings.ContainsAny(text, "\t") {
+			if len(text) < 5 || text != strings.TrimRight(text, " \n.") && what != "Long" ||
+				strings.ContainsAny(text, "\t") {
 				t.Errorf("%s: %s is %q", name, what, text)
 			}
 		}
@@ -178,7 +179,8 @@ func TestEveryCommandSaysWhatItDoes(t *testing.T) {
 		}
 		called := c.CommandPath()
 		for line := range strings.Lines(c.Example) {
-			if !strings.HasPrefix(line, "  ") || !strings.Contains(line, called) && !c.HasSubCommands() || !strings.Contains(line, "lab ") {
+			if !strings.HasPrefix(line, "  ") || !strings.Contains(line, called) && !c.HasSubCommands() ||
+				!strings.Contains(line, "lab ") {
 				t.Errorf("%s: the example does not call it: %q", name, line)
 			}
 		}
@@ -211,7 +213,8 @@ func TestEveryCommandHasASchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, e := range entries {
-		if name := strings.TrimSuffix(e.Name(), ".json"); !used[name] && !strings.HasPrefix(name, "family") && !strings.HasPrefix(name, "falsif") {
+		if name := strings.TrimSuffix(e.Name(), ".json"); !used[name] && !strings.HasPrefix(name, "family") &&
+			!strings.HasPrefix(name, "falsif") {
 			t.Errorf("%s belongs to no command", e.Name())
 		}
 	}

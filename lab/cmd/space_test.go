@@ -80,7 +80,8 @@ func TestSpaceFitsTheSchema(t *testing.T) {
 		var refused *request.Error
 		switch {
 		case want == "" && err == nil:
-		case !errors.As(err, &refused) || refused.Code != "LAB_JSON_INVALID" || refused.Details["pointer"] != want:
+		case !errors.As(err, &refused) || refused.Code != "LAB_JSON_INVALID" ||
+			refused.Details["pointer"] != want:
 			t.Errorf("%s: %v, want %q", space, err, want)
 		}
 	}

@@ -16,8 +16,10 @@ func TestWhatIsNotExecutedAgain(t *testing.T) {
 		{verified{OK: true, Kind: artifact.KindRun, Status: artifact.StatusCompleted}, ""},
 		{verified{OK: true, Kind: artifact.KindTrial, Status: artifact.StatusCompleted}, ""},
 		{verified{OK: true, Kind: artifact.KindService, Status: artifact.StatusCompleted}, ""},
-		{verified{OK: true, Kind: artifact.KindService, Status: artifact.StatusCompleted, mode: "paper"}, skipped},
-		{verified{OK: true, Kind: artifact.KindService, Status: artifact.StatusCompleted, mode: "live"}, skipped},
+		{verified{OK: true, Kind: artifact.KindService, Status: artifact.StatusCompleted, mode: "paper"},
+			skipped},
+		{verified{OK: true, Kind: artifact.KindService, Status: artifact.StatusCompleted, mode: "live"},
+			skipped},
 		{verified{OK: true, Kind: artifact.KindRun, Status: artifact.StatusFailed}, skipped},
 		{verified{OK: true, Kind: artifact.KindRun, Status: artifact.StatusRunning}, skipped},
 		{verified{OK: true, Kind: registry.KindLegacy, Status: artifact.StatusCompleted}, skipped},
@@ -57,7 +59,8 @@ func TestTheVerdictIsTheWorst(t *testing.T) {
 			t.Errorf("%+v: %v, want %q", c.list, err, c.code)
 		}
 	}
-	for want, v := range map[string]verified{"": good, "it is failed": only, "INPUTS_MISSING: the plugin": gone, "result a, stored b": other, "request.json is missing": changed} {
+	for want, v := range map[string]verified{"": good, "it is failed": only,
+		"INPUTS_MISSING: the plugin": gone, "result a, stored b": other, "request.json is missing": changed} {
 		if got := wrongWith(v); got != want {
 			t.Errorf("%q, want %q", got, want)
 		}

@@ -40,7 +40,8 @@ var hours = []int64{3600000, 7200000, 10800000}
 const want3 = "3600000 1 3 1 2 10\n7200000 2 4 2 3 20\n10800000 3 5 3 4 30\n"
 
 func timestamps(name string, unit arrow.TimeUnit, zone string) column {
-	per := map[arrow.TimeUnit]int64{arrow.Second: 1, arrow.Millisecond: 1e3, arrow.Microsecond: 1e6, arrow.Nanosecond: 1e9}[unit]
+	per := map[arrow.TimeUnit]int64{arrow.Second: 1, arrow.Millisecond: 1e3, arrow.Microsecond: 1e6,
+		arrow.Nanosecond: 1e9}[unit]
 	return column{name, &arrow.TimestampType{Unit: unit, TimeZone: zone}, func(b array.Builder) {
 		for _, h := range hours {
 			b.(*array.TimestampBuilder).Append(arrow.Timestamp(h / 1000 * per))
@@ -49,7 +50,9 @@ func timestamps(name string, unit arrow.TimeUnit, zone string) column {
 }
 
 func ints(name string, values ...int64) column {
-	return column{name, arrow.PrimitiveTypes.Int64, func(b array.Builder) { b.(*array.Int64Builder).AppendValues(values, nil) }}
+	return column{name, arrow.PrimitiveTypes.Int64, func(b array.Builder) {
+		b.(*array.Int64Builder).AppendValues(values, nil)
+	}}
 }
 
 // doubles are floats; NaN becomes null.
@@ -66,12 +69,15 @@ func doubles(name string, values ...float64) column {
 }
 
 func words(name string, values ...string) column {
-	return column{name, arrow.BinaryTypes.String, func(b array.Builder) { b.(*array.StringBuilder).AppendValues(values, nil) }}
+	return column{name, arrow.BinaryTypes.String, func(b array.Builder) {
+		b.(*array.StringBuilder).AppendValues(values, nil)
+	}}
 }
 
 // prices are the four columns of the three candles, and the volume.
 func prices() []column {
-	return []column{doubles("open", 1, 2, 3), doubles("high", 3, 4, 5), doubles("low", 1, 2, 3), doubles("close", 2, 3, 4), doubles("volume", 10, 20, 30)}
+	return []column{doubles("open", 1, 2, 3), doubles("high", 3, 4, 5), doubles("low", 1, 2, 3),
+		doubles("close", 2, 3, 4), doubles("volume", 10, 20, 30)}
 }
 
 func with(first column, rest ...column) []column { return append([]column{first}, rest...) }
@@ -110,14 +116,16 @@ func featherOf(t testing.TB, options []ipc.Option, batches ...arrow.RecordBatch)
 
 // parquetOf is a Parquet file of one row group a batch. Without the schema of Arrow
 // it has only what the format itself can express.
-func parquetOf(t testing.TB, keepSchema bool, options []parquet.WriterProperty, batches ...arrow.RecordBatch) []byte {
+func parquetOf(t testing.TB, keepSchema bool, options []parquet.WriterProperty,
+	batches ...arrow.RecordBatch) []byte {
 	t.Helper()
 	var b bytes.Buffer
 	arrowOptions := []pqarrow.WriterOption{}
 	if keepSchema {
 		arrowOptions = append(arrowOptions, pqarrow.WithStoreSchema())
 	}
-	w, err := pqarrow.NewFileWriter(batches[0].Schema(), &b, parquet.NewWriterProperties(options...), pqarrow.NewArrowWriterProperties(arrowOptions...))
+	w, err := pqarrow.NewFileWriter(batches[0].Schema(), &b, parquet.NewWriterProperties(options...),
+		pqarrow.NewArrowWriterProperties(arrowOptions...))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,19 +189,22 @@ func TestTimes(t *testing.T) {
 		zone *time.Location
 		unit string
 	}{
-		"s UTC":          {timestamps("time", arrow.Second, "UTC"), nil, "s ms"}, // Parquet has no seconds
-		"ms UTC":         {timestamps("time", arrow.Millisecond, "UTC"), nil, "ms"},
-		"us UTC":         {timestamps("time", arrow.Microsecond, "UTC"), nil, "us"},
-		"ns UTC":         {timestamps("time", arrow.Nanosecond, "UTC"), nil, "ns"},
-		"ns elsewhere":   {timestamps("time", arrow.Nanosecond, "Asia/Tokyo"), nil, "ns"},
-		"ms in a zone":   {clock(3600000), berlin, "ms"},
-		"us in UTC":      {timestamps("time", arrow.Microsecond, ""), time.UTC, "us"},
-		"ns in UTC":      {timestamps("time", arrow.Nanosecond, ""), time.UTC, "ns"},
-		"integer s":      {ints("time", 3600, 7200, 10800), nil, "s"},
-		"integer ns":     {ints("unix", 1700000000000000000, 1700003600000000000, 1700007200000000000), nil, "ns"},
-		"whole floats":   {doubles("time", 3600, 7200, 10800), nil, "s"},
-		"ISO text":       {words("time", "1970-01-01T01:00:00Z", "1970-01-01T02:00:00Z", "1970-01-01T04:00:00+01:00"), nil, "iso"},
-		"text in Berlin": {words("time", "1970-01-01 02:00:00", "1970-01-01 03:00:00", "1970-01-01 04:00:00"), berlin, "iso"},
+		"s UTC":        {timestamps("time", arrow.Second, "UTC"), nil, "s ms"}, // Parquet has no seconds
+		"ms UTC":       {timestamps("time", arrow.Millisecond, "UTC"), nil, "ms"},
+		"us UTC":       {timestamps("time", arrow.Microsecond, "UTC"), nil, "us"},
+		"ns UTC":       {timestamps("time", arrow.Nanosecond, "UTC"), nil, "ns"},
+		"ns elsewhere": {timestamps("time", arrow.Nanosecond, "Asia/Tokyo"), nil, "ns"},
+		"ms in a zone": {clock(3600000), berlin, "ms"},
+		"us in UTC":    {timestamps("time", arrow.Microsecond, ""), time.UTC, "us"},
+		"ns in UTC":    {timestamps("time", arrow.Nanosecond, ""), time.UTC, "ns"},
+		"integer s":    {ints("time", 3600, 7200, 10800), nil, "s"},
+		"integer ns": {ints("unix", 1700000000000000000, 1700003600000000000, 1700007200000000000), nil,
+			"ns"},
+		"whole floats": {doubles("time", 3600, 7200, 10800), nil, "s"},
+		"ISO text": {words("time", "1970-01-01T01:00:00Z", "1970-01-01T02:00:00Z",
+			"1970-01-01T04:00:00+01:00"), nil, "iso"},
+		"text in Berlin": {words("time", "1970-01-01 02:00:00", "1970-01-01 03:00:00", "1970-01-01 04:00:00"),
+			berlin, "iso"},
 	} {
 		for name, content := range files(t, with(c.time, prices()...)) {
 			r, err := read(name, content, importer.Options{Zone: c.zone})
@@ -203,10 +214,13 @@ func TestTimes(t *testing.T) {
 			}
 			want := want3
 			if what == "integer ns" {
-				want = strings.NewReplacer("3600000 ", "1700000000000 ", "7200000 ", "1700003600000 ", "10800000 ", "1700007200000 ").Replace(want3)
+				want = strings.NewReplacer("3600000 ", "1700000000000 ", "7200000 ", "1700003600000 ",
+					"10800000 ", "1700007200000 ").Replace(want3)
 			}
 			units := fmt.Sprint(r.Report.TimeUnits)
-			if rows(r.Series) != want || !slices.ContainsFunc(strings.Fields(c.unit), func(u string) bool { return units == "map["+u+":3]" }) {
+			if rows(r.Series) != want || !slices.ContainsFunc(strings.Fields(c.unit), func(u string) bool {
+				return units == "map["+u+":3]"
+			}) {
 				t.Errorf("%s, %s: %s\n%s", what, name, units, rows(r.Series))
 			}
 		}
@@ -214,20 +228,26 @@ func TestTimes(t *testing.T) {
 }
 
 func TestDates(t *testing.T) {
-	day32 := column{"Date", arrow.FixedWidthTypes.Date32, func(b array.Builder) { b.(*array.Date32Builder).AppendValues([]arrow.Date32{19000, 19001, 19002}, nil) }}
+	day32 := column{"Date", arrow.FixedWidthTypes.Date32, func(b array.Builder) {
+		b.(*array.Date32Builder).AppendValues([]arrow.Date32{19000, 19001, 19002}, nil)
+	}}
 	day64 := column{"Date", arrow.FixedWidthTypes.Date64, func(b array.Builder) {
-		b.(*array.Date64Builder).AppendValues([]arrow.Date64{19000 * 86400000, 19001 * 86400000, 19002 * 86400000}, nil)
+		b.(*array.Date64Builder).AppendValues([]arrow.Date64{19000 * 86400000, 19001 * 86400000,
+			19002 * 86400000}, nil)
 	}}
 	for _, c := range []column{day32, day64, words("Date", "2022-01-08", "2022-01-09", "2022-01-10")} {
 		for name, content := range files(t, with(c, prices()...)) {
 			r, err := read(name, content, importer.Options{})
-			if err != nil || r.Series.Time[0].String() != "2022-01-08T00:00:00.000Z" || r.Series.Timeframe.String() != "1d" || r.Report.TimeUnits["date"] != 3 {
+			if err != nil || r.Series.Time[0].String() != "2022-01-08T00:00:00.000Z" ||
+				r.Series.Timeframe.String() != "1d" || r.Report.TimeUnits["date"] != 3 {
 				t.Errorf("%s %s: %+v, %v", name, c.typ, r, err)
 			}
 		}
 	}
 	for _, bad := range []arrow.Date32{math.MaxInt32, math.MinInt32, -1} {
-		c := column{"Date", arrow.FixedWidthTypes.Date32, func(b array.Builder) { b.(*array.Date32Builder).AppendValues([]arrow.Date32{19000, bad, 19002}, nil) }}
+		c := column{"Date", arrow.FixedWidthTypes.Date32, func(b array.Builder) {
+			b.(*array.Date32Builder).AppendValues([]arrow.Date32{19000, bad, 19002}, nil)
+		}}
 		for name, content := range files(t, with(c, prices()...)) {
 			_, err := read(name, content, importer.Options{})
 			if e := refused(t, name, err, importer.TimeOutOfRange); e.Cases[0].Line != 2 {
@@ -240,7 +260,8 @@ func TestDates(t *testing.T) {
 func TestTimesThatAreRefused(t *testing.T) {
 	far := func(unit arrow.TimeUnit, n int64) column {
 		return column{"time", &arrow.TimestampType{Unit: unit, TimeZone: "UTC"}, func(b array.Builder) {
-			b.(*array.TimestampBuilder).AppendValues([]arrow.Timestamp{3600000, arrow.Timestamp(n), 10800000}, nil)
+			b.(*array.TimestampBuilder).AppendValues([]arrow.Timestamp{3600000, arrow.Timestamp(n), 10800000},
+				nil)
 		}}
 	}
 	for what, c := range map[string]struct {
@@ -249,23 +270,32 @@ func TestTimesThatAreRefused(t *testing.T) {
 		line int
 		hint string
 	}{
-		"no zone":         {timestamps("time", arrow.Nanosecond, ""), importer.TimezoneRequired, 1, "--tz"},
-		"text no zone":    {words("time", "2024-01-01 00:00:00", "2024-01-01 01:00:00", "2024-01-01 02:00:00"), importer.TimezoneRequired, 1, "--tz"},
-		"half a second":   {doubles("time", 3600, 7200.5, 10800), importer.TimeNotInteger, 2, "not an integer"},
-		"large float":     {doubles("time", 3600, 1.7e18, 10800), importer.TimeNotInteger, 2, "not an integer"},
-		"no time":         {doubles("time", 3600, math.NaN(), 10800), importer.BadNumber, 2, "not a time"},
-		"year 2200":       {far(arrow.Millisecond, 7258118400000), importer.TimeOutOfRange, 2, "1970 to 2100"},
-		"far ms":          {far(arrow.Millisecond, math.MaxInt64), importer.TimeOutOfRange, 2, "1970 to 2100"},
-		"far us":          {far(arrow.Microsecond, math.MinInt64), importer.TimeOutOfRange, 2, "1970 to 2100"},
-		"far ns":          {far(arrow.Nanosecond, -1), importer.TimeOutOfRange, 2, "1970 to 2100"},
-		"integer":         {ints("time", 3600, -1, 10800), importer.TimeOutOfRange, 2, "1970 to 2100"},
-		"compact date":    {ints("time", 20240102, 20240103, 20240104), importer.TimeOutOfRange, 1, "write dates as"},
-		"ambiguous dates": {words("date", "01/02/2024", "01/03/2024", "01/04/2024"), importer.DateOrderAmbiguous, 1, "--date-order"},
+		"no zone": {timestamps("time", arrow.Nanosecond, ""), importer.TimezoneRequired, 1, "--tz"},
+		"text no zone": {words("time", "2024-01-01 00:00:00", "2024-01-01 01:00:00",
+			"2024-01-01 02:00:00"), importer.TimezoneRequired, 1, "--tz"},
+		"half a second": {doubles("time", 3600, 7200.5, 10800), importer.TimeNotInteger, 2,
+			"not an integer"},
+		"large float": {doubles("time", 3600, 1.7e18, 10800), importer.TimeNotInteger, 2,
+			"not an integer"},
+		"no time": {doubles("time", 3600, math.NaN(), 10800), importer.BadNumber, 2, "not a time"},
+		"year 2200": {far(arrow.Millisecond, 7258118400000), importer.TimeOutOfRange, 2,
+			"1970 to 2100"},
+		"far ms": {far(arrow.Millisecond, math.MaxInt64), importer.TimeOutOfRange, 2,
+			"1970 to 2100"},
+		"far us": {far(arrow.Microsecond, math.MinInt64), importer.TimeOutOfRange, 2,
+			"1970 to 2100"},
+		"far ns":  {far(arrow.Nanosecond, -1), importer.TimeOutOfRange, 2, "1970 to 2100"},
+		"integer": {ints("time", 3600, -1, 10800), importer.TimeOutOfRange, 2, "1970 to 2100"},
+		"compact date": {ints("time", 20240102, 20240103, 20240104), importer.TimeOutOfRange, 1,
+			"write dates as"},
+		"ambiguous dates": {words("date", "01/02/2024", "01/03/2024", "01/04/2024"),
+			importer.DateOrderAmbiguous, 1, "--date-order"},
 	} {
 		for name, content := range files(t, with(c.time, prices()...)) {
 			_, err := read(name, content, importer.Options{})
 			e := refused(t, what, err, c.code)
-			if len(e.Cases) == 0 || e.Cases[0].Line != c.line || e.Cases[0].File != name || !strings.Contains(e.Message, c.hint) {
+			if len(e.Cases) == 0 || e.Cases[0].Line != c.line || e.Cases[0].File != name ||
+				!strings.Contains(e.Message, c.hint) {
 				t.Errorf("%s: %+v", what, e)
 			}
 		}
@@ -273,11 +303,14 @@ func TestTimesThatAreRefused(t *testing.T) {
 	// A clock in Berlin that shows an hour which daylight saving skips.
 	if berlin, err := time.LoadLocation("Europe/Berlin"); err == nil {
 		skipped := column{"time", &arrow.TimestampType{Unit: arrow.Millisecond}, func(b array.Builder) {
-			b.(*array.TimestampBuilder).AppendValues([]arrow.Timestamp{1711843200000, 1711852200000, 1711854000000}, nil) // 2024-03-31 00:00, 02:30, 03:00
+			// 2024-03-31 00:00, 02:30, 03:00
+			b.(*array.TimestampBuilder).AppendValues([]arrow.Timestamp{1711843200000, 1711852200000,
+				1711854000000}, nil)
 		}}
 		for name, content := range files(t, with(skipped, prices()...)) {
 			_, err := read(name, content, importer.Options{Zone: berlin})
-			if e := refused(t, name, err, importer.BadNumber); e.Cases[0].Line != 2 || !strings.Contains(e.Message, "daylight saving skips in Europe/Berlin") {
+			if e := refused(t, name, err, importer.BadNumber); e.Cases[0].Line != 2 ||
+				!strings.Contains(e.Message, "daylight saving skips in Europe/Berlin") {
 				t.Errorf("%+v", e)
 			}
 		}
@@ -303,17 +336,36 @@ func TestNumbers(t *testing.T) {
 		fill func(b array.Builder)
 		want []float64
 	}{
-		"int8":    {arrow.PrimitiveTypes.Int8, func(b array.Builder) { b.(*array.Int8Builder).AppendValues([]int8{3, 4, 5}, nil) }, nil},
-		"int16":   {arrow.PrimitiveTypes.Int16, func(b array.Builder) { b.(*array.Int16Builder).AppendValues([]int16{3, 4, 5}, nil) }, nil},
-		"int32":   {arrow.PrimitiveTypes.Int32, func(b array.Builder) { b.(*array.Int32Builder).AppendValues([]int32{3, 4, 5}, nil) }, nil},
-		"int64":   {arrow.PrimitiveTypes.Int64, func(b array.Builder) { b.(*array.Int64Builder).AppendValues([]int64{3, 4, 5}, nil) }, nil},
-		"uint8":   {arrow.PrimitiveTypes.Uint8, func(b array.Builder) { b.(*array.Uint8Builder).AppendValues([]uint8{3, 4, 255}, nil) }, []float64{3, 4, 255}},
-		"uint16":  {arrow.PrimitiveTypes.Uint16, func(b array.Builder) { b.(*array.Uint16Builder).AppendValues([]uint16{3, 4, 65535}, nil) }, []float64{3, 4, 65535}},
-		"uint32":  {arrow.PrimitiveTypes.Uint32, func(b array.Builder) { b.(*array.Uint32Builder).AppendValues([]uint32{3, 4, math.MaxUint32}, nil) }, []float64{3, 4, math.MaxUint32}},
-		"uint64":  {arrow.PrimitiveTypes.Uint64, func(b array.Builder) { b.(*array.Uint64Builder).AppendValues([]uint64{3, 4, 1 << 60}, nil) }, []float64{3, 4, 1 << 60}},
-		"float32": {arrow.PrimitiveTypes.Float32, func(b array.Builder) { b.(*array.Float32Builder).AppendValues([]float32{3.1, 4, 5}, nil) }, []float64{float64(float32(3.1)), 4, 5}},
+		"int8": {arrow.PrimitiveTypes.Int8, func(b array.Builder) {
+			b.(*array.Int8Builder).AppendValues([]int8{3, 4, 5}, nil)
+		}, nil},
+		"int16": {arrow.PrimitiveTypes.Int16, func(b array.Builder) {
+			b.(*array.Int16Builder).AppendValues([]int16{3, 4, 5}, nil)
+		}, nil},
+		"int32": {arrow.PrimitiveTypes.Int32, func(b array.Builder) {
+			b.(*array.Int32Builder).AppendValues([]int32{3, 4, 5}, nil)
+		}, nil},
+		"int64": {arrow.PrimitiveTypes.Int64, func(b array.Builder) {
+			b.(*array.Int64Builder).AppendValues([]int64{3, 4, 5}, nil)
+		}, nil},
+		"uint8": {arrow.PrimitiveTypes.Uint8, func(b array.Builder) {
+			b.(*array.Uint8Builder).AppendValues([]uint8{3, 4, 255}, nil)
+		}, []float64{3, 4, 255}},
+		"uint16": {arrow.PrimitiveTypes.Uint16, func(b array.Builder) {
+			b.(*array.Uint16Builder).AppendValues([]uint16{3, 4, 65535}, nil)
+		}, []float64{3, 4, 65535}},
+		"uint32": {arrow.PrimitiveTypes.Uint32, func(b array.Builder) {
+			b.(*array.Uint32Builder).AppendValues([]uint32{3, 4, math.MaxUint32}, nil)
+		}, []float64{3, 4, math.MaxUint32}},
+		"uint64": {arrow.PrimitiveTypes.Uint64, func(b array.Builder) {
+			b.(*array.Uint64Builder).AppendValues([]uint64{3, 4, 1 << 60}, nil)
+		}, []float64{3, 4, 1 << 60}},
+		"float32": {arrow.PrimitiveTypes.Float32, func(b array.Builder) {
+			b.(*array.Float32Builder).AppendValues([]float32{3.1, 4, 5}, nil)
+		}, []float64{float64(float32(3.1)), 4, 5}},
 		"float16": {arrow.FixedWidthTypes.Float16, func(b array.Builder) {
-			b.(*array.Float16Builder).AppendValues([]float16.Num{float16.New(3.5), float16.New(4), float16.New(5)}, nil)
+			b.(*array.Float16Builder).AppendValues([]float16.Num{float16.New(3.5), float16.New(4),
+				float16.New(5)}, nil)
 		}, []float64{3.5, 4, 5}},
 		"decimal": {d128, func(b array.Builder) {
 			for _, n := range []int64{31415, 40000, 51234} {
@@ -344,23 +396,30 @@ func TestNumbers(t *testing.T) {
 				b.(*array.Decimal256Builder).Append(n)
 			}
 		}, []float64{7.1, 7.1, 7.1}},
-		"text":      {arrow.BinaryTypes.String, func(b array.Builder) { b.(*array.StringBuilder).AppendValues([]string{"3", "4.5", " 5e0 "}, nil) }, []float64{3, 4.5, 5}},
-		"long text": {arrow.BinaryTypes.LargeString, func(b array.Builder) { b.(*array.LargeStringBuilder).AppendValues([]string{"3", "4.5", "5"}, nil) }, []float64{3, 4.5, 5}},
-		"dictionary of text": {&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, func(b array.Builder) {
+		"text": {arrow.BinaryTypes.String, func(b array.Builder) {
+			b.(*array.StringBuilder).AppendValues([]string{"3", "4.5", " 5e0 "}, nil)
+		}, []float64{3, 4.5, 5}},
+		"long text": {arrow.BinaryTypes.LargeString, func(b array.Builder) {
+			b.(*array.LargeStringBuilder).AppendValues([]string{"3", "4.5", "5"}, nil)
+		}, []float64{3, 4.5, 5}},
+		"dictionary of text": {&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8,
+			ValueType: arrow.BinaryTypes.String}, func(b array.Builder) {
 			for _, s := range []string{"5", "4", "5"} {
 				if err := b.(*array.BinaryDictionaryBuilder).AppendString(s); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}, []float64{5, 4, 5}},
-		"dictionary of floats": {&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32, ValueType: arrow.PrimitiveTypes.Float64}, func(b array.Builder) {
+		"dictionary of floats": {&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int32,
+			ValueType: arrow.PrimitiveTypes.Float64}, func(b array.Builder) {
 			for _, x := range []float64{5.5, 4.5, 5.5} {
 				if err := b.(*array.Float64DictionaryBuilder).Append(x); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}, []float64{5.5, 4.5, 5.5}},
-		"dictionary of integers": {&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16, ValueType: arrow.PrimitiveTypes.Int64}, func(b array.Builder) {
+		"dictionary of integers": {&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint16,
+			ValueType: arrow.PrimitiveTypes.Int64}, func(b array.Builder) {
 			for _, x := range []int64{5, 4, 5} {
 				if err := b.(*array.Int64DictionaryBuilder).Append(x); err != nil {
 					t.Fatal(err)
@@ -373,8 +432,10 @@ func TestNumbers(t *testing.T) {
 		}
 		r := record(t, numbered(c.typ, c.fill))
 		made := map[string][]byte{"x.feather": featherOf(t, nil, r)}
-		if id := c.typ.ID(); id != arrow.DECIMAL32 && id != arrow.DECIMAL64 { // the library does not write those to Parquet
-			made["plain.parquet"], made["arrow.parquet"] = parquetOf(t, false, nil, r), parquetOf(t, true, nil, r)
+		// the library does not write those to Parquet
+		if id := c.typ.ID(); id != arrow.DECIMAL32 && id != arrow.DECIMAL64 {
+			made["plain.parquet"], made["arrow.parquet"] = parquetOf(t, false, nil, r),
+				parquetOf(t, true, nil, r)
 		}
 		for name, content := range made {
 			got, err := read(name, content, importer.Options{})
@@ -425,8 +486,10 @@ func TestColumnsThatHoldNoNumbers(t *testing.T) {
 		}
 	}
 	// A column that is not selected may be anything.
-	extra := append(numbered(arrow.PrimitiveTypes.Float64, func(b array.Builder) { b.(*array.Float64Builder).AppendValues([]float64{3, 4, 5}, nil) }),
-		column{"signal", arrow.FixedWidthTypes.Boolean, yes}, column{"levels", arrow.ListOf(arrow.PrimitiveTypes.Float64), lists})
+	extra := append(numbered(arrow.PrimitiveTypes.Float64,
+		func(b array.Builder) { b.(*array.Float64Builder).AppendValues([]float64{3, 4, 5}, nil) }),
+		column{"signal", arrow.FixedWidthTypes.Boolean, yes},
+		column{"levels", arrow.ListOf(arrow.PrimitiveTypes.Float64), lists})
 	for name, content := range files(t, extra) {
 		if r, err := read(name, content, importer.Options{}); err != nil || rows(r.Series) != want3 {
 			t.Errorf("%s: %v", name, err)
@@ -455,11 +518,13 @@ func TestNulls(t *testing.T) {
 		}
 	}
 	// What int64 does not hold is how uint64 marks a missing value.
-	none := with(ints("time", 3600, 5400, 7200, 10800), doubles("open", 1, 1, 2, 3), column{"high", arrow.PrimitiveTypes.Uint64, func(b array.Builder) {
-		b.(*array.Uint64Builder).AppendValues([]uint64{3, math.MaxUint64, 4, 5}, nil)
-	}}, doubles("low", 1, 1, 2, 3), doubles("close", 2, 1, 3, 4), doubles("volume", 10, 1, 20, 30))
+	none := with(ints("time", 3600, 5400, 7200, 10800), doubles("open", 1, 1, 2, 3),
+		column{"high", arrow.PrimitiveTypes.Uint64, func(b array.Builder) {
+			b.(*array.Uint64Builder).AppendValues([]uint64{3, math.MaxUint64, 4, 5}, nil)
+		}}, doubles("low", 1, 1, 2, 3), doubles("close", 2, 1, 3, 4), doubles("volume", 10, 1, 20, 30))
 	for name, content := range files(t, none) {
-		if r, err := read(name, content, importer.Options{}); err != nil || rows(r.Series) != want3 || r.Report.Skipped != 1 {
+		if r, err := read(name, content, importer.Options{}); err != nil || rows(r.Series) != want3 ||
+			r.Report.Skipped != 1 {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
@@ -467,7 +532,8 @@ func TestNulls(t *testing.T) {
 	inf[1] = doubles("high", 3, math.Inf(1), 5)
 	for name, content := range files(t, with(ints("time", 3600, 7200, 10800), inf...)) {
 		_, err := read(name, content, importer.Options{})
-		if e := refused(t, name, err, importer.BadNumber); e.Cases[0].Line != 2 || e.Cases[0].Text != "7200,2,+Inf,2,3,20" {
+		if e := refused(t, name, err, importer.BadNumber); e.Cases[0].Line != 2 ||
+			e.Cases[0].Text != "7200,2,+Inf,2,3,20" {
 			t.Errorf("%+v", e)
 		}
 	}
@@ -475,14 +541,16 @@ func TestNulls(t *testing.T) {
 
 func TestNamesAndColumns(t *testing.T) {
 	p := prices()
-	shuffled := []column{words("exchange", "a", "a", "a"), p[4], p[3], p[2], p[1], p[0], ints("open_time", 3600, 7200, 10800), doubles("close", 9, 9, 9)}
+	shuffled := []column{words("exchange", "a", "a", "a"), p[4], p[3], p[2], p[1], p[0],
+		ints("open_time", 3600, 7200, 10800), doubles("close", 9, 9, 9)}
 	for name, content := range files(t, shuffled) {
 		r, err := read(name, content, importer.Options{})
 		if err != nil || rows(r.Series) != want3 || r.Report.Profile != "binance-header" {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
-	nameless := with(ints("t", 3600, 7200, 10800), doubles("o", 1, 2, 3), doubles("h", 3, 4, 5), doubles("l", 1, 2, 3), doubles("c", 2, 3, 4), doubles("v", 10, 20, 30))
+	nameless := with(ints("t", 3600, 7200, 10800), doubles("o", 1, 2, 3), doubles("h", 3, 4, 5),
+		doubles("l", 1, 2, 3), doubles("c", 2, 3, 4), doubles("v", 10, 20, 30))
 	columns, err := importer.ParseColumns("time,open,high,low,close,volume")
 	if err != nil {
 		t.Fatal(err)
@@ -499,7 +567,8 @@ func TestNamesAndColumns(t *testing.T) {
 	}
 	for name, content := range files(t, with(ints("time", 3600, 7200, 10800), p[0], p[1], p[2])) {
 		_, err := read(name, content, importer.Options{})
-		if e := refused(t, name, err, importer.ColumnsMissing); !strings.Contains(e.Message, "does not name close") {
+		if e := refused(t, name, err, importer.ColumnsMissing); !strings.Contains(e.Message,
+			"does not name close") {
 			t.Errorf("%v", e)
 		}
 		_, err = read(name, content, importer.Options{Columns: columns})
@@ -508,20 +577,23 @@ func TestNamesAndColumns(t *testing.T) {
 	// Freqtrade names its series in the name of the file.
 	for name, content := range files(t, with(timestamps("date", arrow.Millisecond, "UTC"), p...)) {
 		r, err := read("BTC_USDT-1h"+name[1:], content, importer.Options{})
-		if err != nil || r.Series.Symbol != "BTC/USDT" || r.Report.Profile != "freqtrade" || rows(r.Series) != want3 {
+		if err != nil || r.Series.Symbol != "BTC/USDT" || r.Report.Profile != "freqtrade" ||
+			rows(r.Series) != want3 {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
 }
 
 func TestTickersInColumns(t *testing.T) {
-	ticker := column{"ticker", &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, func(b array.Builder) {
-		for _, s := range []string{"A", "B", "A"} {
-			if err := b.(*array.BinaryDictionaryBuilder).AppendString(s); err != nil {
-				t.Fatal(err)
+	ticker := column{"ticker",
+		&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String},
+		func(b array.Builder) {
+			for _, s := range []string{"A", "B", "A"} {
+				if err := b.(*array.BinaryDictionaryBuilder).AppendString(s); err != nil {
+					t.Fatal(err)
+				}
 			}
-		}
-	}}
+		}}
 	for name, content := range files(t, with(ticker, append(prices(), ints("time", 3600, 7200, 10800))...)) {
 		_, err := read(name, content, importer.Options{})
 		if e := refused(t, name, err, importer.MultipleTickers); e.Cases[0].Line != 2 {
@@ -535,17 +607,20 @@ func TestTickersInColumns(t *testing.T) {
 }
 
 func TestIntegersOfDatabento(t *testing.T) {
-	columns := with(ints("ts_event", 1700000000000000000, 1700003600000000000), ints("open", 1e9, 2e9), ints("high", 3e9, 4500000001),
-		ints("low", 1e9, 2e9), ints("close", 2e9, 3e9), ints("volume", 10, 20))
+	columns := with(ints("ts_event", 1700000000000000000, 1700003600000000000), ints("open", 1e9, 2e9),
+		ints("high", 3e9, 4500000001), ints("low", 1e9, 2e9), ints("close", 2e9, 3e9), ints("volume", 10, 20))
 	for name, content := range files(t, columns) {
 		r, err := read(name, content, importer.Options{})
-		if err != nil || !slices.Equal(r.Series.High, []float64{3, 4.500000001}) || !slices.Equal(r.Series.Volume, []float64{10, 20}) {
+		if err != nil || !slices.Equal(r.Series.High, []float64{3, 4.500000001}) ||
+			!slices.Equal(r.Series.Volume, []float64{10, 20}) {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
-	floats := with(ints("ts_event", 1700000000000000000, 1700003600000000000), doubles("open", 1, 2), doubles("high", 3, 4), doubles("low", 1, 2), doubles("close", 2, 3))
+	floats := with(ints("ts_event", 1700000000000000000, 1700003600000000000), doubles("open", 1, 2),
+		doubles("high", 3, 4), doubles("low", 1, 2), doubles("close", 2, 3))
 	for name, content := range files(t, floats) {
-		if r, err := read(name, content, importer.Options{}); err != nil || !slices.Equal(r.Series.High, []float64{3, 4}) {
+		if r, err := read(name, content, importer.Options{}); err != nil ||
+			!slices.Equal(r.Series.High, []float64{3, 4}) {
 			t.Errorf("%s: %+v, %v", name, r, err)
 		}
 	}
@@ -560,7 +635,8 @@ func many(n int) []column {
 	for i := range n {
 		times[i], values[i] = begin+int64(i)*60000, float64(i+1)
 	}
-	return with(ints("time_ms", times...), doubles("open", values...), doubles("high", values...), doubles("low", values...), doubles("close", values...), doubles("volume", values...))
+	return with(ints("time_ms", times...), doubles("open", values...), doubles("high", values...),
+		doubles("low", values...), doubles("close", values...), doubles("volume", values...))
 }
 
 func check(t *testing.T, what string, n int, r *importer.Result, err error) {
@@ -575,7 +651,8 @@ func check(t *testing.T, what string, n int, r *importer.Result, err error) {
 		return
 	}
 	for i := range n {
-		if x := float64(i + 1); s.Time[i] != market.Time(begin+int64(i)*60000) || s.Open[i] != x || s.Low[i] != x || s.Volume[i] != x {
+		if x := float64(i + 1); s.Time[i] != market.Time(begin+int64(i)*60000) || s.Open[i] != x ||
+			s.Low[i] != x || s.Volume[i] != x {
 			t.Fatalf("%s: row %d is %+v", what, i, s.At(i))
 		}
 	}
@@ -584,17 +661,22 @@ func check(t *testing.T, what string, n int, r *importer.Result, err error) {
 func TestCompression(t *testing.T) {
 	const n = 5000
 	r := record(t, many(n))
-	for what, options := range map[string][]ipc.Option{"none": nil, "LZ4": {ipc.WithLZ4()}, "Zstandard": {ipc.WithZstd()}} {
+	for what, options := range map[string][]ipc.Option{"none": nil, "LZ4": {ipc.WithLZ4()},
+		"Zstandard": {ipc.WithZstd()}} {
 		got, err := read("x.feather", featherOf(t, options, r), importer.Options{})
 		check(t, what, n, got, err)
 	}
 	for _, codec := range []compress.Compression{
-		compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Brotli, compress.Codecs.Zstd, compress.Codecs.Lz4Raw,
+		compress.Codecs.Uncompressed, compress.Codecs.Snappy, compress.Codecs.Gzip, compress.Codecs.Brotli,
+		compress.Codecs.Zstd, compress.Codecs.Lz4Raw,
 	} {
 		for what, more := range map[string][]parquet.WriterProperty{
-			"dictionary": nil, "plain": {parquet.WithDictionaryDefault(false)}, "version 2 pages": {parquet.WithDataPageVersion(parquet.DataPageV2), parquet.WithDataPageSize(1000)},
+			"dictionary": nil, "plain": {parquet.WithDictionaryDefault(false)},
+			"version 2 pages": {parquet.WithDataPageVersion(parquet.DataPageV2),
+				parquet.WithDataPageSize(1000)},
 		} {
-			got, err := read("x.parquet", parquetOf(t, false, append(more, parquet.WithCompression(codec)), r), importer.Options{})
+			got, err := read("x.parquet",
+				parquetOf(t, false, append(more, parquet.WithCompression(codec)), r), importer.Options{})
 			check(t, codec.String()+" "+what, n, got, err)
 		}
 	}
@@ -614,12 +696,15 @@ func TestBatchesAndRowGroups(t *testing.T) {
 	empty := r.NewSlice(0, 0)
 	parts = append(slices.Insert(parts, 3, empty), empty)
 	for what, content := range map[string][]byte{
-		"one batch":      featherOf(t, nil, r),
-		"batches":        featherOf(t, []ipc.Option{ipc.WithLZ4()}, parts...),
-		"one row group":  parquetOf(t, false, []parquet.WriterProperty{parquet.WithDataPageSize(4096)}, r),
-		"row groups":     parquetOf(t, true, nil, parts...),
-		"short groups":   parquetOf(t, false, []parquet.WriterProperty{parquet.WithMaxRowGroupLength(1000)}, r),
-		"delta encoding": parquetOf(t, false, []parquet.WriterProperty{parquet.WithDictionaryFor("time_ms", false), parquet.WithEncodingFor("time_ms", parquet.Encodings.DeltaBinaryPacked)}, r),
+		"one batch":     featherOf(t, nil, r),
+		"batches":       featherOf(t, []ipc.Option{ipc.WithLZ4()}, parts...),
+		"one row group": parquetOf(t, false, []parquet.WriterProperty{parquet.WithDataPageSize(4096)}, r),
+		"row groups":    parquetOf(t, true, nil, parts...),
+		"short groups": parquetOf(t, false, []parquet.WriterProperty{parquet.WithMaxRowGroupLength(1000)},
+			r),
+		"delta encoding": parquetOf(t, false,
+			[]parquet.WriterProperty{parquet.WithDictionaryFor("time_ms", false),
+				parquet.WithEncodingFor("time_ms", parquet.Encodings.DeltaBinaryPacked)}, r),
 	} {
 		heard := int64(0)
 		got, err := read("x", content, importer.Options{Progress: func(done, total int64) {
@@ -633,7 +718,8 @@ func TestBatchesAndRowGroups(t *testing.T) {
 			t.Errorf("%s: heard of %d bytes of %d", what, heard, len(content))
 		}
 	}
-	for what, content := range map[string][]byte{"feather": featherOf(t, nil, empty), "parquet": parquetOf(t, false, nil, empty)} {
+	for what, content := range map[string][]byte{"feather": featherOf(t, nil, empty),
+		"parquet": parquetOf(t, false, nil, empty)} {
 		_, err := read("x", content, importer.Options{})
 		refused(t, what, err, importer.NoRows)
 	}
@@ -649,7 +735,8 @@ func TestTextAcrossPages(t *testing.T) {
 	}
 	columns[3] = words("low", text...)
 	r := record(t, columns)
-	small := []parquet.WriterProperty{parquet.WithDataPageSize(512), parquet.WithDictionaryDefault(false), parquet.WithCompression(compress.Codecs.Snappy)}
+	small := []parquet.WriterProperty{parquet.WithDataPageSize(512), parquet.WithDictionaryDefault(false),
+		parquet.WithCompression(compress.Codecs.Snappy)}
 	got, err := read("x.parquet", parquetOf(t, false, small, r), importer.Options{})
 	check(t, "text", n, got, err)
 }
@@ -658,7 +745,8 @@ func TestCancelled(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	for name, content := range files(t, many(10)) {
-		_, err := importer.Read(ctx, []importer.Input{importer.Bytes(name, content)}, importer.Options{Symbol: "X/USD", Formats: Formats()})
+		_, err := importer.Read(ctx, []importer.Input{importer.Bytes(name, content)},
+			importer.Options{Symbol: "X/USD", Formats: Formats()})
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("%s: %v", name, err)
 		}

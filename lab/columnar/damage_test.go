@@ -26,20 +26,29 @@ import (
 func samples(t testing.TB) map[string][]byte {
 	t.Helper()
 	plain := record(t, many(9))
-	mixed := record(t, append(many(9), column{"ticker", &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8, ValueType: arrow.BinaryTypes.String}, func(b array.Builder) {
-		for range 9 {
-			if err := b.(*array.BinaryDictionaryBuilder).AppendString("A"); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}}))
+	mixed := record(t,
+		append(many(9),
+			column{"ticker",
+				&arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Int8,
+					ValueType: arrow.BinaryTypes.String}, func(b array.Builder) {
+					for range 9 {
+						if err := b.(*array.BinaryDictionaryBuilder).AppendString("A"); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}}))
 	return map[string][]byte{
-		"plain.feather":  featherOf(t, nil, plain),
-		"lz4.feather":    featherOf(t, []ipc.Option{ipc.WithLZ4()}, plain.NewSlice(0, 7), plain.NewSlice(7, 9)),
-		"zstd.feather":   featherOf(t, []ipc.Option{ipc.WithZstd()}, mixed),
-		"plain.parquet":  parquetOf(t, false, []parquet.WriterProperty{parquet.WithDictionaryDefault(false)}, plain.NewSlice(0, 7), plain.NewSlice(7, 9)),
-		"snappy.parquet": parquetOf(t, true, []parquet.WriterProperty{parquet.WithCompression(compress.Codecs.Snappy)}, mixed),
-		"v2.parquet":     parquetOf(t, false, []parquet.WriterProperty{parquet.WithDataPageVersion(parquet.DataPageV2), parquet.WithCompression(compress.Codecs.Zstd)}, plain),
+		"plain.feather": featherOf(t, nil, plain),
+		"lz4.feather": featherOf(t, []ipc.Option{ipc.WithLZ4()}, plain.NewSlice(0, 7),
+			plain.NewSlice(7, 9)),
+		"zstd.feather": featherOf(t, []ipc.Option{ipc.WithZstd()}, mixed),
+		"plain.parquet": parquetOf(t, false, []parquet.WriterProperty{parquet.WithDictionaryDefault(false)},
+			plain.NewSlice(0, 7), plain.NewSlice(7, 9)),
+		"snappy.parquet": parquetOf(t, true,
+			[]parquet.WriterProperty{parquet.WithCompression(compress.Codecs.Snappy)}, mixed),
+		"v2.parquet": parquetOf(t, false,
+			[]parquet.WriterProperty{parquet.WithDataPageVersion(parquet.DataPageV2),
+				parquet.WithCompression(compress.Codecs.Zstd)}, plain),
 	}
 }
 
@@ -47,7 +56,8 @@ func samples(t testing.TB) map[string][]byte {
 // such as a candle file accepts.
 func tryRead(t *testing.T, what string, content []byte) error {
 	t.Helper()
-	o := importer.Options{Symbol: "X/USD", Formats: Formats(), Zone: time.UTC, Violations: "widen", Duplicates: "last"}
+	o := importer.Options{Symbol: "X/USD", Formats: Formats(), Zone: time.UTC, Violations: "widen",
+		Duplicates: "last"}
 	r, err := importer.Read(context.Background(), []importer.Input{importer.Bytes("x", content)}, o)
 	if err != nil {
 		var e *importer.Error
@@ -58,7 +68,8 @@ func tryRead(t *testing.T, what string, content []byte) error {
 	}
 	s := r.Series
 	for i := range s.Len() {
-		if !(s.Low[i] > 0) || s.High[i] < s.Low[i] || math.IsInf(s.High[i], 0) || !(s.Volume[i] >= 0) || math.IsInf(s.Volume[i], 0) || i > 0 && s.Time[i] <= s.Time[i-1] {
+		if !(s.Low[i] > 0) || s.High[i] < s.Low[i] || math.IsInf(s.High[i], 0) || !(s.Volume[i] >= 0) ||
+			math.IsInf(s.Volume[i], 0) || i > 0 && s.Time[i] <= s.Time[i-1] {
 			t.Fatalf("%s: candle %d is %+v", what, i, s.At(i))
 		}
 	}
@@ -126,14 +137,17 @@ func TestHugeSizesInParquet(t *testing.T) {
 		}
 	}
 	float := arrow.PrimitiveTypes.Float64
-	r := record(t, []column{{"time", float, ones}, {"open", float, ones}, {"high", float, ones}, {"low", float, ones}, {"close", float, ones}})
+	r := record(t,
+		[]column{{"time", float, ones}, {"open", float, ones}, {"high", float, ones}, {"low", float, ones},
+			{"close", float, ones}})
 	content := parquetOf(t, false, []parquet.WriterProperty{parquet.WithMaxRowGroupLength(2 * n)}, r)
 	at := len(content) - 8 - int(binary.LittleEndian.Uint32(content[len(content)-8:]))
 	if bytes.Count(content[at:], varint(n)) < 7 {
 		t.Fatal("the metadata do not say how many rows there are")
 	}
 	for declared, code := range map[int64]importer.Code{120_000_007: importer.TooLarge, 2_000_000: importer.Encoding} {
-		bad := append(bytes.Clone(content[:at]), bytes.ReplaceAll(content[at:], varint(n), varint(declared))...)
+		bad := append(bytes.Clone(content[:at]),
+			bytes.ReplaceAll(content[at:], varint(n), varint(declared))...)
 		if len(bad) != len(content) {
 			t.Fatal("numbers of different length")
 		}
@@ -148,7 +162,9 @@ func TestHugeSizesInParquet(t *testing.T) {
 func TestMemoryIsLimited(t *testing.T) {
 	r := record(t, many(5000))
 	plain := featherOf(t, nil, r)
-	packed := parquetOf(t, false, []parquet.WriterProperty{parquet.WithDictionaryDefault(false), parquet.WithCompression(compress.Codecs.Gzip)}, r)
+	packed := parquetOf(t, false,
+		[]parquet.WriterProperty{parquet.WithDictionaryDefault(false),
+			parquet.WithCompression(compress.Codecs.Gzip)}, r)
 	c, err := openFeatherWithin("x.feather", bytes.NewReader(plain), int64(len(plain)), 100_000)
 	if err == nil {
 		_, err = c.Next()
@@ -164,7 +180,8 @@ func TestMemoryIsLimited(t *testing.T) {
 			_, err = p.Next()
 		}
 	}
-	if e := refused(t, "Parquet", err, importer.TooLarge); !strings.Contains(e.Message, "smaller batches or row groups") {
+	if e := refused(t, "Parquet", err, importer.TooLarge); !strings.Contains(e.Message,
+		"smaller batches or row groups") {
 		t.Errorf("%v", e)
 	}
 	// Files that fit take what they need and give it back.
@@ -213,7 +230,8 @@ func TestFilesOfOtherKinds(t *testing.T) {
 		"PAR1PAR1":     "damaged",
 		"ARROW1ARROW1": "damaged",
 	} {
-		if e := refused(t, hint, tryRead(t, hint, []byte(content)), importer.Encoding); !strings.Contains(e.Message, hint) {
+		if e := refused(t, hint, tryRead(t, hint, []byte(content)),
+			importer.Encoding); !strings.Contains(e.Message, hint) {
 			t.Errorf("%q: %v", content, e)
 		}
 	}

@@ -57,32 +57,44 @@ func TestFooters(t *testing.T) {
 		what, problem string
 		build         func(b *flatbuffers.Builder) (fields, notes flatbuffers.UOffsetT)
 	}{
-		{"nothing", "", func(*flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) { return 0, 0 }},
+		{"nothing", "", func(*flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) {
+			return 0, 0
+		}},
 		{"three columns", "", func(b *flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) {
 			f := table{b, make([]flatbuffers.UOffsetT, 7)}.end()
 			return vectorOf(b, f, f, f), 0
 		}},
-		{"columns that are not there", "a list of 268435456 in", func(b *flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) { return lie(b, 1<<28), 0 }},
-		{"notes that are not there", "a list of 1048576 in", func(b *flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) { return 0, lie(b, 1<<20) }},
-		{"notes of a column that are not there", "a list of 4096 in", func(b *flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) {
-			notes := lie(b, 1<<12)
-			return vectorOf(b, table{b, []flatbuffers.UOffsetT{0, 0, 0, 0, 0, 0, notes}}.end()), 0
-		}},
-		{"a column in itself, twenty deep", "without end", func(b *flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) {
-			inner := table{b, make([]flatbuffers.UOffsetT, 7)}.end()
-			for range 20 {
-				inner = table{b, []flatbuffers.UOffsetT{0, 0, 0, 0, 0, vectorOf(b, inner), 0}}.end()
-			}
-			return vectorOf(b, inner), 0
-		}},
-		{"a kilobyte that unfolds to a million columns", "more than 10000 columns", func(b *flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) {
-			inner := table{b, make([]flatbuffers.UOffsetT, 7)}.end()
-			for range 6 {
-				children := vectorOf(b, inner, inner, inner, inner, inner, inner, inner, inner, inner, inner)
-				inner = table{b, []flatbuffers.UOffsetT{0, 0, 0, 0, 0, children, 0}}.end()
-			}
-			return vectorOf(b, inner), 0
-		}},
+		{"columns that are not there", "a list of 268435456 in",
+			func(b *flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) {
+				return lie(b, 1<<28), 0
+			}},
+		{"notes that are not there", "a list of 1048576 in",
+			func(b *flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) {
+				return 0, lie(b, 1<<20)
+			}},
+		{"notes of a column that are not there", "a list of 4096 in",
+			func(b *flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) {
+				notes := lie(b, 1<<12)
+				return vectorOf(b, table{b, []flatbuffers.UOffsetT{0, 0, 0, 0, 0, 0, notes}}.end()), 0
+			}},
+		{"a column in itself, twenty deep", "without end",
+			func(b *flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) {
+				inner := table{b, make([]flatbuffers.UOffsetT, 7)}.end()
+				for range 20 {
+					inner = table{b, []flatbuffers.UOffsetT{0, 0, 0, 0, 0, vectorOf(b, inner), 0}}.end()
+				}
+				return vectorOf(b, inner), 0
+			}},
+		{"a kilobyte that unfolds to a million columns", "more than 10000 columns",
+			func(b *flatbuffers.Builder) (flatbuffers.UOffsetT, flatbuffers.UOffsetT) {
+				inner := table{b, make([]flatbuffers.UOffsetT, 7)}.end()
+				for range 6 {
+					children := vectorOf(b, inner, inner, inner, inner, inner, inner, inner, inner, inner,
+						inner)
+					inner = table{b, []flatbuffers.UOffsetT{0, 0, 0, 0, 0, children, 0}}.end()
+				}
+				return vectorOf(b, inner), 0
+			}},
 	} {
 		w := walk{}
 		w.footer(footerWith(c.build))
@@ -112,7 +124,9 @@ func TestMessages(t *testing.T) {
 		}
 		return b.EndVector(len(n))
 	}
-	batch := func(nodes, buffers, variadic func(b *flatbuffers.Builder) flatbuffers.UOffsetT) func(b *flatbuffers.Builder) []flatbuffers.UOffsetT {
+	batch := func(nodes, buffers,
+		variadic func(b *flatbuffers.Builder) flatbuffers.UOffsetT) func(
+		b *flatbuffers.Builder) []flatbuffers.UOffsetT {
 		return func(b *flatbuffers.Builder) []flatbuffers.UOffsetT {
 			return []flatbuffers.UOffsetT{0, nodes(b), buffers(b), 0, variadic(b)}
 		}
@@ -128,12 +142,25 @@ func TestMessages(t *testing.T) {
 		{"nodes", "a list of", messageWith(kindBatch, batch(huge, none, none))},
 		{"buffers", "a list of", messageWith(kindBatch, batch(none, huge, none))},
 		{"parts", "a list of", messageWith(kindBatch, batch(none, none, huge))},
-		{"parts without buffers", "8589934592 parts of a column in 0 buffers", messageWith(kindBatch, batch(none, none, func(b *flatbuffers.Builder) flatbuffers.UOffsetT { return numbers(b, 0, 1<<33) }))},
-		{"fewer than no parts", "-1 parts", messageWith(kindBatch, batch(none, none, func(b *flatbuffers.Builder) flatbuffers.UOffsetT { return numbers(b, -1) }))},
-		{"a dictionary of nothing", "an empty dictionary", messageWith(kindDictionary, func(*flatbuffers.Builder) []flatbuffers.UOffsetT { return []flatbuffers.UOffsetT{0, 0, 0} })},
-		{"a dictionary", "a list of", messageWith(kindDictionary, func(b *flatbuffers.Builder) []flatbuffers.UOffsetT {
-			return []flatbuffers.UOffsetT{0, table{b, []flatbuffers.UOffsetT{0, huge(b), 0, 0, 0}}.end(), 0}
-		})},
+		{"parts without buffers", "8589934592 parts of a column in 0 buffers",
+			messageWith(kindBatch,
+				batch(none, none, func(b *flatbuffers.Builder) flatbuffers.UOffsetT {
+					return numbers(b, 0, 1<<33)
+				}))},
+		{"fewer than no parts", "-1 parts",
+			messageWith(kindBatch,
+				batch(none, none, func(b *flatbuffers.Builder) flatbuffers.UOffsetT {
+					return numbers(b, -1)
+				}))},
+		{"a dictionary of nothing", "an empty dictionary",
+			messageWith(kindDictionary, func(*flatbuffers.Builder) []flatbuffers.UOffsetT {
+				return []flatbuffers.UOffsetT{0, 0, 0}
+			})},
+		{"a dictionary", "a list of",
+			messageWith(kindDictionary, func(b *flatbuffers.Builder) []flatbuffers.UOffsetT {
+				return []flatbuffers.UOffsetT{0, table{b, []flatbuffers.UOffsetT{0, huge(b), 0, 0, 0}}.end(),
+					0}
+			})},
 	} {
 		w := walk{}
 		w.message(c.message)
@@ -173,23 +200,34 @@ func TestCompactMetadata(t *testing.T) {
 		{"empty", "", []byte{0}},
 		{"cut", "too early", nil},
 		{"every kind of value", "", []byte{
-			field(compactTrue), field(compactFalse), field(compactByte), 1, field(compactInt16), 2, field(compactInt32), 2, field(compactInt64), 0x80, 1,
-			field(compactDouble), 1, 2, 3, 4, 5, 6, 7, 8, field(compactBinary), 2, 'h', 'i', field(compactList), 2<<4 | compactTrue, 1, 2,
-			field(compactSet), 1<<4 | compactInt32, 4, field(compactMap), 1, compactInt32<<4 | compactByte, 2, 9, field(compactMap), 0,
-			field(compactStruct), 0, field(compactUUID), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16,
-			compactInt32, 100, 2, // a field with a number of its own
+			field(compactTrue), field(compactFalse), field(compactByte), 1, field(compactInt16), 2,
+			field(compactInt32), 2, field(compactInt64), 0x80, 1,
+			field(compactDouble), 1, 2, 3, 4, 5, 6, 7, 8, field(compactBinary), 2, 'h', 'i',
+			field(compactList), 2<<4 | compactTrue, 1, 2,
+			field(compactSet), 1<<4 | compactInt32, 4, field(compactMap), 1, compactInt32<<4 | compactByte, 2,
+			9, field(compactMap), 0,
+			field(compactStruct), 0, field(compactUUID), 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15,
+			16, compactInt32, 100, 2, // a field with a number of its own
 			0,
 		}},
 		{"unknown type", "unknown type 14", []byte{field(14), 0}},
 		{"number without end", "too early", []byte{field(compactInt64), 0x80}},
 		{"a double of three bytes", "too early", []byte{field(compactDouble), 1, 2, 3}},
-		{"a long text", "1000000 bytes or values in 1 bytes", append(append([]byte{field(compactBinary)}, binary.AppendUvarint(nil, 1_000_000)...), 'x')},
-		{"a long list", "bytes or values in", append([]byte{field(compactList), 15<<4 | compactStruct}, binary.AppendUvarint(nil, 1<<40)...)},
-		{"a list longer than what is left", "a list of 14 in 2 bytes", []byte{field(compactList), 14<<4 | compactStruct, 0, 0}},
-		{"a long map", "bytes or values in", append([]byte{field(compactMap)}, binary.AppendUvarint(nil, 1<<30)...)},
+		{"a long text", "1000000 bytes or values in 1 bytes",
+			append(append([]byte{field(compactBinary)}, binary.AppendUvarint(nil, 1_000_000)...), 'x')},
+		{"a long list", "bytes or values in",
+			append([]byte{field(compactList), 15<<4 | compactStruct}, binary.AppendUvarint(nil, 1<<40)...)},
+		{"a list longer than what is left", "a list of 14 in 2 bytes",
+			[]byte{field(compactList), 14<<4 | compactStruct, 0, 0}},
+		{"a long map", "bytes or values in",
+			append([]byte{field(compactMap)}, binary.AppendUvarint(nil, 1<<30)...)},
 		{"too deep", "without end", deep},
-		{"a column of more than there are", "a column of 1000 in a schema of 1", append(append([]byte{2<<4 | compactList, 1<<4 | compactStruct, 5<<4 | compactInt32}, varint(1000)...), 0, 0)},
-		{"a column of as many as there are", "", append(append([]byte{2<<4 | compactList, 1<<4 | compactStruct, 5<<4 | compactInt32}, varint(1)...), 0, 0)},
+		{"a column of more than there are", "a column of 1000 in a schema of 1",
+			append(append([]byte{2<<4 | compactList, 1<<4 | compactStruct, 5<<4 | compactInt32},
+				varint(1000)...), 0, 0)},
+		{"a column of as many as there are", "",
+			append(append([]byte{2<<4 | compactList, 1<<4 | compactStruct, 5<<4 | compactInt32},
+				varint(1)...), 0, 0)},
 	} {
 		w := compact{rest: c.bytes}
 		w.structure(nil)

@@ -30,10 +30,13 @@ func TestAspects(t *testing.T) {
 		{"environment", func(r *artifact.Run) { r.Manifest.Sandbox = "require" }, false},
 	} {
 		w := newWorld(t)
-		w.add(spec{id: "run_a", params: "{}", noise: 1}, spec{id: "run_b", params: `{"x":1}`, noise: 2, change: c.change}, spec{id: "run_c", params: `{"x":2}`, noise: 3})
+		w.add(spec{id: "run_a", params: "{}", noise: 1},
+			spec{id: "run_b", params: `{"x":1}`, noise: 2, change: c.change},
+			spec{id: "run_c", params: `{"x":2}`, noise: 3})
 		got := w.compare(Options{})
 		if c.aspect == "" {
-			if !got.Comparability.Comparable || len(got.Comparability.Differences) != 0 || len(got.Warnings) != 0 {
+			if !got.Comparability.Comparable || len(got.Comparability.Differences) != 0 ||
+				len(got.Warnings) != 0 {
 				t.Errorf("%+v, %v", got.Comparability, got.Warnings)
 			}
 			continue
@@ -43,13 +46,16 @@ func TestAspects(t *testing.T) {
 			continue
 		}
 		d := got.Comparability.Differences[0]
-		if d.Aspect != c.aspect || len(d.Values) != 3 || !bytes.Equal(d.Values["run_a"], d.Values["run_c"]) || bytes.Equal(d.Values["run_a"], d.Values["run_b"]) {
+		if d.Aspect != c.aspect || len(d.Values) != 3 || !bytes.Equal(d.Values["run_a"], d.Values["run_c"]) ||
+			bytes.Equal(d.Values["run_a"], d.Values["run_b"]) {
 			t.Errorf("%s: %+v", c.aspect, d)
 		}
 		if got.must(t, "run_b").Comparable == c.strict || !got.must(t, "run_c").Comparable {
 			t.Errorf("%s: run_b comparable %v", c.aspect, got.must(t, "run_b").Comparable)
 		}
-		warned := slices.ContainsFunc(got.Warnings, func(w Warning) bool { return w.Code == strings.ToUpper(c.aspect)+"_DIFFERS" })
+		warned := slices.ContainsFunc(got.Warnings, func(w Warning) bool {
+			return w.Code == strings.ToUpper(c.aspect)+"_DIFFERS"
+		})
 		if warned == c.strict {
 			t.Errorf("%s: warnings %v", c.aspect, got.Warnings)
 		}

@@ -63,15 +63,18 @@ func TestWhichRuns(t *testing.T) {
 	}
 	trial := func(r *artifact.Run) { r.Manifest.Request.Kind = artifact.KindTrial }
 	failed := func(r *artifact.Run) { r.Status = artifact.StatusFailed }
-	w.add(spec{id: "run_trial", params: "{}", change: trial}, spec{id: "run_failed", params: `{"fast":99}`, change: failed},
+	w.add(spec{id: "run_trial", params: "{}", change: trial},
+		spec{id: "run_failed", params: `{"fast":99}`, change: failed},
 		spec{id: "run_other", slug: "other", params: "{}"})
 
 	c := w.compare(Options{})
-	if got := strings.Join(ids(c), " "); got != "run_c run_d run_e run_f run_g run_h run_i run_j run_k run_l" || c.Baseline != "run_l" {
+	if got := strings.Join(ids(c),
+		" "); got != "run_c run_d run_e run_f run_g run_h run_i run_j run_k run_l" || c.Baseline != "run_l" {
 		t.Errorf("by default %s, baseline %s", got, c.Baseline)
 	}
 	w.plan("plan_a", "2026-11-20T13:00:00.000Z")
-	if c := w.compare(Options{}); len(c.Runs) != 11 || c.Baseline != "run_n" || *c.must(t, "run_n").Selection.PlanID != "plan_a" {
+	if c := w.compare(Options{}); len(c.Runs) != 11 || c.Baseline != "run_n" ||
+		*c.must(t, "run_n").Selection.PlanID != "plan_a" {
 		t.Errorf("with a plan %v, baseline %s", ids(c), c.Baseline)
 	}
 	w.plan("plan_b", "2026-11-20T14:00:00.000Z")
@@ -83,10 +86,12 @@ func TestWhichRuns(t *testing.T) {
 		t.Errorf("named %s, baseline %s", got, c.Baseline)
 	}
 	c = w.compare(Options{Runs: []string{"run_k"}, Baseline: "run_d"})
-	if got := strings.Join(ids(c), " "); got != "run_d run_k" || c.Baseline != "run_d" || len(c.Pairs) != 1 || c.Pairs[0].RunID != "run_k" {
+	if got := strings.Join(ids(c), " "); got != "run_d run_k" || c.Baseline != "run_d" || len(c.Pairs) != 1 ||
+		c.Pairs[0].RunID != "run_k" {
 		t.Errorf("with a baseline %s, %s, %+v", got, c.Baseline, c.Pairs)
 	}
-	if c = w.compare(Options{Runs: []string{"run_failed", "run_k"}}); c.must(t, "run_failed").Status != "failed" {
+	if c = w.compare(Options{Runs: []string{"run_failed", "run_k"}}); c.must(t,
+		"run_failed").Status != "failed" {
 		t.Errorf("%+v", c.Runs)
 	}
 }
@@ -132,7 +137,8 @@ func TestOneRunIsShownAlone(t *testing.T) {
 	w := newWorld(t)
 	w.add(spec{id: "run_only", params: `{"fast":10}`, noise: 1})
 	c := w.compare(Options{OnlyChanged: true})
-	if len(c.Runs) != 1 || c.Baseline != "run_only" || len(c.Pairs) != 0 || len(c.Differs) != 0 || !c.Comparability.Comparable || string(c.Runs[0].Params) != `{"fast":10}` {
+	if len(c.Runs) != 1 || c.Baseline != "run_only" || len(c.Pairs) != 0 || len(c.Differs) != 0 ||
+		!c.Comparability.Comparable || string(c.Runs[0].Params) != `{"fast":10}` {
 		t.Errorf("%+v", c)
 	}
 	for _, s := range c.Sections() {
@@ -155,7 +161,9 @@ func TestARunWithoutReport(t *testing.T) {
 	if r.Comparable || r.Undefined["sharpe_ratio"] != "not_applicable" || len(r.Splits) != 0 {
 		t.Errorf("%+v", r)
 	}
-	if !slices.ContainsFunc(c.Warnings, func(w Warning) bool { return w.Code == "NO_REPORT" && strings.Contains(w.Message, "run_loser") }) {
+	if !slices.ContainsFunc(c.Warnings, func(w Warning) bool {
+		return w.Code == "NO_REPORT" && strings.Contains(w.Message, "run_loser")
+	}) {
 		t.Errorf("%v", c.Warnings)
 	}
 	path := filepath.Join(w.store.Dir("run_better"), "report.json")
@@ -190,11 +198,13 @@ func TestTheTestStaysLocked(t *testing.T) {
 		t.Error("the locked test is shown")
 	}
 	for _, p := range closed.Pairs {
-		if p.MeanDifference != nil || p.PSharpeBetter != nil || p.Undefined["mean_difference"] != "locked" || p.Days != 0 {
+		if p.MeanDifference != nil || p.PSharpeBetter != nil || p.Undefined["mean_difference"] != "locked" ||
+			p.Days != 0 {
 			t.Errorf("%+v", p)
 		}
 	}
-	if r := closed.must(t, "run_better"); r.Undefined["total_return"] != "locked" || r.Selection.TestPeeks != 0 {
+	if r := closed.must(t, "run_better"); r.Undefined["total_return"] != "locked" ||
+		r.Selection.TestPeeks != 0 {
 		t.Errorf("%+v", r)
 	}
 	if len(closed.Warnings) != 1 || closed.Warnings[0].Code != "TEST_LOCKED" {
@@ -208,13 +218,15 @@ func TestTheTestStaysLocked(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	peeks, err := w.reg.Peeks(t.Context(), "sma-cross")
-	if err != nil || len(peeks) != 3 || peeks[0].RunID != "run_base" || peeks[0].Command != "compare" || peeks[0].Author != "eve" {
+	if err != nil || len(peeks) != 3 || peeks[0].RunID != "run_base" || peeks[0].Command != "compare" ||
+		peeks[0].Author != "eve" {
 		t.Errorf("%+v, %v", peeks, err)
 	}
 	if open.must(t, "run_better").Selection.TestPeeks != 3 {
 		t.Errorf("%+v", open.Runs)
 	}
-	if again := w.compare(Options{Split: "test"}); again.must(t, "run_base").Undefined["total_return"] != "locked" {
+	if again := w.compare(Options{Split: "test"}); again.must(t,
+		"run_base").Undefined["total_return"] != "locked" {
 		t.Error("what was shown once stays open")
 	}
 }

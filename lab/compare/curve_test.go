@@ -46,7 +46,8 @@ func TestCurveIsReadAsItWasWritten(t *testing.T) {
 		if limit == 0 {
 			limit = n
 		}
-		if !slices.Equal(c.CloseTime, curve.Time[:limit]) || !slices.Equal(c.Equity, curve.Equity[:limit]) || len(c.Exposure) != limit {
+		if !slices.Equal(c.CloseTime, curve.Time[:limit]) || !slices.Equal(c.Equity, curve.Equity[:limit]) ||
+			len(c.Exposure) != limit {
 			t.Fatalf("read %v, wrote %v", c, curve)
 		}
 		for i := range c.OpenTime {
@@ -71,8 +72,9 @@ func TestBadCurves(t *testing.T) {
 		head + "2024-01-01T00:00:00.000Z\n":         "is no equity",
 		head + "2024-01-01T00:00:00.000Z,NaN,1\n":   "is no equity",
 		head + "2024-01-01T00:00:00.000Z,1e999,1\n": "is no equity",
-		head + "2024-01-01T00:00:00.000Z,1,1\n2024-01-01T00:00:00.000Z,1,1\n": "line 3: 2024-01-01T00:00:00.000Z is not after",
-		head + strings.Repeat("9", 1<<17):                                     "line 2: bufio.Scanner: token too long",
+		head + "2024-01-01T00:00:00.000Z,1,1\n2024-01-01T00:00:00.000Z,1,1\n": "line 3: " +
+			"2024-01-01T00:00:00.000Z is not after",
+		head + strings.Repeat("9", 1<<17): "line 2: bufio.Scanner: token too long",
 	} {
 		_, err := readCurve(strings.NewReader(text), 0, 0)
 		var bad *CurveError
@@ -91,7 +93,8 @@ func FuzzReadCurve(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if len(c.CloseTime) != len(c.Equity) || len(c.OpenTime) != len(c.Equity) || !slices.IsSorted(c.CloseTime) {
+		if len(c.CloseTime) != len(c.Equity) || len(c.OpenTime) != len(c.Equity) ||
+			!slices.IsSorted(c.CloseTime) {
 			t.Fatalf("%q gives %v", text, c)
 		}
 		for _, e := range c.Equity {
@@ -123,7 +126,8 @@ func TestReturnsAreThoseOfTheMetrics(t *testing.T) {
 			x.add(v)
 		}
 		n := x.n
-		if got := x.ratio() * math.Sqrt((n-1)/n) * math.Sqrt(365); math.Abs(got-want) > 1e-9*math.Abs(want) || r.Sample != metric.SampleDay {
+		if got := x.ratio() * math.Sqrt((n-1)/n) * math.Sqrt(365); math.Abs(got-want) > 1e-9*math.Abs(want) ||
+			r.Sample != metric.SampleDay {
 			t.Errorf("%s: Sharpe ratio %v of the returns, %v of the report", id, got, want)
 		}
 	}
@@ -134,11 +138,13 @@ func TestReturnsAreThoseOfTheMetrics(t *testing.T) {
 		t.Errorf("%q, %v", why, err)
 	}
 	path := filepath.Join(w.store.Dir("run_better"), "splits", "wf-00", "equity_curve.csv")
-	if err := errors.Join(os.Remove(path), os.WriteFile(path, []byte("timestamp,equity,\nnow,1,\n"), 0o600)); err != nil {
+	if err := errors.Join(os.Remove(path),
+		os.WriteFile(path, []byte("timestamp,equity,\nnow,1,\n"), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	var refused *request.Error
-	if _, err := w.try(Options{}); !errors.As(err, &refused) || refused.Code != "ARTIFACT_MISMATCH" || !strings.Contains(err.Error(), "line 2") {
+	if _, err := w.try(Options{}); !errors.As(err, &refused) || refused.Code != "ARTIFACT_MISMATCH" ||
+		!strings.Contains(err.Error(), "line 2") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -13,16 +13,18 @@ import (
 func TestDiffers(t *testing.T) {
 	w := newWorld(t)
 	w.add(
-		spec{id: "run_a", params: `{"fast":10,"mode":"slow","levels":[1,2],"a/b":{"c~d":true},"gone":null}`, noise: 1},
-		spec{id: "run_b", params: `{"fast":1e1,"mode":"quick","levels":[1,3],"a/b":{"c~d":false},"more":{}}`, noise: 2, change: func(r *artifact.Run) {
-			r.Manifest.Plugin.SHA256 = hash('9')
-			r.Manifest.Request.Seed = "2"
-			r.Manifest.Request.InitialCash = json.RawMessage("5000")
-			r.Evaluation.Stress = nil
-			for i := range r.Splits {
-				r.Splits[i].Results.Equity.Equity[0] = 5000
-			}
-		}},
+		spec{id: "run_a", params: `{"fast":10,"mode":"slow","levels":[1,2],"a/b":{"c~d":true},"gone":null}`,
+			noise: 1},
+		spec{id: "run_b", params: `{"fast":1e1,"mode":"quick","levels":[1,3],"a/b":{"c~d":false},"more":{}}`,
+			noise: 2, change: func(r *artifact.Run) {
+				r.Manifest.Plugin.SHA256 = hash('9')
+				r.Manifest.Request.Seed = "2"
+				r.Manifest.Request.InitialCash = json.RawMessage("5000")
+				r.Evaluation.Stress = nil
+				for i := range r.Splits {
+					r.Splits[i].Results.Equity.Equity[0] = 5000
+				}
+			}},
 	)
 	c := w.compare(Options{})
 	var got []string
@@ -40,7 +42,8 @@ func TestDiffers(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", s, want)
 	}
 	for _, line := range []string{
-		"run_b | /params/mode | slow -> quick", "run_b | /plugin/sha256 | aaaaaaaa -> 99999999", "run_b | /stress/0 | cost_x2 -> none",
+		"run_b | /params/mode | slow -> quick", "run_b | /plugin/sha256 | aaaaaaaa -> 99999999",
+		"run_b | /stress/0 | cost_x2 -> none",
 	} {
 		if !strings.Contains(text(c), line) {
 			t.Errorf("%q is not in\n%s", line, text(c))
@@ -50,7 +53,8 @@ func TestDiffers(t *testing.T) {
 
 func TestOnlyChanged(t *testing.T) {
 	w := newWorld(t)
-	w.add(spec{id: "run_a", params: `{"fast":10,"slow":50}`, noise: 1}, spec{id: "run_b", params: `{"fast":5,"slow":50}`, noise: 2})
+	w.add(spec{id: "run_a", params: `{"fast":10,"slow":50}`, noise: 1},
+		spec{id: "run_b", params: `{"fast":5,"slow":50}`, noise: 2})
 	c := w.compare(Options{OnlyChanged: true})
 	for _, r := range c.Runs {
 		if strings.Contains(string(r.Params), "slow") || !strings.Contains(string(r.Params), "fast") {
@@ -87,7 +91,8 @@ func TestFlatten(t *testing.T) {
 			t.Fatalf("%s has %d leaves, found %v", raw, leaves(value), pointers)
 		}
 		for _, p := range pointers {
-			if got, err := canonical(resolve(t, map[string]any{"x": value}, p)); err != nil || string(got) != string(flat[p]) {
+			if got, err := canonical(resolve(t, map[string]any{"x": value}, p)); err != nil ||
+				string(got) != string(flat[p]) {
 				t.Fatalf("%s is %s, want %s (%v)", p, got, flat[p], err)
 			}
 		}
@@ -95,14 +100,16 @@ func TestFlatten(t *testing.T) {
 }
 
 func jsonValue(depth int) *rapid.Generator[any] {
-	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Map(rapid.Bool(), toAny[bool]), rapid.Map(rapid.StringMatching(`[a-z~/"]{0,4}`), toAny[string]),
+	leaf := rapid.OneOf(rapid.Just[any](nil), rapid.Map(rapid.Bool(), toAny[bool]),
+		rapid.Map(rapid.StringMatching(`[a-z~/"]{0,4}`), toAny[string]),
 		rapid.Map(rapid.IntRange(-9, 9), func(i int) any { return float64(i) }))
 	if depth == 0 {
 		return leaf
 	}
 	return rapid.OneOf(leaf,
 		rapid.Map(rapid.SliceOfN(jsonValue(depth-1), 0, 3), toAny[[]any]),
-		rapid.Map(rapid.MapOfN(rapid.StringMatching(`[a-z~/]{0,3}`), jsonValue(depth-1), 0, 3), toAny[map[string]any]))
+		rapid.Map(rapid.MapOfN(rapid.StringMatching(`[a-z~/]{0,3}`), jsonValue(depth-1), 0, 3),
+			toAny[map[string]any]))
 }
 
 func toAny[T any](x T) any { return x }

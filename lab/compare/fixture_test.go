@@ -88,7 +88,9 @@ func (s spec) results(t *testing.T, firstDay, days int) (*artifact.Results, metr
 	}
 	for i := range n {
 		pnl := decimal.MustNew(int64(20-30*(i%2)), 0) // 20 and -10 in turn
-		in.Trades = append(in.Trades, market.Trade{ID: market.TradeID(i + 1), Symbol: "BTC/USDT", EntryTime: c.CloseTime[i], ExitTime: c.CloseTime[i+1], PnL: pnl, CandlesHeld: 1})
+		in.Trades = append(in.Trades,
+			market.Trade{ID: market.TradeID(i + 1), Symbol: "BTC/USDT", EntryTime: c.CloseTime[i],
+				ExitTime: c.CloseTime[i+1], PnL: pnl, CandlesHeld: 1})
 	}
 	in.Totals.FeesPaid.Add(decimal.MustNew(50, 0))
 	in.Totals.FillNotional.Add(decimal.MustNew(40000, 0))
@@ -99,7 +101,8 @@ func (s spec) results(t *testing.T, firstDay, days int) (*artifact.Results, metr
 	zeros := make([]float64, len(c.Equity))
 	return &artifact.Results{
 		InitialCash: "10000", Metrics: &rep, Trades: in.Trades,
-		Equity: artifact.EquityCurve{Time: c.CloseTime, Equity: c.Equity, Cash: zeros, PositionValue: zeros, Drawdown: zeros, Exposure: c.Exposure},
+		Equity: artifact.EquityCurve{Time: c.CloseTime, Equity: c.Equity, Cash: zeros, PositionValue: zeros,
+			Drawdown: zeros, Exposure: c.Exposure},
 	}, in
 }
 
@@ -108,25 +111,35 @@ func (w *world) run(s spec) *artifact.Run {
 	w.t.Helper()
 	m := artifact.Manifest{
 		Request: artifact.Request{
-			Kind: artifact.KindRun, StrategyParams: json.RawMessage(s.params), Symbols: []string{"BTC/USDT"}, Timeframe: "4h", Exchange: "sample",
-			InitialCash: json.RawMessage("10000"), Execution: json.RawMessage(`{"profile":"bar-v1","fee_taker":0.001}`), Stress: []string{"cost_x2"},
+			Kind: artifact.KindRun, StrategyParams: json.RawMessage(s.params), Symbols: []string{"BTC/USDT"},
+			Timeframe: "4h", Exchange: "sample",
+			InitialCash: json.RawMessage("10000"),
+			Execution:   json.RawMessage(`{"profile":"bar-v1","fee_taker":0.001}`),
+			Stress:      []string{"cost_x2"},
 		},
 		Strategy: artifact.Strategy{Name: "sma_cross", Version: "1.0.0", Slug: s.slug},
-		Plugin:   artifact.Plugin{SHA256: hash('a'), SourceSHA256: hash('b'), OS: "linux", Arch: "amd64", ProtocolVersion: 1},
-		Engine:   artifact.Engine{Name: "lab", Version: "1.0", Commit: "c0ffee", SHA256: hash('c')},
-		Data:     []artifact.Dataset{{Symbol: "BTC/USDT", Timeframe: "4h", SHA256: hash('d'), Rows: 1000, Start: start, End: start + 1000*4*hour}},
-		Sandbox:  "off",
+		Plugin: artifact.Plugin{SHA256: hash('a'), SourceSHA256: hash('b'), OS: "linux", Arch: "amd64",
+			ProtocolVersion: 1},
+		Engine: artifact.Engine{Name: "lab", Version: "1.0", Commit: "c0ffee", SHA256: hash('c')},
+		Data: []artifact.Dataset{{Symbol: "BTC/USDT", Timeframe: "4h", SHA256: hash('d'), Rows: 1000,
+			Start: start, End: start + 1000*4*hour}},
+		Sandbox: "off",
 	}
 	run := &artifact.Run{
-		ID: s.id, Status: artifact.StatusCompleted, StartedAt: w.clock, CompletedAt: w.clock.Add(time.Second), Origin: artifact.OriginLab,
-		Environment: artifact.Environment{GOOS: "linux", GOARCH: "amd64", GOAMD64: "v1", Go: "go1.26", GOMAXPROCS: 2},
-		Evaluation:  &artifact.Evaluation{Stress: []artifact.Stress{{ID: "cost_x2", SplitID: "search", Verdict: "pass"}}},
+		ID: s.id, Status: artifact.StatusCompleted, StartedAt: w.clock, CompletedAt: w.clock.Add(time.Second),
+		Origin: artifact.OriginLab,
+		Environment: artifact.Environment{GOOS: "linux", GOARCH: "amd64", GOAMD64: "v1", Go: "go1.26",
+			GOMAXPROCS: 2},
+		Evaluation: &artifact.Evaluation{
+			Stress: []artifact.Stress{{ID: "cost_x2", SplitID: "search", Verdict: "pass"}}},
 	}
 	w.clock = w.clock.Add(time.Minute)
-	m.Splits = artifact.Splits{Schema: "splits/v1", Scheme: "walk_forward", Params: map[string]any{"purge": 1}, Candles: 1000}
+	m.Splits = artifact.Splits{Schema: "splits/v1", Scheme: "walk_forward",
+		Params: map[string]any{"purge": 1}, Candles: 1000}
 	split := func(id, role string, firstDay, days int) metric.Input {
 		res, in := s.results(w.t, firstDay, days)
-		m.Splits.Splits = append(m.Splits.Splits, artifact.SplitRange{ID: id, Role: role, From: firstDay * 6, To: (firstDay + days) * 6})
+		m.Splits.Splits = append(m.Splits.Splits,
+			artifact.SplitRange{ID: id, Role: role, From: firstDay * 6, To: (firstDay + days) * 6})
 		run.Splits = append(run.Splits, artifact.Split{ID: id, Results: res, Locked: id == "test"})
 		return in
 	}
@@ -137,7 +150,8 @@ func (w *world) run(s spec) *artifact.Run {
 		in := split(fmt.Sprintf("wf-%02d", i), "walk_forward", 60+i*windowDays, windowDays)
 		stitched.Timeframe, stitched.Calendar = in.Timeframe, in.Calendar
 		stitched.Totals.Merge(&in.Totals)
-		stitched.Curves, stitched.Trades = append(stitched.Curves, in.Curves...), append(stitched.Trades, in.Trades...)
+		stitched.Curves, stitched.Trades = append(stitched.Curves, in.Curves...),
+			append(stitched.Trades, in.Trades...)
 	}
 	rep, err := metric.Compute(stitched)
 	if err != nil {
@@ -146,7 +160,8 @@ func (w *world) run(s spec) *artifact.Run {
 	if len(stitched.Trades) < 30 {
 		rep = rep.Insufficient()
 	}
-	run.Evaluation.WalkForward = &artifact.WalkForward{Windows: windows, Days: rep.Meta.NReturns, Metrics: rep.Metrics, Meta: rep.Meta}
+	run.Evaluation.WalkForward = &artifact.WalkForward{Windows: windows, Days: rep.Meta.NReturns,
+		Metrics: rep.Metrics, Meta: rep.Meta}
 	run.Manifest = m
 	if s.change != nil {
 		s.change(run)

@@ -23,7 +23,8 @@ import (
 func TestRowsOfEveryKind(t *testing.T) {
 	store := artifact.NewStore(t.TempDir())
 	legacy := `{"runs":[{"run_id":"old_1","slug":"sma_cross","anything":{"goes":1}}]}`
-	if err := os.WriteFile(filepath.Join(store.Root(), "metadata_index.json"), []byte(legacy), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(store.Root(), "metadata_index.json"), []byte(legacy),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	reg, err := registry.Open(t.Context(), store, nil)
@@ -37,10 +38,11 @@ func TestRowsOfEveryKind(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.add(spec{id: "run_a", slug: old.Slug, params: `{"fast":1}`, noise: 1})
-	w.add(spec{id: "run_failed", slug: old.Slug, params: `{"fast":2}`, noise: 2, change: func(r *artifact.Run) {
-		r.Status, r.Failure = artifact.StatusFailed, &artifact.Failure{Code: "PLUGIN_CRASHED"}
-		r.Splits[2].Failed, r.Evaluation.WalkForward = true, nil
-	}})
+	w.add(spec{id: "run_failed", slug: old.Slug, params: `{"fast":2}`, noise: 2,
+		change: func(r *artifact.Run) {
+			r.Status, r.Failure = artifact.StatusFailed, &artifact.Failure{Code: "PLUGIN_CRASHED"}
+			r.Splits[2].Failed, r.Evaluation.WalkForward = true, nil
+		}})
 	w.add(spec{id: "svc_a", slug: old.Slug, params: `{"fast":3}`, noise: 3, change: func(r *artifact.Run) {
 		r.Manifest.Request.Kind, r.Origin, r.Evaluation = artifact.KindService, artifact.OriginService, nil
 		r.Splits = r.Splits[:1]
@@ -54,16 +56,20 @@ func TestRowsOfEveryKind(t *testing.T) {
 	if err := reg.Begin(t.Context(), running); err != nil {
 		t.Fatal(err)
 	}
-	c := w.compare(Options{Slug: old.Slug, Runs: []string{"run_running", "svc_a", "run_failed", "run_a", "old_1"}, Baseline: "run_a"})
+	c := w.compare(Options{Slug: old.Slug,
+		Runs: []string{"run_running", "svc_a", "run_failed", "run_a", "old_1"}, Baseline: "run_a"})
 	for id, want := range map[string]struct{ kind, status string }{
-		"old_1": {"legacy", old.Status}, "run_a": {"run", "completed"}, "run_failed": {"run", "failed"}, "svc_a": {"service", "completed"},
+		"old_1": {"legacy", old.Status}, "run_a": {"run", "completed"}, "run_failed": {"run", "failed"},
+		"svc_a":       {"service", "completed"},
 		"run_running": {"run", "running"},
 	} {
 		r := c.must(t, id)
-		if r.Kind != want.kind || r.Status != want.status || (r.Undefined["total_return"] == "") != (id == "run_a") {
+		if r.Kind != want.kind || r.Status != want.status ||
+			(r.Undefined["total_return"] == "") != (id == "run_a") {
 			t.Errorf("%s: %s, %s, %v", id, r.Kind, r.Status, r.Undefined)
 		}
-		if (r.Provenance.CompletedAt == nil) != (id == "run_running" || id == "old_1" && old.CompletedAt == "") {
+		if (r.Provenance.CompletedAt == nil) != (id == "run_running" || id == "old_1" &&
+			old.CompletedAt == "") {
 			t.Errorf("%s completed at %v", id, r.Provenance.CompletedAt)
 		}
 	}
@@ -77,7 +83,9 @@ func TestRowsOfEveryKind(t *testing.T) {
 		t.Errorf("a split that failed is compared: %+v", p)
 	}
 	for _, write := range []func() error{
-		func() error { return c.WriteCSV(&bytes.Buffer{}) }, func() error { return c.WriteMarkdown(&bytes.Buffer{}) },
+		func() error {
+			return c.WriteCSV(&bytes.Buffer{})
+		}, func() error { return c.WriteMarkdown(&bytes.Buffer{}) },
 	} {
 		if err := write(); err != nil {
 			t.Error(err)
@@ -165,15 +173,21 @@ func TestContaminatedValidation(t *testing.T) {
 // TestTableShowsTheJSON: the numbers of the table are those of the JSON in the units
 // that it names.
 func TestTableShowsTheJSON(t *testing.T) {
-	c := &Comparison{Slug: "x", Baseline: "run_a", Split: "train", Comparability: Comparability{Comparable: true}}
+	c := &Comparison{Slug: "x", Baseline: "run_a", Split: "train",
+		Comparability: Comparability{Comparable: true}}
 	values := func(ret, sharpe float64) metric.Values {
-		return metric.Values{{Key: "total_return", Number: ret}, {Key: "sharpe_ratio", Number: sharpe}, {Key: "sharpe_stderr", Number: 0.5}, {Key: "win_rate", Reason: metric.NoTrades}}
+		return metric.Values{{Key: "total_return", Number: ret}, {Key: "sharpe_ratio", Number: sharpe},
+			{Key: "sharpe_stderr", Number: 0.5}, {Key: "win_rate", Reason: metric.NoTrades}}
 	}
 	for i, id := range []string{"run_a", "run_b"} {
-		c.Runs = append(c.Runs, Run{RunID: id, Comparable: i == 0, Splits: []SplitMetrics{{ID: "train", Role: "train", Status: "ok", Metrics: values(0.1234, 1.5), Delta: values(-0.05, 0.25)}}})
+		c.Runs = append(c.Runs,
+			Run{RunID: id, Comparable: i == 0,
+				Splits: []SplitMetrics{{ID: "train", Role: "train", Status: "ok",
+					Metrics: values(0.1234, 1.5), Delta: values(-0.05, 0.25)}}})
 	}
 	mean, needed := 0.00012, int64(812)
-	c.Pairs = []Pair{{RunID: "run_b", Days: 100, MeanDifference: &mean, CI95: &[2]float64{-0.0001, 0.0003}, DaysNeeded: &needed, SmallestP: 0.001}}
+	c.Pairs = []Pair{{RunID: "run_b", Days: 100, MeanDifference: &mean, CI95: &[2]float64{-0.0001, 0.0003},
+		DaysNeeded: &needed, SmallestP: 0.001}}
 	s := text(c)
 	for _, line := range []string{
 		"  RUN | RETURN | SHARPE | WIN RATE | STATUS\n",

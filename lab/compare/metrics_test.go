@@ -55,10 +55,12 @@ func TestMetricsAreThoseOfTheReport(t *testing.T) {
 // fees, so the gross profit was 500.
 func TestFeeShare(t *testing.T) {
 	w := three(t)
-	if x, has := w.compare(Options{}).must(t, "run_base").Metrics.Get(feeShare); !has || math.Abs(x-0.2) > 1e-12 {
+	if x, has := w.compare(Options{}).must(t, "run_base").Metrics.Get(feeShare); !has ||
+		math.Abs(x-0.2) > 1e-12 {
 		t.Errorf("%v, %v", x, has)
 	}
-	m := measured{values: metric.Values{{Key: "fees_paid", Number: 10}, {Key: "total_trades", Number: 4}, {Key: "expectancy", Number: -5}}}
+	m := measured{values: metric.Values{{Key: "fees_paid", Number: 10}, {Key: "total_trades", Number: 4},
+		{Key: "expectancy", Number: -5}}}
 	if v := m.get(feeShare); v.Reason != metric.NotApplicable {
 		t.Errorf("a gross loss has the fee share %+v", v)
 	}
@@ -73,10 +75,12 @@ func TestFeeShare(t *testing.T) {
 // metrics and in every difference, with the reason beside them.
 func TestUndefinedHasAReason(t *testing.T) {
 	w := newWorld(t)
-	w.add(spec{id: "run_a", params: "{}", noise: 1}, spec{id: "run_few", params: `{"x":1}`, noise: 2, trades: 5})
+	w.add(spec{id: "run_a", params: "{}", noise: 1},
+		spec{id: "run_few", params: `{"x":1}`, noise: 2, trades: 5})
 	c := w.compare(Options{})
 	few, base := c.must(t, "run_few"), c.must(t, "run_a")
-	if _, has := few.Metrics.Get("sharpe_ratio"); has || few.Undefined["sharpe_ratio"] != metric.Insufficient {
+	if _, has := few.Metrics.Get("sharpe_ratio"); has ||
+		few.Undefined["sharpe_ratio"] != metric.Insufficient {
 		t.Errorf("%+v", few)
 	}
 	if x, has := few.Metrics.Get("total_trades"); !has || x != 10 {
@@ -85,7 +89,8 @@ func TestUndefinedHasAReason(t *testing.T) {
 	if _, has := few.Delta.Get("sharpe_ratio"); has || len(base.Undefined) != 0 {
 		t.Errorf("%+v, %+v", few.Delta, base.Undefined)
 	}
-	if p := c.Pairs[0]; p.PSharpeBetter != nil || p.Undefined["days_needed"] != metric.Insufficient || p.CI95 == nil {
+	if p := c.Pairs[0]; p.PSharpeBetter != nil || p.Undefined["days_needed"] != metric.Insufficient ||
+		p.CI95 == nil {
 		t.Errorf("%+v", p)
 	}
 	if few.Splits[0].Status != "insufficient" || base.Splits[0].Status != "ok" {
@@ -117,7 +122,8 @@ func TestSortAndTop(t *testing.T) {
 	if _, has := c.Runs[0].Metrics.Get("sortino_ratio"); !has || !strings.Contains(text(c), "SORTINO_RATIO") {
 		t.Errorf("what is sorted by is not shown: %+v", c.Runs[0].Metrics)
 	}
-	if len(c.Pairs) != 1 || c.Pairs[0].RunID != "run_better" || len(c.Differs) != 1 || len(c.Differs[0].Values) != 2 {
+	if len(c.Pairs) != 1 || c.Pairs[0].RunID != "run_better" || len(c.Differs) != 1 ||
+		len(c.Differs[0].Values) != 2 {
 		t.Errorf("a baseline that is not shown is still compared with: %+v, %+v", c.Pairs, c.Differs)
 	}
 }
@@ -147,7 +153,8 @@ func TestBetterIsAnOrder(t *testing.T) {
 			if a.Reason != "" && b.Reason == "" {
 				t.Fatalf("undefined first: %v", values)
 			}
-			if a.Reason == "" && b.Reason == "" && a.Number != b.Number && (a.Number < b.Number) != lessIsBetter(key) {
+			if a.Reason == "" && b.Reason == "" && a.Number != b.Number &&
+				(a.Number < b.Number) != lessIsBetter(key) {
 				t.Fatalf("%s: %v before %v", key, a.Number, b.Number)
 			}
 		}
@@ -164,12 +171,14 @@ func TestTheSplitThatThereIs(t *testing.T) {
 		r.Splits[0].ID = artifact.FullSplitID
 		r.Manifest.Splits.Splits = []artifact.SplitRange{{ID: artifact.FullSplitID, Role: "full", To: 360}}
 	}
-	w.add(spec{id: "run_a", params: "{}", noise: 1, change: only}, spec{id: "run_b", params: `{"x":1}`, noise: 2, change: only})
+	w.add(spec{id: "run_a", params: "{}", noise: 1, change: only},
+		spec{id: "run_b", params: `{"x":1}`, noise: 2, change: only})
 	c := w.compare(Options{})
 	if c.Split != "full" || c.Pairs[0].Days != 59 {
 		t.Errorf("%s, %+v", c.Split, c.Pairs)
 	}
-	if _, err := w.try(Options{Split: "walk_forward"}); err == nil || !strings.Contains(err.Error(), "there are full") {
+	if _, err := w.try(Options{Split: "walk_forward"}); err == nil ||
+		!strings.Contains(err.Error(), "there are full") {
 		t.Errorf("got %v", err)
 	}
 }

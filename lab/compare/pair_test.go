@@ -79,7 +79,8 @@ func TestPairByHand(t *testing.T) {
 	near("p", p.P, float64(1+extreme)/(replicas+1))
 	near("p_sharpe_better", p.PSharpeBetter, float64(wins)/replicas)
 	near("mean_block", &p.Bootstrap.MeanBlock, max(block.Stationary, 1))
-	if p.Days != 300 || p.SmallestP != 0.001 || len(p.Undefined) != 0 || p.Bootstrap.B != 999 || p.Bootstrap.Seed != "1" || p.Bootstrap.Rule != "politis_white" {
+	if p.Days != 300 || p.SmallestP != 0.001 || len(p.Undefined) != 0 || p.Bootstrap.B != 999 ||
+		p.Bootstrap.Seed != "1" || p.Bootstrap.Rule != "politis_white" {
 		t.Errorf("%+v", p)
 	}
 }
@@ -92,7 +93,8 @@ func TestPairTurnedRound(t *testing.T) {
 		seed := rapid.Uint64().Draw(t, "seed") // the same noise twice would have no difference
 		a, b := noise(seed, n, mean, 0.05), noise(seed+1, n, 0, 0.05)
 		p, q := paired(a, b), paired(b, a)
-		if *p.MeanDifference != -*q.MeanDifference || p.CI95[0] != -q.CI95[1] || *p.P != *q.P || math.Abs(*p.PSharpeBetter+*q.PSharpeBetter-1) > 1e-9 {
+		if *p.MeanDifference != -*q.MeanDifference || p.CI95[0] != -q.CI95[1] || *p.P != *q.P ||
+			math.Abs(*p.PSharpeBetter+*q.PSharpeBetter-1) > 1e-9 {
 			t.Fatalf("%+v\n%+v", p, q)
 		}
 		if (p.DaysNeeded == nil) == (q.DaysNeeded == nil) {
@@ -135,18 +137,24 @@ func TestPairUndefined(t *testing.T) {
 		names map[string]metric.Reason
 	}{
 		{"the same", x, x, map[string]metric.Reason{
-			"ci95": "zero_variance", "p": "zero_variance", "p_sharpe_better": "zero_variance", "days_needed": "zero_variance", "bootstrap": "zero_variance",
+			"ci95": "zero_variance", "p": "zero_variance", "p_sharpe_better": "zero_variance",
+			"days_needed": "zero_variance", "bootstrap": "zero_variance",
 		}},
 		{"always as much more", shifted, flat, map[string]metric.Reason{
-			"ci95": "zero_variance", "p": "zero_variance", "p_sharpe_better": "zero_variance", "days_needed": "zero_variance", "bootstrap": "zero_variance",
+			"ci95": "zero_variance", "p": "zero_variance", "p_sharpe_better": "zero_variance",
+			"days_needed": "zero_variance", "bootstrap": "zero_variance",
 		}},
-		{"one that never trades", flat, x, map[string]metric.Reason{"p_sharpe_better": "zero_variance", "days_needed": "sharpe_not_above_benchmark"}},
+		{"one that never trades", flat, x,
+			map[string]metric.Reason{"p_sharpe_better": "zero_variance",
+				"days_needed": "sharpe_not_above_benchmark"}},
 		{"too short for blocks", noise(1, 5, 0.05, 0.02), noise(2, 5, 0, 0.02), map[string]metric.Reason{
-			"ci95": "too_few_returns", "p": "too_few_returns", "p_sharpe_better": "too_few_returns", "bootstrap": "too_few_returns",
+			"ci95": "too_few_returns", "p": "too_few_returns", "p_sharpe_better": "too_few_returns",
+			"bootstrap": "too_few_returns",
 		}},
 		{"nothing in common", nil, nil, map[string]metric.Reason{
-			"mean_difference": "too_few_returns", "ci95": "too_few_returns", "p": "too_few_returns", "p_sharpe_better": "too_few_returns",
-			"days_needed": "too_few_returns", "bootstrap": "too_few_returns",
+			"mean_difference": "too_few_returns", "ci95": "too_few_returns", "p": "too_few_returns",
+			"p_sharpe_better": "too_few_returns",
+			"days_needed":     "too_few_returns", "bootstrap": "too_few_returns",
 		}},
 	} {
 		p := paired(c.a, c.b)
@@ -158,7 +166,9 @@ func TestPairUndefined(t *testing.T) {
 				t.Errorf("%s: %s is %q, want %q", c.what, name, p.Undefined[name], why)
 			}
 		}
-		if (p.MeanDifference == nil) != (c.names["mean_difference"] != "") || (p.CI95 == nil) != (c.names["ci95"] != "") || (p.Bootstrap == nil) != (c.names["bootstrap"] != "") {
+		if (p.MeanDifference == nil) != (c.names["mean_difference"] != "") ||
+			(p.CI95 == nil) != (c.names["ci95"] != "") ||
+			(p.Bootstrap == nil) != (c.names["bootstrap"] != "") {
 			t.Errorf("%s: %+v", c.what, p)
 		}
 	}
@@ -195,7 +205,8 @@ func TestRatioOrdersAsSharpeRatios(t *testing.T) {
 		}
 		return m.ratio()
 	}
-	if of(0, 0) != 0 || !math.IsInf(of(1, 1), 1) || !math.IsInf(of(-1, -1), -1) || of(1, 3) != 2 || of(-1, 1) != 0 {
+	if of(0, 0) != 0 || !math.IsInf(of(1, 1), 1) || !math.IsInf(of(-1, -1), -1) || of(1, 3) != 2 ||
+		of(-1, 1) != 0 {
 		t.Errorf("%v %v %v %v", of(0, 0), of(1, 1), of(-1, -1), of(1, 3))
 	}
 }

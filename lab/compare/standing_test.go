@@ -12,9 +12,11 @@ import (
 func TestSelectionIsCounted(t *testing.T) {
 	w := three(t)
 	elsewhere := func(r *artifact.Run) { r.Manifest.Data[0].Symbol = "ETH/USDT" }
-	w.add(spec{id: "run_again", params: `{"fast":10,"slow":50}`, drift: 0.001, noise: 1, change: func(r *artifact.Run) { r.Manifest.Request.Seed = "2" }},
+	w.add(spec{id: "run_again", params: `{"fast":10,"slow":50}`, drift: 0.001, noise: 1,
+		change: func(r *artifact.Run) { r.Manifest.Request.Seed = "2" }},
 		spec{id: "run_eth", params: `{"fast":10,"slow":50}`, noise: 4, change: elsewhere})
-	if err := w.reg.Peek(t.Context(), registry.Peek{RunID: "run_base", FamilyID: "sma-cross", Command: "run", Author: "eve"}); err != nil {
+	if err := w.reg.Peek(t.Context(),
+		registry.Peek{RunID: "run_base", FamilyID: "sma-cross", Command: "run", Author: "eve"}); err != nil {
 		t.Fatal(err)
 	}
 	plan, index := "plan_x", int64(3)
@@ -29,7 +31,8 @@ func TestSelectionIsCounted(t *testing.T) {
 	}})
 	c := w.compare(Options{})
 	for id, n := range map[string]int{"run_base": 5, "run_again": 5, "run_late": 5, "run_eth": 5} {
-		if s := c.must(t, id).Selection; s.NTrials != n || s.NTrialsFamily != n || s.Trials == nil || s.NTrialsSource != "registry" || s.TestPeeks != 1 {
+		if s := c.must(t, id).Selection; s.NTrials != n || s.NTrialsFamily != n || s.Trials == nil ||
+			s.NTrialsSource != "registry" || s.TestPeeks != 1 {
 			t.Errorf("%s: %+v, want %d trials", id, s, n)
 		}
 	}
@@ -59,18 +62,23 @@ func TestNumbersOfOneLedger(t *testing.T) {
 	w := three(t)
 	w.add(spec{id: "run_f", params: `{"n":1}`, noise: 9, change: func(r *artifact.Run) {
 		r.Manifest.Request.Kind = artifact.KindFalsification
-		r.Evaluation.Falsification = json.RawMessage(`{"base_run_id":"run_base","overall":"pass","refuted":[],"tests":[]}`)
-		r.Evaluation.Overfitting = &artifact.Overfitting{Selection: json.RawMessage(`{"n_trials":2,"n_eff":1.5,"dsr_2014":0.9,"test_peeks":0}`)}
+		r.Evaluation.Falsification = json.RawMessage(
+			`{"base_run_id":"run_base","overall":"pass","refuted":[],"tests":[]}`)
+		r.Evaluation.Overfitting = &artifact.Overfitting{
+			Selection: json.RawMessage(`{"n_trials":2,"n_eff":1.5,"dsr_2014":0.9,"test_peeks":0}`)}
 	}})
-	if err := w.reg.Peek(t.Context(), registry.Peek{RunID: "run_base", FamilyID: "sma-cross", Command: "run", Author: "eve"}); err != nil {
+	if err := w.reg.Peek(t.Context(),
+		registry.Peek{RunID: "run_base", FamilyID: "sma-cross", Command: "run", Author: "eve"}); err != nil {
 		t.Fatal(err)
 	}
 	c := w.compare(Options{})
 	s := c.must(t, "run_base").Selection
-	if s.NTrials != 2 || s.NTrialsNow != 3 || s.TestPeeks != 0 || s.TestPeeksNow != 1 || s.NTrialsSource != "falsification" {
+	if s.NTrials != 2 || s.NTrialsNow != 3 || s.TestPeeks != 0 || s.TestPeeksNow != 1 ||
+		s.NTrialsSource != "falsification" {
 		t.Errorf("%+v", s)
 	}
-	if s = c.must(t, "run_better").Selection; s.NTrials != 3 || s.NTrialsNow != 3 || s.TestPeeks != 1 || s.NTrialsSource != "registry" {
+	if s = c.must(t, "run_better").Selection; s.NTrials != 3 || s.NTrialsNow != 3 || s.TestPeeks != 1 ||
+		s.NTrialsSource != "registry" {
 		t.Errorf("%+v", s)
 	}
 	if line := "run_base | 1 | 2 (now 3) | 3 | 1.5 | n/a | 0.900 | "; !strings.Contains(text(c), line) {
@@ -90,18 +98,23 @@ func TestFalsifications(t *testing.T) {
 		}}
 	}
 	w.add(
-		attack("run_f1", `{"n":1}`, `{"base_run_id":"run_base","overall":"pass","refuted":[],"tests":[{"id":"determinism","claim":"same input, same decisions","verdict":"pass"}]}`),
-		attack("run_f2", `{"n":2}`, `{"base_run_id":"run_base","overall":"fail","refuted":["Refuted: survives costs (net -1.8 % at doubled costs)","Refuted: more"],
+		attack("run_f1", `{"n":1}`,
+			`{"base_run_id":"run_base","overall":"pass","refuted":[],"tests":[{"id":"determinism","claim":"same input, same decisions","verdict":"pass"}]}`),
+		attack("run_f2", `{"n":2}`,
+			`{"base_run_id":"run_base","overall":"fail","refuted":["Refuted: survives costs (net -1.8 % at doubled costs)","Refuted: more"],
 			"tests":[{"id":"determinism","verdict":"pass"},{"id":"cost_stress","claim":"survives costs","verdict":"fail"}]}`),
 		attack("run_f3", `{"n":3}`, `{"base_run_id":"run_elsewhere","overall":"pass","tests":[]}`),
-		attack("run_f4", `{"n":4}`, `{"base_run_id":"run_better","overall":"fail","tests":[{"id":"delay_stress","claim":"survives latency","verdict":"fail"}]}`),
+		attack("run_f4", `{"n":4}`,
+			`{"base_run_id":"run_better","overall":"fail","tests":[{"id":"delay_stress","claim":"survives latency","verdict":"fail"}]}`),
 	)
 	c := w.compare(Options{})
 	if len(c.Runs) != 3 {
 		t.Fatalf("falsifications are compared by themselves: %v", ids(c))
 	}
 	f := c.must(t, "run_base").Falsification
-	if f == nil || f.RunID != "run_f2" || f.Overall != "fail" || *f.Refuted != "Refuted: survives costs (net -1.8 % at doubled costs)" || len(f.Tests) != 2 || f.Tests[1] != (Test{"cost_stress", "fail"}) {
+	if f == nil || f.RunID != "run_f2" || f.Overall != "fail" ||
+		*f.Refuted != "Refuted: survives costs (net -1.8 % at doubled costs)" || len(f.Tests) != 2 ||
+		f.Tests[1] != (Test{"cost_stress", "fail"}) {
 		t.Errorf("%+v", f)
 	}
 	if f = c.must(t, "run_better").Falsification; f == nil || *f.Refuted != "survives latency" {
@@ -111,7 +124,8 @@ func TestFalsifications(t *testing.T) {
 		t.Errorf("%+v", c.Runs)
 	}
 	for _, line := range []string{
-		"TEST | run_base | run_better", "determinism | pass | -", "cost_stress | fail | -", "delay_stress | - | fail", "overall | fail | fail",
+		"TEST | run_base | run_better", "determinism | pass | -", "cost_stress | fail | -",
+		"delay_stress | - | fail", "overall | fail | fail",
 		"first refuted | Refuted: survives costs (net -1.8 % at doubled costs) | survives latency",
 	} {
 		if !strings.Contains(text(c), line+"\n") {

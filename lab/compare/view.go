@@ -427,8 +427,8 @@ func cell(s string) string {
 		" ").Replace(strings.TrimSpace(s))
 }
 
-// WriteCSV writes a line per run: RFC 4180 with line feeds and a header, numbers with
-// 12 significant digits, an empty field for null.
+// WriteCSV writes a line per run: RFC 4180 with line feeds and a header, numbers with 12
+// significant digits, an empty field for null.
 func (c *Comparison) WriteCSV(w io.Writer) error {
 	out := csv.NewWriter(w)
 	params := c.paramNames()

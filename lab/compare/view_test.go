@@ -37,18 +37,22 @@ func TestCSVSaysWhatTheJSONSays(t *testing.T) {
 	}
 	for i, r := range c.Runs {
 		row := rows[i+1]
-		if value(row, "run_id") != r.RunID || value(row, "baseline") != strconv.FormatBool(r.RunID == c.Baseline) || value(row, "split") != "walk_forward" {
+		if value(row, "run_id") != r.RunID ||
+			value(row, "baseline") != strconv.FormatBool(r.RunID == c.Baseline) ||
+			value(row, "split") != "walk_forward" {
 			t.Errorf("%v", row)
 		}
 		for _, v := range r.Metrics {
 			field := value(row, v.Key)
-			if x, err := strconv.ParseFloat(field, 64); (field == "") != (v.Reason != "") || field != "" && (err != nil || x != v.Number) {
+			if x, err := strconv.ParseFloat(field, 64); (field == "") != (v.Reason != "") || field != "" &&
+				(err != nil || x != v.Number) {
 				t.Errorf("%s of %s is %q, not %v", v.Key, r.RunID, field, v.Number)
 			}
 		}
 	}
 	few := rows[1+slices.Index(ids(c), "run_few")]
-	for column, want := range map[string]string{"param:name": `a, "b"`, "param:deep": `{"x":[1]}`, "param:fast": "7", "param:slow": "", "sharpe_ratio": "", "days": "158", "deviation": "false"} {
+	for column, want := range map[string]string{"param:name": `a, "b"`, "param:deep": `{"x":[1]}`,
+		"param:fast": "7", "param:slow": "", "sharpe_ratio": "", "days": "158", "deviation": "false"} {
 		if got := value(few, column); got != want {
 			t.Errorf("%s is %q, want %q", column, got, want)
 		}
@@ -95,8 +99,9 @@ func (broken) Write([]byte) (int, error) { return 0, errors.New("closed") }
 
 func TestBrief(t *testing.T) {
 	for value, want := range map[string]string{
-		`null`: "none", `10`: "10", `"1h"`: "1h", `true`: "true", `"` + hash('a') + `"`: "aaaaaaaa", `"` + hash('g') + `"`: hash('g'),
-		`"two\nlines"`: `"two\nlines"`, `"\u001b[31m"`: `"\u001b[31m"`, ``: "none",
+		`null`: "none", `10`: "10", `"1h"`: "1h", `true`: "true", `"` + hash('a') + `"`: "aaaaaaaa",
+		`"` + hash('g') + `"`: hash('g'),
+		`"two\nlines"`:        `"two\nlines"`, `"\u001b[31m"`: `"\u001b[31m"`, ``: "none",
 	} {
 		if got := brief(json.RawMessage(value)); got != want {
 			t.Errorf("%s is shown as %s, want %s", value, got, want)

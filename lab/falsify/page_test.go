@@ -18,8 +18,10 @@ func sample() pageView {
 		list = append(list, tests.Skip(e.ID, judge.NoParameters))
 	}
 	cost := list[5]
-	cost.Verdict, cost.ReasonCode, cost.PValue, cost.PHolm = judge.Fail, judge.NetLoss, number(0.031), number(0.062)
-	cost.Statistic = judge.Statistic{Name: "net_return", Value: number(-0.0181), Threshold: number(0), Direction: ">"}
+	cost.Verdict, cost.ReasonCode, cost.PValue, cost.PHolm = judge.Fail, judge.NetLoss, number(0.031),
+		number(0.062)
+	cost.Statistic = judge.Statistic{Name: "net_return", Value: number(-0.0181), Threshold: number(0),
+		Direction: ">"}
 	cost.Evidence = []judge.Evidence{{Path: "falsify/cost_stress/costs.csv", Rows: 4}}
 	list[12].Verdict, list[12].ReasonCode = judge.Fail, judge.Concentrated
 	list[13].ReasonCode = judge.SkippedByUser
@@ -29,7 +31,8 @@ func sample() pageView {
 		noise = append(noise, judge.Replay{Replica: i, Sharpe: number(float64(i) / 10)})
 	}
 	return pageView{
-		RunID: "run_a", BaseRunID: "run_b", Strategy: `<script>alert("x")</script>`, Params: `{"fast":10}`, From: "2020-01-01", To: "2020-12-31",
+		RunID: "run_a", BaseRunID: "run_b", Strategy: `<script>alert("x")</script>`, Params: `{"fast":10}`,
+		From: "2020-01-01", To: "2020-12-31",
 		Profile: "falsify-profile/1", Overall: judge.Fail, Conclusion: "fail: 1 gate failed, cost_stress",
 		Sentences: []string{"Not shown: that it earns money."},
 		Reasons: []judge.Reason{{Code: judge.ProfileDeviation,
@@ -55,7 +58,8 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 		"✗ fail: 1 gate failed, cost_stress",
 		"cannot be told from skill", "! warn", "<p class=\"soft\">1 not run.</p>", "<h2>Informs</h2>",
 		"The drawdown is large.",
-		"&lt;script&gt;", `<a href="cost_stress/costs.csv">`, "-0.0181", "&gt; 0", "0.031 (0.062)", "net loss", "no parameters", "3 trials in the ledger", "the plan of the run names another profile.",
+		"&lt;script&gt;", `<a href="cost_stress/costs.csv">`, "-0.0181", "&gt; 0", "0.031 (0.062)",
+		"net loss", "no parameters", "3 trials in the ledger", "the plan of the run names another profile.",
 		"<span>2020-01-01: 10000</span><span>lowest 9900, highest 10300</span><span>2020-12-31: 10300</span>",
 	} {
 		if !bytes.Contains(text, []byte(want)) {
@@ -72,9 +76,11 @@ func TestThePageNeedsNothingElse(t *testing.T) {
 }
 
 func TestChartsAreWellFormed(t *testing.T) {
-	list := []judge.Replay{{Sharpe: number(-1)}, {}, {Sharpe: number(0)}, {Sharpe: number(0)}, {Sharpe: number(2)}, {Sharpe: number(1)}}
+	list := []judge.Replay{{Sharpe: number(-1)}, {}, {Sharpe: number(0)}, {Sharpe: number(0)},
+		{Sharpe: number(2)}, {Sharpe: number(1)}}
 	for name, svg := range map[string]string{
-		"strip": string(strip(list, number(1.5))), "flat": string(curve([]float64{5, 5, 5}, "", "")), "curve": string(curve(make([]float64, 5000), "2020-01-01", "<a>")),
+		"strip": string(strip(list, number(1.5))), "flat": string(curve([]float64{5, 5, 5}, "", "")),
+		"curve": string(curve(make([]float64, 5000), "2020-01-01", "<a>")),
 	} {
 		d := xml.NewDecoder(strings.NewReader(svg))
 		elements := 0
@@ -100,7 +106,8 @@ func TestChartsAreWellFormed(t *testing.T) {
 }
 
 func TestNumbersAreShort(t *testing.T) {
-	for want, x := range map[string]float64{"0.5217": 0.521714916994, "-12346": -12345.6, "1e-09": 1e-9, "0": 0, "9999": 9999.4, "2.303": 2.3028397278} {
+	for want, x := range map[string]float64{"0.5217": 0.521714916994, "-12346": -12345.6, "1e-09": 1e-9,
+		"0": 0, "9999": 9999.4, "2.303": 2.3028397278} {
 		if got := shortNumber(&x); got != want {
 			t.Errorf("%v is %s, want %s", x, got, want)
 		}

@@ -47,10 +47,13 @@ func TestTheConclusionNamesWhatMatters(t *testing.T) {
 	for want, change := range map[string]func(map[string]*judge.Test){
 		"pass: no gate failed": func(map[string]*judge.Test) {},
 		"warn: no gate failed, but not everything was shown": func(t map[string]*judge.Test) {
-			t[judge.DelayStress.ID].Verdict, t[capacity.ID].Verdict, t[timereversal.ID].Verdict = judge.Warn, judge.Fail, judge.Fail
+			t[judge.DelayStress.ID].Verdict, t[capacity.ID].Verdict, t[timereversal.ID].Verdict = judge.Warn,
+				judge.Fail, judge.Fail
 		},
-		"inconclusive: these gates say nothing: metamorphic; gates that were left out: 1": func(t map[string]*judge.Test) {
-			t[judge.CostStress.ID].Verdict, t[judge.CostStress.ID].ReasonCode = judge.Skipped, judge.SkippedByUser
+		"inconclusive: these gates say nothing: metamorphic; gates that were left out: 1": func(
+			t map[string]*judge.Test) {
+			t[judge.CostStress.ID].Verdict, t[judge.CostStress.ID].ReasonCode = judge.Skipped,
+				judge.SkippedByUser
 			t[metamorphic.ID].Verdict, t[missingcandles.ID].Verdict = judge.Inconclusive,
 				judge.Inconclusive
 		},
@@ -90,7 +93,8 @@ Not shown: that it earns about as much when orders come late, because one candle
 Not shown: that the market has the volume for its orders, because its orders are large.
 Informs: The drawdown is large.
 Informs: The program failed on reversed returns.
-Limit: ` + judge.Limit + "\n"; b.String() != want || code != "FALSIFIED" || message != "1 gate failed, metamorphic" {
+Limit: ` + judge.Limit + "\n"; b.String() != want || code != "FALSIFIED" ||
+		message != "1 gate failed, metamorphic" {
 		t.Errorf("%s\nwant\n%s(%s %s)", b.String(), want, code, message)
 	}
 	if len(s.Refuted) != 1 || !strings.HasPrefix(s.Refuted[0], "Not shown: that decisions") {
@@ -147,7 +151,9 @@ func TestADoubtNamesItsReasons(t *testing.T) {
 	o := judge.Conclude(s.Tests)
 	o.Cap(loose.LooserThan(judge.DefaultPolicy()))
 	s.Reasons = o.Reasons
-	if got, want := s.Doubt(), "these gates say nothing: cost_stress; these thresholds are looser than the default's: /policy/p_pass, /policy/p_warn"; got != want {
+	if got, want := s.Doubt(),
+		"these gates say nothing: cost_stress; these thresholds are looser than the default's: "+
+			"/policy/p_pass, /policy/p_warn"; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := s.Conclusion(), "inconclusive: these gates say nothing: cost_stress; these thresholds "+
@@ -160,7 +166,8 @@ func TestTheTableHasARowPerTest(t *testing.T) {
 	s := summaryOf(func(t map[string]*judge.Test) {
 		cost := t[judge.CostStress.ID]
 		cost.Verdict, cost.ReasonCode = judge.Fail, judge.NetLoss
-		cost.Statistic = judge.Statistic{Name: "net_return", Value: number(-0.018), Threshold: number(0), Direction: ">"}
+		cost.Statistic = judge.Statistic{Name: "net_return", Value: number(-0.018), Threshold: number(0),
+			Direction: ">"}
 		t[randomentry.ID].PValue, t[randomentry.ID].PHolm = number(0.01), number(0.03)
 	})
 	rows := s.Table()
@@ -199,7 +206,8 @@ func TestASummaryIsReadAsItWasWritten(t *testing.T) {
 		t.Errorf("%s\nwant %s (%v)", other, text, err)
 	}
 	b := again.shorten()
-	if len(b.Tests) != len(tests.All()) || b.Tests[5].ID != judge.CostStress.ID || b.Tests[5].Verdict != judge.Fail ||
+	if len(b.Tests) != len(tests.All()) || b.Tests[5].ID != judge.CostStress.ID ||
+		b.Tests[5].Verdict != judge.Fail ||
 		b.Overall != judge.Fail || len(b.Refuted) != 1 {
 		t.Errorf("%+v", b)
 	}
@@ -209,7 +217,8 @@ func TestASummaryIsReadAsItWasWritten(t *testing.T) {
 }
 
 func TestEvidenceHasItsMediaType(t *testing.T) {
-	if mediaOf("falsify/regime/regimes.csv") != "text/csv" || mediaOf("falsify/determinism/first_diff.jsonl") != "application/jsonl" {
+	if mediaOf("falsify/regime/regimes.csv") != "text/csv" ||
+		mediaOf("falsify/determinism/first_diff.jsonl") != "application/jsonl" {
 		t.Error("wrong media types")
 	}
 }
@@ -223,7 +232,8 @@ func TestTheStandingIsThatOfTheBase(t *testing.T) {
 		{artifact.Metadata{}, request.Plan{}},
 		{artifact.Metadata{PlanID: &plan}, request.Plan{ID: plan, Index: -1}},
 		{
-			artifact.Metadata{PlanID: &plan, TrialIndex: &index, Deviation: true, ValidationContaminated: true},
+			artifact.Metadata{PlanID: &plan, TrialIndex: &index, Deviation: true,
+				ValidationContaminated: true},
 			request.Plan{ID: plan, Index: 3, Deviation: true, Contaminated: true},
 		},
 	} {
@@ -248,11 +258,14 @@ func TestAnotherProfileThanThePlansIsADeviation(t *testing.T) {
 		{&battery.Plan{Profile: "strict", Seed: 3}, true, "3"},
 	} {
 		a := &attack{
-			base: &Base{RunID: "run_a", Stored: &request.Stored{Metadata: &artifact.Metadata{PlanID: &plan}}}, options: Options{Profile: profile.Default()},
+			base: &Base{RunID: "run_a",
+				Stored: &request.Stored{Metadata: &artifact.Metadata{PlanID: &plan}}},
+			options:  Options{Profile: profile.Default()},
 			question: &request.Prepared{Question: request.Question{Seed: 7}}, planned: c.planned,
 		}
 		s := a.summary(&battery.Outcome{})
-		deviates := s.Profile.Planned != "" && len(s.Reasons) == 1 && s.Reasons[0].Code == judge.ProfileDeviation && len(s.shorten().Reasons) == 1
+		deviates := s.Profile.Planned != "" && len(s.Reasons) == 1 &&
+			s.Reasons[0].Code == judge.ProfileDeviation && len(s.shorten().Reasons) == 1
 		if a.standing().Deviation != c.want || deviates != c.want || s.Seed != c.seed {
 			t.Errorf("%+v: %+v, %+v", c.planned, a.standing(), s)
 		}
@@ -267,7 +280,8 @@ func TestASearchThatIsTooLargeIsRefused(t *testing.T) {
 	}
 	p.Full = true
 	var refused *request.Error
-	if err := affordable(planned, &p); !errors.As(err, &refused) || refused.Code != "PLAN_TOO_LARGE" || !strings.Contains(refused.Message, "--skip permuted_selection") {
+	if err := affordable(planned, &p); !errors.As(err, &refused) || refused.Code != "PLAN_TOO_LARGE" ||
+		!strings.Contains(refused.Message, "--skip permuted_selection") {
 		t.Error(err)
 	}
 	if err := affordable(&battery.Plan{Params: planned.Params[1:]}, &p); err != nil {

@@ -360,10 +360,9 @@ func (v Variant) ID() string {
 // Digest is the hash of a list of variants.
 func Digest(list []Variant) (string, error) { return digest.Of(list) }
 
-// Around is the neighbourhood of the sources in a folder: each number but 0 and 1 moved by 5,
-// 10 and 20 %, a whole number by 1 at least. Tests, hidden folders, modules below, generated
-// files and tables of numbers are left out. Of more than MostVariants so many are drawn.
-// Stream: literals.
+// Around is the neighbourhood of the sources in a folder: each number but 0 and 1 moved by 5, 10
+// and 20 %, a whole number by 1 at least. Tests, hidden folders, modules below, generated files and
+// tables of numbers are left out. Of more than MostVariants so many are drawn. Stream: literals.
 func Around(dir string, seed uint64) ([]Variant, error) {
 	files, err := sources(dir)
 	if err != nil {

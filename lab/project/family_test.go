@@ -14,7 +14,9 @@ import (
 )
 
 func labJSON(family string) []byte {
-	return []byte(`{"schema":"lab/v1","slug":"sma_cross","exchange":"sample","symbols":["BTC/USDT"],"timeframe":"1h"` + family + `}`)
+	return []byte(
+		`{"schema":"lab/v1","slug":"sma_cross","exchange":"sample","symbols":["BTC/USDT"],"timeframe":"1h"` +
+			family + `}`)
 }
 
 func TestNoFamily(t *testing.T) {
@@ -25,16 +27,20 @@ func TestNoFamily(t *testing.T) {
 }
 
 func TestFamilyDefaults(t *testing.T) {
-	c, err := project.Parse("lab.json", labJSON(`,"family":{"space":{"fast":{"type":"int","low":5,"high":30}}}`))
+	c, err := project.Parse("lab.json",
+		labJSON(`,"family":{"space":{"fast":{"type":"int","low":5,"high":30}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
 	f := c.Family
-	if f.Method != design.SobolMethod || f.MaxTrials != 64 || f.SHA != nil || f.SelectionRule != project.RuleBest || f.Secondary == nil || f.Constraints == nil ||
-		f.Objective != (project.Objective{Metric: "sharpe_ratio", On: "walk_forward", Direction: "max"}) || f.Space.Len() != 1 {
+	if f.Method != design.SobolMethod || f.MaxTrials != 64 || f.SHA != nil ||
+		f.SelectionRule != project.RuleBest || f.Secondary == nil || f.Constraints == nil ||
+		f.Objective != (project.Objective{Metric: "sharpe_ratio", On: "walk_forward", Direction: "max"}) ||
+		f.Space.Len() != 1 {
 		t.Errorf("%+v", f)
 	}
-	if sha := f.WithMethod(design.SHAMethod); *sha.SHA != (project.Halving{Eta: 3, MinWindows: 1}) || sha.WithMethod(design.LHSMethod).SHA != nil || f.SHA != nil {
+	if sha := f.WithMethod(design.SHAMethod); *sha.SHA != (project.Halving{Eta: 3, MinWindows: 1}) ||
+		sha.WithMethod(design.LHSMethod).SHA != nil || f.SHA != nil {
 		t.Errorf("%+v", sha)
 	}
 }
@@ -51,10 +57,13 @@ func TestWholeFamily(t *testing.T) {
 		t.Fatal(err)
 	}
 	twice, err := project.ParseFamily(again)
-	if err != nil || fmt.Sprint(twice.SHA, twice.Secondary, twice.Constraints, twice.Objective, twice.MaxTrials) != fmt.Sprint(f.SHA, f.Secondary, f.Constraints, f.Objective, f.MaxTrials) {
+	if err != nil ||
+		fmt.Sprint(twice.SHA, twice.Secondary, twice.Constraints, twice.Objective,
+			twice.MaxTrials) != fmt.Sprint(f.SHA, f.Secondary, f.Constraints, f.Objective, f.MaxTrials) {
 		t.Errorf("%s %v", again, err)
 	}
-	if f.SHA.Eta != 2 || f.SHA.MinWindows != 2 || f.MaxTrials != 7 || len(f.Constraints) != 1 || !slices.Equal(f.Secondary, []string{"win_rate", "total_trades"}) {
+	if f.SHA.Eta != 2 || f.SHA.MinWindows != 2 || f.MaxTrials != 7 || len(f.Constraints) != 1 ||
+		!slices.Equal(f.Secondary, []string{"win_rate", "total_trades"}) {
 		t.Errorf("%+v", f)
 	}
 }
@@ -99,7 +108,9 @@ func TestFamilyFaults(t *testing.T) {
 			t.Errorf("%s: %v, want %s", family, list, want)
 		}
 	}
-	for _, family := range []string{`{`, `null`, `{"method":null}`, `{"max_trials":null}`, `{"secondary":null}`, `{"objective":null}`, `{"objective":{"metric":null}}`, `{"method":"sobol","method":"lhs"}`} {
+	for _, family := range []string{`{`, `null`, `{"method":null}`, `{"max_trials":null}`,
+		`{"secondary":null}`, `{"objective":null}`, `{"objective":{"metric":null}}`,
+		`{"method":"sobol","method":"lhs"}`} {
 		if _, err := project.ParseFamily([]byte(family)); err == nil {
 			t.Errorf("%s was read", family)
 		}
@@ -110,7 +121,8 @@ func TestFamilyFaults(t *testing.T) {
 func TestEveryMetricCanBeAnObjective(t *testing.T) {
 	silent := 0
 	for _, m := range metric.All() {
-		if _, err := project.ParseFamily([]byte(`{"objective":{"metric":"` + m.Key + `","direction":"min"}}`)); err != nil {
+		if _, err := project.ParseFamily(
+			[]byte(`{"objective":{"metric":"` + m.Key + `","direction":"min"}}`)); err != nil {
 			t.Error(err)
 		}
 		if _, err := project.ParseFamily([]byte(`{"objective":{"metric":"` + m.Key + `"}}`)); err == nil {
@@ -124,7 +136,8 @@ func TestEveryMetricCanBeAnObjective(t *testing.T) {
 
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(`{"space":{"fast":{"type":"int","low":5,"high":30}},"method":"sha","sha":{"eta":2}}`))
-	f.Add([]byte(`{"objective":{"metric":"win_rate","direction":"max"},"secondary":["sqn"],"constraints":[{"left":"a","op":"<","right":"b"}]}`))
+	f.Add([]byte(
+		`{"objective":{"metric":"win_rate","direction":"max"},"secondary":["sqn"],"constraints":[{"left":"a","op":"<","right":"b"}]}`))
 	f.Fuzz(func(t *testing.T, family []byte) {
 		c, err := project.Parse("lab.json", labJSON(`,"family":`+string(family)))
 		if err != nil || c.Family == nil {

@@ -19,7 +19,8 @@ func TestListIsWhatCanBeAskedFor(t *testing.T) {
 		}
 	}
 	config := func(slug, title string) string {
-		return `{"schema":"lab/v1","slug":"` + slug + `","title":"` + title + `","exchange":"sample","symbols":["BTC/USDT"],"timeframe":"1h"}`
+		return `{"schema":"lab/v1","slug":"` + slug + `","title":"` + title +
+			`","exchange":"sample","symbols":["BTC/USDT"],"timeframe":"1h"}`
 	}
 	write("go.mod", "module "+Module+"\n")
 	write("strategies/one/lab.json", config("one", "First"))

@@ -7,14 +7,16 @@ import (
 )
 
 func TestVersionIsReadBack(t *testing.T) {
-	want := SDK{"1.0.0", "bar-v1/0123456789abcdef", "73ecd0e62e34dd161ca0042e02f13f6e906753116e574689eed664077d6b8905"}
+	want := SDK{"1.0.0", "bar-v1/0123456789abcdef",
+		"73ecd0e62e34dd161ca0042e02f13f6e906753116e574689eed664077d6b8905"}
 	if got, err := DecodeSDK(want.Encode()); err != nil || got != want {
 		t.Errorf("%+v %v", got, err)
 	}
 }
 
 func FuzzDecodeSDK(f *testing.F) {
-	f.Add(SDK{"1.0.0", "bar-v1/0123456789abcdef", "73ecd0e62e34dd161ca0042e02f13f6e906753116e574689eed664077d6b8905"}.Encode())
+	f.Add(SDK{"1.0.0", "bar-v1/0123456789abcdef",
+		"73ecd0e62e34dd161ca0042e02f13f6e906753116e574689eed664077d6b8905"}.Encode())
 	f.Add([]byte("sdk 1\nsdk 2\nsim\nsha256 short"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := DecodeSDK(text)

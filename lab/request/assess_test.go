@@ -35,7 +35,9 @@ func TestPurgeShort(t *testing.T) {
 		if (len(got) == 1) != c.warned {
 			t.Errorf("%s: %v", c.what, got)
 		}
-		if c.warned && (got[0].Code != "PURGE_SHORT" || got[0].Pointer != "/splits" || !strings.Contains(got[0].Message, "max_holding_candles")) {
+		if c.warned &&
+			(got[0].Code != "PURGE_SHORT" || got[0].Pointer != "/splits" ||
+				!strings.Contains(got[0].Message, "max_holding_candles")) {
 			t.Errorf("%s: %+v", c.what, got[0])
 		}
 	}

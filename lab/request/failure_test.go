@@ -19,7 +19,8 @@ import (
 func failed(t *testing.T, kind string) *capsule.Capsule {
 	t.Helper()
 	c := capsule.Blank(capsule.Context{
-		Inputs: capsule.Inputs{RequestHash: strings.Repeat("0", 64), RunID: "run_x", Request: []byte(`{}`)}, Take: capsule.Take{SplitID: "train", Params: []byte(`{}`), Execution: []byte(`{}`)},
+		Inputs: capsule.Inputs{RequestHash: strings.Repeat("0", 64), RunID: "run_x", Request: []byte(`{}`)},
+		Take:   capsule.Take{SplitID: "train", Params: []byte(`{}`), Execution: []byte(`{}`)},
 	}, capsule.PluginPanic)
 	c.Where.Phase, c.Error.Type, c.Error.Message = capsule.PhaseCandle, kind, "the key is swordfish-4711"
 	if err := c.Name(""); err != nil {
@@ -62,7 +63,8 @@ func TestCapsulesOfARunAreKept(t *testing.T) {
 	if note == nil {
 		t.Fatal("no capsule is kept")
 	}
-	if text, err = os.ReadFile(filepath.Join(root, "run_locked", filepath.FromSlash(note.Path))); err != nil || strings.Contains(string(text), "123456789") {
+	if text, err = os.ReadFile(filepath.Join(root, "run_locked",
+		filepath.FromSlash(note.Path))); err != nil || strings.Contains(string(text), "123456789") {
 		t.Errorf("%v, %s", err, text)
 	}
 	// A run does not fail because its capsule cannot be written.

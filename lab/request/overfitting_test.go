@@ -81,27 +81,30 @@ func TestOverfitAgreesWithMetrics(t *testing.T) {
 	if o.T != 5*59 || o.T != rep.Meta.NReturns || o.Basis != "walk_forward" || len(o.Undefined) != 0 {
 		t.Errorf("%+v", o)
 	}
-	if !near(o.SR, want("sharpe_ratio")/year) || !near(o.SRSE, want("sharpe_stderr")/year) || !near(o.PSR0, want("psr")) {
+	if !near(o.SR, want("sharpe_ratio")/year) || !near(o.SRSE, want("sharpe_stderr")/year) ||
+		!near(o.PSR0, want("psr")) {
 		t.Errorf("sr %v, sr_se %v, psr0 %v", *o.SR, *o.SRSE, *o.PSR0)
 	}
 	const z = 1.959963984540054
 	if ci := o.SRCI95; !near(&ci[0], *o.SR-z**o.SRSE) || !near(&ci[1], *o.SR+z**o.SRSE) {
 		t.Errorf("%v", *ci)
 	}
-	if b := o.Bootstrap; b == nil || b.B != 999 || b.Rule != "politis_white" || b.Seed != "7" || !(b.MeanBlock >= 1) {
+	if b := o.Bootstrap; b == nil || b.B != 999 || b.Rule != "politis_white" || b.Seed != "7" ||
+		!(b.MeanBlock >= 1) {
 		t.Errorf("%+v", b)
 	}
 }
 
-// TestOverfitOfTheExample takes the numbers that the page shows: T 1217, SR 0.05, skew
-// 0.1, kurtosis 5.2.
+// TestOverfitOfTheExample takes the numbers that the page shows: T 1217, SR 0.05, skew 0.1,
+// kurtosis 5.2.
 func TestOverfitOfTheExample(t *testing.T) {
 	o := &artifact.Overfitting{Undefined: map[string]metric.Reason{}}
 	days := estimates{o}.days(metric.Returns{Every: 24 * time.Hour}, 0.05, sharpe.Shape{Skew: 0.1, Kurt: 5.2})
 	if days == nil || *days != 1081 {
 		t.Errorf("min_trl_days %v, want 1081", days)
 	}
-	weeks := estimates{o}.days(metric.Returns{Every: 7 * 24 * time.Hour}, 0.05, sharpe.Shape{Skew: 0.1, Kurt: 5.2})
+	weeks := estimates{o}.days(metric.Returns{Every: 7 * 24 * time.Hour}, 0.05,
+		sharpe.Shape{Skew: 0.1, Kurt: 5.2})
 	if weeks == nil || *weeks < 1080*7 || *weeks > 1081*7 {
 		t.Errorf("of weekly returns %v", weeks)
 	}
@@ -111,7 +114,8 @@ func TestOverfitOfTheExample(t *testing.T) {
 // min_trl_days and less a day before.
 func TestMinTRLDaysIsEnough(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		in := series(2, rapid.IntRange(20, 60).Draw(t, "days"), 0.001*float64(rapid.IntRange(-3, 5).Draw(t, "mean")), coin(rapid.Uint64().Draw(t, "seed"), 0.05))
+		in := series(2, rapid.IntRange(20, 60).Draw(t, "days"),
+			0.001*float64(rapid.IntRange(-3, 5).Draw(t, "mean")), coin(rapid.Uint64().Draw(t, "seed"), 0.05))
 		o := mustOverfit(t, in)
 		if o.SR == nil || *o.SR <= 0 {
 			if o.MinTRLDays != nil || o.Undefined["min_trl_days"] != stat.SharpeNotAboveBenchmark {
@@ -136,7 +140,8 @@ func TestOverfitUndefined(t *testing.T) {
 	few.Trades = few.Trades[:artifact.SufficientTrades-1]
 	flat := series(5, 60, 0, func() float64 { return 0 })
 	losing := series(5, 60, -0.01, coin(3, 0.02))
-	names := []string{"sr", "skew", "kurt_raw", "psr0", "sr_se", "sr_ci95", "eta_lag1", "min_trl_days", "bootstrap"}
+	names := []string{"sr", "skew", "kurt_raw", "psr0", "sr_se", "sr_ci95", "eta_lag1", "min_trl_days",
+		"bootstrap"}
 	for _, c := range []struct {
 		what  string
 		in    metric.Input
@@ -176,7 +181,9 @@ func TestOverfittingShape(t *testing.T) {
 		t.Fatal(err)
 	}
 	at := -1
-	for _, key := range []string{"basis", "t", "sr", "skew", "kurt_raw", "psr0", "sr_se", "sr_ci95", "eta_lag1", "min_trl_days", "undefined", "bootstrap", "b", "mean_block", "rule", "seed", "selection"} {
+	for _, key := range []string{"basis", "t", "sr", "skew", "kurt_raw", "psr0", "sr_se", "sr_ci95",
+		"eta_lag1", "min_trl_days", "undefined", "bootstrap", "b", "mean_block", "rule", "seed",
+		"selection"} {
 		next := strings.Index(string(text), `"`+key+`":`)
 		if next <= at {
 			t.Errorf("%s is at %d, after %d: %s", key, next, at, text)

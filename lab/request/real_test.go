@@ -97,11 +97,15 @@ func newBench(t *testing.T) bench {
 	}
 	start, end := "2020-01-01T00:00:00.000Z", "2021-07-01T00:00:00.000Z"
 	return bench{
-		&request.Host{StateDir: state, Candles: candles, Artifacts: store, Registry: runs, Engine: artifact.Engine{Name: "test", SHA256: fmt.Sprintf("%064d", 1)}, Sandbox: "auto", Logger: hclog.NewNullLogger()},
+		&request.Host{StateDir: state, Candles: candles, Artifacts: store, Registry: runs,
+			Engine: artifact.Engine{Name: "test", SHA256: fmt.Sprintf("%064d", 1)}, Sandbox: "auto",
+			Logger: hclog.NewNullLogger()},
 		request.Question{
-			Kind: artifact.KindRun, Slug: "crosser", FamilyID: "crosser", Plugin: built, Params: json.RawMessage(`{}`), Symbols: []string{"BTC/USDT"}, Timeframe: "1h",
-			Exchange: "sample", Start: &start, End: &end, InitialCash: json.RawMessage("10000"), Execution: json.RawMessage("{}"),
-			Splits: split.Scheme{Scheme: split.Default}, Holding: 1, Seed: 1,
+			Kind: artifact.KindRun, Slug: "crosser", FamilyID: "crosser", Plugin: built,
+			Params: json.RawMessage(`{}`), Symbols: []string{"BTC/USDT"}, Timeframe: "1h",
+			Exchange: "sample", Start: &start, End: &end, InitialCash: json.RawMessage("10000"),
+			Execution: json.RawMessage("{}"),
+			Splits:    split.Scheme{Scheme: split.Default}, Holding: 1, Seed: 1,
 		},
 	}
 }
@@ -158,30 +162,37 @@ func TestTrial(t *testing.T) {
 	if err != nil || first.Failure != nil {
 		t.Fatalf("%v %+v", err, first)
 	}
-	if m := first.Metadata; m.ArtifactLevel != "compact" || m.PlanID == nil || *m.PlanID != "plan_x" || *m.TrialIndex != 3 || m.Kind != "trial" {
+	if m := first.Metadata; m.ArtifactLevel != "compact" || m.PlanID == nil || *m.PlanID != "plan_x" ||
+		*m.TrialIndex != 3 || m.Kind != "trial" {
 		t.Errorf("%+v", m)
 	}
 	for _, f := range first.Metadata.Artifacts {
-		if filepath.Base(f.Name) == "decisions.jsonl" || bytes.Contains([]byte(f.Name), []byte("validation")) || bytes.Contains([]byte(f.Name), []byte("splits/test")) {
+		if filepath.Base(f.Name) == "decisions.jsonl" ||
+			bytes.Contains([]byte(f.Name), []byte("validation")) ||
+			bytes.Contains([]byte(f.Name), []byte("splits/test")) {
 			t.Errorf("%s is there", f.Name)
 		}
 	}
-	if n := len(first.Report.Splits); n != 10 || first.Report.WalkForward == nil || first.Report.WalkForward.Windows != 5 {
+	if n := len(first.Report.Splits); n != 10 || first.Report.WalkForward == nil ||
+		first.Report.WalkForward.Windows != 5 {
 		t.Errorf("%d splits, %+v", n, first.Report.WalkForward)
 	}
 	known, err := b.Known(ctx, trial)
 	if err != nil || known == nil || known.Report.ResultHash != first.Report.ResultHash {
 		t.Fatalf("%v %+v", err, known)
 	}
-	compact, err := os.ReadFile(filepath.Join(b.Artifacts.Dir(trial.RunID), "splits", "wf-00", "equity_curve.csv"))
+	compact, err := os.ReadFile(filepath.Join(b.Artifacts.Dir(trial.RunID), "splits", "wf-00",
+		"equity_curve.csv"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	full, err := b.Upgrade(ctx, trial, request.Options{Plan: o.Plan})
-	if err != nil || full.Metadata.ArtifactLevel != "full" || full.Report.ResultHash != first.Report.ResultHash {
+	if err != nil || full.Metadata.ArtifactLevel != "full" ||
+		full.Report.ResultHash != first.Report.ResultHash {
 		t.Fatalf("%v %+v", err, full)
 	}
-	whole, err := os.ReadFile(filepath.Join(b.Artifacts.Dir(trial.RunID), "splits", "wf-00", "equity_curve.csv"))
+	whole, err := os.ReadFile(filepath.Join(b.Artifacts.Dir(trial.RunID), "splits", "wf-00",
+		"equity_curve.csv"))
 	if err != nil || len(whole) < 10*len(compact) {
 		t.Errorf("%d bytes compact, %d in full: %v", len(compact), len(whole), err)
 	}
@@ -218,10 +229,11 @@ func TestReplay(t *testing.T) {
 		{ID: "search", To: n, Params: json.RawMessage(`{"fast":11,"slow":30}`)},
 	}
 	got := make([]*request.Replayed, len(list))
-	err := b.Replay(context.Background(), p, list, request.ReplayOptions{Workers: 2, Plain: true, Done: func(i int, r *request.Replayed) error {
-		got[i] = r
-		return nil
-	}})
+	err := b.Replay(context.Background(), p, list,
+		request.ReplayOptions{Workers: 2, Plain: true, Done: func(i int, r *request.Replayed) error {
+			got[i] = r
+			return nil
+		}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +247,8 @@ func TestReplay(t *testing.T) {
 		}
 	}
 	for i, r := range got[4:] {
-		if r.Results.ResultHash == base.Results.ResultHash && r.Results.FinalValue == base.Results.FinalValue {
+		if r.Results.ResultHash == base.Results.ResultHash &&
+			r.Results.FinalValue == base.Results.FinalValue {
 			t.Errorf("replay %d is the base", i+4)
 		}
 	}

@@ -58,7 +58,8 @@ func (b bench) settled(t *testing.T, p *request.Prepared) *artifact.Metadata {
 	if err != nil || !bytes.Equal(row.Payload, payload) || row.Status != artifact.StatusCompleted {
 		t.Errorf("the row is not metadata.json: %s, %v", row.Status, err)
 	}
-	if q, err := b.Registry.GetRequest(t.Context(), p.RequestHash); err != nil || q.Owner != "" || q.LeaseUntil != "" || q.Status != artifact.StatusCompleted {
+	if q, err := b.Registry.GetRequest(t.Context(), p.RequestHash); err != nil || q.Owner != "" ||
+		q.LeaseUntil != "" || q.Status != artifact.StatusCompleted {
 		t.Errorf("%+v, %v", q, err)
 	}
 	return m
@@ -106,7 +107,8 @@ func TestLostLease(t *testing.T) {
 			answer := b.run(t, p, o)
 			wait()
 			if m := b.settled(t, p); !answer.Reused || answer.Metadata.Attempt != want || m.Attempt != want {
-				t.Errorf("reused %v, attempt %d, stored %d", answer.Reused, answer.Metadata.Attempt, m.Attempt)
+				t.Errorf("reused %v, attempt %d, stored %d", answer.Reused, answer.Metadata.Attempt,
+					m.Attempt)
 			}
 			if list := b.capsules(t, p.RunID); len(list) != 0 {
 				t.Errorf("capsule %s: %s", list[0].Kind, list[0].Claim)
@@ -124,7 +126,8 @@ func TestInterruption(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		o.Progress = func(int64, int64) { cancel() }
-		if answer, err := b.Run(ctx, p, o); !errors.Is(err, context.Canceled) || errors.Is(err, registry.ErrLeaseLost) {
+		if answer, err := b.Run(ctx, p, o); !errors.Is(err, context.Canceled) ||
+			errors.Is(err, registry.ErrLeaseLost) {
 			t.Fatalf("%+v, %v", answer, err)
 		}
 	}
@@ -151,7 +154,8 @@ func TestForceHoldsTheRun(t *testing.T) {
 	var once sync.Once
 	o := request.Options{Force: true, Progress: func(int64, int64) {
 		once.Do(func() {
-			if c, err := b.Registry.Hold(t.Context(), p.RequestHash, "somebody"); err != nil || c.Standing != registry.Busy {
+			if c, err := b.Registry.Hold(t.Context(), p.RequestHash, "somebody"); err != nil ||
+				c.Standing != registry.Busy {
 				t.Errorf("%+v, %v", c, err)
 			}
 			if answer, err := b.Run(t.Context(), other, request.Options{}); err != nil || !answer.Reused {
@@ -168,7 +172,8 @@ func TestForceHoldsTheRun(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	if m := b.settled(t, p); m.Attempt != 1 || *m.ResultHash != first.Report.ResultHash || m.Volatile.CompletedAt <= first.Metadata.Volatile.CompletedAt {
+	if m := b.settled(t, p); m.Attempt != 1 || *m.ResultHash != first.Report.ResultHash ||
+		m.Volatile.CompletedAt <= first.Metadata.Volatile.CompletedAt {
 		t.Errorf("%+v", m)
 	}
 }
@@ -181,7 +186,8 @@ func TestSandboxLevel(t *testing.T) {
 		t.Errorf("auto is recorded as %q", level)
 	}
 	b.Sandbox = "off"
-	if level := b.run(t, b.prepare(t), request.Options{}).Metadata.Volatile.Environment.Sandbox; level != "off" {
+	if level := b.run(t, b.prepare(t),
+		request.Options{}).Metadata.Volatile.Environment.Sandbox; level != "off" {
 		t.Errorf("off is recorded as %q", level)
 	}
 }
@@ -206,7 +212,8 @@ func (b bench) forge(t *testing.T, p *request.Prepared, name string) {
 		}
 	}
 	payload, err := m.Encode()
-	err = errors.Join(err, os.WriteFile(path, text, 0o600), os.WriteFile(filepath.Join(dir, "metadata.json"), payload, 0o600),
+	err = errors.Join(err, os.WriteFile(path, text, 0o600),
+		os.WriteFile(filepath.Join(dir, "metadata.json"), payload, 0o600),
 		b.Registry.Complete(t.Context(), m, payload))
 	if err != nil {
 		t.Fatal(err)
@@ -229,8 +236,10 @@ func TestEqualDecisionsOtherFiles(t *testing.T) {
 		t.Fatalf("%d capsules", len(list))
 	}
 	c := list[0]
-	if c.Kind != capsule.Nondeterminism || c.Where.SplitID != "train" || c.Where.Phase != capsule.PhaseFinalize || c.Replay.Take == nil ||
-		!strings.Contains(c.Claim, differs.File) || !strings.Contains(c.Error.Message, differs.Before) || !strings.Contains(c.Error.Message, differs.Now) {
+	if c.Kind != capsule.Nondeterminism || c.Where.SplitID != "train" ||
+		c.Where.Phase != capsule.PhaseFinalize || c.Replay.Take == nil ||
+		!strings.Contains(c.Claim, differs.File) || !strings.Contains(c.Error.Message, differs.Before) ||
+		!strings.Contains(c.Error.Message, differs.Now) {
 		t.Errorf("%+v", c)
 	}
 	b.settled(t, p)
@@ -260,7 +269,8 @@ func TestForceAfterAChange(t *testing.T) {
 	}
 	_, err = b.Run(t.Context(), p, request.Options{Force: true})
 	var differs *request.MismatchError
-	if !errors.As(err, &differs) || differs.Before != strings.Repeat("0", 64) || differs.Now != first.Report.ResultHash || differs.Capsule == nil {
+	if !errors.As(err, &differs) || differs.Before != strings.Repeat("0", 64) ||
+		differs.Now != first.Report.ResultHash || differs.Capsule == nil {
 		t.Fatalf("%+v", err)
 	}
 	kinds := map[capsule.Kind]int{}

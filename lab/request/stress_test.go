@@ -16,7 +16,8 @@ func TestJudgeStress(t *testing.T) {
 			m.Metrics = metric.Values{{Key: "sharpe_ratio", Number: *sharpe}}
 		}
 		return &played{results: &artifact.Results{
-			InitialCash: "100", FinalValue: final, Trades: make([]market.Trade, trades), Fills: make([]market.Fill, fills), Metrics: m,
+			InitialCash: "100", FinalValue: final, Trades: make([]market.Trade, trades),
+			Fills: make([]market.Fill, fills), Metrics: m,
 		}}
 	}
 	one, half := 1.0, .3
@@ -34,10 +35,12 @@ func TestJudgeStress(t *testing.T) {
 		{"loss at three times", "cost_x3", won, lost, "warn", "net_loss"},
 		{"crash at three times", "cost_x3", won, crashed, "fail", "plugin_failed"},
 		{"crash at twice", "cost_x2", won, crashed, "fail", "plugin_failed"},
-		{"no fills at twice", "cost_x2", ended(0, 0, nil, "100"), ended(0, 0, nil, "100"), "inconclusive", "no_trades"},
+		{"no fills at twice", "cost_x2", ended(0, 0, nil, "100"), ended(0, 0, nil, "100"), "inconclusive",
+			"no_trades"},
 		{"worst with a profit", "intrabar_worst", won, won, "pass", ""},
 		{"worst with a loss", "intrabar_worst", won, lost, "fail", "net_loss"},
-		{"worst of nothing", "intrabar_worst", ended(0, 0, nil, "100"), ended(0, 0, nil, "100"), "inconclusive", "no_trades"},
+		{"worst of nothing", "intrabar_worst", ended(0, 0, nil, "100"), ended(0, 0, nil, "100"),
+			"inconclusive", "no_trades"},
 		{"as good when late, few returns", "delay_1", won, won, "warn", "short_sample"},
 		{"a third when late", "delay_2", won, lost, "warn", "sharpe_falls"},
 		{"no ratio when late", "delay_1", won, ended(40, 80, nil, "100"), "fail", "sharpe_falls"},
@@ -51,7 +54,8 @@ func TestJudgeStress(t *testing.T) {
 		}
 	}
 	won.results.Metrics.Meta.NReturns = 120
-	if got := judgeStress("delay_1", won, won, nil); got.Verdict != "pass" || got.ReasonCode != "" || got.ID != "delay_1" || got.Stressed.NetPnL != "1" {
+	if got := judgeStress("delay_1", won, won, nil); got.Verdict != "pass" || got.ReasonCode != "" ||
+		got.ID != "delay_1" || got.Stressed.NetPnL != "1" {
 		t.Errorf("%+v", got)
 	}
 	// A profit at one and a half times the costs softens a loss at twice them, and no other.
@@ -59,8 +63,10 @@ func TestJudgeStress(t *testing.T) {
 		id   string
 		half *played
 		want string
-	}{{"cost_x2", won, "warn"}, {"cost_x2", lost, "fail"}, {"cost_x2", crashed, "fail"}, {"cost_x3", lost, "warn"}, {"intrabar_worst", won, "fail"}} {
-		if got := judgeStress(c.id, won, lost, c.half); got.Verdict != c.want || got.ReasonCode != "net_loss" || got.Stressed.NetPnL != "-1" {
+	}{{"cost_x2", won, "warn"}, {"cost_x2", lost, "fail"}, {"cost_x2", crashed, "fail"},
+		{"cost_x3", lost, "warn"}, {"intrabar_worst", won, "fail"}} {
+		if got := judgeStress(c.id, won, lost, c.half); got.Verdict != c.want ||
+			got.ReasonCode != "net_loss" || got.Stressed.NetPnL != "-1" {
 			t.Errorf("%s with %s at half: %+v", c.id, c.half.results.FinalValue, got)
 		}
 	}

@@ -21,8 +21,8 @@ import (
 )
 
 // trialSplits are the splits that a search may look at: training and test window of each
-// walk-forward pair, never validation or test. windows limits them to the first pairs;
-// 0 is all.
+// walk-forward pair, never validation or test. windows limits them to the first pairs; 0
+// is all.
 func trialSplits(all []artifact.SplitRange, windows int) []artifact.SplitRange {
 	var out []artifact.SplitRange
 	for _, r := range all {

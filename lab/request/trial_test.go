@@ -51,7 +51,8 @@ func TestStanding(t *testing.T) {
 	base := b.prepare(t)
 	const first, second, third = `{"fast":5,"slow":40}`, `{"fast":6,"slow":40}`, `{"fast":7,"slow":40}`
 	timed := b.run(t, b.vary(t, base, artifact.KindRun, first), request.Options{NoReuse: true})
-	if !timed.Withheld || timed.Metadata.Summary != (artifact.Summary{}) || timed.Report.WalkForward != nil || timed.Report.ResultHash == "" {
+	if !timed.Withheld || timed.Metadata.Summary != (artifact.Summary{}) || timed.Report.WalkForward != nil ||
+		timed.Report.ResultHash == "" {
 		t.Errorf("%+v", timed)
 	}
 	for _, s := range timed.Report.Splits {
@@ -59,14 +60,17 @@ func TestStanding(t *testing.T) {
 			t.Errorf("%s: %+v", s.ID, s.Metrics)
 		}
 	}
-	plan := registry.Plan{Hash: "aa", ID: "plan_x", Slug: "crosser", FamilyID: "crosser", Author: "eve", Payload: []byte("{}")}
+	plan := registry.Plan{Hash: "aa", ID: "plan_x", Slug: "crosser", FamilyID: "crosser", Author: "eve",
+		Payload: []byte("{}")}
 	if _, err := b.Registry.RegisterPlan(t.Context(), plan); err != nil {
 		t.Fatal(err)
 	}
 	for i, params := range []string{first, second} {
-		b.run(t, b.vary(t, base, artifact.KindTrial, params), request.Options{Compact: true, Plan: request.Plan{ID: "plan_x", Index: int64(i)}})
+		b.run(t, b.vary(t, base, artifact.KindTrial, params),
+			request.Options{Compact: true, Plan: request.Plan{ID: "plan_x", Index: int64(i)}})
 	}
-	if timed = b.run(t, b.vary(t, base, artifact.KindRun, first), request.Options{NoReuse: true}); timed.Withheld || timed.Report.WalkForward == nil {
+	if timed = b.run(t, b.vary(t, base, artifact.KindRun, first),
+		request.Options{NoReuse: true}); timed.Withheld || timed.Report.WalkForward == nil {
 		t.Errorf("%+v", timed)
 	}
 	dir := filepath.Join(b.StateDir, "families", "crosser", "plan_x")
@@ -74,17 +78,20 @@ func TestStanding(t *testing.T) {
 		t.Fatal(err)
 	}
 	early := b.run(t, b.vary(t, base, artifact.KindRun, first), request.Options{}).Metadata
-	if early.PlanID == nil || *early.PlanID != "plan_x" || *early.TrialIndex != 0 || !early.Deviation || !early.ValidationContaminated {
+	if early.PlanID == nil || *early.PlanID != "plan_x" || *early.TrialIndex != 0 || !early.Deviation ||
+		!early.ValidationContaminated {
 		t.Errorf("before the selection: %+v", early)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "family_result.json"), []byte(`{"selected":{"trial_index":1}}`), 0o600); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "family_result.json"), []byte(`{"selected":{"trial_index":1}}`),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	chosen := b.run(t, b.vary(t, base, artifact.KindRun, second), request.Options{}).Metadata
 	if chosen.PlanID == nil || *chosen.TrialIndex != 1 || chosen.Deviation || !chosen.ValidationContaminated {
 		t.Errorf("the selected one: %+v", chosen)
 	}
-	if own := b.run(t, b.vary(t, base, artifact.KindRun, third), request.Options{}).Metadata; own.PlanID != nil || own.Deviation || own.ValidationContaminated {
+	if own := b.run(t, b.vary(t, base, artifact.KindRun, third),
+		request.Options{}).Metadata; own.PlanID != nil || own.Deviation || own.ValidationContaminated {
 		t.Errorf("a run of its own: %+v", own)
 	}
 }

@@ -20,9 +20,12 @@ func TestDefault(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"train train 0 35051", "validation validation 35051 46734", "test test 46734 58419", "search search 0 46734",
-		"wf-00-train train 0 17522", "wf-00 walk_forward 17523 23364", "wf-01-train train 5841 23363", "wf-01 walk_forward 23364 29205",
-		"wf-02-train train 11682 29204", "wf-02 walk_forward 29205 35046", "wf-03-train train 17523 35045", "wf-03 walk_forward 35046 40887",
+		"train train 0 35051", "validation validation 35051 46734", "test test 46734 58419",
+		"search search 0 46734",
+		"wf-00-train train 0 17522", "wf-00 walk_forward 17523 23364", "wf-01-train train 5841 23363",
+		"wf-01 walk_forward 23364 29205",
+		"wf-02-train train 11682 29204", "wf-02 walk_forward 29205 35046", "wf-03-train train 17523 35045",
+		"wf-03 walk_forward 35046 40887",
 		"wf-04-train train 23364 40886", "wf-04 walk_forward 40887 46728",
 	}
 	if lines := show(got); !slices.Equal(lines, want) {
@@ -44,10 +47,18 @@ func TestWalkForward(t *testing.T) {
 		n      int
 		want   []string
 	}{
-		{split.Scheme{Train: 50, Test: 20}, 115, []string{"wf-00-train train 0 50", "wf-00 walk_forward 51 71", "wf-01-train train 20 70", "wf-01 walk_forward 71 91", "wf-02-train train 40 90", "wf-02 walk_forward 91 111"}},
-		{split.Scheme{Train: 50, Test: 20, Anchored: true, Purge: new(int)}, 100, []string{"wf-00-train train 0 50", "wf-00 walk_forward 50 70", "wf-01-train train 0 70", "wf-01 walk_forward 70 90"}},
-		{split.Scheme{Train: 60, Test: 30, Step: 30, KeepPartial: true, Purge: new(int)}, 100, []string{"wf-00-train train 0 60", "wf-00 walk_forward 60 90", "wf-01-train train 30 90", "wf-01 walk_forward 90 100"}},
-		{split.Scheme{Train: 60, Test: 30, Step: 10, KeepPartial: true, Purge: new(int)}, 100, []string{"wf-00-train train 0 60", "wf-00 walk_forward 60 90", "wf-01-train train 10 70", "wf-01 walk_forward 70 100", "wf-02-train train 20 80", "wf-02 walk_forward 80 100"}},
+		{split.Scheme{Train: 50, Test: 20}, 115,
+			[]string{"wf-00-train train 0 50", "wf-00 walk_forward 51 71", "wf-01-train train 20 70",
+				"wf-01 walk_forward 71 91", "wf-02-train train 40 90", "wf-02 walk_forward 91 111"}},
+		{split.Scheme{Train: 50, Test: 20, Anchored: true, Purge: new(int)}, 100,
+			[]string{"wf-00-train train 0 50", "wf-00 walk_forward 50 70", "wf-01-train train 0 70",
+				"wf-01 walk_forward 70 90"}},
+		{split.Scheme{Train: 60, Test: 30, Step: 30, KeepPartial: true, Purge: new(int)}, 100,
+			[]string{"wf-00-train train 0 60", "wf-00 walk_forward 60 90", "wf-01-train train 30 90",
+				"wf-01 walk_forward 90 100"}},
+		{split.Scheme{Train: 60, Test: 30, Step: 10, KeepPartial: true, Purge: new(int)}, 100,
+			[]string{"wf-00-train train 0 60", "wf-00 walk_forward 60 90", "wf-01-train train 10 70",
+				"wf-01 walk_forward 70 100", "wf-02-train train 20 80", "wf-02 walk_forward 80 100"}},
 	} {
 		c.scheme.Scheme = split.WalkForward
 		got, err := c.scheme.Ranges(c.n, 1)
@@ -64,7 +75,8 @@ func TestWalkForward(t *testing.T) {
 func TestWindows(t *testing.T) {
 	s := split.Scheme{Scheme: split.WalkForward, Train: 3, Test: 2, KeepPartial: true, Purge: new(int)}
 	got, err := s.Windows(6, 1)
-	if want := []string{"wf-00-train train 0 3", "wf-00 walk_forward 3 5", "wf-01-train train 2 5", "wf-01 walk_forward 5 6"}; err != nil || !slices.Equal(show(got), want) {
+	if want := []string{"wf-00-train train 0 3", "wf-00 walk_forward 3 5", "wf-01-train train 2 5",
+		"wf-01 walk_forward 5 6"}; err != nil || !slices.Equal(show(got), want) {
 		t.Errorf("%q %v", show(got), err)
 	}
 	long, err := s.Windows(200, 1)
@@ -131,8 +143,10 @@ func TestFolded(t *testing.T) {
 		t.Fatalf("%d choices, %d paths", len(got), s.Paths())
 	}
 	for i, want := range []string{
-		"[0 1] [[0 25] [25 50]] [[55 102]]", "[0 2] [[0 25] [50 75]] [[30 48] [80 102]]", "[0 3] [[0 25] [75 102]] [[30 73]]",
-		"[1 2] [[25 50] [50 75]] [[0 23] [80 102]]", "[1 3] [[25 50] [75 102]] [[0 23] [55 73]]", "[2 3] [[50 75] [75 102]] [[0 48]]",
+		"[0 1] [[0 25] [25 50]] [[55 102]]", "[0 2] [[0 25] [50 75]] [[30 48] [80 102]]",
+		"[0 3] [[0 25] [75 102]] [[30 73]]",
+		"[1 2] [[25 50] [50 75]] [[0 23] [80 102]]", "[1 3] [[25 50] [75 102]] [[0 23] [55 73]]",
+		"[2 3] [[50 75] [75 102]] [[0 48]]",
 	} {
 		if line := fmt.Sprint(got[i].Chosen, " ", got[i].Test, " ", got[i].Train); line != want {
 			t.Errorf("%d: got %s, want %s", i, line, want)
@@ -146,9 +160,12 @@ func TestNothingLeaks(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(split.MinCandles, 5000).Draw(t, "n")
 		purge := rapid.IntRange(0, 20).Draw(t, "purge")
-		s := split.Scheme{Scheme: rapid.SampledFrom([]string{split.Default, split.WalkForward, split.Holdout, split.None}).Draw(t, "scheme"), Purge: &purge}
+		s := split.Scheme{
+			Scheme: rapid.SampledFrom([]string{split.Default, split.WalkForward, split.Holdout,
+				split.None}).Draw(t, "scheme"), Purge: &purge}
 		if s.Scheme == split.WalkForward {
-			s.Train, s.Test, s.Step = rapid.IntRange(1, n).Draw(t, "train"), rapid.IntRange(1, n).Draw(t, "test"), rapid.IntRange(0, n).Draw(t, "step")
+			s.Train, s.Test, s.Step = rapid.IntRange(1, n).Draw(t, "train"),
+				rapid.IntRange(1, n).Draw(t, "test"), rapid.IntRange(0, n).Draw(t, "step")
 			s.Anchored, s.KeepPartial = rapid.Bool().Draw(t, "anchored"), rapid.Bool().Draw(t, "partial")
 		}
 		ranges, err := s.Ranges(n, 1)
@@ -160,7 +177,8 @@ func TestNothingLeaks(t *testing.T) {
 				t.Fatalf("%+v", r)
 			}
 			if r.Train != nil && r.Test[0]-r.Train[1] < purge {
-				t.Fatalf("%s tests %d candles after its training, purge %d", r.ID, r.Test[0]-r.Train[1], purge)
+				t.Fatalf("%s tests %d candles after its training, purge %d", r.ID, r.Test[0]-r.Train[1],
+					purge)
 			}
 		}
 		cross := split.Scheme{Scheme: split.CPCV, Purge: &purge, Embargo: &purge}
@@ -190,7 +208,8 @@ func TestOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Schema != "splits/v1" || got.Candles != 1000 || got.Params["purge"] != 3 || len(got.TimelineSHA256) != 64 {
+	if got.Schema != "splits/v1" || got.Candles != 1000 || got.Params["purge"] != 3 ||
+		len(got.TimelineSHA256) != 64 {
 		t.Errorf("%+v", got)
 	}
 	for _, r := range got.Splits {

@@ -195,8 +195,8 @@ func studentDensity(t, df float64) float64 {
 // Rule is a Gauss-Legendre rule on [-1, 1].
 type Rule struct{ nodes, weights []float64 }
 
-// GaussLegendre is the rule with n nodes, n >= 1, exact for polynomials below degree
-// 2n. The nodes are the roots of the Legendre polynomial, found by Newton's method.
+// GaussLegendre is the rule with n nodes, n >= 1, exact for polynomials below degree 2n.
+// The nodes are the roots of the Legendre polynomial, found by Newton's method.
 func GaussLegendre(n int) Rule {
 	r := Rule{make([]float64, n), make([]float64, n)}
 	for i := range n {

@@ -23,7 +23,8 @@ func TestNormalAgainstTables(t *testing.T) {
 }
 
 func TestNormalAtTheEnds(t *testing.T) {
-	if !math.IsInf(stat.Z(0), -1) || !math.IsInf(stat.Z(1), 1) || !math.IsInf(stat.UpperZ(0), 1) || !math.IsInf(stat.UpperZ(1), -1) {
+	if !math.IsInf(stat.Z(0), -1) || !math.IsInf(stat.Z(1), 1) || !math.IsInf(stat.UpperZ(0), 1) ||
+		!math.IsInf(stat.UpperZ(1), -1) {
 		t.Error("ends")
 	}
 	for _, p := range []float64{-.1, 1.1, math.NaN()} {
@@ -61,7 +62,8 @@ func TestStudentClosedForms(t *testing.T) {
 
 func TestStudentAgainstTables(t *testing.T) {
 	for _, c := range []struct{ df, p, t float64 }{
-		{10, .05, 2.2281388519649385}, {1, .05, 1 / math.Tan(math.Pi*.025)}, {30, .01, 2.7499956535670305}, {4, .5, 0.7406970841112683},
+		{10, .05, 2.2281388519649385}, {1, .05, 1 / math.Tan(math.Pi*.025)}, {30, .01, 2.7499956535670305},
+		{4, .5, 0.7406970841112683},
 	} {
 		near(t, "quantile", stat.StudentT(c.p, c.df), c.t, 1e-11*c.t)
 	}

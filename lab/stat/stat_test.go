@@ -93,7 +93,8 @@ func TestShapeOfMoments(t *testing.T) {
 		for i := range x {
 			y[i] = 4*x[i] + 8
 		}
-		if o, _ := stat.Of(y); math.Abs(o.Skew-m.Skew) > 1e-4 || math.Abs(o.Kurt-m.Kurt) > 1e-3*m.Kurt || math.Abs(o.SD-4*m.SD) > 1e-9 {
+		if o, _ := stat.Of(y); math.Abs(o.Skew-m.Skew) > 1e-4 || math.Abs(o.Kurt-m.Kurt) > 1e-3*m.Kurt ||
+			math.Abs(o.SD-4*m.SD) > 1e-9 {
 			t.Fatalf("%+v became %+v", m, o)
 		}
 	})
@@ -154,7 +155,8 @@ func TestOrderIndex(t *testing.T) {
 		b    int
 		want int
 	}{
-		{.95, 999, 949}, {.025, 999, 24}, {.975, 999, 974}, {.9, 40, 35}, {0, 10, 0}, {1, 10, 9}, {.001, 10, 0},
+		{.95, 999, 949}, {.025, 999, 24}, {.975, 999, 974}, {.9, 40, 35}, {0, 10, 0}, {1, 10, 9},
+		{.001, 10, 0},
 		// 0.55 * 100 is 55.00000000000001 in floats.
 		{.55, 100, 54}, {.07, 100, 6}, {.5, 3, 1},
 	} {

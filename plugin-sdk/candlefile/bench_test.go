@@ -16,7 +16,9 @@ const million = 1_000_000
 // sums every column.
 func BenchmarkScan(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "scan.candles")
-	if err := candlefile.Create(path, sdktest.Synth(1, million, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)); err != nil {
+	if err := candlefile.Create(path,
+		sdktest.Synth(1, million, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC),
+			time.Minute)); err != nil {
 		b.Fatal(err)
 	}
 	b.ResetTimer()
@@ -38,7 +40,9 @@ func BenchmarkScan(b *testing.B) {
 // BenchmarkOpen is the part of BenchmarkScan that is not the reader's own work.
 func BenchmarkOpen(b *testing.B) {
 	path := filepath.Join(b.TempDir(), "open.candles")
-	if err := candlefile.Create(path, sdktest.Synth(1, million, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)); err != nil {
+	if err := candlefile.Create(path,
+		sdktest.Synth(1, million, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC),
+			time.Minute)); err != nil {
 		b.Fatal(err)
 	}
 	b.ResetTimer()

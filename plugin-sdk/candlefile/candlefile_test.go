@@ -60,11 +60,13 @@ func TestHeaderLayout(t *testing.T) {
 	if string(b[:8]) != "ASSAYCDL" || u32(b[8:]) != 1 || u32(b[12:]) != 64 || u64(b[16:]) != 3 {
 		t.Errorf("begin of header: % x", b[:24])
 	}
-	if u64(b[24:]) != uint64(s.Time[0]) || u64(b[32:]) != uint64(s.Time[2]) || string(b[40:48]) != "4h\x00\x00\x00\x00\x00\x00" {
+	if u64(b[24:]) != uint64(s.Time[0]) || u64(b[32:]) != uint64(s.Time[2]) ||
+		string(b[40:48]) != "4h\x00\x00\x00\x00\x00\x00" {
 		t.Errorf("times and timeframe: % x", b[24:48])
 	}
 	table := crc32.MakeTable(crc32.Castagnoli)
-	if u32(b[48:]) != crc32.Checksum(b[64:], table) || u64(b[52:]) != 0 || u32(b[60:]) != crc32.Checksum(b[:60], table) {
+	if u32(b[48:]) != crc32.Checksum(b[64:], table) || u64(b[52:]) != 0 ||
+		u32(b[60:]) != crc32.Checksum(b[:60], table) {
 		t.Errorf("checksums, flags and reserved: % x", b[48:64])
 	}
 	for column, values := range [][]float64{s.Open, s.High, s.Low, s.Close, s.Volume} {
@@ -275,7 +277,8 @@ func TestMap(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Error(err)
 	}
-	for _, r := range [][2]int{{-1, 5}, {0, 0}, {0, 101}, {100, 1}, {99, 2}, {1, math.MaxInt}, {math.MaxInt, 1}} {
+	for _, r := range [][2]int{{-1, 5}, {0, 0}, {0, 101}, {100, 1}, {99, 2}, {1, math.MaxInt},
+		{math.MaxInt, 1}} {
 		if _, _, err := candlefile.Map(path, r[0], r[1]); err == nil {
 			t.Errorf("rows %v accepted", r)
 		}
@@ -319,7 +322,9 @@ func ExampleOpen() {
 	}
 	defer os.RemoveAll(dir)
 	path := filepath.Join(dir, "synth.candles")
-	if err := candlefile.Create(path, sdktest.Synth(42, 20000, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC), time.Hour)); err != nil {
+	if err := candlefile.Create(path,
+		sdktest.Synth(42, 20000, time.Date(2020, time.January, 1, 0, 0, 0, 0, time.UTC),
+			time.Hour)); err != nil {
 		panic(err)
 	}
 	f, err := candlefile.Open(path)

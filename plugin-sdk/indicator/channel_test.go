@@ -28,7 +28,8 @@ func TestHighestAndLowestAgainstASearch(t *testing.T) {
 			}
 			last := in[i-n+1 : i+1]
 			if h.Value() != slices.Max(last) || l.Value() != slices.Min(last) {
-				t.Fatalf("n %d, candle %d: %g to %g, want %g to %g", n, i, l.Value(), h.Value(), slices.Min(last), slices.Max(last))
+				t.Fatalf("n %d, candle %d: %g to %g, want %g to %g", n, i, l.Value(), h.Value(),
+					slices.Min(last), slices.Max(last))
 			}
 		}
 	}
@@ -52,7 +53,8 @@ func TestDonchianAgainstTALib(t *testing.T) {
 					t.Fatalf("n %d, candle %d: %g %g %g", n, i, d.Upper(), d.Middle(), d.Lower())
 				}
 				if i > n-1 && d.UpperLine().Previous() != upper[i-1] {
-					t.Fatalf("n %d, candle %d: upper before %g, want %g", n, i, d.UpperLine().Previous(), upper[i-1])
+					t.Fatalf("n %d, candle %d: upper before %g, want %g", n, i, d.UpperLine().Previous(),
+						upper[i-1])
 				}
 			}
 		}

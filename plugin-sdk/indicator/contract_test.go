@@ -54,7 +54,8 @@ func subjects() []subject {
 		{"RSI", ofClose(rsi.Add), []Line{&rsi}, 0},
 		{"ATR", atr.Add, []Line{&atr}, 0},
 		{"StdDev", ofClose(deviation.Add), []Line{&deviation}, testPeriod},
-		{"Bollinger", ofClose(bollinger.Add), []Line{&bollinger, bollinger.UpperLine(), bollinger.LowerLine()}, testPeriod},
+		{"Bollinger", ofClose(bollinger.Add),
+			[]Line{&bollinger, bollinger.UpperLine(), bollinger.LowerLine()}, testPeriod},
 		{"MACD", ofClose(macd.Add), []Line{&macd, macd.SignalLine(), macd.HistogramLine()}, 0},
 		{"Highest", ofClose(highest.Add), []Line{&highest}, testPeriod},
 		{"Lowest", ofClose(lowest.Add), []Line{&lowest}, testPeriod},
@@ -114,7 +115,8 @@ func TestPreviousFollowsValue(t *testing.T) {
 			s.add(c)
 			for k, l := range s.lines {
 				if l.Previous() != before[k] {
-					t.Fatalf("%s, line %d, candle %d: previous %g, want %g", s.name, k, i, l.Previous(), before[k])
+					t.Fatalf("%s, line %d, candle %d: previous %g, want %g", s.name, k, i, l.Previous(),
+						before[k])
 				}
 				before[k] = l.Value()
 			}
@@ -145,7 +147,8 @@ func TestBadCandle(t *testing.T) {
 				for j, l := range s.lines {
 					want := clean[k].lines[j].Value()
 					if spoilt != math.IsNaN(l.Value()) || !spoilt && l.Value() != want {
-						t.Fatalf("%s, line %d, %g at %d, candle %d: %g, want %g, NaN: %v", s.name, j, bad, at, i, l.Value(), want, spoilt)
+						t.Fatalf("%s, line %d, %g at %d, candle %d: %g, want %g, NaN: %v", s.name, j, bad, at,
+							i, l.Value(), want, spoilt)
 					}
 				}
 			}

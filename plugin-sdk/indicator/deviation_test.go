@@ -117,7 +117,8 @@ func TestBollingerIsBuiltFromItsParts(t *testing.T) {
 		deviation.Add(c.Close)
 		b.Add(c.Close)
 		reach := float64(2.5 * deviation.Value())
-		if b.Middle() != average.Value() || b.Upper() != average.Value()+reach || b.Lower() != average.Value()-reach {
+		if b.Middle() != average.Value() || b.Upper() != average.Value()+reach ||
+			b.Lower() != average.Value()-reach {
 			t.Fatalf("candle %d: %g %g %g", i, b.Upper(), b.Middle(), b.Lower())
 		}
 	}

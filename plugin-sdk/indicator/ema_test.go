@@ -76,7 +76,8 @@ func TestMACDIsBuiltFromEMA(t *testing.T) {
 			continue
 		}
 		line := fast.Value() - slow.Value()
-		if m.Line() != line || m.Value() != line || m.Signal() != signal.Value() || m.Histogram() != line-signal.Value() {
+		if m.Line() != line || m.Value() != line || m.Signal() != signal.Value() ||
+			m.Histogram() != line-signal.Value() {
 			t.Fatalf("candle %d: %g %g %g", i, m.Line(), m.Signal(), m.Histogram())
 		}
 	}

@@ -75,7 +75,8 @@ func sharedCandles(t *testing.T) []market.Candle {
 		}
 		open := market.Time(v[0])
 		candles = append(candles, market.Candle{
-			OpenTime: open, CloseTime: open + hour, Open: v[1], High: v[2], Low: v[3], Close: v[4], Volume: v[5],
+			OpenTime: open, CloseTime: open + hour, Open: v[1], High: v[2], Low: v[3], Close: v[4],
+			Volume: v[5],
 		})
 	}
 	return candles
@@ -113,7 +114,8 @@ func near(t *testing.T, what string, i int, got, want, tolerance float64) {
 func ready(t *testing.T, what string, l Line, i, first int) {
 	t.Helper()
 	if l.Ready() != (i >= first) || l.Count() != max(0, i-first+1) {
-		t.Fatalf("%s at candle %d: ready %v, count %d; its first value is due at %d", what, i, l.Ready(), l.Count(), first)
+		t.Fatalf("%s at candle %d: ready %v, count %d; its first value is due at %d", what, i, l.Ready(),
+			l.Count(), first)
 	}
 	if i < first && l.Value() != 0 {
 		t.Fatalf("%s at candle %d: value %g before it is ready, want 0", what, i, l.Value())

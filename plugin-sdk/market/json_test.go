@@ -19,43 +19,57 @@ var update = flag.Bool("update", false, "rewrite the golden files of package mar
 func examples() map[string]any {
 	d := decimal.MustParse
 	return map[string]any{
-		"candle": Candle{OpenTime: 1577836800000, CloseTime: 1577840400000, Open: 1.5, High: 2, Low: 0.1, Close: 1e-9, Volume: 12},
-		"series": Series{Symbol: "BTC/USDT", Timeframe: MustTimeframe("1h"), Time: []Time{1577836800000}, Open: []float64{1},
+		"candle": Candle{OpenTime: 1577836800000, CloseTime: 1577840400000, Open: 1.5, High: 2, Low: 0.1,
+			Close: 1e-9, Volume: 12},
+		"series": Series{Symbol: "BTC/USDT", Timeframe: MustTimeframe("1h"), Time: []Time{1577836800000},
+			Open: []float64{1},
 			High: []float64{2}, Low: []float64{0.5}, Close: []float64{1.25}, Volume: []float64{3}},
 		"intent": Intent{
-			Action: Replace, Symbol: "BTC/USDT", Side: Sell, Type: StopLimit, Size: Size{SizeQuantity, 0.25}, LimitPrice: 99.5,
-			StopPrice: 100.25, TrailPercent: 0.01, TrailAmount: 3, TimeInForce: GTD, ExpireAfter: 4, ReduceOnly: true,
-			StopLoss: &Child{TrailPercent: 0.02, TrailAmount: 5}, TakeProfit: &Child{Price: 120, Percent: 0.1},
-			Tag: "t", ClientRef: "c", Ref: "o-000007",
+			Action: Replace, Symbol: "BTC/USDT", Side: Sell, Type: StopLimit, Size: Size{SizeQuantity, 0.25},
+			LimitPrice: 99.5,
+			StopPrice:  100.25, TrailPercent: 0.01, TrailAmount: 3, TimeInForce: GTD, ExpireAfter: 4,
+			ReduceOnly: true,
+			StopLoss:   &Child{TrailPercent: 0.02, TrailAmount: 5},
+			TakeProfit: &Child{Price: 120, Percent: 0.1},
+			Tag:        "t", ClientRef: "c", Ref: "o-000007",
 		},
 		"order": Order{
-			ID: 7, ParentID: 6, Ref: "c", Symbol: "BTC/USDT", Side: Sell, Type: TrailingStop, Role: RoleStopLoss, TimeInForce: IOC,
-			ReduceOnly: true, Quantity: d("0.10"), FilledQuantity: d("0.05"), LimitPrice: d("1"), StopPrice: d("2"), AveragePrice: d("3"),
+			ID: 7, ParentID: 6, Ref: "c", Symbol: "BTC/USDT", Side: Sell, Type: TrailingStop,
+			Role: RoleStopLoss, TimeInForce: IOC,
+			ReduceOnly: true, Quantity: d("0.10"), FilledQuantity: d("0.05"), LimitPrice: d("1"),
+			StopPrice: d("2"), AveragePrice: d("3"),
 			Fee: d("0.00000001"), Status: StatusPartiallyFilled, Reason: "gtd", Tag: "t", ExchangeID: "x-1",
 			CreatedAt: 1577836800000, UpdatedAt: 1577840400000, FilledAt: 1577836800001,
 		},
 		"fill": Fill{
-			ID: 201, OrderID: 143, Symbol: "BTC/USDT", Side: Sell, Role: RoleTakeProfit, Quantity: d("1"), Price: d("2"),
-			ReferencePrice: d("3"), Slippage: d("4"), Fee: d("5"), Liquidity: Maker, Time: 1577836800000, PositionAfter: d("-6"),
-			RealizedPnL: d("-7.5"), Ambiguous: true, Tag: "t",
+			ID: 201, OrderID: 143, Symbol: "BTC/USDT", Side: Sell, Role: RoleTakeProfit, Quantity: d("1"),
+			Price:          d("2"),
+			ReferencePrice: d("3"), Slippage: d("4"), Fee: d("5"), Liquidity: Maker, Time: 1577836800000,
+			PositionAfter: d("-6"),
+			RealizedPnL:   d("-7.5"), Ambiguous: true, Tag: "t",
 		},
 		"trade": Trade{
-			ID: 71, Symbol: "BTC/USDT", Direction: Short, Quantity: d("1"), EntryTime: 1577836800000, ExitTime: 1577840400000,
-			EntryPrice: d("2"), ExitPrice: d("3"), GrossPnL: d("-1"), Fees: d("0.1"), Slippage: d("0.2"), PnL: d("-1.1"), Return: -0.55,
-			ExitReason: "stop_loss", CandlesHeld: 3, MAE: d("-4"), MFE: d("5"), EntryTag: "in", ExitTag: "out", OrderIDs: []OrderID{1, 100000},
+			ID: 71, Symbol: "BTC/USDT", Direction: Short, Quantity: d("1"), EntryTime: 1577836800000,
+			ExitTime:   1577840400000,
+			EntryPrice: d("2"), ExitPrice: d("3"), GrossPnL: d("-1"), Fees: d("0.1"), Slippage: d("0.2"),
+			PnL: d("-1.1"), Return: -0.55,
+			ExitReason: "stop_loss", CandlesHeld: 3, MAE: d("-4"), MFE: d("5"), EntryTag: "in",
+			ExitTag: "out", OrderIDs: []OrderID{1, 100000},
 			Ambiguous: true,
 		},
 		"position": Position{
-			Symbol: "BTC/USDT", Direction: Short, Quantity: d("-1"), AverageEntryPrice: d("2"), MarkPrice: d("3"), MarketValue: d("-3"),
+			Symbol: "BTC/USDT", Direction: Short, Quantity: d("-1"), AverageEntryPrice: d("2"),
+			MarkPrice: d("3"), MarketValue: d("-3"),
 			UnrealizedPnL: d("-1"), RealizedPnL: d("4"), Fees: d("0.5"), StopLoss: d("6"), TakeProfit: d("1"),
 			OpenedAt: 1577836800000, UpdatedAt: 1577840400000,
 		},
-		"equity_point": EquityPoint{Time: 1577836800000, Equity: 1, Cash: 2, PositionValue: -1, Drawdown: 0.25, Exposure: 0.5},
+		"equity_point": EquityPoint{Time: 1577836800000, Equity: 1, Cash: 2, PositionValue: -1,
+			Drawdown: 0.25, Exposure: 0.5},
 	}
 }
 
-// TestStoredFormIsExplicit holds the JSON of every noun to its golden file, both ways. What is on a disk depends on
-// these names: a changed line here needs a reader of the old one where it is stored.
+// TestStoredFormIsExplicit holds the JSON of every noun to its golden file, both ways. What is on a disk
+// depends on these names: a changed line here needs a reader of the old one where it is stored.
 func TestStoredFormIsExplicit(t *testing.T) {
 	for name, noun := range examples() {
 		whole(t, name, reflect.ValueOf(noun))
@@ -75,7 +89,8 @@ func TestStoredFormIsExplicit(t *testing.T) {
 			t.Errorf("%s is\n%s%v", name, text, err)
 		}
 		back := reflect.New(reflect.TypeOf(noun))
-		if err := json.Unmarshal(want, back.Interface()); err != nil || !reflect.DeepEqual(back.Elem().Interface(), noun) {
+		if err := json.Unmarshal(want, back.Interface()); err != nil ||
+			!reflect.DeepEqual(back.Elem().Interface(), noun) {
 			t.Errorf("%s reads back as %+v %v", name, back.Elem(), err)
 		}
 	}
@@ -88,7 +103,8 @@ func whole(t *testing.T, path string, v reflect.Value) {
 	case reflect.Pointer:
 		whole(t, path, v.Elem())
 	case reflect.Struct:
-		if v.Type().PkgPath() != reflect.TypeFor[Order]().PkgPath() || v.Type() == reflect.TypeFor[Timeframe]() {
+		if v.Type().PkgPath() != reflect.TypeFor[Order]().PkgPath() ||
+			v.Type() == reflect.TypeFor[Timeframe]() {
 			return
 		}
 		for i := range v.NumField() {
@@ -148,7 +164,8 @@ func TestIDsReadBack(t *testing.T) {
 			t.Errorf("%q is %d, %v", good, id, err)
 		}
 	}
-	for _, bad := range []string{"o-", "o-0", "o-000000", "o-1", "o-0000143", "f-000001", "143", "o--00001", "o-99999999999999999999"} {
+	for _, bad := range []string{"o-", "o-0", "o-000000", "o-1", "o-0000143", "f-000001", "143", "o--00001",
+		"o-99999999999999999999"} {
 		if err := new(OrderID).UnmarshalText([]byte(bad)); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
@@ -167,7 +184,8 @@ func FuzzNouns(f *testing.F) {
 	f.Add([]byte(`{"side":"hold"}`))
 	f.Add([]byte(`{"order_id":7,"quantity":"1e99","created_at":"yesterday"}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, noun := range []any{&Candle{}, &Series{}, &Intent{}, &Order{}, &Fill{}, &Trade{}, &Position{}, &EquityPoint{}} {
+		for _, noun := range []any{&Candle{}, &Series{}, &Intent{}, &Order{}, &Fill{}, &Trade{}, &Position{},
+			&EquityPoint{}} {
 			if json.Unmarshal(b, noun) != nil {
 				continue
 			}

@@ -10,7 +10,8 @@ import (
 )
 
 func TestIDs(t *testing.T) {
-	for n, want := range map[int64]string{0: "", 1: "o-000001", 9: "o-000009", 10: "o-000010", 143: "o-000143", 99_999: "o-099999", 100_000: "o-100000", 1_234_567: "o-1234567"} {
+	for n, want := range map[int64]string{0: "", 1: "o-000001", 9: "o-000009", 10: "o-000010",
+		143: "o-000143", 99_999: "o-099999", 100_000: "o-100000", 1_234_567: "o-1234567"} {
 		if got := OrderID(n).String(); got != want {
 			t.Errorf("order %d is %q, want %q", n, got, want)
 		}
@@ -21,19 +22,23 @@ func TestIDs(t *testing.T) {
 }
 
 func TestTimeframes(t *testing.T) {
-	for text, want := range map[string]time.Duration{"1s": time.Second, "15m": 15 * time.Minute, "4h": 4 * time.Hour, "1d": 24 * time.Hour, "2w": 336 * time.Hour, "9999m": 9999 * time.Minute, "1M": 0} {
+	for text, want := range map[string]time.Duration{"1s": time.Second, "15m": 15 * time.Minute,
+		"4h": 4 * time.Hour, "1d": 24 * time.Hour, "2w": 336 * time.Hour, "9999m": 9999 * time.Minute,
+		"1M": 0} {
 		tf, err := ParseTimeframe(text)
 		if err != nil || tf.Duration() != want || tf.String() != text {
 			t.Errorf("%s: %v %s %s", text, err, tf.Duration(), tf)
 		}
 	}
-	for _, bad := range []string{"", "h", "0h", "01h", "1", "1H", "10000m", "-1h", "1.5h", "1hh", "1y", " 1h"} {
+	for _, bad := range []string{"", "h", "0h", "01h", "1", "1H", "10000m", "-1h", "1.5h", "1hh", "1y",
+		" 1h"} {
 		if _, err := ParseTimeframe(bad); err == nil {
 			t.Errorf("%q was taken", bad)
 		}
 	}
 	leap := FromTime(time.Date(2024, 1, 31, 0, 0, 0, 0, time.UTC))
-	if got := MustTimeframe("1M").Next(FromTime(time.Date(2024, 2, 1, 0, 0, 0, 0, time.UTC))); got.String() != "2024-03-01T00:00:00.000Z" {
+	if got := MustTimeframe("1M").Next(
+		FromTime(time.Date(2024, 2, 1, 0, 0, 0, 0, time.UTC))); got.String() != "2024-03-01T00:00:00.000Z" {
 		t.Errorf("a month after February 2024 is %s", got)
 	}
 	if MustTimeframe("1d").Next(leap) != leap.Add(24*time.Hour) {
@@ -49,7 +54,8 @@ func TestSymbols(t *testing.T) {
 	if err != nil || s.Base() != "BTC" || s.Quote() != "USDT" {
 		t.Errorf("%v %s %s", err, s.Base(), s.Quote())
 	}
-	for _, bad := range []string{"", "BTCUSDT", "/USDT", "BTC/", "A/B/C", "A B/C", "A:B/C", "ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG/USD",
+	for _, bad := range []string{"", "BTCUSDT", "/USDT", "BTC/", "A/B/C", "A B/C", "A:B/C",
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZABCDEFG/USD",
 		"A\u00a0B/C", "A/\u2003", "\ufeffA/B", "A\vB/C"} {
 		if _, err := ParseSymbol(bad); err == nil {
 			t.Errorf("%q was taken", bad)
@@ -62,7 +68,8 @@ func TestSymbols(t *testing.T) {
 func TestSymbolsAgreeWithThePattern(t *testing.T) {
 	const part = `[^/:\t\n\v\f\r \x{a0}\x{1680}\x{2000}-\x{200a}\x{2028}\x{2029}\x{202f}\x{205f}\x{3000}\x{feff}]{1,32}`
 	pattern := regexp.MustCompile("^" + part + "/" + part + "$")
-	pieces := []string{"A", "BTC", "ABCDEFGH", "\u00e9", "\U0001f600", "\xff", "\ufffd", "1", "-", "/", "/", "/", ":", " ", "\n", "\u2009", "\u200b", "\x85"}
+	pieces := []string{"A", "BTC", "ABCDEFGH", "\u00e9", "\U0001f600", "\xff", "\ufffd", "1", "-", "/", "/",
+		"/", ":", " ", "\n", "\u2009", "\u200b", "\x85"}
 	r := rand.New(rand.NewPCG(1, 1))
 	taken := 0
 	for range 20_000 {
@@ -86,17 +93,24 @@ func TestSymbolsAgreeWithThePattern(t *testing.T) {
 func TestTimes(t *testing.T) {
 	for text, want := range map[string]string{
 		"2024-01-31": "2024-01-31T00:00:00.000Z", "2024-01-31T12:30:00": "2024-01-31T12:30:00.000Z",
-		"2024-01-31T12:30:00+02:00": "2024-01-31T10:30:00.000Z", "2024-01-31T12:30:00.123456Z": "2024-01-31T12:30:00.123Z",
-		"2024-01-31T12:30": "2024-01-31T12:30:00.000Z", "2024-01-31T12:30Z": "2024-01-31T12:30:00.000Z", "2024-01-31T12:30-01:30": "2024-01-31T14:00:00.000Z",
-		"2024-01-31t12:30:00z": "2024-01-31T12:30:00.000Z", "2024-01-31t12:30": "2024-01-31T12:30:00.000Z", "2024-01-31T12:30:00.1234567890123": "2024-01-31T12:30:00.123Z",
+		"2024-01-31T12:30:00+02:00":         "2024-01-31T10:30:00.000Z",
+		"2024-01-31T12:30:00.123456Z":       "2024-01-31T12:30:00.123Z",
+		"2024-01-31T12:30":                  "2024-01-31T12:30:00.000Z",
+		"2024-01-31T12:30Z":                 "2024-01-31T12:30:00.000Z",
+		"2024-01-31T12:30-01:30":            "2024-01-31T14:00:00.000Z",
+		"2024-01-31t12:30:00z":              "2024-01-31T12:30:00.000Z",
+		"2024-01-31t12:30":                  "2024-01-31T12:30:00.000Z",
+		"2024-01-31T12:30:00.1234567890123": "2024-01-31T12:30:00.123Z",
 	} {
 		if got, err := ParseTime(text); err != nil || got.String() != want {
 			t.Errorf("%s is %s, %v; want %s", text, got, err, want)
 		}
 	}
 	for _, bad := range []string{"", "yesterday", "2024-02-30", "31.01.2024", "1706659200",
-		"2024-01-31T12:30:00,5Z", "2024-01-31T12:30:00,5", "2024-01-31T12:30:00.Z", "2024-01-31T1:30:00Z", "2024-01-31T24:00:00Z", "2024-01-31T12:30:00+24:00",
-		"2024-01-31T12:30:00+02:60", "2024-01-31T12:30:00+0200", "2024-01-31 12:30:00", "2024-01-31Z", "2024-01-31T12Z", "0000-01-01T00:00:00+01:00",
+		"2024-01-31T12:30:00,5Z", "2024-01-31T12:30:00,5", "2024-01-31T12:30:00.Z", "2024-01-31T1:30:00Z",
+		"2024-01-31T24:00:00Z", "2024-01-31T12:30:00+24:00",
+		"2024-01-31T12:30:00+02:60", "2024-01-31T12:30:00+0200", "2024-01-31 12:30:00", "2024-01-31Z",
+		"2024-01-31T12Z", "0000-01-01T00:00:00+01:00",
 		"9999-12-31T23:59:59-01:00", "２０２４-01-31"} {
 		if got, err := ParseTime(bad); err == nil {
 			t.Errorf("%q is %s", bad, got)
@@ -158,7 +172,8 @@ func TestSeriesClosesAtTheNextOpenIfThatIsEarlier(t *testing.T) {
 }
 
 func FuzzParseTime(f *testing.F) {
-	for _, seed := range []string{"2024-01-31", "2024-01-31T12:30:00+02:00", "", "0000-01-01", "9999-12-31T23:59:59.999Z"} {
+	for _, seed := range []string{"2024-01-31", "2024-01-31T12:30:00+02:00", "", "0000-01-01",
+		"9999-12-31T23:59:59.999Z"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -58,21 +58,27 @@ func (o *once) OnCandle(v sdk.View) (sdk.Intents, error) {
 func TestBacktest(t *testing.T) {
 	candles := sdktest.Synth(1, 100, start, time.Hour)
 	r := sdktest.Backtest(t, sdktest.New(t, newOnce), candles)
-	if len(r.Orders) != 2 || len(r.Fills) != 2 || len(r.Trades) != 1 || len(r.Equity) != 100 || r.Steps != 100 {
-		t.Fatalf("%d orders, %d fills, %d trades, %d points, %d steps", len(r.Orders), len(r.Fills), len(r.Trades), len(r.Equity), r.Steps)
+	if len(r.Orders) != 2 || len(r.Fills) != 2 || len(r.Trades) != 1 || len(r.Equity) != 100 ||
+		r.Steps != 100 {
+		t.Fatalf("%d orders, %d fills, %d trades, %d points, %d steps", len(r.Orders), len(r.Fills),
+			len(r.Trades), len(r.Equity), r.Steps)
 	}
 	trade := r.Trades[0]
-	if trade.EntryTime != candles.Time[4] || trade.ExitTime != candles.Time[7] || trade.EntryTag != "in" || trade.ExitReason != "signal" {
+	if trade.EntryTime != candles.Time[4] || trade.ExitTime != candles.Time[7] || trade.EntryTag != "in" ||
+		trade.ExitReason != "signal" {
 		t.Errorf("trade %+v", trade)
 	}
-	if r.Orders[1].Status != market.StatusFilled || len(r.Refused) != 1 || len(r.Positions) != 0 || r.Bankrupt {
+	if r.Orders[1].Status != market.StatusFilled || len(r.Refused) != 1 || len(r.Positions) != 0 ||
+		r.Bankrupt {
 		t.Errorf("order %+v, refused %v", r.Orders[1], r.Refused)
 	}
-	if len(r.Log) != 2 || r.Log[0].Fields.Get("side") != "buy" || len(r.Annotations) != 1 || len(r.Annotations[0].Values) != 100 {
+	if len(r.Log) != 2 || r.Log[0].Fields.Get("side") != "buy" || len(r.Annotations) != 1 ||
+		len(r.Annotations[0].Values) != 100 {
 		t.Errorf("log %v, %d series", r.Log, len(r.Annotations))
 	}
 	last := r.Equity[99]
-	if final, _ := r.FinalValue.Float64(); last.Equity != final || last.Time != candles.CloseTime(99) || last.Exposure != 0 {
+	if final, _ := r.FinalValue.Float64(); last.Equity != final || last.Time != candles.CloseTime(99) ||
+		last.Exposure != 0 {
 		t.Errorf("%+v, final value %s", last, r.FinalValue)
 	}
 }
@@ -80,9 +86,11 @@ func TestBacktest(t *testing.T) {
 func TestOptions(t *testing.T) {
 	candles := sdktest.Synth(1, 100, start, time.Hour)
 	run := func(params once, options ...sdktest.Option) *sdktest.Result {
-		return sdktest.Backtest(t, sdktest.New(t, newOnce, func(p *once) { *p = params }), candles, options...)
+		return sdktest.Backtest(t, sdktest.New(t, newOnce, func(p *once) { *p = params }), candles,
+			options...)
 	}
-	if r := run(once{Buy: 3, Sell: 6}, sdktest.Cash(500)); r.InitialCash.String() != "500.000000000000" && r.InitialCash.Trim(0).String() != "500" {
+	if r := run(once{Buy: 3, Sell: 6}, sdktest.Cash(500)); r.InitialCash.String() != "500.000000000000" &&
+		r.InitialCash.Trim(0).String() != "500" {
 		t.Errorf("initial cash %s", r.InitialCash)
 	}
 	free := run(once{Buy: 3, Sell: 6}, sdktest.Execution(`{"slippage_bps":0,"fee_taker":0}`))
@@ -93,10 +101,12 @@ func TestOptions(t *testing.T) {
 		t.Errorf("slippage %s", r.Stats.Slippage)
 	}
 	// The warm-up takes place in the window unless there are candles before it.
-	if r := run(once{Buy: 3, Sell: 6, Wanted: 5}); len(r.Fills) != 0 || r.Orders[0].Reason != "warmup" || len(r.Equity) != 100 {
+	if r := run(once{Buy: 3, Sell: 6, Wanted: 5}); len(r.Fills) != 0 || r.Orders[0].Reason != "warmup" ||
+		len(r.Equity) != 100 {
 		t.Errorf("%d fills, first order %+v, %d points", len(r.Fills), r.Orders[0], len(r.Equity))
 	}
-	if r := run(once{Buy: 5, Sell: 8}, sdktest.History(4)); len(r.Fills) != 2 || len(r.Equity) != 96 || r.Equity[0].Time != candles.CloseTime(4) {
+	if r := run(once{Buy: 5, Sell: 8}, sdktest.History(4)); len(r.Fills) != 2 || len(r.Equity) != 96 ||
+		r.Equity[0].Time != candles.CloseTime(4) {
 		t.Errorf("%d fills, %d points", len(r.Fills), len(r.Equity))
 	}
 }
@@ -153,7 +163,8 @@ func TestConformanceOfGoodStrategies(t *testing.T) {
 }
 
 func TestConformanceOfAWildStrategy(t *testing.T) {
-	sdktest.Conformance(t, sdk.Spec{Name: "wild", MinSymbols: 3, MaxSymbols: 3, Timeframes: sdk.Timeframes("1d")}, newWild)
+	sdktest.Conformance(t,
+		sdk.Spec{Name: "wild", MinSymbols: 3, MaxSymbols: 3, Timeframes: sdk.Timeframes("1d")}, newWild)
 }
 
 // The bad strategies run in a process of their own, where their tests may fail.

@@ -32,7 +32,8 @@ func TestSampleIsTheNewestBundledHours(t *testing.T) {
 		t.Errorf("sample.candles is stale (%v): run go test -update", err)
 	}
 	s := sdktest.Sample(t)
-	if s.Len() != 2000 || s.Symbol != whole.Symbol || s.CloseTime(s.Len()-1) != whole.CloseTime(whole.Len()-1) {
+	if s.Len() != 2000 || s.Symbol != whole.Symbol ||
+		s.CloseTime(s.Len()-1) != whole.CloseTime(whole.Len()-1) {
 		t.Errorf("%d candles of %s up to %s", s.Len(), s.Symbol, s.CloseTime(s.Len()-1))
 	}
 }

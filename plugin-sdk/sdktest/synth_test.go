@@ -59,7 +59,8 @@ func TestSynthReferenceHashes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprintf("%x", sha256.Sum256(file)); !strings.HasPrefix(got, "b0916e0de819254d58afabe0fb19") {
+	if got := fmt.Sprintf("%x", sha256.Sum256(file)); !strings.HasPrefix(got,
+		"b0916e0de819254d58afabe0fb19") {
 		t.Errorf("candle file of SYNTH42: %s", got)
 	}
 	big := sdktest.Synth(1, 1500000, at(t, "2017-01-01").Time(), time.Minute)

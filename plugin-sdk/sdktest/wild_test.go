@@ -67,7 +67,8 @@ func (w *wild) OnCandle(v sdk.View) (sdk.Intents, error) {
 func (w *wild) order(v sdk.SymbolView, r *rand.Rand) sdk.Intents {
 	price := v.Candle().Close
 	near := func() float64 { return price * (0.97 + 0.06*r.Float64()) }
-	sizes := []sdk.Size{sdk.CashFraction(r.Float64() * 1.1), sdk.Quantity(r.Float64() * 3), sdk.QuoteAmount(500 * r.Float64()), sdk.Quantity(-1), sdk.WholePosition()}
+	sizes := []sdk.Size{sdk.CashFraction(r.Float64() * 1.1), sdk.Quantity(r.Float64() * 3),
+		sdk.QuoteAmount(500 * r.Float64()), sdk.Quantity(-1), sdk.WholePosition()}
 	in := sdk.Buy(sizes[r.IntN(len(sizes))])
 	if v.Long() || (w.p.Short && r.IntN(3) == 0) {
 		in = sdk.Sell(sizes[r.IntN(len(sizes))])
@@ -88,7 +89,8 @@ func (w *wild) order(v sdk.SymbolView, r *rand.Rand) sdk.Intents {
 	case 5:
 		in = in.TrailAmount(20 * r.Float64())
 	}
-	levels := []sdk.Level{sdk.At(near()), sdk.Percent(0.05 * r.Float64()), sdk.TrailingPercent(0.03), sdk.TrailingAmount(7)}
+	levels := []sdk.Level{sdk.At(near()), sdk.Percent(0.05 * r.Float64()), sdk.TrailingPercent(0.03),
+		sdk.TrailingAmount(7)}
 	if r.IntN(2) == 0 {
 		in = in.StopLoss(levels[r.IntN(4)]).TakeProfit(levels[r.IntN(2)])
 	}
@@ -145,7 +147,9 @@ func TestBadStrategy(t *testing.T) {
 			return nil, nil
 		}
 	case "default":
-		construct = func(badParams) (sdk.Strategy, error) { return nil, sdk.InvalidParam("n", "is never right") }
+		construct = func(badParams) (sdk.Strategy, error) {
+			return nil, sdk.InvalidParam("n", "is never right")
+		}
 	}
 	if construct == nil {
 		construct = func(badParams) (sdk.Strategy, error) { return s, nil }

@@ -36,7 +36,8 @@ type scriptParams struct {
 
 func newScript(p scriptParams) (sdk.Strategy, error) {
 	if p.Do == "refuse" {
-		return nil, errors.Join(sdk.InvalidParam("do", "is refused"), sdk.InvalidParam("at", "is refused too"))
+		return nil, errors.Join(sdk.InvalidParam("do", "is refused"),
+			sdk.InvalidParam("at", "is refused too"))
 	}
 	return &warmScript{script{p}}, nil
 }
@@ -126,7 +127,8 @@ func newHost(t testing.TB, client strategypb.StrategyClient, series *market.Seri
 		t.Fatal(err)
 	}
 	return &host{t, st, series, sim.Config{
-		Symbols: []market.Symbol{series.Symbol}, Timeframe: series.Timeframe, InitialCash: decimal.MustNew(10000, 0), Options: options,
+		Symbols: []market.Symbol{series.Symbol}, Timeframe: series.Timeframe,
+		InitialCash: decimal.MustNew(10000, 0), Options: options,
 	}}
 }
 
@@ -135,14 +137,17 @@ func (h *host) start(mode strategypb.DriveMode, params string) *strategypb.HostM
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	return &strategypb.HostMessage{Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(&wire.Start{
-		RunID: "test", Mode: mode, Purpose: strategypb.Purpose_PURPOSE_BACKTEST, Params: []byte(params),
-		Symbols: h.cfg.Symbols, Timeframe: h.cfg.Timeframe, InitialCash: h.cfg.InitialCash, Execution: execution, RootSeed: 1,
-	})}}
+	return &strategypb.HostMessage{
+		Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(&wire.Start{
+			RunID: "test", Mode: mode, Purpose: strategypb.Purpose_PURPOSE_BACKTEST, Params: []byte(params),
+			Symbols: h.cfg.Symbols, Timeframe: h.cfg.Timeframe, InitialCash: h.cfg.InitialCash,
+			Execution: execution, RootSeed: 1,
+		})}}
 }
 
 func (h *host) begin(total int64) *strategypb.HostMessage {
-	return &strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: &strategypb.Begin{TotalSteps: total}}}
+	return &strategypb.HostMessage{
+		Message: &strategypb.HostMessage_Begin{Begin: &strategypb.Begin{TotalSteps: total}}}
 }
 
 func (h *host) dataset() *strategypb.HostMessage {
@@ -155,7 +160,8 @@ func (h *host) dataset() *strategypb.HostMessage {
 
 func datasetMessage(path string, rows int64) *strategypb.HostMessage {
 	files := []*strategypb.DatasetFile{{Path: path, Rows: rows}}
-	return &strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: &strategypb.Dataset{Files: files}}}
+	return &strategypb.HostMessage{
+		Message: &strategypb.HostMessage_Dataset{Dataset: &strategypb.Dataset{Files: files}}}
 }
 
 func (h *host) chunk(w *wire.CandlesWriter, from, to int, last bool) *strategypb.HostMessage {
@@ -171,7 +177,8 @@ func finish() *strategypb.HostMessage {
 }
 
 func stop() *strategypb.HostMessage {
-	return &strategypb.HostMessage{Message: &strategypb.HostMessage_Stop{Stop: &strategypb.Stop{Reason: "test"}}}
+	return &strategypb.HostMessage{
+		Message: &strategypb.HostMessage_Stop{Stop: &strategypb.Stop{Reason: "test"}}}
 }
 
 // say sends; what became of it shows in what is heard.
@@ -245,7 +252,8 @@ func (h *host) replay(out *heard) *sim.Engine {
 		h.t.Fatal(err)
 	}
 	r := &replayer{h: h, left: out.decisions, watermark: -1}
-	if err := sim.Run(e, sim.NewSeriesFeed([]*market.Series{h.series}), r); err != nil && !errors.Is(err, sim.ErrStop) {
+	if err := sim.Run(e, sim.NewSeriesFeed([]*market.Series{h.series}), r); err != nil &&
+		!errors.Is(err, sim.ErrStop) {
 		h.t.Fatal(err)
 	}
 	return e
@@ -264,7 +272,8 @@ func (r *replayer) Decide(e *sim.Engine) ([]market.Intent, error) {
 			return nil, sim.ErrStop
 		}
 		var err error
-		if r.batch, err = wire.DecisionsFromProto(r.left[0], r.h.cfg.Symbols, r.watermark, int64(r.h.series.Len())); err != nil {
+		if r.batch, err = wire.DecisionsFromProto(r.left[0], r.h.cfg.Symbols, r.watermark,
+			int64(r.h.series.Len())); err != nil {
 			return nil, err
 		}
 		r.left, r.watermark = r.left[1:], r.batch.Watermark

@@ -176,15 +176,18 @@ func TestStartedByHand(t *testing.T) {
 		_ = cmd.Run()
 		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 	}
-	if stdout, stderr, code := run("cross"); code != 1 || stdout != "" || !strings.Contains(stderr, "folder of strategies") || !strings.Contains(stderr, "--describe") {
+	if stdout, stderr, code := run("cross"); code != 1 || stdout != "" ||
+		!strings.Contains(stderr, "folder of strategies") || !strings.Contains(stderr, "--describe") {
 		t.Errorf("%d, %q, %q", code, stdout, stderr)
 	}
 	stdout, _, code := run("cross", "--describe")
 	var d map[string]any
-	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != 0 || d["name"] != "cross" || d["sim_id"] == "" || d["params_schema"] == nil {
+	if err := json.Unmarshal([]byte(stdout), &d); err != nil || code != 0 || d["name"] != "cross" ||
+		d["sim_id"] == "" || d["params_schema"] == nil {
 		t.Errorf("%d, %v, %s", code, err, stdout)
 	}
-	if stdout, stderr, code := run("bad-tags"); code != 1 || stdout != "" || !strings.Contains(stderr, "has no param tag") {
+	if stdout, stderr, code := run("bad-tags"); code != 1 || stdout != "" ||
+		!strings.Contains(stderr, "has no param tag") {
 		t.Errorf("%d, %q, %q", code, stdout, stderr)
 	}
 }
@@ -237,7 +240,8 @@ func TestMemoryOfALongRun(t *testing.T) {
 	}
 	n := 400_000
 	client, strategy, _ := launch(t, "cross")
-	h := newHost(t, strategy, sdktest.Synth(1, n, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute))
+	h := newHost(t, strategy,
+		sdktest.Synth(1, n, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute))
 	h.say(h.start(cosim, `{}`), h.begin(int64(n)), h.dataset())
 	if out := h.hear(); out.err != nil {
 		t.Fatal(out.err)
@@ -295,7 +299,8 @@ func BenchmarkLockstep(b *testing.B) {
 	for b.Loop() {
 		c := &strategypb.Candle{OpenTime: i, Open: 1, High: 1, Low: 1, Close: 1, Volume: 1}
 		h.say(&strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: &strategypb.Step{
-			Index: i, CloseTime: i + 1, Candles: []*strategypb.Candle{c}, Account: &strategypb.AccountView{Cash: 1, Equity: 1},
+			Index: i, CloseTime: i + 1, Candles: []*strategypb.Candle{c},
+			Account: &strategypb.AccountView{Cash: 1, Equity: 1},
 		}}})
 		if _, err := st.Recv(); err != nil {
 			b.Fatal(err)

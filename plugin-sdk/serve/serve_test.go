@@ -36,9 +36,12 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d.Name != "script" || d.DisplayName != "script" || d.Version != "0.0.0" || d.Language != "go" || d.SDKVersion != sdk.Version ||
-		d.ProtocolVersion != wire.ProtocolVersion || d.SimID != sim.ID() || len(d.Modes) != 3 || d.MinSymbols != 1 || d.MaxSymbols != 1 ||
-		!strings.Contains(string(d.ParamsSchema), `"every"`) || string(d.DefaultParams) != `{"every":0,"at":-1,"do":"","warmup":0}` {
+	if d.Name != "script" || d.DisplayName != "script" || d.Version != "0.0.0" || d.Language != "go" ||
+		d.SDKVersion != sdk.Version ||
+		d.ProtocolVersion != wire.ProtocolVersion || d.SimID != sim.ID() || len(d.Modes) != 3 ||
+		d.MinSymbols != 1 || d.MaxSymbols != 1 ||
+		!strings.Contains(string(d.ParamsSchema), `"every"`) ||
+		string(d.DefaultParams) != `{"every":0,"at":-1,"do":"","warmup":0}` {
 		t.Errorf("got %+v", d)
 	}
 }
@@ -56,7 +59,9 @@ func TestBadSpecs(t *testing.T) {
 		}
 	}
 	type untagged struct{ A int }
-	if _, err := serve.NewServer(sdk.Spec{Name: "x"}, func(untagged) (sdk.Strategy, error) { return nil, nil }); err == nil {
+	if _, err := serve.NewServer(sdk.Spec{Name: "x"}, func(untagged) (sdk.Strategy, error) {
+		return nil, nil
+	}); err == nil {
 		t.Error("bad tags were not noticed")
 	}
 }
@@ -64,7 +69,8 @@ func TestBadSpecs(t *testing.T) {
 func TestNames(t *testing.T) {
 	long := strings.Repeat("a", 63)
 	for name, good := range map[string]bool{
-		"a": true, "a-b_c9": true, long: true, "": false, "9a": false, "_a": false, "-a": false, "aB": false, "a b": false, "a\n": false, "\u00e4": false, "a\u00e4": false, long + "a": false,
+		"a": true, "a-b_c9": true, long: true, "": false, "9a": false, "_a": false, "-a": false, "aB": false,
+		"a b": false, "a\n": false, "\u00e4": false, "a\u00e4": false, long + "a": false,
 	} {
 		if _, err := serve.NewServer(sdk.Spec{Name: name}, newScript); good != (err == nil) {
 			t.Errorf("%q: %v", name, err)
@@ -76,8 +82,10 @@ func TestBadParametersAreRefused(t *testing.T) {
 	h := newHost(t, dial(t, testServer(t)), synth(10))
 	h.say(h.start(cosim, `{"do":"refuse"}`))
 	out := h.hear()
-	if out.err != nil || out.ready != nil || out.failed.GetCode() != wire.InvalidStrategyParams || len(out.failed.Errors) != 2 ||
-		out.failed.Errors[0].Pointer != "/do" || out.failed.Errors[1].Pointer != "/at" || out.failed.Step != -1 {
+	if out.err != nil || out.ready != nil || out.failed.GetCode() != wire.InvalidStrategyParams ||
+		len(out.failed.Errors) != 2 ||
+		out.failed.Errors[0].Pointer != "/do" || out.failed.Errors[1].Pointer != "/at" ||
+		out.failed.Step != -1 {
 		t.Errorf("got %+v", out)
 	}
 }
@@ -89,7 +97,8 @@ func TestMessagesOutOfOrder(t *testing.T) {
 	h := newHost(t, client, series)
 	start := func(mode strategypb.DriveMode) *strategypb.HostMessage { return h.start(mode, `{}`) }
 	step := func(i int64) *strategypb.HostMessage {
-		return &strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: &strategypb.Step{Index: i, CloseTime: i + 1}}}
+		return &strategypb.HostMessage{
+			Message: &strategypb.HostMessage_Step{Step: &strategypb.Step{Index: i, CloseTime: i + 1}}}
 	}
 	bad := start(cosim)
 	bad.GetStart().RootSeed = "x"
@@ -106,19 +115,39 @@ func TestMessagesOutOfOrder(t *testing.T) {
 		{"an empty message", []*strategypb.HostMessage{{}}, codes.FailedPrecondition},
 		{"a bad Start", []*strategypb.HostMessage{bad}, codes.InvalidArgument},
 		{"bad options", []*strategypb.HostMessage{options}, codes.InvalidArgument},
-		{"no cash", []*strategypb.HostMessage{cash, h.begin(100), h.chunk(&w, 0, 100, true)}, codes.InvalidArgument},
+		{"no cash", []*strategypb.HostMessage{cash, h.begin(100), h.chunk(&w, 0, 100, true)},
+			codes.InvalidArgument},
 		{"two Starts", []*strategypb.HostMessage{start(cosim), start(cosim)}, codes.FailedPrecondition},
-		{"Step in co-simulation", []*strategypb.HostMessage{start(cosim), h.begin(100), step(0)}, codes.FailedPrecondition},
+		{"Step in co-simulation", []*strategypb.HostMessage{start(cosim), h.begin(100), step(0)},
+			codes.FailedPrecondition},
 		{"no total", []*strategypb.HostMessage{start(cosim), h.begin(0)}, codes.InvalidArgument},
-		{"no such file", []*strategypb.HostMessage{start(cosim), h.begin(100), datasetMessage("/no/such/file", 100)}, codes.DataLoss},
-		{"a relative path", []*strategypb.HostMessage{start(cosim), h.begin(100), datasetMessage("x", 100)}, codes.InvalidArgument},
-		{"no files", []*strategypb.HostMessage{start(cosim), h.begin(100), {Message: &strategypb.HostMessage_Dataset{Dataset: &strategypb.Dataset{}}}}, codes.InvalidArgument},
-		{"Step among chunks", []*strategypb.HostMessage{start(cosim), h.begin(100), h.chunk(new(wire.CandlesWriter), 0, 50, false), step(0)}, codes.FailedPrecondition},
-		{"a chunk twice", []*strategypb.HostMessage{start(cosim), h.begin(100), h.chunk(new(wire.CandlesWriter), 0, 50, false), h.chunk(new(wire.CandlesWriter), 0, 50, true)}, codes.InvalidArgument},
-		{"too few steps", []*strategypb.HostMessage{start(cosim), h.begin(100), h.chunk(new(wire.CandlesWriter), 0, 99, true)}, codes.InvalidArgument},
-		{"too many steps", []*strategypb.HostMessage{start(cosim), h.begin(50), h.chunk(new(wire.CandlesWriter), 0, 100, true)}, codes.InvalidArgument},
-		{"Dataset in lockstep", []*strategypb.HostMessage{start(lockstep), h.begin(0), datasetMessage("/x", 1)}, codes.FailedPrecondition},
-		{"a step left out", []*strategypb.HostMessage{start(lockstep), h.begin(0), step(1)}, codes.FailedPrecondition},
+		{"no such file",
+			[]*strategypb.HostMessage{start(cosim), h.begin(100), datasetMessage("/no/such/file", 100)},
+			codes.DataLoss},
+		{"a relative path", []*strategypb.HostMessage{start(cosim), h.begin(100), datasetMessage("x", 100)},
+			codes.InvalidArgument},
+		{"no files",
+			[]*strategypb.HostMessage{start(cosim), h.begin(100),
+				{Message: &strategypb.HostMessage_Dataset{Dataset: &strategypb.Dataset{}}}},
+			codes.InvalidArgument},
+		{"Step among chunks",
+			[]*strategypb.HostMessage{start(cosim), h.begin(100),
+				h.chunk(new(wire.CandlesWriter), 0, 50, false), step(0)}, codes.FailedPrecondition},
+		{"a chunk twice",
+			[]*strategypb.HostMessage{start(cosim), h.begin(100),
+				h.chunk(new(wire.CandlesWriter), 0, 50, false),
+				h.chunk(new(wire.CandlesWriter), 0, 50, true)}, codes.InvalidArgument},
+		{"too few steps",
+			[]*strategypb.HostMessage{start(cosim), h.begin(100),
+				h.chunk(new(wire.CandlesWriter), 0, 99, true)}, codes.InvalidArgument},
+		{"too many steps",
+			[]*strategypb.HostMessage{start(cosim), h.begin(50),
+				h.chunk(new(wire.CandlesWriter), 0, 100, true)}, codes.InvalidArgument},
+		{"Dataset in lockstep",
+			[]*strategypb.HostMessage{start(lockstep), h.begin(0), datasetMessage("/x", 1)},
+			codes.FailedPrecondition},
+		{"a step left out", []*strategypb.HostMessage{start(lockstep), h.begin(0), step(1)},
+			codes.FailedPrecondition},
 	}
 	for _, c := range cases {
 		one := newHost(t, client, series)
@@ -147,7 +176,8 @@ func TestGivenUpEarly(t *testing.T) {
 		one := newHost(t, client, series)
 		one.say(messages...)
 		_ = one.stream.CloseSend()
-		if out := one.hear(); out.err != nil || out.failed != nil || out.ready.GetWarmupCandles() != 7 || len(out.lines) != 0 {
+		if out := one.hear(); out.err != nil || out.failed != nil || out.ready.GetWarmupCandles() != 7 ||
+			len(out.lines) != 0 {
 			t.Errorf("%s: got %+v", name, out)
 		}
 	}
@@ -199,7 +229,8 @@ func TestStopInCoSimulation(t *testing.T) {
 		began := time.Now()
 		h.say(stop())
 		out := h.hear()
-		if out.err != nil || out.failed != nil || len(out.decisions) == 0 || time.Since(began) > 5*time.Second {
+		if out.err != nil || out.failed != nil || len(out.decisions) == 0 ||
+			time.Since(began) > 5*time.Second {
 			t.Fatalf("got %+v after %v", out, time.Since(began))
 		}
 		last := out.decisions[len(out.decisions)-1].Watermark
@@ -229,7 +260,8 @@ func TestStrategyFaults(t *testing.T) {
 		h := newHost(t, client, synth(1000))
 		h.say(h.start(cosim, `{"every":10,"at":500,"do":"`+do+`"}`), h.begin(1000), h.dataset())
 		out := h.hear()
-		if out.err != nil || out.failed.GetCode() != wire.StrategyError || out.failed.Step != 500 || (out.failed.Stack != "") != (do == "panic") {
+		if out.err != nil || out.failed.GetCode() != wire.StrategyError || out.failed.Step != 500 ||
+			(out.failed.Stack != "") != (do == "panic") {
 			t.Errorf("%s: got %+v", do, out)
 		}
 		if n := len(out.decisions); n == 0 || out.decisions[n-1].Watermark != 499 {
@@ -248,7 +280,8 @@ func TestImpossibleIntentReachesTheHost(t *testing.T) {
 		t.Fatalf("got %+v", out)
 	}
 	last, err := wire.DecisionsFromProto(out.last(), h.cfg.Symbols, 499, 1000)
-	if err != nil || last.Broken == nil || last.BrokenStep != 500 || !strings.Contains(last.Broken.Error(), "decisions[0].intents[0].quantity") {
+	if err != nil || last.Broken == nil || last.BrokenStep != 500 ||
+		!strings.Contains(last.Broken.Error(), "decisions[0].intents[0].quantity") {
 		t.Errorf("got %+v, %v", last, err)
 	}
 }
@@ -258,7 +291,9 @@ func TestBankrupt(t *testing.T) {
 	for i := 50; i < 100; i++ { // nothing is left of a price of about 1000
 		series.Open[i], series.High[i], series.Low[i], series.Close[i] = 1e6, 1e6, 1e6, 1e6
 	}
-	server, err := serve.NewServer(sdk.Spec{Name: "shorter"}, func(struct{}) (sdk.Strategy, error) { return shorter{}, nil })
+	server, err := serve.NewServer(sdk.Spec{Name: "shorter"}, func(struct{}) (sdk.Strategy, error) {
+		return shorter{}, nil
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -27,7 +27,8 @@ func candleSteps(n int) []candleStep {
 		for k := range last {
 			if s.closed[k] {
 				x := random.Float64()
-				last[k] = market.Candle{OpenTime: s.at - 60000, CloseTime: s.at, Open: x, High: x + 1, Low: x / 2, Close: x + 0.5, Volume: float64(i)}
+				last[k] = market.Candle{OpenTime: s.at - 60000, CloseTime: s.at, Open: x, High: x + 1,
+					Low: x / 2, Close: x + 0.5, Volume: float64(i)}
 			}
 		}
 		s.candles = append(s.candles, last...)
@@ -93,10 +94,14 @@ func TestBadChunksAreRefused(t *testing.T) {
 		{"first_step", func(c *strategypb.Candles) { c.FirstStep = 1 }},
 		{"close_times[1]", func(c *strategypb.Candles) { c.CloseTimes[1] = c.CloseTimes[0] }},
 		{"symbols", func(c *strategypb.Candles) { c.Symbols = c.Symbols[1:] }},
-		{"symbols[0].present", func(c *strategypb.Candles) { c.Symbols[0].Present = c.Symbols[0].Present[1:] }},
+		{"symbols[0].present", func(c *strategypb.Candles) {
+			c.Symbols[0].Present = c.Symbols[0].Present[1:]
+		}},
 		{"symbols[0].open_time", func(c *strategypb.Candles) { c.Symbols[0].Present = nil }},
 		{"symbols[1].volume", func(c *strategypb.Candles) { c.Symbols[1].Volume = c.Symbols[1].Volume[1:] }},
-		{"symbols[1].close", func(c *strategypb.Candles) { copy(c.Symbols[1].Close, []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x7f}) }},
+		{"symbols[1].close", func(c *strategypb.Candles) {
+			copy(c.Symbols[1].Close, []byte{0, 0, 0, 0, 0, 0, 0xf0, 0x7f})
+		}},
 	}
 	if err := wire.NewCandlesReader(2).Load(good()); err != nil {
 		t.Fatal(err)

@@ -110,7 +110,9 @@ func TestEveryFieldTravels(t *testing.T) {
 	roundTrip(t, exampleStart(), wire.StartToProto, wire.StartFromProto)
 	roundTrip(t, exampleFill(), func(f *market.Fill) *strategypb.Fill { return wire.FillToProto(f, symbols) },
 		func(p *strategypb.Fill) (market.Fill, error) { return wire.FillFromProto(p, symbols) })
-	roundTrip(t, exampleOrder(), func(o *market.Order) *strategypb.OrderUpdate { return wire.OrderToProto(o, symbols) },
+	roundTrip(t, exampleOrder(), func(o *market.Order) *strategypb.OrderUpdate {
+		return wire.OrderToProto(o, symbols)
+	},
 		func(p *strategypb.OrderUpdate) (market.Order, error) { return wire.OrderFromProto(p, symbols) })
 	roundTrip(t, exampleFailure(), wire.FailureToProto, wire.FailureFromProto)
 	roundTrip(t, exampleStep(), func(s *wire.Step) *strategypb.Step { return wire.StepToProto(s, symbols) },
@@ -121,7 +123,8 @@ func TestEveryFieldOfAnIntentTravels(t *testing.T) {
 	symbols := symbols()
 	to := func(i *market.Intent) *strategypb.Intent { return wire.IntentToProto(i, symbols) }
 	from := func(p *strategypb.Intent) (market.Intent, error) { return wire.IntentFromProto(p, symbols) }
-	for _, kind := range []market.SizeKind{market.SizeQuantity, market.SizeQuoteAmount, market.SizeCashFraction} {
+	for _, kind := range []market.SizeKind{market.SizeQuantity, market.SizeQuoteAmount,
+		market.SizeCashFraction} {
 		example := exampleIntent()
 		example.Size.Kind = kind
 		roundTrip(t, example, to, from)
@@ -138,7 +141,8 @@ func TestEveryFieldOfAnIntentTravels(t *testing.T) {
 func TestDecisionsTravel(t *testing.T) {
 	symbols := symbols()
 	example := wire.Decisions{
-		Decisions: []wire.Decision{{Step: 5, Intents: []market.Intent{exampleIntent()}}, {Step: 9, Intents: []market.Intent{exampleIntent()}}},
+		Decisions: []wire.Decision{{Step: 5, Intents: []market.Intent{exampleIntent()}},
+			{Step: 9, Intents: []market.Intent{exampleIntent()}}},
 		Watermark: 12, Digest: [32]byte{1, 2, 3},
 		Trace: []wire.TracePoint{{Step: 6, Digest: [8]byte{4}}, {Step: 10, Digest: [8]byte{5}}},
 	}
@@ -164,7 +168,8 @@ func TestDecisionsTravel(t *testing.T) {
 }
 
 func TestNotesTravel(t *testing.T) {
-	lines := []wire.LogLine{{Step: 7, Time: 1700000000000, Level: "warn", Message: "careful", Fields: market.Fields{{Key: "rsi", Value: "12.5"}}}}
+	lines := []wire.LogLine{{Step: 7, Time: 1700000000000, Level: "warn", Message: "careful",
+		Fields: market.Fields{{Key: "rsi", Value: "12.5"}}}}
 	p := wire.LogLinesToProto(lines, 3)
 	populated(t, "LogLines", p.ProtoReflect())
 	gotLines, dropped, err := wire.LogLinesFromProto(p)

@@ -32,32 +32,38 @@ func dec(s string) decimal.Decimal { return decimal.MustParse(s) }
 
 func exampleFill() market.Fill {
 	return market.Fill{
-		ID: 1, OrderID: 2, Symbol: "ETH/USDT", Side: market.Sell, Role: market.RoleStopLoss, Quantity: dec("0.10"),
-		Price: dec("99.5"), ReferencePrice: dec("100"), Slippage: dec("0.05"), Fee: dec("-0.1"), Liquidity: market.Maker,
-		Time: 3600000, PositionAfter: dec("-1"), RealizedPnL: dec("123456789.0123456789"), Ambiguous: true, Tag: "t",
+		ID: 1, OrderID: 2, Symbol: "ETH/USDT", Side: market.Sell, Role: market.RoleStopLoss,
+		Quantity: dec("0.10"),
+		Price:    dec("99.5"), ReferencePrice: dec("100"), Slippage: dec("0.05"), Fee: dec("-0.1"),
+		Liquidity: market.Maker,
+		Time:      3600000, PositionAfter: dec("-1"), RealizedPnL: dec("123456789.0123456789"),
+		Ambiguous: true, Tag: "t",
 	}
 }
 
 func exampleOrder() market.Order {
 	return market.Order{
 		ID: 3, ParentID: 2, Ref: "r", Symbol: "ETH/USDT", Side: market.Sell, Type: market.StopLimit,
-		Role: market.RoleTakeProfit, TimeInForce: market.GTD, ReduceOnly: true, Quantity: dec("1"), FilledQuantity: dec("0.5"),
-		LimitPrice: dec("100"), StopPrice: dec("101"), AveragePrice: dec("100.5"), Fee: dec("0.1"),
+		Role: market.RoleTakeProfit, TimeInForce: market.GTD, ReduceOnly: true, Quantity: dec("1"),
+		FilledQuantity: dec("0.5"),
+		LimitPrice:     dec("100"), StopPrice: dec("101"), AveragePrice: dec("100.5"), Fee: dec("0.1"),
 		Status: market.StatusCanceled, Reason: "oco", Tag: "t", CreatedAt: 1, UpdatedAt: 2, FilledAt: 3,
 	}
 }
 
 func exampleFailure() wire.Failure {
 	return wire.Failure{
-		Code: wire.StrategyError, Message: "panic: x", Step: 5, Stack: "goroutine 1", Type: "runtime.boundsError",
+		Code: wire.StrategyError, Message: "panic: x", Step: 5, Stack: "goroutine 1",
+		Type:   "runtime.boundsError",
 		Errors: []sdk.ParamError{{Pointer: "/fast", Message: "must be below slow"}},
 	}
 }
 
 func exampleStart() wire.Start {
 	return wire.Start{
-		RunID: "svc_1", Mode: strategypb.DriveMode_DRIVE_MODE_LOCKSTEP, Purpose: strategypb.Purpose_PURPOSE_PAPER,
-		Params: []byte(`{"fast":10}`), Symbols: symbols(), Timeframe: market.MustTimeframe("4h"),
+		RunID: "svc_1", Mode: strategypb.DriveMode_DRIVE_MODE_LOCKSTEP,
+		Purpose: strategypb.Purpose_PURPOSE_PAPER,
+		Params:  []byte(`{"fast":10}`), Symbols: symbols(), Timeframe: market.MustTimeframe("4h"),
 		InitialCash: dec("10000"), Execution: []byte(`{"slippage_bps":5}`),
 		PriceSteps: []decimal.Decimal{dec("0.01"), dec("0.001")}, DelayCandles: 1, WorstPrice: true,
 		RootSeed: math.MaxUint64, LogLevel: "debug", AllPoints: true,
@@ -65,12 +71,14 @@ func exampleStart() wire.Start {
 }
 
 func exampleStep() wire.Step {
-	candle := market.Candle{OpenTime: 1, CloseTime: 3600000, Open: 1, High: 2, Low: 0.5, Close: 1.5, Volume: 10}
+	candle := market.Candle{OpenTime: 1, CloseTime: 3600000, Open: 1, High: 2, Low: 0.5, Close: 1.5,
+		Volume: 10}
 	return wire.Step{
 		Index: 9, CloseTime: 3600000, Candles: []market.Candle{candle, candle}, Closed: []bool{true, true},
 		Fills: []market.Fill{exampleFill()}, Orders: []market.Order{exampleOrder()}, Cash: 0.1, Equity: 0.3,
-		Positions: []sdk.Position{{Quantity: -1, EntryPrice: 2, CandlesHeld: 3}, {Quantity: 1, EntryPrice: 2, CandlesHeld: 4}},
-		Warmup:    true,
+		Positions: []sdk.Position{{Quantity: -1, EntryPrice: 2, CandlesHeld: 3},
+			{Quantity: 1, EntryPrice: 2, CandlesHeld: 4}},
+		Warmup: true,
 	}
 }
 
@@ -91,8 +99,12 @@ func TestImpossibleIntentsAreRefusedByTheReceiver(t *testing.T) {
 		change func(*market.Intent)
 	}{
 		{"quantity", func(i *market.Intent) { i.Size.Value = math.NaN() }},
-		{"quote_amount", func(i *market.Intent) { i.Size = market.Size{Kind: market.SizeQuoteAmount, Value: math.Inf(1)} }},
-		{"cash_fraction", func(i *market.Intent) { i.Size = market.Size{Kind: market.SizeCashFraction, Value: math.Inf(-1)} }},
+		{"quote_amount", func(i *market.Intent) {
+			i.Size = market.Size{Kind: market.SizeQuoteAmount, Value: math.Inf(1)}
+		}},
+		{"cash_fraction", func(i *market.Intent) {
+			i.Size = market.Size{Kind: market.SizeCashFraction, Value: math.Inf(-1)}
+		}},
 		{"quantity", func(i *market.Intent) { i.Size.Kind = 77 }},
 		{"limit_price", func(i *market.Intent) { i.LimitPrice = math.NaN() }},
 		{"stop_price", func(i *market.Intent) { i.StopPrice = math.Inf(1) }},
@@ -118,7 +130,8 @@ func TestImpossibleIntentsAreRefusedByTheReceiver(t *testing.T) {
 }
 
 func TestNumbersMustBePlain(t *testing.T) {
-	for _, s := range []string{"1e5", "0x10", "+1", " 1", "1.", ".5", "1,5", "--1", "1_0", "NaN", "Inf", "infinity", strings.Repeat("9", 400), strings.Repeat("0", 900), "１"} {
+	for _, s := range []string{"1e5", "0x10", "+1", " 1", "1.", ".5", "1,5", "--1", "1_0", "NaN", "Inf",
+		"infinity", strings.Repeat("9", 400), strings.Repeat("0", 900), "１"} {
 		_, err := wire.IntentFromProto(&strategypb.Intent{LimitPrice: s}, symbols())
 		refused(t, "limit_price", err)
 	}
@@ -147,7 +160,9 @@ func TestInvalidUTF8IsReplaced(t *testing.T) {
 	if _, err := proto.Marshal(p); err != nil || p.Tag != "a\uFFFDb" {
 		t.Errorf("tag %q: %v", p.Tag, err)
 	}
-	lines := wire.LogLinesToProto([]wire.LogLine{{Level: "info", Message: strings.Repeat("é", wire.MaxMessageText), Fields: market.Fields{{Key: "\xff", Value: "\xfe"}}}}, 0)
+	lines := wire.LogLinesToProto(
+		[]wire.LogLine{{Level: "info", Message: strings.Repeat("é", wire.MaxMessageText),
+			Fields: market.Fields{{Key: "\xff", Value: "\xfe"}}}}, 0)
 	if _, err := proto.Marshal(lines); err != nil {
 		t.Error(err)
 	}
@@ -159,7 +174,8 @@ func TestInvalidUTF8IsReplaced(t *testing.T) {
 func TestDecisionsOutOfOrder(t *testing.T) {
 	good := func() *strategypb.Decisions {
 		return &strategypb.Decisions{
-			Decisions: []*strategypb.Decision{{Step: 11}, {Step: 12}}, Watermark: 20, Digest: make([]byte, 32),
+			Decisions: []*strategypb.Decision{{Step: 11}, {Step: 12}}, Watermark: 20,
+			Digest:     make([]byte, 32),
 			TraceSteps: []int64{11, 20}, TraceDigests: make([]byte, 16),
 		}
 	}
@@ -212,7 +228,9 @@ func TestBadOpenings(t *testing.T) {
 		{"symbols[1]", func(s *strategypb.Start) { s.Symbols[1] = "BTCUSDT" }},
 		{"account.initial_cash", func(s *strategypb.Start) { s.Account.InitialCash = "" }},
 		{"account.initial_cash", func(s *strategypb.Start) { s.Account = nil }},
-		{"account.price_steps", func(s *strategypb.Start) { s.Account.PriceSteps = s.Account.PriceSteps[1:] }},
+		{"account.price_steps", func(s *strategypb.Start) {
+			s.Account.PriceSteps = s.Account.PriceSteps[1:]
+		}},
 		{"account.price_steps[0]", func(s *strategypb.Start) { s.Account.PriceSteps[0] = "x" }},
 		{"params", func(s *strategypb.Start) { s.Params = strings.Repeat(" ", wire.MaxDocumentBytes+1) }},
 	}
@@ -252,9 +270,13 @@ func TestBadStepsSpecsAndNotes(t *testing.T) {
 
 	_, _, err = wire.LogLinesFromProto(&strategypb.LogLines{Lines: []*strategypb.LogLine{{Level: "loud"}}})
 	refused(t, "lines[0].level", err)
-	_, _, err = wire.AnnotationsFromProto(&strategypb.Annotations{Series: []*strategypb.AnnotationSeries{{Name: "a", Values: []float64{1}}}})
+	_, _, err = wire.AnnotationsFromProto(
+		&strategypb.Annotations{Series: []*strategypb.AnnotationSeries{{Name: "a", Values: []float64{1}}}})
 	refused(t, "series[0]", err)
-	_, _, err = wire.AnnotationsFromProto(&strategypb.Annotations{Series: []*strategypb.AnnotationSeries{{Name: "a", Times: []int64{1}, Values: []float64{math.NaN()}}}})
+	_, _, err = wire.AnnotationsFromProto(
+		&strategypb.Annotations{
+			Series: []*strategypb.AnnotationSeries{{Name: "a", Times: []int64{1},
+				Values: []float64{math.NaN()}}}})
 	refused(t, "series[0].values", err)
 	_, err = wire.FailureFromProto(&strategypb.Failed{Code: "OOPS"})
 	refused(t, "code", err)
@@ -309,7 +331,8 @@ func FuzzPluginMessage(f *testing.F) {
 		if proto.Unmarshal(data, &p) != nil {
 			return
 		}
-		if d, err := wire.DecisionsFromProto(p.GetDecisions(), symbols(), previous, total); err == nil && (d.Watermark <= previous || d.Watermark >= total) {
+		if d, err := wire.DecisionsFromProto(p.GetDecisions(), symbols(), previous, total); err == nil &&
+			(d.Watermark <= previous || d.Watermark >= total) {
 			t.Errorf("watermark %d", d.Watermark)
 		}
 		_, _ = wire.DecisionFromProto(p.GetDecision(), symbols())

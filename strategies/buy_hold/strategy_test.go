@@ -28,12 +28,14 @@ func TestRule(t *testing.T) {
 	}
 	// However much history there is, the candles that count are those of the window.
 	for history := range int64(3) {
-		r := sdktest.Backtest(t, sdktest.New(t, newBuyHold, func(p *params) { p.StartCandle = 0 }), candles, sdktest.History(history))
+		r := sdktest.Backtest(t, sdktest.New(t, newBuyHold, func(p *params) { p.StartCandle = 0 }), candles,
+			sdktest.History(history))
 		if len(r.Fills) != 1 || r.Fills[0].Time != candles.Time[history+1] {
 			t.Errorf("%d candles of history: fills %+v", history, r.Fills)
 		}
 	}
-	if r := sdktest.Backtest(t, sdktest.New(t, newBuyHold, func(p *params) { p.StartCandle = 4 }), candles); len(r.Orders) != 0 {
+	if r := sdktest.Backtest(t, sdktest.New(t, newBuyHold, func(p *params) { p.StartCandle = 4 }),
+		candles); len(r.Orders) != 0 {
 		t.Errorf("orders %+v", r.Orders)
 	}
 }

@@ -24,26 +24,33 @@ func TestRule(t *testing.T) {
 	// that of candle 4 fills in candle 5.
 	candles := sdktest.Candles(
 		[4]float64{100, 100, 100, 100}, [4]float64{100, 100, 100, 100}, [4]float64{100, 100, 100, 100},
-		[4]float64{100, 100, 100, 100}, [4]float64{100, 100, 100, 100}, [4]float64{100, 100, 98, 100}, [4]float64{100, 100, 100, 100},
+		[4]float64{100, 100, 100, 100}, [4]float64{100, 100, 100, 100}, [4]float64{100, 100, 98, 100},
+		[4]float64{100, 100, 100, 100},
 	)
-	r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry, func(p *params) { p.Every, p.TTL = 2, 2 }), candles)
-	if len(r.Orders) != 4 || r.Orders[0].CreatedAt != candles.CloseTime(2) || r.Orders[0].Status != market.StatusExpired {
+	r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry, func(p *params) { p.Every, p.TTL = 2, 2 }),
+		candles)
+	if len(r.Orders) != 4 || r.Orders[0].CreatedAt != candles.CloseTime(2) ||
+		r.Orders[0].Status != market.StatusExpired {
 		t.Fatalf("orders %+v", r.Orders)
 	}
 	entry, stop, target := r.Orders[1], r.Orders[2], r.Orders[3]
-	if entry.LimitPrice.String() != "99" || entry.CreatedAt != candles.CloseTime(4) || entry.FilledAt != candles.Time[5] ||
-		entry.Quantity.Trim(0).String() != "50" || stop.StopPrice.String() != "96.03" || target.LimitPrice.String() != "100.98" {
+	if entry.LimitPrice.String() != "99" || entry.CreatedAt != candles.CloseTime(4) ||
+		entry.FilledAt != candles.Time[5] ||
+		entry.Quantity.Trim(0).String() != "50" || stop.StopPrice.String() != "96.03" ||
+		target.LimitPrice.String() != "100.98" {
 		t.Errorf("entry %+v, stop %s, target %s", entry, stop.StopPrice, target.LimitPrice)
 	}
 	// However much history there is, the candles that count are those of the window.
 	for history := range int64(3) {
-		r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry, func(p *params) { p.Every, p.TTL = 2, 2 }), candles, sdktest.History(history))
+		r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry, func(p *params) { p.Every, p.TTL = 2, 2 }),
+			candles, sdktest.History(history))
 		if len(r.Orders) == 0 || r.Orders[0].CreatedAt != candles.CloseTime(int(2+history)) {
 			t.Errorf("%d candles of history: orders %+v", history, r.Orders)
 		}
 	}
 	// Less than one step is no order.
-	if r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry), candles, sdktest.Execution(`{"quantity_step":1000}`)); len(r.Orders) != 0 {
+	if r := sdktest.Backtest(t, sdktest.New(t, newLimitEntry), candles,
+		sdktest.Execution(`{"quantity_step":1000}`)); len(r.Orders) != 0 {
 		t.Errorf("orders %+v", r.Orders)
 	}
 }

@@ -23,8 +23,12 @@ func TestDocumentedResult(t *testing.T) {
 func TestRule(t *testing.T) {
 	// Two falls make the index 0 at candle 2; the first decision is at candle 3.
 	candles := sdktest.Closes(100, 99, 98, 97, 97, 97)
-	r := sdktest.Backtest(t, sdktest.New(t, newRSIBracket, func(p *params) { p.Period, p.StopLoss, p.TakeProfit = 2, 0.1, 0.2 }), candles)
-	if len(r.Orders) != 3 || r.Orders[0].CreatedAt != candles.CloseTime(3) || r.Orders[0].Status != market.StatusFilled {
+	r := sdktest.Backtest(t,
+		sdktest.New(t, newRSIBracket, func(p *params) {
+			p.Period, p.StopLoss, p.TakeProfit = 2, 0.1, 0.2
+		}), candles)
+	if len(r.Orders) != 3 || r.Orders[0].CreatedAt != candles.CloseTime(3) ||
+		r.Orders[0].Status != market.StatusFilled {
 		t.Fatalf("orders %+v", r.Orders)
 	}
 	stop, target := r.Orders[1], r.Orders[2]
@@ -33,7 +37,8 @@ func TestRule(t *testing.T) {
 	}
 	// Rises make the index overbought: out, though no bracket was reached.
 	candles = sdktest.Closes(100, 99, 98, 97, 98, 99, 99)
-	r = sdktest.Backtest(t, sdktest.New(t, newRSIBracket, func(p *params) { p.Period, p.Overbought = 2, 60 }), candles)
+	r = sdktest.Backtest(t, sdktest.New(t, newRSIBracket, func(p *params) { p.Period, p.Overbought = 2, 60 }),
+		candles)
 	if len(r.Trades) != 1 || r.Trades[0].ExitReason != "signal" || r.Trades[0].ExitTime != candles.Time[6] {
 		t.Errorf("trades %+v", r.Trades)
 	}
@@ -41,7 +46,8 @@ func TestRule(t *testing.T) {
 
 func TestParameters(t *testing.T) {
 	var bad *sdk.ParamError
-	if _, err := newRSIBracket(params{Period: 14, Oversold: 50, Overbought: 50}); !errors.As(err, &bad) || bad.Pointer != "/oversold" {
+	if _, err := newRSIBracket(params{Period: 14, Oversold: 50, Overbought: 50}); !errors.As(err, &bad) ||
+		bad.Pointer != "/oversold" {
 		t.Errorf("got %v", err)
 	}
 	if w := sdktest.New(t, newRSIBracket).(sdk.Warmer).Warmup(); w != 15 {

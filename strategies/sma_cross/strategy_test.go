@@ -23,10 +23,12 @@ func TestRule(t *testing.T) {
 	// fast = close, slow = mean of two: above at candle 2, below at candle 3.
 	candles := sdktest.Closes(10, 9, 11, 8, 8, 8)
 	r := sdktest.Backtest(t, sdktest.New(t, newSMACross, func(p *params) { p.Fast, p.Slow = 1, 2 }), candles)
-	if len(r.Trades) != 1 || r.Trades[0].EntryTime != candles.Time[3] || r.Trades[0].ExitTime != candles.Time[4] {
+	if len(r.Trades) != 1 || r.Trades[0].EntryTime != candles.Time[3] ||
+		r.Trades[0].ExitTime != candles.Time[4] {
 		t.Errorf("trades %+v", r.Trades)
 	}
-	r = sdktest.Backtest(t, sdktest.New(t, newSMACross, func(p *params) { p.Fast, p.Slow, p.Stake = 1, 2, 100 }), candles)
+	r = sdktest.Backtest(t,
+		sdktest.New(t, newSMACross, func(p *params) { p.Fast, p.Slow, p.Stake = 1, 2, 100 }), candles)
 	if spent := r.Fills[0].Quantity.String(); spent != "12.48127185" { // 100 / (8.004 x 1.001)
 		t.Errorf("bought %s", spent)
 	}

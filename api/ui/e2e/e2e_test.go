@@ -52,12 +52,14 @@ func TestDashboard(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if ring.At() < ring.Prove && os.Getenv("ASSAY_E2E_ONLY") == "" && !strings.HasPrefix(string(source), mainPath) {
+		if ring.At() < ring.Prove && os.Getenv("ASSAY_E2E_ONLY") == "" &&
+			!strings.HasPrefix(string(source), mainPath) {
 			continue
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c.run(t, name, 10*time.Minute) // half a minute to two of them, on a machine that has nothing else to do
+			// half a minute to two of them, on a machine that has nothing else to do
+			c.run(t, name, 10*time.Minute)
 		})
 	}
 }
@@ -98,7 +100,8 @@ func (c configuration) run(t *testing.T, suite string, limit time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), limit)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "node", "run.mjs", suite, string(text))
-	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) } // service and browser end with it
+	// service and browser end with it
+	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = 20 * time.Second
 	stdin, err := cmd.StdinPipe() // closes when this process is gone, however it went
 	if err != nil {

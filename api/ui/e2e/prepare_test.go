@@ -74,7 +74,7 @@ var told sync.Once
 // skip ends the test because something is missing, as a failure where it must not be.
 func skip(t *testing.T, missing string) {
 	t.Helper()
-	line := "SKIP dashboard e2e: " + missing
+	line := "SKIP browser tests of the dashboard: " + missing
 	if os.Getenv("ASSAY_E2E") == "required" {
 		t.Fatal(line)
 	}
@@ -95,7 +95,7 @@ func chromium(t *testing.T) string {
 			return path
 		}
 	}
-	skip(t, "no Chromium found (apt-get install chromium, or set CHROMIUM=/path/to/chromium)")
+	skip(t, "need Chromium (apt-get install chromium, or set CHROMIUM=/path/to/chromium)")
 	return ""
 }
 
@@ -103,19 +103,21 @@ func needsNode(t *testing.T) {
 	t.Helper()
 	out, err := exec.Command("node", "--version").Output()
 	if err != nil {
-		skip(t, "no Node found (apt-get install nodejs npm)")
+		skip(t, "need Node 20 or newer (apt-get install nodejs npm)")
 	}
-	if major, err := strconv.Atoi(strings.Split(strings.TrimPrefix(string(out), "v"), ".")[0]); err != nil || major < 20 {
-		skip(t, fmt.Sprintf("playwright-core needs Node 20 or newer, this is %s", strings.TrimSpace(string(out))))
+	if major, err := strconv.Atoi(strings.Split(strings.TrimPrefix(string(out), "v"), ".")[0]); err != nil ||
+		major < 20 {
+		skip(t, fmt.Sprintf("need Node 20 or newer, this is %s",
+			strings.TrimSpace(string(out))))
 	}
 	for _, name := range []string{"playwright-core", "axe-core"} {
 		if _, err := os.Stat(filepath.Join("..", "node_modules", name)); err != nil {
-			skip(t, name+" is not installed (npm ci in api/ui)")
+			skip(t, "need "+name+" (npm ci in api/ui)")
 		}
 	}
 }
 
-// bundled is the packages of the strategies that make build builds.
+// bundled returns the packages of the strategies that make build builds.
 func bundled() []string {
 	names := []string{"sma_cross", "buy_hold", "rsi_bracket", "limit_entry", "breakout"}
 	for i, name := range names {
@@ -130,7 +132,8 @@ func buildAll(dir string) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err
 	}
-	if err := goBuild(dir, "./cmd/assay", "./cmd/lab", "./cmd/testdata/misbehave", "./api/ui/e2e/testdata/widgets"); err != nil {
+	if err := goBuild(dir, "./cmd/assay", "./cmd/lab", "./cmd/testdata/misbehave",
+		"./api/ui/e2e/testdata/widgets"); err != nil {
 		return err
 	}
 	if err := goBuild(folder, bundled()...); err != nil {
@@ -145,7 +148,9 @@ func buildAll(dir string) error {
 }
 
 func goBuild(dir string, packages ...string) error {
-	cmd := exec.Command("go", append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)}, packages...)...)
+	cmd := exec.Command("go",
+		append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)},
+			packages...)...)
 	cmd.Dir = filepath.Join("..", "..", "..")
 	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOAMD64=v1")
 	if out, err := cmd.CombinedOutput(); err != nil {

@@ -19,7 +19,7 @@ func copyTree(t *testing.T, to string) string {
 	return to
 }
 
-// read is every file of a folder by name.
+// read returns every file of a folder by name.
 func read(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -52,8 +52,10 @@ func write(t *testing.T, path, text string) {
 func TestSameBytesWhateverTheFolder(t *testing.T) {
 	first := copyTree(t, filepath.Join(t.TempDir(), "a", "rather", "deep folder", "ui"))
 	second := copyTree(t, t.TempDir())
-	write(t, filepath.Join(second, "tsconfig.json"), `{"compilerOptions":{"jsx":"react","jsxFactory":"other","target":"ES5"}}`)
-	write(t, filepath.Join(second, "node_modules", "preact", "index.js"), `export const h = "another preact";`)
+	write(t, filepath.Join(second, "tsconfig.json"),
+		`{"compilerOptions":{"jsx":"react","jsxFactory":"other","target":"ES5"}}`)
+	write(t, filepath.Join(second, "node_modules", "preact", "index.js"),
+		`export const h = "another preact";`)
 	var results []map[string]string
 	for _, root := range []string{first, second} {
 		out := filepath.Join(root, "dist")
@@ -87,7 +89,7 @@ func loaders(files map[string]string, name string) int {
 	return n
 }
 
-// small is a tree of one component with the real libraries.
+// small returns a tree of one component with the real libraries.
 func small(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -95,8 +97,10 @@ func small(t *testing.T) string {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
-		"other.ts": `export const other = 1`, "chart/charts.ts": `export { createChart } from "lightweight-charts"`, "library.ts": `export const library = () => import("./charts.ts")`,
-		"main.tsx": `import { render } from "preact"; import { library } from "./library.ts"; library(); render(<p>Assay</p>, document.body);`, "app.css": `p { color: red }`, "icon.svg": `<svg/>`,
+		"other.ts":        `export const other = 1`,
+		"chart/charts.ts": `export { createChart } from "lightweight-charts"`,
+		"library.ts":      `export const library = () => import("./charts.ts")`,
+		"main.tsx":        `import { render } from "preact"; import { library } from "./library.ts"; library(); render(<p>Assay</p>, document.body);`, "app.css": `p { color: red }`, "icon.svg": `<svg/>`,
 		"index.html": `<link href="/ui/icon.svg"><link href="/ui/app.css"><script src="/ui/app.js"></script>`,
 	} {
 		write(t, filepath.Join(root, "src", name), text)
@@ -111,16 +115,22 @@ func TestRefusals(t *testing.T) {
 	for name, c := range map[string]struct {
 		file, text, want string
 	}{
-		"syntax":              {"src/main.tsx", `const = 1`, "Expected identifier"},
-		"missing file":        {"src/main.tsx", `import "./nowhere.ts"`, "Could not resolve"},
-		"warning":             {"src/main.tsx", `console.log(typeof window === "nmuber")`, "nmuber"},
-		"warning in a style":  {"src/app.css", `a { colr: red }`, "colr"},
-		"installed package":   {"src/main.tsx", `import x from "stowaway"; console.log(x)`, "a script of src/ and third_party/ may not have node_modules/stowaway/index.js"},
-		"page without style":  {"src/index.html", `<link href="/ui/icon.svg"><script src="/ui/app.js"></script>`, `"/ui/app.css" 0 times`},
-		"page with two icons": {"src/index.html", `"/ui/app.js" "/ui/app.css" "/ui/icon.svg" "/ui/icon.svg"`, `"/ui/icon.svg" 2 times`},
-		"no chart library":    {"src/library.ts", `export const library = () => 1`, `app.js names "./charts.ts" 0 times`},
-		"shared with charts":  {"src/chart/charts.ts", `export * from "../other.ts"`, "a script of src/chart/charts.ts and third_party/ may not have src/other.ts"},
-		"changed library":     {"third_party/preact/preact.mjs", `export {}`, "third_party/preact/preact.mjs is not the file of SHA256SUMS"},
+		"syntax":             {"src/main.tsx", `const = 1`, "Expected identifier"},
+		"missing file":       {"src/main.tsx", `import "./nowhere.ts"`, "Could not resolve"},
+		"warning":            {"src/main.tsx", `console.log(typeof window === "nmuber")`, "nmuber"},
+		"warning in a style": {"src/app.css", `a { colr: red }`, "colr"},
+		"installed package": {"src/main.tsx", `import x from "stowaway"; console.log(x)`,
+			"a script of src/ and third_party/ may not have node_modules/stowaway/index.js"},
+		"page without style": {"src/index.html",
+			`<link href="/ui/icon.svg"><script src="/ui/app.js"></script>`, `"/ui/app.css" 0 times`},
+		"page with two icons": {"src/index.html", `"/ui/app.js" "/ui/app.css" "/ui/icon.svg" "/ui/icon.svg"`,
+			`"/ui/icon.svg" 2 times`},
+		"no chart library": {"src/library.ts", `export const library = () => 1`,
+			`app.js names "./charts.ts" 0 times`},
+		"shared with charts": {"src/chart/charts.ts", `export * from "../other.ts"`,
+			"a script of src/chart/charts.ts and third_party/ may not have src/other.ts"},
+		"changed library": {"third_party/preact/preact.mjs", `export {}`,
+			"third_party/preact/preact.mjs is not the file of SHA256SUMS"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			root := small(t)
@@ -142,11 +152,13 @@ func TestStaleFilesGo(t *testing.T) {
 	for _, name := range []string{"app-0123456789.js", "icon-abcdef0123.svg", "notes.txt", "app.js"} {
 		write(t, filepath.Join(out, name), "old")
 	}
-	if err := place(out, []output{{"app-aaaaaaaaaa.js", []byte("new")}, {"index.html", []byte("page")}}); err != nil {
+	if err := place(out,
+		[]output{{"app-aaaaaaaaaa.js", []byte("new")}, {"index.html", []byte("page")}}); err != nil {
 		t.Fatal(err)
 	}
 	got := read(t, out)
-	if len(got) != 4 || got["app-aaaaaaaaaa.js"] != "new" || got["index.html"] != "page" || got["notes.txt"] != "old" || got["app.js"] != "old" {
+	if len(got) != 4 || got["app-aaaaaaaaaa.js"] != "new" || got["index.html"] != "page" ||
+		got["notes.txt"] != "old" || got["app.js"] != "old" {
 		t.Errorf("%v", got)
 	}
 }

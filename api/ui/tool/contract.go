@@ -85,7 +85,7 @@ export const execution: { readonly [keyword: string]: unknown } = %s;
 export const metrics: readonly MetricDefinition[] = [
 `
 
-// contract is the text of the module.
+// contract returns the text of the module.
 func contract(spec []byte) ([]byte, error) {
 	var doc document
 	if err := json.Unmarshal(spec, &doc); err != nil {
@@ -134,7 +134,7 @@ func definitions(metrics ordered) (rows string, units []string, err error) {
 	return rows, units, nil
 }
 
-// quote is a string literal: JSON's are JavaScript's. Nothing is escaped for HTML.
+// quote returns a string literal: JSON's are JavaScript's. Nothing is escaped for HTML.
 func quote(s string) string {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

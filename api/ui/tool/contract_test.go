@@ -34,8 +34,10 @@ func TestContract(t *testing.T) {
 	}
 	at := 0
 	for _, part := range []string{
-		`unit: "ratio" | "count";`, `"b": {`, `"maximum": 1e-8`, `"a": {}`, `{ name: "z", description: "A \"quoted\" <b>.", unit: "ratio" },`,
-		`{ name: "a", description: "Second.", unit: "count" },`, `{ name: "m", description: "Third.", unit: "ratio" },`,
+		`unit: "ratio" | "count";`, `"b": {`, `"maximum": 1e-8`, `"a": {}`,
+		`{ name: "z", description: "A \"quoted\" <b>.", unit: "ratio" },`,
+		`{ name: "a", description: "Second.", unit: "count" },`,
+		`{ name: "m", description: "Third.", unit: "ratio" },`,
 	} {
 		next := strings.Index(string(module)[at:], part)
 		if next < 0 {
@@ -48,7 +50,8 @@ func TestContract(t *testing.T) {
 func TestContractRefuses(t *testing.T) {
 	const head = `{"components":{"schemas":{"ExecutionOptions":{},"PerformanceMetrics":{"properties":`
 	for _, spec := range []string{
-		`{`, `{}`, head + `{}}}}}`, head + `[]}}}}`, head + `{"a":{"x-unit":"ratio"}}}}}}`, head + `{"a":{"description":"A."}}}}}}`, head + `{"a":1}}}}}`,
+		`{`, `{}`, head + `{}}}}}`, head + `[]}}}}`, head + `{"a":{"x-unit":"ratio"}}}}}}`,
+		head + `{"a":{"description":"A."}}}}}}`, head + `{"a":1}}}}}`,
 		`{"components":{"schemas":{"PerformanceMetrics":{"properties":{"a":{"description":"A.","x-unit":"ratio"}}}}}}`,
 	} {
 		if module, err := contract([]byte(spec)); err == nil {

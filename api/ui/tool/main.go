@@ -108,7 +108,7 @@ func rename(in output, from, to string) ([]byte, error) {
 	return bytes.Replace(in.contents, []byte(from), []byte(to), 1), nil
 }
 
-// hashed is the name with the start of the contents' SHA-256 before the extension.
+// hashed returns the name with the start of the contents' SHA-256 before the extension.
 func hashed(f output) string {
 	sum := sha256.Sum256(f.contents)
 	ext := filepath.Ext(f.name)

@@ -16,10 +16,11 @@ func TestVerify(t *testing.T) {
 	for name, c := range map[string]struct {
 		sums, file, want string
 	}{
-		"listed":        {abc + "  ./lib/a.mjs\n", "lib/a.mjs", ""},
-		"not listed":    {abc + "  ./lib/a.mjs\n", "lib/b.mjs", "is not in SHA256SUMS"},
-		"changed":       {strings.Repeat("0", 64) + "  lib/a.mjs\n", "lib/a.mjs", "is not the file"},
-		"missing":       {abc + "  ./lib/a.mjs\n" + abc + "  ./lib/c.mjs\n", "lib/a.mjs", "lib/c.mjs is in SHA256SUMS and missing"},
+		"listed":     {abc + "  ./lib/a.mjs\n", "lib/a.mjs", ""},
+		"not listed": {abc + "  ./lib/a.mjs\n", "lib/b.mjs", "is not in SHA256SUMS"},
+		"changed":    {strings.Repeat("0", 64) + "  lib/a.mjs\n", "lib/a.mjs", "is not the file"},
+		"missing": {abc + "  ./lib/a.mjs\n" + abc + "  ./lib/c.mjs\n", "lib/a.mjs",
+			"lib/c.mjs is in SHA256SUMS and missing"},
 		"empty":         {"", "lib/a.mjs", "is empty"},
 		"no sum":        {"abc  ./lib/a.mjs\n", "lib/a.mjs", "not a line"},
 		"outside":       {abc + "  ../a.mjs\n", "lib/a.mjs", "not a line"},
@@ -32,7 +33,8 @@ func TestVerify(t *testing.T) {
 			write(t, filepath.Join(dir, "README.md"), "text")
 			write(t, filepath.Join(dir, c.file), "abc")
 			err := verify(dir)
-			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
+			if c.want == "" && err != nil || c.want != "" &&
+				(err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("%v, want %q", err, c.want)
 			}
 		})

@@ -181,14 +181,14 @@ type Answer struct {
 	Body []byte
 }
 
-// Code is the error code; "" of a success.
+// Code returns the error code; "" of a success.
 func (a Answer) Code() string {
 	var e struct{ Error struct{ Code string } }
 	_ = json.Unmarshal(a.Body, &e) // no envelope, no code
 	return e.Error.Code
 }
 
-// JSON is the body as a tree.
+// JSON returns the body as a tree.
 func (a Answer) JSON(t testing.TB) map[string]any {
 	t.Helper()
 	var v map[string]any
@@ -292,7 +292,7 @@ type Run struct {
 	once sync.Once
 }
 
-// NewRun is what a launch returns.
+// NewRun returns what a launch returns.
 func NewRun(id string, req runner.StartRequest) *Run {
 	return &Run{ID: id, Request: req, Picture: Picture(3000), end: make(chan runner.Outcome, 1)}
 }
@@ -352,7 +352,7 @@ func (r *Run) WriteDecisions(io.Writer) error { return nil }
 
 const epoch = market.Time(1704067200000)
 
-// Picture is a result with one entry of each kind and so many equity points.
+// Picture returns a result with one entry of each kind and so many equity points.
 func Picture(points int) *artifact.Results {
 	d := decimal.MustParse
 	r := &artifact.Results{

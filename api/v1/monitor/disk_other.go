@@ -4,5 +4,5 @@ package monitor
 
 import "errors"
 
-// FreeBytes is the space that is left in a folder; not known on this system.
+// FreeBytes returns the space that is left in a folder; not known on this system.
 func FreeBytes(string) (int64, error) { return 0, errors.ErrUnsupported }

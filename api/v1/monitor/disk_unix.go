@@ -4,7 +4,7 @@ package monitor
 
 import "golang.org/x/sys/unix"
 
-// FreeBytes is the space that is left in a folder.
+// FreeBytes returns the space that is left in a folder.
 func FreeBytes(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

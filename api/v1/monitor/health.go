@@ -147,7 +147,7 @@ func (m *Monitor) checkDisk() view.DiskCheck {
 	return view.DiskCheck{Check: m.outcome(status, message), FreeBytes: free}
 }
 
-// Health is the current health.
+// Health returns the current health.
 func (m *Monitor) Health() view.Health {
 	now := m.opts.Now()
 	s := m.opts.Status()

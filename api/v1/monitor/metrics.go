@@ -66,7 +66,7 @@ func (r *Metrics) Observe(pattern, method string, status int, took time.Duration
 	r.requests.Observe(pattern, method, status, took)
 }
 
-// Routes is the one route of this package.
+// Routes returns the one route of this package.
 func (r *Metrics) Routes() []edge.Route {
 	return []edge.Route{{Method: http.MethodGet, Path: Path, Handler: r.Handler()}}
 }
@@ -80,7 +80,7 @@ func (r *Metrics) Handler() http.Handler {
 	})
 }
 
-// Text is the whole page.
+// Text returns the whole page.
 func (r *Metrics) Text() []byte {
 	t := &exposition.Text{}
 	t.Family("assay_build_info", "gauge", "What is running; always 1.")

@@ -31,20 +31,26 @@ var update = flag.Bool("update", false, "write the golden files")
 func started() time.Time { return time.Date(2026, 11, 20, 12, 0, 0, 500e6, time.UTC) }
 
 func page(path string) edge.Route {
-	return edge.Route{Method: http.MethodGet, Path: path, Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) })}
+	return edge.Route{Method: http.MethodGet, Path: path,
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusOK)
+		})}
 }
 
-// running is a registry in the middle of the third run.
+// running returns a registry in the middle of the third run.
 func running() *monitor.Metrics {
 	return newMetrics(monitor.MetricsOptions{
 		Version: "1.0.0", Commit: `a"b\c` + "\nd", StartedAt: started(),
 		Routes: []edge.Route{page("/api/v1/status"), page("/docs")},
 		Status: func() runner.Snapshot {
-			return runner.Snapshot{Status: "running", Mode: "backtest", Progress: runner.Progress{CandlesDone: 16, CandlesTotal: 25}}
+			return runner.Snapshot{Status: "running", Mode: "backtest",
+				Progress: runner.Progress{CandlesDone: 16, CandlesTotal: 25}}
 		},
 		Counters: func() runner.Counters {
-			return runner.Counters{RunsTotal: 3, RunsFailed: 1, Candles: 2_628_000, Orders: 12, Fills: 10, Outcomes: []runner.OutcomeCount{
-				{Mode: "backtest", Status: "completed", Count: 1}, {Mode: "paper", Status: "failed", Count: 1}}}
+			return runner.Counters{RunsTotal: 3, RunsFailed: 1, Candles: 2_628_000, Orders: 12, Fills: 10,
+				Outcomes: []runner.OutcomeCount{
+					{Mode: "backtest", Status: "completed", Count: 1},
+					{Mode: "paper", Status: "failed", Count: 1}}}
 		},
 		Stream:  func() (int, int64) { return 2, 5 },
 		Plugins: func() (int, int) { return 3, 1 },
@@ -97,13 +103,19 @@ func TestEveryMetric(t *testing.T) {
 	r.Observe("/api/v1/status", "GET", 200, 3*time.Millisecond)
 	got := mustParse(t, r.Text())
 	want := map[string]string{
-		"assay_build_info": "gauge", "assay_run_state": "gauge", "assay_run_progress_ratio": "gauge", "assay_runs_total": "counter",
-		"assay_candles_total": "counter", "assay_orders_total": "counter", "assay_fills_total": "counter", "assay_ws_clients": "gauge",
-		"assay_ws_dropped_total": "counter", "assay_http_requests_total": "counter", "assay_http_request_duration_seconds": "histogram",
-		"assay_plugins": "gauge", "assay_alarms": "gauge", "process_start_time_seconds": "gauge", "go_goroutines": "gauge", "go_memstats_heap_alloc_bytes": "gauge",
+		"assay_build_info": "gauge", "assay_run_state": "gauge", "assay_run_progress_ratio": "gauge",
+		"assay_runs_total":    "counter",
+		"assay_candles_total": "counter", "assay_orders_total": "counter", "assay_fills_total": "counter",
+		"assay_ws_clients":       "gauge",
+		"assay_ws_dropped_total": "counter", "assay_http_requests_total": "counter",
+		"assay_http_request_duration_seconds": "histogram",
+		"assay_plugins":                       "gauge", "assay_alarms": "gauge",
+		"process_start_time_seconds": "gauge", "go_goroutines": "gauge",
+		"go_memstats_heap_alloc_bytes": "gauge",
 	}
 	for _, name := range []string{
-		"assay_run_phase", "assay_run_orders_rejected_total", "assay_run_equity", "assay_run_last_candle_age_seconds",
+		"assay_run_phase", "assay_run_orders_rejected_total", "assay_run_equity",
+		"assay_run_last_candle_age_seconds",
 	} {
 		if len(got[name].samples) > 0 {
 			t.Errorf("a backtest has %s", name)
@@ -144,7 +156,8 @@ func TestEveryMetric(t *testing.T) {
 			t.Errorf("%s%s = %g, want %g", c.family, c.labels, v, c.value)
 		}
 	}
-	if got["go_goroutines"].samples[0].value < 1 || got["go_memstats_heap_alloc_bytes"].samples[0].value < 1000 {
+	if got["go_goroutines"].samples[0].value < 1 ||
+		got["go_memstats_heap_alloc_bytes"].samples[0].value < 1000 {
 		t.Errorf("process: %v %v", got["go_goroutines"], got["go_memstats_heap_alloc_bytes"])
 	}
 }
@@ -173,10 +186,14 @@ func TestGolden(t *testing.T) {
 
 func TestNothingToShow(t *testing.T) {
 	got := mustParse(t, newMetrics(monitor.MetricsOptions{}).Text())
-	if got["assay_run_state"].value(t, "map[status:idle]") != 1 || got["assay_run_progress_ratio"].value(t, "map[]") != 0 {
+	if got["assay_run_state"].value(t, "map[status:idle]") != 1 ||
+		got["assay_run_progress_ratio"].value(t, "map[]") != 0 {
 		t.Errorf("idle: %+v", got["assay_run_state"])
 	}
-	paper := newMetrics(monitor.MetricsOptions{Status: func() runner.Snapshot { return runner.Snapshot{Status: "running", Mode: "paper"} }})
+	paper := newMetrics(
+		monitor.MetricsOptions{Status: func() runner.Snapshot {
+			return runner.Snapshot{Status: "running", Mode: "paper"}
+		}})
 	if f := mustParse(t, paper.Text())["assay_run_progress_ratio"]; len(f.samples) != 0 {
 		t.Errorf("a paper run has no end, yet: %v", f.samples)
 	}
@@ -186,9 +203,12 @@ func TestNothingToShow(t *testing.T) {
 func TestPaperAndLive(t *testing.T) {
 	now := started()
 	s := runner.Snapshot{Status: "running", Mode: "live", Phase: "reducing", Progress: runner.Progress{
-		Equity: 10041.5, Rejects: 18, LastCandle: now.Add(-90 * time.Second), UpdatedAt: now, Alarms: []alarm.Alarm{
-			{Code: "BALANCE_DRIFT", Severity: alarm.Error}, {Code: "CLOCK_SKEW", Severity: alarm.Warning, Acknowledged: true},
-			{Code: "ORDER_REJECTED", Severity: alarm.Error, Subject: "BTC/USDT"}, {Code: "ORDER_REJECTED", Severity: alarm.Error, Subject: "ETH/USDT"},
+		Equity: 10041.5, Rejects: 18, LastCandle: now.Add(-90 * time.Second), UpdatedAt: now,
+		Alarms: []alarm.Alarm{
+			{Code: "BALANCE_DRIFT", Severity: alarm.Error},
+			{Code: "CLOCK_SKEW", Severity: alarm.Warning, Acknowledged: true},
+			{Code: "ORDER_REJECTED", Severity: alarm.Error, Subject: "BTC/USDT"},
+			{Code: "ORDER_REJECTED", Severity: alarm.Error, Subject: "ETH/USDT"},
 			{Code: "DAILY_LOSS_EXCEEDED", Severity: alarm.Warning},
 		}}}
 	r := newMetrics(monitor.MetricsOptions{Status: func() runner.Snapshot { return s }})
@@ -287,7 +307,8 @@ func TestConcurrentCounting(t *testing.T) {
 		mustParse(t, r.Text())
 	}
 	wg.Wait()
-	if v := mustParse(t, r.Text())["assay_http_requests_total"].value(t, "map[code:200 method:GET route:/docs]"); v != 16000 {
+	if v := mustParse(t, r.Text())["assay_http_requests_total"].value(t,
+		"map[code:200 method:GET route:/docs]"); v != 16000 {
 		t.Errorf("counted %g of 16000", v)
 	}
 }
@@ -303,9 +324,11 @@ func TestCountingDoesNotAllocate(t *testing.T) {
 func serve(t *testing.T) string {
 	t.Helper()
 	routes := []edge.Route{page("/docs")}
-	r := newMetrics(monitor.MetricsOptions{Version: "1.0.0", Commit: "abc", StartedAt: started(), Routes: routes})
+	r := newMetrics(monitor.MetricsOptions{Version: "1.0.0", Commit: "abc", StartedAt: started(),
+		Routes: routes})
 	handler, err := api.NewEdge(api.EdgeConfig{
-		Hosts: edge.NewHosts(), Routes: append(routes, r.Routes()...), Logger: hclog.NewNullLogger(), Now: time.Now,
+		Hosts: edge.NewHosts(), Routes: append(routes, r.Routes()...), Logger: hclog.NewNullLogger(),
+		Now:     time.Now,
 		Observe: func(o edge.Observation) { r.Observe(o.Route, o.Method, o.Status, o.Duration) },
 	})
 	if err != nil {
@@ -359,12 +382,14 @@ func TestOverTCP(t *testing.T) {
 	do(t, "GET", base+"/secret/"+strings.Repeat("x", 200))
 	do(t, "POST", base+"/docs")
 	resp, body := do(t, "GET", base+"/metrics")
-	if resp.StatusCode != 200 || resp.Header.Get("Content-Type") != "text/plain; version=0.0.4; charset=utf-8" ||
+	if resp.StatusCode != 200 ||
+		resp.Header.Get("Content-Type") != "text/plain; version=0.0.4; charset=utf-8" ||
 		resp.Header.Get("X-Service-API-Version") != "v1" || resp.Header.Get("Cache-Control") != "no-store" {
 		t.Errorf("%d %v", resp.StatusCode, resp.Header)
 	}
 	requests := mustParse(t, body)["assay_http_requests_total"]
-	for _, labels := range []string{"code:200 method:GET route:/docs", "code:200 method:HEAD route:/docs", "code:404 method:GET route:other", "code:405 method:POST route:/docs"} {
+	for _, labels := range []string{"code:200 method:GET route:/docs", "code:200 method:HEAD route:/docs",
+		"code:404 method:GET route:other", "code:405 method:POST route:/docs"} {
 		if requests.value(t, "map["+labels+"]") != 1 {
 			t.Errorf("%s is not counted", labels)
 		}

@@ -106,7 +106,8 @@ func parseSample(line string) (series, error) {
 func (f *family) add(s series, seen map[string]bool) error {
 	suffix, ok := strings.CutPrefix(s.name, f.name)
 	switch {
-	case !ok, f.kind != "histogram" && suffix != "", f.kind == "histogram" && suffix != "_bucket" && suffix != "_sum" && suffix != "_count":
+	case !ok, f.kind != "histogram" && suffix != "", f.kind == "histogram" && suffix != "_bucket" &&
+		suffix != "_sum" && suffix != "_count":
 		return fmt.Errorf("%s is in the family %s", s.name, f.name)
 	case (suffix == "_bucket") != (s.labels["le"] != ""):
 		return fmt.Errorf("%s: le belongs to buckets", s.name)
@@ -138,7 +139,8 @@ func (f *family) checkHistogram() error {
 		case strings.HasSuffix(s.name, "_bucket"):
 			le, err := strconv.ParseFloat(s.labels["le"], 64)
 			if err != nil || le <= h.le || s.value < h.last {
-				return fmt.Errorf("%s of %s: bucket %s after %g with %g after %g", f.name, route, s.labels["le"], h.le, s.value, h.last)
+				return fmt.Errorf("%s of %s: bucket %s after %g with %g after %g", f.name, route,
+					s.labels["le"], h.le, s.value, h.last)
 			}
 			h.le, h.last = le, s.value
 			h.buckets++
@@ -150,7 +152,8 @@ func (f *family) checkHistogram() error {
 	}
 	for route, h := range all {
 		if !math.IsInf(h.le, 1) || h.count != h.last || h.sums != 1 {
-			return fmt.Errorf("%s of %s: last bucket %g = %g, count %g, %d sums", f.name, route, h.le, h.last, h.count, h.sums)
+			return fmt.Errorf("%s of %s: last bucket %g = %g, count %g, %d sums", f.name, route, h.le, h.last,
+				h.count, h.sums)
 		}
 	}
 	return nil

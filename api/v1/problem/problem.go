@@ -91,13 +91,13 @@ func (p *Problem) WithClose() *Problem {
 // Error implements error.
 func (p *Problem) Error() string { return string(p.Code) + ": " + p.Message }
 
-// Unwrap is the private cause.
+// Unwrap returns the private cause.
 func (p *Problem) Unwrap() error { return p.cause }
 
 // Extra implements edge.Problem.
 func (p *Problem) Extra() (http.Header, bool) { return p.Header, p.Close }
 
-// Status is the HTTP status of the code.
+// Status returns the HTTP status of the code.
 func (p *Problem) Status() int { return Lookup(p.Code).Status }
 
 type envelope struct {
@@ -127,7 +127,7 @@ type plain struct {
 // Coded reports whether errors of the path have the envelope.
 func Coded(path string) bool { return path == Base || strings.HasPrefix(path, Base+"/") }
 
-// Body is the body of the answer: the envelope for a path of the API, else the plain
+// Body returns the body of the answer: the envelope for a path of the API, else the plain
 // one. The path is that of the request, escaped.
 func (p *Problem) Body(requestID, path string) []byte {
 	if Coded(path) {
@@ -233,10 +233,10 @@ type Entry struct {
 	Advice string
 }
 
-// Anchor is the fragment of the code on /docs/errors.
+// Anchor returns the fragment of the code on /docs/errors.
 func (e Entry) Anchor() string { return strings.ToLower(strings.ReplaceAll(string(e.Code), "_", "-")) }
 
-// Lookup is the row of a code; an unknown code is an internal error.
+// Lookup returns the row of a code; an unknown code is an internal error.
 func Lookup(code Code) Entry {
 	for _, e := range Table() {
 		if e.Code == code {
@@ -246,7 +246,7 @@ func Lookup(code Code) Entry {
 	return Entry{Code: code, Status: 500, Message: "The service met an unexpected condition."}
 }
 
-// Table is every code, by status and then in the order of the design.
+// Table returns every code, by status and then in the order of the design.
 func Table() []Entry {
 	return slices.Concat(requestTable(), stateTable(), deploymentTable(), serverTable())
 }
@@ -324,7 +324,7 @@ func stateTable() []Entry {
 	}
 }
 
-// deploymentTable is the refusals of the host's deployment policy to live starts with real money.
+// deploymentTable returns the refusals of the host's deployment policy to live starts with real money.
 func deploymentTable() []Entry {
 	registry := func(more ...string) []string { return append([]string{"family"}, more...) }
 	entry := func(more ...string) []string {
@@ -346,10 +346,11 @@ func deploymentTable() []Entry {
 			registry("registry_version", "expires_at"),
 			"The control plane issues one an hour and with every change: see to it, and to this machine's " +
 				"clock."},
-		{RegistryRollback, 409, "The deployable registry is older than one that was seen before.",
+		{RegistryRollback, 409, "The deployable registry is older than one that was seen before, or not in " +
+			"the log that was seen before.",
 			registry("registry_version", "highest_version", "reason"),
-			"An old one is being shown, or the control plane was restored from a backup: settle which " +
-				"before anything trades."},
+			"An old one is being shown, the control plane was restored from a backup, or its log was " +
+				"rewritten: settle which before anything trades."},
 		{RegistryUnavailable, 409, "The control plane does not answer, and no cached registry is valid.",
 			registry("registry_version", "expires_at", "reason"),
 			"Start the control plane or correct --control-url; a registry that was seen before helps until " +

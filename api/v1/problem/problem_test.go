@@ -11,7 +11,8 @@ import (
 func TestTable(t *testing.T) {
 	codes, anchors := map[Code]bool{}, map[string]bool{}
 	for _, e := range Table() {
-		if codes[e.Code] || anchors[e.Anchor()] || e.Message == "" || e.Advice == "" || http.StatusText(e.Status) == "" || e.Status < 400 {
+		if codes[e.Code] || anchors[e.Anchor()] || e.Message == "" || e.Advice == "" ||
+			http.StatusText(e.Status) == "" || e.Status < 400 {
 			t.Errorf("%+v", e)
 		}
 		codes[e.Code], anchors[e.Anchor()] = true, true
@@ -53,7 +54,8 @@ func TestBodyOutsideOfTheAPI(t *testing.T) {
 		}
 	}
 	var long struct{ Path string }
-	if err := json.Unmarshal(p.Body("id", "/"+strings.Repeat("x", 4000)), &long); err != nil || len(long.Path) != 1024 {
+	if err := json.Unmarshal(p.Body("id", "/"+strings.Repeat("x", 4000)), &long); err != nil ||
+		len(long.Path) != 1024 {
 		t.Errorf("%d bytes of the path, %v", len(long.Path), err)
 	}
 	if got := string(p.Body("id", Base)); !strings.Contains(got, `"code":"NOT_FOUND"`) {

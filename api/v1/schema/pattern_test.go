@@ -23,7 +23,8 @@ func TestPatternsKnowUnicodeBlanks(t *testing.T) {
 	for _, r := range []rune{'\ufefe', '\ufeff', '\uff00', '\U0001f600'} {
 		agree(t, p.MatchString, r)
 	}
-	for _, blank := range []string{"\t", "\v", " ", "\u00a0", "\u1680", "\u2003", "\u2028", "\u202f", "\u205f", "\u3000", "\ufeff"} {
+	for _, blank := range []string{"\t", "\v", " ", "\u00a0", "\u1680", "\u2003", "\u2028", "\u202f",
+		"\u205f", "\u3000", "\ufeff"} {
 		if p.MatchString("B"+blank+"C/USD") || p.MatchString("BTC/U"+blank) {
 			t.Errorf("%q is let through", blank)
 		}

@@ -61,7 +61,7 @@ func FromTree(root map[string]any) (*Document, error) {
 	return &Document{root: root, compiler: c}, nil
 }
 
-// Root is the document as a tree; it must not be changed.
+// Root returns the document as a tree; it must not be changed.
 func (d *Document) Root() map[string]any { return d.root }
 
 // Compile prepares the schema at a JSON pointer of the document, such as
@@ -310,7 +310,7 @@ func (s *shortener) value(v any, c *jsonschema.Schema, at string) any {
 	return v
 }
 
-// object is a copy whose values are shortened. Of keys that the schema does not know
+// object returns a copy whose values are shortened. Of keys that the schema does not know
 // and does not allow those stay that would be reported.
 func (s *shortener) object(v map[string]any, c *jsonschema.Schema, at string) any {
 	out := make(map[string]any, len(c.Properties))

@@ -49,13 +49,14 @@ func violations(t testing.TB, s *Schema, text string) []string {
 func TestValidate(t *testing.T) {
 	s := compiled(t)
 	for text, want := range map[string][]string{
-		`{"a":2,"b/c":null}`:                     nil,
-		`{"a":2,"b/c":"2024-01-01"}`:             nil,
-		`{"a":2,"b/c":"soon"}`:                   {"/b~1c format"},
-		`{}`:                                     {"/a required", "/b~1c required"},
-		`[]`:                                     {" type"},
-		`null`:                                   {" type"},
-		`{"a":6,"b/c":null,"~":1,"z/":2}`:        {"/a maximum", "/z~1 additionalProperties", "/~0 additionalProperties"},
+		`{"a":2,"b/c":null}`:         nil,
+		`{"a":2,"b/c":"2024-01-01"}`: nil,
+		`{"a":2,"b/c":"soon"}`:       {"/b~1c format"},
+		`{}`:                         {"/a required", "/b~1c required"},
+		`[]`:                         {" type"},
+		`null`:                       {" type"},
+		`{"a":6,"b/c":null,"~":1,"z/":2}`: {"/a maximum", "/z~1 additionalProperties",
+			"/~0 additionalProperties"},
 		`{"a":1.5,"b/c":1}`:                      {"/a minimum", "/a type", "/b~1c type"},
 		`{"a":2,"b/c":null,"list":[]}`:           {"/list minItems"},
 		`{"a":2,"b/c":null,"list":["x","x"]}`:    {"/list uniqueItems"},
@@ -77,7 +78,8 @@ func TestValidate(t *testing.T) {
 
 func TestLongListsAreCut(t *testing.T) {
 	s := compiled(t)
-	v, err := digest.Parse([]byte(`{"a":2,"b/c":null,"list":[` + strings.TrimSuffix(strings.Repeat("1,", 200_000), ",") + `]}`))
+	v, err := digest.Parse(
+		[]byte(`{"a":2,"b/c":null,"list":[` + strings.TrimSuffix(strings.Repeat("1,", 200_000), ",") + `]}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -113,7 +115,8 @@ func TestBadDocuments(t *testing.T) {
 
 // FuzzTimestamp: what the format accepts, the host reads as the same moment again.
 func FuzzTimestamp(f *testing.F) {
-	for _, s := range []string{"2024-01-31", "2024-01-31T12:00", "2024-01-31T12:00:00.5", "2024-01-31T12:00:00+05:30", "2024-02-30", "24-1-1", "", "9999-12-31T23:59:60Z"} {
+	for _, s := range []string{"2024-01-31", "2024-01-31T12:00", "2024-01-31T12:00:00.5",
+		"2024-01-31T12:00:00+05:30", "2024-02-30", "24-1-1", "", "9999-12-31T23:59:60Z"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
@@ -148,7 +151,8 @@ func TestManyUnknownKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Validate(v)
-	if len(got) != MaxViolations || got[0].Pointer != "/a" || got[1].Pointer != "/b~1c" || got[2].Pointer != "/in/00000~1" || got[99].Pointer != "/in/00097~1" {
+	if len(got) != MaxViolations || got[0].Pointer != "/a" || got[1].Pointer != "/b~1c" ||
+		got[2].Pointer != "/in/00000~1" || got[99].Pointer != "/in/00097~1" {
 		t.Errorf("%d violations: %v", len(got), got)
 	}
 	open := v.(map[string]any)

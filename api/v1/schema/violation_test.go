@@ -7,7 +7,8 @@ import (
 )
 
 func TestWording(t *testing.T) {
-	d, err := Parse([]byte(`{"s":{"type":"object","properties":{"one":{"minLength":1},"five":{"minLength":5,"maxLength":7},
+	d, err := Parse(
+		[]byte(`{"s":{"type":"object","properties":{"one":{"minLength":1},"five":{"minLength":5,"maxLength":7},
 		"word":{"enum":["paper","live"]},"few":{"enum":[1,null,true]}}}}`))
 	if err != nil {
 		t.Fatal(err)

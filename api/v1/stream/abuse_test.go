@@ -19,7 +19,8 @@ import (
 // that reads shows beside it.
 func TestSlowReader(t *testing.T) {
 	const frames, patience = 600, 4 * time.Second
-	s := start(t, setup{prepare: func(h *stream.Hub) { h.Patience(time.Minute, time.Minute, time.Minute, patience) }})
+	s := start(t,
+		setup{prepare: func(h *stream.Hub) { h.Patience(time.Minute, time.Minute, time.Minute, patience) }})
 	quick, first := s.rich(t)
 	counted := make(chan int)
 	go func() {
@@ -64,7 +65,10 @@ func TestSlowReader(t *testing.T) {
 
 // One that never reads again is cut.
 func TestDeafClient(t *testing.T) {
-	s := start(t, setup{prepare: func(h *stream.Hub) { h.Patience(time.Minute, time.Minute, 50*time.Millisecond, 50*time.Millisecond) }})
+	s := start(t,
+		setup{prepare: func(h *stream.Hub) {
+			h.Patience(time.Minute, time.Minute, 50*time.Millisecond, 50*time.Millisecond)
+		}})
 	deaf, _ := s.rich(t)
 	_ = deaf.conn.NetConn().(*net.TCPConn).SetReadBuffer(4096)
 	big := strings.Repeat("x", 1<<20)
@@ -94,7 +98,8 @@ func TestBadClients(t *testing.T) {
 			}
 		}
 	}
-	fragments := append([]byte{0x01, 0x80, 1, 2, 3, 4}, []byte(strings.Repeat("\x00\x80\x01\x02\x03\x04", 50_000))...)
+	fragments := append([]byte{0x01, 0x80, 1, 2, 3, 4},
+		[]byte(strings.Repeat("\x00\x80\x01\x02\x03\x04", 50_000))...)
 	for _, c := range []struct {
 		name string
 		code int
@@ -115,9 +120,13 @@ func TestBadClients(t *testing.T) {
 		{"payload is no object", 1008, text(`{"type":"snapshot","payload":[]}`)},
 		{"duplicate key", 1008, text(`{"type":"snapshot","type":"rows"}`)},
 		{"bad UTF-8", 1008, text("{\"type\":\"\xff\"}")},
-		{"binary", 1008, func(c *websocket.Conn) { _ = c.WriteMessage(websocket.BinaryMessage, []byte(`{"type":"snapshot"}`)) }},
+		{"binary", 1008, func(c *websocket.Conn) {
+			_ = c.WriteMessage(websocket.BinaryMessage, []byte(`{"type":"snapshot"}`))
+		}},
 		{"no mask", 1002, func(c *websocket.Conn) { _, _ = c.NetConn().Write([]byte{0x81, 0x01, 'x'}) }},
-		{"reserved bits", 1002, func(c *websocket.Conn) { _, _ = c.NetConn().Write([]byte{0xf1, 0x80, 1, 2, 3, 4}) }},
+		{"reserved bits", 1002, func(c *websocket.Conn) {
+			_, _ = c.NetConn().Write([]byte{0xf1, 0x80, 1, 2, 3, 4})
+		}},
 		{"orderly end", 1000, func(c *websocket.Conn) {
 			_ = c.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(1000, ""))
 		}},
@@ -145,7 +154,8 @@ func TestPlainClientMaySendAnything(t *testing.T) {
 	expect(t, c.next(), "idle", "")
 	for range 200 {
 		c.send("x")
-		if err := c.conn.WriteControl(websocket.PingMessage, []byte("p"), time.Now().Add(5*time.Second)); err != nil {
+		if err := c.conn.WriteControl(websocket.PingMessage, []byte("p"),
+			time.Now().Add(5*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -155,13 +165,15 @@ func TestPlainClientMaySendAnything(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	fragments := append([]byte{0x01, 0x80, 1, 2, 3, 4}, []byte(strings.Repeat("\x00\x80\x01\x02\x03\x04", 50_000)+"\x80\x80\x01\x02\x03\x04")...)
+	fragments := append([]byte{0x01, 0x80, 1, 2, 3, 4},
+		[]byte(strings.Repeat("\x00\x80\x01\x02\x03\x04", 50_000)+"\x80\x80\x01\x02\x03\x04")...)
 	if _, err := c.conn.NetConn().Write(fragments); err != nil {
 		t.Fatal(err)
 	}
 	run := s.Begin(t)
 	expect(t, c.next(), "running", run.ID)
-	if err := c.conn.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(1000, "")); err != nil {
+	if err := c.conn.WriteMessage(websocket.CloseMessage,
+		websocket.FormatCloseMessage(1000, "")); err != nil {
 		t.Fatal(err)
 	}
 	if code := c.closed(); code != 1000 {
@@ -199,12 +211,17 @@ func TestPings(t *testing.T) {
 // client beside it goes on.
 func FuzzFrames(f *testing.F) {
 	for _, seed := range []string{
-		"", "\x81\x80\x01\x02\x03\x04", "\x89\x80\x01\x02\x03\x04", "\x88\x82\x00\x00\x00\x00\x03\xe8", "\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff",
-		"\x81\x95\x00\x00\x00\x00{\"type\":\"snapshot\"} ", "\x01\x81\x00\x00\x00\x00x\x89\x80\x00\x00\x00\x00\x80\x80\x00\x00\x00\x00", "GET / HTTP/1.1\r\n\r\n",
+		"", "\x81\x80\x01\x02\x03\x04", "\x89\x80\x01\x02\x03\x04", "\x88\x82\x00\x00\x00\x00\x03\xe8",
+		"\x81\xff\xff\xff\xff\xff\xff\xff\xff\xff",
+		"\x81\x95\x00\x00\x00\x00{\"type\":\"snapshot\"} ",
+		"\x01\x81\x00\x00\x00\x00x\x89\x80\x00\x00\x00\x00\x80\x80\x00\x00\x00\x00", "GET / HTTP/1.1\r\n\r\n",
 	} {
 		f.Add([]byte(seed))
 	}
-	s := start(f, setup{max: 1000, prepare: func(h *stream.Hub) { h.Patience(time.Minute, time.Minute, time.Second, 100*time.Millisecond) }})
+	s := start(f,
+		setup{max: 1000, prepare: func(h *stream.Hub) {
+			h.Patience(time.Minute, time.Minute, time.Second, 100*time.Millisecond)
+		}})
 	f.Fuzz(func(t *testing.T, frames []byte) {
 		c, _ := s.dial(t, stream.Subprotocol)
 		conn := c.conn.NetConn().(*net.TCPConn)

@@ -15,7 +15,8 @@ func TestAlarms(t *testing.T) {
 	s := start(t, setup{prepare: hasty})
 	c, _ := s.rich(t)
 	x.mode(t, s, runner.ModeLive)
-	bare := alarm.Alarm{ID: "a-000001", Code: "POSITION_UNPROTECTED", Severity: alarm.Critical, Text: "no stop", Since: epoch, Last: epoch, Count: 1}
+	bare := alarm.Alarm{ID: "a-000001", Code: "POSITION_UNPROTECTED", Severity: alarm.Critical,
+		Text: "no stop", Since: epoch, Last: epoch, Count: 1}
 	x.alarm(bare)
 	var p struct{ Alarms []view.Alarm }
 	c.await("alarms").into(t, &p)

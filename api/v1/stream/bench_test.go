@@ -74,7 +74,8 @@ func BenchmarkHub(b *testing.B) {
 		tick := time.NewTicker(time.Second / rate)
 		for range rate * seconds {
 			<-tick.C
-			s.hub.Publish("equity", map[string]any{"sent": time.Now().UnixNano(), "pad": strings.Repeat("x", 300)})
+			s.hub.Publish("equity",
+				map[string]any{"sent": time.Now().UnixNano(), "pad": strings.Repeat("x", 300)})
 		}
 		tick.Stop()
 	}
@@ -93,8 +94,10 @@ func BenchmarkHub(b *testing.B) {
 	b.ReportMetric(float64(all[len(all)*99/100].Milliseconds()), "p99-ms")
 	b.ReportMetric(float64(perClient), "B/client")
 	b.ReportMetric(float64(dropped), "dropped")
-	if got := len(all) / (b.N * seconds); got < clients*rate*98/100 || dropped > 0 || all[len(all)*99/100] > 250*time.Millisecond || perClient > 64<<10 {
-		b.Errorf("%d deliveries/s, %d dropped, p99 %s, %d bytes a client", got, dropped, all[len(all)*99/100], perClient)
+	if got := len(all) / (b.N * seconds); got < clients*rate*98/100 || dropped > 0 ||
+		all[len(all)*99/100] > 250*time.Millisecond || perClient > 64<<10 {
+		b.Errorf("%d deliveries/s, %d dropped, p99 %s, %d bytes a client", got, dropped, all[len(all)*99/100],
+			perClient)
 	}
 }
 

@@ -319,7 +319,7 @@ type serverShutdown struct {
 
 type empty struct{}
 
-// body is a frame without its end: what follows is the seq or nothing.
+// body returns a frame without its end: what follows is the seq or nothing.
 func body(kind string, payload any, at time.Time) ([]byte, error) {
 	p, err := edge.Encode(payload)
 	if err != nil {
@@ -453,7 +453,7 @@ func (h *Hub) sendPlain() {
 	}
 }
 
-// plainStatus is the status as a plain client sees it. It needs the lock.
+// plainStatus returns the status as a plain client sees it. It needs the lock.
 func (h *Hub) plainStatus() (message, bool) {
 	b, ok := h.encode("status_update", statusPayload{h.now.Status, h.now.RunID})
 	if !ok {

@@ -233,7 +233,7 @@ type kind struct {
 	sent, due int // ticks of the newest frame and of the next
 }
 
-// kinds is the table of coalesced frames. A tick is a quarter of a second.
+// kinds returns the table of coalesced frames. A tick is a quarter of a second.
 func kinds() []*kind {
 	return []*kind{
 		{name: "progress", backtest: 1, trading: 1, run: true, build: (*collector).progress},

@@ -34,7 +34,8 @@ func fieldsOf(t *testing.T) map[string][]string {
 		if !slices.Equal(names, shown) && !slices.Contains(names, "…") {
 			t.Errorf("%s: documented %v, shown %v", e.Type, names, shown)
 		}
-		if e.Summary == "" || e.Rate == "" || e.Direction != stream.FromServer && e.Direction != stream.FromClient {
+		if e.Summary == "" || e.Rate == "" || e.Direction != stream.FromServer &&
+			e.Direction != stream.FromClient {
 			t.Errorf("%s is not documented", e.Type)
 		}
 		if e.Direction == stream.FromServer && e.Clients == "rich" {
@@ -74,7 +75,8 @@ func TestEvents(t *testing.T) {
 	s.mu.Lock()
 	s.health.Checks.Disk.Message = "other"
 	s.mu.Unlock()
-	for _, q := range []string{`{"type":"run","payload":{}}`, `{"type":"rows","payload":{"table":"fills"}}`, `{"type":"series","payload":{"series":"equity"}}`, `{"type":"x"}`} {
+	for _, q := range []string{`{"type":"run","payload":{}}`, `{"type":"rows","payload":{"table":"fills"}}`,
+		`{"type":"series","payload":{"series":"equity"}}`, `{"type":"x"}`} {
 		c.send("%s", q)
 	}
 	told := false

@@ -18,7 +18,8 @@ import (
 )
 
 // upgrade are the headers of a good handshake.
-var upgrade = []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="}
+var upgrade = []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13",
+	"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="}
 
 // with replaces or adds headers.
 func with(headers ...string) []string {
@@ -86,7 +87,8 @@ func raw(t *testing.T, addr, version string, headers ...string) (net.Conn, strin
 	}
 	t.Cleanup(func() { conn.Close() })
 	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
-	fmt.Fprintf(conn, "GET %s %s\r\nHost: %s\r\n%s\r\n\r\n", url, version, addr, strings.Join(headers, "\r\n"))
+	fmt.Fprintf(conn, "GET %s %s\r\nHost: %s\r\n%s\r\n\r\n", url, version, addr,
+		strings.Join(headers, "\r\n"))
 	head := ""
 	for r := bufio.NewReader(conn); !strings.HasSuffix(head, "\r\n\r\n"); {
 		line, err := r.ReadString('\n')
@@ -109,15 +111,18 @@ func TestSwitchingProtocols(t *testing.T) {
 	} {
 		_, head := raw(t, s.Addr, "HTTP/1.1", append(headers, "X-Request-Id: abc")...)
 		for _, want := range []string{
-			"HTTP/1.1 101 ", "\r\nX-Service-API-Version: v1\r\n", "\r\nX-Content-Type-Options: nosniff\r\n", "\r\nX-Frame-Options: DENY\r\n",
-			"\r\nReferrer-Policy: no-referrer\r\n", "\r\nCross-Origin-Opener-Policy: same-origin\r\n", "\r\nX-Request-Id: abc\r\n",
+			"HTTP/1.1 101 ", "\r\nX-Service-API-Version: v1\r\n", "\r\nX-Content-Type-Options: nosniff\r\n",
+			"\r\nX-Frame-Options: DENY\r\n",
+			"\r\nReferrer-Policy: no-referrer\r\n", "\r\nCross-Origin-Opener-Policy: same-origin\r\n",
+			"\r\nX-Request-Id: abc\r\n",
 			"\r\nSec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n", "\r\nCache-Control: no-store\r\n",
 		} {
 			if !strings.Contains(head, want) {
 				t.Errorf("%s: %q is missing in\n%s", name, want, head)
 			}
 		}
-		if rich := strings.Contains(head, "Sec-WebSocket-Protocol: "+stream.Subprotocol); rich != (name == "rich") {
+		if rich := strings.Contains(head,
+			"Sec-WebSocket-Protocol: "+stream.Subprotocol); rich != (name == "rich") {
 			t.Errorf("%s: subprotocol in\n%s", name, head)
 		}
 		if strings.Contains(head, "Sec-WebSocket-Extensions") || strings.Contains(head, "Access-Control-") {
@@ -127,10 +132,13 @@ func TestSwitchingProtocols(t *testing.T) {
 	if _, head := raw(t, s.Addr, "HTTP/1.0", upgrade...); !strings.HasPrefix(head, "HTTP/1.0 426") {
 		t.Errorf("HTTP/1.0: %s", head)
 	}
-	if _, head := raw(t, s.Addr, "HTTP/1.1", with("Content-Length: 3")...); !strings.HasPrefix(head, "HTTP/1.1 415") {
+	if _, head := raw(t, s.Addr, "HTTP/1.1", with("Content-Length: 3")...); !strings.HasPrefix(head,
+		"HTTP/1.1 415") {
 		t.Errorf("with a body: %s", head)
 	}
-	if _, head := raw(t, s.Addr, "HTTP/1.1", with("Content-Type: application/json", "Content-Length: 2", "\r\n{}")...); !strings.HasPrefix(head, "HTTP/1.1 400") {
+	if _, head := raw(t, s.Addr, "HTTP/1.1",
+		with("Content-Type: application/json", "Content-Length: 2", "\r\n{}")...); !strings.HasPrefix(head,
+		"HTTP/1.1 400") {
 		t.Errorf("with an empty object: %s", head)
 	}
 }
@@ -174,7 +182,8 @@ func TestShutdown(t *testing.T) {
 		ended <- s.hub.Shutdown(ctx)
 	}()
 	f := rich.next()
-	if string(f.Payload) != `{"reconnect_after_ms":1000}` || f.Type != "server_shutdown" || f.Seq != snapshot.Seq+1 {
+	if string(f.Payload) != `{"reconnect_after_ms":1000}` || f.Type != "server_shutdown" ||
+		f.Seq != snapshot.Seq+1 {
 		t.Errorf("got %s", f.text)
 	}
 	if code := rich.closed(); code != websocket.CloseGoingAway {
@@ -199,7 +208,10 @@ func TestShutdown(t *testing.T) {
 
 // A client that takes nothing does not hold up the end.
 func TestShutdownCutsTheDeaf(t *testing.T) {
-	s := start(t, setup{prepare: func(h *stream.Hub) { h.Patience(time.Minute, time.Minute, time.Minute, time.Minute) }})
+	s := start(t,
+		setup{prepare: func(h *stream.Hub) {
+			h.Patience(time.Minute, time.Minute, time.Minute, time.Minute)
+		}})
 	deaf, _ := s.rich(t)
 	big := strings.Repeat("x", 1<<20)
 	for range 30 {

@@ -47,10 +47,12 @@ func start(t testing.TB, o setup) *service {
 	s := &service{health: view.Health{Status: "healthy", APIVersion: "v1"}}
 	s.health.Checks.Disk.Status = view.Pass
 	var routed http.Handler
-	o.api.Routes = append(o.api.Routes, edge.Route{Method: http.MethodGet, Path: "/api/v1/test/stream", Handler: http.HandlerFunc(
-		func(w http.ResponseWriter, r *http.Request) { routed.ServeHTTP(w, r) })})
+	o.api.Routes = append(o.api.Routes,
+		edge.Route{Method: http.MethodGet, Path: "/api/v1/test/stream", Handler: http.HandlerFunc(
+			func(w http.ResponseWriter, r *http.Request) { routed.ServeHTTP(w, r) })})
 	s.Service = apitest.Start(t, o.api)
-	s.hub = stream.New(stream.Options{Runner: s.Runner, Health: s.healthNow, ServerID: "01test", Version: "1.0.0", MaxClients: o.max})
+	s.hub = stream.New(stream.Options{Runner: s.Runner, Health: s.healthNow, ServerID: "01test",
+		Version: "1.0.0", MaxClients: o.max})
 	routed = s.hub.Handler()
 	if o.prepare != nil {
 		o.prepare(s.hub)
@@ -209,9 +211,11 @@ func statusOf(t testing.TB, f frame) (status, runID string) {
 func expect(t testing.TB, f frame, status, runID string) {
 	t.Helper()
 	const at = "2006-01-02T15:04:05.000Z"
-	prefix := fmt.Sprintf(`{"type":"status_update","payload":{"status":%q,"run_id":%q},"timestamp":"`, status, runID)
+	prefix := fmt.Sprintf(`{"type":"status_update","payload":{"status":%q,"run_id":%q},"timestamp":"`, status,
+		runID)
 	text := string(f.text)
-	if !strings.HasPrefix(text, prefix) || !strings.HasSuffix(text, `"}`) || len(text) != len(prefix)+len(at)+2 {
+	if !strings.HasPrefix(text, prefix) || !strings.HasSuffix(text, `"}`) ||
+		len(text) != len(prefix)+len(at)+2 {
 		t.Fatalf("got  %s\nwant %s…", text, prefix)
 	}
 	if _, err := time.Parse(at, text[len(prefix):len(text)-2]); err != nil {
@@ -221,7 +225,10 @@ func expect(t testing.TB, f frame, status, runID string) {
 
 // launches makes the API start a given execution.
 func launches(x runner.Execution) apitest.Options {
-	return apitest.Options{Launch: func(context.Context, string, runner.StartRequest) (runner.Execution, error) { return x, nil }}
+	return apitest.Options{Launch: func(context.Context, string,
+		runner.StartRequest) (runner.Execution, error) {
+		return x, nil
+	}}
 }
 
 func (s *service) post(t testing.TB) string {

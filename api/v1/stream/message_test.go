@@ -11,16 +11,20 @@ import (
 )
 
 func TestParse(t *testing.T) {
-	r, refused, err := parse([]byte(`{"type":"series","payload":{"id":"7","series":"annotation:a b","symbol":"BTC/USDT","from":"2024-01-01","max_points":2}}`))
-	want := request{kind: "series", id: "7", series: "annotation:a b", symbol: "BTC/USDT", from: 1704067200000, maxPoints: 2}
+	r, refused, err := parse(
+		[]byte(`{"type":"series","payload":{"id":"7","series":"annotation:a b","symbol":"BTC/USDT","from":"2024-01-01","max_points":2}}`))
+	want := request{kind: "series", id: "7", series: "annotation:a b", symbol: "BTC/USDT",
+		from: 1704067200000, maxPoints: 2}
 	if r != want || refused != nil || err != nil {
 		t.Errorf("got %+v, %+v, %v", r, refused, err)
 	}
 	r, refused, err = parse([]byte(`{"type":"rows","payload":{"table":"trades"}}`))
-	if want = (request{kind: "rows", table: "trades", limit: 200}); r != want || refused != nil || err != nil {
+	if want = (request{kind: "rows", table: "trades", limit: 200}); r != want || refused != nil ||
+		err != nil {
 		t.Errorf("got %+v, %+v, %v", r, refused, err)
 	}
-	if r, refused, err = parse([]byte(`{"type":"snapshot"}`)); r.kind != "snapshot" || refused != nil || err != nil {
+	if r, refused, err = parse([]byte(`{"type":"snapshot"}`)); r.kind != "snapshot" || refused != nil ||
+		err != nil {
 		t.Errorf("got %+v, %+v, %v", r, refused, err)
 	}
 }
@@ -31,18 +35,21 @@ func FuzzParse(f *testing.F) {
 			f.Add([]byte(`{"type":"` + e.Type + `","payload":` + string(e.Example) + `}`))
 		}
 	}
-	for _, s := range []string{"", "{}", `{"type":1}`, `{"type":"rows","payload":null}`, `{"type":"rows","payload":{"limit":1e3}}`, `{"type":"series","payload":{"series":"annotation:"}}`} {
+	for _, s := range []string{"", "{}", `{"type":1}`, `{"type":"rows","payload":null}`,
+		`{"type":"rows","payload":{"limit":1e3}}`, `{"type":"series","payload":{"series":"annotation:"}}`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		r, refused, err := parse(text)
 		switch {
 		case err != nil || refused != nil:
-			if refused != nil && (refused.Message == "" || len(refused.Message) > 300 || len(refused.ID) > maxID) {
+			if refused != nil &&
+				(refused.Message == "" || len(refused.Message) > 300 || len(refused.ID) > maxID) {
 				t.Errorf("refusal %+v", refused)
 			}
 		case r.kind == "rows" && (r.limit < 1 || r.limit > maxRows || r.offset < 0),
-			r.kind == "series" && (r.maxPoints < minPoints || r.maxPoints > maxSeriesPoints || r.series == ""):
+			r.kind == "series" &&
+				(r.maxPoints < minPoints || r.maxPoints > maxSeriesPoints || r.series == ""):
 			t.Errorf("accepted %+v", r)
 		}
 	})
@@ -55,7 +62,8 @@ func FuzzAggregate(f *testing.F) {
 	r := rand.New(rand.NewPCG(3, 4))
 	s := &market.Series{Timeframe: market.MustTimeframe("1m")}
 	for i := range 1000 {
-		s.Append(market.Candle{OpenTime: market.Time(1 + i*60000), Open: r.Float64(), High: 1 + r.Float64(), Low: -r.Float64(), Close: r.Float64(), Volume: float64(r.IntN(9))})
+		s.Append(market.Candle{OpenTime: market.Time(1 + i*60000), Open: r.Float64(), High: 1 + r.Float64(),
+			Low: -r.Float64(), Close: r.Float64(), Volume: float64(r.IntN(9))})
 	}
 	f.Fuzz(func(t *testing.T, from, to, most uint16) {
 		a, b, n := int(from)%1001, int(to)%1001, max(minPoints, int(most)%maxSeriesPoints)
@@ -125,7 +133,8 @@ func TestBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	b = numbered(b, 7)
-	if want := `{"type":"a","payload":{"x":"<&>"},"timestamp":"2023-11-14T22:13:20.123Z","seq":7}`; string(b) != want || !json.Valid(b) {
+	if want := `{"type":"a","payload":{"x":"<&>"},"timestamp":"2023-11-14T22:13:20.123Z","seq":7}`; string(
+		b) != want || !json.Valid(b) {
 		t.Errorf("got  %s\nwant %s", b, want)
 	}
 	if _, err := body("a", func() {}, time.Now()); err == nil {

@@ -64,7 +64,8 @@ func TestPlainIsIgnored(t *testing.T) {
 	s := start(t, setup{})
 	c := s.plain(t)
 	expect(t, c.next(), "idle", "")
-	for _, text := range []string{"", "}", `{"type":"snapshot"}`, "\xff", strings.Repeat("x", stream.MaxMessage)} {
+	for _, text := range []string{"", "}", `{"type":"snapshot"}`, "\xff",
+		strings.Repeat("x", stream.MaxMessage)} {
 		c.send("%s", text)
 	}
 	if err := c.conn.WriteMessage(websocket.BinaryMessage, []byte{1, 2}); err != nil {
@@ -81,7 +82,10 @@ func cycles(t *testing.T, r *runner.Runner, n int) {
 	for range n {
 		x := newScript()
 		x.end <- runner.Outcome{}
-		_, err := r.Start(ctx, runner.StartRequest{Mode: runner.ModeBacktest}, func(context.Context, string) (runner.Execution, error) { return x, nil })
+		_, err := r.Start(ctx, runner.StartRequest{Mode: runner.ModeBacktest},
+			func(context.Context, string) (runner.Execution, error) {
+				return x, nil
+			})
 		if err != nil {
 			t.Error(err)
 			return

@@ -259,7 +259,7 @@ func (h *Hub) answer(c *client, r request) *refusal {
 	return refused
 }
 
-// runOf is what is run, as far as it is known.
+// runOf returns what is run, as far as it is known.
 func runOf(w runner.Watch, rep runner.Report, r request) runResult {
 	result := runResult{ID: r.id, Config: view.ConfigOf(rep), Annotations: []string{}}
 	for _, a := range w.Look().Annotations {
@@ -268,7 +268,7 @@ func runOf(w runner.Watch, rep runner.Report, r request) runResult {
 	return result
 }
 
-// rowsOf is a page of a table, newest first.
+// rowsOf returns a page of a table, newest first.
 func rowsOf(w runner.Watch, r request) rowsResult {
 	look := w.Look()
 	switch r.table {
@@ -282,7 +282,7 @@ func rowsOf(w runner.Watch, r request) rowsResult {
 		len(look.Trades)}
 }
 
-// page is the indexes of the entries asked for.
+// page returns the indexes of the entries asked for.
 func page(n int, r request) []int {
 	var indexes []int
 	for i := n - 1 - r.offset; i >= 0 && len(indexes) < r.limit; i-- {
@@ -363,7 +363,7 @@ func ofSymbol(w runner.Watch, r request) (seriesResult, *refusal) {
 	return result, nil
 }
 
-// within is the index range of the times in [from, to).
+// within returns the index range of the times in [from, to).
 func within(times []market.Time, r request) (from, to int) {
 	search := func(t market.Time) int {
 		return sort.Search(len(times), func(i int) bool { return times[i] >= t })

@@ -40,14 +40,18 @@ func TestCandleSeries(t *testing.T) {
 	c, _ := s.rich(t)
 	all := x.series
 	for _, q := range []struct{ from, to, most, k int }{
-		{0, 20_000, 2000, 10}, {0, 20_000, 4000, 5}, {0, 20_000, 2, 10_000}, {100, 300, 2000, 1}, {17, 18_003, 999, 19}, {17, 18, 2, 1},
+		{0, 20_000, 2000, 10}, {0, 20_000, 4000, 5}, {0, 20_000, 2, 10_000}, {100, 300, 2000, 1},
+		{17, 18_003, 999, 19}, {17, 18, 2, 1},
 	} {
-		a := c.ask("series", fmt.Sprintf(`{"id":"7","series":"candles","symbol":"BTC/USDT","from":%q,"to":%q,"max_points":%d}`,
-			epoch.Add(time.Duration(q.from)*time.Hour), all.Time[0].Add(time.Duration(q.to)*time.Hour), q.most))
+		a := c.ask("series",
+			fmt.Sprintf(`{"id":"7","series":"candles","symbol":"BTC/USDT","from":%q,"to":%q,"max_points":%d}`,
+				epoch.Add(time.Duration(q.from)*time.Hour), all.Time[0].Add(time.Duration(q.to)*time.Hour),
+				q.most))
 		if a.ID != "7" || a.Of != q.to-q.from || len(a.Points) > q.most || a.Points == nil {
 			t.Fatalf("%+v: id %q, of %d, %d points", q, a.ID, a.Of, len(a.Points))
 		}
-		if aggregated := a.Method == "aggregate"; aggregated != (q.k > 1) || !aggregated && a.Method != "none" {
+		if aggregated := a.Method == "aggregate"; aggregated != (q.k > 1) || !aggregated &&
+			a.Method != "none" {
 			t.Errorf("%+v: method %s", q, a.Method)
 		}
 		checkCandles(t, all, a.Points, q.from, q.to)
@@ -107,7 +111,8 @@ func TestLines(t *testing.T) {
 		}
 	}
 	a = c.ask("series", `{"series":"drawdown","from":"2024-01-02","to":"2024-01-03T00:00:00Z"}`)
-	if a.Of != 24 || len(a.Points) != 24 || a.Method != "none" || a.Points[0][0] != float64(epoch.Add(24*time.Hour)) || a.Points[0][1] != 0.01 {
+	if a.Of != 24 || len(a.Points) != 24 || a.Method != "none" ||
+		a.Points[0][0] != float64(epoch.Add(24*time.Hour)) || a.Points[0][1] != 0.01 {
 		t.Errorf("drawdown: %+v", a)
 	}
 	a = c.ask("series", `{"series":"annotation:fast","max_points":10,"from":null,"to":""}`)
@@ -153,7 +158,8 @@ func TestRefusedRequests(t *testing.T) {
 		var p struct{ Code, Message, ID string }
 		f := c.await("error")
 		f.into(t, &p)
-		if p.Code != code || !strings.Contains(p.Message, message) || strings.Contains(text, `"id":"x"`) != (p.ID == "x") {
+		if p.Code != code || !strings.Contains(p.Message, message) ||
+			strings.Contains(text, `"id":"x"`) != (p.ID == "x") {
 			t.Errorf("%s: %s", text, f.text)
 		}
 		time.Sleep(101 * time.Millisecond)
@@ -171,14 +177,16 @@ func TestRefusedRequests(t *testing.T) {
 		{`{"type":"series","payload":{"id":"x","series":"volume"}}`, "payload.series"},
 		{`{"type":"series","payload":{"id":"x","series":"equity","max_points":4001}}`, "payload.max_points"},
 		{`{"type":"series","payload":{"id":"x","series":"equity","from":"yesterday"}}`, "payload.from"},
-		{`{"type":"series","payload":{"id":"x","series":"equity","from":"2024-02-01","to":"2024-01-01"}}`, "before payload.to"},
+		{`{"type":"series","payload":{"id":"x","series":"equity","from":"2024-02-01","to":"2024-01-01"}}`,
+			"before payload.to"},
 		{`{"type":"snapshot","payload":{},"extra":1}`, `"extra"`},
 		{`{"type":"snapshot","payload":{"all":true}}`, "payload.all"},
 	} {
 		refused(q[0], "VALIDATION_FAILED", q[1])
 	}
 	refused(`{"type":"series","payload":{"id":"x","series":"annotation:none"}}`, "NOT_FOUND", "annotation")
-	refused(`{"type":"series","payload":{"id":"x","series":"candles","symbol":"A/B"}}`, "UNSUPPORTED_SYMBOL", "BTC/USDT")
+	refused(`{"type":"series","payload":{"id":"x","series":"candles","symbol":"A/B"}}`, "UNSUPPORTED_SYMBOL",
+		"BTC/USDT")
 }
 
 // Answers carry the number of the newest broadcast.
@@ -222,7 +230,8 @@ func TestRunRequest(t *testing.T) {
 	}
 	f.into(t, &got)
 	if got.ID != "2" || got.Config.Mode != "backtest" || got.Config.Timeframe != "1h" ||
-		!slices.Equal(got.Config.Symbols, []string{"BTC/USDT"}) || !slices.Equal(got.Annotations, []string{"fast"}) {
+		!slices.Equal(got.Config.Symbols, []string{"BTC/USDT"}) ||
+		!slices.Equal(got.Annotations, []string{"fast"}) {
 		t.Errorf("%s", f.text)
 	}
 	c.send(`{"type":"run","payload":{"id":"3","more":1}}`)
@@ -239,7 +248,8 @@ func TestFillsSeries(t *testing.T) {
 	c, _ := s.rich(t)
 	for _, q := range []struct{ from, to, most, points, of, each int }{
 		{0, 20_000, 1000, 1000, 2000, 1}, {0, 20_000, 999, 500, 2000, 2}, {0, 20_000, 250, 250, 2000, 4},
-		{0, 20_000, 2, 2, 2000, 512}, {10, 20, 250, 10, 20, 1}, {990, 5000, 250, 10, 20, 1}, {2000, 3000, 250, 0, 0, 1},
+		{0, 20_000, 2, 2, 2000, 512}, {10, 20, 250, 10, 20, 1}, {990, 5000, 250, 10, 20, 1},
+		{2000, 3000, 250, 0, 0, 1},
 	} {
 		a := c.ask("series", fmt.Sprintf(`{"series":"fills","from":%q,"to":%q,"max_points":%d}`,
 			epoch.Add(time.Duration(q.from)*time.Hour), epoch.Add(time.Duration(q.to)*time.Hour), q.most))

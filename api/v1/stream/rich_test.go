@@ -42,14 +42,16 @@ func TestSnapshot(t *testing.T) {
 	}
 	s := start(t, setup{api: launches(x)})
 	_, idle := s.rich(t)
-	if status, id := statusOf(t, idle); status != "idle" || id != "" || !bytes.Contains(idle.text, []byte(`"log":[]`)) {
+	if status, id := statusOf(t, idle); status != "idle" || id != "" ||
+		!bytes.Contains(idle.text, []byte(`"log":[]`)) {
 		t.Errorf("idle: %s", idle.text)
 	}
 	s.post(t)
 	_, f := s.rich(t)
 	var got, want map[string]any
 	f.into(t, &got)
-	if err := json.Unmarshal(s.Do(t, http.MethodGet, "/api/v1/status/detailed", "", "Prefer: points=400, rows=50").Body, &want); err != nil {
+	if err := json.Unmarshal(s.Do(t, http.MethodGet, "/api/v1/status/detailed", "",
+		"Prefer: points=400, rows=50").Body, &want); err != nil {
 		t.Fatal(err)
 	}
 	log := got["log"].([]any)
@@ -76,8 +78,10 @@ func TestStatusUpdate(t *testing.T) {
 	c, snapshot := s.rich(t)
 	run := s.Begin(t)
 	f := c.next()
-	want := `{"type":"status_update","payload":{"status":"running","run_id":"` + run.ID + `","mode":"backtest","phase":"trading","previous_status":"idle",` +
-		`"stop_reason":null,"error":null,"error_details":null},"timestamp":"` + f.Timestamp.String() + `","seq":` + fmt.Sprint(snapshot.Seq+1) + `}`
+	want := `{"type":"status_update","payload":{"status":"running","run_id":"` + run.ID +
+		`","mode":"backtest","phase":"trading","previous_status":"idle",` +
+		`"stop_reason":null,"error":null,"error_details":null},"timestamp":"` + f.Timestamp.String() +
+		`","seq":` + fmt.Sprint(snapshot.Seq+1) + `}`
 	if string(f.text) != want {
 		t.Errorf("got  %s\nwant %s", f.text, want)
 	}
@@ -85,7 +89,8 @@ func TestStatusUpdate(t *testing.T) {
 	var p map[string]any
 	c.await("status_update").into(t, &p)
 	details, _ := p["error_details"].(map[string]any)
-	if p["status"] != "failed" || p["stop_reason"] != "error" || p["error"] != "it fell" || details["code"] != "PLUGIN_CRASHED" || p["previous_status"] != "running" {
+	if p["status"] != "failed" || p["stop_reason"] != "error" || p["error"] != "it fell" ||
+		details["code"] != "PLUGIN_CRASHED" || p["previous_status"] != "running" {
 		t.Errorf("got %v", p)
 	}
 }
@@ -107,7 +112,8 @@ func (b book) merge(t *testing.T, table, key string, entries []json.RawMessage) 
 	}
 }
 
-var keys = map[string]string{"orders": "order_id", "fills": "fill_id", "trades": "trade_id", "positions": "symbol"}
+var keys = map[string]string{"orders": "order_id", "fills": "fill_id", "trades": "trade_id",
+	"positions": "symbol"}
 
 // take merges a frame as a dashboard would.
 func (b book) take(t *testing.T, f frame) {
@@ -142,7 +148,9 @@ func (b book) take(t *testing.T, f frame) {
 				t.Fatal(err)
 			}
 			at, _ := v[0].Int64()
-			b.merge(t, "equity_curve", "at", []json.RawMessage{fmt.Appendf(nil, `{"at":%d,"equity":%s,"cash":%s,"drawdown":%s}`, at, v[1], v[2], v[3])})
+			b.merge(t, "equity_curve", "at",
+				[]json.RawMessage{fmt.Appendf(nil, `{"at":%d,"equity":%s,"cash":%s,"drawdown":%s}`, at, v[1],
+					v[2], v[3])})
 		}
 	}
 }
@@ -154,7 +162,9 @@ func (b book) curve(t *testing.T, points []json.RawMessage) {
 		if err := json.Unmarshal(point, &v); err != nil {
 			t.Fatal(err)
 		}
-		b.merge(t, "equity_curve", "at", []json.RawMessage{fmt.Appendf(nil, `{"at":%d,"equity":%v,"cash":%v,"drawdown":%v}`, v.Timestamp, float64(v.Equity), float64(v.Cash), float64(v.Drawdown))})
+		b.merge(t, "equity_curve", "at",
+			[]json.RawMessage{fmt.Appendf(nil, `{"at":%d,"equity":%v,"cash":%v,"drawdown":%v}`, v.Timestamp,
+				float64(v.Equity), float64(v.Cash), float64(v.Drawdown))})
 	}
 }
 
@@ -205,7 +215,8 @@ func TestSnapshotAndFramesAreResults(t *testing.T) {
 	for range 5 {
 		got := <-books
 		for table := range keys {
-			if ids, all := slices.Sorted(maps.Keys(got[table])), slices.Sorted(maps.Keys(want[table])); !slices.Equal(ids, all) {
+			if ids, all := slices.Sorted(maps.Keys(got[table])),
+				slices.Sorted(maps.Keys(want[table])); !slices.Equal(ids, all) {
 				t.Errorf("%s: %d of %d", table, len(ids), len(all))
 			}
 			for id, e := range want[table] {
@@ -292,7 +303,8 @@ func TestHealth(t *testing.T) {
 	s := start(t, setup{prepare: hasty})
 	c, _ := s.rich(t)
 	s.mu.Lock()
-	s.health.Status, s.health.Checks.Disk.Status, s.health.Checks.Disk.Message, s.health.Checks.Disk.FreeBytes = "degraded", "warn", "less than 1 GiB left", 5
+	s.health.Status, s.health.Checks.Disk.Status, s.health.Checks.Disk.Message,
+		s.health.Checks.Disk.FreeBytes = "degraded", "warn", "less than 1 GiB left", 5
 	s.mu.Unlock()
 	f := c.next()
 	if want := `{"status":"degraded","checks":{"disk":{"status":"warn","message":"less than 1 GiB left","checked_at":null,"free_bytes":5}}}`; f.Type != "health" || string(f.Payload) != want {
@@ -307,7 +319,8 @@ func TestHealth(t *testing.T) {
 }
 
 // limits are the rates of a backtest, per second.
-var rates = map[string]int{"progress": 4, "equity": 2, "order": 1, "fill": 1, "trade": 1, "position": 1, "annotation": 1, "log": 5}
+var rates = map[string]int{"progress": 4, "equity": 2, "order": 1, "fill": 1, "trade": 1, "position": 1,
+	"annotation": 1, "log": 5}
 
 // A run in which everything changes all the time stays within the rates.
 func TestRates(t *testing.T) {
@@ -401,7 +414,8 @@ func TestCandles(t *testing.T) {
 	f := c.await("candle")
 	n := x.series.Len() - 1
 	want := fmt.Sprintf(`{"symbol":"BTC/USDT","timeframe":"1h","candle":[%d,`, x.series.Time[n])
-	if !strings.HasPrefix(string(f.Payload), want) || !strings.HasSuffix(string(f.Payload), `],"closed":true}`) {
+	if !strings.HasPrefix(string(f.Payload), want) ||
+		!strings.HasSuffix(string(f.Payload), `],"closed":true}`) {
 		t.Errorf("got %s", f.text)
 	}
 }

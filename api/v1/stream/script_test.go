@@ -32,7 +32,8 @@ type script struct {
 }
 
 func newScript() *script {
-	return &script{end: make(chan runner.Outcome, 1), series: randomSeries(20_000), r: artifact.Results{InitialCash: "10000", FinalValue: "10000"}}
+	return &script{end: make(chan runner.Outcome, 1), series: randomSeries(20_000),
+		r: artifact.Results{InitialCash: "10000", FinalValue: "10000"}}
 }
 
 func randomSeries(n int) *market.Series {
@@ -40,7 +41,9 @@ func randomSeries(n int) *market.Series {
 	s := &market.Series{Symbol: "BTC/USDT", Timeframe: market.MustTimeframe("1h")}
 	for i := range n {
 		o := 100 + 50*r.Float64()
-		s.Append(market.Candle{OpenTime: epoch.Add(time.Duration(i) * time.Hour), Open: o, High: o + r.Float64(), Low: o - r.Float64(), Close: o + r.Float64() - 0.5, Volume: float64(r.IntN(1000))})
+		s.Append(market.Candle{OpenTime: epoch.Add(time.Duration(i) * time.Hour), Open: o,
+			High: o + r.Float64(), Low: o - r.Float64(), Close: o + r.Float64() - 0.5,
+			Volume: float64(r.IntN(1000))})
 	}
 	return s
 }
@@ -55,15 +58,20 @@ func (s *script) trade(n int) {
 		i := len(r.Trades)
 		at := epoch.Add(time.Duration(i) * time.Hour)
 		for _, side := range []market.Side{market.Buy, market.Sell} {
-			o := market.Order{ID: market.OrderID(len(r.Orders) + 1), Symbol: "BTC/USDT", Side: side, Quantity: decimal.One, Status: market.StatusOpen, CreatedAt: at, UpdatedAt: at}
+			o := market.Order{ID: market.OrderID(len(r.Orders) + 1), Symbol: "BTC/USDT", Side: side,
+				Quantity: decimal.One, Status: market.StatusOpen, CreatedAt: at, UpdatedAt: at}
 			r.Orders = append(r.Orders, o)
 			s.change = append(s.change, int32(o.ID)-1)
 			filled := &r.Orders[len(r.Orders)-1]
 			filled.Status, filled.FilledQuantity = market.StatusFilled, decimal.One
 			s.change = append(s.change, int32(o.ID)-1)
-			r.Fills = append(r.Fills, market.Fill{ID: market.FillID(len(r.Fills) + 1), OrderID: o.ID, Symbol: "BTC/USDT", Side: side, Quantity: decimal.One, Price: decimal.Hundred, Time: at})
+			r.Fills = append(r.Fills,
+				market.Fill{ID: market.FillID(len(r.Fills) + 1), OrderID: o.ID, Symbol: "BTC/USDT",
+					Side: side, Quantity: decimal.One, Price: decimal.Hundred, Time: at})
 		}
-		r.Trades = append(r.Trades, market.Trade{ID: market.TradeID(i + 1), Symbol: "BTC/USDT", Quantity: decimal.One, EntryTime: at, ExitTime: at, ExitReason: "signal"})
+		r.Trades = append(r.Trades,
+			market.Trade{ID: market.TradeID(i + 1), Symbol: "BTC/USDT", Quantity: decimal.One, EntryTime: at,
+				ExitTime: at, ExitReason: "signal"})
 		s.point(at, 10000+float64(i%17))
 	}
 }
@@ -71,7 +79,8 @@ func (s *script) trade(n int) {
 func (s *script) point(at market.Time, equity float64) {
 	e := &s.r.Equity
 	e.Time, e.Equity, e.Cash = append(e.Time, at), append(e.Equity, equity), append(e.Cash, 5000)
-	e.PositionValue, e.Drawdown, e.Exposure = append(e.PositionValue, equity-5000), append(e.Drawdown, 0.01), append(e.Exposure, 0.5)
+	e.PositionValue, e.Drawdown, e.Exposure = append(e.PositionValue, equity-5000), append(e.Drawdown, 0.01),
+		append(e.Exposure, 0.5)
 }
 
 // say adds a line to the log and a point to an annotation.
@@ -84,7 +93,8 @@ func (s *script) say(message string) {
 		s.r.Annotations = []artifact.Annotation{{Name: "fast"}}
 	}
 	a := s.r.Annotations[0]
-	a.Time, a.Values = append(a.Time, epoch.Add(time.Duration(len(a.Time))*time.Hour)), append(a.Values, float64(len(a.Values)%13))
+	a.Time, a.Values = append(a.Time, epoch.Add(time.Duration(len(a.Time))*time.Hour)),
+		append(a.Values, float64(len(a.Values)%13))
 	s.r.Annotations = []artifact.Annotation{a}
 }
 
@@ -94,7 +104,8 @@ func (s *script) hold(quantity string) {
 	defer s.mu.Unlock()
 	s.r.Positions = nil
 	if quantity != "" {
-		s.r.Positions = []market.Position{{Symbol: "BTC/USDT", Quantity: decimal.MustParse(quantity), OpenedAt: epoch, UpdatedAt: epoch}}
+		s.r.Positions = []market.Position{{Symbol: "BTC/USDT", Quantity: decimal.MustParse(quantity),
+			OpenedAt: epoch, UpdatedAt: epoch}}
 	}
 }
 
@@ -127,8 +138,10 @@ func (s *script) Progress() runner.Progress {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return runner.Progress{
-		Phase: cmp.Or(s.phase, "trading"), CandlesDone: int64(len(s.r.Equity.Time)), CandlesTotal: 20_000, Cash: 5000, Equity: 10_000, InitialCash: 10_000,
-		TradeCount: int64(len(s.r.Trades)), CandlesPerSecond: 1000, ETASeconds: 1, UpdatedAt: time.Now(), Alarms: s.alarms,
+		Phase: cmp.Or(s.phase, "trading"), CandlesDone: int64(len(s.r.Equity.Time)), CandlesTotal: 20_000,
+		Cash: 5000, Equity: 10_000, InitialCash: 10_000,
+		TradeCount: int64(len(s.r.Trades)), CandlesPerSecond: 1000, ETASeconds: 1, UpdatedAt: time.Now(),
+		Alarms: s.alarms,
 	}
 }
 
@@ -175,7 +188,8 @@ func (s *script) Candles(symbol market.Symbol, use func(*market.Series)) bool {
 // mode starts the script as a run of a mode, beside the API.
 func (s *script) mode(t testing.TB, on *service, mode string) {
 	t.Helper()
-	_, err := on.Runner.Start(context.Background(), runner.StartRequest{Mode: mode, Symbols: []string{"BTC/USDT"}, Timeframe: "1h"},
+	_, err := on.Runner.Start(context.Background(),
+		runner.StartRequest{Mode: mode, Symbols: []string{"BTC/USDT"}, Timeframe: "1h"},
 		func(context.Context, string) (runner.Execution, error) { return s, nil })
 	if err != nil {
 		t.Fatal(err)

@@ -244,7 +244,7 @@ func (p points) MarshalJSON() ([]byte, error) {
 	return append(b, ']'), nil
 }
 
-// slice is the points [from, to) of a curve without copying.
+// slice returns the points [from, to) of a curve without copying.
 func slice(e artifact.EquityCurve, from, to int) artifact.EquityCurve {
 	return artifact.EquityCurve{
 		Time: e.Time[from:to], Equity: e.Equity[from:to], Cash: e.Cash[from:to],
@@ -284,7 +284,7 @@ func extremes(values []float64) (low, high int) {
 	return low, high
 }
 
-// aggregate is the candles [from, to) as at most n points [ms, open, high, low,
+// aggregate returns the candles [from, to) as at most n points [ms, open, high, low,
 // close, volume]. A point stands for k candles: the first open, the highest high,
 // the lowest low, the last close, the sum of the volumes. Points begin at multiples
 // of k counted from the begin of the window, so that they stay the same while a
@@ -428,7 +428,7 @@ type FieldDoc struct {
 //go:embed events.json
 var events []byte
 
-// Events is every message of the stream, in the order in which a reader meets them.
+// Events returns every message of the stream, in the order in which a reader meets them.
 func Events() []EventDoc {
 	var list []EventDoc
 	if err := json.Unmarshal(events, &list); err != nil {

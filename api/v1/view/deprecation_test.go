@@ -32,7 +32,8 @@ func TestHeaders(t *testing.T) {
 	if e.NoticeDays != 302 || e.Documentation != "/docs/deprecations#2026-09-old" {
 		t.Errorf("%+v", e)
 	}
-	if e.Gone(time.Date(2027, 6, 30, 23, 59, 58, 0, time.UTC)) || !e.Gone(time.Date(2027, 6, 30, 23, 59, 59, 0, time.UTC)) {
+	if e.Gone(time.Date(2027, 6, 30, 23, 59, 58, 0, time.UTC)) ||
+		!e.Gone(time.Date(2027, 6, 30, 23, 59, 59, 0, time.UTC)) {
 		t.Error("sunset")
 	}
 }
@@ -49,11 +50,13 @@ func TestRefusals(t *testing.T) {
 		`"2026-09-01T00:00:00Z"=>null`:                   "required",
 	} {
 		from, to, _ := strings.Cut(change, "=>")
-		if _, err := ParseDeprecations([]byte("[" + strings.Replace(entry, from, to, 1) + "]")); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := ParseDeprecations([]byte("[" + strings.Replace(entry, from, to, 1) + "]")); err == nil ||
+			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", change, err)
 		}
 	}
-	if _, err := ParseDeprecations([]byte("[" + entry + "," + entry + "]")); err == nil || !strings.Contains(err.Error(), "twice") {
+	if _, err := ParseDeprecations([]byte("[" + entry + "," + entry + "]")); err == nil ||
+		!strings.Contains(err.Error(), "twice") {
 		t.Errorf("twice: %v", err)
 	}
 	if r, err := ParseDeprecations([]byte("[]")); err != nil || r == nil || len(r) != 0 {

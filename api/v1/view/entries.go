@@ -176,7 +176,7 @@ type Curve struct {
 	Picked  []int
 }
 
-// Len is the number of points shown.
+// Len returns the number of points shown.
 func (c Curve) Len() int {
 	if c.Picked != nil {
 		return len(c.Picked)
@@ -236,7 +236,7 @@ func newest[T, V any](in []T, n int, show func(*T) V) []V {
 	return out
 }
 
-// raw is a JSON object, {} if there is none.
+// raw returns a JSON object, {} if there is none.
 func raw(m json.RawMessage) json.RawMessage {
 	if len(m) == 0 {
 		return json.RawMessage("{}")
@@ -337,7 +337,7 @@ func text(s string) *string {
 	return &s
 }
 
-// Difference is a - b as people compute it: in decimal, from the shown digits.
+// Difference returns a - b as people compute it: in decimal, from the shown digits.
 func Difference(a, b float64) Number {
 	x, errX := decimal.Parse(string(AppendNumber(nil, a)))
 	y, errY := decimal.Parse(string(AppendNumber(nil, b)))

@@ -12,7 +12,8 @@ import (
 func TestLiveShowsTheAccountsCash(t *testing.T) {
 	for mode, want := range map[string]Plain{runner.ModeLive: "5000", runner.ModePaper: "10000"} {
 		rep := runner.Report{
-			Request: runner.StartRequest{Mode: mode, InitialCash: "10000"}, Results: &artifact.Results{InitialCash: "5000"},
+			Request:  runner.StartRequest{Mode: mode, InitialCash: "10000"},
+			Results:  &artifact.Results{InitialCash: "5000"},
 			Manifest: &artifact.Manifest{Request: artifact.Request{InitialCash: []byte("10000")}},
 		}
 		if got := ConfigOf(rep).InitialCash; got != want {

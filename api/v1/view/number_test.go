@@ -13,9 +13,12 @@ import (
 
 func TestNumber(t *testing.T) {
 	for x, want := range map[float64]string{
-		0: "0", math.Copysign(0, -1): "0", 1: "1", -5: "-5", 0.1: "0.1", 14617.56: "14617.56", 14617.560000000001: "14617.56",
-		0.1 + 0.2: "0.3", 1e-7: "0.0000001", -1.5e-10: "-0.00000000015", 1e15: "1000000000000000", 123456789012345678: "123456789012346000",
-		1e21: "1000000000000000000000", 0.01274925: "0.01274925", 999999999999999.9: "1000000000000000", 1.5: "1.5", 911610: "911610", 100.25: "100.25",
+		0: "0", math.Copysign(0, -1): "0", 1: "1", -5: "-5", 0.1: "0.1", 14617.56: "14617.56",
+		14617.560000000001: "14617.56",
+		0.1 + 0.2:          "0.3", 1e-7: "0.0000001", -1.5e-10: "-0.00000000015", 1e15: "1000000000000000",
+		123456789012345678: "123456789012346000",
+		1e21:               "1000000000000000000000", 0.01274925: "0.01274925",
+		999999999999999.9: "1000000000000000", 1.5: "1.5", 911610: "911610", 100.25: "100.25",
 	} {
 		if got := string(AppendNumber(nil, x)); got != want {
 			t.Errorf("%v: %s, want %s", x, got, want)
@@ -43,14 +46,16 @@ func FuzzNumber(f *testing.F) {
 		}
 		want, _ := strconv.ParseFloat(strconv.FormatFloat(x, 'e', 14, 64), 64)
 		got, err := strconv.ParseFloat(text, 64)
-		if err != nil && !math.IsInf(got, 0) || got != want && math.Abs(x) >= 1e-300 && !(x == math.Trunc(x) && math.Abs(x) < 1e15 && got == x) {
+		if err != nil && !math.IsInf(got, 0) || got != want && math.Abs(x) >= 1e-300 &&
+			!(x == math.Trunc(x) && math.Abs(x) < 1e15 && got == x) {
 			t.Fatalf("%v: %s reads %v, want %v", x, text, got, want)
 		}
 	})
 }
 
 func TestMoney(t *testing.T) {
-	for in, want := range map[string]string{"0.150": "0.15", "61975": "61975", "0.00000001": "0.00000001", "-41.20": "-41.2", "0.000": "0", "100": "100"} {
+	for in, want := range map[string]string{"0.150": "0.15", "61975": "61975", "0.00000001": "0.00000001",
+		"-41.20": "-41.2", "0.000": "0", "100": "100"} {
 		if got, _ := json.Marshal(Money(decimal.MustParse(in))); string(got) != want {
 			t.Errorf("%s: %s", in, got)
 		}

@@ -153,7 +153,7 @@ type EngineRef struct {
 	Commit  string `json:"commit"`
 }
 
-// shown is a date of a request as every time is shown; nil if there is none.
+// shown returns a date of a request as every time is shown; nil if there is none.
 func shown(text *string) *string {
 	if text == nil {
 		return nil
@@ -166,7 +166,7 @@ func shown(text *string) *string {
 	return &s
 }
 
-// ConfigOf is the configuration of a run as far as it is known.
+// ConfigOf returns the configuration of a run as far as it is known.
 func ConfigOf(rep runner.Report) RunConfig {
 	req := rep.Request
 	c := RunConfig{

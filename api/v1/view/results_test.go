@@ -25,11 +25,14 @@ func report(points int) runner.Report {
 	manifest := (&apitest.Run{}).Manifest()
 	return runner.Report{
 		Snapshot: runner.Snapshot{
-			Status: runner.StatusCompleted, RunID: "svc_1", Mode: runner.ModeBacktest, StartTime: start, EndTime: start.Add(1845 * time.Millisecond),
+			Status: runner.StatusCompleted, RunID: "svc_1", Mode: runner.ModeBacktest, StartTime: start,
+			EndTime:   start.Add(1845 * time.Millisecond),
 			UpdatedAt: start, Runtime: 1845 * time.Millisecond, StopReason: runner.StopFinished,
-			Progress: runner.Progress{CandlesDone: 640, CandlesTotal: 1000, Cash: 1834.2, Equity: 14617.56, InitialCash: 10000, CandlesPerSecond: 911610.4},
+			Progress: runner.Progress{CandlesDone: 640, CandlesTotal: 1000, Cash: 1834.2, Equity: 14617.56,
+				InitialCash: 10000, CandlesPerSecond: 911610.4},
 		},
-		Request:   runner.StartRequest{Mode: "backtest", StrategyName: "sma_cross", Symbols: []string{"BTC/USDT"}, Timeframe: "1h"},
+		Request: runner.StartRequest{Mode: "backtest", StrategyName: "sma_cross",
+			Symbols: []string{"BTC/USDT"}, Timeframe: "1h"},
 		Manifest:  &manifest,
 		Results:   apitest.Picture(points),
 		Artifacts: "runs/svc_1",
@@ -104,7 +107,8 @@ func TestDatesOfTheRequest(t *testing.T) {
 }
 
 func TestStatusGolden(t *testing.T) {
-	for name, s := range map[string]runner.Snapshot{"status_idle.json": {Status: runner.StatusIdle}, "status_completed.json": report(0).Snapshot} {
+	for name, s := range map[string]runner.Snapshot{"status_idle.json": {Status: runner.StatusIdle},
+		"status_completed.json": report(0).Snapshot} {
 		text, err := edge.Encode(view.StatusOf(s))
 		if err != nil {
 			t.Fatal(err)
@@ -115,17 +119,22 @@ func TestStatusGolden(t *testing.T) {
 	failed.Status, failed.StopReason, failed.Error = runner.StatusFailed, "error", "boom"
 	failed.Failure = &artifact.Failure{Code: "PLUGIN_CRASHED"}
 	text, err := edge.Encode(view.StatusOf(failed))
-	if err != nil || !strings.Contains(string(text), `"error_details":{"code":"PLUGIN_CRASHED","phase":"","candle_time":null,"plugin_exit_code":null,"log_tail":[],"data":{}}`) {
+	if err != nil ||
+		!strings.Contains(string(text),
+			`"error_details":{"code":"PLUGIN_CRASHED","phase":"","candle_time":null,"plugin_exit_code":null,"log_tail":[],"data":{}}`) {
 		t.Errorf("%s", text)
 	}
 	paper := runner.Snapshot{Status: runner.StatusRunning, Mode: runner.ModePaper}
-	if text, err := edge.Encode(view.StatusOf(paper)); err != nil || !strings.Contains(string(text), `"candles_total":null`) || !strings.Contains(string(text), `"progress":null`) {
+	if text, err := edge.Encode(view.StatusOf(paper)); err != nil ||
+		!strings.Contains(string(text), `"candles_total":null`) ||
+		!strings.Contains(string(text), `"progress":null`) {
 		t.Errorf("%s", text)
 	}
 }
 
 func TestDetailIdle(t *testing.T) {
-	d := view.DetailedOf(runner.Report{Snapshot: runner.Snapshot{Status: runner.StatusIdle}, Results: &artifact.Results{}}, view.Health{}, 100, 2000)
+	d := view.DetailedOf(runner.Report{Snapshot: runner.Snapshot{Status: runner.StatusIdle},
+		Results: &artifact.Results{}}, view.Health{}, 100, 2000)
 	text, err := edge.Encode(d)
 	if err != nil {
 		t.Fatal(err)
@@ -142,8 +151,10 @@ func TestCurveWritesLikeEncodingJSON(t *testing.T) {
 	points := make([]view.EquityPoint, c.Len())
 	for i := range points {
 		e := c.Columns
-		points[i] = view.EquityPoint{Timestamp: e.Time[i], Equity: view.Number(e.Equity[i]), Cash: view.Number(e.Cash[i]),
-			PositionValue: view.Number(e.PositionValue[i]), Drawdown: view.Number(e.Drawdown[i]), Exposure: view.Number(e.Exposure[i])}
+		points[i] = view.EquityPoint{Timestamp: e.Time[i], Equity: view.Number(e.Equity[i]),
+			Cash:          view.Number(e.Cash[i]),
+			PositionValue: view.Number(e.PositionValue[i]), Drawdown: view.Number(e.Drawdown[i]),
+			Exposure: view.Number(e.Exposure[i])}
 	}
 	want, err := json.Marshal(points)
 	if err != nil || !bytes.Equal(got, want) {

@@ -116,7 +116,7 @@ type HealthMetrics struct {
 	HTTPRequestsTotal int64  `json:"http_requests_total"`
 }
 
-// Overall is the status that the checks make together.
+// Overall returns the status that the checks make together.
 func (c Checks) Overall() string {
 	status := "healthy"
 	for _, s := range []string{
@@ -333,7 +333,7 @@ func (e *Deprecation) check() error {
 	return nil
 }
 
-// Endpoint is the entry of a deprecated operation, or nil.
+// Endpoint returns the entry of a deprecated operation, or nil.
 func (d Deprecations) Endpoint(method, path string) *Deprecation {
 	for i := range d {
 		if e := &d[i]; e.Kind == "endpoint" && e.Method == method && e.Path == path {

@@ -104,7 +104,7 @@ func moment(t time.Time) market.Time {
 	return market.FromTime(t)
 }
 
-// failureOf is a failure without null for what is empty.
+// failureOf returns a failure without null for what is empty.
 func failureOf(f *artifact.Failure) *FailureDetails {
 	if f == nil {
 		return nil

@@ -227,7 +227,7 @@ func newSMACross() sdk.Strategy {
 	return &smaCross{fast: indicator.NewSMA(10), slow: indicator.NewSMA(30)}
 }
 
-// inProcess is the loop without any process around it, the best of three each.
+// inProcess returns the loop without any process around it, the best of three each.
 func (b *bench) inProcess(context.Context) error {
 	f, err := b.store.OpenSeries(b.file)
 	if err != nil {

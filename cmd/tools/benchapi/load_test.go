@@ -26,7 +26,8 @@ func TestLoadReadsAnswers(t *testing.T) {
 	defer server.Close()
 	addr := server.Listener.Addr().String()
 	got, err := load(addr, "GET /chunks HTTP/1.1\r\nHost: localhost\r\n\r\n", 3, 10)
-	if err != nil || got.count != 10 || got.bytes != 10*2*int64(len(big)) || got.rate <= 0 || got.p99 < got.median {
+	if err != nil || got.count != 10 || got.bytes != 10*2*int64(len(big)) || got.rate <= 0 ||
+		got.p99 < got.median {
 		t.Errorf("%v %+v", err, got)
 	}
 	if got, err = load(addr, post(`{"a":1}`), 1, 2); err != nil || got.bytes != 2*7 {

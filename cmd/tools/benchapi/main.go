@@ -158,7 +158,7 @@ func validation(s *service, _ options, r *report) error {
 	return nil
 }
 
-// decode is how long encoding/json takes for a text in this process.
+// decode returns how long encoding/json takes for a text in this process.
 func decode(text string) time.Duration {
 	var v any
 	began := time.Now()

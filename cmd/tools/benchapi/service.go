@@ -126,7 +126,7 @@ func (s *service) fill(o options) error {
 
 func (s *service) stop() error { return errors.Join(s.server.stop(), os.RemoveAll(s.state)) }
 
-// large is a backtest of the large dataset.
+// large returns a backtest of the large dataset.
 func (s *service) large(options) map[string]any {
 	return map[string]any{"strategy_name": "sma_cross", "symbols": []string{string(sdktest.SynthSymbol)},
 		"timeframe": "1m", "exchange": venue}
@@ -182,7 +182,7 @@ func (s *service) backtest(request any) error {
 	}
 }
 
-// heap is the smallest heap of a while: between two collections it holds garbage.
+// heap returns the smallest heap of a while: between two collections it holds garbage.
 func (s *service) heap() (float64, error) {
 	smallest := 0.0
 	for range 40 {

@@ -94,7 +94,7 @@ func watch(c *websocket.Conn) []time.Duration {
 	}
 }
 
-// fastest is the best of a few: other programs use the processors too.
+// fastest returns the best of a few: other programs use the processors too.
 func (s *service) fastest(o options) (best time.Duration, err error) {
 	for range 4 {
 		took, err := s.timed(o)
@@ -108,7 +108,7 @@ func (s *service) fastest(o options) (best time.Duration, err error) {
 	return best, nil
 }
 
-// timed is how long the large backtest takes.
+// timed returns how long the large backtest takes.
 func (s *service) timed(o options) (time.Duration, error) {
 	if err := s.backtest(s.large(o)); err != nil {
 		return 0, err

@@ -1,8 +1,8 @@
-// Command benchgovernance measures the control plane over loopback against what it has to
-// reach on two processors: ingests of new bundles, the race of posts of one id, reads at
-// 10,000 revisions, and the start and the rebuild of a log of 100,000 entries. The
-// machine's own speed, plain commits of rows as large to an SQLite file of the same kind,
-// is measured in the same run: the ratio means more than the rate.
+// Command benchgovernance measures the control plane over loopback against what it has to reach
+// on two processors: ingests of new bundles, the race of posts of one id, reads at 10,000
+// revisions, and the start and the rebuild of a log of 100,000 entries. The machine's own
+// speed, plain commits of rows as large to an SQLite file of the same kind, is measured in the
+// same run: the ratio means more than the rate.
 package main
 
 import (
@@ -205,7 +205,7 @@ func expect(a planetest.Answer, err error) func(int) error {
 	}
 }
 
-// commits is how fast this disk takes rows of the size, one by one and synced.
+// commits returns how fast this disk takes rows of the size, one by one and synced.
 func commits(dir string, n, size int) (timing, error) {
 	schema := fstest.MapFS{
 		"0001_row.sql": {

@@ -93,7 +93,7 @@ func (c *calibration) neighbours() []bound {
 
 func passes(v *verdict) bool { return v.Overall == judge.Pass }
 
-// alone is how often one test with a p-value passes noise without selection.
+// alone returns how often one test with a p-value passes noise without selection.
 func (c *calibration) alone(id string, free bool) bound {
 	k, n := 0, 0
 	for at, s := range c.Settings {
@@ -120,7 +120,7 @@ func (c *calibration) alone(id string, free bool) bound {
 	}
 }
 
-// count is how many cases of some settings are so.
+// count returns how many cases of some settings are so.
 func (c *calibration) count(of func(*setting) bool, so func(*verdict) bool) rate {
 	k, n := 0, 0
 	for at, s := range c.Settings {

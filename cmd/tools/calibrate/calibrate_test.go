@@ -16,10 +16,11 @@ import (
 	"github.com/assay-run/assay/lab/falsify/tests/warmup"
 )
 
-// tiny is a calibration of a few cases in one folder.
+// tiny returns a calibration of a few cases in one folder.
 func tiny(t *testing.T, workers int) *calibration {
 	t.Helper()
-	c, err := run(context.Background(), options{sizes: sizes{Noise: 1, Seeds: 1}, replays: 19, workers: workers, seed: 5})
+	c, err := run(context.Background(),
+		options{sizes: sizes{Noise: 1, Seeds: 1}, replays: 19, workers: workers, seed: 5})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,16 +32,19 @@ func tiny(t *testing.T, workers int) *calibration {
 func TestATinyCalibration(t *testing.T) {
 	ring.Proof(t, "it calibrates twice")
 	a, b := tiny(t, 1), tiny(t, 4)
-	want := map[string]string{"clocked": causal.Determinism.ID, "summer": causal.Determinism.ID, "counter": causal.Prefix.ID, "since": warmup.ID}
+	want := map[string]string{"clocked": causal.Determinism.ID, "summer": causal.Determinism.ID,
+		"counter": causal.Prefix.ID, "since": warmup.ID}
 	for at, s := range a.Settings {
 		v := a.Verdicts[at][0]
 		if len(v.Tests) != len(tests.All()) {
 			t.Fatalf("%s: %d tests", s.Name, len(v.Tests))
 		}
-		if id, cheat := want[s.Strategy]; cheat && (v.Overall != judge.Fail || v.of(id).Verdict != judge.Fail) {
+		if id, cheat := want[s.Strategy]; cheat &&
+			(v.Overall != judge.Fail || v.of(id).Verdict != judge.Fail) {
 			t.Errorf("%s: %s, %s %s", s.Name, v.Overall, id, v.of(id).Verdict)
 		}
-		for _, id := range []string{causal.Determinism.ID, causal.Lockstep.ID, causal.Prefix.ID, causal.DataEnd.ID, warmup.ID, metamorphic.ID} {
+		for _, id := range []string{causal.Determinism.ID, causal.Lockstep.ID, causal.Prefix.ID,
+			causal.DataEnd.ID, warmup.ID, metamorphic.ID} {
 			if x := v.of(id); s.isNoise() && x.Verdict != judge.Pass {
 				t.Errorf("%s: honest noise, %s %s %s", s.Name, id, x.Verdict, x.ReasonCode)
 			}
@@ -100,7 +104,7 @@ func TestAttachedRunsAreMarked(t *testing.T) {
 	}
 }
 
-// made is a calibration that nobody has played.
+// made returns a calibration that nobody has played.
 func made(overall ...judge.Verdict) *calibration {
 	c := &calibration{Settings: settings(sizes{Noise: len(overall), Planted: len(overall)})}
 	for range c.Settings {
@@ -136,8 +140,9 @@ func TestBoundsAreCounted(t *testing.T) {
 		k, n int
 		met  bool
 	}{
-		"noise with overall `pass`, zero costs, best of 1":          {1, 100, true},
-		"noise with overall `pass`, zero costs, all families":       {2, 200, true}, // families of 100 have no cases here
+		"noise with overall `pass`, zero costs, best of 1": {1, 100, true},
+		// families of 100 have no cases here
+		"noise with overall `pass`, zero costs, all families":       {2, 200, true},
 		"random_entry alone, p <= 0.05 of noise, zero costs":        {6, 100, true},
 		"planted, Sharpe ratio 3, N = 10, selection_bias `pass`":    {100, 100, true},
 		"planted, Sharpe ratio 3, N = 10, overall `pass` or `warn`": {2, 100, false},
@@ -155,8 +160,12 @@ func TestThePageSaysHowLargeItIs(t *testing.T) {
 	c.Sizes, c.Seed, c.Replays, c.Profile = sizes{Noise: 2, Planted: 2}, 1, 19, "short"
 	page := c.page()
 	for _, want := range []string{
-		"**14 cases**", "every test at version 1, but warmup_recursive, price_noise, param_neighbourhood, symbol_holdout, regime, random_entry, permuted_candles, " +
-			"buy_and_hold, selection_bias at version 2.", "-noise 2 -hundred 0 -sample 0 -numbered 0 -planted 2 -seeds 0 -replays 19 -seed 1", "It is smaller here",
+		"**14 cases**",
+		"every test at version 1, but warmup_recursive, price_noise, param_neighbourhood, symbol_holdout, " +
+			"regime, random_entry, permuted_candles, " +
+			"buy_and_hold, selection_bias at version 2.",
+		"-noise 2 -hundred 0 -sample 0 -numbered 0 -planted 2 -seeds 0 -replays 19 -seed 1",
+		"It is smaller here",
 		"| noise, best of 1, zero costs | 2 | 1 | 0 | 1 | 0 | 50.0 % | 1.3 % to 98.7 % |", "not measured",
 	} {
 		if !strings.Contains(page, want) {

@@ -103,7 +103,7 @@ type since struct{ money, volume float64 }
 
 func newSince(struct{}) (sdk.Strategy, error) { return &since{}, nil }
 
-// Warmup is what it asks for.
+// Warmup returns what it asks for.
 func (s *since) Warmup() int { return 50 }
 
 func (s *since) OnCandle(v sdk.View) (sdk.Intents, error) {

@@ -15,7 +15,7 @@ const (
 	halvings   = 24
 )
 
-// driftFor is the drift at which following the volume has a true annual Sharpe ratio net
+// driftFor returns the drift at which following the volume has a true annual Sharpe ratio net
 // of the default costs, found by halving an interval on one long market: more drift is a
 // higher ratio, and the draws are the same for every drift.
 func driftFor(seed uint64, ratio float64) (float64, error) {
@@ -37,7 +37,7 @@ func driftFor(seed uint64, ratio float64) (float64, error) {
 	return (low + high) / 2, nil
 }
 
-// trueSharpe is the annual Sharpe ratio of what planted does; cost is the fraction that
+// trueSharpe returns the annual Sharpe ratio of what planted does; cost is the fraction that
 // each fill costs.
 func trueSharpe(seed uint64, drift, cost float64) float64 {
 	w := &walk{random: random.New(seed, random.Calibrate, longIndex), drift: drift}

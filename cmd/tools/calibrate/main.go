@@ -153,7 +153,7 @@ func write(o options, page string) error {
 	return err
 }
 
-// again is the calibration of -from.
+// again returns the calibration of -from.
 func again(_ context.Context, o options) (*calibration, error) {
 	file, err := os.Open(o.from)
 	if err != nil {
@@ -260,7 +260,7 @@ type task struct {
 	at, i   int
 }
 
-// finished is the verdict of a task, of this run or of one that this one goes on from.
+// finished returns the verdict of a task, of this run or of one that this one goes on from.
 func (w *world) finished(ctx context.Context, t task, folder string) (*verdict, error) {
 	if v := w.saved.of(t.setting.Name, t.i); v != nil {
 		return v, nil
@@ -316,7 +316,7 @@ func (w *world) all(ctx context.Context, list []*setting, workers int) ([][]*ver
 	return found, request.FirstCause(errs)
 }
 
-// caseNumber is the number of the stream that a case's market is drawn from: of the
+// caseNumber returns the number of the stream that a case's market is drawn from: of the
 // setting and the case, so that the cases of a small run are the first of a large one. It depends
 // on the strategy, the family and the edge, and not on costs: with and without them noise
 // is thrown on the same markets.

@@ -30,7 +30,7 @@ type walk struct {
 	begun  bool
 }
 
-// next is the next day.
+// next returns the next day.
 func (w *walk) next() (isLoud bool, r float64) {
 	if u := w.random.Float64(); !w.begun {
 		w.begun, w.loud = true, u < 0.5
@@ -44,7 +44,7 @@ func (w *walk) next() (isLoud bool, r float64) {
 	return w.loud, float64(dailySigma*w.random.Normal()) + e
 }
 
-// series is the candles of case number index with a drift per day.
+// series returns the candles of case number index with a drift per day.
 func series(symbol market.Symbol, seed, index uint64, drift float64) *market.Series {
 	w := &walk{random: random.New(seed, random.Calibrate, index), drift: drift}
 	s := &market.Series{Symbol: symbol, Timeframe: market.MustTimeframe("1d")}

@@ -37,14 +37,17 @@ func TestTheMarketIsThatOfThePage(t *testing.T) {
 		sum, squares = sum+z, squares+z*z
 	}
 	// Each within four standard errors.
-	if s.Len() != 1826 || turns < 54 || turns > 128 || math.Abs(sum)/math.Sqrt(days) > 4 || math.Abs(squares/days-1) > 4*math.Sqrt(2.0/days) {
-		t.Errorf("%d days, %d turns, %d loud, mean %g, variance %g", s.Len(), turns, loudDays, sum/days, squares/days)
+	if s.Len() != 1826 || turns < 54 || turns > 128 || math.Abs(sum)/math.Sqrt(days) > 4 ||
+		math.Abs(squares/days-1) > 4*math.Sqrt(2.0/days) {
+		t.Errorf("%d days, %d turns, %d loud, mean %g, variance %g", s.Len(), turns, loudDays, sum/days,
+			squares/days)
 	}
 }
 
 func TestEachCaseHasAMarketOfItsOwn(t *testing.T) {
 	a, b, again := series(symbol, 1, 1, 0), series(symbol, 1, 2, 0), series(symbol, 1, 1, 0)
-	if slices.Equal(a.Close, b.Close) || !slices.Equal(a.Close, again.Close) || slices.Equal(a.Close, series(symbol, 2, 1, 0).Close) {
+	if slices.Equal(a.Close, b.Close) || !slices.Equal(a.Close, again.Close) ||
+		slices.Equal(a.Close, series(symbol, 2, 1, 0).Close) {
 		t.Error("markets do not go by seed and number")
 	}
 	seen := map[uint64]string{}

@@ -75,7 +75,7 @@ func (c *calibration) command() string {
 		c.Replays, c.Seed)
 }
 
-// short is how much smaller than the full size the run is.
+// short returns how much smaller than the full size the run is.
 func (c *calibration) short() string {
 	full := fullSize()
 	if c.Sizes == full {

@@ -111,7 +111,7 @@ func openSaved(path string, of head) (_ *saved, err error) {
 	return s, err
 }
 
-// of is the verdict of a case that was finished before, or nil.
+// of returns the verdict of a case that was finished before, or nil.
 func (s *saved) of(name string, i int) *verdict { return s.known[place{name, i}] }
 
 func (s *saved) add(name string, i int, v *verdict) error {

@@ -42,7 +42,8 @@ func TestARunGoesOnFromWhatIsSaved(t *testing.T) {
 			t.Errorf("%s: %v", one.Name, got)
 		}
 	}
-	if _, err := again(t.Context(), options{from: path}); err == nil || !strings.Contains(err.Error(), "-save") {
+	if _, err := again(t.Context(), options{from: path}); err == nil ||
+		!strings.Contains(err.Error(), "-save") {
 		t.Errorf("a page of half a run: %v", err)
 	}
 	for _, one := range list[2:] {
@@ -57,7 +58,8 @@ func TestARunGoesOnFromWhatIsSaved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if page := c.page(); !strings.Contains(page, "-seeds 1 -replays 19 -seed 1") || !strings.Contains(page, "| cheat since refuted | 100 % | 1 of 1") {
+	if page := c.page(); !strings.Contains(page, "-seeds 1 -replays 19 -seed 1") ||
+		!strings.Contains(page, "| cheat since refuted | 100 % | 1 of 1") {
 		t.Error(page)
 	}
 	of.Seed++

@@ -270,7 +270,7 @@ func decided(reached, of int) bool {
 	return stat.IncompleteBeta(n-k, k+1, 1-level, level) < doubt
 }
 
-// ratioOf is the Sharpe ratio of a column with a deviation.
+// ratioOf returns the Sharpe ratio of a column with a deviation.
 func ratioOf(x []float64) float64 {
 	sum, squares := 0.0, 0.0
 	for _, v := range x {
@@ -380,7 +380,7 @@ const (
 	garchGround            = 1 - garchNews - garchMemory
 )
 
-// volatility is what all returns of a day are multiplied by.
+// volatility returns what all returns of a day are multiplied by.
 func (s search) volatility(g *rand.Rand) []float64 {
 	out := make([]float64, s.Days)
 	variance := 1.0

@@ -81,7 +81,8 @@ func TestDecided(t *testing.T) {
 	for _, c := range []struct {
 		reached, of int
 		want        bool
-	}{{4, 4, false}, {5, 8, false}, {8, 8, true}, {50, 996, false}, {20, 100, true}, {0, 200, false}, {0, 300, true}, {49, 998, false}} {
+	}{{4, 4, false}, {5, 8, false}, {8, 8, true}, {50, 996, false}, {20, 100, true}, {0, 200, false},
+		{0, 300, true}, {49, 998, false}} {
 		if decided(c.reached, c.of) != c.want {
 			t.Errorf("%d of %d: decided is %v", c.reached, c.of, !c.want)
 		}
@@ -119,7 +120,8 @@ func TestOnlyTheSectionIsMade(t *testing.T) {
 	if _, err := withSelection("no page", "x"); err == nil {
 		t.Error("a file that is no page is taken")
 	}
-	for _, bad := range []options{{only: "everything"}, {only: partSelection}, {only: partSelection, out: path + ".none"}} {
+	for _, bad := range []options{{only: "everything"}, {only: partSelection},
+		{only: partSelection, out: path + ".none"}} {
 		if err := calibrate(t.Context(), bad); err == nil {
 			t.Errorf("%+v is taken", bad)
 		}

@@ -19,7 +19,7 @@ const (
 // mostSize is how often dsr_max may let a search without skill pass.
 const mostSize = 0.07
 
-// cutSelection is a page around its section about searches, which is empty where there is none.
+// cutSelection returns a page around its section about searches, which is empty where there is none.
 func cutSelection(page string) (before, section, after string) {
 	at := strings.Index(page, madeTitle)
 	if at < 0 {
@@ -32,7 +32,7 @@ func cutSelection(page string) (before, section, after string) {
 	return before, section, after
 }
 
-// withSelection is a page with a section about searches in the place of its own.
+// withSelection returns a page with a section about searches in the place of its own.
 func withSelection(page, section string) (string, error) {
 	before, _, after := cutSelection(page)
 	if after == "" {
@@ -43,7 +43,7 @@ func withSelection(page, section string) (string, error) {
 	return before + section + after, nil
 }
 
-// section is what the searches have shown.
+// section returns what the searches have shown.
 func (s *searched) section() string {
 	var b strings.Builder
 	b.WriteString(selectionTitle + searchForeword)
@@ -161,7 +161,7 @@ func (s *searched) rows(b *strings.Builder, list []search) {
 	}
 }
 
-// thousands is a count of up to six digits.
+// thousands returns a count of up to six digits.
 func thousands(n int) string {
 	if n < 1000 {
 		return fmt.Sprint(n)

@@ -35,7 +35,7 @@ func (s *setting) isCheat() bool {
 // sizes are how many cases are asked for.
 type sizes struct{ Noise, Hundred, Sample, Numbered, Planted, Seeds int }
 
-// fullSize is the size of docs/calibration.md.
+// fullSize returns the size of docs/calibration.md.
 func fullSize() sizes {
 	return sizes{Noise: 200, Hundred: 200, Sample: 20, Numbered: 40, Planted: 200, Seeds: 20}
 }

@@ -34,8 +34,10 @@ func TestTheFullSizeIsThatOfThePage(t *testing.T) {
 			}
 		}
 	}
-	if !slices.Equal(noise, []int{1, 10, 100, 1, 10, 100}) || !slices.Equal(edges, []int{1, 2, 3}) || !slices.Equal(cheats, []int{20, 20, 20, 20}) || sample != 20 || numbered != 40 {
-		t.Errorf("noise %v, edges %v, cheats %v, sample %d, numbered %d", noise, edges, cheats, sample, numbered)
+	if !slices.Equal(noise, []int{1, 10, 100, 1, 10, 100}) || !slices.Equal(edges, []int{1, 2, 3}) ||
+		!slices.Equal(cheats, []int{20, 20, 20, 20}) || sample != 20 || numbered != 40 {
+		t.Errorf("noise %v, edges %v, cheats %v, sample %d, numbered %d", noise, edges, cheats, sample,
+			numbered)
 	}
 	if left := settings(sizes{Seeds: 1}); len(left) != 4 {
 		t.Errorf("%d settings have cases", len(left))

@@ -87,7 +87,7 @@ func (d *demo) say(format string, args ...any) {
 	fmt.Fprintf(d.out, "   %s\n", fmt.Sprintf(format, args...))
 }
 
-// play is the demonstration from start to end.
+// play returns the demonstration from start to end.
 func (d *demo) play(ctx context.Context) (err error) {
 	if d.state, err = os.MkdirTemp("", "assay-demo-live-"); err != nil {
 		return err

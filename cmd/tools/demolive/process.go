@@ -110,7 +110,7 @@ func (p *process) end(sig syscall.Signal) error {
 	}
 }
 
-// child is the connector that pid has started; 0 where the system does not tell.
+// child returns the connector that pid has started; 0 where the system does not tell.
 func child(pid int) int {
 	entries, _ := filepath.Glob("/proc/[0-9]*")
 	for _, e := range entries {
@@ -195,7 +195,7 @@ func newVenue(url string) venue {
 	return venue{c}
 }
 
-// open is how many orders are open.
+// open returns how many orders are open.
 func (v venue) open(ctx context.Context) (int, error) {
 	list, err := v.client.NewListOpenOrdersService().Symbol(venueSymbol).Do(ctx)
 	return len(list), err

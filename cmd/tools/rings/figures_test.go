@@ -13,7 +13,7 @@ import (
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
-// lines is a file of figures in which every figure of the table is reached, in two tests.
+// lines returns a file of figures in which every figure of the table is reached, in two tests.
 func lines(soaked bool) []string {
 	var list []string
 	for _, f := range ring.Table() {
@@ -81,7 +81,7 @@ func TestSums(t *testing.T) {
 
 func TestTooFew(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("figures are held to the table on Linux only")
+		t.Skip("needs Linux: figures are held to the table there only")
 	}
 	list := lines(false)
 	if _, _, err := report(t, list, ring.Soak); err == nil ||

@@ -191,7 +191,7 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 	return len(p), err
 }
 
-// command is a process that is asked to end, and given time to end what it started, when
+// command returns a process that is asked to end, and given time to end what it started, when
 // ctx is done.
 func command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, name, args...)

@@ -108,7 +108,7 @@ func sources() (map[string][]byte, error) {
 // hostOnly has the candles that every installation brings along.
 const hostOnly = "plugin-sdk/sample"
 
-// version is the content of VERSION for these files.
+// version returns the content of VERSION for these files.
 func version(files map[string][]byte) ([]byte, error) {
 	sum, err := project.HashFiles(files)
 	return project.SDK{Version: sdk.Version, SimID: sim.ID(), SHA256: sum}.Encode(), err
@@ -156,7 +156,7 @@ func tidy(files map[string][]byte) error {
 	return nil
 }
 
-// pack is the zip of the files in order of their names, without times.
+// pack returns the zip of the files in order of their names, without times.
 func pack(files map[string][]byte) ([]byte, error) {
 	noTime := time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC)
 	names := make([]string, 0, len(files))

@@ -12,7 +12,8 @@ import (
 
 func TestHelpAndBadOptions(t *testing.T) {
 	var errs bytes.Buffer
-	if code := run(t.Context(), []string{"--help"}, io.Discard, &errs); code != 0 || !strings.Contains(errs.String(), "-speed") {
+	if code := run(t.Context(), []string{"--help"}, io.Discard, &errs); code != 0 ||
+		!strings.Contains(errs.String(), "-speed") {
 		t.Errorf("%d: %s", code, &errs)
 	}
 	for _, args := range [][]string{{"--nope"}, {"extra"}, {"--start", "yesterday"}} {
@@ -32,7 +33,8 @@ func TestItServes(t *testing.T) {
 	r, w := io.Pipe()
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"--speed", "60", "--history", "100", "--start", "2025-01-01T00:00:00Z"}, w, io.Discard)
+		ended <- run(ctx, []string{"--speed", "60", "--history", "100", "--start", "2025-01-01T00:00:00Z"}, w,
+			io.Discard)
 	}()
 	line := make([]byte, 4096)
 	n, err := r.Read(line)

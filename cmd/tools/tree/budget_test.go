@@ -39,7 +39,8 @@ func TestBudgets(t *testing.T) {
 		}
 		for _, d := range f.file.Decls {
 			if fn, ok := d.(*ast.FuncDecl); ok {
-				if n := fset.Position(fn.End()).Line - fset.Position(fn.Pos()).Line + 1; n > maxFunctionLines {
+				if n := fset.Position(fn.End()).Line - fset.Position(
+					fn.Pos()).Line + 1; n > maxFunctionLines {
 					found["function "+f.path+" "+fn.Name.Name] = n
 				}
 			}
@@ -215,7 +216,8 @@ func typeName(x ast.Expr) string {
 }
 
 func isMarshalling(method string) bool {
-	return strings.HasPrefix(method, "Marshal") || strings.HasPrefix(method, "Unmarshal") || method == "String" || method == "Error"
+	return strings.HasPrefix(method, "Marshal") || strings.HasPrefix(method, "Unmarshal") ||
+		method == "String" || method == "Error"
 }
 
 // smallBecause is how the comment of a small package gives its reason.
@@ -255,7 +257,8 @@ var otherWords = map[string]string{
 	"MIN_NOTIONAL": "a filter of Binance's rules, which the simulated venue answers with too",
 	"NOT_FOUND":    "what a venue answers to a query, and a code of the HTTP edge",
 	"RISK_KILL":    "governance reads it in a stored row and may not import the host's trading",
-	"INVALID_JSON": "lab stats eval reads lines, the API reads bodies: two contracts, neither imports the other",
+	"INVALID_JSON": "lab stats eval reads lines, the API reads bodies: two contracts, neither imports the " +
+		"other",
 }
 
 // countLiterals counts string literals that are error codes outside the package that owns

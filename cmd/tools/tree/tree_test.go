@@ -47,7 +47,7 @@ var allowed = []struct {
 	{"host", []string{"host", "plugin-sdk"}},
 	{"host/base", nil},
 	{"host/alarm", []string{"plugin-sdk/market"}},
-	{"host/metric", []string{"plugin-sdk/market"}},
+	{"host/metric", []string{"plugin-sdk/market", "plugin-sdk/sim="}},
 	{"host/proc", nil},
 	{"host/catalog", []string{"host/proc", "plugin-sdk"}},
 	{"host/candle", []string{"plugin-sdk"}},
@@ -60,12 +60,16 @@ var allowed = []struct {
 	{"host/deploy", []string{"host/runner=", "plugin-sdk/market"}},
 	{"host/trade/journal", []string{"host/exchange", "host/trade/order=", "plugin-sdk/market"}},
 	{"host/trade/order", []string{"host/exchange=", "plugin-sdk/market", "plugin-sdk/sim="}},
-	{"host/trade/order/desk", []string{"host/exchange=", "host/trade/admission", "host/trade/order=", "plugin-sdk/market",
-		"plugin-sdk/sim="}},
-	{"host/trade/admission", []string{"host/exchange=", "host/trade/order=", "host/trade/risk", "plugin-sdk/market"}},
+	{"host/trade/order/desk",
+		[]string{"host/exchange=", "host/trade/admission", "host/trade/order=", "plugin-sdk/market",
+			"plugin-sdk/sim="}},
+	{"host/trade/admission",
+		[]string{"host/exchange=", "host/trade/order=", "host/trade/risk", "plugin-sdk/market"}},
 	{"host/trade/risk", []string{"host/exchange=", "host/trade/order=", "plugin-sdk/market"}},
 	{"host/trade/feed", []string{"host/exchange=", "plugin-sdk/market", "plugin-sdk/sim"}},
-	{"host/trade/engine", []string{"host/alarm", "host/deploy=", "host/exchange=", "host/runner=", "host/trade", "plugin-sdk/market", "plugin-sdk/sim"}},
+	{"host/trade/engine",
+		[]string{"host/alarm", "host/deploy=", "host/exchange=", "host/runner=", "host/trade",
+			"plugin-sdk/market", "plugin-sdk/sim"}},
 	{"host/hosttest", []string{"host", "plugin-sdk"}},
 
 	{"governance", []string{"governance"}},
@@ -79,7 +83,8 @@ var allowed = []struct {
 	{"api/ui", []string{"api/docs="}},
 	{"api/ui/tool", nil},
 
-	{"lab", []string{"lab", "host", "plugin-sdk", "governance/bundle", "governance/ledger", "governance/client"}},
+	{"lab", []string{"lab", "host", "plugin-sdk", "governance/bundle", "governance/ledger",
+		"governance/client"}},
 	{"lab/columnar", []string{"host/candle/importer"}},
 	{"lab/search/design", []string{"lab/stat/random"}},
 	{"lab/stat", []string{"lab/split", "lab/search/design", "host/metric", "plugin-sdk/market"}},
@@ -90,7 +95,8 @@ var allowed = []struct {
 	{"cmd", []string{"api", "lab", "governance", "host", "plugin-sdk", "cmd"}},
 }
 
-// isKit reports whether a package holds kits, what tests and tools share: no program that a user runs links one.
+// isKit reports whether a package holds kits, what tests and tools share: no program that a user runs links
+// one.
 func isKit(dir string) bool { return within(dir, "host/hosttest") }
 
 func mayImportKits(dir string) bool { return isKit(dir) || within(dir, "cmd/tools") }
@@ -138,7 +144,8 @@ func checkArrow(t *testing.T, f source, target string) {
 	if isKit(target) && !mayImportKits(f.dir) {
 		t.Errorf("%s may not import %s: it is for tests", f.path, target)
 	}
-	if within(target, "host/base") && !within(f.dir, "plugin-sdk") && !within(f.dir, "strategies") && !within(f.dir, "host/base") {
+	if within(target, "host/base") && !within(f.dir, "plugin-sdk") && !within(f.dir, "strategies") &&
+		!within(f.dir, "host/base") {
 		return
 	}
 	for _, ok := range rule.imports {
@@ -204,7 +211,7 @@ func TestOnlyTheLabReadsColumns(t *testing.T) {
 	}
 }
 
-// linked is a package with all that it imports of this module, near and far.
+// linked returns a package with all that it imports of this module, near and far.
 func linked(dir string, imports map[string][]string) []string {
 	all := []string{dir}
 	for i := 0; i < len(all); i++ {
@@ -227,7 +234,8 @@ func TestTheSimulatorIsPure(t *testing.T) {
 		pkg = append(pkg, f.file)
 		for _, spec := range f.file.Imports {
 			switch target, _ := strconv.Unquote(spec.Path.Value); {
-			case strings.Contains(target, "grpc"), strings.Contains(target, "go-plugin"), target == "time", target == "math/rand",
+			case strings.Contains(target, "grpc"), strings.Contains(target, "go-plugin"), target == "time",
+				target == "math/rand",
 				target == "math/rand/v2", target == "os", target == "net", target == "sync":
 				t.Errorf("%s imports %s", f.path, target)
 			}
@@ -305,7 +313,8 @@ func tree(t *testing.T) (*token.FileSet, []source) {
 		rel, _ := filepath.Rel(root, path)
 		rel = filepath.ToSlash(rel)
 		if d.IsDir() {
-			if name := d.Name(); name == "bin" || name == "node_modules" || name == "testdata" || (strings.HasPrefix(name, ".") && rel != ".") {
+			if name := d.Name(); name == "bin" || name == "node_modules" || name == "testdata" ||
+				(strings.HasPrefix(name, ".") && rel != ".") {
 				return filepath.SkipDir
 			}
 			return nil
@@ -318,7 +327,9 @@ func tree(t *testing.T) (*token.FileSet, []source) {
 			return err
 		}
 		dir := filepath.ToSlash(filepath.Dir(rel))
-		files = append(files, source{path: rel, dir: dir, test: strings.HasSuffix(rel, "_test.go"), file: f, size: lines, code: code})
+		files = append(files,
+			source{path: rel, dir: dir, test: strings.HasSuffix(rel, "_test.go"), file: f, size: lines,
+				code: code})
 		return nil
 	})
 	if err != nil {

@@ -58,7 +58,7 @@ func Check(b *bundle.Bundle, pointer func(string) string, read Reader) ([]bundle
 			return nil, err
 		}
 		list = append(list, bundle.RunEvidence{
-			RunID: run.RunID, InputsSHA256: sum, Falsification: run.Falsification,
+			RunID: run.RunID, InputsSHA256: sum, Falsification: run.Falsification, Derived: run.Derived,
 		})
 	}
 	if refused := c.trials(); refused != nil {

@@ -23,7 +23,9 @@ func good(edit ...func(*bundle.Bundle)) *bundle.Bundle {
 
 // check holds a bundle against files.
 func check(b *bundle.Bundle, files map[string][]byte) ([]bundle.RunEvidence, error) {
-	return evidence.Check(b, func(at string) string { return "/bundle" + at }, func(name, sum string) ([]byte, error) {
+	return evidence.Check(b, func(at string) string {
+		return "/bundle" + at
+	}, func(name, sum string) ([]byte, error) {
 		if text, ok := files[name]; ok && digest.SHA256Hex(text) == sum {
 			return text, nil
 		}
@@ -37,11 +39,13 @@ func TestWhatFilesComeTo(t *testing.T) {
 	if err != nil || len(list) != len(b.Runs) {
 		t.Fatal(list, err)
 	}
-	if f := list[1].Falsification; f == nil || f.BaseRunID != "base" || f.Overall != "pass" || f.Trials != 12 || len(f.Tests) != 1 {
+	if f := list[1].Falsification; f == nil || f.BaseRunID != "base" || f.Overall != "pass" ||
+		f.Trials != 12 || len(f.Tests) != 1 {
 		t.Errorf("%+v", f)
 	}
 	again, err := check(b, planetest.Files(b))
-	if err != nil || again[0].InputsSHA256 != list[0].InputsSHA256 || list[0].InputsSHA256 == list[1].InputsSHA256 {
+	if err != nil || again[0].InputsSHA256 != list[0].InputsSHA256 ||
+		list[0].InputsSHA256 == list[1].InputsSHA256 {
 		t.Error(err)
 	}
 }
@@ -55,35 +59,82 @@ func TestDeclaredNumbersAreNotBelieved(t *testing.T) {
 		pointer            string
 		declared, computed any
 	}{
-		"a refuted falsification":  {func(b *bundle.Bundle) { b.Runs[1].Summary["gates_failed"] = 1 }, "/runs/1/summary/gates_failed", 1.0, 0.0},
-		"a stress test":            {func(b *bundle.Bundle) { b.Runs[0].Summary["stress_failed"] = 2 }, "/runs/0/summary/stress_failed", 2.0, 0.0},
-		"the drawdown":             {func(b *bundle.Bundle) { b.Runs[0].Summary["max_drawdown"] = 0.11 }, "/runs/0/summary/max_drawdown", 0.11, 0.2},
-		"a metric more":            {func(b *bundle.Bundle) { b.Runs[0].Summary["sharpe_ratio"] = 99 }, "/runs/0/summary/sharpe_ratio", 99.0, nil},
-		"a metric less":            {func(b *bundle.Bundle) { delete(b.Runs[0].Summary, "total_trades") }, "/runs/0/summary/total_trades", nil, 100.0},
-		"a metric of a split":      {func(b *bundle.Bundle) { b.Runs[0].Splits[0].Metrics["total_trades"] = 7 }, "/runs/0/splits/0/metrics/total_trades", 7.0, 100.0},
-		"the kind of a split":      {func(b *bundle.Bundle) { b.Runs[0].Splits[0].Kind = "walk_forward" }, "/runs/0/splits/0/kind", "walk_forward", "test"},
-		"another split":            {func(b *bundle.Bundle) { b.Runs[0].Splits[0].SplitID = "wf-00" }, "/runs/0/splits/0/split_id", "wf-00", nil},
-		"no splits":                {func(b *bundle.Bundle) { b.Runs[0].Splits = nil }, "/runs/0/splits", 0, 1},
-		"the role of a lab run":    {func(b *bundle.Bundle) { b.Runs[0].Role = bundle.RolePaper }, "/runs/0/role", "paper", "run"},
-		"in-sample as out":         {func(b *bundle.Bundle) { b.Runs[0].Role = bundle.RoleOOS; b.Runs[0].Summary["stress_failed"] = 0 }, "/runs/0/summary/stress_failed", 0.0, nil},
-		"paper as canary":          {func(b *bundle.Bundle) { b.Runs[2].Role = bundle.RoleCanary }, "/runs/2/role", "canary", "service"},
-		"a longer soak":            {func(b *bundle.Bundle) { x := 9e9; b.Runs[2].CoveredSeconds = &x }, "/runs/2/covered_seconds", 9e9, 15 * 86400.0},
-		"a later end":              {func(b *bundle.Bundle) { b.Runs[0].CompletedAt = "2026-11-20T12:00:00Z" }, "/runs/0/completed_at", "2026-11-20T12:00:00Z", "2026-11-19T12:30:00Z"},
-		"another question":         {func(b *bundle.Bundle) { b.Artifacts[1].SHA256 = digest.SHA256Hex(nil) }, "/runs/0/request_hash", "", ""},
-		"fewer trials":             {func(b *bundle.Bundle) { b.Trials.FamilyTrials = 1 }, "/trials/family_trials", int64(1), int64(12)},
-		"no trials":                {func(b *bundle.Bundle) { b.Trials = nil }, "/trials", nil, int64(12)},
-		"another plugin":           {func(b *bundle.Bundle) { b.Strategy.Plugin.SHA256 = digest.SHA256Hex([]byte("x")) }, "/strategy/plugin/sha256", "", ""},
-		"other parameters":         {func(b *bundle.Bundle) { b.Strategy.Params = json.RawMessage(`{"fast":11}`) }, "/strategy/params_sha256", "", ""},
-		"another market":           {func(b *bundle.Bundle) { b.Strategy.Symbols = []string{"ETH/USDT"} }, "/strategy/symbols", "ETH/USDT", "BTC/USDT"},
-		"another timeframe":        {func(b *bundle.Bundle) { b.Strategy.Timeframes = []string{"1d"} }, "/strategy/timeframes", "1d", "1h"},
-		"the baseline left out":    {func(b *bundle.Bundle) { b.Runs = b.Runs[1:] }, "/runs/0/run_id", nil, "base"},
-		"a run under another's id": {func(b *bundle.Bundle) { b.Runs[1].RequestHash = b.Runs[0].RequestHash }, "/runs/1/request_hash", "", ""},
+		"a refuted falsification": {func(b *bundle.Bundle) {
+			b.Runs[1].Summary["gates_failed"] = 1
+		}, "/runs/1/summary/gates_failed", 1.0, 0.0},
+		"a stress test": {func(b *bundle.Bundle) {
+			b.Runs[0].Summary["stress_failed"] = 2
+		}, "/runs/0/summary/stress_failed", 2.0, 0.0},
+		"the drawdown": {func(b *bundle.Bundle) {
+			b.Runs[0].Summary["max_drawdown"] = 0.11
+		}, "/runs/0/summary/max_drawdown", 0.11, 0.2},
+		"a metric more": {func(b *bundle.Bundle) {
+			b.Runs[0].Summary["sharpe_ratio"] = 99
+		}, "/runs/0/summary/sharpe_ratio", 99.0, nil},
+		"a metric less": {func(b *bundle.Bundle) {
+			delete(b.Runs[0].Summary, "total_trades")
+		}, "/runs/0/summary/total_trades", nil, 100.0},
+		"a metric of a split": {func(b *bundle.Bundle) {
+			b.Runs[0].Splits[0].Metrics["total_trades"] = 7
+		}, "/runs/0/splits/0/metrics/total_trades", 7.0, 100.0},
+		"the kind of a split": {func(b *bundle.Bundle) {
+			b.Runs[0].Splits[0].Kind = "walk_forward"
+		}, "/runs/0/splits/0/kind", "walk_forward", "test"},
+		"another split": {func(b *bundle.Bundle) {
+			b.Runs[0].Splits[0].SplitID = "wf-00"
+		}, "/runs/0/splits/0/split_id", "wf-00", nil},
+		"no splits": {func(b *bundle.Bundle) {
+			b.Runs[0].Splits = nil
+		}, "/runs/0/splits", 0, 1},
+		"the role of a lab run": {func(b *bundle.Bundle) {
+			b.Runs[0].Role = bundle.RolePaper
+		}, "/runs/0/role", "paper", "run"},
+		"in-sample as out": {func(b *bundle.Bundle) {
+			b.Runs[0].Role = bundle.RoleOOS
+			b.Runs[0].Summary["stress_failed"] = 0
+		}, "/runs/0/summary/stress_failed", 0.0, nil},
+		"paper as canary": {func(b *bundle.Bundle) {
+			b.Runs[2].Role = bundle.RoleCanary
+		}, "/runs/2/role", "canary", "service"},
+		"a longer soak": {func(b *bundle.Bundle) {
+			x := 9e9
+			b.Runs[2].CoveredSeconds = &x
+		}, "/runs/2/covered_seconds", 9e9, 15 * 86400.0},
+		"a later end": {func(b *bundle.Bundle) {
+			b.Runs[0].CompletedAt = "2026-11-20T12:00:00Z"
+		}, "/runs/0/completed_at", "2026-11-20T12:00:00Z", "2026-11-19T12:30:00Z"},
+		"another question": {func(b *bundle.Bundle) {
+			b.Artifacts[1].SHA256 = digest.SHA256Hex(nil)
+		}, "/runs/0/request_hash", "", ""},
+		"fewer trials": {func(b *bundle.Bundle) {
+			b.Trials.FamilyTrials = 1
+		}, "/trials/family_trials", int64(1), int64(12)},
+		"no trials": {func(b *bundle.Bundle) { b.Trials = nil }, "/trials", nil, int64(12)},
+		"another plugin": {func(b *bundle.Bundle) {
+			b.Strategy.Plugin.SHA256 = digest.SHA256Hex([]byte("x"))
+		}, "/strategy/plugin/sha256", "", ""},
+		"other parameters": {func(b *bundle.Bundle) {
+			b.Strategy.Params = json.RawMessage(`{"fast":11}`)
+		}, "/strategy/params_sha256", "", ""},
+		"another market": {func(b *bundle.Bundle) {
+			b.Strategy.Symbols = []string{"ETH/USDT"}
+		}, "/strategy/symbols", "ETH/USDT", "BTC/USDT"},
+		"another timeframe": {func(b *bundle.Bundle) {
+			b.Strategy.Timeframes = []string{"1d"}
+		}, "/strategy/timeframes", "1d", "1h"},
+		"the baseline left out": {func(b *bundle.Bundle) {
+			b.Runs = b.Runs[1:]
+		}, "/runs/0/run_id", nil, "base"},
+		"a run under another's id": {func(b *bundle.Bundle) {
+			b.Runs[1].RequestHash = b.Runs[0].RequestHash
+		}, "/runs/1/request_hash", "", ""},
 	} {
 		b := good()
 		c.edit(b)
 		_, err := check(b, files)
 		var refused *bundle.Error
-		if !errors.As(err, &refused) || refused.Code != bundle.SummaryMismatch || refused.Pointer != "/bundle"+c.pointer {
+		if !errors.As(err, &refused) || refused.Code != bundle.SummaryMismatch ||
+			refused.Pointer != "/bundle"+c.pointer {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
@@ -99,7 +150,9 @@ func TestWithoutAFileNothingIsKnown(t *testing.T) {
 	b := good()
 	for name := range planetest.Files(b) {
 		for _, edit := range []func(map[string][]byte){
-			func(f map[string][]byte) { delete(f, name) }, func(f map[string][]byte) { f[name] = append(f[name], ' ') },
+			func(f map[string][]byte) {
+				delete(f, name)
+			}, func(f map[string][]byte) { f[name] = append(f[name], ' ') },
 		} {
 			files := planetest.Files(b)
 			edit(files)
@@ -150,38 +203,61 @@ func TestFilesThatContradict(t *testing.T) {
 		code            field.Code
 		words           string
 	}{
-		"not a number":                {"runs/base/splits/test/metrics.json", "0.2", "NaN", bundle.ArtifactInvalid, "metrics.json"},
-		"beyond all numbers":          {"runs/base/splits/test/metrics.json", "0.2", "1e999", bundle.ArtifactInvalid, "metrics.json"},
-		"null":                        {"runs/base/splits/test/metrics.json", "0.2", "null", bundle.SummaryMismatch, ""},
-		"a name twice":                {"runs/base/splits/test/metrics.json", `"max_drawdown":0.2`, `"max_drawdown":0.2,"max_drawdown":0.1`, bundle.ArtifactInvalid, "metrics.json"},
-		"a count of its own":          {"runs/base/report.json", `"stress_failed":0`, `"stress_failed":3`, bundle.ArtifactInvalid, "stress_failed"},
-		"a verdict of its own":        {"runs/false/falsify/summary.json", `"overall":"pass"`, `"overall":"warn"`, bundle.ArtifactInvalid, "falsification of report.json"},
-		"an unknown verdict":          {"runs/false/falsify/summary.json", `"overall":"pass"`, `"overall":"great"`, bundle.ArtifactInvalid, "overall"},
-		"a failed gate that passed":   {"runs/false/falsify/summary.json", `"verdict":"pass"`, `"verdict":"fail"`, bundle.ArtifactInvalid, "overall"},
-		"of another run":              {"runs/false/falsify/summary.json", `"base_run_id":"base"`, `"base_run_id":"else"`, bundle.ArtifactInvalid, "falsification of report.json"},
-		"of another question":         {"runs/false/falsify/summary.json", `"base_request_hash":"`, `"base_request_hash":"00`, bundle.SummaryMismatch, "not in the bundle"},
-		"a report of another run":     {"runs/base/report.json", `"run_id":"base"`, `"run_id":"else"`, bundle.ArtifactInvalid, "metadata.json"},
-		"a row of another run":        {"runs/base/metadata.json", `"run_id":"base"`, `"run_id":"else"`, bundle.ArtifactInvalid, "metadata.json"},
-		"another schema":              {"runs/base/metadata.json", `run-metadata/v1`, `run-metadata/v9`, bundle.ArtifactInvalid, "schema"},
-		"a failed run":                {"runs/base/report.json", `"status":"completed"`, `"status":"failed"`, bundle.ArtifactInvalid, "metadata.json"},
-		"no JSON":                     {"runs/base/report.json", `{`, ``, bundle.ArtifactInvalid, "report.json"},
-		"a time that is none":         {"runs/base/metadata.json", `"completed_at":"2`, `"completed_at":"x2`, bundle.ArtifactInvalid, "times"},
-		"fewer trials than none":      {"runs/false/falsify/summary.json", `"n_trials":12`, `"n_trials":-1`, bundle.ArtifactInvalid, "trials"},
-		"a question of another kind":  {"runs/base/request.json", `"kind":"run"`, `"kind":"trial"`, bundle.ArtifactInvalid, "request.json"},
-		"a question on other candles": {"runs/base/request.json", `"data":[]`, `"data":[{"sha256":"00"}]`, bundle.SummaryMismatch, ""},
+		"not a number": {"runs/base/splits/test/metrics.json", "0.2", "NaN",
+			bundle.ArtifactInvalid, "metrics.json"},
+		"beyond all numbers": {"runs/base/splits/test/metrics.json", "0.2", "1e999",
+			bundle.ArtifactInvalid, "metrics.json"},
+		"null": {"runs/base/splits/test/metrics.json", "0.2", "null",
+			bundle.SummaryMismatch, ""},
+		"a name twice": {"runs/base/splits/test/metrics.json", `"max_drawdown":0.2`,
+			`"max_drawdown":0.2,"max_drawdown":0.1`, bundle.ArtifactInvalid, "metrics.json"},
+		"a count of its own": {"runs/base/report.json", `"stress_failed":0`, `"stress_failed":3`,
+			bundle.ArtifactInvalid, "stress_failed"},
+		"a verdict of its own": {"runs/false/falsify/summary.json", `"overall":"pass"`,
+			`"overall":"warn"`, bundle.ArtifactInvalid, "falsification of report.json"},
+		"an unknown verdict": {"runs/false/falsify/summary.json", `"overall":"pass"`,
+			`"overall":"great"`, bundle.ArtifactInvalid, "overall"},
+		"a failed gate that passed": {"runs/false/falsify/summary.json", `"verdict":"pass"`,
+			`"verdict":"fail"`, bundle.ArtifactInvalid, "overall"},
+		"of another run": {"runs/false/falsify/summary.json", `"base_run_id":"base"`,
+			`"base_run_id":"else"`, bundle.ArtifactInvalid, "falsification of report.json"},
+		"of another question": {"runs/false/falsify/summary.json", `"base_request_hash":"`,
+			`"base_request_hash":"00`, bundle.SummaryMismatch, "not in the bundle"},
+		"a report of another run": {"runs/base/report.json", `"run_id":"base"`, `"run_id":"else"`,
+			bundle.ArtifactInvalid, "metadata.json"},
+		"a row of another run": {"runs/base/metadata.json", `"run_id":"base"`, `"run_id":"else"`,
+			bundle.ArtifactInvalid, "metadata.json"},
+		"another schema": {"runs/base/metadata.json", `run-metadata/v1`, `run-metadata/v9`,
+			bundle.ArtifactInvalid, "schema"},
+		"a failed run": {"runs/base/report.json", `"status":"completed"`, `"status":"failed"`,
+			bundle.ArtifactInvalid, "metadata.json"},
+		"no JSON": {"runs/base/report.json", `{`, ``, bundle.ArtifactInvalid,
+			"report.json"},
+		"a time that is none": {"runs/base/metadata.json", `"completed_at":"2`, `"completed_at":"x2`,
+			bundle.ArtifactInvalid, "times"},
+		"fewer trials than none": {"runs/false/falsify/summary.json", `"n_trials":12`, `"n_trials":-1`,
+			bundle.ArtifactInvalid, "trials"},
+		"a question of another kind": {"runs/base/request.json", `"kind":"run"`, `"kind":"trial"`,
+			bundle.ArtifactInvalid, "request.json"},
+		"a question on other candles": {"runs/base/request.json", `"data":[]`, `"data":[{"sha256":"00"}]`,
+			bundle.SummaryMismatch, ""},
 	} {
 		b, files := rewritten(t, c.file, c.old, c.with)
 		if strings.HasSuffix(c.file, "request.json") {
 			for _, f := range []string{"report.json", "metadata.json"} { // they name the question by its hash
 				at := "runs/base/" + f
-				files[at] = bytes.Replace(files[at], []byte(good().Runs[0].RequestHash), []byte(b.Runs[0].RequestHash), 1)
+				files[at] = bytes.Replace(files[at], []byte(good().Runs[0].RequestHash),
+					[]byte(b.Runs[0].RequestHash), 1)
 			}
-			b.Runs[0].ReportSHA256, b.Runs[0].MetadataSHA256 = digest.SHA256Hex(files["runs/base/report.json"]), digest.SHA256Hex(files["runs/base/metadata.json"])
+			b.Runs[0].ReportSHA256,
+				b.Runs[0].MetadataSHA256 = digest.SHA256Hex(files["runs/base/report.json"]),
+				digest.SHA256Hex(files["runs/base/metadata.json"])
 			b.Artifacts[0].SHA256 = b.Runs[0].ReportSHA256
 		}
 		_, err := check(b, files)
 		var refused *bundle.Error
-		if !errors.As(err, &refused) || refused.Code != c.code || !strings.Contains(refused.Message, c.words) {
+		if !errors.As(err, &refused) || refused.Code != c.code ||
+			!strings.Contains(refused.Message, c.words) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -189,7 +265,9 @@ func TestFilesThatContradict(t *testing.T) {
 
 // TestReportsOfTheVersionBefore have no counts of their own: they are counted from the tests.
 func TestReportsOfTheVersionBefore(t *testing.T) {
-	b := good(func(b *bundle.Bundle) { b.Runs[0].Summary["stress_failed"], b.Runs[1].Summary["gates_failed"] = 1, 2 })
+	b := good(func(b *bundle.Bundle) {
+		b.Runs[0].Summary["stress_failed"], b.Runs[1].Summary["gates_failed"] = 1, 2
+	})
 	files := planetest.Files(b)
 	for i, cut := range []string{`"stress_failed":1,`, `"gates_failed":2,`} {
 		name := "runs/" + b.Runs[i].RunID + "/report.json"
@@ -204,7 +282,8 @@ func TestReportsOfTheVersionBefore(t *testing.T) {
 			}
 		}
 	}
-	if list, err := check(b, files); err != nil || len(list) == 0 || len(list[1].Falsification.Failed()) != 2 {
+	if list, err := check(b, files); err != nil || len(list) == 0 ||
+		len(list[1].Falsification.Failed()) != 2 {
 		t.Error(list, err)
 	}
 	b.Runs[1].Summary["gates_failed"] = 0
@@ -228,7 +307,8 @@ func TestAnInconclusiveFalsificationHasNoCount(t *testing.T) {
 
 // TestEmptyListsAreLists: what a replay signs of a run without splits is read as the same.
 func TestEmptyListsAreLists(t *testing.T) {
-	nothing := bundle.Inputs{Summary: map[string]float64{}, Falsification: &bundle.Falsification{Overall: "inconclusive"}}
+	nothing := bundle.Inputs{Summary: map[string]float64{},
+		Falsification: &bundle.Falsification{Overall: "inconclusive"}}
 	empty := bundle.Inputs{Summary: map[string]float64{}, Splits: []bundle.Split{}}
 	empty.Falsification = &bundle.Falsification{Overall: "inconclusive", Tests: []bundle.TestVerdict{}}
 	a, err := nothing.SHA256()
@@ -246,7 +326,8 @@ func TestDrills(t *testing.T) {
 		"a killed paper run": {func(*bundle.Drill) {}, ""},
 		"killed by the registry": {func(d *bundle.Drill) {
 			d.Metadata = strings.NewReplacer(`"failed"`, `"completed"`, `{"code":"RISK_KILL"}`, `null`,
-				`"mode":"paper"`, `"message":"Stopped by the deployment policy: The deployment was killed: odd fills.","mode":"live"`).Replace(d.Metadata)
+				`"mode":"paper"`,
+				`"message":"Stopped by the deployment policy: The deployment was killed: odd fills.","mode":"live"`).Replace(d.Metadata)
 		}, ""},
 		"a failed drill": {func(d *bundle.Drill) {
 			d.Result, d.Metadata = "fail", strings.Replace(d.Metadata, "RISK_KILL", "OTHER", 1)
@@ -260,20 +341,26 @@ func TestDrills(t *testing.T) {
 		"a backtest of the service": {func(d *bundle.Drill) {
 			d.Metadata = strings.NewReplacer(`"mode":"paper"`, `"mode":"backtest"`).Replace(d.Metadata)
 		}, "mode"},
-		"another program": {func(d *bundle.Drill) { d.Metadata = strings.Replace(d.Metadata, `"fast":10`, `"fast":11`, 1) }, "other_program"},
+		"another program": {func(d *bundle.Drill) {
+			d.Metadata = strings.Replace(d.Metadata, `"fast":10`, `"fast":11`, 1)
+		}, "other_program"},
 		"still running": {func(d *bundle.Drill) {
 			d.Metadata = strings.Replace(d.Metadata, `"status":"failed"`, `"status":"running"`, 1)
 		}, "not_over"},
 		"no end": {func(d *bundle.Drill) {
-			d.Metadata = strings.Replace(d.Metadata, `"completed_at":"2026-11-20T12:29:00Z"`, `"completed_at":null`, 1)
+			d.Metadata = strings.Replace(d.Metadata, `"completed_at":"2026-11-20T12:29:00Z"`,
+				`"completed_at":null`, 1)
 		}, "not_over"},
 		"an end to come": {func(d *bundle.Drill) {
-			d.Metadata = strings.Replace(d.Metadata, `"completed_at":"2026-11-20T12:29:00Z"`, `"completed_at":"2027-01-01T00:00:00Z"`, 1)
+			d.Metadata = strings.Replace(d.Metadata, `"completed_at":"2026-11-20T12:29:00Z"`,
+				`"completed_at":"2027-01-01T00:00:00Z"`, 1)
 		}, "ahead"},
-		"dated ahead":     {func(d *bundle.Drill) { d.DoneAt = "2026-11-25T12:30:00Z" }, "ahead"},
-		"after the run":   {func(d *bundle.Drill) { d.DoneAt = "2026-11-20T12:29:30Z" }, "outside"},
-		"before the run":  {func(d *bundle.Drill) { d.DoneAt = "2026-10-20T12:30:00Z" }, "outside"},
-		"ended by itself": {func(d *bundle.Drill) { d.Metadata = strings.Replace(d.Metadata, "RISK_KILL", "PLUGIN_CRASHED", 1) }, "not_killed"},
+		"dated ahead":    {func(d *bundle.Drill) { d.DoneAt = "2026-11-25T12:30:00Z" }, "ahead"},
+		"after the run":  {func(d *bundle.Drill) { d.DoneAt = "2026-11-20T12:29:30Z" }, "outside"},
+		"before the run": {func(d *bundle.Drill) { d.DoneAt = "2026-10-20T12:30:00Z" }, "outside"},
+		"ended by itself": {func(d *bundle.Drill) {
+			d.Metadata = strings.Replace(d.Metadata, "RISK_KILL", "PLUGIN_CRASHED", 1)
+		}, "not_killed"},
 	} {
 		doc := planetest.Good(now)
 		d := planetest.Drill(doc, now, "pass")
@@ -282,7 +369,9 @@ func TestDrills(t *testing.T) {
 		switch {
 		case c.reason == "" && refused != nil:
 			t.Errorf("%s: %v", name, refused)
-		case c.reason != "" && (refused == nil || refused.Code != bundle.InvalidDrill || refused.Reason != c.reason || refused.Pointer != "/x"):
+		case c.reason != "" &&
+			(refused == nil || refused.Code != bundle.InvalidDrill || refused.Reason != c.reason ||
+				refused.Pointer != "/x"):
 			t.Errorf("%s: %+v", name, refused)
 		}
 	}
@@ -290,7 +379,8 @@ func TestDrills(t *testing.T) {
 	b := good()
 	d := planetest.Drill(planetest.Good(now), now.Add(-time.Minute), "pass")
 	b.Runs[2].RunID = d.RunID
-	if refused := evidence.CheckDrill(&d, b, "", now); refused == nil || refused.Reason != bundle.ReasonRecord {
+	if refused := evidence.CheckDrill(&d, b, "", now); refused == nil ||
+		refused.Reason != bundle.ReasonRecord {
 		t.Errorf("%+v", refused)
 	}
 }
@@ -305,7 +395,8 @@ func FuzzRead(f *testing.F) {
 		if extra == nil {
 			extra = files[at+evidence.LockedName]
 		}
-		f.Add(string(run.Role), files[at+evidence.ReportName], files[at+evidence.RequestName], files[at+evidence.MetadataName], extra)
+		f.Add(string(run.Role), files[at+evidence.ReportName], files[at+evidence.RequestName],
+			files[at+evidence.MetadataName], extra)
 	}
 	f.Fuzz(func(t *testing.T, role string, report, request, metadata, extra []byte) {
 		run, err := evidence.Read(bundle.Role(role), func(name string) ([]byte, error) {

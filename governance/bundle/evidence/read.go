@@ -72,7 +72,10 @@ type question struct {
 	EndDate    string          `json:"end_date"`
 	Inputs     struct {
 		PluginSHA256 string `json:"plugin_sha256"`
-		Data         []struct {
+		Engine       struct {
+			SHA256 string `json:"sha256"`
+		} `json:"engine"`
+		Data []struct {
 			SHA256 string `json:"sha256"`
 		} `json:"data"`
 	} `json:"inputs"`
@@ -80,15 +83,11 @@ type question struct {
 
 // report is the part of report.json that is read; null metrics are nil.
 type report struct {
-	RunID       string `json:"run_id"`
-	RequestHash string `json:"request_hash"`
-	Kind        string `json:"kind"`
-	Status      string `json:"status"`
-	Splits      []struct {
-		ID      string              `json:"split_id"`
-		Role    string              `json:"role"`
-		Metrics map[string]*float64 `json:"metrics"`
-	} `json:"splits"`
+	RunID       string        `json:"run_id"`
+	RequestHash string        `json:"request_hash"`
+	Kind        string        `json:"kind"`
+	Status      string        `json:"status"`
+	Splits      []reportSplit `json:"splits"`
 	WalkForward *struct {
 		Metrics map[string]*float64 `json:"metrics"`
 	} `json:"walk_forward"`
@@ -102,6 +101,14 @@ type report struct {
 	// Reports of earlier versions do not have these two.
 	StressFailed *int64 `json:"stress_failed"`
 	GatesFailed  *int64 `json:"gates_failed"`
+}
+
+// reportSplit is a split of a report; From is the index of its first candle.
+type reportSplit struct {
+	ID      string              `json:"split_id"`
+	Role    string              `json:"role"`
+	From    int                 `json:"from"`
+	Metrics map[string]*float64 `json:"metrics"`
 }
 
 // Metadata is the part of metadata.json that is read.
@@ -139,9 +146,22 @@ type attack struct {
 	BaseRequestHash string               `json:"base_request_hash"`
 	Overall         string               `json:"overall"`
 	Tests           []bundle.TestVerdict `json:"tests"`
-	Ledger          struct {
+	// Statistics are those of the tests, read of the same list a second time.
+	Statistics []testStatistic `json:"-"`
+	Ledger     struct {
 		Trials int64 `json:"n_trials"`
 	} `json:"ledger"`
+}
+
+// testStatistic is the statistic of one test.
+type testStatistic struct {
+	ID        string `json:"id"`
+	Verdict   string `json:"verdict"`
+	Reason    string `json:"reason_code"`
+	Statistic struct {
+		Name  string   `json:"name"`
+		Value *float64 `json:"value"`
+	} `json:"statistic"`
 }
 
 // overalls are what a falsification can come to.
@@ -188,7 +208,7 @@ func Read(role bundle.Role, files Files) (*Run, error) {
 	if m.Service != nil && m.Service.DivergingFills != nil {
 		run.Summary["diverging_fills"] = float64(*m.Service.DivergingFills)
 	}
-	return run, nil
+	return run, run.derive(&rep, nil, files)
 }
 
 // invalidError reports that a file is not as a lab writes it.
@@ -333,6 +353,13 @@ func (r *Run) falsification(rep *report, files Files) error {
 	if err := load(files, AttackName, &a); err != nil {
 		return err
 	}
+	var again struct {
+		Tests []testStatistic `json:"tests"`
+	}
+	if err := load(files, AttackName, &again); err != nil {
+		return err
+	}
+	a.Statistics = again.Tests
 	found := &bundle.Falsification{
 		BaseRunID: a.BaseRunID, Overall: a.Overall, Trials: a.Ledger.Trials,
 		Tests: append([]bundle.TestVerdict{}, a.Tests...),
@@ -357,7 +384,7 @@ func (r *Run) falsification(rep *report, files Files) error {
 	}
 	r.BaseRequestHash = a.BaseRequestHash
 	r.Falsification = found
-	return nil
+	return r.derive(rep, &a, files)
 }
 
 // defined is the metrics that are numbers: null is left out.

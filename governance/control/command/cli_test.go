@@ -14,7 +14,8 @@ import (
 
 // commands are all of the command line.
 var commands = []string{
-	"serve", "approve", "reject", "suspend", "retire", "incident", "verify", "rebuild", "keys new", "keys show", "keys trust",
+	"serve", "approve", "reject", "suspend", "retire", "incident", "verify", "rebuild", "keys new",
+	"keys show", "keys trust",
 }
 
 // TestHelp: every command says what it does, with an example, and exits with 0.
@@ -32,14 +33,18 @@ func TestHelp(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "Exit codes: 0 done, 1 refused, 2 usage or configuration, 3") {
 		t.Errorf("exit %d %s", code, out)
 	}
-	if code, out, _ := run(t, time.Now, "", "completion", "bash"); code != 0 || !strings.Contains(out, "__governance") {
+	if code, out, _ := run(t, time.Now, "", "completion", "bash"); code != 0 ||
+		!strings.Contains(out, "__governance") {
 		t.Errorf("completion: exit %d", code)
 	}
 	for args, want := range map[string]string{
-		"approve cr-x --stage ": "canary", "approve cr-x --role ": "approver", "suspend cr-x --to ": "research", "incident cr-x --severity ": "critical",
+		"approve cr-x --stage ": "canary", "approve cr-x --role ": "approver",
+		"suspend cr-x --to ": "research", "incident cr-x --severity ": "critical",
 		"incident cr-x --result ": "fail", "keys trust --role ": "operator", "serve --log-level ": "debug",
 	} {
-		if _, out, _ := run(t, time.Now, "", append([]string{"__complete"}, strings.Split(args, " ")...)...); !strings.Contains(out, want+"\n") {
+		if _, out, _ := run(t, time.Now, "",
+			append([]string{"__complete"}, strings.Split(args, " ")...)...); !strings.Contains(out,
+			want+"\n") {
 			t.Errorf("%s: completes to %q", args, out)
 		}
 	}
@@ -50,27 +55,34 @@ func TestJSON(t *testing.T) {
 	d := newDesk(t)
 	id := d.submit()
 	common := []string{"--control-url", d.p.URL, "--json"}
-	code, out, errs := run(t, d.p.Now, "y\n", append([]string{"suspend", id, "--reason", "x", "--key", d.key("otto")}, common...)...)
+	code, out, errs := run(t, d.p.Now, "y\n",
+		append([]string{"suspend", id, "--reason", "x", "--key", d.key("otto")}, common...)...)
 	var rec struct {
 		Schema string
 		State  struct{ Stage, Href string } `json:"promotion_state"`
 	}
-	if err := json.Unmarshal([]byte(out), &rec); err != nil || code != 0 || rec.Schema != "ingest-receipt/v1" || rec.State.Stage != "paper" {
+	if err := json.Unmarshal([]byte(out), &rec); err != nil || code != 0 ||
+		rec.Schema != "ingest-receipt/v1" || rec.State.Stage != "paper" {
 		t.Errorf("suspend: exit %d %v %s", code, err, out)
 	}
 	if !strings.Contains(errs, "[y/N]") {
 		t.Errorf("nobody was asked: %s", errs)
 	}
-	code, out, errs = run(t, d.p.Now, "", append([]string{"approve", id, "--resume", "--role", "risk", "--key", d.key("rita"), "--yes"}, common...)...)
-	if err := json.Unmarshal([]byte(out), &rec); err != nil || code != 0 || !strings.Contains(errs, "plan for paper: pass") {
+	code, out, errs = run(t, d.p.Now, "",
+		append([]string{"approve", id, "--resume", "--role", "risk", "--key", d.key("rita"), "--yes"},
+			common...)...)
+	if err := json.Unmarshal([]byte(out), &rec); err != nil || code != 0 ||
+		!strings.Contains(errs, "plan for paper: pass") {
 		t.Errorf("approve: exit %d %v %s%s", code, err, out, errs)
 	}
 	name := filepath.Join(t.TempDir(), "new")
 	var made, entered map[string]any
-	if _, out, _ = run(t, time.Now, "", "keys", "new", name, "--json"); json.Unmarshal([]byte(out), &made) != nil || len(made["key_id"].(string)) != 64 {
+	if _, out, _ = run(t, time.Now, "", "keys", "new", name, "--json"); json.Unmarshal([]byte(out),
+		&made) != nil || len(made["key_id"].(string)) != 64 {
 		t.Errorf("keys new: %s", out)
 	}
-	_, out, _ = run(t, time.Now, "", "keys", "trust", "--pub", name+".pub", "--principal", "n", "--role", "lab", "--state-dir", t.TempDir(), "--json")
+	_, out, _ = run(t, time.Now, "", "keys", "trust", "--pub", name+".pub", "--principal", "n", "--role",
+		"lab", "--state-dir", t.TempDir(), "--json")
 	if json.Unmarshal([]byte(out), &entered) != nil || entered["version"] != 1.0 {
 		t.Errorf("keys trust: %s", out)
 	}
@@ -94,7 +106,8 @@ func TestTrustSettings(t *testing.T) {
 	run(t, now, "", "keys", "new", name)
 	trust(0, "--pub", name+".pub", "--principal", "n", "--role", "lab")
 	trust(0, "--require-signature", "true")
-	if out := trust(0, "--expires", "10d", "--valid", "20d"); !strings.Contains(out, "version 3, 1 keys, expires 2026-03-11T00:00:00Z") {
+	if out := trust(0, "--expires", "10d", "--valid", "20d"); !strings.Contains(out,
+		"version 3, 1 keys, expires 2026-03-11T00:00:00Z") {
 		t.Errorf("%s", out)
 	}
 	trust(2, "--require-signature", "yes")
@@ -102,7 +115,8 @@ func TestTrustSettings(t *testing.T) {
 	trust(2, "--restore", "--expires", "10d")
 	trust(2, "--principal", "n", "--expires", "10d")
 	text, err := os.ReadFile(filepath.Join(dir, "trust.json"))
-	if err != nil || !strings.Contains(string(text), `"require_signature":true`) || !strings.Contains(string(text), `"version":3`) {
+	if err != nil || !strings.Contains(string(text), `"require_signature":true`) ||
+		!strings.Contains(string(text), `"version":3`) {
 		t.Errorf("%v %s", err, text)
 	}
 }
@@ -110,7 +124,8 @@ func TestTrustSettings(t *testing.T) {
 // TestKeysNeedAFolder: a key is not put into a folder that nobody has made.
 func TestKeysNeedAFolder(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "keys", "olga")
-	if code, _, errs := run(t, time.Now, "", "keys", "new", name); code != 2 || !strings.Contains(errs, "mkdir -p "+filepath.Dir(name)) {
+	if code, _, errs := run(t, time.Now, "", "keys", "new", name); code != 2 ||
+		!strings.Contains(errs, "mkdir -p "+filepath.Dir(name)) {
 		t.Errorf("exit %d %s", code, errs)
 	}
 }
@@ -129,8 +144,10 @@ func TestHints(t *testing.T) {
 		"reject " + id: "a stop says why",
 		"approve " + id[:20] + " --stage canary --role risk": "begins with cr-",
 	} {
-		full := append(strings.Fields(args), "--control-url", d.p.URL, "--yes", "--key", d.key("owner@example.com"))
-		if code, _, errs := run(t, d.p.Now, "", full...); code != 1 && code != 2 || !strings.Contains(errs, want) {
+		full := append(strings.Fields(args), "--control-url", d.p.URL, "--yes", "--key",
+			d.key("owner@example.com"))
+		if code, _, errs := run(t, d.p.Now, "", full...); code != 1 && code != 2 ||
+			!strings.Contains(errs, want) {
 			t.Errorf("%s: exit %d %s", args, code, errs)
 		}
 	}
@@ -178,14 +195,21 @@ func TestLyingPlane(t *testing.T) {
 		"another digest": {"/promotion-plans", func(s string) string {
 			return strings.Replace(s, `"plan_digest":"sha256:`, `"plan_digest":"sha256:0`, 1)
 		}},
-		"another stage":   {"/promotion-plans", func(s string) string { return strings.Replace(s, `"stage":"canary"`, `"stage":"live"`, 1) }},
-		"another bundle":  {"/candidate-bundles", func(s string) string { return strings.Replace(s, `"fast":10`, `"fast":11`, 1) }},
-		"no plan at all":  {"/promotion-plans", func(string) string { return "<html>" }},
-		"no log":          {"/trust/log.json", func(string) string { return "{}" }},
-		"another's owner": {"/candidate-bundles", func(s string) string { return strings.Replace(s, `"owner":"`, `"owner":"not-`, 1) }},
+		"another stage": {"/promotion-plans", func(s string) string {
+			return strings.Replace(s, `"stage":"canary"`, `"stage":"live"`, 1)
+		}},
+		"another bundle": {"/candidate-bundles", func(s string) string {
+			return strings.Replace(s, `"fast":10`, `"fast":11`, 1)
+		}},
+		"no plan at all": {"/promotion-plans", func(string) string { return "<html>" }},
+		"no log":         {"/trust/log.json", func(string) string { return "{}" }},
+		"another's owner": {"/candidate-bundles", func(s string) string {
+			return strings.Replace(s, `"owner":"`, `"owner":"not-`, 1)
+		}},
 	} {
 		url := lying(t, d.p.URL, c.path, c.change)
-		code, out, errs := run(t, d.p.Now, "", "approve", id, "--stage", "canary", "--role", "risk", "--key", d.key("rita"), "--yes", "--control-url", url)
+		code, out, errs := run(t, d.p.Now, "", "approve", id, "--stage", "canary", "--role", "risk", "--key",
+			d.key("rita"), "--yes", "--control-url", url)
 		if code != 1 && code != 3 {
 			t.Errorf("%s: exit %d %s%s", name, code, out, errs)
 		}

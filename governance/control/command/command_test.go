@@ -26,16 +26,15 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	p, err := planetest.Open(planetest.Options{Dir: filepath.Join(t.TempDir(), "g"), Trust: planetest.Trust(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	d := &desk{t, p, t.TempDir()}
+	d := newDeskAt(t, filepath.Join(t.TempDir(), "g"))
+	t.Cleanup(d.close)
+	return d
+}
+
+// newDeskAt is a desk whose plane has this folder; its caller closes it.
+func newDeskAt(t *testing.T, dir string) *desk {
+	t.Helper()
+	d := openDesk(t, dir, t.TempDir())
 	for _, name := range []string{"rita", "anna", "ruth", "otto", "host", "packer", planetest.Owner} {
 		if err := dsse.WriteKey(d.key(name), planetest.Key(name)); err != nil {
 			t.Fatal(err)
@@ -51,7 +50,9 @@ func run(t *testing.T, now func() time.Time, in string, args ...string) (code in
 	t.Helper()
 	var o, e bytes.Buffer
 	code = command.Run(context.Background(), args, command.World{
-		Env: func(string) (string, bool) { return "", false }, In: strings.NewReader(in), Out: &o, Err: &e, Now: now, Version: "1",
+		Env: func(string) (string, bool) {
+			return "", false
+		}, In: strings.NewReader(in), Out: &o, Err: &e, Now: now, Version: "1",
 	})
 	return code, o.String(), e.String()
 }
@@ -100,7 +101,8 @@ func (d *desk) submit(said ...planetest.Said) string {
 	d.t.Helper()
 	now := d.p.Now()
 	doc := planetest.Good(now, planetest.WithSoaks(now))
-	said = append([]planetest.Said{planetest.Signed(), {By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)}}, said...)
+	said = append([]planetest.Said{planetest.Signed(),
+		{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)}}, said...)
 	if a, err := d.p.Submit(doc, said...); err != nil || a.Status != http.StatusCreated {
 		d.t.Fatalf("%v %s", err, a.Body)
 	}
@@ -114,14 +116,17 @@ func TestToLiveAndBack(t *testing.T) {
 	d.stands(id, "paper/active")
 	host := t.TempDir()
 	record := planetest.Killed(&planetest.Good(d.p.Now()).Bundle, "drill-1", d.p.Now().Add(-time.Hour))
-	if err := planetest.Put(host, map[string][]byte{"runs/drill-1/metadata.json": []byte(record)}); err != nil {
+	if err := planetest.Put(host,
+		map[string][]byte{"runs/drill-1/metadata.json": []byte(record)}); err != nil {
 		t.Fatal(err)
 	}
-	d.as("otto", 0, "incident", id, "--drill", "kill_switch", "--run", "drill-1", "--result", "pass", "--run-state-dir", host)
+	d.as("otto", 0, "incident", id, "--drill", "kill_switch", "--run", "drill-1", "--result", "pass",
+		"--run-state-dir", host)
 	d.stands(id, "paper/eligible")
 
 	out := d.as("rita", 0, "approve", id, "--stage", "canary", "--role", "risk")
-	for _, want := range []string{"plan for canary: pass", "assurance.signed", "approvals missing: 2", "plan_digest sha256:"} {
+	for _, want := range []string{"plan for canary: pass", "assurance.signed", "approvals missing: 2",
+		"plan_digest sha256:"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the plan shows no %q:\n%s", want, out)
 		}
@@ -143,13 +148,16 @@ func TestToLiveAndBack(t *testing.T) {
 	if e := d.entry(); e.Status != "suspended" || !e.Kill {
 		t.Errorf("%+v", e)
 	}
-	if out := d.as("rita", 0, "approve", id, "--resume"); !strings.Contains(out, "resumption approvals missing: 2") { // the role is that of her key
+	// the role is that of her key
+	if out := d.as("rita", 0, "approve", id, "--resume"); !strings.Contains(out,
+		"resumption approvals missing: 2") {
 		t.Errorf("%s", out)
 	}
 	d.stands(id, "live/suspended")
 	d.as("otto", 1, "approve", id, "--resume") // an operator has no role for it
 	out = d.as("anna", 0, "approve", id, "--resume", "--role", "approver")
-	if !strings.Contains(out, "resumption approved by rita (risk)") || !strings.Contains(out, "resumption approvals missing: 1") {
+	if !strings.Contains(out, "resumption approved by rita (risk)") ||
+		!strings.Contains(out, "resumption approvals missing: 1") {
 		t.Errorf("%s", out)
 	}
 	d.stands(id, "live/active")
@@ -176,11 +184,13 @@ func TestWaiver(t *testing.T) {
 	d := newDesk(t)
 	id := d.submit()
 	d.as("rita", 2, "approve", id, "--stage", "canary", "--waive", "drill.kill_switch")
-	out := d.as("rita", 0, "approve", id, "--stage", "canary", "--waive", "drill.kill_switch", "--reason", "tomorrow")
+	out := d.as("rita", 0, "approve", id, "--stage", "canary", "--waive", "drill.kill_switch", "--reason",
+		"tomorrow")
 	if !strings.Contains(out, "paper/eligible") {
 		t.Errorf("%s", out)
 	}
-	d.as("rita", 1, "approve", id, "--stage", "canary", "--waive", "drill.kill_switch", "--reason", "x", "--valid", "8d")
+	d.as("rita", 1, "approve", id, "--stage", "canary", "--waive", "drill.kill_switch", "--reason", "x",
+		"--valid", "8d")
 	d.p.Advance(7*24*time.Hour + time.Minute)
 	d.stands(id, "paper/active")
 }
@@ -196,22 +206,27 @@ func TestRefusals(t *testing.T) {
 	d.as("rita", 1, "approve", id, "--resume", "--role", "risk") // nothing to resume from
 	d.as("rita", 1, "approve", "cr-"+strings.Repeat("0", 64), "--stage", "canary", "--role", "risk")
 	for _, args := range [][]string{
-		{"approve", "x", "--stage", "canary", "--role", "risk"}, {"approve", id}, {"approve", id, "--stage", "canary"}, {"reject", id},
-		{"incident", id}, {"incident", id, "--open", "a", "--close", "b"}, {"incident", id, "--open", "a"}, {"incident", id, "--drill", "other"},
-		{"suspend", id, "--reason", "x", "--valid", "soon"}, {"suspend", id, "--to", "nowhere", "--reason", "x"},
+		{"approve", "x", "--stage", "canary", "--role", "risk"}, {"approve", id},
+		{"approve", id, "--stage", "canary"}, {"reject", id},
+		{"incident", id}, {"incident", id, "--open", "a", "--close", "b"}, {"incident", id, "--open", "a"},
+		{"incident", id, "--drill", "other"},
+		{"suspend", id, "--reason", "x", "--valid", "soon"},
+		{"suspend", id, "--to", "nowhere", "--reason", "x"},
 		{"approve", id, "--stage", "canary", "--role", "risk", "--nothing"}, {"nothing"},
 	} {
 		d.as("rita", 2, args...)
 	}
 	// Whoever does not say yes signs nothing.
-	code, out, _ := run(t, d.p.Now, "n\n", "approve", id, "--stage", "canary", "--role", "risk", "--control-url", d.p.URL, "--key", d.key("rita"))
+	code, out, _ := run(t, d.p.Now, "n\n", "approve", id, "--stage", "canary", "--role", "risk",
+		"--control-url", d.p.URL, "--key", d.key("rita"))
 	if code != 1 || !strings.Contains(out, "[y/N]") {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	if d.p.Store.Size() != size {
 		t.Error("the log grew")
 	}
-	code, out, _ = run(t, d.p.Now, "y\n", "approve", id, "--stage", "canary", "--role", "risk", "--control-url", d.p.URL, "--key", d.key("rita"))
+	code, out, _ = run(t, d.p.Now, "y\n", "approve", id, "--stage", "canary", "--role", "risk",
+		"--control-url", d.p.URL, "--key", d.key("rita"))
 	if code != 0 || d.p.Store.Size() == size {
 		t.Errorf("exit %d: %s", code, out)
 	}

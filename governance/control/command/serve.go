@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,8 +23,10 @@ import (
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/governance/witness"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/flags"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // variables is how the names of the plane's variables begin.
@@ -37,9 +40,13 @@ type serveOptions struct {
 	stateOption
 	Origin       string   `flag:"log-origin" env:"SERVICE_GOVERNANCE_LOG_ORIGIN" usage:"the log's name, a DNS name; fixed at the first start (default governance.local)"`
 	ArtifactRoot string   `flag:"artifact-root" env:"SERVICE_GOVERNANCE_ARTIFACT_ROOT" default:"auto" usage:"folder that holds runs/; auto is the state folder's parent if it does, off reads none"`
-	Policy       string   `flag:"policy" env:"SERVICE_GOVERNANCE_POLICY" usage:"promotion policy (default policy.json in the state folder, else the one that is built in)"`
+	Policy       string   `flag:"policy" env:"SERVICE_GOVERNANCE_POLICY" usage:"promotion policy: a file, or default or solo, which are built in (default policy.json in the state folder, else default)"`
 	Trust        string   `flag:"trust" env:"SERVICE_GOVERNANCE_TRUST" usage:"whose signatures count (default trust.json in the state folder, else none)"`
+	Labs         []string `flag:"lab" usage:"lab program whose runs count, repeatable (default the lab beside this program, else any build)" complete:"file"`
 	BehindProxy  string   `flag:"behind-proxy" env:"SERVICE_GOVERNANCE_BEHIND_PROXY" default:"false" usage:"an authenticating proxy stands in front: allow other than loopback addresses"`
+	Witnesses    []string `flag:"witness" usage:"address of a witness that cosigns the log, repeatable; each needs its --witness-key"`
+	WitnessKeys  []string `flag:"witness-key" usage:"verifier key of the witness at the same place, repeatable"`
+	Quorum       int      `flag:"witness-quorum" usage:"how many cosignatures a checkpoint needs to be given out before newer ones (default all)"`
 	Hosts        []string `flag:"allowed-host" usage:"name that the Host header may carry, repeatable [SERVICE_GOVERNANCE_ALLOWED_HOSTS, commas]"`
 }
 
@@ -48,6 +55,9 @@ type serveConfig struct {
 	bind                                              edge.Bind
 	level                                             hclog.Level
 	stateDir, origin, artifactRoot, policy, trustFile string
+	witnesses                                         []witness.At
+	quorum                                            int
+	labs                                              []string
 }
 
 func serveCommand(w World) *cobra.Command {
@@ -95,12 +105,16 @@ func (o *serveOptions) config(set *flags.Set, w World) (cfg serveConfig, err err
 	}
 	cfg = serveConfig{
 		level: hclog.LevelFromString(o.LogLevel), origin: o.Origin, artifactRoot: o.ArtifactRoot,
-		policy:    o.Policy,
+		policy: o.Policy, labs: o.Labs,
 		trustFile: o.Trust, bind: edge.Bind{
 			Host: o.Host, Port: int(port), Prefix: variables, AllowedHosts: o.Hosts,
 			BehindProxy: o.BehindProxy == "1" || o.BehindProxy == "true",
 		},
 	}
+	if cfg.witnesses, err = witnessesOf(o.Witnesses, o.WitnessKeys); err != nil {
+		return cfg, err
+	}
+	cfg.quorum = o.Quorum
 	if cfg.stateDir, err = filepath.Abs(o.dir(set)); err != nil {
 		return cfg, bad("state-dir", "%v", err)
 	}
@@ -110,6 +124,28 @@ func (o *serveOptions) config(set *flags.Set, w World) (cfg serveConfig, err err
 		}
 	}
 	return cfg, cfg.findArtifacts()
+}
+
+// witnessesOf pairs addresses and keys.
+func witnessesOf(urls, keys []string) (list []witness.At, err error) {
+	if len(urls) != len(keys) {
+		return nil, usagef("--witness, --witness-key: %d addresses and %d keys: give each witness one key, "+
+			"in the same order", len(urls), len(keys))
+	}
+	for i, text := range urls {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" ||
+			u.User != nil {
+			return nil, usagef("--witness: write an address such as https://witness.example.com, without " +
+				"credentials")
+		}
+		key, err := translog.ParseWitnessKey(strings.TrimSpace(keys[i]))
+		if err != nil {
+			return nil, usagef("--witness-key: %v", err)
+		}
+		list = append(list, witness.At{URL: text, Key: key})
+	}
+	return list, nil
 }
 
 // findArtifacts resolves auto and off.
@@ -136,10 +172,12 @@ func (c *serveConfig) findArtifacts() error {
 
 // rules reads policy and trust. A file that an option names must be there; the ones in the
 // state folder need not.
-func (c *serveConfig) rules() (p *policy.Policy, t *bundle.Trust, err error) {
-	text, err := readRule(c.policy, filepath.Join(c.stateDir, "policy.json"))
-	if err != nil {
-		return nil, nil, usagef("policy: %v", err)
+func (c *serveConfig) rules(w World) (p *policy.Policy, t *bundle.Trust, err error) {
+	var text []byte
+	if p = namedPolicy(c.policy); p == nil {
+		if text, err = readRule(c.policy, filepath.Join(c.stateDir, "policy.json")); err != nil {
+			return nil, nil, usagef("policy: %v", err)
+		}
 	}
 	if text != nil {
 		if p, err = policy.Parse(text); err != nil {
@@ -155,7 +193,10 @@ func (c *serveConfig) rules() (p *policy.Policy, t *bundle.Trust, err error) {
 			return nil, nil, usagef("trust: %v", refused)
 		}
 	}
-	return p, t, nil
+	if p != nil && p.Solo {
+		t, err = c.ownerTrust(t, w)
+	}
+	return p, t, err
 }
 
 func readRule(named, fallback string) ([]byte, error) {
@@ -176,12 +217,17 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	if err != nil {
 		return err
 	}
-	rulesOf, trust, err := cfg.rules()
+	rulesOf, trust, err := cfg.rules(w)
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(ctx,
-		store.Options{Dir: cfg.stateDir, Origin: cfg.origin, Policy: rulesOf, Trust: trust, Now: w.Now})
+	labs, err := cfg.engines()
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, store.Options{
+		Dir: cfg.stateDir, Origin: cfg.origin, Policy: rulesOf, Trust: trust, Engines: labs, Now: w.Now,
+	})
 	if err != nil {
 		return err
 	}
@@ -197,14 +243,21 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	if err := cfg.report(logger, edge.URL(ln), s, w.Now()); err != nil {
 		return err
 	}
+	var asked *witness.Witnesses
+	if len(cfg.witnesses) > 0 && s.Damage() == nil {
+		if asked, err = control.OpenWitnesses(s, cfg.stateDir, cfg.witnesses, cfg.quorum); err != nil {
+			return err
+		}
+	}
 	host, _, _ := strings.Cut(strings.TrimPrefix(edge.URL(ln), "http://"), ":")
 	plane := control.New(control.Options{
 		Store: s, ArtifactRoot: cfg.artifactRoot,
 		Hosts: append([]string{cfg.bind.Host, host}, cfg.bind.AllowedHosts...), Now: w.Now, Logger: logger,
+		Witnesses: asked,
 	})
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	stop := watch(end, func() { cfg.reload(ctx, s, logger) })
+	stop := watch(end, func() { cfg.reload(ctx, s, logger, w) })
 	defer stop()
 	fmt.Fprintf(w.Out, "governance listening on %s\n", edge.URL(ln))
 	return plane.Serve(ctx, ln)
@@ -224,7 +277,10 @@ func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, no
 	return s.Look(func(w *promotion.World, log ledger.View) error {
 		p := w.Policy()
 		logger.Info("control plane", "address", url, "log_origin", s.Origin(), "log_size", log.Head.Size,
-			"policy", fmt.Sprintf("%s v%d %s", p.ID, p.Version, p.Digest))
+			"policy", fmt.Sprintf("%s v%d %s", p.ID, p.Version, p.Digest), "labs", len(w.Engines()))
+		if p.Solo {
+			logger.Warn("one person alone", "limit", policy.SoloNote)
+		}
 		switch t := w.Trust(); {
 		case t == nil:
 			logger.Warn("open mode: no signature counts, nothing goes beyond paper", "hint",
@@ -241,8 +297,8 @@ func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, no
 }
 
 // reload reads policy and trust again. What may not follow what is in force changes nothing.
-func (c *serveConfig) reload(ctx context.Context, s *store.Store, logger hclog.Logger) {
-	p, t, err := c.rules()
+func (c *serveConfig) reload(ctx context.Context, s *store.Store, logger hclog.Logger, w World) {
+	p, t, err := c.rules(w)
 	if err == nil {
 		err = s.Reconfigure(ctx, p, t)
 	}

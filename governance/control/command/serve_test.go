@@ -31,7 +31,9 @@ func serving(t *testing.T, args ...string) (url string, stop func()) {
 	var errs bytes.Buffer
 	go func() {
 		code := command.Run(ctx, append([]string{"serve", "--port", "0"}, args...), command.World{
-			Env: func(string) (string, bool) { return "", false }, In: strings.NewReader(""), Out: write, Err: &errs, Now: time.Now, Version: "1",
+			Env: func(string) (string, bool) {
+				return "", false
+			}, In: strings.NewReader(""), Out: write, Err: &errs, Now: time.Now, Version: "1",
 		})
 		_ = write.Close()
 		ended <- code
@@ -79,7 +81,8 @@ func TestServe(t *testing.T) {
 		t.Errorf("%s", health)
 	}
 	doc := planetest.Good(time.Now())
-	resp, err := http.Post(url+"/candidate-bundles/ingest", "application/json", bytes.NewReader(doc.Canonical))
+	resp, err := http.Post(url+"/candidate-bundles/ingest", "application/json",
+		bytes.NewReader(doc.Canonical))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,13 +93,15 @@ func TestServe(t *testing.T) {
 	_ = resp.Body.Close()
 
 	trustSomebody(t, dir, files, url)
-	if code, _, errs := run(t, time.Now, "", "serve", "--port", "0", "--state-dir", dir); code != 1 || !strings.Contains(errs, "in use") {
+	if code, _, errs := run(t, time.Now, "", "serve", "--port", "0", "--state-dir", dir); code != 1 ||
+		!strings.Contains(errs, "in use") {
 		t.Errorf("a second plane: exit %d %s", code, errs)
 	}
 	if code, _, _ := run(t, time.Now, "", "rebuild", "--check", "--state-dir", dir); code != 1 {
 		t.Errorf("rebuild beside a plane: exit %d", code)
 	}
-	if code, out, _ := run(t, time.Now, "", "keys", "show", "--state-dir", dir); code != 0 || !strings.Contains(out, "log_origin "+planetest.Origin) {
+	if code, out, _ := run(t, time.Now, "", "keys", "show", "--state-dir", dir); code != 0 ||
+		!strings.Contains(out, "log_origin "+planetest.Origin) {
 		t.Errorf("keys show: exit %d %s", code, out)
 	}
 	handedOver(t, url, files, doc.Canonical, rec.Seal)
@@ -109,19 +114,23 @@ func TestServe(t *testing.T) {
 		}
 	}
 	lostWitness(t, dir)
-	if code, _, errs := run(t, time.Now, "", "serve", "--port", "0", "--state-dir", dir, "--log-origin", "other.example"); code != 2 {
+	if code, _, errs := run(t, time.Now, "", "serve", "--port", "0", "--state-dir", dir, "--log-origin",
+		"other.example"); code != 2 {
 		t.Errorf("another name: exit %d %s", code, errs)
 	}
 	if err := os.Remove(filepath.Join(dir, "trust.json")); err != nil {
 		t.Fatal(err)
 	}
-	if code, _, errs := run(t, time.Now, "", "serve", "--port", "0", "--state-dir", dir); code != 2 || !strings.Contains(errs, "trust.json") {
+	if code, _, errs := run(t, time.Now, "", "serve", "--port", "0", "--state-dir", dir); code != 2 ||
+		!strings.Contains(errs, "trust.json") {
 		t.Errorf("back to open mode: exit %d %s", code, errs)
 	}
-	if code, _, errs := run(t, time.Now, "", "keys", "trust", "--restore", "--pub", "x", "--state-dir", dir); code != 2 {
+	if code, _, errs := run(t, time.Now, "", "keys", "trust", "--restore", "--pub", "x", "--state-dir",
+		dir); code != 2 {
 		t.Errorf("restore with a key: exit %d %s", code, errs)
 	}
-	if code, out, errs := run(t, time.Now, "", "keys", "trust", "--restore", "--state-dir", dir); code != 0 || !strings.Contains(out, "version 2, 1 keys") {
+	if code, out, errs := run(t, time.Now, "", "keys", "trust", "--restore", "--state-dir", dir); code != 0 ||
+		!strings.Contains(out, "version 2, 1 keys") {
 		t.Errorf("restore: exit %d %s%s", code, out, errs)
 	}
 	if code, _, errs := run(t, time.Now, "", "keys", "trust", "--restore", "--state-dir", dir); code != 1 {
@@ -146,7 +155,8 @@ func lostWitness(t *testing.T, dir string) {
 	if err := os.Remove(filepath.Join(dir, "checkpoints.log")); err != nil {
 		t.Fatal(err)
 	}
-	if out := rebuild(1, "--check"); !strings.Contains(out, "LEDGER_ROLLBACK") || !strings.Contains(out, "--accept-checkpoints") {
+	if out := rebuild(1, "--check"); !strings.Contains(out, "LEDGER_ROLLBACK") ||
+		!strings.Contains(out, "--accept-checkpoints") {
 		t.Errorf("%s", out)
 	}
 	rebuild(2, "--check", "--accept-checkpoints")
@@ -162,7 +172,8 @@ func whole(t *testing.T, dir, files string) {
 	other := filepath.Join(t.TempDir(), "other")
 	url, stop := serving(t, "--state-dir", other, "--log-origin", planetest.Origin)
 	foreign := write(t, filepath.Join(files, "foreign.pub"), fetch(t, url+"/trust/governance.pub"))
-	foreignRoot := write(t, filepath.Join(files, "foreign.root.json"), fetch(t, url+"/trust/trusted_root.json"))
+	foreignRoot := write(t, filepath.Join(files, "foreign.root.json"),
+		fetch(t, url+"/trust/trusted_root.json"))
 	stop()
 	key, root := filepath.Join(files, "governance.pub"), filepath.Join(files, "trusted_root.json")
 	for _, c := range []struct {
@@ -170,15 +181,18 @@ func whole(t *testing.T, dir, files string) {
 		want      int
 		says      string
 	}{
-		{key, root, 0, `"ok": true`}, {foreign, root, 1, `"name": "signature of entry 0"`}, {key, foreignRoot, 1, `"name": "checkpoint 0"`},
+		{key, root, 0, `"ok": true`}, {foreign, root, 1, `"name": "signature of entry 0"`},
+		{key, foreignRoot, 1, `"name": "checkpoint 0"`},
 		{root, root, 2, ""}, {key, key, 2, ""},
 	} {
-		code, out, errs := run(t, time.Now, "", "verify", "--log", "--json", "--state-dir", dir, "--key", c.key, "--trusted-root", c.root)
+		code, out, errs := run(t, time.Now, "", "verify", "--log", "--json", "--state-dir", dir, "--key",
+			c.key, "--trusted-root", c.root)
 		if code != c.want || !strings.Contains(out, c.says) {
 			t.Errorf("%s %s: exit %d %s%s", filepath.Base(c.key), filepath.Base(c.root), code, out, errs)
 		}
 	}
-	if code, out, _ := run(t, time.Now, "", "verify", "--log", "--state-dir", dir); code != 0 || !strings.Contains(out, "not checked: that the keys") {
+	if code, out, _ := run(t, time.Now, "", "verify", "--log", "--state-dir", dir); code != 0 ||
+		!strings.Contains(out, "not checked: that the keys") {
 		t.Errorf("by its own keys: exit %d %s", code, out)
 	}
 }
@@ -194,7 +208,8 @@ func trustSomebody(t *testing.T, dir, files, url string) {
 		t.Errorf("a key was overwritten: exit %d", code)
 	}
 	for _, role := range []string{"risk", "approver"} {
-		code, out, errs := run(t, time.Now, "", "keys", "trust", "--state-dir", dir, "--pub", name+".pub", "--principal", "rita", "--role", role)
+		code, out, errs := run(t, time.Now, "", "keys", "trust", "--state-dir", dir, "--pub", name+".pub",
+			"--principal", "rita", "--role", role)
 		if code != 0 {
 			t.Fatalf("keys trust: exit %d %s%s", code, out, errs)
 		}
@@ -223,7 +238,8 @@ func handedOver(t *testing.T, url, files string, bundleText []byte, seal *ledger
 		write(t, filepath.Join(files, "candidate_bundle.sigstore.json"), sigstore),
 		write(t, filepath.Join(files, "candidate_bundle.tlog-proof"), []byte(seal.TlogProof)),
 		"--key", write(t, filepath.Join(files, "governance.pub"), fetch(t, url+"/trust/governance.pub")),
-		"--trusted-root", write(t, filepath.Join(files, "trusted_root.json"), fetch(t, url+"/trust/trusted_root.json")),
+		"--trusted-root",
+		write(t, filepath.Join(files, "trusted_root.json"), fetch(t, url+"/trust/trusted_root.json")),
 	}
 	if code, out, errs := run(t, time.Now, "", args...); code != 0 {
 		t.Errorf("verify: exit %d\n%s%s", code, out, errs)
@@ -236,19 +252,27 @@ func handedOver(t *testing.T, url, files string, bundleText []byte, seal *ledger
 
 func TestServeRefusals(t *testing.T) {
 	dir := t.TempDir()
-	weak := strings.Replace(string(policy.Default().Text), `"count":1,"role":"any"`, `"count":0,"role":"any"`, 1)
+	weak := strings.Replace(string(policy.Default().Text), `"count":1,"role":"any"`, `"count":0,"role":"any"`,
+		1)
 	for _, args := range [][]string{
-		{"--port", "x"}, {"--port", "70000"}, {"--log-level", "loud"}, {"--host", ""}, {"--host", "0.0.0.0"}, {"--behind-proxy=maybe"}, {"--nothing"},
-		{"--policy", filepath.Join(dir, "none")}, {"--trust", filepath.Join(dir, "none")}, {"--artifact-root", filepath.Join(dir, "none")},
-		{"--policy", write(t, filepath.Join(dir, "weak.json"), []byte(weak))}, {"--policy", write(t, filepath.Join(dir, "p.json"), []byte(`{"schema":"x"}`))},
+		{"--port", "x"}, {"--port", "70000"}, {"--log-level", "loud"}, {"--host", ""}, {"--host", "0.0.0.0"},
+		{"--behind-proxy=maybe"}, {"--nothing"},
+		{"--policy", filepath.Join(dir, "none")}, {"--trust", filepath.Join(dir, "none")},
+		{"--artifact-root", filepath.Join(dir, "none")},
+		{"--policy", write(t, filepath.Join(dir, "weak.json"), []byte(weak))},
+		{"--policy", write(t, filepath.Join(dir, "p.json"), []byte(`{"schema":"x"}`))},
 		{"--trust", write(t, filepath.Join(dir, "t.json"), []byte(`{}`))}, {"--log-origin", "Not A Name"},
 	} {
 		state := filepath.Join(t.TempDir(), "g")
-		if code, out, errs := run(t, time.Now, "", append([]string{"serve", "--state-dir", state}, args...)...); code != 2 || out != "" {
+		if code, out,
+			errs := run(t, time.Now, "",
+			append([]string{"serve", "--state-dir", state}, args...)...); code != 2 || out != "" {
 			t.Errorf("%v: exit %d %s%s", args, code, out, errs)
 		}
 	}
-	for _, args := range [][]string{{"verify"}, {"verify", filepath.Join(dir, "none")}, {"verify", "--log", "x"}, {"verify", "--log", "--trust", "x"}, {"keys", "x"}, {"keys", "trust"}, {"rebuild", "x"}} {
+	for _, args := range [][]string{{"verify"}, {"verify", filepath.Join(dir, "none")},
+		{"verify", "--log", "x"}, {"verify", "--log", "--trust", "x"}, {"keys", "x"}, {"keys", "trust"},
+		{"rebuild", "x"}} {
 		if code, _, errs := run(t, time.Now, "", args...); code != 2 {
 			t.Errorf("%v: exit %d %s", args, code, errs)
 		}

@@ -15,8 +15,10 @@ func TestWaivingWhatCannotBeWaived(t *testing.T) {
 	if a, err := d.p.Submit(doc, planetest.Signed()); err != nil || a.Status != 201 {
 		t.Fatal(a.Status, err)
 	}
-	for gate, why := range map[string]string{"drill.kill_swich": "it has ", "assurance.signed": "cannot be waived"} {
-		out := d.as("rita", 2, "approve", doc.Bundle.CandidateRevisionID, "--stage", "canary", "--waive", gate, "--reason", "x")
+	for gate, why := range map[string]string{"drill.kill_swich": "it has ",
+		"assurance.signed": "cannot be waived"} {
+		out := d.as("rita", 2, "approve", doc.Bundle.CandidateRevisionID, "--stage", "canary", "--waive",
+			gate, "--reason", "x")
 		if !strings.Contains(out, why) {
 			t.Errorf("%s: %s", gate, out)
 		}
@@ -28,7 +30,8 @@ func TestStoppingAParentSaysWhoHoldsThePlace(t *testing.T) {
 	d := newDesk(t)
 	parent := planetest.Good(d.p.Now())
 	heir := planetest.Good(d.p.Now(), planetest.Title("2"), func(b *bundle.Bundle) {
-		b.Candidate.Lineage = bundle.Lineage{ParentRevisionID: &parent.Bundle.CandidateRevisionID, ChangeClass: bundle.ChangeNonMaterial}
+		b.Candidate.Lineage = bundle.Lineage{ParentRevisionID: &parent.Bundle.CandidateRevisionID,
+			ChangeClass: bundle.ChangeNonMaterial}
 	})
 	for _, doc := range []*bundle.Document{parent, heir} {
 		if a, err := d.p.Submit(doc, planetest.Signed()); err != nil || a.Status != 201 {
@@ -37,7 +40,8 @@ func TestStoppingAParentSaysWhoHoldsThePlace(t *testing.T) {
 	}
 	d.stands(parent.Bundle.CandidateRevisionID, "paper/superseded")
 	out := d.as("otto", 0, "suspend", parent.Bundle.CandidateRevisionID, "--kill", "--reason", "odd")
-	if !strings.Contains(out, heir.Bundle.CandidateRevisionID+" runs the same and holds the place: active in paper") {
+	if !strings.Contains(out,
+		heir.Bundle.CandidateRevisionID+" runs the same and holds the place: active in paper") {
 		t.Error(out)
 	}
 	d.stands(heir.Bundle.CandidateRevisionID, "paper/suspended")

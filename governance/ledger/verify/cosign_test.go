@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
-	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // TestCosign asks stock cosign (3.1 or newer) about a fresh seal, for the bundle and for
@@ -18,7 +18,7 @@ import (
 func TestCosign(t *testing.T) {
 	cosign, err := exec.LookPath("cosign")
 	if err != nil {
-		t.Skip("cosign not installed: interop not checked")
+		t.Skip("needs cosign 3.1 or newer on the PATH: the seal is not compared with it")
 	}
 	m := makeVectors(t)
 	dir := t.TempDir()
@@ -28,12 +28,14 @@ func TestCosign(t *testing.T) {
 		return path
 	}
 	run := func(key, root, sigstore, artifact string) (string, error) {
-		cmd := exec.Command(cosign, "verify-blob-attestation", "--key", key, "--bundle", sigstore, "--type", bundle.TypeSeal, "--trusted-root", root, artifact)
+		cmd := exec.Command(cosign, "verify-blob-attestation", "--key", key, "--bundle", sigstore, "--type",
+			bundle.TypeSeal, "--trusted-root", root, artifact)
 		cmd.Env = append(os.Environ(), "HOME="+dir)
 		out, err := cmd.CombinedOutput()
 		return string(out), err
 	}
-	key, root := write("governance.pub", m.files["governance.pub"]), write("trusted_root.json", m.files["trusted_root.json"])
+	key, root := write("governance.pub", m.files["governance.pub"]),
+		write("trusted_root.json", m.files["trusted_root.json"])
 	sigstore := write("ok.sigstore.json", m.files["candidate_bundle.sigstore.json"])
 	candidate := write("candidate_bundle.json", m.files["candidate_bundle.json"])
 	report := write("report.json", []byte(m.artifacts["runs/run-0001/report.json"]))
@@ -46,16 +48,19 @@ func TestCosign(t *testing.T) {
 		t.Errorf("a file that was not sealed is accepted\n%s", out)
 	}
 	for name, change := range cosignForgeries(m) {
-		forged := write(name+".sigstore.json", edit(t, m.files["candidate_bundle.sigstore.json"], func(s object) {
-			change(s["verificationMaterial"].(object)["tlogEntries"].([]any)[0].(object), s["dsseEnvelope"].(object))
-		}))
+		forged := write(name+".sigstore.json",
+			edit(t, m.files["candidate_bundle.sigstore.json"], func(s object) {
+				change(s["verificationMaterial"].(object)["tlogEntries"].([]any)[0].(object),
+					s["dsseEnvelope"].(object))
+			}))
 		if out, err := run(key, root, forged, candidate); err == nil {
 			t.Errorf("%s is accepted\n%s", name, out)
 		}
 	}
 	for _, v := range m.vectors {
 		if slices.Contains([]string{"other-statement-key", "other-log-key", "other-origin"}, v.Name) {
-			if out, err := run(write(v.Name+".pub", m.out[v.Key]), write(v.Name+".root.json", m.out[v.Root]), sigstore, candidate); err == nil {
+			if out, err := run(write(v.Name+".pub", m.out[v.Key]), write(v.Name+".root.json", m.out[v.Root]),
+				sigstore, candidate); err == nil {
 				t.Errorf("%s is accepted\n%s", v.Name, out)
 			}
 		}
@@ -75,7 +80,7 @@ func cosignForgeries(m *maker) map[string]func(entry, envelope object) {
 			proof(entry)["hashes"].([]any)[0] = base64.StdEncoding.EncodeToString(make([]byte, 32))
 		},
 		"checkpoint": func(entry, _ object) {
-			note, err := ledger.SignCheckpoint(m.log.View().Head, seed("other log key"))
+			note, err := translog.SignCheckpoint(m.log.View().Head, seed("other log key"))
 			check(m.t, err)
 			proof(entry)["checkpoint"].(object)["envelope"] = note
 		},

@@ -13,7 +13,8 @@ import (
 
 // trusted is the options of the sample's own keys, without artifacts.
 func (s *sample) trusted() Options {
-	return Options{Key: s.files["governance.pub"], TrustedRoot: s.files["trusted_root.json"], Trust: s.files["trust.json"]}
+	return Options{Key: s.files["governance.pub"], TrustedRoot: s.files["trusted_root.json"],
+		Trust: s.files["trust.json"]}
 }
 
 // flips changes one bit at a time, every so many of them, and calls accepted for each change
@@ -63,7 +64,8 @@ func TestEveryBitOfASealCounts(t *testing.T) {
 	n := 0
 	flips(text, ring.Size(37, 1, 1), accepts, func(at int, changed []byte) {
 		if n++; !unusedBits(text, changed, at) {
-			t.Errorf("byte %d of %d: %q became %q and is accepted", at, len(text), text[max(0, at-30):at+8], changed[at])
+			t.Errorf("byte %d of %d: %q became %q and is accepted", at, len(text), text[max(0, at-30):at+8],
+				changed[at])
 		}
 	})
 	// A seal has two notes, each with two bits that its signature's base64 leaves unused.
@@ -78,7 +80,8 @@ func TestEveryBitOfAProofCounts(t *testing.T) {
 	sigstore := File{Name: "candidate_bundle.sigstore.json", Data: s.files["candidate_bundle.sigstore.json"]}
 	n := 0
 	flips(text, ring.Size(37, 1, 1), func(changed []byte) bool {
-		return Verify([]File{sigstore, {Name: "candidate_bundle.tlog-proof", Data: changed}}, s.trusted()).OK()
+		return Verify([]File{sigstore, {Name: "candidate_bundle.tlog-proof", Data: changed}},
+			s.trusted()).OK()
 	}, func(at int, changed []byte) {
 		if n++; !unusedBits(text, changed, at) {
 			t.Errorf("byte %d: %q became %q and is accepted", at, text[at], changed[at])
@@ -111,7 +114,9 @@ func TestBase64HasOneForm(t *testing.T) {
 	candidate := File{Name: "candidate_bundle.json", Data: s.files["candidate_bundle.json"]}
 	text := string(s.files["seal.json"])
 	spelled := 0
-	for _, field := range strings.FieldsFunc(text, func(r rune) bool { return strings.ContainsRune("\"\\ \n", r) }) {
+	for _, field := range strings.FieldsFunc(text, func(r rune) bool {
+		return strings.ContainsRune("\"\\ \n", r)
+	}) {
 		raw, err := base64.StdEncoding.DecodeString(field)
 		if err != nil || len(raw) < 20 || strings.ContainsAny(field, "{}") {
 			continue

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // each gives values without errors.
@@ -33,14 +34,15 @@ func TestWholeLog(t *testing.T) {
 	}
 	older := s.log.View()
 	older.Head.Size--
-	fork, err := ledger.SignCheckpoint(older.Head, s.logKey)
+	fork, err := translog.SignCheckpoint(older.Head, s.logKey)
 	check(t, err)
 	swapped := slices.Clone(s.entries)
 	swapped[1], swapped[2] = swapped[2], swapped[1]
 	unsigned := slices.Clone(s.entries)
 	unsigned[2].Signature = s.entries[1].Signature
 	started := slices.Clone(s.entries)
-	started[0] = s.sign(bundle.TypeLogStart, subject("log", strings.Repeat("0", 64)), object{"origin": "other.lab.example"})
+	started[0] = s.sign(bundle.TypeLogStart, subject("log", strings.Repeat("0", 64)),
+		object{"origin": "other.lab.example"})
 	cases := map[string]struct {
 		entries []ledger.Entry
 		notes   []string
@@ -100,10 +102,14 @@ func TestProjectionsAreAStep(t *testing.T) {
 	if report, text := told(nil); !report.OK() || !strings.Contains(text, "not checked: that facts") {
 		t.Error(text)
 	}
-	if report, text := told(func() ([]string, error) { return nil, nil }); !report.OK() || strings.Contains(text, "not checked: that facts") {
+	if report, text := told(func() ([]string, error) {
+		return nil, nil
+	}); !report.OK() || strings.Contains(text, "not checked: that facts") {
 		t.Error(text)
 	}
-	if report, text := told(func() ([]string, error) { return []string{"facts: 3/0 differs"}, nil }); report.OK() || !strings.Contains(text, "3/0 differs") {
+	if report, text := told(func() ([]string, error) {
+		return []string{"facts: 3/0 differs"}, nil
+	}); report.OK() || !strings.Contains(text, "3/0 differs") {
 		t.Error(text)
 	}
 	if report, _ := told(func() ([]string, error) { return nil, errors.New("x") }); report.OK() {

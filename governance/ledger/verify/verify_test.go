@@ -25,8 +25,10 @@ func (s *sample) file(names ...string) []File {
 func TestWithoutTrustedKeys(t *testing.T) {
 	s := newSample(t)
 	report := Verify(s.file(handed...), Options{})
-	for _, want := range []string{"signature ingest_receipt.json", "leaf recomputed ingest_receipt.json", "checkpoint ingest_receipt.json",
-		"inclusion ingest_receipt.json", "tlog-proof agrees ingest_receipt.json", "attestation candidate_bundle.dsse.json"} {
+	for _, want := range []string{"signature ingest_receipt.json", "leaf recomputed ingest_receipt.json",
+		"checkpoint ingest_receipt.json",
+		"inclusion ingest_receipt.json", "tlog-proof agrees ingest_receipt.json",
+		"attestation candidate_bundle.dsse.json"} {
 		if !slices.Contains(report.Failed(), want) {
 			t.Errorf("%s did not fail\n%s", want, lines(report))
 		}
@@ -39,7 +41,10 @@ func TestWithoutTrustedKeys(t *testing.T) {
 func TestKeysThatNothingIsCheckedWith(t *testing.T) {
 	s := newSample(t)
 	bare := s.file("candidate_bundle.json")
-	if report := Verify(bare, Options{}); !report.OK() || !slices.ContainsFunc(report.NotChecked, func(s string) bool { return strings.Contains(s, "no seal") }) {
+	if report := Verify(bare, Options{}); !report.OK() ||
+		!slices.ContainsFunc(report.NotChecked, func(s string) bool {
+			return strings.Contains(s, "no seal")
+		}) {
 		t.Errorf("a bundle alone:\n%s", lines(report))
 	}
 	if report := Verify(bare, s.trusted()); report.OK() {
@@ -48,7 +53,8 @@ func TestKeysThatNothingIsCheckedWith(t *testing.T) {
 	if report := Verify(nil, Options{}); report.OK() {
 		t.Error("no file at all is ok")
 	}
-	for _, opts := range []Options{{Key: []byte("x")}, {TrustedRoot: []byte("{}")}, {Trust: []byte(`{"schema":"trust/v1"}`)}} {
+	for _, opts := range []Options{{Key: []byte("x")}, {TrustedRoot: []byte("{}")},
+		{Trust: []byte(`{"schema":"trust/v1"}`)}} {
 		if report := Verify(s.file(handed...), opts); !strings.HasPrefix(report.Failed()[0], "read --") {
 			t.Errorf("%+v:\n%s", opts, lines(report))
 		}
@@ -59,7 +65,8 @@ func TestLines(t *testing.T) {
 	s := newSample(t)
 	report := Verify(s.file("candidate_bundle.json"), Options{})
 	text := lines(report)
-	for _, want := range []string{" 1 ok   strict parse candidate_bundle.json\n", " 2 ok   canonical bytes", " 3 ok   candidate_revision_id", " 4 ok   params_sha256",
+	for _, want := range []string{" 1 ok   strict parse candidate_bundle.json\n", " 2 ok   canonical bytes",
+		" 3 ok   candidate_revision_id", " 4 ok   params_sha256",
 		"not checked: that others see the same log", "not checked: that the runs are true"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -79,12 +86,15 @@ func TestArtifacts(t *testing.T) {
 		"other bytes": func(_, path string) error {
 			return os.WriteFile(path, []byte(strings.Replace(s.artifacts[name], "412", "413", 1)), 0o600)
 		},
-		"longer":  func(_, path string) error { return os.WriteFile(path, []byte(s.artifacts[name]+" "), 0o600) },
+		"longer": func(_, path string) error {
+			return os.WriteFile(path, []byte(s.artifacts[name]+" "), 0o600)
+		},
 		"shorter": func(_, path string) error { return os.WriteFile(path, nil, 0o600) },
 		"folder":  func(_, path string) error { return errors.Join(os.Remove(path), os.Mkdir(path, 0o700)) },
 		"link out": func(root, path string) error {
 			outside := filepath.Join(t.TempDir(), "report.json")
-			return errors.Join(os.WriteFile(outside, []byte(s.artifacts[name]), 0o600), os.Remove(path), os.Symlink(outside, path))
+			return errors.Join(os.WriteFile(outside, []byte(s.artifacts[name]), 0o600), os.Remove(path),
+				os.Symlink(outside, path))
 		},
 	}
 	for what, spoil := range cases {
@@ -102,7 +112,8 @@ func TestArtifacts(t *testing.T) {
 			}
 			check(t, spoil(root, filepath.Join(root, name)))
 			report := Verify(s.file(handed...), opts)
-			if !slices.Equal(report.Failed(), []string{"artifact " + name}) || !strings.Contains(lines(report), "artifacts: 1 of 2") {
+			if !slices.Equal(report.Failed(), []string{"artifact " + name}) ||
+				!strings.Contains(lines(report), "artifacts: 1 of 2") {
 				t.Error(lines(report))
 			}
 		})
@@ -133,8 +144,10 @@ func TestOptionalArtifact(t *testing.T) {
 // something.
 func TestKinds(t *testing.T) {
 	s := newSample(t)
-	want := map[string]kind{"candidate_bundle.json": bundleFile, "candidate_bundle.dsse.json": envelopeFile, "ingest_receipt.json": receiptFile,
-		"candidate_bundle.sigstore.json": sigstoreFile, "candidate_bundle.tlog-proof": proofFile, "seal.json": sealFile, "log.json": artifactFile}
+	want := map[string]kind{"candidate_bundle.json": bundleFile, "candidate_bundle.dsse.json": envelopeFile,
+		"ingest_receipt.json":            receiptFile,
+		"candidate_bundle.sigstore.json": sigstoreFile, "candidate_bundle.tlog-proof": proofFile,
+		"seal.json": sealFile, "log.json": artifactFile}
 	for name, kind := range want {
 		if got := kindOf(File{Name: "x", Data: s.files[name]}); got != kind {
 			t.Errorf("%s by content: %d", name, got)
@@ -166,7 +179,8 @@ func TestSealInParts(t *testing.T) {
 		s.append(e)
 		seal, err := s.log.View().Seal(int64(len(s.entries)-1), e)
 		check(t, err)
-		report := Verify(append(s.file("candidate_bundle.json"), File{Name: "part.json", Data: canonical(t, seal)}), s.trusted())
+		report := Verify(append(s.file("candidate_bundle.json"),
+			File{Name: "part.json", Data: canonical(t, seal)}), s.trusted())
 		if report.OK() != c.ok {
 			t.Errorf("%s:\n%s", what, lines(report))
 		}
@@ -180,7 +194,8 @@ func TestSelfApproval(t *testing.T) {
 	files := m.file("candidate_bundle.json", "candidate_bundle.dsse.json")
 	for _, v := range m.vectors {
 		if v.Name == "valid-approval" {
-			files = append(files, File{Name: "approval.dsse.json", Data: m.out[v.Files["candidate_bundle.dsse.json"]]})
+			files = append(files,
+				File{Name: "approval.dsse.json", Data: m.out[v.Files["candidate_bundle.dsse.json"]]})
 		}
 	}
 	if report := Verify(files, Options{Trust: m.files["trust.json"]}); !report.OK() {
@@ -198,7 +213,8 @@ func TestMismatchNamesWhatDiffers(t *testing.T) {
 	r := &Report{}
 	r.step("a", &ledger.Mismatch{What: "root", Expected: "x", Found: "y"})
 	r.step("b", errors.New("broken"))
-	if got := lines(r); got != " 1 FAIL a: expected root x, found y\n 2 FAIL b: expected no error, found broken\n" {
+	if got := lines(
+		r); got != " 1 FAIL a: expected root x, found y\n 2 FAIL b: expected no error, found broken\n" {
 		t.Errorf("got %q", got)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
-func TestTheDefaultPolicy(t *testing.T) {
-	p := policy.Default()
+func TestTheFirstPolicy(t *testing.T) {
+	p := policy.First()
 	if p.Name() != "policy:default-v1" || !strings.HasPrefix(p.Digest, "sha256:") || len(p.Digest) != 71 {
 		t.Error(p.Name(), p.Digest)
 	}
@@ -30,13 +30,15 @@ func TestTheDefaultPolicy(t *testing.T) {
 	if paper.CapitalScale != "1" || canary.CapitalScale != "0.10" || live.CapitalScale != "1" {
 		t.Error("what is not inherited is inherited")
 	}
-	if g := live.Gates[4]; g.ID != "evidence.age" || g.MaxAge != 365*24*time.Hour || canary.Gates[4].MaxAge != 90*24*time.Hour {
+	if g := live.Gates[4]; g.ID != "evidence.age" || g.MaxAge != 365*24*time.Hour ||
+		canary.Gates[4].MaxAge != 90*24*time.Hour {
 		t.Errorf("%+v", g)
 	}
 	if g := paper.Gates[4]; string(g.Spec) != `{"max_age":"90d","roles":["baseline","falsification"]}` {
 		t.Errorf("%s", g.Spec)
 	}
-	if p.SoakSeconds(bundle.Paper) != 1209600 || p.SoakSeconds(bundle.Live) != 0 || len(p.Stage(bundle.Research).Gates) != 0 {
+	if p.SoakSeconds(bundle.Paper) != 1209600 || p.SoakSeconds(bundle.Live) != 0 ||
+		len(p.Stage(bundle.Research).Gates) != 0 {
 		t.Error("soak or research")
 	}
 	again, err := policy.Parse(p.Text)
@@ -45,16 +47,16 @@ func TestTheDefaultPolicy(t *testing.T) {
 	}
 }
 
-// TestTheDefaultPolicyIsThatOfThePage holds the text to the page, character by character.
-func TestTheDefaultPolicyIsThatOfThePage(t *testing.T) {
+// TestTheFirstPolicyIsThatOfThePage holds the text to the page, character by character.
+func TestTheFirstPolicyIsThatOfThePage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "shared", "design", "governance.md"))
 	if errors.Is(err, os.ErrNotExist) {
-		t.Skip("the design pages are not beside this checkout")
+		t.Skip("needs the folder shared, with the design pages, beside the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("default.json")
+	text, err := os.ReadFile("v1.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +68,7 @@ func TestTheDefaultPolicyIsThatOfThePage(t *testing.T) {
 // edited is the default policy with a part of its text replaced.
 func edited(t *testing.T, from, to string) []byte {
 	t.Helper()
-	text := string(policy.Default().Text)
+	text := string(policy.First().Text)
 	if !strings.Contains(text, from) {
 		t.Fatalf("the policy has no %s", from)
 	}
@@ -79,20 +81,30 @@ func TestRefusals(t *testing.T) {
 		{"no version", `,"version":1}`, `}`, "MISSING_FIELD", "/version"},
 		{"version 0", `"version":1`, `"version":0`, "INVALID_FIELD", "/version"},
 		{"unknown key", `"version":1`, `"version":1,"owner":"x"`, "UNKNOWN_FIELD", "/owner"},
-		{"unknown key in a stage", `"auto":true`, `"auto":true,"quorum":1`, "UNKNOWN_FIELD", "/stages/paper/quorum"},
-		{"unknown key in a gate", `"kind":"integrity"`, `"kind":"integrity","required":false`, "UNKNOWN_FIELD", "/stages/paper/gates/0/required"},
-		{"key of another kind", `"kind":"integrity"`, `"kind":"integrity","min":2`, "UNKNOWN_FIELD", "/stages/paper/gates/0/min"},
+		{"unknown key in a stage", `"auto":true`, `"auto":true,"quorum":1`, "UNKNOWN_FIELD",
+			"/stages/paper/quorum"},
+		{"unknown key in a gate", `"kind":"integrity"`, `"kind":"integrity","required":false`,
+			"UNKNOWN_FIELD", "/stages/paper/gates/0/required"},
+		{"key of another kind", `"kind":"integrity"`, `"kind":"integrity","min":2`, "UNKNOWN_FIELD",
+			"/stages/paper/gates/0/min"},
 		{"unknown kind", `"kind":"integrity"`, `"kind":"cel"`, "INVALID_FIELD", "/stages/paper/gates/0/kind"},
 		{"unknown stage", `"paper":{`, `"dev":{},"paper":{`, "UNKNOWN_FIELD", "/stages/dev"},
-		{"one approval", `[{"count":1,"role":"risk"},{"count":1,"role":"any"}]`, `[{"count":1,"role":"risk"}]`, "INVALID_FIELD", "/stages/canary/approvals"},
-		{"no approvals", `"inherit":"canary"`, `"inherit":"paper"`, "INVALID_FIELD", "/stages/live/approvals"},
-		{"count 0", `{"count":1,"role":"any"}`, `{"count":0,"role":"any"}`, "INVALID_FIELD", "/stages/canary/approvals/1/count"},
-		{"unknown role", `{"count":1,"role":"any"}`, `{"count":1,"role":"lab"}`, "INVALID_FIELD", "/stages/canary/approvals/1/role"},
-		{"a role twice", `{"count":1,"role":"any"}`, `{"count":1,"role":"risk"}`, "DUPLICATE_ITEM", "/stages/canary/approvals/1/role"},
+		{"one approval", `[{"count":1,"role":"risk"},{"count":1,"role":"any"}]`,
+			`[{"count":1,"role":"risk"}]`, "INVALID_FIELD", "/stages/canary/approvals"},
+		{"no approvals", `"inherit":"canary"`, `"inherit":"paper"`, "INVALID_FIELD",
+			"/stages/live/approvals"},
+		{"count 0", `{"count":1,"role":"any"}`, `{"count":0,"role":"any"}`, "INVALID_FIELD",
+			"/stages/canary/approvals/1/count"},
+		{"unknown role", `{"count":1,"role":"any"}`, `{"count":1,"role":"lab"}`, "INVALID_FIELD",
+			"/stages/canary/approvals/1/role"},
+		{"a role twice", `{"count":1,"role":"any"}`, `{"count":1,"role":"risk"}`, "DUPLICATE_ITEM",
+			"/stages/canary/approvals/1/role"},
 		{"a gate twice", `"id":"request.stage"`, `"id":"integrity.bundle"`, "DUPLICATE_ITEM", ""},
-		{"inherits from itself", `"inherit":"canary"`, `"inherit":"live"`, "INVALID_STAGE", "/stages/live/inherit"},
+		{"inherits from itself", `"inherit":"canary"`, `"inherit":"live"`, "INVALID_STAGE",
+			"/stages/live/inherit"},
 		{"unknown op", `"op":"<="`, `"op":"=<"`, "INVALID_FIELD", ""},
-		{"value and pointer", `"value_from":"/limits/max_drawdown"`, `"value":1,"value_from":"/limits/max_drawdown"`, "INVALID_FIELD", ""},
+		{"value and pointer", `"value_from":"/limits/max_drawdown"`,
+			`"value":1,"value_from":"/limits/max_drawdown"`, "INVALID_FIELD", ""},
 		{"neither", `,"value_from":"/limits/max_drawdown"`, ``, "INVALID_FIELD", ""},
 		{"pointer into runs", `/trials/family_trials`, `/runs/0`, "INVALID_FIELD", ""},
 		{"no pointer", `/trials/family_trials`, `trials`, "INVALID_FIELD", ""},
@@ -107,7 +119,8 @@ func TestRefusals(t *testing.T) {
 		{"no capital", `"0.10"`, `"0.00"`, "INVALID_FIELD", "/stages/canary/capital_scale"},
 		{"capital with an exponent", `"0.10"`, `"1e-1"`, "INVALID_DECIMAL", "/stages/canary/capital_scale"},
 		{"a key twice", `"version":1`, `"version":1,"version":2`, "DUPLICATE_KEY", "/version"},
-		{"a second document", `"schema":"promotion-policy/v1"`, `"schema":"promotion-policy/v1"}{`, "MALFORMED_JSON", ""},
+		{"a second document", `"schema":"promotion-policy/v1"`, `"schema":"promotion-policy/v1"}{`,
+			"MALFORMED_JSON", ""},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -124,13 +137,15 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestInheriting(t *testing.T) {
-	text := edited(t, `"inherit":"canary"`, `"inherit":"canary","approvals":[{"count":2,"role":"risk"},{"count":1,"role":"approver"}]`)
+	text := edited(t, `"inherit":"canary"`,
+		`"inherit":"canary","approvals":[{"count":2,"role":"risk"},{"count":1,"role":"approver"}]`)
 	p, err := policy.Parse(text)
 	if err != nil {
 		t.Fatal(err)
 	}
 	got := p.Stage(bundle.Live).Approvals
-	want := []policy.Requirement{{Role: "risk", Count: 2}, {Role: "any", Count: 1}, {Role: "approver", Count: 1}}
+	want := []policy.Requirement{{Role: "risk", Count: 2}, {Role: "any", Count: 1},
+		{Role: "approver", Count: 1}}
 	if len(got) != 3 || got[0] != want[0] || got[1] != want[1] || got[2] != want[2] {
 		t.Errorf("%+v", got)
 	}
@@ -142,8 +157,10 @@ func TestInheriting(t *testing.T) {
 		waivable[g.Kind] = g.Waivable()
 	}
 	for kind, want := range map[string]bool{
-		"integrity": false, "requested": false, "lineage": false, "assurance": false, "no_open_incident": false,
-		"limits_declared": true, "evidence_present": true, "metric": true, "freshness": true, "soak": true, "replay": true,
+		"integrity": false, "requested": false, "lineage": false, "assurance": false,
+		"no_open_incident": false,
+		"limits_declared":  true, "evidence_present": true, "metric": true, "freshness": true, "soak": true,
+		"replay": true,
 	} {
 		if waivable[kind] != want {
 			t.Errorf("%s: %v", kind, waivable[kind])
@@ -152,16 +169,21 @@ func TestInheriting(t *testing.T) {
 }
 
 func TestScale(t *testing.T) {
-	l := bundle.Limits{MaxCapital: "10000", MaxPositionValue: "2500.50", MaxOrderValue: "500", MaxDailyLoss: "0.000000000000000019", MaxDrawdown: "0.25"}
+	l := bundle.Limits{MaxCapital: "10000", MaxPositionValue: "2500.50", MaxOrderValue: "500",
+		MaxDailyLoss: "0.000000000000000019", MaxDrawdown: "0.25"}
 	got := policy.Scale(l, "0.10")
-	want := bundle.Limits{MaxCapital: "1000", MaxPositionValue: "250.05", MaxOrderValue: "250.05", MaxDailyLoss: "0.000000000000000001", MaxDrawdown: "0.25"}
+	want := bundle.Limits{MaxCapital: "1000", MaxPositionValue: "250.05", MaxOrderValue: "250.05",
+		MaxDailyLoss: "0.000000000000000001", MaxDrawdown: "0.25"}
 	if got != want {
 		t.Errorf("%+v", got)
 	}
-	if got := policy.Scale(l, "1"); got.MaxPositionValue != "2500.5" || got.MaxOrderValue != "500" || got.MaxDailyLoss != l.MaxDailyLoss {
+	if got := policy.Scale(l, "1"); got.MaxPositionValue != "2500.5" || got.MaxOrderValue != "500" ||
+		got.MaxDailyLoss != l.MaxDailyLoss {
 		t.Errorf("%+v", got)
 	}
-	if got := policy.Scale(bundle.Limits{MaxCapital: "999999999999999999.999999999999999999", MaxOrderValue: "0", MaxPositionValue: "0"}, "1"); got.MaxCapital != "999999999999999999.999999999999999999" {
+	if got := policy.Scale(bundle.Limits{MaxCapital: "999999999999999999.999999999999999999",
+		MaxOrderValue: "0", MaxPositionValue: "0"},
+		"1"); got.MaxCapital != "999999999999999999.999999999999999999" {
 		t.Error(got.MaxCapital)
 	}
 }
@@ -181,19 +203,24 @@ func TestScaleNeverGivesMore(t *testing.T) {
 		in := bundle.Limits{MaxCapital: amount, MaxOrderValue: amount, MaxPositionValue: amount}
 		out := policy.Scale(in, share)
 		// A largest order that is no larger than a position stays as it is written: 0.0 is 0.
-		if out.MaxCapital != out.MaxPositionValue || number(t, out.MaxOrderValue).Cmp(number(t, out.MaxPositionValue)) != 0 {
+		if out.MaxCapital != out.MaxPositionValue ||
+			number(t, out.MaxOrderValue).Cmp(number(t, out.MaxPositionValue)) != 0 {
 			t.Fatalf("%+v", out)
 		}
 		// The share of a share is not more than the share.
-		if twice := policy.Scale(out, share); policy.Scale(bundle.Limits{MaxCapital: "0", MaxPositionValue: out.MaxCapital, MaxOrderValue: twice.MaxCapital}, "1").MaxOrderValue != twice.MaxCapital {
+		if twice := policy.Scale(out,
+			share); policy.Scale(bundle.Limits{MaxCapital: "0", MaxPositionValue: out.MaxCapital,
+			MaxOrderValue: twice.MaxCapital}, "1").MaxOrderValue != twice.MaxCapital {
 			t.Fatalf("%s of %s is %s, then %s", share, amount, out.MaxCapital, twice.MaxCapital)
 		}
 	})
 }
 
 func FuzzParse(f *testing.F) {
+	f.Add(policy.First().Text)
 	f.Add(policy.Default().Text)
-	f.Add([]byte(`{"schema":"promotion-policy/v1","id":"x","version":1,"stages":{"paper":{},"canary":{"approvals":[{"role":"any","count":2}]},"live":{"inherit":"canary"}}}`))
+	f.Add([]byte(
+		`{"schema":"promotion-policy/v1","id":"x","version":1,"stages":{"paper":{},"canary":{"approvals":[{"role":"any","count":2}]},"live":{"inherit":"canary"}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := policy.Parse(text)
 		if err != nil {

@@ -3,8 +3,8 @@
 //
 // A value is hashed as its canonical text: members sorted, no blanks, numbers as ECMAScript
 // writes them. Reading is strict, because a hash must not depend on how a parser resolves what
-// is ambiguous: duplicate names, bad UTF-8, NaN, numbers beyond float64 and integers beyond
-// 2^53 (which float64 rounds) are refused. Larger integers travel as strings. [Strict] reads
+// is ambiguous: duplicate names, bad UTF-8, NaN, numbers beyond float64 and integers beyond 2^53
+// (which float64 rounds) are refused. Larger integers travel as strings. [Strict] reads
 // documents that are hashed and signed, [Parse] the bodies of the API, which are not.
 package digest
 
@@ -25,13 +25,13 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 )
 
-// SHA256Hex is the SHA-256 of b in lower-case hex.
+// SHA256Hex returns the SHA-256 of b in lower-case hex.
 func SHA256Hex(b []byte) string {
 	sum := sha256.Sum256(b)
 	return hex.EncodeToString(sum[:])
 }
 
-// File is the SHA-256 of a file's content in lower-case hex.
+// File returns the SHA-256 of a file's content in lower-case hex.
 func File(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -45,7 +45,7 @@ func File(path string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), nil
 }
 
-// Of is the SHA-256 of the canonical JSON of v, in lower-case hex.
+// Of returns the SHA-256 of the canonical JSON of v, in lower-case hex.
 func Of(v any) (string, error) {
 	b, err := JCS(v)
 	if err != nil {
@@ -86,7 +86,7 @@ func marshal(v any) ([]byte, error) {
 	return CanonicalJSON(b)
 }
 
-// CanonicalJSON is the canonical form of one JSON text. The error is a *JSONError.
+// CanonicalJSON returns the canonical form of one JSON text. The error is a *JSONError.
 func CanonicalJSON(text []byte) ([]byte, error) {
 	if err := checkNumbers(text); err != nil {
 		return nil, err
@@ -99,7 +99,7 @@ func CanonicalJSON(text []byte) ([]byte, error) {
 	return v, nil
 }
 
-// Number is how canonical JSON writes a number; NaN and infinities have no form.
+// Number returns how canonical JSON writes a number; NaN and infinities have no form.
 func Number(x float64) (string, error) {
 	if math.IsNaN(x) || math.IsInf(x, 0) {
 		return "", &JSONError{Reason: fmt.Sprintf("%v is not a JSON number", x)}

@@ -91,7 +91,8 @@ func TestJCSOfGoValues(t *testing.T) {
 	if want := `{"m":{"a":1,"b":2},"v":{"a":"<é>","f":0.1,"z":null}}`; err != nil || string(got) != want {
 		t.Errorf("got %s, %v", got, err)
 	}
-	for _, bad := range []any{math.NaN(), math.Inf(1), "\xff", map[string]any{"a\xff": 1}, uint64(1<<53 + 1), float64(1e17), func() {}} {
+	for _, bad := range []any{math.NaN(), math.Inf(1), "\xff", map[string]any{"a\xff": 1}, uint64(1<<53 + 1),
+		float64(1e17), func() {}} {
 		var e *digest.JSONError
 		if out, err := digest.JCS(bad); !errors.As(err, &e) {
 			t.Errorf("%v: %s, %v", bad, out, err)
@@ -117,7 +118,7 @@ type reference struct {
 func TestReferenceVectors(t *testing.T) {
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "shared", "oracles", "statistics.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the shared reference results are not beside this checkout")
+		t.Skip("needs the folder shared, with the reference results, beside the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -174,7 +175,8 @@ func number(t *testing.T, ieee string) string {
 }
 
 func FuzzCanonicalJSON(f *testing.F) {
-	for _, s := range []string{`{"a":[1,2.5e3,"\u00e9"]}`, `[9007199254740993]`, `{"a":1,"a":2}`, `1e21`, `-0`} {
+	for _, s := range []string{`{"a":[1,2.5e3,"\u00e9"]}`, `[9007199254740993]`, `{"a":1,"a":2}`, `1e21`,
+		`-0`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {

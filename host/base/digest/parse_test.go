@@ -12,12 +12,14 @@ import (
 )
 
 func TestParseTakes(t *testing.T) {
-	v, err := digest.Parse([]byte(" {\"a\": [1, 2.50, -0, true, false, null, \"x\\u00e9\\ud83d\\ude00\"], \"b\": {}} \n"))
+	v, err := digest.Parse(
+		[]byte(" {\"a\": [1, 2.50, -0, true, false, null, \"x\\u00e9\\ud83d\\ude00\"], \"b\": {}} \n"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
-		"a": []any{json.Number("1"), json.Number("2.50"), json.Number("-0"), true, false, nil, "xé😀"}, "b": map[string]any{},
+		"a": []any{json.Number("1"), json.Number("2.50"), json.Number("-0"), true, false, nil, "xé😀"},
+		"b": map[string]any{},
 	}
 	if !reflect.DeepEqual(v, want) {
 		t.Errorf("%#v", v)
@@ -68,7 +70,8 @@ func TestParseRefuses(t *testing.T) {
 			continue
 		}
 		if e.Fault != c.reason || e.Line != c.line || e.Offset != c.offset && c.reason != digest.FaultString {
-			t.Errorf("%.20q: %s at %d line %d, want %s at %d line %d", c.text, e.Fault, e.Offset, e.Line, c.reason, c.offset, c.line)
+			t.Errorf("%.20q: %s at %d line %d, want %s at %d line %d", c.text, e.Fault, e.Offset, e.Line,
+				c.reason, c.offset, c.line)
 		}
 		if !strings.HasPrefix(e.Place(), "line ") {
 			t.Errorf("message %q", e)
@@ -78,7 +81,8 @@ func TestParseRefuses(t *testing.T) {
 
 func TestLimitsAreInclusive(t *testing.T) {
 	for _, text := range []string{
-		strings.Repeat("[", 64) + strings.Repeat("]", 64), strings.Repeat("1", 32), "1e308", "1e-400", "0e400",
+		strings.Repeat("[", 64) + strings.Repeat("]", 64), strings.Repeat("1", 32), "1e308", "1e-400",
+		"0e400",
 	} {
 		if _, err := digest.Parse([]byte(text)); err != nil {
 			t.Errorf("%.40q: %v", text, err)
@@ -89,7 +93,8 @@ func TestLimitsAreInclusive(t *testing.T) {
 // FuzzParse holds Parse against encoding/json: whatever Parse accepts is valid and
 // means the same; whatever it refuses is either invalid or beyond a limit.
 func FuzzParse(f *testing.F) {
-	for _, s := range []string{`{"a":[1,2,{"b":null}]}`, `{"a":1,"a":2}`, `"\ud800"`, "\xef\xbb\xbf1", "1e999", "[[[[", `{"x~/y":0}`, " 1 ", "-", "1.", `"\x"`} {
+	for _, s := range []string{`{"a":[1,2,{"b":null}]}`, `{"a":1,"a":2}`, `"\ud800"`, "\xef\xbb\xbf1",
+		"1e999", "[[[[", `{"x~/y":0}`, " 1 ", "-", "1.", `"\x"`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -107,7 +112,9 @@ func FuzzParse(f *testing.F) {
 		if !errors.As(err, &e) || e.Offset < 0 || e.Offset > int64(len(text)) || e.Line < 1 {
 			t.Fatalf("%q: %v", text, err)
 		}
-		strict := map[digest.Fault]bool{digest.FaultUTF8: true, digest.FaultString: true, digest.FaultDuplicate: true, digest.FaultDepth: true, digest.FaultNumberLength: true, digest.FaultRange: true}
+		strict := map[digest.Fault]bool{digest.FaultUTF8: true, digest.FaultString: true,
+			digest.FaultDuplicate: true, digest.FaultDepth: true, digest.FaultNumberLength: true,
+			digest.FaultRange: true}
 		if json.Valid(text) && !strict[e.Fault] {
 			t.Fatalf("%q is valid but refused: %v", text, err)
 		}

@@ -89,7 +89,7 @@ func read(text []byte, r strictReader, utf8 jsontext.Options) (any, error) {
 	return v, nil
 }
 
-// Place is the message of an error of Parse: where reading stopped and why, without an excerpt.
+// Place returns the message of an error of Parse: where reading stopped and why, without an excerpt.
 func (e *JSONError) Place() string {
 	text := "the text is not JSON"
 	switch e.Fault {
@@ -251,7 +251,7 @@ func badString(raw []byte) (Fault, string) {
 	return "", ""
 }
 
-// unit is the code unit of an escape sequence \uXXXX.
+// unit returns the code unit of an escape sequence \uXXXX.
 func unit(raw []byte) rune {
 	n, _ := strconv.ParseUint(string(raw[2:6]), 16, 16)
 	return rune(n)
@@ -345,7 +345,7 @@ func PointerStep(name string) string {
 	return strings.ReplaceAll(strings.ReplaceAll(name, "~", "~0"), "/", "~1")
 }
 
-// Tree is the canonical JSON (RFC 8785) of what Strict returned, or of such a value put together
+// Tree returns the canonical JSON (RFC 8785) of what Strict returned, or of such a value put together
 // in the same types. It panics on a value without canonical form, such as bad UTF-8, NaN and
 // infinities: that is a mistake of the program, not of its input.
 func Tree(v any) []byte {
@@ -370,7 +370,7 @@ func compareUTF16(a, b string) int {
 	return cmp.Compare(len(a), len(b))
 }
 
-// lead is the first UTF-16 code unit of a rune.
+// lead returns the first UTF-16 code unit of a rune.
 func lead(r rune) rune {
 	if hi, _ := utf16.EncodeRune(r); hi != utf8.RuneError {
 		return hi

@@ -67,7 +67,8 @@ func TestStrictRefuses(t *testing.T) {
 		{`1e17`, digest.FaultRange, ""},
 		{`9007199254740991.9`, digest.FaultRange, ""},
 		{strings.Repeat("[", 34) + strings.Repeat("]", 34), digest.FaultDepth, strings.Repeat("/0", 33)},
-		{strings.Repeat("[", 33) + "0" + strings.Repeat("]", 33), digest.FaultDepth, strings.Repeat("/0", 33)},
+		{strings.Repeat("[", 33) + "0" + strings.Repeat("]", 33), digest.FaultDepth,
+			strings.Repeat("/0", 33)},
 		{strings.Repeat("[", 200_000), digest.FaultDepth, strings.Repeat("/0", 33)},
 		{strings.Repeat(`{"a":`, 200_000), digest.FaultDepth, strings.Repeat("/a", 33)},
 	}
@@ -95,9 +96,11 @@ func TestStrictAccepts(t *testing.T) {
 		`"\\\u0041"`:                   `"\\A"`,
 		`[1e21,-1e300,1.0,-0,-0.0]`:    `[1e+21,-1e+300,1,0,0]`,
 		`9007199254740991`:             `9007199254740991`,
-		`{"\ue000":1,"\ud83d\ude00":2,"a":3,"\u00e9":4,"ab":5}`:    "{\"a\":3,\"ab\":5,\"é\":4,\"😀\":2,\"\ue000\":1}",
-		strings.Repeat("[", 33) + strings.Repeat("]", 33):          strings.Repeat("[", 33) + strings.Repeat("]", 33),
-		strings.Repeat("[", 32) + "null" + strings.Repeat("]", 32): strings.Repeat("[", 32) + "null" + strings.Repeat("]", 32),
+		`{"\ue000":1,"\ud83d\ude00":2,"a":3,"\u00e9":4,"ab":5}`: "{\"a\":3,\"ab\":5,\"é\":4,\"😀\":2,\"\ue000\":1}",
+		strings.Repeat("[", 33) + strings.Repeat("]", 33): strings.Repeat("[",
+			33) + strings.Repeat("]", 33),
+		strings.Repeat("[", 32) + "null" + strings.Repeat("]", 32): strings.Repeat("[",
+			32) + "null" + strings.Repeat("]", 32),
 	} {
 		v, err := digest.Strict([]byte(in), 32)
 		if err != nil {
@@ -151,7 +154,8 @@ func drawTree(t *rapid.T, depth int) any {
 	case 1:
 		return rapid.Bool().Draw(t, "bool")
 	case 2:
-		return float64(rapid.Int64Range(-1<<53+1, 1<<53-1).Draw(t, "number")) / float64(rapid.SampledFrom([]int{1, 7, 1000}).Draw(t, "by"))
+		return float64(rapid.Int64Range(-1<<53+1, 1<<53-1).Draw(t,
+			"number")) / float64(rapid.SampledFrom([]int{1, 7, 1000}).Draw(t, "by"))
 	case 3:
 		return text.Draw(t, "text")
 	case 4:
@@ -169,7 +173,8 @@ func drawTree(t *rapid.T, depth int) any {
 }
 
 func FuzzStrict(f *testing.F) {
-	for _, s := range []string{`{"a":[1,2.5e3,"\u00e9",null,true]}`, `"\ud83d\ude00"`, `{"a":1,"a":2}`, `1e21`, `[[[[[]]]]]`, "\"\xff\"", `9007199254740992`} {
+	for _, s := range []string{`{"a":[1,2.5e3,"\u00e9",null,true]}`, `"\ud83d\ude00"`, `{"a":1,"a":2}`,
+		`1e21`, `[[[[[]]]]]`, "\"\xff\"", `9007199254740992`} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {

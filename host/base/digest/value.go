@@ -16,7 +16,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// JCS is the canonical JSON of a Go value, marshalled by the rules of encoding/json (tags,
+// JCS returns the canonical JSON of a Go value, marshalled by the rules of encoding/json (tags,
 // omitempty, nil slices as null) but refusing bad UTF-8 instead of replacing it. Structs, maps
 // with text as keys, lists, texts and numbers are written sorted in one pass. What that does not
 // know goes through [marshal], as does every value that has no form, so that result and error are
@@ -187,7 +187,7 @@ func appendStruct(b []byte, v reflect.Value) ([]byte, bool) {
 	return append(b, '}'), true
 }
 
-// isEmpty is what omitempty means to encoding/json.
+// isEmpty returns what omitempty means to encoding/json.
 func isEmpty(v reflect.Value) bool {
 	switch v.Kind() {
 	case reflect.Map, reflect.Slice, reflect.String, reflect.Array:

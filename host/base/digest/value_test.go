@@ -42,7 +42,7 @@ type twice struct {
 	Shared string `json:"shared"`
 }
 
-// clash is a value of a struct type whose two fields have one name, as vet would not let
+// clash returns a value of a struct type whose two fields have one name, as vet would not let
 // anybody write it.
 func clash() any {
 	field := func(name string) reflect.StructField {
@@ -54,10 +54,15 @@ func clash() any {
 func drawn(t *rapid.T, depth int) *everything {
 	text := rapid.String()
 	e := &everything{
-		base: base{Shared: text.Draw(t, "shared"), Hidden: "h", inside: 1}, B: rapid.Bool().Draw(t, "b"), Z: kind(text.Draw(t, "z")),
-		I: rapid.Int64Range(-1<<54, 1<<54).Draw(t, "i"), F: rapid.Float64().Draw(t, "f"), List: rapid.SliceOfN(text, 0, 3).Draw(t, "list"),
-		Short: rapid.SliceOfN(rapid.Int(), 0, 2).Draw(t, "short"), Map: rapid.MapOfN(text, rapid.Float64(), 0, 4).Draw(t, "map"),
-		Raw: json.RawMessage(rapid.SampledFrom([]string{"", "null", `{"b":1, "a":[2]}`, `{"a":1,"a":2}`, "1e999", "[", "\"\\u00e9\""}).Draw(t, "raw")),
+		base: base{Shared: text.Draw(t, "shared"), Hidden: "h", inside: 1}, B: rapid.Bool().Draw(t, "b"),
+		Z: kind(text.Draw(t, "z")),
+		I: rapid.Int64Range(-1<<54, 1<<54).Draw(t, "i"), F: rapid.Float64().Draw(t, "f"),
+		List:  rapid.SliceOfN(text, 0, 3).Draw(t, "list"),
+		Short: rapid.SliceOfN(rapid.Int(), 0, 2).Draw(t, "short"),
+		Map:   rapid.MapOfN(text, rapid.Float64(), 0, 4).Draw(t, "map"),
+		Raw: json.RawMessage(
+			rapid.SampledFrom([]string{"", "null", `{"b":1, "a":[2]}`, `{"a":1,"a":2}`, "1e999", "[",
+				"\"\\u00e9\""}).Draw(t, "raw")),
 	}
 	if rapid.Bool().Draw(t, "nil") {
 		e.List, e.Map = nil, nil
@@ -76,7 +81,8 @@ func drawn(t *rapid.T, depth int) *everything {
 	case 5:
 		e.Any = twice{base{Shared: "below"}, "above"}
 	case 6:
-		e.Any = []any{clash(), uint8(3), float32(0.1), "\xff", math.Inf(1)}[rapid.IntRange(0, 4).Draw(t, "odd")]
+		e.Any = []any{clash(), uint8(3), float32(0.1), "\xff",
+			math.Inf(1)}[rapid.IntRange(0, 4).Draw(t, "odd")]
 	}
 	for range rapid.IntRange(0, depth).Draw(t, "deep") {
 		e.Deep = append(e.Deep, drawn(t, depth-1))
@@ -93,11 +99,13 @@ func TestJCSIsMarshal(t *testing.T) {
 		}
 		want, wantErr := digest.Marshal(v)
 		got, err := digest.JCS(v)
-		if string(got) != string(want) || (err == nil) != (wantErr == nil) || err != nil && err.Error() != wantErr.Error() {
+		if string(got) != string(want) || (err == nil) != (wantErr == nil) || err != nil &&
+			err.Error() != wantErr.Error() {
 			t.Fatalf("%s %v\n%s %v", got, err, want, wantErr)
 		}
 	})
-	for _, v := range []any{nil, (*everything)(nil), "", 1, 1.5, math.Copysign(0, -1), math.NaN(), []string(nil), map[string]int(nil), func() {}, make(chan int)} {
+	for _, v := range []any{nil, (*everything)(nil), "", 1, 1.5, math.Copysign(0, -1), math.NaN(),
+		[]string(nil), map[string]int(nil), func() {}, make(chan int)} {
 		want, wantErr := digest.Marshal(v)
 		got, err := digest.JCS(v)
 		if string(got) != string(want) || (err == nil) != (wantErr == nil) {

@@ -67,7 +67,8 @@ func TestSignaturesAreThoseOfRFC6979(t *testing.T) {
 	if _, err := asn1.Unmarshal(sig, &rs); err != nil {
 		t.Fatal(err)
 	}
-	const r, s = "efd48b2aacb6a8fd1140dd9cd45e81d69d2c877b56aaf991c34d0ea84eaf3716", "f7cb1c942d657c41d436c7a1b6e29f65f3e900dbb9aff4064dc4ab2f843acda8"
+	const r, s = "efd48b2aacb6a8fd1140dd9cd45e81d69d2c877b56aaf991c34d0ea84eaf3716",
+		"f7cb1c942d657c41d436c7a1b6e29f65f3e900dbb9aff4064dc4ab2f843acda8"
 	if rs.R.Text(16) != r || rs.S.Text(16) != s {
 		t.Errorf("got %x, %x", rs.R, rs.S)
 	}
@@ -88,7 +89,8 @@ func TestSignAndVerify(t *testing.T) {
 		t.Fatal(err)
 	}
 	both := e
-	both.Signatures = []dsse.Signature{{Sig: two.Signatures[0].Sig, KeyID: "of somebody else"}, e.Signatures[0]}
+	both.Signatures = []dsse.Signature{{Sig: two.Signatures[0].Sig, KeyID: "of somebody else"},
+		e.Signatures[0]}
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
@@ -98,7 +100,8 @@ func TestSignAndVerify(t *testing.T) {
 		want []int
 	}{{e, []int{1}}, {two, []int{2}}, {both, []int{1, 2}}} {
 		signed := decode(t, c.e)
-		if got := signed.Verify(nil, &lab.PublicKey, &other.PublicKey, &p384.PublicKey); !slices.Equal(got, c.want) {
+		if got := signed.Verify(nil, &lab.PublicKey, &other.PublicKey, &p384.PublicKey); !slices.Equal(got,
+			c.want) {
 			t.Errorf("got %v, want %v", got, c.want)
 		}
 		if string(signed.Payload) != `{"a":1}` || signed.Envelope.PayloadType != kind {
@@ -140,7 +143,8 @@ func TestKeyFiles(t *testing.T) {
 	if key, err := dsse.ReadP256(path); err != nil || !key.Equal(lab) {
 		t.Errorf("got %v", err)
 	}
-	if pub, err := dsse.ReadPublic(filepath.Join(dir, "statement.pub")); err != nil || !lab.PublicKey.Equal(pub) {
+	if pub, err := dsse.ReadPublic(filepath.Join(dir, "statement.pub")); err != nil ||
+		!lab.PublicKey.Equal(pub) {
 		t.Errorf("got %v", err)
 	}
 	if err := dsse.WriteKey(path, testKey(t, "other")); !errors.Is(err, fs.ErrExist) {
@@ -192,12 +196,15 @@ func TestBadKeyFiles(t *testing.T) {
 		return path
 	}
 	bad := []string{
-		dir, filepath.Join(dir, "absent"), write("empty", nil, 0o600), write("twice", append(text, text...), 0o600),
-		write("cut", text[:len(text)/2], 0o600), write("public", publicPEM(t), 0o600), write("large", make([]byte, 1<<17), 0o600),
+		dir, filepath.Join(dir, "absent"), write("empty", nil, 0o600),
+		write("twice", append(text, text...), 0o600),
+		write("cut", text[:len(text)/2], 0o600), write("public", publicPEM(t), 0o600),
+		write("large", make([]byte, 1<<17), 0o600),
 		write("before", append([]byte("x\n"), text...), 0o600),
 	}
 	if runtime.GOOS != "windows" {
-		bad = append(bad, write("group", text, 0o640), write("world", text, 0o604), write("writable", text, 0o620))
+		bad = append(bad, write("group", text, 0o640), write("world", text, 0o604),
+			write("writable", text, 0o620))
 	}
 	for _, path := range bad {
 		if key, err := dsse.ReadKey(path); err == nil || key != nil {
@@ -206,7 +213,8 @@ func TestBadKeyFiles(t *testing.T) {
 			t.Errorf("the error quotes the key: %v", err)
 		}
 	}
-	if _, err := dsse.ReadKey(write("spaced", append(append([]byte("\n"), text...), '\n', '\n'), 0o400)); err != nil {
+	if _, err := dsse.ReadKey(write("spaced", append(append([]byte("\n"), text...), '\n', '\n'),
+		0o400)); err != nil {
 		t.Errorf("blanks around it: %v", err)
 	}
 	if _, err := dsse.ReadPublic(filepath.Join(dir, "cut")); err == nil {
@@ -230,7 +238,8 @@ func TestPublicKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The key of the shared reference results.
-	const reference = "-----BEGIN PUBLIC KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEbN5KUY3nGyKGUNhbjuNsPfdldcAL\ntJ/Kn3APXxAV6V3k/A5/iBbeYxGUNxFsp0Jnfga7JyDLAGg/y3VZPkF3Zg==\n-----END PUBLIC KEY-----\n"
+	const reference = "-----BEGIN PUBLIC " +
+		"KEY-----\nMFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEbN5KUY3nGyKGUNhbjuNsPfdldcAL\ntJ/Kn3APXxAV6V3k/A5/iBbeYxGUNxFsp0Jnfga7JyDLAGg/y3VZPkF3Zg==\n-----END PUBLIC KEY-----\n"
 	if string(text) != reference {
 		t.Errorf("got %s", text)
 	}
@@ -242,12 +251,14 @@ func TestPublicKeys(t *testing.T) {
 	if id, err := dsse.KeyID(key); err != nil || id != hex.EncodeToString(sum[:]) {
 		t.Errorf("got %s, %v", id, err)
 	}
-	rsaDER, err := x509.MarshalPKIXPublicKey(&rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 2047), E: 65537})
+	rsaDER, err := x509.MarshalPKIXPublicKey(&rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 2047),
+		E: 65537})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, bad := range [][]byte{
-		nil, []byte("x"), append(text, text...), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: rsaDER}),
+		nil, []byte("x"), append(text, text...),
+		pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: rsaDER}),
 		pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: append(bytes.Clone(der), 0)}),
 		pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der, Headers: map[string]string{"a": "b"}}),
 		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),

@@ -29,7 +29,7 @@ const (
 // Generate makes a new P-256 key from the system's randomness.
 func Generate() (*ecdsa.PrivateKey, error) { return ecdsa.GenerateKey(elliptic.P256(), rand.Reader) }
 
-// KeyID is the name of a public key: the SHA-256 of its PKIX DER form, in hex.
+// KeyID returns the name of a public key: the SHA-256 of its PKIX DER form, in hex.
 func KeyID(pub crypto.PublicKey) (string, error) {
 	der, err := PublicDER(pub)
 	if err != nil {
@@ -38,7 +38,7 @@ func KeyID(pub crypto.PublicKey) (string, error) {
 	return digest.SHA256Hex(der), nil
 }
 
-// PublicDER is the PKIX DER form of a public key, P-256 or Ed25519.
+// PublicDER returns the PKIX DER form of a public key, P-256 or Ed25519.
 func PublicDER(pub crypto.PublicKey) ([]byte, error) {
 	if err := supported(pub); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func PublicDER(pub crypto.PublicKey) ([]byte, error) {
 	return x509.MarshalPKIXPublicKey(pub)
 }
 
-// PublicPEM is a public key as text.
+// PublicPEM returns a public key as text.
 func PublicPEM(pub crypto.PublicKey) ([]byte, error) {
 	der, err := PublicDER(pub)
 	if err != nil {
@@ -89,7 +89,7 @@ func ParseP256(text []byte) (*ecdsa.PublicKey, error) {
 	return key, nil
 }
 
-// PrivatePEM is a private key as text, in PKCS#8.
+// PrivatePEM returns a private key as text, in PKCS#8.
 func PrivatePEM(key crypto.Signer) ([]byte, error) {
 	if err := supported(key.Public()); err != nil {
 		return nil, err
@@ -122,7 +122,7 @@ func ParsePrivate(text []byte) (crypto.Signer, error) {
 	return signer, nil
 }
 
-// only is the content of the one PEM block of a text.
+// only returns the content of the one PEM block of a text.
 func only(text []byte, kind string) ([]byte, error) {
 	text = bytes.TrimSpace(text)
 	block, rest := pem.Decode(text)
@@ -172,7 +172,7 @@ func WriteKey(path string, key crypto.Signer) error {
 	return nil
 }
 
-// PublicPath is where the public key of a private key file is.
+// PublicPath returns where the public key of a private key file is.
 func PublicPath(path string) string { return path[:len(path)-len(filepath.Ext(path))] + ".pub" }
 
 // ReadKey reads a private key file. A file that others may read or write is refused,

@@ -86,7 +86,7 @@ func Send(w http.ResponseWriter, r *http.Request, a *Answer) error {
 	return nil
 }
 
-// tagOf is the entity tag of some bytes.
+// tagOf returns the entity tag of some bytes.
 func tagOf(body []byte) string {
 	sum := sha256.Sum256(body)
 	return hex.EncodeToString(sum[:16])
@@ -234,7 +234,7 @@ func (a *Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // requestIDPattern is what a client's own request id must look like to be echoed.
 var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9._-]{1,64}$`)
 
-// RequestID is the client's request id if it has the right form, else a new one.
+// RequestID returns the client's request id if it has the right form, else a new one.
 func RequestID(h http.Header) string {
 	if id := h.Get("X-Request-Id"); requestIDPattern.MatchString(id) {
 		return id

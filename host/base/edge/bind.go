@@ -91,7 +91,7 @@ func Open(ctx context.Context, addr netip.AddrPort, refuse Refuse) (net.Listener
 	return Limit(ln, MaxConnections, refuse), nil
 }
 
-// URL is the address of a listener as people type it.
+// URL returns the address of a listener as people type it.
 func URL(ln net.Listener) string {
 	addr := ln.Addr().(*net.TCPAddr)
 	return "http://" + net.JoinHostPort(addr.IP.String(), strconv.Itoa(addr.Port))
@@ -129,7 +129,7 @@ func (h Hosts) Allows(host string) bool {
 	return name == "localhost" || strings.HasSuffix(name, ".localhost") && hostLabels.MatchString(name)
 }
 
-// hostName is the normalised name of a Host header: lower case, without port,
+// hostName returns the normalised name of a Host header: lower case, without port,
 // brackets and one trailing dot.
 func hostName(host string) (string, bool) {
 	name, port := host, ""

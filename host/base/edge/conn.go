@@ -72,7 +72,7 @@ type Conn struct {
 	explicit atomic.Bool
 }
 
-// Of is the connection that a request came by, nil outside of a Server.
+// Of returns the connection that a request came by, nil outside of a Server.
 func Of(ctx context.Context) *Conn {
 	c, _ := ctx.Value(connKey{}).(*Conn)
 	return c

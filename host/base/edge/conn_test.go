@@ -20,16 +20,23 @@ func plain(status int, _ time.Time) (int, http.Header, []byte) {
 
 func TestParserRefusal(t *testing.T) {
 	for text, want := range map[string]int{
-		"HTTP/1.1 400 Bad Request" + parserHeaders + "400 Bad Request":                                           400,
-		"HTTP/1.1 400 Bad Request: malformed Host header" + parserHeaders + "x":                                  400,
-		"HTTP/1.1 431 Request Header Fields Too Large" + parserHeaders:                                           431,
-		"HTTP/1.1 501 Not Implemented" + parserHeaders + "Unsupported transfer encoding":                         501,
-		"HTTP/1.1 505 HTTP Version Not Supported: unsupported protocol version" + parserHeaders:                  505,
-		"HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\n\r\n":                                           417,
-		"HTTP/1.0 417 Expectation Failed\r\n\r\n":                                                                417,
-		"HTTP/1.1 400 Bad Request\r\nX-Service-API-Version: v1\r\n\r\n":                                          0,
-		"HTTP/1.1 200 OK" + parserHeaders:                                                                        0,
-		"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain; charset=utf-8\r\nX: y\r\nConnection: close\r\n\r\n": 0,
+		"HTTP/1.1 400 Bad Request" + parserHeaders +
+			"400 Bad Request": 400,
+		"HTTP/1.1 400 Bad Request: malformed Host header" + parserHeaders +
+			"x": 400,
+		"HTTP/1.1 431 Request Header Fields Too Large" +
+			parserHeaders: 431,
+		"HTTP/1.1 501 Not Implemented" + parserHeaders +
+			"Unsupported transfer encoding": 501,
+		"HTTP/1.1 505 HTTP Version Not Supported: unsupported protocol version" +
+			parserHeaders: 505,
+		"HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\n\r\n":  417,
+		"HTTP/1.0 417 Expectation Failed\r\n\r\n":                       417,
+		"HTTP/1.1 400 Bad Request\r\nX-Service-API-Version: v1\r\n\r\n": 0,
+		"HTTP/1.1 200 OK" +
+			parserHeaders: 0,
+		"HTTP/1.1 404 Not Found\r\nContent-Type: text/plain; charset=utf-8\r\nX: y\r\nConnection: " +
+			"close\r\n\r\n": 0,
 		"HTTP/1.1 4": 0, "": 0, "{\"a\":\"HTTP/1.1 400 Bad Request\"}": 0,
 	} {
 		if got, ok := parserRefusal([]byte(text)); got != want || ok != (want != 0) {
@@ -47,7 +54,10 @@ func TestConnectionsAreLimited(t *testing.T) {
 		t.Fatal(err)
 	}
 	ln := Limit(inner, 1, plain)
-	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok") })}
+	server := &http.Server{
+		Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			_, _ = io.WriteString(w, "ok")
+		})}
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(ln) }()
 	dial := func() net.Conn {

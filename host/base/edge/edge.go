@@ -98,7 +98,7 @@ const (
 	CodeInternal         = "INTERNAL_ERROR"
 )
 
-// Code is the error code of a reason.
+// Code returns the error code of a reason.
 func (r Reason) Code() string {
 	return map[Reason]string{
 		Malformed: CodeMalformedRequest, ExpectationFailed: CodeExpectation,
@@ -230,7 +230,7 @@ func With(ctx context.Context, info *Info) context.Context {
 	return context.WithValue(ctx, infoKey{}, info)
 }
 
-// From is the Info of a request. Outside of an edge it is a fresh one.
+// From returns the Info of a request. Outside of an edge it is a fresh one.
 func From(ctx context.Context) *Info {
 	if info, ok := ctx.Value(infoKey{}).(*Info); ok {
 		return info

@@ -107,8 +107,8 @@ func (s *Server) Shutdown(ctx context.Context) error {
 // refuses a request before any handler. No handler of ours can produce it.
 const parserHeaders = "\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n"
 
-// Refuse makes the answer to a request that net/http refused with a status: 400, 417,
-// 431, 501 or 505.
+// Refuse makes the answer to a request that net/http refused with a status: 400, 417, 431, 501
+// or 505.
 type Refuse func(status int, now time.Time) (int, http.Header, []byte)
 
 // RefuseWith makes a Refuse of an edge's Deny and Vary.
@@ -160,7 +160,7 @@ func parserRefusal(p []byte) (status int, ok bool) {
 	return http.StatusBadRequest, true
 }
 
-// wholeAnswer is the text of a whole answer that ends its connection.
+// wholeAnswer returns the text of a whole answer that ends its connection.
 func wholeAnswer(status int, h http.Header, body []byte) []byte {
 	var out bytes.Buffer
 	fmt.Fprintf(&out, "HTTP/1.1 %d %s\r\n", status, http.StatusText(status))

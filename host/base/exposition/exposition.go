@@ -144,7 +144,7 @@ func (r *route) durations() (cumulative []int64, seconds float64) {
 // Text collects lines of the format.
 type Text struct{ buf []byte }
 
-// Bytes is what has been collected.
+// Bytes returns what has been collected.
 func (t *Text) Bytes() []byte { return t.buf }
 
 // Family begins a metric of a kind: counter, gauge or histogram.

@@ -22,7 +22,8 @@ func TestParse(t *testing.T) {
 	if l, n, err := parse("intent-committed:3"); l != IntentCommitted || n != 3 || err != nil {
 		t.Errorf("%s %d %v", l, n, err)
 	}
-	for _, text := range []string{"", ":", "intent-committed", "intent-committed:", "intent-committed:0", "intent-committed:-1", "nowhere:1", "intent-committed:1:2"} {
+	for _, text := range []string{"", ":", "intent-committed", "intent-committed:", "intent-committed:0",
+		"intent-committed:-1", "nowhere:1", "intent-committed:1:2"} {
 		if _, _, err := parse(text); err == nil {
 			t.Errorf("%q was taken", text)
 		}
@@ -32,9 +33,10 @@ func TestParse(t *testing.T) {
 // TestTagged runs the tests that need the tag, which ordinary test runs leave out.
 func TestTagged(t *testing.T) {
 	if Enabled {
-		t.Skip("this is the tagged run")
+		t.Skip("needs a build without the tag crashpoints")
 	}
-	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-tags", "crashpoints", "-run", "TestKills|TestBadPlan", ".").CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), "go", "test", "-count=1", "-tags", "crashpoints", "-run",
+		"TestKills|TestBadPlan", ".").CombinedOutput()
 	if err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
@@ -42,7 +44,7 @@ func TestTagged(t *testing.T) {
 
 func TestOffDoesNothing(t *testing.T) {
 	if Enabled {
-		t.Skip("built with the tag")
+		t.Skip("needs a build without the tag crashpoints")
 	}
 	t.Setenv(Env, "intent-before:1")
 	Point(IntentBefore)

@@ -56,7 +56,7 @@ type Error struct {
 	Declared, Computed any
 }
 
-// Error is the message with its pointer.
+// Error returns the message with its pointer.
 func (e *Error) Error() string {
 	if e.Pointer == "" {
 		return e.Message

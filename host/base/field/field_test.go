@@ -22,7 +22,8 @@ func open(t *testing.T, r *field.Reader, text, need, may string) field.Object {
 
 func TestParseNamesEachFault(t *testing.T) {
 	for text, want := range map[string]field.Code{
-		`{`: field.MalformedJSON, `{"a":1,"a":1}`: field.DuplicateKey, `"\ud800"`: field.InvalidUnicode, `1e999`: field.NumberOutOfRange,
+		`{`: field.MalformedJSON, `{"a":1,"a":1}`: field.DuplicateKey, `"\ud800"`: field.InvalidUnicode,
+		`1e999`:                 field.NumberOutOfRange,
 		strings.Repeat("[", 40): field.JSONTooDeep,
 	} {
 		if _, err := field.Parse([]byte(text)); err == nil || err.Code != want || err.Message == "" {
@@ -67,13 +68,21 @@ func TestTheFirstRefusalStays(t *testing.T) {
 // TestValues reads one member m each time, in the way that a case names.
 func TestValues(t *testing.T) {
 	reads := map[string]func(field.Object) any{
-		"text": func(o field.Object) any { return o.Text("m") }, "filled": func(o field.Object) any { return o.Form("filled", "m") },
-		"id": func(o field.Object) any { return o.Form("id", "m") }, "revision": func(o field.Object) any { return o.Form("revision", "m") },
-		"sha256": func(o field.Object) any { return o.Form("sha256", "m") }, "digest": func(o field.Object) any { return o.Form("digest", "m") },
+		"text": func(o field.Object) any {
+			return o.Text("m")
+		}, "filled": func(o field.Object) any { return o.Form("filled", "m") },
+		"id": func(o field.Object) any {
+			return o.Form("id", "m")
+		}, "revision": func(o field.Object) any { return o.Form("revision", "m") },
+		"sha256": func(o field.Object) any {
+			return o.Form("sha256", "m")
+		}, "digest": func(o field.Object) any { return o.Form("digest", "m") },
 		"decimal": func(o field.Object) any { return o.Form("decimal", "m") },
 		"enum":    func(o field.Object) any { return o.OneOf("m", field.InvalidStage, "a", "b") },
 		"time":    func(o field.Object) any { s, _ := o.Time("m"); return s },
-		"number":  func(o field.Object) any { return o.Number("m", -1) }, "integer": func(o field.Object) any { return o.Integer("m", -5, 5) },
+		"number": func(o field.Object) any {
+			return o.Number("m", -1)
+		}, "integer": func(o field.Object) any { return o.Integer("m", -5, 5) },
 		"bool":    func(o field.Object) any { b := o.Bool("m"); return b != nil && *b },
 		"texts":   func(o field.Object) any { return fmt.Sprint(o.Texts("m", 2, nil)) },
 		"numbers": func(o field.Object) any { return fmt.Sprint(o.Numbers("m")) },
@@ -86,23 +95,39 @@ func TestValues(t *testing.T) {
 		code       field.Code
 		at         string
 	}{
-		{"text", `""`, "", "", ""}, {"text", `"` + strings.Repeat("a", 4097) + `"`, nil, field.InvalidField, "/m"}, {"text", `null`, nil, field.InvalidField, "/m"},
+		{"text", `""`, "", "", ""},
+		{"text", `"` + strings.Repeat("a", 4097) + `"`, nil, field.InvalidField, "/m"},
+		{"text", `null`, nil, field.InvalidField, "/m"},
 		{"filled", `"x"`, "x", "", ""}, {"filled", `"\t"`, nil, field.InvalidField, "/m"},
-		{"id", `"a.b_c-1"`, "a.b_c-1", "", ""}, {"id", `"a b"`, nil, field.InvalidIdentifier, "/m"}, {"id", `1`, nil, field.InvalidField, "/m"},
-		{"revision", `"cr-` + strings.Repeat("0", 64) + `"`, "cr-" + strings.Repeat("0", 64), "", ""}, {"revision", `"cr-0"`, nil, field.InvalidIdentifier, "/m"},
-		{"sha256", `"` + strings.Repeat("F", 64) + `"`, nil, field.InvalidDigest, "/m"}, {"digest", `"sha256:0"`, nil, field.InvalidDigest, "/m"},
-		{"decimal", `"0.10"`, "0.10", "", ""}, {"decimal", `"+1"`, nil, field.InvalidDecimal, "/m"}, {"decimal", `1`, nil, field.InvalidField, "/m"},
-		{"enum", `"b"`, "b", "", ""}, {"enum", `"c"`, nil, field.InvalidStage, "/m"}, {"enum", `2`, nil, field.InvalidField, "/m"},
-		{"time", `"2026-01-01T00:00:00Z"`, "2026-01-01T00:00:00Z", "", ""}, {"time", `"x"`, nil, field.InvalidTimestamp, "/m"},
-		{"number", `-0.5`, -0.5, "", ""}, {"number", `-1.5`, nil, field.InvalidField, "/m"}, {"number", `"1"`, nil, field.InvalidField, "/m"},
-		{"integer", `5e0`, int64(5), "", ""}, {"integer", `6`, nil, field.InvalidField, "/m"}, {"integer", `-6`, nil, field.InvalidField, "/m"},
-		{"integer", `0.5`, nil, field.InvalidField, "/m"}, {"bool", `true`, true, "", ""}, {"bool", `0`, nil, field.InvalidField, "/m"},
-		{"texts", `["a","b"]`, "[a b]", "", ""}, {"texts", `["a",1]`, nil, field.InvalidField, "/m/1"}, {"texts", `["","",""]`, nil, field.TooManyItems, "/m"},
-		{"texts", `{}`, nil, field.InvalidField, "/m"}, {"texts", `["` + strings.Repeat("a", 4097) + `"]`, nil, field.InvalidField, "/m/0"},
-		{"numbers", `{"a":1,"b":-2}`, "map[a:1 b:-2]", "", ""}, {"numbers", `{"a":1,"b~":null}`, nil, field.InvalidField, "/m/b~0"},
+		{"id", `"a.b_c-1"`, "a.b_c-1", "", ""}, {"id", `"a b"`, nil, field.InvalidIdentifier, "/m"},
+		{"id", `1`, nil, field.InvalidField, "/m"},
+		{"revision", `"cr-` + strings.Repeat("0", 64) + `"`, "cr-" + strings.Repeat("0", 64), "", ""},
+		{"revision", `"cr-0"`, nil, field.InvalidIdentifier, "/m"},
+		{"sha256", `"` + strings.Repeat("F", 64) + `"`, nil, field.InvalidDigest, "/m"},
+		{"digest", `"sha256:0"`, nil, field.InvalidDigest, "/m"},
+		{"decimal", `"0.10"`, "0.10", "", ""}, {"decimal", `"+1"`, nil, field.InvalidDecimal, "/m"},
+		{"decimal", `1`, nil, field.InvalidField, "/m"},
+		{"enum", `"b"`, "b", "", ""}, {"enum", `"c"`, nil, field.InvalidStage, "/m"},
+		{"enum", `2`, nil, field.InvalidField, "/m"},
+		{"time", `"2026-01-01T00:00:00Z"`, "2026-01-01T00:00:00Z", "", ""},
+		{"time", `"x"`, nil, field.InvalidTimestamp, "/m"},
+		{"number", `-0.5`, -0.5, "", ""}, {"number", `-1.5`, nil, field.InvalidField, "/m"},
+		{"number", `"1"`, nil, field.InvalidField, "/m"},
+		{"integer", `5e0`, int64(5), "", ""}, {"integer", `6`, nil, field.InvalidField, "/m"},
+		{"integer", `-6`, nil, field.InvalidField, "/m"},
+		{"integer", `0.5`, nil, field.InvalidField, "/m"}, {"bool", `true`, true, "", ""},
+		{"bool", `0`, nil, field.InvalidField, "/m"},
+		{"texts", `["a","b"]`, "[a b]", "", ""}, {"texts", `["a",1]`, nil, field.InvalidField, "/m/1"},
+		{"texts", `["","",""]`, nil, field.TooManyItems, "/m"},
+		{"texts", `{}`, nil, field.InvalidField, "/m"},
+		{"texts", `["` + strings.Repeat("a", 4097) + `"]`, nil, field.InvalidField, "/m/0"},
+		{"numbers", `{"a":1,"b":-2}`, "map[a:1 b:-2]", "", ""},
+		{"numbers", `{"a":1,"b~":null}`, nil, field.InvalidField, "/m/b~0"},
 		{"numbers", `[1]`, nil, field.InvalidField, "/m"},
-		{"schema", `"s/v1"`, "", "", ""}, {"schema", `{}`, nil, field.UnsupportedSchema, "/m"}, {"schema", `"s/v2"`, nil, field.UnsupportedSchema, "/m"},
-		{"child", `{"x":"y"}`, "y", "", ""}, {"child", `{}`, nil, field.MissingField, "/m/x"}, {"child", `{"x":"","X":""}`, nil, field.UnknownField, "/m/X"},
+		{"schema", `"s/v1"`, "", "", ""}, {"schema", `{}`, nil, field.UnsupportedSchema, "/m"},
+		{"schema", `"s/v2"`, nil, field.UnsupportedSchema, "/m"},
+		{"child", `{"x":"y"}`, "y", "", ""}, {"child", `{}`, nil, field.MissingField, "/m/x"},
+		{"child", `{"x":"","X":""}`, nil, field.UnknownField, "/m/X"},
 	} {
 		r := &field.Reader{}
 		got := reads[c.read](open(t, r, `{"m":`+c.text+`}`, "m", ""))
@@ -128,18 +153,21 @@ func TestFormats(t *testing.T) {
 			t.Errorf("%q is no symbol", s)
 		}
 	}
-	for _, s := range []string{"", "/", "BTC/", "/USDT", "BTC", "A/B/C", "A B/C", "A\u00a0/B", "A:/B", strings.Repeat("x", 33) + "/B", "A/B\n"} {
+	for _, s := range []string{"", "/", "BTC/", "/USDT", "BTC", "A/B/C", "A B/C", "A\u00a0/B", "A:/B",
+		strings.Repeat("x", 33) + "/B", "A/B\n"} {
 		if field.IsSymbol(s) {
 			t.Errorf("%q is a symbol", s)
 		}
 	}
-	for s, want := range map[string]bool{"1h": true, "9999M": true, "0h": false, "01h": false, "h": false, "1y": false, "10000m": false, "1h\n": false} {
+	for s, want := range map[string]bool{"1h": true, "9999M": true, "0h": false, "01h": false, "h": false,
+		"1y": false, "10000m": false, "1h\n": false} {
 		if field.IsTimeframe(s) != want {
 			t.Errorf("timeframe %q", s)
 		}
 	}
 	for s, want := range map[string]bool{
-		"0": true, "0.5": true, "999999999999999999.999999999999999999": true, "00": false, ".5": false, "5.": false, "-1": false, "1e3": false,
+		"0": true, "0.5": true, "999999999999999999.999999999999999999": true, "00": false, ".5": false,
+		"5.": false, "-1": false, "1e3": false,
 		"1000000000000000000": false, "1\n": false, "": false, "٣": false, "1,5": false,
 	} {
 		if field.IsDecimal(s) != want {
@@ -147,9 +175,12 @@ func TestFormats(t *testing.T) {
 		}
 	}
 	for s, want := range map[string]bool{
-		"2024-02-29T23:59:59Z": true, "2023-02-29T00:00:00Z": false, "2024-01-01T24:00:00Z": false, "2024-01-01T00:00:60Z": false,
-		"2024-01-01T00:00:00.000000001Z": true, "2024-01-01T00:00:00.0000000001Z": false, "2024-01-01T00:00:00.Z": false,
-		"2024-01-01 00:00:00Z": false, "2024-01-01T00:00:00-00:00": false, "2024-01-01T00:00:00": false, "2024-1-01T00:00:00Z": false,
+		"2024-02-29T23:59:59Z": true, "2023-02-29T00:00:00Z": false, "2024-01-01T24:00:00Z": false,
+		"2024-01-01T00:00:60Z":           false,
+		"2024-01-01T00:00:00.000000001Z": true, "2024-01-01T00:00:00.0000000001Z": false,
+		"2024-01-01T00:00:00.Z": false,
+		"2024-01-01 00:00:00Z":  false, "2024-01-01T00:00:00-00:00": false, "2024-01-01T00:00:00": false,
+		"2024-1-01T00:00:00Z": false,
 	} {
 		if got, ok := field.ParseTime(s); ok != want || ok && got.Location() != time.UTC {
 			t.Errorf("time %q: %v, %v", s, got, ok)
@@ -161,7 +192,9 @@ func TestEachTellsWhere(t *testing.T) {
 	r := &field.Reader{}
 	o := open(t, r, `{"l":[1,2,3]}`, "l", "")
 	var at []string
-	if n := o.Each("l", 3, func(_ int, _ any, where string) { at = append(at, where) }); n != 3 || !slices.Equal(at, []string{"/l/0", "/l/1", "/l/2"}) {
+	if n := o.Each("l", 3, func(_ int, _ any, where string) {
+		at = append(at, where)
+	}); n != 3 || !slices.Equal(at, []string{"/l/0", "/l/1", "/l/2"}) {
 		t.Errorf("%d, %v", n, at)
 	}
 	at = nil
@@ -178,7 +211,8 @@ func TestEachTellsWhere(t *testing.T) {
 
 func TestIntegersStayExact(t *testing.T) {
 	r := &field.Reader{}
-	if got := open(t, r, `{"m":9007199254740991}`, "m", "").Integer("m", 0, math.MaxInt64); r.Failed() || got != 1<<53-1 {
+	if got := open(t, r, `{"m":9007199254740991}`, "m", "").Integer("m", 0, math.MaxInt64); r.Failed() ||
+		got != 1<<53-1 {
 		t.Errorf("%d, %v", got, r.Err())
 	}
 }

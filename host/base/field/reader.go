@@ -21,7 +21,7 @@ type Reader struct {
 	err *Error
 }
 
-// Err is the first refusal, nil if there is none.
+// Err returns the first refusal, nil if there is none.
 func (r *Reader) Err() *Error { return r.err }
 
 // Failed reports whether anything was refused.
@@ -81,10 +81,10 @@ func (r *Reader) Free(v any, at string) Object {
 	return Object{r: r, at: at, members: members}
 }
 
-// At is the pointer of a member.
+// At returns the pointer of a member.
 func (o Object) At(name string) string { return o.at + "/" + digest.PointerStep(name) }
 
-// Pointer is the pointer of the object itself.
+// Pointer returns the pointer of the object itself.
 func (o Object) Pointer() string { return o.at }
 
 // Has reports whether the member is there.
@@ -96,7 +96,7 @@ func (o Object) Has(name string) bool {
 // Members are the names of all members, sorted.
 func (o Object) Members() []string { return slices.Sorted(maps.Keys(o.members)) }
 
-// Raw is the member as it is, nil where it is absent.
+// Raw returns the member as it is, nil where it is absent.
 func (o Object) Raw(name string) any { return o.members[name] }
 
 // Fail refuses a member.
@@ -109,13 +109,13 @@ func (o Object) FailAt(code Code, below, format string, args ...any) {
 	o.r.Fail(code, o.at+"/"+below, format, args...)
 }
 
-// get is the member, and false where it is absent or something was refused before: an
+// get returns the member, and false where it is absent or something was refused before: an
 // absent member that is needed was refused when the object was opened.
 func (o Object) get(name string) (any, bool) {
 	return o.members[name], o.Has(name) && o.r.err == nil
 }
 
-// str is a member of type string, "" where it is absent.
+// str returns a member of type string, "" where it is absent.
 func (o Object) str(name string) (string, bool) {
 	v, ok := o.get(name)
 	if !ok {
@@ -128,7 +128,7 @@ func (o Object) str(name string) (string, bool) {
 	return s, ok
 }
 
-// Text is a string of at most 4 KiB.
+// Text returns a string of at most 4 KiB.
 func (o Object) Text(name string) string {
 	s, _ := o.str(name)
 	o.short(name, s)
@@ -156,7 +156,7 @@ var forms = map[string]struct {
 		"a plain decimal of at most 18 digits before and behind the point"},
 }
 
-// Form is a text of a form that [Reader.Struct] lists.
+// Form returns a text of a form that [Reader.Struct] lists.
 func (o Object) Form(form, name string) string {
 	switch form {
 	case "":
@@ -182,7 +182,7 @@ func (o Object) Form(form, name string) string {
 	return s
 }
 
-// OneOf is one of the given strings, else refused with code.
+// OneOf returns one of the given strings, else refused with code.
 func (o Object) OneOf(name string, code Code, values ...string) string {
 	s, ok := o.str(name)
 	if ok && !slices.Contains(values, s) {
@@ -198,7 +198,7 @@ func (o Object) Schema(name, want string) {
 	}
 }
 
-// Time is a point in time as it is written; its value is zero where it is absent.
+// Time returns a point in time as it is written; its value is zero where it is absent.
 func (o Object) Time(name string) (string, time.Time) {
 	s, ok := o.str(name)
 	if !ok {
@@ -211,7 +211,7 @@ func (o Object) Time(name string) (string, time.Time) {
 	return s, t
 }
 
-// Number is a number of at least min.
+// Number returns a number of at least min.
 func (o Object) Number(name string, min float64) float64 {
 	v, ok := o.get(name)
 	if !ok {
@@ -226,7 +226,7 @@ func (o Object) Number(name string, min float64) float64 {
 	return x
 }
 
-// Integer is a whole number from min to max.
+// Integer returns a whole number from min to max.
 func (o Object) Integer(name string, min, max int64) int64 {
 	x := o.Number(name, float64(min))
 	if x != math.Trunc(x) {
@@ -294,7 +294,7 @@ func (o Object) Each(name string, max int, do func(i int, v any, at string)) int
 	return len(list)
 }
 
-// Texts is a list of strings; check returns what is wrong with one, "" if nothing is. It is
+// Texts returns a list of strings; check returns what is wrong with one, "" if nothing is. It is
 // nil where it is absent, and empty where it is empty.
 func (o Object) Texts(name string, max int, check func(string) string) []string {
 	if !o.Has(name) {
@@ -316,7 +316,23 @@ func (o Object) Texts(name string, max int, check func(string) string) []string 
 	return out
 }
 
-// Numbers is an object whose members are all numbers.
+// Series returns a list of numbers, nil where it is absent.
+func (o Object) Series(name string, max int) []float64 {
+	if !o.Has(name) {
+		return nil
+	}
+	out := []float64{}
+	o.Each(name, max, func(_ int, v any, at string) {
+		x, ok := v.(float64)
+		if !ok {
+			o.r.Fail(InvalidField, at, "must be a number")
+		}
+		out = append(out, x)
+	})
+	return out
+}
+
+// Numbers returns an object whose members are all numbers.
 func (o Object) Numbers(name string) map[string]float64 {
 	m := o.Open(name)
 	out := make(map[string]float64, len(m.members))

@@ -125,7 +125,11 @@ func (o Object) read(f reflect.Value, m *member) {
 	case *[]string:
 		*p = o.Texts(m.name, int(m.max), m.check())
 	case *map[string]float64:
-		*p = o.Numbers(m.name)
+		if o.Has(m.name) {
+			*p = o.Numbers(m.name)
+		}
+	case *[]float64:
+		*p = o.Series(m.name, int(m.max))
 	case **bool:
 		*p = o.Bool(m.name)
 	case *bool:
@@ -184,7 +188,7 @@ func (o Object) text(m *member) string {
 	return o.Form(m.form, m.name)
 }
 
-// check is the form of the texts of a list.
+// check returns the form of the texts of a list.
 func (m *member) check() func(string) string {
 	must := func(ok func(string) bool, what string) func(string) string {
 		return func(s string) string {
@@ -206,7 +210,7 @@ func (m *member) check() func(string) string {
 	return nil
 }
 
-// canonical is the canonical form of an object with any members, nil where it is absent. Only
+// canonical returns the canonical form of an object with any members, nil where it is absent. Only
 // the length of its strings is bounded.
 func (o Object) canonical(name string) []byte {
 	if !o.Has(name) {

@@ -47,7 +47,7 @@ func TestStateOfAnotherUserIsPassedOver(t *testing.T) {
 		}
 	}
 	if err := os.Chown(theirs, os.Getuid()+1, -1); err != nil {
-		t.Skip("only root can give a folder away")
+		t.Skip("needs root: only root can change the owner of a folder")
 	}
 	if got := file.FindState(work); got != file.StateFolder {
 		t.Errorf("%s is used", got)

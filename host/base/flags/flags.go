@@ -133,7 +133,7 @@ func (s *Set) ReadEnv(env func(string) (string, bool)) {
 	}
 }
 
-// Source is what the value of a flag is from, once ReadEnv was called: the flag, the variable, or
+// Source returns what the value of a flag is from, once ReadEnv was called: the flag, the variable, or
 // "" for the default.
 func (s *Set) Source(name string) string {
 	for _, f := range s.Flags {
@@ -144,7 +144,7 @@ func (s *Set) Source(name string) string {
 	return ""
 }
 
-// Refused is the first flag that is given and has none of its values, or too small a number;
+// Refused returns the first flag that is given and has none of its values, or too small a number;
 // nil where there is none. min is 0 where the values are to blame.
 func (s *Set) Refused() (f *Flag, value string, min int64) {
 	for _, f := range s.Flags {

@@ -38,8 +38,10 @@ func TestBind(t *testing.T) {
 	if o.Kind != "a" || o.Host != "here" || o.Wait != 2*time.Second || o.Top != 0 || o.other != "" {
 		t.Errorf("the defaults are %+v", o)
 	}
-	o, _ = parsed(t, "--dir", "x", "--loud", "--wait", "1m", "--name", "a,b", "--name", "c", "--role", "a,b", "--top", "3")
-	if o.Dir != "x" || !o.Loud || o.Wait != time.Minute || len(o.Names) != 2 || len(o.Roles) != 2 || o.Top != 3 {
+	o, _ = parsed(t, "--dir", "x", "--loud", "--wait", "1m", "--name", "a,b", "--name", "c", "--role", "a,b",
+		"--top", "3")
+	if o.Dir != "x" || !o.Loud || o.Wait != time.Minute || len(o.Names) != 2 || len(o.Roles) != 2 ||
+		o.Top != 3 {
 		t.Errorf("read %+v", o)
 	}
 }

@@ -33,7 +33,7 @@ func Nearest(word string, words []string) []string {
 	return found
 }
 
-// distance is how many letters must be put in, left out or changed, or neighbours
+// distance returns how many letters must be put in, left out or changed, or neighbours
 // swapped, to make one word of the other.
 func distance(a, b string) int {
 	before, last, row := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)

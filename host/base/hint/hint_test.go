@@ -23,7 +23,8 @@ func TestNames(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.word, got, c.want)
 		}
 	}
-	if got := Names("x", strings.Split(strings.Repeat("name ", 30), " ")); strings.Count(got, "name") != maxNames || !strings.HasSuffix(got, ", ...") {
+	if got := Names("x", strings.Split(strings.Repeat("name ", 30), " ")); strings.Count(got,
+		"name") != maxNames || !strings.HasSuffix(got, ", ...") {
 		t.Error(got)
 	}
 }
@@ -31,7 +32,8 @@ func TestNames(t *testing.T) {
 // TestFormIsInWords: what is said of a pattern has an example or names its letters, never the expression.
 func TestFormIsInWords(t *testing.T) {
 	for _, pattern := range []string{
-		`^[^/\s:]{1,32}/[^/\s:]{1,32}$`, `^[1-9][0-9]{0,3}[smhdwM]$`, `^[a-z][a-z0-9_-]{0,62}$`, `^sha256:[0-9a-f]{64}$`, `^anything+$`,
+		`^[^/\s:]{1,32}/[^/\s:]{1,32}$`, `^[1-9][0-9]{0,3}[smhdwM]$`, `^[a-z][a-z0-9_-]{0,62}$`,
+		`^sha256:[0-9a-f]{64}$`, `^anything+$`,
 	} {
 		if got := Form(pattern); got == "" || regexp.MustCompile(`[\^$\[\]{}\\]`).MatchString(got) {
 			t.Errorf("%s: %s", pattern, got)
@@ -61,15 +63,18 @@ func TestPosition(t *testing.T) {
 
 func TestNearest(t *testing.T) {
 	words := []string{"run", "runs", "replay", "compare", "validate"}
-	for word, want := range map[string]string{"rnu": "run", "compar": "compare", "vlaidate": "validate", "replya": "replay", "xyz": "", "": "", "r": "", "repl": "replay", "runns": "runs"} {
+	for word, want := range map[string]string{"rnu": "run", "compar": "compare", "vlaidate": "validate",
+		"replya": "replay", "xyz": "", "": "", "r": "", "repl": "replay", "runns": "runs"} {
 		if got := strings.Join(Nearest(word, words), " "); got != want {
 			t.Errorf("%q: %q, want %q", word, got, want)
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		a, b := rapid.StringMatching(`[a-c]{0,6}`).Draw(t, "a"), rapid.StringMatching(`[a-c]{0,6}`).Draw(t, "b")
+		a, b := rapid.StringMatching(`[a-c]{0,6}`).Draw(t, "a"),
+			rapid.StringMatching(`[a-c]{0,6}`).Draw(t, "b")
 		d := distance(a, b)
-		if d != distance(b, a) || (d == 0) != (a == b) || d > max(len(a), len(b)) || d < max(len(a), len(b))-min(len(a), len(b)) {
+		if d != distance(b, a) || (d == 0) != (a == b) || d > max(len(a), len(b)) ||
+			d < max(len(a), len(b))-min(len(a), len(b)) {
 			t.Fatalf("%q to %q: %d", a, b, d)
 		}
 	})

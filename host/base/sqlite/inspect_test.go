@@ -16,7 +16,8 @@ func TestDurable(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close()
-	for pragma, want := range map[string]int{"synchronous": 2, "fullfsync": 1, "busy_timeout": 5000, "foreign_keys": 1} {
+	for pragma, want := range map[string]int{"synchronous": 2, "fullfsync": 1, "busy_timeout": 5000,
+		"foreign_keys": 1} {
 		if got := value[int](t, db, "PRAGMA "+pragma); got != want {
 			t.Errorf("%s %d, want %d", pragma, got, want)
 		}
@@ -68,7 +69,8 @@ func TestClasses(t *testing.T) {
 	dir := t.TempDir()
 	_, missing := sqlite.OpenReadOnly(t.Context(), filepath.Join(dir, "missing"))
 	garbage := filepath.Join(dir, "garbage")
-	if err := os.WriteFile(garbage, []byte("this is no database, however one looks at it, not at all"), 0o600); err != nil {
+	if err := os.WriteFile(garbage, []byte("this is no database, however one looks at it, not at all"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	db := open(t, filepath.Join(dir, "db"))
@@ -97,7 +99,8 @@ func TestClasses(t *testing.T) {
 		"other":       {errors.New("other"), false, false, false, false, false},
 		"none":        {nil, false, false, false, false, false},
 	} {
-		got := [5]bool{sqlite.IsSQLite(c.err), sqlite.IsSurroundings(c.err), sqlite.IsDuplicate(c.err), sqlite.IsConstraint(c.err), sqlite.IsDamage(c.err)}
+		got := [5]bool{sqlite.IsSQLite(c.err), sqlite.IsSurroundings(c.err), sqlite.IsDuplicate(c.err),
+			sqlite.IsConstraint(c.err), sqlite.IsDamage(c.err)}
 		if want := [5]bool{c.fromSQLite, c.surroundings, c.duplicate, c.constraint, c.damage}; got != want {
 			t.Errorf("%s (%v): %v, want %v", name, c.err, got, want)
 		}

@@ -44,7 +44,7 @@ const (
 	Durable Synchronous = "DURABLE"
 )
 
-// query is the level as parameters of a connection.
+// query returns the level as parameters of a connection.
 func (s Synchronous) query() string {
 	if s == Durable {
 		return "_synchronous=FULL&_pragma=fullfsync(1)"
@@ -154,7 +154,7 @@ func IsBusy(err error) bool {
 	return code == lib.SQLITE_BUSY || code == lib.SQLITE_LOCKED
 }
 
-// codeOf is the extended code of an error of SQLite, whose low byte is the kind; 0 of any other.
+// codeOf returns the extended code of an error of SQLite, whose low byte is the kind; 0 of any other.
 func codeOf(err error) int {
 	if e, ok := errors.AsType[*driver.Error](err); ok {
 		return e.Code()
@@ -177,7 +177,7 @@ func (d *DB) Tx(ctx context.Context, f func(*sql.Tx) error) error {
 	return tx.Commit()
 }
 
-// Read is the pool of reading connections. Writing through it fails.
+// Read returns the pool of reading connections. Writing through it fails.
 func (d *DB) Read() *sql.DB { return d.reader }
 
 // Close waits for what runs and closes every connection.
@@ -350,7 +350,7 @@ func (e *DamageError) Error() string {
 		filepath.Base(e.Path), e.Recovery)
 }
 
-// Unwrap is the error of SQLite.
+// Unwrap returns the error of SQLite.
 func (e *DamageError) Unwrap() error { return e.Err }
 
 // ExplainDamage is err, as a *DamageError where it reports that the file at path is damaged.

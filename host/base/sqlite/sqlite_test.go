@@ -25,8 +25,12 @@ const (
 // schema is two steps, so that two openers can also meet between them.
 func schema() fstest.MapFS {
 	return fstest.MapFS{
-		"0001_start.sql": {Data: []byte(`CREATE TABLE counter (id INTEGER PRIMARY KEY, n INTEGER NOT NULL); INSERT INTO counter VALUES (1, 0);`)},
-		"0002_who.sql":   {Data: []byte(`CREATE TABLE entry (who TEXT NOT NULL, counter INTEGER NOT NULL REFERENCES counter(id));`)},
+		"0001_start.sql": {
+			Data: []byte(
+				`CREATE TABLE counter (id INTEGER PRIMARY KEY, n INTEGER NOT NULL); INSERT INTO counter VALUES (1, 0);`)},
+		"0002_who.sql": {
+			Data: []byte(
+				`CREATE TABLE entry (who TEXT NOT NULL, counter INTEGER NOT NULL REFERENCES counter(id));`)},
 	}
 }
 
@@ -102,12 +106,14 @@ func TestPragmasAndModes(t *testing.T) {
 	if got := value[string](t, db, "PRAGMA journal_mode"); got != "wal" {
 		t.Errorf("journal_mode %s", got)
 	}
-	for pragma, want := range map[string]int{"busy_timeout": 5000, "foreign_keys": 1, "synchronous": 1, "user_version": 2} {
+	for pragma, want := range map[string]int{"busy_timeout": 5000, "foreign_keys": 1, "synchronous": 1,
+		"user_version": 2} {
 		if got := value[int](t, db, "PRAGMA "+pragma); got != want {
 			t.Errorf("%s %d, want %d", pragma, got, want)
 		}
 	}
-	for name, want := range map[string]os.FileMode{dir: 0o700, path: 0o600, path + "-wal": 0o600, path + "-shm": 0o600} {
+	for name, want := range map[string]os.FileMode{dir: 0o700, path: 0o600, path + "-wal": 0o600,
+		path + "-shm": 0o600} {
 		info, err := os.Stat(name)
 		if err != nil {
 			t.Fatal(err)
@@ -229,7 +235,8 @@ func TestMigrationsGoOnWhereTheyStopped(t *testing.T) {
 		t.Error(err)
 	}
 	var newer *sqlite.NewerSchemaError
-	if _, err := sqlite.Open(t.Context(), path, older, sqlite.Normal); !errors.As(err, &newer) || newer.Found != 2 || newer.Known != 1 {
+	if _, err := sqlite.Open(t.Context(), path, older, sqlite.Normal); !errors.As(err, &newer) ||
+		newer.Found != 2 || newer.Known != 1 {
 		t.Errorf("an older program opened a newer file: %v", err)
 	}
 }
@@ -238,7 +245,8 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "db")
 	bad := schema()
 	bad["0002_who.sql"] = &fstest.MapFile{Data: []byte("CREATE TABLE half (a); CREATE TABEL oops;")}
-	if _, err := sqlite.Open(t.Context(), path, bad, sqlite.Normal); err == nil || !strings.Contains(err.Error(), "0002_who.sql") {
+	if _, err := sqlite.Open(t.Context(), path, bad, sqlite.Normal); err == nil ||
+		!strings.Contains(err.Error(), "0002_who.sql") {
 		t.Fatalf("got %v", err)
 	}
 	db := open(t, path)
@@ -248,12 +256,14 @@ func TestFailedMigrationChangesNothing(t *testing.T) {
 }
 
 func TestMigrationNames(t *testing.T) {
-	for _, names := range [][]string{{"first.sql"}, {"0002_b.sql"}, {"0001_a.sql", "0003_c.sql"}, {"0001_a.sql", "0001_b.sql"}} {
+	for _, names := range [][]string{{"first.sql"}, {"0002_b.sql"}, {"0001_a.sql", "0003_c.sql"},
+		{"0001_a.sql", "0001_b.sql"}} {
 		fsys := fstest.MapFS{}
 		for _, n := range names {
 			fsys[n] = &fstest.MapFile{Data: []byte("SELECT 1")}
 		}
-		if _, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "db"), fsys, sqlite.Normal); err == nil {
+		if _, err := sqlite.Open(t.Context(), filepath.Join(t.TempDir(), "db"), fsys,
+			sqlite.Normal); err == nil {
 			t.Errorf("%v accepted", names)
 		}
 	}
@@ -267,7 +277,8 @@ func TestOpenRefusesWhatIsNoDatabase(t *testing.T) {
 	if _, err := sqlite.Open(t.Context(), path, schema(), sqlite.Normal); err == nil {
 		t.Error("opened")
 	}
-	if _, err := sqlite.Open(t.Context(), filepath.Join(path, "below a file"), schema(), sqlite.Normal); err == nil {
+	if _, err := sqlite.Open(t.Context(), filepath.Join(path, "below a file"), schema(),
+		sqlite.Normal); err == nil {
 		t.Error("opened below a file")
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
 )
 
-// csvOf is a series as canonical CSV.
+// csvOf returns a series as canonical CSV.
 func csvOf(s *market.Series) []byte {
 	b := []byte("time_ms,open,high,low,close,volume\n")
 	for i := range s.Len() {
@@ -31,7 +31,9 @@ func csvOf(s *market.Series) []byte {
 func BenchmarkRead(b *testing.B) {
 	const rows = 1_000_000
 	path := filepath.Join(b.TempDir(), "x.csv")
-	if err := os.WriteFile(path, csvOf(sdktest.Synth(1, rows, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)), 0o600); err != nil {
+	if err := os.WriteFile(path,
+		csvOf(sdktest.Synth(1, rows, time.Date(2017, time.January, 1, 0, 0, 0, 0, time.UTC), time.Minute)),
+		0o600); err != nil {
 		b.Fatal(err)
 	}
 	in, err := importer.File(path)
@@ -41,7 +43,8 @@ func BenchmarkRead(b *testing.B) {
 	b.ReportAllocs()
 	b.ResetTimer()
 	for b.Loop() {
-		if _, err := importer.Read(context.Background(), []importer.Input{in}, importer.Options{Symbol: "SYNTH/USD"}); err != nil {
+		if _, err := importer.Read(context.Background(), []importer.Input{in},
+			importer.Options{Symbol: "SYNTH/USD"}); err != nil {
 			b.Fatal(err)
 		}
 	}

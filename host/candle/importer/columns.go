@@ -135,7 +135,7 @@ func newSelection(l Layout) selection {
 	return s
 }
 
-// of is the column of a batch with a role; nil for none.
+// of returns the column of a batch with a role; nil for none.
 func (s selection) of(b Batch, is role) *Column {
 	if i := slices.Index(s.columns, s.layout.At[is]); i >= 0 {
 		return &b.Columns[i]
@@ -210,7 +210,7 @@ func (r *run) keepTyped(q quote, at *Column, s selection, b Batch, i int) error 
 	return nil
 }
 
-// row is a row for a message.
+// row returns a row for a message.
 func (s selection) row(b Batch, i int) string {
 	text := ""
 	for k := range b.Columns {
@@ -226,7 +226,7 @@ func (c *Column) valid(i int) bool {
 	return c.Kind != Nothing && (c.Valid == nil || c.Valid[i])
 }
 
-// text is a value for a message, and the name of a ticker.
+// text returns a value for a message, and the name of a ticker.
 func (c *Column) text(i int) string {
 	if !c.valid(i) {
 		return ""
@@ -248,7 +248,7 @@ func (c *Column) text(i int) string {
 	return strconv.FormatInt(c.Ints[i], 10)
 }
 
-// number is a value as a price or volume.
+// number returns a value as a price or volume.
 func (c *Column) number(i int, style Style, places int) (float64, State) {
 	if !c.valid(i) {
 		return 0, Missing
@@ -277,7 +277,7 @@ func (c *Column) number(i int, style Style, places int) (float64, State) {
 	return 0, Bad
 }
 
-// moment is a value as a time.
+// moment returns a value as a time.
 func (c *Column) moment(i int, clock *Clock) Reading {
 	if !c.valid(i) {
 		return Reading{Code: BadNumber}
@@ -310,7 +310,7 @@ func (c *Column) moment(i int, clock *Clock) Reading {
 	return within(t, c.Unit)
 }
 
-// instant is a count of units since 1970 as a time; not ok: too far away for any.
+// instant returns a count of units since 1970 as a time; not ok: too far away for any.
 func (c *Column) instant(i int) (t time.Time, ok bool) {
 	n := c.Ints[i]
 	switch c.Unit {

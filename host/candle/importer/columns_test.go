@@ -70,11 +70,13 @@ const columnMagic = "COLS"
 
 // readColumns imports a file of columns.
 func readColumns(f *columnFile, o importer.Options) (*importer.Result, error) {
-	o.Formats = []importer.Format{{Name: "cols", Magic: columnMagic, Open: func(string, io.ReaderAt, int64) (importer.Columnar, error) { return f, nil }}}
+	o.Formats = []importer.Format{{Name: "cols", Magic: columnMagic,
+		Open: func(string, io.ReaderAt, int64) (importer.Columnar, error) { return f, nil }}}
 	if o.Symbol == "" {
 		o.Symbol = "BTC/USD"
 	}
-	return importer.Read(context.Background(), []importer.Input{importer.Bytes("x.cols", []byte(columnMagic))}, o)
+	return importer.Read(context.Background(),
+		[]importer.Input{importer.Bytes("x.cols", []byte(columnMagic))}, o)
 }
 
 func floats(x ...float64) importer.Column { return importer.Column{Kind: importer.Floats, Floats: x} }
@@ -84,13 +86,15 @@ func texts(x ...string) importer.Column   { return importer.Column{Kind: importe
 // threeColumns are the candles of three with a time column of one's own.
 func threeColumns(at importer.Column) *columnFile {
 	return &columnFile{
-		names:   []string{"note", "volume", "close", "low", "high", "open", "date"},
-		columns: []importer.Column{texts("a", "b", "c"), floats(10, 20, 30), floats(2, 3, 4), floats(1, 2, 3), floats(3, 4, 5), floats(1, 2, 3), at},
+		names: []string{"note", "volume", "close", "low", "high", "open", "date"},
+		columns: []importer.Column{texts("a", "b", "c"), floats(10, 20, 30), floats(2, 3, 4), floats(1, 2, 3),
+			floats(3, 4, 5), floats(1, 2, 3), at},
 	}
 }
 
 func hoursFrom(unit importer.Unit, per int64) importer.Column {
-	return importer.Column{Kind: importer.Times, Ints: []int64{3600 * per, 7200 * per, 10800 * per}, Unit: unit, Zoned: true}
+	return importer.Column{Kind: importer.Times, Ints: []int64{3600 * per, 7200 * per, 10800 * per},
+		Unit: unit, Zoned: true}
 }
 
 // However the times are kept, the candles are the same, and columns that nobody wants are
@@ -102,21 +106,26 @@ func TestTimesOfColumns(t *testing.T) {
 		at   importer.Column
 		zone *time.Location
 	}{
-		"s": {hoursFrom(importer.Seconds, 1), nil}, "ms": {hoursFrom(importer.Milliseconds, 1e3), nil}, "us": {hoursFrom(importer.Microseconds, 1e6), nil},
-		"ns": {hoursFrom(importer.Nanoseconds, 1e9), nil}, "ints": {ints(3600, 7200, 10800), nil}, "floats": {floats(3600, 7200, 10800), nil},
-		"texts": {texts("1970-01-01T01:00:00Z", "1970-01-01T02:00:00Z", "1970-01-01T03:00:00Z"), nil}, "clock": {local, time.UTC},
+		"s": {hoursFrom(importer.Seconds, 1), nil}, "ms": {hoursFrom(importer.Milliseconds, 1e3), nil},
+		"us": {hoursFrom(importer.Microseconds, 1e6), nil},
+		"ns": {hoursFrom(importer.Nanoseconds, 1e9), nil}, "ints": {ints(3600, 7200, 10800), nil},
+		"floats": {floats(3600, 7200, 10800), nil},
+		"texts":  {texts("1970-01-01T01:00:00Z", "1970-01-01T02:00:00Z", "1970-01-01T03:00:00Z"), nil},
+		"clock":  {local, time.UTC},
 	} {
 		for _, batch := range []int{0, 1, 2} {
 			f := threeColumns(c.at)
 			f.batch = batch
 			r, err := readColumns(f, importer.Options{Zone: c.zone})
-			if err != nil || rows(r.Series) != want3 || !f.closed || slices.Contains(f.picked, 0) || len(f.picked) != 6 {
+			if err != nil || rows(r.Series) != want3 || !f.closed || slices.Contains(f.picked, 0) ||
+				len(f.picked) != 6 {
 				t.Errorf("%s by %d: %v, picked %v, closed %v\n%+v", name, batch, err, f.picked, f.closed, r)
 			}
 		}
 	}
 	days := importer.Column{Kind: importer.Dates, Ints: []int64{1, 2, 3}}
-	if r, err := readColumns(threeColumns(days), importer.Options{}); err != nil || r.Series.Timeframe.String() != "1d" || r.Series.Time[0] != 86400000 {
+	if r, err := readColumns(threeColumns(days), importer.Options{}); err != nil ||
+		r.Series.Timeframe.String() != "1d" || r.Series.Time[0] != 86400000 {
 		t.Errorf("dates: %v", err)
 	}
 }
@@ -131,24 +140,37 @@ func TestColumnsThatAreRefused(t *testing.T) {
 		code   importer.Code
 		text   string
 	}{
-		"no zone":       {func(f *columnFile) { f.columns[6] = unzoned }, importer.TimezoneRequired, "--tz"},
-		"no time":       {func(f *columnFile) { f.columns[6] = missing }, importer.BadNumber, ""},
-		"half seconds":  {func(f *columnFile) { f.columns[6] = floats(3600, 7200.5, 10800) }, importer.TimeNotInteger, "7200.5"},
-		"a time of NaN": {func(f *columnFile) { f.columns[6] = floats(3600, math.NaN(), 10800) }, importer.BadNumber, ""},
-		"far away":      {func(f *columnFile) { f.columns[6] = hoursFrom(importer.Seconds, 1e9) }, importer.TimeOutOfRange, ""},
-		"infinite":      {func(f *columnFile) { f.columns[5] = floats(1, math.Inf(1), 3) }, importer.BadNumber, "+Inf"},
-		"negative":      {func(f *columnFile) { f.columns[3] = floats(1, -2, 3) }, importer.BadNumber, ""},
-		"words":         {func(f *columnFile) { f.columns[2] = texts("2", "three", "4") }, importer.BadNumber, "three"},
-		"disorder":      {func(f *columnFile) { f.columns[4] = floats(3, 1, 5) }, importer.OHLCViolations, ""},
-		"names":         {func(f *columnFile) { f.names[5] = "first" }, importer.ColumnsMissing, "open"},
-		"too many":      {func(f *columnFile) { f.says = 1 << 40 }, importer.TooLarge, "more than 100000000 rows"},
-		"too large":     {func(f *columnFile) { f.bytes = 9 << 30 }, importer.TooLarge, "--merge"},
+		"no zone": {func(f *columnFile) { f.columns[6] = unzoned }, importer.TimezoneRequired, "--tz"},
+		"no time": {func(f *columnFile) { f.columns[6] = missing }, importer.BadNumber, ""},
+		"half seconds": {func(f *columnFile) {
+			f.columns[6] = floats(3600, 7200.5, 10800)
+		}, importer.TimeNotInteger, "7200.5"},
+		"a time of NaN": {func(f *columnFile) {
+			f.columns[6] = floats(3600, math.NaN(), 10800)
+		}, importer.BadNumber, ""},
+		"far away": {func(f *columnFile) {
+			f.columns[6] = hoursFrom(importer.Seconds, 1e9)
+		}, importer.TimeOutOfRange, ""},
+		"infinite": {func(f *columnFile) {
+			f.columns[5] = floats(1, math.Inf(1), 3)
+		}, importer.BadNumber, "+Inf"},
+		"negative": {func(f *columnFile) { f.columns[3] = floats(1, -2, 3) }, importer.BadNumber, ""},
+		"words": {func(f *columnFile) {
+			f.columns[2] = texts("2", "three", "4")
+		}, importer.BadNumber, "three"},
+		"disorder": {func(f *columnFile) { f.columns[4] = floats(3, 1, 5) }, importer.OHLCViolations, ""},
+		"names":    {func(f *columnFile) { f.names[5] = "first" }, importer.ColumnsMissing, "open"},
+		"too many": {func(f *columnFile) {
+			f.says = 1 << 40
+		}, importer.TooLarge, "more than 100000000 rows"},
+		"too large": {func(f *columnFile) { f.bytes = 9 << 30 }, importer.TooLarge, "--merge"},
 	} {
 		f := threeColumns(hoursFrom(importer.Seconds, 1))
 		c.change(f)
 		_, err := readColumns(f, importer.Options{})
 		var refused *importer.Error
-		if !errors.As(err, &refused) || refused.Code != c.code || !strings.Contains(refused.Message+cases(refused), c.text) || !f.closed {
+		if !errors.As(err, &refused) || refused.Code != c.code ||
+			!strings.Contains(refused.Message+cases(refused), c.text) || !f.closed {
 			t.Errorf("%s: %v, closed %v", name, err, f.closed)
 		}
 	}
@@ -173,7 +195,8 @@ func TestRowsOfColumnsThatAreLeftOut(t *testing.T) {
 	}
 	single := threeColumns(hoursFrom(importer.Seconds, 1))
 	single.columns[2].Single = true
-	if r, err := readColumns(single, importer.Options{}); err != nil || len(r.Report.Warnings) != 1 || r.Report.Warnings[0].Code != "FLOAT32" {
+	if r, err := readColumns(single, importer.Options{}); err != nil || len(r.Report.Warnings) != 1 ||
+		r.Report.Warnings[0].Code != "FLOAT32" {
 		t.Errorf("%v, %+v", err, r)
 	}
 }
@@ -182,11 +205,13 @@ func TestRowsOfColumnsThatAreLeftOut(t *testing.T) {
 func TestColumnsEqualText(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(2, 40).Draw(t, "rows")
-		f := &columnFile{names: []string{"time", "open", "high", "low", "close", "volume"}, columns: make([]importer.Column, 6), batch: rapid.IntRange(0, 7).Draw(t, "batch")}
+		f := &columnFile{names: []string{"time", "open", "high", "low", "close", "volume"},
+			columns: make([]importer.Column, 6), batch: rapid.IntRange(0, 7).Draw(t, "batch")}
 		var b strings.Builder
 		b.WriteString(head)
 		for i := range n {
-			cells := []float64{float64(3600 * (i + 1)), 50, 60, 40, 55, float64(rapid.IntRange(0, 9).Draw(t, "volume"))}
+			cells := []float64{float64(3600 * (i + 1)), 50, 60, 40, 55,
+				float64(rapid.IntRange(0, 9).Draw(t, "volume"))}
 			cells[1] = float64(rapid.IntRange(400, 600).Draw(t, "open")) / 10
 			cells[4] = float64(rapid.IntRange(400, 600).Draw(t, "close")) / 10
 			for k, x := range cells {
@@ -201,7 +226,8 @@ func TestColumnsEqualText(t *testing.T) {
 		}
 		fromColumns, err := readColumns(f, importer.Options{})
 		fromText, textErr := read(b.String(), importer.Options{})
-		if err != nil || textErr != nil || rows(fromColumns.Series) != rows(fromText.Series) || fromColumns.Report.RowsKept != fromText.Report.RowsKept {
+		if err != nil || textErr != nil || rows(fromColumns.Series) != rows(fromText.Series) ||
+			fromColumns.Report.RowsKept != fromText.Report.RowsKept {
 			t.Fatalf("%v, %v\n%s", err, textErr, b.String())
 		}
 	})

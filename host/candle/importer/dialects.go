@@ -60,7 +60,7 @@ func Profiles() []Profile {
 	}
 }
 
-// byMark is a format whose header has one of some names, which no other format has. set
+// byMark returns a format whose header has one of some names, which no other format has. set
 // adds what the header leaves open; it reports whether this is the format at all.
 func byMark(set func(h Head, l *Layout, at int) bool, marks ...string) func(Head) (Layout, bool, error) {
 	return func(h Head) (Layout, bool, error) {
@@ -78,7 +78,7 @@ func byMark(set func(h Head, l *Layout, at int) bool, marks ...string) func(Head
 	}
 }
 
-// headerWith is a format whose header names the columns as the general one does, and one more.
+// headerWith returns a format whose header names the columns as the general one does, and one more.
 func headerWith(mark string) func(Head) (Layout, bool, error) {
 	return func(h Head) (Layout, bool, error) {
 		if find(h.Cells(0), mark) < 0 {
@@ -88,7 +88,7 @@ func headerWith(mark string) func(Head) (Layout, bool, error) {
 	}
 }
 
-// byName is the general format: a header that names the columns.
+// byName returns the general format: a header that names the columns.
 func byName(h Head) (Layout, bool, error) {
 	if h.isRow() {
 		return Layout{}, false, nil
@@ -252,7 +252,7 @@ var (
 	histDataTime = regexp.MustCompile(`^\d{8} \d{6}$`)
 )
 
-// lean is the data folder of the engine. Shares are kept in whole ten-thousandths and
+// lean returns the data folder of the engine. Shares are kept in whole ten-thousandths and
 // New York's time. What has decimals is a currency, kept as it is and in UTC.
 func lean(h Head) (Layout, bool, error) {
 	cells := h.Cells(0)
@@ -287,7 +287,7 @@ func histData(h Head) (Layout, bool, error) {
 	return l, true, nil
 }
 
-// binance is the archive of the spot market. Times became microseconds in 2025.
+// binance returns the archive of the spot market. Times became microseconds in 2025.
 func binance(h Head) (Layout, bool, error) {
 	cells := h.Cells(0)
 	return byPosition(), h.isRow() && len(cells) == 12 && whole(cells[6]) > whole(cells[0]), nil
@@ -301,7 +301,7 @@ func kraken(h Head) (Layout, bool, error) {
 	return l, h.isRow() && len(cells) == 7 && whole(cells[0]) >= 0, nil
 }
 
-// whole is a cell of digits, -1 for any other.
+// whole returns a cell of digits, -1 for any other.
 func whole(cell string) int64 {
 	n, err := strconv.ParseInt(cell, 10, 64)
 	if err != nil || n < 0 {

@@ -64,7 +64,8 @@ func parseScript(t *testing.T, path string) (cases []*scripted) {
 		case strings.HasPrefix(line, "|"):
 			c.files[len(c.files)-1].content += line[1:] + "\n"
 		case word == "case":
-			c = &scripted{name: strings.TrimSuffix(filepath.Base(path), ".txt") + " " + rest, script: fmt.Sprintf("%s:%d", path, i+1), options: importer.Options{Symbol: "X/USD"}}
+			c = &scripted{name: strings.TrimSuffix(filepath.Base(path), ".txt") + " " + rest,
+				script: fmt.Sprintf("%s:%d", path, i+1), options: importer.Options{Symbol: "X/USD"}}
 			cases = append(cases, c)
 		case word == "options":
 			for _, o := range strings.Fields(rest) {
@@ -141,12 +142,13 @@ func (c *scripted) checkRefusal(t *testing.T, err error) {
 	if len(e.Cases) > 0 {
 		line = e.Cases[0].Line
 	}
-	if string(e.Code) != c.refused[0] || strconv.Itoa(line) != c.refused[1] || !strings.Contains(e.Message, c.refused[2]) {
+	if string(e.Code) != c.refused[0] || strconv.Itoa(line) != c.refused[1] ||
+		!strings.Contains(e.Message, c.refused[2]) {
 		t.Errorf("%s: got\nrefused %s %d %s", c.script, e.Code, line, e.Message)
 	}
 }
 
-// outcome is a result in the words of a script.
+// outcome returns a result in the words of a script.
 func outcome(r *importer.Result) (lines []string) {
 	say := func(format string, args ...any) { lines = append(lines, fmt.Sprintf(format, args...)) }
 	say("profile %s", r.Report.Profile)
@@ -155,12 +157,14 @@ func outcome(r *importer.Result) (lines []string) {
 	}
 	s := r.Series
 	for i, at := range s.Time {
-		say("candle %s %v %v %v %v %v", strings.Replace(at.String(), ":00.000Z", "Z", 1), s.Open[i], s.High[i], s.Low[i], s.Close[i], s.Volume[i])
+		say("candle %s %v %v %v %v %v", strings.Replace(at.String(), ":00.000Z", "Z", 1), s.Open[i],
+			s.High[i], s.Low[i], s.Close[i], s.Volume[i])
 	}
 	for _, n := range []struct {
 		what string
 		n    int
-	}{{"skipped", r.Report.Skipped}, {"duplicates", r.Report.DuplicatesDropped}, {"reordered", r.Report.Reordered}} {
+	}{{"skipped", r.Report.Skipped}, {"duplicates", r.Report.DuplicatesDropped},
+		{"reordered", r.Report.Reordered}} {
 		if n.n > 0 {
 			say("%s %d", n.what, n.n)
 		}

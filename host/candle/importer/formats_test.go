@@ -48,11 +48,14 @@ func TestJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := importer.Options{Symbol: "X/USD", Columns: columns}
-	if r, err := readFiles(o, text("x.json", "[[3600,1,2,3,1,10],[7200,2,3,4,2,20],[10800,3,4,5,3,30]]")); err != nil || rows(r.Series) != want3 {
+	if r, err := readFiles(o,
+		text("x.json", "[[3600,1,2,3,1,10],[7200,2,3,4,2,20],[10800,3,4,5,3,30]]")); err != nil ||
+		rows(r.Series) != want3 {
 		t.Errorf("columns: %v", err)
 	}
 	klines := `[[3600000,"1","3","1","2","10",7199999,"0",1,"0","0","0"],[7200000,"2","4","2","3","20",10799999,"0",1,"0","0","0"]]`
-	if r, err := readFiles(anySymbol, text("x.json", klines)); err != nil || r.Report.Profile != "binance" || r.Series.Len() != 2 {
+	if r, err := readFiles(anySymbol, text("x.json", klines)); err != nil || r.Report.Profile != "binance" ||
+		r.Series.Len() != 2 {
 		t.Errorf("klines: %v", err)
 	}
 }
@@ -63,21 +66,25 @@ func TestJSONNamesItsSeries(t *testing.T) {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	// What the user says counts.
-	if r, err = readFiles(anySymbol, text("BTC_USDT-1h.json", threeJSON)); err != nil || r.Series.Symbol != "X/USD" {
+	if r, err = readFiles(anySymbol, text("BTC_USDT-1h.json", threeJSON)); err != nil ||
+		r.Series.Symbol != "X/USD" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	_, err = readFiles(importer.Options{}, text("BTC_USDT-5m.json", threeJSON))
-	if e := refused(t, err, importer.TimeframeMismatch); !strings.Contains(e.Message, "the file says 5m, but the commonest step between candles is 1h") {
+	if e := refused(t, err, importer.TimeframeMismatch); !strings.Contains(e.Message,
+		"the file says 5m, but the commonest step between candles is 1h") {
 		t.Error(e)
 	}
 	_, err = readFiles(importer.Options{}, text("candles.json", threeJSON))
 	refused(t, err, importer.SymbolRequired)
-	_, err = readFiles(importer.Options{}, text("BTC_USDT-1h.json", threeJSON), text("ETH_USDT-1h.json", threeJSON))
+	_, err = readFiles(importer.Options{}, text("BTC_USDT-1h.json", threeJSON),
+		text("ETH_USDT-1h.json", threeJSON))
 	refused(t, err, importer.MultipleTickers)
 	_, err = readFiles(anySymbol, text("BTC_USDT-1h.json", threeJSON), text("BTC_USDT-5m.json", threeJSON))
 	refused(t, err, importer.TimeframeMismatch)
 	o := importer.Options{Symbol: "X/USD", Timeframe: market.MustTimeframe("1h")}
-	if _, err = readFiles(o, text("BTC_USDT-1h.json", threeJSON), text("BTC_USDT-5m.json", threeJSON)); err != nil {
+	if _, err = readFiles(o, text("BTC_USDT-1h.json", threeJSON),
+		text("BTC_USDT-5m.json", threeJSON)); err != nil {
 		t.Error(err)
 	}
 }
@@ -120,7 +127,7 @@ func TestJSONRefusals(t *testing.T) {
 	}
 }
 
-// packed is a zip file of names and contents, one after the other.
+// packed returns a zip file of names and contents, one after the other.
 func packed(t *testing.T, files ...string) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -159,15 +166,17 @@ func TestZip(t *testing.T) {
 		files    []string
 		warnings int
 	}{
-		"one":              {[]string{"x.csv", three}, 0},
-		"without an end":   {[]string{"x", three}, 0},
-		"several":          {[]string{"b.csv", b, "a.csv", a}, 0},
-		"CSV and JSON":     {[]string{"b.csv", b, "a.json", "[[3600,1,3,1,2,10]]"}, 0},
-		"packed again":     {[]string{"b.csv.gz", gzipped(t, b), "a.csv", a}, 0},
-		"folders":          {[]string{"data/", "", "data/a.csv", a, "data/b.CSV", b}, 0},
-		"what a Mac adds":  {[]string{"a.csv", three, "__MACOSX/._a.csv", "\x00\x05", ".DS_Store", "\x00"}, 0},
-		"a note beside it": {[]string{"DAT_ASCII_M1.csv", three, "DAT_ASCII_M1.txt", "Gap of 61s found between"}, 1},
-		"text":             {[]string{"x.txt", three, "read.me", "hello"}, 1},
+		"one":            {[]string{"x.csv", three}, 0},
+		"without an end": {[]string{"x", three}, 0},
+		"several":        {[]string{"b.csv", b, "a.csv", a}, 0},
+		"CSV and JSON":   {[]string{"b.csv", b, "a.json", "[[3600,1,3,1,2,10]]"}, 0},
+		"packed again":   {[]string{"b.csv.gz", gzipped(t, b), "a.csv", a}, 0},
+		"folders":        {[]string{"data/", "", "data/a.csv", a, "data/b.CSV", b}, 0},
+		"what a Mac adds": {[]string{"a.csv", three, "__MACOSX/._a.csv", "\x00\x05", ".DS_Store", "\x00"},
+			0},
+		"a note beside it": {[]string{"DAT_ASCII_M1.csv", three, "DAT_ASCII_M1.txt",
+			"Gap of 61s found between"}, 1},
+		"text": {[]string{"x.txt", three, "read.me", "hello"}, 1},
 	} {
 		content := packed(t, c.files...)
 		r, err := readFiles(anySymbol, importer.Bytes("x.zip", content))
@@ -176,7 +185,8 @@ func TestZip(t *testing.T) {
 			continue
 		}
 		f := r.Report.Files
-		if rows(r.Series) != want3 || len(r.Report.Warnings) != c.warnings || len(f) != 1 || f[0].Name != "x.zip" ||
+		if rows(r.Series) != want3 || len(r.Report.Warnings) != c.warnings || len(f) != 1 ||
+			f[0].Name != "x.zip" ||
 			f[0].Bytes != int64(len(content)) || f[0].SHA256 != fmt.Sprintf("%x", sha256.Sum256(content)) {
 			t.Errorf("%s: %+v\n%s", name, r.Report, rows(r.Series))
 		}
@@ -186,7 +196,8 @@ func TestZip(t *testing.T) {
 func TestZipNamesItsMembers(t *testing.T) {
 	content := packed(t, "a.csv", three, "sub/b.csv", head+"14400,1,1,1,x,1\n")
 	_, err := readFiles(anySymbol, importer.Bytes("x.zip", content))
-	if e := refused(t, err, importer.BadNumber); e.Cases[0].File != "x.zip/sub/b.csv" || e.Cases[0].Line != 2 {
+	if e := refused(t, err, importer.BadNumber); e.Cases[0].File != "x.zip/sub/b.csv" ||
+		e.Cases[0].Line != 2 {
 		t.Errorf("%+v", e.Cases)
 	}
 	content = packed(t, "a.csv", three, "b.csv", head+"7200,9,9,9,9,9\n")
@@ -202,11 +213,13 @@ func TestZipNamesItsMembers(t *testing.T) {
 	row := "<TICKER>,<PER>,<DATE>,<OPEN>,<HIGH>,<LOW>,<CLOSE>\n%s,D,20240102,1,1,1,1\n%[1]s,D,20240103,1,1,1,1\n"
 	content = packed(t, "a.txt", fmt.Sprintf(row, "A.US"), "b.txt", fmt.Sprintf(row, "B.US"))
 	_, err = readFiles(anySymbol, importer.Bytes("x.zip", content))
-	if e := refused(t, err, importer.MultipleTickers); e.Cases[0].File != "x.zip/b.txt" || !strings.Contains(e.Message, "--ticker") {
+	if e := refused(t, err, importer.MultipleTickers); e.Cases[0].File != "x.zip/b.txt" ||
+		!strings.Contains(e.Message, "--ticker") {
 		t.Errorf("%v", e)
 	}
 	o := importer.Options{Symbol: "B/USD", Ticker: "b.us"}
-	if r, err = readFiles(o, importer.Bytes("x.zip", content)); err != nil || r.Series.Len() != 2 || r.Report.Skipped != 2 {
+	if r, err = readFiles(o, importer.Bytes("x.zip", content)); err != nil || r.Series.Len() != 2 ||
+		r.Report.Skipped != 2 {
 		t.Errorf("%v, %v", r, err)
 	}
 }
@@ -239,7 +252,8 @@ func TestZipRefusals(t *testing.T) {
 		{"password", encrypted, importer.Encoding, "password"},
 		{"unknown method", lzma, importer.Encoding, "unpack it"},
 		{"zip in zip", packed(t, "x.csv", string(good)), importer.Encoding, "inside a packed file"},
-		{"spreadsheet", packed(t, "[Content_Types].xml", "<x/>", "xl/workbook.xml", "<x/>"), importer.Encoding, "spreadsheet"},
+		{"spreadsheet", packed(t, "[Content_Types].xml", "<x/>", "xl/workbook.xml", "<x/>"),
+			importer.Encoding, "spreadsheet"},
 		{"Feather in zip", packed(t, "x.feather", "ARROW1\x00\x00"), importer.Encoding, "unpack it"},
 		{"ten thousand members", packed(t, many...), importer.TooLarge, "10001 members"},
 	} {
@@ -249,7 +263,9 @@ func TestZipRefusals(t *testing.T) {
 		}
 	}
 	// A source that cannot be read out of order.
-	in := importer.Input{Name: "x.zip", Open: func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewBuffer(good)), nil }}
+	in := importer.Input{Name: "x.zip", Open: func() (io.ReadCloser, error) {
+		return io.NopCloser(bytes.NewBuffer(good)), nil
+	}}
 	var e *importer.Error
 	if _, err := readFiles(anySymbol, in); err == nil || errors.As(err, &e) {
 		t.Errorf("%v", err)
@@ -257,7 +273,8 @@ func TestZipRefusals(t *testing.T) {
 }
 
 func TestPackedText(t *testing.T) {
-	if r, err := readFiles(anySymbol, text("x.json.gz", gzipped(t, threeJSON))); err != nil || rows(r.Series) != want3 {
+	if r, err := readFiles(anySymbol, text("x.json.gz", gzipped(t, threeJSON))); err != nil ||
+		rows(r.Series) != want3 {
 		t.Errorf("%v", err)
 	}
 	// Two gzip streams, one behind the other, are one file.
@@ -290,11 +307,13 @@ func TestTickers(t *testing.T) {
 		"AAPL,10,1,2,3,1,1744792500000000000,1\nMSFT,11,9,9,9,9,1744792500000000000,1\nAAPL,20,2,3,4,2,1744792560000000000,1\nNVDA,11,9,9,9,9,1744792560000000000,1\nMSFT,11,9,9,9,9,1744792560000000000,1\n"
 	_, err := readFiles(anySymbol, text("x.csv", flat))
 	e := refused(t, err, importer.MultipleTickers)
-	if len(e.Cases) != 2 || e.Cases[0].Line != 3 || e.Cases[1].Line != 5 || !strings.Contains(e.Message, "AAPL, MSFT") {
+	if len(e.Cases) != 2 || e.Cases[0].Line != 3 || e.Cases[1].Line != 5 ||
+		!strings.Contains(e.Message, "AAPL, MSFT") {
 		t.Errorf("%v %+v", e, e.Cases)
 	}
 	r, err := readFiles(importer.Options{Symbol: "AAPL/USD", Ticker: "AAPL"}, text("x.csv", flat))
-	if err != nil || r.Series.Len() != 2 || r.Series.Volume[1] != 20 || r.Report.Skipped != 3 || r.Report.Warnings[0].Code != "OTHER_TICKERS" {
+	if err != nil || r.Series.Len() != 2 || r.Series.Volume[1] != 20 || r.Report.Skipped != 3 ||
+		r.Report.Warnings[0].Code != "OTHER_TICKERS" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	_, err = readFiles(importer.Options{Symbol: "TSLA/USD", Ticker: "TSLA"}, text("x.csv", flat))
@@ -339,7 +358,8 @@ func TestDateOrder(t *testing.T) {
 		{"mdy", []string{"06/10/2026", "06/11/2026", "06/12/2026"}, "[2026-06-10 2026-06-11 2026-06-12]"},
 		{"dmy", []string{"10/06/2026", "11/06/2026", "12/06/2026"}, "[2026-06-10 2026-06-11 2026-06-12]"},
 		{"", []string{"Jun 10, 2026", "Jun 11, 2026"}, "[2026-06-10 2026-06-11]"},
-		{"", []string{"01/01/2026", "02/02/2026", "03/03/2026"}, "[2026-01-01 2026-02-02 2026-03-03]"}, // one order or the other
+		// one order or the other
+		{"", []string{"01/01/2026", "02/02/2026", "03/03/2026"}, "[2026-01-01 2026-02-02 2026-03-03]"},
 	} {
 		o := importer.Options{Symbol: "X/USD", DateOrder: c.order}
 		r, err := readFiles(o, text("x.csv", investing(c.dates...)))
@@ -351,13 +371,15 @@ func TestDateOrder(t *testing.T) {
 		for _, at := range r.Series.Time {
 			got = append(got, at.String()[:10])
 		}
-		if fmt.Sprint(got) != c.want || r.Series.Volume[0] != 1500 || r.Series.High[0] != 1100 || r.Report.TimeUnits["date"] != len(got) {
+		if fmt.Sprint(got) != c.want || r.Series.Volume[0] != 1500 || r.Series.High[0] != 1100 ||
+			r.Report.TimeUnits["date"] != len(got) {
 			t.Errorf("%v %s: %v", c.dates, c.order, got)
 		}
 	}
 	_, err := readFiles(anySymbol, text("x.csv", investing("06/10/2026", "06/11/2026", "06/12/2026")))
 	e := refused(t, err, importer.DateOrderAmbiguous)
-	if len(e.Cases) != 3 || e.Cases[0].Line != 2 || e.Cases[0].Text != "2026-06-10 or 2026-10-06" || !strings.Contains(e.Message, "--date-order") {
+	if len(e.Cases) != 3 || e.Cases[0].Line != 2 || e.Cases[0].Text != "2026-06-10 or 2026-10-06" ||
+		!strings.Contains(e.Message, "--date-order") {
 		t.Errorf("%+v", e)
 	}
 	_, err = readFiles(anySymbol, text("x.csv", investing("06/13/2026", "14/06/2026")))
@@ -365,14 +387,16 @@ func TestDateOrder(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	// Each file has an order of its own.
-	_, err = readFiles(anySymbol, text("a.csv", investing("06/13/2026", "06/14/2026")), text("b.csv", investing("06/10/2026", "06/11/2026")))
+	_, err = readFiles(anySymbol, text("a.csv", investing("06/13/2026", "06/14/2026")),
+		text("b.csv", investing("06/10/2026", "06/11/2026")))
 	if e := refused(t, err, importer.DateOrderAmbiguous); e.Cases[0].File != "b.csv" {
 		t.Errorf("%+v", e)
 	}
 	// Nasdaq's is fixed.
 	nasdaq := "Date,Close/Last,Volume,Open,High,Low\n%s,$1.5,100,$1,$2,$1\n06/12/2026,$1.5,N/A,$1,$2,$1\n"
 	r, err := readFiles(anySymbol, text("x.csv", fmt.Sprintf(nasdaq, "06/11/2026")))
-	if err != nil || r.Series.Time[0].String()[:10] != "2026-06-11" || r.Series.Close[0] != 1.5 || r.Series.Volume[1] != 0 {
+	if err != nil || r.Series.Time[0].String()[:10] != "2026-06-11" || r.Series.Close[0] != 1.5 ||
+		r.Series.Volume[1] != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	_, err = readFiles(anySymbol, text("x.csv", fmt.Sprintf(nasdaq, "13/06/2026")))
@@ -391,7 +415,8 @@ func TestStamps(t *testing.T) {
 		if c.timeframe != "" {
 			o.Timeframe = market.MustTimeframe(c.timeframe)
 		}
-		r, err := readFiles(o, text("x.csv", head+strings.ReplaceAll(c.times, " ", ",1,1,1,1,1\n")+",1,1,1,1,1\n"))
+		r, err := readFiles(o,
+			text("x.csv", head+strings.ReplaceAll(c.times, " ", ",1,1,1,1,1\n")+",1,1,1,1,1\n"))
 		if err != nil {
 			t.Errorf("%s: %v", c.times, err)
 			continue
@@ -410,10 +435,13 @@ func TestStamps(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	o.Timeframe = market.MustTimeframe("1M")
-	_, err = readFiles(o, text("x.csv", head+"2024-03-30,1,1,1,1,1\n2024-03-31,1,1,1,1,1\n2024-04-30,1,1,1,1,1\n2024-05-30,1,1,1,1,1\n"))
+	_, err = readFiles(o,
+		text("x.csv",
+			head+"2024-03-30,1,1,1,1,1\n2024-03-31,1,1,1,1,1\n2024-04-30,1,1,1,1,1\n2024-05-30,1,1,1,1,1\n"))
 	refused(t, err, importer.TimeframeMismatch)
 	o.Stamp = "open"
-	if r, err := readFiles(importer.Options{Symbol: "X/USD", Stamp: "open"}, text("x.csv", three)); err != nil || rows(r.Series) != want3 {
+	if r, err := readFiles(importer.Options{Symbol: "X/USD", Stamp: "open"},
+		text("x.csv", three)); err != nil || rows(r.Series) != want3 {
 		t.Errorf("%v", err)
 	}
 }
@@ -428,11 +456,13 @@ func TestTickVolume(t *testing.T) {
 	}
 	o := importer.Options{Symbol: "X/USD", Zone: berlin}
 	r, err := readFiles(o, text("x.csv", fmt.Sprintf(mt5, "413", "0")))
-	if err != nil || fmt.Sprint(r.Series.Volume) != "[412 413]" || r.VolumeUnit != "ticks" || r.Series.Time[0].String() != "2024-01-01T23:00:00.000Z" {
+	if err != nil || fmt.Sprint(r.Series.Volume) != "[412 413]" || r.VolumeUnit != "ticks" ||
+		r.Series.Time[0].String() != "2024-01-01T23:00:00.000Z" {
 		t.Errorf("%+v, %v", r, err)
 	}
 	r, err = readFiles(o, text("x.csv", fmt.Sprintf(mt5, "413", "7")))
-	if err != nil || fmt.Sprint(r.Series.Volume) != "[0 7]" || r.VolumeUnit != "" || len(r.Report.Warnings) != 0 {
+	if err != nil || fmt.Sprint(r.Series.Volume) != "[0 7]" || r.VolumeUnit != "" ||
+		len(r.Report.Warnings) != 0 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	// Another file with a volume says that 0 is meant.
@@ -467,22 +497,26 @@ func TestScaledPrices(t *testing.T) {
 		t.Errorf("%+v, %v", r, err)
 	}
 	// A price with a point behind a thousand lines without would be another price.
-	lean := strings.Repeat("19980102 00:00,136300,162500,135000,162500,6315000\n", 1100) + "19980105 00:00,13.63,16.25,13.5,16.25,1\n"
+	lean := strings.Repeat("19980102 00:00,136300,162500,135000,162500,6315000\n",
+		1100) + "19980105 00:00,13.63,16.25,13.5,16.25,1\n"
 	_, err = readFiles(anySymbol, text("x.csv", lean))
-	if e := refused(t, err, importer.BadNumber); e.Cases[0].Line != 1101 || !strings.Contains(e.Message, "decimal point") {
+	if e := refused(t, err, importer.BadNumber); e.Cases[0].Line != 1101 ||
+		!strings.Contains(e.Message, "decimal point") {
 		t.Errorf("%v", e)
 	}
 }
 
 func TestRenamedCurrency(t *testing.T) {
 	kraken := "1381017600,1,1,1,1,0.1,1\n1381104000,1,1,1,1,0.1,1\n"
-	for given, want := range map[market.Symbol]market.Symbol{"XBT/EUR": "BTC/EUR", "ETH/XBT": "ETH/BTC", "ETH/EUR": "ETH/EUR", "XBTC/EUR": "XBTC/EUR"} {
+	for given, want := range map[market.Symbol]market.Symbol{"XBT/EUR": "BTC/EUR", "ETH/XBT": "ETH/BTC",
+		"ETH/EUR": "ETH/EUR", "XBTC/EUR": "XBTC/EUR"} {
 		r, err := readFiles(importer.Options{Symbol: given}, text("XBTEUR_1440.csv", kraken))
 		if err != nil || r.Series.Symbol != want || (len(r.Report.Warnings) == 1) != (given != want) {
 			t.Errorf("%s: %+v, %v", given, r, err)
 		}
 	}
-	if r, err := readFiles(importer.Options{Symbol: "XBT/EUR"}, text("x.csv", three)); err != nil || r.Series.Symbol != "XBT/EUR" {
+	if r, err := readFiles(importer.Options{Symbol: "XBT/EUR"}, text("x.csv", three)); err != nil ||
+		r.Series.Symbol != "XBT/EUR" {
 		t.Errorf("%v: only Kraken's XBT is known to be BTC", err)
 	}
 }
@@ -492,11 +526,13 @@ func TestVolumeUnits(t *testing.T) {
 		"\"2025-10-20T00:00:00.000Z\";x;x;x;\"2781\";108667,44;111711,03;107485,01;110588,93;63507791530,06;\"2025-10-20T23:59:59.999Z\"\n" +
 		"\"2025-10-19T00:00:00.000Z\";x;x;x;\"2781\";108667,44;111711,03;107485,01;110588,93;63507791530,06;\"2025-10-19T23:59:59.999Z\"\n"
 	r, err := readFiles(anySymbol, text("x.csv", cmc))
-	if err != nil || r.VolumeUnit != "quote" || r.Series.Open[0] != 108667.44 || r.Series.Volume[0] != 63507791530.06 || r.Report.Reordered != 1 {
+	if err != nil || r.VolumeUnit != "quote" || r.Series.Open[0] != 108667.44 ||
+		r.Series.Volume[0] != 63507791530.06 || r.Report.Reordered != 1 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	r, err = readFiles(anySymbol, text("x.csv", cmc), text("y.csv", head+"2025-10-21,1,1,1,1,1\n"))
-	if err != nil || r.VolumeUnit != "quote" || r.Report.Warnings[0].Code != "VOLUME_UNITS" || r.Report.Profile != "coinmarketcap,tradingview" {
+	if err != nil || r.VolumeUnit != "quote" || r.Report.Warnings[0].Code != "VOLUME_UNITS" ||
+		r.Report.Profile != "coinmarketcap,tradingview" {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -513,7 +549,8 @@ func FuzzJSON(f *testing.F) {
 }
 
 func FuzzZip(f *testing.F) {
-	for _, files := range [][]string{{"x.csv", three}, {"a.csv", three, "b.json", threeJSON}, {"data/", "", "data/x.txt", "\xff"}} {
+	for _, files := range [][]string{{"x.csv", three}, {"a.csv", three, "b.json", threeJSON},
+		{"data/", "", "data/x.txt", "\xff"}} {
 		var b bytes.Buffer
 		z := zip.NewWriter(&b)
 		for i := 0; i < len(files); i += 2 {

@@ -21,7 +21,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
 )
 
-// text is a file in memory.
+// text returns a file in memory.
 func text(name, content string) importer.Input { return importer.Bytes(name, []byte(content)) }
 
 func read(content string, o importer.Options) (*importer.Result, error) {
@@ -40,7 +40,7 @@ func mustRead(t *testing.T, content string, o importer.Options) *importer.Result
 	return r
 }
 
-// rows is a series as text: time open high low close volume, one candle a line.
+// rows returns a series as text: time open high low close volume, one candle a line.
 func rows(s *market.Series) string {
 	var b strings.Builder
 	for i := range s.Len() {
@@ -71,23 +71,34 @@ func TestSpellingsOfTheSameCandles(t *testing.T) {
 		content string
 		options importer.Options
 	}{
-		"plain":               {three, importer.Options{}},
-		"CRLF":                {strings.ReplaceAll(three, "\n", "\r\n"), importer.Options{}},
-		"BOM and blank lines": {"\xef\xbb\xbf\n \n" + strings.ReplaceAll(three, "\n", "\n\n"), importer.Options{}},
-		"no last newline":     {strings.TrimSuffix(three, "\n"), importer.Options{}},
-		"semicolons":          {strings.ReplaceAll(three, ",", ";"), importer.Options{}},
-		"tabs":                {strings.ReplaceAll(three, ",", "\t"), importer.Options{}},
-		"quotes":              {"\"Time\",\"Open\",high,low,close,\"volume, \"\"base\"\"\"\n\"3600\",\"1\",\"3\",1,2,10\n7200,2,4,2,3,\"20\"\n10800,3,5,3,4,30\n", importer.Options{}},
+		"plain": {three, importer.Options{}},
+		"CRLF":  {strings.ReplaceAll(three, "\n", "\r\n"), importer.Options{}},
+		"BOM and blank lines": {"\xef\xbb\xbf\n \n" + strings.ReplaceAll(three, "\n", "\n\n"),
+			importer.Options{}},
+		"no last newline": {strings.TrimSuffix(three, "\n"), importer.Options{}},
+		"semicolons":      {strings.ReplaceAll(three, ",", ";"), importer.Options{}},
+		"tabs":            {strings.ReplaceAll(three, ",", "\t"), importer.Options{}},
+		"quotes": {
+			"\"Time\",\"Open\",high,low,close,\"volume, " +
+				"\"\"base\"\"\"\n\"3600\",\"1\",\"3\",1,2,10\n7200,2,4,2,3,\"20\"\n10800,3,5,3,4,30\n",
+			importer.Options{}},
 		"names": {"x,< CLOSE >,Low, high ,OPEN,Volume BTC,volume usd,Open_Time,close\n" +
 			"a,2,1,3,1,10,0,3600,9\n,3,2,4,2,20,0,7200,9\n,4,3,5,3,30,0,10800,9\n", importer.Options{}},
-		"comma behind":  {strings.ReplaceAll(strings.Replace(three, "10\n", "10,\n", 1), "20\n", "20,,\n"), importer.Options{}},
+		"comma behind": {strings.ReplaceAll(strings.Replace(three, "10\n", "10,\n", 1), "20\n", "20,,\n"),
+			importer.Options{}},
 		"blanks around": {strings.ReplaceAll(three, ",", " , "), importer.Options{}},
-		"number forms":  {head + "3600,1.0,3e0,1.00000000000000000000,2,1E1\n7200,2,+4,2.,3,20\n10800,3,5,3,4,0.3e2\n", importer.Options{}},
-		"columns":       {"1,3600,x,2,1,3,10\n2,7200,x,3,2,4,20\n3,10800,x,4,3,5,30\n", columns("open,time,-,close,low,high,volume")},
+		"number forms": {
+			head + "3600,1.0,3e0,1.00000000000000000000,2,1E1\n7200,2,+4,2.,3,20\n10800,3,5,3,4,0.3e2\n",
+			importer.Options{}},
+		"columns": {"1,3600,x,2,1,3,10\n2,7200,x,3,2,4,20\n3,10800,x,4,3,5,30\n",
+			columns("open,time,-,close,low,high,volume")},
 		"columns and a header": {"a,b,c,d,e,f\n3600,1,3,1,2,10\n7200,2,4,2,3,20\n10800,3,5,3,4,30\n",
 			columns("time,open,high,low,close,volume")},
-		"ISO": {head + "1970-01-01T01:00:00Z,1,3,1,2,10\n1970-01-01 03:00+01:00,2,4,2,3,20\n1970-01-01T00:00:00.000-0300,3,5,3,4,30\n", importer.Options{}},
-		"zone": {head + "1970-01-01 02:00:00,1,3,1,2,10\n1970-01-01T03:00,2,4,2,3,20\n1970-01-01 04:00:00.5,3,5,3,4,30\n",
+		"ISO": {head +
+			"1970-01-01T01:00:00Z,1,3,1,2,10\n1970-01-01 " +
+			"03:00+01:00,2,4,2,3,20\n1970-01-01T00:00:00.000-0300,3,5,3,4,30\n", importer.Options{}},
+		"zone": {head +
+			"1970-01-01 02:00:00,1,3,1,2,10\n1970-01-01T03:00,2,4,2,3,20\n1970-01-01 04:00:00.5,3,5,3,4,30\n",
 			importer.Options{Zone: berlin}},
 	}
 	for name, c := range cases {
@@ -106,19 +117,22 @@ func TestSpellingsOfTheSameCandles(t *testing.T) {
 
 func TestUnitsByMagnitude(t *testing.T) {
 	content := head + strings.Join([]string{
-		"1700000000,1,1,1,1,1", "1700003600000,1,1,1,1,1", "1700007200000000,1,1,1,1,1", "1700010800000000000,1,1,1,1,1",
-		"2023-11-15T02:13:20Z,1,1,1,1,1", "1700020800.00,1,1,1,1,1",
+		"1700000000,1,1,1,1,1", "1700003600000,1,1,1,1,1", "1700007200000000,1,1,1,1,1",
+		"1700010800000000000,1,1,1,1,1", "2023-11-15T02:13:20Z,1,1,1,1,1", "1700020800.00,1,1,1,1,1",
 	}, "\n")
 	r := mustRead(t, content, importer.Options{Timeframe: market.MustTimeframe("1h")})
-	want := []market.Time{1700000000000, 1700003600000, 1700007200000, 1700010800000, 1700014400000, 1700020800000}
+	want := []market.Time{1700000000000, 1700003600000, 1700007200000, 1700010800000, 1700014400000,
+		1700020800000}
 	if !slices.Equal(r.Series.Time, want) {
 		t.Errorf("got %d", r.Series.Time)
 	}
 	if got := fmt.Sprint(r.Report.TimeUnits); got != "map[iso:1 ms:1 ns:1 s:2 us:1]" {
 		t.Errorf("units %s", got)
 	}
-	dates := mustRead(t, head+"2024-02-28,1,1,1,1,1\n2024-02-29,1,1,1,1,1\n2024-03-01,1,1,1,1,1\n", importer.Options{})
-	if dates.Series.Time[1].String() != "2024-02-29T00:00:00.000Z" || dates.Series.Timeframe.String() != "1d" {
+	dates := mustRead(t, head+"2024-02-28,1,1,1,1,1\n2024-02-29,1,1,1,1,1\n2024-03-01,1,1,1,1,1\n",
+		importer.Options{})
+	if dates.Series.Time[1].String() != "2024-02-29T00:00:00.000Z" ||
+		dates.Series.Timeframe.String() != "1d" {
 		t.Errorf("%s %s", dates.Series.Time[1], dates.Series.Timeframe)
 	}
 }
@@ -144,10 +158,14 @@ func TestRefusals(t *testing.T) {
 		{"other date", row("31.01.2024"), importer.Options{}, importer.BadNumber, 2},
 		{"no time", head + ",1,1,1,1,1\n", importer.Options{}, importer.BadNumber, 2},
 		{"no header", good + good, importer.Options{}, importer.ColumnsRequired, 1},
-		{"split time", "date,time,open,high,low,close\n2024-01-31,12:00:00,1,1,1,1\n", importer.Options{}, importer.ColumnsRequired, 2},
-		{"nameless column", "time,open,high,low,close\nx,3600,1,2,1,2\n", importer.Options{}, importer.ColumnsRequired, 2},
-		{"missing close", "time,open,high,low,volume\n3600,1,2,1,10\n", importer.Options{}, importer.ColumnsMissing, 1},
-		{"missing time", "when,open,high,low,close\n3600,1,2,1,10\n", importer.Options{}, importer.ColumnsMissing, 1},
+		{"split time", "date,time,open,high,low,close\n2024-01-31,12:00:00,1,1,1,1\n", importer.Options{},
+			importer.ColumnsRequired, 2},
+		{"nameless column", "time,open,high,low,close\nx,3600,1,2,1,2\n", importer.Options{},
+			importer.ColumnsRequired, 2},
+		{"missing close", "time,open,high,low,volume\n3600,1,2,1,10\n", importer.Options{},
+			importer.ColumnsMissing, 1},
+		{"missing time", "when,open,high,low,close\n3600,1,2,1,10\n", importer.Options{},
+			importer.ColumnsMissing, 1},
 		{"words", head + "3600,1,2,1,two,10\n", importer.Options{}, importer.BadNumber, 2},
 		{"hexadecimal", head + "3600,0x1p3,9,1,2,10\n", importer.Options{}, importer.BadNumber, 2},
 		{"underscore", head + "3600,1_0,20,1,2,10\n", importer.Options{}, importer.BadNumber, 2},
@@ -157,13 +175,19 @@ func TestRefusals(t *testing.T) {
 		{"price negative", head + "3600,1,2,-1,2,10\n", importer.Options{}, importer.BadNumber, 2},
 		{"volume negative", head + "3600,1,2,1,2,-10\n", importer.Options{}, importer.BadNumber, 2},
 		{"short row", head + good + "7200,1,2,1\n", importer.Options{}, importer.BadNumber, 3},
-		{"timeframe", three, importer.Options{Timeframe: market.MustTimeframe("1m")}, importer.TimeframeMismatch, 0},
+		{"timeframe", three, importer.Options{Timeframe: market.MustTimeframe("1m")},
+			importer.TimeframeMismatch, 0},
 		{"one candle", head + good, importer.Options{}, importer.TimeframeMismatch, 0},
-		{"sub-second", head + "1700000000000,1,1,1,1,1\n1700000000250,1,1,1,1,1\n", importer.Options{}, importer.TimeframeMismatch, 0},
-		{"conflict", head + good + "3600,1,2,1,2,11\n", importer.Options{}, importer.ConflictingDuplicates, 3},
-		{"high below close", head + "3600,1,1.5,1,2,10\n" + "7200,1,1,1,1,1\n", importer.Options{}, importer.OHLCViolations, 2},
-		{"low above open", head + "3600,1,3,1.5,2,10\n" + "7200,1,1,1,1,1\n", importer.Options{}, importer.OHLCViolations, 2},
-		{"all dropped", head + "3600,1,1.5,1,2,10\n", importer.Options{Violations: "drop"}, importer.NoRows, 0},
+		{"sub-second", head + "1700000000000,1,1,1,1,1\n1700000000250,1,1,1,1,1\n", importer.Options{},
+			importer.TimeframeMismatch, 0},
+		{"conflict", head + good + "3600,1,2,1,2,11\n", importer.Options{}, importer.ConflictingDuplicates,
+			3},
+		{"high below close", head + "3600,1,1.5,1,2,10\n" + "7200,1,1,1,1,1\n", importer.Options{},
+			importer.OHLCViolations, 2},
+		{"low above open", head + "3600,1,3,1.5,2,10\n" + "7200,1,1,1,1,1\n", importer.Options{},
+			importer.OHLCViolations, 2},
+		{"all dropped", head + "3600,1,1.5,1,2,10\n", importer.Options{Violations: "drop"}, importer.NoRows,
+			0},
 		{"UTF-16", "\xff\xfet\x00i\x00", importer.Options{}, importer.Encoding, 1},
 		{"Latin-1", head + good + "7200,1,2,1,2,10,M\xfcnchen\n", importer.Options{}, importer.Encoding, 3},
 		{"binary", head + "3600,1,2\x00,1,2,10\n", importer.Options{}, importer.Encoding, 2},
@@ -233,7 +257,8 @@ func TestSymbolAndOptions(t *testing.T) {
 			t.Errorf("%s: %v", flag, err)
 		}
 	}
-	for _, list := range []string{"time,open,high,low", "time,open,high,low,close,close", "time", strings.Repeat("x,", 2000) + "time,open,high,low,close"} {
+	for _, list := range []string{"time,open,high,low", "time,open,high,low,close,close", "time",
+		strings.Repeat("x,", 2000) + "time,open,high,low,close"} {
 		if _, err := importer.ParseColumns(list); err == nil {
 			t.Errorf("--columns %.30s accepted", list)
 		}
@@ -241,7 +266,8 @@ func TestSymbolAndOptions(t *testing.T) {
 	if r := mustRead(t, three, importer.Options{Profile: "by_name"}); r.Report.Profile != "by_name" {
 		t.Errorf("profile %q", r.Report.Profile)
 	}
-	if _, err := read("3600,1,2,1,2,10\n", importer.Options{Profile: "by_name"}); !errors.As(err, &e) || e.Code != importer.ColumnsMissing {
+	if _, err := read("3600,1,2,1,2,10\n", importer.Options{Profile: "by_name"}); !errors.As(err, &e) ||
+		e.Code != importer.ColumnsMissing {
 		t.Errorf("got %v", err)
 	}
 }
@@ -251,16 +277,19 @@ func TestDisorderAndDuplicates(t *testing.T) {
 	if rows(r.Series) != want3 || r.Report.Reordered != 2 {
 		t.Errorf("newest first: %d reordered\n%s", r.Report.Reordered, rows(r.Series))
 	}
-	mixed := head + "7200,2,4,2,3,20\n3600,1,3,1,2,10\nnan,,,,,\n7200,2,4,2,3,20\n10800,3,5,3,4,30\n3600,1,3,1,2,10\n"
+	mixed := head +
+		"7200,2,4,2,3,20\n3600,1,3,1,2,10\nnan,,,,,\n7200,2,4,2,3,20\n10800,3,5,3,4,30\n3600,1,3,1,2,10\n"
 	r = mustRead(t, mixed, importer.Options{})
 	p := r.Report
-	if rows(r.Series) != want3 || p.Reordered != 2 || p.DuplicatesDropped != 2 || p.RowsRead != 6 || p.Skipped != 1 || p.RowsKept != 3 {
+	if rows(r.Series) != want3 || p.Reordered != 2 || p.DuplicatesDropped != 2 || p.RowsRead != 6 ||
+		p.Skipped != 1 || p.RowsKept != 3 {
 		t.Errorf("mixed: %+v\n%s", p, rows(r.Series))
 	}
 	conflict := three + "7200,2,9,2,3,21\n7200,2,8,2,3,22\n"
 	for which, high := range map[string]float64{"first": 4, "last": 8} {
 		r := mustRead(t, conflict, importer.Options{Duplicates: which})
-		if r.Series.High[1] != high || r.Series.Len() != 3 || r.Report.DuplicatesDropped != 2 || r.Report.Warnings[0].Code != "DUPLICATES_RESOLVED" {
+		if r.Series.High[1] != high || r.Series.Len() != 3 || r.Report.DuplicatesDropped != 2 ||
+			r.Report.Warnings[0].Code != "DUPLICATES_RESOLVED" {
 			t.Errorf("%s: %+v\n%s", which, r.Report, rows(r.Series))
 		}
 	}
@@ -280,8 +309,10 @@ func TestViolations(t *testing.T) {
 }
 
 func TestMissingValues(t *testing.T) {
-	r := mustRead(t, head+"3600,1,3,1,2,\n5400,null,null,null,null,null\n7200,2,4,2,3,-0\n9000,-,-,-,-,-\n10800,3,5,3,4,NaN\n", importer.Options{})
-	if want := "3600000 1 3 1 2 0\n7200000 2 4 2 3 0\n10800000 3 5 3 4 0\n"; rows(r.Series) != want || r.Report.Skipped != 2 {
+	r := mustRead(t,
+		head+"3600,1,3,1,2,\n5400,null,null,null,null,null\n7200,2,4,2,3,-0\n9000,-,-,-,-,-\n10800,3,5,3,4,NaN\n", importer.Options{})
+	if want := "3600000 1 3 1 2 0\n7200000 2 4 2 3 0\n10800000 3 5 3 4 0\n"; rows(r.Series) != want ||
+		r.Report.Skipped != 2 {
 		t.Errorf("%+v\n%s", r.Report, rows(r.Series))
 	}
 	if math.Signbit(r.Series.Volume[1]) {
@@ -297,7 +328,9 @@ func TestMissingValues(t *testing.T) {
 }
 
 func TestTimeframes(t *testing.T) {
-	series := func(times ...string) string { return head + strings.Join(times, ",1,1,1,1,1\n") + ",1,1,1,1,1\n" }
+	series := func(times ...string) string {
+		return head + strings.Join(times, ",1,1,1,1,1\n") + ",1,1,1,1,1\n"
+	}
 	cases := []struct{ content, given, want string }{
 		{series("0", "60", "120", "3600"), "", "1m"},
 		{series("0", "86400", "172800"), "", "1d"},
@@ -308,7 +341,8 @@ func TestTimeframes(t *testing.T) {
 		{series("2024-01-31", "2024-02-29", "2024-03-31"), "1M", "1M"},
 		{series("2024-01-01", "2024-04-01", "2024-07-01"), "", "3M"},
 		{series("2024-01-01", "2024-01-31", "2024-03-01"), "", "30d"},
-		{series("2010-10-29T13:30:00Z", "2010-10-30T13:30:00Z", "2010-10-31T14:30:00Z", "2010-11-01T14:30:00Z"), "", "1d"},
+		{series("2010-10-29T13:30:00Z", "2010-10-30T13:30:00Z", "2010-10-31T14:30:00Z",
+			"2010-11-01T14:30:00Z"), "", "1d"},
 		{series("0", "259200"), "1d", "1d"},
 		{series("0"), "1d", "1d"},
 	}
@@ -337,7 +371,8 @@ func TestSeveralFilesAndGzip(t *testing.T) {
 	if err := z.Close(); err != nil {
 		t.Fatal(err)
 	}
-	files := []importer.Input{text("b.csv.gz", packed.String()), text("a.csv", head+"3600,1,3,1,2,10\n7200,2,4,2,3,20\n")}
+	files := []importer.Input{text("b.csv.gz", packed.String()),
+		text("a.csv", head+"3600,1,3,1,2,10\n7200,2,4,2,3,20\n")}
 	var heard int64
 	o := importer.Options{Symbol: "BTC/USD", Progress: func(done, total int64) {
 		if done > total || done < heard {
@@ -353,7 +388,8 @@ func TestSeveralFilesAndGzip(t *testing.T) {
 		t.Errorf("%+v\n%s", r.Report, rows(r.Series))
 	}
 	f := r.Report.Files[0]
-	if f.Name != "b.csv.gz" || f.Bytes != int64(packed.Len()) || f.SHA256 != fmt.Sprintf("%x", sha256.Sum256(packed.Bytes())) {
+	if f.Name != "b.csv.gz" || f.Bytes != int64(packed.Len()) ||
+		f.SHA256 != fmt.Sprintf("%x", sha256.Sum256(packed.Bytes())) {
 		t.Errorf("%+v", f)
 	}
 	heard = 0
@@ -375,7 +411,8 @@ func TestMerge(t *testing.T) {
 		return mustRead(t, head+"10800,3,5,3,4,31\n14400,4,6,4,5,40\n18000,4,6,4,5,40\n", importer.Options{})
 	}
 	var e *importer.Error
-	if err := fresh().Merge(stored, ""); !errors.As(err, &e) || e.Code != importer.ConflictingDuplicates || e.Cases[0].Line != 2 {
+	if err := fresh().Merge(stored, ""); !errors.As(err, &e) || e.Code != importer.ConflictingDuplicates ||
+		e.Cases[0].Line != 2 {
 		t.Errorf("got %v", err)
 	}
 	for which, volume := range map[string]float64{"first": 30, "last": 31} {
@@ -417,10 +454,11 @@ func TestLargeFileEqualsItsSeries(t *testing.T) {
 }
 
 func TestCanonicalFiles(t *testing.T) {
-	for name, want := range map[string]string{"BTCUSDT_1h.csv": "58419 1h", "ETHUSDT_1d.csv": "1991 1d", "GOOG_1d.csv": "2148 1d", "SYNTH42_1h.csv": "20000 1h"} {
+	for name, want := range map[string]string{"BTCUSDT_1h.csv": "58419 1h", "ETHUSDT_1d.csv": "1991 1d",
+		"GOOG_1d.csv": "2148 1d", "SYNTH42_1h.csv": "20000 1h"} {
 		in, err := importer.File(filepath.Join("..", "..", "..", "..", "shared", "data", "canonical", name))
 		if errors.Is(err, fs.ErrNotExist) {
-			t.Skip("the shared reference data is not beside this checkout")
+			t.Skip("needs the folder shared, with the reference data, beside the checkout")
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -429,7 +467,8 @@ func TestCanonicalFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := fmt.Sprint(r.Series.Len(), r.Series.Timeframe); got != want || r.Report.RowsKept != r.Report.RowsRead {
+		if got := fmt.Sprint(r.Series.Len(), r.Series.Timeframe); got != want ||
+			r.Report.RowsKept != r.Report.RowsRead {
 			t.Errorf("%s: %s, %+v", name, got, r.Report)
 		}
 	}
@@ -454,7 +493,8 @@ func FuzzRead(f *testing.F) {
 // such as a candle file accepts.
 func checkFuzzed(t *testing.T, in importer.Input, columns ...string) {
 	t.Helper()
-	o := importer.Options{Symbol: "X/USD", Columns: columns, Zone: time.UTC, Violations: "widen", Duplicates: "last", Stamp: "close"}
+	o := importer.Options{Symbol: "X/USD", Columns: columns, Zone: time.UTC, Violations: "widen",
+		Duplicates: "last", Stamp: "close"}
 	r, err := importer.Read(context.Background(), []importer.Input{in}, o)
 	if err != nil {
 		var refused *importer.Error
@@ -468,7 +508,8 @@ func checkFuzzed(t *testing.T, in importer.Input, columns ...string) {
 		t.Fatalf("%d candles, %+v", s.Len(), r.Report)
 	}
 	for i := range s.Len() {
-		if s.High[i] < max(s.Open[i], s.Close[i]) || s.Low[i] > min(s.Open[i], s.Close[i]) || !(s.Low[i] > 0) || !(s.Volume[i] >= 0) ||
+		if s.High[i] < max(s.Open[i], s.Close[i]) || s.Low[i] > min(s.Open[i], s.Close[i]) ||
+			!(s.Low[i] > 0) || !(s.Volume[i] >= 0) ||
 			math.IsInf(s.High[i], 0) || math.IsInf(s.Volume[i], 0) || i > 0 && s.Time[i] <= s.Time[i-1] {
 			t.Fatalf("candle %d: %+v", i, s.At(i))
 		}
@@ -483,24 +524,28 @@ func ExampleRead() {
 		fmt.Fprintln(os.Stderr, err)
 		return
 	}
-	fmt.Println(r.Series.Len(), "candles of", r.Series.Symbol, r.Series.Timeframe, "read as", r.Report.Profile)
+	fmt.Println(r.Series.Len(), "candles of", r.Series.Symbol, r.Series.Timeframe, "read as",
+		r.Report.Profile)
 	// Output: 2 candles of ACME/USD 1d read as by_name
 }
 
-// TestPandasIndexIsTheTime: DataFrame.to_csv writes an index of times without a name. It is read as the time and said
-// so; an index that counts the rows is none.
+// TestPandasIndexIsTheTime: DataFrame.to_csv writes an index of times without a name. It is read as the time
+// and said so; an index that counts the rows is none.
 func TestPandasIndexIsTheTime(t *testing.T) {
 	const header = ",Open,High,Low,Close,Volume\n"
 	for name, text := range map[string]string{
-		"dates":       header + "2024-01-01,1,2,0.5,1.5,10\n2024-01-02,1.5,2,1,1.5,11\n",
-		"times":       header + "2024-01-01 00:00:00+00:00,1,2,0.5,1.5,10\n2024-01-02 00:00:00+00:00,1.5,2,1,1.5,11\n",
-		"seconds":     header + "1704067200,1,2,0.5,1.5,10\n1704153600,1.5,2,1,1.5,11\n",
-		"read_csv":    "Unnamed: 0,Open,High,Low,Close,Volume\n2024-01-01,1,2,0.5,1.5,10\n2024-01-02,1.5,2,1,1.5,11\n",
+		"dates": header + "2024-01-01,1,2,0.5,1.5,10\n2024-01-02,1.5,2,1,1.5,11\n",
+		"times": header +
+			"2024-01-01 00:00:00+00:00,1,2,0.5,1.5,10\n2024-01-02 00:00:00+00:00,1.5,2,1,1.5,11\n",
+		"seconds": header + "1704067200,1,2,0.5,1.5,10\n1704153600,1.5,2,1,1.5,11\n",
+		"read_csv": "Unnamed: " +
+			"0,Open,High,Low,Close,Volume\n2024-01-01,1,2,0.5,1.5,10\n2024-01-02,1.5,2,1,1.5,11\n",
 		"with a date": ",Date,Open,High,Low,Close,Volume\n0,2024-01-01,1,2,0.5,1.5,10\n1,2024-01-02,1.5,2,1,1.5,11\n",
 	} {
 		r := mustRead(t, text, importer.Options{})
 		said := len(r.Report.Warnings) == 1 && r.Report.Warnings[0].Code == "UNNAMED_TIME"
-		if r.Series.Len() != 2 || r.Series.Time[0] != 1704067200000 || r.Series.Volume[1] != 11 || said != (name != "with a date") {
+		if r.Series.Len() != 2 || r.Series.Time[0] != 1704067200000 || r.Series.Volume[1] != 11 ||
+			said != (name != "with a date") {
 			t.Errorf("%s: %+v %+v", name, r.Series, r.Report.Warnings)
 		}
 	}
@@ -510,7 +555,8 @@ func TestPandasIndexIsTheTime(t *testing.T) {
 		"two levels":  ",,Open,High,Low,Close,Volume\nBTC,2024-01-01,1,2,0.5,1.5,10\nBTC,2024-01-02,1.5,2,1,1.5,11\n",
 	} {
 		var e *importer.Error
-		if r, err := read(text, importer.Options{}); !errors.As(err, &e) || e.Code != importer.ColumnsMissing {
+		if r, err := read(text, importer.Options{}); !errors.As(err, &e) ||
+			e.Code != importer.ColumnsMissing {
 			t.Errorf("%s: %+v %v", name, r, err)
 		}
 	}

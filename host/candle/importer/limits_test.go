@@ -16,7 +16,8 @@ import (
 const limitHead = "time,open,high,low,close,volume\n"
 
 func limited(bytes int64, rows int, files ...Input) error {
-	_, err := Read(context.Background(), files, Options{Symbol: "X/USD", limits: limits{bytes: bytes, rows: rows}})
+	_, err := Read(context.Background(), files,
+		Options{Symbol: "X/USD", limits: limits{bytes: bytes, rows: rows}})
 	return err
 }
 
@@ -101,8 +102,10 @@ func TestZipThatLies(t *testing.T) {
 func TestRowsAreLimited(t *testing.T) {
 	three := limitHead + "3600,1,1,1,1,1\n7200,1,1,1,1,1\n10800,1,1,1,1,1\n"
 	tooLarge(t, "rows", limited(0, 2, Bytes("x.csv", []byte(three))))
-	tooLarge(t, "rows of two files", limited(0, 5, Bytes("x.csv", []byte(three)), Bytes("y.csv", []byte(three))))
-	tooLarge(t, "rows without a price", limited(0, 2, Bytes("x.csv", []byte(limitHead+"1,,,,,\n2,,,,,\n3,,,,,\n"))))
+	tooLarge(t, "rows of two files",
+		limited(0, 5, Bytes("x.csv", []byte(three)), Bytes("y.csv", []byte(three))))
+	tooLarge(t, "rows without a price",
+		limited(0, 2, Bytes("x.csv", []byte(limitHead+"1,,,,,\n2,,,,,\n3,,,,,\n"))))
 	if err := limited(0, 3, Bytes("x.csv", []byte(three))); err != nil {
 		t.Error(err)
 	}
@@ -188,8 +191,11 @@ func (f *failing) Read(p []byte) (int, error) {
 // Errors of the machine are no refusals.
 func TestReadErrorsPass(t *testing.T) {
 	broken := errors.New("the disk is gone")
-	for name, text := range map[string]string{"at once": "", "later": limitHead + "3600,1,1,1,1,1\n", "JSON": "[[1,1"} {
-		in := Input{Name: "x.csv", Open: func() (io.ReadCloser, error) { return io.NopCloser(&failing{text, broken}), nil }}
+	for name, text := range map[string]string{"at once": "", "later": limitHead + "3600,1,1,1,1,1\n",
+		"JSON": "[[1,1"} {
+		in := Input{Name: "x.csv", Open: func() (io.ReadCloser, error) {
+			return io.NopCloser(&failing{text, broken}), nil
+		}}
 		if err := limited(0, 0, in); !errors.Is(err, broken) {
 			t.Errorf("%s: %v", name, err)
 		}

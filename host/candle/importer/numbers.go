@@ -240,7 +240,7 @@ func unquote(s []byte) (cell, rest []byte) {
 	return cell, nil
 }
 
-// Comma is the delimiter that a line uses most: comma, semicolon or tab.
+// Comma returns the delimiter that a line uses most: comma, semicolon or tab.
 func Comma(line string) byte {
 	best, most := byte(','), 0
 	quoted := false

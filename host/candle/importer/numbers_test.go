@@ -67,8 +67,10 @@ func TestStyles(t *testing.T) {
 
 func TestNumbersAreTheNearest(t *testing.T) {
 	for _, n := range []string{
-		"0.1", "123456.789012", "9007199254740991", "9007199254740993", "9899.999999999998", "1e-7", "0.00000001", "4.35",
-		"41704.083758412635", "1e22", "1e23", "123456789012345678901234567890", "0.3000000000000000166", "2.2250738585072014e-308",
+		"0.1", "123456.789012", "9007199254740991", "9007199254740993", "9899.999999999998", "1e-7",
+		"0.00000001", "4.35",
+		"41704.083758412635", "1e22", "1e23", "123456789012345678901234567890", "0.3000000000000000166",
+		"2.2250738585072014e-308",
 	} {
 		want, err := strconv.ParseFloat(n, 64)
 		if err != nil {
@@ -155,22 +157,27 @@ func TestClock(t *testing.T) {
 		{nil, newYork, "", "2024-01-31 12:00", "2024-01-31T17:00:00.000Z iso "},
 		{nil, newYork, "", "2024-07-31 12:00", "2024-07-31T16:00:00.000Z iso "},
 		{nil, newYork, "", "2024-03-10 01:59", "2024-03-10T06:59:00.000Z iso "},
-		{nil, newYork, "", "2024-03-10 02:30", "1970-01-01T00:00:00.000Z iso BAD_NUMBER"}, // the clock skips it
+		// the clock skips it
+		{nil, newYork, "", "2024-03-10 02:30", "1970-01-01T00:00:00.000Z iso BAD_NUMBER"},
 		{nil, newYork, "", "2024-03-10 03:00", "2024-03-10T07:00:00.000Z iso "},
 		{nil, newYork, "", "3/10/2024 02:30", "1970-01-01T00:00:00.000Z iso BAD_NUMBER"},
-		{[]string{"20060102 15:04"}, newYork, "", "20240310 02:30", "1970-01-01T00:00:00.000Z iso BAD_NUMBER"},
+		{[]string{"20060102 15:04"}, newYork, "", "20240310 02:30",
+			"1970-01-01T00:00:00.000Z iso BAD_NUMBER"},
 		{nil, newYork, "", "2024-07-31T12:00:00Z", "2024-07-31T12:00:00.000Z iso "},
 		{nil, newYork, "", "2024-07-31", "2024-07-31T00:00:00.000Z date "}, // a date is a date
 		{[]string{"2006-01-02 03-PM"}, time.UTC, "", "2019-10-17 09-AM", "2019-10-17T09:00:00.000Z iso "},
 		{[]string{"2006-01-02 03-PM"}, time.UTC, "", "2019-10-17 12-AM", "2019-10-17T00:00:00.000Z iso "},
 		{[]string{"2006-01-02 03-PM"}, time.UTC, "", "2019-10-17 12-PM", "2019-10-17T12:00:00.000Z iso "},
 		{[]string{"2006-01-02 03-PM"}, time.UTC, "", "2019-10-17", "2019-10-17T00:00:00.000Z date "},
-		{[]string{"20060102 150405"}, time.FixedZone("", -5*3600), "", "20240102 170000", "2024-01-02T22:00:00.000Z iso "},
+		{[]string{"20060102 150405"}, time.FixedZone("", -5*3600), "", "20240102 170000",
+			"2024-01-02T22:00:00.000Z iso "},
 		{[]string{"20060102 1504", "20060102"}, nil, "", "20240102", "2024-01-02T00:00:00.000Z date "},
-		{[]string{"20060102 1504", "20060102"}, nil, "", "20240102 0930", "2024-01-02T09:30:00.000Z iso TIMEZONE_REQUIRED"},
+		{[]string{"20060102 1504", "20060102"}, nil, "", "20240102 0930",
+			"2024-01-02T09:30:00.000Z iso TIMEZONE_REQUIRED"},
 		{[]string{"20060102"}, nil, "", "21500102", "2150-01-02T00:00:00.000Z date TIME_OUT_OF_RANGE"},
 		{[]string{"20060102"}, nil, "", "20240230", "1970-01-01T00:00:00.000Z s TIME_OUT_OF_RANGE"},
-		{[]string{"02.01.2006 15:04:05.000 GMT-0700"}, nil, "", "26.03.2025 00:00:00.000 GMT+0100", "2025-03-25T23:00:00.000Z iso "},
+		{[]string{"02.01.2006 15:04:05.000 GMT-0700"}, nil, "", "26.03.2025 00:00:00.000 GMT+0100",
+			"2025-03-25T23:00:00.000Z iso "},
 		{[]string{"Jan 2, 2006"}, nil, "", "Jun 04, 2026", "2026-06-04T00:00:00.000Z date "},
 		{nil, nil, MonthFirst, "06/04/2026", "2026-06-04T00:00:00.000Z date "},
 		{nil, nil, DayFirst, "06/04/2026", "2026-04-06T00:00:00.000Z date "},
@@ -201,7 +208,8 @@ func TestClock(t *testing.T) {
 func TestAmbiguousDates(t *testing.T) {
 	c := NewClock(nil, nil, UnknownOrder)
 	r := c.Read([]byte("06/11/2026"))
-	if !r.Ambiguous || r.Time.String()[:10] != "2026-06-11" || r.Other.String()[:10] != "2026-11-06" || c.Order != UnknownOrder {
+	if !r.Ambiguous || r.Time.String()[:10] != "2026-06-11" || r.Other.String()[:10] != "2026-11-06" ||
+		c.Order != UnknownOrder {
 		t.Errorf("%+v, order %q", r, c.Order)
 	}
 	if r = c.Read([]byte("14/06/2026")); r.Ambiguous || r.Code != "" || c.Order != DayFirst {
@@ -216,7 +224,8 @@ func TestAmbiguousDates(t *testing.T) {
 }
 
 func TestRange(t *testing.T) {
-	for at, want := range map[market.Time]bool{-1: false, 0: true, 4133980799999: true, 4133980800000: false} {
+	for at, want := range map[market.Time]bool{-1: false, 0: true, 4133980799999: true,
+		4133980800000: false} {
 		if InRange(at) != want {
 			t.Errorf("%d: %v", at, !want)
 		}
@@ -253,7 +262,8 @@ func TestSplit(t *testing.T) {
 
 func TestComma(t *testing.T) {
 	for line, want := range map[string]byte{
-		"a,b,c": ',', "a;b;c": ';', "a\tb\tc": '\t', "abc": ',', `"a,b,c,d";e;f`: ';', "1,5;2,5;3,5;4": ',', "": ',',
+		"a,b,c": ',', "a;b;c": ';', "a\tb\tc": '\t', "abc": ',', `"a,b,c,d";e;f`: ';', "1,5;2,5;3,5;4": ',',
+		"": ',',
 	} {
 		if got := Comma(line); got != want {
 			t.Errorf("%q: %q", line, got)
@@ -263,7 +273,8 @@ func TestComma(t *testing.T) {
 
 // FuzzCells wants no panic, and no number or time that is none.
 func FuzzCells(f *testing.F) {
-	for _, s := range []string{"1.5", "$1,234.5M", "1,5", "2024-01-31T12:00:00+01:00", "31/01/2024 12:00 PM", "20240131 1200", "9223372036854775807"} {
+	for _, s := range []string{"1.5", "$1,234.5M", "1,5", "2024-01-31T12:00:00+01:00", "31/01/2024 12:00 PM",
+		"20240131 1200", "9223372036854775807"} {
 		f.Add([]byte(s))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -276,9 +287,11 @@ func FuzzCells(f *testing.F) {
 			t.Errorf("%q is %v", text, x)
 		}
 		for _, c := range []*Clock{
-			NewClock(nil, nil, UnknownOrder), NewClock([]string{"20060102 1504", "02.01.2006"}, time.UTC, DayFirst),
+			NewClock(nil, nil, UnknownOrder),
+			NewClock([]string{"20060102 1504", "02.01.2006"}, time.UTC, DayFirst),
 		} {
-			if r := c.Read(text); r.Code == "" && (!InRange(r.Time) || r.Unit >= Units || r.Ambiguous && !InRange(r.Other)) {
+			if r := c.Read(text); r.Code == "" &&
+				(!InRange(r.Time) || r.Unit >= Units || r.Ambiguous && !InRange(r.Other)) {
 				t.Errorf("%q is %+v", text, r)
 			}
 		}

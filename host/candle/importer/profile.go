@@ -21,7 +21,7 @@ type Profile struct {
 	Layout func(h Head) (l Layout, ok bool, err error)
 }
 
-// CurrentProfile is the present name of a profile that was renamed, else the name itself.
+// CurrentProfile returns the present name of a profile that was renamed, else the name itself.
 func CurrentProfile(name string) string {
 	if name == "binance-futures" {
 		return "binance-header"
@@ -183,7 +183,7 @@ type Layout struct {
 // Note is something that the user should know about how a file is read.
 type Note struct{ Code, Message string }
 
-// none is a layout of which nothing is known.
+// none returns a layout of which nothing is known.
 func none() Layout {
 	l := Layout{}
 	for i := range l.At {
@@ -192,7 +192,7 @@ func none() Layout {
 	return l
 }
 
-// byPosition is a layout of the first six cells.
+// byPosition returns a layout of the first six cells.
 func byPosition() Layout {
 	l := none()
 	for i := range roleNames {
@@ -204,7 +204,7 @@ func byPosition() Layout {
 // prices are the cells of open, high, low and close.
 func (l *Layout) prices() []int { return l.At[openCell:volumeCell] }
 
-// lastCell is the highest cell that matters.
+// lastCell returns the highest cell that matters.
 func (l *Layout) lastCell() int { return slices.Max(l.At[:]) }
 
 // numbers counts the cells that are numbers.
@@ -293,12 +293,12 @@ func named(names []string) Layout {
 	return l
 }
 
-// find is the first column with one of the names, -1 if there is none.
+// find returns the first column with one of the names, -1 if there is none.
 func find(names []string, wanted ...string) int {
 	return slices.IndexFunc(names, func(n string) bool { return slices.Contains(wanted, plain(n)) })
 }
 
-// plain is a name without what exporters put around it: case, blanks, underscores,
+// plain returns a name without what exporters put around it: case, blanks, underscores,
 // angle brackets.
 func plain(s string) string {
 	return strings.Map(func(r rune) rune {
@@ -330,7 +330,7 @@ func complete(h Head, line int, l Layout) error {
 	return nil
 }
 
-// remedy is the value of --columns that reads a header whose first name is empty, as
+// remedy returns the value of --columns that reads a header whose first name is empty, as
 // that of an index is; else how it is made.
 func remedy(names []string) string {
 	l := named(names)
@@ -349,7 +349,7 @@ func remedy(names []string) string {
 		strings.Join(list, ","))
 }
 
-// filled is the number of cells without empty ones behind the last comma.
+// filled returns the number of cells without empty ones behind the last comma.
 func filled(row []string) int {
 	n := len(row)
 	for n > 0 && row[n-1] == "" {
@@ -411,7 +411,7 @@ func Columns(names []string) (Layout, error) {
 	return l, nil
 }
 
-// ByColumns is the layout that --columns gives a file: a header is left out.
+// ByColumns returns the layout that --columns gives a file: a header is left out.
 func ByColumns(h Head, names []string) (Layout, error) {
 	l, err := Columns(names)
 	if err != nil {

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// head is the head of a file of these lines.
+// head returns the head of a file of these lines.
 func head(name string, lines ...string) Head {
 	return NewHead(name, []byte(strings.Join(lines, "\n")))
 }
 
-// cells is a layout as text: skip, then the positions.
+// cells returns a layout as text: skip, then the positions.
 func cells(l Layout) string {
-	return fmt.Sprint(l.Skip, " ", l.At[timeCell], "+", l.At[clockCell], " ", l.At[openCell], l.At[highCell], l.At[lowCell],
-		l.At[closeCell], " ", l.At[volumeCell], "|", l.At[tickCell], " ", l.At[tickerCell])
+	return fmt.Sprint(l.Skip, " ", l.At[timeCell], "+", l.At[clockCell], " ", l.At[openCell], l.At[highCell],
+		l.At[lowCell], l.At[closeCell], " ", l.At[volumeCell], "|", l.At[tickCell], " ", l.At[tickerCell])
 }
 
 func TestRecognise(t *testing.T) {
@@ -27,38 +27,57 @@ func TestRecognise(t *testing.T) {
 		lines   []string
 	}{
 		{"binance", "0 0+-1 1 2 3 4 5|-1 -1", []string{"1735678800000,1,2,1,2,9,1735682399999,3,4,5,6,0"}},
-		{"binance-header", "1 0+-1 1 2 3 4 5|-1 -1", []string{"open_time,open,high,low,close,volume,close_time,ignore", "1,1,1,1,1,1,1,1"}},
+		{"binance-header", "1 0+-1 1 2 3 4 5|-1 -1",
+			[]string{"open_time,open,high,low,close,volume,close_time,ignore", "1,1,1,1,1,1,1,1"}},
 		{"kraken", "0 0+-1 1 2 3 4 5|-1 -1", []string{"1381017600,122.0,122.0,122.0,122.0,0.1,1"}},
 		{"cryptodatadownload", "2 0+-1 2 3 4 5 6|-1 1", []string{"Timestamps are UTC timezone,https://www.CryptoDataDownload.com", "date,symbol,open,high,low,close,volume_btc,volume"}},
 		{"cryptodatadownload", "2 1+-1 3 4 5 6 7|-1 2", []string{"https://www.cryptodatadownload.com", "Date,Unix,Symbol,Open,High,Low,Close,Volume BTC"}},
 		{"tradingview", "1 0+-1 1 2 3 4 7|-1 -1", []string{"time,open,high,low,close,Plot,Plot,Volume"}},
 		{"yahoo", "1 0+-1 1 2 3 4 6|-1 -1", []string{"Date,Open,High,Low,Close,Adj Close,Volume"}},
-		{"yfinance", "3 0+-1 4 2 3 1 5|-1 -1", []string{"Price,Close,High,Low,Open,Volume", "Ticker,NVDA,NVDA,NVDA,NVDA,NVDA", "Date,,,,,"}},
-		{"yfinance", "3 0+-1 4 2 3 1 5|-1 -1", []string{"Price,Close,High,Low,Open,Volume", "Ticker,NVDA,NVDA,NVDA,NVDA,NVDA", "Datetime,,,,,"}},
-		{"stooq", "1 2+-1 4 5 6 7 8|-1 0", []string{"<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>", "7203.JP,D,20260429,000000,1,1,1,1,1,0"}},
-		{"stooq", "1 2+3 4 5 6 7 8|-1 0", []string{"<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>", "7203.JP,5,20260429,090000,1,1,1,1,1,0"}},
-		{"metatrader5", "1 0+1 2 3 4 5 7|6 -1", []string{"<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>"}},
-		{"metatrader5", "1 0+-1 1 2 3 4 5|-1 -1", []string{"<DATE>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>"}},
-		{"histdata", "0 0+-1 1 2 3 4 5|-1 -1", []string{"20240102 170000;1.104270;1.104310;1.104260;1.104300;0"}},
+		{"yfinance", "3 0+-1 4 2 3 1 5|-1 -1",
+			[]string{"Price,Close,High,Low,Open,Volume", "Ticker,NVDA,NVDA,NVDA,NVDA,NVDA", "Date,,,,,"}},
+		{"yfinance", "3 0+-1 4 2 3 1 5|-1 -1",
+			[]string{"Price,Close,High,Low,Open,Volume", "Ticker,NVDA,NVDA,NVDA,NVDA,NVDA", "Datetime,,,,,"}},
+		{"stooq", "1 2+-1 4 5 6 7 8|-1 0",
+			[]string{"<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>",
+				"7203.JP,D,20260429,000000,1,1,1,1,1,0"}},
+		{"stooq", "1 2+3 4 5 6 7 8|-1 0",
+			[]string{"<TICKER>,<PER>,<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<VOL>,<OPENINT>",
+				"7203.JP,5,20260429,090000,1,1,1,1,1,0"}},
+		{"metatrader5", "1 0+1 2 3 4 5 7|6 -1",
+			[]string{"<DATE>\t<TIME>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>\t<VOL>\t<SPREAD>"}},
+		{"metatrader5", "1 0+-1 1 2 3 4 5|-1 -1",
+			[]string{"<DATE>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>"}},
+		{"histdata", "0 0+-1 1 2 3 4 5|-1 -1",
+			[]string{"20240102 170000;1.104270;1.104310;1.104260;1.104300;0"}},
 		{"dukascopy", "1 0+-1 1 2 3 4 5|-1 -1", []string{"Gmt time,Open,High,Low,Close,Volume"}},
 		{"dukascopy", "1 0+-1 1 2 3 4 5|-1 -1", []string{"Local time,Open,High,Low,Close,Volume"}},
 		{"nasdaq", "1 0+-1 3 4 5 1 2|-1 -1", []string{"Date,Close/Last,Volume,Open,High,Low"}},
-		{"investing", "1 0+-1 2 3 4 1 5|-1 -1", []string{"\"Date\",\"Price\",\"Open\",\"High\",\"Low\",\"Vol.\",\"Change %\""}},
-		{"coinmarketcap", "1 0+-1 5 6 7 8 9|-1 -1", []string{"timeOpen;timeClose;timeHigh;timeLow;name;open;high;low;close;volume;marketCap;circulatingSupply;timestamp"}},
-		{"polygon", "1 6+-1 2 4 5 3 1|-1 0", []string{"ticker,volume,open,close,high,low,window_start,transactions"}},
-		{"databento", "1 0+-1 4 5 6 7 8|-1 9", []string{"ts_event,rtype,publisher_id,instrument_id,open,high,low,close,volume,symbol"}},
-		{"databento", "1 0+-1 4 5 6 7 8|-1 3", []string{"ts_event,rtype,publisher_id,instrument_id,open,high,low,close,volume"}},
-		{"backtrader", "1 0+1 2 3 4 5 6|-1 -1", []string{"Date,Open,High,Low,Close,Volume,OpenInterest", "2006-01-02,09:01:00,3602,3603,3597,3599,5699,0"}},
+		{"investing", "1 0+-1 2 3 4 1 5|-1 -1",
+			[]string{"\"Date\",\"Price\",\"Open\",\"High\",\"Low\",\"Vol.\",\"Change %\""}},
+		{"coinmarketcap", "1 0+-1 5 6 7 8 9|-1 -1",
+			[]string{"timeOpen;timeClose;timeHigh;timeLow;name;open;high;low;close;volume;marketCap;circulatingSupply;timestamp"}},
+		{"polygon", "1 6+-1 2 4 5 3 1|-1 0",
+			[]string{"ticker,volume,open,close,high,low,window_start,transactions"}},
+		{"databento", "1 0+-1 4 5 6 7 8|-1 9",
+			[]string{"ts_event,rtype,publisher_id,instrument_id,open,high,low,close,volume,symbol"}},
+		{"databento", "1 0+-1 4 5 6 7 8|-1 3",
+			[]string{"ts_event,rtype,publisher_id,instrument_id,open,high,low,close,volume"}},
+		{"backtrader", "1 0+1 2 3 4 5 6|-1 -1",
+			[]string{"Date,Open,High,Low,Close,Volume,OpenInterest",
+				"2006-01-02,09:01:00,3602,3603,3597,3599,5699,0"}},
 		{"lean", "0 0+-1 1 2 3 4 5|-1 -1", []string{"19980102 00:00,136300,162500,135000,162500,6315000"}},
 		{"by_name", "1 0+-1 1 4 3 2 5|-1 -1", []string{"time,open,close,low,high,volume,trades,lsr"}},
-		{"by_name", "1 1+-1 3 4 5 6 2|-1 0", []string{"Symbol;Timestamp;Volume_(BTC);Open;High;Low;Close;Volume_(Currency)"}},
+		{"by_name", "1 1+-1 3 4 5 6 2|-1 0",
+			[]string{"Symbol;Timestamp;Volume_(BTC);Open;High;Low;Close;Volume_(Currency)"}},
 	} {
 		name, l, err := Recognise(head("x.csv", c.lines...), "")
 		if err != nil || name != c.profile || cells(l) != c.layout {
 			t.Errorf("%s: %s, %q, want %q (%v)", c.profile, name, cells(l), c.layout, err)
 		}
 		// Named, a profile accepts what it would recognise.
-		if name, again, err := Recognise(head("x.csv", c.lines...), c.profile); err != nil || name != c.profile || cells(again) != c.layout {
+		if name, again, err := Recognise(head("x.csv", c.lines...), c.profile); err != nil ||
+			name != c.profile || cells(again) != c.layout {
 			t.Errorf("--profile %s: %s, %q (%v)", c.profile, name, cells(again), err)
 		}
 	}
@@ -73,15 +92,18 @@ func TestNotRecognised(t *testing.T) {
 		lines   []string
 	}{
 		{"six numbers", "", ColumnsRequired, 1, []string{"1364774820000,93.25,93.3,93.3,93.25,93.3"}},
-		{"twelve numbers whose 7th is earlier", "", ColumnsRequired, 1, []string{"1735678800000,1,2,1,2,9,5,3,4,5,6,0"}},
+		{"twelve numbers whose 7th is earlier", "", ColumnsRequired, 1,
+			[]string{"1735678800000,1,2,1,2,9,5,3,4,5,6,0"}},
 		{"seven numbers that begin with a fraction", "", ColumnsRequired, 1, []string{"1.5,1,1,1,1,1,1"}},
 		{"a header of other words", "", ColumnsMissing, 1, []string{"when,o,h,l,c"}},
 		{"blank lines count", "", ColumnsMissing, 3, []string{"", " ", "time,open,close"}},
 		{"an address without a header", "", ColumnsMissing, 1, []string{"https://www.cryptodatadownload.com", "1,2,3"}},
 		{"cryptodatadownload without high", "", ColumnsMissing, 2, []string{"https://www.cryptodatadownload.com", "unix,symbol,open,low,close"}},
 		{"yahoo without close", "", ColumnsMissing, 1, []string{"Date,Open,High,Low,Adj Close"}},
-		{"two tickers side by side", "", MultipleTickers, 2, []string{"Price,Close,Close,High,High,Low,Low,Open,Open", "Ticker,A,B,A,B,A,B,A,B", "Date"}},
-		{"date beside time", "", ColumnsRequired, 2, []string{"date,time,open,high,low,close", "2024-01-31,12:00:00,1,1,1,1"}},
+		{"two tickers side by side", "", MultipleTickers, 2,
+			[]string{"Price,Close,Close,High,High,Low,Low,Open,Open", "Ticker,A,B,A,B,A,B,A,B", "Date"}},
+		{"date beside time", "", ColumnsRequired, 2,
+			[]string{"date,time,open,high,low,close", "2024-01-31,12:00:00,1,1,1,1"}},
 		{"a nameless cell", "", ColumnsRequired, 2, []string{"time,open,high,low,close", "x,3600,1,2,1,2"}},
 		{"another profile's file", "binance", ColumnsMissing, 1, []string{"time,open,high,low,close"}},
 		{"no lines that profile knows", "by_name", ColumnsMissing, 1, []string{"3600,1,2,1,2,10"}},
@@ -143,16 +165,19 @@ func TestFreqtrade(t *testing.T) {
 		t.Errorf("%s %+v, %v", name, l, err)
 	}
 	table := Head{Name: "x.feather", Names: []string{"date", "open", "high", "low", "close", "volume"}}
-	if name, l, err = Recognise(table, ""); err != nil || name != "freqtrade" || l.Symbol != "" || cells(l) != "1 0+-1 1 2 3 4 5|-1 -1" {
+	if name, l, err = Recognise(table, ""); err != nil || name != "freqtrade" || l.Symbol != "" ||
+		cells(l) != "1 0+-1 1 2 3 4 5|-1 -1" {
 		t.Errorf("%s %+v, %v", name, l, err)
 	}
 	other := Head{Name: "x.parquet", Names: []string{"Close", "High", "Low", "Open", "Volume", "Date"}}
-	if name, l, err = Recognise(other, ""); err != nil || name != "by_name" || cells(l) != "1 5+-1 3 1 2 0 4|-1 -1" {
+	if name, l, err = Recognise(other, ""); err != nil || name != "by_name" ||
+		cells(l) != "1 5+-1 3 1 2 0 4|-1 -1" {
 		t.Errorf("%s %s, %v", name, cells(l), err)
 	}
 	short := Head{Name: "x.parquet", Names: []string{"date", "close"}}
 	var e *Error
-	if _, _, err = Recognise(short, ""); !errors.As(err, &e) || e.Code != ColumnsMissing || e.Cases[0].Text != "date,close" {
+	if _, _, err = Recognise(short, ""); !errors.As(err, &e) || e.Code != ColumnsMissing ||
+		e.Cases[0].Text != "date,close" {
 		t.Errorf("%v", err)
 	}
 	seven := head("x.json", "1502942400000,1,1,1,1,1,1,1")
@@ -163,7 +188,8 @@ func TestFreqtrade(t *testing.T) {
 }
 
 func TestSidesOfYfinance(t *testing.T) {
-	lines := []string{"Price,Close,Close,High,High,Low,Low,Open,Open,Volume,Volume", "Ticker,AAPL,NVDA,AAPL,NVDA,AAPL,NVDA,AAPL,NVDA,AAPL,NVDA", "Date"}
+	lines := []string{"Price,Close,Close,High,High,Low,Low,Open,Open,Volume,Volume",
+		"Ticker,AAPL,NVDA,AAPL,NVDA,AAPL,NVDA,AAPL,NVDA,AAPL,NVDA", "Date"}
 	h := head("x.csv", lines...)
 	h.Ticker = "nvda"
 	name, l, err := Recognise(h, "")
@@ -172,7 +198,8 @@ func TestSidesOfYfinance(t *testing.T) {
 	}
 	h.Ticker = "MSFT"
 	var e *Error
-	if _, _, err = Recognise(h, ""); !errors.As(err, &e) || e.Code != NoRows || !strings.Contains(e.Message, "AAPL, NVDA") {
+	if _, _, err = Recognise(h, ""); !errors.As(err, &e) || e.Code != NoRows ||
+		!strings.Contains(e.Message, "AAPL, NVDA") {
 		t.Errorf("%v", err)
 	}
 }
@@ -186,11 +213,13 @@ func TestWhatFormatsKnow(t *testing.T) {
 		}
 		return l
 	}
-	if l := known("19980102 00:00,136300,162500,135000,162500,6315000"); l.Places != 4 || l.Zone.String() != "America/New_York" || l.Notes != nil {
+	if l := known("19980102 00:00,136300,162500,135000,162500,6315000"); l.Places != 4 ||
+		l.Zone.String() != "America/New_York" || l.Notes != nil {
 		t.Errorf("shares: %+v", l)
 	}
 	crypto := []string{"20141201 00:00,300,370,300,370,1", "20141202 00:00,377,378,377,378,15.0136"}
-	if l := known(crypto...); l.Places != 0 || l.Zone.String() != "UTC" || l.Notes[0].Code != "LEAN_DECIMALS" {
+	if l := known(crypto...); l.Places != 0 || l.Zone.String() != "UTC" ||
+		l.Notes[0].Code != "LEAN_DECIMALS" {
 		t.Errorf("crypto: %+v", l)
 	}
 	feed := "ts_event,open,high,low,close,volume,symbol"
@@ -209,7 +238,8 @@ func TestWhatFormatsKnow(t *testing.T) {
 	if l := known("<DATE>\t<OPEN>\t<HIGH>\t<LOW>\t<CLOSE>\t<TICKVOL>"); l.VolumeUnit != "ticks" {
 		t.Errorf("MetaTrader without VOL: %+v", l)
 	}
-	for per, want := range map[string]string{"D": "1d", "W": "1w", "M": "1M", "5": "5m", "60": "1h", "240": "4h", "x": "", "0": "", "99999": ""} {
+	for per, want := range map[string]string{"D": "1d", "W": "1w", "M": "1M", "5": "5m", "60": "1h",
+		"240": "4h", "x": "", "0": "", "99999": ""} {
 		if got := period(per).String(); got != want {
 			t.Errorf("period %s: %s", per, got)
 		}
@@ -235,7 +265,8 @@ func TestForcedProfiles(t *testing.T) {
 func TestEveryProfileSaysWhatItIs(t *testing.T) {
 	seen := map[string]bool{}
 	for _, p := range Profiles() {
-		if seen[p.Name] || !regexp.MustCompile(`^[a-z][a-z0-9_-]+$`).MatchString(p.Name) || p.Doc == "" || strings.HasSuffix(p.Doc, ".") {
+		if seen[p.Name] || !regexp.MustCompile(`^[a-z][a-z0-9_-]+$`).MatchString(p.Name) || p.Doc == "" ||
+			strings.HasSuffix(p.Doc, ".") {
 			t.Errorf("%+v", p)
 		}
 		seen[p.Name] = true
@@ -257,7 +288,8 @@ func TestColumns(t *testing.T) {
 	if _, err = ByColumns(Head{Name: "x.parquet", Names: []string{"a", "b"}}, names); err == nil {
 		t.Error("more columns than there are")
 	}
-	for _, bad := range []string{"time,open,high,low", "time,open,high,low,close,close", "", "time", strings.Repeat("x,", 2000) + "time,open,high,low,close"} {
+	for _, bad := range []string{"time,open,high,low", "time,open,high,low,close,close", "", "time",
+		strings.Repeat("x,", 2000) + "time,open,high,low,close"} {
 		var e *OptionError
 		if _, err := Columns(strings.Split(bad, ",")); !errors.As(err, &e) || e.Flag != "--columns" {
 			t.Errorf("%.20s: %v", bad, err)
@@ -273,7 +305,8 @@ func TestLongHeads(t *testing.T) {
 	if got := h.Cells(9999); got != nil {
 		t.Errorf("%v", got)
 	}
-	if got := quoteList(strings.Split("a,b,c,d,e,f,g,h,i,j", ",")); got != "a, b, c, d, e, f, g, h and 2 more" {
+	if got := quoteList(strings.Split("a,b,c,d,e,f,g,h,i,j",
+		",")); got != "a, b, c, d, e, f, g, h and 2 more" {
 		t.Error(got)
 	}
 }

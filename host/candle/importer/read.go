@@ -1,14 +1,13 @@
 // Package importer turns files of candles from elsewhere into one clean Series, or
 // refuses precisely.
 //
-// Read opens every file and recognises it by its first bytes: text, JSON, packed
-// with gzip, an archive of such files, or a table of columns whose reader the calling
-// program has handed in (Format). A Profile looks at the head and answers with a
-// Layout: which cell of a row is what, and how it is written. One engine then reads the
-// rows of all formats straight into columns, text a block of lines at a time, columns a
-// batch at a time. At the end the rows are put
-// in order, identical duplicates go, and what contradicts itself is refused or repaired
-// by the Options.
+// Read opens every file and recognises it by its first bytes: text, JSON, packed with
+// gzip, an archive of such files, or a table of columns whose reader the calling program
+// has handed in (Format). A Profile looks at the head and answers with a Layout: which
+// cell of a row is what, and how it is written. One engine then reads the rows of all
+// formats straight into columns, text a block of lines at a time, columns a batch at a
+// time. At the end the rows are put in order, identical duplicates go, and what
+// contradicts itself is refused or repaired by the Options.
 //
 // Nothing is guessed that could turn a file into other numbers: a header is mapped by
 // name, a file without one needs a profile that knows it by a mark or --columns, times
@@ -50,7 +49,7 @@ type Input struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// File is the Input at a path.
+// File returns the Input at a path.
 func File(path string) (Input, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -64,7 +63,7 @@ func File(path string) (Input, error) {
 	}}, nil
 }
 
-// Bytes is an Input in memory.
+// Bytes returns an Input in memory.
 func Bytes(name string, content []byte) Input {
 	return Input{Name: name, Size: int64(len(content)), Open: func() (io.ReadCloser, error) {
 		return memory{bytes.NewReader(content)}, nil
@@ -216,7 +215,7 @@ func (r *run) nameUnit() {
 	r.volumeUnit, r.named = r.layout.VolumeUnit, true
 }
 
-// nameSymbol is what was traded: as the user names it, else as the file does.
+// nameSymbol returns what was traded: as the user names it, else as the file does.
 func (r *run) nameSymbol(file string) error {
 	symbol := cmp.Or(r.opts.Symbol, r.layout.Symbol)
 	if symbol == "" {
@@ -237,7 +236,7 @@ func (r *run) nameSymbol(file string) error {
 	return nil
 }
 
-// renamed is a symbol with the names of currencies that are ours.
+// renamed returns a symbol with the names of currencies that are ours.
 func renamed(s market.Symbol, alias map[string]string) market.Symbol {
 	base, quote, ok := strings.Cut(string(s), "/")
 	if !ok {
@@ -333,7 +332,7 @@ func (o Options) tooManyRows() error {
 	return Refuse(TooLarge, "more than %d rows: import them in parts, one after the other", o.maxRows())
 }
 
-// size is a number of bytes for a message.
+// size returns a number of bytes for a message.
 func size(n int64) string {
 	if n%(1<<30) == 0 {
 		return fmt.Sprintf("%d GiB", n>>30)

@@ -144,12 +144,12 @@ type Error struct {
 	Cases []Case
 }
 
-// Refuse is a refusal without cases.
+// Refuse returns a refusal without cases.
 func Refuse(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// Error is the message with its first case.
+// Error returns the message with its first case.
 func (e *Error) Error() string {
 	if len(e.Cases) == 0 {
 		return fmt.Sprintf("%s: %s", e.Code, e.Message)
@@ -166,7 +166,7 @@ func (e *Error) Add(file string, line int, text string) (full bool) {
 	return len(e.Cases) == maxCases
 }
 
-// At is the refusal with a first case.
+// At returns the refusal with a first case.
 func (e *Error) At(file string, line int, text string) *Error {
 	e.Add(file, line, text)
 	return e

@@ -22,7 +22,8 @@ func TestErrorText(t *testing.T) {
 	if got := Refuse(NoRows, "empty").Error(); got != "NO_ROWS: empty" {
 		t.Error(got)
 	}
-	if got := Refuse(Encoding, "cut").At("x.csv", 3, "a\nb").Error(); got != "ENCODING: cut (x.csv line 3: a\ufffdb)" {
+	if got := Refuse(Encoding, "cut").At("x.csv", 3,
+		"a\nb").Error(); got != "ENCODING: cut (x.csv line 3: a\ufffdb)" {
 		t.Error(got)
 	}
 	if got := (&OptionError{Flag: "--tz", Message: "is odd"}).Error(); got != "--tz: is odd" {

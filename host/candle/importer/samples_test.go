@@ -30,7 +30,7 @@ func expectations(t *testing.T) map[string]expectation {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(samples, "expected.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the shared reference data is not beside this checkout")
+		t.Skip("needs the folder shared, with the reference data, beside the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -63,22 +63,24 @@ func sampleOptions() map[string]sample {
 		"cryptodatadownload_2024.csv": {profile: "cryptodatadownload"},
 		"dukascopy.csv":               {profile: "dukascopy", options: importer.Options{Timeframe: minute}},
 		"freqtrade_json.json":         {profile: "freqtrade"},
-		"gct_bad_ohlc.csv":            {refused: importer.OHLCViolations, options: importer.Options{Timeframe: day}},
-		"histdata_ascii.csv":          {profile: "histdata", options: importer.Options{Timeframe: minute}},
-		"investing_com.csv":           {profile: "investing", options: importer.Options{Violations: "keep"}},
-		"kaggle_bitstamp_nan.csv":     {profile: "by_name", options: importer.Options{Timeframe: minute}},
-		"kraken_ohlcvt.csv":           {profile: "kraken"},
-		"lean_daily_x10000.csv":       {profile: "lean"},
-		"metatrader5.csv":             {profile: "metatrader5", options: importer.Options{Timeframe: minute, Zone: time.UTC}},
-		"nasdaq_com.csv":              {profile: "nasdaq"},
-		"ninjabot_header.csv":         {profile: "by_name"},
-		"polygon_flatfile.csv":        {profile: "polygon"},
-		"stooq_bulk.txt":              {profile: "stooq"},
-		"tradingview_epoch.csv":       {profile: "tradingview"},
-		"tradingview_equity_dst.csv":  {profile: "tradingview"},
-		"tradingview_iso_offset.csv":  {profile: "tradingview"},
-		"yahoo_legacy.csv":            {profile: "yahoo"},
-		"yfinance_multiheader.csv":    {profile: "yfinance"},
+		"gct_bad_ohlc.csv": {refused: importer.OHLCViolations,
+			options: importer.Options{Timeframe: day}},
+		"histdata_ascii.csv":      {profile: "histdata", options: importer.Options{Timeframe: minute}},
+		"investing_com.csv":       {profile: "investing", options: importer.Options{Violations: "keep"}},
+		"kaggle_bitstamp_nan.csv": {profile: "by_name", options: importer.Options{Timeframe: minute}},
+		"kraken_ohlcvt.csv":       {profile: "kraken"},
+		"lean_daily_x10000.csv":   {profile: "lean"},
+		"metatrader5.csv": {profile: "metatrader5",
+			options: importer.Options{Timeframe: minute, Zone: time.UTC}},
+		"nasdaq_com.csv":             {profile: "nasdaq"},
+		"ninjabot_header.csv":        {profile: "by_name"},
+		"polygon_flatfile.csv":       {profile: "polygon"},
+		"stooq_bulk.txt":             {profile: "stooq"},
+		"tradingview_epoch.csv":      {profile: "tradingview"},
+		"tradingview_equity_dst.csv": {profile: "tradingview"},
+		"tradingview_iso_offset.csv": {profile: "tradingview"},
+		"yahoo_legacy.csv":           {profile: "yahoo"},
+		"yfinance_multiheader.csv":   {profile: "yfinance"},
 	}
 }
 
@@ -102,8 +104,10 @@ func TestEverySampleIsExact(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if r.Series.Len() != want.Rows || r.Report.RowsKept != want.Rows || r.Report.Profile != s.profile {
-				t.Errorf("%d rows by %s, want %d by %s", r.Series.Len(), r.Report.Profile, want.Rows, s.profile)
+			if r.Series.Len() != want.Rows || r.Report.RowsKept != want.Rows ||
+				r.Report.Profile != s.profile {
+				t.Errorf("%d rows by %s, want %d by %s", r.Series.Len(), r.Report.Profile, want.Rows,
+					s.profile)
 			}
 			checkRow(t, r.Series, 0, want.First)
 			checkRow(t, r.Series, r.Series.Len()-1, want.Last)
@@ -139,7 +143,8 @@ func checkRow(t *testing.T, s *market.Series, i int, want []float64) {
 		return
 	}
 	c := s.At(i)
-	if got := []float64{float64(c.OpenTime), c.Open, c.High, c.Low, c.Close, c.Volume}; !slices.Equal(got, want) {
+	if got := []float64{float64(c.OpenTime), c.Open, c.High, c.Low, c.Close, c.Volume}; !slices.Equal(got,
+		want) {
 		t.Errorf("row %d: %v, want %v", i, got, want)
 	}
 }
@@ -155,10 +160,12 @@ func TestSamplesAreRefusedWithoutTheirOptions(t *testing.T) {
 	}{
 		{"binance_excel_mangled.csv", "", importer.TimeNotInteger, 2, "export the file again"},
 		{"gct_bad_ohlc.csv", "", importer.ColumnsRequired, 1, "--columns"},
-		{"gct_bad_ohlc.csv", "time,volume,open,high,low,close", importer.OHLCViolations, 1, "--ohlc-violations"},
+		{"gct_bad_ohlc.csv", "time,volume,open,high,low,close", importer.OHLCViolations, 1,
+			"--ohlc-violations"},
 		{"ccxt_ninjabot_oclh.csv", "", importer.OHLCViolations, 1, "--columns"},
 		{"bitfinex_ochl_crlf.csv", "", importer.ColumnsRequired, 1, "--columns"},
-		{"bitfinex_ochl_crlf.csv", "time,open,high,low,close,volume", importer.OHLCViolations, 1, "--columns"},
+		{"bitfinex_ochl_crlf.csv", "time,open,high,low,close,volume", importer.OHLCViolations, 1,
+			"--columns"},
 		{"backtrader_date_time.csv", "", importer.TimezoneRequired, 2, "--tz"},
 		{"metatrader5.csv", "", importer.TimezoneRequired, 2, "--tz"},
 		{"investing_com.csv", "", importer.OHLCViolations, 3, "--ohlc-violations"},

@@ -165,7 +165,7 @@ func (r *run) reserveRows(block []byte) {
 	r.table.grow(int(min(rows, int64(r.opts.maxRows()))))
 }
 
-// next is the next block: whole lines, all valid UTF-8. At the end of the file the
+// next returns the next block: whole lines, all valid UTF-8. At the end of the file the
 // error is io.EOF. The block lives until the following call.
 func (s *source) next() ([]byte, error) {
 	for {

@@ -151,7 +151,7 @@ func (r *run) judgeViolations() error {
 	return nil
 }
 
-// describe is a candle for a message.
+// describe returns a candle for a message.
 func describe(s *market.Series, i int) string {
 	return fmt.Sprintf("open %v, high %v, low %v, close %v, volume %v", s.Open[i], s.High[i], s.Low[i],
 		s.Close[i], s.Volume[i])
@@ -291,7 +291,7 @@ func fewButMultiple(t []market.Time, step int64, want market.Timeframe) bool {
 	return len(t) == 2 && d > 0 && step%d == 0
 }
 
-// commonestStep is the step that occurs most often, the shortest of several; 0 for one
+// commonestStep returns the step that occurs most often, the shortest of several; 0 for one
 // candle. months reports whether every step is that of whole months, give or take their
 // length, and step is then the commonest number of them.
 func commonestStep(t []market.Time) (step int64, months bool) {
@@ -336,14 +336,14 @@ func commonest(counts map[int64]int) int64 {
 
 const dayMillis = 24 * 3600 * 1000
 
-// wholeMonths is how many calendar months a step may be.
+// wholeMonths returns how many calendar months a step may be.
 func wholeMonths(step int64) (n int64, ok bool) {
 	days := float64(step) / dayMillis
 	count := math.Round(days / 30.4375)
 	return int64(count), count >= 1 && math.Abs(days-count*30.4375) <= 2.6
 }
 
-// stepTimeframe is a step as a timeframe in its largest unit; zero if it is none.
+// stepTimeframe returns a step as a timeframe in its largest unit; zero if it is none.
 func stepTimeframe(step int64, months bool) market.Timeframe {
 	if months {
 		return fits(step, 'M')
@@ -366,7 +366,7 @@ func fits(count int64, letter byte) market.Timeframe {
 	return market.Timeframe{Count: int(count), Unit: letter}
 }
 
-// normal is a timeframe in its largest unit: 60m is 1h.
+// normal returns a timeframe in its largest unit: 60m is 1h.
 func normal(tf market.Timeframe) market.Timeframe {
 	if tf.Unit == 'M' {
 		return tf

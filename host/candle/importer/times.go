@@ -196,7 +196,7 @@ const (
 	Units // how many there are
 )
 
-// String is the name in reports. All text counts as ISO: the others are read as what
+// String returns the name in reports. All text counts as ISO: the others are read as what
 // ISO would be.
 func (u Unit) String() string {
 	return [...]string{"s", "ms", "us", "ns", "iso", "date"}[u]
@@ -231,7 +231,7 @@ func Moment(cell []byte, zone *time.Location) (t market.Time, u Unit, code Code)
 	return fromInteger(n, len(cell) == 8)
 }
 
-// Integer is the moment that an integer means by its magnitude.
+// Integer returns the moment that an integer means by its magnitude.
 func Integer(n int64) (t market.Time, u Unit, code Code) {
 	return fromInteger(n, n >= 1e7 && n < 1e8)
 }
@@ -322,8 +322,8 @@ func parseISO(s []byte, zone *time.Location) (market.Time, Unit, Code) {
 // clock is a time of day, with the minutes that it is ahead of UTC.
 type clock struct{ hour, minute, second, millis, offset int }
 
-// civil is the moment of a calendar date and clock; a date that no calendar has, like
-// 30 February, is no number.
+// civil returns the moment of a calendar date and clock; a date that no calendar has, like 30
+// February, is no number.
 func civil(year, month, day int, k clock, zone *time.Location, u Unit) (market.Time, Unit, Code) {
 	if month < 1 || month > 12 || day < 1 || k.hour > 23 || k.minute > 59 || k.second > 59 {
 		return 0, u, BadNumber
@@ -343,7 +343,7 @@ func civil(year, month, day int, k clock, zone *time.Location, u Unit) (market.T
 	return m, u, ""
 }
 
-// Local is the moment at which a clock in the zone shows the UTC time; not ok
+// Local returns the moment at which a clock in the zone shows the UTC time; not ok
 // where daylight saving skips that. Of an hour that comes twice it is one.
 func Local(wall time.Time, zone *time.Location) (t time.Time, ok bool) {
 	t = time.Date(wall.Year(), wall.Month(), wall.Day(), wall.Hour(), wall.Minute(), wall.Second(),

@@ -14,7 +14,8 @@ import (
 )
 
 // brisk are the times of streams in tests.
-var brisk = tuning{deadline: time.Second, age: time.Hour, overlap: 250 * time.Millisecond, shortest: 20 * time.Millisecond, longest: 200 * time.Millisecond,
+var brisk = tuning{deadline: time.Second, age: time.Hour, overlap: 250 * time.Millisecond,
+	shortest: 20 * time.Millisecond, longest: 200 * time.Millisecond,
 	steady: 100 * time.Millisecond, first: 10 * time.Second}
 
 // bench is the test venue as the cards want it.
@@ -27,7 +28,8 @@ type bench struct {
 func newBench(t testing.TB, wrap func(testing.TB, exchange.Connection) exchange.Connection) *bench {
 	t.Helper()
 	// In the far future no candle has closed by this machine's clock: a later one shows it.
-	v, err := testvenue.Start(testvenue.Options{Start: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC), History: 500, Ping: 200 * time.Millisecond})
+	v, err := testvenue.Start(testvenue.Options{Start: time.Date(2100, 1, 1, 0, 0, 0, 0, time.UTC),
+		History: 500, Ping: 200 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,13 +42,16 @@ func newBench(t testing.TB, wrap func(testing.TB, exchange.Connection) exchange.
 }
 
 func (b *bench) Connect() exchange.Connection {
-	return b.wrap(b.t, exchange.Connection{Connector: &session{networks: [2]Endpoints{At(b.URL()), At(b.SandboxURL())}, tuning: brisk}})
+	return b.wrap(b.t,
+		exchange.Connection{Connector: &session{networks: [2]Endpoints{At(b.URL()), At(b.SandboxURL())},
+			tuning: brisk}})
 }
 
 func (*bench) Request() exchange.OpenRequest {
 	return exchange.OpenRequest{
 		Symbols: []market.Symbol{"BTC/USDT", "ETH/USDT"}, Timeframe: market.MustTimeframe("1m"),
-		Config: exchange.Config{APIKey: exchange.NewSecret(testvenue.DefaultKey), Secret: exchange.NewSecret(testvenue.DefaultSecret), RateLimitMS: 1},
+		Config: exchange.Config{APIKey: exchange.NewSecret(testvenue.DefaultKey),
+			Secret: exchange.NewSecret(testvenue.DefaultSecret), RateLimitMS: 1},
 	}
 }
 
@@ -56,7 +61,8 @@ func (b *bench) Fault(name string, args ...string) error {
 		return b.Do(testvenue.Script{Match: match, Action: action, Args: args})
 	}
 	match := map[string]string{
-		conformance.FaultSubmit: "POST /api/v3/order", conformance.FaultCancel: "DELETE /api/v3/order", conformance.FaultQuery: "GET /api/v3/order",
+		conformance.FaultSubmit: "POST /api/v3/order", conformance.FaultCancel: "DELETE /api/v3/order",
+		conformance.FaultQuery: "GET /api/v3/order",
 	}[name]
 	switch name {
 	case conformance.FaultSubmit, conformance.FaultCancel, conformance.FaultQuery:
@@ -95,14 +101,19 @@ func (b *bench) Fault(name string, args ...string) error {
 }
 
 func harness(wrap func(testing.TB, exchange.Connection) exchange.Connection) conformance.Harness {
-	return conformance.Harness{Patience: 10 * time.Second, Start: func(t testing.TB) conformance.Venue { return newBench(t, wrap) }}
+	return conformance.Harness{Patience: 10 * time.Second, Start: func(t testing.TB) conformance.Venue {
+		return newBench(t, wrap)
+	}}
 }
 
 // TestConformance is what lets this version of the connector trade real money.
 func TestConformance(t *testing.T) {
 	passed, rounds := 0, ring.Size(1, 1, 20)
 	for range rounds {
-		r := conformance.Run(t, harness(func(_ testing.TB, c exchange.Connection) exchange.Connection { return wire.Guard(c, nil) }))
+		r := conformance.Run(t,
+			harness(func(_ testing.TB, c exchange.Connection) exchange.Connection {
+				return wire.Guard(c, nil)
+			}))
 		conformance.Certify(t, New(), r)
 		passed += r.Passed
 	}

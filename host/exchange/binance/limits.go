@@ -58,7 +58,7 @@ type ticket struct {
 // silence refuses a request until the exchange takes requests again.
 type silence struct{ left time.Duration }
 
-// Error is the message.
+// Error returns the message.
 func (s *silence) Error() string {
 	return fmt.Sprintf("the exchange wants no requests for another %s", s.left.Round(time.Millisecond))
 }
@@ -179,7 +179,7 @@ func (q *queue) hush(d time.Duration, submitsOnly bool) {
 	}
 }
 
-// silence is how long everything has to wait.
+// silence returns how long everything has to wait.
 func (q *queue) silence() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -193,7 +193,7 @@ func (q *queue) space(d time.Duration) {
 	q.spacing, q.free = d, time.Now().Add(d)
 }
 
-// interval is the least time between requests.
+// interval returns the least time between requests.
 func (q *queue) interval() time.Duration {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -227,7 +227,7 @@ func (w *window) roll(now time.Time) {
 	}
 }
 
-// full is how long so many orders have to wait for the limits; 0: they may go.
+// full returns how long so many orders have to wait for the limits; 0: they may go.
 func (q *queue) full(orders int, now time.Time) (wait time.Duration) {
 	if orders == 0 {
 		return 0
@@ -241,7 +241,7 @@ func (q *queue) full(orders int, now time.Time) (wait time.Duration) {
 	return wait
 }
 
-// share is the weight of the minute for a priority: a fifth is kept for cancels.
+// share returns the weight of the minute for a priority: a fifth is kept for cancels.
 func (q *queue) share(p priority) int {
 	most := q.most
 	if most == 0 {
@@ -348,7 +348,7 @@ type sample struct {
 	ours  time.Time
 }
 
-// offset is the venue's clock minus ours, in milliseconds.
+// offset returns the venue's clock minus ours, in milliseconds.
 func (x sample) offset() int64 { return int64(x.venue) - x.ours.UnixMilli() }
 
 // Beat implements exchange.Connector: the guard around the connector keeps the lease and counts the

@@ -30,7 +30,8 @@ func TestLimitsOfOrders(t *testing.T) {
 		defer q.close()
 		q.limit(orderLimits(3, 5))
 		begin := time.Now()
-		if err := errors.Join(q.enter(t.Context(), submits, 1, 1), q.enter(t.Context(), submits, 1, 2)); err != nil || time.Since(begin) > 0 {
+		if err := errors.Join(q.enter(t.Context(), submits, 1, 1),
+			q.enter(t.Context(), submits, 1, 2)); err != nil || time.Since(begin) > 0 {
 			t.Fatal(err, time.Since(begin))
 		}
 		gone := make(chan error, 1)
@@ -43,7 +44,8 @@ func TestLimitsOfOrders(t *testing.T) {
 			t.Errorf("%v after %s", err, time.Since(begin))
 		}
 		var quiet *silence
-		if err := q.enter(t.Context(), submits, 1, 1); !errors.As(err, &quiet) || quiet.left < time.Minute || quiet.left > 24*time.Hour {
+		if err := q.enter(t.Context(), submits, 1, 1); !errors.As(err, &quiet) || quiet.left < time.Minute ||
+			quiet.left > 24*time.Hour {
 			t.Errorf("the sixth of a day: %v", err)
 		}
 		if err := q.enter(t.Context(), cancels, 1); err != nil {

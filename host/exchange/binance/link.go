@@ -224,7 +224,7 @@ func quiet(ctx context.Context, err error) error {
 // lived reports whether a connection was no vain attempt.
 func (l *link) lived(w *socket) bool { return time.Since(w.since) >= l.times.steady }
 
-// silent is how long the exchange asks for silence.
+// silent returns how long the exchange asks for silence.
 func (l *link) silent() time.Duration {
 	if l.silence == nil {
 		return 0

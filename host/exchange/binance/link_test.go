@@ -191,7 +191,8 @@ func TestATerminatedSubscriptionIsABreak(t *testing.T) {
 		t.Fatal(err)
 	}
 	comes(t, "the second subscription", func() bool { return len(a.said()) == 3 && b.Listeners(true) == 1 })
-	if want := []exchange.LinkState{exchange.Connected, exchange.Reconnecting, exchange.Connected}; !slices.Equal(a.said(), want) {
+	if want := []exchange.LinkState{exchange.Connected, exchange.Reconnecting,
+		exchange.Connected}; !slices.Equal(a.said(), want) {
 		t.Errorf("states %v", a.said())
 	}
 	if err := b.Do(testvenue.Script{Action: "foreign_order", Args: []string{"BTCUSDT"}}); err != nil {
@@ -229,7 +230,9 @@ func TestStreamsKeepTheSilence(t *testing.T) {
 				if err := b.Do(testvenue.Script{Action: "stream_cut", Args: []string{"all"}}); err != nil {
 					t.Fatal(err)
 				}
-				comes(t, "the silence", func() bool { return s.rest.queue.silence() > 0 && len(a.said()) == 2 })
+				comes(t, "the silence", func() bool {
+					return s.rest.queue.silence() > 0 && len(a.said()) == 2
+				})
 				if _, r := s.account(t.Context()); r.Outcome != exchange.NotSent || r.RetryAfterMS == 0 {
 					t.Errorf("a request in the window: %+v", r)
 				}
@@ -243,7 +246,9 @@ func TestStreamsKeepTheSilence(t *testing.T) {
 					}
 					time.Sleep(5 * time.Millisecond)
 				}
-				comes(t, "the stream again", func() bool { return len(a.said()) == 3 && b.Listeners(true) == 1 })
+				comes(t, "the stream again", func() bool {
+					return len(a.said()) == 3 && b.Listeners(true) == 1
+				})
 			})
 		}
 	}
@@ -258,7 +263,9 @@ func TestTheFirstSubscriptionSaysWhyNot(t *testing.T) {
 		var e *exchange.Error
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		if err := s.StreamAccount(ctx, func(exchange.AccountEvent) { cancel() }); err != nil && !errors.As(err, &e) {
+		if err := s.StreamAccount(ctx, func(exchange.AccountEvent) {
+			cancel()
+		}); err != nil && !errors.As(err, &e) {
 			t.Fatal(err)
 		}
 		return e
@@ -268,13 +275,18 @@ func TestTheFirstSubscriptionSaysWhyNot(t *testing.T) {
 		t.Errorf("after a short silence: %v", e)
 	}
 	s.rest.queue.hush(time.Minute, false)
-	if e := open(); e == nil || e.Result.Outcome != exchange.NotSent || e.Result.RetryAfterMS < 50_000 || b.Count("streams") != 1 {
+	if e := open(); e == nil || e.Result.Outcome != exchange.NotSent || e.Result.RetryAfterMS < 50_000 ||
+		b.Count("streams") != 1 {
 		t.Errorf("in a long silence: %v", e)
 	}
-	broken := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	broken := httptest.NewServer(
+		http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}))
 	defer broken.Close()
 	s.rest.at, s.rest.queue, s.tuning.first = At(broken.URL), &queue{}, 100*time.Millisecond
-	if e := open(); e == nil || e.Result.Outcome != exchange.Unknown || !strings.Contains(e.Result.Message, "could not be opened") {
+	if e := open(); e == nil || e.Result.Outcome != exchange.Unknown ||
+		!strings.Contains(e.Result.Message, "could not be opened") {
 		t.Errorf("at a broken server: %v", e)
 	}
 }

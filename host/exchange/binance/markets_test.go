@@ -24,13 +24,16 @@ func TestRulesOfASymbol(t *testing.T) {
 	g := info.Symbols[0]
 	m, err := s.rules("BTC/USDT", &g)
 	if err != nil || m.MaxStops != 5 || !m.MaxPosition.IsZero() ||
-		!slices.Equal(m.OrderTypes, []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"}) {
+		!slices.Equal(m.OrderTypes,
+			[]string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"}) {
 		t.Errorf("%+v %v", m, err)
 	}
-	g.OrderTypes, g.OcoAllowed, g.QuoteOrderQtyMarketAllowed = []string{"LIMIT", "LIMIT_MAKER", "MARKET", "STOP_LOSS"}, false, false
+	g.OrderTypes, g.OcoAllowed,
+		g.QuoteOrderQtyMarketAllowed = []string{"LIMIT", "LIMIT_MAKER", "MARKET", "STOP_LOSS"}, false, false
 	g.Filters = append(g.Filters, map[string]any{"filterType": "MAX_POSITION", "maxPosition": "10.50"})
 	m, err = s.rules("BTC/USDT", &g)
-	if err != nil || m.MaxPosition.String() != "10.5" || !slices.Equal(m.OrderTypes, []string{"market", "limit", "stop"}) {
+	if err != nil || m.MaxPosition.String() != "10.5" ||
+		!slices.Equal(m.OrderTypes, []string{"market", "limit", "stop"}) {
 		t.Errorf("%+v %v", m, err)
 	}
 }

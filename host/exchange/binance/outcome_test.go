@@ -10,12 +10,15 @@ import (
 
 // allowed is the allow-list written down a second time, code by code.
 var allowed = map[int]bool{
-	-1013: true, -1014: true, -1020: true, -1022: true, -1100: true, -1101: true, -1102: true, -1103: true, -1104: true, -1105: true, -1106: true,
-	-1108: true, -1111: true, -1112: true, -1114: true, -1115: true, -1116: true, -1117: true, -1118: true, -1119: true, -1121: true, -1128: true,
-	-1130: true, -1158: true, -1165: true, -1166: true, -1168: true, -1196: true, -1197: true, -1198: true, -1199: true, -2010: true,
+	-1013: true, -1014: true, -1020: true, -1022: true, -1100: true, -1101: true, -1102: true, -1103: true,
+	-1104: true, -1105: true, -1106: true,
+	-1108: true, -1111: true, -1112: true, -1114: true, -1115: true, -1116: true, -1117: true, -1118: true,
+	-1119: true, -1121: true, -1128: true,
+	-1130: true, -1158: true, -1165: true, -1166: true, -1168: true, -1196: true, -1197: true, -1198: true,
+	-1199: true, -2010: true,
 }
 
-// expected is the outcome of a request by the page.
+// expected returns the outcome of a request by the page.
 func expected(k kind, status, code int, text string) exchange.Outcome {
 	auth := code == -1002 || code == -2014 || code == -2015
 	switch status {
@@ -62,10 +65,13 @@ func TestOutcomeTable(t *testing.T) {
 			for _, status := range statuses {
 				for _, text := range []string{"Some text.", "Duplicate order sent."} {
 					n++
-					e := &evidence{whole: true, status: status, body: fmt.Appendf(nil, `{"code":%d,"msg":%q}`, code, text)}
+					e := &evidence{whole: true, status: status,
+						body: fmt.Appendf(nil, `{"code":%d,"msg":%q}`, code, text)}
 					e.connected.Store(true)
-					if got, want := s.rest.judge(k, e, http.ErrNotSupported).Outcome, expected(k, status, code, text); got != want {
-						t.Fatalf("kind %d, status %d, code %d, %q: %s, want %s", k, status, code, text, got, want)
+					if got, want := s.rest.judge(k, e, http.ErrNotSupported).Outcome,
+						expected(k, status, code, text); got != want {
+						t.Fatalf("kind %d, status %d, code %d, %q: %s, want %s", k, status, code, text, got,
+							want)
 					}
 				}
 			}
@@ -77,7 +83,8 @@ func TestOutcomeTable(t *testing.T) {
 // TestBodiesThatAreNone: without a code of the exchange only a ban is known for what it is.
 func TestBodiesThatAreNone(t *testing.T) {
 	s := &session{rest: rest{queue: &queue{}, resync: make(chan struct{}, 1)}}
-	for _, body := range []string{"", "<html>", "{}", `{"code":-2010}`, `{"msg":"x"}`, `{"code":"-2010","msg":"x"}`, `[]`, `null`, `{"code":-2010,"msg":"x"`} {
+	for _, body := range []string{"", "<html>", "{}", `{"code":-2010}`, `{"msg":"x"}`,
+		`{"code":"-2010","msg":"x"}`, `[]`, `null`, `{"code":-2010,"msg":"x"`} {
 		for _, status := range []int{200, 400, 401, 403, 429, 500} {
 			e := &evidence{whole: true, status: status, body: []byte(body)}
 			e.connected.Store(true)

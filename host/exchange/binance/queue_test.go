@@ -107,7 +107,8 @@ func TestSpacingBeginsLater(t *testing.T) {
 		}
 		q.space(time.Minute)
 		for i := range 3 {
-			if err := q.enter(t.Context(), data, 1); err != nil || time.Since(begin) != time.Duration(i+1)*time.Minute {
+			if err := q.enter(t.Context(), data, 1); err != nil ||
+				time.Since(begin) != time.Duration(i+1)*time.Minute {
 				t.Errorf("request %d: after %s, %v", i, time.Since(begin), err)
 			}
 		}

@@ -145,7 +145,7 @@ func (c *rest) askTime() {
 	}
 }
 
-// plain is an error without the URL, which is signed.
+// plain returns an error without the URL, which is signed.
 func plain(err error) string {
 	if err == nil {
 		return ""

@@ -49,7 +49,7 @@ func Production() Endpoints {
 	return Endpoints{"https://api.binance.com", "wss://stream.binance.com:9443", "wss://ws-api.binance.com:443"}
 }
 
-// Testnet is the spot test network.
+// Testnet returns the spot test network.
 func Testnet() Endpoints {
 	return Endpoints{"https://testnet.binance.vision", "wss://stream.testnet.binance.vision", "wss://ws-api.testnet.binance.vision"}
 }
@@ -83,10 +83,10 @@ const (
 	closed
 )
 
-// New is the connector on Binance's networks, not opened yet.
+// New returns the connector on Binance's networks, not opened yet.
 func New() exchange.Connection { return NewAt(Production(), Testnet()) }
 
-// NewAt is the connector on other networks, for tests.
+// NewAt returns the connector on other networks, for tests.
 func NewAt(production, testnet Endpoints) exchange.Connection {
 	s := &session{networks: [2]Endpoints{production, testnet}, tuning: defaults()}
 	return exchange.Connection{Connector: s}
@@ -193,8 +193,8 @@ func rate(text string, usual decimal.Decimal) decimal.Decimal {
 	return usual
 }
 
-// feeAsset is what the exchange may take fees in: who holds BNB gets a discount for it, unless that is turned
-// off.
+// feeAsset returns what the exchange may take fees in: who holds BNB gets a discount for it, unless that is
+// turned off.
 func feeAsset(a *gb.Account) string {
 	for _, b := range a.Balances {
 		if b.Asset == "BNB" {
@@ -204,7 +204,7 @@ func feeAsset(a *gb.Account) string {
 	return ""
 }
 
-// spaced is the least time between the requests of a session.
+// spaced returns the least time between the requests of a session.
 func spaced(c exchange.Config) time.Duration {
 	switch {
 	case c.Unspaced:

@@ -46,10 +46,11 @@ func TestSpacing(t *testing.T) {
 	}
 }
 
-// TestOpenInABan: an attempt to open a session is turned away without a request while the exchange asks for none, as it
-// said to an attempt before.
+// TestOpenInABan: an attempt to open a session is turned away without a request while the exchange asks for
+// none, as it said to an attempt before.
 func TestOpenInABan(t *testing.T) {
-	for action, outcome := range map[string]exchange.Outcome{"418": exchange.Banned, "429": exchange.Throttled} {
+	for action, outcome := range map[string]exchange.Outcome{"418": exchange.Banned,
+		"429": exchange.Throttled} {
 		b := newBench(t, plainWrap)
 		s := &session{networks: [2]Endpoints{At(b.URL()), At(b.SandboxURL())}, tuning: brisk}
 		req := b.Request()
@@ -65,7 +66,8 @@ func TestOpenInABan(t *testing.T) {
 		over := time.Now().Add(r.HoldOff())
 		for range 3 {
 			_, err := s.Open(t.Context(), req)
-			if r := exchange.ResultOf(err); r.Outcome != exchange.NotSent || r.RetryAfterMS <= 0 || b.Count("all") != 1 {
+			if r := exchange.ResultOf(err); r.Outcome != exchange.NotSent || r.RetryAfterMS <= 0 ||
+				b.Count("all") != 1 {
 				t.Errorf("%s: %v after %d requests", action, err, b.Count("all"))
 			}
 		}
@@ -89,10 +91,12 @@ func TestWrongSecret(t *testing.T) {
 	} {
 		s := &session{networks: [2]Endpoints{At(b.URL()), At(b.SandboxURL())}, tuning: brisk}
 		req := b.Request()
-		req.RunID, req.RunTag, req.Trading, req.Config.Secret = "svc_secret", "aaaaaa", true, exchange.NewSecret(secret)
+		req.RunID, req.RunTag, req.Trading, req.Config.Secret = "svc_secret", "aaaaaa", true,
+			exchange.NewSecret(secret)
 		_, err := s.Open(t.Context(), req)
 		r := exchange.ResultOf(err)
-		if r.Outcome != exchange.AuthFailed || !strings.Contains(r.Message, say) || !strings.Contains(r.Message, "HMAC") || strings.Contains(r.Message, secret) {
+		if r.Outcome != exchange.AuthFailed || !strings.Contains(r.Message, say) ||
+			!strings.Contains(r.Message, "HMAC") || strings.Contains(r.Message, secret) {
 			t.Errorf("%+v", r)
 		}
 	}

@@ -87,7 +87,7 @@ func (s *session) closedCandle(text []byte) (market.Symbol, market.Candle, bool)
 	return symbol, c, known && err == nil
 }
 
-// link is one that keeps the silence that the exchange asks for.
+// link returns one that keeps the silence that the exchange asks for.
 func (s *session) link(url string) link {
 	return link{url: url, times: s.tuning, leaving: leaving, silence: s.rest.queue.silence,
 		refused: func(status int, after time.Duration) {
@@ -245,7 +245,7 @@ func (s *session) accountEvent(text []byte, on func(exchange.AccountEvent)) {
 	}
 }
 
-// report is an executionReport: the order, and the fill if it is one.
+// report returns an executionReport: the order, and the fill if it is one.
 func (s *session) report(text []byte, on func(exchange.AccountEvent)) error {
 	var e struct {
 		gb.WsOrderUpdate
@@ -301,7 +301,7 @@ func (s *session) report(text []byte, on func(exchange.AccountEvent)) error {
 	return nil
 }
 
-// transfer is a deposit, a withdrawal, or what came from another account of the same user.
+// transfer returns a deposit, a withdrawal, or what came from another account of the same user.
 func transfer(text []byte) (exchange.Transfer, error) {
 	var e struct {
 		head

@@ -45,7 +45,7 @@ func (h *heard) split() (states []exchange.LinkState, candles []market.Candle) {
 	return states, candles
 }
 
-// openedSession is an open session at a venue whose market moves by steps.
+// openedSession returns an open session at a venue whose market moves by steps.
 func openedSession(t *testing.T, b *bench, times tuning) *session {
 	t.Helper()
 	s := &session{networks: [2]Endpoints{At(b.URL()), At(b.SandboxURL())}, tuning: times}
@@ -87,7 +87,8 @@ func TestStreams(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+			for end := time.Now().Add(time.Second); time.Now().Before(end); time.Sleep(
+				10 * time.Millisecond) {
 				if states, _ := h.split(); len(states) == 0 {
 					continue
 				}
@@ -151,7 +152,8 @@ func TestAccountStreamIsReplaced(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		for deadline := time.Now().Add(10 * time.Second); b.Listeners(true) == 0 && time.Now().Before(deadline); {
+		for deadline := time.Now().Add(10 * time.Second); b.Listeners(true) == 0 &&
+			time.Now().Before(deadline); {
 			time.Sleep(5 * time.Millisecond)
 		}
 		const orders = 30
@@ -162,7 +164,8 @@ func TestAccountStreamIsReplaced(t *testing.T) {
 				}
 			}
 			r, _ := s.Submit(t.Context(), exchange.OrderRequest{
-				ClientOrderID: fmt.Sprintf("asaaaaaa00000000%02d", i), Symbol: "BTC/USDT", Type: market.Limit, Quantity: decimal.MustParse("0.001"), LimitPrice: decimal.MustParse("20000"),
+				ClientOrderID: fmt.Sprintf("asaaaaaa00000000%02d", i), Symbol: "BTC/USDT", Type: market.Limit,
+				Quantity: decimal.MustParse("0.001"), LimitPrice: decimal.MustParse("20000"),
 			})
 			if r.Outcome != exchange.Accepted {
 				t.Fatalf("%+v", r)
@@ -180,7 +183,8 @@ func TestAccountStreamIsReplaced(t *testing.T) {
 		cancel()
 		wg.Wait()
 		if len(seen) != orders || !slices.Equal(states, []exchange.LinkState{exchange.Connected}) {
-			t.Errorf("announced %v: heard of %d orders of %d, states %v", announced, len(seen), orders, states)
+			t.Errorf("announced %v: heard of %d orders of %d, states %v", announced, len(seen), orders,
+				states)
 		}
 		if n := b.Count("subscribe"); n < 2 {
 			t.Errorf("announced %v: %d connections", announced, n)
@@ -194,9 +198,12 @@ func testRefusedSubscription(t *testing.T) {
 	if err := b.Do(testvenue.Script{Action: "refuse_user_stream"}); err != nil {
 		t.Fatal(err)
 	}
-	err := s.StreamAccount(t.Context(), func(exchange.AccountEvent) { t.Error("an event of a refused stream") })
+	err := s.StreamAccount(t.Context(), func(exchange.AccountEvent) {
+		t.Error("an event of a refused stream")
+	})
 	var refused *exchange.Error
-	if !errors.As(err, &refused) || refused.Result.Outcome != exchange.Rejected || !strings.Contains(refused.Error(), "refused") {
+	if !errors.As(err, &refused) || refused.Result.Outcome != exchange.Rejected ||
+		!strings.Contains(refused.Error(), "refused") {
 		t.Errorf("%v", err)
 	}
 }
@@ -210,10 +217,12 @@ func TestBackoffSilence(t *testing.T) {
 			t.Fatal(err)
 		}
 		var e *exchange.Error
-		if _, err := s.Balances(t.Context()); !errors.As(err, &e) || e.Result.Outcome != want || e.Result.RetryAfterMS != 2000 {
+		if _, err := s.Balances(t.Context()); !errors.As(err, &e) || e.Result.Outcome != want ||
+			e.Result.RetryAfterMS != 2000 {
 			t.Fatalf("%s: %v", action, err)
 		}
-		paths := []string{"GET /api/v3/account", "GET /api/v3/order", "DELETE /api/v3/order", "POST /api/v3/order", "GET /api/v3/openOrders", "GET /api/v3/klines"}
+		paths := []string{"GET /api/v3/account", "GET /api/v3/order", "DELETE /api/v3/order",
+			"POST /api/v3/order", "GET /api/v3/openOrders", "GET /api/v3/klines"}
 		count := func() (n int) {
 			for _, p := range paths {
 				n += b.Count(p)
@@ -226,7 +235,8 @@ func TestBackoffSilence(t *testing.T) {
 			if r, _ := s.Cancel(t.Context(), ref); r.Outcome != exchange.NotSent || r.RetryAfterMS <= 0 {
 				t.Fatalf("%s: a cancel in the window: %+v", action, r)
 			}
-			_, err := s.Candles(t.Context(), exchange.CandleQuery{Symbol: "BTC/USDT", From: 1, To: 2, Limit: 1})
+			_, err := s.Candles(t.Context(),
+				exchange.CandleQuery{Symbol: "BTC/USDT", From: 1, To: 2, Limit: 1})
 			if !errors.As(err, &e) || e.Result.Outcome != exchange.NotSent {
 				t.Fatalf("%s: candles in the window: %v", action, err)
 			}
@@ -254,8 +264,10 @@ func TestRetryTime(t *testing.T) {
 }
 
 func FuzzClosedCandle(f *testing.F) {
-	s := &session{names: map[string]market.Symbol{"BTCUSDT": "BTC/USDT"}, req: exchange.OpenRequest{Timeframe: market.MustTimeframe("1m")}}
-	f.Add([]byte(`{"stream":"x","data":{"e":"kline","E":1,"s":"BTCUSDT","k":{"t":60000,"T":119999,"s":"BTCUSDT","i":"1m","o":"1","c":"1","h":"1","l":"1","v":"1","x":true}}}`))
+	s := &session{names: map[string]market.Symbol{"BTCUSDT": "BTC/USDT"},
+		req: exchange.OpenRequest{Timeframe: market.MustTimeframe("1m")}}
+	f.Add([]byte(
+		`{"stream":"x","data":{"e":"kline","E":1,"s":"BTCUSDT","k":{"t":60000,"T":119999,"s":"BTCUSDT","i":"1m","o":"1","c":"1","h":"1","l":"1","v":"1","x":true}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		symbol, c, ok := s.closedCandle(text)
 		if ok && (symbol != "BTC/USDT" || c.CloseTime != s.req.Timeframe.Next(c.OpenTime)) {
@@ -267,12 +279,14 @@ func FuzzClosedCandle(f *testing.F) {
 
 func FuzzAccountEvent(f *testing.F) {
 	s := &session{names: map[string]market.Symbol{"BTCUSDT": "BTC/USDT"}, ours: map[orderKey]string{}}
-	f.Add([]byte(`{"subscriptionId":0,"event":{"e":"executionReport","E":1,"s":"BTCUSDT","c":"asaaaaaa0000000001","S":"BUY","o":"LIMIT","q":"1","p":"2","P":"0","x":"TRADE","X":"FILLED","i":7,"l":"1","z":"1","L":"2","n":"0.1","N":"BNB","T":5,"t":9,"Z":"2"}}`))
+	f.Add([]byte(
+		`{"subscriptionId":0,"event":{"e":"executionReport","E":1,"s":"BTCUSDT","c":"asaaaaaa0000000001","S":"BUY","o":"LIMIT","q":"1","p":"2","P":"0","x":"TRADE","X":"FILLED","i":7,"l":"1","z":"1","L":"2","n":"0.1","N":"BNB","T":5,"t":9,"Z":"2"}}`))
 	f.Add([]byte(`{"event":{"e":"balanceUpdate","E":1,"a":"BTC","d":"-1.5","T":1}}`))
 	f.Add([]byte(`{"event":{"e":"outboundAccountPosition","B":[{"a":"BTC","f":"1","l":"0"}]}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s.accountEvent(text, func(e exchange.AccountEvent) {
-			if e.Fill != nil && (e.Fill.Quantity.IsNeg() || e.Fill.Price.IsNeg()) || e.Order != nil && e.Order.Status == "" {
+			if e.Fill != nil && (e.Fill.Quantity.IsNeg() || e.Fill.Price.IsNeg()) || e.Order != nil &&
+				e.Order.Status == "" {
 				t.Errorf("%+v", e)
 			}
 		})
@@ -284,19 +298,26 @@ func TestTransfers(t *testing.T) {
 	s := &session{}
 	for text, want := range map[string]exchange.AccountEvent{
 		`{"e":"balanceUpdate","E":1573200697110,"a":"BTC","d":"100.00000000","T":1573200697068}`: {
-			Transfer: &exchange.Transfer{Asset: "BTC", Amount: decimal.MustParse("100"), Time: 1573200697068}},
+			Transfer: &exchange.Transfer{Asset: "BTC", Amount: decimal.MustParse("100"),
+				Time: 1573200697068}},
 		`{"e":"balanceUpdate","E":1573200697110,"a":"USDT","d":"-0.50","T":1573200697068}`: {
-			Transfer: &exchange.Transfer{Asset: "USDT", Amount: decimal.MustParse("-0.5"), Time: 1573200697068}},
-		`{"e":"balanceUpdate","E":1,"a":"","d":"1","T":1}`:     {State: exchange.Gap, Reason: "a balance update could not be read"},
+			Transfer: &exchange.Transfer{Asset: "USDT", Amount: decimal.MustParse("-0.5"),
+				Time: 1573200697068}},
+		`{"e":"balanceUpdate","E":1,"a":"","d":"1","T":1}`: {State: exchange.Gap,
+			Reason: "a balance update could not be read"},
 		`{"e":"balanceUpdate","E":1,"a":"USDT","d":"x","T":1}`: {State: exchange.Gap},
 	} {
 		var got []exchange.AccountEvent
-		s.accountEvent([]byte(`{"subscriptionId":0,"event":`+text+`}`), func(e exchange.AccountEvent) { got = append(got, e) })
+		s.accountEvent([]byte(`{"subscriptionId":0,"event":`+text+`}`), func(e exchange.AccountEvent) {
+			got = append(got, e)
+		})
 		switch {
-		case len(got) != 1 || got[0].State != want.State || (want.Reason != "" && got[0].Reason != want.Reason):
+		case len(got) != 1 || got[0].State != want.State ||
+			(want.Reason != "" && got[0].Reason != want.Reason):
 			t.Errorf("%s: %+v", text, got)
-		case want.Transfer != nil && (got[0].Transfer == nil || got[0].Transfer.Amount.Cmp(want.Transfer.Amount) != 0 ||
-			got[0].Transfer.Asset != want.Transfer.Asset || got[0].Transfer.Time != want.Transfer.Time):
+		case want.Transfer != nil &&
+			(got[0].Transfer == nil || got[0].Transfer.Amount.Cmp(want.Transfer.Amount) != 0 ||
+				got[0].Transfer.Asset != want.Transfer.Asset || got[0].Transfer.Time != want.Transfer.Time):
 			t.Errorf("%s: %+v", text, got[0].Transfer)
 		}
 	}

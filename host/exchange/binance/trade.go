@@ -81,7 +81,7 @@ func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange
 	return s.about(ctx, tradeDeadline, ref, submitting, submits, 1, send, 1)
 }
 
-// echoed is an accepted answer that is about the order that was meant; any other is Unknown.
+// echoed returns an accepted answer that is about the order that was meant; any other is Unknown.
 func (s *session) echoed(r exchange.Result, ref exchange.OrderRef,
 	got *gb.Order) (exchange.Result, exchange.Order) {
 	o, err := s.order(got)
@@ -203,8 +203,8 @@ func (s *session) Cancel(ctx context.Context, ref exchange.OrderRef) (exchange.R
 	return s.about(ctx, tradeDeadline, ref, canceling, cancels, 1, send)
 }
 
-// canceledLeg is the report about one leg: the cancel of a leg ends the pair, and the answer is about the
-// list.
+// canceledLeg returns the report about one leg: the cancel of a leg ends the pair, and the answer is about
+// the list.
 func canceledLeg(ctx context.Context, client string) (*gb.CancelOrderResponse, error) {
 	var out struct {
 		OrderReports []*gb.CancelOrderResponse `json:"orderReports"`
@@ -436,7 +436,7 @@ func (s *session) fill(ctx context.Context, symbol market.Symbol, t *gb.TradeV3)
 	return f, nil
 }
 
-// whose is the client order id of an order, "" if it is certainly none of ours.
+// whose returns the client order id of an order, "" if it is certainly none of ours.
 func (s *session) whose(ctx context.Context, symbol market.Symbol, order int64) (string, error) {
 	s.mu.Lock()
 	client, known := s.ours[orderKey{venueName(symbol), order}]
@@ -461,7 +461,7 @@ func (s *session) whose(ctx context.Context, symbol market.Symbol, order int64) 
 	return got.ClientOrderID, nil
 }
 
-// account is the account with what it holds.
+// account returns the account with what it holds.
 func (s *session) account(ctx context.Context) (*gb.Account, exchange.Result) {
 	return call(&s.rest, ctx, reading, queries, 20,
 		func(ctx context.Context, c *gb.Client) (*gb.Account, error) {

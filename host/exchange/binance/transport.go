@@ -110,7 +110,7 @@ func retryAfter(text string) time.Duration {
 	return 0
 }
 
-// unsigned is the request without its signature.
+// unsigned returns the request without its signature.
 func unsigned(req *http.Request) []byte {
 	text := []byte(req.Method + " " + req.URL.Path + "?" + withoutSignature(req.URL.RawQuery) + "\n")
 	if req.GetBody != nil {
@@ -167,7 +167,7 @@ func rejects(code int) bool {
 		-1165, -1166, -1168, -2010}, code)
 }
 
-// classify is what an answer that is no success means.
+// classify returns what an answer that is no success means.
 func classify(k kind, status, code int, message string) exchange.Outcome {
 	switch {
 	case status == http.StatusTeapot:

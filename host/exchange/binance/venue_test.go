@@ -15,8 +15,7 @@ import (
 )
 
 // TestTooManyOrders: beyond the count of orders a submit is throttled and not repeated, while queries and
-// cancels
-// go on; after the time that the exchange named the same id is taken.
+// cancels go on; after the time that the exchange named the same id is taken.
 func TestTooManyOrders(t *testing.T) {
 	v, err := testvenue.Start(testvenue.Options{History: 60, Orders: 2})
 	if err != nil {
@@ -43,7 +42,8 @@ func TestTooManyOrders(t *testing.T) {
 		t.Fatalf("the third order: %+v", r)
 	}
 	again := time.Now().Add(time.Duration(r.RetryAfterMS) * time.Millisecond)
-	if early, _ := s.Submit(t.Context(), order(2)); early.Outcome != exchange.NotSent || v.Count("submit") != 3 {
+	if early, _ := s.Submit(t.Context(), order(2)); early.Outcome != exchange.NotSent ||
+		v.Count("submit") != 3 {
 		t.Errorf("before its time: %+v, %d requests", early, v.Count("submit"))
 	}
 	ref := exchange.OrderRef{ClientOrderID: order(0).ClientOrderID, Symbol: "BTC/USDT"}

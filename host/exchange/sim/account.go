@@ -222,7 +222,7 @@ func (r recorder) Fill(_ int64, got *market.Fill) {
 	a.out = append(a.out, exchange.AccountEvent{Fill: &f})
 }
 
-// position is what is held of a symbol's base.
+// position returns what is held of a symbol's base.
 func (a *account) position(s market.Symbol) decimal.Decimal {
 	held, err := a.engine.Positions()
 	if err != nil {
@@ -236,7 +236,7 @@ func (a *account) position(s market.Symbol) decimal.Decimal {
 	return decimal.Decimal{}
 }
 
-// priceOf is what an order is worth for each of its units: its own price, or the last close of
+// priceOf returns what an order is worth for each of its units: its own price, or the last close of
 // its symbol. Zero: not known.
 func (a *account) priceOf(o *order) decimal.Decimal {
 	price, i := o.LimitPrice, a.v.symbol(o.Symbol)
@@ -251,7 +251,7 @@ func (a *account) priceOf(o *order) decimal.Decimal {
 	return price
 }
 
-// tiesUp is what an order needs at its fill: the asset, and how much of it as far as can
+// tiesUp returns what an order needs at its fill: the asset, and how much of it as far as can
 // be told.
 func (a *account) tiesUp(o *order) (string, decimal.Decimal, error) {
 	if o.Side == market.Sell && o.amount.IsZero() {
@@ -346,7 +346,7 @@ func (a *account) openPairs() []*pair {
 	return list
 }
 
-// loser is the leg that a candle must not reach although it could.
+// loser returns the leg that a candle must not reach although it could.
 func (p *pair) loser(b *sim.Batch, a *account) *order {
 	limit, stop := p.legs[0], p.legs[1]
 	i := a.v.symbol(limit.Symbol)
@@ -369,7 +369,7 @@ func (p *pair) loser(b *sim.Batch, a *account) *order {
 	return nil
 }
 
-// survivor is the leg that is still open although the other has ended.
+// survivor returns the leg that is still open although the other has ended.
 func (p *pair) survivor() *order {
 	for i, o := range p.legs {
 		if !o.final() && p.legs[1-i].final() {

@@ -18,7 +18,9 @@ var dec = decimal.MustParse
 
 // live runs n steps of a trading session; decide is called after each, as a strategy
 // would be, while the account is streamed.
-func live(t *testing.T, settings string, n int, decide func(c exchange.Connection, step int, k market.Candle)) ([]exchange.AccountEvent, exchange.Connection) {
+func live(t *testing.T, settings string, n int,
+	decide func(c exchange.Connection, step int,
+		k market.Candle)) ([]exchange.AccountEvent, exchange.Connection) {
 	t.Helper()
 	c := New(nil)
 	open(t, c, request(true, settings))
@@ -52,36 +54,42 @@ func asked(id string, side market.Side, quantity string) exchange.OrderRequest {
 func TestOrderLife(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		name := exchange.OrderRef{ClientOrderID: "a1", Symbol: "BTC/USDT"}
-		events, c := live(t, `{"candles_per_second":200}`, 3, func(c exchange.Connection, step int, _ market.Candle) {
-			r, o := c.Query(t.Context(), name)
-			switch step {
-			case 0:
-				if r.Outcome != exchange.NotFound {
-					t.Error(r)
+		events, c := live(t, `{"candles_per_second":200}`, 3,
+			func(c exchange.Connection, step int, _ market.Candle) {
+				r, o := c.Query(t.Context(), name)
+				switch step {
+				case 0:
+					if r.Outcome != exchange.NotFound {
+						t.Error(r)
+					}
+					r, o = c.Submit(t.Context(), asked("a1", market.Buy, "0.1"))
+					if r.Outcome != exchange.Accepted || o.ClientOrderID != "a1" || o.VenueOrderID == "" ||
+						o.Status != exchange.OrderOpen || len(r.RawSHA256) != 64 ||
+						len(r.RequestSHA256) != 64 {
+						t.Errorf("%+v %+v", r, o)
+					}
+					if r, _ := c.Submit(t.Context(),
+						asked("a1", market.Buy, "0.1")); r.Outcome != exchange.Duplicate {
+						t.Error(r)
+					}
+					list, err := c.OpenOrders(t.Context())
+					if n, _ := c.Beat(t.Context(), 1); err != nil || len(list) != 1 || n.OpenOrders != 1 {
+						t.Error(list, err, n)
+					}
+				case 1:
+					if o.Status != exchange.OrderFilled || o.CumQuantity.Cmp(dec("0.1")) != 0 ||
+						!o.AveragePrice.IsPos() || o.UpdatedAt != c.Clock.Now() {
+						t.Errorf("%+v", o)
+					}
+					if r, _ := c.Cancel(t.Context(), name); r.Outcome != exchange.NotOpen {
+						t.Error(r)
+					}
+					if r, _ := c.Submit(t.Context(),
+						asked("a1", market.Buy, "0.1")); r.Outcome != exchange.Duplicate {
+						t.Error("an id is accepted twice")
+					}
 				}
-				r, o = c.Submit(t.Context(), asked("a1", market.Buy, "0.1"))
-				if r.Outcome != exchange.Accepted || o.ClientOrderID != "a1" || o.VenueOrderID == "" || o.Status != exchange.OrderOpen || len(r.RawSHA256) != 64 || len(r.RequestSHA256) != 64 {
-					t.Errorf("%+v %+v", r, o)
-				}
-				if r, _ := c.Submit(t.Context(), asked("a1", market.Buy, "0.1")); r.Outcome != exchange.Duplicate {
-					t.Error(r)
-				}
-				list, err := c.OpenOrders(t.Context())
-				if n, _ := c.Beat(t.Context(), 1); err != nil || len(list) != 1 || n.OpenOrders != 1 {
-					t.Error(list, err, n)
-				}
-			case 1:
-				if o.Status != exchange.OrderFilled || o.CumQuantity.Cmp(dec("0.1")) != 0 || !o.AveragePrice.IsPos() || o.UpdatedAt != c.Clock.Now() {
-					t.Errorf("%+v", o)
-				}
-				if r, _ := c.Cancel(t.Context(), name); r.Outcome != exchange.NotOpen {
-					t.Error(r)
-				}
-				if r, _ := c.Submit(t.Context(), asked("a1", market.Buy, "0.1")); r.Outcome != exchange.Duplicate {
-					t.Error("an id is accepted twice")
-				}
-			}
-		})
+			})
 		kinds := ""
 		for _, e := range events {
 			switch {
@@ -97,7 +105,8 @@ func TestOrderLife(t *testing.T) {
 			t.Errorf("%q, want %q", kinds, want)
 		}
 		fills, err := c.Fills(t.Context(), "BTC/USDT", 0)
-		if err != nil || !fills.Complete || len(fills.Fills) != 1 || fills.Fills[0].ClientOrderID != "a1" || fills.Fills[0].FeeAsset != "USDT" || fills.Fills[0].TradeID != "1" {
+		if err != nil || !fills.Complete || len(fills.Fills) != 1 || fills.Fills[0].ClientOrderID != "a1" ||
+			fills.Fills[0].FeeAsset != "USDT" || fills.Fills[0].TradeID != "1" {
 			t.Errorf("%+v, %v", fills, err)
 		}
 		if later, _ := c.Fills(t.Context(), "BTC/USDT", fills.Fills[0].Time+1); len(later.Fills) != 0 {
@@ -143,13 +152,15 @@ func TestRefusals(t *testing.T) {
 		live(t, `{"candles_per_second":200}`, 1, func(c exchange.Connection, _ int, k market.Candle) {
 			base := asked("x", market.Buy, "0.01")
 			for want, change := range map[string]func(*exchange.OrderRequest){
-				"CLIENT_ORDER_ID":      func(r *exchange.OrderRequest) { r.ClientOrderID = "a b" },
-				"UNKNOWN_SYMBOL":       func(r *exchange.OrderRequest) { r.Symbol = "NO/USDT" },
-				"ORDER_TYPE":           func(r *exchange.OrderRequest) { r.Type = market.TrailingStop },
-				"TIME_IN_FORCE":        func(r *exchange.OrderRequest) { r.TimeInForce = market.GTD },
-				"SIZE":                 func(r *exchange.OrderRequest) { r.QuoteAmount = dec("10") },
-				"PRICE":                func(r *exchange.OrderRequest) { r.LimitPrice = dec("10") },
-				"PRICE_TICK":           func(r *exchange.OrderRequest) { r.Type, r.LimitPrice = market.Limit, dec("20000.001") },
+				"CLIENT_ORDER_ID": func(r *exchange.OrderRequest) { r.ClientOrderID = "a b" },
+				"UNKNOWN_SYMBOL":  func(r *exchange.OrderRequest) { r.Symbol = "NO/USDT" },
+				"ORDER_TYPE":      func(r *exchange.OrderRequest) { r.Type = market.TrailingStop },
+				"TIME_IN_FORCE":   func(r *exchange.OrderRequest) { r.TimeInForce = market.GTD },
+				"SIZE":            func(r *exchange.OrderRequest) { r.QuoteAmount = dec("10") },
+				"PRICE":           func(r *exchange.OrderRequest) { r.LimitPrice = dec("10") },
+				"PRICE_TICK": func(r *exchange.OrderRequest) {
+					r.Type, r.LimitPrice = market.Limit, dec("20000.001")
+				},
 				"LOT_SIZE":             func(r *exchange.OrderRequest) { r.Quantity = dec("0.000000001") },
 				"MIN_NOTIONAL":         func(r *exchange.OrderRequest) { r.Quantity = dec("0.0001") },
 				"INSUFFICIENT_BALANCE": func(r *exchange.OrderRequest) { r.Side = market.Sell },
@@ -160,11 +171,14 @@ func TestRefusals(t *testing.T) {
 				if r.Outcome != exchange.Rejected || r.VenueCode != want || r.Message == "" {
 					t.Errorf("%s: %+v", want, r)
 				}
-				if q, _ := c.Query(t.Context(), exchange.OrderRef{ClientOrderID: req.ClientOrderID, Symbol: "BTC/USDT"}); q.Outcome != exchange.NotFound {
+				if q, _ := c.Query(t.Context(),
+					exchange.OrderRef{ClientOrderID: req.ClientOrderID,
+						Symbol: "BTC/USDT"}); q.Outcome != exchange.NotFound {
 					t.Errorf("%s: %+v", want, q)
 				}
 			}
-			if r, _ := c.Submit(t.Context(), asked("big", market.Buy, "1")); r.VenueCode != "INSUFFICIENT_BALANCE" {
+			if r, _ := c.Submit(t.Context(),
+				asked("big", market.Buy, "1")); r.VenueCode != "INSUFFICIENT_BALANCE" {
 				t.Errorf("%+v", r)
 			}
 			gone, cancel := context.WithCancel(t.Context())
@@ -181,31 +195,37 @@ func TestRefusals(t *testing.T) {
 func TestPairs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		n, live1 := 0, ""
-		events, c := live(t, `{"candles_per_second":200,"cash":100000}`, 250, func(c exchange.Connection, step int, k market.Candle) {
-			if step == 0 {
-				if r, _ := c.Submit(t.Context(), asked("in", market.Buy, "3")); r.Outcome != exchange.Accepted {
-					t.Fatal(r)
-				}
-				return
-			}
-			if live1 != "" {
-				r, o := c.Query(t.Context(), exchange.OrderRef{ClientOrderID: live1, Symbol: "BTC/USDT"})
-				if r.Outcome != exchange.Accepted {
-					t.Fatal(r)
-				}
-				if o.Status == exchange.OrderOpen {
+		events, c := live(t, `{"candles_per_second":200,"cash":100000}`, 250,
+			func(c exchange.Connection, step int, k market.Candle) {
+				if step == 0 {
+					if r, _ := c.Submit(t.Context(),
+						asked("in", market.Buy, "3")); r.Outcome != exchange.Accepted {
+						t.Fatal(r)
+					}
 					return
 				}
-			}
-			up, down := decimal.MustNew(int64(k.Close*100)+3000, 2), decimal.MustNew(int64(k.Close*100)-3000, 2)
-			n++
-			req := exchange.PairRequest{ListID: fmt.Sprint("l", n), LimitID: fmt.Sprint("t", n), StopID: fmt.Sprint("s", n), Symbol: "BTC/USDT", Side: market.Sell, Quantity: dec("0.01"), LimitPrice: up, StopPrice: down}
-			r, both := c.SubmitPair(t.Context(), req)
-			if r.Outcome != exchange.Accepted || both[0].ClientOrderID != req.LimitID || both[1].ClientOrderID != req.StopID {
-				t.Fatalf("%+v", r)
-			}
-			live1 = req.LimitID
-		})
+				if live1 != "" {
+					r, o := c.Query(t.Context(), exchange.OrderRef{ClientOrderID: live1, Symbol: "BTC/USDT"})
+					if r.Outcome != exchange.Accepted {
+						t.Fatal(r)
+					}
+					if o.Status == exchange.OrderOpen {
+						return
+					}
+				}
+				up, down := decimal.MustNew(int64(k.Close*100)+3000, 2),
+					decimal.MustNew(int64(k.Close*100)-3000, 2)
+				n++
+				req := exchange.PairRequest{ListID: fmt.Sprint("l", n), LimitID: fmt.Sprint("t", n),
+					StopID: fmt.Sprint("s", n), Symbol: "BTC/USDT", Side: market.Sell, Quantity: dec("0.01"),
+					LimitPrice: up, StopPrice: down}
+				r, both := c.SubmitPair(t.Context(), req)
+				if r.Outcome != exchange.Accepted || both[0].ClientOrderID != req.LimitID ||
+					both[1].ClientOrderID != req.StopID {
+					t.Fatalf("%+v", r)
+				}
+				live1 = req.LimitID
+			})
 		filled := map[string]int{}
 		ended := map[string]exchange.OrderStatus{}
 		for _, e := range events {
@@ -213,7 +233,8 @@ func TestPairs(t *testing.T) {
 				filled[e.Fill.ClientOrderID[1:]]++
 			}
 			if e.Order != nil && e.Order.Status == exchange.OrderCanceled {
-				sibling := map[byte]string{'t': "s", 's': "t"}[e.Order.ClientOrderID[0]] + e.Order.ClientOrderID[1:]
+				sibling := map[byte]string{'t': "s",
+					's': "t"}[e.Order.ClientOrderID[0]] + e.Order.ClientOrderID[1:]
 				if ended[sibling] != exchange.OrderFilled || e.Order.Reason != reasonOCO {
 					t.Errorf("%s is canceled before %s has filled", e.Order.ClientOrderID, sibling)
 				}
@@ -241,7 +262,9 @@ func TestPairs(t *testing.T) {
 			if held[1].Locked.Cmp(dec("0.01")) != 0 {
 				t.Errorf("a pair locks %s", held[1].Locked)
 			}
-			if r, _ := c.Cancel(t.Context(), exchange.OrderRef{ClientOrderID: open[0].ClientOrderID, Symbol: "BTC/USDT"}); r.Outcome != exchange.Accepted {
+			if r, _ := c.Cancel(t.Context(),
+				exchange.OrderRef{ClientOrderID: open[0].ClientOrderID,
+					Symbol: "BTC/USDT"}); r.Outcome != exchange.Accepted {
 				t.Error(r)
 			}
 			if rest, _ := c.OpenOrders(t.Context()); len(rest) != 0 {
@@ -277,61 +300,75 @@ func equalsBacktest(t *testing.T, seed uint64) {
 		t.Fatal(err)
 	}
 	rec := &shadow{}
-	engine, err := sim.NewEngine(sim.Config{Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: hour, InitialCash: dec("10000"), Options: options, PriceSteps: []decimal.Decimal{dec("0.01")}}, rec)
+	engine, err := sim.NewEngine(sim.Config{Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: hour,
+		InitialCash: dec("10000"), Options: options, PriceSteps: []decimal.Decimal{dec("0.01")}}, rec)
 	if err != nil {
 		t.Fatal(err)
 	}
 	n, accepted := 0, 0
-	_, c := live(t, fmt.Sprintf(`{"candles_per_second":200,"seed":"%d"}`, seed), 600, func(c exchange.Connection, step int, k market.Candle) {
-		if err := engine.Match(&sim.Batch{CloseTime: k.CloseTime, Candles: []market.Candle{k}, Closed: []bool{true}}); err != nil {
-			t.Fatal(err)
-		}
-		for range r.IntN(3) {
-			n++
-			req := asked(fmt.Sprint("o", n), market.Side(r.IntN(2)), decimal.MustNew(1+r.Int64N(10_000_000), 8).String())
-			req.Type = market.OrderType(r.IntN(4))
-			off := func() decimal.Decimal { return decimal.MustNew(int64(k.Close*100)+r.Int64N(60000)-30000, 2) }
-			if req.Type.NeedsLimit() {
-				req.LimitPrice = off()
-			}
-			if req.Type.NeedsStop() {
-				req.StopPrice = off()
-			}
-			if r.IntN(5) == 0 {
-				req.TimeInForce = market.IOC
-			}
-			if req.Type == market.Market && r.IntN(3) == 0 {
-				req.Quantity, req.QuoteAmount = decimal.Decimal{}, decimal.MustNew(500+r.Int64N(100000), 2)
-			}
-			if result, _ := c.Submit(t.Context(), req); result.Outcome != exchange.Accepted {
-				continue
-			}
-			accepted++
-			in := market.Intent{Symbol: req.Symbol, Side: req.Side, Type: req.Type, TimeInForce: req.TimeInForce, ClientRef: req.ClientOrderID,
-				LimitPrice: sim.Float(req.LimitPrice), StopPrice: sim.Float(req.StopPrice), Size: market.Size{Kind: market.SizeQuantity, Value: sim.Float(req.Quantity)}}
-			if req.QuoteAmount.IsPos() {
-				in.Size = market.Size{Kind: market.SizeQuoteAmount, Value: sim.Float(req.QuoteAmount)}
-			}
-			if err := engine.Accept([]market.Intent{in}); err != nil {
+	_, c := live(t, fmt.Sprintf(`{"candles_per_second":200,"seed":"%d"}`, seed), 600,
+		func(c exchange.Connection, step int, k market.Candle) {
+			if err := engine.Match(&sim.Batch{CloseTime: k.CloseTime, Candles: []market.Candle{k},
+				Closed: []bool{true}}); err != nil {
 				t.Fatal(err)
 			}
-		}
-		if r.IntN(6) == 0 && n > 0 {
-			id := fmt.Sprint("o", 1+r.IntN(n))
-			if result, _ := c.Cancel(t.Context(), exchange.OrderRef{ClientOrderID: id, Symbol: "BTC/USDT"}); result.Outcome == exchange.Accepted {
-				if err := engine.Accept([]market.Intent{{Action: market.Cancel, Symbol: "BTC/USDT", Ref: id}}); err != nil {
+			for range r.IntN(3) {
+				n++
+				req := asked(fmt.Sprint("o", n), market.Side(r.IntN(2)),
+					decimal.MustNew(1+r.Int64N(10_000_000), 8).String())
+				req.Type = market.OrderType(r.IntN(4))
+				off := func() decimal.Decimal {
+					return decimal.MustNew(int64(k.Close*100)+r.Int64N(60000)-30000, 2)
+				}
+				if req.Type.NeedsLimit() {
+					req.LimitPrice = off()
+				}
+				if req.Type.NeedsStop() {
+					req.StopPrice = off()
+				}
+				if r.IntN(5) == 0 {
+					req.TimeInForce = market.IOC
+				}
+				if req.Type == market.Market && r.IntN(3) == 0 {
+					req.Quantity, req.QuoteAmount = decimal.Decimal{},
+						decimal.MustNew(500+r.Int64N(100000), 2)
+				}
+				if result, _ := c.Submit(t.Context(), req); result.Outcome != exchange.Accepted {
+					continue
+				}
+				accepted++
+				in := market.Intent{Symbol: req.Symbol, Side: req.Side, Type: req.Type,
+					TimeInForce: req.TimeInForce, ClientRef: req.ClientOrderID,
+					LimitPrice: sim.Float(req.LimitPrice), StopPrice: sim.Float(req.StopPrice),
+					Size: market.Size{Kind: market.SizeQuantity, Value: sim.Float(req.Quantity)}}
+				if req.QuoteAmount.IsPos() {
+					in.Size = market.Size{Kind: market.SizeQuoteAmount, Value: sim.Float(req.QuoteAmount)}
+				}
+				if err := engine.Accept([]market.Intent{in}); err != nil {
 					t.Fatal(err)
 				}
 			}
-		}
-	})
+			if r.IntN(6) == 0 && n > 0 {
+				id := fmt.Sprint("o", 1+r.IntN(n))
+				if result, _ := c.Cancel(t.Context(),
+					exchange.OrderRef{ClientOrderID: id,
+						Symbol: "BTC/USDT"}); result.Outcome == exchange.Accepted {
+					if err := engine.Accept(
+						[]market.Intent{{Action: market.Cancel, Symbol: "BTC/USDT", Ref: id}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		})
 	got, err := c.Fills(t.Context(), "BTC/USDT", 0)
 	if err != nil || len(got.Fills) != len(rec.fills) || len(got.Fills) < 20 {
-		t.Fatalf("%d fills, %d in the backtest, %d accepted, %v", len(got.Fills), len(rec.fills), accepted, err)
+		t.Fatalf("%d fills, %d in the backtest, %d accepted, %v", len(got.Fills), len(rec.fills), accepted,
+			err)
 	}
 	for i, f := range got.Fills {
 		want := rec.fills[i]
-		if f.Price != want.Price || f.Quantity != want.Quantity || f.Fee != want.Fee || f.Side != want.Side || f.Liquidity != want.Liquidity || f.Time != want.Time+3600_000 {
+		if f.Price != want.Price || f.Quantity != want.Quantity || f.Fee != want.Fee || f.Side != want.Side ||
+			f.Liquidity != want.Liquidity || f.Time != want.Time+3600_000 {
 			t.Fatalf("fill %d: %+v, want %+v", i, f, want)
 		}
 	}

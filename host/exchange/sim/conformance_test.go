@@ -70,7 +70,8 @@ func play(t *testing.T, figure string, h conformance.Harness) {
 }
 
 func TestConformance(t *testing.T) {
-	play(t, "conformance cards, sim", simHarness(func(_ testing.TB, c exchange.Connection) exchange.Connection { return c }))
+	play(t, "conformance cards, sim",
+		simHarness(func(_ testing.TB, c exchange.Connection) exchange.Connection { return c }))
 }
 
 func TestConformanceOverTheWire(t *testing.T) {

@@ -99,7 +99,7 @@ func field(order int, schema map[string]any) map[string]any {
 	return schema
 }
 
-// Describe is the venue's entry: any symbol, paper and live.
+// Describe returns the venue's entry: any symbol, paper and live.
 func Describe() exchange.Description {
 	return exchange.Description{
 		ID: ID, Name: "Simulated market", Aliases: []string{}, Version: version, Kind: "sim",
@@ -112,7 +112,7 @@ func Describe() exchange.Description {
 	}
 }
 
-// DescribeStore is the entry of a stored exchange: paper runs replay its candles.
+// DescribeStore returns the entry of a stored exchange: paper runs replay its candles.
 func DescribeStore(stored candle.Exchange) exchange.Description {
 	return exchange.Description{
 		ID: stored.ID, Name: stored.ID, Aliases: []string{}, Version: version, Kind: "store",
@@ -180,7 +180,7 @@ func readSettings(text json.RawMessage, store string) (settings, error) {
 	return s, nil
 }
 
-// Replayed is the stored exchange whose candles the settings ask the exchange sim to replay;
+// Replayed returns the stored exchange whose candles the settings ask the exchange sim to replay;
 // empty where they ask for none.
 func Replayed(text json.RawMessage) string {
 	s, err := readSettings(text, "")
@@ -190,7 +190,7 @@ func Replayed(text json.RawMessage) string {
 	return s.Source
 }
 
-// period is the wall time between two candles.
+// period returns the wall time between two candles.
 func (s *settings) period() time.Duration { return time.Duration(float64(time.Second) / s.Pace) }
 
 // tape is the candles of one symbol, those to come included.
@@ -261,7 +261,7 @@ func closeTapes(tapes []tape) {
 	}
 }
 
-// replayStart is where a replay begins: where it is told to, at the default where the
+// replayStart returns where a replay begins: where it is told to, at the default where the
 // candles have it, else behind some candles to warm up on.
 func replayStart(tapes []tape, asked market.Time) (market.Time, error) {
 	var from, first, last market.Time
@@ -336,7 +336,7 @@ func newSynthetic(seed string, symbol market.Symbol, tf market.Timeframe, start 
 	return &synthetic{origin: floorTo(start, span) - historyCandles*span, span: span, cursor: w}
 }
 
-// floorTo is the last point of the grid that is not after t.
+// floorTo returns the last point of the grid that is not after t.
 func floorTo(t, span market.Time) market.Time {
 	rest := t % span
 	if rest < 0 {
@@ -345,7 +345,7 @@ func floorTo(t, span market.Time) market.Time {
 	return t - rest
 }
 
-// index is the first candle that opens at or after t.
+// index returns the first candle that opens at or after t.
 func (s *synthetic) index(t market.Time) int {
 	if t <= s.origin {
 		return 0

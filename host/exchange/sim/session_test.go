@@ -24,11 +24,14 @@ func TestSession(t *testing.T) {
 		t.Fatal(got, err)
 	}
 	var refusal *exchange.Error
-	if _, err := c.Open(ctx, request(false, "")); !errors.As(err, &refusal) || refusal.Result.VenueCode != "ALREADY_OPEN" {
+	if _, err := c.Open(ctx, request(false, "")); !errors.As(err, &refusal) ||
+		refusal.Result.VenueCode != "ALREADY_OPEN" {
 		t.Error(err)
 	}
 	list, err := c.Markets(ctx)
-	if err != nil || len(list) != 2 || list[0].PriceTick.String() != "0.01" || list[0].QuantityStep.String() != "0.00000001" || list[0].MinNotional.String() != "5" || !list[0].Trading {
+	if err != nil || len(list) != 2 || list[0].PriceTick.String() != "0.01" ||
+		list[0].QuantityStep.String() != "0.00000001" || list[0].MinNotional.String() != "5" ||
+		!list[0].Trading {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if _, err := c.Candles(ctx, exchange.CandleQuery{Symbol: "NO/USDT"}); err == nil {
@@ -68,7 +71,8 @@ func TestSettings(t *testing.T) {
 	}{
 		{``, true},
 		{`{}`, true},
-		{`{"apiKey":"k","secret":"s","password":"p","sandbox":true,"rateLimit":50.5,"enableRateLimit":false}`, true},
+		{`{"apiKey":"k","secret":"s","password":"p","sandbox":true,"rateLimit":50.5,"enableRateLimit":false}`,
+			true},
 		{`{"market":"synthetic","seed":"x","candles_per_second":0.001,"start":"2020-01-01T00:00:00Z","cash":0.01,"source":"sample"}`, true},
 		{`{"candles_per_second":200,"start":"2020-02-29"}`, true},
 		{`{"candles_per_second":200.1}`, false},
@@ -113,14 +117,19 @@ func TestSettings(t *testing.T) {
 
 func TestDescriptions(t *testing.T) {
 	d := Describe()
-	if d.ID != "sim" || d.Kind != "sim" || d.DeadMan != "none" || d.RequiresCredentials || d.Symbols != nil || len(d.Timeframes) != 14 {
+	if d.ID != "sim" || d.Kind != "sim" || d.DeadMan != "none" || d.RequiresCredentials || d.Symbols != nil ||
+		len(d.Timeframes) != 14 {
 		t.Errorf("%+v", d)
 	}
-	stored := DescribeStore(candle.Exchange{ID: "sample", Symbols: []market.Symbol{"BTC/USDT"}, Timeframes: []market.Timeframe{hour}})
-	if stored.Kind != "store" || len(stored.Modes) != 1 || stored.Modes[0] != "paper" || len(stored.Symbols) != 1 {
+	stored := DescribeStore(candle.Exchange{ID: "sample", Symbols: []market.Symbol{"BTC/USDT"},
+		Timeframes: []market.Timeframe{hour}})
+	if stored.Kind != "store" || len(stored.Modes) != 1 || stored.Modes[0] != "paper" ||
+		len(stored.Symbols) != 1 {
 		t.Errorf("%+v", stored)
 	}
-	for text, good := range map[string]bool{`{"market":"replay","source":"sample"}`: true, `{"source":"other"}`: false, `{"market":"synthetic"}`: false, `{"cash":1}`: false, `{"start":"2019-01-01"}`: true} {
+	for text, good := range map[string]bool{`{"market":"replay","source":"sample"}`: true,
+		`{"source":"other"}`: false, `{"market":"synthetic"}`: false, `{"cash":1}`: false,
+		`{"start":"2019-01-01"}`: true} {
 		if _, err := exchange.DecodeConfig(stored.ConfigSchema, []byte(text)); (err == nil) != good {
 			t.Errorf("%s: %v", text, err)
 		}

@@ -96,7 +96,7 @@ func (v *venue) release() (time.Duration, bool) {
 	return v.pace.due(), v.pace.next != 0
 }
 
-// nextClose is the close of the step to come; 0 if there is none.
+// nextClose returns the close of the step to come; 0 if there is none.
 func (v *venue) nextClose() market.Time {
 	var first market.Time
 	for i, t := range v.tapes {
@@ -150,7 +150,7 @@ type pace struct {
 	held       bool          // the step is being answered: time stands at its close
 }
 
-// now is the venue's time.
+// now returns the venue's time.
 func (p *pace) now() market.Time {
 	if p.since.IsZero() || p.held || p.next == 0 {
 		return p.last
@@ -160,7 +160,7 @@ func (p *pace) now() market.Time {
 	return min(max(t, p.last), p.next-1)
 }
 
-// wall is how long a stretch of venue time lasts.
+// wall returns how long a stretch of venue time lasts.
 func (p *pace) wall(d time.Duration) time.Duration {
 	if p.next <= p.last {
 		return 0
@@ -169,7 +169,7 @@ func (p *pace) wall(d time.Duration) time.Duration {
 		float64(d) / float64(time.Duration(p.next-p.last)*time.Millisecond) * float64(p.period))
 }
 
-// due is how long to wait for the next close.
+// due returns how long to wait for the next close.
 func (p *pace) due() time.Duration { return p.period - time.Since(p.since) }
 
 // start sets the clock going.

@@ -25,7 +25,8 @@ func request(trading bool, settings string, symbols ...market.Symbol) exchange.O
 	if len(symbols) == 0 {
 		symbols = []market.Symbol{"BTC/USDT"}
 	}
-	return exchange.OpenRequest{RunID: "svc_1", RunTag: "abcdef", Trading: trading, Symbols: symbols, Timeframe: hour, Config: exchange.Config{Settings: json.RawMessage(settings)}}
+	return exchange.OpenRequest{RunID: "svc_1", RunTag: "abcdef", Trading: trading, Symbols: symbols,
+		Timeframe: hour, Config: exchange.Config{Settings: json.RawMessage(settings)}}
 }
 
 func open(t *testing.T, c exchange.Connection, req exchange.OpenRequest) {
@@ -88,7 +89,8 @@ func TestPace(t *testing.T) {
 			}
 		})
 		half := 500 * time.Millisecond
-		if want := []time.Duration{half, 2 * half, 2*half + 3*time.Second, 3*half + 3*time.Second}; !slices.Equal(walls, want) {
+		if want := []time.Duration{half, 2 * half, 2*half + 3*time.Second,
+			3*half + 3*time.Second}; !slices.Equal(walls, want) {
 			t.Errorf("candles at %v, want %v", walls, want)
 		}
 		time.Sleep(time.Hour) // the last step was given up, not answered
@@ -111,7 +113,8 @@ func TestPace(t *testing.T) {
 func TestHistoryIsTheStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := New(nil)
-		open(t, c, request(false, `{"candles_per_second":200,"seed":"x","start":"2024-01-31"}`, "BTC/USDT", "ETH/USDT"))
+		open(t, c, request(false, `{"candles_per_second":200,"seed":"x","start":"2024-01-31"}`, "BTC/USDT",
+			"ETH/USDT"))
 		streamed := map[market.Symbol][]market.Candle{}
 		for range 5 {
 			events := collect(t, c, 40, nil)
@@ -126,16 +129,21 @@ func TestHistoryIsTheStream(t *testing.T) {
 			}
 		}
 		for symbol, got := range streamed {
-			all, err := c.Candles(t.Context(), exchange.CandleQuery{Symbol: symbol, From: mustTime("2024-01-31"), To: got[len(got)-1].CloseTime})
+			all, err := c.Candles(t.Context(),
+				exchange.CandleQuery{Symbol: symbol, From: mustTime("2024-01-31"),
+					To: got[len(got)-1].CloseTime})
 			if err != nil || !slices.Equal(all, got) {
 				t.Errorf("%s: %d streamed, %d in history, %v", symbol, len(got), len(all), err)
 			}
-			before, err := c.Candles(t.Context(), exchange.CandleQuery{Symbol: symbol, To: mustTime("2030-01-01"), Limit: 5000})
-			if err != nil || len(before) != 1000 || before[0].OpenTime != mustTime("2024-01-31")-5000*3600_000 {
+			before, err := c.Candles(t.Context(),
+				exchange.CandleQuery{Symbol: symbol, To: mustTime("2030-01-01"), Limit: 5000})
+			if err != nil || len(before) != 1000 ||
+				before[0].OpenTime != mustTime("2024-01-31")-5000*3600_000 {
 				t.Errorf("%d, %v", len(before), err)
 			}
 		}
-		future, err := c.Candles(t.Context(), exchange.CandleQuery{Symbol: "BTC/USDT", From: c.Clock.Now(), To: mustTime("2030-01-01")})
+		future, err := c.Candles(t.Context(),
+			exchange.CandleQuery{Symbol: "BTC/USDT", From: c.Clock.Now(), To: mustTime("2030-01-01")})
 		if err != nil || len(future) != 0 {
 			t.Errorf("%d candles that have not closed, %v", len(future), err)
 		}
@@ -169,7 +177,8 @@ func replayStore(t *testing.T) *candle.Store {
 			holes.Append(b.At(i))
 		}
 	}
-	s, err := candle.Temporary(t.Context(), t.TempDir(), []candle.PutRequest{{Exchange: "mine", Series: a}, {Exchange: "mine", Series: holes}})
+	s, err := candle.Temporary(t.Context(), t.TempDir(),
+		[]candle.PutRequest{{Exchange: "mine", Series: a}, {Exchange: "mine", Series: holes}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -193,7 +202,8 @@ func TestReplay(t *testing.T) {
 			}
 			open(t, c, request(false, with, "A/USD", "B/USD", "NONE/USD"))
 			markets, err := c.Markets(t.Context())
-			if err != nil || len(markets) != 2 || markets[1].Symbol != "B/USD" || !markets[1].PriceTick.IsPos() {
+			if err != nil || len(markets) != 2 || markets[1].Symbol != "B/USD" ||
+				!markets[1].PriceTick.IsPos() {
 				t.Fatalf("%v, %v", markets, err)
 			}
 			got := map[market.Symbol]int{}
@@ -203,7 +213,8 @@ func TestReplay(t *testing.T) {
 					return
 				}
 				got[e.Symbol]++
-				if e.Candle.OpenTime < start || e.Candle.CloseTime < last || c.Clock.Now() != e.Candle.CloseTime {
+				if e.Candle.OpenTime < start || e.Candle.CloseTime < last ||
+					c.Clock.Now() != e.Candle.CloseTime {
 					t.Errorf("%s at %s", e.Candle.CloseTime, c.Clock.Now())
 				}
 				last = e.Candle.CloseTime
@@ -211,7 +222,8 @@ func TestReplay(t *testing.T) {
 			if !errors.Is(err, exchange.ErrEnded) || got["A/USD"] != 300 || got["NONE/USD"] != 0 {
 				t.Errorf("%v: %v", got, err)
 			}
-			rest, err := c.Candles(t.Context(), exchange.CandleQuery{Symbol: "B/USD", From: start, To: last + 1})
+			rest, err := c.Candles(t.Context(),
+				exchange.CandleQuery{Symbol: "B/USD", From: start, To: last + 1})
 			if err != nil || len(rest) != got["B/USD"] {
 				t.Errorf("%d of B in history, %d streamed, %v", len(rest), got["B/USD"], err)
 			}

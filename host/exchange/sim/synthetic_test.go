@@ -88,7 +88,9 @@ func TestDraws(t *testing.T) {
 				high, low = max(high, p), min(low, p)
 			}
 			v := 1 + r.Uint64N(1000)
-			want := market.Candle{OpenTime: s.origin + market.Time(i)*3600_000, Open: float64(open) / 100, High: float64(high) / 100, Low: float64(low) / 100, Close: float64(p) / 100, Volume: float64(v) / 100}
+			want := market.Candle{OpenTime: s.origin + market.Time(i)*3600_000, Open: float64(open) / 100,
+				High: float64(high) / 100, Low: float64(low) / 100, Close: float64(p) / 100,
+				Volume: float64(v) / 100}
 			want.CloseTime = want.OpenTime + 3600_000
 			if got, ok := s.at(i); !ok || got != want {
 				t.Fatalf("candle %d: %+v, want %+v", i, got, want)
@@ -102,7 +104,8 @@ func TestOrigin(t *testing.T) {
 	for _, start := range []market.Time{usual, someDay, 1, 3_600_000} {
 		s := newSynthetic("1", "A/B", hour, start)
 		c, _ := s.at(historyCandles)
-		if start < c.OpenTime || start >= c.CloseTime || s.index(c.OpenTime) != historyCandles || s.index(c.OpenTime+1) != historyCandles+1 {
+		if start < c.OpenTime || start >= c.CloseTime || s.index(c.OpenTime) != historyCandles ||
+			s.index(c.OpenTime+1) != historyCandles+1 {
 			t.Errorf("start %s: candle 5000 is %s to %s", start, c.OpenTime, c.CloseTime)
 		}
 	}
@@ -120,7 +123,8 @@ func TestRandomAccess(t *testing.T) {
 		for i := range want {
 			want[i], _ = ordered.at(i)
 			c := want[i]
-			if c.Low < 1 || c.High < max(c.Open, c.Close) || c.Low > min(c.Open, c.Close) || c.Volume < 0.01 || c.Volume > 10 {
+			if c.Low < 1 || c.High < max(c.Open, c.Close) || c.Low > min(c.Open, c.Close) ||
+				c.Volume < 0.01 || c.Volume > 10 {
 				t.Fatalf("%+v", c)
 			}
 		}

@@ -23,7 +23,7 @@ func rejected(code, message string) *exchange.Result {
 	return &exchange.Result{Outcome: exchange.Rejected, VenueCode: code, Message: exchange.Clip(message)}
 }
 
-// answer is one whose code is its outcome.
+// answer returns one whose code is its outcome.
 func answer(o exchange.Outcome, message string) *exchange.Result {
 	return &exchange.Result{Outcome: o, VenueCode: string(o), Message: message}
 }
@@ -117,7 +117,7 @@ func (v *venue) Query(ctx context.Context, name exchange.OrderRef) (exchange.Res
 	return sealed(accepted, name, o.Order), o.Order
 }
 
-// unsent is the answer where a request cannot have reached the venue; nil: it has.
+// unsent returns the answer where a request cannot have reached the venue; nil: it has.
 func (v *venue) unsent(ctx context.Context) *exchange.Result {
 	why := ""
 	switch {
@@ -161,7 +161,7 @@ func newOrder(req exchange.OrderRequest) *order {
 	}
 }
 
-// find is an order by its client id and symbol.
+// find returns an order by its client id and symbol.
 func (a *account) find(name exchange.OrderRef) *order {
 	if o := a.byID[name.ClientOrderID]; o != nil && o.Symbol == name.Symbol {
 		return o
@@ -221,7 +221,7 @@ func (a *account) refuse(tif market.TimeInForce, orders ...*order) *exchange.Res
 	return nil
 }
 
-// breaks is the rule of its market that an order breaks.
+// breaks returns the rule of its market that an order breaks.
 func (a *account) breaks(o *order, tif market.TimeInForce) *exchange.Result {
 	i := a.v.symbol(o.Symbol)
 	switch {
@@ -326,7 +326,7 @@ func (v *venue) Balances(ctx context.Context) ([]exchange.Balance, error) {
 	return v.account.balances(), nil
 }
 
-// trading is the error of a read without an account.
+// trading returns the error of a read without an account.
 func (v *venue) trading(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -375,7 +375,7 @@ func (v *venue) StreamAccount(ctx context.Context, on func(exchange.AccountEvent
 	return nil
 }
 
-// take is the next notice, if there is one, and whether the session is closed.
+// take returns the next notice, if there is one, and whether the session is closed.
 func (v *venue) take(s *subscriber) (n notice, more, over bool) {
 	v.mu.Lock()
 	defer v.mu.Unlock()

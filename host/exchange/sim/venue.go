@@ -53,11 +53,11 @@ import (
 // maxPage is the most candles of one answer.
 const maxPage = 1000
 
-// New is the venue, ready to be opened by one run. The store is what a replay reads and
+// New returns the venue, ready to be opened by one run. The store is what a replay reads and
 // may be nil.
 func New(store *candle.Store) exchange.Connection { return connect(&venue{store: store}) }
 
-// NewStore is the replay that a paper run on a stored exchange sees.
+// NewStore returns the replay that a paper run on a stored exchange sees.
 func NewStore(store *candle.Store, stored candle.Exchange) exchange.Connection {
 	return connect(&venue{store: store, replayed: &stored})
 }
@@ -178,7 +178,7 @@ func (v *venue) prepare(ctx context.Context, req exchange.OpenRequest) error {
 	return err
 }
 
-// firstToClose is the first candle that closes after a moment: the one that it lies in.
+// firstToClose returns the first candle that closes after a moment: the one that it lies in.
 func firstToClose(t tape, at market.Time) int {
 	n := t.index(at)
 	if n > 0 {
@@ -189,7 +189,7 @@ func firstToClose(t tape, at market.Time) int {
 	return n
 }
 
-// refused is the error of a call that the venue did not carry out.
+// refused returns the error of a call that the venue did not carry out.
 func refused(code, message string) error {
 	return &exchange.Error{Result: *rejected(code, message)}
 }
@@ -272,7 +272,7 @@ func (v *venue) Candles(ctx context.Context, q exchange.CandleQuery) ([]market.C
 	return list, nil
 }
 
-// symbol is the index of a symbol that exists; -1 otherwise.
+// symbol returns the index of a symbol that exists; -1 otherwise.
 func (v *venue) symbol(s market.Symbol) int {
 	for i, have := range v.req.Symbols {
 		if have == s && v.tapes[i] != nil {

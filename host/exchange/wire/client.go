@@ -71,7 +71,7 @@ func (c *Client) Release() {
 	}
 }
 
-// Fault is the *ProtocolError that made the connector useless; nil as long as there is none.
+// Fault returns the *ProtocolError that made the connector useless; nil as long as there is none.
 func (c *Client) Fault() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,10 +109,10 @@ func (c *Client) judged(err error) error {
 	return fault
 }
 
-// unknown is the error of a call whose outcome is not known.
+// unknown returns the error of a call whose outcome is not known.
 func unknown(message string) error { return exchange.NewError(exchange.Unknown, message) }
 
-// transport is an error of gRPC as the contract has it.
+// transport returns an error of gRPC as the contract has it.
 func (c *Client) transport(err error) error {
 	s, _ := status.FromError(err)
 	switch s.Code() {
@@ -126,7 +126,7 @@ func (c *Client) transport(err error) error {
 	return unknown(c.redact.Text("the connector failed: " + s.Message()))
 }
 
-// verdict is the error of a read whose reply has arrived.
+// verdict returns the error of a read whose reply has arrived.
 func (c *Client) verdict(r *reader, p *connectorpb.Result) error {
 	result := r.result(p)
 	if err := c.judged(r.err()); err != nil {

@@ -38,7 +38,8 @@ func TestClockOverTheWire(t *testing.T) {
 		if wall := o.Clock.Wall(time.Hour); wall != time.Minute {
 			t.Errorf("an hour there lasts %s", wall)
 		}
-		if o := readOpened(&reader{}, openedMessage(exchange.Opened{AccountID: "7"}, nil), ""); o.Clock != nil {
+		if o := readOpened(&reader{}, openedMessage(exchange.Opened{AccountID: "7"}, nil),
+			""); o.Clock != nil {
 			t.Errorf("%+v", o)
 		}
 	})
@@ -51,7 +52,8 @@ func TestClockIsNotBelieved(t *testing.T) {
 		time     int64
 		pace     float64
 	}{
-		{"", 1, 60}, {somewhere, 1, math.NaN()}, {somewhere, 1, math.Inf(1)}, {somewhere, 1, -1}, {somewhere, 1, 1e-9}, {somewhere, 1, 1e9}, {somewhere, -1, 60},
+		{"", 1, 60}, {somewhere, 1, math.NaN()}, {somewhere, 1, math.Inf(1)}, {somewhere, 1, -1},
+		{somewhere, 1, 1e-9}, {somewhere, 1, 1e9}, {somewhere, -1, 60},
 	} {
 		r := &reader{}
 		readOpened(r, &connectorpb.OpenReply{MarketTimeMs: c.time, MarketPace: c.pace}, c.endpoint)
@@ -77,7 +79,8 @@ func FuzzOpenReply(f *testing.F) {
 		for _, endpoint := range []string{"", somewhere} {
 			r := &reader{}
 			o := readOpened(r, p, endpoint)
-			if r.err() == nil && o.Clock != nil && (endpoint == "" || !(o.Clock.Pace >= exchange.LeastPace) || o.Clock.Wall(time.Hour) <= 0) {
+			if r.err() == nil && o.Clock != nil &&
+				(endpoint == "" || !(o.Clock.Pace >= exchange.LeastPace) || o.Clock.Wall(time.Hour) <= 0) {
 				t.Errorf("took %+v", o.Clock)
 			}
 		}

@@ -99,25 +99,33 @@ func dec(s string) decimal.Decimal { return decimal.MustParse(s) }
 
 func exampleOrder() exchange.Order {
 	return exchange.Order{
-		ClientOrderID: "aso4iqles1kfl9am0u", VenueOrderID: "12", Symbol: "BTC/USDT", Side: market.Sell, Type: market.StopLimit,
-		Status: exchange.OrderPartiallyFilled, Quantity: dec("1.50"), CumQuantity: dec("0.5"), LimitPrice: dec("30000.01"),
-		StopPrice: dec("30001"), AveragePrice: dec("30000.005"), Reason: "for people", UpdatedAt: 7,
+		ClientOrderID: "aso4iqles1kfl9am0u", VenueOrderID: "12", Symbol: "BTC/USDT", Side: market.Sell,
+		Type:   market.StopLimit,
+		Status: exchange.OrderPartiallyFilled, Quantity: dec("1.50"), CumQuantity: dec("0.5"),
+		LimitPrice: dec("30000.01"),
+		StopPrice:  dec("30001"), AveragePrice: dec("30000.005"), Reason: "for people", UpdatedAt: 7,
 	}
 }
 
 func exampleFill() exchange.Fill {
 	return exchange.Fill{
-		TradeID: "9", ClientOrderID: "aso4iqles1kfl9am0u", VenueOrderID: "12", Symbol: "BTC/USDT", Side: market.Sell, Price: dec("3"),
+		TradeID: "9", ClientOrderID: "aso4iqles1kfl9am0u", VenueOrderID: "12", Symbol: "BTC/USDT",
+		Side: market.Sell, Price: dec("3"),
 		Quantity: dec("0.00000001"), Fee: dec("-0.1"), FeeAsset: "BNB", Liquidity: market.Maker, Time: 8,
 	}
 }
 
 func TestEveryFieldTravels(t *testing.T) {
-	travel[connectorpb.Result](t, exchange.Result{Outcome: exchange.Throttled, VenueCode: "-1003", HTTPStatus: 429, RetryAfterMS: 1500, Message: "too much", RawSHA256: "ab", RequestSHA256: "cd"})
+	travel[connectorpb.Result](t,
+		exchange.Result{Outcome: exchange.Throttled, VenueCode: "-1003", HTTPStatus: 429, RetryAfterMS: 1500,
+			Message: "too much", RawSHA256: "ab", RequestSHA256: "cd"})
 	travelBy(t, exchange.Description{
-		ID: "x", Name: "X", Aliases: []string{"y"}, Version: "1.0.0", Kind: "native", Sandbox: true, Modes: []string{"paper", "live"},
-		Symbols: []market.Symbol{"BTC/USDT"}, Timeframes: []market.Timeframe{market.MustTimeframe("1h")}, OrderTypes: []string{"limit"},
-		MakerFee: dec("0.001"), TakerFee: dec("0.002"), RequiresCredentials: true, RateLimitMS: 50, DeadMan: "lease", Comment: "text",
+		ID: "x", Name: "X", Aliases: []string{"y"}, Version: "1.0.0", Kind: "native", Sandbox: true,
+		Modes:   []string{"paper", "live"},
+		Symbols: []market.Symbol{"BTC/USDT"}, Timeframes: []market.Timeframe{market.MustTimeframe("1h")},
+		OrderTypes: []string{"limit"},
+		MakerFee:   dec("0.001"), TakerFee: dec("0.002"), RequiresCredentials: true, RateLimitMS: 50,
+		DeadMan: "lease", Comment: "text",
 		ConfigSchema: json.RawMessage(`{}`),
 	}, descriptionMessage, func(r *reader, p *connectorpb.Description) exchange.Description {
 		d, err := readDescription(p)
@@ -125,18 +133,24 @@ func TestEveryFieldTravels(t *testing.T) {
 		return d
 	})
 	travel[connectorpb.Market](t, exchange.Market{
-		Symbol: "BTC/USDT", Trading: true, Status: "TRADING", PriceTick: dec("0.01"), QuantityStep: dec("0.00001"), MinQuantity: dec("0.0001"),
-		MaxQuantity: dec("9000"), MarketMinQuantity: dec("0.0002"), MarketMaxQuantity: dec("100"), MarketQuantityStep: dec("0.00002"),
-		MinNotional: dec("5"), MaxNotional: dec("9000000"), PercentPriceUp: dec("5"), PercentPriceDown: dec("0.2"), MakerFee: dec("0.001"), TakerFee: dec("0.002"),
+		Symbol: "BTC/USDT", Trading: true, Status: "TRADING", PriceTick: dec("0.01"),
+		QuantityStep: dec("0.00001"), MinQuantity: dec("0.0001"),
+		MaxQuantity: dec("9000"), MarketMinQuantity: dec("0.0002"), MarketMaxQuantity: dec("100"),
+		MarketQuantityStep: dec("0.00002"),
+		MinNotional:        dec("5"), MaxNotional: dec("9000000"), PercentPriceUp: dec("5"),
+		PercentPriceDown: dec("0.2"), MakerFee: dec("0.001"), TakerFee: dec("0.002"),
 		OrderTypes: []string{"limit", "stop"}, MaxStops: 5, MaxPosition: dec("10"),
 	})
-	travel[connectorpb.Candle](t, market.Candle{OpenTime: 1, CloseTime: 2, Open: 3, High: 4, Low: 5, Close: 6, Volume: 7})
+	travel[connectorpb.Candle](t,
+		market.Candle{OpenTime: 1, CloseTime: 2, Open: 3, High: 4, Low: 5, Close: 6, Volume: 7})
 	travel[connectorpb.SubmitRequest](t, exchange.OrderRequest{
-		ClientOrderID: "a", Symbol: "BTC/USDT", Side: market.Sell, Type: market.StopLimit, TimeInForce: market.IOC, Quantity: dec("1"),
+		ClientOrderID: "a", Symbol: "BTC/USDT", Side: market.Sell, Type: market.StopLimit,
+		TimeInForce: market.IOC, Quantity: dec("1"),
 		QuoteAmount: dec("2"), Reduces: true, LimitPrice: dec("3"), StopPrice: dec("4"),
 	})
 	travel[connectorpb.SubmitPairRequest](t, exchange.PairRequest{
-		ListID: "l", LimitID: "a", StopID: "b", Symbol: "BTC/USDT", Side: market.Sell, Quantity: dec("1"), LimitPrice: dec("3"), StopPrice: dec("4"),
+		ListID: "l", LimitID: "a", StopID: "b", Symbol: "BTC/USDT", Side: market.Sell, Quantity: dec("1"),
+		LimitPrice: dec("3"), StopPrice: dec("4"),
 	})
 	travel[connectorpb.OrderRef](t, exchange.OrderRef{ClientOrderID: "a", Symbol: "BTC/USDT"})
 	travel[connectorpb.Order](t, exampleOrder())
@@ -146,16 +160,19 @@ func TestEveryFieldTravels(t *testing.T) {
 
 func TestEveryEventTravels(t *testing.T) {
 	candle := market.Candle{OpenTime: 1, CloseTime: 2, Open: 3, High: 4, Low: 5, Close: 6, Volume: 7}
-	for _, e := range []exchange.CandleEvent{{Symbol: "BTC/USDT", Candle: candle}, {State: exchange.Gap, Reason: "cut"}} {
+	for _, e := range []exchange.CandleEvent{{Symbol: "BTC/USDT", Candle: candle},
+		{State: exchange.Gap, Reason: "cut"}} {
 		p := candleEventMessage(e)
 		populated(t, "CandleEvent", p.ProtoReflect())
 		if back := readCandleEvent(&reader{}, p); back != e {
 			t.Errorf("got %+v, want %+v", back, e)
 		}
 	}
-	order, fill, balance := exampleOrder(), exampleFill(), exchange.Balance{Asset: "USDT", Free: dec("1"), Locked: dec("2")}
+	order, fill, balance := exampleOrder(), exampleFill(),
+		exchange.Balance{Asset: "USDT", Free: dec("1"), Locked: dec("2")}
 	transfer := exchange.Transfer{Asset: "USDT", Amount: dec("-500"), Time: 7}
-	for _, e := range []exchange.AccountEvent{{State: exchange.Connected, Reason: "again"}, {Order: &order}, {Fill: &fill}, {Balance: &balance}, {Transfer: &transfer}} {
+	for _, e := range []exchange.AccountEvent{{State: exchange.Connected, Reason: "again"}, {Order: &order},
+		{Fill: &fill}, {Balance: &balance}, {Transfer: &transfer}} {
 		p := accountEventMessage(e)
 		populated(t, "AccountEvent", p.ProtoReflect())
 		if back := readAccountEvent(&reader{}, p); !reflect.DeepEqual(back, e) {
@@ -163,7 +180,8 @@ func TestEveryEventTravels(t *testing.T) {
 		}
 	}
 	for _, o := range outcomes {
-		if back := new(reader).result(message[connectorpb.Result](exchange.Result{Outcome: o})); back.Outcome != o {
+		if back := new(reader).result(
+			message[connectorpb.Result](exchange.Result{Outcome: o})); back.Outcome != o {
 			t.Errorf("%s became %s", o, back.Outcome)
 		}
 	}
@@ -175,8 +193,10 @@ func TestEveryEventTravels(t *testing.T) {
 // TestOpenRequestTravels: secrets reach the connector and nothing else.
 func TestOpenRequestTravels(t *testing.T) {
 	q := exchange.OpenRequest{
-		RunID: "svc_1", RunTag: "o4iqle", Trading: true, Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe("1h"),
-		Config: exchange.Config{APIKey: exchange.NewSecret("k"), Secret: exchange.NewSecret("s"), Password: exchange.NewSecret("p"), Sandbox: true,
+		RunID: "svc_1", RunTag: "o4iqle", Trading: true, Symbols: []market.Symbol{"BTC/USDT"},
+		Timeframe: market.MustTimeframe("1h"),
+		Config: exchange.Config{APIKey: exchange.NewSecret("k"), Secret: exchange.NewSecret("s"),
+			Password: exchange.NewSecret("p"), Sandbox: true,
 			RateLimitMS: 50, Unspaced: true, Settings: json.RawMessage(`{"a":1}`)},
 		LeaseTTL: 10 * time.Second, LeaseFile: "/x", Endpoint: "http://127.0.0.1:1", OnLeaseLoss: exchange.CancelNone, Exits: []string{"aso4iqle0000000001"},
 	}
@@ -193,13 +213,15 @@ func TestOpenRequestTravels(t *testing.T) {
 }
 
 func TestRefusedNumbers(t *testing.T) {
-	for _, s := range []string{"NaN", "Inf", "1e3", "1E-3", "+1", " 1", "1.", ".5", "0x1", "1,5", "--1", strings.Repeat("1", 41), "12345678901234567890.5", "0." + strings.Repeat("1", 20)} {
+	for _, s := range []string{"NaN", "Inf", "1e3", "1E-3", "+1", " 1", "1.", ".5", "0x1", "1,5", "--1",
+		strings.Repeat("1", 41), "12345678901234567890.5", "0." + strings.Repeat("1", 20)} {
 		r := &reader{}
 		if r.signed("x", s); r.err() == nil {
 			t.Errorf("%q was taken", s)
 		}
 	}
-	for s, want := range map[string]string{"": "0", "0": "0", "-1.50": "-1.50", "0.00000001": "0.00000001", "0.0010000000000000000000000000000": "0.001", "9999999999.000000000": "9999999999.000000000"} {
+	for s, want := range map[string]string{"": "0", "0": "0", "-1.50": "-1.50", "0.00000001": "0.00000001",
+		"0.0010000000000000000000000000000": "0.001", "9999999999.000000000": "9999999999.000000000"} {
 		r := &reader{}
 		if d := r.signed("x", s); r.err() != nil || d.Cmp(dec(want)) != 0 {
 			t.Errorf("%q became %s, %v", s, d, r.err())
@@ -235,10 +257,14 @@ func TestBrokenMessages(t *testing.T) {
 		"trade_id": func(r *reader) {
 			noun[exchange.Fill](r, &connectorpb.Fill{Symbol: "BTC/USDT", Side: "buy", Liquidity: "taker"})
 		},
-		"locked": func(r *reader) { noun[exchange.Balance](r, &connectorpb.Balance{Asset: "X", Locked: "-0.1"}) },
-		"event":  func(r *reader) { readAccountEvent(r, &connectorpb.AccountEvent{}) },
+		"locked": func(r *reader) {
+			noun[exchange.Balance](r, &connectorpb.Balance{Asset: "X", Locked: "-0.1"})
+		},
+		"event": func(r *reader) { readAccountEvent(r, &connectorpb.AccountEvent{}) },
 		"state.state": func(r *reader) {
-			readCandleEvent(r, &connectorpb.CandleEvent{Event: &connectorpb.CandleEvent_State{State: &connectorpb.Link{State: "fine"}}})
+			readCandleEvent(r,
+				&connectorpb.CandleEvent{
+					Event: &connectorpb.CandleEvent_State{State: &connectorpb.Link{State: "fine"}}})
 		},
 	} {
 		r := &reader{known: map[market.Symbol]bool{"BTC/USDT": true}}
@@ -264,7 +290,8 @@ func FuzzMessages(f *testing.F) {
 	order, fill := exampleOrder(), exampleFill()
 	seed(accountEventMessage(exchange.AccountEvent{Order: &order}))
 	seed(accountEventMessage(exchange.AccountEvent{Fill: &fill}))
-	seed(accountEventMessage(exchange.AccountEvent{Transfer: &exchange.Transfer{Asset: "BTC", Amount: dec("1"), Time: 1}}))
+	seed(accountEventMessage(
+		exchange.AccountEvent{Transfer: &exchange.Transfer{Asset: "BTC", Amount: dec("1"), Time: 1}}))
 	seed(candleEventMessage(exchange.CandleEvent{Symbol: "BTC/USDT", Candle: market.Candle{OpenTime: 1}}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		known := map[market.Symbol]bool{"BTC/USDT": true}
@@ -290,7 +317,8 @@ func FuzzMessages(f *testing.F) {
 		}
 		if p := new(connectorpb.CandleEvent); proto.Unmarshal(b, p) == nil {
 			r := &reader{known: known}
-			if e := readCandleEvent(r, p); r.err() == nil && (math.IsNaN(e.Candle.Open) || e.Candle.OpenTime < 0) {
+			if e := readCandleEvent(r, p); r.err() == nil &&
+				(math.IsNaN(e.Candle.Open) || e.Candle.OpenTime < 0) {
 				t.Errorf("took %+v", e)
 			}
 		}
@@ -310,10 +338,12 @@ func TestTooManyDigits(t *testing.T) {
 	p := orderMessage(o)
 	p.AveragePrice = long
 	r := &reader{}
-	if got := noun[exchange.Order](r, p); r.err() != nil || got.AveragePrice.Cmp(dec("30910.94775234567890")) != 0 {
+	if got := noun[exchange.Order](r, p); r.err() != nil ||
+		got.AveragePrice.Cmp(dec("30910.94775234567890")) != 0 {
 		t.Errorf("%s %v", got.AveragePrice, r.err())
 	}
-	for _, wrong := range []string{strings.Repeat("9", 20), "-1", "1e5", "x", long + strings.Repeat("1", 20)} {
+	for _, wrong := range []string{strings.Repeat("9", 20), "-1", "1e5", "x",
+		long + strings.Repeat("1", 20)} {
 		p.AveragePrice = wrong
 		r := &reader{}
 		if noun[exchange.Order](r, p); r.err() == nil {

@@ -12,7 +12,7 @@ import (
 // TestDisableDump runs in a process of its own: it cannot be taken back where root tests.
 func TestDisableDump(t *testing.T) {
 	if runtime.GOOS != "linux" {
-		t.Skip("Linux only")
+		t.Skip("needs Linux: it reads /proc")
 	}
 	if os.Getenv("DUMP_CHILD") == "" {
 		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestDisableDump$")

@@ -18,7 +18,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// guarded is a fake behind a guard, with a channel that is closed when its lease ended.
+// guarded returns a fake behind a guard, with a channel that is closed when its lease ended.
 func guarded(t *testing.T, f *fake) (exchange.Connection, <-chan struct{}) {
 	t.Helper()
 	ended := make(chan struct{})
@@ -54,7 +54,8 @@ func TestSessionIsOpenedOnce(t *testing.T) {
 		f := newFake()
 		conn, _ := guarded(t, f)
 		ctx := t.Context()
-		if r, _ := conn.Submit(ctx, limitOrder(ourID)); r.Outcome != exchange.NotSent || r.VenueCode != "NOT_OPEN" {
+		if r, _ := conn.Submit(ctx, limitOrder(ourID)); r.Outcome != exchange.NotSent ||
+			r.VenueCode != "NOT_OPEN" {
 			t.Errorf("before Open: %+v", r)
 		}
 		f.onOpen = func(exchange.OpenRequest) error { return errors.New("unreachable") }
@@ -74,7 +75,8 @@ func TestSessionIsOpenedOnce(t *testing.T) {
 		if len(f.closes) != 1 {
 			t.Errorf("closed %d times", len(f.closes))
 		}
-		if r, _ := conn.Submit(ctx, limitOrder(ourID)); r.Outcome != exchange.NotSent || r.VenueCode != "CLOSED" {
+		if r, _ := conn.Submit(ctx, limitOrder(ourID)); r.Outcome != exchange.NotSent ||
+			r.VenueCode != "CLOSED" {
 			t.Errorf("after Close: %+v", r)
 		}
 	})
@@ -88,7 +90,8 @@ func TestPaperMakesNoKeyedRequest(t *testing.T) {
 		req.Trading = false
 		opened(t, conn, req)
 		defer conn.Close(t.Context(), true)
-		if r, _ := conn.Submit(t.Context(), limitOrder(ourID)); r.Outcome != exchange.NotSent || r.VenueCode != "NOT_TRADING" {
+		if r, _ := conn.Submit(t.Context(), limitOrder(ourID)); r.Outcome != exchange.NotSent ||
+			r.VenueCode != "NOT_TRADING" {
 			t.Errorf("%+v", r)
 		}
 		if _, err := conn.Balances(t.Context()); code(err) != "NOT_TRADING" {
@@ -130,7 +133,8 @@ func TestSilence(t *testing.T) {
 		}
 		begin := time.Now()
 		time.Sleep(time.Second + time.Millisecond) // ten seconds since the last beat
-		if r, _ := conn.Submit(t.Context(), limitOrder("late")); r.Outcome != exchange.NotSent || f.count("submit late") != 0 {
+		if r, _ := conn.Submit(t.Context(), limitOrder("late")); r.Outcome != exchange.NotSent ||
+			f.count("submit late") != 0 {
 			t.Errorf("%+v", r)
 		}
 		if _, err := conn.Beat(t.Context(), 99); err == nil {
@@ -141,7 +145,8 @@ func TestSilence(t *testing.T) {
 			t.Errorf("it took %s", took)
 		}
 		report := readReport(t, req.LeaseFile)
-		if report.Reason != wire.ReasonNoBeat || !slices.Equal(report.Cancelled, []string{otherID, ourID}) || len(report.Unconfirmed) != 0 ||
+		if report.Reason != wire.ReasonNoBeat || !slices.Equal(report.Cancelled, []string{otherID, ourID}) ||
+			len(report.Unconfirmed) != 0 ||
 			!slices.Equal(report.Kept, slices.Sorted(slices.Values([]string{exitID, oldExitID}))) {
 			t.Errorf("%+v", report)
 		}
@@ -157,7 +162,7 @@ func TestSilence(t *testing.T) {
 	})
 }
 
-// exit is an order that only reduces a position.
+// exit returns an order that only reduces a position.
 func exit(id string) exchange.OrderRequest {
 	q := limitOrder(id)
 	q.Reduces = true
@@ -185,7 +190,8 @@ func TestOnLeaseLoss(t *testing.T) {
 			submitted(t, conn, ourID)
 			_, _ = conn.Submit(t.Context(), exit(exitID))
 			<-ended
-			if r := readReport(t, req.LeaseFile); !slices.Equal(r.Cancelled, test.cancelled) || !slices.Equal(r.Kept, test.kept) {
+			if r := readReport(t, req.LeaseFile); !slices.Equal(r.Cancelled, test.cancelled) ||
+				!slices.Equal(r.Kept, test.kept) {
 				t.Errorf("%q: %+v", test.cancels, r)
 			}
 		})
@@ -214,12 +220,15 @@ func TestSweepWithoutAnswers(t *testing.T) {
 		conn, ended := guarded(t, f)
 		req := openRequest()
 		req.LeaseFile = filepath.Join(t.TempDir(), "lease.json")
-		f.onCancel = func(exchange.OrderRef) (exchange.Result, exchange.Order) { return exchange.Result{}, exchange.Order{} }
+		f.onCancel = func(exchange.OrderRef) (exchange.Result, exchange.Order) {
+			return exchange.Result{}, exchange.Order{}
+		}
 		f.onQuery = func(ref exchange.OrderRef) (exchange.Result, exchange.Order) {
 			if ref.ClientOrderID == ourID {
 				return exchange.Result{Outcome: exchange.Unknown}, exchange.Order{}
 			}
-			return accepted(), exchange.Order{ClientOrderID: otherID, Symbol: testSymbol, Status: exchange.OrderFilled}
+			return accepted(),
+				exchange.Order{ClientOrderID: otherID, Symbol: testSymbol, Status: exchange.OrderFilled}
 		}
 		opened(t, conn, req)
 		submitted(t, conn, ourID, otherID)
@@ -274,7 +283,8 @@ func TestDefiniteAbsence(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		left, err := conn.Close(t.Context(), true)
-		if took := time.Since(begin); err != nil || left != nil || took < 10*time.Second || took > 12*time.Second {
+		if took := time.Since(begin); err != nil || left != nil || took < 10*time.Second ||
+			took > 12*time.Second {
 			t.Errorf("%v %v after %s", left, err, took)
 		}
 	})
@@ -320,8 +330,8 @@ func TestHostDiesDuringClose(t *testing.T) {
 	})
 }
 
-// TestCloseDuringTheSweep: a session is not over while the orders of a lease that was lost are being cancelled: whoever
-// closes it must not end the process.
+// TestCloseDuringTheSweep: a session is not over while the orders of a lease that was lost are being
+// cancelled: whoever closes it must not end the process.
 func TestCloseDuringTheSweep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake()
@@ -358,7 +368,8 @@ func TestGuardRedacts(t *testing.T) {
 	f.onSubmit = func(context.Context, exchange.OrderRequest) (exchange.Result, exchange.Order) {
 		return exchange.Result{Outcome: exchange.Rejected, Message: "no " + key}, exchange.Order{Reason: key}
 	}
-	if r, o := conn.Submit(t.Context(), limitOrder(ourID)); strings.Contains(r.Message+o.Reason, key) || r.Outcome != exchange.Rejected {
+	if r, o := conn.Submit(t.Context(), limitOrder(ourID)); strings.Contains(r.Message+o.Reason, key) ||
+		r.Outcome != exchange.Rejected {
 		t.Errorf("%+v %+v", r, o)
 	}
 	f.account = func(_ context.Context, on func(exchange.AccountEvent)) error {
@@ -388,8 +399,10 @@ func TestOverTheWire(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	submitted(t, conn, ourID)
-	pair := exchange.PairRequest{ListID: "l", LimitID: "x1", StopID: "x2", Symbol: testSymbol, Side: market.Sell, Quantity: one, LimitPrice: one, StopPrice: one}
-	if r, legs := conn.SubmitPair(ctx, pair); r.Outcome != exchange.Accepted || legs[0].ClientOrderID != "x1" || legs[1].ClientOrderID != "x2" {
+	pair := exchange.PairRequest{ListID: "l", LimitID: "x1", StopID: "x2", Symbol: testSymbol,
+		Side: market.Sell, Quantity: one, LimitPrice: one, StopPrice: one}
+	if r, legs := conn.SubmitPair(ctx, pair); r.Outcome != exchange.Accepted ||
+		legs[0].ClientOrderID != "x1" || legs[1].ClientOrderID != "x2" {
 		t.Errorf("%+v %+v", r, legs)
 	}
 	if a, err := conn.Beat(ctx, 1); err != nil || a != (exchange.Ack{OpenOrders: 3}) {
@@ -398,19 +411,22 @@ func TestOverTheWire(t *testing.T) {
 	f.mu.Lock()
 	f.venueAt = 1_700_000_000_000
 	f.mu.Unlock()
-	if a, err := conn.Beat(ctx, 2); err != nil || a != (exchange.Ack{OpenOrders: 3, VenueTime: 1_700_000_000_000}) {
+	if a, err := conn.Beat(ctx, 2); err != nil ||
+		a != (exchange.Ack{OpenOrders: 3, VenueTime: 1_700_000_000_000}) {
 		t.Errorf("%+v %v", a, err)
 	}
 	if r, o := conn.Query(ctx, ref(ourID)); r.Outcome != exchange.Accepted || o.ClientOrderID != ourID {
 		t.Errorf("%+v %+v", r, o)
 	}
-	if r, _ := conn.Query(ctx, ref("nobody")); r.Outcome != exchange.NotFound || r.VenueCode != "-2013" || r.HTTPStatus != 400 {
+	if r, _ := conn.Query(ctx, ref("nobody")); r.Outcome != exchange.NotFound || r.VenueCode != "-2013" ||
+		r.HTTPStatus != 400 {
 		t.Errorf("%+v", r)
 	}
 	if list, err := conn.Markets(ctx); err != nil || len(list) != 1 {
 		t.Errorf("%v %v", list, err)
 	}
-	if list, err := conn.Candles(ctx, exchange.CandleQuery{Symbol: testSymbol, To: 1, Limit: 1000}); err != nil || len(list) != 1 {
+	if list, err := conn.Candles(ctx,
+		exchange.CandleQuery{Symbol: testSymbol, To: 1, Limit: 1000}); err != nil || len(list) != 1 {
 		t.Errorf("%v %v", list, err)
 	}
 	if list, err := conn.OpenOrders(ctx); err != nil || len(list) != 5 {
@@ -432,13 +448,14 @@ func TestOverTheWire(t *testing.T) {
 	if err := conn.StreamCandles(ctx, func(exchange.CandleEvent) {}); !errors.Is(err, exchange.ErrEnded) {
 		t.Errorf("%v", err)
 	}
-	if left, err := conn.Close(ctx, true); err != nil || left != nil || f.open(ourID) || f.open("x1") || !f.open("manual") {
+	if left, err := conn.Close(ctx, true); err != nil || left != nil || f.open(ourID) || f.open("x1") ||
+		!f.open("manual") {
 		t.Errorf("%v %v", left, err)
 	}
 }
 
-// TestOtherSymbols: the answer to a question about an order on a symbol that is none of the session's may be about
-// it, which is how orders of earlier runs are settled; what was not asked about stays a lie.
+// TestOtherSymbols: the answer to a question about an order on a symbol that is none of the session's may be
+// about it, which is how orders of earlier runs are settled; what was not asked about stays a lie.
 func TestOtherSymbols(t *testing.T) {
 	const other, third = market.Symbol("ETH/USDT"), market.Symbol("SOL/USDT")
 	f := newFake()
@@ -449,10 +466,12 @@ func TestOtherSymbols(t *testing.T) {
 	if r, o := conn.Query(t.Context(), earlier); r.Outcome != exchange.Accepted || o.Symbol != other {
 		t.Errorf("%+v %+v", r, o)
 	}
-	if r, o := conn.Cancel(t.Context(), earlier); r.Outcome != exchange.Accepted || o.Status != exchange.OrderCanceled {
+	if r, o := conn.Cancel(t.Context(), earlier); r.Outcome != exchange.Accepted ||
+		o.Status != exchange.OrderCanceled {
 		t.Errorf("%+v %+v", r, o)
 	}
-	if page, err := conn.Fills(t.Context(), other, 0); err != nil || len(page.Fills) != 1 || page.Fills[0].Symbol != other {
+	if page, err := conn.Fills(t.Context(), other, 0); err != nil || len(page.Fills) != 1 ||
+		page.Fills[0].Symbol != other {
 		t.Errorf("%+v %v", page, err)
 	}
 	f.orders[foreignID].Symbol = third
@@ -482,11 +501,13 @@ func TestAccountStream(t *testing.T) {
 	opened(t, conn, openRequest())
 	defer conn.Close(t.Context(), false)
 	var answer *exchange.Error
-	if err := conn.StreamAccount(t.Context(), nil); !errors.As(err, &answer) || answer.Result.Outcome != exchange.AuthFailed {
+	if err := conn.StreamAccount(t.Context(), nil); !errors.As(err, &answer) ||
+		answer.Result.Outcome != exchange.AuthFailed {
 		t.Errorf("%v", err)
 	}
 	var broke *wire.ProtocolError
-	if err := conn.StreamAccount(t.Context(), func(exchange.AccountEvent) {}); !errors.As(err, &broke) || broke.Field != "event" {
+	if err := conn.StreamAccount(t.Context(), func(exchange.AccountEvent) {}); !errors.As(err, &broke) ||
+		broke.Field != "event" {
 		t.Errorf("%v", err)
 	}
 	// After one lie nothing is believed.
@@ -504,7 +525,8 @@ func TestUnknownByDefault(t *testing.T) {
 	f.onSubmit = func(_ context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
 		switch q.ClientOrderID {
 		case ourID:
-			<-short.Done() // not its own deadline, which may be a moment earlier: that answer would be in time
+			// not its own deadline, which may be a moment earlier: that answer would be in time
+			<-short.Done()
 			return exchange.Result{Outcome: exchange.Rejected}, exchange.Order{}
 		case otherID:
 			return exchange.Result{Outcome: "FINE"}, exchange.Order{}
@@ -513,7 +535,8 @@ func TestUnknownByDefault(t *testing.T) {
 	}
 	opened(t, conn, openRequest())
 	defer conn.Close(t.Context(), false)
-	for id, ctx := range map[string]context.Context{ourID: short, otherID: t.Context(), "third": t.Context()} {
+	for id, ctx := range map[string]context.Context{ourID: short, otherID: t.Context(),
+		"third": t.Context()} {
 		if r, _ := conn.Submit(ctx, limitOrder(id)); r.Outcome != exchange.Unknown {
 			t.Errorf("%s: %+v", id, r)
 		}

@@ -87,7 +87,8 @@ func install(t testing.TB, names ...string) string {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		if err := os.WriteFile(filepath.Join(dir, name), append(slices.Clip(text), name...), 0o700); err != nil {
+		if err := os.WriteFile(filepath.Join(dir, name), append(slices.Clip(text), name...),
+			0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -151,7 +152,9 @@ func TestLease(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			tmp := t.TempDir()
-			plan := hostPlan{dir, filepath.Join(tmp, "state"), filepath.Join(tmp, "live", "run", "lease.json"), filepath.Join(tmp, "live", "run", "venue.log"), time.Second}
+			plan := hostPlan{dir, filepath.Join(tmp, "state"),
+				filepath.Join(tmp, "live", "run", "lease.json"),
+				filepath.Join(tmp, "live", "run", "venue.log"), time.Second}
 			pid, process := startHost(t, plan)
 			for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP} {
 				if err := syscall.Kill(pid, s); err != nil {
@@ -204,7 +207,8 @@ func checkReport(t *testing.T, plan hostPlan, reason string) {
 		t.Fatal(err)
 	}
 	want := []string{otherID, ourID}
-	if report.Reason != reason || !slices.Equal(report.Cancelled, want) || len(report.Unconfirmed) != 0 || report.At == 0 {
+	if report.Reason != reason || !slices.Equal(report.Cancelled, want) || len(report.Unconfirmed) != 0 ||
+		report.At == 0 {
 		t.Errorf("%s", text)
 	}
 	if info, _ := os.Stat(plan.Lease); info.Mode().Perm() != 0o600 {
@@ -265,7 +269,8 @@ func TestConnectorKilled(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn := *p.Connection()
-	if out, err := conn.Open(t.Context(), openRequest()); err != nil || out.AccountID != "42" || out.ClockOffset != 15*time.Millisecond {
+	if out, err := conn.Open(t.Context(), openRequest()); err != nil || out.AccountID != "42" ||
+		out.ClockOffset != 15*time.Millisecond {
 		t.Fatalf("%+v %v", out, err)
 	}
 	if _, err := conn.Open(t.Context(), openRequest()); err == nil {
@@ -330,7 +335,8 @@ func TestConnectorHung(t *testing.T) {
 		t.Fatal(err)
 	}
 	conn, pid, req := *p.Connection(), p.PID(), openRequest()
-	req.LeaseTTL, req.LeaseFile, req.Endpoint = time.Second, filepath.Join(tmp, "lease.json"), filepath.Join(tmp, "log")
+	req.LeaseTTL, req.LeaseFile, req.Endpoint = time.Second, filepath.Join(tmp, "lease.json"),
+		filepath.Join(tmp, "log")
 	opened(t, conn, req)
 	submitted(t, conn, ourID, otherID)
 	if n, err := conn.Beat(t.Context(), 1); err != nil || n.OpenOrders != 2 {
@@ -364,7 +370,8 @@ func TestLaunchList(t *testing.T) {
 	if err := os.Rename(filepath.Join(dir, "fake2"), filepath.Join(dir, "zfake")); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{"script": "#!/bin/sh\nexit 0\n", "rubbish": "rubbish", ".hidden": "x"} {
+	for name, text := range map[string]string{"script": "#!/bin/sh\nexit 0\n", "rubbish": "rubbish",
+		".hidden": "x"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -374,7 +381,8 @@ func TestLaunchList(t *testing.T) {
 	}
 	m := manager(t, launch.Options{Dir: dir, ProbeTimeout: 2 * time.Second})
 	want := map[string]string{
-		"fake": "", "fake-b": launch.CodeDuplicateID, "crash": proc.CodeStartCrashed, "chatter": proc.CodeWrongHandshake, "hang": proc.CodeStartTimeout,
+		"fake": "", "fake-b": launch.CodeDuplicateID, "crash": proc.CodeStartCrashed,
+		"chatter": proc.CodeWrongHandshake, "hang": proc.CodeStartTimeout,
 		"script": proc.CodeNotExecutable, "rubbish": proc.CodeNotExecutable, "zfake": proc.CodeStartCrashed,
 	}
 	for _, c := range m.Connectors() {
@@ -391,7 +399,8 @@ func TestLaunchList(t *testing.T) {
 		t.Errorf("missing: %v", want)
 	}
 	var fault *proc.Fault
-	if _, err := m.Launch(t.Context(), "crash", launch.LaunchOptions{}); !errors.As(err, &fault) || !strings.Contains(fault.Message, "out of order") {
+	if _, err := m.Launch(t.Context(), "crash", launch.LaunchOptions{}); !errors.As(err, &fault) ||
+		!strings.Contains(fault.Message, "out of order") {
 		t.Errorf("%v", err)
 	}
 	var missing *launch.NotFoundError
@@ -419,7 +428,8 @@ func TestLeave(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 	}
-	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil && strings.Contains(string(env), "HOME=") {
+	if env, err := os.ReadFile(fmt.Sprintf("/proc/%d/environ", pid)); err == nil &&
+		strings.Contains(string(env), "HOME=") {
 		t.Errorf("the host's environment: %q", env)
 	}
 	if group, err := syscall.Getpgid(pid); err != nil || group == syscall.Getpgrp() {

@@ -63,7 +63,7 @@ func twins(noun, message reflect.Type) []twin {
 	return list
 }
 
-// message is the message about a noun.
+// message returns the message about a noun.
 func message[P, N any](n N) *P {
 	p := new(P)
 	write(reflect.ValueOf(&n).Elem(), reflect.ValueOf(p).Elem())

@@ -43,7 +43,7 @@ type reader struct {
 	fault     *ProtocolError
 }
 
-// err is the first fault, or nil.
+// err returns the first fault, or nil.
 func (r *reader) err() error {
 	if r.fault == nil {
 		return nil
@@ -144,7 +144,7 @@ func digits(s string) bool {
 	return s != ""
 }
 
-// number is a decimal on the wire. Zero is absent.
+// number returns a decimal on the wire. Zero is absent.
 func number(d decimal.Decimal) string {
 	if d.IsZero() {
 		return ""

@@ -87,7 +87,7 @@ func spellings(value string) [][]byte {
 	return forms
 }
 
-// shifted is the part of a base64 text that only the value decides, when this many bytes
+// shifted returns the part of a base64 text that only the value decides, when this many bytes
 // of another value, such as a user name, stand before it.
 func shifted(e *base64.Encoding, value string, before int) string {
 	text := e.EncodeToString(append(make([]byte, before), value...))
@@ -148,7 +148,7 @@ func (r *Redactor) exact(b []byte) []byte {
 	return b
 }
 
-// Result is a result whose texts are redacted and short enough.
+// Result returns a result whose texts are redacted and short enough.
 func (r *Redactor) Result(in exchange.Result) exchange.Result {
 	in.Message, in.VenueCode = exchange.Clip(r.Text(in.Message)), r.Text(in.VenueCode)
 	if in.Outcome == "" {
@@ -157,7 +157,7 @@ func (r *Redactor) Result(in exchange.Result) exchange.Result {
 	return in
 }
 
-// Error is an error whose text is redacted. An exchange.Error stays one; of the others
+// Error returns an error whose text is redacted. An exchange.Error stays one; of the others
 // only what the contract names is kept as such.
 func (r *Redactor) Error(err error) error {
 	var answer *exchange.Error

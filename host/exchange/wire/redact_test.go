@@ -21,12 +21,15 @@ func TestRedactsValues(t *testing.T) {
 	quoted, _ := json.Marshal(canary)
 	for _, form := range []string{
 		canary, url.QueryEscape(canary), url.PathEscape(canary), lowerPercent(url.QueryEscape(canary)),
-		base64.StdEncoding.EncodeToString([]byte(canary)), base64.RawURLEncoding.EncodeToString([]byte(canary)),
-		base64.StdEncoding.EncodeToString([]byte("user:" + canary)), base64.StdEncoding.EncodeToString([]byte("u:" + canary + "tail")),
+		base64.StdEncoding.EncodeToString([]byte(canary)),
+		base64.RawURLEncoding.EncodeToString([]byte(canary)),
+		base64.StdEncoding.EncodeToString([]byte("user:" + canary)),
+		base64.StdEncoding.EncodeToString([]byte("u:" + canary + "tail")),
 		base64.StdEncoding.EncodeToString([]byte("me:" + canary + "x")), string(quoted),
 	} {
 		got := r.Text("before " + form + " after")
-		if !strings.Contains(got, hidden) || strings.Contains(got, canary) || !strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") {
+		if !strings.Contains(got, hidden) || strings.Contains(got, canary) ||
+			!strings.HasPrefix(got, "before ") || !strings.HasSuffix(got, " after") {
 			t.Errorf("%q became %q", form, got)
 		}
 		if strings.Contains(got, form[4:len(form)-4]) {
@@ -65,9 +68,11 @@ func TestRedactsPatterns(t *testing.T) {
 func TestRedactsErrors(t *testing.T) {
 	var r Redactor
 	r.Add(exchange.NewSecret("topsecret"))
-	err := r.Error(fmt.Errorf("wrapped: %w", &exchange.Error{Result: exchange.Result{Outcome: exchange.AuthFailed, Message: "topsecret"}}))
+	err := r.Error(fmt.Errorf("wrapped: %w",
+		&exchange.Error{Result: exchange.Result{Outcome: exchange.AuthFailed, Message: "topsecret"}}))
 	var answer *exchange.Error
-	if !errors.As(err, &answer) || answer.Result.Outcome != exchange.AuthFailed || answer.Result.Message != hidden {
+	if !errors.As(err, &answer) || answer.Result.Outcome != exchange.AuthFailed ||
+		answer.Result.Message != hidden {
 		t.Errorf("%v", err)
 	}
 	if err := r.Error(fmt.Errorf("x: %w", exchange.ErrEnded)); !errors.Is(err, exchange.ErrEnded) {
@@ -76,11 +81,13 @@ func TestRedactsErrors(t *testing.T) {
 	if err := r.Error(fmt.Errorf("x: %w", errors.ErrUnsupported)); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("%v", err)
 	}
-	if err := r.Error(errors.New("dial topsecret")); strings.Contains(err.Error(), "topsecret") || r.Error(nil) != nil {
+	if err := r.Error(errors.New("dial topsecret")); strings.Contains(err.Error(), "topsecret") ||
+		r.Error(nil) != nil {
 		t.Errorf("%v", err)
 	}
 	long := r.Result(exchange.Result{Message: strings.Repeat("é", 195) + "topsecret"})
-	if strings.Contains(long.Message, "tops") || utf8.RuneCountInString(long.Message) > 200 || long.Outcome != exchange.Unknown {
+	if strings.Contains(long.Message, "tops") || utf8.RuneCountInString(long.Message) > 200 ||
+		long.Outcome != exchange.Unknown {
 		t.Errorf("%+v", long)
 	}
 }

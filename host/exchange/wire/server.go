@@ -50,7 +50,7 @@ type server struct {
 	called func() // at the first call; may be nil
 }
 
-// outcome is the Result of a read. One that failed cannot be Accepted.
+// outcome returns the Result of a read. One that failed cannot be Accepted.
 func outcome(err error) *connectorpb.Result {
 	r := exchange.ResultOf(err)
 	if err != nil && r.Outcome == exchange.Accepted {
@@ -148,7 +148,7 @@ func about[N, P any](
 	return &connectorpb.OrderReply{Result: message[connectorpb.Result](r), Order: orderMessage(o)}, nil
 }
 
-// notSent is the answer to a request that makes no sense.
+// notSent returns the answer to a request that makes no sense.
 func notSent(err error) *connectorpb.Result {
 	return message[connectorpb.Result](exchange.Result{Outcome: exchange.NotSent, Message: err.Error()})
 }
@@ -289,12 +289,12 @@ const (
 // firstCall is how long a connector waits for its host to connect.
 const firstCall = 30 * time.Second
 
-// Handshake is the magic cookie by which a connector knows that a host started it.
+// Handshake returns the magic cookie by which a connector knows that a host started it.
 func Handshake() plugin.HandshakeConfig {
 	return plugin.HandshakeConfig{MagicCookieKey: "ASSAY_CONNECTOR", MagicCookieValue: "b1c4a7e2-connector"}
 }
 
-// VersionedPlugins is what both sides negotiate. The host's Dispense(PluginName) returns
+// VersionedPlugins returns what both sides negotiate. The host's Dispense(PluginName) returns
 // the grpc.ClientConnInterface that NewClient takes.
 func VersionedPlugins() map[int]plugin.PluginSet {
 	return map[int]plugin.PluginSet{ProtocolVersion: {PluginName: &connectorPlugin{}}}

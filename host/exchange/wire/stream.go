@@ -43,7 +43,7 @@ func (c *Client) StreamCandles(ctx context.Context, on func(exchange.CandleEvent
 	}
 }
 
-// over is how a stream ends that did not say why.
+// over returns how a stream ends that did not say why.
 func (c *Client) over(ctx context.Context, err error) error {
 	switch {
 	case ctx.Err() != nil:
@@ -57,7 +57,7 @@ func (c *Client) over(ctx context.Context, err error) error {
 // noReason is why a stream ended that gave no reason.
 const noReason = "the stream ended without a reason"
 
-// failed is a stream that gave up.
+// failed returns a stream that gave up.
 func (c *Client) failed(p *connectorpb.Result) error {
 	r := c.reader("")
 	if err := c.verdict(r, p); err != nil {

@@ -106,7 +106,7 @@ func (t *tracker) saw(o exchange.Order, reduces bool, ours func(id string) bool)
 	}
 }
 
-// count is how many orders may be open.
+// count returns how many orders may be open.
 func (t *tracker) count() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -50,7 +50,8 @@ type fake struct {
 func newFake() *fake {
 	f := &fake{orders: map[string]*exchange.Order{}}
 	for _, id := range []string{foreignID, "manual"} {
-		f.orders[id] = &exchange.Order{ClientOrderID: id, Symbol: testSymbol, Status: exchange.OrderOpen, Type: market.Limit, Quantity: one}
+		f.orders[id] = &exchange.Order{ClientOrderID: id, Symbol: testSymbol, Status: exchange.OrderOpen,
+			Type: market.Limit, Quantity: one}
 	}
 	return f
 }
@@ -93,8 +94,10 @@ func (f *fake) open(id string) bool {
 
 func (f *fake) Describe(context.Context) (exchange.Description, error) {
 	return exchange.Description{
-		ID: "fake", Name: "Fake", Version: "1.0.0", Kind: "native", Modes: []string{"paper", "live"}, DeadMan: "lease",
-		Timeframes: []market.Timeframe{market.MustTimeframe("1m")}, OrderTypes: []string{"limit"}, ConfigSchema: exchange.ConfigSchema(nil),
+		ID: "fake", Name: "Fake", Version: "1.0.0", Kind: "native", Modes: []string{"paper", "live"},
+		DeadMan:    "lease",
+		Timeframes: []market.Timeframe{market.MustTimeframe("1m")}, OrderTypes: []string{"limit"},
+		ConfigSchema: exchange.ConfigSchema(nil),
 	}, nil
 }
 
@@ -112,7 +115,8 @@ func (f *fake) Open(_ context.Context, req exchange.OpenRequest) (exchange.Opene
 }
 
 func (f *fake) Markets(context.Context) ([]exchange.Market, error) {
-	return []exchange.Market{{Symbol: testSymbol, Trading: true, PriceTick: decimal.MustParse("0.01"), QuantityStep: decimal.MustParse("0.00001")}}, nil
+	return []exchange.Market{{Symbol: testSymbol, Trading: true, PriceTick: decimal.MustParse("0.01"),
+		QuantityStep: decimal.MustParse("0.00001")}}, nil
 }
 
 func (f *fake) Close(_ context.Context, cancelOpen bool) ([]string, error) {
@@ -123,7 +127,8 @@ func (f *fake) Close(_ context.Context, cancelOpen bool) ([]string, error) {
 }
 
 func (f *fake) Candles(context.Context, exchange.CandleQuery) ([]market.Candle, error) {
-	return []market.Candle{{OpenTime: 60000, CloseTime: 120000, Open: 1, High: 2, Low: 0.5, Close: 1.5, Volume: 3}}, nil
+	return []market.Candle{{OpenTime: 60000, CloseTime: 120000, Open: 1, High: 2, Low: 0.5, Close: 1.5,
+		Volume: 3}}, nil
 }
 
 func (f *fake) StreamCandles(ctx context.Context, on func(exchange.CandleEvent)) error {
@@ -151,7 +156,8 @@ func (f *fake) rest(req exchange.OrderRequest) (exchange.Result, exchange.Order)
 	defer f.mu.Unlock()
 	f.note("submit", req.ClientOrderID)
 	o := exchange.Order{
-		ClientOrderID: req.ClientOrderID, VenueOrderID: "v-" + req.ClientOrderID, Symbol: req.Symbol, Side: req.Side, Type: req.Type,
+		ClientOrderID: req.ClientOrderID, VenueOrderID: "v-" + req.ClientOrderID, Symbol: req.Symbol,
+		Side: req.Side, Type: req.Type,
 		Status: exchange.OrderOpen, Quantity: req.Quantity, LimitPrice: req.LimitPrice,
 	}
 	f.orders[o.ClientOrderID] = &o
@@ -160,8 +166,10 @@ func (f *fake) rest(req exchange.OrderRequest) (exchange.Result, exchange.Order)
 
 func (f *fake) SubmitPair(_ context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	var legs [2]exchange.Order
-	_, legs[0] = f.rest(exchange.OrderRequest{ClientOrderID: req.LimitID, Symbol: req.Symbol, Side: req.Side, Type: market.Limit, Quantity: req.Quantity})
-	_, legs[1] = f.rest(exchange.OrderRequest{ClientOrderID: req.StopID, Symbol: req.Symbol, Side: req.Side, Type: market.Stop, Quantity: req.Quantity})
+	_, legs[0] = f.rest(exchange.OrderRequest{ClientOrderID: req.LimitID, Symbol: req.Symbol, Side: req.Side,
+		Type: market.Limit, Quantity: req.Quantity})
+	_, legs[1] = f.rest(exchange.OrderRequest{ClientOrderID: req.StopID, Symbol: req.Symbol, Side: req.Side,
+		Type: market.Stop, Quantity: req.Quantity})
 	return accepted(), legs
 }
 
@@ -189,7 +197,8 @@ func (f *fake) Query(_ context.Context, ref exchange.OrderRef) (exchange.Result,
 	}
 	o := f.orders[ref.ClientOrderID]
 	if o == nil {
-		return exchange.Result{Outcome: exchange.NotFound, HTTPStatus: 400, VenueCode: "-2013"}, exchange.Order{}
+		return exchange.Result{Outcome: exchange.NotFound, HTTPStatus: 400, VenueCode: "-2013"},
+			exchange.Order{}
 	}
 	return accepted(), *o
 }
@@ -207,7 +216,9 @@ func (f *fake) OpenOrders(context.Context) ([]exchange.Order, error) {
 }
 
 func (f *fake) Fills(_ context.Context, symbol market.Symbol, _ market.Time) (exchange.Fills, error) {
-	return exchange.Fills{Complete: true, Fills: []exchange.Fill{{TradeID: "7", Symbol: symbol, Price: one, Quantity: one, Fee: one.Neg(), FeeAsset: "BNB", Time: 5}}}, nil
+	return exchange.Fills{Complete: true,
+		Fills: []exchange.Fill{{TradeID: "7", Symbol: symbol, Price: one, Quantity: one, Fee: one.Neg(),
+			FeeAsset: "BNB", Time: 5}}}, nil
 }
 
 func (f *fake) Balances(context.Context) ([]exchange.Balance, error) {
@@ -236,13 +247,15 @@ func (f *fake) Beat(context.Context, int64) (exchange.Ack, error) {
 
 func openRequest() exchange.OpenRequest {
 	return exchange.OpenRequest{
-		RunID: "svc_01jd2q7z9v8k3m6t4r1x5c0wbn", RunTag: testTag, Trading: true, Symbols: []market.Symbol{testSymbol},
+		RunID: "svc_01jd2q7z9v8k3m6t4r1x5c0wbn", RunTag: testTag, Trading: true,
+		Symbols:   []market.Symbol{testSymbol},
 		Timeframe: market.MustTimeframe("1m"), LeaseTTL: 10 * time.Second,
 	}
 }
 
 func limitOrder(id string) exchange.OrderRequest {
-	return exchange.OrderRequest{ClientOrderID: id, Symbol: testSymbol, Side: market.Buy, Type: market.Limit, Quantity: one, LimitPrice: one}
+	return exchange.OrderRequest{ClientOrderID: id, Symbol: testSymbol, Side: market.Buy, Type: market.Limit,
+		Quantity: one, LimitPrice: one}
 }
 
 func ref(id string) exchange.OrderRef {

@@ -126,7 +126,7 @@ type Report struct {
 	Skipped map[int]string // with the reason
 }
 
-// String is the line that Run logs.
+// String returns the line that Run logs.
 func (r Report) String() string {
 	return fmt.Sprintf("%d of %d cards, %d skipped", r.Passed, Cards, len(r.Skipped))
 }

@@ -44,7 +44,10 @@ func TestNames(t *testing.T) {
 	if len(d) != Cards {
 		t.Fatalf("%d cards", len(d))
 	}
-	for n, name := range map[int]string{1: "entry", 10: "Close twice", 15: "rule change", 25: "no forming candle", 36: "duplicate open id", 45: "one request per Submit", 53: "fills attributed", 58: "manual cancel", 60: "no secret in output", 65: "leg of a pair cancelled"} {
+	for n, name := range map[int]string{1: "entry", 10: "Close twice", 15: "rule change",
+		25: "no forming candle", 36: "duplicate open id", 45: "one request per Submit",
+		53: "fills attributed", 58: "manual cancel", 60: "no secret in output",
+		65: "leg of a pair cancelled"} {
 		if d[n-1].name != name {
 			t.Errorf("card %d is %q", n, d[n-1].name)
 		}
@@ -117,7 +120,8 @@ func TestSkipsAreCounted(t *testing.T) {
 	h.Skip = map[int]string{1: "because"}
 	start := h.Start
 	h.Start = func(tb testing.TB) Venue { return poor{start(tb)} }
-	for n, want := range map[int]string{1: "because", 37: "the venue cannot do submit cut_before", 45: "the venue does not count requests"} {
+	for n, want := range map[int]string{1: "because", 37: "the venue cannot do submit cut_before",
+		45: "the venue does not count requests"} {
 		if tr := play(t, h, n); tr.skipped != want || tr.failed {
 			t.Errorf("card %d: %+v", n, tr)
 		}

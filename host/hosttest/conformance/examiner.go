@@ -70,7 +70,7 @@ func (x *examiner) await(what string, done func() bool, step bool) {
 	}
 }
 
-// description is the entry.
+// description returns the entry.
 func (x *examiner) description() exchange.Description {
 	x.Helper()
 	d, err := x.venue.Connect().Describe(x.Context())
@@ -131,7 +131,7 @@ func (x *examiner) open(change ...func(*exchange.OpenRequest)) *session {
 	return s
 }
 
-// request is a good one of a run of its own.
+// request returns a good one of a run of its own.
 func (x *examiner) request() exchange.OpenRequest {
 	const letters = "0123456789abcdefghijklmnopqrstuv"
 	tag := make([]byte, 6)
@@ -229,16 +229,16 @@ func (s *session) refresh() {
 	}
 }
 
-// symbol is the first one.
+// symbol returns the first one.
 func (s *session) symbol() market.Symbol { return s.req.Symbols[0] }
 
-// id is the next client order id of the run.
+// id returns the next client order id of the run.
 func (s *session) id() string {
 	s.seq++
 	return fmt.Sprintf("as%s%010d", s.req.RunTag, s.seq)
 }
 
-// last is the newest close of a symbol.
+// last returns the newest close of a symbol.
 func (s *session) last(symbol market.Symbol) decimal.Decimal {
 	s.Helper()
 	list := s.history(symbol)
@@ -249,7 +249,7 @@ func (s *session) last(symbol market.Symbol) decimal.Decimal {
 	return price
 }
 
-// history is the newest candles.
+// history returns the newest candles.
 func (s *session) history(symbol market.Symbol) []market.Candle {
 	s.Helper()
 	now := s.now()
@@ -268,7 +268,7 @@ func (s *session) history(symbol market.Symbol) []market.Candle {
 	return list
 }
 
-// now is the venue's time.
+// now returns the venue's time.
 func (s *session) now() market.Time {
 	if s.Clock != nil {
 		return s.Clock.Now()
@@ -279,7 +279,7 @@ func (s *session) now() market.Time {
 	return market.FromTime(time.Now().Add(s.opened.ClockOffset))
 }
 
-// price is the last price times a percentage, on the grid.
+// price returns the last price times a percentage, on the grid.
 func (s *session) price(symbol market.Symbol, percent int64) decimal.Decimal {
 	s.Helper()
 	p, err := s.last(symbol).Mul(decimal.MustNew(percent, 2))
@@ -303,7 +303,7 @@ func onGrid(t testing.TB, d, grid decimal.Decimal) decimal.Decimal {
 	return out.Pad(grid.Scale()).Trim(0)
 }
 
-// worth is a quantity that costs about so much of the quote currency, twice the least and
+// worth returns a quantity that costs about so much of the quote currency, twice the least and
 // more.
 func (s *session) worth(symbol market.Symbol) decimal.Decimal {
 	s.Helper()
@@ -319,7 +319,7 @@ func (s *session) worth(symbol market.Symbol) decimal.Decimal {
 	return onGrid(s, q.Trunc(12), m.QuantityStep)
 }
 
-// limit is a buy at a percentage of the last price.
+// limit returns a buy at a percentage of the last price.
 func (s *session) limit(percent int64) exchange.OrderRequest {
 	s.Helper()
 	symbol := s.symbol()

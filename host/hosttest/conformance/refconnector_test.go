@@ -31,9 +31,11 @@ const noSign = 100 * time.Millisecond // without a sign of life: connect anew
 
 func (c *refConnector) Describe(context.Context) (exchange.Description, error) {
 	return exchange.Description{
-		ID: "reference", Name: "Reference", Version: "1.0.0", Kind: "native", Modes: []string{"paper", "live"}, DeadMan: "lease", Sandbox: true,
-		Timeframes: []market.Timeframe{refFrame}, RequiresCredentials: true, RateLimitMS: 50, ConfigSchema: exchange.ConfigSchema(nil),
-		OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"},
+		ID: "reference", Name: "Reference", Version: "1.0.0", Kind: "native",
+		Modes: []string{"paper", "live"}, DeadMan: "lease", Sandbox: true,
+		Timeframes: []market.Timeframe{refFrame}, RequiresCredentials: true, RateLimitMS: 50,
+		ConfigSchema: exchange.ConfigSchema(nil),
+		OrderTypes:   []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"},
 	}, nil
 }
 
@@ -87,7 +89,8 @@ func (c *refConnector) Candles(_ context.Context, q exchange.CandleQuery) ([]mar
 	defer c.venue.mu.Unlock()
 	var list []market.Candle
 	for _, candle := range c.venue.candles[q.Symbol] {
-		if candle.OpenTime >= q.From && candle.OpenTime < q.To && (len(list) < q.Limit || c.bug == "pages too long") {
+		if candle.OpenTime >= q.From && candle.OpenTime < q.To &&
+			(len(list) < q.Limit || c.bug == "pages too long") {
 			list = append(list, candle)
 		}
 	}
@@ -98,11 +101,13 @@ func (c *refConnector) Candles(_ context.Context, q exchange.CandleQuery) ([]mar
 }
 
 // listen reads a subscription until ctx ends and connects anew when it breaks.
-func (c *refConnector) listen(ctx context.Context, data bool, say func(exchange.LinkState, string), on func(any)) error {
+func (c *refConnector) listen(ctx context.Context, data bool, say func(exchange.LinkState, string),
+	on func(any)) error {
 	sub, err := c.venue.subscribe(data)
 	for ; err != nil; sub, err = c.venue.subscribe(data) {
 		if c.bug != "silent refusal" {
-			return &exchange.Error{Result: exchange.Result{Outcome: exchange.AuthFailed, Message: err.Error()}}
+			return &exchange.Error{Result: exchange.Result{Outcome: exchange.AuthFailed,
+				Message: err.Error()}}
 		}
 		select {
 		case <-time.After(10 * time.Millisecond):
@@ -151,7 +156,8 @@ func (c *refConnector) StreamCandles(ctx context.Context, on func(exchange.Candl
 	say := func(s exchange.LinkState, why string) { on(exchange.CandleEvent{State: s, Reason: why}) }
 	return c.listen(ctx, true, say, func(n any) {
 		k := n.(refCandle)
-		if !slices.Contains(c.req.Symbols, k.symbol) || !k.closed && c.bug != "forming" || c.bug == "one symbol" && k.symbol != c.req.Symbols[0] {
+		if !slices.Contains(c.req.Symbols, k.symbol) || !k.closed && c.bug != "forming" ||
+			c.bug == "one symbol" && k.symbol != c.req.Symbols[0] {
 			return
 		}
 		want := next[k.symbol]
@@ -182,13 +188,15 @@ func (c *refConnector) StreamAccount(ctx context.Context, on func(exchange.Accou
 var rejects = []string{"-1013", "-1021", "-1022", "-2010", "-2011", "-2013", "-2014", "-2015"}
 
 // call makes one request with credentials.
-func (c *refConnector) call(ctx context.Context, kind string, act func() refAnswer) (exchange.Result, refAnswer) {
+func (c *refConnector) call(ctx context.Context, kind string,
+	act func() refAnswer) (exchange.Result, refAnswer) {
 	c.mu.Lock()
 	wait := time.Until(c.silent)
 	key, secret, stamp := c.req.Config.APIKey.Reveal(), c.req.Config.Secret.Reveal(), time.Now().Add(c.offset)
 	c.mu.Unlock()
 	if wait > 0 {
-		return exchange.Result{Outcome: exchange.NotSent, RetryAfterMS: wait.Milliseconds(), Message: "silent until Retry-After"}, refAnswer{}
+		return exchange.Result{Outcome: exchange.NotSent, RetryAfterMS: wait.Milliseconds(),
+			Message: "silent until Retry-After"}, refAnswer{}
 	}
 	a := c.venue.signed(kind, key, secret, stamp, act)
 	if c.bug == "retry" && a.status != 200 {
@@ -201,7 +209,8 @@ func (c *refConnector) call(ctx context.Context, kind string, act func() refAnsw
 		<-ctx.Done()
 		a.cut = ctx.Err()
 	}
-	r := exchange.Result{Outcome: exchange.Unknown, HTTPStatus: a.status, VenueCode: a.code, Message: a.text, RetryAfterMS: int64(a.retry) * 1000}
+	r := exchange.Result{Outcome: exchange.Unknown, HTTPStatus: a.status, VenueCode: a.code, Message: a.text,
+		RetryAfterMS: int64(a.retry) * 1000}
 	switch {
 	case a.cut != nil:
 		r.Message = "Post https://x/order?symbol=B&signature=deadbeef: " + a.cut.Error() + c.leak(key)
@@ -275,8 +284,10 @@ func (c *refConnector) one(id string, r exchange.Result, a refAnswer) (exchange.
 	return r, o
 }
 
-func (c *refConnector) Submit(ctx context.Context, q exchange.OrderRequest) (exchange.Result, exchange.Order) {
-	o := exchange.Order{ClientOrderID: q.ClientOrderID, Symbol: q.Symbol, Side: q.Side, Type: q.Type, Quantity: q.Quantity, LimitPrice: q.LimitPrice, StopPrice: q.StopPrice}
+func (c *refConnector) Submit(ctx context.Context,
+	q exchange.OrderRequest) (exchange.Result, exchange.Order) {
+	o := exchange.Order{ClientOrderID: q.ClientOrderID, Symbol: q.Symbol, Side: q.Side, Type: q.Type,
+		Quantity: q.Quantity, LimitPrice: q.LimitPrice, StopPrice: q.StopPrice}
 	if c.bug == "floats" {
 		f, _ := q.Quantity.Float64()
 		o.Quantity = must(decimal.Parse(fmt.Sprintf("%.4f", f)))
@@ -299,9 +310,12 @@ func (c *refConnector) sending(is bool) {
 	c.busy = is
 }
 
-func (c *refConnector) SubmitPair(ctx context.Context, q exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
-	limit := exchange.Order{ClientOrderID: q.LimitID, Symbol: q.Symbol, Side: q.Side, Type: market.Limit, Quantity: q.Quantity, LimitPrice: q.LimitPrice, Reason: q.ListID}
-	stop := exchange.Order{ClientOrderID: q.StopID, Symbol: q.Symbol, Side: q.Side, Type: market.Stop, Quantity: q.Quantity, StopPrice: q.StopPrice, Reason: q.ListID}
+func (c *refConnector) SubmitPair(ctx context.Context,
+	q exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
+	limit := exchange.Order{ClientOrderID: q.LimitID, Symbol: q.Symbol, Side: q.Side, Type: market.Limit,
+		Quantity: q.Quantity, LimitPrice: q.LimitPrice, Reason: q.ListID}
+	stop := exchange.Order{ClientOrderID: q.StopID, Symbol: q.Symbol, Side: q.Side, Type: market.Stop,
+		Quantity: q.Quantity, StopPrice: q.StopPrice, Reason: q.ListID}
 	if c.bug == "loose pair" {
 		limit.Reason, stop.Reason = "", ""
 	}
@@ -350,7 +364,8 @@ func (c *refConnector) OpenOrders(ctx context.Context) ([]exchange.Order, error)
 	r, a := c.call(ctx, "list", func() refAnswer {
 		a := refAnswer{status: 200, body: "json"}
 		for _, o := range c.venue.orders {
-			if working(o) && (c.bug != "open is untouched" || o.CumQuantity.IsZero()) && (c.bug != "first page only" || len(a.orders) < 2) {
+			if working(o) && (c.bug != "open is untouched" || o.CumQuantity.IsZero()) &&
+				(c.bug != "first page only" || len(a.orders) < 2) {
 				a.orders = append(a.orders, *o)
 			}
 		}
@@ -364,7 +379,8 @@ func (c *refConnector) OpenOrders(ctx context.Context) ([]exchange.Order, error)
 
 var ours = regexp.MustCompile(`^as[0-9a-v]{16}$`)
 
-func (c *refConnector) Fills(ctx context.Context, symbol market.Symbol, since market.Time) (exchange.Fills, error) {
+func (c *refConnector) Fills(ctx context.Context, symbol market.Symbol,
+	since market.Time) (exchange.Fills, error) {
 	r, a := c.call(ctx, "list", func() refAnswer {
 		a := refAnswer{status: 200, body: "json"}
 		for _, f := range c.venue.fills {

@@ -82,15 +82,18 @@ type refAnswer struct {
 
 func newRefVenue() *refVenue {
 	v := &refVenue{
-		markets: map[market.Symbol]*exchange.Market{}, candles: map[market.Symbol][]market.Candle{}, through: map[market.Symbol]float64{},
-		free:   map[string]decimal.Decimal{"USDT": decimal.MustNew(10000, 0)},
-		faults: map[string]string{}, counts: map[string]int{},
+		markets: map[market.Symbol]*exchange.Market{}, candles: map[market.Symbol][]market.Candle{},
+		through: map[market.Symbol]float64{},
+		free:    map[string]decimal.Decimal{"USDT": decimal.MustNew(10000, 0)},
+		faults:  map[string]string{}, counts: map[string]int{},
 	}
 	for _, s := range refSymbols {
 		v.markets[s] = &exchange.Market{
-			Symbol: s, Trading: true, Status: "TRADING", PriceTick: decimal.MustParse("0.01"), QuantityStep: decimal.MustParse("0.00001"),
-			MinQuantity: decimal.MustParse("0.00001"), MaxQuantity: decimal.MustNew(9000, 0), MinNotional: decimal.MustNew(5, 0),
-			MakerFee: decimal.MustParse("0.001"), TakerFee: decimal.MustParse("0.001"),
+			Symbol: s, Trading: true, Status: "TRADING", PriceTick: decimal.MustParse("0.01"),
+			QuantityStep: decimal.MustParse("0.00001"),
+			MinQuantity:  decimal.MustParse("0.00001"), MaxQuantity: decimal.MustNew(9000, 0),
+			MinNotional: decimal.MustNew(5, 0),
+			MakerFee:    decimal.MustParse("0.001"), TakerFee: decimal.MustParse("0.001"),
 		}
 		for range 10 {
 			v.closeCandle(s)
@@ -112,7 +115,7 @@ func (v *refVenue) Count(kind string) int {
 	return v.counts[kind]
 }
 
-// Now is the close of the newest candle.
+// Now returns the close of the newest candle.
 func (v *refVenue) Now() market.Time {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -156,7 +159,8 @@ func (v *refVenue) Fault(name string, args ...string) error {
 		v.markets[symbol].Trading = name == FaultResume
 		v.markets[symbol].Status = map[bool]string{true: "TRADING", false: "HALT"}[name == FaultResume]
 	case FaultRules:
-		v.markets[symbol].PriceTick, v.markets[symbol].QuantityStep = decimal.MustParse(args[1]), decimal.MustParse(args[2])
+		v.markets[symbol].PriceTick, v.markets[symbol].QuantityStep = decimal.MustParse(args[1]),
+			decimal.MustParse(args[2])
 	case FaultData:
 		v.dropNext, v.doubled = v.dropNext || arg == "drop", v.doubled || arg == "duplicate"
 		v.trouble(true, arg)
@@ -170,9 +174,11 @@ func (v *refVenue) Fault(name string, args ...string) error {
 	case FaultFeeAsset:
 		v.feeAsset = arg
 	case FaultForeignOrder:
-		v.add(exchange.Order{ClientOrderID: "web_1", Symbol: symbol, Type: market.Limit, Quantity: decimal.MustNew(1, 1), LimitPrice: decimal.MustNew(50, 0)})
+		v.add(exchange.Order{ClientOrderID: "web_1", Symbol: symbol, Type: market.Limit,
+			Quantity: decimal.MustNew(1, 1), LimitPrice: decimal.MustNew(50, 0)})
 	case FaultForeignFill:
-		o := v.add(exchange.Order{ClientOrderID: "web_2", Symbol: symbol, Type: market.Market, Quantity: decimal.MustNew(1, 1)})
+		o := v.add(exchange.Order{ClientOrderID: "web_2", Symbol: symbol, Type: market.Market,
+			Quantity: decimal.MustNew(1, 1)})
 		v.fill(o, v.last(symbol))
 	case FaultManualCancel:
 		v.end(v.find(arg), exchange.OrderCanceled)
@@ -203,7 +209,8 @@ func (v *refVenue) closeCandle(s market.Symbol) market.Candle {
 	if n > 0 {
 		open = v.last(s)
 	}
-	c := market.Candle{OpenTime: refStart.Add(time.Duration(n) * time.Minute), Open: open, Close: 100 + float64(n%5)/10, Volume: 1}
+	c := market.Candle{OpenTime: refStart.Add(time.Duration(n) * time.Minute), Open: open,
+		Close: 100 + float64(n%5)/10, Volume: 1}
 	c.High, c.Low = max(c.Open, c.Close)+0.05, min(c.Open, c.Close)-0.05
 	if p, wanted := v.through[s]; wanted {
 		c.High, c.Low = max(c.High, p), min(c.Low, p)
@@ -217,7 +224,8 @@ func (v *refVenue) closeCandle(s market.Symbol) market.Candle {
 // step closes a candle of every symbol, after news of how it forms.
 func (v *refVenue) step() {
 	for _, s := range refSymbols {
-		forming := market.Candle{OpenTime: v.nowLocked(), CloseTime: refFrame.Next(v.nowLocked()), Open: v.last(s), High: 101, Low: 99, Close: 99.5}
+		forming := market.Candle{OpenTime: v.nowLocked(), CloseTime: refFrame.Next(v.nowLocked()),
+			Open: v.last(s), High: 101, Low: 99, Close: 99.5}
 		if s == refSymbols[0] {
 			v.push(true, refCandle{s, forming, false})
 		}
@@ -326,7 +334,8 @@ func (v *refVenue) fill(o *exchange.Order, price float64) {
 		}
 	}
 	for _, sibling := range v.orders {
-		if o.Reason != "" && sibling != o && sibling.Reason == o.Reason && sibling.Status == exchange.OrderOpen {
+		if o.Reason != "" && sibling != o && sibling.Reason == o.Reason &&
+			sibling.Status == exchange.OrderOpen {
 			v.end(sibling, exchange.OrderExpired)
 		}
 	}
@@ -339,8 +348,10 @@ func (v *refVenue) trade(o *exchange.Order, price, quantity decimal.Decimal) {
 	if asset == "" {
 		asset = o.Symbol.Quote()
 	}
-	f := exchange.Fill{TradeID: fmt.Sprint(v.trades), ClientOrderID: o.ClientOrderID, VenueOrderID: o.VenueOrderID, Symbol: o.Symbol, Side: o.Side,
-		Price: price, Quantity: quantity, Fee: decimal.MustParse("0.001"), FeeAsset: asset, Time: v.nowLocked()}
+	f := exchange.Fill{TradeID: fmt.Sprint(v.trades), ClientOrderID: o.ClientOrderID,
+		VenueOrderID: o.VenueOrderID, Symbol: o.Symbol, Side: o.Side,
+		Price: price, Quantity: quantity, Fee: decimal.MustParse("0.001"), FeeAsset: asset,
+		Time: v.nowLocked()}
 	v.fills = append(v.fills, f)
 	before := must(o.AveragePrice.Mul(o.CumQuantity))
 	o.CumQuantity = must(o.CumQuantity.Add(quantity))
@@ -358,7 +369,7 @@ func (v *refVenue) trade(o *exchange.Order, price, quantity decimal.Decimal) {
 	v.push(false, f)
 }
 
-// signed is a request with credentials: its own checks, the fault that waits for it, and
+// signed returns a request with credentials: its own checks, the fault that waits for it, and
 // what it does.
 func (v *refVenue) signed(kind, key, secret string, stamp time.Time, act func() refAnswer) refAnswer {
 	v.mu.Lock()
@@ -369,10 +380,12 @@ func (v *refVenue) signed(kind, key, secret string, stamp time.Time, act func() 
 		return refAnswer{status: 401, body: "json", code: "-2014", text: "API-key format invalid."}
 	}
 	if off := stamp.Sub(time.Now().Add(v.offset)); off.Abs() > time.Second {
-		return refAnswer{status: 400, body: "json", code: "-1021", text: "Timestamp for this request is outside of the recvWindow."}
+		return refAnswer{status: 400, body: "json", code: "-1021",
+			text: "Timestamp for this request is outside of the recvWindow."}
 	}
 	if v.readOnly {
-		return refAnswer{status: 401, body: "json", code: "-2015", text: "Invalid API-key, IP, or permissions for action."}
+		return refAnswer{status: 401, body: "json", code: "-2015",
+			text: "Invalid API-key, IP, or permissions for action."}
 	}
 	fault := v.faults[kind]
 	delete(v.faults, kind)
@@ -382,13 +395,17 @@ func (v *refVenue) signed(kind, key, secret string, stamp time.Time, act func() 
 	case HangBefore:
 		return refAnswer{hang: true}
 	case Status429:
-		return refAnswer{status: 429, body: "json", code: "-1003", text: "Too much request weight used.", retry: 2}
+		return refAnswer{status: 429, body: "json", code: "-1003", text: "Too much request weight used.",
+			retry: 2}
 	case Status418:
-		return refAnswer{status: 418, body: "json", code: "-1003", text: "Way too much request weight used.", retry: 2}
+		return refAnswer{status: 418, body: "json", code: "-1003", text: "Way too much request weight used.",
+			retry: 2}
 	case WrongClock:
-		return refAnswer{status: 400, body: "json", code: "-1021", text: "Timestamp for this request is outside of the recvWindow."}
+		return refAnswer{status: 400, body: "json", code: "-1021",
+			text: "Timestamp for this request is outside of the recvWindow."}
 	case "echo":
-		return refAnswer{status: 400, body: "json", code: "-1022", text: "bad request: key=" + key + "&secret=" + secret + "&signature=deadbeef"}
+		return refAnswer{status: 400, body: "json", code: "-1022",
+			text: "bad request: key=" + key + "&secret=" + secret + "&signature=deadbeef"}
 	}
 	a := act()
 	switch fault {
@@ -405,14 +422,17 @@ func (v *refVenue) signed(kind, key, secret string, stamp time.Time, act func() 
 	case Status500:
 		return refAnswer{status: 500, body: "html"}
 	case Status503:
-		return refAnswer{status: 503, body: "json", code: "-1007", text: "Timeout waiting for response from backend server."}
+		return refAnswer{status: 503, body: "json", code: "-1007",
+			text: "Timeout waiting for response from backend server."}
 	}
 	return a
 }
 
 // place checks the filters as an exchange does and takes orders; what an immediate one does not get expires.
 func (v *refVenue) place(immediate bool, orders ...exchange.Order) refAnswer {
-	no := func(code, text string) refAnswer { return refAnswer{status: 400, body: "json", code: code, text: text} }
+	no := func(code, text string) refAnswer {
+		return refAnswer{status: 400, body: "json", code: code, text: text}
+	}
 	for _, o := range orders {
 		m := v.markets[o.Symbol]
 		price := o.LimitPrice
@@ -440,7 +460,9 @@ func (v *refVenue) place(immediate bool, orders ...exchange.Order) refAnswer {
 	for _, q := range orders {
 		o := v.add(q)
 		limit, _ := o.LimitPrice.Float64()
-		if o.Type == market.Market || o.Type == market.Limit && (o.Side == market.Buy && limit >= v.last(o.Symbol) || o.Side == market.Sell && limit <= v.last(o.Symbol)) {
+		if o.Type == market.Market || o.Type == market.Limit &&
+			(o.Side == market.Buy && limit >= v.last(o.Symbol) || o.Side == market.Sell &&
+				limit <= v.last(o.Symbol)) {
 			v.fill(o, v.last(o.Symbol))
 		}
 		if immediate && working(o) {
@@ -464,7 +486,7 @@ func (v *refVenue) subscribe(data bool) (*refSub, error) {
 	return s, nil
 }
 
-// read is the news of a subscription; false: it is cut. Nothing at all, not even a sign of
+// read returns the news of a subscription; false: it is cut. Nothing at all, not even a sign of
 // life, comes from a silent one.
 func (v *refVenue) read(s *refSub) (news []any, alive, open bool) {
 	v.mu.Lock()

@@ -200,7 +200,7 @@ func exitPair(x *examiner) {
 	})
 }
 
-// free is the free balance of an asset.
+// free returns the free balance of an asset.
 func (s *session) free(asset string) decimal.Decimal {
 	s.Helper()
 	list, err := s.Balances(s.Context())

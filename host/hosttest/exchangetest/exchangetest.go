@@ -19,7 +19,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Over is the connection as a host sees it: served with its guard over gRPC in memory.
+// Over returns the connection as a host sees it: served with its guard over gRPC in memory.
 // When the test is over the host is gone, and Over waits for the server.
 func Over(t testing.TB, conn exchange.Connection) exchange.Connection {
 	t.Helper()
@@ -28,7 +28,7 @@ func Over(t testing.TB, conn exchange.Connection) exchange.Connection {
 	return exchange.Connection{Connector: client}
 }
 
-// Dial is a client of what register registers. It ends with stop.
+// Dial returns a client of what register registers. It ends with stop.
 func Dial(t testing.TB, register func(*grpc.Server), o wire.ClientOptions) (*wire.Client, func()) {
 	t.Helper()
 	listener := bufconn.Listen(1 << 20)
@@ -84,7 +84,7 @@ type Script struct {
 	held   [Symbols]*exchange.CandleEvent
 }
 
-// Candle is the candle of symbol i that closed. It reports whether any of it was sent.
+// Candle returns the candle of symbol i that closed. It reports whether any of it was sent.
 func (s *Script) Candle(i int, e exchange.CandleEvent) bool {
 	if s.quiet[i] > 0 {
 		s.quiet[i]--

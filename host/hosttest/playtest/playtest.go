@@ -94,7 +94,7 @@ type Good struct {
 	Step int64
 }
 
-// NewGood is the constructor that the SDK serves.
+// NewGood returns the constructor that the SDK serves.
 func NewGood(p GoodParams) (sdk.Strategy, error) { return &Good{int64(p.Every)}, nil }
 
 // OnCandle implements sdk.Strategy.
@@ -221,7 +221,7 @@ type Random struct {
 	seen int64
 }
 
-// NewRandom is the constructor that the SDK serves.
+// NewRandom returns the constructor that the SDK serves.
 func NewRandom(p RandomParams) (sdk.Strategy, error) {
 	return &Random{r: rand.New(rand.NewPCG(uint64(p.Seed), 7))}, nil
 }

@@ -14,7 +14,7 @@ type ScriptedParams struct {
 // Scripted returns the intents of a scenario, step by step, whatever happens to them.
 type Scripted struct{ script *simtest.Script }
 
-// NewScripted is the constructor that the SDK serves.
+// NewScripted returns the constructor that the SDK serves.
 func NewScripted(p ScriptedParams) (sdk.Strategy, error) {
 	all, err := simtest.Scenarios()
 	if err != nil {

@@ -21,7 +21,7 @@ var roles = []string{"strategy", "probe", "connector"}
 func needAll(t *testing.T, level string) {
 	t.Helper()
 	if level != "full" && *sandboxMode == "auto" {
-		t.Skipf("this machine's sandbox is %q, not full", level)
+		t.Skipf("needs the full sandbox; this machine has %q", level)
 	}
 }
 
@@ -120,8 +120,8 @@ func batches(role string) [][]attack.Attack {
 	return append(list, alone...)
 }
 
-// atStart makes the attacks of one start. What seems not to be held is made again by itself: another one of the
-// same start may have been it.
+// atStart makes the attacks of one start. What seems not to be held is made again by itself: another one of
+// the same start may have been it.
 func (s *stage) atStart(role string, batch []attack.Attack) []verdict {
 	names := make([]string, len(batch))
 	for i, a := range batch {
@@ -226,12 +226,13 @@ func (t *table) add(test *testing.T, a attack.Attack, role string, uid int, v ve
 	}
 }
 
-// String is the table as Markdown.
+// String returns the table as Markdown.
 func (t *table) String() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Level of the sandbox: %s.\n\n", strings.Join(t.levels, "; "))
-	b.WriteString("| attack | strategy as root | as user | probe as root | as user | connector as root | as user " +
-		"| seen or told |\n")
+	b.WriteString(
+		"| attack | strategy as root | as user | probe as root | as user | connector as root | as user " +
+			"| seen or told |\n")
 	b.WriteString("|---|---|---|---|---|---|---|---|\n")
 	held, tried := 0, 0
 	for _, a := range attack.List() {

@@ -172,7 +172,8 @@ func (s *stage) describe(path string, change bool) string {
 
 // lookAtMachine are the facts of objects that belong to no process.
 func (s *stage) lookAtMachine(f facts) {
-	for name, file := range map[string]string{"shared memory": "shm", "semaphores": "sem", "message queues": "msg"} {
+	for name, file := range map[string]string{"shared memory": "shm", "semaphores": "sem",
+		"message queues": "msg"} {
 		found := ""
 		for _, line := range strings.Split(contents("/proc/sysvipc/"+file), "\n") {
 			if fields := strings.Fields(line); len(fields) > 0 && fields[0] == strconv.Itoa(s.target.Key) {

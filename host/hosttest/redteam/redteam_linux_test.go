@@ -85,7 +85,8 @@ func (s *stage) ready() (level string) {
 }
 
 // attackInRun lets the strategy make one attack, or with number -1 all that go together.
-func (s *stage) attackInRun(number int, second bool, level string) (before, after facts, told map[string]report) {
+func (s *stage) attackInRun(number int, second bool,
+	level string) (before, after facts, told map[string]report) {
 	s.t.Helper()
 	before = s.look()
 	before["level"], before["left"] = level, ""

@@ -157,7 +157,8 @@ func (v *service) run(strategy string, params object) (status, level string) {
 		return "not started: " + answer.Error.Code + " " + answer.Error.Message, ""
 	}
 	status = "timeout"
-	for begin := time.Now(); time.Since(begin) < 90*time.Second && v.alive(); time.Sleep(20 * time.Millisecond) {
+	for begin := time.Now(); time.Since(begin) < 90*time.Second &&
+		v.alive(); time.Sleep(20 * time.Millisecond) {
 		var now struct{ Status string }
 		if v.call("GET", "/status", nil, &now); now.Status == "completed" || now.Status == "failed" {
 			status = now.Status

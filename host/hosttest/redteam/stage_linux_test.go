@@ -29,7 +29,8 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, program := range []string{"./cmd/assay", "./strategies/sma_cross", "./host/hosttest/redteam/hostile"} {
+	for _, program := range []string{"./cmd/assay", "./strategies/sma_cross",
+		"./host/hosttest/redteam/hostile"} {
 		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", dir+"/", program)
 		cmd.Dir = "../../.."
 		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOAMD64=v1")
@@ -146,7 +147,7 @@ func (s *stage) give(path string) {
 	s.t.Helper()
 	if os.Geteuid() == 0 {
 		if err := os.Chown(path, s.uid, s.uid); err != nil {
-			s.t.Skipf("this root may not give files away: %v", err)
+			s.t.Skipf("needs a root that may change owners of files: %v", err)
 		}
 	}
 }
@@ -348,7 +349,8 @@ func (s *stage) sweep() {
 // notePlaces are where files of attacks may lie.
 func notePlaces(mark string) []string {
 	var list []string
-	for _, folder := range []string{"/tmp/", "/var/tmp/", "/run/", "/run/lock/", "/dev/mqueue/", "/dev/shm/", "/"} {
+	for _, folder := range []string{"/tmp/", "/var/tmp/", "/run/", "/run/lock/", "/dev/mqueue/", "/dev/shm/",
+		"/"} {
 		list = append(list, folder+mark+"*")
 	}
 	return list

@@ -5,8 +5,8 @@
 // A test that takes more than a second explains why by [Slow]; one that proves something at
 // scale asks [Size] how often, or is left to `make prove` whole by [Proof]. It calls them in
 // its own body or in a function of its package that it calls: there `make prove` looks for
-// what it has to run. [Count] reports how
-// often something was proved, and `make prove` and `make soak` are held to [Table].
+// what it has to run. [Count] reports how often something was proved, and `make prove` and
+// `make soak` are held to [Table].
 package ring
 
 import (
@@ -146,7 +146,7 @@ type Figure struct {
 	Prove, Soak int
 }
 
-// Table is the figures that the rings are held to. Tests count more of them than stand here.
+// Table returns the figures that the rings are held to. Tests count more of them than stand here.
 func Table() []Figure {
 	return []Figure{
 		{"model histories", 20_000, 1_000_000},

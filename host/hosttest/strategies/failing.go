@@ -83,7 +83,7 @@ func (m *misfit) OnCandle(v sdk.View) (sdk.Intents, error) {
 	return nil, nil
 }
 
-// deep is a frame of its own in the stack.
+// deep returns a frame of its own in the stack.
 func deep(i int) (sdk.Intents, error) {
 	var none sdk.Intents
 	return none[i : i+1], nil

@@ -79,7 +79,7 @@ func (o *order) waits() bool { return o.stop.IsPos() && !o.working }
 // rests reports whether it is on the book.
 func (o *order) rests() bool { return o.open() && !o.waits() && o.price.IsPos() }
 
-// threshold is the price at which something happens to it.
+// threshold returns the price at which something happens to it.
 func (o *order) threshold() decimal.Decimal {
 	if o.waits() {
 		return o.stop
@@ -109,7 +109,7 @@ type trade struct {
 	maker           bool
 }
 
-// name is an id for what came without one.
+// name returns an id for what came without one.
 func (a *account) name(given string) string {
 	if given != "" {
 		return given
@@ -118,7 +118,7 @@ func (a *account) name(given string) string {
 	return "x-venue-" + strconv.Itoa(a.names)
 }
 
-// find is the newest order under a client id, an open one before others.
+// find returns the newest order under a client id, an open one before others.
 func (a *account) find(s *symbol, id int64, client string) *order {
 	var found *order
 	for _, o := range slices.Backward(a.orders) {
@@ -134,7 +134,7 @@ func (a *account) find(s *symbol, id int64, client string) *order {
 	return found
 }
 
-// need is what an order ties up.
+// need returns what an order ties up.
 func (o *order) need() (asset string, amount decimal.Decimal) {
 	rest := minus(o.qty, o.cum)
 	price := o.price
@@ -205,7 +205,7 @@ func (o *order) legs() []*order {
 	return []*order{o, o.sibling}
 }
 
-// listJSON is a pair as answers tell it.
+// listJSON returns a pair as answers tell it.
 func (o *order) listJSON() map[string]any {
 	kind, status := "EXEC_STARTED", "EXECUTING"
 	if !o.open() && !o.sibling.open() {
@@ -222,7 +222,7 @@ func (o *order) listJSON() map[string]any {
 			o.sibling.updated)), "symbol": o.symbol.name, "orders": refs}
 }
 
-// json is an order as a query returns it.
+// json returns an order as a query returns it.
 func (o *order) json() map[string]any {
 	out := map[string]any{
 		"symbol": o.symbol.name, "orderId": o.id, "orderListId": o.list, "clientOrderId": o.client,

@@ -50,10 +50,10 @@ type apiError struct {
 	data   any // of an answer that has more to tell
 }
 
-// Error is the body.
+// Error returns the body.
 func (e *apiError) Error() string { return string(e.body()) }
 
-// MarshalJSON is the body.
+// MarshalJSON returns the body.
 func (e *apiError) MarshalJSON() ([]byte, error) {
 	out := map[string]any{"code": e.code, "msg": e.text}
 	if e.data != nil {
@@ -103,7 +103,7 @@ type request struct {
 	r       *http.Request
 }
 
-// of is what the markets answer themselves.
+// of returns what the markets answer themselves.
 func of(f func(*markets, request) (any, *apiError)) func(*api, request) (any, *apiError) {
 	return func(v *api, q request) (any, *apiError) { return f(v.markets, q) }
 }
@@ -156,7 +156,7 @@ func (e endpoint) read(q request) *apiError {
 	return nil
 }
 
-// integer is a parameter that may be absent; above the highest it is that.
+// integer returns a parameter that may be absent; above the highest it is that.
 func integer(q request, name string, fallback, low, high int64) (int64, *apiError) {
 	text := q.Get(name)
 	if text == "" {

@@ -64,7 +64,8 @@ func TestImmediateOrCancel(t *testing.T) {
 	d := openDesk(t, testvenue.Options{Cash: "1000000"})
 	w := d.account()
 	for _, c := range []struct{ tif, quantity, status string }{
-		{"IOC", "1", "EXPIRED"}, {"FOK", "1", "EXPIRED"}, {"IOC", "0.001", "FILLED"}, {"FOK", "0.001", "FILLED"},
+		{"IOC", "1", "EXPIRED"}, {"FOK", "1", "EXPIRED"}, {"IOC", "0.001", "FILLED"},
+		{"FOK", "0.001", "FILLED"},
 	} {
 		d.do("move")
 		_, ask := d.best("BTCUSDT")
@@ -73,11 +74,14 @@ func TestImmediateOrCancel(t *testing.T) {
 			"&timeInForce=" + c.tif)
 		done := number(t, o["executedQty"])
 		if part := c.tif == "IOC" && c.quantity == "1"; o["status"] != c.status ||
-			part != (done > 0 && done < 1 && c.quantity == "1") || !part && c.status == "EXPIRED" && done != 0 {
+			part != (done > 0 && done < 1 && c.quantity == "1") || !part && c.status == "EXPIRED" &&
+			done != 0 {
 			t.Errorf("%s of %s: %v", c.tif, c.quantity, o)
 		}
 	}
-	if got := say(w.events(10)); got != "NEW:NEW TRADE:PARTIALLY_FILLED EXPIRED:EXPIRED BTC+USDT NEW:NEW EXPIRED:EXPIRED NEW:NEW TRADE:FILLED BTC+USDT NEW:NEW" {
+	if got := say(
+		w.events(10)); got != "NEW:NEW TRADE:PARTIALLY_FILLED EXPIRED:EXPIRED BTC+USDT NEW:NEW "+
+		"EXPIRED:EXPIRED NEW:NEW TRADE:FILLED BTC+USDT NEW:NEW" {
 		t.Error(got)
 	}
 	_, ask := d.best("BTCUSDT")
@@ -109,7 +113,9 @@ func TestRestingOrderFillsByParts(t *testing.T) {
 	d := openDesk(t, testvenue.Options{Cash: "100000"})
 	bid, _ := d.best("BTCUSDT")
 	at := price(math.Round(bid*99)/100, 2)
-	o := d.done("POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=1&timeInForce=GTC&newClientOrderId=rest&price=" + at)
+	o := d.done(
+		"POST " +
+			"order?symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=1&timeInForce=GTC&newClientOrderId=rest&price=" + at)
 	if o["status"] != "NEW" || len(o["fills"].([]any)) != 0 {
 		t.Fatalf("%v", o)
 	}
@@ -141,7 +147,9 @@ func TestRestingOrderFillsByParts(t *testing.T) {
 func TestRemainderRests(t *testing.T) {
 	d := openDesk(t, testvenue.Options{Cash: "100000"})
 	_, ask := d.best("BTCUSDT")
-	o := d.done("POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=1&timeInForce=GTC&icebergQty=0.2&price=" + price(ask, 2))
+	o := d.done(
+		"POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&quantity=1&timeInForce=GTC&icebergQty=0.2&price=" +
+			price(ask, 2))
 	if o["status"] != "PARTIALLY_FILLED" || len(o["fills"].([]any)) != 1 {
 		t.Fatalf("%v", o)
 	}
@@ -165,7 +173,8 @@ func TestStopOnTheWay(t *testing.T) {
 	pair := func(quantity string) object {
 		return d.done("POST orderList/oco?symbol=BTCUSDT&side=SELL&quantity=" + quantity +
 			"&aboveType=LIMIT_MAKER&abovePrice=" + price(math.Round(bid*102)/100, 2) +
-			"&belowType=STOP_LOSS&belowStopPrice=" + price(math.Round(bid*98)/100, 2) + "&newOrderRespType=RESULT")
+			"&belowType=STOP_LOSS&belowStopPrice=" + price(math.Round(bid*98)/100,
+			2) + "&newOrderRespType=RESULT")
 	}
 	first := pair("0.01")
 	reports, _ := first["orderReports"].([]any)
@@ -205,11 +214,13 @@ func TestHalfFilledPair(t *testing.T) {
 	d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=1")
 	bid, _ := d.best("BTCUSDT")
 	at := price(math.Round(bid*102)/100, 2)
-	d.done("POST orderList/oco?symbol=BTCUSDT&side=SELL&quantity=0.9&aboveType=LIMIT_MAKER&aboveClientOrderId=limit&abovePrice=" + at +
+	d.done("POST " +
+		"orderList/oco?symbol=BTCUSDT&side=SELL&quantity=0.9&aboveType=LIMIT_MAKER&aboveClientOrderId=limit&abovePrice=" + at +
 		"&belowType=STOP_LOSS&belowClientOrderId=stop&belowStopPrice=" + price(math.Round(bid*98)/100, 2))
 	d.do("price", "BTCUSDT", at)
 	d.do("move")
-	limit, stop := d.done("GET order?symbol=BTCUSDT&origClientOrderId=limit"), d.done("GET order?symbol=BTCUSDT&origClientOrderId=stop")
+	limit, stop := d.done("GET order?symbol=BTCUSDT&origClientOrderId=limit"),
+		d.done("GET order?symbol=BTCUSDT&origClientOrderId=stop")
 	if limit["status"] != "PARTIALLY_FILLED" || stop["status"] != "EXPIRED" {
 		t.Errorf("limit %v, stop %v", limit["status"], stop["status"])
 	}
@@ -218,12 +229,14 @@ func TestHalfFilledPair(t *testing.T) {
 // TestSelfTrade: an order does not trade with one of the same account.
 func TestSelfTrade(t *testing.T) {
 	for mode, want := range map[string][2]string{"": {"EXPIRED_IN_MATCH", "FILLED"},
-		"EXPIRE_TAKER": {"NEW", "EXPIRED_IN_MATCH"}, "EXPIRE_BOTH": {"EXPIRED_IN_MATCH", "EXPIRED_IN_MATCH"}} {
+		"EXPIRE_TAKER": {"NEW", "EXPIRED_IN_MATCH"},
+		"EXPIRE_BOTH":  {"EXPIRED_IN_MATCH", "EXPIRED_IN_MATCH"}} {
 		d := openDesk(t, testvenue.Options{})
 		d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01")
 		d.do("move")
 		_, ask := d.best("BTCUSDT")
-		d.done("POST order?symbol=BTCUSDT&side=SELL&type=LIMIT_MAKER&quantity=0.005&newClientOrderId=rests&price=" +
+		d.done("POST " +
+			"order?symbol=BTCUSDT&side=SELL&type=LIMIT_MAKER&quantity=0.005&newClientOrderId=rests&price=" +
 			price(ask, 2))
 		request := "POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.001&newClientOrderId=comes"
 		if mode != "" {
@@ -294,7 +307,9 @@ func TestNastySymbols(t *testing.T) {
 		}
 		bid, _ := d.best(name)
 		below := math.Round(bid*0.9/tick) * tick
-		rests := d.done(fmt.Sprintf("POST order?symbol=%s&side=BUY&type=LIMIT&timeInForce=GTC&quantity=%s&price=%.8f", name, bought["executedQty"], below))
+		rests := d.done(
+			fmt.Sprintf("POST order?symbol=%s&side=BUY&type=LIMIT&timeInForce=GTC&quantity=%s&price=%.8f",
+				name, bought["executedQty"], below))
 		if rests["status"] != "NEW" {
 			t.Errorf("%s: %v", name, rests)
 		}
@@ -304,22 +319,24 @@ func TestNastySymbols(t *testing.T) {
 
 func onGrid(x, grid float64) bool { return math.Abs(x/grid-math.Round(x/grid)) < 1e-4 }
 
-// TestGap: over a gap a stop is filled where the market is then, a limit where it stood, and a stop with a limit
-// that was jumped over rests.
+// TestGap: over a gap a stop is filled where the market is then, a limit where it stood, and a stop with a
+// limit that was jumped over rests.
 func TestGap(t *testing.T) {
 	d := openDesk(t, testvenue.Options{Cash: "100000"})
 	d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.1")
 	bid, _ := d.best("BTCUSDT")
 	at := func(part float64) string { return price(math.Round(bid*part), 2) }
 	for id, order := range map[string]string{
-		"stop":   "side=SELL&type=STOP_LOSS&stopPrice=" + at(0.98),
-		"jumped": "side=SELL&type=STOP_LOSS_LIMIT&timeInForce=GTC&stopPrice=" + at(0.98) + "&price=" + at(0.97),
-		"limit":  "side=BUY&type=LIMIT&timeInForce=GTC&price=" + at(0.99),
+		"stop": "side=SELL&type=STOP_LOSS&stopPrice=" + at(0.98),
+		"jumped": "side=SELL&type=STOP_LOSS_LIMIT&timeInForce=GTC&stopPrice=" + at(0.98) + "&price=" + at(
+			0.97),
+		"limit": "side=BUY&type=LIMIT&timeInForce=GTC&price=" + at(0.99),
 	} {
 		d.done("POST order?symbol=BTCUSDT&quantity=0.01&newClientOrderId=" + id + "&" + order)
 	}
 	d.do("jump", "BTCUSDT", at(0.95))
-	for id, want := range map[string][2]string{"stop": {"FILLED", at(0.95)}, "jumped": {"NEW", ""}, "limit": {"FILLED", at(0.99)}} {
+	for id, want := range map[string][2]string{"stop": {"FILLED", at(0.95)}, "jumped": {"NEW", ""},
+		"limit": {"FILLED", at(0.99)}} {
 		o := d.done("GET order?symbol=BTCUSDT&origClientOrderId=" + id)
 		if o["status"] != want[0] || want[1] != "" &&
 			math.Abs(number(t, o["cummulativeQuoteQty"])/0.01-number(t, want[1])) > 0.02 {

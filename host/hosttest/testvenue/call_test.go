@@ -111,7 +111,7 @@ func (d desk) refused(request string, code float64, text string) {
 	}
 }
 
-// public is a request without key.
+// public returns a request without key.
 func (d desk) public(path string) any {
 	d.Helper()
 	var out any
@@ -172,7 +172,7 @@ func (d desk) dial(path string) wire {
 	return wire{d, ws}
 }
 
-// next is the next message.
+// next returns the next message.
 func (w wire) next() object {
 	w.Helper()
 	_ = w.ws.SetReadDeadline(time.Now().Add(10 * time.Second))
@@ -229,7 +229,7 @@ func (d desk) account() wire {
 	return w
 }
 
-// say is a short form of an event: what, order, status.
+// say returns a short form of an event: what, order, status.
 func say(events []object) string {
 	var words []string
 	for _, e := range events {

@@ -157,7 +157,7 @@ func (v *director) do(s Script) error {
 	return act(v, s.Args)
 }
 
-// script is what is to happen to a request.
+// script returns what is to happen to a request.
 func (v *director) script(request string) *Script {
 	var found *Script
 	for _, p := range v.scripts {
@@ -171,7 +171,7 @@ func (v *director) script(request string) *Script {
 	return found
 }
 
-// scripted is the action on a request and its arguments.
+// scripted returns the action on a request and its arguments.
 func (v *director) scripted(request string) (action, arg string) {
 	if s := v.script(request); s != nil {
 		return s.Action, strings.Join(s.Args, "")
@@ -285,7 +285,7 @@ func (v *director) changeBalance(args []string) error {
 	return nil
 }
 
-// foreign is an order of another client of the same account.
+// foreign returns an order of another client of the same account.
 func (v *director) foreign(name string, filled bool) error {
 	return v.symbolOf(name, func(s *symbol) error {
 		half := floorTo(times(s.last(), decimal.MustNew(5, 1)), s.tick)

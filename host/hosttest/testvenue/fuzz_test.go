@@ -14,8 +14,8 @@ func FuzzRequest(f *testing.F) {
 	for i, query := range []string{
 		"symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.1",
 		"symbol=PEPEUSDT&side=BUY&type=MARKET&quoteOrderQty=9999",
-		"symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=FOK&quantity=1&price=30000", "symbol=BTCUSDT&windowSize=m",
-		"symbols=[\"BTCUSDT\"]&limit=-1",
+		"symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=FOK&quantity=1&price=30000",
+		"symbol=BTCUSDT&windowSize=m", "symbols=[\"BTCUSDT\"]&limit=-1",
 		"symbol=BTTCUSDT&side=BUY&type=STOP_LOSS_LIMIT&timeInForce=GTC&quantity=9214157800&price=99999999999&stopPrice=1",
 	} {
 		f.Add(uint8(i), query)
@@ -43,7 +43,8 @@ func FuzzRequest(f *testing.F) {
 		v.matcher.pass(1)
 		for asset, amount := range v.matcher.account.balances {
 			if amount.IsNeg() || v.matcher.locked(asset).Cmp(plus(amount, decimal.MustNew(1, 8))) > 0 {
-				t.Fatalf("%s: %s of which %s is locked, after %s", asset, amount, v.matcher.locked(asset), query)
+				t.Fatalf("%s: %s of which %s is locked, after %s", asset, amount, v.matcher.locked(asset),
+					query)
 			}
 		}
 	})

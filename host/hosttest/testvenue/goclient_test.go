@@ -62,7 +62,8 @@ func TestGoBinanceREST(t *testing.T) {
 			t.Errorf("a hole before %d", lines[i].OpenTime)
 		}
 	}
-	bought, err := c.NewCreateOrderService().Symbol("BTCUSDT").Side(gb.SideTypeBuy).Type(gb.OrderTypeMarket).Quantity("0.01").NewClientOrderID("first").Do(ctx)
+	bought, err := c.NewCreateOrderService().Symbol("BTCUSDT").Side(gb.SideTypeBuy).Type(
+		gb.OrderTypeMarket).Quantity("0.01").NewClientOrderID("first").Do(ctx)
 	if err != nil || bought.Status != gb.OrderStatusTypeFilled || len(bought.Fills) != 1 ||
 		bought.Fills[0].Commission != "0.00001000" {
 		t.Fatalf("market order: %+v %v", bought, err)
@@ -81,7 +82,8 @@ func TestGoBinanceREST(t *testing.T) {
 		account.Balances[0].Free != "0.00999000" {
 		t.Fatalf("account: %+v %v", account, err)
 	}
-	rest, err := c.NewCreateOrderService().Symbol("ETHUSDT").Side(gb.SideTypeBuy).Type(gb.OrderTypeLimit).TimeInForce(gb.TimeInForceTypeGTC).
+	rest, err := c.NewCreateOrderService().Symbol("ETHUSDT").Side(gb.SideTypeBuy).Type(
+		gb.OrderTypeLimit).TimeInForce(gb.TimeInForceTypeGTC).
 		Quantity("0.1").Price("1000").NewClientOrderID("second").Do(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +92,8 @@ func TestGoBinanceREST(t *testing.T) {
 		open[0].OrderID != rest.OrderID {
 		t.Fatalf("open orders: %+v %v", open, err)
 	}
-	if gone, err := c.NewCancelOrderService().Symbol("ETHUSDT").OrigClientOrderID("second").Do(ctx); err != nil || gone.Status != gb.OrderStatusTypeCanceled || gone.OrigClientOrderID != "second" {
+	if gone, err := c.NewCancelOrderService().Symbol("ETHUSDT").OrigClientOrderID("second").Do(
+		ctx); err != nil || gone.Status != gb.OrderStatusTypeCanceled || gone.OrigClientOrderID != "second" {
 		t.Fatalf("cancel: %+v %v", gone, err)
 	}
 }
@@ -98,7 +101,8 @@ func TestGoBinanceREST(t *testing.T) {
 func TestGoBinanceIsRefused(t *testing.T) {
 	v := start(t, testvenue.Options{History: 300})
 	order := func(c *gb.Client, quantity, price string) error {
-		_, err := c.NewCreateOrderService().Symbol("BTCUSDT").Side(gb.SideTypeBuy).Type(gb.OrderTypeLimit).TimeInForce(gb.TimeInForceTypeGTC).
+		_, err := c.NewCreateOrderService().Symbol("BTCUSDT").Side(gb.SideTypeBuy).Type(
+			gb.OrderTypeLimit).TimeInForce(gb.TimeInForceTypeGTC).
 			Quantity(quantity).Price(price).NewClientOrderID("twice").Do(t.Context())
 		return err
 	}
@@ -124,8 +128,8 @@ func TestGoBinanceIsRefused(t *testing.T) {
 	}{
 		{"signature", wrongSecret, "0.01", "20000", -1022}, {"key", wrongKey, "0.01", "20000",
 			-2015}, {"recvWindow", late, "0.01", "20000", -1021},
-		{"step", good, "0.010001", "20000", -1013}, {"tick", good, "0.01", "20000.001", -1013}, {"notional", good,
-			"0.0001", "20000", -1013},
+		{"step", good, "0.010001", "20000", -1013}, {"tick", good, "0.01", "20000.001", -1013},
+		{"notional", good, "0.0001", "20000", -1013},
 		{"percent", good, "0.01", "1000", -1013}, {"balance", good, "1", "20000", -2010}, {"duplicate", good,
 			"0.01", "20000", -2010},
 		{"precision", good, "0.0100000001", "20000", -1111},
@@ -168,7 +172,8 @@ func TestGoBinanceUserData(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if _, err := client(t,
-		v).NewCreateOrderService().Symbol("BTCUSDT").Side(gb.SideTypeBuy).Type(gb.OrderTypeMarket).QuoteOrderQty("100").NewClientOrderID("heard").Do(t.Context()); err != nil {
+		v).NewCreateOrderService().Symbol("BTCUSDT").Side(gb.SideTypeBuy).Type(
+		gb.OrderTypeMarket).QuoteOrderQty("100").NewClientOrderID("heard").Do(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for end := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {

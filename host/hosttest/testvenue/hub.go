@@ -135,7 +135,7 @@ func (v *hub) publishBook(s *symbol) {
 	}
 }
 
-// event is what a stream sends now; nothing where there is no such stream.
+// event returns what a stream sends now; nothing where there is no such stream.
 func (v *hub) event(s *symbol, kind string) []map[string]any {
 	now := int64(v.markets.now())
 	switch kind {

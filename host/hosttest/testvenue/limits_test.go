@@ -20,12 +20,14 @@ func TestOrderCounts(t *testing.T) {
 		limits[1].(object)["limit"] != 4.0 {
 		t.Fatalf("%v", limits)
 	}
-	rest := "POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.001&price=" + price(bid/2,
+	rest := "POST order?symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.001&price=" + price(
+		bid/2,
 		2)
 	for {
 		placed, refused := 0, 0
 		for range 9 {
-			d.call("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.001") // refused where others have filled the ten seconds
+			// refused where others have filled the ten seconds
+			d.call("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.001")
 		}
 		for range 9 {
 			status, header, out := d.call(rest)
@@ -34,7 +36,8 @@ func TestOrderCounts(t *testing.T) {
 				placed++
 			case status == 429 && out.(object)["code"] == -1015.0 &&
 				strings.HasPrefix(out.(object)["msg"].(string),
-					"Too many new orders; current limit is 4 orders per 10 SECOND") && header.Get("Retry-After") != "":
+					"Too many new orders; current limit is 4 orders per 10 SECOND") &&
+				header.Get("Retry-After") != "":
 				refused++
 			default:
 				t.Fatalf("%d %v %v", status, header, out)
@@ -78,7 +81,8 @@ func TestBanAfterThrottling(t *testing.T) {
 func TestOpenOrderLimits(t *testing.T) {
 	d := openDesk(t, testvenue.Options{Orders: 1000, Cash: "1000000"})
 	_, ask := d.best("BTCUSDT")
-	stop := "POST order?symbol=BTCUSDT&side=BUY&type=STOP_LOSS_LIMIT&timeInForce=GTC&quantity=0.001&stopPrice=" +
+	stop := "POST " +
+		"order?symbol=BTCUSDT&side=BUY&type=STOP_LOSS_LIMIT&timeInForce=GTC&quantity=0.001&stopPrice=" +
 		price(ask*1.1, 2) + "&price=" + price(ask*1.2, 2)
 	for range 5 {
 		d.done(stop)
@@ -90,7 +94,8 @@ func TestOpenOrderLimits(t *testing.T) {
 // TestParameters: what the exchange does not know, does not want or cannot read is refused by its own codes.
 func TestParameters(t *testing.T) {
 	d := openDesk(t, testvenue.Options{})
-	const market, limit = "POST order?symbol=BTCUSDT&side=BUY&type=MARKET", "POST order?symbol=BTCUSDT&side=BUY&type=LIMIT"
+	const market, limit = "POST order?symbol=BTCUSDT&side=BUY&type=MARKET",
+		"POST order?symbol=BTCUSDT&side=BUY&type=LIMIT"
 	for _, c := range []struct {
 		request string
 		code    float64
@@ -104,7 +109,8 @@ func TestParameters(t *testing.T) {
 		{market + "&quantity=0.01&stopPrice=5", -1106, "'stopPrice'"},
 		{market + "&quantity=0.01&quoteOrderQty=5", -1106, "'quoteOrderQty'"},
 		{market, -1102, "Param 'quantity' or 'quoteOrderQty' must be sent"},
-		{market + "&quantity=-1", -1100, "Illegal characters found in parameter 'quantity'; legal range is '^("},
+		{market + "&quantity=-1", -1100,
+			"Illegal characters found in parameter 'quantity'; legal range is '^("},
 		{market + "&quantity=1e3", -1100, "'quantity'"},
 		{market + "&quantity=", -1105, "Parameter 'quantity' was empty."},
 		{market + "&quantity=0.0000000001", -1111, "too much precision"},
@@ -114,9 +120,12 @@ func TestParameters(t *testing.T) {
 		{limit + "&quantity=0.01&price=20000&timeInForce=GTX", -1115, "Invalid timeInForce."},
 		{limit + "&quantity=0.01&price=20000.001&timeInForce=GTC", -1013, "PRICE_FILTER"},
 		{limit + "&quantity=0.02&price=20000&timeInForce=GTC&icebergQty=0.001", -1013, "ICEBERG_PARTS"},
-		{limit + "&quantity=0.02&price=20000&timeInForce=IOC&icebergQty=0.01", -1013, "Iceberg orders must be GTC"},
-		{limit + "&quantity=0.01&price=20000&timeInForce=GTC&newOrderRespType=LONG", -1100, "'newOrderRespType'"},
-		{limit + "&quantity=0.01&price=20000&timeInForce=GTC&selfTradePreventionMode=NONE", -1013, "self-trade"},
+		{limit + "&quantity=0.02&price=20000&timeInForce=IOC&icebergQty=0.01", -1013,
+			"Iceberg orders must be GTC"},
+		{limit + "&quantity=0.01&price=20000&timeInForce=GTC&newOrderRespType=LONG", -1100,
+			"'newOrderRespType'"},
+		{limit + "&quantity=0.01&price=20000&timeInForce=GTC&selfTradePreventionMode=NONE", -1013,
+			"self-trade"},
 		{"POST order?symbol=BTCUSDT&side=BUY&type=TRAILING&quantity=1", -1116, "Invalid orderType."},
 		{"POST order?symbol=BTCUSDT&side=LONG&type=MARKET&quantity=1", -1117, "Invalid side."},
 		{"POST order?symbol=XXXUSDT&side=BUY&type=MARKET&quantity=1", -1121, "Invalid symbol."},
@@ -147,9 +156,11 @@ func TestReferencePrice(t *testing.T) {
 	d.refused(order+price(average*5+1, 2), -1013, "PERCENT_PRICE_BY_SIDE")
 	d.refused(order+price(average/5-1, 2), -1013, "PERCENT_PRICE_BY_SIDE")
 	d.done(order + price(average/5+1, 2))
-	d.done("POST order/test?symbol=BTCUSDT&side=BUY&type=STOP_LOSS&quantity=0.001&stopPrice=" + price(average*6,
+	d.done("POST order/test?symbol=BTCUSDT&side=BUY&type=STOP_LOSS&quantity=0.001&stopPrice=" + price(
+		average*6,
 		2))
-	d.refused("POST order/test?symbol=DOGEUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=100&price=5", -1013,
+	d.refused("POST order/test?symbol=DOGEUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=100&price=5",
+		-1013,
 		"Filter failure: PERCENT_PRICE")
 	if n := len(d.Orders()); n != 0 {
 		t.Errorf("a test order was taken: %d", n)
@@ -161,16 +172,21 @@ func TestReads(t *testing.T) {
 	d := openDesk(t, testvenue.Options{})
 	bid, _ := d.best("BTCUSDT")
 	limit := func(id string, at float64) string {
-		return fmt.Sprintf("symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.001&newClientOrderId=%s&price=%s", id, price(at, 2))
+		return fmt.Sprintf(
+			"symbol=BTCUSDT&side=BUY&type=LIMIT&timeInForce=GTC&quantity=0.001&newClientOrderId=%s&price=%s",
+			id, price(at, 2))
 	}
 	d.done("POST order?symbol=BTCUSDT&side=BUY&type=MARKET&quantity=0.01&newClientOrderId=bought")
 	d.done("POST order?" + limit("one", bid*0.9))
-	d.done("POST orderList/oco?symbol=BTCUSDT&side=SELL&quantity=0.009&listClientOrderId=both&aboveType=LIMIT_MAKER&abovePrice=" + price(bid*1.1, 2) +
-		"&belowType=STOP_LOSS_LIMIT&belowStopPrice=" + price(bid*0.9, 2) + "&belowPrice=" + price(bid*0.89, 2) +
+	d.done("POST " +
+		"orderList/oco?symbol=BTCUSDT&side=SELL&quantity=0.009&listClientOrderId=both&aboveType=LIMIT_MAKER&abovePrice=" + price(bid*1.1, 2) +
+		"&belowType=STOP_LOSS_LIMIT&belowStopPrice=" + price(bid*0.9, 2) + "&belowPrice=" + price(bid*0.89,
+		2) +
 		"&belowTimeInForce=GTC")
 	replaced := d.done("POST order/cancelReplace?" + limit("two", bid*0.8) +
 		"&cancelReplaceMode=STOP_ON_FAILURE&cancelOrigClientOrderId=one")
-	if replaced["cancelResult"] != "SUCCESS" || replaced["newOrderResponse"].(object)["clientOrderId"] != "two" {
+	if replaced["cancelResult"] != "SUCCESS" ||
+		replaced["newOrderResponse"].(object)["clientOrderId"] != "two" {
 		t.Errorf("%v", replaced)
 	}
 	status, _, out := d.call("POST order/cancelReplace?" + limit("three", bid*0.8) +

@@ -38,7 +38,7 @@ func (v *markets) open() {
 	v.opened = time.Now()
 }
 
-// wall is how long a stretch of the market's time lasts.
+// wall returns how long a stretch of the market's time lasts.
 func (v *markets) wall(d time.Duration) time.Duration {
 	if v.opts.Speed == 0 {
 		return d
@@ -59,7 +59,7 @@ func (v *markets) now() market.Time {
 	return max(at, min(begun+moved, next+minute-1))
 }
 
-// timeInfo is the answer to time. Binance's has no market time: there it passes as everywhere.
+// timeInfo returns the answer to time. Binance's has no market time: there it passes as everywhere.
 func (v *markets) timeInfo() map[string]any {
 	m := map[string]any{"serverTime": v.server().UnixMilli()}
 	if v.opts.Speed > 0 && v.own {
@@ -68,10 +68,10 @@ func (v *markets) timeInfo() map[string]any {
 	return m
 }
 
-// server is the time by which requests are judged.
+// server returns the time by which requests are judged.
 func (v *markets) server() time.Time { return time.Now().Add(v.offset) }
 
-// find is a symbol by its name, BTCUSDT or BTC/USDT.
+// find returns a symbol by its name, BTCUSDT or BTC/USDT.
 func (v *markets) find(name string) *symbol {
 	name = strings.ReplaceAll(name, "/", "")
 	for _, s := range v.symbols {
@@ -82,7 +82,7 @@ func (v *markets) find(name string) *symbol {
 	return nil
 }
 
-// symbolIn is the market that a request names.
+// symbolIn returns the market that a request names.
 func (v *markets) symbolIn(q request) (*symbol, *apiError) {
 	name := q.Get("symbol")
 	if name == "" {

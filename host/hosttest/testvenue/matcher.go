@@ -69,7 +69,7 @@ func (v *matcher) step() {
 	v.pass(moves - v.markets.symbols[0].tape.moved)
 }
 
-// locked is what open orders tie up of an asset; a pair ties up what its greater leg does.
+// locked returns what open orders tie up of an asset; a pair ties up what its greater leg does.
 func (v *matcher) locked(asset string) decimal.Decimal {
 	var sum decimal.Decimal
 	for _, s := range v.markets.symbols {
@@ -207,7 +207,8 @@ func (v *matcher) execute(o *order, price, quantity decimal.Decimal, maker bool)
 	v.report(o, "TRADE", t)
 }
 
-// fee is a thousandth of what the order gets; three quarters of that in an asset of its own, at its price.
+// fee returns a thousandth of what the order gets; three quarters of that in an asset of its own, at its
+// price.
 func (v *matcher) fee(o *order, worth, quantity decimal.Decimal) (string, decimal.Decimal) {
 	s, part := o.symbol, decimal.MustNew(1, 3)
 	got, amount := s.quote, worth
@@ -227,7 +228,7 @@ func (v *matcher) fee(o *order, worth, quantity decimal.Decimal) (string, decima
 	}
 }
 
-// worth is what a unit of an asset is in USDT; one that has no market there counts as a thousand.
+// worth returns what a unit of an asset is in USDT; one that has no market there counts as a thousand.
 func (v *matcher) worth(asset string) decimal.Decimal {
 	if asset == "USDT" {
 		return one

@@ -147,7 +147,7 @@ func (v *api) admissible(o *order) *apiError {
 	return nil
 }
 
-// ordered is an order that may be placed.
+// ordered returns an order that may be placed.
 func (v *api) ordered(q request) (*order, *apiError) {
 	s, e := v.markets.symbolIn(q)
 	if e != nil {
@@ -196,7 +196,7 @@ func (v *api) tryOrder(q request) (any, *apiError) {
 	return out, nil
 }
 
-// responseShape is how much the answer contains: ACK, RESULT or FULL.
+// responseShape returns how much the answer contains: ACK, RESULT or FULL.
 func responseShape(q request, o *order) (string, *apiError) {
 	switch shape := q.Get("newOrderRespType"); {
 	case shape == "" && (o.kind == kindMarket || o.kind == kindLimit):
@@ -209,7 +209,7 @@ func responseShape(q request, o *order) (string, *apiError) {
 	return "", illegal("newOrderRespType", "ACK|RESULT|FULL")
 }
 
-// placed is the answer to who placed an order, with the trades that it made at once.
+// placed returns the answer to who placed an order, with the trades that it made at once.
 func (v *api) placed(o *order, shape string) map[string]any {
 	out := map[string]any{"symbol": o.symbol.name, "orderId": o.id, "orderListId": o.list,
 		"clientOrderId": o.client, "transactTime": int64(o.updated)}

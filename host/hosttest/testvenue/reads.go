@@ -94,7 +94,7 @@ func commission(s *symbol) map[string]any {
 	}
 }
 
-// named is the order that a request names, nil if there is none.
+// named returns the order that a request names, nil if there is none.
 func (v *api) named(q request, id, client string) (*order, *apiError) {
 	s, e := v.markets.symbolIn(q)
 	if e != nil {
@@ -243,7 +243,7 @@ func (v *api) pairs(want func(*order) bool) []*order {
 	return list
 }
 
-// namedPair is the list that a request names.
+// namedPair returns the list that a request names.
 func (v *api) namedPair(q request, client string) (*order, *apiError) {
 	id, e := integer(q, "orderListId", 0, 0, math.MaxInt64)
 	if e != nil {

@@ -21,7 +21,8 @@ import (
 
 const referees = "testdata/referee"
 
-// python is an interpreter with the packages of requirements.txt, which are installed once, by their hashes.
+// python returns an interpreter with the packages of requirements.txt, which are installed once, by their
+// hashes.
 func python(t *testing.T) string {
 	t.Helper()
 	lock, err := os.ReadFile(filepath.Join(referees, "requirements.txt"))
@@ -106,7 +107,8 @@ func TestProveReferees(t *testing.T) {
 				traded[name] = sum
 			}
 			if len(traded) != len(read.Traded) || len(traded) < 13 {
-				t.Errorf("the client read trades of %d symbols, the venue has %d", len(read.Traded), len(traded))
+				t.Errorf("the client read trades of %d symbols, the venue has %d", len(read.Traded),
+					len(traded))
 			}
 			for name, sum := range traded {
 				if sum.Cmp(read.Traded[name]) != 0 {

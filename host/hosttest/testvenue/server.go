@@ -25,7 +25,7 @@ type server struct {
 	counts   map[string]int
 }
 
-// handler is the exchange; the sandbox is the same under another address.
+// handler returns the exchange; the sandbox is the same under another address.
 func (v *server) handler(sandbox bool) http.Handler {
 	mux := http.NewServeMux()
 	paths := endpoints()
@@ -79,7 +79,7 @@ func (v *server) answer(w http.ResponseWriter, r *http.Request, pattern string, 
 	v.after(w, q, action, arg, status, text)
 }
 
-// refusal is what an action answers before anything is executed, a subscription too.
+// refusal returns what an action answers before anything is executed, a subscription too.
 func refusal(action string) *apiError {
 	switch action {
 	case act429:
@@ -137,7 +137,7 @@ func (v *server) pause(text string) {
 	}
 }
 
-// execution is the request itself; the headers tell what it used.
+// execution returns the request itself; the headers tell what it used.
 func (v *server) execution(q request, e endpoint, h http.Header) (text []byte, status int) {
 	v.markets.mu.Lock()
 	defer v.markets.mu.Unlock()

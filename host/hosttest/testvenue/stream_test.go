@@ -23,10 +23,13 @@ func TestAccountEvents(t *testing.T) {
 	for !strings.HasSuffix(got, "BTC+USDT") {
 		got += " " + say(w.events(1))
 	}
-	d.done("POST orderList/oco?symbol=BTCUSDT&side=SELL&quantity=0.1&aboveType=LIMIT_MAKER&aboveClientOrderId=a&abovePrice=" + price(bid*1.1, 2) +
+	d.done("POST " +
+		"orderList/oco?symbol=BTCUSDT&side=SELL&quantity=0.1&aboveType=LIMIT_MAKER&aboveClientOrderId=a&abovePrice=" + price(bid*1.1, 2) +
 		"&belowType=STOP_LOSS&belowStopPrice=" + price(bid*0.9, 2))
 	d.done("DELETE order?symbol=BTCUSDT&origClientOrderId=a")
-	if got := say(w.events(8)); got != "list:EXECUTING NEW:NEW NEW:NEW BTC CANCELED:CANCELED CANCELED:CANCELED list:ALL_DONE BTC" {
+	if got := say(
+		w.events(8)); got != "list:EXECUTING NEW:NEW NEW:NEW BTC CANCELED:CANCELED CANCELED:CANCELED "+
+		"list:ALL_DONE BTC" {
 		t.Error(got)
 	}
 	d.do("chatty")

@@ -122,7 +122,7 @@ func (s *symbol) drawBook() {
 	}
 }
 
-// portion is what an amount of the quote currency is of the base, on the grid and at least a step.
+// portion returns what an amount of the quote currency is of the base, on the grid and at least a step.
 func (s *symbol) portion(worth, price decimal.Decimal) decimal.Decimal {
 	if q := floorTo(over(worth, price).Trunc(8), s.step); q.IsPos() {
 		return q
@@ -130,12 +130,12 @@ func (s *symbol) portion(worth, price decimal.Decimal) decimal.Decimal {
 	return s.step
 }
 
-// flow is what one move trades at a price with an order that rests there.
+// flow returns what one move trades at a price with an order that rests there.
 func (s *symbol) flow(price decimal.Decimal) decimal.Decimal {
 	return s.portion(times(decimal.MustParse(s.depth), s.book.thin), price)
 }
 
-// plan is what the book gives an order now, at which prices; whole: all of it.
+// plan returns what the book gives an order now, at which prices; whole: all of it.
 func (s *symbol) plan(o *order) (parts []level, whole bool) {
 	rest, money := minus(o.qty, o.cum), o.quoteQty
 	for _, l := range *s.levels(o.buy()) {
@@ -155,8 +155,8 @@ func (s *symbol) plan(o *order) (parts []level, whole bool) {
 	return parts, !rest.IsPos()
 }
 
-// nearest is the order that the market reaches first on its way to a price; at one place what rests comes
-// before what waits.
+// nearest returns the order that the market reaches first on its way to a price; at one place what rests
+// comes before what waits.
 func (s *symbol) nearest(to decimal.Decimal, served map[*order]bool) *order {
 	var first *order
 	var distance decimal.Decimal
@@ -179,7 +179,7 @@ func (s *symbol) nearest(to decimal.Decimal, served map[*order]bool) *order {
 	return first
 }
 
-// difference is what the book has changed since it was last sent.
+// difference returns what the book has changed since it was last sent.
 func (s *symbol) difference(now int64) map[string]any {
 	b := &s.book
 	bids, asks := s.offers(depthLevels + maxOrders)
@@ -213,7 +213,7 @@ func (s *symbol) record(before uint64) {
 	s.prints = append(s.prints, print{id: t.count(), time: t.at(), price: t.price, falls: t.price < before})
 }
 
-// size is how much a trade of the market was.
+// size returns how much a trade of the market was.
 func (s *symbol) size(p print) decimal.Decimal {
 	return s.portion(over(decimal.MustParse(s.depth), decimal.MustNew(20, 0)), s.tape.decimal(p.price))
 }
@@ -265,7 +265,7 @@ func (s *symbol) best() (bid, ask level) {
 	return bid, ask
 }
 
-// window is what happened in the last minutes.
+// window returns what happened in the last minutes.
 func (s *symbol) window(minutes market.Time) map[string]any {
 	t := s.tape
 	from := max(t.start, t.next()-(minutes-1)*minute)
@@ -288,7 +288,7 @@ func (s *symbol) window(minutes market.Time) map[string]any {
 	}
 }
 
-// newest is the last trade of the market.
+// newest returns the last trade of the market.
 func (s *symbol) newest() print {
 	if len(s.prints) == 0 {
 		return print{price: s.tape.price, time: s.tape.at()}
@@ -387,10 +387,10 @@ func (s *symbol) status() string {
 	return "TRADING"
 }
 
-// last is the price of the last trade.
+// last returns the price of the last trade.
 func (s *symbol) last() decimal.Decimal { return s.tape.decimal(s.tape.price) }
 
-// average is the price of the last minutes, weighted by what was traded.
+// average returns the price of the last minutes, weighted by what was traded.
 func (s *symbol) average() decimal.Decimal {
 	var worth, volume float64
 	have := len(s.tape.candles)
@@ -404,7 +404,7 @@ func (s *symbol) average() decimal.Decimal {
 	return fromFloat(worth / volume).Round(8)
 }
 
-// info is the entry of exchangeInfo.
+// info returns the entry of exchangeInfo.
 func (s *symbol) info() map[string]any {
 	percent := map[string]any{"filterType": "PERCENT_PRICE_BY_SIDE", "bidMultiplierUp": "5",
 		"bidMultiplierDown": "0.2", "askMultiplierUp": "5",
@@ -549,10 +549,10 @@ func least(a, b decimal.Decimal) decimal.Decimal {
 
 func fromFloat(f float64) decimal.Decimal { d, _ := decimal.NewFromFloat64(f); return d }
 
-// fixed is a number as the exchange writes it: eight decimals.
+// fixed returns a number as the exchange writes it: eight decimals.
 func fixed(d decimal.Decimal) string { return d.Round(8).Pad(8).String() }
 
-// scripted is a price that a script names.
+// scripted returns a price that a script names.
 func (s *symbol) scripted(text string) (float64, error) {
 	price, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(price >= s.tape.float(leastFar)) || price > 1e10 {

@@ -19,8 +19,8 @@ const (
 	leastFar = 100 // units below which no price falls
 )
 
-// tape is the market of one symbol: one-minute candles without holes, all prices whole units of
-// 10^-scale. The same seed gives the same tape; what the account trades leaves no mark on it.
+// tape is the market of one symbol: one-minute candles without holes, all prices whole units of 10^-scale.
+// The same seed gives the same tape; what the account trades leaves no mark on it.
 type tape struct {
 	random  *rand.Rand
 	start   market.Time // candle 0 opens
@@ -61,7 +61,7 @@ func (t *tape) begin() {
 	t.volume = 1 + t.random.Uint64N(1000)
 }
 
-// way is the price after so many moves of the minute, 0 to 30.
+// way returns the price after so many moves of the minute, 0 to 30.
 func (t *tape) way(k int) uint64 {
 	ends := [5]int{0, 8, 15, 23, moves}
 	i := 1
@@ -111,13 +111,13 @@ func (t *tape) draw() {
 	t.begin()
 }
 
-// next is where the next candle opens: everything before is closed.
+// next returns where the next candle opens: everything before is closed.
 func (t *tape) next() market.Time { return t.start + market.Time(len(t.candles))*minute }
 
-// at is the time of the last move.
+// at returns the time of the last move.
 func (t *tape) at() market.Time { return t.next() + market.Time(t.moved)*moveTime }
 
-// count is how many moves there were.
+// count returns how many moves there were.
 func (t *tape) count() int64 { return int64(len(t.candles))*moves + int64(t.moved) }
 
 func (t *tape) float(units uint64) float64 { return float64(units) / math.Pow10(t.scale) }
@@ -132,7 +132,7 @@ func (t *tape) units(price float64) uint64 { return uint64(math.Round(price * ma
 
 func (t *tape) last() float64 { return t.float(t.price) }
 
-// forming is the minute that has begun.
+// forming returns the minute that has begun.
 func (t *tape) forming() market.Candle {
 	return market.Candle{
 		OpenTime: t.next(), CloseTime: t.next() +
@@ -152,7 +152,7 @@ func (t *tape) between(span, from, to market.Time, limit int) []market.Candle {
 	return list
 }
 
-// whole is the candle of an interval that opens at a time, as far as it has got. The
+// whole returns the candle of an interval that opens at a time, as far as it has got. The
 // interval that the tape begins in has what there is of it.
 func (t *tape) whole(at, span market.Time) market.Candle {
 	first := int((max(at, t.start) - t.start) / minute)
@@ -166,7 +166,7 @@ func (t *tape) whole(at, span market.Time) market.Candle {
 	return c
 }
 
-// minute is a minute by its number, the forming one after all that are closed.
+// minute returns a minute by its number, the forming one after all that are closed.
 func (t *tape) minute(i int) market.Candle {
 	if i < len(t.candles) {
 		return t.candles[i]

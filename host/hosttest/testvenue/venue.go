@@ -186,13 +186,13 @@ func (v *Venue) listen(address string, h http.Handler) error {
 	return nil
 }
 
-// URL is the exchange's address, for REST and WebSockets.
+// URL returns the exchange's address, for REST and WebSockets.
 func (v *Venue) URL() string { return v.urls[0] }
 
-// SandboxURL is the address of the test network.
+// SandboxURL returns the address of the test network.
 func (v *Venue) SandboxURL() string { return v.urls[1] }
 
-// ScriptURL is where scripts are posted to, one JSON object each, at /scripts.
+// ScriptURL returns where scripts are posted to, one JSON object each, at /scripts.
 func (v *Venue) ScriptURL() string { return v.urls[2] }
 
 // Close ends everything and waits for it.
@@ -211,24 +211,23 @@ func (v *Venue) Close() error {
 	return err
 }
 
-// Count is how many requests of a kind have arrived: submit, cancel, query, subscribe, keyed, sandbox, all
-// (of
-// REST), streams (handshakes of WebSockets), credentials (a key or a signature came with it), or any "METHOD
-// /path".
+// Count returns how many requests of a kind have arrived: submit, cancel, query, subscribe, keyed, sandbox,
+// all (of REST), streams (handshakes of WebSockets), credentials (a key or a signature came with it), or any
+// "METHOD /path".
 func (v *Venue) Count(kind string) int {
 	v.markets.mu.Lock()
 	defer v.markets.mu.Unlock()
 	return v.server.counts[kind]
 }
 
-// Now is the market's time.
+// Now returns the market's time.
 func (v *Venue) Now() market.Time {
 	v.markets.mu.Lock()
 	defer v.markets.mu.Unlock()
 	return v.markets.now()
 }
 
-// Wall is how long a stretch of the market's time lasts.
+// Wall returns how long a stretch of the market's time lasts.
 func (v *Venue) Wall(d time.Duration) time.Duration { return v.markets.wall(d) }
 
 // run lets the market's time pass.

@@ -35,7 +35,8 @@ func TestTheSameSeedIsTheSameMarket(t *testing.T) {
 			}
 		}
 		defer http.DefaultClient.CloseIdleConnections()
-		return get(t, v.URL()+"/api/v3/klines?symbol=BTCUSDT&interval=15m&startTime=1735686000000&endTime=1735690000000")
+		return get(t,
+			v.URL()+"/api/v3/klines?symbol=BTCUSDT&interval=15m&startTime=1735686000000&endTime=1735690000000")
 	}
 	first := lines("1", 30)
 	if first != lines("1", 30) || first == lines("2", 30) {
@@ -50,7 +51,8 @@ func TestTheSameSeedIsTheSameMarket(t *testing.T) {
 func TestTheClockIsAccelerated(t *testing.T) {
 	v := start(t, testvenue.Options{Speed: 6000, History: 100})
 	begin := v.Now()
-	for end := time.Now().Add(5 * time.Second); v.Now() < begin.Add(20*time.Minute); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(5 * time.Second); v.Now() < begin.Add(20*time.Minute); time.Sleep(
+		5 * time.Millisecond) {
 		if time.Now().After(end) {
 			t.Fatalf("from %s to %s in five seconds", begin, v.Now())
 		}

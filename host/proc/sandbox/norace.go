@@ -5,5 +5,5 @@ package sandbox
 // raced reports whether this program was built with the race detector.
 const raced = false
 
-// BuildEnviron is what this build needs in a plugin's environment: nothing.
+// BuildEnviron returns what this build needs in a plugin's environment: nothing.
 func BuildEnviron() []string { return nil }

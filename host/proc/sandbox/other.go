@@ -14,7 +14,7 @@ func Supported() bool { return false }
 // end of file shows a plugin that its host is gone.
 const ParentEnv = "ASSAY_PARENT_FD"
 
-// Executable is the program to start as the shim.
+// Executable returns the program to start as the shim.
 func Executable() string { return "" }
 
 // HostNamespaces are those of this process; this system has none.

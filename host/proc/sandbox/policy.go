@@ -99,7 +99,7 @@ func Unwalled(m Mode, programHasRaceDetector bool) string {
 	return ""
 }
 
-// NoSandbox is the level of a process without one.
+// NoSandbox returns the level of a process without one.
 func NoSandbox(why string) Level { return Level{Why: why} }
 
 // Walls are a level as the API shows it.
@@ -109,7 +109,7 @@ type Walls struct {
 	Parts  []Part `json:"parts"`
 }
 
-// Walls is the level for the API.
+// Walls returns the level for the API.
 func (l Level) Walls() Walls { return Walls{l.String(), l.Why, append([]Part{}, l.Parts...)} }
 
 // String is full, partial: with what is missing, or off.
@@ -147,7 +147,7 @@ func (l Level) Lacks() string {
 	return strings.Join(lacks, ", ")
 }
 
-// Weaker is the level of two processes together: what one of them was missing, both
+// Weaker returns the level of two processes together: what one of them was missing, both
 // count as missing. An empty level is that of no process.
 func Weaker(a, b string) string {
 	switch {
@@ -222,7 +222,7 @@ const envName = "ASSAY_SANDBOX_SHIM"
 // has nothing to do but to wait collects no garbage.
 const ShimEnviron = "GOGC=off"
 
-// Environ is the line of the environment that turns the host's executable into the shim.
+// Environ returns the line of the environment that turns the host's executable into the shim.
 func (p Policy) Environ() (string, error) {
 	b, err := json.Marshal(p)
 	if err != nil {

@@ -32,7 +32,8 @@ func TestLevel(t *testing.T) {
 
 func TestWeaker(t *testing.T) {
 	for _, c := range [][3]string{
-		{"", "", ""}, {"full", "", "full"}, {"", "off", "off"}, {"full", "full", "full"}, {"full", "off", "off"}, {"partial:a", "off", "off"},
+		{"", "", ""}, {"full", "", "full"}, {"", "off", "off"}, {"full", "full", "full"},
+		{"full", "off", "off"}, {"partial:a", "off", "off"},
 		{"full", "partial:a", "partial:a"}, {"partial:b,c", "partial:a,b", "partial:a,b,c"},
 	} {
 		if ab, ba := Weaker(c[0], c[1]), Weaker(c[1], c[0]); ab != c[2] || ba != c[2] {
@@ -43,9 +44,12 @@ func TestWeaker(t *testing.T) {
 
 func TestPolicyTravels(t *testing.T) {
 	p := Policy{
-		Require: true, Measure: true, Survives: true, Program: "/p", Binary: 3, Parent: 4, Status: 5, Host: map[string]string{"pid": "pid:[1]"},
-		Rung: Rung{User: true, Root: true}, Refused: map[string]string{PartPID: "why"}, User: 9, SocketDir: "/s",
-		ReadOnly: []string{"/a", "/b c"}, Writable: "/w", Libraries: true, Network: true, Limits: DefaultLimits(),
+		Require: true, Measure: true, Survives: true, Program: "/p", Binary: 3, Parent: 4, Status: 5,
+		Host: map[string]string{"pid": "pid:[1]"},
+		Rung: Rung{User: true, Root: true}, Refused: map[string]string{PartPID: "why"}, User: 9,
+		SocketDir: "/s",
+		ReadOnly:  []string{"/a", "/b c"}, Writable: "/w", Libraries: true, Network: true,
+		Limits: DefaultLimits(),
 	}
 	line, err := p.Environ()
 	if err != nil {
@@ -53,7 +57,8 @@ func TestPolicyTravels(t *testing.T) {
 	}
 	name, value, _ := strings.Cut(line, "=")
 	var got Policy
-	if err := json.Unmarshal([]byte(value), &got); err != nil || name != envName || !reflect.DeepEqual(got, p) {
+	if err := json.Unmarshal([]byte(value), &got); err != nil || name != envName ||
+		!reflect.DeepEqual(got, p) {
 		t.Errorf("got %s, %v", line, err)
 	}
 }

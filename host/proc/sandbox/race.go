@@ -6,6 +6,6 @@ package sandbox
 // address space than there are limits for, and threads that a filter does not reach.
 const raced = true
 
-// BuildEnviron is what this build needs in a plugin's environment: the race
+// BuildEnviron returns what this build needs in a plugin's environment: the race
 // detector of a plugin that has one would sleep for a second at the end.
 func BuildEnviron() []string { return []string{"GORACE=atexit_sleep_ms=0"} }

@@ -20,7 +20,7 @@ import (
 // Supported reports whether this system has a sandbox.
 func Supported() bool { return true }
 
-// Executable is the program to start as the shim: this very process's, even if
+// Executable returns the program to start as the shim: this very process's, even if
 // the file was replaced since.
 func Executable() string { return "/proc/self/exe" }
 
@@ -79,7 +79,7 @@ type shim struct {
 	parts  []Part
 }
 
-// run is the shim's whole life; it returns its exit code.
+// run returns the shim's whole life; it returns its exit code.
 func (s *shim) run() int {
 	pid, failed := s.start()
 	if failed != nil {
@@ -154,7 +154,7 @@ func (s *shim) start() (pid int, failed *Report) {
 // policyError reports that the policy itself asks for something that is not there.
 type policyError struct{ error }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *policyError) Unwrap() error { return e.error }
 
 // confine applies the policy to this thread, in the one order that works: what needs

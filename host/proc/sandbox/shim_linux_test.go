@@ -67,8 +67,10 @@ func runShim(t *testing.T, change func(*Policy)) (reports []Report, stdout strin
 		t.Fatal(err)
 	}
 	p := Policy{
-		Program: program, Binary: 3, Parent: 4, Status: 5, SocketDir: t.TempDir(), Libraries: true, Limits: DefaultLimits(),
-		Host: HostNamespaces(), Refused: map[string]string{}, Rung: Rungs(os.Geteuid() == 0, false)[0], User: PickUser(),
+		Program: program, Binary: 3, Parent: 4, Status: 5, SocketDir: t.TempDir(), Libraries: true,
+		Limits: DefaultLimits(),
+		Host:   HostNamespaces(), Refused: map[string]string{}, Rung: Rungs(os.Geteuid() == 0, false)[0],
+		User: PickUser(),
 	}
 	p.Limits.OpenFiles = 99
 	change(&p)
@@ -81,8 +83,9 @@ func runShim(t *testing.T, change func(*Policy)) (reports []Report, stdout strin
 		t.Fatal(err)
 	}
 	cmd := &exec.Cmd{
-		Path: Executable(), Args: []string{"inside"}, Env: []string{line}, ExtraFiles: []*os.File{self, parent, w},
-		Stderr: os.Stderr, SysProcAttr: attributes,
+		Path: Executable(), Args: []string{"inside"}, Env: []string{line},
+		ExtraFiles: []*os.File{self, parent, w},
+		Stderr:     os.Stderr, SysProcAttr: attributes,
 	}
 	out, _ := cmd.Output()
 	_ = w.Close()
@@ -106,7 +109,8 @@ func TestShim(t *testing.T) {
 				p.User = 0
 			}
 		})
-		if len(reports) != 2 || !reports[0].Ready || reports[0].Failed != "" || !reports[1].Ended || reports[1].Code != 0 {
+		if len(reports) != 2 || !reports[0].Ready || reports[0].Failed != "" || !reports[1].Ended ||
+			reports[1].Code != 0 {
 			t.Fatalf("rung %d: reports %+v", i, reports)
 		}
 		level := Level{Parts: reports[0].Parts}
@@ -129,8 +133,11 @@ func TestShimRefuses(t *testing.T) {
 		change func(*Policy)
 		want   string
 	}{
-		"incomplete":    {func(p *Policy) { p.Require, p.Rung, p.User = true, Rung{}, 0 }, "the sandbox is incomplete: user_namespace"},
-		"no host":       {func(p *Policy) { p.Parent = 0 }, "the host is gone"}, // the null device can be read at once
+		"incomplete": {func(p *Policy) {
+			p.Require, p.Rung, p.User = true, Rung{}, 0
+		}, "the sandbox is incomplete: user_namespace"},
+		// the null device can be read at once
+		"no host":       {func(p *Policy) { p.Parent = 0 }, "the host is gone"},
 		"no dataset":    {func(p *Policy) { p.ReadOnly = []string{"/absent"} }, "/absent"},
 		"no folder":     {func(p *Policy) { p.SocketDir = "/absent" }, "own_root"},
 		"no program":    {func(p *Policy) { p.Binary = 77 }, "program"},
@@ -141,7 +148,8 @@ func TestShimRefuses(t *testing.T) {
 			t.Errorf("%s: %+v, %q", name, reports, out)
 			continue
 		}
-		if last := reports[0]; !strings.Contains(last.Failed, test.want) || last.Refused != (name == "incomplete") {
+		if last := reports[0]; !strings.Contains(last.Failed, test.want) ||
+			last.Refused != (name == "incomplete") {
 			t.Errorf("%s: got %+v", name, last)
 		}
 	}
@@ -150,7 +158,8 @@ func TestShimRefuses(t *testing.T) {
 func TestMemoryLimit(t *testing.T) {
 	var reports []Report
 	var out string
-	// The shim is a Go program, too: now and then it is the one that 8 MiB are too little for, before it reports.
+	// The shim is a Go program, too: now and then it is the one that 8 MiB are too little for, before it
+	// reports.
 	for try := 0; try < 5 && len(reports) == 0; try++ {
 		reports, out = runShim(t, func(p *Policy) { p.Limits.DataBytes = 8 << 20 })
 	}

@@ -173,7 +173,7 @@ func (l *Log) settle() {
 	<-settled
 }
 
-// Sum is the hash of the lines so far.
+// Sum returns the hash of the lines so far.
 func (l *Log) Sum() string {
 	l.settle()
 	return hex.EncodeToString(l.writer.hash.Sum(nil))
@@ -203,7 +203,7 @@ func (d *writer) copy(w io.Writer) error {
 // tailBlock is how much of the end of the spool is read at first.
 const tailBlock = 1 << 16
 
-// Tail is the newest n lines so far, oldest first, without newlines, and how many
+// Tail returns the newest n lines so far, oldest first, without newlines, and how many
 // lines there are in all. It is an error after Close.
 func (l *Log) Tail(n int) (lines [][]byte, total int64, err error) {
 	l.settle()

@@ -19,19 +19,26 @@ import (
 func writeAll(t *testing.T, l *Log) {
 	t.Helper()
 	in := &market.Intent{
-		Symbol: "BTC/USDT", Side: market.Sell, Type: market.StopLimit, Size: market.Size{Kind: market.SizeQuoteAmount, Value: 1e-9},
+		Symbol: "BTC/USDT", Side: market.Sell, Type: market.StopLimit,
+		Size:       market.Size{Kind: market.SizeQuoteAmount, Value: 1e-9},
 		LimitPrice: 99.5, StopPrice: 1e22, TimeInForce: market.GTD, ExpireAfter: 3, ReduceOnly: true,
-		StopLoss: &market.Child{Percent: 0.02}, TakeProfit: &market.Child{}, Tag: "tab\tand \"quotes\" \u2028é", ClientRef: "r",
+		StopLoss: &market.Child{Percent: 0.02}, TakeProfit: &market.Child{},
+		Tag: "tab\tand \"quotes\" \u2028é", ClientRef: "r",
 	}
 	l.Intent(3, 1577836800000, in, "")
 	l.Intent(4, 1577840400000, &market.Intent{Action: market.Cancel, Ref: "gone"}, "unknown_order")
-	l.Intent(4, 1577840400000, &market.Intent{Size: market.Size{Kind: market.SizeCashFraction, Value: 1}, TrailPercent: 0.1, TrailAmount: 2}, "")
+	l.Intent(4, 1577840400000,
+		&market.Intent{Size: market.Size{Kind: market.SizeCashFraction, Value: 1}, TrailPercent: 0.1,
+			TrailAmount: 2}, "")
 	l.Intent(4, 1577840400000, &market.Intent{Size: market.Size{Kind: market.SizeQuantity, Value: 0.15}}, "")
 	l.Order(5, 1577844000000, &market.Order{
 		ID: 2, ParentID: 1, Symbol: "BTC/USDT", Status: market.StatusCanceled, Reason: "oco",
-		Quantity: decimal.MustParse("1.50"), LimitPrice: decimal.MustParse("99.5"), StopPrice: decimal.MustParse("98"),
+		Quantity: decimal.MustParse("1.50"), LimitPrice: decimal.MustParse("99.5"),
+		StopPrice: decimal.MustParse("98"),
 	})
-	l.Fill(5, 1577840400000, &market.Fill{ID: 1, OrderID: 2, Symbol: "BTC/USDT", Price: decimal.MustParse("100.10"), Quantity: decimal.MustParse("1"), Ambiguous: true})
+	l.Fill(5, 1577840400000,
+		&market.Fill{ID: 1, OrderID: 2, Symbol: "BTC/USDT", Price: decimal.MustParse("100.10"),
+			Quantity: decimal.MustParse("1"), Ambiguous: true})
 }
 
 func TestLinesAreCanonicalJSON(t *testing.T) {
@@ -65,7 +72,8 @@ func TestLinesAreCanonicalJSON(t *testing.T) {
 	if got := l.Sum(); got != hex.EncodeToString(want[:]) {
 		t.Errorf("hash %s of the lines joined by newlines, want %x", got, want)
 	}
-	if want := `"kind":"reject","reason":"unknown_order","ref":"gone","seq":1`; !strings.Contains(lines[1], want) {
+	if want := `"kind":"reject","reason":"unknown_order","ref":"gone","seq":1`; !strings.Contains(lines[1],
+		want) {
 		t.Errorf("%s lacks %s", lines[1], want)
 	}
 	if want := `"fee":"0","fill_id":"f-000001","kind":"fill","liquidity":"taker","order_id":"o-000002","price":"100.1"`; !strings.Contains(lines[5], want) {
@@ -125,7 +133,8 @@ func TestTailIsTheEndOfTheLines(t *testing.T) {
 		}
 	}
 	l.Intent(1500, 1577836800000, &market.Intent{}, "")
-	if lines, total, err := l.Tail(1); err != nil || total != 1501 || !strings.Contains(string(lines[0]), `"candle":1500`) {
+	if lines, total, err := l.Tail(1); err != nil || total != 1501 ||
+		!strings.Contains(string(lines[0]), `"candle":1500`) {
 		t.Errorf("after reading: %q, %d, %v", lines, total, err)
 	}
 }

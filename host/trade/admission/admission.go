@@ -37,7 +37,7 @@ const (
 
 func (k Kind) String() string { return [...]string{"entry", "reduces", "protects", "request"}[k] }
 
-// KindOf is the kind of an order that only shrinks a position, or that protects one.
+// KindOf returns the kind of an order that only shrinks a position, or that protects one.
 func KindOf(shrinks, protects bool) Kind {
 	switch {
 	case protects:
@@ -94,7 +94,7 @@ type Denial struct {
 // Denies reports whether the order has to stay.
 func (d Denial) Denies() bool { return d.Code != "" }
 
-// Result is the answer to a request that is not made.
+// Result returns the answer to a request that is not made.
 func (d Denial) Result() exchange.Result {
 	return exchange.Result{Outcome: d.Outcome, Message: d.Message, RetryAfterMS: d.RetryAfterMS}
 }
@@ -106,7 +106,7 @@ type row struct {
 	holds  func(c *Conditions) Denial
 }
 
-// when is the denial of a condition that holds.
+// when returns the denial of a condition that holds.
 func when(holds bool, d Denial) Denial {
 	if holds {
 		return d
@@ -114,7 +114,7 @@ func when(holds bool, d Denial) Denial {
 	return Denial{}
 }
 
-// state is the row of a trading state: the one by which the limits would deny an order of a kind.
+// state returns the row of a trading state: the one by which the limits would deny an order of a kind.
 func state(of Kind, code risk.Code) func(*Conditions) Denial {
 	return func(c *Conditions) Denial {
 		o := risk.Order{Shrinks: of != Entry, Protects: of == Protects}

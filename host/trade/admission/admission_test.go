@@ -22,7 +22,8 @@ func guardIn(t *testing.T, reasons ...risk.Reason) *risk.Guard {
 		t.Fatal(err)
 	}
 	g, err := risk.NewGuard(risk.Setup{
-		Limits: risk.Defaults(false), Mode: risk.Enforce, Timeframe: minute, StartEquity: decimal.MustNew(1000, 0),
+		Limits: risk.Defaults(false), Mode: risk.Enforce, Timeframe: minute,
+		StartEquity: decimal.MustNew(1000, 0),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -33,7 +34,7 @@ func guardIn(t *testing.T, reasons ...risk.Reason) *risk.Guard {
 	return g
 }
 
-// fallen is the barrier of a run that ends, flattening or not.
+// fallen returns the barrier of a run that ends, flattening or not.
 func fallen(flattens bool) *order.Barrier {
 	b := new(order.Barrier)
 	if b.Close(); flattens {
@@ -104,23 +105,31 @@ func TestTable(t *testing.T) {
 // The first row that holds counts, and what is open lets everything pass.
 func TestJudge(t *testing.T) {
 	for k := Entry; k <= Request; k++ {
-		open := Conditions{Barrier: new(order.Barrier), Guard: guardIn(t), Limits: func() risk.Code { return "" }}
+		open := Conditions{Barrier: new(order.Barrier), Guard: guardIn(t), Limits: func() risk.Code {
+			return ""
+		}}
 		if d := Judge(open, k); d.Denies() {
 			t.Errorf("%s: %+v", k, d)
 		}
 	}
 	asked := 0
-	d := Judge(Conditions{Reconciling: true, Limits: func() risk.Code { asked++; return risk.OrderRate }}, Entry)
+	d := Judge(Conditions{Reconciling: true, Limits: func() risk.Code { asked++; return risk.OrderRate }},
+		Entry)
 	if d.Code != CodeStreamReconciling || asked != 0 {
-		t.Errorf("%+v after %d looks at the limits: an order counts for a rate only where it leaves", d, asked)
+		t.Errorf("%+v after %d looks at the limits: an order counts for a rate only where it leaves", d,
+			asked)
 	}
 	for _, c := range []struct {
 		conditions Conditions
 		want       exchange.Result
 	}{
-		{Conditions{Unlinked: true, Ban: time.Second}, exchange.Result{Outcome: exchange.NotSent, Message: "there is no connector", RetryAfterMS: 1000}},
-		{Conditions{Ban: time.Second}, exchange.Result{Outcome: exchange.Banned, Message: "the venue wants silence", RetryAfterMS: 1001}},
-		{Conditions{Barrier: fallen(false)}, exchange.Result{Outcome: exchange.NotSent, Message: "the run is ending"}},
+		{Conditions{Unlinked: true, Ban: time.Second},
+			exchange.Result{Outcome: exchange.NotSent, Message: "there is no connector", RetryAfterMS: 1000}},
+		{Conditions{Ban: time.Second},
+			exchange.Result{Outcome: exchange.Banned, Message: "the venue wants silence",
+				RetryAfterMS: 1001}},
+		{Conditions{Barrier: fallen(false)},
+			exchange.Result{Outcome: exchange.NotSent, Message: "the run is ending"}},
 	} {
 		if got := Judge(c.conditions, Entry).Result(); fmt.Sprint(got) != fmt.Sprint(c.want) {
 			t.Errorf("%+v, want %+v", got, c.want)

@@ -96,7 +96,8 @@ func (l *LimitAlarms) Passed(to Alarms, s market.Symbol) {
 	}
 }
 
-// AlarmTable is every code that a run raises, the worst first. docs/operators.md has what to do about each.
+// AlarmTable returns every code that a run raises, the worst first. docs/operators.md has what to do about
+// each.
 func AlarmTable() []alarm.Row {
 	return []alarm.Row{
 		{Code: order.CodeUnprotected, Severity: alarm.Critical},

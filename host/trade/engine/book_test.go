@@ -33,20 +33,28 @@ func TestOrdersMeetABook(t *testing.T) {
 	}{
 		"levels": {thin: "0.01", first: func(float64) market.Intent { return guarded(buy(0.03)) },
 			status: market.StatusFilled, least: 5, whole: true},
-		"fill before the answer": {thin: "0.01", first: func(float64) market.Intent { return guarded(buy(0.03)) },
+		"fill before the answer": {thin: "0.01", first: func(float64) market.Intent {
+			return guarded(buy(0.03))
+		},
 			status: market.StatusFilled, least: 5, whole: true,
 			script: &testvenue.Script{Match: calledBy["submit"], Action: "late_answer", Args: []string{"400"},
 				Times: 100}},
-		"balances between reports": {thin: "0.01", first: func(float64) market.Intent { return guarded(buy(0.03)) },
+		"balances between reports": {thin: "0.01", first: func(float64) market.Intent {
+			return guarded(buy(0.03))
+		},
 			status: market.StatusFilled, least: 5, whole: true,
 			script: &testvenue.Script{Action: "chatty"}},
 		"beyond the book": {thin: "0.004", first: func(float64) market.Intent { return guarded(buy(0.06)) },
 			status: market.StatusExpired, least: 20},
 		"immediate": {thin: "0.004",
-			first:  func(last float64) market.Intent { return guarded(immediate(limit(market.Buy, 0.06, last*1.01))) },
+			first: func(last float64) market.Intent {
+				return guarded(immediate(limit(market.Buy, 0.06, last*1.01)))
+			},
 			status: market.StatusExpired, least: 10},
 		"nothing at once": {thin: "1",
-			first:  func(last float64) market.Intent { return guarded(immediate(limit(market.Buy, 0.03, last*0.9))) },
+			first: func(last float64) market.Intent {
+				return guarded(immediate(limit(market.Buy, 0.03, last*0.9)))
+			},
 			status: market.StatusExpired},
 		"rests in parts": {thin: "0.004",
 			first:  func(last float64) market.Intent { return guarded(limit(market.Buy, 0.06, last*1.01)) },
@@ -103,7 +111,8 @@ func TestOrdersMeetABook(t *testing.T) {
 				r.errorf("%s are left: %+v", left, r.notes())
 			}
 			for _, w := range r.notes().warnings {
-				// The first part of an entry may be too little for an exit of its own; the next ones make it enough.
+				// The first part of an entry may be too little for an exit of its own; the next ones make it
+				// enough.
 				if !strings.HasPrefix(w, "EXIT_NOT_PLACED") || !strings.Contains(w, "BELOW_MINIMUM") {
 					r.errorf("it warned: %s", w)
 				}

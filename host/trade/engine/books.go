@@ -68,7 +68,7 @@ func (bk *bookkeeper) withGate(f func()) {
 	f()
 }
 
-// now is the run's clock. While a step is decided it stands at its close.
+// now returns the run's clock. While a step is decided it stands at its close.
 func (bk *bookkeeper) now() market.Time { return max(bk.session.clock.Now(), bk.steps.closed) }
 
 // applyEvent takes one event of an order.
@@ -150,7 +150,7 @@ func (bk *bookkeeper) applyEffects(n note, r desk.Result) {
 			bk.guard.Clear(risk.Code(f.Code))
 			bk.clearAlarm(f.Code, "")
 		default:
-			bk.todo = append(bk.todo, f)
+			bk.effects = append(bk.effects, f)
 		}
 	}
 	bk.raiseRejects()
@@ -176,7 +176,7 @@ func (bk *bookkeeper) onStateChange(n note, f order.Effect) {
 		delete(bk.session.calls.leaveBy, f.Order)
 	}
 	bk.trackFate(f.Order, s)
-	bk.recon.stirs(s.Spec.Symbol)
+	bk.recon.markChanged(s.Spec.Symbol)
 	asked := f.From == order.Sent || f.From == order.Lost
 	switch {
 	case s.Spec.Exit: // what only reduces may be refused as often as it takes
@@ -206,7 +206,7 @@ func (bk *bookkeeper) onFill(f order.Effect) {
 	failpoint.Point(failpoint.FillRead)
 	x := f.Fill
 	bk.trades++
-	bk.recon.stirs(x.Symbol)
+	bk.recon.markChanged(x.Symbol)
 	bk.valueThirdFee(x)
 	bk.batch.Fills = append(bk.batch.Fills, x)
 	if bk.flattens && x.Side == market.Buy {
@@ -226,9 +226,9 @@ func (bk *bookkeeper) runEffects() {
 			p := bk.proposals[0]
 			bk.proposals = bk.proposals[1:]
 			bk.proposeOrder(p)
-		case len(bk.todo) > 0:
-			f := bk.todo[0]
-			bk.todo = bk.todo[1:]
+		case len(bk.effects) > 0:
+			f := bk.effects[0]
+			bk.effects = bk.effects[1:]
 			bk.session.runEffect(f)
 		default:
 			bk.commitBatch()
@@ -353,7 +353,7 @@ func (bk *bookkeeper) checkLimits(s order.Spec, p desk.Proposal) risk.Code {
 	return ""
 }
 
-// limitRoom is the value that the limits leave for one more order.
+// limitRoom returns the value that the limits leave for one more order.
 func (bk *bookkeeper) limitRoom(s market.Symbol, ofSymbol, ofAll dec) dec {
 	return bk.guard.Room(s, risk.Account{Now: bk.now(), Symbols: bk.exposures()}, ofSymbol, ofAll)
 }
@@ -385,7 +385,7 @@ func (bk *bookkeeper) requireAnyOrder(cash dec, price func(int) dec) error {
 	return f
 }
 
-// exposures is how the symbols stand, with what working orders may still buy.
+// exposures returns how the symbols stand, with what working orders may still buy.
 func (bk *bookkeeper) exposures() []risk.Symbol {
 	for i := range bk.symbols {
 		s := &bk.symbols[i]

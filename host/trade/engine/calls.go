@@ -32,7 +32,7 @@ type calls struct {
 	silent time.Time // no request before: the venue has banned us
 }
 
-// ban is how long the venue refuses every request; 0 when it does not.
+// ban returns how long the venue refuses every request; 0 when it does not.
 func (c *calls) ban(now time.Time) time.Duration {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -131,9 +131,9 @@ func (se *session) reportLink(latency time.Duration) {
 	se.cfg.Link(l)
 }
 
-// admitSend is what becomes of an order that may not leave now; "" when it may. It was judged when it was
-// written down, and may have waited since: it expires at its close, and until then waits for what holds it
-// back.
+// admitSend returns what becomes of an order that may not leave now; "" when it may. It was judged when it
+// was written down, and may have waited since: it expires at its close, and until then waits for what holds
+// it back.
 func (se *session) admitSend(s order.Status) order.Kind {
 	c := se.books.conditions()
 	c.Expired = !se.loop.stopped && se.books.now() >= se.sendDeadline(s.Spec)
@@ -301,9 +301,9 @@ func (se *session) fetchFills(symbol market.Symbol, since time.Time, done func(e
 // clockMargin is room for what the clocks are apart.
 const clockMargin = 5 * time.Second
 
-// venueTime is a moment of ours at the venue, with room for what the clocks are apart. It goes by the time
-// that has passed: a clock that is set meanwhile does not move it. A venue with a time of its own is asked
-// for everything.
+// venueTime returns a moment of ours at the venue, with room for what the clocks are apart. It goes by the
+// time that has passed: a clock that is set meanwhile does not move it. A venue with a time of its own is
+// asked for everything.
 func (se *session) venueTime(t time.Time) market.Time {
 	if se.link == nil || se.link.own {
 		return 0

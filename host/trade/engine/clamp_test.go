@@ -17,8 +17,9 @@ func allCash(part float64) market.Intent {
 	return market.Intent{Size: market.Size{Kind: market.SizeCashFraction, Value: part}}
 }
 
-// TestSizesMeetTheLimits: a fraction of the cash is cut down to what the limits leave: after a profit that makes all the
-// cash more than the equity at the start, and where one order may only be small. The journal has what was wanted.
+// TestSizesMeetTheLimits: a fraction of the cash is cut down to what the limits leave: after a profit that
+// makes all the cash more than the equity at the start, and where one order may only be small. The journal
+// has what was wanted.
 func TestSizesMeetTheLimits(t *testing.T) {
 	limits := func(change func(*risk.Limits)) risk.Limits {
 		l := loose()
@@ -33,8 +34,12 @@ func TestSizesMeetTheLimits(t *testing.T) {
 		clamped     int
 	}{
 		"the equity at the start": {limits(func(*risk.Limits) {}), 10000, 10000, 1},
-		"a real account":          {limits(func(l *risk.Limits) { *l = real; l.MaxDrawdown, l.MaxDailyLoss = d("1"), d("1") }), 250, 250, 2},
-		"a position":              {limits(func(l *risk.Limits) { l.MaxPositionFraction = d("0.1") }), 1000, 1000, 2},
+		"a real account": {
+			limits(func(l *risk.Limits) {
+				*l = real
+				l.MaxDrawdown, l.MaxDailyLoss = d("1"), d("1")
+			}), 250, 250, 2},
+		"a position": {limits(func(l *risk.Limits) { l.MaxPositionFraction = d("0.1") }), 1000, 1000, 2},
 	} {
 		inBubble(t, func(t *testing.T, b *bench) {
 			b.limits = c.limits
@@ -52,7 +57,8 @@ func TestSizesMeetTheLimits(t *testing.T) {
 			b.start()
 			b.sleep(10 * minute)
 			b.check(b.stop())
-			if len(b.trades) != 2 || b.orders[0].Status != market.StatusFilled || b.orders[2].Status != market.StatusFilled {
+			if len(b.trades) != 2 || b.orders[0].Status != market.StatusFilled ||
+				b.orders[2].Status != market.StatusFilled {
 				t.Fatalf("%s: %+v %v", name, b.orders, b.warnings)
 			}
 			if b.warned(string(risk.SizeClamped)) != (c.clamped > 0) {
@@ -104,7 +110,8 @@ func TestNoOrderIsPossible(t *testing.T) {
 		b.start()
 		err := b.wait()
 		f, ok := errors.AsType[*Fault](err)
-		if !ok || f.Code != CodeExchange || f.Reason != ReasonNoOrder || !strings.Contains(f.Message, "is worth 5, and the cash and the limits of risk leave 4") {
+		if !ok || f.Code != CodeExchange || f.Reason != ReasonNoOrder ||
+			!strings.Contains(f.Message, "is worth 5, and the cash and the limits of risk leave 4") {
 			t.Error(err)
 		}
 	})

@@ -18,7 +18,8 @@ func TestClock(t *testing.T) {
 	t.Parallel()
 	book := shared(t)
 	var wg sync.WaitGroup
-	for _, off := range []time.Duration{150 * time.Millisecond, time.Second, 1800 * time.Millisecond, 4 * time.Second, time.Minute, time.Hour} {
+	for _, off := range []time.Duration{150 * time.Millisecond, time.Second, 1800 * time.Millisecond,
+		4 * time.Second, time.Minute, time.Hour} {
 		for _, offset := range []time.Duration{off, -off} {
 			r := newRig(t, "clock "+offset.String(), book)
 			wg.Go(func() {
@@ -41,7 +42,8 @@ func clockOff(r *rig, offset time.Duration) {
 	r.start()
 	if offset.Abs() > maxSkew {
 		err := r.wait()
-		if f, ok := errors.AsType[*Fault](err); !ok || f.Reason != "clock_skew" || f.Data["reason"] != "clock_skew" || r.venue.Count("submit") > 0 {
+		if f, ok := errors.AsType[*Fault](err); !ok || f.Reason != "clock_skew" ||
+			f.Data["reason"] != "clock_skew" || r.venue.Count("submit") > 0 {
 			r.errorf("%v", err)
 		}
 		return
@@ -102,7 +104,9 @@ func clockJumps(r *rig, jump time.Duration) {
 		return
 	}
 	r.do(testvenue.Script{Action: "clock_offset", Args: []string{fmt.Sprint(jump.Milliseconds())}})
-	if !r.step() || !r.until(time.Minute, "order at the venue", func() bool { return len(r.venue.Orders()) == 1 }) || !r.settled() {
+	if !r.step() || !r.until(time.Minute, "order at the venue", func() bool {
+		return len(r.venue.Orders()) == 1
+	}) || !r.settled() {
 		return
 	}
 	if err := r.stop(); !errors.Is(err, errStop) {
@@ -119,13 +123,14 @@ func clockJumps(r *rig, jump time.Duration) {
 	r.check(dec{})
 }
 
-// TestBackoffSilenceOnTheWire: in the time that a 429 or a 418 asks for the venue hears nothing at all, whatever the
-// strategy wants and although the streams break; then the run goes on.
+// TestBackoffSilenceOnTheWire: in the time that a 429 or a 418 asks for the venue hears nothing at all,
+// whatever the strategy wants and although the streams break; then the run goes on.
 func TestBackoffSilenceOnTheWire(t *testing.T) {
 	t.Parallel()
 	book := shared(t)
 	var wg sync.WaitGroup
-	for action, outcome := range map[string]exchange.Outcome{"429": exchange.Throttled, "418": exchange.Banned} {
+	for action, outcome := range map[string]exchange.Outcome{"429": exchange.Throttled,
+		"418": exchange.Banned} {
 		for call := range calledBy {
 			if call == "query" {
 				continue // of what nobody knows: TestAmbiguousOnTheWire
@@ -181,10 +186,11 @@ func silence(r *rig, call, action string, want exchange.Outcome) {
 	}
 	r.do(testvenue.Script{Match: calledBy[call], Action: action})
 	r.start()
-	if !r.trades() || !r.step() || call == "cancel" && !r.until(time.Minute, "the order to cancel", func() bool {
-		n := r.notes()
-		return len(n.orders) == 1 && n.orders[0].Status == market.StatusOpen
-	}) {
+	if !r.trades() || !r.step() || call == "cancel" &&
+		!r.until(time.Minute, "the order to cancel", func() bool {
+			n := r.notes()
+			return len(n.orders) == 1 && n.orders[0].Status == market.StatusOpen
+		}) {
 		return
 	}
 	if !r.step() || !r.until(time.Minute, action, func() bool { return !since().IsZero() }) {
@@ -207,9 +213,12 @@ func silence(r *rig, call, action string, want exchange.Outcome) {
 		time.Sleep(10 * time.Millisecond)
 		heard()
 	}
-	if !r.until(time.Minute, "the account again", func() bool { return r.phase() == Trading && r.synced() }) || !r.step() || !r.moving("the last order", func(list []market.Order) bool {
+	if !r.until(time.Minute, "the account again", func() bool {
+		return r.phase() == Trading && r.synced()
+	}) || !r.step() || !r.moving("the last order", func(list []market.Order) bool {
 		last := list[len(list)-1]
-		return last.Type == market.Market && last.Quantity.Cmp(d("0.03")) == 0 && last.Status == market.StatusFilled
+		return last.Type == market.Market && last.Quantity.Cmp(d("0.03")) == 0 &&
+			last.Status == market.StatusFilled
 	}) {
 		return
 	}
@@ -219,10 +228,13 @@ func silence(r *rig, call, action string, want exchange.Outcome) {
 	r.check(dec{})
 }
 
-// TestClockIsHeard: each beat brings the venue's time. A run whose clock lost it, as a machine does that slept, has it again
-// two seconds later, and where this machine's time of day is another the user is warned.
+// TestClockIsHeard: each beat brings the venue's time. A run whose clock lost it, as a machine does that
+// slept, has it again two seconds later, and where this machine's time of day is another the user is warned.
 func TestClockIsHeard(t *testing.T) {
-	for _, c := range []struct{ offset, slept time.Duration }{{slept: time.Hour}, {offset: 2 * time.Second}, {offset: -2 * time.Second}, {offset: 300 * time.Millisecond}} {
+	for _, c := range []struct {
+		offset, slept time.Duration
+	}{{slept: time.Hour}, {offset: 2 * time.Second}, {offset: -2 * time.Second},
+		{offset: 300 * time.Millisecond}} {
 		t.Run(fmt.Sprint(c), func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bench) {
 				b.decide = func(v *View) ([]market.Intent, error) {

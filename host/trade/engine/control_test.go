@@ -60,18 +60,25 @@ func TestOperatorPauses(t *testing.T) {
 // told.
 func TestOperatorCloses(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
-		b.at(1, market.Intent{Size: market.Size{Kind: market.SizeQuantity, Value: 1}, StopLoss: &market.Child{Percent: 0.5}})
+		b.at(1, market.Intent{Size: market.Size{Kind: market.SizeQuantity, Value: 1},
+			StopLoss: &market.Child{Percent: 0.5}})
 		b.start()
 		b.sleep(4 * minute)
-		if err := b.operates(func(ctx context.Context) (string, error) { return b.engine.Close(ctx, btc) }); err != nil {
+		if err := b.operates(func(ctx context.Context) (string, error) {
+			return b.engine.Close(ctx, btc)
+		}); err != nil {
 			t.Fatal(err)
 		}
 		b.sleep(2 * minute)
 		last := b.orders[len(b.orders)-1]
-		if last.Tag != "operator" || last.Status != market.StatusFilled || len(b.trades) != 1 || !b.venue.coins.IsZero() {
+		if last.Tag != "operator" || last.Status != market.StatusFilled || len(b.trades) != 1 ||
+			!b.venue.coins.IsZero() {
 			t.Errorf("%+v, %d trades, %s held", last, len(b.trades), b.venue.coins)
 		}
-		wantRefused(t, b.operates(func(ctx context.Context) (string, error) { return b.engine.Close(ctx, btc) }), "no_position")
+		wantRefused(t,
+			b.operates(func(ctx context.Context) (string, error) {
+				return b.engine.Close(ctx, btc)
+			}), "no_position")
 		b.check(b.stop())
 	})
 }
@@ -89,7 +96,8 @@ func TestOperatorCancels(t *testing.T) {
 			t.Fatal(err)
 		}
 		b.sleep(minute)
-		if b.orders[1].Status != market.StatusCanceled || b.orders[1].Reason != "operator" || b.orders[0].Status != market.StatusOpen {
+		if b.orders[1].Status != market.StatusCanceled || b.orders[1].Reason != "operator" ||
+			b.orders[0].Status != market.StatusOpen {
 			t.Errorf("%+v", b.orders)
 		}
 		wantRefused(t, cancel("o-000002"), "no_order")
@@ -108,7 +116,9 @@ func TestOperatorCancels(t *testing.T) {
 // so.
 func TestOperatorFlattens(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
-		b.decide = func(v *View) ([]market.Intent, error) { return []market.Intent{buy(1), limit(market.Buy, 1, 50)}, nil }
+		b.decide = func(v *View) ([]market.Intent, error) {
+			return []market.Intent{buy(1), limit(market.Buy, 1, 50)}, nil
+		}
 		b.start()
 		b.sleep(4 * minute)
 		if !b.venue.coins.IsPos() {

@@ -58,14 +58,16 @@ func TestCrashPoints(t *testing.T) {
 	ring.Proof(t, "it builds a program and kills it at every label, on two venues")
 	t.Parallel()
 	binary := filepath.Join(t.TempDir(), "engine.test")
-	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "crashpoints", "-o", binary, ".").CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "test", "-c", "-tags", "crashpoints", "-o", binary,
+		".").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	var list []*series
 	for _, label := range failpoint.Labels() {
 		list = append(list, &series{t: t, binary: binary, label: label, dir: t.TempDir()})
 		// Fifty runs in as many seconds need more than one address may ask for.
-		v, err := testvenue.Start(testvenue.Options{Start: far, History: 30, Cash: "10000000", Weight: 1 << 30})
+		v, err := testvenue.Start(testvenue.Options{Start: far, History: 30, Cash: "10000000",
+			Weight: 1 << 30})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -109,7 +111,8 @@ func (s *series) where() string {
 func (s *series) run(kills int) {
 	for k := range kills {
 		n := 1 + k%2
-		if s.label == failpoint.MidReconcile || s.label == failpoint.StopBarrier || s.label == failpoint.StopCancelling {
+		if s.label == failpoint.MidReconcile || s.label == failpoint.StopBarrier ||
+			s.label == failpoint.StopCancelling {
 			n = 1 // a run passes there once
 		}
 		out, err := s.child(fmt.Sprintf("%s:%d", s.label, n))
@@ -139,7 +142,8 @@ func (s *series) child(at string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, s.binary)
 	cmd.Env = append(os.Environ(), childDir+"="+s.dir)
 	if s.venue != nil {
-		cmd.Env = append(cmd.Env, fmt.Sprintf("%s=%s %s %d", childVenue, s.venue.URL(), s.venue.ScriptURL(), s.venue.Now()))
+		cmd.Env = append(cmd.Env,
+			fmt.Sprintf("%s=%s %s %d", childVenue, s.venue.URL(), s.venue.ScriptURL(), s.venue.Now()))
 	}
 	if at != "" {
 		cmd.Env = append(cmd.Env, failpoint.Env+"="+at)
@@ -166,14 +170,16 @@ func (s *series) inspect() error {
 		return fmt.Errorf("%d interrupted runs %w", len(runs), err)
 	}
 	info := runs[0]
-	if _, err := ReadBack(ctx, book.Journal, info, 0, nil, nothing{}, func(int64, *simulator.Batch) {}); err != nil {
+	if _, err := ReadBack(ctx, book.Journal, info, 0, nil, nothing{},
+		func(int64, *simulator.Batch) {}); err != nil {
 		return err
 	}
 	run, err := book.Resume(ctx, info.RunID)
 	if err != nil {
 		return err
 	}
-	return run.End(ctx, journal.End{Status: journal.Failed, StopReason: "error", At: market.FromTime(time.Now())})
+	return run.End(ctx,
+		journal.End{Status: journal.Failed, StopReason: "error", At: market.FromTime(time.Now())})
 }
 
 // sent holds what was handed to the connector, and what the venue has, against the journal.
@@ -287,7 +293,8 @@ type scribe struct {
 func (s *scribe) StreamAccount(ctx context.Context, on func(exchange.AccountEvent)) error {
 	return s.Connector.StreamAccount(ctx, func(ev exchange.AccountEvent) {
 		s.mu.Lock()
-		drop := ev.Order != nil && s.lost[ev.Order.ClientOrderID] || ev.Fill != nil && s.lost[ev.Fill.ClientOrderID]
+		drop := ev.Order != nil && s.lost[ev.Order.ClientOrderID] || ev.Fill != nil &&
+			s.lost[ev.Fill.ClientOrderID]
 		s.mu.Unlock()
 		if !drop {
 			on(ev)
@@ -311,12 +318,13 @@ func (s *scribe) Submit(ctx context.Context, req exchange.OrderRequest) (exchang
 	return r, o
 }
 
-func (s *scribe) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
+func (s *scribe) SubmitPair(ctx context.Context,
+	req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	fmt.Fprintf(s.file, "%s\n%s\n", req.LimitID, req.StopID)
 	return s.Connector.SubmitPair(ctx, req)
 }
 
-// child is one run; it stops by itself.
+// child returns one run; it stops by itself.
 func child(dir string) error {
 	ctx := context.Background()
 	book, err := journal.Open(ctx, filepath.Join(dir, "live"), journal.Options{})
@@ -335,8 +343,11 @@ func child(dir string) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	host := &busy{cancel: cancel, last: 160}
 	cfg := Config{
-		RunID: id, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Journal: book.Journal,
-		Limits: loose(), Resume: Release, Orderly: func(err error) bool { return errors.Is(err, errStop) }, Gate: &sync.Mutex{}, Host: host,
+		RunID: id, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"),
+		Journal: book.Journal,
+		Limits:  loose(), Resume: Release, Orderly: func(err error) bool {
+			return errors.Is(err, errStop)
+		}, Gate: &sync.Mutex{}, Host: host,
 	}
 	var dial func() exchange.Connection
 	if text := os.Getenv(childVenue); text != "" {
@@ -366,7 +377,9 @@ func child(dir string) error {
 	if bad := e.atEnd(); bad != "" {
 		return errors.New(bad)
 	}
-	if err := run.End(context.Background(), journal.End{Status: journal.Completed, StopReason: "stopped", At: market.FromTime(time.Now())}); err != nil {
+	if err := run.End(context.Background(),
+		journal.End{Status: journal.Completed, StopReason: "stopped",
+			At: market.FromTime(time.Now())}); err != nil {
 		return err
 	}
 	return book.Close()
@@ -378,11 +391,12 @@ func onSim(cfg *Config) (func() exchange.Connection, error) {
 		return nil, err
 	}
 	cfg.Venue = sim.Describe()
-	cfg.Open = exchange.OpenRequest{RunID: cfg.RunID, RunTag: order.Tag(cfg.RunID), Trading: true, Symbols: cfg.Symbols, Timeframe: cfg.Timeframe, Config: config}
+	cfg.Open = exchange.OpenRequest{RunID: cfg.RunID, RunTag: order.Tag(cfg.RunID), Trading: true,
+		Symbols: cfg.Symbols, Timeframe: cfg.Timeframe, Config: config}
 	return func() exchange.Connection { return sim.New(nil) }, nil
 }
 
-// onVenue is a run on a test venue whose candles close when the strategy has answered.
+// onVenue returns a run on a test venue whose candles close when the strategy has answered.
 func onVenue(cfg *Config, host *busy, text string) (func() exchange.Connection, error) {
 	var url, scripts string
 	at := &marked{}
@@ -430,7 +444,8 @@ func (m *marked) pass(address string, answered <-chan market.Time) {
 		m.mu.Lock()
 		m.time += market.Time(time.Minute / time.Millisecond)
 		m.mu.Unlock()
-		resp, err := http.Post(address, "application/json", strings.NewReader(`{"action":"step"}`)) //nolint:noctx // loopback
+		//nolint:noctx // loopback
+		resp, err := http.Post(address, "application/json", strings.NewReader(`{"action":"step"}`))
 		if err == nil {
 			err = resp.Body.Close()
 		}

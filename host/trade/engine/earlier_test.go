@@ -34,7 +34,8 @@ func (r *rig) killed(id string, kinds ...market.OrderType) []string {
 	var ids []string
 	for i, kind := range kinds {
 		n := int64(i + 1)
-		s := order.Spec{Seq: n, ClientOrderID: order.ClientID(id, n), Symbol: btc, Type: kind, Quantity: d("0.01"), Public: market.OrderID(n)}
+		s := order.Spec{Seq: n, ClientOrderID: order.ClientID(id, n), Symbol: btc, Type: kind,
+			Quantity: d("0.01"), Public: market.OrderID(n)}
 		if kind == market.Limit {
 			s.LimitPrice = d("25000")
 		}
@@ -43,9 +44,12 @@ func (r *rig) killed(id string, kinds ...market.OrderType) []string {
 			r.t.Fatal(err)
 		}
 		now := r.venue.Now()
-		err = run.Intent(r.t.Context(), journal.Intent{Seq: n, ClientOrderID: s.ClientOrderID, Symbol: btc, Body: body, CreatedAt: now})
+		err = run.Intent(r.t.Context(),
+			journal.Intent{Seq: n, ClientOrderID: s.ClientOrderID, Symbol: btc, Body: body, CreatedAt: now})
 		if err == nil {
-			err = run.Events(r.t.Context(), journal.Event{ClientOrderID: s.ClientOrderID, Kind: string(order.Sent), Source: "local", At: now})
+			err = run.Events(r.t.Context(),
+				journal.Event{ClientOrderID: s.ClientOrderID, Kind: string(order.Sent), Source: "local",
+					At: now})
 		}
 		if err != nil {
 			r.t.Fatal(err)
@@ -58,14 +62,16 @@ func (r *rig) killed(id string, kinds ...market.OrderType) []string {
 	if _, err := conn.Close(r.t.Context(), false); err != nil {
 		r.t.Fatal(err)
 	}
-	if err := run.End(r.t.Context(), journal.End{Status: journal.Failed, StopReason: "error", At: r.venue.Now()}); err != nil {
+	if err := run.End(r.t.Context(),
+		journal.End{Status: journal.Failed, StopReason: "error", At: r.venue.Now()}); err != nil {
 		r.t.Fatal(err)
 	}
 	return ids
 }
 
 // TestEarlierOrderOnAnotherSymbol: a run on ETH settles what a killed run on BTC left on the account, over
-// the wire: what rests there is taken back, what filled, be it after its cancel, comes into the journal of its own run.
+// the wire: what rests there is taken back, what filled, be it after its cancel, comes into the journal of
+// its own run.
 func TestEarlierOrderOnAnotherSymbol(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "another symbol", shared(t))
@@ -117,7 +123,8 @@ func TestEarlierOrderOnAnotherSymbol(t *testing.T) {
 		t.Errorf("%v", last)
 	}
 	fills, err := r.book.Fills(t.Context(), before, journal.Page{})
-	if err != nil || len(fills.Items) != 2 || fills.Items[0].ClientOrderID != ids[1] || fills.Items[1].ClientOrderID != ids[0] || fills.Items[0].Symbol != btc {
+	if err != nil || len(fills.Items) != 2 || fills.Items[0].ClientOrderID != ids[1] ||
+		fills.Items[1].ClientOrderID != ids[0] || fills.Items[0].Symbol != btc {
 		t.Errorf("%+v %v, the venue has %+v", fills, err, r.venue.Trades())
 	}
 }

@@ -16,7 +16,7 @@ import (
 // which the processes need some.
 const stopLimit = 27 * time.Second
 
-// hangingClose is a connector that does not come to an end of its session.
+// hangingClose returns a connector that does not come to an end of its session.
 func hangingClose(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -40,7 +40,8 @@ func TestStopUnconfirmed(t *testing.T) {
 		b.venue.mu.Unlock()
 		began := time.Now()
 		f, ok := errors.AsType[*Fault](b.stop())
-		if took := time.Since(began); !ok || f.Code != CodeUnconfirmed || took < 20*time.Second || took > stopLimit {
+		if took := time.Since(began); !ok || f.Code != CodeUnconfirmed || took < 20*time.Second ||
+			took > stopLimit {
 			t.Errorf("%+v after %s", f, took)
 		}
 		if ids := f.Data["orders"].([]string); len(ids) != 1 || ids[0] != order.ClientID("svc_run1", 1) {
@@ -112,7 +113,8 @@ func TestOnStop(t *testing.T) {
 				}
 				held := b.engine.books.desk.Ledger().Quantity(btc).String()
 				want := map[OnStop]string{Cancel: "1.0000 []", Flatten: "0 []", Leave: "1.0000 [stop]"}[way]
-				if got := held + " [" + strings.Join(open, " ") + "]"; strings.ReplaceAll(got, ".0000", "") != strings.ReplaceAll(want, ".0000", "") {
+				if got := held + " [" + strings.Join(open, " ") + "]"; strings.ReplaceAll(got, ".0000",
+					"") != strings.ReplaceAll(want, ".0000", "") {
 					t.Errorf("%s, want %s", got, want)
 				}
 				if kept := b.engine.Kept(); (kept == "") != (way == Flatten) {

@@ -121,7 +121,7 @@ type bookkeeper struct {
 	batch     journal.Batch
 	shown     map[market.OrderID]int // place in orders
 	orders    []market.Order         // changed since the last commit
-	todo      []order.Effect
+	effects   []order.Effect
 	proposals []desk.Proposal
 }
 
@@ -213,7 +213,7 @@ func (e *Engine) failRun(err error) {
 	}
 }
 
-// runTrading is the run from the end of its warm-up to the reason of its end.
+// runTrading returns the run from the end of its warm-up to the reason of its end.
 func (e *Engine) runTrading(ctx context.Context) error {
 	e.steps.followCandles()
 	for {
@@ -260,7 +260,7 @@ func (e *Engine) waitOnce(done <-chan struct{}, steps <-chan feed.Offer) {
 	}
 }
 
-// untilDue is how long nothing is due.
+// untilDue returns how long nothing is due.
 func (e *Engine) untilDue() time.Duration {
 	since := time.Since(e.ticked)
 	wait := tickEvery - since
@@ -516,13 +516,13 @@ const (
 	CodeRiskKill    = string(risk.Kill)
 )
 
-// Error is the message.
+// Error returns the message.
 func (f *Fault) Error() string { return f.Message }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (f *Fault) Unwrap() error { return f.Err }
 
-// ExchangeFault is an EXCHANGE_ERROR.
+// ExchangeFault returns an EXCHANGE_ERROR.
 func ExchangeFault(reason string, err error, format string, args ...any) *Fault {
 	return &Fault{Code: CodeExchange, Reason: reason, Message: fmt.Sprintf(format, args...), Err: err,
 		Data: map[string]any{"reason": reason}}

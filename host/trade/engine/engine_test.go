@@ -118,7 +118,7 @@ func openBook(t *testing.T) *journal.Journal {
 	return o.Journal
 }
 
-// shared is a journal for the parallel tests below one.
+// shared returns a journal for the parallel tests below one.
 func shared(t *testing.T) *journal.Journal {
 	book := openBook(t)
 	t.Cleanup(func() {
@@ -139,7 +139,8 @@ func newBench(t *testing.T, book *journal.Journal) *bench {
 // loose limits do not disturb tests of something else.
 func loose() risk.Limits {
 	l := risk.Defaults(false)
-	l.FillsPerHour, l.OrdersPerMinute, l.DuplicatesPerCandle, l.MaxRejectsInRow, l.MaxRejects = 1000, 1000, 1000, 1000, 1000
+	l.FillsPerHour, l.OrdersPerMinute, l.DuplicatesPerCandle, l.MaxRejectsInRow, l.MaxRejects = 1000, 1000,
+		1000, 1000, 1000
 	l.MaxDrawdown, l.MaxDailyLoss, l.PriceCollar = d("1"), d("1"), d("1")
 	return l
 }
@@ -158,14 +159,19 @@ func (b *bench) start() {
 	b.runs++
 	id := fmt.Sprint(b.prefix, b.runs)
 	run, err := b.book.Begin(b.t.Context(), journal.Info{
-		RunID: id, RunTag: order.Tag(id), Mode: journal.Live, Exchange: "fake", Symbols: b.traded(), Timeframe: market.MustTimeframe("1m"), Request: json.RawMessage(`{}`),
+		RunID: id, RunTag: order.Tag(id), Mode: journal.Live, Exchange: "fake", Symbols: b.traded(),
+		Timeframe: market.MustTimeframe("1m"), Request: json.RawMessage(`{}`),
 	})
 	if err != nil {
 		b.t.Fatal(err)
 	}
 	b.engine = New(Config{
-		RunID: id, Symbols: b.traded(), Timeframe: market.MustTimeframe("1m"), Venue: description(), Connect: b.venue.connect,
-		Journal: b.book, Run: run, Limits: b.limits, Warmup: b.warmup, OnStop: b.onStop, Resume: b.resume, Orderly: func(err error) bool { return errors.Is(err, errStop) },
+		RunID: id, Symbols: b.traded(), Timeframe: market.MustTimeframe("1m"), Venue: description(),
+		Connect: b.venue.connect,
+		Journal: b.book, Run: run, Limits: b.limits, Warmup: b.warmup, OnStop: b.onStop, Resume: b.resume,
+		Orderly: func(err error) bool {
+			return errors.Is(err, errStop)
+		},
 		Gate: &b.gate, Host: b,
 	})
 	b.venue.submitted, b.venue.symbols = b.submitted, b.traded()
@@ -332,12 +338,15 @@ func (b *bench) check(err error) {
 	if f, ok := errors.AsType[*Fault](err); ok && f.Code == CodeUnconfirmed {
 		return
 	}
-	have, want := b.engine.books.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool { return ofRun(id, order.Tag(b.engine.cfg.RunID)) && !b.engine.settles(id) })
+	have, want := b.engine.books.desk.Ledger().Quantity(btc), b.venue.net(func(id string) bool {
+		return ofRun(id, order.Tag(b.engine.cfg.RunID)) && !b.engine.settles(id)
+	})
 	if have.Cmp(want) != 0 {
 		b.t.Errorf("the books hold %s, the venue's trades make %s", have, want)
 	}
 	for _, o := range b.held {
-		if o.Status == exchange.OrderOpen && ofRun(o.ClientOrderID, order.Tag(b.engine.cfg.RunID)) && (o.Side == market.Buy || (b.onStop != "" && b.onStop != Leave)) {
+		if o.Status == exchange.OrderOpen && ofRun(o.ClientOrderID, order.Tag(b.engine.cfg.RunID)) &&
+			(o.Side == market.Buy || (b.onStop != "" && b.onStop != Leave)) {
 			b.t.Errorf("%s is still open", o.ClientOrderID)
 		}
 	}
@@ -406,7 +415,9 @@ func TestRoundTrip(t *testing.T) {
 		for _, o := range b.orders {
 			said = append(said, o.Role.String()+":"+o.Status.String()+":"+string(o.Reason))
 		}
-		if got := strings.Join(said, " "); got != "entry:rejected:warmup entry:filled: stop_loss:canceled:position_closed take_profit:canceled:position_closed exit:filled:" {
+		if got := strings.Join(said,
+			" "); got != "entry:rejected:warmup entry:filled: stop_loss:canceled:position_closed "+
+			"take_profit:canceled:position_closed exit:filled:" {
 			t.Error(got)
 		}
 		if got := strings.Join(b.phases, " "); got != "starting reconciling warming trading stopping" {
@@ -421,7 +432,8 @@ func TestRoundTrip(t *testing.T) {
 // TestAmbiguous plays every bad answer to a submit, a cancel and a query. Whatever the venue did,
 // the books say it in the end, and no order is sent twice.
 func TestAmbiguous(t *testing.T) {
-	acts := []act{hangs, hungAfter, cutBefore, cutAfter, foreign, refuses, notSent, throttles, bans, clocks, doubles}
+	acts := []act{hangs, hungAfter, cutBefore, cutAfter, foreign, refuses, notSent, throttles, bans, clocks,
+		doubles}
 	book := shared(t)
 	for _, call := range []string{"submit", "cancel", "query", "fills", "orders", "balances"} {
 		for _, a := range acts {
@@ -429,7 +441,9 @@ func TestAmbiguous(t *testing.T) {
 				continue
 			}
 			for _, silent := range []bool{false, true} {
-				sharing(t, book, fmt.Sprintf("%s %s silent=%v", call, a, silent), func(b *bench) { ambiguous(b, call, a, silent) })
+				sharing(t, book, fmt.Sprintf("%s %s silent=%v", call, a, silent), func(b *bench) {
+					ambiguous(b, call, a, silent)
+				})
 			}
 		}
 	}
@@ -451,7 +465,9 @@ func ambiguous(b *bench, call string, a act, silent bool) {
 		begun.Store(true)
 		switch v.Step {
 		case 1:
-			return []market.Intent{buy(1), {Type: market.Limit, LimitPrice: 60, Size: market.Size{Kind: market.SizeQuantity, Value: 1}, ClientRef: "low"}}, nil
+			return []market.Intent{buy(1),
+				{Type: market.Limit, LimitPrice: 60, Size: market.Size{Kind: market.SizeQuantity, Value: 1},
+					ClientRef: "low"}}, nil
 		case 3:
 			return []market.Intent{{Action: market.Cancel, Ref: "low"}}, nil
 		case 5:
@@ -467,7 +483,8 @@ func ambiguous(b *bench, call string, a act, silent bool) {
 		b.t.Fatalf("%v; warnings %v", err, b.warnings)
 	}
 	for _, o := range b.orders {
-		if !slices.Contains([]market.OrderStatus{market.StatusFilled, market.StatusCanceled, market.StatusRejected}, o.Status) {
+		if !slices.Contains([]market.OrderStatus{market.StatusFilled, market.StatusCanceled,
+			market.StatusRejected}, o.Status) {
 			b.t.Errorf("%+v is at no end", o)
 		}
 	}
@@ -542,7 +559,8 @@ func stopAnywhere(b *bench, seed uint64) {
 	time.Sleep(time.Duration(when.Int64N(int64(6 * minute))))
 	b.check(b.stop())
 	if most := d("5.16"); b.venue.peak.Cmp(most) > 0 {
-		b.t.Errorf("%s could have been held, orders of unknown fate included; at most %s were allowed", b.venue.peak, most)
+		b.t.Errorf("%s could have been held, orders of unknown fate included; at most %s were allowed",
+			b.venue.peak, most)
 	}
 }
 

@@ -12,8 +12,9 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// TestMarketOvertakesExits: the market jumps over the stop or the target while the exits of an entry are on their
-// way, so that the venue refuses them. The books stay right, and the run says that the position is not protected.
+// TestMarketOvertakesExits: the market jumps over the stop or the target while the exits of an entry are on
+// their way, so that the venue refuses them. The books stay right, and the run says that the position is not
+// protected.
 func TestMarketOvertakesExits(t *testing.T) {
 	t.Parallel()
 	book := shared(t)
@@ -44,7 +45,8 @@ func TestMarketOvertakesExits(t *testing.T) {
 				return
 			}
 			r.until(30*time.Second, "a word about the exits", func() bool {
-				return r.phase() == Halted || strings.Contains(strings.Join(r.notes().warnings, " "), "EXIT_NOT_PLACED")
+				return r.phase() == Halted ||
+					strings.Contains(strings.Join(r.notes().warnings, " "), "EXIT_NOT_PLACED")
 			})
 			if err := r.stop(); !errors.Is(err, errStop) {
 				r.errorf("%v; %+v", err, r.notes())

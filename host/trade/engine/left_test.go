@@ -20,7 +20,8 @@ func (b *bench) leaves() {
 	if err := b.stop(); !errors.Is(err, errStop) {
 		b.t.Fatal(err)
 	}
-	if kept := b.engine.Kept(); !strings.Contains(kept, "Kept: 1 of BTC/USDT.") || strings.Count(kept, "Left open: as") != 2 {
+	if kept := b.engine.Kept(); !strings.Contains(kept, "Kept: 1 of BTC/USDT.") ||
+		strings.Count(kept, "Left open: as") != 2 {
 		b.t.Error(kept)
 	}
 	if b.bare().IsPos() || b.exits() != 2 {
@@ -29,7 +30,7 @@ func (b *bench) leaves() {
 	b.decide = func(*View) ([]market.Intent, error) { return nil, nil }
 }
 
-// exits is how many sales stand at the venue.
+// exits returns how many sales stand at the venue.
 func (b *bench) exits() (n int) {
 	b.venue.mu.Lock()
 	defer b.venue.mu.Unlock()
@@ -41,8 +42,9 @@ func (b *bench) exits() (n int) {
 	return n
 }
 
-// TestStartOverWhatWasLeft: the next run refuses with the numbers and touches nothing, or sells what the journal
-// attributes to earlier runs and begins flat, or hands it to the operator; and the one after that starts.
+// TestStartOverWhatWasLeft: the next run refuses with the numbers and touches nothing, or sells what the
+// journal attributes to earlier runs and begins flat, or hands it to the operator; and the one after that
+// starts.
 func TestStartOverWhatWasLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.leaves()
@@ -50,11 +52,13 @@ func TestStartOverWhatWasLeft(t *testing.T) {
 			b.start()
 			err := b.wait()
 			f, ok := errors.AsType[*Fault](err)
-			if !ok || f.Code != CodeExchange || f.Reason != ReasonLeft || !strings.Contains(f.Message, "1 of BTC/USDT with 2 orders") {
+			if !ok || f.Code != CodeExchange || f.Reason != ReasonLeft ||
+				!strings.Contains(f.Message, "1 of BTC/USDT with 2 orders") {
 				t.Fatal(err)
 			}
 			text, err := json.Marshal(f.Data)
-			if err != nil || !strings.Contains(string(text), `"left":[{"symbol":"BTC/USDT","quantity":"1","orders":["as`) {
+			if err != nil ||
+				!strings.Contains(string(text), `"left":[{"symbol":"BTC/USDT","quantity":"1","orders":["as`) {
 				t.Errorf("%s %v", text, err)
 			}
 			if b.exits() != 2 || b.bare().IsPos() {
@@ -76,7 +80,8 @@ func TestStartOverWhatWasLeft(t *testing.T) {
 		flat := b.engine.cfg.RunID
 		b.check(b.stop())
 		intents, err := b.book.Intents(t.Context(), flat, journal.Page{})
-		if err != nil || len(intents.Items) != 1 || !strings.Contains(string(intents.Items[0].Body), `"settles":true`) {
+		if err != nil || len(intents.Items) != 1 ||
+			!strings.Contains(string(intents.Items[0].Body), `"settles":true`) {
 			t.Errorf("%+v %v", intents, err)
 		}
 		b.resume = Refuse
@@ -166,7 +171,8 @@ func TestFailureLeavesExits(t *testing.T) {
 					open++
 				}
 			}
-			if err == nil || err.Error() != "the strategy is broken" || b.exits() != 2 || open != 2 || b.bare().IsPos() {
+			if err == nil || err.Error() != "the strategy is broken" || b.exits() != 2 || open != 2 ||
+				b.bare().IsPos() {
 				t.Errorf("%s: %v, %d exits of %d orders, %s bare", way, err, b.exits(), open, b.bare())
 			}
 		})

@@ -244,8 +244,8 @@ func (se *session) listenAccount(ctx context.Context, l *link) error {
 	}
 }
 
-// streamRefused is what a run ends by that is refused the stream of the account for good; nil: it may come
-// another time.
+// streamRefused returns what a run ends by that is refused the stream of the account for good; nil: it may
+// come another time.
 func (se *session) streamRefused(err error) error {
 	switch exchange.ResultOf(err).Outcome {
 	case exchange.AuthFailed:

@@ -144,8 +144,10 @@ func TestPanicLeavesTheConnector(t *testing.T) {
 		b.explode = true
 		b.engine.Stop(errStop)
 		err := <-b.ended
-		if err == nil || !strings.Contains(err.Error(), "broken") || b.venue.left != 1 || b.venue.released != 0 {
-			t.Errorf("%v; the connector was left %d times, ended %d times", err, b.venue.left, b.venue.released)
+		if err == nil || !strings.Contains(err.Error(), "broken") || b.venue.left != 1 ||
+			b.venue.released != 0 {
+			t.Errorf("%v; the connector was left %d times, ended %d times", err, b.venue.left,
+				b.venue.released)
 		}
 	})
 }
@@ -169,8 +171,8 @@ func TestPanicLetsGoOfTheGate(t *testing.T) {
 	})
 }
 
-// TestUnconfirmedWhileRelaunching: a connector that comes up while the run ends with orders of unknown fate is left to
-// cancel them; where there are none it is ended.
+// TestUnconfirmedWhileRelaunching: a connector that comes up while the run ends with orders of unknown fate
+// is left to cancel them; where there are none it is ended.
 func TestUnconfirmedWhileRelaunching(t *testing.T) {
 	for _, open := range []bool{true, false} {
 		t.Run(fmt.Sprint(open), func(t *testing.T) {
@@ -194,7 +196,8 @@ func TestUnconfirmedWhileRelaunching(t *testing.T) {
 				if unconfirmed := ok && f.Code == CodeUnconfirmed; unconfirmed != open {
 					t.Errorf("%v", err)
 				}
-				if left, ended := b.venue.left, b.venue.released; open && (left != 1 || ended != 0) || !open && (left != 0 || ended != 1) {
+				if left, ended := b.venue.left, b.venue.released; open && (left != 1 || ended != 0) ||
+					!open && (left != 0 || ended != 1) {
 					t.Errorf("the connector was left %d times, ended %d times", left, ended)
 				}
 			})

@@ -25,7 +25,9 @@ func (b *bench) moves(asset, amount string, told bool) {
 		b.venue.coins = order.Plus(b.venue.coins, d(amount))
 	}
 	if told {
-		b.venue.tell(exchange.AccountEvent{Transfer: &exchange.Transfer{Asset: asset, Amount: d(amount), Time: market.FromTime(time.Now())}})
+		b.venue.tell(
+			exchange.AccountEvent{Transfer: &exchange.Transfer{Asset: asset, Amount: d(amount),
+				Time: market.FromTime(time.Now())}})
 	}
 }
 
@@ -60,7 +62,8 @@ func TestNamedTransfers(t *testing.T) {
 		}
 		b.moves("USDT", "-5500", true)
 		b.sleep(3 * minute)
-		if b.phase() != Trading || order.Minus(cash, ledger.Cash()).Cmp(d("5000")) != 0 || ledger.Initial().Cmp(d("5000")) != 0 {
+		if b.phase() != Trading || order.Minus(cash, ledger.Cash()).Cmp(d("5000")) != 0 ||
+			ledger.Initial().Cmp(d("5000")) != 0 {
 			t.Errorf("%v, cash %s, was %s; initial %s", b.phases, ledger.Cash(), cash, ledger.Initial())
 		}
 		b.wantOpen("all of it is booked", CodeTransfer, CodeTransfer)
@@ -98,13 +101,16 @@ func TestAcknowledgedDrift(t *testing.T) {
 		b.moves("USDT", "-100", false)
 		b.sleep(3 * minute)
 		if text, err := b.engine.AcknowledgeDrift(context.Background()); err != nil ||
-			text != "It is booked that the account has 1 BTC more and 100 USDT less than the run's fills explain" {
+			text != "It is booked that the account has 1 BTC more and 100 USDT less than the run's fills "+
+				"explain" {
 			t.Fatalf("%q %v", text, err)
 		}
 		b.sleep(3 * minute)
 		b.wantOpen("booked")
-		if b.phase() != Trading || b.rows(LogTransfer) != 2 || b.engine.books.desk.Ledger().Cash().Cmp(d("9900")) != 0 {
-			t.Errorf("%v, %d rows, cash %s", b.phases, b.rows(LogTransfer), b.engine.books.desk.Ledger().Cash())
+		if b.phase() != Trading || b.rows(LogTransfer) != 2 ||
+			b.engine.books.desk.Ledger().Cash().Cmp(d("9900")) != 0 {
+			t.Errorf("%v, %d rows, cash %s", b.phases, b.rows(LogTransfer),
+				b.engine.books.desk.Ledger().Cash())
 		}
 		b.check(b.stop())
 	})
@@ -131,7 +137,8 @@ func TestFeesInAThirdAsset(t *testing.T) {
 				if err := ledger.Check(); err != nil || b.phase() != Trading || len(b.fills) == 0 {
 					t.Fatalf("%v %v %v", err, b.phases, b.fills)
 				}
-				if c.valued != ledger.Fees().IsPos() || c.valued == ledger.Unvalued("BNB") || ledger.Valued().Cmp(ledger.Fees()) != 0 {
+				if c.valued != ledger.Fees().IsPos() || c.valued == ledger.Unvalued("BNB") ||
+					ledger.Valued().Cmp(ledger.Fees()) != 0 {
 					t.Errorf("fees %s, of them owed %s", ledger.Fees(), ledger.Valued())
 				}
 				if c.coin != "" && c.valued && !b.fills[0].Fee.IsPos() {

@@ -11,15 +11,16 @@ import (
 )
 
 // TestGridsOnTheWire trades every symbol of the test venue that rounds badly, from entry to exit, between the
-// real
-// connector and the venue: ticks of 10^-8, steps of 1 and 100, quotes in coins, prices of nine digits.
+// real connector and the venue: ticks of 10^-8, steps of 1 and 100, quotes in coins, prices of nine digits.
 func TestGridsOnTheWire(t *testing.T) {
 	t.Parallel()
 	book := shared(t)
 	for pair, quantity := range map[market.Symbol]float64{
-		"PEPE/USDT": 8_103_727.7, "SHIB/USDT": 4_264_392, "BTTC/USDT": 83_333_333.3, "1000SATS/USDT": 390_625.5,
-		"DOGE/USDT": 810.04, "USDC/USDT": 99.99,
-		"BNB/USDT": 0.16666, "CAKE/BNB": 127.811, "VET/BNB": 11571.39, "ETH/BTC": 0.14999, "BTC/IDRT": 0.0062599,
+		"PEPE/USDT": 8_103_727.7, "SHIB/USDT": 4_264_392, "BTTC/USDT": 83_333_333.3,
+		"1000SATS/USDT": 390_625.5,
+		"DOGE/USDT":     810.04, "USDC/USDT": 99.99,
+		"BNB/USDT": 0.16666, "CAKE/BNB": 127.811, "VET/BNB": 11571.39, "ETH/BTC": 0.14999,
+		"BTC/IDRT":  0.0062599,
 		"PAXG/USDT": 0.0416667,
 	} {
 		t.Run(strings.ReplaceAll(string(pair), "/", "-"), func(t *testing.T) {
@@ -35,7 +36,8 @@ func TestGridsOnTheWire(t *testing.T) {
 			r.decide = func(v *View) []market.Intent {
 				last := v.Candles[0].Close
 				entry := buy(quantity)
-				entry.StopLoss, entry.TakeProfit = &market.Child{Percent: 0.0512345}, &market.Child{Percent: 0.0498765}
+				entry.StopLoss, entry.TakeProfit = &market.Child{Percent: 0.0512345},
+					&market.Child{Percent: 0.0498765}
 				low := limit(market.Buy, quantity, last*0.9123456789)
 				low.ClientRef = "low"
 				switch v.Step {
@@ -64,7 +66,8 @@ func TestGridsOnTheWire(t *testing.T) {
 				r.errorf("%v; %+v", err, r.notes())
 			}
 			r.check(dec{})
-			for i, want := range map[int]market.OrderStatus{0: market.StatusFilled, 1: market.StatusCanceled} {
+			for i, want := range map[int]market.OrderStatus{0: market.StatusFilled,
+				1: market.StatusCanceled} {
 				if o := r.notes().orders[i]; o.Status != want {
 					r.errorf("order %d is %s %s, want %s", i, o.Status, o.Reason, want)
 				}

@@ -33,19 +33,24 @@ func (f netFault) String() string {
 
 // breaks says that the answer to the call cannot be a good one.
 func (f netFault) breaks() bool {
-	return f.body != "" || f.link == "rest" && slices.Contains([]string{"timeout", "reset_peer", "limit_data", "slow_close"}, f.toxic)
+	return f.body != "" || f.link == "rest" &&
+		slices.Contains([]string{"timeout", "reset_peer", "limit_data", "slow_close"}, f.toxic)
 }
 
-var calledBy = map[string]string{"submit": "POST /api/v3/order", "cancel": "DELETE /api/v3/order", "query": "GET /api/v3/order"}
+var calledBy = map[string]string{"submit": "POST /api/v3/order", "cancel": "DELETE /api/v3/order",
+	"query": "GET /api/v3/order"}
 
 // bodies are the actions of the test venue, with the outcome that each must have.
 var bodies = []struct {
 	action string
 	want   exchange.Outcome
 }{
-	{"cut_before", exchange.Unknown}, {"cut_after", exchange.Unknown}, {"hang_before", exchange.Unknown}, {"hang_after", exchange.Unknown},
-	{"html", exchange.Unknown}, {"empty", exchange.Unknown}, {"truncated", exchange.Unknown}, {"foreign_id", exchange.Unknown},
-	{"500", exchange.Unknown}, {"503", exchange.Unknown}, {"429", exchange.Throttled}, {"418", exchange.Banned}, {"clock", exchange.Clock},
+	{"cut_before", exchange.Unknown}, {"cut_after", exchange.Unknown}, {"hang_before", exchange.Unknown},
+	{"hang_after", exchange.Unknown},
+	{"html", exchange.Unknown}, {"empty", exchange.Unknown}, {"truncated", exchange.Unknown},
+	{"foreign_id", exchange.Unknown},
+	{"500", exchange.Unknown}, {"503", exchange.Unknown}, {"429", exchange.Throttled},
+	{"418", exchange.Banned}, {"clock", exchange.Clock},
 }
 
 // netFaults are all of them, or those of make test: every body fault of every call, and every toxic
@@ -79,7 +84,9 @@ func netFaults(all bool) []netFault {
 				}
 				for i, call := range calls {
 					if all || i == turn%len(calls) {
-						list = append(list, netFault{call: call, toxic: toxic.kind, link: link, direction: direction, attributes: given})
+						list = append(list,
+							netFault{call: call, toxic: toxic.kind, link: link, direction: direction,
+								attributes: given})
 					}
 				}
 				turn++
@@ -254,7 +261,8 @@ func (p *player) judge(whole bool) {
 		}
 	}
 	n := p.notes()
-	for _, code := range []string{CodeBalanceDrift, order.CodeOverfill, order.CodeLateFill, order.CodeFillConflict, CodeForeignOrders} {
+	for _, code := range []string{CodeBalanceDrift, order.CodeOverfill, order.CodeLateFill,
+		order.CodeFillConflict, CodeForeignOrders} {
 		if n.warned(code) {
 			p.errorf("%v", n.warnings)
 		}

@@ -53,7 +53,9 @@ func newConnectors(t *testing.T) *connectors {
 		}
 	}
 	// The test binary takes its time to start under the race detector.
-	m, err := launch.Open(t.Context(), launch.Options{Dir: dir, StateDir: t.TempDir(), ProbeTimeout: time.Minute, LaunchTimeout: time.Minute})
+	m, err := launch.Open(t.Context(),
+		launch.Options{Dir: dir, StateDir: t.TempDir(), ProbeTimeout: time.Minute,
+			LaunchTimeout: time.Minute})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -115,10 +117,14 @@ func TestConnectorCrashProcess(t *testing.T) {
 		return
 	}
 	back := func(crashes int) bool {
-		return r.until(time.Minute, "another connector", func() bool { return made.started() == crashes+1 && r.phase() == Trading })
+		return r.until(time.Minute, "another connector", func() bool {
+			return made.started() == crashes+1 && r.phase() == Trading
+		})
 	}
 	status := func(i int, wanted market.OrderStatus) bool {
-		return r.moving(fmt.Sprint("order ", i, " ", wanted), func(list []market.Order) bool { return len(list) > i && list[i].Status == wanted })
+		return r.moving(fmt.Sprint("order ", i, " ", wanted), func(list []market.Order) bool {
+			return len(list) > i && list[i].Status == wanted
+		})
 	}
 	// An order rests, and fills while there is no connector.
 	want(limit(market.Buy, size, 29000))
@@ -137,7 +143,9 @@ func TestConnectorCrashProcess(t *testing.T) {
 	r.do(testvenue.Script{Match: calledBy["submit"], Action: "hang_after"})
 	before := r.venue.Count("submit")
 	want(buy(size))
-	if !r.step() || !r.until(time.Minute, "submit", func() bool { return r.venue.Count("submit") == before+1 }) {
+	if !r.step() || !r.until(time.Minute, "submit", func() bool {
+		return r.venue.Count("submit") == before+1
+	}) {
 		return
 	}
 	made.signal(t, syscall.SIGKILL)

@@ -14,22 +14,24 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// bracketed is a purchase with both exits far away.
+// bracketed returns a purchase with both exits far away.
 func bracketed(q float64) market.Intent {
 	in := buy(q)
 	in.StopLoss, in.TakeProfit = &market.Child{Percent: 0.5}, &market.Child{Percent: 0.5}
 	return in
 }
 
-// protected holds a run against the invariant: what is held is protected, or its exits are being placed, or the operator
-// is told. It asks what production asks.
+// protected holds a run against the invariant: what is held is protected, or its exits are being placed, or
+// the operator is told. It asks what production asks.
 func (e *Engine) protected() (bad []string) {
 	if e.books.desk == nil {
 		return nil
 	}
 	const late = 2 * time.Second // until somebody looks
 	for _, g := range e.books.desk.Gaps(time.Now()) {
-		told := slices.ContainsFunc(e.books.guard.Reasons(), func(r risk.Reason) bool { return r.Code == risk.Unprotected && r.State == risk.Halted })
+		told := slices.ContainsFunc(e.books.guard.Reasons(), func(r risk.Reason) bool {
+			return r.Code == risk.Unprotected && r.State == risk.Halted
+		})
 		if !told && !g.Since.IsZero() && time.Since(g.Since) > 10*time.Second+late {
 			bad = append(bad, g.String()+" since "+g.Since.String())
 		}
@@ -37,7 +39,7 @@ func (e *Engine) protected() (bad []string) {
 	return bad
 }
 
-// atEnd is what a run that was in touch until its end leaves without its exits; "" when nothing.
+// atEnd returns what a run that was in touch until its end leaves without its exits; "" when nothing.
 func (e *Engine) atEnd() string {
 	if e.recon.synced && len(e.bare) > 0 {
 		return fmt.Sprintf("the run left what is not protected: %v", e.bare)
@@ -68,7 +70,7 @@ func (r *rig) guarded() {
 	}
 }
 
-// bare is what the run holds and the venue has no working stop for, by the venue's own books.
+// bare returns what the run holds and the venue has no working stop for, by the venue's own books.
 func (b *bench) bare() (bare dec) {
 	b.venue.mu.Lock()
 	defer b.venue.mu.Unlock()
@@ -93,7 +95,8 @@ func (v *venue) handCancels() {
 	}
 }
 
-// TestExitsAreRestored: exits that somebody cancelled at the venue, whether the stream said so or not, stand again.
+// TestExitsAreRestored: exits that somebody cancelled at the venue, whether the stream said so or not, stand
+// again.
 func TestExitsAreRestored(t *testing.T) {
 	for _, deaf := range []bool{false, true} {
 		inBubble(t, func(t *testing.T, b *bench) {
@@ -122,7 +125,8 @@ func TestExitsAreRestored(t *testing.T) {
 	}
 }
 
-// TestStopHearsOfFilledExits: a stop that leaves the exits books one that has filled and that no stream told of.
+// TestStopHearsOfFilledExits: a stop that leaves the exits books one that has filled and that no stream told
+// of.
 func TestStopHearsOfFilledExits(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.onStop = Leave
@@ -144,8 +148,8 @@ func TestStopHearsOfFilledExits(t *testing.T) {
 	})
 }
 
-// TestUnprotectedHalts: exits that the venue does not take any more halt the run after ten seconds, do not end entries by
-// being refused, and do not keep the strategy from getting out.
+// TestUnprotectedHalts: exits that the venue does not take any more halt the run after ten seconds, do not
+// end entries by being refused, and do not keep the strategy from getting out.
 func TestUnprotectedHalts(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.limits.MaxRejectsInRow, b.limits.MaxRejects = 2, 2
@@ -171,13 +175,16 @@ func TestUnprotectedHalts(t *testing.T) {
 			t.Errorf("%v %v, %d submits", b.phases, b.warnings, b.calls["submit"])
 		}
 		why := "?"
-		b.engine.inbox.post(func() { why = admission.Judge(b.engine.books.conditions(), admission.Reduces).Code })
+		b.engine.inbox.post(func() {
+			why = admission.Judge(b.engine.books.conditions(), admission.Reduces).Code
+		})
 		b.look()
 		if why != "" {
 			t.Errorf("the strategy cannot sell what has no exits: %s", why)
 		}
 		b.sleep(2 * minute)
-		if last := b.orders[len(b.orders)-1]; last.Side != market.Buy || last.Reason != market.Reason(risk.StateHalted) {
+		if last := b.orders[len(b.orders)-1]; last.Side != market.Buy ||
+			last.Reason != market.Reason(risk.StateHalted) {
 			t.Errorf("%+v", last)
 		}
 		b.venue.goWrong(fine)

@@ -107,7 +107,7 @@ func (rc *recon) resyncAccount() {
 		if rc.staleRound(err, round) || rc.loop.failure != nil {
 			return
 		}
-		rc.readMoney(rc.stirredSymbols(), func(err error) {
+		rc.readMoney(rc.changedSymbols(), func(err error) {
 			if rc.staleRound(err, round) {
 				return
 			}
@@ -231,7 +231,7 @@ func (rc *recon) readMoney(turn []market.Symbol, done func(error)) {
 		asked := time.Now()
 		rc.session.fetchFills(s, rc.fillsSince(s), func(err error) {
 			if err == nil {
-				rc.was(s, asked)
+				rc.markRead(s, asked)
 			}
 			if left--; err != nil {
 				failed = err
@@ -280,7 +280,7 @@ func (rc *recon) compareBalances(list []exchange.Balance) {
 		}
 		return
 	}
-	if rc.suspect != rc.books.trades || len(rc.stir) > 0 {
+	if rc.suspect != rc.books.trades || len(rc.changed) > 0 {
 		rc.suspect = rc.books.trades
 		rc.money = time.Now().Add(5 * time.Second)
 		return
@@ -357,49 +357,49 @@ func (rc *recon) readMarkets() {
 // in turn. With a round a minute that is at most 880 of the 6,000 weights that a minute has at Binance,
 // however many symbols a run has.
 const (
-	mostStirred = 40
+	mostChanged = 40
 	mostInTurn  = 4
 )
 
 // fillReads is whose fills are to be read.
 type fillReads struct {
-	// stir are the symbols of which something has happened since their fills were read, in the order in which
-	// it did.
-	stir []market.Symbol
+	// changed are the symbols of which something has happened since their fills were read, in the order in
+	// which it did.
+	changed []market.Symbol
 	// read is when the fills of a symbol were asked for last; next is the place of the one whose turn is
 	// next.
 	read map[market.Symbol]time.Time
 	next int
 }
 
-// stirs notes that something has happened.
-func (f *fillReads) stirs(s market.Symbol) {
-	if !slices.Contains(f.stir, s) {
-		f.stir = append(f.stir, s)
+// markChanged notes that something has happened.
+func (f *fillReads) markChanged(s market.Symbol) {
+	if !slices.Contains(f.changed, s) {
+		f.changed = append(f.changed, s)
 	}
 }
 
-// was notes that fills are known up to a time.
-func (f *fillReads) was(s market.Symbol, asked time.Time) {
+// markRead notes that fills are known up to a time.
+func (f *fillReads) markRead(s market.Symbol, asked time.Time) {
 	if f.read == nil {
 		f.read = map[market.Symbol]time.Time{}
 	}
 	f.read[s] = asked
-	f.stir = slices.DeleteFunc(f.stir, func(t market.Symbol) bool { return t == s })
+	f.changed = slices.DeleteFunc(f.changed, func(t market.Symbol) bool { return t == s })
 }
 
-// stirredSymbols are the symbols where something may have happened unheard: those with orders that are not
+// changedSymbols are the symbols where something may have happened unheard: those with orders that are not
 // at their end too.
-func (rc *recon) stirredSymbols() []market.Symbol {
+func (rc *recon) changedSymbols() []market.Symbol {
 	for _, o := range rc.books.desk.Book().Pending() {
-		rc.stirs(o.Spec.Symbol)
+		rc.markChanged(o.Spec.Symbol)
 	}
-	return slices.Clone(rc.stir)
+	return slices.Clone(rc.changed)
 }
 
 // symbolsInTurn are the symbols whose fills are read in this round.
 func (rc *recon) symbolsInTurn() []market.Symbol {
-	list := slices.Clone(rc.stir[:min(len(rc.stir), mostStirred)])
+	list := slices.Clone(rc.changed[:min(len(rc.changed), mostChanged)])
 	for range min(mostInTurn, len(rc.cfg.Symbols)) {
 		s := rc.cfg.Symbols[rc.next%len(rc.cfg.Symbols)]
 		if rc.next++; !slices.Contains(list, s) {
@@ -409,8 +409,8 @@ func (rc *recon) symbolsInTurn() []market.Symbol {
 	return list
 }
 
-// fillsSince is the time from which the fills of a symbol are not known: of its orders that are not at their
-// end, and of the last look, with room for what came late.
+// fillsSince returns the time from which the fills of a symbol are not known: of its orders that are not at
+// their end, and of the last look, with room for what came late.
 func (rc *recon) fillsSince(s market.Symbol) time.Time {
 	since := time.Now().Add(-2 * moneyEvery)
 	if read, ok := rc.read[s]; ok && read.Add(-moneyEvery).Before(since) {
@@ -431,10 +431,10 @@ func (rc *recon) suspectFills(off map[string]dec) {
 	}
 	for _, s := range rc.cfg.Symbols {
 		if _, is := off[s.Base()]; is {
-			rc.stirs(s)
+			rc.markChanged(s)
 		}
 	}
 	for _, o := range rc.books.desk.Book().Pending() {
-		rc.stirs(o.Spec.Symbol)
+		rc.markChanged(o.Spec.Symbol)
 	}
 }

@@ -188,10 +188,10 @@ func (p *replay) fill(i int64, wanted func(journal.Fill) bool) error {
 	return nil
 }
 
-// InitialCash is the free quote balance at the start.
+// InitialCash returns the free quote balance at the start.
 func (r *Replayed) InitialCash() dec { return r.ledger.Initial() }
 
-// CashExact is the cash of the run.
+// CashExact returns the cash of the run.
 func (r *Replayed) CashExact() dec { return r.ledger.Cash() }
 
 // Positions are the open ones, in request order.
@@ -253,7 +253,7 @@ type storedMarkets struct {
 	Markets []exchange.Market `json:"markets"`
 }
 
-// EncodeMarkets is the rules of the symbols as the journal keeps them.
+// EncodeMarkets returns the rules of the symbols as the journal keeps them.
 func EncodeMarkets(list []exchange.Market) (json.RawMessage, error) {
 	return json.Marshal(storedMarkets{journal.Version, list})
 }

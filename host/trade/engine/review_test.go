@@ -33,7 +33,8 @@ func TestBusyStream(t *testing.T) {
 		}
 		b.look()
 		if b.calls["orders"]-orders < 5 || b.calls["fills"]-fills < 2 {
-			t.Errorf("within 3 minutes the open orders were read %d times, the fills %d times", b.calls["orders"]-orders, b.calls["fills"]-fills)
+			t.Errorf("within 3 minutes the open orders were read %d times, the fills %d times",
+				b.calls["orders"]-orders, b.calls["fills"]-fills)
 		}
 		if len(b.held) != 1 || b.held[0].Status != exchange.OrderOpen {
 			t.Errorf("the order was not sent again: %+v", b.held)
@@ -72,7 +73,8 @@ func TestKeysRevoked(t *testing.T) {
 				}
 				b.venue.mu.Unlock()
 				err := b.wait()
-				if answer, ok := errors.AsType[*exchange.Error](err); !ok || answer.Result.Outcome != exchange.AuthFailed {
+				if answer, ok := errors.AsType[*exchange.Error](err); !ok ||
+					answer.Result.Outcome != exchange.AuthFailed {
 					t.Errorf("%v", err)
 				}
 			})
@@ -88,7 +90,8 @@ func TestStrangersAfterReconnect(t *testing.T) {
 		b.sleep(2 * minute)
 		put := func(id string) {
 			b.venue.mu.Lock()
-			b.venue.take(exchange.OrderRequest{ClientOrderID: id, Symbol: btc, Type: market.Limit, Quantity: d("1"), LimitPrice: d("50")})
+			b.venue.take(exchange.OrderRequest{ClientOrderID: id, Symbol: btc, Type: market.Limit,
+				Quantity: d("1"), LimitPrice: d("50")})
 			b.venue.mu.Unlock()
 		}
 		put("by-hand")
@@ -104,7 +107,9 @@ func TestStrangersAfterReconnect(t *testing.T) {
 		if !ok || f.Reason != "reconcile" || len(f.Data["orders"].([]string)) != 1 {
 			t.Fatalf("%v", err)
 		}
-		if i := slices.IndexFunc(b.held, func(o exchange.Order) bool { return o.ClientOrderID == "by-hand" }); b.held[i].Status != exchange.OrderOpen {
+		if i := slices.IndexFunc(b.held, func(o exchange.Order) bool {
+			return o.ClientOrderID == "by-hand"
+		}); b.held[i].Status != exchange.OrderOpen {
 			t.Error("an order that is not ours was touched")
 		}
 	})

@@ -15,8 +15,8 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// settleLimit is how long the orders of earlier runs may take to be known and gone: definite absence takes
-// 18 seconds and two answers, and the connector of a run that was killed cancels for up to 20.
+// settleLimit is how long the orders of earlier runs may take to be known and gone: definite absence takes 18
+// seconds and two answers, and the connector of a run that was killed cancels for up to 20.
 const settleLimit = 30 * time.Second
 
 // flatLimit is how long the sale of what earlier runs left may take.
@@ -28,7 +28,7 @@ type settling struct {
 	starter  *starter
 	book     *order.Book
 	runs     map[string]string // run by client order id; "": not known
-	todo     []order.Effect
+	effects  []order.Effect
 	deadline time.Time
 	limit    time.Duration
 	// all reports whether exits go too; else they stand.
@@ -42,7 +42,7 @@ func (sr *starter) newSettling() *settling {
 func (s *settling) restore(spec order.Spec, run string, written time.Time) error {
 	s.runs[spec.ClientOrderID] = run
 	effects, err := s.book.Restore(spec, written, time.Now())
-	s.todo = append(s.todo, effects...)
+	s.effects = append(s.effects, effects...)
 	return err
 }
 
@@ -50,7 +50,7 @@ func (s *settling) restore(spec order.Spec, run string, written time.Time) error
 func (s *settling) commit(spec order.Spec, run string, at time.Time) error {
 	s.runs[spec.ClientOrderID], s.all = run, true
 	effects, err := s.book.Commit(spec, at)
-	s.todo = append(s.todo, effects...)
+	s.effects = append(s.effects, effects...)
 	return err
 }
 
@@ -60,12 +60,12 @@ func (s *settling) stays(o order.Status) bool {
 		(o.State == order.Open || o.State == order.Partial)
 }
 
-// standing is the exits that are open.
+// standing returns the exits that are open.
 func (s *settling) standing() []order.Status {
 	return slices.DeleteFunc(s.book.Pending(), func(o order.Status) bool { return !s.stays(o) })
 }
 
-// pending is the orders that are not where they are to be.
+// pending returns the orders that are not where they are to be.
 func (s *settling) pending() []order.Status { return slices.DeleteFunc(s.book.Pending(), s.stays) }
 
 // cancelStanding takes the exits back.
@@ -88,13 +88,13 @@ func (s *settling) run(ctx context.Context) error {
 		if o.State == order.Intent {
 			continue // about to be sent
 		}
-		s.todo = append(s.todo,
+		s.effects = append(s.effects,
 			order.Effect{Do: order.Query, Order: o.Spec.ClientOrderID, Symbol: o.Spec.Symbol})
 	}
 	for {
-		for len(s.todo) > 0 {
-			f := s.todo[0]
-			s.todo = s.todo[1:]
+		for len(s.effects) > 0 {
+			f := s.effects[0]
+			s.effects = s.effects[1:]
 			if err := s.do(ctx, f); err != nil {
 				return err
 			}
@@ -113,11 +113,11 @@ func (s *settling) run(ctx context.Context) error {
 		if !exchange.Pause(ctx, min(max(time.Until(s.book.NextDue()), leastWait), time.Second)) {
 			return context.Cause(ctx)
 		}
-		s.todo = append(s.todo, s.book.Due(time.Now())...)
+		s.effects = append(s.effects, s.book.Due(time.Now())...)
 		for _, o := range s.pending() {
 			// no stream reports how it goes on
 			if (o.State == order.Open || o.State == order.Partial) && !o.CancelWanted {
-				s.todo = append(s.todo,
+				s.effects = append(s.effects,
 					order.Effect{Do: order.Query, Order: o.Spec.ClientOrderID, Symbol: o.Spec.Symbol})
 			}
 		}
@@ -132,7 +132,7 @@ func idsOf(list []order.Status) []string {
 	return ids
 }
 
-// do is one effect, with the call that it takes.
+// do returns one effect, with the call that it takes.
 func (s *settling) do(ctx context.Context, f order.Effect) error {
 	c := s.starter.session.link.conn
 	o, _ := s.book.Get(f.Order)
@@ -162,10 +162,10 @@ func (s *settling) do(ctx context.Context, f order.Effect) error {
 	case order.FetchFills:
 		page, err := c.Fills(limit, f.Symbol, s.starter.session.venueTime(f.Since))
 		if err != nil {
-			return s.sitOut(ctx, exchange.ResultOf(err)) // asked for again
+			return s.waitOutRefusals(ctx, exchange.ResultOf(err)) // asked for again
 		}
 		effects, _ := s.book.FillsPage(f.Symbol, page, f.Since, ev.AskedAt, time.Now())
-		s.todo = append(s.todo, effects...)
+		s.effects = append(s.effects, effects...)
 	case order.Tell:
 		return s.moved(o)
 	case order.Count:
@@ -181,11 +181,11 @@ func (s *settling) answered(ctx context.Context, ev order.Event) error {
 	if err := s.apply(ev); err != nil {
 		return err
 	}
-	return s.sitOut(ctx, ev.Result)
+	return s.waitOutRefusals(ctx, ev.Result)
 }
 
-// sitOut waits where the venue refuses requests for a while, which does not count.
-func (s *settling) sitOut(ctx context.Context, r exchange.Result) error {
+// waitOutRefusals waits where the venue refuses requests for a while, which does not count.
+func (s *settling) waitOutRefusals(ctx context.Context, r exchange.Result) error {
 	if r.HoldOff() == 0 {
 		return nil
 	}
@@ -195,7 +195,7 @@ func (s *settling) sitOut(ctx context.Context, r exchange.Result) error {
 
 func (s *settling) apply(ev order.Event) error {
 	effects, err := s.book.Apply(ev, time.Now())
-	s.todo = append(s.todo, effects...)
+	s.effects = append(s.effects, effects...)
 	return err
 }
 
@@ -222,7 +222,7 @@ func (s *settling) moved(o order.Status) error {
 	return nil
 }
 
-// openRun is what is written of a run, be it this one.
+// openRun returns what is written of a run, be it this one.
 func (sr *starter) openRun(run string) (*journal.Run, error) {
 	if run == sr.cfg.RunID {
 		return sr.cfg.Run, nil
@@ -254,7 +254,7 @@ type intentBody struct {
 	Settles bool `json:"settles,omitzero"`
 }
 
-// journalIntent is the row of an order that is to be written down.
+// journalIntent returns the row of an order that is to be written down.
 func journalIntent(body intentBody, at market.Time) (journal.Intent, error) {
 	text, err := json.Marshal(body)
 	s := body.Spec
@@ -338,7 +338,7 @@ func (sr *starter) settleLeft(ctx context.Context, s *settling,
 	return balances, err
 }
 
-// findLeft is what earlier runs hold and can be sold.
+// findLeft returns what earlier runs hold and can be sold.
 func (sr *starter) findLeft(ctx context.Context, s *settling, balances []exchange.Balance) ([]left, error) {
 	held, err := sr.cfg.Journal.Holdings(ctx, sr.cfg.Run.Info().Exchange, sr.session.account)
 	if err != nil {

@@ -63,7 +63,8 @@ func TestStartFaults(t *testing.T) {
 				switch {
 				case c.reason == "" && (!auth || answer.Result.Outcome != exchange.AuthFailed || ok):
 					t.Error(err)
-				case c.reason != "" && (!ok || f.Code != CodeExchange || f.Reason != c.reason || f.Data["reason"] != c.reason):
+				case c.reason != "" &&
+					(!ok || f.Code != CodeExchange || f.Reason != c.reason || f.Data["reason"] != c.reason):
 					t.Errorf("%v %+v", err, f)
 				}
 				if b.calls["submit"]+b.calls["cancel"] > 0 {
@@ -80,21 +81,28 @@ func (b *bench) earlier(n int64, state order.State) order.Spec {
 	id := b.before
 	run, err := b.book.Resume(b.t.Context(), id)
 	if errors.Is(err, journal.ErrNotFound) {
-		run, err = b.book.Begin(b.t.Context(), journal.Info{RunID: id, RunTag: order.Tag(id), Mode: journal.Live, Exchange: "fake", AccountID: b.venue.account, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Request: json.RawMessage(`{}`)})
+		run, err = b.book.Begin(b.t.Context(),
+			journal.Info{RunID: id, RunTag: order.Tag(id), Mode: journal.Live, Exchange: "fake",
+				AccountID: b.venue.account, Symbols: []market.Symbol{btc},
+				Timeframe: market.MustTimeframe("1m"), Request: json.RawMessage(`{}`)})
 	}
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	s := order.Spec{Seq: n, ClientOrderID: order.ClientID(id, n), Symbol: btc, Type: market.Limit, Quantity: d("1"), LimitPrice: d("50"), Public: market.OrderID(n)}
+	s := order.Spec{Seq: n, ClientOrderID: order.ClientID(id, n), Symbol: btc, Type: market.Limit,
+		Quantity: d("1"), LimitPrice: d("50"), Public: market.OrderID(n)}
 	body, err := json.Marshal(s)
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if err := run.Intent(b.t.Context(), journal.Intent{Seq: n, ClientOrderID: s.ClientOrderID, Symbol: btc, Body: body, CreatedAt: market.FromTime(time.Now())}); err != nil {
+	if err := run.Intent(b.t.Context(),
+		journal.Intent{Seq: n, ClientOrderID: s.ClientOrderID, Symbol: btc, Body: body,
+			CreatedAt: market.FromTime(time.Now())}); err != nil {
 		b.t.Fatal(err)
 	}
 	if state != order.Intent {
-		ev := journal.Event{ClientOrderID: s.ClientOrderID, Kind: string(state), Source: "reply", At: market.FromTime(time.Now())}
+		ev := journal.Event{ClientOrderID: s.ClientOrderID, Kind: string(state), Source: "reply",
+			At: market.FromTime(time.Now())}
 		if state == order.Filled {
 			ev.CumQuantity = s.Quantity
 		}
@@ -139,7 +147,8 @@ func TestReconcileStart(t *testing.T) {
 			}
 		}
 		fills, err := b.book.Fills(t.Context(), "svc_before", journal.Page{})
-		if err != nil || len(fills.Items) != 2 || fills.Items[0].ClientOrderID != filled.ClientOrderID || fills.Items[1].ClientOrderID != heard.ClientOrderID {
+		if err != nil || len(fills.Items) != 2 || fills.Items[0].ClientOrderID != filled.ClientOrderID ||
+			fills.Items[1].ClientOrderID != heard.ClientOrderID {
 			t.Errorf("%+v %v", fills, err)
 		}
 		events, _ := b.book.Events(t.Context(), "svc_before", journal.Page{})
@@ -147,7 +156,8 @@ func TestReconcileStart(t *testing.T) {
 		for _, e := range events.Items {
 			last[e.ClientOrderID] = e.Kind
 		}
-		want := map[string]string{never.ClientOrderID: "rejected", open.ClientOrderID: "canceled", filled.ClientOrderID: "filled", believed.ClientOrderID: "canceled", heard.ClientOrderID: "filled"}
+		want := map[string]string{never.ClientOrderID: "rejected", open.ClientOrderID: "canceled",
+			filled.ClientOrderID: "filled", believed.ClientOrderID: "canceled", heard.ClientOrderID: "filled"}
 		if fmt.Sprint(last) != fmt.Sprint(want) {
 			t.Errorf("%v, want %v", last, want)
 		}
@@ -162,7 +172,9 @@ func TestReconcileStart(t *testing.T) {
 func testTenRestarts(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.decide = func(v *View) ([]market.Intent, error) {
-			return []market.Intent{buy(0.1), {Type: market.Limit, LimitPrice: 60, Size: market.Size{Kind: market.SizeQuantity, Value: 0.1}}}, nil
+			return []market.Intent{buy(0.1),
+				{Type: market.Limit, LimitPrice: 60,
+					Size: market.Size{Kind: market.SizeQuantity, Value: 0.1}}}, nil
 		}
 		for range 10 {
 			b.onStop = Flatten
@@ -185,7 +197,8 @@ func testTenRestarts(t *testing.T) {
 func TestStrangeOrders(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.venue.mu.Lock()
-		b.venue.take(exchange.OrderRequest{ClientOrderID: "manual-1", Symbol: btc, Type: market.Limit, Quantity: d("1"), LimitPrice: d("50")})
+		b.venue.take(exchange.OrderRequest{ClientOrderID: "manual-1", Symbol: btc, Type: market.Limit,
+			Quantity: d("1"), LimitPrice: d("50")})
 		b.venue.mu.Unlock()
 		b.start()
 		b.sleep(minute)
@@ -198,7 +211,8 @@ func TestStrangeOrders(t *testing.T) {
 		}
 		strange := order.ClientID("svc_elsewhere", 1)
 		b.venue.mu.Lock()
-		b.venue.take(exchange.OrderRequest{ClientOrderID: strange, Symbol: btc, Type: market.Limit, Quantity: d("1"), LimitPrice: d("50")})
+		b.venue.take(exchange.OrderRequest{ClientOrderID: strange, Symbol: btc, Type: market.Limit,
+			Quantity: d("1"), LimitPrice: d("50")})
 		b.venue.mu.Unlock()
 		b.start()
 		f, ok := errors.AsType[*Fault](b.wait())
@@ -241,7 +255,8 @@ func (b *bench) stopped(err error) {
 // a read of the journal too, is no failure.
 func TestStopAtCall(t *testing.T) {
 	book := shared(t)
-	for _, call := range []string{"launch", "stream", "query", "cancel", "orders", "fills", "balances", "candles"} {
+	for _, call := range []string{"launch", "stream", "query", "cancel", "orders", "fills", "balances",
+		"candles"} {
 		for try := range 3 {
 			sharing(t, book, fmt.Sprint(call, try), func(b *bench) {
 				b.warmup, b.resume = 5, Release
@@ -328,7 +343,8 @@ func TestSilenceTooLong(t *testing.T) {
 			began := time.Now()
 			err := b.wait()
 			f, ok := errors.AsType[*Fault](err)
-			if took := time.Since(began); !ok || f.Reason != "unreachable" || took < c.least || took > c.most {
+			if took := time.Since(began); !ok || f.Reason != "unreachable" || took < c.least ||
+				took > c.most {
 				t.Errorf("after %s: %v", took, err)
 			}
 		})
@@ -375,7 +391,8 @@ func TestCrashWhileStarting(t *testing.T) {
 				b.start()
 				if always {
 					err := b.wait()
-					if f, ok := errors.AsType[*Fault](err); !ok || f.Reason != "connector_crashed" || b.venue.opens != 4 {
+					if f, ok := errors.AsType[*Fault](err); !ok || f.Reason != "connector_crashed" ||
+						b.venue.opens != 4 {
 						b.t.Errorf("after %d sessions: %v", b.venue.opens, err)
 					}
 					return

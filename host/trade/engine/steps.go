@@ -34,7 +34,7 @@ type steps struct {
 	taken               feed.Offer // that is being decided
 }
 
-// nextWarm is a step of the warm-up that may be decided now.
+// nextWarm returns a step of the warm-up that may be decided now.
 func (s *steps) nextWarm() (o feed.Offer, ok bool) {
 	if len(s.warm) == 0 || s.deciding || s.answering {
 		return o, false
@@ -44,7 +44,7 @@ func (s *steps) nextWarm() (o feed.Offer, ok bool) {
 	return o, true
 }
 
-// openOffers is the channel of steps, nil while none can be taken.
+// openOffers returns the channel of steps, nil while none can be taken.
 func (s *steps) openOffers() <-chan feed.Offer {
 	if s.deciding || s.answering || len(s.warm) > 0 {
 		return nil
@@ -230,7 +230,7 @@ func (st *steps) markEquity(i int64, at market.Time) {
 			Notional: sim.Float(held)})
 }
 
-// makeView is the account as the strategy is told it; what it was told is not told again.
+// makeView returns the account as the strategy is told it; what it was told is not told again.
 func (st *steps) makeView(i int64, s *feed.Step) *View {
 	v := &View{
 		Step: i, CloseTime: s.CloseTime, Warmup: i < st.layout.Warmup, Candles: s.Candles, Closed: s.Closed,

@@ -18,7 +18,7 @@ import (
 // Refused is a control that could not be carried out.
 type Refused struct{ Reason, Message string }
 
-// Error is the message.
+// Error returns the message.
 func (r *Refused) Error() string { return r.Message }
 
 // StopAs sets what the stop of the run does with its orders and positions, whatever the service's option is.
@@ -218,7 +218,7 @@ func (st *steps) endCandles() {
 	}
 }
 
-// endError is the reason of the end, unless the journal failed on the way.
+// endError returns the reason of the end, unless the journal failed on the way.
 func (e *Engine) endError(cause error) error {
 	_, fault := errors.AsType[*Fault](cause)
 	finished := cause == nil || errors.Is(cause, errFinished)
@@ -231,7 +231,7 @@ func (e *Engine) endError(cause error) error {
 	return cause
 }
 
-// chooseOnStop is what becomes of what is held. Where the strategy, the venue or the host failed exits
+// chooseOnStop returns what becomes of what is held. Where the strategy, the venue or the host failed exits
 // stand; where the candles have ended nothing moves any more.
 func (e *Engine) chooseOnStop(cause error) OnStop {
 	switch {
@@ -266,13 +266,13 @@ func (e *Engine) cancelOrders(way OnStop) {
 			_ = e.books.applyEvent(order.Event{Kind: order.CancelAsked, Source: order.FromLocal,
 				ClientOrderID: s.Spec.ClientOrderID})
 		} else if s.State == order.Open || s.State == order.Partial {
-			e.books.todo = append(e.books.todo,
+			e.books.effects = append(e.books.effects,
 				order.Effect{Do: order.Query, Order: s.Spec.ClientOrderID, Symbol: s.Spec.Symbol})
 		}
 	}
 }
 
-// unconfirmedOrders is the orders whose end, or whose rest, is not known.
+// unconfirmedOrders returns the orders whose end, or whose rest, is not known.
 func (e *Engine) unconfirmedOrders(way OnStop) []order.Status {
 	var list []order.Status
 	for _, s := range e.books.desk.Book().Pending() {
@@ -315,7 +315,7 @@ func (e *Engine) flattenPositions(limit time.Duration) []order.Status {
 	return e.awaitOrders(limit, e.steps.offers, e.books.desk.Book().Pending)
 }
 
-// stopUnconfirmed is a stop that leaves orders of unknown fate.
+// stopUnconfirmed returns a stop that leaves orders of unknown fate.
 func (e *Engine) stopUnconfirmed(cause error, way OnStop, left []order.Status) error {
 	switch {
 	case e.session.link == nil:
@@ -339,8 +339,8 @@ func (e *Engine) stopUnconfirmed(cause error, way OnStop, left []order.Status) e
 	return f
 }
 
-// Kept is what the run leaves at the venue, for people; "" when nothing. Call it once Run has returned, with
-// the gate held.
+// Kept returns what the run leaves at the venue, for people; "" when nothing. Call it once Run has returned,
+// with the gate held.
 func (e *Engine) Kept() string {
 	if e.books.desk == nil {
 		return ""
@@ -366,16 +366,16 @@ func (e *Engine) Kept() string {
 	return strings.Join(parts, " ")
 }
 
-// Books is the account as results show it, with the gate held; false before it is known.
+// Books returns the account as results show it, with the gate held; false before it is known.
 func (e *Engine) Books() (Books, bool) { return Books{e.books.desk}, e.books.desk != nil }
 
 // Books are the books of a live run. They implement run.Books; call them with the gate held.
 type Books struct{ desk *desk.Desk }
 
-// InitialCash is the free quote balance at the start.
+// InitialCash returns the free quote balance at the start.
 func (b Books) InitialCash() dec { return b.desk.Ledger().Initial() }
 
-// CashExact is the cash of the run.
+// CashExact returns the cash of the run.
 func (b Books) CashExact() dec { return b.desk.Ledger().Cash() }
 
 // Positions are the open ones, in request order.

@@ -18,9 +18,12 @@ import (
 func TestMarketsReadBack(t *testing.T) {
 	d := decimal.MustParse
 	want := []exchange.Market{{
-		Symbol: "BTC/USDT", Trading: true, Status: "TRADING", PriceTick: d("0.01"), QuantityStep: d("0.00001"), MinQuantity: d("1"),
-		MaxQuantity: d("2"), MarketMinQuantity: d("3"), MarketMaxQuantity: d("4"), MarketQuantityStep: d("5"), MinNotional: d("6"),
-		MaxNotional: d("7"), PercentPriceUp: d("8"), PercentPriceDown: d("9"), MakerFee: d("0.001"), TakerFee: d("0.002"),
+		Symbol: "BTC/USDT", Trading: true, Status: "TRADING", PriceTick: d("0.01"),
+		QuantityStep: d("0.00001"), MinQuantity: d("1"),
+		MaxQuantity: d("2"), MarketMinQuantity: d("3"), MarketMaxQuantity: d("4"), MarketQuantityStep: d("5"),
+		MinNotional: d("6"),
+		MaxNotional: d("7"), PercentPriceUp: d("8"), PercentPriceDown: d("9"), MakerFee: d("0.001"),
+		TakerFee:   d("0.002"),
 		OrderTypes: []string{"limit", "stop"}, MaxStops: 5, MaxPosition: d("10"),
 	}}
 	if v := reflect.ValueOf(want[0]); true {
@@ -61,18 +64,23 @@ func TestOrdersOfVersion1(t *testing.T) {
 	row := func(version int, text string) ([]market.Order, error) {
 		return decodeOrders(journal.Entry{Kind: LogOrders, Data: json.RawMessage(text), Version: version})
 	}
-	got, err := row(1, `{"orders":[{"ID":7,"ParentID":6,"Ref":"r","Symbol":"BTC/USDT","Side":1,"Type":3,"Role":2,"TimeInForce":1,
+	got, err := row(1,
+		`{"orders":[{"ID":7,"ParentID":6,"Ref":"r","Symbol":"BTC/USDT","Side":1,"Type":3,"Role":2,"TimeInForce":1,
 		"ReduceOnly":true,"Quantity":"0.1","FilledQuantity":"0","LimitPrice":"9","StopPrice":"10","AveragePrice":"0","Fee":"0",
 		"Status":4,"Reason":"oco","Tag":"t","ExchangeID":"x","CreatedAt":"2020-01-01T00:00:00.000Z","UpdatedAt":null,"FilledAt":null}]}`)
 	want := market.Order{
-		ID: 7, ParentID: 6, Ref: "r", Symbol: "BTC/USDT", Side: market.Sell, Type: market.StopLimit, Role: market.RoleStopLoss,
-		TimeInForce: market.GTD, ReduceOnly: true, Quantity: decimal.MustParse("0.1"), LimitPrice: decimal.MustParse("9"),
-		StopPrice: decimal.MustParse("10"), Status: market.StatusCanceled, Reason: "oco", Tag: "t", ExchangeID: "x", CreatedAt: 1577836800000,
+		ID: 7, ParentID: 6, Ref: "r", Symbol: "BTC/USDT", Side: market.Sell, Type: market.StopLimit,
+		Role:        market.RoleStopLoss,
+		TimeInForce: market.GTD, ReduceOnly: true, Quantity: decimal.MustParse("0.1"),
+		LimitPrice: decimal.MustParse("9"),
+		StopPrice:  decimal.MustParse("10"), Status: market.StatusCanceled, Reason: "oco", Tag: "t",
+		ExchangeID: "x", CreatedAt: 1577836800000,
 	}
 	if err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], want) {
 		t.Errorf("%+v %v", got, err)
 	}
-	for _, bad := range []string{`{"orders":[{"ID":1,"Side":2}]}`, `{"orders":[{"ID":1,"Status":7}]}`, `{"orders":[{"ID":1,"Role":"exit"}]}`} {
+	for _, bad := range []string{`{"orders":[{"ID":1,"Side":2}]}`, `{"orders":[{"ID":1,"Status":7}]}`,
+		`{"orders":[{"ID":1,"Role":"exit"}]}`} {
 		if got, err := row(1, bad); err == nil {
 			t.Errorf("%s is %+v", bad, got)
 		}
@@ -81,7 +89,8 @@ func TestOrdersOfVersion1(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := row(journal.Version, string(text)); err != nil || len(got) != 1 || !reflect.DeepEqual(got[0], want) {
+	if got, err := row(journal.Version, string(text)); err != nil || len(got) != 1 ||
+		!reflect.DeepEqual(got[0], want) {
 		t.Errorf("%+v %v", got, err)
 	}
 }

@@ -22,7 +22,8 @@ func (b *bench) at(step int64, intents ...market.Intent) {
 }
 
 func limit(side market.Side, q, price float64) market.Intent {
-	return market.Intent{Side: side, Type: market.Limit, LimitPrice: price, Size: market.Size{Kind: market.SizeQuantity, Value: q}}
+	return market.Intent{Side: side, Type: market.Limit, LimitPrice: price,
+		Size: market.Size{Kind: market.SizeQuantity, Value: q}}
 }
 
 // overfill has the venue fill more of an order than was asked for: positions may only shrink then.
@@ -178,7 +179,9 @@ func TestStreamCut(t *testing.T) {
 func TestRiskKill(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.limits.MaxDrawdown = d("0.1")
-		b.venue.price = func(n int64) float64 { return max(100-10*float64(max(n-nth(time.Unix(946684800, 0))-2, 0)), 10) }
+		b.venue.price = func(n int64) float64 {
+			return max(100-10*float64(max(n-nth(time.Unix(946684800, 0))-2, 0)), 10)
+		}
 		b.at(0, buy(80), limit(market.Buy, 0.2, 90.5))
 		b.start()
 		err := b.wait()
@@ -304,7 +307,8 @@ func TestHaltKeepsExits(t *testing.T) {
 		}
 		b.start()
 		b.sleep(11 * minute)
-		if last := b.orders[len(b.orders)-1]; b.phase() != Halted || last.Reason != "STATE_HALTED" || exits() != 2 {
+		if last := b.orders[len(b.orders)-1]; b.phase() != Halted || last.Reason != "STATE_HALTED" ||
+			exits() != 2 {
 			t.Errorf("%v, %+v, %d exits", b.phases, last, exits())
 		}
 		b.venue.mu.Lock()
@@ -410,7 +414,8 @@ func TestMarketStatus(t *testing.T) {
 		upTo(2)
 		rules(true, "0.0001")
 		upTo(5)
-		if b.orders[0].Status != market.StatusFilled || b.orders[2].Status != market.StatusRejected || b.orders[2].Reason == "" || b.calls["submit"] != 2 {
+		if b.orders[0].Status != market.StatusFilled || b.orders[2].Status != market.StatusRejected ||
+			b.orders[2].Reason == "" || b.calls["submit"] != 2 {
 			t.Errorf("while it is halted: %+v, %d submits", b.orders, b.calls["submit"])
 		}
 		if b.orders[1].Status != market.StatusCanceled || b.phase() != Trading || !b.warned("MARKET_STATUS") {
@@ -420,7 +425,8 @@ func TestMarketStatus(t *testing.T) {
 		upTo(8)
 		rules(false, "0.01")
 		upTo(11)
-		if len(b.orders) != 5 || b.orders[3].Status != market.StatusFilled || b.orders[3].FilledQuantity.Cmp(d("1.2345")) != 0 {
+		if len(b.orders) != 5 || b.orders[3].Status != market.StatusFilled ||
+			b.orders[3].FilledQuantity.Cmp(d("1.2345")) != 0 {
 			t.Fatalf("after it: %+v", b.orders)
 		}
 		if b.orders[4].Status != market.StatusFilled || b.orders[4].FilledQuantity.Cmp(d("1.23")) != 0 {

@@ -49,7 +49,8 @@ func TestPollingStaysWithinAQuarter(t *testing.T) {
 					b.sleep(time.Minute)
 					weight := 0
 					for call, each := range map[string]int{
-						"orders": weighsOpenOrders, "fills": weighsTrades, "balances": weighsAccount, "markets": weighsMarkets,
+						"orders": weighsOpenOrders, "fills": weighsTrades, "balances": weighsAccount,
+						"markets": weighsMarkets,
 					} {
 						weight += each * (b.calls[call] - before[call])
 					}

@@ -37,8 +37,8 @@ func (v *venue) goWrong(a act) {
 	}
 }
 
-// TestUnsentExpires: an order that could not be sent expires at the close after its own, also where no candle tells
-// of it, and does not leave when the network is back.
+// TestUnsentExpires: an order that could not be sent expires at the close after its own, also where no
+// candle tells of it, and does not leave when the network is back.
 func TestUnsentExpires(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.at(2, buy(1))
@@ -63,18 +63,21 @@ func TestUnsentExpires(t *testing.T) {
 		b.venue.cutOff(false)
 		b.sleep(3 * minute)
 		if b.phase() != Trading || b.calls["submit"] != submits || len(b.held) != 0 {
-			t.Errorf("%v, %d submits of which %d came late, %+v", b.phases, b.calls["submit"], b.calls["submit"]-submits, b.held)
+			t.Errorf("%v, %d submits of which %d came late, %+v", b.phases, b.calls["submit"],
+				b.calls["submit"]-submits, b.held)
 		}
 		b.check(b.stop())
 	})
 }
 
-// TestUnsentIsHeld: an order that the venue throttled is judged anew when its time comes: what may not leave then
-// waits, and leaves as soon as it may. Exits leave while positions may shrink.
+// TestUnsentIsHeld: an order that the venue throttled is judged anew when its time comes: what may not leave
+// then waits, and leaves as soon as it may. Exits leave while positions may shrink.
 func TestUnsentIsHeld(t *testing.T) {
 	const code = "TEST"
 	raise := func(s risk.State) func(*Engine) {
-		return func(e *Engine) { e.books.guard.Raise(risk.Reason{Code: code, State: s, Clears: risk.WhenGone}) }
+		return func(e *Engine) {
+			e.books.guard.Raise(risk.Reason{Code: code, State: s, Clears: risk.WhenGone})
+		}
 	}
 	clear := func(e *Engine) { e.books.guard.Clear(code) }
 	away := func(e *Engine) { e.recon.synced = false }
@@ -116,7 +119,8 @@ func TestUnsentIsHeld(t *testing.T) {
 				b.venue.goWrong(fine)
 				e.inbox.post(func() { c.on(e) })
 				b.sleep(20 * time.Second)
-				if left := b.calls["submit"] > 2; left != c.leaves || (b.orders[1].Status == market.StatusFilled) != c.leaves {
+				if left := b.calls["submit"] > 2; left != c.leaves ||
+					(b.orders[1].Status == market.StatusFilled) != c.leaves {
 					t.Errorf("%s: %d submits, %+v", name, b.calls["submit"], b.orders[1])
 				}
 				if lifted {
@@ -127,7 +131,9 @@ func TestUnsentIsHeld(t *testing.T) {
 					}
 				}
 				b.sleep(minute)
-				if o := b.orders[1]; !c.leaves && !lifted && (o.Status != market.StatusRejected || o.Reason != order.CodeNotSent || b.calls["submit"] != 2) {
+				if o := b.orders[1]; !c.leaves && !lifted &&
+					(o.Status != market.StatusRejected || o.Reason != order.CodeNotSent ||
+						b.calls["submit"] != 2) {
 					t.Errorf("%s, at the next close: %+v, %d submits", name, o, b.calls["submit"])
 				}
 				b.check(b.stop())
@@ -136,8 +142,8 @@ func TestUnsentIsHeld(t *testing.T) {
 	}
 }
 
-// TestUnsentExits: the exits of a position expire like any other order and are placed again, as long as it takes, also
-// while no candles come and positions may only shrink.
+// TestUnsentExits: the exits of a position expire like any other order and are placed again, as long as it
+// takes, also while no candles come and positions may only shrink.
 func TestUnsentExits(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		in := limit(market.Buy, 1, 60)
@@ -165,7 +171,8 @@ func TestUnsentExits(t *testing.T) {
 		}
 		b.venue.goWrong(fine)
 		b.sleep(5 * time.Second)
-		if len(b.held) != 3 || b.held[1].Status != exchange.OrderOpen || b.held[2].Status != exchange.OrderOpen {
+		if len(b.held) != 3 || b.held[1].Status != exchange.OrderOpen ||
+			b.held[2].Status != exchange.OrderOpen {
 			t.Errorf("the position is without its exits: %+v", b.held)
 		}
 		b.check(b.stop())
@@ -198,7 +205,8 @@ func TestLossAtOnce(t *testing.T) {
 		began := time.Now()
 		lose(b)
 		err := b.wait()
-		if f, ok := errors.AsType[*Fault](err); !ok || f.Code != CodeRiskKill || !b.warned("RISK_KILL") || time.Since(began) >= 3*minute {
+		if f, ok := errors.AsType[*Fault](err); !ok || f.Code != CodeRiskKill || !b.warned("RISK_KILL") ||
+			time.Since(began) >= 3*minute {
 			t.Errorf("%v after %s, %v", err, time.Since(began), b.warnings)
 		}
 		b.check(err)
@@ -218,8 +226,8 @@ func TestLossAtOnce(t *testing.T) {
 	})
 }
 
-// TestJudgedWithTheEquity: an order is judged by what the account is worth then; once the drawdown ended the run only
-// exits pass.
+// TestJudgedWithTheEquity: an order is judged by what the account is worth then; once the drawdown ended the
+// run only exits pass.
 func TestJudgedWithTheEquity(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
 		b.limits.MaxDrawdown = d("0.1")
@@ -227,15 +235,19 @@ func TestJudgedWithTheEquity(t *testing.T) {
 		b.at(0, limit(market.Buy, 50, 60))
 		b.start()
 		b.sleep(minute + 30*time.Second)
-		entry := desk.Proposal{Specs: []order.Spec{{Symbol: btc, Side: market.Buy, Quantity: d("1"), Reference: d("100")}}}
-		exit := desk.Proposal{Specs: []order.Spec{{Symbol: btc, Side: market.Sell, Quantity: d("1"), Exit: true}}, Shrinks: true}
+		entry := desk.Proposal{
+			Specs: []order.Spec{{Symbol: btc, Side: market.Buy, Quantity: d("1"), Reference: d("100")}}}
+		exit := desk.Proposal{
+			Specs:   []order.Spec{{Symbol: btc, Side: market.Sell, Quantity: d("1"), Exit: true}},
+			Shrinks: true}
 		var before, after, leaving string
 		b.engine.inbox.post(func() {
 			e := b.engine
 			before = e.books.denyProposal(entry)
-			_, err := e.books.desk.Apply(order.Event{Kind: order.FillSeen, ClientOrderID: order.ClientID("svc_run1", 1), Fill: exchange.Fill{
-				TradeID: "1", Symbol: btc, Side: market.Buy, Price: d("180"), Quantity: d("50"),
-			}}, time.Now())
+			_, err := e.books.desk.Apply(order.Event{Kind: order.FillSeen,
+				ClientOrderID: order.ClientID("svc_run1", 1), Fill: exchange.Fill{
+					TradeID: "1", Symbol: btc, Side: market.Buy, Price: d("180"), Quantity: d("50"),
+				}}, time.Now())
 			if err != nil {
 				t.Error(err)
 			}

@@ -94,12 +94,13 @@ type held struct {
 
 func newVenue() *venue {
 	return &venue{
-		rng: rand.New(rand.NewPCG(1, 2)), cash: d("10000"), stop: make(chan struct{}), count: map[string]int{}, accepted: map[string]int{}, split: 1, account: "acc-1",
+		rng: rand.New(rand.NewPCG(1, 2)), cash: d("10000"), stop: make(chan struct{}),
+		count: map[string]int{}, accepted: map[string]int{}, split: 1, account: "acc-1",
 		price: func(n int64) float64 { return 100 + float64(n%7) - float64(n%3) },
 	}
 }
 
-// connect is a new connector in front of the venue.
+// connect returns a new connector in front of the venue.
 func (v *venue) connect(ctx context.Context) (*exchange.Connection, error) {
 	if v.connecting != nil {
 		if err := v.connecting(ctx); err != nil {
@@ -116,7 +117,8 @@ func (v *venue) connect(ctx context.Context) (*exchange.Connection, error) {
 			*n++
 		}
 	}
-	return &exchange.Connection{Connector: data{v, v.conns}, Gone: v.stop, Release: ended(&v.released), Leave: ended(&v.left)}, nil
+	return &exchange.Connection{Connector: data{v, v.conns}, Gone: v.stop, Release: ended(&v.released),
+		Leave: ended(&v.left)}, nil
 }
 
 // data is the candles over one connection.
@@ -153,7 +155,8 @@ func (v *venue) crashLocked() {
 func (v *venue) Describe(context.Context) (exchange.Description, error) { return description(), nil }
 
 func description() exchange.Description {
-	return exchange.Description{ID: "fake", Kind: "native", OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"}}
+	return exchange.Description{ID: "fake", Kind: "native",
+		OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"}}
 }
 
 func (v *venue) Open(context.Context, exchange.OpenRequest) (exchange.Opened, error) {
@@ -161,7 +164,9 @@ func (v *venue) Open(context.Context, exchange.OpenRequest) (exchange.Opened, er
 	defer v.mu.Unlock()
 	v.opens++
 	if a := v.next("open"); a != fine {
-		return exchange.Opened{}, &exchange.Error{Result: exchange.Result{Outcome: exchange.Outcome(a), RetryAfterMS: v.wait.Milliseconds()}}
+		return exchange.Opened{},
+			&exchange.Error{Result: exchange.Result{Outcome: exchange.Outcome(a),
+				RetryAfterMS: v.wait.Milliseconds()}}
 	}
 	return exchange.Opened{AccountID: v.account, ClockOffset: v.offset, FeeAsset: v.feeCoin}, nil
 }
@@ -180,7 +185,8 @@ func (v *venue) Markets(context.Context) ([]exchange.Market, error) {
 	var list []exchange.Market
 	for _, s := range v.symbols {
 		list = append(list, exchange.Market{
-			Symbol: s, Trading: !v.halted, Status: status, PriceTick: d("0.01"), QuantityStep: step, MinNotional: d("5"), MakerFee: d("0.001"), TakerFee: d("0.001"),
+			Symbol: s, Trading: !v.halted, Status: status, PriceTick: d("0.01"), QuantityStep: step,
+			MinNotional: d("5"), MakerFee: d("0.001"), TakerFee: d("0.001"),
 		})
 	}
 	return list, nil
@@ -278,7 +284,7 @@ func (v *venue) match(c market.Candle) {
 	}
 }
 
-// next is what goes wrong with the next call of a kind; with the lock held.
+// next returns what goes wrong with the next call of a kind; with the lock held.
 func (v *venue) next(call string) act {
 	v.count[call]++
 	if v.wrong == nil {
@@ -326,8 +332,10 @@ func (v *venue) fill(o *held, price dec) {
 		}
 		n := order.Times(part, price)
 		f := exchange.Fill{
-			TradeID: fmt.Sprint(len(v.trades) + 1), ClientOrderID: o.ClientOrderID, VenueOrderID: o.VenueOrderID, Symbol: o.Symbol, Side: o.Side,
-			Price: price, Quantity: part, Fee: order.Times(n, d("0.001")), FeeAsset: "USDT", Time: market.FromTime(time.Now().Add(v.offset)),
+			TradeID: fmt.Sprint(len(v.trades) + 1), ClientOrderID: o.ClientOrderID,
+			VenueOrderID: o.VenueOrderID, Symbol: o.Symbol, Side: o.Side,
+			Price: price, Quantity: part, Fee: order.Times(n, d("0.001")), FeeAsset: "USDT",
+			Time: market.FromTime(time.Now().Add(v.offset)),
 		}
 		switch {
 		case v.bnb.IsPos():
@@ -376,7 +384,8 @@ func (v *venue) call(ctx context.Context, kind string, do func() exchange.Result
 	case hungAfter, cutAfter, doubles, fine, foreign:
 		r = do()
 	default:
-		r = exchange.Result{Outcome: exchange.Outcome(a), RetryAfterMS: cmp.Or(v.wait, time.Second).Milliseconds(), VenueCode: "X"}
+		r = exchange.Result{Outcome: exchange.Outcome(a),
+			RetryAfterMS: cmp.Or(v.wait, time.Second).Milliseconds(), VenueCode: "X"}
 	}
 	v.mu.Unlock()
 	switch a {
@@ -394,8 +403,10 @@ func (v *venue) call(ctx context.Context, kind string, do func() exchange.Result
 func (v *venue) take(req exchange.OrderRequest) *held {
 	v.accepted[req.ClientOrderID]++
 	o := &held{amount: req.QuoteAmount, Order: exchange.Order{
-		ClientOrderID: req.ClientOrderID, VenueOrderID: fmt.Sprint(len(v.orders) + 1), Symbol: req.Symbol, Side: req.Side, Type: req.Type,
-		Status: exchange.OrderOpen, Quantity: req.Quantity, LimitPrice: req.LimitPrice, StopPrice: req.StopPrice,
+		ClientOrderID: req.ClientOrderID, VenueOrderID: fmt.Sprint(len(v.orders) + 1), Symbol: req.Symbol,
+		Side: req.Side, Type: req.Type,
+		Status: exchange.OrderOpen, Quantity: req.Quantity, LimitPrice: req.LimitPrice,
+		StopPrice: req.StopPrice,
 	}}
 	v.orders = append(v.orders, o)
 	could := v.coins
@@ -425,15 +436,18 @@ func (v *venue) Submit(ctx context.Context, req exchange.OrderRequest) (exchange
 	return r, got
 }
 
-func (v *venue) SubmitPair(ctx context.Context, req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
+func (v *venue) SubmitPair(ctx context.Context,
+	req exchange.PairRequest) (exchange.Result, [2]exchange.Order) {
 	if v.submitted != nil {
 		v.submitted(req.LimitID)
 		v.submitted(req.StopID)
 	}
 	var got [2]exchange.Order
 	r := v.call(ctx, "submit", func() exchange.Result {
-		a := v.take(exchange.OrderRequest{ClientOrderID: req.LimitID, Symbol: req.Symbol, Side: req.Side, Type: market.Limit, Quantity: req.Quantity, LimitPrice: req.LimitPrice})
-		b := v.take(exchange.OrderRequest{ClientOrderID: req.StopID, Symbol: req.Symbol, Side: req.Side, Type: market.Stop, Quantity: req.Quantity, StopPrice: req.StopPrice})
+		a := v.take(exchange.OrderRequest{ClientOrderID: req.LimitID, Symbol: req.Symbol, Side: req.Side,
+			Type: market.Limit, Quantity: req.Quantity, LimitPrice: req.LimitPrice})
+		b := v.take(exchange.OrderRequest{ClientOrderID: req.StopID, Symbol: req.Symbol, Side: req.Side,
+			Type: market.Stop, Quantity: req.Quantity, StopPrice: req.StopPrice})
 		a.pair, b.pair = b, a
 		got = [2]exchange.Order{a.Order, b.Order}
 		return exchange.Result{Outcome: exchange.Accepted}
@@ -473,9 +487,12 @@ func (v *venue) Query(ctx context.Context, ref exchange.OrderRef) (exchange.Resu
 	return r, got
 }
 
-// read is a call for a list.
+// read returns a call for a list.
 func (v *venue) read(ctx context.Context, kind string, do func()) error {
-	r := v.call(ctx, kind, func() exchange.Result { do(); return exchange.Result{Outcome: exchange.Accepted} })
+	r := v.call(ctx, kind, func() exchange.Result {
+		do()
+		return exchange.Result{Outcome: exchange.Accepted}
+	})
 	if r.Outcome != exchange.Accepted {
 		return &exchange.Error{Result: r}
 	}
@@ -493,7 +510,8 @@ func (v *venue) OpenOrders(ctx context.Context) (list []exchange.Order, err erro
 	return list, err
 }
 
-func (v *venue) Fills(ctx context.Context, of market.Symbol, since market.Time) (page exchange.Fills, err error) {
+func (v *venue) Fills(ctx context.Context, of market.Symbol,
+	since market.Time) (page exchange.Fills, err error) {
 	page.Complete = true
 	err = v.read(ctx, "fills", func() {
 		if v.fillsAsked != nil {
@@ -512,11 +530,13 @@ func (v *venue) Balances(ctx context.Context) (list []exchange.Balance, err erro
 	err = v.read(ctx, "balances", func() {
 		locked := dec{}
 		for _, o := range v.orders {
-			if o.Status == exchange.OrderOpen && o.Side == market.Sell && (o.pair == nil || o.Type == market.Limit) {
+			if o.Status == exchange.OrderOpen && o.Side == market.Sell &&
+				(o.pair == nil || o.Type == market.Limit) {
 				locked = order.Plus(locked, o.Quantity)
 			}
 		}
-		list = []exchange.Balance{{Asset: "USDT", Free: v.cash}, {Asset: "BTC", Free: order.Minus(v.coins, locked), Locked: locked}}
+		list = []exchange.Balance{{Asset: "USDT", Free: v.cash},
+			{Asset: "BTC", Free: order.Minus(v.coins, locked), Locked: locked}}
 		if v.bnb.IsPos() {
 			list = append(list, exchange.Balance{Asset: "BNB", Free: v.bnb})
 		}
@@ -568,7 +588,7 @@ func (v *venue) Beat(context.Context, int64) (exchange.Ack, error) {
 	return exchange.Ack{VenueTime: market.FromTime(time.Now().Add(v.offset))}, nil
 }
 
-// net is what trades with ids of the run left of the base.
+// net returns what trades with ids of the run left of the base.
 func (v *venue) net(ours func(string) bool) dec {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -74,7 +74,8 @@ func newRig(t *testing.T, name string, book *journal.Journal) *rig {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rig{t: t, name: name, venue: v, book: book, symbol: btc, limits: loose(), calls: map[string]int{}, ended: make(chan error, 1)}
+	r := &rig{t: t, name: name, venue: v, book: book, symbol: btc, limits: loose(), calls: map[string]int{},
+		ended: make(chan error, 1)}
 	r.decide = func(*View) []market.Intent { return nil }
 	return r
 }
@@ -126,7 +127,8 @@ func (r *rig) start() {
 		connect = r.dial
 	}
 	r.engine = New(Config{
-		RunID: id, Symbols: []market.Symbol{r.symbol}, Timeframe: market.MustTimeframe("1m"), Venue: offered(),
+		RunID: id, Symbols: []market.Symbol{r.symbol}, Timeframe: market.MustTimeframe("1m"),
+		Venue: offered(),
 		Connect: func(ctx context.Context) (*exchange.Connection, error) {
 			c, err := connect(ctx)
 			if err != nil {
@@ -156,7 +158,8 @@ func (r *rig) start() {
 
 func infoOf(id string) journal.Info {
 	return journal.Info{
-		RunID: id, RunTag: order.Tag(id), Mode: journal.Live, Exchange: binance.ID, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Request: json.RawMessage(`{}`),
+		RunID: id, RunTag: order.Tag(id), Mode: journal.Live, Exchange: binance.ID,
+		Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"), Request: json.RawMessage(`{}`),
 	}
 }
 
@@ -166,15 +169,17 @@ func (r *rig) request(id string) exchange.OpenRequest {
 	return q
 }
 
-// request is what a session at a test venue is opened with.
+// request returns what a session at a test venue is opened with.
 func request(id string) exchange.OpenRequest {
 	return exchange.OpenRequest{
-		RunID: id, RunTag: order.Tag(id), Trading: true, Symbols: []market.Symbol{btc}, Timeframe: market.MustTimeframe("1m"),
-		Config: exchange.Config{APIKey: exchange.NewSecret(testvenue.DefaultKey), Secret: exchange.NewSecret(testvenue.DefaultSecret), RateLimitMS: 1},
+		RunID: id, RunTag: order.Tag(id), Trading: true, Symbols: []market.Symbol{btc},
+		Timeframe: market.MustTimeframe("1m"),
+		Config: exchange.Config{APIKey: exchange.NewSecret(testvenue.DefaultKey),
+			Secret: exchange.NewSecret(testvenue.DefaultSecret), RateLimitMS: 1},
 	}
 }
 
-// offered is what the connector says about itself.
+// offered returns what the connector says about itself.
 func offered() exchange.Description {
 	c := binance.New()
 	d, err := c.Describe(context.Background())
@@ -184,7 +189,7 @@ func offered() exchange.Description {
 	return d
 }
 
-// dial is the connector in this process, behind the proxies where there are any.
+// dial returns the connector in this process, behind the proxies where there are any.
 func (r *rig) dial(context.Context) (*exchange.Connection, error) {
 	at := binance.At(r.venue.URL())
 	if r.rest != nil {
@@ -220,7 +225,8 @@ func (x tapped) StreamAccount(ctx context.Context, on func(exchange.AccountEvent
 	return x.Connector.StreamAccount(ctx, func(ev exchange.AccountEvent) {
 		x.r.mu.Lock()
 		unheard := x.r.sent[:min(x.r.deaf, len(x.r.sent))]
-		drop := ev.Order != nil && slices.Contains(unheard, ev.Order.ClientOrderID) || ev.Fill != nil && slices.Contains(unheard, ev.Fill.ClientOrderID)
+		drop := ev.Order != nil && slices.Contains(unheard, ev.Order.ClientOrderID) || ev.Fill != nil &&
+			slices.Contains(unheard, ev.Fill.ClientOrderID)
 		x.r.mu.Unlock()
 		if !drop {
 			on(ev)
@@ -336,11 +342,12 @@ func (r *rig) Order(_ int64, o *market.Order) {
 	}
 }
 
-// notes is what the run told until now.
+// notes returns what the run told until now.
 func (r *rig) notes() notes {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return notes{phases: slices.Clone(r.phases), warnings: slices.Clone(r.warnings), orders: slices.Clone(r.orders)}
+	return notes{phases: slices.Clone(r.phases), warnings: slices.Clone(r.warnings),
+		orders: slices.Clone(r.orders)}
 }
 
 func (r *rig) phase() string {
@@ -384,7 +391,9 @@ func (r *rig) do(s testvenue.Script) {
 
 // trades waits until the run does, and hears of candles.
 func (r *rig) trades() bool {
-	return r.until(time.Minute, "trading", func() bool { return r.phase() == Trading && r.venue.Listeners(false) > 0 })
+	return r.until(time.Minute, "trading", func() bool {
+		return r.phase() == Trading && r.venue.Listeners(false) > 0
+	})
 }
 
 // step closes a candle and waits until the strategy was asked about it, or about the next one where
@@ -421,7 +430,8 @@ func (r *rig) moving(what string, ok func([]market.Order) bool) bool {
 func (r *rig) settled() bool {
 	return r.moving("end of all orders", func(list []market.Order) bool {
 		for _, o := range list {
-			if !slices.Contains([]market.OrderStatus{market.StatusFilled, market.StatusCanceled, market.StatusRejected, market.StatusExpired}, o.Status) {
+			if !slices.Contains([]market.OrderStatus{market.StatusFilled, market.StatusCanceled,
+				market.StatusRejected, market.StatusExpired}, o.Status) {
 				return false
 			}
 		}
@@ -513,7 +523,8 @@ func (r *rig) check(most dec) {
 
 // spoil adds a toxic to a proxy; what it returns removes it.
 func (r *rig) spoil(p *toxics.Proxy, kind, direction string, attributes map[string]int, n int) func() {
-	toxic := toxics.Toxic{Name: fmt.Sprintf("%s-%d", kind, n), Kind: kind, Direction: direction, Attributes: attributes}
+	toxic := toxics.Toxic{Name: fmt.Sprintf("%s-%d", kind, n), Kind: kind, Direction: direction,
+		Attributes: attributes}
 	if err := p.Add(toxic); err != nil {
 		r.errorf("%v", err)
 		return func() {}

@@ -172,7 +172,7 @@ func (f *Feed) loop(ctx context.Context, events <-chan delivery, ended <-chan er
 	}
 }
 
-// finish is the end of the stream: at the end of the market what waits for other symbols
+// finish returns the end of the stream: at the end of the market what waits for other symbols
 // has waited long enough.
 func (f *Feed) finish(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -245,7 +245,7 @@ func (f *Feed) offer(ctx context.Context, t *track, c market.Candle) error {
 	return nil
 }
 
-// slotEnd is the close of the slot that an invalid candle claims, if it can have closed.
+// slotEnd returns the close of the slot that an invalid candle claims, if it can have closed.
 func (f *Feed) slotEnd(c *market.Candle) market.Time {
 	end := f.cfg.Timeframe.Next(floor(f.cfg.Timeframe, c.OpenTime))
 	if end > f.cfg.Clock.Now().Add(maxSkew) {
@@ -271,7 +271,7 @@ func (f *Feed) alarm(a Alarm) {
 	}
 }
 
-// edge is the open time of the candle that is forming: everything before has closed.
+// edge returns the open time of the candle that is forming: everything before has closed.
 // Stored candles end wherever they do.
 func (f *Feed) edge() market.Time {
 	now := f.cfg.Clock.Now()
@@ -294,7 +294,7 @@ func (f *Feed) begin(at market.Time) {
 	f.ready = true
 }
 
-// waiting is the close of the earliest step that lacks a symbol; 0 if nothing waits.
+// waiting returns the close of the earliest step that lacks a symbol; 0 if nothing waits.
 func (f *Feed) waiting() market.Time {
 	var first market.Time
 	for _, t := range f.tracks {
@@ -361,7 +361,7 @@ func (f *Feed) due() market.Time {
 	return max(f.cfg.Timeframe.Next(next), f.asked).Add(silence)
 }
 
-// sleep is the wall time until then.
+// sleep returns the wall time until then.
 func (f *Feed) sleep() time.Duration {
 	if f.cfg.Stored && f.waiting() == 0 {
 		return maxSleep // a store is never silent

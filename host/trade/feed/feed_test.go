@@ -83,14 +83,17 @@ func (r *rig) send(s market.Symbol, n int, change ...func(*market.Candle)) {
 func (r *rig) lose(s market.Symbol, n int) {
 	open := r.begun + market.Time(n-1)*perMinute
 	r.v.mu.Lock()
-	r.v.history[s] = slices.DeleteFunc(slices.Clone(r.v.history[s]), func(c market.Candle) bool { return c.OpenTime == open })
+	r.v.history[s] = slices.DeleteFunc(slices.Clone(r.v.history[s]), func(c market.Candle) bool {
+		return c.OpenTime == open
+	})
 	r.v.mu.Unlock()
 }
 
 func (r *rig) want(steps, questions int) {
 	r.t.Helper()
 	if len(r.steps) != steps || len(r.v.asked) != questions {
-		r.t.Errorf("%d steps, want %d; history was asked %d times, want %d", len(r.steps), steps, len(r.v.asked), questions)
+		r.t.Errorf("%d steps, want %d; history was asked %d times, want %d", len(r.steps), steps,
+			len(r.v.asked), questions)
 	}
 }
 
@@ -111,7 +114,8 @@ func TestRules(t *testing.T) {
 		first := r.v.history["A/USD"][0]
 		r.send("A/USD", 1, func(c *market.Candle) { c.High += 3 })
 		r.want(1, 0)
-		if len(r.alarms) != 1 || r.alarms[0].Code != feed.CandleCorrected || r.steps[0].Candles[0] != first || r.steps[0].Sources[0] != feed.Stream {
+		if len(r.alarms) != 1 || r.alarms[0].Code != feed.CandleCorrected || r.steps[0].Candles[0] != first ||
+			r.steps[0].Sources[0] != feed.Stream {
 			t.Error(r.alarms, r.steps[0])
 		}
 		r.at(2, 0)
@@ -133,7 +137,9 @@ func TestRules(t *testing.T) {
 		r.v.mu.Unlock()
 		r.send("A/USD", 3)
 		got, from := r.candles(0)
-		if !slices.Equal(got, r.v.history["A/USD"][:3]) || !slices.Equal(from, []feed.Source{feed.Backfill, feed.Backfill, feed.Stream}) || len(r.alarms) != 0 {
+		if !slices.Equal(got, r.v.history["A/USD"][:3]) ||
+			!slices.Equal(from, []feed.Source{feed.Backfill, feed.Backfill, feed.Stream}) ||
+			len(r.alarms) != 0 {
 			t.Error(from, r.alarms)
 		}
 		r.want(3, 3)
@@ -149,7 +155,8 @@ func TestRules(t *testing.T) {
 		r.v.fail = nil
 		r.v.mu.Unlock()
 		r.at(6, 0)
-		if got, _ := r.candles(0); !slices.Equal(got[:5], r.v.history["A/USD"][:5]) || r.codes()[feed.CandleUnreachable] != 1 || r.codes()[feed.CandleMissing] != 0 {
+		if got, _ := r.candles(0); !slices.Equal(got[:5], r.v.history["A/USD"][:5]) ||
+			r.codes()[feed.CandleUnreachable] != 1 || r.codes()[feed.CandleMissing] != 0 {
 			t.Error(r.codes(), len(got))
 		}
 		_ = r.stop()
@@ -163,7 +170,8 @@ func TestRules(t *testing.T) {
 		polls := len(r.v.asked)
 		begun := time.Now()
 		r.v.events <- exchange.CandleEvent{Symbol: "A/USD", Candle: r.v.history["A/USD"][1]} // candle 3
-		r.v.events <- exchange.CandleEvent{State: exchange.Gap}                              // taken when the first is done with
+		// taken when the first is done with
+		r.v.events <- exchange.CandleEvent{State: exchange.Gap}
 		if d := time.Since(begun); d != 2*time.Second {
 			t.Errorf("it took %s", d)
 		}
@@ -171,7 +179,8 @@ func TestRules(t *testing.T) {
 		if n := len(r.v.asked) - polls; n != 3 {
 			t.Errorf("asked %d times", n)
 		}
-		if a := r.alarms; len(a) != 1 || a[0].Code != feed.CandleMissing || a[0].Candles != 1 || a[0].From != r.begun+perMinute || a[0].To != r.begun+2*perMinute {
+		if a := r.alarms; len(a) != 1 || a[0].Code != feed.CandleMissing || a[0].Candles != 1 ||
+			a[0].From != r.begun+perMinute || a[0].To != r.begun+2*perMinute {
 			t.Errorf("%+v", a)
 		}
 		if got, _ := r.candles(0); !slices.Equal(got, r.v.history["A/USD"][:2]) {
@@ -185,7 +194,8 @@ func TestRules(t *testing.T) {
 		r.v.mu.Lock()
 		r.v.edit = func(_ exchange.CandleQuery, page []market.Candle) []market.Candle {
 			if answers++; len(page) == 2 {
-				return [][]market.Candle{nil, page[1:], nil, page[:1]}[min(answers-2, 3)] // the first answer had one
+				// the first answer had one
+				return [][]market.Candle{nil, page[1:], nil, page[:1]}[min(answers-2, 3)]
 			}
 			return nil
 		}
@@ -231,7 +241,8 @@ func TestWaiting(t *testing.T) {
 		r.want(0, 0)
 		r.at(1, 5)
 		r.want(1, 1)
-		if s := r.steps[0]; !s.Closed[0] || !s.Closed[1] || s.Sources[0] != feed.Stream || s.Sources[1] != feed.Backfill {
+		if s := r.steps[0]; !s.Closed[0] || !s.Closed[1] || s.Sources[0] != feed.Stream ||
+			s.Sources[1] != feed.Backfill {
 			t.Error(s)
 		}
 		r.at(2, 0)
@@ -290,7 +301,8 @@ func TestWaiting(t *testing.T) {
 		r.v.events <- exchange.CandleEvent{State: exchange.Connected}
 		synctest.Wait()
 		r.want(1, 1)
-		if !slices.Equal(r.states, []exchange.LinkState{exchange.Connected, exchange.Reconnecting, exchange.Connected}) {
+		if !slices.Equal(r.states,
+			[]exchange.LinkState{exchange.Connected, exchange.Reconnecting, exchange.Connected}) {
 			t.Error(r.states)
 		}
 		_ = r.stop()
@@ -417,7 +429,9 @@ func TestBackpressure(t *testing.T) {
 func TestWarm(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := nextMinute() - perMinute
-		v := &fakeVenue{history: map[market.Symbol][]market.Candle{"A/USD": makeCandles(rand.New(rand.NewPCG(1, 1)), begun-2500*perMinute, 2500)}}
+		v := &fakeVenue{
+			history: map[market.Symbol][]market.Candle{"A/USD": makeCandles(rand.New(rand.NewPCG(1, 1)),
+				begun-2500*perMinute, 2500)}}
 		for want, asked := range map[int]int{0: 0, 1: 1, 1000: 1, 1001: 2, 2500: 3, 4000: 4} {
 			l := &log{}
 			v.asked = nil
@@ -427,10 +441,13 @@ func TestWarm(t *testing.T) {
 			}
 			n, err := f.Warm(t.Context(), v, want)
 			got, from := l.candles(0)
-			if err != nil || n != min(want, 2500) || !slices.Equal(got, v.history["A/USD"][2500-n:]) || len(v.asked) > asked {
+			if err != nil || n != min(want, 2500) || !slices.Equal(got, v.history["A/USD"][2500-n:]) ||
+				len(v.asked) > asked {
 				t.Errorf("%d wanted: %d, asked %d times, %v", want, n, len(v.asked), err)
 			}
-			if slices.ContainsFunc(from, func(s feed.Source) bool { return s != feed.Warmup }) || len(l.alarms) != 0 {
+			if slices.ContainsFunc(from, func(s feed.Source) bool {
+				return s != feed.Warmup
+			}) || len(l.alarms) != 0 {
 				t.Error(from, l.alarms)
 			}
 		}
@@ -455,7 +472,8 @@ func TestInvalidInARow(t *testing.T) {
 		bad  []int
 		fail bool
 	}{
-		"scattered": {bad: []int{2, 4, 6, 8}}, "two and two": {bad: []int{2, 3, 5, 6}}, "three": {bad: []int{4, 5, 6}, fail: true},
+		"scattered": {bad: []int{2, 4, 6, 8}}, "two and two": {bad: []int{2, 3, 5, 6}},
+		"three": {bad: []int{4, 5, 6}, fail: true},
 	} {
 		bubble(t, "in a hole, "+name, func(t *testing.T) {
 			r := newRig(t, 12, "A/USD")
@@ -479,7 +497,9 @@ func TestInvalidInARow(t *testing.T) {
 		})
 		bubble(t, "in the warm-up, "+name, func(t *testing.T) {
 			begun := nextMinute() - perMinute
-			v := &fakeVenue{history: map[market.Symbol][]market.Candle{"A/USD": makeCandles(rand.New(rand.NewPCG(1, 1)), begun-10*perMinute, 10)}}
+			v := &fakeVenue{
+				history: map[market.Symbol][]market.Candle{"A/USD": makeCandles(rand.New(rand.NewPCG(1, 1)),
+					begun-10*perMinute, 10)}}
 			spoilt(v, begun-10*perMinute, c.bad...)
 			l := &log{}
 			f, err := feed.New(l.config(false, "A/USD"))
@@ -494,7 +514,8 @@ func TestInvalidInARow(t *testing.T) {
 	}
 }
 
-// TestStepNotTaken: a step that nobody took when the feed was stopped comes with the next Run, once, with its alarms.
+// TestStepNotTaken: a step that nobody took when the feed was stopped comes with the next Run, once, with
+// its alarms.
 func TestStepNotTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, 9, "A/USD", "B/USD")

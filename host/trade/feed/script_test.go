@@ -91,13 +91,14 @@ func runScript(t *testing.T, seed uint64, faults map[string]int) {
 	v := &fakeVenue{history: map[market.Symbol][]market.Candle{}, events: make(chan exchange.CandleEvent, 64)}
 	s := newScript(r, v, span, faults)
 	for _, symbol := range symbols {
-		v.history[symbol] = makeSpans(r, begun-market.Time(before)*span, span, before+length, func(i int) bool {
-			if i > before && r.IntN(60) == 0 {
-				faults["hole"]++
-				return true
-			}
-			return false
-		})
+		v.history[symbol] = makeSpans(r, begun-market.Time(before)*span, span, before+length,
+			func(i int) bool {
+				if i > before && r.IntN(60) == 0 {
+					faults["hole"]++
+					return true
+				}
+				return false
+			})
 	}
 	requests := rand.New(rand.NewPCG(seed, 100)) // history is asked from another goroutine
 	v.fail = func(exchange.CandleQuery) error {

@@ -21,7 +21,9 @@ var hour = market.MustTimeframe("1h")
 
 func simulated(t *testing.T, c exchange.Connection, settings string, symbols ...market.Symbol) {
 	t.Helper()
-	_, err := c.Open(t.Context(), exchange.OpenRequest{RunID: "r", Symbols: symbols, Timeframe: hour, Config: exchange.Config{Settings: json.RawMessage(settings)}})
+	_, err := c.Open(t.Context(),
+		exchange.OpenRequest{RunID: "r", Symbols: symbols, Timeframe: hour,
+			Config: exchange.Config{Settings: json.RawMessage(settings)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +65,8 @@ func TestOverSim(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, s := range l.steps {
-				if i > 0 && s.CloseTime != l.steps[i-1].CloseTime+3600_000 || slices.Contains(s.Closed, false) {
+				if i > 0 && s.CloseTime != l.steps[i-1].CloseTime+3600_000 ||
+					slices.Contains(s.Closed, false) {
 					t.Fatalf("step %d at %s", i, s.CloseTime)
 				}
 				want := feed.Stream
@@ -87,13 +90,15 @@ func TestOverReplay(t *testing.T) {
 	from, _ := market.ParseTime("2025-01-01")
 	a := sdktest.Synth(1, 700, from.Time(), time.Hour)
 	a.Symbol = "A/USD"
-	b, full := &market.Series{Symbol: "B/USD", Timeframe: hour}, sdktest.Synth(2, 600, (from.Add(70*time.Hour)).Time(), time.Hour)
+	b, full := &market.Series{Symbol: "B/USD", Timeframe: hour},
+		sdktest.Synth(2, 600, (from.Add(70*time.Hour)).Time(), time.Hour)
 	for i := range full.Len() {
 		if i%5 != 2 && (i < 300 || i > 348) {
 			b.Append(full.At(i))
 		}
 	}
-	store, err := candle.Temporary(t.Context(), t.TempDir(), []candle.PutRequest{{Exchange: "mine", Series: a}, {Exchange: "mine", Series: b}})
+	store, err := candle.Temporary(t.Context(), t.TempDir(),
+		[]candle.PutRequest{{Exchange: "mine", Series: a}, {Exchange: "mine", Series: b}})
 	if err != nil {
 		t.Fatal(err)
 	}

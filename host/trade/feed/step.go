@@ -66,7 +66,7 @@ func (c Offers) Step(ctx context.Context, s *Step) error {
 	return nil
 }
 
-// MissingWarmup is how many of the wanted candles the symbol with the fewest lacks.
+// MissingWarmup returns how many of the wanted candles the symbol with the fewest lacks.
 func MissingWarmup(warm []*Step, symbols, wanted int) (short int) {
 	for i := range symbols {
 		have := 0
@@ -118,7 +118,7 @@ func (e *DataError) Error() string {
 // monday is the first one of Unix time: weeks begin there.
 const monday = market.Time(4 * 24 * time.Hour / time.Millisecond)
 
-// floor is the last open time of the timeframe's grid that is not after t: multiples of
+// floor returns the last open time of the timeframe's grid that is not after t: multiples of
 // the timeframe since 1970, for weeks since its first Monday, for months since year 0.
 func floor(tf market.Timeframe, t market.Time) market.Time {
 	if tf.Unit == 'M' {

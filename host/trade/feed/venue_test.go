@@ -80,7 +80,9 @@ func makeSpans(r *rand.Rand, from, span market.Time, n int, skip func(i int) boo
 		price = max(price, 1)
 		at := from + market.Time(i)*span
 		if !skip(i) {
-			list = append(list, market.Candle{OpenTime: at, CloseTime: at + span, Open: open, High: max(open, price) + 1, Low: min(open, price) - 0.5, Close: price, Volume: float64(i)})
+			list = append(list,
+				market.Candle{OpenTime: at, CloseTime: at + span, Open: open, High: max(open, price) + 1,
+					Low: min(open, price) - 0.5, Close: price, Volume: float64(i)})
 		}
 	}
 	return list
@@ -142,7 +144,7 @@ func (l *log) candles(i int) ([]market.Candle, []feed.Source) {
 	return list, sources
 }
 
-// nextMinute is the next boundary of the test's clock.
+// nextMinute returns the next boundary of the test's clock.
 func nextMinute() market.Time {
 	now := market.FromTime(time.Now())
 	return now - now%perMinute + perMinute

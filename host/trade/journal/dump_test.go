@@ -57,7 +57,7 @@ func each[T any](err error, size int, read func(Page) (Rows[T], error), show fun
 	return err
 }
 
-// mustDump is the dump without the numbers of events.
+// mustDump returns the dump without the numbers of events.
 func mustDump(t testing.TB, j *Journal, runID string) string {
 	t.Helper()
 	text, err := dump(t.Context(), j, runID, MaxPage)
@@ -67,7 +67,7 @@ func mustDump(t testing.TB, j *Journal, runID string) string {
 	return withoutIDs(text)
 }
 
-// expected is the dump of a run after so many operations, from the samples alone.
+// expected returns the dump of a run after so many operations, from the samples alone.
 func expected(t testing.TB, run, ops int) string {
 	t.Helper()
 	var out strings.Builder
@@ -103,7 +103,8 @@ func expected(t testing.TB, run, ops int) string {
 	}
 	for i := 0; i*operations+4 < ops; i++ {
 		// Entry 1 is of Begin, each operation writes one, and so does this.
-		show(Entry{N: int64(i*operations + 6), Kind: "alarm", At: start, Data: json.RawMessage(fmt.Sprintf(`{"code":"LATE_FILL","i":%d}`, i)), Version: Version})
+		show(Entry{N: int64(i*operations + 6), Kind: "alarm", At: start,
+			Data: json.RawMessage(fmt.Sprintf(`{"code":"LATE_FILL","i":%d}`, i)), Version: Version})
 	}
 	return withoutIDs(out.String())
 }

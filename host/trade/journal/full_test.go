@@ -63,7 +63,8 @@ func fullChild(ctx context.Context, args []string) error {
 	if err := r.Log(ctx, "cancel", "goes on"); err != nil {
 		return fmt.Errorf("a record after the disk has room again: %w", err)
 	}
-	return r.End(ctx, End{Status: Failed, Error: []byte(`{"code":"ARTIFACT_WRITE_FAILED"}`), At: start.Add(time.Hour)})
+	return r.End(ctx,
+		End{Status: Failed, Error: []byte(`{"code":"ARTIFACT_WRITE_FAILED"}`), At: start.Add(time.Hour)})
 }
 
 // limitFiles lets no file grow by more than room beyond the largest in the folder.
@@ -86,7 +87,9 @@ func limitFiles(dir string, room int) (release func() error, err error) {
 	}
 	limit := old
 	limit.Cur = uint64(largest) + uint64(room)
-	return func() error { return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old) }, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
+	return func() error {
+		return syscall.Setrlimit(syscall.RLIMIT_FSIZE, &old)
+	}, syscall.Setrlimit(syscall.RLIMIT_FSIZE, &limit)
 }
 
 // TestDiskFull: writers whose disk is full at some place. What was acknowledged is

@@ -9,8 +9,8 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// TestHoldings: what is left of the fills of all runs on an account, fees in the base taken off, since one of them handed
-// what there was to the operator.
+// TestHoldings: what is left of the fills of all runs on an account, fees in the base taken off, since one
+// of them handed what there was to the operator.
 func TestHoldings(t *testing.T) {
 	o := openAt(t, t.TempDir())
 	j := o.Journal
@@ -28,12 +28,16 @@ func TestHoldings(t *testing.T) {
 		}
 		seq++
 		id := fmt.Sprint("order", seq)
-		if err := r.Intent(t.Context(), Intent{Seq: int64(seq), ClientOrderID: id, Symbol: symbol, Body: []byte("{}"), CreatedAt: 1}); err != nil {
+		if err := r.Intent(t.Context(),
+			Intent{Seq: int64(seq), ClientOrderID: id, Symbol: symbol, Body: []byte("{}"),
+				CreatedAt: 1}); err != nil {
 			t.Fatal(err)
 		}
 		_, err = r.Fill(t.Context(), Fill{
-			Symbol: symbol, TradeID: fmt.Sprint(seq), ClientOrderID: id, Side: side, Quantity: decimal.MustParse(quantity),
-			Price: decimal.MustParse("100"), Fee: decimal.MustParse(fee), FeeAsset: asset, Liquidity: market.Taker, Time: 1,
+			Symbol: symbol, TradeID: fmt.Sprint(seq), ClientOrderID: id, Side: side,
+			Quantity: decimal.MustParse(quantity),
+			Price:    decimal.MustParse("100"), Fee: decimal.MustParse(fee), FeeAsset: asset,
+			Liquidity: market.Taker, Time: 1,
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -301,12 +301,12 @@ type WriteError struct {
 	Cause error
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *WriteError) Error() string {
 	return fmt.Sprintf("the journal of run %s could not be written: %v", e.RunID, e.Cause)
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *WriteError) Unwrap() error { return e.Cause }
 
 // txn is one write transaction for one run: rows first, then the entries of the log.
@@ -431,7 +431,7 @@ func (j *Journal) transact(ctx context.Context, runID string, entries []*body, f
 	return err
 }
 
-// position is where the chain stands: remembered, or read after a failure.
+// position returns where the chain stands: remembered, or read after a failure.
 func (j *Journal) position(t *txn) (err error) {
 	t.head = j.head
 	if t.head.hash == "" {

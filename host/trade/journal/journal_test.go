@@ -24,7 +24,8 @@ func TestFileAndPragmas(t *testing.T) {
 		t.Errorf("new %v, quarantined %+v", o.New, o.Quarantined)
 	}
 	begin(t, o.Journal, 1)
-	for name, want := range map[string]os.FileMode{dir: 0o700, FileName: 0o600, FileName + "-wal": 0o600, FileName + "-shm": 0o600, witnessName: 0o600, lockName: 0o600} {
+	for name, want := range map[string]os.FileMode{dir: 0o700, FileName: 0o600, FileName + "-wal": 0o600,
+		FileName + "-shm": 0o600, witnessName: 0o600, lockName: 0o600} {
 		if !filepath.IsAbs(name) {
 			name = filepath.Join(dir, name)
 		}
@@ -32,7 +33,8 @@ func TestFileAndPragmas(t *testing.T) {
 			t.Errorf("%s: %v %v", name, info, err)
 		}
 	}
-	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "fullfsync": "1", "busy_timeout": "5000", "foreign_keys": "1"} {
+	for pragma, want := range map[string]string{"journal_mode": "wal", "synchronous": "2", "fullfsync": "1",
+		"busy_timeout": "5000", "foreign_keys": "1"} {
 		var got string
 		if err := o.db.Read().QueryRow("PRAGMA " + pragma).Scan(&got); err != nil || got != want {
 			t.Errorf("%s is %s, want %s (%v)", pragma, got, want, err)
@@ -44,21 +46,26 @@ func TestFileAndPragmas(t *testing.T) {
 func TestSchema(t *testing.T) {
 	o := openAt(t, t.TempDir())
 	for table, want := range map[string]string{
-		"runs":         "run_id* run_tag mode exchange account_id symbols timeframe request strategy_sha256 markets risk start_cash started_at ended_at status stop_reason error",
-		"intents":      "run_id* seq* client_order_id step symbol body created_at",
-		"order_events": "id* run_id client_order_id kind source outcome venue_order_id cum_quantity raw_sha256 at",
-		"fills":        "exchange* account_id* symbol* trade_id* run_id client_order_id side quantity price fee fee_asset liquidity at",
-		"candles":      "run_id* symbol* open_time* o h l c v step source",
-		"equity":       "run_id* at* equity cash",
-		"log":          "run_id* n* kind body prev hash",
+		"runs": "run_id* run_tag mode exchange account_id symbols timeframe request " +
+			"strategy_sha256 markets risk start_cash started_at ended_at status stop_reason error",
+		"intents": "run_id* seq* client_order_id step symbol body created_at",
+		"order_events": "id* run_id client_order_id kind source outcome venue_order_id cum_quantity " +
+			"raw_sha256 at",
+		"fills": "exchange* account_id* symbol* trade_id* run_id client_order_id side quantity price " +
+			"fee fee_asset liquidity at",
+		"candles": "run_id* symbol* open_time* o h l c v step source",
+		"equity":  "run_id* at* equity cash",
+		"log":     "run_id* n* kind body prev hash",
 	} {
 		var got string
-		err := o.db.Read().QueryRow(`SELECT group_concat(name || CASE WHEN pk > 0 THEN '*' ELSE '' END, ' ') FROM (SELECT * FROM pragma_table_info(?) ORDER BY cid)`, table).Scan(&got)
+		err := o.db.Read().QueryRow(
+			`SELECT group_concat(name || CASE WHEN pk > 0 THEN '*' ELSE '' END, ' ') FROM (SELECT * FROM pragma_table_info(?) ORDER BY cid)`, table).Scan(&got)
 		if err != nil || got != want {
 			t.Errorf("%s: %s\nwant %s (%v)", table, got, want, err)
 		}
 		var strict int
-		if err := o.db.Read().QueryRow("SELECT strict FROM pragma_table_list WHERE name = ?", table).Scan(&strict); err != nil || strict != 1 {
+		if err := o.db.Read().QueryRow("SELECT strict FROM pragma_table_list WHERE name = ?",
+			table).Scan(&strict); err != nil || strict != 1 {
 			t.Errorf("%s is not strict (%v)", table, err)
 		}
 	}
@@ -88,7 +95,8 @@ func TestLifeOfARun(t *testing.T) {
 		t.Errorf("a fill without an account: %v", err)
 	}
 	must(t, r.Connected(ctx, Connected{AccountID: "42", Markets: json.RawMessage(`[ {"tick":"0.01"} ]`)}))
-	must(t, r.Connected(ctx, Connected{StartCash: decimal.NullDecimal{Decimal: dec("10000.50"), Valid: true}}, Entry{Kind: "phase", Data: "trading"}))
+	must(t, r.Connected(ctx, Connected{StartCash: decimal.NullDecimal{Decimal: dec("10000.50"), Valid: true}},
+		Entry{Kind: "phase", Data: "trading"}))
 	if err := r.Connected(ctx, Connected{AccountID: "43"}); !isInvalid(err) {
 		t.Errorf("another account: %v", err)
 	}
@@ -104,10 +112,13 @@ func TestLifeOfARun(t *testing.T) {
 		t.Fatalf("%+v %v", interrupted, err)
 	}
 	got := interrupted[0]
-	if got.AccountID != "42" || string(got.Markets) != `[{"tick":"0.01"}]` || got.StartCash.Decimal.String() != "10000.5" || got.Status != Running || got.StartedAt != start || got.EndedAt != 0 {
+	if got.AccountID != "42" || string(got.Markets) != `[{"tick":"0.01"}]` ||
+		got.StartCash.Decimal.String() != "10000.5" || got.Status != Running || got.StartedAt != start ||
+		got.EndedAt != 0 {
 		t.Errorf("%+v", got)
 	}
-	if phase, ok, err := o.LastLog(ctx, got.RunID, "phase"); err != nil || !ok || string(phase.Data.(json.RawMessage)) != `"trading"` {
+	if phase, ok, err := o.LastLog(ctx, got.RunID, "phase"); err != nil || !ok ||
+		string(phase.Data.(json.RawMessage)) != `"trading"` {
 		t.Errorf("phase %+v %v %v", phase, ok, err)
 	}
 	if r, err = o.Resume(ctx, got.RunID); err != nil {
@@ -125,7 +136,8 @@ func TestLifeOfARun(t *testing.T) {
 	if r.Failed() != nil {
 		t.Errorf("refusals failed the run: %v", r.Failed())
 	}
-	if runs, err := o.Runs(ctx); err != nil || len(runs) != 1 || runs[0].EndedAt != start+hour || string(runs[0].Error) != string(end.Error) || runs[0].StopReason != "" {
+	if runs, err := o.Runs(ctx); err != nil || len(runs) != 1 || runs[0].EndedAt != start+hour ||
+		string(runs[0].Error) != string(end.Error) || runs[0].StopReason != "" {
 		t.Errorf("%+v %v", runs, err)
 	}
 	must(t, o.Close())
@@ -161,9 +173,17 @@ func isInvalid(err error) bool {
 func TestBadRuns(t *testing.T) {
 	o := openAt(t, t.TempDir())
 	for field, spoil := range map[string]func(*Info){
-		"run_id": func(i *Info) { i.RunID = `a"b` }, "run_tag": func(i *Info) { i.RunTag = "" }, "mode": func(i *Info) { i.Mode = "backtest" },
-		"exchange": func(i *Info) { i.Exchange = "" }, "symbols": func(i *Info) { i.Symbols = nil }, "timeframe": func(i *Info) { i.Timeframe = market.Timeframe{} },
-		"request": func(i *Info) { i.Request = json.RawMessage(`{`) }, "risk": func(i *Info) { i.Risk = json.RawMessage(`1e999`) },
+		"run_id": func(i *Info) {
+			i.RunID = `a"b`
+		}, "run_tag": func(i *Info) { i.RunTag = "" }, "mode": func(i *Info) { i.Mode = "backtest" },
+		"exchange": func(i *Info) {
+			i.Exchange = ""
+		}, "symbols": func(i *Info) {
+			i.Symbols = nil
+		}, "timeframe": func(i *Info) { i.Timeframe = market.Timeframe{} },
+		"request": func(i *Info) {
+			i.Request = json.RawMessage(`{`)
+		}, "risk": func(i *Info) { i.Risk = json.RawMessage(`1e999`) },
 	} {
 		info := sampleInfo(1)
 		spoil(&info)
@@ -235,7 +255,8 @@ func TestManyWritersAndReaders(t *testing.T) {
 		t.Fatalf("%+v", o.Quarantined)
 	}
 	for run := range 3 {
-		if rows, err := o.Fills(t.Context(), sampleInfo(run).RunID, Page{}); err != nil || len(rows.Items) != 10 {
+		if rows, err := o.Fills(t.Context(), sampleInfo(run).RunID, Page{}); err != nil ||
+			len(rows.Items) != 10 {
 			t.Errorf("%d fills, %v", len(rows.Items), err)
 		}
 	}
@@ -254,7 +275,8 @@ func TestPages(t *testing.T) {
 	if rows, err := o.Log(t.Context(), id, Page{}, "phase", "alarm"); err != nil || len(rows.Items) != 7 {
 		t.Errorf("%d of the kinds, %v", len(rows.Items), err)
 	}
-	if rows, err := o.Log(t.Context(), id, Page{}, "phase"); err != nil || len(rows.Items) != 0 || rows.Next != 0 {
+	if rows, err := o.Log(t.Context(), id, Page{}, "phase"); err != nil || len(rows.Items) != 0 ||
+		rows.Next != 0 {
 		t.Errorf("%+v, %v", rows, err)
 	}
 	if strings.Contains(want, fmt.Sprintf("%q", kindRows)) {

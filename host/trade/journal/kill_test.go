@@ -57,7 +57,8 @@ func TestKill(t *testing.T) {
 		}
 		total, extra = total+acked, extra+more
 	}
-	t.Logf("%d kills, %d acknowledged commits, 0 lost, %d committed and not acknowledged", kills, total, extra)
+	t.Logf("%d kills, %d acknowledged commits, 0 lost, %d committed and not acknowledged", kills, total,
+		extra)
 	ring.Count(t, "SIGKILLs in the journal", kills, kills)
 }
 
@@ -117,7 +118,8 @@ func afterKill(t *testing.T, dir string, run, acked int) (more int, ok bool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	err = r.End(t.Context(), End{Status: Failed, Error: []byte(`{"code":"RUN_INTERRUPTED"}`), At: start.Add(time.Hour)})
+	err = r.End(t.Context(),
+		End{Status: Failed, Error: []byte(`{"code":"RUN_INTERRUPTED"}`), At: start.Add(time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 		goleak.VerifyTestMain(m)
 		return
 	}
-	children := map[string]func(ctx context.Context, args []string) error{"write": writeChild, "full": fullChild, "fullopen": fullOpenChild, "open": openChild}
+	children := map[string]func(ctx context.Context, args []string) error{"write": writeChild,
+		"full": fullChild, "fullopen": fullOpenChild, "open": openChild}
 	if err := children[role](context.Background(), strings.Split(arg, "|")); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -57,7 +57,7 @@ func Each[T any](read func(Page) (Rows[T], error), visit func(T) error) error {
 	}
 }
 
-// All is the rows of every page.
+// All returns the rows of every page.
 func All[T any](read func(Page) (Rows[T], error)) (list []T, err error) {
 	err = Each(read, func(row T) error { list = append(list, row); return nil })
 	return list, err
@@ -88,7 +88,7 @@ func page[T any](ctx context.Context, q querier, p Page, query string, args []an
 	return out, rows.Err()
 }
 
-// read is the pool of reading connections.
+// read returns the pool of reading connections.
 func (j *Journal) read() (querier, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -98,7 +98,7 @@ func (j *Journal) read() (querier, error) {
 	return j.db.Read(), nil
 }
 
-// Run is a row of runs; ErrNotFound: there is none.
+// Run returns a row of runs; ErrNotFound: there is none.
 func (j *Journal) Run(ctx context.Context, runID string) (Info, error) {
 	runs, err := j.runs(ctx, "WHERE run_id = ?", runID)
 	if err == nil && len(runs) == 0 {
@@ -167,7 +167,7 @@ func scanRun(rows *sql.Rows) (Info, error) {
 	return i, nil
 }
 
-// object is a JSON text; nil for none and for null.
+// object returns a JSON text; nil for none and for null.
 func object(text string) json.RawMessage {
 	if text == "" || text == "null" {
 		return nil
@@ -315,7 +315,7 @@ func (j *Journal) Log(ctx context.Context, runID string, p Page, kinds ...string
 	return find(ctx, j, p, query+" ORDER BY n", args, scanEntry)
 }
 
-// LastLog is the newest entry of a kind: the phase that a run died in, say.
+// LastLog returns the newest entry of a kind: the phase that a run died in, say.
 func (j *Journal) LastLog(ctx context.Context, runID, kind string) (e Entry, ok bool, err error) {
 	return first(find(ctx, j, Page{Limit: 1},
 		"SELECT body FROM log WHERE run_id = ? AND kind = ? ORDER BY n DESC", []any{runID, kind}, scanEntry))
@@ -498,7 +498,7 @@ func (j *Journal) NotOurs(ctx context.Context, ids []string) ([]string, error) {
 	return foreign, nil
 }
 
-// RunOf is the run that wrote an order down; "" when none did.
+// RunOf returns the run that wrote an order down; "" when none did.
 func (j *Journal) RunOf(ctx context.Context, clientOrderID string) (runID string, err error) {
 	q, err := j.read()
 	if err != nil {

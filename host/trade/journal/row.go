@@ -266,7 +266,7 @@ func (c *cursor) next() (bool, error) {
 
 func (c *cursor) close() { _ = c.rows.Close() }
 
-// text is a value that is expected to be one.
+// text returns a value that is expected to be one.
 func text(v any) string {
 	s, _ := v.(string)
 	return s
@@ -301,7 +301,7 @@ type body struct {
 	V     int             `json:"v,omitempty"`      // Version; 0 for 1
 }
 
-// encode is the canonical JSON. It is put together by hand because every commit needs
+// encode returns the canonical JSON. It is put together by hand because every commit needs
 // one; the test compares it with digest.JCS. Kind and RunID have no character to escape.
 func (b *body) encode() string {
 	out := make([]byte, 0, 256+len(b.Data))
@@ -369,7 +369,7 @@ func decodeBody(text string) (*body, error) {
 	return b, nil
 }
 
-// canonical is the canonical JSON of any value. Text that is no UTF-8, as a venue may
+// canonical returns the canonical JSON of any value. Text that is no UTF-8, as a venue may
 // send it, is mended and not refused.
 func canonical(v any) (json.RawMessage, error) {
 	text, err := json.Marshal(v)
@@ -379,7 +379,7 @@ func canonical(v any) (json.RawMessage, error) {
 	return digest.CanonicalJSON(text)
 }
 
-// chain is the hash of an entry.
+// chain returns the hash of an entry.
 func chain(prev, body string) string {
 	sum := sha256.New()
 	sum.Write([]byte(prev))

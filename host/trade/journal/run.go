@@ -30,7 +30,7 @@ type Run struct {
 	failed *WriteError
 }
 
-// Info is the row of the run as this Run knows it.
+// Info returns the row of the run as this Run knows it.
 func (r *Run) Info() Info {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func (r *Run) Info() Info {
 	return info
 }
 
-// Failed is the first write that failed, a *WriteError; nil while all is well.
+// Failed returns the first write that failed, a *WriteError; nil while all is well.
 func (r *Run) Failed() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -49,7 +49,7 @@ func (r *Run) Failed() error {
 	return r.failed
 }
 
-// write is a transaction of this run; a failure is kept.
+// write returns a transaction of this run; a failure is kept.
 func (r *Run) write(ctx context.Context, entries []Entry, f func(*txn) error) error {
 	r.writing.Lock()
 	defer r.writing.Unlock()
@@ -402,7 +402,7 @@ func plain(x float64) float64 {
 	return x
 }
 
-// money is the one text of a number: no zeros at its end.
+// money returns the one text of a number: no zeros at its end.
 func money(d decimal.Decimal) string { return d.Trim(0).String() }
 
 func nullMoney(d decimal.NullDecimal) any {

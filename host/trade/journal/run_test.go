@@ -30,13 +30,20 @@ func TestFillConflict(t *testing.T) {
 		t.Errorf("the same again: %+v %v", out, err)
 	}
 	for name, change := range map[string]func(*Fill){
-		"order": func(f *Fill) { f.ClientOrderID = clientID(1, 2) }, "side": func(f *Fill) { f.Side = market.Sell }, "quantity": func(f *Fill) { f.Quantity = dec("9") },
-		"price": func(f *Fill) { f.Price = dec("9") }, "fee": func(f *Fill) { f.Fee = dec("9") }, "asset": func(f *Fill) { f.FeeAsset = "BTC" },
+		"order": func(f *Fill) {
+			f.ClientOrderID = clientID(1, 2)
+		}, "side": func(f *Fill) {
+			f.Side = market.Sell
+		}, "quantity": func(f *Fill) { f.Quantity = dec("9") },
+		"price": func(f *Fill) {
+			f.Price = dec("9")
+		}, "fee": func(f *Fill) { f.Fee = dec("9") }, "asset": func(f *Fill) { f.FeeAsset = "BTC" },
 		"liquidity": func(f *Fill) { f.Liquidity = market.Taker }, "time": func(f *Fill) { f.Time++ },
 	} {
 		other := first
 		change(&other)
-		if out, err := r.Fill(t.Context(), other); err != nil || !out.Known || !out.Conflict || !sameFill(out.Kept, first) || out.KeptRun != r.Info().RunID {
+		if out, err := r.Fill(t.Context(), other); err != nil || !out.Known || !out.Conflict ||
+			!sameFill(out.Kept, first) || out.KeptRun != r.Info().RunID {
 			t.Errorf("%s: %+v %v", name, out, err)
 		}
 	}
@@ -58,7 +65,8 @@ func TestFillConflict(t *testing.T) {
 			t.Errorf("another %s: %+v %v", other, out, err)
 		}
 	}
-	if rows, err := o.Fills(t.Context(), r.Info().RunID, Page{}); err != nil || len(rows.Items) != 3 || !sameFill(rows.Items[0], first) {
+	if rows, err := o.Fills(t.Context(), r.Info().RunID, Page{}); err != nil || len(rows.Items) != 3 ||
+		!sameFill(rows.Items[0], first) {
 		t.Errorf("%+v %v", rows, err)
 	}
 }
@@ -96,11 +104,16 @@ func TestBadBatches(t *testing.T) {
 	o := openAt(t, t.TempDir())
 	r := begin(t, o.Journal, 1)
 	must(t, r.Intent(t.Context(), sampleIntent(1, 0)))
-	nan, source, seq, body, kind, from, trade := sampleCandle(0), sampleCandle(0), sampleIntent(1, 1), sampleIntent(1, 1), sampleEvent(1, 0, "two words"), sampleEvent(1, 0, order.Open), sampleFill(1, 0)
-	nan.Candle.High, source.Source, seq.Seq, body.Body, from.Source, trade.TradeID = math.NaN(), "rumour", 0, json.RawMessage(`{"a":1,"a":2}`), "rumour", ""
+	nan, source, seq, body, kind, from, trade := sampleCandle(0), sampleCandle(0), sampleIntent(1, 1),
+		sampleIntent(1, 1), sampleEvent(1, 0, "two words"), sampleEvent(1, 0, order.Open), sampleFill(1, 0)
+	nan.Candle.High, source.Source, seq.Seq, body.Body, from.Source, trade.TradeID = math.NaN(), "rumour", 0,
+		json.RawMessage(`{"a":1,"a":2}`), "rumour", ""
 	for name, b := range map[string]Batch{
-		"NaN": {Candles: []Candle{nan}}, "source of a candle": {Candles: []Candle{source}}, "seq": {Intents: []Intent{seq}}, "body": {Intents: []Intent{body}}, "kind": {Events: []Event{kind}},
-		"source": {Events: []Event{from}}, "trade": {Fills: []Fill{trade}}, "entry": {Entries: []Entry{{Kind: "a b"}}}, "reserved": {Entries: []Entry{{Kind: kindRows}}}, "data": {Entries: []Entry{{Kind: "a", Data: math.Inf(1)}}},
+		"NaN": {Candles: []Candle{nan}}, "source of a candle": {Candles: []Candle{source}},
+		"seq": {Intents: []Intent{seq}}, "body": {Intents: []Intent{body}}, "kind": {Events: []Event{kind}},
+		"source": {Events: []Event{from}}, "trade": {Fills: []Fill{trade}},
+		"entry": {Entries: []Entry{{Kind: "a b"}}}, "reserved": {Entries: []Entry{{Kind: kindRows}}},
+		"data": {Entries: []Entry{{Kind: "a", Data: math.Inf(1)}}},
 	} {
 		b.Equity = []Equity{sampleEquity(0)}
 		if _, err := r.Commit(t.Context(), b); !isInvalid(err) {
@@ -148,11 +161,16 @@ func TestOpenOrders(t *testing.T) {
 	o := openAt(t, t.TempDir())
 	ctx := t.Context()
 	histories := map[int][]order.State{
-		0: nil, 1: {order.Sent}, 2: {order.Sent, order.Lost}, 3: {order.Sent, order.Open}, 4: {order.Sent, order.Open, order.Partial}, 5: {order.Sent, order.Filled},
-		6: {order.Sent, order.Open, order.Canceled}, 7: {order.Sent, order.Rejected}, 8: {order.Sent, order.Open, order.Expired}, 9: {order.Denied}, 10: {order.Sent, order.Open, order.Canceled, order.Partial},
-		11: {order.Sent, order.Open, "query", "cancel"}, 12: {order.Sent, order.Filled, "query"}, 13: {order.Sent, order.Intent},
+		0: nil, 1: {order.Sent}, 2: {order.Sent, order.Lost}, 3: {order.Sent, order.Open},
+		4: {order.Sent, order.Open, order.Partial}, 5: {order.Sent, order.Filled},
+		6: {order.Sent, order.Open, order.Canceled}, 7: {order.Sent, order.Rejected},
+		8: {order.Sent, order.Open, order.Expired}, 9: {order.Denied},
+		10: {order.Sent, order.Open, order.Canceled, order.Partial},
+		11: {order.Sent, order.Open, "query", "cancel"}, 12: {order.Sent, order.Filled, "query"},
+		13: {order.Sent, order.Intent},
 	}
-	want := []string{"1 intent", "2 sent", "3 unknown", "4 open", "5 partial", "11 partial", "12 open", "14 intent"}
+	want := []string{"1 intent", "2 sent", "3 unknown", "4 open", "5 partial", "11 partial", "12 open",
+		"14 intent"}
 	for run := 1; run <= 3; run++ {
 		info := sampleInfo(run)
 		if run == 3 {
@@ -177,10 +195,12 @@ func TestOpenOrders(t *testing.T) {
 	if got := show(o.OpenOrders(ctx, sampleInfo(1).RunID)); !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
-	if got := show(o.EarlierOpenOrders(ctx, "binance", "acc", sampleInfo(2).RunID)); !slices.Equal(got, want) {
+	if got := show(o.EarlierOpenOrders(ctx, "binance", "acc", sampleInfo(2).RunID)); !slices.Equal(got,
+		want) {
 		t.Errorf("%q", got)
 	}
-	if got := show(o.EarlierOpenOrders(ctx, "binance", "acc", "new")); !slices.Equal(got, append(slices.Clone(want), want...)) {
+	if got := show(o.EarlierOpenOrders(ctx, "binance", "acc", "new")); !slices.Equal(got,
+		append(slices.Clone(want), want...)) {
 		t.Errorf("%q", got)
 	}
 	if got := show(o.EarlierOpenOrders(ctx, "kraken", "acc", "new")); len(got) > 0 {
@@ -200,30 +220,37 @@ func TestOpenOrders(t *testing.T) {
 		if i == 2 {
 			short = short[1:]
 		}
-		if got := show(o.EarlierUnfilled(ctx, "binance", "acc", sampleInfo(2).RunID)); !slices.Equal(got, short) {
+		if got := show(o.EarlierUnfilled(ctx, "binance", "acc", sampleInfo(2).RunID)); !slices.Equal(got,
+			short) {
 			t.Errorf("after %d fills: %q", i, got)
 		}
 	}
 	orders, err := o.OpenOrders(ctx, sampleInfo(1).RunID)
 	must(t, err)
 	partial := orders[4]
-	if at := sampleEvent(1, 4, order.Sent).At; partial.RunID != sampleInfo(1).RunID || partial.VenueOrderID != "7004" || partial.CumQuantity.String() != "0.004" || partial.SentAt != at || partial.UpdatedAt != at || string(partial.Body) != string(sampleIntent(1, 4).Body) {
+	if at := sampleEvent(1, 4, order.Sent).At; partial.RunID != sampleInfo(1).RunID ||
+		partial.VenueOrderID != "7004" || partial.CumQuantity.String() != "0.004" || partial.SentAt != at ||
+		partial.UpdatedAt != at || string(partial.Body) != string(sampleIntent(1, 4).Body) {
 		t.Errorf("%+v", partial)
 	}
 	if orders[0].SentAt != 0 || orders[0].UpdatedAt != 0 {
 		t.Errorf("%+v", orders[0])
 	}
-	if foreign, err := o.NotOurs(ctx, []string{clientID(1, 1), "x", clientID(3, 2), clientID(9, 9)}); err != nil || !slices.Equal(foreign, []string{"x", clientID(9, 9)}) {
+	if foreign, err := o.NotOurs(ctx,
+		[]string{clientID(1, 1), "x", clientID(3, 2), clientID(9, 9)}); err != nil ||
+		!slices.Equal(foreign, []string{"x", clientID(9, 9)}) {
 		t.Errorf("%q %v", foreign, err)
 	}
 }
 
 func TestStates(t *testing.T) {
-	for _, s := range []order.State{order.Intent, order.Sent, order.Lost, order.Open, order.Partial, order.Filled, order.Canceled, order.Rejected, order.Expired, order.Denied} {
+	for _, s := range []order.State{order.Intent, order.Sent, order.Lost, order.Open, order.Partial,
+		order.Filled, order.Canceled, order.Rejected, order.Expired, order.Denied} {
 		if !strings.Contains(stateOf, "'"+string(s)+"'") {
 			t.Errorf("the query does not know %s", s)
 		}
-		if terminal := !slices.Contains([]order.State{order.Intent, order.Sent, order.Lost, order.Open, order.Partial}, s); s.Terminal() != terminal {
+		if terminal := !slices.Contains([]order.State{order.Intent, order.Sent, order.Lost, order.Open,
+			order.Partial}, s); s.Terminal() != terminal {
 			t.Errorf("%s is terminal: %v", s, s.Terminal())
 		}
 	}
@@ -294,7 +321,8 @@ func countAll(t *testing.T, j *Journal, run int, n *[operations]int) error {
 	events, err3 := j.Events(ctx, id, Page{})
 	fills, err4 := j.Fills(ctx, id, Page{})
 	log, err5 := j.Log(ctx, id, Page{})
-	*n = [operations]int{len(candles.Items), len(intents.Items), len(events.Items), len(fills.Items), len(log.Items)}
+	*n = [operations]int{len(candles.Items), len(intents.Items), len(events.Items), len(fills.Items),
+		len(log.Items)}
 	for i, c := range candles.Items {
 		if c != sampleCandle(i) {
 			return fmt.Errorf("candle %d: %+v", i, c)

@@ -36,15 +36,17 @@ func openAt(t testing.TB, dir string) *Opened {
 
 func dec(text string) decimal.Decimal { return decimal.MustParse(text) }
 
-// cents is a decimal without zeros at its end, as the journal gives it back.
+// cents returns a decimal without zeros at its end, as the journal gives it back.
 func cents(n, scale int) decimal.Decimal { return decimal.MustNew(int64(n), scale).Trim(0) }
 
 func sampleInfo(n int) Info {
 	return Info{
-		RunID: fmt.Sprintf("svc_%026d", n), RunTag: fmt.Sprintf("t%05d", n), Mode: Live, Exchange: "binance", AccountID: "acc",
-		Symbols: []market.Symbol{"BTC/USDT", "ETH/USDT"}, Timeframe: market.MustTimeframe("1h"),
-		Request: json.RawMessage(`{"mode":"live","exchange_config":{"secret":"[redacted]"}}`), StrategySHA256: "ab",
-		Risk: json.RawMessage(`{"price_collar":0.05}`),
+		RunID: fmt.Sprintf("svc_%026d", n), RunTag: fmt.Sprintf("t%05d", n), Mode: Live, Exchange: "binance",
+		AccountID: "acc",
+		Symbols:   []market.Symbol{"BTC/USDT", "ETH/USDT"}, Timeframe: market.MustTimeframe("1h"),
+		Request:        json.RawMessage(`{"mode":"live","exchange_config":{"secret":"[redacted]"}}`),
+		StrategySHA256: "ab",
+		Risk:           json.RawMessage(`{"price_collar":0.05}`),
 	}
 }
 
@@ -65,25 +67,31 @@ func sampleCandle(i int) Candle {
 	open := start.Add(time.Duration(i) * time.Hour)
 	p := 100 + float64(i%997)/100
 	return Candle{Symbol: "BTC/USDT", Step: int64(i), Source: Stream,
-		Candle: market.Candle{OpenTime: open, CloseTime: open.Add(time.Hour), Open: p, High: p + 1, Low: p - 1, Close: p + 0.25, Volume: float64(i%31) * 0.1}}
+		Candle: market.Candle{OpenTime: open, CloseTime: open.Add(time.Hour), Open: p, High: p + 1,
+			Low: p - 1, Close: p + 0.25, Volume: float64(i%31) * 0.1}}
 }
 
 func sampleEquity(i int) Equity {
-	return Equity{At: start.Add(time.Duration(i+1) * time.Hour), Equity: cents(1000000+i, 2), Cash: cents(900000+i, 2)}
+	return Equity{At: start.Add(time.Duration(i+1) * time.Hour), Equity: cents(1000000+i, 2),
+		Cash: cents(900000+i, 2)}
 }
 
 func sampleIntent(run, i int) Intent {
 	return Intent{Seq: int64(i + 1), ClientOrderID: clientID(run, i+1), Step: int64(i), Symbol: "BTC/USDT",
-		Body: json.RawMessage(fmt.Sprintf(`{"quantity":"0.%03d","side":"buy"}`, i%1000)), CreatedAt: start.Add(time.Duration(i) * time.Hour)}
+		Body:      json.RawMessage(fmt.Sprintf(`{"quantity":"0.%03d","side":"buy"}`, i%1000)),
+		CreatedAt: start.Add(time.Duration(i) * time.Hour)}
 }
 
 func sampleEvent(run, i int, kind order.State) Event {
-	return Event{ClientOrderID: clientID(run, i+1), Kind: string(kind), Source: "reply", Outcome: "ACCEPTED", VenueOrderID: fmt.Sprint(7000 + i),
-		CumQuantity: cents(i%1000, 3), RawSHA256: "cd", At: start.Add(time.Duration(i)*time.Hour + time.Second)}
+	return Event{ClientOrderID: clientID(run, i+1), Kind: string(kind), Source: "reply", Outcome: "ACCEPTED",
+		VenueOrderID: fmt.Sprint(7000 + i),
+		CumQuantity:  cents(i%1000, 3), RawSHA256: "cd",
+		At: start.Add(time.Duration(i)*time.Hour + time.Second)}
 }
 
 func sampleFill(run, i int) Fill {
-	return Fill{Symbol: "BTC/USDT", TradeID: fmt.Sprintf("%d-%d", run, i), ClientOrderID: clientID(run, i+1), Side: market.Buy,
+	return Fill{Symbol: "BTC/USDT", TradeID: fmt.Sprintf("%d-%d", run, i), ClientOrderID: clientID(run, i+1),
+		Side:     market.Buy,
 		Quantity: cents(i%1000+1, 3), Price: cents(10000+i, 2), Fee: dec("0.001"), FeeAsset: "BNB",
 		Liquidity: market.Maker, Time: start.Add(time.Duration(i)*time.Hour + 2*time.Second)}
 }
@@ -121,7 +129,8 @@ func fill(t testing.TB, r *Run, run, steps int) {
 
 // Step writes the candles of a step with the account before it, which must be on disk
 // before the strategy is asked. It sets Step of the candles.
-func (r *Run) Step(ctx context.Context, step int64, candles []Candle, equity []Equity, entries ...Entry) error {
+func (r *Run) Step(ctx context.Context, step int64, candles []Candle, equity []Equity,
+	entries ...Entry) error {
 	candles = slices.Clone(candles)
 	for i := range candles {
 		candles[i].Step = step

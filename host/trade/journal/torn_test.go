@@ -54,7 +54,8 @@ func images(t *testing.T) []image {
 		if name == "half" || name == "anew" {
 			var busy, log, moved int
 			mode := map[string]string{"half": "PASSIVE", "anew": "RESTART"}[name]
-			if err := o.db.Read().QueryRow("PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &log, &moved); err != nil || busy != 0 || moved == 0 {
+			if err := o.db.Read().QueryRow("PRAGMA wal_checkpoint("+mode+")").Scan(&busy, &log,
+				&moved); err != nil || busy != 0 || moved == 0 {
 				t.Fatal(busy, log, moved, err)
 			}
 		}

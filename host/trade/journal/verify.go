@@ -171,7 +171,7 @@ type verifier struct {
 	seen    head
 }
 
-// verifyChain is the proof that no row was changed, added or lost.
+// verifyChain returns the proof that no row was changed, added or lost.
 func verifyChain(ctx context.Context, q querier, seen head) (head, error) {
 	v := &verifier{cursors: map[string]*cursor{}, sum: newRowDigest(), runs: map[string]string{},
 		n: map[string]int64{}, at: head{hash: genesis}, seen: seen}
@@ -303,7 +303,7 @@ type head struct {
 // cut it may be behind, which proves nothing, and never ahead.
 const witnessName = "journal.head"
 
-// line is the witness's text: the head and a check of it, so that a torn one is no
+// line returns the witness's text: the head and a check of it, so that a torn one is no
 // witness. It has one length for all heads and is overwritten in place, which a full disk
 // allows.
 func (h head) line() string {

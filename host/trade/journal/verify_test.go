@@ -15,14 +15,15 @@ import (
 	"github.com/assay-run/assay/host/base/sqlite"
 )
 
-// closedJournal is a journal of two runs, one of which has ended.
+// closedJournal returns a journal of two runs, one of which has ended.
 func closedJournal(t testing.TB) string {
 	t.Helper()
 	dir := t.TempDir()
 	o := openAt(t, dir)
 	r := begin(t, o.Journal, 1)
 	fill(t, r, 1, 3)
-	if err := r.End(t.Context(), End{Status: Completed, StopReason: "stopped", At: start.Add(1)}); err != nil {
+	if err := r.End(t.Context(),
+		End{Status: Completed, StopReason: "stopped", At: start.Add(1)}); err != nil {
 		t.Fatal(err)
 	}
 	fill(t, begin(t, o.Journal, 2), 2, 3)
@@ -54,10 +55,11 @@ func edit(t *testing.T, dir string, statements ...string) {
 	}
 }
 
-// found is the damage that Open would set the journal aside for.
+// found returns the damage that Open would set the journal aside for.
 func found(t *testing.T, dir string) (damage *damageError) {
 	t.Helper()
-	if _, _, err := inspect(t.Context(), filepath.Join(dir, FileName)); err != nil && !errors.As(err, &damage) {
+	if _, _, err := inspect(t.Context(), filepath.Join(dir, FileName)); err != nil &&
+		!errors.As(err, &damage) {
 		t.Error(err)
 	}
 	return damage
@@ -85,13 +87,18 @@ func TestEditedColumns(t *testing.T) {
 	base := takeImage(t, "closed", closedJournal(t))
 	for name, columns := range tables {
 		for column := range strings.SplitSeq(columns, ", ") {
-			value := "'" + map[string]string{"mode": "paper", "side": "sell", "liquidity": "taker", "source": "backfill", "status": "failed"}[column] + "'"
+			value := "'" + map[string]string{"mode": "paper", "side": "sell", "liquidity": "taker",
+				"source": "backfill", "status": "failed"}[column] + "'"
 			if value == "''" {
-				value = "CASE typeof(" + column + ") WHEN 'text' THEN " + column + " || '0' WHEN 'null' THEN " + map[bool]string{true: "1", false: "'1'"}[column == "ended_at"] + " ELSE " + column + " + 1 END"
+				value = "CASE typeof(" + column + ") WHEN 'text' THEN " + column +
+					" || '0' WHEN 'null' THEN " + map[bool]string{true: "1",
+					false: "'1'"}[column == "ended_at"] + " ELSE " + column + " + 1 END"
 			}
 			t.Run(name+"."+column, func(t *testing.T) {
 				dir := base.restore(t)
-				edit(t, dir, fmt.Sprintf("UPDATE %s SET %s = %s WHERE rowid = (SELECT max(rowid) FROM %s)", name, column, value, name))
+				edit(t, dir,
+					fmt.Sprintf("UPDATE %s SET %s = %s WHERE rowid = (SELECT max(rowid) FROM %s)", name,
+						column, value, name))
 				if found(t, dir) == nil {
 					t.Error("not found")
 				}
@@ -103,20 +110,26 @@ func TestEditedColumns(t *testing.T) {
 func TestOtherEdits(t *testing.T) {
 	base := takeImage(t, "closed", closedJournal(t))
 	for name, statements := range map[string][]string{
-		"row lost":        {"DELETE FROM equity WHERE rowid = 3"},
-		"last row lost":   {"DELETE FROM candles WHERE rowid = (SELECT max(rowid) FROM candles)"},
-		"row added":       {"INSERT INTO equity SELECT run_id, at + 999, equity, cash FROM equity LIMIT 1"},
-		"rows swapped":    {"UPDATE order_events SET id = 999 WHERE id = 1", "UPDATE order_events SET id = 1 WHERE id = 2", "UPDATE order_events SET id = 2 WHERE id = 999"},
+		"row lost":      {"DELETE FROM equity WHERE rowid = 3"},
+		"last row lost": {"DELETE FROM candles WHERE rowid = (SELECT max(rowid) FROM candles)"},
+		"row added":     {"INSERT INTO equity SELECT run_id, at + 999, equity, cash FROM equity LIMIT 1"},
+		"rows swapped": {"UPDATE order_events SET id = 999 WHERE id = 1",
+			"UPDATE order_events SET id = 1 WHERE id = 2", "UPDATE order_events SET id = 2 WHERE id = 999"},
 		"entry lost":      {"DELETE FROM log WHERE rowid = 7"},
 		"last entry lost": {"DELETE FROM log WHERE rowid = (SELECT max(rowid) FROM log)"},
 		"run lost":        {"DELETE FROM runs WHERE run_id LIKE '%1'"},
-		"run added":       {"INSERT INTO runs SELECT run_id || 'x', 'other', mode, exchange, account_id, symbols, timeframe, request, strategy_sha256, markets, risk, start_cash, started_at, ended_at, status, stop_reason, error FROM runs LIMIT 1"},
-		"newer program":   {"PRAGMA user_version = 9"},
-		"no version":      {"PRAGMA user_version = 0"},
-		"column renamed":  {"ALTER TABLE fills RENAME COLUMN fee_asset TO fees"},
-		"index dropped":   {"DROP INDEX fills_by_run"},
-		"tail of all": {"DELETE FROM fills WHERE client_order_id = '" + clientID(2, 3) + "'", "DELETE FROM order_events WHERE kind = 'filled' AND client_order_id = '" + clientID(2, 3) + "'",
-			"DELETE FROM log WHERE run_id LIKE '%2' AND n > (SELECT max(n) FROM log WHERE run_id LIKE '%2') - 2"},
+		"run added": {
+			"INSERT INTO runs SELECT run_id || 'x', 'other', mode, exchange, account_id, symbols, " +
+				"timeframe, request, strategy_sha256, markets, risk, start_cash, started_at, ended_at, " +
+				"status, stop_reason, error FROM runs LIMIT 1"},
+		"newer program":  {"PRAGMA user_version = 9"},
+		"no version":     {"PRAGMA user_version = 0"},
+		"column renamed": {"ALTER TABLE fills RENAME COLUMN fee_asset TO fees"},
+		"index dropped":  {"DROP INDEX fills_by_run"},
+		"tail of all": {"DELETE FROM fills WHERE client_order_id = '" + clientID(2, 3) + "'",
+			"DELETE FROM order_events WHERE kind = 'filled' AND client_order_id = '" + clientID(2, 3) + "'",
+			"DELETE FROM log WHERE run_id LIKE '%2' AND n > (SELECT max(n) FROM log WHERE run_id LIKE " +
+				"'%2') - 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := base.restore(t)
@@ -150,9 +163,13 @@ func TestOlderCopy(t *testing.T) {
 		apply func() error
 		aside bool
 	}{
-		{"with its witness", func() error { return os.WriteFile(filepath.Join(dir, witnessName), old.files[witnessName], 0o600) }, false},
+		{"with its witness", func() error {
+			return os.WriteFile(filepath.Join(dir, witnessName), old.files[witnessName], 0o600)
+		}, false},
 		{"without a witness", func() error { return os.Remove(filepath.Join(dir, witnessName)) }, false},
-		{"the database alone", func() error { return os.WriteFile(filepath.Join(dir, FileName), old.files[FileName], 0o600) }, true},
+		{"the database alone", func() error {
+			return os.WriteFile(filepath.Join(dir, FileName), old.files[FileName], 0o600)
+		}, true},
 		{"removed", func() error { return os.Remove(filepath.Join(dir, FileName)) }, false},
 	} {
 		if err := c.apply(); err != nil {
@@ -195,7 +212,8 @@ func TestQuarantine(t *testing.T) {
 			t.Errorf("%v %v", runs, err)
 		}
 		if n == 0 {
-			if fmt.Sprint(q.Runs, q.Interrupted) != fmt.Sprintf("[%s %s] [%[2]s]", sampleInfo(1).RunID, sampleInfo(2).RunID) || !strings.Contains(q.Reason, "has changed") {
+			if fmt.Sprint(q.Runs, q.Interrupted) != fmt.Sprintf("[%s %s] [%[2]s]", sampleInfo(1).RunID,
+				sampleInfo(2).RunID) || !strings.Contains(q.Reason, "has changed") {
 				t.Errorf("%+v", q)
 			}
 			after, err := os.ReadFile(q.Path)
@@ -213,7 +231,7 @@ func TestQuarantine(t *testing.T) {
 
 func TestNoRightIsNoDamage(t *testing.T) {
 	if os.Getuid() == 0 {
-		t.Skip("root may write everything")
+		t.Skip("needs another user than root, who may write everything")
 	}
 	dir := closedJournal(t)
 	if err := os.Chmod(filepath.Join(dir, FileName), 0o400); err != nil {
@@ -255,7 +273,8 @@ func TestChainByHand(t *testing.T) {
 	if seen, err := readWitness(dir); err != nil || seen != (head{int64(n), last}) {
 		t.Errorf("%+v %v", seen, err)
 	}
-	// What is hashed can never change: journals that exist would all be set aside. Another Version ends elsewhere.
+	// What is hashed can never change: journals that exist would all be set aside. Another Version ends
+	// elsewhere.
 	if last != "9cd1b327c82c2f5e83561c6aaf410e125208844ddb377ef402659f3e76fcfae9" {
 		t.Errorf("the chain ends in %s", last)
 	}
@@ -263,7 +282,8 @@ func TestChainByHand(t *testing.T) {
 
 func FuzzWitness(f *testing.F) {
 	good := head{3, strings.Repeat("ab", 32)}.line()
-	for _, s := range []string{"", good, good + good, good[:40], strings.Replace(good, "3", "4", 1), "1 x y\n"} {
+	for _, s := range []string{"", good, good + good, good[:40], strings.Replace(good, "3", "4", 1),
+		"1 x y\n"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {

@@ -80,7 +80,7 @@ func (a *action) apply(ev Event) error {
 	return nil
 }
 
-// handOver is the last thing before the connector gets the order: an error means that it must not.
+// handOver returns the last thing before the connector gets the order: an error means that it must not.
 func (a *action) handOver() error {
 	if a.book.closed(a.r.spec) {
 		return errBarred
@@ -452,7 +452,7 @@ func (a *action) fetch() {
 	a.do(Effect{Do: FetchFills, Since: a.r.written})
 }
 
-// pairOf is the request for two legs.
+// pairOf returns the request for two legs.
 func pairOf(x, y Spec) *exchange.PairRequest {
 	limit, stop := x, y
 	if !limit.LimitPrice.IsPos() || limit.StopPrice.IsPos() {

@@ -188,7 +188,7 @@ func (b *Book) watch(r *record) {
 	}
 }
 
-// working is the live orders; what has come to rest is left out.
+// working returns the live orders; what has come to rest is left out.
 func (b *Book) working() []*record {
 	b.live = slices.DeleteFunc(b.live, func(r *record) bool {
 		r.watched = r.state == None || r.state.Exposed() || !r.settled()
@@ -218,7 +218,7 @@ func (b *Book) Apply(ev Event, at time.Time) ([]Effect, error) {
 // UnknownOrderError reports that an event is about an order that the book does not have.
 type UnknownOrderError struct{ ClientOrderID string }
 
-// Error is the message.
+// Error returns the message.
 func (e *UnknownOrderError) Error() string {
 	return fmt.Sprintf("no order of this run has the client order id %q", e.ClientOrderID)
 }
@@ -373,7 +373,7 @@ func (b *Book) Exposure(symbol market.Symbol) Exposure {
 	return e
 }
 
-// Price is what an order is valued at: its limit, else its stop, else the reference.
+// Price returns what an order is valued at: its limit, else its stop, else the reference.
 func (s Spec) Price() dec {
 	switch {
 	case s.LimitPrice.IsPos():
@@ -384,7 +384,7 @@ func (s Spec) Price() dec {
 	return s.Reference
 }
 
-// NextDue is the earliest time at which Due has something to do; zero: none.
+// NextDue returns the earliest time at which Due has something to do; zero: none.
 func (b *Book) NextDue() time.Time {
 	var next time.Time
 	for _, r := range b.working() {
@@ -426,7 +426,7 @@ func (r *record) status() Status {
 	return s
 }
 
-// Get is one order.
+// Get returns one order.
 func (b *Book) Get(clientID string) (Status, bool) {
 	if r := b.byID[clientID]; r != nil {
 		return r.status(), true
@@ -434,7 +434,7 @@ func (b *Book) Get(clientID string) (Status, bool) {
 	return Status{}, false
 }
 
-// All is every order, as written down.
+// All returns every order, as written down.
 func (b *Book) All() []Status {
 	list := make([]Status, len(b.list))
 	for i, r := range b.list {
@@ -443,7 +443,7 @@ func (b *Book) All() []Status {
 	return list
 }
 
-// Pending is the orders that may still be at the venue or wait for trades; what a stop has to cancel and
+// Pending returns the orders that may still be at the venue or wait for trades; what a stop has to cancel and
 // confirm.
 func (b *Book) Pending() []Status {
 	var list []Status

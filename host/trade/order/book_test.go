@@ -15,21 +15,31 @@ func TestEventPermutations(t *testing.T) {
 	for name, events := range map[string][]Event{
 		"fills then cancel": {
 			accepted(1, exchange.OrderOpen, "0"), sight(1, exchange.OrderOpen, "0"), trade(1, "t1", "0.25"),
-			sight(1, exchange.OrderPartiallyFilled, "0.25"), trade(1, "t2", "0.5"), sight(1, exchange.OrderCanceled, "0.75"),
+			sight(1, exchange.OrderPartiallyFilled, "0.25"), trade(1, "t2", "0.5"),
+			sight(1, exchange.OrderCanceled, "0.75"),
 		},
 		"filled in three": {
-			accepted(1, exchange.OrderPartiallyFilled, "0.25"), trade(1, "t1", "0.25"), trade(1, "t2", "0.25"),
-			sight(1, exchange.OrderPartiallyFilled, "0.5"), trade(1, "t3", "0.5"), sight(1, exchange.OrderFilled, "1"),
+			accepted(1, exchange.OrderPartiallyFilled, "0.25"), trade(1, "t1", "0.25"),
+			trade(1, "t2", "0.25"),
+			sight(1, exchange.OrderPartiallyFilled, "0.5"), trade(1, "t3", "0.5"),
+			sight(1, exchange.OrderFilled, "1"),
 		},
 		"lost, found, expired": {
-			reply(1, exchange.Unknown), sight(1, exchange.OrderOpen, "0"), trade(1, "t1", "0.1"), found(1, exchange.OrderPartiallyFilled, "0.1"),
+			reply(1, exchange.Unknown), sight(1, exchange.OrderOpen, "0"), trade(1, "t1", "0.1"),
+			found(1, exchange.OrderPartiallyFilled, "0.1"),
 			found(1, exchange.OrderExpired, "0.1"), queried(1, exchange.Unknown),
 		},
-		"lost and rejected":     {reply(1, exchange.Unknown), queried(1, exchange.Unknown), found(1, exchange.OrderRejected, "0"), reply(1, exchange.Rejected)},
-		"duplicate then filled": {reply(1, exchange.Duplicate), found(1, exchange.OrderOpen, "0"), trade(1, "t1", "1"), sight(1, exchange.OrderFilled, "1"), queried(1, exchange.NotFound)},
-		"canceled without word": {reply(1, exchange.Unknown), trade(1, "t1", "0.5"), found(1, exchange.OrderCanceled, "0.5")},
-		"cancel too late":       {accepted(1, exchange.OrderOpen, "0"), trade(1, "t1", "1"), {Kind: CancelReply, ClientOrderID: id1, Result: exchange.Result{Outcome: exchange.NotOpen}}, found(1, exchange.OrderFilled, "1")},
-		"fills tell it all":     {trade(1, "t1", "0.5"), trade(1, "t2", "0.25"), trade(1, "t3", "0.25"), reply(1, exchange.Unknown)},
+		"lost and rejected": {reply(1, exchange.Unknown), queried(1, exchange.Unknown),
+			found(1, exchange.OrderRejected, "0"), reply(1, exchange.Rejected)},
+		"duplicate then filled": {reply(1, exchange.Duplicate), found(1, exchange.OrderOpen, "0"),
+			trade(1, "t1", "1"), sight(1, exchange.OrderFilled, "1"), queried(1, exchange.NotFound)},
+		"canceled without word": {reply(1, exchange.Unknown), trade(1, "t1", "0.5"),
+			found(1, exchange.OrderCanceled, "0.5")},
+		"cancel too late": {accepted(1, exchange.OrderOpen, "0"), trade(1, "t1", "1"),
+			{Kind: CancelReply, ClientOrderID: id1, Result: exchange.Result{Outcome: exchange.NotOpen}},
+			found(1, exchange.OrderFilled, "1")},
+		"fills tell it all": {trade(1, "t1", "0.5"), trade(1, "t2", "0.25"), trade(1, "t3", "0.25"),
+			reply(1, exchange.Unknown)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := ""
@@ -63,7 +73,8 @@ func fingerprint(s Status) string {
 	for _, f := range s.Fills {
 		trades += " " + f.TradeID
 	}
-	return fmt.Sprintf("%s reason=%q filled=%s reported=%s spent=%s average=%s settled=%v%s", s.State, s.Reason, s.Filled, s.Reported, s.Spent, s.AveragePrice, s.Settled, trades)
+	return fmt.Sprintf("%s reason=%q filled=%s reported=%s spent=%s average=%s settled=%v%s", s.State,
+		s.Reason, s.Filled, s.Reported, s.Spent, s.AveragePrice, s.Settled, trades)
 }
 
 // permutations of 0..n-1, every one (Heap).
@@ -90,7 +101,7 @@ func permutations(n int, each func([]int)) {
 	walk(n)
 }
 
-// repeats is how often each event comes: all once, all three times, and each alone two or three times.
+// repeats returns how often each event comes: all once, all three times, and each alone two or three times.
 func repeats(n int) [][]int {
 	var list [][]int
 	fill := func(all int) []int {
@@ -115,7 +126,8 @@ func TestWriteAhead(t *testing.T) {
 		t.Error("an order was handed over that was never written down")
 	}
 	var unknown *UnknownOrderError
-	if _, err := b.Apply(trade(1, "t1", "1"), day0); !errors.As(err, &unknown) || unknown.ClientOrderID != id1 {
+	if _, err := b.Apply(trade(1, "t1", "1"), day0); !errors.As(err, &unknown) ||
+		unknown.ClientOrderID != id1 {
 		t.Errorf("a trade of an order that nobody knows: %v", err)
 	}
 	effects, err := b.Commit(buy(1), day0)
@@ -160,7 +172,8 @@ func TestHandedOverOnce(t *testing.T) {
 }
 
 func TestUnsentIsSentAgain(t *testing.T) {
-	for _, out := range []exchange.Outcome{exchange.NotSent, exchange.Throttled, exchange.Banned, exchange.Clock} {
+	for _, out := range []exchange.Outcome{exchange.NotSent, exchange.Throttled, exchange.Banned,
+		exchange.Clock} {
 		h := sentOrder(t)
 		ev := reply(1, out)
 		ev.Attempt, ev.Result.RetryAfterMS = 1, 7000
@@ -217,7 +230,8 @@ func TestTerminalVerdicts(t *testing.T) {
 			t.Errorf("%s", show(effects))
 		}
 	})
-	for _, end := range []exchange.OrderStatus{exchange.OrderCanceled, exchange.OrderExpired, exchange.OrderRejected} {
+	for _, end := range []exchange.OrderStatus{exchange.OrderCanceled, exchange.OrderExpired,
+		exchange.OrderRejected} {
 		t.Run("late fill after "+string(end), func(t *testing.T) {
 			h := sentOrder(t)
 			h.apply(sight(1, end, "0"), 1)
@@ -286,7 +300,8 @@ func TestCancel(t *testing.T) {
 	if e := h.apply(Event{Kind: CancelAsked, ClientOrderID: id1}, 2); count(e, Cancel) != 0 {
 		t.Fatalf("a second cancel while one is on its way: %s", show(e))
 	}
-	for i, out := range []exchange.Outcome{exchange.Unknown, exchange.NotOpen, exchange.NotFound, exchange.Rejected} {
+	for i, out := range []exchange.Outcome{exchange.Unknown, exchange.NotOpen, exchange.NotFound,
+		exchange.Rejected} {
 		at := 3 + 4*float64(i)
 		e := h.apply(Event{Kind: CancelReply, ClientOrderID: id1, Result: exchange.Result{Outcome: out}}, at)
 		h.is(Open)
@@ -298,7 +313,8 @@ func TestCancel(t *testing.T) {
 			t.Errorf("after %s: not cancelled again: %s", out, show(e))
 		}
 	}
-	done := Event{Kind: CancelReply, ClientOrderID: id1, Result: exchange.Result{Outcome: exchange.Accepted}, Order: venueOrder(1, exchange.OrderCanceled, "0")}
+	done := Event{Kind: CancelReply, ClientOrderID: id1, Result: exchange.Result{Outcome: exchange.Accepted},
+		Order: venueOrder(1, exchange.OrderCanceled, "0")}
 	h.apply(done, 40)
 	h.is(Canceled)
 	if e := h.book.Due(sec(100)); len(e) != 0 {
@@ -352,7 +368,8 @@ func TestExposure(t *testing.T) {
 	check := func(when, want string) {
 		t.Helper()
 		e := h.book.Exposure(btc)
-		if got := fmt.Sprintf("buy %s value %s sell %s orders %d", e.Buy, e.BuyValue, e.Sell, e.Orders); got != want {
+		if got := fmt.Sprintf("buy %s value %s sell %s orders %d", e.Buy, e.BuyValue, e.Sell,
+			e.Orders); got != want {
 			t.Errorf("%s: %s, want %s", when, got, want)
 		}
 	}
@@ -367,8 +384,10 @@ func TestExposure(t *testing.T) {
 	check("filled", "buy 0 value 0 sell 0 orders 0")
 
 	pair := func(seq, other int64, typ market.OrderType) Spec {
-		return Spec{Seq: seq, ClientOrderID: ClientID(testRun, seq), Sibling: ClientID(testRun, other), ListID: ListID(testRun, 2), Symbol: btc,
-			Side: market.Sell, Type: typ, Quantity: d("1"), LimitPrice: d("110"), StopPrice: d("90"), Exit: true}
+		return Spec{Seq: seq, ClientOrderID: ClientID(testRun, seq), Sibling: ClientID(testRun, other),
+			ListID: ListID(testRun, 2), Symbol: btc,
+			Side: market.Sell, Type: typ, Quantity: d("1"), LimitPrice: d("110"), StopPrice: d("90"),
+			Exit: true}
 	}
 	limit, stop := pair(2, 3, market.Limit), pair(3, 2, market.Stop)
 	limit.StopPrice, stop.LimitPrice = dec{}, dec{}
@@ -380,7 +399,8 @@ func TestExposure(t *testing.T) {
 			sends = append(sends, e)
 		}
 	}
-	if len(sends) != 1 || sends[0].Pair == nil || sends[0].Pair.LimitID != limit.ClientOrderID || sends[0].Pair.StopID != stop.ClientOrderID ||
+	if len(sends) != 1 || sends[0].Pair == nil || sends[0].Pair.LimitID != limit.ClientOrderID ||
+		sends[0].Pair.StopID != stop.ClientOrderID ||
 		sends[0].Pair.StopPrice.Cmp(d("90")) != 0 || sends[0].Pair.LimitPrice.Cmp(d("110")) != 0 {
 		t.Errorf("%+v", sends)
 	}
@@ -393,7 +413,8 @@ func TestExposure(t *testing.T) {
 	}
 }
 
-// TestUnsentAndUnwanted: what did not leave, and was meanwhile to be taken back or lost its other leg, ends here.
+// TestUnsentAndUnwanted: what did not leave, and was meanwhile to be taken back or lost its other leg, ends
+// here.
 func TestUnsentAndUnwanted(t *testing.T) {
 	h := sentOrder(t)
 	h.apply(Event{Kind: CancelAsked, ClientOrderID: id1}, 0.1)
@@ -403,7 +424,8 @@ func TestUnsentAndUnwanted(t *testing.T) {
 	}
 
 	limit, stop := buy(1), buy(2)
-	limit.ListID, limit.Sibling, stop.ListID, stop.Sibling = "list", stop.ClientOrderID, "list", limit.ClientOrderID
+	limit.ListID, limit.Sibling, stop.ListID, stop.Sibling = "list", stop.ClientOrderID, "list",
+		limit.ClientOrderID
 	stop.LimitPrice, stop.StopPrice = dec{}, d("110")
 	h = &harness{t: t, book: NewBook()}
 	h.take(h.book.CommitPair(limit, stop, day0))
@@ -416,10 +438,12 @@ func TestUnsentAndUnwanted(t *testing.T) {
 	}
 }
 
-// TestHeld: a pair that may not leave is asked for again after a second, as one and as the same try, and not once it was handed over.
+// TestHeld: a pair that may not leave is asked for again after a second, as one and as the same try, and not
+// once it was handed over.
 func TestHeld(t *testing.T) {
 	limit, stop := buy(1), buy(2)
-	limit.ListID, limit.Sibling, stop.ListID, stop.Sibling = "list", stop.ClientOrderID, "list", limit.ClientOrderID
+	limit.ListID, limit.Sibling, stop.ListID, stop.Sibling = "list", stop.ClientOrderID, "list",
+		limit.ClientOrderID
 	stop.LimitPrice, stop.StopPrice = dec{}, d("110")
 	h := &harness{t: t, book: NewBook()}
 	h.take(h.book.CommitPair(limit, stop, day0))

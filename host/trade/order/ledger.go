@@ -146,11 +146,11 @@ func (b *book) trade(q, n *big.Rat, scale int) *big.Rat {
 	return gross
 }
 
-// flat is how the position is shown.
+// flat returns how the position is shown.
 func (b *book) flat() bool { return b.quantity.Sign() == 0 || b.dust }
 
-// feeInQuote is the fee, valued at the price of the fill when it is in the base, and in a third asset at the
-// last one known.
+// feeInQuote returns the fee, valued at the price of the fill when it is in the base, and in a third asset
+// at the last one known.
 func (l *Ledger) feeInQuote(f exchange.Fill) *big.Rat {
 	switch f.FeeAsset {
 	case l.quote:
@@ -250,7 +250,7 @@ func (l *Ledger) Flat(symbol market.Symbol) bool {
 	return b == nil || b.flat()
 }
 
-// Dust is what is held and too small to be sold.
+// Dust returns what is held and too small to be sold.
 func (l *Ledger) Dust(symbol market.Symbol) dec {
 	if b := l.book(symbol); b != nil && b.dust {
 		return toDec(b.quantity)
@@ -258,7 +258,7 @@ func (l *Ledger) Dust(symbol market.Symbol) dec {
 	return dec{}
 }
 
-// Equity is the cash and every position at a price, dust included.
+// Equity returns the cash and every position at a price, dust included.
 func (l *Ledger) Equity(price func(market.Symbol) dec) dec {
 	sum := l.cash
 	for _, b := range l.books {
@@ -373,7 +373,7 @@ func (l *Ledger) close(b *book) *market.Trade {
 	}
 }
 
-// mean is an amount a unit; 0 of nothing.
+// mean returns an amount a unit; 0 of nothing.
 func mean(amount, quantity *big.Rat) *big.Rat {
 	if quantity.Sign() == 0 {
 		return ratZero
@@ -381,7 +381,7 @@ func mean(amount, quantity *big.Rat) *big.Rat {
 	return new(big.Rat).Quo(amount, quantity)
 }
 
-// exitReason is the role of the closing order; an order of the strategy is a signal, one of the operator
+// exitReason returns the role of the closing order; an order of the strategy is a signal, one of the operator
 // manual.
 func (t *trip) exitReason() market.ExitReason {
 	switch {
@@ -433,7 +433,7 @@ func (l *Ledger) SetPrice(asset string, price dec) {
 	}
 }
 
-// Valued is what of the cash is owed for fees that the account paid in other assets: it is still there.
+// Valued returns what of the cash is owed for fees that the account paid in other assets: it is still there.
 func (l *Ledger) Valued() dec { return toDec(l.valued) }
 
 // Unvalued reports whether fees in an asset have no value yet.

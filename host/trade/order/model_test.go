@@ -46,7 +46,8 @@ type there struct {
 }
 
 func newModel(t *rapid.T) *model {
-	return &model{t: t, book: NewBook(), at: day0, journal: map[string]written{}, venue: map[string]*there{}, counted: new(big.Rat), seen: map[string]bool{}, attempts: map[string]int{}}
+	return &model{t: t, book: NewBook(), at: day0, journal: map[string]written{}, venue: map[string]*there{},
+		counted: new(big.Rat), seen: map[string]bool{}, attempts: map[string]int{}}
 }
 
 func (m *model) take(effects []Effect) {
@@ -109,7 +110,8 @@ func (m *model) stream(id string) {
 
 func (m *model) sight(id string) exchange.Order {
 	v := m.venue[id]
-	return exchange.Order{ClientOrderID: id, VenueOrderID: "v" + id, Symbol: btc, Status: v.status, Quantity: v.spec.Quantity, CumQuantity: toDec(v.cum)}
+	return exchange.Order{ClientOrderID: id, VenueOrderID: "v" + id, Symbol: btc, Status: v.status,
+		Quantity: v.spec.Quantity, CumQuantity: toDec(v.cum)}
 }
 
 // serve does one thing that the book asked for, with an outcome of the network's choice.
@@ -124,7 +126,8 @@ func (m *model) serve(outcome string) {
 	case Send:
 		m.submit(e, outcome)
 	case Query:
-		ev := Event{Kind: QueryReply, Source: FromQuery, ClientOrderID: e.Order, Result: exchange.Result{Outcome: exchange.Unknown}}
+		ev := Event{Kind: QueryReply, Source: FromQuery, ClientOrderID: e.Order,
+			Result: exchange.Result{Outcome: exchange.Unknown}}
 		if v := m.venue[e.Order]; v != nil && !lost {
 			ev.Result.Outcome, ev.Order = exchange.Accepted, m.sight(e.Order)
 		} else if !lost {
@@ -132,7 +135,8 @@ func (m *model) serve(outcome string) {
 		}
 		m.apply(ev)
 	case Cancel:
-		ev := Event{Kind: CancelReply, Source: FromReply, ClientOrderID: e.Order, Result: exchange.Result{Outcome: exchange.NotOpen}}
+		ev := Event{Kind: CancelReply, Source: FromReply, ClientOrderID: e.Order,
+			Result: exchange.Result{Outcome: exchange.NotOpen}}
 		if v := m.venue[e.Order]; v != nil && alive(v) && outcome != "unreached" {
 			v.status = exchange.OrderCanceled
 			ev.Result.Outcome, ev.Order = exchange.Accepted, m.sight(e.Order)
@@ -194,7 +198,7 @@ func (m *model) page(since time.Time) {
 	}
 }
 
-// pick is an order that the venue has alive.
+// pick returns an order that the venue has alive.
 func (m *model) pick() string {
 	var ids []string
 	for _, id := range m.order {
@@ -277,12 +281,14 @@ func (m *model) step(what string) {
 	case "commit":
 		m.commit()
 	case "serve":
-		m.serve(rapid.SampledFrom([]string{"ok", "ok", "lost", "unreached", "rejected", "unsent"}).Draw(m.t, "outcome"))
+		m.serve(rapid.SampledFrom([]string{"ok", "ok", "lost", "unreached", "rejected", "unsent"}).Draw(m.t,
+			"outcome"))
 	case "fill":
 		m.fill()
 	case "cancel":
 		if n := len(m.order); n > 0 {
-			m.apply(Event{Kind: CancelAsked, Source: FromLocal, ClientOrderID: m.order[rapid.IntRange(0, n-1).Draw(m.t, "which")]})
+			m.apply(Event{Kind: CancelAsked, Source: FromLocal,
+				ClientOrderID: m.order[rapid.IntRange(0, n-1).Draw(m.t, "which")]})
 		}
 	case "venue cancels":
 		if id := m.pick(); id != "" {
@@ -336,17 +342,21 @@ func (m *model) resolved() bool {
 		if s.State == Intent || s.State == Sent || s.State == Lost || !s.Settled {
 			return false
 		}
-		if v := m.venue[s.Spec.ClientOrderID]; v != nil && (alive(v) != s.State.Exposed() || v.cum.Cmp(frac(s.Filled)) != 0) {
+		if v := m.venue[s.Spec.ClientOrderID]; v != nil &&
+			(alive(v) != s.State.Exposed() || v.cum.Cmp(frac(s.Filled)) != 0) {
 			return false
 		}
 	}
 	return len(m.asks) == 0
 }
 
-// TestModel runs random histories: submit x outcome x crash, fill, cancel, deliver, drop, duplicate, reorder, reconcile.
+// TestModel runs random histories: submit x outcome x crash, fill, cancel, deliver, drop, duplicate,
+// reorder, reconcile.
 func TestModel(t *testing.T) {
 	t.Parallel()
-	steps := []string{"commit", "commit", "serve", "serve", "serve", "serve", "fill", "fill", "cancel", "venue cancels", "deliver", "deliver", "deliver", "repeat", "drop", "time", "time", "list", "close", "crash", "barrier"}
+	steps := []string{"commit", "commit", "serve", "serve", "serve", "serve", "fill", "fill", "cancel",
+		"venue cancels", "deliver", "deliver", "deliver", "repeat", "drop", "time", "time", "list", "close",
+		"crash", "barrier"}
 	seen := map[State]int{}
 	each := func(t *rapid.T) {
 		m := newModel(t)

@@ -20,17 +20,26 @@ type mutant struct {
 }
 
 var mutants = []mutant{
-	{"no write-ahead", "state.go", "\t{None, Commit, Intent},", "\t{None, Commit, Intent},\n\t{None, HandOver, Sent},\n\t{Denied, HandOver, Sent},", ""},
-	{"no fill dedupe", "record.go", "if old, ok := r.trades[f.TradeID]; ok {", "if old, ok := r.trades[f.TradeID]; ok && old.TradeID == \"\" {", ""},
+	{"no write-ahead", "state.go", "\t{None, Commit, Intent},",
+		"\t{None, Commit, Intent},\n\t{None, HandOver, Sent},\n\t{Denied, HandOver, Sent},", ""},
+	{"no fill dedupe", "record.go", "if old, ok := r.trades[f.TradeID]; ok {",
+		"if old, ok := r.trades[f.TradeID]; ok && old.TradeID == \"\" {", ""},
 	{"retry under a new id", "apply.go", "\te.Order, e.Symbol = a.r.spec.ClientOrderID, a.r.spec.Symbol\n",
-		"\te.Order, e.Symbol = a.r.spec.ClientOrderID, a.r.spec.Symbol\n\tif e.Do == Send && e.Attempt > 1 {\n\t\ttwin := *a.r\n\t\ttwin.spec.ClientOrderID += \"x\"\n\t\ta.book.byID[twin.spec.ClientOrderID], e.Order = &twin, twin.spec.ClientOrderID\n\t}\n", ""},
+		"\te.Order, e.Symbol = a.r.spec.ClientOrderID, a.r.spec.Symbol\n\tif e.Do == Send && e.Attempt > " +
+			"1 {\n\t\ttwin := *a.r\n\t\ttwin.spec.ClientOrderID += " +
+			"\"x\"\n\t\ta.book.byID[twin.spec.ClientOrderID], e.Order = &twin, " +
+			"twin.spec.ClientOrderID\n\t}\n", ""},
 	{"time-out = reject", "state.go", "{Sent, Doubt, Lost},", "{Sent, Doubt, Rejected},", ""},
-	{"network error = absence", "apply.go", "\tcase exchange.NotFound:\n", "\tcase exchange.NotFound, exchange.Unknown:\n", ""},
-	{"verdict from a list", "apply.go", "if from == FromList && o.Status", "if from == \"nowhere\" && o.Status", ""},
+	{"network error = absence", "apply.go", "\tcase exchange.NotFound:\n",
+		"\tcase exchange.NotFound, exchange.Unknown:\n", ""},
+	{"verdict from a list", "apply.go", "if from == FromList && o.Status",
+		"if from == \"nowhere\" && o.Status", ""},
 	{"last writer wins", "apply.go", "cum.Cmp(r.reported) > 0", "cum.Cmp(r.reported) != 0", ""},
-	{"terminal ignores fills", "apply.go", "\ta.do(Effect{Do: Count, Fill: f})\n", "\tif r.state.Terminal() {\n\t\treturn\n\t}\n\ta.do(Effect{Do: Count, Fill: f})\n", ""},
+	{"terminal ignores fills", "apply.go", "\ta.do(Effect{Do: Count, Fill: f})\n",
+		"\tif r.state.Terminal() {\n\t\treturn\n\t}\n\ta.do(Effect{Do: Count, Fill: f})\n", ""},
 	{"submit after barrier", "book.go", "\tb.barrier.Close()\n", "", ""},
-	{"unknown not exposure", "state.go", "{ return s == Sent || s == Lost || s == Open || s == Partial }", "{ return s == Sent || s == Open || s == Partial }", ""},
+	{"unknown not exposure", "state.go", "{ return s == Sent || s == Lost || s == Open || s == Partial }",
+		"{ return s == Sent || s == Open || s == Partial }", ""},
 	{"re-send without query", "state.go", "{Sent, Doubt, Lost},", "{Sent, Doubt, Intent},", ""},
 	{"seq reused", "desk/place.go", "\tpl.seq++\n", "\tif pl.seq == 0 {\n\t\tpl.seq++\n\t}\n", "./desk"},
 }
@@ -61,11 +70,13 @@ func (m mutant) dies(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	if strings.Count(string(source), m.from) != 1 {
-		t.Fatalf("%s has the text of the mutation %d times, want once", m.file, strings.Count(string(source), m.from))
+		t.Fatalf("%s has the text of the mutation %d times, want once", m.file,
+			strings.Count(string(source), m.from))
 	}
 	dir := t.TempDir()
 	edited := filepath.Join(dir, "edited.go")
-	if err := os.WriteFile(edited, []byte(strings.Replace(string(source), m.from, m.to, 1)), 0o600); err != nil {
+	if err := os.WriteFile(edited, []byte(strings.Replace(string(source), m.from, m.to, 1)),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": {path: edited}})
@@ -82,7 +93,8 @@ func (m mutant) dies(t *testing.T) bool {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "go", "test", "-short", "-vet=off", "-count=1", "-failfast", "-overlay", list, pkg)
+	cmd := exec.CommandContext(ctx, "go", "test", "-short", "-vet=off", "-count=1", "-failfast", "-overlay",
+		list, pkg)
 	cmd.Env = append(os.Environ(), ring.Variable+"=", "ASSAY_FIGURES=")
 	out, err := cmd.CombinedOutput()
 	switch text := string(out); {

@@ -68,7 +68,7 @@ func newRecord(spec Spec, at time.Time) *record {
 	}
 }
 
-// known is how much of it filled by all that is known.
+// known returns how much of it filled by all that is known.
 func (r *record) known() *big.Rat { return largest(r.reported, r.sum) }
 
 // full reports whether nothing is left of it. An order by quote amount has no quantity: the venue reports
@@ -91,7 +91,7 @@ func (r *record) over() bool {
 // settled reports whether every trade that the venue told of is here.
 func (r *record) settled() bool { return r.sum.Cmp(r.reported) >= 0 }
 
-// remaining is what may still come into the position, in base; for an open order by quote amount in
+// remaining returns what may still come into the position, in base; for an open order by quote amount in
 // quote. What the venue filled and whose trades are not here yet is part of it.
 func (r *record) remaining() (left *big.Rat, quote bool) {
 	switch {
@@ -124,7 +124,7 @@ func sameTrade(a, b exchange.Fill) bool {
 		a.Fee.Cmp(b.Fee) == 0 && (a.FeeAsset == b.FeeAsset || a.Fee.IsZero())
 }
 
-// progress is the evidence of fills: none of it new when the state has it already.
+// progress returns the evidence of fills: none of it new when the state has it already.
 func (r *record) progress() Evidence {
 	switch full := r.full(); {
 	case full && r.state != Filled:
@@ -141,7 +141,7 @@ func (r *record) progress() Evidence {
 // before that was known and decides nothing.
 func (r *record) stands() bool { return r.verdict.state != None && r.known().Cmp(r.verdict.cum) <= 0 }
 
-// ended is the evidence of a verdict that stands.
+// ended returns the evidence of a verdict that stands.
 func (r *record) ended() Evidence {
 	switch {
 	case r.full():
@@ -168,7 +168,7 @@ func (r *record) judge(state State, cum *big.Rat, reason string) {
 	}
 }
 
-// tradeList is the trades by time and id, so that it does not depend on how they came.
+// tradeList returns the trades by time and id, so that it does not depend on how they came.
 func (r *record) tradeList() []exchange.Fill {
 	return slices.SortedFunc(maps.Values(r.trades), func(a, b exchange.Fill) int {
 		return cmp.Or(cmp.Compare(a.Time, b.Time), cmp.Compare(a.TradeID, b.TradeID))

@@ -24,7 +24,7 @@ const quoteScale = 8
 // of more: quantities down, prices of buys down, of sells up.
 type Rules struct{ exchange.Market }
 
-// RoundPrice is a limit or stop price on the market's ticks: a buy's down, a sell's up.
+// RoundPrice returns a limit or stop price on the market's ticks: a buy's down, a sell's up.
 func (m Rules) RoundPrice(side market.Side, price dec) dec {
 	if side == market.Buy {
 		return toDec(floorTo(exact(price), m.PriceTick))
@@ -32,7 +32,7 @@ func (m Rules) RoundPrice(side market.Side, price dec) dec {
 	return toDec(ceilTo(exact(price), m.PriceTick))
 }
 
-// RoundQuantity is the largest quantity the market takes that is not above q. Orders that
+// RoundQuantity returns the largest quantity the market takes that is not above q. Orders that
 // fill at the market price may have a step of their own besides.
 func (m Rules) RoundQuantity(typ market.OrderType, q dec) dec {
 	if !q.IsPos() {
@@ -56,7 +56,7 @@ func atMarket(typ market.OrderType) bool {
 	return typ == market.Market || typ == market.Stop || typ == market.TrailingStop
 }
 
-// lcm is the smallest multiple of both steps.
+// lcm returns the smallest multiple of both steps.
 func lcm(a, b dec) dec {
 	scale := max(a.Scale(), b.Scale())
 	x := new(big.Int).Mul(new(big.Int).SetUint64(a.Coef()), pow10(scale-a.Scale()))
@@ -65,7 +65,7 @@ func lcm(a, b dec) dec {
 	return toDec(new(big.Rat).SetFrac(x.Mul(x, y.Quo(y, common)), pow10(scale)))
 }
 
-// RoundAmount is an amount of quote currency as it is sent.
+// RoundAmount returns an amount of quote currency as it is sent.
 func (m Rules) RoundAmount(amount dec) dec {
 	if !amount.IsPos() {
 		return dec{}
@@ -131,7 +131,7 @@ func (m Rules) checkNotional(n *big.Rat) string {
 	return ""
 }
 
-// ExitQuantity is what can be sold: the smaller of position and free balance, rounded down.
+// ExitQuantity returns what can be sold: the smaller of position and free balance, rounded down.
 func (m Rules) ExitQuantity(typ market.OrderType, position, free dec) dec {
 	return m.RoundQuantity(typ, position.Min(free))
 }
@@ -145,7 +145,8 @@ func (m Rules) Dust(quantity, price dec) bool {
 	return m.Check(Spec{Type: market.Market, Quantity: q}, price.Max(decimal.Zero)) == CodeBelowMinimum
 }
 
-// Spendable is what of a budget may be asked for so that budget covers the fee too, on the venue's decimals.
+// Spendable returns what of a budget may be asked for so that budget covers the fee too, on the venue's
+// decimals.
 func (m Rules) Spendable(budget dec) dec {
 	if !budget.IsPos() {
 		return dec{}
@@ -155,7 +156,7 @@ func (m Rules) Spendable(budget dec) dec {
 		toDec(floorTo(new(big.Rat).Quo(exact(budget), gross), decimal.MustNew(1, quoteScale))))
 }
 
-// Affordable is the largest quantity the market takes that a budget buys at a price, fee included.
+// Affordable returns the largest quantity the market takes that a budget buys at a price, fee included.
 func (m Rules) Affordable(typ market.OrderType, budget, price dec) dec {
 	if !budget.IsPos() || !price.IsPos() {
 		return dec{}
@@ -168,13 +169,13 @@ func (m Rules) Affordable(typ market.OrderType, budget, price dec) dec {
 // Times, Plus, Minus and Share are exact until they leave as decimals.
 func Times(a, b dec) dec { return toDec(times(exact(a), exact(b))) }
 
-// Plus is a + b.
+// Plus returns a + b.
 func Plus(a, b dec) dec { return toDec(plus(exact(a), exact(b))) }
 
-// Minus is a - b.
+// Minus returns a - b.
 func Minus(a, b dec) dec { return toDec(minus(exact(a), exact(b))) }
 
-// Share is a / b; 0 when b is.
+// Share returns a / b; 0 when b is.
 func Share(a, b dec) dec {
 	if b.IsZero() {
 		return dec{}
@@ -187,7 +188,7 @@ type dec = decimal.Decimal
 
 var ratZero = new(big.Rat)
 
-// exact is a decimal as a fraction.
+// exact returns a decimal as a fraction.
 func exact(d dec) *big.Rat {
 	r := new(big.Rat).SetFrac(new(big.Int).SetUint64(d.Coef()), pow10(d.Scale()))
 	if d.IsNeg() {
@@ -196,7 +197,7 @@ func exact(d dec) *big.Rat {
 	return r
 }
 
-// pow10 is a power of ten; the caller must not change it.
+// pow10 returns a power of ten; the caller must not change it.
 func pow10(n int) *big.Int { return powers[n] }
 
 var powers = func() (p [40]*big.Int) {
@@ -258,14 +259,14 @@ func toDec(r *big.Rat) dec {
 	return d
 }
 
-// steps is how many whole steps r holds; more is false when something is left over.
+// steps returns how many whole steps r holds; more is false when something is left over.
 func steps(r *big.Rat, step dec) (n *big.Int, whole bool) {
 	q := new(big.Rat).Quo(r, exact(step))
 	n, rest := new(big.Int).QuoRem(q.Num(), q.Denom(), new(big.Int))
 	return n, rest.Sign() == 0
 }
 
-// floorTo is the largest multiple of step that is not above r >= 0; r itself without a step.
+// floorTo returns the largest multiple of step that is not above r >= 0; r itself without a step.
 func floorTo(r *big.Rat, step dec) *big.Rat {
 	if !step.IsPos() {
 		return r
@@ -274,7 +275,7 @@ func floorTo(r *big.Rat, step dec) *big.Rat {
 	return times(new(big.Rat).SetInt(n), exact(step))
 }
 
-// ceilTo is the smallest multiple of step that is not below r >= 0.
+// ceilTo returns the smallest multiple of step that is not below r >= 0.
 func ceilTo(r *big.Rat, step dec) *big.Rat {
 	if !step.IsPos() {
 		return r

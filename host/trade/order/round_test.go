@@ -56,9 +56,12 @@ func randomMarket(r *rand.Rand) (exchange.Market, Spec, dec) {
 		return d
 	}
 	m := exchange.Market{
-		PriceTick: step(), QuantityStep: step(), MarketQuantityStep: maybe(step()), MinQuantity: maybe(num(1000, 4)), MaxQuantity: maybe(num(1_000_000, 2)),
-		MarketMinQuantity: maybe(num(1000, 4)), MarketMaxQuantity: maybe(num(1_000_000, 2)), MinNotional: maybe(num(1000, 2)), MaxNotional: maybe(num(100_000_000, 1)),
-		PercentPriceUp: maybe(decimal.MustNew(11+r.Int64N(40), 1)), PercentPriceDown: maybe(decimal.MustNew(1+r.Int64N(9), 1)),
+		PriceTick: step(), QuantityStep: step(), MarketQuantityStep: maybe(step()),
+		MinQuantity: maybe(num(1000, 4)), MaxQuantity: maybe(num(1_000_000, 2)),
+		MarketMinQuantity: maybe(num(1000, 4)), MarketMaxQuantity: maybe(num(1_000_000, 2)),
+		MinNotional: maybe(num(1000, 2)), MaxNotional: maybe(num(100_000_000, 1)),
+		PercentPriceUp:   maybe(decimal.MustNew(11+r.Int64N(40), 1)),
+		PercentPriceDown: maybe(decimal.MustNew(1+r.Int64N(9), 1)),
 	}
 	last := num(10_000_000, r.IntN(6))
 	near := func() dec {
@@ -68,7 +71,8 @@ func randomMarket(r *rand.Rand) (exchange.Market, Spec, dec) {
 		}
 		return p
 	}
-	s := Spec{Side: market.Side(r.IntN(2)), Type: market.OrderType(r.IntN(4)), Quantity: num(1_000_000_000, r.IntN(10))}
+	s := Spec{Side: market.Side(r.IntN(2)), Type: market.OrderType(r.IntN(4)),
+		Quantity: num(1_000_000_000, r.IntN(10))}
 	if s.Type.NeedsLimit() {
 		s.LimitPrice = near()
 	}
@@ -86,7 +90,7 @@ func frac(d dec) *big.Rat {
 	return r
 }
 
-// judge is the independent filter check. It says what is wrong.
+// judge returns the independent filter check. It says what is wrong.
 func judge(m exchange.Market, s, want Spec, last dec, code string) string {
 	multiple := func(x, step dec) bool { return new(big.Rat).Quo(frac(x), frac(step)).IsInt() }
 	under := func(x *big.Rat, bound dec) bool { return !bound.IsZero() && x.Cmp(frac(bound)) < 0 }
@@ -116,8 +120,10 @@ func judge(m exchange.Market, s, want Spec, last dec, code string) string {
 		if !multiple(p[0], m.PriceTick) || diff.Sign() < 0 || diff.Cmp(frac(m.PriceTick)) >= 0 {
 			return "a price is off the tick or on the wrong side"
 		}
-		up, down := new(big.Rat).Mul(frac(last), frac(m.PercentPriceUp)), new(big.Rat).Mul(frac(last), frac(m.PercentPriceDown))
-		if p[0].IsZero() || (!m.PercentPriceUp.IsZero() && frac(p[0]).Cmp(up) > 0) || (!m.PercentPriceDown.IsZero() && frac(p[0]).Cmp(down) < 0) {
+		up, down := new(big.Rat).Mul(frac(last), frac(m.PercentPriceUp)),
+			new(big.Rat).Mul(frac(last), frac(m.PercentPriceDown))
+		if p[0].IsZero() || (!m.PercentPriceUp.IsZero() && frac(p[0]).Cmp(up) > 0) ||
+			(!m.PercentPriceDown.IsZero() && frac(p[0]).Cmp(down) < 0) {
 			farthest = "far"
 		}
 	}
@@ -129,8 +135,10 @@ func judge(m exchange.Market, s, want Spec, last dec, code string) string {
 		price = s.StopPrice
 	}
 	notional := new(big.Rat).Mul(q, frac(price))
-	low := q.Sign() == 0 || under(q, m.MinQuantity) || under(notional, m.MinNotional) || (onMarket && under(q, m.MarketMinQuantity))
-	high := over(q, m.MaxQuantity) || over(notional, m.MaxNotional) || (onMarket && over(q, m.MarketMaxQuantity))
+	low := q.Sign() == 0 || under(q, m.MinQuantity) || under(notional, m.MinNotional) ||
+		(onMarket && under(q, m.MarketMinQuantity))
+	high := over(q, m.MaxQuantity) || over(notional, m.MaxNotional) ||
+		(onMarket && over(q, m.MarketMaxQuantity))
 	switch code {
 	case "":
 		if low || high || farthest != "" {
@@ -167,7 +175,8 @@ func TestExitQuantityAndDust(t *testing.T) {
 		quantity, price string
 		dust            bool
 	}{
-		{"0", "100", true}, {"0.0009", "100000", true}, {"0.0019", "100000", true}, {"0.002", "100000", false}, {"0.05", "100", false}, {"0.0499", "100", true},
+		{"0", "100", true}, {"0.0009", "100000", true}, {"0.0019", "100000", true},
+		{"0.002", "100000", false}, {"0.05", "100", false}, {"0.0499", "100", true},
 	} {
 		if got := m.Dust(d(tc.quantity), d(tc.price)); got != tc.dust {
 			t.Errorf("%s at %s: dust %v", tc.quantity, tc.price, got)

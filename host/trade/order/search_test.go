@@ -8,7 +8,7 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 )
 
-// lostOrder is an order whose submit went unanswered at second 0.
+// lostOrder returns an order whose submit went unanswered at second 0.
 func lostOrder(t *testing.T) *harness {
 	h := sentOrder(t)
 	h.apply(reply(1, exchange.Unknown), 0)
@@ -141,12 +141,14 @@ func TestAbsenceIsDefinite(t *testing.T) {
 		complete     bool
 		since, asked float64
 	}{
-		"incomplete fills": {false, 0, 20}, "fills since later": {true, 1, 20}, "fills asked too soon": {true, 0, 9},
+		"incomplete fills": {false, 0, 20}, "fills since later": {true, 1, 20},
+		"fills asked too soon": {true, 0, 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := lostOrder(t)
 			h.queries(0, 30, exchange.NotFound)
-			effects, _ := h.book.FillsPage(btc, exchange.Fills{Complete: page.complete}, sec(page.since), sec(page.asked), sec(31))
+			effects, _ := h.book.FillsPage(btc, exchange.Fills{Complete: page.complete}, sec(page.since),
+				sec(page.asked), sec(31))
 			h.take(effects, nil)
 			h.is(Lost)
 		})
@@ -154,7 +156,9 @@ func TestAbsenceIsDefinite(t *testing.T) {
 	t.Run("a fill of ours", func(t *testing.T) {
 		h := lostOrder(t)
 		h.queries(0, 30, exchange.NotFound)
-		h.book.FillsPage(btc, exchange.Fills{Complete: true, Fills: []exchange.Fill{trade(1, "t1", "0.5").Fill}}, day0, sec(30), sec(31))
+		h.book.FillsPage(btc,
+			exchange.Fills{Complete: true, Fills: []exchange.Fill{trade(1, "t1", "0.5").Fill}}, day0, sec(30),
+			sec(31))
 		h.is(Partial)
 	})
 	t.Run("after a duplicate", func(t *testing.T) {

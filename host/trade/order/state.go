@@ -61,7 +61,7 @@ type Spec struct {
 	Step   int64          `json:"-"`
 }
 
-// Request is the order for Trader.Submit.
+// Request returns the order for Trader.Submit.
 func (s Spec) Request() exchange.OrderRequest {
 	return exchange.OrderRequest{
 		ClientOrderID: s.ClientOrderID, Symbol: s.Symbol, Side: s.Side, Type: s.Type,
@@ -204,16 +204,16 @@ const (
 
 var b32 = base32.NewEncoding("0123456789abcdefghijklmnopqrstuv").WithPadding(base32.NoPadding)
 
-// Tag is the six characters that mark the orders of a run at the venue.
+// Tag returns the six characters that mark the orders of a run at the venue.
 func Tag(runID string) string { return hashed("assay/run-tag\n"+runID, tagLength) }
 
-// ClientID is the client order id of a run's order: "as", the tag, ten characters. The same
+// ClientID returns the client order id of a run's order: "as", the tag, ten characters. The same
 // run and number give the same id for ever, so an order can be found again after a crash.
 func ClientID(runID string, seq int64) string {
 	return idPrefix + Tag(runID) + hashed("assay/order\n"+runID+"\n"+strconv.FormatInt(seq, 10), bodyLength)
 }
 
-// ListID is the id of a pair whose first leg has the number seq.
+// ListID returns the id of a pair whose first leg has the number seq.
 func ListID(runID string, seq int64) string {
 	return idPrefix + Tag(runID) + hashed("assay/list\n"+runID+"\n"+strconv.FormatInt(seq, 10), bodyLength)
 }
@@ -379,7 +379,7 @@ type TransitionError struct {
 	On   Evidence
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *TransitionError) Error() string {
 	from := e.From
 	if from == None {
@@ -388,7 +388,7 @@ func (e *TransitionError) Error() string {
 	return fmt.Sprintf("an order that is %s cannot take %s", from, e.On)
 }
 
-// Next is the state after the evidence, or a *TransitionError.
+// Next returns the state after the evidence, or a *TransitionError.
 func Next(from State, on Evidence) (State, error) {
 	if on == Stale && from != None {
 		return from, nil

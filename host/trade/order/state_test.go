@@ -90,6 +90,6 @@ var States = []State{None, Denied, Intent, Sent, Lost, Open, Partial, Filled, Ca
 
 // AllEvidence is every kind.
 var AllEvidence = []Evidence{
-	Deny, Commit, HandOver, Refused, Unsent, TooLate, Doubt, Restarted, Acked, FilledPart, FilledAll, Overfill,
-	CancelWanted, CancelDoubt, CanceledThere, ExpiredThere, Absent, Stale,
+	Deny, Commit, HandOver, Refused, Unsent, TooLate, Doubt, Restarted, Acked, FilledPart, FilledAll,
+	Overfill, CancelWanted, CancelDoubt, CanceledThere, ExpiredThere, Absent, Stale,
 }

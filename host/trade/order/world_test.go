@@ -26,28 +26,34 @@ func d(s string) dec { return decimal.MustParse(s) }
 
 func sec(s float64) time.Time { return day0.Add(time.Duration(s * float64(time.Second))) }
 
-// buy is a limit order for 1 at 100 with the number seq.
+// buy returns a limit order for 1 at 100 with the number seq.
 func buy(seq int64) Spec {
-	return Spec{Seq: seq, ClientOrderID: ClientID(testRun, seq), Symbol: btc, Side: market.Buy, Type: market.Limit, Quantity: d("1"), LimitPrice: d("100")}
+	return Spec{Seq: seq, ClientOrderID: ClientID(testRun, seq), Symbol: btc, Side: market.Buy,
+		Type: market.Limit, Quantity: d("1"), LimitPrice: d("100")}
 }
 
 func trade(seq int64, id, quantity string) Event {
-	return Event{Kind: FillSeen, Source: FromStream, ClientOrderID: ClientID(testRun, seq), Fill: exchange.Fill{
-		TradeID: id, ClientOrderID: ClientID(testRun, seq), Symbol: btc, Side: market.Buy, Price: d("100"), Quantity: d(quantity),
-		Fee: d("0.1"), FeeAsset: "USDT",
-	}}
+	return Event{Kind: FillSeen, Source: FromStream, ClientOrderID: ClientID(testRun, seq),
+		Fill: exchange.Fill{
+			TradeID: id, ClientOrderID: ClientID(testRun, seq), Symbol: btc, Side: market.Buy,
+			Price: d("100"), Quantity: d(quantity),
+			Fee: d("0.1"), FeeAsset: "USDT",
+		}}
 }
 
 func venueOrder(seq int64, status exchange.OrderStatus, cum string) exchange.Order {
-	return exchange.Order{ClientOrderID: ClientID(testRun, seq), VenueOrderID: "v1", Symbol: btc, Side: market.Buy, Status: status, Quantity: d("1"), CumQuantity: d(cum)}
+	return exchange.Order{ClientOrderID: ClientID(testRun, seq), VenueOrderID: "v1", Symbol: btc,
+		Side: market.Buy, Status: status, Quantity: d("1"), CumQuantity: d(cum)}
 }
 
 func sight(seq int64, status exchange.OrderStatus, cum string) Event {
-	return Event{Kind: OrderSeen, Source: FromStream, ClientOrderID: ClientID(testRun, seq), Order: venueOrder(seq, status, cum)}
+	return Event{Kind: OrderSeen, Source: FromStream, ClientOrderID: ClientID(testRun, seq),
+		Order: venueOrder(seq, status, cum)}
 }
 
 func reply(seq int64, out exchange.Outcome) Event {
-	return Event{Kind: SubmitReply, Source: FromReply, ClientOrderID: ClientID(testRun, seq), Result: exchange.Result{Outcome: out}}
+	return Event{Kind: SubmitReply, Source: FromReply, ClientOrderID: ClientID(testRun, seq),
+		Result: exchange.Result{Outcome: out}}
 }
 
 func accepted(seq int64, status exchange.OrderStatus, cum string) Event {
@@ -57,7 +63,8 @@ func accepted(seq int64, status exchange.OrderStatus, cum string) Event {
 }
 
 func queried(seq int64, out exchange.Outcome) Event {
-	return Event{Kind: QueryReply, Source: FromQuery, ClientOrderID: ClientID(testRun, seq), Result: exchange.Result{Outcome: out}}
+	return Event{Kind: QueryReply, Source: FromQuery, ClientOrderID: ClientID(testRun, seq),
+		Result: exchange.Result{Outcome: out}}
 }
 
 func found(seq int64, status exchange.OrderStatus, cum string) Event {

@@ -238,8 +238,8 @@ func (c *check) sizes() {
 		"all positions with all working orders")
 }
 
-// Room is the largest value in quote that one more order of a symbol may have, beside orders of so much that
-// are about to be written down: of the symbol and of all.
+// Room returns the largest value in quote that one more order of a symbol may have, beside orders of so much
+// that are about to be written down: of the symbol and of all.
 func (g *Guard) Room(symbol market.Symbol, a Account, ofSymbol, ofAll dec) dec {
 	l := g.Limits
 	position, gross := exact(ofSymbol), exact(ofAll)
@@ -279,7 +279,7 @@ func (c *check) above(code Code, value, limit *big.Rat, what string) {
 	}
 }
 
-// bound is the smaller of an amount and a fraction of the start equity.
+// bound returns the smaller of an amount and a fraction of the start equity.
 func (g *Guard) bound(amount *dec, fraction dec) *big.Rat {
 	limit := times(exact(fraction), g.start)
 	if amount != nil {

@@ -150,7 +150,7 @@ func (l Limits) MarshalJSON() ([]byte, error) {
 	})
 }
 
-// exact is a decimal as a fraction.
+// exact returns a decimal as a fraction.
 func exact(d dec) *big.Rat {
 	unit := new(big.Int).Exp(big.NewInt(10), big.NewInt(int64(d.Scale())), nil)
 	r := new(big.Rat).SetFrac(new(big.Int).SetUint64(d.Coef()), unit)
@@ -164,7 +164,7 @@ func times(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }
 func plus(a, b *big.Rat) *big.Rat  { return new(big.Rat).Add(a, b) }
 func minus(a, b *big.Rat) *big.Rat { return new(big.Rat).Sub(a, b) }
 
-// text is a number for people.
+// text returns a number for people.
 func text(r *big.Rat) string {
 	s := r.FloatString(8)
 	for s[len(s)-1] == '0' {
@@ -195,12 +195,12 @@ type Option struct {
 // Flag and Env are how it is given.
 func (o Option) Flag() string { return "--risk-" + o.Name }
 
-// Env is the environment variable.
+// Env returns the environment variable.
 func (o Option) Env() string {
 	return "SERVICE_RISK_" + strings.ToUpper(strings.ReplaceAll(o.Name, "-", "_"))
 }
 
-// List is every option but paper, in the order of the documentation.
+// List returns every option but paper, in the order of the documentation.
 func List() []Option {
 	return []Option{
 		{"max-order-notional", "none", "largest order in quote currency; real money is refused without it",
@@ -257,7 +257,7 @@ type Options struct {
 // OptionError names an option with a bad value.
 type OptionError struct{ Option, Value, Want string }
 
-// Error is the message.
+// Error returns the message.
 func (e *OptionError) Error() string {
 	return fmt.Sprintf("%s: %q: %s", e.Option, e.Value, e.Want)
 }
@@ -289,7 +289,7 @@ func Parse(lookup func(o Option) (value, source string)) (Options, error) {
 	return opts, nil
 }
 
-// For is the limits of a run.
+// For returns the limits of a run.
 func (o Options) For(realMoney bool) Limits {
 	l := Defaults(realMoney)
 	for _, set := range o.given {

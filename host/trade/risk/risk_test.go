@@ -28,7 +28,8 @@ func guard(t interface{ Fatal(...any) }, change func(*Limits)) *Guard {
 	if change != nil {
 		change(&l)
 	}
-	g, err := NewGuard(Setup{Limits: l, Mode: Enforce, Timeframe: market.MustTimeframe("1m"), StartEquity: d("10000"), Start: noon})
+	g, err := NewGuard(Setup{Limits: l, Mode: Enforce, Timeframe: market.MustTimeframe("1m"),
+		StartEquity: d("10000"), Start: noon})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +37,9 @@ func guard(t interface{ Fatal(...any) }, change func(*Limits)) *Guard {
 }
 
 func account(change func(a *Account)) Account {
-	a := Account{Now: noon, Symbols: []Symbol{{Symbol: btc, LastClose: d("100"), LastCandle: noon}, {Symbol: eth, LastClose: d("10"), LastCandle: noon}}}
+	a := Account{Now: noon,
+		Symbols: []Symbol{{Symbol: btc, LastClose: d("100"), LastCandle: noon},
+			{Symbol: eth, LastClose: d("10"), LastCandle: noon}}}
 	if change != nil {
 		change(&a)
 	}
@@ -74,15 +77,34 @@ func testSizesAndCollar(t *testing.T) {
 		inside, outside Order
 		want            string
 	}{
-		{"max-order-notional", func(l *Limits) { l.MaxOrderNotional = amount("250") }, nil, buys("2.5"), buys("2.500000000000000001"), "ORDER_NOTIONAL_EXCEEDED"},
-		{"max-order-notional by amount", func(l *Limits) { l.MaxOrderNotional = amount("250") }, nil, Order{Symbol: btc, QuoteAmount: d("250")}, Order{Symbol: btc, QuoteAmount: d("250.01")}, "ORDER_NOTIONAL_EXCEEDED"},
+		{"max-order-notional", func(l *Limits) {
+			l.MaxOrderNotional = amount("250")
+		}, nil, buys("2.5"), buys("2.500000000000000001"), "ORDER_NOTIONAL_EXCEEDED"},
+		{"max-order-notional by amount", func(l *Limits) {
+			l.MaxOrderNotional = amount("250")
+		}, nil, Order{Symbol: btc, QuoteAmount: d("250")}, Order{Symbol: btc, QuoteAmount: d("250.01")},
+			"ORDER_NOTIONAL_EXCEEDED"},
 		{"max-order-fraction", nil, nil, buys("5"), buys("5.00000001"), "ORDER_NOTIONAL_EXCEEDED"},
-		{"max-order-fraction at the limit price", nil, nil, Order{Symbol: btc, Quantity: d("5"), LimitPrice: d("100")}, Order{Symbol: btc, Quantity: d("5"), LimitPrice: d("100.01")}, "ORDER_NOTIONAL_EXCEEDED"},
-		{"max-position-fraction", nil, func(a *Account) { a.Symbols[0].Position = d("22") }, buys("3"), buys("3.0001"), "POSITION_NOTIONAL_EXCEEDED"},
-		{"max-position-fraction with working orders", nil, func(a *Account) { a.Symbols[0].Position, a.Symbols[0].Working = d("2"), d("2000") }, buys("3"), buys("3.0001"), "POSITION_NOTIONAL_EXCEEDED"},
-		{"position of an entry", func(l *Limits) { l.MaxPositionNotional = amount("400") }, nil, buys("4"), buys("4.1"), "POSITION_NOTIONAL_EXCEEDED"},
-		{"max-gross-fraction", func(l *Limits) { l.MaxPositionFraction = d("1") }, func(a *Account) { a.Symbols[0].Working, a.Symbols[1].Position = d("600"), d("900") }, buys("4"), buys("4.00000001"), "GROSS_NOTIONAL_EXCEEDED"},
-		{"capital of an entry", func(l *Limits) { l.MaxGrossNotional = amount("400") }, nil, buys("4"), buys("4.1"), "GROSS_NOTIONAL_EXCEEDED"},
+		{"max-order-fraction at the limit price", nil, nil,
+			Order{Symbol: btc, Quantity: d("5"), LimitPrice: d("100")},
+			Order{Symbol: btc, Quantity: d("5"), LimitPrice: d("100.01")}, "ORDER_NOTIONAL_EXCEEDED"},
+		{"max-position-fraction", nil, func(a *Account) {
+			a.Symbols[0].Position = d("22")
+		}, buys("3"), buys("3.0001"), "POSITION_NOTIONAL_EXCEEDED"},
+		{"max-position-fraction with working orders", nil, func(a *Account) {
+			a.Symbols[0].Position, a.Symbols[0].Working = d("2"), d("2000")
+		}, buys("3"), buys("3.0001"), "POSITION_NOTIONAL_EXCEEDED"},
+		{"position of an entry", func(l *Limits) {
+			l.MaxPositionNotional = amount("400")
+		}, nil, buys("4"), buys("4.1"), "POSITION_NOTIONAL_EXCEEDED"},
+		{"max-gross-fraction", func(l *Limits) {
+			l.MaxPositionFraction = d("1")
+		}, func(a *Account) {
+			a.Symbols[0].Working, a.Symbols[1].Position = d("600"), d("900")
+		}, buys("4"), buys("4.00000001"), "GROSS_NOTIONAL_EXCEEDED"},
+		{"capital of an entry", func(l *Limits) {
+			l.MaxGrossNotional = amount("400")
+		}, nil, buys("4"), buys("4.1"), "GROSS_NOTIONAL_EXCEEDED"},
 		{"price-collar above", nil, nil, limitAt("105"), limitAt("105.00000001"), "PRICE_OUTSIDE_COLLAR"},
 		{"price-collar below", nil, nil, limitAt("95"), limitAt("94.99999999"), "PRICE_OUTSIDE_COLLAR"},
 		{"price-collar of a stop", nil, nil, stopAt("105"), stopAt("105.01"), "PRICE_OUTSIDE_COLLAR"},
@@ -90,12 +112,14 @@ func testSizesAndCollar(t *testing.T) {
 		if list, ok := guard(t, tc.limits).Check(tc.inside, account(tc.account)); !ok {
 			t.Errorf("%s, inside: %s", tc.name, codes(list))
 		}
-		if list, ok := guard(t, tc.limits).Check(tc.outside, account(tc.account)); ok || codes(list) != tc.want {
+		if list, ok := guard(t, tc.limits).Check(tc.outside, account(tc.account)); ok ||
+			codes(list) != tc.want {
 			t.Errorf("%s, outside: %q, want %s", tc.name, codes(list), tc.want)
 		}
 		shadow := guard(t, tc.limits)
 		shadow.Mode = Shadow
-		if list, ok := shadow.Check(tc.outside, account(tc.account)); !ok || codes(list) != tc.want || !list[0].Shadow {
+		if list, ok := shadow.Check(tc.outside, account(tc.account)); !ok || codes(list) != tc.want ||
+			!list[0].Shadow {
 			t.Errorf("%s, shadow: %q, allowed %v", tc.name, codes(list), ok)
 		}
 	}
@@ -109,7 +133,8 @@ func testCandleAge(t *testing.T) {
 	if list, _ := guard(t, nil).Check(buys("1"), at(120_001)); codes(list) != "CANDLE_STALE" {
 		t.Errorf("a millisecond more: %s", codes(list))
 	}
-	if list, _ := guard(t, nil).Check(buys("1"), account(func(a *Account) { a.Symbols[0].Backfilled = true })); codes(list) != "CANDLE_STALE" {
+	if list, _ := guard(t, nil).Check(buys("1"),
+		account(func(a *Account) { a.Symbols[0].Backfilled = true })); codes(list) != "CANDLE_STALE" {
 		t.Errorf("backfilled: %s", codes(list))
 	}
 	if list, _ := guard(t, nil).Check(Order{Symbol: "X/Y", Quantity: d("1")}, account(nil)); len(list) != 1 {
@@ -173,13 +198,14 @@ func testRates(t *testing.T) {
 	if list, ok := g.Check(buys("0.2"), account(nil)); !ok {
 		t.Errorf("another quantity: %s", codes(list))
 	}
-	if list, ok := g.Check(buys("0.1"), account(func(a *Account) { a.Symbols[0].LastCandle += 60_000 })); !ok {
+	if list, ok := g.Check(buys("0.1"),
+		account(func(a *Account) { a.Symbols[0].LastCandle += 60_000 })); !ok {
 		t.Errorf("the next candle: %s", codes(list))
 	}
 }
 
-// TestReducingOrdersPass: what only makes a position smaller leaves whatever its price, its candle's age and the pace of
-// orders; the breach is recorded, and such orders use nothing up.
+// TestReducingOrdersPass: what only makes a position smaller leaves whatever its price, its candle's age and
+// the pace of orders; the breach is recorded, and such orders use nothing up.
 func TestReducingOrdersPass(t *testing.T) {
 	far := Order{Symbol: btc, Side: market.Sell, Quantity: d("1"), StopPrice: d("50"), Shrinks: true}
 	g := guard(t, nil)
@@ -206,7 +232,8 @@ func TestReducingOrdersPass(t *testing.T) {
 }
 
 func TestStates(t *testing.T) {
-	grow, shrink, leg := buys("1"), Order{Symbol: btc, Side: market.Sell, Quantity: d("90"), Shrinks: true}, Order{Symbol: btc, Side: market.Sell, Quantity: d("90"), LimitPrice: d("200"), Protects: true}
+	grow, shrink, leg := buys("1"), Order{Symbol: btc, Side: market.Sell, Quantity: d("90"), Shrinks: true},
+		Order{Symbol: btc, Side: market.Sell, Quantity: d("90"), LimitPrice: d("200"), Protects: true}
 	for _, tc := range []struct {
 		state State
 		want  [3]string
@@ -289,7 +316,8 @@ func testDrawdown(t *testing.T) {
 	}
 	g = guard(t, nil)
 	g.Mode = Shadow
-	if v := g.OnStep(noon, d("1000")); codes(v) != "DAILY_LOSS_EXCEEDED RISK_KILL" || g.Killed() || g.State() != Active {
+	if v := g.OnStep(noon, d("1000")); codes(v) != "DAILY_LOSS_EXCEEDED RISK_KILL" || g.Killed() ||
+		g.State() != Active {
 		t.Errorf("shadow: %s, %s", codes(v), g.State())
 	}
 }
@@ -334,7 +362,8 @@ func TestEquityBetweenSteps(t *testing.T) {
 
 	g = guard(t, nil)
 	g.Mode = Shadow
-	if v := g.OnEquity(noon, d("1000")); codes(v) != "DAILY_LOSS_EXCEEDED RISK_KILL" || g.Killed() || g.State() != Active {
+	if v := g.OnEquity(noon, d("1000")); codes(v) != "DAILY_LOSS_EXCEEDED RISK_KILL" || g.Killed() ||
+		g.State() != Active {
 		t.Errorf("shadow: %q, %s", codes(v), g.State())
 	}
 }
@@ -375,7 +404,8 @@ func testFillsAndRejects(t *testing.T) {
 		t.Errorf("five within ten minutes: %s", codes(v))
 	}
 	g = guard(t, nil)
-	if a, b, c := g.OnReject(noon), g.OnReject(noon+hour), g.OnReject(noon+2*hour); len(a)+len(b) != 0 || len(c) != 1 {
+	if a, b, c := g.OnReject(noon), g.OnReject(noon+hour), g.OnReject(noon+2*hour); len(a)+len(b) != 0 ||
+		len(c) != 1 {
 		t.Error("three in a row")
 	}
 }
@@ -389,7 +419,8 @@ func testStaleCandles(t *testing.T) {
 	for _, tc := range []struct {
 		ms   int64
 		want State
-	}{{190_000, Active}, {190_001, Reducing}, {610_000, Reducing}, {610_001, Halted}, {190_001, Reducing}, {0, Active}, {700_000, Halted}, {1, Active}} {
+	}{{190_000, Active}, {190_001, Reducing}, {610_000, Reducing}, {610_001, Halted}, {190_001, Reducing},
+		{0, Active}, {700_000, Halted}, {1, Active}} {
 		if got := at(tc.ms); got != tc.want {
 			t.Errorf("%d ms without a candle: %s, want %s", tc.ms, got, tc.want)
 		}
@@ -407,7 +438,8 @@ func TestNoSequenceExceedsCap(t *testing.T) {
 		})
 		symbols := []market.Symbol{btc, eth}
 		price := map[market.Symbol]dec{btc: d("100"), eth: d("10")}
-		held, working := map[market.Symbol]*big.Rat{btc: new(big.Rat), eth: new(big.Rat)}, map[market.Symbol][]*big.Rat{}
+		held, working := map[market.Symbol]*big.Rat{btc: new(big.Rat), eth: new(big.Rat)},
+			map[market.Symbol][]*big.Rat{}
 		asDec := func(r *big.Rat) dec { return d(r.FloatString(8)) }
 		for range rapid.IntRange(1, 60).Draw(t, "steps") {
 			s := rapid.SampledFrom(symbols).Draw(t, "symbol")
@@ -420,8 +452,9 @@ func TestNoSequenceExceedsCap(t *testing.T) {
 					for _, w := range working[x] {
 						sum.Add(sum, w)
 					}
-					a.Symbols = append(a.Symbols, Symbol{Symbol: x, Position: asDec(held[x]), LastClose: price[x], LastCandle: noon,
-						Working: asDec(times(sum, exact(price[x])))})
+					a.Symbols = append(a.Symbols,
+						Symbol{Symbol: x, Position: asDec(held[x]), LastClose: price[x], LastCandle: noon,
+							Working: asDec(times(sum, exact(price[x])))})
 				}
 				if _, ok := g.Check(Order{Symbol: s, Side: market.Buy, Quantity: q}, a); ok {
 					if times(exact(q), exact(price[s])).Cmp(big.NewRat(400, 1)) > 0 {
@@ -463,21 +496,27 @@ func TestTighten(t *testing.T) {
 	server := Defaults(true)
 	server.MaxOrderNotional = amount("500")
 	ten := int64(10)
-	entry := Entry{MaxOrderNotional: amount("600"), MaxPositionNotional: amount("450"), MaxGrossNotional: amount("400"), MaxDrawdown: amount("0.05"), OrdersPerMinute: &ten, PriceCollar: amount("0.5")}
+	entry := Entry{MaxOrderNotional: amount("600"), MaxPositionNotional: amount("450"),
+		MaxGrossNotional: amount("400"), MaxDrawdown: amount("0.05"), OrdersPerMinute: &ten,
+		PriceCollar: amount("0.5")}
 	got := server.Tighten(entry)
-	text := fmt.Sprintln(got.MaxOrderNotional, got.MaxPositionNotional, got.MaxGrossNotional, got.MaxDrawdown, got.OrdersPerMinute, got.PriceCollar, got.MaxDailyLoss, got.MaxDailyLossAmount)
+	text := fmt.Sprintln(got.MaxOrderNotional, got.MaxPositionNotional, got.MaxGrossNotional, got.MaxDrawdown,
+		got.OrdersPerMinute, got.PriceCollar, got.MaxDailyLoss, got.MaxDailyLossAmount)
 	if want := "400 400 400 0.05 10 0.05 0.03 <nil>\n"; text != want {
 		t.Errorf("got  %swant %s", text, want)
 	}
-	if !got.Capped() || Defaults(true).Capped() || !Defaults(true).Tighten(Entry{MaxGrossNotional: amount("1")}).Capped() {
+	if !got.Capped() || Defaults(true).Capped() ||
+		!Defaults(true).Tighten(Entry{MaxGrossNotional: amount("1")}).Capped() {
 		t.Error("Capped is wrong")
 	}
-	if many := int64(1) << 40; server.Tighten(Entry{OrdersPerMinute: &many}).OrdersPerMinute != server.OrdersPerMinute {
+	if many := int64(1) << 40; server.Tighten(
+		Entry{OrdersPerMinute: &many}).OrdersPerMinute != server.OrdersPerMinute {
 		t.Error("an entry that allows more has loosened the limits")
 	}
 }
 
-// TestEntryOfZero: a 0 in an entry is a limit like any other and allows nothing; what the entry lacks stays as it is.
+// TestEntryOfZero: a 0 in an entry is a limit like any other and allows nothing; what the entry lacks stays
+// as it is.
 func TestEntryOfZero(t *testing.T) {
 	none, zero := int64(0), amount("0")
 	with := func(e Entry) *Guard { return guard(t, func(l *Limits) { *l = l.Tighten(e) }) }
@@ -485,20 +524,25 @@ func TestEntryOfZero(t *testing.T) {
 		t.Errorf("an empty entry: %+v", l)
 	}
 	small := buys("0.00000001")
-	if v, ok := with(Entry{OrdersPerMinute: &none}).Check(small, account(nil)); ok || codes(v) != "ORDER_RATE_EXCEEDED" {
+	if v, ok := with(Entry{OrdersPerMinute: &none}).Check(small, account(nil)); ok ||
+		codes(v) != "ORDER_RATE_EXCEEDED" {
 		t.Errorf("no orders a minute: %q", codes(v))
 	}
-	if v, ok := with(Entry{MaxOrderNotional: zero}).Check(small, account(nil)); ok || codes(v) != "ORDER_NOTIONAL_EXCEEDED" {
+	if v, ok := with(Entry{MaxOrderNotional: zero}).Check(small, account(nil)); ok ||
+		codes(v) != "ORDER_NOTIONAL_EXCEEDED" {
 		t.Errorf("no order value: %q", codes(v))
 	}
-	if v, ok := with(Entry{MaxPositionNotional: zero}).Check(small, account(nil)); ok || codes(v) != "ORDER_NOTIONAL_EXCEEDED POSITION_NOTIONAL_EXCEEDED" {
+	if v, ok := with(Entry{MaxPositionNotional: zero}).Check(small, account(nil)); ok ||
+		codes(v) != "ORDER_NOTIONAL_EXCEEDED POSITION_NOTIONAL_EXCEEDED" {
 		t.Errorf("no position: %q", codes(v))
 	}
-	if v, ok := with(Entry{MaxGrossNotional: zero}).Check(small, account(nil)); ok || codes(v) != "ORDER_NOTIONAL_EXCEEDED POSITION_NOTIONAL_EXCEEDED GROSS_NOTIONAL_EXCEEDED" {
+	if v, ok := with(Entry{MaxGrossNotional: zero}).Check(small, account(nil)); ok ||
+		codes(v) != "ORDER_NOTIONAL_EXCEEDED POSITION_NOTIONAL_EXCEEDED GROSS_NOTIONAL_EXCEEDED" {
 		t.Errorf("no capital: %q", codes(v))
 	}
 	g := with(Entry{PriceCollar: zero})
-	for price, want := range map[string]string{"100": "", "100.00000001": "PRICE_OUTSIDE_COLLAR", "99.99999999": "PRICE_OUTSIDE_COLLAR"} {
+	for price, want := range map[string]string{"100": "", "100.00000001": "PRICE_OUTSIDE_COLLAR",
+		"99.99999999": "PRICE_OUTSIDE_COLLAR"} {
 		o := buys("1")
 		o.LimitPrice = d(price)
 		if v, _ := g.Check(o, account(nil)); codes(v) != want {
@@ -530,13 +574,15 @@ func TestOptions(t *testing.T) {
 		t.Fatal(err)
 	}
 	real, play := o.For(true), o.For(false)
-	if real.MaxOrderFraction.String() != "0.05" || real.MaxPositionFraction.String() != "0.25" || real.MaxGrossFraction.String() != "1" || real.Capped() {
+	if real.MaxOrderFraction.String() != "0.05" || real.MaxPositionFraction.String() != "0.25" ||
+		real.MaxGrossFraction.String() != "1" || real.Capped() {
 		t.Errorf("real money: %+v", real)
 	}
 	if play.MaxOrderFraction.String() != "1" || play.MaxPositionFraction.String() != "1" {
 		t.Errorf("no real money: %+v", play)
 	}
-	o, err = parse(map[string]string{"max-order-notional": "250.5", "max-rejects": "2/4", "stale-candles": "20", "paper": "enforce", "burst": "3", "max-order-fraction": "0.5"})
+	o, err = parse(map[string]string{"max-order-notional": "250.5", "max-rejects": "2/4",
+		"stale-candles": "20", "paper": "enforce", "burst": "3", "max-order-fraction": "0.5"})
 	if err != nil || o.Paper != Enforce {
 		t.Fatal(err)
 	}
@@ -549,14 +595,17 @@ func TestOptions(t *testing.T) {
 		t.Errorf("%v\n got %s\nwant %s", err, raw, want)
 	}
 	for name, bad := range map[string][]string{
-		"max-order-notional": {"0", "-1", "x", "1e3", "9999999999999999999999"}, "max-drawdown": {"1.1", "0"}, "max-daily-loss": {"2"},
-		"burst": {"0", "1.5", "1000001"}, "max-rejects": {"0", "3/", "3/x", "/5"}, "stale-candles": {"0", "3/2", "3/"}, "paper": {"off"},
+		"max-order-notional": {"0", "-1", "x", "1e3", "9999999999999999999999"}, "max-drawdown": {"1.1", "0"},
+		"max-daily-loss": {"2"},
+		"burst":          {"0", "1.5", "1000001"}, "max-rejects": {"0", "3/", "3/x", "/5"},
+		"stale-candles": {"0", "3/2", "3/"}, "paper": {"off"},
 		"orders-per-second": {"0"}, "price-collar": {"nan"},
 	} {
 		for _, v := range bad {
 			_, err := parse(map[string]string{name: v})
 			var oe *OptionError
-			if !errors.As(err, &oe) || oe.Option != (Option{Name: name}).Env() || !strings.Contains(err.Error(), "SERVICE_RISK_") {
+			if !errors.As(err, &oe) || oe.Option != (Option{Name: name}).Env() ||
+				!strings.Contains(err.Error(), "SERVICE_RISK_") {
 				t.Errorf("%s=%q: %v", name, v, err)
 			}
 		}

@@ -70,7 +70,7 @@ func (g *Guard) find(code Code) int {
 // Stands reports whether a reason stands.
 func (g *Guard) Stands(code Code) bool { return g.find(code) >= 0 }
 
-// State is the worst of the reasons that count.
+// State returns the worst of the reasons that count.
 func (g *Guard) State() State {
 	worst := Active
 	for _, r := range g.state.reasons {
@@ -275,7 +275,7 @@ type rate struct {
 	same   map[string]int
 }
 
-// drained is what of the burst is still used at a time: it runs out at so many orders a second.
+// drained returns what of the burst is still used at a time: it runs out at so many orders a second.
 func (r *rate) drained(now market.Time, perSecond dec) *big.Rat {
 	if r.used == nil {
 		return new(big.Rat)
@@ -301,7 +301,7 @@ func (r *rate) full(now market.Time, l Limits) string {
 
 var one = big.NewRat(1, 1)
 
-// since is the times after one.
+// since returns the times after one.
 func since(list []market.Time, t market.Time) []market.Time {
 	for i := range list {
 		if list[i] > t {

@@ -14,9 +14,9 @@ import (
 	"github.com/assay-run/assay/lab/falsify/judge/lines"
 )
 
-// Evidence files are CSV by RFC 4180 with line feeds and a header: money as plain decimals in
-// full, other numbers with 12 significant digits and without exponent, times as
-// 2024-01-01T00:00:00.000Z; an empty field is null. Equal input gives equal bytes.
+// Evidence files are CSV by RFC 4180 with line feeds and a header: money as plain decimals in full,
+// other numbers with 12 significant digits and without exponent, times as 2024-01-01T00:00:00.000Z;
+// an empty field is null. Equal input gives equal bytes.
 
 // Dir is the folder of all evidence in the folder of a run.
 const Dir = "falsify"

@@ -50,23 +50,31 @@ func TestTheHashOfTheDefault(t *testing.T) {
 }
 
 func TestAFileChangesWhatItNames(t *testing.T) {
-	p, err := Decode([]byte(`{"policy":{"cost_pass":3},"id":"strict","schema":"falsify-profile/2","replicas":499}`), catalogue)
+	p, err := Decode(
+		[]byte(`{"policy":{"cost_pass":3},"id":"strict","schema":"falsify-profile/2","replicas":499}`),
+		catalogue)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.ID != "strict" || p.Replicas != 499 || p.Policy.CostPass != 3 || p.Policy.CostWarn != 1.5 || p.Noise != 20 {
+	if p.ID != "strict" || p.Replicas != 499 || p.Policy.CostPass != 3 || p.Policy.CostWarn != 1.5 ||
+		p.Noise != 20 {
 		t.Errorf("%+v", p)
 	}
 }
 
 func TestWhatIsWrongIsNamed(t *testing.T) {
 	for text, pointer := range map[string]string{
-		`[]`: "", `{"id":"a","id":"b"}`: "", `{"schema":"x"}`: "/schema", `{"id":""}`: "/id", `{"noise":0}`: "/noise",
-		`{"replicas":18}`: "/replicas", `{"replicas":100000}`: "/replicas", `{"replicas":1.5}`: "/replicas", `{"selections":1}`: "/selections",
-		`{"luck":1}`: "/luck", `{"a/b":1}`: "/a~1b", `{"policy":{"luck":1}}`: "/policy/luck", `{"policy":[]}`: "/policy", `{"policy":null}`: "/policy",
+		`[]`: "", `{"id":"a","id":"b"}`: "", `{"schema":"x"}`: "/schema", `{"id":""}`: "/id",
+		`{"noise":0}`:     "/noise",
+		`{"replicas":18}`: "/replicas", `{"replicas":100000}`: "/replicas", `{"replicas":1.5}`: "/replicas",
+		`{"selections":1}`: "/selections",
+		`{"luck":1}`:       "/luck", `{"a/b":1}`: "/a~1b", `{"policy":{"luck":1}}`: "/policy/luck",
+		`{"policy":[]}`: "/policy", `{"policy":null}`: "/policy",
 		`{"skip":["luck"]}`: "/skip/0", `{"only":["regime","luck"]}`: "/only/1", `{"only":"regime"}`: "/only",
-		`{"policy":{"p_pass":0.2}}`: "/policy/p_warn", `{"policy":{"p_warn":2}}`: "/policy/p_warn", `{"policy":{"delay_warn":0.6}}`: "/policy/delay_warn",
-		`{"policy":{"cost_pass":4}}`: "/policy/cost_pass", `{"policy":{"cost_warn":3}}`: "/policy/cost_warn", `{"policy":{"keep":"half"}}`: "/policy/keep",
+		`{"policy":{"p_pass":0.2}}`: "/policy/p_warn", `{"policy":{"p_warn":2}}`: "/policy/p_warn",
+		`{"policy":{"delay_warn":0.6}}`: "/policy/delay_warn",
+		`{"policy":{"cost_pass":4}}`:    "/policy/cost_pass",
+		`{"policy":{"cost_warn":3}}`:    "/policy/cost_warn", `{"policy":{"keep":"half"}}`: "/policy/keep",
 		`{"only":["regime"],"skip":["capacity","regime"]}`:            "/skip/1",
 		`{"id":"falsify-profile/2","replicas":198}`:                   "/id",
 		`{"id":"falsify-profile/2","policy":{"p_pass":1,"p_warn":1}}`: "/id",
@@ -99,14 +107,17 @@ func TestTheIDOfTheDefaultIsItsOwn(t *testing.T) {
 	}
 	// With the options of the command line it stays the default, also as the stored file
 	// of a falsification that names its plan.
-	p, err := Decode([]byte(`{"schema":"falsify-profile/2","full":true,"skip":["capacity"],"plan":"abc","noise":2e1}`), catalogue)
+	p, err := Decode(
+		[]byte(`{"schema":"falsify-profile/2","full":true,"skip":["capacity"],"plan":"abc","noise":2e1}`),
+		catalogue)
 	if err != nil || !p.Full || p.Plan != "abc" || len(p.Looser()) != 0 {
 		t.Errorf("%+v, %v", p, err)
 	}
 }
 
 func TestLooserThresholdsAreFound(t *testing.T) {
-	p, err := Decode([]byte(`{"schema":"falsify-profile/2","id":"easy","replicas":99999,"policy":{"p_warn":1,"keep":0.9,"year_share":0.7}}`), catalogue)
+	p, err := Decode(
+		[]byte(`{"schema":"falsify-profile/2","id":"easy","replicas":99999,"policy":{"p_warn":1,"keep":0.9,"year_share":0.7}}`), catalogue)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +129,8 @@ func TestLooserThresholdsAreFound(t *testing.T) {
 // A file of the format before is read, and is one of this format from then on; the former
 // default itself cannot be asked for.
 func TestProfilesOfTheFormerFormatAreRead(t *testing.T) {
-	p, err := Decode([]byte(`{"schema":"falsify-profile/1","id":"strict","noise":30,"policy":{"keep":0.6}}`), catalogue)
+	p, err := Decode([]byte(`{"schema":"falsify-profile/1","id":"strict","noise":30,"policy":{"keep":0.6}}`),
+		catalogue)
 	if err != nil || p.Schema != Schema || p.ID != "strict" || p.Noise != 30 || p.Policy.Keep != 0.6 ||
 		p.Policy.PlausibleSharpe != 0.15 {
 		t.Errorf("%+v, %v", p, err)
@@ -142,11 +154,13 @@ func TestProfilesOfTheFormerFormatAreRead(t *testing.T) {
 }
 
 func TestOptionsComeOnTop(t *testing.T) {
-	p, err := Default().With(Options{Full: true, Only: []string{"regime", "determinism", "regime"}, Skip: []string{"capacity"}}, catalogue)
+	p, err := Default().With(Options{Full: true, Only: []string{"regime", "determinism", "regime"},
+		Skip: []string{"capacity"}}, catalogue)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !p.Full || p.Permutations() != 999 || !slices.Equal(p.Only, []string{"determinism", "regime"}) || !slices.Equal(p.Skip, []string{"capacity"}) {
+	if !p.Full || p.Permutations() != 999 || !slices.Equal(p.Only, []string{"determinism", "regime"}) ||
+		!slices.Equal(p.Skip, []string{"capacity"}) {
 		t.Errorf("%+v", p)
 	}
 	if !p.Selects("regime") || p.Selects("capacity") || p.Selects("cost_stress") {
@@ -156,7 +170,8 @@ func TestOptionsComeOnTop(t *testing.T) {
 	if _, err := Default().With(Options{Skip: []string{"luck"}}, catalogue); !errors.As(err, &bad) {
 		t.Error(err)
 	}
-	if _, err := Default().With(Options{Only: []string{"regime"}, Skip: []string{"regime"}}, catalogue); !errors.As(err, &bad) || bad.Pointer != "/skip/0" {
+	if _, err := Default().With(Options{Only: []string{"regime"}, Skip: []string{"regime"}},
+		catalogue); !errors.As(err, &bad) || bad.Pointer != "/skip/0" {
 		t.Error(err)
 	}
 	if plain := Default(); plain.Permutations() != 199 || !plain.Selects("capacity") {
@@ -165,11 +180,14 @@ func TestOptionsComeOnTop(t *testing.T) {
 }
 
 func TestEqualProfilesHaveEqualHashes(t *testing.T) {
-	one, err := Decode([]byte(`{"schema":"falsify-profile/2","id":"x","noise":5,"policy":{"p_pass":0.01}}`), catalogue)
+	one, err := Decode([]byte(`{"schema":"falsify-profile/2","id":"x","noise":5,"policy":{"p_pass":0.01}}`),
+		catalogue)
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := Decode([]byte(`{ "policy": {"p_pass": 1e-2}, "noise": 5.0e0, "id": "x", "schema": "falsify-profile/2" }`), catalogue)
+	two, err := Decode(
+		[]byte(`{ "policy": {"p_pass": 1e-2}, "noise": 5.0e0, "id": "x", "schema": "falsify-profile/2" }`),
+		catalogue)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,10 @@ func TestPriceNoiseByHand(t *testing.T) {
 		for k, price := range []float64{s.Open[i], s.High[i], s.Low[i], s.Close[i]} {
 			x[k] = math.Round(price*(1+size*stream.Normal())*100) / 100
 		}
-		if got.Open[i] != x[0] || got.Close[i] != x[3] || got.High[i] != slices.Max(x[:]) || got.Low[i] != slices.Min(x[:]) {
-			t.Errorf("candle %d: %v %v %v %v, drawn %v", i, got.Open[i], got.High[i], got.Low[i], got.Close[i], x)
+		if got.Open[i] != x[0] || got.Close[i] != x[3] || got.High[i] != slices.Max(x[:]) ||
+			got.Low[i] != slices.Min(x[:]) {
+			t.Errorf("candle %d: %v %v %v %v, drawn %v", i, got.Open[i], got.High[i], got.Low[i],
+				got.Close[i], x)
 		}
 	}
 }
@@ -69,7 +71,8 @@ func TestGaps(t *testing.T) {
 			if s.Time[0] != was.Time[0] {
 				t.Fatal("the first candle is gone")
 			}
-			if lost := was.Len() - s.Len(); n > 1 && (lost < max(n/100, 1) || lost > max(n/100, 1)+24) || n == 1 && lost != 0 {
+			if lost := was.Len() - s.Len(); n > 1 && (lost < max(n/100, 1) || lost > max(n/100, 1)+24) ||
+				n == 1 && lost != 0 {
 				t.Fatalf("%d of %d candles are left out", lost, n)
 			}
 			k := 0
@@ -164,10 +167,12 @@ func TestMetamorphic(t *testing.T) {
 		s := set[i].Series
 		for j := range s.Time {
 			c, w := scaled[i].Series.At(j), s.At(j)
-			if c.Open != w.Open*1000 || c.Low != w.Low*1000 || c.Volume != w.Volume/1000 || c.OpenTime != w.OpenTime {
+			if c.Open != w.Open*1000 || c.Low != w.Low*1000 || c.Volume != w.Volume/1000 ||
+				c.OpenTime != w.OpenTime {
 				t.Fatalf("%+v, was %+v", c, w)
 			}
-			if m := shifted[i].Series.At(j); m.OpenTime-w.OpenTime != 364*24*3600*1000 || m.Close != w.Close || m.OpenTime.Time().Weekday() != w.OpenTime.Time().Weekday() {
+			if m := shifted[i].Series.At(j); m.OpenTime-w.OpenTime != 364*24*3600*1000 ||
+				m.Close != w.Close || m.OpenTime.Time().Weekday() != w.OpenTime.Time().Weekday() {
 				t.Fatalf("%+v, was %+v", m, w)
 			}
 		}
@@ -178,7 +183,8 @@ func TestMetamorphic(t *testing.T) {
 		if names[s.Symbol] != name || name == s.Symbol || name.Quote() != renamed[0].Series.Symbol.Quote() {
 			t.Error(s.Symbol, " became ", name)
 		}
-		if _, err := market.ParseSymbol(string(name)); err != nil || !slices.Equal(renamed[i].Series.Close, s.Close) {
+		if _, err := market.ParseSymbol(string(name)); err != nil ||
+			!slices.Equal(renamed[i].Series.Close, s.Close) {
 			t.Error(err)
 		}
 	}
@@ -198,7 +204,8 @@ func TestCuts(t *testing.T) {
 		if !slices.Equal(decisions, given) || !slices.Equal(cuts, replay.Cuts(decisions, first, last, seed)) {
 			t.Fatal("not the same again")
 		}
-		if !slices.IsSorted(cuts) || len(slices.Compact(slices.Clone(cuts))) != len(cuts) || len(cuts) != min(20, last-first) {
+		if !slices.IsSorted(cuts) || len(slices.Compact(slices.Clone(cuts))) != len(cuts) ||
+			len(cuts) != min(20, last-first) {
 			t.Fatalf("%v of [%d, %d)", cuts, first, last)
 		}
 		at := map[int]bool{}

@@ -22,7 +22,8 @@ func synth(n int, seeds ...int64) replay.Set {
 		s := sdktest.Synth(uint64(seed), n, y2020.Time(), time.Hour)
 		s.Symbol = market.Symbol([]string{"A/Q", "B/Q", "C/Q"}[i])
 		set = append(set, replay.Candles{Dataset: candle.Dataset{
-			Exchange: "sample", Symbol: s.Symbol, Timeframe: s.Timeframe, Calendar: candle.AllDays, PriceStep: decimal.MustParse("0.01"), VolumeUnit: "base",
+			Exchange: "sample", Symbol: s.Symbol, Timeframe: s.Timeframe, Calendar: candle.AllDays,
+			PriceStep: decimal.MustParse("0.01"), VolumeUnit: "base",
 		}, Series: s})
 	}
 	return set
@@ -43,7 +44,8 @@ func copied(set replay.Set) replay.Set {
 }
 
 func equal(a, b *market.Series) bool {
-	return a.Symbol == b.Symbol && slices.Equal(a.Time, b.Time) && slices.Equal(a.Open, b.Open) && slices.Equal(a.High, b.High) &&
+	return a.Symbol == b.Symbol && slices.Equal(a.Time, b.Time) && slices.Equal(a.Open, b.Open) &&
+		slices.Equal(a.High, b.High) &&
 		slices.Equal(a.Low, b.Low) && slices.Equal(a.Close, b.Close) && slices.Equal(a.Volume, b.Volume)
 }
 
@@ -61,7 +63,8 @@ func sound(t interface {
 	for i := range s.Time {
 		o, h, l, c := s.Open[i], s.High[i], s.Low[i], s.Close[i]
 		const slack = 1 + 1e-12
-		if !(l > 0 && h*slack >= max(o, c) && l <= min(o, c)*slack && h < 1e18) || i > 0 && s.Time[i] <= s.Time[i-1] {
+		if !(l > 0 && h*slack >= max(o, c) && l <= min(o, c)*slack && h < 1e18) || i > 0 &&
+			s.Time[i] <= s.Time[i-1] {
 			t.Fatalf("candle %d: %v %v %v %v at %s", i, o, h, l, c, s.Time[i])
 		}
 	}

@@ -45,9 +45,9 @@ type Candles struct {
 // a Set is a new one.
 type Set []Candles
 
-// Window is the part of the data that a replay may know: the candles that open in
-// [Start, End), and of each symbol at most Lead earlier ones to warm up with. A Start of
-// 0 is the first candle. End has no default: later candles must stay unseen.
+// Window is the part of the data that a replay may know: the candles that open in [Start, End),
+// and of each symbol at most Lead earlier ones to warm up with. A Start of 0 is the first
+// candle. End has no default: later candles must stay unseen.
 type Window struct {
 	Start, End market.Time
 	Lead       int

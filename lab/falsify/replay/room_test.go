@@ -37,7 +37,8 @@ func TestLoad(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, b := src.Set[0].Series.Symbol, src.Set[1].Series.Symbol; len(src.Set) != 2 || a != "B/Q" || b != "A/Q" {
+	if a, b := src.Set[0].Series.Symbol, src.Set[1].Series.Symbol; len(src.Set) != 2 || a != "B/Q" ||
+		b != "A/Q" {
 		t.Error(a, b)
 	}
 	for _, c := range src.Set {
@@ -52,7 +53,8 @@ func TestLoad(t *testing.T) {
 	if err := src.Close(); err != nil || src.Set != nil {
 		t.Error(err)
 	}
-	for _, bad := range []replay.Window{{}, {Start: w.Start}, {Start: w.End, End: w.Start}, {End: w.End, Lead: -1}, {End: y2020 - 5}} {
+	for _, bad := range []replay.Window{{}, {Start: w.Start}, {Start: w.End, End: w.Start},
+		{End: w.End, Lead: -1}, {End: y2020 - 5}} {
 		if _, err := replay.Load(ctx, store.Store, "sample", hour, pins, bad); err == nil {
 			t.Errorf("%+v is a window", bad)
 		}
@@ -60,7 +62,8 @@ func TestLoad(t *testing.T) {
 	if _, err := replay.Load(ctx, store.Store, "sample", hour, []replay.Pin{{"C/Q", ""}}, w); err == nil {
 		t.Error("an unknown symbol is loaded")
 	}
-	if src, err := replay.Load(ctx, store.Store, "sample", hour, pins, replay.Window{End: w.End, Lead: 5}); err != nil || src.Set[0].Series.Time[0] != y2020 {
+	if src, err := replay.Load(ctx, store.Store, "sample", hour, pins,
+		replay.Window{End: w.End, Lead: 5}); err != nil || src.Set[0].Series.Time[0] != y2020 {
 		t.Error("no start is the first candle: ", err)
 	} else if err := src.Close(); err != nil {
 		t.Error(err)
@@ -98,7 +101,8 @@ func TestRooms(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(root, "room-left", "set-1"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(root, "room-left", "set-1", "x.candles"), []byte("x"), 0o400); err != nil {
+	if err := os.WriteFile(filepath.Join(root, "room-left", "set-1", "x.candles"), []byte("x"),
+		0o400); err != nil {
 		t.Fatal(err)
 	}
 	first, err := replay.Enter(state)
@@ -121,7 +125,8 @@ func TestRooms(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := store.OpenSeries(d)
-	if err != nil || f.Series().Len() != 50 || d.PriceStep.String() != "0.01" || d.Calendar != candle.AllDays {
+	if err != nil || f.Series().Len() != 50 || d.PriceStep.String() != "0.01" ||
+		d.Calendar != candle.AllDays {
 		t.Fatalf("%+v, %v", d, err)
 	}
 	path := store.Path(d.SHA256)

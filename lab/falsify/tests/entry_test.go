@@ -34,7 +34,8 @@ func TestRandomEntryWithoutRoomIsTheRun(t *testing.T) {
 
 func TestNoRandomEntry(t *testing.T) {
 	candles := []*market.Series{walk("A/Q", 60, 1)}
-	if _, why, err := randomentry.NewRandomEntry(play(t, candles, nil, 0)); why != stat.NoTrades || err != nil {
+	if _, why, err := randomentry.NewRandomEntry(play(t, candles, nil, 0)); why != stat.NoTrades ||
+		err != nil {
 		t.Error(why, err)
 	}
 	r := play(t, candles, []hold{{0, 1, 59, 1, 1}}, 0)
@@ -159,7 +160,8 @@ func BenchmarkRandomEntry(b *testing.B) {
 	price := 100.0
 	for i := range 46000 {
 		c := price * (1 + .005*stream.Normal())
-		s.Append(market.Candle{OpenTime: y2020.Add(time.Duration(i) * time.Hour), Open: price, High: price * 2, Low: price / 2, Close: c, Volume: 1})
+		s.Append(market.Candle{OpenTime: y2020.Add(time.Duration(i) * time.Hour), Open: price,
+			High: price * 2, Low: price / 2, Close: c, Volume: 1})
 		price = c
 	}
 	var holds []hold

@@ -41,7 +41,8 @@ func walk(symbol market.Symbol, n int, seed uint64) *market.Series {
 	for i := range n {
 		c := price * (1 + .03*s.Normal())
 		out.Append(market.Candle{
-			OpenTime: y2020.Add(time.Duration(i) * 24 * time.Hour), Open: price, Close: c, High: max(price, c) * 1.005, Low: min(price, c) * .995, Volume: 1000,
+			OpenTime: y2020.Add(time.Duration(i) * 24 * time.Hour), Open: price, Close: c,
+			High: max(price, c) * 1.005, Low: min(price, c) * .995, Volume: 1000,
 		})
 		price = c
 	}
@@ -85,9 +86,11 @@ func play(t *testing.T, candles []*market.Series, holds []hold, cost float64) *a
 				}
 				gross := q * (price - entered[h.symbol])
 				r.Results.Trades = append(r.Results.Trades, market.Trade{
-					Symbol: s.Symbol, Direction: direction, Quantity: dec(t, math.Abs(q)), EntryTime: s.Time[h.enter], ExitTime: s.Time[k],
-					EntryPrice: dec(t, entered[h.symbol]), ExitPrice: dec(t, price), GrossPnL: dec(t, gross), Fees: dec(t, fee+paid[h.symbol]),
-					PnL: dec(t, gross-fee-paid[h.symbol]), CandlesHeld: h.exit - h.enter,
+					Symbol: s.Symbol, Direction: direction, Quantity: dec(t, math.Abs(q)),
+					EntryTime: s.Time[h.enter], ExitTime: s.Time[k],
+					EntryPrice: dec(t, entered[h.symbol]), ExitPrice: dec(t, price), GrossPnL: dec(t, gross),
+					Fees: dec(t, fee+paid[h.symbol]),
+					PnL:  dec(t, gross-fee-paid[h.symbol]), CandlesHeld: h.exit - h.enter,
 				})
 			}
 		}
@@ -100,7 +103,8 @@ func play(t *testing.T, candles []*market.Series, holds []hold, cost float64) *a
 			}
 		}
 		e := equity(func(s *market.Series) float64 { return s.Close[k] })
-		curve.OpenTime, curve.CloseTime = append(curve.OpenTime, candles[0].Time[k]), append(curve.CloseTime, candles[0].CloseTime(k))
+		curve.OpenTime, curve.CloseTime = append(curve.OpenTime, candles[0].Time[k]),
+			append(curve.CloseTime, candles[0].CloseTime(k))
 		curve.Equity, curve.Exposure = append(curve.Equity, e), append(curve.Exposure, math.Abs(e-money)/e)
 		r.Results.Equity.PositionValue = append(r.Results.Equity.PositionValue, e-money)
 	}
@@ -109,12 +113,14 @@ func play(t *testing.T, candles []*market.Series, holds []hold, cost float64) *a
 		if s := candles[i]; q != 0 {
 			last := s.Close[s.Len()-1]
 			r.Results.Positions = append(r.Results.Positions, market.Position{
-				Symbol: s.Symbol, Quantity: dec(t, q), UnrealizedPnL: dec(t, q*(last-entered[i])), Fees: dec(t, paid[i]),
+				Symbol: s.Symbol, Quantity: dec(t, q), UnrealizedPnL: dec(t, q*(last-entered[i])),
+				Fees: dec(t, paid[i]),
 			})
 		}
 	}
 	r.Results.FinalValue = dec(t, curve.Equity[len(curve.Equity)-1]).String()
-	r.Input = metric.Input{Timeframe: candles[0].Timeframe, Calendar: metric.Calendar24x7, Curves: []metric.Curve{curve}, Trades: r.Results.Trades}
+	r.Input = metric.Input{Timeframe: candles[0].Timeframe, Calendar: metric.Calendar24x7,
+		Curves: []metric.Curve{curve}, Trades: r.Results.Trades}
 	return r
 }
 

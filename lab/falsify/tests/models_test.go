@@ -35,7 +35,8 @@ func TestHoldingAgainstItself(t *testing.T) {
 		t.Errorf("%+v", [...]float64{b.Mean, b.Low, b.High, b.P})
 	}
 	near(t, "exposure", b.Exposure, .996, .01)
-	near(t, "a day's difference", b.Difference[100], b.Strategy[100]-b.Exposure*(candles[0].Close[101]/candles[0].Close[100]-1), 1e-15)
+	near(t, "a day's difference", b.Difference[100],
+		b.Strategy[100]-b.Exposure*(candles[0].Close[101]/candles[0].Close[100]-1), 1e-15)
 }
 
 // Who buys in the first hour of a market that rises has held it, no more: that hour is
@@ -50,7 +51,8 @@ func TestAlwaysInvestedIsHolding(t *testing.T) {
 		price *= 1.001 + .002*moves.Normal()
 		candles.Close[i] = price
 	}
-	b, why, err := buyandhold.AgainstHolding(play(t, []*market.Series{candles}, []hold{{0, 1, 0, 1, .99999}}, 0), 1, 999)
+	b, why, err := buyandhold.AgainstHolding(play(t, []*market.Series{candles}, []hold{{0, 1, 0, 1, .99999}},
+		0), 1, 999)
 	if why != "" || err != nil || b.Low > 0 || b.High < 0 || len(b.Difference) != 99 {
 		t.Errorf("%+v, %s, %v", [...]float64{b.Mean, b.Low, b.High, b.P, b.Exposure}, why, err)
 	}
@@ -78,7 +80,8 @@ func TestHoldingByHand(t *testing.T) {
 // A constant difference has no interval but itself; too few days have none at all.
 func TestHoldingWithoutSpread(t *testing.T) {
 	r := play(t, []*market.Series{walk("A/Q", 100, 3)}, nil, 0)
-	if b, why, err := buyandhold.AgainstHolding(r, 1, 99); why != "" || err != nil || b.Low != 0 || b.High != 0 || b.P != 1 || b.MeanBlock != 1 {
+	if b, why, err := buyandhold.AgainstHolding(r, 1, 99); why != "" || err != nil || b.Low != 0 ||
+		b.High != 0 || b.P != 1 || b.MeanBlock != 1 {
 		t.Errorf("%+v, %s, %v", b, why, err)
 	}
 	short := play(t, []*market.Series{walk("A/Q", 8, 3)}, []hold{{0, 1, 3, 1, 1}}, 0)
@@ -130,7 +133,8 @@ func TestShuffleTrades(t *testing.T) {
 	}
 	// In two of the six orders the gain stands between: 1 - .5 and 1 - .8 * 1.5 * .5 = .4 .
 	near(t, "median", d.P50, .6, 1e-9)
-	if _, why, err := tradeshuffle.ShuffleTrades(play(t, []*market.Series{candles}, nil, 0), 1, 9); why != stat.NoTrades || err != nil {
+	if _, why, err := tradeshuffle.ShuffleTrades(play(t, []*market.Series{candles}, nil, 0), 1,
+		9); why != stat.NoTrades || err != nil {
 		t.Error(why, err)
 	}
 }
@@ -155,13 +159,15 @@ func TestByRegime(t *testing.T) {
 		t.Error(days)
 	}
 	near(t, "profit of the years", money, got.Total, 1e-8)
-	if len(got.Years) != 2 || got.Years[0].Name != "2020" || got.Years[0].Days != 365 || got.Years[1].Name != "2021" {
+	if len(got.Years) != 2 || got.Years[0].Name != "2020" || got.Years[0].Days != 365 ||
+		got.Years[1].Name != "2021" {
 		t.Errorf("%+v", got.Years)
 	}
 	if len(got.Terciles) != 3 || got.Terciles[0].Days+got.Terciles[1].Days+got.Terciles[2].Days != 399-29 {
 		t.Fatalf("%+v", got.Terciles)
 	}
-	if low, high := got.Terciles[0], got.Terciles[2]; low.Name != "volatility_low" || math.Abs(low.PnL) > math.Abs(high.PnL)/10 {
+	if low, high := got.Terciles[0], got.Terciles[2]; low.Name != "volatility_low" ||
+		math.Abs(low.PnL) > math.Abs(high.PnL)/10 {
 		t.Errorf("%+v, %+v", low, high)
 	}
 	short, err := regime.ByRegime(play(t, []*market.Series{walk("A/Q", 20, 1)}, nil, 0))
@@ -250,7 +256,8 @@ func TestWithoutBestOfAGrownAccount(t *testing.T) {
 		if i == 21 {
 			next = price * 2.5 // the best, when there is most
 		}
-		s.Append(market.Candle{OpenTime: y2020.Add(time.Duration(i) * 24 * time.Hour), Open: price, Close: next, High: next, Low: price, Volume: 1})
+		s.Append(market.Candle{OpenTime: y2020.Add(time.Duration(i) * 24 * time.Hour), Open: price,
+			Close: next, High: next, Low: price, Volume: 1})
 		if price = next; i%2 == 1 && i < 23 {
 			holds = append(holds, hold{0, i, i + 1, 1, 1})
 		}
@@ -290,18 +297,21 @@ func TestReplicasHaveAllNumbers(t *testing.T) {
 }
 
 func TestCostOf(t *testing.T) {
-	fill := market.Fill{Quantity: decimal.MustParse("2"), Price: decimal.MustParse("100"), Fee: decimal.MustParse("0.2"), Slippage: decimal.MustParse("0.3")}
+	fill := market.Fill{Quantity: decimal.MustParse("2"), Price: decimal.MustParse("100"),
+		Fee: decimal.MustParse("0.2"), Slippage: decimal.MustParse("0.3")}
 	r := &artifact.Results{InitialCash: "1000", FinalValue: "1009", Fills: []market.Fill{fill, fill}}
 	var in metric.Input
 	for i := range r.Fills {
 		in.Totals.AddFill(&r.Fills[i])
 	}
 	c, err := account.CostOf(2, r, in)
-	if err != nil || c.Net.String() != "9" || c.Costs.String() != "1.0" || c.Gross.String() != "10.0" || c.Turnover != 400 || c.Multiplier != 2 {
+	if err != nil || c.Net.String() != "9" || c.Costs.String() != "1.0" || c.Gross.String() != "10.0" ||
+		c.Turnover != 400 || c.Multiplier != 2 {
 		t.Fatalf("%+v, %v", c, err)
 	}
 	near(t, "break even", *c.BreakEvenBps, 250, 1e-9)
-	if c, err := account.CostOf(1, &artifact.Results{InitialCash: "1", FinalValue: "1"}, metric.Input{}); err != nil || c.BreakEvenBps != nil {
+	if c, err := account.CostOf(1, &artifact.Results{InitialCash: "1", FinalValue: "1"},
+		metric.Input{}); err != nil || c.BreakEvenBps != nil {
 		t.Errorf("%+v, %v", c, err)
 	}
 	if _, err := account.CostOf(1, &artifact.Results{InitialCash: "1"}, metric.Input{}); err == nil {
@@ -315,7 +325,9 @@ func TestCapacityOf(t *testing.T) {
 	at := func(i int, q string, role market.Role) market.Fill {
 		return market.Fill{Symbol: "A/Q", Time: s.Time[i], Quantity: decimal.MustParse(q), Role: role}
 	}
-	r := &account.Run{Candles: []*market.Series{s}, Results: &artifact.Results{Fills: []market.Fill{at(0, "5", 0), at(1, "2", 0), at(1, "5", market.RoleEndOfData)}}}
+	r := &account.Run{Candles: []*market.Series{s},
+		Results: &artifact.Results{Fills: []market.Fill{at(0, "5", 0), at(1, "2", 0),
+			at(1, "5", market.RoleEndOfData)}}}
 	c, why, err := capacity.CapacityOf(r, .1)
 	if why != "" || err != nil {
 		t.Fatal(why, err)
@@ -330,7 +342,8 @@ func TestCapacityOf(t *testing.T) {
 	}
 	near(t, "within", c.Within, 2.0/3, 1e-12)
 	r.Results.Fills = append(r.Results.Fills, at(2, "1", 0))
-	if c, _, err := capacity.CapacityOf(r, .1); err != nil || c.Fills[3].Share != nil || c.MaxScale != 0 || c.Within != .5 {
+	if c, _, err := capacity.CapacityOf(r, .1); err != nil || c.Fills[3].Share != nil || c.MaxScale != 0 ||
+		c.Within != .5 {
 		t.Errorf("%+v, %v", c, err)
 	}
 	r.VolumeUnits = []string{"quote"}

@@ -51,19 +51,21 @@ func TestPolicyIsComplete(t *testing.T) {
 func rules(j *judge.Judge) map[string]*judge.Test {
 	list := replays(1, 1, 1)
 	zeros, objectives := make([]judge.Replay, 199), slices.Repeat([]*float64{f(0)}, 199)
-	spread := &regime.Regimes{Total: 10, Terciles: []regime.Regime{{PnL: 3}, {PnL: 3}, {PnL: 4}}, Years: []regime.Regime{{PnL: 5}, {PnL: 5}}}
+	spread := &regime.Regimes{Total: 10, Terciles: []regime.Regime{{PnL: 3}, {PnL: 3}, {PnL: 4}},
+		Years: []regime.Regime{{PnL: 5}, {PnL: 5}}}
 	return map[string]*judge.Test{
 		judge.DelayStress.ID:  j.Delayed(list[0], 2),
 		pricenoise.ID:         pricenoise.Judge(j, noisy(list)),
 		missingcandles.ID:     missingcandles.Judge(j, list),
 		paramneighbourhood.ID: paramneighbourhood.Judge(j, list),
-		symbolholdout.ID:      symbolholdout.Judge(j, []symbolholdout.LeftOut{{Without: list[0]}, {Without: list[1]}}),
-		regime.ID:             regime.Judge(j, spread),
-		randomentry.ID:        randomentry.Judge(j, zeros, ""),
-		permutedcandles.ID:    permutedcandles.Judge(j, f(1), 40, true, replays(make([]float64, 199)...)),
-		permutedselection.ID:  permutedselection.Judge(j, f(1), objectives, false),
-		buyandhold.ID:         buyandhold.Judge(j, &buyandhold.Benchmark{Low: 1, High: 2}, ""),
-		plausibility.ID:       plausibility.Judge(j),
+		symbolholdout.ID: symbolholdout.Judge(j,
+			[]symbolholdout.LeftOut{{Without: list[0]}, {Without: list[1]}}),
+		regime.ID:            regime.Judge(j, spread),
+		randomentry.ID:       randomentry.Judge(j, zeros, ""),
+		permutedcandles.ID:   permutedcandles.Judge(j, f(1), 40, true, replays(make([]float64, 199)...)),
+		permutedselection.ID: permutedselection.Judge(j, f(1), objectives, false),
+		buyandhold.ID:        buyandhold.Judge(j, &buyandhold.Benchmark{Low: 1, High: 2}, ""),
+		plausibility.ID:      plausibility.Judge(j),
 		selectionbias.ID: selectionbias.Judge(j, chosen(judge.Pass, "", selection.Selection{
 			DSRMax: f(.99), DSRMaxTest: selection.DSRMaxTest{P: f(.01)},
 		})),
@@ -120,9 +122,13 @@ func TestBrokenReplays(t *testing.T) {
 	for id, got := range map[string]*judge.Test{
 		judge.DelayStress.ID: j.Delayed(lost[0], 2), pricenoise.ID: pricenoise.Judge(j, noisy(lost)),
 		missingcandles.ID:     missingcandles.Judge(j, append(replays(crash), lost...)),
-		paramneighbourhood.ID: paramneighbourhood.Judge(j, lost), permutedcandles.ID: permutedcandles.Judge(j, f(1), 40, true, lost), timereversal.ID: timereversal.Judge(j, lost[0]),
-		symbolholdout.ID: symbolholdout.Judge(j, []symbolholdout.LeftOut{{Without: lost[0]}, {Without: lost[1]}}), judge.IntrabarWorst.ID: j.Worst(lost[0]),
-		metamorphic.ID: metamorphic.Judge(j, "", []metamorphic.Transformed{{Status: judge.Broken}}),
+		paramneighbourhood.ID: paramneighbourhood.Judge(j, lost),
+		permutedcandles.ID:    permutedcandles.Judge(j, f(1), 40, true, lost),
+		timereversal.ID:       timereversal.Judge(j, lost[0]),
+		symbolholdout.ID: symbolholdout.Judge(j,
+			[]symbolholdout.LeftOut{{Without: lost[0]}, {Without: lost[1]}}),
+		judge.IntrabarWorst.ID: j.Worst(lost[0]),
+		metamorphic.ID:         metamorphic.Judge(j, "", []metamorphic.Transformed{{Status: judge.Broken}}),
 	} {
 		want(t, id, got, judge.Error, judge.HostError)
 	}
@@ -137,13 +143,15 @@ func TestThresholdsAreShown(t *testing.T) {
 	if p := noise.Params["policy"].(map[string]any); p["keep"] != .9 || *noise.Statistic.Threshold != .9 {
 		t.Errorf("%v, %v", p, *noise.Statistic.Threshold)
 	}
-	want(t, "a policy of its own", randomentry.Judge(j, make([]judge.Replay, 199), ""), judge.Warn, judge.PNotSmall)
+	want(t, "a policy of its own", randomentry.Judge(j, make([]judge.Replay, 199), ""), judge.Warn,
+		judge.PNotSmall)
 	text, err := json.Marshal(noise)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var back judge.Test
-	if err := json.Unmarshal(text, &back); err != nil || back.Verdict != noise.Verdict || *back.Statistic.Value != .8 {
+	if err := json.Unmarshal(text, &back); err != nil || back.Verdict != noise.Verdict ||
+		*back.Statistic.Value != .8 {
 		t.Errorf("%s, %v", text, err)
 	}
 	if got := noise.Sentence(); got != "Not shown: that it does not look up exact prices, because with "+

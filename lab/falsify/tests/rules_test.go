@@ -78,7 +78,8 @@ func want(t *testing.T, what string, got *judge.Test, v judge.Verdict, reason st
 	if got.Verdict != v || got.ReasonCode != reason {
 		t.Errorf("%s: %s %q (%s), want %s %q", what, got.Verdict, got.ReasonCode, got.Detail, v, reason)
 	}
-	if got.Statistic.Value == nil && got.Verdict != judge.Skipped && got.Verdict != judge.Error && got.Undefined["value"] == "" {
+	if got.Statistic.Value == nil && got.Verdict != judge.Skipped && got.Verdict != judge.Error &&
+		got.Undefined["value"] == "" {
 		t.Errorf("%s: no value and no reason", what)
 	}
 	if _, err := json.Marshal(got); err != nil {
@@ -129,21 +130,27 @@ func TestEqual(t *testing.T) {
 	dead.Got, dead.Status = "", judge.Failed
 	late.Status = judge.Failed // behind the cut
 	lost.Status = judge.Broken
-	for _, id := range []string{causal.Determinism.ID, causal.Lockstep.ID, causal.Prefix.ID, causal.DataEnd.ID} {
+	for _, id := range []string{causal.Determinism.ID, causal.Lockstep.ID, causal.Prefix.ID,
+		causal.DataEnd.ID} {
 		want(t, id, causal.Judge(good(), entry(id), []causal.Comparison{same, same, late}), judge.Pass, "")
-		want(t, id, causal.Judge(good(), entry(id), []causal.Comparison{same, other, dead}), judge.Fail, judge.DecisionsDiffer)
-		want(t, id, causal.Judge(good(), entry(id), []causal.Comparison{same, dead}), judge.Fail, judge.PluginFailed)
-		want(t, id, causal.Judge(good(), entry(id), []causal.Comparison{lost, other}), judge.Error, judge.HostError)
+		want(t, id, causal.Judge(good(), entry(id), []causal.Comparison{same, other, dead}), judge.Fail,
+			judge.DecisionsDiffer)
+		want(t, id, causal.Judge(good(), entry(id), []causal.Comparison{same, dead}), judge.Fail,
+			judge.PluginFailed)
+		want(t, id, causal.Judge(good(), entry(id), []causal.Comparison{lost, other}), judge.Error,
+			judge.HostError)
 		want(t, id, causal.Judge(good(), entry(id), nil), judge.Error, judge.HostError)
 	}
-	if got := causal.Judge(good(), entry(causal.Determinism.ID), []causal.Comparison{same, other}); *got.Statistic.Value != 1 || got.NReplays != 2 {
+	if got := causal.Judge(good(), entry(causal.Determinism.ID),
+		[]causal.Comparison{same, other}); *got.Statistic.Value != 1 || got.NReplays != 2 {
 		t.Errorf("%+v", got)
 	}
 }
 
 func TestMetamorphic(t *testing.T) {
 	base := []float64{.01, -.02}
-	near := metamorphic.Transformed{Variant: "scale", Want: base, Got: []float64{.01 + 9e-10, -.02}, Status: judge.Completed}
+	near := metamorphic.Transformed{Variant: "scale", Want: base, Got: []float64{.01 + 9e-10, -.02},
+		Status: judge.Completed}
 	far, short, dead, odd := near, near, near, near
 	far.Got = []float64{.01, -.02 - 2e-9}
 	short.Got = base[:1]
@@ -151,15 +158,18 @@ func TestMetamorphic(t *testing.T) {
 	odd.Got = []float64{math.NaN(), 0}
 	want(t, "near", metamorphic.Judge(good(), "", []metamorphic.Transformed{near}), judge.Pass, "")
 	for what, x := range map[string]metamorphic.Transformed{"far": far, "short": short, "NaN": odd} {
-		want(t, what, metamorphic.Judge(good(), "", []metamorphic.Transformed{near, x}), judge.Fail, judge.ReturnsDiffer)
+		want(t, what, metamorphic.Judge(good(), "", []metamorphic.Transformed{near, x}), judge.Fail,
+			judge.ReturnsDiffer)
 	}
-	want(t, "dead", metamorphic.Judge(good(), "", []metamorphic.Transformed{dead}), judge.Fail, judge.PluginFailed)
+	want(t, "dead", metamorphic.Judge(good(), "", []metamorphic.Transformed{dead}), judge.Fail,
+		judge.PluginFailed)
 	want(t, "nothing", metamorphic.Judge(good(), "", nil), judge.Error, judge.HostError)
 }
 
 func TestWarmup(t *testing.T) {
 	at := func(multiple, differing int, drift float64) warmup.Drift {
-		return warmup.Drift{Multiple: multiple, Status: judge.Completed, Decisions: 200, Differing: differing, Series: []warmup.SeriesDrift{{Name: "ema", MaxRelative: drift}}}
+		return warmup.Drift{Multiple: multiple, Status: judge.Completed, Decisions: 200, Differing: differing,
+			Series: []warmup.SeriesDrift{{Name: "ema", MaxRelative: drift}}}
 	}
 	for _, c := range []struct {
 		what   string
@@ -168,12 +178,18 @@ func TestWarmup(t *testing.T) {
 		reason string
 	}{
 		{"forgets", []warmup.Drift{at(1, 0, 9e-5), at(2, 0, 1e-6), at(4, 0, 0)}, judge.Pass, ""},
-		{"EMA 20 with 20", []warmup.Drift{at(1, 0, 1.6e-3), at(2, 0, 1e-4), at(4, 0, 1e-8)}, judge.Warn, judge.SeriesDiffer},
-		{"two decisions", []warmup.Drift{at(1, 2, 1e-5), at(2, 0, 0), at(4, 0, 0)}, judge.Warn, judge.DecisionsDiffer},
-		{"three decisions", []warmup.Drift{at(1, 3, 1e-5), at(2, 0, 0), at(4, 0, 0)}, judge.Fail, judge.DecisionsDiffer},
-		{"few at once, many at twice", []warmup.Drift{at(2, 9, 0), at(1, 2, 0), at(4, 0, 0)}, judge.Warn, judge.DecisionsDiffer},
-		{"one at four times", []warmup.Drift{at(1, 1, 0), at(4, 1, 0), at(2, 1, 0)}, judge.Fail, judge.DecisionsDiffer},
-		{"VWAP since the beginning", []warmup.Drift{at(1, 0, .3), at(2, 0, .3), at(4, 0, .2)}, judge.Fail, judge.SeriesDiffer},
+		{"EMA 20 with 20", []warmup.Drift{at(1, 0, 1.6e-3), at(2, 0, 1e-4), at(4, 0, 1e-8)}, judge.Warn,
+			judge.SeriesDiffer},
+		{"two decisions", []warmup.Drift{at(1, 2, 1e-5), at(2, 0, 0), at(4, 0, 0)}, judge.Warn,
+			judge.DecisionsDiffer},
+		{"three decisions", []warmup.Drift{at(1, 3, 1e-5), at(2, 0, 0), at(4, 0, 0)}, judge.Fail,
+			judge.DecisionsDiffer},
+		{"few at once, many at twice", []warmup.Drift{at(2, 9, 0), at(1, 2, 0), at(4, 0, 0)}, judge.Warn,
+			judge.DecisionsDiffer},
+		{"one at four times", []warmup.Drift{at(1, 1, 0), at(4, 1, 0), at(2, 1, 0)}, judge.Fail,
+			judge.DecisionsDiffer},
+		{"VWAP since the beginning", []warmup.Drift{at(1, 0, .3), at(2, 0, .3), at(4, 0, .2)}, judge.Fail,
+			judge.SeriesDiffer},
 		{"crash", []warmup.Drift{{Multiple: 1, Status: judge.Failed}}, judge.Fail, judge.PluginFailed},
 		{"host", []warmup.Drift{{Status: judge.Broken}}, judge.Error, judge.HostError},
 		{"nothing", nil, judge.Error, judge.HostError},
@@ -183,7 +199,8 @@ func TestWarmup(t *testing.T) {
 	for _, c := range []struct {
 		a, b []float64
 		want float64
-	}{{[]float64{100, 2}, []float64{101, 2}, .01}, {[]float64{0}, []float64{5}, 1}, {[]float64{0}, []float64{0}, 0}, {nil, []float64{1}, 1}, {[]float64{-4}, []float64{-5}, .25}} {
+	}{{[]float64{100, 2}, []float64{101, 2}, .01}, {[]float64{0}, []float64{5}, 1},
+		{[]float64{0}, []float64{0}, 0}, {nil, []float64{1}, 1}, {[]float64{-4}, []float64{-5}, .25}} {
 		if got := warmup.Relative(c.a, c.b); math.Abs(got-c.want) > 1e-15 {
 			t.Errorf("%v and %v: %v", c.a, c.b, got)
 		}
@@ -196,8 +213,11 @@ func level(multiple float64, net string) account.Cost {
 
 func TestCosts(t *testing.T) {
 	j := good()
-	want(t, "x2", j.Costs([]account.Cost{level(1, "500"), level(1.5, "300"), level(2, "1"), level(3, "-1")}), judge.Pass, "")
-	want(t, "x1.5", j.Costs([]account.Cost{level(1, "500"), level(1.5, "1"), level(2, "-180"), level(3, "-1")}), judge.Warn, judge.NetLoss)
+	want(t, "x2", j.Costs([]account.Cost{level(1, "500"), level(1.5, "300"), level(2, "1"), level(3, "-1")}),
+		judge.Pass, "")
+	want(t, "x1.5",
+		j.Costs([]account.Cost{level(1, "500"), level(1.5, "1"), level(2, "-180"), level(3, "-1")}),
+		judge.Warn, judge.NetLoss)
 	refuted := j.Costs([]account.Cost{level(1, "500"), level(1.5, "0"), level(2, "-180"), level(3, "-1")})
 	want(t, "x1", refuted, judge.Fail, judge.NetLoss)
 	if got := refuted.Sentence(); got != "Not shown: that it earns money at higher costs, because at "+
@@ -222,8 +242,10 @@ func TestCosts(t *testing.T) {
 	want(t, "worst", worst("", judge.Failed), judge.Fail, judge.PluginFailed)
 	want(t, "worst", worst("", judge.Completed), judge.Error, judge.HostError)
 
-	want(t, "outliers", outliertrades.Judge(good(), outliertrades.Outliers{Removed: 2, Net: .01}), judge.Pass, "")
-	want(t, "outliers", outliertrades.Judge(good(), outliertrades.Outliers{Removed: 2}), judge.Fail, judge.NetLoss)
+	want(t, "outliers", outliertrades.Judge(good(), outliertrades.Outliers{Removed: 2, Net: .01}), judge.Pass,
+		"")
+	want(t, "outliers", outliertrades.Judge(good(), outliertrades.Outliers{Removed: 2}), judge.Fail,
+		judge.NetLoss)
 	j.Base.Trades = 0
 	want(t, "outliers", outliertrades.Judge(j, outliertrades.Outliers{}), judge.Inconclusive, "no_trades")
 }
@@ -234,8 +256,10 @@ func TestDelayed(t *testing.T) {
 		v          judge.Verdict
 		reason     string
 	}{
-		{1, .5, judge.Pass, ""}, {1, .4999, judge.Warn, judge.SharpeFalls}, {1, .25, judge.Warn, judge.SharpeFalls}, {1, .2499, judge.Fail, judge.SharpeFalls},
-		{-1, -.1, judge.Fail, judge.SharpeFalls}, {-1, .1, judge.Pass, ""}, {0, 0, judge.Fail, judge.SharpeFalls},
+		{1, .5, judge.Pass, ""}, {1, .4999, judge.Warn, judge.SharpeFalls},
+		{1, .25, judge.Warn, judge.SharpeFalls}, {1, .2499, judge.Fail, judge.SharpeFalls},
+		{-1, -.1, judge.Fail, judge.SharpeFalls}, {-1, .1, judge.Pass, ""},
+		{0, 0, judge.Fail, judge.SharpeFalls},
 		{1, none, judge.Fail, judge.SharpeFalls}, {1, crash, judge.Fail, judge.PluginFailed},
 	} {
 		j := good()
@@ -267,10 +291,14 @@ func TestNoiseAndGaps(t *testing.T) {
 	j := good()
 	j.Base.Sharpe = f(-1)
 	// There is nothing to keep of a loss, whatever the series come to.
-	want(t, "half of a loss", missingcandles.Judge(j, replays(-.4, -.3, -.2)), judge.Inconclusive, judge.BaseNotPositive)
-	want(t, "better on noise", pricenoise.Judge(j, noisy(replays(.1, .2, .3))), judge.Inconclusive, judge.BaseNotPositive)
-	want(t, "better beside it", paramneighbourhood.Judge(j, replays(.1, .2, .3)), judge.Inconclusive, judge.BaseNotPositive)
-	want(t, "a knife edge of losses", paramneighbourhood.Judge(j, replays(-3, -2, -2)), judge.Fail, judge.SharpeFalls)
+	want(t, "half of a loss", missingcandles.Judge(j, replays(-.4, -.3, -.2)), judge.Inconclusive,
+		judge.BaseNotPositive)
+	want(t, "better on noise", pricenoise.Judge(j, noisy(replays(.1, .2, .3))), judge.Inconclusive,
+		judge.BaseNotPositive)
+	want(t, "better beside it", paramneighbourhood.Judge(j, replays(.1, .2, .3)), judge.Inconclusive,
+		judge.BaseNotPositive)
+	want(t, "a knife edge of losses", paramneighbourhood.Judge(j, replays(-3, -2, -2)), judge.Fail,
+		judge.SharpeFalls)
 	j.Base.Sharpe = f(1)
 	j.Policy.Keep = 0
 	lost := missingcandles.Judge(j, replays(none, none, none))
@@ -280,7 +308,8 @@ func TestNoiseAndGaps(t *testing.T) {
 	}
 	j = good()
 	j.Base.Trades = 5
-	if got := missingcandles.Judge(j, replays(1, crash)); got.Class != judge.Gate || got.Verdict != judge.Fail {
+	if got := missingcandles.Judge(j, replays(1, crash)); got.Class != judge.Gate ||
+		got.Verdict != judge.Fail {
 		t.Errorf("a crash on gaps: %+v", got)
 	}
 	want(t, "few", missingcandles.Judge(j, fine), judge.Inconclusive, "insufficient")
@@ -291,30 +320,46 @@ func TestNoiseAndGaps(t *testing.T) {
 }
 
 func TestNeighbours(t *testing.T) {
-	want(t, "plateau", paramneighbourhood.Judge(good(), replays(.5, .5, .5, .6, .7, .8, 1, -1, -1, 0)), judge.Pass, "")
-	want(t, "60 % above 0", paramneighbourhood.Judge(good(), replays(.5, .5, .5, .6, .7, .8, 0, -1, -1, 0)), judge.Warn, judge.SharpeNegative)
-	want(t, "low but above", paramneighbourhood.Judge(good(), replays(.1, .1, .1, .1, .2)), judge.Warn, judge.SharpeFalls)
-	want(t, "knife edge", paramneighbourhood.Judge(good(), replays(-1, -1, 0, .2, .9)), judge.Fail, judge.SharpeFalls)
-	want(t, "one of many", paramneighbourhood.Judge(good(), replays(-1, -1, 0, .2, 1.1)), judge.Warn, judge.SharpeFalls)
-	want(t, "crashes", paramneighbourhood.Judge(good(), replays(crash, crash, crash, .9, .9)), judge.Fail, judge.SharpeFalls)
+	want(t, "plateau", paramneighbourhood.Judge(good(), replays(.5, .5, .5, .6, .7, .8, 1, -1, -1, 0)),
+		judge.Pass, "")
+	want(t, "60 % above 0", paramneighbourhood.Judge(good(), replays(.5, .5, .5, .6, .7, .8, 0, -1, -1, 0)),
+		judge.Warn, judge.SharpeNegative)
+	want(t, "low but above", paramneighbourhood.Judge(good(), replays(.1, .1, .1, .1, .2)), judge.Warn,
+		judge.SharpeFalls)
+	want(t, "knife edge", paramneighbourhood.Judge(good(), replays(-1, -1, 0, .2, .9)), judge.Fail,
+		judge.SharpeFalls)
+	want(t, "one of many", paramneighbourhood.Judge(good(), replays(-1, -1, 0, .2, 1.1)), judge.Warn,
+		judge.SharpeFalls)
+	want(t, "crashes", paramneighbourhood.Judge(good(), replays(crash, crash, crash, .9, .9)), judge.Fail,
+		judge.SharpeFalls)
 	want(t, "reversed", timereversal.Judge(good(), replays(-.4)[0]), judge.Pass, "")
 	want(t, "reversed", timereversal.Judge(good(), replays(none)[0]), judge.Inconclusive, "not_applicable")
 }
 
 func TestSymbols(t *testing.T) {
 	out := func(share, without float64) symbolholdout.LeftOut {
-		x := symbolholdout.LeftOut{Symbol: symbolholdout.Symbol{Symbol: market.Symbol("A/Q"), Share: f(share)}, Without: replays(without)[0]}
+		x := symbolholdout.LeftOut{Symbol: symbolholdout.Symbol{Symbol: market.Symbol("A/Q"),
+			Share: f(share)}, Without: replays(without)[0]}
 		if math.IsNaN(share) {
 			x.Share = nil
 		}
 		return x
 	}
-	want(t, "spread", symbolholdout.Judge(good(), []symbolholdout.LeftOut{out(.8, .1), out(.1, 1), out(.1, 1)}), judge.Pass, "")
-	want(t, "one", symbolholdout.Judge(good(), []symbolholdout.LeftOut{out(.81, .1), out(.1, 1), out(.09, 1)}), judge.Fail, judge.Concentrated)
-	want(t, "two may", symbolholdout.Judge(good(), []symbolholdout.LeftOut{out(.9, .1), out(.1, 1)}), judge.Pass, "")
-	want(t, "without", symbolholdout.Judge(good(), []symbolholdout.LeftOut{out(.5, 0), out(.5, 1)}), judge.Fail, judge.SharpeNegative)
-	want(t, "no profit", symbolholdout.Judge(good(), []symbolholdout.LeftOut{out(none, 1), out(none, 1), out(none, 1)}), judge.Fail, judge.NoProfit)
-	want(t, "single", symbolholdout.Judge(good(), []symbolholdout.LeftOut{out(1, 1)}), judge.Skipped, judge.SingleSymbol)
+	want(t, "spread",
+		symbolholdout.Judge(good(), []symbolholdout.LeftOut{out(.8, .1), out(.1, 1), out(.1, 1)}), judge.Pass,
+		"")
+	want(t, "one",
+		symbolholdout.Judge(good(), []symbolholdout.LeftOut{out(.81, .1), out(.1, 1), out(.09, 1)}),
+		judge.Fail, judge.Concentrated)
+	want(t, "two may", symbolholdout.Judge(good(), []symbolholdout.LeftOut{out(.9, .1), out(.1, 1)}),
+		judge.Pass, "")
+	want(t, "without", symbolholdout.Judge(good(), []symbolholdout.LeftOut{out(.5, 0), out(.5, 1)}),
+		judge.Fail, judge.SharpeNegative)
+	want(t, "no profit",
+		symbolholdout.Judge(good(), []symbolholdout.LeftOut{out(none, 1), out(none, 1), out(none, 1)}),
+		judge.Fail, judge.NoProfit)
+	want(t, "single", symbolholdout.Judge(good(), []symbolholdout.LeftOut{out(1, 1)}), judge.Skipped,
+		judge.SingleSymbol)
 }
 
 func TestRegimes(t *testing.T) {
@@ -329,10 +374,13 @@ func TestRegimes(t *testing.T) {
 		return out
 	}
 	want(t, "spread", regime.Judge(good(), r(10, []float64{-1, 5, 6}, 6, 4)), judge.Pass, "")
-	want(t, "one year", regime.Judge(good(), r(10, []float64{-1, 5, 6}, 6.1, 3.9)), judge.Fail, judge.Concentrated)
-	want(t, "one tercile", regime.Judge(good(), r(10, []float64{0, -5, 15}, 6, 4)), judge.Fail, judge.Concentrated)
+	want(t, "one year", regime.Judge(good(), r(10, []float64{-1, 5, 6}, 6.1, 3.9)), judge.Fail,
+		judge.Concentrated)
+	want(t, "one tercile", regime.Judge(good(), r(10, []float64{0, -5, 15}, 6, 4)), judge.Fail,
+		judge.Concentrated)
 	want(t, "loss", regime.Judge(good(), r(-1, []float64{1, 1, -3}, 6, -7)), judge.Fail, judge.NoProfit)
-	want(t, "a year only", regime.Judge(good(), r(10, []float64{1, 1, 8}, 10)), judge.Inconclusive, "insufficient")
+	want(t, "a year only", regime.Judge(good(), r(10, []float64{1, 1, 8}, 10)), judge.Inconclusive,
+		"insufficient")
 	want(t, "no volatility", regime.Judge(good(), r(10, nil, 5, 5)), judge.Inconclusive, "too_few_returns")
 }
 
@@ -351,7 +399,8 @@ func TestChance(t *testing.T) {
 		reached int
 		v       judge.Verdict
 		reason  string
-	}{{0, judge.Pass, ""}, {9, judge.Pass, ""}, {10, judge.Warn, judge.PNotSmall}, {19, judge.Warn, judge.PNotSmall}, {20, judge.Fail, judge.PNotSmall}} {
+	}{{0, judge.Pass, ""}, {9, judge.Pass, ""}, {10, judge.Warn, judge.PNotSmall},
+		{19, judge.Warn, judge.PNotSmall}, {20, judge.Fail, judge.PNotSmall}} {
 		got := randomentry.Judge(good(), drawn(replicas(c.reached, 199)), "")
 		want(t, "random", got, c.v, c.reason)
 		if *got.PValue != float64(1+c.reached)/200 || got.Params["smallest_p"] != .005 {
@@ -359,16 +408,20 @@ func TestChance(t *testing.T) {
 		}
 		want(t, "plan", permutedselection.Judge(good(), f(1), replicas(c.reached, 199), false), c.v, c.reason)
 	}
-	want(t, "no place", randomentry.Judge(good(), nil, stat.NotApplicable), judge.Inconclusive, "not_applicable")
+	want(t, "no place", randomentry.Judge(good(), nil, stat.NotApplicable), judge.Inconclusive,
+		"not_applicable")
 	j := good()
 	j.Base.Trades = 29
 	want(t, "few", randomentry.Judge(j, drawn(replicas(0, 199)), ""), judge.Inconclusive, "insufficient")
-	want(t, "no objective", permutedselection.Judge(j, nil, replicas(0, 99), false), judge.Inconclusive, "insufficient")
+	want(t, "no objective", permutedselection.Judge(j, nil, replicas(0, 99), false), judge.Inconclusive,
+		"insufficient")
 
 	list := replays(make([]float64, 19)...)
 	want(t, "permuted", permutedcandles.Judge(good(), f(1), 30, true, list), judge.Pass, "")
-	want(t, "permuted", permutedcandles.Judge(good(), f(1), 29, true, list), judge.Inconclusive, "insufficient")
-	want(t, "permuted", permutedcandles.Judge(good(), nil, 30, true, list), judge.Inconclusive, "not_applicable")
+	want(t, "permuted", permutedcandles.Judge(good(), f(1), 29, true, list), judge.Inconclusive,
+		"insufficient")
+	want(t, "permuted", permutedcandles.Judge(good(), nil, 30, true, list), judge.Inconclusive,
+		"not_applicable")
 	list[3] = replays(crash)[0] // counts as having reached it
 	if got := permutedcandles.Judge(good(), f(1), 30, true, list); *got.PValue != .1 {
 		t.Error(*got.PValue)
@@ -389,16 +442,20 @@ func TestPlansThatMinimise(t *testing.T) {
 	}
 	got := permutedselection.Judge(good(), f(.1), replicas, true)
 	want(t, "a drawdown that chance does not reach", got, judge.Pass, "")
-	if *got.PValue != 1.0/40 || *got.Statistic.Value != .1 || *got.Statistic.Threshold != .3 || got.Statistic.Direction != "<" || got.Params["with_objective"] != 39 || got.NReplays != 99 {
+	if *got.PValue != 1.0/40 || *got.Statistic.Value != .1 || *got.Statistic.Threshold != .3 ||
+		got.Statistic.Direction != "<" || got.Params["with_objective"] != 39 || got.NReplays != 99 {
 		t.Errorf("%v %+v %v", *got.PValue, got.Statistic, got.Params)
 	}
 	for i := range replicas[:20] {
 		replicas[i] = f(.05)
 	}
-	want(t, "a drawdown that chance betters", permutedselection.Judge(good(), f(.1), replicas, true), judge.Fail, judge.PNotSmall)
-	want(t, "a return that chance does not reach", permutedselection.Judge(good(), f(.4), replicas, false), judge.Pass, "")
+	want(t, "a drawdown that chance betters", permutedselection.Judge(good(), f(.1), replicas, true),
+		judge.Fail, judge.PNotSmall)
+	want(t, "a return that chance does not reach", permutedselection.Judge(good(), f(.4), replicas, false),
+		judge.Pass, "")
 	few := append(make([]*float64, 81), replicas[:18]...)
-	want(t, "nothing to compare with", permutedselection.Judge(good(), f(.1), few, true), judge.Inconclusive, "insufficient")
+	want(t, "nothing to compare with", permutedselection.Judge(good(), f(.1), few, true), judge.Inconclusive,
+		"insufficient")
 }
 
 // Whatever is null has a reason.
@@ -406,15 +463,19 @@ func TestNullsAreExplained(t *testing.T) {
 	list := []*judge.Test{
 		tests.Skip(capacity.ID, judge.NoVolume), randomentry.Judge(good(), nil, stat.TooFewReturns),
 		pricenoise.Judge(good(), noisy(replays(1, 1))),
-		tradeshuffle.Judge(good(), &tradeshuffle.Drawdowns{Orders: 999, P95: .4}, ""), entry(causal.Determinism.ID).Broke("disk"),
+		tradeshuffle.Judge(good(), &tradeshuffle.Drawdowns{Orders: 999, P95: .4}, ""),
+		entry(causal.Determinism.ID).Broke("disk"),
 	}
 	judge.Explain(list)
 	for i, want := range []map[string]string{
-		{"value": "not_applicable", "threshold": "not_applicable", "p_value": "not_applicable", "p_holm": "not_applicable"},
-		{"value": "too_few_returns", "threshold": "not_applicable", "p_value": "too_few_returns", "p_holm": "not_applicable"},
+		{"value": "not_applicable", "threshold": "not_applicable", "p_value": "not_applicable",
+			"p_holm": "not_applicable"},
+		{"value": "too_few_returns", "threshold": "not_applicable", "p_value": "too_few_returns",
+			"p_holm": "not_applicable"},
 		{"p_value": "not_applicable", "p_holm": "not_applicable"},
 		{"threshold": "not_applicable", "p_value": "not_applicable", "p_holm": "not_applicable"},
-		{"value": "not_applicable", "threshold": "not_applicable", "p_value": "not_applicable", "p_holm": "not_applicable"},
+		{"value": "not_applicable", "threshold": "not_applicable", "p_value": "not_applicable",
+			"p_holm": "not_applicable"},
 	} {
 		got := map[string]string{}
 		for k, v := range list[i].Undefined {
@@ -460,20 +521,27 @@ func chosen(v judge.Verdict, reason string, s selection.Selection) *selection.Re
 
 func TestTheOthers(t *testing.T) {
 	want(t, "capacity", capacity.Judge(good(), &capacity.Capacity{Within: .99}, ""), judge.Pass, "")
-	want(t, "capacity", capacity.Judge(good(), &capacity.Capacity{Within: .98}, ""), judge.Fail, judge.AboveLimit)
+	want(t, "capacity", capacity.Judge(good(), &capacity.Capacity{Within: .98}, ""), judge.Fail,
+		judge.AboveLimit)
 	want(t, "capacity", capacity.Judge(good(), nil, stat.NotApplicable), judge.Skipped, judge.NoVolume)
 	want(t, "capacity", capacity.Judge(good(), nil, stat.NoTrades), judge.Inconclusive, "no_trades")
 	want(t, "shuffle", tradeshuffle.Judge(good(), &tradeshuffle.Drawdowns{P95: .4}, ""), judge.Pass, "")
 	want(t, "shuffle", tradeshuffle.Judge(good(), nil, stat.NoTrades), judge.Inconclusive, "no_trades")
-	want(t, "selection", selectionbias.Judge(good(), chosen(judge.Fail, "dsr", selection.Selection{DSRMax: f(.3), NTrials: 12})), judge.Fail, "dsr")
-	if got := selectionbias.Judge(good(), chosen(judge.Fail, "pbo_above_0.5", selection.Selection{DSRMax: f(.9),
-		PBO: selection.PBO{Value: f(.687)}, NTrials: 200})).Detail; got != "the best trial of one half of the days is below the median in the other half in 69 % of "+
+	want(t, "selection",
+		selectionbias.Judge(good(),
+			chosen(judge.Fail, "dsr", selection.Selection{DSRMax: f(.3), NTrials: 12})), judge.Fail, "dsr")
+	if got := selectionbias.Judge(good(),
+		chosen(judge.Fail, "pbo_above_0.5", selection.Selection{DSRMax: f(.9),
+			PBO:     selection.PBO{Value: f(.687)},
+			NTrials: 200})).Detail; got != "the best trial of one half of the days is below the median in "+
+		"the other half in 69 % of "+
 		"cases (trials: 200)" {
 		t.Errorf("what PBO refutes is told as %q", got)
 	}
-	want(t, "selection", selectionbias.Judge(good(), chosen(judge.Inconclusive, "insufficient", selection.Selection{
-		Undefined: map[string]stat.Reason{"dsr_max": stat.Insufficient},
-	})), judge.Inconclusive, "insufficient")
+	want(t, "selection",
+		selectionbias.Judge(good(), chosen(judge.Inconclusive, "insufficient", selection.Selection{
+			Undefined: map[string]stat.Reason{"dsr_max": stat.Insufficient},
+		})), judge.Inconclusive, "insufficient")
 	want(t, "broke", entry(capacity.ID).Broke("disk"), judge.Error, judge.HostError)
 }
 
@@ -509,7 +577,9 @@ func TestHolmDecides(t *testing.T) {
 		return x
 	}
 	random := func(n int) *judge.Test { return randomentry.Judge(good(), replays(reach(n)...), "") }
-	permuted := func(n int) *judge.Test { return permutedcandles.Judge(good(), f(1), 30, true, replays(reach(n)...)) }
+	permuted := func(n int) *judge.Test {
+		return permutedcandles.Judge(good(), f(1), 30, true, replays(reach(n)...))
+	}
 	holding := func(p float64) *judge.Test {
 		low, high := -1.0, 1.0
 		if p <= .05 {
@@ -522,11 +592,16 @@ func TestHolmDecides(t *testing.T) {
 		tests []*judge.Test
 		want  []judge.Verdict
 	}{
-		{"holding in disguise", []*judge.Test{random(83), permuted(6), holding(.42)}, []judge.Verdict{judge.Fail, judge.Fail, judge.Warn}},
-		{"all small", []*judge.Test{random(2), permuted(4), holding(.04)}, []judge.Verdict{judge.Pass, judge.Pass, judge.Pass}},
-		{"the first is not small enough for three", []*judge.Test{random(5), permuted(5), holding(.04)}, []judge.Verdict{judge.Warn, judge.Warn, judge.Warn}},
+		{"holding in disguise", []*judge.Test{random(83), permuted(6), holding(.42)},
+			[]judge.Verdict{judge.Fail, judge.Fail, judge.Warn}},
+		{"all small", []*judge.Test{random(2), permuted(4), holding(.04)},
+			[]judge.Verdict{judge.Pass, judge.Pass, judge.Pass}},
+		{"the first is not small enough for three", []*judge.Test{random(5), permuted(5), holding(.04)},
+			[]judge.Verdict{judge.Warn, judge.Warn, judge.Warn}},
 		{"by itself", []*judge.Test{permuted(6)}, []judge.Verdict{judge.Pass}},
-		{"what was left out is no question", []*judge.Test{tests.Skip(randomentry.ID, judge.SkippedByUser), permuted(4), holding(.9)}, []judge.Verdict{judge.Skipped, judge.Pass, judge.Warn}},
+		{"what was left out is no question",
+			[]*judge.Test{tests.Skip(randomentry.ID, judge.SkippedByUser), permuted(4), holding(.9)},
+			[]judge.Verdict{judge.Skipped, judge.Pass, judge.Warn}},
 	} {
 		judge.Holm(c.tests, judge.DefaultPolicy())
 		for i, x := range c.tests {
@@ -575,7 +650,8 @@ func TestConclude(t *testing.T) {
 	of := func(class judge.Class, v judge.Verdict, reason string) *judge.Test {
 		return &judge.Test{Class: class, Verdict: v, ReasonCode: reason, Claim: "c", Detail: "d"}
 	}
-	pass, gateFail, open := of(judge.Gate, judge.Pass, ""), of(judge.Gate, judge.Fail, ""), of(judge.Gate, judge.Inconclusive, "")
+	pass, gateFail, open := of(judge.Gate, judge.Pass, ""), of(judge.Gate, judge.Fail, ""),
+		of(judge.Gate, judge.Inconclusive, "")
 	for _, c := range []struct {
 		tests []*judge.Test
 		v     judge.Verdict
@@ -618,9 +694,13 @@ func TestLooserThresholdsPassNothing(t *testing.T) {
 	if !slices.Equal(names, []string{"terciles", "p_pass", "p_warn"}) {
 		t.Error(names)
 	}
-	for _, c := range []struct{ before, after judge.Verdict }{{judge.Pass, judge.Inconclusive}, {judge.Warn, judge.Inconclusive}, {judge.Fail, judge.Fail}} {
+	for _, c := range []struct {
+		before, after judge.Verdict
+	}{{judge.Pass, judge.Inconclusive}, {judge.Warn, judge.Inconclusive}, {judge.Fail, judge.Fail}} {
 		o := judge.Overall{Verdict: c.before}
-		if o.Cap(looser); o.Verdict != c.after || len(o.Reasons) != 3 || o.Reasons[1].Code != judge.LooserThreshold || !strings.Contains(o.Reasons[1].Message, "/policy/p_pass is 1") {
+		if o.Cap(looser); o.Verdict != c.after || len(o.Reasons) != 3 ||
+			o.Reasons[1].Code != judge.LooserThreshold ||
+			!strings.Contains(o.Reasons[1].Message, "/policy/p_pass is 1") {
 			t.Errorf("%s: %+v", c.before, o)
 		}
 		o = judge.Overall{Verdict: c.before}
@@ -637,7 +717,9 @@ func TestRulesAreMonotone(t *testing.T) {
 		values := rapid.SliceOfN(rapid.Float64Range(-2, 2), 1, 30).Draw(t, "values")
 		better := slices.Clone(values)
 		better[rapid.IntRange(0, len(values)-1).Draw(t, "which")] += rapid.Float64Range(0, 2).Draw(t, "by")
-		for _, rule := range []func([]judge.Replay) *judge.Test{func(l []judge.Replay) *judge.Test { return pricenoise.Judge(good(), noisy(l)) }, func(l []judge.Replay) *judge.Test { return missingcandles.Judge(good(), l) },
+		for _, rule := range []func([]judge.Replay) *judge.Test{func(l []judge.Replay) *judge.Test {
+			return pricenoise.Judge(good(), noisy(l))
+		}, func(l []judge.Replay) *judge.Test { return missingcandles.Judge(good(), l) },
 			func(l []judge.Replay) *judge.Test { return paramneighbourhood.Judge(good(), l) }} {
 			if a, b := rule(replays(values...)), rule(replays(better...)); rank[a.Verdict] > rank[b.Verdict] {
 				t.Fatalf("%s became %s", a.Verdict, b.Verdict)

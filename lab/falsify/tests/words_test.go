@@ -82,7 +82,8 @@ func TestTheStatisticIsTheOneThatFailed(t *testing.T) {
 		{Symbol: symbolholdout.Symbol{Symbol: "C/Q", Share: f(0)}, Without: replays(1)[0]},
 	})
 	share := paramneighbourhood.Judge(good(), replays(.5, .5, .5, .6, .7, .8, 0, -1, -1, 0))
-	warm := warmup.Judge(good(), []warmup.Drift{{Multiple: 1, Status: judge.Completed, Decisions: 200, Differing: 3}})
+	warm := warmup.Judge(good(),
+		[]warmup.Drift{{Multiple: 1, Status: judge.Completed, Decisions: 200, Differing: 3}})
 	for name, got := range map[string]*judge.Test{
 		"best_year_share": year, "symbol_share": symbol, "share_positive": share, "share_differing": warm,
 	} {

@@ -33,11 +33,11 @@ type number struct {
 	Range
 }
 
-// Around is the neighbourhood of parameters, a JSON object: every number moved alone by 5,
-// 10 and 20 % of itself, but by a step at least, then the points of a Sobol sequence in
-// a box of 10 % to both sides, shifted by the stream neighbourhood of the seed. Values end
-// where their range ends; a number is left where it is when it has no steps and is 0. The
-// order is that of the names. It is empty when no parameter is a number.
+// Around is the neighbourhood of parameters, a JSON object: every number moved alone by 5, 10 and 20 %
+// of itself, but by a step at least, then the points of a Sobol sequence in a box of 10 % to both
+// sides, shifted by the stream neighbourhood of the seed. Values end where their range ends; a number
+// is left where it is when it has no steps and is 0. The order is that of the names. It is empty when
+// no parameter is a number.
 func Around(base json.RawMessage, ranges Ranges, seed uint64) ([]Variant, error) {
 	text, err := digest.CanonicalJSON(base)
 	if err != nil {

@@ -59,7 +59,8 @@ func TestOneNumberMoved(t *testing.T) {
 		{"slow", "50", "-20% 40, -10% 45, +5% 52"}, // steps of 5, up to 52
 		{"risk", "0.02", "-20% 0.016, -10% 0.018, -5% 0.019, +5% 0.021, +10% 0.022, +20% 0.024"},
 		{"risk", "0.95", "-20% 0.76, -10% 0.855, -5% 0.9025, +5% 0.9975"},
-		{"risk", "0.123456789", "-20% 0.0987654, -10% 0.111111, -5% 0.117284, +5% 0.12963, +10% 0.135802, +20% 0.148148"},
+		{"risk", "0.123456789",
+			"-20% 0.0987654, -10% 0.111111, -5% 0.117284, +5% 0.12963, +10% 0.135802, +20% 0.148148"},
 		{"stake", "0", ""},                   // 5 % of nothing
 		{"edge", "0.3", "-20% 0.2, +5% 0.4"}, // a step at least
 		{"edge", "0", "+5% 0.1"},
@@ -80,13 +81,16 @@ func TestOneNumberMoved(t *testing.T) {
 }
 
 func TestStepsOfTheSpace(t *testing.T) {
-	space, err := design.DecodeSpace([]byte(`{"fast":{"type":"int","low":5,"high":95,"step":10},"mode":{"type":"choice","values":["a"]}}`))
+	space, err := design.DecodeSpace(
+		[]byte(`{"fast":{"type":"int","low":5,"high":95,"step":10},"mode":{"type":"choice","values":["a"]}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	list, err := design.Around(json.RawMessage(`{"fast":95,"mode":"a"}`), design.WithSpace(ranges(t), space), 1)
+	list, err := design.Around(json.RawMessage(`{"fast":95,"mode":"a"}`), design.WithSpace(ranges(t), space),
+		1)
 	// What the space has looked at does not bound what is allowed.
-	if got := strings.Join(alone(list, "fast"), ", "); err != nil || got != "-20% 75, -10% 85, +5% 105, +20% 115" {
+	if got := strings.Join(alone(list, "fast"), ", "); err != nil ||
+		got != "-20% 75, -10% 85, +5% 105, +20% 115" {
 		t.Error(got, err)
 	}
 }
@@ -98,7 +102,8 @@ func TestNeighboursAreAllowed(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		fast, slow := rapid.IntRange(1, 500).Draw(t, "fast"), rapid.IntRange(2, 52).Draw(t, "slow")
 		risk := design.Digits6(rapid.Float64Range(0.001, 0.999).Draw(t, "risk"))
-		base := fmt.Sprintf(`{"fast":%d,"slow":%d,"risk":%v,"mode":"b","one":2,"on":true,"stake":0}`, fast, slow, risk)
+		base := fmt.Sprintf(`{"fast":%d,"slow":%d,"risk":%v,"mode":"b","one":2,"on":true,"stake":0}`, fast,
+			slow, risk)
 		seed := rapid.Uint64().Draw(t, "seed")
 		list, err := design.Around(json.RawMessage(base), r, seed)
 		if err != nil {
@@ -121,7 +126,8 @@ func TestNeighboursAreAllowed(t *testing.T) {
 			if err := json.Unmarshal(v.Params, &p); err != nil {
 				t.Fatal(err)
 			}
-			if p.Fast < 1 || p.Fast > 500 || p.Slow < 2 || p.Slow > 52 || p.Risk <= 0 || p.Risk >= 1 || p.Mode != "b" || p.One != 2 || !p.On || p.Stake != 0 {
+			if p.Fast < 1 || p.Fast > 500 || p.Slow < 2 || p.Slow > 52 || p.Risk <= 0 || p.Risk >= 1 ||
+				p.Mode != "b" || p.One != 2 || !p.On || p.Stake != 0 {
 				t.Fatalf("%s: %s", v.ID, v.Params)
 			}
 			if p.Fast == fast && p.Slow == slow && p.Risk == risk || slices.Contains(seen, string(v.Params)) {
@@ -130,8 +136,11 @@ func TestNeighboursAreAllowed(t *testing.T) {
 			seen = append(seen, string(v.Params))
 			if strings.HasPrefix(v.ID, "sobol-") {
 				boxed++
-				near := func(x, from, step float64) bool { return max(x-from, from-x) <= max(step, from*0.1+step/2)+1e-6 }
-				if !near(float64(p.Fast), float64(fast), 1) || !near(float64(p.Slow), float64(slow), 5) || !near(p.Risk, risk, 0) {
+				near := func(x, from, step float64) bool {
+					return max(x-from, from-x) <= max(step, from*0.1+step/2)+1e-6
+				}
+				if !near(float64(p.Fast), float64(fast), 1) || !near(float64(p.Slow), float64(slow), 5) ||
+					!near(p.Risk, risk, 0) {
 					t.Fatalf("%s: %s is far from %s", v.ID, v.Params, base)
 				}
 			}
@@ -172,11 +181,14 @@ func TestWhatCannotBeRead(t *testing.T) {
 		}
 	}
 	// Words that are not a plain number's mean that it is left alone.
-	r, err := design.FromSchema(json.RawMessage(`{"properties":{"a":{"type":["integer","null"]},"b":true,"c":{"type":"integer","x-search":"off"}}}`))
+	r, err := design.FromSchema(
+		json.RawMessage(
+			`{"properties":{"a":{"type":["integer","null"]},"b":true,"c":{"type":"integer","x-search":"off"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if list, err := design.Around(json.RawMessage(`{"a":10,"b":10,"c":10,"d":10}`), r, 1); err != nil || len(list) != 0 {
+	if list, err := design.Around(json.RawMessage(`{"a":10,"b":10,"c":10,"d":10}`), r, 1); err != nil ||
+		len(list) != 0 {
 		t.Error(list, err)
 	}
 }

@@ -74,8 +74,10 @@ func TestConstraintsHold(t *testing.T) {
 			t.Fatal(err)
 		}
 		d := design.Design{
-			Space:       mustSpace(t, `{"a":{"type":"int","low":1,"high":3},"b":{"type":"choice","values":[1,2,3]}}`),
-			Constraints: constraints, Fixed: json.RawMessage(`{"fix":2,"a":99}`), Method: design.GridMethod, Max: 100,
+			Space: mustSpace(t,
+				`{"a":{"type":"int","low":1,"high":3},"b":{"type":"choice","values":[1,2,3]}}`),
+			Constraints: constraints, Fixed: json.RawMessage(`{"fix":2,"a":99}`), Method: design.GridMethod,
+			Max: 100,
 		}
 		points, err := d.Enumerate()
 		if err != nil || len(points.Params) != want {
@@ -92,7 +94,8 @@ func TestConstraintsHold(t *testing.T) {
 }
 
 func TestComparisonsThatMeanNothing(t *testing.T) {
-	space := mustSpace(t, `{"b":{"type":"bool"},"c":{"type":"choice","values":["x","y"]},"d":{"type":"choice","values":["x",1]},"n":{"type":"int","low":1,"high":3}}`)
+	space := mustSpace(t,
+		`{"b":{"type":"bool"},"c":{"type":"choice","values":["x","y"]},"d":{"type":"choice","values":["x",1]},"n":{"type":"int","low":1,"high":3}}`)
 	for text, want := range map[string][]string{
 		`{"left":"zz","op":"<","right":"yy"}`:  {"/constraints/0/left", "/constraints/0/right"},
 		`{"left":"c","op":"<","right":3}`:      {"/constraints/0/left"},
@@ -108,12 +111,14 @@ func TestComparisonsThatMeanNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d := design.Design{Space: space, Constraints: constraints, Fixed: json.RawMessage(`{"why":"x"}`), Method: design.GridMethod, Max: 100}
+		d := design.Design{Space: space, Constraints: constraints, Fixed: json.RawMessage(`{"why":"x"}`),
+			Method: design.GridMethod, Max: 100}
 		if _, err := d.Enumerate(); !slices.Equal(pointers(err), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}
-	if _, err := design.Allowed([]design.Constraint{{Left: "a", Op: design.Less}}, json.RawMessage(`{}`)); err == nil {
+	if _, err := design.Allowed([]design.Constraint{{Left: "a", Op: design.Less}},
+		json.RawMessage(`{}`)); err == nil {
 		t.Error("a name that is not there")
 	}
 	if _, err := design.Allowed(nil, json.RawMessage(`[]`)); err == nil {

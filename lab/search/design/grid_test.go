@@ -18,7 +18,8 @@ func TestGrid(t *testing.T) {
 		sizes []int
 		want  int
 	}{
-		{nil, 1}, {[]int{5}, 5}, {[]int{5, 0}, 0}, {[]int{1 << 40, 1 << 40, 0}, 0}, {[]int{1000, 100}, 100000}, {[]int{1000, 101}, 100001}, {[]int{1 << 62, 1 << 62}, 100001},
+		{nil, 1}, {[]int{5}, 5}, {[]int{5, 0}, 0}, {[]int{1 << 40, 1 << 40, 0}, 0},
+		{[]int{1000, 100}, 100000}, {[]int{1000, 101}, 100001}, {[]int{1 << 62, 1 << 62}, 100001},
 	} {
 		if got := design.GridSize(c.sizes); got != c.want {
 			t.Errorf("%v: %d, want %d", c.sizes, got, c.want)

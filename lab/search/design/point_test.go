@@ -56,16 +56,20 @@ func TestAt(t *testing.T) {
 }
 
 func TestPosition(t *testing.T) {
-	s := mustSpace(t, `{"b":{"type":"bool"},"c":{"type":"choice","values":["x",2]},"f":{"type":"float","low":1,"high":100,"log":true},
+	s := mustSpace(t,
+		`{"b":{"type":"bool"},"c":{"type":"choice","values":["x",2]},"f":{"type":"float","low":1,"high":100,"log":true},
 		"g":{"type":"float","low":2,"high":2},"i":{"type":"int","low":1,"high":4},"s":{"type":"float","low":0,"high":1,"step":0.1}}`)
 	good := `{"b":true,"c":2,"f":10,"g":2,"i":1,"s":0.3,"other":[1]}`
 	got, err := s.Position(json.RawMessage(good))
-	if want := []float64{0.75, 0.75, 0.5, 0.5, 0.125, 0.3}; err != nil || fmt.Sprint(got) != fmt.Sprint(want) {
+	if want := []float64{0.75, 0.75, 0.5, 0.5, 0.125, 0.3}; err != nil ||
+		fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("%v, want %v, %v", got, want, err)
 	}
 	for change, pointer := range map[string]string{
-		`"b":true|"b":1`: "/b", `"c":2|"c":"2"`: "/c", `"f":10|"f":0.5`: "/f", `"f":10|"f":100.5`: "/f", `"i":1|"i":1.5`: "/i", `"i":1|"i":5`: "/i",
-		`"s":0.3|"s":0.31`: "/s", `"b":true,|`: "/b", `"i":1|"i":"1"`: "/i", `"f":10|"f":null`: "/f", good + `|[]`: "", good + `|{`: "",
+		`"b":true|"b":1`: "/b", `"c":2|"c":"2"`: "/c", `"f":10|"f":0.5`: "/f", `"f":10|"f":100.5`: "/f",
+		`"i":1|"i":1.5`: "/i", `"i":1|"i":5`: "/i",
+		`"s":0.3|"s":0.31`: "/s", `"b":true,|`: "/b", `"i":1|"i":"1"`: "/i", `"f":10|"f":null`: "/f",
+		good + `|[]`: "", good + `|{`: "",
 	} {
 		from, to, _ := strings.Cut(change, "|")
 		_, err := s.Position(json.RawMessage(strings.Replace(good, from, to, 1)))
@@ -84,10 +88,13 @@ func spaces() *rapid.Generator[string] {
 			scale := rapid.SampledFrom([]float64{1, 0.1, 0.01, 0.25}).Draw(t, "scale")
 			f := func(n int) string { return fmt.Sprint(float64(n) * scale) }
 			text := map[string]string{
-				"int":    fmt.Sprintf(`{"type":"int","low":%d,"high":%d,"step":%d}`, low, low+width, rapid.IntRange(1, 7).Draw(t, "step")),
-				"float":  fmt.Sprintf(`{"type":"float","low":%s,"high":%s}`, f(low), f(low+width)),
-				"log":    fmt.Sprintf(`{"type":"float","low":%s,"high":%s,"log":true}`, f(low+51), f(low+51+width)),
-				"step":   fmt.Sprintf(`{"type":"float","low":%s,"high":%s,"step":%s}`, f(low), f(low+width), f(rapid.IntRange(1, 7).Draw(t, "step"))),
+				"int": fmt.Sprintf(`{"type":"int","low":%d,"high":%d,"step":%d}`, low, low+width,
+					rapid.IntRange(1, 7).Draw(t, "step")),
+				"float": fmt.Sprintf(`{"type":"float","low":%s,"high":%s}`, f(low), f(low+width)),
+				"log": fmt.Sprintf(`{"type":"float","low":%s,"high":%s,"log":true}`, f(low+51),
+					f(low+51+width)),
+				"step": fmt.Sprintf(`{"type":"float","low":%s,"high":%s,"step":%s}`, f(low), f(low+width),
+					f(rapid.IntRange(1, 7).Draw(t, "step"))),
 				"choice": `{"type":"choice","values":["a",1,true,"b"]}`,
 				"bool":   `{"type":"bool"}`,
 			}[rapid.SampledFrom([]string{"int", "float", "log", "step", "choice", "bool"}).Draw(t, "kind")]
@@ -122,7 +129,8 @@ func TestPositionIsTheInverse(t *testing.T) {
 			t.Fatalf("%s: %v gives %s, at %v that is %s, %v", text, u, params, at, again, err)
 		}
 		for i, p := range s.Parameters() {
-			if p.Kind != design.Float && p.High-p.Low > 0 && math.Abs(at[i]-u[i]) > 1/((p.High-p.Low)/p.Step) {
+			if p.Kind != design.Float && p.High-p.Low > 0 &&
+				math.Abs(at[i]-u[i]) > 1/((p.High-p.Low)/p.Step) {
 				t.Fatalf("%s: %v is far from %v", p.Name, at[i], u[i])
 			}
 		}

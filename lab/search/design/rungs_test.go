@@ -14,10 +14,13 @@ func TestRungs(t *testing.T) {
 		n, eta, least, all int
 		want               []design.Rung
 	}{
-		{81, 3, 1, 81, []design.Rung{{Trials: 81, Budget: 1}, {Trials: 27, Budget: 3}, {Trials: 9, Budget: 9}, {Trials: 3, Budget: 27}, {Trials: 1, Budget: 81}}},
+		{81, 3, 1, 81,
+			[]design.Rung{{Trials: 81, Budget: 1}, {Trials: 27, Budget: 3}, {Trials: 9, Budget: 9},
+				{Trials: 3, Budget: 27}, {Trials: 1, Budget: 81}}},
 		// Clipped to all five windows, and over then.
 		{27, 3, 1, 5, []design.Rung{{Trials: 27, Budget: 1}, {Trials: 9, Budget: 3}, {Trials: 3, Budget: 5}}},
-		{10, 3, 1, 100, []design.Rung{{Trials: 10, Budget: 1}, {Trials: 3, Budget: 3}, {Trials: 1, Budget: 9}}},
+		{10, 3, 1, 100,
+			[]design.Rung{{Trials: 10, Budget: 1}, {Trials: 3, Budget: 3}, {Trials: 1, Budget: 9}}},
 		{4, 2, 5, 5, []design.Rung{{Trials: 4, Budget: 5}}},
 	} {
 		if got, err := design.Rungs(c.n, c.eta, c.least, c.all); err != nil || !slices.Equal(got, c.want) {
@@ -38,7 +41,8 @@ func TestHalvingEndsWithEverything(t *testing.T) {
 	}{
 		{27, 3, 1, 5, []design.Rung{{Trials: 27, Budget: 1}, {Trials: 9, Budget: 3}, {Trials: 3, Budget: 5}}},
 		{8, 3, 1, 5, []design.Rung{{Trials: 8, Budget: 1}, {Trials: 2, Budget: 3}, {Trials: 1, Budget: 5}}},
-		{10, 3, 1, 100, []design.Rung{{Trials: 10, Budget: 1}, {Trials: 3, Budget: 3}, {Trials: 1, Budget: 100}}},
+		{10, 3, 1, 100,
+			[]design.Rung{{Trials: 10, Budget: 1}, {Trials: 3, Budget: 3}, {Trials: 1, Budget: 100}}},
 		{2, 3, 1, 5, []design.Rung{{Trials: 2, Budget: 1}, {Trials: 1, Budget: 5}}},
 		{1, 3, 1, 5, []design.Rung{{Trials: 1, Budget: 5}}},
 	} {
@@ -61,7 +65,8 @@ func TestRungsShrinkAndGrow(t *testing.T) {
 			t.Fatal(rungs, err)
 		}
 		for i, r := range rungs {
-			if r.Trials < 1 || r.Budget < least || r.Budget > all || i > 0 && (r.Trials >= rungs[i-1].Trials || r.Budget <= rungs[i-1].Budget) {
+			if r.Trials < 1 || r.Budget < least || r.Budget > all || i > 0 &&
+				(r.Trials >= rungs[i-1].Trials || r.Budget <= rungs[i-1].Budget) {
 				t.Fatal(rungs)
 			}
 		}

@@ -12,7 +12,8 @@ import (
 // The first points in three dimensions, as Joe and Kuo's own program prints them.
 func TestFirstPoints(t *testing.T) {
 	want := [][]float64{
-		{0, 0, 0}, {.5, .5, .5}, {.75, .25, .25}, {.25, .75, .75}, {.375, .375, .625}, {.875, .875, .125}, {.625, .125, .875}, {.125, .625, .375},
+		{0, 0, 0}, {.5, .5, .5}, {.75, .25, .25}, {.25, .75, .75}, {.375, .375, .625}, {.875, .875, .125},
+		{.625, .125, .875}, {.125, .625, .375},
 	}
 	s, err := design.NewSobol(3)
 	if err != nil {

@@ -53,15 +53,16 @@ func TestSpaceFaults(t *testing.T) {
 		`{"a":{"type":"choice"}}`:                                      {"/a/values"},
 		`{"a":{"type":"choice","values":[]}}`:                          {"/a/values"},
 		`{"a":{"type":"choice","values":{}}}`:                          {"/a/values"},
-		`{"a":{"type":"choice","values":["x",null,[1],{}]}}`:           {"/a/values/1", "/a/values/2", "/a/values/3"},
-		`{"a":{"type":"choice","values":[1,"1",1.0]}}`:                 {"/a/values/2"},
-		`{"a":{"type":"bool","low":0}}`:                                {"/a/low"},
-		`{"a":{"type":"bool"},"a":{"type":"bool"}}`:                    {"/a"},
-		`{"a":{"type":"bool","type":"bool"}}`:                          {"/a/type"},
-		`{"x/y~z":{"type":"int","low":1}}`:                             {"/x~1y~0z/high"},
-		`{"":{"type":"bool"}}`:                                         {"/"},
-		`{"b":{"type":"no"},"a":{"type":"no"}}`:                        {"/a/type", "/b/type"},
-		`{` + strings.Join(many, ",") + `}`:                            {""},
+		`{"a":{"type":"choice","values":["x",null,[1],{}]}}`: {"/a/values/1", "/a/values/2",
+			"/a/values/3"},
+		`{"a":{"type":"choice","values":[1,"1",1.0]}}`: {"/a/values/2"},
+		`{"a":{"type":"bool","low":0}}`:                {"/a/low"},
+		`{"a":{"type":"bool"},"a":{"type":"bool"}}`:    {"/a"},
+		`{"a":{"type":"bool","type":"bool"}}`:          {"/a/type"},
+		`{"x/y~z":{"type":"int","low":1}}`:             {"/x~1y~0z/high"},
+		`{"":{"type":"bool"}}`:                         {"/"},
+		`{"b":{"type":"no"},"a":{"type":"no"}}`:        {"/a/type", "/b/type"},
+		`{` + strings.Join(many, ",") + `}`:            {""},
 	} {
 		_, err := design.DecodeSpace([]byte(text))
 		var got []string
@@ -82,7 +83,8 @@ func TestSpaceFaults(t *testing.T) {
 
 // What is read is written with every default, in one way.
 func TestSpaceIsWrittenInOneWay(t *testing.T) {
-	s := mustSpace(t, `{"short":{"type":"bool"},"exit":{"values":["a",2.50,true],"type":"choice"},"band":{"log":true,"type":"float","low":1e-3,"high":0.1},
+	s := mustSpace(t,
+		`{"short":{"type":"bool"},"exit":{"values":["a",2.50,true],"type":"choice"},"band":{"log":true,"type":"float","low":1e-3,"high":0.1},
 		"edge":{"type":"float","low":0,"high":1,"step":0.25,"log":false},"fast":{"type":"int","low":5,"high":30}}`)
 	text, err := json.Marshal(s)
 	want := `{"band":{"high":0.1,"log":true,"low":0.001,"type":"float"},"edge":{"high":1,"low":0,"step":0.25,"type":"float"},` +
@@ -124,8 +126,10 @@ func TestMerge(t *testing.T) {
 // Whatever is accepted reads as itself again, and has points that lie in it.
 func FuzzDecodeSpace(f *testing.F) {
 	for _, text := range []string{
-		`{"a":{"type":"int","low":1,"high":9,"step":2}}`, `{"a":{"type":"float","low":0.001,"high":0.1,"log":true},"b":{"type":"bool"}}`,
-		`{"a":{"type":"choice","values":["x",1,true]}}`, `{"a":{"type":"float","low":-0.3,"high":0.3,"step":0.1}}`, `{"a":{"type":"int","low":1}}`,
+		`{"a":{"type":"int","low":1,"high":9,"step":2}}`,
+		`{"a":{"type":"float","low":0.001,"high":0.1,"log":true},"b":{"type":"bool"}}`,
+		`{"a":{"type":"choice","values":["x",1,true]}}`,
+		`{"a":{"type":"float","low":-0.3,"high":0.3,"step":0.1}}`, `{"a":{"type":"int","low":1}}`,
 	} {
 		f.Add([]byte(text), 0.5)
 	}
@@ -158,7 +162,9 @@ func FuzzDecodeSpace(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if at, err := s.Position(params); err != nil || slices.ContainsFunc(at, func(u float64) bool { return !(u >= 0 && u < 1) }) {
+		if at, err := s.Position(params); err != nil || slices.ContainsFunc(at, func(u float64) bool {
+			return !(u >= 0 && u < 1)
+		}) {
 			t.Fatalf("%s at %v is %s, at %v: %v", written, x, params, at, err)
 		}
 	})

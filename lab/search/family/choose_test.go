@@ -24,7 +24,8 @@ func searchFor(direction, rule string) *Search {
 func number(x float64) *float64 { return &x }
 
 func done(index int, objective *float64, windows int) *Trial {
-	return &Trial{Index: index, Params: json.RawMessage(`{}`), Status: Completed, Objective: objective, Windows: make([]Window, windows)}
+	return &Trial{Index: index, Params: json.RawMessage(`{}`), Status: Completed, Objective: objective,
+		Windows: make([]Window, windows)}
 }
 
 // TestStopRule: twenty in a row, or more than half once there are twenty; by index.
@@ -57,7 +58,8 @@ func TestStopRule(t *testing.T) {
 // TestRoom: as many trials may be begun as the rule counts whatever becomes of them, and
 // no more; so it never ends a family before one that has been begun.
 func TestRoom(t *testing.T) {
-	for trials, want := range map[string]int{"": 20, ".": 19, "xxxxxxxxxxxxxxxxxxx": 1, "xxxxx.": 14, ".x.x.x.x.x.x.x.x.x.x": 1, "..........": 11} {
+	for trials, want := range map[string]int{"": 20, ".": 19, "xxxxxxxxxxxxxxxxxxx": 1, "xxxxx.": 14,
+		".x.x.x.x.x.x.x.x.x.x": 1, "..........": 11} {
 		tl := tally{rule: DefaultStopRule()}
 		for _, r := range trials {
 			tl.add(r == 'x')
@@ -70,7 +72,8 @@ func TestRoom(t *testing.T) {
 		}
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		tl := tally{rule: StopRule{MaxFailures: rapid.IntRange(1, 9).Draw(t, "failures"), MaxFailureShare: rapid.Float64Range(.1, 1).Draw(t, "share")}}
+		tl := tally{rule: StopRule{MaxFailures: rapid.IntRange(1, 9).Draw(t, "failures"),
+			MaxFailureShare: rapid.Float64Range(.1, 1).Draw(t, "share")}}
 		begun := 0
 		for i := range 60 {
 			if reach := i + tl.room(1000); reach < begun {
@@ -92,13 +95,15 @@ func TestPromote(t *testing.T) {
 	s := searchFor(project.Maximise, project.RuleBest)
 	failed := done(4, nil, 0)
 	failed.Status = Failed
-	list := []*Trial{done(0, number(1), 1), done(1, number(3), 1), done(2, nil, 1), done(3, number(1), 1), failed}
+	list := []*Trial{done(0, number(1), 1), done(1, number(3), 1), done(2, nil, 1), done(3, number(1), 1),
+		failed}
 	for n, want := range map[int][]int{1: {1}, 2: {0, 1}, 3: {0, 1, 3}, 4: {0, 1, 2, 3}, 5: {0, 1, 2, 3}} {
 		if got := s.promoteTrials(list, n); !slices.Equal(got, want) {
 			t.Errorf("%d of them: %v, want %v", n, got, want)
 		}
 	}
-	if got := searchFor(project.Minimise, project.RuleBest).promoteTrials(list, 2); !slices.Equal(got, []int{0, 3}) {
+	if got := searchFor(project.Minimise, project.RuleBest).promoteTrials(list, 2); !slices.Equal(got,
+		[]int{0, 3}) {
 		t.Error(got)
 	}
 }
@@ -107,7 +112,8 @@ func TestPromote(t *testing.T) {
 // is never behind, and the order in which trials come does not matter for who goes on.
 func TestRanksAndPromotionAreOrders(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		s := searchFor(rapid.SampledFrom([]string{project.Maximise, project.Minimise}).Draw(t, "direction"), project.RuleBest)
+		s := searchFor(rapid.SampledFrom([]string{project.Maximise, project.Minimise}).Draw(t, "direction"),
+			project.RuleBest)
 		n := rapid.IntRange(0, 30).Draw(t, "n")
 		var list []*Trial
 		for i := range n {
@@ -130,7 +136,9 @@ func TestRanksAndPromotionAreOrders(t *testing.T) {
 		for r := 2; r <= len(seen); r++ {
 			a, b := seen[r-1], seen[r]
 			if a == nil || b == nil || len(a.Windows) < len(b.Windows) ||
-				len(a.Windows) == len(b.Windows) && (s.isBetter(b.Objective, a.Objective) || *a.Objective == *b.Objective && a.Index > b.Index) {
+				len(a.Windows) == len(b.Windows) &&
+					(s.isBetter(b.Objective, a.Objective) || *a.Objective == *b.Objective &&
+						a.Index > b.Index) {
 				t.Fatalf("rank %d is before %d", r-1, r)
 			}
 		}
@@ -144,7 +152,8 @@ func TestRanksAndPromotionAreOrders(t *testing.T) {
 }
 
 func TestChoose(t *testing.T) {
-	list := []*Trial{done(0, number(2), 5), done(1, number(3), 5), done(2, number(3), 5), done(3, number(1), 5)}
+	list := []*Trial{done(0, number(2), 5), done(1, number(3), 5), done(2, number(3), 5),
+		done(3, number(1), 5)}
 	for i, x := range []float64{1.5, 1, 1.5, 0.5} {
 		list[i].Plateau = number(x)
 	}
@@ -155,7 +164,8 @@ func TestChoose(t *testing.T) {
 		{project.Maximise, project.RuleBest, 1}, {project.Minimise, project.RuleBest, 3},
 		{project.Maximise, project.RulePlateau, 0}, {project.Minimise, project.RulePlateau, 3},
 	} {
-		if got, err := searchFor(c.direction, c.rule).chooseTrial(list, nil); err != nil || got == nil || got.Index != c.want {
+		if got, err := searchFor(c.direction, c.rule).chooseTrial(list, nil); err != nil || got == nil ||
+			got.Index != c.want {
 			t.Errorf("%+v: %+v, %v", c, got, err)
 		}
 	}
@@ -164,7 +174,8 @@ func TestChoose(t *testing.T) {
 	if got := finalists(append(list, pruned, done(5, nil, 5))); len(got) != 4 {
 		t.Errorf("%d finalists", len(got))
 	}
-	if got, err := searchFor(project.Maximise, project.RuleBest).chooseTrial(nil, nil); got != nil || err != nil {
+	if got, err := searchFor(project.Maximise, project.RuleBest).chooseTrial(nil, nil); got != nil ||
+		err != nil {
 		t.Error(got, err)
 	}
 }
@@ -189,7 +200,8 @@ func TestCrossValidation(t *testing.T) {
 		x.From, x.To = x.Date, x.Date
 	}
 	list := []*Trial{done(0, number(1), 5), done(1, number(2), 5), done(2, number(3), 5)}
-	got, err := searchFor(project.Maximise, project.RuleCPCV).chooseTrial(list, map[int]*selection.Series{0: steady, 1: lucky})
+	got, err := searchFor(project.Maximise, project.RuleCPCV).chooseTrial(list,
+		map[int]*selection.Series{0: steady, 1: lucky})
 	if err != nil || got == nil || got.Index != 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
@@ -197,8 +209,10 @@ func TestCrossValidation(t *testing.T) {
 		t.Error(list[1].CPCV, list[2].CPCV)
 	}
 	// Too few days for six folds: no trial has a score.
-	short := &selection.Series{Date: steady.Date[:5], Return: steady.Return[:5], From: steady.From[:5], To: steady.To[:5]}
-	if got, err := searchFor(project.Maximise, project.RuleCPCV).chooseTrial([]*Trial{done(0, number(1), 5)}, map[int]*selection.Series{0: short}); got != nil || err != nil {
+	short := &selection.Series{Date: steady.Date[:5], Return: steady.Return[:5], From: steady.From[:5],
+		To: steady.To[:5]}
+	if got, err := searchFor(project.Maximise, project.RuleCPCV).chooseTrial([]*Trial{done(0, number(1), 5)},
+		map[int]*selection.Series{0: short}); got != nil || err != nil {
 		t.Error(got, err)
 	}
 }
@@ -222,7 +236,8 @@ func TestEfficiency(t *testing.T) {
 		windows []Choice
 		want    string
 	}{
-		{[]Choice{{TrainObjective: number(2), TestObjective: number(1)}, {TrainObjective: number(2), TestObjective: number(0)}, {TrainObjective: number(9)}}, "0.25"},
+		{[]Choice{{TrainObjective: number(2), TestObjective: number(1)},
+			{TrainObjective: number(2), TestObjective: number(0)}, {TrainObjective: number(9)}}, "0.25"},
 		{[]Choice{{TrainObjective: number(-2), TestObjective: number(1)}}, "not_applicable"},
 		{[]Choice{{TrainObjective: number(2)}}, "no_trial"},
 	} {

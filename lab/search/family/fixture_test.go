@@ -30,7 +30,8 @@ func subject(t testing.TB, block string) family.PlanSubject {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return family.PlanSubject{Config: config, Request: json.RawMessage(trialRequest), PriorTrials: 12, Windows: 5}
+	return family.PlanSubject{Config: config, Request: json.RawMessage(trialRequest), PriorTrials: 12,
+		Windows: 5}
 }
 
 func make8(t testing.TB) *family.MadePlan {

@@ -54,7 +54,8 @@ func TestReturnsTable(t *testing.T) {
 }
 
 func TestTrialsTable(t *testing.T) {
-	space, err := design.DecodeSpace([]byte(`{"b":{"type":"choice","values":["x,\"y\"",2]},"a":{"type":"bool"}}`))
+	space, err := design.DecodeSpace(
+		[]byte(`{"b":{"type":"choice","values":["x,\"y\"",2]},"a":{"type":"bool"}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,10 +63,13 @@ func TestTrialsTable(t *testing.T) {
 	f.Space = space
 	s := &Search{PlanFile: &PlanFile{Plan: &Plan{Family: f}}}
 	good := &Trial{
-		Index: 0, Params: json.RawMessage(`{"a":true,"b":"x,\"y\""}`), RunID: "run_a", Status: Completed, Rank: 1, Objective: number(-0.5), Windows: make([]Window, 5),
-		Metrics: metric.Values{{Key: "sharpe_ratio", Number: -0.5}, {Key: "total_trades", Number: 40}, {Key: "win_rate", Reason: metric.NoTrades}}, Plateau: number(1e-7),
+		Index: 0, Params: json.RawMessage(`{"a":true,"b":"x,\"y\""}`), RunID: "run_a", Status: Completed,
+		Rank: 1, Objective: number(-0.5), Windows: make([]Window, 5),
+		Metrics: metric.Values{{Key: "sharpe_ratio", Number: -0.5}, {Key: "total_trades", Number: 40},
+			{Key: "win_rate", Reason: metric.NoTrades}}, Plateau: number(1e-7),
 	}
-	bad := &Trial{Index: 1, Params: json.RawMessage(`{"a":false,"b":2}`), Status: Failed, FailureCode: "PARAMS_INVALID"}
+	bad := &Trial{Index: 1, Params: json.RawMessage(`{"a":false,"b":2}`), Status: Failed,
+		FailureCode: "PARAMS_INVALID"}
 	var b bytes.Buffer
 	if err := s.writeTrials(&b, []*Trial{good, bad}); err != nil {
 		t.Fatal(err)
@@ -86,10 +90,13 @@ func TestResultIsReadAsItWasWritten(t *testing.T) {
 		t.Error(err)
 	}
 	r := &Result{
-		Schema: ResultSchema, PlanHash: "ab", Status: StatusCompleted, StepM: StepM{Rejected: []int{}}, Undefined: map[string]stat.Reason{"selected": ReasonNoTrial},
+		Schema: ResultSchema, PlanHash: "ab", Status: StatusCompleted, StepM: StepM{Rejected: []int{}},
+		Undefined: map[string]stat.Reason{"selected": ReasonNoTrial},
 		Optimised: &Optimised{
-			Windows: []Choice{{SplitID: "wf-00", ChosenTrial: new(int), TrainObjective: number(1), Undefined: map[string]stat.Reason{}}},
-			Metrics: &metric.Values{{Key: "sharpe_ratio", Number: 1.5}, {Key: "psr", Reason: metric.NoTrades}}, Undefined: map[string]stat.Reason{},
+			Windows: []Choice{{SplitID: "wf-00", ChosenTrial: new(int), TrainObjective: number(1),
+				Undefined: map[string]stat.Reason{}}},
+			Metrics: &metric.Values{{Key: "sharpe_ratio", Number: 1.5},
+				{Key: "psr", Reason: metric.NoTrades}}, Undefined: map[string]stat.Reason{},
 		},
 	}
 	if err := r.seal(); err != nil {
@@ -100,7 +107,8 @@ func TestResultIsReadAsItWasWritten(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := ReadResult(s.Dir)
-	if err != nil || got.ResultHash != r.ResultHash || got.Selected != nil || *got.Optimised.Windows[0].ChosenTrial != 0 {
+	if err != nil || got.ResultHash != r.ResultHash || got.Selected != nil ||
+		*got.Optimised.Windows[0].ChosenTrial != 0 {
 		t.Fatalf("%+v, %v", got, err)
 	}
 	path := filepath.Join(s.Dir, ResultFile)
@@ -123,11 +131,17 @@ func TestResultIsReadAsItWasWritten(t *testing.T) {
 
 func TestPutLeavesWhatWasThere(t *testing.T) {
 	s := &Search{Dir: t.TempDir()}
-	if err := s.Put("a", func(w io.Writer) error { _, err := io.WriteString(w, "first"); return err }); err != nil {
+	if err := s.Put("a", func(w io.Writer) error {
+		_, err := io.WriteString(w, "first")
+		return err
+	}); err != nil {
 		t.Fatal(err)
 	}
 	full := errors.New("disk full")
-	if err := s.Put("a", func(w io.Writer) error { _, _ = io.WriteString(w, "sec"); return full }); !errors.Is(err, full) {
+	if err := s.Put("a", func(w io.Writer) error {
+		_, _ = io.WriteString(w, "sec")
+		return full
+	}); !errors.Is(err, full) {
 		t.Error(err)
 	}
 	text, err := os.ReadFile(filepath.Join(s.Dir, "a"))
@@ -153,7 +167,8 @@ func TestJournal(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := j.note(State{Done: 7, Total: 10, Known: 5, Running: 1, Failed: 1, Best: number(0.5)}, true); err != nil {
+	if err := j.note(State{Done: 7, Total: 10, Known: 5, Running: 1, Failed: 1, Best: number(0.5)},
+		true); err != nil {
 		t.Fatal(err)
 	}
 	if err := j.note(State{Done: 8, Total: 10, Known: 6}, false); err != nil {
@@ -186,7 +201,8 @@ func TestChanges(t *testing.T) {
 	c.note("data", []int{1}, []int{2})
 	var refused *request.Error
 	err := c.err(f)
-	if !errors.As(err, &refused) || refused.Code != "PLAN_INPUTS_CHANGED" || !strings.Contains(err.Error(), "plugin was abababababab…, is cdcdcdcdcdcd…; data was [1], is [2]") {
+	if !errors.As(err, &refused) || refused.Code != "PLAN_INPUTS_CHANGED" ||
+		!strings.Contains(err.Error(), "plugin was abababababab…, is cdcdcdcdcdcd…; data was [1], is [2]") {
 		t.Error(err)
 	}
 	if list, _ := refused.Details["changes"].([]map[string]string); len(list) != 2 || list[0]["old"] != old {
@@ -196,7 +212,8 @@ func TestChanges(t *testing.T) {
 
 func TestSamePlan(t *testing.T) {
 	a := []byte(`{"a":1,"prior_trials":3}`)
-	for text, want := range map[string]bool{`{"a":1,"prior_trials":4}`: true, `{"a":2,"prior_trials":3}`: false, `{"a":1,"b":1,"prior_trials":3}`: false, `{`: false} {
+	for text, want := range map[string]bool{`{"a":1,"prior_trials":4}`: true,
+		`{"a":2,"prior_trials":3}`: false, `{"a":1,"b":1,"prior_trials":3}`: false, `{`: false} {
 		if samePlan(a, []byte(text)) != want {
 			t.Errorf("%s is the same: %v", text, !want)
 		}
@@ -212,7 +229,8 @@ func TestEfficiencySaysWhy(t *testing.T) {
 	}{
 		{[]Choice{{}, {}}, ReasonNoTrial},
 		{[]Choice{{}, {ChosenTrial: &one, TrainObjective: number(1)}}, stat.Insufficient},
-		{[]Choice{{ChosenTrial: &one, TrainObjective: number(-1), TestObjective: number(1)}}, stat.NotApplicable},
+		{[]Choice{{ChosenTrial: &one, TrainObjective: number(-1), TestObjective: number(1)}},
+			stat.NotApplicable},
 	} {
 		o := &Optimised{Windows: c.windows, Undefined: map[string]stat.Reason{}}
 		if o.efficiency(); o.Undefined["efficiency"] != c.want || o.Efficiency != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/search/design"
 	"github.com/assay-run/assay/lab/search/selection"
@@ -109,8 +110,8 @@ func (v *Page) facts(s *Search, o *Outcome) {
 	}
 	add("selection rule", "%s", p.SelectionRule)
 	if sel := o.Result.Selection; sel != nil {
-		add("N", "%d trials on these days (%d before this plan), %d of them of %s, counted by the registry",
-			sel.NTrials, p.PriorTrials, sel.NTrialsFamily, p.FamilyID)
+		add("N", "%d trials on these days (%d before this plan), %d of them of %s; %s",
+			sel.NTrials, p.PriorTrials, sel.NTrialsFamily, p.FamilyID, registry.NotCounted)
 	} else {
 		add("N before", "%d", p.PriorTrials)
 	}

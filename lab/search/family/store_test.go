@@ -33,7 +33,8 @@ func TestWriteAndRead(t *testing.T) {
 		t.Error(info.Mode(), err)
 	}
 	read, err := family.ReadPlan(state, "sma_cross", made.Hash)
-	if err != nil || read.Hash != made.Hash || read.ID != made.ID || !bytes.Equal(read.Text, made.Text) || len(read.Plan.Trials) != 8 {
+	if err != nil || read.Hash != made.Hash || read.ID != made.ID || !bytes.Equal(read.Text, made.Text) ||
+		len(read.Plan.Trials) != 8 {
 		t.Error(read, err)
 	}
 }
@@ -47,7 +48,8 @@ func TestEditedPlan(t *testing.T) {
 	}
 	path := filepath.Join(family.PlanDir(state, "sma_cross", made.ID), "plan.json")
 	for _, text := range []string{
-		strings.Replace(string(made.Text), `"fast":`, `"fast": `, 1), strings.Replace(string(made.Text), "Trends last", "Trends past", 1),
+		strings.Replace(string(made.Text), `"fast":`, `"fast": `, 1),
+		strings.Replace(string(made.Text), "Trends last", "Trends past", 1),
 		string(made.Text) + "\n", string(made.Text[:100]), "", "{}",
 	} {
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -65,7 +67,8 @@ func TestEditedPlan(t *testing.T) {
 	}
 	_, err := family.ReadPlan(state, "sma_cross", made.Hash)
 	refused(t, err, "PLAN_NOT_FOUND", "")
-	for _, bad := range [][2]string{{"sma_cross", "zz"}, {"sma_cross", strings.ToUpper(made.Hash)}, {"../up", made.Hash}, {"other", made.Hash}} {
+	for _, bad := range [][2]string{{"sma_cross", "zz"}, {"sma_cross", strings.ToUpper(made.Hash)},
+		{"../up", made.Hash}, {"other", made.Hash}} {
 		if _, err := family.ReadPlan(state, bad[0], bad[1]); err == nil {
 			t.Errorf("%v was read", bad)
 		}
@@ -135,7 +138,10 @@ func TestParseIsStrict(t *testing.T) {
 		}
 		twice = append(twice, part...)
 	}
-	if list := design.FieldErrors(func() error { _, err := family.ParsePlan(twice); return err }()); len(list) != 1 || list[0].Pointer != "/trials/1/params" {
+	if list := design.FieldErrors(func() error {
+		_, err := family.ParsePlan(twice)
+		return err
+	}()); len(list) != 1 || list[0].Pointer != "/trials/1/params" {
 		t.Error(list)
 	}
 	if _, err := family.ParsePlan(make([]byte, 64<<20+1)); err == nil || errors.Is(err, os.ErrNotExist) {

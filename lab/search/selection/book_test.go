@@ -80,28 +80,36 @@ func (s *shelf) put(p played) string {
 		curve.Cash, curve.PositionValue = append(curve.Cash, equity), append(curve.PositionValue, 0)
 		curve.Drawdown, curve.Exposure = append(curve.Drawdown, 0), append(curve.Exposure, 0)
 	}
-	report, err := metric.Compute(metric.Input{Timeframe: market.MustTimeframe("1d"), Calendar: metric.Calendar24x7})
+	report, err := metric.Compute(metric.Input{Timeframe: market.MustTimeframe("1d"),
+		Calendar: metric.Calendar24x7})
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	timeframe, last := or(p.timeframe, "1d"), closes[len(closes)-1]
 	m, err := artifact.Manifest{
 		Request: artifact.Request{
-			Kind: or(p.kind, artifact.KindService), FamilyID: p.family, StrategyParams: json.RawMessage(p.params), Symbols: []string{p.symbol},
-			Timeframe: timeframe, Exchange: or(p.exchange, "sample"), InitialCash: json.RawMessage("1000"), StartDate: p.from, EndDate: last,
+			Kind: or(p.kind, artifact.KindService), FamilyID: p.family,
+			StrategyParams: json.RawMessage(p.params), Symbols: []string{p.symbol},
+			Timeframe: timeframe, Exchange: or(p.exchange, "sample"), InitialCash: json.RawMessage("1000"),
+			StartDate: p.from, EndDate: last,
 		},
-		Splits: artifact.FullSplit(slices.Values(closes)), Strategy: artifact.Strategy{Name: strings.ReplaceAll(p.family, "-", "_")},
-		Plugin: artifact.Plugin{SHA256: p.plugin},
-		Data:   []artifact.Dataset{{Symbol: p.symbol, Timeframe: timeframe, SHA256: "cc", Start: p.from, End: last}},
+		Splits:   artifact.FullSplit(slices.Values(closes)),
+		Strategy: artifact.Strategy{Name: strings.ReplaceAll(p.family, "-", "_")},
+		Plugin:   artifact.Plugin{SHA256: p.plugin},
+		Data: []artifact.Dataset{{Symbol: p.symbol, Timeframe: timeframe, SHA256: "cc", Start: p.from,
+			End: last}},
 	}.Complete()
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	ended := time.Date(2026, 11, 20, 12, 0, s.runs, 0, time.UTC)
 	run := &artifact.Run{
-		ID: p.id, Manifest: m, Status: artifact.StatusCompleted, StartedAt: ended.Add(-time.Second), CompletedAt: ended,
-		Origin: artifact.OriginService, Service: &artifact.ServiceNote{Mode: "backtest"}, Failure: p.failure,
-		Splits: []artifact.Split{{ID: artifact.FullSplitID, Results: &artifact.Results{Equity: curve, Metrics: &report}, Failed: p.failure != nil}},
+		ID: p.id, Manifest: m, Status: artifact.StatusCompleted, StartedAt: ended.Add(-time.Second),
+		CompletedAt: ended,
+		Origin:      artifact.OriginService, Service: &artifact.ServiceNote{Mode: "backtest"},
+		Failure: p.failure,
+		Splits: []artifact.Split{{ID: artifact.FullSplitID,
+			Results: &artifact.Results{Equity: curve, Metrics: &report}, Failed: p.failure != nil}},
 	}
 	if p.failure != nil {
 		run.Status = artifact.StatusFailed
@@ -190,7 +198,8 @@ func TestEveryTrialOnTheDaysCounts(t *testing.T) {
 func TestWhatHasFailedCounts(t *testing.T) {
 	s := newShelf(t)
 	judged := s.put(played{kind: artifact.KindRun, returns: bookNoise(1, 200)})
-	s.put(played{params: `{"x":2}`, returns: bookNoise(2, 90), failure: &artifact.Failure{Code: "PLUGIN_CRASHED", LogTail: []string{}, Data: map[string]any{}}})
+	s.put(played{params: `{"x":2}`, returns: bookNoise(2, 90),
+		failure: &artifact.Failure{Code: "PLUGIN_CRASHED", LogTail: []string{}, Data: map[string]any{}}})
 	if p := s.place(judged); p.N != 2 {
 		t.Errorf("%+v", p)
 	}
@@ -199,8 +208,10 @@ func TestWhatHasFailedCounts(t *testing.T) {
 // Without 30 days to compare trials are told apart by what they have decided.
 func TestShortTrialsAreToldApartByDecisions(t *testing.T) {
 	classes := classesOf(t,
-		&Member{Key: "a", RunID: "1", decisions: "x"}, &Member{Key: "b", RunID: "2", decisions: "x"}, &Member{Key: "c", RunID: "3", decisions: "y"},
-		&Member{Key: "d", RunID: "4"}, &Member{Key: "e", RunID: "5"}, &Member{Key: "e", RunID: "6", decisions: "z"})
+		&Member{Key: "a", RunID: "1", decisions: "x"}, &Member{Key: "b", RunID: "2", decisions: "x"},
+		&Member{Key: "c", RunID: "3", decisions: "y"},
+		&Member{Key: "d", RunID: "4"}, &Member{Key: "e", RunID: "5"},
+		&Member{Key: "e", RunID: "6", decisions: "z"})
 	if want := "a b|c|d|e e"; classes != want {
 		t.Errorf("%q, want %q", classes, want)
 	}
@@ -228,16 +239,18 @@ func classesOf(t *testing.T, members ...*Member) string {
 func TestNeighbourhoodCountsOnceItIsUsed(t *testing.T) {
 	s := newShelf(t)
 	points, err := WritePoints([]Point{
-		{"x-5%", json.RawMessage(`{"x":8}`), "d8"}, {"x+5%", json.RawMessage(`{"x":9}`), "d9"}, {"x+20%", json.RawMessage(`{"x":12}`), "d12"},
+		{"x-5%", json.RawMessage(`{"x":8}`), "d8"}, {"x+5%", json.RawMessage(`{"x":9}`), "d9"},
+		{"x+20%", json.RawMessage(`{"x":12}`), "d12"},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	base := s.put(played{kind: artifact.KindRun, params: `{"x":10}`, returns: bookNoise(1, 200)})
 	s.put(played{params: `{"x":8}`, returns: bookNoise(2, 200)})
-	s.put(played{kind: artifact.KindFalsification, params: `{"x":10}`, returns: bookNoise(1, 200), files: []artifact.ExtraFile{
-		{Name: PointsFile, MediaType: "application/jsonl", Content: points},
-	}})
+	s.put(played{kind: artifact.KindFalsification, params: `{"x":10}`, returns: bookNoise(1, 200),
+		files: []artifact.ExtraFile{
+			{Name: PointsFile, MediaType: "application/jsonl", Content: points},
+		}})
 	s.put(played{family: "two", plugin: "dd", params: `{"x":9}`, returns: bookNoise(3, 200)})
 	if p := s.place(base); p.N != 3 {
 		t.Errorf("nobody has used a replay: %+v", p)
@@ -257,8 +270,10 @@ func TestLooksAreShown(t *testing.T) {
 	s := newShelf(t)
 	id := s.put(played{returns: bookNoise(1, 100)})
 	for _, w := range []registry.Windows{
-		{ID: "run_lab", FamilyID: "one", Symbols: []string{"BTC/USDT"}, Locked: []registry.Days{{From: begin, To: begin + 20*bookDay}}},
-		{ID: id, FamilyID: "one", Symbols: []string{"BTC/USDT"}, Shown: []registry.Days{{From: begin, To: begin + 100*bookDay}}, Command: registry.LookBacktest},
+		{ID: "run_lab", FamilyID: "one", Symbols: []string{"BTC/USDT"},
+			Locked: []registry.Days{{From: begin, To: begin + 20*bookDay}}},
+		{ID: id, FamilyID: "one", Symbols: []string{"BTC/USDT"},
+			Shown: []registry.Days{{From: begin, To: begin + 100*bookDay}}, Command: registry.LookBacktest},
 	} {
 		if err := s.reg.Look(t.Context(), w); err != nil {
 			t.Fatal(err)

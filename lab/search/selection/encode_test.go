@@ -35,7 +35,8 @@ func TestEncodedSeriesComeBack(t *testing.T) {
 		var d selection.Decoder
 		a, err := d.Decode(s.Encode())
 		b, err2 := d.Decode(other.Encode())
-		if err != nil || err2 != nil || !reflect.DeepEqual(a, s) || !reflect.DeepEqual(b, &other) || &a.Date[0] != &b.Date[0] {
+		if err != nil || err2 != nil || !reflect.DeepEqual(a, s) || !reflect.DeepEqual(b, &other) ||
+			&a.Date[0] != &b.Date[0] {
 			t.Fatalf("%+v, %v; want %+v", a, err, s)
 		}
 	})
@@ -47,7 +48,8 @@ func TestEncodedForm(t *testing.T) {
 	s := &selection.Series{NetExposure: 0.5}
 	for i := range 3 {
 		at := market.Time(1577836800000 + i*day)
-		s.Date, s.From, s.To, s.Return = append(s.Date, at), append(s.From, at), append(s.To, at+day), append(s.Return, 0.25)
+		s.Date, s.From, s.To, s.Return = append(s.Date, at), append(s.From, at), append(s.To, at+day),
+			append(s.Return, 0.25)
 	}
 	const want = "01280380a0b7e6eb5bffaf8494eb5b0080a0b7e6eb5bffaf8494eb5b008090eab8ec5bff9fb7e6eb5b003fe00000000000003fd00000000000003fd00000000000003fd0000000000000"
 	if got := hex.EncodeToString(s.Encode()); got != want {
@@ -64,17 +66,21 @@ func TestColumnsShareACalendar(t *testing.T) {
 		return s
 	}
 	// The windows of the third overlap: 3 and 4 come twice.
-	_, columns := selection.Columns([]*selection.Series{of(1, 2, 3, 4), of(1, 2, 3, 4), of(2, 3, 4, 3, 4, 5), of(9)})
-	if &columns[0].Rows[0] != &columns[1].Rows[0] || !slices.Equal(columns[0].Rows, []int{0, 1, 2, 4}) || !slices.Equal(columns[3].Rows, []int{7}) {
+	_, columns := selection.Columns([]*selection.Series{of(1, 2, 3, 4), of(1, 2, 3, 4), of(2, 3, 4, 3, 4, 5),
+		of(9)})
+	if &columns[0].Rows[0] != &columns[1].Rows[0] || !slices.Equal(columns[0].Rows, []int{0, 1, 2, 4}) ||
+		!slices.Equal(columns[3].Rows, []int{7}) {
 		t.Errorf("%+v", columns)
 	}
-	if c := columns[2]; !slices.Equal(c.Rows, []int{1, 2, 3, 4, 5, 6}) || !slices.Equal(c.Returns, []float64{2, 3, 3, 4, 4, 5}) {
+	if c := columns[2]; !slices.Equal(c.Rows, []int{1, 2, 3, 4, 5, 6}) ||
+		!slices.Equal(c.Returns, []float64{2, 3, 3, 4, 4, 5}) {
 		t.Errorf("%+v", c)
 	}
 }
 
 func FuzzDecode(f *testing.F) {
-	s := &selection.Series{Date: []market.Time{1, 2}, From: []market.Time{1, 2}, To: []market.Time{2, 3}, Return: []float64{.5, math.SmallestNonzeroFloat64}}
+	s := &selection.Series{Date: []market.Time{1, 2}, From: []market.Time{1, 2}, To: []market.Time{2, 3},
+		Return: []float64{.5, math.SmallestNonzeroFloat64}}
 	f.Add(s.Encode())
 	f.Add((&selection.Series{}).Encode())
 	f.Add([]byte{1, 255, 255, 255, 255, 255, 255, 255, 255, 255, 1})

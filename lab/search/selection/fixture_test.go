@@ -63,7 +63,8 @@ func search(seed uint64, n, days int, annual float64) *TrialList {
 // flat is a market that stands still; err is what it answers instead for a symbol.
 type flat struct{ broken string }
 
-func (f flat) Holding(_ context.Context, _ string, data []artifact.Dataset, from, _ []market.Time) ([]float64, error) {
+func (f flat) Holding(_ context.Context, _ string, data []artifact.Dataset, from,
+	_ []market.Time) ([]float64, error) {
 	if data[0].Symbol == f.broken {
 		return nil, errors.New("no candles")
 	}

@@ -278,17 +278,17 @@ const (
 	CodeTooLarge  = "TESTS_TOO_LARGE"
 )
 
-// mostCells bounds trials times days of the tests against holding: 3,443 trials over
-// 1,218 days, which take some 10 s and 0.1 GB. A sample of the trials would be no way out:
-// fewer trials make the best of them look better.
+// mostCells bounds trials times days of the tests against holding: 3,443 trials over 1,218
+// days, which take some 10 s and 0.1 GB. A sample of the trials would be no way out: fewer
+// trials make the best of them look better.
 const mostCells = 1 << 22
 
 // superior tests the differences of all trials that line up against holding at their own
 // mean net exposure. A trial whose difference is constant, such as one that never trades,
 // cannot beat anything and is no column: it would have no deviation to be studentised by.
 // The mean block is that of Politis and White for the judged difference. More returns
-// than the estimates take are not tested. Sources: White
-// (2000), Hansen (2005), Romano and Wolf (2005).
+// than the estimates take are not tested. Sources: White (2000), Hansen (2005), Romano
+// and Wolf (2005).
 func (e estimates) superior(ctx context.Context, l *TrialList, m *matrix, holding Holding, seed uint64,
 	out *Result) error {
 	none := func(why stat.Reason) error {

@@ -94,7 +94,9 @@ func TestRungsAreJudgedLikeWholeTrials(t *testing.T) {
 		if *b.Selection.NEff > 1.6**a.Selection.NEff || b.Selection.NTrials != 20 || b.Series != 2 {
 			t.Errorf("%d: n_eff %v, in full %v", seed, *b.Selection.NEff, *a.Selection.NEff)
 		}
-		if b.Selection.PBO.Value == nil || len(a.Warnings) != 0 || len(b.Warnings) != 1 || b.Warnings[0].Code != CodeCommonDays || !strings.Contains(b.Warnings[0].Message, "244 of the 1220 days") {
+		if b.Selection.PBO.Value == nil || len(a.Warnings) != 0 || len(b.Warnings) != 1 ||
+			b.Warnings[0].Code != CodeCommonDays ||
+			!strings.Contains(b.Warnings[0].Message, "244 of the 1220 days") {
 			t.Fatalf("%+v, %v, %v", b.Selection.PBO, a.Warnings, b.Warnings)
 		}
 		pbo += *b.Selection.PBO.Value / searches

@@ -33,7 +33,9 @@ import (
 // TestMain makes the test binary the sandbox's shim and the plugin, by its name.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "ticker" {
-		serve.Strategy(sdk.Spec{Name: "ticker"}, func(p tickerParams) (sdk.Strategy, error) { return &ticker{p}, nil })
+		serve.Strategy(sdk.Spec{Name: "ticker"}, func(p tickerParams) (sdk.Strategy, error) {
+			return &ticker{p}, nil
+		})
 		exit(0)
 	}
 	os.Exit(m.Run())
@@ -71,7 +73,8 @@ func newTheatre(t *testing.T) *theatre {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := candles.Put(t.Context(), candle.PutRequest{Exchange: "test", Series: sdktest.Synth(1, 4000, epoch.Time(), time.Hour)})
+	set, err := candles.Put(t.Context(),
+		candle.PutRequest{Exchange: "test", Series: sdktest.Synth(1, 4000, epoch.Time(), time.Hour)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,11 +105,14 @@ func newTheatre(t *testing.T) *theatre {
 		t.Fatal(err)
 	}
 	return &theatre{t, &request.Host{
-		StateDir: dir, Candles: candles, Artifacts: store, Registry: reg, Engine: artifact.Engine{Name: "test", SHA256: strings.Repeat("e", 64)},
+		StateDir: dir, Candles: candles, Artifacts: store, Registry: reg,
+		Engine:  artifact.Engine{Name: "test", SHA256: strings.Repeat("e", 64)},
 		Sandbox: sandbox.Off, Logger: hclog.NewNullLogger(),
 	}, request.Question{
-		Kind: artifact.KindRun, Slug: "ticker", FamilyID: "ticker", Plugin: built, Symbols: []string{string(set.Symbol)}, Timeframe: "1h", Exchange: "test",
-		InitialCash: json.RawMessage("10000"), Execution: json.RawMessage("{}"), Splits: split.Scheme{Scheme: split.Default}, Holding: 1, Seed: 1,
+		Kind: artifact.KindRun, Slug: "ticker", FamilyID: "ticker", Plugin: built,
+		Symbols: []string{string(set.Symbol)}, Timeframe: "1h", Exchange: "test",
+		InitialCash: json.RawMessage("10000"), Execution: json.RawMessage("{}"),
+		Splits: split.Scheme{Scheme: split.Default}, Holding: 1, Seed: 1,
 	}}
 }
 
@@ -160,13 +166,15 @@ func TestRealRuns(t *testing.T) {
 	th := newTheatre(t)
 	other := th.run(7, 3, nil, false)
 	reseeded := th.run(7, 3, func(q *request.Question) { q.Seed = 2 }, false)
-	th.run(12, 5, func(q *request.Question) { q.Kind, q.Splits.First = artifact.KindTrial, 2 }, true) // the rung of a search
+	// the rung of a search
+	th.run(12, 5, func(q *request.Question) { q.Kind, q.Splits.First = artifact.KindTrial, 2 }, true)
 	trial := th.run(12, 5, func(q *request.Question) { q.Kind = artifact.KindTrial }, true)
 	th.run(11, 5, func(q *request.Question) { q.FamilyID = "another" }, false)
 	judged := th.run(9, 4, nil, false)
 
 	l := th.ledger(judged.RunID)
-	if len(l.Trials) != 4 || l.FamilyTrials() != 3 || l.Trials[l.Judged].RunID != judged.RunID || l.Why != "" || l.PeriodsPerYear != 365 || len(l.Warnings) != 0 {
+	if len(l.Trials) != 4 || l.FamilyTrials() != 3 || l.Trials[l.Judged].RunID != judged.RunID ||
+		l.Why != "" || l.PeriodsPerYear != 365 || len(l.Warnings) != 0 {
 		t.Fatalf("%+v", l)
 	}
 	for _, a := range []*request.Answer{other, trial, judged} {
@@ -175,13 +183,16 @@ func TestRealRuns(t *testing.T) {
 			t.Errorf("%s stands for %s", l.Trials[at].RunID, a.RunID)
 		}
 		x, why := sampleOf(l.Trials[at].Series.Return)
-		if want, defined := a.Report.WalkForward.Metrics.Get("sharpe_ratio"); !defined || why != "" || math.Abs(l.annualise(x.ratio)-want) > 1e-9*math.Abs(want) {
-			t.Errorf("%s: Sharpe ratio %v of the series, %v of the report", a.RunID, l.annualise(x.ratio), want)
+		if want, defined := a.Report.WalkForward.Metrics.Get("sharpe_ratio"); !defined || why != "" ||
+			math.Abs(l.annualise(x.ratio)-want) > 1e-9*math.Abs(want) {
+			t.Errorf("%s: Sharpe ratio %v of the series, %v of the report", a.RunID, l.annualise(x.ratio),
+				want)
 		}
 	}
 	// Whatever else has been run with its parameters, a judged run stands for itself.
 	for _, a := range []*request.Answer{other, reseeded} {
-		if of := th.ledger(a.RunID); of.Trials[of.Judged].RunID != a.RunID || len(of.Trials) != 4 || of.Again != 1 {
+		if of := th.ledger(a.RunID); of.Trials[of.Judged].RunID != a.RunID || len(of.Trials) != 4 ||
+			of.Again != 1 {
 			t.Errorf("%s is judged as %s, beside %d others", a.RunID, of.Trials[of.Judged].RunID, of.Again)
 		}
 	}
@@ -190,7 +201,8 @@ func TestRealRuns(t *testing.T) {
 	}
 	holding := NewCandles(th.host.Candles)
 	r, err := l.Select(t.Context(), holding, 1)
-	if err != nil || r.Series != 4 || r.T != l.countDays() || r.Selection.NTrials != 4 || r.Selection.NTrialsFamily != 3 || len(r.Warnings) != 0 {
+	if err != nil || r.Series != 4 || r.T != l.countDays() || r.Selection.NTrials != 4 ||
+		r.Selection.NTrialsFamily != 3 || len(r.Warnings) != 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
 	checkNulls(t, &r.Selection)
@@ -203,19 +215,22 @@ func TestRealRuns(t *testing.T) {
 // digests holds that the ledger depends on what was tried and on nothing else.
 func (th *theatre) digests(l *TrialList, judged, other *request.Answer, holding Holding) {
 	t, before := th.t, l.Digest()
-	if before.NTrials != 4 || before.NTrialsFamily != 3 || before.TrialSRVariance == nil || before.TestPeeks != 0 || before.PostPeek {
+	if before.NTrials != 4 || before.NTrialsFamily != 3 || before.TrialSRVariance == nil ||
+		before.TestPeeks != 0 || before.PostPeek {
 		t.Errorf("%+v", before)
 	}
 	again, err := th.ledger(judged.RunID).Select(t.Context(), holding, 1)
 	first, err2 := l.Select(t.Context(), holding, 1)
-	if err != nil || err2 != nil || !reflect.DeepEqual(first, again) || !reflect.DeepEqual(th.ledger(judged.RunID).Digest(), before) {
+	if err != nil || err2 != nil || !reflect.DeepEqual(first, again) ||
+		!reflect.DeepEqual(th.ledger(judged.RunID).Digest(), before) {
 		t.Errorf("%+v, again %+v", first, again)
 	}
 	peek := registry.Peek{RunID: judged.RunID, FamilyID: "ticker", Command: "run", Author: "eve"}
 	if err := th.host.Registry.Peek(t.Context(), peek); err != nil {
 		t.Fatal(err)
 	}
-	if d := th.ledger(judged.RunID).Digest(); d.TestPeeks != 1 || d.PostPeek || d.ReturnsSHA256 != before.ReturnsSHA256 {
+	if d := th.ledger(judged.RunID).Digest(); d.TestPeeks != 1 || d.PostPeek ||
+		d.ReturnsSHA256 != before.ReturnsSHA256 {
 		t.Errorf("%+v", d)
 	}
 	// A trial stays counted with its returns when its files are changed, and when they go.
@@ -227,17 +242,21 @@ func (th *theatre) digests(l *TrialList, judged, other *request.Answer, holding 
 			}
 		}
 	}
-	if d := th.ledger(judged.RunID).Digest(); d.ReturnsSHA256 != before.ReturnsSHA256 || d.NEff != before.NEff || d.NTrials != 4 {
+	if d := th.ledger(judged.RunID).Digest(); d.ReturnsSHA256 != before.ReturnsSHA256 ||
+		d.NEff != before.NEff || d.NTrials != 4 {
 		t.Errorf("%+v, before %+v", d, before)
 	}
-	if err := os.Remove(filepath.Join(th.host.Artifacts.Dir(judged.RunID), "splits", "wf-04", "equity_curve.csv")); err != nil {
+	if err := os.Remove(filepath.Join(th.host.Artifacts.Dir(judged.RunID), "splits", "wf-04",
+		"equity_curve.csv")); err != nil {
 		t.Fatal(err)
 	}
 	var changed *artifact.MismatchError
-	if _, err := ReadTrials(t.Context(), th.host.Registry, th.host.Artifacts, judged.RunID); !errors.As(err, &changed) || changed.RunID != judged.RunID || !strings.Contains(err.Error(), "is missing") {
+	if _, err := ReadTrials(t.Context(), th.host.Registry, th.host.Artifacts, judged.RunID); !errors.As(err,
+		&changed) || changed.RunID != judged.RunID || !strings.Contains(err.Error(), "is missing") {
 		t.Error(err)
 	}
-	if _, err := ReadTrials(t.Context(), th.host.Registry, th.host.Artifacts, "run_unknown"); !errors.Is(err, registry.ErrNotFound) {
+	if _, err := ReadTrials(t.Context(), th.host.Registry, th.host.Artifacts, "run_unknown"); !errors.Is(err,
+		registry.ErrNotFound) {
 		t.Error(err)
 	}
 }
@@ -252,7 +271,9 @@ func TestChangedFilesDoNotHideATrial(t *testing.T) {
 	judged := th.run(9, 4, nil, false)
 	th.damage(other.RunID, "splits/wf-02/equity_curve.csv")
 	stand := func(l *TrialList) Trial {
-		return l.Trials[slices.IndexFunc(l.Trials, func(x Trial) bool { return x.Key == other.Metadata.TrialKey })]
+		return l.Trials[slices.IndexFunc(l.Trials, func(x Trial) bool {
+			return x.Key == other.Metadata.TrialKey
+		})]
 	}
 	l := th.ledger(judged.RunID)
 	if x := stand(l); x.Series == nil || x.RunID != reseeded.RunID || len(l.Warnings) != 1 {
@@ -260,13 +281,16 @@ func TestChangedFilesDoNotHideATrial(t *testing.T) {
 	}
 	before := l.Digest()
 	for _, id := range []string{other.RunID, reseeded.RunID} {
-		if err := th.host.Registry.KeepDaily(t.Context(), []registry.Daily{{RunID: id, Source: "of other files"}}); err != nil {
+		if err := th.host.Registry.KeepDaily(t.Context(),
+			[]registry.Daily{{RunID: id, Source: "of other files"}}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	th.damage(reseeded.RunID, "splits/wf-00/equity_curve.csv")
 	l = th.ledger(judged.RunID)
-	if len(l.Trials) != 2 || stand(l).Series != nil || len(l.Warnings) != 2 || l.Warnings[0].Code != CodeTrialUnreadable || !strings.Contains(l.Warnings[0].Message, "has other content") {
+	if len(l.Trials) != 2 || stand(l).Series != nil || len(l.Warnings) != 2 ||
+		l.Warnings[0].Code != CodeTrialUnreadable ||
+		!strings.Contains(l.Warnings[0].Message, "has other content") {
 		t.Errorf("%+v", l)
 	}
 	if d := l.Digest(); d.NTrials != 2 || d.ReturnsSHA256 == before.ReturnsSHA256 || !(d.NEff > before.NEff) {
@@ -284,7 +308,8 @@ func TestRealRunsWithoutEnough(t *testing.T) {
 	for runID, want := range map[string]string{whole.RunID: "not_applicable", rare.RunID: "insufficient"} {
 		l := th.ledger(runID)
 		r, err := l.Select(t.Context(), NewCandles(th.host.Candles), 1)
-		if err != nil || r.Selection.NTrials != 2 || r.Verdict != (Verdict{Verdict: Inconclusive, ReasonCode: want}) {
+		if err != nil || r.Selection.NTrials != 2 ||
+			r.Verdict != (Verdict{Verdict: Inconclusive, ReasonCode: want}) {
 			t.Errorf("%s: %+v, %v", runID, r, err)
 		}
 		checkNulls(t, &r.Selection)

@@ -33,7 +33,8 @@ func TestRecordsComeBack(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(back, l) {
 			t.Fatalf("%+v, %v; want %+v", back, err, l)
 		}
-		if !reflect.DeepEqual(back.Digest(), l.Digest()) || !reflect.DeepEqual(back.mustSelect(t), l.mustSelect(t)) {
+		if !reflect.DeepEqual(back.Digest(), l.Digest()) ||
+			!reflect.DeepEqual(back.mustSelect(t), l.mustSelect(t)) {
 			t.Error("it judges otherwise")
 		}
 		again, err := back.Record()
@@ -66,9 +67,11 @@ func TestBadRecords(t *testing.T) {
 	}
 	head, _, _ := bytes.Cut(text, []byte("\n"))
 	for name, bad := range map[string][]byte{
-		"nothing": nil, "no trials": append(head, '\n'), "another schema": bytes.Replace(text, []byte("trials/v1"), []byte("trials/v9"), 1),
-		"judged": bytes.Replace(text, []byte(`"judged":2`), []byte(`"judged":3`), 1), "series": bytes.Replace(text, []byte(`"series":"A`), []byte(`"series":"Z`), 1),
-		"no JSON": append(bytes.Clone(text), "{\n"...),
+		"nothing": nil, "no trials": append(head, '\n'),
+		"another schema": bytes.Replace(text, []byte("trials/v1"), []byte("trials/v9"), 1),
+		"judged":         bytes.Replace(text, []byte(`"judged":2`), []byte(`"judged":3`), 1),
+		"series":         bytes.Replace(text, []byte(`"series":"A`), []byte(`"series":"Z`), 1),
+		"no JSON":        append(bytes.Clone(text), "{\n"...),
 	} {
 		if l, err := ReadRecord(bad); err == nil {
 			t.Errorf("%s: %+v", name, l)

@@ -65,7 +65,8 @@ func TestSelectionByItsParts(t *testing.T) {
 	l.TestPeeks, l.PostPeek = 2, true
 	r := l.mustSelect(t)
 	s := r.Selection
-	if s.NTrials != 13 || s.NTrialsSource != "registry" || s.TestPeeks != 2 || !s.PostPeek || r.Series != 12 || r.T != 400 || len(s.Undefined) != 0 {
+	if s.NTrials != 13 || s.NTrialsSource != "registry" || s.TestPeeks != 2 || !s.PostPeek ||
+		r.Series != 12 || r.T != 400 || len(s.Undefined) != 0 {
 		t.Errorf("%+v", r)
 	}
 	var ratios, correlations []float64
@@ -92,10 +93,12 @@ func TestSelectionByItsParts(t *testing.T) {
 	near(t, "dsr_2025", s.DSR2025, now.Probability)
 	near(t, "p_sidak", s.PSidak, 1-math.Pow(stat.Phi(ratio*20), nEff))
 	byHand(t, l, &s, ratio)
-	if *s.PBO.NSplits != 252 || s.PBO.S != 10 || s.PBO.Value == nil || s.PBO.ProbOOSLoss == nil || s.PBO.Slope == nil {
+	if *s.PBO.NSplits != 252 || s.PBO.S != 10 || s.PBO.Value == nil || s.PBO.ProbOOSLoss == nil ||
+		s.PBO.Slope == nil {
 		t.Errorf("%+v", s.PBO)
 	}
-	if !(*s.SPAP.Lower <= *s.SPAP.Consistent && *s.SPAP.Consistent <= *s.SPAP.Upper) || s.RCP == nil || r.SmallestP != .001 {
+	if !(*s.SPAP.Lower <= *s.SPAP.Consistent && *s.SPAP.Consistent <= *s.SPAP.Upper) || s.RCP == nil ||
+		r.SmallestP != .001 {
 		t.Errorf("%+v", s.SPAP)
 	}
 }
@@ -167,7 +170,8 @@ func TestHaircutByHand(t *testing.T) {
 // a rejected hypothesis would.
 func TestLosersDoNotMakeRoom(t *testing.T) {
 	for _, annual := range []float64{-20, 0} {
-		l := ledgerOf(daily(noise(1, 0, 730, annual)), daily(noise(1, 1, 730, -20)), daily(noise(1, 2, 730, 2.5)))
+		l := ledgerOf(daily(noise(1, 0, 730, annual)), daily(noise(1, 1, 730, -20)),
+			daily(noise(1, 2, 730, 2.5)))
 		if p := l.computePValues(); p[1] != 1 || annual < 0 && p[0] != 1 {
 			t.Error(p)
 		}
@@ -209,7 +213,8 @@ func TestTrialsWithoutASeries(t *testing.T) {
 	near(t, "variance", s.TrialSRVariance, *alone.TrialSRVariance)
 	near(t, "n_eff", s.NEff, 4)
 	if s.NTrials != 4 ||
-		!(*s.DSR2014 < *alone.DSR2014 && *s.DSR2025 < *alone.DSR2025 && *s.DSRMax < *alone.DSRMax && *s.PSidak > *alone.PSidak) {
+		!(*s.DSR2014 < *alone.DSR2014 && *s.DSR2025 < *alone.DSR2025 && *s.DSRMax < *alone.DSRMax &&
+			*s.PSidak > *alone.PSidak) {
 		t.Errorf("%+v", s)
 	}
 }
@@ -227,7 +232,8 @@ func TestTrialsThatHardlyTrade(t *testing.T) {
 	with := ledgerOf(daily(rare), judged).mustSelect(t).Selection
 	near(t, "dsr_max beside an idle trial", idle.DSRMax, *alone.DSRMax)
 	x, _ := sampleOf(judged.Return)
-	near(t, "p beside a rare one", with.DSRMaxTest.P, 1-(1-*alone.DSRMaxTest.P)*stat.Phi(x.ratio*math.Sqrt(700)))
+	near(t, "p beside a rare one", with.DSRMaxTest.P,
+		1-(1-*alone.DSRMaxTest.P)*stat.Phi(x.ratio*math.Sqrt(700)))
 	if with.DSRMaxTest.Series != 1 || with.DSRMaxTest.WithoutSeries != 1 || idle.DSRMaxTest.Series != 2 {
 		t.Errorf("%+v, %+v", with.DSRMaxTest, idle.DSRMaxTest)
 	}
@@ -258,11 +264,14 @@ func TestNothingToJudge(t *testing.T) {
 		undefined []string
 	}{
 		{"too few trades", few, stat.Insufficient, slices.Concat(ratios, pbo)},
-		{"no walk-forward", ledgerOf(nil), stat.TooFewReturns, slices.Concat(ratios, pbo, tests, []string{"trial_sr_variance"})},
-		{"no trades", ledgerOf(daily(make([]float64, 300))), stat.ZeroVariance, slices.Concat(ratios, pbo, tests, []string{"trial_sr_variance"})},
+		{"no walk-forward", ledgerOf(nil), stat.TooFewReturns,
+			slices.Concat(ratios, pbo, tests, []string{"trial_sr_variance"})},
+		{"no trades", ledgerOf(daily(make([]float64, 300))), stat.ZeroVariance,
+			slices.Concat(ratios, pbo, tests, []string{"trial_sr_variance"})},
 	} {
 		r := c.l.mustSelect(t)
-		if got := slices.Sorted(maps.Keys(r.Selection.Undefined)); !slices.Equal(got, slices.Sorted(slices.Values(c.undefined))) {
+		if got := slices.Sorted(maps.Keys(r.Selection.Undefined)); !slices.Equal(got,
+			slices.Sorted(slices.Values(c.undefined))) {
 			t.Errorf("%s: %v is undefined", c.name, got)
 		}
 		if want := (Verdict{Verdict: Inconclusive, ReasonCode: string(c.want)}); r.Verdict != want {
@@ -312,13 +321,17 @@ func TestBlock(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, inner := range map[string][]string{
-		"n_trials": nil, "n_trials_family": nil, "n_trials_source": nil, "n_eff": nil, "trial_sr_variance": nil, "min_btl_years": nil, "dsr_2014": nil, "dsr_2025": nil,
-		"dsr_max": nil, "dsr_max_test": {"b", "mean_block", "n_series", "n_without_series", "p", "reached"}, "p_sidak": nil, "haircut": {"bonferroni", "by", "holm"}, "pbo": {"n_splits", "prob_oos_loss", "s", "slope", "value"}, "rc_p": nil,
+		"n_trials": nil, "n_trials_family": nil, "n_trials_source": nil, "n_eff": nil,
+		"trial_sr_variance": nil, "min_btl_years": nil, "dsr_2014": nil, "dsr_2025": nil,
+		"dsr_max": nil, "dsr_max_test": {"b", "mean_block", "n_series", "n_without_series", "p", "reached"},
+		"p_sidak": nil, "haircut": {"bonferroni", "by", "holm"},
+		"pbo": {"n_splits", "prob_oos_loss", "s", "slope", "value"}, "rc_p": nil,
 		"spa_p": {"consistent", "lower", "upper"}, "test_peeks": nil, "post_peek": nil, "undefined": nil,
 	} {
 		var part map[string]any
 		if inner != nil {
-			if err := json.Unmarshal(got[name], &part); err != nil || !slices.Equal(slices.Sorted(maps.Keys(part)), inner) {
+			if err := json.Unmarshal(got[name], &part); err != nil ||
+				!slices.Equal(slices.Sorted(maps.Keys(part)), inner) {
 				t.Errorf("%s: %s", name, got[name])
 			}
 		}

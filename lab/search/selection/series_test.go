@@ -40,7 +40,8 @@ func TestCurveIsReadAsItWasWritten(t *testing.T) {
 			at += market.Time(rapid.Int64Range(1, 1e9).Draw(t, "step"))
 			curve.Time = append(curve.Time, at)
 			curve.Equity = append(curve.Equity, rapid.Float64Range(-1e9, 1e9).Draw(t, "equity"))
-			curve.PositionValue = append(curve.PositionValue, rapid.Float64Range(-1e9, 1e9).Draw(t, "position"))
+			curve.PositionValue = append(curve.PositionValue,
+				rapid.Float64Range(-1e9, 1e9).Draw(t, "position"))
 		}
 		zeros := make([]float64, n)
 		curve.Cash, curve.Drawdown, curve.Exposure = zeros, zeros, zeros
@@ -49,7 +50,8 @@ func TestCurveIsReadAsItWasWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		c, err := selection.ReadCurve(b.Bytes())
-		if err != nil || !slices.Equal(c.Time, curve.Time) || !slices.Equal(c.Equity, curve.Equity) || !slices.Equal(c.Position, curve.PositionValue) {
+		if err != nil || !slices.Equal(c.Time, curve.Time) || !slices.Equal(c.Equity, curve.Equity) ||
+			!slices.Equal(c.Position, curve.PositionValue) {
 			t.Fatalf("read %v, wrote %v: %v", c, curve, err)
 		}
 	})
@@ -85,7 +87,8 @@ func TestBadCurves(t *testing.T) {
 // two digits as the rest of the product does.
 func TestDaysAreThoseOfTheCalendar(t *testing.T) {
 	taken := 0
-	for _, year := range []string{"0000", "0004", "1900", "2000", "2023", "2024", "9999", "20x4", "+024", "-024"} {
+	for _, year := range []string{"0000", "0004", "1900", "2000", "2023", "2024", "9999", "20x4", "+024",
+		"-024"} {
 		for md := range 10_000 {
 			text := fmt.Sprintf("%s-%02d-%02d", year, md/100, md%100)
 			want, bad := market.ParseTime(text)
@@ -104,7 +107,8 @@ func TestDaysAreThoseOfTheCalendar(t *testing.T) {
 }
 
 func FuzzRead(f *testing.F) {
-	f.Add([]byte(head + "2024-01-01T00:00:00.000Z,10000,5000,5000,0,0.5\n2024-01-01T04:00:00.000Z,9999.5,1,2,3,4\n"))
+	f.Add([]byte(
+		head + "2024-01-01T00:00:00.000Z,10000,5000,5000,0,0.5\n2024-01-01T04:00:00.000Z,9999.5,1,2,3,4\n"))
 	f.Add([]byte(head + ",,,,,\n"))
 	f.Add([]byte("timestamp,equity,x\n2024-02-30T00:00:00.000Z,1"))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -153,7 +157,8 @@ func compact(c selection.Curve, open []market.Time) selection.Curve {
 	}
 	var out selection.Curve
 	for _, i := range rows {
-		out.Time, out.Equity, out.Position = append(out.Time, c.Time[i]), append(out.Equity, c.Equity[i]), append(out.Position, c.Position[i])
+		out.Time, out.Equity, out.Position = append(out.Time, c.Time[i]), append(out.Equity, c.Equity[i]),
+			append(out.Position, c.Position[i])
 	}
 	return out
 }
@@ -165,8 +170,11 @@ func TestReturnsAreThoseOfTheMetrics(t *testing.T) {
 		in := metric.Input{Timeframe: tf, Calendar: metric.Calendar24x7}
 		var full, thin []selection.Curve
 		for k := range rapid.IntRange(1, 3).Draw(t, "windows") {
-			c, m := window(t, "window", start+market.Time(k)*30*day+market.Time(rapid.IntRange(0, 23).Draw(t, "hour"))*hour, rapid.IntRange(0, 150).Draw(t, "candles"), true)
-			full, thin, in.Curves = append(full, c), append(thin, compact(c, m.OpenTime)), append(in.Curves, m)
+			c, m := window(t, "window",
+				start+market.Time(k)*30*day+market.Time(rapid.IntRange(0, 23).Draw(t, "hour"))*hour,
+				rapid.IntRange(0, 150).Draw(t, "candles"), true)
+			full, thin, in.Curves = append(full, c), append(thin, compact(c, m.OpenTime)),
+				append(in.Curves, m)
 		}
 		want, err := metric.MainReturns(in)
 		if err != nil {
@@ -183,10 +191,12 @@ func TestReturnsAreThoseOfTheMetrics(t *testing.T) {
 			}
 			return
 		}
-		if !slices.Equal(s.Return, want.Return) || !slices.Equal(s.Date, want.Time) || want.Sample != metric.SampleDay {
+		if !slices.Equal(s.Return, want.Return) || !slices.Equal(s.Date, want.Time) ||
+			want.Sample != metric.SampleDay {
 			t.Fatalf("%v\nwant %v", s, want)
 		}
-		if !slices.Equal(short.Return, s.Return) || !slices.Equal(short.From, s.From) || !slices.Equal(short.To, s.To) || short.NetExposure != s.NetExposure {
+		if !slices.Equal(short.Return, s.Return) || !slices.Equal(short.From, s.From) ||
+			!slices.Equal(short.To, s.To) || short.NetExposure != s.NetExposure {
 			t.Fatalf("compact %v\nfull %v", short, s)
 		}
 		if len(s.From) != len(s.Return) || len(s.To) != len(s.Return) || len(s.Date) != len(s.Return) {
@@ -210,7 +220,9 @@ func steady(tf time.Duration, n int, equity, position func(i int) float64) selec
 }
 
 func TestNetExposureIsTheMeanAtTheStarts(t *testing.T) {
-	c := steady(24*time.Hour, 4, func(i int) float64 { return []float64{100, 200, 50, 100}[i] }, func(i int) float64 { return []float64{0, 100, -50, 90}[i] })
+	c := steady(24*time.Hour, 4, func(i int) float64 {
+		return []float64{100, 200, 50, 100}[i]
+	}, func(i int) float64 { return []float64{0, 100, -50, 90}[i] })
 	s, why, err := selection.SeriesOf(market.MustTimeframe("1d"), metric.Calendar24x7, []selection.Curve{c})
 	if err != nil || why != "" || !slices.Equal(s.Return, []float64{1, -.75, 1}) {
 		t.Fatal(s, why, err)
@@ -233,14 +245,17 @@ func TestNoSeries(t *testing.T) {
 		{"ten days", "1h", []selection.Curve{steady(time.Hour, 240, one, one)}, stat.TooFewReturns},
 		{"eleven days", "1h", []selection.Curve{steady(time.Hour, 241, one, one)}, ""},
 		{"two weeks", "1w", []selection.Curve{steady(7*24*time.Hour, 2, one, one)}, ""},
-		{"bankrupt on the first day", "1h", []selection.Curve{steady(time.Hour, 500, func(i int) float64 { return 1 - float64(i) }, one)}, stat.NotApplicable},
+		{"bankrupt on the first day", "1h",
+			[]selection.Curve{steady(time.Hour, 500, func(i int) float64 { return 1 - float64(i) }, one)},
+			stat.NotApplicable},
 	} {
 		s, why, err := selection.SeriesOf(market.MustTimeframe(c.tf), metric.Calendar24x7, c.curves)
 		if why != c.want || err != nil || (s == nil) != (why != "") {
 			t.Errorf("%s: %v, %q, %v", c.name, s, why, err)
 		}
 	}
-	if _, _, err := selection.SeriesOf(market.MustTimeframe("1h"), "lunar", []selection.Curve{steady(time.Hour, 300, one, one)}); err == nil {
+	if _, _, err := selection.SeriesOf(market.MustTimeframe("1h"), "lunar",
+		[]selection.Curve{steady(time.Hour, 300, one, one)}); err == nil {
 		t.Error("any calendar will do")
 	}
 }
@@ -257,7 +272,8 @@ func TestOn(t *testing.T) {
 	}
 	// The second 2 of one is the second 2 of the other.
 	got, covers := of(1, 2, 3, 2, 4).On(of(2, 4, 2))
-	if !covers || !slices.Equal(got.Return, []float64{21, 44, 23}) || got.NetExposure != .3 || len(got.From) != 3 || got.To[1] != start+5*day {
+	if !covers || !slices.Equal(got.Return, []float64{21, 44, 23}) || got.NetExposure != .3 ||
+		len(got.From) != 3 || got.To[1] != start+5*day {
 		t.Errorf("%+v", got)
 	}
 	for _, other := range []*selection.Series{of(5), of(2, 2, 2), of(1, 2, 3, 4, 5)} {
@@ -288,7 +304,8 @@ func TestHolding(t *testing.T) {
 	c := selection.NewCandles(store)
 	a, b := all[0], all[1]
 	from := []market.Time{start, a.CloseTime(3), a.CloseTime(3), a.CloseTime(90), a.CloseTime(99) + day}
-	to := []market.Time{start + 1, a.CloseTime(5), a.CloseTime(5) + hour - 1, a.CloseTime(95), a.CloseTime(99) + 2*day}
+	to := []market.Time{start + 1, a.CloseTime(5), a.CloseTime(5) + hour - 1, a.CloseTime(95),
+		a.CloseTime(99) + 2*day}
 	got, err := c.Holding(t.Context(), "test", data, from, to)
 	if err != nil {
 		t.Fatal(err)
@@ -304,10 +321,13 @@ func TestHolding(t *testing.T) {
 		return x
 	}
 	both := (last(a, to[3])/last(a, from[3]) - 1 + last(b, to[3])/last(b, from[3]) - 1) / 2
-	if want := []float64{0, only, only, both, 0}; !slices.EqualFunc(got, want, func(x, y float64) bool { return math.Abs(x-y) <= 1e-15 }) {
+	if want := []float64{0, only, only, both, 0}; !slices.EqualFunc(got, want, func(x, y float64) bool {
+		return math.Abs(x-y) <= 1e-15
+	}) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	for _, bad := range []artifact.Dataset{{Symbol: "A/USD", Timeframe: "1h", SHA256: "other"}, {Symbol: "A/USD", Timeframe: "h"}} {
+	for _, bad := range []artifact.Dataset{{Symbol: "A/USD", Timeframe: "1h", SHA256: "other"},
+		{Symbol: "A/USD", Timeframe: "h"}} {
 		if _, err := c.Holding(context.Background(), "test", []artifact.Dataset{bad}, from, to); err == nil {
 			t.Errorf("%+v is found", bad)
 		}
@@ -336,7 +356,8 @@ func TestShared(t *testing.T) {
 		{dated(7, 8), nil, nil},
 		{dated(), nil, nil},
 	} {
-		if at, returns := places.Shared(c.other); !slices.Equal(at, c.at) || !slices.Equal(returns, c.returns) {
+		if at, returns := places.Shared(c.other); !slices.Equal(at, c.at) ||
+			!slices.Equal(returns, c.returns) {
 			t.Errorf("%v: %v, %v", c.other.Date, at, returns)
 		}
 	}

@@ -15,7 +15,8 @@ import (
 // rising is a market that gains 1 % a day.
 type rising struct{}
 
-func (rising) Holding(_ context.Context, _ string, _ []artifact.Dataset, from, _ []market.Time) ([]float64, error) {
+func (rising) Holding(_ context.Context, _ string, _ []artifact.Dataset, from,
+	_ []market.Time) ([]float64, error) {
 	out := make([]float64, len(from))
 	for i := range out {
 		out[i] = 0.01
@@ -24,7 +25,8 @@ func (rising) Holding(_ context.Context, _ string, _ []artifact.Dataset, from, _
 }
 
 func TestLess(t *testing.T) {
-	if got := Less([]float64{.02, -.01}, []float64{.01, -.04}, .5); !slices.Equal(got, []float64{.02 - .005, -.01 + .02}) {
+	if got := Less([]float64{.02, -.01}, []float64{.01, -.04}, .5); !slices.Equal(got,
+		[]float64{.02 - .005, -.01 + .02}) {
 		t.Error(got)
 	}
 }
@@ -82,11 +84,13 @@ func TestHoldingUnknown(t *testing.T) {
 	l := search(6, 4, 300, 2)
 	l.Trials[1].Data = []artifact.Dataset{{Symbol: "GONE/B"}}
 	r, err := l.Select(t.Context(), flat{broken: "GONE/B"}, 1)
-	if err != nil || r.Selection.RCP == nil || len(r.Warnings) != 1 || r.Warnings[0].Code != CodeNoHolding || !strings.Contains(r.Warnings[0].Message, "run_001") {
+	if err != nil || r.Selection.RCP == nil || len(r.Warnings) != 1 || r.Warnings[0].Code != CodeNoHolding ||
+		!strings.Contains(r.Warnings[0].Message, "run_001") {
 		t.Errorf("%+v, %v", r, err)
 	}
 	r, err = l.Select(t.Context(), flat{broken: "A/B"}, 1)
-	if err != nil || r.Selection.RCP != nil || r.Selection.Undefined["rc_p"] != stat.NotApplicable || r.StepM.Why != stat.NotApplicable || len(r.Warnings) != 3 {
+	if err != nil || r.Selection.RCP != nil || r.Selection.Undefined["rc_p"] != stat.NotApplicable ||
+		r.StepM.Why != stat.NotApplicable || len(r.Warnings) != 3 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	checkNulls(t, &r.Selection)
@@ -111,11 +115,15 @@ func TestTooManyForTheTests(t *testing.T) {
 		if tested != (s.DSRMax != nil) || tested == (s.Undefined["dsr_max"] == stat.NotApplicable) {
 			t.Errorf("at most %d: %+v", most, s)
 		}
-		if tested != (s.RCP != nil) || tested == (s.Undefined["spa_p.upper"] == stat.NotApplicable) || tested == (out.StepM.Why == stat.NotApplicable) {
+		if tested != (s.RCP != nil) || tested == (s.Undefined["spa_p.upper"] == stat.NotApplicable) ||
+			tested == (out.StepM.Why == stat.NotApplicable) {
 			t.Errorf("at most %d: %+v, %+v", most, s, out)
 		}
 		if !tested &&
-			(len(out.Warnings) != 2 || out.Warnings[1].Code != CodeTooLarge || out.Warnings[0].Code != CodeTooLarge || !strings.Contains(out.Warnings[0].Message, "12 trials over 300 days are more than the 3599 returns")) {
+			(len(out.Warnings) != 2 || out.Warnings[1].Code != CodeTooLarge ||
+				out.Warnings[0].Code != CodeTooLarge ||
+				!strings.Contains(out.Warnings[0].Message,
+					"12 trials over 300 days are more than the 3599 returns")) {
 			t.Error(out.Warnings)
 		}
 	}

@@ -40,10 +40,14 @@ func TestImportanceByHand(t *testing.T) {
 			t.Errorf("%+v", list[1])
 		}
 	}
-	if few := selection.ImportanceOf([]string{"a"}, []selection.SurfacePoint{trial(1, .5)}); few[0].Undefined["rank_correlation"] != stat.TooFewReturns || few[0].RankCorrelation != nil {
+	if few := selection.ImportanceOf([]string{"a"},
+		[]selection.SurfacePoint{trial(1, .5)}); few[0].Undefined["rank_correlation"] != stat.TooFewReturns ||
+		few[0].RankCorrelation != nil {
 		t.Errorf("%+v", few)
 	}
-	if equal := selection.ImportanceOf([]string{"a"}, []selection.SurfacePoint{trial(1, .5), trial(1, .6)}); equal[0].Undefined["variance_explained"] != stat.ZeroVariance {
+	if equal := selection.ImportanceOf([]string{"a"},
+		[]selection.SurfacePoint{trial(1, .5),
+			trial(1, .6)}); equal[0].Undefined["variance_explained"] != stat.ZeroVariance {
 		t.Errorf("%+v", equal)
 	}
 }
@@ -104,8 +108,10 @@ func TestImportanceProperties(t *testing.T) {
 			return
 		}
 		r, v := *list[0].RankCorrelation, *list[0].VarianceExplained
-		if math.Abs(r) > 1 || v < 0 || v > 1 || math.Abs(*other[0].RankCorrelation+r) > 1e-9 || math.Abs(*other[0].VarianceExplained-v) > 1e-9 {
-			t.Fatalf("%v %v, turned round %v %v", r, v, *other[0].RankCorrelation, *other[0].VarianceExplained)
+		if math.Abs(r) > 1 || v < 0 || v > 1 || math.Abs(*other[0].RankCorrelation+r) > 1e-9 ||
+			math.Abs(*other[0].VarianceExplained-v) > 1e-9 {
+			t.Fatalf("%v %v, turned round %v %v", r, v, *other[0].RankCorrelation,
+				*other[0].VarianceExplained)
 		}
 	})
 }

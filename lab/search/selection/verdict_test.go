@@ -51,7 +51,8 @@ func TestJudgeOfWhatIsUndefined(t *testing.T) {
 	for _, c := range []struct {
 		pbo  float64
 		want Verdict
-	}{{-1, Verdict{Inconclusive, false, "zero_variance"}}, {.5, Verdict{Inconclusive, false, "zero_variance"}}, {.51, Verdict{Fail, false, ReasonPBOHigh}}} {
+	}{{-1, Verdict{Inconclusive, false, "zero_variance"}},
+		{.5, Verdict{Inconclusive, false, "zero_variance"}}, {.51, Verdict{Fail, false, ReasonPBOHigh}}} {
 		s := &Selection{Undefined: map[string]stat.Reason{"dsr_max": stat.ZeroVariance}}
 		if s.PBO.Value = &c.pbo; c.pbo < 0 {
 			s.PBO.Value = nil
@@ -79,7 +80,8 @@ func TestJudgeIsMonotonous(t *testing.T) {
 		better := block(min(1, a+unit.Draw(t, "+")), min(1, b+unit.Draw(t, "++")))
 		e := d * unit.Draw(t, "--")
 		better.PBO.Value = &e
-		if x, y := Judge(s, days), Judge(better, days+20); rank[y.Verdict] < rank[x.Verdict] || x.Strong && !y.Strong {
+		if x, y := Judge(s, days), Judge(better, days+20); rank[y.Verdict] < rank[x.Verdict] || x.Strong &&
+			!y.Strong {
 			t.Fatalf("%+v, better %+v", x, y)
 		}
 	})

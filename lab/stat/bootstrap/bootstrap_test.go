@@ -139,7 +139,8 @@ func TestNoBlockLength(t *testing.T) {
 		x   []float64
 		why stat.Reason
 	}{
-		{nil, stat.TooFewReturns}, {ar(1, 10, 0), stat.TooFewReturns}, {make([]float64, 20), stat.ZeroVariance},
+		{nil, stat.TooFewReturns}, {ar(1, 10, 0), stat.TooFewReturns},
+		{make([]float64, 20), stat.ZeroVariance},
 	} {
 		if _, why := bootstrap.PolitisWhite(c.x); why != c.why {
 			t.Errorf("%v: %q", c.x, why)
@@ -157,7 +158,8 @@ func TestBlockLengthIsBounded(t *testing.T) {
 			return
 		}
 		n := float64(len(x))
-		if limit := math.Ceil(min(3*math.Sqrt(n), n/3)); !(b.Stationary >= 0 && b.Stationary <= limit && b.Circular <= limit && b.Circular >= b.Stationary) {
+		if limit := math.Ceil(min(3*math.Sqrt(n), n/3)); !(b.Stationary >= 0 && b.Stationary <= limit &&
+			b.Circular <= limit && b.Circular >= b.Stationary) {
 			t.Fatalf("%+v above %v", b, limit)
 		}
 		if b.Lags < 2 {
@@ -211,7 +213,8 @@ func TestMeanInterval(t *testing.T) {
 	if i.Value != stat.Mean(x) || i.Low != means[24] || i.High != means[974] || i.SmallestP != .001 {
 		t.Errorf("%+v, between %v and %v", i, means[24], means[974])
 	}
-	if wider, _ := bootstrap.MeanInterval(x, plan, .99); !(wider.Low < i.Low && wider.High > i.High) || wider.P != i.P {
+	if wider, _ := bootstrap.MeanInterval(x, plan, .99); !(wider.Low < i.Low && wider.High > i.High) ||
+		wider.P != i.P {
 		t.Errorf("%+v is not wider than %+v", wider, i)
 	}
 }
@@ -230,7 +233,8 @@ func TestPOfAMean(t *testing.T) {
 	for k := range x {
 		x[k] = -x[k]
 	}
-	if o, _ := bootstrap.MeanInterval(x, bootstrap.Plan{Seed: 1, B: 199, MeanBlock: 2}, .95); o.P != i.P || o.Value != -i.Value {
+	if o, _ := bootstrap.MeanInterval(x, bootstrap.Plan{Seed: 1, B: 199, MeanBlock: 2}, .95); o.P != i.P ||
+		o.Value != -i.Value {
 		t.Errorf("%+v and %+v", i, o)
 	}
 }
@@ -260,7 +264,8 @@ func TestNoInterval(t *testing.T) {
 		why  stat.Reason
 	}{
 		{[]float64{1}, plan, stat.TooFewReturns}, {[]float64{1, 2}, bootstrap.Plan{}, stat.TooFewReturns},
-		{[]float64{1, 1}, plan, stat.ZeroVariance}, {[]float64{1e308, 1.7e308, 1.7e308}, plan, stat.NotApplicable},
+		{[]float64{1, 1}, plan, stat.ZeroVariance},
+		{[]float64{1e308, 1.7e308, 1.7e308}, plan, stat.NotApplicable},
 	} {
 		if i, why := bootstrap.MeanInterval(c.x, c.plan, .95); why != c.why {
 			t.Errorf("%v: %+v %q, want %q", c.x, i, why, c.why)
@@ -271,8 +276,11 @@ func TestNoInterval(t *testing.T) {
 func TestIntervalsHoldTheMean(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		x := rapid.SliceOfN(rapid.Float64Range(-1, 1), 2, 20).Draw(t, "x")
-		i, why := bootstrap.MeanInterval(x, bootstrap.Plan{Seed: rapid.Uint64().Draw(t, "seed"), B: 99, MeanBlock: 3}, .9)
-		if why == "" && !(i.Low <= i.High && i.P > 0 && i.P <= 1 && i.Low >= slices.Min(x)-1e-12 && i.High <= slices.Max(x)+1e-12) {
+		i, why := bootstrap.MeanInterval(x,
+			bootstrap.Plan{Seed: rapid.Uint64().Draw(t, "seed"), B: 99, MeanBlock: 3}, .9)
+		if why == "" &&
+			!(i.Low <= i.High && i.P > 0 && i.P <= 1 && i.Low >= slices.Min(x)-1e-12 &&
+				i.High <= slices.Max(x)+1e-12) {
 			t.Fatalf("%+v", i)
 		}
 	})

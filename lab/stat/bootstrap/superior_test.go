@@ -145,7 +145,8 @@ func TestStepM(t *testing.T) {
 		t.Error(r.CriticalValues)
 	}
 	for k, d := range r.T {
-		if rejected := slices.Contains(r.Rejected, k); rejected != (d > r.CriticalValues[len(r.CriticalValues)-1]) {
+		if rejected := slices.Contains(r.Rejected,
+			k); rejected != (d > r.CriticalValues[len(r.CriticalValues)-1]) {
 			t.Errorf("column %d: t %v, critical %v", k, d, r.CriticalValues)
 		}
 	}

@@ -22,7 +22,8 @@ func near(t *testing.T, what string, got, want, tolerance float64) {
 }
 
 func TestChoices(t *testing.T) {
-	for s, want := range map[int]int64{2: 2, 4: 6, 16: 12870, 20: 184756, 66: 7219428434016265740, 68: 0, 3: 0, 0: 0, -2: 0} {
+	for s, want := range map[int]int64{2: 2, 4: 6, 16: 12870, 20: 184756, 66: 7219428434016265740, 68: 0,
+		3: 0, 0: 0, -2: 0} {
 		if got := cscv.Choices(s); got != want {
 			t.Errorf("%d: %d, want %d", s, got, want)
 		}
@@ -183,9 +184,12 @@ func TestRefused(t *testing.T) {
 		s        int
 		argument string
 	}{
-		{noise(1, 16, 3), 3, cscv.ArgumentS}, {noise(1, 16, 3), 0, cscv.ArgumentS}, {noise(1, 16, 3), -4, cscv.ArgumentS},
-		{noise(1, 90, 3), 22, cscv.ArgumentS}, {noise(1, 7, 3), 4, cscv.ArgumentMatrix}, {nil, 4, cscv.ArgumentMatrix},
-		{noise(1, 16, 1), 4, cscv.ArgumentMatrix}, {ragged, 4, cscv.ArgumentMatrix}, {broken, 4, cscv.ArgumentMatrix},
+		{noise(1, 16, 3), 3, cscv.ArgumentS}, {noise(1, 16, 3), 0, cscv.ArgumentS},
+		{noise(1, 16, 3), -4, cscv.ArgumentS},
+		{noise(1, 90, 3), 22, cscv.ArgumentS}, {noise(1, 7, 3), 4, cscv.ArgumentMatrix},
+		{nil, 4, cscv.ArgumentMatrix},
+		{noise(1, 16, 1), 4, cscv.ArgumentMatrix}, {ragged, 4, cscv.ArgumentMatrix},
+		{broken, 4, cscv.ArgumentMatrix},
 	} {
 		_, _, err := cscv.Run(c.rows, c.s, cscv.Sharpe)
 		var bad *cscv.ArgumentError
@@ -216,9 +220,11 @@ func TestColumns(t *testing.T) {
 	if errA != nil || errB != nil || whyA != whyB || !reflect.DeepEqual(a, b) {
 		t.Errorf("%+v, by columns %+v", a, b)
 	}
-	for _, bad := range [][][]float64{nil, columns[:1], {columns[0], columns[1][:8]}, {columns[0], {1, 2, 3, 4, 5, 6, 7, 8, math.NaN()}}} {
+	for _, bad := range [][][]float64{nil, columns[:1], {columns[0], columns[1][:8]},
+		{columns[0], {1, 2, 3, 4, 5, 6, 7, 8, math.NaN()}}} {
 		var refused *cscv.ArgumentError
-		if _, _, err := cscv.RunColumns(bad, 4, cscv.Sharpe); !errors.As(err, &refused) || refused.Argument != cscv.ArgumentMatrix {
+		if _, _, err := cscv.RunColumns(bad, 4, cscv.Sharpe); !errors.As(err, &refused) ||
+			refused.Argument != cscv.ArgumentMatrix {
 			t.Errorf("%v: %v", bad, err)
 		}
 	}

@@ -26,7 +26,8 @@ func TestClasses(t *testing.T) {
 		rows[i] = i + 100
 	}
 	columns := append(whole(append(returns, scaled, make([]float64, 200))),
-		deflate.Column{Rows: rows, Returns: returns[1][100:160]}, deflate.Column{Rows: rows[:20], Returns: returns[1][100:120]})
+		deflate.Column{Rows: rows, Returns: returns[1][100:160]},
+		deflate.Column{Rows: rows[:20], Returns: returns[1][100:120]})
 	of, err := deflate.Classes(t.Context(), columns)
 	if err != nil || of[0] != of[3] || of[5] != 1 || of[1] != 1 || of[2] != 2 || of[4] != 4 || of[6] != 6 {
 		t.Fatal(of, err)
@@ -128,7 +129,8 @@ func TestNEffWithoutSeries(t *testing.T) {
 		without int
 		want    float64
 	}{
-		{nil, 4, 4}, {[][]float64{{}, {}}, 4, 4}, {[][]float64{{1}, {2}}, 4, 5}, {[][]float64{{1, 1}, {1, 2}, {1, 3}}, 0, 2},
+		{nil, 4, 4}, {[][]float64{{}, {}}, 4, 4}, {[][]float64{{1}, {2}}, 4, 5},
+		{[][]float64{{1, 1}, {1, 2}, {1, 3}}, 0, 2},
 		{[][]float64{{1, 2}, {2, 4}, {3, 6}}, 1, 2},
 	} {
 		got, why, err := deflate.AlikeOf(t.Context(), columnsOf(c.rows), c.without)
@@ -178,7 +180,8 @@ func searched(seed uint64, n, t int, rho, spread float64) [][]float64 {
 	for k := range out {
 		own := random.New(seed, random.Noise, uint64(k+1))
 		for i := range t {
-			out[k] = append(out[k], math.Sqrt(rho)*common[i]+math.Sqrt(1-rho)*own.Normal()+spread*float64(k)/float64(n))
+			out[k] = append(out[k],
+				math.Sqrt(rho)*common[i]+math.Sqrt(1-rho)*own.Normal()+spread*float64(k)/float64(n))
 		}
 	}
 	return out
@@ -273,13 +276,15 @@ func TestVarianceOfRungs(t *testing.T) {
 // Trials at other times are compared by what they have, less the noise of it.
 func TestVarianceOfTrialsApart(t *testing.T) {
 	returns := searched(3, 2, 400, 0, .5)
-	columns := []deflate.Column{{Rows: upTo(400), Returns: returns[0]}, {Rows: upTo(600)[500:600], Returns: returns[1][:100]}}
+	columns := []deflate.Column{{Rows: upTo(400), Returns: returns[0]},
+		{Rows: upTo(600)[500:600], Returns: returns[1][:100]}}
 	x := ratiosOf([][]float64{columns[0].Returns, columns[1].Returns})
 	want := (x[0]-x[1])*(x[0]-x[1])/2 - ((1./400+1./100)/2 - 1./400)
 	near(t, "variance", variance(t, columns, 400), want, 1e-15)
 	// Of ratios that happen to be close, what noise makes over all rows is left, or what
 	// they differ by if that is less.
-	columns = []deflate.Column{{Rows: upTo(100), Returns: returns[0][:100]}, {Rows: upTo(600)[500:600], Returns: slices.Clone(returns[0][:100])}}
+	columns = []deflate.Column{{Rows: upTo(100), Returns: returns[0][:100]},
+		{Rows: upTo(600)[500:600], Returns: slices.Clone(returns[0][:100])}}
 	for _, c := range []struct{ off, want float64 }{{.06, 1. / 1000}, {.01, .5 * .01 * .01}} {
 		m, _ := stat.Of(columns[0].Returns)
 		for i, r := range columns[0].Returns {
@@ -294,7 +299,8 @@ func TestVarianceOfTrialsApart(t *testing.T) {
 func TestVarianceIsThatOfTheSearch(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		n, finalists := rapid.IntRange(2, 6).Draw(t, "n"), rapid.IntRange(0, 6).Draw(t, "finalists")
-		columns := rungs(searched(rapid.Uint64().Draw(t, "seed"), n, 160, rapid.Float64Range(0, .9).Draw(t, "rho"), .3), finalists)
+		columns := rungs(searched(rapid.Uint64().Draw(t, "seed"), n, 160,
+			rapid.Float64Range(0, .9).Draw(t, "rho"), .3), finalists)
 		v, why, err := deflate.VarianceOf(t.Context(), columns, 160)
 		if err != nil || why != "" || v < 0 {
 			t.Fatal(v, why, err)
@@ -329,7 +335,8 @@ func TestDistinct(t *testing.T) {
 	if err != nil || len(got) != 4 {
 		t.Fatalf("%d are distinct, %v", len(got), err)
 	}
-	if _, why, err := deflate.VarianceOf(t.Context(), []deflate.Column{columns[0], columns[3], columns[0]}, 200); why != stat.TooFewReturns || err != nil {
+	if _, why, err := deflate.VarianceOf(t.Context(), []deflate.Column{columns[0], columns[3], columns[0]},
+		200); why != stat.TooFewReturns || err != nil {
 		t.Errorf("one trial and its copies: %q, %v", why, err)
 	}
 	if _, why, err := deflate.VarianceOf(t.Context(), nil, 200); why != stat.TooFewReturns || err != nil {
@@ -343,7 +350,8 @@ func TestRowSets(t *testing.T) {
 	if len(sets) != 2 || len(sets[0]) != 100 || len(sets[1]) != 20 {
 		t.Fatal(sets)
 	}
-	if long, short := deflate.On(columns, sets[0]), deflate.On(columns, sets[1]); len(long) != 2 || len(short) != 4 || !slices.Equal(short[1], long[1][:20]) {
+	if long, short := deflate.On(columns, sets[0]), deflate.On(columns, sets[1]); len(long) != 2 ||
+		len(short) != 4 || !slices.Equal(short[1], long[1][:20]) {
 		t.Error(long, short)
 	}
 }
@@ -364,7 +372,8 @@ func TestInterrupted(t *testing.T) {
 // However alike trials are, one more never makes fewer of them independent.
 func TestNEffRisesWithTrials(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		columns := whole(searched(rapid.Uint64().Draw(t, "seed"), 8, 40, rapid.Float64Range(0, .99).Draw(t, "rho"), 0))
+		columns := whole(searched(rapid.Uint64().Draw(t, "seed"), 8, 40,
+			rapid.Float64Range(0, .99).Draw(t, "rho"), 0))
 		var list []deflate.Column
 		last := 0.0
 		for range 12 {

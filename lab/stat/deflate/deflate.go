@@ -20,9 +20,9 @@ import (
 // were.
 type Trials struct{ Variance, N float64 }
 
-// TrialsOf counts trial ratios; ddof is that of the variance (1). One trial has variance
-// 0, which the expected maximum of one multiplies by 0 anyway. The reason is
-// TooFewReturns without a trial.
+// TrialsOf counts trial ratios; ddof is that of the variance (1). One trial has variance 0,
+// which the expected maximum of one multiplies by 0 anyway. The reason is TooFewReturns
+// without a trial.
 func TrialsOf(ratios []float64, ddof int) (Trials, stat.Reason) {
 	if len(ratios) == 1 {
 		return Trials{0, 1}, ""

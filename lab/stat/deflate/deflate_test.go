@@ -14,7 +14,8 @@ import (
 // The numerical examples of both papers, to the digits that they printed.
 func TestPublishedDeflation(t *testing.T) {
 	sr := 2.5 / math.Sqrt(250)
-	d, why := deflate.DSR2014(sr, 1250, sharpe.Shape{Skew: -3, Kurt: 10}, deflate.Trials{Variance: .5 / 250, N: 100})
+	d, why := deflate.DSR2014(sr, 1250, sharpe.Shape{Skew: -3, Kurt: 10},
+		deflate.Trials{Variance: .5 / 250, N: 100})
 	if why != "" {
 		t.Fatal(why)
 	}
@@ -69,7 +70,8 @@ func TestTrialsOf(t *testing.T) {
 	if near(t, "variance", trials.Variance, .07, 1e-15); trials.N != 3 || why != "" {
 		t.Error(trials, why)
 	}
-	if trials, why := deflate.TrialsOf([]float64{.4}, 1); trials != (deflate.Trials{Variance: 0, N: 1}) || why != "" {
+	if trials, why := deflate.TrialsOf([]float64{.4}, 1); trials != (deflate.Trials{Variance: 0, N: 1}) ||
+		why != "" {
 		t.Error(trials, why)
 	}
 	if _, why := deflate.TrialsOf(nil, 1); why != stat.TooFewReturns {
@@ -79,7 +81,8 @@ func TestTrialsOf(t *testing.T) {
 
 func TestUndefinedDeflation(t *testing.T) {
 	f := sharpe.Shape{Kurt: 3}
-	for _, trials := range []deflate.Trials{{Variance: -1, N: 5}, {Variance: .1, N: .5}, {Variance: math.NaN(), N: 5}} {
+	for _, trials := range []deflate.Trials{{Variance: -1, N: 5}, {Variance: .1, N: .5},
+		{Variance: math.NaN(), N: 5}} {
 		if _, why := deflate.DSR2014(.1, 100, f, trials); why != stat.NotApplicable {
 			t.Errorf("%+v: %q", trials, why)
 		}

@@ -142,9 +142,13 @@ func TestAlikeTrialsDoNotPass(t *testing.T) {
 			}
 			alike, _, err1 := deflate.AlikeOf(t.Context(), whole(columns), 0)
 			variance, _, err2 := deflate.VarianceOf(t.Context(), whole(columns), days)
-			draw := func(i int) []int { return bootstrap.Indices(random.New(seed, random.DSRMax, uint64(i)), days, 1) }
+			draw := func(i int) []int {
+				return bootstrap.Indices(random.New(seed, random.DSRMax, uint64(i)), days, 1)
+			}
 			reached, err3 := deflate.NewMaxima(columns).
-				Reached(t.Context(), ratio(best), replicas, draw, func(reached, _ int) bool { return reached > 9 })
+				Reached(t.Context(), ratio(best), replicas, draw, func(reached, _ int) bool {
+					return reached > 9
+				})
 			if err := errors.Join(err1, err2, err3); err != nil {
 				t.Fatal(err)
 			}

@@ -23,11 +23,15 @@ func TestAnswer(t *testing.T) {
 		{"", math.Inf(-1), `{"value":null,"reason":"not_applicable"}`},
 		{"", Defined(3.5, ""), `{"value":3.5}`},
 		{"", Defined(3.5, "insufficient"), `{"value":null,"reason":"insufficient"}`},
-		{"", []any{1, int64(2), true, "a\"<é", none, []int{}}, `{"value":[1,2,true,"a\"<é",null,[]],"undefined":{"4":"zero_variance"}}`},
+		{"", []any{1, int64(2), true, "a\"<é", none, []int{}},
+			`{"value":[1,2,true,"a\"<é",null,[]],"undefined":{"4":"zero_variance"}}`},
 		{"", []float64{1, math.NaN()}, `{"value":[1,null],"undefined":{"1":"not_applicable"}}`},
-		{"", Object{{Name: "a", Value: 1.0}, {Name: "b/c", Value: none}}, `{"value":{"a":1,"b/c":null},"undefined":{"b~1c":"zero_variance"}}`},
-		{"", Object{{Name: "a", Value: none}, {Name: "b", Value: Undefined{Reason: "insufficient"}}}, `{"value":null,"reason":"zero_variance"}`},
-		{"", Object{{Name: "p", Value: Object{{Name: "x", Value: none}}}}, `{"value":{"p":{"x":null}},"undefined":{"p/x":"zero_variance"}}`},
+		{"", Object{{Name: "a", Value: 1.0}, {Name: "b/c", Value: none}},
+			`{"value":{"a":1,"b/c":null},"undefined":{"b~1c":"zero_variance"}}`},
+		{"", Object{{Name: "a", Value: none}, {Name: "b", Value: Undefined{Reason: "insufficient"}}},
+			`{"value":null,"reason":"zero_variance"}`},
+		{"", Object{{Name: "p", Value: Object{{Name: "x", Value: none}}}},
+			`{"value":{"p":{"x":null}},"undefined":{"p/x":"zero_variance"}}`},
 		{"", Object{}, `{"value":{}}`},
 		{"", [][]any{{[]float64{1}}, {[]string{"x"}}}, `{"value":[[[1]],[["x"]]]}`},
 		{"", [][]int{{1, 2}, {}}, `{"value":[[1,2],[]]}`},
@@ -47,7 +51,8 @@ func TestAnswer(t *testing.T) {
 func TestRefusal(t *testing.T) {
 	bad := Errorf(MissingInput, []any{"inputs", "a~b", 3}, "%q is\n missing \xff", "x")
 	got := Refusal(jsontext.Value(`"q"`), bad)
-	if want := `{"id":"q","error":{"code":"MISSING_INPUT","message":"\"x\" is\n missing ` + "\ufffd" + `","pointer":"/inputs/a~0b/3"}}`; string(got) != want || !json.Valid(got) {
+	if want := `{"id":"q","error":{"code":"MISSING_INPUT","message":"\"x\" is\n missing ` + "\ufffd" +
+		`","pointer":"/inputs/a~0b/3"}}`; string(got) != want || !json.Valid(got) {
 		t.Errorf("%s", got)
 	}
 }

@@ -83,10 +83,12 @@ func TestBind(t *testing.T) {
 		{`{"a":-0}`, "false", show(func(in one[float64]) string { return fmt.Sprint(math.Signbit(in.A)) })},
 		{`{"a":1e-400}`, "0", plain[float64]()},
 		{`{"a":[1, 2.5,3]}`, "[1 2.5 3]", show(func(in fromOne) string { return fmt.Sprint(in.A) })},
-		{`{"a":[]}`, "[] false", show(func(in one[[]float64]) string { return fmt.Sprint(in.A, in.A == nil) })},
+		{`{"a":[]}`, "[] false",
+			show(func(in one[[]float64]) string { return fmt.Sprint(in.A, in.A == nil) })},
 		{`{"a":[[1,2],[],[3]]}`, "[[1 2] [] [3]]", plain[[][]float64]()},
 		{`{"a":[[1,2],[0]]}`, "[[1 2] [0]]", show(func(in matrix) string { return fmt.Sprint(in.A) })},
-		{`{"a":[[1,0.5],[3,-0.5]]}`, "[[1 0.5] [3 -0.5]]", show(func(in rows) string { return fmt.Sprint(in.A) })},
+		{`{"a":[[1,0.5],[3,-0.5]]}`, "[[1 0.5] [3 -0.5]]",
+			show(func(in rows) string { return fmt.Sprint(in.A) })},
 		{`{"a":3.0}`, "3", show(func(in whole) string { return fmt.Sprint(in.A) })},
 		{`{"a":[0,5]}`, "[0 5]", show(func(in wholes) string { return fmt.Sprint(in.A) })},
 		{`{"a":"\u00e9"}`, "é", plain[string]()},
@@ -149,7 +151,8 @@ func TestBindRefuses(t *testing.T) {
 // The first fault is the one that is reported.
 func TestTheFirstFaultCounts(t *testing.T) {
 	_, bad := run(t, `{"n":"x","a":"y"}`, show(func(in below2) string { return "" }))
-	if bad == nil || bad.Pointer != "/inputs/n" || bad.Error() != "INVALID_ARGUMENT: n must be a number here" {
+	if bad == nil || bad.Pointer != "/inputs/n" ||
+		bad.Error() != "INVALID_ARGUMENT: n must be a number here" {
 		t.Errorf("%+v", bad)
 	}
 }

@@ -309,8 +309,8 @@ func examples() []example {
 			want:   `{"var":1,"kappa_1":0}`,
 		},
 		{
-			// Less the mean, the replicas are -1, 0, 1 with the ratio 0, 0, 1, 1 with 1.1547, and
-			// 1, 1, 1, which has none.
+			// Less the mean, the replicas are -1, 0, 1 with the ratio 0, 0, 1, 1 with 1.1547, and 1, 1, 1,
+			// which has none.
 			fn:     "dsr_max",
 			inputs: `{"returns_T_by_N":[[1,1],[2,2],[3,3]],"judged":1,"bootstrap_indices":[[0,1,2],[1,2,2],[2,2,2]]}`,
 			want:   `{"sr":2,"count_ge":0,"B":3,"p":0.25,"dsr":0.75}`,

@@ -15,7 +15,7 @@ import (
 func TestTheTableIsThatOfThePage(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "shared", "design", "statistics.md"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the shared pages are not beside this checkout")
+		t.Skip("needs the folder shared, with the design pages, beside the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -35,10 +35,13 @@ func TestTheTableIsThatOfThePage(t *testing.T) {
 		}
 	}
 	for _, f := range All() {
-		inputs := strings.Replace(f.Inputs(), "confidence, divide_by (1); or", "confidence; or", 1) // ours takes it in both
+		// ours takes it in both
+		inputs := strings.Replace(f.Inputs(), "confidence, divide_by (1); or", "confidence; or", 1)
 		inputs = strings.Replace(inputs, ", rho (0)", "", 1)
 		names := f.also
-		if slices.ContainsFunc(want, func(row string) bool { return strings.HasPrefix(row, f.Names[0]+": ") }) {
+		if slices.ContainsFunc(want, func(row string) bool {
+			return strings.HasPrefix(row, f.Names[0]+": ")
+		}) {
 			names = append([]string{f.Names[0]}, names...)
 		}
 		for _, name := range names {
@@ -64,7 +67,9 @@ func rowAt(list []string, i int) string {
 func TestEveryFunctionIsDocumented(t *testing.T) {
 	seen := map[string]bool{}
 	for _, f := range All() {
-		if len(f.Names) != 1 || !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`).MatchString(f.Names[0]) || f.Doc == "" || !strings.HasSuffix(f.Doc, ".") && !strings.HasSuffix(f.Doc, "d") || f.Value == "" || len(f.Forms) == 0 {
+		if len(f.Names) != 1 || !regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`).MatchString(f.Names[0]) ||
+			f.Doc == "" || !strings.HasSuffix(f.Doc, ".") && !strings.HasSuffix(f.Doc, "d") ||
+			f.Value == "" || len(f.Forms) == 0 {
 			t.Errorf("%+v", f)
 		}
 		for _, name := range append(f.Names, f.also...) {

@@ -44,7 +44,8 @@ func FuzzInputs(f *testing.F) {
 	f.Fuzz(func(t *testing.T, fn uint8, inputs string) {
 		name, _ := json.Marshal(names[int(fn)%len(names)])
 		out, _ := table.Line([]byte(`{"fn":` + string(name) + `,"inputs":` + inputs + `}`))
-		if !json.Valid(out) || strings.Contains(string(out), "NaN") && !strings.Contains(string(out), `"message"`) {
+		if !json.Valid(out) || strings.Contains(string(out), "NaN") &&
+			!strings.Contains(string(out), `"message"`) {
 			t.Fatalf("%s", out)
 		}
 	})

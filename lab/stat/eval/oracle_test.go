@@ -23,7 +23,7 @@ func oracles(t *testing.T) []oracle {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "shared", "oracles", "statistics.json"))
 	if errors.Is(err, fs.ErrNotExist) {
-		t.Skip("the shared reference results are not beside this checkout")
+		t.Skip("needs the folder shared, with the reference results, beside the checkout")
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,8 @@ func TestParse(t *testing.T) {
 	if bad != nil || req.Function != "café" || string(req.ID) != `{"x": 1}` {
 		t.Fatalf("%+v %v", req, bad)
 	}
-	if in := req.Inputs; len(in) != 2 || in[0].name != "b" || in[1].name != "a" || in.find("c") != nil || string(in.find("b")) != "[1, 2]" {
+	if in := req.Inputs; len(in) != 2 || in[0].name != "b" || in[1].name != "a" || in.find("c") != nil ||
+		string(in.find("b")) != "[1, 2]" {
 		t.Errorf("%+v", req.Inputs)
 	}
 	if req, bad := parse([]byte("{\"fn\":\"x\",\"inputs\":{}}\r\n")); bad != nil || req.ID != nil {
@@ -48,7 +49,8 @@ func TestParseRefuses(t *testing.T) {
 		{strings.Repeat(`[`, 20000), InvalidJSON, "", ""},
 	} {
 		req, bad := parse([]byte(c.text))
-		if bad == nil || bad.Code != c.code || bad.Message == "" || c.pointer != "" && bad.Pointer != c.pointer {
+		if bad == nil || bad.Code != c.code || bad.Message == "" || c.pointer != "" &&
+			bad.Pointer != c.pointer {
 			t.Errorf("%.60s: %+v", c.text, bad)
 			continue
 		}

@@ -97,8 +97,8 @@ func HaircutOf(annual, months float64, adjust func(p float64) float64) (Haircut,
 		func(p float64) float64 { return stat.StudentT(p, df) })
 }
 
-// HaircutIndependent is the same with the normal distribution and the p-value
-// 1 - (1 - p)^tests of independent tests. Source: Harvey and Liu (2015), introduction.
+// HaircutIndependent is the same with the normal distribution and the p-value 1 - (1 - p)^tests
+// of independent tests. Source: Harvey and Liu (2015), introduction.
 func HaircutIndependent(annual, months, tests float64) (Haircut, stat.Reason) {
 	return haircut(annual, months,
 		func(p float64) float64 { return Sidak(p, tests) },

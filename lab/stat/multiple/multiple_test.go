@@ -38,7 +38,8 @@ func TestAdjustNothing(t *testing.T) {
 			t.Error(list)
 		}
 	}
-	if a := multiple.Adjust([]float64{.3}); a.Bonferroni[0] != .3 || a.Holm[0] != .3 || a.BH[0] != .3 || a.BY[0] != .3 || a.HLBHY[0] != .3 {
+	if a := multiple.Adjust([]float64{.3}); a.Bonferroni[0] != .3 || a.Holm[0] != .3 || a.BH[0] != .3 ||
+		a.BY[0] != .3 || a.HLBHY[0] != .3 {
 		t.Error(a)
 	}
 }
@@ -60,7 +61,8 @@ func TestAdjustments(t *testing.T) {
 					}
 				}
 			}
-			if a.Holm[i] > a.Bonferroni[i] || a.BH[i] > a.Holm[i] || a.BH[i] > a.BY[i] || a.HLBHY[i] > a.BY[i] {
+			if a.Holm[i] > a.Bonferroni[i] || a.BH[i] > a.Holm[i] || a.BH[i] > a.BY[i] ||
+				a.HLBHY[i] > a.BY[i] {
 				t.Fatalf("%+v", a)
 			}
 		}

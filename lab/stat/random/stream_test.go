@@ -80,7 +80,8 @@ func TestStreamsDiffer(t *testing.T) {
 		seed, index := rapid.Uint64Max(1<<60).Draw(t, "seed"), rapid.Uint64Max(1<<60).Draw(t, "index")
 		first := map[uint64]bool{}
 		for _, s := range []*random.Stream{
-			random.New(seed, random.Cuts, index), random.New(seed+1, random.Cuts, index), random.New(seed, random.Poison, index),
+			random.New(seed, random.Cuts, index), random.New(seed+1, random.Cuts, index),
+			random.New(seed, random.Poison, index),
 			random.New(seed, random.Cuts, index+1), random.New(seed+1, random.Cuts, index+1),
 		} {
 			first[s.Uint64()] = true

@@ -18,8 +18,8 @@ import (
 )
 
 // Ratio is (mean - rf) / standard deviation of the returns, rf per observation, the
-// deviation with ddof (by default 1). The reasons are
-// TooFewReturns and ZeroVariance. Source: Sharpe (1994).
+// deviation with ddof (by default 1). The reasons are TooFewReturns and ZeroVariance.
+// Source: Sharpe (1994).
 func Ratio(returns []float64, rf float64, ddof int) (float64, stat.Reason) {
 	variance, why := stat.Variance(returns, ddof)
 	switch {

@@ -31,7 +31,9 @@ func defined(t *testing.T, what string) func(float64, stat.Reason) float64 {
 func TestPublishedRatios(t *testing.T) {
 	year := []float64{.259, .198, .364, -.081, .057, .055, .188, .317, .24, .184, -.01, .526}
 	near(t, "Sharpe", defined(t, "sharpe")(sharpe.Ratio(year, .05, 1)), .834364, 5e-7)
-	near(t, "Sortino", defined(t, "sortino")(sharpe.Sortino([]float64{.17, .15, .23, -.05, .12, .09, .13, -.04}, 0)), 4.417261, 5e-7)
+	near(t, "Sortino",
+		defined(t, "sortino")(sharpe.Sortino([]float64{.17, .15, .23, -.05, .12, .09, .13, -.04}, 0)),
+		4.417261, 5e-7)
 	months := []float64{.0089, .0012, -.002, .01, -.0002, .02, .03, .01, -.003, .01, .0102, -.01}
 	near(t, "Omega", defined(t, "omega")(sharpe.Omega(months, .01)), .463901689, 1e-9)
 }

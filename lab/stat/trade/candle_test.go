@@ -15,9 +15,12 @@ import (
 func TestPermuteByHand(t *testing.T) {
 	in := []market.Candle{
 		{OpenTime: 1, CloseTime: 2, Open: 100, High: 110, Low: 90, Close: 100, Volume: 5},
-		{OpenTime: 2, CloseTime: 3, Open: 110, High: 121, Low: 99, Close: 110, Volume: 6},  // gap 1.1, body 1.1 0.9 1
-		{OpenTime: 3, CloseTime: 4, Open: 55, High: 110, Low: 55, Close: 110, Volume: 7},   // gap 0.5, body 2 1 2
-		{OpenTime: 4, CloseTime: 5, Open: 220, High: 220, Low: 110, Close: 110, Volume: 8}, // gap 2, body 1 0.5 0.5
+		// gap 1.1, body 1.1 0.9 1
+		{OpenTime: 2, CloseTime: 3, Open: 110, High: 121, Low: 99, Close: 110, Volume: 6},
+		// gap 0.5, body 2 1 2
+		{OpenTime: 3, CloseTime: 4, Open: 55, High: 110, Low: 55, Close: 110, Volume: 7},
+		// gap 2, body 1 0.5 0.5
+		{OpenTime: 4, CloseTime: 5, Open: 220, High: 220, Low: 110, Close: 110, Volume: 8},
 	}
 	want := []market.Candle{
 		in[0],
@@ -28,7 +31,8 @@ func TestPermuteByHand(t *testing.T) {
 	got := trade.Permute(in, []int{2, 0, 1}, []int{1, 2, 0})
 	for i := range want {
 		g, w := got[i], want[i]
-		for _, pair := range [][2]float64{{g.Open, w.Open}, {g.High, w.High}, {g.Low, w.Low}, {g.Close, w.Close}, {g.Volume, w.Volume}} {
+		for _, pair := range [][2]float64{{g.Open, w.Open}, {g.High, w.High}, {g.Low, w.Low},
+			{g.Close, w.Close}, {g.Volume, w.Volume}} {
 			if math.Abs(pair[0]/pair[1]-1) > 1e-14 {
 				t.Errorf("candle %d: %+v, want %+v", i, g, w)
 			}
@@ -56,7 +60,8 @@ func TestPermute(t *testing.T) {
 		for i := range in {
 			o := price * (1 + .01*s.Normal())
 			c := o * (1 + .01*s.Normal())
-			in[i] = market.Candle{Open: o, Close: c, High: max(o, c) * 1.01, Low: min(o, c) * .99, Volume: float64(s.IntN(9))}
+			in[i] = market.Candle{Open: o, Close: c, High: max(o, c) * 1.01, Low: min(o, c) * .99,
+				Volume: float64(s.IntN(9))}
 			price, volume = c, volume+in[i].Volume
 		}
 		out := trade.Permute(in, s.Perm(n-1), s.Perm(n-1))

@@ -30,12 +30,14 @@ func TestCosts(t *testing.T) {
 
 func TestParticipate(t *testing.T) {
 	c := trade.Participate([]float64{1, 5, 0, 2}, []float64{100, 50, 0, 40}, .06)
-	if want := []float64{.01, .1, 0, .05}; !slices.Equal(c.Participation, want) || !slices.Equal(c.Violations, []int{1}) || len(c.Untradable) != 0 {
+	if want := []float64{.01, .1, 0, .05}; !slices.Equal(c.Participation, want) ||
+		!slices.Equal(c.Violations, []int{1}) || len(c.Untradable) != 0 {
 		t.Errorf("%+v", c)
 	}
 	near(t, "scale", c.MaxScale, .6, 1e-15)
 	c = trade.Participate([]float64{1, 2}, []float64{10, 0}, .5)
-	if !slices.Equal(c.Untradable, []int{1}) || !slices.Equal(c.Violations, []int{1}) || c.MaxScale != 0 || c.MaxScaleReason != "" {
+	if !slices.Equal(c.Untradable, []int{1}) || !slices.Equal(c.Violations, []int{1}) || c.MaxScale != 0 ||
+		c.MaxScaleReason != "" {
 		t.Errorf("%+v", c)
 	}
 	if c := trade.Participate([]float64{0}, []float64{10}, .5); c.MaxScaleReason != stat.NoTrades {

@@ -12,7 +12,8 @@ import (
 // Of +10, -10 and +20 from 100, six orders: the loss comes first, at 110, at 120 or at 130.
 func TestOrderingsByHand(t *testing.T) {
 	o := trade.Orderings([]float64{10, -10, 20}, 100)
-	want := []trade.Count{{Drawdown: 10.0 / 130, Orders: 2}, {Drawdown: 10.0 / 120, Orders: 1}, {Drawdown: 10.0 / 110, Orders: 1}, {Drawdown: .1, Orders: 2}}
+	want := []trade.Count{{Drawdown: 10.0 / 130, Orders: 2}, {Drawdown: 10.0 / 120, Orders: 1},
+		{Drawdown: 10.0 / 110, Orders: 1}, {Drawdown: .1, Orders: 2}}
 	if o.N != 6 || !slices.Equal(o.Counts, want) {
 		t.Errorf("%+v", o)
 	}
@@ -42,7 +43,8 @@ func TestOrderings(t *testing.T) {
 				t.Fatal("two drawdowns that are one")
 			}
 		}
-		if total != factorial || o.N != factorial || !(o.Min <= o.Observed && o.Observed <= o.Max && o.Min <= o.Mean+1e-15 && o.Mean <= o.Max+1e-15) {
+		if total != factorial || o.N != factorial ||
+			!(o.Min <= o.Observed && o.Observed <= o.Max && o.Min <= o.Mean+1e-15 && o.Mean <= o.Max+1e-15) {
 			t.Fatalf("%+v", o)
 		}
 	})

@@ -210,10 +210,9 @@ func Permute(candles []market.Candle, gaps, bodies []int) []market.Candle {
 	return out
 }
 
-// EMA is the last value of the exponential moving average of prices with the weight
-// 2 / (period + 1), seeded with the first price; 0 without prices. The SDK's indicator
-// is warmed up with a mean instead: this is the textbook recursion whose memory is
-// measured here.
+// EMA is the last value of the exponential moving average of prices with the weight 2 / (period + 1),
+// seeded with the first price; 0 without prices. The SDK's indicator is warmed up with a mean
+// instead: this is the textbook recursion whose memory is measured here.
 func EMA(prices []float64, period int) float64 {
 	if len(prices) == 0 {
 		return 0

@@ -29,7 +29,8 @@ func engine(t testing.TB, s *market.Series) *sim.Engine {
 		t.Fatal(err)
 	}
 	e, err := sim.NewEngine(sim.Config{
-		Symbols: []market.Symbol{s.Symbol}, Timeframe: s.Timeframe, InitialCash: decimal.MustNew(10000, 0), Options: options,
+		Symbols: []market.Symbol{s.Symbol}, Timeframe: s.Timeframe, InitialCash: decimal.MustNew(10000, 0),
+		Options: options,
 	}, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +46,8 @@ func simulate(t testing.TB, s sdk.Strategy, n int, sink step.Sink) (*sim.Engine,
 	t.Helper()
 	series := candles(n)
 	e := engine(t, series)
-	a := drive.New(s, drive.Setup{Symbols: []market.Symbol{series.Symbol}, QuantityStep: 1e-8, RootSeed: 1, Sink: sink})
+	a := drive.New(s,
+		drive.Setup{Symbols: []market.Symbol{series.Symbol}, QuantityStep: 1e-8, RootSeed: 1, Sink: sink})
 	return e, a, sim.Run(e, sim.NewSeriesFeed([]*market.Series{series}), a)
 }
 
@@ -63,7 +65,8 @@ func (d *diary) OnFill(v sdk.View, f sdk.Fill) sdk.Intents {
 }
 
 func (d *diary) note(what string, v sdk.View) {
-	d.calls = append(d.calls, fmt.Sprintf("%d %s, %v, %d open", v.Index(), what, v.Long(), len(v.OpenOrders())))
+	d.calls = append(d.calls,
+		fmt.Sprintf("%d %s, %v, %d open", v.Index(), what, v.Long(), len(v.OpenOrders())))
 }
 
 func (d *diary) OnCandle(v sdk.View) (sdk.Intents, error) {
@@ -87,8 +90,10 @@ func TestOrderOfCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"0 start, false, 0 open", "0 candle, false, 0 open", "1 fill entry, true, 1 open", "1 candle, true, 1 open",
-		"2 candle, true, 1 open", "3 fill exit, false, 1 open", "3 candle, false, 1 open", "3 stop, false, 0 open",
+		"0 start, false, 0 open", "0 candle, false, 0 open", "1 fill entry, true, 1 open",
+		"1 candle, true, 1 open",
+		"2 candle, true, 1 open", "3 fill exit, false, 1 open", "3 candle, false, 1 open",
+		"3 stop, false, 0 open",
 	}
 	if !reflect.DeepEqual(d.calls, want) {
 		t.Errorf("got\n%s\nwant\n%s", strings.Join(d.calls, "\n"), strings.Join(want, "\n"))
@@ -121,19 +126,34 @@ func TestFaults(t *testing.T) {
 		stack               bool
 		what                func() (sdk.Intents, error)
 	}{
-		{"error", "no data", "*errors.errorString", false, func() (sdk.Intents, error) { return nil, errors.New("no data") }},
-		{"panic", "panic: boom, candle closed at 2020-01-01T04:00:00.000Z", "string", true, func() (sdk.Intents, error) { panic("boom") }},
-		{"nil map", "panic: assignment to entry in nil map, candle closed at 2020-01-01T04:00:00.000Z", "runtime.plainError", true, func() (sdk.Intents, error) { nothing["a"] = 1; return nil, nil }},
-		{"flood", "10001 intents at one step, at most 10000 are allowed", wire.FailureLimit, false, func() (sdk.Intents, error) { return make(sdk.Intents, 10001), nil }},
+		{"error", "no data", "*errors.errorString", false, func() (sdk.Intents, error) {
+			return nil, errors.New("no data")
+		}},
+		{"panic", "panic: boom, candle closed at 2020-01-01T04:00:00.000Z", "string", true,
+			func() (sdk.Intents, error) {
+				panic("boom")
+			}},
+		{"nil map", "panic: assignment to entry in nil map, candle closed at 2020-01-01T04:00:00.000Z",
+			"runtime.plainError", true, func() (sdk.Intents, error) {
+				nothing["a"] = 1
+				return nil, nil
+			}},
+		{"flood", "10001 intents at one step, at most 10000 are allowed", wire.FailureLimit, false,
+			func() (sdk.Intents, error) {
+				return make(sdk.Intents, 10001), nil
+			}},
 	}
 	for what, in := range map[string]sdk.Intents{
-		"intent 0, to buy, has no size: give sdk.Quantity, sdk.QuoteAmount, sdk.CashFraction or, for all that is held, " +
+		"intent 0, to buy, has no size: give sdk.Quantity, sdk.QuoteAmount, sdk.CashFraction or, for all " +
+			"that is held, " +
 			"sdk.WholePosition()": sdk.Buy(sdk.Size{}),
-		"intent 1, to sell, has no size: give sdk.Quantity, sdk.QuoteAmount, sdk.CashFraction or, for all that is held, " +
+		"intent 1, to sell, has no size: give sdk.Quantity, sdk.QuoteAmount, sdk.CashFraction or, for all " +
+			"that is held, " +
 			"sdk.WholePosition()": sdk.CancelAll().And(sdk.Sell(sdk.Size{}).ReduceOnly()),
 		"intent 0 is sdk.Cancel without a reference: sdk.CancelAll takes back every order of a symbol": sdk.Cancel(""),
 		"intent 0 is sdk.Replace without a reference to an order":                                      sdk.Replace("").Limit(5),
-		"intent 0 is sdk.Replace with the whole position as its size: give a quantity, or cancel the order and submit a " +
+		"intent 0 is sdk.Replace with the whole position as its size: give a quantity, or cancel the " +
+			"order and submit a " +
 			"new one": sdk.Replace("a").WithSize(sdk.WholePosition()),
 	} {
 		cases = append(cases, struct {
@@ -145,7 +165,8 @@ func TestFaults(t *testing.T) {
 	for _, c := range cases {
 		_, _, err := simulate(t, &fault{3, c.what}, 10, nil)
 		var f *wire.Failure
-		if !errors.As(err, &f) || f.Code != wire.StrategyError || f.Step != 3 || f.Message != c.message || f.Type != c.kind {
+		if !errors.As(err, &f) || f.Code != wire.StrategyError || f.Step != 3 || f.Message != c.message ||
+			f.Type != c.kind {
 			t.Errorf("%s: got %+v", c.name, err)
 			continue
 		}
@@ -178,16 +199,27 @@ func TestBuild(t *testing.T) {
 		name, raw, message string
 		construct          func(tuning) (sdk.Strategy, error)
 	}{
-		{"bad value", `{"n":-6,"m":1}`, "invalid parameters: /n: must be at least -5; /m: is not a parameter of this strategy, which has n", ok},
+		{"bad value", `{"n":-6,"m":1}`,
+			"invalid parameters: /n: must be at least -5; /m: is not a parameter of this strategy, which " +
+				"has n", ok},
 		{"bad warm-up", `{"n":-1}`, "invalid parameters: Warmup is -1, must be 0 to 100000000", ok},
-		{"refusal", `{}`, "invalid parameters: /n: is unlucky", func(tuning) (sdk.Strategy, error) { return nil, sdk.InvalidParam("n", "is unlucky") }},
-		{"nil", `{}`, "invalid parameters: the strategy's constructor returned nil", func(tuning) (sdk.Strategy, error) { return nil, nil }},
-		{"panic", `{}`, "invalid parameters: panic while the strategy was made: boom", func(tuning) (sdk.Strategy, error) { panic("boom") }},
+		{"refusal", `{}`, "invalid parameters: /n: is unlucky", func(tuning) (sdk.Strategy, error) {
+			return nil, sdk.InvalidParam("n", "is unlucky")
+		}},
+		{"nil", `{}`, "invalid parameters: the strategy's constructor returned nil",
+			func(tuning) (sdk.Strategy, error) {
+				return nil, nil
+			}},
+		{"panic", `{}`, "invalid parameters: panic while the strategy was made: boom",
+			func(tuning) (sdk.Strategy, error) {
+				panic("boom")
+			}},
 	}
 	for _, c := range cases {
 		s, _, err := drive.Build(c.construct, []byte(c.raw))
 		var f *wire.Failure
-		if s != nil || !errors.As(err, &f) || f.Code != wire.InvalidStrategyParams || f.Message != c.message || f.Step != -1 || len(f.Errors) == 0 {
+		if s != nil || !errors.As(err, &f) || f.Code != wire.InvalidStrategyParams ||
+			f.Message != c.message || f.Step != -1 || len(f.Errors) == 0 {
 			t.Errorf("%s: got %+v", c.name, err)
 		}
 		if panicked := c.name == "panic"; panicked != (f.Type == "string") || panicked != (f.Stack != "") {
@@ -207,7 +239,8 @@ func TestSource(t *testing.T) {
 	if first != b.Uint64() || first != 0x117d7e468884325c {
 		t.Errorf("the first number is %#x", first)
 	}
-	for _, other := range []*rand.PCG{drive.Source(2, "strategy", 0), drive.Source(1, "noise", 0), drive.Source(1, "strategy", 1)} {
+	for _, other := range []*rand.PCG{drive.Source(2, "strategy", 0), drive.Source(1, "noise", 0),
+		drive.Source(1, "strategy", 1)} {
 		if rand.New(other).Uint64() == first {
 			t.Error("two streams are equal")
 		}
@@ -216,7 +249,9 @@ func TestSource(t *testing.T) {
 
 func TestOpenOrdersFromUpdates(t *testing.T) {
 	a := drive.New(tuned{}, drive.Setup{Symbols: []market.Symbol{"A/X"}})
-	order := func(id market.OrderID, s market.OrderStatus) market.Order { return market.Order{ID: id, Status: s} }
+	order := func(id market.OrderID, s market.OrderStatus) market.Order {
+		return market.Order{ID: id, Status: s}
+	}
 	var seen sdk.View
 	watch := drive.New(watcher{func(v sdk.View) { seen = v }}, drive.Setup{Symbols: []market.Symbol{"A/X"}})
 	steps := []struct {
@@ -224,9 +259,12 @@ func TestOpenOrdersFromUpdates(t *testing.T) {
 		want    []market.OrderID
 	}{
 		{[]market.Order{order(2, market.StatusOpen), order(1, market.StatusOpen)}, []market.OrderID{1, 2}},
-		{[]market.Order{order(1, market.StatusPartiallyFilled), order(4, market.StatusRejected)}, []market.OrderID{1, 2}},
-		{[]market.Order{order(3, market.StatusNew), order(1, market.StatusFilled), order(2, market.StatusOpen)}, []market.OrderID{2, 3}},
-		{[]market.Order{order(5, market.StatusOpen), order(5, market.StatusExpired), order(2, market.StatusCanceled)}, []market.OrderID{3}},
+		{[]market.Order{order(1, market.StatusPartiallyFilled), order(4, market.StatusRejected)},
+			[]market.OrderID{1, 2}},
+		{[]market.Order{order(3, market.StatusNew), order(1, market.StatusFilled),
+			order(2, market.StatusOpen)}, []market.OrderID{2, 3}},
+		{[]market.Order{order(5, market.StatusOpen), order(5, market.StatusExpired),
+			order(2, market.StatusCanceled)}, []market.OrderID{3}},
 	}
 	for i, s := range steps {
 		if _, err := watch.DecideStep(&wire.Step{Index: int64(i), Orders: s.updates}); err != nil {
@@ -259,7 +297,8 @@ func TestCollector(t *testing.T) {
 	if len(lines) != 2 || dropped != 1 || len(lines[1].Message) != wire.MaxMessageText {
 		t.Fatalf("%d lines, %d dropped", len(lines), dropped)
 	}
-	if want := (market.Fields{{Key: "a", Value: "2"}, {Key: "b", Value: "0.5"}, {Key: "extra", Value: "alone"}}); !reflect.DeepEqual(lines[0].Fields, want) {
+	if want := (market.Fields{{Key: "a", Value: "2"}, {Key: "b", Value: "0.5"},
+		{Key: "extra", Value: "alone"}}); !reflect.DeepEqual(lines[0].Fields, want) {
 		t.Errorf("fields %v", lines[0].Fields)
 	}
 	c.Log(4, 0, "info", "taking does not renew the limit", nil)
@@ -280,13 +319,15 @@ func TestCollector(t *testing.T) {
 	c.Publish(5, 5, "c", 4) // a third series
 	c.Publish(6, 6, "a", 5) // a fourth point
 	series, left := c.TakeSeries()
-	want := []wire.Series{{Name: "a", Times: []market.Time{0, 4}, Values: []float64{1, 2}}, {Name: "b", Times: []market.Time{5}, Values: []float64{3}}}
+	want := []wire.Series{{Name: "a", Times: []market.Time{0, 4}, Values: []float64{1, 2}},
+		{Name: "b", Times: []market.Time{5}, Values: []float64{3}}}
 	if left != 2 || !reflect.DeepEqual(series, want) {
 		t.Errorf("%v, %d left out", series, left)
 	}
 	c.Refill()
 	c.Publish(7, 7, "b", 6)
-	if series, left := c.TakeSeries(); left != 0 || len(series) != 1 || series[0].Name != "b" || len(series[0].Values) != 1 {
+	if series, left := c.TakeSeries(); left != 0 || len(series) != 1 || series[0].Name != "b" ||
+		len(series[0].Values) != 1 {
 		t.Errorf("%v, %d left out", series, left)
 	}
 	if lines, _ := drive.NewCollector(drive.DefaultLimits(), "nonsense").TakeLines(); len(lines) != 0 {
@@ -348,7 +389,9 @@ func newAverage() *average { return &average{indicator.NewSMA(10), indicator.New
 func TestNoAllocationPerStep(t *testing.T) {
 	series := candles(2000)
 	e := engine(t, series)
-	a := drive.New(newAverage(), drive.Setup{Symbols: []market.Symbol{series.Symbol}, Sink: drive.NewCollector(drive.DefaultLimits(), "info")})
+	a := drive.New(newAverage(),
+		drive.Setup{Symbols: []market.Symbol{series.Symbol},
+			Sink: drive.NewCollector(drive.DefaultLimits(), "info")})
 	feed := sim.NewSeriesFeed([]*market.Series{series})
 	b := sim.Batch{Candles: make([]market.Candle, 1), Closed: make([]bool, 1)}
 	step := func() {
@@ -405,17 +448,19 @@ type deaf struct{ diary }
 
 func (d *deaf) OnFill(sdk.View, sdk.Fill) {}
 
-// TestOnFillReturnsNothingYet: intents of OnFill end the run by name, and an OnFill that would never be called
-// is refused when the strategy is made.
+// TestOnFillReturnsNothingYet: intents of OnFill end the run by name, and an OnFill that would never be
+// called is refused when the strategy is made.
 func TestOnFillReturnsNothingYet(t *testing.T) {
 	_, _, err := simulate(t, &answering{}, 4, nil)
 	var f *wire.Failure
 	if !errors.As(err, &f) || f.Code != wire.StrategyError || f.Type != wire.FailureOnFill || f.Step != 1 ||
-		!strings.HasPrefix(f.Message, "OnFill returned 1 intents: this version takes orders from OnCandle only") {
+		!strings.HasPrefix(f.Message,
+			"OnFill returned 1 intents: this version takes orders from OnCandle only") {
 		t.Errorf("got %+v", err)
 	}
 	_, _, err = drive.Build(func(struct{}) (sdk.Strategy, error) { return &deaf{}, nil }, nil)
-	if !errors.As(err, &f) || f.Code != wire.InvalidStrategyParams || !strings.Contains(f.Message, "OnFill returns nothing") {
+	if !errors.As(err, &f) || f.Code != wire.InvalidStrategyParams ||
+		!strings.Contains(f.Message, "OnFill returns nothing") {
 		t.Errorf("got %+v", err)
 	}
 }

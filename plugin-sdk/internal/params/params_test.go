@@ -106,7 +106,8 @@ func TestNoParameters(t *testing.T) {
 		}
 	}
 	_, err = p.Decode([]byte(`{"a":1}`))
-	if got := fmt.Sprint(params.Errors(err)); got != "[{/a is not a parameter of this strategy, which has none}]" {
+	if got := fmt.Sprint(
+		params.Errors(err)); got != "[{/a is not a parameter of this strategy, which has none}]" {
 		t.Error(got)
 	}
 }
@@ -116,10 +117,12 @@ func TestDecode(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defaults := everything{Fast: 10, Count: 3, Risk: 0.02, Free: -1.5, Mode: "close", Level: 2, common: common{true}}
+	defaults := everything{Fast: 10, Count: 3, Risk: 0.02, Free: -1.5, Mode: "close", Level: 2,
+		common: common{true}}
 	changed := defaults
 	changed.Fast, changed.Small, changed.Count, changed.Risk, changed.Free = 500, -128, 9, 0.999, 1e300
-	changed.Mode, changed.Level, changed.Label, changed.Fixed, changed.Verbose = "typical", 4, "<é>", 10, false
+	changed.Mode, changed.Level, changed.Label, changed.Fixed, changed.Verbose = "typical", 4, "<é>", 10,
+		false
 	cases := []struct {
 		raw  string
 		want everything
@@ -143,7 +146,8 @@ func TestDecodeAgreesWithTheSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	schema := compile(t, p.Schema())
-	values := []string{"null", "true", `"close"`, `"x"`, "[]", "{}", "0", "1", "-1", "2", "0.5", "1.0", "1e0", "500", "501", "-129", "127", "128", "10", "1e30", "0.0"}
+	values := []string{"null", "true", `"close"`, `"x"`, "[]", "{}", "0", "1", "-1", "2", "0.5", "1.0", "1e0",
+		"500", "501", "-129", "127", "128", "10", "1e30", "0.0"}
 	for _, name := range append(p.Names(), "nothing") {
 		for _, value := range values {
 			raw := []byte(`{"` + name + `":` + value + `}`)
@@ -152,7 +156,8 @@ func TestDecodeAgreesWithTheSchema(t *testing.T) {
 				t.Errorf("%s: Decode says %v, the schema %v", raw, err, want)
 			}
 			if err != nil {
-				if list := params.Errors(err); len(list) != 1 || list[0].Pointer != "/"+name || list[0].Message == "" {
+				if list := params.Errors(err); len(list) != 1 || list[0].Pointer != "/"+name ||
+					list[0].Message == "" {
 					t.Errorf("%s: %+v", raw, list)
 				}
 			}
@@ -165,15 +170,18 @@ func TestAllErrorsAtOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.Decode([]byte(`{"fast":0,"count":10,"risk":1,"mode":"open","level":3,"label":5,"z/~":1,"a":2,"small":1.5,"free":1e999,"fixed":9007199254740993}`))
+	_, err = p.Decode(
+		[]byte(`{"fast":0,"count":10,"risk":1,"mode":"open","level":3,"label":5,"z/~":1,"a":2,"small":1.5,"free":1e999,"fixed":9007199254740993}`))
 	var got []string
 	for _, e := range params.Errors(err) {
 		got = append(got, e.Error())
 	}
 	list := "is not a parameter of this strategy, which has " + strings.Join(p.Names(), ", ")
 	want := []string{
-		"/fast: must be at least 1", "/small: must be an integer", "/count: must be at most 9", "/risk: must be below 1",
-		"/free: is too large", `/mode: must be one of "close", "typical"`, "/level: must be one of 1, 2, 4", "/label: must be a string",
+		"/fast: must be at least 1", "/small: must be an integer", "/count: must be at most 9",
+		"/risk: must be below 1",
+		"/free: is too large", `/mode: must be one of "close", "typical"`, "/level: must be one of 1, 2, 4",
+		"/label: must be a string",
 		"/fixed: must be an integer", "/a: " + list, "/z~1~0: " + list,
 	}
 	if !reflect.DeepEqual(got, want) {
@@ -188,12 +196,15 @@ func TestAllErrorsAtOnce(t *testing.T) {
 }
 
 func TestInvalidParam(t *testing.T) {
-	err := errors.Join(sdk.InvalidParam("fast", "must be below slow"), fmt.Errorf("more: %w", sdk.InvalidParam("a/b", "is bad")))
-	want := []sdk.ParamError{{Pointer: "/fast", Message: "must be below slow"}, {Pointer: "/a~1b", Message: "is bad"}}
+	err := errors.Join(sdk.InvalidParam("fast", "must be below slow"),
+		fmt.Errorf("more: %w", sdk.InvalidParam("a/b", "is bad")))
+	want := []sdk.ParamError{{Pointer: "/fast", Message: "must be below slow"},
+		{Pointer: "/a~1b", Message: "is bad"}}
 	if got := params.Errors(err); !reflect.DeepEqual(got, want) {
 		t.Errorf("got %v", got)
 	}
-	if got := params.Errors(errors.New("no licence")); !reflect.DeepEqual(got, []sdk.ParamError{{Message: "no licence"}}) {
+	if got := params.Errors(errors.New("no licence")); !reflect.DeepEqual(got,
+		[]sdk.ParamError{{Message: "no licence"}}) {
 		t.Errorf("got %v", got)
 	}
 	if params.Errors(nil) != nil {

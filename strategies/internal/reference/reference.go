@@ -47,7 +47,7 @@ func Check(t *testing.T, oracle string, strategy func() sdk.Strategy) {
 	t.Helper()
 	folder := find("shared/oracles")
 	if folder == "" {
-		t.Skip("the folder shared/oracles is not beside the repository")
+		t.Skip("needs the folder shared/oracles beside the checkout")
 	}
 	files, err := filepath.Glob(filepath.Join(folder, oracle+"__SYNTH42_1h*.json"))
 	if err != nil || len(files) == 0 {

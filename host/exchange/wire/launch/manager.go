@@ -74,7 +74,7 @@ type Connector struct {
 // NotFoundError reports that no connector has the id.
 type NotFoundError struct{ ID string }
 
-// Error is the message.
+// Error returns the message.
 func (e *NotFoundError) Error() string { return fmt.Sprintf("there is no connector %q", e.ID) }
 
 // Manager is the fixed set of connectors, and the processes started from it.

@@ -50,7 +50,7 @@ type CrashError struct {
 	Cause error
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *CrashError) Error() string {
 	text := fmt.Sprintf("the connector %s ended (%s)", e.ID, e.Exit)
 	if e.Cause != nil {
@@ -62,7 +62,7 @@ func (e *CrashError) Error() string {
 	return text
 }
 
-// Unwrap is the cause.
+// Unwrap returns the cause.
 func (e *CrashError) Unwrap() error { return e.Cause }
 
 // role is that of a connector.
@@ -122,7 +122,7 @@ func environ() (env []string) {
 	return env
 }
 
-// Connection is what the run talks to. Who has it ends the process with its Release or Leave.
+// Connection returns what the run talks to. Who has it ends the process with its Release or Leave.
 func (p *Process) Connection() *exchange.Connection {
 	return &exchange.Connection{
 		Connector: p.client, Gone: p.crashed, Release: p.End, Leave: p.Leave, Sandbox: p.Level().String(),
@@ -136,7 +136,7 @@ func (p *Process) Crashed() <-chan struct{} { return p.crashed }
 // Done is closed when the process is gone and cleared away, however it ended.
 func (p *Process) Done() <-chan struct{} { return p.ended }
 
-// Err is a *CrashError after Crashed, nil before.
+// Err returns a *CrashError after Crashed, nil before.
 func (p *Process) Err() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -148,7 +148,7 @@ func (p *Process) Err() error {
 	}
 }
 
-// LogTail is the newest of what the process printed, in lines, redacted.
+// LogTail returns the newest of what the process printed, in lines, redacted.
 func (p *Process) LogTail() []string {
 	tail := p.Tail()
 	for i := range tail {

@@ -68,7 +68,7 @@ type Target struct {
 	Second     bool     `json:"second,omitempty"` // a run of the same program was before
 }
 
-// File is the file of the user that belongs to an attack.
+// File returns the file of the user that belongs to an attack.
 func (t *Target) File(name string) string { return t.Home + "/" + name }
 
 // others are the processes outside that can be named: the parent, the service by the number

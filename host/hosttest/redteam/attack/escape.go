@@ -203,7 +203,7 @@ func privileges() []Attack {
 	}
 }
 
-// nothing is an attempt that needs no act: the state of the process is looked at.
+// nothing returns an attempt that needs no act: the state of the process is looked at.
 func nothing(*Target) (string, error) { return "", errors.New("is seen from outside") }
 
 // programs are attempts to run something else, and to go on when the run has ended.

@@ -131,7 +131,7 @@ func looks() []Attack {
 	}
 }
 
-// accessList is one that lets user 1 read.
+// accessList returns one that lets user 1 read.
 func accessList() []byte {
 	entry := func(tag, permissions uint16, id uint32) []byte {
 		return []byte{byte(tag), byte(tag >> 8), byte(permissions), 0, byte(id), byte(id >> 8),

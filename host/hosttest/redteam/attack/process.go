@@ -148,7 +148,7 @@ func rawExecute(fd, path, argv, envp, flags uintptr) (int, error) {
 // tinyExit is the exit code of the tiny program.
 const tinyExit = 42
 
-// tinyProgram is an executable that ends with tinyExit: one segment of a few instructions.
+// tinyProgram returns an executable that ends with tinyExit: one segment of a few instructions.
 func tinyProgram() []byte {
 	code := map[string][]byte{
 		"amd64": {0xb8, 231, 0, 0, 0, 0xbf, tinyExit, 0, 0, 0, 0x0f, 0x05},

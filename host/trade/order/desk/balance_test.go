@@ -8,11 +8,12 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// closing is a bracket of 3 whose pair is being taken back for a close.
+// closing returns a bracket of 3 whose pair is being taken back for a close.
 func closing(t *testing.T) (s *shop, limit, stop string) {
 	t.Helper()
 	s = newShop(t)
-	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
+	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
+		TakeProfit: &market.Child{Percent: 0.1}})
 	s.balance() // all of it is locked by the pair
 	s.hold = true
 	s.decide(market.Intent{Action: market.Close})
@@ -20,7 +21,8 @@ func closing(t *testing.T) (s *shop, limit, stop string) {
 	return s, limit, stop
 }
 
-// TestCloseBesideAPair closes with the reports of the legs and the balances in every order in which they may come.
+// TestCloseBesideAPair closes with the reports of the legs and the balances in every order in which they may
+// come.
 func TestCloseBesideAPair(t *testing.T) {
 	for name, reports := range map[string]func(s *shop, limit, stop string){
 		"limit, locked, stop": func(s *shop, limit, stop string) {
@@ -67,7 +69,8 @@ func TestCloseWaitsNotForEver(t *testing.T) {
 	s.hold = false
 	s.release()
 	s.wait(2 * time.Second)
-	if got, want := s.shows(), "entry:filled:3 stop_loss:open:0 take_profit:open:0 exit:filled:1"; got != want {
+	if got, want := s.shows(),
+		"entry:filled:3 stop_loss:open:0 take_profit:open:0 exit:filled:1"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }

@@ -11,12 +11,13 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// onTheWay is a bracket of 3 whose pair is being sent while the strategy closes: the cancels of the pair come to the
-// venue first and find nothing.
+// onTheWay returns a bracket of 3 whose pair is being sent while the strategy closes: the cancels of the pair
+// come to the venue first and find nothing.
 func onTheWay(t *testing.T, deaf bool) *shop {
 	t.Helper()
 	s := newShop(t)
-	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
+	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
+		StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
 	s.slow, s.deaf = true, deaf
 	s.part(0, d("3"))
 	s.decide(market.Intent{Action: market.Close})
@@ -25,11 +26,13 @@ func onTheWay(t *testing.T, deaf bool) *shop {
 	}
 	s.slow, s.deaf = false, false
 	s.onWay[0]()
-	s.expect("entry:filled:3 stop_loss:open:0 take_profit:open:0 exit:new:0", "sell 3@108.9/0, sell 3@0/94.05")
+	s.expect("entry:filled:3 stop_loss:open:0 take_profit:open:0 exit:new:0",
+		"sell 3@108.9/0, sell 3@0/94.05")
 	return s
 }
 
-const closedByStrategy = "entry:filled:3 stop_loss:canceled:0:position_closed take_profit:canceled:0:position_closed exit:filled:3"
+const closedByStrategy = "entry:filled:3 stop_loss:canceled:0:position_closed " +
+	"take_profit:canceled:0:position_closed exit:filled:3"
 
 func TestCancelOvertakesItsOrder(t *testing.T) {
 	s := onTheWay(t, false)
@@ -51,15 +54,19 @@ func TestUnansweredCancel(t *testing.T) {
 	s.expect(closedByStrategy, "")
 }
 
-// TestTrailingStopBesideABracket is the shrunk history in which a pair and a trailing stop were after the same base.
+// TestTrailingStopBesideABracket is the shrunk history in which a pair and a trailing stop were after the
+// same base.
 func TestTrailingStopBesideABracket(t *testing.T) {
 	s := newShop(t)
-	bracket := market.Intent{Size: quantity(2.73), StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}}
+	bracket := market.Intent{Size: quantity(2.73), StopLoss: &market.Child{Percent: 0.05},
+		TakeProfit: &market.Child{Percent: 0.1}}
 	s.decide(bracket)
-	s.decide(market.Intent{Side: market.Sell, Type: market.TrailingStop, ReduceOnly: true, TrailPercent: 0.05, Size: quantity(2.03)})
+	s.decide(market.Intent{Side: market.Sell, Type: market.TrailingStop, ReduceOnly: true, TrailPercent: 0.05,
+		Size: quantity(2.03)})
 	s.part(0, d("1.11"))
 	s.candle(103, 101, 102)
-	s.expect("entry:filled:2.73 stop_loss:open:0 take_profit:open:0 exit:partially_filled:1.11", "sell 0.7@110/0, sell 0.7@0/95, sell 0.92@0/97.85")
+	s.expect("entry:filled:2.73 stop_loss:open:0 take_profit:open:0 exit:partially_filled:1.11",
+		"sell 0.7@110/0, sell 0.7@0/95, sell 0.92@0/97.85")
 	s.decide(market.Intent{Action: market.Close})
 	bracket.Size = quantity(0.17)
 	s.decide(bracket)
@@ -74,7 +81,8 @@ func TestTrailingStopBesideABracket(t *testing.T) {
 func TestExitsGrow(t *testing.T) {
 	s := newShop(t)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
-	s.decide(market.Intent{Side: market.Sell, Type: market.Limit, LimitPrice: 108, Size: quantity(1), ClientRef: "target"})
+	s.decide(market.Intent{Side: market.Sell, Type: market.Limit, LimitPrice: 108, Size: quantity(1),
+		ClientRef: "target"})
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:3 stop_loss:open:0 exit:open:0", "sell 1@108/0, sell 2@0/95")
 	s.decide(market.Intent{Action: market.Cancel, Ref: "target"})
@@ -90,7 +98,8 @@ func TestExitsGrow(t *testing.T) {
 	s.expect("entry:filled:3 stop_loss:open:0", "sell 3@0/95")
 }
 
-// TestExitCanceledOnItsWay: an exit that the strategy gives up while risk and the journal have it does not come back.
+// TestExitCanceledOnItsWay: an exit that the strategy gives up while risk and the journal have it does not
+// come back.
 func TestExitCanceledOnItsWay(t *testing.T) {
 	for name, answer := range map[string]func(*shop, Proposal){
 		"committed": func(s *shop, p Proposal) { s.run(s.desk.Commit(p, s.at)) },
@@ -101,18 +110,21 @@ func TestExitCanceledOnItsWay(t *testing.T) {
 		s.run(r, err)
 		answer(s, p)
 		s.wait(20 * time.Second)
-		if got, want := s.shows(), "entry:filled:3 stop_loss:canceled:0:strategy take_profit:open:0"; got != want || s.stands() != "sell 3@108.9/0" {
+		if got, want := s.shows(),
+			"entry:filled:3 stop_loss:canceled:0:strategy take_profit:open:0"; got != want ||
+			s.stands() != "sell 3@108.9/0" {
 			t.Errorf("%s: the strategy sees %q, at the venue %q", name, got, s.stands())
 		}
 		s.atRest(t)
 	}
 }
 
-// proposedExits is a position of 3 whose pair is proposed.
+// proposedExits returns a position of 3 whose pair is proposed.
 func proposedExits(t *testing.T) (*shop, Proposal) {
 	t.Helper()
 	s := newShop(t)
-	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
+	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
+		StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
 	s.busy = true
 	s.part(0, d("3"))
 	s.busy, s.todo = false, nil
@@ -128,7 +140,8 @@ func proposedExits(t *testing.T) (*shop, Proposal) {
 func TestShutKeepsExits(t *testing.T) {
 	protected := func(stop, aim *market.Child) *shop {
 		s := newShop(t)
-		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: stop, TakeProfit: aim})
+		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: stop,
+			TakeProfit: aim})
 		s.part(0, d("2"))
 		s.wait(3 * time.Second)
 		s.deny, s.shut = "STATE_HALTED", true
@@ -146,7 +159,8 @@ func TestShutKeepsExits(t *testing.T) {
 		s := pair()
 		s.decide(market.Intent{Action: market.Close})
 		s.wait(time.Minute)
-		s.expect("entry:partially_filled:2 stop_loss:open:0 take_profit:open:0 exit:rejected:0:STATE_HALTED", stands)
+		s.expect("entry:partially_filled:2 stop_loss:open:0 take_profit:open:0 exit:rejected:0:STATE_HALTED",
+			stands)
 	})
 	t.Run("more that fills", func(t *testing.T) {
 		s := pair()
@@ -162,12 +176,14 @@ func TestShutKeepsExits(t *testing.T) {
 		s.wait(time.Minute)
 		s.expect("entry:partially_filled:2 stop_loss:open:0 take_profit:open:0", stands)
 		reopen(s)
-		s.expect("entry:partially_filled:2 stop_loss:open:0 take_profit:canceled:0:strategy", "buy 3@99/0, sell 2@0/94.05")
+		s.expect("entry:partially_filled:2 stop_loss:open:0 take_profit:canceled:0:strategy",
+			"buy 3@99/0, sell 2@0/94.05")
 	})
 	t.Run("all are cancelled", func(t *testing.T) {
 		s := pair()
 		s.decide(market.Intent{Action: market.CancelAll})
-		s.expect("entry:canceled:2:strategy stop_loss:canceled:0:strategy take_profit:canceled:0:strategy", "")
+		s.expect("entry:canceled:2:strategy stop_loss:canceled:0:strategy take_profit:canceled:0:strategy",
+			"")
 	})
 	t.Run("a trailing exit", func(t *testing.T) {
 		s := protected(&market.Child{TrailPercent: 0.05}, nil)
@@ -180,10 +196,12 @@ func TestShutKeepsExits(t *testing.T) {
 	t.Run("a trailing stop of the strategy's, and a replace", func(t *testing.T) {
 		s := newShop(t)
 		s.decide(market.Intent{Size: quantity(3)})
-		s.decide(market.Intent{Side: market.Sell, Type: market.TrailingStop, ReduceOnly: true, TrailPercent: 0.05, Size: quantity(3), ClientRef: "a"})
+		s.decide(market.Intent{Side: market.Sell, Type: market.TrailingStop, ReduceOnly: true,
+			TrailPercent: 0.05, Size: quantity(3), ClientRef: "a"})
 		s.deny, s.shut = "STATE_HALTED", true
 		s.candle(120, 110, 118)
-		if refused := s.decide(market.Intent{Action: market.Replace, Ref: "a", Size: quantity(1)}); refused[0] != "STATE_HALTED" {
+		if refused := s.decide(market.Intent{Action: market.Replace, Ref: "a",
+			Size: quantity(1)}); refused[0] != "STATE_HALTED" {
 			t.Errorf("the replace: %v", refused)
 		}
 		s.wait(time.Minute)
@@ -216,13 +234,15 @@ func TestProposalsAreAnsweredOnce(t *testing.T) {
 	s.run(s.desk.Barrier(s.at), nil)
 	refused("after the barrier", p)
 	s.decide(market.Intent{Size: quantity(1)})
-	s.expect("entry:filled:3 stop_loss:canceled:0:end_of_data take_profit:canceled:0:end_of_data entry:rejected:0:end_of_data", "")
+	s.expect("entry:filled:3 stop_loss:canceled:0:end_of_data take_profit:canceled:0:end_of_data "+
+		"entry:rejected:0:end_of_data", "")
 }
 
-// TestPartsGetOneExit: an entry that is heard of in parts gets exits for all of it as soon as the last part is there;
-// where that does not come soon, the first part gets its own.
+// TestPartsGetOneExit: an entry that is heard of in parts gets exits for all of it as soon as the last part
+// is there; where that does not come soon, the first part gets its own.
 func TestPartsGetOneExit(t *testing.T) {
-	in := market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}}
+	in := market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
+		StopLoss: &market.Child{Percent: 0.05}}
 	s := newShop(t)
 	s.decide(in)
 	s.part(0, d("1"))
@@ -248,7 +268,8 @@ func TestTradesBehindTheAnswer(t *testing.T) {
 	})
 	o := s.open[0]
 	o.Status, o.CumQuantity, o.AveragePrice = exchange.OrderFilled, d("3"), d("99")
-	s.apply(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: o.ClientOrderID, Order: o})
+	s.apply(order.Event{Kind: order.OrderSeen, Source: order.FromStream, ClientOrderID: o.ClientOrderID,
+		Order: o})
 	s.part(0, d("1"))
 	s.part(0, d("1"))
 	if len(s.sent) != 1 {
@@ -264,7 +285,8 @@ func TestTradesBehindTheAnswer(t *testing.T) {
 // TestBarrierEndsRenewals: exits that are being taken back, and what fills afterwards, get no new orders.
 func TestBarrierEndsRenewals(t *testing.T) {
 	s := newShop(t)
-	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
+	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
+		StopLoss: &market.Child{Percent: 0.05}})
 	s.part(0, d("1"))
 	s.wait(arrival)
 	s.hold = true
@@ -279,12 +301,14 @@ func TestBarrierEndsRenewals(t *testing.T) {
 	s.expect("entry:canceled:2.5:end_of_data stop_loss:canceled:0:canceled", "")
 
 	s = newShop(t)
-	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
+	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
+		StopLoss: &market.Child{Percent: 0.05}})
 	s.slow = true
 	s.part(0, d("1"))
 	s.wait(arrival)
 	id := s.desk.workingOrders()[1].currentID()
-	s.apply(order.Event{Kind: order.SubmitReply, ClientOrderID: id, Result: exchange.Result{Outcome: exchange.NotSent}})
+	s.apply(order.Event{Kind: order.SubmitReply, ClientOrderID: id,
+		Result: exchange.Result{Outcome: exchange.NotSent}})
 	s.run(s.desk.Barrier(s.at), nil)
 	s.run(s.desk.CancelAll(s.at), nil)
 	s.expect("entry:canceled:1:end_of_data stop_loss:rejected:0:EXPIRED_BEFORE_SEND", "")
@@ -293,7 +317,8 @@ func TestBarrierEndsRenewals(t *testing.T) {
 // TestLaterFillsMeetAnEndingExit: an exit that is about to end does not take later fills with it.
 func TestLaterFillsMeetAnEndingExit(t *testing.T) {
 	s := newShop(t)
-	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
+	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
+		StopLoss: &market.Child{Percent: 0.05}})
 	s.part(0, d("1"))
 	s.hold = true
 	s.decide(market.Intent{Action: market.Cancel, Ref: "o-000002"})
@@ -308,7 +333,8 @@ func TestLaterFillsMeetAnEndingExit(t *testing.T) {
 func TestExitForLessThanIsHeld(t *testing.T) {
 	s := newShop(t)
 	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
-	s.decide(market.Intent{Side: market.Sell, Type: market.Limit, LimitPrice: 108, Size: quantity(1), ClientRef: "target"})
+	s.decide(market.Intent{Side: market.Sell, Type: market.Limit, LimitPrice: 108, Size: quantity(1),
+		ClientRef: "target"})
 	s.wait(2 * time.Second)
 	s.part(1, d("2"))
 	s.decide(market.Intent{Action: market.Cancel, Ref: "target"})
@@ -322,7 +348,8 @@ func TestExitForLessThanIsHeld(t *testing.T) {
 func TestNoCloseYet(t *testing.T) {
 	s := newShop(t)
 	s.desk.sym[0].last = dec{}
-	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
+	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
+		StopLoss: &market.Child{Percent: 0.05}})
 	s.part(0, d("3"))
 	s.expect("entry:filled:3 stop_loss:open:0", "sell 3@0/94.05")
 }
@@ -333,7 +360,8 @@ func TestOneExitIsBetterThanNone(t *testing.T) {
 	m := s.desk.sym[0].rules.Market
 	m.PercentPriceUp = d("5")
 	s.desk.SetMarket(m)
-	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 9}})
+	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
+		TakeProfit: &market.Child{Percent: 9}})
 	s.wait(10 * time.Second)
 	s.expect("entry:filled:3 stop_loss:open:0 take_profit:new:0", "sell 3@0/95")
 	if !slices.Contains(s.alarms, CodeNotPlaced) || len(s.sent) != 2 {
@@ -348,7 +376,8 @@ func TestOneExitIsBetterThanNone(t *testing.T) {
 // TestHaltedMarket: exits at the venue are left where they are, and others wait until it trades.
 func TestHaltedMarket(t *testing.T) {
 	s := newShop(t)
-	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
+	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
+		StopLoss: &market.Child{Percent: 0.05}})
 	s.part(0, d("1"))
 	s.wait(arrival)
 	m := s.desk.sym[0].rules.Market
@@ -383,7 +412,8 @@ func TestReplaceOfWhatWasNotSent(t *testing.T) {
 	s.hold = true
 	s.decide(market.Intent{Action: market.Replace, Ref: "a", LimitPrice: 97})
 	s.decide(market.Intent{Action: market.Replace, Ref: "a", Size: quantity(2)})
-	if r := s.decide(market.Intent{Action: market.Replace, Ref: "a", Size: quantity(0.00001)}); r[0] != "BELOW_MINIMUM" {
+	if r := s.decide(market.Intent{Action: market.Replace, Ref: "a",
+		Size: quantity(0.00001)}); r[0] != "BELOW_MINIMUM" {
 		t.Error(r)
 	}
 	s.hold = false
@@ -391,7 +421,8 @@ func TestReplaceOfWhatWasNotSent(t *testing.T) {
 	s.expect("entry:open:0", "buy 2@97/0")
 	s.hold = true
 	s.decide(market.Intent{Action: market.Cancel, Ref: "a"})
-	if r := s.decide(market.Intent{Action: market.Replace, Ref: "a", LimitPrice: 96}); r[0] != "unknown_order" {
+	if r := s.decide(market.Intent{Action: market.Replace, Ref: "a",
+		LimitPrice: 96}); r[0] != "unknown_order" {
 		t.Error(r)
 	}
 	s.hold = false

@@ -154,7 +154,7 @@ type IntentError struct {
 	Reason string
 }
 
-// Error is the message.
+// Error returns the message.
 func (e *IntentError) Error() string {
 	return fmt.Sprintf("intent %d of step %d: %s", e.Index, e.Step, e.Reason)
 }
@@ -208,7 +208,7 @@ func (pl *placer) symbolConditions(sym int) admission.Conditions {
 // Book and Ledger are those behind the desk, for reading.
 func (d *Desk) Book() *order.Book { return d.book }
 
-// Ledger is the books of the run.
+// Ledger returns the books of the run.
 func (d *Desk) Ledger() *order.Ledger { return d.ledger }
 
 // SetMarket changes the rules of a symbol, or halts it.
@@ -266,7 +266,7 @@ func (d *Desk) OpenList(orders []exchange.Order, asked, at time.Time) (Result, [
 	return d.takeResult(), foreign
 }
 
-// Due is what time calls for.
+// Due returns what time calls for.
 func (d *Desk) Due(at time.Time) Result {
 	d.applyEffects(d.book.Due(at), at)
 	d.advance(at)
@@ -460,7 +460,7 @@ func (d *Desk) Candle(s market.Symbol, c market.Candle, at time.Time) Result {
 	return d.takeResult()
 }
 
-// NextDue is the earliest time at which Due has something to do; zero: none.
+// NextDue returns the earliest time at which Due has something to do; zero: none.
 func (d *Desk) NextDue() time.Time {
 	next := d.book.NextDue()
 	sooner := func(t time.Time) {

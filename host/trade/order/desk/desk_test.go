@@ -26,11 +26,14 @@ func TestMarketOrders(t *testing.T) {
 	s.decide(market.Intent{Action: market.Close})
 	s.expect("entry:filled:99.9 exit:filled:99.9", "")
 	updates, fills, trades := s.desk.Drain()
-	if len(fills) != 2 || len(trades) != 1 || len(updates) < 4 || trades[0].EntryTag != "in" || updates[0].Status != market.StatusNew {
+	if len(fills) != 2 || len(trades) != 1 || len(updates) < 4 || trades[0].EntryTag != "in" ||
+		updates[0].Status != market.StatusNew {
 		t.Errorf("%d updates, %d fills, %+v", len(updates), len(fills), trades)
 	}
 	s.decide(market.Intent{Action: market.Close}, market.Intent{Side: market.Sell, Size: quantity(1)})
-	if got := s.shows(); !strings.HasSuffix(got, "entry:rejected:0:reduce_only_no_position exit:rejected:0:short_not_allowed") && !strings.HasSuffix(got, "exit:rejected:0:reduce_only_no_position exit:rejected:0:short_not_allowed") {
+	if got := s.shows(); !strings.HasSuffix(got,
+		"entry:rejected:0:reduce_only_no_position exit:rejected:0:short_not_allowed") &&
+		!strings.HasSuffix(got, "exit:rejected:0:reduce_only_no_position exit:rejected:0:short_not_allowed") {
 		t.Errorf("%s", got)
 	}
 }
@@ -38,11 +41,13 @@ func TestMarketOrders(t *testing.T) {
 func TestBracketPair(t *testing.T) {
 	s := newShop(t)
 	s.split = 3
-	bracket := market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Price: 110}}
+	bracket := market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
+		TakeProfit: &market.Child{Price: 110}}
 	s.decide(bracket)
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:3 stop_loss:open:0 take_profit:open:0", "sell 3@110/0, sell 3@0/95")
-	if p := s.desk.Positions(); len(p) != 1 || p[0].StopLoss.String() != "95" || p[0].TakeProfit.String() != "110" {
+	if p := s.desk.Positions(); len(p) != 1 || p[0].StopLoss.String() != "95" ||
+		p[0].TakeProfit.String() != "110" {
 		t.Errorf("%+v", p)
 	}
 	s.price("110")
@@ -55,7 +60,8 @@ func TestBracketPair(t *testing.T) {
 
 func TestBracketIsRenewedAtMostEveryTwoSeconds(t *testing.T) {
 	s := newShop(t)
-	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}})
+	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
+		StopLoss: &market.Child{Percent: 0.05}})
 	entry := s.open[0].ClientOrderID
 	var placed []time.Duration
 	for i := range 30 {
@@ -79,7 +85,8 @@ func TestBracketIsRenewedAtMostEveryTwoSeconds(t *testing.T) {
 
 func TestCloseTakesTheExitsBack(t *testing.T) {
 	s := newShop(t)
-	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
+	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
+		TakeProfit: &market.Child{Percent: 0.1}})
 	s.wait(2 * time.Second)
 	s.hold = true
 	s.decide(market.Intent{Action: market.Close})
@@ -88,7 +95,8 @@ func TestCloseTakesTheExitsBack(t *testing.T) {
 	}
 	s.hold = false
 	s.release()
-	s.expect("entry:filled:3 stop_loss:canceled:0:position_closed take_profit:canceled:0:position_closed exit:filled:3", "")
+	s.expect("entry:filled:3 stop_loss:canceled:0:position_closed take_profit:canceled:0:position_closed "+
+		"exit:filled:3", "")
 	if !s.desk.Ledger().Flat(btc) {
 		t.Error("not flat")
 	}
@@ -103,11 +111,12 @@ func TestPartialExitKeepsTheRestProtected(t *testing.T) {
 	s.expect("entry:filled:3 stop_loss:open:0 exit:filled:1", "sell 2@0/95")
 }
 
-// TestReplaceOfAStopThatWasReached: a stop-limit whose stop a candle reached is replaced by a limit, as in a backtest,
-// unless the change has a stop to wait for.
+// TestReplaceOfAStopThatWasReached: a stop-limit whose stop a candle reached is replaced by a limit, as in a
+// backtest, unless the change has a stop to wait for.
 func TestReplaceOfAStopThatWasReached(t *testing.T) {
 	s := newShop(t)
-	s.decide(market.Intent{Type: market.StopLimit, StopPrice: 104, LimitPrice: 103, Size: quantity(1), ClientRef: "a"})
+	s.decide(market.Intent{Type: market.StopLimit, StopPrice: 104, LimitPrice: 103, Size: quantity(1),
+		ClientRef: "a"})
 	s.decide(market.Intent{Action: market.Replace, Ref: "a", LimitPrice: 102})
 	s.expect("entry:open:0", "buy 1@102/104")
 	s.candle(105, 99, 104)
@@ -121,7 +130,8 @@ func TestReplaceIsCancelConfirmNew(t *testing.T) {
 	s := newShop(t)
 	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(2), ClientRef: "a"})
 	s.hold = true
-	if r := s.decide(market.Intent{Action: market.Replace, Ref: "a", LimitPrice: 98.009, Size: quantity(3)}); r[0] != "" {
+	if r := s.decide(market.Intent{Action: market.Replace, Ref: "a", LimitPrice: 98.009,
+		Size: quantity(3)}); r[0] != "" {
 		t.Fatal(r)
 	}
 	s.expect("entry:open:0", "buy 2@99/0")
@@ -129,7 +139,10 @@ func TestReplaceIsCancelConfirmNew(t *testing.T) {
 	s.hold = false
 	s.release()
 	s.expect("entry:partially_filled:0.5", "buy 2.5@98/0")
-	if r := s.decide(market.Intent{Action: market.Replace, Ref: "b"}, market.Intent{Action: market.Cancel, Ref: "b"}, market.Intent{Action: market.Cancel, Ref: "o-000001"}); r[0] != "unknown_order" || r[1] != "unknown_order" || r[2] != "" {
+	if r := s.decide(market.Intent{Action: market.Replace, Ref: "b"},
+		market.Intent{Action: market.Cancel, Ref: "b"},
+		market.Intent{Action: market.Cancel, Ref: "o-000001"}); r[0] != "unknown_order" ||
+		r[1] != "unknown_order" || r[2] != "" {
 		t.Error(r)
 	}
 	s.expect("entry:canceled:0.5:strategy", "")
@@ -159,7 +172,8 @@ func TestTrailingStop(t *testing.T) {
 	s := newShop(t)
 	s.decide(market.Intent{Size: quantity(1)})
 	s.decide(market.Intent{
-		Side: market.Sell, Type: market.TrailingStop, Size: market.Size{Kind: market.SizePosition}, TrailPercent: 0.1,
+		Side: market.Sell, Type: market.TrailingStop, Size: market.Size{Kind: market.SizePosition},
+		TrailPercent: 0.1,
 	})
 	s.expect("entry:filled:1 exit:open:0", "sell 1@0/90")
 	s.candle(120, 100, 119)
@@ -172,7 +186,8 @@ func TestTrailingStop(t *testing.T) {
 
 func TestTrailingBracket(t *testing.T) {
 	s := newShop(t)
-	s.decide(market.Intent{Size: quantity(1), StopLoss: &market.Child{TrailAmount: 5}, TakeProfit: &market.Child{Price: 150}})
+	s.decide(market.Intent{Size: quantity(1), StopLoss: &market.Child{TrailAmount: 5},
+		TakeProfit: &market.Child{Price: 150}})
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:1 stop_loss:open:0 take_profit:open:0", "sell 1@150/0, sell 1@0/95")
 	s.candle(120, 100, 119)
@@ -181,7 +196,8 @@ func TestTrailingBracket(t *testing.T) {
 
 func TestExpiry(t *testing.T) {
 	s := newShop(t)
-	s.decide(market.Intent{Type: market.Limit, LimitPrice: 90, Size: quantity(1), TimeInForce: market.GTD, ExpireAfter: 2})
+	s.decide(market.Intent{Type: market.Limit, LimitPrice: 90, Size: quantity(1), TimeInForce: market.GTD,
+		ExpireAfter: 2})
 	s.candle(100, 99, 100)
 	s.expect("entry:open:0", "buy 1@90/0")
 	s.candle(100, 99, 100)
@@ -200,7 +216,8 @@ func TestFeesInTheBaseLeaveDust(t *testing.T) {
 	s.decide(market.Intent{Size: quantity(1.2345)})
 	s.decide(market.Intent{Action: market.Close})
 	s.expect("entry:filled:1.2345 exit:filled:1.2332", "")
-	if l := s.desk.Ledger(); !l.Flat(btc) || l.Dust(btc).String() != "0.0000655" || s.desk.Positions() != nil {
+	if l := s.desk.Ledger(); !l.Flat(btc) || l.Dust(btc).String() != "0.0000655" ||
+		s.desk.Positions() != nil {
 		t.Errorf("%s is left, dust %s", l.Quantity(btc), l.Dust(btc))
 	}
 	if _, _, trades := s.desk.Drain(); len(trades) != 1 {
@@ -221,29 +238,36 @@ func TestRefusals(t *testing.T) {
 		in   market.Intent
 		want string
 	}{
-		"below the minimum":     {market.Intent{Size: quantity(0.0499)}, "BELOW_MINIMUM"},
-		"below the step":        {market.Intent{Size: quantity(0.00001)}, "BELOW_MINIMUM"},
-		"amount too small":      {market.Intent{Size: market.Size{Kind: market.SizeQuoteAmount, Value: 4.99}}, "BELOW_MINIMUM"},
-		"no size":               {market.Intent{}, "invalid_size"},
-		"negative":              {market.Intent{Size: quantity(-1)}, "invalid_quantity"},
-		"too much":              {market.Intent{Size: quantity(100)}, "insufficient_cash"},
-		"no limit":              {market.Intent{Type: market.Limit, Size: quantity(1)}, "invalid_price"},
-		"a limit too many":      {market.Intent{LimitPrice: 1, Size: quantity(1)}, "invalid_price"},
-		"stop with ioc":         {market.Intent{Type: market.Stop, StopPrice: 110, Size: quantity(1), TimeInForce: market.IOC}, "ORDER_TYPE_UNSUPPORTED"},
-		"gtd without end":       {market.Intent{Size: quantity(1), TimeInForce: market.GTD}, "invalid_expiry"},
-		"trailing target":       {market.Intent{Size: quantity(1), TakeProfit: &market.Child{TrailPercent: 0.1}}, "invalid_bracket"},
-		"stop loss above limit": {market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(1), StopLoss: &market.Child{Price: 99.5}}, "invalid_bracket"},
-		"short":                 {market.Intent{Side: market.Sell, Size: quantity(1)}, "short_not_allowed"},
+		"below the minimum": {market.Intent{Size: quantity(0.0499)}, "BELOW_MINIMUM"},
+		"below the step":    {market.Intent{Size: quantity(0.00001)}, "BELOW_MINIMUM"},
+		"amount too small": {market.Intent{Size: market.Size{Kind: market.SizeQuoteAmount, Value: 4.99}},
+			"BELOW_MINIMUM"},
+		"no size":          {market.Intent{}, "invalid_size"},
+		"negative":         {market.Intent{Size: quantity(-1)}, "invalid_quantity"},
+		"too much":         {market.Intent{Size: quantity(100)}, "insufficient_cash"},
+		"no limit":         {market.Intent{Type: market.Limit, Size: quantity(1)}, "invalid_price"},
+		"a limit too many": {market.Intent{LimitPrice: 1, Size: quantity(1)}, "invalid_price"},
+		"stop with ioc": {market.Intent{Type: market.Stop, StopPrice: 110, Size: quantity(1),
+			TimeInForce: market.IOC}, "ORDER_TYPE_UNSUPPORTED"},
+		"gtd without end": {market.Intent{Size: quantity(1), TimeInForce: market.GTD},
+			"invalid_expiry"},
+		"trailing target": {market.Intent{Size: quantity(1),
+			TakeProfit: &market.Child{TrailPercent: 0.1}}, "invalid_bracket"},
+		"stop loss above limit": {market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(1),
+			StopLoss: &market.Child{Price: 99.5}}, "invalid_bracket"},
+		"short": {market.Intent{Side: market.Sell, Size: quantity(1)}, "short_not_allowed"},
 	} {
 		s := newShop(t)
 		s.decide(tc.in)
-		if o := s.desk.Orders()[0]; o.Status != market.StatusRejected || string(o.Reason) != tc.want || len(s.sent) != 0 {
+		if o := s.desk.Orders()[0]; o.Status != market.StatusRejected || string(o.Reason) != tc.want ||
+			len(s.sent) != 0 {
 			t.Errorf("%s: %s %s, %d sent", name, o.Status, o.Reason, len(s.sent))
 		}
 	}
 	s := newShop(t)
 	s.desk.cfg.OrderTypes = []string{"market", "limit"}
-	for _, in := range []market.Intent{{Size: all}, {Type: market.Stop, StopPrice: 101, Size: quantity(1)}, {Size: quantity(1), StopLoss: &market.Child{Percent: 0.1}}} {
+	for _, in := range []market.Intent{{Size: all}, {Type: market.Stop, StopPrice: 101, Size: quantity(1)},
+		{Size: quantity(1), StopLoss: &market.Child{Percent: 0.1}}} {
 		s.decide(in)
 	}
 	for _, o := range s.desk.Orders() {
@@ -252,7 +276,8 @@ func TestRefusals(t *testing.T) {
 		}
 	}
 	s = newShop(t)
-	if _, _, err := s.desk.Intents([]market.Intent{{Size: quantity(math.NaN())}}, false, s.at); !errors.As(err, new(*IntentError)) {
+	if _, _, err := s.desk.Intents([]market.Intent{{Size: quantity(math.NaN())}}, false,
+		s.at); !errors.As(err, new(*IntentError)) {
 		t.Errorf("NaN: %v", err)
 	}
 	if _, _, err := s.desk.Intents([]market.Intent{{Symbol: "X/Y"}}, false, s.at); err == nil {
@@ -270,7 +295,8 @@ func TestRiskDenies(t *testing.T) {
 	s.decide(market.Intent{Size: quantity(1)})
 	s.expect("entry:rejected:0:ORDER_NOTIONAL_EXCEEDED", "")
 	s.deny = ""
-	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(1), StopLoss: &market.Child{Percent: 0.05}})
+	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(1),
+		StopLoss: &market.Child{Percent: 0.05}})
 	s.deny = "STATE_HALTED"
 	s.price("99")
 	if got := strings.Join(s.alarms, " "); got != "EXIT_NOT_PLACED" || s.stands() != "" {
@@ -283,7 +309,8 @@ func TestRiskDenies(t *testing.T) {
 
 func TestUnresolvedSymbolTakesNoEntries(t *testing.T) {
 	s := newShop(t)
-	r, _, err := s.desk.Intents([]market.Intent{{Type: market.Limit, LimitPrice: 99, Size: quantity(1)}}, false, s.at)
+	r, _, err := s.desk.Intents([]market.Intent{{Type: market.Limit, LimitPrice: 99, Size: quantity(1)}},
+		false, s.at)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -292,7 +319,8 @@ func TestUnresolvedSymbolTakesNoEntries(t *testing.T) {
 	}
 	id := r.Proposals[0].Specs[0].ClientOrderID
 	s.apply(order.Event{Kind: order.Handed, ClientOrderID: id})
-	s.apply(order.Event{Kind: order.SubmitReply, ClientOrderID: id, Result: exchange.Result{Outcome: exchange.Unknown}})
+	s.apply(order.Event{Kind: order.SubmitReply, ClientOrderID: id,
+		Result: exchange.Result{Outcome: exchange.Unknown}})
 	s.decide(market.Intent{Size: quantity(1)})
 	s.expect("entry:new:0 entry:rejected:0:SYMBOL_UNRESOLVED", "")
 }
@@ -310,23 +338,27 @@ func TestBarrier(t *testing.T) {
 
 func TestFlattenAfterTheBarrier(t *testing.T) {
 	s := newShop(t)
-	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
+	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
+		TakeProfit: &market.Child{Percent: 0.1}})
 	s.wait(2 * time.Second)
 	s.run(s.desk.Barrier(s.at), nil)
 	s.run(s.desk.CancelAll(s.at), nil)
 	s.expect("entry:filled:3 stop_loss:canceled:0:end_of_data take_profit:canceled:0:end_of_data", "")
 	s.run(s.desk.Flatten(s.at), nil)
-	s.expect("entry:filled:3 stop_loss:canceled:0:end_of_data take_profit:canceled:0:end_of_data exit:filled:3", "")
+	s.expect("entry:filled:3 stop_loss:canceled:0:end_of_data take_profit:canceled:0:end_of_data "+
+		"exit:filled:3", "")
 }
 
 func TestLevelsThatThePriceHasPassed(t *testing.T) {
 	s := newShop(t)
-	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Price: 101}, TakeProfit: &market.Child{Price: 110}})
+	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Price: 101},
+		TakeProfit: &market.Child{Price: 110}})
 	s.wait(2 * time.Second)
 	s.expect("entry:filled:3 stop_loss:filled:3 take_profit:canceled:0:oco", "")
 
 	s = newShop(t)
-	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Price: 90}, TakeProfit: &market.Child{Price: 99}})
+	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Price: 90},
+		TakeProfit: &market.Child{Price: 99}})
 	s.wait(2 * time.Second)
 	if s.stands() != "sell 3@99/0" {
 		t.Errorf("at the venue %q", s.stands())
@@ -341,7 +373,8 @@ func TestLevelsThatThePriceHasPassed(t *testing.T) {
 // TestEntryKeepsFillingAfterItsExitDid: what comes later is protected too.
 func TestEntryKeepsFillingAfterItsExitDid(t *testing.T) {
 	s := newShop(t)
-	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: &market.Child{Price: 95}})
+	s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3),
+		StopLoss: &market.Child{Price: 95}})
 	s.part(0, d("1"))
 	s.wait(2 * time.Second)
 	s.part(1, d("1"))
@@ -354,7 +387,8 @@ func TestEntryKeepsFillingAfterItsExitDid(t *testing.T) {
 // gets both again.
 func TestHalfAnExit(t *testing.T) {
 	s := newShop(t)
-	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
+	s.decide(market.Intent{Size: quantity(3), StopLoss: &market.Child{Percent: 0.05},
+		TakeProfit: &market.Child{Percent: 0.1}})
 	s.wait(2 * time.Second)
 	s.part(0, d("1"))
 	s.wait(2 * time.Second)

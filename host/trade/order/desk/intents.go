@@ -428,7 +428,7 @@ func (it *intake) denySlot(p *logicalOrder) string {
 	return ""
 }
 
-// stopsOf is how many orders with a stop price an order is, or will need.
+// stopsOf returns how many orders with a stop price an order is, or will need.
 func stopsOf(p *logicalOrder) (n int) {
 	if p.intent.Type.NeedsStop() || p.intent.Type == market.TrailingStop ||
 		(p.group != nil && p.Role == market.RoleStopLoss) {

@@ -16,9 +16,10 @@ import (
 
 // moves are what happens in a random history.
 var moves = []string{
-	"enter", "enter", "limit", "exit", "target", "close", "trail", "cancel", "all", "replace", "fill", "fill", "fill", "time", "time",
-	"candle", "hold", "release", "deny", "shut", "allow", "reconcile", "balance", "chatty", "quiet", "read", "late",
-	"cancelled there", "refuse",
+	"enter", "enter", "limit", "exit", "target", "close", "trail", "cancel", "all", "replace", "fill", "fill",
+	"fill", "time", "time",
+	"candle", "hold", "release", "deny", "shut", "allow", "reconcile", "balance", "chatty", "quiet", "read",
+	"late", "cancelled there", "refuse",
 }
 
 // move does one of them.
@@ -27,17 +28,21 @@ func (s *shop) move(rt *rapid.T, what string) {
 	size := quantity(float64(rapid.IntRange(1, 300).Draw(rt, "hundredths")) / 100)
 	switch what {
 	case "enter":
-		s.decide(market.Intent{Size: size, StopLoss: &market.Child{Percent: 0.05}, TakeProfit: &market.Child{Percent: 0.1}})
+		s.decide(market.Intent{Size: size, StopLoss: &market.Child{Percent: 0.05},
+			TakeProfit: &market.Child{Percent: 0.1}})
 	case "limit":
-		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: size, ClientRef: ref, StopLoss: &market.Child{TrailPercent: 0.05}})
+		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: size, ClientRef: ref,
+			StopLoss: &market.Child{TrailPercent: 0.05}})
 	case "exit":
 		s.decide(market.Intent{Side: market.Sell, Size: size})
 	case "target":
-		s.decide(market.Intent{Side: market.Sell, Type: market.Limit, LimitPrice: 108, ReduceOnly: true, Size: size, ClientRef: ref})
+		s.decide(market.Intent{Side: market.Sell, Type: market.Limit, LimitPrice: 108, ReduceOnly: true,
+			Size: size, ClientRef: ref})
 	case "close":
 		s.decide(market.Intent{Action: market.Close})
 	case "trail":
-		s.decide(market.Intent{Side: market.Sell, Type: market.TrailingStop, ReduceOnly: true, TrailPercent: 0.05, Size: size, ClientRef: ref})
+		s.decide(market.Intent{Side: market.Sell, Type: market.TrailingStop, ReduceOnly: true,
+			TrailPercent: 0.05, Size: size, ClientRef: ref})
 	case "cancel":
 		s.decide(market.Intent{Action: market.Cancel, Ref: ref})
 	case "all":
@@ -46,7 +51,8 @@ func (s *shop) move(rt *rapid.T, what string) {
 		s.decide(market.Intent{Action: market.Replace, Ref: ref, Size: size})
 	case "fill":
 		if n := len(s.open); n > 0 {
-			s.part(rapid.IntRange(0, n-1).Draw(rt, "which"), decimal.MustNew(int64(rapid.IntRange(1, 200).Draw(rt, "part")), 2))
+			s.part(rapid.IntRange(0, n-1).Draw(rt, "which"),
+				decimal.MustNew(int64(rapid.IntRange(1, 200).Draw(rt, "part")), 2))
 		}
 	case "time":
 		s.wait(time.Duration(rapid.IntRange(1, 3000).Draw(rt, "ms")) * time.Millisecond)
@@ -75,7 +81,8 @@ func (s *shop) move(rt *rapid.T, what string) {
 		s.stale = append(s.stale, s.free())
 	case "cancelled there":
 		if n := len(s.open); n > 0 {
-			status := rapid.SampledFrom([]exchange.OrderStatus{exchange.OrderCanceled, exchange.OrderExpired}).Draw(rt, "how")
+			status := rapid.SampledFrom([]exchange.OrderStatus{exchange.OrderCanceled,
+				exchange.OrderExpired}).Draw(rt, "how")
 			s.end(s.open[rapid.IntRange(0, n-1).Draw(rt, "which")].ClientOrderID, status)
 		}
 	case "refuse":
@@ -136,12 +143,13 @@ func (s *shop) sound(rt *rapid.T) {
 		}
 	}
 	if t := s.desk.NextDue(); s.wild == nil && !t.IsZero() && !t.After(s.at) {
-		rt.Fatalf("due at %s for ever; the book: %s, pending %+v", t, s.desk.Book().NextDue(), s.desk.Book().Pending())
+		rt.Fatalf("due at %s for ever; the book: %s, pending %+v", t, s.desk.Book().NextDue(),
+			s.desk.Book().Pending())
 	}
 }
 
-// wasDust says that a bracket holds so little that it was worth less than the market takes at some price of these
-// histories: an exit that the venue refused then is not placed again when the price comes back.
+// wasDust says that a bracket holds so little that it was worth less than the market takes at some price of
+// these histories: an exit that the venue refused then is not placed again when the price comes back.
 func wasDust(k *Desk, g *bracket) bool {
 	return k.sym[0].rules.Dust(g.held.Min(k.Ledger().Quantity(btc)), d("90"))
 }
@@ -163,7 +171,9 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 			rt.Fatalf("%s %s shows %s, %s filled", p.Role, p.ID, p.FilledQuantity, sum)
 		}
 		switch {
-		case p.group != nil && p.done && p.ending == "" && !slices.Contains([]market.Reason{"", "strategy", "oco", "position_closed"}, p.Reason) && p.group.held.IsPos() && !wasDust(k, p.group):
+		case p.group != nil && p.done && p.ending == "" &&
+			!slices.Contains([]market.Reason{"", "strategy", "oco", "position_closed"}, p.Reason) &&
+			p.group.held.IsPos() && !wasDust(k, p.group):
 			rt.Fatalf("%s %s is %s (%s), and nobody wanted that", p.Role, p.ID, p.Status, p.Reason)
 		case p.done != p.Status.Final():
 			rt.Fatalf("%s %s is done (%t) and %s", p.Role, p.ID, p.done, p.Status)
@@ -187,7 +197,8 @@ func (s *shop) atRest(rt interface{ Fatalf(string, ...any) }) {
 				break
 			}
 		}
-		if bare = bare.Max(short); g.lame == "" && len(g.legs()) == 2 && g.legs()[0].waiting != g.legs()[1].waiting {
+		if bare = bare.Max(short); g.lame == "" && len(g.legs()) == 2 &&
+			g.legs()[0].waiting != g.legs()[1].waiting {
 			rt.Fatalf("half a pair: %s", s.stands())
 		}
 	}

@@ -103,7 +103,7 @@ func (pl *placer) handOut(proposal Proposal, orders ...*logicalOrder) {
 	pl.desk.out.Proposals = append(pl.desk.out.Proposals, proposal)
 }
 
-// nextSpec is a spec with the next number.
+// nextSpec returns a spec with the next number.
 func (pl *placer) nextSpec(p *logicalOrder) order.Spec {
 	pl.seq++
 	s := pl.draftSpec(p)
@@ -111,7 +111,7 @@ func (pl *placer) nextSpec(p *logicalOrder) order.Spec {
 	return s
 }
 
-// draftSpec is a spec without a number, on the ticks of today.
+// draftSpec returns a spec without a number, on the ticks of today.
 func (pl *placer) draftSpec(p *logicalOrder) order.Spec {
 	rules := pl.desk.sym[p.sym].rules
 	s := order.Spec{
@@ -183,7 +183,7 @@ func (pl *placer) sizeBuy(p *logicalOrder, s order.Spec, budget dec) order.Spec 
 	return s
 }
 
-// limitRoom is what the limits leave for one more buy of a symbol.
+// limitRoom returns what the limits leave for one more buy of a symbol.
 func (pl *placer) limitRoom(symbol market.Symbol) dec {
 	if pl.cfg.Room == nil {
 		return pl.freeCash()
@@ -211,7 +211,7 @@ func (pl *placer) cashBudget(p *logicalOrder) dec {
 	return v.Min(free)
 }
 
-// freeCash is the cash that no working order may spend.
+// freeCash returns the cash that no working order may spend.
 func (pl *placer) freeCash() dec {
 	free := pl.ledger.Cash()
 	for _, s := range pl.cfg.Symbols {
@@ -225,8 +225,8 @@ func (pl *placer) freeCash() dec {
 	return free
 }
 
-// availableBase is the base that no order of ours holds: at most what the run holds, and what is free at the
-// venue.
+// availableBase returns the base that no order of ours holds: at most what the run holds, and what is free
+// at the venue.
 func (pl *placer) availableBase(sym int) dec {
 	held, out := pl.unsoldBase(sym)
 	if pl.desk.sym[sym].known {
@@ -235,8 +235,8 @@ func (pl *placer) availableBase(sym int) dec {
 	return held.Max(decimal.Zero)
 }
 
-// unsoldBase is the position less what orders of ours, open, unknown or proposed, may sell of it; out are
-// the proposed.
+// unsoldBase returns the position less what orders of ours, open, unknown or proposed, may sell of it; out
+// are the proposed.
 func (pl *placer) unsoldBase(sym int) (held, out dec) {
 	held = order.Minus(pl.ledger.Quantity(pl.cfg.Symbols[sym]), pl.book.Exposure(pl.cfg.Symbols[sym]).Sell)
 	for _, s := range pl.proposed {
@@ -279,7 +279,7 @@ func (pl *placer) freeDue(sym int, typ market.OrderType, wanted dec, at time.Tim
 	return at.Add(freeLook)
 }
 
-// toSell is what a sale is to take of the position.
+// toSell returns what a sale is to take of the position.
 func (pl *placer) toSell(p *logicalOrder) dec {
 	wanted := pl.ledger.Quantity(p.Symbol)
 	if p.intent.Size.Kind == market.SizeQuantity {

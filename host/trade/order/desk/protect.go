@@ -42,7 +42,7 @@ const (
 	halfGrace = time.Second
 )
 
-// placeAgain is how long the exits of one bracket are not placed again after the first, second and later
+// placeAgain returns how long the exits of one bracket are not placed again after the first, second and later
 // placements: at 0, 2 and 8 seconds, then every ten.
 func placeAgain(tries int) time.Duration {
 	switch tries {
@@ -84,7 +84,7 @@ func (d *Desk) Gaps(at time.Time) []Gap {
 	return list
 }
 
-// missingCover is the base of a symbol that has no protection and should have.
+// missingCover returns the base of a symbol that has no protection and should have.
 func (pr *protector) missingCover(sym int, at time.Time) dec {
 	need, covered, own := dec{}, dec{}, dec{}
 	type shortfall struct {
@@ -122,7 +122,7 @@ func (pr *protector) missingCover(sym int, at time.Time) dec {
 	return dec{}
 }
 
-// guardLeg is the exit that protects: the stop, or the target of a bracket without one.
+// guardLeg returns the exit that protects: the stop, or the target of a bracket without one.
 func (g *bracket) guardLeg() *logicalOrder {
 	if p := g.stop; p != nil && !p.done && p.ending == "" {
 		return p
@@ -143,7 +143,7 @@ func isStanding(s order.Status) bool {
 	return (s.State == order.Open || s.State == order.Partial) && !s.CancelWanted
 }
 
-// coveredQuantity is what the exit that protects sells. Where its quantity is too small for a stop the
+// coveredQuantity returns what the exit that protects sells. Where its quantity is too small for a stop the
 // target has to do.
 func (g *bracket) coveredQuantity(d *Desk, at time.Time) dec {
 	p := g.guardLeg()
@@ -308,7 +308,7 @@ func (g *bracket) planExits(d *Desk, standing dec) plan {
 	return x
 }
 
-// exitType is the type of order whose steps bound the quantity.
+// exitType returns the type of order whose steps bound the quantity.
 func (g *bracket) exitType() market.OrderType {
 	if g.stop != nil && !g.stop.done {
 		return market.Stop

@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// guarded is a position of 3 whose exits stand at the venue.
+// guarded returns a position of 3 whose exits stand at the venue.
 func guarded(t *testing.T, stop, aim *market.Child) *shop {
 	t.Helper()
 	s := newShop(t)
@@ -30,7 +30,8 @@ var (
 
 // TestVenueEndsAnExit: somebody cancelled it there, or it expired: it is placed again at once.
 func TestVenueEndsAnExit(t *testing.T) {
-	for _, status := range []exchange.OrderStatus{exchange.OrderCanceled, exchange.OrderExpired, exchange.OrderRejected} {
+	for _, status := range []exchange.OrderStatus{exchange.OrderCanceled, exchange.OrderExpired,
+		exchange.OrderRejected} {
 		s := guarded(t, below, nil)
 		s.end(s.open[0].ClientOrderID, status)
 		s.wait(2 * time.Second)
@@ -41,9 +42,11 @@ func TestVenueEndsAnExit(t *testing.T) {
 	}
 }
 
-// TestExitEndsWhileItIsTakenBack: an exit that is being renewed and ends by itself meanwhile is placed all the same.
+// TestExitEndsWhileItIsTakenBack: an exit that is being renewed and ends by itself meanwhile is placed all
+// the same.
 func TestExitEndsWhileItIsTakenBack(t *testing.T) {
-	for _, status := range []exchange.OrderStatus{exchange.OrderExpired, exchange.OrderRejected, exchange.OrderCanceled} {
+	for _, status := range []exchange.OrderStatus{exchange.OrderExpired, exchange.OrderRejected,
+		exchange.OrderCanceled} {
 		s := newShop(t)
 		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: quantity(3), StopLoss: below})
 		s.part(0, d("1"))
@@ -58,14 +61,16 @@ func TestExitEndsWhileItIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestHalfAPairProtectsNothing: a limit leg that outlives its stop is taken back, and a pair placed for the rest.
+// TestHalfAPairProtectsNothing: a limit leg that outlives its stop is taken back, and a pair placed for the
+// rest.
 func TestHalfAPairProtectsNothing(t *testing.T) {
 	s := guarded(t, below, above)
 	limit, stop := s.open[0].ClientOrderID, s.open[1].ClientOrderID
 	delete(s.pairs, limit)
 	delete(s.pairs, stop)
 	s.end(stop, exchange.OrderCanceled)
-	if gaps := s.desk.Gaps(s.at); fmt.Sprint(gaps) != "[3 of BTC/USDT is held without the exits it was bought with]" {
+	if gaps := s.desk.Gaps(s.at); fmt.Sprint(
+		gaps) != "[3 of BTC/USDT is held without the exits it was bought with]" {
 		t.Error(gaps)
 	}
 	s.wait(halfGrace)
@@ -76,8 +81,8 @@ func TestHalfAPairProtectsNothing(t *testing.T) {
 	}
 }
 
-// TestUnprotectedIsTold: exits that the venue refuses are placed at 0, 2 and 8 seconds; at 10 the run is halted and the
-// operator told, until they stand.
+// TestUnprotectedIsTold: exits that the venue refuses are placed at 0, 2 and 8 seconds; at 10 the run is
+// halted and the operator told, until they stand.
 func TestUnprotectedIsTold(t *testing.T) {
 	s := guarded(t, below, above)
 	began, sent := s.at, len(s.sent)
@@ -109,8 +114,9 @@ func TestUnprotectedIsTold(t *testing.T) {
 	}
 }
 
-// TestUnprotectedIsSold: with close the position is sold, every five seconds, at no less than the collar allows; not
-// where the symbol does not trade, the fate of a sale is unknown or the account has less than the books.
+// TestUnprotectedIsSold: with close the position is sold, every five seconds, at no less than the collar
+// allows; not where the symbol does not trade, the fate of a sale is unknown or the account has less than
+// the books.
 func TestUnprotectedIsSold(t *testing.T) {
 	bare := func(change func(*shop)) *shop {
 		s := guarded(t, below, nil)
@@ -188,7 +194,8 @@ func TestUnknownSaleHoldsExits(t *testing.T) {
 	}
 }
 
-// TestStopThatDoesNotSell: a stop whose price was reached and that still stands protects nothing: it is sold at the market.
+// TestStopThatDoesNotSell: a stop whose price was reached and that still stands protects nothing: it is sold
+// at the market.
 func TestStopThatDoesNotSell(t *testing.T) {
 	s := guarded(t, below, nil)
 	s.candle(96, 90, 90)

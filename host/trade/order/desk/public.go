@@ -42,7 +42,7 @@ type trail struct {
 
 func (t trail) on() bool { return t.percent.IsPos() || t.amount.IsPos() }
 
-// stop is the trigger of a sell that trails below the water, or of a buy above it.
+// stop returns the trigger of a sell that trails below the water, or of a buy above it.
 func (t trail) stop(side market.Side) dec {
 	away := t.amount
 	if t.percent.IsPos() {
@@ -68,7 +68,7 @@ func (p *logicalOrder) endOrder(d *Desk, status market.OrderStatus, reason strin
 	d.queueUpdate(p)
 }
 
-// workingOrders is the orders that are not done, in order of acceptance.
+// workingOrders returns the orders that are not done, in order of acceptance.
 func (d *Desk) workingOrders() []*logicalOrder {
 	d.live = slices.DeleteFunc(d.live, func(p *logicalOrder) bool { return p.done })
 	return slices.Clone(d.live)
@@ -182,7 +182,7 @@ func (p *logicalOrder) isRenewed(s order.Status) bool {
 	return p.change != nil && (s.State == order.Canceled || endedUnsent(s))
 }
 
-// endStatus is how an end is shown: by why it was asked for.
+// endStatus returns how an end is shown: by why it was asked for.
 func (p *logicalOrder) endStatus(s order.Status, status market.OrderStatus,
 	reason string) (market.OrderStatus, string) {
 	back := s.State == order.Canceled || (endedUnsent(s) && p.ending != "")
@@ -311,7 +311,7 @@ func (d *Desk) OpenOrders() []market.Order {
 	return list
 }
 
-// Orders is every order of the strategy, as of now.
+// Orders returns every order of the strategy, as of now.
 func (d *Desk) Orders() []market.Order {
 	list := make([]market.Order, len(d.orders))
 	for i, p := range d.orders {
@@ -346,8 +346,8 @@ func (d *Desk) Equity() dec {
 	return d.ledger.Equity(func(s market.Symbol) dec { return d.sym[d.symbolIndex(s)].last })
 }
 
-// findOrder is the newest open order, of which no end is wanted, with this client reference, or the one with
-// this id.
+// findOrder returns the newest open order, of which no end is wanted, with this client reference, or the one
+// with this id.
 func (d *Desk) findOrder(ref string) *logicalOrder {
 	for _, p := range slices.Backward(d.workingOrders()) {
 		if ref != "" && !p.done && p.ending == "" && (p.Ref == ref || p.ID.String() == ref) {

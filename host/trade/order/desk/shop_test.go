@@ -21,8 +21,8 @@ var day0 = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func d(s string) dec { return decimal.MustParse(s) }
 
-// shop is a desk with an engine and a venue around it. The engine keeps to the Desk's contract: it does one thing at
-// a time, and it answers everything that it is asked to do.
+// shop is a desk with an engine and a venue around it. The engine keeps to the Desk's contract: it does one
+// thing at a time, and it answers everything that it is asked to do.
 type shop struct {
 	t      *testing.T
 	desk   *Desk
@@ -58,7 +58,8 @@ type shop struct {
 
 func newShop(t *testing.T) *shop {
 	t.Helper()
-	m := exchange.Market{Symbol: btc, Trading: true, PriceTick: d("0.01"), QuantityStep: d("0.0001"), MinNotional: d("5"), TakerFee: d("0.001"), MakerFee: d("0.001")}
+	m := exchange.Market{Symbol: btc, Trading: true, PriceTick: d("0.01"), QuantityStep: d("0.0001"),
+		MinNotional: d("5"), TakerFee: d("0.001"), MakerFee: d("0.001")}
 	s := &shop{t: t, at: day0, seen: map[string]exchange.Order{}, pairs: map[string]string{}, split: 1}
 	k, err := New(Config{
 		Conditions: func() (c admission.Conditions) {
@@ -74,7 +75,9 @@ func newShop(t *testing.T) *shop {
 		t.Fatal(err)
 	}
 	s.desk = k
-	s.fee = func(_ market.Side, q, p dec) (dec, string) { return order.Times(order.Times(q, p), d("0.001")), "USDT" }
+	s.fee = func(_ market.Side, q, p dec) (dec, string) {
+		return order.Times(order.Times(q, p), d("0.001")), "USDT"
+	}
 	s.candle(100, 100, 100)
 	return s
 }
@@ -138,7 +141,7 @@ func (s *shop) answer(p Proposal) {
 	s.run(s.desk.Commit(p, s.at))
 }
 
-// luck is what becomes of a call: it works.
+// luck returns what becomes of a call: it works.
 func (s *shop) luck() string {
 	if s.wild == nil {
 		return "ok"
@@ -156,7 +159,8 @@ func (s *shop) effect(e order.Effect) {
 			s.release()
 		}
 	case order.Query:
-		ev := order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: e.Order, AskedAt: s.at}
+		ev := order.Event{Kind: order.QueryReply, Source: order.FromQuery, ClientOrderID: e.Order,
+			AskedAt: s.at}
 		ev.Result.Outcome, ev.Order = exchange.NotFound, exchange.Order{}
 		if o, ok := s.seen[e.Order]; ok {
 			ev.Result.Outcome, ev.Order = exchange.Accepted, o
@@ -172,7 +176,7 @@ func (s *shop) effect(e order.Effect) {
 	}
 }
 
-// free is the base that the venue calls free.
+// free returns the base that the venue calls free.
 func (s *shop) free() dec { return order.Minus(order.Minus(s.base, s.offered()), s.locked) }
 
 // tellFree is a balance on its way to the desk, as it is now.
@@ -249,7 +253,8 @@ func (s *shop) send(e order.Effect) {
 // arrive is a submit that comes to the venue, or does not.
 func (s *shop) arrive(ids []string, attempt int) {
 	s.t.Helper()
-	outcome := map[string]exchange.Outcome{"ok": exchange.Accepted, "lost": exchange.Unknown, "unreached": exchange.Unknown, "unsent": exchange.NotSent}
+	outcome := map[string]exchange.Outcome{"ok": exchange.Accepted, "lost": exchange.Unknown,
+		"unreached": exchange.Unknown, "unsent": exchange.NotSent}
 	luck := s.luck()
 	st, _ := s.desk.Book().Get(ids[0])
 	if luck == "ok" && st.Spec.Side == market.Sell && s.refuse > 0 {
@@ -257,7 +262,8 @@ func (s *shop) arrive(ids []string, attempt int) {
 		luck, outcome["refused"] = "refused", exchange.Rejected
 	}
 	for i, id := range ids {
-		ev := order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: id, Attempt: attempt}
+		ev := order.Event{Kind: order.SubmitReply, Source: order.FromReply, ClientOrderID: id,
+			Attempt: attempt}
 		ev.Result.Outcome = outcome[luck]
 		if luck == "ok" || luck == "lost" {
 			s.accept(id, i == 0)
@@ -281,7 +287,8 @@ func (s *shop) accept(id string, leads bool) {
 		s.t.Fatalf("%s more is offered for sale, %s is held: %s", st.Spec.Quantity, s.base, s.stands())
 	}
 	s.seen[id] = exchange.Order{
-		ClientOrderID: id, Symbol: btc, Side: st.Spec.Side, Type: st.Spec.Type, Status: exchange.OrderOpen, Quantity: st.Spec.Quantity,
+		ClientOrderID: id, Symbol: btc, Side: st.Spec.Side, Type: st.Spec.Type, Status: exchange.OrderOpen,
+		Quantity:   st.Spec.Quantity,
 		LimitPrice: st.Spec.LimitPrice, StopPrice: st.Spec.StopPrice,
 	}
 	s.open = append(s.open, s.seen[id])
@@ -376,7 +383,8 @@ func (s *shop) fill(id string, q, p dec) {
 	s.put(o)
 	fee, asset := s.fee(o.Side, q, p)
 	f := exchange.Fill{
-		TradeID: fmt.Sprint(len(s.trades) + 1), ClientOrderID: id, Symbol: btc, Side: o.Side, Quantity: q, Price: p, Fee: fee, FeeAsset: asset, Time: market.FromTime(s.at),
+		TradeID: fmt.Sprint(len(s.trades) + 1), ClientOrderID: id, Symbol: btc, Side: o.Side, Quantity: q,
+		Price: p, Fee: fee, FeeAsset: asset, Time: market.FromTime(s.at),
 	}
 	s.trades = append(s.trades, f)
 	if f.Side == market.Sell {
@@ -431,11 +439,12 @@ func (s *shop) has(id string) bool {
 	return false
 }
 
-// offered is what the venue may sell of ours: one leg of a pair cancels the other.
+// offered returns what the venue may sell of ours: one leg of a pair cancels the other.
 func (s *shop) offered() dec {
 	sum := dec{}
 	for _, o := range s.open {
-		if o.Side == market.Sell && (s.pairs[o.ClientOrderID] == "" || o.LimitPrice.IsPos() || !s.has(s.pairs[o.ClientOrderID])) {
+		if o.Side == market.Sell &&
+			(s.pairs[o.ClientOrderID] == "" || o.LimitPrice.IsPos() || !s.has(s.pairs[o.ClientOrderID])) {
 			sum = order.Plus(sum, order.Minus(o.Quantity, o.CumQuantity))
 		}
 	}
@@ -448,7 +457,9 @@ func (s *shop) candle(high, low, last float64) {
 	s.step++
 	now := market.FromTime(s.at)
 	s.desk.Begin(s.step, now)
-	s.run(s.desk.Candle(btc, market.Candle{OpenTime: now - 60_000, CloseTime: now, Open: last, High: high, Low: low, Close: last}, s.at), nil)
+	s.run(s.desk.Candle(btc,
+		market.Candle{OpenTime: now - 60_000, CloseTime: now, Open: last, High: high, Low: low, Close: last},
+		s.at), nil)
 }
 
 func (s *shop) decide(list ...market.Intent) []string {
@@ -464,7 +475,7 @@ func (s *shop) wait(by time.Duration) {
 	s.run(s.desk.Due(s.at), nil)
 }
 
-// shows is the orders of the strategy, one word each.
+// shows returns the orders of the strategy, one word each.
 func (s *shop) shows() string {
 	var words []string
 	for _, o := range s.desk.Orders() {
@@ -477,7 +488,7 @@ func (s *shop) shows() string {
 	return strings.Join(words, " ")
 }
 
-// stands is what rests at the venue.
+// stands returns what rests at the venue.
 func (s *shop) stands() string {
 	var words []string
 	for _, o := range s.open {

@@ -19,15 +19,18 @@ func TestRestored(t *testing.T) {
 {"fee":"0.06","kind":"fill","price":"123.45","quantity":"0.5","symbol":"BTC/USDT","time":"2020-01-02T02:00:00.000Z"}
 {"kind":"order","order_id":"o1","status":"filled","time":"2020-01-02T02:00:00.000Z"}
 `
-	scaled := strings.NewReplacer(`"123.45"`, `"123450.00000000001"`, `"0.5"`, `"0.0005"`, `"100.1"`, `"100100"`, `"0.06"`, `"0.06000000000000001"`).Replace(plain)
+	scaled := strings.NewReplacer(`"123.45"`, `"123450.00000000001"`, `"0.5"`, `"0.0005"`, `"100.1"`,
+		`"100100"`, `"0.06"`, `"0.06000000000000001"`).Replace(plain)
 	shifted := strings.ReplaceAll(plain, "2020-01-02", "2020-01-09")
 	for what, c := range map[string]struct {
 		view lines.View
 		text string
 	}{
-		"scaled":  {lines.View{Scale: 1000}, scaled},
-		"shifted": {lines.View{Time: func(t market.Time) market.Time { return t.Add(-7 * 24 * time.Hour) }}, shifted},
-		"renamed": {lines.View{Names: map[market.Symbol]market.Symbol{"XA0/XQ": "BTC/USDT"}}, strings.ReplaceAll(plain, "BTC/USDT", "XA0/XQ")},
+		"scaled": {lines.View{Scale: 1000}, scaled},
+		"shifted": {lines.View{Time: func(t market.Time) market.Time { return t.Add(-7 * 24 * time.Hour) }},
+			shifted},
+		"renamed": {lines.View{Names: map[market.Symbol]market.Symbol{"XA0/XQ": "BTC/USDT"}},
+			strings.ReplaceAll(plain, "BTC/USDT", "XA0/XQ")},
 		"plain":   {lines.View{}, plain},
 		"counted": {lines.View{Scale: 1}, plain},
 	} {
@@ -38,11 +41,13 @@ func TestRestored(t *testing.T) {
 	}
 	// Another quantity stays another one.
 	got, err := lines.View{Scale: 1000}.Restored([]byte(strings.Replace(scaled, "0.0005", "0.0006", 1)))
-	if d, differ := lines.First([]byte(plain), got); err != nil || !differ || d.Line != 0 || !strings.Contains(string(d.Got[0]), `"quantity":"0.6"`) {
+	if d, differ := lines.First([]byte(plain), got); err != nil || !differ || d.Line != 0 ||
+		!strings.Contains(string(d.Got[0]), `"quantity":"0.6"`) {
 		t.Errorf("%v, %s", err, got)
 	}
 	for _, bad := range []string{"{", `{"time":"never"}`, `{"price":"much"}`, `{"stop_loss":{"price":""}}`} {
-		if _, err := (lines.View{Time: func(t market.Time) market.Time { return t }, Scale: 2}).Restored([]byte(bad)); err == nil {
+		if _, err := (lines.View{Time: func(t market.Time) market.Time { return t },
+			Scale: 2}).Restored([]byte(bad)); err == nil {
 			t.Errorf("%s is read", bad)
 		}
 	}
@@ -65,5 +70,6 @@ func TestRestoredUndoesTheScale(t *testing.T) {
 }
 
 func priced(price, quantity float64) []byte {
-	return []byte(`{"price":"` + strconv.FormatFloat(price, 'f', -1, 64) + `","quantity":"` + strconv.FormatFloat(quantity, 'f', -1, 64) + `"}`)
+	return []byte(`{"price":"` + strconv.FormatFloat(price, 'f', -1,
+		64) + `","quantity":"` + strconv.FormatFloat(quantity, 'f', -1, 64) + `"}`)
 }

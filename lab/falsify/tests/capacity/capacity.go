@@ -85,8 +85,8 @@ type Capacity struct {
 	Fills []Participation
 	// Within is the share of the fills that are no more than the limit.
 	Within float64
-	// MaxScale is the factor on all quantities that brings the largest share to the limit,
-	// 0 where a fill had no volume at all.
+	// MaxScale is the factor on all quantities that brings the largest share to the limit, 0
+	// where a fill had no volume at all.
 	MaxScale float64
 }
 

@@ -55,7 +55,8 @@ func TestNeighboursTakeTheStepsOfThePlan(t *testing.T) {
 // others count.
 func TestANeighbourWithoutEffectShowsNothing(t *testing.T) {
 	b := &battery.Bench{Played: &request.Replayed{Results: &artifact.Results{DecisionHash: "abc"}}}
-	b.Judge = judge.Judge{Policy: judge.DefaultPolicy(), Base: judge.Base{Sharpe: number(1), Trades: 40, T: 500}}
+	b.Judge = judge.Judge{Policy: judge.DefaultPolicy(),
+		Base: judge.Base{Sharpe: number(1), Trades: 40, T: 500}}
 	same := judge.Replay{Status: judge.Completed, DecisionHash: "abc", Sharpe: number(1)}
 	other := judge.Replay{Status: judge.Completed, DecisionHash: "def", Sharpe: number(-1)}
 	yes := []bool{true, true, true, false}
@@ -64,7 +65,8 @@ func TestANeighbourWithoutEffectShowsNothing(t *testing.T) {
 		f.Params["without_effect"] != 2 || f.Params["not_accepted"] != 1 {
 		t.Errorf("%+v", f.Test)
 	}
-	if f := besides(b, "parameters", padded, yes); f.Verdict != judge.Pass && f.Verdict != judge.Warn || f.NReplays != 3 {
+	if f := besides(b, "parameters", padded, yes); f.Verdict != judge.Pass && f.Verdict != judge.Warn ||
+		f.NReplays != 3 {
 		t.Errorf("%+v", f.Test)
 	}
 	for _, of := range []string{"literals", "parameters"} {

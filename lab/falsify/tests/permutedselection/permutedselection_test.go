@@ -25,7 +25,8 @@ func number(x float64) *float64 { return &x }
 
 func TestAMissingObjectiveIsTheWorst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		list := rapid.SliceOf(rapid.OneOf(rapid.Just[*float64](nil), rapid.Map(rapid.Float64Range(-9, 9), number))).Draw(t, "list")
+		list := rapid.SliceOf(rapid.OneOf(rapid.Just[*float64](nil),
+			rapid.Map(rapid.Float64Range(-9, 9), number))).Draw(t, "list")
 		p := &battery.Plan{Minimise: rapid.Bool().Draw(t, "minimise")}
 		var best *float64
 		for _, x := range list {
@@ -53,7 +54,8 @@ func window(trades int, growth float64) *request.Replayed {
 	}
 	return &request.Replayed{
 		Input: metric.Input{
-			Timeframe: market.MustTimeframe("1d"), Calendar: metric.Calendar24x7, Curves: []metric.Curve{c}, Trades: make([]market.Trade, trades),
+			Timeframe: market.MustTimeframe("1d"), Calendar: metric.Calendar24x7, Curves: []metric.Curve{c},
+			Trades: make([]market.Trade, trades),
 		},
 		Results: &artifact.Results{InitialCash: "10000", FinalValue: "10100.5", DecisionHash: "d"},
 	}
@@ -78,16 +80,20 @@ func TestTrialsAreWeighedAsInThePlan(t *testing.T) {
 		p := &battery.Plan{Metric: "total_return", Minimise: minimise}
 		s := &searched{Trial: -1}
 		ratio := &searched{Trial: -1}
-		for trial, r := range []*request.Replayed{window(5, .9), window(6, .001), window(6, .004), window(6, .004), window(6, -.002)} {
+		for trial, r := range []*request.Replayed{window(5, .9), window(6, .001), window(6, .004),
+			window(6, .004), window(6, -.002)} {
 			if err := s.weigh(p, trial, attempted(t, r)); err != nil {
 				t.Fatal(err)
 			}
-			if err := ratio.weigh(&battery.Plan{Metric: "sharpe_ratio", Minimise: minimise}, trial, attempted(t, r)); err != nil {
+			if err := ratio.weigh(&battery.Plan{Metric: "sharpe_ratio", Minimise: minimise}, trial,
+				attempted(t, r)); err != nil {
 				t.Fatal(err)
 			}
 		}
 		want := map[bool]int{false: 2, true: 4}[minimise]
-		if ratio.Trial != want || ratio.Best.Trades != 30 || ratio.Best.NetPnL != "502.5" || ratio.Best.Sharpe == nil || *ratio.Best.Sharpe != *ratio.Objective || ratio.Best.DecisionHash == "" {
+		if ratio.Trial != want || ratio.Best.Trades != 30 || ratio.Best.NetPnL != "502.5" ||
+			ratio.Best.Sharpe == nil || *ratio.Best.Sharpe != *ratio.Objective ||
+			ratio.Best.DecisionHash == "" {
 			t.Errorf("minimise %v: %+v", minimise, ratio)
 		}
 		if s.Best.TotalReturn == nil || *s.Best.TotalReturn != *s.Objective {
@@ -105,7 +111,8 @@ func TestTheOrderOfTrialsDoesNotMatter(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := &searched{Trial: -1}
 		for _, trial := range rapid.Permutation([]int{0, 1, 2, 3}).Draw(rt, "order") {
-			if err := s.weigh(&battery.Plan{Metric: "sharpe_ratio"}, trial, attempted(t, window(6, float64(min(trial, 2))/1000))); err != nil {
+			if err := s.weigh(&battery.Plan{Metric: "sharpe_ratio"}, trial,
+				attempted(t, window(6, float64(min(trial, 2))/1000))); err != nil {
 				rt.Fatal(err)
 			}
 		}
@@ -118,27 +125,37 @@ func TestTheOrderOfTrialsDoesNotMatter(t *testing.T) {
 func TestWindowsOfASearchLieInTrain(t *testing.T) {
 	b := &battery.Bench{Base: battery.Base{Train: battery.Part{From: 100, To: 900}, Plan: &battery.Plan{}}}
 	w := searchWindows(b)
-	if len(w) != 5 || w[0] != (battery.Part{From: 400, To: 500}) || w[4] != (battery.Part{From: 800, To: 900}) || len(split.Tests(7)) != 0 {
+	if len(w) != 5 || w[0] != (battery.Part{From: 400, To: 500}) ||
+		w[4] != (battery.Part{From: 800, To: 900}) || len(split.Tests(7)) != 0 {
 		t.Error(w)
 	}
 }
 
 // No column of replays.csv is invented, and what has no objective has none.
 func TestASearchIsShownByItsBestTrial(t *testing.T) {
-	b := &battery.Bench{Base: battery.Base{Plan: &battery.Plan{Metric: "max_drawdown", Minimise: true}, Train: battery.Part{From: 0, To: 800}}, Judge: judge.Judge{Base: judge.Base{T: 500}, Policy: judge.DefaultPolicy()}}
-	list := []*searched{{Trial: 1, Objective: number(.1), Best: judge.Replay{Status: judge.Completed, Sharpe: number(2), NetPnL: "1"}}}
+	b := &battery.Bench{Base: battery.Base{Plan: &battery.Plan{Metric: "max_drawdown", Minimise: true},
+		Train: battery.Part{From: 0, To: 800}},
+		Judge: judge.Judge{Base: judge.Base{T: 500}, Policy: judge.DefaultPolicy()}}
+	list := []*searched{{Trial: 1, Objective: number(.1),
+		Best: judge.Replay{Status: judge.Completed, Sharpe: number(2), NetPnL: "1"}}}
 	for range 19 {
-		list = append(list, &searched{Trial: 0, Objective: number(.2), Best: judge.Replay{Status: judge.Completed, Sharpe: number(-1)}})
+		list = append(list,
+			&searched{Trial: 0, Objective: number(.2),
+				Best: judge.Replay{Status: judge.Completed, Sharpe: number(-1)}})
 	}
 	list = append(list, &searched{Trial: -1, Best: judge.Replay{Status: judge.Completed}})
 	f := chosen(b, list)
-	if f.Verdict != judge.Pass || *f.Statistic.Value != .1 || f.Statistic.Name != "best_objective" || *f.Rows[0].Sharpe != 2 || f.Rows[0].Variant != "train" || f.NReplays != 20 {
+	if f.Verdict != judge.Pass || *f.Statistic.Value != .1 || f.Statistic.Name != "best_objective" ||
+		*f.Rows[0].Sharpe != 2 || f.Rows[0].Variant != "train" || f.NReplays != 20 {
 		t.Errorf("%+v %+v", f.Test, f.Rows[0])
 	}
 	file := fileOf([]*searched{
-		{Trial: 1, Objective: number(.1), Best: judge.Replay{Variant: "train"}}, {Trial: -1, Best: judge.Replay{Variant: "permuted"}},
+		{Trial: 1, Objective: number(.1), Best: judge.Replay{Variant: "train"}},
+		{Trial: -1, Best: judge.Replay{Variant: "permuted"}},
 	})
-	if got := string(file.Content); len(f.Evidence) != 2 || got != "variant,replica,trial_index,objective\ntrain,0,1,0.1\npermuted,0,,\n" || file.Rows != 2 || f.Evidence[1].Rows != 21 {
+	if got := string(file.Content); len(f.Evidence) != 2 ||
+		got != "variant,replica,trial_index,objective\ntrain,0,1,0.1\npermuted,0,,\n" || file.Rows != 2 ||
+		f.Evidence[1].Rows != 21 {
 		t.Errorf("%q", got)
 	}
 }
@@ -152,7 +169,9 @@ func TestTheJournalSurvives(t *testing.T) {
 	}
 	want := map[int]*searched{}
 	for i := range 3 {
-		want[i] = &searched{Trial: i, Objective: number(1.0 / 3), Best: judge.Replay{Status: judge.Completed, Sharpe: number(.1), NetPnL: fmt.Sprint(i)}, Failed: &place{1, i}}
+		want[i] = &searched{Trial: i, Objective: number(1.0 / 3),
+			Best:   judge.Replay{Status: judge.Completed, Sharpe: number(.1), NetPnL: fmt.Sprint(i)},
+			Failed: &place{1, i}}
 		if err := j.note(i, want[i]); err != nil {
 			t.Fatal(err)
 		}
@@ -186,13 +205,16 @@ func TestTheJournalSurvives(t *testing.T) {
 }
 
 func TestOnlyWhatFitsThePlanIsTakenFromAJournal(t *testing.T) {
-	b := &battery.Bench{Base: battery.Base{Train: battery.Part{From: 0, To: 800}, Plan: &battery.Plan{Params: make([]json.RawMessage, 2)}}}
+	b := &battery.Bench{Base: battery.Base{Train: battery.Part{From: 0, To: 800},
+		Plan: &battery.Plan{Params: make([]json.RawMessage, 2)}}}
 	for _, s := range []*searched{{Trial: -1}, {Trial: 1, Objective: number(0), Failed: &place{1, 4}}} {
 		if !fits(b, s) {
 			t.Errorf("%+v does not fit", s)
 		}
 	}
-	for _, s := range []*searched{{}, {Trial: 2, Objective: number(0)}, {Trial: -2}, {Trial: -1, Objective: number(0)}, {Trial: -1, Failed: &place{2, 0}}, {Trial: -1, Failed: &place{0, 5}}, {Trial: -1, Failed: &place{0, -1}}} {
+	for _, s := range []*searched{{}, {Trial: 2, Objective: number(0)}, {Trial: -2},
+		{Trial: -1, Objective: number(0)}, {Trial: -1, Failed: &place{2, 0}},
+		{Trial: -1, Failed: &place{0, 5}}, {Trial: -1, Failed: &place{0, -1}}} {
 		if fits(b, s) {
 			t.Errorf("%+v fits", s)
 		}
@@ -205,7 +227,8 @@ func FuzzJournal(f *testing.F) {
 		j := &journal{found: map[int]*searched{}}
 		sound := j.read(text)
 		again := &journal{found: map[int]*searched{}}
-		if sound > int64(len(text)) || again.read(text[:sound]) != sound || !reflect.DeepEqual(j.found, again.found) {
+		if sound > int64(len(text)) || again.read(text[:sound]) != sound ||
+			!reflect.DeepEqual(j.found, again.found) {
 			t.Errorf("%q: %d", text, sound)
 		}
 	})

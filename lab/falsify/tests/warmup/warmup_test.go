@@ -24,7 +24,8 @@ func TestDecisionsAreToldFromWhatBecomesOfThem(t *testing.T) {
 		t.Errorf("%s, %v", got, err)
 	}
 	got, err = lines.Bare(text, cut)
-	want := `{"kind":"reject","time":"2020-01-01T02:00:00.000Z"}` + "\n" + `{"kind":"intent","time":"2020-01-01T03:00:00.000Z"}` + "\n"
+	want := `{"kind":"reject","time":"2020-01-01T02:00:00.000Z"}` + "\n" +
+		`{"kind":"intent","time":"2020-01-01T03:00:00.000Z"}` + "\n"
 	if err != nil || string(got) != want {
 		t.Errorf("%s, %v", got, err)
 	}
@@ -41,7 +42,8 @@ func TestSeriesAreComparedAtTheirTimes(t *testing.T) {
 	if d := relative(a, run.Points{}); d != 1 {
 		t.Error(d)
 	}
-	if n := names(map[string]run.Points{"b": {}}, map[string]run.Points{"a": {}, "b": {}}); len(n) != 2 || n[0] != "a" {
+	if n := names(map[string]run.Points{"b": {}}, map[string]run.Points{"a": {}, "b": {}}); len(n) != 2 ||
+		n[0] != "a" {
 		t.Error(n)
 	}
 	if n := names(nil, nil); len(n) != 0 {
@@ -52,7 +54,9 @@ func TestSeriesAreComparedAtTheirTimes(t *testing.T) {
 // The file byte by byte: 12 digits, null empty.
 func TestFile(t *testing.T) {
 	const text = "variant,series,max_relative,decisions_differing\n1x,\"a,b\",0.333333333333,2\n4x,,,0\n"
-	got := fileOf([]Drift{{Multiple: 1, Differing: 2, Series: []SeriesDrift{{Name: "a,b", MaxRelative: 1.0 / 3}}}, {Multiple: 4}})
+	got := fileOf(
+		[]Drift{{Multiple: 1, Differing: 2, Series: []SeriesDrift{{Name: "a,b", MaxRelative: 1.0 / 3}}},
+			{Multiple: 4}})
 	if got.Path != "falsify/warmup_recursive/drift.csv" || got.Rows != 2 || string(got.Content) != text {
 		t.Errorf("%s, %d rows:\n%s\nwant\n%s", got.Path, got.Rows, got.Content, text)
 	}

@@ -34,7 +34,7 @@ func main() {
 	})
 }
 
-// check is what no schema expresses: the plugin's own word on its parameters.
+// check returns what no schema expresses: the plugin's own word on its parameters.
 func check(params string) []*strategypb.FieldError {
 	var p struct{ Fast, Slow int }
 	if err := json.NewDecoder(strings.NewReader(params)).Decode(&p); err != nil || p.Fast < p.Slow {

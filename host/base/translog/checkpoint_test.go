@@ -1,9 +1,9 @@
-package ledger
+package translog
 
 import (
 	"crypto/ed25519"
+	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -20,7 +20,8 @@ func TestCheckpoint(t *testing.T) {
 	head, key := sampleHead(), logKeyOf(t, testOrigin)
 	text, err := SignCheckpoint(head, checkpointKey("log key"))
 	must(t, err)
-	if want := testOrigin + "\n13\n" + head.Root.String() + "\n\n— " + testOrigin + " "; !strings.HasPrefix(text, want) {
+	if want := testOrigin + "\n13\n" + head.Root.String() + "\n\n— " + testOrigin + " "; !strings.HasPrefix(
+		text, want) {
 		t.Errorf("got %q", text)
 	}
 	if again, _ := SignCheckpoint(head, checkpointKey("log key")); again != text {
@@ -43,7 +44,7 @@ func TestCheckpoint(t *testing.T) {
 		t.Errorf("with a witness: %v, %v", got, err)
 	}
 	for what, bad := range map[string]string{
-		"no signature": head.text() + "\n", "another key": other, "nothing": "", "size changed": strings.Replace(text, "\n13\n", "\n14\n", 1),
+		"no signature": head.Text() + "\n", "another key": other, "nothing": "", "size changed": strings.Replace(text, "\n13\n", "\n14\n", 1),
 		"long": text + strings.Repeat(other[strings.Index(other, "— "):], 1000),
 	} {
 		if got, err := OpenCheckpoint(bad, key); err == nil {
@@ -60,8 +61,10 @@ func TestSignedButNoCheckpoint(t *testing.T) {
 	key := logKeyOf(t, testOrigin)
 	root := sampleHead().Root.String()
 	for what, text := range map[string]string{
-		"extension": testOrigin + "\n13\n" + root + "\nmore\n", "two lines": testOrigin + "\n13\n", "leading zero": testOrigin + "\n013\n" + root + "\n",
-		"sign": testOrigin + "\n+13\n" + root + "\n", "short root": testOrigin + "\n13\nYQ==\n", "no origin": "\n13\n" + root + "\n",
+		"extension": testOrigin + "\n13\n" + root + "\nmore\n", "two lines": testOrigin + "\n13\n",
+		"leading zero": testOrigin + "\n013\n" + root + "\n",
+		"sign":         testOrigin + "\n+13\n" + root + "\n", "short root": testOrigin + "\n13\nYQ==\n",
+		"no origin":           "\n13\n" + root + "\n",
 		"other origin":        "other.lab.example\n13\n" + root + "\n",
 		"root in another way": testOrigin + "\n13\n" + root[:42] + string(root[42]+1) + "=\n",
 	} {
@@ -94,7 +97,7 @@ func TestVKey(t *testing.T) {
 		must(t, err)
 		vkey := key.VKey()
 		for _, text := range []string{vkey, vkey + "\n"} {
-			got, err := parseVKey(text)
+			got, err := ParseLogKey(text)
 			if err != nil || got.Origin != key.Origin || !got.Public.Equal(key.Public) {
 				t.Fatalf("%s: %v, %v", text, got, err)
 			}
@@ -106,10 +109,12 @@ func TestVKey(t *testing.T) {
 	good := logKeyOf(t, testOrigin).VKey()
 	parts := strings.SplitN(good, "+", 3)
 	ecdsa := base64.StdEncoding.EncodeToString(append([]byte{2}, make([]byte, 32)...))
-	for _, bad := range []string{"", parts[0], parts[0] + "+" + parts[1], parts[0] + "+00000000+" + parts[2], "other.lab.example+" + parts[1] + "+" + parts[2],
-		parts[0] + "+" + strings.ToUpper(parts[1]) + "+" + parts[2], parts[0] + "+" + parts[1] + "+" + ecdsa, good + "\n\n", " " + good,
+	for _, bad := range []string{"", parts[0], parts[0] + "+" + parts[1], parts[0] + "+00000000+" + parts[2],
+		"other.lab.example+" + parts[1] + "+" + parts[2],
+		parts[0] + "+" + strings.ToUpper(parts[1]) + "+" + parts[2], parts[0] + "+" + parts[1] + "+" + ecdsa,
+		good + "\n\n", " " + good,
 		parts[0] + "+" + parts[1] + "+" + parts[2] + "\n="} {
-		if key, err := parseVKey(bad); err == nil && bad != good {
+		if key, err := ParseLogKey(bad); err == nil && bad != good {
 			t.Errorf("%q is %v", bad, key)
 		}
 	}
@@ -121,7 +126,8 @@ func TestValidOrigin(t *testing.T) {
 			t.Errorf("%q is refused", ok)
 		}
 	}
-	for _, bad := range []string{"", ".", "a..b", "A.b", "a b", "a+b", "a:8010", "-a", "a-", "a/b", strings.Repeat("a", 64), strings.Repeat("a.", 127) + "a", "ä"} {
+	for _, bad := range []string{"", ".", "a..b", "A.b", "a b", "a+b", "a:8010", "-a", "a-", "a/b",
+		strings.Repeat("a", 64), strings.Repeat("a.", 127) + "a", "ä"} {
 		if ValidOrigin(bad) {
 			t.Errorf("%q is accepted", bad)
 		}
@@ -142,7 +148,7 @@ func FuzzOpenCheckpoint(f *testing.F) {
 	f.Add(strings.Replace(good, "13", "14", 1))
 	f.Add("a\n0\n" + tlog.Hash{}.String() + "\n\n— a AAAAAAA=\n")
 	f.Fuzz(func(t *testing.T, text string) {
-		if _, err := peekCheckpoint(text); err != nil {
+		if _, err := PeekCheckpoint(text); err != nil {
 			if _, err := OpenCheckpoint(text, key); err == nil {
 				t.Fatalf("%q opens, yet cannot be read", text)
 			}
@@ -154,25 +160,23 @@ func FuzzOpenCheckpoint(f *testing.F) {
 	})
 }
 
-// parseVKey reads a verifier key. Only the first two pluses separate: base64 has its own.
-func parseVKey(text string) (LogKey, error) {
-	parts := strings.SplitN(strings.TrimSuffix(text, "\n"), "+", 3)
-	if len(parts) != 3 {
-		return LogKey{}, errors.New("a verifier key is origin+hash+key")
-	}
-	raw, err := decode64(parts[2])
+const testOrigin = "governance.lab.example"
+
+func checkpointKey(name string) ed25519.PrivateKey {
+	d := sha256.Sum256([]byte("TEST ONLY " + name))
+	return ed25519.NewKeyFromSeed(d[:])
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
-		return LogKey{}, fmt.Errorf("verifier key: %w", err)
+		t.Fatal(err)
 	}
-	if len(raw) != 1+ed25519.PublicKeySize || raw[0] != algEd25519 {
-		return LogKey{}, errors.New("the verifier key is not an Ed25519 key")
-	}
-	key, err := NewLogKey(parts[0], raw[1:])
-	if err != nil {
-		return LogKey{}, err
-	}
-	if want := fmt.Sprintf("%08x", key.KeyHash()); parts[1] != want {
-		return LogKey{}, fmt.Errorf("the verifier key's hash is %s, of its key it is %s", parts[1], want)
-	}
-	return key, nil
+}
+
+func logKeyOf(t testing.TB, origin string) LogKey {
+	t.Helper()
+	key, err := NewLogKey(origin, checkpointKey("log key").Public().(ed25519.PublicKey))
+	must(t, err)
+	return key
 }

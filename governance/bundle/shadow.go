@@ -1,0 +1,196 @@
+package bundle
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/field"
+)
+
+// TypeShadow is the predicate type of what a revision did on days after its seal.
+const TypeShadow = URIBase + "shadow/v1"
+
+// TrustShadow is the role of keys that may sign shadows.
+const TrustShadow = "shadow"
+
+// The sources of the candles of a shadow. Only what the worker itself has fetched from the
+// exchange is attested: files may have been chosen by whoever imported them.
+const (
+	SourceImport   = "import"
+	SourceExchange = "exchange"
+)
+
+// MaxShadowDays is how many days one statement may have, and how many days a promise.
+const MaxShadowDays = 5000
+
+// ShadowLate is how long after its close a day may be stated before it is late.
+const ShadowLate = 48 * time.Hour
+
+// Shadow states what a sealed revision did, played candle by candle, on whole UTC days that
+// began after its seal: with its program, its parameters, its limits and an account of its
+// declared capital. Days follow each other without a gap.
+type Shadow struct {
+	Common
+	Source    string   `json:"source" is:"oneof import exchange"`
+	Exchange  string   `json:"exchange" is:"id"`
+	Symbols   []string `json:"symbols" is:"symbol" max:"1000"`
+	Timeframe string   `json:"timeframe" is:"filled"`
+	// Sandbox is the level that the program ran under.
+	Sandbox string `json:"sandbox" is:"filled"`
+	// Promise is what it did out of sample before the seal, played in the same way; only in the
+	// first statement about a revision.
+	Promise *Promise    `json:"promise,omitempty"`
+	Days    []ShadowDay `json:"days" max:"5000"`
+	// Compared are paper and live runs held against a shadow of the same candles.
+	Compared []ComparedRun `json:"compared,omitempty" max:"1000"`
+}
+
+// Promise is the days of the locked test of a run.
+type Promise struct {
+	RunID string        `json:"run_id" is:"id"`
+	Days  []PromisedDay `json:"days" max:"5000"`
+}
+
+// PromisedDay is one day: net return as a fraction, and executions.
+type PromisedDay struct {
+	Return float64 `json:"return" min:"-1000000"`
+	Fills  int64   `json:"fills"`
+}
+
+// ShadowDay is one closed UTC day.
+type ShadowDay struct {
+	Date   string  `json:"date" is:"filled"`         // YYYY-MM-DD
+	Return float64 `json:"return" min:"-1000000"`    // net, a fraction of the equity of the day before
+	Fills  int64   `json:"fills"`                    // executions
+	Trades int64   `json:"trades"`                   // round trips that closed
+	Rows   int64   `json:"candles"`                  // of all symbols, by their open time
+	Chunk  string  `json:"chunk_sha256" is:"sha256"` // of these candles
+	// FetchedAt is when the candles came, Late whether that was more than 48 h after the close.
+	FetchedAt string `json:"fetched_at" is:"time"`
+	Late      bool   `json:"late"`
+}
+
+// ComparedRun is a finished paper or live run, held against a shadow that began when it did.
+type ComparedRun struct {
+	RunID string `json:"run_id" is:"id"`
+	// Fills are those of the run, Diverging those of both without an equal partner: of one
+	// symbol, side and quantity in the same candle.
+	Fills     int64         `json:"fills"`
+	Diverging int64         `json:"diverging_fills"`
+	Days      []ComparedDay `json:"days" max:"5000"`
+}
+
+// ComparedDay is one day of a comparison.
+type ComparedDay struct {
+	Date      string `json:"date" is:"filled"`
+	Fills     int64  `json:"fills"`
+	Diverging int64  `json:"diverging_fills"`
+}
+
+// dateForm is how days are written.
+const dateForm = time.DateOnly
+
+// Day is the begin of a UTC day that is written YYYY-MM-DD.
+func Day(date string) (time.Time, bool) {
+	t, err := time.Parse(dateForm, date)
+	return t, err == nil && t.Format(dateForm) == date
+}
+
+// FormatDay writes the UTC day of a time.
+func FormatDay(t time.Time) string { return t.UTC().Format(dateForm) }
+
+// FirstShadowDay is the first UTC day whose candles have all opened after a seal.
+func FirstShadowDay(sealed time.Time) time.Time {
+	day := sealed.UTC().Truncate(24 * time.Hour)
+	if day.Before(sealed) {
+		day = day.AddDate(0, 0, 1)
+	}
+	return day
+}
+
+// Begin is when the day begins, zero for a day that was not checked.
+func (d *ShadowDay) Begin() time.Time {
+	t, _ := Day(d.Date)
+	return t
+}
+
+// Check implements [field.Checker].
+func (p *Shadow) Check(o field.Object) {
+	p.Common.Check(o)
+	if !field.IsTimeframe(p.Timeframe) {
+		o.Fail(field.InvalidField, "timeframe", "must be a timeframe such as 1h")
+	}
+	if len(p.Symbols) == 0 {
+		o.Fail(field.MissingField, "symbols", "at least one symbol is required")
+	}
+	if len(p.Days) == 0 && len(p.Compared) == 0 {
+		o.Fail(field.MissingField, "days", "at least one day or one compared run is required")
+	}
+	made, _ := field.ParseTime(p.MadeAt)
+	var last time.Time
+	for i := range p.Days {
+		begin := p.checkDay(o, i, made)
+		if i > 0 && !begin.Equal(last.AddDate(0, 0, 1)) {
+			o.FailAt(field.InvalidField, fmt.Sprintf("days/%d/date", i),
+				"is not the day after the one before")
+		}
+		last = begin
+	}
+	seen := map[string]bool{}
+	for i := range p.Compared {
+		if id := p.Compared[i].RunID; seen[id] {
+			o.FailAt(field.DuplicateItem, fmt.Sprintf("compared/%d/run_id", i), "stands twice")
+		} else {
+			seen[id] = true
+		}
+	}
+}
+
+func (p *Shadow) checkDay(o field.Object, i int, made time.Time) time.Time {
+	d := &p.Days[i]
+	at := fmt.Sprintf("days/%d/", i)
+	begin, ok := Day(d.Date)
+	if !ok {
+		o.FailAt(field.InvalidField, at+"date", "is not a day such as 2026-01-31")
+		return begin
+	}
+	end := begin.AddDate(0, 0, 1)
+	fetched, _ := field.ParseTime(d.FetchedAt)
+	switch {
+	case fetched.Before(end):
+		o.FailAt(field.InvalidTimestamp, at+"fetched_at", "is before the end of its day")
+	case fetched.After(made):
+		o.FailAt(field.InvalidTimestamp, at+"fetched_at", "is after made_at")
+	case d.Late != (fetched.Sub(end) > ShadowLate):
+		o.FailAt(field.InvalidField, at+"late", "is not what fetched_at comes to: 48 h after the close")
+	}
+	return begin
+}
+
+// Check implements [field.Checker].
+func (c *ComparedRun) Check(o field.Object) {
+	fills, diverging := int64(0), int64(0)
+	for i, d := range c.Days {
+		if _, ok := Day(d.Date); !ok {
+			o.FailAt(field.InvalidField, fmt.Sprintf("days/%d/date", i), "is not a day such as 2026-01-31")
+		}
+		if fills, diverging = fills+d.Fills, diverging+d.Diverging; fills < 0 || diverging < 0 {
+			o.Fail(field.InvalidField, "days", "are more than can be counted")
+		}
+	}
+	if fills != c.Fills || diverging != c.Diverging {
+		o.Fail(field.InvalidField, "diverging_fills", "is not the sum over the days")
+	}
+}
+
+// ShadowHistory is a digest over days: two plays that came to the same have the same.
+func ShadowHistory(days []ShadowDay) (string, error) {
+	list := make([]any, len(days))
+	for i, d := range days {
+		list[i] = map[string]any{"date": d.Date, "return": d.Return, "fills": d.Fills, "trades": d.Trades,
+			"candles": d.Rows, "chunk_sha256": d.Chunk}
+	}
+	text, err := digest.JCS(list)
+	return DigestPrefix + digest.SHA256Hex(text), err
+}

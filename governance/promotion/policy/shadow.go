@@ -1,0 +1,103 @@
+package policy
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/host/base/evalue"
+)
+
+// ShadowResult is what the days after the seal have come to, see docs/governance.md.
+type ShadowResult struct {
+	// Revision is the one that is played: the first of the same program, parameters and limits
+	// in the line of parents. First is its first day, Last its last one, "" while there is none.
+	Revision    string
+	First, Last string
+	// Days were played, LateDays of them stated more than 48 h after their close; Trades are
+	// round trips that closed.
+	Days, LateDays, Trades int64
+	// Attested reports whether the worker has fetched all candles from the exchange itself;
+	// Trusted whether all keys that signed the days still count.
+	Attested, Trusted bool
+	// Bound is the declared max_daily_loss as a share of max_capital, 0 where none is declared.
+	Bound float64
+	// E is the evidence that the mean daily return is above 0, Ruined that a day has lost more
+	// than twice the bound. Claim is the i of the packer's i-th sealed program.
+	E      float64
+	Ruined bool
+	Claim  int64
+	Drift  DriftResult
+	// Next is the day that comes next; from Due on it is missing.
+	Next string
+	Due  time.Time
+	// FirstSeq and LastSeq are the entries of the first and the newest day, -1 for none.
+	FirstSeq, LastSeq int64
+}
+
+// DriftResult is how much the days after the seal differ from those before it.
+type DriftResult struct {
+	// Promised is how many days of the locked test they are measured against.
+	Promised int64
+	// Returns and Fills are D of the daily returns and its twin of the daily number of fills,
+	// since people last resumed; Peak and PeakDay are where Returns was largest.
+	Returns, Fills, Peak float64
+	PeakDay              string
+}
+
+// Drifted reports whether the days are so much worse than those that were promised that it
+// has to be stopped.
+func (s *ShadowResult) Drifted() bool { return s.Drift.Peak >= evalue.DriftBar }
+
+// LiveBar is how large E has to be for real money: 20 times the number of the claim.
+func (s *ShadowResult) LiveBar() float64 { return evalue.LiveBar * float64(max(s.Claim, 1)) }
+
+// Missing reports whether a day has been due for more than 48 h.
+func (s *ShadowResult) Missing(now time.Time) bool { return !s.Due.IsZero() && !now.Before(s.Due) }
+
+// NotShown is why nothing is known of a revision whose days have not begun.
+const NotShown = "not shown prospectively: no day after the seal was played (governance shadow)"
+
+// shadow passes when enough days after the seal show an edge. It waits for more, has expired
+// while a day is missing, and fails for ever after a loss beyond twice the declared bound.
+// Candles that were imported from files never pass it for live.
+func shadow(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
+	s := e.Shadow
+	if s == nil || s.Days == 0 {
+		return Result{Verdict: Pending, Op: ">=", Threshold: g.Evidence, Reason: NotShown}
+	}
+	bar := g.Evidence
+	if g.PerClaim {
+		bar *= float64(max(s.Claim, 1))
+	}
+	r := Result{Verdict: Pass, Observed: s.E, Op: ">=", Threshold: bar, ValidUntil: s.Due}
+	r.Reason = fmt.Sprintf("E is %.4g after %d days and %d trades", s.E, s.Days, s.Trades)
+	wait := func(format string, args ...any) Result {
+		r.Verdict, r.ValidUntil = Pending, time.Time{}
+		r.Reason = fmt.Sprintf(format, args...) + ": " + r.Reason
+		return r
+	}
+	switch {
+	case s.Ruined:
+		r.Verdict, r.ValidUntil = Fail, time.Time{}
+		r.Reason = fmt.Sprintf("a day lost more than twice the declared %.4g of the capital", s.Bound)
+	case s.Bound == 0:
+		return wait("the limits declare no max_daily_loss, which the evidence is measured by")
+	case !s.Trusted:
+		return wait("a key that signed its days is no longer trusted")
+	case !s.Attested && (g.Attested || stage == bundle.Live):
+		return wait("its candles are unattested, they came from files")
+	case s.Days < g.Days:
+		return wait("%d of %d days", s.Days, g.Days)
+	case s.Trades < g.Trades:
+		return wait("%d of %d trades", s.Trades, g.Trades)
+	case s.Drifted():
+		return wait("its days drift from those that were promised (D %.4g)", s.Drift.Peak)
+	case s.E < bar:
+		return wait("E is below %.4g", bar)
+	case s.Missing(now):
+		r.Verdict = Expired
+		r.Reason = "the day " + s.Next + " is missing: " + r.Reason
+	}
+	return r
+}
