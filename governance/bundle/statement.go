@@ -181,6 +181,7 @@ const (
 	TypeStageDecision = URIBase + "stage-decision/v1"
 	TypePolicy        = URIBase + "policy/v1"
 	TypeTrust         = URIBase + "trust/v1"
+	TypeRegistry      = URIBase + "registry/v1"
 )
 
 // StatementType is the type of an in-toto statement.

@@ -18,7 +18,7 @@ type Entry struct {
 	// Subject are the files that the statement is about: of a seal the bundle, then its
 	// verified artifacts; of attestations and decisions the revision; else none.
 	Subject []bundle.Subject
-	// Predicate is *LogStart, *Seal, *Recorded, *StageDecision or *Text, by Type.
+	// Predicate is *LogStart, *Seal, *Recorded, *StageDecision, *LoadedText or *RegistryIssued, by Type.
 	Predicate any
 	// Document is the bundle that a Seal accepts; it need not be given with other
 	// entries, nor with a seal's parts behind the first.
@@ -59,6 +59,8 @@ func (e *Entry) Stamp() string {
 	case *StageDecision:
 		return p.EvaluatedAt
 	case *LoadedText:
+		return p.RecordedAt
+	case *RegistryIssued:
 		return p.RecordedAt
 	}
 	return ""
@@ -131,6 +133,7 @@ var predicates = map[string]func() any{
 	bundle.TypeStageDecision: func() any { return &StageDecision{} },
 	bundle.TypePolicy:        func() any { return &LoadedText{} },
 	bundle.TypeTrust:         func() any { return &LoadedText{} },
+	bundle.TypeRegistry:      func() any { return &RegistryIssued{} },
 }
 
 // Check implements [field.Checker].

@@ -109,6 +109,10 @@ func New() *World {
 // Policy is the policy in force.
 func (w *World) Policy() *policy.Policy { return w.policy }
 
+// Seq is the place of the newest entry that has come to something, -1 for none. Registries that were
+// issued come to nothing.
+func (w *World) Seq() int64 { return w.seq }
+
 // Rules is the version of the rules by which gates are judged, see RulesVerified.
 func (w *World) Rules() int64 { return w.rules }
 
@@ -118,8 +122,8 @@ func (w *World) strict() bool { return w.rules >= RulesVerified }
 // prospective reports whether the rules of RulesProspective hold.
 func prospective(w *World) bool { return w.rules >= RulesProspective }
 
-// Engines are the programs whose runs count, by SHA-256.
-func (w *World) Engines() []string { return slices.Clone(w.engines) }
+// Engines are the programs whose runs count in a World, by SHA-256.
+func Engines(w *World) []string { return slices.Clone(w.engines) }
 
 // Trust is the trust.json in force, nil in open mode.
 func (w *World) Trust() *bundle.Trust { return w.trust }

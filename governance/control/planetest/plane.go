@@ -27,6 +27,7 @@ import (
 	"github.com/assay-run/assay/governance/control"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/governance/witness"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/failpoint"
@@ -42,6 +43,8 @@ type Options struct {
 	At           failpoint.Hook
 	// Logger receives the log lines of the plane; none if nil.
 	Logger hclog.Logger
+	// Witnesses are asked to cosign, all of them.
+	Witnesses []witness.At
 	// RealTime takes the system's clock instead of one that stands at Start.
 	RealTime bool
 }
@@ -92,8 +95,14 @@ func Open(o Options) (*Plane, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
+	var asked *witness.Witnesses
+	if len(o.Witnesses) > 0 {
+		if asked, err = control.OpenWitnesses(p.Store, o.Dir, o.Witnesses, 0); err != nil {
+			return nil, errors.Join(err, inner.Close(), p.Store.Close())
+		}
+	}
 	plane := control.New(control.Options{Store: p.Store, ArtifactRoot: o.ArtifactRoot, Now: p.Now,
-		Logger: o.Logger, At: o.At})
+		Logger: o.Logger, Witnesses: asked, At: o.At})
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	go func() { p.ended <- plane.Serve(ctx, ln) }()
