@@ -434,6 +434,8 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: r.runs, Lookup: r.lookup,
 		Packers: r.packers(),
 		Strict:  w.strict(), Prospective: prospective(w), Engines: w.engines,
+		Self:   func() policy.Member { return member(w, r) },
+		Others: func() []policy.Member { return members(w, r) },
 	}
 	if e.Strict {
 		e.Verified, e.Read = r.evidence != nil, r.evidence
