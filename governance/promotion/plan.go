@@ -36,6 +36,7 @@ type Plan struct {
 	Gates              []PlanGate     `json:"gates"`
 	Approvals          Approvals      `json:"approvals"`
 	Numbers            Numbers        `json:"numbers"`
+	Shadow             *ShadowView    `json:"shadow"`
 }
 
 // PolicyName names the policy of a plan.
@@ -93,7 +94,7 @@ type Granted struct {
 // Plan is the plan of a subject for a stage; of a candidate, family or strategy that of
 // its newest revision that has not ended.
 func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan, *bundle.Error) {
-	v := w.viewAt(w.AsOf(now))
+	v := viewAt(w, w.AsOf(now))
 	list, refused := v.subject(subjectType, subjectID, stage)
 	if refused == nil && stage == "" {
 		refused = field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
@@ -110,6 +111,7 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 		Policy: v.policyName(), Gates: []PlanGate{},
 		Approvals: v.approvalsOf(r, j),
 		Numbers:   v.numbers(r),
+		Shadow:    v.shadow(r),
 	}
 	if i := bundle.Rank(s); i > 0 {
 		from := string(bundle.PromotionStages()[i-1])
@@ -420,7 +422,7 @@ func experimentID(revision string, stage bundle.Stage, gateID string) string {
 // each revision stands up to its target. Revisions that have ended wait for nothing.
 func (w *World) Experiments(subjectType, subjectID, stage string,
 	now time.Time) (*Experiments, *bundle.Error) {
-	v := w.viewAt(w.AsOf(now))
+	v := viewAt(w, w.AsOf(now))
 	list, refused := v.subject(subjectType, subjectID, stage)
 	if refused != nil {
 		return nil, refused

@@ -55,9 +55,9 @@ type serveConfig struct {
 	bind                                              edge.Bind
 	level                                             hclog.Level
 	stateDir, origin, artifactRoot, policy, trustFile string
-	labs                                              []string
 	witnesses                                         []witness.At
 	quorum                                            int
+	labs                                              []string
 }
 
 func serveCommand(w World) *cobra.Command {
