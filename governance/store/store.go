@@ -267,7 +267,7 @@ func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Tru
 // learns reports whether this program judges by newer rules than the log, or was given programs
 // that the log does not list.
 func (s *Store) learns(w *promotion.World) bool {
-	known := w.Engines()
+	known := promotion.Engines(w)
 	return w.Rules() < promotion.RulesProspective ||
 		slices.ContainsFunc(s.opts.Engines, func(sum string) bool {
 			return !slices.Contains(known, sum)

@@ -281,7 +281,7 @@ func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, no
 	return s.Look(func(w *promotion.World, log ledger.View) error {
 		p := w.Policy()
 		logger.Info("control plane", "address", url, "log_origin", s.Origin(), "log_size", log.Head.Size,
-			"policy", fmt.Sprintf("%s v%d %s", p.ID, p.Version, p.Digest), "labs", len(w.Engines()))
+			"policy", fmt.Sprintf("%s v%d %s", p.ID, p.Version, p.Digest), "labs", len(promotion.Engines(w)))
 		if p.Solo {
 			logger.Warn("one person alone", "limit", policy.SoloNote)
 		}
