@@ -41,6 +41,7 @@ const (
 	AttestationMismatch    Code = "ATTESTATION_SUBJECT_MISMATCH"
 	SignatureRequired      Code = "SIGNATURE_REQUIRED"
 	InvalidDrill           Code = "INVALID_DRILL"
+	InvalidShadow          Code = "INVALID_SHADOW"
 	ArtifactMismatch       Code = "ARTIFACT_HASH_MISMATCH"
 	ArtifactInvalid        Code = "ARTIFACT_INVALID"
 	SummaryMismatch        Code = "SUMMARY_MISMATCH"
@@ -64,6 +65,14 @@ const (
 	ReasonAhead        = "ahead"
 	ReasonOutside      = "outside"
 	ReasonNotKilled    = "not_killed"
+)
+
+// The reasons of an InvalidShadow, beside ReasonAhead.
+const (
+	ReasonUnknown     = "unknown"
+	ReasonOtherMarket = "other_market"
+	ReasonPlayed      = "played"
+	ReasonOrder       = "order"
 )
 
 // Error is a refusal with code and JSON pointer.

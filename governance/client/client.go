@@ -114,6 +114,11 @@ func (c *Client) unreachable(ctx context.Context, cause error) error {
 	return &UnreachableError{URL: c.URL(), Cause: cause}
 }
 
+// Read is the body of a GET, unread.
+func (c *Client) Read(ctx context.Context, path ...string) ([]byte, error) {
+	return c.call(ctx, http.MethodGet, nil, path...)
+}
+
 // Log is the plane's log: its name, size and root. It is not signed; a seal is.
 func (c *Client) Log(ctx context.Context) (*ledger.Info, error) {
 	body, err := c.call(ctx, http.MethodGet, nil, "trust", "log.json")

@@ -55,6 +55,7 @@ func (p *Plane) routes(metrics handle) []edge.Route {
 		get("/pending-experiments/{subject_type}/{subject_id}/{stage}", p.getExperiments),
 		get("/deployable-registry/{family_id}", p.getRegistry),
 		get("/facts/{seq}", p.getFact),
+		get("/shadow-work", p.getShadowWork),
 		get("/health", p.getHealth),
 		get("/checkpoint", p.getCheckpoint),
 		get("/log/consistency", p.getConsistency),

@@ -159,6 +159,10 @@ func (s *submission) judge(ctx context.Context) error {
 	if err := s.attest(s.p.store.Attested); err != nil {
 		return err
 	}
+	err = s.p.store.Look(func(w *promotion.World, _ ledger.View) error { return s.checkShadows(w) })
+	if err != nil {
+		return err
+	}
 	s.p.opts.At.Reach("ingest.attested")
 	if !s.fresh || s.p.opts.ArtifactRoot == "" {
 		return nil
@@ -238,6 +242,9 @@ func (s *submission) write(t *store.Tx) error {
 		if err := s.attest(recorded); err != nil {
 			return err
 		}
+	}
+	if err := s.checkShadows(w); err != nil { // another worker may have been faster
+		return err
 	}
 	seq, known := t.Submission(s.post.FileSHA256)
 	if s.seal = seq; !known {

@@ -218,7 +218,7 @@ type Recorded struct {
 type StageDecision struct {
 	From         *string `json:"from" is:"?"`
 	To           string  `json:"to"`
-	Cause        Cause   `json:"cause" is:"oneof first_submission inherited promoted superseded resumed resubmitted plan_failed"`
+	Cause        Cause   `json:"cause" is:"oneof first_submission inherited promoted superseded resumed resubmitted plan_failed drifted"`
 	PlanDigest   *string `json:"plan_digest" is:"?digest"`
 	PolicyDigest string  `json:"policy_digest" is:"digest"`
 	EvaluatedAt  string  `json:"evaluated_at" is:"time"`
@@ -239,6 +239,7 @@ const (
 	CauseResumed     Cause = "resumed"
 	CauseResubmitted Cause = "resubmitted"
 	CauseFailed      Cause = "plan_failed"
+	CauseDrifted     Cause = "drifted"
 )
 
 // LoadedText is the predicate policy/v1 or trust/v1: a policy or trust.json as canonical JSON.

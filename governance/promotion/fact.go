@@ -38,6 +38,8 @@ const (
 	StageLeft         FactType = "stage_left"
 	RevisionReplaced  FactType = "superseded"
 	RevisionResumed   FactType = "resumed"
+	RevisionDrifted   FactType = "drifted"
+	ShadowRecorded    FactType = "shadow_recorded"
 	PolicyLoaded      FactType = "policy_loaded"
 	TrustLoaded       FactType = "trust_loaded"
 )
@@ -309,6 +311,8 @@ func (m *maker) recorded(e *Entry, p *Recorded) error {
 			kind = RevisionRetired
 		}
 		m.add(kind, "", &Ending{by, *said})
+	case *bundle.Shadow:
+		m.add(ShadowRecorded, "", &Shadow{by, *said})
 	case nil:
 		if p.Type == bundle.TypeBundle {
 			m.add(BundleSigned, "", &Signature{by, files(e.Said.Statement.Subject)})
@@ -349,6 +353,8 @@ func (m *maker) decision(d *StageDecision) error {
 		m.add(RevisionReplaced, "", d)
 	case d.Cause == CauseResumed:
 		m.add(RevisionResumed, "", d)
+	case d.Cause == CauseDrifted:
+		m.add(RevisionDrifted, "", d)
 	default:
 		if from.Stage != to.Stage {
 			m.add(StageLeft, "", d)

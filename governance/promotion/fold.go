@@ -19,7 +19,7 @@ func (w *World) applySubmission(f *Fact, b *Ingested) error {
 	if !known {
 		r = &revision{
 			content: content{
-				id: f.Revision, index: len(w.order), seq: f.Seq, bundle: b,
+				id: f.Revision, index: len(w.order), seq: f.Seq, sealedAt: f.At, bundle: b,
 				declared: b.Candidate.Lineage.ChangeClass,
 			},
 			standing: standing{
@@ -134,6 +134,8 @@ func (w *World) applyToRevision(r *revision, f *Fact) error {
 		w.applySuspension(d, f, fields)
 	case *Ending:
 		w.applyEnding(r, d, f, fields)
+	case *Shadow:
+		lanes{w}.apply(r, f, fields)
 	case *StageDecision:
 		return w.applyDecision(r, f, fields)
 	default:
@@ -298,6 +300,10 @@ func (w *World) applyDecision(r *revision, f *Fact, p *StageDecision) error {
 		return fmt.Errorf("%s stands at %s, the decision takes it from elsewhere", r.id, r.Place)
 	}
 	rs := rules{w, f.At}
+	if p.Cause == CauseDrifted { // it stops whatever runs the same
+		w.deployable(r.bundle.DeployableID).suspendAll(f, w.policy.Name(), driftReason(lanes{w}.shadowOf(r)))
+		return nil
+	}
 	from, wasFresh := r.Stage, r.fresh
 	r.fresh, r.resubmitted = false, false
 	switch p.Cause {
@@ -308,6 +314,7 @@ func (w *World) applyDecision(r *revision, f *Fact, p *StageDecision) error {
 	case CauseResumed:
 		w.recordApprovals(r, rs.resumeApprovals(r), f.At)
 		r.Status, r.stop, r.demoted = to.Status, nil, false
+		r.driftFrom = len(lanes{w}.laneOf(r).lane.days)
 		r.enteredSeq = f.Seq
 	default:
 		r.enterStage(f, to.Stage)

@@ -31,7 +31,7 @@ var start = time.Date(2026, 11, 20, 12, 30, 0, 0, time.UTC)
 var people = map[string][]string{
 	"packer": {"lab"}, "replayer": {"replay"}, "rita": {"risk"}, "ruth": {"risk", "approver"},
 	"anna": {"approver"},
-	"otto": {"operator"}, "host-1": {"host"}, "owner@example.com": {"risk", "approver"},
+	"otto": {"operator"}, "host-1": {"host"}, "shadow-1": {"shadow"}, "owner@example.com": {"risk", "approver"},
 }
 
 // keys are the same in each run, so that ids in golden files are.
@@ -387,6 +387,9 @@ func (p *plane) record(id string, s statement) []promotion.Fact {
 		fill(&v.Common)
 		said.Predicate = &v
 	case bundle.Ending:
+		fill(&v.Common)
+		said.Predicate = &v
+	case bundle.Shadow:
 		fill(&v.Common)
 		said.Predicate = &v
 	case nil:

@@ -65,7 +65,8 @@ func (w *World) NextFor(revision string, now time.Time) (Decision, bool) {
 // transitions are the machine's rows of the table of transitions; the first that applies is the
 // decision.
 var transitions = []func(rules, *revision) (StageDecision, bool){
-	rules.placeNew, rules.supersede, rules.reopen, rules.resume, rules.demote, rules.takeOver, rules.promote,
+	rules.placeNew, rules.supersede, rules.reopen, rules.resume, rules.drifted, rules.demote, rules.takeOver,
+	rules.promote,
 }
 
 func (rs rules) nextDecision(r *revision) (Decision, bool) {

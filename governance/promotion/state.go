@@ -30,7 +30,7 @@ type Head struct {
 // views are the bodies of reads, worked out for one moment.
 type views struct{ rules }
 
-func (w *World) viewAt(at time.Time) views { return views{rules{w, at}} }
+func viewAt(w *World, at time.Time) views { return views{rules{w, at}} }
 
 func (v views) head(schema, subjectType, subjectID string) Head {
 	return Head{schema, subjectType, subjectID, v.w.seq, stamp(v.at)}
@@ -141,6 +141,7 @@ type State struct {
 	HistoryTruncated    bool                 `json:"history_truncated"`
 	Revisions           []Standing           `json:"revisions,omitempty"`
 	Champions           []Standing           `json:"champions,omitempty"`
+	Shadow              *ShadowView          `json:"shadow"`
 }
 
 // StageInfo is how a revision stands towards one stage: passed, or its status where it
@@ -198,7 +199,7 @@ func (r *revision) addEvent(f *Fact, from bundle.Stage, by, reason string, planD
 
 // State is where a subject stands.
 func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bundle.Error) {
-	v := w.viewAt(w.AsOf(now))
+	v := viewAt(w, w.AsOf(now))
 	list, refused := v.subject(subjectType, subjectID, "")
 	if refused != nil {
 		return nil, refused
@@ -216,7 +217,7 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		Assurance: rungs[len(rungs)-1], Rungs: rungs, ChangeClass: w.changeClass(r), Stages: v.stages(r, e),
 		DeployableModes: []string{}, Suspended: r.Status == Suspended,
 		EvidenceValidUntil: timeOrNull(v.holdsUntil(r, own)),
-		OpenIncidents:      []OpenIncident{}, PolicyDigest: w.policy.Digest,
+		OpenIncidents:      []OpenIncident{}, PolicyDigest: w.policy.Digest, Shadow: v.shadow(r),
 	}
 	if subjectType == bundle.SubjectRevision || subjectType == bundle.SubjectCandidate {
 		s.CandidateID = &r.bundle.Candidate.CandidateID

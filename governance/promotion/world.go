@@ -307,6 +307,8 @@ type revision struct {
 	signed      []signature
 	approvals   []approval
 	waivers     []waiver
+	lane        lane
+	driftFrom   int // so many days were played when people resumed it last
 }
 
 // content is what a revision is, the same in each of its submissions.
@@ -314,6 +316,7 @@ type content struct {
 	id       string
 	index    int   // place among all revisions
 	seq      int64 // of the first submission
+	sealedAt time.Time
 	bundle   *Ingested
 	limits   bundle.Limits
 	runs     []policy.Run
@@ -436,10 +439,10 @@ func (r *revision) active() bool { return r.Status == Active }
 func (w *World) evidenceOf(r *revision) *policy.Evidence {
 	e := &policy.Evidence{
 		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
-		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: r.runs, Lookup: r.lookup,
+		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: lanes{w}.comparedRuns(r), Lookup: r.lookup,
 		Packers: r.packers(),
 		Strict:  w.strict(), Prospective: prospective(w), Engines: w.engines,
-		PlaneTrials: planeTrials(w, r),
+		PlaneTrials: planeTrials(w, r), Shadow: lanes{w}.shadowOf(r),
 	}
 	if e.Strict {
 		e.Verified, e.Read = r.evidence != nil, r.evidence

@@ -229,7 +229,8 @@ func (t *Tx) touch(id string, facts []promotion.Fact) {
 	t.changed[id] = true
 	for i := range facts {
 		switch facts[i].Type {
-		case promotion.IncidentOpened, promotion.RevisionSuspended, promotion.RevisionDemoted:
+		case promotion.IncidentOpened, promotion.RevisionSuspended, promotion.RevisionDemoted,
+			promotion.RevisionDrifted:
 			for _, twin := range t.s.d.twins[t.s.d.revisions[id].deployable] {
 				t.changed[twin] = true
 			}

@@ -84,6 +84,9 @@ func (l *Launcher) LaunchSplit(ctx context.Context, runID string, req runner.Sta
 	if d := split.Drive; d.Procs < 0 || d.Warmup < AllHistory {
 		return nil, fmt.Errorf("no play can be driven like %+v", d)
 	}
+	if split.Limits != nil && !split.Drive.Lockstep {
+		return nil, fmt.Errorf("limits need a play in lockstep")
+	}
 	p, err := l.resolve(ctx, runID, req, split)
 	if err != nil {
 		return nil, err
@@ -207,6 +210,14 @@ func (x *Execution) makeEngine(o *Options, p *plan, warmup int) error {
 		Symbols: p.Symbols, Lines: lines, Steps: x.data.layout.total - x.data.layout.window,
 		Window: x.data.layout.window, NoMemoryLimit: o.Many,
 	})
+	var limits *limited
+	if p.split.Limits != nil {
+		if limits, err = newLimited(*p.split.Limits, p, x.data.window.Start); err != nil {
+			lines.Close()
+			return Refuse(CodeValidationFailed, nil, "%v", err)
+		}
+		cfg.Judge = limits.judge
+	}
 	if x.engine, err = sim.NewEngine(cfg, x.rec); err != nil {
 		lines.Close()
 		return Refuse(CodeValidationFailed, nil, "%v", err)
@@ -223,6 +234,10 @@ func (x *Execution) makeEngine(o *Options, p *plan, warmup int) error {
 			stepLimit: x.stepLimit,
 			watermark: -1, before: x.engine.Digest(),
 		}
+	}
+	if limits != nil {
+		limits.Decider, limits.engine = x.decider, x.engine
+		x.decider = limits
 	}
 	x.note(p)
 	return nil

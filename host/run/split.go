@@ -10,6 +10,7 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
@@ -28,6 +29,8 @@ type Split struct {
 	WorstPrice   bool
 	// Drive is how the play is driven where that is not left to the host.
 	Drive Drive
+	// Limits hold the play to what a live run may do; nil for none. They need Drive.Lockstep.
+	Limits *risk.Limits
 	// Series keeps every point that the strategy publishes inside the window, for
 	// Execution.Published.
 	Series bool

@@ -31,7 +31,7 @@ import (
 // governanceMain makes this binary the governance command of the scripts.
 func governanceMain() {
 	os.Exit(command.Run(context.Background(), os.Args[1:], command.World{
-		Env: os.LookupEnv, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Now: time.Now, Version: "test",
+		Env: os.LookupEnv, In: os.Stdin, Out: os.Stdout, Err: os.Stderr, Now: aheadNow, Version: "test",
 	}))
 }
 
@@ -48,7 +48,7 @@ func startPlane(ts *testscript.TestScript, neg bool, args []string) {
 		}
 	}
 	cmd := exec.Command(program, append([]string{"serve", "--port", "0", "--log-level", "error"}, args...)...)
-	cmd.Dir, cmd.Env, cmd.Stderr = ts.MkAbs("."), append(os.Environ(), "HOME="+ts.MkAbs(".")), ts.Stderr()
+	cmd.Dir, cmd.Env, cmd.Stderr = ts.MkAbs("."), append(os.Environ(), "HOME="+ts.MkAbs("."), clockVariable+"="+ts.Getenv(clockVariable)), ts.Stderr()
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())

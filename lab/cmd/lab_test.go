@@ -58,6 +58,8 @@ func runScripts(t *testing.T, dir string) {
 			"between":    between,
 			"firstdiff":  firstDiff,
 			"plane":      startPlane,
+			"clock":      setClock,
+			"arrive":     arrive,
 			"keys":       makeKeys,
 			"fetch":      fetchPath,
 			"forge":      forgeBundle,

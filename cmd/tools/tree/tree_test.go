@@ -77,6 +77,7 @@ var allowed = []struct {
 	{"governance/bundle", nil},
 	{"governance/ledger", []string{"governance/bundle"}},
 	{"governance/client", []string{"governance/bundle", "governance/ledger", "host/deploy="}},
+	{"governance/shadow", []string{"governance/bundle", "governance/client=", "governance/promotion=", "host", "plugin-sdk/market"}},
 	{"governance/store", []string{"governance/bundle", "governance/ledger", "governance/promotion"}},
 
 	{"api", []string{"api", "host", "plugin-sdk", "governance/client"}},

@@ -150,56 +150,37 @@ func (p *Process) Ruined() bool { return p.ruined }
 // Days is how many days were added.
 func (p *Process) Days() int { return p.days }
 
-// Drift is a conformal test of whether days go on as they were. The zero value is of no use:
-// see [NewDrift] and [NewFillsDrift].
-type Drift struct {
-	known  []float64 // ascending
-	bets   []float64
-	wealth []float64
-}
+// Ranks are the randomised ranks of days among those before them. The zero value knows none.
+type Ranks struct{ known []float64 } // ascending
 
-// NewDrift tests daily returns against those of a reference: it grows when new days are worse.
-//
-//	D_t = mean over k = 1/8, 1/4, 1/2 of prod(1 + k (1 - 2 p_s))
-//
-// with p_s the randomised rank of x_s among the reference and the earlier days.
-func NewDrift(reference []float64) *Drift { return newDrift(reference, 1./8, 1./4, 1./2) }
-
-// NewFillsDrift tests the daily number of fills: it grows when there are other numbers than
-// before, more (k = -1/2) or fewer (k = 1/2).
-func NewFillsDrift(reference []float64) *Drift { return newDrift(reference, 1./2, -1./2) }
-
-func newDrift(reference []float64, bets ...float64) *Drift {
-	d := &Drift{bets: bets, wealth: make([]float64, len(bets))}
-	d.Restart()
+// NewRanks begins with the days of a reference.
+func NewRanks(reference []float64) *Ranks {
+	r := &Ranks{}
 	for _, x := range reference {
-		d.insert(x)
+		r.insert(x)
 	}
-	return d
+	return r
 }
 
 // Add takes the next day with a random number in [0, 1) and returns its rank p: the share of
 // known days below it, with a random part of those equal to it, itself among them. If days go
 // on as they were, p is uniform in [0, 1). A value that is no number ranks lowest.
-func (d *Drift) Add(x, random float64) (p float64) {
+func (r *Ranks) Add(x, random float64) (p float64) {
 	if math.IsNaN(x) {
 		x = math.Inf(-1)
 	}
-	below, upto := d.search(x, false), d.search(x, true)
-	p = (float64(below) + float64(random*float64(upto-below+1))) / float64(len(d.known)+1)
-	for i, k := range d.bets {
-		d.wealth[i] = min(float64(d.wealth[i]*(1+float64(k*(1-2*p)))), largest)
-	}
-	d.insert(x)
+	below, upto := r.search(x, false), r.search(x, true)
+	p = (float64(below) + float64(random*float64(upto-below+1))) / float64(len(r.known)+1)
+	r.insert(x)
 	return p
 }
 
 // search is how many known days are below x, or not above it.
-func (d *Drift) search(x float64, equal bool) int {
-	low, high := 0, len(d.known)
+func (r *Ranks) search(x float64, equal bool) int {
+	low, high := 0, len(r.known)
 	for low < high {
 		middle := (low + high) / 2
-		if d.known[middle] < x || equal && d.known[middle] == x {
+		if r.known[middle] < x || equal && r.known[middle] == x {
 			low = middle + 1
 		} else {
 			high = middle
@@ -208,11 +189,37 @@ func (d *Drift) search(x float64, equal bool) int {
 	return low
 }
 
-func (d *Drift) insert(x float64) {
-	at := d.search(x, true)
-	d.known = append(d.known, 0)
-	copy(d.known[at+1:], d.known[at:])
-	d.known[at] = x
+func (r *Ranks) insert(x float64) {
+	at := r.search(x, true)
+	r.known = append(r.known, 0)
+	copy(r.known[at+1:], r.known[at:])
+	r.known[at] = x
+}
+
+// Drift is a conformal test of whether days go on as they were, by their [Ranks]: the mean over
+// its bets k of prod(1 + k (1 - 2 p_s)). The zero value is of no use.
+type Drift struct{ bets, wealth []float64 }
+
+// NewDrift tests daily returns: it grows when new days are worse (k = 1/8, 1/4, 1/2).
+func NewDrift() *Drift { return newDrift(1./8, 1./4, 1./2) }
+
+// NewFillsDrift tests the daily number of fills: it grows when there are other numbers than
+// before, fewer (k = 1/2) or more (k = -1/2).
+func NewFillsDrift() *Drift { return newDrift(1./2, -1./2) }
+
+func newDrift(bets ...float64) *Drift {
+	d := &Drift{bets: bets, wealth: make([]float64, len(bets))}
+	for i := range d.wealth {
+		d.wealth[i] = 1
+	}
+	return d
+}
+
+// Add takes the rank of the next day.
+func (d *Drift) Add(p float64) {
+	for i, k := range d.bets {
+		d.wealth[i] = min(float64(d.wealth[i]*(1+float64(k*(1-float64(2*p))))), largest)
+	}
 }
 
 // Value is D_t: 1 at the start.
@@ -222,14 +229,6 @@ func (d *Drift) Value() float64 {
 		sum += w
 	}
 	return sum / float64(len(d.wealth))
-}
-
-// Restart sets the test to 1, as when people have looked at what it found. The days that it
-// has seen stay among the known ones.
-func (d *Drift) Restart() {
-	for i := range d.wealth {
-		d.wealth[i] = 1
-	}
 }
 
 // Uniform is a number in [0, 1) that follows from texts alone, with 53 random bits: the first 8

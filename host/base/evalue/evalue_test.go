@@ -154,23 +154,45 @@ func TestEdge(t *testing.T) {
 	}
 }
 
+// drift is a test with its ranks.
+type drift struct {
+	*evalue.Ranks
+	*evalue.Drift
+}
+
+func (d drift) Add(x, random float64) (p float64) {
+	p = d.Ranks.Add(x, random)
+	d.Drift.Add(p)
+	return p
+}
+
+func ofReturns(reference []float64) drift {
+	return drift{evalue.NewRanks(reference), evalue.NewDrift()}
+}
+
+func ofFills(reference []float64) drift {
+	return drift{evalue.NewRanks(reference), evalue.NewFillsDrift()}
+}
+
 func TestDriftByHand(t *testing.T) {
-	d := evalue.NewDrift([]float64{3, 1, 2})
+	d := ofReturns([]float64{3, 1, 2})
 	if p := d.Add(0, 0.5); p != 0.125 { // none below, one equal: itself; 0.5 of 4
 		t.Errorf("p is %v", p)
 	}
 	if p := d.Add(2, 0.5); p != (2+0.5*2)/5 { // 0 and 1 below; 2 and itself equal
 		t.Errorf("p is %v", p)
 	}
+	if p := d.Add(math.NaN(), 0.5); p != 0.5/6 {
+		t.Errorf("p is %v", p)
+	}
+	d = ofReturns(nil)
+	d.Drift.Add(0.125)
+	d.Drift.Add(0.6)
 	want := ((1+0.75/8)*(1-0.2/8) + (1+0.75/4)*(1-0.2/4) + (1+0.75/2)*(1-0.2/2)) / 3
 	if got := d.Value(); math.Abs(got-want) > 1e-15 {
 		t.Errorf("D is %v, want %v", got, want)
 	}
-	d.Restart()
-	if d.Value() != 1 {
-		t.Error("it does not begin anew")
-	}
-	f := evalue.NewFillsDrift(nil)
+	f := ofFills(nil)
 	f.Add(7, 0)
 	if f.Value() != 1 { // 1.5 and 0.5
 		t.Errorf("%v", f.Value())
@@ -186,7 +208,7 @@ func TestRanks(t *testing.T) {
 		for i := len(reference) - 1; i >= 0; i-- {
 			mapped = append(mapped, 2*reference[i])
 		}
-		a, b := evalue.NewDrift(reference), evalue.NewDrift(mapped)
+		a, b := ofReturns(reference), ofReturns(mapped)
 		for i, x := range days {
 			u := evalue.Uniform("test", string(rune(i)))
 			if p, q := a.Add(x, u), b.Add(2*x, u); p != q || p < 0 || p >= 1 {
@@ -209,9 +231,9 @@ func TestDriftIsATest(t *testing.T) {
 			for range 100 {
 				before = append(before, math.Round(10*random.NormFloat64()))
 			}
-			d := evalue.NewDrift(before)
+			d := ofReturns(before)
 			if fills {
-				d = evalue.NewFillsDrift(before)
+				d = ofFills(before)
 			}
 			for range 300 {
 				if d.Add(math.Round(mean+10*random.NormFloat64()), random.Float64()); d.Value() >= bar {

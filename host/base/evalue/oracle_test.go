@@ -8,7 +8,6 @@ import (
 	"os/exec"
 	"testing"
 
-	"github.com/assay-run/assay/host/base/evalue"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -71,7 +70,7 @@ func TestProveOracle(t *testing.T) {
 	}
 	ruined := 0
 	for i, c := range cases {
-		p, d, f := process(t, c.Bound, c.Promised...), evalue.NewDrift(c.Promised), evalue.NewFillsDrift(c.Promised)
+		p, d, f := process(t, c.Bound, c.Promised...), ofReturns(c.Promised), ofFills(c.Promised)
 		for k, x := range c.Days {
 			p.Add(x, c.Late[k])
 			d.Add(x, c.Random[k])

