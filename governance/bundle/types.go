@@ -244,9 +244,38 @@ type Split struct {
 	Metrics map[string]float64 `json:"metrics"`
 }
 
-// Trials is how many parameter settings of the family were tried.
+// Trials is what was tried on the days of the candidate, by the count of its lab.
 type Trials struct {
 	FamilyTrials int64 `json:"family_trials"`
+	// Tried lists the trials, and Looks who was shown held out candles of their markets; both
+	// are absent in bundles of earlier versions.
+	Tried []Trial `json:"tried,omitempty" max:"100000"`
+	Looks []Look  `json:"looks,omitempty" max:"100000"`
+}
+
+// Trial is one thing that was tried.
+type Trial struct {
+	// Key is equal for runs that try the same thing. ReturnsSHA256 is the hash of its daily
+	// returns, by which copies under other keys are known; "" if it has none.
+	Key           string `json:"key" is:"sha256"`
+	ReturnsSHA256 string `json:"returns_sha256,omitempty" is:"sha256"`
+	// Copies are the other keys under which the same was tried.
+	Copies []string `json:"copies,omitempty" is:"sha256" max:"100000"`
+	RunID  string   `json:"run_id" is:"id"`
+	// Candles are the SHA-256 of the datasets that it was played on, From and To their time.
+	Candles []string `json:"candles" is:"sha256" max:"1000"`
+	From    string   `json:"from" is:"time"`
+	To      string   `json:"to" is:"time"`
+	Family  bool     `json:"family"`
+}
+
+// Look is one look at held out candles, through a run or a plan.
+type Look struct {
+	Market   string `json:"market" is:"id"`
+	SourceID string `json:"source_id" is:"id"`
+	From     string `json:"from" is:"time"`
+	To       string `json:"to" is:"time"`
+	Command  string `json:"command" is:"filled"`
 }
 
 // Artifact is one file of a run.

@@ -30,7 +30,9 @@ func (w *World) applySubmission(f *Fact, b *Ingested) error {
 		if b.Candidate.Lineage.ParentRevisionID != nil {
 			r.parent = *b.Candidate.Lineage.ParentRevisionID
 		}
-		r.lookup = lookups(b, func() bundle.Limits { return r.limits })
+		r.lookup = lookups(b, func() bundle.Limits {
+			return r.limits
+		}, func() int64 { return planeTrials(w, r) })
 		w.revisions[r.id] = r
 		w.order = append(w.order, r)
 		c := b.Candidate
@@ -48,6 +50,7 @@ func (w *World) applySubmission(f *Fact, b *Ingested) error {
 		w.markDue(w.byParent[r.id])
 	}
 	w.due[r] = true
+	r.trials, r.sameCandles = w.tried.submitted(b)
 	r.verified = r.verified || slices.Contains(b.Rungs, bundle.RungVerified)
 	if len(b.Evidence) > 0 {
 		r.evidence = map[string]bundle.RunEvidence{}

@@ -17,7 +17,7 @@ func TestLookups(t *testing.T) {
 		Engine: bundle.Engine{Name: "e"}, Data: []bundle.Dataset{{Rows: 7}},
 		Trials:      &bundle.Trials{FamilyTrials: 12},
 		Limitations: []string{"x", "y"}, Extensions: json.RawMessage(`{"k":true}`),
-	}, func() bundle.Limits { return limits })
+	}, func() bundle.Limits { return limits }, func() int64 { return 0 })
 	limits.MaxDrawdown = "0.25" // known before the first look, but after the fact
 	for pointer, want := range map[string]any{
 		"/candidate/slug": "s", "/strategy/params/a~1b/~0/1": 2.5, "/strategy/symbols/0": "BTC/USDT",
@@ -40,7 +40,7 @@ func TestLookups(t *testing.T) {
 	if all, ok := look(""); !ok || len(all.(map[string]any)) != 8 {
 		t.Errorf("the whole: %v", all)
 	}
-	none := lookups(&Ingested{}, func() bundle.Limits { return limits })
+	none := lookups(&Ingested{}, func() bundle.Limits { return limits }, func() int64 { return 9 })
 	for _, pointer := range []string{"/trials/family_trials", "/known_limitations", "/extensions"} {
 		if got, ok := none(pointer); ok {
 			t.Errorf("%s where there is none: %v", pointer, got)

@@ -250,7 +250,19 @@ type FalsificationOf struct {
 type TrialNumbers struct {
 	Declared int64 `json:"declared"`
 	Counted  int64 `json:"counted"`
+	// Plane is what gates judge by: those of all submissions on the days of the bundle, whatever
+	// their owner, family and candles, up to its newest submission, and never fewer than it
+	// declares. SameCandles are those on its own candles.
+	Plane       int64 `json:"plane"`
+	SameCandles int64 `json:"same_candles"`
+	// Looks counts the looks at held out candles that the bundle lists, null if it lists no
+	// trials. Limit is what no count covers.
+	Looks *int64 `json:"looks"`
+	Limit string `json:"limit"`
 }
+
+// trialLimit is the limit of every count of trials.
+const trialLimit = "searches elsewhere and charts seen before are not in it"
 
 // Change is one value of the bundle, by its pointer, before and now; null where there is none.
 type Change struct {
@@ -265,8 +277,14 @@ var shown = []string{"test", "walk_forward", "full"}
 // numbers are those of a revision; of runs that were not read there are none.
 func (v views) numbers(r *revision) Numbers {
 	n := Numbers{Runs: []RunNumbers{}, Falsifications: []FalsificationOf{}, Changes: []Change{}}
-	if r.bundle.Trials != nil {
-		n.Trials.Declared = r.bundle.Trials.FamilyTrials
+	n.Trials = TrialNumbers{Plane: r.trials, SameCandles: r.sameCandles, Limit: trialLimit}
+	if t := r.bundle.Trials; t != nil {
+		n.Trials.Declared = t.FamilyTrials
+		n.Trials.Plane = max(r.trials, t.FamilyTrials)
+		if t.Tried != nil {
+			looks := int64(len(t.Looks))
+			n.Trials.Looks = &looks
+		}
 	}
 	if r.evidence != nil {
 		n.Trials.Counted = v.w.evidenceOf(r).Trials()
@@ -323,8 +341,12 @@ func (n *Numbers) add(run *bundle.Run, read bundle.RunEvidence) {
 // judgedParts are the parts of a bundle that say what would run and on what it was judged.
 func judgedParts(r *revision) any {
 	b := r.bundle
+	trials := b.Trials
+	if trials != nil { // the list itself would hide every other change
+		trials = &bundle.Trials{FamilyTrials: trials.FamilyTrials}
+	}
 	return treeOf(map[string]any{
-		"strategy": b.Strategy, "engine": b.Engine, "limits": r.limits, "data": b.Data, "trials": b.Trials,
+		"strategy": b.Strategy, "engine": b.Engine, "limits": r.limits, "data": b.Data, "trials": trials,
 		"owner": b.Candidate.Owner,
 	})
 }

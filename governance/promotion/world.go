@@ -53,6 +53,8 @@ type World struct {
 	byParent     map[string][]*revision
 	byDeployable map[string]*deployable
 
+	tried triedLedger
+
 	// due are the revisions with facts since they were last judged.
 	due map[*revision]bool
 }
@@ -326,6 +328,9 @@ type content struct {
 	// they were not read.
 	evidence map[string]bundle.RunEvidence
 	lookup   func(pointer string) (any, bool)
+	// trials is what the plane had counted on its days when it was last submitted, sameCandles
+	// how many of them on its own candles.
+	trials, sameCandles int64
 }
 
 // standing is where a revision stands, and how it came there.
@@ -437,9 +442,9 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: lanes{w}.comparedRuns(r), Lookup: r.lookup,
 		Packers: r.packers(),
 		Strict:  w.strict(), Prospective: prospective(w), Engines: w.engines,
-		Self:   func() policy.Member { return member(w, r) },
-		Others: func() []policy.Member { return members(w, r) },
-		Shadow: lanes{w}.shadowOf(r),
+		Self:        func() policy.Member { return member(w, r) },
+		Others:      func() []policy.Member { return members(w, r) },
+		PlaneTrials: planeTrials(w, r), Shadow: lanes{w}.shadowOf(r),
 	}
 	if e.Strict {
 		e.Verified, e.Read = r.evidence != nil, r.evidence
@@ -508,10 +513,10 @@ func (d *deployable) openCritical() bool {
 
 // lookups finds values of a bundle by pointer. The short sections that policies ask for are
 // kept once they were looked at; of all revisions the others would be much.
-func lookups(b *Ingested, limits func() bundle.Limits) func(string) (any, bool) {
+func lookups(b *Ingested, limits func() bundle.Limits, trials func() int64) func(string) (any, bool) {
 	short := map[string]func() any{
 		"limits": sync.OnceValue(func() any { return treeOf(map[string]any{"limits": limits()}) }),
-		"trials": sync.OnceValue(func() any { return treeOf(sections(b, "trials")) }),
+		"trials": func() any { return treeOf(trialsSection(b.Trials, trials())) },
 	}
 	return func(pointer string) (any, bool) {
 		first, _, _ := strings.Cut(strings.TrimPrefix(pointer, "/"), "/")
@@ -524,6 +529,14 @@ func lookups(b *Ingested, limits func() bundle.Limits) func(string) (any, bool) 
 		}
 		return policy.Find(treeOf(doc), pointer)
 	}
+}
+
+// trialsSection is the count of trials that gates look at: that of the plane where it is larger.
+func trialsSection(t *bundle.Trials, plane int64) map[string]any {
+	if t == nil {
+		return map[string]any{}
+	}
+	return map[string]any{"trials": bundle.Trials{FamilyTrials: max(t.FamilyTrials, plane)}}
 }
 
 // sections are those members of a bundle that are no facts of their own: one, or all of

@@ -82,7 +82,8 @@ func (b bench) of(d candle.Dataset) *holdout.Standing {
 func (b bench) show(id string, d candle.Dataset, shown, locked []registry.Days) {
 	b.Helper()
 	err := b.Registry.Look(b.Context(), registry.Windows{
-		ID: id, FamilyID: "f", Symbols: []string{string(d.Symbol)}, Shown: shown, Locked: locked, Command: registry.LookRun, Author: "eve",
+		ID: id, FamilyID: "f", Symbols: []string{string(d.Symbol)}, Shown: shown, Locked: locked,
+		Command: registry.LookRun, Author: "eve",
 		Data: []artifact.Dataset{{Symbol: string(d.Symbol), SHA256: d.SHA256}},
 	})
 	if err != nil {
@@ -117,7 +118,8 @@ func TestOneMarketUnderAnyName(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, s := range map[string]*market.Series{
-		"RENAMED/Q": walk(1, 0, 2400), "VOLUME/Q": volume, "TENTH/Q": touched, "PART/Q": walk(1, 300, 700), "GROWN/Q": walk(1, 0, 3000), "LONG/Q": longer,
+		"RENAMED/Q": walk(1, 0, 2400), "VOLUME/Q": volume, "TENTH/Q": touched, "PART/Q": walk(1, 300, 700),
+		"GROWN/Q": walk(1, 0, 3000), "LONG/Q": longer,
 	} {
 		if got := b.of(b.put("y", name, s)); got.Market != own.Market || got.From != own.From {
 			t.Errorf("%s is %s, held out from %s", name, got.Market, got.From)
@@ -132,7 +134,8 @@ func TestOneMarketUnderAnyName(t *testing.T) {
 		third.Close[i]++
 		third.High[i] = third.Close[i]
 	}
-	for name, s := range map[string]*market.Series{"OTHER/Q": walk(2, 0, 2400), "THIRD/Q": third, "LATER/Q": walk(1, 9000, 100)} {
+	for name, s := range map[string]*market.Series{"OTHER/Q": walk(2, 0, 2400), "THIRD/Q": third,
+		"LATER/Q": walk(1, 9000, 100)} {
 		if got := b.of(b.put("z", name, s)); got.Market == own.Market {
 			t.Errorf("%s is the same market", name)
 		}
@@ -158,14 +161,16 @@ func TestLooks(t *testing.T) {
 	b.of(d)
 	b.show("run_a", d, span(1, 1920), span(1921, 2400))
 	looks()
-	if err := b.Registry.Peek(t.Context(), registry.Peek{RunID: "run_a", FamilyID: "f", Command: "compare", Author: "eve"}); err != nil {
+	if err := b.Registry.Peek(t.Context(),
+		registry.Peek{RunID: "run_a", FamilyID: "f", Command: "compare", Author: "eve"}); err != nil {
 		t.Fatal(err)
 	}
 	looks("run_a compare")
 	b.show("run_b", renamed, span(1900, 2200), nil) // data.start was moved, under another name
 	b.show("run_b", renamed, span(1900, 2200), nil)
 	looks("run_a compare", "run_b days of a run")
-	if k := b.of(d).Looks; k[0].From != at(1920) || k[0].To != at(2400) || k[1].From != at(1920) || k[1].To != at(2200) {
+	if k := b.of(d).Looks; k[0].From != at(1920) || k[0].To != at(2400) || k[1].From != at(1920) ||
+		k[1].To != at(2200) {
 		t.Errorf("%+v", k)
 	}
 }
@@ -176,7 +181,8 @@ func TestLooksAreRecalled(t *testing.T) {
 	d := b.put("x", "A/Q", walk(1, 0, 2400))
 	b.show("run_a", d, span(1, 1900), span(1921, 2400))
 	b.show("run_b", d, span(1, 2000), nil)
-	if err := b.Registry.Peek(t.Context(), registry.Peek{RunID: "run_a", FamilyID: "f", Command: "run", Author: "eve"}); err != nil {
+	if err := b.Registry.Peek(t.Context(),
+		registry.Peek{RunID: "run_a", FamilyID: "f", Command: "run", Author: "eve"}); err != nil {
 		t.Fatal(err)
 	}
 	got := b.of(d).Looks
@@ -218,7 +224,8 @@ func TestItNeverShrinksUnseen(t *testing.T) {
 	if got := b.of(d); len(got.Looks) != 0 || got.SetBy != "eve" {
 		t.Errorf("after the move: %+v", got)
 	}
-	if err := b.Registry.Markets().Move(t.Context(), registry.Holdout{Market: b.of(d).Market, From: at(1)}, at(2100), "eve"); !errors.Is(err, registry.ErrHoldoutMoved) {
+	if err := b.Registry.Markets().Move(t.Context(), registry.Holdout{Market: b.of(d).Market, From: at(1)},
+		at(2100), "eve"); !errors.Is(err, registry.ErrHoldoutMoved) {
 		t.Error(err)
 	}
 }

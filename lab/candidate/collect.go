@@ -17,6 +17,7 @@ import (
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/lab/falsify"
 	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/lab/split"
 )
 
@@ -31,6 +32,8 @@ type item struct {
 	found *evidence.Run
 	// summary is that of a falsification, nil for others.
 	summary *falsify.Summary
+	// record are the trials that a falsification was judged among, nil where it kept none.
+	record *selection.TrialList
 }
 
 // collector finds the runs of one pack.
@@ -127,8 +130,18 @@ func (c *collector) open(row registry.Run, role bundle.Role) (*item, error) {
 	if x.request, err = request.ReadRequest(text); err != nil {
 		return nil, err
 	}
-	if m.Kind == artifact.KindFalsification {
-		x.summary, err = falsify.ReadSummary(dir)
+	if m.Kind != artifact.KindFalsification {
+		return x, nil
+	}
+	if x.summary, err = falsify.ReadSummary(dir); err != nil {
+		return nil, err
+	}
+	text, err = os.ReadFile(filepath.Join(dir, filepath.FromSlash(selection.RecordFile)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return x, nil // made before it was kept
+	}
+	if err == nil {
+		x.record, err = selection.ReadRecord(text)
 	}
 	return x, err
 }

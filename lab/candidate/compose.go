@@ -26,7 +26,8 @@ type subject struct {
 }
 
 // compose maps the evidence to the core of a bundle, without lineage.
-func compose(e *collected, s subject, ledger selection.Digest) (bundle.Bundle, error) {
+func compose(e *collected, s subject, list *selection.TrialList,
+	ledger selection.Digest) (bundle.Bundle, error) {
 	m := e.base.meta
 	extensions, err := extensionsOf(e, ledger)
 	if err != nil {
@@ -42,7 +43,7 @@ func compose(e *collected, s subject, ledger selection.Digest) (bundle.Bundle, e
 			Symbols:    m.Symbols,
 			Timeframes: []string{m.Timeframe}, Exchanges: exchanges(m.Exchange), Plugin: pluginOf(m.Plugin),
 		},
-		Engine: bundle.Engine{Name: m.Engine.Name, Version: m.Engine.Version}, Trials: trialsOf(e, ledger),
+		Engine: bundle.Engine{Name: m.Engine.Name, Version: m.Engine.Version}, Trials: trialsOf(e, list),
 		Limits: s.limits, KnownLimitations: limitations(e.base.report), Extensions: extensions,
 	}
 	if m.PlanID != nil {
@@ -119,14 +120,56 @@ func runOf(x *item) bundle.Run {
 
 // trialsOf is how many trials there were: as many as the ledger has now, and never fewer than
 // a falsification has counted.
-func trialsOf(e *collected, ledger selection.Digest) *bundle.Trials {
-	n := int64(ledger.NTrials)
-	for _, x := range e.items {
-		if f := x.found.Falsification; f != nil {
-			n = max(n, f.Trials)
+func trialsOf(e *collected, list *selection.TrialList) *bundle.Trials {
+	out := &bundle.Trials{Tried: []bundle.Trial{}}
+	known := map[string]bool{}
+	add := func(l *selection.TrialList) {
+		for i := range l.Trials {
+			if t := &l.Trials[i]; !known[t.Key] && !slices.ContainsFunc(t.Copies, func(k string) bool {
+				return known[k]
+			}) {
+				out.Tried = append(out.Tried, trialOf(t, e.base.meta.Data))
+			}
+			for _, key := range append([]string{l.Trials[i].Key}, l.Trials[i].Copies...) {
+				known[key] = true
+			}
 		}
 	}
-	return &bundle.Trials{FamilyTrials: n}
+	add(list)
+	out.FamilyTrials = int64(len(list.Trials))
+	for _, x := range e.items {
+		if x.record != nil { // of another state directory, or from before classes were joined
+			add(x.record)
+		}
+		if f := x.found.Falsification; f != nil {
+			out.FamilyTrials = max(out.FamilyTrials, f.Trials)
+		}
+	}
+	slices.SortFunc(out.Tried, func(a, b bundle.Trial) int { return strings.Compare(a.Key, b.Key) })
+	out.FamilyTrials = max(out.FamilyTrials, int64(len(out.Tried)))
+	for _, k := range list.Looks {
+		out.Looks = append(out.Looks, bundle.Look{Market: k.Market, SourceID: k.SourceID,
+			From: k.From.String(), To: k.To.String(), Command: k.Command})
+	}
+	return out
+}
+
+// trialOf is a trial of the registry; a replay was played on the candles of the judged run.
+func trialOf(t *selection.Trial, judged []artifact.Dataset) bundle.Trial {
+	data := t.Data
+	if len(data) == 0 {
+		data = judged
+	}
+	days := selection.DaysOf(data)
+	out := bundle.Trial{Key: t.Key, Copies: t.Copies, RunID: t.RunID, Candles: []string{}, Family: t.Family,
+		From: days.From.String(), To: days.To.String()}
+	for _, d := range data {
+		out.Candles = append(out.Candles, d.SHA256)
+	}
+	if t.Series != nil {
+		out.ReturnsSHA256 = digest.SHA256Hex(t.Series.Encode())
+	}
+	return out
 }
 
 func reportHash(m *artifact.Metadata) string { return fileHash(m, "report.json") }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/lab/search/selection"
 )
 
@@ -164,13 +165,22 @@ func TestCoveredSeconds(t *testing.T) {
 	}
 }
 
+// listOf is a list of so many trials.
+func listOf(n int) *selection.TrialList {
+	l := &selection.TrialList{}
+	for i := range n {
+		l.Trials = append(l.Trials, selection.Trial{Key: digest.SHA256Hex([]byte{byte(i)}), RunID: "run_a"})
+	}
+	return l
+}
+
 // The number of trials is never below what a falsification has counted, whatever the ledger
 // of another state directory says.
 func TestTrialsAreNotFewerThanCounted(t *testing.T) {
-	if got := trialsOf(gathered(), selection.Digest{NTrials: 1}).FamilyTrials; got != 4 {
+	if got := trialsOf(gathered(), listOf(1)).FamilyTrials; got != 4 {
 		t.Error(got)
 	}
-	if got := trialsOf(gathered(), selection.Digest{NTrials: 9}).FamilyTrials; got != 9 {
+	if got := trialsOf(gathered(), listOf(9)).FamilyTrials; got != 9 {
 		t.Error(got)
 	}
 }

@@ -170,7 +170,7 @@ func composed(t *testing.T, edit ...func(*collected)) bundle.Bundle {
 	}
 	b, err := compose(e,
 		subject{family: "sma-cross", owner: "olga", title: "SMA cross", description: "Trends last.",
-			limits: limits()}, ledger())
+			limits: limits()}, listOf(128), ledger())
 	if err != nil {
 		t.Fatal(err)
 	}

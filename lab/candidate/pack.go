@@ -206,7 +206,7 @@ func (p *packer) core(ctx context.Context, e *collected) (bundle.Bundle, error) 
 			return bundle.Bundle{}, err
 		}
 	}
-	return compose(e, s, ledger.Digest())
+	return compose(e, s, ledger, ledger.Digest())
 }
 
 // settle gives the core its lineage and request, and keeps it unless that was done.

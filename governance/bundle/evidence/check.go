@@ -42,7 +42,7 @@ func Check(b *bundle.Bundle, pointer func(string) string, read Reader) ([]bundle
 		case errors.Is(err, fs.ErrNotExist):
 			return nil, nil
 		case errors.As(err, &bad):
-			return nil, field.Refuse(bundle.ArtifactInvalid, c.at(i, ""), "%s", bad.Error())
+			return nil, c.invalid(i, bad)
 		case err != nil:
 			return nil, err
 		}
@@ -63,6 +63,9 @@ func Check(b *bundle.Bundle, pointer func(string) string, read Reader) ([]bundle
 	}
 	if refused := c.trials(); refused != nil {
 		return nil, refused
+	}
+	if whole, err := c.tried(sums, read); err != nil || !whole {
+		return nil, err
 	}
 	return list, nil
 }
@@ -95,6 +98,10 @@ func (c *check) files(i int, sums map[string]string, read Reader) Files {
 		}
 		return read(path, sum)
 	}
+}
+
+func (c *check) invalid(i int, bad *invalidError) *bundle.Error {
+	return field.Refuse(bundle.ArtifactInvalid, c.at(i, ""), "%s", bad.Error())
 }
 
 func (c *check) at(i int, rest string) string { return c.pointer(fmt.Sprintf("/runs/%d%s", i, rest)) }

@@ -228,8 +228,12 @@ func showNumbers(out io.Writer, n *promotion.Numbers) {
 		fmt.Fprintf(out, "falsification %s of %s: %s%s\n", f.RunID, f.BaseRunID, f.Overall, verdicts(f.Tests))
 		fmt.Fprintf(out, "  %s\n  page: %s\n", squares(f.Tests), f.Page)
 	}
-	fmt.Fprintf(out, "trials: %d declared, %d counted by the falsifications\n",
-		n.Trials.Declared, n.Trials.Counted)
+	fmt.Fprintf(out, "trials: %d declared, %d counted by the falsifications, %d by this plane on these "+
+		"days (%d on the same candles); %s\n", n.Trials.Declared, n.Trials.Counted, n.Trials.Plane,
+		n.Trials.SameCandles, n.Trials.Limit)
+	if n.Trials.Looks != nil {
+		fmt.Fprintf(out, "looks at held out candles: %d\n", *n.Trials.Looks)
+	}
 	switch {
 	case n.Since == nil:
 		fmt.Fprint(out, "no revision of this candidate was approved before\n")

@@ -378,7 +378,30 @@ func (e *Evidence) derived(run *Run, g *Gate) (float64, bool) {
 		return 0, false
 	}
 	x, ok := d.Figures[g.Metric]
+	if attack := e.Read[run.RunID].Falsification; ok && attack != nil && g.Metric == figureDSRMax {
+		x = AmongTrials(x, attack.Trials, e.PlaneTrials)
+	}
 	return x, ok
+}
+
+// figureDSRMax is the probability that a search without skill finds less.
+const figureDSRMax = "dsr_max"
+
+// AmongTrials is dsr_max of a search of counted trials where there were more: the trials that the
+// lab did not know are as many blocks of counted ones, the last one filled up, none of which
+// knows of another, so that each block multiplies it once more (Sidak 1967).
+func AmongTrials(dsr float64, counted, there int64) float64 {
+	if counted < 1 || there <= counted {
+		return dsr
+	}
+	out := 1.0
+	for base, n := dsr, (there+counted-1)/counted; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			out *= base
+		}
+		base *= base
+	}
+	return out
 }
 
 // attacked reports whether a falsification is of a baseline; without files it is unknown.

@@ -56,6 +56,9 @@ type TrialList struct {
 	Again int `json:"again"`
 	// Warnings are the trials whose files could not be used.
 	Warnings []artifact.ReportWarning `json:"warnings"`
+	// Looks are those at held out candles of the markets of the judged run, oldest first; they
+	// are no part of a record.
+	Looks []registry.Look `json:"-"`
 }
 
 // CodeTrialUnreadable is the code of a warning about a trial without usable files.
@@ -82,7 +85,8 @@ func ReadTrials(ctx context.Context, reg *registry.Registry, store *artifact.Sto
 	if err != nil {
 		return nil, err
 	}
-	l := &TrialList{TestPeeks: len(peeks), PostPeek: judged.PostPeek, Judged: -1}
+	l := &TrialList{TestPeeks: len(peeks), PostPeek: judged.PostPeek, Judged: -1,
+		Looks: book.looksAt(judged.Data)}
 	for _, c := range book.On(DaysOf(judged.Data)) {
 		l.addClass(c, judged)
 	}
