@@ -176,6 +176,11 @@ type Spec struct {
 	// MinSymbols and MaxSymbols bound the symbols of a run; 1 if zero.
 	MinSymbols, MaxSymbols int
 	Supports               Supports
+	// TrainedUntil is the last day of the data that the strategy was made with, such as
+	// 2023-06-30, or the moment at which they end, such as 2023-06-30T12:00:00.000Z: a model's
+	// training data, and the prices that its rules were found on. Results on earlier candles are
+	// no evidence. Empty: not declared.
+	TrainedUntil string
 }
 
 // Mode is a way of running a strategy.
@@ -202,6 +207,28 @@ type Supports struct {
 	Short       bool // opens short positions
 	MultiSymbol bool // trades several symbols in one run
 	ScaleFree   bool // decides the same when all prices are multiplied
+	// Calendar is what it reads off the date of a candle; the time of day is always allowed.
+	Calendar Calendar
+}
+
+// Calendar is a feature of dates that decisions depend on.
+type Calendar string
+
+// The features. Without one, a strategy decides the same on whatever day its candles are.
+const (
+	CalendarNone    Calendar = ""
+	CalendarWeekday Calendar = "weekday" // day of the week
+	CalendarDate    Calendar = "date"    // month and day of the month
+	CalendarBoth    Calendar = "both"    // both of them
+)
+
+// Valid reports whether c is one of the features.
+func (c Calendar) Valid() bool {
+	switch c {
+	case CalendarNone, CalendarWeekday, CalendarDate, CalendarBoth:
+		return true
+	}
+	return false
 }
 
 // ParamError is one bad parameter.

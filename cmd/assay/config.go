@@ -95,6 +95,8 @@ func settings() []setting {
 			parsed(deploy.ParseMode, func(c *config) *deploy.Mode { return &c.control.policy })},
 		{"control-sign-key", "SERVICE_CONTROL_SIGN_KEY", "",
 			"file of this host's private key (role host): a risk kill opens a critical incident", setSignKey},
+		{"deployment-witness-quorum", "SERVICE_DEPLOYMENT_WITNESS_QUORUM", "",
+			"how many of the witnesses must have cosigned the control plane's log (default all)", setQuorum},
 	}, tradingSettings()...)
 }
 
@@ -181,6 +183,9 @@ func readConfig(args []string, w world) (cfg config, done bool, err error) {
 	flags.StringArrayVar(&cfg.control.given, familyFlag, nil,
 		"family of a strategy at the control plane, name=family, repeatable (default the name with - for "+
 			"_) ["+familyVariable+", commas]")
+	flags.StringArrayVar(&cfg.control.witnesses, witnessFlag, nil,
+		"verifier key of a witness that must have cosigned the control plane's log, repeatable ["+
+			witnessVariable+", commas]")
 	flags.StringArrayVar(&cfg.connectors.given, endpointFlag, nil,
 		"base URL of a connector instead of its exchange's, id=url, repeatable; https unless on loopback ["+
 			endpointVariable+", commas]")

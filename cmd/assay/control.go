@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
@@ -14,12 +15,16 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/translog"
 	"github.com/assay-run/assay/host/deploy"
 )
 
 const (
 	familyFlag     = "strategy-family"
 	familyVariable = "SERVICE_STRATEGY_FAMILY"
+
+	witnessFlag     = "deployment-witness"
+	witnessVariable = "SERVICE_DEPLOYMENT_WITNESSES"
 	// defaultControlURL is where a control plane listens that was told nothing else.
 	defaultControlURL = "http://127.0.0.1:8010"
 )
@@ -32,6 +37,21 @@ type control struct {
 	policy                 deploy.Mode
 	given                  []string // values of --strategy-family
 	families               deploy.Families
+	witnesses              []string // values of --deployment-witness
+	quorum                 int
+	asked                  translog.Quorum
+}
+
+func setQuorum(c *config, v string) error {
+	if v == "" {
+		return nil
+	}
+	n, err := strconv.Atoi(v)
+	if err != nil || n < 1 {
+		return fmt.Errorf("%q is no number of witnesses: write one from 1", v)
+	}
+	c.control.quorum = n
+	return nil
 }
 
 func setControlURL(c *config, v string) (err error) {
@@ -72,6 +92,10 @@ func (c *control) complete(w world) (err error) {
 	if c.families, err = deploy.ParseFamilies(c.given); err != nil {
 		return usagef("%s: %v", source, err)
 	}
+	source = w.fillList(&c.witnesses, witnessFlag, witnessVariable)
+	if c.asked, err = translog.NewQuorum(c.witnesses, c.quorum); err != nil {
+		return usagef("%s: %v", source, err)
+	}
 	const key = "--control-key (SERVICE_CONTROL_KEY), the file of the control plane's public key"
 	switch {
 	case c.url != "" && c.key == nil:
@@ -82,6 +106,9 @@ func (c *control) complete(w world) (err error) {
 		return usagef(
 			"--deployment-policy enforce (SERVICE_DEPLOYMENT_POLICY) needs --control-url "+
 				"(SERVICE_CONTROL_URL) and %s", key)
+	case c.asked.Need > 0 && c.key == nil:
+		return usagef("--%s (%s) needs --control-url (SERVICE_CONTROL_URL) and %s: there is no log to be "+
+			"cosigned", witnessFlag, witnessVariable, key)
 	case c.signKey != nil && c.key == nil:
 		return usagef(
 			"--control-sign-key (SERVICE_CONTROL_SIGN_KEY) needs --control-url (SERVICE_CONTROL_URL) and "+
@@ -107,7 +134,8 @@ func (c *control) log(logger hclog.Logger) {
 	logger.Info("deployment policy", "deployment_policy", string(c.policy), "effective",
 		string(c.policy.Effective(c.key != nil)),
 		"control_url", c.url, "control_key", c.keyFile, "control_key_id", keyID, "strategy_families",
-		families, "control_sign_key", c.signFile)
+		families, "control_sign_key", c.signFile, "witnesses", len(c.asked.Keys),
+		"witness_quorum", c.asked.Need)
 }
 
 // openPolicy makes the deployment policy.
@@ -122,7 +150,7 @@ func (s *service) openPolicy(cfg config) (*deploy.Policy, error) {
 			return nil, err
 		}
 		s.closers = append(s.closers, func() error { p.Close(); return nil })
-		o.Source, o.Key = p, c.key
+		o.Source, o.Key, o.Witnesses = p, c.key, c.asked
 		if c.signKey != nil {
 			told, err := client.New(client.Options{URL: c.url, HTTP: &http.Client{Transport: transport},
 				Timeout: callTime})

@@ -190,7 +190,7 @@ func (s *Said) within(roles []string) bool {
 	case *Approval:
 		return slices.Contains(roles, p.Role)
 	case *Waiver:
-		return any(TrustRisk)
+		return any(TrustRisk, TrustApprover)
 	case *Drill:
 		return any(TrustOperator, TrustHost)
 	case *Incident:

@@ -90,7 +90,7 @@ func TestWhoMaySayWhat(t *testing.T) {
 	keys := []string{"lab", "replay", "risk", "approver", "operator", "host"}
 	may := map[string]string{
 		bundle.TypeBundle: "lab", bundle.TypeReplay: "lab replay", bundle.TypeApproval: "risk",
-		bundle.TypeWaiver: "risk",
+		bundle.TypeWaiver: "risk approver",
 		bundle.TypeDrill:  "operator host", bundle.TypeIncident: "lab replay risk approver operator host",
 		bundle.TypeSuspension: "lab replay risk approver operator host",
 		bundle.TypeRejection:  "risk approver operator",

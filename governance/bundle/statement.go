@@ -181,6 +181,7 @@ const (
 	TypeStageDecision = URIBase + "stage-decision/v1"
 	TypePolicy        = URIBase + "policy/v1"
 	TypeTrust         = URIBase + "trust/v1"
+	TypeRegistry      = URIBase + "registry/v1"
 )
 
 // StatementType is the type of an in-toto statement.
@@ -278,8 +279,23 @@ func (f *Falsification) Failed() []string {
 	return list
 }
 
-// TestGate is the class of those tests of a falsification that refute.
-const TestGate = "G"
+// Warned are the tests that warn, in their order: of class W also those that failed.
+func (f *Falsification) Warned() []string {
+	var list []string
+	for _, t := range f.Tests {
+		if t.Class != testDescription && (t.Verdict == "warn" || t.Class != TestGate && t.Verdict == "fail") {
+			list = append(list, t.ID)
+		}
+	}
+	return list
+}
+
+// TestGate is the class of those tests of a falsification that refute, testDescription that
+// of those that count for nothing.
+const (
+	TestGate        = "G"
+	testDescription = "D"
+)
 
 // TestVerdict is the verdict of one test of a falsification.
 type TestVerdict struct {

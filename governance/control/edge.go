@@ -58,6 +58,7 @@ func (p *Plane) routes(metrics handle) []edge.Route {
 		get("/shadow-work", p.getShadowWork),
 		get("/health", p.getHealth),
 		get("/checkpoint", p.getCheckpoint),
+		get("/log/consistency", p.getConsistency),
 		get("/trust/trusted_root.json", p.getTrustedRoot),
 		get("/trust/governance.pub", p.getStatementKey),
 		get("/trust/log.vkey", p.getLogKey),

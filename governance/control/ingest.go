@@ -81,6 +81,7 @@ func (s *submission) take(r *request) (*edge.Answer, error) {
 			return nil, err
 		}
 	}
+	p.wake()
 	p.opts.At.Reach("ingest.written")
 	return s.receipt(r, out)
 }

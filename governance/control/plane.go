@@ -24,6 +24,7 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/governance/witness"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/exposition"
 	"github.com/assay-run/assay/host/base/failpoint"
@@ -38,6 +39,8 @@ type Options struct {
 	Hosts  []string
 	Now    func() time.Time
 	Logger hclog.Logger
+	// Witnesses are asked to cosign each checkpoint; nil for none.
+	Witnesses *witness.Witnesses
 	// At is called where an ingest has come to; tests end the process there. It may be nil.
 	At failpoint.Hook
 }
@@ -48,15 +51,17 @@ type Plane struct {
 	store *store.Store
 
 	mu         sync.Mutex
-	registries map[string]issued // by family
+	registries map[string]*issued // by family
 
+	grown   chan struct{} // the log has grown
 	bodies  bodies
 	ingests [ingestOutcomes]atomic.Int64
 }
 
 // New makes a plane. The store stays its caller's to close.
 func New(opts Options) *Plane {
-	return &Plane{opts: opts, store: opts.Store, registries: map[string]issued{}}
+	return &Plane{opts: opts, store: opts.Store, registries: map[string]*issued{},
+		grown: make(chan struct{}, 1)}
 }
 
 // Handler is the plane's edge with everything behind it.
@@ -70,6 +75,13 @@ func (p *Plane) Serve(ctx context.Context, ln net.Listener) error {
 	server := edge.NewServer(p.Handler(), p.opts.Logger.Named("http"))
 	ended := make(chan error, 1)
 	go func() { ended <- server.Serve(ln) }()
+	if p.opts.Witnesses != nil {
+		asking, stop := context.WithCancel(ctx)
+		var asked sync.WaitGroup
+		asked.Go(func() { p.followGrowth(asking) })
+		defer asked.Wait()
+		defer stop()
+	}
 	select {
 	case err := <-ended:
 		return err

@@ -177,6 +177,23 @@ func (v View) Inclusion(index int64) ([]tlog.Hash, error) {
 	return v.tree.Inclusion(index, v.Head.Size)
 }
 
+// Root is the root of the first size entries.
+func (v View) Root(size int64) (tlog.Hash, error) { return v.tree.Root(size) }
+
+// InclusionAt is the proof that the entry of this index is in the tree of the first size entries.
+func (v View) InclusionAt(index, size int64) ([]tlog.Hash, error) {
+	return v.tree.Inclusion(index, size)
+}
+
+// ConsistencyAt is the proof that the tree of size leaves continues the one of old leaves. There is nothing
+// to prove about an empty tree, an equal one, and one that is longer than the view.
+func (v View) ConsistencyAt(old, size int64) ([]tlog.Hash, error) {
+	if old == 0 || old >= size {
+		return nil, nil
+	}
+	return v.tree.Consistency(old, size)
+}
+
 // Consistency is the proof that the view continues the log of old leaves.
 func (v View) Consistency(old int64) ([]tlog.Hash, error) {
 	return v.tree.Consistency(old, v.Head.Size)
@@ -265,6 +282,12 @@ func EntryOf(env dsse.Envelope) (Entry, error) {
 		return Entry{}, fmt.Errorf("sig: %w", err)
 	}
 	return Entry{PayloadType: env.PayloadType, Payload: payload, Signature: sig}, nil
+}
+
+// DSSE is the entry as an envelope.
+func (e Entry) DSSE() dsse.Envelope {
+	return dsse.Envelope{Payload: encode64(e.Payload), PayloadType: e.PayloadType,
+		Signatures: []dsse.Signature{{Sig: encode64(e.Signature)}}}
 }
 
 // Digest is the SHA-256 of the entry's PAE.

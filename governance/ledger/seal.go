@@ -195,7 +195,7 @@ func (s *Sigstore) CheckCheckpoint(logs ...TrustedLog) (*Checkpoint, *TrustedLog
 		return nil, nil, err
 	}
 	entry := s.Material.Entries[0]
-	head, log, err := openTrusted(entry.Proof.Checkpoint.Envelope, logs)
+	head, log, err := OpenTrusted(entry.Proof.Checkpoint.Envelope, logs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -212,8 +212,8 @@ func (s *Sigstore) CheckCheckpoint(logs ...TrustedLog) (*Checkpoint, *TrustedLog
 	return head, log, nil
 }
 
-// openTrusted opens a note with the first trusted log key that signed it.
-func openTrusted(noteText string, logs []TrustedLog) (*Checkpoint, *TrustedLog, error) {
+// OpenTrusted opens a note with the first trusted log key that signed it.
+func OpenTrusted(noteText string, logs []TrustedLog) (*Checkpoint, *TrustedLog, error) {
 	claimed, err := translog.PeekCheckpoint(noteText)
 	if err != nil {
 		return nil, nil, err
@@ -258,7 +258,7 @@ func (s *Sigstore) CheckProof(text string, key *Key, head *Checkpoint, logs ...T
 	if err := differ("tlog-proof index", fmt.Sprint(c.index), fmt.Sprint(p.Index)); err != nil {
 		return err
 	}
-	own, _, err := openTrusted(p.Note, logs)
+	own, _, err := OpenTrusted(p.Note, logs)
 	if err != nil {
 		return err
 	}
@@ -400,6 +400,14 @@ func ParseSigstore(text []byte) (*Sigstore, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// Note is the checkpoint that the bundle carries, unread.
+func (s *Sigstore) Note() string {
+	if len(s.Material.Entries) == 0 {
+		return ""
+	}
+	return s.Material.Entries[0].Proof.Checkpoint.Envelope
 }
 
 // Canonical is the bundle's canonical JSON.

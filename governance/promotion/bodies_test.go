@@ -352,7 +352,7 @@ func TestAPolicyThatIsLoadedJudgesAgain(t *testing.T) {
 	p := trusted(t)
 	id := p.submit(p.good())
 	p.stands(id, "paper/active")
-	text := strings.Replace(string(policy.Default().Text),
+	text := strings.Replace(string(policy.First().Text),
 		`"metric":"total_trades","op":">=","roles":["baseline"],"value":30`,
 		`"metric":"total_trades","op":">=","roles":["baseline"],"value":3000`, 1)
 	p.text(bundle.TypePolicy, 2, []byte(strings.Replace(text, `"version":1`, `"version":2`, 1)))

@@ -18,7 +18,7 @@ type Entry struct {
 	// Subject are the files that the statement is about: of a seal the bundle, then its
 	// verified artifacts; of attestations and decisions the revision; else none.
 	Subject []bundle.Subject
-	// Predicate is *LogStart, *Seal, *Recorded, *StageDecision or *Text, by Type.
+	// Predicate is *LogStart, *Seal, *Recorded, *StageDecision, *LoadedText or *RegistryIssued, by Type.
 	Predicate any
 	// Document is the bundle that a Seal accepts; it need not be given with other
 	// entries, nor with a seal's parts behind the first.
@@ -59,6 +59,8 @@ func (e *Entry) Stamp() string {
 	case *StageDecision:
 		return p.EvaluatedAt
 	case *LoadedText:
+		return p.RecordedAt
+	case *RegistryIssued:
 		return p.RecordedAt
 	}
 	return ""
@@ -131,6 +133,7 @@ var predicates = map[string]func() any{
 	bundle.TypeStageDecision: func() any { return &StageDecision{} },
 	bundle.TypePolicy:        func() any { return &LoadedText{} },
 	bundle.TypeTrust:         func() any { return &LoadedText{} },
+	bundle.TypeRegistry:      func() any { return &RegistryIssued{} },
 }
 
 // Check implements [field.Checker].
@@ -157,6 +160,11 @@ func (d *StageDecision) Check(o field.Object) {
 func (t *LoadedText) Check(o field.Object) {
 	if bundle.DigestPrefix+digest.SHA256Hex([]byte(t.Text)) != t.Digest {
 		o.Fail(field.InvalidDigest, "digest", "is not that of the text")
+	}
+	for i, sum := range t.Engines {
+		if !field.IsSHA256(sum) {
+			o.FailAt(field.InvalidDigest, fmt.Sprintf("engines/%d", i), "must be a SHA-256")
+		}
 	}
 }
 
@@ -239,16 +247,24 @@ const (
 // Rules is, of a policy, the version of the rules by which gates are judged from here on; 0
 // stands for the first.
 type LoadedText struct {
-	Digest     string `json:"digest" is:"digest"`
-	Version    int64  `json:"version"`
-	Text       string `json:"text" is:"free"`
-	Rules      int64  `json:"rules,omitempty" min:"2" max:"2"`
-	RecordedAt string `json:"recorded_at" is:"time"`
+	Digest  string `json:"digest" is:"digest"`
+	Version int64  `json:"version"`
+	Text    string `json:"text" is:"free"`
+	Rules   int64  `json:"rules,omitempty" min:"2" max:"3"`
+	// Engines are, of a policy, programs whose runs the plane takes from here on besides those
+	// that it has taken before, by SHA-256.
+	Engines    []string `json:"engines,omitempty" max:"100"`
+	RecordedAt string   `json:"recorded_at" is:"time"`
 }
 
 // RulesVerified is the version of the rules under which a gate judges only what the plane has
 // worked out of files that it has read. Before it gates believed what a bundle declares.
 const RulesVerified = 2
+
+// RulesProspective is the version of the rules under which a replay carries the numbers that are
+// derived from daily results, a gate may ask several roles for its waivers, and a program that
+// trades the same takes over a stage for real money only when a person agrees. It is the newest.
+const RulesProspective = 3
 
 // Status is how a revision stands in its stage.
 type Status string

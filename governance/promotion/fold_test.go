@@ -166,7 +166,7 @@ func TestAStopThatKillsGoesOnKilling(t *testing.T) {
 func careful(t *testing.T, paper string) []byte {
 	t.Helper()
 	var doc map[string]any
-	if err := json.Unmarshal(policy.Default().Text, &doc); err != nil {
+	if err := json.Unmarshal(policy.First().Text, &doc); err != nil {
 		t.Fatal(err)
 	}
 	var stage any

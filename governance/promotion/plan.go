@@ -48,18 +48,22 @@ type PolicyName struct {
 
 // PlanGate is one gate of a plan. Times are RFC 3339.
 type PlanGate struct {
-	GateID       string         `json:"gate_id"`
-	Kind         string         `json:"kind"`
-	Required     bool           `json:"required"`
-	Verdict      policy.Verdict `json:"verdict"`
-	Observed     any            `json:"observed"`
-	Op           *string        `json:"op"`
-	Threshold    any            `json:"threshold"`
-	ValidUntil   *string        `json:"valid_until"`
-	Evidence     []Evidence     `json:"evidence"`
-	Reason       string         `json:"reason"`
-	Refs         []string       `json:"refs"`
-	ExperimentID *string        `json:"experiment_id"` // null where nothing is missing
+	GateID     string         `json:"gate_id"`
+	Kind       string         `json:"kind"`
+	Required   bool           `json:"required"`
+	Verdict    policy.Verdict `json:"verdict"`
+	Observed   any            `json:"observed"`
+	Op         *string        `json:"op"`
+	Threshold  any            `json:"threshold"`
+	ValidUntil *string        `json:"valid_until"`
+	Evidence   []Evidence     `json:"evidence"`
+	Reason     string         `json:"reason"`
+	// Why is the policy's reason for the gate and its bound, "" where it gives none; WaivableBy
+	// are the roles that can waive it together, none where it cannot be waived.
+	Why          string   `json:"why"`
+	WaivableBy   []string `json:"waivable_by"`
+	Refs         []string `json:"refs"`
+	ExperimentID *string  `json:"experiment_id"` // null where nothing is missing
 }
 
 // Evidence is one piece of evidence of a gate.
@@ -142,8 +146,11 @@ func planGate(r *revision, stage bundle.Stage, g *policy.Gate, result *policy.Re
 		GateID: g.ID, Kind: g.Kind, Required: true, Verdict: result.Verdict, Observed: result.Observed,
 		Op:        orNull(result.Op),
 		Threshold: result.Threshold, ValidUntil: timeOrNull(result.ValidUntil), Evidence: []Evidence{},
-		Reason: result.Reason,
-		Refs:   append([]string{}, g.Refs...),
+		Reason: result.Reason, Why: g.Reason, WaivableBy: []string{},
+		Refs: append([]string{}, g.Refs...),
+	}
+	if g.Waivable() {
+		p.WaivableBy = append(p.WaivableBy, g.Waivers()...)
 	}
 	for _, piece := range result.Evidence {
 		p.Evidence = append(p.Evidence, Evidence{piece.Seq, orNull(piece.RunID), piece.SHA256})
@@ -204,6 +211,8 @@ type RunNumbers struct {
 	Role        bundle.Role    `json:"role"`
 	CompletedAt string         `json:"completed_at"`
 	Splits      []SplitNumbers `json:"splits"`
+	// Derived are the numbers that the plane has worked out of the daily results.
+	Derived map[string]float64 `json:"derived"`
 }
 
 // SplitNumbers are four numbers of a split, null where one is undefined.
@@ -216,10 +225,13 @@ type SplitNumbers struct {
 	TotalTrades *float64 `json:"total_trades"`
 }
 
-// FalsificationOf is a falsification with its run.
+// FalsificationOf is a falsification with its run; Page is its page below the state directory
+// of whoever has made it.
 type FalsificationOf struct {
 	RunID string `json:"run_id"`
+	Page  string `json:"page"`
 	bundle.Falsification
+	Derived map[string]float64 `json:"derived"`
 }
 
 // TrialNumbers are how many trials the bundle declares, and how many its falsifications have
@@ -248,7 +260,7 @@ func (v views) numbers(r *revision) Numbers {
 	if r.evidence != nil {
 		n.Trials.Counted = v.w.evidenceOf(r).Trials()
 		for i := range r.runs {
-			n.add(&r.runs[i].Run, r.evidence[r.runs[i].RunID].Falsification)
+			n.add(&r.runs[i].Run, r.evidence[r.runs[i].RunID])
 		}
 	}
 	var last *revision
@@ -264,13 +276,20 @@ func (v views) numbers(r *revision) Numbers {
 	return n
 }
 
-func (n *Numbers) add(run *bundle.Run, attack *bundle.Falsification) {
-	if attack != nil {
-		n.Falsifications = append(n.Falsifications, FalsificationOf{run.RunID, *attack})
+func (n *Numbers) add(run *bundle.Run, read bundle.RunEvidence) {
+	derived := map[string]float64{}
+	if read.Derived != nil {
+		maps.Copy(derived, read.Derived.Figures)
+	}
+	if read.Falsification != nil {
+		n.Falsifications = append(n.Falsifications, FalsificationOf{
+			run.RunID, "runs/" + run.RunID + "/falsify/summary.html", *read.Falsification, derived,
+		})
 		return
 	}
 	one := RunNumbers{
 		RunID: run.RunID, Role: run.Role, CompletedAt: run.CompletedAt, Splits: []SplitNumbers{},
+		Derived: derived,
 	}
 	for _, s := range run.Splits {
 		if !slices.Contains(shown, s.Kind) {

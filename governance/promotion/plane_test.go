@@ -84,11 +84,13 @@ func strict(t tb) *plane {
 }
 
 // adopt is the start of a program that knows the rules of what was read.
-func (p *plane) adopt() {
+func (p *plane) adopt() { p.adoptRules(promotion.RulesVerified) }
+
+func (p *plane) adoptRules(rules int64) {
 	p.t.Helper()
-	def := policy.Default()
+	def := policy.First()
 	p.append(&promotion.Entry{Type: bundle.TypePolicy, Predicate: &promotion.LoadedText{
-		Digest: def.Digest, Version: def.Version, Text: string(def.Text), Rules: promotion.RulesVerified,
+		Digest: def.Digest, Version: def.Version, Text: string(def.Text), Rules: rules,
 		RecordedAt: p.stamp(),
 	}})
 	p.reads = true

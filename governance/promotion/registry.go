@@ -11,6 +11,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/field"
+	"github.com/assay-run/assay/host/base/translog"
 	"github.com/assay-run/assay/host/deploy"
 )
 
@@ -32,8 +33,41 @@ type Registry struct {
 	IssuedAt  string          `json:"issued_at"`
 	ExpiresAt string          `json:"expires_at"`
 	Entries   []RegistryEntry `json:"entries"`
-	// Attestation is the signature over Payload.
+	// Log names the log that has the registry as an entry, nil in registries of earlier versions.
+	Log *deploy.LogName `json:"log,omitempty"`
+	// Attestation is the signature over Payload, Proof shows that the log has it.
 	Attestation *dsse.Envelope `json:"attestation,omitempty"`
+	Proof       *deploy.Proof  `json:"log_proof,omitempty"`
+}
+
+// RegistryIssued is the predicate registry/v1: a registry was signed. Its subject is the signed payload.
+// The entry's place is one below RegistryVersion. It changes nothing that the log comes to.
+type RegistryIssued struct {
+	FamilyID        string `json:"family_id" is:"id"`
+	RegistryVersion int64  `json:"registry_version" min:"1"`
+	IssuedAt        string `json:"issued_at" is:"time"`
+	ExpiresAt       string `json:"expires_at" is:"time"`
+	RecordedAt      string `json:"recorded_at" is:"time"`
+}
+
+// Check implements [field.Checker].
+func (r *RegistryIssued) Check(o field.Object) {
+	from, _ := field.ParseTime(r.IssuedAt)
+	if to, _ := field.ParseTime(r.ExpiresAt); !to.After(from) {
+		o.Fail(field.InvalidTimestamp, "expires_at", "is not after issued_at")
+	}
+}
+
+// Issued is the entry of the log about the registry, which takes the place Version-1.
+func (r *Registry) Issued(recordedAt string) (*Entry, error) {
+	payload, err := r.Payload()
+	if err != nil {
+		return nil, err
+	}
+	return &Entry{Type: bundle.TypeRegistry,
+		Subject: []bundle.Subject{bundle.FileSubject(deploy.SubjectRegistry, digest.SHA256Hex(payload))},
+		Predicate: &RegistryIssued{FamilyID: r.FamilyID, RegistryVersion: r.Version, IssuedAt: r.IssuedAt,
+			ExpiresAt: r.ExpiresAt, RecordedAt: recordedAt}}, nil
 }
 
 // RegistryEntry is one deployable_id that ever reached paper. Only status active lets it
@@ -64,8 +98,25 @@ type RegistryEntry struct {
 // Payload is what is signed: the canonical JSON of the registry without its attestation.
 func (r *Registry) Payload() ([]byte, error) {
 	bare := *r
-	bare.Attestation = nil
+	bare.Attestation, bare.Proof = nil, nil
 	return digest.JCS(bare)
+}
+
+// NameLog names the log that is to have the registry as an entry.
+func (r *Registry) NameLog(key translog.LogKey) {
+	r.Log = &deploy.LogName{Origin: key.Origin, Key: key.VKey()}
+}
+
+// WithProof is the registry as it is answered: with the entry about it, the proof that the log has that,
+// and the proof that the log continues an older checkpoint.
+func (r *Registry) WithProof(entry dsse.Envelope, in translog.Proof, since translog.Extension) *Registry {
+	proven := *r
+	proven.Proof = &deploy.Proof{Entry: entry, TlogProof: in.Format(), From: since.Old,
+		Consistency: []string{}}
+	for _, h := range since.Hashes {
+		proven.Proof.Consistency = append(proven.Proof.Consistency, h.String())
+	}
+	return &proven
 }
 
 // Registry is the registry of a family at the moment it is issued. Its version is the

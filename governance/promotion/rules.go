@@ -65,7 +65,8 @@ func (w *World) NextFor(revision string, now time.Time) (Decision, bool) {
 // transitions are the machine's rows of the table of transitions; the first that applies is the
 // decision.
 var transitions = []func(rules, *revision) (StageDecision, bool){
-	rules.placeNew, rules.supersede, rules.reopen, rules.resume, rules.drifted, rules.demote, rules.promote,
+	rules.placeNew, rules.supersede, rules.reopen, rules.resume, rules.drifted, rules.demote, rules.takeOver,
+	rules.promote,
 }
 
 func (rs rules) nextDecision(r *revision) (Decision, bool) {
@@ -98,7 +99,7 @@ func (rs rules) placeNew(r *revision) (StageDecision, bool) {
 	if !r.fresh {
 		return StageDecision{}, false
 	}
-	if p, ok := rs.w.revisions[r.parent]; ok && rs.mayInherit(r, p) {
+	if p, ok := rs.w.revisions[r.parent]; ok && rs.mayInherit(r, p) && !rs.inheritsByApproval(r, p) {
 		status := p.Status
 		if r.Status == Suspended {
 			status = Suspended
@@ -291,49 +292,6 @@ func (rs rules) gatesOf(stage bundle.Stage) []policy.Gate {
 		})
 	}
 	return append(more, own...)
-}
-
-// applyWaiver lets a gate that does not pass be, while a waiver for it counts: that which lasts
-// longest. When that has run out the gate is expired since then, unless it fails by what
-// has come to light after the waiver was given.
-func (rs rules) applyWaiver(r *revision, stage bundle.Stage, g *policy.Gate,
-	result policy.Result) policy.Result {
-	if result.Verdict == policy.Pass || result.Verdict == policy.NotApplicable || !g.Waivable() {
-		return result
-	}
-	var best *waiver
-	for i := range r.waivers {
-		x := &r.waivers[i]
-		trusted := rs.w.signatureCounts(x.By, bundle.TrustRisk)
-		if x.Stage != stage || x.GateID != g.ID || !trusted || r.excludes(x.Principal) {
-			continue
-		}
-		if best == nil || x.expires.After(best.expires) || x.expires.Equal(best.expires) &&
-			x.PAESHA256 < best.PAESHA256 {
-			best = x
-		}
-	}
-	if best == nil {
-		return result
-	}
-	if !rs.at.Before(best.expires) {
-		return ranOut(result, best)
-	}
-	result.Verdict, result.ValidUntil, result.Blame = policy.Waived, best.expires, ""
-	result.Evidence = append(result.Evidence, policy.Piece{Seq: best.seq, SHA256: best.PAESHA256})
-	result.Reason = "waived by " + best.Principal + ": " + best.Reason + " (" + result.Reason + ")"
-	return result
-}
-
-func ranOut(result policy.Result, x *waiver) policy.Result {
-	result.ValidUntil = x.expires
-	news := func(p policy.Piece) bool { return p.Seq > x.seq }
-	if result.Verdict == policy.Fail && slices.ContainsFunc(result.Evidence, news) {
-		return result
-	}
-	result.Verdict = policy.Expired
-	result.Reason = "the waiver of " + x.Principal + " has run out: " + result.Reason
-	return result
 }
 
 // planDigest is the plan_digest of a plan.

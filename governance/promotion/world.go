@@ -40,8 +40,10 @@ type World struct {
 	policy *policy.Policy
 	trust  *bundle.Trust // nil: open mode
 	rules  int64         // of judging, see RulesVerified
-	seq    int64         // of the newest entry, -1 for none
-	at     time.Time     // of the newest entry
+	// engines are the programs whose runs count, by the order of the log.
+	engines []string
+	seq     int64     // of the newest entry, -1 for none
+	at      time.Time // of the newest entry
 
 	revisions    map[string]*revision
 	order        []*revision // by first submission
@@ -92,10 +94,10 @@ func (s *said) after(o *said) bool {
 
 func (i *incident) open() bool { return i.opened != nil && i.opened.after(i.closed) }
 
-// New is the world of an empty log, under the policy that is built in, in open mode.
+// New is the world of an empty log, under the first policy that was built in, in open mode.
 func New() *World {
 	return &World{
-		policy: policy.Default(), seq: -1,
+		policy: policy.First(), seq: -1,
 		revisions: map[string]*revision{}, byCandidate: map[string][]*revision{},
 		byFamily:   map[string][]*revision{},
 		byStrategy: map[string][]*revision{}, byParent: map[string][]*revision{},
@@ -107,11 +109,21 @@ func New() *World {
 // Policy is the policy in force.
 func (w *World) Policy() *policy.Policy { return w.policy }
 
+// Seq is the place of the newest entry that has come to something, -1 for none. Registries that were
+// issued come to nothing.
+func (w *World) Seq() int64 { return w.seq }
+
 // Rules is the version of the rules by which gates are judged, see RulesVerified.
 func (w *World) Rules() int64 { return w.rules }
 
 // strict reports whether gates judge only what the plane has worked out itself.
 func (w *World) strict() bool { return w.rules >= RulesVerified }
+
+// prospective reports whether the rules of RulesProspective hold.
+func prospective(w *World) bool { return w.rules >= RulesProspective }
+
+// Engines are the programs whose runs count, by SHA-256.
+func (w *World) Engines() []string { return slices.Clone(w.engines) }
 
 // Trust is the trust.json in force, nil in open mode.
 func (w *World) Trust() *bundle.Trust { return w.trust }
@@ -165,6 +177,9 @@ func (w *World) loadText(kind FactType, t *LoadedText) error {
 			return err
 		}
 		w.policy, w.rules = p, max(w.rules, t.Rules)
+		for _, sum := range t.Engines {
+			w.engines = appendNew(w.engines, sum)
+		}
 	}
 	for _, r := range w.order {
 		w.due[r] = true
@@ -421,8 +436,8 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: lanes{w}.comparedRuns(r), Lookup: r.lookup,
 		Packers: r.packers(),
-		Strict:  w.strict(),
-		Shadow:  lanes{w}.shadowOf(r),
+		Strict:  w.strict(), Prospective: prospective(w), Engines: w.engines,
+		Shadow: lanes{w}.shadowOf(r),
 	}
 	if e.Strict {
 		e.Verified, e.Read = r.evidence != nil, r.evidence

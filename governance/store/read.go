@@ -94,6 +94,12 @@ func (s *Store) Bundle(ctx context.Context, revision string) (body []byte, err e
 	return body, err
 }
 
+// Note is the signed checkpoint of a size. The error is ErrNotFound where none was made.
+func (s *Store) Note(ctx context.Context, size int64) (note string, err error) {
+	err = s.one(ctx, []any{&note}, `SELECT note FROM checkpoints WHERE size = ?`, size)
+	return note, err
+}
+
 // Started is when the log began, RFC 3339.
 func (s *Store) Started(ctx context.Context) (at string, err error) {
 	err = s.one(ctx, []any{&at}, `SELECT recorded_at FROM ledger WHERE seq = 0`)

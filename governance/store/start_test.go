@@ -13,6 +13,7 @@ import (
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
 )
 
@@ -62,7 +63,7 @@ func TestDatabaseGone(t *testing.T) {
 	if _, err := s.Update(t.Context(), func(*store.Tx) error { return nil }); !errors.As(err, &refused) {
 		t.Errorf("a write: %v", err)
 	}
-	if err := s.Reconfigure(t.Context(), nil, planetest.Trust(2)); !errors.As(err, &refused) {
+	if err := s.Reconfigure(t.Context(), policy.First(), planetest.Trust(2)); !errors.As(err, &refused) {
 		t.Errorf("a SIGHUP: %v", err)
 	}
 }
@@ -104,15 +105,15 @@ func TestTrustIsNotForgotten(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Reconfigure(t.Context(), nil, nil); err != nil {
+	if err := s.Reconfigure(t.Context(), policy.First(), nil); err != nil {
 		t.Errorf("open mode again: %v", err)
 	}
-	if err := s.Reconfigure(t.Context(), nil, planetest.Trust(1)); err != nil {
+	if err := s.Reconfigure(t.Context(), policy.First(), planetest.Trust(1)); err != nil {
 		t.Fatal(err)
 	}
 	var config *store.ConfigError
 	size := s.Size()
-	if err := s.Reconfigure(t.Context(), nil, nil); !errors.As(err, &config) || s.Size() != size {
+	if err := s.Reconfigure(t.Context(), policy.First(), nil); !errors.As(err, &config) || s.Size() != size {
 		t.Errorf("back to open mode: %v", err)
 	}
 	if err := s.Look(func(w *promotion.World, _ ledger.View) error {

@@ -23,6 +23,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -89,7 +90,9 @@ type Options struct {
 	// trust.json, nil for open mode.
 	Policy *policy.Policy
 	Trust  *bundle.Trust
-	Now    func() time.Time
+	// Engines are the SHA-256 of programs whose runs count besides those that the log has.
+	Engines []string
+	Now     func() time.Time
 	// At is called where a write has come to; tests end the process there. It may be nil.
 	At failpoint.Hook
 }
@@ -240,7 +243,7 @@ func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Tru
 		} else if err := follows(tx.World(), p, t); err != nil {
 			return err
 		}
-		if first || tx.World().Policy().Digest != p.Digest || tx.World().Rules() < promotion.RulesVerified {
+		if first || tx.World().Policy().Digest != p.Digest || s.learns(tx.World()) {
 			if err := tx.text(bundle.TypePolicy, p.Digest, p.Version, p.Text); err != nil {
 				return err
 			}
@@ -255,6 +258,16 @@ func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Tru
 		return tx.text(bundle.TypeTrust, t.Digest(), t.Version, text)
 	})
 	return err
+}
+
+// learns reports whether this program judges by newer rules than the log, or was given programs
+// that the log does not list.
+func (s *Store) learns(w *promotion.World) bool {
+	known := w.Engines()
+	return w.Rules() < promotion.RulesProspective ||
+		slices.ContainsFunc(s.opts.Engines, func(sum string) bool {
+			return !slices.Contains(known, sum)
+		})
 }
 
 // follows reports why policy and trust may not follow those in force: whoever can write the
@@ -294,7 +307,7 @@ func (t *Tx) start() error {
 func (t *Tx) text(kind, digest string, version int64, text []byte) error {
 	said := &promotion.LoadedText{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}
 	if kind == bundle.TypePolicy {
-		said.Rules = promotion.RulesVerified
+		said.Rules, said.Engines = promotion.RulesProspective, t.s.opts.Engines
 	}
 	_, err := t.Append(&promotion.Entry{Type: kind, Predicate: said})
 	return err

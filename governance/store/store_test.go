@@ -56,6 +56,9 @@ func edit(t *testing.T, dir string, queries ...string) {
 }
 
 func open(dir string, o store.Options) (*store.Store, error) {
+	if o.Policy == nil {
+		o.Policy = policy.First()
+	}
 	o.Dir = dir
 	if o.Now == nil {
 		o.Now = func() time.Time { return planetest.Start }
@@ -259,13 +262,13 @@ func TestConfiguration(t *testing.T) {
 
 func mustPolicy(t *testing.T, version int, old, with string) *policy.Policy {
 	t.Helper()
-	text := strings.Replace(string(policy.Default().Text), old, with, 1)
+	text := strings.Replace(string(policy.First().Text), old, with, 1)
 	text = strings.Replace(text, `"version":1`, fmt.Sprintf(`"version":%d`, version), 1)
 	p, err := policy.Parse([]byte(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if p.Digest == policy.Default().Digest {
+	if p.Digest == policy.First().Digest {
 		t.Fatal("the policy has not changed")
 	}
 	return p

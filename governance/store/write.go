@@ -81,7 +81,7 @@ func (s *Store) perform(ctx context.Context, t *Tx, f func(*Tx) error) error {
 	if len(t.entries) == 0 {
 		return nil
 	}
-	if err := t.decide(); err != nil {
+	if err := t.Settle(); err != nil {
 		return err
 	}
 	s.opts.At.Reach("update.decided")
@@ -238,8 +238,8 @@ func (t *Tx) touch(id string, facts []promotion.Fact) {
 	}
 }
 
-// decide logs what the machine decides until it has nothing more to decide.
-func (t *Tx) decide() error {
+// Settle logs what the machine decides until it has nothing more to decide. Every write ends with it.
+func (t *Tx) Settle() error {
 	for {
 		d, ok := t.World().Next(t.now)
 		if !ok {

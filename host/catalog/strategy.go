@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/proc/sandbox"
+	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
@@ -42,7 +43,10 @@ type Strategy struct {
 	Modes           []string `json:"modes"`
 	Timeframes      []string `json:"timeframes"` // null: every one
 	SymbolCount
-	Supports      Supports        `json:"supports"`
+	Supports Supports `json:"supports"`
+	// TrainedUntil is the last day, or the end, of the data that it was made with; "" where it
+	// declares none.
+	TrainedUntil  string          `json:"trained_until"`
 	ParamsSchema  json.RawMessage `json:"params_schema"`
 	DefaultParams json.RawMessage `json:"default_params"`
 	Status        Status          `json:"status"`
@@ -77,6 +81,8 @@ type Supports struct {
 	Short       bool `json:"short"`
 	MultiSymbol bool `json:"multi_symbol"`
 	ScaleFree   bool `json:"scale_free"`
+	// Calendar is weekday, date, both or empty: what it reads off the date of a candle.
+	Calendar string `json:"calendar"`
 }
 
 // Program describes the strategy's file; empty under a debugger.
@@ -125,8 +131,10 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 			Short:       spec.GetSupports().GetShort(),
 			MultiSymbol: spec.GetSupports().GetMultiSymbol(),
 			ScaleFree:   spec.GetSupports().GetScaleFree(),
+			Calendar:    spec.GetSupports().GetCalendar(),
 		},
-		Status: Available,
+		TrainedUntil: spec.GetTrainedUntil(),
+		Status:       Available,
 	}
 	if fault := s.complete(); fault != nil {
 		return s, fault
@@ -174,6 +182,13 @@ func (s *Strategy) checkSpec() *proc.Fault {
 		if _, err := market.ParseTimeframe(t); err != nil {
 			return proc.Faultf(CodeBadSpec, "timeframes: %.200s", err.Error())
 		}
+	}
+	if !sdk.Calendar(s.Supports.Calendar).Valid() {
+		return proc.Faultf(CodeBadSpec, "supports.calendar: %.40q is none of weekday, date, both",
+			s.Supports.Calendar)
+	}
+	if _, err := market.ParseEnd(s.TrainedUntil); s.TrainedUntil != "" && err != nil {
+		return proc.Faultf(CodeBadSpec, "trained_until: %.200s", err.Error())
 	}
 	if s.MaxSymbols < s.MinSymbols {
 		return proc.Faultf(CodeBadSpec, "max_symbols is %d, below min_symbols %d", s.MaxSymbols, s.MinSymbols)

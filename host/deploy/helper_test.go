@@ -107,7 +107,7 @@ type source struct {
 	asked int
 }
 
-func (s *source) Registry(_ context.Context, family string) ([]byte, error) {
+func (s *source) Registry(_ context.Context, family string, from int64) ([]byte, error) {
 	s.asked++
 	return s.body, s.err
 }

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 )
 
@@ -51,8 +52,10 @@ func NewPlane(base string, client http.Client) (*Plane, error) {
 }
 
 // Registry implements deploy.Source.
-func (p *Plane) Registry(ctx context.Context, family string) ([]byte, error) {
-	status, body, err := p.Do(ctx, http.MethodGet, nil, "deployable-registry", url.PathEscape(family))
+func (p *Plane) Registry(ctx context.Context, family string, from int64) ([]byte, error) {
+	query := url.Values{"from": {strconv.FormatInt(from, 10)}}
+	status, body, err := p.send(ctx, http.MethodGet, nil, query,
+		"deployable-registry", url.PathEscape(family))
 	switch {
 	case err != nil:
 		return nil, err
@@ -69,8 +72,15 @@ func (p *Plane) Registry(ctx context.Context, family string) ([]byte, error) {
 func (p *Plane) Do(
 	ctx context.Context, method string, body []byte, path ...string,
 ) (status int, answer []byte, err error) {
-	req, err := http.NewRequestWithContext(ctx, method, p.base.JoinPath(path...).String(),
-		bytes.NewReader(body))
+	return p.send(ctx, method, body, nil, path...)
+}
+
+func (p *Plane) send(
+	ctx context.Context, method string, body []byte, query url.Values, path ...string,
+) (status int, answer []byte, err error) {
+	to := p.base.JoinPath(path...)
+	to.RawQuery = query.Encode()
+	req, err := http.NewRequestWithContext(ctx, method, to.String(), bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, err
 	}

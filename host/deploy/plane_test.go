@@ -44,7 +44,7 @@ func TestRegistry(t *testing.T) {
 			w.WriteHeader(c.status)
 			_, _ = w.Write([]byte(c.body)) // the reader may have gone
 		})
-		body, err := p.Registry(t.Context(), "sma-cross")
+		body, err := p.Registry(t.Context(), "sma-cross", 0)
 		switch {
 		case c.want == "" && (err != nil || string(body) != c.body):
 			t.Errorf("%s: %s, %v", name, body, err)
@@ -59,13 +59,13 @@ func TestUnreachable(t *testing.T) {
 		w.Header().Set("Content-Length", "100")
 		fmt.Fprint(w, "half")
 	})
-	if _, err := cut.Registry(t.Context(), "f"); err == nil {
+	if _, err := cut.Registry(t.Context(), "f", 0); err == nil {
 		t.Error("half an answer is one")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	slow := serve(t, func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
-	if _, err := slow.Registry(ctx, "f"); !errors.Is(err, context.DeadlineExceeded) ||
+	if _, err := slow.Registry(ctx, "f", 0); !errors.Is(err, context.DeadlineExceeded) ||
 		strings.Contains(err.Error(), "127.0.0.1") {
 		t.Errorf("%v", err)
 	}

@@ -18,6 +18,7 @@
 package deploy
 
 import (
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"errors"
@@ -30,13 +31,15 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/assay-run/assay/host/base/translog"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Source fetches the registry of a family as the control plane answers it, unread. An error
-// means that there was no answer to read; ErrUnknownFamily that the plane has no such family.
+// Source fetches the registry of a family as the control plane answers it, unread, with the proof
+// that its log continues the tree of the first from entries. An error means that there was no
+// answer to read; ErrUnknownFamily that the plane has no such family.
 type Source interface {
-	Registry(ctx context.Context, family string) ([]byte, error)
+	Registry(ctx context.Context, family string, from int64) ([]byte, error)
 }
 
 // ErrUnknownFamily is a Source's error where the control plane has no such family.
@@ -55,6 +58,8 @@ type Options struct {
 	// StateDir is the service's; the highest versions seen are kept in its folder control.
 	StateDir string
 	Families Families
+	// Witnesses are those of whom Need must have cosigned the checkpoint of the control plane's log.
+	Witnesses translog.Quorum
 	// Reporter sends incidents; nil where no signing key is configured.
 	Reporter Reporter
 	// Now is the clock that expiry is judged by; nil is time.Now.
@@ -84,6 +89,9 @@ func New(o Options) (*Policy, error) {
 	}
 	if o.Source != nil && o.Key == nil {
 		return nil, errors.New("deployment policy: a control plane is of no use without its pinned key")
+	}
+	if o.Witnesses.Need > 0 && o.Source == nil {
+		return nil, errors.New("deployment policy: without a control plane there is no log to be witnessed")
 	}
 	if p.mode == Enforce && o.Source == nil {
 		return nil, errors.New(
@@ -216,10 +224,33 @@ func (p *Policy) ask(ctx context.Context, family string) (answer, error) {
 	return a, err
 }
 
+// maxMoves is how often a question is asked again because others have moved the memory on meanwhile.
+const maxMoves = 5
+
 func (p *Policy) question(ctx context.Context, family string) (answer, error) {
 	asking, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	body, err := p.opts.Source.Registry(asking, family)
+	for range maxMoves {
+		a, err := p.questionOnce(asking, family)
+		if !errors.Is(err, errMoved) {
+			return a, err
+		}
+	}
+	return answer{}, p.notProven(family, unproven(reasonForked,
+		"its consistency proofs begin at another size than was asked for"))
+}
+
+func (p *Policy) questionOnce(ctx context.Context, family string) (answer, error) {
+	seen, err := p.memory.Seen()
+	var damaged *damagedError
+	if errors.As(err, &damaged) {
+		return answer{}, p.damaged(family, damaged)
+	}
+	from := int64(0)
+	if seen != nil {
+		from = seen.Size
+	}
+	body, err := p.opts.Source.Registry(ctx, family, from)
 	if err != nil {
 		return p.cached(family, err)
 	}
@@ -235,9 +266,73 @@ func (p *Policy) question(ctx context.Context, family string) (answer, error) {
 				with("family", family).with("registry_version", r.Version).with("expires_at",
 				market.FromTime(r.ExpiresAt))
 	}
+	unkept, err := p.followLog(r, seen)
+	if err != nil {
+		return answer{}, err
+	}
+	return p.remember(family, r, unkept)
+}
+
+// followLog checks that the registry is in the log that was seen before, and keeps its checkpoint. The
+// first error reports that it could not be kept.
+func (p *Policy) followLog(r *Registry, seen *translog.Kept) (unkept, err error) {
+	h, err := r.prove(p.opts.Key)
+	switch {
+	case err != nil:
+		return nil, p.notProven(r.FamilyID, err)
+	case h == nil && seen != nil:
+		return nil, p.notProven(r.FamilyID, unproven(reasonNoProof,
+			"the registry names no log, and earlier ones did"))
+	case h == nil && p.opts.Witnesses.Need > 0:
+		return nil, p.notProven(r.FamilyID, unproven(reasonUnwitnessed,
+			"the control plane is of an earlier version, whose log no witness can follow"))
+	case h == nil:
+		return nil, nil
+	}
+	if err := p.opts.Witnesses.Check(h.note, h.key); err != nil {
+		return nil, p.notProven(r.FamilyID, unproven(reasonUnwitnessed, "%v", err))
+	}
+	pinned, err := p.memory.follow(h)
+	var damaged *damagedError
+	var fault *proofError
+	var lost *keepError
+	switch {
+	case errors.As(err, &damaged):
+		return nil, p.damaged(r.FamilyID, damaged)
+	case errors.As(err, &fault):
+		return nil, p.notProven(r.FamilyID, fault)
+	case errors.As(err, &lost):
+		return lost, nil
+	case err != nil:
+		return nil, err
+	}
+	if pinned {
+		p.opts.Logger.Warn("log of the control plane pinned at first contact: compare it with the "+
+			"control plane's /trust/log.vkey and /checkpoint",
+			"log_origin", h.Origin, "log_key", h.key.VKey(), "log_size", h.Size,
+			"root_sha256", translog.Hex(h.Root))
+	}
+	return nil, nil
+}
+
+// notProven refuses a registry that is not shown to be in the log that was seen before.
+func (p *Policy) notProven(family string, err error) *Refusal {
+	reason := ""
+	var fault *proofError
+	if errors.As(err, &fault) {
+		reason = fault.reason
+	}
+	return refuse(RegistryRollback, "The registry of %s is not shown to be in the log of the control "+
+		"plane: %v. Its log was rewritten, restored from a back-up, or something else answers: settle "+
+		"which before anything trades, with governance verify --log --since and the checkpoint that this "+
+		"host has kept.", family, err).with("family", family).with("reason", reason)
+}
+
+// remember accepts a registry that is not older than one that was seen before.
+func (p *Policy) remember(family string, r *Registry, unkept error) (answer, error) {
 	var older *rollbackError
 	var damaged *damagedError
-	err = p.memory.See(r)
+	err := p.memory.See(r)
 	switch {
 	case errors.As(err, &older):
 		return answer{},
@@ -250,7 +345,7 @@ func (p *Policy) question(ctx context.Context, family string) (answer, error) {
 	case errors.As(err, &damaged):
 		return answer{}, p.damaged(family, damaged)
 	}
-	return answer{registry: r, notKept: err}, nil
+	return answer{registry: r, notKept: cmp.Or(err, unkept)}, nil
 }
 
 func (p *Policy) damaged(family string, err *damagedError) *Refusal {
@@ -325,7 +420,20 @@ func (p *Policy) Health(ungated string) (status, message string) {
 	case last.Code != "":
 		return healthWarn, string(last.Code) + ": " + last.Message
 	}
-	return healthPass, "enforced"
+	return healthPass, "enforced" + p.seenLog()
+}
+
+// seenLog is how far the log of the control plane was followed, for people.
+func (p *Policy) seenLog() string {
+	k, err := p.memory.Seen()
+	if err != nil || k == nil {
+		return ""
+	}
+	text := fmt.Sprintf("; log %s followed up to %d entries, root %.16s", k.Origin, k.Size, k.Root)
+	if need := p.opts.Witnesses.Need; need > 0 {
+		text += fmt.Sprintf(", cosigned by %d of %d witnesses", need, len(p.opts.Witnesses.Keys))
+	}
+	return text
 }
 
 // Mode is the option --deployment-policy.

@@ -109,7 +109,7 @@ func TestFamilies(t *testing.T) {
 // silent is a plane that accepts a question and never answers.
 type silent struct{}
 
-func (silent) Registry(ctx context.Context, _ string) ([]byte, error) {
+func (silent) Registry(ctx context.Context, _ string, _ int64) ([]byte, error) {
 	<-ctx.Done()
 	return nil, context.Cause(ctx)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/field"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // Registry is the signed payload of a deployable registry: what a host may run of a family.
@@ -30,8 +31,12 @@ type Registry struct {
 	IssuedAt  time.Time `json:"issued_at"`
 	ExpiresAt time.Time `json:"expires_at"`
 	Entries   []Entry   `json:"entries"`
+	// Log is the log that has the registry as an entry; nil in registries of earlier versions.
+	Log *LogName `json:"log,omitempty"`
 
-	sealed []byte // schema and attestation, to be kept and opened again
+	sealed        []byte // schema and attestation, to be kept and opened again
+	payloadSHA256 string
+	proof         *Proof // of the answer, unread
 }
 
 // ValidAt reports whether the registry has not expired.
@@ -127,10 +132,36 @@ func Open(body []byte, key *ecdsa.PublicKey, family string) (*Registry, *Refusal
 				"or find out what answers in the control plane's place.", r.FamilyID, family).with("family",
 			family)
 	}
+	r.payloadSHA256, r.proof = digest.SHA256Hex(payload), proofOf(outer)
 	// Of the answer only this is kept.
 	r.sealed = digest.Tree(map[string]any{"schema": Schema, "attestation": envelope})
 	return r, nil
 }
+
+// proofOf is the proof beside the signed payload, nil where it has not the form of one.
+func proofOf(outer map[string]any) *Proof {
+	v, ok := outer["log_proof"].(map[string]any)
+	if !ok {
+		return nil
+	}
+	p, r := &Proof{}, &field.Reader{Lax: true}
+	o := r.Object(v, "/log_proof", nil, nil)
+	p.TlogProof, p.From = o.Form("free", "tlog_proof"), o.Integer("from", 0, maxLogSize)
+	p.Consistency = o.Texts("consistency", translog.MaxPath, nil)
+	env := o.Open("entry")
+	p.Entry.Payload, p.Entry.PayloadType = env.Form("free", "payload"), env.Text("payloadType")
+	env.Each("signatures", 1, func(_ int, one any, at string) {
+		sig := r.Object(one, at, nil, nil)
+		p.Entry.Signatures = append(p.Entry.Signatures, dsse.Signature{Sig: sig.Text("sig")})
+	})
+	if r.Failed() {
+		return nil
+	}
+	return p
+}
+
+// maxLogSize is more entries than a log can have, the largest whole number of a document.
+const maxLogSize = 1<<53 - 1
 
 func invalid(format string, args ...any) *Refusal {
 	reason := fmt.Sprintf(format, args...)
@@ -171,13 +202,16 @@ const schemaMemory = "registry-memory/v1"
 const maxMemory = 64 << 20
 
 // Memory keeps, for each family, the highest registry version ever seen and the newest
-// registry, in <dir>/<family>.json. It is what keeps an old registry, signed as it is, from
-// bringing back what was revoked, also after a restart.
+// registry, in <dir>/<family>.json, and the last checkpoint of the control plane's log, in
+// <dir>/log/checkpoint.json. It is what keeps an old registry, signed as it is, or one of a
+// log that was rewritten, from bringing back what was revoked, also after a restart.
 type Memory struct {
 	dir string
 
-	mu    sync.Mutex
-	known map[string]kept
+	mu      sync.Mutex
+	known   map[string]kept
+	log     *translog.Kept // nil where there is none, or while the file was not read
+	readLog bool
 }
 
 // kept is what is remembered of a family.

@@ -18,10 +18,10 @@ type scripted struct {
 	source
 }
 
-func (s *scripted) Registry(ctx context.Context, family string) ([]byte, error) {
+func (s *scripted) Registry(ctx context.Context, family string, from int64) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.source.Registry(ctx, family)
+	return s.source.Registry(ctx, family, from)
 }
 
 func (s *scripted) set(change func(*source)) {

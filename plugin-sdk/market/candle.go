@@ -242,6 +242,16 @@ func ParseTime(s string) (Time, error) {
 		"%q is not a time: write 2024-01-31T12:00:00Z, 2024-01-31T12:00:00 (UTC) or 2024-01-31", s)
 }
 
+// ParseEnd reads the end of something as [ParseTime] does; of a date, which is meant as a whole
+// day, it is the midnight after it.
+func ParseEnd(s string) (Time, error) {
+	t, err := ParseTime(s)
+	if err == nil && len(s) == len("2006-01-02") {
+		t = t.Add(24 * time.Hour)
+	}
+	return t, err
+}
+
 // Candle is open, high, low, close and volume of one symbol over one finished
 // interval [OpenTime, CloseTime), UTC.
 type Candle struct {

@@ -130,12 +130,15 @@ type description struct {
 	Supports        supports        `json:"supports"`
 	ParamsSchema    json.RawMessage `json:"params_schema"`
 	DefaultParams   json.RawMessage `json:"default_params"`
+	TrainedUntil    string          `json:"trained_until"`
 }
 
 type supports struct {
 	Short       bool `json:"short"`
 	MultiSymbol bool `json:"multi_symbol"`
 	ScaleFree   bool `json:"scale_free"`
+
+	Calendar sdk.Calendar `json:"calendar"`
 }
 
 func describe(s *server, stdout, stderr io.Writer) int {
@@ -149,6 +152,7 @@ func describe(s *server, stdout, stderr io.Writer) int {
 		SimID: d.SimID, Modes: d.Modes, Timeframes: d.Timeframes, MinSymbols: d.MinSymbols,
 		MaxSymbols: d.MaxSymbols,
 		Supports:   supports(d.Supports), ParamsSchema: d.ParamsSchema, DefaultParams: d.DefaultParams,
+		TrainedUntil: d.TrainedUntil,
 	})
 	if err != nil {
 		fmt.Fprintln(stderr, err)

@@ -238,6 +238,7 @@ type Spec struct {
 	Supports        *Supports              `protobuf:"bytes,14,opt,name=supports,proto3" json:"supports,omitempty"`                                      // what it can cope with
 	ParamsSchema    string                 `protobuf:"bytes,15,opt,name=params_schema,json=paramsSchema,proto3" json:"params_schema,omitempty"`          // JSON Schema 2020-12 of its parameters, with x-ui and x-search
 	DefaultParams   string                 `protobuf:"bytes,16,opt,name=default_params,json=defaultParams,proto3" json:"default_params,omitempty"`       // JSON object of every parameter's default
+	TrainedUntil    string                 `protobuf:"bytes,17,opt,name=trained_until,json=trainedUntil,proto3" json:"trained_until,omitempty"`          // last day, or end, of the data that it was made with; "": not declared
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -384,12 +385,20 @@ func (x *Spec) GetDefaultParams() string {
 	return ""
 }
 
+func (x *Spec) GetTrainedUntil() string {
+	if x != nil {
+		return x.TrainedUntil
+	}
+	return ""
+}
+
 // Supports says what a strategy can cope with.
 type Supports struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Short         bool                   `protobuf:"varint,1,opt,name=short,proto3" json:"short,omitempty"`                                // opens short positions
 	MultiSymbol   bool                   `protobuf:"varint,2,opt,name=multi_symbol,json=multiSymbol,proto3" json:"multi_symbol,omitempty"` // trades several symbols in one run
 	ScaleFree     bool                   `protobuf:"varint,3,opt,name=scale_free,json=scaleFree,proto3" json:"scale_free,omitempty"`       // decides the same when all prices are multiplied
+	Calendar      string                 `protobuf:"bytes,4,opt,name=calendar,proto3" json:"calendar,omitempty"`                           // weekday, date or both if it decides by them; "": by neither
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -443,6 +452,13 @@ func (x *Supports) GetScaleFree() bool {
 		return x.ScaleFree
 	}
 	return false
+}
+
+func (x *Supports) GetCalendar() string {
+	if x != nil {
+		return x.Calendar
+	}
+	return ""
 }
 
 // HostMessage is everything the host says during a run. Start comes first, then
@@ -2923,7 +2939,7 @@ var File_strategy_proto protoreflect.FileDescriptor
 const file_strategy_proto_rawDesc = "" +
 	"\n" +
 	"\x0estrategy.proto\x12\x11assay.strategy.v1\"\x11\n" +
-	"\x0fDescribeRequest\"\x8d\x04\n" +
+	"\x0fDescribeRequest\"\xb2\x04\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x18\n" +
@@ -2946,12 +2962,14 @@ const file_strategy_proto_rawDesc = "" +
 	"maxSymbols\x127\n" +
 	"\bsupports\x18\x0e \x01(\v2\x1b.assay.strategy.v1.SupportsR\bsupports\x12#\n" +
 	"\rparams_schema\x18\x0f \x01(\tR\fparamsSchema\x12%\n" +
-	"\x0edefault_params\x18\x10 \x01(\tR\rdefaultParams\"b\n" +
+	"\x0edefault_params\x18\x10 \x01(\tR\rdefaultParams\x12#\n" +
+	"\rtrained_until\x18\x11 \x01(\tR\ftrainedUntil\"~\n" +
 	"\bSupports\x12\x14\n" +
 	"\x05short\x18\x01 \x01(\bR\x05short\x12!\n" +
 	"\fmulti_symbol\x18\x02 \x01(\bR\vmultiSymbol\x12\x1d\n" +
 	"\n" +
-	"scale_free\x18\x03 \x01(\bR\tscaleFree\"\xff\x02\n" +
+	"scale_free\x18\x03 \x01(\bR\tscaleFree\x12\x1a\n" +
+	"\bcalendar\x18\x04 \x01(\tR\bcalendar\"\xff\x02\n" +
 	"\vHostMessage\x120\n" +
 	"\x05start\x18\x01 \x01(\v2\x18.assay.strategy.v1.StartH\x00R\x05start\x126\n" +
 	"\adataset\x18\x02 \x01(\v2\x1a.assay.strategy.v1.DatasetH\x00R\adataset\x126\n" +

@@ -76,6 +76,8 @@ func (c *codec) description(d *Description, p *strategypb.Spec) {
 	carry(c, &d.Supports.Short, &supports.Short)
 	carry(c, &d.Supports.MultiSymbol, &supports.MultiSymbol)
 	carry(c, &d.Supports.ScaleFree, &supports.ScaleFree)
+	carryText(c, "supports.calendar", &d.Supports.Calendar, &supports.Calendar, MaxTextBytes)
+	carryText(c, "trained_until", &d.TrainedUntil, &p.TrainedUntil, MaxTextBytes)
 	carryText(c, "language", &d.Language, &p.Language, MaxTextBytes)
 	carryText(c, "sdk_version", &d.SDKVersion, &p.SdkVersion, MaxTextBytes)
 	carryWhole(c, &d.ProtocolVersion, &p.ProtocolVersion)

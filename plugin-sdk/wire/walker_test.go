@@ -191,9 +191,10 @@ func exampleSpec() wire.Description {
 	return wire.Description{
 		Spec: sdk.Spec{
 			Name: "x", DisplayName: "X", Version: "1.2.3", Description: "text", Author: "someone",
-			Modes: []sdk.Mode{sdk.ModeBacktest}, Timeframes: sdk.Timeframes("1h"), MinSymbols: 1,
-			MaxSymbols: 2,
-			Supports:   sdk.Supports{Short: true, MultiSymbol: true, ScaleFree: true},
+			Modes: []sdk.Mode{sdk.ModeBacktest}, Timeframes: sdk.Timeframes("1h"), MinSymbols: 1, MaxSymbols: 2,
+			Supports: sdk.Supports{Short: true, MultiSymbol: true, ScaleFree: true,
+				Calendar: sdk.CalendarDate},
+			TrainedUntil: "2023-06-30",
 		},
 		Language: "go", SDKVersion: "1.0.0", ProtocolVersion: 1, SimID: "bar-v1/0",
 		ParamsSchema: []byte(`{}`), DefaultParams: []byte(`{"a":1}`),

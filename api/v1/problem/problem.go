@@ -346,10 +346,11 @@ func deploymentTable() []Entry {
 			registry("registry_version", "expires_at"),
 			"The control plane issues one an hour and with every change: see to it, and to this machine's " +
 				"clock."},
-		{RegistryRollback, 409, "The deployable registry is older than one that was seen before.",
+		{RegistryRollback, 409, "The deployable registry is older than one that was seen before, or not in " +
+			"the log that was seen before.",
 			registry("registry_version", "highest_version", "reason"),
-			"An old one is being shown, or the control plane was restored from a backup: settle which " +
-				"before anything trades."},
+			"An old one is being shown, the control plane was restored from a backup, or its log was " +
+				"rewritten: settle which before anything trades."},
 		{RegistryUnavailable, 409, "The control plane does not answer, and no cached registry is valid.",
 			registry("registry_version", "expires_at", "reason"),
 			"Start the control plane or correct --control-url; a registry that was seen before helps until " +

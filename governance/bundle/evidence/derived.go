@@ -33,6 +33,8 @@ const (
 	// FigureHolding is the one-sided 90 % upper bound of the mean daily difference to holding
 	// at equal exposure.
 	FigureHolding = "holding_high"
+	// FigureLeftOut is how many tests a user has left out of a falsification.
+	FigureLeftOut = "tests_left_out"
 )
 
 // The quantiles of the standard normal distribution.
@@ -46,6 +48,9 @@ const (
 	daysPerYear  = 365
 	dayMillis    = 86_400_000
 )
+
+// skippedByUser is why a test that a user has left out was not made.
+const skippedByUser = "skipped_by_user"
 
 // roleWalkForward and roleTest are the splits that no choice was made by.
 const (
@@ -62,7 +67,11 @@ func (r *Run) derive(rep *report, a *attack, files Files) error {
 			return err
 		}
 	case kindFalsification:
+		d.Figures[FigureLeftOut] = 0
 		for _, t := range a.Statistics {
+			if t.Reason == skippedByUser {
+				d.Figures[FigureLeftOut]++
+			}
 			if t.Statistic.Name == FigureDSR && t.Statistic.Value != nil {
 				d.Figures[FigureDSR] = *t.Statistic.Value
 			}

@@ -90,7 +90,8 @@ func TestOutOfSampleDays(t *testing.T) {
 		"splits/train/equity_curve.csv": curve(start, []float64{1, 2, 4}),
 	}
 	rep := &report{Splits: []reportSplit{
-		{ID: "test", Role: roleTest, From: 44}, {ID: "train", Role: "train"}, {ID: "wf-00", Role: roleWalkForward},
+		{ID: "test", Role: roleTest, From: 44}, {ID: "train", Role: "train"},
+		{ID: "wf-00", Role: roleWalkForward},
 	}}
 	read := func(name string) ([]byte, error) {
 		text, ok := files[name]
@@ -104,22 +105,26 @@ func TestOutOfSampleDays(t *testing.T) {
 		t.Fatal(err)
 	}
 	days := run.Derived.Days
-	if len(days) != 2 || days[0].Kind != "walk_forward" || days[0].From != "2024-01-02" || len(days[0].Returns) != 12 ||
+	if len(days) != 2 || days[0].Kind != "walk_forward" || days[0].From != "2024-01-02" ||
+		len(days[0].Returns) != 12 ||
 		days[1].Kind != "test" || days[1].From != "2024-01-14" || len(days[1].Returns) != 11 {
 		t.Fatalf("%+v", days)
 	}
 	if x := days[0].Returns[0]; x != levels[1]/levels[0]-1 {
 		t.Error(x)
 	}
-	if run.Derived.Figures[FigureDays] != 23 || run.Derived.Figures[FigureSharpeLow] >= run.Derived.Figures[FigureSharpe] {
+	if run.Derived.Figures[FigureDays] != 23 ||
+		run.Derived.Figures[FigureSharpeLow] >= run.Derived.Figures[FigureSharpe] {
 		t.Errorf("%v", run.Derived.Figures)
 	}
 	// Without the curve of one window there is no number at all.
 	delete(files, "splits/test/equity_curve.csv")
-	if err := run.derive(rep, nil, read); err != nil || run.Derived.Days != nil || len(run.Derived.Figures) != 0 {
+	if err := run.derive(rep, nil, read); err != nil || run.Derived.Days != nil ||
+		len(run.Derived.Figures) != 0 {
 		t.Error(err, run.Derived)
 	}
-	for _, bad := range []string{"", "a,b\n1,2\n", "timestamp,equity\nx,1\n", "timestamp,equity\n2024-01-01T06:00:00.000Z,NaN\n",
+	for _, bad := range []string{"", "a,b\n1,2\n", "timestamp,equity\nx,1\n",
+		"timestamp,equity\n2024-01-01T06:00:00.000Z,NaN\n",
 		"timestamp,equity\n2024-01-03T06:00:00.000Z,1\n2024-01-01T06:00:00.000Z,1\n"} {
 		files["splits/test/equity_curve.csv"] = []byte(bad)
 		if err := run.derive(rep, nil, read); err == nil {
@@ -130,7 +135,8 @@ func TestOutOfSampleDays(t *testing.T) {
 
 func TestHolding(t *testing.T) {
 	d := &bundle.Derived{Figures: map[string]float64{}}
-	table := "date,strategy,benchmark,difference\n" + strings.Repeat("2024-01-01,0,0,-0.01\n2024-01-02,0,0,0.01\n", 50)
+	table := "date,strategy,benchmark,difference\n" + strings.Repeat(
+		"2024-01-01,0,0,-0.01\n2024-01-02,0,0,0.01\n", 50)
 	if err := holding(func(string) ([]byte, error) { return []byte(table), nil }, d); err != nil {
 		t.Fatal(err)
 	}

@@ -156,6 +156,8 @@ type attack struct {
 // testStatistic is the statistic of one test.
 type testStatistic struct {
 	ID        string `json:"id"`
+	Verdict   string `json:"verdict"`
+	Reason    string `json:"reason_code"`
 	Statistic struct {
 		Name  string   `json:"name"`
 		Value *float64 `json:"value"`

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/governance/witness"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/flags"
@@ -87,7 +88,8 @@ func Run(ctx context.Context, args []string, w World) int {
 	root.SetOut(w.Out)
 	root.SetErr(w.Err)
 	root.AddCommand(serveCommand(w), approveCommand(w), rejectCommand(w), suspendCommand(w), retireCommand(w),
-		incidentCommand(w), shadowCommand(w), verifyCommand(w), rebuildCommand(w), keysCommand(w))
+		incidentCommand(w), shadowCommand(w), verifyCommand(w), rebuildCommand(w), keysCommand(w),
+		witnessCommand(w))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return ExitDone
@@ -99,9 +101,11 @@ func Run(ctx context.Context, args []string, w World) int {
 	var usage *usageError
 	var config *store.ConfigError
 	var bind *edge.BindError
+	var other *witness.ConfigError
 	var away *unreachable
 	switch {
-	case !ran, errors.As(err, &usage), errors.As(err, &config), errors.As(err, &bind):
+	case !ran, errors.As(err, &usage), errors.As(err, &config), errors.As(err, &bind),
+		errors.As(err, &other):
 		return ExitUsage
 	case errors.As(err, &away):
 		return ExitUnreachable

@@ -26,17 +26,15 @@ type desk struct {
 
 func newDesk(t *testing.T) *desk {
 	t.Helper()
-	p, err := planetest.Open(planetest.Options{Dir: filepath.Join(t.TempDir(), "g"),
-		Trust: planetest.Trust(1)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	d := &desk{t, p, t.TempDir()}
+	d := newDeskAt(t, filepath.Join(t.TempDir(), "g"))
+	t.Cleanup(d.close)
+	return d
+}
+
+// newDeskAt is a desk whose plane has this folder; its caller closes it.
+func newDeskAt(t *testing.T, dir string) *desk {
+	t.Helper()
+	d := openDesk(t, dir, t.TempDir())
 	for _, name := range []string{"rita", "anna", "ruth", "otto", "host", "packer", planetest.Owner} {
 		if err := dsse.WriteKey(d.key(name), planetest.Key(name)); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -18,18 +19,23 @@ import (
 	"github.com/assay-run/assay/governance/ledger/verify"
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/field"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/flags"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 type verifyOptions struct {
 	stateOption
 	jsonOption
-	Key       string `flag:"key" usage:"governance.pub: the plane's statement key"`
-	Root      string `flag:"trusted-root" usage:"trusted_root.json: the log's key"`
-	Trust     string `flag:"trust" usage:"trust.json: whose attestations count"`
-	Artifacts string `flag:"artifact-root" usage:"folder that holds runs/"`
-	Log       bool   `flag:"log" usage:"check a whole log instead of files"`
+	Key       string   `flag:"key" usage:"governance.pub: the plane's statement key"`
+	Root      string   `flag:"trusted-root" usage:"trusted_root.json: the log's key"`
+	Trust     string   `flag:"trust" usage:"trust.json: whose attestations count"`
+	Artifacts string   `flag:"artifact-root" usage:"folder that holds runs/"`
+	Log       bool     `flag:"log" usage:"check a whole log instead of files"`
+	Since     []string `flag:"since" usage:"checkpoint that was kept earlier and that the log must continue, repeatable: what /checkpoint answered, or control/log/checkpoint.json of a host"`
+	Witnesses []string `flag:"witness-key" usage:"verifier key of a witness that must have cosigned the seals' checkpoints, repeatable"`
+	Quorum    int      `flag:"witness-quorum" usage:"how many of the witnesses must have cosigned (default all)"`
 
 	w   World
 	set *flags.Set
@@ -64,6 +70,20 @@ func (o *verifyOptions) run(cmd *cobra.Command, names []string) error {
 		return usagef("name the files to verify, or --log")
 	}
 	opts := verify.Options{ArtifactRoot: o.Artifacts}
+	var err error
+	if opts.Witnesses, err = translog.NewQuorum(o.Witnesses, o.Quorum); err != nil {
+		return usagef("--witness-key, --witness-quorum: %v", err)
+	}
+	if o.Log && opts.Witnesses.Need > 0 {
+		return usagef("--witness-key is for files: the cosignatures of a log are beside it, see /checkpoint")
+	}
+	for _, name := range o.Since {
+		text, err := readSince(name)
+		if err != nil {
+			return usagef("--since: %v", err)
+		}
+		opts.Since = append(opts.Since, verify.File{Name: name, Data: text})
+	}
 	for _, f := range []struct {
 		name string
 		into *[]byte
@@ -71,7 +91,6 @@ func (o *verifyOptions) run(cmd *cobra.Command, names []string) error {
 		if f.name == "" {
 			continue
 		}
-		var err error
 		if *f.into, err = os.ReadFile(f.name); err != nil {
 			return usagef("%v", err)
 		}
@@ -88,6 +107,24 @@ func (o *verifyOptions) run(cmd *cobra.Command, names []string) error {
 		files = append(files, verify.File{Name: name, Data: data})
 	}
 	return o.printReport(verify.Verify(files, opts))
+}
+
+// readSince reads a checkpoint: its text, or the file in which a host keeps the last one.
+func readSince(name string) ([]byte, error) {
+	text, err := os.ReadFile(name)
+	if err != nil || !bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+		return text, err
+	}
+	v, refused := field.Parse(text)
+	if refused != nil {
+		return nil, fmt.Errorf("%s: %w", name, refused)
+	}
+	r := &field.Reader{Lax: true}
+	note := r.Object(v, "", nil, nil).Form("free", "checkpoint")
+	if r.Failed() {
+		return nil, fmt.Errorf("%s: %w", name, r.Err())
+	}
+	return []byte(note), nil
 }
 
 // printReport prints a report; the error reports that something does not hold.
@@ -118,7 +155,7 @@ func (o *verifyOptions) verifyLog(ctx context.Context, dir string, trusted verif
 	opts := verify.LogOptions{Statement: audit.Statement, Log: audit.Log,
 		Projections: func() ([]string, error) {
 			return audit.Compare(ctx)
-		}}
+		}, Since: trusted.Since}
 	if trusted.Key != nil {
 		if opts.Statement, err = ledger.ParseKey(trusted.Key); err != nil {
 			return usagef("--key: %v", err)

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -22,8 +23,10 @@ import (
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/governance/witness"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/flags"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // variables is how the names of the plane's variables begin.
@@ -40,6 +43,9 @@ type serveOptions struct {
 	Policy       string   `flag:"policy" env:"SERVICE_GOVERNANCE_POLICY" usage:"promotion policy (default policy.json in the state folder, else the one that is built in)"`
 	Trust        string   `flag:"trust" env:"SERVICE_GOVERNANCE_TRUST" usage:"whose signatures count (default trust.json in the state folder, else none)"`
 	BehindProxy  string   `flag:"behind-proxy" env:"SERVICE_GOVERNANCE_BEHIND_PROXY" default:"false" usage:"an authenticating proxy stands in front: allow other than loopback addresses"`
+	Witnesses    []string `flag:"witness" usage:"address of a witness that cosigns the log, repeatable; each needs its --witness-key"`
+	WitnessKeys  []string `flag:"witness-key" usage:"verifier key of the witness at the same place, repeatable"`
+	Quorum       int      `flag:"witness-quorum" usage:"how many cosignatures a checkpoint needs to be given out before newer ones (default all)"`
 	Hosts        []string `flag:"allowed-host" usage:"name that the Host header may carry, repeatable [SERVICE_GOVERNANCE_ALLOWED_HOSTS, commas]"`
 }
 
@@ -48,6 +54,8 @@ type serveConfig struct {
 	bind                                              edge.Bind
 	level                                             hclog.Level
 	stateDir, origin, artifactRoot, policy, trustFile string
+	witnesses                                         []witness.At
+	quorum                                            int
 }
 
 func serveCommand(w World) *cobra.Command {
@@ -101,6 +109,10 @@ func (o *serveOptions) config(set *flags.Set, w World) (cfg serveConfig, err err
 			BehindProxy: o.BehindProxy == "1" || o.BehindProxy == "true",
 		},
 	}
+	if cfg.witnesses, err = witnessesOf(o.Witnesses, o.WitnessKeys); err != nil {
+		return cfg, err
+	}
+	cfg.quorum = o.Quorum
 	if cfg.stateDir, err = filepath.Abs(o.dir(set)); err != nil {
 		return cfg, bad("state-dir", "%v", err)
 	}
@@ -110,6 +122,28 @@ func (o *serveOptions) config(set *flags.Set, w World) (cfg serveConfig, err err
 		}
 	}
 	return cfg, cfg.findArtifacts()
+}
+
+// witnessesOf pairs addresses and keys.
+func witnessesOf(urls, keys []string) (list []witness.At, err error) {
+	if len(urls) != len(keys) {
+		return nil, usagef("--witness, --witness-key: %d addresses and %d keys: give each witness one key, "+
+			"in the same order", len(urls), len(keys))
+	}
+	for i, text := range urls {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" ||
+			u.User != nil {
+			return nil, usagef("--witness: write an address such as https://witness.example.com, without " +
+				"credentials")
+		}
+		key, err := translog.ParseWitnessKey(strings.TrimSpace(keys[i]))
+		if err != nil {
+			return nil, usagef("--witness-key: %v", err)
+		}
+		list = append(list, witness.At{URL: text, Key: key})
+	}
+	return list, nil
 }
 
 // findArtifacts resolves auto and off.
@@ -197,10 +231,17 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	if err := cfg.report(logger, edge.URL(ln), s, w.Now()); err != nil {
 		return err
 	}
+	var asked *witness.Witnesses
+	if len(cfg.witnesses) > 0 && s.Damage() == nil {
+		if asked, err = control.OpenWitnesses(s, cfg.stateDir, cfg.witnesses, cfg.quorum); err != nil {
+			return err
+		}
+	}
 	host, _, _ := strings.Cut(strings.TrimPrefix(edge.URL(ln), "http://"), ":")
 	plane := control.New(control.Options{
 		Store: s, ArtifactRoot: cfg.artifactRoot,
 		Hosts: append([]string{cfg.bind.Host, host}, cfg.bind.AllowedHosts...), Now: w.Now, Logger: logger,
+		Witnesses: asked,
 	})
 	ctx, end := context.WithCancel(ctx)
 	defer end()

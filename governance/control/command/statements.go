@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"math"
 	"os"
 	"path/filepath"
@@ -108,6 +109,7 @@ func (o *approveOptions) run(cmd *cobra.Command, id string) error {
 		return err
 	}
 	showPlan(o.out(), sub, plan, resume)
+	fmt.Fprintf(o.out(), "plan: %s/promotion-plans/%s/%s/%s\n\n", c.base, bundle.SubjectRevision, id, stage)
 	o.plan = plan
 	if o.Waive != "" {
 		if err := o.confirm(fmt.Sprintf("Waive gate %s of %s?", o.Waive, stage)); err != nil {
@@ -135,7 +137,7 @@ func mayWaive(p *promotion.Plan, id string) error {
 	}
 	var may []string
 	for _, g := range p.Gates {
-		waivable := (&policy.Gate{Kind: g.Kind}).Waivable()
+		waivable := len(g.WaivableBy) > 0
 		switch {
 		case g.GateID != id && waivable:
 			may = append(may, g.GateID)
@@ -166,6 +168,7 @@ func showPlan(out io.Writer, sub *subject, p *promotion.Plan, resume *promotion.
 		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\n", g.Verdict, g.GateID, brief(g.Observed), bound, g.Reason)
 	}
 	_ = tab.Flush() // to people: nothing is left to be done about it
+	showReasons(out, p)
 	showNumbers(out, &p.Numbers)
 	a, what := &p.Approvals, "approv"
 	if resume != nil {
@@ -178,6 +181,22 @@ func showPlan(out io.Writer, sub *subject, p *promotion.Plan, resume *promotion.
 	if p.Verdict != policy.Pass {
 		fmt.Fprint(out, "This plan does not pass. "+
 			"It changes when its gates do, and approvals of it do not count then.\n\n")
+	}
+}
+
+// showReasons prints why the policy has those gates that have a bound, or do not pass.
+func showReasons(out io.Writer, p *promotion.Plan) {
+	title := "\nwhy these gates:\n"
+	for _, g := range p.Gates {
+		if g.Why == "" || g.Verdict == policy.Pass && g.Kind != policy.Metric && g.Kind != policy.Falsified {
+			continue
+		}
+		fmt.Fprintf(out, "%s  %s: %s", title, g.GateID, g.Why)
+		if len(g.WaivableBy) > 1 {
+			fmt.Fprintf(out, " (waived only by %s together)", strings.Join(g.WaivableBy, " and "))
+		}
+		fmt.Fprintln(out)
+		title = ""
 	}
 }
 
@@ -196,8 +215,15 @@ func showNumbers(out io.Writer, n *promotion.Numbers) {
 	if len(n.Runs) == 0 {
 		fmt.Fprint(out, "no run was read\n")
 	}
+	for _, r := range n.Runs {
+		derivedLine(out, r.RunID, r.Derived)
+	}
+	for _, f := range n.Falsifications {
+		derivedLine(out, f.RunID, f.Derived)
+	}
 	for _, f := range n.Falsifications {
 		fmt.Fprintf(out, "falsification %s of %s: %s%s\n", f.RunID, f.BaseRunID, f.Overall, verdicts(f.Tests))
+		fmt.Fprintf(out, "  %s\n  page: %s\n", squares(f.Tests), f.Page)
 	}
 	fmt.Fprintf(out, "trials: %d declared, %d counted by the falsifications\n",
 		n.Trials.Declared, n.Trials.Counted)
@@ -214,6 +240,28 @@ func showNumbers(out io.Writer, n *promotion.Numbers) {
 		}
 	}
 	fmt.Fprintln(out)
+}
+
+// squares is a mark for each test in their order, for a look.
+func squares(tests []bundle.TestVerdict) string {
+	marks := map[string]string{"pass": "■", "warn": "▲", "fail": "✗", "inconclusive": "?", "error": "!"}
+	var text strings.Builder
+	for _, t := range tests {
+		text.WriteString(cmp.Or(marks[t.Verdict], "·"))
+	}
+	return text.String() + "  (■ pass  ▲ warn  ✗ fail  ? inconclusive  ! error  · not made)"
+}
+
+// derivedLine prints the numbers that the plane has worked out of daily results.
+func derivedLine(out io.Writer, runID string, figures map[string]float64) {
+	if len(figures) == 0 {
+		return
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(figures)) {
+		list = append(list, name+" "+brief(figures[name]))
+	}
+	fmt.Fprintf(out, "%s: %s\n", runID, strings.Join(list, ", "))
 }
 
 // verdicts names the tests that are not passed, by verdict, and counts the others.

@@ -129,6 +129,7 @@ func Replay(doc *bundle.Document, now time.Time) bundle.Replay {
 		if read != nil {
 			again.Inputs = &bundle.Inputs{
 				Summary: run.Summary, Splits: run.Splits, Falsification: read[i].Falsification,
+				Derived: read[i].Derived,
 			}
 		}
 		r.Runs = append(r.Runs, again)
@@ -255,6 +256,9 @@ func files(b *bundle.Bundle, run *bundle.Run) []file {
 		{evidence.ReportName, encode(report(b, run))}, {evidence.RequestName, encode(request(b, run))},
 		{evidence.MetadataName, encode(metadata(b, run))},
 	}
+	if earns(b) {
+		list = append(list, tables(run)...)
+	}
 	switch {
 	case run.Role == bundle.RoleFalsification:
 		list = append(list, file{evidence.AttackName, encode(attack(b, run))})
@@ -303,6 +307,10 @@ func request(b *bundle.Bundle, run *bundle.Run) object {
 	for _, d := range b.Data {
 		data = append(data, object{"sha256": d.SHA256})
 	}
+	inputs := object{"plugin_sha256": b.Strategy.Plugin.SHA256, "data": data}
+	if earns(b) {
+		inputs["engine"] = object{"sha256": strings.Repeat("a", 64)}
+	}
 	start, end := "2023-01-01T00:00:00.000Z", "2024-01-01T00:00:00.000Z"
 	if run.Role == bundle.RoleOOS {
 		start, end = end, "2025-01-01T00:00:00.000Z"
@@ -311,7 +319,7 @@ func request(b *bundle.Bundle, run *bundle.Run) object {
 		"schema": "evaluation-request/v1", "kind": kind(run.Role), "strategy_params": b.Strategy.Params,
 		"symbols": b.Strategy.Symbols, "timeframe": b.Strategy.Timeframes[0],
 		"exchange": strings.Join(b.Strategy.Exchanges, ""), "start_date": start, "end_date": end,
-		"inputs": object{"plugin_sha256": b.Strategy.Plugin.SHA256, "data": data}, "seed": run.RunID,
+		"inputs": inputs, "seed": run.RunID,
 	}
 }
 
@@ -346,6 +354,10 @@ func report(b *bundle.Bundle, run *bundle.Run) object {
 
 func attack(b *bundle.Bundle, run *bundle.Run) object {
 	tests := []object{{"id": "determinism", "class": "G", "verdict": "pass"}}
+	if earns(b) {
+		tests = append(tests, object{"id": "selection_bias", "class": "G", "verdict": "pass",
+			"statistic": object{"name": evidence.FigureDSR, "value": 0.97}})
+	}
 	o := object{"schema": "falsification/v1", "overall": "inconclusive", "tests": tests}
 	for _, base := range b.Runs {
 		if base.Role == bundle.RoleBaseline {

@@ -27,6 +27,7 @@ import (
 	"github.com/assay-run/assay/governance/control"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
+	"github.com/assay-run/assay/governance/witness"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/failpoint"
@@ -34,13 +35,16 @@ import (
 
 // Options are what a plane is started with.
 type Options struct {
-	Dir          string // the state directory
-	Policy       *policy.Policy
+	Dir          string         // the state directory
+	Policy       *policy.Policy // the first that was built in if nil
 	Trust        *bundle.Trust
+	Engines      []string // the programs whose runs count, by SHA-256
 	ArtifactRoot string
 	At           failpoint.Hook
 	// Logger receives the log lines of the plane; none if nil.
 	Logger hclog.Logger
+	// Witnesses are asked to cosign, all of them.
+	Witnesses []witness.At
 	// RealTime takes the system's clock instead of one that stands at Start.
 	RealTime bool
 }
@@ -68,13 +72,17 @@ func Open(o Options) (*Plane, error) {
 	if o.ArtifactRoot == "" {
 		o.ArtifactRoot = filepath.Join(filepath.Dir(o.Dir), filepath.Base(o.Dir)+"-artifacts")
 	}
+	if o.Policy == nil {
+		o.Policy = policy.First()
+	}
 	p := &Plane{
 		Root: o.ArtifactRoot, given: map[string]bool{}, real: o.RealTime, ended: make(chan error, 1),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64, DisableCompression: true}},
 	}
 	var err error
 	if p.Store, err = store.Open(context.Background(), store.Options{
-		Dir: o.Dir, Origin: Origin, Policy: o.Policy, Trust: o.Trust, Now: p.Now, At: o.At,
+		Dir: o.Dir, Origin: Origin, Policy: o.Policy, Trust: o.Trust, Engines: o.Engines,
+		Now: p.Now, At: o.At,
 	}); err != nil {
 		return nil, err
 	}
@@ -87,8 +95,14 @@ func Open(o Options) (*Plane, error) {
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}
+	var asked *witness.Witnesses
+	if len(o.Witnesses) > 0 {
+		if asked, err = control.OpenWitnesses(p.Store, o.Dir, o.Witnesses, 0); err != nil {
+			return nil, errors.Join(err, inner.Close(), p.Store.Close())
+		}
+	}
 	plane := control.New(control.Options{Store: p.Store, ArtifactRoot: o.ArtifactRoot, Now: p.Now,
-		Logger: o.Logger, At: o.At})
+		Logger: o.Logger, Witnesses: asked, At: o.At})
 	ctx, cancel := context.WithCancel(context.Background())
 	p.cancel = cancel
 	go func() { p.ended <- plane.Serve(ctx, ln) }()

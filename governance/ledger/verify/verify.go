@@ -14,11 +14,9 @@ package verify
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
 	"path"
 	"slices"
 	"strings"
@@ -37,6 +35,11 @@ type Options struct {
 	Trust       []byte // --trust: trust.json
 	// ArtifactRoot is the folder that holds runs/, "" to leave artifacts unread.
 	ArtifactRoot string
+	// Since are checkpoints that were kept earlier: the log of the seals must continue them, which takes
+	// the answer to /log/consistency among the files.
+	Since []File
+	// Witnesses are those who must have cosigned the checkpoints of the seals.
+	Witnesses translog.Quorum
 }
 
 // verifier is one verification under way.
@@ -51,6 +54,7 @@ type verifier struct {
 	unread    bool // a bundle was given that cannot be read
 	seals     []*sealed
 	proofs    []File
+	grown     []*grown
 	envelopes []File
 	artifacts []File
 }
@@ -70,6 +74,7 @@ func Verify(files []File, opts Options) *Report {
 		v.checkSeal(s)
 	}
 	v.checkProofFiles()
+	v.checkSince()
 	v.checkArtifactFiles()
 	v.checkAttestations()
 	v.checkUse()
@@ -129,6 +134,11 @@ func (v *verifier) read(f File) {
 	case proofFile:
 		_, err = translog.ParseProof(string(f.Data))
 		v.proofs = append(v.proofs, f)
+	case extensionFile:
+		var g *grown
+		if g, err = readGrown(f); err == nil {
+			v.grown = append(v.grown, g)
+		}
 	case envelopeFile:
 		_, err = readEnvelope(f.Data)
 		v.envelopes = append(v.envelopes, f)
@@ -201,7 +211,9 @@ func (v *verifier) limits() {
 	} else {
 		v.skip("that attestations were made when they say, and are in force today")
 	}
-	v.skip("that others see the same log")
+	if v.opts.Witnesses.Need == 0 {
+		v.skip("that others see the same log")
+	}
 	v.skip("that the runs are true: a seal says which bytes were accepted, not that they are right")
 }
 
@@ -227,6 +239,7 @@ const (
 	sealFile
 	sigstoreFile
 	proofFile
+	extensionFile
 	envelopeFile
 )
 
@@ -247,6 +260,9 @@ func kindOf(f File) kind {
 	}
 	if bytes.HasPrefix(f.Data, []byte("c2sp.org/tlog-proof@")) {
 		return proofFile
+	}
+	if bytes.HasPrefix(f.Data, []byte("old ")) {
+		return extensionFile
 	}
 	d, err := parse(f.Data)
 	if err != nil {
@@ -361,153 +377,4 @@ func same(what, expected, found string) error {
 		return nil
 	}
 	return mismatch(what, expected, found)
-}
-
-// LogOptions are the trusted values of the verification of a whole log.
-type LogOptions struct {
-	Statement *ledger.Key
-	Log       ledger.LogKey
-	// Projections reports what differs between what follows from the log and what was kept of
-	// it; nil to leave that unchecked.
-	Projections func() (different []string, err error)
-}
-
-// maxReported is how many failures of one kind get a line of their own.
-const maxReported = 10
-
-// Log checks a log from its beginning: every statement is signed by the statement key,
-// the first one starts this log with these keys, and every checkpoint is signed by the
-// log key and has the root that the entries before it make. Checkpoints come in the
-// order in which they were made; each must continue the one before, which is also shown
-// by a consistency proof, and the last must cover all entries. Leaves and tree are made
-// again from the entries alone.
-func Log(entries iter.Seq2[ledger.Entry, error], notes iter.Seq2[string, error], opts LogOptions) *Report {
-	r := &Report{}
-	tree := r.logEntries(entries, opts)
-	r.logCheckpoints(tree, notes, opts)
-	if opts.Projections == nil {
-		r.skip("that facts, states and decisions are those that the log makes")
-	} else {
-		different, err := opts.Projections()
-		if err == nil && len(different) > 0 {
-			err = mismatch("", "no difference", strings.Join(different, "; "))
-		}
-		r.step("facts, states and decisions are those that the log makes", err)
-	}
-	r.skip("that others see the same log")
-	r.skip("that the runs are true: the log says what was accepted, not that it is right")
-	return r
-}
-
-// logEntries checks the statements and makes the tree.
-func (r *Report) logEntries(entries iter.Seq2[ledger.Entry, error], opts LogOptions) *ledger.Tree {
-	tree, bad := &ledger.Tree{}, 0
-	for e, err := range entries {
-		at := tree.Size()
-		if err != nil {
-			r.step(fmt.Sprintf("read entry %d", at), err)
-			return tree
-		}
-		if at == 0 {
-			r.step("log start", checkStart(e, opts))
-		}
-		if !opts.Statement.Signed(e) {
-			if bad++; bad <= maxReported {
-				r.step(fmt.Sprintf("signature of entry %d", at),
-					mismatch("", "one of key "+opts.Statement.ID(), "none that verifies"))
-			}
-		}
-		if _, err := tree.Append(ledger.LeafHash(ledger.Leaf(e, opts.Statement))); err != nil {
-			r.step(fmt.Sprintf("leaf of entry %d", at), err)
-			return tree
-		}
-	}
-	var err error
-	if n := tree.Size(); n == 0 {
-		err = mismatch("", "at least the start of the log", "no entry")
-	} else if bad > 0 {
-		err = mismatch("", fmt.Sprintf("%d that verify", n), fmt.Sprintf("%d that do not", bad))
-	}
-	r.step(fmt.Sprintf("signatures of %s", plural(int(tree.Size()), "statement")), err)
-	return tree
-}
-
-// checkStart reports whether the first entry starts this log with these keys.
-func checkStart(e ledger.Entry, opts LogOptions) error {
-	st, err := parse(e.Payload)
-	if err != nil {
-		return err
-	}
-	predicate := st.object("predicate")
-	keys := predicate.object("public_keys")
-	return cmp.Or(
-		same("payloadType", bundle.PayloadInToto, e.PayloadType),
-		same("predicateType", bundle.TypeLogStart, st.text("predicateType")),
-		same("origin", opts.Log.Origin, predicate.text("origin")),
-		same("statement key", string(opts.Statement.PEM()), keys.text("statement")),
-		same("log key", opts.Log.VKey(), keys.text("log")))
-}
-
-// logCheckpoints checks the notes against the tree.
-func (r *Report) logCheckpoints(tree *ledger.Tree, notes iter.Seq2[string, error], opts LogOptions) {
-	var last *ledger.Checkpoint
-	count, bad := 0, 0
-	for note, err := range notes {
-		var head *ledger.Checkpoint
-		if err == nil {
-			head, err = checkNote(tree, note, last, opts)
-		}
-		if err != nil {
-			if bad++; bad <= maxReported {
-				r.step(fmt.Sprintf("checkpoint %d", count), err)
-			}
-		}
-		if head != nil {
-			last = head
-		}
-		count++
-	}
-	var err error
-	if count == 0 || bad > 0 {
-		err = mismatch("", "checkpoints that are signed and consistent",
-			fmt.Sprintf("%d of %d that are not", bad, count))
-	}
-	r.step(fmt.Sprintf("%s signed and consistent", plural(count, "checkpoint")), err)
-	found := "none"
-	if last != nil {
-		found = fmt.Sprintf("size %d", last.Size)
-	}
-	r.step("the last checkpoint covers the log", same("", fmt.Sprintf("size %d", tree.Size()), found))
-}
-
-// checkNote opens one checkpoint and compares it with the tree and with the one before.
-// The checkpoint is nil unless all of it holds.
-func checkNote(tree *ledger.Tree, note string, last *ledger.Checkpoint,
-	opts LogOptions) (*ledger.Checkpoint, error) {
-	head, err := translog.OpenCheckpoint(note, opts.Log)
-	if err != nil {
-		return nil, mismatch("", "a checkpoint signed by "+opts.Log.VKey(), err.Error())
-	}
-	if head.Size > tree.Size() {
-		return nil, mismatch("size", fmt.Sprintf("at most %d", tree.Size()), fmt.Sprint(head.Size))
-	}
-	root, err := tree.Root(head.Size)
-	if err != nil {
-		return nil, err
-	}
-	if err := same(fmt.Sprintf("root of size %d", head.Size), ledger.Hex(root),
-		ledger.Hex(head.Root)); err != nil {
-		return nil, err
-	}
-	if last == nil || last.Size == 0 {
-		return head, nil
-	}
-	if head.Size <= last.Size {
-		return nil, mismatch("size", fmt.Sprintf("more than %d", last.Size), fmt.Sprint(head.Size))
-	}
-	proof, err := tree.Consistency(last.Size, head.Size)
-	if err != nil {
-		return nil, err
-	}
-	return head, translog.CheckConsistency(proof, *last, *head)
 }

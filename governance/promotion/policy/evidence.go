@@ -82,6 +82,12 @@ type Evidence struct {
 	Shadow *ShadowResult
 	// Packers are the principals whose own replays prove nothing.
 	Packers []string
+
+	// Prospective makes replays carry the numbers that are derived from daily results, where
+	// the plane has derived any.
+	Prospective bool
+	// Engines are the programs that the plane lists, by SHA-256.
+	Engines []string
 }
 
 // Run is a run of the bundle. Started and Completed are zero where the bundle has none.
@@ -135,6 +141,8 @@ var judges = map[string]func(*Gate, *Evidence, time.Time) Result{
 	Replay:          replay,
 	Assurance:       assurance,
 	NoOpenIncident:  noOpenIncident,
+	Falsified:       falsified,
+	Engine:          engine,
 }
 
 // Judge is the verdict of a gate for a stage at a time. Waivers are not looked at here.
@@ -168,7 +176,7 @@ func (e *Evidence) unread(g *Gate) bool {
 		return false
 	}
 	switch g.Kind {
-	case Metric, EvidencePresent, Soak, Replay:
+	case Metric, EvidencePresent, Soak, Replay, Falsified, Engine:
 		return true
 	}
 	return g.Kind == Freshness && g.Drill == ""
@@ -227,6 +235,9 @@ func Find(v any, pointer string) (any, bool) {
 func replay(g *Gate, e *Evidence, _ time.Time) Result {
 	runs := e.with(g.Roles...)
 	r := Result{Verdict: Pass, Op: "==", Threshold: len(runs), Reason: "reproduced by another principal"}
+	if g.Own {
+		r.Reason = "reproduced, where the owner counts as the replayer"
+	}
 	if len(runs) == 0 {
 		r.Verdict, r.Blame, r.Reason = Pending, string(g.Roles[0]),
 			"there is no run with role "+joinRoles(g.Roles)
@@ -234,7 +245,7 @@ func replay(g *Gate, e *Evidence, _ time.Time) Result {
 	}
 	equal := 0
 	for i := range runs {
-		same, other := e.reruns(&runs[i])
+		same, other := e.reruns(&runs[i], g.Own)
 		r.Evidence = append(append(r.Evidence, same...), other...)
 		switch {
 		case len(other) > 0 && r.Verdict != Fail:
@@ -243,6 +254,9 @@ func replay(g *Gate, e *Evidence, _ time.Time) Result {
 			equal++
 		case len(other) == 0 && r.Verdict == Pass:
 			r.Verdict, r.Reason = Pending, fmt.Sprintf("no other key has re-run %s", runs[i].RunID)
+			if g.Own {
+				r.Reason = runs[i].RunID + " was not re-run"
+			}
 			if e.hashesOnly(&runs[i]) {
 				r.Reason += ": the replay that there is repeats hashes, without the numbers that it came to"
 			}
@@ -256,7 +270,7 @@ func replay(g *Gate, e *Evidence, _ time.Time) Result {
 // it, and those that it was not, by any principal. Of each principal the newest
 // statement counts, so that a mistake can be put right; of two of the same moment that
 // which differs.
-func (e *Evidence) reruns(run *Run) (same, other []Piece) {
+func (e *Evidence) reruns(run *Run, own bool) (same, other []Piece) {
 	type said struct {
 		ReplayResult
 		equal bool
@@ -270,7 +284,8 @@ func (e *Evidence) reruns(run *Run) (same, other []Piece) {
 			}
 			now := said{r, again.RequestHash == run.RequestHash && again.ReportSHA256 == run.ReportSHA256}
 			if now.equal && e.Strict {
-				if again.Inputs == nil {
+				if again.Inputs == nil || e.Prospective && again.Inputs.Derived == nil &&
+					e.Read[run.RunID].Derived != nil {
 					continue // it has no numbers to compare
 				}
 				now.equal = e.same(run, again.Inputs)
@@ -290,7 +305,7 @@ func (e *Evidence) reruns(run *Run) (same, other []Piece) {
 		switch n := newest[p]; {
 		case !n.equal:
 			other = append(other, n.Piece)
-		case !e.packed(p):
+		case own || !e.packed(p):
 			same = append(same, n.Piece)
 		}
 	}
@@ -300,7 +315,9 @@ func (e *Evidence) reruns(run *Run) (same, other []Piece) {
 // same reports whether a re-run came to the numbers that the plane has worked out.
 func (e *Evidence) same(run *Run, again *bundle.Inputs) bool {
 	sum, err := again.SHA256()
-	return err == nil && e.Read[run.RunID].InputsSHA256 == sum
+	read := e.Read[run.RunID]
+	return err == nil && read.InputsSHA256 == sum &&
+		(!e.Prospective || read.Derived == nil || read.Derived.SHA256() == again.Derived.SHA256())
 }
 
 // hashesOnly reports whether a statement of another person names the run without the numbers that
@@ -308,7 +325,7 @@ func (e *Evidence) same(run *Run, again *bundle.Inputs) bool {
 func (e *Evidence) hashesOnly(run *Run) bool {
 	return e.Strict && slices.ContainsFunc(e.Replays, func(r ReplayResult) bool {
 		return !e.packed(r.Principal) && slices.ContainsFunc(r.Runs, func(again bundle.ReplayedRun) bool {
-			return again.RunID == run.RunID && again.Inputs == nil
+			return again.RunID == run.RunID && (again.Inputs == nil || again.Inputs.Derived == nil)
 		})
 	})
 }

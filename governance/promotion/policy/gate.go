@@ -2,6 +2,7 @@ package policy
 
 import (
 	"encoding/json"
+	"fmt"
 	"math"
 	"regexp"
 	"slices"
@@ -27,6 +28,8 @@ const (
 	Replay          = "replay"
 	Assurance       = "assurance"
 	NoOpenIncident  = "no_open_incident"
+	Falsified       = "falsification"
+	Engine          = "engine"
 	Shadow          = "shadow"
 )
 
@@ -40,9 +43,11 @@ var kinds = map[string][2]string{
 	Metric:          {"roles metric op", "split_kinds value value_from"},
 	Freshness:       {"max_age", "roles drill"},
 	Soak:            {"role seconds", ""},
-	Replay:          {"roles", ""},
+	Replay:          {"roles", "own"},
 	Assurance:       {"rungs", ""},
 	NoOpenIncident:  {"", ""},
+	Falsified:       {"at_most", "accept accept_from_e"},
+	Engine:          {"", "sha256"},
 	Shadow:          {"days trades evidence", "per_claim attested"},
 }
 
@@ -53,6 +58,11 @@ type Gate struct {
 	// Refs are rules that the gate supports evidence for; it does not claim to comply
 	// with them.
 	Refs []string `json:"refs" max:"200"`
+	// Reason is why the gate and its bound are there, for who is to agree; "" for none.
+	Reason string `json:"reason" is:"filled"`
+	// WaivableBy are the roles that must waive the gate together, each by another person;
+	// risk alone where there are none.
+	WaivableBy []string `json:"waivable_by" is:"oneof risk approver" max:"2"`
 	// Spec is the gate's own fields as they stand in the policy, canonical JSON.
 	Spec json.RawMessage `json:"-"`
 
@@ -70,6 +80,16 @@ type Gate struct {
 	Seconds    float64       `json:"seconds" min:"1"`
 	Rungs      []string      `json:"rungs" is:"oneof hash_claimed hash_verified signed reproduced" max:"4"`
 	Verified   bool          `json:"verified"`
+	// Own lets a replay by who packed the bundle count.
+	Own bool `json:"own"`
+	// AtMost is the worst verdict of a falsification that passes. With an e-value of at least
+	// AcceptFromE warnings of the tests in Accept pass, too.
+	AtMost      string   `json:"at_most" is:"oneof pass warn"`
+	Accept      []string `json:"accept" max:"100"`
+	AcceptFromE float64  `json:"accept_from_e" min:"1"`
+	// Engines are the SHA-256 of the programs that may have made runs; those that the plane
+	// lists where there are none.
+	Engines []string `json:"sha256" max:"100"`
 
 	// Days, Trades and Evidence are the least of a shadow; PerClaim multiplies Evidence with the
 	// number of the claim, Attested (true where it is absent) takes no candles from files.
@@ -78,6 +98,14 @@ type Gate struct {
 	Evidence float64 `json:"evidence" min:"1"`
 	PerClaim bool    `json:"per_claim"`
 	Attested bool    `json:"attested"`
+}
+
+// Waivers are the roles that must waive the gate together.
+func (g *Gate) Waivers() []string {
+	if len(g.WaivableBy) == 0 {
+		return []string{bundle.TrustRisk}
+	}
+	return g.WaivableBy
 }
 
 // Waivable reports whether people may let the gate pass for a time.
@@ -103,7 +131,7 @@ func readGate(r *field.Reader, v any, at string) Gate {
 		return Gate{}
 	}
 	o := r.Object(v, at, append(field.Names("id kind"), field.Names(fields[0])...),
-		append(field.Names("refs"), field.Names(fields[1])...))
+		append(field.Names("refs reason waivable_by"), field.Names(fields[1])...))
 	var roles struct {
 		Roles []string `json:"roles" is:"oneof baseline oos stress falsification replay paper canary live" max:"8"`
 	}
@@ -116,6 +144,9 @@ func readGate(r *field.Reader, v any, at string) Gate {
 	distinct(o, "roles", roles.Roles)
 	distinct(o, "split_kinds", g.SplitKinds)
 	distinct(o, "rungs", g.Rungs)
+	distinct(o, "waivable_by", g.WaivableBy)
+	distinct(o, "accept", g.Accept)
+	distinct(o, "sha256", g.Engines)
 	pointer(o, "pointer", g.Pointer)
 	pointer(o, "value_from", g.ValueFrom)
 	if !o.Has("min") {
@@ -127,6 +158,17 @@ func readGate(r *field.Reader, v any, at string) Gate {
 	switch kind {
 	case Metric:
 		exactlyOne(o, "value", "value_from")
+	case Falsified:
+		if o.Has("accept") != o.Has("accept_from_e") {
+			o.Fail(field.InvalidField, "accept", "accept and accept_from_e need each other")
+		}
+	case Engine:
+		for i, sum := range g.Engines {
+			if !field.IsSHA256(sum) {
+				o.FailAt(field.InvalidDigest, fmt.Sprintf("sha256/%d", i),
+					"must be 64 hex digits in lower case")
+			}
+		}
 	case Freshness:
 		exactlyOne(o, "roles", "drill")
 	case EvidencePresent:
@@ -185,12 +227,15 @@ func age(o field.Object, name string) time.Duration {
 	return time.Duration(n) * unit
 }
 
+// beside are the fields that every gate has.
+var beside = []string{"id", "kind", "refs", "reason", "waivable_by"}
+
 // spec is the gate without what every gate has.
 func spec(v any) json.RawMessage {
 	members, _ := v.(map[string]any)
 	own := map[string]any{}
 	for name, value := range members {
-		if name != "id" && name != "kind" && name != "refs" {
+		if !slices.Contains(beside, name) {
 			own[name] = value
 		}
 	}

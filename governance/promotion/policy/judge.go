@@ -346,6 +346,9 @@ func metric(g *Gate, e *Evidence, _ time.Time) Result {
 	for i := range runs {
 		r.Evidence = append(r.Evidence, runs[i].piece())
 		values := runs[i].metrics(g, limit)
+		if x, ok := e.derived(&runs[i], g); ok {
+			values = []float64{x}
+		}
 		if len(values) == 0 && r.Verdict == Pass {
 			r.Verdict, r.Blame, r.Reason = Pending, string(runs[i].Role),
 				fmt.Sprintf("run %s has no %s", runs[i].RunID, g.Metric)
@@ -366,6 +369,16 @@ func metric(g *Gate, e *Evidence, _ time.Time) Result {
 		r.Observed = worst(seen, g.Op, limit)
 	}
 	return r
+}
+
+// derived is the number of a gate that is not declared but derived from the files of a run.
+func (e *Evidence) derived(run *Run, g *Gate) (float64, bool) {
+	d := e.Read[run.RunID].Derived
+	if _, declared := run.Summary[g.Metric]; declared || d == nil || len(g.SplitKinds) > 0 {
+		return 0, false
+	}
+	x, ok := d.Figures[g.Metric]
+	return x, ok
 }
 
 // attacked reports whether a falsification is of a baseline; without files it is unknown.

@@ -28,6 +28,14 @@ const Schema = "promotion-policy/v1"
 //go:embed default.json
 var defaultText []byte
 
+//go:embed solo.json
+var soloText []byte
+
+// firstText is the policy that was built in first; logs were judged by it.
+//
+//go:embed v1.json
+var firstText []byte
+
 // Policy is a policy with everything inherited and all defaults filled in.
 type Policy struct {
 	ID      string
@@ -35,6 +43,9 @@ type Policy struct {
 	// Digest is "sha256:" and the SHA-256 of Text, which is canonical JSON.
 	Digest string
 	Text   []byte
+	// Solo marks the policy of one person: the plane keeps the only key, and whoever owns its
+	// folder could have written what it has.
+	Solo   bool
 	stages map[bundle.Stage]*Stage
 }
 
@@ -87,8 +98,26 @@ func (p *Policy) SoakSeconds(s bundle.Stage) float64 {
 }
 
 // Default is the policy that is built in.
-func Default() *Policy {
-	p, err := Parse(defaultText)
+func Default() *Policy { return builtIn(defaultText) }
+
+// Solo is the policy of one person without keys of their own, up to paper.
+func Solo() *Policy { return builtIn(soloText) }
+
+// First is the policy that was built in up to version 1.0, for logs that name none.
+func First() *Policy { return builtIn(firstText) }
+
+// Named is a policy that is built in, by its id; nil for another name.
+func Named(id string) *Policy {
+	for _, p := range []*Policy{Default(), Solo()} {
+		if p.ID == id {
+			return p
+		}
+	}
+	return nil
+}
+
+func builtIn(text []byte) *Policy {
+	p, err := Parse(text)
 	if err != nil {
 		panic(err) // the text is part of the program, and tested
 	}
@@ -116,10 +145,13 @@ func Parse(text []byte) (*Policy, error) {
 	}
 	r := &field.Reader{}
 	r.Free(v, "").Schema("schema", Schema)
-	o := r.Object(v, "", field.Names("schema id version stages"), nil)
+	o := r.Object(v, "", field.Names("schema id version stages"), field.Names("solo"))
 	p := &Policy{
 		ID: o.Form("id", "id"), Version: o.Integer("version", 1, maxVersion),
 		stages: map[bundle.Stage]*Stage{},
+	}
+	if solo := o.Bool("solo"); solo != nil {
+		p.Solo = *solo
 	}
 	stages := o.Child("stages", field.Names("paper canary live"), nil)
 	for _, name := range stageOrder {

@@ -15,8 +15,8 @@ import (
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
-func TestTheDefaultPolicy(t *testing.T) {
-	p := policy.Default()
+func TestTheFirstPolicy(t *testing.T) {
+	p := policy.First()
 	if p.Name() != "policy:default-v1" || !strings.HasPrefix(p.Digest, "sha256:") || len(p.Digest) != 71 {
 		t.Error(p.Name(), p.Digest)
 	}
@@ -47,8 +47,8 @@ func TestTheDefaultPolicy(t *testing.T) {
 	}
 }
 
-// TestTheDefaultPolicyIsThatOfThePage holds the text to the page, character by character.
-func TestTheDefaultPolicyIsThatOfThePage(t *testing.T) {
+// TestTheFirstPolicyIsThatOfThePage holds the text to the page, character by character.
+func TestTheFirstPolicyIsThatOfThePage(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "shared", "design", "governance.md"))
 	if errors.Is(err, os.ErrNotExist) {
 		t.Skip("needs the folder shared, with the design pages, beside the checkout")
@@ -56,7 +56,7 @@ func TestTheDefaultPolicyIsThatOfThePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("default.json")
+	text, err := os.ReadFile("v1.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func TestTheDefaultPolicyIsThatOfThePage(t *testing.T) {
 // edited is the default policy with a part of its text replaced.
 func edited(t *testing.T, from, to string) []byte {
 	t.Helper()
-	text := string(policy.Default().Text)
+	text := string(policy.First().Text)
 	if !strings.Contains(text, from) {
 		t.Fatalf("the policy has no %s", from)
 	}
@@ -217,6 +217,7 @@ func TestScaleNeverGivesMore(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
+	f.Add(policy.First().Text)
 	f.Add(policy.Default().Text)
 	f.Add([]byte(
 		`{"schema":"promotion-policy/v1","id":"x","version":1,"stages":{"paper":{},"canary":{"approvals":[{"role":"any","count":2}]},"live":{"inherit":"canary"}}}`))

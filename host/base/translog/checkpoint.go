@@ -96,26 +96,21 @@ func (k LogKey) VKey() string {
 	return fmt.Sprintf("%s+%08x+%s", k.Origin, k.KeyHash(), Encode64(append([]byte{algEd25519}, k.Public...)))
 }
 
-// ParseLogKey reads the verifier key of a log as log.vkey holds it. Only the first two pluses
-// separate: base64 has its own.
+// ParseLogKey reads the verifier key of a log as log.vkey holds it.
 func ParseLogKey(text string) (LogKey, error) {
-	parts := strings.SplitN(strings.TrimSuffix(text, "\n"), "+", 3)
-	if len(parts) != 3 {
-		return LogKey{}, errors.New("a verifier key is origin+hash+key")
-	}
-	raw, err := Decode64(parts[2])
-	if err != nil {
-		return LogKey{}, fmt.Errorf("verifier key: %w", err)
-	}
-	if len(raw) != 1+ed25519.PublicKeySize || raw[0] != algEd25519 {
-		return LogKey{}, errors.New("the verifier key is not an Ed25519 key")
-	}
-	key, err := NewLogKey(parts[0], raw[1:])
+	origin, hash, raw, err := cutVKey(text)
 	if err != nil {
 		return LogKey{}, err
 	}
-	if want := fmt.Sprintf("%08x", key.KeyHash()); parts[1] != want {
-		return LogKey{}, fmt.Errorf("the verifier key's hash is %s, of its key it is %s", parts[1], want)
+	if len(raw) != 1+ed25519.PublicKeySize || raw[0] != algEd25519 {
+		return LogKey{}, errors.New("the verifier key is not an Ed25519 key of a log")
+	}
+	key, err := NewLogKey(origin, raw[1:])
+	if err != nil {
+		return LogKey{}, err
+	}
+	if want := fmt.Sprintf("%08x", key.KeyHash()); hash != want {
+		return LogKey{}, fmt.Errorf("the hash of the verifier key is %.16q, of its key it is %s", hash, want)
 	}
 	return key, nil
 }
@@ -200,4 +195,14 @@ func PeekCheckpoint(noteText string) (*Checkpoint, error) {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
 	return parseCheckpointText(unverified.Note.Text)
+}
+
+// SoleNote is a note with the signature of its log alone: what others have put under it is left out.
+func SoleNote(noteText string, key LogKey) (string, error) {
+	n, err := note.Open([]byte(noteText), note.VerifierList(key))
+	if err != nil {
+		return "", err
+	}
+	text, err := note.Sign(&note.Note{Text: n.Text, Sigs: n.Sigs})
+	return string(text), err
 }

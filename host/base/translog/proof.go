@@ -83,12 +83,8 @@ func ParseProof(text string) (*Proof, error) {
 		return nil, fmt.Errorf("a tlog-proof of %d hashes", len(lines)-2)
 	}
 	p := &Proof{Index: index, Note: noteText}
-	for i, line := range lines[2:] {
-		h, err := ParseHash(line)
-		if err != nil {
-			return nil, fmt.Errorf("tlog-proof hash %d: %w", i, err)
-		}
-		p.Hashes = append(p.Hashes, h)
+	if p.Hashes, err = ParseHashes(lines[2:]); err != nil {
+		return nil, fmt.Errorf("tlog-proof: %w", err)
 	}
 	if _, err := PeekCheckpoint(noteText); err != nil {
 		return nil, fmt.Errorf("tlog-proof: %w", err)

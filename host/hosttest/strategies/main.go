@@ -11,8 +11,11 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/assay-run/assay/host/hosttest/cheats"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/indicator"
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sample"
 	"github.com/assay-run/assay/plugin-sdk/serve"
 )
 
@@ -39,7 +42,6 @@ func plugins() list {
 	add(l, "slow", newSlow, sdk.Spec{})
 	add(l, "named", newCrosser, sdk.Spec{Name: "another_name"})
 	add(l, "choosy", newChoosy, sdk.Spec{})
-	add(l, "tide", newTide, sdk.Spec{Version: "1.0.0", Supports: sdk.Supports{ScaleFree: true}})
 
 	// They earn nothing, or hide that something is wrong: talker logs what it does.
 	add(l, "noise", newNoise, sdk.Spec{})
@@ -64,9 +66,10 @@ func plugins() list {
 	add(l, "since", newSince, sdk.Spec{})
 	add(l, "warm", newWarm, sdk.Spec{})
 	add(l, "seer", newSeer, sdk.Spec{Supports: sdk.Supports{ScaleFree: true}})
-	add(l, "memory_two", newMemoryTwo, sdk.Spec{})
 	add(l, "remembers", newRemembers, sdk.Spec{})
-	add(l, "memory_day", newMemoryDay, sdk.Spec{})
+	for _, s := range cheats.Strategies(bundled) {
+		l[s.Name] = s.Main
+	}
 
 	// They decide otherwise each time.
 	add(l, "clocked", newClocked, sdk.Spec{})
@@ -80,6 +83,17 @@ func plugins() list {
 		add(l, name, made, sdk.Spec{})
 	}
 	return l
+}
+
+// bundled returns the candles that programs have inside which know prices: the hours of BTC/USDT of 2019 and
+// 2020.
+func bundled(string) (*market.Series, error) {
+	s, err := sample.BTCUSDT()
+	if err != nil {
+		return nil, err
+	}
+	return cheats.Between(s, time.Date(2019, 1, 1, 0, 0, 0, 0, time.UTC),
+		time.Date(2021, 1, 1, 0, 0, 0, 0, time.UTC)), nil
 }
 
 // add puts a strategy on the list; it has the name of its place unless the spec has another.
@@ -264,34 +278,6 @@ func (s *choosy) OnCandle(v sdk.View) (sdk.Intents, error) {
 	case want && v.Flat():
 		return sdk.Buy(sdk.CashFraction(0.5)), nil
 	case !want && v.Long():
-		return sdk.ClosePosition(), nil
-	}
-	return nil, nil
-}
-
-type tideParams struct {
-	Period int `param:"period" default:"72" min:"10" max:"500" doc:"Candles in the average volume"`
-}
-
-// tide holds while the volume is above its average: on candles tides that earns.
-type tide struct {
-	average indicator.SMA
-	period  int
-}
-
-func newTide(p tideParams) (sdk.Strategy, error) {
-	return &tide{indicator.NewSMA(p.Period), p.Period}, nil
-}
-
-func (s *tide) Warmup() int { return s.period }
-
-func (s *tide) OnCandle(v sdk.View) (sdk.Intents, error) {
-	volume := v.Candle().Volume
-	s.average.Add(volume)
-	switch loud := volume > s.average.Value(); {
-	case v.Flat() && loud:
-		return sdk.Buy(sdk.CashFraction(0.9)), nil
-	case v.Long() && !loud:
 		return sdk.ClosePosition(), nil
 	}
 	return nil, nil

@@ -1674,7 +1674,14 @@ export interface components {
                 multi_symbol: boolean;
                 /** @description Decides the same when all prices are multiplied. */
                 scale_free: boolean;
+                /**
+                 * @description What it reads off the date of a candle; empty: nothing.
+                 * @enum {string}
+                 */
+                calendar: "" | "weekday" | "date" | "both";
             };
+            /** @description Last day, or end, of the data that it was made with; empty: not declared. */
+            trained_until: string;
             /** @description JSON Schema of its parameters. */
             params_schema: {
                 [key: string]: unknown;

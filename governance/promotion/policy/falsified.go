@@ -1,0 +1,133 @@
+package policy
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/assay-run/assay/governance/bundle"
+)
+
+// figureLeftOut is how many tests a user has left out of a falsification.
+const figureLeftOut = "tests_left_out"
+
+// falsified passes when every falsification came to at_most or better. One that came to a
+// warning where a pass is asked for still passes if only accepted tests warn and the e-value
+// of unseen candles is large enough; until then it waits. A refuted one fails, an
+// inconclusive one waits.
+func falsified(g *Gate, e *Evidence, now time.Time) Result {
+	runs := e.with(bundle.RoleFalsification)
+	blame := string(bundle.RoleFalsification)
+	r := Result{Verdict: Pass, Op: "<=", Threshold: g.AtMost, Reason: "no claim is refuted"}
+	if len(runs) == 0 || !e.Strict {
+		r.Verdict, r.Blame, r.Reason = Pending, blame, "there is no run with role falsification that was read"
+		return r
+	}
+	for i := range runs {
+		r.Evidence = append(r.Evidence, runs[i].piece())
+		read := e.Read[runs[i].RunID]
+		f := read.Falsification
+		if f == nil {
+			r.worse(Pending, blame, runs[i].RunID+" has no verdict")
+			continue
+		}
+		if r.Observed == nil || badness(f.Overall) > badness(r.Observed.(string)) {
+			r.Observed = f.Overall
+		}
+		switch {
+		case f.Overall == overallFail:
+			r.Verdict, r.Blame = Fail, blame
+			r.Reason = fmt.Sprintf("%s refutes: %s", runs[i].RunID, strings.Join(f.Failed(), ", "))
+		case r.Verdict == Fail:
+		case f.Overall == overallPass, f.Overall == overallWarn && g.AtMost == overallWarn:
+		case f.Overall != overallWarn:
+			r.worse(Pending, blame, runs[i].RunID+" is "+f.Overall)
+		default:
+			r.warned(g, e.prospective(now), &runs[i], read)
+		}
+	}
+	if r.Verdict == Pass && !e.attacked() {
+		r.Verdict, r.Blame, r.Reason = Pending, blame, "no falsification attacks a baseline of the bundle"
+	}
+	return r
+}
+
+// The verdicts of a falsification, from best to worst.
+const (
+	overallPass = "pass"
+	overallWarn = "warn"
+	overallFail = "fail"
+)
+
+func badness(overall string) int {
+	return slices.Index([]string{overallPass, overallWarn, "inconclusive", overallFail}, overall)
+}
+
+// warned judges a falsification that warns where a pass is asked for.
+func (r *Result) warned(g *Gate, evalue float64, run *Run, read bundle.RunEvidence) {
+	tests := read.Falsification.Warned()
+	leftOut := read.Derived == nil || read.Derived.Figures[figureLeftOut] > 0
+	other := slices.DeleteFunc(slices.Clone(tests), func(id string) bool {
+		return slices.Contains(g.Accept, id)
+	})
+	switch {
+	case len(tests) == 0 || leftOut || len(other) > 0:
+		r.Verdict, r.Blame = Fail, string(bundle.RoleFalsification)
+		r.Reason = fmt.Sprintf("%s warns: %s", run.RunID, strings.Join(tests, ", "))
+		if leftOut {
+			r.Reason += " (tests were left out)"
+		}
+	case evalue < g.AcceptFromE:
+		r.worse(Pending, "",
+			fmt.Sprintf("%s warns: %s, which E of %v on candles after the seal would lift; it is %v",
+				run.RunID, strings.Join(tests, ", "), g.AcceptFromE, evalue))
+	default:
+		if r.Verdict == Pass {
+			r.Reason = fmt.Sprintf("%s, accepted with E of at least %v", strings.Join(tests, ", "),
+				g.AcceptFromE)
+		}
+	}
+}
+
+// prospective is the e-value of the days after the seal that may lift a warning: on candles that
+// the worker has fetched itself, with no day missing; 0 where it counts for nothing.
+func (e *Evidence) prospective(now time.Time) float64 {
+	s := e.Shadow
+	if s == nil || !s.Attested || !s.Trusted || s.Ruined || s.Bound == 0 || s.Drifted() || s.Missing(now) {
+		return 0
+	}
+	return s.E
+}
+
+// engine passes when baselines and falsifications were made by listed programs. It waits for
+// others, and passes while neither gate nor plane lists any.
+func engine(g *Gate, e *Evidence, _ time.Time) Result {
+	listed := g.Engines
+	if len(listed) == 0 {
+		listed = e.Engines
+	}
+	r := Result{Verdict: Pass, Op: "in", Threshold: listed, Evidence: e.core(),
+		Reason: "made by a listed lab"}
+	if len(listed) == 0 {
+		r.Reason = "no lab is listed: any build counts"
+		return r
+	}
+	var seen []string
+	for _, run := range e.with(bundle.RoleBaseline, bundle.RoleFalsification) {
+		made := ""
+		if d := e.Read[run.RunID].Derived; d != nil {
+			made = d.EngineSHA256
+		}
+		if made != "" && !slices.Contains(seen, made) {
+			seen = append(seen, made)
+		}
+		if r.Verdict == Pass && !slices.Contains(listed, made) {
+			r.Verdict, r.Blame = Pending, string(run.Role)
+			r.Reason = fmt.Sprintf("run %s was made by a lab that is not listed, sha256 %.12s", run.RunID,
+				made)
+		}
+	}
+	r.Observed = seen
+	return r
+}
