@@ -93,15 +93,16 @@ func prospective(paths int, seed uint64) string {
 	var b strings.Builder
 	b.WriteString(prospectiveTitle)
 	fmt.Fprintf(&b, `
-What the evidence E and the drift D of [prospective evidence](governance.md#prospective-evidence) come to, by simulation:
-**%s paths** of %d years for each row. Days are normal with a deviation of 1 %%, cut at twice a declared daily loss of 3 %%;
-D is measured against so many days of the locked test. Seed %d:
+What the evidence E and the drift D of [prospective evidence](governance.md#prospective-evidence) come to, by
+simulation: **%s paths** of %d years for each row. Days are normal with a deviation of 1 %%, cut at twice a
+declared daily loss of 3 %%; D is measured against so many days of the locked test. Seed %d:
 
 `, thousands(paths), prospectiveYears, seed)
 	fmt.Fprintf(&b, "```\ngo run ./cmd/tools/calibrate -only prospective -paths %d -seed %d "+
 		"-o docs/calibration.md\n```\n\n", paths, seed)
-	b.WriteString("| course (annual Sharpe ratios) | test days | E >= 3 | median days | E >= 20 | median days " +
-		"| suspended in a year | in three | median days |\n|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| course (annual Sharpe ratios) | test days | E >= 3 | median days | E >= 20 " +
+		"| median days | suspended in a year | in three | median days |\n" +
+		"|---|--:|--:|--:|--:|--:|--:|--:|--:|\n")
 	for i, c := range courses() {
 		random := rand.New(rand.NewPCG(seed, uint64(i)))
 		var list []path
@@ -121,8 +122,10 @@ D is measured against so many days of the locked test. Seed %d:
 			canary, toCanary, live, toLive, percent(float64(soon)/float64(paths)), stopped, toStop)
 	}
 	b.WriteString(`
-- "Reached" is ever within three years, from day 60 on; gates use the E of the day. Ville's bound for E of 20 without skill is 5 %.
-- Medians are of the paths that reach the bar. A suspension of an edge that stays is a false alarm, at most 5 % by Ville's bound.
+- "Reached" is ever within three years, from day 60 on; gates use the E of the day. Ville's bound for E of 20
+  without skill is 5 %.
+- Medians are of the paths that reach the bar. A suspension of an edge that stays is a false alarm, at most
+  5 % by Ville's bound.
 - Losses beyond twice the declared bound, few trades and other distributions are not in it.
 `)
 	return b.String()
