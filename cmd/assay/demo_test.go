@@ -12,6 +12,8 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/api/v1/apitest"
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/registry"
 )
 
 // ask sends a request and holds the answer against the OpenAPI document.
@@ -76,12 +78,27 @@ func TestDemonstration(t *testing.T) {
 	if info, err := os.Stat(state); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("state directory: %v %v", info.Mode(), err)
 	}
+	demonstrationIsALook(t, state, id)
 	again := launch(t, state)
 	if _, v := ask(t, recorder, "GET", again.url, "/api/v1/status", ""); v["status"] != "idle" {
 		t.Errorf("after a restart: %v", v["status"])
 	}
 	if code := again.end(t, syscall.SIGINT); code != exitDone {
 		t.Errorf("exit code %d: %s", code, again.output)
+	}
+}
+
+// demonstrationIsALook: it plays the held out candles of the sample, once, and the registry has it.
+func demonstrationIsALook(t *testing.T, state, runID string) {
+	t.Helper()
+	reg, err := registry.Open(t.Context(), artifact.NewStore(filepath.Join(state, "runs")), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer reg.Close()
+	looks, err := reg.Markets().Looks(t.Context())
+	if err != nil || len(looks) != 1 || looks[0].SourceID != runID || looks[0].Command != registry.LookBacktest {
+		t.Errorf("%+v, %v", looks, err)
 	}
 }
 

@@ -34,6 +34,7 @@ import (
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
 	children "github.com/assay-run/assay/host/exchange/wire/launch"
+	"github.com/assay-run/assay/host/holdout"
 	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/run"
@@ -136,7 +137,8 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if s.policy, err = s.openPolicy(cfg); err != nil {
 		return nil, err
 	}
-	archive := &runner.Archive{Store: store, Registry: runs}
+	archive := &runner.Archive{Store: store, Registry: runs,
+		Know: holdout.Ledger{Candles: candles, Registry: runs}.Know}
 	s.runner = runner.New(runner.Options{
 		Recorder: archive, Trials: trialCounter{runs, store}, Logger: logger.Named("runner"),
 	})

@@ -50,6 +50,7 @@ type Plane struct {
 	opts  Options
 	store *store.Store
 
+	issuing    sync.Mutex // before the store's locks, and before mu
 	mu         sync.Mutex
 	registries map[string]*issued // by family
 

@@ -3,6 +3,7 @@ package control
 import (
 	"context"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -22,6 +23,7 @@ type issued struct {
 	seq      int64        // the newest entry that it takes into account
 	at       time.Time
 
+	mu   sync.Mutex
 	body []byte // the last answer, and the checkpoint and older size that it was made for
 	note string
 	from int64
@@ -49,15 +51,22 @@ func (p *Plane) getRegistry(r *request) (*edge.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Another request may have been answered with a newer one meanwhile.
+	body, err := p.proven(r.Context(), p.newest(family, one), from)
+	return tagged(body, ""), err
+}
+
+// newest keeps a registry unless another request has come first with one of a longer log: that one is given
+// then, since who has seen it takes an older one for a rollback. It holds no lock of the store, which is
+// taken before this one.
+func (p *Plane) newest(family string, one *issued) *issued {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	// Another request may have come here first: its registry is given where it is of a longer log, since
-	// who has seen that takes an older one for a rollback.
-	if old := p.registries[family]; old == nil || old.registry.Version < one.registry.Version {
-		p.registries[family] = one
+	if old := p.registries[family]; old != nil && old.registry.Version >= one.registry.Version {
+		return old
 	}
-	body, err := p.proven(r.Context(), p.registries[family], from)
-	return tagged(body, ""), err
+	p.registries[family] = one
+	return one
 }
 
 // sizeQuery is a size of the log in the query of a request, 0 if there is none.
@@ -76,8 +85,28 @@ func sizeQuery(r *request, name string) (int64, error) {
 
 // issuedRegistry is the registry that was signed last, or a new one.
 func (p *Plane) issuedRegistry(ctx context.Context, family string, now time.Time) (*issued, error) {
-	var kept *issued
-	err := p.store.Look(func(w *promotion.World, _ ledger.View) error {
+	one, fresh, err := p.keptOrIssued(ctx, family, now)
+	if fresh {
+		p.opts.At.Reach("registry.signed")
+		p.cosign(ctx)
+	}
+	return one, err
+}
+
+// keptOrIssued reports whether the registry was issued just now. One request at a time issues: of several
+// that come at once the others get what the first has issued.
+func (p *Plane) keptOrIssued(ctx context.Context, family string, now time.Time) (*issued, bool, error) {
+	seq, err := look(p, func(w *promotion.World, _ ledger.View) int64 { return w.Seq() })
+	if err != nil {
+		return nil, false, err
+	}
+	kept := p.kept(family, seq, now)
+	if kept != nil {
+		return kept, false, nil
+	}
+	p.issuing.Lock()
+	defer p.issuing.Unlock()
+	err = p.store.Look(func(w *promotion.World, _ ledger.View) error {
 		if kept = p.kept(family, w.Seq(), now); kept != nil {
 			return nil
 		}
@@ -87,22 +116,15 @@ func (p *Plane) issuedRegistry(ctx context.Context, family string, now time.Time
 		return nil
 	})
 	if err != nil || kept != nil {
-		return kept, err
+		return kept, false, err
 	}
 	one := &issued{at: now}
-	out, err := p.store.Update(ctx, func(tx *store.Tx) error {
-		if kept = p.kept(family, tx.World().Seq(), now); kept != nil {
-			return nil
-		}
-		return p.issue(tx, family, one)
-	})
-	if err != nil || kept != nil {
-		return kept, err
+	out, err := p.store.Update(ctx, func(tx *store.Tx) error { return p.issue(tx, family, one) })
+	if err != nil {
+		return nil, false, err
 	}
 	one.entry = out.Entries[one.registry.Version-1-out.First]
-	p.opts.At.Reach("registry.signed")
-	p.cosign(ctx)
-	return one, nil
+	return p.newest(family, one), true, nil
 }
 
 // issue signs a registry and logs it, behind what the machine still has to decide.
@@ -150,6 +172,8 @@ func (p *Plane) proven(ctx context.Context, one *issued, from int64) (body []byt
 	err = p.store.Look(func(_ *promotion.World, log ledger.View) error {
 		index := one.registry.Version - 1
 		at, note := p.headFor(ctx, log, max(index+1, from))
+		one.mu.Lock()
+		defer one.mu.Unlock()
 		if one.body != nil && one.note == note && one.from == from {
 			body = one.body
 			return nil

@@ -44,6 +44,8 @@ type PolicyName struct {
 	ID      string `json:"id"`
 	Version int64  `json:"version"`
 	Digest  string `json:"digest"`
+	// Note is what such a policy cannot show, absent where there is nothing to note.
+	Note string `json:"note,omitempty"`
 }
 
 // PlanGate is one gate of a plan. Times are RFC 3339.
@@ -92,7 +94,7 @@ type Granted struct {
 // Plan is the plan of a subject for a stage; of a candidate, family or strategy that of
 // its newest revision that has not ended.
 func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan, *bundle.Error) {
-	v := w.viewAt(w.AsOf(now))
+	v := viewAt(w, w.AsOf(now))
 	list, refused := v.subject(subjectType, subjectID, stage)
 	if refused == nil && stage == "" {
 		refused = field.Refuse(field.InvalidStage, "", "stage: one of research, paper, canary, live")
@@ -106,7 +108,7 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 	p := &Plan{
 		Head: v.head(SchemaPlan, subjectType, subjectID), ResolvedRevisionID: r.id, Stage: s,
 		Verdict: j.verdict, PlanDigest: v.planDigest(r, j),
-		Policy: PolicyName{w.policy.ID, w.policy.Version, w.policy.Digest}, Gates: []PlanGate{},
+		Policy: v.policyName(), Gates: []PlanGate{},
 		Approvals: v.approvalsOf(r, j),
 		Numbers:   v.numbers(r),
 		Shadow:    v.shadow(r),
@@ -119,6 +121,15 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 		p.Gates = append(p.Gates, planGate(r, s, &j.gates[i], &j.results[i]))
 	}
 	return p, nil
+}
+
+func (v views) policyName() PolicyName {
+	p := v.w.policy
+	n := PolicyName{ID: p.ID, Version: p.Version, Digest: p.Digest}
+	if p.Solo {
+		n.Note = policy.SoloNote
+	}
+	return n
 }
 
 func (v views) approvalsOf(r *revision, j *judged) Approvals {
@@ -411,7 +422,7 @@ func experimentID(revision string, stage bundle.Stage, gateID string) string {
 // each revision stands up to its target. Revisions that have ended wait for nothing.
 func (w *World) Experiments(subjectType, subjectID, stage string,
 	now time.Time) (*Experiments, *bundle.Error) {
-	v := w.viewAt(w.AsOf(now))
+	v := viewAt(w, w.AsOf(now))
 	list, refused := v.subject(subjectType, subjectID, stage)
 	if refused != nil {
 		return nil, refused

@@ -130,7 +130,7 @@ func (w *World) Registry(family string, issued time.Time) (*Registry, *bundle.Er
 		return nil, field.Refuse(FamilyNotFound, "", "no family with this id is in the log")
 	}
 	issued = issued.UTC()
-	v := w.viewAt(issued)
+	v := viewAt(w, issued)
 	reg := &Registry{
 		Schema: deploy.Schema, FamilyID: family, Version: w.seq + 1, IssuedAt: stamp(issued),
 		ExpiresAt: stamp(issued.Add(RegistryLifetime)), Entries: []RegistryEntry{},

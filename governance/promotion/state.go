@@ -30,7 +30,7 @@ type Head struct {
 // views are the bodies of reads, worked out for one moment.
 type views struct{ rules }
 
-func (w *World) viewAt(at time.Time) views { return views{rules{w, at}} }
+func viewAt(w *World, at time.Time) views { return views{rules{w, at}} }
 
 func (v views) head(schema, subjectType, subjectID string) Head {
 	return Head{schema, subjectType, subjectID, v.w.seq, stamp(v.at)}
@@ -199,7 +199,7 @@ func (r *revision) addEvent(f *Fact, from bundle.Stage, by, reason string, planD
 
 // State is where a subject stands.
 func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bundle.Error) {
-	v := w.viewAt(w.AsOf(now))
+	v := viewAt(w, w.AsOf(now))
 	list, refused := v.subject(subjectType, subjectID, "")
 	if refused != nil {
 		return nil, refused

@@ -44,6 +44,9 @@ import (
 var migrations embed.FS
 
 const (
+	// CatalogName is the name of the catalogue in the folder data of a state directory.
+	CatalogName = "catalog.sqlite3"
+
 	fileSuffix = ".candles"
 	// tempAge is how old a temporary file of a crash is at least.
 	tempAge = time.Hour
@@ -75,7 +78,7 @@ func Open(ctx context.Context, stateDir string) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(dir, "catalog.sqlite3")
+	path := filepath.Join(dir, CatalogName)
 	explain := func(err error) error {
 		return sqlite.ExplainDamage(err, path, "The bundled candles come back by themselves. "+
 			"Import the others again (lab data import): equal candles have the same hash as before, "+

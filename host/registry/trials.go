@@ -76,6 +76,8 @@ type Place struct {
 	// LookedAtTest reports whether the run has shown days that are the test of another, or that
 	// its own test was revealed.
 	LookedAtTest bool `json:"looked_at_test"`
+	// HoldoutLooks counts the looks, through any run, at held out days of the run's markets.
+	HoldoutLooks int `json:"holdout_looks"`
 }
 
 // NotCounted is the limit of every N, as it is shown beside it.
@@ -89,6 +91,12 @@ func (p Place) String() string {
 	}
 	if p.LookedAtTest {
 		text += "; a test was seen through it"
+	}
+	switch {
+	case p.HoldoutLooks == 1:
+		text += "; 1 look at the hold-out so far"
+	case p.HoldoutLooks > 1:
+		text += fmt.Sprintf("; %d looks at the hold-out so far", p.HoldoutLooks)
 	}
 	return text + " (" + NotCounted + ")"
 }
@@ -131,9 +139,14 @@ type Peek struct {
 // Peek notes a look at test metrics. It comes before they are shown, so that a
 // crash between the two counts one look too many and never one too few.
 func (r *Registry) Peek(ctx context.Context, p Peek) error {
-	return r.exec(ctx,
-		`INSERT INTO test_peeks (at, run_id, family_id, command, author) VALUES (?, ?, ?, ?, ?)`,
-		market.FromTime(r.now()).String(), p.RunID, p.FamilyID, p.Command, p.Author)
+	return r.db.Tx(ctx, func(tx *sql.Tx) error {
+		if _, err := tx.ExecContext(ctx,
+			`INSERT INTO test_peeks (at, run_id, family_id, command, author) VALUES (?, ?, ?, ?, ?)`,
+			market.FromTime(r.now()).String(), p.RunID, p.FamilyID, p.Command, p.Author); err != nil {
+			return err
+		}
+		return r.Markets().noteLooks(ctx, tx, p.RunID, 1, p.Command, p.Author)
+	})
 }
 
 // Peeks lists the looks at the test metrics of a family, oldest first.
@@ -182,6 +195,8 @@ type Windows struct {
 	ID, FamilyID  string
 	Symbols       []string
 	Shown, Locked []Days
+	// Data are the candles of the symbols.
+	Data []artifact.Dataset
 	// Command is what shows them, Author who called it.
 	Command, Author string
 }
@@ -203,27 +218,32 @@ func SplitDays(s *artifact.Splits) (shown, locked []Days) {
 
 // Look notes which days are shown and which are locked. It comes before anything is
 // shown. Where days that one run or plan shows are in the test of another, whichever came
-// first, test_peeks gets a row for the family of that test: once for each that shows them.
+// first, test_peeks gets a row for the family of that test: once for each that shows them;
+// where they are held out, looks gets one.
 func (r *Registry) Look(ctx context.Context, w Windows) error {
 	err := r.db.Tx(ctx, func(tx *sql.Tx) error {
 		if err := insertWindows(ctx, tx, w); err != nil {
 			return err
 		}
-		return r.meet(ctx, tx, w.ID)
+		return errors.Join(r.meet(ctx, tx, w.ID), r.Markets().noteLooks(ctx, tx, w.ID, 0, "", ""))
 	})
 	return because(err, r.store.Root())
 }
 
 func insertWindows(ctx context.Context, tx *sql.Tx, w Windows) error {
+	datasets := map[string]string{}
+	for _, d := range w.Data {
+		datasets[d.Symbol] = d.SHA256
+	}
 	for locked, list := range [][]Days{w.Shown, w.Locked} {
 		for _, days := range list {
 			for _, symbol := range w.Symbols {
 				if _, err := tx.ExecContext(ctx,
 					`INSERT INTO windows (source_id, family_id, symbol, locked, from_at, to_at, command,
-						author)
-					VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+						author, dataset)
+					VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 					w.ID, w.FamilyID, symbol, locked, int64(days.From), int64(days.To), w.Command,
-					w.Author); err != nil {
+					w.Author, datasets[symbol]); err != nil {
 					return err
 				}
 			}
@@ -275,7 +295,8 @@ func (r *Registry) recallWindows(ctx context.Context) error {
 	seen := map[string]bool{}
 	var list []Windows
 	for _, t := range trials {
-		w := Windows{ID: t.RunID, FamilyID: t.FamilyID, Symbols: t.Meta.Symbols, Command: LookRun}
+		w := Windows{ID: t.RunID, FamilyID: t.FamilyID, Symbols: t.Meta.Symbols, Data: t.Meta.Data,
+			Command: LookRun}
 		switch t.Meta.Kind {
 		case artifact.KindTrial:
 			if t.Meta.PlanID != nil {

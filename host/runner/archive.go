@@ -17,6 +17,8 @@ import (
 type Archive struct {
 	Store    *artifact.Store
 	Registry *registry.Registry
+	// Know, if set, notes of which markets the stored candles are, before a backtest shows some.
+	Know func(context.Context) error
 }
 
 // Begin makes the folder with the request, and the rows. A backtest shows its days from here on: those that
@@ -39,10 +41,15 @@ func (a *Archive) Begin(ctx context.Context, s Started) error {
 	if s.Request.Mode != ModeBacktest {
 		return nil
 	}
+	if a.Know != nil {
+		if err := a.Know(ctx); err != nil {
+			return err
+		}
+	}
 	shown, _ := registry.SplitDays(&run.Manifest.Splits)
 	return a.Registry.Look(ctx, registry.Windows{
-		ID: run.ID, FamilyID: m.FamilyID, Symbols: m.Symbols, Shown: shown, Command: registry.LookBacktest,
-		Author: artifact.OriginService,
+		ID: run.ID, FamilyID: m.FamilyID, Symbols: m.Symbols, Shown: shown, Data: m.Data,
+		Command: registry.LookBacktest, Author: artifact.OriginService,
 	})
 }
 

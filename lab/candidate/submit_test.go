@@ -159,7 +159,8 @@ func TestReplaysAreRecorded(t *testing.T) {
 		o := Outcome{RunID: r.RunID, Role: r.Role, Verdict: Equal, ReportSHA256: r.ReportSHA256,
 			hash:   r.RequestHash,
 			Trades: []bundle.SplitTrades{{SplitID: "test", SHA256: sum("trades " + r.RunID)}}}
-		o.Inputs = &bundle.Inputs{Summary: r.Summary, Splits: r.Splits, Falsification: read[i].Falsification}
+		o.Inputs = &bundle.Inputs{Summary: r.Summary, Splits: r.Splits, Falsification: read[i].Falsification,
+			Derived: read[i].Derived}
 		if r.Role == bundle.RoleCanary || r.Role == bundle.RolePaper {
 			o.Verdict, o.Code = NotRun, request.CodeSkipped
 		}
@@ -179,7 +180,7 @@ func TestReplaysAreRecorded(t *testing.T) {
 		}
 		receipt, err := SubmitReplay(t.Context(), c, out.Document, env)
 		if err != nil || receipt.Assurance != by.assurance {
-			t.Errorf("%s: %+v, %v", by.who, receipt, err)
+			t.Errorf("%s: %s %v, %v", by.who, receipt.Assurance, receipt.Warnings, err)
 		}
 	}
 	list[0].Verdict, list[0].ReportSHA256 = Different, sum("other")

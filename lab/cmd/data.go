@@ -15,6 +15,7 @@ import (
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/holdout"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/columnar"
 	"github.com/assay-run/assay/lab/request"
@@ -25,7 +26,7 @@ import (
 func dataCommand(a *App) *cobra.Command {
 	return a.Group("data", "Import, list and check candles",
 		"The candle store of the state directory: every series has the hash of its content, which runs name.",
-		dataImportCommand(a), dataListCommand(a), dataCheckCommand(a))
+		dataImportCommand(a), dataListCommand(a), dataHoldoutCommand(a), dataCheckCommand(a))
 }
 
 // withStore runs f with the candle store open.
@@ -184,8 +185,12 @@ func runDataImport(ctx context.Context, a *App, o dataImportOptions,
 	p := a.Progress("importing").Count("bytes", 0)
 	req.Options.Progress = p.Update
 	var d candle.Dataset
-	err = withStore(ctx, a, func(s *candle.Store) error {
-		d, err = s.Import(ctx, req)
+	var of *holdout.Standing
+	err = withLedger(ctx, a, func(l holdout.Ledger) error {
+		if d, err = l.Candles.Import(ctx, req); err != nil || o.DryRun {
+			return err
+		}
+		of, err = holdoutOf(ctx, l, d)
 		return err
 	})
 	p.End()
@@ -196,19 +201,32 @@ func runDataImport(ctx context.Context, a *App, o dataImportOptions,
 	for _, w := range d.Report.Warnings {
 		out.Warnings = append(out.Warnings, Warning(w))
 	}
-	out.Result = map[string]any{"dataset": d, "stored": !o.DryRun}
-	out.Print = func(w io.Writer) { printImport(w, d, o.DryRun) }
+	out.Result = map[string]any{"dataset": d, "stored": !o.DryRun, "holdout": of}
+	out.Print = func(w io.Writer) { printImport(w, d, of, o.DryRun) }
 	return out, nil
 }
 
-func printImport(w io.Writer, d candle.Dataset, dryRun bool) {
+// holdoutOf is the market of a dataset that was just stored.
+func holdoutOf(ctx context.Context, l holdout.Ledger, d candle.Dataset) (*holdout.Standing, error) {
+	list, err := l.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(list, func(s *holdout.Standing) bool { return s.Has(d.SHA256) })
+	if at < 0 {
+		return nil, nil
+	}
+	return list[at], nil
+}
+
+func printImport(w io.Writer, d candle.Dataset, of *holdout.Standing, dryRun bool) {
 	verb := "stored"
 	if dryRun {
 		verb = "would store"
 	}
 	r, g := d.Report, d.Report.Gaps
 	fmt.Fprintf(w, "%s %s\n", verb, d.ID)
-	Table(w, [][]string{
+	rows := [][]string{
 		{"format", r.Profile},
 		{"candles", fmt.Sprintf("%d of %s %s on %s", d.Rows, d.Symbol, d.Timeframe, d.Exchange)},
 		{"window", fmt.Sprintf("%s to %s", d.Start(), d.End())},
@@ -219,7 +237,12 @@ func printImport(w io.Writer, d candle.Dataset, dryRun bool) {
 		{"price step", d.PriceStep.String()},
 		{"volume", fmt.Sprintf("in %s; %d candles without, %d flat", d.VolumeUnit, g.ZeroVolume, g.Flat)},
 		{"sha256", d.SHA256},
-	})
+	}
+	if of != nil {
+		rows = append(rows, []string{"held out", fmt.Sprintf("from %s on, %d looks so far (%s, stored as %s)",
+			moment(of.From), len(of.Looks), of.Market, strings.Join(of.Names, ", "))})
+	}
+	Table(w, rows)
 }
 
 func dataListCommand(a *App) *cobra.Command {
@@ -242,13 +265,36 @@ func dataListCommand(a *App) *cobra.Command {
 	})
 }
 
+// listedDataset is a dataset with the hold-out of its market; From is null where the candles
+// cannot be read.
+type listedDataset struct {
+	datasetSummary
+	Market string       `json:"market"`
+	From   *market.Time `json:"holdout_from"`
+	Looks  int          `json:"holdout_looks"`
+}
+
+func listedAs(d candle.Dataset, markets []*holdout.Standing) listedDataset {
+	out := listedDataset{datasetSummary: summaryOf(d)}
+	for _, s := range markets {
+		if s.Has(d.SHA256) {
+			out.Market, out.From, out.Looks = s.Market, &s.From, len(s.Looks)
+		}
+	}
+	return out
+}
+
 func runDataList(ctx context.Context, a *App, all bool) (Outcome, error) {
-	list := []datasetSummary{}
-	err := withStore(ctx, a, func(s *candle.Store) error {
-		datasets, err := s.List(ctx)
+	list := []listedDataset{}
+	err := withLedger(ctx, a, func(l holdout.Ledger) error {
+		markets, err := l.List(ctx)
+		if err != nil {
+			return err
+		}
+		datasets, err := l.Candles.List(ctx)
 		for _, d := range datasets {
 			if d.Current || all {
-				list = append(list, summaryOf(d))
+				list = append(list, listedAs(d, markets))
 			}
 		}
 		return err
@@ -262,9 +308,9 @@ func runDataList(ctx context.Context, a *App, all bool) (Outcome, error) {
 	}, nil
 }
 
-func printDatasets(w io.Writer, list []datasetSummary) {
-	rows := [][]string{{"EXCHANGE", "SYMBOL", "TIMEFRAME", "CANDLES", "MISSING", "FROM", "TO", "CALENDAR",
-		"SHA256", "NOTE"}}
+func printDatasets(w io.Writer, list []listedDataset) {
+	rows := [][]string{{"EXCHANGE", "SYMBOL", "TIMEFRAME", "CANDLES", "MISSING", "FROM", "TO",
+		"HELD OUT FROM", "LOOKS", "CALENDAR", "SHA256", "NOTE"}}
 	for _, d := range list {
 		note := ""
 		if d.DerivedFrom != "" {
@@ -273,9 +319,13 @@ func printDatasets(w io.Writer, list []datasetSummary) {
 		if !d.Current {
 			note = "earlier version"
 		}
+		held := "unknown"
+		if d.From != nil {
+			held = moment(*d.From)
+		}
 		rows = append(rows, []string{
 			d.Exchange, string(d.Symbol), d.Timeframe.String(), count(d.Rows), count(d.Missing),
-			day(d.Start), day(d.End), string(d.Calendar), Short(d.SHA256), note,
+			day(d.Start), day(d.End), held, count(d.Looks), string(d.Calendar), Short(d.SHA256), note,
 		})
 	}
 	Table(w, rows)

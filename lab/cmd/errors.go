@@ -46,7 +46,8 @@ func exitOf(code string) int {
 		request.CodeArtifactMismatch, request.CodeNotReproduced, request.CodeFalsified, "FAMILY_ABORTED",
 		candidate.CodeIngestRefused:
 		return exitFailed
-	case request.CodeInterrupted, request.CodeInconclusive, "INCOMPARABLE", candidate.CodeUnreachable:
+	case request.CodeInterrupted, request.CodeInconclusive, "INCOMPARABLE", candidate.CodeUnreachable,
+		codeNotPromoted:
 		return exitOpen
 	case request.CodeInternal, request.CodeRunIDCollision:
 		return exitInternal

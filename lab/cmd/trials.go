@@ -46,12 +46,14 @@ type trialsResult struct {
 	N        int    `json:"n"`
 	NFamily  int    `json:"n_family"`
 	// Limit is what no count covers.
-	Limit   string            `json:"limit"`
+	Limit string `json:"limit"`
+	// Looks are those at held out candles of the markets of the run, of all without one.
+	Looks   []registry.Look   `json:"looks"`
 	Entries []selection.Entry `json:"entries"`
 }
 
 func listTrials(ctx context.Context, a *App, name string) (Outcome, error) {
-	result := trialsResult{Limit: registry.NotCounted, Entries: []selection.Entry{}}
+	result := trialsResult{Limit: registry.NotCounted, Looks: []registry.Look{}, Entries: []selection.Entry{}}
 	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
 		rows, err := reg.ListMetadata(ctx, registry.Filter{})
 		if err != nil {
@@ -73,8 +75,12 @@ func listTrials(ctx context.Context, a *App, name string) (Outcome, error) {
 		}
 		result.N, result.NFamily = book.Count(days, result.FamilyID)
 		list, err := book.Account(ctx, reg, days)
+		if err != nil {
+			return err
+		}
 		result.Entries = append(result.Entries, list...)
-		return err
+		result.Looks = append(result.Looks, book.Looks(result.RunID)...)
+		return nil
 	})
 	return Outcome{Result: result, Print: func(w io.Writer) { printAccount(w, &result) }}, err
 }
@@ -140,4 +146,6 @@ func printAccount(w io.Writer, r *trialsResult) {
 			cmp.Or(fmt.Sprintf("%.19s", e.CompletedAt), "running"), e.Sentence()})
 	}
 	Table(w, cells)
+	fmt.Fprintln(w)
+	printLooks(w, r.Looks)
 }

@@ -88,7 +88,7 @@ func TestWhatWasNotShownIsSaidOnce(t *testing.T) {
 	s.Print(&b)
 	code, message := s.Refusal()
 	if want := `1 not run
-Not shown: that decisions do not depend on price level, date or name, because with all times moved by 364 days the returns differ by up to 0.37.
+Not shown: that decisions do not depend on price level, name or undeclared dates, because with all times moved by 364 days the returns differ by up to 0.37.
 Not shown: that it earns about as much when orders come late, because one candle late it earns little.
 Not shown: that the market has the volume for its orders, because its orders are large.
 Informs: The drawdown is large.

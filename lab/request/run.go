@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/holdout"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
@@ -119,7 +120,7 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 		}
 	}
 	if p.Question.Kind == artifact.KindRun {
-		if err := h.noteDays(ctx, p, o.Author); err != nil {
+		if err := noteDays(ctx, h, p, o.Author); err != nil {
 			return nil, err
 		}
 	}
@@ -155,7 +156,7 @@ func (h *Host) Run(ctx context.Context, p *Prepared, o Options) (*Answer, error)
 // trial do not have one, those of its search do.
 func (p *Prepared) Days(w registry.Windows) (registry.Windows, error) {
 	m := &p.Manifest
-	w.FamilyID, w.Symbols = m.Request.FamilyID, m.Request.Symbols
+	w.FamilyID, w.Symbols, w.Data = m.Request.FamilyID, m.Request.Symbols, m.Data
 	whole, err := p.split()
 	if err != nil {
 		return w, err
@@ -166,9 +167,18 @@ func (p *Prepared) Days(w registry.Windows) (registry.Windows, error) {
 }
 
 // noteDays notes the days of a run.
-func (h *Host) noteDays(ctx context.Context, p *Prepared, author string) error {
+func noteDays(ctx context.Context, h *Host, p *Prepared, author string) error {
 	w, err := p.Days(registry.Windows{ID: p.RunID, Command: registry.LookRun, Author: author})
 	if err != nil {
+		return err
+	}
+	return h.Look(ctx, w)
+}
+
+// Look notes which days are shown and which are locked, before anything is: registry.Look in
+// which the markets of all candles are known.
+func (h *Host) Look(ctx context.Context, w registry.Windows) error {
+	if err := (holdout.Ledger{Candles: h.Candles, Registry: h.Registry}).Know(ctx); err != nil {
 		return err
 	}
 	return h.Registry.Look(ctx, w)

@@ -40,8 +40,9 @@ type serveOptions struct {
 	stateOption
 	Origin       string   `flag:"log-origin" env:"SERVICE_GOVERNANCE_LOG_ORIGIN" usage:"the log's name, a DNS name; fixed at the first start (default governance.local)"`
 	ArtifactRoot string   `flag:"artifact-root" env:"SERVICE_GOVERNANCE_ARTIFACT_ROOT" default:"auto" usage:"folder that holds runs/; auto is the state folder's parent if it does, off reads none"`
-	Policy       string   `flag:"policy" env:"SERVICE_GOVERNANCE_POLICY" usage:"promotion policy (default policy.json in the state folder, else the one that is built in)"`
+	Policy       string   `flag:"policy" env:"SERVICE_GOVERNANCE_POLICY" usage:"promotion policy: a file, or default or solo, which are built in (default policy.json in the state folder, else default)"`
 	Trust        string   `flag:"trust" env:"SERVICE_GOVERNANCE_TRUST" usage:"whose signatures count (default trust.json in the state folder, else none)"`
+	Labs         []string `flag:"lab" usage:"lab program whose runs count, repeatable (default the lab beside this program, else any build)" complete:"file"`
 	BehindProxy  string   `flag:"behind-proxy" env:"SERVICE_GOVERNANCE_BEHIND_PROXY" default:"false" usage:"an authenticating proxy stands in front: allow other than loopback addresses"`
 	Witnesses    []string `flag:"witness" usage:"address of a witness that cosigns the log, repeatable; each needs its --witness-key"`
 	WitnessKeys  []string `flag:"witness-key" usage:"verifier key of the witness at the same place, repeatable"`
@@ -56,6 +57,7 @@ type serveConfig struct {
 	stateDir, origin, artifactRoot, policy, trustFile string
 	witnesses                                         []witness.At
 	quorum                                            int
+	labs                                              []string
 }
 
 func serveCommand(w World) *cobra.Command {
@@ -103,7 +105,7 @@ func (o *serveOptions) config(set *flags.Set, w World) (cfg serveConfig, err err
 	}
 	cfg = serveConfig{
 		level: hclog.LevelFromString(o.LogLevel), origin: o.Origin, artifactRoot: o.ArtifactRoot,
-		policy:    o.Policy,
+		policy: o.Policy, labs: o.Labs,
 		trustFile: o.Trust, bind: edge.Bind{
 			Host: o.Host, Port: int(port), Prefix: variables, AllowedHosts: o.Hosts,
 			BehindProxy: o.BehindProxy == "1" || o.BehindProxy == "true",
@@ -170,10 +172,12 @@ func (c *serveConfig) findArtifacts() error {
 
 // rules reads policy and trust. A file that an option names must be there; the ones in the
 // state folder need not.
-func (c *serveConfig) rules() (p *policy.Policy, t *bundle.Trust, err error) {
-	text, err := readRule(c.policy, filepath.Join(c.stateDir, "policy.json"))
-	if err != nil {
-		return nil, nil, usagef("policy: %v", err)
+func (c *serveConfig) rules(w World) (p *policy.Policy, t *bundle.Trust, err error) {
+	var text []byte
+	if p = namedPolicy(c.policy); p == nil {
+		if text, err = readRule(c.policy, filepath.Join(c.stateDir, "policy.json")); err != nil {
+			return nil, nil, usagef("policy: %v", err)
+		}
 	}
 	if text != nil {
 		if p, err = policy.Parse(text); err != nil {
@@ -189,7 +193,10 @@ func (c *serveConfig) rules() (p *policy.Policy, t *bundle.Trust, err error) {
 			return nil, nil, usagef("trust: %v", refused)
 		}
 	}
-	return p, t, nil
+	if p != nil && p.Solo {
+		t, err = c.ownerTrust(t, w)
+	}
+	return p, t, err
 }
 
 func readRule(named, fallback string) ([]byte, error) {
@@ -210,12 +217,17 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	if err != nil {
 		return err
 	}
-	rulesOf, trust, err := cfg.rules()
+	rulesOf, trust, err := cfg.rules(w)
 	if err != nil {
 		return err
 	}
-	s, err := store.Open(ctx,
-		store.Options{Dir: cfg.stateDir, Origin: cfg.origin, Policy: rulesOf, Trust: trust, Now: w.Now})
+	labs, err := cfg.engines()
+	if err != nil {
+		return err
+	}
+	s, err := store.Open(ctx, store.Options{
+		Dir: cfg.stateDir, Origin: cfg.origin, Policy: rulesOf, Trust: trust, Engines: labs, Now: w.Now,
+	})
 	if err != nil {
 		return err
 	}
@@ -245,7 +257,7 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	})
 	ctx, end := context.WithCancel(ctx)
 	defer end()
-	stop := watch(end, func() { cfg.reload(ctx, s, logger) })
+	stop := watch(end, func() { cfg.reload(ctx, s, logger, w) })
 	defer stop()
 	fmt.Fprintf(w.Out, "governance listening on %s\n", edge.URL(ln))
 	return plane.Serve(ctx, ln)
@@ -265,7 +277,10 @@ func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, no
 	return s.Look(func(w *promotion.World, log ledger.View) error {
 		p := w.Policy()
 		logger.Info("control plane", "address", url, "log_origin", s.Origin(), "log_size", log.Head.Size,
-			"policy", fmt.Sprintf("%s v%d %s", p.ID, p.Version, p.Digest))
+			"policy", fmt.Sprintf("%s v%d %s", p.ID, p.Version, p.Digest), "labs", len(w.Engines()))
+		if p.Solo {
+			logger.Warn("one person alone", "limit", policy.SoloNote)
+		}
 		switch t := w.Trust(); {
 		case t == nil:
 			logger.Warn("open mode: no signature counts, nothing goes beyond paper", "hint",
@@ -282,8 +297,8 @@ func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, no
 }
 
 // reload reads policy and trust again. What may not follow what is in force changes nothing.
-func (c *serveConfig) reload(ctx context.Context, s *store.Store, logger hclog.Logger) {
-	p, t, err := c.rules()
+func (c *serveConfig) reload(ctx context.Context, s *store.Store, logger hclog.Logger, w World) {
+	p, t, err := c.rules(w)
 	if err == nil {
 		err = s.Reconfigure(ctx, p, t)
 	}

@@ -158,6 +158,9 @@ func showPlan(out io.Writer, sub *subject, p *promotion.Plan, resume *promotion.
 	fmt.Fprintf(out, "%s (%s, owner %s)\n", b.CandidateRevisionID, b.Candidate.CandidateID, b.Candidate.Owner)
 	fmt.Fprintf(out, "plan for %s: %s, policy %s v%d\nplan_digest %s\n\n",
 		p.Stage, p.Verdict, p.Policy.ID, p.Policy.Version, p.PlanDigest)
+	if p.Policy.Note != "" {
+		fmt.Fprintf(out, "%s\n\n", p.Policy.Note)
+	}
 	tab := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
 	fmt.Fprint(tab, "verdict\tgate\tvalue\tbound\treason\n")
 	for _, g := range p.Gates {

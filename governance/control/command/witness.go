@@ -35,8 +35,8 @@ func witnessCommand(w World) *cobra.Command {
 		Args: cobra.NoArgs,
 		Long: "Runs a witness by C2SP tlog-witness until a signal ends it. It keeps the last checkpoint of " +
 			"each log and\ncosigns only what continues it, so that a log that was rewritten gets no " +
-			"further cosignature.\nRun it where whoever runs the control plane cannot write: a witness of the " +
-			"same owner shows nothing.",
+			"further cosignature.\nRun it where whoever runs the control plane cannot write: a witness of " +
+			"the same owner shows nothing.",
 		Example: "  governance witness --name witness.example.com --log " +
 			"governance.local+1234abcd+AQ...\n" +
 			"  governance serve --witness http://127.0.0.1:8011 --witness-key witness.example.com+5678cdef+BA...",

@@ -182,7 +182,8 @@ func (v *verifier) checkArtifactFiles() {
 // checkUse fails when keys were given that nothing could be checked with: whoever gives
 // them expects a seal to be verified.
 func (v *verifier) checkUse() {
-	if len(v.seals) == 0 && (v.opts.Key != nil || v.opts.TrustedRoot != nil) {
+	used := v.opts.TrustedRoot == nil || len(v.grown) > 0
+	if len(v.seals) == 0 && (v.opts.Key != nil || !used) {
 		v.step("seal", mismatch("", "a receipt, seal or Sigstore bundle", "none that can be read"))
 	}
 	if len(v.Steps) == 0 {

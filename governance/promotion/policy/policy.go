@@ -103,6 +103,10 @@ func Default() *Policy { return builtIn(defaultText) }
 // Solo is the policy of one person without keys of their own, up to paper.
 func Solo() *Policy { return builtIn(soloText) }
 
+// SoloNote is what one person alone cannot show; it stands beside everything that is judged by
+// such a policy.
+const SoloNote = "anyone who owns this folder could have written this"
+
 // First is the policy that was built in up to version 1.0, for logs that name none.
 func First() *Policy { return builtIn(firstText) }
 

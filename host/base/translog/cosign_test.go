@@ -212,3 +212,34 @@ func FuzzCosignatures(f *testing.F) {
 		}
 	})
 }
+
+func FuzzKept(f *testing.F) {
+	good, err := Keep(sampleHead(), logKeyOf(f, testOrigin), signed(f)).Encode()
+	must(f, err)
+	f.Add(good)
+	f.Add([]byte(`{"schema":"log-memory/v1"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		k, err := ParseKept(text)
+		if err != nil {
+			return
+		}
+		if c, err := k.Checkpoint(); err != nil || c.Size < 1 {
+			t.Fatalf("%+v, %v", k, err)
+		}
+	})
+}
+
+func TestKept(t *testing.T) {
+	good, err := Keep(sampleHead(), logKeyOf(t, testOrigin), signed(t)).Encode()
+	must(t, err)
+	k, err := ParseKept(good)
+	must(t, err)
+	if c, err := k.Checkpoint(); err != nil || c != sampleHead() {
+		t.Errorf("%v, %v", c, err)
+	}
+	for _, change := range [][2]string{{`"size":13`, `"size":14`}, {testOrigin + `"`, `other.example"`}, {"v1", "v2"}, {`"size"`, `"sizes"`}} {
+		if _, err := ParseKept([]byte(strings.Replace(string(good), change[0], change[1], 1))); err == nil {
+			t.Errorf("%s for %s is accepted", change[1], change[0])
+		}
+	}
+}

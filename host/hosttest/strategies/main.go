@@ -66,10 +66,12 @@ func plugins() list {
 	add(l, "since", newSince, sdk.Spec{})
 	add(l, "warm", newWarm, sdk.Spec{})
 	add(l, "seer", newSeer, sdk.Spec{Supports: sdk.Supports{ScaleFree: true}})
-	add(l, "remembers", newRemembers, sdk.Spec{})
 	for _, s := range cheats.Strategies(bundled) {
 		l[s.Name] = s.Main
 	}
+
+	addDated(l)
+	add(l, "remembers", newRemembers, sdk.Spec{})
 
 	// They decide otherwise each time.
 	add(l, "clocked", newClocked, sdk.Spec{})

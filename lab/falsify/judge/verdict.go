@@ -69,6 +69,7 @@ const (
 	TooGood         = "too_good_to_be_true"
 	AddsToLosses    = "adds_to_losses"
 	RareLosses      = "rare_losses"
+	CalendarBoth    = "calendar_both"
 )
 
 // Test is an entry of summary.json. What is undefined is null, with a reason in Undefined.
@@ -92,6 +93,8 @@ type Test struct {
 
 	// Detail completes "because": what a reader should know of a verdict that is no pass.
 	Detail string `json:"detail,omitempty"`
+	// Note is what informs beside the verdict: a main clause that counts for nothing.
+	Note string `json:"note,omitempty"`
 	// chance is what Holm needs to judge a p-value again, nil where none decides.
 	chance *chance
 	holm   bool
@@ -220,12 +223,16 @@ func (t *Test) Sentence() string {
 	return ""
 }
 
-// Informs is the sentence of a test that never counts, "" without a detail.
+// Informs is the sentence of a test that never counts, or the note of another one; "" without.
 func (t *Test) Informs() string {
-	if t.Class != Description || t.Detail == "" {
+	said := t.Note
+	if t.Class == Description {
+		said = t.Detail
+	}
+	if said == "" {
 		return ""
 	}
-	return strings.ToUpper(t.Detail[:1]) + t.Detail[1:] + "."
+	return strings.ToUpper(said[:1]) + said[1:] + "."
 }
 
 // Shown is the verdict as a reader should take it: a failed test of class W warns.

@@ -328,9 +328,6 @@ func nextOpen(at, end market.Time, c Candles) market.Time {
 // ScaleFactor is what Scale multiplies prices with and divides volumes by.
 const ScaleFactor = 1000
 
-// shiftDays is a whole number of weeks, so that every day of the week stays one.
-const shiftDays = 364
-
 // Scale multiplies prices by 1000 and divides volumes by 1000, the price step included:
 // the same market in another unit.
 func Scale(set Set) (Set, error) {
@@ -354,23 +351,81 @@ func Scale(set Set) (Set, error) {
 	return out, nil
 }
 
-// Shift moves every candle 364 days on.
-func Shift(set Set) Set {
+// Moved is how times are moved: the moment that each becomes, and the one that it was.
+type Moved struct{ To, Back func(market.Time) market.Time }
+
+// Shift moves times by whole days.
+func Shift(days int) Moved {
+	by := time.Duration(days) * 24 * time.Hour
+	return Moved{
+		func(t market.Time) market.Time { return t.Add(by) },
+		func(t market.Time) market.Time { return t.Add(-by) },
+	}
+}
+
+// warpWeeks is how many weeks of candles follow each other before as many are left out.
+const warpWeeks = 4
+
+// Warp stretches the time from a moment on: every four weeks of it are followed by four weeks
+// without candles. The weekday and the time of day stay.
+func Warp(from market.Time) func(market.Time) market.Time {
+	const span = market.Time(warpWeeks * 7 * 24 * time.Hour / time.Millisecond)
+	return func(t market.Time) market.Time { return t + max(t-from, 0)/span*span }
+}
+
+// Move moves the time of every candle.
+func Move(set Set, to func(market.Time) market.Time) Set {
 	return set.each(func(c Candles) *market.Series {
 		out := *c.Series
 		out.Time = slices.Clone(out.Time)
 		for i := range out.Time {
-			out.Time[i] = Shifted(out.Time[i])
+			out.Time[i] = to(out.Time[i])
 		}
 		return &out
 	})
 }
 
-// Shifted is a moment as Shift moves it, for the window of the run.
-func Shifted(t market.Time) market.Time { return t.Add(shiftDays * 24 * time.Hour) }
+// segmentDays is the length of the segments that [Segments] shuffles.
+const segmentDays = 30
 
-// Unshifted is the moment that Shifted has moved.
-func Unshifted(t market.Time) market.Time { return t.Add(-shiftDays * 24 * time.Hour) }
+// Segments puts stretches of thirty days in another order, gaps and bodies together, as many
+// candles in each as the first has: what happens within a month stays, the order of the months
+// does not. One order serves all symbols when their timelines are equal. Stream: segments.
+func Segments(set Set, seed uint64) Set {
+	stream := random.New(seed, random.Segments, 0)
+	joint := set.Joint()
+	var order []int
+	return set.each(func(c Candles) *market.Series {
+		n := c.Series.Len() - 1
+		size := max(c.Series.Search(c.Series.Time[0].Add(segmentDays*24*time.Hour)), 1)
+		if order == nil || !joint {
+			order = order[:0:0]
+			for _, k := range stream.Perm((n + size - 1) / size) {
+				for i := k * size; i < min((k+1)*size, n); i++ {
+					order = append(order, i)
+				}
+			}
+		}
+		return rearranged(c.Series, order, order)
+	})
+}
+
+// Rotate gives every symbol the candles of the next one, at its own times. It is false where there
+// is one symbol, or where their timelines differ.
+func Rotate(set Set) (Set, bool) {
+	if len(set) < 2 || !set.Joint() {
+		return nil, false
+	}
+	out := slices.Clone(set)
+	for i := range out {
+		other := set[(i+1)%len(set)]
+		series := *other.Series
+		series.Symbol = set[i].Series.Symbol
+		out[i].Series, out[i].Dataset.PriceStep = &series, other.Dataset.PriceStep
+		out[i].Dataset.VolumeUnit = other.Dataset.VolumeUnit
+	}
+	return out, true
+}
 
 // Rename gives the symbols names without a meaning in one quote currency. names maps the old to
 // the new ones.

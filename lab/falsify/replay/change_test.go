@@ -160,7 +160,8 @@ func TestMetamorphic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shifted := replay.Shift(set)
+	year := replay.Shift(364)
+	shifted := replay.Move(set, year.To)
 	renamed, names := replay.Rename(set)
 	for i := range set {
 		s := set[i].Series
@@ -187,7 +188,7 @@ func TestMetamorphic(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if replay.Shifted(0) != 364*24*3600*1000 || len(names) != 2 {
+	if year.To(0) != 364*24*3600*1000 || year.Back(year.To(7)) != 7 || len(names) != 2 {
 		t.Error("shifted, names")
 	}
 }

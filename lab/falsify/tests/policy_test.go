@@ -128,7 +128,7 @@ func TestBrokenReplays(t *testing.T) {
 		symbolholdout.ID: symbolholdout.Judge(j,
 			[]symbolholdout.LeftOut{{Without: lost[0]}, {Without: lost[1]}}),
 		judge.IntrabarWorst.ID: j.Worst(lost[0]),
-		metamorphic.ID:         metamorphic.Judge(j, []metamorphic.Transformed{{Status: judge.Broken}}),
+		metamorphic.ID:         metamorphic.Judge(j, "", []metamorphic.Transformed{{Status: judge.Broken}}),
 	} {
 		want(t, id, got, judge.Error, judge.HostError)
 	}

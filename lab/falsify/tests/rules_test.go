@@ -156,14 +156,14 @@ func TestMetamorphic(t *testing.T) {
 	short.Got = base[:1]
 	dead.Status = judge.Failed
 	odd.Got = []float64{math.NaN(), 0}
-	want(t, "near", metamorphic.Judge(good(), []metamorphic.Transformed{near}), judge.Pass, "")
+	want(t, "near", metamorphic.Judge(good(), "", []metamorphic.Transformed{near}), judge.Pass, "")
 	for what, x := range map[string]metamorphic.Transformed{"far": far, "short": short, "NaN": odd} {
-		want(t, what, metamorphic.Judge(good(), []metamorphic.Transformed{near, x}), judge.Fail,
+		want(t, what, metamorphic.Judge(good(), "", []metamorphic.Transformed{near, x}), judge.Fail,
 			judge.ReturnsDiffer)
 	}
-	want(t, "dead", metamorphic.Judge(good(), []metamorphic.Transformed{dead}), judge.Fail,
+	want(t, "dead", metamorphic.Judge(good(), "", []metamorphic.Transformed{dead}), judge.Fail,
 		judge.PluginFailed)
-	want(t, "nothing", metamorphic.Judge(good(), nil), judge.Error, judge.HostError)
+	want(t, "nothing", metamorphic.Judge(good(), "", nil), judge.Error, judge.HostError)
 }
 
 func TestWarmup(t *testing.T) {

@@ -111,7 +111,7 @@ func Propose(ctx context.Context, h *request.Host, in Proposal) (*Proposed, erro
 		return nil, err
 	}
 	days.Shown = nil // nothing is played yet
-	return out, h.Registry.Look(ctx, days)
+	return out, h.Look(ctx, days)
 }
 
 func (p *Proposed) register(ctx context.Context, h *request.Host, author string) error {

@@ -76,7 +76,7 @@ func (s *Search) Run(ctx context.Context, o Options) (_ *Searched, err error) {
 	}
 	days, err := s.base.Days(registry.Windows{ID: s.ID, Command: registry.LookFamily, Author: o.Author})
 	if err == nil {
-		err = s.whole.Registry.Look(ctx, days)
+		err = s.whole.Look(ctx, days)
 	}
 	if err != nil {
 		return nil, err

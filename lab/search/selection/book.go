@@ -72,6 +72,8 @@ type Book struct {
 	of      map[string]*Member // by run id
 	lookers map[string]bool
 	known   map[Days]*around
+	looks   []registry.Look
+	markets map[string]string // by the SHA-256 of candles
 }
 
 // ReadBook makes the book of a registry. Daily returns that are missing are derived and kept.
@@ -82,6 +84,9 @@ func ReadBook(ctx context.Context, reg *registry.Registry, store *artifact.Store
 	}
 	b := &Book{of: map[string]*Member{}, known: map[Days]*around{}}
 	if b.lookers, err = reg.Lookers(ctx); err != nil {
+		return nil, err
+	}
+	if err := b.readLooks(ctx, reg); err != nil {
 		return nil, err
 	}
 	var members []*Member
@@ -242,7 +247,47 @@ func (b *Book) Place(runID string) *registry.Place {
 		position++
 	}
 	return &registry.Place{N: len(found.classes), Family: found.families[own.FamilyID], Position: position,
-		LookedAtTest: b.lookers[runID]}
+		LookedAtTest: b.lookers[runID], HoldoutLooks: len(b.Looks(runID))}
+}
+
+func (b *Book) readLooks(ctx context.Context, reg *registry.Registry) error {
+	candles, err := reg.Markets().Candles(ctx)
+	if err != nil {
+		return err
+	}
+	b.markets = map[string]string{}
+	for _, c := range candles {
+		b.markets[c.SHA256] = c.Market
+	}
+	b.looks, err = reg.Markets().Looks(ctx)
+	return err
+}
+
+// Looks are those at held out candles of the markets of a run, oldest first; at all markets
+// where no run is named or it is no trial.
+func (b *Book) Looks(runID string) []registry.Look {
+	own := b.of[runID]
+	if own == nil {
+		return b.looks
+	}
+	return b.looksAt(own.Meta.Data)
+}
+
+// looksAt are the looks at held out candles of the markets of some datasets.
+func (b *Book) looksAt(data []artifact.Dataset) []registry.Look {
+	of := map[string]bool{}
+	for _, d := range data {
+		if m := b.markets[d.SHA256]; m != "" {
+			of[m] = true
+		}
+	}
+	var out []registry.Look
+	for _, k := range b.looks {
+		if of[k.Market] {
+			out = append(out, k)
+		}
+	}
+	return out
 }
 
 func inTime(a, b *Member) int {

@@ -31,6 +31,7 @@ const (
 	Literals      Purpose = "literals"
 	RandomEntry   Purpose = "random_entry"
 	Permute       Purpose = "permute"
+	Segments      Purpose = "segments"
 	Bootstrap     Purpose = "bootstrap"
 	TradeShuffle  Purpose = "trade_shuffle"
 	Random        Purpose = "random"

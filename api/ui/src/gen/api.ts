@@ -1420,6 +1420,11 @@ export interface components {
             position: number;
             /** @description Whether the run has played days of a symbol that are the locked test of a run or a plan of the lab. */
             looked_at_test: boolean;
+            /**
+             * @description How often candles that are held out of the run's markets were shown so far, by this or any other run.
+             * @example 1
+             */
+            holdout_looks: number;
         } | null;
         /** @description Always 200. The runner and the metrics are current, the rest comes from background checks. */
         Health: {

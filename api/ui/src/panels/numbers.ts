@@ -106,6 +106,7 @@ function sharpe(now: Numbers): Tile {
     typeof error === "number" && !report.undefined.includes("sharpe_stderr") && `± ${f.ratio(error)}`,
     returns < enough.returns && sampleWords(report),
     trials && `trial ${f.count(trials.position)} of ${f.count(trials.n)}`,
+    trials && trials.holdout_looks > 0 && `${f.count(trials.holdout_looks)} ${trials.holdout_looks === 1 ? "look" : "looks"} at the hold-out`,
   ];
   return metric(now, "sharpe_ratio", "Sharpe", f.ratio, note.filter(Boolean).join(", "));
 }
