@@ -201,9 +201,10 @@ func daily(from, to time.Time, cash float64, opens []market.Time, equity []float
 
 // count adds the executions and round trips of each day.
 func count(days []bundle.ShadowDay, from time.Time, fills []market.Fill, trades []market.Trade) {
+	begin := from.UTC().Truncate(24 * time.Hour)
 	at := func(t market.Time) *bundle.ShadowDay {
-		i := int(t.Time().Sub(from.UTC().Truncate(24*time.Hour)) / (24 * time.Hour))
-		if i < 0 || i >= len(days) {
+		i := int(t.Time().Sub(begin) / (24 * time.Hour))
+		if t.Time().Before(begin) || i >= len(days) {
 			return &bundle.ShadowDay{} // outside of the window
 		}
 		return &days[i]

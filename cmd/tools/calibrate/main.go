@@ -31,6 +31,7 @@ type options struct {
 	only     string
 	searches int
 	limit    time.Duration
+	paths    int // of the days after the seal
 }
 
 func main() {
@@ -49,9 +50,10 @@ func main() {
 		&o.only,
 		"only",
 		"",
-		`part of the page to make, "battery" or "selection"; the other is kept as it is in the file of -o `+
-			`(default: both)`,
+		`part of the page to make, "battery", "selection" or "prospective"; the others are kept as they are `+
+			`in the file of -o (default: the first two)`,
 	)
+	flag.IntVar(&o.paths, "paths", 4000, "paths of each course of days after the seal")
 	flag.IntVar(&o.searches, "searches", fullSearches, "cases of each search among correlated trials")
 	flag.DurationVar(
 		&o.limit,
@@ -89,19 +91,19 @@ type calibration struct {
 const (
 	partBattery   = "battery"
 	partSelection = "selection"
+
+	partProspective = "prospective"
 )
 
 // calibrate plays or reads a calibration, and writes what is wanted of it.
 func calibrate(ctx context.Context, o options) error {
 	var page string
 	switch o.only {
-	case "", partBattery, partSelection:
+	case "", partBattery, partSelection, partProspective:
 	default:
 		return fmt.Errorf(
-			"-only %s is no part of the page: it is %q or %q",
-			o.only,
-			partBattery,
-			partSelection,
+			"-only %s is no part of the page: it is %q, %q or %q",
+			o.only, partBattery, partSelection, partProspective,
 		)
 	}
 	if o.only != "" {
@@ -113,6 +115,9 @@ func calibrate(ctx context.Context, o options) error {
 			return err
 		}
 		page = string(text)
+	}
+	if o.only == partProspective {
+		return playProspective(o)
 	}
 	if o.only != partSelection {
 		play := run
@@ -148,6 +153,10 @@ func calibrate(ctx context.Context, o options) error {
 // write writes the page to the file of -o, or to standard output.
 func write(o options, page string) error {
 	if o.out != "" {
+		page, err := keepProspective(o, page)
+		if err != nil {
+			return err
+		}
 		return os.WriteFile(o.out, []byte(page), 0o644)
 	}
 	_, err := os.Stdout.WriteString(page)

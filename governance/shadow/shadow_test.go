@@ -1,0 +1,154 @@
+package shadow
+
+import (
+	"encoding/json"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/govalues/decimal"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+var first = time.Date(2026, 11, 25, 0, 0, 0, 0, time.UTC)
+
+func at(hours int) market.Time { return market.FromTime(first.Add(time.Duration(hours) * time.Hour)) }
+
+// TestDaily: the return of a day is its last close against that of the day before; a day without
+// candles is idle.
+func TestDaily(t *testing.T) {
+	opens := []market.Time{at(0), at(23), at(24), at(47), at(72)}
+	days := daily(first, first.AddDate(0, 0, 4), 100, opens, []float64{90, 110, 120, 99, 198})
+	want := []float64{0.1, -0.1, 0, 1}
+	if len(days) != 4 || days[3].Date != "2026-11-28" {
+		t.Fatalf("%+v", days)
+	}
+	for i, d := range days {
+		if math.Abs(d.Return-want[i]) > 1e-12 {
+			t.Errorf("day %d: %v, want %v", i, d.Return, want[i])
+		}
+	}
+	count(days, first, []market.Fill{{Time: at(0)}, {Time: at(23)}, {Time: at(48)}, {Time: at(-1)}},
+		[]market.Trade{{ExitTime: at(50)}, {ExitTime: at(500)}})
+	if days[0].Fills != 2 || days[2].Fills != 1 || days[2].Trades != 1 || days[1].Fills != 0 {
+		t.Errorf("%+v", days)
+	}
+	if gone := daily(first, first.AddDate(0, 0, 2), 100, opens[:1], []float64{0}); gone[1].Return != 0 {
+		t.Errorf("an account without money has a return: %+v", gone)
+	}
+}
+
+func TestChunk(t *testing.T) {
+	s := &market.Series{Symbol: "A/B", Time: []market.Time{at(-1), at(0), at(23), at(24)}}
+	for range s.Time {
+		s.Open, s.High = append(s.Open, 1), append(s.High, 3)
+		s.Low, s.Close = append(s.Low, 1), append(s.Close, 2)
+		s.Volume = append(s.Volume, 5)
+	}
+	d := dataset{Dataset: candle.Dataset{Symbol: "A/B", Timeframe: market.MustTimeframe("1h")}, series: s}
+	rows, sum := chunk([]dataset{d}, first)
+	if rows != 2 || len(sum) != 64 {
+		t.Fatalf("%d rows, %s", rows, sum)
+	}
+	s.Close[0], s.Close[3] = 7, 7 // candles of other days
+	if _, again := chunk([]dataset{d}, first); again != sum {
+		t.Error("candles of other days are in the chunk")
+	}
+	s.Close[2] = 2.5
+	if _, again := chunk([]dataset{d}, first); again == sum {
+		t.Error("another close has the same chunk")
+	}
+}
+
+func TestPair(t *testing.T) {
+	own := map[execution]int64{
+		{at(1), "A/B", "buy", "1"}: 1, {at(2), "A/B", "sell", "1"}: 2, {at(25), "A/B", "buy", "1"}: 1,
+	}
+	shadow := map[execution]int64{
+		{at(1), "A/B", "buy", "1"}: 1, {at(2), "A/B", "sell", "1"}: 1, {at(26), "A/B", "buy", "1"}: 1,
+	}
+	got := pair(own, shadow)
+	if got.Fills != 4 || got.Diverging != 3 || len(got.Days) != 2 {
+		t.Fatalf("%+v", got)
+	}
+	if d := got.Days[0]; d.Date != "2026-11-25" || d.Fills != 3 || d.Diverging != 1 {
+		t.Errorf("%+v", d)
+	}
+	if d := got.Days[1]; d.Fills != 1 || d.Diverging != 2 {
+		t.Errorf("%+v", d)
+	}
+	if same := pair(own, own); same.Diverging != 0 || same.Fills != 4 {
+		t.Errorf("%+v", same)
+	}
+}
+
+func TestDeclared(t *testing.T) {
+	collar := 250.0
+	l := bundle.Limits{MaxCapital: "10000", MaxOrderValue: "500", MaxPositionValue: "2500",
+		MaxOrdersPerMinute: 10, MaxDrawdown: "0.25", MaxDailyLoss: "300", PriceCollarBps: &collar}
+	got, cash, err := declared(&l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, pair := range map[string][2]string{
+		"order": {got.MaxOrderNotional.String(), "500"}, "position": {got.MaxPositionNotional.String(), "2500"},
+		"loss": {got.MaxDailyLossAmount.String(), "300"}, "drawdown": {got.MaxDrawdown.String(), "0.25"},
+		"collar": {got.PriceCollar.Trim(0).String(), "0.025"}, "cash": {cash.String(), "10000"},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s is %s, want %s", name, pair[0], pair[1])
+		}
+	}
+	if got.OrdersPerMinute != 10 || got.MaxDailyLoss.Cmp(decimal.One) != 0 {
+		t.Errorf("%+v", got)
+	}
+	l.MaxDrawdown = "much"
+	if _, _, err := declared(&l); err == nil {
+		t.Error("a limit that is no number is taken")
+	}
+}
+
+func TestOpenEnded(t *testing.T) {
+	got, err := openEnded(json.RawMessage(`{"close_at_end":true,"fee_taker":0.001}`))
+	if err != nil || string(got) != `{"close_at_end":false,"fee_taker":0.001}` {
+		t.Errorf("%s, %v", got, err)
+	}
+	if _, err := openEnded(json.RawMessage(`[]`)); err == nil {
+		t.Error("rules that are none are taken")
+	}
+}
+
+func TestSameDays(t *testing.T) {
+	days := []bundle.ShadowDay{{Date: "2026-11-25", Return: 0.01}, {Date: "2026-11-26"}}
+	sum, err := bundle.ShadowHistory(days[:1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if same, _ := sameDays(days, 1, sum); !same {
+		t.Error("the same days differ")
+	}
+	days[0].Return = 0.02
+	if same, _ := sameDays(days, 1, sum); same {
+		t.Error("another return is the same")
+	}
+	if same, _ := sameDays(days, 3, sum); same {
+		t.Error("days are missing")
+	}
+}
+
+func TestClosedBy(t *testing.T) {
+	d := dataset{Dataset: candle.Dataset{Timeframe: market.MustTimeframe("1h"), Last: at(46)}}
+	if got := closedBy([]dataset{d}, first.AddDate(0, 0, 9)); !got.Equal(first.AddDate(0, 0, 1)) {
+		t.Errorf("an hour is missing, and %s is over", got)
+	}
+	d.Last = at(47)
+	if got := closedBy([]dataset{d}, first.AddDate(0, 0, 9)); !got.Equal(first.AddDate(0, 0, 2)) {
+		t.Errorf("%s", got)
+	}
+	if got := closedBy([]dataset{d}, first.Add(30*time.Hour)); !got.Equal(first.AddDate(0, 0, 1)) {
+		t.Errorf("a day is over before its end: %s", got)
+	}
+}
