@@ -441,9 +441,11 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: lanes{w}.comparedRuns(r), Lookup: r.lookup,
 		Packers: r.packers(),
-		Strict:  w.strict(), Prospective: prospective(w), Engines: w.engines,
-		Self:        func() policy.Member { return member(w, r) },
-		Others:      func() []policy.Member { return members(w, r) },
+		Rules:   policy.Rules{Strict: w.strict(), Prospective: prospective(w), Engines: w.engines},
+		Portfolio: policy.Portfolio{
+			Self:   func() policy.Member { return member(w, r) },
+			Others: func() []policy.Member { return members(w, r) },
+		},
 		PlaneTrials: planeTrials(w, r), Shadow: lanes{w}.shadowOf(r),
 	}
 	if e.Strict {

@@ -46,15 +46,20 @@ type Strategy struct {
 	Supports Supports `json:"supports"`
 	// TrainedUntil is the last day, or the end, of the data that it was made with; "" where it
 	// declares none.
-	TrainedUntil  string          `json:"trained_until"`
-	ParamsSchema  json.RawMessage `json:"params_schema"`
-	DefaultParams json.RawMessage `json:"default_params"`
-	Status        Status          `json:"status"`
-	Error         *proc.Fault     `json:"error"`
+	TrainedUntil string `json:"trained_until"`
+	ParamsText
+	Status Status      `json:"status"`
+	Error  *proc.Fault `json:"error"`
 	// Sandbox is what closes its processes in.
 	Sandbox sandbox.Walls `json:"sandbox"`
 
 	origin
+}
+
+// ParamsText is the JSON Schema of a strategy's parameters and their defaults.
+type ParamsText struct {
+	ParamsSchema  json.RawMessage `json:"params_schema"`
+	DefaultParams json.RawMessage `json:"default_params"`
 }
 
 // SymbolCount is how many symbols a strategy trades.
@@ -104,7 +109,7 @@ func (s *Strategy) SupportsTimeframe(timeframe string) bool {
 func unavailable(name string, fault *proc.Fault) Strategy {
 	empty := json.RawMessage("{}")
 	return Strategy{
-		Name: name, DisplayName: name, Modes: []string{}, ParamsSchema: empty, DefaultParams: empty,
+		Name: name, DisplayName: name, Modes: []string{}, ParamsText: ParamsText{empty, empty},
 		Status: Unavailable, Error: fault,
 	}
 }

@@ -56,10 +56,9 @@ type Evidence struct {
 	CoreSHA256 string // hex of its id
 	Target     bundle.Stage
 	Verified   bool // were its artifacts read and found equal?
-	// Strict makes only what was worked out of files count: Read, by run_id, nil while
-	// they were not all read.
-	Strict bool
-	Read   map[string]bundle.RunEvidence
+	Rules
+	// Read is what was worked out of files by run_id, nil while they were not all read.
+	Read map[string]bundle.RunEvidence
 
 	// Parent is the revision that it came from, "" for the first; ParentSeq is -1 while
 	// that is not in the log.
@@ -86,13 +85,24 @@ type Evidence struct {
 	// Packers are the principals whose own replays prove nothing.
 	Packers []string
 
+	Portfolio
+}
+
+// Rules are what a log is judged by.
+type Rules struct {
+	// Strict makes only what was worked out of files count.
+	Strict bool
 	// Prospective makes replays carry the numbers that are derived from daily results, where
 	// the plane has derived any.
 	Prospective bool
 	// Engines are the programs that the plane lists, by SHA-256.
 	Engines []string
-	// Self is the revision as the portfolio sees it, Others what is active of other candidates;
-	// called where a gate asks.
+}
+
+// Portfolio is a revision among the others. Its functions are called where a gate asks.
+type Portfolio struct {
+	// Self returns the revision as the portfolio sees it, Others what is active of other
+	// candidates.
 	Self   func() Member
 	Others func() []Member
 }

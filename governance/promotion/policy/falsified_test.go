@@ -10,7 +10,8 @@ import (
 )
 
 func TestFalsificationGate(t *testing.T) {
-	strict := policy.Gate{ID: "f", Kind: policy.Falsified, AtMost: "pass", Accept: []string{"price_noise"}, AcceptFromE: 20}
+	strict := policy.Gate{ID: "f", Kind: policy.Falsified, AtMost: "pass", Accept: []string{"price_noise"},
+		AcceptFromE: 20}
 	lax := policy.Gate{ID: "f", Kind: policy.Falsified, AtMost: "warn"}
 	test := func(id, class, verdict string) bundle.TestVerdict {
 		return bundle.TestVerdict{ID: id, Class: class, Verdict: verdict}
@@ -25,9 +26,10 @@ func TestFalsificationGate(t *testing.T) {
 		leftOut float64
 		want    policy.Verdict
 	}{
-		"pass":                        {strict, "pass", nil, 0, 0, policy.Pass},
-		"a warning where it may":      {lax, "warn", warned, 0, 0, policy.Pass},
-		"refuted":                     {lax, "fail", []bundle.TestVerdict{test("costs", "G", "fail")}, 1e9, 0, policy.Fail},
+		"pass":                   {strict, "pass", nil, 0, 0, policy.Pass},
+		"a warning where it may": {lax, "warn", warned, 0, 0, policy.Pass},
+		"refuted": {lax, "fail", []bundle.TestVerdict{test("costs", "G", "fail")}, 1e9, 0,
+			policy.Fail},
 		"inconclusive":                {lax, "inconclusive", nil, 0, 0, policy.Pending},
 		"accepted, without E":         {strict, "warn", warned, 0, 0, policy.Pending},
 		"accepted, E of 19":           {strict, "warn", warned, 19, 0, policy.Pending},
@@ -40,8 +42,9 @@ func TestFalsificationGate(t *testing.T) {
 			return policy.Run{Run: bundle.Run{RunID: id, Role: role, ReportSHA256: strings.Repeat("a", 64)}}
 		}
 		e := &policy.Evidence{
-			Strict: true, Verified: true, Shadow: &policy.ShadowResult{E: c.e, Attested: true, Trusted: true, Bound: 0.03},
-			Runs: []policy.Run{run("base", bundle.RoleBaseline), run("attack", bundle.RoleFalsification)},
+			Rules: policy.Rules{Strict: true}, Verified: true,
+			Shadow: &policy.ShadowResult{E: c.e, Attested: true, Trusted: true, Bound: 0.03},
+			Runs:   []policy.Run{run("base", bundle.RoleBaseline), run("attack", bundle.RoleFalsification)},
 			Read: map[string]bundle.RunEvidence{"base": {}, "attack": {
 				Falsification: &bundle.Falsification{BaseRunID: "base", Overall: c.overall, Tests: c.tests},
 				Derived:       &bundle.Derived{Figures: map[string]float64{"tests_left_out": c.leftOut}},
@@ -67,10 +70,14 @@ func TestGatesOfTheDefaultAreRefused(t *testing.T) {
 	for _, c := range []struct{ from, to, code, pointer string }{
 		{`"at_most":"warn"`, `"at_most":"fail"`, "INVALID_FIELD", "/stages/paper/gates/10/at_most"},
 		{`"accept_from_e":20,`, ``, "INVALID_FIELD", "/stages/canary/gates/1/accept"},
-		{`"waivable_by":["risk","approver"]`, `"waivable_by":["lab"]`, "INVALID_FIELD", "/stages/canary/gates/0/waivable_by/0"},
-		{`"waivable_by":["risk","approver"]`, `"waivable_by":[]`, "INVALID_FIELD", "/stages/canary/gates/0/waivable_by"},
-		{`"kind":"engine"`, `"kind":"engine","sha256":["x"]`, "INVALID_DIGEST", "/stages/paper/gates/17/sha256/0"},
-		{`"kind":"engine"`, `"kind":"correlation","max":0.5`, "MISSING_FIELD", "/stages/paper/gates/17/stages"},
+		{`"waivable_by":["risk","approver"]`, `"waivable_by":["lab"]`, "INVALID_FIELD",
+			"/stages/canary/gates/0/waivable_by/0"},
+		{`"waivable_by":["risk","approver"]`, `"waivable_by":[]`, "INVALID_FIELD",
+			"/stages/canary/gates/0/waivable_by"},
+		{`"kind":"engine"`, `"kind":"engine","sha256":["x"]`, "INVALID_DIGEST",
+			"/stages/paper/gates/17/sha256/0"},
+		{`"kind":"engine"`, `"kind":"correlation","max":0.5`, "MISSING_FIELD",
+			"/stages/paper/gates/17/stages"},
 		{`"kind":"engine"`, `"kind":"correlation","max":0.5,"stages":["research"]`, "INVALID_FIELD",
 			"/stages/paper/gates/17/stages/0"},
 		{`"version":2}`, `"version":2,"solo":1}`, "INVALID_FIELD", "/solo"},

@@ -97,8 +97,10 @@ func TestCorrelationGate(t *testing.T) {
 		"one that was not read": {policy.Member{Revision: "none", Stage: bundle.Live}, policy.Pending},
 	} {
 		e := &policy.Evidence{
-			Self:   func() policy.Member { return a },
-			Others: func() []policy.Member { return []policy.Member{c.other} },
+			Portfolio: policy.Portfolio{
+				Self:   func() policy.Member { return a },
+				Others: func() []policy.Member { return []policy.Member{c.other} },
+			},
 		}
 		if got := policy.Judge(&g, bundle.Live, e, now); got.Verdict != c.want {
 			t.Errorf("%s: %s: %s", name, got.Verdict, got.Reason)
