@@ -177,3 +177,27 @@ func TestSoloStopsAtPaper(t *testing.T) {
 		t.Errorf("%+v", g)
 	}
 }
+
+// TestPortfolio: two candidates with the same daily results correlate by 1, and a gate keeps the
+// second from paper.
+func TestPortfolio(t *testing.T) {
+	text := strings.Replace(string(policy.Default().Text), `{"id":"incidents.none"`,
+		`{"id":"unlike.others","kind":"correlation","max":0.8,"stages":["paper"]},{"id":"incidents.none"`, 1)
+	p := plane(t, planetest.Options{Policy: must[*policy.Policy](t)(policy.Parse([]byte(text))), Trust: planetest.Trust(1)})
+	first := planetest.Good(p.Now(), planetest.Earning)
+	submit(t, p, http.StatusCreated, first, planetest.Signed(), replayed(first, p.Now()))
+	stands(t, p, first, "paper/active")
+	second := planetest.Good(p.Now(), planetest.Earning, planetest.Params(`{"fast":11}`), func(b *bundle.Bundle) {
+		b.Candidate.CandidateID = "sma-cross.eth-usdt-1h"
+	})
+	submit(t, p, http.StatusCreated, second, planetest.Signed(), replayed(second, p.Now()))
+	stands(t, p, second, "research/pending")
+	if g := gate(t, plan(t, p, second, "paper"), "unlike.others"); g.Verdict != policy.Fail || g.Observed.(float64) < 0.999 {
+		t.Errorf("%+v", g)
+	}
+	var alone promotion.Portfolio
+	get(t, p, "/portfolio", &alone)
+	if len(alone.Members) != 1 || len(alone.Pairs) != 0 || alone.Members[0].Days != 119 || *alone.Members[0].RiskShare != 1 {
+		t.Errorf("%+v", alone)
+	}
+}

@@ -53,6 +53,7 @@ func (p *Plane) routes(metrics handle) []edge.Route {
 		get("/promotion-plans/{subject_type}/{subject_id}/{stage}", p.getPlan),
 		get("/pending-experiments/{subject_type}/{subject_id}", p.getExperiments),
 		get("/pending-experiments/{subject_type}/{subject_id}/{stage}", p.getExperiments),
+		get("/portfolio", p.getPortfolio),
 		get("/deployable-registry/{family_id}", p.getRegistry),
 		get("/facts/{seq}", p.getFact),
 		get("/shadow-work", p.getShadowWork),

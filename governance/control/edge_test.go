@@ -127,6 +127,7 @@ func TestReads(t *testing.T) {
 		"/pending-experiments/candidate_revision/" + id,
 		"/pending-experiments/candidate_revision/" + id + "/canary",
 		"/pending-experiments/strategy/sma_cross?stage=canary",
+		"/portfolio",
 		"/deployable-registry/sma-cross", "/candidate-bundles/" + id, "/facts/0", "/facts/3", "/checkpoint",
 		"/trust/trusted_root.json", "/trust/governance.pub", "/trust/log.vkey", "/trust/log.json",
 		"/trust/trust.json",

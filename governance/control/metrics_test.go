@@ -102,7 +102,8 @@ func TestAnswersAreOfTheSpec(t *testing.T) {
 		"/promotion-plans/candidate_revision/" + id + "/paper": "Plan",
 		"/pending-experiments/candidate_revision/" + id:        "Experiments",
 		"/facts/0": "Fact", "/health": "Health", "/trust/log.json": "LogInfo", "/nothing": "Error",
-		"/facts/x": "Error",
+		"/facts/x":   "Error",
+		"/portfolio": "Portfolio",
 		"/deployable-registry/" + doc.Bundle.Candidate.FamilyID: "Registry",
 	} {
 		holds(name, must[planetest.Answer](t)(p.Get(path)))

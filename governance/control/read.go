@@ -29,6 +29,12 @@ func (p *Plane) getPlan(r *request) (*edge.Answer, error) {
 	})
 }
 
+func (p *Plane) getPortfolio(*request) (*edge.Answer, error) {
+	return p.worked("portfolio", func(w *promotion.World, now time.Time) (any, *bundle.Error) {
+		return promotion.PortfolioOf(w, now), nil
+	})
+}
+
 // getExperiments takes the stage as a further segment or as ?stage=.
 func (p *Plane) getExperiments(r *request) (*edge.Answer, error) {
 	kind, id, stage := r.Params[0], r.Params[1], ""
@@ -246,7 +252,13 @@ func (p *Plane) subject(
 	if refused := promotion.CheckSubject(kind, id, stage); refused != nil {
 		return nil, refused
 	}
-	key := strings.Join([]string{body, kind, id, stage}, "/")
+	return p.worked(strings.Join([]string{body, kind, id, stage}, "/"), work)
+}
+
+// worked answers with what a key names, worked out once for each log and moment.
+func (p *Plane) worked(
+	key string, work func(w *promotion.World, now time.Time) (any, *bundle.Error),
+) (*edge.Answer, error) {
 	a := &edge.Answer{SameTag: true}
 	err := p.store.Look(func(w *promotion.World, log ledger.View) error {
 		now := p.opts.Now()

@@ -122,8 +122,8 @@ func (w *World) strict() bool { return w.rules >= RulesVerified }
 // prospective reports whether the rules of RulesProspective hold.
 func prospective(w *World) bool { return w.rules >= RulesProspective }
 
-// Engines are the programs whose runs count, by SHA-256.
-func (w *World) Engines() []string { return slices.Clone(w.engines) }
+// Engines are the programs whose runs count in a World, by SHA-256.
+func Engines(w *World) []string { return slices.Clone(w.engines) }
 
 // Trust is the trust.json in force, nil in open mode.
 func (w *World) Trust() *bundle.Trust { return w.trust }
@@ -437,6 +437,8 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: lanes{w}.comparedRuns(r), Lookup: r.lookup,
 		Packers: r.packers(),
 		Strict:  w.strict(), Prospective: prospective(w), Engines: w.engines,
+		Self:   func() policy.Member { return member(w, r) },
+		Others: func() []policy.Member { return members(w, r) },
 		Shadow: lanes{w}.shadowOf(r),
 	}
 	if e.Strict {

@@ -88,6 +88,10 @@ type Evidence struct {
 	Prospective bool
 	// Engines are the programs that the plane lists, by SHA-256.
 	Engines []string
+	// Self is the revision as the portfolio sees it, Others what is active of other candidates;
+	// called where a gate asks.
+	Self   func() Member
+	Others func() []Member
 }
 
 // Run is a run of the bundle. Started and Completed are zero where the bundle has none.
@@ -143,6 +147,7 @@ var judges = map[string]func(*Gate, *Evidence, time.Time) Result{
 	NoOpenIncident:  noOpenIncident,
 	Falsified:       falsified,
 	Engine:          engine,
+	Correlation:     correlated,
 }
 
 // Judge is the verdict of a gate for a stage at a time. Waivers are not looked at here.

@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -56,6 +57,44 @@ func TestFalsificationGate(t *testing.T) {
 		e.Read["attack"].Falsification.BaseRunID = "other"
 		if got := policy.Judge(&c.gate, bundle.Canary, e, now); got.Verdict == policy.Pass {
 			t.Errorf("%s: passes though it is of another run", name)
+		}
+	}
+}
+
+// TestGatesOfTheDefaultAreRefused names what is wrong with a changed gate of the policy that is
+// built in.
+func TestGatesOfTheDefaultAreRefused(t *testing.T) {
+	for _, c := range []struct{ from, to, code, pointer string }{
+		{`"at_most":"warn"`, `"at_most":"fail"`, "INVALID_FIELD", "/stages/paper/gates/10/at_most"},
+		{`"accept_from_e":20,`, ``, "INVALID_FIELD", "/stages/canary/gates/1/accept"},
+		{`"waivable_by":["risk","approver"]`, `"waivable_by":["lab"]`, "INVALID_FIELD", "/stages/canary/gates/0/waivable_by/0"},
+		{`"waivable_by":["risk","approver"]`, `"waivable_by":[]`, "INVALID_FIELD", "/stages/canary/gates/0/waivable_by"},
+		{`"kind":"engine"`, `"kind":"engine","sha256":["x"]`, "INVALID_DIGEST", "/stages/paper/gates/17/sha256/0"},
+		{`"kind":"engine"`, `"kind":"correlation","max":0.5`, "MISSING_FIELD", "/stages/paper/gates/17/stages"},
+		{`"kind":"engine"`, `"kind":"correlation","max":0.5,"stages":["research"]`, "INVALID_FIELD",
+			"/stages/paper/gates/17/stages/0"},
+		{`"version":2}`, `"version":2,"solo":1}`, "INVALID_FIELD", "/solo"},
+	} {
+		text := string(policy.Default().Text)
+		if !strings.Contains(text, c.from) {
+			t.Fatalf("the policy has no %s", c.from)
+		}
+		_, err := policy.Parse([]byte(strings.Replace(text, c.from, c.to, 1)))
+		var refused *bundle.Error
+		if !errors.As(err, &refused) || string(refused.Code) != c.code || refused.Pointer != c.pointer {
+			t.Errorf("%s: %v", c.to, err)
+		}
+	}
+	for _, p := range []*policy.Policy{policy.Default(), policy.Solo()} {
+		for _, stage := range []bundle.Stage{bundle.Paper, bundle.Canary, bundle.Live} {
+			for _, g := range p.Stage(stage).Gates {
+				if g.Reason == "" {
+					t.Errorf("%s: %s of %s has no reason", p.ID, g.ID, stage)
+				}
+			}
+		}
+		if again := policy.Named(p.ID); again == nil || again.Digest != p.Digest {
+			t.Error(p.ID)
 		}
 	}
 }

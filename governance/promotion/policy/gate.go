@@ -30,6 +30,7 @@ const (
 	NoOpenIncident  = "no_open_incident"
 	Falsified       = "falsification"
 	Engine          = "engine"
+	Correlation     = "correlation"
 	Shadow          = "shadow"
 )
 
@@ -48,6 +49,7 @@ var kinds = map[string][2]string{
 	NoOpenIncident:  {"", ""},
 	Falsified:       {"at_most", "accept accept_from_e"},
 	Engine:          {"", "sha256"},
+	Correlation:     {"max stages", ""},
 	Shadow:          {"days trades evidence", "per_claim attested"},
 }
 
@@ -90,6 +92,9 @@ type Gate struct {
 	// Engines are the SHA-256 of the programs that may have made runs; those that the plane
 	// lists where there are none.
 	Engines []string `json:"sha256" max:"100"`
+	// Max is the largest correlation with what is active in Stages.
+	Max    float64  `json:"-"`
+	Stages []string `json:"stages" is:"oneof paper canary live" max:"3"`
 
 	// Days, Trades and Evidence are the least of a shadow; PerClaim multiplies Evidence with the
 	// number of the claim, Attested (true where it is absent) takes no candles from files.
@@ -135,7 +140,8 @@ func readGate(r *field.Reader, v any, at string) Gate {
 	var roles struct {
 		Roles []string `json:"roles" is:"oneof baseline oos stress falsification replay paper canary live" max:"8"`
 	}
-	g := Gate{Spec: spec(v), MaxAge: age(o, "max_age"), Value: o.Number("value", math.Inf(-1))}
+	g := Gate{Spec: spec(v), MaxAge: age(o, "max_age"), Value: o.Number("value", math.Inf(-1)),
+		Max: o.Number("max", -1)}
 	o.Into(&g)
 	o.Into(&roles)
 	for _, role := range roles.Roles {
@@ -146,6 +152,7 @@ func readGate(r *field.Reader, v any, at string) Gate {
 	distinct(o, "rungs", g.Rungs)
 	distinct(o, "waivable_by", g.WaivableBy)
 	distinct(o, "accept", g.Accept)
+	distinct(o, "stages", g.Stages)
 	distinct(o, "sha256", g.Engines)
 	pointer(o, "pointer", g.Pointer)
 	pointer(o, "value_from", g.ValueFrom)

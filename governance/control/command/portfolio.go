@@ -1,0 +1,74 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/flags"
+)
+
+func portfolioCommand(w World) *cobra.Command {
+	var o struct {
+		controlOption
+		jsonOption
+	}
+	var set *flags.Set
+	cmd := &cobra.Command{
+		Use: "portfolio", Short: "Show how what is active goes together", Args: cobra.NoArgs,
+		Long: "Shows correlations, common drawdowns and shares of risk of the active revisions, by the " +
+			"daily " +
+			"returns out\nof sample in the files that the plane has read. Backtests that knew the same " +
+			"past look " +
+			"more alike, or more\ndifferent, than they will be.",
+		Example: "  governance portfolio\n  governance portfolio --json",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := newClient(set, o.ControlURL)
+			if err != nil {
+				return err
+			}
+			p := &promotion.Portfolio{}
+			if err := c.get(cmd.Context(), "/portfolio", p); err != nil {
+				return err
+			}
+			if o.JSON {
+				return printJSON(w.Out, p)
+			}
+			showPortfolio(w.Out, p)
+			return nil
+		},
+	}
+	set = bind(cmd, w, &o)
+	return cmd
+}
+
+func showPortfolio(out io.Writer, p *promotion.Portfolio) {
+	if len(p.Members) == 0 {
+		fmt.Fprintln(out, "nothing is active from paper on")
+		return
+	}
+	tab := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
+	fmt.Fprint(tab, "candidate\tstage\tcapital\tdays\tshare of risk\n")
+	names := map[string]string{}
+	for _, m := range p.Members {
+		names[m.CandidateRevisionID] = m.CandidateID
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%d\t%s\n", m.CandidateID, m.Stage, brief(m.Capital), m.Days,
+			number(m.RiskShare))
+	}
+	_ = tab.Flush() // to people
+	fmt.Fprintf(out, "together on %d days: daily volatility %s, largest drawdown %s\n", p.SharedDays,
+		number(p.Volatility), number(p.Drawdown))
+	if len(p.Pairs) == 0 {
+		return
+	}
+	fmt.Fprintln(out)
+	fmt.Fprint(tab, "pair\t\tdays\tcorrelation\tboth down 5 %\n")
+	for _, x := range p.Pairs {
+		fmt.Fprintf(tab, "%s\t%s\t%d\t%s\t%s\n", names[x.A], names[x.B], x.Days, number(x.Correlation),
+			number(x.BothDown))
+	}
+	_ = tab.Flush()
+}
