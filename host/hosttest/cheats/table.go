@@ -102,7 +102,7 @@ func Battery() []Row {
 		played("vi", "chance decides one candle in 2,000", fail, "", Play{Strategy: "dice", From: start2019,
 			To: end2021, Overall: fail, By: []string{"determinism"}}),
 		played("vi'", "decides by the machine's day of the month", "fail: determinism",
-			"not stopped today: determinism passes, others fail",
+			"not stopped today: determinism passes without sources",
 			Play{Strategy: "machine_day", From: start2019,
 				To: end2021, Overall: fail, By: []string{"cost_stress", "random_entry"},
 				Not: []string{"determinism"}}),
