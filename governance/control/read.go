@@ -66,6 +66,8 @@ type factBody struct {
 	Envelope dsse.Envelope `json:"envelope"`
 	Facts    []rawFact     `json:"facts"`
 	Seal     *ledger.Seal  `json:"seal"` // with the newest checkpoint
+	// CosignedAt is when enough witnesses had cosigned a checkpoint with the entry for the first time.
+	CosignedAt string `json:"cosigned_at,omitempty"`
 }
 
 // rawFact is canonical JSON.
@@ -97,6 +99,11 @@ func (p *Plane) getFact(r *request) (*edge.Answer, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if w := p.opts.Witnesses; w != nil {
+		if at, ok := w.Earliest(seq); ok {
+			body.CosignedAt = bundle.FormatTime(at)
+		}
 	}
 	signed := body.Seal.Sigstore.Envelope
 	body.Envelope = dsse.Envelope{Payload: signed.Payload, PayloadType: signed.PayloadType,

@@ -13,8 +13,9 @@ import (
 )
 
 const (
-	// cosignTime bounds how long an answer waits for witnesses.
-	cosignTime = 2 * time.Second
+	// cosignTime bounds how long one question to all witnesses takes. An answer may wait for two, the one
+	// under way and its own, and a host waits four seconds for the answer.
+	cosignTime = 1500 * time.Millisecond
 	// cosignEvery is how often witnesses are asked again that have not cosigned.
 	cosignEvery = 30 * time.Second
 )

@@ -1,0 +1,57 @@
+package control_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"testing"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+
+	"github.com/assay-run/assay/governance/control/planetest"
+	"github.com/assay-run/assay/governance/witness"
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/base/translog"
+)
+
+// TestWitnessedPlane: what a plane gives out after a commit is cosigned, and an entry names when it was.
+func TestWitnessedPlane(t *testing.T) {
+	// The witness follows the log before the plane has it as a witness: it needs the log's key.
+	dir := t.TempDir() + "/g"
+	begun := must[*planetest.Plane](t)(planetest.Open(planetest.Options{Dir: dir}))
+	key := begun.Store.LogKey()
+	if err := begun.Close(); err != nil {
+		t.Fatal(err)
+	}
+	at := planetest.Start.Add(time.Minute)
+	w := must[*witness.Witness](t)(witness.Open(witness.Options{Dir: t.TempDir(), Name: "w", Logs: []translog.LogKey{key},
+		Now: func() time.Time { return at }}))
+	t.Cleanup(w.Close)
+	served := httptest.NewServer(w.Handler(edge.NewHosts("127.0.0.1"), hclog.NewNullLogger()))
+	t.Cleanup(served.Close)
+	p := plane(t, planetest.Options{Dir: dir, Witnesses: []witness.At{{URL: served.URL, Key: w.Key()}}})
+	submit(t, p, http.StatusCreated, planetest.Good(p.Now()))
+	get(t, p, "/deployable-registry/sma-cross", nil) // waits for the witness
+	quorum := translog.Quorum{Keys: []translog.WitnessKey{w.Key()}, Need: 1}
+	if err := quorum.Check(string(get(t, p, "/checkpoint", nil).Body), key); err != nil {
+		t.Error(err)
+	}
+	var fact struct {
+		CosignedAt string `json:"cosigned_at"`
+	}
+	if get(t, p, "/facts/2", &fact); fact.CosignedAt != at.Format(time.RFC3339) {
+		t.Errorf("cosigned at %q", fact.CosignedAt)
+	}
+	// While the witness is away entries are taken, and name no time; the newest cosigned checkpoint is given
+	// out as long as it has what is asked for.
+	served.Close()
+	submit(t, p, http.StatusCreated, planetest.Good(p.Now(), planetest.Title("2")))
+	e := must[*translog.Extension](t)(translog.ParseExtension(string(get(t, p, "/log/consistency?from=2", nil).Body)))
+	if err := quorum.Check(e.Note, key); err != nil {
+		t.Errorf("an older checkpoint that is cosigned was there: %v", err)
+	}
+	newest := must[*translog.Checkpoint](t)(translog.OpenCheckpoint(string(get(t, p, "/checkpoint", nil).Body), key))
+	if head, _ := translog.PeekCheckpoint(e.Note); newest.Size <= head.Size {
+		t.Errorf("%d entries are cosigned of %d", head.Size, newest.Size)
+	}
+}
