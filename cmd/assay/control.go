@@ -79,11 +79,9 @@ func setControlKey(c *config, v string) error {
 	return nil
 }
 
-func setSignKey(c *config, v string) (err error) {
-	if c.control.signFile = v; v != "" {
-		c.control.signKey, err = dsse.ReadP256(v)
-	}
-	return err
+func setSignKey(c *config, v string) error {
+	c.control.signFile = v
+	return nil
 }
 
 // complete checks the options against each other.
@@ -91,6 +89,11 @@ func (c *control) complete(w world) (err error) {
 	source := w.fillList(&c.given, familyFlag, familyVariable)
 	if c.families, err = deploy.ParseFamilies(c.given); err != nil {
 		return usagef("%s: %v", source, err)
+	}
+	if c.signFile != "" {
+		if c.signKey, err = dsse.ReadP256(c.signFile, dsse.UnlockFrom("", w.env)); err != nil {
+			return usagef("--control-sign-key (SERVICE_CONTROL_SIGN_KEY): %v", err)
+		}
 	}
 	source = w.fillList(&c.witnesses, witnessFlag, witnessVariable)
 	if c.asked, err = translog.NewQuorum(c.witnesses, c.quorum); err != nil {

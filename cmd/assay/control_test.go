@@ -141,7 +141,7 @@ func newDesk(t *testing.T) *desk {
 		keyFile(t, d.keys, name)
 	}
 	if d.policy, err = deploy.New(deploy.Options{
-		Mode: deploy.Enforce, Source: source, Key: &p.Store.Keys().Statement.PublicKey, StateDir: t.TempDir(),
+		Mode: deploy.Enforce, Source: source, Key: p.Store.Keys().Public.Public, StateDir: t.TempDir(),
 		Now:      p.Now,
 		Reporter: &reporter{plane: dial(t, p.URL), key: planetest.Key("host"), now: p.Now},
 	}); err != nil {

@@ -17,6 +17,7 @@ package ledger
 
 import (
 	"bytes"
+	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -41,7 +42,7 @@ import (
 // writer prepares and commits; any number of readers take views.
 type Log struct {
 	statement *Key
-	private   ed25519.PrivateKey
+	private   crypto.Signer
 
 	mu       sync.RWMutex
 	view     View
@@ -62,12 +63,16 @@ type View struct {
 // NewLog takes the tree over. It continues a log from its tree and the note of its last checkpoint, or begins
 // one with an empty tree and no note. The error reports that the keys do not fit or that
 // the note is not the log's signature of exactly this tree.
-func NewLog(origin string, statement *Key, private ed25519.PrivateKey, tree *Tree,
+func NewLog(origin string, statement *Key, private crypto.Signer, tree *Tree,
 	noteText string) (*Log, error) {
-	if len(private) != ed25519.PrivateKeySize || statement == nil {
+	if private == nil || statement == nil {
 		return nil, errors.New("a log needs an Ed25519 key and a statement key")
 	}
-	key, err := translog.NewLogKey(origin, private.Public().(ed25519.PublicKey))
+	public, ok := private.Public().(ed25519.PublicKey)
+	if !ok {
+		return nil, errors.New("a log needs an Ed25519 key and a statement key")
+	}
+	key, err := translog.NewLogKey(origin, public)
 	if err != nil {
 		return nil, err
 	}

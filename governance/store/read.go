@@ -19,6 +19,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // ErrNotFound reports that the log has no such thing.
@@ -115,8 +116,8 @@ type Audit struct {
 }
 
 // OpenAudit opens the log of a state directory; no plane may be running on it.
-func OpenAudit(ctx context.Context, dir string) (*Audit, error) {
-	s := &Store{opts: Options{Dir: dir}}
+func OpenAudit(ctx context.Context, dir string, unlock ...dsse.Unlock) (*Audit, error) {
+	s := &Store{opts: Options{Dir: dir, Unlock: firstOf(unlock)}}
 	if err := s.openExisting(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -332,8 +333,8 @@ func (c *checkpointLog) close() error {
 // whoever asks for it answers for the log being the newest copy. No plane may be running. It
 // reports how many entries the log has. A file with anything in it is left alone, since it would
 // show a rollback: the error then is a *ConfigError.
-func AcceptCheckpoints(ctx context.Context, dir string) (size int64, err error) {
-	s := &Store{opts: Options{Dir: dir, Now: time.Now}}
+func AcceptCheckpoints(ctx context.Context, dir string, unlock ...dsse.Unlock) (size int64, err error) {
+	s := &Store{opts: Options{Dir: dir, Now: time.Now, Unlock: firstOf(unlock)}}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.openExisting(ctx); err != nil {
 		return 0, err

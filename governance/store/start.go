@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"crypto"
 	"crypto/ed25519"
 	"database/sql"
 	"errors"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -22,7 +24,7 @@ const (
 	metaLog       = "log_key"
 )
 
-func publicOf(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }
+func publicOf(key crypto.Signer) ed25519.PublicKey { return key.Public().(ed25519.PublicKey) }
 
 // identify reads or makes the keys and compares them and the origin with what the log was
 // begun with.
@@ -36,7 +38,7 @@ func (s *Store) identify(ctx context.Context) error {
 		return err
 	}
 	begun := len(meta) > 0 || entries > 0
-	if s.keys, err = openKeys(s.opts.Dir, begun); err != nil {
+	if s.keys, err = openKeys(&s.opts, begun); err != nil {
 		return err
 	}
 	s.origin = s.opts.Origin
@@ -166,8 +168,10 @@ func (s *Store) quickCheck(ctx context.Context) error {
 // Rebuild makes the projections of a state directory again from its log, or with check only
 // reports where they differ. No plane may be running. The error is a *DamageError when the
 // log itself does not hold together.
-func Rebuild(ctx context.Context, dir string, check bool) (different []string, err error) {
-	s := &Store{opts: Options{Dir: dir}}
+func Rebuild(
+	ctx context.Context, dir string, check bool, unlock ...dsse.Unlock,
+) (different []string, err error) {
+	s := &Store{opts: Options{Dir: dir, Unlock: firstOf(unlock)}}
 	defer func() { err = errors.Join(err, s.Close()) }()
 	if err := s.openExisting(ctx); err != nil {
 		return nil, err
@@ -177,6 +181,13 @@ func Rebuild(ctx context.Context, dir string, check bool) (different []string, e
 		return different, err
 	}
 	return different, s.rewrite(ctx, d)
+}
+
+func firstOf(list []dsse.Unlock) dsse.Unlock {
+	if len(list) == 0 {
+		return nil
+	}
+	return list[0]
 }
 
 // compareAll derives everything and compares all that is kept of it. The error is a

@@ -93,6 +93,10 @@ type Options struct {
 	// Engines are the SHA-256 of programs whose runs count besides those that the log has.
 	Engines []string
 	Now     func() time.Time
+	// Unlock is asked for the passphrase of encrypted keys; it may be nil. Signers take the place of
+	// the key files.
+	Unlock  dsse.Unlock
+	Signers *Signers
 	// At is called where a write has come to; tests end the process there. It may be nil.
 	At failpoint.Hook
 }
@@ -323,37 +327,54 @@ const (
 
 // Keys are the two keys of a plane: one signs statements, one checkpoints.
 type Keys struct {
-	Statement *ecdsa.PrivateKey
-	Log       ed25519.PrivateKey
-	Public    *ledger.Key // of Statement
+	Statement crypto.Signer // P-256
+	Log       crypto.Signer // Ed25519
+	Public    *ledger.Key   // of Statement
 }
+
+// Signers are keys that are not files: held by a token or a key service. Both are given, or none.
+type Signers struct{ Statement, Log crypto.Signer }
 
 // openKeys reads the keys below a state directory. Only where the log has not begun are
 // missing ones made: a log cannot go on with others.
-func openKeys(stateDir string, begun bool) (*Keys, error) {
-	dir := filepath.Join(stateDir, KeyDir)
+func openKeys(o *Options, begun bool) (*Keys, error) {
+	k := &Keys{}
+	if o.Signers != nil {
+		k.Statement, k.Log = o.Signers.Statement, o.Signers.Log
+	} else if err := k.read(o, begun); err != nil {
+		return nil, err
+	}
+	if _, ok := k.Log.Public().(ed25519.PublicKey); !ok {
+		return nil, &ConfigError{"the log key is not an Ed25519 key"}
+	}
+	public, ok := k.Statement.Public().(*ecdsa.PublicKey)
+	if !ok {
+		return nil, &ConfigError{"the statement key is not a P-256 key"}
+	}
+	var err error
+	k.Public, err = ledger.NewKey(public)
+	return k, err
+}
+
+// read reads the key files.
+func (k *Keys) read(o *Options, begun bool) error {
+	dir := filepath.Join(o.Dir, KeyDir)
 	if !begun {
 		if err := makeKeys(dir); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	k := &Keys{}
-	statement, err := dsse.ReadP256(filepath.Join(dir, StatementKeyFile))
-	if err != nil {
-		return nil, &ConfigError{fmt.Sprintf("statement key: %v", err)}
+	for _, f := range []struct {
+		what, name string
+		into       *crypto.Signer
+	}{{"statement key", StatementKeyFile, &k.Statement}, {"log key", LogKeyFile, &k.Log}} {
+		key, err := dsse.ReadKey(filepath.Join(dir, f.name), o.Unlock)
+		if err != nil {
+			return &ConfigError{fmt.Sprintf("%s: %v", f.what, err)}
+		}
+		*f.into = key
 	}
-	k.Statement = statement
-	log, err := dsse.ReadKey(filepath.Join(dir, LogKeyFile))
-	if err != nil {
-		return nil, &ConfigError{fmt.Sprintf("log key: %v", err)}
-	}
-	var ok bool
-	if k.Log, ok = log.(ed25519.PrivateKey); !ok {
-		return nil, &ConfigError{fmt.Sprintf("log key: %s is not an Ed25519 key",
-			filepath.Join(KeyDir, LogKeyFile))}
-	}
-	k.Public, err = ledger.NewKey(&statement.PublicKey)
-	return k, err
+	return nil
 }
 
 func makeKeys(dir string) error {

@@ -40,6 +40,8 @@ type Options struct {
 	// Logs are the keys of the logs that it follows.
 	Logs []translog.LogKey
 	Now  func() time.Time
+	// Unlock is asked for the passphrase of an encrypted key; it may be nil.
+	Unlock dsse.Unlock
 }
 
 // ConfigError is a configuration that does not fit: name, key or logs.
@@ -77,7 +79,7 @@ func Open(o Options) (_ *Witness, err error) {
 			w.Close()
 		}
 	}()
-	if w.signer, err = openKey(filepath.Join(o.Dir, KeyFile)); err != nil {
+	if w.signer, err = openKey(filepath.Join(o.Dir, KeyFile), o.Unlock); err != nil {
 		return nil, err
 	}
 	if err := w.identify(); err != nil {
@@ -101,8 +103,8 @@ func (w *Witness) Close() { w.lock.Release() }
 func (w *Witness) Key() translog.WitnessKey { return w.key }
 
 // openKey reads the key of a witness, or makes it where there is none.
-func openKey(path string) (crypto.Signer, error) {
-	key, err := dsse.ReadKey(path)
+func openKey(path string, unlock dsse.Unlock) (crypto.Signer, error) {
+	key, err := dsse.ReadKey(path, unlock)
 	if errors.Is(err, fs.ErrNotExist) {
 		_, private, err := ed25519.GenerateKey(rand.Reader)
 		if err != nil {
@@ -175,8 +177,9 @@ func (w *Witness) follow(key translog.LogKey) error {
 			"would be cosigned", l.path, err)}
 	}
 	if l.kept.Origin != key.Origin || l.kept.Key != key.VKey() {
-		return &ConfigError{fmt.Sprintf("%s was followed with the key %s: a rotation is added with "+
-			"POST /add-rotation, not by another --log", key.Origin, l.kept.Key)}
+		return &ConfigError{fmt.Sprintf("%s was followed with the key %s: a witness follows no change of "+
+			"a log's key. See that the other key is the log's and begin another folder", key.Origin,
+			l.kept.Key)}
 	}
 	w.logs[key.Origin] = l
 	return nil

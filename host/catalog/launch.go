@@ -33,6 +33,8 @@ type LaunchOptions struct {
 	// Procs is GOMAXPROCS of the process; 0 leaves it to the Go runtime. In lockstep the
 	// SDK uses one processor all the same.
 	Procs int
+	// Cores is how many processors the process has; 0 is all. Only Linux can say so.
+	Cores int
 	// Stderr gets the lines that the process prints, not faster than a log can take.
 	// It is called from one goroutine at a time. Nil: the catalogue's log, at debug.
 	Stderr func(line string)
@@ -79,6 +81,7 @@ func (c *Catalog) start(
 		Role: &role, Program: program, Timeout: timeout, Plain: o.Plain,
 		Config: proc.Config{
 			Name: name, Env: c.environ(program, o.Procs), Sandbox: c.opts.Sandbox, Limits: *c.opts.Limits,
+			Cores:  o.Cores,
 			OnLine: o.Stderr,
 		},
 	}

@@ -45,6 +45,7 @@ type Config struct {
 	Limits    sandbox.Limits
 	OnLine    func(string) // gets its stderr, rate-limited; may be nil
 	Survives  bool         // it lives on when its host is gone, and ends by itself
+	Cores     int          // how many processors it may use, where the system can limit them; 0: all
 
 	measure bool // only the shim is started, to see what can be had
 }
@@ -162,6 +163,7 @@ func (c *Child) own(cfg Config, policy *sandbox.Policy, p *pipes, started chan<-
 	defer close(exited)
 	unlock := lockThread()
 	defer unlock()
+	defer useCores(cfg.Cores)()
 	cmd, err := launch(cfg, policy, p)
 	if err == nil {
 		c.pid = cmd.Process.Pid

@@ -26,6 +26,23 @@ func lockThread() (unlock func()) {
 	return runtime.UnlockOSThread
 }
 
+// useCores lets this thread, and what it starts, run on so many of its processors; 0 is all. The
+// answer puts them back. Where the kernel refuses, all stay.
+func useCores(n int) (restore func()) {
+	var all, some unix.CPUSet
+	if n <= 0 || unix.SchedGetaffinity(0, &all) != nil {
+		return func() {}
+	}
+	for cpu := 0; n > 0 && cpu < len(all)*64; cpu++ {
+		if all.IsSet(cpu) {
+			some.Set(cpu)
+			n--
+		}
+	}
+	_ = unix.SchedSetaffinity(0, &some)
+	return func() { _ = unix.SchedSetaffinity(0, &all) }
+}
+
 func processAttributes(survives bool) *syscall.SysProcAttr {
 	if survives {
 		return &syscall.SysProcAttr{Setpgid: true}

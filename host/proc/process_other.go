@@ -13,6 +13,9 @@ import (
 
 func lockThread() (unlock func()) { return func() {} }
 
+// useCores leaves all processors to the plugin.
+func useCores(int) (restore func()) { return func() {} }
+
 func processAttributes(bool) *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }
 
 // executablePath returns the verified copy's path: nothing here executes an open file.

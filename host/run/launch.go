@@ -81,7 +81,7 @@ func (l *Launcher) LaunchSplit(ctx context.Context, runID string, req runner.Sta
 	split Split) (*Execution, error) {
 	split.ID = cmp.Or(split.ID, artifact.FullSplitID)
 	split.Seed = cmp.Or(split.Seed, serviceSeed)
-	if d := split.Drive; d.Procs < 0 || d.Warmup < AllHistory {
+	if d := split.Drive; d.Procs < 0 || d.Cores < 0 || d.Warmup < AllHistory {
 		return nil, fmt.Errorf("no play can be driven like %+v", d)
 	}
 	if split.Limits != nil && !split.Drive.Lockstep {
@@ -162,7 +162,8 @@ func (l *Launcher) mode(p *plan) Mode {
 }
 
 func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*Plugin, error) {
-	o := catalog.LaunchOptions{Lockstep: x.mode == ModeLockstep, Plain: l.Many, Procs: p.split.Drive.Procs}
+	o := catalog.LaunchOptions{Lockstep: x.mode == ModeLockstep, Plain: l.Many, Procs: p.split.Drive.Procs,
+		Cores: p.split.Drive.Cores}
 	if !o.Lockstep && !x.chunked {
 		var err error
 		if x.data.folder, err = l.Store.OpenFolder(); err != nil {

@@ -49,6 +49,9 @@ type Drive struct {
 	Chunked bool
 	// Procs is GOMAXPROCS of the plugin's process; 0 leaves it to the plugin.
 	Procs int
+	// Cores is how many processors the plugin's process has, where the system can limit them; 0 is
+	// all.
+	Cores int
 	// Warmup is how many candles lie before the window: 0 what the strategy asks for,
 	// k >= 1 k times as many, AllHistory all there are. Never more than there are.
 	Warmup int

@@ -43,7 +43,9 @@ func signingKey(a *App, o *planeOptions) (*ecdsa.PrivateKey, error) {
 	if path == "" {
 		return nil, nil
 	}
-	key, err := dsse.ReadP256(path)
+	key, err := dsse.ReadP256(path, dsse.UnlockFrom("", func(name string) (string, bool) {
+		return a.IO.Getenv(name), true
+	}))
 	if err != nil {
 		return nil, Usage("--sign-key", "--sign-key: %v", err)
 	}

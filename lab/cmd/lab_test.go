@@ -63,6 +63,7 @@ func runScripts(t *testing.T, dir string) {
 			"keys":       makeKeys,
 			"fetch":      fetchPath,
 			"forge":      forgeBundle,
+			"cheat":      judgeCheat,
 			"killedrun":  writeKilledRun,
 		},
 	})

@@ -172,8 +172,8 @@ func Again(
 		return nil, missing("its " + selection.RecordFile + " does not have the trials of the request")
 	}
 	o.Profile = p
-	if on.LiteralsSHA256 == "" {
-		o.Sources = nil // no number in the sources was changed
+	if on.LiteralsSHA256 == "" && on.UsesSHA256 == "" {
+		o.Sources = nil // nothing in the sources was changed
 	}
 	a, err := prepare(ctx, h, base, ledger, o)
 	if err != nil {
@@ -183,9 +183,9 @@ func Again(
 	switch {
 	case a.depends.PlanHash != on.PlanHash:
 		return nil, missing("its base is of another plan now")
-	case a.depends.LiteralsSHA256 != on.LiteralsSHA256:
+	case a.depends.LiteralsSHA256 != on.LiteralsSHA256 || a.depends.UsesSHA256 != on.UsesSHA256:
 		return nil, missing(
-			"it changed numbers in the sources of its program, which are not in the strategy's folder")
+			"it changed the sources of its program, which are not in the strategy's folder")
 	case a.depends.ProfileSHA256 != on.ProfileSHA256:
 		return nil, missing("its falsify/profile.json is not the profile of the request")
 	}

@@ -5,6 +5,7 @@ import (
 	_ "embed" // the template
 	"fmt"
 	"html/template"
+	"math"
 	"strconv"
 	"strings"
 
@@ -154,11 +155,16 @@ func curve(equity []float64, from, to string) template.HTML {
 	if high == low {
 		high = low + 1
 	}
+	scale, note := func(x float64) float64 { return x }, ""
+	if low > 0 && high > logarithmicFrom*low {
+		scale, note = logarithm, ", logarithmic"
+	}
+	bottom, top := scale(low), scale(high)
 	points := min(curvePoints, len(equity))
 	var d strings.Builder
 	for i := range points {
-		e := equity[i*(len(equity)-1)/(points-1)]
-		y := curveHeight - 4 - (e-low)/(high-low)*(curveHeight-8)
+		e := scale(equity[i*(len(equity)-1)/(points-1)])
+		y := curveHeight - 4 - float64((e-bottom)/(top-bottom)*(curveHeight-8))
 		fmt.Fprintf(&d, "%s%.1f %.1f", map[bool]string{true: "M", false: "L"}[i == 0],
 			float64(i)*curveWidth/float64(points-1), y)
 	}
@@ -166,11 +172,28 @@ func curve(equity []float64, from, to string) template.HTML {
 	return template.HTML(fmt.Sprintf(
 		`<svg viewBox="0 0 %d %d" role="img" aria-label="equity from %.0f to %.0f, between %.0f and `+
 			`%.0f"><path d="%s"/></svg>`+
-			`<div class="ends"><span>%s: %.0f</span><span>lowest %.0f, highest %.0f</span><span>%s: `+
+			`<div class="ends"><span>%s: %.0f</span><span>lowest %.0f, highest %.0f%s</span><span>%s: `+
 			`%.0f</span></div>`,
 		curveWidth, curveHeight, equity[0], equity[len(equity)-1], low, high, d.String(),
-		template.HTMLEscapeString(from), equity[0], low, high, template.HTMLEscapeString(to),
+		template.HTMLEscapeString(from), equity[0], low, high, note, template.HTMLEscapeString(to),
 		equity[len(equity)-1]))
+}
+
+// logarithmicFrom is how many times its lowest value an account reaches that is drawn on a
+// logarithmic scale: on another one it would be a flat line with a hook.
+const logarithmicFrom = 10
+
+// logarithm is the natural logarithm of x > 0 by products and sums only, so that every CPU draws
+// the same: x = m 2^k with m in [1/2, 1), ln m = 2 artanh((m-1)/(m+1)).
+func logarithm(x float64) float64 {
+	m, k := math.Frexp(x)
+	y := (m - 1) / (m + 1)
+	term, sum := y, 0.0
+	for n := 1.0; n < 60; n += 2 {
+		sum += term / n
+		term = float64(float64(term*y) * y)
+	}
+	return float64(2*sum) + float64(float64(k)*math.Ln2)
 }
 
 // strip is the Sharpe ratios of replays as ticks on a line, with the base's and zero.

@@ -100,6 +100,10 @@ func TestChartsAreWellFormed(t *testing.T) {
 			t.Errorf("%s: %d elements: %.200s", name, elements, svg)
 		}
 	}
+	grown := string(curve([]float64{100, 10000, 1000000}, "", ""))
+	if !strings.Contains(grown, "highest 1000000, logarithmic") || !strings.Contains(grown, "L480.0 90.0") {
+		t.Errorf("a hundredfold twice is a straight line: %s", grown)
+	}
 	if strip(list[:3], number(1)) != "" || strip(list, nil) != "" || curve([]float64{1}, "", "") != "" {
 		t.Error("something is drawn from nothing")
 	}

@@ -33,6 +33,7 @@ import (
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/profile"
 	"github.com/assay-run/assay/lab/falsify/tests"
+	"github.com/assay-run/assay/lab/falsify/tests/causal"
 	"github.com/assay-run/assay/lab/falsify/tests/paramneighbourhood"
 	"github.com/assay-run/assay/lab/falsify/tests/permutedselection"
 	"github.com/assay-run/assay/lab/project"
@@ -83,6 +84,9 @@ type depends struct {
 	// LiteralsSHA256 is of the numbers in the sources that param_neighbourhood changes, where
 	// there are no parameters to change.
 	LiteralsSHA256 string `json:"literals_sha256,omitempty"`
+	// UsesSHA256 is of the places in the sources that determinism changes, as they ask for the
+	// clock or the machine's name; empty without one.
+	UsesSHA256 string `json:"uses_sha256,omitempty"`
 }
 
 // Run attacks a base. The errors are those of request.Host.Run.
@@ -139,11 +143,11 @@ func prepare(ctx context.Context, h *request.Host, base *Base, ledger *selection
 		return nil, err
 	}
 	a := &attack{host: h, base: base, options: o, ledger: ledger, planned: planned, profile: text}
-	a.depends = depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest(), hash, ""}
+	a.depends = depends{base.Report.RequestHash, base.Report.ResultHash, sum, ledger.Digest(), hash, "", ""}
 	if a.original, err = base.ask(ctx, h); err != nil {
 		return nil, err
 	}
-	if err := a.readLiterals(ctx); err != nil {
+	if err := a.readSources(ctx); err != nil {
 		a.original.Close()
 		return nil, err
 	}
@@ -158,22 +162,37 @@ func (a *attack) ask(falsification json.RawMessage) (err error) {
 	return err
 }
 
-// readLiterals finds the numbers in the sources of a strategy that declares none, which makes
-// them part of what is asked.
-func (a *attack) readLiterals(ctx context.Context) error {
-	original, seed := a.original, a.original.Question.Seed
+// readSources finds what is changed in the sources: the numbers of a strategy that declares none,
+// and what asks for the clock or the machine's name. Either makes them part of what is asked.
+func (a *attack) readSources(ctx context.Context) error {
+	original, seed, chosen := a.original, a.original.Question.Seed, &a.options.Profile
 	if a.planned != nil {
 		seed = a.planned.Seed
 	}
 	points, err := paramneighbourhood.Neighbours(original, a.planned, seed)
-	if err != nil || len(points) > 0 || a.options.Sources == nil ||
-		!a.options.Profile.Selects(paramneighbourhood.ID) {
+	literals := len(points) == 0 && chosen.Selects(paramneighbourhood.ID)
+	if err != nil || a.options.Sources == nil || !literals && !chosen.Selects(causal.Determinism.ID) {
 		return err
 	}
-	if a.sources, err = a.options.Sources(ctx, original.Manifest.Request.Inputs.PluginSHA256); err != nil ||
-		a.sources == nil {
+	sources, err := a.options.Sources(ctx, original.Manifest.Request.Inputs.PluginSHA256)
+	if err != nil || sources == nil {
 		return err
 	}
+	if chosen.Selects(causal.Determinism.ID) {
+		if a.uses, err = project.FindUses(sources.Dir); err != nil {
+			return err
+		}
+	}
+	if len(a.uses) > 0 {
+		a.sources = sources
+		if a.depends.UsesSHA256, err = project.DigestUses(a.uses); err != nil {
+			return err
+		}
+	}
+	if !literals {
+		return nil
+	}
+	a.sources = sources
 	if a.literals, err = project.Around(a.sources.Dir, seed); err != nil {
 		return err
 	}
@@ -253,6 +272,7 @@ type attack struct {
 	profile  []byte // canonical
 	sources  *project.Sources
 	literals []project.Variant
+	uses     []project.Use
 	// journal keeps the finished part of a search that is repeated, "" for none.
 	journal string
 }
@@ -266,7 +286,7 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 	b := battery.Base{
 		Host: a.host, Question: a.question, Search: a.base.search, Train: a.base.train,
 		Validation: a.base.validation,
-		Selection:  chosen, Plan: a.planned, Sources: a.sources, Literals: a.literals,
+		Selection:  chosen, Plan: a.planned, Sources: a.sources, Literals: a.literals, Uses: a.uses,
 		Profile: a.options.Profile, Seed: seed, Progress: a.options.Progress, Journal: a.journal,
 	}
 	if b.Decided = a.base.decided(a.host.Engine); b.Decided != "" {

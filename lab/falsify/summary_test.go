@@ -136,7 +136,7 @@ func TestASummaryOfTheFormerProfileIsRead(t *testing.T) {
 	}
 	said := strings.Join(s.Sentences(), "\n")
 	if !strings.HasPrefix(said, "Not shown: that it earns money at higher costs, because net_return is "+
-		"-0.2508 and must be > 0.") {
+		"-0.2508 and must be > 0; see it with falsify/cost_stress/costs.csv.") {
 		t.Error(said)
 	}
 	if b := s.shorten(); len(b.Tests) != 23 || b.Refuted[0] != s.Refuted[0] {

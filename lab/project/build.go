@@ -506,6 +506,11 @@ func (s *Sources) Build(ctx context.Context, v Variant, folder, slug string) (Bu
 	if err != nil {
 		return Built{}, err
 	}
+	return s.compileWith(ctx, overlay, folder, slug)
+}
+
+// compileWith makes the program with some of its files replaced.
+func (s *Sources) compileWith(ctx context.Context, overlay []byte, folder, slug string) (Built, error) {
 	file := filepath.Join(folder, "overlay.json")
 	if err := os.WriteFile(file, overlay, 0o600); err != nil {
 		return Built{}, err

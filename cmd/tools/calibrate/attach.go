@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/assay-run/assay/host/hosttest/cheats"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/serve"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
@@ -32,8 +33,8 @@ type attachment struct {
 	Addr            address
 }
 
-// serveAll serves every strategy below a folder.
-func serveAll(dir string) (_ *strategies, err error) {
+// serveAll serves every strategy below a folder. Those that know prices know the markets of a seed.
+func serveAll(dir string, seed uint64) (_ *strategies, err error) {
 	out := &strategies{}
 	defer func() {
 		if err != nil {
@@ -72,6 +73,12 @@ func serveAll(dir string) (_ *strategies, err error) {
 		add("counter", counts, e5), add("since", remembers, e6),
 	); err != nil {
 		return nil, err
+	}
+	for _, s := range cheats.Strategies(marketsOf(seed)) {
+		server, err := s.Server()
+		if err := add(s.Name, server, err); err != nil {
+			return nil, err
+		}
 	}
 	text, err := json.Marshal(at)
 	out.reattach = string(text)

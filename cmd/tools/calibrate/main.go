@@ -41,6 +41,7 @@ func main() {
 	flag.IntVar(&o.Numbered, "numbered", 40, "cases of noise whose coins are numbers, best of 10")
 	flag.IntVar(&o.Planted, "planted", 200, "cases of each planted edge")
 	flag.IntVar(&o.Seeds, "seeds", 20, "cases of each cheat")
+	flag.IntVar(&o.Rows, "rows", 20, "cases of each strategy of docs/cheats.md")
 	flag.IntVar(&o.replays, "replays", 0,
 		"replays of random_entry and permuted_candles (default: those of falsify-profile/2)")
 	flag.IntVar(&o.workers, "workers", runtime.NumCPU(), "cases side by side; changes nothing but the time")
@@ -187,8 +188,8 @@ func again(_ context.Context, o options) (*calibration, error) {
 func drifting(n sizes, seed uint64) (_ []*setting, err error) {
 	list := settings(n)
 	for _, s := range list {
-		if s.Sharpe > 0 {
-			if s.Drift, err = driftFor(seed, s.Sharpe); err != nil {
+		if ratio := max(s.Sharpe, s.Edge); ratio > 0 {
+			if s.Drift, err = driftFor(seed, ratio); err != nil {
 				return nil, err
 			}
 		}
@@ -211,7 +212,7 @@ func run(ctx context.Context, o options) (_ *calibration, err error) {
 	if err != nil {
 		return nil, err
 	}
-	served, err := serveAll(dir)
+	served, err := serveAll(dir, o.seed)
 	if err != nil {
 		return nil, err
 	}
@@ -325,6 +326,8 @@ func caseNumber(s *setting, i int) uint64 {
 	switch {
 	case s.Sample:
 		kind = 1
+	case s.Row != "":
+		kind = 100 + rowNumber(s.Row)
 	case s.Strategy == numberedName:
 		kind = 6
 	case s.Strategy == plantedName:

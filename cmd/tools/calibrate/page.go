@@ -25,7 +25,7 @@ func (c *calibration) page() string {
 		n, c.Profile, c.Replays, c.Seed, c.command())
 	fmt.Fprintf(&b,
 		"The full size is the default of `make calibrate`: 200 cases per setting, 20 on BTC/USDT 1h, 40 "+
-			"with numbered\ncoins, 20 per cheat.\n%s\n", c.short())
+			"with numbered\ncoins, 20 per cheat and per row of cheats.md.\n%s\n", c.short())
 	b.WriteString(
 		c.rules() + "\n## The bounds\n\n| rate | bound | measured | 95 % limits | met " +
 			"|\n|---|---|--:|--:|---|\n")
@@ -47,6 +47,9 @@ func (c *calibration) page() string {
 		"\n## The whole verdict\n\n| setting | cases | pass | warn | fail | inconclusive | pass or warn | " +
 			"95 % limits |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	for at, s := range c.Settings {
+		if s.Row != "" {
+			continue
+		}
 		var of [4]int
 		for _, v := range c.Verdicts[at] {
 			for i, x := range []judge.Verdict{judge.Pass, judge.Warn, judge.Fail, judge.Inconclusive} {
@@ -59,8 +62,11 @@ func (c *calibration) page() string {
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %s | %s |\n", s.Name, s.Cases, of[0], of[1], of[2],
 			of[3], percent(r.value()), limits(r))
 	}
+	c.rows(&b)
 	for at, s := range c.Settings {
-		c.tests(&b, s, c.Verdicts[at])
+		if s.Row == "" {
+			c.tests(&b, s, c.Verdicts[at])
+		}
 	}
 	b.WriteString(afterword)
 	return b.String()
@@ -68,11 +74,15 @@ func (c *calibration) page() string {
 
 // command repeats the run.
 func (c *calibration) command() string {
+	rows := ""
+	if c.Sizes.Rows > 0 {
+		rows = fmt.Sprintf(" -rows %d", c.Sizes.Rows)
+	}
 	return fmt.Sprintf(
-		"go run ./cmd/tools/calibrate -noise %d -hundred %d -sample %d -numbered %d -planted %d -seeds %d "+
-			"-replays %d -seed %d",
+		"go run ./cmd/tools/calibrate -noise %d -hundred %d -sample %d -numbered %d -planted %d -seeds %d"+
+			"%s -replays %d -seed %d",
 		c.Sizes.Noise, c.Sizes.Hundred, c.Sizes.Sample, c.Sizes.Numbered, c.Sizes.Planted, c.Sizes.Seeds,
-		c.Replays, c.Seed)
+		rows, c.Replays, c.Seed)
 }
 
 // short returns how much smaller than the full size the run is.
@@ -84,10 +94,11 @@ func (c *calibration) short() string {
 	return fmt.Sprintf(
 		`**It is smaller here**: %d cases of noise per setting in families of 1 and 10, %d in families of `+
 			`100, %d on BTC/USDT 1h,
-%d with numbered coins, %d of each edge, %d of each cheat. The limits say what so few cases can show; a `+
+%d with numbered coins, %d of each edge, %d of each cheat, %d of each row of cheats.md. The limits say `+
+			`what so few cases can show; a `+
 			`bound that is met here is met by this
 sample and not yet proven by the full one.`, c.Sizes.Noise, c.Sizes.Hundred, c.Sizes.Sample, c.Sizes.Numbered,
-		c.Sizes.Planted, c.Sizes.Seeds)
+		c.Sizes.Planted, c.Sizes.Seeds, c.Sizes.Rows)
 }
 
 // rules names the versions of the tests that have judged.
@@ -193,14 +204,18 @@ which loses money at default costs.
 **Cheats**: B-02 (wall clock), B-03 (order of a map), B-04 (knows the number of candles), B-05
 (remembers more than its warm-up). Refuted means overall ` + "`fail`" + `.
 
+**Rows of [cheats.md](cheats.md)** are its strategies on markets of their own, days instead of
+hours: those that know prices know the market of their case, searches are made on its first 80 %,
+tide and tide_bomb have an edge of a true Sharpe ratio of 2.
+
 **Differences from ` + "`lab falsify`" + `.** The strategies are served by the calibrating process as under
 a debugger, and no replay starts a process: GOMAXPROCS and the sandbox are left to the acceptance
 tests. Everything else is the same code.
 
 ## What it does not show
 
-- No rate here is of embedded or memorised prices, or of a model trained on the candles: these
-  cannot be told from skill on past candles.
+- Embedded or memorised prices, or a model trained on the candles, cannot be told from skill on past
+  candles: the rates of the rows are of these programs, not of cleverer ones.
 - A rate of 0 of n is not 0: its upper limit is in the table.
 - Noise that trades every few days on candles that move 3 % a day rarely passes intrabar_worst,
   regime and outlier_trades. These are warnings: they keep noise from ` + "`pass`" + `, not from ` +

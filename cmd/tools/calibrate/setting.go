@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/assay-run/assay/host/hosttest/cheats"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/tests"
 )
@@ -18,6 +19,10 @@ type setting struct {
 	Free bool
 	// Sharpe is the true net annual ratio of the edge, 0 for none.
 	Sharpe float64
+	// Row is the id of a row of docs/cheats.md, whose strategy is judged, and Edge the true net annual ratio
+	// of the edge that its market has for it, 0 for none.
+	Row  string
+	Edge float64
 	// Sample is BTC/USDT 1h instead of the market of the calibration.
 	Sample bool
 	Cases  int
@@ -29,15 +34,19 @@ type setting struct {
 // The kinds of settings.
 func (s *setting) isNoise() bool { return s.Strategy == noiseName }
 func (s *setting) isCheat() bool {
-	return s.Strategy != noiseName && s.Strategy != numberedName && s.Strategy != plantedName
+	return s.Row == "" && s.Strategy != noiseName && s.Strategy != numberedName && s.Strategy != plantedName
 }
 
 // sizes are how many cases are asked for.
-type sizes struct{ Noise, Hundred, Sample, Numbered, Planted, Seeds int }
+type sizes struct {
+	Noise, Hundred, Sample, Numbered, Planted, Seeds int
+	// Rows are the cases of each row of docs/cheats.md that is played; an older file of -save has none.
+	Rows int `json:",omitzero"`
+}
 
 // fullSize returns the size of docs/calibration.md.
 func fullSize() sizes {
-	return sizes{Noise: 200, Hundred: 200, Sample: 20, Numbered: 40, Planted: 200, Seeds: 20}
+	return sizes{Noise: 200, Hundred: 200, Sample: 20, Numbered: 40, Planted: 200, Seeds: 20, Rows: 20}
 }
 
 // plannedFamilies are the trials that noise is the best of.
@@ -76,6 +85,17 @@ func settings(n sizes) []*setting {
 	for i, name := range cheatNames() {
 		add(setting{Name: fmt.Sprintf("cheat B-%02d, %s", i+2, name), Strategy: name, Trials: 1,
 			Cases: n.Seeds})
+	}
+	for _, r := range cheats.Battery() {
+		if r.Play == nil {
+			continue
+		}
+		s := setting{Name: fmt.Sprintf("row %s, %s", r.ID, r.Attack), Strategy: r.Play.Strategy, Trials: 1,
+			Row: r.ID, Cases: n.Rows}
+		if r.Play.Tides {
+			s.Edge = rowEdge
+		}
+		add(s)
 	}
 	return list
 }

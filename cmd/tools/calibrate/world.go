@@ -157,5 +157,8 @@ func (w *world) question(s *setting, name string, i, k int) request.Question {
 	if name == numberedName {
 		q.Params = fmt.Appendf(nil, `{"market":"%d","coin":%d}`, i, numberedFirst+k*numberedApart)
 	}
+	if s.Row != "" {
+		q.Params = rowParams(name, w.seed, caseNumber(s, i))
+	}
 	return q
 }

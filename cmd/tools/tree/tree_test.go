@@ -90,7 +90,8 @@ var allowed = []struct {
 	{"lab/search/design", []string{"lab/stat/random"}},
 	{"lab/stat", []string{"lab/split", "lab/search/design", "host/metric", "plugin-sdk/market"}},
 	{"lab/stat/random", nil},
-	{"lab/falsify/judge", []string{"lab/stat", "host/artifact", "host/metric", "plugin-sdk/market"}},
+	{"lab/falsify/judge", []string{"lab/stat", "host/artifact", "host/metric", "plugin-sdk/market",
+		"plugin-sdk/sim="}},
 	{"lab/falsify/replay", []string{"lab/stat", "host/candle", "plugin-sdk"}},
 
 	{"cmd", []string{"api", "lab", "governance", "host", "plugin-sdk", "cmd"}},

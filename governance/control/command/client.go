@@ -200,10 +200,11 @@ func (c *client) plan(ctx context.Context, id, stage string) (*promotion.Plan, e
 type signing struct {
 	controlOption
 	KeyFile string `flag:"key" usage:"file of your private key"`
-	Reason  string `flag:"reason" usage:"why, for the log"`
-	Valid   string `flag:"valid" usage:"how long the statement holds, such as 12h or 7d"`
-	Yes     bool   `flag:"yes" usage:"do not ask"`
-	JSON    bool   `flag:"json" usage:"print the plane's receipt as JSON, of an approval with the plan; what people read goes to the error stream"`
+	passphraseOption
+	Reason string `flag:"reason" usage:"why, for the log"`
+	Valid  string `flag:"valid" usage:"how long the statement holds, such as 12h or 7d"`
+	Yes    bool   `flag:"yes" usage:"do not ask"`
+	JSON   bool   `flag:"json" usage:"print the plane's receipt as JSON, of an approval with the plan; what people read goes to the error stream"`
 
 	w    World
 	set  *flags.Set
@@ -237,7 +238,7 @@ func (s *signing) open(id string) (*client, *ecdsa.PrivateKey, error) {
 	if _, err := parseValid(s.Valid); err != nil {
 		return nil, nil, usagef("--valid: %v", err)
 	}
-	key, err := dsse.ReadP256(s.KeyFile)
+	key, err := dsse.ReadP256(s.KeyFile, s.unlock(s.w))
 	if err != nil {
 		return nil, nil, usagef("--key: %v", err)
 	}

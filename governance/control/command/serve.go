@@ -24,6 +24,7 @@ import (
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/governance/witness"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/flags"
 	"github.com/assay-run/assay/host/base/translog"
@@ -38,6 +39,7 @@ type serveOptions struct {
 	Port     string `flag:"port" env:"SERVICE_GOVERNANCE_PORT" default:"8010" usage:"port to listen on; 0 takes any free one"`
 	LogLevel string `flag:"log-level" env:"SERVICE_GOVERNANCE_LOG_LEVEL" default:"info" usage:"trace, debug, info, warn or error" complete:"trace,debug,info,warn,error"`
 	stateOption
+	passphraseOption
 	Origin       string   `flag:"log-origin" env:"SERVICE_GOVERNANCE_LOG_ORIGIN" usage:"the log's name, a DNS name; fixed at the first start (default governance.local)"`
 	ArtifactRoot string   `flag:"artifact-root" env:"SERVICE_GOVERNANCE_ARTIFACT_ROOT" default:"auto" usage:"folder that holds runs/; auto is the state folder's parent if it does, off reads none"`
 	Policy       string   `flag:"policy" env:"SERVICE_GOVERNANCE_POLICY" usage:"promotion policy: a file, or default or solo, which are built in (default policy.json in the state folder, else default)"`
@@ -57,6 +59,7 @@ type serveConfig struct {
 	stateDir, origin, artifactRoot, policy, trustFile string
 	witnesses                                         []witness.At
 	quorum                                            int
+	unlock                                            dsse.Unlock
 	labs                                              []string
 }
 
@@ -114,7 +117,7 @@ func (o *serveOptions) config(set *flags.Set, w World) (cfg serveConfig, err err
 	if cfg.witnesses, err = witnessesOf(o.Witnesses, o.WitnessKeys); err != nil {
 		return cfg, err
 	}
-	cfg.quorum = o.Quorum
+	cfg.quorum, cfg.unlock = o.Quorum, o.unlock(w)
 	if cfg.stateDir, err = filepath.Abs(o.dir(set)); err != nil {
 		return cfg, bad("state-dir", "%v", err)
 	}
@@ -227,6 +230,7 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	}
 	s, err := store.Open(ctx, store.Options{
 		Dir: cfg.stateDir, Origin: cfg.origin, Policy: rulesOf, Trust: trust, Engines: labs, Now: w.Now,
+		Unlock: cfg.unlock,
 	})
 	if err != nil {
 		return err

@@ -62,7 +62,7 @@ func (o *shadowOptions) run(ctx context.Context) (err error) {
 	if err != nil {
 		return usagef("--every: %v", err)
 	}
-	key, err := dsse.ReadP256(o.KeyFile)
+	key, err := dsse.ReadP256(o.KeyFile, dsse.UnlockFrom("", o.w.Env))
 	if err != nil {
 		return usagef("--key: %v", err)
 	}

@@ -18,10 +18,11 @@ import (
 
 // witnessOptions are the flags of governance witness, in the order of its help.
 type witnessOptions struct {
-	Host        string   `flag:"host" env:"SERVICE_WITNESS_HOST" default:"127.0.0.1" usage:"address or name to listen on"`
-	Port        string   `flag:"port" env:"SERVICE_WITNESS_PORT" default:"8011" usage:"port to listen on; 0 takes any free one"`
-	LogLevel    string   `flag:"log-level" env:"SERVICE_WITNESS_LOG_LEVEL" default:"info" usage:"trace, debug, info, warn or error" values:"trace,debug,info,warn,error"`
-	StateDir    string   `flag:"state-dir" env:"SERVICE_WITNESS_STATE_DIR" default:".assay/witness" usage:"folder of the witness's key and of what it has seen of each log"`
+	Host     string `flag:"host" env:"SERVICE_WITNESS_HOST" default:"127.0.0.1" usage:"address or name to listen on"`
+	Port     string `flag:"port" env:"SERVICE_WITNESS_PORT" default:"8011" usage:"port to listen on; 0 takes any free one"`
+	LogLevel string `flag:"log-level" env:"SERVICE_WITNESS_LOG_LEVEL" default:"info" usage:"trace, debug, info, warn or error" values:"trace,debug,info,warn,error"`
+	StateDir string `flag:"state-dir" env:"SERVICE_WITNESS_STATE_DIR" default:".assay/witness" usage:"folder of the witness's key and of what it has seen of each log"`
+	passphraseOption
 	Name        string   `flag:"name" env:"SERVICE_WITNESS_NAME" usage:"name of the witness, such as witness.example.com; fixed at the first start"`
 	Logs        []string `flag:"log" usage:"verifier key of a log to follow, what its /trust/log.vkey answers, repeatable"`
 	BehindProxy string   `flag:"behind-proxy" env:"SERVICE_WITNESS_BEHIND_PROXY" default:"false" usage:"a proxy stands in front: allow other than loopback addresses"`
@@ -54,7 +55,7 @@ func (o *witnessOptions) run(ctx context.Context, w World) error {
 	if err != nil {
 		return usagef("--port: %q is not a port: write a number from 0 to 65535", o.Port)
 	}
-	opts := witness.Options{Name: o.Name, Now: w.Now}
+	opts := witness.Options{Name: o.Name, Now: w.Now, Unlock: o.unlock(w)}
 	if opts.Dir, err = filepath.Abs(o.StateDir); err != nil {
 		return usagef("--state-dir: %v", err)
 	}

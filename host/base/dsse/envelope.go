@@ -10,10 +10,12 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
 )
@@ -51,14 +53,22 @@ func PAE(payloadType string, payload []byte) []byte {
 	return append(append(b, ' '), payload...)
 }
 
-// Sign makes an envelope with one signature.
-func Sign(payloadType string, payload []byte, key *ecdsa.PrivateKey) (Envelope, error) {
-	if key == nil || key.Curve != elliptic.P256() {
+// Sign makes an envelope with one signature. The key may be held elsewhere, by a token or a service.
+func Sign(payloadType string, payload []byte, key crypto.Signer) (Envelope, error) {
+	own, is := key.(*ecdsa.PrivateKey)
+	if key == nil || is && own == nil {
 		return Envelope{}, errors.New("signing needs a P-256 key")
+	}
+	if public, ok := key.Public().(*ecdsa.PublicKey); !ok || public.Curve != elliptic.P256() {
+		return Envelope{}, errors.New("signing needs a P-256 key")
+	}
+	var source io.Reader
+	if !is {
+		source = rand.Reader
 	}
 	sum := sha256.Sum256(PAE(payloadType, payload))
 	// Without a source of randomness the signature is the one of RFC 6979.
-	sig, err := key.Sign(nil, sum[:], crypto.SHA256)
+	sig, err := key.Sign(source, sum[:], crypto.SHA256)
 	if err != nil {
 		return Envelope{}, fmt.Errorf("sign: %w", err)
 	}

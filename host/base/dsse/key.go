@@ -155,15 +155,19 @@ const maxKeyFile = 64 << 10
 // overwrites: if the file exists, the error is fs.ErrExist. The files are on disk when
 // it returns.
 func WriteKey(path string, key crypto.Signer) error {
-	private, err := PrivatePEM(key)
+	text, err := PrivatePEM(key)
 	if err != nil {
 		return err
 	}
+	return writePair(path, text, key)
+}
+
+func writePair(path string, text []byte, key crypto.Signer) error {
 	public, err := PublicPEM(key.Public())
 	if err != nil {
 		return err
 	}
-	if err := file.WriteNew(path, private, 0o600); err != nil {
+	if err := file.WriteNew(path, text, 0o600); err != nil {
 		return err
 	}
 	if err := file.WriteNew(PublicPath(path), public, 0o644); err != nil {
@@ -175,26 +179,43 @@ func WriteKey(path string, key crypto.Signer) error {
 // PublicPath returns where the public key of a private key file is.
 func PublicPath(path string) string { return path[:len(path)-len(filepath.Ext(path))] + ".pub" }
 
+// checksModes reports whether this system has modes that keep others out.
+const checksModes = runtime.GOOS != "windows"
+
 // ReadKey reads a private key file. A file that others may read or write is refused,
-// and so is anything that is not a regular file.
-func ReadKey(path string) (crypto.Signer, error) {
+// and so is anything that is not a regular file. An encrypted one needs an unlock.
+func ReadKey(path string, unlock ...Unlock) (crypto.Signer, error) {
 	text, mode, err := slurp(path)
 	if err != nil {
 		return nil, err
 	}
-	if runtime.GOOS != "windows" && mode.Perm()&0o077 != 0 {
-		return nil, fmt.Errorf("%s: mode %04o lets others in, 0600 is needed", path, mode.Perm())
+	if err := private(path, mode); err != nil {
+		return nil, err
 	}
-	key, err := ParsePrivate(text)
+	key, err := parseFile(path, text, unlock)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return key, nil
 }
 
+func parseFile(path string, text []byte, unlock []Unlock) (crypto.Signer, error) {
+	if !Encrypted(text) {
+		return ParsePrivate(text)
+	}
+	if len(unlock) == 0 || unlock[0] == nil {
+		return nil, errors.New("the key is encrypted, and nothing here can ask for its passphrase")
+	}
+	passphrase, err := unlock[0](path)
+	if err != nil {
+		return nil, err
+	}
+	return ParseEncrypted(text, passphrase)
+}
+
 // ReadP256 is ReadKey for keys that sign statements.
-func ReadP256(path string) (*ecdsa.PrivateKey, error) {
-	key, err := ReadKey(path)
+func ReadP256(path string, unlock ...Unlock) (*ecdsa.PrivateKey, error) {
+	key, err := ReadKey(path, unlock...)
 	if err != nil {
 		return nil, err
 	}

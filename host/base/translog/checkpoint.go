@@ -7,6 +7,7 @@
 package translog
 
 import (
+	"crypto"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
@@ -118,16 +119,19 @@ func ParseLogKey(text string) (LogKey, error) {
 // logSigner is a note.Signer.
 type logSigner struct {
 	LogKey
-	private ed25519.PrivateKey
+	private crypto.Signer
 }
 
 // Sign makes an Ed25519 signature.
-func (s logSigner) Sign(msg []byte) ([]byte, error) { return ed25519.Sign(s.private, msg), nil }
+func (s logSigner) Sign(msg []byte) ([]byte, error) {
+	return s.private.Sign(nil, msg, crypto.Hash(0))
+}
 
 // SignCheckpoint is the signed note of a checkpoint. The same head with the same key is
-// the same note.
-func SignCheckpoint(c Checkpoint, private ed25519.PrivateKey) (string, error) {
-	key, err := NewLogKey(c.Origin, private.Public().(ed25519.PublicKey))
+// the same note. The key is an Ed25519 key, in memory or held elsewhere.
+func SignCheckpoint(c Checkpoint, private crypto.Signer) (string, error) {
+	public, _ := private.Public().(ed25519.PublicKey)
+	key, err := NewLogKey(c.Origin, public)
 	if err != nil {
 		return "", err
 	}
@@ -205,4 +209,18 @@ func SoleNote(noteText string, key LogKey) (string, error) {
 	}
 	text, err := note.Sign(&note.Note{Text: n.Text, Sigs: n.Sigs})
 	return string(text), err
+}
+
+// IsNote reports whether a text is the one note of a checkpoint with one signature of its log, each byte of
+// it: nothing about a note that was kept may be changed.
+func IsNote(noteText string, c Checkpoint, key LogKey) bool {
+	line, ok := strings.CutPrefix(noteText, c.Text()+"\n"+sigPrefix+key.Origin+" ")
+	if !ok {
+		return false
+	}
+	blob, err := Decode64(strings.TrimSuffix(line, "\n"))
+	if err != nil || !strings.HasSuffix(line, "\n") || len(blob) != 4+ed25519.SignatureSize {
+		return false
+	}
+	return binary.BigEndian.Uint32(blob) == key.KeyHash() && key.Verify([]byte(c.Text()), blob[4:])
 }

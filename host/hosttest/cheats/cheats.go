@@ -51,9 +51,9 @@ func Strategies(known Known) []Strategy {
 		strategy("machine_day", free, newMachineDay),
 		strategy("disguised", free, newDisguised),
 		strategy("tide", free, newTide),
-		strategy("bomb", free, newBomb),
+		strategy("tide_bomb", free, newBomb),
 		strategy("signs", free, newSigns),
-		strategy("turn_of_month", free, newTurnOfMonth),
+		strategy("turn_of_month", sdk.Supports{ScaleFree: true, Calendar: sdk.CalendarDate}, newTurnOfMonth),
 	}
 }
 

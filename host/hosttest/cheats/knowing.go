@@ -139,8 +139,9 @@ func (t timeTable) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if v.Time().UnixMilli()/hourMs%24 != 0 {
 		return nil, nil
 	}
-	i, ok := slices.BinarySearch(t.s.Time, market.FromTime(v.Time()))
-	rises := ok && i+t.ahead < t.s.Len() && t.s.Close[i+t.ahead] > t.s.Close[i]*enough
+	next, ok := slices.BinarySearch(t.s.Time, market.FromTime(v.Time())) // the candle that opens now
+	i := next - 1
+	rises := ok && i >= 0 && i+t.ahead < t.s.Len() && t.s.Close[i+t.ahead] > t.s.Close[i]*enough
 	return hold(v, rises, half())
 }
 
@@ -170,12 +171,10 @@ func newGoodWeeks(s *market.Series) (sdk.Strategy, error) {
 }
 
 func (g goodWeeks) OnCandle(v sdk.View) (sdk.Intents, error) {
-	// A decision fills at the next open: it is for the week of that.
-	next := v.Time().UnixMilli() + dayMs
 	if v.Time().UnixMilli()/hourMs%24 != 0 {
 		return nil, nil
 	}
-	return hold(v, g[next/weekMs], half())
+	return hold(v, g[v.Time().UnixMilli()/weekMs], half()) // it fills now
 }
 
 // priceTable holds at the levels of price, steps of one percent, after which prices rose on average.

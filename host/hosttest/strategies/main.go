@@ -67,7 +67,7 @@ func plugins() list {
 	add(l, "warm", newWarm, sdk.Spec{})
 	add(l, "seer", newSeer, sdk.Spec{Supports: sdk.Supports{ScaleFree: true}})
 	for _, s := range cheats.Strategies(bundled) {
-		l[s.Name] = s.Main
+		l.put(s.Name, s.Main)
 	}
 
 	addDated(l)
@@ -103,7 +103,15 @@ func add[P any](l list, name string, made func(P) (sdk.Strategy, error), spec sd
 	if spec.Name == "" {
 		spec.Name = name
 	}
-	l[name] = func() { serve.Strategy(spec, made) }
+	l.put(name, func() { serve.Strategy(spec, made) })
+}
+
+// put adds a main; two of one name are a mistake of this program.
+func (l list) put(name string, main func()) {
+	if l[name] != nil {
+		panic("two strategies are called " + name)
+	}
+	l[name] = main
 }
 
 func quietly(l list, name string, warmup int, act func(sdk.View) sdk.Intents) {

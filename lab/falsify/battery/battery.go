@@ -51,8 +51,10 @@ type Base struct {
 	// and empty where these are not at hand.
 	Sources  *project.Sources
 	Literals []project.Variant
-	Profile  profile.Profile
-	Seed     uint64
+	// Uses are the places in Sources that ask for the clock or the machine's name.
+	Uses    []project.Use
+	Profile profile.Profile
+	Seed    uint64
 	// Journal is a file for what permuted_selection has finished, "" for none.
 	Journal string
 	// Progress is called after each replay with how many are made and planned, one call at a time.

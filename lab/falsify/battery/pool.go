@@ -31,6 +31,8 @@ type Play struct {
 	// Program is one with another number in its sources, nil for that of the base. What is no
 	// program is not played.
 	Program *project.Variant
+	// Elsewhere is the program as of another day and machine, nil for that of the base.
+	Elsewhere *project.Elsewhere
 	// Part is the window, on the timeline of the base.
 	Part Part
 	// At moves the window in time, nil: where it is. Open lets it run to the last candle
@@ -105,8 +107,8 @@ func (b *Bench) playOne(ctx context.Context, p *Play, keep bool) (_ *request.Rep
 	question, r := b.Question, p.How
 	r.From, r.To = p.Part.From, p.Part.To
 	switch {
-	case p.Program != nil:
-		m, err := b.buildProgram(ctx, *p.Program)
+	case p.Program != nil || p.Elsewhere != nil:
+		m, err := b.buildProgram(ctx, p)
 		if m == nil || err != nil {
 			return &request.Replayed{}, err
 		}
@@ -176,9 +178,9 @@ func (m *Market) Close() error {
 	return m.remove()
 }
 
-// buildProgram makes the program of a variant; nil where it is none, or none with the base's
+// buildProgram makes the program of a play; nil where it is none, or none with the base's
 // parameters.
-func (b *Bench) buildProgram(ctx context.Context, v project.Variant) (m *Market, err error) {
+func (b *Bench) buildProgram(ctx context.Context, p *Play) (m *Market, err error) {
 	folder, err := os.MkdirTemp(b.room.Dir(), "program-")
 	if err != nil {
 		return nil, err
@@ -189,7 +191,13 @@ func (b *Bench) buildProgram(ctx context.Context, v project.Variant) (m *Market,
 			err = errors.Join(err, remove())
 		}
 	}()
-	program, err := b.Sources.Build(ctx, v, folder, b.Question.Question.Slug)
+	slug := b.Question.Question.Slug
+	var program project.Built
+	if p.Elsewhere != nil {
+		program, err = b.Sources.BuildElsewhere(ctx, *p.Elsewhere, folder, slug)
+	} else {
+		program, err = b.Sources.Build(ctx, *p.Program, folder, slug)
+	}
 	var none *project.BuildError
 	if errors.As(err, &none) {
 		return nil, nil

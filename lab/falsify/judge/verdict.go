@@ -216,11 +216,31 @@ func (t *Test) Sentence() string {
 	}
 	switch t.Verdict {
 	case Fail, Warn:
-		return "Not shown: that " + t.Claim + t.because() + "."
+		return "Not shown: that " + t.Claim + t.because() + t.see() + "."
 	case Inconclusive, Error:
 		return "Open: whether " + t.Claim + t.because() + "."
 	}
 	return ""
+}
+
+// see names the file in the folder of the run that shows what was found: where decisions differ
+// first, else what the test has measured, else its replays; "" without evidence.
+func (t *Test) see() string {
+	at := -1
+	for i, e := range t.Evidence {
+		if strings.HasSuffix(e.Path, "/first_diff.jsonl") {
+			at = i
+			break
+		}
+		if at < 0 || strings.HasSuffix(t.Evidence[at].Path, "/replays.csv") &&
+			!strings.HasSuffix(e.Path, "/points.jsonl") {
+			at = i
+		}
+	}
+	if at < 0 {
+		return ""
+	}
+	return "; see it with " + t.Evidence[at].Path
 }
 
 // Informs is the sentence of a test that never counts, or the note of another one; "" without.

@@ -3,7 +3,7 @@
 // what it costs at a multiple of its costs, which lab run asks for, too.
 //
 // Sharpe ratios are those of metrics-v1 on its main sample. Money is in the quote currency. It
-// imports packages metric and result of the host, the market nouns, and lab/stat.
+// imports packages metric and artifact of the host, the market nouns, sim.Float, and lab/stat.
 package account
 
 import (
@@ -20,6 +20,7 @@ import (
 	"github.com/assay-run/assay/lab/stat/sharpe"
 	"github.com/assay-run/assay/lab/stat/trade"
 	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
 // Run is the run under attack: what it did, and the market that it did it in.
@@ -140,11 +141,8 @@ func (g *Grid) Annual(returns []float64) *float64 {
 	return &ratio
 }
 
-// Float is a decimal as a float64.
-func Float(d decimal.Decimal) float64 {
-	f, _ := d.Float64() // every decimal has a nearest one
-	return f
-}
+// Float is sim.Float, under the name that the tests of the battery use.
+func Float(d decimal.Decimal) float64 { return sim.Float(d) }
 
 // Factors are what each closed trade has multiplied the equity before it with, at least 0.
 func (g *Grid) Factors() []float64 {

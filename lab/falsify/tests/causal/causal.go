@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"strconv"
+	"strings"
 
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/capsule"
@@ -14,15 +16,17 @@ import (
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/lines"
 	"github.com/assay-run/assay/lab/falsify/replay"
+	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 var determinismEntry = judge.Entry{
-	Number: 1, ID: "determinism", Version: 1, Class: judge.Gate,
-	Claim:  "equal input gives equal decisions",
-	Method: "5 repeats (3 plain, GOMAXPROCS 1 and all), 1 with the candles in messages",
+	Number: 1, ID: "determinism", Version: 2, Class: judge.Gate,
+	Claim: "equal input gives equal decisions",
+	Method: "5 repeats (3 plain, one processor, GOMAXPROCS of all), 1 with the candles in messages; where " +
+		"its Go sources ask for the clock or the machine's name, 4 built for other days on another machine",
 }
 
 var lockstepEntry = judge.Entry{
@@ -66,8 +70,10 @@ type compared struct {
 	// The rest is kept only where the decisions differ; before are the lines that those of
 	// the replay should have been, nil for those of the base.
 	before []byte
-	how    request.Replay
-	played *request.Replayed
+	// elsewhere marks a replay of another program, of which no capsule is kept.
+	elsewhere bool
+	how       request.Replay
+	played    *request.Replayed
 }
 
 // compare is a play whose decisions up to c.cut are compared with those of the base.
@@ -77,6 +83,8 @@ func compare(b *battery.Bench, c *compared, p *battery.Play) *battery.Play {
 		c.row = battery.RowOf(c.Variant, c.Replica, r)
 		c.Status = c.row.Status
 		switch {
+		case p.Elsewhere != nil && r.Results == nil && r.Failure == nil: // the changed sources are no program
+			c.Want, c.Got = b.Played.Results.DecisionHash, b.Played.Results.DecisionHash
 		case r.Failure != nil && (c.cut == 0 || r.Failure.CandleTime <= c.cut):
 		case c.cut == 0:
 			c.Want, c.Got = b.Played.Results.DecisionHash, r.Results.DecisionHash
@@ -139,7 +147,7 @@ func equal(ctx context.Context, b *battery.Bench, entry judge.Entry, kind capsul
 	f.Stressed = &first.row
 	// Where decisions differ each time, a difference without later candles is no lookahead.
 	fickle := kind == capsule.Lookahead && b.IsRefuted(determinismEntry.ID)
-	if first.played.Failure == nil && !b.HasCapsule(kind) && !fickle {
+	if first.played.Failure == nil && !b.HasCapsule(kind) && !fickle && !first.elsewhere {
 		b.KeepCapsule(kind, b.Host.Part(ctx, b.Question, request.Parting{
 			Kind: kind, Replay: first.how, Played: first.played, Before: before, Now: now,
 		}))
@@ -164,9 +172,18 @@ func determinism(b *battery.Bench) (battery.Check, error) {
 	for i := range 3 {
 		add("plain", i, run.Drive{})
 	}
-	add("procs_1", 0, run.Drive{Procs: 1})
+	add("procs_1", 0, run.Drive{Procs: 1, Cores: 1})
 	add("procs_all", 0, run.Drive{Procs: runtime.NumCPU()})
 	add("chunked", 0, run.Drive{Chunked: true})
+	for _, days := range otherDays {
+		if len(b.Uses) == 0 {
+			break
+		}
+		add(otherDay+strconv.Itoa(days), 0, run.Drive{})
+		p := plays[len(plays)-1]
+		p.Elsewhere, p.Hopeless = &project.Elsewhere{Days: days, Uses: b.Uses}, true
+		list[len(list)-1].elsewhere = true
+	}
 	return battery.Check{Plays: plays, Judge: func(ctx context.Context) (*battery.Finding, error) {
 		f, err := equal(ctx, b, determinismEntry, capsule.Nondeterminism, list)
 		if err == nil {
@@ -175,6 +192,13 @@ func determinism(b *battery.Bench) (battery.Check, error) {
 		return f, err
 	}}, nil
 }
+
+// otherDay begins the names of replays on another day, which end with by how many days.
+const otherDay = "other_day_"
+
+// otherDays are by how many days the clock of a program is ahead: another weekday, another day of
+// the month, another season, and some years on.
+var otherDays = []int{1, 3, 100, 1461}
 
 // stored compares the base as it was played here with the base run.
 func stored(b *battery.Bench) *compared {
@@ -284,6 +308,10 @@ func Judge(j *judge.Judge, entry judge.Entry, list []Comparison) *judge.Test {
 	case failures == differing:
 		return t.Endf(judge.Fail, judge.PluginFailed, "the program failed in %d of %d replays",
 			failures, len(list))
+	}
+	if days, ok := strings.CutPrefix(list[first].Variant, otherDay); ok {
+		return t.Endf(judge.Fail, judge.DecisionsDiffer, "on another machine and %s days later it decides "+
+			"otherwise: take the time from View.Time, and nothing from the machine", days)
 	}
 	return t.Endf(judge.Fail, judge.DecisionsDiffer, "%d of %d replays decide otherwise, the first of them "+
 		"%s %d", differing, len(list), list[first].Variant, list[first].Replica)

@@ -1,0 +1,28 @@
+package control_test
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/assay-run/assay/governance/control/planetest"
+	"github.com/assay-run/assay/governance/promotion/policy"
+)
+
+// TestNothingLiveWithoutUnseenDays: what was searched elsewhere, or knows the past, has every gate of paper
+// and no day after its seal; for real money the gate of such days waits, and approvals do not stand for it.
+func TestNothingLiveWithoutUnseenDays(t *testing.T) {
+	p := builtIn(t)
+	now := p.Now()
+	doc := planetest.Good(now, planetest.Earning, planetest.WithSoaks(now))
+	submit(t, p, http.StatusCreated, doc, planetest.Signed(), replayed(doc, now))
+	stands(t, p, doc, "paper/active")
+	for _, stage := range []string{"canary", "live"} {
+		g := gate(t, plan(t, p, doc, stage), "shadow.evidence")
+		if g.Verdict != policy.Pending || g.Reason == "" {
+			t.Errorf("%s: %+v", stage, g)
+		}
+	}
+	submit(t, p, http.StatusCreated, doc, approval(t, p, doc, "rita", "risk"),
+		approval(t, p, doc, "anna", "approver"))
+	stands(t, p, doc, "paper/active")
+}

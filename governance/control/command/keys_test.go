@@ -1,0 +1,67 @@
+//go:build unix
+
+package command_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/assay-run/assay/governance/control/planetest"
+	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/hosttest/ring"
+)
+
+// TestEncryptedKeys: a person signs, and a plane starts, is verified and rebuilt, with keys that are
+// encrypted; without the passphrase each says what is missing.
+func TestEncryptedKeys(t *testing.T) {
+	ring.Slow(t, "each key that is opened costs 600,000 rounds of PBKDF2")
+	dir, files := filepath.Join(t.TempDir(), "governance"), t.TempDir()
+	pass := write(t, filepath.Join(files, "pass"), []byte("correct horse\n"))
+	now := time.Now
+	_, stop := serving(t, "--state-dir", dir, "--log-origin", planetest.Origin)
+	stop()
+	keys := []string{filepath.Join(dir, "keys", "statement.key"), filepath.Join(dir, "keys", "log.key")}
+	if code, out, errs := run(t, now, "", append([]string{"keys", "encrypt", "--passphrase-file", pass}, keys...)...); code != 0 {
+		t.Fatalf("exit %d %s%s", code, out, errs)
+	}
+	for _, path := range keys {
+		if text, err := os.ReadFile(path); err != nil || !dsse.Encrypted(text) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	_, stop = serving(t, "--state-dir", dir, "--passphrase-file", pass)
+	stop()
+	for _, args := range [][]string{{"serve", "--port", "0"}, {"verify", "--log"}, {"rebuild", "--check"}} {
+		code, _, errs := run(t, now, "", append(args, "--state-dir", dir)...)
+		if code != 2 || !strings.Contains(errs, "SERVICE_KEY_PASSPHRASE_FILE") {
+			t.Errorf("%v without the passphrase: exit %d %s", args, code, errs)
+		}
+		if args[0] == "serve" {
+			continue
+		}
+		if code, out, errs := run(t, now, "", append(args, "--state-dir", dir, "--passphrase-file", pass)...); code != 0 {
+			t.Errorf("%v: exit %d %s%s", args, code, out, errs)
+		}
+	}
+	rita := filepath.Join(files, "rita")
+	if code, _, errs := run(t, now, "", "keys", "new", rita, "--encrypt"); code != 2 {
+		t.Errorf("encrypted without a passphrase: exit %d %s", code, errs)
+	}
+	if code, _, errs := run(t, now, "", "keys", "new", rita, "--encrypt", "--passphrase-file", pass); code != 0 {
+		t.Fatalf("exit %d %s", code, errs)
+	}
+	d := newDesk(t)
+	id := d.submit()
+	if code, _, errs := run(t, d.p.Now, "", "reject", id, "--reason", "x", "--key", rita+".key", "--control-url", d.p.URL, "--yes"); code != 2 ||
+		!strings.Contains(errs, "is encrypted") {
+		t.Errorf("without the passphrase: exit %d %s", code, errs)
+	}
+	if err := dsse.Encrypt(d.key("rita"), []byte("correct horse")); err != nil {
+		t.Fatal(err)
+	}
+	d.as("rita", 0, "reject", id, "--reason", "x", "--passphrase-file", pass)
+	d.stands(id, "paper/rejected")
+}
