@@ -504,6 +504,8 @@ func (v views) experiment(r *revision, stage bundle.Stage, g *policy.Gate, resul
 	case remedyDrill:
 		x.Command = fmt.Sprintf("governance incident %s --drill %s --run ID --result RESULT", r.id,
 			result.Blame)
+	case remedyShadow:
+		x.Command = "governance shadow --once --key FILE"
 	case remedyIncident:
 		x.Command = fmt.Sprintf("governance incident %s --close %s", r.id, result.Blame)
 	default:
@@ -522,6 +524,7 @@ const (
 	remedyFalsify
 	remedyReplay
 	remedyDrill
+	remedyShadow
 	remedyIncident
 )
 
@@ -530,6 +533,8 @@ func remedy(g *policy.Gate, result *policy.Result) int {
 	switch {
 	case g.Kind == policy.NoOpenIncident:
 		return remedyIncident
+	case g.Kind == policy.Shadow:
+		return remedyShadow
 	case g.Kind == policy.Freshness && g.Drill != "":
 		return remedyDrill
 	case g.Kind == policy.Replay && len(g.Roles) > 0 && result.Blame == "":

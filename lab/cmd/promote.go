@@ -122,6 +122,7 @@ func promote(ctx context.Context, a *App, slug string, o promoteOptions) (out Ou
 	if ctx.Err() != nil {
 		return Outcome{}, failed
 	}
+	w.shadow(ctx)
 	if err := w.look(ctx); err != nil {
 		return Outcome{}, candidate.PlaneError(err)
 	}
@@ -209,6 +210,30 @@ func (w *walk) replay(ctx context.Context) error {
 	}
 	w.step("replay", err == nil)
 	return err
+}
+
+// shadow plays the whole days after the seal, where this command has started the plane. What keeps
+// it from that is a warning: paper does not wait for it.
+func (w *walk) shadow(ctx context.Context) {
+	if !w.result.Plane.Started || w.plane.SignKey == "" || len(w.result.Steps) == 0 {
+		return
+	}
+	program, err := planePath(w.a)
+	if err != nil {
+		return
+	}
+	state := w.a.FindStateDir()
+	cmd := exec.CommandContext(ctx, program, "shadow", "--once", "--key", w.plane.SignKey,
+		"--control-url", w.result.Plane.URL, "--artifact-root", state, "--sandbox", "auto", "--log-level",
+		"error")
+	var said strings.Builder
+	cmd.Stdout, cmd.Stderr = io.Discard, &said
+	err = cmd.Run()
+	if err != nil {
+		w.warnings = append(w.warnings, Warning{Code: "SHADOW_NOT_PLAYED",
+			Message: "the days after the seal were not played: " + inOneLine(errors.New(said.String()))})
+	}
+	w.step("shadow", err == nil)
 }
 
 // look asks where it stands now and what is missing.

@@ -23,7 +23,7 @@ const (
 )
 
 // ownerTrust is the trust.json of the policy of one person: a key in the plane's own folder that
-// packs and replays. It is made where there is no trust.json, and made to last longer where one
+// packs, replays and plays the days after the seal. It is made where there is no trust.json, and made to last longer where one
 // that has no other key has expired.
 func (c *serveConfig) ownerTrust(t *bundle.Trust, w World) (*bundle.Trust, error) {
 	path := filepath.Join(c.stateDir, store.KeyDir, ownerKeyName)
@@ -43,7 +43,7 @@ func (c *serveConfig) ownerTrust(t *bundle.Trust, w World) (*bundle.Trust, error
 	}
 	o := trustOptions{
 		File: filepath.Join(c.stateDir, "trust.json"), Pub: dsse.PublicPath(path),
-		Principal: ownerPrincipal, Roles: []string{bundle.TrustLab, bundle.TrustReplay},
+		Principal: ownerPrincipal, Roles: []string{bundle.TrustLab, bundle.TrustReplay, bundle.TrustShadow},
 		Valid: ownerValid, Expires: ownerValid,
 	}
 	w.Out = io.Discard
