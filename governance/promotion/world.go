@@ -157,6 +157,9 @@ func (w *World) apply(f *Fact) error {
 		return w.loadText(f.Type, fields)
 	case *Ingested:
 		return w.applySubmission(f, fields)
+	case *RegisteredPlan:
+		w.tried.addPlan(f, fields)
+		return nil
 	}
 	r, ok := w.revisions[f.Revision]
 	if !ok {
@@ -442,7 +445,7 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: lanes{w}.comparedRuns(r), Lookup: r.lookup,
 		Packers: r.packers(),
 		Strict:  w.strict(), Prospective: prospective(w), Engines: w.engines,
-		PlaneTrials: planeTrials(w, r), Shadow: lanes{w}.shadowOf(r),
+		Shadow: lanes{w}.shadowOf(r),
 	}
 	if e.Strict {
 		e.Verified, e.Read = r.evidence != nil, r.evidence
