@@ -182,6 +182,7 @@ const (
 	TypePolicy        = URIBase + "policy/v1"
 	TypeTrust         = URIBase + "trust/v1"
 	TypeRegistry      = URIBase + "registry/v1"
+	TypePlan          = URIBase + "plan/v1"
 )
 
 // StatementType is the type of an in-toto statement.

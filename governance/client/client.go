@@ -299,6 +299,31 @@ func (c *Client) Ingest(ctx context.Context, doc *bundle.Document,
 	return c.checkReceipt(ctx, doc, answer)
 }
 
+// PlanReceipt is the plane's answer to the registration of a search.
+type PlanReceipt struct {
+	PlanID       string `json:"plan_id"`
+	PlanSHA256   string `json:"plan_sha256"`
+	RegisteredAt string `json:"registered_at"`
+	Duplicate    bool   `json:"duplicate"`
+}
+
+// RegisterPlan names a search in the plane's log.
+func (c *Client) RegisterPlan(ctx context.Context, plan *bundle.PlanRegistration) (*PlanReceipt, error) {
+	body, err := digest.JCS(plan)
+	if err != nil {
+		return nil, err
+	}
+	answer, err := c.call(ctx, http.MethodPost, body, "plans")
+	if err != nil {
+		return nil, err
+	}
+	out := &PlanReceipt{}
+	if err := json.Unmarshal(answer, out); err != nil || out.PlanSHA256 != plan.PlanSHA256 {
+		return nil, c.unreachable(ctx, errors.New("the answer is not about this plan"))
+	}
+	return out, nil
+}
+
 // Post posts a body of [bundle.EncodePost] and returns the receipt unread.
 func (c *Client) Post(ctx context.Context, body []byte) ([]byte, error) {
 	return c.call(ctx, http.MethodPost, body, "candidate-bundles", "ingest")

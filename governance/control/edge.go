@@ -48,6 +48,7 @@ func (p *Plane) routes(metrics handle) []edge.Route {
 	}
 	return []edge.Route{
 		{Method: http.MethodPost, Path: "/candidate-bundles/ingest", Handler: p.handler(p.ingest)},
+		{Method: http.MethodPost, Path: "/plans", Handler: p.handler(p.registerPlan)},
 		get("/candidate-bundles/{candidate_revision_id}", p.getBundle),
 		get("/promotion-state/{subject_type}/{subject_id}", p.getState),
 		get("/promotion-plans/{subject_type}/{subject_id}/{stage}", p.getPlan),

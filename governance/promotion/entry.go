@@ -62,6 +62,8 @@ func (e *Entry) Stamp() string {
 		return p.RecordedAt
 	case *RegistryIssued:
 		return p.RecordedAt
+	case *RegisteredPlan:
+		return p.RecordedAt
 	}
 	return ""
 }
@@ -134,6 +136,7 @@ var predicates = map[string]func() any{
 	bundle.TypePolicy:        func() any { return &LoadedText{} },
 	bundle.TypeTrust:         func() any { return &LoadedText{} },
 	bundle.TypeRegistry:      func() any { return &RegistryIssued{} },
+	bundle.TypePlan:          func() any { return &RegisteredPlan{} },
 }
 
 // Check implements [field.Checker].

@@ -203,6 +203,8 @@ func FactsOf(e *Entry) ([]Fact, error) {
 		err = m.recorded(e, p)
 	case *StageDecision:
 		err = m.decision(p)
+	case *RegisteredPlan:
+		m.add(PlanRegistered, "", p)
 	case *LoadedText:
 		kind := PolicyLoaded
 		if e.Type == bundle.TypeTrust {

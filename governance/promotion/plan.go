@@ -259,6 +259,8 @@ type TrialNumbers struct {
 	// trials. Limit is what no count covers.
 	Looks *int64 `json:"looks"`
 	Limit string `json:"limit"`
+	// Plan is the search that was registered before it ran, null if none was.
+	Plan *PlanNumbers `json:"plan"`
 }
 
 // trialLimit is the limit of every count of trials.
@@ -277,10 +279,14 @@ var shown = []string{"test", "walk_forward", "full"}
 // numbers are those of a revision; of runs that were not read there are none.
 func (v views) numbers(r *revision) Numbers {
 	n := Numbers{Runs: []RunNumbers{}, Falsifications: []FalsificationOf{}, Changes: []Change{}}
-	n.Trials = TrialNumbers{Plane: r.trials, SameCandles: r.sameCandles, Limit: trialLimit}
+	n.Trials = TrialNumbers{Plane: r.trials, SameCandles: r.sameCandles, Limit: trialLimit,
+		Plan: v.w.tried.planOf(r.bundle)}
 	if t := r.bundle.Trials; t != nil {
 		n.Trials.Declared = t.FamilyTrials
 		n.Trials.Plane = max(r.trials, t.FamilyTrials)
+		if p := n.Trials.Plan; p != nil && p.Applies {
+			n.Trials.Plane = t.FamilyTrials
+		}
 		if t.Tried != nil {
 			looks := int64(len(t.Looks))
 			n.Trials.Looks = &looks

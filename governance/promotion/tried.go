@@ -14,6 +14,7 @@ import (
 type triedLedger struct {
 	classes []*triedClass
 	byName  map[string]*triedClass // by key or hash of returns
+	plans   map[string]planned     // by plan_id
 }
 
 // triedClass is one trial with the times and the candles on which it was made.
@@ -129,6 +130,9 @@ func (l *triedLedger) submitted(b *Ingested) (all, same int64) {
 func planeTrials(w *World, r *revision) int64 {
 	if !prospective(w) || r.bundle.Trials == nil {
 		return 0
+	}
+	if p := w.tried.planOf(r.bundle); p != nil && p.Applies {
+		return r.bundle.Trials.FamilyTrials
 	}
 	return max(r.trials, r.bundle.Trials.FamilyTrials)
 }

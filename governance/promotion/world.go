@@ -157,6 +157,9 @@ func (w *World) apply(f *Fact) error {
 		return w.loadText(f.Type, fields)
 	case *Ingested:
 		return w.applySubmission(f, fields)
+	case *RegisteredPlan:
+		w.tried.addPlan(f, fields)
+		return nil
 	}
 	r, ok := w.revisions[f.Revision]
 	if !ok {
@@ -446,7 +449,7 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 			Self:   func() policy.Member { return member(w, r) },
 			Others: func() []policy.Member { return members(w, r) },
 		},
-		PlaneTrials: planeTrials(w, r), Shadow: lanes{w}.shadowOf(r),
+		Shadow: lanes{w}.shadowOf(r),
 	}
 	if e.Strict {
 		e.Verified, e.Read = r.evidence != nil, r.evidence

@@ -28,6 +28,8 @@ type planOptions struct {
 	MaxTrials  int    `flag:"max-trials" usage:"how many points are tried at most (default: that of lab.json, else 64)"`
 	Seed       string `flag:"seed" usage:"root of the points of random methods (default: that of lab.json)"`
 	Amends     string `flag:"amends" usage:"the plan that this one changes, by its hash or id"`
+	Register   bool   `flag:"register" usage:"name the plan in the log of the control plane before it runs"`
+	ControlURL string `flag:"control-url" usage:"address of the control plane for --register (SERVICE_CONTROL_URL, default http://127.0.0.1:8010)"`
 }
 
 // searchOptions are the flags of lab family run.
@@ -56,6 +58,7 @@ func familyPlanCommand(a *App) *cobra.Command {
 			"lab family plan sma_cross",
 			"lab family plan sma_cross --method lhs --max-trials 200 --hypothesis \"Trends outlast the "+
 				"lag of two averages.\"",
+			"lab family plan sma_cross --register",
 			"lab family plan sma_cross --max-trials 400 --amends plan_6rvs7gxczpvrxcpd    # more of an "+
 				"earlier plan",
 		),
@@ -104,6 +107,8 @@ type familyPlanned struct {
 	Amends        *string `json:"amends"`
 	Path          string  `json:"path"`
 	Next          string  `json:"next"`
+	// RegisteredAt is when the control plane first had it, null without --register.
+	RegisteredAt *string `json:"registered_at"`
 }
 
 func familyPlan(ctx context.Context, a *App, slug string, o planOptions,
@@ -134,24 +139,14 @@ func familyPlan(ctx context.Context, a *App, slug string, o planOptions,
 		Path: filepath.ToSlash(filepath.Join("families", slug, made.ID, "plan.json")),
 		Next: familyNext(a, slug, made.ID, o.sourceOptions),
 	}
+	if o.Register {
+		if out.RegisteredAt, err = registerPlan(ctx, a, o.ControlURL, made); err != nil {
+			return Outcome{}, err
+		}
+	}
 	return Outcome{Result: out, Warnings: planWarnings(made), Print: func(w io.Writer) {
 		printPlanned(w, made, out)
 	}}, nil
-}
-
-func planWarnings(made *family.Proposed) []Warning {
-	var list []Warning
-	if n := len(made.Others); n > 0 && made.Plan.Amends == nil && made.Added {
-		list = append(list, Warning{Code: "PLAN_EXISTS", Message: fmt.Sprintf(
-			"this is plan %d of %s: if it changes an earlier one say so with --amends %s; the trials of "+
-				"all of them count", n+1, made.Plan.Slug, made.Others[n-1])})
-	}
-	if made.Left > 0 {
-		list = append(list, Warning{Code: "GRID_CUT", Message: fmt.Sprintf(
-			"max_trials leaves out %d points of the grid, the last ones: a corner of the space is never "+
-				"tried", made.Left)})
-	}
-	return list
 }
 
 func printPlanned(w io.Writer, made *family.Proposed, out familyPlanned) {
@@ -176,6 +171,10 @@ func printPlanned(w io.Writer, made *family.Proposed, out familyPlanned) {
 		{"N so far",
 			fmt.Sprintf("%d trials on these days, %d of them of %s (%s)", out.NTrials, out.NTrialsFamily,
 				out.FamilyID, registry.NotCounted)},
+	}
+	if out.RegisteredAt != nil {
+		rows = append(rows, []string{"in the log", *out.RegisteredAt +
+			": it claims a smaller N only on candles that open after this"})
 	}
 	if out.Amends != nil {
 		rows = append(rows, []string{"amends", *out.Amends})

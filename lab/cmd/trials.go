@@ -9,9 +9,11 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/family"
 	"github.com/assay-run/assay/lab/search/selection"
 )
 
@@ -148,4 +150,35 @@ func printAccount(w io.Writer, r *trialsResult) {
 	Table(w, cells)
 	fmt.Fprintln(w)
 	printLooks(w, r.Looks)
+}
+
+// registerPlan names a plan in the log of the control plane and returns when it was first there.
+func registerPlan(ctx context.Context, a *App, url string, made *family.Proposed) (*string, error) {
+	plane, err := openPlane(a, &planeOptions{ControlURL: url})
+	if err != nil {
+		return nil, err
+	}
+	receipt, err := plane.RegisterPlan(ctx, &bundle.PlanRegistration{
+		Schema: bundle.SchemaPlan, PlanID: made.ID, PlanSHA256: made.Hash, FamilyID: made.Plan.FamilyID,
+		Slug: made.Plan.Slug, Trials: int64(len(made.Plan.Trials)),
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &receipt.RegisteredAt, nil
+}
+
+func planWarnings(made *family.Proposed) []Warning {
+	var list []Warning
+	if n := len(made.Others); n > 0 && made.Plan.Amends == nil && made.Added {
+		list = append(list, Warning{Code: "PLAN_EXISTS", Message: fmt.Sprintf(
+			"this is plan %d of %s: if it changes an earlier one say so with --amends %s; the trials of "+
+				"all of them count", n+1, made.Plan.Slug, made.Others[n-1])})
+	}
+	if made.Left > 0 {
+		list = append(list, Warning{Code: "GRID_CUT", Message: fmt.Sprintf(
+			"max_trials leaves out %d points of the grid, the last ones: a corner of the space is never "+
+				"tried", made.Left)})
+	}
+	return list
 }

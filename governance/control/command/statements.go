@@ -231,6 +231,10 @@ func showNumbers(out io.Writer, n *promotion.Numbers) {
 	fmt.Fprintf(out, "trials: %d declared, %d counted by the falsifications, %d by this plane on these "+
 		"days (%d on the same candles); %s\n", n.Trials.Declared, n.Trials.Counted, n.Trials.Plane,
 		n.Trials.SameCandles, n.Trials.Limit)
+	if p := n.Trials.Plan; p != nil {
+		fmt.Fprintf(out, "search %s of %d trials, registered at %s: %s\n", p.PlanID, p.Trials, p.RegisteredAt,
+			p.Reason)
+	}
 	if n.Trials.Looks != nil {
 		fmt.Fprintf(out, "looks at held out candles: %d\n", *n.Trials.Looks)
 	}

@@ -77,9 +77,6 @@ type Evidence struct {
 	Replays    []ReplayResult // of the same deployable
 	Drills     []Drill
 	Incidents  []Incident // open ones
-	// PlaneTrials is how many trials the plane has counted on the days of the bundle over all
-	// submissions, 0 where it has counted no more than was declared or earlier rules hold.
-	PlaneTrials int64
 	// Shadow is what the days after the seal have come to; nil where none can be.
 	Shadow *ShadowResult
 	// Packers are the principals whose own replays prove nothing.

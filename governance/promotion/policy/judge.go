@@ -378,8 +378,10 @@ func (e *Evidence) derived(run *Run, g *Gate) (float64, bool) {
 		return 0, false
 	}
 	x, ok := d.Figures[g.Metric]
-	if attack := e.Read[run.RunID].Falsification; ok && attack != nil && g.Metric == figureDSRMax {
-		x = AmongTrials(x, attack.Trials, e.PlaneTrials)
+	attack := e.Read[run.RunID].Falsification
+	if ok && attack != nil && e.Prospective && g.Metric == figureDSRMax {
+		// The plane's count, where it is larger than the declared one.
+		x = AmongTrials(x, attack.Trials, int64(e.amount("/trials/family_trials")))
 	}
 	return x, ok
 }
