@@ -46,6 +46,13 @@ type Shadow struct {
 	Compared []ComparedRun `json:"compared,omitempty" max:"1000"`
 }
 
+// sandboxFull is the level of a sandbox in which a program can look nothing up.
+const sandboxFull = "full"
+
+// Attested reports whether the days count for real money: the worker has fetched the candles
+// itself, and the program could look nothing up.
+func (p *Shadow) Attested() bool { return p.Source == SourceExchange && p.Sandbox == sandboxFull }
+
 // Promise is the days of the locked test of a run.
 type Promise struct {
 	RunID string        `json:"run_id" is:"id"`

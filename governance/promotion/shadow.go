@@ -39,7 +39,7 @@ type lane struct {
 type playedDay struct {
 	bundle.ShadowDay
 	by              By
-	source          string
+	attested        bool
 	seq             int64
 	late            bool
 	rank, fillsRank float64
@@ -89,7 +89,7 @@ func (all lanes) apply(r *revision, f *Fact, s *Shadow) {
 				continue
 			}
 			late := d.Late || f.At.Sub(next.AddDate(0, 0, 1)) > bundle.ShadowLate
-			l.add(root, playedDay{ShadowDay: d, by: s.By, source: s.Source, seq: f.Seq, late: late})
+			l.add(root, playedDay{ShadowDay: d, by: s.By, attested: s.Attested(), seq: f.Seq, late: late})
 		}
 	}
 	for _, c := range s.Compared {
@@ -156,7 +156,7 @@ func (all lanes) shadowOf(r *revision) *policy.ShadowResult {
 	trusted := map[string]bool{}
 	for _, d := range l.days {
 		s.Trades += d.Trades
-		s.Attested = s.Attested && d.source == bundle.SourceExchange
+		s.Attested = s.Attested && d.attested
 		if d.late {
 			s.LateDays++
 		}
