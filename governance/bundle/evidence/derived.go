@@ -158,9 +158,9 @@ func SharpeLow(returns []float64, z float64) (sharpe, low float64, ok bool) {
 		return 0, 0, false
 	}
 	mean := sum(returns, func(x float64) float64 { return x }) / n
-	m2 := sum(returns, func(x float64) float64 { d := x - mean; return d * d }) / n
-	m3 := sum(returns, func(x float64) float64 { d := x - mean; return float64(d*d) * d }) / n
-	m4 := sum(returns, func(x float64) float64 { d := x - mean; q := float64(d * d); return q * q }) / n
+	m2 := sum(returns, func(x float64) float64 { d := x - mean; return float64(d * d) }) / n
+	m3 := sum(returns, func(x float64) float64 { d := x - mean; return float64(float64(d*d) * d) }) / n
+	m4 := sum(returns, func(x float64) float64 { d := x - mean; q := float64(d * d); return float64(q * q) }) / n
 	std := math.Sqrt(m2 * n / (n - 1))
 	if std <= 1e-12 {
 		return 0, 0, false
@@ -240,7 +240,7 @@ func holding(files Files, d *bundle.Derived) error {
 	}
 	n := float64(len(list))
 	mean := sum(list, func(x float64) float64 { return x }) / n
-	m2 := sum(list, func(x float64) float64 { e := x - mean; return e * e }) / (n - 1)
+	m2 := sum(list, func(x float64) float64 { e := x - mean; return float64(e * e) }) / (n - 1)
 	d.Figures[FigureHolding] = mean + float64(z90*math.Sqrt(m2/n))
 	return nil
 }

@@ -23,8 +23,8 @@ const (
 )
 
 // ownerTrust is the trust.json of the policy of one person: a key in the plane's own folder that
-// packs, replays and plays the days after the seal. It is made where there is no trust.json, and made to last longer where one
-// that has no other key has expired.
+// packs, replays and plays the days after the seal. It is made where there is no trust.json, and
+// made to last longer where one that has no other key has expired.
 func (c *serveConfig) ownerTrust(t *bundle.Trust, w World) (*bundle.Trust, error) {
 	path := filepath.Join(c.stateDir, store.KeyDir, ownerKeyName)
 	alone := t != nil && len(t.Keys) == 1 && t.Keys[0].Principal == ownerPrincipal

@@ -71,7 +71,7 @@ func NewProcess(bound float64, promised []float64) (*Process, error) {
 		p.constant[j] = 1
 	}
 	mean, variance := moments(promised)
-	p.sumX, p.sumXX = prior*mean, prior*variance
+	p.sumX, p.sumXX = float64(prior*mean), float64(prior*variance)
 	return p, nil
 }
 

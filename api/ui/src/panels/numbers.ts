@@ -57,6 +57,8 @@ export interface Numbers {
 export interface Trials {
   n: number;
   position: number;
+  /** How often candles that are held out were looked at. */
+  holdout_looks: number;
 }
 
 /** The least that ratios are estimated from; the lab has the same. */
