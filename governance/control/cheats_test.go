@@ -3,13 +3,16 @@ package control_test
 import (
 	"net/http"
 	"testing"
+	"time"
 
+	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
-// TestNothingLiveWithoutUnseenDays: what was searched elsewhere, or knows the past, has every gate of paper
-// and no day after its seal; for real money the gate of such days waits, and approvals do not stand for it.
+// TestNothingLiveWithoutUnseenDays: what was searched elsewhere, or knows the past, has every gate
+// of paper and no day after its seal; for real money the gate of such days waits. Approvals do not
+// stand for it, and no waiver does for live.
 func TestNothingLiveWithoutUnseenDays(t *testing.T) {
 	p := builtIn(t)
 	now := p.Now()
@@ -25,4 +28,14 @@ func TestNothingLiveWithoutUnseenDays(t *testing.T) {
 	submit(t, p, http.StatusCreated, doc, approval(t, p, doc, "rita", "risk"),
 		approval(t, p, doc, "anna", "approver"))
 	stands(t, p, doc, "paper/active")
+	for _, by := range []string{"rita", "anna"} {
+		c := planetest.Common(doc, now)
+		c.Reason, c.ExpiresAt = "it is urgent", bundle.FormatTime(now.Add(24*time.Hour))
+		submit(t, p, http.StatusCreated, doc, planetest.Said{By: by, Type: bundle.TypeWaiver,
+			Predicate: bundle.Waiver{Common: c, Stage: bundle.Live, GateID: "shadow.evidence"}})
+	}
+	if g := gate(t, plan(t, p, doc, "live"), "shadow.evidence"); g.Verdict != policy.Pending ||
+		len(g.WaivableBy) != 0 {
+		t.Errorf("waived for live: %+v", g)
+	}
 }

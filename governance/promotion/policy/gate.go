@@ -64,7 +64,7 @@ type Gate struct {
 	Reason string `json:"reason" is:"filled"`
 	// WaivableBy are the roles that must waive the gate together, each by another person;
 	// risk alone where there are none.
-	WaivableBy []string `json:"waivable_by" is:"oneof risk approver" max:"2"`
+	WaivableBy []string `json:"waivable_by" is:"oneof risk approver none" max:"2"`
 	// Spec is the gate's own fields as they stand in the policy, canonical JSON.
 	Spec json.RawMessage `json:"-"`
 
@@ -105,6 +105,9 @@ type Gate struct {
 	Attested bool    `json:"attested"`
 }
 
+// waivedByNone is in place of the roles of a gate that cannot be waived.
+const waivedByNone = "none"
+
 // Waivers are the roles that must waive the gate together.
 func (g *Gate) Waivers() []string {
 	if len(g.WaivableBy) == 0 {
@@ -119,7 +122,7 @@ func (g *Gate) Waivable() bool {
 	case Integrity, Requested, LineageClean, Assurance, NoOpenIncident:
 		return false
 	}
-	return true
+	return !slices.Contains(g.WaivableBy, waivedByNone)
 }
 
 // readable are the parts of a bundle that a pointer may lead into: runs and artifacts are
@@ -151,6 +154,9 @@ func readGate(r *field.Reader, v any, at string) Gate {
 	distinct(o, "split_kinds", g.SplitKinds)
 	distinct(o, "rungs", g.Rungs)
 	distinct(o, "waivable_by", g.WaivableBy)
+	if len(g.WaivableBy) > 1 && slices.Contains(g.WaivableBy, waivedByNone) {
+		o.Fail(field.InvalidField, "waivable_by", "none stands alone")
+	}
 	distinct(o, "accept", g.Accept)
 	distinct(o, "stages", g.Stages)
 	distinct(o, "sha256", g.Engines)
