@@ -43,10 +43,7 @@ type Strategy struct {
 	Modes           []string `json:"modes"`
 	Timeframes      []string `json:"timeframes"` // null: every one
 	SymbolCount
-	Supports Supports `json:"supports"`
-	// TrainedUntil is the last day, or the end, of the data that it was made with; "" where it
-	// declares none.
-	TrainedUntil  string          `json:"trained_until"`
+	Declared
 	ParamsSchema  json.RawMessage `json:"params_schema"`
 	DefaultParams json.RawMessage `json:"default_params"`
 	Status        Status          `json:"status"`
@@ -61,6 +58,14 @@ type Strategy struct {
 type SymbolCount struct {
 	MinSymbols int `json:"min_symbols"`
 	MaxSymbols int `json:"max_symbols"`
+}
+
+// Declared is what a strategy says of itself that its results are judged by.
+type Declared struct {
+	Supports Supports `json:"supports"`
+	// TrainedUntil is the last day, or the end, of the data that it was made with; "" where it
+	// declares none.
+	TrainedUntil string `json:"trained_until"`
 }
 
 // origin is where a strategy comes from.
@@ -127,14 +132,16 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 		SimID: spec.GetSimId(),
 		Modes: spec.GetModes(), Timeframes: spec.GetTimeframes(),
 		SymbolCount: SymbolCount{max(1, int(spec.GetMinSymbols())), int(spec.GetMaxSymbols())},
-		Supports: Supports{
-			Short:       spec.GetSupports().GetShort(),
-			MultiSymbol: spec.GetSupports().GetMultiSymbol(),
-			ScaleFree:   spec.GetSupports().GetScaleFree(),
-			Calendar:    spec.GetSupports().GetCalendar(),
+		Declared: Declared{
+			Supports: Supports{
+				Short:       spec.GetSupports().GetShort(),
+				MultiSymbol: spec.GetSupports().GetMultiSymbol(),
+				ScaleFree:   spec.GetSupports().GetScaleFree(),
+				Calendar:    spec.GetSupports().GetCalendar(),
+			},
+			TrainedUntil: spec.GetTrainedUntil(),
 		},
-		TrainedUntil: spec.GetTrainedUntil(),
-		Status:       Available,
+		Status: Available,
 	}
 	if fault := s.complete(); fault != nil {
 		return s, fault

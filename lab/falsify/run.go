@@ -311,8 +311,8 @@ func (a *attack) noteTraining(o *judge.Overall) {
 	if end == nil || from >= *end {
 		return
 	}
-	o.Train(fmt.Sprintf("the program was made with data until %s, and the search split is from %s to %s: what "+
-		"is shown on candles before that end is no evidence", *end, from, to), to <= *end)
+	o.Train(fmt.Sprintf("the program was made with data until %s, and the search split is from %s to %s: "+
+		"what is shown on candles before that end is no evidence", *end, from, to), to <= *end)
 }
 
 // planOf is the plan that the base was selected by with its hash, nil for a run of its own

@@ -120,8 +120,8 @@ func trained(p *Prepared) []artifact.ReportWarning {
 	}
 	return []artifact.ReportWarning{{
 		Code: "TRAINED_UNTIL", Pointer: "/trained_until",
-		Message: fmt.Sprintf("the program was made with data until %s: what these splits show is no evidence, "+
-			"as they begin before: %s", *p.Manifest.Request.TrainedUntil, strings.Join(list, ", ")),
+		Message: fmt.Sprintf("the program was made with data until %s: what these splits show is no "+
+			"evidence, as they begin before: %s", *p.Manifest.Request.TrainedUntil, strings.Join(list, ", ")),
 	}}
 }
 

@@ -161,9 +161,9 @@ func TestThePageSaysHowLargeItIs(t *testing.T) {
 	page := c.page()
 	for _, want := range []string{
 		"**14 cases**",
-		"every test at version 1, but warmup_recursive, price_noise, param_neighbourhood, symbol_holdout, " +
-			"regime, random_entry, permuted_candles, " +
-			"buy_and_hold, selection_bias at version 2.",
+		"every test at version 1, but determinism, warmup_recursive, price_noise, " +
+			"param_neighbourhood, symbol_holdout, regime, random_entry, permuted_candles, " +
+			"buy_and_hold, selection_bias, trade_shuffle, metamorphic at version 2.",
 		"-noise 2 -hundred 0 -sample 0 -numbered 0 -planted 2 -seeds 0 -replays 19 -seed 1",
 		"It is smaller here",
 		"| noise, best of 1, zero costs | 2 | 1 | 0 | 1 | 0 | 50.0 % | 1.3 % to 98.7 % |", "not measured",

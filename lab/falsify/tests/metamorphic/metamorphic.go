@@ -31,9 +31,9 @@ const ID = "metamorphic"
 var entry = judge.Entry{
 	Number: 22, ID: ID, Version: 2, Class: judge.Gate,
 	Claim: "decisions do not depend on price level, name or undeclared dates",
-	Method: "prices times 1000, quantities over 1000 (if supports.scale_free); symbols renamed; times moved " +
-		"by 364 and 18,201 days, by 364 and 18,200 (supports.calendar weekday), 1,461 and 14,610 (date), or " +
-		"10,227 (both); stretched time, shuffled months and other symbols' candles inform",
+	Method: "prices times 1000, quantities over 1000 (if supports.scale_free); symbols renamed; times " +
+		"moved by 364 and 18,201 days, by 364 and 18,200 (supports.calendar weekday), 1,461 and 14,610 " +
+		"(date), or 10,227 (both); stretched time, shuffled months and other symbols' candles inform",
 }
 
 // Test is the test of this package.
@@ -333,8 +333,8 @@ func (x Transformed) remedy(calendar sdk.Calendar) string {
 	case calendar == sdk.CalendarBoth:
 		return ": it decides by the year"
 	case calendar != sdk.CalendarNone:
-		return fmt.Sprintf(": it decides by more of the calendar than the %s that Supports.Calendar declares, "+
-			"or by the year", calendar)
+		return fmt.Sprintf(": it decides by more of the calendar than the %s that Supports.Calendar "+
+			"declares, or by the year", calendar)
 	case days == strconv.Itoa(yearOfWeeks):
 		return ": it decides by the date; a rule about the day of the month or the season declares " +
 			"Supports.Calendar: sdk.CalendarDate"
@@ -370,8 +370,8 @@ func Judge(j *judge.Judge, calendar sdk.Calendar, list []Transformed) *judge.Tes
 	t.Measure("max_return_difference", &worst, "", "<=", &j.Policy.SameReturn)
 	switch {
 	case worst > j.Policy.SameReturn:
-		return t.Endf(judge.Fail, judge.ReturnsDiffer, "%s the returns differ by up to %.2g%s", x.seen(), worst,
-			x.remedy(calendar))
+		return t.Endf(judge.Fail, judge.ReturnsDiffer, "%s the returns differ by up to %.2g%s", x.seen(),
+			worst, x.remedy(calendar))
 	case calendar == sdk.CalendarBoth:
 		return t.End(judge.Warn, judge.CalendarBoth, "it declares that weekday and date decide together, "+
 			"which leaves the memory of dates, Easter and halvings unexcluded")
