@@ -58,6 +58,20 @@ type Request struct {
 	Inputs    Inputs          `json:"inputs"`
 	// Falsification is what a falsification depends on besides; null for other kinds.
 	Falsification json.RawMessage `json:"falsification"`
+	// TrainedUntil is the end of the data that the program was made with, absent where neither it
+	// nor its lab.json declares one. What is on earlier candles is no evidence.
+	TrainedUntil *market.Time `json:"trained_until,omitempty"`
+}
+
+// Trained are the splits that begin before the end of the training data, by their ids.
+func (r *Request) Trained(splits []SplitRange) []string {
+	var out []string
+	for _, s := range splits {
+		if r.TrainedUntil != nil && s.TSFrom < *r.TrainedUntil {
+			out = append(out, s.ID)
+		}
+	}
+	return out
 }
 
 // SplitsRef pins the splits of a request.

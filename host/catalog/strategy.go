@@ -43,29 +43,29 @@ type Strategy struct {
 	Modes           []string `json:"modes"`
 	Timeframes      []string `json:"timeframes"` // null: every one
 	SymbolCount
-	Supports Supports `json:"supports"`
-	// TrainedUntil is the last day, or the end, of the data that it was made with; "" where it
-	// declares none.
-	TrainedUntil string `json:"trained_until"`
-	ParamsText
-	Status Status      `json:"status"`
-	Error  *proc.Fault `json:"error"`
+	Declared
+	ParamsSchema  json.RawMessage `json:"params_schema"`
+	DefaultParams json.RawMessage `json:"default_params"`
+	Status        Status          `json:"status"`
+	Error         *proc.Fault     `json:"error"`
 	// Sandbox is what closes its processes in.
 	Sandbox sandbox.Walls `json:"sandbox"`
 
 	origin
 }
 
-// ParamsText is the JSON Schema of a strategy's parameters and their defaults.
-type ParamsText struct {
-	ParamsSchema  json.RawMessage `json:"params_schema"`
-	DefaultParams json.RawMessage `json:"default_params"`
-}
-
 // SymbolCount is how many symbols a strategy trades.
 type SymbolCount struct {
 	MinSymbols int `json:"min_symbols"`
 	MaxSymbols int `json:"max_symbols"`
+}
+
+// Declared is what a strategy says of itself that its results are judged by.
+type Declared struct {
+	Supports Supports `json:"supports"`
+	// TrainedUntil is the last day, or the end, of the data that it was made with; "" where it
+	// declares none.
+	TrainedUntil string `json:"trained_until"`
 }
 
 // origin is where a strategy comes from.
@@ -109,7 +109,7 @@ func (s *Strategy) SupportsTimeframe(timeframe string) bool {
 func unavailable(name string, fault *proc.Fault) Strategy {
 	empty := json.RawMessage("{}")
 	return Strategy{
-		Name: name, DisplayName: name, Modes: []string{}, ParamsText: ParamsText{empty, empty},
+		Name: name, DisplayName: name, Modes: []string{}, ParamsSchema: empty, DefaultParams: empty,
 		Status: Unavailable, Error: fault,
 	}
 }
@@ -132,14 +132,16 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 		SimID: spec.GetSimId(),
 		Modes: spec.GetModes(), Timeframes: spec.GetTimeframes(),
 		SymbolCount: SymbolCount{max(1, int(spec.GetMinSymbols())), int(spec.GetMaxSymbols())},
-		Supports: Supports{
-			Short:       spec.GetSupports().GetShort(),
-			MultiSymbol: spec.GetSupports().GetMultiSymbol(),
-			ScaleFree:   spec.GetSupports().GetScaleFree(),
-			Calendar:    spec.GetSupports().GetCalendar(),
+		Declared: Declared{
+			Supports: Supports{
+				Short:       spec.GetSupports().GetShort(),
+				MultiSymbol: spec.GetSupports().GetMultiSymbol(),
+				ScaleFree:   spec.GetSupports().GetScaleFree(),
+				Calendar:    spec.GetSupports().GetCalendar(),
+			},
+			TrainedUntil: spec.GetTrainedUntil(),
 		},
-		TrainedUntil: spec.GetTrainedUntil(),
-		Status:       Available,
+		Status: Available,
 	}
 	if fault := s.complete(); fault != nil {
 		return s, fault

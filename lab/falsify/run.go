@@ -299,7 +299,20 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 	if err != nil {
 		return err
 	}
+	a.noteTraining(&found.Overall)
 	return a.fill(run, found, chosen)
+}
+
+// noteTraining lowers the verdict where the search split begins before the end of the data that the
+// program was made with.
+func (a *attack) noteTraining(o *judge.Overall) {
+	end := a.question.Manifest.Request.TrainedUntil
+	from, to := a.question.OpenAt(a.base.search.From), a.question.CloseAt(a.base.search.To-1)
+	if end == nil || from >= *end {
+		return
+	}
+	o.Train(fmt.Sprintf("the program was made with data until %s, and the search split is from %s to %s: "+
+		"what is shown on candles before that end is no evidence", *end, from, to), to <= *end)
 }
 
 // planOf is the plan that the base was selected by with its hash, nil for a run of its own

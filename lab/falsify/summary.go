@@ -242,6 +242,11 @@ func (s *Summary) Doubt() string {
 	if left > 0 {
 		parts = append(parts, fmt.Sprintf("gates that were left out: %d", left))
 	}
+	for _, r := range s.Reasons {
+		if r.Code == judge.TrainedUntil {
+			parts = append(parts, "the program was made with these candles")
+		}
+	}
 	if loose := s.listLoosened(); len(loose) > 0 {
 		parts = append(parts, "these thresholds are looser than the default's: "+strings.Join(loose, ", "))
 	}

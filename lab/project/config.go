@@ -23,6 +23,7 @@ import (
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/search/design"
 	"github.com/assay-run/assay/lab/split"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // FileName is the evaluation file of a strategy's folder.
@@ -62,6 +63,8 @@ type Config struct {
 	Seed              string          `json:"seed"`
 	Params            json.RawMessage `json:"params"`
 	MaxHoldingCandles int             `json:"max_holding_candles"`
+	// TrainedUntil is that of sdk.Spec, for strategies whose program does not declare it.
+	TrainedUntil string `json:"trained_until"`
 	// Family is what family plan registers, nil if the file has none.
 	Family *Family `json:"-"`
 }
@@ -168,6 +171,9 @@ func (c *Config) check(family json.RawMessage) []Fault {
 	}
 	if _, err := strconv.ParseUint(c.Seed, 10, 64); err != nil {
 		faults = append(faults, Fault{Pointer: "/seed", Message: "must be below 2^64"})
+	}
+	if _, err := market.ParseEnd(c.TrainedUntil); c.TrainedUntil != "" && err != nil {
+		faults = append(faults, Fault{Pointer: "/trained_until", Message: err.Error()})
 	}
 	for symbol := range c.Data.Pins {
 		if !slices.Contains(c.Symbols, symbol) {

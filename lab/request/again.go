@@ -119,6 +119,9 @@ func (h *Host) again(r *artifact.Request, slug string, scheme split.Scheme, plug
 		InitialCash: r.InitialCash, Execution: r.Execution, Splits: scheme, Holding: r.Splits.Purge,
 		Stress: r.Stress, Pins: map[string]string{},
 	}
+	if r.TrainedUntil != nil {
+		q.TrainedUntil = r.TrainedUntil.String()
+	}
 	attached, err := catalog.Attached(h.Reattach, slug)
 	if err != nil {
 		return q, err

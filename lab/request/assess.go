@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/govalues/decimal"
 
@@ -35,6 +36,7 @@ func (h *Host) assess(p *Prepared, results []played, half *played, whole bool) (
 	if train := find(results, split.RoleTrain); train != nil {
 		e.Warnings = append(e.Warnings, purgeShort(train.results.Trades, p.Manifest.Splits)...)
 	}
+	e.Warnings = append(e.Warnings, trained(p)...)
 	if p.Question.Kind == artifact.KindRun {
 		e.Warnings = append(e.Warnings, absent(results)...)
 	}
@@ -108,6 +110,19 @@ func tooSmall(in metric.Input) bool {
 		n += len(c.Equity)
 	}
 	return len(in.Trades) < artifact.SufficientTrades || n < artifact.SufficientCandles
+}
+
+// trained warns of splits whose candles the program was made with.
+func trained(p *Prepared) []artifact.ReportWarning {
+	list := p.Manifest.Request.Trained(p.Manifest.Splits.Splits)
+	if len(list) == 0 {
+		return nil
+	}
+	return []artifact.ReportWarning{{
+		Code: "TRAINED_UNTIL", Pointer: "/trained_until",
+		Message: fmt.Sprintf("the program was made with data until %s: what these splits show is no "+
+			"evidence, as they begin before: %s", *p.Manifest.Request.TrainedUntil, strings.Join(list, ", ")),
+	}}
 }
 
 // purgeShort warns when trades last longer than the gap between training and test:

@@ -89,6 +89,27 @@ type Question struct {
 	Seed    uint64
 	// Falsification is what a falsification depends on besides; nil otherwise.
 	Falsification json.RawMessage
+	// TrainedUntil is that of lab.json, "" without one; the later of it and the program's counts.
+	TrainedUntil string
+}
+
+// trainedUntil is the end of the data that the program was made with, nil where nothing declares
+// it.
+func (p *Prepared) trainedUntil() (*market.Time, error) {
+	var latest *market.Time
+	for _, text := range []string{p.Strategy.TrainedUntil, p.Question.TrainedUntil} {
+		if text == "" {
+			continue
+		}
+		end, err := market.ParseEnd(text)
+		if err != nil {
+			return nil, err
+		}
+		if latest == nil || end > *latest {
+			latest = &end
+		}
+	}
+	return latest, nil
 }
 
 // Ask is the question of a project's lab.json.
@@ -99,7 +120,7 @@ func Ask(p *project.Project, built project.Built) Question {
 		Symbols:   c.Symbols,
 		Timeframe: c.Timeframe, Exchange: c.Exchange, Start: c.Data.Start, End: c.Data.End, Pins: c.Data.Pins,
 		InitialCash: c.InitialCash, Execution: c.Execution, Splits: c.Splits, Holding: c.MaxHoldingCandles,
-		Stress: c.Stress,
+		Stress: c.Stress, TrainedUntil: c.TrainedUntil,
 	}
 	_, _ = fmt.Sscan(c.Seed, &q.Seed) // project has checked it
 	return q
@@ -206,6 +227,9 @@ func (p *Prepared) compose(h *Host, look func() error) error {
 	}
 	manifest.Request.Splits.Purge = purgeOf(splits)
 	manifest.Request.Falsification = q.Falsification
+	if manifest.Request.TrainedUntil, err = p.trainedUntil(); err != nil {
+		return err
+	}
 	if p.Manifest, err = manifest.Complete(); err != nil {
 		return err
 	}

@@ -58,11 +58,14 @@ func serveAll(dir string, seed uint64) (_ *strategies, err error) {
 			address{"unix", listener.Addr().String()}}
 		return nil
 	}
-	honest, e1 := serve.NewServer(sdk.Spec{Name: noiseName, Supports: sdk.Supports{ScaleFree: true}},
+	// What repeats after 364 days, and what rests on one day of seven, reads the weekday.
+	weekly := sdk.Supports{ScaleFree: true, Calendar: sdk.CalendarWeekday}
+	honest, e1 := serve.NewServer(sdk.Spec{Name: noiseName, Supports: weekly},
 		newNoise)
-	knife, e7 := serve.NewServer(sdk.Spec{Name: numberedName, Supports: sdk.Supports{ScaleFree: true}},
+	knife, e7 := serve.NewServer(sdk.Spec{Name: numberedName, Supports: weekly},
 		newNumbered)
-	edge, e2 := serve.NewServer(sdk.Spec{Name: plantedName}, newPlanted)
+	rests := sdk.Supports{Calendar: sdk.CalendarWeekday}
+	edge, e2 := serve.NewServer(sdk.Spec{Name: plantedName, Supports: rests}, newPlanted)
 	clock, e3 := serve.NewServer(sdk.Spec{Name: "clocked"}, newClocked)
 	sums, e4 := serve.NewServer(sdk.Spec{Name: "summer"}, newSummer)
 	counts, e5 := newCounting()

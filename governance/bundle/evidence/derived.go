@@ -35,6 +35,9 @@ const (
 	FigureHolding = "holding_high"
 	// FigureLeftOut is how many tests a user has left out of a falsification.
 	FigureLeftOut = "tests_left_out"
+	// FigureTrained is how many splits out of sample do not count, because they begin before the
+	// end of the data that the program was made with; only where such an end is declared.
+	FigureTrained = "oos_splits_trained"
 )
 
 // The quantiles of the standard normal distribution.
@@ -122,6 +125,9 @@ func (r *Run) outOfSample(rep *report, files Files, d *bundle.Derived) error {
 		}
 	}
 	d.Figures[FigureDays] = float64(len(returns))
+	if r.question.TrainedUntil != nil {
+		d.Figures[FigureTrained] = float64(r.trained)
+	}
 	if span == 0 {
 		return nil
 	}
@@ -160,7 +166,11 @@ func SharpeLow(returns []float64, z float64) (sharpe, low float64, ok bool) {
 	mean := sum(returns, func(x float64) float64 { return x }) / n
 	m2 := sum(returns, func(x float64) float64 { d := x - mean; return float64(d * d) }) / n
 	m3 := sum(returns, func(x float64) float64 { d := x - mean; return float64(float64(d*d) * d) }) / n
-	m4 := sum(returns, func(x float64) float64 { d := x - mean; q := float64(d * d); return float64(q * q) }) / n
+	m4 := sum(returns, func(x float64) float64 {
+		d := x - mean
+		q := float64(d * d)
+		return float64(q * q)
+	}) / n
 	std := math.Sqrt(m2 * n / (n - 1))
 	if std <= 1e-12 {
 		return 0, 0, false

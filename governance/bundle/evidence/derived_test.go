@@ -117,6 +117,26 @@ func TestOutOfSampleDays(t *testing.T) {
 		run.Derived.Figures[FigureSharpeLow] >= run.Derived.Figures[FigureSharpe] {
 		t.Errorf("%v", run.Derived.Figures)
 	}
+	// A window that begins before the end of the training data does not count, and is counted.
+	end, at := start.AddDate(0, 0, 11), func(days int) *time.Time {
+		t := start.AddDate(0, 0, days)
+		return &t
+	}
+	trained := &Run{Kind: kindRun}
+	trained.question.TrainedUntil = &end
+	later := &report{Splits: []reportSplit{{ID: "test", Role: roleTest, TSFrom: at(11)},
+		{ID: "train", Role: "train", TSFrom: at(0)}, {ID: "wf-00", Role: roleWalkForward, TSFrom: at(0)}}}
+	if trained.leaveOutTrained(later) || len(later.Splits) != 2 {
+		t.Errorf("%+v", later.Splits)
+	}
+	if err := trained.derive(later, nil, read); err != nil || len(trained.Derived.Days) != 1 ||
+		trained.Derived.Days[0].Kind != "test" || trained.Derived.Figures[FigureTrained] != 1 {
+		t.Errorf("%+v, %v", trained.Derived, err)
+	}
+	end = end.Add(time.Hour)
+	if !trained.leaveOutTrained(later) || len(later.Splits) != 1 {
+		t.Errorf("%+v", later.Splits)
+	}
 	// Without the curve of one window there is no number at all.
 	delete(files, "splits/test/equity_curve.csv")
 	if err := run.derive(rep, nil, read); err != nil || run.Derived.Days != nil ||

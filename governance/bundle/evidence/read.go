@@ -58,6 +58,7 @@ type Run struct {
 	BaseRequestHash string
 
 	question question
+	trained  int // splits out of sample that begin before the end of the training data
 }
 
 // question is the part of request.json that reports what was run on what.
@@ -70,7 +71,10 @@ type question struct {
 	Start, End time.Time       `json:"-"`
 	StartDate  string          `json:"start_date"`
 	EndDate    string          `json:"end_date"`
-	Inputs     struct {
+	// TrainedUntil is the end of the data that the program was made with, nil where it is not
+	// declared.
+	TrainedUntil *time.Time `json:"trained_until"`
+	Inputs       struct {
 		PluginSHA256 string `json:"plugin_sha256"`
 		Engine       struct {
 			SHA256 string `json:"sha256"`
@@ -108,6 +112,7 @@ type reportSplit struct {
 	ID      string              `json:"split_id"`
 	Role    string              `json:"role"`
 	From    int                 `json:"from"`
+	TSFrom  *time.Time          `json:"ts_from"`
 	Metrics map[string]*float64 `json:"metrics"`
 }
 
@@ -199,6 +204,9 @@ func Read(role bundle.Role, files Files) (*Run, error) {
 			}
 			locked = defined(file.Metrics)
 		}
+	}
+	if run.leaveOutTrained(&rep) {
+		locked = nil
 	}
 	run.splits(&rep, locked)
 	if rep.Kind == kindFalsification {
@@ -293,6 +301,31 @@ func (m *Metadata) VenueRole() bundle.Role {
 		return role
 	}
 	return bundle.Role(s.Mode)
+}
+
+// leaveOutTrained takes the splits out of a report that count as out of sample and begin before
+// the end of the data that the program was made with: on these it was not. It reports whether the
+// locked test is one of them.
+func (r *Run) leaveOutTrained(rep *report) (test bool) {
+	end := r.question.TrainedUntil
+	if end == nil {
+		return false
+	}
+	kept := rep.Splits[:0]
+	for _, s := range rep.Splits {
+		outside := s.Role == roleWalkForward || s.Role == roleTest
+		if !outside || s.TSFrom != nil && !s.TSFrom.Before(*end) {
+			kept = append(kept, s)
+			continue
+		}
+		r.trained++
+		test = test || s.ID == lockedSplit
+		if s.Role == roleWalkForward {
+			rep.WalkForward = nil // its metrics are of all windows together
+		}
+	}
+	rep.Splits = kept
+	return test
 }
 
 // splits are those whose kind a bundle knows, with the locked metrics where they belong.

@@ -42,6 +42,9 @@ const (
 	LooserThreshold = "looser_threshold"
 	// ProfileDeviation is of a profile that is not the one of the base's plan.
 	ProfileDeviation = "profile_deviation"
+	// TrainedUntil is of a search split that begins before the end of the data that the program was
+	// made with.
+	TrainedUntil = "trained_until"
 )
 
 // Conclude reduces the tests: a failed gate refutes; else a gate that is inconclusive or was left
@@ -90,6 +93,18 @@ func (o *Overall) Cap(looser []Loosened) {
 	}
 	if len(looser) > 0 && o.Verdict != Fail {
 		o.Verdict = Inconclusive
+	}
+}
+
+// Train lowers a verdict on candles that the program was made with: a part of them warns, and
+// where all of them are, nothing is shown. What is refuted stays refuted.
+func (o *Overall) Train(message string, all bool) {
+	o.Reasons = append(o.Reasons, Reason{TrainedUntil, message})
+	switch {
+	case all && o.Verdict != Fail:
+		o.Verdict = Inconclusive
+	case o.Verdict == Pass:
+		o.Verdict = Warn
 	}
 }
 

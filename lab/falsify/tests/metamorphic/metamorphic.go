@@ -32,10 +32,8 @@ var entry = judge.Entry{
 	Number: 22, ID: ID, Version: 2, Class: judge.Gate,
 	Claim: "decisions do not depend on price level, name or undeclared dates",
 	Method: "prices times 1000, quantities over 1000 (if supports.scale_free); symbols renamed; times " +
-		"moved " +
-		"by 364 and 18,201 days, by 364 and 18,200 (supports.calendar weekday), 1,461 and 14,610 (date), " +
-		"or " +
-		"10,227 (both); stretched time, shuffled months and other symbols' candles inform",
+		"moved by 364 and 18,201 days, by 364 and 18,200 (supports.calendar weekday), 1,461 and 14,610 " +
+		"(date), or 10,227 (both); stretched time, shuffled months and other symbols' candles inform",
 }
 
 // Test is the test of this package.
@@ -335,9 +333,8 @@ func (x Transformed) remedy(calendar sdk.Calendar) string {
 	case calendar == sdk.CalendarBoth:
 		return ": it decides by the year"
 	case calendar != sdk.CalendarNone:
-		return fmt.Sprintf(
-			": it decides by more of the calendar than the %s that Supports.Calendar declares, "+
-				"or by the year", calendar)
+		return fmt.Sprintf(": it decides by more of the calendar than the %s that Supports.Calendar "+
+			"declares, or by the year", calendar)
 	case days == strconv.Itoa(yearOfWeeks):
 		return ": it decides by the date; a rule about the day of the month or the season declares " +
 			"Supports.Calendar: sdk.CalendarDate"
