@@ -287,7 +287,7 @@ func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, no
 		}
 		switch t := w.Trust(); {
 		case t == nil:
-			logger.Warn("open mode: no trust.json, so no replay and no approval counts", "hint",
+			logger.Warn("open mode: no trust.json, no replay or approval counts", "hint",
 				"governance keys trust")
 		case t.Expired(now):
 			logger.Warn("trust.json has expired: only stops are taken", "version", t.Version, "expired_at",
