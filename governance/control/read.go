@@ -174,7 +174,8 @@ func (p *Plane) getHealth(*request) (*edge.Answer, error) {
 		size = view.Head.Size
 		switch t := w.Trust(); {
 		case t == nil:
-			trust, status = check{"warn", "open mode: no trust.json, no replay or approval counts"}, "degraded"
+			trust = check{"warn", "open mode: no trust.json, no replay or approval counts"}
+			status = "degraded"
 		case t.Expired(now):
 			trust, status = check{"warn", "trust.json has expired: only stops are taken"}, "degraded"
 		}
