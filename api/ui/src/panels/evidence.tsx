@@ -10,6 +10,7 @@ import { config, ended, exchanges, report, results, status, strategies } from ".
 import { formOpen } from "../state/view.ts";
 import { executionRows, parameterRows, requestRows, riskRows, type Row } from "./configuration.ts";
 import { Copy } from "./copy.tsx";
+import { searchWords, trialsOf } from "./numbers.ts";
 
 export function Evidence() {
   const c = config.value;
@@ -55,7 +56,8 @@ const verdicts: Record<string, string> = {
 };
 
 function Verdict() {
-  return <p class="verdict" data-partial={status.value.partial}><strong>{verdicts[verdict.value]}</strong></p>;
+  const trials = trialsOf(results.value);
+  return <p class="verdict" data-partial={status.value.partial}><strong>{verdicts[verdict.value]}</strong>{trials && ` ${searchWords(trials)}`}</p>;
 }
 
 function Notes({ title, list, none }: { title: string; list: Note[]; none: string }) {

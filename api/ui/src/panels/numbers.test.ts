@@ -1,7 +1,7 @@
 import type { EquityTuple, Metrics, MetricsMeta } from "../api/types.ts";
 import { idle, type Report } from "../state/store.ts";
 import { equal, test } from "../testing.ts";
-import { tiles, undefinedReason, type Numbers } from "./numbers.ts";
+import { searchWords, tiles, undefinedReason, type Numbers } from "./numbers.ts";
 
 const meta: MetricsMeta = {
   semantics: "metrics-v1", sample: "day", n_returns: 12, periods_per_year: 365, candle_periods_per_year: 8760, calendar: "24x7", ddof: 1, risk_free: 0,
@@ -55,11 +55,15 @@ test("small money keeps its digits", () => {
 const enough = { ...metrics, sharpe_ratio: 0.49, sharpe_stderr: 0.3778, total_trades: 30, buy_hold_return: 14.06, fees_paid: 63994 };
 const sound = { ...report, metrics: enough, undefined: [], meta: { ...meta, n_returns: 2440, undefined: {} } };
 
+test("the place in the search, with looks at the hold-out", () => {
+  equal(searchWords({ n: 23, position: 18, holdout_looks: 0 }), "Trial 18 of 23 on these candles. Their hold-out was never looked at.");
+  equal(searchWords({ n: 1, position: 1, holdout_looks: 1 }), "Trial 1 of 1 on these candles. Their hold-out was looked at once.");
+  equal(searchWords({ n: 1, position: 1, holdout_looks: 2 }), "Trial 1 of 1 on these candles. Their hold-out was looked at 2 times.");
+});
+
 test("the ratio has its error, and its place among the trials", () => {
   equal(byName({ report: sound }).sharpe_ratio?.note, "± 0.38");
   equal(byName({ report: sound, trials: { n: 23, position: 18, holdout_looks: 0 } }).sharpe_ratio?.note, "± 0.38, trial 18 of 23");
-  equal(byName({ report: sound, trials: { n: 1, position: 1, holdout_looks: 2 } }).sharpe_ratio?.note,
-    "± 0.38, trial 1 of 1, 2 looks at the hold-out");
   equal(byName({ report: { ...sound, meta: { ...meta, n_returns: 120, undefined: {} } } }).sharpe_ratio?.note, "± 0.38, 120 days");
 });
 

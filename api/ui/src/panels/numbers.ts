@@ -61,6 +61,15 @@ export interface Trials {
   holdout_looks: number;
 }
 
+/** The count of the search, which a service that counts adds to the results. */
+export const trialsOf = (results: unknown): Trials | null => (results as { trials?: Trials | null } | null)?.trials ?? null;
+
+/** The place of a run in the search, as a sentence for those who judge it. */
+export function searchWords({ n, position, holdout_looks: looks }: Trials): string {
+  const seen = looks === 0 ? "never looked at" : looks === 1 ? "looked at once" : `looked at ${f.count(looks)} times`;
+  return `Trial ${f.count(position)} of ${f.count(n)} on these candles. Their hold-out was ${seen}.`;
+}
+
 /** The least that ratios are estimated from; the lab has the same. */
 const enough = { trades: 30, candles: 250, returns: 250 };
 
@@ -108,7 +117,6 @@ function sharpe(now: Numbers): Tile {
     typeof error === "number" && !report.undefined.includes("sharpe_stderr") && `± ${f.ratio(error)}`,
     returns < enough.returns && sampleWords(report),
     trials && `trial ${f.count(trials.position)} of ${f.count(trials.n)}`,
-    trials && trials.holdout_looks > 0 && `${f.count(trials.holdout_looks)} ${trials.holdout_looks === 1 ? "look" : "looks"} at the hold-out`,
   ];
   return metric(now, "sharpe_ratio", "Sharpe", f.ratio, note.filter(Boolean).join(", "));
 }

@@ -3,16 +3,13 @@ import { computed } from "@preact/signals";
 import { awaiting, dated } from "../state/fresh.ts";
 import { decimals } from "../state/money.ts";
 import { equity, quote, report, results, running, status } from "../state/store.ts";
-import { tiles, type Tile, type Trials } from "./numbers.ts";
+import { tiles, trialsOf, type Tile } from "./numbers.ts";
 
 const shown = computed(() => tiles({
   status: status.value, report: report.value, curve: running.value ? equity.value : [], quote: quote.value, decimals: decimals.value,
   dated: dated.value, awaiting: awaiting.value, trials: trialsOf(results.value),
   steps: results.value?.equity_curve_sampling.of ?? status.value.candles_done,
 }));
-
-/** The count of the search, which a service that counts adds to the results. */
-const trialsOf = (of: unknown): Trials | null => (of as { trials?: Trials | null } | null)?.trials ?? null;
 
 export function Tiles() {
   return (
