@@ -119,7 +119,9 @@ func runStrategy(ctx context.Context, a *App, slug string, o runOptions) (Outcom
 			test, err = revealTest(ctx, a, h, answer, "run")
 		}
 		if err == nil && !o.NoReuse {
-			place, err = selection.PlaceOf(ctx, h.Registry, h.Artifacts, answer.RunID)
+			if place, err = selection.PlaceOf(ctx, h.Registry, h.Artifacts, answer.RunID); err == nil {
+				sayPage(ctx, a, h, answer.RunID)
+			}
 		}
 		return err
 	})

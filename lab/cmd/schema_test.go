@@ -93,6 +93,9 @@ func validAnswer(text []byte) error {
 	if strings.HasPrefix(command, "completion ") {
 		name = "completion"
 	}
+	if command == "report" { // report.json is the form of the file
+		name = "report_page"
+	}
 	return validate(name, result)
 }
 

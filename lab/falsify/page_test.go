@@ -2,17 +2,21 @@ package falsify
 
 import (
 	"bytes"
-	"encoding/xml"
+	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/tests"
 	"github.com/assay-run/assay/lab/falsify/tests/causal"
 	"github.com/assay-run/assay/lab/falsify/tests/pricenoise"
+	"github.com/assay-run/assay/lab/page/pagetest"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-func sample() pageView {
+func sample() *Page {
+	h := pagetest.Hostile
 	list := []*judge.Test{}
 	for _, e := range tests.All() {
 		list = append(list, tests.Skip(e.ID, judge.NoParameters))
@@ -22,6 +26,7 @@ func sample() pageView {
 		number(0.062)
 	cost.Statistic = judge.Statistic{Name: "net_return", Value: number(-0.0181), Threshold: number(0),
 		Direction: ">"}
+	cost.Detail = h
 	cost.Evidence = []judge.Evidence{{Path: "falsify/cost_stress/costs.csv", Rows: 4}}
 	list[12].Verdict, list[12].ReasonCode = judge.Fail, judge.Concentrated
 	list[13].ReasonCode = judge.SkippedByUser
@@ -30,82 +35,79 @@ func sample() pageView {
 	for i := range 20 {
 		noise = append(noise, judge.Replay{Replica: i, Sharpe: number(float64(i) / 10)})
 	}
-	return pageView{
-		RunID: "run_a", BaseRunID: "run_b", Strategy: `<script>alert("x")</script>`, Params: `{"fast":10}`,
-		From: "2020-01-01", To: "2020-12-31",
-		Profile: "falsify-profile/1", Overall: judge.Fail, Conclusion: "fail: 1 gate failed, cost_stress",
-		Sentences: []string{"Not shown: that it earns money."},
-		Reasons: []judge.Reason{{Code: judge.ProfileDeviation,
-			Message: "the plan of the run names another profile"}},
-		Tests: list, Sharpe: number(1),
+	s := &Summary{BaseRunID: "run_b", Overall: judge.Fail, Tests: list, Profile: ProfileRef{ID: h, SHA256: h},
+		Seed: h, Reasons: []judge.Reason{{Code: judge.ProfileDeviation, Message: "another profile " + h}}}
+	s.Ledger.NTrials = 3
+	return &Page{RunID: "run_a", Strategy: h, Params: h, Summary: s, Sharpe: number(1), Inside: true,
 		Replays: map[string][]judge.Replay{pricenoise.ID: noise, causal.Determinism.ID: noise},
-		Equity:  []float64{10000, 10100, 9900, 10300}, Trials: 3,
-	}
+		Time:    []market.Time{1, 2, 3, 4}, Equity: []float64{10000, 10100, 9900, 10300}}
 }
 
-func TestThePageNeedsNothingElse(t *testing.T) {
-	text, err := renderPage(sample())
+func TestFailuresComeFirst(t *testing.T) {
+	text, err := sample().Bytes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, bad := range []string{"http:", "https:", "<script", "src=", "url(", "@import", "javascript:"} {
-		if bytes.Contains(text, []byte(bad)) {
-			t.Errorf("the page has %s", bad)
-		}
-	}
+	pagetest.Check(t, text)
 	for _, want := range []string{
-		"default-src 'none'", "prefers-color-scheme: dark", "<p>Not shown: that it earns money.</p>",
-		"✗ fail: 1 gate failed, cost_stress",
-		"cannot be told from skill", "! warn", "<p class=\"soft\">1 not run.</p>", "<h2>Informs</h2>",
-		"The drawdown is large.",
-		"&lt;script&gt;", `<a href="cost_stress/costs.csv">`, "-0.0181", "&gt; 0", "0.031 (0.062)",
-		"net loss", "no parameters", "3 trials in the ledger", "the plan of the run names another profile.",
-		"<span>2020-01-01: 10000</span><span>lowest 9900, highest 10300</span><span>2020-12-31: 10300</span>",
+		"This idea does not survive (fail: 1 gate failed, cost_stress).", "cannot be told from skill",
+		"1 tests were left out", "What only informs", "The drawdown is large.",
+		`<a href="cost_stress/costs.csv">`, "net return -0.0181, passes at &gt; 0; p = 0.031, 0.062 by Holm",
+		"../../../reports/run_b/report.html", "Sharpe ratios of 20 replays from 0.00 to 1.90, base 1.00",
+		"equity from 10000 to 10300, between 9900 and 10300",
 	} {
 		if !bytes.Contains(text, []byte(want)) {
 			t.Errorf("the page lacks %s", want)
 		}
 	}
-	if n := bytes.Count(text, []byte(`<svg class="strip"`)); n != 1 {
-		t.Errorf("%d strips, want that of price_noise", n)
+	failed, skipped := bytes.Index(text, []byte("What failed")), bytes.Index(text, []byte("What was skipped"))
+	if failed < 0 || skipped < failed {
+		t.Errorf("failures at %d, what was skipped at %d", failed, skipped)
 	}
-	again, err := renderPage(sample())
+	if n := bytes.Count(text, []byte("Sharpe ratios of the replays")); n != 2 { // caption and label
+		t.Errorf("%d, want the replays of price_noise once", n)
+	}
+	again, err := sample().Bytes()
 	if err != nil || !bytes.Equal(text, again) {
 		t.Error("the page differs from itself", err)
 	}
 }
 
-func TestChartsAreWellFormed(t *testing.T) {
-	list := []judge.Replay{{Sharpe: number(-1)}, {}, {Sharpe: number(0)}, {Sharpe: number(0)},
-		{Sharpe: number(2)}, {Sharpe: number(1)}}
-	for name, svg := range map[string]string{
-		"strip": string(strip(list, number(1.5))), "flat": string(curve([]float64{5, 5, 5}, "", "")),
-		"curve": string(curve(make([]float64, 5000), "2020-01-01", "<a>")),
-	} {
-		d := xml.NewDecoder(strings.NewReader(svg))
-		elements := 0
-		for {
-			token, err := d.Token()
-			if token == nil {
-				break
-			}
-			if err != nil {
-				t.Fatalf("%s: %v", name, err)
-			}
-			if _, start := token.(xml.StartElement); start {
-				elements++
+// TestReadPage: the page from the files is the page as it was made.
+func TestReadPage(t *testing.T) {
+	p := sample()
+	p.Inside, p.Strategy, p.Params = false, "x", "{}"
+	files := map[string][]byte{}
+	for id, list := range p.Replays {
+		f := judge.Replays(id, list)
+		files[f.Path] = f.Content
+		for _, x := range p.Summary.Tests {
+			if x.ID == id {
+				x.Attach(f)
 			}
 		}
-		if elements < 2 || strings.Contains(svg, "NaN") || strings.Contains(svg, "Inf") {
-			t.Errorf("%s: %d elements: %.200s", name, elements, svg)
-		}
 	}
-	grown := string(curve([]float64{100, 10000, 1000000}, "", ""))
-	if !strings.Contains(grown, "highest 1000000, logarithmic") || !strings.Contains(grown, "L480.0 90.0") {
-		t.Errorf("a hundredfold twice is a straight line: %s", grown)
+	var err error
+	if files[summaryName], err = p.Summary.encode(); err != nil {
+		t.Fatal(err)
 	}
-	if strip(list[:3], number(1)) != "" || strip(list, nil) != "" || curve([]float64{1}, "", "") != "" {
-		t.Error("something is drawn from nothing")
+	read, err := ReadPage(&artifact.Metadata{RunID: "run_a", Slug: "x", Params: json.RawMessage("{}")},
+		func(name string) ([]byte, error) { return files[name], nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	read.Time, read.Equity, read.Sharpe = p.Time, p.Equity, p.Sharpe
+	want, err := p.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := read.Bytes()
+	if err != nil || !bytes.Equal(got, want) {
+		t.Error("another page is made from the files", err)
+	}
+	if !strings.Contains(string(got), `href="../run_b/report.html"`) ||
+		strings.Contains(string(got), "costs.csv\">") {
+		t.Error("links of the folder stand in a page outside of it")
 	}
 }
 

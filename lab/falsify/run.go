@@ -399,7 +399,7 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 	if err != nil {
 		return err
 	}
-	html, err := renderPage(a.page(run, summary, found))
+	html, err := a.page(run, summary, found).Bytes()
 	if err != nil {
 		return err
 	}
@@ -421,24 +421,17 @@ func (a *attack) fill(run *artifact.Run, found *battery.Outcome, chosen *selecti
 	return nil
 }
 
-func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) pageView {
-	m := a.base.Metadata
-	f := pageView{
-		RunID: run.ID, BaseRunID: a.base.RunID, Strategy: m.Slug,
-		Params: string(a.question.Manifest.Request.StrategyParams), Profile: s.Profile.ID,
-		Checksum: s.Profile.SHA256,
-		From:     a.question.OpenAt(a.base.search.From).String()[:10],
-		To:       a.question.OpenAt(a.base.search.To - 1).String()[:10],
-		Overall:  s.Overall, Conclusion: s.Conclusion(), Sentences: s.Sentences(), Reasons: s.listReasons(),
-		Tests: s.Tests, Replays: found.Rows, Trials: s.Ledger.NTrials,
-	}
+func (a *attack) page(run *artifact.Run, s *Summary, found *battery.Outcome) *Page {
+	p := &Page{RunID: run.ID, Strategy: a.base.Metadata.Slug,
+		Params: string(a.question.Manifest.Request.StrategyParams), Summary: s, Replays: found.Rows,
+		Inside: true}
 	if r := found.Played; r.Results != nil && r.Failure == nil {
-		f.Equity = r.Results.Equity.Equity
+		p.Time, p.Equity = r.Results.Equity.Time, r.Results.Equity.Equity
 		if x, defined := r.Metrics.Get("sharpe_ratio"); defined {
-			f.Sharpe = &x
+			p.Sharpe = &x
 		}
 	}
-	return f
+	return p
 }
 
 func (a *attack) summary(found *battery.Outcome) *Summary {
