@@ -103,8 +103,13 @@ func falsifyRun(ctx context.Context, a *App, slug string, o falsifyOptions) (Out
 			Waiting: func(owner string) { a.say("waiting for %s, which attacks the same run", owner) },
 			Sources: sourcesOf(a, slug, o.Dir),
 		})
-		if err != nil || !o.RevealTest {
+		if err != nil {
 			return err
+		}
+		sayPage(ctx, a, h, base.RunID) // which leads to the other
+		sayPage(ctx, a, h, result.RunID)
+		if !o.RevealTest {
+			return nil
 		}
 		test, err = revealTest(ctx, a, h,
 			&request.Answer{RunID: base.RunID, Metadata: base.Metadata, Report: base.Report}, "falsify")
