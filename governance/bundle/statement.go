@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/field"
 )
 
@@ -53,7 +54,7 @@ func ReadStatement(payload []byte) (*Said, *Error) {
 	o := r.Object(v, "", field.Names("_type subject predicateType"), field.Names("predicate"))
 	said := &Said{Statement: Statement{
 		Type:          o.OneOf("_type", InvalidAttestation, StatementType),
-		PredicateType: o.Form("filled", "predicateType"),
+		PredicateType: dsse.PermanentType(o.Form("filled", "predicateType")),
 	}}
 	n := o.Each("subject", maxSubjects, func(_ int, v any, at string) {
 		said.Statement.Subject = append(said.Statement.Subject, readSubject(r, v, at))
@@ -192,13 +193,14 @@ const StatementType = "https://in-toto.io/Statement/v1"
 // deployable registry.
 const (
 	PayloadInToto   = "application/vnd.in-toto+json"
-	PayloadRegistry = "application/vnd.run-control.deployable-registry+json"
+	PayloadRegistry = dsse.TypeRegistry
 )
 
 // Statement is an in-toto statement v1.
 type Statement struct {
-	Type          string          `json:"_type"`
-	Subject       []Subject       `json:"subject"`
+	Type    string    `json:"_type"`
+	Subject []Subject `json:"subject"`
+	// PredicateType is the permanent name, also of a statement that was made with an earlier one.
 	PredicateType string          `json:"predicateType"`
 	Predicate     json.RawMessage `json:"predicate"`
 }

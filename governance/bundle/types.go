@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/field"
 )
 
@@ -78,8 +79,8 @@ const (
 // Error is a refusal with code and JSON pointer.
 type Error = field.Error
 
-// URIBase begins every predicate type. It is a placeholder, and stands only here.
-const URIBase = "https://assay.example/"
+// URIBase begins every predicate type.
+const URIBase = dsse.TypeBase
 
 // The schemas of the contract.
 const (

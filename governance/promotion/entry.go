@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/field"
 )
 
@@ -111,7 +112,7 @@ func ReadEntry(seq int64, payload []byte) (*Entry, error) {
 	for _, one := range st.Subject {
 		e.Subject = append(e.Subject, bundle.FileSubject(one.Name, one.Digest.SHA256))
 	}
-	if predicate, ok := predicates[e.Type]; ok {
+	if predicate, ok := predicates[dsse.PermanentType(e.Type)]; ok {
 		e.Predicate = predicate()
 		r.Struct(o.Raw("predicate"), o.At("predicate"), e.Predicate)
 	} else {
@@ -124,6 +125,7 @@ func ReadEntry(seq int64, payload []byte) (*Entry, error) {
 	if err != nil || !slices.Equal(again, payload) {
 		return nil, fmt.Errorf("entry %d: its text is not canonical", seq)
 	}
+	e.Type = dsse.PermanentType(e.Type)
 	return e, nil
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // FactType is what kind of fact one is.
@@ -279,7 +280,8 @@ func (m *maker) recorded(e *Entry, p *Recorded) error {
 		return fmt.Errorf("the attestation is about no revision")
 	}
 	m.add(AttestationAdded, "", p)
-	if e.Said == nil || e.Said.Statement.PredicateType != p.Type {
+	kind := dsse.PermanentType(p.Type)
+	if e.Said == nil || e.Said.Statement.PredicateType != kind {
 		return fmt.Errorf("the recorded attestation is missing, or is another one")
 	}
 	if c := e.Said.Common; c != nil && c.CandidateRevisionID != m.seed.Revision {
@@ -296,27 +298,27 @@ func (m *maker) recorded(e *Entry, p *Recorded) error {
 	case *bundle.Drill:
 		m.add(DrillRecorded, said.RunID, &Drill{by, *said})
 	case *bundle.Incident:
-		kind := IncidentClosed
+		event := IncidentClosed
 		if said.Event == "open" {
-			kind = IncidentOpened
+			event = IncidentOpened
 		}
-		m.add(kind, "", &Incident{by, *said})
+		m.add(event, "", &Incident{by, *said})
 	case *bundle.Suspension:
-		kind := RevisionSuspended
+		stop := RevisionSuspended
 		if said.ToStage != "" {
-			kind = RevisionDemoted
+			stop = RevisionDemoted
 		}
-		m.add(kind, "", &Suspension{by, *said})
+		m.add(stop, "", &Suspension{by, *said})
 	case *bundle.Ending:
-		kind := RevisionRejected
-		if p.Type == bundle.TypeRetirement {
-			kind = RevisionRetired
+		end := RevisionRejected
+		if kind == bundle.TypeRetirement {
+			end = RevisionRetired
 		}
-		m.add(kind, "", &Ending{by, *said})
+		m.add(end, "", &Ending{by, *said})
 	case *bundle.Shadow:
 		m.add(ShadowRecorded, "", &Shadow{by, *said})
 	case nil:
-		if p.Type == bundle.TypeBundle {
+		if kind == bundle.TypeBundle {
 			m.add(BundleSigned, "", &Signature{by, files(e.Said.Statement.Subject)})
 		}
 	}

@@ -395,7 +395,7 @@ func (r *row) check(origin string, key *ledger.Key) error {
 	}
 	subjectType, subjectID := subjectOf(e, origin)
 	switch {
-	case e.Type != r.kind:
+	case e.Type != dsse.PermanentType(r.kind):
 		return fmt.Errorf("its type is another one")
 	case subjectType != r.subjectType || subjectID != r.subjectID:
 		return fmt.Errorf("its subject is another one")

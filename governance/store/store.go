@@ -407,8 +407,9 @@ func LastTrust(ctx context.Context, dir string) (text []byte, err error) {
 	defer func() { err = errors.Join(err, db.Close()) }()
 	var seq int64
 	var payload []byte
-	const newest = `SELECT seq, payload FROM ledger WHERE statement_type = ? ORDER BY seq DESC LIMIT 1`
-	err = db.Read().QueryRowContext(ctx, newest, bundle.TypeTrust).Scan(&seq, &payload)
+	const newest = `SELECT seq, payload FROM ledger WHERE statement_type IN (?, ?) ORDER BY seq DESC LIMIT 1`
+	err = db.Read().QueryRowContext(ctx, newest, bundle.TypeTrust,
+		dsse.EarlierType(bundle.TypeTrust)).Scan(&seq, &payload)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}

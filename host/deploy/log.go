@@ -36,7 +36,7 @@ type Proof struct {
 
 const (
 	// TypeIssued is the predicate type of the statement about a registry.
-	TypeIssued = "https://assay.example/registry/v1"
+	TypeIssued = dsse.TypeBase + "registry/v1"
 	// SubjectRegistry is the name of its subject, whose digest is that of the registry's payload.
 	SubjectRegistry = "deployable_registry.json"
 
@@ -159,7 +159,8 @@ func (r *Registry) named(statement []byte) error {
 	if read.Struct(v, "", &st); read.Failed() {
 		return read.Err()
 	}
-	if st.Type != statementType || st.PredicateType != TypeIssued || len(st.Subject) != 1 ||
+	kind := dsse.PermanentType(st.PredicateType)
+	if st.Type != statementType || kind != TypeIssued || len(st.Subject) != 1 ||
 		st.Subject[0].Digest.SHA256 != r.payloadSHA256 || st.Predicate.FamilyID != r.FamilyID ||
 		st.Predicate.Version != r.Version {
 		return errors.New("it is about something else")

@@ -90,7 +90,7 @@ func decode(payload []byte) (*Registry, error) {
 }
 
 // PayloadType is the DSSE payload type of a deployable registry.
-const PayloadType = "application/vnd.run-control.deployable-registry+json"
+const PayloadType = dsse.TypeRegistry
 
 // Schema is the schema of a deployable registry.
 const Schema = "deployable-registry/v1"
@@ -172,7 +172,8 @@ func invalid(format string, args ...any) *Refusal {
 // verify returns the payload of a DSSE envelope that the key has signed as a registry, or why
 // it has not.
 func verify(envelope map[string]any, text string, key *ecdsa.PublicKey) (payload []byte, reason string) {
-	if kind, _ := envelope["payloadType"].(string); kind != PayloadType {
+	kind, _ := envelope["payloadType"].(string)
+	if dsse.PermanentType(kind) != PayloadType {
 		return nil, "its payloadType is another one"
 	}
 	if payload = dsse.Base64(text); payload == nil {
@@ -181,7 +182,7 @@ func verify(envelope map[string]any, text string, key *ecdsa.PublicKey) (payload
 	if key == nil || key.Curve != elliptic.P256() {
 		return nil, "no P-256 key is pinned"
 	}
-	signed := dsse.Signed{Envelope: dsse.Envelope{PayloadType: PayloadType}, Payload: payload}
+	signed := dsse.Signed{Envelope: dsse.Envelope{PayloadType: kind}, Payload: payload}
 	signatures, _ := envelope["signatures"].([]any)
 	for _, v := range signatures[:min(len(signatures), dsse.MaxSignatures)] {
 		one, _ := v.(map[string]any)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -95,7 +96,7 @@ func checkStart(e ledger.Entry, opts LogOptions) error {
 	keys := predicate.object("public_keys")
 	return cmp.Or(
 		same("payloadType", bundle.PayloadInToto, e.PayloadType),
-		same("predicateType", bundle.TypeLogStart, st.text("predicateType")),
+		same("predicateType", bundle.TypeLogStart, dsse.PermanentType(st.text("predicateType"))),
 		same("origin", opts.Log.Origin, predicate.text("origin")),
 		same("statement key", string(opts.Statement.PEM()), keys.text("statement")),
 		same("log key", opts.Log.VKey(), keys.text("log")))
