@@ -59,8 +59,8 @@ for file in third_party/*/*; do
 done
 
 node tool/build.mjs "$tmp/npm"
-for file in charts.js app.js app.css icon.svg; do
-	# app.js imports charts.js by its final name.
-	sed 's#"\./charts-[0-9a-f]*\.js"#"./charts.ts"#' dist/"${file%.*}"-*."${file##*.}" | cmp "$tmp/npm/$file" - || fail "npm's esbuild makes another $file than the Go module: bundle.go and build.mjs differ"
+for file in charts.js app.js pages.js app.css pages.css icon.svg; do
+	# app.js imports charts.js by its final name, pages.js app.js.
+	sed 's#"\./charts-[0-9a-f]*\.js"#"./charts.ts"#; s#"\./app-[0-9a-f]*\.js"#"./chunk.js"#' dist/"${file%.*}"-*."${file##*.}" | cmp "$tmp/npm/$file" - || fail "npm's esbuild makes another $file than the Go module: bundle.go and build.mjs differ"
 done
 echo "the dashboard's types, vendored files and npm bundle agree"

@@ -34,7 +34,8 @@ var loads = regexp.MustCompile(
 // cached returns every address with the Cache-Control that it must have.
 func cached(t *testing.T, base string) map[string]string {
 	t.Helper()
-	all := map[string]string{"/ui": revalidate, "/api/v1/ui": revalidate, "/ui/licenses": revalidate}
+	all := map[string]string{"/ui": revalidate, "/api/v1/ui": revalidate, "/ui/licenses": revalidate,
+		"/ui/runs": revalidate, "/ui/families/any": revalidate}
 	for name := range dist(t) {
 		if name != "index.html" {
 			all["/ui/"+name] = forever
@@ -50,12 +51,12 @@ func TestTheBundleIsComplete(t *testing.T) {
 	base := serve(t)
 	kinds := []*regexp.Regexp{
 		regexp.MustCompile(`^index\.html$`), regexp.MustCompile(`^app-([0-9a-f]{10})\.js$`),
-		regexp.MustCompile(`^charts-([0-9a-f]{10})\.js$`),
-		regexp.MustCompile(`^app-([0-9a-f]{10})\.css$`), regexp.MustCompile(`^icon-([0-9a-f]{10})\.svg$`),
+		regexp.MustCompile(`^charts-([0-9a-f]{10})\.js$`), regexp.MustCompile(`^pages-([0-9a-f]{10})\.js$`),
+		regexp.MustCompile(`^(?:app|pages)-([0-9a-f]{10})\.css$`), regexp.MustCompile(`^icon-([0-9a-f]{10})\.svg$`),
 	}
 	files := dist(t)
-	if len(files) != len(kinds) {
-		t.Errorf("dist has %d files, want %d", len(files), len(kinds))
+	if len(files) != len(kinds)+1 {
+		t.Errorf("dist has %d files, want %d", len(files), len(kinds)+1)
 	}
 	for name, data := range files {
 		at := slices.IndexFunc(kinds, func(k *regexp.Regexp) bool { return k.MatchString(name) })
@@ -104,8 +105,8 @@ func TestPagesLoadOnlyWhatIsServed(t *testing.T) {
 			}
 		}
 	}
-	if imported != 1 {
-		t.Errorf("%d imports, want that of the chart library", imported)
+	if imported != 2 {
+		t.Errorf("%d imports, want those of the chart library and of the pages", imported)
 	}
 	if page := get(t,
 		base+"/ui"); regexp.MustCompile(
@@ -114,13 +115,18 @@ func TestPagesLoadOnlyWhatIsServed(t *testing.T) {
 	}
 }
 
-func TestSamePageAtBothAddresses(t *testing.T) {
+func TestSamePageAtEveryAddress(t *testing.T) {
 	base := serve(t)
 	a, one := do(t, "GET", base+"/ui")
-	b, two := do(t, "GET", base+"/api/v1/ui")
-	if !bytes.Equal(one, two) || len(one) == 0 || a.Header.Get("ETag") != b.Header.Get("ETag") {
-		t.Errorf("%d bytes %s and %d bytes %s", len(one), a.Header.Get("ETag"), len(two),
-			b.Header.Get("ETag"))
+	for _, address := range []string{
+		"/api/v1/ui", "/ui/runs", "/ui/runs/no-such-run", "/ui/compare?ids=a,b", "/ui/families", "/ui/families/any",
+		"/ui/falsifications/any", "/ui/data", "/ui/governance", "/ui/live",
+	} {
+		b, two := do(t, "GET", base+address)
+		if !bytes.Equal(one, two) || len(one) == 0 || a.Header.Get("ETag") != b.Header.Get("ETag") {
+			t.Errorf("%s: %d bytes %s and %d bytes %s", address, len(one), a.Header.Get("ETag"), len(two),
+				b.Header.Get("ETag"))
+		}
 	}
 }
 
@@ -214,9 +220,9 @@ func unzip(t *testing.T, data []byte) string {
 	return string(out)
 }
 
-// firstLoad is the budget of what a browser fetches before it shows the page; the chart
-// library follows with the first run.
-const firstLoad = 100 * 1024
+// firstLoad is the budget of everything that a browser fetches for a page; the chart
+// library comes with a run of the runner, the script of the pages with any other page.
+const firstLoad = 150 * 1000
 
 func TestFirstLoadIsSmall(t *testing.T) {
 	base := serve(t)
@@ -224,14 +230,27 @@ func TestFirstLoadIsSmall(t *testing.T) {
 	for _, m := range loads.FindAllStringSubmatch(get(t, base+"/ui"), -1) {
 		addresses = append(addresses, m[1])
 	}
-	total := 0
-	for _, address := range addresses {
+	size := func(address string) int {
 		_, body := do(t, "GET", base+address, "Accept-Encoding: gzip")
 		t.Logf("%7d %s", len(body), address)
-		total += len(body)
+		return len(body)
 	}
-	if total > firstLoad || len(addresses) > 5 {
-		t.Errorf("%d bytes in %d requests, at most %d in 5", total, len(addresses), firstLoad)
+	total := 0
+	for _, address := range addresses {
+		total += size(address)
+	}
+	charts, pages := 0, 0
+	for name := range dist(t) {
+		switch kind, _, _ := strings.Cut(name, "-"); kind {
+		case "charts":
+			charts = size("/ui/" + name)
+		case "pages":
+			pages += size("/ui/" + name)
+		}
+	}
+	if total+max(charts, pages) > firstLoad || charts == 0 || pages == 0 || len(addresses) > 4 {
+		t.Errorf("%d bytes in %d requests, then %d or %d, at most %d in all",
+			total, len(addresses), charts, pages, firstLoad)
 	}
 }
 
@@ -241,7 +260,7 @@ func TestUnknownAssets(t *testing.T) {
 		"/ui/app.js", "/ui/index.html", "/ui/app-0000000000.js", "/ui/licenses/", "/ui/licenses.html",
 		"/ui/licenses.css", "/ui/dist/index.html",
 		"/ui/third_party/preact/LICENSE", "/ui/assets/licenses.html", "/api/v1/ui/", "/api/v1/ui/licenses",
-		"/ui//licenses", "/ui/../ui",
+		"/ui//licenses", "/ui/../ui", "/ui/falsifications", "/ui/runs/", "/ui/runs/a/b", "/ui/jobs",
 	} {
 		resp, body := do(t, "GET", base+address)
 		want := `{"error":"There is nothing at this path.","status_code":404,"path":"` + address + `"}`

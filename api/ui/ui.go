@@ -1,10 +1,12 @@
-// Package ui serves the dashboard: one page at /ui and /api/v1/ui, its script, style
-// sheet and icon, and a page with the licences of the libraries inside the script.
+// Package ui serves the dashboard: one document at /ui, /api/v1/ui and the addresses of its
+// pages, its scripts, style sheet and icon, and a page with the licences of the libraries
+// inside the script.
 //
 // The page is a client of the API like any other; nothing here computes anything. It
 // is written in TypeScript under src and bundled with the libraries of third_party
 // into dist by the program in tool, a module of its own. The chart library is a script
-// of its own there, which the page fetches when there is a run to draw. dist is
+// of its own there, which the page fetches when there is a run to draw, and so are the pages
+// beside the runner. dist is
 // committed, so building the service needs neither Node nor the bundler;
 // scripts/check-dashboard.sh rebuilds and compares. Nothing is loaded from another host.
 //
@@ -52,9 +54,16 @@ var hashed = regexp.MustCompile(`^[a-z]+-[0-9a-f]{10}\.(js|css|svg)$`)
 // references are the addresses below /ui/ in a page, imports the scripts that a script
 // fetches later.
 var (
-	references = regexp.MustCompile(`(?:href|src)="(/ui/[^"]*)"`)
-	imports    = regexp.MustCompile(`import\("\./([^"]*)"\)`)
+	references = regexp.MustCompile(`(?:href|src|content)="(/ui/[^"]*)"`)
+	imports    = regexp.MustCompile(`(?:import\(|from)"\./([^"]*)"`)
 )
+
+// places are the addresses of the document, the same as in src/state/address.ts. The page
+// itself says of an id that there is no such thing.
+var places = []string{
+	"/ui", "/api/v1/ui", "/ui/runs", "/ui/runs/{run_id}", "/ui/compare", "/ui/families",
+	"/ui/families/{plan_id}", "/ui/falsifications/{run_id}", "/ui/data", "/ui/governance", "/ui/live",
+}
 
 // UI is the dashboard.
 type UI struct {
@@ -75,8 +84,9 @@ func New(attribution string) (*UI, error) {
 		switch base := path.Base(name); {
 		case base == "index.html":
 			page := asset(data, base, revalidate)
-			u.get("/ui", page)
-			u.get("/api/v1/ui", page)
+			for _, place := range places {
+				u.get(place, page)
+			}
 		case hashed.MatchString(base):
 			u.get("/ui/"+base, asset(data, base, forever))
 		default:

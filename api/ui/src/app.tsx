@@ -1,35 +1,48 @@
-// The page: header, banners, form and run side by side, footer.
-import { computed } from "@preact/signals";
-import { useEffect } from "preact/hooks";
-import { Chart } from "./chart/chart.tsx";
-import { Form } from "./form/form.tsx";
-import { Alarms } from "./panels/alarms.tsx";
-import { Controls } from "./panels/controls.tsx";
+// The page: header, the page of the address, footer. The runner is here, the other pages
+// are a script of their own, which comes with the first of them.
+import { signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { Dialogs } from "./panels/dialogs.tsx";
-import { Empty } from "./panels/empty.tsx";
-import { Failed } from "./panels/failed.tsx";
 import { Footer } from "./panels/footer.tsx";
 import { Header } from "./panels/header.tsx";
 import { listen } from "./panels/hotkeys.ts";
 import { narrate } from "./panels/narrate.ts";
-import { Progress } from "./panels/progress.tsx";
-import { Tabs } from "./panels/tabs.tsx";
-import { Tiles } from "./panels/tiles.tsx";
-import { dated, stale } from "./state/fresh.ts";
-import { known, status } from "./state/store.ts";
-import { announcement, formOpen } from "./state/view.ts";
+import { Runner } from "./runner.tsx";
+import { follow, place, visits } from "./state/route.ts";
+import { announcement } from "./state/view.ts";
+
+type Pages = typeof import("./pages/index.tsx");
+const pages = signal<Pages | null>(null);
+/** They could not be fetched, such as after an update of the service: only a reload helps. */
+const lost = signal(false);
+let asked = false;
+
+function fetchPages() {
+  if (asked) return;
+  asked = true;
+  // The document has the names: this script and theirs cannot each be named after the other.
+  Promise.all([import(named("pages")) as Promise<Pages>, styled(named("pages-style"))]).then(([it]) => (pages.value = it), () => (lost.value = true));
+}
+
+const named = (what: string) => document.querySelector<HTMLMetaElement>(`meta[name=assay-${what}]`)?.content ?? "";
+
+function styled(href: string): Promise<void> {
+  return new Promise((done, fail) => {
+    const link = Object.assign(document.createElement("link"), { rel: "stylesheet", href, onload: () => done(), onerror: fail });
+    document.head.append(link);
+  });
+}
 
 export function App() {
+  useEffect(follow, []);
   useEffect(narrate, []);
   useEffect(listen, []);
+  const runner = place.value.page === "runner";
   return (
     <>
-      <a class="skip" href="#run">Skip to the run</a>
+      <a class="skip" href={runner ? "#run" : "#page"}>{runner ? "Skip to the run" : "Skip to the page"}</a>
       <Header />
-      <div class="columns">
-        <FormColumn />
-        <Run />
-      </div>
+      {runner ? <Runner /> : <Page />}
       <Footer />
       <Dialogs />
       <p class="unseen" role="status">{announcement}</p>
@@ -37,46 +50,20 @@ export function App() {
   );
 }
 
-function FormColumn() {
-  const close = (e: KeyboardEvent) => {
-    if (e.key !== "Escape" || e.defaultPrevented || !formOpen.value) return;
-    formOpen.value = false;
-    document.getElementById("open-form")?.focus();
-  };
+/** A page of the other script. It takes the focus when a link led here. */
+function Page() {
+  const ref = useRef<HTMLElement>(null);
+  useEffect(fetchPages, []);
+  useEffect(() => {
+    if (visits.value > 0) ref.current?.focus();
+  }, [visits.value]);
+  const { page, id } = place.value;
+  const Shown = page === "runner" ? undefined : pages.value?.pages[page];
   return (
-    <>
-      <button
-        id="open-form" type="button" class="open-form" aria-expanded={formOpen.value} aria-controls="new-run"
-        onClick={() => (formOpen.value = !formOpen.value)}
-      >
-        New run
-      </button>
-      <section id="new-run" class={formOpen.value ? "panel form open" : "panel form"} aria-labelledby="form-title" onKeyDown={close}>
-        <h2 id="form-title" tabIndex={-1}>New run</h2>
-        <Form />
-      </section>
-    </>
-  );
-}
-
-const mode = computed(() => status.value.mode);
-const idle = computed(() => status.value.status === "idle");
-
-function Run() {
-  if (!known.value) return <main id="run" tabIndex={-1}><p class="panel none">Waiting for the service…</p></main>;
-  return (
-    <main id="run" tabIndex={-1} data-stale={stale.value || undefined} data-dated={dated.value || undefined} data-mode={mode.value || undefined}>
-      {idle.value ? <Empty /> : (
-        <>
-          <Failed />
-          <Alarms />
-          <Progress />
-          <Controls />
-          <Tiles />
-          <Chart />
-          <Tabs />
-        </>
-      )}
+    <main id="page" class="page" ref={ref} tabIndex={-1} data-page={page}>
+      {Shown ? <Shown key={page + " " + id} id={id} />
+        : lost.value ? <p class="panel none" role="alert">This page could not be loaded. Was the service updated? Reload the page.</p>
+        : <p class="panel none">Loading…</p>}
     </main>
   );
 }

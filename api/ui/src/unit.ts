@@ -36,6 +36,7 @@ import "./chart/scale.test.ts";
 import "./chart/scene.test.ts";
 import "./chart/feed.test.ts";
 import "./state/fresh.test.ts";
+import "./state/address.test.ts";
 import "./panels/orders.test.ts";
 
 (globalThis as { unitTests?: typeof run }).unitTests = run;

@@ -1,7 +1,9 @@
-// Bundles with npm's esbuild, with the options of bundle.go, into charts.js, app.js,
-// app.css and icon.svg of the folder given. scripts/check-dashboard.sh compares them with dist: two
+// Bundles with npm's esbuild, with the options of bundle.go, into charts.js,
+// app.js, pages.js, app.css, pages.css and icon.svg of the folder given. scripts/check-dashboard.sh compares them with dist: two
 // distributions of one bundler agree on the bytes.
 import { build } from "esbuild";
+import { renameSync } from "node:fs";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
 const vendored = {
@@ -26,7 +28,9 @@ const options = {
 };
 const library = await build({ ...options, entryPoints: [{ in: "src/chart/charts.ts", out: "charts" }] });
 const page = await build({
-  ...options, external: ["./charts.ts"],
-  entryPoints: [{ in: "src/main.tsx", out: "app" }, { in: "src/app.css", out: "app" }, { in: "src/icon.svg", out: "icon" }],
+  ...options, external: ["./charts.ts"], splitting: true, chunkNames: "chunk",
+  entryPoints: [{ in: "src/main.tsx", out: "app" }, { in: "src/pages/index.tsx", out: "pages" }, { in: "src/app.css", out: "app" },
+    { in: "src/pages/pages.css", out: "pages" }, { in: "src/icon.svg", out: "icon" }],
 });
+renameSync(join(options.outdir, "chunk.js"), join(options.outdir, "app.js"));
 if (library.warnings.length + page.warnings.length > 0) process.exit(1);

@@ -64,8 +64,8 @@ func TestSameBytesWhateverTheFolder(t *testing.T) {
 		}
 		results = append(results, read(t, out))
 	}
-	if len(results[0]) != 5 || len(results[1]) != 5 {
-		t.Fatalf("%d and %d files, want 5", len(results[0]), len(results[1]))
+	if len(results[0]) != 7 || len(results[1]) != 7 {
+		t.Fatalf("%d and %d files, want 7", len(results[0]), len(results[1]))
 	}
 	for name, text := range results[0] {
 		if results[1][name] != text {
@@ -74,8 +74,12 @@ func TestSameBytesWhateverTheFolder(t *testing.T) {
 		if strings.Contains(text, first) {
 			t.Errorf("%s names the folder it was built in", name)
 		}
-		if n := loaders(results[0], name); name != "index.html" && n != 1 {
-			t.Errorf("%d files load %s, want one", n, name)
+		want := 1
+		if strings.HasPrefix(name, "app-") && strings.HasSuffix(name, ".js") {
+			want = 2 // the document and the script of the pages
+		}
+		if n := loaders(results[0], name); name != "index.html" && n != want {
+			t.Errorf("%d files load %s, want %d", n, name, want)
 		}
 	}
 }
@@ -84,7 +88,9 @@ func TestSameBytesWhateverTheFolder(t *testing.T) {
 func loaders(files map[string]string, name string) int {
 	n := 0
 	for _, text := range files {
-		n += strings.Count(text, `"/ui/`+name+`"`) + strings.Count(text, `import("./`+name+`")`)
+		n += strings.Count(text, `"/ui/`+name+`"`) + strings.Count(text, `import("./`+name+`")`) +
+			strings.Count(text, `from"./`+name+`"`) +
+			strings.Count(text, `import"./`+name+`"`)
 	}
 	return n
 }
@@ -101,7 +107,10 @@ func small(t *testing.T) string {
 		"chart/charts.ts": `export { createChart } from "lightweight-charts"`,
 		"library.ts":      `export const library = () => import("./charts.ts")`,
 		"main.tsx":        `import { render } from "preact"; import { library } from "./library.ts"; library(); render(<p>Assay</p>, document.body);`, "app.css": `p { color: red }`, "icon.svg": `<svg/>`,
-		"index.html": `<link href="/ui/icon.svg"><link href="/ui/app.css"><script src="/ui/app.js"></script>`,
+		"pages/pages.css": `b { color: red }`,
+		"pages/index.tsx": `import "../main.tsx"; import { h } from "preact"; export const page = h("p", null);`,
+		"index.html": `<link href="/ui/icon.svg"><link href="/ui/app.css"><meta content="/ui/pages.js"><meta content="/ui/pages.css">` +
+			`<script src="/ui/app.js"></script>`,
 	} {
 		write(t, filepath.Join(root, "src", name), text)
 	}
@@ -122,11 +131,14 @@ func TestRefusals(t *testing.T) {
 		"installed package": {"src/main.tsx", `import x from "stowaway"; console.log(x)`,
 			"a script of src/ and third_party/ may not have node_modules/stowaway/index.js"},
 		"page without style": {"src/index.html",
-			`<link href="/ui/icon.svg"><script src="/ui/app.js"></script>`, `"/ui/app.css" 0 times`},
-		"page with two icons": {"src/index.html", `"/ui/app.js" "/ui/app.css" "/ui/icon.svg" "/ui/icon.svg"`,
+			`<link href="/ui/icon.svg"><meta content="/ui/pages.js"><meta content="/ui/pages.css"><script src="/ui/app.js"></script>`,
+			`"/ui/app.css" 0 times`},
+		"page with two icons": {"src/index.html", `"/ui/app.js" "/ui/pages.js" "/ui/pages.css" "/ui/app.css" "/ui/icon.svg" "/ui/icon.svg"`,
 			`"/ui/icon.svg" 2 times`},
 		"no chart library": {"src/library.ts", `export const library = () => 1`,
 			`app.js names "./charts.ts" 0 times`},
+		"pages without main": {"src/pages/index.tsx", `export const page = 1`,
+			"src/pages/index.tsx has to import src/main.tsx"},
 		"shared with charts": {"src/chart/charts.ts", `export * from "../other.ts"`,
 			"a script of src/chart/charts.ts and third_party/ may not have src/other.ts"},
 		"changed library": {"third_party/preact/preact.mjs", `export {}`,

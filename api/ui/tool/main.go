@@ -1,8 +1,9 @@
 // Command tool builds the dashboard: it bundles src and third_party into dist. It is
 // a module of its own, so that the bundler stays out of what authors import.
 //
-//	go run . [-o folder]           the dashboard: index.html, app-<hash>.js, charts-<hash>.js,
-//	                               app-<hash>.css, icon-<hash>.svg
+//	go run . [-o folder]           the dashboard: index.html, app-<hash>.js, pages-<hash>.js,
+//	                               charts-<hash>.js, app-<hash>.css, pages-<hash>.css,
+//	                               icon-<hash>.svg
 //	go run . -gen [-o file]        src/gen/contract.ts, from openapi.json
 //	go run . -tests file           the unit tests of the pure modules, as one script
 package main
@@ -58,7 +59,7 @@ func build(root, out string) error {
 	if err := verify(filepath.Join(root, "third_party")); err != nil {
 		return err
 	}
-	bundled, err := bundle(root)
+	list, err := bundle(root)
 	if err != nil {
 		return err
 	}
@@ -66,30 +67,32 @@ func build(root, out string) error {
 	if err != nil {
 		return err
 	}
-	files, err := assemble(page, bundled)
+	files, err := assemble(page, list)
 	if err != nil {
 		return err
 	}
 	return place(out, files)
 }
 
-// assemble names the bundled files after their contents, so that a browser may keep
-// them forever. Each name goes into the one file that loads it: into app.js, which is
-// named after that, or into the page.
-func assemble(page []byte, bundled []output) ([]output, error) {
+// assemble names the files of the bundle after their contents, so that a browser may keep
+// them forever. A name goes into the files that load it, which are named after that:
+// app.js loads charts.js, pages.js app.js, and the page names all but charts.js.
+func assemble(page []byte, list []output) ([]output, error) {
 	var files []output
-	var library string
-	for _, b := range bundled {
+	names := map[string]string{}
+	for _, b := range list {
 		var err error
 		switch b.name {
 		case "charts.js":
-			library = `"./` + hashed(b) + `"`
 		case "app.js":
-			if b.contents, err = rename(b, `"`+charts+`"`, library); err != nil {
-				return nil, err
-			}
-			fallthrough
-		default:
+			b.contents, err = rename(b, `"`+charts+`"`, names["charts.js"])
+		case "pages.js":
+			b.contents, err = rename(b, `"./`+shared+`"`, names["app.js"])
+		}
+		if err != nil {
+			return nil, err
+		}
+		if names[b.name] = `"./` + hashed(b) + `"`; b.name != "charts.js" {
 			if page, err = rename(output{"index.html", page}, `"/ui/`+b.name+`"`,
 				`"/ui/`+hashed(b)+`"`); err != nil {
 				return nil, err
@@ -193,8 +196,17 @@ func options(root string) (api.BuildOptions, error) {
 // were the two split by the bundler, their common helper would be a third script.
 const charts = "./charts.ts"
 
-// bundle makes charts.js, app.js, app.css and icon.svg, in this order. app.js imports
-// the first by the name of its source.
+// shared is what the bundler calls the script of everything that src/main.tsx reaches.
+// src/pages/index.tsx imports it, so that nothing of it is left in main's own script: that
+// is dropped, and the shared one is app.js. pages.js has the pages beside the runner; the
+// document names it, since two scripts cannot be named after each other's contents.
+const shared = "chunk.js"
+
+// bundled is every file of the bundle, each after what it names.
+var bundled = []string{"charts.js", "app.js", "pages.js", "app.css", "pages.css", "icon.svg"}
+
+// bundle makes the files of the list. app.js imports charts.js by the name of its source,
+// pages.js app.js by the name that the bundler gave it.
 func bundle(root string) ([]output, error) {
 	library, err := bundleEntries(root, nil, []string{"src/chart/charts.ts", libraries},
 		api.EntryPoint{InputPath: "src/chart/charts.ts", OutputPath: "charts"})
@@ -203,23 +215,31 @@ func bundle(root string) ([]output, error) {
 	}
 	page, err := bundleEntries(root, []string{charts}, tree,
 		api.EntryPoint{InputPath: "src/main.tsx", OutputPath: "app"},
+		api.EntryPoint{InputPath: "src/pages/index.tsx", OutputPath: "pages"},
 		api.EntryPoint{InputPath: "src/app.css", OutputPath: "app"},
+		api.EntryPoint{InputPath: "src/pages/pages.css", OutputPath: "pages"},
 		api.EntryPoint{InputPath: "src/icon.svg", OutputPath: "icon"},
 	)
 	if err != nil {
 		return nil, err
 	}
+	found := map[string][]byte{}
+	for _, f := range append(library, page...) {
+		found[filepath.Base(f.Path)] = f.Contents
+	}
+	if stub := string(found["app.js"]); found[shared] == nil || stub != "import\""+"./"+shared+"\";\n" {
+		return nil, errors.New("src/pages/index.tsx has to import src/main.tsx, and nothing else may be split")
+	}
+	found["app.js"] = found[shared]
+	delete(found, shared)
 	var out []output
-	for _, name := range []string{"charts.js", "app.js", "app.css", "icon.svg"} {
-		for _, f := range append(library, page...) {
-			if filepath.Base(f.Path) == name {
-				out = append(out, output{name, f.Contents})
-			}
+	for _, name := range bundled {
+		if contents, ok := found[name]; ok {
+			out = append(out, output{name, contents})
 		}
 	}
-	if len(out) != 4 || len(library)+len(page) != 4 {
-		return nil, fmt.Errorf("the bundle has %d files, want charts.js, app.js, app.css and icon.svg",
-			len(library)+len(page))
+	if len(out) != len(bundled) || len(found) != len(bundled) {
+		return nil, fmt.Errorf("the bundle has %d files, want %s", len(found), strings.Join(bundled, ", "))
 	}
 	return out, nil
 }
@@ -232,6 +252,7 @@ func bundleEntries(root string, external, allowed []string,
 	}
 	o.EntryPointsAdvanced, o.External, o.Outdir = entries, external, "dist"
 	o.Loader = map[string]api.Loader{".svg": api.LoaderCopy}
+	o.Splitting, o.ChunkNames = len(entries) > 1, strings.TrimSuffix(shared, ".js")
 	o.MinifyWhitespace, o.MinifyIdentifiers, o.MinifySyntax = true, true, true
 	return run(o, allowed)
 }

@@ -3,7 +3,8 @@
 
 /** The only requests of the dashboard: assets by their names, the rest as in its list. */
 const own = [
-  /^GET (\/ui|\/api\/v1\/ui)$/, /^GET \/ui\/(app|charts|icon)-[0-9a-f]{10}\.(js|css|svg)$/, /^GET \/ui\/licenses$/,
+  /^GET (\/ui|\/api\/v1\/ui)$/, /^GET \/ui\/(app|charts|icon|pages)-[0-9a-f]{10}\.(js|css|svg)$/,
+  /^GET \/ui\/((runs|families|falsifications)(\/[^/]+)?|compare|data|governance|live)$/, /^GET \/ui\/licenses$/,
   /^GET \/api\/v1\/(health|status|results|strategies|exchanges)$/,
   /^POST \/api\/v1\/run\/(backtest|live|stop|controls)$/, /^DELETE \/api\/v1\/run\/reset$/, /^WS \/api\/v1\/ws\/status$/,
 ];

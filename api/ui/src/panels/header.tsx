@@ -12,6 +12,7 @@ import { useNow } from "./clock.ts";
 import { Copy } from "./copy.tsx";
 import { useKeepFocus } from "./focus.ts";
 import { Icon, type IconName } from "./icon.tsx";
+import { Nav } from "./nav.tsx";
 import { askStop, stopping } from "./stop.ts";
 
 export function Header() {
@@ -21,6 +22,7 @@ export function Header() {
     <header ref={ref} class="top" data-mode={mode.value || undefined}>
       <div class="header">
         <h1>Assay</h1>
+        <Nav />
         <State />
         <RunId />
         <div class="badges">

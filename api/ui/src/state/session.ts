@@ -14,9 +14,8 @@ let lists = 0;
 let behind = false;
 const answering = computed(() => store.connection.value.state === "live" || store.connection.value.state === "polling");
 
-/** Loads the lists, opens the stream and keeps all signals of the store current. */
+/** Opens the stream and keeps all signals of the store current. */
 export function begin(): void {
-  loadLists();
   link.start();
   effect(() => {
     if (answering.value && behind) loadLists();

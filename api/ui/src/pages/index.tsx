@@ -1,0 +1,12 @@
+// Every page beside the runner, by its name in the address table. Together they are one
+// script: what they share with the runner comes from its own.
+import type { ComponentType } from "preact";
+import type { PageName } from "../state/address.ts";
+import "../main.tsx";
+
+/** What a page is given: the id of its address, "" where there is none. */
+export interface PageProps {
+  id: string;
+}
+
+export const pages: Partial<Record<PageName, ComponentType<PageProps>>> = {};
