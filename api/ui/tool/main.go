@@ -228,7 +228,8 @@ func bundle(root string) ([]output, error) {
 		found[filepath.Base(f.Path)] = f.Contents
 	}
 	if stub := string(found["app.js"]); found[shared] == nil || stub != "import\""+"./"+shared+"\";\n" {
-		return nil, errors.New("src/pages/index.tsx has to import src/main.tsx, and nothing else may be split")
+		return nil, errors.New("src/pages/index.tsx has to import src/main.tsx, " +
+			"and nothing else may be split")
 	}
 	found["app.js"] = found[shared]
 	delete(found, shared)
