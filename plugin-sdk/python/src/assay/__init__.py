@@ -1,0 +1,84 @@
+"""Write trading strategies for Assay in Python.
+
+A strategy is a class. The host calls ``on_candle`` at the close of each candle and executes
+the orders that it returns::
+
+    from assay import AllCash, Buy, Close, Param, Strategy
+    from assay.indicators import SMA
+
+    class SmaCross(Strategy):
+        \"\"\"Buys when a fast average crosses above a slow one.\"\"\"
+        fast: int = Param(10, ge=1, le=500, title="Fast average")
+        slow: int = Param(30, ge=2, le=1000)
+
+        def start(self):
+            self.f, self.s = SMA(self.fast), SMA(self.slow)
+
+        def on_candle(self, v):
+            self.f.add(v.close)
+            self.s.add(v.close)
+            if v.flat and self.f.crossed_above(self.s):
+                return Buy(AllCash)
+            if v.long and self.f.crossed_below(self.s):
+                return Close()
+"""
+
+from .intents import (
+    AllCash,
+    At,
+    Buy,
+    Cancel,
+    CancelAll,
+    CashFraction,
+    Close,
+    Intent,
+    Intents,
+    Level,
+    Percent,
+    Quantity,
+    QuoteAmount,
+    Replace,
+    Sell,
+    Size,
+    TrailingAmount,
+    TrailingPercent,
+    WholePosition,
+)
+from .params import InvalidParam, Param, ParamError
+from .strategy import Strategy, Supports
+from .view import Candle, Fill, Order, Position, SymbolView, View
+
+__version__ = "1.0.0"
+
+__all__ = [
+    "AllCash",
+    "At",
+    "Buy",
+    "Cancel",
+    "CancelAll",
+    "Candle",
+    "CashFraction",
+    "Close",
+    "Fill",
+    "Intent",
+    "Intents",
+    "InvalidParam",
+    "Level",
+    "Order",
+    "Param",
+    "ParamError",
+    "Percent",
+    "Position",
+    "Quantity",
+    "QuoteAmount",
+    "Replace",
+    "Sell",
+    "Size",
+    "Strategy",
+    "Supports",
+    "SymbolView",
+    "TrailingAmount",
+    "TrailingPercent",
+    "View",
+    "WholePosition",
+]

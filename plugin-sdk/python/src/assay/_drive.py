@@ -1,0 +1,417 @@
+"""Calls the author's methods in their order and turns messages into what they see."""
+
+from __future__ import annotations
+
+import math
+import os
+import sys
+import traceback
+from collections.abc import Iterable
+from decimal import Decimal
+from types import TracebackType
+from typing import Any
+
+from . import strategy_pb2 as pb
+from .intents import Intent, Intents, Level
+from .params import ParamError, collect, decode, defaults, schema
+from .random import Random
+from .strategy import Strategy, description, slug
+from .view import Fill, Order, Position, View, moment
+
+PROTOCOL_VERSION = 1
+SDK_VERSION = "1.0.0"
+
+# The bounds of the protocol. The host refuses what passes one.
+MAX_INTENTS = 10_000
+MAX_LINES = 4096
+MAX_LINE_BYTES = 8 << 20
+MAX_FIELDS = 64
+MAX_TEXT = 256
+MAX_MESSAGE = 4 << 10
+MAX_STACK = 64 << 10
+MAX_SERIES = 64
+MAX_POINTS = 5000
+MAX_WARMUP = 100_000_000
+CHUNK_STEPS = 4096
+
+_LEVELS = {"trace": 0, "debug": 1, "info": 2, "warn": 3, "error": 4}
+_SIDES = ("buy", "sell")
+_TYPES = ("market", "limit", "stop", "stop_limit", "trailing_stop")
+_ROLES = ("entry", "exit", "stop_loss", "take_profit", "end_of_data", "liquidation")
+_STATES = ("new", "open", "partially_filled", "filled", "canceled", "rejected", "expired")
+_FINAL = frozenset({"filled", "canceled", "rejected", "expired"})
+_FORCES = ("gtc", "gtd", "ioc")
+_ACTIONS = {"submit": 0, "cancel": 1, "cancel_all": 1, "replace": 2, "close": 3}
+_BUILDERS = {"submit": "Buy or Sell", "cancel": "Cancel", "replace": "Replace"}
+
+
+class Failure(Exception):
+    """Ends the run: what the host is told."""
+
+    def __init__(self, message: str, kind: str = "", stack: str = "") -> None:
+        super().__init__(message)
+        self.kind, self.stack = kind, stack
+
+
+def spec(cls: type[Strategy]) -> Any:
+    """What the strategy is, for the host."""
+    fields = collect(cls)
+    return pb.Spec(
+        name=slug(cls),
+        display_name=cls.display_name or slug(cls),
+        version=cls.version,
+        description=description(cls),
+        author=cls.author,
+        language="python",
+        sdk_version=SDK_VERSION,
+        protocol_version=PROTOCOL_VERSION,
+        modes=cls.modes,
+        timeframes=cls.timeframes,
+        min_symbols=cls.min_symbols,
+        max_symbols=cls.max_symbols,
+        supports=pb.Supports(
+            short=cls.supports.short,
+            multi_symbol=cls.supports.multi_symbol,
+            scale_free=cls.supports.scale_free,
+            calendar=cls.supports.calendar,
+        ),
+        params_schema=schema(fields),
+        default_params=defaults(fields),
+        trained_until=cls.trained_until,
+    )
+
+
+def build(cls: type[Strategy], params: str) -> tuple[Strategy | None, int, Any]:
+    """Makes a strategy from parameters in JSON and asks for its warm-up. The last value is
+    a Failed message, or None."""
+    values, errors = decode(collect(cls), params)
+    if errors:
+        return None, 0, _refused(errors, "")
+    try:
+        strategy = cls(**values)
+        strategy.start()
+        warmup = strategy.warmup()
+        if not isinstance(warmup, int) or not 0 <= warmup <= MAX_WARMUP:
+            raise ParamError("", f"warmup() is {warmup!r}, must be 0 to {MAX_WARMUP}")
+    except ParamError as e:
+        return None, 0, _refused([e], "")
+    except Exception as e:
+        text = f"{_what(e)}{_place(e.__traceback__)} while the strategy was made"
+        return None, 0, _refused([ParamError("", text)], _stack(e), type(e).__name__)
+    return strategy, warmup, None
+
+
+def _refused(errors: list[ParamError], stack: str, kind: str = "") -> Any:
+    return pb.Failed(
+        code="INVALID_STRATEGY_PARAMS",
+        message=_cut("invalid parameters: " + "; ".join(str(e) for e in errors), MAX_MESSAGE),
+        step=-1,
+        stack=_cut(stack, MAX_STACK),
+        type=kind,
+        errors=[pb.FieldError(pointer=e.pointer, message=e.message) for e in errors],
+    )
+
+
+class Author:
+    """Drives one strategy through one run."""
+
+    def __init__(self, strategy: Strategy, start: Any) -> None:
+        self._strategy = strategy
+        self._symbols = list(start.symbols)
+        self._live = start.purpose != pb.PURPOSE_BACKTEST
+        self.notes = _Notes(start.log_level, start.all_points)
+        self._view = View(
+            self._symbols, Random(int(start.root_seed or 0)), self._log, self._publish
+        )
+        self._views = [self._view[s] for s in self._symbols]
+        self._orders: dict[int, Order] = {}
+        self._view._orders = self._open_orders
+        self._asked = False
+        self._held: set[int] = set()
+
+    def decide(self, step: Any) -> list[Any]:
+        """The intents of one step, as messages."""
+        v = self._view
+        if self._live or step.index % CHUNK_STEPS == 0:
+            self.notes.refill()
+        v.index, v._time, v.warmup = step.index, step.close_time, step.warmup
+        self._see(step)
+        self._asked = True
+        try:
+            for f in step.fills:
+                if self._strategy.on_fill(v, self._fill(f)) is not None:
+                    raise Failure(
+                        "on_fill returned a value: this version takes orders from on_candle "
+                        "only, which follows at the same close",
+                        "on_fill",
+                    )
+            return self._messages(self._strategy.on_candle(v))
+        except Failure:
+            raise
+        except Exception as e:
+            at = f", candle closed at {_text(v._time)}"
+            message = f"{_what(e)}{_place(e.__traceback__)}{at}"
+            raise Failure(message, type(e).__name__, _stack(e)) from None
+
+    def stop(self) -> None:
+        """Says that no further step will come."""
+        if not self._asked:
+            return
+        try:
+            self._strategy.stop(self._view)
+        except Exception as e:
+            message = f"{_what(e)}{_place(e.__traceback__)}"
+            raise Failure(message, type(e).__name__, _stack(e)) from None
+
+    def _see(self, step: Any) -> None:
+        for view in self._views:
+            view._closed = False
+        for c in step.candles:
+            view = self._views[c.symbol]
+            view._candle, view._closed = c, True
+        account = step.account
+        self._view.cash, self._view.equity = account.cash, account.equity
+        held = set()
+        for p in account.positions:
+            held.add(p.symbol)
+            self._views[p.symbol]._position = Position(p.quantity, p.entry_price, p.candles_held)
+        for gone in self._held - held:
+            self._views[gone]._position = Position(0.0, 0.0, 0)
+        self._held = held
+        for o in step.orders:
+            order = self._order(o)
+            if order.status in _FINAL:
+                self._orders.pop(order.id, None)
+            else:
+                self._orders[order.id] = order
+
+    def _open_orders(self) -> list[Order]:
+        return [self._orders[i] for i in sorted(self._orders)]
+
+    def _order(self, o: Any) -> Order:
+        return Order(
+            id=o.order_id,
+            parent_id=o.parent_id,
+            symbol=self._symbols[o.symbol],
+            ref=o.client_ref,
+            side=_SIDES[o.side],
+            type=_TYPES[o.type],
+            role=_ROLES[o.role],
+            status=_STATES[o.status],
+            reason=o.reason,
+            quantity=o.quantity,
+            filled_quantity=o.filled_quantity,
+            limit_price=float(o.limit_price) if o.limit_price else None,
+            stop_price=float(o.stop_price) if o.stop_price else None,
+            reduce_only=o.reduce_only,
+            tag=o.tag,
+            created_at=moment(o.created_at),
+        )
+
+    def _fill(self, f: Any) -> Fill:
+        return Fill(
+            id=f.fill_id,
+            order_id=f.order_id,
+            symbol=self._symbols[f.symbol],
+            side=_SIDES[f.side],
+            role=_ROLES[f.role],
+            quantity=f.quantity,
+            price=f.price,
+            fee=f.fee,
+            slippage=f.slippage,
+            liquidity=("taker", "maker")[f.liquidity],
+            time=moment(f.time),
+            position_after=f.position_after,
+            realized_pnl=f.realized_pnl,
+            ambiguous=f.ambiguous,
+            tag=f.tag,
+        )
+
+    def _messages(self, answer: Intents) -> list[Any]:
+        if answer is None:
+            return []
+        intents = [answer] if isinstance(answer, Intent) else answer
+        if not isinstance(intents, Iterable) or isinstance(intents, str | bytes):
+            raise Failure(
+                f"on_candle returned {type(answer).__name__}: return an order, a list of them "
+                "or None",
+                "intent",
+            )
+        messages: list[Any] = []
+        for i, intent in enumerate(intents):
+            if i >= MAX_INTENTS:
+                raise Failure(f"at most {MAX_INTENTS} intents are allowed at one step", "limit")
+            messages.append(self._message(i, intent))
+        return messages
+
+    def _message(self, i: int, n: Any) -> Any:
+        if not isinstance(n, Intent):
+            raise Failure(f"intent {i} is {type(n).__name__}, not an order", "intent")
+        if n.action == "submit" and n.size is None:
+            raise Failure(f"intent {i}, to {n.side}, has no size", "intent")
+        if n.action in ("cancel", "replace") and not n.target:
+            raise Failure(f"intent {i} is {_BUILDERS[n.action]} without a reference", "intent")
+        symbol = 0
+        if n.symbol is not None:
+            if n.symbol not in self._symbols:
+                known = ", ".join(self._symbols)
+                raise Failure(f"intent {i}: {n.symbol} is not part of this run ({known})", "intent")
+            symbol = self._symbols.index(n.symbol)
+        m = pb.Intent(
+            action=_ACTIONS[n.action],
+            symbol=symbol,
+            side=_SIDES.index(n.side),
+            type=_TYPES.index(n.type),
+            limit_price=_optional(n.limit_price),
+            stop_price=_optional(n.stop_price),
+            trail_percent=_optional(n.trail_percent_),
+            trail_amount=_optional(n.trail_amount_),
+            time_in_force=_FORCES.index(n.time_in_force),
+            expire_after=n.expire_after_,
+            reduce_only=n.reduce_only_,
+            stop_loss=_level(n.stop_loss_),
+            take_profit=_level(n.take_profit_),
+            tag=n.tag_,
+            client_ref=n.client_ref,
+            ref=n.target,
+        )
+        if n.size is not None:
+            if n.size.kind == "position":
+                m.reduce_only = True
+            else:
+                setattr(m, n.size.kind, _plain(n.size.value))
+        return m
+
+    def _log(self, level: str, message: str, fields: dict[str, Any]) -> None:
+        self.notes.log(self._view.index, self._view._time, level, message, fields)
+
+    def _publish(self, name: str, value: float) -> None:
+        self.notes.publish(self._view._time, name, value)
+
+
+class _Notes:
+    """Holds log lines and points until they are sent. What is beyond the limits is counted
+    and left out."""
+
+    def __init__(self, level: str, all_points: bool) -> None:
+        self._level = _LEVELS.get(level, _LEVELS["info"])
+        self._max_points = MAX_SERIES * CHUNK_STEPS if all_points else MAX_POINTS
+        self._lines: list[Any] = []
+        self._series: dict[str, tuple[list[int], list[float]]] = {}
+        self._dropped_lines = self._dropped_points = 0
+        self.refill()
+
+    def refill(self) -> None:
+        self._line_count = self._line_bytes = self._point_count = 0
+
+    def log(self, step: int, at: int, level: str, message: str, fields: dict[str, Any]) -> None:
+        if _LEVELS.get(level, 2) < self._level:
+            return
+        if self._line_count >= MAX_LINES or self._line_bytes >= MAX_LINE_BYTES:
+            self._dropped_lines += 1
+            return
+        pairs = {
+            _cut(str(k), MAX_TEXT): _cut(str(v), MAX_MESSAGE)
+            for k, v in list(fields.items())[:MAX_FIELDS]
+        }
+        text = _cut(str(message), MAX_MESSAGE)
+        self._line_count += 1
+        self._line_bytes += len(text) + sum(len(k) + len(v) for k, v in pairs.items())
+        self._lines.append(
+            pb.LogLine(
+                level=level if level in _LEVELS else "info",
+                message=text,
+                fields=pairs,
+                step=step,
+                time=at,
+                order=list(pairs),
+            )
+        )
+
+    def publish(self, at: int, name: str, value: float) -> None:
+        if not name or not math.isfinite(value):
+            return
+        full = name not in self._series and len(self._series) >= MAX_SERIES
+        if full or self._point_count >= self._max_points or len(name.encode()) > MAX_TEXT:
+            self._dropped_points += 1
+            return
+        self._point_count += 1
+        times, values = self._series.setdefault(name, ([], []))
+        times.append(at)
+        values.append(float(value))
+
+    def take(self) -> list[Any]:
+        """The messages that have come together."""
+        out = []
+        if self._lines or self._dropped_lines:
+            out.append(
+                pb.PluginMessage(
+                    log_lines=pb.LogLines(lines=self._lines, dropped=self._dropped_lines)
+                )
+            )
+            self._lines, self._dropped_lines = [], 0
+        points = [(n, t, v) for n, (t, v) in self._series.items() if t]
+        if points or self._dropped_points:
+            series = [pb.AnnotationSeries(name=n, times=t, values=v) for n, t, v in points]
+            out.append(
+                pb.PluginMessage(
+                    annotations=pb.Annotations(series=series, dropped=self._dropped_points)
+                )
+            )
+            for name, _, _ in points:
+                self._series[name] = ([], [])
+            self._dropped_points = 0
+        return out
+
+
+def _plain(x: float) -> str:
+    """A float64 as a plain decimal that reads back with the same bits."""
+    x = float(x)
+    if not math.isfinite(x):
+        return {True: "NaN"}.get(math.isnan(x), "+Inf" if x > 0 else "-Inf")
+    text = format(Decimal(repr(x)), "f")
+    return text[:-2] if text.endswith(".0") else text
+
+
+def _optional(x: float | None) -> str:
+    return "" if x is None or x == 0 else _plain(x)
+
+
+def _level(level: Level | None) -> Any:
+    if level is None:
+        return None
+    return pb.Child(
+        price=_optional(level.price),
+        percent=_optional(level.percent),
+        trail_percent=_optional(level.trail_percent),
+        trail_amount=_optional(level.trail_amount),
+    )
+
+
+def _cut(text: str, limit: int) -> str:
+    raw = text.encode("utf-8", "replace")
+    return text if len(raw) <= limit else raw[:limit].decode("utf-8", "ignore")
+
+
+def _text(ms: int) -> str:
+    return moment(ms).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _what(e: BaseException) -> str:
+    return f"{type(e).__name__}: {e}" if str(e) else type(e).__name__
+
+
+def _stack(e: BaseException) -> str:
+    return _cut("".join(traceback.format_exception(e)), MAX_STACK)
+
+
+def _place(tb: TracebackType | None) -> str:
+    """The author's file and line that led to an exception, such as " at strategy.py:36"."""
+    own = os.path.dirname(os.path.abspath(__file__))
+    place = ""
+    for frame in traceback.extract_tb(tb):
+        name = os.path.abspath(frame.filename)
+        library = name.startswith((own, sys.prefix, sys.base_prefix)) or "site-packages" in name
+        if not library:
+            place = f" at {os.path.basename(frame.filename)}:{frame.lineno}"
+    return place

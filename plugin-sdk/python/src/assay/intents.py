@@ -1,0 +1,212 @@
+"""Orders that a strategy returns, and the sizes and levels in them.
+
+A builder starts an order, its methods refine it and return a new one::
+
+    Buy(AllCash).limit(99.0).stop_loss(Percent(0.05))
+
+``on_candle`` returns one order, a list of them, or None.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
+
+__all__ = [
+    "AllCash",
+    "At",
+    "Buy",
+    "Cancel",
+    "CancelAll",
+    "CashFraction",
+    "Close",
+    "Intent",
+    "Intents",
+    "Level",
+    "Percent",
+    "Quantity",
+    "QuoteAmount",
+    "Replace",
+    "Sell",
+    "Size",
+    "TrailingAmount",
+    "TrailingPercent",
+    "WholePosition",
+]
+
+Action: TypeAlias = Literal["submit", "cancel", "cancel_all", "replace", "close"]
+SizeKind: TypeAlias = Literal["quantity", "quote_amount", "cash_fraction", "position"]
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How much to trade. Make one with `Quantity`, `QuoteAmount`, `CashFraction`,
+    `AllCash` or `WholePosition`."""
+
+    kind: SizeKind
+    value: float = 0.0
+
+
+def Quantity(units: float) -> Size:
+    """A size in units of the base currency."""
+    return Size("quantity", units)
+
+
+def QuoteAmount(amount: float) -> Size:
+    """Spends this much quote currency, fee included."""
+    return Size("quote_amount", amount)
+
+
+def CashFraction(fraction: float) -> Size:
+    """Spends this share, in (0, 1], of the free cash at the fill, fee included."""
+    return Size("cash_fraction", fraction)
+
+
+#: Spends all free cash, fee included.
+AllCash = CashFraction(1.0)
+#: All that is held at the fill; it makes the order reduce-only.
+WholePosition = Size("position")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """Where a stop loss or take profit sits. Make one with `At`, `Percent`,
+    `TrailingPercent` or `TrailingAmount`."""
+
+    price: float | None = None
+    percent: float | None = None
+    trail_percent: float | None = None
+    trail_amount: float | None = None
+
+
+def At(price: float) -> Level:
+    """A level at an absolute price, in quote currency."""
+    return Level(price=price)
+
+
+def Percent(fraction: float) -> Level:
+    """A level this fraction away from the fill price of its order."""
+    return Level(percent=fraction)
+
+
+def TrailingPercent(fraction: float) -> Level:
+    """A stop loss that follows the price at this fraction."""
+    return Level(trail_percent=fraction)
+
+
+def TrailingAmount(amount: float) -> Level:
+    """A stop loss that follows the price at this distance, in quote currency per unit."""
+    return Level(trail_amount=amount)
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """One order, or one change of an order. Its methods return a changed copy."""
+
+    action: Action
+    side: Literal["buy", "sell"] = "buy"
+    type: Literal["market", "limit", "stop", "stop_limit", "trailing_stop"] = "market"
+    size: Size | None = None
+    symbol: str | None = None
+    limit_price: float | None = None
+    stop_price: float | None = None
+    trail_percent_: float | None = None
+    trail_amount_: float | None = None
+    time_in_force: Literal["gtc", "gtd", "ioc"] = "gtc"
+    expire_after_: int = 0
+    reduce_only_: bool = False
+    stop_loss_: Level | None = None
+    take_profit_: Level | None = None
+    tag_: str = ""
+    client_ref: str = ""
+    target: str = ""
+
+    def on(self, symbol: str) -> Intent:
+        """Names the symbol in a run of several; without it the first one is meant."""
+        return replace(self, symbol=symbol)
+
+    def with_size(self, size: Size) -> Intent:
+        """Sets the size, for `Replace`."""
+        return replace(self, size=size)
+
+    def limit(self, price: float) -> Intent:
+        """Makes it a limit order, or a stop-limit order after `stop`."""
+        kind: Literal["limit", "stop_limit"] = "stop_limit" if self.type == "stop" else "limit"
+        return replace(self, type=kind, limit_price=price)
+
+    def stop(self, price: float) -> Intent:
+        """Makes it a stop order, or a stop-limit order after `limit`."""
+        kind: Literal["stop", "stop_limit"] = "stop_limit" if self.type == "limit" else "stop"
+        return replace(self, type=kind, stop_price=price)
+
+    def trail_percent(self, fraction: float) -> Intent:
+        """Makes it a trailing stop that follows at this fraction, in (0, 1)."""
+        return replace(self, type="trailing_stop", trail_percent_=fraction)
+
+    def trail_amount(self, amount: float) -> Intent:
+        """Makes it a trailing stop that follows at this distance, in quote per unit."""
+        return replace(self, type="trailing_stop", trail_amount_=amount)
+
+    def expire_after(self, candles: int) -> Intent:
+        """Lets the order live for this many candles of its symbol."""
+        return replace(self, time_in_force="gtd", expire_after_=candles)
+
+    def immediate_or_cancel(self) -> Intent:
+        """Lets the order live on the next open only."""
+        return replace(self, time_in_force="ioc")
+
+    def reduce_only(self) -> Intent:
+        """Cuts the order to the position."""
+        return replace(self, reduce_only_=True)
+
+    def stop_loss(self, level: Level) -> Intent:
+        """Adds a stop loss that is made when the order fills."""
+        return replace(self, stop_loss_=level)
+
+    def take_profit(self, level: Level) -> Intent:
+        """Adds a take profit that is made when the order fills."""
+        return replace(self, take_profit_=level)
+
+    def tag(self, text: str) -> Intent:
+        """Labels orders, fills and trades."""
+        return replace(self, tag_=text)
+
+    def ref(self, name: str) -> Intent:
+        """Names the order for a later `Cancel` or `Replace`."""
+        return replace(self, client_ref=name)
+
+
+#: What ``on_candle`` may return.
+Intents: TypeAlias = Intent | Iterable[Intent] | None
+
+
+def Buy(size: Size) -> Intent:
+    """A market order to buy."""
+    return Intent("submit", "buy", size=size)
+
+
+def Sell(size: Size) -> Intent:
+    """A market order to sell."""
+    return Intent("submit", "sell", size=size)
+
+
+def Close(symbol: str | None = None) -> Intent:
+    """Flattens a position with a reduce-only market order. Resting entries stay."""
+    return Intent("close", symbol=symbol)
+
+
+def Cancel(ref: str) -> Intent:
+    """Takes back the order with this reference or order id."""
+    return Intent("cancel", target=ref)
+
+
+def CancelAll(symbol: str | None = None) -> Intent:
+    """Takes back every open order of a symbol."""
+    return Intent("cancel_all", symbol=symbol)
+
+
+def Replace(ref: str) -> Intent:
+    """Changes the open order with this reference or order id: set what shall change with
+    ``with_size``, ``limit``, ``stop`` and ``expire_after``."""
+    return Intent("replace", target=ref)

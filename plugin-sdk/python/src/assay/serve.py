@@ -1,0 +1,137 @@
+"""Serves a strategy to the host that started this process: ``python -m assay.serve module:Class``.
+
+The process listens on a socket in the folder that the host gave it and prints where. Then
+frames go back and forth: the length of the payload as four bytes, little endian, one byte
+for its kind, and the payload, a message of strategy.proto.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import socket
+import struct
+import sys
+from typing import Any
+
+from . import strategy_pb2 as pb
+from ._drive import PROTOCOL_VERSION, Author, Failure, build, spec
+from .strategy import Strategy
+
+__all__ = ["main"]
+
+DESCRIBE, SPEC, HOST, PLUGIN = range(4)
+MAX_FRAME = 8 << 20
+_HEAD = struct.Struct("<IB")
+_FOLDER = "PLUGIN_UNIX_SOCKET_DIR"
+
+
+class _Link:
+    """The connection to the host."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._file = sock.makefile("rb", buffering=1 << 16)
+
+    def receive(self) -> tuple[int, bytes] | None:
+        """The next frame; None when the host is gone."""
+        head = self._file.read(_HEAD.size)
+        if len(head) < _HEAD.size:
+            return None
+        size, kind = _HEAD.unpack(head)
+        if size > MAX_FRAME:
+            raise SystemExit(f"a frame of {size} bytes is too long")
+        payload = self._file.read(size)
+        return None if len(payload) < size else (kind, payload)
+
+    def send(self, kind: int, *messages: Any) -> None:
+        parts = []
+        for m in messages:
+            payload = m.SerializeToString()
+            parts.append(_HEAD.pack(len(payload), kind) + payload)
+        self._sock.sendall(b"".join(parts))
+
+
+def _load(entry: str) -> type[Strategy]:
+    module, _, name = entry.partition(":")
+    loaded = importlib.import_module(module)
+    if name:
+        found = getattr(loaded, name, None)
+        if isinstance(found, type) and issubclass(found, Strategy):
+            return found
+        raise SystemExit(f"{module} has no class {name} that extends assay.Strategy")
+    classes = [
+        c
+        for c in vars(loaded).values()
+        if isinstance(c, type) and issubclass(c, Strategy) and c.__module__ == loaded.__name__
+    ]
+    if len(classes) != 1:
+        names = ", ".join(c.__name__ for c in classes) or "none"
+        raise SystemExit(f"{module} must have one class that extends assay.Strategy, has {names}")
+    return classes[0]
+
+
+def _run(link: _Link, cls: type[Strategy], first: bytes) -> None:
+    start = pb.HostMessage.FromString(first).start
+    strategy, warmup, failed = build(cls, start.params)
+    if strategy is None:
+        link.send(PLUGIN, pb.PluginMessage(failed=failed))
+        return
+    link.send(PLUGIN, pb.PluginMessage(ready=pb.Ready(warmup_candles=warmup)))
+    author = Author(strategy, start)
+    index = -1
+    try:
+        while (frame := link.receive()) is not None:
+            message = pb.HostMessage.FromString(frame[1])
+            kind = message.WhichOneof("message")
+            if kind == "step":
+                index = message.step.index
+                intents = author.decide(message.step)
+                decision = pb.Decision(step=index, intents=intents)
+                link.send(PLUGIN, *author.notes.take(), pb.PluginMessage(decision=decision))
+            elif kind in ("finish", "stop"):
+                break
+            elif kind != "begin":
+                raise SystemExit(f"a message {kind} is out of order")
+        author.stop()
+        if notes := author.notes.take():
+            link.send(PLUGIN, *notes)
+    except Failure as e:
+        fault = pb.Failed(
+            code="STRATEGY_ERROR", message=str(e), step=index, stack=e.stack, type=e.kind
+        )
+        link.send(PLUGIN, *author.notes.take(), pb.PluginMessage(failed=fault))
+
+
+def _serve(link: _Link, cls: type[Strategy]) -> None:
+    while (frame := link.receive()) is not None:
+        kind, payload = frame
+        if kind == DESCRIBE:
+            link.send(SPEC, spec(cls))
+        elif kind == HOST:
+            _run(link, cls, payload)
+            return
+
+
+def main() -> None:
+    """Serves the strategy that the first argument names."""
+    folder = os.environ.get(_FOLDER)
+    if len(sys.argv) != 2 or not folder:
+        raise SystemExit(
+            "this strategy is not started by hand: build it with lab build and start it with "
+            "lab or assay"
+        )
+    cls = _load(sys.argv[1])
+    path = os.path.join(folder, "strategy.sock")
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as listener:
+        listener.bind(path)
+        listener.listen(1)
+        print(f"assay|{PROTOCOL_VERSION}|unix|{path}|frames", flush=True)
+        sock, _ = listener.accept()
+    os.unlink(path)
+    with sock:
+        _serve(_Link(sock), cls)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,102 @@
+"""The class that an author extends."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from . import params as _params
+from .intents import Intents
+from .view import Fill, View
+
+__all__ = ["Strategy", "Supports"]
+
+
+@dataclass(frozen=True)
+class Supports:
+    """What a strategy can cope with."""
+
+    short: bool = False  #: opens short positions
+    multi_symbol: bool = False  #: trades several symbols in one run
+    scale_free: bool = False  #: decides the same when all prices are multiplied
+    calendar: str = ""  #: weekday, date or both if it decides by them; "": by neither
+
+
+class Strategy:
+    """Decides what to do at the close of each step.
+
+    ``on_candle`` is called once per step with every symbol that closed, in time order. The
+    step has been matched already. Intents that it returns become orders at this close and
+    can fill from the next candle on. An exception ends the run with STRATEGY_ERROR; an order
+    that cannot be executed is rejected with a reason and the run goes on.
+
+    Parameters are class attributes made with `Param`; instances hold their values.
+    """
+
+    name: ClassVar[str] = ""  #: ^[a-z][a-z0-9_-]{0,62}$; the class's name in lower case if empty
+    display_name: ClassVar[str] = ""  #: for people
+    version: ClassVar[str] = "0.0.0"  #: the author's own
+    description: ClassVar[str] = ""  #: the first line of the docstring if empty
+    author: ClassVar[str] = ""
+    modes: ClassVar[tuple[str, ...]] = ("backtest", "paper", "live")
+    timeframes: ClassVar[tuple[str, ...]] = ()  #: that it works on; every one if empty
+    min_symbols: ClassVar[int] = 1
+    max_symbols: ClassVar[int] = 1
+    supports: ClassVar[Supports] = Supports()
+    trained_until: ClassVar[str] = ""  #: last day of the data that it was made with
+
+    _fields: ClassVar[tuple[_params._Field, ...]] = ()
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        cls._fields = _params.collect(cls)
+
+    def __init__(self, **values: Any) -> None:
+        decoded, errors = _decode(type(self), values)
+        if errors:
+            raise errors[0] if len(errors) == 1 else ExceptionGroup("bad parameters", errors)
+        for name, value in decoded.items():
+            setattr(self, name, value)
+
+    def warmup(self) -> int:
+        """How many candles from before the window it asks for. Asked once, after `start`."""
+        return 0
+
+    def start(self) -> None:
+        """Called once, when the parameters have their values: makes indicators. Raise
+        `InvalidParam` to refuse a combination of parameters."""
+
+    def on_fill(self, v: View, fill: Fill) -> None:
+        """Called for each fill, in order, before ``on_candle`` of the step in which it happened."""
+
+    def on_candle(self, v: View) -> Intents:
+        """Decides."""
+        raise NotImplementedError("a strategy needs on_candle(self, v)")
+
+    def stop(self, v: View) -> None:
+        """Called when no further step will come."""
+
+
+def _decode(cls: type[Strategy], values: dict[str, Any]) -> tuple[dict[str, Any], list[Any]]:
+    decoded: dict[str, Any] = {}
+    errors: list[Any] = []
+    given = dict(values)
+    for f in cls._fields:
+        try:
+            decoded[f.name] = f.decode(given.pop(f.name)) if f.name in given else f.default
+        except _params.ParamError as e:
+            errors.append(e)
+    errors += [_params.InvalidParam(n, "is not a parameter of this strategy") for n in given]
+    return decoded, errors
+
+
+def slug(cls: type[Strategy]) -> str:
+    """The name under which the host lists a strategy: SmaCross is sma_cross."""
+    return cls.name or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", cls.__name__).lower()
+
+
+def description(cls: type[Strategy]) -> str:
+    """The description, or the first line of the class's own docstring."""
+    own = (cls.__dict__.get("__doc__") or "").strip()
+    return cls.description or own.split("\n", 1)[0]

@@ -1,0 +1,235 @@
+"""What a strategy sees at one step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Literal, NamedTuple
+
+from .random import Random
+
+__all__ = ["Candle", "Fill", "Order", "Position", "SymbolView", "View"]
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def moment(ms: int) -> datetime:
+    """The time of Unix milliseconds, in UTC."""
+    return _EPOCH + timedelta(milliseconds=ms)
+
+
+class Candle(NamedTuple):
+    """OHLCV of one symbol over one finished interval."""
+
+    open_time: datetime  #: UTC
+    open: float  #: quote currency per unit, like the other prices
+    high: float
+    low: float
+    close: float
+    volume: float  #: base currency
+
+
+class Position(NamedTuple):
+    """What is held of one symbol."""
+
+    quantity: float  #: signed: negative when short, zero when flat
+    entry_price: float  #: average
+    candles_held: int  #: candles of the symbol since the one of the opening fill
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An accepted order and its state. Decimal numbers are text, as the books have them."""
+
+    id: int
+    parent_id: int  #: 0: no child of a bracket
+    symbol: str
+    ref: str
+    side: str  #: buy, sell
+    type: str  #: market, limit, stop, stop_limit, trailing_stop
+    role: str  #: entry, exit, stop_loss, take_profit, end_of_data, liquidation
+    status: str  #: new, open, partially_filled, filled, canceled, rejected, expired
+    reason: str
+    quantity: str
+    filled_quantity: str
+    limit_price: float | None
+    stop_price: float | None
+    reduce_only: bool
+    tag: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """One execution of an order. Decimal numbers are text, as the books have them."""
+
+    id: int
+    order_id: int
+    symbol: str
+    side: str  #: buy, sell
+    role: str
+    quantity: str
+    price: str
+    fee: str  #: quote currency
+    slippage: str  #: quote currency, positive is a cost
+    liquidity: str  #: taker, maker
+    time: datetime
+    position_after: str  #: signed
+    realized_pnl: str  #: gross
+    ambiguous: bool
+    tag: str
+
+
+class SymbolView:
+    """One symbol of a `View`. Valid during the call that received the view."""
+
+    __slots__ = ("_candle", "_closed", "_position", "_view", "symbol")
+
+    def __init__(self, symbol: str) -> None:
+        self.symbol = symbol
+        self._candle: Any = None
+        self._closed = False
+        self._position = _FLAT
+        self._view: View | None = None
+
+    @property
+    def candle(self) -> Candle:
+        """The newest candle. Look at `closed` in a run of several symbols: one without a
+        candle at this step still shows its last one, and NaN before its first."""
+        c = self._candle
+        if c is None:
+            nan = float("nan")
+            return Candle(_EPOCH, nan, nan, nan, nan, 0.0)
+        return Candle(moment(c.open_time), c.open, c.high, c.low, c.close, c.volume)
+
+    @property
+    def open(self) -> float:
+        return self._candle.open if self._candle is not None else float("nan")
+
+    @property
+    def high(self) -> float:
+        return self._candle.high if self._candle is not None else float("nan")
+
+    @property
+    def low(self) -> float:
+        return self._candle.low if self._candle is not None else float("nan")
+
+    @property
+    def close(self) -> float:
+        return self._candle.close if self._candle is not None else float("nan")
+
+    @property
+    def volume(self) -> float:
+        return self._candle.volume if self._candle is not None else 0.0
+
+    @property
+    def closed(self) -> bool:
+        """Whether a candle closed at this step."""
+        return self._closed
+
+    @property
+    def position(self) -> Position:
+        return self._position
+
+    @property
+    def flat(self) -> bool:
+        """Whether nothing is held."""
+        return self._position.quantity == 0
+
+    @property
+    def long(self) -> bool:
+        """Whether a positive quantity is held."""
+        return self._position.quantity > 0
+
+    @property
+    def short(self) -> bool:
+        """Whether a negative quantity is held."""
+        return self._position.quantity < 0
+
+    @property
+    def open_orders(self) -> list[Order]:
+        """The open orders of the symbol in order of acceptance, children of brackets included."""
+        assert self._view is not None
+        return [o for o in self._view.all_open_orders if o.symbol == self.symbol]
+
+
+_FLAT = Position(0.0, 0.0, 0)
+
+
+class View(SymbolView):
+    """The candles that just closed, the account after matching, a seeded random source and
+    outlets for log lines and charts. Valid during the call that received it.
+
+    It is the view of the run's first symbol; ``v["ETH/USDT"]`` is that of another one.
+    """
+
+    __slots__ = (
+        "_log",
+        "_orders",
+        "_publish",
+        "_symbols",
+        "_time",
+        "_views",
+        "cash",
+        "equity",
+        "index",
+        "rand",
+        "warmup",
+    )
+
+    def __init__(
+        self,
+        symbols: Sequence[str],
+        rand: Random,
+        log: Callable[[str, str, dict[str, Any]], None],
+        publish: Callable[[str, float], None],
+    ) -> None:
+        super().__init__(symbols[0])
+        self._symbols = tuple(symbols)
+        self._views = {s: self if i == 0 else SymbolView(s) for i, s in enumerate(symbols)}
+        for v in self._views.values():
+            v._view = self
+        self._log, self._publish = log, publish
+        self._orders: Callable[[], list[Order]] = list
+        self._time = 0
+        self.rand = rand  #: the run's random source
+        self.index = -1  #: counts steps from 0, warm-up included
+        self.warmup = False  #: whether orders would be rejected because the window has not begun
+        self.cash = 0.0  #: quote currency
+        self.equity = 0.0  #: cash and marked positions, quote currency
+
+    def __getitem__(self, symbol: str) -> SymbolView:
+        try:
+            return self._views[symbol]
+        except KeyError:
+            known = ", ".join(self._symbols)
+            raise KeyError(f"symbol {symbol} is not part of this run ({known})") from None
+
+    @property
+    def symbols(self) -> tuple[str, ...]:
+        """The symbols of the run, in request order."""
+        return self._symbols
+
+    @property
+    def time(self) -> datetime:
+        """The close time of the step, in UTC: the only clock that a strategy may use."""
+        return moment(self._time)
+
+    @property
+    def all_open_orders(self) -> list[Order]:
+        """The open orders of all symbols in order of acceptance."""
+        return self._orders()
+
+    def log(
+        self,
+        message: str,
+        level: Literal["trace", "debug", "info", "warn", "error"] = "info",
+        **fields: Any,
+    ) -> None:
+        """Writes a line with keys and values to the run's log."""
+        self._log(level, message, fields)
+
+    def publish(self, name: str, value: float) -> None:
+        """Adds a point to a named series for charts. Points that are not finite are left out."""
+        self._publish(name, value)
