@@ -63,7 +63,7 @@ const shutDown = "the host shuts down"
 var role = proc.Role{
 	Noun: "strategy", Plural: "plugins", Advice: ": build it with the host's SDK",
 	Handshake: wire.Handshake(), Plugins: wire.VersionedPlugins(nil), Service: wire.PluginName,
-	ProtocolVersion: wire.ProtocolVersion, MaxMessageBytes: wire.MaxMessageBytes,
+	ProtocolVersion: wire.ProtocolVersion, MaxMessageBytes: wire.MaxMessageBytes, Frames: newFrames,
 	DialOptions: []grpc.DialOption{
 		grpc.WithInitialWindowSize(windowBytes), grpc.WithInitialConnWindowSize(windowBytes),
 	},

@@ -34,9 +34,11 @@ const drainLimit = 250 * time.Millisecond
 type Config struct {
 	Binary    *os.File // the verified program; Start does not close it
 	Name      string   // its argv[0]
+	Args      []string // its arguments after argv[0]
 	Env       []string // all of its environment but the variables of this package
 	SocketDir string   // private folder for its socket
 	ReadOnly  []string // files, and folders whose files, the sandbox leaves readable
+	Folders   []string // folders that the sandbox lets it read, list and execute from
 	Writable  string   // a folder that it may write to and that outlives it; "" for none
 	Libraries bool     // it is linked dynamically
 	Race      bool     // it was built with the race detector
@@ -225,7 +227,7 @@ func command(path string, cfg Config, p *pipes) *exec.Cmd {
 	env = append(env, sandbox.ParentEnv+"="+strconv.Itoa(parentFD))
 	return &exec.Cmd{
 		Path:        path,
-		Args:        []string{cfg.Name},
+		Args:        append([]string{cfg.Name}, cfg.Args...),
 		Env:         env,
 		Dir:         cfg.SocketDir,
 		Stdout:      p.stdoutTheirs,
@@ -497,7 +499,7 @@ func policy(cfg Config, rung sandbox.Rung, refused map[string]string) *sandbox.P
 		Program: cfg.Binary.Name(), Binary: binaryFD, Parent: parentFD, Status: statusFD,
 		Host: sandbox.HostNamespaces(),
 		Rung: rung, Refused: refused, SocketDir: cfg.SocketDir, ReadOnly: cfg.ReadOnly,
-		Writable:  cfg.Writable,
+		Folders: cfg.Folders, Writable: cfg.Writable,
 		Libraries: cfg.Libraries, Network: cfg.Network, Limits: cfg.Limits,
 	}
 	if rung.Root {

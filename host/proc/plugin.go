@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -43,6 +44,7 @@ const (
 	CodeStartTimeout       = "START_TIMEOUT"
 	CodeStartCrashed       = "START_CRASHED"
 	CodeSandboxUnavailable = "SANDBOX_UNAVAILABLE"
+	CodeBadBundle          = "BAD_BUNDLE"
 )
 
 // Fault is why a program cannot be used, for people.
@@ -77,6 +79,9 @@ type Role struct {
 	DialOptions     []grpc.DialOption
 	// Quotes puts what the process printed into the fault itself.
 	Quotes bool
+	// Frames makes the client of a bundle's process from its connection; nil where the role
+	// has no bundles.
+	Frames func(net.Conn) any
 }
 
 // Launch is one start of a program.
@@ -98,6 +103,7 @@ type Plugin struct {
 	client *plugin.Client
 	folder *socketFolder
 	conn   *grpc.ClientConn // of one that was attached
+	link   net.Conn         // of a bundle
 }
 
 // Attach returns a plugin that nothing here has started, such as one under a debugger, or ends: only the
@@ -112,6 +118,9 @@ func Attach(conn *grpc.ClientConn, pid int, why string) *Plugin {
 // the cause of ctx if that ended first. The caller calls Discard or Stop in every case, also
 // after the process has ended by itself.
 func (s Store) Launch(ctx context.Context, l Launch) (*Plugin, error) {
+	if l.Program.Bundle {
+		return s.launchBundle(ctx, l)
+	}
 	program, err := s.OpenCopy(l.Program.SHA256)
 	if err != nil {
 		return nil, &LaunchError{*Faultf(CodeUnreadable, "%v", err), []string{}}
@@ -267,6 +276,10 @@ func missedCookie(tail []string) bool {
 
 // HangUp closes the connection and leaves the process alone.
 func (p *Plugin) HangUp() {
+	if p.link != nil {
+		_ = p.link.Close()
+		return
+	}
 	if c, err := p.client.Client(); err == nil {
 		if g, ok := c.(*plugin.GRPCClient); ok {
 			_ = g.Conn.Close()
@@ -283,6 +296,10 @@ func (p *Plugin) Discard() {
 	}
 	p.runner.abort()
 	<-p.runner.done()
+	if p.client == nil {
+		p.clear()
+		return
+	}
 	p.client.Kill() // closes the connection; no process is left to be waited for
 	p.folder.remove()
 }
@@ -292,6 +309,15 @@ func (p *Plugin) Discard() {
 func (p *Plugin) Stop(grace time.Duration) {
 	if grace == 0 || p.conn != nil {
 		p.Discard()
+		return
+	}
+	if p.client == nil {
+		p.HangUp() // it ends when its host is gone
+		if !Await(p.Done(), grace) {
+			p.Kill()
+		}
+		<-p.Done()
+		p.clear()
 		return
 	}
 	closed := make(chan struct{})

@@ -1,6 +1,7 @@
 package proc
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"debug/elf"
@@ -18,7 +19,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/proc/bundle"
 )
 
 // maxProgramBytes keeps a stray disk image from being copied.
@@ -35,6 +38,7 @@ type Program struct {
 	GoVersion string // "" if it was not built by Go
 	Libraries bool   // it is linked dynamically
 	Race      bool   // it was built with the race detector
+	Bundle    bool   // it is the manifest of a folder: see package bundle
 }
 
 // Store holds the verified copies of programs, named by their hash.
@@ -47,8 +51,21 @@ type Store struct {
 // do not hash it again and again. A copy is known by what the system changes at every
 // write and lets no program set: see identity.
 type known struct {
-	mu     sync.Mutex
-	copies map[string]identity // by hash
+	mu      sync.Mutex
+	copies  map[string]identity // by hash
+	bundles map[string]bool     // those whose files were checked, by identity
+}
+
+func (k *known) hasBundle(sum string) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.bundles[sum]
+}
+
+func (k *known) addBundle(sum string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.bundles[sum] = true
 }
 
 // settled is how old the last change of a copy must be when its hashing begins: a
@@ -74,7 +91,7 @@ func (k *known) add(sum string, before identity, began time.Time, f *os.File) {
 
 // OpenStore makes the folder of the copies, which is closed to other users.
 func OpenStore(dir string) (Store, error) {
-	s := Store{dir: dir, known: &known{copies: map[string]identity{}}}
+	s := Store{dir: dir, known: &known{copies: map[string]identity{}, bundles: map[string]bool{}}}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return s, fmt.Errorf("make the folder for copies of programs: %w", err)
 	}
@@ -98,8 +115,70 @@ func (s Store) Add(path string) (Program, *Fault) {
 	return p, Faultf(CodeUnreadable, "%v", err)
 }
 
+// addBundle installs the folder of a bundle, and copies its manifest as a program is copied.
+func (s Store) addBundle(path string) (Program, error) {
+	m, text, err := bundle.Open(path)
+	if err != nil {
+		return Program{}, bundleFault(err)
+	}
+	p := Program{SHA256: digest.SHA256Hex(text), Size: int64(len(text)), Libraries: true, Bundle: true}
+	if err := m.Install(path, p.SHA256, s.place()); err != nil {
+		return p, bundleFault(err)
+	}
+	if err := m.VerifySystem(); err != nil {
+		return p, bundleFault(err)
+	}
+	s.known.addBundle(p.SHA256)
+	_, err = s.write(bytes.NewReader(text))
+	return p, err
+}
+
+// bundleFault separates what is wrong with a bundle from a file system that fails.
+func bundleFault(err error) error {
+	if err == nil {
+		return nil
+	}
+	var wrong *bundle.Error
+	if errors.As(err, &wrong) {
+		return Faultf(CodeBadBundle, "%v", err)
+	}
+	return err
+}
+
+// place is where bundles are executed from.
+func (s Store) place() bundle.Place { return bundle.Place{Root: filepath.Join(s.dir, "bundles")} }
+
+// openBundle returns a bundle that was installed. Its files are checked once in the life of
+// the host's process.
+func (s Store) openBundle(sum string) (*bundle.Manifest, error) {
+	f, err := s.OpenCopy(sum)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, maxProgramBytes))
+	if err != nil {
+		return nil, err
+	}
+	m, err := bundle.Parse(text)
+	if err != nil || s.known.hasBundle(sum) {
+		return m, err
+	}
+	if err := m.Verify(sum, s.place()); err != nil {
+		return nil, err
+	}
+	s.known.addBundle(sum)
+	return m, nil
+}
+
 // add is Add; of its errors a *Fault is about what is in the file.
 func (s Store) add(path string) (Program, error) {
+	if folder := filepath.Dir(path); filepath.Base(path) == bundle.ManifestFile && bundle.IsFolder(folder) {
+		return s.addBundle(folder)
+	}
+	if bundle.IsFolder(path) {
+		return s.addBundle(path)
+	}
 	sum, err := s.copy(path)
 	p := Program{SHA256: sum}
 	if err != nil {
@@ -112,6 +191,12 @@ func (s Store) add(path string) (Program, error) {
 	defer f.Close()
 	if info, err := f.Stat(); err == nil {
 		p.Size = info.Size()
+	}
+	var head [1]byte
+	if n, _ := f.ReadAt(head[:], 0); bundle.IsManifest(head[:n]) { // of a bundle that is installed
+		_, err := s.openBundle(sum)
+		p.Libraries, p.Bundle = true, true
+		return p, bundleFault(err)
 	}
 	if built, err := buildinfo.Read(f); err == nil {
 		p.GoVersion = built.GoVersion
@@ -191,7 +276,7 @@ func (s Store) OpenCopy(sum string) (*os.File, error) {
 	return f, nil
 }
 
-// ListPrograms lists the executable files of a folder in order of their names.
+// ListPrograms lists the executable files and the bundles of a folder in order of their names.
 func ListPrograms(dir string) ([]string, error) {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
@@ -199,7 +284,13 @@ func ListPrograms(dir string) ([]string, error) {
 	}
 	var files []string
 	for _, e := range entries {
-		if !e.Type().IsRegular() || strings.HasPrefix(e.Name(), ".") {
+		if strings.HasPrefix(e.Name(), ".") {
+			continue
+		}
+		if e.IsDir() && bundle.IsFolder(e.Name()) {
+			files = append(files, e.Name())
+		}
+		if !e.Type().IsRegular() {
 			continue
 		}
 		if info, err := e.Info(); err == nil && info.Mode().Perm()&0o111 != 0 {

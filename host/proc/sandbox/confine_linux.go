@@ -122,6 +122,11 @@ func (r rules) addAll(p Policy) error {
 			return fmt.Errorf("allow the candle files in %s: %w", path, err)
 		}
 	}
+	for _, path := range p.Folders {
+		if err := r.allowPath(path, readTree|runFile); err != nil {
+			return fmt.Errorf("allow the folder %s: %w", path, err)
+		}
+	}
 	if p.Writable != "" {
 		if err := r.allowPath(p.Writable, socketRights|unix.LANDLOCK_ACCESS_FS_TRUNCATE); err != nil {
 			return fmt.Errorf("allow the folder %s: %w", p.Writable, err)

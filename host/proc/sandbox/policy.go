@@ -205,6 +205,7 @@ type Policy struct {
 
 	SocketDir string   `json:"socket_dir"` // the only place where it may make files
 	ReadOnly  []string `json:"read_only"`  // files, and folders whose files, it may read
+	Folders   []string `json:"folders"`    // it may read, list and execute what is in them
 	Writable  string   `json:"writable"`   // a folder that outlives it; "" for none
 	Libraries bool     `json:"libraries"`  // the program is linked dynamically
 	Network   bool     `json:"network"`    // it may use the machine's network

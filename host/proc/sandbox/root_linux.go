@@ -78,6 +78,11 @@ func (s *shim) bindFiles(r root) error {
 			return err
 		}
 	}
+	for _, path := range s.Folders {
+		if err := r.bind(path, path, 0); err != nil {
+			return &policyError{fmt.Errorf("allow the folder %s: %w", path, err)}
+		}
+	}
 	if s.Writable != "" {
 		return r.bindWritable(s.Writable)
 	}

@@ -1,0 +1,157 @@
+package catalog
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"net"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// The kinds of frames. A frame is the length of its payload (four bytes, little endian), a
+// byte for its kind, and the payload.
+const (
+	frameDescribe = iota // host to plugin, empty
+	frameSpec            // the answer
+	frameHost            // a HostMessage
+	framePlugin          // a PluginMessage
+)
+
+const frameHead = 5
+
+// frames speaks the strategy's protocol over one connection: the messages of gRPC without its
+// streams, which cost an interpreter ten times as much.
+type frames struct {
+	conn net.Conn
+	in   *bufio.Reader
+
+	mu  sync.Mutex // of writing
+	out []byte
+}
+
+// newFrames returns the client of a process that speaks in frames.
+func newFrames(conn net.Conn) any {
+	return strategypb.StrategyClient(&frames{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)})
+}
+
+func (f *frames) send(kind byte, m proto.Message) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	b, err := proto.MarshalOptions{}.MarshalAppend(append(f.out[:0], make([]byte, frameHead)...), m)
+	if err != nil {
+		return err
+	}
+	f.out = b
+	if len(b)-frameHead > wire.MaxMessageBytes {
+		return status.Errorf(codes.ResourceExhausted, "a message of %d bytes is too long", len(b))
+	}
+	binary.LittleEndian.PutUint32(b, uint32(len(b)-frameHead))
+	b[frameHead-1] = kind
+	_, err = f.conn.Write(b)
+	return err
+}
+
+func (f *frames) receive(kind byte, m proto.Message) error {
+	var head [frameHead]byte
+	if _, err := io.ReadFull(f.in, head[:]); err != nil {
+		return err
+	}
+	size := binary.LittleEndian.Uint32(head[:])
+	switch {
+	case size > wire.MaxMessageBytes:
+		return status.Errorf(codes.ResourceExhausted, "a message of %d bytes is too long", size)
+	case head[frameHead-1] != kind:
+		return status.Errorf(codes.Internal, "a frame of kind %d came where %d was due", head[frameHead-1], kind)
+	}
+	payload := make([]byte, size)
+	if _, err := io.ReadFull(f.in, payload); err != nil {
+		return io.ErrUnexpectedEOF
+	}
+	if err := proto.Unmarshal(payload, m); err != nil {
+		return status.Errorf(codes.Internal, "a frame cannot be read: %v", err)
+	}
+	return nil
+}
+
+// Describe implements strategypb.StrategyClient.
+func (f *frames) Describe(ctx context.Context, _ *strategypb.DescribeRequest,
+	_ ...grpc.CallOption) (*strategypb.Spec, error) {
+	stop := context.AfterFunc(ctx, func() { _ = f.conn.Close() })
+	defer stop()
+	spec := &strategypb.Spec{}
+	if err := f.send(frameDescribe, &strategypb.DescribeRequest{}); err != nil {
+		return nil, err
+	}
+	if err := f.receive(frameSpec, spec); err != nil {
+		return nil, fmt.Errorf("read the description: %w", err)
+	}
+	return spec, nil
+}
+
+// Run implements strategypb.StrategyClient. A context that ends closes the connection.
+func (f *frames) Run(ctx context.Context, _ ...grpc.CallOption) (strategypb.Strategy_RunClient, error) {
+	s := &frameStream{frames: f, ctx: ctx}
+	s.stop = context.AfterFunc(ctx, func() { _ = f.conn.Close() })
+	return s, nil
+}
+
+// frameStream is the one call of Run.
+type frameStream struct {
+	*frames
+	ctx  context.Context
+	stop func() bool
+}
+
+// Send implements strategypb.Strategy_RunClient. A connection that is gone is io.EOF, as in
+// gRPC: Recv knows why.
+func (s *frameStream) Send(m *strategypb.HostMessage) error {
+	err := s.send(frameHost, m)
+	if _, refused := status.FromError(err); err != nil && !refused {
+		return io.EOF
+	}
+	return err
+}
+
+// Recv implements strategypb.Strategy_RunClient.
+func (s *frameStream) Recv() (*strategypb.PluginMessage, error) {
+	m := &strategypb.PluginMessage{}
+	if err := s.receive(framePlugin, m); err != nil {
+		s.stop()
+		if s.ctx.Err() != nil {
+			return nil, status.FromContextError(s.ctx.Err()).Err()
+		}
+		return nil, err
+	}
+	return m, nil
+}
+
+// Header implements grpc.ClientStream.
+func (s *frameStream) Header() (metadata.MD, error) { return metadata.MD{}, nil }
+
+// Trailer implements grpc.ClientStream.
+func (s *frameStream) Trailer() metadata.MD { return metadata.MD{} }
+
+// CloseSend implements grpc.ClientStream.
+func (s *frameStream) CloseSend() error { return nil }
+
+// Context implements grpc.ClientStream.
+func (s *frameStream) Context() context.Context { return s.ctx }
+
+// SendMsg implements grpc.ClientStream.
+func (s *frameStream) SendMsg(m any) error { return s.Send(m.(*strategypb.HostMessage)) }
+
+// RecvMsg implements grpc.ClientStream.
+func (s *frameStream) RecvMsg(m any) error {
+	return s.receive(framePlugin, m.(*strategypb.PluginMessage))
+}
