@@ -23,6 +23,8 @@ import (
 	"golang.org/x/mod/modfile"
 
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/proc/bundle"
+	"github.com/assay-run/assay/lab/python"
 	"github.com/assay-run/assay/lab/stat/random"
 )
 
@@ -77,16 +79,19 @@ func (p *Project) Build(ctx context.Context, stateDir string) (Built, error) {
 	if p.Config.Plugin.Path != "" {
 		return Finished(filepath.Join(p.Dir, filepath.FromSlash(p.Config.Plugin.Path)))
 	}
-	sdk, edited, err := sdkOf(p.Slug, p.Dir)
-	if err != nil {
-		return Built{}, err
-	}
-	stateDir, err = filepath.Abs(stateDir)
+	stateDir, err := filepath.Abs(stateDir)
 	if err != nil {
 		return Built{}, err
 	}
 	folder := filepath.Join(stateDir, "build")
 	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return Built{}, err
+	}
+	if p.Config.Plugin.Python != "" {
+		return p.Bundle(ctx, folder, "")
+	}
+	sdk, edited, err := sdkOf(p.Slug, p.Dir)
+	if err != nil {
 		return Built{}, err
 	}
 	// Beside its place first: another lab may be starting the program that is there.
@@ -110,6 +115,30 @@ func (p *Project) Build(ctx context.Context, stateDir string) (Built, error) {
 	built, err := Finished(path)
 	built.SourceSHA256, built.SDKSHA256, built.SDKEdited = source, sdk, edited
 	return built, err
+}
+
+// Bundle makes the bundle of a strategy in Python in a folder, with an interpreter, "" for the
+// one of its environment. The error is a *BuildError if it cannot be made.
+func (p *Project) Bundle(ctx context.Context, folder, interpreter string) (Built, error) {
+	dir, id, err := python.Build(ctx, python.Options{
+		Dir: p.Dir, Name: p.Slug, Entry: p.Config.Plugin.Python, Out: folder, Interpreter: interpreter,
+	})
+	if wrong, ok := errors.AsType[*python.Error](err); ok {
+		return Built{}, &BuildError{Problem: wrong.Message}
+	}
+	if err != nil {
+		return Built{}, err
+	}
+	files, err := python.SourceFiles(p.Dir)
+	if err != nil {
+		return Built{}, err
+	}
+	list := make([]fileHash, len(files))
+	for i, f := range files {
+		list[i] = fileHash{f.Path, f.SHA256}
+	}
+	source, err := hashList(list)
+	return Built{Path: filepath.Join(dir, bundle.ManifestFile), SHA256: id, SourceSHA256: source}, err
 }
 
 // Compile builds the program of a folder, with further switches. The error is ErrNoGo, a
@@ -139,6 +168,9 @@ func Finished(path string) (Built, error) {
 	switch {
 	case err != nil:
 		return Built{}, &BuildError{Problem: fmt.Sprintf("the plugin %s cannot be read: %v", path, err)}
+	case bundle.IsFolder(path):
+		return Finished(filepath.Join(path, bundle.ManifestFile))
+	case filepath.Base(path) == bundle.ManifestFile && bundle.IsFolder(filepath.Dir(path)):
 	case !info.Mode().IsRegular() || info.Mode().Perm()&0o111 == 0:
 		return Built{}, &BuildError{Problem: fmt.Sprintf("%s is not an executable file", path)}
 	}

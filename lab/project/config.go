@@ -45,8 +45,9 @@ type Config struct {
 	FamilyID   string `json:"family_id"`
 	Hypothesis string `json:"hypothesis"`
 	Plugin     struct {
-		Build string `json:"build"`
-		Path  string `json:"path"`
+		Build  string `json:"build"`
+		Path   string `json:"path"`
+		Python string `json:"python"` // module:Class
 	} `json:"plugin"`
 	Exchange  string   `json:"exchange"`
 	Symbols   []string `json:"symbols"`
@@ -135,7 +136,7 @@ func Parse(file string, text []byte) (*Config, error) {
 	if err := json.Unmarshal(raw, &whole); err != nil {
 		return nil, fail(Fault{Message: err.Error()})
 	}
-	if c.Plugin.Path != "" {
+	if c.Plugin.Path != "" || c.Plugin.Python != "" {
 		c.Plugin.Build = ""
 	}
 	c.fill()
