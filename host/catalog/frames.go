@@ -72,7 +72,8 @@ func (f *frames) receive(kind byte, m proto.Message) error {
 	case size > wire.MaxMessageBytes:
 		return status.Errorf(codes.ResourceExhausted, "a message of %d bytes is too long", size)
 	case head[frameHead-1] != kind:
-		return status.Errorf(codes.Internal, "a frame of kind %d came where %d was due", head[frameHead-1], kind)
+		return status.Errorf(codes.Internal, "a frame of kind %d came where %d was due", head[frameHead-1],
+			kind)
 	}
 	payload := make([]byte, size)
 	if _, err := io.ReadFull(f.in, payload); err != nil {

@@ -25,10 +25,10 @@ func buildCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "build <slug>",
 		Short: "Build a strategy for the service",
-		Long: "Build makes what the service finds in its folder of strategies when it starts: the program of " +
-			"a\n" +
-			"strategy in Go, or the bundle of one in Python, <slug>.strategy, with the interpreter and the\n" +
-			"libraries that it needs in .layers beside it.",
+		Long: "Build makes what the service finds in its folder of strategies when it starts: the " +
+			"program of a\n" +
+			"strategy in Go, or the bundle of one in Python, with the interpreter and\n" +
+			"the libraries that it needs in .layers beside it.",
 		Example: Examples(
 			"lab build my_first --out bin/strategies",
 			"lab build my_python --out bin/strategies --python python3.12",
@@ -106,4 +106,3 @@ func buildProgram(ctx context.Context, p *project.Project, out string) (project.
 	built.SourceSHA256, err = project.SourceHash(p.Dir)
 	return built, err
 }
-

@@ -14,10 +14,18 @@ import (
 
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/project/scaffold"
+	"github.com/assay-run/assay/lab/python"
 	"github.com/assay-run/assay/lab/request"
 )
 
+// initOptions are the flags of lab init strategy.
+type initOptions struct {
+	Python bool `flag:"python" usage:"in Python, in ./<slug>, with an environment in .venv"`
+	NoVenv bool `flag:"no-venv" usage:"with --python: make no environment"`
+}
+
 func initCommand(a *App) *cobra.Command {
+	var o initOptions
 	c := &cobra.Command{
 		Use:   "strategy <slug>",
 		Short: "Make the folder of a new strategy",
@@ -27,10 +35,17 @@ func initCommand(a *App) *cobra.Command {
 		Example: Examples(
 			"lab init strategy my_first",
 			"lab init strategy my_first --json",
+			"lab init strategy my_python --python",
 		),
 	}
+	a.Bind(c, &o)
 	a.Arguments(c) // a new name is nothing that could be offered
-	a.Action(c, func(_ context.Context, args []string) (Outcome, error) { return initStrategy(a, args[0]) })
+	a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
+		if o.Python {
+			return initPython(ctx, a, args[0], o)
+		}
+		return initStrategy(a, args[0])
+	})
 	return a.Group("init", "Make something new: a strategy",
 		"Init makes what a person then writes in: so far the folder of a strategy.",
 		c)
@@ -60,6 +75,36 @@ func initStrategy(a *App, slug string) (Outcome, error) {
 	if n.Alone {
 		m.Next[0] = "(cd " + slug + " && go test .)"
 	}
+	return Outcome{Result: m, Print: func(w io.Writer) { printMade(w, m) }}, nil
+}
+
+// initPython makes the folder of a strategy in Python, and its environment. Where that cannot
+// be made, say without a package index, the commands that make it are the next ones.
+func initPython(ctx context.Context, a *App, slug string, o initOptions) (Outcome, error) {
+	working, err := os.Getwd()
+	if err != nil {
+		return Outcome{}, err
+	}
+	n, err := scaffold.CreatePython(slug, working)
+	if err != nil {
+		return Outcome{}, err
+	}
+	m := made{Slug: slug, Path: n.Dir, StandAlone: true, Files: n.Files}
+	if !o.NoVenv {
+		a.say("making .venv with the SDK and pytest")
+		err = python.MakeEnvironment(ctx, n.Dir, scaffold.PythonSDK, "pytest")
+		if ctx.Err() != nil {
+			return Outcome{}, context.Cause(ctx)
+		}
+		if err != nil {
+			a.say("there is no .venv: %v", err)
+		}
+	}
+	if o.NoVenv || err != nil {
+		m.Next = append(m.Next,
+			"(cd "+slug+" && python3 -m venv .venv && .venv/bin/pip install ./sdk pytest)")
+	}
+	m.Next = append(m.Next, "(cd "+slug+" && .venv/bin/pytest)", "lab validate "+slug, "lab run "+slug)
 	return Outcome{Result: m, Print: func(w io.Writer) { printMade(w, m) }}, nil
 }
 

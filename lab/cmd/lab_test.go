@@ -40,9 +40,19 @@ func TestProofs(t *testing.T) {
 }
 
 func runScripts(t *testing.T, dir string) {
+	runScriptsWith(t, dir, func(*testscript.Env) error { return nil })
+}
+
+// runScriptsWith is runScripts with more to set up.
+func runScriptsWith(t *testing.T, dir string, more func(*testscript.Env) error) {
 	testscript.Run(t, testscript.Params{
-		Dir:   dir,
-		Setup: goTool,
+		Dir: dir,
+		Setup: func(env *testscript.Env) error {
+			if err := goTool(env); err != nil {
+				return err
+			}
+			return more(env)
+		},
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
 			"exits":      exits,
 			"await":      await,

@@ -179,7 +179,7 @@ func askedQuestion(ctx context.Context, a *App, slug string,
 	if err != nil {
 		return nil, err
 	}
-	if err := noteSuspects(a, built, p.Dir); err != nil {
+	if err := noteSuspects(ctx, a, built, p); err != nil {
 		return nil, err
 	}
 	q := request.Ask(p, built)
@@ -196,7 +196,7 @@ func askedQuestion(ctx context.Context, a *App, slug string,
 
 // noteSuspects warns of what makes runs of a program that was built here differ. It is no
 // part of the report, which another build of the same program must have as well.
-func noteSuspects(a *App, built project.Built, dir string) error {
+func noteSuspects(ctx context.Context, a *App, built project.Built, p *project.Project) error {
 	if built.SourceSHA256 == "" {
 		return nil
 	}
@@ -205,7 +205,7 @@ func noteSuspects(a *App, built project.Built, dir string) error {
 			Message: "the folder sdk has been edited: the run is marked debug and " +
 				"cannot be packed; lab sdk update puts it back"})
 	}
-	_, found, err := Suspects(dir)
+	_, found, err := suspectsOf(ctx, p)
 	if len(found) > 0 {
 		a.Note(Warning{Code: "SOURCE", Message: strings.Join(found, "; ")})
 	}
@@ -339,7 +339,11 @@ func buildPlugin(ctx context.Context, a *App, p *project.Project, plugin string)
 // sayFirstBuild reports why a first build is slow.
 func sayFirstBuild(a *App, p *project.Project) {
 	if p.IsFirstBuild(a.StateDir) {
-		a.say("compiling %s and the SDK, about a minute the first time", p.Slug)
+		if p.Config.Plugin.Python != "" {
+			a.say("copying the interpreter and the libraries of %s, some seconds the first time", p.Slug)
+		} else {
+			a.say("compiling %s and the SDK, about a minute the first time", p.Slug)
+		}
 	}
 }
 

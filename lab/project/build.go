@@ -69,7 +69,11 @@ func BuildEnv() []string { return append(os.Environ(), buildEnv...) }
 // IsFirstBuild reports whether nothing of the strategy was built in a state directory
 // before, so that the SDK may have to be compiled, too.
 func (p *Project) IsFirstBuild(stateDir string) bool {
-	_, err := os.Stat(filepath.Join(stateDir, "build", p.Slug))
+	name := p.Slug
+	if p.Config.Plugin.Python != "" {
+		name += bundle.Suffix
+	}
+	_, err := os.Stat(filepath.Join(stateDir, "build", name))
 	return p.Config.Plugin.Path == "" && errors.Is(err, fs.ErrNotExist)
 }
 

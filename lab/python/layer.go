@@ -87,8 +87,9 @@ func interpreterLayer(ctx context.Context, layers string, p *probed) (bundle.Lay
 	if err != nil {
 		return bundle.Layer{}, err
 	}
-	key := strings.Join([]string{"python", p.Version, sum, p.Stdlib, info.ModTime().UTC().String(), p.LibPython},
-		"\x00")
+	key := strings.Join([]string{
+		"python", p.Version, sum, p.Stdlib, info.ModTime().UTC().String(), p.LibPython,
+	}, "\x00")
 	l := bundle.Layer{Name: "python", Version: p.Version}
 	return remembered(layers, key, l, func() (bundle.Layer, error) {
 		return layer(layers, l.Name, l.Version, func(temp string) error {

@@ -1,7 +1,6 @@
-"""Tells lab build what a strategy needs: the interpreter, the distributions and the libraries
-of the system that are loaded once the strategy is imported. Prints one JSON object."""
+"""Tells lab build what a strategy needs: the interpreter and the distributions. Prints one
+JSON object."""
 
-import importlib
 import importlib.metadata as metadata
 import json
 import os
@@ -42,19 +41,8 @@ def files(d):
     return base, sorted(listed)
 
 
-def libraries(home):
-    loaded = set()
-    with open("/proc/self/maps", encoding="utf-8") as maps:
-        for line in maps:
-            path = line.rstrip("\n").partition("/")[2]
-            if path and ".so" in path:
-                loaded.add("/" + path)
-    return sorted(p for p in loaded if not p.startswith(tuple(home)))
-
-
 def main():
     request = json.loads(sys.argv[1])
-    sys.path[:0] = request["paths"]
     found, missing = closure(request["requires"])
     answer = {
         "version": sys.version.split()[0],
@@ -69,33 +57,16 @@ def main():
         "short": f"python{sys.version_info[0]}.{sys.version_info[1]}",
         "missing": missing,
         "distributions": [],
-        "error": "",
-        "libraries": [],
     }
     for name in sorted(found):
         base, listed = files(found[name])
         answer["distributions"].append(
             {"name": name, "version": found[name].version, "base": base, "files": listed}
         )
-    if not missing:
-        try:
-            importlib.import_module("assay.serve")
-            from assay.serve import _load
-
-            _load(request["entry"])
-        except SystemExit as e:
-            answer["error"] = str(e)
-        except BaseException as e:
-            import traceback
-
-            last = traceback.extract_tb(e.__traceback__)[-1]
-            answer["error"] = (
-                f"{type(e).__name__}: {e} at {os.path.basename(last.filename)}:{last.lineno}"
-            )
-        homes = [answer["stdlib"], os.path.dirname(answer["executable"]), answer["libdir"]]
-        homes += [d["base"] for d in answer["distributions"]]
-        inside = [h for h in homes if h and not h.startswith(("/lib", "/usr/lib/x86", "/usr/lib/a"))]
-        answer["libraries"] = libraries(inside)
+    homes = [answer["stdlib"], os.path.dirname(answer["executable"]), answer["libdir"]]
+    homes += [d["base"] for d in answer["distributions"]]
+    shared = ("/lib", "/usr/lib/x86", "/usr/lib/a")
+    answer["homes"] = [h for h in homes if h and not h.startswith(shared)]
     json.dump(answer, sys.stdout)
 
 

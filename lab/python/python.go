@@ -35,6 +35,9 @@ import (
 //go:embed probe.py
 var probeScript string
 
+//go:embed loaded.py
+var loadedScript string
+
 // Error is why a bundle cannot be built, for its author.
 type Error struct{ Message string }
 
@@ -65,8 +68,7 @@ type probed struct {
 	Short          string         `json:"short"`
 	Missing        []string       `json:"missing"`
 	Distributions  []distribution `json:"distributions"`
-	Error          string         `json:"error"`
-	Libraries      []string       `json:"libraries"`
+	Homes          []string       `json:"homes"` // folders of which layers are made
 }
 
 type distribution struct {
@@ -75,6 +77,10 @@ type distribution struct {
 	Base    string   `json:"base"`
 	Files   []string `json:"files"`
 }
+
+// SDKFolder is where lab init puts the SDK as a Python project, for the author's environment.
+// Bundles have that of lab.
+const SDKFolder = "sdk"
 
 // sdkRequires is what the SDK itself needs.
 var sdkRequires = []string{"protobuf"}
@@ -97,7 +103,12 @@ func Build(ctx context.Context, o Options) (dir, id string, err error) {
 	if err != nil {
 		return "", "", err
 	}
-	found, err := probe(ctx, interpreter, o, filepath.Join(layers, sdk.SHA256), requires)
+	found, err := probe(ctx, interpreter, o, requires)
+	if err != nil {
+		return "", "", err
+	}
+	paths := []string{o.Dir, filepath.Join(layers, sdk.SHA256)}
+	libraries, err := loaded(ctx, interpreter, o, paths, append(found.Homes, layers))
 	if err != nil {
 		return "", "", err
 	}
@@ -117,7 +128,7 @@ func Build(ctx context.Context, o Options) (dir, id string, err error) {
 		}
 		m.Layers = append(m.Layers, l)
 	}
-	if m.System, err = system(found.Libraries); err != nil {
+	if m.System, err = system(libraries); err != nil {
 		return "", "", err
 	}
 	return write(o, m)
@@ -161,30 +172,10 @@ func requirements(dir string) ([]string, error) {
 }
 
 // probe asks the interpreter what the strategy needs.
-func probe(ctx context.Context, interpreter string, o Options, sdk string,
-	requires []string) (*probed, error) {
-	request, err := json.Marshal(map[string]any{
-		"paths": []string{o.Dir, sdk}, "requires": requires, "entry": o.Entry,
-	})
-	if err != nil {
-		return nil, err
-	}
-	cmd := exec.CommandContext(ctx, interpreter, "-B", "-c", probeScript, string(request))
-	cmd.Dir = o.Dir
-	cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0", "PYTHONNOUSERSITE=1", "PYTHONPATH=")
-	var out, complaint bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &complaint
-	if err := cmd.Run(); err != nil {
-		if ctx.Err() != nil {
-			return nil, context.Cause(ctx)
-		}
-		lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
-		return nil, failf("%s cannot describe itself: %s", interpreter,
-			cmp.Or(lines[len(lines)-1], err.Error()))
-	}
+func probe(ctx context.Context, interpreter string, o Options, requires []string) (*probed, error) {
 	p := &probed{}
-	if err := json.Unmarshal(lastLine(out.Bytes()), p); err != nil {
-		return nil, failf("%s answers with %.80q", interpreter, out.String())
+	if err := ask(ctx, interpreter, o.Dir, probeScript, map[string]any{"requires": requires}, p); err != nil {
+		return nil, err
 	}
 	var major, minor int
 	if _, err := fmt.Sscanf(p.Version, "%d.%d", &major, &minor); err != nil || major != 3 || minor < 11 {
@@ -196,10 +187,48 @@ func probe(ctx context.Context, interpreter string, o Options, sdk string,
 	case len(p.Missing) > 0:
 		return nil, failf("not installed for %s: %s. Install with: %s -m pip install %s", interpreter,
 			strings.Join(p.Missing, ", "), interpreter, strings.Join(p.Missing, " "))
-	case p.Error != "":
-		return nil, failf("the strategy cannot be imported: %s", p.Error)
 	}
 	return p, nil
+}
+
+// loaded imports the strategy and lists the libraries of the system that are loaded then.
+func loaded(ctx context.Context, interpreter string, o Options, paths, homes []string) ([]string, error) {
+	var answer struct {
+		Error     string   `json:"error"`
+		Libraries []string `json:"libraries"`
+	}
+	request := map[string]any{"paths": paths, "entry": o.Entry, "homes": homes}
+	if err := ask(ctx, interpreter, o.Dir, loadedScript, request, &answer); err != nil {
+		return nil, err
+	}
+	if answer.Error != "" {
+		return nil, failf("the strategy cannot be imported: %s", answer.Error)
+	}
+	return answer.Libraries, nil
+}
+
+// ask runs a script with a request and reads its answer.
+func ask(ctx context.Context, interpreter, dir, script string, request, answer any) error {
+	text, err := json.Marshal(request)
+	if err != nil {
+		return err
+	}
+	cmd := exec.CommandContext(ctx, interpreter, "-B", "-c", script, string(text))
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0", "PYTHONNOUSERSITE=1", "PYTHONPATH=")
+	var out, complaint bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &complaint
+	if err := cmd.Run(); err != nil {
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		lines := strings.Split(strings.TrimSpace(complaint.String()), "\n")
+		return failf("%s does not answer: %s", interpreter, cmp.Or(lines[len(lines)-1], err.Error()))
+	}
+	if err := json.Unmarshal(lastLine(out.Bytes()), answer); err != nil {
+		return failf("%s answers with %.80q", interpreter, out.String())
+	}
+	return nil
 }
 
 // lastLine skips what the author's module prints when it is imported.
@@ -271,7 +300,8 @@ func isSource(rel string, d fs.DirEntry) bool {
 		return false
 	}
 	if d.IsDir() {
-		return name != "tests" && name != "testdata" && !strings.HasSuffix(name, bundle.Suffix)
+		return name != "tests" && name != "testdata" && rel != SDKFolder &&
+			!strings.HasSuffix(name, bundle.Suffix)
 	}
 	switch {
 	case strings.HasPrefix(name, "test_") || name == "conftest.py":
@@ -310,6 +340,10 @@ func sdkLayer(layers string) (bundle.Layer, error) {
 		if err != nil {
 			return err
 		}
-		return os.CopyFS(temp, sources)
+		if err := os.CopyFS(temp, sources); err != nil {
+			return err
+		}
+		typing := filepath.Join(temp, "assay", "strategy_pb2.pyi") // for editors only
+		return os.Remove(typing)
 	})
 }

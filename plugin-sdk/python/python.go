@@ -6,7 +6,7 @@ package python
 
 import "embed"
 
-// Sources are the modules of the package assay, below src.
+// Sources are the files of the Python project: the package assay is below src.
 //
-//go:embed src/assay/*.py src/assay/py.typed
+//go:embed pyproject.toml README.md backend/*.py src/assay/*.py src/assay/*.pyi src/assay/py.typed
 var Sources embed.FS

@@ -27,10 +27,15 @@ import (
 
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/lab/project"
+	"github.com/assay-run/assay/lab/python"
+	sources "github.com/assay-run/assay/plugin-sdk/python"
 )
 
-//go:embed templates
+//go:embed templates python
 var templates embed.FS
+
+// PythonSDK is the folder of a strategy in Python with the SDK as a project, which pip installs.
+const PythonSDK = python.SDKFolder
 
 // ExistsError reports that something is in the way.
 type ExistsError struct{ Path string }
@@ -51,6 +56,7 @@ type New struct {
 // values of the templates.
 type values struct {
 	Slug, Title string
+	Class       string // of a strategy in Python
 	Alone       bool
 	Go          string
 	Requires    []requirement
@@ -113,18 +119,63 @@ func (n *New) render(slug string) (map[string][]byte, error) {
 		files["go.sum"] = sdk["go.sum"]
 		names = append(names, "go.mod", ".gitignore", ".gitattributes")
 	}
+	return files, fill(files, "templates", names, v)
+}
+
+// fill adds files that are made from the templates of a folder.
+func fill(files map[string][]byte, folder string, names []string, v values) error {
 	for _, name := range names {
-		t, err := template.ParseFS(templates, "templates/"+strings.TrimPrefix(name, ".")+".tmpl")
+		t, err := template.ParseFS(templates, folder+"/"+strings.TrimPrefix(name, ".")+".tmpl")
 		if err != nil {
-			return nil, err
+			return err
 		}
 		var b bytes.Buffer
 		if err := t.Execute(&b, v); err != nil {
-			return nil, err
+			return err
 		}
 		files[name] = b.Bytes()
 	}
-	return files, nil
+	return nil
+}
+
+// CreatePython makes the folder of a strategy in Python below the working directory, with the
+// SDK as a project in it. Its errors are those of Create.
+func CreatePython(slug, working string) (*New, error) {
+	if err := project.CheckSlug(slug); err != nil {
+		return nil, err
+	}
+	n := &New{Dir: filepath.Join(working, slug), Alone: true}
+	if err := free(n.Dir); err != nil {
+		return nil, err
+	}
+	files := map[string][]byte{"lab.schema.json": project.Schema}
+	err := fs.WalkDir(sources.Sources, ".", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		files[PythonSDK+"/"+name], err = sources.Sources.ReadFile(name)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	names := []string{
+		"strategy.py", "test_strategy.py", "pyproject.toml", "lab.json", "README.md", ".gitignore",
+	}
+	v := values{Slug: slug, Title: title(slug), Class: class(slug)}
+	if err := fill(files, "python", names, v); err != nil {
+		return nil, err
+	}
+	return n, n.write(files)
+}
+
+// class makes the name of a class of a slug: my_first is MyFirst.
+func class(slug string) string {
+	var b strings.Builder
+	for _, word := range strings.FieldsFunc(slug, func(r rune) bool { return r == '_' || r == '-' }) {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
 }
 
 // title makes words of a slug: my_first-try is My first try.

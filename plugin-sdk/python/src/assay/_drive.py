@@ -41,7 +41,7 @@ _ROLES = ("entry", "exit", "stop_loss", "take_profit", "end_of_data", "liquidati
 _STATES = ("new", "open", "partially_filled", "filled", "canceled", "rejected", "expired")
 _FINAL = frozenset({"filled", "canceled", "rejected", "expired"})
 _FORCES = ("gtc", "gtd", "ioc")
-_ACTIONS = {"submit": 0, "cancel": 1, "cancel_all": 1, "replace": 2, "close": 3}
+_ACTIONS: dict[str, Any] = {"submit": 0, "cancel": 1, "cancel_all": 1, "replace": 2, "close": 3}
 _BUILDERS = {"submit": "Buy or Sell", "cancel": "Cancel", "replace": "Replace"}
 
 
@@ -139,7 +139,8 @@ class Author:
         self._asked = True
         try:
             for f in step.fills:
-                if self._strategy.on_fill(v, self._fill(f)) is not None:
+                answer: object = self._strategy.on_fill(v, self._fill(f))  # type: ignore[func-returns-value]
+                if answer is not None:
                     raise Failure(
                         "on_fill returned a value: this version takes orders from on_candle "
                         "only, which follows at the same close",
@@ -244,7 +245,7 @@ class Author:
             messages.append(self._message(i, intent))
         return messages
 
-    def _message(self, i: int, n: Any) -> Any:
+    def _message(self, i: int, n: object) -> pb.Intent:
         if not isinstance(n, Intent):
             raise Failure(f"intent {i} is {type(n).__name__}, not an order", "intent")
         if n.action == "submit" and n.size is None:

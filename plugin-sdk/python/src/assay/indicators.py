@@ -493,5 +493,3 @@ class Donchian(Line):
             self.upper._set(self._high.value)
             self.lower._set(self._low.value)
             self._set((self._high.value + self._low.value) / 2)
-
-

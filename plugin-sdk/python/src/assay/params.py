@@ -59,13 +59,13 @@ class _Field:
             if value not in self.choices:
                 return "must be one of " + ", ".join(str(c) for c in self.choices)
             return ""
-        for bound, wrong, word in (
-            (self.ge, lambda b: value < b, "at least"),
-            (self.gt, lambda b: value <= b, "above"),
-            (self.le, lambda b: value > b, "at most"),
-            (self.lt, lambda b: value >= b, "below"),
+        for bound, fine, word in (
+            (self.ge, self.ge is None or value >= self.ge, "at least"),
+            (self.gt, self.gt is None or value > self.gt, "above"),
+            (self.le, self.le is None or value <= self.le, "at most"),
+            (self.lt, self.lt is None or value < self.lt, "below"),
         ):
-            if bound is not None and wrong(bound):
+            if not fine:
                 return f"must be {word} {bound:g}"
         return ""
 

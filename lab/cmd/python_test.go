@@ -1,0 +1,45 @@
+package cmd_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/assay-run/assay/host/hosttest/pyenv"
+	"github.com/assay-run/assay/host/hosttest/ring"
+)
+
+// TestPythonScripts runs testdata/python/*.txtar with an interpreter that has what the SDK for
+// Python needs, and a strategy in Go as the twin of one in Python.
+func TestPythonScripts(t *testing.T) {
+	ring.Slow(t, "it copies an interpreter and plays windows step by step")
+	lock, err := filepath.Abs("../../plugin-sdk/python/requirements.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sdk, err := filepath.Abs("../../plugin-sdk/python/src")
+	if err != nil {
+		t.Fatal(err)
+	}
+	interpreter := pyenv.InterpreterOrSkip(t, lock)
+	twin := filepath.Join(t.TempDir(), "sma_cross")
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", twin,
+		"../../strategies/sma_cross")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	runScriptsWith(t, "testdata/python", func(env *testscript.Env) error {
+		env.Setenv("PATH", filepath.Dir(interpreter)+string(filepath.ListSeparator)+env.Getenv("PATH"))
+		env.Setenv("PYTHONPATH", sdk) // of the author's tests
+		env.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+		to := filepath.Join(env.WorkDir, "sma_go", "bin")
+		if err := os.MkdirAll(to, 0o755); err != nil {
+			return err
+		}
+		return os.Link(twin, filepath.Join(to, "sma_cross"))
+	})
+}

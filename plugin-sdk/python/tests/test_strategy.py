@@ -1,0 +1,214 @@
+import json
+
+import pytest
+
+from assay import (
+    AllCash,
+    Buy,
+    Cancel,
+    Close,
+    Intents,
+    InvalidParam,
+    Param,
+    Percent,
+    Quantity,
+    Replace,
+    Sell,
+    Strategy,
+    View,
+    WholePosition,
+)
+from assay import strategy_pb2 as pb
+from assay._drive import Author, Failure, _plain, build, spec
+from assay.indicators import SMA
+from assay.random import Random
+from assay.testing import conformance, play, walk
+
+
+class Cross(Strategy):
+    """Buys when a fast average crosses above a slow one."""
+
+    fast: int = Param(3, ge=1, le=500, title="Fast average", search="log")
+    slow: int = Param(8, ge=2, le=1000)
+    mode: str = Param("close", choices=["close", "typical"])
+    risk: float = Param(0.02, gt=0, lt=1, step=0.005, group="Money")
+    on: bool = Param(True)
+
+    def start(self) -> None:
+        if self.fast >= self.slow:
+            raise InvalidParam("fast", "must be below slow")
+        self.f, self.s = SMA(self.fast), SMA(self.slow)
+
+    def warmup(self) -> int:
+        return self.slow
+
+    def on_candle(self, v: View) -> Intents:
+        self.f.add(v.close)
+        self.s.add(v.close)
+        if v.flat and self.f.crossed_above(self.s):
+            return Buy(AllCash).stop_loss(Percent(0.05)).tag("up")
+        if v.long and self.f.crossed_below(self.s):
+            return Close()
+        return None
+
+
+def test_conformance() -> None:
+    conformance(Cross)
+
+
+def test_schema_is_that_of_the_go_sdk() -> None:
+    schema = json.loads(spec(Cross).params_schema)
+    assert schema["additionalProperties"] is False
+    assert schema["properties"]["fast"] == {
+        "type": "integer",
+        "title": "Fast average",
+        "default": 3,
+        "minimum": 1,
+        "maximum": 500,
+        "x-ui": {"order": 1},
+        "x-search": {"low": 1, "high": 500, "log": True},
+    }
+    assert schema["properties"]["mode"]["x-search"] == {"choices": ["close", "typical"]}
+    assert schema["properties"]["risk"]["exclusiveMinimum"] == 0
+
+
+@pytest.mark.parametrize(
+    ("params", "pointer", "message"),
+    [
+        ('{"fast":0}', "/fast", "must be at least 1"),
+        ('{"fast":1.5}', "/fast", "must be an integer"),
+        ('{"fast":true}', "/fast", "must be an integer"),
+        ('{"risk":1}', "/risk", "must be below 1"),
+        ('{"mode":"open"}', "/mode", "must be one of close, typical"),
+        ('{"extra":1}', "/extra", "is not a parameter of this strategy"),
+        ('{"fast":9}', "/fast", "must be below slow"),
+        ("[]", "", "must be a JSON object of parameters"),
+        ("{", "", "must be a JSON object of parameters"),
+    ],
+)
+def test_bad_parameters(params: str, pointer: str, message: str) -> None:
+    strategy, _, failed = build(Cross, params)
+    assert strategy is None
+    assert failed.code == "INVALID_STRATEGY_PARAMS"
+    assert failed.errors[0].pointer == pointer
+    assert failed.errors[0].message.startswith(message)
+
+
+def test_values_arrive() -> None:
+    strategy, warmup, _ = build(Cross, '{"fast":2,"slow":5}')
+    assert strategy is not None
+    assert (strategy.fast, warmup) == (2, 5)  # type: ignore[attr-defined]
+
+
+def test_a_bad_default_is_a_mistake_of_the_author() -> None:
+    with pytest.raises(TypeError, match="must be at least 5"):
+
+        class Bad(Strategy):
+            n: int = Param(1, ge=5)
+
+
+def author(cls: type[Strategy]) -> Author:
+    strategy, _, failed = build(cls, "{}")
+    assert strategy is not None, failed
+    return Author(strategy, pb.Start(symbols=["A/B"], purpose=pb.PURPOSE_BACKTEST, root_seed="1"))
+
+
+def answering(answer: object) -> type[Strategy]:
+    class Answers(Strategy):
+        """Returns what the test wants."""
+
+        def on_candle(self, v: View) -> Intents:
+            return answer  # type: ignore[return-value]
+
+    return Answers
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ("buy", "return an order, a list of them or None"),
+        ([1], "intent 0 is int, not an order"),
+        (Buy(None), "has no size"),  # type: ignore[arg-type]
+        (Cancel(""), "without a reference"),
+        (Replace(""), "without a reference"),
+        (Close("C/D"), "C/D is not part of this run"),
+        ([Close()] * 10_001, "at most 10000 intents"),
+    ],
+)
+def test_wrong_answers(answer: object, message: str) -> None:
+    with pytest.raises(Failure, match=message):
+        author(answering(answer)).decide(pb.Step(index=0, close_time=1))
+
+
+def test_an_exception_names_place_and_candle() -> None:
+    class Fails(Strategy):
+        """Fails."""
+
+        def on_candle(self, v: View) -> Intents:
+            return {"y": None}["x"]
+
+    with pytest.raises(Failure) as caught:
+        author(Fails).decide(pb.Step(index=0, close_time=1_577_840_400_000))
+    text = str(caught.value)
+    assert "KeyError: 'x' at test_strategy.py:" in text
+    assert "candle closed at 2020-01-01T01:00:00Z" in text
+    assert "Traceback" in caught.value.stack
+
+
+def test_orders_travel_whole() -> None:
+    order = (
+        Sell(Quantity(0.1)).limit(2.5).stop(3.0).expire_after(4).reduce_only().ref("r").tag("t")
+    ).take_profit(Percent(0.1))
+    [m] = author(answering(order)).decide(pb.Step(index=0, close_time=1))
+    assert (m.side, m.type, m.quantity, m.limit_price, m.stop_price) == (1, 3, "0.1", "2.5", "3")
+    assert (m.time_in_force, m.expire_after, m.reduce_only) == (1, 4, True)
+    assert (m.client_ref, m.tag, m.take_profit.percent) == ("r", "t", "0.1")
+    [m] = author(answering(Sell(WholePosition))).decide(pb.Step(index=0, close_time=1))
+    assert m.reduce_only
+    assert m.WhichOneof("size") is None
+
+
+@pytest.mark.parametrize(
+    ("x", "text"),
+    [(1.0, "1"), (0.1, "0.1"), (1e22, "1" + "0" * 22), (1e-8, "0.00000001"), (-2.5, "-2.5")],
+)
+def test_numbers_are_plain(x: float, text: str) -> None:
+    assert _plain(x) == text
+    assert float(text) == x
+
+
+def test_random_is_that_of_go() -> None:
+    # rand.New(drive.Source(42, "strategy", 0)): Uint64, Float64, IntN(10), IntN(8).
+    r = Random(42)
+    golden = json.loads(
+        (__import__("pathlib").Path(__file__).parent / "golden" / "random.json").read_text()
+    )
+    assert [str(r.uint64()) for _ in range(3)] == golden["uint64"]
+    assert [r.random() for _ in range(3)] == golden["float64"]
+    assert [r.integer(10) for _ in range(20)] == golden["int10"]
+    assert [r.integer(8) for _ in range(5)] == golden["int8"]
+
+
+def test_play_shows_orders() -> None:
+    asked = play(Cross, walk(200))
+    assert asked
+    assert all(a.action == "submit" and a.side == "buy" for a in asked)
+
+
+def test_log_lines_are_bounded() -> None:
+    class Talks(Strategy):
+        """Talks."""
+
+        def on_candle(self, v: View) -> Intents:
+            for i in range(5000):
+                v.log("line", n=i)
+            v.publish("x", float("nan"))
+            v.publish("x", 1.0)
+            return None
+
+    a = author(Talks)
+    a.decide(pb.Step(index=0, close_time=1))
+    lines, points = a.notes.take()
+    assert len(lines.log_lines.lines) == 4096
+    assert lines.log_lines.dropped == 904
+    assert list(points.annotations.series[0].values) == [1.0]
