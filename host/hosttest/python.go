@@ -1,13 +1,18 @@
 package hosttest
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/assay-run/assay/host/base/file"
 )
 
 // Python returns an interpreter with the packages of a requirements.txt that locks them by their
@@ -15,43 +20,71 @@ import (
 // belong to `make prove`.
 func Python(t testing.TB, requirements string) string {
 	t.Helper()
-	lock, err := os.ReadFile(requirements)
-	if err != nil {
-		t.Fatal(err)
-	}
-	base, err := exec.LookPath("python3")
+	interpreter, err := environment(t.Context(), requirements)
 	if err != nil {
 		t.Fatalf("make prove needs Python 3.11 or newer: %v", err)
 	}
-	version, err := exec.CommandContext(t.Context(), base, "-VV").Output()
+	return interpreter
+}
+
+// PythonOrSkip is Python for tests of `make test`, which are skipped without it unless
+// ASSAY_E2E=required.
+func PythonOrSkip(t testing.TB, requirements string) string {
+	t.Helper()
+	interpreter, err := environment(t.Context(), requirements)
+	if err != nil && os.Getenv("ASSAY_E2E") != "required" {
+		t.Skipf("Python 3.11 or newer with the packages of %s is needed: %v", requirements, err)
+	}
 	if err != nil {
 		t.Fatal(err)
+	}
+	return interpreter
+}
+
+func environment(ctx context.Context, requirements string) (interpreter string, err error) {
+	lock, err := os.ReadFile(requirements)
+	if err != nil {
+		return "", err
+	}
+	base, err := exec.LookPath("python3")
+	if err != nil {
+		return "", err
+	}
+	version, err := exec.CommandContext(ctx, base, "-VV").Output()
+	if err != nil {
+		return "", err
 	}
 	cache, err := os.UserCacheDir()
 	if err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	sum := sha256.Sum256(append(version, lock...))
-	dir := filepath.Join(cache, "assay-prove", hex.EncodeToString(sum[:8]))
+	all := filepath.Join(cache, "assay-prove")
+	dir := filepath.Join(all, hex.EncodeToString(sum[:8]))
+	if err := os.MkdirAll(all, 0o755); err != nil {
+		return "", err
+	}
+	held, err := file.LockDir(all) // tests of several packages may make it at once
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, held.Release()) }()
 	whole := filepath.Join(dir, "whole")
-	interpreter := filepath.Join(dir, "bin", "python")
+	interpreter = filepath.Join(dir, "bin", "python")
 	if _, err := os.Stat(whole); err == nil {
-		return interpreter
+		return interpreter, nil
 	}
 	if err := os.RemoveAll(dir); err != nil {
-		t.Fatal(err)
+		return "", err
 	}
 	for _, args := range [][]string{
 		{base, "-m", "venv", dir},
 		{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes",
 			"--no-deps", "-r", requirements},
 	} {
-		if out, err := exec.CommandContext(t.Context(), args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%s: %v\n%s", strings.Join(args, " "), err, out)
+		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+			return "", fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
 		}
 	}
-	if err := os.WriteFile(whole, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return interpreter
+	return interpreter, os.WriteFile(whole, nil, 0o600)
 }

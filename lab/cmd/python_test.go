@@ -8,7 +8,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/assay-run/assay/host/hosttest/pyenv"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -24,7 +24,7 @@ func TestPythonScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	interpreter := pyenv.InterpreterOrSkip(t, lock)
+	interpreter := hosttest.PythonOrSkip(t, lock)
 	twin := filepath.Join(t.TempDir(), "sma_cross")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", twin,
 		"../../strategies/sma_cross")

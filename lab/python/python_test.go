@@ -14,7 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/catalog"
-	"github.com/assay-run/assay/host/hosttest/pyenv"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/proc/bundle"
 	"github.com/assay-run/assay/host/proc/sandbox"
@@ -39,7 +39,7 @@ func TestMain(m *testing.M) {
 
 func interpreter(t *testing.T) string {
 	t.Helper()
-	return pyenv.InterpreterOrSkip(t, filepath.Join(project, "requirements.txt"))
+	return hosttest.PythonOrSkip(t, filepath.Join(project, "requirements.txt"))
 }
 
 // TestPackage runs the checks of the Python package: style, types, its own tests.

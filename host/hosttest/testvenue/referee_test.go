@@ -13,11 +13,7 @@ import (
 
 	"github.com/govalues/decimal"
 
-<<<<<<< HEAD
 	"github.com/assay-run/assay/host/hosttest"
-=======
-	"github.com/assay-run/assay/host/hosttest/pyenv"
->>>>>>> 54240296 (lab init strategy --python; pages and tests of strategies in Python)
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
@@ -28,11 +24,7 @@ const referees = "testdata/referee"
 // trades is what the venue did.
 func TestProveReferees(t *testing.T) {
 	ring.Proof(t, "it installs Python packages") // it installs Python packages
-<<<<<<< HEAD
 	interpreter := hosttest.Python(t, filepath.Join(referees, "requirements.txt"))
-=======
-	interpreter := pyenv.Interpreter(t, filepath.Join(referees, "requirements.txt"))
->>>>>>> 54240296 (lab init strategy --python; pages and tests of strategies in Python)
 	for script, least := range map[string]int{"with_ccxt.py": 130, "with_python_binance.py": 600} {
 		t.Run(script, func(t *testing.T) {
 			v := start(t, testvenue.Options{Speed: 20, Cash: "100000", History: 2000})
