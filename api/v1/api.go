@@ -18,6 +18,7 @@ import (
 	_ "embed"
 	"encoding/hex"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,6 +27,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/schema"
+	"github.com/assay-run/assay/api/v1/stream"
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/edge"
@@ -64,6 +66,8 @@ type API struct {
 	schemas requestSchemas
 	keys    *keyring
 	polls   chan struct{}
+	// documents are the routes of the descriptions.
+	documents []edge.Route
 }
 
 // maxPolls wait for news at a time; more get their answer at once.
@@ -75,7 +79,12 @@ func New(opts Options) (*API, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &API{opts: opts, schemas: s, keys: newKeyring(), polls: make(chan struct{}, maxPolls)}, nil
+	documents, err := documentRoutes()
+	if err != nil {
+		return nil, err
+	}
+	return &API{opts: opts, schemas: s, keys: newKeyring(), polls: make(chan struct{}, maxPolls),
+		documents: documents}, nil
 }
 
 // Routes are the operations with their paths.
@@ -83,7 +92,7 @@ func (a *API) Routes() []edge.Route {
 	get := func(path string, f func(*http.Request) (*edge.Answer, error)) edge.Route {
 		return edge.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
 	}
-	return append(documentRoutes(),
+	return append(slices.Clone(a.documents),
 		get("/health", a.health),
 		get("/status", a.status),
 		get("/status/detailed", a.detailed),
@@ -114,12 +123,19 @@ func OpenAPI() []byte { return append([]byte(nil), openAPI...) }
 // Deprecations returns the registry of what is going away.
 func Deprecations() (view.Deprecations, error) { return view.ParseDeprecations(deprecations) }
 
-func documentRoutes() []edge.Route {
-	asset := edge.NewAsset(openAPI, http.Header{"Content-Type": {"application/json"}})
-	return []edge.Route{
-		{Method: http.MethodGet, Path: "/openapi.json", Handler: asset},
-		{Method: http.MethodGet, Path: Base + "/openapi.json", Handler: asset},
+// documentRoutes are the descriptions of the API and of its stream.
+func documentRoutes() ([]edge.Route, error) {
+	header := http.Header{"Content-Type": {"application/json"}}
+	async, err := stream.AsyncAPI()
+	if err != nil {
+		return nil, err
 	}
+	api, events := edge.NewAsset(openAPI, header), edge.NewAsset(async, header)
+	return []edge.Route{
+		{Method: http.MethodGet, Path: "/openapi.json", Handler: api},
+		{Method: http.MethodGet, Path: Base + "/openapi.json", Handler: api},
+		{Method: http.MethodGet, Path: Base + "/asyncapi.json", Handler: events},
+	}, nil
 }
 
 // requestSchemas are the schemas that bodies are checked against.

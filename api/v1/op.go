@@ -1,6 +1,7 @@
 package v1
 
 import (
+	"bytes"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/json"
@@ -72,7 +73,7 @@ func (a *API) bodiless(f func(*http.Request) (*edge.Answer, error)) http.Handler
 // NoBody refuses a body other than nothing, {} or null.
 func (a *API) NoBody(r *http.Request) error {
 	body, err := readBody(r)
-	if err != nil || len(body) == 0 {
+	if err != nil || len(body) == 0 || string(bytes.TrimSpace(body)) == "null" {
 		return err
 	}
 	return validate(a.schemas.empty, body)

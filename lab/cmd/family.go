@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/report"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/search/family"
 	"github.com/assay-run/assay/lab/search/selection"
@@ -23,20 +25,20 @@ import (
 // planOptions are the flags of lab family plan.
 type planOptions struct {
 	sourceOptions
-	Hypothesis string `flag:"hypothesis" usage:"one sentence: why this should work (default: that of lab.json)"`
-	Method     string `flag:"method" usage:"how points are picked: grid, random, sobol, lhs or sha (default: that of lab.json, else sobol)" values:"grid,random,sobol,lhs,sha"`
-	MaxTrials  int    `flag:"max-trials" usage:"how many points are tried at most (default: that of lab.json, else 64)"`
-	Seed       string `flag:"seed" usage:"root of the points of random methods (default: that of lab.json)"`
-	Amends     string `flag:"amends" usage:"the plan that this one changes, by its hash or id"`
-	Register   bool   `flag:"register" usage:"name the plan in the log of the control plane before it runs"`
+	Hypothesis string `flag:"hypothesis"  usage:"one sentence: why this should work (default: that of lab.json)"`
+	Method     string `flag:"method"      usage:"how points are picked: grid, random, sobol, lhs or sha (default: that of lab.json, else sobol)"   values:"grid,random,sobol,lhs,sha"`
+	MaxTrials  int    `flag:"max-trials"  usage:"how many points are tried at most (default: that of lab.json, else 64)"`
+	Seed       string `flag:"seed"        usage:"root of the points of random methods (default: that of lab.json)"`
+	Amends     string `flag:"amends"      usage:"the plan that this one changes, by its hash or id"`
+	Register   bool   `flag:"register"    usage:"name the plan in the log of the control plane before it runs"`
 	ControlURL string `flag:"control-url" usage:"address of the control plane for --register (SERVICE_CONTROL_URL, default http://127.0.0.1:8010)"`
 }
 
 // searchOptions are the flags of lab family run.
 type searchOptions struct {
 	sourceOptions
-	Plan    string `flag:"plan" usage:"id of the plan, or its beginning (default: the newest of the strategy)"`
-	Workers int    `flag:"workers" usage:"how many trials are played side by side (default: number of CPUs)" min:"1"`
+	Plan    string `flag:"plan"    usage:"id of the plan, or its beginning (default: the newest of the strategy)"`
+	Workers int    `flag:"workers" usage:"how many trials are played side by side (default: number of CPUs)"      min:"1"`
 }
 
 func familyCommand(a *App) *cobra.Command {
@@ -261,14 +263,14 @@ func withSearch(ctx context.Context, a *App, slug string, o searchOptions,
 
 func familyRun(ctx context.Context, a *App, slug string, o searchOptions) (Outcome, error) {
 	var out Outcome
-	err := withSearch(ctx, a, slug, o, func(_ *request.Host, s *family.Search) error {
+	err := withSearch(ctx, a, slug, o, func(h *request.Host, s *family.Search) error {
 		resume := familyNext(a, slug, s.ID, o.sourceOptions)
 		if s.Departs {
 			a.Note(Warning{Code: "LAB_JSON_CHANGED",
 				Message: "lab.json says otherwise than the plan by now: the plan's rules are used"})
 		}
 		done, total := 0, len(s.Plan.Trials)
-		outcome, run, err := searchFamily(ctx, a, s, o, &done, &total)
+		outcome, run, err := searchFamily(ctx, a, h, s, o, &done, &total)
 		if err != nil && (ctx.Err() != nil || errors.Is(err, context.Canceled)) {
 			return request.Errorf(request.CodeInterrupted,
 				"interrupted after %d of %d trials; go on with: %s", done, total, resume).
@@ -280,7 +282,7 @@ func familyRun(ctx context.Context, a *App, slug string, o searchOptions) (Outco
 		out = Outcome{
 			Result: familyResult(s, outcome, run), Warnings: familyWarnings(outcome),
 			Print: func(w io.Writer) {
-				printFamily(w, s, outcome, run, filepath.Join(s.Dir, family.PageFile))
+				printFamily(w, s, outcome, run, filepath.Join(a.StateDir, filepath.FromSlash(pagePath(s.ID))))
 			},
 		}
 		if err != nil {
@@ -293,7 +295,7 @@ func familyRun(ctx context.Context, a *App, slug string, o searchOptions) (Outco
 
 // searchFamily plays, concludes, runs the selected parameters, and writes the page. An outcome
 // beside an error is one whose selected run could not be made.
-func searchFamily(ctx context.Context, a *App, s *family.Search, o searchOptions, done,
+func searchFamily(ctx context.Context, a *App, h *request.Host, s *family.Search, o searchOptions, done,
 	total *int) (*family.Outcome, *request.Answer, error) {
 	bar := a.Progress("family "+s.ID).Count("trials", 0)
 	defer bar.End()
@@ -331,11 +333,36 @@ func searchFamily(ctx context.Context, a *App, s *family.Search, o searchOptions
 			return nil, nil, err
 		}
 	}
-	view, e := family.PageOf(s, outcome, run)
-	if e == nil {
-		e = s.Put(family.PageFile, view.Write)
+	return outcome, run, errors.Join(err, familyPage(ctx, a, h, s, outcome, run))
+}
+
+// familyPage writes the page of a family, and that of its selected run, to which it leads.
+func familyPage(ctx context.Context, a *App, h *request.Host, s *family.Search, o *family.Outcome,
+	run *request.Answer) error {
+	source := report.Source{Artifacts: h.Artifacts, Registry: h.Registry, Candles: h.Candles}
+	var holding []float64
+	if run != nil && run.Metadata != nil {
+		days := make([]string, len(o.Equity))
+		for i, l := range o.Equity {
+			days[i] = l.Date
+		}
+		var err error
+		if holding, err = source.Holding(ctx, run.Metadata, days); err != nil {
+			return err
+		}
+		if _, err := writeReport(ctx, a, source, run.RunID); err != nil {
+			return err
+		}
 	}
-	return outcome, run, errors.Join(err, e)
+	view, err := family.PageOf(s, o, run, holding)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := view.Write(&text); err != nil {
+		return err
+	}
+	return writePage(a, s.ID, text.Bytes())
 }
 
 // familyResult is the result of lab family run --json.

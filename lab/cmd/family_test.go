@@ -94,7 +94,11 @@ func outputs(t *testing.T, state string) map[string]string {
 	t.Helper()
 	out := map[string]string{}
 	for _, name := range []string{"trials.csv", "returns.csv", "family_result.json", "report.html"} {
-		files, err := filepath.Glob(filepath.Join(state, "families", "choosy", "*", name))
+		at := filepath.Join(state, "families", "choosy", "*", name)
+		if name == "report.html" {
+			at = filepath.Join(state, "reports", "plan_*", name)
+		}
+		files, err := filepath.Glob(at)
 		if err != nil || len(files) != 1 {
 			t.Fatalf("%s: %v, %v", name, files, err)
 		}

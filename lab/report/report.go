@@ -17,6 +17,7 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
@@ -287,6 +288,33 @@ func (s Source) hold(ctx context.Context, d *run, tf market.Timeframe) error {
 		d.parts[i].holding = closesAt(series, d.parts[i].curve.Time)
 	}
 	return f.Close()
+}
+
+// Holding is what one unit of money held in the first symbol of a run has become at the end of
+// each of these days; nil where the candles are not at hand.
+func (s Source) Holding(ctx context.Context, m *artifact.Metadata, days []string) ([]float64, error) {
+	tf, err := market.ParseTimeframe(m.Timeframe)
+	if err != nil || len(days) == 0 {
+		return nil, nil
+	}
+	p := part{}
+	for _, day := range days {
+		at, err := market.ParseTime(day)
+		if err != nil {
+			return nil, err
+		}
+		p.curve.Time = append(p.curve.Time, at.Add(24*time.Hour))
+	}
+	d := &run{meta: m, parts: []part{p}}
+	if err := s.hold(ctx, d, tf); err != nil || d.parts[0].holding == nil {
+		return nil, err
+	}
+	out := d.parts[0].holding
+	first := out[0]
+	for i := range out {
+		out[i] /= first
+	}
+	return out, nil
 }
 
 // closesAt are the closes of the newest candle at each time; nil where the first has none.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/api/v1/stream"
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/runner"
@@ -45,6 +46,82 @@ func fieldsOf(t *testing.T) map[string][]string {
 	return out
 }
 
+// validator holds frames of rich clients, and the plain one, against the AsyncAPI description.
+func validator(t *testing.T) func(message string, text []byte) {
+	t.Helper()
+	text, err := stream.AsyncAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	doc, err := schema.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func(message string, text []byte) {
+		t.Helper()
+		s, err := doc.Compile("/components/schemas/" + message)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v any
+		if err := json.Unmarshal(text, &v); err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range s.Validate(v) {
+			t.Errorf("%s: %v in %s", message, bad, text)
+		}
+	}
+}
+
+// TestAsyncAPI: every message of the table is in the description, and every reference leads
+// somewhere.
+func TestAsyncAPI(t *testing.T) {
+	text, err := stream.AsyncAPI()
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := stream.AsyncAPI()
+	if err != nil || string(again) != string(text) {
+		t.Error("the description differs from itself", err)
+	}
+	var doc map[string]any
+	if err := json.Unmarshal(text, &doc); err != nil {
+		t.Fatal(err)
+	}
+	refs := 0
+	var walk func(v any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if to, is := v["$ref"].(string); is {
+				refs++
+				var at any = doc
+				for _, part := range strings.Split(to, "/")[1:] {
+					m, _ := at.(map[string]any)
+					at = m[part]
+				}
+				if at == nil {
+					t.Errorf("%s leads nowhere", to)
+				}
+			}
+			for _, x := range v {
+				walk(x)
+			}
+		case []any:
+			for _, x := range v {
+				walk(x)
+			}
+		}
+	}
+	walk(doc)
+	messages := doc["components"].(map[string]any)["messages"].(map[string]any)
+	if events := stream.Events(); len(messages) != len(events) || refs < 3*len(events) {
+		t.Errorf("%d messages and %d references for %d events", len(messages), refs, len(events))
+	}
+	validator(t)("plain_status_update", []byte(`{"type":"status_update","payload":{"status":"idle",`+
+		`"run_id":""},"timestamp":"2026-01-01T00:00:00.000Z"}`))
+}
+
 // Every frame that is sent is documented, field by field, and the other way round.
 func TestEvents(t *testing.T) {
 	documented := fieldsOf(t)
@@ -52,8 +129,10 @@ func TestEvents(t *testing.T) {
 	s := start(t, setup{prepare: func(h *stream.Hub) { h.Hasten(20*time.Millisecond, 400*time.Millisecond) }})
 	c, _ := s.dial(t, stream.Subprotocol)
 	seen := map[string]bool{}
+	valid := validator(t)
 	look := func(f frame) {
 		t.Helper()
+		valid(f.Type, f.text)
 		seen[f.Type] = true
 		names, known := documented[f.Type]
 		if !known {

@@ -1,97 +1,105 @@
 package family
 
 import (
-	_ "embed"
+	_ "embed" // the template
 	"fmt"
-	"html/template"
 	"io"
 	"math"
 	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/page"
 	"github.com/assay-run/assay/lab/request"
-	"github.com/assay-run/assay/lab/search/design"
 	"github.com/assay-run/assay/lab/search/selection"
+	"github.com/assay-run/assay/lab/stat/deflate"
 )
 
-// FileName is the name of the page beside plan.json.
-const PageFile = "report.html"
-
 //go:embed page.html
-var source string
+var content string
 
 // mostRows bounds the table of trials: the best ones are shown, trials.csv has all.
 const mostRows = 500
 
-// View is what the page shows, as text.
+// Page is the page of a family.
 type Page struct {
-	Slug, Hypothesis, PlanID, PlanHash, Status string
-	Verdict                                    string // pass, warn, fail, inconclusive or none
-	Words                                      []string
-	Facts                                      []Fact
-	Optimised                                  [][]string
-	OptimisedMetrics                           []Fact
-	Selected                                   []Fact
-	Equity                                     *Chart
-	Parameters                                 []Parameter
-	Plateau                                    []Fact
-	Columns                                    []string
-	Rows                                       []Row
-	Hidden                                     int
+	view page.View
+	body *body
 }
 
-// Fact is a name and what it is.
-type Fact struct{ Name, Value string }
-
-// Row is a trial: its cells, the second of which leads to the folder of its run, if it has one.
-type Row struct {
-	Cells  []string
-	RunID  string
-	Chosen bool
+// body is what the template shows.
+type body struct {
+	Verdict        page.Verdict
+	More           []string
+	Hypothesis     string
+	Facts          []page.Fact
+	Optimised      *page.Table
+	OptimisedFacts []page.Fact
+	Selected       []page.Fact
+	Equity, Luck   *page.Figure
+	Heat           *page.Figure
+	Parameters     []page.Figure
+	Trials         page.Table
 }
 
-// Parameter is one dimension of the search: how much depends on it, and the objective of
-// every trial along it.
-type Parameter struct {
-	Name, Rank, Explained string
-	Chart                 *Chart
-}
-
-// Of makes the view of a family; run is the evaluation of the selected parameters, nil
-// without one.
-func PageOf(s *Search, o *Outcome, run *request.Answer) (*Page, error) {
-	r := o.Result
+// PageOf makes the page of a family. run is the evaluation of the selected parameters, nil
+// without one; holding is what one unit of money held in the first symbol has become on the days
+// of the outcome's equity, nil where it is not known.
+func PageOf(s *Search, o *Outcome, run *request.Answer, holding []float64) (*Page, error) {
+	b := &body{Hypothesis: s.Plan.Hypothesis, Verdict: page.Verdict{Class: "none"}}
 	v := &Page{
-		Slug: s.Plan.Slug, Hypothesis: s.Plan.Hypothesis, PlanID: s.ID, PlanHash: s.Hash, Status: r.Status,
-		Verdict: "none", Words: Sentences(o),
+		body: b,
+		view: page.View{Kind: "Family, " + o.Result.Status, Heading: s.Plan.Slug + ": " + s.ID,
+			Title: s.Plan.Slug + ": family " + s.ID, Content: b},
 	}
+	words := Sentences(o)
+	b.Verdict.Sentence, b.More = words[0], words[1:]
 	if o.Verdict != nil {
-		v.Verdict = o.Verdict.Verdict
+		b.Verdict.Class = o.Verdict.Verdict
 	}
-	v.facts(s, o)
-	v.optimised(r.Optimised)
-	v.selected(o, run)
-	v.table(s, o)
-	return v, v.parameters(s, o)
+	if sel := o.Result.Selection; sel != nil && sel.DSRMax != nil {
+		b.Verdict.Points = append(b.Verdict.Points, page.Point{Class: b.Verdict.Class,
+			Mark: page.Mark(b.Verdict.Class), Text: believe(sel)})
+	}
+	if run != nil {
+		v.view.Links = []page.Anchor{
+			{Href: page.Link(run.RunID), Text: "Tear sheet of the selected run, " + run.RunID},
+		}
+		b.Verdict.Points = append(b.Verdict.Points, page.Point{Class: "none", Mark: page.Mark("none"),
+			Text: "The selected parameters as a run of their own: " + run.RunID, Href: page.Link(run.RunID)})
+	}
+	b.facts(s, o)
+	b.optimised(o.Result.Optimised)
+	b.selected(o, run, holding)
+	b.table(s, o)
+	b.luck(o)
+	return v, b.dependence(s, o)
 }
 
 // Write writes the page.
-func (v *Page) Write(w io.Writer) error {
-	t, err := template.New(PageFile).Parse(source)
-	if err != nil {
-		return err
+func (v *Page) Write(w io.Writer) error { return page.Write(w, content, v.view) }
+
+// believe is what it would take to believe the search.
+func believe(s *selection.Selection) string {
+	text := "To believe it, a search without skill may reach this ratio in at most 5 % of " +
+		"all cases; it does in " +
+		Percent(
+			s.DSRMaxTest.P,
+		) + "."
+	if s.MinBTLYears != nil {
+		text += " With as many trials, a backtest shorter than " + Number(s.MinBTLYears) +
+			" years reaches it by luck."
 	}
-	return t.Execute(w, v)
+	return text
 }
 
-func (v *Page) facts(s *Search, o *Outcome) {
+func (b *body) facts(s *Search, o *Outcome) {
 	p := s.Plan
 	add := func(name, format string, args ...any) {
-		v.Facts = append(v.Facts, Fact{name, fmt.Sprintf(format, args...)})
+		b.Facts = append(b.Facts, page.Fact{Name: name, Value: fmt.Sprintf(format, args...)})
 	}
 	add("plan", "%s", s.ID)
 	add("plan_hash", "%s", s.Hash)
@@ -124,7 +132,7 @@ func (v *Page) facts(s *Search, o *Outcome) {
 func canonical(v any) string {
 	text, err := digest.JCS(v)
 	if err != nil { // the plan itself was made of it
-		return "n/a"
+		return page.NA
 	}
 	return string(text)
 }
@@ -135,34 +143,39 @@ func shown() []string {
 		"exposure", "fees_paid"}
 }
 
-func (v *Page) optimised(o *Optimised) {
+func (b *body) optimised(o *Optimised) {
 	if o == nil {
 		return
 	}
+	b.Optimised = &page.Table{Label: "Windows of the search",
+		Head: []string{"window", "chosen", "objective in training", "objective in test"}}
 	for _, w := range o.Windows {
 		chosen := "none"
 		if w.ChosenTrial != nil {
 			chosen = "t" + strconv.Itoa(*w.ChosenTrial)
 		}
-		v.Optimised = append(v.Optimised,
-			[]string{w.SplitID, chosen, Number(w.TrainObjective), Number(w.TestObjective)})
+		b.Optimised.Rows = append(b.Optimised.Rows, page.Row{Cells: page.Cells(w.SplitID, chosen,
+			Number(w.TrainObjective), Number(w.TestObjective))})
 	}
 	if o.Metrics != nil {
 		for _, key := range shown() {
 			if slices.ContainsFunc(*o.Metrics, func(x metric.Value) bool { return x.Key == key }) {
-				v.OptimisedMetrics = append(v.OptimisedMetrics, Fact{key, metricText(*o.Metrics, key)})
+				b.OptimisedFacts = append(
+					b.OptimisedFacts,
+					page.Fact{Name: key, Value: metricText(*o.Metrics, key)},
+				)
 			}
 		}
 	}
-	v.OptimisedMetrics = append(v.OptimisedMetrics,
-		Fact{"efficiency (test / train, information only)", Number(o.Efficiency)})
+	b.OptimisedFacts = append(b.OptimisedFacts,
+		page.Fact{Name: "efficiency (test / train, information only)", Value: Number(o.Efficiency)})
 }
 
 // metricText is a metric in its unit.
 func metricText(values metric.Values, key string) string {
 	x, defined := values.Get(key)
 	if !defined {
-		return "n/a"
+		return page.NA
 	}
 	for _, m := range metric.All() {
 		switch {
@@ -176,24 +189,69 @@ func metricText(values metric.Values, key string) string {
 	return Number(&x)
 }
 
-func (v *Page) selected(o *Outcome, run *request.Answer) {
+func (b *body) selected(o *Outcome, run *request.Answer, holding []float64) {
 	s := o.Result.Selected
 	if s == nil {
 		return
 	}
-	v.Selected = []Fact{{"trial", "t" + strconv.Itoa(s.TrialIndex) + ", " + s.RunID},
-		{"parameters", string(s.Params)}, {"rule", s.Rule}}
+	b.Selected = []page.Fact{{Name: "trial", Value: "t" + strconv.Itoa(s.TrialIndex) + ", " + s.RunID},
+		{Name: "parameters", Value: string(s.Params)}, {Name: "rule", Value: s.Rule}}
 	if run != nil {
-		v.Selected = append(v.Selected,
-			Fact{"run", run.RunID + " (" + run.Report.Status + ", validation contaminated)"})
+		b.Selected = append(b.Selected, page.Fact{Name: "run",
+			Value: run.RunID + " (" + run.Report.Status + ", validation contaminated)"})
 	}
-	v.Equity = equity(o.Equity)
-	v.Plateau = []Fact{{"median objective around the selected trial", Number(o.Result.Plateau.Selected)},
-		{"best such median", Number(o.Result.Plateau.Best)}}
+	b.Selected = append(b.Selected,
+		page.Fact{Name: "median objective around it", Value: Number(o.Result.Plateau.Selected)},
+		page.Fact{Name: "best such median", Value: Number(o.Result.Plateau.Best)})
+	b.Equity = equity(o.Equity, holding)
 }
 
-func (v *Page) table(s *Search, o *Outcome) {
-	v.Columns = []string{"rank", "trial", "status", s.Plan.Objective.Metric, "windows", "parameters"}
+// mostPoints are more than can be told apart.
+const mostPoints = 800
+
+// equity draws levels against holding, thinned evenly, the last one always there; nil below two.
+func equity(levels []Level, holding []float64) *page.Figure {
+	if len(levels) < 2 {
+		return nil
+	}
+	held := len(holding) == len(levels)
+	account := page.Line{Class: "c0"}
+	hold := page.Line{Class: "c1", Dashed: true}
+	step := max(1, (len(levels)+mostPoints-1)/mostPoints)
+	for i := 0; i < len(levels); i++ {
+		if i%step != 0 && i != len(levels)-1 {
+			continue
+		}
+		at, err := time.Parse(time.DateOnly, levels[i].Date)
+		if err != nil {
+			continue
+		}
+		x := float64(at.UnixMilli())
+		account.X, account.Y = append(account.X, x), append(account.Y, levels[i].Value)
+		if held {
+			hold.X, hold.Y = append(hold.X, x), append(hold.Y, holding[i])
+		}
+	}
+	c := page.Chart{Label: "equity of the selected trial over the stitched walk-forward, from 1", Wide: true,
+		Height: 280, X: page.Axis{Time: true}, Y: page.Axis{Log: slices.Min(account.Y) > 0}}
+	f := &page.Figure{Title: "The selected trial over the stitched walk-forward, from 1",
+		Keys: []page.Key{{Class: "c0", Text: "selected trial"}}}
+	if held {
+		c.Lines = append(c.Lines, hold)
+		f.Keys = append(f.Keys, page.Key{Class: "c1", Text: "holding the first symbol"})
+	} else {
+		f.Why = "No line of holding: the candles are not at hand."
+	}
+	if c.Y.Log {
+		f.Note = "logarithmic scale"
+	}
+	c.Lines = append(c.Lines, account)
+	f.Body = c.SVG()
+	return f
+}
+
+func (b *body) table(s *Search, o *Outcome) {
+	b.Trials.Label = "Trials, best first"
 	keys := []string{}
 	for _, key := range append([]string{"sharpe_ratio", "total_return", "max_drawdown", "total_trades",
 		"win_rate"}, s.Plan.Secondary...) {
@@ -201,11 +259,12 @@ func (v *Page) table(s *Search, o *Outcome) {
 			keys = append(keys, key)
 		}
 	}
-	v.Columns = append(append(v.Columns, keys...), "plateau", "failure")
+	b.Trials.Head = append(append([]string{"rank", "trial", "status", s.Plan.Objective.Metric, "windows",
+		"parameters"}, keys...), "plateau", "failure")
 	list := slices.Clone(o.Trials)
 	slices.SortStableFunc(list, func(a, b *Trial) int { return place(a) - place(b) })
 	if len(list) > mostRows {
-		v.Hidden = len(list) - mostRows
+		b.Trials.Hidden = fmt.Sprintf("%d more are in trials.csv.", len(list)-mostRows)
 		list = list[:mostRows]
 	}
 	for _, t := range list {
@@ -213,285 +272,107 @@ func (v *Page) table(s *Search, o *Outcome) {
 		if t.Rank > 0 {
 			rank = strconv.Itoa(t.Rank)
 		}
-		cells := []string{rank, "t" + strconv.Itoa(t.Index), t.Status, Number(t.Objective),
-			strconv.Itoa(len(t.Windows)), string(t.Params)}
-		for _, key := range keys {
-			cells = append(cells, metricText(t.Metrics, key))
+		row := page.Row{Cells: page.Cells(rank, "t"+strconv.Itoa(t.Index), t.Status, Number(t.Objective),
+			strconv.Itoa(len(t.Windows)), string(t.Params))}
+		if t.RunID != "" { // its folder: hundreds of trials have no page until lab report makes one
+			row.Cells[1].Href = "../../runs/" + t.RunID + "/"
 		}
-		chosen := o.Result.Selected != nil && o.Result.Selected.TrialIndex == t.Index
-		v.Rows = append(v.Rows, Row{append(cells, Number(t.Plateau), t.FailureCode), t.RunID, chosen})
+		for _, key := range keys {
+			row.Cells = append(row.Cells, page.Cell{Text: metricText(t.Metrics, key)})
+		}
+		row.Cells = append(row.Cells, page.Cells(Number(t.Plateau), t.FailureCode)...)
+		if o.Result.Selected != nil && o.Result.Selected.TrialIndex == t.Index {
+			row.Class = "chosen"
+		}
+		b.Trials.Rows = append(b.Trials.Rows, row)
 	}
 }
 
 // place orders by rank; what has none comes last.
 func place(t *Trial) int {
 	if t.Rank == 0 {
-		return 1 << 30
+		return math.MaxInt32
 	}
 	return t.Rank
 }
 
-func (v *Page) parameters(s *Search, o *Outcome) error {
-	for k, i := range o.Result.Importance {
-		var dots []Dot
-		for _, t := range o.Trials {
-			if t.Status != Completed || t.Objective == nil || len(dots) == mostDots {
-				continue
-			}
-			at, err := s.Plan.Space.Position(t.Params)
-			if err != nil {
-				return err
-			}
-			dots = append(dots,
-				Dot{X: at[k], Y: *t.Objective, Chosen: o.Result.Selected != nil &&
-					o.Result.Selected.TrialIndex == t.Index})
-		}
-		v.Parameters = append(v.Parameters, Parameter{
-			Name: i.Param, Rank: Number(i.RankCorrelation), Explained: Percent(i.VarianceExplained),
-			Chart: scatter(i.Param, ends(s.Plan.Space, i.Param), dots),
-		})
-	}
-	return nil
-}
-
-// ends are the values at the two ends of a parameter.
-func ends(space design.Space, name string) [2]string {
-	p, _ := space.Find(name)
-	switch {
-	case p.Kind == design.Bool:
-		return [2]string{"false", "true"}
-	case p.Kind == design.Choice:
-		return [2]string{string(p.Values[0]), string(p.Values[len(p.Values)-1])}
-	}
-	return [2]string{Number(&p.Low), Number(&p.High)}
-}
-
-// The sizes of charts, in units of their view boxes.
-const (
-	wide, high   = 900.0, 240.0
-	small        = 150.0
-	smallWide    = 280.0
-	margin       = 6.0
-	mostPoints   = 600
-	mostDots     = 2000
-	radius       = 2.2
-	radiusChosen = 4.5
-)
-
-// Chart is an inline SVG: a line, or dots, with the ends of its axes as text.
-type Chart struct {
-	Label         string
-	Width, Height string
-	Path          string
-	// Base is the height of the level where the line began, empty without one.
-	Base        string
-	Dots        []Mark
-	Low, High   string
-	First, Last string
-}
-
-// Mark is a drawn dot.
-type Mark struct {
-	X, Y, R string
-	Chosen  bool
-}
-
-// Dot is a point of a scatter: X in [0, 1).
-type Dot struct {
-	X, Y   float64
-	Chosen bool
-}
-
-// equity draws levels as a line, thinned evenly, the last one always there; nil below two.
-func equity(levels []Level) *Chart {
-	if len(levels) < 2 {
-		return nil
-	}
-	low, top := 1.0, 1.0
-	for _, l := range levels {
-		low, top = min(low, l.Value), max(top, l.Value)
-	}
-	c := &Chart{
-		Label: "equity of the selected trial over the stitched walk-forward, from 1", Width: unit(wide),
-		Height: unit(high),
-		Low:    Number(&low), High: Number(&top), First: levels[0].Date, Last: levels[len(levels)-1].Date,
-		Base: unit(vertical(1, low, top, high)),
-	}
-	var path strings.Builder
-	step := max(1, (len(levels)+mostPoints-1)/mostPoints)
-	for i := 0; i < len(levels); i += step {
-		draw(&path, i, levels, low, top)
-	}
-	if (len(levels)-1)%step != 0 {
-		draw(&path, len(levels)-1, levels, low, top)
-	}
-	c.Path = path.String()
-	return c
-}
-
-func draw(path *strings.Builder, i int, levels []Level, low, top float64) {
-	letter := "L"
-	if path.Len() == 0 {
-		letter = "M"
-	}
-	x := margin + float64(i)/float64(len(levels)-1)*(wide-2*margin)
-	path.WriteString(letter + unit(x) + " " + unit(vertical(levels[i].Value, low, top, high)))
-}
-
-// vertical is where a value lies in a chart, from the top.
-func vertical(y, low, top, height float64) float64 {
-	if top <= low {
-		return height / 2
-	}
-	return margin + (top-y)/(top-low)*(height-2*margin)
-}
-
-// scatter draws the objective along one parameter; nil without dots.
-func scatter(name string, ends [2]string, dots []Dot) *Chart {
-	if len(dots) == 0 {
-		return nil
-	}
-	low, top := dots[0].Y, dots[0].Y
-	for _, d := range dots {
-		low, top = min(low, d.Y), max(top, d.Y)
-	}
-	c := &Chart{Label: "objective along " + name, Width: unit(smallWide), Height: unit(small),
-		Low: Number(&low), High: Number(&top), First: ends[0], Last: ends[1]}
-	var last []Mark
-	for _, d := range dots {
-		m := Mark{X: unit(margin + d.X*(smallWide-2*margin)), Y: unit(vertical(d.Y, low, top, small)),
-			R: unit(radius), Chosen: d.Chosen}
-		if d.Chosen {
-			m.R = unit(radiusChosen)
-			last = append(last, m) // above the others
+// luck is the distribution of the trials' ratios against what the best of as many without skill
+// is expected to reach.
+func (b *body) luck(o *Outcome) {
+	sel := o.Result.Selection
+	var ratios []float64
+	var chosen *float64
+	periods := 0.0
+	for _, t := range o.Trials {
+		x, defined := t.Metrics.Get("sharpe_ratio")
+		if !defined || t.Status != Completed {
 			continue
 		}
-		c.Dots = append(c.Dots, m)
-	}
-	c.Dots = append(c.Dots, last...)
-	return c
-}
-
-// unit is a coordinate with a tenth of a unit.
-func unit(x float64) string { return strconv.FormatFloat(x, 'f', 1, 64) }
-
-// Number is a value with four significant digits, n/a where it is undefined.
-func Number(x *float64) string {
-	if x == nil {
-		return "n/a"
-	}
-	if a := math.Abs(*x); a != 0 && (a < 1e-3 || a >= 1e6) {
-		return strconv.FormatFloat(*x, 'e', 2, 64)
-	}
-	if a := math.Abs(*x); a >= 1000 {
-		return strconv.FormatFloat(*x, 'f', 0, 64)
-	}
-	return strconv.FormatFloat(*x, 'g', 4, 64)
-}
-
-// Percent is a fraction as a percentage, n/a where it is undefined.
-func Percent(x *float64) string {
-	if x == nil {
-		return "n/a"
-	}
-	return strconv.FormatFloat(100**x, 'f', 1, 64) + " %"
-}
-
-// Words says what the search has done to the numbers of the selected trial, one sentence
-// each; the first is the verdict.
-func Sentences(o *Outcome) []string {
-	s := o.Result.Selection
-	if s == nil || o.Verdict == nil {
-		return []string{noSelection(o)}
-	}
-	list := []string{verdict(o.Verdict)}
-	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
-	if s.NTrials == 1 {
-		say("One trial was made, so nothing was chosen among others.")
-	} else if s.NEff != nil {
-		say("%d trials were made on these days, %d of them of this family; they are so alike that they "+
-			"count as %s independent ones.",
-			s.NTrials, s.NTrialsFamily, Number(s.NEff))
-	}
-	if o.Again > 0 {
-		say("Besides, %d runs of the selected parameters differ only in their seed or splits: they are "+
-			"one trial in this count, so choosing among them is not paid for.", o.Again)
-	}
-	if s.DSRMax != nil {
-		say(
-			"If no trial had any skill, the best of a search like this would have a ratio as high in %s "+
-				"of all"+
-				" cases (1 - DSR_max; at most 5 %% is needed).",
-			Percent(s.DSRMaxTest.P),
-		)
-		if n := s.DSRMaxTest.WithoutSeries; n > 0 {
-			say("Trials without a return on each of its days: %d. They count as independent ones there.", n)
+		ratios = append(ratios, x)
+		if o.Result.Selected != nil && o.Result.Selected.TrialIndex == t.Index {
+			chosen = &x
 		}
 	}
-	if s.DSR2025 != nil && s.DSR2014 != nil {
-		say(
-			"By formula, which decides nothing, the chance that its true ratio is above what the best of "+
-				"so many"+
-				" trials reaches by luck is %s (deflated Sharpe ratio of 2025), or %s by the stricter "+
-				"form of 2014.",
-			Percent(s.DSR2025),
-			Percent(s.DSR2014),
-		)
+	if x := o.Result.Optimised; x != nil && x.Meta != nil {
+		periods = x.Meta.PeriodsPerYear
 	}
-	if s.PBO.Value != nil {
-		say("When the best trial is chosen on one half of the days, it is below the median of all trials "+
-			"on the other half in %s of the ways to halve them (PBO; chance gives 50 %%).",
-			Percent(s.PBO.Value))
+	if len(ratios) < 2 {
+		return
 	}
-	if h := s.Haircut.Holm; h != nil {
-		say("Counting the trials takes %s off its Sharpe ratio (Holm).", Percent(h))
+	c := page.Chart{Wide: true, Height: 240, Bars: page.Histogram(ratios, 40),
+		Label: fmt.Sprintf("Sharpe ratios of %d trials from %.2f to %.2f", len(ratios), slices.Min(ratios),
+			slices.Max(ratios))}
+	f := &page.Figure{Title: "The trials against luck", Note: "annual Sharpe ratios of the trials"}
+	if chosen != nil {
+		c.Rules = append(c.Rules, page.Rule{X: *chosen, Name: "selected"})
 	}
-	if s.MinBTLYears != nil {
-		say("A backtest must be %s years long before the best of %d trials is not expected to reach this "+
-			"ratio by luck.", Number(s.MinBTLYears), s.NTrials)
-	}
-	if p := s.SPAP.Consistent; p != nil {
-		say("Whether any trial beats holding at the same exposure: p = %s (Hansen), at least %s is "+
-			"possible; %d trials do so one by one (Romano and Wolf).",
-			Number(p), Number(&o.SmallestP), len(o.Result.StepM.Rejected))
-	}
-	if s.TestPeeks > 0 {
-		say("The test split of this family has been revealed %d times.", s.TestPeeks)
-	}
-	say("The parameters were chosen on candles that validation is part of: only test is clean.")
-	return list
-}
-
-// reasons are those of a verdict in words.
-var reasons = map[string]string{
-	selection.ReasonDSRMax:    "a search without skill finds a ratio as high in more than 5 % of all cases",
-	selection.ReasonDSRMaxLow: "a search without skill finds a ratio as high in most cases",
-	selection.ReasonPBO:       "choosing the best overfits too often",
-	selection.ReasonPBOHigh:   "choosing the best overfits more often than not",
-	selection.ReasonShort:     "there are too few days",
-}
-
-func verdict(v *selection.Verdict) string {
-	why, known := reasons[v.ReasonCode]
-	if !known {
-		why = v.ReasonCode
-	}
-	switch v.Verdict {
-	case selection.Pass:
-		if v.Strong {
-			return "Shown: that the selected trial survives the search (pass, strong)."
+	if sel != nil && sel.TrialSRVariance != nil && periods > 0 {
+		n := float64(sel.NTrials)
+		if sel.NEff != nil {
+			n = *sel.NEff
 		}
-		return "Shown: that the selected trial survives the search (pass)."
-	case selection.Warn, selection.Fail:
-		return "Not shown: that the selected trial survives the search (" + v.Verdict + "), because " + why +
-			"."
+		if most, why := deflate.ExpectedMax(n); why == "" {
+			luck := float64(math.Sqrt(float64(*sel.TrialSRVariance*periods)) * most)
+			c.Rules = append(c.Rules, page.Rule{X: luck, Name: "best by luck"})
+			f.Why = fmt.Sprintf(
+				"Without any skill, the best of %s independent trials with this spread is expected "+
+					"at %.2f.",
+				Number(&n),
+				luck,
+			)
+		}
 	}
-	return "Not known: whether the selected trial survives the search (inconclusive), because of " + why + "."
+	f.Body = c.SVG()
+	b.Luck = f
 }
 
-func noSelection(o *Outcome) string {
-	if o.Aborted != "" {
-		return "The family was ended by its stop rule: nothing is selected."
+// mostDots bounds a scatter.
+const mostDots = 2000
+
+// dependence is the objective along each parameter, and over the two that matter most.
+func (b *body) dependence(s *Search, o *Outcome) error {
+	var points []point
+	for _, t := range o.Trials {
+		if t.Status != Completed || t.Objective == nil || len(points) == mostDots {
+			continue
+		}
+		at, err := s.Plan.Space.Position(t.Params)
+		if err != nil {
+			return err
+		}
+		points = append(points, point{at: at, params: values(t.Params), objective: *t.Objective,
+			chosen: o.Result.Selected != nil && o.Result.Selected.TrialIndex == t.Index})
 	}
-	return "No trial has an objective: nothing is selected."
+	for k, i := range o.Result.Importance {
+		c := page.Chart{Label: "objective along " + i.Param, Height: 180, X: page.Axis{Low: -0.02, High: 1.02,
+			Names: ends(s.Plan.Space, i.Param)}}
+		for _, p := range points {
+			c.Dots = append(c.Dots, page.Dot{X: p.at[k], Y: p.objective, Class: "c0", Chosen: p.chosen})
+		}
+		b.Parameters = append(b.Parameters, page.Figure{Title: i.Param, Body: c.SVG(),
+			Note: "rank correlation " + Number(i.RankCorrelation) + ", variance explained " +
+				Percent(i.VarianceExplained)})
+	}
+	b.Heat = heat(s.Plan.Space, o.Result.Importance, points)
+	return nil
 }

@@ -3,10 +3,12 @@ package family
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/lab/page/pagetest"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/search/design"
 	"github.com/assay-run/assay/lab/search/selection"
@@ -59,7 +61,7 @@ func example(t *testing.T) (*Search, *Outcome) {
 
 func write(t *testing.T, s *Search, o *Outcome) string {
 	t.Helper()
-	v, err := PageOf(s, o, nil)
+	v, err := PageOf(s, o, nil, []float64{1, 1.1, 1.3})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,22 +80,18 @@ func TestPage(t *testing.T) {
 		t.Error("two pages of one family differ")
 	}
 	for _, want := range []string{
-		"plan_a", "It &lt;script&gt;", "wf-00", "<td>t0</td>", "<td>none</td>", "STRATEGY_ERROR",
-		`class="verdict fail"`, "count as 1.5 independent",
+		"plan_a", "It &lt;script&gt;", "wf-00", "<td>none</td>", "STRATEGY_ERROR",
+		`class="verdict fail"`, "../../runs/run_a/", "Mean objective by fast and mode",
+		"holding the first symbol", "count as 1.5 independent",
 		"a ratio as high in 70.0 %", "each of its days: 1.",
-		"test split of this family has been revealed 3 times", `<path d="M6.0 82.0L450.0 234.0L894.0 6.0"/>`,
-		`class="chosen"`, "50.0 %", "turnover", "prefers-color-scheme: dark",
-		"default-src &#39;none&#39;", "wf-01",
+		"test split of this family has been revealed 3 times", `class="dot c0 chosen"`,
+		"50.0 %", "turnover", "prefers-color-scheme: dark", "default-src &#39;none&#39;", "wf-01",
 	} {
 		if !strings.Contains(page, want) && !strings.Contains(page, strings.ReplaceAll(want, "&#39;", "'")) {
 			t.Errorf("%q is not there", want)
 		}
 	}
-	for _, bad := range []string{"<script", "http:", "https:", "src=", "@import", "url(", "<b>"} {
-		if strings.Contains(page, bad) {
-			t.Errorf("%q is there", bad)
-		}
-	}
+	pagetest.Check(t, []byte(page))
 }
 
 func TestWords(t *testing.T) {
@@ -146,29 +144,38 @@ func TestAbortedPage(t *testing.T) {
 	}
 }
 
-func TestNumber(t *testing.T) {
-	for x, want := range map[float64]string{0: "0", 0.123456: "0.1235", 12345.678: "12346", 1e-7: "1.00e-07",
-		2.5e9: "2.50e+09", -3: "-3"} {
-		if got := Number(&x); got != want {
-			t.Errorf("%v: %s, want %s", x, got, want)
-		}
-	}
-	if Number(nil) != "n/a" || Percent(nil) != "n/a" || Percent(ptr(0.1234)) != "12.3 %" {
-		t.Error("n/a")
-	}
-}
-
-// TestEquityIsThinned, and keeps its last level.
+// TestEquityIsThinned, and keeps its last level; half a line of holding is none.
 func TestEquityIsThinned(t *testing.T) {
 	var levels []Level
 	for i := range 10_000 {
-		levels = append(levels, Level{Date: "2024-01-01", Value: float64(i)})
+		levels = append(levels, Level{Date: "2024-01-01", Value: float64(i + 1)})
 	}
-	c := equity(levels)
-	if n := strings.Count(c.Path, "L"); n > mostPoints || !strings.HasSuffix(c.Path, "L894.0 6.0") {
-		t.Errorf("%d points, ends %s", n, c.Path[len(c.Path)-20:])
+	f := equity(levels, make([]float64, 5))
+	if n := strings.Count(string(f.Body), "L"); n > mostPoints+1 || n < mostPoints/2 || f.Why == "" ||
+		len(f.Keys) != 1 {
+		t.Errorf("%d points: %q", n, f.Why)
 	}
-	if equity(levels[:1]) != nil {
+	if equity(levels[:1], nil) != nil {
 		t.Error("one level is a line")
+	}
+}
+
+// TestHeatBins: many values are put together, few have a place each.
+func TestHeatBins(t *testing.T) {
+	var points []point
+	for i := range 40 {
+		points = append(points, point{at: []float64{float64(i) / 40, float64(i%3) / 3}, objective: float64(i),
+			params: map[string]string{"a": strconv.Itoa(i), "b": strconv.Itoa(i % 3)}, chosen: i == 39})
+	}
+	a, b := axisOf("a", 0, points), axisOf("b", 1, points)
+	if len(a.names) != bins || len(b.names) != 3 || a.names[0] != "0 to 4" || a.of(&points[39]) != bins-1 {
+		t.Errorf("%v %v", a.names, b.names)
+	}
+	f := heat(design.Space{}, []selection.Importance{{Param: "a"}, {Param: "b"}}, points)
+	if f == nil || strings.Count(string(f.Body), "chosen") != 1 {
+		t.Error("the selected trial is not marked once")
+	}
+	if heat(design.Space{}, nil, points) != nil {
+		t.Error("one parameter makes a map")
 	}
 }
