@@ -304,6 +304,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/asyncapi.json": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The stream's document
+         * @description The AsyncAPI 3.0 description of the status stream.
+         */
+        get: operations["getAsyncAPI"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -333,13 +353,22 @@ export interface components {
             request_id: string;
             /** @description The path as sent (404, 405 and 500). */
             path?: string;
-            /** @description The HTTP status (404, 405 and 500). */
+            /**
+             * Format: int64
+             * @description The HTTP status (404, 405 and 500).
+             */
             status_code?: number;
             /** @description Methods that the path answers. */
             allow?: string[];
-            /** @description Bytes before the fault (INVALID_JSON). */
+            /**
+             * Format: int64
+             * @description Bytes before the fault (INVALID_JSON).
+             */
             offset?: number;
-            /** @description Line of the fault, from 1 (INVALID_JSON). */
+            /**
+             * Format: int64
+             * @description Line of the fault, from 1 (INVALID_JSON).
+             */
             line?: number;
             /** @description Why, in a word or a sentence. */
             reason?: string;
@@ -382,9 +411,15 @@ export interface components {
             log_tail?: string[];
             /** @description Id of the strategy's family at the control plane (REGISTRY_*, DEPLOYMENT_*). */
             family?: string;
-            /** @description Version of the deployable registry that was looked at. */
+            /**
+             * Format: int64
+             * @description Version of the deployable registry that was looked at.
+             */
             registry_version?: number;
-            /** @description The highest version that was ever seen (REGISTRY_ROLLBACK). */
+            /**
+             * Format: int64
+             * @description The highest version that was ever seen (REGISTRY_ROLLBACK).
+             */
             highest_version?: number;
             /**
              * @description When the registry or the evidence expired.
@@ -399,7 +434,10 @@ export interface components {
             deployable_id?: string;
             /** @description The revision that the entry is from. */
             candidate_revision_id?: string;
-            /** @description The limit that was exceeded. */
+            /**
+             * Format: int64
+             * @description The limit that was exceeded.
+             */
             limit_bytes?: number;
             /** @description Where to read on. */
             documentation?: string;
@@ -418,7 +456,10 @@ export interface components {
         PlainError: {
             /** @description For people; may change between releases. */
             error: string;
-            /** @description The HTTP status. */
+            /**
+             * Format: int64
+             * @description The HTTP status.
+             */
             status_code: number;
             /** @description The path as sent, without the query, at most 1024 bytes; empty where it is not known. */
             path: string;
@@ -427,11 +468,8 @@ export interface components {
         BacktestRequest: {
             /** @description Name of a strategy of GET /api/v1/strategies. */
             strategy_name: string;
-            /**
-             * @description Parameters of the strategy, checked against its params_schema. What is absent takes its default.
-             * @default {}
-             */
-            strategy_params: {
+            /** @description Parameters of the strategy, checked against its params_schema. What is absent takes its default. */
+            strategy_params?: {
                 [key: string]: unknown;
             };
             /**
@@ -459,6 +497,7 @@ export interface components {
              */
             end_date: string | null;
             /**
+             * Format: double
              * @description Cash at the start, in the quote currency.
              * @default 10000
              */
@@ -471,11 +510,8 @@ export interface components {
         LiveRequest: {
             /** @description Name of a strategy of GET /api/v1/strategies. */
             strategy_name: string;
-            /**
-             * @description Parameters of the strategy, checked against its params_schema. What is absent takes its default.
-             * @default {}
-             */
-            strategy_params: {
+            /** @description Parameters of the strategy, checked against its params_schema. What is absent takes its default. */
+            strategy_params?: {
                 [key: string]: unknown;
             };
             /**
@@ -492,11 +528,8 @@ export interface components {
             timeframe: string;
             /** @description Id of an exchange of GET /api/v1/exchanges. Required for live; for paper it is chosen as for a backtest when absent. */
             exchange?: string;
-            /**
-             * @description Settings and credentials for the exchange, see its config_schema. Never logged, stored or shown.
-             * @default {}
-             */
-            exchange_config: {
+            /** @description Settings and credentials for the exchange, see its config_schema. Never logged, stored or shown. */
+            exchange_config?: {
                 [key: string]: unknown;
             };
             /**
@@ -506,6 +539,7 @@ export interface components {
              */
             mode: "paper" | "live";
             /**
+             * Format: double
              * @description Cash at the start of a paper run; refused for live.
              * @default 10000
              */
@@ -519,12 +553,9 @@ export interface components {
              */
             resume: "refuse" | "flat" | "release" | "adopt";
         };
-        /** @description Nothing, {} or null. */
-        Empty: Record<string, never> | null;
-        /**
-         * @description How orders fill. Every field is optional.
-         * @default {}
-         */
+        /** @description Nothing, or {}. */
+        Empty: Record<string, never>;
+        /** @description How orders fill. Every field is optional. */
         ExecutionOptions: {
             /**
              * @description Set of rules that the other defaults come from.
@@ -532,11 +563,18 @@ export interface components {
              * @enum {string}
              */
             profile: "bar-v1" | "compat:backtesting.py" | "compat:backtrader";
-            /** @description Fee of a maker fill, a fraction of notional. Default: the fees of the exchange, else 0.001. */
+            /**
+             * Format: double
+             * @description Fee of a maker fill, a fraction of notional. Default: the fees of the exchange, else 0.001.
+             */
             fee_maker?: number;
-            /** @description Fee of a taker fill, a fraction of notional. Default: the fees of the exchange, else 0.001. */
+            /**
+             * Format: double
+             * @description Fee of a taker fill, a fraction of notional. Default: the fees of the exchange, else 0.001.
+             */
             fee_taker?: number;
             /**
+             * Format: double
              * @description Distance of each taker fill from its reference price, in hundredths of a percent. Default 5; compat profiles 0.
              * @default 5
              */
@@ -566,6 +604,7 @@ export interface components {
              */
             limit_touch: "touch" | "through_tick";
             /**
+             * Format: double
              * @description Quantities are rounded down to multiples of this.
              * @default 1e-8
              */
@@ -588,11 +627,20 @@ export interface components {
              * @enum {string}
              */
             profile: "bar-v1" | "compat:backtesting.py" | "compat:backtrader";
-            /** @description Fee of a maker fill, a fraction of notional. Default: the fees of the exchange, else 0.001. */
+            /**
+             * Format: double
+             * @description Fee of a maker fill, a fraction of notional. Default: the fees of the exchange, else 0.001.
+             */
             fee_maker: number;
-            /** @description Fee of a taker fill, a fraction of notional. Default: the fees of the exchange, else 0.001. */
+            /**
+             * Format: double
+             * @description Fee of a taker fill, a fraction of notional. Default: the fees of the exchange, else 0.001.
+             */
             fee_taker: number;
-            /** @description Distance of each taker fill from its reference price, in hundredths of a percent. Default 5; compat profiles 0. */
+            /**
+             * Format: double
+             * @description Distance of each taker fill from its reference price, in hundredths of a percent. Default 5; compat profiles 0.
+             */
             slippage_bps: number;
             /**
              * @description Candle from which stop-loss and take-profit of an entry are live.
@@ -614,7 +662,10 @@ export interface components {
              * @enum {string}
              */
             limit_touch: "touch" | "through_tick";
-            /** @description Quantities are rounded down to multiples of this. */
+            /**
+             * Format: double
+             * @description Quantities are rounded down to multiples of this.
+             */
             quantity_step: number;
             /** @description Whether short positions may be opened. */
             allow_short: boolean;
@@ -692,7 +743,10 @@ export interface components {
              * @example 2026-11-20T12:00:00.000Z
              */
             candle_time: string | null;
-            /** @description Exit code of the plugin, if it has ended. */
+            /**
+             * Format: int64
+             * @description Exit code of the plugin, if it has ended.
+             */
             plugin_exit_code: number | null;
             /** @description Last lines that the plugin wrote. */
             log_tail: string[];
@@ -700,7 +754,7 @@ export interface components {
             data: {
                 [key: string]: unknown;
             };
-        } | null;
+        };
         /** @description Where the service stands. Idle: strings empty, numbers 0, the rest null or false. After the end the last values stay until reset. */
         Status: {
             /** @description Id of the run; empty when idle. */
@@ -712,15 +766,30 @@ export interface components {
              * @example 2026-11-20T12:00:00.000Z
              */
             start_time: string | null;
-            /** @description How long the run has been going or took. */
+            /**
+             * Format: double
+             * @description How long the run has been going or took.
+             */
             runtime_seconds: number;
-            /** @description Free cash, in the quote currency. */
+            /**
+             * Format: double
+             * @description Free cash, in the quote currency.
+             */
             cash: number;
-            /** @description Equity: cash and positions at their last price. */
+            /**
+             * Format: double
+             * @description Equity: cash and positions at their last price.
+             */
             value: number;
-            /** @description Equity minus initial cash. */
+            /**
+             * Format: double
+             * @description Equity minus initial cash.
+             */
             pnl: number;
-            /** @description Closed round trips. */
+            /**
+             * Format: int64
+             * @description Closed round trips.
+             */
             trade_count: number;
             /**
              * @description What the run is doing; empty unless running.
@@ -737,20 +806,35 @@ export interface components {
              * @example 2026-11-20T12:00:00.000Z
              */
             updated_at: string | null;
-            /** @description Share of the candles done, 0 to 1; null in paper and live. */
+            /**
+             * Format: double
+             * @description Share of the candles done, 0 to 1; null in paper and live.
+             */
             progress: number | null;
             /**
              * @description Close time of the newest step; null before the first.
              * @example 2026-11-20T12:00:00.000Z
              */
             simulated_time: string | null;
-            /** @description Candles processed. */
+            /**
+             * Format: int64
+             * @description Candles processed.
+             */
             candles_done: number;
-            /** @description Candles in all; null in paper and live. */
+            /**
+             * Format: int64
+             * @description Candles in all; null in paper and live.
+             */
             candles_total: number | null;
-            /** @description Speed of the run. */
+            /**
+             * Format: double
+             * @description Speed of the run.
+             */
             candles_per_second: number;
-            /** @description Estimated time left; null in paper and live. */
+            /**
+             * Format: double
+             * @description Estimated time left; null in paper and live.
+             */
             eta_seconds: number | null;
             /**
              * @description Why the run ended; null before.
@@ -765,7 +849,7 @@ export interface components {
             message: string;
             /** @description Why the run failed; null otherwise. */
             error: string | null;
-            error_details: components["schemas"]["FailureDetails"];
+            error_details: components["schemas"]["FailureDetails"] | null;
             /** @description What the operator has to know of a paper or live run, the worst first. An alarm is here until what it is about holds no more; what still holds at the end of the run stays until the reset. */
             alarms: components["schemas"]["Alarm"][];
         };
@@ -798,7 +882,10 @@ export interface components {
              * @example 2026-11-20T12:00:00.000Z
              */
             last: string;
-            /** @description How often it has happened in the run. */
+            /**
+             * Format: int64
+             * @description How often it has happened in the run.
+             */
             count: number;
             /** @description Whether the operator has acknowledged it. */
             acknowledged: boolean;
@@ -814,15 +901,30 @@ export interface components {
              * @example 2026-11-20T12:00:00.000Z
              */
             start_time: string | null;
-            /** @description How long the run has been going or took. */
+            /**
+             * Format: double
+             * @description How long the run has been going or took.
+             */
             runtime_seconds: number;
-            /** @description Free cash, in the quote currency. */
+            /**
+             * Format: double
+             * @description Free cash, in the quote currency.
+             */
             cash: number;
-            /** @description Equity: cash and positions at their last price. */
+            /**
+             * Format: double
+             * @description Equity: cash and positions at their last price.
+             */
             value: number;
-            /** @description Equity minus initial cash. */
+            /**
+             * Format: double
+             * @description Equity minus initial cash.
+             */
             pnl: number;
-            /** @description Closed round trips. */
+            /**
+             * Format: int64
+             * @description Closed round trips.
+             */
             trade_count: number;
             /**
              * @description What the run is doing; empty unless running.
@@ -839,20 +941,35 @@ export interface components {
              * @example 2026-11-20T12:00:00.000Z
              */
             updated_at: string | null;
-            /** @description Share of the candles done, 0 to 1; null in paper and live. */
+            /**
+             * Format: double
+             * @description Share of the candles done, 0 to 1; null in paper and live.
+             */
             progress: number | null;
             /**
              * @description Close time of the newest step; null before the first.
              * @example 2026-11-20T12:00:00.000Z
              */
             simulated_time: string | null;
-            /** @description Candles processed. */
+            /**
+             * Format: int64
+             * @description Candles processed.
+             */
             candles_done: number;
-            /** @description Candles in all; null in paper and live. */
+            /**
+             * Format: int64
+             * @description Candles in all; null in paper and live.
+             */
             candles_total: number | null;
-            /** @description Speed of the run. */
+            /**
+             * Format: double
+             * @description Speed of the run.
+             */
             candles_per_second: number;
-            /** @description Estimated time left; null in paper and live. */
+            /**
+             * Format: double
+             * @description Estimated time left; null in paper and live.
+             */
             eta_seconds: number | null;
             /**
              * @description Why the run ended; null before.
@@ -867,7 +984,7 @@ export interface components {
             message: string;
             /** @description Why the run failed; null otherwise. */
             error: string | null;
-            error_details: components["schemas"]["FailureDetails"];
+            error_details: components["schemas"]["FailureDetails"] | null;
             /** @description What the operator has to know of a paper or live run, the worst first. An alarm is here until what it is about holds no more; what still holds at the end of the run stays until the reset. */
             alarms: components["schemas"]["Alarm"][];
             /** @description Newest orders, newest first; 100 unless Prefer rows says otherwise. */
@@ -909,99 +1026,231 @@ export interface components {
              * @enum {string}
              */
             method: "none" | "lttb+extremes";
-            /** @description Points here. */
+            /**
+             * Format: int64
+             * @description Points here.
+             */
             points: number;
-            /** @description Points in all. */
+            /**
+             * Format: int64
+             * @description Points in all.
+             */
             of: number;
         };
         /** @description How many entries the run has in all. */
         RowsTotal: {
-            /** @description Orders. */
+            /**
+             * Format: int64
+             * @description Orders.
+             */
             orders: number;
-            /** @description Fills. */
+            /**
+             * Format: int64
+             * @description Fills.
+             */
             fills: number;
-            /** @description Closed trades. */
+            /**
+             * Format: int64
+             * @description Closed trades.
+             */
             trades: number;
         };
         /** @description metrics-v1. Fractions are not percents. The five required keys are always numbers; when one is undefined it is 0 and named in performance_metrics_undefined. Others are null when undefined. */
         PerformanceMetrics: {
-            /** @description Annualised mean return over its standard deviation, risk-free rate 0, on the main sample. */
+            /**
+             * Format: double
+             * @description Annualised mean return over its standard deviation, risk-free rate 0, on the main sample.
+             */
             sharpe_ratio: number;
-            /** @description The Sharpe ratio of candle returns. */
+            /**
+             * Format: double
+             * @description The Sharpe ratio of candle returns.
+             */
             sharpe_ratio_candle?: number | null;
-            /** @description Annualised mean return over the root mean square of the negative returns, taken over all returns. */
+            /**
+             * Format: double
+             * @description Annualised mean return over the root mean square of the negative returns, taken over all returns.
+             */
             sortino_ratio?: number | null;
-            /** @description The Sortino ratio of candle returns. */
+            /**
+             * Format: double
+             * @description The Sortino ratio of candle returns.
+             */
             sortino_ratio_candle?: number | null;
-            /** @description Annualised standard deviation of the returns of the main sample. */
+            /**
+             * Format: double
+             * @description Annualised standard deviation of the returns of the main sample.
+             */
             volatility?: number | null;
-            /** @description Annualised standard deviation of candle returns. */
+            /**
+             * Format: double
+             * @description Annualised standard deviation of candle returns.
+             */
             volatility_candle?: number | null;
-            /** @description Standard error of sharpe_ratio, allowing for skewed and fat-tailed returns. */
+            /**
+             * Format: double
+             * @description Standard error of sharpe_ratio, allowing for skewed and fat-tailed returns.
+             */
             sharpe_stderr?: number | null;
-            /** @description Probability that the true Sharpe ratio is above 0, given the returns of the main sample. */
+            /**
+             * Format: double
+             * @description Probability that the true Sharpe ratio is above 0, given the returns of the main sample.
+             */
             psr?: number | null;
-            /** @description Largest fall of equity below its running peak, over all step closes. */
+            /**
+             * Format: double
+             * @description Largest fall of equity below its running peak, over all step closes.
+             */
             max_drawdown: number;
-            /** @description The largest drawdown seen at UTC day ends only. */
+            /**
+             * Format: double
+             * @description The largest drawdown seen at UTC day ends only.
+             */
             max_drawdown_day?: number | null;
-            /** @description Longest time below a peak: from the peak's time to recovery, or to the end. */
+            /**
+             * Format: double
+             * @description Longest time below a peak: from the peak's time to recovery, or to the end.
+             */
             max_drawdown_duration_seconds?: number | null;
-            /** @description Last equity over initial cash, minus 1. */
+            /**
+             * Format: double
+             * @description Last equity over initial cash, minus 1.
+             */
             total_return: number;
-            /** @description Growth over the main sample, compounded to a year. */
+            /**
+             * Format: double
+             * @description Growth over the main sample, compounded to a year.
+             */
             cagr?: number | null;
-            /** @description Growth over the candle sample, compounded to a year. */
+            /**
+             * Format: double
+             * @description Growth over the candle sample, compounded to a year.
+             */
             cagr_candle?: number | null;
-            /** @description cagr over max_drawdown. */
+            /**
+             * Format: double
+             * @description cagr over max_drawdown.
+             */
             calmar_ratio?: number | null;
-            /** @description cagr_candle over max_drawdown. */
+            /**
+             * Format: double
+             * @description cagr_candle over max_drawdown.
+             */
             calmar_ratio_candle?: number | null;
-            /** @description Mean over the symbols of last close over first close, minus 1. */
+            /**
+             * Format: double
+             * @description Mean over the symbols of last close over first close, minus 1.
+             */
             buy_hold_return?: number | null;
-            /** @description Closed round trips, flat to flat. */
+            /**
+             * Format: double
+             * @description Closed round trips, flat to flat.
+             */
             total_trades: number;
-            /** @description Share of closed trades with a profit after fees. */
+            /**
+             * Format: double
+             * @description Share of closed trades with a profit after fees.
+             */
             win_rate: number;
-            /** @description Sum of the winning trades' profits over the sum of the losing trades' losses. */
+            /**
+             * Format: double
+             * @description Sum of the winning trades' profits over the sum of the losing trades' losses.
+             */
             profit_factor?: number | null;
-            /** @description Mean profit of a closed trade. */
+            /**
+             * Format: double
+             * @description Mean profit of a closed trade.
+             */
             expectancy?: number | null;
-            /** @description Mean profit of the winning trades. */
+            /**
+             * Format: double
+             * @description Mean profit of the winning trades.
+             */
             average_win?: number | null;
-            /** @description Mean result of the losing trades, a negative number. */
+            /**
+             * Format: double
+             * @description Mean result of the losing trades, a negative number.
+             */
             average_loss?: number | null;
-            /** @description Largest profit of a closed trade. */
+            /**
+             * Format: double
+             * @description Largest profit of a closed trade.
+             */
             best_trade?: number | null;
-            /** @description Smallest profit of a closed trade, negative if it is a loss. */
+            /**
+             * Format: double
+             * @description Smallest profit of a closed trade, negative if it is a loss.
+             */
             worst_trade?: number | null;
-            /** @description Mean over the closed trades of profit over opening notional. */
+            /**
+             * Format: double
+             * @description Mean over the closed trades of profit over opening notional.
+             */
             average_trade_return?: number | null;
-            /** @description Mean number of candles from entry to exit; the same candle is 0. */
+            /**
+             * Format: double
+             * @description Mean number of candles from entry to exit; the same candle is 0.
+             */
             average_candles_held?: number | null;
-            /** @description System quality number: mean over standard deviation of the trades' profits, times the root of their number. */
+            /**
+             * Format: double
+             * @description System quality number: mean over standard deviation of the trades' profits, times the root of their number.
+             */
             sqn?: number | null;
-            /** @description Mean over the steps of the sum of positions' notional over equity. */
+            /**
+             * Format: double
+             * @description Mean over the steps of the sum of positions' notional over equity.
+             */
             exposure?: number | null;
-            /** @description Share of the steps with a position. */
+            /**
+             * Format: double
+             * @description Share of the steps with a position.
+             */
             time_in_market?: number | null;
-            /** @description Notional of all fills over mean equity. */
+            /**
+             * Format: double
+             * @description Notional of all fills over mean equity.
+             */
             turnover?: number | null;
-            /** @description Sum of the fees of all fills. */
+            /**
+             * Format: double
+             * @description Sum of the fees of all fills.
+             */
             fees_paid?: number | null;
-            /** @description Sum over all fills of the distance from the reference price, times quantity. */
+            /**
+             * Format: double
+             * @description Sum over all fills of the distance from the reference price, times quantity.
+             */
             slippage_paid?: number | null;
-            /** @description Executions. */
+            /**
+             * Format: double
+             * @description Executions.
+             */
             fill_count?: number | null;
-            /** @description Orders, rejected ones included. */
+            /**
+             * Format: double
+             * @description Orders, rejected ones included.
+             */
             order_count?: number | null;
-            /** @description Orders that were rejected. */
+            /**
+             * Format: double
+             * @description Orders that were rejected.
+             */
             rejected_orders?: number | null;
-            /** @description Cancels and replaces of something unknown or closed. */
+            /**
+             * Format: double
+             * @description Cancels and replaces of something unknown or closed.
+             */
             rejected_intents?: number | null;
-            /** @description Fills that the candle alone can neither confirm nor rule out. */
+            /**
+             * Format: double
+             * @description Fills that the candle alone can neither confirm nor rule out.
+             */
             ambiguous_fills?: number | null;
-            /** @description Positions still open at the end; they are in no trade statistic. */
+            /**
+             * Format: double
+             * @description Positions still open at the end; they are in no trade statistic.
+             */
             open_trades?: number | null;
         };
         /** @description How to read and recompute the metrics. */
@@ -1016,20 +1265,35 @@ export interface components {
              * @enum {string}
              */
             sample: "day" | "candle";
-            /** @description Returns in the main sample. */
+            /**
+             * Format: int64
+             * @description Returns in the main sample.
+             */
             n_returns: number;
-            /** @description Of the main sample. */
+            /**
+             * Format: double
+             * @description Of the main sample.
+             */
             periods_per_year: number;
-            /** @description Of the candle sample. */
+            /**
+             * Format: double
+             * @description Of the candle sample.
+             */
             candle_periods_per_year: number;
             /**
              * @description 24x7 or weekdays.
              * @enum {string}
              */
             calendar: "24x7" | "weekdays";
-            /** @description Degrees of freedom taken off in deviations. */
+            /**
+             * Format: int64
+             * @description Degrees of freedom taken off in deviations.
+             */
             ddof: number;
-            /** @description Risk-free rate. */
+            /**
+             * Format: double
+             * @description Risk-free rate.
+             */
             risk_free: number;
             /** @description Reason for each metric without a value. */
             undefined: {
@@ -1067,22 +1331,40 @@ export interface components {
              * @enum {string}
              */
             time_in_force: "gtc" | "gtd" | "ioc";
-            /** @description Units of the base; 0 until the fill for orders sized by cash or position. */
+            /**
+             * Format: double
+             * @description Units of the base; 0 until the fill for orders sized by cash or position.
+             */
             quantity: number;
-            /** @description Filled so far. */
+            /**
+             * Format: double
+             * @description Filled so far.
+             */
             filled_quantity: number;
-            /** @description Limit, if the type has one. */
+            /**
+             * Format: double
+             * @description Limit, if the type has one.
+             */
             limit_price: number | null;
-            /** @description Trigger, if the type has one. */
+            /**
+             * Format: double
+             * @description Trigger, if the type has one.
+             */
             stop_price: number | null;
-            /** @description Average fill price; null before the first fill. */
+            /**
+             * Format: double
+             * @description Average fill price; null before the first fill.
+             */
             average_price: number | null;
             /**
              * @description State.
              * @enum {string}
              */
             status: "new" | "open" | "partially_filled" | "filled" | "canceled" | "rejected" | "expired";
-            /** @description Fees so far. */
+            /**
+             * Format: double
+             * @description Fees so far.
+             */
             fee: number;
             /** @description Currency of the fee. */
             fee_currency: string;
@@ -1128,15 +1410,30 @@ export interface components {
              * @enum {string}
              */
             side: "buy" | "sell";
-            /** @description Units of the base, positive. */
+            /**
+             * Format: double
+             * @description Units of the base, positive.
+             */
             quantity: number;
-            /** @description After slippage. */
+            /**
+             * Format: double
+             * @description After slippage.
+             */
             price: number;
-            /** @description Before slippage. */
+            /**
+             * Format: double
+             * @description Before slippage.
+             */
             reference_price: number;
-            /** @description |price - reference_price| x quantity. */
+            /**
+             * Format: double
+             * @description |price - reference_price| x quantity.
+             */
             slippage: number;
-            /** @description Fee. */
+            /**
+             * Format: double
+             * @description Fee.
+             */
             fee: number;
             /** @description Currency of the fee. */
             fee_currency: string;
@@ -1150,9 +1447,15 @@ export interface components {
              * @example 2026-11-20T12:00:00.000Z
              */
             timestamp: string;
-            /** @description Signed quantity held after it. */
+            /**
+             * Format: double
+             * @description Signed quantity held after it.
+             */
             position_after: number;
-            /** @description Gross profit that it realised. */
+            /**
+             * Format: double
+             * @description Gross profit that it realised.
+             */
             realized_pnl: number;
             /** @description Whether the candle leaves open if it happened this way. */
             ambiguous: boolean;
@@ -1173,44 +1476,80 @@ export interface components {
              * @enum {string}
              */
             direction: "long" | "short";
-            /** @description Sum of the opening fills. */
+            /**
+             * Format: double
+             * @description Sum of the opening fills.
+             */
             quantity: number;
             /**
              * @description Open time of the candle of the entry.
              * @example 2026-11-20T12:00:00.000Z
              */
             entry_time: string;
-            /** @description Average entry price. */
+            /**
+             * Format: double
+             * @description Average entry price.
+             */
             entry_price: number;
             /**
              * @description Open time of the candle of the exit.
              * @example 2026-11-20T12:00:00.000Z
              */
             exit_time: string;
-            /** @description Average exit price. */
+            /**
+             * Format: double
+             * @description Average exit price.
+             */
             exit_price: number;
-            /** @description Before fees. */
+            /**
+             * Format: double
+             * @description Before fees.
+             */
             gross_pnl: number;
-            /** @description Fees of all its fills. */
+            /**
+             * Format: double
+             * @description Fees of all its fills.
+             */
             fees: number;
-            /** @description Slippage of all its fills, inside the prices already. */
+            /**
+             * Format: double
+             * @description Slippage of all its fills, inside the prices already.
+             */
             slippage: number;
-            /** @description gross_pnl - fees. */
+            /**
+             * Format: double
+             * @description gross_pnl - fees.
+             */
             pnl: number;
-            /** @description pnl / opening notional, a fraction. */
+            /**
+             * Format: double
+             * @description pnl / opening notional, a fraction.
+             */
             return: number;
             /**
              * @description What closed it.
              * @enum {string}
              */
             exit_reason: "signal" | "stop_loss" | "take_profit" | "end_of_data" | "liquidation" | "manual";
-            /** @description Candles from entry to exit; the same candle is 0. */
+            /**
+             * Format: int64
+             * @description Candles from entry to exit; the same candle is 0.
+             */
             candles_held: number;
-            /** @description exit_time - entry_time. */
+            /**
+             * Format: double
+             * @description exit_time - entry_time.
+             */
             duration_seconds: number;
-            /** @description Worst excursion, at most 0, before fees. */
+            /**
+             * Format: double
+             * @description Worst excursion, at most 0, before fees.
+             */
             mae: number;
-            /** @description Best excursion, at least 0, before fees. */
+            /**
+             * Format: double
+             * @description Best excursion, at least 0, before fees.
+             */
             mfe: number;
             /** @description Tag of the entry. */
             entry_tag: string | null;
@@ -1230,23 +1569,50 @@ export interface components {
              * @enum {string}
              */
             direction: "long" | "short";
-            /** @description Signed: negative when short. */
+            /**
+             * Format: double
+             * @description Signed: negative when short.
+             */
             quantity: number;
-            /** @description Average entry price. */
+            /**
+             * Format: double
+             * @description Average entry price.
+             */
             average_entry_price: number;
-            /** @description Last price. */
+            /**
+             * Format: double
+             * @description Last price.
+             */
             mark_price: number;
-            /** @description Signed. */
+            /**
+             * Format: double
+             * @description Signed.
+             */
             market_value: number;
-            /** @description Gross profit if closed at the mark. */
+            /**
+             * Format: double
+             * @description Gross profit if closed at the mark.
+             */
             unrealized_pnl: number;
-            /** @description Gross profit realised since it was opened. */
+            /**
+             * Format: double
+             * @description Gross profit realised since it was opened.
+             */
             realized_pnl: number;
-            /** @description Fees since it was opened. */
+            /**
+             * Format: double
+             * @description Fees since it was opened.
+             */
             fees: number;
-            /** @description Live stop-loss price. */
+            /**
+             * Format: double
+             * @description Live stop-loss price.
+             */
             stop_loss: number | null;
-            /** @description Live take-profit price. */
+            /**
+             * Format: double
+             * @description Live take-profit price.
+             */
             take_profit: number | null;
             /**
              * @description When it was opened.
@@ -1266,15 +1632,30 @@ export interface components {
              * @example 2026-11-20T12:00:00.000Z
              */
             timestamp: string;
-            /** @description cash + position_value. */
+            /**
+             * Format: double
+             * @description cash + position_value.
+             */
             equity: number;
-            /** @description Cash. */
+            /**
+             * Format: double
+             * @description Cash.
+             */
             cash: number;
-            /** @description Signed. */
+            /**
+             * Format: double
+             * @description Signed.
+             */
             position_value: number;
-            /** @description (peak - equity) / peak, a fraction. */
+            /**
+             * Format: double
+             * @description (peak - equity) / peak, a fraction.
+             */
             drawdown: number;
-            /** @description Sum of notional / equity. */
+            /**
+             * Format: double
+             * @description Sum of notional / equity.
+             */
             exposure: number;
         };
         /** @description The request with every default filled in and what exactly was run. Secrets read [redacted]. */
@@ -1299,7 +1680,10 @@ export interface components {
              * @example 2026-11-20T12:00:00.000Z
              */
             end_date: string | null;
-            /** @description Cash at the start. */
+            /**
+             * Format: double
+             * @description Cash at the start.
+             */
             initial_cash: number;
             /** @description Id of the exchange. */
             exchange: string;
@@ -1317,7 +1701,10 @@ export interface components {
                  * @example 2026-11-20T12:00:00.000Z
                  */
                 end: string | null;
-                /** @description Candles, all symbols together. */
+                /**
+                 * Format: int64
+                 * @description Candles, all symbols together.
+                 */
                 candles: number;
             };
             /** @description The plugin. */
@@ -1367,7 +1754,10 @@ export interface components {
             /** @description Equity at each step close; the first point is the initial cash. */
             equity_curve: components["schemas"]["EquityPoint"][];
             performance_metrics: components["schemas"]["PerformanceMetrics"];
-            /** @description Equity at the end. */
+            /**
+             * Format: double
+             * @description Equity at the end.
+             */
             final_value: number;
             /** @description Why it failed; null otherwise. */
             error: string | null;
@@ -1378,8 +1768,11 @@ export interface components {
             stop_reason: string;
             /** @description Whether it ended before its data did, or goes on: then it is no evidence. */
             partial: boolean;
-            error_details: components["schemas"]["FailureDetails"];
-            /** @description Cash at the start. */
+            error_details: components["schemas"]["FailureDetails"] | null;
+            /**
+             * Format: double
+             * @description Cash at the start.
+             */
             initial_cash: number;
             /** @description Those of the five contract metrics that are undefined and shown as 0. */
             performance_metrics_undefined: string[];
@@ -1399,21 +1792,24 @@ export interface components {
              * @example runs/svc_01jd2q7z9v8k3m6t4r1x5c0wbn
              */
             artifacts: string;
-            trials: components["schemas"]["Trials"];
+            trials: components["schemas"]["Trials"] | null;
         };
         /** @description Which trial a backtest was among all that were tried on its days, by the lab and through the service, whatever the strategy, symbol, timeframe and exchange. Runs with the same daily returns are one trial. Null until they are counted, which may be a moment after the end, and for paper and live runs. */
         Trials: {
             /**
+             * Format: int64
              * @description How many trials there are on these days.
              * @example 23
              */
             n: number;
             /**
+             * Format: int64
              * @description How many of them the strategy's own family has a part in.
              * @example 18
              */
             n_family: number;
             /**
+             * Format: int64
              * @description How many there were when this run ended, itself included.
              * @example 18
              */
@@ -1421,11 +1817,12 @@ export interface components {
             /** @description Whether the run has played days of a symbol that are the locked test of a run or a plan of the lab. */
             looked_at_test: boolean;
             /**
+             * Format: int64
              * @description How often candles that are held out of the run's markets were shown so far, by this or any other run.
              * @example 1
              */
             holdout_looks: number;
-        } | null;
+        };
         /** @description Always 200. The runner and the metrics are current, the rest comes from background checks. */
         Health: {
             /**
@@ -1476,7 +1873,10 @@ export interface components {
                     checked_at: string;
                     /** @description Its id. */
                     exchange: string | null;
-                    /** @description Round trip. */
+                    /**
+                     * Format: double
+                     * @description Round trip.
+                     */
                     latency_ms: number | null;
                     /**
                      * @description Newest message.
@@ -1498,9 +1898,15 @@ export interface components {
                      * @example 2026-11-20T12:00:00.000Z
                      */
                     checked_at: string;
-                    /** @description Usable ones. */
+                    /**
+                     * Format: int64
+                     * @description Usable ones.
+                     */
                     available: number;
-                    /** @description Others. */
+                    /**
+                     * Format: int64
+                     * @description Others.
+                     */
                     unavailable: number;
                 };
                 /** @description The registry of runs. */
@@ -1517,7 +1923,10 @@ export interface components {
                      * @example 2026-11-20T12:00:00.000Z
                      */
                     checked_at: string;
-                    /** @description Version of its schema. */
+                    /**
+                     * Format: int64
+                     * @description Version of its schema.
+                     */
                     schema_version: number;
                 };
                 /** @description The state directory: warns below 1 GiB of space and when candle files in it were found damaged, fails below 100 MiB. */
@@ -1534,7 +1943,10 @@ export interface components {
                      * @example 2026-11-20T12:00:00.000Z
                      */
                     checked_at: string;
-                    /** @description Free bytes. */
+                    /**
+                     * Format: int64
+                     * @description Free bytes.
+                     */
                     free_bytes: number;
                 };
                 /** @description Offset from the venue's clock: warns above 500 ms. */
@@ -1551,7 +1963,10 @@ export interface components {
                      * @example 2026-11-20T12:00:00.000Z
                      */
                     checked_at: string;
-                    /** @description Offset. */
+                    /**
+                     * Format: double
+                     * @description Offset.
+                     */
                     offset_ms: number | null;
                 };
                 /** @description The governance control plane. */
@@ -1619,25 +2034,55 @@ export interface components {
             };
             /** @description Counters since the start. */
             metrics: {
-                /** @description Since the start. */
+                /**
+                 * Format: double
+                 * @description Since the start.
+                 */
                 uptime_seconds: number;
-                /** @description Runs started. */
+                /**
+                 * Format: int64
+                 * @description Runs started.
+                 */
                 runs_total: number;
-                /** @description Runs failed. */
+                /**
+                 * Format: int64
+                 * @description Runs failed.
+                 */
                 runs_failed: number;
-                /** @description Duration of the newest ended run. */
+                /**
+                 * Format: double
+                 * @description Duration of the newest ended run.
+                 */
                 last_run_seconds: number;
-                /** @description Speed of the current or last run. */
+                /**
+                 * Format: double
+                 * @description Speed of the current or last run.
+                 */
                 candles_per_second: number;
-                /** @description Goroutines. */
+                /**
+                 * Format: int64
+                 * @description Goroutines.
+                 */
                 goroutines: number;
-                /** @description Heap in use. */
+                /**
+                 * Format: int64
+                 * @description Heap in use.
+                 */
                 heap_bytes: number;
-                /** @description Stream clients. */
+                /**
+                 * Format: int64
+                 * @description Stream clients.
+                 */
                 ws_clients: number;
-                /** @description Stream clients dropped for being slow. */
+                /**
+                 * Format: int64
+                 * @description Stream clients dropped for being slow.
+                 */
                 ws_dropped_total: number;
-                /** @description Requests answered. */
+                /**
+                 * Format: int64
+                 * @description Requests answered.
+                 */
                 http_requests_total: number;
             };
         };
@@ -1657,7 +2102,10 @@ export interface components {
             language: string;
             /** @description Version of its SDK. */
             sdk_version: string;
-            /** @description Version of the plugin protocol. */
+            /**
+             * Format: int64
+             * @description Version of the plugin protocol.
+             */
             protocol_version: number;
             /** @description Simulator built into it; empty without one. */
             sim_id: string;
@@ -1667,9 +2115,15 @@ export interface components {
             modes: string[];
             /** @description Timeframes it works on; null: every one. */
             timeframes: string[] | null;
-            /** @description Fewest symbols of a run. */
+            /**
+             * Format: int64
+             * @description Fewest symbols of a run.
+             */
             min_symbols: number;
-            /** @description Most symbols of a run. */
+            /**
+             * Format: int64
+             * @description Most symbols of a run.
+             */
             max_symbols: number;
             /** @description What it can cope with. */
             supports: {
@@ -1784,14 +2238,23 @@ export interface components {
             order_types: string[];
             /** @description Fractions of notional. */
             fees: {
-                /** @description Maker fee. */
+                /**
+                 * Format: double
+                 * @description Maker fee.
+                 */
                 maker: number;
-                /** @description Taker fee. */
+                /**
+                 * Format: double
+                 * @description Taker fee.
+                 */
                 taker: number;
             };
             /** @description Whether live needs credentials. */
             requires_credentials: boolean;
-            /** @description Time between requests to the venue. */
+            /**
+             * Format: double
+             * @description Time between requests to the venue.
+             */
             rate_limit_ms: number;
             /**
              * @description What cancels orders when the service is gone.
@@ -1817,7 +2280,10 @@ export interface components {
              * @example 2026-11-20T12:00:00.000Z
              */
             end: string;
-            /** @description Candles. */
+            /**
+             * Format: int64
+             * @description Candles.
+             */
             candles: number;
         };
         /** @description Something that is going away. */
@@ -1850,7 +2316,10 @@ export interface components {
              * @example 2026-11-20T12:00:00.000Z
              */
             sunset_at: string;
-            /** @description Days from announcement to sunset. */
+            /**
+             * Format: int64
+             * @description Days from announcement to sunset.
+             */
             notice_days: number;
             /** @description What to use instead. */
             replacement: {
@@ -1916,7 +2385,10 @@ export interface components {
             }[];
             /** @description How things go away. */
             deprecation_policy: {
-                /** @description Shortest notice. */
+                /**
+                 * Format: int64
+                 * @description Shortest notice.
+                 */
                 minimum_notice_days: number;
                 /** @description Headers that announce it. */
                 headers: string[];
@@ -1938,13 +2410,25 @@ export interface components {
             };
             /** @description Limits. */
             limits: {
-                /** @description Largest body. */
+                /**
+                 * Format: int64
+                 * @description Largest body.
+                 */
                 body_bytes: number;
-                /** @description Deepest nesting. */
+                /**
+                 * Format: int64
+                 * @description Deepest nesting.
+                 */
                 json_depth: number;
-                /** @description Most stream clients. */
+                /**
+                 * Format: int64
+                 * @description Most stream clients.
+                 */
                 ws_clients: number;
-                /** @description Runs at a time. */
+                /**
+                 * Format: int64
+                 * @description Runs at a time.
+                 */
                 concurrent_runs: number;
             };
             /** @description Other addresses. */
@@ -2765,6 +3249,54 @@ export interface operations {
         };
     };
     getOpenAPIUnderBase: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The document. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getAsyncAPI: {
         parameters: {
             query?: never;
             header?: {

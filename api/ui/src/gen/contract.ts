@@ -25,18 +25,21 @@ export const execution: { readonly [keyword: string]: unknown } = {
     },
     "fee_maker": {
       "type": "number",
+      "format": "double",
       "description": "Fee of a maker fill, a fraction of notional. Default: the fees of the exchange, else 0.001.",
       "minimum": -0.01,
       "maximum": 0.1
     },
     "fee_taker": {
       "type": "number",
+      "format": "double",
       "description": "Fee of a taker fill, a fraction of notional. Default: the fees of the exchange, else 0.001.",
       "minimum": 0,
       "maximum": 0.1
     },
     "slippage_bps": {
       "type": "number",
+      "format": "double",
       "description": "Distance of each taker fill from its reference price, in hundredths of a percent. Default 5; compat profiles 0.",
       "minimum": 0,
       "maximum": 1000,
@@ -81,6 +84,7 @@ export const execution: { readonly [keyword: string]: unknown } = {
     },
     "quantity_step": {
       "type": "number",
+      "format": "double",
       "description": "Quantities are rounded down to multiples of this.",
       "minimum": 1e-10,
       "maximum": 1000000,
@@ -98,8 +102,7 @@ export const execution: { readonly [keyword: string]: unknown } = {
     }
   },
   "required": [],
-  "additionalProperties": false,
-  "default": {}
+  "additionalProperties": false
 };
 
 /** Every metric, in the order of the document. */
