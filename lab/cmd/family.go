@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -16,7 +15,6 @@ import (
 
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
-	"github.com/assay-run/assay/lab/report"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/search/family"
 	"github.com/assay-run/assay/lab/search/selection"
@@ -334,35 +332,6 @@ func searchFamily(ctx context.Context, a *App, h *request.Host, s *family.Search
 		}
 	}
 	return outcome, run, errors.Join(err, familyPage(ctx, a, h, s, outcome, run))
-}
-
-// familyPage writes the page of a family, and that of its selected run, to which it leads.
-func familyPage(ctx context.Context, a *App, h *request.Host, s *family.Search, o *family.Outcome,
-	run *request.Answer) error {
-	source := report.Source{Artifacts: h.Artifacts, Registry: h.Registry, Candles: h.Candles}
-	var holding []float64
-	if run != nil && run.Metadata != nil {
-		days := make([]string, len(o.Equity))
-		for i, l := range o.Equity {
-			days[i] = l.Date
-		}
-		var err error
-		if holding, err = source.Holding(ctx, run.Metadata, days); err != nil {
-			return err
-		}
-		if _, err := writeReport(ctx, a, source, run.RunID); err != nil {
-			return err
-		}
-	}
-	view, err := family.PageOf(s, o, run, holding)
-	if err != nil {
-		return err
-	}
-	var text bytes.Buffer
-	if err := view.Write(&text); err != nil {
-		return err
-	}
-	return writePage(a, s.ID, text.Bytes())
 }
 
 // familyResult is the result of lab family run --json.

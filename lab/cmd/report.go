@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/assay-run/assay/lab/page"
 	"github.com/assay-run/assay/lab/report"
 	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/family"
 )
 
 func reportCommand(a *App) *cobra.Command {
@@ -98,4 +100,33 @@ func writePage(a *App, id string, text []byte) error {
 		return err
 	}
 	return file.Write(path, text, 0o600)
+}
+
+// familyPage writes the page of a family, and that of its selected run, to which it leads.
+func familyPage(ctx context.Context, a *App, h *request.Host, s *family.Search, o *family.Outcome,
+	run *request.Answer) error {
+	source := report.Source{Artifacts: h.Artifacts, Registry: h.Registry, Candles: h.Candles}
+	var holding []float64
+	if run != nil && run.Metadata != nil {
+		days := make([]string, len(o.Equity))
+		for i, l := range o.Equity {
+			days[i] = l.Date
+		}
+		var err error
+		if holding, err = source.Holding(ctx, run.Metadata, days); err != nil {
+			return err
+		}
+		if _, err := writeReport(ctx, a, source, run.RunID); err != nil {
+			return err
+		}
+	}
+	view, err := family.PageOf(s, o, run, holding)
+	if err != nil {
+		return err
+	}
+	var text bytes.Buffer
+	if err := view.Write(&text); err != nil {
+		return err
+	}
+	return writePage(a, s.ID, text.Bytes())
 }
