@@ -181,6 +181,8 @@ type Spec struct {
 	// training data, and the prices that its rules were found on. Results on earlier candles are
 	// no evidence. Empty: not declared.
 	TrainedUntil string
+	// Plots say how charts draw what the strategy publishes.
+	Plots []Plot
 }
 
 // Mode is a way of running a strategy.

@@ -60,12 +60,14 @@ type SymbolCount struct {
 	MaxSymbols int `json:"max_symbols"`
 }
 
-// Declared is what a strategy says of itself that its results are judged by.
+// Declared is what a strategy says of itself that its results are judged by, and shown by.
 type Declared struct {
 	Supports Supports `json:"supports"`
 	// TrainedUntil is the last day, or the end, of the data that it was made with; "" where it
 	// declares none.
 	TrainedUntil string `json:"trained_until"`
+	// Plots say how charts draw what it publishes; null: as lines over the candles.
+	Plots []sdk.Plot `json:"plots"`
 }
 
 // origin is where a strategy comes from.
@@ -140,6 +142,7 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 				Calendar:    spec.GetSupports().GetCalendar(),
 			},
 			TrainedUntil: spec.GetTrainedUntil(),
+			Plots:        wire.PlotsFromProto(spec.GetPlots()),
 		},
 		Status: Available,
 	}
@@ -149,6 +152,9 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 	params, fault := compileParams(spec.GetParamsSchema(), spec.GetDefaultParams())
 	if fault != nil {
 		return s, fault
+	}
+	if err := sdk.CheckPlots(s.Plots, params.defaults); err != nil {
+		return s, proc.Faultf(CodeBadSpec, "%.300s", err.Error())
 	}
 	s.schema, s.ParamsSchema, s.DefaultParams = params.schema, params.raw, params.defaults
 	return s, nil

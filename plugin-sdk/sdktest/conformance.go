@@ -48,6 +48,7 @@ const (
 //     (from a file and from messages) and in lockstep;
 //   - parameters drawn at random within their bounds are refused in good order or
 //     lead to a run without panic, error or impossible intent;
+//   - every series that is plotted is published with the defaults;
 //   - no goroutine is left.
 //
 // A strategy for several symbols gets its minimum.
@@ -66,6 +67,7 @@ func Conformance[P any](t *testing.T, spec sdk.Spec, construct func(P) (sdk.Stra
 	ok := t.Run("Description", c.description)
 	ok = ok && t.Run("BadParameters", c.badParameters)
 	ok = ok && t.Run("EqualRuns", c.equalRuns)
+	ok = ok && (len(spec.Plots) == 0 || t.Run("Plots", c.plots))
 	if ok {
 		t.Run("RandomParameters", c.randomParameters)
 	}
@@ -246,6 +248,28 @@ func (c *conformance) equalRuns(t *testing.T) {
 			} else if got != want {
 				t.Errorf("the run of %d candles differs %s: %x after %d steps, want %x after %d",
 					n, way.name, got.digest[:4], got.steps, want.digest[:4], want.steps)
+			}
+		}
+	}
+}
+
+// plots requires every series that the description plots to be published: a misspelt name would be
+// an empty chart.
+func (c *conformance) plots(t *testing.T) {
+	strategy, err := c.build(string(c.spec.DefaultParams))
+	if err != nil {
+		t.Fatal(err)
+	}
+	series := c.candles(lockstepCandles, 42)
+	r, err := Run(series[0], strategy, More(series[1:]...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range c.spec.Plots {
+		for _, name := range []string{p.Series, p.Upper} {
+			named := func(s wire.Series) bool { return s.Name == name }
+			if name != "" && !slices.ContainsFunc(r.Annotations, named) {
+				t.Errorf("Plots[%d]: the series %q is never published", i, name)
 			}
 		}
 	}

@@ -131,6 +131,7 @@ type description struct {
 	ParamsSchema    json.RawMessage `json:"params_schema"`
 	DefaultParams   json.RawMessage `json:"default_params"`
 	TrainedUntil    string          `json:"trained_until"`
+	Plots           []sdk.Plot      `json:"plots"`
 }
 
 type supports struct {
@@ -152,7 +153,7 @@ func describe(s *server, stdout, stderr io.Writer) int {
 		SimID: d.SimID, Modes: d.Modes, Timeframes: d.Timeframes, MinSymbols: d.MinSymbols,
 		MaxSymbols: d.MaxSymbols,
 		Supports:   supports(d.Supports), ParamsSchema: d.ParamsSchema, DefaultParams: d.DefaultParams,
-		TrainedUntil: d.TrainedUntil,
+		TrainedUntil: d.TrainedUntil, Plots: d.Plots,
 	})
 	if err != nil {
 		fmt.Fprintln(stderr, err)

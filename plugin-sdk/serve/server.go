@@ -45,6 +45,9 @@ func newServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (*
 	if err := complete(&spec); err != nil {
 		return nil, err
 	}
+	if err := sdk.CheckPlots(spec.Plots, known.Defaults()); err != nil {
+		return nil, fmt.Errorf("Spec: %w", err)
+	}
 	return &server{
 		description: wire.Description{
 			Spec: spec, Language: "go", SDKVersion: sdk.Version, ProtocolVersion: wire.ProtocolVersion,

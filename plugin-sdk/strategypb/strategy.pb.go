@@ -239,6 +239,7 @@ type Spec struct {
 	ParamsSchema    string                 `protobuf:"bytes,15,opt,name=params_schema,json=paramsSchema,proto3" json:"params_schema,omitempty"`          // JSON Schema 2020-12 of its parameters, with x-ui and x-search
 	DefaultParams   string                 `protobuf:"bytes,16,opt,name=default_params,json=defaultParams,proto3" json:"default_params,omitempty"`       // JSON object of every parameter's default
 	TrainedUntil    string                 `protobuf:"bytes,17,opt,name=trained_until,json=trainedUntil,proto3" json:"trained_until,omitempty"`          // last day, or end, of the data that it was made with; "": not declared
+	Plots           []*Plot                `protobuf:"bytes,18,rep,name=plots,proto3" json:"plots,omitempty"`                                            // how charts draw published series
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -392,6 +393,167 @@ func (x *Spec) GetTrainedUntil() string {
 	return ""
 }
 
+func (x *Spec) GetPlots() []*Plot {
+	if x != nil {
+		return x.Plots
+	}
+	return nil
+}
+
+// Plot says how charts draw a published series. Those without one are lines over the candles.
+type Plot struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Series        string                 `protobuf:"bytes,1,opt,name=series,proto3" json:"series,omitempty"` // its name
+	Title         string                 `protobuf:"bytes,2,opt,name=title,proto3" json:"title,omitempty"`   // for people; the name if empty
+	Pane          string                 `protobuf:"bytes,3,opt,name=pane,proto3" json:"pane,omitempty"`     // "": over the candles, else a pane below them
+	Kind          string                 `protobuf:"bytes,4,opt,name=kind,proto3" json:"kind,omitempty"`     // line, histogram, band, marker; "": line
+	Upper         string                 `protobuf:"bytes,5,opt,name=upper,proto3" json:"upper,omitempty"`   // series of a band's upper edge
+	Levels        []*PlotLevel           `protobuf:"bytes,6,rep,name=levels,proto3" json:"levels,omitempty"` // horizontal lines of the pane
+	Color         string                 `protobuf:"bytes,7,opt,name=color,proto3" json:"color,omitempty"`   // up, down, accent, warn, muted; "": by the name
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Plot) Reset() {
+	*x = Plot{}
+	mi := &file_strategy_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Plot) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Plot) ProtoMessage() {}
+
+func (x *Plot) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Plot.ProtoReflect.Descriptor instead.
+func (*Plot) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Plot) GetSeries() string {
+	if x != nil {
+		return x.Series
+	}
+	return ""
+}
+
+func (x *Plot) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
+func (x *Plot) GetPane() string {
+	if x != nil {
+		return x.Pane
+	}
+	return ""
+}
+
+func (x *Plot) GetKind() string {
+	if x != nil {
+		return x.Kind
+	}
+	return ""
+}
+
+func (x *Plot) GetUpper() string {
+	if x != nil {
+		return x.Upper
+	}
+	return ""
+}
+
+func (x *Plot) GetLevels() []*PlotLevel {
+	if x != nil {
+		return x.Levels
+	}
+	return nil
+}
+
+func (x *Plot) GetColor() string {
+	if x != nil {
+		return x.Color
+	}
+	return ""
+}
+
+// PlotLevel is a horizontal line of a plot.
+type PlotLevel struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Param         string                 `protobuf:"bytes,1,opt,name=param,proto3" json:"param,omitempty"` // numeric parameter whose value it has; "": value counts
+	Value         float64                `protobuf:"fixed64,2,opt,name=value,proto3" json:"value,omitempty"`
+	Title         string                 `protobuf:"bytes,3,opt,name=title,proto3" json:"title,omitempty"` // for people
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *PlotLevel) Reset() {
+	*x = PlotLevel{}
+	mi := &file_strategy_proto_msgTypes[3]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *PlotLevel) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*PlotLevel) ProtoMessage() {}
+
+func (x *PlotLevel) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[3]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use PlotLevel.ProtoReflect.Descriptor instead.
+func (*PlotLevel) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{3}
+}
+
+func (x *PlotLevel) GetParam() string {
+	if x != nil {
+		return x.Param
+	}
+	return ""
+}
+
+func (x *PlotLevel) GetValue() float64 {
+	if x != nil {
+		return x.Value
+	}
+	return 0
+}
+
+func (x *PlotLevel) GetTitle() string {
+	if x != nil {
+		return x.Title
+	}
+	return ""
+}
+
 // Supports says what a strategy can cope with.
 type Supports struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -405,7 +567,7 @@ type Supports struct {
 
 func (x *Supports) Reset() {
 	*x = Supports{}
-	mi := &file_strategy_proto_msgTypes[2]
+	mi := &file_strategy_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -417,7 +579,7 @@ func (x *Supports) String() string {
 func (*Supports) ProtoMessage() {}
 
 func (x *Supports) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[2]
+	mi := &file_strategy_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -430,7 +592,7 @@ func (x *Supports) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Supports.ProtoReflect.Descriptor instead.
 func (*Supports) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{2}
+	return file_strategy_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Supports) GetShort() bool {
@@ -481,7 +643,7 @@ type HostMessage struct {
 
 func (x *HostMessage) Reset() {
 	*x = HostMessage{}
-	mi := &file_strategy_proto_msgTypes[3]
+	mi := &file_strategy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -493,7 +655,7 @@ func (x *HostMessage) String() string {
 func (*HostMessage) ProtoMessage() {}
 
 func (x *HostMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[3]
+	mi := &file_strategy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -506,7 +668,7 @@ func (x *HostMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostMessage.ProtoReflect.Descriptor instead.
 func (*HostMessage) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{3}
+	return file_strategy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *HostMessage) GetMessage() isHostMessage_Message {
@@ -643,7 +805,7 @@ type PluginMessage struct {
 
 func (x *PluginMessage) Reset() {
 	*x = PluginMessage{}
-	mi := &file_strategy_proto_msgTypes[4]
+	mi := &file_strategy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -655,7 +817,7 @@ func (x *PluginMessage) String() string {
 func (*PluginMessage) ProtoMessage() {}
 
 func (x *PluginMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[4]
+	mi := &file_strategy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -668,7 +830,7 @@ func (x *PluginMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginMessage.ProtoReflect.Descriptor instead.
 func (*PluginMessage) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{4}
+	return file_strategy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *PluginMessage) GetMessage() isPluginMessage_Message {
@@ -791,7 +953,7 @@ type Start struct {
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_strategy_proto_msgTypes[5]
+	mi := &file_strategy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -803,7 +965,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[5]
+	mi := &file_strategy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -816,7 +978,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{5}
+	return file_strategy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Start) GetRunId() string {
@@ -903,7 +1065,7 @@ type Account struct {
 
 func (x *Account) Reset() {
 	*x = Account{}
-	mi := &file_strategy_proto_msgTypes[6]
+	mi := &file_strategy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -915,7 +1077,7 @@ func (x *Account) String() string {
 func (*Account) ProtoMessage() {}
 
 func (x *Account) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[6]
+	mi := &file_strategy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -928,7 +1090,7 @@ func (x *Account) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Account.ProtoReflect.Descriptor instead.
 func (*Account) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{6}
+	return file_strategy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Account) GetInitialCash() string {
@@ -976,7 +1138,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_strategy_proto_msgTypes[7]
+	mi := &file_strategy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -988,7 +1150,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[7]
+	mi := &file_strategy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1001,7 +1163,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{7}
+	return file_strategy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Ready) GetWarmupCandles() int64 {
@@ -1023,7 +1185,7 @@ type Begin struct {
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_strategy_proto_msgTypes[8]
+	mi := &file_strategy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1035,7 +1197,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[8]
+	mi := &file_strategy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1048,7 +1210,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{8}
+	return file_strategy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Begin) GetWarmupSteps() int64 {
@@ -1082,7 +1244,7 @@ type Dataset struct {
 
 func (x *Dataset) Reset() {
 	*x = Dataset{}
-	mi := &file_strategy_proto_msgTypes[9]
+	mi := &file_strategy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1094,7 +1256,7 @@ func (x *Dataset) String() string {
 func (*Dataset) ProtoMessage() {}
 
 func (x *Dataset) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[9]
+	mi := &file_strategy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1107,7 +1269,7 @@ func (x *Dataset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
 func (*Dataset) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{9}
+	return file_strategy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Dataset) GetFiles() []*DatasetFile {
@@ -1130,7 +1292,7 @@ type DatasetFile struct {
 
 func (x *DatasetFile) Reset() {
 	*x = DatasetFile{}
-	mi := &file_strategy_proto_msgTypes[10]
+	mi := &file_strategy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1142,7 +1304,7 @@ func (x *DatasetFile) String() string {
 func (*DatasetFile) ProtoMessage() {}
 
 func (x *DatasetFile) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[10]
+	mi := &file_strategy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1155,7 +1317,7 @@ func (x *DatasetFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatasetFile.ProtoReflect.Descriptor instead.
 func (*DatasetFile) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{10}
+	return file_strategy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *DatasetFile) GetPath() string {
@@ -1199,7 +1361,7 @@ type Candles struct {
 
 func (x *Candles) Reset() {
 	*x = Candles{}
-	mi := &file_strategy_proto_msgTypes[11]
+	mi := &file_strategy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1211,7 +1373,7 @@ func (x *Candles) String() string {
 func (*Candles) ProtoMessage() {}
 
 func (x *Candles) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[11]
+	mi := &file_strategy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1224,7 +1386,7 @@ func (x *Candles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candles.ProtoReflect.Descriptor instead.
 func (*Candles) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{11}
+	return file_strategy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Candles) GetFirstStep() int64 {
@@ -1271,7 +1433,7 @@ type SymbolCandles struct {
 
 func (x *SymbolCandles) Reset() {
 	*x = SymbolCandles{}
-	mi := &file_strategy_proto_msgTypes[12]
+	mi := &file_strategy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1283,7 +1445,7 @@ func (x *SymbolCandles) String() string {
 func (*SymbolCandles) ProtoMessage() {}
 
 func (x *SymbolCandles) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[12]
+	mi := &file_strategy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1296,7 +1458,7 @@ func (x *SymbolCandles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SymbolCandles.ProtoReflect.Descriptor instead.
 func (*SymbolCandles) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{12}
+	return file_strategy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *SymbolCandles) GetPresent() []byte {
@@ -1364,7 +1526,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_strategy_proto_msgTypes[13]
+	mi := &file_strategy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1376,7 +1538,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[13]
+	mi := &file_strategy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1389,7 +1551,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{13}
+	return file_strategy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Step) GetIndex() int64 {
@@ -1457,7 +1619,7 @@ type Candle struct {
 
 func (x *Candle) Reset() {
 	*x = Candle{}
-	mi := &file_strategy_proto_msgTypes[14]
+	mi := &file_strategy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1469,7 +1631,7 @@ func (x *Candle) String() string {
 func (*Candle) ProtoMessage() {}
 
 func (x *Candle) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[14]
+	mi := &file_strategy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1482,7 +1644,7 @@ func (x *Candle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candle.ProtoReflect.Descriptor instead.
 func (*Candle) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{14}
+	return file_strategy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Candle) GetSymbol() int32 {
@@ -1546,7 +1708,7 @@ type AccountView struct {
 
 func (x *AccountView) Reset() {
 	*x = AccountView{}
-	mi := &file_strategy_proto_msgTypes[15]
+	mi := &file_strategy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1558,7 +1720,7 @@ func (x *AccountView) String() string {
 func (*AccountView) ProtoMessage() {}
 
 func (x *AccountView) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[15]
+	mi := &file_strategy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1571,7 +1733,7 @@ func (x *AccountView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountView.ProtoReflect.Descriptor instead.
 func (*AccountView) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{15}
+	return file_strategy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *AccountView) GetCash() float64 {
@@ -1608,7 +1770,7 @@ type PositionView struct {
 
 func (x *PositionView) Reset() {
 	*x = PositionView{}
-	mi := &file_strategy_proto_msgTypes[16]
+	mi := &file_strategy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1620,7 +1782,7 @@ func (x *PositionView) String() string {
 func (*PositionView) ProtoMessage() {}
 
 func (x *PositionView) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[16]
+	mi := &file_strategy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1633,7 +1795,7 @@ func (x *PositionView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PositionView.ProtoReflect.Descriptor instead.
 func (*PositionView) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{16}
+	return file_strategy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *PositionView) GetSymbol() int32 {
@@ -1694,7 +1856,7 @@ type OrderUpdate struct {
 
 func (x *OrderUpdate) Reset() {
 	*x = OrderUpdate{}
-	mi := &file_strategy_proto_msgTypes[17]
+	mi := &file_strategy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1706,7 +1868,7 @@ func (x *OrderUpdate) String() string {
 func (*OrderUpdate) ProtoMessage() {}
 
 func (x *OrderUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[17]
+	mi := &file_strategy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1719,7 +1881,7 @@ func (x *OrderUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderUpdate.ProtoReflect.Descriptor instead.
 func (*OrderUpdate) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{17}
+	return file_strategy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *OrderUpdate) GetOrderId() int64 {
@@ -1894,7 +2056,7 @@ type Fill struct {
 
 func (x *Fill) Reset() {
 	*x = Fill{}
-	mi := &file_strategy_proto_msgTypes[18]
+	mi := &file_strategy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1906,7 +2068,7 @@ func (x *Fill) String() string {
 func (*Fill) ProtoMessage() {}
 
 func (x *Fill) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[18]
+	mi := &file_strategy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1919,7 +2081,7 @@ func (x *Fill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fill.ProtoReflect.Descriptor instead.
 func (*Fill) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{18}
+	return file_strategy_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *Fill) GetFillId() int64 {
@@ -2043,7 +2205,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_strategy_proto_msgTypes[19]
+	mi := &file_strategy_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2055,7 +2217,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[19]
+	mi := &file_strategy_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2068,7 +2230,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{19}
+	return file_strategy_proto_rawDescGZIP(), []int{21}
 }
 
 // Stop says that a stop was requested.
@@ -2081,7 +2243,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_strategy_proto_msgTypes[20]
+	mi := &file_strategy_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2093,7 +2255,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[20]
+	mi := &file_strategy_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2106,7 +2268,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{20}
+	return file_strategy_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Stop) GetReason() string {
@@ -2127,7 +2289,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_strategy_proto_msgTypes[21]
+	mi := &file_strategy_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2139,7 +2301,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[21]
+	mi := &file_strategy_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2152,7 +2314,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{21}
+	return file_strategy_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Decision) GetStep() int64 {
@@ -2185,7 +2347,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_strategy_proto_msgTypes[22]
+	mi := &file_strategy_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2197,7 +2359,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[22]
+	mi := &file_strategy_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2210,7 +2372,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{22}
+	return file_strategy_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Decisions) GetDecisions() []*Decision {
@@ -2279,7 +2441,7 @@ type Intent struct {
 
 func (x *Intent) Reset() {
 	*x = Intent{}
-	mi := &file_strategy_proto_msgTypes[23]
+	mi := &file_strategy_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2291,7 +2453,7 @@ func (x *Intent) String() string {
 func (*Intent) ProtoMessage() {}
 
 func (x *Intent) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[23]
+	mi := &file_strategy_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2304,7 +2466,7 @@ func (x *Intent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Intent.ProtoReflect.Descriptor instead.
 func (*Intent) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{23}
+	return file_strategy_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Intent) GetAction() Action {
@@ -2488,7 +2650,7 @@ type Child struct {
 
 func (x *Child) Reset() {
 	*x = Child{}
-	mi := &file_strategy_proto_msgTypes[24]
+	mi := &file_strategy_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2500,7 +2662,7 @@ func (x *Child) String() string {
 func (*Child) ProtoMessage() {}
 
 func (x *Child) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[24]
+	mi := &file_strategy_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2513,7 +2675,7 @@ func (x *Child) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Child.ProtoReflect.Descriptor instead.
 func (*Child) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{24}
+	return file_strategy_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Child) GetPrice() string {
@@ -2555,7 +2717,7 @@ type Annotations struct {
 
 func (x *Annotations) Reset() {
 	*x = Annotations{}
-	mi := &file_strategy_proto_msgTypes[25]
+	mi := &file_strategy_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2567,7 +2729,7 @@ func (x *Annotations) String() string {
 func (*Annotations) ProtoMessage() {}
 
 func (x *Annotations) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[25]
+	mi := &file_strategy_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2580,7 +2742,7 @@ func (x *Annotations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annotations.ProtoReflect.Descriptor instead.
 func (*Annotations) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{25}
+	return file_strategy_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Annotations) GetSeries() []*AnnotationSeries {
@@ -2609,7 +2771,7 @@ type AnnotationSeries struct {
 
 func (x *AnnotationSeries) Reset() {
 	*x = AnnotationSeries{}
-	mi := &file_strategy_proto_msgTypes[26]
+	mi := &file_strategy_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2621,7 +2783,7 @@ func (x *AnnotationSeries) String() string {
 func (*AnnotationSeries) ProtoMessage() {}
 
 func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[26]
+	mi := &file_strategy_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2634,7 +2796,7 @@ func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnotationSeries.ProtoReflect.Descriptor instead.
 func (*AnnotationSeries) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{26}
+	return file_strategy_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *AnnotationSeries) GetName() string {
@@ -2669,7 +2831,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_strategy_proto_msgTypes[27]
+	mi := &file_strategy_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2681,7 +2843,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[27]
+	mi := &file_strategy_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2694,7 +2856,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{27}
+	return file_strategy_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LogLines) GetLines() []*LogLine {
@@ -2726,7 +2888,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_strategy_proto_msgTypes[28]
+	mi := &file_strategy_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2738,7 +2900,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[28]
+	mi := &file_strategy_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2751,7 +2913,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{28}
+	return file_strategy_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LogLine) GetLevel() string {
@@ -2811,7 +2973,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2823,7 +2985,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +2998,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{29}
+	return file_strategy_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Failed) GetCode() string {
@@ -2892,7 +3054,7 @@ type FieldError struct {
 
 func (x *FieldError) Reset() {
 	*x = FieldError{}
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2904,7 +3066,7 @@ func (x *FieldError) String() string {
 func (*FieldError) ProtoMessage() {}
 
 func (x *FieldError) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2917,7 +3079,7 @@ func (x *FieldError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldError.ProtoReflect.Descriptor instead.
 func (*FieldError) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{30}
+	return file_strategy_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *FieldError) GetPointer() string {
@@ -2939,7 +3101,7 @@ var File_strategy_proto protoreflect.FileDescriptor
 const file_strategy_proto_rawDesc = "" +
 	"\n" +
 	"\x0estrategy.proto\x12\x11assay.strategy.v1\"\x11\n" +
-	"\x0fDescribeRequest\"\xb2\x04\n" +
+	"\x0fDescribeRequest\"\xe1\x04\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x18\n" +
@@ -2963,7 +3125,20 @@ const file_strategy_proto_rawDesc = "" +
 	"\bsupports\x18\x0e \x01(\v2\x1b.assay.strategy.v1.SupportsR\bsupports\x12#\n" +
 	"\rparams_schema\x18\x0f \x01(\tR\fparamsSchema\x12%\n" +
 	"\x0edefault_params\x18\x10 \x01(\tR\rdefaultParams\x12#\n" +
-	"\rtrained_until\x18\x11 \x01(\tR\ftrainedUntil\"~\n" +
+	"\rtrained_until\x18\x11 \x01(\tR\ftrainedUntil\x12-\n" +
+	"\x05plots\x18\x12 \x03(\v2\x17.assay.strategy.v1.PlotR\x05plots\"\xbe\x01\n" +
+	"\x04Plot\x12\x16\n" +
+	"\x06series\x18\x01 \x01(\tR\x06series\x12\x14\n" +
+	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
+	"\x04pane\x18\x03 \x01(\tR\x04pane\x12\x12\n" +
+	"\x04kind\x18\x04 \x01(\tR\x04kind\x12\x14\n" +
+	"\x05upper\x18\x05 \x01(\tR\x05upper\x124\n" +
+	"\x06levels\x18\x06 \x03(\v2\x1c.assay.strategy.v1.PlotLevelR\x06levels\x12\x14\n" +
+	"\x05color\x18\a \x01(\tR\x05color\"M\n" +
+	"\tPlotLevel\x12\x14\n" +
+	"\x05param\x18\x01 \x01(\tR\x05param\x12\x14\n" +
+	"\x05value\x18\x02 \x01(\x01R\x05value\x12\x14\n" +
+	"\x05title\x18\x03 \x01(\tR\x05title\"~\n" +
 	"\bSupports\x12\x14\n" +
 	"\x05short\x18\x01 \x01(\bR\x05short\x12!\n" +
 	"\fmulti_symbol\x18\x02 \x01(\bR\vmultiSymbol\x12\x1d\n" +
@@ -3219,87 +3394,91 @@ func file_strategy_proto_rawDescGZIP() []byte {
 }
 
 var file_strategy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
 var file_strategy_proto_goTypes = []any{
 	(DriveMode)(0),           // 0: assay.strategy.v1.DriveMode
 	(Purpose)(0),             // 1: assay.strategy.v1.Purpose
 	(Action)(0),              // 2: assay.strategy.v1.Action
 	(*DescribeRequest)(nil),  // 3: assay.strategy.v1.DescribeRequest
 	(*Spec)(nil),             // 4: assay.strategy.v1.Spec
-	(*Supports)(nil),         // 5: assay.strategy.v1.Supports
-	(*HostMessage)(nil),      // 6: assay.strategy.v1.HostMessage
-	(*PluginMessage)(nil),    // 7: assay.strategy.v1.PluginMessage
-	(*Start)(nil),            // 8: assay.strategy.v1.Start
-	(*Account)(nil),          // 9: assay.strategy.v1.Account
-	(*Ready)(nil),            // 10: assay.strategy.v1.Ready
-	(*Begin)(nil),            // 11: assay.strategy.v1.Begin
-	(*Dataset)(nil),          // 12: assay.strategy.v1.Dataset
-	(*DatasetFile)(nil),      // 13: assay.strategy.v1.DatasetFile
-	(*Candles)(nil),          // 14: assay.strategy.v1.Candles
-	(*SymbolCandles)(nil),    // 15: assay.strategy.v1.SymbolCandles
-	(*Step)(nil),             // 16: assay.strategy.v1.Step
-	(*Candle)(nil),           // 17: assay.strategy.v1.Candle
-	(*AccountView)(nil),      // 18: assay.strategy.v1.AccountView
-	(*PositionView)(nil),     // 19: assay.strategy.v1.PositionView
-	(*OrderUpdate)(nil),      // 20: assay.strategy.v1.OrderUpdate
-	(*Fill)(nil),             // 21: assay.strategy.v1.Fill
-	(*Finish)(nil),           // 22: assay.strategy.v1.Finish
-	(*Stop)(nil),             // 23: assay.strategy.v1.Stop
-	(*Decision)(nil),         // 24: assay.strategy.v1.Decision
-	(*Decisions)(nil),        // 25: assay.strategy.v1.Decisions
-	(*Intent)(nil),           // 26: assay.strategy.v1.Intent
-	(*Child)(nil),            // 27: assay.strategy.v1.Child
-	(*Annotations)(nil),      // 28: assay.strategy.v1.Annotations
-	(*AnnotationSeries)(nil), // 29: assay.strategy.v1.AnnotationSeries
-	(*LogLines)(nil),         // 30: assay.strategy.v1.LogLines
-	(*LogLine)(nil),          // 31: assay.strategy.v1.LogLine
-	(*Failed)(nil),           // 32: assay.strategy.v1.Failed
-	(*FieldError)(nil),       // 33: assay.strategy.v1.FieldError
-	nil,                      // 34: assay.strategy.v1.LogLine.FieldsEntry
+	(*Plot)(nil),             // 5: assay.strategy.v1.Plot
+	(*PlotLevel)(nil),        // 6: assay.strategy.v1.PlotLevel
+	(*Supports)(nil),         // 7: assay.strategy.v1.Supports
+	(*HostMessage)(nil),      // 8: assay.strategy.v1.HostMessage
+	(*PluginMessage)(nil),    // 9: assay.strategy.v1.PluginMessage
+	(*Start)(nil),            // 10: assay.strategy.v1.Start
+	(*Account)(nil),          // 11: assay.strategy.v1.Account
+	(*Ready)(nil),            // 12: assay.strategy.v1.Ready
+	(*Begin)(nil),            // 13: assay.strategy.v1.Begin
+	(*Dataset)(nil),          // 14: assay.strategy.v1.Dataset
+	(*DatasetFile)(nil),      // 15: assay.strategy.v1.DatasetFile
+	(*Candles)(nil),          // 16: assay.strategy.v1.Candles
+	(*SymbolCandles)(nil),    // 17: assay.strategy.v1.SymbolCandles
+	(*Step)(nil),             // 18: assay.strategy.v1.Step
+	(*Candle)(nil),           // 19: assay.strategy.v1.Candle
+	(*AccountView)(nil),      // 20: assay.strategy.v1.AccountView
+	(*PositionView)(nil),     // 21: assay.strategy.v1.PositionView
+	(*OrderUpdate)(nil),      // 22: assay.strategy.v1.OrderUpdate
+	(*Fill)(nil),             // 23: assay.strategy.v1.Fill
+	(*Finish)(nil),           // 24: assay.strategy.v1.Finish
+	(*Stop)(nil),             // 25: assay.strategy.v1.Stop
+	(*Decision)(nil),         // 26: assay.strategy.v1.Decision
+	(*Decisions)(nil),        // 27: assay.strategy.v1.Decisions
+	(*Intent)(nil),           // 28: assay.strategy.v1.Intent
+	(*Child)(nil),            // 29: assay.strategy.v1.Child
+	(*Annotations)(nil),      // 30: assay.strategy.v1.Annotations
+	(*AnnotationSeries)(nil), // 31: assay.strategy.v1.AnnotationSeries
+	(*LogLines)(nil),         // 32: assay.strategy.v1.LogLines
+	(*LogLine)(nil),          // 33: assay.strategy.v1.LogLine
+	(*Failed)(nil),           // 34: assay.strategy.v1.Failed
+	(*FieldError)(nil),       // 35: assay.strategy.v1.FieldError
+	nil,                      // 36: assay.strategy.v1.LogLine.FieldsEntry
 }
 var file_strategy_proto_depIdxs = []int32{
-	5,  // 0: assay.strategy.v1.Spec.supports:type_name -> assay.strategy.v1.Supports
-	8,  // 1: assay.strategy.v1.HostMessage.start:type_name -> assay.strategy.v1.Start
-	12, // 2: assay.strategy.v1.HostMessage.dataset:type_name -> assay.strategy.v1.Dataset
-	14, // 3: assay.strategy.v1.HostMessage.candles:type_name -> assay.strategy.v1.Candles
-	16, // 4: assay.strategy.v1.HostMessage.step:type_name -> assay.strategy.v1.Step
-	22, // 5: assay.strategy.v1.HostMessage.finish:type_name -> assay.strategy.v1.Finish
-	23, // 6: assay.strategy.v1.HostMessage.stop:type_name -> assay.strategy.v1.Stop
-	11, // 7: assay.strategy.v1.HostMessage.begin:type_name -> assay.strategy.v1.Begin
-	10, // 8: assay.strategy.v1.PluginMessage.ready:type_name -> assay.strategy.v1.Ready
-	25, // 9: assay.strategy.v1.PluginMessage.decisions:type_name -> assay.strategy.v1.Decisions
-	24, // 10: assay.strategy.v1.PluginMessage.decision:type_name -> assay.strategy.v1.Decision
-	28, // 11: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
-	30, // 12: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
-	32, // 13: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
-	0,  // 14: assay.strategy.v1.Start.mode:type_name -> assay.strategy.v1.DriveMode
-	1,  // 15: assay.strategy.v1.Start.purpose:type_name -> assay.strategy.v1.Purpose
-	9,  // 16: assay.strategy.v1.Start.account:type_name -> assay.strategy.v1.Account
-	13, // 17: assay.strategy.v1.Dataset.files:type_name -> assay.strategy.v1.DatasetFile
-	15, // 18: assay.strategy.v1.Candles.symbols:type_name -> assay.strategy.v1.SymbolCandles
-	17, // 19: assay.strategy.v1.Step.candles:type_name -> assay.strategy.v1.Candle
-	21, // 20: assay.strategy.v1.Step.fills:type_name -> assay.strategy.v1.Fill
-	20, // 21: assay.strategy.v1.Step.orders:type_name -> assay.strategy.v1.OrderUpdate
-	18, // 22: assay.strategy.v1.Step.account:type_name -> assay.strategy.v1.AccountView
-	19, // 23: assay.strategy.v1.AccountView.positions:type_name -> assay.strategy.v1.PositionView
-	26, // 24: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
-	24, // 25: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
-	2,  // 26: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
-	27, // 27: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
-	27, // 28: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
-	29, // 29: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
-	31, // 30: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
-	34, // 31: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
-	33, // 32: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
-	3,  // 33: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
-	6,  // 34: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
-	4,  // 35: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
-	7,  // 36: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
-	35, // [35:37] is the sub-list for method output_type
-	33, // [33:35] is the sub-list for method input_type
-	33, // [33:33] is the sub-list for extension type_name
-	33, // [33:33] is the sub-list for extension extendee
-	0,  // [0:33] is the sub-list for field type_name
+	7,  // 0: assay.strategy.v1.Spec.supports:type_name -> assay.strategy.v1.Supports
+	5,  // 1: assay.strategy.v1.Spec.plots:type_name -> assay.strategy.v1.Plot
+	6,  // 2: assay.strategy.v1.Plot.levels:type_name -> assay.strategy.v1.PlotLevel
+	10, // 3: assay.strategy.v1.HostMessage.start:type_name -> assay.strategy.v1.Start
+	14, // 4: assay.strategy.v1.HostMessage.dataset:type_name -> assay.strategy.v1.Dataset
+	16, // 5: assay.strategy.v1.HostMessage.candles:type_name -> assay.strategy.v1.Candles
+	18, // 6: assay.strategy.v1.HostMessage.step:type_name -> assay.strategy.v1.Step
+	24, // 7: assay.strategy.v1.HostMessage.finish:type_name -> assay.strategy.v1.Finish
+	25, // 8: assay.strategy.v1.HostMessage.stop:type_name -> assay.strategy.v1.Stop
+	13, // 9: assay.strategy.v1.HostMessage.begin:type_name -> assay.strategy.v1.Begin
+	12, // 10: assay.strategy.v1.PluginMessage.ready:type_name -> assay.strategy.v1.Ready
+	27, // 11: assay.strategy.v1.PluginMessage.decisions:type_name -> assay.strategy.v1.Decisions
+	26, // 12: assay.strategy.v1.PluginMessage.decision:type_name -> assay.strategy.v1.Decision
+	30, // 13: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
+	32, // 14: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
+	34, // 15: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
+	0,  // 16: assay.strategy.v1.Start.mode:type_name -> assay.strategy.v1.DriveMode
+	1,  // 17: assay.strategy.v1.Start.purpose:type_name -> assay.strategy.v1.Purpose
+	11, // 18: assay.strategy.v1.Start.account:type_name -> assay.strategy.v1.Account
+	15, // 19: assay.strategy.v1.Dataset.files:type_name -> assay.strategy.v1.DatasetFile
+	17, // 20: assay.strategy.v1.Candles.symbols:type_name -> assay.strategy.v1.SymbolCandles
+	19, // 21: assay.strategy.v1.Step.candles:type_name -> assay.strategy.v1.Candle
+	23, // 22: assay.strategy.v1.Step.fills:type_name -> assay.strategy.v1.Fill
+	22, // 23: assay.strategy.v1.Step.orders:type_name -> assay.strategy.v1.OrderUpdate
+	20, // 24: assay.strategy.v1.Step.account:type_name -> assay.strategy.v1.AccountView
+	21, // 25: assay.strategy.v1.AccountView.positions:type_name -> assay.strategy.v1.PositionView
+	28, // 26: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
+	26, // 27: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
+	2,  // 28: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
+	29, // 29: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
+	29, // 30: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
+	31, // 31: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
+	33, // 32: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
+	36, // 33: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
+	35, // 34: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
+	3,  // 35: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
+	8,  // 36: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
+	4,  // 37: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
+	9,  // 38: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
+	37, // [37:39] is the sub-list for method output_type
+	35, // [35:37] is the sub-list for method input_type
+	35, // [35:35] is the sub-list for extension type_name
+	35, // [35:35] is the sub-list for extension extendee
+	0,  // [0:35] is the sub-list for field type_name
 }
 
 func init() { file_strategy_proto_init() }
@@ -3307,7 +3486,7 @@ func file_strategy_proto_init() {
 	if File_strategy_proto != nil {
 		return
 	}
-	file_strategy_proto_msgTypes[3].OneofWrappers = []any{
+	file_strategy_proto_msgTypes[5].OneofWrappers = []any{
 		(*HostMessage_Start)(nil),
 		(*HostMessage_Dataset)(nil),
 		(*HostMessage_Candles)(nil),
@@ -3316,7 +3495,7 @@ func file_strategy_proto_init() {
 		(*HostMessage_Stop)(nil),
 		(*HostMessage_Begin)(nil),
 	}
-	file_strategy_proto_msgTypes[4].OneofWrappers = []any{
+	file_strategy_proto_msgTypes[6].OneofWrappers = []any{
 		(*PluginMessage_Ready)(nil),
 		(*PluginMessage_Decisions)(nil),
 		(*PluginMessage_Decision)(nil),
@@ -3324,7 +3503,7 @@ func file_strategy_proto_init() {
 		(*PluginMessage_LogLines)(nil),
 		(*PluginMessage_Failed)(nil),
 	}
-	file_strategy_proto_msgTypes[23].OneofWrappers = []any{
+	file_strategy_proto_msgTypes[25].OneofWrappers = []any{
 		(*Intent_Quantity)(nil),
 		(*Intent_QuoteAmount)(nil),
 		(*Intent_CashFraction)(nil),
@@ -3335,7 +3514,7 @@ func file_strategy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_strategy_proto_rawDesc), len(file_strategy_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   32,
+			NumMessages:   34,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

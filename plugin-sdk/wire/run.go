@@ -30,7 +30,30 @@ func SpecToProto(d *Description) *strategypb.Spec {
 	p := &strategypb.Spec{Modes: names(d.Modes), Timeframes: names(d.Timeframes),
 		Supports: &strategypb.Supports{}}
 	(&codec{}).description(d, p)
+	for _, plot := range d.Plots {
+		q := &strategypb.Plot{Series: text(plot.Series), Title: text(plot.Title), Pane: text(plot.Pane),
+			Kind: string(plot.Kind), Upper: text(plot.Upper), Color: string(plot.Color)}
+		for _, l := range plot.Levels {
+			q.Levels = append(q.Levels,
+				&strategypb.PlotLevel{Param: text(l.Param), Value: l.Value, Title: text(l.Title)})
+		}
+		p.Plots = append(p.Plots, q)
+	}
 	return p
+}
+
+// PlotsFromProto converts plots as they are: sdk.CheckPlots judges them. The result is nil of none.
+func PlotsFromProto(list []*strategypb.Plot) (plots []sdk.Plot) {
+	for _, p := range list {
+		plot := sdk.Plot{Series: p.GetSeries(), Title: p.GetTitle(), Pane: p.GetPane(), Upper: p.GetUpper(),
+			Kind: sdk.PlotKind(p.GetKind()), Color: sdk.ColorRole(p.GetColor())}
+		for _, l := range p.GetLevels() {
+			plot.Levels = append(plot.Levels,
+				sdk.PlotLevel{Param: l.GetParam(), Value: l.GetValue(), Title: l.GetTitle()})
+		}
+		plots = append(plots, plot)
+	}
+	return plots
 }
 
 // SpecFromProto converts a description and checks its form. Whether name, schema
@@ -51,6 +74,11 @@ func SpecFromProto(p *strategypb.Spec) (d Description, err error) {
 		}
 		d.Timeframes = append(d.Timeframes, tf)
 	}
+	if len(p.Plots) > sdk.MaxPlots {
+		c.wrong("plots", "%d are too many, at most %d", len(p.Plots), sdk.MaxPlots)
+		p.Plots = nil
+	}
+	d.Plots = PlotsFromProto(p.Plots)
 	if d.MinSymbols < 1 || d.MaxSymbols < d.MinSymbols {
 		c.wrong("max_symbols", "%d to %d symbols is not a range from at least 1", d.MinSymbols, d.MaxSymbols)
 	}

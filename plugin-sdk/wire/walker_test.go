@@ -195,6 +195,8 @@ func exampleSpec() wire.Description {
 			Supports: sdk.Supports{Short: true, MultiSymbol: true, ScaleFree: true,
 				Calendar: sdk.CalendarDate},
 			TrainedUntil: "2023-06-30",
+			Plots: []sdk.Plot{{Series: "low", Title: "Channel", Pane: "channel", Kind: sdk.PlotBand, Upper: "high",
+				Levels: []sdk.PlotLevel{{Param: "n", Value: 3, Title: "middle"}}, Color: sdk.ColorAccent}},
 		},
 		Language: "go", SDKVersion: "1.0.0", ProtocolVersion: 1, SimID: "bar-v1/0",
 		ParamsSchema: []byte(`{}`), DefaultParams: []byte(`{"a":1}`),

@@ -14,6 +14,7 @@ func spec() sdk.Spec {
 		Name: "breakout", DisplayName: "Breakout", Version: "1.0.0", Author: "Assay",
 		Description: "Keeps a stop buy at the highest high of the last candles, moved at every close, and " +
 			"sells a fixed number of candles after the entry.",
+		Plots: []sdk.Plot{{Series: "entry", Title: "Highest high", Color: sdk.ColorAccent}},
 	}
 }
 
@@ -40,6 +41,9 @@ func (s *breakout) Warmup() int { return s.Lookback }
 func (s *breakout) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c, step := v.Candle(), v.QuantityStep()
 	s.highest.Add(c.High)
+	if v.Index() >= int64(s.Lookback) {
+		v.Publish("entry", s.highest.Value())
+	}
 	switch {
 	case v.Index() < int64(s.Lookback):
 		return nil, nil

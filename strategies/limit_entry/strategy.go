@@ -13,6 +13,8 @@ func spec() sdk.Spec {
 		Name: "limit_entry", DisplayName: "Limit entry", Version: "1.0.0", Author: "Assay",
 		Description: "Every few candles, when flat and without a working order, places a limit buy below " +
 			"the close that lives for a few candles and carries a stop loss and a take profit.",
+		Plots: []sdk.Plot{{Series: "limit", Title: "Limit of the order", Kind: sdk.PlotMarker,
+			Color: sdk.ColorAccent}},
 	}
 }
 
@@ -49,6 +51,7 @@ func (s *limitEntry) OnCandle(v sdk.View) (sdk.Intents, error) {
 		return nil, nil
 	}
 	limit := price * (1 - s.Offset)
+	v.Publish("limit", limit)
 	stop, target := sdk.At(limit*(1-s.StopLoss)), sdk.At(limit*(1+s.TakeProfit))
 	return sdk.Buy(sdk.Quantity(quantity)).Limit(limit).ExpireAfter(s.TTL).StopLoss(stop).TakeProfit(target),
 		nil

@@ -12,6 +12,9 @@ func spec() sdk.Spec {
 			"protected by a stop loss and a take profit measured from the close of the signal, and sells " +
 			"when it is overbought.",
 		Supports: sdk.Supports{ScaleFree: true},
+		Plots: []sdk.Plot{{Series: "rsi", Title: "RSI", Pane: "RSI", Levels: []sdk.PlotLevel{
+			{Param: "oversold", Title: "oversold"}, {Param: "overbought", Title: "overbought"},
+		}}},
 	}
 }
 
@@ -43,6 +46,7 @@ func (s *rsiBracket) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if s.rsi.Count() < 2 { // ready on the candle before
 		return nil, nil
 	}
+	v.Publish("rsi", s.rsi.Value())
 	switch {
 	case v.Flat() && s.rsi.Value() < s.Oversold:
 		stop, target := sdk.At(c.Close*(1-s.StopLoss)), sdk.At(c.Close*(1+s.TakeProfit))

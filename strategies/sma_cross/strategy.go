@@ -11,6 +11,10 @@ func spec() sdk.Spec {
 		Description: "Buys with all cash (or a fixed stake) when a fast simple moving average of the " +
 			"close crosses above a slow one, and sells everything when it crosses below.",
 		Supports: sdk.Supports{ScaleFree: true},
+		Plots: []sdk.Plot{
+			{Series: "fast", Title: "Fast average", Color: sdk.ColorAccent},
+			{Series: "slow", Title: "Slow average", Color: sdk.ColorWarn},
+		},
 	}
 }
 
@@ -44,6 +48,10 @@ func (s *smaCross) OnCandle(v sdk.View) (sdk.Intents, error) {
 	c := v.Candle()
 	s.fast.Add(c.Close)
 	s.slow.Add(c.Close)
+	if s.slow.Ready() {
+		v.Publish("fast", s.fast.Value())
+		v.Publish("slow", s.slow.Value())
+	}
 	switch {
 	case v.Flat() && s.fast.CrossedAbove(&s.slow):
 		return sdk.Buy(s.size), nil
