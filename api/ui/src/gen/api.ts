@@ -2141,6 +2141,8 @@ export interface components {
             };
             /** @description Last day, or end, of the data that it was made with; empty: not declared. */
             trained_until: string;
+            /** @description How charts draw the series that it publishes; those that are not named are lines over the candles. */
+            plots: components["schemas"]["Plot"][] | null;
             /** @description JSON Schema of its parameters. */
             params_schema: {
                 [key: string]: unknown;
@@ -2181,6 +2183,36 @@ export interface components {
                     missing?: string;
                 }[];
             };
+        };
+        /** @description How charts draw a published series. */
+        Plot: {
+            /** @description Its name. */
+            series: string;
+            /** @description For people; empty: the name. */
+            title: string;
+            /** @description Empty: over the candles; else a pane of this name below them. */
+            pane: string;
+            /**
+             * @description Empty: a line.
+             * @enum {string}
+             */
+            kind: "" | "line" | "histogram" | "band" | "marker";
+            /** @description The series of a band's upper edge. */
+            upper: string;
+            /** @description Horizontal lines of the pane. */
+            levels: {
+                /** @description Numeric parameter whose value it has; empty: value counts. */
+                param: string;
+                /** @description Where it is. */
+                value: number;
+                /** @description For people. */
+                title: string;
+            }[] | null;
+            /**
+             * @description Its role; empty: by the series' name.
+             * @enum {string}
+             */
+            color: "" | "up" | "down" | "accent" | "warn" | "muted";
         };
         /** @description Where candles come from and orders go. */
         Exchange: {
