@@ -74,8 +74,8 @@ func CheckPlots(plots []Plot, defaults []byte) error {
 	for i := range plots {
 		field, err := plots[i].check(defaults)
 		if err == nil {
-			if first, twice := seen[plots[i].Series]; twice {
-				field, err = "series", fmt.Errorf("%q is plotted by plots[%d] already", plots[i].Series, first)
+			if j, twice := seen[plots[i].Series]; twice {
+				field, err = "series", fmt.Errorf("%q is plotted by plots[%d] already", plots[i].Series, j)
 			}
 		}
 		if err != nil {
