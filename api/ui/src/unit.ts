@@ -31,6 +31,7 @@ import "./stream/curve.test.ts";
 import "./stream/requests.test.ts";
 import "./stream/link.test.ts";
 import "./chart/align.test.ts";
+import "./chart/looks.test.ts";
 import "./chart/range.test.ts";
 import "./chart/scale.test.ts";
 import "./chart/scene.test.ts";

@@ -13,6 +13,7 @@ export type RunConfig = Schemas["RunConfig"];
 export type RunResponse = Schemas["RunResponse"];
 export type Health = Schemas["Health"];
 export type Strategy = Schemas["Strategy"];
+export type Plot = Schemas["Plot"];
 export type Exchange = Schemas["Exchange"];
 export type Order = Schemas["Order"];
 export type Fill = Schemas["Fill"];

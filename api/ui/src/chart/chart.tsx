@@ -6,8 +6,8 @@ import { DataTable, Summary } from "./data.tsx";
 import { unreachable } from "./library.ts";
 import { Legends } from "./legend.tsx";
 import { digestOf } from "./scene.ts";
-import { Stage, symbol } from "./stage.ts";
-import { Tools, panStep, zoomStep } from "./tools.tsx";
+import { Stage, symbol, zoomStep } from "./stage.ts";
+import { Tools, panStep } from "./tools.tsx";
 
 export function Chart() {
   const stage = useMemo(() => new Stage(), []);
@@ -20,9 +20,10 @@ export function Chart() {
       class="panel chart" ref={group} role="group" tabIndex={0} aria-label={name} aria-describedby="chart-summary chart-keys"
       onKeyDown={(e) => onKey(e, stage)}
     >
+      <h2 class="unseen">{name}</h2>
       <Tools stage={stage} />
       <Notes stage={stage} />
-      <div class={stage.withCandles.value ? "chart-plot" : "chart-plot short"}>
+      <div class={!stage.withCandles.value ? "chart-plot short" : stage.panes.value.length ? "chart-plot tall" : "chart-plot"}>
         <div class="chart-canvas" ref={canvas} aria-hidden="true" onDblClick={() => stage.show(null)} />
         <Legends stage={stage} />
         <span class="chart-utc caption" aria-hidden="true">UTC</span>
@@ -61,7 +62,7 @@ function describe(group: HTMLElement | null, stage: Stage) {
   const scene = stage.scene.value, digest = digestOf(scene), view = stage.view.value ? "part" : "all";
   if (group) Object.assign(group.dataset, {
     points: scene.candles.length, equityPoints: scene.equity.length, fills: digest.fills, markers: digest.markers, ambiguous: digest.ambiguous,
-    worst: digest.worst ?? "", low: digest.low ?? "", high: digest.high ?? "", lines: [...scene.lines.keys()].join(),
+    worst: digest.worst ?? "", low: digest.low ?? "", high: digest.high ?? "", lines: [...scene.lines.keys()].join(), panes: stage.panes.value.join(),
     from: scene.axis.times[0] ?? "", to: scene.axis.end || "", view,
   });
 }

@@ -1,3 +1,3 @@
 // What the page uses of the chart library. It is bundled into a script of its own, so
 // nothing else may be here.
-export { BaselineSeries, CandlestickSeries, LineSeries, createChart } from "lightweight-charts";
+export { BaselineSeries, CandlestickSeries, HistogramSeries, LineSeries, createChart } from "lightweight-charts";

@@ -3,12 +3,13 @@
 import { useComputed } from "@preact/signals";
 import type { ReadonlySignal } from "@preact/signals";
 import * as format from "../state/format.ts";
-import { quote, selection } from "../state/store.ts";
+import { config, quote, selection } from "../state/store.ts";
 import { slotOf } from "./align.ts";
 import type { Mark } from "./align.ts";
 import { levels, symbol } from "./stage.ts";
 import type { Stage } from "./stage.ts";
-import { axisNumber } from "./scale.ts";
+import { options } from "./options.ts";
+import { axisNumber, valueDigits } from "./scale.ts";
 import type { LineLook } from "./scale.ts";
 import { readingAt, seenAt } from "./scene.ts";
 import type { Reading, Scene } from "./scene.ts";
@@ -16,7 +17,8 @@ import type { Reading, Scene } from "./scene.ts";
 export function Legends({ stage }: { stage: Stage }) {
   const reading = useComputed(() => (stage.pointed.value !== null && readingAt(stage.scene.value, stage.pointed.value)) || seenAt(stage.scene.value, restingSlot(stage)));
   const tops = stage.tops.value;
-  const panes = stage.withCandles.value ? [PricePane, EquityPane, DrawdownPane] : [EquityPane, DrawdownPane];
+  const own = stage.panes.value.map((pane) => (props: PaneProps) => <OwnPane {...props} pane={pane} />);
+  const panes = stage.withCandles.value ? [PricePane, ...own, EquityPane, DrawdownPane] : [EquityPane, DrawdownPane];
   if (!reading.value) return null;
   return (
     <>
@@ -75,7 +77,27 @@ function PricePane({ stage, reading }: PaneProps) {
       <Item name="" value={format.signedPercent(close / open - 1)} tone={format.tone(close - open)} />
       {now.mark && <span class="chart-fills">{fillText(now.mark, scene)}</span>}
       {levels.value.map((l) => <Item key={l.title} name={l.title} value={text(l.price)} />)}
-      {stage.lines.value.map((name) => now.lines.has(name) && <Item key={name} name={name} value={text(now.lines.get(name)!)} extra />)}
+      <Series stage={stage} now={now} pane="" />
+    </>
+  );
+}
+
+function OwnPane({ stage, reading, pane }: PaneProps & { pane: string }) {
+  return <><strong class="chart-extra">{pane}</strong>{reading.value && <Series stage={stage} now={reading.value} pane={pane} />}</>;
+}
+
+/** The published series of a pane. */
+function Series({ stage, now, pane }: { stage: Stage; now: Reading; pane: string }) {
+  const { lines, digits } = stage.scene.value;
+  return (
+    <>
+      {stage.lines.value.map((name) => {
+        const { title, upper, look, pane: own, declared } = stage.drawings.value.get(name)!, value = now.lines.get(name), edge = now.lines.get(upper);
+        if (own !== pane || value === undefined) return null;
+        const places = declared && !pane ? digits.price : valueDigits((lines.get(name) ?? []).map((p) => p[1]));
+        const text = [value, edge].filter((v) => v !== undefined).map((v) => axisNumber(v, places)).join(" – ");
+        return <Item key={name} swatch={look} name={title} value={text} extra={!pane} />;
+      })}
     </>
   );
 }
@@ -87,7 +109,7 @@ function fillText({ slot, last, buys, sells, ambiguous }: Mark, { axis }: Scene)
   return last === slot ? parts : `${parts} from ${format.time(axis.times[slot])} to ${format.time(axis.times[last + 1] ?? axis.end)}`;
 }
 
-const equityLook: LineLook = { token: "accent", style: 0, width: 1 }, cashLook: LineLook = { token: "muted", style: 0, width: 1 };
+const equityLook: LineLook = { token: "accent", style: 0, width: 1 }, cashLook: LineLook = { token: "muted", style: 0, width: 1 }, holdingLook: LineLook = { token: "warn", style: 2, width: 1 };
 
 function EquityPane({ stage, reading }: PaneProps) {
   const now = reading.value?.equity;
@@ -95,7 +117,8 @@ function EquityPane({ stage, reading }: PaneProps) {
   return (
     <>
       <Item swatch={equityLook} name="Equity" value={money(now?.[1])} />
-      <Item swatch={cashLook} name="Cash" value={money(now?.[2])} />
+      {options.value.cash && <Item swatch={cashLook} name="Cash" value={money(now?.[2])} />}
+      {options.value.holding && stage.withCandles.value && symbol.value === config.value?.symbols[0] && <Item swatch={holdingLook} name="Holding, no fees" value="" extra />}
       <span class="muted chart-extra">{quote}</span>
     </>
   );

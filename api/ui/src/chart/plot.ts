@@ -2,8 +2,12 @@
 import type {
   AutoscaleInfo, IChartApi, IPriceLine, ISeriesApi, ISeriesPrimitive, MouseEventParams, SeriesDataItemTypeMap, SeriesPartialOptionsMap, Time, UTCTimestamp,
 } from "lightweight-charts";
+import { Band } from "./band.ts";
 import { SelectedMoment } from "./cursor.ts";
+import { Holding } from "./holding.ts";
+import type { Held } from "./holding.ts";
 import type { Library } from "./library.ts";
+import type { Drawing } from "./looks.ts";
 import { FillMarks } from "./marks.ts";
 import { NewestValue } from "./newest.ts";
 import type { Newest } from "./newest.ts";
@@ -11,8 +15,9 @@ import { faded } from "./palette.ts";
 import type { Palette } from "./palette.ts";
 import { everything } from "./range.ts";
 import type { Span } from "./range.ts";
-import { axisDrawdown, axisNumber, axisTicks, axisTime, lookOf, tickText } from "./scale.ts";
-import { emptyScene, farApart } from "./scene.ts";
+import type { Options } from "./options.ts";
+import { axisDrawdown, axisNumber, axisTicks, axisTime, tickText, valueDigits } from "./scale.ts";
+import { emptyScene, farApart, heldValue } from "./scene.ts";
 import type { Scene } from "./scene.ts";
 import { Veil } from "./veil.ts";
 
@@ -31,10 +36,18 @@ export interface PlotEvents {
   resized(): void;
 }
 
-/** How a line was asked to be drawn: its place in the order of names, and on which scale. */
-export interface LineSpec {
-  order: number;
+/** How a line was asked to be drawn, and whether it shares the scale of the prices. */
+export interface LineSpec extends Drawing {
   shared: boolean;
+}
+
+type LineSeries = ISeriesApi<"Line"> | ISeriesApi<"Histogram">;
+
+/** What is drawn of a published series: a band has a second edge. */
+interface Drawn {
+  series: LineSeries;
+  upper: ISeriesApi<"Line"> | null;
+  band: Band | null;
 }
 
 /** So far from a label's middle, in parts of the text's size, the numbers of an axis are under it. */
@@ -58,7 +71,14 @@ export class Plot {
   private readonly veil: Veil;
   private readonly moments: SelectedMoment[];
   private readonly newest: NewestValue[];
-  private readonly lines = new Map<string, { series: ISeriesApi<"Line">; spec: LineSpec }>();
+  private readonly holding: ISeriesApi<"Line">;
+  private held: number[][] = [];
+  private readonly trade: Holding;
+  private readonly lines = new Map<string, Drawn>();
+  private specs: ReadonlyMap<string, LineSpec> = new Map();
+  /** The selected moment in the panes of the strategy. */
+  private own: SelectedMoment[] = [];
+  private options: Options | null = null;
   private levels: { title: string; line: IPriceLine }[] = [];
   private shown = emptyScene;
   /** Pixels of the text's size. */
@@ -72,11 +92,13 @@ export class Plot {
     const first = withCandles ? 1 : 0;
     this.candles = withCandles ? this.chart.addSeries(CandlestickSeries, { priceLineVisible: false, lastValueVisible: false, autoscaleInfoProvider: (base: () => AutoscaleInfo | null) => this.reach(base()) }, 0) : null;
     this.cash = this.chart.addSeries(LineSeries, line, first);
+    this.holding = this.chart.addSeries(LineSeries, { ...line, lineStyle: 2 as number }, first);
     this.equity = this.chart.addSeries(LineSeries, { ...line, lineWidth: 2 }, first);
     this.drawdown = this.chart.addSeries(BaselineSeries, drawdownLook, first + 1);
     this.marks = new FillMarks(palette, family, this.em);
     this.veil = new Veil(palette);
-    for (const part of [this.veil, this.marks]) this.candles?.attachPrimitive(part);
+    this.trade = new Holding(palette, `${this.em}px ${family}`);
+    for (const part of [this.veil, this.marks, this.trade]) this.candles?.attachPrimitive(part);
     this.hosts = [...(this.candles ? [this.candles] : []), this.equity, this.drawdown];
     this.moments = this.hosts.map((host, i) => {
       const moment = new SelectedMoment(palette, i === 0);
@@ -120,22 +142,48 @@ export class Plot {
       timeScale: { borderColor: palette.line },
       rightPriceScale: { borderColor: palette.line },
     });
+    const hollow = this.options?.hollow ?? false;
     this.candles?.applyOptions({
-      upColor: palette.up, downColor: palette.down, wickUpColor: palette.up, wickDownColor: palette.down, borderVisible: false,
+      upColor: hollow ? "transparent" : palette.up, downColor: palette.down, wickUpColor: palette.up, wickDownColor: palette.down,
+      borderVisible: hollow, borderUpColor: palette.up, borderDownColor: palette.down,
     });
     this.equity.applyOptions({ color: palette.accent });
     this.cash.applyOptions({ color: palette.muted });
+    this.holding.applyOptions({ color: palette.warn });
     const fill = faded(palette.down, 0.25);
     this.drawdown.applyOptions({ bottomLineColor: palette.down, bottomFillColor1: fill, bottomFillColor2: fill, topLineColor: palette.down, topFillColor1: fill, topFillColor2: fill });
-    for (const { series, spec } of this.lines.values()) series.applyOptions({ color: palette[lookOf(spec.order).token] });
+    for (const [name, { series, upper }] of this.lines) for (const s of [series, upper]) s?.applyOptions({ color: this.tint(name) });
     this.veil.color(palette);
     this.levels.forEach(({ title, line: l }) => l.applyOptions(this.levelLook(title)));
     this.marks.color(palette);
-    for (const part of [...this.moments, ...this.newest]) part.color(palette);
+    for (const part of [...this.moments, ...this.own, ...this.newest, this.trade]) part.color(palette);
+  }
+
+  /** What the person has chosen about the look. */
+  choose(options: Options) {
+    this.options = options;
+    this.cash.applyOptions({ visible: options.cash });
+    this.holding.applyOptions({ visible: options.holding });
+    for (const host of [this.candles, this.equity]) host?.priceScale().applyOptions({ mode: (options.log ? 1 : 0) as number });
+    this.color(this.palette);
+  }
+
+  private tint(name: string): string {
+    return this.palette[this.specs.get(name)?.look.token ?? "accent"];
+  }
+
+  /** The selected trade. */
+  hold(held: Held | null) {
+    this.trade.set(held);
+  }
+
+  /** A picture of all panes as they are. */
+  picture(): HTMLCanvasElement {
+    return this.chart.takeScreenshot(true, false);
   }
 
   /** Draws what is new in a scene. The caller sets the visible stretch afterwards. */
-  show(scene: Scene, specs: ReadonlyMap<string, LineSpec>) {
+  show(scene: Scene, specs: ReadonlyMap<string, LineSpec>, unit: number) {
     const old = this.shown;
     this.shown = scene;
     if (this.candles && scene.candles !== old.candles) {
@@ -146,6 +194,9 @@ export class Plot {
       put(this.cash, scene.equity, old.equity, (p) => ({ time: at(p[0]), value: p[2] }));
       put(this.drawdown, scene.equity, old.equity, (p) => ({ time: at(p[0]), value: -p[3] }));
     }
+    const held = scene.candles.slice(0, scene.reach.priced + 1).map((c) => [c[0], heldValue(unit, c)]);
+    if (unit > 0 || this.held.length) put(this.holding, unit > 0 ? held : [], this.held, (p) => ({ time: at(p[0]!), value: p[1]! }));
+    this.held = unit > 0 ? held : [];
     this.showLines(scene, old, specs);
     this.veil.set(scene.reach.priced + 1);
     if (scene.marks !== old.marks || scene.candles !== old.candles) {
@@ -172,7 +223,7 @@ export class Plot {
       const { tickmarksFormatter: ticks, ...format } = formats[i]!;
       host.applyOptions({ priceFormat: { ...format, tickmarksFormatter: (values: number[]) => ticks(values).map((text, k) => (this.covered(i, values[k]!) ? "" : text)) } });
     });
-    this.cash.applyOptions({ priceFormat: this.equity.options().priceFormat });
+    for (const other of [this.cash, this.holding]) other.applyOptions({ priceFormat: this.equity.options().priceFormat });
   }
 
   /** Whether a number on the axis of a host would be under a label. */
@@ -184,31 +235,59 @@ export class Plot {
   }
 
   private showLines(scene: Scene, old: Scene, specs: ReadonlyMap<string, LineSpec>) {
-    for (const [name, { series, spec }] of this.lines) {
-      const now = specs.get(name);
-      if (now && now.order === spec.order && now.shared === spec.shared && scene.lines.has(name)) continue;
-      this.chart.removeSeries(series);
-      this.lines.delete(name);
-    }
     if (!this.candles) return;
-    for (const [name, points] of scene.lines) {
-      const spec = specs.get(name);
-      if (!spec || (this.lines.has(name) && points === old.lines.get(name))) continue;
-      const series = this.lines.get(name)?.series ?? this.addLine(name, spec);
-      const far = farApart(points, scene.axis);
-      series.setData(points.map((p, i) => ({ time: at(p[0]), value: p[1], ...(far.has(i + 1) ? { color: "transparent" } : {}) })));
+    const wanted = new Map([...specs].filter(([name]) => scene.lines.has(name)));
+    const anew = JSON.stringify([...wanted]) !== JSON.stringify([...this.specs]);
+    if (anew) this.layLines(wanted);
+    for (const [name, spec] of wanted) {
+      const points = scene.lines.get(name)!, edge = scene.lines.get(spec.upper) ?? [], drawn = this.lines.get(name)!;
+      if (!anew && points === old.lines.get(name) && edge === (old.lines.get(spec.upper) ?? edge)) continue;
+      const far = spec.kind === "line" ? farApart(points, scene.axis) : new Set<number>();
+      drawn.series.setData(points.map((p, i) => ({ time: at(p[0]), value: p[1], ...(far.has(i + 1) ? { color: "transparent" } : {}) })));
+      drawn.upper?.setData(edge.map((p) => ({ time: at(p[0]), value: p[1] })));
+      drawn.band?.set(points, edge, this.tint(name));
+      if (spec.pane) drawn.series.applyOptions({ priceFormat: numbers(valueDigits(points.map((p) => p[1]))) });
     }
   }
 
-  private addLine(name: string, spec: LineSpec): ISeriesApi<"Line"> {
-    const look = lookOf(spec.order);
-    const series = this.chart.addSeries(this.library.LineSeries, {
-      ...line, color: this.palette[look.token], lineStyle: look.style as number, lineWidth: look.width,
-      ...(spec.shared ? {} : { priceScaleId: "own " + name }),
-    }, 0);
+  /** Takes all published series away and adds those that are wanted, each in its pane. */
+  private layLines(wanted: ReadonlyMap<string, LineSpec>) {
+    for (const { series, upper } of this.lines.values()) for (const s of [series, upper]) if (s) this.chart.removeSeries(s);
+    this.lines.clear();
+    this.own = [];
+    this.specs = wanted;
+    const panes: string[] = [];
+    for (const [name, spec] of wanted) {
+      const known = spec.pane ? panes.indexOf(spec.pane) : -1;
+      const pane = !spec.pane ? 0 : known >= 0 ? 1 + known : this.chart.panes().length;
+      const drawn = this.addLine(name, spec, pane);
+      this.lines.set(name, drawn);
+      if (!spec.pane || known >= 0) continue;
+      panes.push(spec.pane);
+      const moment = new SelectedMoment(this.palette, false);
+      drawn.series.attachPrimitive(moment as ISeriesPrimitive<Time>);
+      this.own.push(moment);
+      const place = drawn.series.getPane();
+      place.moveTo(panes.length);
+      place.setStretchFactor(2);
+      place.priceScale("right").applyOptions({ scaleMargins: { top: 0.26, bottom: 0.12 }, tickMarkDensity: 1.4 });
+    }
+  }
+
+  private addLine(name: string, spec: LineSpec, pane: number): Drawn {
+    const { look, kind, levels } = spec, color = this.tint(name), scale = spec.shared ? {} : { priceScaleId: "own " + name };
+    const common = { ...line, color, lineStyle: look.style as number, lineWidth: look.width, ...scale };
+    const add = (options: object = {}) => this.chart.addSeries(this.library.LineSeries, { ...common, ...options }, pane);
+    const reach = spec.pane ? { autoscaleInfoProvider: (base: () => AutoscaleInfo | null) => spread(base(), levels.map((l) => l.value)) } : {};
+    const series: LineSeries = kind === "histogram"
+      ? this.chart.addSeries(this.library.HistogramSeries, { ...common, base: 0, ...reach }, pane)
+      : add({ ...reach, ...(kind === "marker" ? { lineVisible: false, pointMarkersVisible: true, pointMarkersRadius: 3 } : {}) });
     if (!spec.shared) series.priceScale().applyOptions({ scaleMargins: { top: 0.1, bottom: 0.1 } });
-    this.lines.set(name, { series, spec });
-    return series;
+    for (const l of levels) series.createPriceLine({ price: l.value, title: l.title, color: this.palette.edge, lineWidth: 1, lineStyle: 2 as number, axisLabelVisible: false });
+    if (kind !== "band") return { series, upper: null, band: null };
+    const band = new Band(color);
+    series.attachPrimitive(band as ISeriesPrimitive<Time>);
+    return { series, upper: add(), band };
   }
 
   /** Marks prices with lines and labels on the axis. */
@@ -234,7 +313,7 @@ export class Plot {
 
   /** The line through all panes at a place of the axis. */
   select(place: number | null, time: number) {
-    this.moments.forEach((m) => m.set(place, time));
+    [...this.moments, ...this.own].forEach((m) => m.set(place, time));
   }
 
   /** The visible stretch, from edge to edge. */
@@ -273,6 +352,13 @@ export class Plot {
   }
 }
 
+/** The range of a pane with its levels. */
+function spread(info: AutoscaleInfo | null, levels: number[]): AutoscaleInfo | null {
+  if (!info?.priceRange || !levels.length) return info;
+  const { minValue, maxValue } = info.priceRange;
+  return { ...info, priceRange: { minValue: Math.min(minValue, ...levels), maxValue: Math.max(maxValue, ...levels) } };
+}
+
 function slotAt(p: MouseEventParams<Time>, slots: number): number | null {
   if (p.logical === undefined || p.point === undefined || !slots) return null;
   return Math.min(Math.max(Math.round(p.logical), 0), slots - 1);
@@ -298,17 +384,17 @@ const drawdownLook: SeriesPartialOptionsMap["Baseline"] = {
   ...line,
   baseValue: { type: "price", price: 0 },
   priceFormat: drawdowns,
-  // Zero stays at the top; a curve without drawdown is not blown up to fill the pane.
+  // By what is visible; a curve without drawdown is not blown up to fill the pane.
   autoscaleInfoProvider: (base: () => AutoscaleInfo | null) => {
-    const low = base()?.priceRange?.minValue ?? 0;
-    return { priceRange: { minValue: Math.min(low, -0.001), maxValue: 0 } };
+    const { minValue: low, maxValue: high } = base()?.priceRange ?? { minValue: 0, maxValue: 0 };
+    return { priceRange: { minValue: Math.min(low, high - 0.001), maxValue: Math.min(high, 0) } };
   },
 };
 
 function layout(fontFamily: string, fontSize: number) {
   return {
     autoSize: true,
-    layout: { attributionLogo: false, fontFamily, fontSize, panes: { enableResize: false } },
+    layout: { attributionLogo: false, fontFamily, fontSize, panes: { enableResize: true } },
     localization: { locale: "en-GB", timeFormatter: (t: Time) => axisTime(t as number) },
     timeScale: {
       timeVisible: true, secondsVisible: false, minBarSpacing: 0.001, lockVisibleTimeRangeOnResize: true,
@@ -317,7 +403,7 @@ function layout(fontFamily: string, fontSize: number) {
     rightPriceScale: { minimumWidth: 64, entireTextOnly: true },
     // The page scrolls when a finger moves up or down on the chart.
     handleScroll: { vertTouchDrag: false },
-    handleScale: { axisDoubleClickReset: { time: false, price: true } },
+    handleScale: { mouseWheel: false, axisDoubleClickReset: { time: false, price: true } },
     kineticScroll: { touch: !matchMedia("(prefers-reduced-motion: reduce)").matches, mouse: false },
   };
 }

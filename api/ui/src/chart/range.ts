@@ -101,12 +101,23 @@ export function pan(visible: Span, share: number, full: Span): Span {
   return { from, to: from + size };
 }
 
-/** The stretch made longer or shorter around its middle, within full and not below some candles. */
-export function zoom(visible: Span, factor: number, full: Span, candle: number): Span {
+/** The stretch made longer or shorter around a place, its middle unless another share of it is given, within full and not below some candles. */
+export function zoom(visible: Span, factor: number, full: Span, candle: number, share = 0.5): Span {
   const size = Math.min(Math.max(length(visible) * factor, closest * candle), length(full));
-  const middle = (visible.from + visible.to) / 2;
-  const from = Math.min(Math.max(middle - size / 2, full.from), full.to - size);
+  const middle = visible.from + length(visible) * share;
+  const from = Math.min(Math.max(middle - size * share, full.from), full.to - size);
   return { from, to: from + size };
+}
+
+/** The stretches that have a button. */
+export const stretches = ["1M", "3M", "YTD", "1Y"] as const;
+
+/** The last month, quarter or year of full, or its last calendar year so far. */
+export function lastOf(stretch: (typeof stretches)[number], full: Span): Span {
+  const day = new Date(full.to - 1);
+  const months = { "1M": 1, "3M": 3, YTD: 0, "1Y": 12 }[stretch];
+  const from = months ? Date.UTC(day.getUTCFullYear(), day.getUTCMonth() - months, day.getUTCDate(), day.getUTCHours(), day.getUTCMinutes()) : Date.UTC(day.getUTCFullYear(), 0);
+  return { from: Math.max(full.from, from), to: full.to };
 }
 
 /** The view on a moment: as it is when the moment can be told apart there, else some hundred candles around it. */

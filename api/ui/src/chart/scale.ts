@@ -30,6 +30,17 @@ export function moneyDigits(values: readonly number[]): number {
   return clamp(Math.max(size < 1e6 ? 2 : 0, needed(span / 1e3)));
 }
 
+/** Decimals of any values, by how far they are apart. */
+export function valueDigits(values: readonly number[]): number {
+  let low = Infinity, high = -Infinity;
+  for (const v of values) {
+    low = Math.min(low, v);
+    high = Math.max(high, v);
+  }
+  if (!Number.isFinite(low)) return 2;
+  return clamp(needed((high > low ? high - low : Math.abs(high)) / 1e3));
+}
+
 function decimals(value: number): number {
   if (!Number.isFinite(value)) return 0;
   const [digits = "", exponent = "0"] = value.toPrecision(10).replace(/\.?0+(e|$)/, "$1").split("e");
@@ -75,9 +86,9 @@ export function amongPrices(line: readonly LineTuple[], candles: readonly Candle
   return line.every((p) => p[1] >= low && p[1] <= high);
 }
 
-/** How published lines look, by their order. Up and down colours are for values. */
+/** How published lines look. Up and down colours are for those that were declared so. */
 export interface LineLook {
-  token: (typeof tokens)[number];
+  token: (typeof tokens)[number] | "up" | "down";
   /** The library's line styles. */
   style: 0 | 1 | 2 | 3 | 4;
   width: 1 | 2;
@@ -87,7 +98,9 @@ const tokens = ["accent", "warn", "text", "muted"] as const;
 /** Solid, dashed, dotted, long dashes, wide dots: as different as they can be, one after another. */
 const styles = [0, 2, 1, 3, 4] as const;
 
-/** Forty looks before one comes again. */
+/** So many before one comes again. */
+export const looks = 2 * tokens.length * styles.length;
+
 export function lookOf(order: number): LineLook {
   const round = Math.floor(order / tokens.length);
   return { token: tokens[order % tokens.length]!, style: styles[round % styles.length]!, width: Math.floor(round / styles.length) % 2 ? 2 : 1 };

@@ -141,6 +141,9 @@ export function farApart(points: readonly LineTuple[], axis: Axis): Set<number> 
   return new Set(gaps.flatMap((gap, i) => (gap > 8 * usual + 2 ? [i + 1] : [])));
 }
 
+/** What holding so many units is worth at the close of a candle. */
+export const heldValue = (unit: number, candle: CandleTuple): number => unit * candle[4];
+
 /** Counts and extremes of a scene, for the summary and for tests. */
 export interface Digest {
   fills: number;

@@ -1,16 +1,20 @@
 // Brings together what is loaded, what is drawn and what the person looks at. One stage
 // lives as long as its element is on the page.
 import { batch, computed, effect, signal, untracked } from "@preact/signals";
+import * as format from "../state/format.ts";
 import { source } from "../state/source.ts";
 import * as store from "../state/store.ts";
 import { dark } from "../state/theme.ts";
 import { symbol as chosenSymbol } from "../state/view.ts";
-import { after, timeframeMs } from "./align.ts";
+import { after, slotOf, timeframeMs } from "./align.ts";
 import type { CandleTuple } from "../api/types.ts";
 import { Feed } from "./feed.ts";
 import { Gesture } from "./gesture.ts";
+import type { Held } from "./holding.ts";
 import { fetchLibrary, library } from "./library.ts";
 import type { Library } from "./library.ts";
+import { drawingsOf } from "./looks.ts";
+import { options } from "./options.ts";
 import type { Wish } from "./feed.ts";
 import { Debounce, NextFrame, Throttle } from "./pace.ts";
 import { paletteOf } from "./palette.ts";
@@ -27,6 +31,9 @@ export const shownAtFirst = 6;
 const settle = 150, marksEvery = 1000, headEvery = 1000, linesEvery = 3000, retryEvery = 1000, retries = 4, holesEvery = 1000, wholeEvery = 5000;
 /** Candles that come by themselves are thinned by the service when they are so many. */
 const mostCandles = 3500;
+/** One press of a key, or one notch of the wheel (so many pixels), makes the view this much shorter or longer. */
+export const zoomStep = 0.7;
+const notch = 100;
 /** What changes within this time is answered by one load. */
 const together = 30;
 
@@ -36,6 +43,8 @@ export const symbol = computed(() => {
   return symbols.includes(chosenSymbol.value) ? chosenSymbol.value : (symbols[0] ?? "");
 });
 const timeframe = computed(() => timeframeMs(store.config.value?.timeframe ?? ""));
+/** What the strategy has declared; none while it is not known, or was replaced by another version. */
+const plots = computed(() => store.strategies.value?.find((s) => s.name === store.config.value?.strategy_name)?.plots ?? []);
 const polling = computed(() => store.connection.value.state === "polling");
 const backtest = computed(() => store.status.value.mode === "backtest");
 /** When a backtest ended, ms by its candles' clock; null while it goes on, or when it did not begin. */
@@ -56,7 +65,11 @@ export class Stage {
   /** Names switched by hand, and to what. */
   readonly switched = signal<ReadonlyMap<string, boolean>>(new Map());
   readonly withCandles = computed(() => !polling.value && !this.missing.value);
-  readonly lines = computed(() => store.annotations.value.filter((name, i) => this.switched.value.get(name) ?? i < shownAtFirst));
+  /** How each published series is drawn, in the order in which they came. */
+  readonly drawings = computed(() => drawingsOf(store.annotations.value, plots.value, store.config.value?.strategy_params ?? {}));
+  readonly lines = computed(() => [...this.drawings.value.keys()].filter((name, i) => this.switched.value.get(name) ?? i < shownAtFirst));
+  /** The panes of the strategy that are shown, from the top. */
+  readonly panes = computed(() => [...new Set(this.lines.value.map((name) => this.drawings.value.get(name)!.pane).filter(Boolean))]);
 
   /** The newest price that the run has seen. */
   readonly price = signal<number | null>(null);
@@ -84,6 +97,8 @@ export class Stage {
     this.measure(); // the library lays its panes out when it draws
     if (this.plot?.places) this.moved(this.plot.places);
   });
+  private wheeled: { by: number; share: number } = { by: 0, share: 0.5 };
+  private readonly wheel = new NextFrame(() => this.spin());
   private gesture: Gesture | null = null;
   /** What was last set to be visible: the library reports it back a frame later. */
   private placed: Span | null = null;
@@ -95,22 +110,29 @@ export class Stage {
     this.gesture = new Gesture(element, () => this.look.call());
     this.element = element;
     const recolor = () => this.plot?.color(paletteOf(probe));
+    const wheel = (e: WheelEvent) => this.onWheel(e, element), measure = () => this.calm.call();
     forced.addEventListener("change", recolor);
+    element.addEventListener("wheel", wheel, { passive: false });
+    element.addEventListener("pointerup", measure);
     const ends = [
       effect(() => {
         if (library.value) this.build(library.value, element, probe, this.withCandles.value);
       }),
       effect(() => {
         void dark.value;
+        const chosen = options.value;
         recolor();
+        this.plot?.choose(chosen);
       }),
       ...this.follow(),
     ];
     return () => {
       forced.removeEventListener("change", recolor);
+      element.removeEventListener("wheel", wheel);
+      element.removeEventListener("pointerup", measure);
       this.gesture?.end();
       for (const end of ends) end();
-      for (const timer of [this.frame, this.calm, this.look, this.again, this.marks, this.head, this.growth, this.holes, this.whole, this.equity]) timer.cancel();
+      for (const timer of [this.frame, this.calm, this.wheel, this.look, this.again, this.marks, this.head, this.growth, this.holes, this.whole, this.equity]) timer.cancel();
       this.feed.clear();
       this.plot?.remove();
       this.plot = this.element = this.gesture = null;
@@ -130,6 +152,7 @@ export class Stage {
         },
       });
       this.plot.showLevels(levels.peek());
+      this.plot.choose(options.peek());
       this.parts = nothing;
       this.scene.value = emptyScene;
       this.frame.call();
@@ -159,7 +182,7 @@ export class Stage {
         if (store.revision.value && store.running.peek()) this.marks.call();
       }),
       effect(() => {
-        void this.lines.value;
+        void [this.lines.value, this.drawings.value];
         untracked(() => {
           void this.feed.addLines(this.wish());
           this.frame.call();
@@ -182,7 +205,8 @@ export class Stage {
 
   private wish(): Wish {
     return {
-      source: source.peek(), symbol: symbol.peek(), timeframe: timeframe.peek(), lines: this.lines.peek(),
+      source: source.peek(), symbol: symbol.peek(), timeframe: timeframe.peek(),
+      lines: this.lines.peek().flatMap((name) => [name, this.drawings.peek().get(name)!.upper].filter(Boolean)),
       width: this.plot?.width || this.element?.clientWidth || 800, candles: !polling.peek(), equity: store.equity.peek(),
       ahead: backtest.peek() && until.peek() === null, until: until.peek(),
     };
@@ -256,7 +280,7 @@ export class Stage {
     this.parts = parts;
     this.drawing = true;
     plot.fix(this.edge("from"), this.edge("to"), scene);
-    plot.show(scene, this.specs(scene));
+    plot.show(scene, this.specs(scene), this.unit);
     if (scene.axis !== before.axis || !this.gesture?.active) this.place(scene);
     this.calm.call();
     this.scene.value = scene;
@@ -274,12 +298,17 @@ export class Stage {
   private specs(scene: Scene): Map<string, LineSpec> {
     const whole = this.feed.overview?.parts, shown = this.lines.peek();
     const specs = new Map<string, LineSpec>();
-    store.annotations.peek().forEach((name, order) => {
-      if (!shown.includes(name)) return;
-      const points = whole?.lines.get(name) ?? scene.lines.get(name) ?? [];
-      specs.set(name, { order, shared: amongPrices(points, whole?.candles ?? scene.candles) });
-    });
+    for (const name of shown) {
+      const drawing = this.drawings.peek().get(name)!, points = whole?.lines.get(name) ?? scene.lines.get(name) ?? [];
+      specs.set(name, { ...drawing, shared: drawing.declared || amongPrices(points, whole?.candles ?? scene.candles) });
+    }
     return specs;
+  }
+
+  /** How many units the starting cash buys at the first close; 0 where the candles are not those of the run's first symbol. */
+  private get unit(): number {
+    const run = store.config.peek(), first = this.feed.overview?.parts.candles[0]?.[4];
+    return run && first && symbol.peek() === run.symbols[0] ? run.initial_cash / first : 0;
   }
 
   private place(scene: Scene) {
@@ -347,8 +376,56 @@ export class Stage {
     this.show(range.pan(this.view.peek() ?? this.full, share, this.full));
   }
 
-  zoom(factor: number) {
-    this.show(range.zoom(this.view.peek() ?? this.full, factor, this.full, this.candle));
+  zoom(factor: number, share = 0.5) {
+    this.show(range.zoom(this.view.peek() ?? this.full, factor, this.full, this.candle, share));
+  }
+
+  /** The wheel zooms as the keys do, around the pointer. */
+  private onWheel(e: WheelEvent, element: HTMLElement) {
+    if (Math.abs(e.deltaX) > Math.abs(e.deltaY) || e.shiftKey) return;
+    e.preventDefault();
+    const box = element.getBoundingClientRect(), pixels = e.deltaMode === WheelEvent.DOM_DELTA_PIXEL ? e.deltaY : e.deltaY * notch / 3;
+    const share = (e.clientX - box.left) / (this.plot?.width || box.width);
+    this.wheeled = { by: this.wheeled.by + pixels / notch, share: Math.min(1, Math.max(0, share)) };
+    this.wheel.call();
+  }
+
+  private spin() {
+    const { by, share } = this.wheeled;
+    this.wheeled.by = 0;
+    if (by) this.zoom(zoomStep ** -by, share);
+  }
+
+  /** Shows the last stretch of a length. */
+  last(stretch: (typeof range.stretches)[number]) {
+    this.show(range.lastOf(stretch, this.full));
+  }
+
+  /** Goes to a moment, ms. */
+  jump(time: number) {
+    const full = this.full, at = Math.min(Math.max(time, full.from), full.to);
+    this.show(range.reveal(this.view.peek() ?? full, at, full, this.candle));
+  }
+
+  /** Saves what is drawn as a PNG, with a line that says what it is. */
+  save() {
+    const drawn = this.plot?.picture(), context = document.createElement("canvas").getContext("2d");
+    if (!drawn || !context || !this.element) return;
+    const style = getComputedStyle(this.element), scale = devicePixelRatio, head = 24 * scale, { canvas } = context;
+    [canvas.width, canvas.height] = [drawn.width, drawn.height + head];
+    context.fillStyle = getComputedStyle(this.element.closest(".panel") ?? this.element).backgroundColor;
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.drawImage(drawn, 0, head);
+    context.fillStyle = style.color;
+    context.font = `${12 * scale}px ${style.fontFamily}`;
+    const run = store.config.peek(), id = store.status.peek().run_id;
+    context.fillText([run?.strategy_name, symbol.peek(), run?.timeframe, id].filter(Boolean).join(" · "), 8 * scale, 16 * scale);
+    canvas.toBlob((blob) => {
+      if (!blob) return;
+      const link = Object.assign(document.createElement("a"), { href: URL.createObjectURL(blob), download: `${id || "chart"}.png` });
+      link.click();
+      setTimeout(() => URL.revokeObjectURL(link.href), 1000);
+    });
   }
 
   switch(name: string) {
@@ -369,6 +446,17 @@ export class Stage {
     const chosen = store.selection.peek(), axis = this.scene.peek().axis;
     const inside = chosen && axis.times.length > 0 && chosen.time >= axis.times[0]! && chosen.time <= axis.end;
     this.plot?.select(inside ? after(axis.times, chosen.time) - 1 : null, chosen?.time ?? 0);
+    this.plot?.hold(this.held());
+  }
+
+  /** The selected trade on the axis, while any of it is loaded. */
+  private held(): Held | null {
+    const trade = store.selection.peek()?.trade, axis = this.scene.peek().axis;
+    if (!trade || trade.symbol !== symbol.peek() || !axis.times.length) return null;
+    const from = Date.parse(trade.entry_time), to = Date.parse(trade.exit_time);
+    if (to < axis.times[0]! || from > axis.end) return null;
+    const text = `${trade.direction} ${format.exact(trade.entry_price)} → ${format.exact(trade.exit_price)}  ${format.signedPercent(trade.return)}  ${format.duration(trade.duration_seconds)}`;
+    return { from: slotOf(axis, from), to: slotOf(axis, to), entry: trade.entry_price, exit: trade.exit_price, won: trade.pnl >= 0, text };
   }
 }
 

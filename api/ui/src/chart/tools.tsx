@@ -3,12 +3,15 @@ import { count } from "../state/format.ts";
 import * as store from "../state/store.ts";
 import { symbol as chosenSymbol } from "../state/view.ts";
 import { Swatch } from "./legend.tsx";
-import { lookOf } from "./scale.ts";
-import { shownAtFirst, symbol } from "./stage.ts";
+import type { Drawing } from "./looks.ts";
+import { choices, choose, options } from "./options.ts";
+import type { Choice } from "./options.ts";
+import { stretches } from "./range.ts";
+import { shownAtFirst, symbol, zoomStep } from "./stage.ts";
 import type { Stage } from "./stage.ts";
 
-/** One press moves or zooms by this much. */
-export const panStep = 0.25, zoomStep = 0.5;
+/** One press moves by this much. */
+export const panStep = 0.25;
 
 export function Tools({ stage }: { stage: Stage }) {
   return (
@@ -16,14 +19,49 @@ export function Tools({ stage }: { stage: Stage }) {
       <SymbolPicker />
       <Merged stage={stage} />
       <LineSwitches stage={stage} />
+      <Look stage={stage} />
+      <div class="chart-move" role="group" aria-label="Stretch of time">
+        {stretches.map((s) => <Move key={s} label={spoken[s]} sign={s} act={() => stage.last(s)} />)}
+        <Move label="Show all" sign="All" act={() => stage.show(null)} />
+        <Jump stage={stage} />
+      </div>
       <div class="chart-move" role="group" aria-label="Visible time">
         <Move label="Earlier" sign="←" act={() => stage.pan(-panStep)} />
         <Move label="Later" sign="→" act={() => stage.pan(panStep)} />
         <Move label="Zoom in" sign="+" act={() => stage.zoom(zoomStep)} />
         <Move label="Zoom out" sign="−" act={() => stage.zoom(1 / zoomStep)} />
-        <Move label="Show all" sign="All" act={() => stage.show(null)} />
       </div>
     </div>
+  );
+}
+
+const spoken = { "1M": "Last month", "3M": "Last three months", YTD: "Last calendar year so far", "1Y": "Last year" } as const;
+
+function Jump({ stage }: { stage: Stage }) {
+  const jump = (value: string) => {
+    const time = Date.parse(value);
+    if (Number.isFinite(time)) stage.jump(time);
+  };
+  return <input class="chart-date" type="date" aria-label="Go to date" title="Go to date" onChange={(e) => jump(e.currentTarget.value)} />;
+}
+
+/** What can be switched about the look, and what can be made of it. */
+function Look({ stage }: { stage: Stage }) {
+  const full = (e: Event) => {
+    const section = (e.currentTarget as HTMLElement).closest(".chart");
+    void (document.fullscreenElement ? document.exitFullscreen() : section?.requestFullscreen());
+  };
+  return (
+    <details class="chart-look">
+      <summary>Look</summary>
+      <div role="group" aria-label="Look of the chart">
+        {(Object.keys(choices) as Choice[]).map((name) => (
+          <label key={name}><input type="checkbox" checked={options.value[name]} onChange={() => choose(name)} />{choices[name].label}</label>
+        ))}
+        <button type="button" onClick={() => stage.save()}>Save PNG</button>
+        <button type="button" onClick={full}>Full screen</button>
+      </div>
+    </details>
   );
 }
 
@@ -49,9 +87,9 @@ function Merged({ stage }: { stage: Stage }) {
 
 /** The first ones are there at once, the others behind their number: the chart is not to be pushed away. */
 function LineSwitches({ stage }: { stage: Stage }) {
-  const names = store.annotations.value;
-  if (!names.length || !stage.withCandles.value) return null;
-  const switches = names.map((name, i) => <LineSwitch key={name} stage={stage} name={name} order={i} />);
+  const drawings = [...stage.drawings.value];
+  if (!drawings.length || !stage.withCandles.value) return null;
+  const switches = drawings.map(([name, drawing]) => <LineSwitch key={name} stage={stage} name={name} drawing={drawing} />);
   const more = switches.splice(shownAtFirst);
   return (
     <div class="chart-lines" role="group" aria-label="Series of the strategy">
@@ -68,10 +106,10 @@ function Thinned({ stage }: { stage: Stage }) {
   return of > 0 ? <span class="caption">thinned from {count(of)} points; zoom in for all</span> : null;
 }
 
-function LineSwitch({ stage, name, order }: { stage: Stage; name: string; order: number }) {
+function LineSwitch({ stage, name, drawing }: { stage: Stage; name: string; drawing: Drawing }) {
   return (
     <button type="button" class="quiet" title={name} aria-pressed={stage.lines.value.includes(name)} onClick={() => stage.switch(name)}>
-      <Swatch look={lookOf(order)} /> <bdi>{name}</bdi>
+      <Swatch look={drawing.look} /> <bdi>{drawing.title}</bdi>
     </button>
   );
 }

@@ -73,7 +73,7 @@ export const liveCandle = signal<{ symbol: string; timeframe: string; candle: nu
 /** Says something to the person once, such as "the service restarted". */
 export const notice = signal<string>("");
 /** The moment that is selected on the chart or in a table, ms; id names the row if there is one, symbol the one whose rows are preferred. */
-export const selection = signal<{ time: number; id: string; from: "chart" | "table"; symbol?: string } | null>(null);
+export const selection = signal<{ time: number; id: string; from: "chart" | "table"; symbol?: string; trade?: Trade } | null>(null);
 /** Increases with every change of run or of server: caches of rows and series of before are void. */
 export const generation = signal(0);
 /** Increases when orders, fills or trades came. */

@@ -1,0 +1,73 @@
+// The selected trade: its holding time as a shade, a line from entry to exit, and what came of it.
+import type { CanvasRenderingTarget2D } from "fancy-canvas";
+import type { IPrimitivePaneView, ISeriesPrimitive, SeriesAttachedParameter, Time } from "lightweight-charts";
+import { faded } from "./palette.ts";
+import type { Palette } from "./palette.ts";
+
+/** A trade on the axis: slots and prices, and its words. */
+export interface Held {
+  from: number;
+  to: number;
+  entry: number;
+  exit: number;
+  won: boolean;
+  text: string;
+}
+
+export class Holding implements ISeriesPrimitive<Time> {
+  private readonly views: IPrimitivePaneView[] = [{ zOrder: () => "top", renderer: () => ({ draw: (target) => this.draw(target) }) }];
+  private host: SeriesAttachedParameter<Time> | null = null;
+  private held: Held | null = null;
+
+  constructor(private palette: Palette, private readonly font: string) {}
+
+  attached(host: SeriesAttachedParameter<Time>) {
+    this.host = host;
+  }
+
+  detached() {
+    this.host = null;
+  }
+
+  paneViews() {
+    return this.views;
+  }
+
+  set(held: Held | null) {
+    this.held = held;
+    this.host?.requestUpdate();
+  }
+
+  color(palette: Palette) {
+    this.palette = palette;
+    this.host?.requestUpdate();
+  }
+
+  private draw(target: CanvasRenderingTarget2D) {
+    const { host, held } = this;
+    if (!host || !held) return;
+    const scale = host.chart.timeScale(), x = (slot: number) => scale.logicalToCoordinate(slot as Parameters<typeof scale.logicalToCoordinate>[0]);
+    const [from, to] = [x(held.from), x(held.to)], [entry, exit] = [host.series.priceToCoordinate(held.entry), host.series.priceToCoordinate(held.exit)];
+    if (from === null || to === null || entry === null || exit === null) return;
+    const color = held.won ? this.palette.up : this.palette.down;
+    target.useMediaCoordinateSpace(({ context, mediaSize }) => {
+      context.fillStyle = faded(color, 0.1);
+      context.fillRect(from, 0, Math.max(1, to - from), mediaSize.height);
+      context.strokeStyle = color;
+      context.lineWidth = 2;
+      context.beginPath();
+      context.moveTo(from, entry);
+      context.lineTo(to, exit);
+      context.stroke();
+      context.font = this.font;
+      context.textBaseline = "bottom";
+      const width = context.measureText(held.text).width + 8;
+      const left = Math.min(Math.max(4, (from + to) / 2 - width / 2), mediaSize.width - width - 4), bottom = mediaSize.height - 6;
+      context.fillStyle = this.palette.panel;
+      context.fillRect(left, bottom - 18, width, 20);
+      context.strokeRect(left, bottom - 18, width, 20);
+      context.fillStyle = this.palette.text;
+      context.fillText(held.text, left + 4, bottom);
+    });
+  }
+}
