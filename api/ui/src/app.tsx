@@ -62,6 +62,7 @@ function Page() {
   return (
     <main id="page" class="page" ref={ref} tabIndex={-1} data-page={page}>
       {Shown ? <Shown key={page + " " + id} id={id} />
+        : pages.value ? <p class="panel none">This version of Assay does not have this page.</p>
         : lost.value ? <p class="panel none" role="alert">This page could not be loaded. Was the service updated? Reload the page.</p>
         : <p class="panel none">Loading…</p>}
     </main>

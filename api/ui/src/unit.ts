@@ -38,6 +38,10 @@ import "./chart/scene.test.ts";
 import "./chart/feed.test.ts";
 import "./state/fresh.test.ts";
 import "./state/address.test.ts";
+import "./plot/scales.test.ts";
+import "./pages/run/sentences.test.ts";
+import "./pages/families/plan.test.ts";
+import "./pages/falsification/order.test.ts";
 import "./panels/orders.test.ts";
 
 (globalThis as { unitTests?: typeof run }).unitTests = run;

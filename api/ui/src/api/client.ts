@@ -52,6 +52,11 @@ async function request<T>(method: string, path: string, body?: unknown, headers:
   return answer as T;
 }
 
+/** What only reads, by its path below /api/v1. */
+export const read = <T>(path: string) => request<T>("GET", path);
+/** What changes something: a note, a look, a job. */
+export const send = <T>(method: "POST" | "PUT" | "DELETE", path: string, body?: unknown, headers: Record<string, string> = {}) => request<T>(method, path, body, headers);
+
 export const getHealth = () => request<Health>("GET", "/health");
 export const getStatus = (patience?: number) => request<Status>("GET", "/status", undefined, {}, patience);
 export const getStrategies = () => request<Strategy[]>("GET", "/strategies");

@@ -3,10 +3,18 @@
 import type { ComponentType } from "preact";
 import type { PageName } from "../state/address.ts";
 import "../main.tsx";
+import { Compare } from "./compare/compare.tsx";
+import { FalsificationPage } from "./falsification/falsification.tsx";
+import { Families } from "./families/families.tsx";
+import { FamilyPage } from "./families/family.tsx";
+import { RunPage } from "./run/run.tsx";
+import { Runs } from "./runs/runs.tsx";
 
 /** What a page is given: the id of its address, "" where there is none. */
 export interface PageProps {
   id: string;
 }
 
-export const pages: Partial<Record<PageName, ComponentType<PageProps>>> = {};
+export const pages: Partial<Record<PageName, ComponentType<PageProps>>> = {
+  runs: Runs, run: RunPage, compare: Compare, families: Families, family: FamilyPage, falsification: FalsificationPage,
+};

@@ -1,0 +1,57 @@
+// Asking for what a page shows: loading, the answer, or why there is none.
+import { signal, type Signal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
+import { ApiError, read } from "../api/client.ts";
+import { connection } from "../state/store.ts";
+
+export interface Answer<T> {
+  /** null until it came; kept when a later attempt fails. */
+  value: T | null;
+  error: ApiError | null;
+  loading: boolean;
+}
+
+export interface Asked<T> {
+  answer: Signal<Answer<T>>;
+  again: () => void;
+}
+
+/** Asks for a path, "" for nothing yet; a second time after so many milliseconds, and when the service is back. */
+export function useAnswer<T>(path: string, every = 0): Asked<T> {
+  const asked = useMemo(() => watch<T>(path, every), [path, every]);
+  useEffect(() => asked.start(), [asked]);
+  return asked;
+}
+
+function watch<T>(path: string, every: number) {
+  const answer = signal<Answer<T>>({ value: null, error: null, loading: true });
+  let timer = 0, over = false, round = 0;
+  const again = async () => {
+    clearTimeout(timer);
+    if (!path) return;
+    const mine = ++round;
+    answer.value = { ...answer.peek(), loading: true };
+    let next: Answer<T>;
+    try {
+      next = { value: await read<T>(path), error: null, loading: false };
+    } catch (e) {
+      next = { value: answer.peek().value, error: e as ApiError, loading: false };
+    }
+    if (over || mine !== round) return;
+    answer.value = next;
+    if (every > 0) timer = setTimeout(() => void again(), every);
+  };
+  const start = () => {
+    over = false;
+    void again();
+    const back = connection.subscribe(({ state }) => {
+      if (answer.peek().error?.lost && !answer.peek().loading && (state === "live" || state === "polling")) void again();
+    });
+    return () => {
+      over = true;
+      clearTimeout(timer);
+      back();
+    };
+  };
+  return { answer, again: () => void again(), start };
+}

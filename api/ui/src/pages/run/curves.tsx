@@ -1,0 +1,34 @@
+// The equity of a run against holding, and its drawdown.
+import { useSignal } from "@preact/signals";
+import { Curves } from "../../plot/curves.tsx";
+import { count, percent, words } from "../../state/format.ts";
+import { useAnswer } from "../answer.ts";
+import { Section, States } from "../kit.tsx";
+import type { Curve } from "../shapes.ts";
+
+/** An equity curve as points of a plot. */
+export const points = (items: Curve["items"], key: "equity" | "drawdown" = "equity") => items.map((p) => [Date.parse(p.timestamp), key === "equity" ? p.equity : -p.drawdown] as const);
+
+export function Drawn({ path }: { path: string }) {
+  const asked = useAnswer<Curve>(path + "/equity?points=800"), log = useSignal(false);
+  return (
+    <Section name="Equity" aside={<label class="switch"><input type="checkbox" checked={log.value} onChange={(e) => (log.value = e.currentTarget.checked)} />Logarithmic</label>}>
+      <States of={asked} what="equity" empty={(c) => c.items.length === 0 && <p>The run has no equity curve.</p>}>
+        {(curve) => (
+          <>
+            <p class="caption">{words(curve.split)}</p>
+            <Curves label={label(curve)} log={log.value} height={260} format={count} series={[
+              ...(curve.holding?.length ? [{ name: "Holding", points: curve.holding, color: 7 }] : []), { name: "Strategy", points: points(curve.items), color: 0 },
+            ]} />
+            <Curves label={`Drawdown, at worst ${percent(Math.max(...curve.items.map((p) => p.drawdown)))}`} height={120} format={(v) => percent(v, 0)} fill={0} series={[{ name: "Drawdown", points: points(curve.items, "drawdown"), color: 1 }]} />
+          </>
+        )}
+      </States>
+    </Section>
+  );
+}
+
+function label({ items, holding }: Curve): string {
+  const end = holding?.at(-1)?.[1];
+  return `Equity from ${count(items[0]?.equity)} to ${count(items.at(-1)?.equity)}${end === undefined ? "" : `, holding to ${count(end)}`}`;
+}

@@ -1,0 +1,127 @@
+// One run: the verdict first, then its numbers with their uncertainty, curves, rows, evidence.
+import { useSignal } from "@preact/signals";
+import { send } from "../../api/client.ts";
+import { Copy } from "../../panels/copy.tsx";
+import { Icon } from "../../panels/icon.tsx";
+import { address } from "../../state/address.ts";
+import * as f from "../../state/format.ts";
+import { useAnswer, type Asked } from "../answer.ts";
+import { Act, Facts, Heading, MarkSign, plain, Section, States, Tiles } from "../kit.tsx";
+import type { Row, Run } from "../shapes.ts";
+import { JobLine } from "../jobs.tsx";
+import { summary, toneOf } from "../runs/columns.tsx";
+import { Drawn } from "./curves.tsx";
+import { Files, Log, Tables } from "./rows.tsx";
+import { claims } from "./sentences.ts";
+import { Splits } from "./splits.tsx";
+
+export function RunPage({ id }: { id: string }) {
+  const path = "/runs/" + encodeURIComponent(id), asked = useAnswer<Run>(path);
+  return <States of={asked} what="run">{(run) => <Shown run={run} path={path} asked={asked} />}</States>;
+}
+
+interface Props {
+  run: Run;
+  path: string;
+  asked: Asked<Run>;
+}
+
+function Shown({ run, path, asked }: Props) {
+  const name = run.strategy?.name ?? run.slug ?? "Run";
+  return (
+    <>
+      <Heading called={`${name} ${f.shortId(run.run_id, 18)}`}>{name}</Heading>
+      <p class="caption"><code>{run.run_id}</code><Copy text={run.run_id} what="run id" /> <bdi>{[(run.symbols ?? []).join(", "), run.timeframe, run.exchange].filter(Boolean).join(" · ")}</bdi>{run.window && ` · ${f.time(run.window.start)} to ${f.time(run.window.end)} UTC`}</p>
+      <Verdict run={run} />
+      {(run.warnings ?? []).length > 0 && <ul class="panel notes warned" aria-label="Warnings">{run.warnings?.map((w, i) => <li key={i}><Icon name="warn" /><bdi>{w.message}</bdi></li>)}</ul>}
+      <Numbers run={run} />
+      <Actions run={run} />
+      <Drawn path={path} />
+      <Splits run={run} path={path} asked={asked} />
+      <Tables path={path} />
+      <Evidence run={run} />
+      <Tagged run={run} path={path} />
+      <Files path={path} />
+      <Log path={path} />
+    </>
+  );
+}
+
+function Verdict({ run }: { run: Run }) {
+  return (
+    <Section name="Verdict" aside={<span class="marks">{(run.verdict?.marks ?? []).map((m) => <MarkSign key={m.id} {...m} />)}</span>}>
+      <ul class="claims">
+        {claims(run).map((c) => <li key={c.name} data-sign={c.sign}><Icon name={({ good: "check", bad: "cross", open: "ring" } as const)[c.sign]} /><span><strong>{c.name}</strong> <bdi>{c.text}</bdi></span></li>)}
+      </ul>
+    </Section>
+  );
+}
+
+function Numbers({ run }: { run: Run }) {
+  const gain = summary(run, "total_return"), metrics = run.splits?.find((s) => s.role === run.basis)?.metrics ?? run.splits?.find((s) => s.metrics)?.metrics;
+  const error = metrics?.sharpe_stderr, fees = metrics?.fees_paid;
+  return (
+    <Tiles name="Key numbers" tiles={[
+      { label: "Return", value: f.signedPercent(gain), tone: toneOf(run, gain), note: `holding ${f.signedPercent(run.holding_return)}` },
+      { label: "Max drawdown", value: f.percent(summary(run, "max_drawdown")) },
+      { label: "Sharpe", value: f.ratio(summary(run, "sharpe_ratio")), note: [typeof error === "number" && `± ${f.ratio(error)}`, run.trials && `trial ${f.count(run.trials.position)} of ${f.count(run.trials.n)}`].filter(Boolean).join(", ") },
+      { label: "Deflated Sharpe", value: f.percent(run.dsr, 1), note: "probability" },
+      { label: "Win rate", value: f.percent(summary(run, "win_rate")) },
+      { label: "Trades", value: f.count(summary(run, "total_trades")) },
+      ...(typeof fees === "number" ? [{ label: "Fees", value: f.money(fees) }] : []),
+    ]} />
+  );
+}
+
+function Actions({ run }: { run: Run }) {
+  const job = useSignal("");
+  const falsify = async () => {
+    const answer = await send<{ job_id?: string; job?: { job_id: string } }>("POST", "/falsifications", { run_id: run.run_id });
+    job.value = answer.job?.job_id ?? answer.job_id ?? "";
+  };
+  return (
+    <div class="toolbar panel">
+      <a class="button" href={`/api/v1/runs/${encodeURIComponent(run.run_id)}/report.html`} target="_blank" rel="noopener">Tear sheet</a>
+      {run.verdict && <a class="button" href={address("falsification", run.run_id)}>Falsification</a>}
+      {run.plan_id && <a class="button" href={address("family", run.plan_id)}>Family</a>}
+      <Act act={falsify}>Try to refute it</Act>
+      {job.value && <><JobLine id={job.value} /><a href={address("falsification", run.run_id)}>What it found</a></>}
+    </div>
+  );
+}
+
+function Evidence({ run }: { run: Run }) {
+  const hashes = Object.entries(run.hashes ?? {}), lineage = run.lineage;
+  const links = (ids: string[] | null | undefined) => (ids ?? []).map((id) => <a key={id} href={address("run", id)}>{f.shortId(id, 18)}</a>);
+  return (
+    <Section name="Parameters and evidence">
+      <div class="evidence">
+        <div><h4>Parameters</h4><Facts of={Object.entries(run.params ?? {}).map(([k, v]) => [k, <bdi>{plain(v)}</bdi>])} /></div>
+        <div><h4>Hashes</h4><Facts of={[["Program", <Hash text={run.strategy?.sha256} what="program" />], ...hashes.map(([k, v]): [string, preact.ComponentChildren] => [f.words(k), <Hash text={v} what={k} />])]} /></div>
+        <div><h4>Assumptions</h4><ul class="notes">{(run.assumptions ?? []).map((n, i) => <li key={i}><bdi>{n.message}</bdi></li>)}</ul></div>
+        {lineage && <div><h4>Lineage</h4><Facts of={[["Base", links(lineage.base ? [lineage.base] : [])], ["Falsifications", links(lineage.falsifications)]]} /></div>}
+        {run.config && <details class="whole"><summary>Configuration</summary><pre class="tail" tabIndex={0}>{JSON.stringify(run.config, null, 2)}</pre></details>}
+      </div>
+    </Section>
+  );
+}
+
+const Hash = ({ text, what }: { text?: string; what: string }) => (text ? <><code title={text}>{f.shortId(text, 16)}</code><Copy text={text} what={`${what} hash`} /></> : <span>n/a</span>);
+
+function Tagged({ run, path }: { run: Row; path: string }) {
+  const tags = useSignal((run.tags ?? []).join(", ")), note = useSignal(run.note ?? ""), kept = useSignal(false);
+  const keepNote = async () => {
+    await send("PUT", path + "/note", { tags: tags.value.split(",").map((t) => t.trim()).filter(Boolean), note: note.value });
+    kept.value = true;
+  };
+  return (
+    <Section name="Tags and note">
+      <div class="fields">
+        <label>Tags, between commas <input value={tags.value} onInput={(e) => { tags.value = e.currentTarget.value; kept.value = false; }} /></label>
+        <label>Note <textarea rows={2} value={note.value} onInput={(e) => { note.value = e.currentTarget.value; kept.value = false; }} /></label>
+        <Act act={keepNote}>Save</Act>
+        <span role="status">{kept.value ? "Saved." : ""}</span>
+      </div>
+    </Section>
+  );
+}

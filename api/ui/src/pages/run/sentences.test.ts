@@ -1,0 +1,24 @@
+import { equal, ok, test } from "../../testing.ts";
+import { claims } from "./sentences.ts";
+
+const run = { run_id: "r", status: "completed", summary: { total_return: 0.5 }, holding_return: 2 };
+const text = (more: object, name: string) => claims({ ...run, ...more }).find((c) => c.name === name);
+
+test("a gain below holding is said to be one", () => {
+  equal(text({}, "Holding")?.sign, "bad");
+  equal(text({ holding_return: 0.1 }, "Holding")?.sign, "good");
+  equal(text({ holding_return: null }, "Holding")?.sign, "open");
+  equal(text({ undefined: ["total_return"] }, "Holding")?.sign, "open");
+});
+
+test("a failed run comes first and is no evidence", () => {
+  const [first] = claims({ ...run, status: "failed", error: "it crashed" });
+  ok(first?.sign === "bad" && first.text.includes("it crashed"), "the failure");
+});
+
+test("what nobody has done is never a verdict", () => {
+  equal(text({}, "Falsification"), { name: "Falsification", text: "Nobody has tried to refute it.", sign: "open" });
+  equal(text({ verdict: { overall: "fail", marks: [{ id: "a", verdict: "fail" }, { id: "b", verdict: "pass" }] } }, "Falsification")?.text, "Fail: 1 fail, 1 pass.");
+  equal(text({ dsr: 0.4 }, "Luck")?.sign, "bad");
+  equal(text({ test: { state: "locked" } }, "Test")?.sign, "open");
+});
