@@ -117,7 +117,6 @@ function ThemeButton() {
   return (
     <button type="button" aria-label={`Theme: ${theme.value}`} title={`Theme: ${theme.value}. Next: ${next} (t)`} onClick={nextTheme}>
       <Icon name={theme.value} />
-      <span class="theme-word">{theme.value}</span>
     </button>
   );
 }
