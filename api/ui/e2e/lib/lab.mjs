@@ -12,12 +12,12 @@ export const rows = Array.from({ length: 7 }, (_, i) => ({
   strategy: { name: i === 1 ? hostile : "sma_cross", version: "1.0.0", sha256: "ab".repeat(32) }, params: { fast: 5 + i, [i === 1 ? hostile : "slow"]: 30 }, symbols: [i === 1 ? hostile : "BTC/USDT"], timeframe: "1h", exchange: "sample",
   window: { start: "2023-01-01T00:00:00.000Z", end: "2023-10-28T00:00:00.000Z" }, started_at: "2026-11-20T12:00:00.000Z", completed_at: "2026-11-20T12:00:09.000Z", basis: "full",
   summary: { total_return: 0.5 - i * 0.2, sharpe_ratio: 1.2 - i * 0.3, max_drawdown: 0.2 + i * 0.05, total_trades: 40 + i, win_rate: 0.4 }, undefined: [], holding_return: 0.8, trials: { n: 18, n_family: 7, position: i + 1 },
-  dsr: 0.41, test: { state: i === 0 ? "locked" : "seen", looks: 1 }, verdict: i < 2 ? { overall: "fail", marks } : null, stage: null, tags: i === 1 ? [hostile] : ["trend"], note: i === 1 ? hostile : "", warnings: i === 1 ? [{ code: "X", message: hostile }] : [],
+  dsr: 0.41, test: { state: i === 0 ? "locked" : "seen", looks: 1 }, verdict: i < 2 ? { run_id: "fal_" + i, overall: "fail", marks } : null, stage: null, tags: i === 1 ? [hostile] : ["trend"], note: i === 1 ? hostile : "", warnings: i === 1 ? [{ code: "X", message: hostile }] : [],
 }));
 
 const note = (message) => ({ code: "NOTE", message });
 const run = (row) => ({
-  ...row, config: { strategy_name: row.strategy.name }, hashes: { request: "1a".repeat(32), result: "2b".repeat(32), data: "3c".repeat(32) }, assumptions: [note("Orders are filled at the next open."), note(hostile)], error: row.status === "failed" ? hostile : null, error_details: null,
+  ...row, config: { strategy_name: row.strategy.name }, hashes: { request: "1a".repeat(32), result: "2b".repeat(32), data: ["3c".repeat(32)] }, assumptions: [note("Orders are filled at the next open."), note(hostile)], error: row.status === "failed" ? hostile : null, error_details: null,
   splits: [
     { split_id: "full", role: "full", start: row.window.start, end: row.window.end, status: "completed", metrics: { ...row.summary, sharpe_stderr: 0.38, fees_paid: 311.5, buy_hold_return: 0.8 }, metrics_meta: null },
     { split_id: "test", role: "test", start: row.window.start, end: row.window.end, status: row.test.state === "locked" ? "locked" : "completed", metrics: null, metrics_meta: null },
@@ -30,11 +30,11 @@ const trade = (i) => ({
 });
 const trials = [5, 10, 15, 20].flatMap((fast, i) => [30, 50, 70].map((slow, j) => ({ index: i * 3 + j, run_id: `trial_${i}_${j}`, params: { fast, slow, [hostile]: i + j }, status: "completed", metrics: { sharpe_ratio: 0.2 + Math.sin(i + j), total_return: 0.1 * i - 0.1 * j, max_drawdown: 0.1 + 0.05 * j } })));
 const family = {
-  plan_id: "plan_1", slug: hostile, status: "completed", plan: { plan_id: "plan_1", hypothesis: hostile, max_trials: 12, seed: 1, objective: "sharpe_ratio" }, progress: { done: 12, total: 12, failed: 0, eta_seconds: 0 },
+  plan_id: "plan_1", slug: hostile, status: "completed", plan: { plan_id: "plan_1", hypothesis: hostile, seed: "1", trials: Array(12).fill({}), request: { symbols: [hostile] } }, done: 12, failed: 0,
   selected: { index: 4, run_id: "trial_1_1", params: { fast: 10 } }, luck: { expected_max: 1.4, observed: 1.19, bins: null }, pbo: 0.62, dsr: 0.3, walk_forward_optimised: equity(-0.0005),
   sentence: "The best of 12 trials is below what luck alone shows. " + hostile,
 };
-const tests = marks.map(({ id, verdict }, i) => ({ number: i + 1, id: i === 2 ? hostile : id, claim: "that it survives", sentence: verdict === "fail" ? "One candle later the return is negative." : hostile, verdict, value: -0.2, bound: 0, evidence: ["falsification/delay.csv"], repeat: `lab falsify run_0 --only ${id}` }));
+const tests = marks.map(({ id, verdict }, i) => ({ number: i + 1, id: i === 2 ? hostile : id, claim: "it survives " + hostile, detail: verdict === "fail" ? "one candle later its return is negative" : hostile, verdict, statistic: { name: "return", value: -0.2, threshold: 0, direction: "least" }, evidence: [{ path: "falsification/delay.csv" }], repeat: `lab falsify run_0 --only ${id}` }));
 const list = (items) => ({ items, next_cursor: null, total: items.length });
 
 /** The answer to a path below /api/v1; undefined where there is nothing. */
@@ -45,7 +45,7 @@ function answer(path) {
   if (path === "/families") return list([family]);
   if (path === "/families/plan_1") return family;
   if (path === "/families/plan_1/trials") return list(trials);
-  if (path === "/falsifications/" + rows[0].run_id) return { run_id: "fal_1", base: rows[0].run_id, overall: "fail", tests };
+  if (path === "/falsifications/fal_0") return { run_id: "fal_0", base: rows[0].run_id, overall: "fail", tests };
   if (path === "/compare") {
     return {
       runs: rows.slice(0, 2), parameters: [{ name: hostile, values: [5, 6] }], program: { equal: false, diff: "- " + hostile }, equity: [curve(0.002), curve(0.001)], n: 18,

@@ -16,7 +16,7 @@ const pages = {
   compare: [`/ui/compare?ids=${first},${rows[1].run_id}`, "What differs", "Compare runs"],
   families: ["/ui/families", "Planned searches", "Families"],
   family: ["/ui/families/plan_1", "Plan", hostile],
-  falsification: ["/ui/falsifications/" + first, "Conclusion", "Falsification"],
+  falsification: ["/ui/falsifications/fal_0", "Conclusion", "Falsification"],
 };
 
 async function look(t, visit, name) {

@@ -155,7 +155,7 @@ export function Verdict({ row }: { row: Row }) {
   if (!row.verdict) return <span class="muted">not tested</span>;
   return (
     <span class="verdict">
-      <a href={address("falsification", row.run_id)} class={`overall ${row.verdict.overall}`}>{words(row.verdict.overall)}</a>
+      <a href={address("falsification", row.verdict.run_id ?? row.run_id)} class={`overall ${row.verdict.overall}`}>{words(row.verdict.overall)}</a>
       <span class="marks">{(row.verdict.marks ?? []).map((m) => <MarkSign key={m.id} {...m} />)}</span>
     </span>
   );

@@ -29,7 +29,7 @@ export interface Row {
   symbols?: string[] | null;
   timeframe?: string;
   exchange?: string;
-  window?: { start: string; end: string } | null;
+  window?: { start: string | null; end: string | null } | null;
   started_at?: string | null;
   completed_at?: string | null;
   basis?: string;
@@ -39,7 +39,7 @@ export interface Row {
   trials?: { n: number; n_family?: number; position: number } | null;
   dsr?: number | null;
   test?: { state: "locked" | "seen" | "none"; looks?: number } | null;
-  verdict?: { overall: string; marks?: Mark[] | null } | null;
+  verdict?: { run_id?: string; overall: string; marks?: Mark[] | null } | null;
   stage?: string | null;
   tags?: string[] | null;
   note?: string;
@@ -49,8 +49,8 @@ export interface Row {
 export interface Split {
   split_id: string;
   role: string;
-  start: string;
-  end: string;
+  start: string | null;
+  end: string | null;
   status: string;
   metrics?: Partial<Metrics> | null;
   metrics_meta?: MetricsMeta | null;
@@ -58,7 +58,9 @@ export interface Split {
 
 export interface Run extends Row {
   config?: Record<string, unknown> | null;
-  hashes?: Record<string, string> | null;
+  hashes?: Record<string, string | string[] | null> | null;
+  /** Raised by each change of tags and note: a change names the one that it read. */
+  note_version?: number;
   splits?: Split[] | null;
   assumptions?: Note[] | null;
   error?: string | null;
@@ -99,7 +101,9 @@ export interface Comparison {
 }
 
 export interface Family {
-  plan?: Record<string, unknown> & { plan_id?: string; slug?: string; hypothesis?: string };
+  plan?: (Record<string, unknown> & { plan_id?: string; slug?: string; hypothesis?: string; trials?: unknown[] }) | null;
+  done?: number;
+  failed?: number;
   plan_id?: string;
   slug?: string;
   status?: string;
@@ -121,14 +125,16 @@ export interface Trial {
 }
 
 export interface Test {
-  number: number;
+  number?: number;
   id: string;
+  /** Completes "Not shown: that", the detail "because". */
   claim?: string;
-  sentence: string;
+  detail?: string;
+  note?: string;
+  sentence?: string;
   verdict: string;
-  value?: number | string | null;
-  bound?: number | string | null;
-  evidence?: string[] | null;
+  statistic?: { name: string; value: number | null; threshold: number | null; direction?: string } | null;
+  evidence?: ({ path: string } | string)[] | null;
   repeat?: string;
 }
 

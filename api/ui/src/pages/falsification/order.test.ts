@@ -1,11 +1,16 @@
 import { equal, test } from "../../testing.ts";
-import { conclusion, failuresFirst } from "./order.ts";
+import { conclusion, failuresFirst, sentenceOf } from "./order.ts";
 
 const one = (number: number, verdict: string, sentence = "") => ({ number, id: "t" + number, verdict, sentence });
 
 test("failures come first, then what is not clear, then what passed", () => {
   const tests = [one(1, "pass"), one(2, "inconclusive"), one(3, "fail"), one(4, "error"), one(5, "pass"), one(6, "new")];
   equal(failuresFirst(tests).map((t) => t.number), [3, 4, 2, 1, 5, 6]);
+});
+
+test("a test without a sentence is one of its claim and its reason", () => {
+  equal(sentenceOf({ id: "costs", verdict: "fail", claim: "it survives double costs", detail: "its return is then -3 %" }), "Not shown: that it survives double costs, because its return is then -3 %.");
+  equal(sentenceOf({ id: "costs", verdict: "pass", claim: "it survives double costs." }), "Not refuted: that it survives double costs.");
 });
 
 test("the conclusion names the reasons, and never praises", () => {

@@ -11,7 +11,7 @@ import { useAnswer } from "../answer.ts";
 import { Facts, Heading, plain, Section, States, Table, Tiles, type Column } from "../kit.tsx";
 import { points } from "../run/curves.tsx";
 import type { Family, List, Trial } from "../shapes.ts";
-import { best, idOf, progressWords, resultOf, results, slugOf, varying, type Result } from "./plan.ts";
+import { best, idOf, progressOf, progressWords, resultOf, results, slugOf, varying, type Result } from "./plan.ts";
 
 const every = 3000;
 
@@ -22,7 +22,7 @@ export function FamilyPage({ id }: { id: string }) {
   return (
     <States of={asked} what="family">
       {(family) => {
-        const p = family.progress;
+        const p = progressOf(family);
         if (p && p.done + p.failed >= p.total && going.peek()) queueMicrotask(() => (going.value = false));
         return (
           <>
@@ -45,7 +45,7 @@ export function FamilyPage({ id }: { id: string }) {
 }
 
 function Verdict({ family }: { family: Family }) {
-  const { progress: p, luck } = family;
+  const { luck } = family, p = progressOf(family);
   return (
     <Section name="What it shows">
       <p class="sentence"><bdi>{family.sentence || "The search has not ended: there is nothing to conclude yet."}</bdi></p>
@@ -111,6 +111,11 @@ function Listed({ trials, names, by }: { trials: Trial[]; names: string[]; by: R
 }
 
 function Plan({ family }: { family: Family }) {
-  const entries = Object.entries(family.plan ?? {});
-  return <Section name="Plan"><Facts of={entries.map(([k, v]) => [f.words(k), <bdi>{plain(v)}</bdi>])} /></Section>;
+  const entries = Object.entries(family.plan ?? {}).filter(([k]) => k !== "trials"), short = entries.filter(([, v]) => typeof v !== "object");
+  return (
+    <Section name="Plan">
+      <Facts of={short.map(([k, v]) => [f.words(k), <bdi>{plain(v)}</bdi>])} />
+      {entries.length > short.length && <details><summary>Request and rules</summary><pre class="tail" tabIndex={0}>{JSON.stringify(Object.fromEntries(entries.filter(([, v]) => typeof v === "object")), null, 2)}</pre></details>}
+    </Section>
+  );
 }

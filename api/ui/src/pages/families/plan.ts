@@ -5,8 +5,15 @@ import type { Family, Trial } from "../shapes.ts";
 export const idOf = (x: Family): string => x.plan_id ?? x.plan?.plan_id ?? "";
 export const slugOf = (x: Family): string => x.slug ?? x.plan?.slug ?? "";
 
-export function progressWords({ progress: p }: Family): string {
-  if (!p) return "";
+/** How far a search is; null when its plan does not say how many trials it has. */
+export function progressOf({ progress, plan, done, failed }: Family): NonNullable<Family["progress"]> | null {
+  const total = plan?.trials?.length;
+  return progress ?? (total && done !== undefined ? { done, failed: failed ?? 0, total } : null);
+}
+
+export function progressWords(family: Family): string {
+  const p = progressOf(family);
+  if (!p) return family.done === undefined ? "" : count(family.done);
   const eta = p.done < p.total && p.eta_seconds ? `, ${duration(p.eta_seconds)} left` : "";
   return `${count(p.done)} of ${count(p.total)}${p.failed ? `, ${count(p.failed)} failed` : ""}${eta}`;
 }

@@ -7,7 +7,7 @@ import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { useAnswer, type Asked } from "../answer.ts";
 import { Act, Facts, Heading, MarkSign, plain, Section, States, Tiles } from "../kit.tsx";
-import type { Row, Run } from "../shapes.ts";
+import type { Run } from "../shapes.ts";
 import { JobLine } from "../jobs.tsx";
 import { summary, toneOf } from "../runs/columns.tsx";
 import { Drawn } from "./curves.tsx";
@@ -82,10 +82,10 @@ function Actions({ run }: { run: Run }) {
   return (
     <div class="toolbar panel">
       <a class="button" href={`/api/v1/runs/${encodeURIComponent(run.run_id)}/report.html`} target="_blank" rel="noopener">Tear sheet</a>
-      {run.verdict && <a class="button" href={address("falsification", run.run_id)}>Falsification</a>}
+      {run.verdict && <a class="button" href={address("falsification", run.verdict.run_id ?? run.run_id)}>Falsification</a>}
       {run.plan_id && <a class="button" href={address("family", run.plan_id)}>Family</a>}
       <Act act={falsify}>Try to refute it</Act>
-      {job.value && <><JobLine id={job.value} /><a href={address("falsification", run.run_id)}>What it found</a></>}
+      {job.value && <><JobLine id={job.value} /><a href={address("run", run.run_id)}>Read the verdict again</a></>}
     </div>
   );
 }
@@ -97,7 +97,7 @@ function Evidence({ run }: { run: Run }) {
     <Section name="Parameters and evidence">
       <div class="evidence">
         <div><h4>Parameters</h4><Facts of={Object.entries(run.params ?? {}).map(([k, v]) => [k, <bdi>{plain(v)}</bdi>])} /></div>
-        <div><h4>Hashes</h4><Facts of={[["Program", <Hash text={run.strategy?.sha256} what="program" />], ...hashes.map(([k, v]): [string, preact.ComponentChildren] => [f.words(k), <Hash text={v} what={k} />])]} /></div>
+        <div><h4>Hashes</h4><Facts of={[["Program", <Hash text={run.strategy?.sha256} what="program" />], ...hashes.map(([k, v]): [string, preact.ComponentChildren] => [f.words(k), [v].flat().map((hash) => <Hash key={hash} text={hash} what={k} />)])]} /></div>
         <div><h4>Assumptions</h4><ul class="notes">{(run.assumptions ?? []).map((n, i) => <li key={i}><bdi>{n.message}</bdi></li>)}</ul></div>
         {lineage && <div><h4>Lineage</h4><Facts of={[["Base", links(lineage.base ? [lineage.base] : [])], ["Falsifications", links(lineage.falsifications)]]} /></div>}
         {run.config && <details class="whole"><summary>Configuration</summary><pre class="tail" tabIndex={0}>{JSON.stringify(run.config, null, 2)}</pre></details>}
@@ -106,12 +106,14 @@ function Evidence({ run }: { run: Run }) {
   );
 }
 
-const Hash = ({ text, what }: { text?: string; what: string }) => (text ? <><code title={text}>{f.shortId(text, 16)}</code><Copy text={text} what={`${what} hash`} /></> : <span>n/a</span>);
+const Hash = ({ text, what }: { text?: string | null; what: string }) => (text ? <><code title={text}>{f.shortId(text, 16)}</code><Copy text={text} what={`${what} hash`} /></> : <span>n/a</span>);
 
-function Tagged({ run, path }: { run: Row; path: string }) {
-  const tags = useSignal((run.tags ?? []).join(", ")), note = useSignal(run.note ?? ""), kept = useSignal(false);
+function Tagged({ run, path }: { run: Run; path: string }) {
+  const tags = useSignal((run.tags ?? []).join(", ")), note = useSignal(run.note ?? ""), kept = useSignal(false), version = useSignal(run.note_version);
   const keepNote = async () => {
-    await send("PUT", path + "/note", { tags: tags.value.split(",").map((t) => t.trim()).filter(Boolean), note: note.value });
+    const body = { tags: tags.value.split(",").map((t) => t.trim()).filter(Boolean), note: note.value };
+    const read: Record<string, string> = version.value === undefined ? {} : { "If-Match": `"${version.value}"` };
+    version.value = (await send<{ note_version?: number }>("PUT", path + "/note", body, read)).note_version;
     kept.value = true;
   };
   return (
