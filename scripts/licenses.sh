@@ -58,13 +58,6 @@ packages=$({
 		sort -u | while read -r name version dir; do row "$name" "$version" "$dir"; done
 } >"$tmp/go.tsv"
 
-# The texts of both lists lie in one folder: those of the other list stay.
-if [ -f "$out/npm.tsv" ]; then
-	cut -f4 "$out/npm.tsv" | tr ' ' '\n' | sort -u | while read -r t; do
-		[ -z "$t" ] || cp "$out/texts/$t.txt" "$tmp/texts/"
-	done
-	cp "$out/npm.tsv" "$tmp/"
-fi
 if [ "${1:-}" = --check ]; then
 	diff -r "$out" "$tmp" || { echo "$out is stale: run scripts/licenses.sh"; exit 1; }
 	exit

@@ -1,51 +1,45 @@
 // Package docs is the documentation that the service shows about itself: the API
-// reference at /docs, made in the browser from /openapi.json, and plain pages about
-// error codes, stream events, deprecations and licences.
+// reference at /docs, made from the OpenAPI document, and plain pages about error codes,
+// stream events, deprecations and licences.
 //
-// The reference is Scalar, vendored as scalar.js.gz and described by
-// third_party.json; assets/init.js starts it. The plain pages are made once, when
-// the service starts, from the tables they document: problem.Table, the failed-run
-// codes in assets/reasons.json, the events of the stream, the deprecation registry and the
-// lists under licenses. Those lists and the vendored file are written by
-// scripts/licenses.sh and scripts/scalar.sh.
+// Every page is made once, when the service starts, from what it documents: the OpenAPI
+// document, problem.Table, the failed-run codes in assets/reasons.json, the events of the
+// stream, the deprecation registry and the lists under licenses, which scripts/licenses.sh
+// writes.
 //
-// Nothing on any page is loaded from another host, and only /docs runs a script.
+// Nothing on any page is loaded from another host. Only /docs runs a script, assets/init.js,
+// with which its requests can be tried.
 package docs
 
 import (
 	"bytes"
-	"compress/gzip"
-	"crypto/sha256"
 	"embed"
-	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"html/template"
-	"io"
 	"io/fs"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
+	v1 "github.com/assay-run/assay/api/v1"
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/stream"
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/base/edge"
 )
 
-//go:embed assets licenses scalar.js.gz third_party.json
+//go:embed assets licenses
 var files embed.FS
 
 // policy is the Content-Security-Policy of every page and asset below /docs.
-const policy = "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' " +
-	"data:; " +
-	"font-src 'self' data:; connect-src 'self'; worker-src 'self' blob:; base-uri 'none'; form-action " +
-	"'self'; frame-ancestors 'none'"
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
+	"connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 // Options are what the pages show.
 type Options struct {
+	// OpenAPI is the document of the reference, that of the service if nil.
+	OpenAPI []byte
 	// Errors are the codes of refused requests, problem.Table if nil.
 	Errors []problem.Entry
 	// Reasons are the codes of failed runs, those of this package if nil.
@@ -61,6 +55,9 @@ type Options struct {
 
 // New makes every page and asset. An error means that an embedded list is broken.
 func New(o Options) ([]edge.Route, error) {
+	if o.OpenAPI == nil {
+		o.OpenAPI = v1.OpenAPI()
+	}
 	if o.Errors == nil {
 		o.Errors = problem.Table()
 	}
@@ -84,78 +81,11 @@ func New(o Options) ([]edge.Route, error) {
 		}
 		get(a.path, edge.NewAsset(data, header(a.contentType)))
 	}
-	bundle, err := files.ReadFile("scalar.js.gz")
-	if err != nil {
-		return nil, err
-	}
-	scalar, err := newPacked(bundle, header("text/javascript; charset=utf-8"))
-	if err != nil {
-		return nil, err
-	}
-	get("/docs/scalar.js", scalar)
 	return routes, nil
 }
 
 func header(contentType string) http.Header {
 	return http.Header{"Content-Type": {contentType}, "Content-Security-Policy": {policy}}
-}
-
-// packed is a file that is kept compressed. A client that takes gzip gets the
-// stored bytes; for any other they are unpacked on the way.
-type packed struct {
-	zipped []byte
-	size   int64
-	tag    string
-	header http.Header
-}
-
-func newPacked(zipped []byte, header http.Header) (*packed, error) {
-	z, err := gzip.NewReader(bytes.NewReader(zipped))
-	if err != nil {
-		return nil, fmt.Errorf("docs: unpack: %w", err)
-	}
-	sum := sha256.New()
-	size, err := io.Copy(sum, z)
-	if err != nil {
-		return nil, fmt.Errorf("docs: unpack: %w", err)
-	}
-	return &packed{zipped: zipped, size: size, tag: hex.EncodeToString(sum.Sum(nil)[:16]), header: header},
-		nil
-}
-
-// ServeHTTP implements http.Handler.
-func (p *packed) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
-	for k, v := range p.header {
-		h[k] = v
-	}
-	zip := edge.AcceptsGzip(r.Header)
-	tag, size := p.tag, p.size
-	if zip {
-		tag, size = tag+"-gzip", int64(len(p.zipped))
-	}
-	h.Set("ETag", `"`+tag+`"`)
-	h.Set("Cache-Control", "no-cache")
-	if edge.MatchesTag(r.Header, p.tag) {
-		h.Del("Content-Type")
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
-	if zip {
-		h.Set("Content-Encoding", "gzip")
-	}
-	h.Set("Content-Length", strconv.FormatInt(size, 10))
-	w.WriteHeader(http.StatusOK)
-	switch {
-	case r.Method == http.MethodHead:
-	case zip:
-		_, _ = w.Write(p.zipped) // the client is gone
-	default:
-		z, err := gzip.NewReader(bytes.NewReader(p.zipped))
-		if err == nil { // newPacked has read it once
-			_, _ = io.Copy(w, z)
-		}
-	}
 }
 
 // layout is what the page around a template shows; Content is for the page's own template.
@@ -170,12 +100,16 @@ func renderPages(o Options) ([]edge.Route, error) {
 	if err != nil {
 		return nil, err
 	}
+	reference, err := referenceView(o.OpenAPI)
+	if err != nil {
+		return nil, err
+	}
 	var out []edge.Route
 	for _, p := range []struct {
 		file string
 		layout
 	}{
-		{"reference.html", layout{"/docs", "API reference", nil}},
+		{"reference.html", layout{"/docs", "API reference", reference}},
 		{"errors.html", layout{"/docs/errors", "Errors", errorsView(o)}},
 		{"events.html", layout{"/docs/events", "Stream events", eventsView(o.Events)}},
 		{"deprecations.html", layout{"/docs/deprecations", "Deprecations", o.Deprecations}},
@@ -252,10 +186,8 @@ type licensesPage struct {
 }
 
 func licensesView(extra []Part) (licensesPage, error) {
-	modules, goErr := GoModules()
-	packages, npmErr := Packages()
-	vendored, err := Vendored()
-	if err := errors.Join(goErr, npmErr, err); err != nil {
+	modules, err := GoModules()
+	if err != nil {
 		return licensesPage{}, err
 	}
 	v := licensesPage{Groups: []licenseGroup{
@@ -263,9 +195,6 @@ func licensesView(extra []Part) (licensesPage, error) {
 			"Assay itself, the Go library and the modules linked into its programs. The source of each "+
 				"module, "+
 				"those under MPL-2.0 included, is published unmodified under its name.", modules),
-		group("npm", "API reference",
-			fmt.Sprintf("The page /docs runs %s %s, one file of %s, and the npm packages inside it.",
-				vendored.Name, vendored.Version, vendored.Source), packages),
 	}}
 	if len(extra) > 0 {
 		v.Groups = append(v.Groups,
@@ -286,35 +215,8 @@ type Part struct {
 	Texts []string
 }
 
-// ThirdParty describes the vendored API reference, as third_party.json has it.
-type ThirdParty struct {
-	Name          string `json:"name"`
-	Version       string `json:"version"`
-	License       string `json:"license"`
-	File          string `json:"file"`
-	SHA256        string `json:"sha256"`
-	ContentSHA256 string `json:"content_sha256"`
-	Source        string `json:"source"`
-	Integrity     string `json:"integrity"`
-	LicenseFile   string `json:"license_file"`
-}
-
-// Vendored returns the description of the vendored API reference.
-func Vendored() (ThirdParty, error) {
-	var t ThirdParty
-	data, err := files.ReadFile("third_party.json")
-	if err != nil {
-		return t, err
-	}
-	err = json.Unmarshal(data, &t)
-	return t, err
-}
-
 // GoModules are this program, the Go library and every Go module linked with it.
 func GoModules() ([]Part, error) { return readParts(files, "licenses/go.tsv") }
-
-// Packages are the npm packages inside the vendored API reference.
-func Packages() ([]Part, error) { return readParts(files, "licenses/npm.tsv") }
 
 // readParts reads a list: name, version, licence and the names of texts.
 func readParts(from fs.FS, path string) ([]Part, error) {

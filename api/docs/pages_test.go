@@ -15,7 +15,6 @@ import (
 
 func TestGolden(t *testing.T) {
 	base := serve(t, sample(t))
-	golden(t, "reference.html", get(t, base+"/docs"))
 	golden(t, "errors.html", get(t, base+"/docs/errors"))
 	golden(t, "events.html", get(t, base+"/docs/events"))
 	golden(t, "deprecations.html", get(t, base+"/docs/deprecations"))
@@ -120,7 +119,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			anchors[path][m[1]] = true
 		}
 	}
-	elsewhere := []string{"/openapi.json", "/api/v1/meta"}
+	elsewhere := []string{"/openapi.json", "/api/v1/meta", "/api/v1/asyncapi.json", "/ui"}
 	for _, path := range pages() {
 		for _, m := range links.FindAllStringSubmatch(get(t, base+path), -1) {
 			to, fragment, _ := strings.Cut(m[1], "#")

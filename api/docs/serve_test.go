@@ -3,23 +3,22 @@ package docs_test
 import (
 	"bytes"
 	"compress/gzip"
-	"crypto/sha256"
-	"encoding/hex"
+	"encoding/json"
+	"html"
 	"io"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/assay-run/assay/api/docs"
+	v1 "github.com/assay-run/assay/api/v1"
 )
 
 func TestHeaders(t *testing.T) {
 	base := serve(t, sample(t))
 	types := map[string]string{
-		"/docs/init.js":   "text/javascript; charset=utf-8",
-		"/docs/scalar.js": "text/javascript; charset=utf-8", "/docs/style.css": "text/css; charset=utf-8",
+		"/docs/init.js": "text/javascript; charset=utf-8", "/docs/style.css": "text/css; charset=utf-8",
 	}
 	for _, p := range pages() {
 		types[p] = "text/html; charset=utf-8"
@@ -62,7 +61,7 @@ func TestHeaders(t *testing.T) {
 			}
 		})
 	}
-	for _, path := range []string{"/docs/", "/docs/errors/", "/docs/index.html", "/docs/scalar.js.gz",
+	for _, path := range []string{"/docs/", "/docs/errors/", "/docs/index.html", "/docs/scalar.js",
 		"/docs/licenses/go.tsv"} {
 		if resp, _ := do(t, "GET", base+path); resp.StatusCode != 404 {
 			t.Errorf("%s: %d", path, resp.StatusCode)
@@ -72,7 +71,7 @@ func TestHeaders(t *testing.T) {
 
 func TestGzip(t *testing.T) {
 	base := serve(t, sample(t))
-	for _, path := range []string{"/docs/scalar.js", "/docs/style.css", "/docs/licenses"} {
+	for _, path := range []string{"/docs", "/docs/style.css", "/docs/licenses"} {
 		_, plain := do(t, "GET", base+path)
 		resp, zipped := do(t, "GET", base+path, "Accept-Encoding: br, gzip")
 		if resp.Header.Get("Content-Encoding") != "gzip" ||
@@ -106,49 +105,74 @@ func unzip(t *testing.T, data []byte) []byte {
 	return out
 }
 
-func TestVendoredFile(t *testing.T) {
-	v, err := docs.Vendored()
-	if err != nil {
+// TestReferenceShowsEveryOperation, parameter, schema and code of the document, and weighs little.
+func TestReferenceShowsEveryOperation(t *testing.T) {
+	base := serve(t, docs.Options{})
+	page := get(t, base+"/docs")
+	var doc struct {
+		Paths      map[string]map[string]struct{ OperationID, Summary string }
+		Components struct {
+			Schemas map[string]struct{ Properties map[string]any }
+		}
+	}
+	if err := json.Unmarshal(v1.OpenAPI(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if v.Name != "@scalar/api-reference" || v.Version != "1.72.1" || v.License != "MIT" || v.Source == "" {
-		t.Errorf("third_party.json: %+v", v)
+	tried := 0
+	for path, operations := range doc.Paths {
+		for method, o := range operations {
+			call := strings.ToUpper(method) + " " + path
+			for _, want := range []string{`id="` + o.OperationID + `"`, ">" + o.Summary + "<",
+				">" + call + "<"} {
+				if !strings.Contains(html.UnescapeString(page), want) {
+					t.Errorf("%s: %s is not on the page", call, want)
+				}
+			}
+			if strings.Contains(page, "<summary>Try "+call+"</summary>") {
+				tried++
+			}
+		}
 	}
-	zipped, err := os.ReadFile(v.File)
-	if err != nil {
-		t.Fatal(err)
+	if tried < 10 || strings.Contains(page, "<summary>Try GET /api/v1/ws/status") {
+		t.Errorf("%d operations can be tried", tried)
 	}
-	plain := unzip(t, zipped)
-	hash := func(b []byte) string { s := sha256.Sum256(b); return hex.EncodeToString(s[:]) }
-	if hash(zipped) != v.SHA256 || hash(plain) != v.ContentSHA256 {
-		t.Errorf("the file is not the one of third_party.json: %s, unpacked %s", hash(zipped), hash(plain))
+	for name, s := range doc.Components.Schemas {
+		if !strings.Contains(page, `id="schema-`+name+`"`) {
+			t.Errorf("the schema %s is not on the page", name)
+		}
+		for field := range s.Properties {
+			if !strings.Contains(page, "<code>"+field+"</code>") {
+				t.Errorf("%s: the field %s is not on the page", name, field)
+			}
+		}
 	}
-	// gzip -n: no name and no time in the header, so that the same content gives the same file.
-	if zipped[3] != 0 || !bytes.Equal(zipped[4:8], make([]byte, 4)) {
-		t.Errorf("the header of %s has a name or a time: % x", v.File, zipped[:10])
+	size := 0
+	for _, path := range []string{"/docs", "/docs/init.js", "/docs/style.css"} {
+		_, zipped := do(t, "GET", base+path, "Accept-Encoding: gzip")
+		size += len(zipped)
 	}
-	license, err := os.ReadFile(v.LicenseFile)
-	if err != nil || !bytes.Contains(license, []byte("MIT License")) ||
-		!bytes.Contains(license, []byte("Scalar")) {
-		t.Errorf("%s: %v", v.LicenseFile, err)
-	}
-	resp, body := do(t, "GET", serve(t, docs.Options{})+"/docs/scalar.js", "Accept-Encoding: gzip")
-	if resp.StatusCode != 200 || !bytes.Equal(body, zipped) {
-		t.Error("the stored bytes are not sent as they are")
+	if size > 100<<10 {
+		t.Errorf("the reference weighs %d bytes: the dashboard has at most 150 KiB", size)
 	}
 }
 
-func TestReferenceOptions(t *testing.T) {
-	script := get(t, serve(t, docs.Options{})+"/docs/init.js")
-	m := regexp.MustCompile(
-		`(?s)Scalar\.createApiReference\("#reference", \{(.*?)\n\s*\}\);`).FindStringSubmatch(script)
-	if m == nil {
-		t.Fatalf("no options in\n%s", script)
+// TestHostileDocument: what stands in a document stays text.
+func TestHostileDocument(t *testing.T) {
+	const evil = `\"'><script>alert(1)</script><img src=x onerror=x()>`
+	document := strings.ReplaceAll(`{"info":{"description":"EVIL"},
+		"tags":[{"name":"x","description":"EVIL"}],
+		"paths":{"/EVIL":{"post":{"operationId":"EVIL","tags":["x"],"summary":"EVIL","description":"EVIL",
+			"parameters":[{"name":"EVIL","in":"query"}],"requestBody":{"content":{"application/json":
+				{"schema":{"type":"object"},"example":{"a":"EVIL"}}}},
+			"responses":{"200":{"description":"EVIL"}},"x-error-codes":["EVIL"]}}},
+		"components":{"schemas":{"EVIL":{"type":"object","description":"EVIL",
+			"properties":{"EVIL":{"enum":["EVIL"]}}}}}}`, "EVIL", evil)
+	page := get(t, serve(t, docs.Options{OpenAPI: []byte(document)})+"/docs")
+	if strings.Contains(page, "<script>alert") || strings.Contains(page, "<img") ||
+		strings.Count(page, "<script") != 1 {
+		t.Error("a text of the document became HTML")
 	}
-	got := strings.Join(strings.Fields(m[1]), "")
-	want := `url:"/openapi.json",withDefaultFonts:false,telemetry:false,hideClientButton:true,showDeveloperTools:"never",` +
-		`agent:{disabled:true},mcp:{disabled:true},proxyUrl:"",`
-	if got != want {
-		t.Errorf("options\n%s\nwant\n%s", got, want)
+	if _, err := docs.New(docs.Options{OpenAPI: []byte("{")}); err == nil {
+		t.Error("a damaged document is taken")
 	}
 }

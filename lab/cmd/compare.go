@@ -1,13 +1,17 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"io"
+	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/compare"
 	"github.com/assay-run/assay/lab/project"
@@ -73,6 +77,9 @@ func compareRuns(ctx context.Context, a *App, slug string, runs []string, o comp
 	if err != nil {
 		return Outcome{}, err
 	}
+	if err := sayComparison(a, result); err != nil {
+		return Outcome{}, err
+	}
 	for _, w := range result.Warnings {
 		warnings = append(warnings, Warning(w))
 	}
@@ -85,6 +92,28 @@ func compareRuns(ctx context.Context, a *App, slug string, runs []string, o comp
 			With("differences", result.Comparability.Differences, "baseline", result.Baseline)
 	}
 	return out, nil
+}
+
+// sayComparison writes the page of a comparison and says where it is. The name comes from the runs.
+// A revealed test is not written down: the page would show it to whoever opens it.
+func sayComparison(a *App, c *compare.Comparison) error {
+	if c.Revealed {
+		return nil
+	}
+	ids := []string{c.Slug, c.Baseline, c.Split}
+	for _, r := range c.Runs {
+		ids = append(ids, r.RunID)
+	}
+	id := "compare_" + digest.SHA256Hex([]byte(strings.Join(ids, "\n")))[:16]
+	var text bytes.Buffer
+	if err := c.WritePage(&text); err != nil {
+		return err
+	}
+	if err := writePage(a, id, text.Bytes()); err != nil {
+		return err
+	}
+	a.say("page: %s", filepath.Join(a.StateDir, filepath.FromSlash(pagePath(id))))
+	return nil
 }
 
 func printComparison(a *App, w io.Writer, c *compare.Comparison, format string) {

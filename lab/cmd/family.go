@@ -23,20 +23,20 @@ import (
 // planOptions are the flags of lab family plan.
 type planOptions struct {
 	sourceOptions
-	Hypothesis string `flag:"hypothesis"  usage:"one sentence: why this should work (default: that of lab.json)"`
-	Method     string `flag:"method"      usage:"how points are picked: grid, random, sobol, lhs or sha (default: that of lab.json, else sobol)"   values:"grid,random,sobol,lhs,sha"`
-	MaxTrials  int    `flag:"max-trials"  usage:"how many points are tried at most (default: that of lab.json, else 64)"`
-	Seed       string `flag:"seed"        usage:"root of the points of random methods (default: that of lab.json)"`
-	Amends     string `flag:"amends"      usage:"the plan that this one changes, by its hash or id"`
-	Register   bool   `flag:"register"    usage:"name the plan in the log of the control plane before it runs"`
+	Hypothesis string `flag:"hypothesis" usage:"one sentence: why this should work (default: that of lab.json)"`
+	Method     string `flag:"method" usage:"how points are picked: grid, random, sobol, lhs or sha (default: that of lab.json, else sobol)" values:"grid,random,sobol,lhs,sha"`
+	MaxTrials  int    `flag:"max-trials" usage:"how many points are tried at most (default: that of lab.json, else 64)"`
+	Seed       string `flag:"seed" usage:"root of the points of random methods (default: that of lab.json)"`
+	Amends     string `flag:"amends" usage:"the plan that this one changes, by its hash or id"`
+	Register   bool   `flag:"register" usage:"name the plan in the log of the control plane before it runs"`
 	ControlURL string `flag:"control-url" usage:"address of the control plane for --register (SERVICE_CONTROL_URL, default http://127.0.0.1:8010)"`
 }
 
 // searchOptions are the flags of lab family run.
 type searchOptions struct {
 	sourceOptions
-	Plan    string `flag:"plan"    usage:"id of the plan, or its beginning (default: the newest of the strategy)"`
-	Workers int    `flag:"workers" usage:"how many trials are played side by side (default: number of CPUs)"      min:"1"`
+	Plan    string `flag:"plan" usage:"id of the plan, or its beginning (default: the newest of the strategy)"`
+	Workers int    `flag:"workers" usage:"how many trials are played side by side (default: number of CPUs)" min:"1"`
 }
 
 func familyCommand(a *App) *cobra.Command {

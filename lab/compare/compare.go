@@ -56,6 +56,10 @@ type Comparison struct {
 	Differs       []Difference  `json:"differs"`
 	Runs          []Run         `json:"runs"`
 	Pairs         []Pair        `json:"pairs"`
+	// Revealed reports whether the metrics of a locked test are among the numbers.
+	Revealed bool `json:"-"`
+	// Curves are for the page.
+	Curves []Curve `json:"-"`
 	// Warnings are for the command, which has a place of its own for them.
 	Warnings []Warning `json:"-"`
 }
@@ -99,7 +103,7 @@ func Compare(ctx context.Context, store *artifact.Store, reg *registry.Registry,
 		return nil, err
 	}
 	c := &Comparison{Schema: "compare/v1", Slug: o.Slug, Baseline: base.row.RunID, Differs: []Difference{},
-		Runs: []Run{}, Pairs: []Pair{}, Warnings: l.warnings}
+		Runs: []Run{}, Pairs: []Pair{}, Warnings: l.warnings, Revealed: o.RevealTest}
 	if c.Split, err = chooseSplit(runs, o.Split); err != nil {
 		return nil, err
 	}
@@ -126,6 +130,9 @@ func Compare(ctx context.Context, store *artifact.Store, reg *registry.Registry,
 		c.Runs = append(c.Runs, r)
 	}
 	if c.Pairs, err = pairs(ctx, shown, base, c.Split); err != nil {
+		return nil, err
+	}
+	if c.Curves, err = curves(shown, c.Split); err != nil {
 		return nil, err
 	}
 	if o.OnlyChanged && len(all) > 1 {

@@ -242,7 +242,7 @@ func (d *run) distribution(list []trade) section {
 }
 
 func tallied(label string, list []tally) page.Table {
-	t := page.Table{Label: label, Head: []string{"", "trades", "won", "gross", "fees", "net"}}
+	t := page.Table{Label: label, Head: []string{"group", "trades", "won", "gross", "fees", "net"}}
 	for _, x := range list {
 		won := page.NA
 		if x.n > 0 {
@@ -271,7 +271,7 @@ func costs(list []trade) section {
 	}
 	table := page.Table{
 		Label: "Closed trades, in quote currency",
-		Head:  []string{"", "amount", "share of gross"},
+		Head: []string{"item", "amount", "share of gross"},
 	}
 	for _, x := range []struct {
 		name   string
