@@ -7,8 +7,10 @@
 // stream, the deprecation registry and the lists under licenses, which scripts/licenses.sh
 // writes.
 //
-// Nothing on any page is loaded from another host. Only /docs runs a script, assets/init.js,
-// with which its requests can be tried.
+// The guides below /docs/guide are the Markdown files of the folder docs, rendered by goldmark.
+//
+// Nothing on any page is loaded from another host. /docs runs a script, with which its requests can
+// be tried, and /docs/guide one that searches.
 package docs
 
 import (
@@ -73,6 +75,7 @@ func New(o Options) ([]edge.Route, error) {
 	}
 	for _, a := range []struct{ path, file, contentType string }{
 		{"/docs/init.js", "assets/init.js", "text/javascript; charset=utf-8"},
+		{"/docs/search.js", "assets/search.js", "text/javascript; charset=utf-8"},
 		{"/docs/style.css", "assets/style.css", "text/css; charset=utf-8"},
 	} {
 		data, err := files.ReadFile(a.file)
@@ -104,17 +107,32 @@ func renderPages(o Options) ([]edge.Route, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []edge.Route
-	for _, p := range []struct {
+	list, err := readGuides()
+	if err != nil {
+		return nil, err
+	}
+	index, err := guideIndex(list)
+	if err != nil {
+		return nil, err
+	}
+	out := []edge.Route{{Method: http.MethodGet, Path: guidePath + ".json",
+		Handler: edge.NewAsset(index, header("application/json"))}}
+	type made struct {
 		file string
 		layout
-	}{
+	}
+	all := []made{
 		{"reference.html", layout{"/docs", "API reference", reference}},
 		{"errors.html", layout{"/docs/errors", "Errors", errorsView(o)}},
 		{"events.html", layout{"/docs/events", "Stream events", eventsView(o.Events)}},
 		{"deprecations.html", layout{"/docs/deprecations", "Deprecations", o.Deprecations}},
 		{"licenses.html", layout{"/docs/licenses", "Licences", licenses}},
-	} {
+		{"guides.html", layout{guidePath, "Guides", list}},
+	}
+	for _, g := range list {
+		all = append(all, made{"guide.html", layout{guidePath + "/" + g.Name, g.Title, g}})
+	}
+	for _, p := range all {
 		html, err := render(p.file, p.layout)
 		if err != nil {
 			return nil, fmt.Errorf("docs: %s: %w", p.file, err)

@@ -1,7 +1,9 @@
 package docs_test
 
 import (
+	"encoding/json"
 	"html"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -119,7 +121,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 			anchors[path][m[1]] = true
 		}
 	}
-	elsewhere := []string{"/openapi.json", "/api/v1/meta", "/api/v1/asyncapi.json", "/ui"}
+	elsewhere := []string{"/openapi.json", "/api/v1/meta", "/api/v1/asyncapi.json", "/ui", "/docs/guide"}
 	for _, path := range pages() {
 		for _, m := range links.FindAllStringSubmatch(get(t, base+path), -1) {
 			to, fragment, _ := strings.Cut(m[1], "#")
@@ -131,6 +133,52 @@ func TestLinksLeadSomewhere(t *testing.T) {
 				t.Errorf("%s links to %s", path, m[1])
 			}
 		}
+	}
+}
+
+// TestGuides: every guide is there, its links lead somewhere, and the search knows its sections.
+func TestGuides(t *testing.T) {
+	base := real(t)
+	var index []struct{ Page, ID, Title, Text string }
+	if err := json.Unmarshal([]byte(get(t, base+"/docs/guide.json")), &index); err != nil {
+		t.Fatal(err)
+	}
+	anchors := map[string]map[string]bool{"/docs/guide": {}}
+	files, err := filepath.Glob("../../docs/*.md")
+	if err != nil || len(files) < 10 {
+		t.Fatal(files, err)
+	}
+	bodies := map[string]string{}
+	for _, f := range files {
+		path := "/docs/guide/" + strings.ToLower(strings.TrimSuffix(filepath.Base(f), ".md"))
+		bodies[path] = get(t, base+path)
+		anchors[path] = map[string]bool{}
+		for _, m := range ids.FindAllStringSubmatch(bodies[path], -1) {
+			anchors[path][m[1]] = true
+		}
+	}
+	for path, body := range bodies {
+		for _, m := range links.FindAllStringSubmatch(body, -1) {
+			to, fragment, _ := strings.Cut(html.UnescapeString(m[1]), "#")
+			if to == "" {
+				to = path
+			}
+			if strings.HasPrefix(to, "/docs/guide") && (anchors[to] == nil || fragment != "" &&
+				!anchors[to][fragment]) {
+				t.Errorf("%s links to %s", path, m[1])
+			}
+		}
+	}
+	if !strings.Contains(bodies["/docs/guide/glossary"], "walk-forward") {
+		t.Error("the glossary is empty")
+	}
+	for _, s := range index {
+		if s.Title == "" || !anchors["/docs/guide/"+s.Page][s.ID] {
+			t.Errorf("the search leads to %s#%s", s.Page, s.ID)
+		}
+	}
+	if len(index) < 100 {
+		t.Errorf("the search knows %d sections", len(index))
 	}
 }
 

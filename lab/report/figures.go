@@ -271,7 +271,7 @@ func costs(list []trade) section {
 	}
 	table := page.Table{
 		Label: "Closed trades, in quote currency",
-		Head: []string{"item", "amount", "share of gross"},
+		Head:  []string{"item", "amount", "share of gross"},
 	}
 	for _, x := range []struct {
 		name   string

@@ -80,7 +80,8 @@ var allowed = []struct {
 	{"governance/shadow", []string{"governance/bundle", "governance/client=", "governance/promotion=", "host", "plugin-sdk/market"}},
 	{"governance/store", []string{"governance/bundle", "governance/ledger", "governance/promotion"}},
 
-	{"api", []string{"api", "host", "plugin-sdk", "governance/client"}},
+	{"api", []string{"api", "docs", "host", "plugin-sdk", "governance/client"}},
+	{"docs", nil},
 	{"api/ui", []string{"api/docs="}},
 	{"api/ui/tool", nil},
 
