@@ -32,6 +32,7 @@ import "./stream/requests.test.ts";
 import "./stream/link.test.ts";
 import "./chart/align.test.ts";
 import "./chart/looks.test.ts";
+import "./pages/live/budget.test.ts";
 import "./chart/range.test.ts";
 import "./chart/scale.test.ts";
 import "./chart/scene.test.ts";

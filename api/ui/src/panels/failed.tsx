@@ -31,7 +31,7 @@ function Panel() {
         {lines.length > 0 && (
           <>
             <h3 id="log-tail">{details?.log_tail.length ? "Last lines of the strategy" : "Last lines of the log"}</h3>
-            <pre class="tail" role="region" aria-labelledby="log-tail" aria-live="off" tabIndex={0}>{lines.join("\n")}</pre>
+            <pre class="tail" role="region" aria-labelledby="log-tail" aria-live="off" tabIndex={0} ref={newest}>{lines.join("\n")}</pre>
           </>
         )}
         <p><Copy what="report" text={report}>Copy report</Copy></p>
@@ -40,6 +40,11 @@ function Panel() {
       {known.filter(long).map(([name, value]) => <Folded key={name} name={name} text={value} />)}
     </div>
   );
+}
+
+/** The end of a log is what says why. */
+function newest(element: HTMLElement | null) {
+  if (element) element.scrollTop = element.scrollHeight;
 }
 
 type Fact = [name: string, value: string];
