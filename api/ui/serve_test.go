@@ -222,7 +222,7 @@ func unzip(t *testing.T, data []byte) string {
 
 // firstLoad is the budget of everything that a browser fetches for a page; the chart
 // library comes with a run of the runner, the script of the pages with any other page.
-const firstLoad = 150 * 1000
+const firstLoad = 150 * 1024
 
 func TestFirstLoadIsSmall(t *testing.T) {
 	base := serve(t)
