@@ -158,6 +158,45 @@ type Report struct {
 	Gaps          GapReport   `json:"gaps"`
 	DatasetSHA256 string      `json:"dataset_sha256"`
 	Resampled     *Resampling `json:"resampled,omitempty"`
+	Fetched       *Fetched    `json:"fetched,omitempty"`
+}
+
+// Fetched is how candles came from an exchange (package fetch).
+type Fetched struct {
+	// Key names the fetch: the series and the time that was asked for.
+	Key string `json:"key"`
+	// Connector is the id of the connector that finished the fetch.
+	Connector        string `json:"connector"`
+	ConnectorVersion string `json:"connector_version"`
+	ConnectorSHA256  string `json:"connector_sha256"`
+	// Endpoint is the host that the connector was sent to; empty: its own.
+	Endpoint string `json:"endpoint"`
+	// FirstRequest and LastRequest are when the first and the last page were asked for.
+	FirstRequest market.Time   `json:"first_request"`
+	LastRequest  market.Time   `json:"last_request"`
+	Pages        []FetchedPage `json:"pages"`
+	// Onto is the hash of the dataset that the pages were joined with, whose report has what was
+	// fetched before; empty: there was none.
+	Onto string `json:"onto"`
+}
+
+// FetchedPage is one answer of an exchange.
+type FetchedPage struct {
+	// SHA256 of the page as it was kept.
+	SHA256 string `json:"sha256"`
+	// First and Last are open times.
+	First           market.Time `json:"first"`
+	Last            market.Time `json:"last"`
+	Rows            int         `json:"rows"`
+	RequestedAt     market.Time `json:"requested_at"`
+	ConnectorSHA256 string      `json:"connector_sha256"`
+}
+
+// Has reports whether the pages with these hashes are all among those fetched.
+func (f *Fetched) Has(hashes []string) bool {
+	return f != nil && !slices.ContainsFunc(hashes, func(sum string) bool {
+		return !slices.ContainsFunc(f.Pages, func(p FetchedPage) bool { return p.SHA256 == sum })
+	})
 }
 
 // Window is the part of a dataset that a run uses, [Start, End).
@@ -188,7 +227,12 @@ func DataHash(windows []Window) (string, error) {
 // datasetID is exchange, base, quote, timeframe and the beginning of the hash, in
 // lower case.
 func datasetID(exchange string, s market.Symbol, tf market.Timeframe, sha string) string {
-	return strings.ToLower(fmt.Sprintf("%s-%s-%s-%s-%.12s", exchange, s.Base(), s.Quote(), tf, sha))
+	return fmt.Sprintf("%s-%.12s", SeriesKey(exchange, s, tf), sha)
+}
+
+// SeriesKey names a series in file names: exchange, base, quote and timeframe in lower case.
+func SeriesKey(exchange string, s market.Symbol, tf market.Timeframe) string {
+	return strings.ToLower(fmt.Sprintf("%s-%s-%s-%s", exchange, s.Base(), s.Quote(), tf))
 }
 
 // NotFoundError means that the store has no such candles, and what it has instead.

@@ -37,6 +37,8 @@ type PutRequest struct {
 	PriceStep decimal.Decimal
 	// Report of the import, if there was one.
 	Report importer.Report
+	// Fetched is how they came from an exchange; nil: they did not.
+	Fetched *Fetched
 }
 
 // Put stores candles and makes them the current dataset of their exchange, symbol and
@@ -90,7 +92,8 @@ func describe(req PutRequest, from *Resampling) (Dataset, error) {
 		Exchange: req.Exchange, Symbol: c.Symbol, Timeframe: c.Timeframe,
 		Rows: c.Len(), First: c.Time[0], Last: c.Time[c.Len()-1],
 		Calendar: req.Calendar, PriceStep: req.PriceStep, VolumeUnit: req.VolumeUnit,
-		Report:    Report{Report: req.Report, Gaps: Gaps(c, req.Calendar), Resampled: from},
+		Report: Report{Report: req.Report, Gaps: Gaps(c, req.Calendar), Resampled: from,
+			Fetched: req.Fetched},
 		CreatedAt: market.FromTime(time.Now()), Current: true,
 	}
 	if from != nil {
@@ -193,12 +196,14 @@ type ImportRequest struct {
 	Merge bool
 	// DryRun does everything but store.
 	DryRun bool
+	// Fetched is how the files came from an exchange; nil: they did not.
+	Fetched *Fetched
 }
 
 // Import reads files and stores their candles. A refusal is a *importer.Error, an
 // impossible option a *importer.OptionError; nothing is stored then.
-func (s *Store) Import(ctx context.Context, req ImportRequest) (Dataset, error) {
-	err := errors.Join(CheckExchange(req.Exchange), checkCalendar(req.Calendar),
+func (s *Store) Import(ctx context.Context, req ImportRequest) (_ Dataset, err error) {
+	err = errors.Join(CheckExchange(req.Exchange), checkCalendar(req.Calendar),
 		checkVolumeUnit(req.VolumeUnit))
 	if err != nil {
 		return Dataset{}, err
@@ -213,14 +218,32 @@ func (s *Store) Import(ctx context.Context, req ImportRequest) (Dataset, error) 
 		return Dataset{}, err
 	}
 	if req.Merge {
+		if !req.DryRun && s.db != nil {
+			lock, err := file.LockDir(s.dir) // what is joined stays current until the whole is
+			if err != nil {
+				return Dataset{}, err
+			}
+			defer func() { err = errors.Join(err, lock.Release()) }()
+		}
 		if err := s.merge(ctx, req, result); err != nil {
 			return Dataset{}, err
+		}
+	}
+	if req.Fetched != nil && req.Fetched.Onto != "" {
+		// An update that brings nothing leaves the report of what was fetched as it is.
+		sum, err := hashOf(result.Series)
+		if err != nil {
+			return Dataset{}, err
+		}
+		if sum == req.Fetched.Onto {
+			return s.Pinned(ctx, req.Exchange, result.Series.Symbol, result.Series.Timeframe, sum)
 		}
 	}
 	result.Report.Options = req.given()
 	put := PutRequest{
 		Exchange: req.Exchange, Series: result.Series, Calendar: req.Calendar,
 		VolumeUnit: cmp.Or(req.VolumeUnit, result.VolumeUnit), Report: result.Report,
+		Fetched: req.Fetched,
 	}
 	if !req.DryRun {
 		return s.put(ctx, put, nil)
@@ -256,6 +279,9 @@ func (s *Store) merge(ctx context.Context, req ImportRequest, result *importer.R
 			return err
 		}
 		result.Report.Inherit(d.Report.Report)
+		if req.Fetched != nil {
+			req.Fetched.Onto = d.SHA256
+		}
 		return errors.Join(result.Merge(f.Series(), req.Options.Duplicates), f.Close())
 	}
 	return nil

@@ -24,9 +24,10 @@ import (
 
 // dataCommand is the group of commands.
 func dataCommand(a *App) *cobra.Command {
-	return a.Group("data", "Import, list and check candles",
+	return a.Group("data", "Fetch, import, export, list and check candles",
 		"The candle store of the state directory: every series has the hash of its content, which runs name.",
-		dataImportCommand(a), dataListCommand(a), dataHoldoutCommand(a), dataCheckCommand(a))
+		dataImportCommand(a), dataFetchCommand(a), dataUpdateCommand(a), dataExportCommand(a),
+		dataListCommand(a), dataHoldoutCommand(a), dataCheckCommand(a))
 }
 
 // withStore runs f with the candle store open.
@@ -198,12 +199,17 @@ func runDataImport(ctx context.Context, a *App, o dataImportOptions,
 		return Outcome{}, err
 	}
 	a.Logger.Debug("imported", "dataset", d.ID, "rows", d.Rows, "dry_run", o.DryRun)
+	return storedOutcome(d, of, o.DryRun), nil
+}
+
+// storedOutcome is of a dataset that was stored, or with dryRun would be.
+func storedOutcome(d candle.Dataset, of *holdout.Standing, dryRun bool) (out Outcome) {
 	for _, w := range d.Report.Warnings {
 		out.Warnings = append(out.Warnings, Warning(w))
 	}
-	out.Result = map[string]any{"dataset": d, "stored": !o.DryRun, "holdout": of}
-	out.Print = func(w io.Writer) { printImport(w, d, of, o.DryRun) }
-	return out, nil
+	out.Result = map[string]any{"dataset": d, "stored": !dryRun, "holdout": of}
+	out.Print = func(w io.Writer) { printImport(w, d, of, dryRun) }
+	return out
 }
 
 // holdoutOf is the market of a dataset that was just stored.
@@ -241,6 +247,10 @@ func printImport(w io.Writer, d candle.Dataset, of *holdout.Standing, dryRun boo
 	if of != nil {
 		rows = append(rows, []string{"held out", fmt.Sprintf("from %s on, %d looks so far (%s, stored as %s)",
 			moment(of.From), len(of.Looks), of.Market, strings.Join(of.Names, ", "))})
+	}
+	if f := r.Fetched; f != nil {
+		rows = append(rows, []string{"fetched", fmt.Sprintf("%d pages by the connector %s %s, %s to %s",
+			len(f.Pages), f.Connector, f.ConnectorVersion, f.FirstRequest, f.LastRequest)})
 	}
 	Table(w, rows)
 }

@@ -51,7 +51,8 @@ func dataHoldoutCommand(a *App) *cobra.Command {
 // datasets are the ids of the current datasets.
 func (a *App) datasets([]string) []string {
 	var list []string
-	if _, err := os.Stat(filepath.Join(a.FindStateDir(), "data", candle.CatalogName)); err != nil {
+	a.StateDir = a.FindStateDir() // no command has been configured
+	if _, err := os.Stat(filepath.Join(a.StateDir, "data", candle.CatalogName)); err != nil {
 		return nil // nothing is made by completing
 	}
 	_ = withStore(context.Background(), a, func(s *candle.Store) error {
@@ -115,30 +116,38 @@ func runHoldout(ctx context.Context, a *App, dataset, from string) (Outcome, err
 // marketOf is the market of a dataset, named by its id or the beginning of its hash.
 func marketOf(ctx context.Context, l holdout.Ledger, list []*holdout.Standing,
 	dataset string) (*holdout.Standing, error) {
-	all, err := l.Candles.List(ctx)
+	d, err := datasetNamed(ctx, l.Candles, dataset)
 	if err != nil {
 		return nil, err
 	}
+	for _, s := range list {
+		if s.Has(d.SHA256) {
+			return s, nil
+		}
+	}
+	return nil, request.Errorf(request.CodeCheckFailed,
+		"the candles of %s cannot be read: lab data check shows why; import them again", d.ID).
+		With("flag", "dataset")
+}
+
+// datasetNamed finds a dataset by its id or the beginning of its hash.
+func datasetNamed(ctx context.Context, s *candle.Store, name string) (candle.Dataset, error) {
+	all, err := s.List(ctx)
+	if err != nil {
+		return candle.Dataset{}, err
+	}
 	var ids []string
 	for _, d := range all {
+		if d.ID == name || len(name) >= 8 && strings.HasPrefix(d.SHA256, name) {
+			return d, nil
+		}
 		ids = append(ids, d.ID)
-		if d.ID != dataset && (len(dataset) < 8 || !strings.HasPrefix(d.SHA256, dataset)) {
-			continue
-		}
-		for _, s := range list {
-			if s.Has(d.SHA256) {
-				return s, nil
-			}
-		}
-		return nil, request.Errorf(request.CodeCheckFailed,
-			"the candles of %s cannot be read: lab data check shows why; import them again", d.ID).
-			With("flag", "dataset")
 	}
 	text := "lab data list --json shows the ids"
-	if alike := hint.Nearest(dataset, ids); len(alike) > 0 {
+	if alike := hint.Nearest(name, ids); len(alike) > 0 {
 		text = "did you mean " + strings.Join(alike, " or ") + "?"
 	}
-	return nil, Usage("dataset", "there is no dataset %q: %s", dataset, text)
+	return candle.Dataset{}, Usage("dataset", "there is no dataset %q: %s", name, text)
 }
 
 // parseMoment reads a day or a time in UTC.

@@ -17,7 +17,10 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/assay-run/assay/host/exchange/binance"
+	"github.com/assay-run/assay/host/exchange/wire"
 	"github.com/assay-run/assay/host/hosttest/ring"
+	"github.com/assay-run/assay/host/hosttest/testvenue"
 )
 
 // TestMain makes this binary the lab command of the scripts.
@@ -27,6 +30,7 @@ func TestMain(m *testing.M) {
 			os.Exit(checkedMain(os.Args[1:]))
 		},
 		"governance": governanceMain,
+		"binance":    func() { wire.Serve(binance.New()) },
 	})
 }
 
@@ -72,6 +76,7 @@ func runScriptsWith(t *testing.T, dir string, more func(*testscript.Env) error) 
 			"arrive":     arrive,
 			"keys":       makeKeys,
 			"fetch":      fetchPath,
+			"venue":      startVenue,
 			"forge":      forgeBundle,
 			"cheat":      judgeCheat,
 			"killedrun":  writeKilledRun,
@@ -82,6 +87,7 @@ func runScriptsWith(t *testing.T, dir string, more func(*testscript.Env) error) 
 // goTool lets scripts build with the modules and the cache of the machine, and never
 // from the network.
 func goTool(env *testscript.Env) error {
+	env.Values[venueKey{}] = new(*testvenue.Venue)
 	out, err := exec.Command("go", "env", "-json", "GOMODCACHE", "GOCACHE", "GOPATH").Output()
 	if err != nil {
 		return nil // without the tool its scripts say so

@@ -87,7 +87,7 @@ var allowed = []struct {
 
 	{"lab", []string{"lab", "host", "plugin-sdk", "governance/bundle", "governance/ledger",
 		"governance/client"}},
-	{"lab/columnar", []string{"host/candle/importer"}},
+	{"lab/columnar", []string{"host/candle/importer", "plugin-sdk/market"}},
 	{"lab/search/design", []string{"lab/stat/random"}},
 	{"lab/stat", []string{"lab/split", "lab/search/design", "host/metric", "plugin-sdk/market"}},
 	{"lab/stat/random", nil},
