@@ -54,8 +54,8 @@ func dataFetchCommand(a *App) *cobra.Command {
 		Short: "Fetch candles from an exchange",
 		Long: "Fetch asks the exchange's connector for closed candles, page by page, and stores them when " +
 			"all are\nthere, joined with those of the series that are stored already. No key is needed " +
-			"and none is used. A\nfetch that was stopped goes on after its last page when the same command is " +
-			"given again. How the\ncandles came stands in the dataset's report.",
+			"and none is used. A\nfetch that was stopped goes on after its last page when the same " +
+			"command is given again. How the\ncandles came stands in the dataset's report.",
 		Example: Examples(
 			"lab data fetch --exchange binance --symbol BTC/USDT --timeframe 1h --from 2020-01-01",
 			"lab data fetch --exchange binance --symbol ETH/USDT --timeframe 1m --from 2024-01-01 "+
