@@ -130,7 +130,7 @@ func (p *Plane) getTrustedRoot(r *request) (*edge.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	body, err := ledger.TrustedRoot(p.store.LogKey(), start)
+	body, err := ledger.TrustedRoot(start, p.store.Keys().Ring.Logs()...)
 	return tagged(body, ""), err
 }
 

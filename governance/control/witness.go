@@ -37,6 +37,18 @@ func treeOf(log ledger.View) witness.Tree {
 		Consistency: func(old int64) ([]tlog.Hash, error) { return log.ConsistencyAt(old, log.Head.Size) }}
 }
 
+// AskWitnesses asks witnesses for the newest checkpoint of a store, whose size it returns.
+func AskWitnesses(ctx context.Context, s *store.Store, list *witness.Witnesses) (size int64, err error) {
+	var tree witness.Tree
+	if err := s.Look(func(_ *promotion.World, log ledger.View) error {
+		tree = treeOf(log)
+		return nil
+	}); err != nil {
+		return 0, err
+	}
+	return tree.Head.Size, list.Ask(ctx, tree)
+}
+
 // cosign asks the witnesses for the newest checkpoint. Those that do not answer are asked again later.
 func (p *Plane) cosign(ctx context.Context) {
 	if p.opts.Witnesses == nil {

@@ -70,19 +70,25 @@ func (l TrustedLog) Covers(t time.Time) bool {
 }
 
 // TrustedRoot is the trusted_root.json of one log that started at a time, as canonical
-// JSON. baseUrl's host name is the origin: Sigstore takes it from there.
-func TrustedRoot(key LogKey, start time.Time) ([]byte, error) {
-	der, err := x509.MarshalPKIXPublicKey(key.Public)
-	if err != nil {
-		return nil, err
-	}
-	id := key.ID()
+// JSON, with all keys that it has had: a later checkpoint proves an earlier entry too. baseUrl's host
+// name is the origin: Sigstore takes it from there.
+func TrustedRoot(start time.Time, keys ...LogKey) ([]byte, error) {
 	empty := jsontext.Value("[]")
-	return digest.JCS(trustedRoot{MediaType: TrustedRootMediaType, Logs: []trustedLog{{
-		BaseURL: "https://" + key.Origin, HashAlgorithm: "SHA2_256", LogID: LogID{encode64(id[:])}, CheckpointKeyID: &LogID{encode64(id[:])},
-		PublicKey: trustedPublicKey{RawBytes: encode64(der), KeyDetails: logKeyDetails,
-			ValidFor: validFor{Start: start.UTC().Format(time.RFC3339)}},
-	}}, Authorities: empty, CTLogs: empty, Timestamps: empty})
+	root := trustedRoot{MediaType: TrustedRootMediaType, Authorities: empty, CTLogs: empty, Timestamps: empty}
+	for _, key := range keys {
+		der, err := x509.MarshalPKIXPublicKey(key.Public)
+		if err != nil {
+			return nil, err
+		}
+		id := key.ID()
+		root.Logs = append(root.Logs, trustedLog{
+			BaseURL: "https://" + key.Origin, HashAlgorithm: "SHA2_256", LogID: LogID{encode64(id[:])},
+			CheckpointKeyID: &LogID{encode64(id[:])},
+			PublicKey: trustedPublicKey{RawBytes: encode64(der), KeyDetails: logKeyDetails,
+				ValidFor: validFor{Start: start.UTC().Format(time.RFC3339)}},
+		})
+	}
+	return digest.JCS(root)
 }
 
 // ParseTrustedRoot reads the logs with Ed25519 keys of a trusted_root.json; logs with

@@ -41,8 +41,7 @@ import (
 // Log is the log of a running plane in memory: tree, head and the keys that sign. One
 // writer prepares and commits; any number of readers take views.
 type Log struct {
-	statement *Key
-	private   crypto.Signer
+	private crypto.Signer
 
 	mu       sync.RWMutex
 	view     View
@@ -51,31 +50,35 @@ type Log struct {
 
 // View is the log at one size: it does not change when the log grows.
 type View struct {
+	// Key is the one that has signed Note.
 	Key  LogKey
 	Head Checkpoint
 	// Note is the signed checkpoint of Head, "" while the log is empty.
 	Note string
 
-	statement *Key
-	tree      Tree
+	ring Ring
+	tree Tree
 }
 
 // NewLog takes the tree over. It continues a log from its tree and the note of its last checkpoint, or begins
 // one with an empty tree and no note. The error reports that the keys do not fit or that
 // the note is not the log's signature of exactly this tree.
-func NewLog(origin string, statement *Key, private crypto.Signer, tree *Tree,
-	noteText string) (*Log, error) {
-	if private == nil || statement == nil {
+func NewLog(origin string, ring Ring, private crypto.Signer, tree *Tree, noteText string) (*Log, error) {
+	if private == nil || len(ring) == 0 {
 		return nil, errors.New("a log needs an Ed25519 key and a statement key")
 	}
 	public, ok := private.Public().(ed25519.PublicKey)
 	if !ok {
 		return nil, errors.New("a log needs an Ed25519 key and a statement key")
 	}
-	key, err := translog.NewLogKey(origin, public)
+	newest, err := translog.NewLogKey(origin, public)
 	if err != nil {
 		return nil, err
 	}
+	if ring.Last().Log.VKey() != newest.VKey() {
+		return nil, errors.New("the log key is not the one that the log has changed to")
+	}
+	key := ring.NoteKey(tree.size)
 	root, err := tree.Root(tree.size)
 	if err != nil {
 		return nil, err
@@ -90,8 +93,8 @@ func NewLog(origin string, statement *Key, private crypto.Signer, tree *Tree,
 			return nil, fmt.Errorf("the last checkpoint is %s, the entries make %s", last, head)
 		}
 	}
-	view := View{Key: key, Head: head, Note: noteText, statement: statement, tree: *tree}
-	return &Log{statement: statement, private: private, view: view}, nil
+	view := View{Key: key, Head: head, Note: noteText, ring: ring, tree: *tree}
+	return &Log{private: private, view: view}, nil
 }
 
 // View is the log as it was committed last.
@@ -137,11 +140,12 @@ func (l *Log) Prepare(entries ...Entry) (*Batch, error) {
 	l.prepared = batch
 	l.mu.Unlock()
 	for i, e := range entries {
-		if !l.statement.Signed(e) {
+		index := view.tree.size
+		key := view.ring.At(index).Statement
+		if !key.Signed(e) {
 			return nil, fmt.Errorf("entry %d of the batch is not signed by the statement key", i)
 		}
-		index := view.tree.size
-		leaf := LeafHash(Leaf(e, l.statement))
+		leaf := LeafHash(Leaf(e, key))
 		fresh, err := view.tree.Append(leaf)
 		if err != nil {
 			return nil, err
@@ -157,6 +161,7 @@ func (l *Log) Prepare(entries ...Entry) (*Batch, error) {
 		return nil, err
 	}
 	view.Head = Checkpoint{Origin: view.Key.Origin, Size: view.tree.size, Root: root}
+	view.Key = view.ring.NoteKey(view.tree.size)
 	if view.Note, err = translog.SignCheckpoint(view.Head, l.private); err != nil {
 		return nil, err
 	}

@@ -35,7 +35,7 @@ func TestLogGrows(t *testing.T) {
 	if root, _ := tree.Root(9); root != view.Head.Root {
 		t.Error("the entries make another root")
 	}
-	again, err := NewLog(testOrigin, public(t), checkpointKey("log key"), tree, view.Note)
+	again, err := NewLog(testOrigin, ringOf(t), checkpointKey("log key"), tree, view.Note)
 	must(t, err)
 	if again.View().Head != view.Head {
 		t.Error("another head after a restart")
@@ -126,29 +126,29 @@ func TestNewLogRefuses(t *testing.T) {
 	must(t, err)
 	for what, open := range map[string]func() (*Log, error){
 		"an entry lost": func() (*Log, error) {
-			return NewLog(testOrigin, public(t), checkpointKey("log key"), short, note)
+			return NewLog(testOrigin, ringOf(t), checkpointKey("log key"), short, note)
 		},
 		"no checkpoint": func() (*Log, error) {
-			return NewLog(testOrigin, public(t), checkpointKey("log key"), whole, "")
+			return NewLog(testOrigin, ringOf(t), checkpointKey("log key"), whole, "")
 		},
 		"entries lost": func() (*Log, error) {
-			return NewLog(testOrigin, public(t), checkpointKey("log key"), &Tree{}, note)
+			return NewLog(testOrigin, ringOf(t), checkpointKey("log key"), &Tree{}, note)
 		},
 		"another origin": func() (*Log, error) {
-			return NewLog("other", public(t), checkpointKey("log key"), whole, note)
+			return NewLog("other", ringOf(t), checkpointKey("log key"), whole, note)
 		},
 		"another key": func() (*Log, error) {
-			return NewLog(testOrigin, public(t), checkpointKey("other key"), whole, note)
+			return NewLog(testOrigin, ringOf(t), checkpointKey("other key"), whole, note)
 		},
 		"a forged note": func() (*Log, error) {
-			return NewLog(testOrigin, public(t), checkpointKey("log key"), whole, forged)
+			return NewLog(testOrigin, ringOf(t), checkpointKey("log key"), whole, forged)
 		},
-		"no key": func() (*Log, error) { return NewLog(testOrigin, public(t), nil, &Tree{}, "") },
+		"no key": func() (*Log, error) { return NewLog(testOrigin, ringOf(t), nil, &Tree{}, "") },
 		"no statementkey": func() (*Log, error) {
 			return NewLog(testOrigin, nil, checkpointKey("log key"), &Tree{}, "")
 		},
 		"no name": func() (*Log, error) {
-			return NewLog("", public(t), checkpointKey("log key"), &Tree{}, "")
+			return NewLog("", ringOf(t), checkpointKey("log key"), &Tree{}, "")
 		},
 	} {
 		if _, err := open(); err == nil {

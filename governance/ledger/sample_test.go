@@ -61,7 +61,7 @@ func entry(t testing.TB, i int) Entry {
 
 func newLog(t testing.TB, n int) (*Log, []Entry) {
 	t.Helper()
-	log, err := NewLog(testOrigin, public(t), checkpointKey("log key"), &Tree{}, "")
+	log, err := NewLog(testOrigin, ringOf(t), checkpointKey("log key"), &Tree{}, "")
 	must(t, err)
 	var entries []Entry
 	for i := range n {
@@ -76,4 +76,14 @@ func newLog(t testing.TB, n int) (*Log, []Entry) {
 func trustedLogs(t testing.TB) []TrustedLog {
 	t.Helper()
 	return []TrustedLog{{LogKey: logKeyOf(t, testOrigin)}}
+}
+
+// ringOf is the keys of the test's log, which never change.
+func ringOf(t testing.TB) Ring {
+	t.Helper()
+	key, err := translog.NewLogKey(testOrigin, checkpointKey("log key").Public().(ed25519.PublicKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Ring{{Statement: public(t), Log: key}}
 }

@@ -64,7 +64,7 @@ func (v View) Seal(index int64, e Entry) (*Seal, error) {
 		return nil, err
 	}
 	return &Seal{Schema: SchemaSeal, LogOrigin: v.Head.Origin, LogIndex: index,
-		LeafSHA256: Hex(LeafHash(Leaf(e, v.statement))),
+		LeafSHA256: Hex(LeafHash(Leaf(e, v.ring.At(index).Statement))),
 		TreeSize:   v.Head.Size, RootSHA256: Hex(v.Head.Root), IntegratedAt: integratedAt,
 		Assurance: assurance,
 		TlogProof: proof.Format(), Sigstore: *sigstore}, nil
@@ -364,7 +364,7 @@ func (v View) Sigstore(index int64, e Entry) (*Sigstore, error) {
 	if err != nil {
 		return nil, err
 	}
-	leaf := Leaf(e, v.statement)
+	leaf := Leaf(e, v.ring.At(index).Statement)
 	if err := translog.CheckInclusion(path, v.Head, index, LeafHash(leaf)); err != nil {
 		return nil, fmt.Errorf("the entry is not the log's entry %d", index)
 	}
@@ -378,7 +378,7 @@ func (v View) Sigstore(index int64, e Entry) (*Sigstore, error) {
 	}
 	entry.Proof.Checkpoint.Envelope = v.Note
 	out := &Sigstore{MediaType: SigstoreMediaType, Envelope: e.envelope()}
-	out.Material.PublicKey.Hint = v.statement.hint()
+	out.Material.PublicKey.Hint = v.ring.At(index).Statement.hint()
 	out.Material.Entries = []LogEntry{entry}
 	return out, nil
 }

@@ -209,7 +209,7 @@ func TestProofText(t *testing.T) {
 func TestTrustedRoot(t *testing.T) {
 	key := logKeyOf(t, testOrigin)
 	start := time.Date(2026, 11, 20, 13, 0, 0, 0, time.FixedZone("", 3600))
-	text, err := TrustedRoot(key, start)
+	text, err := TrustedRoot(start, key)
 	must(t, err)
 	id := key.ID()
 	for _, want := range []string{`"baseUrl":"https://governance.lab.example"`, `"hashAlgorithm":"SHA2_256"`, `"keyDetails":"PKIX_ED25519"`,
@@ -330,7 +330,7 @@ func FuzzParseSeal(f *testing.F) {
 }
 
 func FuzzParseTrustedRoot(f *testing.F) {
-	text, err := TrustedRoot(logKeyOf(f, testOrigin), time.Unix(0, 0))
+	text, err := TrustedRoot(time.Unix(0, 0), logKeyOf(f, testOrigin))
 	must(f, err)
 	f.Add(text)
 	f.Fuzz(func(t *testing.T, in []byte) {

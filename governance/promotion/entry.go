@@ -10,6 +10,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/field"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // Entry is one statement of the log with what it names.
@@ -64,6 +65,8 @@ func (e *Entry) Stamp() string {
 	case *RegistryIssued:
 		return p.RecordedAt
 	case *RegisteredPlan:
+		return p.RecordedAt
+	case *translog.Rotation:
 		return p.RecordedAt
 	}
 	return ""
@@ -139,6 +142,7 @@ var predicates = map[string]func() any{
 	bundle.TypeTrust:         func() any { return &LoadedText{} },
 	bundle.TypeRegistry:      func() any { return &RegistryIssued{} },
 	bundle.TypePlan:          func() any { return &RegisteredPlan{} },
+	translog.TypeRotation:    func() any { return &translog.Rotation{} },
 }
 
 // Check implements [field.Checker].

@@ -38,6 +38,8 @@ type Registry struct {
 	// Attestation is the signature over Payload, Proof shows that the log has it.
 	Attestation *dsse.Envelope `json:"attestation,omitempty"`
 	Proof       *deploy.Proof  `json:"log_proof,omitempty"`
+	// Rotations are the changes of the log's keys, the oldest first.
+	Rotations []deploy.Rotation `json:"key_rotations,omitempty"`
 }
 
 // RegistryIssued is the predicate registry/v1: a registry was signed. Its subject is the signed payload.
@@ -98,7 +100,7 @@ type RegistryEntry struct {
 // Payload is what is signed: the canonical JSON of the registry without its attestation.
 func (r *Registry) Payload() ([]byte, error) {
 	bare := *r
-	bare.Attestation, bare.Proof = nil, nil
+	bare.Attestation, bare.Proof, bare.Rotations = nil, nil, nil
 	return digest.JCS(bare)
 }
 

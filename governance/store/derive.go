@@ -121,7 +121,7 @@ func readChunks(ctx context.Context, db *sql.DB, origin string, keys *Keys, out 
 			return
 		}
 		if c.err == nil {
-			eachRow(c.rows, func(r *row) { r.read(origin, keys.Public) })
+			eachRow(c.rows, func(r *row) { r.read(origin, keys.Ring.At(r.seq).Statement) })
 			c.proofs, c.err = readProofs(ctx, db, from, from+chunkSize)
 		}
 		select {
@@ -282,11 +282,7 @@ func (d *derived) checkCheckpoint(p *proofs, keys *Keys, origin string) error {
 		return err
 	}
 	head := translog.Checkpoint{Origin: origin, Size: d.size, Root: root}
-	key, err := translog.NewLogKey(origin, publicOf(keys.Log))
-	if err != nil {
-		return err
-	}
-	if !bytes.Equal(c.root, root[:]) || !translog.IsNote(c.note, head, key) || c.createdAt != d.last {
+	if !bytes.Equal(c.root, root[:]) || !translog.IsNote(c.note, head, keys.Ring.NoteKey(d.size)) || c.createdAt != d.last {
 		return fmt.Errorf("the checkpoint of %d entries is another one", d.size)
 	}
 	d.roots[d.size], d.note = root, c.note

@@ -45,7 +45,7 @@ func (s *Store) Entry(ctx context.Context, seq int64) (*EntryAt, error) {
 	if err := r.scan(rows.Scan); err != nil {
 		return nil, err
 	}
-	if err := r.check(s.origin, s.keys.Public); err != nil {
+	if err := r.check(s.origin, s.keys.Ring.At(seq).Statement); err != nil {
 		return nil, &DamageError{Corrupt, err.Error()}
 	}
 	facts, err := promotion.FactsOf(r.entry)
@@ -110,7 +110,7 @@ func (s *Store) Started(ctx context.Context) (at string, err error) {
 // Audit is a log on disk for verification: nothing about it has been checked.
 type Audit struct {
 	s *Store
-	// Statement and Log are the public keys that the state directory has.
+	// Statement and Log are the public keys that the log was begun with.
 	Statement *ledger.Key
 	Log       ledger.LogKey
 }
@@ -121,7 +121,7 @@ func OpenAudit(ctx context.Context, dir string, unlock ...dsse.Unlock) (*Audit, 
 	if err := s.openExisting(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	return &Audit{s: s, Statement: s.keys.Public, Log: s.LogKey()}, nil
+	return &Audit{s: s, Statement: s.keys.Ring[0].Statement, Log: s.keys.Ring[0].Log}, nil
 }
 
 // Close gives the log back.

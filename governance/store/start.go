@@ -38,9 +38,19 @@ func (s *Store) identify(ctx context.Context) error {
 		return err
 	}
 	begun := len(meta) > 0 || entries > 0
+	var ring ledger.Ring
+	if begun {
+		if ring, err = s.readRing(ctx, meta); err != nil {
+			return err
+		}
+		if err := s.finishRotation(ring); err != nil {
+			return err
+		}
+	}
 	if s.keys, err = openKeys(&s.opts, begun); err != nil {
 		return err
 	}
+	s.keys.Ring = ring
 	s.origin = s.opts.Origin
 	if s.origin == "" {
 		s.origin = DefaultOrigin
@@ -52,9 +62,10 @@ func (s *Store) identify(ctx context.Context) error {
 	if err != nil {
 		return &ConfigError{err.Error()}
 	}
-	want := map[string]string{metaOrigin: s.origin, metaStatement: string(s.keys.Public.PEM()),
-		metaLog: key.VKey()}
 	if !begun {
+		want := map[string]string{metaOrigin: s.origin, metaStatement: string(s.keys.Public.PEM()),
+			metaLog: key.VKey()}
+		s.keys.Ring = ledger.Ring{{Statement: s.keys.Public, Log: key}}
 		return s.db.Tx(ctx, func(tx *sql.Tx) error {
 			for _, k := range []string{metaOrigin, metaStatement, metaLog} {
 				if _, err := tx.ExecContext(ctx, `INSERT INTO meta (key, value) VALUES (?, ?)`, k,
@@ -69,10 +80,11 @@ func (s *Store) identify(ctx context.Context) error {
 		return &ConfigError{fmt.Sprintf("this log is %s, not %s: its name is fixed at its first start",
 			meta[metaOrigin], s.origin)}
 	}
-	for k, v := range want {
-		if meta[k] != v || len(meta) != len(want) {
-			return &ConfigError{fmt.Sprintf("the keys in %s are not those that this log was begun with (%s)",
-				KeyDir, k)}
+	last := s.keys.Ring.Last()
+	for k, same := range map[string]bool{metaStatement: last.Statement.ID() == s.keys.Public.ID(),
+		metaLog: last.Log.VKey() == key.VKey()} {
+		if !same {
+			return &ConfigError{fmt.Sprintf("the keys in %s are not those that this log has (%s)", KeyDir, k)}
 		}
 	}
 	return nil
@@ -107,7 +119,7 @@ func (s *Store) load(ctx context.Context) error {
 	if damage != nil && damage.Code == Corrupt {
 		return nil
 	}
-	if s.log, err = ledger.NewLog(s.origin, s.keys.Public, s.keys.Log, d.tree, d.note); err != nil {
+	if s.log, err = ledger.NewLog(s.origin, s.keys.Ring, s.keys.Log, d.tree, d.note); err != nil {
 		s.damage = &DamageError{Corrupt, err.Error()}
 		return nil
 	}

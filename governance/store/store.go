@@ -330,6 +330,7 @@ type Keys struct {
 	Statement crypto.Signer // P-256
 	Log       crypto.Signer // Ed25519
 	Public    *ledger.Key   // of Statement
+	Ring      ledger.Ring   // the public keys that the log has had
 }
 
 // Signers are keys that are not files: held by a token or a key service. Both are given, or none.

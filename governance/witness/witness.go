@@ -16,6 +16,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -37,7 +38,7 @@ type Options struct {
 	Dir string
 	// Name is that of the witness, fixed at its first start; "" takes the one that it has.
 	Name string
-	// Logs are the keys of the logs that it follows.
+	// Logs are the keys of the logs that it follows; of a log that has changed its keys all, in their order.
 	Logs []translog.LogKey
 	Now  func() time.Time
 	// Unlock is asked for the passphrase of an encrypted key; it may be nil.
@@ -61,7 +62,8 @@ type Witness struct {
 
 // followed is one log.
 type followed struct {
-	key  translog.LogKey
+	// keys are those that the log has had, the oldest first.
+	keys []translog.LogKey
 	path string
 
 	mu   sync.Mutex
@@ -93,7 +95,7 @@ func Open(o Options) (_ *Witness, err error) {
 			return nil, err
 		}
 	}
-	return w, nil
+	return w, w.checkKeys()
 }
 
 // Close gives the folder back.
@@ -156,14 +158,18 @@ func (w *Witness) identify() error {
 
 // follow reads what was seen of a log.
 func (w *Witness) follow(key translog.LogKey) error {
-	if w.logs[key.Origin] != nil {
+	if l := w.logs[key.Origin]; l != nil && l.place(key.VKey()) >= 0 {
 		return &ConfigError{fmt.Sprintf("log %s is named twice", key.Origin)}
 	}
 	if key.Public.Equal(w.key.Public) {
 		return &ConfigError{fmt.Sprintf("the key of log %s is the witness's own: it would vouch for itself",
 			key.Origin)}
 	}
-	l := &followed{key: key, path: filepath.Join(w.opts.Dir, logsDir, key.Origin+".json")}
+	if l := w.logs[key.Origin]; l != nil {
+		l.keys = append(l.keys, key)
+		return nil
+	}
+	l := &followed{keys: []translog.LogKey{key}, path: filepath.Join(w.opts.Dir, logsDir, key.Origin+".json")}
 	text, err := os.ReadFile(l.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		w.logs[key.Origin] = l
@@ -176,13 +182,42 @@ func (w *Witness) follow(key translog.LogKey) error {
 		return &ConfigError{fmt.Sprintf("%s: %v. Restore it from a back-up; without it a rewritten log "+
 			"would be cosigned", l.path, err)}
 	}
-	if l.kept.Origin != key.Origin || l.kept.Key != key.VKey() {
-		return &ConfigError{fmt.Sprintf("%s was followed with the key %s: a witness follows no change of "+
-			"a log's key. See that the other key is the log's and begin another folder", key.Origin,
-			l.kept.Key)}
-	}
 	w.logs[key.Origin] = l
 	return nil
+}
+
+// checkKeys reports that a log was followed with a key that is not named any more: whoever names another
+// one alone could put another log in the place of the one that was seen.
+func (w *Witness) checkKeys() error {
+	for origin, l := range w.logs {
+		if l.kept != nil && (l.kept.Origin != origin || l.place(l.kept.Key) < 0) {
+			return &ConfigError{fmt.Sprintf("%s was followed with the key %s: name it by --log, and behind it "+
+				"the key that the log has changed to, which governance verify --log shows", origin, l.kept.Key)}
+		}
+	}
+	return nil
+}
+
+// place is that of a key among those of the log, -1 where it has none.
+func (l *followed) place(vkey string) int {
+	return slices.IndexFunc(l.keys, func(k translog.LogKey) bool { return k.VKey() == vkey })
+}
+
+// open reads a checkpoint that one of the keys has signed: the one that was seen last, or a later one.
+func (l *followed) open(note string) (*translog.Checkpoint, translog.LogKey, error) {
+	from := 0
+	if l.kept != nil {
+		from = l.place(l.kept.Key)
+	}
+	var fault error
+	for _, key := range l.keys[from:] {
+		head, err := translog.OpenCheckpoint(note, key)
+		if err == nil {
+			return head, key, nil
+		}
+		fault = err
+	}
+	return nil, translog.LogKey{}, fault
 }
 
 // Refusal is an answer of no by the protocol.
@@ -213,10 +248,10 @@ func (w *Witness) Add(e *translog.Extension) (line string, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	head, err := translog.OpenCheckpoint(e.Note, l.key)
+	head, key, err := l.open(e.Note)
 	if err != nil {
 		return "", refuse(http.StatusForbidden, "the checkpoint is not signed by the log's key %s",
-			l.key.VKey())
+			l.keys[len(l.keys)-1].VKey())
 	}
 	if e.Old > head.Size || head.Size == 0 {
 		return "", refuse(http.StatusBadRequest, "a checkpoint of %d entries does not continue %d", head.Size,
@@ -228,11 +263,11 @@ func (w *Witness) Add(e *translog.Extension) (line string, err error) {
 	if line, err = translog.Cosign(*head, w.key.Witness, w.signer, w.opts.Now()); err != nil {
 		return "", err
 	}
-	own, err := translog.SoleNote(e.Note, l.key)
+	own, err := translog.SoleNote(e.Note, key)
 	if err != nil {
 		return "", err
 	}
-	return line, l.keep(translog.Keep(*head, l.key, translog.WithCosignatures(own, line)))
+	return line, l.keep(translog.Keep(*head, key, translog.WithCosignatures(own, line)))
 }
 
 // continues reports why an extension is not one of the checkpoint that was cosigned last.

@@ -50,8 +50,9 @@ type head struct {
 	key  translog.LogKey
 	note string
 	// from and hashes are the claim that the checkpoint continues the tree of the first from leaves.
-	from   int64
-	hashes []tlog.Hash
+	from      int64
+	hashes    []tlog.Hash
+	rotations []rotated
 }
 
 // proofError is why a registry is not shown to be in the log of its control plane.
@@ -72,9 +73,9 @@ func unproven(reason, format string, args ...any) error {
 	return &proofError{reason, fmt.Sprintf(format, args...)}
 }
 
-// prove checks that the registry is an entry of the log that it names, which the pinned key has signed. It
+// prove checks that the registry is an entry of the log that it names, whose key has signed it. It
 // returns nil for a registry of an earlier version, which names none.
-func (r *Registry) prove(key *ecdsa.PublicKey) (*head, error) {
+func (r *Registry) prove(witnesses translog.Quorum) (*head, error) {
 	if r.Log == nil {
 		return nil, nil
 	}
@@ -85,7 +86,7 @@ func (r *Registry) prove(key *ecdsa.PublicKey) (*head, error) {
 	if err != nil || log.Origin != r.Log.Origin {
 		return nil, unproven(reasonNotInLog, "the registry names no log that can be checked")
 	}
-	leaf, err := r.leaf(key)
+	leaf, err := r.leaf(r.key)
 	if err != nil {
 		return nil, unproven(reasonNotInLog, "the entry of the log is not about this registry: %v", err)
 	}
@@ -108,7 +109,13 @@ func (r *Registry) prove(key *ecdsa.PublicKey) (*head, error) {
 	if err != nil {
 		return nil, unproven(reasonForked, "consistency proof: %v", err)
 	}
-	return &head{Checkpoint: *at, key: log, note: inclusion.Note, from: r.proof.From, hashes: hashes}, nil
+	for i := range r.rotations {
+		if err := r.rotations[i].prove(*at, witnesses); err != nil {
+			return nil, err
+		}
+	}
+	return &head{Checkpoint: *at, key: log, note: inclusion.Note, from: r.proof.From, hashes: hashes,
+		rotations: r.rotations}, nil
 }
 
 // leaf is the hash of the log's entry about the registry, after the pinned key's signature was checked.
@@ -193,7 +200,7 @@ func (m *Memory) follow(h *head) (pinned bool, err error) {
 	if k == nil {
 		return true, m.keepLog(h)
 	}
-	if k.Origin != h.Origin || k.Key != h.key.VKey() {
+	if k.Origin != h.Origin || !leads(h.rotations, k.Key, h.key.VKey()) {
 		return false, unproven(reasonOtherLog,
 			"the log %s has another name or key than %s, which was seen before", h.Origin, k.Origin)
 	}

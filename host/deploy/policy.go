@@ -276,7 +276,7 @@ func (p *Policy) questionOnce(ctx context.Context, family string) (answer, error
 // followLog checks that the registry is in the log that was seen before, and keeps its checkpoint. The
 // first error reports that it could not be kept.
 func (p *Policy) followLog(r *Registry, seen *translog.Kept) (unkept, err error) {
-	h, err := r.prove(p.opts.Key)
+	h, err := r.prove(p.opts.Witnesses)
 	switch {
 	case err != nil:
 		return nil, p.notProven(r.FamilyID, err)

@@ -37,6 +37,9 @@ type Registry struct {
 	sealed        []byte // schema and attestation, to be kept and opened again
 	payloadSHA256 string
 	proof         *Proof // of the answer, unread
+	// key has signed the registry: the pinned one, or the one that changes of keys lead to.
+	key       *ecdsa.PublicKey
+	rotations []rotated
 }
 
 // ValidAt reports whether the registry has not expired.
@@ -115,7 +118,16 @@ func Open(body []byte, key *ecdsa.PublicKey, family string) (*Registry, *Refusal
 			"The registry of %s has no signed payload. Only what the control plane has signed counts: "+
 				"is --control-url the address of a control plane?", family)
 	}
+	rotations, err := rotationsOf(outer, key)
+	if err != nil {
+		return nil, invalid("the changes of keys: %v", err)
+	}
 	payload, reason := verify(envelope, text, key)
+	for i := 0; reason != "" && i < len(rotations); i++ {
+		if payload, reason = verify(envelope, text, rotations[i].key); reason == "" {
+			key = rotations[i].key
+		}
+	}
 	if reason != "" {
 		return nil, refuse(RegistrySignatureInvalid,
 			"The registry of %s is not signed by the pinned key: %s. "+
@@ -134,7 +146,11 @@ func Open(body []byte, key *ecdsa.PublicKey, family string) (*Registry, *Refusal
 	}
 	r.payloadSHA256, r.proof = digest.SHA256Hex(payload), proofOf(outer)
 	// Of the answer only this is kept.
-	r.sealed = digest.Tree(map[string]any{"schema": Schema, "attestation": envelope})
+	kept := map[string]any{"schema": Schema, "attestation": envelope}
+	if len(rotations) > 0 {
+		kept["key_rotations"] = outer["key_rotations"]
+	}
+	r.sealed, r.key, r.rotations = digest.Tree(kept), key, rotations
 	return r, nil
 }
 
@@ -148,16 +164,21 @@ func proofOf(outer map[string]any) *Proof {
 	o := r.Object(v, "/log_proof", nil, nil)
 	p.TlogProof, p.From = o.Form("free", "tlog_proof"), o.Integer("from", 0, maxLogSize)
 	p.Consistency = o.Texts("consistency", translog.MaxPath, nil)
-	env := o.Open("entry")
-	p.Entry.Payload, p.Entry.PayloadType = env.Form("free", "payload"), env.Text("payloadType")
-	env.Each("signatures", 1, func(_ int, one any, at string) {
-		sig := r.Object(one, at, nil, nil)
-		p.Entry.Signatures = append(p.Entry.Signatures, dsse.Signature{Sig: sig.Text("sig")})
-	})
+	p.Entry = readEnvelope(r, o.Open("entry"))
 	if r.Failed() {
 		return nil
 	}
 	return p
+}
+
+// readEnvelope reads an envelope with one signature.
+func readEnvelope(r *field.Reader, o field.Object) (env dsse.Envelope) {
+	env.Payload, env.PayloadType = o.Form("free", "payload"), o.Text("payloadType")
+	o.Each("signatures", 1, func(_ int, one any, at string) {
+		sig := r.Object(one, at, nil, nil)
+		env.Signatures = append(env.Signatures, dsse.Signature{Sig: sig.Text("sig")})
+	})
+	return env
 }
 
 // maxLogSize is more entries than a log can have, the largest whole number of a document.

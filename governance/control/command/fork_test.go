@@ -89,12 +89,17 @@ func (d *desk) fill() {
 // start asks a host's policy for a start with real money, at the plane of the desk.
 func (d *desk) start(state string, quorum translog.Quorum) (*deploy.Policy, error) {
 	d.t.Helper()
+	return d.startPinned(state, quorum, d.p.Store.Keys().Public.Public)
+}
+
+// startPinned is start of a host that has pinned a key.
+func (d *desk) startPinned(state string, quorum translog.Quorum, key *ecdsa.PublicKey) (*deploy.Policy, error) {
+	d.t.Helper()
 	source, err := deploy.NewPlane(d.p.URL, http.Client{})
 	if err != nil {
 		d.t.Fatal(err)
 	}
 	defer source.Close()
-	var key *ecdsa.PublicKey = d.p.Store.Keys().Public.Public
 	p, err := deploy.New(deploy.Options{Mode: deploy.Enforce, Source: source, Key: key, StateDir: state, Now: d.p.Now,
 		Witnesses: quorum})
 	if err != nil {

@@ -33,7 +33,7 @@ func keysCommand(w World) *cobra.Command {
 	cmd := &cobra.Command{Use: "keys", Short: "Make keys, show this plane's, say whose count",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
-	cmd.AddCommand(keysNew(w), keysEncrypt(w), keysShow(w), keysTrust(w))
+	cmd.AddCommand(keysNew(w), keysEncrypt(w), keysShow(w), keysTrust(w), keysRotate(w))
 	return cmd
 }
 

@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"iter"
@@ -8,12 +9,14 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
 // LogOptions are the trusted values of the verification of a whole log.
 type LogOptions struct {
+	// Statement and Log are the keys that the log was begun with; it may have changed them since.
 	Statement *ledger.Key
 	Log       ledger.LogKey
 	// Projections reports what differs between what follows from the log and what was kept of
@@ -34,10 +37,10 @@ const maxReported = 10
 // again from the entries alone.
 func Log(entries iter.Seq2[ledger.Entry, error], notes iter.Seq2[string, error], opts LogOptions) *Report {
 	r := &Report{}
-	tree := r.logEntries(entries, opts)
-	r.logCheckpoints(tree, notes, opts)
+	tree, ring := r.logEntries(entries, opts)
+	r.logCheckpoints(tree, notes, ring)
 	for _, f := range opts.Since {
-		r.step("the log continues "+f.Name, continues(tree, f, opts.Log))
+		r.step("the log continues "+f.Name, continues(tree, f, ring.Logs()...))
 	}
 	if opts.Projections == nil {
 		r.skip("that facts, states and decisions are those that the log makes")
@@ -53,27 +56,35 @@ func Log(entries iter.Seq2[ledger.Entry, error], notes iter.Seq2[string, error],
 	return r
 }
 
-// logEntries checks the statements and makes the tree.
-func (r *Report) logEntries(entries iter.Seq2[ledger.Entry, error], opts LogOptions) *ledger.Tree {
+// logEntries checks the statements, makes the tree, and follows the changes of keys.
+func (r *Report) logEntries(
+	entries iter.Seq2[ledger.Entry, error], opts LogOptions,
+) (*ledger.Tree, ledger.Ring) {
 	tree, bad := &ledger.Tree{}, 0
+	ring := ledger.Ring{{Statement: opts.Statement, Log: opts.Log}}
 	for e, err := range entries {
 		at := tree.Size()
 		if err != nil {
 			r.step(fmt.Sprintf("read entry %d", at), err)
-			return tree
+			return tree, ring
 		}
 		if at == 0 {
 			r.step("log start", checkStart(e, opts))
 		}
-		if !opts.Statement.Signed(e) {
+		key := ring.At(at).Statement
+		if !key.Signed(e) {
 			if bad++; bad <= maxReported {
 				r.step(fmt.Sprintf("signature of entry %d", at),
-					mismatch("", "one of key "+opts.Statement.ID(), "none that verifies"))
+					mismatch("", "one of key "+key.ID(), "none that verifies"))
 			}
+		} else if said, err := r.followEntry(ring, at, e); said != nil {
+			ring = said
+		} else if err != nil {
+			r.step(fmt.Sprintf("entry %d", at), err)
 		}
-		if _, err := tree.Append(ledger.LeafHash(ledger.Leaf(e, opts.Statement))); err != nil {
+		if _, err := tree.Append(ledger.LeafHash(ledger.Leaf(e, key))); err != nil {
 			r.step(fmt.Sprintf("leaf of entry %d", at), err)
-			return tree
+			return tree, ring
 		}
 	}
 	var err error
@@ -83,7 +94,38 @@ func (r *Report) logEntries(entries iter.Seq2[ledger.Entry, error], opts LogOpti
 		err = mismatch("", fmt.Sprintf("%d that verify", n), fmt.Sprintf("%d that do not", bad))
 	}
 	r.step(fmt.Sprintf("signatures of %s", plural(int(tree.Size()), "statement")), err)
-	return tree
+	return tree, ring
+}
+
+// followEntry reads what an entry changes about who decides: the keys of the log, or whose signatures
+// count, which is a step of its own so that nobody is named unnoticed. The ring is nil where the keys
+// stay.
+func (r *Report) followEntry(ring ledger.Ring, at int64, e ledger.Entry) (ledger.Ring, error) {
+	kind := []byte(`"predicateType":"`)
+	rotation, trust := append(kind[:len(kind):len(kind)], translog.TypeRotation...), []byte(`trust/v1"`)
+	if !bytes.Contains(e.Payload, rotation) && !bytes.Contains(e.Payload, trust) {
+		return nil, nil
+	}
+	entry, err := promotion.ReadEntry(at, e.Payload)
+	if err != nil {
+		return nil, err
+	}
+	switch said := entry.Predicate.(type) {
+	case *translog.Rotation:
+		next, err := ring.Rotate(at, said)
+		if err != nil {
+			return nil, err
+		}
+		r.step(fmt.Sprintf("entry %d changes the keys to %s and %s", at, next.Last().Statement.ID(),
+			next.Last().Log.VKey()), nil)
+		return next, nil
+	case *promotion.LoadedText:
+		if entry.Type == bundle.TypeTrust {
+			r.step(fmt.Sprintf("from entry %d on trust.json version %d counts, %s", at, said.Version,
+				said.Digest), nil)
+		}
+	}
+	return nil, nil
 }
 
 // checkStart reports whether the first entry starts this log with these keys.
@@ -103,13 +145,13 @@ func checkStart(e ledger.Entry, opts LogOptions) error {
 }
 
 // logCheckpoints checks the notes against the tree.
-func (r *Report) logCheckpoints(tree *ledger.Tree, notes iter.Seq2[string, error], opts LogOptions) {
+func (r *Report) logCheckpoints(tree *ledger.Tree, notes iter.Seq2[string, error], ring ledger.Ring) {
 	var last *ledger.Checkpoint
 	count, bad := 0, 0
 	for note, err := range notes {
 		var head *ledger.Checkpoint
 		if err == nil {
-			head, err = checkNote(tree, note, last, opts)
+			head, err = checkNote(tree, note, last, ring)
 		}
 		if err != nil {
 			if bad++; bad <= maxReported {
@@ -137,10 +179,15 @@ func (r *Report) logCheckpoints(tree *ledger.Tree, notes iter.Seq2[string, error
 // checkNote opens one checkpoint and compares it with the tree and with the one before.
 // The checkpoint is nil unless all of it holds.
 func checkNote(tree *ledger.Tree, note string, last *ledger.Checkpoint,
-	opts LogOptions) (*ledger.Checkpoint, error) {
-	head, err := translog.OpenCheckpoint(note, opts.Log)
+	ring ledger.Ring) (*ledger.Checkpoint, error) {
+	claimed, err := translog.PeekCheckpoint(note)
 	if err != nil {
-		return nil, mismatch("", "a checkpoint signed by "+opts.Log.VKey(), err.Error())
+		return nil, mismatch("", "a checkpoint", err.Error())
+	}
+	key := ring.NoteKey(claimed.Size)
+	head, err := translog.OpenCheckpoint(note, key)
+	if err != nil {
+		return nil, mismatch("", "a checkpoint signed by "+key.VKey(), err.Error())
 	}
 	if head.Size > tree.Size() {
 		return nil, mismatch("size", fmt.Sprintf("at most %d", tree.Size()), fmt.Sprint(head.Size))

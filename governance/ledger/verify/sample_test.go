@@ -15,6 +15,7 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 const sampleOrigin = "governance.lab.example"
@@ -74,7 +75,10 @@ func newSample(t testing.TB) *sample {
 	var err error
 	s.key, err = ledger.NewKey(&s.statement.PublicKey)
 	check(t, err)
-	s.log, err = ledger.NewLog(sampleOrigin, s.key, s.logKey, &ledger.Tree{}, "")
+	logKey, err := translog.NewLogKey(sampleOrigin, s.logKey.Public().(ed25519.PublicKey))
+	check(t, err)
+	s.log, err = ledger.NewLog(sampleOrigin, ledger.Ring{{Statement: s.key, Log: logKey}}, s.logKey,
+		&ledger.Tree{}, "")
 	check(t, err)
 	s.artifacts = map[string]string{"runs/run-0001/report.json": `{"total_trades":412}`,
 		"runs/run-0001/trades.csv": "id,pnl\n1,2.5\n"}
@@ -198,7 +202,7 @@ func (s *sample) hand(entry ledger.Entry) {
 	check(s.t, err)
 	b := canonical(s.t, s.bundle)
 	sum := digest.SHA256Hex(b)
-	root, err := ledger.TrustedRoot(view.Key, sampleStart)
+	root, err := ledger.TrustedRoot(sampleStart, view.Key)
 	check(s.t, err)
 	lab, err := dsse.Sign(bundle.PayloadInToto,
 		canonical(s.t, object{"_type": bundle.StatementType, "subject": subject("candidate_bundle.json", sum),

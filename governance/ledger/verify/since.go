@@ -19,10 +19,10 @@ func readGrown(f File) (*grown, error) {
 }
 
 // continues reports why a log is not the continuation of a checkpoint that was kept earlier.
-func continues(tree *ledger.Tree, f File, key translog.LogKey) error {
-	old, err := translog.OpenCheckpoint(string(f.Data), key)
+func continues(tree *ledger.Tree, f File, keys ...translog.LogKey) error {
+	old, err := translog.OpenCheckpoint(string(f.Data), keys...)
 	if err != nil {
-		return mismatch("", "a checkpoint signed by "+key.VKey(), err.Error())
+		return mismatch("", "a checkpoint signed by "+keys[len(keys)-1].VKey(), err.Error())
 	}
 	if old.Size > tree.Size() {
 		return mismatch("size", fmt.Sprintf("at least %d", old.Size), fmt.Sprint(tree.Size()))

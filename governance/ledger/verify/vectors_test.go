@@ -161,7 +161,8 @@ func (m *maker) bundles() {
 func (m *maker) forge(name, about string, e ledger.Entry, fails ...string) {
 	s := &sample{t: m.t, statement: m.statement, key: m.key, logKey: m.logKey}
 	var err error
-	s.log, err = ledger.NewLog(sampleOrigin, s.key, s.logKey, &ledger.Tree{}, "")
+	s.log, err = ledger.NewLog(sampleOrigin, ledger.Ring{{Statement: s.key, Log: m.log.View().Key}}, s.logKey,
+		&ledger.Tree{}, "")
 	check(m.t, err)
 	s.append(m.entries[:4]...)
 	s.append(e)
@@ -327,17 +328,17 @@ func (m *maker) keys() {
 	heads := rid(both("checkpoint", "inclusion", "summary agrees", "tlog-proof agrees"))
 	key := m.log.View().Key
 	key.Public = seed("other log key").Public().(ed25519.PublicKey)
-	root, err := ledger.TrustedRoot(key, sampleStart)
+	root, err := ledger.TrustedRoot(sampleStart, key)
 	check(m.t, err)
 	m.add("other-log-key", "a log key that nobody used", map[string][]byte{"trusted_root.json": root},
 		heads...)
 	key = m.log.View().Key
 	key.Origin = "other.lab.example"
-	root, err = ledger.TrustedRoot(key, sampleStart)
+	root, err = ledger.TrustedRoot(sampleStart, key)
 	check(m.t, err)
 	m.add("other-origin", "the log key under another origin", map[string][]byte{"trusted_root.json": root},
 		heads...)
-	root, err = ledger.TrustedRoot(m.log.View().Key, sampleStart.AddDate(0, 1, 0))
+	root, err = ledger.TrustedRoot(sampleStart.AddDate(0, 1, 0), m.log.View().Key)
 	check(m.t, err)
 	m.add("log-key-too-young", "a log key that is valid only later",
 		map[string][]byte{"trusted_root.json": root},
