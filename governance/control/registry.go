@@ -14,7 +14,6 @@ import (
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/field"
 	"github.com/assay-run/assay/host/base/translog"
-	"github.com/assay-run/assay/host/deploy"
 )
 
 // issued is a registry that was signed and logged.
@@ -190,7 +189,7 @@ func (p *Plane) proven(ctx context.Context, one *issued, from int64) (body []byt
 		reg := one.registry.WithProof(one.entry.DSSE(),
 			translog.Proof{Index: index, Hashes: path, Note: note},
 			translog.Extension{Old: from, Hashes: hashes})
-		if reg.Rotations, err = p.rotations(ctx, log, at); err != nil {
+		if err := p.addRotations(ctx, reg, log, at); err != nil {
 			return err
 		}
 		if body, err = edge.Encode(reg); err == nil {
@@ -201,43 +200,39 @@ func (p *Plane) proven(ctx context.Context, one *issued, from int64) (body []byt
 	return body, err
 }
 
-// rotations are the changes of the log's keys for a host that pinned earlier ones: each with the last
+// addRotations adds the changes of the log's keys for a host that pinned earlier ones: each with the last
 // checkpoint that the old key has signed, under the cosignatures that it has, and with its path to the
 // checkpoint of a size.
-func (p *Plane) rotations(ctx context.Context, log ledger.View, at int64) ([]deploy.Rotation, error) {
+func (p *Plane) addRotations(
+	ctx context.Context, reg *promotion.Registry, log ledger.View, at int64,
+) error {
 	seqs, entries, err := p.store.Rotations(ctx)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	var list []deploy.Rotation
 	for i, seq := range seqs {
 		note, err := p.store.Note(ctx, seq+1)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		root, err := log.Root(seq + 1)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if w := p.opts.Witnesses; w != nil {
 			note = w.Note(translog.Checkpoint{Origin: log.Head.Origin, Size: seq + 1, Root: root}, note)
 		}
 		path, err := log.InclusionAt(seq, seq+1)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		later, err := log.InclusionAt(seq, at)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		one := deploy.Rotation{Entry: entries[i].DSSE(), Inclusion: []string{},
-			TlogProof: translog.Proof{Index: seq, Hashes: path, Note: note}.Format()}
-		for _, h := range later {
-			one.Inclusion = append(one.Inclusion, h.String())
-		}
-		list = append(list, one)
+		reg.AddRotation(entries[i].DSSE(), translog.Proof{Index: seq, Hashes: path, Note: note}, later)
 	}
-	return list, nil
+	return nil
 }
 
 // getConsistency is the newest checkpoint with the proof that it continues the log of the first from

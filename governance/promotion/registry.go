@@ -6,6 +6,8 @@ import (
 	"slices"
 	"time"
 
+	"golang.org/x/mod/sumdb/tlog"
+
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/digest"
@@ -236,4 +238,14 @@ func (r *revision) stopReason() string {
 		return ""
 	}
 	return ": " + r.stop.reason
+}
+
+// AddRotation adds a change of the log's keys: its entry, the proof of it in the last checkpoint of the old
+// key, and the path from it to the checkpoint of the answer.
+func (r *Registry) AddRotation(entry dsse.Envelope, in translog.Proof, path []tlog.Hash) {
+	one := deploy.Rotation{Entry: entry, TlogProof: in.Format(), Inclusion: []string{}}
+	for _, h := range path {
+		one.Inclusion = append(one.Inclusion, h.String())
+	}
+	r.Rotations = append(r.Rotations, one)
 }

@@ -282,7 +282,8 @@ func (d *derived) checkCheckpoint(p *proofs, keys *Keys, origin string) error {
 		return err
 	}
 	head := translog.Checkpoint{Origin: origin, Size: d.size, Root: root}
-	if !bytes.Equal(c.root, root[:]) || !translog.IsNote(c.note, head, keys.Ring.NoteKey(d.size)) || c.createdAt != d.last {
+	if !bytes.Equal(c.root, root[:]) || !translog.IsNote(c.note, head, keys.Ring.NoteKey(d.size)) ||
+		c.createdAt != d.last {
 		return fmt.Errorf("the checkpoint of %d entries is another one", d.size)
 	}
 	d.roots[d.size], d.note = root, c.note

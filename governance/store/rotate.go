@@ -89,7 +89,8 @@ func (s *Store) finishRotation(ring ledger.Ring) error {
 		old := fmt.Sprintf("%s%d-", oldPrefix, ring.Last().From)
 		now, was := s.keyPath("", f.name), s.keyPath(old, f.name)
 		// The public half last: it tells that the move is not finished.
-		for _, half := range []func(string) string{func(path string) string { return path }, dsse.PublicPath} {
+		private := func(path string) string { return path }
+		for _, half := range []func(string) string{private, dsse.PublicPath} {
 			if err := replace(half(next), half(now), half(was)); err != nil {
 				return err
 			}
@@ -213,8 +214,8 @@ func Rotate(
 		return nil, err
 	}
 	if err := ask(s); err != nil {
-		return nil, fmt.Errorf("the keys have changed, the next start of the plane puts the new ones in place "+
-			"and asks again: %w", err)
+		return nil, fmt.Errorf("the keys have changed, the next start of the plane puts the new ones in "+
+			"place and asks again: %w", err)
 	}
 	if made {
 		err = s.finishRotation(ring)

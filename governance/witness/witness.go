@@ -191,8 +191,9 @@ func (w *Witness) follow(key translog.LogKey) error {
 func (w *Witness) checkKeys() error {
 	for origin, l := range w.logs {
 		if l.kept != nil && (l.kept.Origin != origin || l.place(l.kept.Key) < 0) {
-			return &ConfigError{fmt.Sprintf("%s was followed with the key %s: name it by --log, and behind it "+
-				"the key that the log has changed to, which governance verify --log shows", origin, l.kept.Key)}
+			return &ConfigError{fmt.Sprintf("%s was followed with the key %s: name it by --log, and behind "+
+				"it the key that the log has changed to, which governance verify --log shows", origin,
+				l.kept.Key)}
 		}
 	}
 	return nil

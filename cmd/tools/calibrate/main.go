@@ -50,8 +50,8 @@ func main() {
 		&o.only,
 		"only",
 		"",
-		`part of the page to make, "battery", "selection" or "prospective"; the others are kept as they are `+
-			`in the file of -o (default: the first two)`,
+		`part of the page to make, "battery", "selection", "prospective" or "rows" (of -from); the others `+
+			`are kept as they are in the file of -o (default: the first two)`,
 	)
 	flag.IntVar(&o.paths, "paths", 4000, "paths of each course of days after the seal")
 	flag.IntVar(&o.searches, "searches", fullSearches, "cases of each search among correlated trials")
@@ -93,17 +93,18 @@ const (
 	partSelection = "selection"
 
 	partProspective = "prospective"
+	partRows        = "rows"
 )
 
 // calibrate plays or reads a calibration, and writes what is wanted of it.
 func calibrate(ctx context.Context, o options) error {
 	var page string
 	switch o.only {
-	case "", partBattery, partSelection, partProspective:
+	case "", partBattery, partSelection, partProspective, partRows:
 	default:
 		return fmt.Errorf(
-			"-only %s is no part of the page: it is %q, %q or %q",
-			o.only, partBattery, partSelection, partProspective,
+			"-only %s is no part of the page: it is %q, %q, %q or %q",
+			o.only, partBattery, partSelection, partProspective, partRows,
 		)
 	}
 	if o.only != "" {
@@ -116,8 +117,11 @@ func calibrate(ctx context.Context, o options) error {
 		}
 		page = string(text)
 	}
-	if o.only == partProspective {
+	switch o.only {
+	case partProspective:
 		return playProspective(o)
+	case partRows:
+		return rowsAlone(o)
 	}
 	if o.only != partSelection {
 		play := run

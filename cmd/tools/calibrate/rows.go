@@ -3,7 +3,9 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,13 +75,17 @@ func (c *calibration) rows(b *strings.Builder) {
 	if c.Sizes.Rows == 0 {
 		return
 	}
-	b.WriteString(
-		"\n## The strategies of cheats.md\n\nThrough is a verdict of `pass` or `warn`, which is exit code " +
-			"0 and " +
-			"enough for `paper`.\n\n| row | through | 95 % limits | inconclusive | most often failed by |\n" +
-			"|---|--:|--:|--:|---|\n")
+	b.WriteString(rowsTitle + "\nThrough is a verdict of `pass` or `warn`, which is exit code 0 and " +
+		"enough for `paper`.\n\n")
+	c.rowTable(b)
+}
+
+// rowTable writes the rows of which there are cases.
+func (c *calibration) rowTable(b *strings.Builder) {
+	b.WriteString("| row | through | 95 % limits | inconclusive | most often failed by |\n" +
+		"|---|--:|--:|--:|---|\n")
 	for at, s := range c.Settings {
-		if s.Row == "" {
+		if s.Row == "" || len(c.Verdicts[at]) == 0 {
 			continue
 		}
 		through, open, failed := 0, 0, map[string]int{}
@@ -96,10 +102,82 @@ func (c *calibration) rows(b *strings.Builder) {
 				}
 			}
 		}
-		r := rateOf(through, s.Cases)
+		r := rateOf(through, len(c.Verdicts[at]))
 		fmt.Fprintf(b, "| %s | %s | %s | %d | %s |\n", strings.TrimPrefix(s.Name, "row "), counted(r),
 			limits(r), open, mostOften(failed))
 	}
+}
+
+// rowsTitle is that of the section about the strategies of cheats.md, verdictTitle that of the one before.
+const (
+	rowsTitle    = "\n## The strategies of cheats.md\n"
+	verdictTitle = "\n## The whole verdict\n"
+)
+
+// rowsAlone renews the section about the rows in the file of -o by what a file of -save has of them, whole
+// or not: the rest of the page stays, and the section states by what it was measured.
+func rowsAlone(o options) error {
+	if o.from == "" {
+		return errors.New("-only rows takes the verdicts of -from")
+	}
+	file, err := os.Open(o.from)
+	if err != nil {
+		return err
+	}
+	h, known, _, err := readSaved(file)
+	if err = errors.Join(err, file.Close()); err != nil {
+		return fmt.Errorf("%s: %w", o.from, err)
+	}
+	c := &calibration{head: h, Settings: settings(h.Sizes)}
+	var missing []string
+	for _, s := range c.Settings {
+		var list []*verdict
+		for i := 0; i < s.Cases && known[place{s.Name, i}] != nil; i++ {
+			list = append(list, known[place{s.Name, i}])
+		}
+		if s.Row != "" && len(list) == 0 {
+			missing = append(missing, s.Row)
+		}
+		c.Verdicts = append(c.Verdicts, list)
+	}
+	page, err := os.ReadFile(o.out)
+	if err != nil {
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s\nThrough is a verdict of `pass` or `warn`, which is exit code 0 and enough for "+
+		"`paper`. This section was measured\nby profile `%s` with the rules of this version, seed %d.\n\n",
+		rowsTitle, h.Profile, h.Seed)
+	if len(missing) > 0 {
+		fmt.Fprintf(&b, "**Not measured yet**: %s.\n\n", strings.Join(missing, ", "))
+	}
+	c.rowTable(&b)
+	text, err := withRows(string(page), b.String())
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(o.out, []byte(text), 0o644)
+}
+
+// withRows returns a page with a section about the rows behind that of the whole verdict.
+func withRows(page, section string) (string, error) {
+	end := func(from int) int {
+		next := strings.Index(page[from:], "\n## ")
+		if next < 0 {
+			return len(page)
+		}
+		return from + next
+	}
+	if at := strings.Index(page, rowsTitle); at >= 0 {
+		page = page[:at] + page[end(at+len(rowsTitle)):]
+	}
+	at := strings.Index(page, verdictTitle)
+	if at < 0 {
+		return "", errors.New("the file of -o is no page of the calibration: it has no section about " +
+			"the verdict")
+	}
+	at = end(at + len(verdictTitle))
+	return page[:at] + section + page[at:], nil
 }
 
 // mostOften lists the three tests that failed most often, with their counts.

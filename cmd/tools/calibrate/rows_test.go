@@ -63,3 +63,20 @@ func TestRowsAreJudged(t *testing.T) {
 		t.Error("the command has no -rows")
 	}
 }
+
+// TestWithRows: the section comes behind that of the verdict, once.
+func TestWithRows(t *testing.T) {
+	page := "# P\n" + verdictTitle + "\ntable\n\n## Noise\n\nmore\n"
+	once, err := withRows(page, rowsTitle+"\none\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	twice, err := withRows(once, rowsTitle+"\ntwo\n")
+	if want := "# P\n" + verdictTitle + "\ntable\n" + rowsTitle + "\ntwo\n\n## Noise\n\nmore\n"; err != nil ||
+		twice != want {
+		t.Errorf("%v\n%s", err, twice)
+	}
+	if _, err := withRows("# other\n", "x"); err == nil {
+		t.Error("a page of something else gets rows")
+	}
+}

@@ -28,11 +28,14 @@ func keysRotate(w World) *cobra.Command {
 	o := &rotateOptions{}
 	var set *flags.Set
 	cmd := &cobra.Command{
-		Use: "rotate", Short: "Change the keys of this plane's log; no plane may be running", Args: cobra.NoArgs,
-		Long: "Makes new keys and logs the change: the old statement key signs the entry, the old log key " +
-			"the checkpoint\nthat ends with it, the new keys consent, and the witnesses cosign. From then on the " +
-			"new keys sign, and the\nold ones are kept as keys/old-*: remove them.\nServices follow the change " +
-			"by themselves; a witness is told the new key behind the old one (--log OLD --log NEW).",
+		Use: "rotate", Short: "Change the keys of this plane's log; no plane may be running",
+		Args: cobra.NoArgs,
+		Long: "Makes new keys and logs the change: the old statement key signs the entry, the old log " +
+			"key the checkpoint\nthat ends with it, the new keys consent, and the witnesses cosign. From " +
+			"then on the new keys sign, and the\nold ones are kept as keys/old-*: " +
+			"remove them.\nServices follow the change " +
+			"by themselves; a witness is told the " +
+			"new key behind the old one (--log OLD --log NEW).",
 		Example: "  governance keys rotate\n  governance keys rotate --witness http://127.0.0.1:8011 " +
 			"--witness-key witness.example.com+5678cdef+BA...",
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), o.dir(set), w) },

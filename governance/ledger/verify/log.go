@@ -9,8 +9,8 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
-	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/field"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -106,12 +106,17 @@ func (r *Report) followEntry(ring ledger.Ring, at int64, e ledger.Entry) (ledger
 	if !bytes.Contains(e.Payload, rotation) && !bytes.Contains(e.Payload, trust) {
 		return nil, nil
 	}
-	entry, err := promotion.ReadEntry(at, e.Payload)
+	st, err := parse(e.Payload)
 	if err != nil {
 		return nil, err
 	}
-	switch said := entry.Predicate.(type) {
-	case *translog.Rotation:
+	predicate := st.object("predicate")
+	switch dsse.PermanentType(st.text("predicateType")) {
+	case translog.TypeRotation:
+		said, read := &translog.Rotation{}, &field.Reader{}
+		if read.Struct(map[string]any(predicate), "/predicate", said); read.Failed() {
+			return nil, read.Err()
+		}
 		next, err := ring.Rotate(at, said)
 		if err != nil {
 			return nil, err
@@ -119,11 +124,9 @@ func (r *Report) followEntry(ring ledger.Ring, at int64, e ledger.Entry) (ledger
 		r.step(fmt.Sprintf("entry %d changes the keys to %s and %s", at, next.Last().Statement.ID(),
 			next.Last().Log.VKey()), nil)
 		return next, nil
-	case *promotion.LoadedText:
-		if entry.Type == bundle.TypeTrust {
-			r.step(fmt.Sprintf("from entry %d on trust.json version %d counts, %s", at, said.Version,
-				said.Digest), nil)
-		}
+	case bundle.TypeTrust:
+		r.step(fmt.Sprintf("from entry %d on trust.json version %d counts, %s", at,
+			predicate.count("version"), predicate.text("digest")), nil)
 	}
 	return nil, nil
 }
