@@ -21,10 +21,10 @@ const textOf = <R>(spec: { columns: { key: string; text(row: R): string }[] }, k
 test("a trade in words", () => {
   const shown = trades.columns.map((c) => c.text(trade(71, { ambiguous: true })));
   equal(shown, [
-    "2024-03-06 04:00", "BTC/USDT", "long", "0.15", "61\u202f975", "62\u202f890", "+118.52", "+1.27\u202f%", "take profit ○", "14",
+    "2024-03-06 04:00", "+118.52", "+1.27\u202f%", "BTC/USDT", "long", "0.15", "61\u202f975", "62\u202f890", "take profit ○", "14",
     "\u221241.20", "+137.25",
   ]);
-  equal(trades.columns.map((c) => headOf(c, "USDT")).slice(0, 7), ["Exit time, UTC", "Symbol", "Direction", "Quantity", "Entry, USDT", "Exit, USDT", "PnL, USDT"]);
+  equal(trades.columns.map((c) => headOf(c, "USDT")).slice(0, 7), ["Exit time, UTC", "PnL, USDT", "Return", "Symbol", "Direction", "Quantity", "Entry, USDT"]);
   equal(trades.columns.find((c) => c.key === "pnl")?.tone?.(trade(1, { pnl: -1 })), "down");
 });
 

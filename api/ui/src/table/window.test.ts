@@ -74,7 +74,7 @@ test("the table takes what the screen has left, five rows at least", () => {
 });
 
 test("columns grow with what is drawn, free text up to a bound", () => {
-  const w = new Widths(trades.columns.slice(0, 4) as never, "USDT");
+  const w = new Widths([0, 3, 4, 5].map((i) => trades.columns[i]) as never, "USDT");
   ok(w.changed() !== null, "the heads at first");
   w.seen(0, "0".repeat(3));
   equal(w.changed(), null);
