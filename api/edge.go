@@ -49,8 +49,9 @@ func NewEdge(cfg EdgeConfig) (*edge.Edge, error) {
 		routes[i] = r
 	}
 	return edge.New(edge.Config{
-		Hosts: cfg.Hosts, Routes: routes, Methods: []string{"DELETE", "GET", "HEAD", "POST"}, Vary: vary,
-		Deny: deny, Logger: cfg.Logger, Observe: cfg.Observe, Count: cfg.Count,
+		Hosts: cfg.Hosts, Routes: routes, Vary: vary,
+		Methods: []string{"DELETE", "GET", "HEAD", "POST", "PUT"},
+		Deny:    deny, Logger: cfg.Logger, Observe: cfg.Observe, Count: cfg.Count,
 		Matched: func(h http.Header, method, path string) {
 			if gone := cfg.Deprecations.Endpoint(method, path); gone != nil {
 				gone.SetHeaders(h)

@@ -32,6 +32,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/runner"
 	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -54,7 +55,9 @@ type Options struct {
 	Exchanges          func(context.Context) ([]live.Entry, error)
 	Health             func() view.Health
 	Deprecations       view.Deprecations
-	Logger             hclog.Logger
+	// Library reads the runs that were made.
+	Library *library.Library
+	Logger  hclog.Logger
 	// Version and Commit are the program's; ServerID is new with each start.
 	Version, Commit, ServerID string
 	StartedAt                 time.Time
@@ -92,7 +95,7 @@ func (a *API) Routes() []edge.Route {
 	get := func(path string, f func(*http.Request) (*edge.Answer, error)) edge.Route {
 		return edge.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
 	}
-	return append(slices.Clone(a.documents),
+	return append(append(slices.Clone(a.documents), a.archiveRoutes()...),
 		get("/health", a.health),
 		get("/status", a.status),
 		get("/status/detailed", a.detailed),
@@ -139,7 +142,7 @@ func documentRoutes() ([]edge.Route, error) {
 }
 
 // requestSchemas are the schemas that bodies are checked against.
-type requestSchemas struct{ backtest, live, control, empty *schema.Schema }
+type requestSchemas struct{ backtest, live, control, reveal, note, empty *schema.Schema }
 
 func compileRequests() (requestSchemas, error) {
 	var s requestSchemas
@@ -148,7 +151,7 @@ func compileRequests() (requestSchemas, error) {
 		return s, err
 	}
 	for name, into := range map[string]**schema.Schema{"BacktestRequest": &s.backtest, "LiveRequest": &s.live,
-		"ControlRequest": &s.control, "Empty": &s.empty} {
+		"ControlRequest": &s.control, "RevealRequest": &s.reveal, "NoteRequest": &s.note, "Empty": &s.empty} {
 		if *into, err = doc.Compile("/components/schemas/" + name); err != nil {
 			return s, err
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -67,7 +68,12 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"Trade": view.Trade{}, "Position": view.Position{}, "EquityPoint": view.EquityPoint{},
 		"RunConfig": view.RunConfig{}, "Results": view.Results{},
 		"Health": view.Health{}, "Strategy": view.Strategy{}, "Exchange": view.Exchange{},
-		"DateRange":   candle.Range{},
+		"DateRange": candle.Range{}, "RunRow": library.Row{}, "RunList": list[library.Row]{},
+		"ArchivedRun": library.Run{}, "RunEquity": view.RunEquity{}, "TradeList": tradePage{},
+		"LogList": list[json.RawMessage]{}, "RunFiles": fileList{}, "RevealRequest": revealRequest{},
+		"RunReveal": revealed{}, "NoteRequest": noteRequest{}, "RunNote": runNote{},
+		"FamilyRow": library.Family{}, "FamilyList": list[library.Family]{},
+		"FamilyTrialList": list[library.FamilyTrial]{}, "FalsificationResult": library.Falsification{},
 		"Deprecation": view.Deprecation{}, "Meta": view.Meta{}, "Trials": registry.Place{},
 	}
 	schemas := at(document(t), "components", "schemas").(map[string]any)

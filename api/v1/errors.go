@@ -54,6 +54,8 @@ func (a *API) translate(r *http.Request, err error) error {
 		return problem.Say(problem.Code(gate.Code), gate.Message).WithCause(gate).WithAll(gate.Details)
 	case errors.As(err, &state):
 		return a.stateProblem(r, state)
+	case archiveProblem(err) != nil:
+		return archiveProblem(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, http.ErrServerClosed):
 		return problem.New(problem.ShuttingDown)
 	}

@@ -35,6 +35,7 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	children "github.com/assay-run/assay/host/exchange/wire/launch"
 	"github.com/assay-run/assay/host/holdout"
+	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/run"
@@ -157,7 +158,8 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if err := s.restore(ctx, trading, book.Quarantined, archive, cut); err != nil {
 		return nil, err
 	}
-	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs, launcher, exchanges, trading})
+	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs, library.New(store, runs, nil),
+		launcher, exchanges, trading})
 }
 
 // trialCounter counts trials as the lab does.
@@ -262,6 +264,7 @@ type parts struct {
 	candles    *candle.Store
 	strategies *catalog.Catalog
 	runs       *registry.Registry
+	library    *library.Library
 	launcher   *run.Launcher
 	exchanges  *live.Exchanges
 	trading    *live.Launcher
@@ -295,7 +298,8 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	})
 	operations, err := v1.New(v1.Options{
 		Runner: s.runner, Backtests: p.launcher, Trading: p.trading,
-		Strategies: p.strategies.Strategies, Exchanges: p.exchanges.List, Health: s.monitor.Health,
+		Strategies: p.strategies.Strategies, Exchanges: p.exchanges.List, Library: p.library,
+		Health:       s.monitor.Health,
 		Deprecations: retiring, Logger: s.logger.Named("api"),
 		Version: version, Commit: commit, ServerID: id, StartedAt: started,
 	})

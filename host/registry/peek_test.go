@@ -17,7 +17,7 @@ func TestPeeks(t *testing.T) {
 	for _, p := range []Peek{
 		{RunID: "run_a", FamilyID: "one", Command: "run", Author: "eve"},
 		{RunID: "run_b", FamilyID: "two", Command: "compare", Author: "eve"},
-		{RunID: "run_a", FamilyID: "one", Command: "compare", Author: "o'hara"},
+		{RunID: "run_a", FamilyID: "one", Command: "compare", Author: "o'hara", Reason: "it is due"},
 	} {
 		if err := r.Peek(ctx, p); err != nil {
 			t.Fatal(err)
@@ -25,8 +25,8 @@ func TestPeeks(t *testing.T) {
 		at = at.Add(time.Second)
 	}
 	want := []Peek{
-		{"2026-11-20T12:00:00.000Z", "run_a", "one", "run", "eve"},
-		{"2026-11-20T12:00:02.000Z", "run_a", "one", "compare", "o'hara"},
+		{"2026-11-20T12:00:00.000Z", "run_a", "one", "run", "eve", ""},
+		{"2026-11-20T12:00:02.000Z", "run_a", "one", "compare", "o'hara", "it is due"},
 	}
 	if got, err := open(t, root).Peeks(ctx, "one"); err != nil || !slices.Equal(got, want) {
 		t.Errorf("%v, %v", got, err)

@@ -108,7 +108,7 @@ func open(t *testing.T, root string) *Registry {
 func TestLifeOfRows(t *testing.T) {
 	ctx, root := t.Context(), filepath.Join(t.TempDir(), "runs")
 	r := open(t, root)
-	if v, err := r.SchemaVersion(ctx); v != 3 || err != nil {
+	if v, err := r.SchemaVersion(ctx); v != 4 || err != nil {
 		t.Errorf("%d, %v", v, err)
 	}
 	run := newRun("svc_a", 1)

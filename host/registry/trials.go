@@ -132,8 +132,8 @@ type Peek struct {
 	At string
 	// FamilyID is that of the test that was looked at, RunID the run through which.
 	RunID, FamilyID string
-	// Command is what was called, Author who called it.
-	Command, Author string
+	// Command is what was called, Author who called it, Reason why, empty where it was not asked.
+	Command, Author, Reason string
 }
 
 // Peek notes a look at test metrics. It comes before they are shown, so that a
@@ -141,8 +141,9 @@ type Peek struct {
 func (r *Registry) Peek(ctx context.Context, p Peek) error {
 	return r.db.Tx(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx,
-			`INSERT INTO test_peeks (at, run_id, family_id, command, author) VALUES (?, ?, ?, ?, ?)`,
-			market.FromTime(r.now()).String(), p.RunID, p.FamilyID, p.Command, p.Author); err != nil {
+			`INSERT INTO test_peeks (at, run_id, family_id, command, author, reason)
+			VALUES (?, ?, ?, ?, ?, ?)`, market.FromTime(r.now()).String(), p.RunID, p.FamilyID, p.Command,
+			p.Author, p.Reason); err != nil {
 			return err
 		}
 		return r.Markets().noteLooks(ctx, tx, p.RunID, 1, p.Command, p.Author)
@@ -151,8 +152,11 @@ func (r *Registry) Peek(ctx context.Context, p Peek) error {
 
 // Peeks lists the looks at the test metrics of a family, oldest first.
 func (r *Registry) Peeks(ctx context.Context, familyID string) ([]Peek, error) {
-	fields := func(p *Peek) []any { return []any{&p.At, &p.RunID, &p.FamilyID, &p.Command, &p.Author} }
-	return collect(ctx, r.db.Read(), fields, `SELECT at, run_id, family_id, command, author FROM test_peeks
+	fields := func(p *Peek) []any {
+		return []any{&p.At, &p.RunID, &p.FamilyID, &p.Command, &p.Author, &p.Reason}
+	}
+	return collect(ctx, r.db.Read(), fields, `SELECT at, run_id, family_id, command, author, reason
+		FROM test_peeks
 		WHERE family_id = ? ORDER BY id`, familyID)
 }
 

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/wire"
@@ -18,7 +19,7 @@ const (
 	CodeInternal         = "INTERNAL"
 	CodeInterrupted      = "INTERRUPTED"
 	CodeSkipped          = "SKIPPED"
-	CodeArtifactMismatch = "ARTIFACT_MISMATCH"
+	CodeArtifactMismatch = library.CodeArtifactMismatch
 	CodeCheckFailed      = "CHECK_FAILED"
 	CodeFalsified        = "FALSIFIED"
 	CodeInconclusive     = "INCONCLUSIVE"
@@ -31,7 +32,7 @@ const (
 	CodeParams           = "PARAMS_INVALID"
 	CodeRunFailed        = "RUN_FAILED"
 	CodeRunIDCollision   = "RUN_ID_COLLISION"
-	CodeRunNotFound      = "RUN_NOT_FOUND"
+	CodeRunNotFound      = library.CodeRunNotFound
 )
 
 // Error is why a question cannot be answered, or a command fails: a code of the lab, what to

@@ -118,8 +118,28 @@ func everyResponse(resp *http.Response) []string {
 
 func (r *Recorder) operation(method, path string) map[string]any {
 	path, _, _ = strings.Cut(path, "?")
-	op, _ := dig(r.doc, "paths", path, strings.ToLower(method)).(map[string]any)
+	op, _ := dig(r.doc, "paths", r.template(path), strings.ToLower(method)).(map[string]any)
 	return op
+}
+
+// template is the path of the document that a path is of, itself if there is none.
+func (r *Recorder) template(path string) string {
+	paths, _ := r.doc["paths"].(map[string]any)
+	if _, exact := paths[path]; exact {
+		return path
+	}
+	have := strings.Split(path, "/")
+	for name := range paths {
+		want := strings.Split(name, "/")
+		same := strings.Contains(name, "{") && len(want) == len(have)
+		for i := 0; same && i < len(want); i++ {
+			same = want[i] == have[i] || have[i] != "" && strings.HasPrefix(want[i], "{")
+		}
+		if same {
+			return name
+		}
+	}
+	return path
 }
 
 func dig(v any, path ...string) any {
@@ -202,6 +222,7 @@ func (r *Recorder) plainFaults(path string, resp *http.Response, body []byte) []
 func (r *Recorder) operationFaults(method, path string, operation map[string]any, resp *http.Response,
 	body []byte) []string {
 	path, _, _ = strings.Cut(path, "?")
+	path = r.template(path)
 	status := strconv.Itoa(resp.StatusCode)
 	declared, ok := dig(operation, "responses", status).(map[string]any)
 	if !ok {
@@ -222,6 +243,9 @@ func (r *Recorder) operationFaults(method, path string, operation map[string]any
 	mediaType := resp.Header.Get("Content-Type")
 	if _, ok := content[mediaType]; !ok {
 		return append(faults, "content type "+mediaType+" is not declared")
+	}
+	if mediaType != "application/json" {
+		return faults // bytes have no schema
 	}
 	pointer := ""
 	for _, token := range []string{"paths", path, strings.ToLower(method), "responses", status, "content",

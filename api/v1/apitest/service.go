@@ -30,6 +30,8 @@ import (
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/library"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
 	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -52,7 +54,9 @@ type Options struct {
 	Deprecations view.Deprecations
 	Strategies   []catalog.Strategy
 	Exchanges    []candle.Exchange
-	Log          io.Writer
+	// Library has the runs that were made; nil: none.
+	Library *library.Library
+	Log     io.Writer
 }
 
 // Service is the API over real TCP around scripted runs.
@@ -123,8 +127,18 @@ func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Ed
 	if o.Deprecations == nil {
 		o.Deprecations = view.Deprecations{}
 	}
+	if o.Library == nil {
+		store := artifact.NewStore(t.TempDir())
+		runs, err := registry.Open(context.Background(), store, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = runs.Close() })
+		o.Library = library.New(store, runs, nil)
+	}
 	ops, err := v1.New(v1.Options{
-		Runner: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
+		Library: o.Library,
+		Runner:  s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
 		Strategies: func() []catalog.Strategy { return o.Strategies },
 		Exchanges: func(context.Context) ([]live.Entry, error) {
 			var all []live.Entry

@@ -17,6 +17,7 @@ import (
 
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/deploy"
+	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	live "github.com/assay-run/assay/host/trade"
@@ -187,6 +188,9 @@ const (
 	HostForbidden               Code = edge.CodeHostForbidden
 	OriginForbidden             Code = edge.CodeOriginForbidden
 	NotFound                    Code = edge.CodeNotFound
+	RunNotFound                 Code = library.CodeRunNotFound
+	FamilyNotFound              Code = deploy.CodeFamilyNotFound
+	FileNotFound                Code = "FILE_NOT_FOUND"
 	MethodNotAllowed            Code = edge.CodeMethodNotAllowed
 	RequestTimeout              Code = edge.CodeRequestTimeout
 	RunAlreadyActive            Code = Code(runner.RunAlreadyActive)
@@ -195,6 +199,10 @@ const (
 	NoRun                       Code = Code(runner.NoRun)
 	ResultsNotReady             Code = Code(runner.ResultsNotReady)
 	IdempotencyKeyReused        Code = "IDEMPOTENCY_KEY_REUSED"
+	SplitLocked                 Code = "SPLIT_LOCKED"
+	ArtifactMismatch            Code = library.CodeArtifactMismatch
+	RunCompact                  Code = "RUN_COMPACT"
+	NoteChanged                 Code = "NOTE_CHANGED"
 	RegistryInvalid             Code = Code(deploy.RegistryInvalid)
 	RegistryUnsigned            Code = Code(deploy.RegistryUnsigned)
 	RegistrySignatureInvalid    Code = Code(deploy.RegistrySignatureInvalid)
@@ -291,6 +299,10 @@ func requestTable() []Entry {
 			"Send the request from a page of this service or from a program."},
 		{NotFound, 404, "There is nothing at this path.", nil,
 			"Paths are exact: no trailing slash. See /openapi.json."},
+		{RunNotFound, 404, "There is no such run.", nil, "Use a run_id of GET /api/v1/runs."},
+		{FamilyNotFound, 404, "There is no such search.", nil, "Use a plan_id of GET /api/v1/families."},
+		{FileNotFound, 404, "The run has no such file.", nil,
+			"Use a name of GET /api/v1/runs/{run_id}/files, with %2F for each slash."},
 		{MethodNotAllowed, 405, "This path does not answer this method.", list("allow"),
 			"Use a method of the Allow header."},
 		{RequestTimeout, 408, "The body did not arrive in time.", nil,
@@ -321,6 +333,15 @@ func stateTable() []Entry {
 			"Wait for completed or failed; /status/detailed shows the results so far."},
 		{IdempotencyKeyReused, 409, "This Idempotency-Key was used with another body.", nil,
 			"Use a new key for a new request."},
+		{SplitLocked, 409, "The test of this run is locked.", []string{"run_id"},
+			"POST /api/v1/runs/{run_id}/reveal with a reason shows it from then on. The look is noted and " +
+				"counts against later trials of the family."},
+		{ArtifactMismatch, 409, "A file of the run is not what was stored.", []string{"run_id", "reason"},
+			"The folder was changed or damaged: restore it from a backup, or make the run again."},
+		{RunCompact, 409, "The run keeps no such files.", []string{"run_id"},
+			"Trials of a search keep daily equity and metrics. Run its parameters alone for the rest."},
+		{NoteChanged, 409, "The note was changed since it was read.", nil,
+			"Read the run again and repeat with its note_version in If-Match."},
 	}
 }
 

@@ -288,3 +288,16 @@ func (n noNewline) Write(p []byte) (int, error) {
 	}
 	return len(p), nil
 }
+
+// RunEquity is the equity of one split of a run.
+type RunEquity struct {
+	Split    string          `json:"split"`
+	Items    Curve           `json:"items"`
+	Sampling metric.Thinning `json:"sampling"`
+}
+
+// RunEquityOf shows a curve with at most so many points.
+func RunEquityOf(split string, e artifact.EquityCurve, points int) RunEquity {
+	curve, info := thinned(e, points)
+	return RunEquity{split, curve, info}
+}

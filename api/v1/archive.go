@@ -1,0 +1,340 @@
+package v1
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"github.com/assay-run/assay/api/v1/problem"
+	"github.com/assay-run/assay/api/v1/schema"
+	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/library"
+	"github.com/assay-run/assay/host/registry"
+)
+
+// archiveRoutes are the operations on runs that were made, searches and falsifications.
+func (a *API) archiveRoutes() []edge.Route {
+	get := func(path string, f func(*http.Request) (*edge.Answer, error)) edge.Route {
+		return edge.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
+	}
+	return []edge.Route{
+		get("/runs", a.listRuns),
+		get("/runs/{run_id}", a.getRun),
+		get("/runs/{run_id}/equity", a.runEquity),
+		get("/runs/{run_id}/trades", a.runTrades),
+		get("/runs/{run_id}/log", a.runLog),
+		get("/runs/{run_id}/files", a.runFiles),
+		get("/runs/{run_id}/files/{name}", a.runFile),
+		{Method: http.MethodPost, Path: Base + "/runs/{run_id}/reveal",
+			Handler: op(a, a.schemas.reveal, a.revealRun)},
+		{Method: http.MethodPut, Path: Base + "/runs/{run_id}/note",
+			Handler: op(a, a.schemas.note, a.putNote)},
+		get("/families", a.listFamilies),
+		get("/families/{plan_id}", a.getFamily),
+		get("/families/{plan_id}/trials", a.familyTrials),
+		get("/falsifications", a.listFalsifications),
+		get("/falsifications/{run_id}", a.getFalsification),
+	}
+}
+
+// tagged is an answer with an entity tag of its bytes.
+func tagged(body any) (*edge.Answer, error) { return &edge.Answer{Body: body, HashTag: true}, nil }
+
+func (a *API) listRuns(r *http.Request) (*edge.Answer, error) {
+	q := readQuery(r, "kind", "origin", "slug", "family", "status", "symbol", "timeframe", "tag", "q", "from",
+		"to", "sort", "cursor", "limit")
+	var sorts []string
+	for _, s := range library.Sorts() {
+		sorts = append(sorts, s, "-"+s)
+	}
+	offset, limit := q.page(r, 200)
+	ask := library.Query{
+		Kind: q.word("kind", artifact.KindRun, artifact.KindTrial, artifact.KindFalsification,
+			artifact.KindService, "legacy"),
+		Origin: q.word("origin", artifact.OriginLab, artifact.OriginService, "imported"),
+		Status: q.word("status", artifact.StatusRunning, artifact.StatusCompleted, artifact.StatusFailed),
+		Slug:   q.text("slug"), Family: q.text("family"), Symbol: q.text("symbol"),
+		Timeframe: q.text("timeframe"), Tag: q.text("tag"), Text: q.text("q"), From: q.time("from"),
+		To: q.time("to"), Sort: q.word("sort", sorts...), Offset: offset, Limit: limit,
+	}
+	if err := q.refusal(); err != nil {
+		return nil, err
+	}
+	page, err := a.opts.Library.List(r.Context(), ask)
+	if err != nil {
+		return nil, err
+	}
+	return tagged(listOf(r, q, page.Rows, offset, page.Total))
+}
+
+func (a *API) getRun(r *http.Request) (*edge.Answer, error) {
+	if err := readQuery(r).refusal(); err != nil {
+		return nil, err
+	}
+	run, err := a.opts.Library.Get(r.Context(), param(r, 0))
+	if err != nil {
+		return nil, err
+	}
+	return tagged(run)
+}
+
+func (a *API) runEquity(r *http.Request) (*edge.Answer, error) {
+	q := readQuery(r, "split", "points")
+	points := q.integer("points", view.DetailPoints, 2, 4000)
+	if err := q.refusal(); err != nil {
+		return nil, err
+	}
+	split, curve, err := a.opts.Library.Curve(r.Context(), param(r, 0), q.text("split"))
+	if err != nil {
+		return nil, err
+	}
+	return tagged(view.RunEquityOf(split, curve, points))
+}
+
+// tradePage is a page of trades.
+type tradePage struct {
+	Split string `json:"split"`
+	list[library.Trade]
+}
+
+func (a *API) runTrades(r *http.Request) (*edge.Answer, error) {
+	q := readQuery(r, "split", "symbol", "cursor", "limit")
+	offset, limit := q.page(r, 500)
+	if err := q.refusal(); err != nil {
+		return nil, err
+	}
+	split, trades, err := a.opts.Library.Trades(r.Context(), param(r, 0), q.text("split"))
+	if err != nil {
+		return nil, err
+	}
+	if symbol := q.text("symbol"); symbol != "" {
+		want, _ := json.Marshal(symbol) // a text
+		trades = pick(trades, func(t library.Trade) bool { return string(t["symbol"]) == string(want) })
+	}
+	return tagged(tradePage{split, listOf(r, q, cut(trades, offset, limit), offset, len(trades))})
+}
+
+func pick[T any](all []T, keep func(T) bool) []T {
+	out := []T{}
+	for _, v := range all {
+		if keep(v) {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+func (a *API) runLog(r *http.Request) (*edge.Answer, error) {
+	q := readQuery(r, "level", "cursor", "limit")
+	offset, limit := q.page(r, 200)
+	level := q.word("level", "trace", "debug", "info", "warn", "error")
+	if err := q.refusal(); err != nil {
+		return nil, err
+	}
+	lines, err := a.opts.Library.Log(r.Context(), param(r, 0))
+	if err != nil {
+		return nil, err
+	}
+	if level != "" {
+		lines = pick(lines, func(line json.RawMessage) bool {
+			var l artifact.LogLine
+			return json.Unmarshal(line, &l) == nil && l.Level == level
+		})
+	}
+	return tagged(listOf(r, q, cut(lines, offset, limit), offset, len(lines)))
+}
+
+// fileList is the files of a run.
+type fileList struct {
+	Items []library.File `json:"items"`
+}
+
+func (a *API) runFiles(r *http.Request) (*edge.Answer, error) {
+	if err := readQuery(r).refusal(); err != nil {
+		return nil, err
+	}
+	files, err := a.opts.Library.Files(r.Context(), param(r, 0))
+	if err != nil {
+		return nil, err
+	}
+	return tagged(fileList{files})
+}
+
+func (a *API) runFile(r *http.Request) (*edge.Answer, error) {
+	if err := readQuery(r).refusal(); err != nil {
+		return nil, err
+	}
+	f, body, err := a.opts.Library.Open(r.Context(), param(r, 0), param(r, 1))
+	if err != nil {
+		return nil, err
+	}
+	// The context of a request ends with its handler, also where nothing is streamed.
+	context.AfterFunc(r.Context(), func() { _ = body.Close() })
+	return &edge.Answer{
+		ContentType: "application/octet-stream", Tag: f.SHA256,
+		Stream: func(w io.Writer) error { _, err := io.Copy(w, body); return err },
+		Header: http.Header{"Content-Disposition": {"attachment"},
+			"Content-Security-Policy": {"sandbox; default-src 'none'"}},
+	}, nil
+}
+
+// revealRequest is why somebody looks.
+type revealRequest struct {
+	Reason string `json:"reason"`
+}
+
+// revealed is what was locked.
+type revealed struct {
+	RunID  string          `json:"run_id"`
+	Splits []library.Split `json:"splits"`
+}
+
+func (a *API) revealRun(r *request[revealRequest]) (*edge.Answer, error) {
+	if err := readQuery(r.Request).refusal(); err != nil {
+		return nil, err
+	}
+	id := param(r.Request, 0)
+	if _, err := a.opts.Library.Reveal(r.Context(), id, artifact.OriginService, r.in.Reason); err != nil {
+		return nil, err
+	}
+	run, err := a.opts.Library.Get(r.Context(), id)
+	if err != nil {
+		return nil, err
+	}
+	out := revealed{id, pick(run.Splits, func(s library.Split) bool { return s.Role == library.RoleTest })}
+	return &edge.Answer{Body: out}, nil
+}
+
+// noteRequest is what is written on a run.
+type noteRequest struct {
+	Tags []string `json:"tags"`
+	Note string   `json:"note"`
+}
+
+// runNote is what is written on a run, with its version.
+type runNote struct {
+	Tags        []string `json:"tags"`
+	Note        string   `json:"note"`
+	NoteVersion int      `json:"note_version"`
+}
+
+func (a *API) putNote(r *request[noteRequest]) (*edge.Answer, error) {
+	if err := readQuery(r.Request).refusal(); err != nil {
+		return nil, err
+	}
+	match, err := header(r.Header, "If-Match")
+	if err != nil {
+		return nil, err
+	}
+	version, err := strconv.Atoi(strings.Trim(match, `"`))
+	if err != nil || version < 0 || match != strconv.Quote(strconv.Itoa(version)) {
+		return nil, problem.Say(problem.MalformedRequest,
+			"If-Match must be the note_version that was read, in quotes.")
+	}
+	n, err := a.opts.Library.SetNote(r.Context(), registry.Note{RunID: param(r.Request, 0), Version: version,
+		Tags: r.in.Tags, Text: r.in.Note})
+	if err != nil {
+		return nil, err
+	}
+	return &edge.Answer{Body: runNote{append([]string{}, n.Tags...), n.Text, n.Version}}, nil
+}
+
+func (a *API) listFamilies(r *http.Request) (*edge.Answer, error) {
+	q := readQuery(r, "slug", "cursor", "limit")
+	offset, limit := q.page(r, 200)
+	if err := q.refusal(); err != nil {
+		return nil, err
+	}
+	all, err := a.opts.Library.Families(r.Context(), q.text("slug"))
+	if err != nil {
+		return nil, err
+	}
+	return tagged(listOf(r, q, cut(all, offset, limit), offset, len(all)))
+}
+
+func (a *API) getFamily(r *http.Request) (*edge.Answer, error) {
+	if err := readQuery(r).refusal(); err != nil {
+		return nil, err
+	}
+	f, _, err := a.opts.Library.Family(r.Context(), param(r, 0))
+	if err != nil {
+		return nil, err
+	}
+	return tagged(f)
+}
+
+func (a *API) familyTrials(r *http.Request) (*edge.Answer, error) {
+	q := readQuery(r, "cursor", "limit")
+	offset, limit := q.page(r, 1000)
+	if err := q.refusal(); err != nil {
+		return nil, err
+	}
+	_, trials, err := a.opts.Library.Family(r.Context(), param(r, 0))
+	if err != nil {
+		return nil, err
+	}
+	return tagged(listOf(r, q, cut(trials, offset, limit), offset, len(trials)))
+}
+
+func (a *API) listFalsifications(r *http.Request) (*edge.Answer, error) {
+	q := readQuery(r, "cursor", "limit")
+	offset, limit := q.page(r, 200)
+	if err := q.refusal(); err != nil {
+		return nil, err
+	}
+	page, err := a.opts.Library.List(r.Context(),
+		library.Query{Kind: artifact.KindFalsification, Offset: offset, Limit: limit})
+	if err != nil {
+		return nil, err
+	}
+	return tagged(listOf(r, q, page.Rows, offset, page.Total))
+}
+
+func (a *API) getFalsification(r *http.Request) (*edge.Answer, error) {
+	if err := readQuery(r).refusal(); err != nil {
+		return nil, err
+	}
+	f, err := a.opts.Library.Falsification(r.Context(), param(r, 0))
+	if err != nil {
+		return nil, err
+	}
+	return tagged(f)
+}
+
+// archiveProblem returns the answer to an error of the library, nil to any other.
+func archiveProblem(err error) error {
+	var missing *library.NotFoundError
+	var locked *library.LockedError
+	var differs *library.MismatchError
+	var compact *library.CompactError
+	switch {
+	case errors.As(err, &missing) && missing.Kind == library.KindSplit:
+		return invalid([]schema.Violation{{Pointer: "/query/split", Message: "is no split of the run",
+			Rule: "enum"}})
+	case errors.As(err, &missing):
+		code := map[string]problem.Code{library.KindFile: problem.FileNotFound,
+			library.KindFamily: problem.FamilyNotFound}[missing.Kind]
+		if code == "" {
+			code = problem.RunNotFound
+		}
+		return problem.New(code).WithCause(err)
+	case errors.As(err, &locked):
+		return problem.New(problem.SplitLocked).WithCause(err).With("run_id", locked.RunID)
+	case errors.As(err, &differs):
+		return problem.New(problem.ArtifactMismatch).WithCause(err).With("run_id", differs.RunID).
+			With("reason", differs.Reason)
+	case errors.As(err, &compact):
+		return problem.New(problem.RunCompact).WithCause(err).With("run_id", compact.RunID)
+	case errors.Is(err, registry.ErrStale):
+		return problem.New(problem.NoteChanged)
+	case errors.Is(err, registry.ErrNotFound):
+		return problem.New(problem.RunNotFound).WithCause(err)
+	}
+	return nil
+}
