@@ -17,6 +17,7 @@ import (
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
+	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
@@ -46,6 +47,14 @@ type Launcher interface {
 	Launch(ctx context.Context, runID string, req runner.StartRequest) (runner.Execution, error)
 }
 
+// Lab answers what the lab makes of runs that were made. Its errors are those of a library.
+type Lab interface {
+	// Sheet is the tear sheet of a run, one HTML file.
+	Sheet(ctx context.Context, runID string) ([]byte, error)
+	// Compare puts runs side by side, as compare/v1.
+	Compare(ctx context.Context, runIDs []string) (json.RawMessage, error)
+}
+
 // Options are what the operations need of the host.
 type Options struct {
 	Runner *runner.Runner
@@ -57,6 +66,8 @@ type Options struct {
 	Deprecations       view.Deprecations
 	// Library reads the runs that were made.
 	Library *library.Library
+	// Lab is what the lab makes of them.
+	Lab Lab
 	Logger  hclog.Logger
 	// Version and Commit are the program's; ServerID is new with each start.
 	Version, Commit, ServerID string

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -35,6 +36,8 @@ func (a *API) archiveRoutes() []edge.Route {
 			Handler: op(a, a.schemas.reveal, a.revealRun)},
 		{Method: http.MethodPut, Path: Base + "/runs/{run_id}/note",
 			Handler: op(a, a.schemas.note, a.putNote)},
+		get("/runs/{run_id}/report.html", a.runSheet),
+		get("/compare", a.compareRuns),
 		get("/families", a.listFamilies),
 		get("/families/{plan_id}", a.getFamily),
 		get("/families/{plan_id}/trials", a.familyTrials),
@@ -182,6 +185,43 @@ func (a *API) runFile(r *http.Request) (*edge.Answer, error) {
 		Header: http.Header{"Content-Disposition": {"attachment"},
 			"Content-Security-Policy": {"sandbox; default-src 'none'"}},
 	}, nil
+}
+
+func (a *API) runSheet(r *http.Request) (*edge.Answer, error) {
+	if err := readQuery(r).refusal(); err != nil {
+		return nil, err
+	}
+	text, err := a.opts.Lab.Sheet(r.Context(), param(r, 0))
+	if err != nil {
+		return nil, err
+	}
+	const policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+	return &edge.Answer{Raw: text, ContentType: "text/html; charset=utf-8", HashTag: true,
+		Header: http.Header{"Content-Security-Policy": {policy}}}, nil
+}
+
+// maxCompared is how many runs are compared at once.
+const maxCompared = 8
+
+func (a *API) compareRuns(r *http.Request) (*edge.Answer, error) {
+	q := readQuery(r, "ids")
+	ids := strings.Split(q.text("ids"), ",")
+	if len(ids) < 2 || len(ids) > maxCompared {
+		q.refuse("ids", "must name 2 to "+strconv.Itoa(maxCompared)+" runs, separated by commas")
+	}
+	for i, id := range ids {
+		if slices.Contains(ids[:i], id) {
+			q.refuse("ids", "names a run twice")
+		}
+	}
+	if err := q.refusal(); err != nil {
+		return nil, err
+	}
+	c, err := a.opts.Lab.Compare(r.Context(), ids)
+	if err != nil {
+		return nil, err
+	}
+	return tagged(c)
 }
 
 // revealRequest is why somebody looks.

@@ -158,8 +158,9 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if err := s.restore(ctx, trading, book.Quarantined, archive, cut); err != nil {
 		return nil, err
 	}
-	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs, library.New(store, runs, nil),
-		launcher, exchanges, trading})
+	concluded := &lab{runs: runs, store: store, candles: candles}
+	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs,
+		library.New(store, runs, concluded.places), concluded, launcher, exchanges, trading})
 }
 
 // trialCounter counts trials as the lab does.
@@ -265,6 +266,7 @@ type parts struct {
 	strategies *catalog.Catalog
 	runs       *registry.Registry
 	library    *library.Library
+	lab        *lab
 	launcher   *run.Launcher
 	exchanges  *live.Exchanges
 	trading    *live.Launcher
@@ -298,7 +300,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	})
 	operations, err := v1.New(v1.Options{
 		Runner: s.runner, Backtests: p.launcher, Trading: p.trading,
-		Strategies: p.strategies.Strategies, Exchanges: p.exchanges.List, Library: p.library,
+		Strategies: p.strategies.Strategies, Exchanges: p.exchanges.List, Library: p.library, Lab: p.lab,
 		Health:       s.monitor.Health,
 		Deprecations: retiring, Logger: s.logger.Named("api"),
 		Version: version, Commit: commit, ServerID: id, StartedAt: started,

@@ -82,6 +82,12 @@ const (
 	KindFamily = "family"
 )
 
+// RefusedError is about a question that makes no sense, by the name of the parameter.
+type RefusedError struct{ Name, Message string }
+
+// Error is the message.
+func (e *RefusedError) Error() string { return e.Name + " " + e.Message }
+
 // Error names what is missing.
 func (e *NotFoundError) Error() string { return fmt.Sprintf("there is no %s %.120q", e.Kind, e.ID) }
 

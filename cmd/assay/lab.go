@@ -1,0 +1,109 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"sync"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/library"
+	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/compare"
+	"github.com/assay-run/assay/lab/report"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/selection"
+)
+
+// lab answers what the lab makes of runs: their places among all trials, their tear sheets and
+// comparisons. The API knows it as a v1.Lab.
+type lab struct {
+	runs    *registry.Registry
+	store   *artifact.Store
+	candles *candle.Store
+
+	mu   sync.Mutex
+	book *selection.Book
+	of   string // what the book was read of
+}
+
+// places implements library.Places. The book of everything that was tried is read anew when a
+// run was added or has ended.
+func (l *lab) places(ctx context.Context, runIDs []string) (map[string]*registry.Place, error) {
+	marks, err := l.runs.Overview().Marks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	of := strconv.Itoa(len(marks))
+	for _, m := range marks {
+		if m.CompletedAt != "" {
+			of = strconv.Itoa(len(marks)) + " " + m.CompletedAt // the last one that has ended
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.book == nil || l.of != of {
+		if l.book, err = selection.ReadBook(ctx, l.runs, l.store); err != nil {
+			return nil, err
+		}
+		l.of = of
+	}
+	places := map[string]*registry.Place{}
+	for _, id := range runIDs {
+		if p := l.book.Place(id); p != nil {
+			places[id] = p
+		}
+	}
+	return places, nil
+}
+
+// Sheet implements v1.Lab.
+func (l *lab) Sheet(ctx context.Context, runID string) ([]byte, error) {
+	text, err := report.Source{Artifacts: l.store, Registry: l.runs, Candles: l.candles}.Page(ctx, runID)
+	return text, unread(err, runID)
+}
+
+// Compare implements v1.Lab. The first run is the baseline.
+func (l *lab) Compare(ctx context.Context, runIDs []string) (json.RawMessage, error) {
+	slug := ""
+	for i, id := range runIDs {
+		row, err := l.runs.Get(ctx, id)
+		if err != nil {
+			return nil, unread(err, id)
+		}
+		if i == 0 {
+			slug = row.Slug
+		}
+		if row.Slug != slug {
+			return nil, &library.RefusedError{Name: "ids", Message: fmt.Sprintf(
+				"names runs of two strategies, %s and %s: compare runs of one", slug, row.Slug)}
+		}
+	}
+	c, err := compare.Compare(ctx, l.store, l.runs, compare.Options{Slug: slug, Runs: runIDs, Baseline: runIDs[0]})
+	var refused *request.Error
+	if errors.As(err, &refused) {
+		return nil, &library.RefusedError{Name: "ids", Message: refused.Message}
+	}
+	if err != nil {
+		return nil, unread(err, runIDs[0])
+	}
+	var b bytes.Buffer
+	err = c.WriteJSON(&b)
+	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// unread turns the errors of the lab into those of a library.
+func unread(err error, runID string) error {
+	var changed *artifact.MismatchError
+	switch {
+	case errors.Is(err, registry.ErrNotFound):
+		return &library.NotFoundError{Kind: library.KindRun, ID: runID}
+	case errors.As(err, &changed):
+		return &library.MismatchError{RunID: runID, Name: "a file", Reason: fmt.Sprint(changed.Problems)}
+	}
+	return err
+}
