@@ -67,8 +67,8 @@ type Options struct {
 	// Library reads the runs that were made.
 	Library *library.Library
 	// Lab is what the lab makes of them.
-	Lab Lab
-	Logger  hclog.Logger
+	Lab    Lab
+	Logger hclog.Logger
 	// Version and Commit are the program's; ServerID is new with each start.
 	Version, Commit, ServerID string
 	StartedAt                 time.Time

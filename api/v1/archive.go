@@ -207,11 +207,11 @@ func (a *API) compareRuns(r *http.Request) (*edge.Answer, error) {
 	q := readQuery(r, "ids")
 	ids := strings.Split(q.text("ids"), ",")
 	if len(ids) < 2 || len(ids) > maxCompared {
-		q.refuse("ids", "must name 2 to "+strconv.Itoa(maxCompared)+" runs, separated by commas")
+		q.refuse("ids", "must name 2 to "+strconv.Itoa(maxCompared)+" runs, separated by commas", "runs")
 	}
 	for i, id := range ids {
 		if slices.Contains(ids[:i], id) {
-			q.refuse("ids", "names a run twice")
+			q.refuse("ids", "names a run twice", "repeated")
 		}
 	}
 	if err := q.refusal(); err != nil {
@@ -353,7 +353,11 @@ func archiveProblem(err error) error {
 	var locked *library.LockedError
 	var differs *library.MismatchError
 	var compact *library.CompactError
+	var refused *library.RefusedError
 	switch {
+	case errors.As(err, &refused):
+		return invalid([]schema.Violation{{Pointer: "/query/" + refused.Name, Message: refused.Message,
+			Rule: "runs"}})
 	case errors.As(err, &missing) && missing.Kind == library.KindSplit:
 		return invalid([]schema.Violation{{Pointer: "/query/split", Message: "is no split of the run",
 			Rule: "enum"}})

@@ -18,6 +18,7 @@ import (
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
 
@@ -74,7 +75,7 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"RunReveal": revealed{}, "NoteRequest": noteRequest{}, "RunNote": runNote{},
 		"FamilyRow": library.Family{}, "FamilyList": list[library.Family]{},
 		"FamilyTrialList": list[library.FamilyTrial]{}, "FalsificationResult": library.Falsification{},
-		"Deprecation": view.Deprecation{}, "Meta": view.Meta{}, "Trials": registry.Place{},
+		"Deprecation": view.Deprecation{}, "Meta": view.Meta{}, "Trials": registry.Place{}, "Plot": sdk.Plot{},
 	}
 	schemas := at(document(t), "components", "schemas").(map[string]any)
 	starts := map[string]any{} // the two bodies of a start are one struct

@@ -83,7 +83,8 @@ func (l *lab) Compare(ctx context.Context, runIDs []string) (json.RawMessage, er
 				"names runs of two strategies, %s and %s: compare runs of one", slug, row.Slug)}
 		}
 	}
-	c, err := compare.Compare(ctx, l.store, l.runs, compare.Options{Slug: slug, Runs: runIDs, Baseline: runIDs[0]})
+	c, err := compare.Compare(ctx, l.store, l.runs,
+		compare.Options{Slug: slug, Runs: runIDs, Baseline: runIDs[0]})
 	var refused *request.Error
 	if errors.As(err, &refused) {
 		return nil, &library.RefusedError{Name: "ids", Message: refused.Message}

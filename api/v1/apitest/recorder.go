@@ -240,7 +240,7 @@ func (r *Recorder) operationFaults(method, path string, operation map[string]any
 	if content == nil || body == nil {
 		return faults
 	}
-	mediaType := resp.Header.Get("Content-Type")
+	mediaType, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	if _, ok := content[mediaType]; !ok {
 		return append(faults, "content type "+mediaType+" is not declared")
 	}
