@@ -264,6 +264,326 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Runs
+         * @description Every run of the registry, made by service and lab, those that run included. Numbers are never of a locked test.
+         */
+        get: operations["listRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One run
+         * @description Row and report. Of a locked split the status only.
+         */
+        get: operations["getRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/equity": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Equity of a run
+         * @description Thinned to points, 2000 unless asked. The windows of a walk-forward are joined, each scaled to the end of the one before.
+         */
+        get: operations["getRunEquity"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/trades": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Trades of a run
+         * @description Closed round trips of a split, in the order of their end.
+         */
+        get: operations["listRunTrades"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Log of a run
+         * @description The output of the strategy, oldest first; locked as long as the test is, which it may speak of.
+         */
+        get: operations["listRunLog"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Files of a run
+         * @description What metadata.json lists.
+         */
+        get: operations["listRunFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/files/{name}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A file of a run
+         * @description The bytes, if they have the hash that is listed. The name is a key of the list, with %2F for its slashes.
+         */
+        get: operations["getRunFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/report.html": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The tear sheet of a run
+         * @description One self-contained HTML file without script, the same bytes as lab report writes. Of a locked split it has no number.
+         */
+        get: operations["getRunSheet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/compare": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Runs side by side
+         * @description What lab compare says of runs of one strategy, as compare/v1: what was asked differently, what came out, whether the difference is more than luck. The first run is the baseline.
+         */
+        get: operations["compareRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/reveal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Look at the locked test
+         * @description Notes the look and its reason first; later new trials of the family come after a look.
+         */
+        post: operations["revealRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/note": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Write on a run
+         * @description Replaces tags and note. Nothing of it is in a hash or a bundle.
+         */
+        put: operations["putRunNote"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/families": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Registered searches
+         * @description Newest first.
+         */
+        get: operations["listFamilies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/families/{plan_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A registered search
+         * @description Its plan and how far it is.
+         */
+        get: operations["getFamily"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/families/{plan_id}/trials": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Trials of a search
+         * @description In the order in which they ended.
+         */
+        get: operations["listFamilyTrials"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/falsifications": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Falsifications
+         * @description Newest first, as rows of runs.
+         */
+        get: operations["listFalsifications"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/falsifications/{run_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A falsification
+         * @description Its tests, failures first.
+         */
+        get: operations["getFalsification"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/openapi.json": {
         parameters: {
             query?: never;
@@ -332,7 +652,7 @@ export interface components {
          * @description What clients branch on. Meaning and advice: /docs/errors.
          * @enum {string}
          */
-        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "IDEMPOTENCY_KEY_REUSED" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS";
+        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "RUN_NOT_FOUND" | "FAMILY_NOT_FOUND" | "FILE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "IDEMPOTENCY_KEY_REUSED" | "SPLIT_LOCKED" | "ARTIFACT_MISMATCH" | "RUN_COMPACT" | "NOTE_CHANGED" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS";
         /** @description One field that does not match. */
         FieldError: {
             /** @description JSON Pointer (RFC 6901) to the field; a missing field has the pointer it should have. */
@@ -2203,7 +2523,10 @@ export interface components {
             levels: {
                 /** @description Numeric parameter whose value it has; empty: value counts. */
                 param: string;
-                /** @description Where it is. */
+                /**
+                 * Format: double
+                 * @description Where it is.
+                 */
                 value: number;
                 /** @description For people. */
                 title: string;
@@ -2475,6 +2798,609 @@ export interface components {
                 metrics: string;
             };
         };
+        /** @description A run in a list. */
+        RunRow: {
+            /** @description Its name. */
+            run_id: string;
+            /**
+             * @description What it was asked as.
+             * @enum {string}
+             */
+            kind: "run" | "trial" | "falsification" | "service" | "legacy";
+            /**
+             * @description Which program made it; more may come.
+             * @example lab
+             * @example service
+             * @example imported
+             */
+            origin: string;
+            /**
+             * @description Mode of a run of the service, else empty.
+             * @enum {string}
+             */
+            mode: "" | "backtest" | "paper" | "live";
+            /** @description Name of the strategy's project. */
+            slug: string;
+            /** @description The family whose trials count together. */
+            family_id: string;
+            /** @description The search that a trial is of. */
+            plan_id: string | null;
+            /**
+             * Format: int64
+             * @description Its place in the plan.
+             */
+            trial_index: number | null;
+            /**
+             * @description How it stands.
+             * @enum {string}
+             */
+            status: "running" | "completed" | "failed";
+            /** @description Whether it was stopped before its end. */
+            partial: boolean;
+            /** @description Its program; name and version are empty where its files are gone. */
+            strategy: {
+                /** @description Name. */
+                name: string;
+                /** @description Version. */
+                version: string;
+                /** @description Hash of the program. */
+                sha256: string;
+            };
+            /** @description The strategy's parameters. */
+            params: {
+                [key: string]: unknown;
+            };
+            /** @description Symbols. */
+            symbols: string[];
+            /** @description Timeframe. */
+            timeframe: string;
+            /** @description Exchange. */
+            exchange: string;
+            /** @description The time that it covers. */
+            window: {
+                /** @description From. */
+                start: string | null;
+                /** @description To. */
+                end: string | null;
+            };
+            /** @description When it began. */
+            started_at: string | null;
+            /** @description When it ended; null while it runs. */
+            completed_at: string | null;
+            /**
+             * @description What summary is of: the stitched walk-forward or all of the window.
+             * @enum {string}
+             */
+            basis: "walk_forward" | "full";
+            /** @description The five numbers that runs are listed with; null when undefined. */
+            summary: {
+                /**
+                 * Format: double
+                 * @description Annualised.
+                 */
+                sharpe_ratio: number | null;
+                /**
+                 * Format: double
+                 * @description A fraction.
+                 */
+                max_drawdown: number | null;
+                /**
+                 * Format: double
+                 * @description A fraction.
+                 */
+                total_return: number | null;
+                /**
+                 * Format: double
+                 * @description Closed round trips.
+                 */
+                total_trades: number | null;
+                /**
+                 * Format: double
+                 * @description A fraction.
+                 */
+                win_rate: number | null;
+            };
+            /** @description Which numbers of summary are undefined. */
+            undefined: string[];
+            /**
+             * Format: double
+             * @description Return of holding over the same time, a fraction; null where it is not known.
+             */
+            holding_return: number | null;
+            trials: components["schemas"]["Trials"];
+            /**
+             * Format: double
+             * @description Deflated Sharpe ratio of the search that found it.
+             */
+            dsr: number | null;
+            /** @description Whether its locked test was looked at. */
+            test: {
+                /**
+                 * @description none: it has no locked test.
+                 * @enum {string}
+                 */
+                state: "none" | "locked" | "seen";
+                /**
+                 * Format: int64
+                 * @description How often.
+                 */
+                looks: number;
+            };
+            /** @description Its newest completed falsification. */
+            verdict: {
+                /** @description The falsification. */
+                run_id: string;
+                /** @description What it has come to. */
+                overall: string;
+                /** @description One for each test. */
+                marks: {
+                    /** @description Which. */
+                    id: string;
+                    /** @description pass, warn, fail, inconclusive or skip. */
+                    verdict: string;
+                }[];
+            } | null;
+            /** @description Stage of a paper or live run when it began; empty where none was asked. */
+            stage: string;
+            /** @description What people have marked it with. */
+            tags: string[];
+            /** @description What people have written on it. */
+            note: string;
+            /** @description Warnings about the result. */
+            warnings: components["schemas"]["Note"][];
+        };
+        /** @description Runs. */
+        RunList: {
+            /** @description The entries. */
+            items: components["schemas"]["RunRow"][];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor: string | null;
+            /**
+             * Format: int64
+             * @description Entries in all pages.
+             */
+            total: number;
+        };
+        /** @description One run, whole. */
+        ArchivedRun: {
+            /** @description Its name. */
+            run_id: string;
+            /**
+             * @description What it was asked as.
+             * @enum {string}
+             */
+            kind: "run" | "trial" | "falsification" | "service" | "legacy";
+            /**
+             * @description Which program made it; more may come.
+             * @example lab
+             * @example service
+             * @example imported
+             */
+            origin: string;
+            /**
+             * @description Mode of a run of the service, else empty.
+             * @enum {string}
+             */
+            mode: "" | "backtest" | "paper" | "live";
+            /** @description Name of the strategy's project. */
+            slug: string;
+            /** @description The family whose trials count together. */
+            family_id: string;
+            /** @description The search that a trial is of. */
+            plan_id: string | null;
+            /**
+             * Format: int64
+             * @description Its place in the plan.
+             */
+            trial_index: number | null;
+            /**
+             * @description How it stands.
+             * @enum {string}
+             */
+            status: "running" | "completed" | "failed";
+            /** @description Whether it was stopped before its end. */
+            partial: boolean;
+            /** @description Its program; name and version are empty where its files are gone. */
+            strategy: {
+                /** @description Name. */
+                name: string;
+                /** @description Version. */
+                version: string;
+                /** @description Hash of the program. */
+                sha256: string;
+            };
+            /** @description The strategy's parameters. */
+            params: {
+                [key: string]: unknown;
+            };
+            /** @description Symbols. */
+            symbols: string[];
+            /** @description Timeframe. */
+            timeframe: string;
+            /** @description Exchange. */
+            exchange: string;
+            /** @description The time that it covers. */
+            window: {
+                /** @description From. */
+                start: string | null;
+                /** @description To. */
+                end: string | null;
+            };
+            /** @description When it began. */
+            started_at: string | null;
+            /** @description When it ended; null while it runs. */
+            completed_at: string | null;
+            /**
+             * @description What summary is of: the stitched walk-forward or all of the window.
+             * @enum {string}
+             */
+            basis: "walk_forward" | "full";
+            /** @description The five numbers that runs are listed with; null when undefined. */
+            summary: {
+                /**
+                 * Format: double
+                 * @description Annualised.
+                 */
+                sharpe_ratio: number | null;
+                /**
+                 * Format: double
+                 * @description A fraction.
+                 */
+                max_drawdown: number | null;
+                /**
+                 * Format: double
+                 * @description A fraction.
+                 */
+                total_return: number | null;
+                /**
+                 * Format: double
+                 * @description Closed round trips.
+                 */
+                total_trades: number | null;
+                /**
+                 * Format: double
+                 * @description A fraction.
+                 */
+                win_rate: number | null;
+            };
+            /** @description Which numbers of summary are undefined. */
+            undefined: string[];
+            /**
+             * Format: double
+             * @description Return of holding over the same time, a fraction; null where it is not known.
+             */
+            holding_return: number | null;
+            trials: components["schemas"]["Trials"];
+            /**
+             * Format: double
+             * @description Deflated Sharpe ratio of the search that found it.
+             */
+            dsr: number | null;
+            /** @description Whether its locked test was looked at. */
+            test: {
+                /**
+                 * @description none: it has no locked test.
+                 * @enum {string}
+                 */
+                state: "none" | "locked" | "seen";
+                /**
+                 * Format: int64
+                 * @description How often.
+                 */
+                looks: number;
+            };
+            /** @description Its newest completed falsification. */
+            verdict: {
+                /** @description The falsification. */
+                run_id: string;
+                /** @description What it has come to. */
+                overall: string;
+                /** @description One for each test. */
+                marks: {
+                    /** @description Which. */
+                    id: string;
+                    /** @description pass, warn, fail, inconclusive or skip. */
+                    verdict: string;
+                }[];
+            } | null;
+            /** @description Stage of a paper or live run when it began; empty where none was asked. */
+            stage: string;
+            /** @description What people have marked it with. */
+            tags: string[];
+            /** @description What people have written on it. */
+            note: string;
+            /** @description Warnings about the result. */
+            warnings: components["schemas"]["Note"][];
+            /** @description Root of all random numbers, a decimal number as text. */
+            seed: string;
+            /** @description Execution options. */
+            execution: {
+                [key: string]: unknown;
+            };
+            /** @description What went in and what came out. */
+            hashes: {
+                /** @description SHA-256 of the request. */
+                request: string;
+                /** @description Of the result. */
+                result: string | null;
+                /** @description Of the decisions. */
+                decision: string | null;
+                /** @description Of the candle files. */
+                data: string[];
+            };
+            /** @description Its splits. */
+            splits: {
+                /** @description Its name. */
+                split_id: string;
+                /** @description train, validation, test, walk_forward, search or full. */
+                role: string;
+                /** @description Close of the first candle. */
+                start: string | null;
+                /** @description Close of the last candle. */
+                end: string | null;
+                /** @description ok, insufficient, locked or failed. */
+                status: string;
+                /** @description metrics-v1 by name. */
+                metrics: {
+                    [key: string]: unknown;
+                } | null;
+                /** @description How to read them. */
+                metrics_meta: {
+                    [key: string]: unknown;
+                } | null;
+            }[];
+            /** @description The stitched walk-forward: windows, days, metrics, metrics_meta. */
+            walk_forward: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Stress tests. */
+            stress: {
+                [key: string]: unknown;
+            }[];
+            /** @description How far the Sharpe ratio can be trusted. */
+            overfitting: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What was assumed. */
+            assumptions: components["schemas"]["Note"][];
+            /** @description Why it failed. */
+            error: string | null;
+            /** @description Code, phase and log of the failure. */
+            error_details: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Where it comes from. */
+            lineage: {
+                /** @description The run that a falsification is of. */
+                base: string | null;
+                /** @description The search that a trial is of. */
+                plan: string | null;
+                /** @description Falsifications of it, oldest first. */
+                falsifications: string[];
+            };
+            /**
+             * Format: int64
+             * @description For If-Match of PUT /runs/{run_id}/note.
+             */
+            note_version: number;
+        };
+        /** @description The equity of a split. */
+        RunEquity: {
+            /** @description Which. */
+            split: string;
+            /** @description Points. */
+            items: components["schemas"]["EquityPoint"][];
+            sampling: components["schemas"]["EquitySampling"];
+        };
+        /** @description Closed round trips. */
+        TradeList: {
+            /** @description Which split. */
+            split: string;
+            /** @description Trades. */
+            items: components["schemas"]["Trade"][];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor: string | null;
+            /**
+             * Format: int64
+             * @description Trades in all pages.
+             */
+            total: number;
+        };
+        /** @description Lines of the log. */
+        LogList: {
+            /** @description The entries. */
+            items: {
+                [key: string]: unknown;
+            }[];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor: string | null;
+            /**
+             * Format: int64
+             * @description Entries in all pages.
+             */
+            total: number;
+        };
+        /** @description The files of a run. */
+        RunFiles: {
+            /** @description By name. */
+            items: {
+                /** @description Its name, slash separated. */
+                name: string;
+                /** @description Its hash; empty while locked. */
+                sha256: string;
+                /**
+                 * Format: int64
+                 * @description Bytes; 0 while locked.
+                 */
+                size: number;
+                /** @description What is in it. */
+                media_type: string;
+                /** @description Whether it is locked. */
+                locked: boolean;
+            }[];
+        };
+        /** @description Why the locked test is looked at. */
+        RevealRequest: {
+            /** @description In words; it is kept. */
+            reason: string;
+        };
+        /** @description What was locked. */
+        RunReveal: {
+            /** @description The run. */
+            run_id: string;
+            /** @description Its splits. */
+            splits: {
+                /** @description Its name. */
+                split_id: string;
+                /** @description train, validation, test, walk_forward, search or full. */
+                role: string;
+                /** @description Close of the first candle. */
+                start: string | null;
+                /** @description Close of the last candle. */
+                end: string | null;
+                /** @description ok, insufficient, locked or failed. */
+                status: string;
+                /** @description metrics-v1 by name. */
+                metrics: {
+                    [key: string]: unknown;
+                } | null;
+                /** @description How to read them. */
+                metrics_meta: {
+                    [key: string]: unknown;
+                } | null;
+            }[];
+        };
+        /** @description What is written on a run. */
+        NoteRequest: {
+            /** @description Marks. */
+            tags: string[];
+            /** @description Text. */
+            note: string;
+        };
+        /** @description What is written on a run. */
+        RunNote: {
+            /** @description Marks. */
+            tags: string[];
+            /** @description Text. */
+            note: string;
+            /**
+             * Format: int64
+             * @description For If-Match.
+             */
+            note_version: number;
+        };
+        /** @description A registered search. */
+        FamilyRow: {
+            /** @description Its name. */
+            plan_id: string;
+            /** @description SHA-256 of the plan. */
+            plan_hash: string;
+            /** @description The strategy's project. */
+            slug: string;
+            /** @description Its family. */
+            family_id: string;
+            /** @description Who registered it. */
+            author: string;
+            /** @description When. */
+            registered_at: string;
+            /** @description Hash of the plan that it changes, else empty. */
+            amends: string;
+            /**
+             * Format: int64
+             * @description Trials that have ended.
+             */
+            done: number;
+            /**
+             * Format: int64
+             * @description Those of them that failed.
+             */
+            failed: number;
+            /** @description The plan as it was registered; null in lists. */
+            plan: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** @description Registered searches. */
+        FamilyList: {
+            /** @description The entries. */
+            items: components["schemas"]["FamilyRow"][];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor: string | null;
+            /**
+             * Format: int64
+             * @description Entries in all pages.
+             */
+            total: number;
+        };
+        /** @description Trials. */
+        FamilyTrialList: {
+            /** @description The entries. */
+            items: {
+                /**
+                 * Format: int64
+                 * @description Its place in the plan.
+                 */
+                index: number;
+                /** @description Its run. */
+                run_id: string;
+                /** @description Parameters. */
+                params: {
+                    [key: string]: unknown;
+                };
+                /** @description running, completed or failed. */
+                status: string;
+                /** @description The five numbers that runs are listed with; null when undefined. */
+                metrics: {
+                    /**
+                     * Format: double
+                     * @description Annualised.
+                     */
+                    sharpe_ratio: number | null;
+                    /**
+                     * Format: double
+                     * @description A fraction.
+                     */
+                    max_drawdown: number | null;
+                    /**
+                     * Format: double
+                     * @description A fraction.
+                     */
+                    total_return: number | null;
+                    /**
+                     * Format: double
+                     * @description Closed round trips.
+                     */
+                    total_trades: number | null;
+                    /**
+                     * Format: double
+                     * @description A fraction.
+                     */
+                    win_rate: number | null;
+                };
+            }[];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor: string | null;
+            /**
+             * Format: int64
+             * @description Entries in all pages.
+             */
+            total: number;
+        };
+        /** @description What a falsification found. */
+        FalsificationResult: {
+            /** @description The falsification. */
+            run_id: string;
+            /** @description The run that it is of. */
+            base: string;
+            /** @description What it has come to. */
+            overall: string;
+            /** @description Sentences about the gates that failed. */
+            refuted: string[];
+            /** @description Failures first. */
+            tests: {
+                [key: string]: unknown;
+            }[];
+        };
     };
     responses: {
         /** @description MALFORMED_REQUEST, INVALID_JSON, VALIDATION_FAILED, STRATEGY_NOT_FOUND, STRATEGY_UNAVAILABLE, INVALID_STRATEGY_PARAMS, EXCHANGE_NOT_FOUND, EXCHANGE_UNAVAILABLE, UNSUPPORTED_TIMEFRAME, UNSUPPORTED_SYMBOL, INVALID_DATE_RANGE, DATA_UNAVAILABLE, MODE_NOT_SUPPORTED, CREDENTIALS_REQUIRED, BAD_HANDSHAKE */
@@ -2501,7 +3427,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description NOT_FOUND */
+        /** @description NOT_FOUND, RUN_NOT_FOUND, FAMILY_NOT_FOUND, FILE_NOT_FOUND */
         Error404: {
             headers: {
                 "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
@@ -2538,7 +3464,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description RUN_ALREADY_ACTIVE, RUN_NOT_ACTIVE, RUN_STILL_RUNNING, NO_RUN, RESULTS_NOT_READY, IDEMPOTENCY_KEY_REUSED; live starts refused by the deployment policy: REGISTRY_*, DEPLOYMENT_* */
+        /** @description RUN_ALREADY_ACTIVE, RUN_NOT_ACTIVE, RUN_STILL_RUNNING, NO_RUN, RESULTS_NOT_READY, IDEMPOTENCY_KEY_REUSED, SPLIT_LOCKED, ARTIFACT_MISMATCH, RUN_COMPACT, NOTE_CHANGED; live starts refused by the deployment policy: REGISTRY_*, DEPLOYMENT_* */
         Error409: {
             headers: {
                 "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
@@ -3236,6 +4162,854 @@ export interface operations {
             426: components["responses"]["Error426"];
             500: components["responses"]["Error500"];
             503: components["responses"]["Error503"];
+        };
+    };
+    listRuns: {
+        parameters: {
+            query?: {
+                /** @description Kind. */
+                kind?: "run" | "trial" | "falsification" | "service" | "legacy";
+                /** @description Where it was made. */
+                origin?: "lab" | "service" | "imported";
+                /** @description Status. */
+                status?: "running" | "completed" | "failed";
+                /** @description Project of the strategy. */
+                slug?: string;
+                /** @description family_id. */
+                family?: string;
+                /** @description One of its symbols. */
+                symbol?: string;
+                /** @description Timeframe. */
+                timeframe?: string;
+                /** @description A tag that it has. */
+                tag?: string;
+                /** @description Looked for in ids, names, tags and notes. */
+                q?: string;
+                /** @description Ended at this time or later. */
+                from?: string;
+                /** @description Ended before this time. */
+                to?: string;
+                /** @description A field, - in front for descending. */
+                sort?: "completed_at" | "-completed_at" | "max_drawdown" | "-max_drawdown" | "sharpe_ratio" | "-sharpe_ratio" | "total_return" | "-total_return" | "total_trades" | "-total_trades";
+                /** @description next_cursor of the page before, of the same question. */
+                cursor?: string;
+                /** @description Entries in a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Runs. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getRun: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ArchivedRun"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getRunEquity: {
+        parameters: {
+            query?: {
+                /** @description Name of a split; the walk-forward, else full. */
+                split?: string;
+                /** @description At most so many points. */
+                points?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Equity of a run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunEquity"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    listRunTrades: {
+        parameters: {
+            query?: {
+                /** @description Name of a split; the walk-forward, else full. */
+                split?: string;
+                /** @description Of this symbol. */
+                symbol?: string;
+                /** @description next_cursor of the page before, of the same question. */
+                cursor?: string;
+                /** @description Entries in a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Trades of a run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TradeList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    listRunLog: {
+        parameters: {
+            query?: {
+                /** @description Of this level. */
+                level?: "trace" | "debug" | "info" | "warn" | "error";
+                /** @description next_cursor of the page before, of the same question. */
+                cursor?: string;
+                /** @description Entries in a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Log of a run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LogList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    listRunFiles: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Files of a run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunFiles"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getRunFile: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+                /** @description Name of the list, percent-encoded. */
+                name: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A file of a run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getRunSheet: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The tear sheet of a run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/html": string;
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    compareRuns: {
+        parameters: {
+            query: {
+                /** @description 2 to 8 run ids, separated by commas. */
+                ids: string;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Runs side by side. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    revealRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RevealRequest"];
+            };
+        };
+        responses: {
+            /** @description Look at the locked test. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunReveal"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    putRunNote: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description note_version in quotes, as it was read. */
+                "If-Match": string;
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NoteRequest"];
+            };
+        };
+        responses: {
+            /** @description Write on a run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunNote"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    listFamilies: {
+        parameters: {
+            query?: {
+                /** @description Project of the strategy. */
+                slug?: string;
+                /** @description next_cursor of the page before, of the same question. */
+                cursor?: string;
+                /** @description Entries in a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Registered searches. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FamilyList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getFamily: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The plan. */
+                plan_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A registered search. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FamilyRow"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    listFamilyTrials: {
+        parameters: {
+            query?: {
+                /** @description next_cursor of the page before, of the same question. */
+                cursor?: string;
+                /** @description Entries in a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The plan. */
+                plan_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Trials of a search. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FamilyTrialList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    listFalsifications: {
+        parameters: {
+            query?: {
+                /** @description next_cursor of the page before, of the same question. */
+                cursor?: string;
+                /** @description Entries in a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Falsifications. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getFalsification: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A falsification. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FalsificationResult"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
         };
     };
     getOpenAPI: {

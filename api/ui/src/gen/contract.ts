@@ -88,7 +88,7 @@ export const execution: { readonly [keyword: string]: unknown } = {
       "description": "Quantities are rounded down to multiples of this.",
       "minimum": 1e-10,
       "maximum": 1000000,
-      "default": 0.00000001
+      "default": 1e-08
     },
     "allow_short": {
       "type": "boolean",
