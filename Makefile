@@ -8,7 +8,9 @@ BUILD     := CGO_ENABLED=0 GOAMD64=v1 $(GO) build -trimpath -buildvcs=false
 # What is checked and tested is compiled as what is built, so that nothing is compiled twice.
 export CGO_ENABLED := 0
 export GOFLAGS     := $(GOFLAGS) -trimpath -buildvcs=false
-LDFLAGS   := -X main.version=$(VERSION) -X main.commit=$(COMMIT)
+# Programs are stripped: a panic still names file and line.
+STRIP     := -s -w
+LDFLAGS   := $(STRIP) -X main.version=$(VERSION) -X main.commit=$(COMMIT)
 # The builder of the dashboard is a module of its own: ./... does not reach it.
 UITOOL    := api/ui/tool
 STRATEGIES := $(notdir $(patsubst %/main.go,%,$(wildcard strategies/*/main.go)))
@@ -31,14 +33,14 @@ help: ## this list
 build: service ## everything into bin/
 	@mkdir -p bin/connectors bin/tools
 	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/lab ./cmd/governance
-	@for c in $(CONNECTORS); do echo "$(GO) build ./cmd/connectors/$$c" && $(BUILD) -o bin/connectors/$$c ./cmd/connectors/$$c || exit 1; done
-	$(BUILD) -o bin/tools/testvenue ./cmd/tools/testvenue
+	@for c in $(CONNECTORS); do echo "$(GO) build ./cmd/connectors/$$c" && $(BUILD) -ldflags '$(STRIP)' -o bin/connectors/$$c ./cmd/connectors/$$c || exit 1; done
+	$(BUILD) -ldflags '$(STRIP)' -o bin/tools/testvenue ./cmd/tools/testvenue
 
 # What `make run` starts, and nothing else.
 service:
 	@mkdir -p bin/strategies
 	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/assay
-	@for s in $(STRATEGIES); do echo "$(GO) build ./strategies/$$s" && $(BUILD) -o bin/strategies/$$s ./strategies/$$s || exit 1; done
+	@for s in $(STRATEGIES); do echo "$(GO) build ./strategies/$$s" && $(BUILD) -ldflags '$(STRIP)' -o bin/strategies/$$s ./strategies/$$s || exit 1; done
 
 run: service ## build, start the service, run one demonstration backtest, go on serving
 	bin/assay --demo --port $(PORT)

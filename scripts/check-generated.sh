@@ -24,4 +24,10 @@ for f in plugin-sdk/strategypb/strategy{,_grpc}.pb.go host/exchange/connectorpb/
 		exit 1
 	fi
 done
+for f in plugin-sdk/python/src/assay/strategy_pb2.py{,i}; do
+	cmp "$tmp/$f" "$f" || {
+		echo "$f is stale: run make proto"
+		exit 1
+	}
+done
 echo "generated code is up to date"

@@ -17,3 +17,7 @@ for dir in plugin-sdk/strategypb host/exchange/connectorpb; do
 	PATH=$tmp:$PATH protoc -I "$dir" --go_out="$to" --go_opt=paths=source_relative \
 		--go-grpc_out="$to" --go-grpc_opt=paths=source_relative "$(cd "$dir" && ls -- *.proto)"
 done
+python=plugin-sdk/python/src/assay
+to=${out:+$out/}$python
+mkdir -p "$to"
+protoc -I plugin-sdk/strategypb --python_out="$to" --pyi_out="$to" strategy.proto

@@ -22,10 +22,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"time"
 
@@ -342,72 +340,4 @@ func (w *work) store(ctx context.Context, store *candle.Store) (candle.Dataset, 
 			ConnectorSHA256: o.SHA256, Endpoint: o.Endpoint, FirstRequest: w.first, LastRequest: w.last,
 			Pages: w.pages},
 	})
-}
-
-// Left is a folder of pages.
-type Left struct {
-	Key   string
-	Path  string
-	Bytes int64
-	// Finished reports whether its pages have become a dataset.
-	Finished bool
-}
-
-// Unfinished lists the folders of pages that no process is filling, by key.
-func Unfinished(ctx context.Context, store *candle.Store, stateDir string) ([]Left, error) {
-	root := filepath.Join(stateDir, "data", Folder)
-	entries, err := os.ReadDir(root)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	all, err := store.List(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var list []Left
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		l := Left{Key: e.Name(), Path: filepath.Join(root, e.Name())}
-		files, err := os.ReadDir(l.Path)
-		if err != nil {
-			return nil, err
-		}
-		var sums []string
-		for _, f := range files {
-			text, err := os.ReadFile(filepath.Join(l.Path, f.Name()))
-			if err != nil {
-				return nil, err
-			}
-			sum := sha256.Sum256(text)
-			sums = append(sums, hex.EncodeToString(sum[:]))
-			l.Bytes += int64(len(text))
-		}
-		l.Finished = len(sums) > 0 && slices.ContainsFunc(all, func(d candle.Dataset) bool {
-			return d.Report.Fetched.Has(sums)
-		})
-		list = append(list, l)
-	}
-	return list, nil
-}
-
-// Remove removes a folder of pages unless a process is filling it.
-func Remove(stateDir string, l Left) error {
-	series := l.Key[:max(0, strings.LastIndexByte(l.Key, '-'))]
-	root := filepath.Join(stateDir, "data", Folder)
-	for _, name := range []string{series, series[:max(0, strings.LastIndexByte(series, '-'))]} {
-		if _, err := os.Stat(filepath.Join(root, name+".lock")); err != nil {
-			continue
-		}
-		lock, err := file.LockState(root, name+".lock")
-		if err != nil {
-			return err
-		}
-		defer lock.Release()
-	}
-	return os.RemoveAll(l.Path)
 }

@@ -47,7 +47,10 @@ func WriteParquet(w io.Writer, s *market.Series) (err error) {
 }
 
 func writeGroup(out *file.Writer, times []market.Time, values [][]float64, from, to int) error {
-	group := out.AppendRowGroup()
+	group, err := out.AppendRowGroupChecked()
+	if err != nil {
+		return err
+	}
 	column, err := group.NextColumn()
 	if err != nil {
 		return err

@@ -58,7 +58,7 @@ var ErrNoGo = errors.New("the go command is not on the PATH: install Go from htt
 
 // flags of every build: nothing of the machine or the folder gets into the bytes.
 var (
-	buildFlags = []string{"-trimpath", "-buildvcs=false"}
+	buildFlags = []string{"-trimpath", "-buildvcs=false", "-ldflags=-s -w"}
 	buildEnv   = []string{"CGO_ENABLED=0", "GOAMD64=v1"}
 )
 

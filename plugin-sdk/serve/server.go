@@ -46,7 +46,7 @@ func newServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (*
 		return nil, err
 	}
 	if err := sdk.CheckPlots(spec.Plots, known.Defaults()); err != nil {
-		return nil, fmt.Errorf("Spec: %w", err)
+		return nil, fmt.Errorf("the Spec has %w", err)
 	}
 	return &server{
 		description: wire.Description{

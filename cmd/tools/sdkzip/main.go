@@ -80,7 +80,7 @@ func sources() (map[string][]byte, error) {
 			return nil, err
 		}
 		folder := strings.TrimPrefix(p.ImportPath, project.Module+"/")
-		if folder == hostOnly || folder == "plugin-sdk/sim/simtest" {
+		if slices.Contains([]string{hostOnly, "plugin-sdk/sim/simtest", "plugin-sdk/python"}, folder) {
 			continue
 		}
 		for _, name := range slices.Concat(p.GoFiles, p.IgnoredGoFiles, p.EmbedFiles) {

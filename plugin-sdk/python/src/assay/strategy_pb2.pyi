@@ -356,6 +356,34 @@ class OrderUpdate(_message.Message):
     updated_at: int
     def __init__(self, order_id: _Optional[int] = ..., parent_id: _Optional[int] = ..., symbol: _Optional[int] = ..., client_ref: _Optional[str] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., role: _Optional[int] = ..., status: _Optional[int] = ..., reason: _Optional[str] = ..., quantity: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., time_in_force: _Optional[int] = ..., reduce_only: bool = ..., tag: _Optional[str] = ..., created_at: _Optional[int] = ..., filled_quantity: _Optional[str] = ..., average_price: _Optional[str] = ..., fee: _Optional[str] = ..., updated_at: _Optional[int] = ..., filled_at: _Optional[int] = ...) -> None: ...
 
+class Plot(_message.Message):
+    __slots__ = ["color", "kind", "levels", "pane", "series", "title", "upper"]
+    COLOR_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    LEVELS_FIELD_NUMBER: _ClassVar[int]
+    PANE_FIELD_NUMBER: _ClassVar[int]
+    SERIES_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    UPPER_FIELD_NUMBER: _ClassVar[int]
+    color: str
+    kind: str
+    levels: _containers.RepeatedCompositeFieldContainer[PlotLevel]
+    pane: str
+    series: str
+    title: str
+    upper: str
+    def __init__(self, series: _Optional[str] = ..., title: _Optional[str] = ..., pane: _Optional[str] = ..., kind: _Optional[str] = ..., upper: _Optional[str] = ..., levels: _Optional[_Iterable[_Union[PlotLevel, _Mapping]]] = ..., color: _Optional[str] = ...) -> None: ...
+
+class PlotLevel(_message.Message):
+    __slots__ = ["param", "title", "value"]
+    PARAM_FIELD_NUMBER: _ClassVar[int]
+    TITLE_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    param: str
+    title: str
+    value: float
+    def __init__(self, param: _Optional[str] = ..., value: _Optional[float] = ..., title: _Optional[str] = ...) -> None: ...
+
 class PluginMessage(_message.Message):
     __slots__ = ["annotations", "decision", "decisions", "failed", "log_lines", "ready"]
     ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
@@ -391,7 +419,7 @@ class Ready(_message.Message):
     def __init__(self, warmup_candles: _Optional[int] = ...) -> None: ...
 
 class Spec(_message.Message):
-    __slots__ = ["author", "default_params", "description", "display_name", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "protocol_version", "sdk_version", "sim_id", "supports", "timeframes", "trained_until", "version"]
+    __slots__ = ["author", "default_params", "description", "display_name", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "plots", "protocol_version", "sdk_version", "sim_id", "supports", "timeframes", "trained_until", "version"]
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_PARAMS_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
@@ -402,6 +430,7 @@ class Spec(_message.Message):
     MODES_FIELD_NUMBER: _ClassVar[int]
     NAME_FIELD_NUMBER: _ClassVar[int]
     PARAMS_SCHEMA_FIELD_NUMBER: _ClassVar[int]
+    PLOTS_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
     SDK_VERSION_FIELD_NUMBER: _ClassVar[int]
     SIM_ID_FIELD_NUMBER: _ClassVar[int]
@@ -419,6 +448,7 @@ class Spec(_message.Message):
     modes: _containers.RepeatedScalarFieldContainer[str]
     name: str
     params_schema: str
+    plots: _containers.RepeatedCompositeFieldContainer[Plot]
     protocol_version: int
     sdk_version: str
     sim_id: str
@@ -426,7 +456,7 @@ class Spec(_message.Message):
     timeframes: _containers.RepeatedScalarFieldContainer[str]
     trained_until: str
     version: str
-    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., language: _Optional[str] = ..., sdk_version: _Optional[str] = ..., protocol_version: _Optional[int] = ..., sim_id: _Optional[str] = ..., modes: _Optional[_Iterable[str]] = ..., timeframes: _Optional[_Iterable[str]] = ..., min_symbols: _Optional[int] = ..., max_symbols: _Optional[int] = ..., supports: _Optional[_Union[Supports, _Mapping]] = ..., params_schema: _Optional[str] = ..., default_params: _Optional[str] = ..., trained_until: _Optional[str] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., language: _Optional[str] = ..., sdk_version: _Optional[str] = ..., protocol_version: _Optional[int] = ..., sim_id: _Optional[str] = ..., modes: _Optional[_Iterable[str]] = ..., timeframes: _Optional[_Iterable[str]] = ..., min_symbols: _Optional[int] = ..., max_symbols: _Optional[int] = ..., supports: _Optional[_Union[Supports, _Mapping]] = ..., params_schema: _Optional[str] = ..., default_params: _Optional[str] = ..., trained_until: _Optional[str] = ..., plots: _Optional[_Iterable[_Union[Plot, _Mapping]]] = ...) -> None: ...
 
 class Start(_message.Message):
     __slots__ = ["account", "all_points", "log_level", "mode", "params", "purpose", "root_seed", "run_id", "symbols", "timeframe"]
