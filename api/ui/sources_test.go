@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-const maxLines = 400
+const maxLines = 600
 
 // sources are the files that people write for the dashboard.
 func sources(t *testing.T) map[string]string {
