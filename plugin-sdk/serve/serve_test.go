@@ -52,7 +52,7 @@ func TestBadSpecs(t *testing.T) {
 		"Spec.Modes":      {Name: "x", Modes: []sdk.Mode{"dream"}},
 		"Spec.Timeframes": {Name: "x", Timeframes: []sdk.Timeframe{{Count: 1, Unit: 120}}},
 		"Spec.MinSymbols": {Name: "x", MinSymbols: 3, MaxSymbols: 2},
-		`Spec: plots[0].levels[0].param: "period" is no`: {Name: "x",
+		`the Spec has plots[0].levels[0].param: "period" is no`: {Name: "x",
 			Plots: []sdk.Plot{{Series: "rsi", Levels: []sdk.PlotLevel{{Param: "period"}}}}},
 	}
 	for want, spec := range cases {

@@ -37,10 +37,10 @@ export default async function sample(t) {
   });
 
   await t.test("the tables have the newest rows first and say how many there are", async () => {
-    for (const [title, list, first] of [
-      ["Trades", results.trades, (row) => [row.exit_time.slice(0, 16).replace("T", " "), row.symbol, row.direction]],
-      ["Orders", results.orders, (row) => [row.created_at.slice(0, 16).replace("T", " "), row.symbol, row.side]],
-      ["Fills", results.fills, (row) => [row.timestamp.slice(0, 16).replace("T", " "), row.symbol, row.side]],
+    for (const [title, list, columns, first] of [
+      ["Trades", results.trades, [0, 3, 4], (row) => [row.exit_time.slice(0, 16).replace("T", " "), row.symbol, row.direction]],
+      ["Orders", results.orders, [0, 1, 2], (row) => [row.created_at.slice(0, 16).replace("T", " "), row.symbol, row.side]],
+      ["Fills", results.fills, [0, 1, 2], (row) => [row.timestamp.slice(0, 16).replace("T", " "), row.symbol, row.side]],
     ]) {
       await visit.open(title);
       assert.equal(number((await visit.tab(title).innerText()).replace(title, "")), list.length, title);
@@ -51,7 +51,7 @@ export default async function sample(t) {
         const rows = await visit.rows(title);
         return rows.length > 3 && rows.every((row) => row[0] !== "…") && rows;
       }, title);
-      for (const i of [0, 1, 2]) assert.deepEqual(rows[i].slice(0, 3), first(list[list.length - 1 - i]), `${title} ${i}`);
+      for (const i of [0, 1, 2]) assert.deepEqual(columns.map((c) => rows[i][c]), first(list[list.length - 1 - i]), `${title} ${i}`);
     }
   });
 
