@@ -2907,7 +2907,7 @@ export interface components {
              * @description Return of holding over the same time, a fraction; null where it is not known.
              */
             holding_return: number | null;
-            trials: components["schemas"]["Trials"];
+            trials: components["schemas"]["Trials"] | null;
             /**
              * Format: double
              * @description Deflated Sharpe ratio of the search that found it.
@@ -3070,7 +3070,7 @@ export interface components {
              * @description Return of holding over the same time, a fraction; null where it is not known.
              */
             holding_return: number | null;
-            trials: components["schemas"]["Trials"];
+            trials: components["schemas"]["Trials"] | null;
             /**
              * Format: double
              * @description Deflated Sharpe ratio of the search that found it.
