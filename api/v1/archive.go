@@ -97,7 +97,7 @@ func (a *API) runEquity(r *http.Request) (*edge.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return tagged(view.RunEquityOf(split, curve, points))
+	return tagged(view.RunEquityOf(split, *curve, points))
 }
 
 // tradePage is a page of trades.
@@ -224,7 +224,7 @@ func (a *API) compareRuns(r *http.Request) (*edge.Answer, error) {
 	return tagged(c)
 }
 
-// revealRequest is why somebody looks.
+// revealRequest says why somebody looks.
 type revealRequest struct {
 	Reason string `json:"reason"`
 }
@@ -351,7 +351,7 @@ func (a *API) getFalsification(r *http.Request) (*edge.Answer, error) {
 func archiveProblem(err error) error {
 	var missing *library.NotFoundError
 	var locked *library.LockedError
-	var differs *library.MismatchError
+	var differs *artifact.MismatchError
 	var compact *library.CompactError
 	var refused *library.RefusedError
 	switch {
@@ -372,7 +372,7 @@ func archiveProblem(err error) error {
 		return problem.New(problem.SplitLocked).WithCause(err).With("run_id", locked.RunID)
 	case errors.As(err, &differs):
 		return problem.New(problem.ArtifactMismatch).WithCause(err).With("run_id", differs.RunID).
-			With("reason", differs.Reason)
+			With("reason", strings.Join(differs.Problems, "; "))
 	case errors.As(err, &compact):
 		return problem.New(problem.RunCompact).WithCause(err).With("run_id", compact.RunID)
 	case errors.Is(err, registry.ErrStale):

@@ -97,14 +97,10 @@ func (l *lab) Compare(ctx context.Context, runIDs []string) (json.RawMessage, er
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// unread turns the errors of the lab into those of a library.
+// unread turns an unknown run of the lab into that of a library.
 func unread(err error, runID string) error {
-	var changed *artifact.MismatchError
-	switch {
-	case errors.Is(err, registry.ErrNotFound):
+	if errors.Is(err, registry.ErrNotFound) {
 		return &library.NotFoundError{Kind: library.KindRun, ID: runID}
-	case errors.As(err, &changed):
-		return &library.MismatchError{RunID: runID, Name: "a file", Reason: fmt.Sprint(changed.Problems)}
 	}
 	return err
 }

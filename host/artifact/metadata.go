@@ -83,13 +83,18 @@ type Volatile struct {
 	Environment Environment `json:"environment"`
 }
 
-// Summary is the five numbers that runs are listed with; null when undefined.
-type Summary struct {
+// Headline has the five numbers that runs are listed with; null when undefined.
+type Headline struct {
 	SharpeRatio *float64 `json:"sharpe_ratio"`
 	MaxDrawdown *float64 `json:"max_drawdown"`
 	TotalReturn *float64 `json:"total_return"`
 	TotalTrades *float64 `json:"total_trades"`
 	WinRate     *float64 `json:"win_rate"`
+}
+
+// Summary is a headline with what the report counts.
+type Summary struct {
+	Headline
 	// StressFailed and GatesFailed are those of the report.
 	StressFailed *int64 `json:"stress_failed,omitempty"`
 	GatesFailed  *int64 `json:"gates_failed,omitempty"`
@@ -200,10 +205,10 @@ func summarise(v metric.Values) Summary {
 		}
 		return nil
 	}
-	return Summary{
+	return Summary{Headline: Headline{
 		SharpeRatio: get("sharpe_ratio"), MaxDrawdown: get("max_drawdown"), TotalReturn: get("total_return"),
 		TotalTrades: get("total_trades"), WinRate: get("win_rate"),
-	}
+	}}
 }
 
 // executionSemantics returns the profile of the execution options.
@@ -342,14 +347,7 @@ func listFiles(root *os.Root) ([]string, error) {
 }
 
 func hashFile(root *os.Root, name string) (string, int64, error) {
-	info, err := root.Lstat(name)
-	if err != nil {
-		return "", 0, err
-	}
-	if !info.Mode().IsRegular() {
-		return "", 0, errors.New("is not a plain file")
-	}
-	f, err := root.Open(name)
+	f, _, err := openPlain(root, name)
 	if err != nil {
 		return "", 0, err
 	}
@@ -357,4 +355,17 @@ func hashFile(root *os.Root, name string) (string, int64, error) {
 	h := sha256.New()
 	n, err := io.Copy(h, f)
 	return hex.EncodeToString(h.Sum(nil)), n, err
+}
+
+// openPlain opens a regular file below a root, and gives its size in bytes.
+func openPlain(root *os.Root, name string) (*os.File, int64, error) {
+	info, err := root.Lstat(name)
+	if err != nil {
+		return nil, 0, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, 0, errors.New("is not a plain file")
+	}
+	f, err := root.Open(name)
+	return f, info.Size(), err
 }

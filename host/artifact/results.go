@@ -51,6 +51,31 @@ type EquityCurve struct {
 	Drawdown, Exposure          []float64
 }
 
+// Join makes one account of windows that follow each other: each begins with its own cash, so its
+// amounts are scaled to the end of the one before. Drawdowns are those of the whole, fractions of
+// its peak.
+func Join(windows []*EquityCurve) *EquityCurve {
+	out := &EquityCurve{}
+	scale, peak := 1.0, 0.0
+	for _, w := range windows {
+		if n := len(out.Equity); n > 0 && len(w.Equity) > 0 && w.Equity[0] != 0 {
+			scale = out.Equity[n-1] / w.Equity[0]
+		}
+		out.Time, out.Exposure = append(out.Time, w.Time...), append(out.Exposure, w.Exposure...)
+		for i, e := range w.Equity {
+			equity := float64(e * scale)
+			out.Equity, out.Cash = append(out.Equity, equity), append(out.Cash, float64(w.Cash[i]*scale))
+			out.PositionValue = append(out.PositionValue, float64(w.PositionValue[i]*scale))
+			fall := 0.0
+			if peak = max(peak, equity); peak > 0 {
+				fall = (peak - equity) / peak
+			}
+			out.Drawdown = append(out.Drawdown, fall)
+		}
+	}
+	return out
+}
+
 // Window is the part of the data that a run covers.
 type Window struct {
 	Start   market.Time `json:"start"`

@@ -121,7 +121,7 @@ func (l *Library) addReport(r *Run, e *entry, revealed bool) {
 			out.Metrics, out.Meta = s.Metrics, &s.Meta
 		case revealed:
 			var shown artifact.LockedMetrics
-			text, err := l.content(e.meta, "splits/"+s.ID+"/metrics.json")
+			text, err := l.store.Read(e.meta, "splits/"+s.ID+"/metrics.json")
 			if err == nil && json.Unmarshal(text, &shown) == nil {
 				out.Status, out.Metrics, out.Meta = shown.Status, shown.Metrics, &shown.Meta
 			}

@@ -26,11 +26,11 @@ type Family struct {
 
 // FamilyTrial is one trial of a search.
 type FamilyTrial struct {
-	Index   int64           `json:"index"`
-	RunID   string          `json:"run_id"`
-	Params  json.RawMessage `json:"params"`
-	Status  string          `json:"status"`
-	Metrics Summary         `json:"metrics"`
+	Index   int64             `json:"index"`
+	RunID   string            `json:"run_id"`
+	Params  json.RawMessage   `json:"params"`
+	Status  string            `json:"status"`
+	Metrics artifact.Headline `json:"metrics"`
 }
 
 // Families lists registered searches, newest first; slug "" means of every strategy.
@@ -125,13 +125,13 @@ func (l *Library) Falsification(ctx context.Context, runID string) (*Falsificati
 	f := &Falsification{RunID: runID, Base: a.BaseRunID, Overall: a.Overall,
 		Refuted: append([]string{}, a.Refuted...), Tests: []json.RawMessage{}}
 	const name = "falsify/summary.json"
-	text, err := l.content(e.meta, name)
+	text, err := l.store.Read(e.meta, name)
 	if err != nil {
 		return nil, err
 	}
 	var summary struct{ Tests []json.RawMessage }
 	if err := json.Unmarshal(text, &summary); err != nil {
-		return nil, &MismatchError{runID, name, "it is no JSON of a falsification"}
+		return nil, damaged(runID, name, err)
 	}
 	for _, failed := range []bool{true, false} {
 		for _, t := range summary.Tests {

@@ -99,14 +99,6 @@ func (e *LockedError) Error() string {
 	return fmt.Sprintf("%s of run %s is locked until somebody reveals it", e.What, e.RunID)
 }
 
-// MismatchError is about a file that is not what was stored.
-type MismatchError struct{ RunID, Name, Reason string }
-
-// Error names the file.
-func (e *MismatchError) Error() string {
-	return fmt.Sprintf("%s of run %s is not what was stored: %s", e.Name, e.RunID, e.Reason)
-}
-
 // CompactError is about a run that keeps no such files.
 type CompactError struct{ RunID string }
 
@@ -171,16 +163,16 @@ func (l *Library) enter(m registry.Mark, row registry.Run) *entry {
 func (l *Library) readDetails(m *artifact.Metadata) *details {
 	d := &details{}
 	var request artifact.Request
-	if text, err := l.content(m, "request.json"); err == nil && json.Unmarshal(text, &request) == nil {
+	if text, err := l.store.Read(m, "request.json"); err == nil && json.Unmarshal(text, &request) == nil {
 		d.name = request.StrategyName
 	}
 	var report artifact.Report
-	if text, err := l.content(m, "report.json"); err == nil && json.Unmarshal(text, &report) == nil {
+	if text, err := l.store.Read(m, "report.json"); err == nil && json.Unmarshal(text, &report) == nil {
 		d.report, d.name, d.version = &report, report.Strategy.Name, report.Strategy.Version
 		d.attack = attackOf(&report)
 	}
 	var splits artifact.Splits
-	if text, err := l.content(m, "splits.json"); err == nil && json.Unmarshal(text, &splits) == nil {
+	if text, err := l.store.Read(m, "splits.json"); err == nil && json.Unmarshal(text, &splits) == nil {
 		d.splits = splits.Splits
 	}
 	return d
@@ -215,7 +207,7 @@ func (l *Library) find(ctx context.Context, runID string) (*entry, []*entry, err
 // RoleTest is the role of the splits that the lab keeps locked.
 const RoleTest = "test"
 
-// lockable are the splits of a run that stay locked until somebody looks.
+// lockable lists the splits of a run that stay locked until somebody looks.
 func (e *entry) lockable() []string {
 	if e.meta.Volatile.Origin != artifact.OriginLab && e.row.Kind != artifact.KindRun &&
 		e.row.Kind != artifact.KindTrial && e.row.Kind != artifact.KindFalsification {

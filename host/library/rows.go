@@ -42,15 +42,6 @@ type Window struct {
 	End   market.Time `json:"end"`
 }
 
-// Summary is the five numbers that runs are listed with; null when undefined.
-type Summary struct {
-	SharpeRatio *float64 `json:"sharpe_ratio"`
-	MaxDrawdown *float64 `json:"max_drawdown"`
-	TotalReturn *float64 `json:"total_return"`
-	TotalTrades *float64 `json:"total_trades"`
-	WinRate     *float64 `json:"win_rate"`
-}
-
 // The states of a Test.
 const (
 	TestNone   = "none"
@@ -98,9 +89,9 @@ type Row struct {
 	StartedAt   market.Time     `json:"started_at"`
 	CompletedAt market.Time     `json:"completed_at"`
 	// Basis is what the summary is of: walk_forward or full.
-	Basis     string   `json:"basis"`
-	Summary   Summary  `json:"summary"`
-	Undefined []string `json:"undefined"`
+	Basis     string            `json:"basis"`
+	Summary   artifact.Headline `json:"summary"`
+	Undefined []string          `json:"undefined"`
 	// HoldingReturn is that of holding the first symbol over the basis, a fraction.
 	HoldingReturn *float64        `json:"holding_return"`
 	Trials        *registry.Place `json:"trials"`
@@ -275,7 +266,7 @@ func (e *entry) show() Row {
 		Symbols: append([]string{}, m.Symbols...), Timeframe: m.Timeframe, Exchange: m.Exchange,
 		Window: Window{m.StartDate, m.EndDate}, StartedAt: m.Volatile.StartedAt,
 		CompletedAt: m.Volatile.CompletedAt, Basis: artifact.FullSplitID, Undefined: []string{},
-		Summary: Summary{s.SharpeRatio, s.MaxDrawdown, s.TotalReturn, s.TotalTrades, s.WinRate},
+		Summary: s.Headline,
 		Tags:    []string{}, Warnings: []artifact.Note{}}
 	if len(r.Params) == 0 {
 		r.Params = json.RawMessage("{}")

@@ -7,14 +7,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/assay-run/assay/host/artifact"
-	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // splitOf returns the split that a question is about: "" is what the run is judged by, which is
@@ -55,97 +52,54 @@ func (e *entry) windows(split string) []string {
 	return ids
 }
 
-// Curve returns the equity of a split, and the split's name. The windows of a walk-forward are
-// joined: each begins with its own cash, so it is scaled to the end of the one before.
-func (l *Library) Curve(ctx context.Context, runID, split string) (string, artifact.EquityCurve, error) {
-	var out artifact.EquityCurve
+// Curve returns the equity of a split, and the split's name; the windows of a walk-forward are joined.
+func (l *Library) Curve(ctx context.Context, runID, split string) (string, *artifact.EquityCurve, error) {
+	split, texts, err := l.tables(ctx, runID, split, "equity_curve.csv")
+	if err != nil {
+		return "", nil, err
+	}
+	windows := make([]*artifact.EquityCurve, len(texts))
+	for i, t := range texts {
+		if windows[i], err = artifact.ReadEquity(t.text); err != nil {
+			return "", nil, damaged(runID, t.name, err)
+		}
+	}
+	return split, artifact.Join(windows), nil
+}
+
+// table is the text of one file.
+type table struct {
+	name string
+	text []byte
+}
+
+// damaged is the error of a file whose content cannot be read.
+func damaged(runID, name string, err error) error {
+	return &artifact.MismatchError{RunID: runID, Problems: []string{name + ": " + err.Error()}}
+}
+
+// tables reads a file of each window of a split; it returns the split's name too.
+func (l *Library) tables(ctx context.Context, runID, split, file string) (string, []table, error) {
 	e, _, err := l.find(ctx, runID)
 	if err != nil {
-		return "", out, err
+		return "", nil, err
 	}
 	if split, err = l.splitOf(ctx, e, split); err != nil {
-		return "", out, err
+		return "", nil, err
 	}
-	scale, peak := 1.0, 0.0
+	var out []table
 	for _, id := range e.windows(split) {
-		name := "splits/" + id + "/equity_curve.csv"
-		text, err := l.content(e.meta, name)
+		name := "splits/" + id + "/" + file
+		if _, listed := e.meta.File(name); !listed && e.meta.ArtifactLevel == artifact.LevelCompact {
+			return "", nil, &CompactError{runID}
+		}
+		text, err := l.store.Read(e.meta, name)
 		if err != nil {
-			return "", out, e.gone(err)
+			return "", nil, err
 		}
-		c, err := readCurve(text)
-		if err != nil {
-			return "", out, &MismatchError{runID, name, err.Error()}
-		}
-		if n := len(out.Equity); n > 0 && len(c.Equity) > 0 && c.Equity[0] != 0 {
-			scale = out.Equity[n-1] / c.Equity[0]
-		}
-		for i, at := range c.Time {
-			equity := c.Equity[i] * scale
-			peak = max(peak, equity)
-			out.Time, out.Equity = append(out.Time, at), append(out.Equity, equity)
-			out.Cash = append(out.Cash, c.Cash[i]*scale)
-			out.PositionValue = append(out.PositionValue, c.PositionValue[i]*scale)
-			out.Exposure = append(out.Exposure, c.Exposure[i])
-			drawdown := 0.0
-			if peak > 0 {
-				drawdown = (peak - equity) / peak
-			}
-			out.Drawdown = append(out.Drawdown, drawdown)
-		}
+		out = append(out, table{name, text})
 	}
 	return split, out, nil
-}
-
-// gone says why a run has no such file: a compact one never had it.
-func (e *entry) gone(err error) error {
-	var missing *NotFoundError
-	if errors.As(err, &missing) && e.meta.ArtifactLevel == artifact.LevelCompact {
-		return &CompactError{e.row.RunID}
-	}
-	return err
-}
-
-// readTable reads a CSV file by its header.
-func readTable(text []byte) (header []string, rows [][]string, err error) {
-	r := csv.NewReader(bytes.NewReader(text))
-	all, err := r.ReadAll()
-	if err != nil {
-		return nil, nil, err
-	}
-	if len(all) == 0 {
-		return nil, nil, errors.New("it has no header")
-	}
-	return all[0], all[1:], nil
-}
-
-// readCurve reads equity_curve.csv.
-func readCurve(text []byte) (c artifact.EquityCurve, err error) {
-	header, rows, err := readTable(text)
-	if err != nil {
-		return c, err
-	}
-	want := []string{"timestamp", "equity", "cash", "position_value", "drawdown", "exposure"}
-	if len(header) < len(want) || !slices.Equal(header[:len(want)], want) {
-		return c, fmt.Errorf("%.120q is not the header of an equity curve", header)
-	}
-	for i, row := range rows {
-		at, err := time.Parse("2006-01-02T15:04:05.000Z", row[0])
-		if err != nil {
-			return c, fmt.Errorf("row %d: %.40q is no time", i+1, row[0])
-		}
-		c.Time = append(c.Time, market.FromTime(at))
-		for k, column := range []*[]float64{&c.Equity, &c.Cash, &c.PositionValue, &c.Drawdown, &c.Exposure} {
-			x := 0.0
-			if cell := row[k+1]; cell != "" { // an empty one was not finite
-				if x, err = strconv.ParseFloat(cell, 64); err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-					return c, fmt.Errorf("row %d: %.40q is no number", i+1, cell)
-				}
-			}
-			*column = append(*column, x)
-		}
-	}
-	return c, nil
 }
 
 // Trade is a closed round trip by the columns of trades.csv, each as JSON: numbers as they are
@@ -154,23 +108,15 @@ type Trade map[string]json.RawMessage
 
 // Trades returns the closed round trips of a split in their order, and the split's name.
 func (l *Library) Trades(ctx context.Context, runID, split string) (string, []Trade, error) {
-	e, _, err := l.find(ctx, runID)
+	split, texts, err := l.tables(ctx, runID, split, "trades.csv")
 	if err != nil {
 		return "", nil, err
 	}
-	if split, err = l.splitOf(ctx, e, split); err != nil {
-		return "", nil, err
-	}
 	out := []Trade{}
-	for _, id := range e.windows(split) {
-		name := "splits/" + id + "/trades.csv"
-		text, err := l.content(e.meta, name)
+	for _, t := range texts {
+		list, err := readTrades(t.text)
 		if err != nil {
-			return "", nil, e.gone(err)
-		}
-		list, err := readTrades(text)
-		if err != nil {
-			return "", nil, &MismatchError{runID, name, err.Error()}
+			return "", nil, damaged(runID, t.name, err)
 		}
 		out = append(out, list...)
 	}
@@ -179,10 +125,14 @@ func (l *Library) Trades(ctx context.Context, runID, split string) (string, []Tr
 
 // readTrades reads trades.csv.
 func readTrades(text []byte) ([]Trade, error) {
-	header, rows, err := readTable(text)
+	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
 		return nil, err
 	}
+	if len(rows) == 0 {
+		return nil, errors.New("it has no header")
+	}
+	header, rows := rows[0], rows[1:]
 	out := make([]Trade, len(rows))
 	for i, row := range rows {
 		t := Trade{}
@@ -240,7 +190,7 @@ func (l *Library) Log(ctx context.Context, runID string) ([]json.RawMessage, err
 	for dec.More() {
 		var line json.RawMessage
 		if err := dec.Decode(&line); err != nil {
-			return nil, &MismatchError{runID, logFile, "a line is no JSON"}
+			return nil, damaged(runID, logFile, err)
 		}
 		lines = append(lines, line)
 	}

@@ -175,12 +175,8 @@ func trialOf(t *selection.Trial, judged []artifact.Dataset) bundle.Trial {
 func reportHash(m *artifact.Metadata) string { return fileHash(m, "report.json") }
 
 func fileHash(m *artifact.Metadata, name string) string {
-	for _, f := range m.Artifacts {
-		if f.Name == name {
-			return f.SHA256
-		}
-	}
-	return ""
+	f, _ := m.File(name)
+	return f.SHA256
 }
 
 // standing is what the lab knows of a run besides what the contract has fields for.

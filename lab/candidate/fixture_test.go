@@ -121,7 +121,7 @@ func baseline() *item {
 func falsification(overall judge.Verdict) *item {
 	m := metadata("run_attack")
 	m.Kind, m.Summary = artifact.KindFalsification,
-		artifact.Summary{GatesFailed: count(0), TotalTrades: number(7)}
+		artifact.Summary{Headline: artifact.Headline{TotalTrades: number(7)}, GatesFailed: count(0)}
 	s := &falsify.Summary{BaseRunID: "run_base", Overall: overall, Ledger: selection.Digest{NTrials: 4}}
 	if overall == "fail" {
 		s.Tests = []*judge.Test{{ID: "costs", Class: judge.Gate, Verdict: judge.Fail}}

@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -222,12 +220,7 @@ func (x *loaded) initialCash() any {
 	if x.report == nil || len(x.report.Splits) == 0 {
 		return nil
 	}
-	f, err := os.Open(filepath.Join(x.dir, "splits", x.report.Splits[0].ID, "equity_curve.csv"))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	c, err := readCurve(f, 0, 1)
+	c, err := x.equity(x.report.Splits[0].ID)
 	if err != nil || len(c.Equity) == 0 {
 		return nil
 	}

@@ -131,21 +131,11 @@ func TestCompactCurves(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var text strings.Builder
-	text.WriteString("timestamp,equity,cash\n")
-	ends := metric.DayEnds(in.Curves[0].OpenTime)
-	for _, i := range slices.Insert(ends, 0, 0) {
-		row, err := json.Marshal(res.Equity.Equity[i])
-		if err != nil {
-			t.Fatal(err)
-		}
-		text.WriteString(res.Equity.Time[i].String() + "," + string(row) + ",0\n")
+	thin := &artifact.EquityCurve{}
+	for _, i := range slices.Insert(metric.DayEnds(in.Curves[0].OpenTime), 0, 0) {
+		thin.Time, thin.Equity = append(thin.Time, res.Equity.Time[i]), append(thin.Equity, res.Equity.Equity[i])
 	}
-	c, err := readCurve(strings.NewReader(text.String()), 4*hour, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	in.Curves = []metric.Curve{c}
+	in.Curves = []metric.Curve{windowOf(thin, in.Timeframe)}
 	compact, err := metric.MainReturns(in)
 	if err != nil || !slices.Equal(compact.Time, whole.Time) || compact.Sample != whole.Sample {
 		t.Fatalf("%v: %v, not %v", err, compact.Time, whole.Time)

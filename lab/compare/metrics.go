@@ -1,15 +1,9 @@
 package compare
 
 import (
-	"bufio"
-	"bytes"
-	"fmt"
-	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/assay-run/assay/host/artifact"
@@ -307,116 +301,6 @@ func pick(values metric.Values, keep map[string]bool) metric.Values {
 	return out
 }
 
-// curveHeader begins every equity_curve.csv; further columns are not read.
-const curveHeader = "timestamp,equity,"
-
-// CurveError reports which line of an equity curve cannot be read.
-type CurveError struct {
-	Line   int
-	Reason string
-}
-
-// Error is line and reason.
-func (e *CurveError) Error() string {
-	return fmt.Sprintf("equity curve, line %d: %s", e.Line, e.Reason)
-}
-
-// readCurve reads equity_curve.csv: step closes that ascend, each with the equity there.
-// step is the length of a candle, to know when it opened; 0 leaves the open times out.
-// limit is how many rows to read, 0 all. The error is a *CurveError.
-func readCurve(r io.Reader, step market.Time, limit int) (metric.Curve, error) {
-	var c metric.Curve
-	s := bufio.NewScanner(r)
-	line := 0
-	fail := func(format string, args ...any) (metric.Curve, error) {
-		return metric.Curve{}, &CurveError{line, fmt.Sprintf(format, args...)}
-	}
-	var clock clockReader
-	for s.Scan() {
-		line++
-		text := s.Bytes()
-		if line == 1 {
-			if !bytes.HasPrefix(text, []byte(curveHeader)) {
-				return fail("%.40q is not the header %s...", text, curveHeader)
-			}
-			continue
-		}
-		timestamp, rest, _ := bytes.Cut(text, []byte{','})
-		number, _, _ := bytes.Cut(rest, []byte{','})
-		at, ok := clock.read(timestamp)
-		if !ok {
-			return fail("%.40q is no time", timestamp)
-		}
-		equity, err := strconv.ParseFloat(string(number), 64)
-		if err != nil || math.IsNaN(equity) || math.IsInf(equity, 0) {
-			return fail("%.40q is no equity", number)
-		}
-		if n := len(c.CloseTime); n > 0 && at <= c.CloseTime[n-1] {
-			return fail("%s is not after %s", at, c.CloseTime[n-1])
-		}
-		c.CloseTime, c.Equity = append(c.CloseTime, at), append(c.Equity, equity)
-		if limit > 0 && len(c.Equity) == limit {
-			break
-		}
-	}
-	if err := s.Err(); err != nil {
-		line++
-		return fail("%v", err)
-	}
-	if line == 0 {
-		return fail("the file is empty")
-	}
-	if step > 0 {
-		for _, at := range c.CloseTime {
-			c.OpenTime = append(c.OpenTime, at-step)
-		}
-	}
-	// Returns do not depend on the exposure, which Input needs.
-	c.Exposure = make([]float64, len(c.Equity))
-	return c, nil
-}
-
-// clockReader reads times like 2024-01-01T00:00:00.000Z and remembers the day, which
-// most neighbours share.
-type clockReader struct {
-	day  [10]byte
-	from market.Time
-	set  bool
-}
-
-func (c *clockReader) read(b []byte) (market.Time, bool) {
-	const form = "2006-01-02T15:04:05.000Z"
-	if len(b) != len(form) || b[10] != 'T' || b[13] != ':' || b[16] != ':' || b[19] != '.' || b[23] != 'Z' {
-		return 0, false
-	}
-	if !c.set || string(c.day[:]) != string(b[:10]) {
-		from, err := market.ParseTime(string(b[:10]))
-		if err != nil {
-			return 0, false
-		}
-		c.from, c.set = from, true
-		copy(c.day[:], b)
-	}
-	hour, minute, second := digits(b[11:13]), digits(b[14:16]), digits(b[17:19])
-	milli := digits(b[20:23])
-	if min(hour, minute, second, milli) < 0 || hour > 23 || minute > 59 || second > 59 {
-		return 0, false
-	}
-	return c.from + market.Time(((hour*60+minute)*60+second)*1000+milli), true
-}
-
-// digits is a number without a sign, -1 if it is none.
-func digits(b []byte) int {
-	n := 0
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return -1
-		}
-		n = n*10 + int(c-'0')
-	}
-	return n
-}
-
 // returns is the daily returns of a split of the run, those of all windows for the
 // walk-forward. why is the reason where there are none.
 func (x *loaded) returns(splitID string) (r metric.Returns, why metric.Reason, err error) {
@@ -438,11 +322,11 @@ func (x *loaded) returns(splitID string) (r metric.Returns, why metric.Reason, e
 		if s.ID != splitID && !(splitID == walkForward && s.Role == split.RoleWalkForward) {
 			continue
 		}
-		curve, err := x.curve(s.ID, in.Timeframe)
+		e, err := x.equity(s.ID)
 		if err != nil {
 			return r, "", x.broken(err)
 		}
-		in.Curves = append(in.Curves, curve)
+		in.Curves = append(in.Curves, windowOf(e, in.Timeframe))
 	}
 	in.Calendar = x.calendar(splitID)
 	if r, err = metric.MainReturns(in); err != nil {
@@ -456,13 +340,23 @@ func (x *loaded) broken(err error) error {
 		x.row.RunID)
 }
 
-func (x *loaded) curve(splitID string, tf market.Timeframe) (metric.Curve, error) {
-	f, err := os.Open(filepath.Join(x.dir, "splits", splitID, "equity_curve.csv"))
+// equity returns the account over a split.
+func (x *loaded) equity(splitID string) (*artifact.EquityCurve, error) {
+	text, err := os.ReadFile(filepath.Join(x.dir, "splits", splitID, "equity_curve.csv"))
 	if err != nil {
-		return metric.Curve{}, err
+		return nil, err
 	}
-	defer f.Close()
-	return readCurve(f, market.Time(tf.Approx().Milliseconds()), 0)
+	return artifact.ReadEquity(text)
+}
+
+// windowOf returns a curve that metrics are computed from. Returns do not depend on the
+// exposure, which Input needs.
+func windowOf(e *artifact.EquityCurve, tf market.Timeframe) metric.Curve {
+	c := metric.Curve{CloseTime: e.Time, Equity: e.Equity, Exposure: make([]float64, len(e.Time))}
+	for _, at := range e.Time {
+		c.OpenTime = append(c.OpenTime, at.Add(-tf.Approx()))
+	}
+	return c
 }
 
 // calendar is the one that the metrics of the split were computed with.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/bootstrap"
@@ -22,36 +23,30 @@ type levels struct {
 }
 
 func (d *run) levels() levels {
-	var l levels
+	var windows []*artifact.EquityCurve
 	held := len(d.parts) > 0
 	for _, p := range d.parts {
+		windows = append(windows, p.curve)
 		held = held && p.holding != nil
 	}
-	level, hold := 0.0, 0.0
+	joined := artifact.Join(windows)
+	l := levels{time: joined.Time, account: joined.Equity}
+	for i, e := range joined.Equity {
+		share := 0.0
+		if e > 0 {
+			share = math.Abs(joined.PositionValue[i]) / e
+		}
+		l.exposure = append(l.exposure, share)
+	}
+	if !held {
+		return l
+	}
+	level := l.account[0]
 	for _, p := range d.parts {
-		first := p.curve.Equity[0]
-		if len(l.time) == 0 {
-			level, hold = first, first
+		for _, close := range p.holding {
+			l.holding = append(l.holding, float64(level*(close/p.holding[0])))
 		}
-		for i, e := range p.curve.Equity {
-			at := e
-			if first > 0 {
-				at = float64(level * (e / first))
-			}
-			l.time, l.account = append(l.time, p.curve.Time[i]), append(l.account, at)
-			share := 0.0
-			if e > 0 {
-				share = math.Abs(p.curve.Position[i]) / e
-			}
-			l.exposure = append(l.exposure, share)
-			if held {
-				l.holding = append(l.holding, float64(hold*(p.holding[i]/p.holding[0])))
-			}
-		}
-		level = l.account[len(l.account)-1]
-		if held {
-			hold = l.holding[len(l.holding)-1]
-		}
+		level = l.holding[len(l.holding)-1]
 	}
 	return l
 }

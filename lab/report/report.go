@@ -16,7 +16,6 @@ import (
 	_ "embed" // the template
 	"encoding/json"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
@@ -26,7 +25,6 @@ import (
 	"github.com/assay-run/assay/lab/compare"
 	"github.com/assay-run/assay/lab/falsify"
 	"github.com/assay-run/assay/lab/page"
-	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/lab/split"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -68,7 +66,7 @@ func (s Source) falsification(ctx context.Context, row registry.Run) ([]byte, er
 		return nil, err
 	}
 	p, err := falsify.ReadPage(m, func(name string) ([]byte, error) {
-		return selection.Verified(s.Artifacts, m, name)
+		return s.Artifacts.Read(m, name)
 	})
 	if err != nil {
 		return nil, err
@@ -95,12 +93,15 @@ func (s Source) searched(m *artifact.Metadata) ([]market.Time, []float64, *float
 		if x.ID != split.RoleSearch {
 			continue
 		}
-		text, err := selection.Verified(s.Artifacts, m, "splits/"+x.ID+"/equity_curve.csv")
+		text, err := s.Artifacts.Read(m, "splits/"+x.ID+"/equity_curve.csv")
 		if err != nil {
 			return nil, nil, nil, err
 		}
-		c, err := selection.ReadCurve(text)
-		return c.Time, c.Equity, x.Metrics.SharpeRatio, err
+		c, err := artifact.ReadEquity(text)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		return c.Time, c.Equity, x.Metrics.SharpeRatio, nil
 	}
 	return nil, nil, nil, nil
 }
@@ -128,7 +129,7 @@ type run struct {
 // part is one window of the basis.
 type part struct {
 	id     string
-	curve  selection.Curve
+	curve  *artifact.EquityCurve
 	trades []trade
 	// holding is the close of the first symbol at each step; nil without candles.
 	holding []float64
@@ -146,10 +147,10 @@ func (s Source) load(ctx context.Context, row registry.Run) (*run, error) {
 			return nil, err
 		}
 	}
-	if !d.lists("report.json") {
+	if _, listed := d.meta.File("report.json"); !listed {
 		return d, nil // it has failed early, or goes on
 	}
-	text, err := selection.Verified(s.Artifacts, d.meta, "report.json")
+	text, err := s.Artifacts.Read(d.meta, "report.json")
 	if err != nil {
 		return nil, err
 	}
@@ -168,10 +169,6 @@ func (s Source) load(ctx context.Context, row registry.Run) (*run, error) {
 	d.standing = &c.Runs[0]
 	d.chooseBasis()
 	return d, s.readParts(ctx, d)
-}
-
-func (d *run) lists(name string) bool {
-	return slices.ContainsFunc(d.meta.Artifacts, func(f artifact.File) bool { return f.Name == name })
 }
 
 // chooseBasis takes the stitched walk-forward, else the whole, else what came last before the test.
@@ -210,14 +207,14 @@ func (s Source) readParts(ctx context.Context, d *run) error {
 			continue
 		}
 		p := part{id: x.ID}
-		text, err := selection.Verified(s.Artifacts, d.meta, "splits/"+x.ID+"/equity_curve.csv")
+		text, err := s.Artifacts.Read(d.meta, "splits/"+x.ID+"/equity_curve.csv")
 		if err != nil {
 			return err
 		}
-		if p.curve, err = selection.ReadCurve(text); err != nil {
+		if p.curve, err = artifact.ReadEquity(text); err != nil {
 			return d.damaged(x.ID+"/equity_curve.csv", err)
 		}
-		if text, err = selection.Verified(s.Artifacts, d.meta, "splits/"+x.ID+"/trades.csv"); err != nil {
+		if text, err = s.Artifacts.Read(d.meta, "splits/"+x.ID+"/trades.csv"); err != nil {
 			return err
 		}
 		if p.trades, err = readTrades(text); err != nil {
@@ -297,7 +294,7 @@ func (s Source) Holding(ctx context.Context, m *artifact.Metadata, days []string
 	if err != nil || len(days) == 0 {
 		return nil, nil
 	}
-	p := part{}
+	p := part{curve: &artifact.EquityCurve{}}
 	for _, day := range days {
 		at, err := market.ParseTime(day)
 		if err != nil {

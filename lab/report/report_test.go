@@ -14,7 +14,6 @@ import (
 	"github.com/assay-run/assay/lab/compare"
 	"github.com/assay-run/assay/lab/page"
 	"github.com/assay-run/assay/lab/page/pagetest"
-	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -61,7 +60,8 @@ func hostile(t *testing.T) *run {
 		{Key: "sharpe_ratio", Number: 1.2}, {Key: "sharpe_stderr", Number: 0.4}}
 	d.measure = metric.Meta{Sample: metric.SampleDay, NReturns: 399,
 		Undefined: map[string]metric.Reason{"win_rate": metric.Reason(h)}}
-	p := part{id: "full"}
+	zeros := make([]float64, 400)
+	p := part{id: "full", curve: &artifact.EquityCurve{Cash: zeros, Exposure: zeros}}
 	level := 100.0
 	for i := range 400 {
 		at := start + market.Time(i)*aDay
@@ -71,7 +71,8 @@ func hostile(t *testing.T) *run {
 			d.returns.Return, d.returns.Time = append(d.returns.Return, r), append(d.returns.Time, at)
 		}
 		p.curve.Time, p.curve.Equity = append(p.curve.Time, at), append(p.curve.Equity, level)
-		p.curve.Position, p.holding = append(p.curve.Position, level/2), append(p.holding, 50+float64(i))
+		p.curve.PositionValue = append(p.curve.PositionValue, level/2)
+		p.holding = append(p.holding, 50+float64(i))
 	}
 	d.returns.Sample, d.returns.PeriodsPerYear = metric.SampleDay, 365
 	for i := range 40 {
@@ -213,18 +214,18 @@ func TestMonthly(t *testing.T) {
 func TestPartsAreChained(t *testing.T) {
 	d := &run{parts: []part{
 		{
-			curve: selection.Curve{
-				Time:     []market.Time{1, 2},
-				Equity:   []float64{100, 150},
-				Position: []float64{0, -75},
+			curve: &artifact.EquityCurve{
+				Time:          []market.Time{1, 2},
+				Equity:        []float64{100, 150},
+				PositionValue: []float64{0, -75}, Cash: []float64{100, 225}, Exposure: []float64{0, 0.5},
 			},
 			holding: []float64{10, 20},
 		},
 		{
-			curve: selection.Curve{
-				Time:     []market.Time{3, 4},
-				Equity:   []float64{100, 50},
-				Position: []float64{0, 0},
+			curve: &artifact.EquityCurve{
+				Time:          []market.Time{3, 4},
+				Equity:        []float64{100, 50},
+				PositionValue: []float64{0, 0}, Cash: []float64{100, 50}, Exposure: []float64{0, 0},
 			},
 			holding: []float64{8, 4},
 		},

@@ -483,7 +483,7 @@ func chosenAmong(ctx context.Context, reg *registry.Registry, store *artifact.St
 		if json.Unmarshal(row.Payload, attack) != nil {
 			continue
 		}
-		text, err := Verified(store, attack, PointsFile)
+		text, err := store.Read(attack, PointsFile)
 		if err != nil {
 			continue // it has none, or its files are gone
 		}

@@ -1,19 +1,10 @@
 package selection
 
 import (
-	"bytes"
 	"cmp"
-	"errors"
-	"fmt"
-	"io/fs"
 	"maps"
-	"math"
-	"os"
-	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
-	"time"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
@@ -31,87 +22,13 @@ type Curve struct {
 	Equity, Position []float64
 }
 
-// The columns that are read.
-const (
-	header         = "timestamp,equity,cash,position_value,drawdown,exposure"
-	timeColumn     = 0
-	equityColumn   = 1
-	positionColumn = 3
-)
-
-// CurveError is a line of an equity curve that cannot be read, counted from 1.
-type CurveError struct {
-	Line   int
-	Reason string
-}
-
-// Error is line and reason.
-func (e *CurveError) Error() string {
-	return fmt.Sprintf("equity curve, line %d: %s", e.Line, e.Reason)
-}
-
-// ReadCurve reads the text of an equity_curve.csv. The error is a *CurveError.
+// ReadCurve reads the text of an equity_curve.csv. The error is an *artifact.CurveError.
 func ReadCurve(text []byte) (Curve, error) {
-	var c Curve
-	first, rest, _ := bytes.Cut(text, []byte{'\n'})
-	if string(first) != header {
-		return c, &CurveError{1, fmt.Sprintf("%.80q is not the header", first)}
+	e, err := artifact.ReadEquity(text)
+	if err != nil {
+		return Curve{}, err
 	}
-	for line := 2; len(rest) > 0; line++ {
-		var row []byte
-		row, rest, _ = bytes.Cut(rest, []byte{'\n'})
-		if why := c.add(row); why != "" {
-			return Curve{}, &CurveError{line, why}
-		}
-	}
-	return c, nil
-}
-
-// add takes one row; why is empty when it could.
-func (c *Curve) add(row []byte) (why string) {
-	var fields [6][]byte
-	n := 0
-	for more := true; more; n++ {
-		if n == len(fields) {
-			return "it has more fields than the header"
-		}
-		fields[n], row, more = bytes.Cut(row, []byte{','})
-	}
-	if n < len(fields) {
-		return fmt.Sprintf("it has %d fields, the header %d", n, len(fields))
-	}
-	at, ok := timeOf(fields[timeColumn])
-	if !ok {
-		return fmt.Sprintf("%.40q is no time", fields[timeColumn])
-	}
-	if k := len(c.Time); k > 0 && at <= c.Time[k-1] {
-		return fmt.Sprintf("%s is not after %s", at, c.Time[k-1])
-	}
-	equity, ok := number(fields[equityColumn])
-	if !ok {
-		return fmt.Sprintf("%.40q is no equity", fields[equityColumn])
-	}
-	position, ok := number(fields[positionColumn])
-	if !ok {
-		return fmt.Sprintf("%.40q is no position value", fields[positionColumn])
-	}
-	c.Time, c.Equity, c.Position = append(c.Time, at), append(c.Equity, equity), append(c.Position, position)
-	return ""
-}
-
-func number(b []byte) (float64, bool) {
-	x, err := strconv.ParseFloat(string(b), 64)
-	return x, err == nil && !math.IsNaN(x) && !math.IsInf(x, 0)
-}
-
-// timeOf reads a time of the one form that artifacts have.
-func timeOf(b []byte) (market.Time, bool) {
-	const form = "2006-01-02T15:04:05.000Z"
-	var t time.Time
-	if len(b) != len(form) || b[19] != '.' || b[23] != 'Z' || t.UnmarshalText(b) != nil {
-		return 0, false
-	}
-	return market.FromTime(t), true
+	return Curve{e.Time, e.Equity, e.PositionValue}, nil
 }
 
 // Windows are the walk-forward windows of a run.
@@ -148,11 +65,11 @@ func sourceOf(m *artifact.Metadata) string {
 	parts := []string{"daily-returns/1", m.Timeframe}
 	for _, id := range ids {
 		name := curveFile(id)
-		at := slices.IndexFunc(m.Artifacts, func(f artifact.File) bool { return f.Name == name })
-		if at < 0 {
+		f, listed := m.File(name)
+		if !listed {
 			return ""
 		}
-		parts = append(parts, name, m.Artifacts[at].SHA256)
+		parts = append(parts, name, f.SHA256)
 	}
 	return digest.SHA256Hex([]byte(strings.Join(parts, "\n")))
 }
@@ -171,7 +88,7 @@ func Stitch(store *artifact.Store, m *artifact.Metadata, ids []string) (*Series,
 	var curves []Curve
 	for _, id := range ids {
 		name := curveFile(id)
-		text, err := Verified(store, m, name)
+		text, err := store.Read(m, name)
 		if err != nil {
 			return nil, "", err
 		}
@@ -187,25 +104,6 @@ func Stitch(store *artifact.Store, m *artifact.Metadata, ids []string) (*Series,
 		return nil, "", changed(m, err.Error())
 	}
 	return s, why, nil
-}
-
-// Verified is the content of one file of a run, checked by the run's row: metadata.json beside it
-// could have been changed with it. The error is an *artifact.MismatchError.
-func Verified(store *artifact.Store, m *artifact.Metadata, name string) ([]byte, error) {
-	at := slices.IndexFunc(m.Artifacts, func(f artifact.File) bool { return f.Name == name })
-	if at < 0 {
-		return nil, changed(m, name+" is not listed")
-	}
-	text, err := os.ReadFile(filepath.Join(store.Dir(m.RunID), filepath.FromSlash(name)))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, changed(m, name+" is missing")
-	case err != nil:
-		return nil, changed(m, name+": "+err.Error())
-	case digest.SHA256Hex(text) != m.Artifacts[at].SHA256:
-		return nil, changed(m, name+" has other content")
-	}
-	return text, nil
 }
 
 func changed(m *artifact.Metadata, problem string) error {

@@ -1,13 +1,9 @@
 package selection_test
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -27,105 +23,6 @@ const (
 	day   = 24 * hour
 	start = market.Time(1704067200000) // 2024-01-01
 )
-
-const head = "timestamp,equity,cash,position_value,drawdown,exposure\n"
-
-// TestCurveIsReadAsItWasWritten by the package that writes the artifacts.
-func TestCurveIsReadAsItWasWritten(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		n := rapid.IntRange(0, 20).Draw(t, "n")
-		curve := &artifact.EquityCurve{}
-		at := market.Time(rapid.Int64Range(1, 4e12).Draw(t, "start"))
-		for range n {
-			at += market.Time(rapid.Int64Range(1, 1e9).Draw(t, "step"))
-			curve.Time = append(curve.Time, at)
-			curve.Equity = append(curve.Equity, rapid.Float64Range(-1e9, 1e9).Draw(t, "equity"))
-			curve.PositionValue = append(curve.PositionValue,
-				rapid.Float64Range(-1e9, 1e9).Draw(t, "position"))
-		}
-		zeros := make([]float64, n)
-		curve.Cash, curve.Drawdown, curve.Exposure = zeros, zeros, zeros
-		var b bytes.Buffer
-		if err := artifact.WriteEquity(&b, curve); err != nil {
-			t.Fatal(err)
-		}
-		c, err := selection.ReadCurve(b.Bytes())
-		if err != nil || !slices.Equal(c.Time, curve.Time) || !slices.Equal(c.Equity, curve.Equity) ||
-			!slices.Equal(c.Position, curve.PositionValue) {
-			t.Fatalf("read %v, wrote %v: %v", c, curve, err)
-		}
-	})
-}
-
-func TestBadCurves(t *testing.T) {
-	const good = "2024-01-01T00:00:00.000Z,1,1,0,0,0\n"
-	for text, want := range map[string]string{
-		"":                                   "line 1: ",
-		"time,value\n":                       "line 1: ",
-		head + "yesterday,1,1,0,0,0\n":       `line 2: "yesterday" is no time`,
-		head + good + "2024-01-01,1,1,0,0,0": "line 3: ",
-		head + strings.Replace(good, "00:", "25:", 1):     "is no time",
-		head + strings.Replace(good, "01-01", "13-01", 1): "is no time",
-		head + strings.Replace(good, "00:00", "0x:00", 1): "is no time",
-		head + strings.Replace(good, ".000Z", ".000+", 1): "is no time",
-		head + "2024-01-01T00:00:00.000Z,,1,0,0,0\n":      "is no equity",
-		head + "2024-01-01T00:00:00.000Z,NaN,1,0,0,0\n":   "is no equity",
-		head + "2024-01-01T00:00:00.000Z,1,1,1e999,0,0":   "is no position value",
-		head + "2024-01-01T00:00:00.000Z,1,1,0\n":         "line 2: it has 4 fields",
-		head + "2024-01-01T00:00:00.000Z,1,1,0,0,0,0\n":   "line 2: it has more fields",
-		head + good + good: "line 3: 2024-01-01T00:00:00.000Z is not after",
-	} {
-		_, err := selection.ReadCurve([]byte(text))
-		var bad *selection.CurveError
-		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.80q: %v, want %s", text, err, want)
-		}
-	}
-}
-
-// TestDaysAreThoseOfTheCalendar reads every combination of a year, a month and a day of
-// two digits as the rest of the product does.
-func TestDaysAreThoseOfTheCalendar(t *testing.T) {
-	taken := 0
-	for _, year := range []string{"0000", "0004", "1900", "2000", "2023", "2024", "9999", "20x4", "+024",
-		"-024"} {
-		for md := range 10_000 {
-			text := fmt.Sprintf("%s-%02d-%02d", year, md/100, md%100)
-			want, bad := market.ParseTime(text)
-			c, err := selection.ReadCurve([]byte(head + text + "T00:00:00.000Z,1,1,0,0,0"))
-			if (bad == nil) != (err == nil) || err == nil && c.Time[0] != want {
-				t.Fatalf("%s: %v, not %v (%v)", text, c.Time, want, bad)
-			}
-			if err == nil {
-				taken++
-			}
-		}
-	}
-	if want := 7*365 + 4; taken != want { // 0000, 0004, 2000 and 2024 are leap years
-		t.Errorf("%d days were read, not %d", taken, want)
-	}
-}
-
-func FuzzRead(f *testing.F) {
-	f.Add([]byte(
-		head + "2024-01-01T00:00:00.000Z,10000,5000,5000,0,0.5\n2024-01-01T04:00:00.000Z,9999.5,1,2,3,4\n"))
-	f.Add([]byte(head + ",,,,,\n"))
-	f.Add([]byte("timestamp,equity,x\n2024-02-30T00:00:00.000Z,1"))
-	f.Fuzz(func(t *testing.T, text []byte) {
-		c, err := selection.ReadCurve(text)
-		if err != nil {
-			return
-		}
-		if len(c.Time) != len(c.Equity) || len(c.Time) != len(c.Position) || !slices.IsSorted(c.Time) {
-			t.Fatalf("%q gives %v", text, c)
-		}
-		for i := range c.Time {
-			if x := c.Equity[i] + c.Position[i]; c.Equity[i] != c.Equity[i] || x != x {
-				t.Fatalf("%q gives %v", text, c)
-			}
-		}
-	})
-}
 
 // window draws an account over hourly candles, some of which are missing.
 func window(t *rapid.T, name string, at market.Time, candles int, ruin bool) (selection.Curve, metric.Curve) {
