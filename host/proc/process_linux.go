@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -144,15 +145,11 @@ type identity struct {
 	changed       int64
 }
 
-// Changed is when the file or what is known about it was last changed.
+// changedAt is when the file or what is known about it was last changed.
 func (i identity) changedAt() time.Time { return time.Unix(0, i.changed) }
 
-// identify looks at an open file; false: this system cannot identify it.
-func identify(f *os.File) (identity, bool) {
-	info, err := f.Stat()
-	if err != nil {
-		return identity{}, false
-	}
+// identify looks at a file; false: this system cannot identify it.
+func identify(info fs.FileInfo) (identity, bool) {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return identity{}, false

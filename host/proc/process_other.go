@@ -3,6 +3,7 @@
 package proc
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"syscall"
@@ -44,8 +45,8 @@ func isOwn(info os.FileInfo) bool {
 // identity would distinguish a file from a changed one; here nothing does.
 type identity struct{}
 
-// Changed is when the file was last changed.
+// changedAt is when the file was last changed.
 func (identity) changedAt() time.Time { return time.Time{} }
 
 // identify reports that this system cannot.
-func identify(*os.File) (identity, bool) { return identity{}, false }
+func identify(fs.FileInfo) (identity, bool) { return identity{}, false }

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -53,19 +54,13 @@ type Store struct {
 type known struct {
 	mu      sync.Mutex
 	copies  map[string]identity // by hash
-	bundles map[string]bool     // those whose files were checked, by identity
+	bundles map[string]traces   // by hash
 }
 
-func (k *known) hasBundle(sum string) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.bundles[sum]
-}
-
-func (k *known) addBundle(sum string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.bundles[sum] = true
+// traces are the identities of all files of a bundle, hashed, and the newest change of one.
+type traces struct {
+	sum    [sha256.Size]byte
+	newest time.Time
 }
 
 // settled is how old the last change of a copy must be when its hashing begins: a
@@ -74,7 +69,7 @@ func (k *known) addBundle(sum string) {
 const settled = 2 * time.Second
 
 func (k *known) has(sum string, f *os.File) bool {
-	id, ok := identify(f)
+	id, ok := look(f)
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return ok && k.copies[sum] == id
@@ -82,16 +77,85 @@ func (k *known) has(sum string, f *os.File) bool {
 
 // add remembers a copy that was hashed from began on, if it was the same before and after.
 func (k *known) add(sum string, before identity, began time.Time, f *os.File) {
-	if after, ok := identify(f); ok && after == before && began.Sub(before.changedAt()) > settled {
+	if after, ok := look(f); ok && after == before && began.Sub(before.changedAt()) > settled {
 		k.mu.Lock()
 		defer k.mu.Unlock()
 		k.copies[sum] = after
 	}
 }
 
+// look identifies an open file.
+func look(f *os.File) (identity, bool) {
+	info, err := f.Stat()
+	if err != nil {
+		return identity{}, false
+	}
+	return identify(info)
+}
+
+// hasBundle reports whether a bundle was checked and none of its files touched since.
+func (k *known) hasBundle(sum string, now traces, ok bool) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	before, known := k.bundles[sum]
+	return ok && known && before == now
+}
+
+// addBundle remembers a bundle that was checked from began on, as add does.
+func (k *known) addBundle(sum string, before traces, began time.Time, after traces, ok bool) {
+	if ok && after == before && began.Sub(before.newest) > settled {
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		k.bundles[sum] = after
+	}
+}
+
+// traced looks at every file of an installed bundle and at the libraries of the system; false: a
+// file is missing, or this system cannot identify it.
+func (s Store) traced(m *bundle.Manifest, sum string) (t traces, ok bool) {
+	h := sha256.New()
+	note := func(path string, info fs.FileInfo) error {
+		id, known := identify(info)
+		if !known {
+			return errors.ErrUnsupported
+		}
+		if at := id.changedAt(); at.After(t.newest) {
+			t.newest = at
+		}
+		_, err := fmt.Fprintf(h, "%q %v\n", path, id)
+		return err
+	}
+	folders := []string{s.place().Files(sum)}
+	for _, l := range m.Layers {
+		folders = append(folders, s.place().Layer(l))
+	}
+	for _, folder := range folders {
+		err := filepath.WalkDir(folder, func(path string, d fs.DirEntry, err error) error {
+			if err != nil {
+				return err
+			}
+			info, err := d.Info()
+			if err != nil {
+				return err
+			}
+			return note(path, info)
+		})
+		if err != nil {
+			return t, false
+		}
+	}
+	for _, f := range m.System {
+		if info, err := os.Stat(f.Path); err != nil || note(f.Path, info) != nil {
+			return t, false
+		}
+	}
+	h.Sum(t.sum[:0])
+	return t, true
+}
+
 // OpenStore makes the folder of the copies, which is closed to other users.
 func OpenStore(dir string) (Store, error) {
-	s := Store{dir: dir, known: &known{copies: map[string]identity{}, bundles: map[string]bool{}}}
+	s := Store{dir: dir, known: &known{copies: map[string]identity{}, bundles: map[string]traces{}}}
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return s, fmt.Errorf("make the folder for copies of programs: %w", err)
 	}
@@ -122,13 +186,16 @@ func (s Store) addBundle(path string) (Program, error) {
 		return Program{}, bundleFault(err)
 	}
 	p := Program{SHA256: digest.SHA256Hex(text), Size: int64(len(text)), Libraries: true, Bundle: true}
+	began := time.Now()
+	before, _ := s.traced(m, p.SHA256)
 	if err := m.Install(path, p.SHA256, s.place()); err != nil {
 		return p, bundleFault(err)
 	}
 	if err := m.VerifySystem(); err != nil {
 		return p, bundleFault(err)
 	}
-	s.known.addBundle(p.SHA256)
+	after, ok := s.traced(m, p.SHA256)
+	s.known.addBundle(p.SHA256, before, began, after, ok)
 	_, err = s.write(bytes.NewReader(text))
 	return p, err
 }
@@ -148,8 +215,8 @@ func bundleFault(err error) error {
 // place is where bundles are executed from.
 func (s Store) place() bundle.Place { return bundle.Place{Root: filepath.Join(s.dir, "bundles")} }
 
-// openBundle returns a bundle that was installed. Its files are checked once in the life of
-// the host's process.
+// openBundle returns a bundle that was installed, after hashing its files, unless they are those
+// that were hashed before and have not been touched since.
 func (s Store) openBundle(sum string) (*bundle.Manifest, error) {
 	f, err := s.OpenCopy(sum)
 	if err != nil {
@@ -161,13 +228,19 @@ func (s Store) openBundle(sum string) (*bundle.Manifest, error) {
 		return nil, err
 	}
 	m, err := bundle.Parse(text)
-	if err != nil || s.known.hasBundle(sum) {
-		return m, err
+	if err != nil {
+		return nil, err
+	}
+	began := time.Now()
+	before, ok := s.traced(m, sum)
+	if s.known.hasBundle(sum, before, ok) {
+		return m, nil
 	}
 	if err := m.Verify(sum, s.place()); err != nil {
 		return nil, err
 	}
-	s.known.addBundle(sum)
+	after, ok := s.traced(m, sum)
+	s.known.addBundle(sum, before, began, after, ok)
 	return m, nil
 }
 
@@ -259,7 +332,7 @@ func (s Store) OpenCopy(sum string) (*os.File, error) {
 	if s.known.has(sum, f) {
 		return f, nil
 	}
-	before, _ := identify(f)
+	before, _ := look(f)
 	began := time.Now()
 	got, err := hashFile(f)
 	if err == nil && got == sum {
