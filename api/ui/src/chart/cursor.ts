@@ -1,18 +1,18 @@
 // The selected moment: a vertical line through a pane, with the time on the axis.
 import type { CanvasRenderingTarget2D } from "fancy-canvas";
-import type { IPrimitivePaneView, ISeriesPrimitive, ISeriesPrimitiveAxisView, SeriesAttachedParameter, Time } from "lightweight-charts";
+import type { ISeriesPrimitiveAxisView } from "lightweight-charts";
 import type { Palette } from "./palette.ts";
+import { Painter } from "./painter.ts";
 import { axisTime } from "./scale.ts";
 
-export class SelectedMoment implements ISeriesPrimitive<Time> {
-  private readonly views: IPrimitivePaneView[] = [{ zOrder: () => "top", renderer: () => ({ draw: (target) => this.draw(target) }) }];
+export class SelectedMoment extends Painter {
   private readonly labels: ISeriesPrimitiveAxisView[];
-  private host: SeriesAttachedParameter<Time> | null = null;
   private place: number | null = null;
   private time = 0;
 
   /** Only one of the panes labels the axis. */
-  constructor(private palette: Palette, labelled: boolean) {
+  constructor(palette: Palette, labelled: boolean) {
+    super("top", palette);
     this.labels = labelled
       ? [{
         coordinate: () => this.x() ?? 0,
@@ -25,18 +25,6 @@ export class SelectedMoment implements ISeriesPrimitive<Time> {
       : [];
   }
 
-  attached(host: SeriesAttachedParameter<Time>) {
-    this.host = host;
-  }
-
-  detached() {
-    this.host = null;
-  }
-
-  paneViews() {
-    return this.views;
-  }
-
   timeAxisViews() {
     return this.labels;
   }
@@ -45,21 +33,14 @@ export class SelectedMoment implements ISeriesPrimitive<Time> {
   set(place: number | null, time: number) {
     if (place === this.place && time === this.time) return;
     [this.place, this.time] = [place, time];
-    this.host?.requestUpdate();
-  }
-
-  color(palette: Palette) {
-    this.palette = palette;
-    this.host?.requestUpdate();
+    this.redraw();
   }
 
   private x(): number | null {
-    if (this.place === null || !this.host) return null;
-    const scale = this.host.chart.timeScale();
-    return scale.logicalToCoordinate(Math.round(this.place) as Parameters<typeof scale.logicalToCoordinate>[0]);
+    return this.place === null ? null : this.across(Math.round(this.place));
   }
 
-  private draw(target: CanvasRenderingTarget2D) {
+  protected draw(target: CanvasRenderingTarget2D) {
     const at = this.x();
     if (at === null) return;
     target.useBitmapCoordinateSpace(({ context, bitmapSize, horizontalPixelRatio }) => {

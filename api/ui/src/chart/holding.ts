@@ -1,6 +1,6 @@
 // The selected trade: its holding time as a shade, a line from entry to exit, and what came of it.
 import type { CanvasRenderingTarget2D } from "fancy-canvas";
-import type { IPrimitivePaneView, ISeriesPrimitive, SeriesAttachedParameter, Time } from "lightweight-charts";
+import { Painter } from "./painter.ts";
 import { faded } from "./palette.ts";
 import type { Palette } from "./palette.ts";
 
@@ -14,40 +14,22 @@ export interface Held {
   text: string;
 }
 
-export class Holding implements ISeriesPrimitive<Time> {
-  private readonly views: IPrimitivePaneView[] = [{ zOrder: () => "top", renderer: () => ({ draw: (target) => this.draw(target) }) }];
-  private host: SeriesAttachedParameter<Time> | null = null;
+export class Holding extends Painter {
   private held: Held | null = null;
 
-  constructor(private palette: Palette, private readonly font: string) {}
-
-  attached(host: SeriesAttachedParameter<Time>) {
-    this.host = host;
-  }
-
-  detached() {
-    this.host = null;
-  }
-
-  paneViews() {
-    return this.views;
+  constructor(palette: Palette, private readonly font: string) {
+    super("top", palette);
   }
 
   set(held: Held | null) {
     this.held = held;
-    this.host?.requestUpdate();
+    this.redraw();
   }
 
-  color(palette: Palette) {
-    this.palette = palette;
-    this.host?.requestUpdate();
-  }
-
-  private draw(target: CanvasRenderingTarget2D) {
+  protected draw(target: CanvasRenderingTarget2D) {
     const { host, held } = this;
     if (!host || !held) return;
-    const scale = host.chart.timeScale(), x = (slot: number) => scale.logicalToCoordinate(slot as Parameters<typeof scale.logicalToCoordinate>[0]);
-    const [from, to] = [x(held.from), x(held.to)], [entry, exit] = [host.series.priceToCoordinate(held.entry), host.series.priceToCoordinate(held.exit)];
+    const [from, to] = [this.across(held.from), this.across(held.to)], [entry, exit] = [host.series.priceToCoordinate(held.entry), host.series.priceToCoordinate(held.exit)];
     if (from === null || to === null || entry === null || exit === null) return;
     const color = held.won ? this.palette.up : this.palette.down;
     target.useMediaCoordinateSpace(({ context, mediaSize }) => {

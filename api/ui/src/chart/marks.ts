@@ -1,9 +1,9 @@
 // Fill markers: ▲ below a candle for buys, ▼ above it for sells. More than one have a bar,
 // and their count where there is room. Hollow is ambiguous; a slot that is so in part is filled in part.
 import type { CanvasRenderingTarget2D } from "fancy-canvas";
-import type { IPrimitivePaneView, ISeriesPrimitive, SeriesAttachedParameter, Time } from "lightweight-charts";
 import { count } from "../state/format.ts";
 import type { Mark } from "./align.ts";
+import { Painter } from "./painter.ts";
 import { faded } from "./palette.ts";
 import type { Palette } from "./palette.ts";
 
@@ -19,24 +19,11 @@ interface Drawn extends Mark {
   high: number;
 }
 
-export class FillMarks implements ISeriesPrimitive<Time> {
-  private readonly view: IPrimitivePaneView = { zOrder: () => "top", renderer: () => ({ draw: (target) => this.draw(target) }) };
-  private readonly views = [this.view];
-  private host: SeriesAttachedParameter<Time> | null = null;
+export class FillMarks extends Painter {
   private marks: Drawn[] = [];
 
-  constructor(private palette: Palette, private readonly family: string, private readonly em: number) {}
-
-  attached(host: SeriesAttachedParameter<Time>) {
-    this.host = host;
-  }
-
-  detached() {
-    this.host = null;
-  }
-
-  paneViews() {
-    return this.views;
+  constructor(palette: Palette, private readonly family: string, private readonly em: number) {
+    super("top", palette);
   }
 
   autoscaleInfo() {
@@ -45,15 +32,10 @@ export class FillMarks implements ISeriesPrimitive<Time> {
 
   set(marks: Drawn[]) {
     this.marks = marks;
-    this.host?.requestUpdate();
+    this.redraw();
   }
 
-  color(palette: Palette) {
-    this.palette = palette;
-    this.host?.requestUpdate();
-  }
-
-  private draw(target: CanvasRenderingTarget2D) {
+  protected draw(target: CanvasRenderingTarget2D) {
     target.useMediaCoordinateSpace(({ context, mediaSize }) => {
       context.font = `${font * this.em}px ${this.family}`;
       context.textAlign = "center";
