@@ -44,12 +44,8 @@ func reportCommand(a *App) *cobra.Command {
 				return err
 			}
 			defer func() { err = errors.Join(err, candles.Close()) }()
-			path, err = writeReport(
-				ctx,
-				a,
-				report.Source{Artifacts: store, Registry: reg, Candles: candles},
-				args[0],
-			)
+			source := report.Source{Artifacts: store, Registry: reg, Candles: candles}
+			path, err = writeReport(ctx, a, source, args[0])
 			return err
 		})
 		if err != nil {

@@ -97,16 +97,8 @@ func (c *Comparison) verdict() page.Verdict {
 		}
 		v.Points = append(v.Points, page.Point{Class: class, Mark: page.Mark(class), Text: fmt.Sprintf(
 			"%s: %s a return more than the baseline, 95 %% interval %s to %s, p = %s over %d days: %s.",
-			p.RunID,
-			page.Signed(
-				p.MeanDifference,
-			),
-			page.Percent(&p.CI95[0]),
-			page.Percent(&p.CI95[1]),
-			page.Number(p.P),
-			p.Days,
-			said,
-		)})
+			p.RunID, page.Signed(p.MeanDifference), page.Percent(&p.CI95[0]), page.Percent(&p.CI95[1]),
+			page.Number(p.P), p.Days, said)})
 	}
 	switch {
 	case known > 0 && real == 0:

@@ -359,14 +359,8 @@ func (d *drawing) axes() {
 		}
 		fmt.Fprintf(&d.b, `<line class="grid-line" x1="%s" x2="%[1]s" y1="%[2]s" y2="%[3]s"/>`,
 			coordinate(d.x(t.at)), coordinate(topMargin), coordinate(foot+4))
-		fmt.Fprintf(
-			&d.b,
-			`<text x="%s" y="%s" text-anchor="%s">%s</text>`,
-			coordinate(at),
-			coordinate(foot+18),
-			anchor,
-			template.HTMLEscapeString(t.text),
-		)
+		fmt.Fprintf(&d.b, `<text x="%s" y="%s" text-anchor="%s">%s</text>`, coordinate(at),
+			coordinate(foot+18), anchor, template.HTMLEscapeString(t.text))
 	}
 }
 

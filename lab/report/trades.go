@@ -25,20 +25,8 @@ type trade struct {
 
 // columns are those of trades.csv that are read.
 var columns = []string{
-	"symbol",
-	"direction",
-	"quantity",
-	"entry_time",
-	"entry_price",
-	"exit_time",
-	"gross_pnl",
-	"fees",
-	"slippage",
-	"pnl",
-	"return",
-	"candles_held",
-	"mae",
-	"mfe",
+	"symbol", "direction", "quantity", "entry_time", "entry_price", "exit_time", "gross_pnl", "fees",
+	"slippage", "pnl", "return", "candles_held", "mae", "mfe",
 }
 
 // readTrades reads the text of a trades.csv.
@@ -91,15 +79,8 @@ func tradeOf(cell func(string) string) (trade, error) {
 		return at
 	}
 	t.entry, t.exit = when("entry_time"), when("exit_time")
-	t.gross, t.fees, t.slippage, t.pnl = number(
-		"gross_pnl",
-	), number(
-		"fees",
-	), number(
-		"slippage",
-	), number(
-		"pnl",
-	)
+	t.gross, t.fees = number("gross_pnl"), number("fees")
+	t.slippage, t.pnl = number("slippage"), number("pnl")
 	opened := math.Abs(float64(number("quantity") * number("entry_price")))
 	t.mae, t.mfe = number("mae"), number("mfe")
 	if opened > 0 {

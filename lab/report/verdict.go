@@ -55,17 +55,13 @@ func (d *run) sentence() (class, text string) {
 	case f != nil && f.Overall == "fail":
 		return "fail", "This idea does not survive: an attempt to refute it succeeded."
 	case total == nil:
-		return "inconclusive", "Nothing can be concluded: the return is undefined (" + d.reason(
-			"total_return",
-		) + ")."
+		return "inconclusive", "Nothing can be concluded: the return is undefined (" +
+			d.reason("total_return") + ")."
 	case *total <= 0:
 		return "fail", "It loses money: " + page.Signed(total) + "."
 	case held != nil && *total <= *held:
-		return "fail", "It does not beat holding: " + page.Signed(
-			total,
-		) + " against " + page.Signed(
-			held,
-		) + "."
+		return "fail", "It does not beat holding: " + page.Signed(total) + " against " +
+			page.Signed(held) + "."
 	}
 	dsr := d.standing.Selection.DSRMax
 	switch {
@@ -97,7 +93,7 @@ func point(class, text string) page.Point {
 	return page.Point{Class: class, Mark: page.Mark(class), Text: text}
 }
 
-// test says whether the locked test has been seen. Its numbers are never here.
+// test says whether a look at the locked test is recorded. Its numbers are never here.
 func (d *run) test() page.Point {
 	has := false
 	for _, s := range d.report.Splits {
@@ -113,19 +109,14 @@ func (d *run) test() page.Point {
 	case !has:
 		return point("warn", "No candles were kept back: there is no test split.")
 	case own > 0:
-		return point(
-			"warn",
-			fmt.Sprintf("The test was seen %s through this run; its numbers are not on this page.",
-				times(own)),
-		)
+		return point("warn", fmt.Sprintf(
+			"The test was seen %s through this run; its numbers are not on this page.", times(own)))
 	case len(d.peeks) > 0:
-		return point(
-			"warn",
-			fmt.Sprintf("The test is locked here, but was seen %s through other runs of the family.",
-				times(len(d.peeks))),
-		)
+		return point("warn", fmt.Sprintf(
+			"The test is locked here, but was seen %s through other runs of the family.",
+			times(len(d.peeks))))
 	}
-	return point("pass", "The test is locked: nobody has seen it.")
+	return point("pass", "The test is locked, and no look at it is recorded.")
 }
 
 func times(n int) string {
@@ -197,11 +188,9 @@ func (d *run) marks() *page.Table {
 	for _, verdict := range []string{"fail", "error", "warn", "inconclusive", "pass", "skipped"} {
 		for _, x := range f.Tests {
 			if x.Verdict == verdict {
-				t.Rows = append(
-					t.Rows,
-					page.Row{Cells: []page.Cell{{Text: strings.ReplaceAll(x.ID, "_", " ")},
-						{Text: page.Mark(verdict) + " " + verdict, Class: verdict}}},
-				)
+				name := strings.ReplaceAll(x.ID, "_", " ")
+				t.Rows = append(t.Rows, page.Row{Cells: []page.Cell{{Text: name},
+					{Text: page.Mark(verdict) + " " + verdict, Class: verdict}}})
 			}
 		}
 	}

@@ -154,12 +154,8 @@ func (d *run) heads(q *doubt) []page.Fact {
 	case d.number("sharpe_ratio") == nil:
 		ratio.Note = d.reason("sharpe_ratio")
 	case d.measure.Sample != metric.SampleDay || d.measure.NReturns < enoughDays:
-		ratio.Note = fmt.Sprintf(
-			"too few days: %d returns by the %s, %d days are the least",
-			d.measure.NReturns,
-			d.measure.Sample,
-			enoughDays,
-		)
+		ratio.Note = fmt.Sprintf("too few days: %d returns by the %s, %d days are the least",
+			d.measure.NReturns, d.measure.Sample, enoughDays)
 	}
 	won := page.Fact{Name: "Trades won", Value: page.Percent(d.number("win_rate"))}
 	n := d.number("total_trades")
@@ -210,21 +206,9 @@ func (d *run) splits() *page.Table {
 			}
 			return nil
 		}
-		t.Rows = append(
-			t.Rows,
-			page.Row{Cells: page.Cells(
-				id,
-				from,
-				to,
-				status,
-				page.Signed(get("total_return")),
-				page.Number(
-					get("sharpe_ratio"),
-				),
-				page.Percent(get("max_drawdown")),
-				page.Number(get("total_trades")),
-			)},
-		)
+		t.Rows = append(t.Rows, page.Row{Cells: page.Cells(id, from, to, status,
+			page.Signed(get("total_return")), page.Number(get("sharpe_ratio")),
+			page.Percent(get("max_drawdown")), page.Number(get("total_trades")))})
 	}
 	for _, s := range d.report.Splits {
 		values := s.Metrics
@@ -234,13 +218,8 @@ func (d *run) splits() *page.Table {
 		row(s.ID, day(s.TSFrom), day(s.TSTo), s.Status, values)
 	}
 	if wf := d.report.WalkForward; wf != nil {
-		row(
-			"walk-forward",
-			fmt.Sprintf("%d windows", wf.Windows),
-			fmt.Sprintf("%d days", wf.Days),
-			"",
-			wf.Metrics,
-		)
+		row("walk-forward", fmt.Sprintf("%d windows", wf.Windows), fmt.Sprintf("%d days", wf.Days), "",
+			wf.Metrics)
 	}
 	return &t
 }

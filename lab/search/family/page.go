@@ -84,11 +84,8 @@ func (v *Page) Write(w io.Writer) error { return page.Write(w, content, v.view) 
 
 // believe is what it would take to believe the search.
 func believe(s *selection.Selection) string {
-	text := "To believe it, a search without skill may reach this ratio in at most 5 % of " +
-		"all cases; it does in " +
-		Percent(
-			s.DSRMaxTest.P,
-		) + "."
+	text := "To believe it, a search without skill may reach this ratio in at most 5 % of all cases; it " +
+		"does in " + Percent(s.DSRMaxTest.P) + "."
 	if s.MinBTLYears != nil {
 		text += " With as many trials, a backtest shorter than " + Number(s.MinBTLYears) +
 			" years reaches it by luck."

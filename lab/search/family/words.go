@@ -34,25 +34,16 @@ func Sentences(o *Outcome) []string {
 			"one trial in this count, so choosing among them is not paid for.", o.Again)
 	}
 	if s.DSRMax != nil {
-		say(
-			"If no trial had any skill, the best of a search like this would have a ratio as high in %s "+
-				"of all"+
-				" cases (1 - DSR_max; at most 5 %% is needed).",
-			Percent(s.DSRMaxTest.P),
-		)
+		say("If no trial had any skill, the best of a search like this would have a ratio as high in %s "+
+			"of all cases (1 - DSR_max; at most 5 %% is needed).", Percent(s.DSRMaxTest.P))
 		if n := s.DSRMaxTest.WithoutSeries; n > 0 {
 			say("Trials without a return on each of its days: %d. They count as independent ones there.", n)
 		}
 	}
 	if s.DSR2025 != nil && s.DSR2014 != nil {
-		say(
-			"By formula, which decides nothing, the chance that its true ratio is above what the best of "+
-				"so many"+
-				" trials reaches by luck is %s (deflated Sharpe ratio of 2025), or %s by the stricter "+
-				"form of 2014.",
-			Percent(s.DSR2025),
-			Percent(s.DSR2014),
-		)
+		say("By formula, which decides nothing, the chance that its true ratio is above what the best of "+
+			"so many trials reaches by luck is %s (deflated Sharpe ratio of 2025), or %s by the stricter "+
+			"form of 2014.", Percent(s.DSR2025), Percent(s.DSR2014))
 	}
 	if s.PBO.Value != nil {
 		say("When the best trial is chosen on one half of the days, it is below the median of all trials "+
