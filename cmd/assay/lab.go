@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strconv"
+	"slices"
 	"sync"
 
 	"github.com/assay-run/assay/host/artifact"
@@ -28,29 +28,23 @@ type lab struct {
 
 	mu   sync.Mutex
 	book *selection.Book
-	of   string // what the book was read of
+	of   []registry.Mark // what the book was read of
 }
 
 // places implements library.Places. The book of everything that was tried is read anew when a
-// run was added or has ended.
+// row of the registry has changed.
 func (l *lab) places(ctx context.Context, runIDs []string) (map[string]*registry.Place, error) {
 	marks, err := l.runs.Overview().Marks(ctx)
 	if err != nil {
 		return nil, err
 	}
-	of := strconv.Itoa(len(marks))
-	for _, m := range marks {
-		if m.CompletedAt != "" {
-			of = strconv.Itoa(len(marks)) + " " + m.CompletedAt // the last one that has ended
-		}
-	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.book == nil || l.of != of {
+	if l.book == nil || !slices.Equal(l.of, marks) {
 		if l.book, err = selection.ReadBook(ctx, l.runs, l.store); err != nil {
 			return nil, err
 		}
-		l.of = of
+		l.of = marks
 	}
 	places := map[string]*registry.Place{}
 	for _, id := range runIDs {
