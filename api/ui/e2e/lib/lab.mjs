@@ -8,21 +8,22 @@ const equity = (drift) => curve(drift).map(([ms, value]) => ({ timestamp: new Da
 
 const marks = ["pass", "fail", "warn", "inconclusive", "pass", "skipped"].map((verdict, i) => ({ id: ["costs", "delay", "regime", "random_entry", "missing_candles", "shuffle"][i], verdict }));
 export const rows = Array.from({ length: 7 }, (_, i) => ({
-  run_id: `run_${i}_0123456789abcdef`, kind: "backtest", origin: "lab", slug: "sma_cross", family_id: null, plan_id: i === 0 ? "plan_1" : null, trial_index: i, status: i === 3 ? "failed" : "completed", partial: false,
+  run_id: `run_${i}_0123456789abcdef`, kind: "run", origin: "lab", mode: "", slug: "sma_cross", family_id: "fam", plan_id: i === 0 ? "plan_1" : null, trial_index: i, status: i === 3 ? "failed" : "completed", partial: false,
   strategy: { name: i === 1 ? hostile : "sma_cross", version: "1.0.0", sha256: "ab".repeat(32) }, params: { fast: 5 + i, [i === 1 ? hostile : "slow"]: 30 }, symbols: [i === 1 ? hostile : "BTC/USDT"], timeframe: "1h", exchange: "sample",
   window: { start: "2023-01-01T00:00:00.000Z", end: "2023-10-28T00:00:00.000Z" }, started_at: "2026-11-20T12:00:00.000Z", completed_at: "2026-11-20T12:00:09.000Z", basis: "full",
   summary: { total_return: 0.5 - i * 0.2, sharpe_ratio: 1.2 - i * 0.3, max_drawdown: 0.2 + i * 0.05, total_trades: 40 + i, win_rate: 0.4 }, undefined: [], holding_return: 0.8, trials: { n: 18, n_family: 7, position: i + 1 },
-  dsr: 0.41, test: { state: i === 0 ? "locked" : "seen", looks: 1 }, verdict: i < 2 ? { run_id: "fal_" + i, overall: "fail", marks } : null, stage: null, tags: i === 1 ? [hostile] : ["trend"], note: i === 1 ? hostile : "", warnings: i === 1 ? [{ code: "X", message: hostile }] : [],
+  dsr: 0.41, test: { state: i === 0 ? "locked" : "seen", looks: 1 }, verdict: i < 2 ? { run_id: "fal_" + i, overall: "fail", marks } : null, stage: "", tags: i === 1 ? [hostile] : ["trend"], note: i === 1 ? hostile : "", warnings: i === 1 ? [{ code: "X", message: hostile }] : [],
 }));
 
 const note = (message) => ({ code: "NOTE", message });
 const run = (row) => ({
-  ...row, config: { strategy_name: row.strategy.name }, hashes: { request: "1a".repeat(32), result: "2b".repeat(32), data: ["3c".repeat(32)] }, assumptions: [note("Orders are filled at the next open."), note(hostile)], error: row.status === "failed" ? hostile : null, error_details: null,
+  ...row, seed: "1", execution: { profile: hostile }, walk_forward: null, stress: [], overfitting: null, note_version: 0,
+  hashes: { request: "1a".repeat(32), result: "2b".repeat(32), decision: null, data: ["3c".repeat(32)] }, assumptions: [note("Orders are filled at the next open."), note(hostile)], error: row.status === "failed" ? hostile : null, error_details: null,
   splits: [
     { split_id: "full", role: "full", start: row.window.start, end: row.window.end, status: "completed", metrics: { ...row.summary, sharpe_stderr: 0.38, fees_paid: 311.5, buy_hold_return: 0.8 }, metrics_meta: null },
     { split_id: "test", role: "test", start: row.window.start, end: row.window.end, status: row.test.state === "locked" ? "locked" : "completed", metrics: null, metrics_meta: null },
   ],
-  lineage: { base: null, falsifications: ["fal_1"], candidates: [], plan: row.plan_id },
+  lineage: { base: null, falsifications: ["fal_1"], plan: row.plan_id },
 });
 const trade = (i) => ({
   trade_id: "t" + i, symbol: hostile, direction: "long", quantity: 0.5, entry_time: "2023-02-01T00:00:00.000Z", entry_price: 100 + i, exit_time: "2023-02-03T00:00:00.000Z", exit_price: 102, gross_pnl: 1, fees: 0.1, slippage: 0, pnl: i % 2 ? -1.2 : 2.3,
@@ -30,42 +31,41 @@ const trade = (i) => ({
 });
 const trials = [5, 10, 15, 20].flatMap((fast, i) => [30, 50, 70].map((slow, j) => ({ index: i * 3 + j, run_id: `trial_${i}_${j}`, params: { fast, slow, [hostile]: i + j }, status: "completed", metrics: { sharpe_ratio: 0.2 + Math.sin(i + j), total_return: 0.1 * i - 0.1 * j, max_drawdown: 0.1 + 0.05 * j } })));
 const family = {
-  plan_id: "plan_1", slug: hostile, status: "completed", plan: { plan_id: "plan_1", hypothesis: hostile, seed: "1", trials: Array(12).fill({}), request: { symbols: [hostile] } }, done: 12, failed: 0,
-  selected: { index: 4, run_id: "trial_1_1", params: { fast: 10 } }, luck: { expected_max: 1.4, observed: 1.19, bins: null }, pbo: 0.62, dsr: 0.3, walk_forward_optimised: equity(-0.0005),
-  sentence: "The best of 12 trials is below what luck alone shows. " + hostile,
+  plan_id: "plan_1", plan_hash: "6f".repeat(32), slug: hostile, family_id: "fam", author: hostile, registered_at: "2026-11-20T12:00:00.000Z", amends: "", done: 12, failed: 0,
+  plan: { hypothesis: hostile, seed: "1", trials: Array(12).fill({}), request: { symbols: [hostile] } },
 };
-const tests = marks.map(({ id, verdict }, i) => ({ number: i + 1, id: i === 2 ? hostile : id, claim: "it survives " + hostile, detail: verdict === "fail" ? "one candle later its return is negative" : hostile, verdict, statistic: { name: "return", value: -0.2, threshold: 0, direction: "least" }, evidence: [{ path: "falsification/delay.csv" }], repeat: `lab falsify run_0 --only ${id}` }));
+const tests = marks.map(({ id, verdict }, i) => ({ id: i === 2 ? hostile : id, claim: "it survives " + hostile, detail: verdict === "fail" ? "one candle later its return is negative" : hostile, verdict, statistic: { name: "return", value: -0.2, threshold: 0, direction: ">" }, evidence: [{ path: "falsify/delay.csv" }] }));
 const list = (items) => ({ items, next_cursor: null, total: items.length });
 
 /** The answer to a path below /api/v1; undefined where there is nothing. */
 function answer(path) {
   const id = decodeURIComponent(path.split("/")[2] ?? ""), row = rows.find((r) => r.run_id === id), rest = path.split("/").slice(3).join("/");
   if (path === "/runs") return list(rows);
-  if (path === "/jobs") return list([{ job_id: "job_1", kind: "falsification", status: "running", progress: { done: 2, total: 6 }, error: null, links: {} }]);
   if (path === "/families") return list([family]);
   if (path === "/families/plan_1") return family;
   if (path === "/families/plan_1/trials") return list(trials);
-  if (path === "/falsifications/fal_0") return { run_id: "fal_0", base: rows[0].run_id, overall: "fail", tests };
+  if (path === "/falsifications/fal_0") return { run_id: "fal_0", base: rows[0].run_id, overall: "fail", refuted: [], tests };
   if (path === "/compare") {
     return {
-      runs: rows.slice(0, 2), parameters: [{ name: hostile, values: [5, 6] }], program: { equal: false, diff: "- " + hostile }, equity: [curve(0.002), curve(0.001)], n: 18,
-      difference: { mean: 0.0004, ci95: [-0.001, 0.002], p: 0.4, days_needed: 4000, sentence: "The difference may be chance: it would take 4000 days to tell." }, trades: { common: 20, only: [3, 4] },
+      baseline: rows[0].run_id, split: "full", comparability: { comparable: false, differences: [{ aspect: hostile, values: {} }] },
+      differs: [{ pointer: "/" + hostile, values: { [rows[0].run_id]: 5, [rows[1].run_id]: hostile } }],
+      runs: rows.slice(0, 2).map(({ run_id, status, summary, trials, verdict }) => ({ run_id, status, metrics: summary, selection: { trials }, falsification: verdict })),
+      pairs: [{ run_id: rows[1].run_id, mean_difference: 0.0004, ci95: [-0.001, 0.002], p: 0.4, days_needed: 4000, days: 300 }],
     };
   }
   if (!path.startsWith("/runs/") || !row) return undefined;
   switch (rest) {
     case "": return run(row);
-    case "equity": return { split: "full", items: equity(0.001), holding: curve(0.002), sampling: {} };
+    case "equity": return { split: "full", items: equity(0.001), sampling: {} };
     case "trades": return list(Array.from({ length: 12 }, (_, i) => trade(i)));
-    case "orders": case "fills": return list([]);
-    case "files": return list([{ name: hostile, sha256: "4d".repeat(32), size: 1234, media_type: "text/csv", locked: false }, { name: "test/equity.csv", sha256: "5e".repeat(32), size: 99, media_type: "text/csv", locked: true }]);
-    case "log": return { ...list([{ at: "2026-11-20T12:00:00.000Z", step: 1, level: "warn", source: "plugin", message: hostile, fields: {} }]), cut: false };
+    case "files": return list([{ name: hostile, sha256: "4d".repeat(32), size: 1234, media_type: "text/csv", locked: false }, { name: "splits/test/equity_curve.csv", sha256: "", size: 0, media_type: "text/csv", locked: true }]);
+    case "log": return { ...list([{ time: "2026-11-20T12:00:00.000Z", level: "warn", source: "plugin", message: hostile, fields: {} }]) };
   }
 }
 
 /** Answers what the pages of the lab ask for in the place of the service. */
 export async function lab(visit, { fail } = {}) {
-  await visit.context.route(/\/api\/v1\/(runs|families|falsifications|compare|jobs)/, (route) => {
+  await visit.context.route(/\/api\/v1\/(runs|families|falsifications|compare)/, (route) => {
     const path = new URL(route.request().url()).pathname.replace("/api/v1", "");
     if (fail === "offline") return route.abort();
     const body = fail ? undefined : answer(path);

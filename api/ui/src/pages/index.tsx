@@ -4,11 +4,9 @@ import type { ComponentType } from "preact";
 import type { PageName } from "../state/address.ts";
 import "../main.tsx";
 import { Compare } from "./compare/compare.tsx";
-import { Data } from "./data/data.tsx";
 import { FalsificationPage } from "./falsification/falsification.tsx";
 import { Families } from "./families/families.tsx";
 import { FamilyPage } from "./families/family.tsx";
-import { Governance } from "./governance/governance.tsx";
 import { Live } from "./live/live.tsx";
 import { RunPage } from "./run/run.tsx";
 import { Runs } from "./runs/runs.tsx";
@@ -20,5 +18,5 @@ export interface PageProps {
 
 export const pages: Partial<Record<PageName, ComponentType<PageProps>>> = {
   runs: Runs, run: RunPage, compare: Compare, families: Families, family: FamilyPage, falsification: FalsificationPage,
-  data: Data, governance: Governance, live: Live,
+  live: Live,
 };

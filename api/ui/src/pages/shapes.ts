@@ -1,6 +1,16 @@
-// The answers of the read API that the pages of the lab show. Only what is shown is named;
-// what an older or smaller answer lacks is optional, and reads "n/a".
-import type { EquityPoint, Metrics, MetricsMeta, Note } from "../api/types.ts";
+// The answers of the read API that the pages of the lab show, as openapi.json has them.
+// What is an open object there, a document of the lab, is described here.
+import type { LogLine } from "../api/types.ts";
+import type { components } from "../gen/api.ts";
+
+type Schemas = components["schemas"];
+
+export type Row = Schemas["RunRow"];
+export type Run = Schemas["ArchivedRun"];
+export type Curve = Schemas["RunEquity"];
+export type FileRow = Schemas["RunFiles"]["items"][number];
+export type Trial = Schemas["FamilyTrialList"]["items"][number];
+export type Line = LogLine;
 
 export interface List<T> {
   items: T[];
@@ -8,148 +18,51 @@ export interface List<T> {
   total: number;
 }
 
-export interface Mark {
-  id: string;
-  verdict: string;
-}
+export type Numbers = Partial<Record<string, number | null>>;
 
-/** A run in the list. */
-export interface Row {
-  run_id: string;
-  kind?: string;
-  origin?: string;
-  slug?: string;
-  family_id?: string | null;
-  plan_id?: string | null;
-  trial_index?: number | null;
-  status: string;
-  partial?: boolean;
-  strategy?: { name: string; version?: string; sha256?: string } | null;
-  params?: Record<string, unknown> | null;
-  symbols?: string[] | null;
-  timeframe?: string;
-  exchange?: string;
-  window?: { start: string | null; end: string | null } | null;
-  started_at?: string | null;
-  completed_at?: string | null;
-  basis?: string;
-  summary?: Partial<Metrics> | null;
-  undefined?: string[] | null;
-  holding_return?: number | null;
-  trials?: { n: number; n_family?: number; position: number } | null;
-  dsr?: number | null;
-  test?: { state: "locked" | "seen" | "none"; looks?: number } | null;
-  verdict?: { run_id?: string; overall: string; marks?: Mark[] | null } | null;
-  stage?: string | null;
-  tags?: string[] | null;
-  note?: string;
-  warnings?: Note[] | null;
-}
+export type Split = Omit<Run["splits"][number], "metrics"> & { metrics: Numbers | null };
 
-export interface Split {
-  split_id: string;
-  role: string;
-  start: string | null;
-  end: string | null;
-  status: string;
-  metrics?: Partial<Metrics> | null;
-  metrics_meta?: MetricsMeta | null;
-}
+/** A search; lists leave the plan out. */
+export type Family = Omit<Schemas["FamilyRow"], "plan"> & { plan: { hypothesis?: string; trials?: unknown[] } | null };
 
-export interface Run extends Row {
-  config?: Record<string, unknown> | null;
-  hashes?: Record<string, string | string[] | null> | null;
-  /** Raised by each change of tags and note: a change names the one that it read. */
-  note_version?: number;
-  splits?: Split[] | null;
-  assumptions?: Note[] | null;
-  error?: string | null;
-  error_details?: { code?: string } | null;
-  lineage?: { base?: string | null; falsifications?: string[] | null; candidates?: string[] | null; plan?: string | null } | null;
-}
-
-export interface Curve {
-  split: string;
-  items: EquityPoint[];
-  holding?: [number, number][] | null;
-}
-
-export interface FileRow {
-  name: string;
-  sha256: string;
-  size: number;
-  media_type: string;
-  locked: boolean;
-}
-
-export interface Line {
-  at: string | null;
-  step?: number | null;
-  level: string;
-  source: string;
-  message: string;
-}
-
-export interface Comparison {
-  runs: Row[];
-  parameters: { name: string; values: unknown[] }[];
-  program?: { equal: boolean; diff?: string } | null;
-  equity?: [number, number][][] | null;
-  difference?: { mean: number | null; ci95?: [number, number] | null; p: number | null; days_needed?: number | null; sentence: string } | null;
-  trades?: { common: number; only: number[] } | null;
-  n?: number | null;
-}
-
-export interface Family {
-  plan?: (Record<string, unknown> & { plan_id?: string; slug?: string; hypothesis?: string; trials?: unknown[] }) | null;
-  done?: number;
-  failed?: number;
-  plan_id?: string;
-  slug?: string;
-  status?: string;
-  progress?: { done: number; total: number; failed: number; eta_seconds?: number | null } | null;
-  selected?: { index?: number; run_id?: string; params?: Record<string, unknown> } | null;
-  luck?: { expected_max: number | null; observed: number | null; bins?: { from: number; to: number; count: number }[] | null } | null;
-  pbo?: number | null;
-  dsr?: number | null;
-  walk_forward_optimised?: EquityPoint[] | null;
-  sentence?: string;
-}
-
-export interface Trial {
-  index: number;
-  run_id?: string;
-  params: Record<string, unknown>;
-  status: string;
-  metrics?: Partial<Metrics> | null;
-}
-
+/** An entry of falsify/summary.json. */
 export interface Test {
-  number?: number;
   id: string;
   /** Completes "Not shown: that", the detail "because". */
   claim?: string;
   detail?: string;
   note?: string;
-  sentence?: string;
   verdict: string;
-  statistic?: { name: string; value: number | null; threshold: number | null; direction?: string } | null;
-  evidence?: ({ path: string } | string)[] | null;
-  repeat?: string;
+  statistic?: { name: string; value: number | null; threshold: number | null };
+  evidence?: { path: string }[] | null;
 }
 
-export interface Falsification {
-  run_id?: string;
-  base?: string;
-  overall: string;
-  tests: Test[];
+export type Falsification = Omit<Schemas["FalsificationResult"], "tests"> & { tests: Test[] };
+
+/** compare/v1: the first run is the baseline. */
+export interface Comparison {
+  baseline: string;
+  split: string;
+  comparability: { comparable: boolean; differences: { aspect: string }[] };
+  differs: { pointer: string; values: Record<string, unknown> }[];
+  runs: Compared[];
+  pairs: Pair[];
 }
 
-export interface Job {
-  job_id: string;
-  kind: string;
-  status: "queued" | "running" | "completed" | "failed" | "cancelled" | "interrupted";
-  progress?: { done?: number; total?: number; text?: string } | number | null;
-  error?: { code?: string; message?: string } | string | null;
-  links?: Record<string, string> | null;
+export interface Compared {
+  run_id: string;
+  status: string;
+  metrics: Numbers;
+  selection: { trials: { n: number; position: number } | null };
+  falsification: { run_id: string; overall: string } | null;
+}
+
+/** The difference from the baseline on the days that both have: a return, not annualised. */
+export interface Pair {
+  run_id: string;
+  mean_difference: number | null;
+  ci95: [number, number] | null;
+  p: number | null;
+  days_needed: number | null;
+  days: number;
 }

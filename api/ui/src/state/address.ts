@@ -9,8 +9,6 @@ const places = {
   families: "/ui/families",
   family: "/ui/families/{id}",
   falsification: "/ui/falsifications/{id}",
-  data: "/ui/data",
-  governance: "/ui/governance",
   live: "/ui/live",
 } as const;
 

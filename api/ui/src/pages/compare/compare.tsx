@@ -4,55 +4,78 @@ import { Curves } from "../../plot/curves.tsx";
 import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { query } from "../../state/route.ts";
-import { useAnswer } from "../answer.ts";
-import { Heading, plain, Section, States, Table, Tiles, type Column } from "../kit.tsx";
-import type { Comparison } from "../shapes.ts";
-import { all } from "../runs/columns.tsx";
+import { useAnswer, type Asked } from "../answer.ts";
+import { Facts, Heading, plain, Refusal, Section, States, Table, type Column } from "../kit.tsx";
+import { points } from "../run/curves.tsx";
+import type { Compared, Comparison, Curve, Pair } from "../shapes.ts";
+import { differs, sentence } from "./sentences.ts";
 
 export function Compare() {
-  const ids = (query.value.get("ids") ?? "").split(",").filter(Boolean);
-  const path = ids.length < 2 ? "" : "/compare?ids=" + ids.map(encodeURIComponent).join(",");
-  const asked = useAnswer<Comparison>(path);
+  const ids = (query.value.get("ids") ?? "").split(",").filter(Boolean), asked = ids.map(encodeURIComponent).join(",");
   return (
     <>
       <Heading>Compare runs</Heading>
-      {path ? <States of={asked} what="comparison">{(c) => <Shown of={c} />}</States>
+      {ids.length > 1 ? <Answered key={asked} ids={ids} path={"/compare?ids=" + asked} />
         : <p class="panel none">Select two to eight runs in the <a href={address("runs")}>list of runs</a>.</p>}
     </>
   );
 }
 
-const wanted = ["run", "strategy", "symbols", "return", "holding", "drawdown", "sharpe", "trades", "trial", "verdict", "test"];
+function Answered({ ids, path }: { ids: string[]; path: string }) {
+  const asked = useAnswer<Comparison>(path), curves = ids.map((id) => useAnswer<Curve>(`/runs/${encodeURIComponent(id)}/equity?points=400`));
+  return <States of={asked} what="comparison">{(c) => <Shown of={c} ids={ids} curves={curves} />}</States>;
+}
 
-function Shown({ of: c }: { of: Comparison }) {
-  const log = useSignal(false), d = c.difference;
-  const name = (i: number) => `${i + 1}: ${c.runs[i]?.strategy?.name ?? c.runs[i]?.run_id ?? ""}`;
-  const parameters: Column<Comparison["parameters"][number]>[] = [
-    { key: "name", head: "Parameter", cell: (p) => <bdi>{p.name}</bdi> },
-    ...c.runs.map((r, i) => ({ key: r.run_id, head: `Run ${i + 1}`, cell: (p: Comparison["parameters"][number]) => <bdi>{plain(p.values[i])}</bdi> })),
+interface Props {
+  of: Comparison;
+  ids: string[];
+  curves: Asked<Curve>[];
+}
+
+function Shown({ of: c, ids, curves }: Props) {
+  const log = useSignal(false), nth = (id: string) => `Run ${ids.indexOf(id) + 1}`;
+  const pairs: Column<Pair>[] = [
+    { key: "run", head: "Run", cell: (p) => nth(p.run_id) },
+    { key: "mean", head: "Mean difference of a return", number: true, cell: (p) => f.signedPercent(p.mean_difference, 4) },
+    { key: "ci", head: "95 % interval", number: true, cell: (p) => (p.ci95 ? `${f.signedPercent(p.ci95[0], 4)} to ${f.signedPercent(p.ci95[1], 4)}` : f.missing) },
+    { key: "p", head: "p", number: true, cell: (p) => f.ratio(p.p, 3) },
+    { key: "days", head: "Days", number: true, cell: (p) => f.count(p.days) },
+    { key: "needed", head: "Days needed", number: true, cell: (p) => f.count(p.days_needed) },
+    { key: "said", head: "Difference", cell: (p) => differs(p) },
   ];
+  const runs: Column<Compared>[] = [
+    { key: "nth", head: "Run", cell: (r) => <a href={address("run", r.run_id)} title={r.run_id}>{nth(r.run_id)}{r.run_id === c.baseline && ", baseline"}</a> },
+    { key: "status", head: "Status", cell: (r) => r.status },
+    { key: "return", head: "Return", number: true, cell: (r) => f.signedPercent(r.metrics.total_return) },
+    { key: "drawdown", head: "Max drawdown", number: true, cell: (r) => f.percent(r.metrics.max_drawdown) },
+    { key: "sharpe", head: "Sharpe", number: true, cell: (r) => f.ratio(r.metrics.sharpe_ratio) },
+    { key: "trades", head: "Trades", number: true, cell: (r) => f.count(r.metrics.total_trades) },
+    { key: "trial", head: "Trial", number: true, cell: ({ selection: { trials } }) => (trials ? `${f.count(trials.position)} of ${f.count(trials.n)}` : "–") },
+    { key: "verdict", head: "Falsification", cell: ({ falsification: x }) => (x ? <a href={address("falsification", x.run_id)}>{f.words(x.overall)}</a> : "–") },
+  ];
+  const values: Column<Comparison["differs"][number]>[] = [
+    { key: "pointer", head: "What", cell: (d) => <bdi>{d.pointer}</bdi> },
+    ...ids.map((id, i) => ({ key: id, head: `Run ${i + 1}`, cell: (d: Comparison["differs"][number]) => <bdi>{plain(d.values[id])}</bdi> })),
+  ];
+  const drawn = curves.flatMap(({ answer: { value: { value } } }, i) => (value ? [{ name: `Run ${i + 1}`, points: points(value.items), color: i % 7 }] : []));
   return (
     <>
       <Section name="Is it real">
-        <p class="sentence"><bdi>{d?.sentence || "There is no common time on which the runs could be compared."}</bdi></p>
-        {d && (
-          <Tiles name="Difference" tiles={[
-            { label: "Mean difference a day", value: f.signedPercent(d.mean, 4), note: d.ci95 ? `95 %: ${f.signedPercent(d.ci95[0], 4)} to ${f.signedPercent(d.ci95[1], 4)}` : "" },
-            { label: "p", value: f.ratio(d.p, 3), note: "that it is no more than chance" },
-            { label: "Days needed", value: f.count(d.days_needed) },
-            { label: "Trials", value: f.count(c.n), note: "on these candles" },
-          ]} />
-        )}
+        <p class="sentence">{sentence(c)}</p>
+        {!c.comparability.comparable && <p class="notes">The runs differ in what has to be equal, {c.comparability.differences.map((d) => f.words(d.aspect).toLowerCase()).join(", ")}: their numbers do not mean the same.</p>}
+        {c.pairs.length > 0 && <Table name="Differences from the baseline" rows={c.pairs} columns={pairs} id={(p) => p.run_id} />}
       </Section>
-      <Section name="Runs"><Table name="Runs" rows={c.runs} columns={all.filter((x) => wanted.includes(x.key))} id={(r) => r.run_id} /></Section>
+      <Section name="Runs">
+        <p class="caption">Numbers of {f.words(c.split).toLowerCase()}</p>
+        <Table name="Runs" rows={ids.flatMap((id) => c.runs.filter((r) => r.run_id === id))} columns={runs} id={(r) => r.run_id} />
+        <Facts of={ids.map((id, i) => [`Run ${i + 1}`, <code>{id}</code>])} />
+      </Section>
       <Section name="Equity" aside={<label class="switch"><input type="checkbox" checked={log.value} onChange={(e) => (log.value = e.currentTarget.checked)} />Logarithmic</label>}>
-        <Curves label={`Equity of ${c.runs.length} runs`} log={log.value} height={260} format={f.count} series={(c.equity ?? []).map((points, i) => ({ name: name(i), points, color: i % 7 }))} />
+        {curves.map(({ answer: { value: { error } }, again }, i) => error && <Refusal key={ids[i]} error={error} what={`curve of run ${i + 1}`} again={again} />)}
+        <Curves label={`Equity of ${drawn.length} runs`} log={log.value} height={260} format={f.count} series={drawn} />
       </Section>
       <Section name="What differs">
-        <Table name="Parameters" rows={c.parameters} columns={parameters} id={(p) => p.name} />
-        <p>{c.program?.equal ? "The programs are the same." : "The programs differ."}</p>
-        {c.program?.diff && <pre class="tail" tabIndex={0}>{c.program.diff}</pre>}
-        {c.trades && <p>{f.count(c.trades.common)} trades in common; only in {c.trades.only.map((n, i) => `run ${i + 1}: ${f.count(n)}`).join(", ")}.</p>}
+        {c.differs.length > 0 ? <Table name="What differs" rows={c.differs} columns={values} id={(d) => d.pointer} /> : <p>Nothing that is compared differs.</p>}
       </Section>
     </>
   );

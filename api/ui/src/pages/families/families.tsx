@@ -1,21 +1,17 @@
-// The searches that were planned before they began, and the form that plans one.
+// The searches that were planned before they began.
 import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { useAnswer } from "../answer.ts";
 import { Heading, Section, States, Table, type Column } from "../kit.tsx";
-import { JobsPanel } from "../jobs.tsx";
 import type { Family, List } from "../shapes.ts";
-import { idOf, progressWords, slugOf } from "./plan.ts";
-import { Sweep } from "./sweep.tsx";
+import { progressWords } from "./plan.ts";
 
 const columns: Column<Family>[] = [
-  { key: "plan", head: "Plan", cell: (x) => <a href={address("family", idOf(x))}>{f.shortId(idOf(x), 18)}</a> },
-  { key: "slug", head: "Strategy", cell: (x) => <bdi>{slugOf(x)}</bdi> },
-  { key: "hypothesis", head: "Hypothesis", cell: (x) => <bdi>{x.plan?.hypothesis ?? ""}</bdi> },
-  { key: "status", head: "Status", cell: (x) => x.status ?? "" },
-  { key: "progress", head: "Trials", cell: progressWords },
-  { key: "pbo", head: "PBO", number: true, cell: (x) => f.percent(x.pbo, 0) },
-  { key: "sentence", head: "Finding", cell: (x) => <bdi>{x.sentence ?? ""}</bdi> },
+  { key: "plan", head: "Plan", cell: (x) => <a href={address("family", x.plan_id)}>{f.shortId(x.plan_id, 18)}</a> },
+  { key: "slug", head: "Strategy", cell: (x) => <bdi>{x.slug}</bdi> },
+  { key: "author", head: "Author", cell: (x) => <bdi>{x.author}</bdi> },
+  { key: "registered", head: "Registered", cell: (x) => f.time(x.registered_at) },
+  { key: "progress", head: "Trials that ended", cell: progressWords },
 ];
 
 export function Families() {
@@ -24,11 +20,9 @@ export function Families() {
     <>
       <Heading>Families</Heading>
       <p class="caption">A family is a search whose question, space and budget were written down before its first trial.</p>
-      <JobsPanel />
-      <States of={asked} what="families" empty={({ items }) => items.length === 0 && <p>No search has been planned yet. Plan the first one below.</p>}>
-        {({ items }) => <Section name="Planned searches"><Table name="Planned searches" rows={items} columns={columns} id={idOf} /></Section>}
+      <States of={asked} what="families" empty={({ items }) => items.length === 0 && <p>No search has been planned yet: <code>lab family plan</code> registers one.</p>}>
+        {({ items }) => <Section name="Planned searches"><Table name="Planned searches" rows={items} columns={columns} id={(x) => x.plan_id} /></Section>}
       </States>
-      <Sweep />
     </>
   );
 }

@@ -1,17 +1,16 @@
-// One search: its plan, how far it is, what it found, and how much of that is luck.
+// One search: its plan, how far it is, and what its trials found.
 import { useSignal } from "@preact/signals";
 import { Bars, binned } from "../../plot/bars.tsx";
-import { Curves } from "../../plot/curves.tsx";
 import { Heat } from "../../plot/heat.tsx";
 import { Parallel } from "../../plot/parallel.tsx";
+import { Copy } from "../../panels/copy.tsx";
 import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { fragment, keep } from "../../state/route.ts";
 import { useAnswer } from "../answer.ts";
-import { Facts, Heading, plain, Section, States, Table, Tiles, type Column } from "../kit.tsx";
-import { points } from "../run/curves.tsx";
+import { Facts, Heading, plain, Section, States, Table, type Column } from "../kit.tsx";
 import type { Family, List, Trial } from "../shapes.ts";
-import { best, idOf, progressOf, progressWords, resultOf, results, slugOf, varying, type Result } from "./plan.ts";
+import { best, planned, progressWords, resultOf, results, varying, type Result } from "./plan.ts";
 
 const every = 3000;
 
@@ -22,20 +21,14 @@ export function FamilyPage({ id }: { id: string }) {
   return (
     <States of={asked} what="family">
       {(family) => {
-        const p = progressOf(family);
-        if (p && p.done + p.failed >= p.total && going.peek()) queueMicrotask(() => (going.value = false));
+        if (family.done >= (planned(family) ?? Infinity) && going.peek()) queueMicrotask(() => (going.value = false));
         return (
           <>
-            <Heading called={`Family ${slugOf(family)}`}>{slugOf(family) || idOf(family)}</Heading>
-            <Verdict family={family} />
+            <Heading called={`Family ${family.slug}`}>{family.slug}</Heading>
+            <Progress family={family} />
             <States of={trials} what="trials" empty={({ items }) => items.length === 0 && <p>No trial has ended yet.</p>}>
-              {({ items }) => <Trials trials={items} family={family} />}
+              {({ items }) => <Trials trials={items} />}
             </States>
-            {(family.walk_forward_optimised?.length ?? 0) > 0 && (
-              <Section name="Walk-forward, optimised anew in each fold">
-                <Curves label="Equity of the walk-forward optimised strategy" height={220} format={f.count} series={[{ name: "Walk-forward optimised", points: points(family.walk_forward_optimised ?? []), color: 0 }]} />
-              </Section>
-            )}
             <Plan family={family} />
           </>
         );
@@ -44,40 +37,28 @@ export function FamilyPage({ id }: { id: string }) {
   );
 }
 
-function Verdict({ family }: { family: Family }) {
-  const { luck } = family, p = progressOf(family);
+function Progress({ family }: { family: Family }) {
+  const total = planned(family) ?? 0, again = `lab family run ${family.slug} --plan ${family.plan_id}`;
   return (
-    <Section name="What it shows">
-      <p class="sentence"><bdi>{family.sentence || "The search has not ended: there is nothing to conclude yet."}</bdi></p>
-      {p && p.total > 0 && (
-        <div role="progressbar" aria-label="Trials" aria-valuemin={0} aria-valuemax={p.total} aria-valuenow={p.done}>
-          <svg class="bar-done" viewBox={`0 0 ${p.total} 1`} preserveAspectRatio="none" aria-hidden="true"><rect width={p.done} height={1} /></svg>
+    <Section name="How far it is">
+      <p class="sentence">{family.plan?.hypothesis && <bdi>{family.plan.hypothesis}</bdi>}</p>
+      {total > 0 && (
+        <div role="progressbar" aria-label="Trials" aria-valuemin={0} aria-valuemax={total} aria-valuenow={family.done}>
+          <svg class="bar-done" viewBox={`0 0 ${total} 1`} preserveAspectRatio="none" aria-hidden="true"><rect width={family.done} height={1} /></svg>
         </div>
       )}
-      <Tiles name="Numbers of the search" tiles={[
-        { label: "Trials", value: progressWords(family) || f.missing },
-        { label: "Best Sharpe found", value: f.ratio(luck?.observed) },
-        { label: "Expected of luck alone", value: f.ratio(luck?.expected_max), note: "best of so many trials without any skill" },
-        { label: "PBO", value: f.percent(family.pbo, 0), note: "probability that the best one is overfitted" },
-        { label: "Deflated Sharpe", value: f.percent(family.dsr, 1), note: "95 % is the least to believe it" },
-      ]} />
-      {family.selected?.run_id && <p>Selected: <a href={address("run", family.selected.run_id)}>trial {family.selected.index ?? ""}</a> <bdi>{family.selected.params ? plain(family.selected.params) : ""}</bdi></p>}
+      <p>{progressWords(family)} trials have ended. The best of many trials looks good by luck alone: how good, the command says that runs the search or goes on with it: <code>{again}</code><Copy text={again} what="command of the search" /></p>
     </Section>
   );
 }
 
-function Trials({ trials, family }: { trials: Trial[]; family: Family }) {
+function Trials({ trials }: { trials: Trial[] }) {
   const names = varying(trials), by = fragment.value;
   const key = results.find((r) => r === by.get("by")) ?? "sharpe_ratio";
   const x = names.find((n) => n === by.get("x")) ?? names[0], y = names.find((n) => n === by.get("y")) ?? names.find((n) => n !== x);
   const found = trials.flatMap((t) => resultOf(t, key) ?? []), format = (v: number) => (key === "sharpe_ratio" ? f.ratio(v) : f.percent(v, 1));
   const numbers = names.filter((n) => trials.every((t) => typeof t.params[n] === "number"));
   const rows = trials.filter((t) => resultOf(t, key) !== null).map((t) => [...numbers.map((n) => Number(t.params[n])), resultOf(t, key) ?? 0]);
-  const bins = key === "sharpe_ratio" && family.luck?.bins?.length ? family.luck.bins : binned(found);
-  const marks = key === "sharpe_ratio" && family.luck ? [
-    ...(typeof family.luck.expected_max === "number" ? [{ at: family.luck.expected_max, words: `best of luck alone ${format(family.luck.expected_max)}`, color: 1 }] : []),
-    ...(typeof family.luck.observed === "number" ? [{ at: family.luck.observed, words: `best found ${format(family.luck.observed)}`, color: 0 }] : []),
-  ] : [];
   return (
     <>
       <div class="panel toolbar">
@@ -85,7 +66,7 @@ function Trials({ trials, family }: { trials: Trial[]; family: Family }) {
         {names.length > 1 && <><Choice label="Across" name="x" value={x ?? ""} of={names} /><Choice label="Up" name="y" value={y ?? ""} of={names} /></>}
       </div>
       {x && y && x !== y && <Section name={`Best ${f.words(key).toLowerCase()} for each ${x} and ${y}`}><Heat label={`Heat map of ${f.words(key)}: ${x} across, ${y} up`} cells={best(trials, x, y, key)} format={format} /></Section>}
-      <Section name="Trials against luck"><Bars label={`Distribution of ${f.words(key)} over ${found.length} trials`} bins={bins} marks={marks} format={format} /></Section>
+      <Section name="What the trials found"><Bars label={`Distribution of ${f.words(key)} over ${found.length} trials`} bins={binned(found)} marks={[]} format={format} /></Section>
       {numbers.length > 0 && rows.length > 1 && <Section name="Parallel coordinates"><Parallel label={`A line for each of ${rows.length} trials over ${numbers.join(", ")} and ${f.words(key)}`} of={{ names: [...numbers, f.words(key)], rows }} /></Section>}
       <Section name="All trials"><Listed trials={trials} names={names} by={key} /></Section>
     </>
@@ -103,9 +84,9 @@ function Listed({ trials, names, by }: { trials: Trial[]; names: string[]; by: R
     { key: "index", head: "Trial", number: true, cell: (t) => (t.run_id ? <a href={address("run", t.run_id)}>{t.index}</a> : t.index) },
     ...names.map((n) => ({ key: "p:" + n, head: n, cell: (t: Trial) => <bdi>{plain(t.params[n])}</bdi> })),
     { key: "status", head: "Status", cell: (t) => t.status },
-    { key: "sharpe", head: "Sharpe", number: true, cell: (t) => f.ratio(t.metrics?.sharpe_ratio) },
-    { key: "return", head: "Return", number: true, cell: (t) => f.signedPercent(t.metrics?.total_return) },
-    { key: "drawdown", head: "Max drawdown", number: true, cell: (t) => f.percent(t.metrics?.max_drawdown) },
+    { key: "sharpe", head: "Sharpe", number: true, cell: (t) => f.ratio(t.metrics.sharpe_ratio) },
+    { key: "return", head: "Return", number: true, cell: (t) => f.signedPercent(t.metrics.total_return) },
+    { key: "drawdown", head: "Max drawdown", number: true, cell: (t) => f.percent(t.metrics.max_drawdown) },
   ];
   return <>{trials.length > rows.length && <p class="caption">The best 200 of {f.count(trials.length)}.</p>}<Table name="Trials" rows={rows} columns={columns} id={(t) => String(t.index)} /></>;
 }

@@ -1,28 +1,21 @@
-// What a plan says of itself, and what the form makes of ranges.
-import { count, duration } from "../../state/format.ts";
+// How far a search is, and its trials as axes and cells.
+import { count } from "../../state/format.ts";
 import type { Family, Trial } from "../shapes.ts";
 
-export const idOf = (x: Family): string => x.plan_id ?? x.plan?.plan_id ?? "";
-export const slugOf = (x: Family): string => x.slug ?? x.plan?.slug ?? "";
+/** How many trials the plan has; null when it does not say. */
+export const planned = ({ plan }: Family): number | null => plan?.trials?.length ?? null;
 
-/** How far a search is; null when its plan does not say how many trials it has. */
-export function progressOf({ progress, plan, done, failed }: Family): NonNullable<Family["progress"]> | null {
-  const total = plan?.trials?.length;
-  return progress ?? (total && done !== undefined ? { done, failed: failed ?? 0, total } : null);
-}
-
+/** done are the trials that have ended, failed some of them. */
 export function progressWords(family: Family): string {
-  const p = progressOf(family);
-  if (!p) return family.done === undefined ? "" : count(family.done);
-  const eta = p.done < p.total && p.eta_seconds ? `, ${duration(p.eta_seconds)} left` : "";
-  return `${count(p.done)} of ${count(p.total)}${p.failed ? `, ${count(p.failed)} failed` : ""}${eta}`;
+  const total = planned(family);
+  return `${count(family.done)}${total === null ? "" : ` of ${count(total)}`}${family.failed ? `, ${count(family.failed)} failed` : ""}`;
 }
 
 /** The metrics by which trials are looked at. */
 export const results = ["sharpe_ratio", "total_return", "max_drawdown"] as const;
 export type Result = (typeof results)[number];
 
-export const resultOf = (t: Trial, key: Result): number | null => t.metrics?.[key] ?? null;
+export const resultOf = (t: Trial, key: Result): number | null => t.metrics[key];
 
 /** The parameters in which trials differ, in their order. */
 export function varying(trials: Trial[]): string[] {
@@ -42,17 +35,4 @@ export function best(trials: Trial[], x: string, y: string, key: Result): { x: s
     if (!old || better(value, old.value)) cells.set(name, cell);
   }
   return [...cells.values()];
-}
-
-/** Values of a range "5..20 step 5" or a list "5, 10, 20"; null when it is neither. */
-export function values(text: string): unknown[] | null {
-  const range = /^\s*(-?[\d.]+)\s*\.\.\s*(-?[\d.]+)(?:\s*(?:step|by)\s*([\d.]+))?\s*$/.exec(text);
-  if (range) {
-    const [from, to, step] = [Number(range[1]), Number(range[2]), Number(range[3] ?? 1)];
-    if (![from, to, step].every(Number.isFinite) || !(step > 0) || to < from || (to - from) / step > 10_000) return null;
-    return Array.from({ length: Math.floor((to - from) / step + 1e-9) + 1 }, (_, i) => Number((from + i * step).toPrecision(12)));
-  }
-  const parts = text.split(",").map((p) => p.trim());
-  if (parts.some((p) => p === "")) return null;
-  return parts.map((p) => (p === "true" ? true : p === "false" ? false : Number.isFinite(Number(p)) ? Number(p) : p));
 }

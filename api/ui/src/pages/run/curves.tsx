@@ -1,4 +1,4 @@
-// The equity of a run against holding, and its drawdown.
+// The equity of a run, and its drawdown.
 import { useSignal } from "@preact/signals";
 import { Curves } from "../../plot/curves.tsx";
 import { count, percent, words } from "../../state/format.ts";
@@ -17,9 +17,7 @@ export function Drawn({ path }: { path: string }) {
         {(curve) => (
           <>
             <p class="caption">{words(curve.split)}</p>
-            <Curves label={label(curve)} log={log.value} height={260} format={count} series={[
-              ...(curve.holding?.length ? [{ name: "Holding", points: curve.holding, color: 7 }] : []), { name: "Strategy", points: points(curve.items), color: 0 },
-            ]} />
+            <Curves label={label(curve)} log={log.value} height={260} format={count} series={[{ name: "Strategy", points: points(curve.items), color: 0 }]} />
             <Curves label={`Drawdown, at worst ${percent(Math.max(...curve.items.map((p) => p.drawdown)))}`} height={120} format={(v) => percent(v, 0)} fill={0} series={[{ name: "Drawdown", points: points(curve.items, "drawdown"), color: 1 }]} />
           </>
         )}
@@ -28,7 +26,4 @@ export function Drawn({ path }: { path: string }) {
   );
 }
 
-function label({ items, holding }: Curve): string {
-  const end = holding?.at(-1)?.[1];
-  return `Equity from ${count(items[0]?.equity)} to ${count(items.at(-1)?.equity)}${end === undefined ? "" : `, holding to ${count(end)}`}`;
-}
+const label = ({ items }: Curve) => `Equity from ${count(items[0]?.equity)} to ${count(items.at(-1)?.equity)}`;

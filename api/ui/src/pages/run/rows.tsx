@@ -1,9 +1,8 @@
-// Trades, orders and fills, page by page; the files of the run and its log.
+// Trades, page by page; the files of the run and its log.
 import { useSignal } from "@preact/signals";
-import type { Fill, Order, Trade } from "../../api/types.ts";
+import type { Trade } from "../../api/types.ts";
 import { Copy } from "../../panels/copy.tsx";
 import * as f from "../../state/format.ts";
-import { fragment, keep } from "../../state/route.ts";
 import { useAnswer } from "../answer.ts";
 import { Section, States, Table, type Column } from "../kit.tsx";
 import type { FileRow, Line, List } from "../shapes.ts";
@@ -20,38 +19,10 @@ const trades: Column<Trade>[] = [
   { key: "reason", head: "Reason", cell: (t) => f.words(t.exit_reason) },
   { key: "held", head: "Candles", number: true, cell: (t) => f.count(t.candles_held) },
 ];
-const orders: Column<Order>[] = [
-  { key: "at", head: "Created", cell: (o) => f.time(o.created_at) },
-  { key: "symbol", head: "Symbol", cell: (o) => <bdi>{o.symbol}</bdi> },
-  { key: "side", head: "Side", cell: (o) => o.side },
-  { key: "type", head: "Type", cell: (o) => f.words(o.type) },
-  { key: "role", head: "Role", cell: (o) => f.words(o.role) },
-  { key: "quantity", head: "Quantity", number: true, cell: (o) => f.exact(o.quantity) },
-  { key: "average", head: "Average price", number: true, cell: (o) => f.exact(o.average_price) },
-  { key: "status", head: "Status", cell: (o) => <bdi>{[f.words(o.status), o.reject_reason].filter(Boolean).join(": ")}</bdi> },
-];
-const fills: Column<Fill>[] = [
-  { key: "at", head: "Time", cell: (x) => f.time(x.timestamp) },
-  { key: "symbol", head: "Symbol", cell: (x) => <bdi>{x.symbol}</bdi> },
-  { key: "side", head: "Side", cell: (x) => x.side },
-  { key: "quantity", head: "Quantity", number: true, cell: (x) => f.exact(x.quantity) },
-  { key: "price", head: "Price", number: true, cell: (x) => f.exact(x.price) },
-  { key: "fee", head: "Fee", number: true, cell: (x) => f.amount(x.fee) },
-  { key: "liquidity", head: "Liquidity", cell: (x) => x.liquidity },
-];
 
-const kinds = ["trades", "orders", "fills"] as const;
-
-/** The rows of one kind; which one stands in the address. */
-export function Tables({ path }: { path: string }) {
-  const named = fragment.value.get("rows"), shown = kinds.find((k) => k === named) ?? "trades";
-  return (
-    <Section name="Rows" aside={<span class="table-chips">{kinds.map((k) => <button key={k} type="button" aria-pressed={k === shown} onClick={() => keep({ rows: k })}>{f.words(k)}</button>)}</span>}>
-      {shown === "trades" ? <Paged key="trades" path={path + "/trades"} what="trades" columns={trades} id={(t: Trade) => t.trade_id} />
-        : shown === "orders" ? <Paged key="orders" path={path + "/orders"} what="orders" columns={orders} id={(o: Order) => o.order_id} />
-        : <Paged key="fills" path={path + "/fills"} what="fills" columns={fills} id={(x: Fill) => x.fill_id} />}
-    </Section>
-  );
+/** The closed round trips. */
+export function Trades({ path }: { path: string }) {
+  return <Section name="Trades"><Paged path={path + "/trades"} what="trades" columns={trades} id={(t: Trade) => t.trade_id} /></Section>;
 }
 
 interface PagedProps<R> {
@@ -83,9 +54,9 @@ function Paged<R>({ path, what, columns, id }: PagedProps<R>) {
 export function Files({ path }: { path: string }) {
   const asked = useAnswer<{ items: FileRow[] }>(path + "/files");
   const columns: Column<FileRow>[] = [
-    { key: "name", head: "File", cell: (x) => (x.locked ? <bdi>{x.name} (locked)</bdi> : <a download href={`/api/v1${path}/files/${x.name.split("/").map(encodeURIComponent).join("/")}`}><bdi>{x.name}</bdi></a>) },
-    { key: "size", head: "Bytes", number: true, cell: (x) => f.count(x.size) },
-    { key: "sha256", head: "SHA-256", cell: (x) => <><code title={x.sha256}>{f.shortId(x.sha256, 12)}</code><Copy text={x.sha256} what={`hash of ${x.name}`} /></> },
+    { key: "name", head: "File", cell: (x) => (x.locked ? <bdi>{x.name} (locked)</bdi> : <a download href={`/api/v1${path}/files/${encodeURIComponent(x.name)}`}><bdi>{x.name}</bdi></a>) },
+    { key: "size", head: "Bytes", number: true, cell: (x) => (x.locked ? f.missing : f.count(x.size)) },
+    { key: "sha256", head: "SHA-256", cell: (x) => (x.locked ? f.missing : <><code title={x.sha256}>{f.shortId(x.sha256, 12)}</code><Copy text={x.sha256} what={`hash of ${x.name}`} /></>) },
   ];
   return (
     <Section name="Files">
@@ -104,7 +75,7 @@ export function Log({ path }: { path: string }) {
       <States of={asked} what="log" empty={({ items }) => items.length === 0 && <p>The log has no such line.</p>}>
         {({ items }) => (
           <div class="scroll log" role="region" aria-label="Lines of the log" tabIndex={0}>
-            <ol>{items.map((l, i) => <li key={i} class={`line ${l.level}`}><time>{f.time(l.at)}</time><span class="level">{l.level}</span><span class="source">{l.source}</span><bdi class="message">{l.message}</bdi></li>)}</ol>
+            <ol>{items.map((l, i) => <li key={i} class={`line ${l.level}`}><time>{f.time(l.time)}</time><span class="level">{l.level}</span><span class="source">{l.source}</span><bdi class="message">{l.message}</bdi></li>)}</ol>
           </div>
         )}
       </States>

@@ -8,10 +8,9 @@ import * as f from "../../state/format.ts";
 import { useAnswer, type Asked } from "../answer.ts";
 import { Act, Facts, Heading, MarkSign, plain, Section, States, Tiles } from "../kit.tsx";
 import type { Run } from "../shapes.ts";
-import { JobLine } from "../jobs.tsx";
 import { summary, toneOf } from "../runs/columns.tsx";
 import { Drawn } from "./curves.tsx";
-import { Files, Log, Tables } from "./rows.tsx";
+import { Files, Log, Trades } from "./rows.tsx";
 import { claims } from "./sentences.ts";
 import { Splits } from "./splits.tsx";
 
@@ -38,7 +37,7 @@ function Shown({ run, path, asked }: Props) {
       <Actions run={run} />
       <Drawn path={path} />
       <Splits run={run} path={path} asked={asked} />
-      <Tables path={path} />
+      <Trades path={path} />
       <Evidence run={run} />
       <Tagged run={run} path={path} />
       <Files path={path} />
@@ -74,18 +73,13 @@ function Numbers({ run }: { run: Run }) {
 }
 
 function Actions({ run }: { run: Run }) {
-  const job = useSignal("");
-  const falsify = async () => {
-    const answer = await send<{ job_id?: string; job?: { job_id: string } }>("POST", "/falsifications", { run_id: run.run_id });
-    job.value = answer.job?.job_id ?? answer.job_id ?? "";
-  };
+  const refute = `lab falsify ${run.slug} --run ${run.run_id}`;
   return (
     <div class="toolbar panel">
       <a class="button" href={`/api/v1/runs/${encodeURIComponent(run.run_id)}/report.html`} target="_blank" rel="noopener">Tear sheet</a>
       {run.verdict && <a class="button" href={address("falsification", run.verdict.run_id ?? run.run_id)}>Falsification</a>}
       {run.plan_id && <a class="button" href={address("family", run.plan_id)}>Family</a>}
-      <Act act={falsify}>Try to refute it</Act>
-      {job.value && <><JobLine id={job.value} /><a href={address("run", run.run_id)}>Read the verdict again</a></>}
+      {run.origin === "lab" && run.status === "completed" && <span>Try to refute it: <code>{refute}</code><Copy text={refute} what="command that tries to refute it" /></span>}
     </div>
   );
 }
@@ -100,7 +94,7 @@ function Evidence({ run }: { run: Run }) {
         <div><h4>Hashes</h4><Facts of={[["Program", <Hash text={run.strategy?.sha256} what="program" />], ...hashes.map(([k, v]): [string, preact.ComponentChildren] => [f.words(k), [v].flat().map((hash) => <Hash key={hash} text={hash} what={k} />)])]} /></div>
         <div><h4>Assumptions</h4><ul class="notes">{(run.assumptions ?? []).map((n, i) => <li key={i}><bdi>{n.message}</bdi></li>)}</ul></div>
         {lineage && <div><h4>Lineage</h4><Facts of={[["Base", links(lineage.base ? [lineage.base] : [])], ["Falsifications", links(lineage.falsifications)]]} /></div>}
-        {run.config && <details class="whole"><summary>Configuration</summary><pre class="tail" tabIndex={0}>{JSON.stringify(run.config, null, 2)}</pre></details>}
+        <details class="whole"><summary>Execution</summary><pre class="tail" tabIndex={0}>{JSON.stringify(run.execution, null, 2)}</pre></details>
       </div>
     </Section>
   );
@@ -112,8 +106,7 @@ function Tagged({ run, path }: { run: Run; path: string }) {
   const tags = useSignal((run.tags ?? []).join(", ")), note = useSignal(run.note ?? ""), kept = useSignal(false), version = useSignal(run.note_version);
   const keepNote = async () => {
     const body = { tags: tags.value.split(",").map((t) => t.trim()).filter(Boolean), note: note.value };
-    const read: Record<string, string> = version.value === undefined ? {} : { "If-Match": `"${version.value}"` };
-    version.value = (await send<{ note_version?: number }>("PUT", path + "/note", body, read)).note_version;
+    version.value = (await send<Pick<Run, "note_version">>("PUT", path + "/note", body, { "If-Match": `"${version.value}"` })).note_version;
     kept.value = true;
   };
   return (

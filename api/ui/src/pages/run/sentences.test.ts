@@ -1,8 +1,13 @@
 import { equal, ok, test } from "../../testing.ts";
 import { claims } from "./sentences.ts";
 
-const run = { run_id: "r", status: "completed", summary: { total_return: 0.5 }, holding_return: 2 };
-const text = (more: object, name: string) => claims({ ...run, ...more }).find((c) => c.name === name);
+type Judged = Parameters<typeof claims>[0];
+
+const run: Judged = {
+  status: "completed", partial: false, summary: { total_return: 0.5, sharpe_ratio: null, max_drawdown: null, total_trades: null, win_rate: null }, undefined: [], holding_return: 2, trials: null, dsr: null, test: { state: "none", looks: 0 },
+  verdict: null, stage: "", error: null, error_details: null,
+};
+const text = (more: Partial<Judged>, name: string) => claims({ ...run, ...more }).find((c) => c.name === name);
 
 test("a gain below holding is said to be one", () => {
   equal(text({}, "Holding")?.sign, "bad");
@@ -17,8 +22,8 @@ test("a failed run comes first and is no evidence", () => {
 });
 
 test("what nobody has done is never a verdict", () => {
-  equal(text({}, "Falsification"), { name: "Falsification", text: "Nobody has tried to refute it.", sign: "open" });
-  equal(text({ verdict: { overall: "fail", marks: [{ id: "a", verdict: "fail" }, { id: "b", verdict: "pass" }] } }, "Falsification")?.text, "Fail: 1 fail, 1 pass.");
+  equal(text({}, "Falsification"), { name: "Falsification", text: "No attempt to refute it is recorded.", sign: "open" });
+  equal(text({ verdict: { run_id: "f", overall: "fail", marks: [{ id: "a", verdict: "fail" }, { id: "b", verdict: "pass" }] } }, "Falsification")?.text, "Fail: 1 fail, 1 pass.");
   equal(text({ dsr: 0.4 }, "Luck")?.sign, "bad");
-  equal(text({ test: { state: "locked" } }, "Test")?.sign, "open");
+  equal(text({ test: { state: "locked", looks: 0 } }, "Test")?.sign, "open");
 });

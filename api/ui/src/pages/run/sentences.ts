@@ -1,5 +1,6 @@
 // The verdict of a run in sentences: what a person needs to know before any number.
 import * as f from "../../state/format.ts";
+import { plain } from "../kit.tsx";
 import type { Run } from "../shapes.ts";
 
 export interface Claim {
@@ -9,26 +10,29 @@ export interface Claim {
   sign: "good" | "bad" | "open";
 }
 
-export function claims(run: Run): Claim[] {
+/** What the verdict is of. */
+type Judged = Pick<Run, "status" | "partial" | "summary" | "undefined" | "holding_return" | "trials" | "dsr" | "test" | "verdict" | "stage" | "error" | "error_details">;
+
+export function claims(run: Judged): Claim[] {
   const { summary, holding_return: holding, trials, dsr, test, verdict, stage } = run;
-  const gain = run.undefined?.includes("total_return") ? null : summary?.total_return ?? null;
+  const gain = run.undefined.includes("total_return") ? null : summary.total_return;
   const out: Claim[] = [];
-  if (run.status === "failed") out.push({ name: "Run", text: `It failed: ${run.error || run.error_details?.code || "no reason is known"}. Its numbers are no evidence.`, sign: "bad" });
+  if (run.status === "failed") out.push({ name: "Run", text: `It failed: ${run.error || plain(run.error_details?.["code"] ?? "no reason is known")}. Its numbers are no evidence.`, sign: "bad" });
   else if (run.partial) out.push({ name: "Run", text: "It was stopped before the end of its data: its numbers cover a part of the window.", sign: "bad" });
   if (gain !== null && typeof holding === "number") {
     out.push({ name: "Holding", text: `${gain > holding ? "It earned more than holding" : "It did not earn more than holding"}: ${f.signedPercent(gain)} against ${f.signedPercent(holding)}.`, sign: gain > holding ? "good" : "bad" });
   } else out.push({ name: "Holding", text: "The return of holding is not known.", sign: "open" });
-  if (test?.state === "locked") out.push({ name: "Test", text: "The test split is locked: nobody has looked at it.", sign: "open" });
+  if (test?.state === "locked") out.push({ name: "Test", text: "The test split is locked, and no look at it is recorded.", sign: "open" });
   else if (test?.state === "seen") out.push({ name: "Test", text: `The test split has been looked at${(test.looks ?? 0) > 1 ? ` ${f.count(test.looks)} times` : ""}: what is chosen from now on knows it.`, sign: "open" });
   out.push(trials
     ? { name: "Search", text: `Trial ${f.count(trials.position)} of ${f.count(trials.n)} on these candles.`, sign: "open" }
     : { name: "Search", text: "The search on these candles has not been counted.", sign: "open" });
   if (typeof dsr === "number") {
-    out.push({ name: "Luck", text: `With ${f.percent(dsr, 1)} probability the Sharpe ratio is above what the best of so many trials shows by luck alone${dsr >= 0.95 ? "" : "; 95 % is the least to believe it"}.`, sign: dsr >= 0.95 ? "good" : "bad" });
+    out.push({ name: "Luck", text: `Were there no skill at all, the best of as many trials would reach this ratio in ${f.percent(1 - dsr, 1)} of all cases; at most 5 % is needed.`, sign: dsr >= 0.95 ? "good" : "bad" });
   } else out.push({ name: "Luck", text: "There is no deflated Sharpe ratio: too little data, or no counted search.", sign: "open" });
   out.push(verdict
     ? { name: "Falsification", text: `${f.words(verdict.overall)}: ${counted(verdict.marks ?? [])}.`, sign: verdict.overall === "pass" || verdict.overall === "not_refuted" ? "good" : verdict.overall === "fail" || verdict.overall === "refuted" ? "bad" : "open" }
-    : { name: "Falsification", text: "Nobody has tried to refute it.", sign: "open" });
+    : { name: "Falsification", text: "No attempt to refute it is recorded.", sign: "open" });
   out.push({ name: "Promotion", text: stage ? `Stage: ${stage}.` : "It is no candidate.", sign: "open" });
   return out;
 }

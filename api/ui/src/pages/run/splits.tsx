@@ -20,7 +20,7 @@ const columns: Column<Split>[] = [
 
 export function Splits({ run, path, asked }: { run: Run; path: string; asked: Asked<Run> }) {
   const reason = useSignal("");
-  if (!run.splits?.length) return null;
+  if (!run.splits.length) return null;
   const reveal = async () => {
     await send("POST", path + "/reveal", { reason: reason.value.trim() });
     asked.again();
@@ -28,7 +28,7 @@ export function Splits({ run, path, asked }: { run: Run; path: string; asked: As
   const locked = run.splits.some((s) => s.status === "locked");
   return (
     <Section name="Splits">
-      <Table name="Splits" rows={run.splits} columns={columns} id={(s) => s.split_id} />
+      <Table name="Splits" rows={run.splits as Split[]} columns={columns} id={(s) => s.split_id} />
       {locked && (
         <div class="fields">
           <p>The test split is locked. Looking at it is recorded, cannot be undone, and weakens every later choice on these candles.</p>

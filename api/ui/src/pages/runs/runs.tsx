@@ -8,7 +8,6 @@ import { fragment, keep } from "../../state/route.ts";
 import { useAnswer } from "../answer.ts";
 import { Heading, Refusal, States, Table, type Column } from "../kit.tsx";
 import type { List, Row } from "../shapes.ts";
-import { JobsPanel } from "../jobs.tsx";
 import { all, choose, chosen } from "./columns.tsx";
 
 const filters = ["q", "kind", "origin", "status", "slug", "symbol", "timeframe", "tag"] as const;
@@ -31,7 +30,6 @@ export function Runs() {
   return (
     <>
       <Heading>Runs</Heading>
-      <JobsPanel />
       <Filters />
       <Listed key={path} path={path} />
     </>

@@ -1,0 +1,95 @@
+// U19: runs, a comparison, a search and a falsification that the lab has made, as the pages show
+// them: every number is the one of the API.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { join } from "node:path";
+import { folder } from "../lib/service.mjs";
+import { until } from "../lib/wait.mjs";
+
+export default async function archive(t) {
+  const state = folder(t.config, "state"), work = folder(t.config, "work");
+  const lab = (...args) => JSON.parse(execFileSync(join(t.config.bin, "lab"), [...args, "--state-dir", state, "--json"], { cwd: work, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })).result;
+  lab("init", "strategy", "idea");
+  const usual = lab("run", "idea").run_id, short = lab("run", "idea", "--set", "period=50").run_id;
+  // A verdict may be a failure, which is an exit code of its own.
+  const attack = () => lab("falsify", "idea", "--run", usual, "--only", "cost_stress", "--only", "delay_stress");
+  try {
+    attack();
+  } catch (e) {
+    if (e.status !== 1 && e.status !== 3) throw e;
+  }
+  lab("family", "plan", "idea", "--max-trials", "4", "--hypothesis", "Trends last.");
+  lab("family", "run", "idea");
+  const service = await t.service({ names: ["sma_cross"], state });
+  const open = async (path, region) => {
+    const visit = await t.visit(service.url, { path });
+    await visit.page.getByRole("region", { name: region, exact: true }).first().waitFor();
+    await until(async () => (await visit.page.getByText(/^Loading/).count()) === 0, "all answers");
+    assert.equal(await visit.page.locator("main [role=alert]").count(), 0, "a refusal");
+    return visit;
+  };
+  const shown = (visit, name) => visit.page.getByRole("region", { name, exact: true }).first().innerText();
+
+  await t.test("the list has every run, and leads to one", async () => {
+    const visit = await open("/ui/runs", "List of runs"), list = await service.get("/runs");
+    for (const { run_id } of list.items) await visit.page.locator(`tr[data-id="${run_id}"]`).waitFor();
+    await visit.page.locator(`tr[data-id="${usual}"]`).getByRole("link").first().click();
+    await visit.page.getByRole("region", { name: "Verdict", exact: true }).waitFor();
+  });
+
+  await t.test("a run has its trades, its log, and files that can be saved", async () => {
+    const visit = await open("/ui/runs/" + usual, "Log"), run = await service.get("/runs/" + usual), trades = await service.get(`/runs/${usual}/trades?limit=50`);
+    assert.equal(await visit.page.locator("main tr[data-id]").filter({ hasText: "long" }).count(), trades.items.length);
+    assert.match(await shown(visit, "Trades"), new RegExp(`${trades.total} in all`));
+    assert.ok((await shown(visit, "Parameters and evidence")).includes(run.hashes.request.slice(0, 8)));
+    const files = await service.get(`/runs/${usual}/files`), open_ = files.items.find((f) => !f.locked && f.name.includes("/"));
+    const link = visit.page.getByRole("region", { name: "Files", exact: true }).getByRole("link", { name: open_.name, exact: true });
+    const answer = await fetch(service.url + (await link.getAttribute("href")));
+    assert.equal(answer.status, 200, open_.name);
+    assert.equal((await answer.arrayBuffer()).byteLength, open_.size);
+  });
+
+  await t.test("the locked test is shown after a reason", async () => {
+    const visit = await open("/ui/runs/" + short, "Splits");
+    const row = visit.page.locator('tr[data-id="test"]');
+    assert.match(await row.innerText(), /locked/);
+    await visit.page.getByLabel("Reason for the look").fill("the choice is made");
+    await visit.page.getByRole("button", { name: "Reveal the test" }).click();
+    await until(async () => !/locked/.test(await row.innerText()), "the numbers of the test");
+    assert.equal((await service.get("/runs/" + short)).test.state, "seen");
+  });
+
+  await t.test("tags and note are kept", async () => {
+    const visit = await open("/ui/runs/" + usual, "Tags and note");
+    await visit.page.getByLabel("Tags, between commas").fill("trend, kept");
+    await visit.page.getByRole("button", { name: "Save" }).click();
+    await visit.page.getByText("Saved.").waitFor();
+    assert.deepEqual((await service.get("/runs/" + usual)).tags, ["trend", "kept"]);
+  });
+
+  await t.test("two runs are compared", async () => {
+    const visit = await open(`/ui/compare?ids=${usual},${short}`, "What differs"), c = await service.get(`/compare?ids=${usual},${short}`);
+    assert.match(await shown(visit, "What differs"), /period/);
+    assert.ok((await shown(visit, "Is it real")).replaceAll(/\s/g, "").includes(String(c.pairs[0].days)), "the days of the difference");
+    assert.equal(await visit.page.getByRole("region", { name: "Equity", exact: true }).locator("path.curve").count(), 2);
+  });
+
+  await t.test("a search has its plan, its progress and its trials", async () => {
+    const { items: [plan] } = await service.get("/families"), trials = await service.get(`/families/${plan.plan_id}/trials`);
+    const visit = await open("/ui/families/" + plan.plan_id, "All trials");
+    assert.match(await shown(visit, "How far it is"), /Trends last\.[^]*4 of 4 trials/);
+    assert.equal(await visit.page.getByRole("region", { name: "All trials", exact: true }).locator("tr[data-id]").count(), trials.items.length);
+    await (await open("/ui/families", "Planned searches")).page.getByRole("link", { name: plan.plan_id.slice(0, 12) }).waitFor();
+  });
+
+  await t.test("a falsification has its tests, failures first", async () => {
+    const { items } = await service.get("/falsifications"), found = await service.get("/falsifications/" + items[0].run_id);
+    const visit = await open("/ui/falsifications/" + items[0].run_id, "Conclusion");
+    const tests = await visit.page.getByRole("list", { name: "Tests" }).locator("section").evaluateAll((all) => all.map((x) => x.getAttribute("aria-label")));
+    assert.deepEqual(new Set(tests), new Set(found.tests.map((x) => x.id)));
+    await visit.page.getByText(`lab falsify idea --run ${usual} --force --only cost_stress`).waitFor();
+    for (const link of await visit.page.getByRole("list", { name: "Tests" }).getByRole("link").all()) {
+      assert.equal((await fetch(service.url + (await link.getAttribute("href")))).status, 200, await link.innerText());
+    }
+  });
+}
