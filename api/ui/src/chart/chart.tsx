@@ -2,7 +2,7 @@
 import { useSignalEffect } from "@preact/signals";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import * as store from "../state/store.ts";
-import { DataTable, Summary } from "./data.tsx";
+import { DataTable, Summary, Thinned } from "./data.tsx";
 import { unreachable } from "./library.ts";
 import { Legends } from "./legend.tsx";
 import { digestOf } from "./scene.ts";
@@ -32,6 +32,7 @@ export function Chart() {
       <span class="chart-probe" ref={probe} aria-hidden="true" />
       <div class="chart-foot">
         <Summary stage={stage} id="chart-summary" />
+        <Thinned stage={stage} />
         <span id="chart-keys" class="unseen">Arrow keys move in time, plus and minus zoom, 0 shows all.</span>
         <DataTable stage={stage} />
       </div>

@@ -52,6 +52,12 @@ function summaryOf(stage: Stage): string {
   return (when + text).replace(/^./, (c) => c.toUpperCase()) + ".";
 }
 
+/** Says so when a line of the chart leaves points out. */
+export function Thinned({ stage }: { stage: Stage }) {
+  const { of } = stage.scene.value;
+  return of > 0 && stage.withCandles.value ? <span class="caption">lines thinned from {format.count(of)} points; zoom in for all</span> : null;
+}
+
 export function DataTable({ stage }: { stage: Stage }) {
   const open = useSignal(false);
   return (

@@ -21,7 +21,7 @@ export function Tools({ stage }: { stage: Stage }) {
       <LineSwitches stage={stage} />
       <Look stage={stage} />
       <div class="chart-move" role="group" aria-label="Stretch of time">
-        {stretches.map((s) => <Move key={s} label={spoken[s]} sign={s} act={() => stage.last(s)} />)}
+        {stretches.map((s) => <Stretch key={s} title={spoken[s]} act={() => stage.last(s)}>{s}</Stretch>)}
         <Move label="Show all" sign="All" act={() => stage.show(null)} />
         <Jump stage={stage} />
       </div>
@@ -65,6 +65,11 @@ function Look({ stage }: { stage: Stage }) {
   );
 }
 
+/** A button with a name of its own to read; the title explains it. */
+function Stretch({ title, act, children }: { title: string; act: () => void; children: string }) {
+  return <button type="button" class="quiet" title={title} onClick={act}>{children}</button>;
+}
+
 function Move({ label, sign, act }: { label: string; sign: string; act: () => void }) {
   return <button type="button" class="quiet" aria-label={label} title={label} onClick={act}>{sign}</button>;
 }
@@ -95,15 +100,8 @@ function LineSwitches({ stage }: { stage: Stage }) {
     <div class="chart-lines" role="group" aria-label="Series of the strategy">
       {switches}
       {more.length > 0 && <details><summary>{more.length} more</summary><div>{more}</div></details>}
-      <Thinned stage={stage} />
     </div>
   );
-}
-
-/** Says so when a line of the chart leaves points out. */
-function Thinned({ stage }: { stage: Stage }) {
-  const { of } = stage.scene.value;
-  return of > 0 ? <span class="caption">thinned from {count(of)} points; zoom in for all</span> : null;
 }
 
 function LineSwitch({ stage, name, drawing }: { stage: Stage; name: string; drawing: Drawing }) {
