@@ -1,7 +1,5 @@
 package promotion_test
 
-//ring:detector-later its state has one owner
-
 import (
 	"testing"
 	"time"

@@ -1,7 +1,5 @@
 package candle_test
 
-//ring:detector-later it reads and writes files
-
 import (
 	"context"
 	"errors"

@@ -1,7 +1,5 @@
 package catalog
 
-//ring:detector-later most of it starts processes
-
 import (
 	"context"
 	"fmt"

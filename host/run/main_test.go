@@ -1,7 +1,5 @@
 package run
 
-//ring:detector-later most of it waits for processes
-
 import (
 	"context"
 	"encoding/json"

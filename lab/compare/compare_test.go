@@ -1,7 +1,5 @@
 package compare
 
-//ring:detector-later it reads runs of other processes
-
 import (
 	"bytes"
 	"database/sql"

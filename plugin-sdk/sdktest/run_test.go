@@ -1,7 +1,5 @@
 package sdktest_test
 
-//ring:detector-later it plays backtests in one goroutine
-
 import (
 	"bytes"
 	"errors"

@@ -1,7 +1,5 @@
 package serve_test
 
-//ring:detector-later most of it waits for processes
-
 import (
 	"bytes"
 	"encoding/json"

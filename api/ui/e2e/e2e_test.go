@@ -30,6 +30,7 @@ type finding struct {
 }
 
 //ring:beside a browser waits more than it computes
+//ring:alone the budgets are those of a machine of its own
 
 // mainPath is the first line of the suites that make test runs; make prove runs all.
 const mainPath = "// ring: test\n"

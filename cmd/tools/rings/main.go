@@ -123,20 +123,26 @@ type part struct {
 	args     []string
 	env      []string
 	beside   bool // runs beside the others: it waits more than it computes
+	alone    bool // runs when the others are done: it measures
 }
 
-// streamed prints the test events of all parts of a ring. The parts run one after the
-// other, but for those that run beside.
+// streamed prints the test events of all parts of a ring. The parts of make test, which are
+// many packages each, and those of make soak, which measures for long, run one after the other
+// but for those that run beside; of the parts of make prove, a package each, two run at a time,
+// and in the end those that want to be alone.
 func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 	all, err := load(ctx)
 	if err != nil {
 		return err
 	}
-	parts, limit := provingParts(all, r.race), "180m"
-	if at == ring.Test {
-		parts, limit = testParts(all, r.race), "15m"
+	parts, limit, width := provingParts(all, r.race), "180m", 1
+	switch at {
+	case ring.Test:
+		parts, limit = testParts(all), "15m"
+	case ring.Prove:
+		width = 2
 	}
-	var beside sync.WaitGroup
+	var beside, workers sync.WaitGroup
 	var mu sync.Mutex
 	failed := false
 	run := func(p part) {
@@ -159,12 +165,27 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 			beside.Go(func() { run(p) })
 		}
 	}
+	queue := make(chan part)
+	for range width {
+		workers.Go(func() {
+			for p := range queue {
+				run(p)
+			}
+		})
+	}
 	for _, p := range parts {
-		if !p.beside {
+		if !p.beside && !p.alone {
+			queue <- p
+		}
+	}
+	close(queue)
+	workers.Wait()
+	beside.Wait()
+	for _, p := range parts {
+		if p.alone {
 			run(p)
 		}
 	}
-	beside.Wait()
 	if failed {
 		os.Exit(1) // the events say what failed
 	}

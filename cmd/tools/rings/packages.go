@@ -23,12 +23,12 @@ const (
 	// noDetector is the directive in a package's tests that leaves it without the race
 	// detector: what it tests are other processes, which the detector does not see.
 	noDetector = "//ring:no-detector "
-	// detectorLater is the directive in a package's tests that leaves the race detector to make
-	// prove: they start processes or compute more than they share memory.
-	detectorLater = "//ring:detector-later "
 	// runsBeside is the directive in a package's tests that gives them a process of go test that
 	// runs beside the others.
 	runsBeside = "//ring:beside "
+	// runsAlone is the directive in a package's tests that lets nothing else run beside their
+	// proofs, because some of them measure.
+	runsAlone = "//ring:alone "
 )
 
 // pkg is a package of the module and what its files say.
@@ -40,10 +40,9 @@ type pkg struct {
 
 	concurrent bool     // starts goroutines or holds locks
 	detectable bool     // the race detector can see what it does
-	later      bool     // the race detector is of make prove
 	beside     bool     // its tests wait more than they compute
+	alone      bool     // its proofs measure
 	sized      []string // names of the tests that size themselves by the ring
-	undetected []string // names of the tests that the race detector rules out
 }
 
 // load lists the packages of the module and reads their files.
@@ -84,12 +83,11 @@ func (p *pkg) read() error {
 			return err
 		}
 		p.detectable = p.detectable && !hasDirective(f, noDetector)
-		p.later = p.later || hasDirective(f, detectorLater)
 		p.beside = p.beside || hasDirective(f, runsBeside)
+		p.alone = p.alone || hasDirective(f, runsAlone)
 		readFunctions(f, functions)
 	}
 	p.sized = testsCalling(functions, "Size", "Proof", "Long", "At")
-	p.undetected = testsCalling(functions, "Undetected")
 	return nil
 }
 
@@ -187,62 +185,47 @@ func testsCalling(functions map[string]*function, names ...string) []string {
 
 func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
 
-// testParts is `make test`: each package once, those whose goroutines share memory with the
-// race detector if it is to be had. The detector needs cgo; what the tests build does not.
-// SQLite is C that was translated: it has locks of its own, and is three times as slow
-// when the detector watches it. What the detector rules out runs once more without it.
-func testParts(all []*pkg, race bool) []part {
+// testParts is `make test`: each package once.
+func testParts(all []*pkg) []part {
 	plain := part{args: []string{"-shuffle=on"}}
 	beside := part{beside: true}
-	detected := detectedPart()
-	undetected := part{}
-	var names []string
 	for _, p := range all {
 		switch {
 		case !p.hasTests():
 		case p.beside:
 			beside.packages = append(beside.packages, p.ImportPath)
-		case race && p.concurrent && p.detectable && !p.later:
-			detected.packages = append(detected.packages, p.ImportPath)
-			if len(p.undetected) > 0 {
-				undetected.packages = append(undetected.packages, p.ImportPath)
-				names = append(names, p.undetected...)
-			}
 		default:
 			plain.packages = append(plain.packages, p.ImportPath)
 		}
 	}
-	undetected.args = []string{"-run", "^(" + strings.Join(names, "|") + ")$"}
-	return []part{beside, plain, undetected, detected}
+	return []part{beside, plain}
 }
 
-// detectedPart runs with the race detector, at the scale of [ring.Test] in every ring.
-func detectedPart() part {
-	return part{
-		args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0", "-p",
-			"3", "-shuffle=on"},
-		env: []string{"CGO_ENABLED=1", ring.Variable + "="},
-	}
-}
-
-// provingParts is `make prove` and `make soak`: the tests that size themselves by the ring,
-// package by package, because some measure what a machine of its own would show, and the
-// packages whose race detector is left to them.
+// provingParts is `make prove` and `make soak`: the packages whose goroutines share memory with
+// the race detector if it is to be had, and the tests that size themselves by the ring, package
+// by package.
 func provingParts(all []*pkg, race bool) []part {
-	detected := detectedPart()
+	// The detector needs cgo; what the tests build does not. SQLite is C that was translated: it
+	// has locks of its own, and is three times as slow when the detector watches it.
+	detected := part{
+		args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0",
+			"-p", "2", "-shuffle=on"},
+		env: []string{"CGO_ENABLED=1", ring.Variable + "="}, // at the scale of make test
+	}
 	var parts []part
 	for _, p := range all {
+		if race && p.hasTests() && p.concurrent && p.detectable && !p.beside {
+			detected.packages = append(detected.packages, p.ImportPath)
+		}
 		if len(p.sized) > 0 {
 			parts = append(parts, part{
 				packages: []string{p.ImportPath},
 				args:     []string{"-run", "^(" + strings.Join(p.sized, "|") + ")$"},
+				alone:    p.alone,
 			})
 		}
-		if race && p.later {
-			detected.packages = append(detected.packages, p.ImportPath)
-		}
 	}
-	return append(parts, detected)
+	return slices.Insert(parts, 0, detected)
 }
 
 // affected returns the packages with tests that hold one of the changed files or import a

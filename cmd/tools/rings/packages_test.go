@@ -26,16 +26,12 @@ func TestSized(t *testing.T) { t.Run("a", func(t *testing.T) { _ = ring.Size(1, 
 func TestFar(t *testing.T)   { near(t) }
 func near(t *testing.T)      { helper() }
 func TestProof(t *testing.T) { ring.Proof(t, "why") }
-func TestFast(t *testing.T)  { ring.Undetected(t, "why") }
 `), functions)
 	readFunctions(parsed(t, `package x
 func helper() { if ring.At() > ring.Test { println() } }
 `), functions)
 	if got := testsCalling(functions, "Size", "Proof", "At"); !slices.Equal(got,
 		[]string{"TestFar", "TestProof", "TestSized"}) {
-		t.Errorf("%q", got)
-	}
-	if got := testsCalling(functions, "Undetected"); !slices.Equal(got, []string{"TestFast"}) {
 		t.Errorf("%q", got)
 	}
 }
@@ -57,35 +53,40 @@ func TestDirectives(t *testing.T) {
 	}
 }
 
-// TestPartsHaveEveryPackageOnce checks that make test leaves nothing out, and that it repeats
-// only what the race detector rules out.
+// TestPartsHaveEveryPackageOnce checks that make test leaves nothing out and repeats nothing,
+// and that make prove detects races wherever there can be some.
 func TestPartsHaveEveryPackageOnce(t *testing.T) {
 	all := []*pkg{
 		{ImportPath: "a", TestGoFiles: []string{"a_test.go"}, detectable: true},
-		{ImportPath: "b", TestGoFiles: []string{"b_test.go"}, detectable: true, concurrent: true,
-			undetected: []string{"TestFast"}},
+		{ImportPath: "b", TestGoFiles: []string{"b_test.go"}, detectable: true, concurrent: true},
 		{ImportPath: "c", XTestGoFiles: []string{"c_test.go"}, concurrent: true, beside: true},
 		{ImportPath: "d", XTestGoFiles: []string{"d_test.go"}, concurrent: true},
-		{ImportPath: "e", TestGoFiles: []string{"e_test.go"}, detectable: true, concurrent: true,
-			later: true},
 		{ImportPath: "none", concurrent: true, detectable: true},
 	}
+	var got []string
+	for _, p := range testParts(all) {
+		got = append(got, p.packages...)
+	}
+	slices.Sort(got)
+	if !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+		t.Errorf("%q", got)
+	}
 	for _, race := range []bool{true, false} {
-		var got []string
-		for _, p := range testParts(all, race) {
-			got = append(got, p.packages...)
+		if got := provingParts(all, race)[0].packages; slices.Equal(got, []string{"b"}) != race {
+			t.Errorf("race %t: the detector runs %q", race, got)
 		}
-		slices.Sort(got)
-		want := []string{"a", "b", "c", "d", "e"}
-		if race {
-			want = []string{"a", "b", "b", "c", "d", "e"}
-		}
-		if !slices.Equal(got, want) {
-			t.Errorf("race %t: %q", race, got)
-		}
-		later := provingParts(all, race)
-		if got := later[len(later)-1].packages; slices.Equal(got, []string{"e"}) != race {
-			t.Errorf("race %t: the detector of make prove runs %q", race, got)
+	}
+}
+
+// TestProofsThatMeasureRunAlone checks what make prove keeps for its end.
+func TestProofsThatMeasureRunAlone(t *testing.T) {
+	all := []*pkg{
+		{ImportPath: "a", TestGoFiles: []string{"a_test.go"}, sized: []string{"TestA"}, alone: true},
+		{ImportPath: "b", TestGoFiles: []string{"b_test.go"}, sized: []string{"TestB"}},
+	}
+	for _, p := range provingParts(all, false)[1:] {
+		if p.alone != (p.packages[0] == "a") {
+			t.Errorf("%q alone: %t", p.packages, p.alone)
 		}
 	}
 }

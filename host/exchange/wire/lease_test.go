@@ -379,7 +379,7 @@ func TestLaunchList(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "readme"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	m := manager(t, launch.Options{Dir: dir, ProbeTimeout: 2 * time.Second})
+	m := manager(t, launch.Options{Dir: dir, ProbeTimeout: 6 * time.Second})
 	want := map[string]string{
 		"fake": "", "fake-b": launch.CodeDuplicateID, "crash": proc.CodeStartCrashed,
 		"chatter": proc.CodeWrongHandshake, "hang": proc.CodeStartTimeout,

@@ -74,12 +74,11 @@ func Long(t testing.TB, why string) {
 	}
 }
 
-// Undetected leaves t to a run without the race detector because of why: `make test` runs it
-// again there.
+// Undetected leaves t to `make test`, which has no race detector, because of why.
 func Undetected(t testing.TB, why string) {
 	t.Helper()
 	if raceEnabled {
-		t.Skip("runs without the race detector: " + why)
+		t.Skip("make test runs this, without the race detector: " + why)
 	}
 }
 

@@ -1,7 +1,5 @@
 package selection
 
-//ring:detector-later it computes in one goroutine
-
 import (
 	"encoding/json"
 	"errors"
