@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/hosttest/redteam/attack"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 var update = flag.Bool("update", false, "rewrite the list of attacks in docs/walls.md")
@@ -47,6 +48,7 @@ func TestEveryAttackIsSeen(t *testing.T) {
 // TestAttacksWorkWithoutWalls: an attack that fails without walls shows nothing about them. As an ordinary
 // user these succeed everywhere.
 func TestAttacksWorkWithoutWalls(t *testing.T) {
+	ring.Proof(t, "it makes every attack once more, and shows nothing about the walls")
 	uid := users()[len(users())-1]
 	if uid == 0 {
 		t.Skip("needs another user than root: without walls the attacks would succeed")
