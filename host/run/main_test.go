@@ -151,3 +151,10 @@ func (l *lab) in(mode Mode) *lab {
 	opts.Mode = mode
 	return &lab{t: l.t, catalog: l.catalog, store: l.store, launcher: NewLauncher(opts)}
 }
+
+// patient drives like l, but waits so long for a step that a busy machine is not at fault.
+func (l *lab) patient() *lab {
+	opts := l.launcher.Options
+	opts.StepLimit = 15 * time.Second
+	return &lab{t: l.t, catalog: l.catalog, store: l.store, launcher: NewLauncher(opts)}
+}
