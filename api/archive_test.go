@@ -72,6 +72,9 @@ func (a *archive) add(t testing.TB, id string, seed int) {
 			{ID: "test", Results: picture(canary), Locked: true, Log: []byte(
 				`{"time":null,"level":"info","source":"plugin","message":"98765.4321","fields":null}` + "\n")}}
 	}
+	if id == "run_trial" {
+		m.Request.Kind, run.Compact = artifact.KindTrial, true
+	}
 	var err error
 	if run.Manifest, err = m.Complete(); err != nil {
 		t.Fatal(err)
@@ -97,7 +100,7 @@ func picture(end float64) *artifact.Results {
 	r := apitest.Picture(2)
 	r.Equity.Equity[1] = end
 	if end == canary {
-		r.Trades[0].EntryTag = "98765"
+		r.Trades[0].EntryTag, r.Orders[0].Tag, r.Fills[0].Tag = "98765", "98765", "98765"
 	}
 	return r
 }
@@ -158,6 +161,7 @@ func TestArchiveLists(t *testing.T) {
 
 func TestArchiveRefusals(t *testing.T) {
 	a := newArchive(t)
+	a.add(t, "run_trial", 4)
 	const lab, file = "/api/v1/runs/run_lab", "/api/v1/runs/run_lab/files/"
 	get := func(path string, status int, code string) exchange {
 		return exchange{path, "GET", path, "", nil, status, code}
@@ -177,6 +181,14 @@ func TestArchiveRefusals(t *testing.T) {
 		get(lab+"/equity?split=nowhere", 400, "VALIDATION_FAILED"),
 		get(lab+"/equity?split=..%2F..%2Fsvc_a%2Fsplits%2Ffull", 400, "VALIDATION_FAILED"),
 		get(lab+"/equity?split=test", 409, "SPLIT_LOCKED"), get(lab+"/trades?split=test", 409, "SPLIT_LOCKED"),
+		get(lab+"/orders?split=test", 409, "SPLIT_LOCKED"), get(lab+"/fills?split=test", 409, "SPLIT_LOCKED"),
+		get("/api/v1/runs/run_trial/orders?split=validation", 409, "RUN_COMPACT"),
+		get("/api/v1/runs/run_trial/fills?split=validation", 409, "RUN_COMPACT"),
+		get(lab+"/fills?sort=split", 400, "VALIDATION_FAILED"), get(lab+"/orders?limit=501", 400, "VALIDATION_FAILED"),
+		get(lab+"/candles?symbol=ETH%2FUSDT", 400, "VALIDATION_FAILED"),
+		get("/api/v1/datasets/nothing", 404, "DATASET_NOT_FOUND"),
+		get("/api/v1/datasets/nothing/gaps", 404, "DATASET_NOT_FOUND"),
+		get("/api/v1/datasets?sort=rows", 400, "VALIDATION_FAILED"),
 		get(lab+"/log", 409, "SPLIT_LOCKED"), get(file+"log.jsonl", 409, "SPLIT_LOCKED"),
 		get(file+"splits%2Ftest%2Fmetrics.json", 409, "SPLIT_LOCKED"),
 		get(file+"splits%2Ftest%2Fequity_curve.csv", 409, "SPLIT_LOCKED"),
@@ -209,7 +221,7 @@ func TestLockedTestStaysLocked(t *testing.T) {
 		}
 	}
 	paths := []string{"/api/v1/runs", "/api/v1/runs?sort=total_return", lab, lab + "/equity?split=validation",
-		lab + "/trades?split=validation", lab + "/files", lab + "/equity?split=test", lab + "/log",
+		lab + "/trades?split=validation", lab + "/orders?split=validation", lab + "/fills?split=validation", lab + "/files", lab + "/equity?split=test", lab + "/log",
 		lab + "/files/report.json"}
 	for _, path := range paths {
 		body := string(a.Do(t, "GET", path, "").Body)

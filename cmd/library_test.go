@@ -1,12 +1,16 @@
 package cmd_test
 
 import (
+	"encoding/json"
+	"fmt"
+	"math"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
@@ -55,6 +59,8 @@ func TestLibrary(t *testing.T) {
 		t.Errorf("the sheet has the policy %q", resp.Header.Get("Content-Security-Policy"))
 	}
 
+	checkData(t, s, state, fast)
+
 	// A file that was changed is not read.
 	file := filepath.Join(state, "runs", slow, "splits", "train", "trades.csv")
 	text, err := os.ReadFile(file)
@@ -80,5 +86,79 @@ func (s *service) problem(t *testing.T, path string, status int, code string) {
 	resp := s.call("GET", path, nil, &out)
 	if got := out["error"].(object)["code"]; resp.StatusCode != status || got != code {
 		t.Errorf("GET %s: %d %v, want %d %s", path, resp.StatusCode, got, status, code)
+	}
+}
+
+// checkData reads the datasets, and those that a run has read.
+func checkData(t *testing.T, s *service, state, runID string) {
+	t.Helper()
+	list := s.read(t, "/datasets?exchange=sample&symbol=BTC%2FUSDT&timeframe=1h")
+	if list["total"] != 1.0 {
+		t.Fatalf("datasets %v", list)
+	}
+	d := list["items"].([]any)[0].(object)
+	whole, shares := d["rows"].(float64)+d["missing"].(float64), d["coverage"].([]any)
+	have := 0.0
+	for _, share := range shares {
+		have += share.(float64)
+	}
+	if math.Abs(have/float64(len(shares))-d["rows"].(float64)/whole) > 1e-3 || len(shares) != 200 ||
+		d["provenance"].(object)["source"] != "bundled" {
+		t.Errorf("covered are %v of %v, %v", have/float64(len(shares)), d["rows"].(float64)/whole, d["provenance"])
+	}
+	one := s.read(t, "/datasets/"+d["dataset_id"].(string))
+	missing := 0.0
+	for _, gap := range s.read(t, "/datasets/"+d["dataset_id"].(string)+"/gaps")["items"].([]any) {
+		missing += gap.(object)["candles"].(float64)
+	}
+	if missing != d["missing"] || one["report"].(object)["gaps"].(object)["missing"] != missing {
+		t.Errorf("gaps of %v candles, %v are missing", missing, d["missing"])
+	}
+	if got := s.read(t, "/datasets?exchange=nowhere"); got["total"] != 0.0 {
+		t.Errorf("nowhere has %v", got)
+	}
+	resp, body := s.request("GET", "/api/v1/exchanges", nil)
+	var exchanges []struct {
+		ID        string                       `json:"id"`
+		DateRange map[string]map[string]object `json:"date_range"`
+	}
+	if err := json.Unmarshal(body, &exchanges); err != nil || resp.StatusCode != http.StatusOK {
+		t.Fatal(err)
+	}
+	for _, e := range exchanges {
+		if e.ID == "sample" && (d["holdout_start"] == nil ||
+			e.DateRange["BTC/USDT"]["1h"]["holdout_start"] != d["holdout_start"]) {
+			t.Errorf("held out from %v and %v", e.DateRange["BTC/USDT"]["1h"], d["holdout_start"])
+		}
+	}
+
+	equity := s.read(t, "/runs/"+runID+"/equity?points=50")
+	items, holding := equity["items"].([]any), equity["holding"].([]any)
+	if len(holding) != len(items) || holding[0].([]any)[1] != items[0].(object)["equity"] {
+		t.Errorf("holding begins with %v, equity with %v", holding[0], items[0])
+	}
+	c := s.read(t, "/runs/"+runID+"/candles?points=100")
+	points := c["points"].([]any)
+	if c["symbol"] != "BTC/USDT" || len(points) == 0 || len(points) > 100 || c["of"].(float64) <= 100 {
+		t.Errorf("%d candles of %v", len(points), c["of"])
+	}
+	first := c["points"].([]any)[0].([]any)[0].(float64)
+	day := time.UnixMilli(int64(first)).UTC()
+	two := s.read(t, fmt.Sprintf("/runs/%s/candles?from=%s&to=%s", runID, day.Format(time.RFC3339),
+		day.Add(2*time.Hour).Format(time.RFC3339)))
+	if two["of"] != 2.0 || two["points"].([]any)[0].([]any)[0] != first {
+		t.Errorf("two hours are %v", two)
+	}
+	// Candles that are gone are named, not replaced by others.
+	file := filepath.Join(state, "data", "candles", d["sha256"].(string)+".candles")
+	if err := os.Rename(file, file+".away"); err != nil {
+		t.Fatal(err)
+	}
+	s.problem(t, "/runs/"+runID+"/candles", 409, "ARTIFACT_MISMATCH")
+	if e := s.read(t, "/runs/"+runID+"/equity?points=50"); e["holding"] != nil {
+		t.Errorf("holding of candles that are gone: %v", e["holding"])
+	}
+	if err := os.Rename(file+".away", file); err != nil {
+		t.Fatal(err)
 	}
 }

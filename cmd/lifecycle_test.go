@@ -3,10 +3,12 @@ package cmd_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"strings"
 	"sync"
@@ -80,6 +82,27 @@ func TestARunLeavesItsArtifacts(t *testing.T) {
 	}
 	if rows := strings.Count(string(trades), "\n") - 1; rows != len(r["trades"].([]any)) {
 		t.Errorf("%d rows in trades.csv, %d trades in the answer", rows, len(r["trades"].([]any)))
+	}
+	// The archive shows the same rows as the results do.
+	for _, table := range []string{"orders", "fills"} {
+		want := r[table].([]any)
+		for from, cursor := 0, any(""); cursor != nil; {
+			path := fmt.Sprintf("/runs/%s/%s?limit=500", id, table)
+			if cursor != "" {
+				path += "&cursor=" + cursor.(string)
+			}
+			page := s.read(t, path)
+			items := page["items"].([]any)
+			if page["total"] != float64(len(want)) || len(items) == 0 ||
+				!reflect.DeepEqual(items, want[from:from+len(items)]) {
+				t.Fatalf("%s from %d on differ: %v", table, from, page["total"])
+			}
+			from, cursor = from+len(items), page["next_cursor"]
+		}
+	}
+	fills := s.read(t, "/runs/"+id+"/fills?sort=-fee&limit=2")["items"].([]any)
+	if a, b := fills[0].(object)["fee"].(float64), fills[1].(object)["fee"].(float64); a < b {
+		t.Errorf("fees %v, %v", a, b)
 	}
 	var report object
 	text, _ := os.ReadFile(filepath.Join(folder, "report.json"))

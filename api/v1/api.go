@@ -33,6 +33,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/holdout"
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/runner"
 	live "github.com/assay-run/assay/host/trade"
@@ -67,7 +68,9 @@ type Options struct {
 	// Library reads the runs that were made.
 	Library *library.Library
 	// Lab is what the lab makes of them.
-	Lab    Lab
+	Lab Lab
+	// Data has the stored candles and what is held out of them.
+	Data   holdout.Ledger
 	Logger hclog.Logger
 	// Version and Commit are the program's; ServerID is new with each start.
 	Version, Commit, ServerID string
@@ -106,7 +109,11 @@ func (a *API) Routes() []edge.Route {
 	get := func(path string, f func(*http.Request) (*edge.Answer, error)) edge.Route {
 		return edge.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
 	}
+	candles := stored{a.opts.Data, a.opts.Library}
 	return append(append(slices.Clone(a.documents), a.archiveRoutes()...),
+		get("/datasets", candles.listDatasets),
+		get("/datasets/{dataset_id}", candles.getDataset),
+		get("/datasets/{dataset_id}/gaps", candles.datasetGaps),
 		get("/health", a.health),
 		get("/status", a.status),
 		get("/status/detailed", a.detailed),
@@ -279,9 +286,20 @@ func (a *API) exchanges(r *http.Request) (*edge.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	datasets, err := a.opts.Data.Datasets(r.Context())
+	if err != nil {
+		return nil, err
+	}
 	out := make([]view.Exchange, len(all))
 	for i, e := range all {
-		out[i] = view.NewExchange(e, a.opts.Version)
+		out[i] = view.NewExchange(e, a.opts.Version, func(s market.Symbol, timeframe string) market.Time {
+			for _, d := range datasets {
+				if d.Current && d.Exchange == e.ID && d.Symbol == s && d.Timeframe.String() == timeframe {
+					return d.HeldOut()
+				}
+			}
+			return 0
+		})
 	}
 	return &edge.Answer{Body: out, HashTag: true}, nil
 }

@@ -28,7 +28,13 @@ func (a *API) archiveRoutes() []edge.Route {
 		get("/runs", a.listRuns),
 		get("/runs/{run_id}", a.getRun),
 		get("/runs/{run_id}/equity", a.runEquity),
-		get("/runs/{run_id}/trades", a.runTrades),
+		get("/runs/{run_id}/trades", a.runTable(artifact.TradesFile, "entry_time", "exit_time", "quantity",
+			"pnl", "return", "fees", "duration_seconds")),
+		get("/runs/{run_id}/orders", a.runTable(artifact.OrdersFile, "created_at", "updated_at", "quantity",
+			"fee", "status")),
+		get("/runs/{run_id}/fills", a.runTable(artifact.FillsFile, "timestamp", "quantity", "fee", "slippage",
+			"realized_pnl")),
+		get("/runs/{run_id}/candles", stored{a.opts.Data, a.opts.Library}.runCandles),
 		get("/runs/{run_id}/log", a.runLog),
 		get("/runs/{run_id}/files", a.runFiles),
 		get("/runs/{run_id}/files/{name}", a.runFile),
@@ -93,34 +99,54 @@ func (a *API) runEquity(r *http.Request) (*edge.Answer, error) {
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
-	split, curve, err := a.opts.Library.Curve(r.Context(), param(r, 0), q.text("split"))
+	split, windows, err := a.opts.Library.Curve(r.Context(), param(r, 0), q.text("split"))
 	if err != nil {
 		return nil, err
 	}
-	return tagged(view.RunEquityOf(split, *curve, points))
+	curve := artifact.Join(windows)
+	var holding []float64
+	if len(curve.Equity) > 0 {
+		data := stored{a.opts.Data, a.opts.Library}
+		holding, err = data.holding(r.Context(), param(r, 0), windows, curve.Equity[0])
+	}
+	if err != nil {
+		return nil, err
+	}
+	return tagged(view.RunEquityOf(split, *curve, holding, points))
 }
 
-// tradePage is a page of trades.
-type tradePage struct {
+// tablePage is a page of trades, orders or fills.
+type tablePage struct {
 	Split string `json:"split"`
-	list[library.Trade]
+	list[library.Entry]
 }
 
-func (a *API) runTrades(r *http.Request) (*edge.Answer, error) {
-	q := readQuery(r, "split", "symbol", "cursor", "limit")
-	offset, limit := q.page(r, 500)
-	if err := q.refusal(); err != nil {
-		return nil, err
+// runTable answers with the rows of a table of a run, which can be sorted by some of its columns.
+func (a *API) runTable(file string, columns ...string) func(*http.Request) (*edge.Answer, error) {
+	var sorts []string
+	for _, c := range columns {
+		sorts = append(sorts, c, "-"+c)
 	}
-	split, trades, err := a.opts.Library.Trades(r.Context(), param(r, 0), q.text("split"))
-	if err != nil {
-		return nil, err
+	return func(r *http.Request) (*edge.Answer, error) {
+		q := readQuery(r, "split", "symbol", "sort", "cursor", "limit")
+		offset, limit := q.page(r, 500)
+		by := q.word("sort", sorts...)
+		if err := q.refusal(); err != nil {
+			return nil, err
+		}
+		split, rows, err := a.opts.Library.Entries(r.Context(), param(r, 0), q.text("split"), file)
+		if err != nil {
+			return nil, err
+		}
+		if symbol := q.text("symbol"); symbol != "" {
+			want, _ := json.Marshal(symbol) // a text
+			rows = pick(rows, func(e library.Entry) bool { return string(e["symbol"]) == string(want) })
+		}
+		if by != "" {
+			library.SortEntries(rows, by)
+		}
+		return tagged(tablePage{split, listOf(r, q, cut(rows, offset, limit), offset, len(rows))})
 	}
-	if symbol := q.text("symbol"); symbol != "" {
-		want, _ := json.Marshal(symbol) // a text
-		trades = pick(trades, func(t library.Trade) bool { return string(t["symbol"]) == string(want) })
-	}
-	return tagged(tradePage{split, listOf(r, q, cut(trades, offset, limit), offset, len(trades))})
 }
 
 func pick[T any](all []T, keep func(T) bool) []T {

@@ -69,13 +69,17 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"Trade": view.Trade{}, "Position": view.Position{}, "EquityPoint": view.EquityPoint{},
 		"RunConfig": view.RunConfig{}, "Results": view.Results{},
 		"Health": view.Health{}, "Strategy": view.Strategy{}, "Exchange": view.Exchange{},
-		"DateRange": candle.Range{}, "RunRow": library.Row{}, "RunList": list[library.Row]{},
-		"ArchivedRun": library.Run{}, "RunEquity": view.RunEquity{}, "TradeList": tradePage{},
+		"DateRange": view.DateRange{}, "RunRow": library.Row{}, "RunList": list[library.Row]{},
+		"ArchivedRun": library.Run{}, "RunEquity": view.RunEquity{}, "TradeList": tablePage{},
+		"OrderList": tablePage{}, "FillList": tablePage{}, "RunCandles": runCandles{},
+		"Dataset": view.Dataset{}, "DatasetList": list[view.Dataset]{}, "DatasetDetail": datasetDetail{},
+		"GapList": list[candle.Gap]{},
 		"LogList": list[json.RawMessage]{}, "RunFiles": fileList{}, "RevealRequest": revealRequest{},
 		"RunReveal": revealed{}, "NoteRequest": noteRequest{}, "RunNote": runNote{},
 		"FamilyRow": library.Family{}, "FamilyList": list[library.Family]{},
 		"FamilyTrialList": list[library.FamilyTrial]{}, "FalsificationResult": library.Falsification{},
-		"Deprecation": view.Deprecation{}, "Meta": view.Meta{}, "Trials": registry.Place{}, "Plot": sdk.Plot{},
+		"Deprecation": view.Deprecation{}, "Meta": view.Meta{}, "Trials": registry.Place{},
+		"Plot": sdk.Plot{},
 	}
 	schemas := at(document(t), "components", "schemas").(map[string]any)
 	starts := map[string]any{} // the two bodies of a start are one struct

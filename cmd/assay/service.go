@@ -138,8 +138,12 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if s.policy, err = s.openPolicy(cfg); err != nil {
 		return nil, err
 	}
-	archive := &runner.Archive{Store: store, Registry: runs,
-		Know: holdout.Ledger{Candles: candles, Registry: runs}.Know}
+	ledger := holdout.Ledger{Candles: candles, Registry: runs}
+	// Asking changes nothing: what is stored now gets its hold-out here, what comes later when it is stored.
+	if err := ledger.Know(ctx); err != nil {
+		return nil, fmt.Errorf("hold-outs: %w", err)
+	}
+	archive := &runner.Archive{Store: store, Registry: runs, Know: ledger.Know}
 	s.runner = runner.New(runner.Options{
 		Recorder: archive, Trials: trialCounter{runs, store}, Logger: logger.Named("runner"),
 	})
@@ -301,6 +305,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 	operations, err := v1.New(v1.Options{
 		Runner: s.runner, Backtests: p.launcher, Trading: p.trading,
 		Strategies: p.strategies.Strategies, Exchanges: p.exchanges.List, Library: p.library, Lab: p.lab,
+		Data:         holdout.Ledger{Candles: p.candles, Registry: p.runs},
 		Health:       s.monitor.Health,
 		Deprecations: retiring, Logger: s.logger.Named("api"),
 		Version: version, Commit: commit, ServerID: id, StartedAt: started,

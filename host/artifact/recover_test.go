@@ -162,7 +162,7 @@ func TestCrashAtEveryStep(t *testing.T) {
 	if _, err := probe.Write(run); err != nil {
 		t.Fatal(err)
 	}
-	if len(steps) != 10 {
+	if len(steps) != 12 {
 		t.Fatalf("steps: %v", steps)
 	}
 	for i, step := range steps {

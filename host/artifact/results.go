@@ -76,6 +76,19 @@ func Join(windows []*EquityCurve) *EquityCurve {
 	return out
 }
 
+// JoinHolding makes one line of what was held in windows that follow each other, of the closes in each, none
+// of which is empty. It begins at a level; each window goes on where the one before has ended.
+func JoinHolding(level float64, closes [][]float64) []float64 {
+	var out []float64
+	for _, window := range closes {
+		for _, c := range window {
+			out = append(out, float64(level*(c/window[0])))
+		}
+		level = out[len(out)-1]
+	}
+	return out
+}
+
 // Window is the part of the data that a run covers.
 type Window struct {
 	Start   market.Time `json:"start"`

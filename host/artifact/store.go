@@ -7,6 +7,8 @@
 //	request.json                   the question as canonical JSON; its SHA-256 is the request hash
 //	splits.json                    which candles each split covers
 //	splits/<id>/trades.csv         closed trades
+//	splits/<id>/orders.csv         orders as they stood at the end, and
+//	splits/<id>/fills.csv          their fills, both not of compact runs
 //	splits/<id>/equity_curve.csv   one row per step close
 //	splits/<id>/decisions.jsonl    one line per intent, rejection, order change and fill
 //	log.jsonl                      the output of the strategy, if any; in no hash but that of the file
@@ -212,7 +214,7 @@ func (st *stage) writeRequest(m *Manifest) error {
 // writeSplit writes the files of one split and returns the hash of its decisions.
 func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	dir := "splits/" + s.ID + "/"
-	err := st.write(dir+"trades.csv", mediaCSV, func(w io.Writer) error {
+	err := st.write(dir+TradesFile, mediaCSV, func(w io.Writer) error {
 		return WriteTrades(w, s.Results.Trades)
 	})
 	if err != nil {
@@ -239,6 +241,18 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	}
 	if run.Compact {
 		return s.Results.DecisionHash, nil
+	}
+	err = st.write(dir+OrdersFile, mediaCSV, func(w io.Writer) error {
+		return WriteOrders(w, s.Results.Orders)
+	})
+	if err != nil {
+		return "", err
+	}
+	err = st.write(dir+FillsFile, mediaCSV, func(w io.Writer) error {
+		return WriteFills(w, s.Results.Fills)
+	})
+	if err != nil {
+		return "", err
 	}
 	lines := &lineHash{h: sha256.New()}
 	if s.Decisions != nil {

@@ -22,7 +22,19 @@ const (
 	tradesHeader = "trade_id,symbol,direction,quantity,entry_time,entry_price,exit_time,exit_price," +
 		"gross_pnl,fees,slippage,pnl,return,exit_reason,candles_held," +
 		"duration_seconds,mae,mfe,entry_tag,exit_tag,order_ids,ambiguous\n"
+	ordersHeader = "order_id,client_order_id,symbol,side,type,role,time_in_force,quantity,filled_quantity," +
+		"limit_price,stop_price,average_price,status,fee,fee_currency,reduce_only,parent_order_id,tag," +
+		"reject_reason,exchange_order_id,created_at,updated_at,filled_at\n"
+	fillsHeader = "fill_id,order_id,symbol,side,quantity,price,reference_price,slippage,fee,fee_currency," +
+		"liquidity,timestamp,position_after,realized_pnl,ambiguous,tag\n"
 	equityHeader = "timestamp,equity,cash,position_value,drawdown,exposure\n"
+)
+
+// The tables of a split that have a row for each trade, order and fill.
+const (
+	TradesFile = "trades.csv"
+	OrdersFile = "orders.csv"
+	FillsFile  = "fills.csv"
 )
 
 // chunk is how much text is gathered before it is written.
@@ -33,6 +45,22 @@ func WriteTrades(w io.Writer, trades []market.Trade) error {
 	var clock clockWriter
 	return writeRows(w, tradesHeader, len(trades), func(b []byte, i int) []byte {
 		return appendTrade(b, &clock, &trades[i])
+	})
+}
+
+// WriteOrders writes orders.csv.
+func WriteOrders(w io.Writer, orders []market.Order) error {
+	var clock clockWriter
+	return writeRows(w, ordersHeader, len(orders), func(b []byte, i int) []byte {
+		return appendOrder(b, &clock, &orders[i])
+	})
+}
+
+// WriteFills writes fills.csv.
+func WriteFills(w io.Writer, fills []market.Fill) error {
+	var clock clockWriter
+	return writeRows(w, fillsHeader, len(fills), func(b []byte, i int) []byte {
+		return appendFill(b, &clock, &fills[i])
 	})
 }
 
@@ -86,6 +114,51 @@ func appendTrade(b []byte, clock *clockWriter, t *market.Trade) []byte {
 	return append(strconv.AppendBool(b, t.Ambiguous), '\n')
 }
 
+func appendOrder(b []byte, clock *clockWriter, o *market.Order) []byte {
+	b = append(append(b, o.ID.String()...), ',')
+	b = append(appendText(b, o.Ref), ',')
+	b = append(appendText(b, string(o.Symbol)), ',')
+	b = append(append(b, o.Side.String()...), ',')
+	b = append(append(b, o.Type.String()...), ',')
+	b = append(append(b, o.Role.String()...), ',')
+	b = append(append(b, o.TimeInForce.String()...), ',')
+	b = append(appendMoney(b, o.Quantity), ',')
+	b = append(appendMoney(b, o.FilledQuantity), ',')
+	b = append(appendPrice(b, o.LimitPrice), ',')
+	b = append(appendPrice(b, o.StopPrice), ',')
+	b = append(appendPrice(b, o.AveragePrice), ',')
+	b = append(append(b, o.Status.String()...), ',')
+	b = append(appendMoney(b, o.Fee), ',')
+	b = append(appendText(b, o.Symbol.Quote()), ',')
+	b = append(strconv.AppendBool(b, o.ReduceOnly), ',')
+	b = append(append(b, o.ParentID.String()...), ',')
+	b = append(appendText(b, o.Tag), ',')
+	b = append(appendText(b, string(o.Reason)), ',')
+	b = append(appendText(b, o.ExchangeID), ',')
+	b = append(clock.append(b, o.CreatedAt), ',')
+	b = append(clock.append(b, o.UpdatedAt), ',')
+	return append(clock.append(b, o.FilledAt), '\n')
+}
+
+func appendFill(b []byte, clock *clockWriter, f *market.Fill) []byte {
+	b = append(append(b, f.ID.String()...), ',')
+	b = append(append(b, f.OrderID.String()...), ',')
+	b = append(appendText(b, string(f.Symbol)), ',')
+	b = append(append(b, f.Side.String()...), ',')
+	b = append(appendMoney(b, f.Quantity), ',')
+	b = append(appendMoney(b, f.Price), ',')
+	b = append(appendMoney(b, f.ReferencePrice), ',')
+	b = append(appendMoney(b, f.Slippage), ',')
+	b = append(appendMoney(b, f.Fee), ',')
+	b = append(appendText(b, f.Symbol.Quote()), ',')
+	b = append(append(b, f.Liquidity.String()...), ',')
+	b = append(clock.append(b, f.Time), ',')
+	b = append(appendMoney(b, f.PositionAfter), ',')
+	b = append(appendMoney(b, f.RealizedPnL), ',')
+	b = append(strconv.AppendBool(b, f.Ambiguous), ',')
+	return append(appendText(b, f.Tag), '\n')
+}
+
 // WriteEquity writes equity_curve.csv.
 func WriteEquity(w io.Writer, c *EquityCurve) error {
 	n := len(c.Time)
@@ -108,6 +181,14 @@ func WriteEquity(w io.Writer, c *EquityCurve) error {
 // appendMoney writes a decimal in full, without trailing zeros.
 func appendMoney(b []byte, d decimal.Decimal) []byte {
 	return append(b, d.Trim(0).String()...)
+}
+
+// appendPrice is appendMoney for what may be absent: it writes nothing for 0.
+func appendPrice(b []byte, d decimal.Decimal) []byte {
+	if d.IsZero() {
+		return b
+	}
+	return appendMoney(b, d)
 }
 
 // appendAmount writes a float64 in full, with as few digits as distinguish it from its

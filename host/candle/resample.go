@@ -185,17 +185,11 @@ func Gaps(s *market.Series, calendar Calendar) GapReport {
 		return g
 	}
 	g.First, g.Last = s.Time[0], s.Time[n-1]
-	step := s.Timeframe.Approx().Milliseconds()
-	for i := 1; i < n; i++ {
-		if int64(s.Time[i]-s.Time[i-1]) == step {
-			continue
-		}
-		if m := missing(s.Time[i-1], s.Time[i], step, calendar); m > 0 {
-			g.Missing += m
-			g.GapCount++
-			g.Longest = max(g.Longest, m)
-			g.Gaps = append(g.Gaps, Gap{From: s.Timeframe.Next(s.Time[i-1]), To: s.Time[i], Candles: m})
-		}
+	g.Gaps = listGaps(s, calendar)
+	g.GapCount = len(g.Gaps)
+	for _, gap := range g.Gaps {
+		g.Missing += gap.Candles
+		g.Longest = max(g.Longest, gap.Candles)
 	}
 	for i := range n {
 		if s.Volume[i] == 0 {
@@ -209,6 +203,21 @@ func Gaps(s *market.Series, calendar Calendar) GapReport {
 	slices.SortStableFunc(g.Gaps, func(a, b Gap) int { return cmp.Compare(b.Candles, a.Candles) })
 	g.Gaps = g.Gaps[:min(len(g.Gaps), maxGaps)]
 	return g
+}
+
+// listGaps gives every gap of a series, oldest first.
+func listGaps(s *market.Series, calendar Calendar) []Gap {
+	list := []Gap{}
+	step := s.Timeframe.Approx().Milliseconds()
+	for i := 1; i < s.Len(); i++ {
+		if int64(s.Time[i]-s.Time[i-1]) == step {
+			continue
+		}
+		if m := missing(s.Time[i-1], s.Time[i], step, calendar); m > 0 {
+			list = append(list, Gap{From: s.Timeframe.Next(s.Time[i-1]), To: s.Time[i], Candles: m})
+		}
+	}
+	return list
 }
 
 // missing returns how many candles of the length step (ms) should be between two neighbours.

@@ -63,6 +63,7 @@ type Store struct {
 	mu       sync.Mutex
 	verified map[string]bool   // hashes whose file this process has hashed
 	damaged  map[string]string // by hash: the newest look at the file has found this
+	gaps     map[string][]Gap  // by hash and calendar: of files with more than the catalogue lists
 	memory   []Dataset
 }
 
@@ -88,7 +89,8 @@ func Open(ctx context.Context, stateDir string) (*Store, error) {
 	if err != nil {
 		return nil, explain(err)
 	}
-	s := &Store{dir: files, db: db, verified: map[string]bool{}, damaged: map[string]string{}}
+	s := &Store{dir: files, db: db, verified: map[string]bool{}, damaged: map[string]string{},
+		gaps: map[string][]Gap{}}
 	s.windows.dir = filepath.Join(dir, "windows")
 	if err := errors.Join(removeLeftovers(files), s.installSample(ctx)); err != nil {
 		return nil, errors.Join(explain(err), db.Close())
@@ -197,7 +199,8 @@ func (s *Store) verify(f *candlefile.File, d Dataset) error {
 // exchange may be named. To a run it is like any other store. The errors are those
 // of Put.
 func Temporary(ctx context.Context, dir string, sets []PutRequest) (*Store, error) {
-	s := &Store{dir: dir, verified: map[string]bool{}, damaged: map[string]string{}}
+	s := &Store{dir: dir, verified: map[string]bool{}, damaged: map[string]string{},
+		gaps: map[string][]Gap{}}
 	s.windows.dir = filepath.Join(dir, "windows")
 	for _, set := range sets {
 		if _, err := s.put(ctx, set, nil); err != nil {

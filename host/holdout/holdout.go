@@ -237,11 +237,16 @@ func (s *Standing) called(name string) {
 // Has reports whether the dataset with a hash is of the market.
 func (s *Standing) Has(sha256 string) bool { return slices.Contains(s.sums, sha256) }
 
-// List gives every market, in the order in which they became known.
+// List gives every market, in the order in which they became known, those of new datasets too.
 func (l Ledger) List(ctx context.Context) ([]*Standing, error) {
 	if err := l.Know(ctx); err != nil {
 		return nil, err
 	}
+	return l.Known(ctx)
+}
+
+// Known gives the markets that Know has noted.
+func (l Ledger) Known(ctx context.Context) ([]*Standing, error) {
 	known, err := l.Registry.Markets().Candles(ctx)
 	if err != nil {
 		return nil, err
@@ -284,6 +289,40 @@ func (l Ledger) List(ctx context.Context) ([]*Standing, error) {
 		}
 	}
 	return list, nil
+}
+
+// Dataset is a stored dataset with its market, nil where Know has not noted one.
+type Dataset struct {
+	candle.Dataset
+	Market *Standing
+}
+
+// HeldOut is where the hold-out of the market begins, 0 where none is known.
+func (d Dataset) HeldOut() market.Time {
+	if d.Market == nil {
+		return 0
+	}
+	return d.Market.From
+}
+
+// Datasets gives every stored dataset, in the order of candle.Store.List.
+func (l Ledger) Datasets(ctx context.Context) ([]Dataset, error) {
+	markets, err := l.Known(ctx)
+	if err != nil {
+		return nil, err
+	}
+	all, err := l.Candles.List(ctx)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]Dataset, len(all))
+	for i, d := range all {
+		out[i].Dataset = d
+		if at := slices.IndexFunc(markets, func(s *Standing) bool { return s.Has(d.SHA256) }); at >= 0 {
+			out[i].Market = markets[at]
+		}
+	}
+	return out, nil
 }
 
 // Move puts the begin of a market's hold-out to from. Forward it goes over candles that were

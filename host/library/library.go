@@ -104,7 +104,7 @@ type CompactError struct{ RunID string }
 
 // Error names the run.
 func (e *CompactError) Error() string {
-	return fmt.Sprintf("run %s keeps its daily curve and metrics only", e.RunID)
+	return fmt.Sprintf("run %s keeps no such table", e.RunID)
 }
 
 // all are the runs in the order of the registry, oldest first; those that changed are read again.

@@ -2,6 +2,7 @@ package library
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/csv"
 	"encoding/json"
@@ -52,8 +53,8 @@ func (e *entry) windows(split string) []string {
 	return ids
 }
 
-// Curve returns the equity of a split, and the split's name; the windows of a walk-forward are joined.
-func (l *Library) Curve(ctx context.Context, runID, split string) (string, *artifact.EquityCurve, error) {
+// Curve returns the equity of each window of a split, and the split's name: a walk-forward has several.
+func (l *Library) Curve(ctx context.Context, runID, split string) (string, []*artifact.EquityCurve, error) {
 	split, texts, err := l.tables(ctx, runID, split, "equity_curve.csv")
 	if err != nil {
 		return "", nil, err
@@ -64,7 +65,17 @@ func (l *Library) Curve(ctx context.Context, runID, split string) (string, *arti
 			return "", nil, damaged(runID, t.name, err)
 		}
 	}
-	return split, artifact.Join(windows), nil
+	return split, windows, nil
+}
+
+// Data returns the exchange and the candles of a run.
+func (l *Library) Data(ctx context.Context, runID string) (exchange string, data []artifact.Dataset,
+	err error) {
+	e, _, err := l.find(ctx, runID)
+	if err != nil {
+		return "", nil, err
+	}
+	return e.meta.Exchange, e.meta.Data, nil
 }
 
 // table is the text of one file.
@@ -90,7 +101,8 @@ func (l *Library) tables(ctx context.Context, runID, split, file string) (string
 	var out []table
 	for _, id := range e.windows(split) {
 		name := "splits/" + id + "/" + file
-		if _, listed := e.meta.File(name); !listed && e.meta.ArtifactLevel == artifact.LevelCompact {
+		if _, listed := e.meta.File(name); !listed && (e.meta.ArtifactLevel == artifact.LevelCompact ||
+			file == artifact.OrdersFile || file == artifact.FillsFile) {
 			return "", nil, &CompactError{runID}
 		}
 		text, err := l.store.Read(e.meta, name)
@@ -102,19 +114,19 @@ func (l *Library) tables(ctx context.Context, runID, split, file string) (string
 	return split, out, nil
 }
 
-// Trade is a closed round trip by the columns of trades.csv, each as JSON: numbers as they are
-// written there.
-type Trade map[string]json.RawMessage
+// Entry is a row of a table by its columns, each as JSON: numbers as they are written there.
+type Entry map[string]json.RawMessage
 
-// Trades returns the closed round trips of a split in their order, and the split's name.
-func (l *Library) Trades(ctx context.Context, runID, split string) (string, []Trade, error) {
-	split, texts, err := l.tables(ctx, runID, split, "trades.csv")
+// Entries returns the rows of a table of a split (artifact.TradesFile, OrdersFile or FillsFile) in their
+// order, and the split's name.
+func (l *Library) Entries(ctx context.Context, runID, split, file string) (string, []Entry, error) {
+	split, texts, err := l.tables(ctx, runID, split, file)
 	if err != nil {
 		return "", nil, err
 	}
-	out := []Trade{}
+	out := []Entry{}
 	for _, t := range texts {
-		list, err := readTrades(t.text)
+		list, err := readEntries(t.text)
 		if err != nil {
 			return "", nil, damaged(runID, t.name, err)
 		}
@@ -123,8 +135,30 @@ func (l *Library) Trades(ctx context.Context, runID, split string) (string, []Tr
 	return split, out, nil
 }
 
-// readTrades reads trades.csv.
-func readTrades(text []byte) ([]Trade, error) {
+// SortEntries orders rows by a column, downwards after a "-". Rows that have nothing there come last, equal
+// ones stay in their order.
+func SortEntries(rows []Entry, by string) {
+	column, down := strings.CutPrefix(by, "-")
+	slices.SortStableFunc(rows, func(a, b Entry) int {
+		x, y := string(a[column]), string(b[column])
+		if x == "null" || y == "null" {
+			return cmp.Compare(strconv.FormatBool(x == "null"), strconv.FormatBool(y == "null"))
+		}
+		n, errX := strconv.ParseFloat(x, 64)
+		m, errY := strconv.ParseFloat(y, 64)
+		order := cmp.Compare(n, m)
+		if errX != nil || errY != nil {
+			order = cmp.Compare(x, y)
+		}
+		if down {
+			return -order
+		}
+		return order
+	})
+}
+
+// readEntries reads a table.
+func readEntries(text []byte) ([]Entry, error) {
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
 		return nil, err
@@ -133,11 +167,11 @@ func readTrades(text []byte) ([]Trade, error) {
 		return nil, errors.New("it has no header")
 	}
 	header, rows := rows[0], rows[1:]
-	out := make([]Trade, len(rows))
+	out := make([]Entry, len(rows))
 	for i, row := range rows {
-		t := Trade{}
+		t := Entry{}
 		for k, cell := range row {
-			if t[header[k]], err = tradeCell(header[k], cell); err != nil {
+			if t[header[k]], err = readCell(header[k], cell); err != nil {
 				return nil, fmt.Errorf("row %d: %w", i+1, err)
 			}
 		}
@@ -146,27 +180,28 @@ func readTrades(text []byte) ([]Trade, error) {
 	return out, nil
 }
 
-// tradeCell is one cell as JSON.
-func tradeCell(column, cell string) (json.RawMessage, error) {
+// readCell is one cell as JSON.
+func readCell(column, cell string) (json.RawMessage, error) {
 	switch column {
 	case "order_ids":
 		return json.Marshal(strings.FieldsFunc(cell, func(c rune) bool { return c == ';' }))
-	case "ambiguous":
+	case "ambiguous", "reduce_only":
 		b, err := strconv.ParseBool(cell)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %.40q is neither true nor false", column, cell)
 		}
 		return json.Marshal(b)
-	case "trade_id", "symbol", "direction", "entry_time", "exit_time", "exit_reason":
-		return json.Marshal(cell)
-	case "entry_tag", "exit_tag":
-		if cell == "" {
-			return json.RawMessage("null"), nil
-		}
+	case "trade_id", "symbol", "direction", "exit_reason", "order_id", "client_order_id", "fill_id", "side",
+		"type", "role", "time_in_force", "status", "fee_currency", "liquidity":
 		return json.Marshal(cell)
 	}
 	if cell == "" {
 		return json.RawMessage("null"), nil
+	}
+	switch column {
+	case "entry_time", "exit_time", "created_at", "updated_at", "filled_at", "timestamp", "entry_tag",
+		"exit_tag", "tag", "parent_order_id", "reject_reason", "exchange_order_id":
+		return json.Marshal(cell)
 	}
 	if !json.Valid([]byte(cell)) || strings.ContainsAny(cell, `"[{tfn`) {
 		return nil, fmt.Errorf("%s: %.40q is no number", column, cell)

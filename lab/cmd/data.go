@@ -284,12 +284,10 @@ type listedDataset struct {
 	Looks  int          `json:"holdout_looks"`
 }
 
-func listedAs(d candle.Dataset, markets []*holdout.Standing) listedDataset {
-	out := listedDataset{datasetSummary: summaryOf(d)}
-	for _, s := range markets {
-		if s.Has(d.SHA256) {
-			out.Market, out.From, out.Looks = s.Market, &s.From, len(s.Looks)
-		}
+func listedAs(d holdout.Dataset) listedDataset {
+	out := listedDataset{datasetSummary: summaryOf(d.Dataset)}
+	if s := d.Market; s != nil {
+		out.Market, out.From, out.Looks = s.Market, &s.From, len(s.Looks)
 	}
 	return out
 }
@@ -297,14 +295,13 @@ func listedAs(d candle.Dataset, markets []*holdout.Standing) listedDataset {
 func runDataList(ctx context.Context, a *App, all bool) (Outcome, error) {
 	list := []listedDataset{}
 	err := withLedger(ctx, a, func(l holdout.Ledger) error {
-		markets, err := l.List(ctx)
-		if err != nil {
+		if err := l.Know(ctx); err != nil {
 			return err
 		}
-		datasets, err := l.Candles.List(ctx)
+		datasets, err := l.Datasets(ctx)
 		for _, d := range datasets {
 			if d.Current || all {
-				list = append(list, listedAs(d, markets))
+				list = append(list, listedAs(d))
 			}
 		}
 		return err

@@ -41,13 +41,11 @@ func (d *run) levels() levels {
 	if !held {
 		return l
 	}
-	level := l.account[0]
+	var closes [][]float64
 	for _, p := range d.parts {
-		for _, close := range p.holding {
-			l.holding = append(l.holding, float64(level*(close/p.holding[0])))
-		}
-		level = l.holding[len(l.holding)-1]
+		closes = append(closes, p.holding)
 	}
+	l.holding = artifact.JoinHolding(l.account[0], closes)
 	return l
 }
 

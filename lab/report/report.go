@@ -282,7 +282,7 @@ func (s Source) hold(ctx context.Context, d *run, tf market.Timeframe) error {
 	series := f.Series()
 	series.Timeframe = tf
 	for i := range d.parts {
-		d.parts[i].holding = closesAt(series, d.parts[i].curve.Time)
+		d.parts[i].holding = candle.ClosesAt(series, d.parts[i].curve.Time)
 	}
 	return f.Close()
 }
@@ -312,20 +312,4 @@ func (s Source) Holding(ctx context.Context, m *artifact.Metadata, days []string
 		out[i] /= first
 	}
 	return out, nil
-}
-
-// closesAt are the closes of the newest candle at each time; nil where the first has none.
-func closesAt(s *market.Series, times []market.Time) []float64 {
-	out := make([]float64, 0, len(times))
-	at := -1
-	for _, t := range times {
-		for at+1 < s.Len() && s.CloseTime(at+1) <= t {
-			at++
-		}
-		if at < 0 {
-			return nil
-		}
-		out = append(out, s.Close[at])
-	}
-	return out
 }

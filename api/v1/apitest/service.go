@@ -30,6 +30,7 @@ import (
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/holdout"
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
@@ -56,7 +57,9 @@ type Options struct {
 	Exchanges    []candle.Exchange
 	// Library has the runs that were made; nil: none.
 	Library *library.Library
-	Log     io.Writer
+	// Data has the stored candles; the zero value: none.
+	Data holdout.Ledger
+	Log  io.Writer
 }
 
 // Service is the API over real TCP around scripted runs.
@@ -127,18 +130,28 @@ func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Ed
 	if o.Deprecations == nil {
 		o.Deprecations = view.Deprecations{}
 	}
-	if o.Library == nil {
+	if o.Library == nil || o.Data.Candles == nil {
 		store := artifact.NewStore(t.TempDir())
 		runs, err := registry.Open(context.Background(), store, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = runs.Close() })
-		o.Library = library.New(store, runs, nil)
+		if o.Library == nil {
+			o.Library = library.New(store, runs, nil)
+		}
+		if o.Data.Candles == nil {
+			candles, err := candle.Temporary(context.Background(), t.TempDir(), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = candles.Close() })
+			o.Data = holdout.Ledger{Candles: candles, Registry: runs}
+		}
 	}
 	ops, err := v1.New(v1.Options{
-		Library: o.Library,
-		Runner:  s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
+		Library: o.Library, Data: o.Data,
+		Runner: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
 		Strategies: func() []catalog.Strategy { return o.Strategies },
 		Exchanges: func(context.Context) ([]live.Entry, error) {
 			var all []live.Entry

@@ -191,6 +191,7 @@ const (
 	RunNotFound                 Code = library.CodeRunNotFound
 	FamilyNotFound              Code = deploy.CodeFamilyNotFound
 	FileNotFound                Code = "FILE_NOT_FOUND"
+	DatasetNotFound             Code = "DATASET_NOT_FOUND"
 	MethodNotAllowed            Code = edge.CodeMethodNotAllowed
 	RequestTimeout              Code = edge.CodeRequestTimeout
 	RunAlreadyActive            Code = Code(runner.RunAlreadyActive)
@@ -303,6 +304,7 @@ func requestTable() []Entry {
 		{FamilyNotFound, 404, "There is no such search.", nil, "Use a plan_id of GET /api/v1/families."},
 		{FileNotFound, 404, "The run has no such file.", nil,
 			"Use a name of GET /api/v1/runs/{run_id}/files, with %2F for each slash."},
+		{DatasetNotFound, 404, "There is no such dataset.", nil, "Use a dataset_id of GET /api/v1/datasets."},
 		{MethodNotAllowed, 405, "This path does not answer this method.", list("allow"),
 			"Use a method of the Allow header."},
 		{RequestTimeout, 408, "The body did not arrive in time.", nil,

@@ -291,13 +291,27 @@ func (n noNewline) Write(p []byte) (int, error) {
 
 // RunEquity is the equity of one split of a run.
 type RunEquity struct {
-	Split    string          `json:"split"`
-	Items    Curve           `json:"items"`
+	Split string `json:"split"`
+	Items Curve  `json:"items"`
+	// Holding is what the first symbol would have come to at each point, [ms, equity]; null without candles.
+	Holding  [][2]Number     `json:"holding"`
 	Sampling metric.Thinning `json:"sampling"`
 }
 
-// RunEquityOf shows a curve with at most so many points.
-func RunEquityOf(split string, e artifact.EquityCurve, points int) RunEquity {
+// RunEquityOf shows a curve with at most so many points, beside holding at the same steps or nil.
+func RunEquityOf(split string, e artifact.EquityCurve, holding []float64, points int) RunEquity {
 	curve, info := thinned(e, points)
-	return RunEquity{split, curve, info}
+	out := RunEquity{Split: split, Items: curve, Sampling: info}
+	if holding == nil {
+		return out
+	}
+	out.Holding = make([][2]Number, curve.Len())
+	for i := range out.Holding {
+		at := i
+		if curve.Picked != nil {
+			at = curve.Picked[i]
+		}
+		out.Holding[i] = [2]Number{Number(e.Time[at]), Number(holding[at])}
+	}
+	return out
 }

@@ -138,28 +138,34 @@ type Strategy = catalog.Strategy
 
 // Exchange is where candles come from and orders go.
 type Exchange struct {
-	ID                  string                                    `json:"id"`
-	Name                string                                    `json:"name"`
-	Aliases             []string                                  `json:"aliases"`
-	Default             bool                                      `json:"default"`
-	Status              string                                    `json:"status"`
-	Error               *proc.Fault                               `json:"error"`
-	Connector           string                                    `json:"connector"`
-	Version             string                                    `json:"version"`
-	Certified           bool                                      `json:"certified"`
-	Sandbox             bool                                      `json:"sandbox"`
-	Modes               []string                                  `json:"modes"`
-	TradingModes        []TradingMode                             `json:"trading_modes"`
-	Symbols             []market.Symbol                           `json:"symbols"`
-	Timeframes          []market.Timeframe                        `json:"timeframes"`
-	DateRange           map[market.Symbol]map[string]candle.Range `json:"date_range"`
-	OrderTypes          []string                                  `json:"order_types"`
-	Fees                Fees                                      `json:"fees"`
-	RequiresCredentials bool                                      `json:"requires_credentials"`
-	RateLimitMS         Number                                    `json:"rate_limit_ms"`
-	DeadMan             string                                    `json:"dead_man"`
-	Comment             string                                    `json:"comment"`
-	ConfigSchema        json.RawMessage                           `json:"config_schema"`
+	ID                  string                                 `json:"id"`
+	Name                string                                 `json:"name"`
+	Aliases             []string                               `json:"aliases"`
+	Default             bool                                   `json:"default"`
+	Status              string                                 `json:"status"`
+	Error               *proc.Fault                            `json:"error"`
+	Connector           string                                 `json:"connector"`
+	Version             string                                 `json:"version"`
+	Certified           bool                                   `json:"certified"`
+	Sandbox             bool                                   `json:"sandbox"`
+	Modes               []string                               `json:"modes"`
+	TradingModes        []TradingMode                          `json:"trading_modes"`
+	Symbols             []market.Symbol                        `json:"symbols"`
+	Timeframes          []market.Timeframe                     `json:"timeframes"`
+	DateRange           map[market.Symbol]map[string]DateRange `json:"date_range"`
+	OrderTypes          []string                               `json:"order_types"`
+	Fees                Fees                                   `json:"fees"`
+	RequiresCredentials bool                                   `json:"requires_credentials"`
+	RateLimitMS         Number                                 `json:"rate_limit_ms"`
+	DeadMan             string                                 `json:"dead_man"`
+	Comment             string                                 `json:"comment"`
+	ConfigSchema        json.RawMessage                        `json:"config_schema"`
+}
+
+// DateRange is what is stored of one symbol and timeframe, with where its hold-out begins.
+type DateRange struct {
+	candle.Range
+	HoldoutStart market.Time `json:"holdout_start"`
 }
 
 // TradingMode is a kind of account.
@@ -231,16 +237,19 @@ type Links struct {
 	Metrics string `json:"metrics"`
 }
 
-// NewExchange shows an entry of the exchanges.
-func NewExchange(e live.Entry, version string) Exchange {
+// NewExchange shows an entry of the exchanges. heldOut is where the hold-out of its candles begins, 0 for
+// none.
+func NewExchange(e live.Entry, version string,
+	heldOut func(market.Symbol, string) market.Time) Exchange {
 	x := Exchange{
 		ID: e.ID, Name: e.Name, Aliases: append([]string{}, e.Aliases...), Default: e.Default,
 		Status: "available", Error: e.Fault,
 		Connector: e.Kind, Version: e.Version, Certified: e.Certified, Sandbox: e.Sandbox,
 		Modes:        append([]string{}, e.Modes...),
 		TradingModes: []TradingMode{{"spot", "none"}}, Symbols: e.Symbols,
-		Timeframes: append([]market.Timeframe{}, e.Timeframes...),
-		DateRange:  e.DateRange, OrderTypes: append([]string{}, e.OrderTypes...),
+		Timeframes:          append([]market.Timeframe{}, e.Timeframes...),
+		DateRange:           map[market.Symbol]map[string]DateRange{},
+		OrderTypes:          append([]string{}, e.OrderTypes...),
 		Fees:                Fees{Maker: Money(e.MakerFee), Taker: Money(e.TakerFee)},
 		RequiresCredentials: e.RequiresCredentials, RateLimitMS: Number(e.RateLimitMS), DeadMan: e.DeadMan,
 		Comment: e.Comment, ConfigSchema: e.ConfigSchema,
@@ -252,8 +261,11 @@ func NewExchange(e live.Entry, version string) Exchange {
 		x.Version = version
 		x.OrderTypes = []string{"market", "limit", "stop", "stop_limit", "trailing_stop"}
 	}
-	if x.DateRange == nil {
-		x.DateRange = map[market.Symbol]map[string]candle.Range{}
+	for symbol, stored := range e.DateRange {
+		x.DateRange[symbol] = map[string]DateRange{}
+		for timeframe, r := range stored {
+			x.DateRange[symbol][timeframe] = DateRange{r, heldOut(symbol, timeframe)}
+		}
 	}
 	if x.ConfigSchema == nil {
 		x.ConfigSchema = json.RawMessage("{}")

@@ -344,6 +344,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/orders": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Orders of a run
+         * @description Orders of a split as they stood at its end, in the order of their ids. Trials of a search keep none.
+         */
+        get: operations["listRunOrders"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/fills": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Fills of a run
+         * @description Fills of a split, oldest first. Trials of a search keep none.
+         */
+        get: operations["listRunFills"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/runs/{run_id}/candles": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Candles of a run
+         * @description Those that the run has read, by their hash; neighbours are joined until at most so many points are left. Candles that are gone or changed are refused.
+         */
+        get: operations["getRunCandles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/log": {
         parameters: {
             query?: never;
@@ -584,6 +644,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/datasets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Stored candles
+         * @description The current dataset of each exchange, symbol and timeframe.
+         */
+        get: operations["listDatasets"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/datasets/{dataset_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One dataset
+         * @description Also an earlier version, with the report of its import.
+         */
+        get: operations["getDataset"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/datasets/{dataset_id}/gaps": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Gaps of a dataset
+         * @description Stretches without candles, oldest first.
+         */
+        get: operations["listDatasetGaps"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/openapi.json": {
         parameters: {
             query?: never;
@@ -652,7 +772,7 @@ export interface components {
          * @description What clients branch on. Meaning and advice: /docs/errors.
          * @enum {string}
          */
-        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "RUN_NOT_FOUND" | "FAMILY_NOT_FOUND" | "FILE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "IDEMPOTENCY_KEY_REUSED" | "SPLIT_LOCKED" | "ARTIFACT_MISMATCH" | "RUN_COMPACT" | "NOTE_CHANGED" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS";
+        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "RUN_NOT_FOUND" | "FAMILY_NOT_FOUND" | "FILE_NOT_FOUND" | "DATASET_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "IDEMPOTENCY_KEY_REUSED" | "SPLIT_LOCKED" | "ARTIFACT_MISMATCH" | "RUN_COMPACT" | "NOTE_CHANGED" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS";
         /** @description One field that does not match. */
         FieldError: {
             /** @description JSON Pointer (RFC 6901) to the field; a missing field has the pointer it should have. */
@@ -2640,6 +2760,11 @@ export interface components {
              * @description Candles.
              */
             candles: number;
+            /**
+             * @description Where the hold-out of these candles begins, the default end of a run; null where none is registered.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            holdout_start: string | null;
         };
         /** @description Something that is going away. */
         Deprecation: {
@@ -3190,6 +3315,8 @@ export interface components {
             split: string;
             /** @description Points. */
             items: components["schemas"]["EquityPoint"][];
+            /** @description What holding the first symbol would have come to at the same points, time in ms and equity; null where its candles are not at hand. */
+            holding: number[][] | null;
             sampling: components["schemas"]["EquitySampling"];
         };
         /** @description Closed round trips. */
@@ -3203,6 +3330,230 @@ export interface components {
             /**
              * Format: int64
              * @description Trades in all pages.
+             */
+            total: number;
+        };
+        /** @description Orders. */
+        OrderList: {
+            /** @description Which split. */
+            split: string;
+            /** @description Orders. */
+            items: components["schemas"]["Order"][];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor: string | null;
+            /**
+             * Format: int64
+             * @description Orders in all pages.
+             */
+            total: number;
+        };
+        /** @description Fills. */
+        FillList: {
+            /** @description Which split. */
+            split: string;
+            /** @description Fills. */
+            items: components["schemas"]["Fill"][];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor: string | null;
+            /**
+             * Format: int64
+             * @description Fills in all pages.
+             */
+            total: number;
+        };
+        /** @description Candles of one symbol. */
+        RunCandles: {
+            /** @description BASE/QUOTE. */
+            symbol: string;
+            /** @description Length of a candle before neighbours are joined. */
+            timeframe: string;
+            /** @description Open time in ms, open, high, low, close, volume. */
+            points: number[][];
+            /**
+             * Format: int64
+             * @description Candles before neighbours are joined.
+             */
+            of: number;
+        };
+        /** @description One stored series of candles. */
+        Dataset: {
+            /** @description Id. */
+            dataset_id: string;
+            /** @description Where the candles are from. */
+            exchange: string;
+            /** @description BASE/QUOTE. */
+            symbol: string;
+            /** @description Length of a candle. */
+            timeframe: string;
+            /** @description Hash of the candle file, which runs name. */
+            sha256: string;
+            /**
+             * Format: int64
+             * @description Candles.
+             */
+            rows: number;
+            /**
+             * @description Open time of the first candle.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            first: string;
+            /**
+             * @description Open time of the last candle.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            last: string;
+            /**
+             * Format: int64
+             * @description Candles that gaps lack.
+             */
+            missing: number;
+            /** @description Share of the expected candles in each of at most 200 equal stretches, from first to last. */
+            coverage: number[];
+            /**
+             * @description Where the hold-out of its market begins; null where none is registered.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            holdout_start: string | null;
+            /**
+             * Format: int64
+             * @description Looks at the hold-out so far.
+             */
+            looks: number;
+            /**
+             * @description Days on which the market has candles.
+             * @enum {string}
+             */
+            calendar: "24x7" | "weekdays";
+            /** @description Where the candles come from. */
+            provenance: {
+                /**
+                 * @description How they came.
+                 * @enum {string}
+                 */
+                source: "bundled" | "imported" | "fetched" | "resampled";
+                /** @description Format of the imported files. */
+                format: string | null;
+                /** @description Connector that has fetched them, with its version. */
+                connector: string | null;
+                /** @description Hash of the candles that were resampled. */
+                derived_from: string | null;
+                /**
+                 * @description When they were stored.
+                 * @example 2026-11-20T12:00:00.000Z
+                 */
+                stored_at: string;
+            };
+        };
+        /** @description One stored series of candles, with its report. */
+        DatasetDetail: {
+            /** @description Id. */
+            dataset_id: string;
+            /** @description Where the candles are from. */
+            exchange: string;
+            /** @description BASE/QUOTE. */
+            symbol: string;
+            /** @description Length of a candle. */
+            timeframe: string;
+            /** @description Hash of the candle file, which runs name. */
+            sha256: string;
+            /**
+             * Format: int64
+             * @description Candles.
+             */
+            rows: number;
+            /**
+             * @description Open time of the first candle.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            first: string;
+            /**
+             * @description Open time of the last candle.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            last: string;
+            /**
+             * Format: int64
+             * @description Candles that gaps lack.
+             */
+            missing: number;
+            /** @description Share of the expected candles in each of at most 200 equal stretches, from first to last. */
+            coverage: number[];
+            /**
+             * @description Where the hold-out of its market begins; null where none is registered.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            holdout_start: string | null;
+            /**
+             * Format: int64
+             * @description Looks at the hold-out so far.
+             */
+            looks: number;
+            /**
+             * @description Days on which the market has candles.
+             * @enum {string}
+             */
+            calendar: "24x7" | "weekdays";
+            /** @description Where the candles come from. */
+            provenance: {
+                /**
+                 * @description How they came.
+                 * @enum {string}
+                 */
+                source: "bundled" | "imported" | "fetched" | "resampled";
+                /** @description Format of the imported files. */
+                format: string | null;
+                /** @description Connector that has fetched them, with its version. */
+                connector: string | null;
+                /** @description Hash of the candles that were resampled. */
+                derived_from: string | null;
+                /**
+                 * @description When they were stored.
+                 * @example 2026-11-20T12:00:00.000Z
+                 */
+                stored_at: string;
+            };
+            /** @description How the dataset came about and what it lacks, as lab data import shows it. */
+            report: {
+                [key: string]: unknown;
+            };
+        };
+        /** @description Stored candles. */
+        DatasetList: {
+            /** @description Datasets. */
+            items: components["schemas"]["Dataset"][];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor: string | null;
+            /**
+             * Format: int64
+             * @description Datasets in all pages.
+             */
+            total: number;
+        };
+        /** @description Stretches without candles. */
+        GapList: {
+            /** @description Gaps. */
+            items: {
+                /**
+                 * @description Open time of the first candle that is missing.
+                 * @example 2026-11-20T12:00:00.000Z
+                 */
+                from: string;
+                /**
+                 * @description Open time of the candle that ends the gap.
+                 * @example 2026-11-20T12:00:00.000Z
+                 */
+                to: string;
+                /**
+                 * Format: int64
+                 * @description Candles that are missing.
+                 */
+                candles: number;
+            }[];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor: string | null;
+            /**
+             * Format: int64
+             * @description Gaps in all pages.
              */
             total: number;
         };
@@ -4352,6 +4703,8 @@ export interface operations {
                 split?: string;
                 /** @description Of this symbol. */
                 symbol?: string;
+                /** @description Column to sort by, downwards with -; in the order of the run without. */
+                sort?: "entry_time" | "-entry_time" | "exit_time" | "-exit_time" | "quantity" | "-quantity" | "pnl" | "-pnl" | "return" | "-return" | "fees" | "-fees" | "duration_seconds" | "-duration_seconds";
                 /** @description next_cursor of the page before, of the same question. */
                 cursor?: string;
                 /** @description Entries in a page. */
@@ -4380,6 +4733,190 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TradeList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    listRunOrders: {
+        parameters: {
+            query?: {
+                /** @description Name of a split; the walk-forward, else full. */
+                split?: string;
+                /** @description Of this symbol. */
+                symbol?: string;
+                /** @description Column to sort by, downwards with -; in the order of the run without. */
+                sort?: "created_at" | "-created_at" | "updated_at" | "-updated_at" | "quantity" | "-quantity" | "fee" | "-fee" | "status" | "-status";
+                /** @description next_cursor of the page before, of the same question. */
+                cursor?: string;
+                /** @description Entries in a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Orders of a run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    listRunFills: {
+        parameters: {
+            query?: {
+                /** @description Name of a split; the walk-forward, else full. */
+                split?: string;
+                /** @description Of this symbol. */
+                symbol?: string;
+                /** @description Column to sort by, downwards with -; in the order of the run without. */
+                sort?: "timestamp" | "-timestamp" | "quantity" | "-quantity" | "fee" | "-fee" | "slippage" | "-slippage" | "realized_pnl" | "-realized_pnl";
+                /** @description next_cursor of the page before, of the same question. */
+                cursor?: string;
+                /** @description Entries in a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Fills of a run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FillList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getRunCandles: {
+        parameters: {
+            query?: {
+                /** @description Of this symbol; the first of the run. */
+                symbol?: string;
+                /** @description Opened at or after. */
+                from?: string;
+                /** @description Opened before. */
+                to?: string;
+                /** @description At most so many points. */
+                points?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Candles of a run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunCandles"];
                 };
             };
             /** @description Nothing has changed (If-None-Match). */
@@ -5006,6 +5543,168 @@ export interface operations {
             405: components["responses"]["Error405"];
             408: components["responses"]["Error408"];
             409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    listDatasets: {
+        parameters: {
+            query?: {
+                /** @description Of this exchange. */
+                exchange?: string;
+                /** @description Of this symbol. */
+                symbol?: string;
+                /** @description Of this timeframe. */
+                timeframe?: string;
+                /** @description next_cursor of the page before, of the same question. */
+                cursor?: string;
+                /** @description Entries in a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Stored candles. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getDataset: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The dataset. */
+                dataset_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One dataset. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DatasetDetail"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    listDatasetGaps: {
+        parameters: {
+            query?: {
+                /** @description next_cursor of the page before, of the same question. */
+                cursor?: string;
+                /** @description Entries in a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The dataset. */
+                dataset_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Gaps of a dataset. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["GapList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
