@@ -120,7 +120,7 @@ func TestSamePageAtEveryAddress(t *testing.T) {
 	a, one := do(t, "GET", base+"/ui")
 	for _, address := range []string{
 		"/api/v1/ui", "/ui/runs", "/ui/runs/no-such-run", "/ui/compare?ids=a,b", "/ui/families", "/ui/families/any",
-		"/ui/falsifications/any", "/ui/live",
+		"/ui/falsifications/any", "/ui/data", "/ui/live",
 	} {
 		b, two := do(t, "GET", base+address)
 		if !bytes.Equal(one, two) || len(one) == 0 || a.Header.Get("ETag") != b.Header.Get("ETag") {

@@ -35,12 +35,18 @@ const family = {
   plan: { hypothesis: hostile, seed: "1", trials: Array(12).fill({}), request: { symbols: [hostile] } },
 };
 const tests = marks.map(({ id, verdict }, i) => ({ id: i === 2 ? hostile : id, claim: "it survives " + hostile, detail: verdict === "fail" ? "one candle later its return is negative" : hostile, verdict, statistic: { name: "return", value: -0.2, threshold: 0, direction: ">" }, evidence: [{ path: "falsify/delay.csv" }] }));
+const dataset = (dataset_id, symbol, coverage, source) => ({
+  dataset_id, exchange: hostile, symbol, timeframe: "1h", sha256: "5e".repeat(32), rows: 60_000, first: "2017-08-17T04:00:00.000Z", last: "2024-04-21T14:00:00.000Z", missing: 120, coverage, holdout_start: source === "bundled" ? "2022-12-19T00:00:00.000Z" : null,
+  looks: 2, calendar: "24x7", provenance: { source, format: "csv", connector: null, derived_from: null, stored_at: "2026-11-20T12:00:00.000Z" },
+});
+const datasets = [dataset("a", "BTC/USDT", Array.from({ length: 200 }, (_, i) => (i % 40 ? 1 : 0.4)), "bundled"), dataset("b", hostile, [1, 0, 0.5, 1], "imported")];
 const list = (items) => ({ items, next_cursor: null, total: items.length });
 
 /** The answer to a path below /api/v1; undefined where there is nothing. */
 function answer(path) {
   const id = decodeURIComponent(path.split("/")[2] ?? ""), row = rows.find((r) => r.run_id === id), rest = path.split("/").slice(3).join("/");
   if (path === "/runs") return list(rows);
+  if (path === "/datasets") return list(datasets);
   if (path === "/families") return list([family]);
   if (path === "/families/plan_1") return family;
   if (path === "/families/plan_1/trials") return list(trials);
@@ -65,7 +71,7 @@ function answer(path) {
 
 /** Answers what the pages of the lab ask for in the place of the service. */
 export async function lab(visit, { fail } = {}) {
-  await visit.context.route(/\/api\/v1\/(runs|families|falsifications|compare)/, (route) => {
+  await visit.context.route(/\/api\/v1\/(runs|families|falsifications|compare|datasets)/, (route) => {
     const path = new URL(route.request().url()).pathname.replace("/api/v1", "");
     if (fail === "offline") return route.abort();
     const body = fail ? undefined : answer(path);

@@ -16,6 +16,7 @@ const pages = {
   compare: [`/ui/compare?ids=${first},${rows[1].run_id}`, "What differs", "Compare runs"],
   families: ["/ui/families", "Planned searches", "Families"],
   family: ["/ui/families/plan_1", "Plan", hostile],
+  data: ["/ui/data", "Datasets", "Data"],
   falsification: ["/ui/falsifications/fal_0", "Conclusion", "Falsification"],
 };
 

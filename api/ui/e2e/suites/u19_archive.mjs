@@ -6,6 +6,9 @@ import { join } from "node:path";
 import { folder } from "../lib/service.mjs";
 import { until } from "../lib/wait.mjs";
 
+/** How the pages write a count, whatever groups its digits. */
+const inAll = (n) => new RegExp(`^${String(n).replace(/\B(?=(\d{3})+$)/g, "\\s?")} in all$`);
+
 export default async function archive(t) {
   const state = folder(t.config, "state"), work = folder(t.config, "work");
   const lab = (...args) => JSON.parse(execFileSync(join(t.config.bin, "lab"), [...args, "--state-dir", state, "--json"], { cwd: work, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] })).result;
@@ -35,6 +38,33 @@ export default async function archive(t) {
     for (const { run_id } of list.items) await visit.page.locator(`tr[data-id="${run_id}"]`).waitFor();
     await visit.page.locator(`tr[data-id="${usual}"]`).getByRole("link").first().click();
     await visit.page.getByRole("region", { name: "Verdict", exact: true }).waitFor();
+  });
+
+  await t.test("the datasets have their coverage, and one its gaps", async () => {
+    const visit = await open("/ui/data", "Datasets"), list = await service.get("/datasets?limit=200");
+    assert.equal(await visit.page.locator("tr[data-id]").count(), list.total);
+    for (const d of list.items) {
+      const row = visit.page.locator(`tr[data-id="${d.dataset_id}"]`);
+      assert.equal(await row.locator("svg.coverage rect").count(), d.coverage.length);
+      assert.equal(await row.locator("svg.coverage .part").count(), d.coverage.filter((share) => share < 1).length);
+      assert.ok((await row.innerText()).includes(d.holdout_start.slice(0, 10)), d.holdout_start);
+    }
+    const d = list.items.find((x) => x.missing > 0), gaps = await service.get(`/datasets/${d.dataset_id}/gaps`);
+    await visit.page.locator(`tr[data-id="${d.dataset_id}"]`).getByRole("button").click();
+    const section = visit.page.getByRole("region", { name: "Gaps", exact: true });
+    await section.getByText(inAll(gaps.total)).waitFor();
+    assert.equal(await section.locator("tr[data-id]").count(), gaps.items.length);
+    assert.match(await shown(visit, "Dataset"), new RegExp(d.sha256.slice(0, 16)));
+  });
+
+  await t.test("a run has its orders and fills", async () => {
+    const visit = await open("/ui/runs/" + usual, "Trades");
+    for (const [name, table] of [["Orders", "orders"], ["Fills", "fills"]]) {
+      await visit.page.getByRole("group", { name: "Table" }).getByRole("button", { name, exact: true }).click();
+      const rows = await service.get(`/runs/${usual}/${table}?limit=50`), section = visit.page.getByRole("region", { name, exact: true });
+      await section.getByText(inAll(rows.total)).waitFor();
+      assert.equal(await section.locator("tr[data-id]").count(), rows.items.length);
+    }
   });
 
   await t.test("a run has its trades, its log, and files that can be saved", async () => {

@@ -2,7 +2,7 @@ import type { Exchange, Strategy } from "../api/types.ts";
 import { equal, test } from "../testing.ts";
 import * as o from "./offers.ts";
 
-const range = (start: string, end: string) => ({ start, end, candles: 1 });
+const range = (start: string, end: string) => ({ start, end, candles: 1, holdout_start: null });
 const exchange = (id: string, more: Partial<Exchange>): Exchange => ({
   id, name: id, aliases: [], default: false, status: "available", error: null, connector: "store", version: "1", certified: true, sandbox: false, modes: ["backtest"],
   trading_modes: [], symbols: null, timeframes: [], date_range: {}, order_types: [], fees: { maker: 0, taker: 0 }, requires_credentials: false, rate_limit_ms: 0,

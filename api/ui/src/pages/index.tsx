@@ -4,6 +4,7 @@ import type { ComponentType } from "preact";
 import type { PageName } from "../state/address.ts";
 import "../main.tsx";
 import { Compare } from "./compare/compare.tsx";
+import { Data } from "./data/data.tsx";
 import { FalsificationPage } from "./falsification/falsification.tsx";
 import { Families } from "./families/families.tsx";
 import { FamilyPage } from "./families/family.tsx";
@@ -18,5 +19,5 @@ export interface PageProps {
 
 export const pages: Partial<Record<PageName, ComponentType<PageProps>>> = {
   runs: Runs, run: RunPage, compare: Compare, families: Families, family: FamilyPage, falsification: FalsificationPage,
-  live: Live,
+  data: Data, live: Live,
 };

@@ -11,6 +11,9 @@ export type Curve = Schemas["RunEquity"];
 export type FileRow = Schemas["RunFiles"]["items"][number];
 export type Trial = Schemas["FamilyTrialList"]["items"][number];
 export type Line = LogLine;
+export type Dataset = Schemas["Dataset"];
+export type DatasetDetail = Schemas["DatasetDetail"];
+export type Gap = Schemas["GapList"]["items"][number];
 
 export interface List<T> {
   items: T[];

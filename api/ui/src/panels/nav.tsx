@@ -6,6 +6,7 @@ const entries: { page: PageName; words: string; also: PageName[] }[] = [
   { page: "runner", words: "Runner", also: [] },
   { page: "runs", words: "Runs", also: ["run", "compare", "falsification"] },
   { page: "families", words: "Families", also: ["family"] },
+  { page: "data", words: "Data", also: [] },
   { page: "live", words: "Live", also: [] },
 ];
 

@@ -9,6 +9,7 @@ const places = {
   families: "/ui/families",
   family: "/ui/families/{id}",
   falsification: "/ui/falsifications/{id}",
+  data: "/ui/data",
   live: "/ui/live",
 } as const;
 

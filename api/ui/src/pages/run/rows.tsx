@@ -1,6 +1,6 @@
-// Trades, page by page; the files of the run and its log.
+// Trades, orders and fills, page by page; the files of the run and its log.
 import { useSignal } from "@preact/signals";
-import type { Trade } from "../../api/types.ts";
+import type { Fill, Order, Trade } from "../../api/types.ts";
 import { Copy } from "../../panels/copy.tsx";
 import * as f from "../../state/format.ts";
 import { useAnswer } from "../answer.ts";
@@ -20,23 +20,62 @@ const trades: Column<Trade>[] = [
   { key: "held", head: "Candles", number: true, cell: (t) => f.count(t.candles_held) },
 ];
 
-/** The closed round trips. */
-export function Trades({ path }: { path: string }) {
-  return <Section name="Trades"><Paged path={path + "/trades"} what="trades" columns={trades} id={(t: Trade) => t.trade_id} /></Section>;
+const orders: Column<Order>[] = [
+  { key: "created", head: "Created", cell: (o) => f.time(o.created_at) },
+  { key: "symbol", head: "Symbol", cell: (o) => <bdi>{o.symbol}</bdi> },
+  { key: "side", head: "Side", cell: (o) => o.side },
+  { key: "type", head: "Type", cell: (o) => f.words(o.type) },
+  { key: "quantity", head: "Quantity", number: true, cell: (o) => f.exact(o.quantity) },
+  { key: "price", head: "Average price", number: true, cell: (o) => f.exact(o.average_price) },
+  { key: "fee", head: "Fee", number: true, cell: (o) => f.exact(o.fee) },
+  { key: "status", head: "Status", cell: (o) => <>{f.words(o.status)}{o.reject_reason && <bdi> ({f.words(o.reject_reason)})</bdi>}</> },
+];
+
+const fills: Column<Fill>[] = [
+  { key: "time", head: "Time", cell: (x) => f.time(x.timestamp) },
+  { key: "symbol", head: "Symbol", cell: (x) => <bdi>{x.symbol}</bdi> },
+  { key: "side", head: "Side", cell: (x) => x.side },
+  { key: "quantity", head: "Quantity", number: true, cell: (x) => f.exact(x.quantity) },
+  { key: "price", head: "Price", number: true, cell: (x) => f.exact(x.price) },
+  { key: "slippage", head: "Slippage", number: true, cell: (x) => f.exact(x.slippage) },
+  { key: "fee", head: "Fee", number: true, cell: (x) => f.exact(x.fee) },
+  { key: "after", head: "Position after", number: true, cell: (x) => f.exact(x.position_after) },
+  { key: "pnl", head: "Realized", number: true, cell: (x) => f.signedAmount(x.realized_pnl) },
+];
+
+const tables = { trades: "Trades", orders: "Orders", fills: "Fills" };
+
+/** The closed round trips, the orders and the fills, one table at a time. */
+export function Rows({ path }: { path: string }) {
+  const shown = useSignal<keyof typeof tables>("trades");
+  const choice = (Object.keys(tables) as (keyof typeof tables)[]).map((t) => (
+    <button key={t} type="button" aria-pressed={t === shown.value} onClick={() => (shown.value = t)}>{tables[t]}</button>
+  ));
+  const of = "run", at = `${path}/${shown.value}`;
+  return (
+    <Section name={tables[shown.value]} aside={<span class="table-chips" role="group" aria-label="Table">{choice}</span>}>
+      {shown.value === "trades" && <Paged path={at} of={of} what="trades" columns={trades} id={(t: Trade) => t.trade_id} />}
+      {shown.value === "orders" && <Paged path={at} of={of} what="orders" columns={orders} id={(o: Order) => o.order_id} />}
+      {shown.value === "fills" && <Paged path={at} of={of} what="fills" columns={fills} id={(x: Fill) => x.fill_id} />}
+    </Section>
+  );
 }
 
 interface PagedProps<R> {
   path: string;
   what: string;
+  /** The thing that has them. */
+  of: string;
   columns: Column<R>[];
   id: (row: R) => string;
 }
 
-function Paged<R>({ path, what, columns, id }: PagedProps<R>) {
+/** A table that is asked for page by page. */
+export function Paged<R>({ path, what, of, columns, id }: PagedProps<R>) {
   const cursors = useSignal<string[]>([]), cursor = cursors.value.at(-1);
   const asked = useAnswer<List<R>>(`${path}?limit=50${cursor ? "&cursor=" + encodeURIComponent(cursor) : ""}`);
   return (
-    <States of={asked} what={what} empty={({ items }) => items.length === 0 && <p>The run has no {what}.</p>}>
+    <States of={asked} what={what} empty={({ items }) => items.length === 0 && <p>The {of} has no {what}.</p>}>
       {(list) => (
         <>
           <Table name={f.words(what)} rows={list.items} columns={columns} id={id} />

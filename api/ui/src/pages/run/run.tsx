@@ -10,7 +10,7 @@ import { Act, Facts, Heading, MarkSign, plain, Section, States, Tiles } from "..
 import type { Run } from "../shapes.ts";
 import { summary, toneOf } from "../runs/columns.tsx";
 import { Drawn } from "./curves.tsx";
-import { Files, Log, Trades } from "./rows.tsx";
+import { Files, Log, Rows } from "./rows.tsx";
 import { claims } from "./sentences.ts";
 import { Splits } from "./splits.tsx";
 
@@ -37,7 +37,7 @@ function Shown({ run, path, asked }: Props) {
       <Actions run={run} />
       <Drawn path={path} />
       <Splits run={run} path={path} asked={asked} />
-      <Trades path={path} />
+      <Rows path={path} />
       <Evidence run={run} />
       <Tagged run={run} path={path} />
       <Files path={path} />

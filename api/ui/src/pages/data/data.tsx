@@ -1,0 +1,89 @@
+// The stored candles: what there is, where it has gaps, what is held out and where it comes from.
+import { useSignal } from "@preact/signals";
+import { Copy } from "../../panels/copy.tsx";
+import * as f from "../../state/format.ts";
+import { useAnswer } from "../answer.ts";
+import { Facts, Heading, Section, States, Table, type Column } from "../kit.tsx";
+import { Paged } from "../run/rows.tsx";
+import type { Dataset, DatasetDetail, Gap, List } from "../shapes.ts";
+
+export function Data() {
+  const asked = useAnswer<List<Dataset>>("/datasets?limit=200"), chosen = useSignal("");
+  const name: Column<Dataset> = {
+    key: "symbol", head: "Symbol",
+    cell: (d) => <button type="button" class="quiet" aria-pressed={d.dataset_id === chosen.value} onClick={() => (chosen.value = d.dataset_id)}><bdi>{d.symbol}</bdi></button>,
+  };
+  return (
+    <>
+      <Heading>Data</Heading>
+      <p class="caption">Candles come in from files with <code>lab data import</code>, from exchanges with <code>lab data fetch</code>; <code>lab data check</code> reads them all again.</p>
+      <States of={asked} what="datasets" empty={({ items }) => items.length === 0 && <p>No candles are stored yet.</p>}>
+        {(list) => (
+          <Section name="Datasets" aside={list.items.length < list.total && <span>the first {f.count(list.items.length)} of {f.count(list.total)}</span>}>
+            <Table name="Datasets" rows={list.items} id={(d) => d.dataset_id} selected={new Set([chosen.value])} columns={[name, ...columns]} />
+          </Section>
+        )}
+      </States>
+      {chosen.value && <One key={chosen.value} id={chosen.value} />}
+    </>
+  );
+}
+
+const columns: Column<Dataset>[] = [
+  { key: "timeframe", head: "Timeframe", cell: (d) => d.timeframe },
+  { key: "exchange", head: "Exchange", cell: (d) => <bdi>{d.exchange}</bdi> },
+  { key: "first", head: "First", cell: (d) => f.time(d.first) },
+  { key: "last", head: "Last", cell: (d) => f.time(d.last) },
+  { key: "rows", head: "Candles", number: true, cell: (d) => f.count(d.rows) },
+  { key: "missing", head: "Missing", number: true, cell: (d) => f.count(d.missing) },
+  { key: "coverage", head: "Coverage", cell: (d) => <Coverage of={d} /> },
+  { key: "holdout", head: "Held out from", cell: (d) => f.time(d.holdout_start) },
+  { key: "looks", head: "Looks", number: true, cell: (d) => f.count(d.looks) },
+  { key: "source", head: "Source", cell: (d) => d.provenance.source },
+];
+
+/** A bar from the first candle to the last: a stretch that lacks some is lower and of another colour. */
+function Coverage({ of: { coverage, missing, rows, holdout_start, first, last } }: { of: Dataset }) {
+  const words = `${f.percent(rows / (rows + missing), 2)} of the candles`;
+  const ms = Date.parse, held = holdout_start && ms(last) > ms(first) ? (ms(holdout_start) - ms(first)) / (ms(last) - ms(first)) : 1;
+  return (
+    <svg class="coverage" viewBox={`0 0 ${coverage.length} 10`} preserveAspectRatio="none" role="img" aria-label={words}>
+      <title>{words}</title>
+      {coverage.map((share, i) => <rect key={i} x={i} y={10 - 10 * share} width="1.02" height={10 * share} class={share < 1 ? "part" : i / coverage.length >= held ? "held" : undefined} />)}
+    </svg>
+  );
+}
+
+const gaps: Column<Gap>[] = [
+  { key: "from", head: "From", cell: (g) => f.time(g.from) },
+  { key: "to", head: "To", cell: (g) => f.time(g.to) },
+  { key: "candles", head: "Candles", number: true, cell: (g) => f.count(g.candles) },
+];
+
+function One({ id }: { id: string }) {
+  const path = "/datasets/" + encodeURIComponent(id), asked = useAnswer<DatasetDetail>(path);
+  return (
+    <States of={asked} what="dataset">
+      {(d) => (
+        <>
+          <Section name="Dataset">
+            <Facts of={facts(d)} />
+            {d.looks > 0 && <p class="caption">Each look at held out candles makes them worth less: <code>lab data holdout --looks</code> lists them.</p>}
+          </Section>
+          <Section name="Gaps"><Paged path={path + "/gaps"} what="gaps" of="dataset" columns={gaps} id={(g: Gap) => g.from} /></Section>
+        </>
+      )}
+    </States>
+  );
+}
+
+function facts({ dataset_id, sha256, calendar, provenance: p }: DatasetDetail): [string, preact.ComponentChildren][] {
+  const list: [string, preact.ComponentChildren][] = [
+    ["Id", <code>{dataset_id}</code>], ["SHA-256", <><code title={sha256}>{f.shortId(sha256, 16)}</code><Copy text={sha256} what="hash of the candles" /></>],
+    ["Calendar", calendar], ["Source", p.source], ["Stored", `${f.time(p.stored_at)} UTC`],
+  ];
+  if (p.format) list.push(["Format", <bdi>{p.format}</bdi>]);
+  if (p.connector) list.push(["Fetched by", <bdi>{p.connector}</bdi>]);
+  if (p.derived_from) list.push(["Resampled from", <code title={p.derived_from}>{f.shortId(p.derived_from, 16)}</code>]);
+  return list;
+}
