@@ -6,7 +6,7 @@ import { answered } from "../lib/watch.mjs";
 import { until } from "../lib/wait.mjs";
 
 /** A short window: the strategy is asked at every candle. */
-const window = { From: "2024-04-01", To: "2024-04-03" };
+const window = { From: "2022-04-01", To: "2022-04-03" };
 
 export default async function form(t) {
   const service = await t.service({ names: ["widgets", "sma_cross"] });
@@ -106,6 +106,30 @@ export default async function form(t) {
     await visit.says("completed");
     const { strategy_params: params } = (await service.results()).config;
     assert.deepEqual([params.threshold, params.confirm, params.average, params.levels, params.pin, params.seed], [0.55, true, "weighted", [2.5, 7.25], "1234", 99]);
+    await service.clear();
+  });
+
+  await t.test("a window ends at the hold-out; going beyond is asked about once", async () => {
+    const visit = await open(t, service), ask = visit.page.getByRole("dialog", { name: "Look at the hold-out?" });
+    const [sample] = (await service.get("/exchanges")).filter((e) => e.id === "sample"), held = sample.date_range["BTC/USDT"]["1h"].holdout_start;
+    await visit.fill({ strategy: "sma_cross", From: "2022-12-01", To: "" });
+    await visit.button(/tart$/).click();
+    await visit.says("completed");
+    assert.equal((await service.results()).config.window.end, held);
+    const beyond = async () => {
+      await visit.fill({ To: "2023-01-01" });
+      await visit.button(/tart$/).click();
+    };
+    await beyond();
+    await ask.getByRole("button", { name: "Cancel" }).click();
+    assert.equal((await service.results()).config.window.end, held);
+    await beyond();
+    await ask.getByRole("button", { name: "Look and start" }).click();
+    await until(async () => (await service.get("/status")).status === "completed" && (await service.results()).config.window.end === "2023-01-01T00:00:00.000Z", "the run beyond");
+    await visit.says("completed");
+    const { run_id } = await service.results();
+    await beyond();
+    await until(async () => (await service.get("/status")).run_id !== run_id, "a start without a question");
     await service.clear();
   });
 

@@ -12,7 +12,7 @@ export default async function polling(t) {
     const visit = await t.visit(front.url, { allow: [broken, answered(502)] });
     await visit.stream("polling");
     await visit.bar("polling").getByText(/asking every 2 s/).waitFor();
-    await visit.fill({ strategy: "sleeper", "Sleep ms": "2", From: "2024-03-01" });
+    await visit.fill({ strategy: "sleeper", "Sleep ms": "2", From: "2022-11-01" });
     await visit.startButton.click();
     await visit.says("running");
     const trades = (await visit.tiles()).total_trades.value;

@@ -2,6 +2,7 @@
 import { batch, computed } from "@preact/signals";
 import { ApiError } from "../api/client.ts";
 import type { RunConfig } from "../api/types.ts";
+import { confirm } from "../panels/confirm.tsx";
 import { mayReset } from "../panels/reset.tsx";
 import * as session from "../state/session.ts";
 import { isolated } from "../state/bidi.ts";
@@ -9,8 +10,9 @@ import { connection, ended, exchanges, known, listProblems, resetOnly, running, 
 import { announce, formOpen } from "../state/view.ts";
 import * as draft from "./draft.ts";
 import { refill, showSample } from "./fill.ts";
-import { config, exchange, executionFields, findings, readings, setRaw } from "./model.ts";
+import { config, end, exchange, executionFields, findings, held, readings, setRaw, used } from "./model.ts";
 import type { Section } from "./model.ts";
+import { moment, typed } from "./moment.ts";
 import { attempted, calls, clear, refuse, sending, sent } from "./outcome.ts";
 import { request } from "./request.ts";
 import { sampleOf } from "./sample.ts";
@@ -34,7 +36,7 @@ export const whyNot = computed(() => {
 function filled() {
   return request({
     mode: draft.mode.value, strategy: draft.strategy.value, symbols: draft.symbols.value, timeframe: draft.timeframe.value,
-    exchange: exchange.value?.id ?? draft.exchange.value, start: draft.start.value, end: draft.end.value, cash: draft.cash.value,
+    exchange: exchange.value?.id ?? draft.exchange.value, start: draft.start.value, end: end.value, cash: draft.cash.value,
     params: readings.params.value.value, execution: readings.fills.value.value, config: readings.config.value.value,
   });
 }
@@ -49,12 +51,26 @@ export async function submit(replaced = ended.value ? status.value.run_id : ""):
     calls.value++;
     return;
   }
+  if (!(await mayLook())) return;
   try {
     await send(replaced);
     showRun();
   } catch (e) {
     refuse(asApiError(e));
   }
+}
+
+const agreed = new Set<string>();
+
+/** Asks once before the first look at a hold-out, saying what it costs. */
+async function mayLook(): Promise<boolean> {
+  const from = held.value, to = moment(end.value)?.ms ?? Infinity;
+  const which = [used.value?.id, ...draft.symbols.value, from].join(" ");
+  if (!from || to <= Date.parse(from) || agreed.has(which)) return true;
+  const body = `Candles from ${typed(from)} on are held out to test the final choice. This run counts as a look at them and as a trial: what is chosen after it has seen its own test.`;
+  const yes = await confirm({ title: "Look at the hold-out?", body, action: "Look and start" });
+  if (yes) agreed.add(which);
+  return yes;
 }
 
 /** Where the form covers the run it makes way, and the focus goes along. */

@@ -10,7 +10,7 @@ const sample = {
 const strategy = { name: "s", display_name: "S", status: "available", modes: ["backtest"], timeframes: null, min_symbols: 1, max_symbols: 1 } as unknown as Strategy;
 const good: Basics = {
   mode: "backtest", strategyName: "s", strategy, symbols: ["BTC/USDT"], timeframe: "1h", exchangeId: "", exchange: undefined, exchanges: [sample], offering: [sample],
-  range: { start: "2017-08-17T04:00:00.000Z", end: "2024-04-21T15:00:00.000Z" }, start: "", end: "", cash: "10000",
+  range: { start: "2017-08-17T04:00:00.000Z", end: "2024-04-21T15:00:00.000Z", held: null }, start: "", end: "", cash: "10000",
 };
 const found = (change: Partial<Basics>) => basicFindings({ ...good, ...change }).map((f) => [f.pointer, f.message, f.certain]);
 

@@ -4,7 +4,7 @@ import * as draft from "./draft.ts";
 import type { Raw } from "./draft.ts";
 import { nameOf } from "./model.ts";
 import { typed } from "./moment.ts";
-import { firstChoice } from "./offers.ts";
+import { firstChoice, windowOf } from "./offers.ts";
 import type { Sample } from "./sample.ts";
 import { fieldsOf } from "./schema.ts";
 import type { Field, Json } from "./schema.ts";
@@ -20,7 +20,9 @@ export function refill(config: RunConfig, strategy: Strategy | undefined, venue:
   draft.timeframe.value = config.timeframe;
   draft.exchange.value = config.exchange;
   draft.start.value = config.start_date ? typed(config.start_date) : "";
-  draft.end.value = config.end_date ? typed(config.end_date) : "";
+  // A run to the last candle is repeated to there, and not to the hold-out.
+  const whole = windowOf(venue, config.symbols, config.timeframe);
+  draft.end.value = config.end_date ? typed(config.end_date) : whole?.held ? typed(whole.end) : "";
   draft.cash.value = String(config.initial_cash);
   draft.confirmation.value = "";
   const fields = fieldsOf(strategy?.params_schema, { ...config.strategy_params });

@@ -79,9 +79,9 @@ export function Dates() {
   return (
     <div class="pair dates">
       <Time pointer="/start_date" label="From" value={draft.start} placeholder={range ? typed(range.start) : "first candle"} />
-      <Time pointer="/end_date" label="To" value={draft.end} placeholder={range ? typed(range.end) : "last candle"} />
+      <Time pointer="/end_date" label="To" value={draft.end} placeholder={model.end.value || (range ? typed(range.end) : "last candle")} />
       <p id="dates-help" class="caption wide">
-        Times in UTC; the end is excluded. {range ? `Candles from ${typed(range.start)} to ${typed(range.end)}. Leave empty for all.` : "Leave empty for all data."}
+        Times in UTC; the end is excluded. {range ? `Candles from ${typed(range.start)} to ${typed(range.end)}. ${model.held.value ? `Those from ${typed(model.held.value)} on are held out: To is there unless you write a later time.` : "Leave empty for all."}` : "Leave empty for all data."}
       </p>
     </div>
   );

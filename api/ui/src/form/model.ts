@@ -8,6 +8,7 @@ import type { Finding } from "./basics.ts";
 import * as draft from "./draft.ts";
 import type { Raw } from "./draft.ts";
 import { applying } from "./execution.ts";
+import { moment, typed } from "./moment.ts";
 import { automatic, candidates, windowOf } from "./offers.ts";
 import { pointer } from "./pointer.ts";
 import { fieldsOf } from "./schema.ts";
@@ -76,6 +77,16 @@ export const pointerOf = (s: Section, f: Field) => (f.rest ? pointer(s.key) : po
 
 const reading = (of: { readonly value: Section }) => computed(() => readAll(of.value.fields, (f) => rawOf(of.value, f), of.value.blank));
 export const readings = { params: reading(params), fills: reading(fills), config: reading(config) };
+
+/** Where a backtest stops looking unless it is told to: at the hold-out, null without one. */
+export const held = computed(() => (draft.mode.value === "backtest" && range.value?.held) || null);
+
+/** The end of the window: To, else where the hold-out begins, if From is before. */
+export const end = computed(() => {
+  const from = moment(draft.start.value);
+  if (draft.end.value.trim() || !held.value || (from && from.ms >= Date.parse(held.value))) return draft.end.value;
+  return typed(held.value);
+});
 
 /** The text that confirms a live run. */
 export const phrase = computed(() => `LIVE ${exchange.value?.id ?? ""}`);

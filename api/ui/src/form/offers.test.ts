@@ -2,7 +2,7 @@ import type { Exchange, Strategy } from "../api/types.ts";
 import { equal, test } from "../testing.ts";
 import * as o from "./offers.ts";
 
-const range = (start: string, end: string) => ({ start, end, candles: 1, holdout_start: null });
+const range = (start: string, end: string, held: string | null = null) => ({ start, end, candles: 1, holdout_start: held });
 const exchange = (id: string, more: Partial<Exchange>): Exchange => ({
   id, name: id, aliases: [], default: false, status: "available", error: null, connector: "store", version: "1", certified: true, sandbox: false, modes: ["backtest"],
   trading_modes: [], symbols: null, timeframes: [], date_range: {}, order_types: [], fees: { maker: 0, taker: 0 }, requires_credentials: false, rate_limit_ms: 0,
@@ -10,7 +10,7 @@ const exchange = (id: string, more: Partial<Exchange>): Exchange => ({
 });
 const sample = exchange("sample", {
   default: true, symbols: ["BTC/USDT", "ETH/USDT"], timeframes: ["1h", "1d"],
-  date_range: { "BTC/USDT": { "1h": range("2017-08-17T04:00:00.000Z", "2024-04-21T15:00:00.000Z") }, "ETH/USDT": { "1d": range("2017-08-01T00:00:00.000Z", "2023-01-29T00:00:00.000Z") } },
+  date_range: { "BTC/USDT": { "1h": range("2017-08-17T04:00:00.000Z", "2024-04-21T15:00:00.000Z", "2022-12-19T00:00:00.000Z") }, "ETH/USDT": { "1d": range("2017-08-01T00:00:00.000Z", "2023-01-29T00:00:00.000Z") } },
 });
 const venue = exchange("venue", { connector: "native", modes: ["paper", "live"], timeframes: ["1m", "1h"] });
 const broken = exchange("broken", { status: "unavailable", error: { code: "X", message: "does not start" }, modes: ["live"] });
@@ -58,8 +58,10 @@ test("offers: symbols and timeframes", () => {
 });
 
 test("offers: windows", () => {
-  equal(o.windowOf(sample, ["BTC/USDT"], "1d"), { start: "2017-08-17T04:00:00.000Z", end: "2024-04-21T15:00:00.000Z" });
+  equal(o.windowOf(sample, ["BTC/USDT"], "1d"), { start: "2017-08-17T04:00:00.000Z", end: "2024-04-21T15:00:00.000Z", held: "2022-12-19T00:00:00.000Z" });
   equal(o.windowOf(sample, ["BTC/USDT", "ETH/USDT"], "1d")?.start, "2017-08-01T00:00:00.000Z");
+  equal(o.windowOf(sample, ["BTC/USDT", "ETH/USDT"], "1d")?.held, "2022-12-19T00:00:00.000Z");
+  equal(o.windowOf(sample, ["ETH/USDT"], "1d")?.held, null);
   equal(o.windowOf(venue, ["BTC/USDT"], "1d"), null);
   equal(o.windowOf(undefined, ["BTC/USDT"], "1d"), null);
   equal(o.firstChoice([venue, sample]), { symbol: "BTC/USDT", timeframe: "1h" });

@@ -7,6 +7,8 @@ import type { FormMode } from "./draft.ts";
 export interface Window {
   start: string;
   end: string;
+  /** Where the earliest hold-out begins, null without one. */
+  held: string | null;
 }
 export interface Offer {
   value: string;
@@ -128,11 +130,14 @@ export function automatic(exchanges: readonly Exchange[], mode: FormMode, symbol
   return order.find((e) => exchangeReason(e, mode, symbols, timeframe) === "");
 }
 
+const earlier = (a: string | null, b: string | null) => (a && b ? (a < b ? a : b) : a ?? b);
+
 /** From the first to the last stored candle of the symbols; null if nothing is known. */
 export function windowOf(e: Exchange | undefined, symbols: readonly string[], timeframe: string): Window | null {
   const found = symbols.flatMap((s) => (e ? (e.date_range[s]?.[source(e, s, timeframe)] ?? []) : []));
-  if (!found.length) return null;
-  return found.reduce<Window>((w, r) => ({ start: r.start < w.start ? r.start : w.start, end: r.end > w.end ? r.end : w.end }), found[0] as Window);
+  return found.reduce<Window | null>((w, { start, end, holdout_start: held }) => ({
+    start: w && w.start < start ? w.start : start, end: w && w.end > end ? w.end : end, held: earlier(w?.held ?? null, held),
+  }), null);
 }
 
 /** A first choice that can be started at once: the default exchange's first stored candles. */
