@@ -66,6 +66,12 @@ func awaitExit(cmd *exec.Cmd) {
 
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
+// startLow starts a program with low priority, which this thread has from then on, too.
+func startLow(cmd *exec.Cmd) error {
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, 0, lowPriority) // it has no more than it is given
+	return cmd.Start()
+}
+
 // childOf returns the number of a process's first child, 0 if it has none. It got one of the next
 // numbers, so that they are looked at before all others.
 func childOf(pid int) int {

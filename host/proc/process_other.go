@@ -27,6 +27,15 @@ func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
 
 func killGroup(pid int) { _ = syscall.Kill(-pid, syscall.SIGKILL) }
 
+// startLow starts a program and lowers its priority.
+func startLow(cmd *exec.Cmd) error {
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	_ = syscall.Setpriority(syscall.PRIO_PROCESS, cmd.Process.Pid, lowPriority) // it may be gone
+	return nil
+}
+
 // childOf finds none: here there is no shim.
 func childOf(int) int { return 0 }
 
