@@ -34,6 +34,7 @@ import (
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/holdout"
+	"github.com/assay-run/assay/host/job"
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/runner"
 	live "github.com/assay-run/assay/host/trade"
@@ -54,6 +55,10 @@ type Lab interface {
 	Sheet(ctx context.Context, runID string) ([]byte, error)
 	// Compare puts runs side by side, as compare/v1.
 	Compare(ctx context.Context, runIDs []string) (json.RawMessage, error)
+	// Falsify begins a job that attacks a run, Search one that plays the trials of a search which it
+	// registers. Their errors are also those of jobs, and *run.RequestError.
+	Falsify(ctx context.Context, runID string, full bool) (job.Job, error)
+	Search(ctx context.Context, s SearchRequest) (Search, error)
 }
 
 // Options are what the operations need of the host.
@@ -67,10 +72,11 @@ type Options struct {
 	Deprecations       view.Deprecations
 	// Library reads the runs that were made.
 	Library *library.Library
-	// Lab is what the lab makes of them.
-	Lab Lab
 	// Data has the stored candles and what is held out of them.
-	Data   holdout.Ledger
+	Data holdout.Ledger
+	// Lab is what the lab makes of them, Jobs what it makes beside the service.
+	Lab    Lab
+	Jobs   *job.Manager
 	Logger hclog.Logger
 	// Version and Commit are the program's; ServerID is new with each start.
 	Version, Commit, ServerID string
@@ -110,7 +116,7 @@ func (a *API) Routes() []edge.Route {
 		return edge.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
 	}
 	candles := stored{a.opts.Data, a.opts.Library}
-	return append(append(slices.Clone(a.documents), a.archiveRoutes()...),
+	return append(slices.Concat(a.documents, a.archiveRoutes(), jobAPI{a}.routes()),
 		get("/datasets", candles.listDatasets),
 		get("/datasets/{dataset_id}", candles.getDataset),
 		get("/datasets/{dataset_id}/gaps", candles.datasetGaps),
@@ -160,7 +166,9 @@ func documentRoutes() ([]edge.Route, error) {
 }
 
 // requestSchemas are the schemas that bodies are checked against.
-type requestSchemas struct{ backtest, live, control, reveal, note, empty *schema.Schema }
+type requestSchemas struct {
+	backtest, live, control, reveal, note, falsify, search, empty *schema.Schema
+}
 
 func compileRequests() (requestSchemas, error) {
 	var s requestSchemas
@@ -169,7 +177,9 @@ func compileRequests() (requestSchemas, error) {
 		return s, err
 	}
 	for name, into := range map[string]**schema.Schema{"BacktestRequest": &s.backtest, "LiveRequest": &s.live,
-		"ControlRequest": &s.control, "RevealRequest": &s.reveal, "NoteRequest": &s.note, "Empty": &s.empty} {
+		"ControlRequest": &s.control, "RevealRequest": &s.reveal, "NoteRequest": &s.note,
+		"FalsificationRequest": &s.falsify, "SearchRequest": &s.search,
+		"Empty": &s.empty} {
 		if *into, err = doc.Compile("/components/schemas/" + name); err != nil {
 			return s, err
 		}

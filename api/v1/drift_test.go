@@ -15,6 +15,7 @@ import (
 	"github.com/assay-run/assay/api/v1/view"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/job"
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
@@ -79,7 +80,10 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"FamilyRow": library.Family{}, "FamilyList": list[library.Family]{},
 		"FamilyTrialList": list[library.FamilyTrial]{}, "FalsificationResult": library.Falsification{},
 		"Deprecation": view.Deprecation{}, "Meta": view.Meta{}, "Trials": registry.Place{},
-		"Plot": sdk.Plot{},
+		"Plot":                 sdk.Plot{},
+		"FalsificationRequest": falsificationRequest{}, "SearchRequest": SearchRequest{}, "Job": job.Job{},
+		"JobAnswer": jobAnswer{}, "Search": Search{}, "JobProgress": job.Progress{},
+		"JobError": job.Failure{}, "JobLinks": job.Links{}, "JobList": list[job.Job]{},
 	}
 	schemas := at(document(t), "components", "schemas").(map[string]any)
 	starts := map[string]any{} // the two bodies of a start are one struct

@@ -56,6 +56,8 @@ func (a *API) translate(r *http.Request, err error) error {
 		return a.stateProblem(r, state)
 	case archiveProblem(err) != nil:
 		return archiveProblem(err)
+	case jobProblem(err) != nil:
+		return jobProblem(err)
 	case errors.Is(err, context.Canceled), errors.Is(err, http.ErrServerClosed):
 		return problem.New(problem.ShuttingDown)
 	}

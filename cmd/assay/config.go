@@ -29,6 +29,7 @@ type config struct {
 	logLevel   hclog.Level
 	stateDir   string
 	strategies string
+	lab        string
 	sandbox    sandbox.Mode
 	control    control
 	trading    trading
@@ -82,6 +83,8 @@ func settings() []setting {
 		{"connectors", "SERVICE_CONNECTORS", "",
 			"folder of exchange connectors (default: connectors beside the executable)",
 			besideUs("connectors", func(c *config) *string { return &c.connectors.dir })},
+		{"lab", "SERVICE_LAB", "", "the program lab, which makes jobs (default: lab beside the executable)",
+			besideUs("lab", func(c *config) *string { return &c.lab })},
 		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require",
 			parsed(sandbox.ParseMode, func(c *config) *sandbox.Mode { return &c.sandbox })},
 		{"control-url", "SERVICE_CONTROL_URL", "",
@@ -138,7 +141,7 @@ func setLogLevel(c *config, v string) error {
 	return nil
 }
 
-// besideUs returns a folder, by default the one of this name beside the executable.
+// besideUs returns a folder or a file, by default the one of this name beside the executable.
 func besideUs(name string, into func(*config) *string) func(*config, string) error {
 	return func(c *config, v string) (err error) {
 		if v == "" {

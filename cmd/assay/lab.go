@@ -11,6 +11,8 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/job"
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/compare"
@@ -25,6 +27,10 @@ type lab struct {
 	runs    *registry.Registry
 	store   *artifact.Store
 	candles *candle.Store
+	// For jobs.
+	stateDir   string
+	strategies *catalog.Catalog
+	jobs       *job.Manager
 
 	mu   sync.Mutex
 	book *selection.Book

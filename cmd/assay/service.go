@@ -35,6 +35,7 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	children "github.com/assay-run/assay/host/exchange/wire/launch"
 	"github.com/assay-run/assay/host/holdout"
+	"github.com/assay-run/assay/host/job"
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/proc"
 	"github.com/assay-run/assay/host/registry"
@@ -87,7 +88,7 @@ func (c config) log(logger hclog.Logger, ln net.Listener) {
 		c.bind.Host, "port", c.bind.Port,
 		"log_level", c.logLevel.String(), "behind_proxy", c.bind.BehindProxy, "allowed_hosts",
 		c.bind.AllowedHosts,
-		"state_dir", c.stateDir, "strategies", c.strategies, "connectors", c.connectors.dir,
+		"state_dir", c.stateDir, "strategies", c.strategies, "lab", c.lab, "connectors", c.connectors.dir,
 		"connector_endpoints", len(c.connectors.endpoints), "sandbox", string(c.sandbox), "demo", c.demo)
 	c.control.log(logger)
 }
@@ -162,9 +163,24 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if err := s.restore(ctx, trading, book.Quarantined, archive, cut); err != nil {
 		return nil, err
 	}
-	concluded := &lab{runs: runs, store: store, candles: candles}
+	concluded := &lab{runs: runs, store: store, candles: candles, stateDir: cfg.stateDir,
+		strategies: strategies, jobs: s.openJobs(cfg)}
 	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs,
 		library.New(store, runs, concluded.places), concluded, launcher, exchanges, trading})
+}
+
+// openJobs opens what the lab makes beside the service. While real money is traded it waits.
+func (s *service) openJobs(cfg config) *job.Manager {
+	m := job.Open(job.Options{
+		Program: cfg.lab, StateDir: cfg.stateDir, Logger: s.logger.Named("jobs"),
+		Args: []string{"--state-dir", cfg.stateDir, "--sandbox", string(cfg.sandbox), "--log-level", "warn"},
+		Busy: func() bool {
+			run := s.runner.Status()
+			return run.Mode == runner.ModeLive && run.Status == runner.StatusRunning
+		},
+	})
+	s.closers = append(s.closers, m.Close)
+	return m
 }
 
 // trialCounter counts trials as the lab does.
@@ -306,6 +322,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 		Runner: s.runner, Backtests: p.launcher, Trading: p.trading,
 		Strategies: p.strategies.Strategies, Exchanges: p.exchanges.List, Library: p.library, Lab: p.lab,
 		Data:         holdout.Ledger{Candles: p.candles, Registry: p.runs},
+		Jobs:         p.lab.jobs,
 		Health:       s.monitor.Health,
 		Deprecations: retiring, Logger: s.logger.Named("api"),
 		Version: version, Commit: commit, ServerID: id, StartedAt: started,

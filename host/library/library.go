@@ -68,10 +68,12 @@ func New(store *artifact.Store, runs *registry.Registry, places Places) *Library
 // NotFoundError is about something that is not there.
 type NotFoundError struct{ Kind, ID string }
 
-// The codes of what cannot be read.
+// The codes that programs share.
 const (
 	CodeRunNotFound      = "RUN_NOT_FOUND"
 	CodeArtifactMismatch = "ARTIFACT_MISMATCH"
+	// CodeHypothesisRequired refuses a search without a hypothesis.
+	CodeHypothesisRequired = "HYPOTHESIS_REQUIRED"
 )
 
 // The kinds of a NotFoundError.

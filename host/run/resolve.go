@@ -55,18 +55,25 @@ func Invalid(pointer string, err error) *RequestError {
 	return refusal
 }
 
-func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) error {
-	s, err := c.Lookup(req.StrategyName)
+// FindStrategy finds a strategy that can be used. A refusal is a *RequestError.
+func FindStrategy(c *catalog.Catalog, name string) (*catalog.Strategy, error) {
+	s, err := c.Lookup(name)
 	var missing *catalog.NotFoundError
 	var broken *catalog.UnavailableError
 	switch {
 	case errors.As(err, &missing):
-		return Refuse(CodeStrategyNotFound, map[string]any{"available": nonNil(missing.Available)},
-			"There is no strategy %q.", req.StrategyName).because(err)
+		return nil, Refuse(CodeStrategyNotFound, map[string]any{"available": nonNil(missing.Available)},
+			"There is no strategy %q.", name).because(err)
 	case errors.As(err, &broken):
-		return Refuse(CodeStrategyUnavailable, map[string]any{"reason": broken.Fault.Code},
-			"The strategy %q cannot be used: %s", req.StrategyName, broken.Fault.Message).because(err)
-	case err != nil:
+		return nil, Refuse(CodeStrategyUnavailable, map[string]any{"reason": broken.Fault.Code},
+			"The strategy %q cannot be used: %s", name, broken.Fault.Message).because(err)
+	}
+	return s, err
+}
+
+func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) error {
+	s, err := FindStrategy(c, req.StrategyName)
+	if err != nil {
 		return err
 	}
 	params, bad := s.ValidateParams(req.StrategyParams)

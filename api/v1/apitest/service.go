@@ -31,6 +31,7 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/holdout"
+	"github.com/assay-run/assay/host/job"
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
@@ -59,6 +60,9 @@ type Options struct {
 	Library *library.Library
 	// Data has the stored candles; the zero value: none.
 	Data holdout.Ledger
+	// Lab and Jobs make jobs; nil Jobs: there is no program lab.
+	Lab  v1.Lab
+	Jobs *job.Manager
 	Log  io.Writer
 }
 
@@ -149,8 +153,12 @@ func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Ed
 			o.Data = holdout.Ledger{Candles: candles, Registry: runs}
 		}
 	}
+	if o.Jobs == nil {
+		o.Jobs = job.Open(job.Options{StateDir: t.TempDir(), Logger: logger})
+		t.Cleanup(func() { _ = o.Jobs.Close() })
+	}
 	ops, err := v1.New(v1.Options{
-		Library: o.Library, Data: o.Data,
+		Library: o.Library, Data: o.Data, Lab: o.Lab, Jobs: o.Jobs,
 		Runner: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
 		Strategies: func() []catalog.Strategy { return o.Strategies },
 		Exchanges: func(context.Context) ([]live.Entry, error) {

@@ -192,6 +192,7 @@ const (
 	FamilyNotFound              Code = deploy.CodeFamilyNotFound
 	FileNotFound                Code = "FILE_NOT_FOUND"
 	DatasetNotFound             Code = "DATASET_NOT_FOUND"
+	JobNotFound                 Code = "JOB_NOT_FOUND"
 	MethodNotAllowed            Code = edge.CodeMethodNotAllowed
 	RequestTimeout              Code = edge.CodeRequestTimeout
 	RunAlreadyActive            Code = Code(runner.RunAlreadyActive)
@@ -204,6 +205,8 @@ const (
 	ArtifactMismatch            Code = library.CodeArtifactMismatch
 	RunCompact                  Code = "RUN_COMPACT"
 	NoteChanged                 Code = "NOTE_CHANGED"
+	HypothesisRequired          Code = library.CodeHypothesisRequired
+	JobQueueFull                Code = "JOB_QUEUE_FULL"
 	RegistryInvalid             Code = Code(deploy.RegistryInvalid)
 	RegistryUnsigned            Code = Code(deploy.RegistryUnsigned)
 	RegistrySignatureInvalid    Code = Code(deploy.RegistrySignatureInvalid)
@@ -228,6 +231,7 @@ const (
 	HTTPVersionNotSupported     Code = edge.CodeHTTPVersion
 	ShuttingDown                Code = Code(runner.ShuttingDown)
 	TooManyClients              Code = "TOO_MANY_CLIENTS"
+	LabUnavailable              Code = "LAB_UNAVAILABLE"
 )
 
 // Entry is one row of the table.
@@ -305,6 +309,7 @@ func requestTable() []Entry {
 		{FileNotFound, 404, "The run has no such file.", nil,
 			"Use a name of GET /api/v1/runs/{run_id}/files, with %2F for each slash."},
 		{DatasetNotFound, 404, "There is no such dataset.", nil, "Use a dataset_id of GET /api/v1/datasets."},
+		{JobNotFound, 404, "There is no such job.", nil, "Use a job_id of GET /api/v1/jobs."},
 		{MethodNotAllowed, 405, "This path does not answer this method.", list("allow"),
 			"Use a method of the Allow header."},
 		{RequestTimeout, 408, "The body did not arrive in time.", nil,
@@ -344,6 +349,10 @@ func stateTable() []Entry {
 			"Trials of a search keep daily equity and metrics. Run its parameters alone for the rest."},
 		{NoteChanged, 409, "The note was changed since it was read.", nil,
 			"Read the run again and repeat with its note_version in If-Match."},
+		{HypothesisRequired, 409, "A search needs a hypothesis before it begins.", nil,
+			"Say in one sentence why this should work, in hypothesis."},
+		{JobQueueFull, 409, "Too many jobs wait already.", nil,
+			"Wait until one has ended, or cancel one with DELETE /api/v1/jobs/{job_id}."},
 	}
 }
 
@@ -404,5 +413,7 @@ func serverTable() []Entry {
 		{HTTPVersionNotSupported, 505, "Only HTTP/1.1 and HTTP/1.0 are understood.", nil, "Use HTTP/1.1."},
 		{ShuttingDown, 503, "The service is shutting down.", nil, "Try again after the restart."},
 		{TooManyClients, 503, "Too many stream clients are connected.", nil, "Try again after Retry-After."},
+		{LabUnavailable, 503, "The program lab is not there.", nil,
+			"Put lab beside the service's executable or name it with --lab; nothing has to be restarted."},
 	}
 }

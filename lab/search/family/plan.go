@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/search/design"
@@ -26,7 +27,7 @@ const maxBytes = 64 << 20
 
 // The codes of plans that cannot be made, found or executed.
 const (
-	CodeHypothesis    = "HYPOTHESIS_REQUIRED"
+	CodeHypothesis    = library.CodeHypothesisRequired
 	CodePlanTooLarge  = "PLAN_TOO_LARGE"
 	CodeSpaceTooTight = "PLAN_SPACE_TOO_TIGHT"
 	CodePlanNotFound  = "PLAN_NOT_FOUND"
