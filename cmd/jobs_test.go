@@ -118,6 +118,7 @@ func searchRequest() object {
 }
 
 func TestSearchIsAJob(t *testing.T) {
+	ring.Slow(t, "the lab plays four trials")
 	s := serve(t, t.TempDir())
 	answer := s.begin("/families", searchRequest())
 	id, _ := answer["plan_id"].(string)
@@ -174,6 +175,7 @@ func TestSearchIsAJob(t *testing.T) {
 // of the lab and its plugins.
 func attacked(t *testing.T, state string) (*service, object, []int) {
 	t.Helper()
+	ring.Slow(t, "the lab plays a run and begins to attack it")
 	s := serve(t, state)
 	s.backtest(daily())
 	answer := s.begin("/falsifications", object{"run_id": s.newestRun(), "full": true})

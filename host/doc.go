@@ -58,6 +58,9 @@
 // one have not changed. When a process was killed in between, the next
 // registry.Open settles what it left.
 //
+// job runs the program lab beside the service, for what executes but is no run of the runner:
+// falsifications and searches.
+//
 // # Who may import whom
 //
 // digest and sqlite are leaves. metric knows the SDK's nouns, result adds the plain

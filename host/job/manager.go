@@ -26,7 +26,7 @@ const MaxQueued = 20
 const (
 	kept      = 100             // jobs that have ended
 	endGrace  = 3 * time.Second // for the lab to end its plugins
-	lookEvery = 250 * time.Millisecond
+	lookEvery = 100 * time.Millisecond
 	maxAnswer = 32 << 20
 )
 
@@ -79,9 +79,10 @@ type Manager struct {
 // entry is a job with what runs it; ended is closed at its end.
 type entry struct {
 	Job
-	work  Work
-	stop  context.CancelCauseFunc // while it is at work
-	ended chan struct{}
+	work      Work
+	stop      context.CancelCauseFunc // while it is at work
+	cancelled bool                    // somebody wants it to end
+	ended     chan struct{}
 }
 
 // Open reads the jobs of earlier starts and begins to run new ones.
@@ -226,6 +227,7 @@ func (m *Manager) Cancel(ctx context.Context, id string) (Job, error) {
 		m.end(e, Cancelled, nil)
 		m.save()
 	case e.Status == Running:
+		e.cancelled = true
 		e.stop(errCancelled)
 	}
 	m.mu.Unlock()
@@ -300,16 +302,19 @@ func (m *Manager) run(ctx context.Context, e *entry) {
 	})
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	defer m.save()
+	defer func() {
+		m.save()
+		m.opts.Logger.Info("a job was at work", "job_id", e.ID, "kind", e.Kind, "status", e.Status)
+	}()
 	e.Links = e.Links.with(links)
 	var refused *LabError
 	switch cause := context.Cause(work); {
 	case err == nil:
 		m.end(e, Completed, nil)
+	case e.cancelled:
+		m.end(e, Cancelled, nil)
 	case errors.Is(cause, errYield):
 		e.Status, e.StartedAt, e.Progress = Queued, nil, nil
-	case errors.Is(cause, errCancelled):
-		m.end(e, Cancelled, nil)
 	case cause != nil:
 		m.end(e, Interrupted, nil)
 	case errors.As(err, &refused):

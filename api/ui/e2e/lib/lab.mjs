@@ -40,6 +40,8 @@ const dataset = (dataset_id, symbol, coverage, source) => ({
   looks: 2, calendar: "24x7", provenance: { source, format: "csv", connector: null, derived_from: null, stored_at: "2026-11-20T12:00:00.000Z" },
 });
 const datasets = [dataset("a", "BTC/USDT", Array.from({ length: 200 }, (_, i) => (i % 40 ? 1 : 0.4)), "bundled"), dataset("b", hostile, [1, 0, 0.5, 1], "imported")];
+const job = (status, more) => ({ job_id: "job_" + status, kind: "family", status, progress: null, queued_at: "2026-11-20T12:00:00.000Z", started_at: null, ended_at: null, error: null, links: { run_id: null, falsification: null, plan_id: "plan_1" }, ...more });
+const jobs = [job("queued"), job("running", { progress: { percent: 40, text: hostile } }), job("failed", { error: { code: "RUN_FAILED", message: hostile } }), job("interrupted")];
 const list = (items) => ({ items, next_cursor: null, total: items.length });
 
 /** The answer to a path below /api/v1; undefined where there is nothing. */
@@ -47,6 +49,7 @@ function answer(path) {
   const id = decodeURIComponent(path.split("/")[2] ?? ""), row = rows.find((r) => r.run_id === id), rest = path.split("/").slice(3).join("/");
   if (path === "/runs") return list(rows);
   if (path === "/datasets") return list(datasets);
+  if (path === "/jobs") return list(jobs);
   if (path === "/families") return list([family]);
   if (path === "/families/plan_1") return family;
   if (path === "/families/plan_1/trials") return list(trials);
@@ -71,7 +74,7 @@ function answer(path) {
 
 /** Answers what the pages of the lab ask for in the place of the service. */
 export async function lab(visit, { fail } = {}) {
-  await visit.context.route(/\/api\/v1\/(runs|families|falsifications|compare|datasets)/, (route) => {
+  await visit.context.route(/\/api\/v1\/(runs|families|falsifications|compare|datasets|jobs)/, (route) => {
     const path = new URL(route.request().url()).pathname.replace("/api/v1", "");
     if (fail === "offline") return route.abort();
     const body = fail ? undefined : answer(path);

@@ -557,7 +557,11 @@ export interface paths {
          */
         get: operations["listFamilies"];
         put?: never;
-        post?: never;
+        /**
+         * Register and begin a search
+         * @description Registers the plan of a search before its first trial, then begins a job that plays it.
+         */
+        post: operations["startFamily"];
         delete?: never;
         options?: never;
         head?: never;
@@ -617,7 +621,11 @@ export interface paths {
          */
         get: operations["listFalsifications"];
         put?: never;
-        post?: never;
+        /**
+         * Attack a run
+         * @description Begins a job that attacks a completed run of the lab, or a completed backtest, which the lab plays first.
+         */
+        post: operations["startFalsification"];
         delete?: never;
         options?: never;
         head?: never;
@@ -764,6 +772,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/jobs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Jobs
+         * @description What the lab makes beside the service, newest first.
+         */
+        get: operations["listJobs"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/jobs/{job_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A job
+         * @description How it stands.
+         */
+        get: operations["getJob"];
+        put?: never;
+        post?: never;
+        /**
+         * Cancel a job
+         * @description Answers once nothing of it runs any more. A job that has ended stays as it is.
+         */
+        delete: operations["cancelJob"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -772,7 +824,7 @@ export interface components {
          * @description What clients branch on. Meaning and advice: /docs/errors.
          * @enum {string}
          */
-        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "RUN_NOT_FOUND" | "FAMILY_NOT_FOUND" | "FILE_NOT_FOUND" | "DATASET_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "IDEMPOTENCY_KEY_REUSED" | "SPLIT_LOCKED" | "ARTIFACT_MISMATCH" | "RUN_COMPACT" | "NOTE_CHANGED" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS";
+        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "RUN_NOT_FOUND" | "FAMILY_NOT_FOUND" | "FILE_NOT_FOUND" | "DATASET_NOT_FOUND" | "JOB_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "IDEMPOTENCY_KEY_REUSED" | "SPLIT_LOCKED" | "ARTIFACT_MISMATCH" | "RUN_COMPACT" | "NOTE_CHANGED" | "HYPOTHESIS_REQUIRED" | "JOB_QUEUE_FULL" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS" | "LAB_UNAVAILABLE";
         /** @description One field that does not match. */
         FieldError: {
             /** @description JSON Pointer (RFC 6901) to the field; a missing field has the pointer it should have. */
@@ -3640,6 +3692,181 @@ export interface components {
              */
             note_version: number;
         };
+        /** @description The run to attack. Unknown fields are refused. */
+        FalsificationRequest: {
+            /** @description A completed run of the lab, or a completed backtest: the lab plays its program, parameters and candles first. */
+            run_id: string;
+            /**
+             * @description 999 replays in place of 199, and the whole search on shuffled candles.
+             * @default false
+             */
+            full: boolean;
+        };
+        /** @description A search to register. Unknown fields are refused. */
+        SearchRequest: {
+            /** @description Name of a strategy of GET /api/v1/strategies. */
+            strategy_name: string;
+            /** @description Parameter to what is tried, as in lab.json: int and float with low, high and step, choice with values, bool. */
+            space: {
+                [key: string]: {
+                    [key: string]: unknown;
+                };
+            };
+            /**
+             * @description What to trade, BASE/QUOTE. All of one run share the quote currency.
+             * @example [
+             *       "BTC/USDT"
+             *     ]
+             */
+            symbols: string[];
+            /**
+             * @description Length of a candle: a count and one of s, m, h, d, w, M.
+             * @example 1h
+             */
+            timeframe: string;
+            /** @description Id of an exchange of GET /api/v1/exchanges. */
+            exchange: string;
+            /**
+             * Format: assay-time
+             * @description First moment of the window: RFC 3339, the same without offset (UTC) or a date. null: the first candle.
+             * @default null
+             */
+            start_date: string | null;
+            /**
+             * Format: assay-time
+             * @description End of the window, itself outside. null: after the last candle.
+             * @default null
+             */
+            end_date: string | null;
+            /**
+             * Format: double
+             * @description Cash at the start, in the quote currency.
+             * @default 10000
+             */
+            initial_cash: number;
+            execution?: components["schemas"]["ExecutionOptions"];
+            /**
+             * @description How points are picked.
+             * @default sobol
+             * @enum {string}
+             */
+            method: "grid" | "random" | "sobol" | "lhs" | "sha";
+            /**
+             * Format: int64
+             * @description How many points are tried at most.
+             * @default 64
+             */
+            max_trials: number;
+            /**
+             * Format: int64
+             * @description Root of all random numbers.
+             * @default 1
+             */
+            seed: number;
+            /** @description What is searched for, a metric of the walk-forward. */
+            objective?: {
+                /**
+                 * @description Its key.
+                 * @default sharpe_ratio
+                 */
+                metric: string;
+                /**
+                 * @description The most of it or the least.
+                 * @enum {string}
+                 */
+                direction?: "max" | "min";
+            };
+            /** @description One sentence: why this should work. Without it the answer is HYPOTHESIS_REQUIRED. */
+            hypothesis?: string;
+        };
+        /** @description The job that was begun. */
+        JobAnswer: {
+            job: components["schemas"]["Job"];
+        };
+        /** @description A registered search, whose trials are played by a job. */
+        Search: {
+            job: components["schemas"]["Job"];
+            /** @description Name of the plan. */
+            plan_id: string;
+            /** @description SHA-256 of the plan. */
+            plan_hash: string;
+            /**
+             * Format: int64
+             * @description What was tried on these days before.
+             */
+            prior_trials: number;
+        };
+        /** @description What the lab makes beside the service. */
+        Job: {
+            /** @description Its name. */
+            job_id: string;
+            /**
+             * @description What it makes.
+             * @enum {string}
+             */
+            kind: "falsification" | "family";
+            /**
+             * @description How it stands. interrupted: the service ended first; ask for it again.
+             * @enum {string}
+             */
+            status: "queued" | "running" | "completed" | "failed" | "cancelled" | "interrupted";
+            progress: components["schemas"]["JobProgress"] | null;
+            /**
+             * Format: date-time
+             * @description When it was asked for.
+             */
+            queued_at: string;
+            /**
+             * Format: date-time
+             * @description When it began; null while it waits.
+             */
+            started_at: string | null;
+            /**
+             * Format: date-time
+             * @description When it ended.
+             */
+            ended_at: string | null;
+            error: components["schemas"]["JobError"] | null;
+            links: components["schemas"]["JobLinks"];
+        };
+        /** @description How far the part at work is. */
+        JobProgress: {
+            /**
+             * Format: int64
+             * @description Share that is done.
+             */
+            percent: number;
+            /** @description Speed and remaining time, in words. */
+            text: string;
+        };
+        /** @description Why a job has failed. */
+        JobError: {
+            /** @description Code of the lab; LAB_FAILED where it gave none. */
+            code: string;
+            /** @description In words. */
+            message: string;
+        };
+        /** @description What a job is of and what it has made. */
+        JobLinks: {
+            /** @description The run of the lab that is attacked. */
+            run_id: string | null;
+            /** @description run_id of the falsification that was made. */
+            falsification: string | null;
+            /** @description The search. */
+            plan_id: string | null;
+        };
+        /** @description Jobs. */
+        JobList: {
+            /** @description The entries. */
+            items: components["schemas"]["Job"][];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor: string | null;
+            /**
+             * Format: int64
+             * @description Entries in all pages.
+             */
+            total: number;
+        };
         /** @description A registered search. */
         FamilyRow: {
             /** @description Its name. */
@@ -3778,7 +4005,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description NOT_FOUND, RUN_NOT_FOUND, FAMILY_NOT_FOUND, FILE_NOT_FOUND */
+        /** @description NOT_FOUND, RUN_NOT_FOUND, FAMILY_NOT_FOUND, FILE_NOT_FOUND, JOB_NOT_FOUND */
         Error404: {
             headers: {
                 "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
@@ -3815,7 +4042,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description RUN_ALREADY_ACTIVE, RUN_NOT_ACTIVE, RUN_STILL_RUNNING, NO_RUN, RESULTS_NOT_READY, IDEMPOTENCY_KEY_REUSED, SPLIT_LOCKED, ARTIFACT_MISMATCH, RUN_COMPACT, NOTE_CHANGED; live starts refused by the deployment policy: REGISTRY_*, DEPLOYMENT_* */
+        /** @description RUN_ALREADY_ACTIVE, RUN_NOT_ACTIVE, RUN_STILL_RUNNING, NO_RUN, RESULTS_NOT_READY, IDEMPOTENCY_KEY_REUSED, SPLIT_LOCKED, ARTIFACT_MISMATCH, RUN_COMPACT, NOTE_CHANGED, HYPOTHESIS_REQUIRED, JOB_QUEUE_FULL; live starts refused by the deployment policy: REGISTRY_*, DEPLOYMENT_* */
         Error409: {
             headers: {
                 "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
@@ -3889,7 +4116,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description SHUTTING_DOWN, TOO_MANY_CLIENTS */
+        /** @description SHUTTING_DOWN, TOO_MANY_CLIENTS, LAB_UNAVAILABLE */
         Error503: {
             headers: {
                 "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
@@ -5342,6 +5569,75 @@ export interface operations {
             500: components["responses"]["Error500"];
         };
     };
+    startFamily: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible ASCII characters. The same key, body and Replace-Run get the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "strategy_name": "sma_cross",
+                 *       "space": {
+                 *         "fast": {
+                 *           "type": "int",
+                 *           "low": 5,
+                 *           "high": 20,
+                 *           "step": 5
+                 *         },
+                 *         "slow": {
+                 *           "type": "int",
+                 *           "low": 30,
+                 *           "high": 90,
+                 *           "step": 30
+                 *         }
+                 *       },
+                 *       "symbols": [
+                 *         "BTC/USDT"
+                 *       ],
+                 *       "timeframe": "1h",
+                 *       "exchange": "sample",
+                 *       "method": "grid",
+                 *       "max_trials": 12,
+                 *       "hypothesis": "Trends outlast the lag of two averages."
+                 *     }
+                 */
+                "application/json": components["schemas"]["SearchRequest"];
+            };
+        };
+        responses: {
+            /** @description Register and begin a search. */
+            202: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Search"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
     getFamily: {
         parameters: {
             query?: never;
@@ -5496,6 +5792,55 @@ export interface operations {
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
             500: components["responses"]["Error500"];
+        };
+    };
+    startFalsification: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible ASCII characters. The same key, body and Replace-Run get the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "run_id": "run_6rvs7gxczpvrxcpd",
+                 *       "full": false
+                 *     }
+                 */
+                "application/json": components["schemas"]["FalsificationRequest"];
+            };
+        };
+        responses: {
+            /** @description Attack a run. */
+            202: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAnswer"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     getFalsification: {
@@ -5847,6 +6192,143 @@ export interface operations {
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
             500: components["responses"]["Error500"];
+        };
+    };
+    listJobs: {
+        parameters: {
+            query?: {
+                /** @description next_cursor of the page before, of the same question. */
+                cursor?: string;
+                /** @description Entries in a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Jobs. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getJob: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The job. */
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description A job. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    cancelJob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The job. */
+                job_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Cancel a job. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Job"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
 }

@@ -16,14 +16,17 @@ export interface Asked<T> {
   again: () => void;
 }
 
-/** Asks for a path, "" for nothing yet; a second time after so many milliseconds, and when the service is back. */
-export function useAnswer<T>(path: string, every = 0): Asked<T> {
+/** After how many milliseconds an answer is asked for again; 0 for never. */
+type Every<T> = number | ((value: T) => number);
+
+/** Asks for a path, "" for nothing yet; a second time after a while, and when the service is back. */
+export function useAnswer<T>(path: string, every: Every<T> = 0): Asked<T> {
   const asked = useMemo(() => watch<T>(path, every), [path, every]);
   useEffect(() => asked.start(), [asked]);
   return asked;
 }
 
-function watch<T>(path: string, every: number) {
+function watch<T>(path: string, every: Every<T>) {
   const answer = signal<Answer<T>>({ value: null, error: null, loading: true });
   let timer = 0, over = false, round = 0;
   const again = async () => {
@@ -39,7 +42,8 @@ function watch<T>(path: string, every: number) {
     }
     if (over || mine !== round) return;
     answer.value = next;
-    if (every > 0) timer = setTimeout(() => void again(), every);
+    const after = typeof every === "number" ? every : next.value === null ? 0 : every(next.value);
+    if (after > 0) timer = setTimeout(() => void again(), after);
   };
   const start = () => {
     over = false;

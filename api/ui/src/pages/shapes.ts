@@ -14,6 +14,10 @@ export type Line = LogLine;
 export type Dataset = Schemas["Dataset"];
 export type DatasetDetail = Schemas["DatasetDetail"];
 export type Gap = Schemas["GapList"]["items"][number];
+export type Job = Schemas["Job"];
+export type JobAnswer = Schemas["JobAnswer"];
+export type SearchRequest = Schemas["SearchRequest"];
+export type Search = Schemas["Search"];
 
 export interface List<T> {
   items: T[];

@@ -5,6 +5,7 @@ import { address } from "../../state/address.ts";
 import { exact, shortId, words } from "../../state/format.ts";
 import { useAnswer } from "../answer.ts";
 import { Heading, MarkSign, Section, States } from "../kit.tsx";
+import { Falsify } from "../jobs.tsx";
 import type { Falsification, Run, Test } from "../shapes.ts";
 import { conclusion, failuresFirst, sentenceOf } from "./order.ts";
 
@@ -25,7 +26,7 @@ function Shown({ found, id, slug }: { found: Falsification; id: string; slug: st
     <>
       <Section name="Conclusion">
         <p class="sentence"><bdi>{conclusion(found)}</bdi></p>
-        {found.base && <p><a class="button" href={address("run", found.base)}>The run</a></p>}
+        {found.base && <div class="toolbar"><a class="button" href={address("run", found.base)}>The run</a><Falsify run={found.base} full>Falsify in full</Falsify></div>}
       </Section>
       <ol class="tests" aria-label="Tests">
         {failuresFirst(found.tests).map((t) => <li key={t.id}><One test={t} id={id} again={again && again + t.id} /></li>)}

@@ -1,10 +1,12 @@
-// The searches that were planned before they began.
+// The searches that were planned before they began, and the form that plans one.
 import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { useAnswer } from "../answer.ts";
 import { Heading, Section, States, Table, type Column } from "../kit.tsx";
+import { JobsPanel } from "../jobs.tsx";
 import type { Family, List } from "../shapes.ts";
 import { progressWords } from "./plan.ts";
+import { Sweep } from "./sweep.tsx";
 
 const columns: Column<Family>[] = [
   { key: "plan", head: "Plan", cell: (x) => <a href={address("family", x.plan_id)}>{f.shortId(x.plan_id, 18)}</a> },
@@ -20,9 +22,11 @@ export function Families() {
     <>
       <Heading>Families</Heading>
       <p class="caption">A family is a search whose question, space and budget were written down before its first trial.</p>
-      <States of={asked} what="families" empty={({ items }) => items.length === 0 && <p>No search has been planned yet: <code>lab family plan</code> registers one.</p>}>
+      <JobsPanel />
+      <States of={asked} what="families" empty={({ items }) => items.length === 0 && <p>No search has been planned yet.</p>}>
         {({ items }) => <Section name="Planned searches"><Table name="Planned searches" rows={items} columns={columns} id={(x) => x.plan_id} /></Section>}
       </States>
+      <Sweep />
     </>
   );
 }

@@ -1,6 +1,6 @@
 // How far a search is, and its trials as axes and cells.
 import { count } from "../../state/format.ts";
-import type { Family, Trial } from "../shapes.ts";
+import type { Family, SearchRequest, Trial } from "../shapes.ts";
 
 /** How many trials the plan has; null when it does not say. */
 export const planned = ({ plan }: Family): number | null => plan?.trials?.length ?? null;
@@ -36,3 +36,22 @@ export function best(trials: Trial[], x: string, y: string, key: Result): { x: s
   }
   return [...cells.values()];
 }
+
+/** What is tried of one parameter, as a plan writes it. */
+export type Tried = SearchRequest["space"][string] & ({ type: "int" | "float"; low: number; high: number; step: number } | { type: "choice"; values: (number | string | boolean)[] });
+
+/** What a range "5..20 step 5" or a list "5, 10, 20" tries; null when it is neither. */
+export function tried(text: string): Tried | null {
+  const range = /^\s*(-?[\d.]+)\s*\.\.\s*(-?[\d.]+)(?:\s*(?:step|by)\s*([\d.]+))?\s*$/.exec(text);
+  if (range) {
+    const [low, high, step] = [Number(range[1]), Number(range[2]), Number(range[3] ?? 1)] as const;
+    if (![low, high, step].every(Number.isFinite) || !(step > 0) || high < low) return null;
+    return { type: [low, high, step].every(Number.isInteger) ? "int" : "float", low, high, step };
+  }
+  const parts = text.split(",").map((p) => p.trim());
+  if (parts.some((p) => p === "")) return null;
+  return { type: "choice", values: parts.map((p) => (p === "true" ? true : p === "false" ? false : Number.isFinite(Number(p)) ? Number(p) : p)) };
+}
+
+/** How many values that are. */
+export const sizeOf = (t: Tried): number => (t.type === "choice" ? t.values.length : Math.floor((t.high - t.low) / t.step + 1e-9) + 1);

@@ -7,6 +7,7 @@ import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { useAnswer, type Asked } from "../answer.ts";
 import { Act, Facts, Heading, MarkSign, plain, Section, States, Tiles } from "../kit.tsx";
+import { Falsify } from "../jobs.tsx";
 import type { Run } from "../shapes.ts";
 import { summary, toneOf } from "../runs/columns.tsx";
 import { Drawn } from "./curves.tsx";
@@ -73,13 +74,13 @@ function Numbers({ run }: { run: Run }) {
 }
 
 function Actions({ run }: { run: Run }) {
-  const refute = `lab falsify ${run.slug} --run ${run.run_id}`;
+  const attackable = run.status === "completed" && (run.kind === "run" || run.mode === "backtest");
   return (
     <div class="toolbar panel">
       <a class="button" href={`/api/v1/runs/${encodeURIComponent(run.run_id)}/report.html`} target="_blank" rel="noopener">Tear sheet</a>
       {run.verdict && <a class="button" href={address("falsification", run.verdict.run_id ?? run.run_id)}>Falsification</a>}
       {run.plan_id && <a class="button" href={address("family", run.plan_id)}>Family</a>}
-      {run.origin === "lab" && run.status === "completed" && <span>Try to refute it: <code>{refute}</code><Copy text={refute} what="command that tries to refute it" /></span>}
+      {attackable && <Falsify run={run.run_id}>Falsify</Falsify>}
     </div>
   );
 }
