@@ -36,14 +36,14 @@ build: service ## everything into bin/
 	@for c in $(CONNECTORS); do echo "$(GO) build ./cmd/connectors/$$c" && $(BUILD) -ldflags '$(STRIP)' -o bin/connectors/$$c ./cmd/connectors/$$c || exit 1; done
 	$(BUILD) -ldflags '$(STRIP)' -o bin/tools/testvenue ./cmd/tools/testvenue
 
-# What `make run` starts, and nothing else.
+# What `make run` starts, and nothing else: the lab, which its jobs need, is built beside it.
 service:
 	@mkdir -p bin/strategies
 	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/assay
 	@for s in $(STRATEGIES); do echo "$(GO) build ./strategies/$$s" && $(BUILD) -ldflags '$(STRIP)' -o bin/strategies/$$s ./strategies/$$s || exit 1; done
 
 run: service ## build, start the service, run one demonstration backtest, go on serving
-	bin/assay --demo --port $(PORT)
+	@nice $(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/lab & exec bin/assay --demo --port $(PORT)
 
 quick: ## what changed since the last commit: format, vet, arrows, short tests of it and of what imports it
 	@$(GO) run ./cmd/tools/rings quick
