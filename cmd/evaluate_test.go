@@ -95,12 +95,12 @@ func (e envelope) run(t *testing.T) evaluated {
 // However lab run is killed, there is a complete run or none, and the next one
 // answers.
 func TestKilledLabRun(t *testing.T) {
-	ring.Slow(t, "it runs many programs")
+	ring.Proof(t, "it runs many programs, and kills them")
 	dir, state := project(t, "sma_cross"), t.TempDir()
 	began := time.Now()
 	want := ask(t, filepath.Join(t.TempDir(), "calm"), "run", "sma_cross", "--dir", dir).run(t)
 	whole := time.Since(began)
-	kills := ring.Size(4, 12, 12)
+	const kills = 12
 	for i := range kills {
 		cmd, _ := labCommand(t, state, "run", "sma_cross", "--dir", dir)
 		if err := cmd.Start(); err != nil {
@@ -135,7 +135,7 @@ func TestKilledLabRun(t *testing.T) {
 // Several labs and a service share one registry: no row is lost and nobody hears of a
 // busy file; of two that ask the same question one executes.
 func TestLabsTogether(t *testing.T) {
-	ring.Slow(t, "it runs many programs")
+	ring.Proof(t, "it runs many programs")
 	dir, state := project(t, "sma_cross"), t.TempDir()
 	s := serve(t, state)
 	var wg sync.WaitGroup

@@ -68,7 +68,7 @@ func (s *service) newestRun() string {
 }
 
 func TestFalsificationIsAJob(t *testing.T) {
-	ring.Slow(t, "it attacks a run with the whole battery")
+	ring.Proof(t, "it attacks a run with the whole battery")
 	s := serve(t, t.TempDir())
 	s.backtest(daily())
 	before := s.await("idle")

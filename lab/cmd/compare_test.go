@@ -113,6 +113,7 @@ type compared struct {
 // TestCompareRunsOfSMACross is the whole way of a person: run twice, compare, look at
 // the test, run something new, compare what cannot be compared.
 func TestCompareRunsOfSMACross(t *testing.T) {
+	ring.Proof(t, "it plays four runs to compare them")
 	c := newCLI(t)
 	var first, second, third, other ranRun
 	c.result(&first, 0, "run", "sma_cross")

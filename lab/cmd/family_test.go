@@ -208,6 +208,7 @@ func checkTrials(t *testing.T, name, text string) {
 // TestInterruptedFamily: Ctrl-C leaves with the command that goes on, and that one does
 // not repeat what is finished.
 func TestInterruptedFamily(t *testing.T) {
+	ring.Proof(t, "it plays a search twice")
 	dir, state, whole := makeSearched(t, mixed), t.TempDir(), t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

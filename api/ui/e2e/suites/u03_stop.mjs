@@ -1,4 +1,3 @@
-// ring: test
 // U3: a long backtest is stopped, reset, and started again in one go.
 import assert from "node:assert/strict";
 import { until } from "../lib/wait.mjs";

@@ -1,4 +1,3 @@
-// ring: test
 // U7: real money. The exchange is the bundled one, which a proxy lets look as if it took
 // live orders; the service itself refuses the start, which is one of the answers after
 // which no trace of the credentials may be left. What a live run looks like is seen on the
