@@ -43,7 +43,7 @@ function One({ test: t, id, again }: { test: Test; id: string; again: string }) 
       {t.note && <p><bdi>{t.note}</bdi></p>}
       {t.statistic && <p class="caption"><bdi>{words(t.statistic.name)}</bdi>: {exact(t.statistic.value, 4)}{t.statistic.threshold !== null && `, bound ${exact(t.statistic.threshold, 4)}`}</p>}
       {(t.evidence ?? []).length > 0 && (
-        <p>Evidence: {t.evidence?.map(({ path: name }) => <a key={name} download href={`/api/v1/runs/${encodeURIComponent(id)}/files/${encodeURIComponent(name)}`}><bdi>{name}</bdi></a>)}</p>
+        <p>Evidence: {t.evidence?.map(({ path: name }, i) => <span key={name}>{i > 0 && ", "}<a download href={`/api/v1/runs/${encodeURIComponent(id)}/files/${encodeURIComponent(name)}`}><bdi>{name}</bdi></a></span>)}</p>
       )}
       {again && <p class="repeat">Repeat: <code>{again}</code><Copy text={again} what={`command of ${t.id}`} /></p>}
     </section>

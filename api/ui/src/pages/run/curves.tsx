@@ -17,7 +17,7 @@ export function Drawn({ path }: { path: string }) {
         {(curve) => (
           <>
             <p class="caption">{words(curve.split)}</p>
-            <Curves label={label(curve)} log={log.value} height={260} format={count} series={[{ name: "Strategy", points: points(curve.items), color: 0 }]} />
+            <Curves label={label(curve)} log={log.value} height={260} format={count} series={[{ name: "Strategy", points: points(curve.items), color: 0 }, ...held(curve)]} />
             <Curves label={`Drawdown, at worst ${percent(Math.max(...curve.items.map((p) => p.drawdown)))}`} height={120} format={(v) => percent(v, 0)} fill={0} series={[{ name: "Drawdown", points: points(curve.items, "drawdown"), color: 1 }]} />
           </>
         )}
@@ -25,5 +25,8 @@ export function Drawn({ path }: { path: string }) {
     </Section>
   );
 }
+
+/** Holding instead, thin and grey, where its candles are at hand. */
+const held = ({ holding }: Curve) => (holding ? [{ name: "Holding, no fees", points: holding.map(([at, value]) => [at!, value!] as const), color: 7 }] : []);
 
 const label = ({ items }: Curve) => `Equity from ${count(items[0]?.equity)} to ${count(items.at(-1)?.equity)}`;
