@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/lab/stat/deflate"
 	"github.com/assay-run/assay/lab/stat/sharpe"
 )
@@ -115,6 +116,7 @@ func TestRungsAreJudgedLikeWholeTrials(t *testing.T) {
 // make it more credible, however many there are and wherever they stand. For dsr_max they
 // are nothing at all.
 func TestCopiesNeverHelp(t *testing.T) {
+	ring.Undetected(t, "it computes in one goroutine")
 	rapid.Check(t, func(rt *rapid.T) {
 		seed, n := rapid.Uint64Range(0, 1000).Draw(rt, "seed"), rapid.IntRange(1, 8).Draw(rt, "n")
 		l := search(seed, n, 150, rapid.Float64Range(0, 4).Draw(rt, "annual"))

@@ -11,6 +11,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/lab/stat"
 	"github.com/assay-run/assay/lab/stat/bootstrap"
 	"github.com/assay-run/assay/lab/stat/deflate"
@@ -347,6 +348,7 @@ func TestBlock(t *testing.T) {
 
 // The order in which trials are listed changes nothing.
 func TestOrderDoesNotMatter(t *testing.T) {
+	ring.Undetected(t, "it computes in one goroutine")
 	rapid.Check(t, func(rt *rapid.T) {
 		l := search(rapid.Uint64Range(0, 50).Draw(rt, "seed"), 4, 120, 1)
 		r := l.mustSelect(t)
