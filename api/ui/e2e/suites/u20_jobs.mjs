@@ -35,7 +35,7 @@ export default async function jobs(t) {
     await visit.page.getByRole("button", { name: "Falsify", exact: true }).waitFor();
     const begun = await fetch(service.url + "/api/v1/falsifications", { method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify({ run_id: run.run_id, full: true }) });
     assert.equal(begun.status, 202);
-    await visit.page.goto(service.url + "/ui/runs");
+    await visit.page.goto(service.url + "/ui/families");
     const panel = visit.page.getByRole("region", { name: "Jobs", exact: true });
     await panel.getByRole("button", { name: "Cancel" }).click();
     await panel.waitFor({ state: "detached" });

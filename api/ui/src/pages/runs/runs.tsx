@@ -7,7 +7,6 @@ import { count } from "../../state/format.ts";
 import { fragment, keep } from "../../state/route.ts";
 import { useAnswer } from "../answer.ts";
 import { Heading, Refusal, States, Table, type Column } from "../kit.tsx";
-import { JobsPanel } from "../jobs.tsx";
 import type { List, Row } from "../shapes.ts";
 import { all, choose, chosen } from "./columns.tsx";
 
@@ -31,7 +30,6 @@ export function Runs() {
   return (
     <>
       <Heading>Runs</Heading>
-      <JobsPanel />
       <Filters />
       <Listed key={path} path={path} />
     </>
