@@ -414,12 +414,17 @@ func (r *rig) step() bool {
 	})
 }
 
-// moving waits for something with the market moving on.
+// moving waits for something with the market moving on: by a minute each time that the last one
+// has been decided on, so that a busy machine misses no candles, or when that takes too long.
 func (r *rig) moving(what string, ok func([]market.Order) bool) bool {
-	moved := time.Now()
+	moved, before := time.Now(), int64(-1)
 	return r.until(time.Minute, what, func() bool {
-		if time.Since(moved) > 300*time.Millisecond {
-			moved = time.Now()
+		r.mu.Lock()
+		decided := r.steps
+		r.mu.Unlock()
+		since := time.Since(moved)
+		if since > 5*time.Second || since > 300*time.Millisecond && decided > before {
+			moved, before = time.Now(), decided
 			r.do(testvenue.Script{Action: "step"})
 		}
 		return ok(r.notes().orders)
