@@ -43,7 +43,7 @@ service:
 	@for s in $(STRATEGIES); do echo "$(GO) build ./strategies/$$s" && $(BUILD) -ldflags '$(STRIP)' -o bin/strategies/$$s ./strategies/$$s || exit 1; done
 
 run: service ## build, start the service, run one demonstration backtest, go on serving
-	@nice $(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/lab & exec bin/assay --demo --port $(PORT)
+	@nice env $(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/lab & exec bin/assay --demo --port $(PORT)
 
 quick: ## what changed since the last commit: format, vet, arrows, short tests of it and of what imports it
 	@$(GO) run ./cmd/tools/rings quick
