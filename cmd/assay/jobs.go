@@ -103,8 +103,8 @@ func (l *lab) Falsify(ctx context.Context, runID string, full bool) (job.Job, er
 			return job.Job{}, err
 		}
 	default:
-		return job.Job{}, refuseField("/run_id", "kind",
-			"is neither a completed run of the lab nor a completed backtest")
+		return job.Job{}, run.Invalid("/run_id",
+			errors.New("is neither a completed run of the lab nor a completed backtest"))
 	}
 	return l.jobs.Add(jobFalsification, links, func(ctx context.Context, call job.Call) (job.Links, error) {
 		base := runID
@@ -143,7 +143,7 @@ func (l *lab) replay(row registry.Run, m *artifact.Metadata) ([]string, error) {
 	args, err := p.keep(l.stateDir, r.Inputs.PluginSHA256)
 	var bad *project.ConfigError
 	if errors.As(err, &bad) {
-		return nil, refuseField("/run_id", "project", "cannot be played by the lab: "+err.Error())
+		return nil, run.Invalid("/run_id", fmt.Errorf("cannot be played by the lab: %w", err))
 	}
 	return append([]string{"run"}, args...), err
 }
@@ -224,15 +224,9 @@ func refusedSearch(err error) error {
 	return refuseFields([]project.Fault{{Pointer: details.Pointer, Message: message}})
 }
 
-func refuseField(pointer, rule, message string) error {
-	return &run.RequestError{Code: run.CodeValidationFailed,
-		Message: fmt.Sprintf("The request is not valid: %s %s.", pointer, message),
-		Fields:  []run.FieldError{{Pointer: pointer, Message: message, Rule: rule}}}
-}
-
 // refuseFields has faults of lab.json as those of a SearchRequest.
 func refuseFields(faults []project.Fault) error {
-	e := &run.RequestError{Code: run.CodeValidationFailed}
+	var fields []run.FieldError
 	for _, f := range faults {
 		pointer := f.Pointer
 		for _, p := range [][2]string{{"/family/", "/"}, {"/data/start", "/start_date"},
@@ -242,8 +236,7 @@ func refuseFields(faults []project.Fault) error {
 				break
 			}
 		}
-		e.Fields = append(e.Fields, run.FieldError{Pointer: pointer, Message: f.Message, Rule: "lab"})
+		fields = append(fields, run.FieldError{Pointer: pointer, Message: f.Message, Rule: "lab"})
 	}
-	e.Message = fmt.Sprintf("The request is not valid: %s %s.", e.Fields[0].Pointer, e.Fields[0].Message)
-	return e
+	return run.InvalidFields(fields[0], fields[1:]...)
 }

@@ -50,8 +50,14 @@ func (p *Plan) Read(c *catalog.Catalog, req runner.StartRequest) (err error) {
 
 // Invalid returns a VALIDATION_FAILED at one field.
 func Invalid(pointer string, err error) *RequestError {
-	refusal := Refuse(CodeValidationFailed, nil, "The request is not valid.")
-	refusal.Fields = []FieldError{{pointer, err.Error(), "format"}}
+	return InvalidFields(FieldError{pointer, err.Error(), "format"})
+}
+
+// InvalidFields returns a VALIDATION_FAILED at one field or more, of which the message has the first.
+func InvalidFields(first FieldError, more ...FieldError) *RequestError {
+	refusal := Refuse(CodeValidationFailed, nil, "The request is not valid: %s %s.",
+		first.Pointer, first.Message)
+	refusal.Fields = append([]FieldError{first}, more...)
 	return refusal
 }
 

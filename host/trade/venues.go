@@ -258,7 +258,7 @@ func (e *Exchanges) replays(ctx context.Context, c exchange.Config, p *run.Plan)
 				"The replayed exchange has no %s candles of %s and none that they could be made from.",
 				p.Timeframe, s)
 		default:
-			return run.Invalid("/exchange_config", errors.New("there are no stored candles under the source"))
+			return run.Invalid("/exchange_config", errors.New("names a source without stored candles"))
 		}
 	}
 	return nil
@@ -291,9 +291,8 @@ func (e Entry) config(req runner.StartRequest) (exchange.Config, error) {
 	var bad *exchange.ConfigError
 	switch {
 	case errors.As(err, &bad):
-		return c, &run.RequestError{Code: run.CodeValidationFailed,
-			Message: "The request is not valid: " + bad.Pointer() + " " + bad.Error() + ".",
-			Fields:  []run.FieldError{{Pointer: bad.Pointer(), Message: bad.Error(), Rule: bad.Rule}}}
+		return c, run.InvalidFields(run.FieldError{
+			Pointer: bad.Pointer(), Message: bad.Error(), Rule: bad.Rule})
 	case err != nil:
 		return c, fmt.Errorf("exchange %s: %w", e.ID, err)
 	case c.Sandbox && !e.Sandbox:
