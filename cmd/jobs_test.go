@@ -142,11 +142,13 @@ func TestSearchIsAJob(t *testing.T) {
 		code    string
 		pointer string
 	}{
-		"strategy":  {"strategy_name", "none", "STRATEGY_NOT_FOUND", ""},
-		"parameter": {"space", object{"slowest": object{"type": "int", "low": 1, "high": 2}}, "VALIDATION_FAILED", "/space/slowest"},
-		"bounds":    {"space", object{"fast": object{"type": "int", "low": 9, "high": 2}}, "VALIDATION_FAILED", "/space/fast"},
-		"metric":    {"objective", object{"metric": "luck"}, "VALIDATION_FAILED", "/objective/metric"},
-		"window":    {"start_date", "2035-01-01", "VALIDATION_FAILED", "/end_date"},
+		"strategy": {"strategy_name", "none", "STRATEGY_NOT_FOUND", ""},
+		"parameter": {"space", object{"slowest": object{"type": "int", "low": 1, "high": 2}},
+			"VALIDATION_FAILED", "/space/slowest"},
+		"bounds": {"space", object{"fast": object{"type": "int", "low": 9, "high": 2}},
+			"VALIDATION_FAILED", "/space/fast"},
+		"metric": {"objective", object{"metric": "luck"}, "VALIDATION_FAILED", "/objective/metric"},
+		"window": {"start_date", "2035-01-01", "VALIDATION_FAILED", "/end_date"},
 	} {
 		body := searchRequest()
 		body[c.field] = c.value

@@ -169,7 +169,8 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 		library.New(store, runs, concluded.places), concluded, launcher, exchanges, trading})
 }
 
-// openJobs opens what the lab makes beside the service. While real money is traded it waits.
+// openJobs opens what the lab makes beside the service. While a live run goes on, with real money
+// or not, it waits.
 func (s *service) openJobs(cfg config) *job.Manager {
 	m := job.Open(job.Options{
 		Program: cfg.lab, StateDir: cfg.stateDir, Logger: s.logger.Named("jobs"),

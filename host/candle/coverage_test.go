@@ -15,8 +15,8 @@ func holed(n int, keep func(i int) bool) *market.Series {
 	s := &market.Series{Symbol: "A/Q", Timeframe: market.MustTimeframe("1h")}
 	for i := range n {
 		if keep(i) {
-			s.Append(market.Candle{OpenTime: market.Time(1704067200000 + i*3600000), Open: 1, High: 2, Low: 1, Close: 2,
-				Volume: float64(i)})
+			s.Append(market.Candle{OpenTime: market.Time(1704067200000 + i*3600000), Open: 1,
+				High: 2, Low: 1, Close: 2, Volume: float64(i)})
 		}
 	}
 	return s

@@ -176,7 +176,8 @@ func TestFailures(t *testing.T) {
 
 func TestNoLab(t *testing.T) {
 	dir := t.TempDir()
-	for _, program := range []string{filepath.Join(dir, "none"), dir, writeFile(t, dir, "text", "no program")} {
+	text := writeFile(t, dir, "text", "no program")
+	for _, program := range []string{filepath.Join(dir, "none"), dir, text} {
 		m := Open(Options{Program: program, StateDir: dir, Logger: hclog.NewNullLogger()})
 		if _, err := m.Add("family", Links{}, calls("act-answer")); !errors.Is(err, ErrUnavailable) {
 			t.Errorf("%s: %v", program, err)
@@ -347,7 +348,8 @@ func TestRealMoneyComesFirst(t *testing.T) {
 }
 
 func TestDamagedListIsSetAside(t *testing.T) {
-	for _, text := range []string{"{", `{"schema":"jobs/v9"}`, `{"schema":"jobs/v1","jobs":[{"job_id":"x"}]}`} {
+	for _, text := range []string{"{", `{"schema":"jobs/v9"}`,
+		`{"schema":"jobs/v1","jobs":[{"job_id":"x"}]}`} {
 		dir := t.TempDir()
 		writeFile(t, dir, listFile, text)
 		m := open(t, dir, nil)

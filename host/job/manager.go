@@ -357,14 +357,14 @@ func (m *Manager) show(e *entry, p *Progress) {
 	e.Progress = p
 }
 
-// end ends a job that has not ended; m.mu is held, or nobody else has the job yet.
+// end gives a job its last status. The caller holds m.mu, or nobody else has the job yet.
 func (m *Manager) end(e *entry, s Status, why *Failure) {
 	at := now()
 	e.Status, e.EndedAt, e.Error, e.work, e.stop = s, &at, why, nil, nil
 	close(e.ended)
 }
 
-// save keeps the list; m.mu is held. Without it the jobs run all the same.
+// save keeps the list. The caller holds m.mu. Without the list the jobs run all the same.
 func (m *Manager) save() {
 	jobs := make([]Job, len(m.entries))
 	for i, e := range m.entries {
