@@ -139,6 +139,8 @@ func judge(t *testing.T, out []byte) (last string) {
 				t.Skip(f.Skip)
 			case !f.OK:
 				t.Error(f.Detail)
+			case f.Detail != "":
+				t.Log(f.Detail)
 			}
 		})
 	}

@@ -26,13 +26,14 @@ export class Suite {
   report = report;
   skip = skip;
 
-  /** One finding: ok when the body returns and no page of it did what it must not do. */
+  /** One finding: ok when the body returns and no page of it did what it must not do. A text that it returns is told with it. */
   async test(name, body) {
     if (this.config.only && !new RegExp(this.config.only).test(name)) return;
     const begin = Date.now();
-    let failure = null;
+    let failure = null, told = "";
     try {
-      await body();
+      const returned = await body();
+      if (typeof returned === "string") told = returned;
     } catch (e) {
       failure = (e.stack ?? String(e)) + (await this.#evidence(name));
     }
@@ -42,7 +43,7 @@ export class Suite {
       if (!visit.kept) await this.leave(visit);
     }
     if (problems.length) failure = [failure, ...new Set(problems)].filter(Boolean).join("\n");
-    report(name, !failure, failure ?? "", (Date.now() - begin) / 1000);
+    report(name, !failure, failure ?? told, (Date.now() - begin) / 1000);
   }
 
   async service(options = {}) {
