@@ -22,8 +22,9 @@ func TestSlowReader(t *testing.T) {
 	s := start(t,
 		setup{prepare: func(h *stream.Hub) { h.Patience(time.Minute, time.Minute, time.Minute, patience) }})
 	quick, first := s.rich(t)
-	counted := make(chan int)
+	counted, read := make(chan int), make(chan struct{}, 2*frames)
 	go func() {
+		defer close(read)
 		n := 0
 		for seq := first.Seq + 1; n < 2*frames; seq++ {
 			f, err := quick.read()
@@ -32,6 +33,7 @@ func TestSlowReader(t *testing.T) {
 				break
 			}
 			n++
+			read <- struct{}{}
 		}
 		counted <- n
 	}()
@@ -41,7 +43,7 @@ func TestSlowReader(t *testing.T) {
 			begin := time.Now()
 			s.hub.Publish("log", big)
 			longest = max(longest, time.Since(begin))
-			time.Sleep(2 * time.Millisecond)
+			<-read // however slow the machine is, the quick one is never behind
 		}
 		return longest
 	}

@@ -1,6 +1,7 @@
 package redteam
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -144,8 +145,12 @@ func (s *stage) describe(path string, change bool) string {
 	if err := unix.Lstat(path, &st); err != nil {
 		return err.Error()
 	}
-	text := fmt.Sprintf("mode %o, owner %d.%d, %d names, written %d", st.Mode, st.Uid, st.Gid, st.Nlink,
-		st.Mtim.Nano())
+	text := fmt.Sprintf("mode %o, owner %d.%d, %d names, ", st.Mode, st.Uid, st.Gid, st.Nlink)
+	if written := time.Unix(st.Mtim.Unix()); strings.Contains(path, "/windows/") && written.After(s.made) {
+		text += fmt.Sprintf("%x", sha256.Sum256([]byte(contents(path)))) // the service dates what it uses
+	} else {
+		text += fmt.Sprintf("written %d", written.UnixNano())
+	}
 	if st.Mode&unix.S_IFMT == unix.S_IFREG {
 		b := make([]byte, 1024)
 		if n, err := unix.Llistxattr(path, b); err == nil {

@@ -17,6 +17,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -54,6 +55,7 @@ type stage struct {
 	t      *testing.T
 	uid    int
 	dir    string
+	made   time.Time
 	mode   string // of the sandbox
 	target attack.Target
 
@@ -86,7 +88,7 @@ func newStageWith(t *testing.T, uid int, mode string) *stage {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	s := &stage{t: t, uid: uid, dir: dir, mode: mode, met: map[string]*atomic.Int64{}}
+	s := &stage{t: t, uid: uid, dir: dir, made: time.Now(), mode: mode, met: map[string]*atomic.Int64{}}
 	s.target = attack.Target{
 		Mark: fmt.Sprintf("rt%dx%d", os.Getpid(), stages.Add(1)), Home: dir + "/home", State: dir + "/state",
 		Strategies: dir + "/strategies", PathSocket: dir + "/open.sock", Datagram: dir + "/letters.sock",
