@@ -30,7 +30,6 @@ type finding struct {
 }
 
 //ring:beside a browser waits more than it computes
-//ring:alone the budgets are those of a machine of its own
 
 // mainPath is the first line of the suites that make test runs; make prove runs all.
 const mainPath = "// ring: test\n"
@@ -65,9 +64,9 @@ func TestDashboard(t *testing.T) {
 	}
 }
 
-// TestBudget measures, and therefore runs alone.
+// TestBudget measures what the page costs.
 func TestBudget(t *testing.T) {
-	ring.Proof(t, "it measures, and wants the machine for itself")
+	ring.Alone(t, "the budgets are those of a machine of its own")
 	prepare(t).run(t, "u15_budget", 6*time.Minute)
 }
 

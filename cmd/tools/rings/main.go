@@ -122,14 +122,14 @@ type part struct {
 	packages []string
 	args     []string
 	env      []string
-	beside   bool // runs beside the others: it waits more than it computes
-	alone    bool // runs when the others are done: it measures
+	beside   bool // waits more than it computes
+	alone    bool // wants nothing to run beside it
 }
 
-// streamed prints the test events of all parts of a ring. The parts of make test, which are
-// many packages each, and those of make soak, which measures for long, run one after the other
-// but for those that run beside; of the parts of make prove, a package each, two run at a time,
-// and in the end those that want to be alone.
+// streamed prints the test events of all parts of a ring. The parts of make soak, which
+// measures for long, run one after the other. Else those that wait run one after the other
+// beside the rest, of which make prove, where a part is a package, runs two at a time; those
+// that want to be alone come last.
 func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 	all, err := load(ctx)
 	if err != nil {
@@ -142,7 +142,7 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 	case ring.Prove:
 		width = 2
 	}
-	var beside, workers sync.WaitGroup
+	var lanes sync.WaitGroup
 	var mu sync.Mutex
 	failed := false
 	run := func(p part) {
@@ -160,36 +160,47 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 			mu.Unlock()
 		}
 	}
+	var waiting, computing, last []part
 	for _, p := range parts {
-		if p.beside {
-			beside.Go(func() { run(p) })
+		switch {
+		case at == ring.Soak:
+			computing = append(computing, p)
+		case p.alone:
+			last = append(last, p)
+		case p.beside:
+			waiting = append(waiting, p)
+		default:
+			computing = append(computing, p)
 		}
 	}
-	queue := make(chan part)
-	for range width {
-		workers.Go(func() {
-			for p := range queue {
+	lane := func(parts <-chan part) func() {
+		return func() {
+			for p := range parts {
 				run(p)
 			}
-		})
-	}
-	for _, p := range parts {
-		if !p.beside && !p.alone {
-			queue <- p
 		}
 	}
-	close(queue)
-	workers.Wait()
-	beside.Wait()
-	for _, p := range parts {
-		if p.alone {
-			run(p)
-		}
+	lanes.Go(lane(queue(waiting)))
+	rest := queue(computing)
+	for range width {
+		lanes.Go(lane(rest))
 	}
+	lanes.Wait()
+	lane(queue(last))()
 	if failed {
 		os.Exit(1) // the events say what failed
 	}
 	return ctx.Err()
+}
+
+// queue returns a channel that holds the parts and is closed.
+func queue(parts []part) <-chan part {
+	c := make(chan part, len(parts))
+	for _, p := range parts {
+		c <- p
+	}
+	close(c)
+	return c
 }
 
 // lineWriter writes whole lines to out, so that the events of two processes do not mix.

@@ -23,12 +23,9 @@ const (
 	// noDetector is the directive in a package's tests that leaves it without the race
 	// detector: what it tests are other processes, which the detector does not see.
 	noDetector = "//ring:no-detector "
-	// runsBeside is the directive in a package's tests that gives them a process of go test that
-	// runs beside the others.
+	// runsBeside is the directive in a package's tests that lets them run beside the others: they
+	// wait more than they compute.
 	runsBeside = "//ring:beside "
-	// runsAlone is the directive in a package's tests that lets nothing else run beside their
-	// proofs, because some of them measure.
-	runsAlone = "//ring:alone "
 )
 
 // pkg is a package of the module and what its files say.
@@ -41,8 +38,8 @@ type pkg struct {
 	concurrent bool     // starts goroutines or holds locks
 	detectable bool     // the race detector can see what it does
 	beside     bool     // its tests wait more than they compute
-	alone      bool     // its proofs measure
 	sized      []string // names of the tests that size themselves by the ring
+	alone      []string // names of those that nothing may run beside
 }
 
 // load lists the packages of the module and reads their files.
@@ -84,10 +81,11 @@ func (p *pkg) read() error {
 		}
 		p.detectable = p.detectable && !hasDirective(f, noDetector)
 		p.beside = p.beside || hasDirective(f, runsBeside)
-		p.alone = p.alone || hasDirective(f, runsAlone)
 		readFunctions(f, functions)
 	}
-	p.sized = testsCalling(functions, "Size", "Proof", "Long", "At")
+	p.alone = testsCalling(functions, "Alone")
+	p.sized = slices.DeleteFunc(testsCalling(functions, "Size", "Proof", "Long", "At"),
+		func(name string) bool { return slices.Contains(p.alone, name) })
 	return nil
 }
 
@@ -218,15 +216,16 @@ func provingParts(all []*pkg, race bool) []part {
 			detected.packages = append(detected.packages, p.ImportPath)
 		}
 		if len(p.sized) > 0 {
-			parts = append(parts, part{
-				packages: []string{p.ImportPath},
-				args:     []string{"-run", "^(" + strings.Join(p.sized, "|") + ")$"},
-				alone:    p.alone,
-			})
+			parts = append(parts, part{packages: []string{p.ImportPath}, args: runOf(p.sized), beside: p.beside})
+		}
+		if len(p.alone) > 0 {
+			parts = append(parts, part{packages: []string{p.ImportPath}, args: runOf(p.alone), alone: true})
 		}
 	}
 	return slices.Insert(parts, 0, detected)
 }
+
+func runOf(tests []string) []string { return []string{"-run", "^(" + strings.Join(tests, "|") + ")$"} }
 
 // affected returns the packages with tests that hold one of the changed files or import a
 // package that does, near or far.

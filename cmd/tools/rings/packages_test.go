@@ -4,6 +4,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -78,15 +79,18 @@ func TestPartsHaveEveryPackageOnce(t *testing.T) {
 	}
 }
 
-// TestProofsThatMeasureRunAlone checks what make prove keeps for its end.
-func TestProofsThatMeasureRunAlone(t *testing.T) {
+// TestPartsOfProofs checks what make prove runs beside the rest and what it keeps for its end.
+func TestPartsOfProofs(t *testing.T) {
 	all := []*pkg{
-		{ImportPath: "a", TestGoFiles: []string{"a_test.go"}, sized: []string{"TestA"}, alone: true},
-		{ImportPath: "b", TestGoFiles: []string{"b_test.go"}, sized: []string{"TestB"}},
+		{ImportPath: "a", sized: []string{"TestA", "TestB"}, alone: []string{"TestC"}, beside: true},
+		{ImportPath: "b", sized: []string{"TestD"}},
 	}
-	for _, p := range provingParts(all, false)[1:] {
-		if p.alone != (p.packages[0] == "a") {
-			t.Errorf("%q alone: %t", p.packages, p.alone)
-		}
+	want := []part{
+		{packages: []string{"a"}, args: []string{"-run", "^(TestA|TestB)$"}, beside: true},
+		{packages: []string{"a"}, args: []string{"-run", "^(TestC)$"}, alone: true},
+		{packages: []string{"b"}, args: []string{"-run", "^(TestD)$"}},
+	}
+	if got := provingParts(all, false)[1:]; !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v", got)
 	}
 }

@@ -1,5 +1,7 @@
 package redteam
 
+//ring:beside an attack waits more than it computes
+
 import (
 	"flag"
 	"fmt"

@@ -3,7 +3,7 @@
 // it holds, at a larger scale.
 //
 // A test that takes more than a second explains why by [Slow]; one that proves something at
-// scale asks [Size] how often, or is left to `make prove` whole by [Proof]. It calls them in
+// scale asks [Size] how often, or is left to `make prove` whole by [Proof], or by [Alone] if it measures. It calls them in
 // its own body or in a function of its package that it calls: there `make prove` looks for
 // what it has to run. [Count] reports how often something was proved, and `make prove` and
 // `make soak` are held to [Table].
@@ -64,6 +64,12 @@ func Proof(t testing.TB, why string) {
 	if At() < Prove {
 		t.Skip("make prove runs this: " + why)
 	}
+}
+
+// Alone leaves t to [Prove] and [Soak], where nothing else runs beside it, because of why.
+func Alone(t testing.TB, why string) {
+	t.Helper()
+	Proof(t, why)
 }
 
 // Long leaves t to [Soak] because of why.
