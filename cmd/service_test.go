@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -30,6 +31,8 @@ var programs struct {
 }
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "4") // a service waits more than it computes
 	code := m.Run()
 	if programs.dir != "" {
 		os.RemoveAll(programs.dir)

@@ -15,7 +15,7 @@ import (
 // TestPythonScripts runs testdata/python/*.txtar with an interpreter that has what the SDK for
 // Python needs, and a strategy in Go as the twin of one in Python.
 func TestPythonScripts(t *testing.T) {
-	ring.Slow(t, "it copies an interpreter and plays windows step by step")
+	ring.Proof(t, "it copies an interpreter and plays windows step by step")
 	lock, err := filepath.Abs("../../plugin-sdk/python/requirements.txt")
 	if err != nil {
 		t.Fatal(err)
