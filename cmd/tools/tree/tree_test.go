@@ -59,6 +59,7 @@ var allowed = []struct {
 	{"host/registry", []string{"host/artifact", "plugin-sdk"}},
 	{"host/library", []string{"host/artifact", "host/metric", "host/registry", "plugin-sdk/market"}},
 	{"host/job", []string{"host/proc=", "plugin-sdk/market"}},
+	{"host/upload", nil},
 	{"host/deploy", []string{"host/runner=", "plugin-sdk/market"}},
 	{"host/trade/journal", []string{"host/exchange", "host/trade/order=", "plugin-sdk/market"}},
 	{"host/trade/order", []string{"host/exchange=", "plugin-sdk/market", "plugin-sdk/sim="}},
