@@ -1,5 +1,5 @@
-// Package job runs the program lab beside the service: what executes (a falsification, a search)
-// is a job. A [Manager] runs one job at a time, the others wait in order; while real money is
+// Package job runs the program lab beside the service: what executes (a falsification, a search,
+// an import) is a job. A [Manager] runs one job at a time, the others wait in order; while real money is
 // traded all wait, and one that is at work is ended and begun again afterwards.
 //
 // A job is no run of the runner and changes nothing that it shows. The lab is started with the
@@ -51,6 +51,8 @@ type Job struct {
 	// Error is why a job has failed, nil for every other.
 	Error *Failure `json:"error"`
 	Links Links    `json:"links"`
+	// Reports are what the lab says of the candles that a job has read; no other job has any.
+	Reports []json.RawMessage `json:"reports"`
 }
 
 // Progress is how far the command at work is, as it says on stderr.
@@ -59,10 +61,11 @@ type Progress struct {
 	Text    string `json:"text"`
 }
 
-// Failure is why a job has failed: the code and message of the lab.
+// Failure is why a job has failed: what the lab says. Details are null where there are none.
 type Failure struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Code    string          `json:"code"`
+	Message string          `json:"message"`
+	Details json.RawMessage `json:"details"`
 }
 
 // Links lead to what a job is of and to what it has made.
@@ -70,6 +73,8 @@ type Links struct {
 	RunID         *string `json:"run_id"`
 	Falsification *string `json:"falsification"`
 	PlanID        *string `json:"plan_id"`
+	// Reports stand beside the links in the job.
+	Reports []json.RawMessage `json:"-"`
 }
 
 // LabError is a refusal of the lab, or that it ended without an answer.
@@ -122,7 +127,7 @@ func decodeProgress(line []byte) (Progress, bool) {
 const (
 	listFile  = "jobs.json"
 	listMode  = 0o600
-	maxListed = 4 << 20
+	maxListed = 64 << 20
 	schema    = "jobs/v1"
 )
 
@@ -141,9 +146,12 @@ func decodeList(text []byte) ([]Job, error) {
 		return nil, fmt.Errorf("its schema is %.40q, not %s", l.Schema, schema)
 	}
 	states := []Status{Queued, Running, Completed, Failed, Cancelled, Interrupted}
-	for _, j := range l.Jobs {
+	for i, j := range l.Jobs {
 		if j.ID == "" || !slices.Contains(states, j.Status) {
 			return nil, fmt.Errorf("job %.40q has the status %.40q", j.ID, j.Status)
+		}
+		if j.Reports == nil { // an earlier version has kept none
+			l.Jobs[i].Reports = []json.RawMessage{}
 		}
 	}
 	return l.Jobs, nil

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
@@ -122,7 +123,7 @@ func TestJobsRunInTheirOrder(t *testing.T) {
 		if string(result) != `"one --json"` && err == nil {
 			err = fmt.Errorf("the answer is %s", result)
 		}
-		return Links{Falsification: &made}, err
+		return Links{Falsification: &made, Reports: []json.RawMessage{result}}, err
 	})
 	second := add(t, m, calls("act-where"))
 	if list := m.List(); len(list) != 2 || list[0].ID != second.ID || list[1].ID != first.ID {
@@ -131,6 +132,9 @@ func TestJobsRunInTheirOrder(t *testing.T) {
 	one, two := await(t, m, first.ID, Completed), await(t, m, second.ID, Completed)
 	if one.Links.Falsification == nil || *one.Links.Falsification != made || one.Links.RunID != nil {
 		t.Errorf("links %+v", one.Links)
+	}
+	if len(one.Reports) != 1 || string(one.Reports[0]) != `"one --json"` || len(two.Reports) != 0 {
+		t.Errorf("reports %s, %s", one.Reports, two.Reports)
 	}
 	if p := one.Progress; p == nil || p.Percent != 40 || p.Text != "3 replays/s, 2s left" {
 		t.Errorf("progress %+v", p)
@@ -161,11 +165,12 @@ func TestTheLabIsModest(t *testing.T) {
 func TestFailures(t *testing.T) {
 	m := open(t, t.TempDir(), nil)
 	for args, want := range map[string]Failure{
-		"act-refuse": {"NO_LUCK", "no luck"},
-		"act-crash":  {CodeFailed, "the lab ended without an answer (exit status 2): panic: at the disco"},
+		"act-refuse": {"NO_LUCK", "no luck", json.RawMessage(`{"run_id":"r"}`)},
+		"act-crash": {Code: CodeFailed,
+			Message: "the lab ended without an answer (exit status 2): panic: at the disco"},
 	} {
 		j := await(t, m, add(t, m, calls(args)).ID, Failed)
-		if j.Error == nil || *j.Error != want || j.EndedAt == nil {
+		if j.Error == nil || !reflect.DeepEqual(*j.Error, want) || j.EndedAt == nil {
 			t.Errorf("%s: %+v, want %+v", args, j.Error, want)
 		}
 	}

@@ -164,6 +164,7 @@ func (m *Manager) Add(kind string, links Links, w Work) (Job, error) {
 	}
 	e := &entry{work: w, ended: make(chan struct{}), Job: Job{
 		ID: "job_" + strings.ToLower(rand.Text()), Kind: kind, Status: Queued, QueuedAt: now(), Links: links,
+		Reports: []json.RawMessage{},
 	}}
 	m.entries = append(m.entries, e)
 	over := 0
@@ -307,6 +308,7 @@ func (m *Manager) run(ctx context.Context, e *entry) {
 		m.opts.Logger.Info("a job was at work", "job_id", e.ID, "kind", e.Kind, "status", e.Status)
 	}()
 	e.Links = e.Links.with(links)
+	e.Reports = append([]json.RawMessage{}, links.Reports...)
 	var refused *LabError
 	switch cause := context.Cause(work); {
 	case err == nil:
@@ -318,10 +320,21 @@ func (m *Manager) run(ctx context.Context, e *entry) {
 	case cause != nil:
 		m.end(e, Interrupted, nil)
 	case errors.As(err, &refused):
-		m.end(e, Failed, &Failure{refused.Code, refused.Message})
+		m.end(e, Failed, refused.failure())
 	default:
-		m.end(e, Failed, &Failure{CodeFailed, err.Error()})
+		m.end(e, Failed, &Failure{Code: CodeFailed, Message: err.Error()})
 	}
+}
+
+// maxDetails is how much of a refusal is kept.
+const maxDetails = 8 << 10
+
+func (e *LabError) failure() *Failure {
+	f := &Failure{Code: e.Code, Message: e.Message}
+	if len(e.Details) <= maxDetails {
+		f.Details = e.Details
+	}
+	return f
 }
 
 // yield ends the work as soon as real money is traded.
