@@ -26,7 +26,8 @@ func FuzzOperation(f *testing.F) {
 	operations := [][2]string{
 		{"POST", "/api/v1/run/backtest"}, {"POST", "/api/v1/run/live"}, {"POST", "/api/v1/run/stop"},
 		{"DELETE", "/api/v1/run/reset"},
-		{"POST", falsifications}, {"POST", families}, {"DELETE", jobs + "/x"},
+		{"POST", falsifications}, {"POST", families}, {"DELETE", jobs + "/x"}, {"POST", imports},
+		{"POST", fetches},
 		{"GET", "/api/v1/status"}, {"GET", "/api/v1/results"}, {"GET", "/api/v1/status/detailed"},
 	}
 	for i, body := range []string{
@@ -37,7 +38,11 @@ func FuzzOperation(f *testing.F) {
 	} {
 		f.Add(uint8(i), []byte(body))
 	}
-	f.Add(uint8(4), []byte(search))
+	for _, body := range []string{search, oneFile, oneYear} {
+		f.Add(uint8(5), []byte(body))
+		f.Add(uint8(7), []byte(body))
+		f.Add(uint8(8), []byte(body))
+	}
 	s := apitest.Start(f, apitest.Options{Launch: unknown})
 	f.Fuzz(func(t *testing.T, which uint8, body []byte) {
 		op := operations[int(which)%len(operations)]

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/host/job"
 	"github.com/assay-run/assay/host/library"
+	"github.com/assay-run/assay/host/upload"
 )
 
 const (
@@ -52,6 +53,12 @@ func (l endless) Search(_ context.Context, s v1.SearchRequest) (v1.Search, error
 
 func withJobs(t testing.TB) *apitest.Service {
 	t.Helper()
+	return withLimits(t, upload.Limits{})
+}
+
+// withLimits bounds the uploads, too.
+func withLimits(t testing.TB, l upload.Limits) *apitest.Service {
+	t.Helper()
 	program := filepath.Join(t.TempDir(), "lab")
 	if err := os.WriteFile(program, []byte("#!/bin/sh\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -59,7 +66,7 @@ func withJobs(t testing.TB) *apitest.Service {
 	m := job.Open(job.Options{Program: program, StateDir: t.TempDir(), Logger: hclog.NewNullLogger(),
 		Busy: func() bool { return false }})
 	t.Cleanup(func() { _ = m.Close() })
-	return apitest.Start(t, apitest.Options{Jobs: m, Lab: endless{jobs: m}})
+	return apitest.Start(t, apitest.Options{Jobs: m, Lab: endless{jobs: m}, Uploads: l})
 }
 
 func TestJobs(t *testing.T) {
@@ -160,6 +167,9 @@ func TestJobsWithoutLab(t *testing.T) {
 	play(t, s, []exchange{
 		{"falsification", "POST", falsifications, `{"run_id":"run_a"}`, nil, 503, "LAB_UNAVAILABLE"},
 		{"search", "POST", families, search, nil, 503, "LAB_UNAVAILABLE"},
+		{"upload", "POST", uploads, "x", []string{octets}, 503, "LAB_UNAVAILABLE"},
+		{"import", "POST", imports, oneFile, nil, 503, "LAB_UNAVAILABLE"},
+		{"fetch", "POST", fetches, oneYear, nil, 503, "LAB_UNAVAILABLE"},
 		{"list", "GET", jobs, "", nil, 200, ""},
 	})
 }

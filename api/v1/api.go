@@ -38,6 +38,7 @@ import (
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/runner"
 	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/upload"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -59,6 +60,9 @@ type Lab interface {
 	// registers. Their errors are also those of jobs, and *run.RequestError.
 	Falsify(ctx context.Context, runID string, full bool) (job.Job, error)
 	Search(ctx context.Context, s SearchRequest) (Search, error)
+	// Import begins a job that reads uploaded files, Fetch one that asks an exchange for candles.
+	Import(ctx context.Context, r ImportRequest) (job.Job, error)
+	Fetch(ctx context.Context, r FetchRequest) (job.Job, error)
 }
 
 // Options are what the operations need of the host.
@@ -74,10 +78,11 @@ type Options struct {
 	Library *library.Library
 	// Data has the stored candles and what is held out of them.
 	Data holdout.Ledger
-	// Lab is what the lab makes of them, Jobs what it makes beside the service.
-	Lab    Lab
-	Jobs   *job.Manager
-	Logger hclog.Logger
+	// Lab is what the lab makes of them, Jobs what it makes beside the service, Uploads what it may read.
+	Lab     Lab
+	Jobs    *job.Manager
+	Uploads *upload.Store
+	Logger  hclog.Logger
 	// Version and Commit are the program's; ServerID is new with each start.
 	Version, Commit, ServerID string
 	StartedAt                 time.Time
@@ -167,7 +172,8 @@ func documentRoutes() ([]edge.Route, error) {
 
 // requestSchemas are the schemas that bodies are checked against.
 type requestSchemas struct {
-	backtest, live, control, reveal, note, falsify, search, empty *schema.Schema
+	backtest, live, control, reveal, note, falsify, search, imports, fetch,
+	empty *schema.Schema
 }
 
 func compileRequests() (requestSchemas, error) {
@@ -179,7 +185,7 @@ func compileRequests() (requestSchemas, error) {
 	for name, into := range map[string]**schema.Schema{"BacktestRequest": &s.backtest, "LiveRequest": &s.live,
 		"ControlRequest": &s.control, "RevealRequest": &s.reveal, "NoteRequest": &s.note,
 		"FalsificationRequest": &s.falsify, "SearchRequest": &s.search,
-		"Empty": &s.empty} {
+		"ImportRequest": &s.imports, "FetchRequest": &s.fetch, "Empty": &s.empty} {
 		if *into, err = doc.Compile("/components/schemas/" + name); err != nil {
 			return s, err
 		}
@@ -328,7 +334,8 @@ func (a *API) meta(*http.Request) (*edge.Answer, error) {
 			WebSocket: true, WSSubprotocols: []string{"assay.v1.rich"},
 			Prefer: []string{"wait", "points", "rows"}, IdempotencyKey: true,
 		},
-		Limits: view.Limits{BodyBytes: maxBody, JSONDepth: digest.MaxDepth, WSClients: 64, ConcurrentRuns: 1},
-		Links:  view.Links{Docs: "/docs", OpenAPI: "/openapi.json", UI: "/ui", Metrics: "/metrics"},
+		Limits: view.Limits{BodyBytes: maxBody, UploadBytes: a.opts.Uploads.Limits().Each,
+			JSONDepth: digest.MaxDepth, WSClients: 64, ConcurrentRuns: 1},
+		Links: view.Links{Docs: "/docs", OpenAPI: "/openapi.json", UI: "/ui", Metrics: "/metrics"},
 	}}, nil
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/upload"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 )
@@ -83,6 +84,8 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"Plot":                 sdk.Plot{},
 		"FalsificationRequest": falsificationRequest{}, "SearchRequest": SearchRequest{}, "Job": job.Job{},
 		"JobAnswer": jobAnswer{}, "Search": Search{}, "JobProgress": job.Progress{},
+		"Upload": upload.Upload{}, "ImportRequest": ImportRequest{}, "ImportOptions": ImportOptions{},
+		"FetchRequest": FetchRequest{}, "CandleReport": CandleReport{},
 		"JobError": job.Failure{}, "JobLinks": job.Links{}, "JobList": list[job.Job]{},
 	}
 	schemas := at(document(t), "components", "schemas").(map[string]any)

@@ -17,7 +17,7 @@ type jobAPI struct{ of *API }
 
 // routes are the operations with their paths.
 func (j jobAPI) routes() []edge.Route {
-	return []edge.Route{
+	return append(j.importRoutes(), []edge.Route{
 		{Method: http.MethodPost, Path: Base + "/falsifications",
 			Handler: op(j.of, j.of.schemas.falsify, j.startFalsification)},
 		{Method: http.MethodPost, Path: Base + "/families",
@@ -25,7 +25,7 @@ func (j jobAPI) routes() []edge.Route {
 		{Method: http.MethodGet, Path: Base + "/jobs", Handler: j.of.handler(j.listJobs)},
 		{Method: http.MethodGet, Path: Base + "/jobs/{job_id}", Handler: j.of.handler(j.getJob)},
 		{Method: http.MethodDelete, Path: Base + "/jobs/{job_id}", Handler: j.of.bodiless(j.cancelJob)},
-	}
+	}...)
 }
 
 // falsificationRequest names the run to be attacked.

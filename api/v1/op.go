@@ -116,7 +116,7 @@ func readBody(r *http.Request) ([]byte, error) {
 		info.EndBody()
 		return nil, nil
 	}
-	if !isJSON(r.Header) {
+	if !hasType(r.Header, "application/json") {
 		return nil, problem.New(problem.UnsupportedMediaType)
 	}
 	if r.ContentLength > maxBody {
@@ -134,7 +134,8 @@ func readBody(r *http.Request) ([]byte, error) {
 	return body, nil
 }
 
-func isJSON(h http.Header) bool {
+// hasType reports whether a body is of a media type, without content encoding.
+func hasType(h http.Header, want string) bool {
 	types := h.Values("Content-Type")
 	if len(types) != 1 {
 		return false
@@ -144,7 +145,7 @@ func isJSON(h http.Header) bool {
 		return false
 	}
 	mediaType, _, err := mime.ParseMediaType(types[0])
-	return mediaType == "application/json" && (err == nil || errors.Is(err, mime.ErrInvalidMediaParameter))
+	return mediaType == want && (err == nil || errors.Is(err, mime.ErrInvalidMediaParameter))
 }
 
 func tooLarge() error {

@@ -21,6 +21,7 @@ import (
 	"github.com/assay-run/assay/host/trade/engine"
 	orderdesk "github.com/assay-run/assay/host/trade/order/desk"
 	"github.com/assay-run/assay/host/trade/risk"
+	"github.com/assay-run/assay/host/upload"
 )
 
 // config is the effective configuration.
@@ -30,6 +31,7 @@ type config struct {
 	stateDir   string
 	strategies string
 	lab        string
+	maxUpload  int64
 	sandbox    sandbox.Mode
 	control    control
 	trading    trading
@@ -85,6 +87,8 @@ func settings() []setting {
 			besideUs("connectors", func(c *config) *string { return &c.connectors.dir })},
 		{"lab", "SERVICE_LAB", "", "the program lab, which makes jobs (default: lab beside the executable)",
 			besideUs("lab", func(c *config) *string { return &c.lab })},
+		{"max-upload", "SERVICE_MAX_UPLOAD", strconv.FormatInt(upload.DefaultLimits().Each>>20, 10),
+			"largest file in MiB that may be sent to be imported; all together have 2048", setMaxUpload},
 		{"sandbox", "SERVICE_SANDBOX", "auto", "sandbox of plugins: auto, off or require",
 			parsed(sandbox.ParseMode, func(c *config) *sandbox.Mode { return &c.sandbox })},
 		{"control-url", "SERVICE_CONTROL_URL", "",
@@ -122,6 +126,16 @@ func setPort(c *config, v string) error {
 		return fmt.Errorf("%q is not a port: write a number from 0 to 65535", v)
 	}
 	c.bind.Port = int(n)
+	return nil
+}
+
+func setMaxUpload(c *config, v string) error {
+	most := upload.DefaultLimits().All >> 20
+	n, err := strconv.ParseInt(v, 10, 64)
+	if err != nil || n < 1 || n > most {
+		return fmt.Errorf("%q is no size: write MiB, a whole number from 1 to %d", v, most)
+	}
+	c.maxUpload = n << 20
 	return nil
 }
 

@@ -49,6 +49,8 @@ func TestBadOptionsEndWithTwo(t *testing.T) {
 		{[]string{"--allowed-host", "http://a.example"}, nil, "exact name"},
 		{[]string{"--sandbox", "maybe"}, nil, "--sandbox"},
 		{[]string{"--state-dir", ""}, nil, "--state-dir"},
+		{[]string{"--max-upload", "0"}, nil, "--max-upload"},
+		{nil, []string{"SERVICE_MAX_UPLOAD=2049"}, "from 1 to 2048"},
 		{[]string{"--nothing"}, nil, "--nothing"},
 		{[]string{"argument"}, nil, "argument"},
 	} {

@@ -15,6 +15,8 @@ import (
 	"github.com/assay-run/assay/host/job"
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/registry"
+	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/upload"
 	"github.com/assay-run/assay/lab/compare"
 	"github.com/assay-run/assay/lab/report"
 	"github.com/assay-run/assay/lab/request"
@@ -31,6 +33,10 @@ type lab struct {
 	stateDir   string
 	strategies *catalog.Catalog
 	jobs       *job.Manager
+	uploads    *upload.Store
+	// What fetches candles.
+	connectors   []live.Connector
+	connectorDir string
 
 	mu   sync.Mutex
 	book *selection.Book

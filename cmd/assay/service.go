@@ -43,6 +43,7 @@ import (
 	"github.com/assay-run/assay/host/runner"
 	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/trade/journal"
+	"github.com/assay-run/assay/host/upload"
 	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/plugin-sdk/sample"
 )
@@ -163,8 +164,13 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if err := s.restore(ctx, trading, book.Quarantined, archive, cut); err != nil {
 		return nil, err
 	}
+	uploads, err := s.openUploads(cfg)
+	if err != nil {
+		return nil, err
+	}
 	concluded := &lab{runs: runs, store: store, candles: candles, stateDir: cfg.stateDir,
-		strategies: strategies, jobs: s.openJobs(cfg)}
+		strategies: strategies, jobs: s.openJobs(cfg), uploads: uploads, connectors: found,
+		connectorDir: cfg.connectors.dir}
 	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs,
 		library.New(store, runs, concluded.places), concluded, launcher, exchanges, trading})
 }
@@ -182,6 +188,18 @@ func (s *service) openJobs(cfg config) *job.Manager {
 	})
 	s.closers = append(s.closers, m.Close)
 	return m
+}
+
+// openUploads opens what is sent for imports. It closes after the jobs, which read it.
+func (s *service) openUploads(cfg config) (*upload.Store, error) {
+	limits := upload.DefaultLimits()
+	limits.Each = cfg.maxUpload
+	u, err := upload.Open(filepath.Join(cfg.stateDir, "tmp", "uploads"), limits)
+	if err != nil {
+		return nil, fmt.Errorf("uploads: %w", err)
+	}
+	s.closers = append(s.closers, u.Close)
+	return u, nil
 }
 
 // trialCounter counts trials as the lab does.
@@ -324,6 +342,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 		Strategies: p.strategies.Strategies, Exchanges: p.exchanges.List, Library: p.library, Lab: p.lab,
 		Data:         holdout.Ledger{Candles: p.candles, Registry: p.runs},
 		Jobs:         p.lab.jobs,
+		Uploads:      p.lab.uploads,
 		Health:       s.monitor.Health,
 		Deprecations: retiring, Logger: s.logger.Named("api"),
 		Version: version, Commit: commit, ServerID: id, StartedAt: started,

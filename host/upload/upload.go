@@ -64,8 +64,7 @@ func (e *TooLargeError) Error() string {
 	case e.Files:
 		return "as many files as can be kept wait to be imported already"
 	case e.Full:
-		return fmt.Sprintf("the files that wait to be imported leave less room: they may have %d bytes together",
-			e.Limit)
+		return fmt.Sprintf("with those that wait to be imported it has more than %d bytes", e.Limit)
 	}
 	return fmt.Sprintf("a file may have %d bytes", e.Limit)
 }

@@ -13,6 +13,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -36,6 +37,7 @@ import (
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/runner"
 	live "github.com/assay-run/assay/host/trade"
+	"github.com/assay-run/assay/host/upload"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -63,7 +65,9 @@ type Options struct {
 	// Lab and Jobs make jobs; nil Jobs: there is no program lab.
 	Lab  v1.Lab
 	Jobs *job.Manager
-	Log  io.Writer
+	// Uploads bounds what is sent for imports; the zero value: as the service does.
+	Uploads upload.Limits
+	Log     io.Writer
 }
 
 // Service is the API over real TCP around scripted runs.
@@ -157,8 +161,16 @@ func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Ed
 		o.Jobs = job.Open(job.Options{StateDir: t.TempDir(), Logger: logger})
 		t.Cleanup(func() { _ = o.Jobs.Close() })
 	}
+	if o.Uploads == (upload.Limits{}) {
+		o.Uploads = upload.DefaultLimits()
+	}
+	uploads, err := upload.Open(filepath.Join(t.TempDir(), "uploads"), o.Uploads)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = uploads.Close() })
 	ops, err := v1.New(v1.Options{
-		Library: o.Library, Data: o.Data, Lab: o.Lab, Jobs: o.Jobs,
+		Library: o.Library, Data: o.Data, Lab: o.Lab, Jobs: o.Jobs, Uploads: uploads,
 		Runner: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
 		Strategies: func() []catalog.Strategy { return o.Strategies },
 		Exchanges: func(context.Context) ([]live.Entry, error) {

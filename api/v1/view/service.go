@@ -223,10 +223,11 @@ type Capabilities struct {
 
 // Limits bound requests.
 type Limits struct {
-	BodyBytes      int `json:"body_bytes"`
-	JSONDepth      int `json:"json_depth"`
-	WSClients      int `json:"ws_clients"`
-	ConcurrentRuns int `json:"concurrent_runs"`
+	BodyBytes      int   `json:"body_bytes"`
+	UploadBytes    int64 `json:"upload_bytes"`
+	JSONDepth      int   `json:"json_depth"`
+	WSClients      int   `json:"ws_clients"`
+	ConcurrentRuns int   `json:"concurrent_runs"`
 }
 
 // Links are other addresses of the service.
