@@ -225,7 +225,8 @@ func TestNoLabBesideTheService(t *testing.T) {
 	s := serve(t, t.TempDir(), "--lab", filepath.Join(t.TempDir(), "none"))
 	s.backtest(daily())
 	for path, body := range map[string]object{"/falsifications": {"run_id": s.newestRun()},
-		"/families": searchRequest()} {
+		"/families": searchRequest(), "/datasets/imports": imported(true, []string{"upl_a"}, object{}),
+		"/datasets/fetches": {"exchange": "binance", "symbols": []string{"A/B"}, "timeframe": "1h"}} {
 		var refused object
 		if resp := s.call("POST", path, body, &refused); resp.StatusCode != http.StatusServiceUnavailable ||
 			refused["error"].(object)["code"] != "LAB_UNAVAILABLE" {
