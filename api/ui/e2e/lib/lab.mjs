@@ -40,8 +40,8 @@ const dataset = (dataset_id, symbol, coverage, source) => ({
   looks: 2, calendar: "24x7", provenance: { source, format: "csv", connector: null, derived_from: null, stored_at: "2026-11-20T12:00:00.000Z" },
 });
 const datasets = [dataset("a", "BTC/USDT", Array.from({ length: 200 }, (_, i) => (i % 40 ? 1 : 0.4)), "bundled"), dataset("b", hostile, [1, 0, 0.5, 1], "imported")];
-const job = (status, more) => ({ job_id: "job_" + status, kind: "family", status, progress: null, queued_at: "2026-11-20T12:00:00.000Z", started_at: null, ended_at: null, error: null, links: { run_id: null, falsification: null, plan_id: "plan_1" }, ...more });
-const jobs = [job("queued"), job("running", { progress: { percent: 40, text: hostile } }), job("failed", { error: { code: "RUN_FAILED", message: hostile } }), job("interrupted")];
+const job = (status, more) => ({ job_id: "job_" + status, kind: "family", status, progress: null, queued_at: "2026-11-20T12:00:00.000Z", started_at: null, ended_at: null, error: null, links: { run_id: null, falsification: null, plan_id: "plan_1" }, reports: [], ...more });
+const jobs = [job("queued"), job("running", { progress: { percent: 40, text: hostile } }), job("failed", { error: { code: "RUN_FAILED", message: hostile, details: null } }), job("interrupted")];
 const list = (items) => ({ items, next_cursor: null, total: items.length });
 
 /** The answer to a path below /api/v1; undefined where there is nothing. */

@@ -27,14 +27,15 @@ export class ApiError extends Error {
 }
 
 async function request<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}, patience = 60_000): Promise<T> {
+  const file = body instanceof Blob;
   let response: Response;
   try {
     response = await fetch(base + path, {
       method,
-      headers: body === undefined ? headers : { ...headers, "Content-Type": "application/json" },
-      body: body === undefined ? undefined : JSON.stringify(body),
+      headers: body === undefined ? headers : { ...headers, "Content-Type": file ? "application/octet-stream" : "application/json" },
+      body: file ? body : body === undefined ? undefined : JSON.stringify(body),
       cache: "no-cache",
-      signal: AbortSignal.timeout(patience),
+      signal: AbortSignal.timeout(file ? 3_600_000 : patience),
     });
   } catch (e) {
     throw new ApiError("NETWORK", "The service does not answer: " + (e as Error).message, 0);

@@ -772,6 +772,66 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/uploads": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Send a file
+         * @description Keeps one file, whose bytes are the body, for an hour or until an import has stored it. It may take its time, but no pause of 30 seconds. limits.upload_bytes of GET /api/v1/meta is the largest; all together may have 2 GiB.
+         */
+        post: operations["uploadFile"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/datasets/imports": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Import uploaded files
+         * @description Begins a job that reads uploaded files as one series and stores it; with dry_run it only reports. What the importer refuses is the error of the job: its code is the question, details.flag the option that answers it.
+         */
+        post: operations["startImport"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/datasets/fetches": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Fetch candles
+         * @description Begins a job that fetches closed candles by the connector of an exchange and stores them, joined with those of the series. Without from it goes on where the stored candles end.
+         */
+        post: operations["startFetch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/jobs": {
         parameters: {
             query?: never;
@@ -2949,6 +3009,11 @@ export interface components {
                 body_bytes: number;
                 /**
                  * Format: int64
+                 * @description Largest uploaded file.
+                 */
+                upload_bytes: number;
+                /**
+                 * Format: int64
                  * @description Deepest nesting.
                  */
                 json_depth: number;
@@ -3779,6 +3844,178 @@ export interface components {
             /** @description One sentence: why this should work. Without it the answer is HYPOTHESIS_REQUIRED. */
             hypothesis?: string;
         };
+        /** @description A file that is kept. */
+        Upload: {
+            /** @description Its name. */
+            upload_id: string;
+            /** @description Hash of its bytes. */
+            sha256: string;
+            /**
+             * Format: int64
+             * @description Its size.
+             */
+            bytes: number;
+        };
+        /** @description Files of one series. Unknown fields are refused. */
+        ImportRequest: {
+            /** @description What POST /api/v1/uploads has answered. */
+            upload_ids: string[];
+            options: components["schemas"]["ImportOptions"];
+            /**
+             * @description Report only, store nothing.
+             * @default false
+             */
+            dry_run: boolean;
+        };
+        /** @description How to read the files and what to forgive: the options of lab data import. Unknown fields are refused. */
+        ImportOptions: {
+            /**
+             * @description Where the candles come from; sample is taken.
+             * @example binance
+             */
+            exchange: string;
+            /**
+             * @description What was traded, BASE/QUOTE; empty: as the file says.
+             * @default
+             */
+            symbol: string;
+            /**
+             * @description Length of a candle; empty: as the file says, else the commonest step.
+             * @default
+             */
+            timeframe: string;
+            /**
+             * @description Format of the files; empty: recognised.
+             * @default
+             */
+            profile: string;
+            /**
+             * @description Names of the columns by position, with commas: time, open, high, low, close, volume; others are left out.
+             * @default
+             */
+            columns: string;
+            /**
+             * @description The rows of this ticker only.
+             * @default
+             */
+            ticker: string;
+            /**
+             * @description Time zone of times without offset, UTC or like America/New_York.
+             * @default
+             */
+            tz: string;
+            /**
+             * @description What a time says of its candle; empty: its open.
+             * @default
+             * @enum {string}
+             */
+            stamp: "" | "open" | "close";
+            /**
+             * @description Order of dates like 01/02/2024; empty: as a part above 12 shows.
+             * @default
+             * @enum {string}
+             */
+            date_order: "" | "mdy" | "dmy";
+            /**
+             * @description Candles whose high or low does not enclose open and close; empty: refused.
+             * @default
+             * @enum {string}
+             */
+            ohlc_violations: "" | "widen" | "drop" | "keep";
+            /**
+             * @description Of several different candles of one time, or a new and a stored one; empty: refused.
+             * @default
+             * @enum {string}
+             */
+            duplicates: "" | "first" | "last";
+            /**
+             * @description Days on which the market has candles; empty: detected.
+             * @default
+             * @enum {string}
+             */
+            calendar: "" | "24x7" | "weekdays";
+            /**
+             * @description What volumes count; empty: as the format has it, else base.
+             * @default
+             * @enum {string}
+             */
+            volume_unit: "" | "base" | "quote" | "contracts" | "ticks";
+            /**
+             * @description Join with the stored candles of the series.
+             * @default false
+             */
+            merge: boolean;
+        };
+        /** @description Candles to fetch. Unknown fields are refused. */
+        FetchRequest: {
+            /**
+             * @description Id of an exchange with a connector.
+             * @example binance
+             */
+            exchange: string;
+            /** @description What is traded, BASE/QUOTE; one after the other. */
+            symbols: string[];
+            /**
+             * @description Length of a candle.
+             * @example 1h
+             */
+            timeframe: string;
+            /**
+             * Format: assay-time
+             * @description First open time. null: update the stored candles.
+             * @default null
+             */
+            from: string | null;
+            /**
+             * Format: assay-time
+             * @description End of the open times, itself outside. null: all that are closed.
+             * @default null
+             */
+            to: string | null;
+            /**
+             * @description Of a stored and a fetched candle that differ the first (stored) or last; empty: refused.
+             * @default
+             * @enum {string}
+             */
+            duplicates: "" | "first" | "last";
+        };
+        /** @description What a job says of one series that it has read. */
+        CandleReport: {
+            /** @description Id of the dataset. */
+            dataset_id: string;
+            /** @description Where the candles are from. */
+            exchange: string;
+            /** @description BASE/QUOTE. */
+            symbol: string;
+            /** @description Length of a candle. */
+            timeframe: string;
+            /**
+             * Format: int64
+             * @description Candles.
+             */
+            rows: number;
+            /**
+             * @description Open time of the first candle.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            first: string;
+            /**
+             * @description Open time of the last candle.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            last: string;
+            /**
+             * @description Days on which the market has candles.
+             * @enum {string}
+             */
+            calendar: "24x7" | "weekdays";
+            /** @description Whether they are stored; not by a dry run. */
+            stored: boolean;
+            /** @description That of GET /api/v1/datasets/{dataset_id}; of files, warnings and gaps the first ten. */
+            report: {
+                [key: string]: unknown;
+            };
+        };
         /** @description The job that was begun. */
         JobAnswer: {
             job: components["schemas"]["Job"];
@@ -3804,7 +4041,7 @@ export interface components {
              * @description What it makes.
              * @enum {string}
              */
-            kind: "falsification" | "family";
+            kind: "falsification" | "family" | "import_check" | "import" | "fetch";
             /**
              * @description How it stands. interrupted: the service ended first; ask for it again.
              * @enum {string}
@@ -3828,6 +4065,8 @@ export interface components {
             ended_at: string | null;
             error: components["schemas"]["JobError"] | null;
             links: components["schemas"]["JobLinks"];
+            /** @description What an import or fetch says of each series. */
+            reports: components["schemas"]["CandleReport"][];
         };
         /** @description How far the part at work is. */
         JobProgress: {
@@ -3845,6 +4084,10 @@ export interface components {
             code: string;
             /** @description In words. */
             message: string;
+            /** @description What the lab adds: of an import flag, the option that would help, and cases, the lines at fault. */
+            details: {
+                [key: string]: unknown;
+            } | null;
         };
         /** @description What a job is of and what it has made. */
         JobLinks: {
@@ -6192,6 +6435,148 @@ export interface operations {
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];
             500: components["responses"]["Error500"];
+        };
+    };
+    uploadFile: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description The file is kept. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Upload"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    startImport: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible ASCII characters. The same key, body and Replace-Run get the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "upload_ids": [
+                 *         "upl_k3m8t4r1x5c7wbn2qz6v4k3m8t"
+                 *       ],
+                 *       "options": {
+                 *         "exchange": "binance",
+                 *         "symbol": "BTC/USDT"
+                 *       },
+                 *       "dry_run": true
+                 *     }
+                 */
+                "application/json": components["schemas"]["ImportRequest"];
+            };
+        };
+        responses: {
+            /** @description Import uploaded files. */
+            202: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAnswer"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    startFetch: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description 1 to 128 visible ASCII characters. The same key, body and Replace-Run get the first answer again. */
+                "Idempotency-Key"?: components["parameters"]["IdempotencyKey"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "exchange": "binance",
+                 *       "symbols": [
+                 *         "BTC/USDT"
+                 *       ],
+                 *       "timeframe": "1h",
+                 *       "from": "2024-01-01"
+                 *     }
+                 */
+                "application/json": components["schemas"]["FetchRequest"];
+            };
+        };
+        responses: {
+            /** @description Fetch candles. */
+            202: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    Location: components["headers"]["Location"];
+                    "Idempotency-Replayed": components["headers"]["Idempotency-Replayed"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["JobAnswer"];
+                };
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
         };
     };
     listJobs: {

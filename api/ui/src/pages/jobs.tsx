@@ -1,5 +1,6 @@
-// What the lab makes beside the service: falsifications and searches.
+// What the lab makes beside the service: falsifications, searches, imports and fetches.
 import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
 import { send } from "../api/client.ts";
 import { Icon } from "../panels/icon.tsx";
 import { address } from "../state/address.ts";
@@ -20,7 +21,7 @@ function sentence({ kind, status, progress, error }: Job): string {
 const patience = { job: (job: Job) => (isOver(job) ? 0 : 1000), list: ({ items }: List<Job>) => (items.every(isOver) ? 0 : 2000) };
 
 /** Whether people should see it: it goes on, or has not ended well since yesterday. */
-const isNews = (job: Job) => !isOver(job) || ((job.status === "failed" || job.status === "interrupted") && (!job.ended_at || Date.now() - Date.parse(job.ended_at) < 86_400_000));
+const isNews = (job: Job) => !isOver(job) || (job.kind !== "import_check" && (job.status === "failed" || job.status === "interrupted") && (!job.ended_at || Date.now() - Date.parse(job.ended_at) < 86_400_000));
 
 /** The jobs that wait, run or did not end well; nothing without any. */
 export function JobsPanel() {
@@ -51,9 +52,13 @@ function One({ job, asked }: { job: Job; asked: Asked<unknown> }) {
   );
 }
 
-/** Follows one job to its end. */
-function JobLine({ id }: { id: string }) {
+/** Follows one job to its end, and tells it. */
+export function JobLine({ id, then }: { id: string; then?: (job: Job) => void }) {
   const asked = useAnswer<Job>("/jobs/" + encodeURIComponent(id), patience.job), job = asked.answer.value.value;
+  const over = job !== null && isOver(job);
+  useEffect(() => {
+    if (over) then?.(job);
+  }, [over]);
   return <p role="status" class="job">{job && <One job={job} asked={asked} />}</p>;
 }
 

@@ -18,6 +18,11 @@ export type Job = Schemas["Job"];
 export type JobAnswer = Schemas["JobAnswer"];
 export type SearchRequest = Schemas["SearchRequest"];
 export type Search = Schemas["Search"];
+export type Upload = Schemas["Upload"];
+export type ImportRequest = Schemas["ImportRequest"];
+export type ImportOptions = Schemas["ImportOptions"];
+export type FetchRequest = Schemas["FetchRequest"];
+export type CandleReport = Schemas["CandleReport"];
 
 export interface List<T> {
   items: T[];
@@ -45,6 +50,18 @@ export interface Test {
 }
 
 export type Falsification = Omit<Schemas["FalsificationResult"], "tests"> & { tests: Test[] };
+
+/** What the importer says of files; lists are cut short. */
+export interface ImportReport {
+  profile: string;
+  rows_read: number;
+  skipped: number;
+  duplicates_dropped: number;
+  reordered: number;
+  ohlc_violations: number;
+  warnings: { code: string; message: string }[];
+  gaps: { missing: number; gap_count: number; longest: number };
+}
 
 /** compare/v1: the first run is the baseline. */
 export interface Comparison {

@@ -1,11 +1,15 @@
-// The stored candles: what there is, where it has gaps, what is held out and where it comes from.
+// The stored candles: what there is, where it has gaps, what is held out, where it comes from; and how more come in.
 import { useSignal } from "@preact/signals";
 import { Copy } from "../../panels/copy.tsx";
 import * as f from "../../state/format.ts";
+import { loadLists } from "../../state/session.ts";
 import { useAnswer } from "../answer.ts";
+import { JobsPanel } from "../jobs.tsx";
 import { Facts, Heading, Section, States, Table, type Column } from "../kit.tsx";
 import { Paged } from "../run/rows.tsx";
 import type { Dataset, DatasetDetail, Gap, List } from "../shapes.ts";
+import { Fetch, Update } from "./fetch.tsx";
+import { Import } from "./import.tsx";
 
 export function Data() {
   const asked = useAnswer<List<Dataset>>("/datasets?limit=200"), chosen = useSignal("");
@@ -13,14 +17,21 @@ export function Data() {
     key: "symbol", head: "Symbol",
     cell: (d) => <button type="button" class="quiet" aria-pressed={d.dataset_id === chosen.value} onClick={() => (chosen.value = d.dataset_id)}><bdi>{d.symbol}</bdi></button>,
   };
+  const stored = () => {
+    asked.again();
+    loadLists(); // the form of the runner offers it
+  };
+  const update: Column<Dataset> = { key: "update", head: "Newer candles", cell: (d) => (d.provenance.source === "fetched" ? <Update of={d} stored={stored} /> : "") };
   return (
     <>
       <Heading>Data</Heading>
-      <p class="caption">Candles come in from files with <code>lab data import</code>, from exchanges with <code>lab data fetch</code>; <code>lab data check</code> reads them all again.</p>
+      <Import stored={stored} />
+      <Fetch stored={stored} />
+      <JobsPanel />
       <States of={asked} what="datasets" empty={({ items }) => items.length === 0 && <p>No candles are stored yet.</p>}>
         {(list) => (
           <Section name="Datasets" aside={list.items.length < list.total && <span>the first {f.count(list.items.length)} of {f.count(list.total)}</span>}>
-            <Table name="Datasets" rows={list.items} id={(d) => d.dataset_id} selected={new Set([chosen.value])} columns={[name, ...columns]} />
+            <Table name="Datasets" rows={list.items} id={(d) => d.dataset_id} selected={new Set([chosen.value])} columns={[name, ...columns, update]} />
           </Section>
         )}
       </States>
