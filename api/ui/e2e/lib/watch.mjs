@@ -10,7 +10,7 @@ const own = [
 ];
 
 /** What the pages beside the runner read and do; their lists have queries. */
-const lab = /^(GET|POST|PUT|DELETE) \/api\/v1\/(runs|compare|families|falsifications|jobs|datasets|uploads|candidates|governance)(\/|$)/;
+const lab = /^(GET|POST|PUT|DELETE) \/api\/v1\/(runs|compare|families|falsifications|jobs|datasets|uploads|candidates|governance|meta)(\/|$)/;
 
 export class Watch {
   requests = [];

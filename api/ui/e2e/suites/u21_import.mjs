@@ -74,10 +74,10 @@ export default async function imports(t) {
     assert.equal(await page.title().then((title) => title.includes("broken in")), false);
     await page.getByRole("link", { name: "Runner" }).first().click();
     await visit.fill({ strategy: "sma_cross" });
-    await visit.form.getByLabel(/^Exchange/).selectOption("here");
     await visit.button("Remove BTC/USDT").click();
     await visit.field("Symbols").fill("ABC/USDT");
     await visit.field("Symbols").press("Enter");
+    await visit.form.getByLabel(/^Exchange/).selectOption("here");
     await visit.startButton.click();
     await visit.says("completed", 60_000);
     const { config } = await service.results();

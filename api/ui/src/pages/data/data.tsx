@@ -25,8 +25,6 @@ export function Data() {
   return (
     <>
       <Heading>Data</Heading>
-      <Import stored={stored} />
-      <Fetch stored={stored} />
       <JobsPanel />
       <States of={asked} what="datasets" empty={({ items }) => items.length === 0 && <p>No candles are stored yet.</p>}>
         {(list) => (
@@ -36,6 +34,8 @@ export function Data() {
         )}
       </States>
       {chosen.value && <One key={chosen.value} id={chosen.value} />}
+      <Import stored={stored} />
+      <Fetch stored={stored} />
     </>
   );
 }

@@ -11,10 +11,16 @@ import { given, options, questionOf, saidBy, type Option, type Question } from "
 
 type Form = Signal<Record<string, string>>;
 
+/** The names of files by the ids under which they were sent. */
+type Names = Map<string, string>;
+
+/** A text of the importer, with files as people call them. */
+const called = (text: string, names: Names) => [...names].reduce((text, [id, name]) => text.replaceAll(id, () => name), text);
+
 const size = (bytes: number) => (bytes < 1 << 20 ? `${f.count(Math.ceil(bytes / 1024))} KiB` : `${f.ratio(bytes / (1 << 20), 1)} MiB`);
 
 export function Import({ stored }: { stored: () => void }) {
-  const files = useSignal<File[]>([]), sent = useRef(new Map<File, string>()).current, over = useSignal(false), sending = useSignal("");
+  const files = useSignal<File[]>([]), sent = useRef(new Map<File, string>()).current, names = useRef<Names>(new Map()).current, over = useSignal(false), sending = useSignal("");
   const form: Form = useSignal<Record<string, string>>({}), merge = useSignal(false);
   const job = useSignal(""), outcome = useSignal<Job | null>(null);
   const renew = () => {
@@ -35,6 +41,7 @@ export function Import({ stored }: { stored: () => void }) {
     renew();
     try {
       await deliver(files.value, sent, (name) => (sending.value = name));
+      for (const [file, id] of sent) names.set(id, file.name);
       const body: ImportRequest = { upload_ids: files.value.map((x) => sent.get(x) ?? ""), options: given(form.value, merge.value), dry_run };
       job.value = (await send<JobAnswer>("POST", "/datasets/imports", body)).job.job_id;
     } catch (e) {
@@ -51,7 +58,7 @@ export function Import({ stored }: { stored: () => void }) {
     sent.clear();
     stored();
   };
-  const check = () => ask(true), names = new Map(files.value.map((x) => [sent.get(x) ?? "", x.name]));
+  const check = () => ask(true);
   const missing = files.value.length === 0 ? "Choose files first." : form.value.exchange?.trim() ? "" : "Name the exchange.";
   const asked = outcome.value && questionOf(outcome.value), report = outcome.value?.status === "completed" ? outcome.value.reports[0] : undefined;
   const field = (o: Option) => <Field key={o.name} of={o} form={form} set={set} />;
@@ -75,9 +82,9 @@ export function Import({ stored }: { stored: () => void }) {
         <label class="check"><input type="checkbox" checked={merge.value} onChange={(e) => { merge.value = e.currentTarget.checked; renew(); }} /> Join with the stored candles of this series</label>
         <p role="status">{sending.value ? `Sending ${sending.value}…` : missing}</p>
         <Act act={check} disabled={missing !== ""}>Check</Act>
-        {job.value && <JobLine key={job.value} id={job.value} then={ended} />}
+        {job.value && !asked && <JobLine key={job.value} id={job.value} then={ended} />}
         {asked && <Asked of={asked} names={names} field={field} again={check} />}
-        {report && <Report of={report} />}
+        {report && <Report of={report} names={names} />}
         {report && !report.stored && <Act act={() => ask(false)} disabled={missing !== ""}>{`Import ${f.count(report.rows)} candles`}</Act>}
       </div>
     </Section>
@@ -106,10 +113,10 @@ function Field({ of: { name, label, choices, help }, form, set }: { of: Option; 
 }
 
 /** A refusal of the importer as a question, with the field that answers it. */
-function Asked({ of: { code, message, option, cases }, names, field, again }: { of: Question; names: Map<string, string>; field: (o: Option) => preact.ComponentChildren; again: () => Promise<void> }) {
+function Asked({ of: { code, message, option, cases }, names, field, again }: { of: Question; names: Names; field: (o: Option) => preact.ComponentChildren; again: () => Promise<void> }) {
   return (
     <section class="panel none refusal question" aria-label="Question of the importer">
-      <p role="alert"><strong>Nothing is stored yet.</strong> <bdi>{[...names].reduce((text, [id, name]) => (id ? text.replaceAll(id, name) : text), message)}</bdi> <code>{code}</code></p>
+      <p role="alert"><strong>Nothing is stored yet.</strong> <bdi>{called(message, names)}</bdi> <code>{code}</code></p>
       {cases.length > 0 && <ul aria-label="Lines at fault">{cases.map((c, i) => <li key={i}><bdi>{names.get(c.file) ?? c.file}</bdi>, line {c.line}: <code><bdi>{c.text}</bdi></code></li>)}</ul>}
       {option ? field(option) : <p>Mend the file, or choose another one.</p>}
       <Act act={again}>Check again</Act>
@@ -117,7 +124,7 @@ function Asked({ of: { code, message, option, cases }, names, field, again }: { 
   );
 }
 
-function Report({ of }: { of: CandleReport }) {
+function Report({ of, names }: { of: CandleReport; names: Names }) {
   const r = of.report as unknown as ImportReport;
   return (
     <section aria-label="Report of the importer">
@@ -127,7 +134,7 @@ function Report({ of }: { of: CandleReport }) {
         ["Rows", `${f.count(r.rows_read)} read, ${f.count(r.skipped)} skipped, ${f.count(r.duplicates_dropped)} duplicates dropped, ${f.count(r.reordered)} reordered, ${f.count(r.ohlc_violations)} contradict themselves`],
         ["Gaps", `${f.count(r.gaps.gap_count)} with ${f.count(r.gaps.missing)} candles, the longest ${f.count(r.gaps.longest)}`], ["Calendar", of.calendar],
       ]} />
-      {r.warnings.length > 0 && <ul class="warned" aria-label="Warnings">{r.warnings.map((w) => <li key={w.message}><bdi>{w.message}</bdi> <code>{w.code}</code></li>)}</ul>}
+      {r.warnings.length > 0 && <ul class="warned" aria-label="Warnings">{r.warnings.map((w) => <li key={w.message}><bdi>{called(w.message, names)}</bdi> <code>{w.code}</code></li>)}</ul>}
     </section>
   );
 }
