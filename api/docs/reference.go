@@ -163,8 +163,9 @@ func (d *apiDocument) operation(method, path string, o apiOperation) operationVi
 			Required: p.Required, Type: typeOf(p.Schema)})
 	}
 	if o.Body != nil {
-		c := o.Body.Content["application/json"]
-		v.HasBody = true
+		c, isJSON := o.Body.Content["application/json"]
+		v.HasBody = isJSON
+		v.Tries = v.Tries && isJSON // the page sends no files
 		if c.Schema != nil {
 			t := typeOf(c.Schema)
 			v.Body = &t

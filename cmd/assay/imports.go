@@ -145,6 +145,9 @@ func readReport(result []byte) (json.RawMessage, error) {
 		return nil, fmt.Errorf("the report of the lab cannot be read: %w", err)
 	}
 	d := answer.Dataset
+	if d.ID == "" || d.Timeframe == (market.Timeframe{}) {
+		return nil, errors.New("the report of the lab names no dataset")
+	}
 	d.Report.Files = first(d.Report.Files)
 	d.Report.Warnings = first(d.Report.Warnings)
 	d.Report.Gaps.Gaps = first(d.Report.Gaps.Gaps)
