@@ -44,6 +44,8 @@ type Shadow struct {
 	Days    []ShadowDay `json:"days" max:"5000"`
 	// Compared are paper and live runs held against a shadow of the same candles.
 	Compared []ComparedRun `json:"compared,omitempty" max:"1000"`
+	// Challenge answers the challenge of the seal, once in all statements about a revision.
+	Challenge *ChallengeAnswer `json:"challenge,omitempty"`
 }
 
 // sandboxFull is the level of a sandbox in which a program can look nothing up.
@@ -131,8 +133,8 @@ func (p *Shadow) Check(o field.Object) {
 	if len(p.Symbols) == 0 {
 		o.Fail(field.MissingField, "symbols", "at least one symbol is required")
 	}
-	if len(p.Days) == 0 && len(p.Compared) == 0 {
-		o.Fail(field.MissingField, "days", "at least one day or one compared run is required")
+	if len(p.Days) == 0 && len(p.Compared) == 0 && p.Challenge == nil {
+		o.Fail(field.MissingField, "days", "at least one day, one compared run or a challenge is required")
 	}
 	made, _ := field.ParseTime(p.MadeAt)
 	var last time.Time

@@ -225,6 +225,9 @@ type Replay struct {
 	Common
 	Runs             []ReplayedRun `json:"runs" max:"1000"`
 	ParentRevisionID *string       `json:"parent_revision_id,omitempty" is:"?revision"`
+	// Challenge is what the program decides in the window that the seal draws; nil in statements of
+	// earlier versions, and where it could not be played.
+	Challenge *ChallengeAnswer `json:"challenge,omitempty"`
 }
 
 // ReplayedRun is what one run came to; Trades are the hashes of trades.csv by split.

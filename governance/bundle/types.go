@@ -43,6 +43,7 @@ const (
 	SignatureRequired      Code = "SIGNATURE_REQUIRED"
 	InvalidDrill           Code = "INVALID_DRILL"
 	InvalidShadow          Code = "INVALID_SHADOW"
+	InvalidChallenge       Code = "INVALID_CHALLENGE"
 	ArtifactMismatch       Code = "ARTIFACT_HASH_MISMATCH"
 	ArtifactInvalid        Code = "ARTIFACT_INVALID"
 	SummaryMismatch        Code = "SUMMARY_MISMATCH"
@@ -75,6 +76,9 @@ const (
 	ReasonPlayed      = "played"
 	ReasonOrder       = "order"
 )
+
+// ReasonWindow is that of an InvalidChallenge, beside ReasonUnknown.
+const ReasonWindow = "window"
 
 // Error is a refusal with code and JSON pointer.
 type Error = field.Error

@@ -7,15 +7,25 @@ import (
 	"github.com/assay-run/assay/host/base/edge"
 )
 
-// checkShadows holds what is new of shadows against what the log expects.
+// checkShadows holds what is new of shadows and of answers to challenges against what the log
+// expects.
 func (s *submission) checkShadows(w *promotion.World) error {
 	for i := range s.list {
-		said, ok := s.list[i].Said.Predicate.(*bundle.Shadow)
-		if !ok || s.list[i].Known {
+		if s.list[i].Known {
 			continue
 		}
 		at := s.list[i].Pointer + "/payload"
-		if refused := promotion.CheckShadow(w, s.id, said, at, s.p.opts.Now()); refused != nil {
+		var answer *bundle.ChallengeAnswer
+		switch said := s.list[i].Said.Predicate.(type) {
+		case *bundle.Shadow:
+			if refused := promotion.CheckShadow(w, s.id, said, at, s.p.opts.Now()); refused != nil {
+				return refused
+			}
+			answer = said.Challenge
+		case *bundle.Replay:
+			answer = said.Challenge
+		}
+		if refused := promotion.CheckChallenge(w, s.id, answer, at); refused != nil {
 			return refused
 		}
 	}

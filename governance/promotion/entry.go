@@ -27,6 +27,8 @@ type Entry struct {
 	Document *bundle.Document
 	// Said is the attestation of a Recorded.
 	Said *bundle.Said
+	// Leaf is the hash of the entry in the tree, lower-case hex; "" where it is not known.
+	Leaf string
 }
 
 // RevisionSubject is the subject of statements about a revision: its id, and the digest
@@ -259,7 +261,7 @@ type LoadedText struct {
 	Digest  string `json:"digest" is:"digest"`
 	Version int64  `json:"version"`
 	Text    string `json:"text" is:"free"`
-	Rules   int64  `json:"rules,omitempty" min:"2" max:"3"`
+	Rules   int64  `json:"rules,omitempty" min:"2" max:"4"`
 	// Engines are, of a policy, programs whose runs the plane takes from here on besides those
 	// that it has taken before, by SHA-256.
 	Engines    []string `json:"engines,omitempty" max:"100"`
@@ -272,8 +274,12 @@ const RulesVerified = 2
 
 // RulesProspective is the version of the rules under which a replay carries the numbers that are
 // derived from daily results, a gate may ask several roles for its waivers, and a program that
-// trades the same takes over a stage for real money only when a person agrees. It is the newest.
+// trades the same takes over a stage for real money only when a person agrees.
 const RulesProspective = 3
+
+// RulesChallenge is the version of the rules under which replays for real money answer the
+// challenge of the seal, those apart that the log had before. It is the newest.
+const RulesChallenge = 4
 
 // Status is how a revision stands in its stage.
 type Status string

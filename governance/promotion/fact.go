@@ -61,6 +61,7 @@ type Fact struct {
 	Fields any
 
 	hashed string // the text that the id is of
+	leaf   string // of the entry; no part of the fact
 }
 
 type body struct {
@@ -194,7 +195,7 @@ func FactsOf(e *Entry) ([]Fact, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := maker{seed: Fact{Seq: e.Seq, At: at, Revision: e.Revision()}}
+	m := maker{seed: Fact{Seq: e.Seq, At: at, Revision: e.Revision(), leaf: e.Leaf}}
 	switch p := e.Predicate.(type) {
 	case *LogStart:
 		m.add(LogStarted, "", p)

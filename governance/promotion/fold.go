@@ -33,6 +33,8 @@ func (w *World) applySubmission(f *Fact, b *Ingested) error {
 		r.lookup = lookups(b, func() bundle.Limits {
 			return r.limits
 		}, func() int64 { return planeTrials(w, r) })
+		r.leaf = f.leaf
+		r.draw(f.leaf)
 		w.revisions[r.id] = r
 		w.order = append(w.order, r)
 		c := b.Candidate
@@ -113,6 +115,7 @@ func (w *World) applyToRevision(r *revision, f *Fact) error {
 		r.addSignature(f, fields)
 	case *Replay:
 		d.replays, d.replaySeq = append(d.replays, *fields), append(d.replaySeq, f.Seq)
+		d.take(r, f, fields.By, answerReplay, fields.Challenge)
 		w.markDue(d.revisions)
 	case *Drill:
 		done, _ := field.ParseTime(fields.DoneAt)
@@ -413,7 +416,7 @@ func (w *World) sameTrades(r, p *revision) bool {
 		own := slices.ContainsFunc(e.Packers, func(s string) bool {
 			return bundle.SamePrincipal(s, replay.Principal)
 		})
-		return replay.Parent == p.id && !own && shows(replay.Runs, p.trades)
+		return replay.Parent == p.id && !own && replay.Disputed == "" && shows(replay.Runs, p.trades)
 	})
 }
 

@@ -79,6 +79,7 @@ func (all lanes) laneOf(r *revision) *revision {
 func (all lanes) apply(r *revision, f *Fact, s *Shadow) {
 	root := all.laneOf(r)
 	l := &root.lane
+	all.w.deployable(r.bundle.DeployableID).take(r, f, s.By, answerShadow, s.Challenge)
 	if root == r {
 		if len(l.days) == 0 && l.promise == nil && s.Promise != nil {
 			l.promise = s.Promise.Days
@@ -325,6 +326,8 @@ type ShadowRequest struct {
 	HistorySHA256 string `json:"history_sha256"`
 	// Uncompared are the paper and live runs that no shadow was held against.
 	Uncompared []string `json:"uncompared_runs"`
+	// ChallengeOpen reports that a replay has answered the challenge of the seal, and no shadow.
+	ChallengeOpen bool `json:"challenge_open"`
 }
 
 // ListShadowWork lists every revision that has not ended.
@@ -354,7 +357,7 @@ func ListShadowWork(w *World) (*ShadowWork, error) {
 			CandidateRevisionID: r.id, PlayedRevisionID: root.id, SealedAt: stamp(root.sealedAt),
 			FirstDay: bundle.FormatDay(bundle.FirstShadowDay(root.sealedAt)),
 			NextDay:  bundle.FormatDay(l.next(root.sealedAt)), Days: int64(len(days)), HistorySHA256: sum,
-			Uncompared: []string{},
+			Uncompared: []string{}, ChallengeOpen: challenges{w}.unanswered(r),
 		}
 		for _, run := range r.runs {
 			if _, done := l.compared[run.RunID]; !done && venueRole(run.Role) {

@@ -142,6 +142,7 @@ type State struct {
 	Revisions           []Standing           `json:"revisions,omitempty"`
 	Champions           []Standing           `json:"champions,omitempty"`
 	Shadow              *ShadowView          `json:"shadow"`
+	Challenge           *ChallengeView       `json:"challenge"`
 }
 
 // StageInfo is how a revision stands towards one stage: passed, or its status where it
@@ -218,6 +219,7 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		DeployableModes: []string{}, Suspended: r.Status == Suspended,
 		EvidenceValidUntil: timeOrNull(v.holdsUntil(r, own)),
 		OpenIncidents:      []OpenIncident{}, PolicyDigest: w.policy.Digest, Shadow: v.shadow(r),
+		Challenge: v.challenge(r),
 	}
 	if subjectType == bundle.SubjectRevision || subjectType == bundle.SubjectCandidate {
 		s.CandidateID = &r.bundle.Candidate.CandidateID

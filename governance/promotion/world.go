@@ -24,6 +24,7 @@ package promotion
 import (
 	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -42,8 +43,11 @@ type World struct {
 	rules  int64         // of judging, see RulesVerified
 	// engines are the programs whose runs count, by the order of the log.
 	engines []string
-	seq     int64     // of the newest entry, -1 for none
-	at      time.Time // of the newest entry
+	// challenged is the entry from which on the rules of RulesChallenge hold.
+	challenged int64
+
+	seq int64     // of the newest entry, -1 for none
+	at  time.Time // of the newest entry
 
 	revisions    map[string]*revision
 	order        []*revision // by first submission
@@ -64,6 +68,7 @@ type deployable struct {
 	revisions []*revision
 	replays   []Replay
 	replaySeq []int64
+	answers   []answer
 	drills    []policy.Drill
 	drillBy   []By
 	incidents map[string]*incident
@@ -99,7 +104,7 @@ func (i *incident) open() bool { return i.opened != nil && i.opened.after(i.clos
 // New is the world of an empty log, under the first policy that was built in, in open mode.
 func New() *World {
 	return &World{
-		policy: policy.First(), seq: -1,
+		policy: policy.First(), seq: -1, challenged: math.MaxInt64,
 		revisions: map[string]*revision{}, byCandidate: map[string][]*revision{},
 		byFamily:   map[string][]*revision{},
 		byStrategy: map[string][]*revision{}, byParent: map[string][]*revision{},
@@ -182,6 +187,9 @@ func (w *World) loadText(kind FactType, t *LoadedText) error {
 			return err
 		}
 		w.policy, w.rules = p, max(w.rules, t.Rules)
+		if w.rules >= RulesChallenge {
+			w.challenged = min(w.challenged, w.seq)
+		}
 		for _, sum := range t.Engines {
 			w.engines = appendNew(w.engines, sum)
 		}
@@ -334,6 +342,9 @@ type content struct {
 	// trials is what the plane had counted on its days when it was last submitted, sameCandles
 	// how many of them on its own candles.
 	trials, sameCandles int64
+	// leaf is that of its first seal, challenge what this draws; gap is why it draws nothing.
+	leaf, gap string
+	challenge *bundle.Challenge
 }
 
 // standing is where a revision stands, and how it came there.
@@ -444,7 +455,8 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
 		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: lanes{w}.comparedRuns(r), Lookup: r.lookup,
 		Packers: r.packers(),
-		Rules:   policy.Rules{Strict: w.strict(), Prospective: prospective(w), Engines: w.engines},
+		Rules: policy.Rules{Strict: w.strict(), Prospective: prospective(w), Engines: w.engines,
+			Challenged: w.rules >= RulesChallenge},
 		Portfolio: policy.Portfolio{
 			Self:   func() policy.Member { return member(w, r) },
 			Others: func() []policy.Member { return members(w, r) },
@@ -473,7 +485,9 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 	}
 	for i, said := range d.replays {
 		if w.signatureCounts(said.By, bundle.TrustLab, bundle.TrustReplay) {
-			e.Replays = append(e.Replays, replayOf(said, d.replaySeq[i]))
+			again := replayOf(said, d.replaySeq[i])
+			challenges{w}.mark(&said, &again)
+			e.Replays = append(e.Replays, again)
 		}
 	}
 	for i, drill := range d.drills {

@@ -390,6 +390,7 @@ func (r *row) check(origin string, key *ledger.Key) error {
 	if !bytes.Equal(r.hash[:], r.leaf) {
 		return fmt.Errorf("its leaf is another one")
 	}
+	e.Leaf = ledger.Hex(r.hash)
 	subjectType, subjectID := subjectOf(e, origin)
 	switch {
 	case e.Type != dsse.PermanentType(r.kind):

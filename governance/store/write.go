@@ -200,6 +200,7 @@ func (t *Tx) Append(e *promotion.Entry) ([]promotion.Fact, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.Leaf = ledger.Hex(ledger.LeafHash(ledger.Leaf(signed, s.keys.Public)))
 	facts, err := promotion.FactsOf(e)
 	if err != nil {
 		return nil, err

@@ -77,7 +77,7 @@ var allowed = []struct {
 
 	{"governance", []string{"governance"}},
 	{"governance/promotion", []string{"governance/bundle", "host/deploy="}},
-	{"governance/bundle", nil},
+	{"governance/bundle", []string{"plugin-sdk/market"}},
 	{"governance/ledger", []string{"governance/bundle"}},
 	{"governance/client", []string{"governance/bundle", "governance/ledger", "host/deploy="}},
 	{"governance/shadow", []string{"governance/bundle", "governance/client=", "governance/promotion=", "host", "plugin-sdk/market"}},

@@ -81,6 +81,8 @@ type Evidence struct {
 	Shadow *ShadowResult
 	// Packers are the principals whose own replays prove nothing.
 	Packers []string
+	// answered makes a replay count only with its answer to the challenge.
+	answered bool
 
 	Portfolio
 }
@@ -92,6 +94,8 @@ type Rules struct {
 	// Prospective makes replays carry the numbers that are derived from daily results, where
 	// the plane has derived any.
 	Prospective bool
+	// Challenged makes replays answer the challenge of the seal where a stage is for real money.
+	Challenged bool
 	// Engines are the programs that the plane lists, by SHA-256.
 	Engines []string
 }
@@ -124,6 +128,10 @@ type ReplayResult struct {
 	Made      time.Time
 	Parent    string // the revision that it compares with, "" if with none
 	Runs      []bundle.ReplayedRun
+	// Answered reports that its key has answered the challenge of the seal, or needed not; Disputed
+	// is who has answered otherwise, "" for nobody.
+	Answered bool
+	Disputed string
 }
 
 // Drill is a rehearsal.
@@ -164,6 +172,11 @@ var judges = map[string]func(*Gate, *Evidence, time.Time) Result{
 func Judge(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 	if e.unread(g) {
 		return Result{Verdict: Pending, Evidence: e.core(), Reason: unreadReason}
+	}
+	if e.Challenged && slices.Contains(moneyStages, stage) {
+		asked := *e
+		asked.answered = true
+		e = &asked
 	}
 	judge, ok := judges[g.Kind]
 	switch {
@@ -272,7 +285,9 @@ func replay(g *Gate, e *Evidence, _ time.Time) Result {
 			if g.Own {
 				r.Reason = runs[i].RunID + " was not re-run"
 			}
-			if e.hashesOnly(&runs[i]) {
+			if why := e.unanswered(&runs[i]); why != "" {
+				r.Reason += ": " + why
+			} else if e.hashesOnly(&runs[i]) {
 				r.Reason += ": the replay that there is repeats hashes, without the numbers that it came to"
 			}
 		}
@@ -305,6 +320,9 @@ func (e *Evidence) reruns(run *Run, own bool) (same, other []Piece) {
 				}
 				now.equal = e.same(run, again.Inputs)
 			}
+			if now.equal && !e.answers(&r) {
+				continue
+			}
 			old, ok := newest[r.Principal]
 			if !ok {
 				principals = append(principals, r.Principal)
@@ -325,6 +343,31 @@ func (e *Evidence) reruns(run *Run, own bool) (same, other []Piece) {
 		}
 	}
 	return same, other
+}
+
+// answers reports whether a replay counts by its answer to the challenge of the seal.
+func (e *Evidence) answers(r *ReplayResult) bool {
+	return r.Disputed == "" && (r.Answered || !e.answered)
+}
+
+// unanswered is why the replays of a run that there are do not count by their answers, "" where
+// that is not the reason.
+func (e *Evidence) unanswered(run *Run) string {
+	why := ""
+	for i := range e.Replays {
+		r := &e.Replays[i]
+		if e.answers(r) || !slices.ContainsFunc(r.Runs, func(again bundle.ReplayedRun) bool {
+			return again.RunID == run.RunID
+		}) {
+			continue
+		}
+		if r.Disputed != "" {
+			return r.Disputed
+		}
+		why = "the replay by " + r.Principal + " does not answer the challenge of the seal: replay it again " +
+			"with --submit"
+	}
+	return why
 }
 
 // same reports whether a re-run came to the numbers that the plane has worked out.
