@@ -14,7 +14,6 @@ import (
 
 	"github.com/hashicorp/go-hclog"
 
-	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/governance/control/command"
 	"github.com/assay-run/assay/governance/control/planetest"
@@ -155,8 +154,7 @@ func (d *desk) submit() {
 	d.t.Helper()
 	now := d.p.Now()
 	doc := planetest.Good(now, planetest.WithSoaks(now))
-	a, err := d.p.Submit(doc, planetest.Signed(),
-		planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)})
+	a, err := d.p.SubmitReplayed(doc)
 	if err != nil || a.Status != http.StatusCreated {
 		d.t.Fatalf("%v %s", err, a.Body)
 	}

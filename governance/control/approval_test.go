@@ -18,9 +18,10 @@ func ready(t *testing.T, trust *bundle.Trust) (*planetest.Plane, *bundle.Documen
 	p := plane(t, planetest.Options{Trust: trust})
 	now := p.Now()
 	doc := planetest.Good(now, planetest.WithSoaks(now))
-	submit(t, p, http.StatusCreated, doc, planetest.Signed(),
-		planetest.Said{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)},
-		planetest.Said{By: "otto", Type: bundle.TypeDrill, Predicate: planetest.Drill(doc, now, "pass")})
+	if a, err := p.SubmitReplayed(doc, planetest.Said{By: "otto", Type: bundle.TypeDrill,
+		Predicate: planetest.Drill(doc, now, "pass")}); err != nil || a.Status != http.StatusCreated {
+		t.Fatalf("%v %s", err, a.Body)
+	}
 	stands(t, p, doc, "paper/eligible")
 	return p, doc
 }

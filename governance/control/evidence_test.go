@@ -204,7 +204,7 @@ func TestPlanShowsTheNumbers(t *testing.T) {
 		})
 	submit(t, p, http.StatusCreated, next, planetest.Signed())
 	n := plan(t, p, next, "canary").Numbers
-	if n.Trials != (promotion.TrialNumbers{Declared: 12, Counted: 12, Plane: 12,
+	if n.Trials != (promotion.TrialNumbers{Declared: 12, Counted: 12, Plane: 12, SameCandles: 2,
 		Limit: n.Trials.Limit}) || len(n.Runs) != 3 ||
 		*n.Runs[0].Splits[0].MaxDrawdown != 0.2 || n.Runs[0].Splits[0].SharpeRatio != nil {
 		t.Errorf("%+v", n)

@@ -142,7 +142,7 @@ type State struct {
 	Revisions           []Standing           `json:"revisions,omitempty"`
 	Champions           []Standing           `json:"champions,omitempty"`
 	Shadow              *ShadowView          `json:"shadow"`
-	Challenge           *ChallengeView       `json:"challenge"`
+	Challenge           *ChallengeView       `json:"challenge,omitempty"`
 }
 
 // StageInfo is how a revision stands towards one stage: passed, or its status where it

@@ -120,15 +120,15 @@ type question struct {
 	start, end time.Time
 }
 
-// answer is what a play came to, day by day from the first.
-type answer struct {
+// played is what a play came to, day by day from the first.
+type played struct {
 	days    []bundle.ShadowDay
 	fills   []market.Fill
 	sandbox string
 }
 
 // play drives the program over the candles of a window.
-func (s *Stage) play(ctx context.Context, c *catalog.Catalog, q question) (*answer, error) {
+func (s *Stage) play(ctx context.Context, c *catalog.Catalog, q question) (*played, error) {
 	rules, err := openEnded(q.rules.Execution)
 	if err != nil {
 		return nil, err
@@ -137,16 +137,10 @@ func (s *Stage) play(ctx context.Context, c *catalog.Catalog, q question) (*answ
 	if err != nil {
 		return nil, fmt.Errorf("the seed of the baseline: %w", err)
 	}
-	start, end := market.FromTime(q.start).String(), market.FromTime(q.end).String()
-	launcher := run.NewLauncher(run.Options{
-		Catalog: c, Store: s.candles, Logger: s.log, SpoolDir: s.work.Dir(), Many: true,
-		Engine: artifact.Engine{Name: "governance shadow"},
-	})
-	x, err := launcher.LaunchSplit(ctx, "shadow", runner.StartRequest{
-		Mode: runner.ModeBacktest, StrategyName: c.Strategies()[0].Name, StrategyParams: q.b.Strategy.Params,
-		Symbols: q.b.Strategy.Symbols, Timeframe: q.rules.Timeframe, Exchange: q.rules.Exchange,
-		StartDate: &start, EndDate: &end, InitialCash: q.cash, Execution: rules,
-	}, run.Split{Seed: seed, Pins: q.pins, Limits: q.limits, Drive: run.Drive{Lockstep: true}})
+	req := request(c, q, market.FromTime(q.start), market.FromTime(q.end))
+	req.InitialCash, req.Execution = q.cash, rules
+	x, err := s.launcher(c).LaunchSplit(ctx, "shadow", req,
+		run.Split{Seed: seed, Pins: q.pins, Limits: q.limits, Drive: run.Drive{Lockstep: true}})
 	if err != nil {
 		return nil, err
 	}
@@ -167,7 +161,46 @@ func (s *Stage) play(ctx context.Context, c *catalog.Catalog, q question) (*answ
 	}
 	days := daily(q.start, q.end, cash, in.Curves[0].OpenTime, in.Curves[0].Equity)
 	count(days, q.start, results.Fills, results.Trades)
-	return &answer{days: days, fills: results.Fills, sandbox: level}, nil
+	return &played{days: days, fills: results.Fills, sandbox: level}, nil
+}
+
+// launcher starts plays of a program.
+func (s *Stage) launcher(c *catalog.Catalog) *run.Launcher {
+	return run.NewLauncher(run.Options{
+		Catalog: c, Store: s.candles, Logger: s.log, SpoolDir: s.work.Dir(), Many: true,
+		Engine: artifact.Engine{Name: "governance shadow"},
+	})
+}
+
+// request is a question by the rules of the baseline over a window.
+func request(c *catalog.Catalog, q question, from, to market.Time) runner.StartRequest {
+	start, end := from.String(), to.String()
+	return runner.StartRequest{
+		Mode: runner.ModeBacktest, StrategyName: c.Strategies()[0].Name, StrategyParams: q.b.Strategy.Params,
+		Symbols: q.b.Strategy.Symbols, Timeframe: q.rules.Timeframe, Exchange: q.rules.Exchange,
+		StartDate: &start, EndDate: &end, InitialCash: json.Number(q.rules.InitialCash),
+		Execution: q.rules.Execution,
+	}
+}
+
+// answer plays the window of a challenge by the rules and on the candles of the baseline, as a
+// replay does, without the limits of a live run.
+func (s *Stage) answer(ctx context.Context, c *catalog.Catalog, q question,
+	asked *bundle.Challenge) (a *bundle.ChallengeAnswer, sandbox string, err error) {
+	from, to, err := asked.Window(q.rules.Timeframe)
+	if err != nil {
+		return nil, "", err
+	}
+	seed, err := strconv.ParseUint(q.rules.Seed, 10, 64)
+	if err != nil {
+		return nil, "", fmt.Errorf("the seed of the baseline: %w", err)
+	}
+	sum, sandbox, err := s.launcher(c).Excerpt(ctx, "challenge", request(c, q, q.rules.StartDate, q.rules.EndDate),
+		run.Split{Seed: seed, Pins: pinsOf(q.rules)}, from, to)
+	if err != nil {
+		return nil, "", err
+	}
+	return &bundle.ChallengeAnswer{Challenge: *asked, DecisionSHA256: sum}, sandbox, nil
 }
 
 // openEnded is execution rules without an exit at the end of the candles: the days go on.

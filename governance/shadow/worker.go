@@ -2,6 +2,7 @@ package shadow
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"encoding/json"
@@ -147,7 +148,14 @@ func (w *Worker) one(ctx context.Context, origin string, r *promotion.ShadowRequ
 		}
 		said.Compared = append(said.Compared, *compared)
 	}
-	if len(said.Days) == 0 && len(said.Compared) == 0 {
+	if r.ChallengeOpen {
+		if err := p.answer(ctx); err != nil {
+			w.Log.Warn("the challenge of a seal was not answered", "candidate_revision_id",
+				out.CandidateRevisionID, "error", err)
+			out.Reason = strings.TrimPrefix(out.Reason+"; challenge: "+err.Error(), "; ")
+		}
+	}
+	if len(said.Days) == 0 && len(said.Compared) == 0 && said.Challenge == nil {
 		return nil
 	}
 	said.Reason = fmt.Sprintf("%d days, %d runs compared", len(said.Days), len(said.Compared))
@@ -258,6 +266,20 @@ type earlyError struct{ next, until time.Time }
 func (e *earlyError) Error() string {
 	return fmt.Sprintf("%s is not over, or its candles are not all there: whole days reach to before %s",
 		bundle.FormatDay(e.next), bundle.FormatDay(e.until))
+}
+
+// answer answers the challenge of the seal.
+func (p *player) answer(ctx context.Context) error {
+	asked, err := p.w.Plane.Challenge(ctx, p.b)
+	if err != nil {
+		return err
+	}
+	a, sandbox, err := p.w.Stage.answer(ctx, p.c, question{b: p.b, rules: p.rules}, asked)
+	if err != nil {
+		return err
+	}
+	p.said.Challenge, p.said.Sandbox = a, cmp.Or(p.said.Sandbox, sandbox)
+	return nil
 }
 
 // stamp adds to a day what its candles were and when they came.

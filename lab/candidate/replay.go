@@ -307,11 +307,34 @@ func Unrepeated(list []Outcome) []Outcome {
 	})
 }
 
+// Answer plays the window of a challenge with the pinned program of the baseline.
+func Answer(ctx context.Context, h *request.Host, b *bundle.Bundle, asked *bundle.Challenge,
+	plugin string) (*bundle.ChallengeAnswer, error) {
+	base, err := Baseline(b)
+	if err != nil {
+		return nil, err
+	}
+	p, err := Ask(ctx, h, b, base, plugin)
+	if err != nil {
+		return nil, err
+	}
+	defer p.Close()
+	from, to, err := asked.Window(p.Question.Timeframe)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := h.Excerpt(ctx, p, from, to)
+	if err != nil {
+		return nil, err
+	}
+	return &bundle.ChallengeAnswer{Challenge: *asked, DecisionSHA256: sum}, nil
+}
+
 // Attest signs what a replay has found: a replay/v1 statement about the bundle with the
-// runs that were executed, also those that came to something else. origin is the log that
-// it is for.
-func Attest(doc *bundle.Document, list []Outcome, origin string, key *ecdsa.PrivateKey,
-	now time.Time) (dsse.Envelope, error) {
+// runs that were executed, also those that came to something else, and the answer to the challenge
+// of its seal, nil for none. origin is the log that it is for.
+func Attest(doc *bundle.Document, list []Outcome, answer *bundle.ChallengeAnswer, origin string,
+	key *ecdsa.PrivateKey, now time.Time) (dsse.Envelope, error) {
 	said := bundle.Replay{
 		Common: bundle.Common{
 			LogOrigin: origin, CandidateRevisionID: doc.Bundle.CandidateRevisionID,
@@ -320,7 +343,7 @@ func Attest(doc *bundle.Document, list []Outcome, origin string, key *ecdsa.Priv
 			Reason: fmt.Sprintf("%d of %d runs executed again, %d equal",
 				Count(list, Equal)+Count(list, Different), len(list), Count(list, Equal)),
 		},
-		ParentRevisionID: doc.Bundle.Candidate.Lineage.ParentRevisionID,
+		ParentRevisionID: doc.Bundle.Candidate.Lineage.ParentRevisionID, Challenge: answer,
 	}
 	for _, o := range list {
 		if o.Verdict != NotRun {

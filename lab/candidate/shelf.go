@@ -462,6 +462,9 @@ type Replayed struct {
 	// PluginFrom is checkout when this checkout builds the pinned program, else store.
 	PluginFrom string `json:"plugin_from"`
 	Signed     bool   `json:"signed"`
+	// Challenge is the answer to the challenge of the seal, null where no plane was named or the
+	// window could not be played.
+	Challenge *bundle.ChallengeAnswer `json:"challenge"`
 	// Path is the signed statement below the state directory, null where there is none.
 	Path *string `json:"path"`
 	// Receipt is null without --submit.
@@ -481,6 +484,10 @@ func (r *Replayed) Print(w io.Writer) {
 			line += fmt.Sprintf("  judged with the %d trials that it has recorded", o.RecordedTrials)
 		}
 		fmt.Fprintln(w, line)
+	}
+	if c := r.Challenge; c != nil {
+		fmt.Fprintf(w, "challenge: %d candles from %s, decisions %.12s…\n", c.Candles, c.Start,
+			c.DecisionSHA256)
 	}
 	if r.Path != nil {
 		fmt.Fprintf(w, "signed: %s\n", *r.Path)

@@ -170,7 +170,7 @@ func TestReplaysAreRecorded(t *testing.T) {
 		t.Errorf("%+v", list)
 	}
 	for _, by := range []struct{ who, assurance string }{{"packer", "signed"}, {"replayer", "reproduced"}} {
-		env, err := Attest(out.Document, list, planetest.Origin, planetest.Key(by.who), planetest.Start)
+		env, err := Attest(out.Document, list, nil, planetest.Origin, planetest.Key(by.who), planetest.Start)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -184,7 +184,7 @@ func TestReplaysAreRecorded(t *testing.T) {
 		}
 	}
 	list[0].Verdict, list[0].ReportSHA256 = Different, sum("other")
-	env, err := Attest(out.Document, list, planetest.Origin, planetest.Key("replayer"),
+	env, err := Attest(out.Document, list, nil, planetest.Origin, planetest.Key("replayer"),
 		planetest.Start.Add(time.Second))
 	if err != nil {
 		t.Fatal(err)
@@ -196,6 +196,6 @@ func TestReplaysAreRecorded(t *testing.T) {
 	for i := range list {
 		list[i].Verdict, list[i].Code = NotRun, "INPUTS_MISSING"
 	}
-	_, err = Attest(out.Document, list, planetest.Origin, planetest.Key("replayer"), planetest.Start)
+	_, err = Attest(out.Document, list, nil, planetest.Origin, planetest.Key("replayer"), planetest.Start)
 	has(t, err, "INPUTS_MISSING")
 }

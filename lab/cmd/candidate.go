@@ -376,6 +376,16 @@ func candidateReplay(ctx context.Context, a *App, slug string, o replayOptions) 
 		if err := playAgain(ctx, a, h, doc, plugin, o.Dir, out); err != nil {
 			return err
 		}
+		if namesPlane(a, &o.planeOptions) {
+			if err := answerChallenge(ctx, a, h, doc, plugin, &o.planeOptions, out); err != nil {
+				if ctx.Err() != nil {
+					return err
+				}
+				warnings = append(warnings, Warning{Code: "CHALLENGE_NOT_ANSWERED",
+					Message: "the challenge of the seal was not answered, and without an answer the replay " +
+						"counts for paper at most: " + inOneLine(err)})
+			}
+		}
 		if key == nil || out.Equal+out.Different == 0 {
 			return nil
 		}
@@ -420,6 +430,21 @@ func playAgain(
 	return nil
 }
 
+// answerChallenge plays the window that the seal of the plane draws.
+func answerChallenge(ctx context.Context, a *App, h *request.Host, doc *bundle.Document, plugin string,
+	o *planeOptions, out *candidate.Replayed) error {
+	plane, err := openPlane(a, o)
+	if err != nil {
+		return err
+	}
+	asked, err := plane.Challenge(ctx, &doc.Bundle)
+	if err != nil {
+		return err
+	}
+	out.Challenge, err = candidate.Answer(ctx, h, &doc.Bundle, asked, plugin)
+	return err
+}
+
 // signReplay signs what was found, keeps it, and posts it where asked to: about the bytes
 // that the plane has newest.
 func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Document, key *ecdsa.PrivateKey,
@@ -440,7 +465,7 @@ func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Docume
 			return candidate.PlaneError(err)
 		}
 	}
-	envelope, err := candidate.Attest(doc, out.Runs, origin, key, time.Now())
+	envelope, err := candidate.Attest(doc, out.Runs, out.Challenge, origin, key, time.Now())
 	if err != nil {
 		return err
 	}

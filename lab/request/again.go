@@ -538,3 +538,14 @@ func (h *Host) Decisions(ctx context.Context, p *Prepared, candles,
 	}
 	return hashes, nil, nil
 }
+
+// Excerpt plays what opens in [from, to) of a question by itself, and returns its decision hash.
+func (h *Host) Excerpt(ctx context.Context, p *Prepared, from, to market.Time) (string, error) {
+	spool := filepath.Join(h.StateDir, "tmp", "lab")
+	if err := os.MkdirAll(spool, 0o700); err != nil {
+		return "", err
+	}
+	split := run.Split{Seed: p.Question.Seed, Pins: p.pins}
+	sum, _, err := h.launcher(p, spool, true).Excerpt(ctx, p.RunID, p.request, split, from, to)
+	return sum, err
+}

@@ -101,9 +101,7 @@ func (d *desk) submit(said ...planetest.Said) string {
 	d.t.Helper()
 	now := d.p.Now()
 	doc := planetest.Good(now, planetest.WithSoaks(now))
-	said = append([]planetest.Said{planetest.Signed(),
-		{By: "replayer", Type: bundle.TypeReplay, Predicate: planetest.Replay(doc, now)}}, said...)
-	if a, err := d.p.Submit(doc, said...); err != nil || a.Status != http.StatusCreated {
+	if a, err := d.p.SubmitReplayed(doc, said...); err != nil || a.Status != http.StatusCreated {
 		d.t.Fatalf("%v %s", err, a.Body)
 	}
 	return doc.Bundle.CandidateRevisionID

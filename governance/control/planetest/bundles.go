@@ -60,6 +60,10 @@ func Good(now time.Time, edit ...func(*bundle.Bundle)) *bundle.Document {
 				Arch: "amd64", ProtocolVersion: 1},
 		},
 		Engine: bundle.Engine{Name: "assay", Version: "1"},
+		Data: []bundle.Dataset{{
+			DatasetID: "binance-btc-usdt-1h", SHA256: digest.SHA256Hex([]byte("candles")), Rows: 8760,
+			Start: "2023-01-01T00:00:00.000Z", End: "2024-01-01T00:00:00.000Z",
+		}},
 		Runs: []bundle.Run{
 			Run(now, "base", bundle.RoleBaseline, day,
 				map[string]float64{"total_trades": 100, "max_drawdown": 0.2, "stress_failed": 0}),

@@ -28,6 +28,7 @@ import (
 	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/governance/witness"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/failpoint"
@@ -211,6 +212,49 @@ func (p *Plane) Submit(doc *bundle.Document, said ...Said) (Answer, error) {
 		return Answer{}, err
 	}
 	return p.Post(body)
+}
+
+// Answer is an answer to the challenge of a revision that the plane has sealed. Decisions are made up:
+// no program runs here.
+func (p *Plane) Answer(doc *bundle.Document, decisions string) (*bundle.ChallengeAnswer, error) {
+	var state struct {
+		Challenge struct {
+			Leaf string `json:"seal_leaf_sha256"`
+		} `json:"challenge"`
+	}
+	a, err := p.Get("/promotion-state/candidate_revision/" + doc.Bundle.CandidateRevisionID)
+	if err == nil {
+		err = a.Decode(&state)
+	}
+	if err != nil {
+		return nil, err
+	}
+	c, err := bundle.ChallengeOf(state.Challenge.Leaf, &doc.Bundle)
+	if err != nil {
+		return nil, err
+	}
+	return &bundle.ChallengeAnswer{Challenge: *c, DecisionSHA256: digest.SHA256Hex([]byte(decisions))}, nil
+}
+
+// Replayed is the replayer's replay of a sealed bundle with its answer to the challenge.
+func (p *Plane) Replayed(doc *bundle.Document) (Said, error) {
+	r := Replay(doc, p.Now())
+	var err error
+	r.Challenge, err = p.Answer(doc, "decisions")
+	return Said{"replayer", bundle.TypeReplay, r}, err
+}
+
+// SubmitReplayed posts a bundle that its packer has signed, with statements about it, and then the
+// replayer's replay: its challenge is known once the bundle is sealed. It returns the last answer.
+func (p *Plane) SubmitReplayed(doc *bundle.Document, said ...Said) (Answer, error) {
+	if a, err := p.Submit(doc, append([]Said{Signed()}, said...)...); err != nil || a.Status/100 != 2 {
+		return a, err
+	}
+	again, err := p.Replayed(doc)
+	if err != nil {
+		return Answer{}, err
+	}
+	return p.Submit(doc, again)
 }
 
 // Signed is the packer's signature of a bundle.

@@ -1,0 +1,102 @@
+package client
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/governance/ledger"
+)
+
+// Challenge is the window that a replay of a sealed revision has to answer. The plane names only
+// the place of its seal: signature, place in the tree and window are worked out here.
+func (c *Client) Challenge(ctx context.Context, b *bundle.Bundle) (*bundle.Challenge, error) {
+	var state struct {
+		Challenge *struct {
+			SealLogIndex int64 `json:"seal_log_index"`
+		} `json:"challenge"`
+	}
+	id := b.CandidateRevisionID
+	if err := c.read(ctx, &state, "promotion-state", bundle.SubjectRevision, id); err != nil {
+		return nil, err
+	}
+	if state.Challenge == nil {
+		return nil, c.unreachable(ctx, fmt.Errorf("it draws no challenges: it is of an earlier version"))
+	}
+	seal, err := c.sealAt(ctx, state.Challenge.SealLogIndex, id)
+	if err != nil {
+		return nil, err
+	}
+	return bundle.ChallengeOf(seal.LeafSHA256, b)
+}
+
+// sealAt is the seal of a revision at a place of the log, verified against the key that was pinned
+// or is published.
+func (c *Client) sealAt(ctx context.Context, index int64, revision string) (*ledger.Seal, error) {
+	var entry struct {
+		Seal json.RawMessage `json:"seal"`
+	}
+	if err := c.read(ctx, &entry, "facts", strconv.FormatInt(index, 10)); err != nil {
+		return nil, err
+	}
+	pem, root, err := c.Trust(ctx)
+	if err != nil {
+		return nil, err
+	}
+	seal, err := checkSeal(entry.Seal, pem, root, index, revision)
+	if err != nil {
+		return nil, &UntrustedError{What: "the seal of " + revision, Problems: []string{err.Error()}}
+	}
+	return seal, nil
+}
+
+// checkSeal reads the seal of a revision that is at a place of a log.
+func checkSeal(text, pem, root []byte, index int64, revision string) (*ledger.Seal, error) {
+	seal, err := ledger.ParseSeal(text)
+	if err != nil {
+		return nil, err
+	}
+	key, err := ledger.ParseKey(pem)
+	if err != nil {
+		return nil, err
+	}
+	logs, err := ledger.ParseTrustedRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	if err := seal.Sigstore.CheckSignature(key); err != nil {
+		return nil, err
+	}
+	head, _, err := seal.Sigstore.CheckCheckpoint(logs...)
+	if err != nil {
+		return nil, err
+	}
+	if err := seal.Sigstore.CheckInclusion(key, head); err != nil {
+		return nil, err
+	}
+	if err := seal.CheckSummary(key, head); err != nil {
+		return nil, err
+	}
+	signed, err := seal.Sigstore.Entry()
+	if err != nil {
+		return nil, err
+	}
+	said, refused := bundle.ReadStatement(signed.Payload)
+	if refused != nil {
+		return nil, refused
+	}
+	var p struct {
+		Revision string `json:"candidate_revision_id"`
+		Part     int    `json:"part"`
+	}
+	if err := json.Unmarshal(said.Statement.Predicate, &p); err != nil {
+		return nil, err
+	}
+	if said.Statement.PredicateType != bundle.TypeSeal || p.Revision != revision || p.Part != 1 ||
+		seal.LogIndex != index {
+		return nil, fmt.Errorf("entry %d is another one", index)
+	}
+	return seal, nil
+}
