@@ -64,8 +64,8 @@ type plane struct {
 	files map[string]*bundle.Document // by revision
 	// quiet leaves out the decisions: what is said is only folded.
 	quiet bool
-	// reads says that the files of runs are there.
-	reads bool
+	// reads says that the files of runs are there, leaves that the log knows its own leaves.
+	reads, leaves bool
 }
 
 func newPlane(t tb) *plane {
@@ -166,6 +166,9 @@ func (p *plane) stamp() string { return p.now.Format(time.RFC3339Nano) }
 func (p *plane) append(e *promotion.Entry) []promotion.Fact {
 	p.t.Helper()
 	e.Seq = p.seq
+	if p.leaves {
+		e.Leaf = digest.SHA256Hex(fmt.Append(nil, e.Seq))
+	}
 	p.seq++
 	facts, err := promotion.FactsOf(e)
 	if err != nil {
