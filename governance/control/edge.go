@@ -228,7 +228,8 @@ func problemOf(err error) *problem {
 		if refused.Reason != "" {
 			p.details["reason"] = refused.Reason
 		}
-		if refused.Code == bundle.SummaryMismatch {
+		if refused.Code == bundle.SummaryMismatch || refused.Code == bundle.InvalidChallenge &&
+			refused.Declared != nil {
 			p.details["declared"], p.details["computed"] = refused.Declared, refused.Computed
 		}
 		return p

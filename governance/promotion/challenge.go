@@ -116,8 +116,8 @@ func CheckChallenge(w *World, id string, a *bundle.ChallengeAnswer, at string) *
 	if pointer == "" {
 		return nil
 	}
-	e := refuse(bundle.ReasonWindow, "/predicate/challenge%s is %s, the window of the seal has %s: replay it "+
-		"again with --submit", pointer, found, want)
+	e := refuse(bundle.ReasonWindow, "/predicate/challenge%s is not that of the window of the seal, %s: "+
+		"replay it again with --submit", pointer, want)
 	e.Declared, e.Computed = found, want
 	return e
 }

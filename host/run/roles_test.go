@@ -28,6 +28,7 @@ func roles() map[string]func() {
 			serve.Strategy(sdk.Spec{Name: "bear", Supports: sdk.Supports{Short: true}}, newBear)
 		},
 		"probe":   func() { serve.Strategy(sdk.Spec{Name: "probe"}, newProbe) },
+		"marker":  func() { serve.Strategy(sdk.Spec{Name: "marker"}, newMarker) },
 		"greedy":  func() { serve.Strategy(sdk.Spec{Name: "greedy"}, newGreedy) },
 		"picky":   func() { serve.Strategy(sdk.Spec{Name: "picky"}, newPicky) },
 		"foreign": func() { serveRaw("foreign", "other-sim/1", foreign) },
