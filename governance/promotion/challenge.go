@@ -152,8 +152,8 @@ type ChallengeAnswer struct {
 	Seq            int64  `json:"seq"`
 }
 
-// challenge is the view of a revision; nil while the leaf of its seal is not known.
-func (v views) challenge(r *revision) *ChallengeView {
+// view is what a state shows of a revision; nil while the leaf of its seal is not known.
+func (c challenges) view(r *revision) *ChallengeView {
 	if r.leaf == "" {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (v views) challenge(r *revision) *ChallengeView {
 		return out
 	}
 	out.Start, out.Candles = &r.challenge.Start, r.challenge.Candles
-	list := challenges{v.w}.to(r)
+	list := c.to(r)
 	for _, a := range list {
 		out.Answers = append(out.Answers,
 			ChallengeAnswer{a.kind, a.by.Principal, a.by.KeyID, a.decision, a.seq})

@@ -219,7 +219,7 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		DeployableModes: []string{}, Suspended: r.Status == Suspended,
 		EvidenceValidUntil: timeOrNull(v.holdsUntil(r, own)),
 		OpenIncidents:      []OpenIncident{}, PolicyDigest: w.policy.Digest, Shadow: v.shadow(r),
-		Challenge: v.challenge(r),
+		Challenge: challenges{w}.view(r),
 	}
 	if subjectType == bundle.SubjectRevision || subjectType == bundle.SubjectCandidate {
 		s.CandidateID = &r.bundle.Candidate.CandidateID

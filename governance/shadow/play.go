@@ -195,7 +195,8 @@ func (s *Stage) answer(ctx context.Context, c *catalog.Catalog, q question,
 	if err != nil {
 		return nil, "", fmt.Errorf("the seed of the baseline: %w", err)
 	}
-	sum, sandbox, err := s.launcher(c).Excerpt(ctx, "challenge", request(c, q, q.rules.StartDate, q.rules.EndDate),
+	whole := request(c, q, q.rules.StartDate, q.rules.EndDate)
+	sum, sandbox, err := s.launcher(c).Excerpt(ctx, "challenge", whole,
 		run.Split{Seed: seed, Pins: pinsOf(q.rules)}, from, to)
 	if err != nil {
 		return nil, "", err

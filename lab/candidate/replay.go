@@ -323,7 +323,7 @@ func Answer(ctx context.Context, h *request.Host, b *bundle.Bundle, asked *bundl
 	if err != nil {
 		return nil, err
 	}
-	sum, err := h.Excerpt(ctx, p, from, to)
+	sum, err := p.Excerpt(ctx, h, from, to)
 	if err != nil {
 		return nil, err
 	}

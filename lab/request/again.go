@@ -540,7 +540,7 @@ func (h *Host) Decisions(ctx context.Context, p *Prepared, candles,
 }
 
 // Excerpt plays what opens in [from, to) of a question by itself, and returns its decision hash.
-func (h *Host) Excerpt(ctx context.Context, p *Prepared, from, to market.Time) (string, error) {
+func (p *Prepared) Excerpt(ctx context.Context, h *Host, from, to market.Time) (string, error) {
 	spool := filepath.Join(h.StateDir, "tmp", "lab")
 	if err := os.MkdirAll(spool, 0o700); err != nil {
 		return "", err

@@ -364,8 +364,8 @@ func (e *Evidence) unanswered(run *Run) string {
 		if r.Disputed != "" {
 			return r.Disputed
 		}
-		why = "the replay by " + r.Principal + " does not answer the challenge of the seal: replay it again " +
-			"with --submit"
+		why = "the replay by " + r.Principal + " does not answer the challenge of the seal: replay it " +
+			"again with --submit"
 	}
 	return why
 }
