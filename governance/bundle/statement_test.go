@@ -122,6 +122,15 @@ func FuzzStatement(f *testing.F) {
 		}
 		f.Add(text)
 	}
+	answered := *statements(d)[bundle.TypeReplay].(*bundle.Replay)
+	answered.Challenge = &bundle.ChallengeAnswer{DecisionSHA256: hex64("decisions"), Challenge: bundle.Challenge{
+		Schema: bundle.SchemaChallenge, Leaf: hex64("leaf"), Start: "2023-01-01T00:00:00.000Z", Candles: 2000}}
+	text, err := bundle.NewStatement(bundle.TypeReplay, []bundle.Subject{bundle.FileSubject("x", hex64("x"))},
+		answered)
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(text)
 	f.Fuzz(func(t *testing.T, in []byte) {
 		said, err := bundle.ReadStatement(in)
 		if err != nil {
