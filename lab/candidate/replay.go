@@ -307,7 +307,8 @@ func Unrepeated(list []Outcome) []Outcome {
 	})
 }
 
-// Answer plays the window of a challenge with the pinned program of the baseline.
+// Answer plays the window of a challenge with the pinned program of the baseline. A bundle that
+// lists other candles first than those of its baseline could choose the window: it gets no answer.
 func Answer(ctx context.Context, h *request.Host, b *bundle.Bundle, asked *bundle.Challenge,
 	plugin string) (*bundle.ChallengeAnswer, error) {
 	base, err := Baseline(b)
@@ -319,6 +320,9 @@ func Answer(ctx context.Context, h *request.Host, b *bundle.Bundle, asked *bundl
 		return nil, err
 	}
 	defer p.Close()
+	if own := addData(nil, p.Manifest.Data); len(b.Data) < len(own) || !slices.Equal(b.Data[:len(own)], own) {
+		return nil, inputsMissing(base, "the bundle does not list the candles of its baseline first: /data")
+	}
 	from, to, err := asked.Window(p.Question.Timeframe)
 	if err != nil {
 		return nil, err

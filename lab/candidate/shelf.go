@@ -462,13 +462,13 @@ type Replayed struct {
 	// PluginFrom is checkout when this checkout builds the pinned program, else store.
 	PluginFrom string `json:"plugin_from"`
 	Signed     bool   `json:"signed"`
-	// Challenge is the answer to the challenge of the seal, null where no plane was named or the
-	// window could not be played.
-	Challenge *bundle.ChallengeAnswer `json:"challenge"`
 	// Path is the signed statement below the state directory, null where there is none.
 	Path *string `json:"path"`
 	// Receipt is null without --submit.
 	Receipt *Submitted `json:"receipt"`
+	// Challenge is the answer to the challenge of the seal, null where no plane was named or the
+	// window could not be played.
+	Challenge *bundle.ChallengeAnswer `json:"challenge"`
 }
 
 // Print writes a line per run.
