@@ -318,6 +318,25 @@ type RunEvidence struct {
 	Falsification *Falsification `json:"falsification,omitempty"`
 	// Derived is nil in seals of earlier versions, and of paper and live runs.
 	Derived *Derived `json:"derived,omitempty"`
+	// Edge is nil where the tables of trades are not all there, or nothing was traded; Impact of what is
+	// no falsification, and where its capacity test has come to none. Both are nil in seals of earlier
+	// versions. No gate judges them.
+	Edge   *Edge   `json:"edge,omitempty"`
+	Impact *Impact `json:"impact,omitempty"`
+}
+
+// Edge is what the closed trades of the walk-forward windows and the test have earned, after fees
+// and slippage, in basis points of what they bought and sold.
+type Edge struct {
+	Trades int64   `json:"trades"`
+	Bps    float64 `json:"bps" min:"-9000000000000000"`
+}
+
+// Impact is what the market's reaction to its orders costs on average, in basis points of what is
+// bought and sold, at a capital in quote currency; it grows with the square root of the capital.
+type Impact struct {
+	Capital float64 `json:"capital"`
+	Bps     float64 `json:"bps"`
 }
 
 // Derived are numbers that gates judge and that no bundle declares: they are worked out of the

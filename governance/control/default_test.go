@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"math"
 	"net/http"
 	"strings"
 	"testing"
@@ -198,6 +199,11 @@ func TestPortfolio(t *testing.T) {
 	var alone promotion.Portfolio
 	get(t, p, "/portfolio", &alone)
 	if len(alone.Members) != 1 || len(alone.Pairs) != 0 || alone.Members[0].Days != 119 || *alone.Members[0].RiskShare != 1 {
+		t.Errorf("%+v", alone)
+	}
+	// An edge of 40 bps and an impact of 5 at 10000: 16 times as much capital has an impact of 20.
+	if c := alone.Members[0].Capacity; c == nil || *c != 160000 || alone.Capacity == nil ||
+		math.Abs(*alone.Capacity-160000) > 1e-6 || *alone.CapacitySymbol != "BTC/USDT" {
 		t.Errorf("%+v", alone)
 	}
 }

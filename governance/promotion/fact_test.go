@@ -61,6 +61,9 @@ func seal(t testing.TB) *promotion.Entry {
 			CandidateRevisionID: doc.Bundle.CandidateRevisionID, FamilyID: "a", RequestedStage: "paper",
 			ReceivedAt: at, Rungs: []string{"hash_claimed"},
 			PolicyDigest: "sha256:" + sum, SealRequest: doc.Bundle.SealRequest, Part: 1, Parts: 1,
+			Evidence: []bundle.RunEvidence{{RunID: "r1", InputsSHA256: sum,
+				Edge: &bundle.Edge{Trades: 9, Bps: -3.5}, Impact: &bundle.Impact{Capital: 10000, Bps: 0.5}},
+				{RunID: "r2", InputsSHA256: sum}},
 		},
 	}
 }

@@ -2,6 +2,7 @@ package promotion
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strconv"
 	"time"
@@ -25,6 +26,10 @@ type Portfolio struct {
 	SharedDays int      `json:"shared_days"`
 	Volatility *float64 `json:"daily_volatility"`
 	Drawdown   *float64 `json:"max_drawdown"`
+	// Capacity is the capital that all can share at the present proportions, CapacitySymbol what
+	// limits it; both are null where a member's own is, or where none has capital.
+	Capacity       *float64 `json:"capacity"`
+	CapacitySymbol *string  `json:"capacity_symbol"`
 }
 
 // PortfolioMember is one active revision; RiskShare is its share of the portfolio's variance at
@@ -36,6 +41,9 @@ type PortfolioMember struct {
 	Capital             float64      `json:"capital"`
 	Days                int          `json:"days"`
 	RiskShare           *float64     `json:"risk_share"`
+	// Capacity is the capital at which the market's reaction takes half of what the trades out of
+	// sample have earned, in quote currency; null where the files do not show it.
+	Capacity *float64 `json:"capacity"`
 }
 
 // PortfolioPair is two members on the days that both have; null below 30 of them.
@@ -60,7 +68,7 @@ func PortfolioOf(w *World, now time.Time) *Portfolio {
 	for i := range list {
 		m := &list[i]
 		one := PortfolioMember{CandidateRevisionID: m.Revision, CandidateID: m.Candidate, Stage: m.Stage,
-			Capital: m.Capital, Days: len(m.Days)}
+			Capital: m.Capital, Days: len(m.Days), Capacity: m.Capacity()}
 		if len(risk.Shares) > 0 {
 			one.RiskShare = &risk.Shares[i]
 		}
@@ -69,6 +77,9 @@ func PortfolioOf(w *World, now time.Time) *Portfolio {
 			t := policy.Together(&list[k], m)
 			p.Pairs = append(p.Pairs, PortfolioPair{t.A, t.B, t.Days, t.Correlation, t.BothDown})
 		}
+	}
+	if whole, symbol := policy.CapacityOf(list); whole != nil {
+		p.Capacity, p.CapacitySymbol = whole, &symbol
 	}
 	return p
 }
@@ -90,18 +101,30 @@ func members(w *World, but *revision) []policy.Member {
 	return list
 }
 
-// member is a revision with the days of its first baseline.
+// member is a revision with the days and the edge of its first baseline, and the largest impact that
+// falsifications of it have measured.
 func member(w *World, r *revision) policy.Member {
 	m := policy.Member{
 		Piece:    policy.Piece{Seq: r.seq, SHA256: r.id[len(bundle.RevisionPrefix):]},
 		Revision: r.id, Candidate: r.bundle.Candidate.CandidateID, Stage: r.Stage,
+		Symbols: r.bundle.Strategy.Symbols,
 	}
 	scaled := policy.Scale(r.limits, w.policy.Stage(r.Stage).CapitalScale)
 	m.Capital, _ = strconv.ParseFloat(scaled.MaxCapital, 64) // a decimal, as it was read
+	at := slices.IndexFunc(r.runs, func(run policy.Run) bool { return run.Role == bundle.RoleBaseline })
+	if at < 0 {
+		return m
+	}
+	base := r.runs[at].RunID
+	m.Days, m.Edge = policy.DaysOf(r.evidence[base].Derived), r.evidence[base].Edge
 	for i := range r.runs {
-		if r.runs[i].Role == bundle.RoleBaseline && r.evidence != nil {
-			m.Days = policy.DaysOf(r.evidence[r.runs[i].RunID].Derived)
-			break
+		read := r.evidence[r.runs[i].RunID]
+		if read.Impact == nil || read.Falsification == nil || read.Falsification.BaseRunID != base {
+			continue
+		}
+		if m.Impact == nil || read.Impact.Bps*math.Sqrt(m.Impact.Capital) >
+			m.Impact.Bps*math.Sqrt(read.Impact.Capital) {
+			m.Impact = read.Impact
 		}
 	}
 	return m

@@ -59,6 +59,7 @@ func Check(b *bundle.Bundle, pointer func(string) string, read Reader) ([]bundle
 		}
 		list = append(list, bundle.RunEvidence{
 			RunID: run.RunID, InputsSHA256: sum, Falsification: run.Falsification, Derived: run.Derived,
+			Edge: run.Edge, Impact: run.Impact,
 		})
 	}
 	if refused := c.trials(); refused != nil {

@@ -18,6 +18,7 @@ import (
 // one is not there, its numbers are not either.
 const (
 	curveName     = "equity_curve.csv"
+	tradesName    = "trades.csv"
 	BenchmarkName = "falsify/buy_and_hold/benchmark.csv"
 )
 
@@ -69,6 +70,10 @@ func (r *Run) derive(rep *report, a *attack, files Files) error {
 		if err := r.outOfSample(rep, files, d); err != nil {
 			return err
 		}
+		var err error
+		if r.Edge, err = edgeOf(rep, files); err != nil {
+			return err
+		}
 	case kindFalsification:
 		d.Figures[FigureLeftOut] = 0
 		for _, t := range a.Statistics {
@@ -80,6 +85,10 @@ func (r *Run) derive(rep *report, a *attack, files Files) error {
 			}
 		}
 		if err := holding(files, d); err != nil {
+			return err
+		}
+		var err error
+		if r.Impact, err = impactOf(a); err != nil {
 			return err
 		}
 	default:
@@ -211,7 +220,8 @@ type level struct {
 // one at midnight belongs to the day that ends there.
 func dayLevels(name string, text []byte) ([]level, error) {
 	var levels []level
-	err := rows(name, text, "timestamp", "equity", func(at string, equity float64) error {
+	err := rows(name, text, "timestamp", func(at string, x []float64) error {
+		equity := x[0]
 		t, err := time.Parse(time.RFC3339, at)
 		if err != nil {
 			return err
@@ -227,7 +237,7 @@ func dayLevels(name string, text []byte) ([]level, error) {
 			levels = append(levels, level{day, equity})
 		}
 		return nil
-	})
+	}, "equity")
 	return levels, err
 }
 
@@ -242,10 +252,10 @@ func holding(files Files, d *bundle.Derived) error {
 		return err
 	}
 	var list []float64
-	if err := rows(BenchmarkName, text, "date", "difference", func(_ string, x float64) error {
-		list = append(list, x)
+	if err := rows(BenchmarkName, text, "date", func(_ string, x []float64) error {
+		list = append(list, x[0])
 		return nil
-	}); err != nil || len(list) < leastReturns {
+	}, "difference"); err != nil || len(list) < leastReturns {
 		return err
 	}
 	n := float64(len(list))
@@ -255,18 +265,20 @@ func holding(files Files, d *bundle.Derived) error {
 	return nil
 }
 
-// rows calls do with a text and a finite number of each row of a table, by the names of their
+// rows calls do with a text and finite numbers of each row of a table, by the names of their
 // columns.
-func rows(name string, text []byte, key, value string, do func(string, float64) error) error {
+func rows(name string, text []byte, key string, do func(string, []float64) error, values ...string) error {
 	r := csv.NewReader(bytes.NewReader(text))
 	r.ReuseRecord = true
 	header, err := r.Read()
 	if err != nil {
 		return invalid(name, "it is no table")
 	}
-	k, v := slices.Index(header, key), slices.Index(header, value)
-	if k < 0 || v < 0 {
-		return invalid(name, "it has no columns %s and %s", key, value)
+	k, at, numbers := slices.Index(header, key), make([]int, len(values)), make([]float64, len(values))
+	for i, value := range values {
+		if at[i] = slices.Index(header, value); k < 0 || at[i] < 0 {
+			return invalid(name, "it has no columns %s and %s", key, value)
+		}
 	}
 	for {
 		row, err := r.Read()
@@ -276,11 +288,14 @@ func rows(name string, text []byte, key, value string, do func(string, float64) 
 		if err != nil {
 			return invalid(name, "a row cannot be read")
 		}
-		x, err := strconv.ParseFloat(row[v], 64)
-		if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
-			return invalid(name, "%s is no number", value)
+		for i, value := range values {
+			x, err := strconv.ParseFloat(row[at[i]], 64)
+			if err != nil || math.IsNaN(x) || math.IsInf(x, 0) {
+				return invalid(name, "%s is no number", value)
+			}
+			numbers[i] = x
 		}
-		if err := do(row[k], x); err != nil {
+		if err := do(row[k], numbers); err != nil {
 			return invalid(name, "a row is not one of a lab: %v", err)
 		}
 	}

@@ -56,6 +56,8 @@ type Run struct {
 	CoveredSeconds *float64
 	// BaseRequestHash is the question of the run that a falsification attacks.
 	BaseRequestHash string
+	Edge            *bundle.Edge
+	Impact          *bundle.Impact
 
 	question question
 	trained  int // splits out of sample that begin before the end of the training data
@@ -167,6 +169,7 @@ type testStatistic struct {
 		Name  string   `json:"name"`
 		Value *float64 `json:"value"`
 	} `json:"statistic"`
+	Params json.RawMessage `json:"params"`
 }
 
 // overalls are what a falsification can come to.

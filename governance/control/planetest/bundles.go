@@ -360,7 +360,9 @@ func attack(b *bundle.Bundle, run *bundle.Run) object {
 	tests := []object{{"id": "determinism", "class": "G", "verdict": "pass"}}
 	if earns(b) {
 		tests = append(tests, object{"id": "selection_bias", "class": "G", "verdict": "pass",
-			"statistic": object{"name": evidence.FigureDSR, "value": 0.97}})
+			"statistic": object{"name": evidence.FigureDSR, "value": 0.97}},
+			object{"id": "capacity", "class": "W", "verdict": "pass",
+				"params": object{"impact": object{"capital": 10000, "bps": 5}}})
 	}
 	o := object{"schema": "falsification/v1", "overall": "inconclusive", "tests": tests}
 	for _, base := range b.Runs {

@@ -27,7 +27,7 @@ func earns(b *bundle.Bundle) bool {
 	return false
 }
 
-// tables are the daily results of a run: of a test of 120 days, and beside holding.
+// tables are the results of a run: of a test of 120 days with an edge of 40 bps, and beside holding.
 func tables(run *bundle.Run) []file {
 	switch {
 	case run.Role == bundle.RoleBaseline:
@@ -39,7 +39,9 @@ func tables(run *bundle.Run) []file {
 			fmt.Fprintf(&text, "%s,%.2f,0,0,0,0\n", at, equity)
 			equity *= 1 + 0.002 + 0.01*float64(i*7%11-5)/5
 		}
-		return []file{{"splits/test/equity_curve.csv", []byte(text.String())}}
+		const trades = "trade_id,quantity,entry_price,exit_price,pnl\nt-1,2,90,110,3\nt-2,1,100,100,-0.6\n"
+		return []file{{"splits/test/equity_curve.csv", []byte(text.String())},
+			{"splits/test/trades.csv", []byte(trades)}}
 	case run.Role == bundle.RoleFalsification:
 		var text strings.Builder
 		text.WriteString("date,strategy,benchmark,difference\n")

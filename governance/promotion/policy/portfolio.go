@@ -25,6 +25,10 @@ type Member struct {
 	// Capital is what its stage allows it, in quote currency.
 	Capital float64
 	Days    []Day
+	// Symbols are what it trades; Edge and Impact are nil where no file shows them.
+	Symbols []string
+	Edge    *bundle.Edge
+	Impact  *bundle.Impact
 }
 
 // Day is the return of one UTC day, counted from 1970-01-01.

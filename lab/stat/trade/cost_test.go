@@ -44,3 +44,18 @@ func TestParticipate(t *testing.T) {
 		t.Errorf("%+v", c)
 	}
 }
+
+func TestMeanImpact(t *testing.T) {
+	// 1 % of the volume at a volatility of 2 % costs 0.2 %, 4 % of it twice as much.
+	got, why := trade.MeanImpact([]float64{1, 0, 4}, []float64{100, 0, 100}, []float64{.02, .02, .02},
+		[]float64{100, 0, 300})
+	if near(t, "mean", got, .25*.002+.75*.004, 1e-15); why != "" {
+		t.Error(why)
+	}
+	if _, why := trade.MeanImpact([]float64{1}, []float64{0}, []float64{1}, []float64{1}); why != stat.NotApplicable {
+		t.Error(why)
+	}
+	if _, why := trade.MeanImpact(nil, nil, nil, nil); why != stat.NoTrades {
+		t.Error(why)
+	}
+}

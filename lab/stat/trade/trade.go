@@ -188,6 +188,32 @@ func Participate(quantities, volumes []float64, limit float64) Capacity {
 	return out
 }
 
+// MeanImpact is what the market's reaction costs on the average unit of notional, as a fraction, by
+// the square-root law: an order moves the price by volatility * sqrt(quantity / volume), both of
+// its candle, and pays the whole move. The reason is NoTrades without notional, and NotApplicable
+// where a volume is 0.
+//
+// Sources: Toth et al. (2011), "Anomalous price impact and the critical nature of liquidity in
+// financial markets", whose factor is of the order of 1, as here; Almgren et al. (2005), "Direct
+// estimation of equity market impact", find the exponent 3/5.
+func MeanImpact(quantities, volumes, volatilities, notionals []float64) (float64, stat.Reason) {
+	var cost, turnover stat.Accumulator
+	for i, q := range quantities {
+		if q == 0 {
+			continue
+		}
+		if volumes[i] <= 0 {
+			return 0, stat.NotApplicable
+		}
+		cost.Add(float64(notionals[i] * volatilities[i] * math.Sqrt(q/volumes[i])))
+		turnover.Add(notionals[i])
+	}
+	if turnover.Value() == 0 {
+		return 0, stat.NoTrades
+	}
+	return stat.Finite(cost.Value() / turnover.Value())
+}
+
 // Permute rearranges the moves of a price series. Of n candles the last n-1 have a gap,
 // open over the close before, and a body, (high, low, close) over open with the volume;
 // gap i of the result is gap gaps[i] of the candles, body i is bodies[i], counted from 0

@@ -5,6 +5,8 @@ package capacity
 import (
 	"fmt"
 
+	"github.com/govalues/decimal"
+
 	"github.com/assay-run/assay/lab/falsify/battery"
 	"github.com/assay-run/assay/lab/falsify/judge"
 	"github.com/assay-run/assay/lab/falsify/judge/account"
@@ -17,9 +19,10 @@ import (
 const ID = "capacity"
 
 var entry = judge.Entry{
-	Number: 20, ID: ID, Version: 1, Class: judge.Warning,
-	Claim:  "the market has the volume for its orders",
-	Method: "quantity of each fill over the volume of its candle; by how much the account could grow",
+	Number: 20, ID: ID, Version: 2, Class: judge.Warning,
+	Claim: "the market has the volume for its orders",
+	Method: "quantity of each fill over the volume of its candle; by how much the account could grow; " +
+		"what the market's reaction costs by the square-root law",
 }
 
 // Test is the test of this package.
@@ -30,6 +33,11 @@ func plan(b *battery.Bench) (battery.Check, error) {
 		c, why, err := CapacityOf(b.Run, b.Profile.Policy.Participation)
 		if err != nil {
 			return nil, err
+		}
+		if c != nil && why == "" {
+			if err := c.addImpact(b.Run); err != nil {
+				return nil, err
+			}
 		}
 		f := &battery.Finding{Test: Judge(&b.Judge, c, why)}
 		if c != nil && why == "" {
@@ -54,6 +62,9 @@ func Judge(j *judge.Judge, c *Capacity, why stat.Reason) *judge.Test {
 	t := j.Begin(entry, 0,
 		map[string]any{"participation": p.Participation, "participation_fills": p.ParticipationFills})
 	t.Params["max_scale"] = judge.Rounded(&c.MaxScale)
+	if c.Impact != nil {
+		t.Params["impact"] = map[string]any{"capital": c.Impact.Capital, "bps": c.Impact.Bps}
+	}
 	t.Measure("fills_within_limit", &c.Within, "", ">=", &p.ParticipationFills)
 	if c.Within >= p.ParticipationFills {
 		return t.End(judge.Pass, "", "")
@@ -88,6 +99,54 @@ type Capacity struct {
 	// MaxScale is the factor on all quantities that brings the largest share to the limit, 0
 	// where a fill had no volume at all.
 	MaxScale float64
+	// Impact is nil where a fill had no volume, or a price never moved.
+	Impact *Impact
+}
+
+// Impact is what the market's reaction costs on average, in basis points of what is bought and
+// sold, if the account stands at its initial cash: with its root it grows and shrinks.
+type Impact struct{ Capital, Bps float64 }
+
+// addImpact works the impact out. Each fill counts as it would have been had the account stood
+// at its initial cash: a run that has grown trades more than one that begins. The volatility is the
+// standard deviation of the symbol's returns from close to close.
+func (c *Capacity) addImpact(r *account.Run) error {
+	g, err := account.NewGrid(r)
+	if err != nil {
+		return err
+	}
+	initial, err := decimal.Parse(r.Results.InitialCash)
+	if err != nil {
+		return fmt.Errorf("initial cash: %w", err)
+	}
+	cash, moves := account.Float(initial), map[market.Symbol]float64{}
+	for _, s := range r.Candles {
+		returns := make([]float64, 0, s.Len())
+		for i := 1; i < s.Len(); i++ {
+			returns = append(returns, s.Close[i]/s.Close[i-1]-1)
+		}
+		if m, why := stat.Of(returns); why == "" {
+			moves[s.Symbol] = m.SD
+		}
+	}
+	n := len(c.Fills)
+	quantities, volumes := make([]float64, n), make([]float64, n)
+	volatilities, notionals := make([]float64, n), make([]float64, n)
+	for i := range c.Fills {
+		f := &c.Fills[i]
+		equity := g.Before(f.Time)
+		if equity <= 0 {
+			return nil
+		}
+		quantities[i], volumes[i] = f.Quantity*cash/equity, f.Volume
+		volatilities[i] = moves[f.Symbol]
+		notionals[i] = quantities[i] * account.Float(r.Results.Fills[i].Price)
+	}
+	if mean, why := trade.MeanImpact(quantities, volumes, volatilities, notionals); why == "" && mean > 0 {
+		bps := mean * 10_000
+		c.Impact = &Impact{cash, *judge.Rounded(&bps)}
+	}
+	return nil
 }
 
 // CapacityOf compares every fill with the volume of its candle; limit is a fraction. The
