@@ -153,6 +153,10 @@ func (j Judge) common(said *Said, id, at string, fresh bool) *Error {
 	if !fresh {
 		return nil
 	}
+	if a, ok := said.Predicate.(*Approval); ok && a.TrustDigest != "" && a.TrustDigest != j.Trust.Digest() {
+		return refuseAttestation(ReasonTrust, at,
+			"the approval was given under another trust.json than counts now: look at the plan again")
+	}
 	made, _ := field.ParseTime(c.MadeAt)
 	until, _ := field.ParseTime(c.ExpiresAt)
 	switch _, waiver := said.Predicate.(*Waiver); {

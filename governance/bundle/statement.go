@@ -401,6 +401,9 @@ type Approval struct {
 	PlanDigest string `json:"plan_digest,omitempty" is:"digest"`
 	// SuspensionID is the fact_id of the stop that is resumed from.
 	SuspensionID string `json:"suspension_id,omitempty" is:"free"`
+	// TrustDigest is the trust.json under which the plan was shown; "" in statements of earlier
+	// versions.
+	TrustDigest string `json:"trust_digest,omitempty" is:"digest"`
 }
 
 // Waiver lets a gate pass for at most seven days.

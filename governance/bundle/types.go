@@ -55,6 +55,7 @@ const (
 	ReasonExpired      = "expired"
 	ReasonRole         = "role"
 	ReasonSelfApproval = "self_approval"
+	ReasonTrust        = "trust"
 )
 
 // The reasons of an InvalidDrill.

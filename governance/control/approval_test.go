@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/governance/promotion/policy"
 	"github.com/assay-run/assay/host/base/dsse"
 )
 
@@ -36,9 +38,10 @@ func plan(t *testing.T, p *planetest.Plane, doc *bundle.Document, stage string) 
 func approval(t *testing.T, p *planetest.Plane, doc *bundle.Document, by, role string,
 	edit ...func(*bundle.Approval)) planetest.Said {
 	t.Helper()
+	shown := plan(t, p, doc, "canary")
 	a := bundle.Approval{
 		Common: planetest.Common(doc, p.Now()), Action: "promote", Stage: bundle.Canary, Role: role,
-		PlanDigest: plan(t, p, doc, "canary").PlanDigest,
+		PlanDigest: shown.PlanDigest, TrustDigest: *shown.TrustDigest,
 	}
 	for _, e := range edit {
 		e(&a)
@@ -106,6 +109,36 @@ func TestApprovalsThatAreRefused(t *testing.T) {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
 	stands(t, p, doc, "paper/eligible")
+}
+
+// TestDecisionsNameTheTrust: what is recorded and decided names the trust.json that counts then, and an
+// approval that was given under another one is refused.
+func TestDecisionsNameTheTrust(t *testing.T) {
+	old, newer := planetest.Trust(1), planetest.Trust(2)
+	p, doc := ready(t, old)
+	early := approval(t, p, doc, "anna", "approver")
+	submit(t, p, http.StatusCreated, doc, approval(t, p, doc, "rita", "risk"))
+	if err := p.Store.Reconfigure(t.Context(), policy.First(), newer); err != nil {
+		t.Fatal(err)
+	}
+	refusedFor(t, p, doc, early, "INVALID_ATTESTATION", "trust")
+	first := p.Store.Size()
+	submit(t, p, http.StatusCreated, doc, approval(t, p, doc, "anna", "approver"))
+	stands(t, p, doc, "canary/eligible")
+	for seq, want := range map[int64]*bundle.Trust{first - 2: old, first: newer, first + 1: newer} {
+		var page struct {
+			Facts []struct {
+				Type   promotion.FactType
+				Fields struct {
+					TrustDigest string `json:"trust_digest"`
+				}
+			}
+		}
+		get(t, p, fmt.Sprintf("/facts/%d", seq), &page)
+		if len(page.Facts) == 0 || page.Facts[0].Fields.TrustDigest != want.Digest() {
+			t.Errorf("entry %d: %+v, not %s", seq, page.Facts, want.Digest())
+		}
+	}
 }
 
 // TestApprovalsThatDoNotCount are kept, but promote nothing.

@@ -1,6 +1,7 @@
 package promotion
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -222,6 +223,8 @@ type Recorded struct {
 	Principal  string   `json:"principal" is:"filled"`
 	Roles      []string `json:"roles"`
 	RecordedAt string   `json:"recorded_at" is:"time"`
+	// TrustDigest is the trust.json that says so; not there before RulesTrusted.
+	TrustDigest *string `json:"trust_digest,omitempty" is:"digest"`
 }
 
 // StageDecision is the predicate stage-decision/v1: what the machine decided. From and To
@@ -232,7 +235,9 @@ type StageDecision struct {
 	Cause        Cause   `json:"cause" is:"oneof first_submission inherited promoted superseded resumed resubmitted plan_failed drifted"`
 	PlanDigest   *string `json:"plan_digest" is:"?digest"`
 	PolicyDigest string  `json:"policy_digest" is:"digest"`
-	EvaluatedAt  string  `json:"evaluated_at" is:"time"`
+	// TrustDigest is the trust.json that counted; not there in open mode, and before RulesTrusted.
+	TrustDigest *string `json:"trust_digest,omitempty" is:"digest"`
+	EvaluatedAt string  `json:"evaluated_at" is:"time"`
 	// RelatedRevisionID is the revision that superseded this one, or from which it
 	// inherits its place.
 	RelatedRevisionID string `json:"related_revision_id,omitempty" is:"revision"`
@@ -261,7 +266,7 @@ type LoadedText struct {
 	Digest  string `json:"digest" is:"digest"`
 	Version int64  `json:"version"`
 	Text    string `json:"text" is:"free"`
-	Rules   int64  `json:"rules,omitempty" min:"2" max:"4"`
+	Rules   int64  `json:"rules,omitempty" min:"2" max:"5"`
 	// Engines are, of a policy, programs whose runs the plane takes from here on besides those
 	// that it has taken before, by SHA-256.
 	Engines    []string `json:"engines,omitempty" max:"100"`
@@ -278,8 +283,58 @@ const RulesVerified = 2
 const RulesProspective = 3
 
 // RulesChallenge is the version of the rules under which replays for real money answer the
-// challenge of the seal, those apart that the log had before. It is the newest.
+// challenge of the seal, those apart that the log had before.
 const RulesChallenge = 4
+
+// RulesTrusted is the version of the rules under which decisions and recorded attestations name
+// the trust.json that counted, as seals always have. It is the newest.
+const RulesTrusted = 5
+
+// TrustNamed is how a decision names the trust in force: nil where there is none, or where the rules
+// are earlier ones.
+func TrustNamed(w *World) *string {
+	if w.rules < RulesTrusted {
+		return nil
+	}
+	return SealTrust(w)
+}
+
+// SealTrust is the digest of the trust in force as seals have it: nil in open mode.
+func SealTrust(w *World) *string { return w.trustDigest }
+
+// CheckTrust refuses an entry that names another trust.json than the newest one of the log, or
+// none where it has to.
+func CheckTrust(w *World, e *Entry) error {
+	want, named := TrustNamed(w), (*string)(nil)
+	switch p := e.Predicate.(type) {
+	case *Seal:
+		want, named = SealTrust(w), p.TrustDigest
+	case *Recorded:
+		named = p.TrustDigest
+		if a, ok := approvalOf(e); ok && a.TrustDigest != "" && a.TrustDigest != deref(SealTrust(w)) {
+			want, named = SealTrust(w), &a.TrustDigest
+		}
+	case *StageDecision:
+		named = p.TrustDigest
+	default:
+		return nil
+	}
+	if deref(named) != deref(want) {
+		return fmt.Errorf("it is decided under %s, and the log's trust.json is %s", trustText(named),
+			trustText(want))
+	}
+	return nil
+}
+
+func approvalOf(e *Entry) (*bundle.Approval, bool) {
+	if e.Said == nil {
+		return nil, false
+	}
+	a, ok := e.Said.Predicate.(*bundle.Approval)
+	return a, ok
+}
+
+func trustText(sum *string) string { return cmp.Or(deref(sum), "none") }
 
 // Status is how a revision stands in its stage.
 type Status string

@@ -35,6 +35,7 @@ func TestEditedEntriesAreRefused(t *testing.T) {
 		{"no status", "decision", `"to":"paper/active"`, `"to":"paper"`},
 		{"a derived status", "decision", `"to":"paper/active"`, `"to":"paper/eligible"`},
 		{"from nowhere", "decision", `"from":"research/pending"`, `"from":"x/y"`},
+		{"a bare trust digest", "decision", `"to":"paper/active"`, `"to":"paper/active","trust_digest":"ab"`},
 		{"from a number", "decision", `"from":"research/pending"`, `"from":1`},
 		{"another text", "policy", `"text":"{}"`, `"text":"{ }"`},
 		{"no version", "policy", `"version":1`, `"version":-1`},
@@ -64,6 +65,55 @@ func TestEditedEntriesAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 		}
 	}
+}
+
+// TestCheckTrust: an entry names the newest trust.json of the log, seals at any time, decisions and
+// attestations by the rules that ask for it.
+func TestCheckTrust(t *testing.T) {
+	for _, rules := range []int64{promotion.RulesProspective, promotion.RulesTrusted} {
+		p := trusted(t)
+		p.adoptRules(rules)
+		named := promotion.TrustNamed(p.w)
+		if (named != nil) != (rules == promotion.RulesTrusted) {
+			t.Fatalf("rules %d: %v", rules, named)
+		}
+		other, current := "sha256:"+sum, promotion.SealTrust(p.w)
+		for name, c := range map[string]struct {
+			trust *string
+			entry func(*string) *promotion.Entry
+			good  bool
+		}{
+			"a decision":             {named, decided, true},
+			"a decision by another":  {&other, decided, false},
+			"an attestation":         {named, noted, true},
+			"a seal":                 {current, sealed, true},
+			"a seal by another":      {&other, sealed, false},
+			"a seal by none":         {nil, sealed, false},
+			"a decision by none":     {nil, decided, named == nil},
+			"an attestation by none": {nil, noted, named == nil},
+		} {
+			if err := promotion.CheckTrust(p.w, c.entry(c.trust)); (err == nil) != c.good {
+				t.Errorf("rules %d: %s: %v", rules, name, err)
+			}
+		}
+		said := noted(named)
+		said.Said = &bundle.Said{Predicate: &bundle.Approval{TrustDigest: other}}
+		if err := promotion.CheckTrust(p.w, said); err == nil {
+			t.Error("an approval under another trust.json")
+		}
+	}
+}
+
+func decided(trust *string) *promotion.Entry {
+	return &promotion.Entry{Predicate: &promotion.StageDecision{TrustDigest: trust}}
+}
+
+func noted(trust *string) *promotion.Entry {
+	return &promotion.Entry{Predicate: &promotion.Recorded{TrustDigest: trust}}
+}
+
+func sealed(trust *string) *promotion.Entry {
+	return &promotion.Entry{Predicate: &promotion.Seal{TrustDigest: trust}}
 }
 
 func TestEditedFactsAreRefused(t *testing.T) {

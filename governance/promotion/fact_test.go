@@ -79,7 +79,9 @@ func recorded(t testing.TB, kind string, predicate any) *promotion.Entry {
 }
 
 func decision(t testing.TB, from, to string, cause promotion.Cause) *promotion.Entry {
-	d := &promotion.StageDecision{To: to, Cause: cause, PolicyDigest: "sha256:" + sum, EvaluatedAt: at}
+	trust := "sha256:" + sum
+	d := &promotion.StageDecision{To: to, Cause: cause, PolicyDigest: "sha256:" + sum, EvaluatedAt: at,
+		TrustDigest: &trust}
 	if from != "" {
 		d.From = &from
 	}

@@ -32,6 +32,7 @@ type Plan struct {
 	FromStage          *string        `json:"from_stage"` // null for research
 	Verdict            policy.Verdict `json:"verdict"`
 	PlanDigest         string         `json:"plan_digest"`
+	TrustDigest        *string        `json:"trust_digest"` // null in open mode
 	Policy             PolicyName     `json:"policy"`
 	Gates              []PlanGate     `json:"gates"`
 	Approvals          Approvals      `json:"approvals"`
@@ -108,7 +109,7 @@ func (w *World) Plan(subjectType, subjectID, stage string, now time.Time) (*Plan
 	p := &Plan{
 		Head: v.head(SchemaPlan, subjectType, subjectID), ResolvedRevisionID: r.id, Stage: s,
 		Verdict: j.verdict, PlanDigest: v.planDigest(r, j),
-		Policy: v.policyName(), Gates: []PlanGate{},
+		TrustDigest: SealTrust(w), Policy: v.policyName(), Gates: []PlanGate{},
 		Approvals: v.approvalsOf(r, j),
 		Numbers:   v.numbers(r),
 		Shadow:    v.shadow(r),

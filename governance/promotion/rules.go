@@ -76,6 +76,7 @@ func (rs rules) nextDecision(r *revision) (Decision, bool) {
 	for _, rule := range transitions {
 		if d, ok := rule(rs, r); ok {
 			d.PolicyDigest, d.EvaluatedAt = rs.w.policy.Digest, rs.at.Format(time.RFC3339Nano)
+			d.TrustDigest = TrustNamed(rs.w)
 			if !r.fresh {
 				from := r.Place.String()
 				d.From = &from

@@ -40,7 +40,9 @@ import (
 type World struct {
 	policy *policy.Policy
 	trust  *bundle.Trust // nil: open mode
-	rules  int64         // of judging, see RulesVerified
+	// trustDigest is that of trust, nil in open mode.
+	trustDigest *string
+	rules       int64 // of judging, see RulesVerified
 	// engines are the programs whose runs count, by the order of the log.
 	engines []string
 	// challenged is the entry from which on the rules of RulesChallenge hold.
@@ -180,7 +182,7 @@ func (w *World) loadText(kind FactType, t *LoadedText) error {
 		if refused != nil {
 			return refused
 		}
-		w.trust = trust
+		w.trust, w.trustDigest = trust, &t.Digest
 	} else {
 		p, err := policy.Parse([]byte(t.Text))
 		if err != nil {

@@ -187,6 +187,9 @@ func (d *derived) fold(r *row, keys *Keys, origin string, proofs *proofs, observ
 	if err := r.checkSigner(d.world.Trust()); err != nil {
 		return err
 	}
+	if err := promotion.CheckTrust(d.world, r.entry); err != nil {
+		return err
+	}
 	if err := d.judge(r.entry); err != nil {
 		return err
 	}
@@ -325,15 +328,6 @@ func (d *derived) checkCounts(ctx context.Context, db *sql.DB) error {
 		}
 	}
 	return nil
-}
-
-// sealTrust is the digest of the trust in force as seals have it: null in open mode.
-func sealTrust(t *bundle.Trust) *string {
-	if t == nil {
-		return nil
-	}
-	s := t.Digest()
-	return &s
 }
 
 // SubjectLog is the subject type of entries about the log itself.

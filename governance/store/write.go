@@ -134,7 +134,7 @@ func (t *Tx) Seal(
 				CandidateRevisionID: b.CandidateRevisionID, FamilyID: b.Candidate.FamilyID,
 				RequestedStage: b.SealRequest.RequestedStage,
 				ReceivedAt:     t.Stamp(), Rungs: rungs, PolicyDigest: t.World().Policy().Digest,
-				TrustDigest: sealTrust(t.World().Trust()),
+				TrustDigest: promotion.SealTrust(t.World()),
 				SealRequest: b.SealRequest, Part: part, Parts: parts, Evidence: evidence,
 			}})
 		evidence = nil // only in the first part
@@ -161,6 +161,7 @@ func (t *Tx) Record(revision string, a *bundle.Attestation) error {
 		Predicate: &promotion.Recorded{
 			PAESHA256: a.PAESHA256, Type: a.Said.Statement.PredicateType, KeyID: a.KeyID,
 			Principal: a.Principal, Roles: a.Roles, RecordedAt: t.Stamp(),
+			TrustDigest: promotion.TrustNamed(t.World()),
 		}})
 	return err
 }
@@ -188,6 +189,9 @@ func onlySignature(a *bundle.Attestation, trust *bundle.Trust) (dsse.Envelope, e
 func (t *Tx) Append(e *promotion.Entry) ([]promotion.Fact, error) {
 	s := t.s
 	e.Seq = s.d.size
+	if err := promotion.CheckTrust(s.d.world, e); err != nil {
+		return nil, err
+	}
 	payload, err := e.Payload()
 	if err != nil {
 		return nil, err

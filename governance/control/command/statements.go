@@ -120,6 +120,9 @@ func (o *approveOptions) run(cmd *cobra.Command, id string) error {
 	}
 	approval := bundle.Approval{Common: o.common(sub), Action: "promote", Stage: bundle.Stage(stage),
 		Role: o.Role, PlanDigest: plan.PlanDigest}
+	if plan.TrustDigest != nil {
+		approval.TrustDigest = *plan.TrustDigest
+	}
 	if o.Resume {
 		approval.Action, approval.SuspensionID = "resume", stop
 	}
@@ -156,8 +159,12 @@ func mayWaive(p *promotion.Plan, id string) error {
 func showPlan(out io.Writer, sub *subject, p *promotion.Plan, resume *promotion.Approvals) {
 	b := &sub.doc.Bundle
 	fmt.Fprintf(out, "%s (%s, owner %s)\n", b.CandidateRevisionID, b.Candidate.CandidateID, b.Candidate.Owner)
-	fmt.Fprintf(out, "plan for %s: %s, policy %s v%d\nplan_digest %s\n\n",
+	fmt.Fprintf(out, "plan for %s: %s, policy %s v%d\nplan_digest %s\n",
 		p.Stage, p.Verdict, p.Policy.ID, p.Policy.Version, p.PlanDigest)
+	if p.TrustDigest != nil {
+		fmt.Fprintf(out, "trust_digest %s\n", *p.TrustDigest)
+	}
+	fmt.Fprintln(out)
 	if p.Policy.Note != "" {
 		fmt.Fprintf(out, "%s\n\n", p.Policy.Note)
 	}

@@ -1,7 +1,6 @@
 package verify
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"iter"
@@ -10,7 +9,6 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/host/base/dsse"
-	"github.com/assay-run/assay/host/base/field"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -61,30 +59,28 @@ func (r *Report) logEntries(
 	entries iter.Seq2[ledger.Entry, error], opts LogOptions,
 ) (*ledger.Tree, ledger.Ring) {
 	tree, bad := &ledger.Tree{}, 0
-	ring := ledger.Ring{{Statement: opts.Statement, Log: opts.Log}}
+	follow := follower{Report: r, ring: ledger.Ring{{Statement: opts.Statement, Log: opts.Log}}}
 	for e, err := range entries {
 		at := tree.Size()
 		if err != nil {
 			r.step(fmt.Sprintf("read entry %d", at), err)
-			return tree, ring
+			return tree, follow.ring
 		}
 		if at == 0 {
 			r.step("log start", checkStart(e, opts))
 		}
-		key := ring.At(at).Statement
+		key := follow.ring.At(at).Statement
 		if !key.Signed(e) {
 			if bad++; bad <= maxReported {
 				r.step(fmt.Sprintf("signature of entry %d", at),
 					mismatch("", "one of key "+key.ID(), "none that verifies"))
 			}
-		} else if said, err := r.followEntry(ring, at, e); said != nil {
-			ring = said
-		} else if err != nil {
+		} else if err := follow.entry(at, e); err != nil {
 			r.step(fmt.Sprintf("entry %d", at), err)
 		}
 		if _, err := tree.Append(ledger.LeafHash(ledger.Leaf(e, key))); err != nil {
 			r.step(fmt.Sprintf("leaf of entry %d", at), err)
-			return tree, ring
+			return tree, follow.ring
 		}
 	}
 	var err error
@@ -94,41 +90,8 @@ func (r *Report) logEntries(
 		err = mismatch("", fmt.Sprintf("%d that verify", n), fmt.Sprintf("%d that do not", bad))
 	}
 	r.step(fmt.Sprintf("signatures of %s", plural(int(tree.Size()), "statement")), err)
-	return tree, ring
-}
-
-// followEntry reads what an entry changes about who decides: the keys of the log, or whose signatures
-// count, which is a step of its own so that nobody is named unnoticed. The ring is nil where the keys
-// stay.
-func (r *Report) followEntry(ring ledger.Ring, at int64, e ledger.Entry) (ledger.Ring, error) {
-	kind := []byte(`"predicateType":"`)
-	rotation, trust := append(kind[:len(kind):len(kind)], translog.TypeRotation...), []byte(`trust/v1"`)
-	if !bytes.Contains(e.Payload, rotation) && !bytes.Contains(e.Payload, trust) {
-		return nil, nil
-	}
-	st, err := parse(e.Payload)
-	if err != nil {
-		return nil, err
-	}
-	predicate := st.object("predicate")
-	switch dsse.PermanentType(st.text("predicateType")) {
-	case translog.TypeRotation:
-		said, read := &translog.Rotation{}, &field.Reader{}
-		if read.Struct(map[string]any(predicate), "/predicate", said); read.Failed() {
-			return nil, read.Err()
-		}
-		next, err := ring.Rotate(at, said)
-		if err != nil {
-			return nil, err
-		}
-		r.step(fmt.Sprintf("entry %d changes the keys to %s and %s", at, next.Last().Statement.ID(),
-			next.Last().Log.VKey()), nil)
-		return next, nil
-	case bundle.TypeTrust:
-		r.step(fmt.Sprintf("from entry %d on trust.json version %d counts, %s", at,
-			predicate.count("version"), predicate.text("digest")), nil)
-	}
-	return nil, nil
+	follow.end()
+	return tree, follow.ring
 }
 
 // checkStart reports whether the first entry starts this log with these keys.

@@ -2,6 +2,7 @@ package verify
 
 import (
 	"errors"
+	"fmt"
 	"iter"
 	"slices"
 	"strings"
@@ -63,6 +64,34 @@ func TestWholeLog(t *testing.T) {
 		if report := s.whole(c.entries, c.notes); report.OK() || !slices.Contains(report.Failed(), c.fails) {
 			t.Errorf("%s, want %q:\n%s", what, c.fails, lines(report))
 		}
+	}
+}
+
+// TestTrustOfEntries: an entry that names a trust.json names the newest one before it.
+func TestTrustOfEntries(t *testing.T) {
+	s := newSample(t)
+	first, second := bundle.DigestPrefix+strings.Repeat("1", 64), bundle.DigestPrefix+strings.Repeat("2", 64)
+	trust := func(version int, sum string) ledger.Entry {
+		return s.sign(bundle.TypeTrust, subject("trust", strings.Repeat("0", 64)),
+			object{"digest": sum, "version": version, "text": "{}"})
+	}
+	decided := func(sum string) ledger.Entry {
+		return s.sign(bundle.TypeStageDecision, subject("cr", strings.Repeat("0", 64)),
+			object{"to": "paper/active", "trust_digest": sum})
+	}
+	s.append(trust(1, first))
+	s.append(decided(first))
+	s.append(trust(2, second))
+	s.append(decided(second))
+	if report := s.whole(s.entries, s.notes); !report.OK() ||
+		!strings.Contains(lines(report), "trust.json of 4 entries that name one") {
+		t.Error(lines(report))
+	}
+	late := len(s.entries)
+	s.append(decided(first))
+	if report := s.whole(s.entries, s.notes); !slices.Contains(report.Failed(), fmt.Sprintf("trust of entry %d", late)) ||
+		!slices.Contains(report.Failed(), "trust.json of 5 entries that name one") {
+		t.Error(lines(report))
 	}
 }
 
