@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto"
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
@@ -33,7 +34,7 @@ const (
 type control struct {
 	url, keyFile, signFile string
 	key                    *ecdsa.PublicKey
-	signKey                *ecdsa.PrivateKey
+	signKey                crypto.Signer
 	policy                 deploy.Mode
 	given                  []string // values of --strategy-family
 	families               deploy.Families
@@ -176,7 +177,7 @@ const (
 // reporter signs incidents as this host and posts them. It is a [deploy.Reporter].
 type reporter struct {
 	plane *client.Client
-	key   *ecdsa.PrivateKey
+	key   crypto.Signer
 	now   func() time.Time
 }
 

@@ -1,7 +1,7 @@
 package bundle
 
 import (
-	"crypto/ecdsa"
+	"crypto"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -373,7 +373,7 @@ func FileSubject(name, sha256 string) Subject {
 
 // Attest signs a statement about a bundle that was read. What would be refused as an
 // attestation is refused here; the error then is an *Error.
-func (d *Document) Attest(predicateType string, predicate any, key *ecdsa.PrivateKey) (dsse.Envelope, error) {
+func (d *Document) Attest(predicateType string, predicate any, key crypto.Signer) (dsse.Envelope, error) {
 	payload, err := NewStatement(predicateType, []Subject{FileSubject(FileName, d.FileSHA256)}, predicate)
 	if err != nil {
 		return dsse.Envelope{}, err

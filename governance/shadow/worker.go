@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/ecdsa"
+	"crypto"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -36,7 +36,7 @@ const testSplit = "test"
 type Worker struct {
 	Plane *client.Client
 	Stage *Stage
-	Key   *ecdsa.PrivateKey
+	Key   crypto.Signer
 	Now   func() time.Time
 	Log   hclog.Logger
 }

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/assay-run/assay/governance/ledger"
@@ -117,7 +118,7 @@ func logKeyID(key ledger.LogKey) string {
 }
 
 // nextKeys reads the keys that the log is to change to, or makes them: encrypted where those are that it
-// has.
+// has. Those of an agent are made there, and named before.
 func (s *Store) nextKeys() (*Signers, error) {
 	statement, err := dsse.Generate()
 	if err != nil {
@@ -142,6 +143,11 @@ func (s *Store) nextKeys() (*Signers, error) {
 		text, err := os.ReadFile(s.keyPath("", f.name))
 		if err != nil {
 			return nil, err
+		}
+		if place, held := dsse.AgentPlace(string(text)); held {
+			return nil, &ConfigError{fmt.Sprintf("the key %s is held by an agent (%s): make the new one "+
+				"there, and name it first (governance keys new %s --agent agent:SHA256:...)", f.name, place,
+				strings.TrimSuffix(path, ".key"))}
 		}
 		if !dsse.Encrypted(text) {
 			if err := dsse.WriteKey(path, *f.into); err != nil {

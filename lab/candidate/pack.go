@@ -12,7 +12,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/ecdsa"
+	"crypto"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -73,7 +73,7 @@ type Options struct {
 	// empty; Pack refuses where neither is given.
 	Author string
 	// Key signs the bundle; nil leaves it unsigned.
-	Key *ecdsa.PrivateKey
+	Key crypto.Signer
 	Now func() time.Time
 }
 

@@ -3,7 +3,7 @@ package candidate
 import (
 	"bytes"
 	"context"
-	"crypto/ecdsa"
+	"crypto"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -338,7 +338,7 @@ func Answer(ctx context.Context, h *request.Host, b *bundle.Bundle, asked *bundl
 // runs that were executed, also those that came to something else, and the answer to the challenge
 // of its seal, nil for none. origin is the log that it is for.
 func Attest(doc *bundle.Document, list []Outcome, answer *bundle.ChallengeAnswer, origin string,
-	key *ecdsa.PrivateKey, now time.Time) (dsse.Envelope, error) {
+	key crypto.Signer, now time.Time) (dsse.Envelope, error) {
 	said := bundle.Replay{
 		Common: bundle.Common{
 			LogOrigin: origin, CandidateRevisionID: doc.Bundle.CandidateRevisionID,
@@ -368,7 +368,7 @@ func Attest(doc *bundle.Document, list []Outcome, answer *bundle.ChallengeAnswer
 // KeepReplay puts a signed replay beside the candidate, by the key that signed it. It does
 // nothing for a revision that is not on the shelf.
 func (s *Shelf) KeepReplay(doc *bundle.Document, envelope dsse.Envelope,
-	key *ecdsa.PrivateKey) (string, error) {
+	key crypto.Signer) (string, error) {
 	id, err := dsse.KeyID(key.Public())
 	if err != nil {
 		return "", err

@@ -2,7 +2,7 @@ package cmd
 
 import (
 	"context"
-	"crypto/ecdsa"
+	"crypto"
 	"errors"
 	"fmt"
 	"os"
@@ -31,14 +31,14 @@ const (
 
 // planeOptions are the flags of commands that sign, or talk to a control plane.
 type planeOptions struct {
-	SignKey    string `flag:"sign-key" usage:"file of your private key, as governance keys new makes it (SERVICE_LAB_SIGN_KEY)"`
+	SignKey    string `flag:"sign-key" usage:"file of your private key, as governance keys new makes it, or agent:SHA256:... (SERVICE_LAB_SIGN_KEY)"`
 	ControlURL string `flag:"control-url" usage:"address of the control plane (SERVICE_CONTROL_URL, default http://127.0.0.1:8010)"`
 	ControlKey string `flag:"control-key" usage:"governance.pub of the control plane, to check its answers by (SERVICE_CONTROL_KEY)"`
 	Submit     bool   `flag:"submit" usage:"post the bundle to the control plane, and keep its answer"`
 }
 
 // signingKey is the private key; nil where none is named. No error shows anything of it.
-func signingKey(a *App, o *planeOptions) (*ecdsa.PrivateKey, error) {
+func signingKey(a *App, o *planeOptions) (crypto.Signer, error) {
 	path := FirstOf(o.SignKey, a.IO.Getenv(envSignKey))
 	if path == "" {
 		return nil, nil
@@ -447,7 +447,7 @@ func answerChallenge(ctx context.Context, a *App, h *request.Host, doc *bundle.D
 
 // signReplay signs what was found, keeps it, and posts it where asked to: about the bytes
 // that the plane has newest.
-func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Document, key *ecdsa.PrivateKey,
+func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Document, key crypto.Signer,
 	o *planeOptions, out *candidate.Replayed) error {
 	origin := doc.Bundle.SealRequest.LogOrigin
 	var plane *client.Client

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"context"
 	"crypto"
-	"crypto/ecdsa"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -199,7 +198,7 @@ func (c *client) plan(ctx context.Context, id, stage string) (*promotion.Plan, e
 // signing is what all commands that sign have in common.
 type signing struct {
 	controlOption
-	KeyFile string `flag:"key" usage:"file of your private key"`
+	KeyFile string `flag:"key" usage:"file of your private key, or agent:SHA256:... of one that an SSH agent holds"`
 	passphraseOption
 	Reason string `flag:"reason" usage:"why, for the log"`
 	Valid  string `flag:"valid" usage:"how long the statement holds, such as 12h or 7d"`
@@ -227,7 +226,7 @@ func (s *signing) out() io.Writer {
 }
 
 // open reads the arguments that every such command has.
-func (s *signing) open(id string) (*client, *ecdsa.PrivateKey, error) {
+func (s *signing) open(id string) (*client, crypto.Signer, error) {
 	if !field.IsRevision(id) {
 		return nil, nil, usagef("%q is no candidate_revision_id: it begins with cr-", id)
 	}
@@ -288,7 +287,7 @@ func (s *signing) confirm(question string) error {
 
 // post signs a predicate about a bundle and reports what it has come to.
 func (s *signing) post(ctx context.Context, c *client, sub *subject, kind string, predicate any,
-	key *ecdsa.PrivateKey) error {
+	key crypto.Signer) error {
 	env, err := sub.doc.Attest(kind, predicate, key)
 	if err != nil {
 		return usagef("the statement: %v", err)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -37,55 +38,76 @@ func keysCommand(w World) *cobra.Command {
 	return cmd
 }
 
+// newKeyOptions are the flags of governance keys new.
+type newKeyOptions struct {
+	jsonOption
+	passphraseOption
+	Encrypt bool   `flag:"encrypt" usage:"encrypt the private key with the passphrase of --passphrase-file"`
+	Agent   string `flag:"agent" usage:"make no key, but name one that an SSH agent holds: agent:SHA256:..., as ssh-add -l shows it"`
+}
+
 func keysNew(w World) *cobra.Command {
-	var o struct {
-		jsonOption
-		passphraseOption
-		Encrypt bool `flag:"encrypt" usage:"encrypt the private key with the passphrase of --passphrase-file"`
-	}
+	o := &newKeyOptions{}
 	cmd := &cobra.Command{
 		Use: "new NAME", Short: "Make a P-256 pair: NAME.key, for its owner only, and NAME.pub",
 		Args: cobra.ExactArgs(1),
 		Long: "Makes a P-256 pair: NAME.key signs and stays with its owner, NAME.pub goes to whoever " +
-			"runs the plane.",
+			"runs the plane.\nWith --agent an SSH agent signs, and NAME.key only says which of its keys.",
 		Example: "  governance keys new rita\n" +
-			"  governance keys new rita --encrypt --passphrase-file rita.pass",
-		RunE: func(_ *cobra.Command, args []string) error {
-			path := strings.TrimSuffix(args[0], ".key") + ".key"
-			key, err := dsse.Generate()
-			if err != nil {
-				return err
-			}
-			write := func() error { return dsse.WriteKey(path, key) }
-			if o.Encrypt {
-				passphrase, err := o.unlock(w)(path)
-				if err != nil {
-					return usagef("--encrypt: %v", err)
-				}
-				write = func() error { return dsse.WriteEncrypted(path, key, passphrase) }
-			}
-			if err := write(); errors.Is(err, fs.ErrExist) {
-				return refusef("%s is there already: choose another name, no key is ever overwritten", path)
-			} else if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
-				return usagef("there is no folder %s for %s: make it first (mkdir -p %s)", dir,
-					filepath.Base(path), dir)
-			} else if err != nil {
-				return err
-			}
-			id, err := dsse.KeyID(key.Public())
-			if err != nil {
-				return err
-			}
-			if o.JSON {
-				return printJSON(w.Out,
-					map[string]string{"key": path, "pub": dsse.PublicPath(path), "key_id": id})
-			}
-			fmt.Fprintf(w.Out, "%s\n%s\nkey_id %s\n", path, dsse.PublicPath(path), id)
-			return nil
-		},
+			"  governance keys new rita --encrypt --passphrase-file rita.pass\n" +
+			"  governance keys new rita --agent agent:SHA256:...",
+		RunE: func(_ *cobra.Command, args []string) error { return o.run(args[0], w) },
 	}
-	bind(cmd, w, &o)
+	bind(cmd, w, o)
 	return cmd
+}
+
+func (o *newKeyOptions) run(name string, w World) error {
+	path := strings.TrimSuffix(name, ".key") + ".key"
+	key, err := o.write(path, w)
+	if errors.Is(err, fs.ErrExist) {
+		return refusef("%s is there already: choose another name, no key is ever overwritten", path)
+	} else if dir := filepath.Dir(path); errors.Is(err, fs.ErrNotExist) {
+		return usagef("there is no folder %s for %s: make it first (mkdir -p %s)", dir,
+			filepath.Base(path), dir)
+	} else if err != nil {
+		return err
+	}
+	id, err := dsse.KeyID(key.Public())
+	if err != nil {
+		return err
+	}
+	if o.JSON {
+		return printJSON(w.Out, map[string]string{"key": path, "pub": dsse.PublicPath(path), "key_id": id})
+	}
+	fmt.Fprintf(w.Out, "%s\n%s\nkey_id %s\n", path, dsse.PublicPath(path), id)
+	return nil
+}
+
+// write makes the key, or finds it in the agent, and writes its files.
+func (o *newKeyOptions) write(path string, w World) (crypto.Signer, error) {
+	if o.Agent != "" {
+		if o.Encrypt {
+			return nil, usagef("--agent and --encrypt: an agent keeps its keys itself")
+		}
+		key, err := dsse.AgentKey(o.Agent)
+		if err != nil {
+			return nil, usagef("--agent: %v", err)
+		}
+		return key, dsse.WriteAgent(path, key)
+	}
+	key, err := dsse.Generate()
+	if err != nil {
+		return nil, err
+	}
+	if !o.Encrypt {
+		return key, dsse.WriteKey(path, key)
+	}
+	passphrase, err := o.unlock(w)(path)
+	if err != nil {
+		return nil, usagef("--encrypt: %v", err)
+	}
+	return key, dsse.WriteEncrypted(path, key, passphrase)
 }
 
 func keysEncrypt(w World) *cobra.Command {

@@ -9,8 +9,12 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/crypto/ssh"
+	"golang.org/x/crypto/ssh/agent"
+
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -63,5 +67,51 @@ func TestEncryptedKeys(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.as("rita", 0, "reject", id, "--reason", "x", "--passphrase-file", pass)
+	d.stands(id, "paper/rejected")
+}
+
+// TestKeyOfAnAgent: a person whose key an SSH agent holds signs, through a file that names it or through
+// its place; trust.json takes the public half as any other.
+func TestKeyOfAnAgent(t *testing.T) {
+	d, held := newDesk(t), agent.NewKeyring()
+	hosttest.Agent(t, held)
+	if err := held.Add(agent.AddedKey{PrivateKey: planetest.Key("rita")}); err != nil {
+		t.Fatal(err)
+	}
+	public, err := ssh.NewPublicKey(planetest.Key("rita").Public())
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, place := filepath.Join(t.TempDir(), "rita"), "agent:"+ssh.FingerprintSHA256(public)
+	if code, out, errs := run(t, d.p.Now, "", "keys", "new", name, "--agent", place); code != 0 ||
+		!strings.Contains(out, name+".pub\nkey_id ") {
+		t.Fatalf("exit %d %s%s", code, out, errs)
+	}
+	for _, args := range [][]string{{"--agent", place}, {"--agent", "agent:SHA256:x"}, {"--agent", place, "--encrypt"}} {
+		if code, _, errs := run(t, d.p.Now, "", append([]string{"keys", "new", name}, args...)...); code == 0 {
+			t.Errorf("%v: %s", args, errs)
+		}
+	}
+	id := d.submit()
+	says := func(key string, args ...string) (int, string) {
+		code, _, errs := run(t, d.p.Now, "", append(args, id, "--reason", "x", "--key", key, "--control-url", d.p.URL, "--yes")...)
+		return code, errs
+	}
+	if code, errs := says(name+".key", "suspend"); code != 0 {
+		t.Fatalf("exit %d %s", code, errs)
+	}
+	d.stands(id, "paper/suspended")
+	if err := held.Lock([]byte("pass")); err != nil {
+		t.Fatal(err)
+	}
+	if code, errs := says(place, "reject"); code != 2 || !strings.Contains(errs, "it is locked") {
+		t.Errorf("exit %d %s", code, errs)
+	}
+	if err := held.Unlock([]byte("pass")); err != nil {
+		t.Fatal(err)
+	}
+	if code, errs := says(place, "reject"); code != 0 {
+		t.Fatalf("exit %d %s", code, errs)
+	}
 	d.stands(id, "paper/rejected")
 }

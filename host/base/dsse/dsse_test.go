@@ -140,7 +140,7 @@ func TestKeyFiles(t *testing.T) {
 	if err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v", info.Mode(), err)
 	}
-	if key, err := dsse.ReadP256(path); err != nil || !key.Equal(lab) {
+	if key, err := dsse.ReadP256(path); err != nil || !lab.Equal(key) {
 		t.Errorf("got %v", err)
 	}
 	if pub, err := dsse.ReadPublic(filepath.Join(dir, "statement.pub")); err != nil ||
@@ -150,7 +150,7 @@ func TestKeyFiles(t *testing.T) {
 	if err := dsse.WriteKey(path, testKey(t, "other")); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("overwritten: %v", err)
 	}
-	if key, err := dsse.ReadP256(path); err != nil || !key.Equal(lab) {
+	if key, err := dsse.ReadP256(path); err != nil || !lab.Equal(key) {
 		t.Errorf("overwritten: %v", err)
 	}
 	left, err := os.ReadDir(dir)

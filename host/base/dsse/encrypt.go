@@ -97,7 +97,7 @@ func EncryptedPEM(key crypto.Signer, passphrase []byte) ([]byte, error) {
 	if len(passphrase) == 0 {
 		return nil, errors.New("the passphrase is empty")
 	}
-	if err := supported(key.Public()); err != nil {
+	if err := exportable(key); err != nil {
 		return nil, err
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(key)

@@ -97,7 +97,7 @@ func TestEncrypt(t *testing.T) {
 	if err := dsse.Encrypt(path, []byte("two"), one); err != nil {
 		t.Fatal(err)
 	}
-	if key, err := dsse.ReadP256(path, two); err != nil || !key.Equal(testKey(t, "lab")) {
+	if key, err := dsse.ReadP256(path, two); err != nil || !testKey(t, "lab").Equal(key) {
 		t.Errorf("%v", err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
@@ -132,7 +132,7 @@ func TestOpenSSL(t *testing.T) {
 		"-out", path("theirs.key"), "-passout", "pass:correct horse").CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
-	if key, err := dsse.ReadP256(path("theirs.key"), dsse.UnlockFrom(secret(t, "correct horse"), no)); err != nil || !key.Equal(testKey(t, "lab")) {
+	if key, err := dsse.ReadP256(path("theirs.key"), dsse.UnlockFrom(secret(t, "correct horse"), no)); err != nil || !testKey(t, "lab").Equal(key) {
 		t.Errorf("what openssl has encrypted: %v", err)
 	}
 	if out, err := exec.Command(openssl, "pkcs8", "-topk8", "-scrypt", "-in", path("plain.key"), "-out", path("scrypt.key"), "-passout", "pass:x").CombinedOutput(); err != nil {

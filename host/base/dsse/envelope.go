@@ -66,9 +66,8 @@ func Sign(payloadType string, payload []byte, key crypto.Signer) (Envelope, erro
 	if !is {
 		source = rand.Reader
 	}
-	sum := sha256.Sum256(PAE(payloadType, payload))
 	// Without a source of randomness the signature is the one of RFC 6979.
-	sig, err := key.Sign(source, sum[:], crypto.SHA256)
+	sig, err := crypto.SignMessage(key, source, PAE(payloadType, payload), crypto.SHA256)
 	if err != nil {
 		return Envelope{}, fmt.Errorf("sign: %w", err)
 	}

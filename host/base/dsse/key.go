@@ -91,7 +91,7 @@ func ParseP256(text []byte) (*ecdsa.PublicKey, error) {
 
 // PrivatePEM returns a private key as text, in PKCS#8.
 func PrivatePEM(key crypto.Signer) ([]byte, error) {
-	if err := supported(key.Public()); err != nil {
+	if err := exportable(key); err != nil {
 		return nil, err
 	}
 	der, err := x509.MarshalPKCS8PrivateKey(key)
@@ -131,6 +131,14 @@ func only(text []byte, kind string) ([]byte, error) {
 		return nil, fmt.Errorf("not one PEM block of type %s", kind)
 	}
 	return block.Bytes, nil
+}
+
+// exportable reports why a key cannot be written down.
+func exportable(key crypto.Signer) error {
+	if held, ok := key.(*agentKey); ok {
+		return fmt.Errorf("%s: the agent does not give its keys away", held.place)
+	}
+	return supported(key.Public())
 }
 
 func supported(pub crypto.PublicKey) error {
@@ -183,8 +191,12 @@ func PublicPath(path string) string { return path[:len(path)-len(filepath.Ext(pa
 const checksModes = runtime.GOOS != "windows"
 
 // ReadKey reads a private key file. A file that others may read or write is refused,
-// and so is anything that is not a regular file. An encrypted one needs an unlock.
+// and so is anything that is not a regular file. An encrypted one needs an unlock. The path, and
+// the file, may say that an agent holds the key: see [AgentPrefix].
 func ReadKey(path string, unlock ...Unlock) (crypto.Signer, error) {
+	if place, ok := AgentPlace(path); ok {
+		return openAgent(place)
+	}
 	text, mode, err := slurp(path)
 	if err != nil {
 		return nil, err
@@ -200,6 +212,9 @@ func ReadKey(path string, unlock ...Unlock) (crypto.Signer, error) {
 }
 
 func parseFile(path string, text []byte, unlock []Unlock) (crypto.Signer, error) {
+	if place, ok := AgentPlace(string(text)); ok {
+		return openAgent(place)
+	}
 	if !Encrypted(text) {
 		return ParsePrivate(text)
 	}
@@ -214,16 +229,15 @@ func parseFile(path string, text []byte, unlock []Unlock) (crypto.Signer, error)
 }
 
 // ReadP256 is ReadKey for keys that sign statements.
-func ReadP256(path string, unlock ...Unlock) (*ecdsa.PrivateKey, error) {
+func ReadP256(path string, unlock ...Unlock) (crypto.Signer, error) {
 	key, err := ReadKey(path, unlock...)
 	if err != nil {
 		return nil, err
 	}
-	p256, ok := key.(*ecdsa.PrivateKey)
-	if !ok {
+	if _, ok := key.Public().(*ecdsa.PublicKey); !ok {
 		return nil, fmt.Errorf("%s: not a P-256 key", path)
 	}
-	return p256, nil
+	return key, nil
 }
 
 // ReadPublic reads a public key file.

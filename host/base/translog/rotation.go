@@ -58,8 +58,7 @@ func NewRotation(origin string, old PublicKeys, statement, log crypto.Signer, at
 		return nil, err
 	}
 	r := &Rotation{Origin: origin, Old: old, New: PublicKeys{string(pem), key.VKey()}, RecordedAt: at}
-	digest := sha256.Sum256(r.Text())
-	one, err := statement.Sign(rand.Reader, digest[:], crypto.SHA256)
+	one, err := crypto.SignMessage(statement, rand.Reader, r.Text(), crypto.SHA256)
 	if err != nil {
 		return nil, err
 	}
