@@ -216,7 +216,8 @@ func provingParts(all []*pkg, race bool) []part {
 			detected.packages = append(detected.packages, p.ImportPath)
 		}
 		if len(p.sized) > 0 {
-			parts = append(parts, part{packages: []string{p.ImportPath}, args: runOf(p.sized), beside: p.beside})
+			parts = append(parts,
+				part{packages: []string{p.ImportPath}, args: runOf(p.sized), beside: p.beside})
 		}
 		if len(p.alone) > 0 {
 			parts = append(parts, part{packages: []string{p.ImportPath}, args: runOf(p.alone), alone: true})

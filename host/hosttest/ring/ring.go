@@ -3,10 +3,10 @@
 // it holds, at a larger scale.
 //
 // A test that takes more than a second explains why by [Slow]; one that proves something at
-// scale asks [Size] how often, or is left to `make prove` whole by [Proof], or by [Alone] if it measures. It calls them in
-// its own body or in a function of its package that it calls: there `make prove` looks for
-// what it has to run. [Count] reports how often something was proved, and `make prove` and
-// `make soak` are held to [Table].
+// scale asks [Size] how often, or is left to `make prove` whole by [Proof], or by [Alone] if it
+// measures. It calls them in its own body or in a function of its package that it calls: there
+// `make prove` looks for what it has to run. [Count] reports how often something was proved, and
+// `make prove` and `make soak` are held to [Table].
 package ring
 
 import (
