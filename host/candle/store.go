@@ -23,6 +23,7 @@ package candle
 
 import (
 	"context"
+	"database/sql"
 	"embed"
 	"errors"
 	"fmt"
@@ -112,6 +113,36 @@ func (s *Store) Close() error {
 func (s *Store) Path(sha256 string) string { return filepath.Join(s.dir, fileName(sha256)) }
 
 func fileName(sha256 string) string { return sha256 + fileSuffix }
+
+// Drop removes the earlier datasets with this hash from the catalogue, and then their file, which
+// has no row any more if a crash comes in between. It removes nothing and reports false where one
+// of them is current.
+func (s *Store) Drop(ctx context.Context, sha256 string) (dropped bool, err error) {
+	if s.db == nil {
+		return false, errors.New("a temporary store drops nothing")
+	}
+	err = s.db.Tx(ctx, func(tx *sql.Tx) error {
+		var current int
+		err := tx.QueryRowContext(ctx, `SELECT count(*) FROM datasets WHERE sha256 = ? AND current = 1`,
+			sha256).Scan(&current)
+		if err != nil || current > 0 {
+			return err
+		}
+		dropped = true
+		_, err = tx.ExecContext(ctx, `DELETE FROM datasets WHERE sha256 = ?`, sha256)
+		return err
+	})
+	if err != nil || !dropped {
+		return false, err
+	}
+	s.mu.Lock()
+	delete(s.verified, sha256)
+	s.mu.Unlock()
+	if err := os.Remove(s.Path(sha256)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return true, err
+	}
+	return true, file.SyncDir(s.dir)
+}
 
 // removeLeftovers removes the temporary files that a crash has left in a folder.
 func removeLeftovers(dir string) error {

@@ -198,6 +198,59 @@ func Same(a, b *market.Series) bool {
 	return enough && equal*10 >= fewer*sameShare
 }
 
+// Covered reports whether one of these datasets tells as much of the market of d as d itself: it is
+// of the same market and timeframe by its rows, and has a candle wherever d has one. The hold-out
+// of the market then loses nothing with d.
+func (l Ledger) Covered(ctx context.Context, d candle.Dataset, by []candle.Dataset) (_ bool, err error) {
+	markets, err := l.Known(ctx)
+	if err != nil {
+		return false, err
+	}
+	at := slices.IndexFunc(markets, func(s *Standing) bool { return s.Has(d.SHA256) })
+	if at < 0 {
+		return false, nil
+	}
+	file, err := l.Candles.OpenSeries(d)
+	if _, corrupt := errors.AsType[*candlefile.CorruptError](err); corrupt {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	for _, k := range by {
+		if k.SHA256 == d.SHA256 || k.Timeframe != d.Timeframe || !markets[at].Has(k.SHA256) {
+			continue
+		}
+		other, err := l.Candles.OpenSeries(k)
+		if _, corrupt := errors.AsType[*candlefile.CorruptError](err); corrupt {
+			continue
+		}
+		if err != nil {
+			return false, err
+		}
+		covered := contains(other.Series(), file.Series()) && Same(file.Series(), other.Series())
+		if err := other.Close(); err != nil || covered {
+			return covered, err
+		}
+	}
+	return false, nil
+}
+
+// contains reports whether a series has every time of another one.
+func contains(s, part *market.Series) bool {
+	i := 0
+	for _, at := range part.Time {
+		for i < s.Len() && s.Time[i] < at {
+			i++
+		}
+		if i == s.Len() || s.Time[i] != at {
+			return false
+		}
+	}
+	return true
+}
+
 func closeOf(s *market.Series, i int) market.Time { return s.Timeframe.Next(s.Time[i]) }
 
 // Begin is where the hold-out of a new market begins: with the last fifth of its candles, for

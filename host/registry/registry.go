@@ -257,6 +257,19 @@ func (r *Registry) Get(ctx context.Context, runID string) (Run, error) {
 	return runs[0], nil
 }
 
+// Naming calls visit with every text of the registry that may name a dataset or a program by its
+// hash: what runs and plans say, and the datasets that were shown.
+func (r *Registry) Naming(ctx context.Context, visit func(text []byte)) error {
+	fields := func(text *[]byte) []any { return []any{text} }
+	texts, err := collect(ctx, r.db.Read(), fields, `SELECT payload FROM run_metadata
+		UNION ALL SELECT payload FROM plans
+		UNION ALL SELECT DISTINCT CAST(dataset AS BLOB) FROM windows`)
+	for _, text := range texts {
+		visit(text)
+	}
+	return err
+}
+
 const selectRequest = `SELECT request_hash, run_id, kind, status, attempt, COALESCE(owner, ''),
 	COALESCE(lease_until, ''), created_at, updated_at FROM request_runs WHERE request_hash = ?`
 

@@ -36,6 +36,7 @@ import (
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/lab/gc"
 	"github.com/assay-run/assay/lab/request"
 )
 
@@ -51,7 +52,7 @@ func commands(a *App) []*cobra.Command {
 	return []*cobra.Command{
 		initCommand(a), sdkCommand(a), buildCommand(a), validateCommand(a), runCommand(a), familyCommand(a),
 		compareCommand(a), falsifyCommand(a), candidateCommand(a), promoteCommand(a), replayCommand(a),
-		runsCommand(a), reportCommand(a), trialsCommand(a), dataCommand(a), statsCommand(a),
+		runsCommand(a), reportCommand(a), trialsCommand(a), dataCommand(a), statsCommand(a), gcCommand(a),
 	}
 }
 
@@ -298,6 +299,14 @@ func (a *App) WithHost(ctx context.Context, use func(*request.Host) error) (err 
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(stateDir, 0o700); err != nil {
+		return Usage("--state-dir", "%v: choose another folder with --state-dir", err)
+	}
+	playing, err := gc.Share(stateDir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, playing.Release()) }()
 	candles, err := candle.Open(ctx, stateDir)
 	if err != nil {
 		return fmt.Errorf("candle store: %w", err)

@@ -47,7 +47,7 @@ func exitOf(code string) int {
 		candidate.CodeIngestRefused:
 		return exitFailed
 	case request.CodeInterrupted, request.CodeInconclusive, "INCOMPARABLE", candidate.CodeUnreachable,
-		codeNotPromoted, codeFetchStopped, codeDatasetBusy, codeConnectorUnavailable:
+		codeNotPromoted, codeFetchStopped, codeDatasetBusy, codeConnectorUnavailable, codeLabBusy:
 		return exitOpen
 	case request.CodeInternal, request.CodeRunIDCollision:
 		return exitInternal

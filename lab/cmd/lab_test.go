@@ -4,6 +4,7 @@ package cmd_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
@@ -14,6 +15,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -61,6 +63,7 @@ func runScriptsWith(t *testing.T, dir string, more func(*testscript.Env) error) 
 			"exits":      exits,
 			"await":      await,
 			"damage":     damage,
+			"aged":       aged,
 			"plugin":     plugin,
 			"same":       same,
 			"running":    running,
@@ -162,6 +165,17 @@ func damage(ts *testscript.TestScript, neg bool, args []string) {
 	b[len(b)/2] ^= 1
 	ts.Check(os.Remove(files[0]))
 	ts.Check(os.WriteFile(files[0], b, 0o400))
+}
+
+// aged makes every file of the state directory two hours old.
+func aged(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 0 {
+		ts.Fatalf("usage: aged")
+	}
+	before := time.Now().Add(-2 * time.Hour)
+	ts.Check(filepath.WalkDir(ts.MkAbs(".assay"), func(path string, _ fs.DirEntry, err error) error {
+		return errors.Join(err, os.Chtimes(path, before, before))
+	}))
 }
 
 // plugin installs one of the roles: plugin crosser dir/bin/crosser.

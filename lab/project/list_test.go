@@ -31,7 +31,9 @@ func TestListIsWhatCanBeAskedFor(t *testing.T) {
 	write("work/two/lab.json", config("two", "Second"))
 	write("work/same/lab.json", config("one", "Again"))
 	write("work/.hidden/lab.json", config("hidden", "Hidden"))
-	want := []Name{{"broken", ""}, {"one", "First"}, {"own", "Of the folder"}, {"two", "Second"}}
+	at := func(elem ...string) string { return filepath.Join(root, filepath.Join(elem...), FileName) }
+	want := []Name{{"broken", "", at("strategies", "broken")}, {"one", "First", at("strategies", "one")},
+		{"own", "Of the folder", at("work")}, {"two", "Second", at("work", "two")}}
 	got := List(filepath.Join(root, "work"))
 	if len(got) != len(want) {
 		t.Fatalf("got %v, want %v", got, want)

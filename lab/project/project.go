@@ -108,8 +108,8 @@ func Find(slug, dir, working string) (*Project, error) {
 	return nil, missing
 }
 
-// Name is a strategy that can be asked for.
-type Name struct{ Slug, Title string }
+// Name is a strategy that can be asked for, and where its lab.json is.
+type Name struct{ Slug, Title, File string }
 
 // List is the strategies around a folder: its own, those of the checkout that it lies
 // in, and those of the folders in it, sorted. One whose lab.json is broken has the name
@@ -126,9 +126,9 @@ func List(working string) []Name {
 		if err != nil {
 			continue
 		}
-		n := Name{Slug: filepath.Base(filepath.Dir(file))}
+		n := Name{Slug: filepath.Base(filepath.Dir(file)), File: file}
 		if c, err := Parse(file, text); err == nil {
-			n = Name{c.Slug, c.Title}
+			n.Slug, n.Title = c.Slug, c.Title
 		}
 		known := slices.ContainsFunc(list, func(have Name) bool { return have.Slug == n.Slug })
 		if CheckSlug(n.Slug) == nil && !known {

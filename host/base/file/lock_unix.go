@@ -12,6 +12,9 @@ import (
 // LockDir waits for the lock of a folder.
 func LockDir(path string) (*Lock, error) { return lockDir(path, unix.LOCK_EX) }
 
+// ShareDir waits for a lock of a folder that others may share, and that keeps everybody from LockDir.
+func ShareDir(path string) (*Lock, error) { return lockDir(path, unix.LOCK_SH) }
+
 // TryLockDir returns nil when another process holds the lock or the folder is gone.
 func TryLockDir(path string) (*Lock, error) {
 	l, err := lockDir(path, unix.LOCK_EX|unix.LOCK_NB)

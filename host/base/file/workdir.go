@@ -77,6 +77,39 @@ func RemoveWorkdirs(root string) error {
 	return gate.Release()
 }
 
+// Abandoned are the folders of a root that no process has locked, left by killed ones. NewWorkdir
+// and SweepWorkdirs remove them.
+func Abandoned(root string) (dirs []string, err error) {
+	entries, err := os.ReadDir(root)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		path := filepath.Join(root, e.Name())
+		lock, failed := TryLockDir(path)
+		if failed != nil {
+			return dirs, failed
+		}
+		if lock != nil {
+			dirs = append(dirs, path)
+			err = errors.Join(err, lock.Release())
+		}
+	}
+	return dirs, err
+}
+
+// SweepWorkdirs removes the folders of an existing root that no process has locked.
+func SweepWorkdirs(root string) (err error) {
+	gate, err := LockDir(root)
+	if err != nil {
+		return err
+	}
+	return errors.Join(sweep(root), gate.Release())
+}
+
 // sweep removes the folders that no process has locked.
 func sweep(root string) error {
 	entries, err := os.ReadDir(root)
