@@ -263,7 +263,8 @@ func dataListCommand(a *App) *cobra.Command {
 		Use:   "list",
 		Short: "List the stored candles",
 		Long: "List shows the current dataset of every exchange, symbol and timeframe. Timeframes that " +
-			"divide\ninto a stored one are resampled when a run asks for them, and listed from then on.",
+			"divide\ninto a stored one are resampled when a run asks for them, and listed from then on. " +
+			"The bar of COVERAGE\nis lower where candles lack, a dot where there are none.",
 		Example: Examples(
 			"lab data list",
 			"lab data list --all --json",
@@ -275,17 +276,24 @@ func dataListCommand(a *App) *cobra.Command {
 	})
 }
 
+// coverageCells is how many stretches of a dataset the bar of data list shows.
+const coverageCells = 24
+
 // listedDataset is a dataset with the hold-out of its market; From is null where the candles
-// cannot be read.
+// cannot be read. Coverage is the share of the candles that each stretch has.
 type listedDataset struct {
 	datasetSummary
+	GapCount int       `json:"gap_count"`
+	Coverage []float64 `json:"coverage"`
+
 	Market string       `json:"market"`
 	From   *market.Time `json:"holdout_from"`
 	Looks  int          `json:"holdout_looks"`
 }
 
-func listedAs(d holdout.Dataset) listedDataset {
-	out := listedDataset{datasetSummary: summaryOf(d.Dataset)}
+func listedAs(d holdout.Dataset, gaps []candle.Gap) listedDataset {
+	out := listedDataset{datasetSummary: summaryOf(d.Dataset), GapCount: d.Report.Gaps.GapCount,
+		Coverage: d.Coverage(gaps, coverageCells)}
 	if s := d.Market; s != nil {
 		out.Market, out.From, out.Looks = s.Market, &s.From, len(s.Looks)
 	}
@@ -300,9 +308,14 @@ func runDataList(ctx context.Context, a *App, all bool) (Outcome, error) {
 		}
 		datasets, err := l.Datasets(ctx)
 		for _, d := range datasets {
-			if d.Current || all {
-				list = append(list, listedAs(d))
+			if !d.Current && !all {
+				continue
 			}
+			gaps, err := l.Candles.AllGaps(ctx, d.Dataset)
+			if err != nil {
+				return err
+			}
+			list = append(list, listedAs(d, gaps))
 		}
 		return err
 	})
@@ -316,7 +329,7 @@ func runDataList(ctx context.Context, a *App, all bool) (Outcome, error) {
 }
 
 func printDatasets(w io.Writer, list []listedDataset) {
-	rows := [][]string{{"EXCHANGE", "SYMBOL", "TIMEFRAME", "CANDLES", "MISSING", "FROM", "TO",
+	rows := [][]string{{"EXCHANGE", "SYMBOL", "TIMEFRAME", "CANDLES", "MISSING", "FROM", "COVERAGE", "TO",
 		"HELD OUT FROM", "LOOKS", "CALENDAR", "SHA256", "NOTE"}}
 	for _, d := range list {
 		note := ""
@@ -332,10 +345,25 @@ func printDatasets(w io.Writer, list []listedDataset) {
 		}
 		rows = append(rows, []string{
 			d.Exchange, string(d.Symbol), d.Timeframe.String(), count(d.Rows), count(d.Missing),
-			day(d.Start), day(d.End), held, count(d.Looks), string(d.Calendar), Short(d.SHA256), note,
+			day(d.Start), coverageBar(d.Coverage), day(d.End), held, count(d.Looks),
+			string(d.Calendar), Short(d.SHA256), note,
 		})
 	}
 	Table(w, rows)
+}
+
+// coverageBar draws shares of candles: a full block is a stretch that lacks none, a dot one that has
+// none.
+func coverageBar(shares []float64) string {
+	levels := []rune("▁▂▃▄▅▆▇█")
+	bar := make([]rune, len(shares))
+	for i, share := range shares {
+		bar[i] = '·'
+		if share > 0 {
+			bar[i] = levels[max(0, min(int(share*8), len(levels))-1)]
+		}
+	}
+	return string(bar)
 }
 
 // dataChecked is one dataset with what the check found.

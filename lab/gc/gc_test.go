@@ -57,7 +57,9 @@ func (s *state) close() {
 	}
 }
 
-func (s *state) path(elems ...string) string { return filepath.Join(append([]string{s.dir}, elems...)...) }
+func (s *state) path(elems ...string) string {
+	return filepath.Join(append([]string{s.dir}, elems...)...)
+}
 
 func (s *state) write(rel, text string) {
 	s.Helper()
