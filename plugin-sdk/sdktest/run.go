@@ -4,7 +4,7 @@
 // schema, refusal of bad parameters, determinism, the same decisions in every way
 // of driving, no leaked goroutine. Backtest runs a strategy through the real
 // simulator, in the test's own process; Run does the same without a testing.TB.
-// Synth makes candles, Sample are real ones.
+// Synth makes candles, Sample are real ones, Load reads those of a file.
 //
 //	func TestConformance(t *testing.T) { sdktest.Conformance(t, spec, newSMACross) }
 //
@@ -24,6 +24,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/govalues/decimal"
@@ -132,9 +133,22 @@ func Backtest(t testing.TB, strategy sdk.Strategy, candles *market.Series, with 
 	t.Helper()
 	r, err := Run(candles, strategy, with...)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(replayable(err, t.Name(), given(with)))
 	}
 	return r
+}
+
+// replayable adds to a failure of the strategy how a test repeats it.
+func replayable(err error, test string, o options) string {
+	f, ok := errors.AsType[*wire.Failure](err)
+	if !ok || f.Step < 0 {
+		return err.Error()
+	}
+	text := fmt.Sprintf("%v\nreplay: go test -run '^%s$'", err, strings.ReplaceAll(test, "/", "$/^"))
+	if len(o.more) == 0 {
+		text += fmt.Sprintf("; candles.Slice(0, %d) suffices", f.Step+1)
+	}
+	return text
 }
 
 // Run is Backtest without a test: one strategy, made for this run, over the candles.

@@ -171,6 +171,7 @@ func TestConformanceFindsBadStrategies(t *testing.T) {
 		"clock":   "differs",
 		"global":  "differs",
 		"panics":  "panic: on purpose",
+		"replay":  "replay: go test -run '^TestBadStrategy$'; candles.Slice(0, 1001) suffices",
 		"nan":     "a number is not finite",
 		"leaks":   "found unexpected goroutines",
 		"default": "are refused",

@@ -130,7 +130,7 @@ func TestBadStrategy(t *testing.T) {
 		s = func(v sdk.View) (sdk.Intents, error) { return buy(time.Now().UnixNano()%3 == 0) }
 	case "global":
 		s = func(v sdk.View) (sdk.Intents, error) { return buy(rand.IntN(3) == 0) }
-	case "panics":
+	case "panics", "replay":
 		s = func(v sdk.View) (sdk.Intents, error) {
 			if v.Index() == 1000 {
 				panic("on purpose")
@@ -150,6 +150,9 @@ func TestBadStrategy(t *testing.T) {
 		construct = func(badParams) (sdk.Strategy, error) {
 			return nil, sdk.InvalidParam("n", "is never right")
 		}
+	}
+	if os.Getenv(badVariable) == "replay" {
+		sdktest.Backtest(t, s, sdktest.Synth(1, 2000, start, time.Hour))
 	}
 	if construct == nil {
 		construct = func(badParams) (sdk.Strategy, error) { return s, nil }
