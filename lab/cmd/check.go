@@ -232,19 +232,36 @@ func (s *CheckSubject) parameters(ctx context.Context) (string, error) {
 			With("pointer", "/params"+bad[0].Pointer)
 	}
 	message := string(params)
-	block := s.project.Config.Family
-	if block == nil || block.Space.Len() == 0 {
-		return message, nil
+	own := s.project.Config.Family
+	block, err := family.Asked(s.project.Config, strategy.ParamsSchema)
+	if err != nil || block == nil {
+		return message, err
 	}
-	if err := CheckSpace(block, strategy, strategy.ParamsSchema); err != nil {
-		return "", err
+	whose := "of the family"
+	if own == nil || own.Space.Len() == 0 {
+		whose = "that the parameters give a family"
 	}
-	points, err := family.Points(*block, params, q.Seed)
+	points, err := pointsOf(block, strategy, params, q.Seed)
+	if err != nil && own == nil {
+		return "", warn("lab family plan would refuse the space %s: %v", whose, err)
+	}
 	if err != nil {
 		return "", err
 	}
-	return message + fmt.Sprintf("; %d in the space of the family, %d points", block.Space.Len(),
-		len(points.Params)), nil
+	return message + fmt.Sprintf("; %d in the space %s, %d points", block.Space.Len(), whose, points), nil
+}
+
+// pointsOf counts the points of a family whose space fits the strategy.
+func pointsOf(block *project.Family, strategy *catalog.Strategy, params json.RawMessage,
+	seed uint64) (int, error) {
+	if err := CheckSpace(block, strategy, strategy.ParamsSchema); err != nil {
+		return 0, err
+	}
+	points, err := family.Points(*block, params, seed)
+	if err != nil {
+		return 0, err
+	}
+	return len(points.Params), nil
 }
 
 func (s *CheckSubject) data(ctx context.Context) (string, error) {

@@ -177,17 +177,31 @@ func withSpace(ctx context.Context, h *request.Host, in Proposal) (*project.Proj
 	if err != nil {
 		return nil, err
 	}
-	space, err := design.SpaceOf(strategy.ParamsSchema)
-	if err != nil || space.Len() == 0 {
+	family, err := Asked(in.Project.Config, strategy.ParamsSchema)
+	if err != nil || family == nil {
 		return in.Project, err
 	}
-	p, config, family := *in.Project, *in.Project.Config, project.DefaultFamily()
-	if config.Family != nil {
-		family = *config.Family
+	p, config := *in.Project, *in.Project.Config
+	config.Family, p.Config = family, &config
+	return &p, nil
+}
+
+// Asked is the family of a lab.json, whose space is, where it has none, that which the schema of
+// the strategy's parameters gives; nil where neither gives one.
+func Asked(c *project.Config, schema json.RawMessage) (*project.Family, error) {
+	if c.Family != nil && c.Family.Space.Len() > 0 {
+		return c.Family, nil
+	}
+	space, err := design.SpaceOf(schema)
+	if err != nil || space.Len() == 0 {
+		return nil, err
+	}
+	family := project.DefaultFamily()
+	if c.Family != nil {
+		family = *c.Family
 	}
 	family.Space = space
-	config.Family, p.Config = &family, &config
-	return &p, nil
+	return &family, nil
 }
 
 // prepareSpace prepares a trial at the lower corner of the space: the parameters that are
