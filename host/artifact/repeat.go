@@ -90,7 +90,7 @@ func (s *stage) jsonFiles() (map[string][]byte, error) {
 
 // Renew makes a stored run again: if it has the same result hash and the same files as
 // before, its metadata.json gets the new times and nothing else changes. The error is a
-// *ResultError if it has not. The log does not count: the output of a strategy is no result; nor does a
+// *ResultError if it has not. Log and published series do not count: the output of a strategy is no result; nor does a
 // table of orders or fills that an earlier version has not written.
 func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
 	w, err := s.Rehearse(run)
@@ -107,7 +107,8 @@ func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
 	for _, f := range w.Metadata.Artifacts {
 		_, had := known[f.Name]
 		later := !had && (path.Base(f.Name) == OrdersFile || path.Base(f.Name) == FillsFile)
-		if f.Name != logName && !later && known[f.Name] != f.SHA256 {
+		output := f.Name == logName || path.Base(f.Name) == SeriesFile
+		if !output && !later && known[f.Name] != f.SHA256 {
 			return nil, &ResultError{Before: known[f.Name], Now: f.SHA256, File: f.Name}
 		}
 	}

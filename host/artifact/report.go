@@ -185,6 +185,8 @@ type Split struct {
 	Decisions func(io.Writer) error
 	// Log is the split's lines of log.jsonl; that file is there if any split has some.
 	Log []byte
+	// Published is what the strategy published; the file is there if there is any of it.
+	Published Published
 }
 
 // The least that ratios can be estimated from.

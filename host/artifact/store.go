@@ -10,6 +10,7 @@
 //	splits/<id>/orders.csv         orders as they stood at the end, and
 //	splits/<id>/fills.csv          their fills, both not of compact runs
 //	splits/<id>/equity_curve.csv   one row per step close
+//	splits/<id>/series.columns     what the strategy published, if anything, compressed; not of compact runs
 //	splits/<id>/decisions.jsonl    one line per intent, rejection, order change and fill
 //	log.jsonl                      the output of the strategy, if any; in no hash but that of the file
 //	report.json                    metrics and hashes
@@ -53,6 +54,8 @@ const (
 	mediaJSON  = "application/json"
 	mediaJSONL = "application/jsonl"
 	mediaCSV   = "text/csv"
+	// mediaColumns is of files with a magic of their own.
+	mediaColumns = "application/octet-stream"
 
 	metadataName = "metadata.json"
 	logName      = "log.jsonl"
@@ -253,6 +256,14 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	})
 	if err != nil {
 		return "", err
+	}
+	if published := s.Published.inside(s.Results.Window.Start); len(published.Series) > 0 {
+		err = st.write(dir+SeriesFile, mediaColumns, func(w io.Writer) error {
+			return WriteSeries(w, published)
+		})
+		if err != nil {
+			return "", err
+		}
 	}
 	lines := &lineHash{h: sha256.New()}
 	if s.Decisions != nil {

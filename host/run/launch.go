@@ -109,8 +109,8 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 		phase: PhaseStarting,
 	}
 	x.chunked = x.mode == ModeCoSimulation && (l.Chunked || p.split.Drive.Chunked || p.Strategy.Remote())
-	x.said.Limits = ChartLimits()
-	if p.split.Series {
+	x.said.Limits, x.said.Quiet = ChartLimits(), !p.split.Series
+	if p.split.Series || p.split.SeriesFile {
 		x.said.Limits = SeriesLimits()
 	}
 	x.said.KeepFile(p.split.ID, p.split.LogFile)
@@ -184,7 +184,7 @@ func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, 
 		Execution: p.ExecutionJSON,
 		RootSeed:  p.split.Seed, DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice,
 		LogLevel:  "info",
-		AllPoints: p.split.Series, PriceSteps: p.priceSteps(),
+		AllPoints: p.split.Series || p.split.SeriesFile, PriceSteps: p.priceSteps(),
 	}
 	if x.mode == ModeLockstep {
 		start.Mode = strategypb.DriveMode_DRIVE_MODE_LOCKSTEP

@@ -40,8 +40,9 @@ func SeriesLimits() Limits { return Limits{wire.MaxSeries, maxPublished, maxPubl
 type Said struct {
 	lines []artifact.LogLine
 	total int64 // lines ever
-	// Limits are what is kept.
+	// Limits are what is kept. Quiet runs do not warn of what is beyond: it is not shown.
 	Limits  Limits
+	Quiet   bool
 	series  []artifact.Annotation
 	points  int             // of all series
 	names   map[string]bool // of every series, kept or not; nil before the first
@@ -200,7 +201,7 @@ func (s *Said) lose(points int64) {
 
 // Warnings names the published points that were left out.
 func (s *Said) Warnings() []artifact.Note {
-	if s.lost == 0 {
+	if s.lost == 0 || s.Quiet {
 		return nil
 	}
 	return []artifact.Note{{Code: "POINTS_DROPPED",

@@ -273,6 +273,7 @@ func (r *Record) Picture(b Books, s *Said, settled bool) (*artifact.Results, met
 		Trades: r.trades[:len(r.trades):len(r.trades)], Equity: c,
 		InitialCash: b.InitialCash().Trim(0).String(), DecisionHash: r.lines.Sum(),
 		Log: append([]artifact.LogLine{}, s.lines...), Annotations: s.Annotations(), LogFile: s.file.file(),
+		PointsLeftOut: s.lost,
 	}
 	var bad []error
 	var err error

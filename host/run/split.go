@@ -34,6 +34,8 @@ type Split struct {
 	// Series keeps every point that the strategy publishes inside the window, for
 	// Execution.Published.
 	Series bool
+	// SeriesFile keeps them as Series does, for a file: the results do not say what was left out.
+	SeriesFile bool
 	// LogFile is how many bytes of log lines are kept for log.jsonl; 0 keeps none.
 	LogFile int
 }

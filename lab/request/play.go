@@ -34,6 +34,8 @@ type job struct {
 	keep bool
 	// logFile is how many bytes of log lines are kept for log.jsonl, 0 for none.
 	logFile int
+	// seriesFile reports that what the strategy publishes is an artifact.
+	seriesFile bool
 }
 
 // played is how a job went.
@@ -245,6 +247,7 @@ func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job)
 		return played{}, err
 	}
 	asked.Drive, asked.Series, asked.LogFile = j.Drive, j.Series, j.logFile
+	asked.SeriesFile = j.seriesFile
 	asked.Drive.Procs = cmp.Or(asked.Drive.Procs, h.Procs)
 	x, err := l.LaunchSplit(ctx, p.RunID, capsule.Request(p.request, take), asked)
 	switch f := capsule.StartFailure(err); {
@@ -316,10 +319,15 @@ func (p *Prepared) window(from, to int) (start, end *string) {
 
 // split is what the artifacts keep of a played one.
 func (r *played) split(locked bool) artifact.Split {
+	var published artifact.Published
+	if r.job.seriesFile {
+		published = r.results.Published()
+	}
 	return artifact.Split{
 		ID: r.job.ID, Results: r.results, Failed: r.failure != nil, Locked: locked,
 		WarmupInside:        min(r.short, r.job.To-r.job.From),
 		WarmupOrdersDropped: r.results.WarmupRejections(), Decisions: r.decisions, Log: r.results.LogFile,
+		Published: published,
 	}
 }
 

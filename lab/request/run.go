@@ -436,7 +436,7 @@ func (p *Prepared) jobs() []job {
 		if p.Question.Kind == artifact.KindTrial {
 			break // hundreds of them log the same
 		}
-		jobs[i].logFile = run.MaxLogFile / len(jobs)
+		jobs[i].logFile, jobs[i].seriesFile = run.MaxLogFile/len(jobs), true
 	}
 	if search.ID == "" {
 		return jobs

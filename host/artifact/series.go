@@ -1,0 +1,191 @@
+package artifact
+
+import (
+	"bufio"
+	"bytes"
+	"compress/flate"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// SeriesFile is the name of the file of a split with what its strategy has published: one point per
+// series and step, the last of several. It is in no hash but that of the file.
+const SeriesFile = "series.columns"
+
+const (
+	// seriesMagic begins the file. Behind it, deflated: how many points were left out and how many
+	// series there are; of each its name, the number of its points, their times as differences, and
+	// their values. Integers are varints, times in Unix milliseconds, values 8 bytes, little endian.
+	seriesMagic = "ASSAYSC1"
+
+	// maxSeries, maxSeriesName and maxSeriesPoints are more than any run keeps.
+	maxSeries       = 1024
+	maxSeriesName   = 4096
+	maxSeriesPoints = 1 << 25
+)
+
+// Published is the content of series.columns.
+type Published struct {
+	Series []Annotation
+	// LeftOut counts the points that there was no room for.
+	LeftOut int64
+}
+
+// Published is what the strategy has published, warm-up included.
+func (r *Results) Published() Published {
+	return Published{Series: r.Annotations, LeftOut: r.PointsLeftOut}
+}
+
+// inside returns the points after the start of a window, one for each time.
+func (p Published) inside(start market.Time) Published {
+	out := Published{LeftOut: p.LeftOut}
+	for _, a := range p.Series {
+		kept := Annotation{Name: a.Name}
+		for i, at := range a.Time {
+			if at <= start || i+1 < len(a.Time) && a.Time[i+1] == at {
+				continue
+			}
+			kept.Time, kept.Values = append(kept.Time, at), append(kept.Values, a.Values[i])
+		}
+		if len(kept.Time) > 0 {
+			out.Series = append(out.Series, kept)
+		}
+	}
+	return out
+}
+
+// WriteSeries writes series.columns.
+func WriteSeries(w io.Writer, p Published) error {
+	if _, err := io.WriteString(w, seriesMagic); err != nil {
+		return err
+	}
+	z, err := flate.NewWriter(w, flate.DefaultCompression)
+	if err != nil {
+		return err
+	}
+	b := binary.AppendUvarint(nil, uint64(p.LeftOut))
+	b = binary.AppendUvarint(b, uint64(len(p.Series)))
+	for _, a := range p.Series {
+		b = append(binary.AppendUvarint(b, uint64(len(a.Name))), a.Name...)
+		b = binary.AppendUvarint(b, uint64(len(a.Time)))
+		before := market.Time(0)
+		for _, at := range a.Time {
+			b = binary.AppendVarint(b, int64(at-before))
+			before = at
+		}
+		for _, v := range a.Values {
+			b = binary.LittleEndian.AppendUint64(b, math.Float64bits(v))
+		}
+		if _, err := z.Write(b); err != nil {
+			return err
+		}
+		b = b[:0]
+	}
+	if _, err := z.Write(b); err != nil {
+		return err
+	}
+	return z.Close()
+}
+
+// ReadSeries reads series.columns. Times ascend and values are finite.
+func ReadSeries(text []byte) (Published, error) {
+	body, ok := bytes.CutPrefix(text, []byte(seriesMagic))
+	if !ok {
+		return Published{}, fmt.Errorf("it does not begin with %s", seriesMagic)
+	}
+	r := &seriesReader{in: bufio.NewReader(flate.NewReader(bytes.NewReader(body)))}
+	p := Published{LeftOut: int64(r.count(math.MaxInt64))}
+	names := map[string]bool{}
+	for range r.count(maxSeries) {
+		a := r.series()
+		if r.err != nil {
+			break
+		}
+		if a.Name == "" || names[a.Name] {
+			return Published{}, fmt.Errorf("the series %.40q has no name of its own", a.Name)
+		}
+		names[a.Name] = true
+		p.Series = append(p.Series, a)
+	}
+	if r.err != nil {
+		return Published{}, r.err
+	}
+	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
+		return Published{}, errors.New("there is more behind the last series")
+	}
+	return p, nil
+}
+
+// seriesReader reads until its first error.
+type seriesReader struct {
+	in     *bufio.Reader
+	points uint64
+	err    error
+}
+
+func (r *seriesReader) fail(err error) {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
+	if r.err == nil {
+		r.err = err
+	}
+}
+
+// count reads a number up to most.
+func (r *seriesReader) count(most uint64) uint64 {
+	if r.err != nil {
+		return 0
+	}
+	n, err := binary.ReadUvarint(r.in)
+	if err == nil && n > most {
+		err = fmt.Errorf("%d is more than %d", n, most)
+	}
+	if err != nil {
+		r.fail(err)
+		return 0
+	}
+	return n
+}
+
+// series reads one. It grows with what is there, not with what a number promises.
+func (r *seriesReader) series() (a Annotation) {
+	name := make([]byte, r.count(maxSeriesName))
+	if _, err := io.ReadFull(r.in, name); err != nil {
+		r.fail(err)
+	}
+	a.Name = string(name)
+	n := r.count(maxSeriesPoints - r.points)
+	r.points += n
+	at := int64(0)
+	for i := uint64(0); i < n && r.err == nil; i++ {
+		step, err := binary.ReadVarint(r.in)
+		if err == nil && i > 0 && (step <= 0 || at > math.MaxInt64-step) {
+			err = fmt.Errorf("the times of %.40q do not ascend", a.Name)
+		}
+		if err != nil {
+			r.fail(err)
+			return a
+		}
+		at += step
+		a.Time = append(a.Time, market.Time(at))
+	}
+	var cell [8]byte
+	for i := uint64(0); i < n && r.err == nil; i++ {
+		if _, err := io.ReadFull(r.in, cell[:]); err != nil {
+			r.fail(err)
+			return a
+		}
+		v := math.Float64frombits(binary.LittleEndian.Uint64(cell[:]))
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			r.fail(fmt.Errorf("a value of %.40q is not finite", a.Name))
+		}
+		a.Values = append(a.Values, v)
+	}
+	return a
+}

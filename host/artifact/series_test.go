@@ -1,0 +1,70 @@
+package artifact
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+func written(t testing.TB, p Published) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	if err := WriteSeries(&b, p); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestSeries: what was written is read again, and equal series are equal bytes.
+func TestSeries(t *testing.T) {
+	for _, want := range []Published{
+		{},
+		{LeftOut: 7, Series: []Annotation{
+			{Name: "fast", Time: []market.Time{3_600_000, 7_200_000, 18_000_000}, Values: []float64{1, -2.5, 1e300}},
+			{Name: "größe", Time: []market.Time{1}, Values: []float64{0}},
+		}},
+	} {
+		text := written(t, want)
+		got, err := ReadSeries(text)
+		if err != nil || !reflect.DeepEqual(got, want) || !bytes.Equal(text, written(t, got)) {
+			t.Errorf("%+v, %v, want %+v", got, err, want)
+		}
+		for cut := range len(text) - 1 {
+			if _, err := ReadSeries(text[:cut]); err == nil {
+				t.Errorf("cut at %d of %d: no error", cut, len(text))
+			}
+		}
+	}
+}
+
+// TestSeriesOfAWindow: the points of the warm-up are left out, and of several of a step the last stays.
+func TestSeriesOfAWindow(t *testing.T) {
+	p := Published{LeftOut: 1, Series: []Annotation{
+		{Name: "a", Time: []market.Time{1, 2, 3, 3, 4}, Values: []float64{1, 2, 3, 33, 4}},
+		{Name: "early", Time: []market.Time{1}, Values: []float64{1}},
+	}}
+	want := Published{LeftOut: 1, Series: []Annotation{
+		{Name: "a", Time: []market.Time{3, 4}, Values: []float64{33, 4}}}}
+	if got := p.inside(2); !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+}
+
+// FuzzReadSeries: whatever a file has, it is refused or is what WriteSeries writes.
+func FuzzReadSeries(f *testing.F) {
+	f.Add(written(f, Published{}))
+	f.Add(written(f, Published{Series: []Annotation{{Name: "a", Time: []market.Time{1, 5},
+		Values: []float64{1, 2}}}}))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p, err := ReadSeries(text)
+		if err != nil {
+			return
+		}
+		again, err := ReadSeries(written(t, p))
+		if err != nil || !reflect.DeepEqual(again, p) {
+			t.Errorf("%+v, %v, want %+v", again, err, p)
+		}
+	})
+}
