@@ -8,7 +8,8 @@
 //
 // Errors are of four types: *UnreachableError when nothing answers as a plane does,
 // *RefusedError with the code of the plane's error envelope, *UntrustedError when an answer
-// does not hold, and those of ctx. It is a typed layer over [deploy.Plane].
+// does not hold, and those of ctx. It is a typed layer over [deploy.Plane]. A [Reader] reads for people:
+// with a short limit, the last good answer, and the entry of the log that an answer rests on.
 package client
 
 import (
@@ -35,6 +36,9 @@ const DefaultURL = "http://127.0.0.1:8010"
 
 // DefaultTimeout is how long one request may take.
 const DefaultTimeout = 30 * time.Second
+
+// CodeUnreachable is the code of programs for an UnreachableError.
+const CodeUnreachable = "CONTROL_UNREACHABLE"
 
 // maxAnswer bounds what is read of one answer, in bytes.
 const maxAnswer = 64 << 20
@@ -92,6 +96,12 @@ func (c *Client) call(ctx context.Context, method string, body []byte, path ...s
 	limited, cancel := context.WithTimeout(ctx, c.timeout)
 	defer cancel()
 	status, answer, err := c.plane.Do(limited, method, body, path...)
+	return c.judge(ctx, status, answer, err, method, path)
+}
+
+// judge is the body of a success, or the error that an answer is.
+func (c *Client) judge(ctx context.Context, status int, answer []byte, err error, method string,
+	path []string) ([]byte, error) {
 	if err != nil {
 		return nil, c.unreachable(ctx, err)
 	}

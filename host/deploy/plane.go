@@ -75,6 +75,12 @@ func (p *Plane) Do(
 	return p.send(ctx, method, body, nil, path...)
 }
 
+// Ask is Do of a GET with a query.
+func (p *Plane) Ask(ctx context.Context, query url.Values, path ...string) (status int, answer []byte,
+	err error) {
+	return p.send(ctx, http.MethodGet, nil, query, path...)
+}
+
 func (p *Plane) send(
 	ctx context.Context, method string, body []byte, query url.Values, path ...string,
 ) (status int, answer []byte, err error) {

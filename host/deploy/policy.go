@@ -103,6 +103,9 @@ func New(o Options) (*Policy, error) {
 // Mode returns what the policy does: off, warn or enforce.
 func (p *Policy) Mode() Mode { return p.mode }
 
+// Seen is the last checkpoint of the control plane's log that a question has accepted, nil before.
+func (p *Policy) Seen() (*translog.Kept, error) { return p.memory.Seen() }
+
 // Admission is a yes. Its zero value is the yes for what is not about real money.
 type Admission struct {
 	// Ungated is why real money is traded although no registry lets it, for people; "" where

@@ -272,7 +272,7 @@ func (p *Packed) keepAnswer(r *client.Receipt) (err error) {
 
 // The codes of the answers of a control plane.
 const (
-	CodeUnreachable   = "CONTROL_UNREACHABLE"
+	CodeUnreachable   = client.CodeUnreachable
 	CodeIngestRefused = "INGEST_REFUSED"
 )
 
