@@ -30,6 +30,7 @@ import (
 	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/api/v1/stream"
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/catalog"
@@ -63,6 +64,9 @@ type Lab interface {
 	// Import begins a job that reads uploaded files, Fetch one that asks an exchange for candles.
 	Import(ctx context.Context, r ImportRequest) (job.Job, error)
 	Fetch(ctx context.Context, r FetchRequest) (job.Job, error)
+	// Candidates are the bundles that were packed, the newest request first; Candidate is one of them.
+	Candidates(ctx context.Context) ([]Candidate, error)
+	Candidate(ctx context.Context, revision string) (*CandidateDetail, error)
 }
 
 // Options are what the operations need of the host.
@@ -82,7 +86,9 @@ type Options struct {
 	Lab     Lab
 	Jobs    *job.Manager
 	Uploads *upload.Store
-	Logger  hclog.Logger
+	// Governance reads the control plane; nil where none is configured.
+	Governance *client.Reader
+	Logger     hclog.Logger
 	// Version and Commit are the program's; ServerID is new with each start.
 	Version, Commit, ServerID string
 	StartedAt                 time.Time
@@ -121,7 +127,7 @@ func (a *API) Routes() []edge.Route {
 		return edge.Route{Method: http.MethodGet, Path: Base + path, Handler: a.handler(f)}
 	}
 	candles := stored{a.opts.Data, a.opts.Library}
-	return append(slices.Concat(a.documents, a.archiveRoutes(), jobAPI{a}.routes()),
+	return append(slices.Concat(a.documents, a.archiveRoutes(), jobAPI{a}.routes(), governance{a}.routes()),
 		get("/datasets", candles.listDatasets),
 		get("/datasets/{dataset_id}", candles.getDataset),
 		get("/datasets/{dataset_id}/gaps", candles.datasetGaps),

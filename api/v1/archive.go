@@ -389,7 +389,8 @@ func archiveProblem(err error) error {
 			Rule: "enum"}})
 	case errors.As(err, &missing):
 		code := map[string]problem.Code{library.KindFile: problem.FileNotFound,
-			library.KindFamily: problem.FamilyNotFound}[missing.Kind]
+			library.KindFamily: problem.FamilyNotFound, library.KindCandidate: problem.CandidateNotFound,
+		}[missing.Kind]
 		if code == "" {
 			code = problem.RunNotFound
 		}

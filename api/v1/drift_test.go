@@ -13,6 +13,7 @@ import (
 	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/api/v1/stream"
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/job"
@@ -86,6 +87,9 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"JobAnswer": jobAnswer{}, "Search": Search{}, "JobProgress": job.Progress{},
 		"Upload": upload.Upload{}, "ImportRequest": ImportRequest{}, "ImportOptions": ImportOptions{},
 		"FetchRequest": FetchRequest{}, "CandleReport": CandleReport{},
+		"Candidate": Candidate{}, "CandidateList": list[Candidate]{}, "CandidateDetail": CandidateDetail{},
+		"VerifiedStep": VerifiedStep{}, "ControlReach": client.Reach{}, "ControlReading": client.Reading{},
+		"LogHead": client.Head{}, "LogEntry": client.Place{}, "Verified": client.Verified{},
 		"JobError": job.Failure{}, "JobLinks": job.Links{}, "JobList": list[job.Job]{},
 	}
 	schemas := at(document(t), "components", "schemas").(map[string]any)

@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/translog"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/job"
@@ -17,6 +18,7 @@ import (
 	"github.com/assay-run/assay/host/registry"
 	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/upload"
+	"github.com/assay-run/assay/lab/candidate"
 	"github.com/assay-run/assay/lab/compare"
 	"github.com/assay-run/assay/lab/report"
 	"github.com/assay-run/assay/lab/request"
@@ -29,6 +31,10 @@ type lab struct {
 	runs    *registry.Registry
 	store   *artifact.Store
 	candles *candle.Store
+	// For candidates: where they are, the pinned key of the control plane in PEM and its remembered log.
+	shelf      *candidate.Shelf
+	controlKey []byte
+	seen       func() (*translog.Kept, error)
 	// For jobs.
 	stateDir   string
 	strategies *catalog.Catalog

@@ -25,6 +25,7 @@ import (
 	"github.com/assay-run/assay/api/v1/monitor"
 	"github.com/assay-run/assay/api/v1/stream"
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/edge"
@@ -44,6 +45,7 @@ import (
 	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/upload"
+	"github.com/assay-run/assay/lab/candidate"
 	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/plugin-sdk/sample"
 )
@@ -168,11 +170,16 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if err != nil {
 		return nil, err
 	}
+	reader, key, err := s.openReader(cfg)
+	if err != nil {
+		return nil, err
+	}
 	concluded := &lab{runs: runs, store: store, candles: candles, stateDir: cfg.stateDir,
 		strategies: strategies, jobs: s.openJobs(cfg), uploads: uploads, connectors: found,
-		connectorDir: cfg.connectors.dir}
+		connectorDir: cfg.connectors.dir, shelf: candidate.NewShelf(cfg.stateDir), controlKey: key,
+		seen: s.policy.Seen}
 	return s, s.build(ctx, cfg, ln, parts{candles, strategies, runs,
-		library.New(store, runs, concluded.places), concluded, launcher, exchanges, trading})
+		library.New(store, runs, concluded.places), concluded, reader, launcher, exchanges, trading})
 }
 
 // openJobs opens what the lab makes beside the service. While a live run goes on, with real money
@@ -306,6 +313,7 @@ type parts struct {
 	runs       *registry.Registry
 	library    *library.Library
 	lab        *lab
+	reader     *client.Reader
 	launcher   *run.Launcher
 	exchanges  *live.Exchanges
 	trading    *live.Launcher
@@ -343,6 +351,7 @@ func (s *service) build(ctx context.Context, cfg config, ln net.Listener, p part
 		Data:         holdout.Ledger{Candles: p.candles, Registry: p.runs},
 		Jobs:         p.lab.jobs,
 		Uploads:      p.lab.uploads,
+		Governance:   p.reader,
 		Health:       s.monitor.Health,
 		Deprecations: retiring, Logger: s.logger.Named("api"),
 		Version: version, Commit: commit, ServerID: id, StartedAt: started,

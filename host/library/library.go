@@ -78,10 +78,11 @@ const (
 
 // The kinds of a NotFoundError.
 const (
-	KindRun    = "run"
-	KindFile   = "file"
-	KindSplit  = "split"
-	KindFamily = "family"
+	KindRun       = "run"
+	KindFile      = "file"
+	KindSplit     = "split"
+	KindFamily    = "family"
+	KindCandidate = "candidate"
 )
 
 // RefusedError is about a question that makes no sense, by the name of the parameter.

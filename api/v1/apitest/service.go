@@ -27,6 +27,7 @@ import (
 	v1 "github.com/assay-run/assay/api/v1"
 	"github.com/assay-run/assay/api/v1/monitor"
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/candle"
@@ -67,6 +68,8 @@ type Options struct {
 	Jobs *job.Manager
 	// Uploads bounds what is sent for imports; the zero value: as the service does.
 	Uploads upload.Limits
+	// Control reads a control plane; it may be nil.
+	Control *client.Reader
 	Log     io.Writer
 }
 
@@ -170,7 +173,7 @@ func (s *Service) handler(t testing.TB, o Options, logger hclog.Logger) *edge.Ed
 	}
 	t.Cleanup(func() { _ = uploads.Close() })
 	ops, err := v1.New(v1.Options{
-		Library: o.Library, Data: o.Data, Lab: o.Lab, Jobs: o.Jobs, Uploads: uploads,
+		Library: o.Library, Data: o.Data, Lab: o.Lab, Jobs: o.Jobs, Uploads: uploads, Governance: o.Control,
 		Runner: s.Runner, Backtests: launcher{s, o}, Trading: o.Trading,
 		Strategies: func() []catalog.Strategy { return o.Strategies },
 		Exchanges: func(context.Context) ([]live.Entry, error) {

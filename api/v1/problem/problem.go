@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/library"
@@ -193,6 +194,7 @@ const (
 	FileNotFound                Code = "FILE_NOT_FOUND"
 	DatasetNotFound             Code = "DATASET_NOT_FOUND"
 	JobNotFound                 Code = "JOB_NOT_FOUND"
+	CandidateNotFound           Code = "CANDIDATE_NOT_FOUND"
 	MethodNotAllowed            Code = edge.CodeMethodNotAllowed
 	RequestTimeout              Code = edge.CodeRequestTimeout
 	RunAlreadyActive            Code = Code(runner.RunAlreadyActive)
@@ -232,6 +234,7 @@ const (
 	ShuttingDown                Code = Code(runner.ShuttingDown)
 	TooManyClients              Code = "TOO_MANY_CLIENTS"
 	LabUnavailable              Code = "LAB_UNAVAILABLE"
+	ControlUnreachable          Code = client.CodeUnreachable
 )
 
 // Entry is one row of the table.
@@ -310,6 +313,8 @@ func requestTable() []Entry {
 			"Use a name of GET /api/v1/runs/{run_id}/files, with %2F for each slash."},
 		{DatasetNotFound, 404, "There is no such dataset.", nil, "Use a dataset_id of GET /api/v1/datasets."},
 		{JobNotFound, 404, "There is no such job.", nil, "Use a job_id of GET /api/v1/jobs."},
+		{CandidateNotFound, 404, "There is no such candidate.", nil,
+			"Use a candidate_revision_id of GET /api/v1/candidates; lab candidate pack --submit posts it."},
 		{MethodNotAllowed, 405, "This path does not answer this method.", list("allow"),
 			"Use a method of the Allow header."},
 		{RequestTimeout, 408, "The body did not arrive in time.", nil,
@@ -417,5 +422,8 @@ func serverTable() []Entry {
 		{TooManyClients, 503, "Too many stream clients are connected.", nil, "Try again after Retry-After."},
 		{LabUnavailable, 503, "The program lab is not there.", nil,
 			"Put lab beside the service's executable or name it with --lab; nothing has to be restarted."},
+		{ControlUnreachable, 503, "No control plane answers, and nothing was read of it before.",
+			[]string{"reason"},
+			"Start it with governance serve, and this service with --control-url and --control-key."},
 	}
 }

@@ -876,6 +876,166 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/candidates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Packed candidates
+         * @description The bundles that lab candidate pack has put into the state directory, the newest request first, each verified.
+         */
+        get: operations["listCandidates"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/candidates/{candidate_revision_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * One candidate
+         * @description The bundle as it was packed, the answer of the control plane to it, and each step of the verification.
+         */
+        get: operations["getCandidate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/governance": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The control plane
+         * @description Whether one is configured and answers within three seconds, and the checkpoint of its log that this host remembers.
+         */
+        get: operations["getControlReach"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/governance/promotion-state/{subject_type}/{subject_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Where a subject stands
+         * @description promotion-state/v1 of the control plane, unchanged, with the proof of the entry of the log that it rests on. When the plane does not answer within three seconds: the last good answer with its age.
+         */
+        get: operations["getPromotionState"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/governance/promotion-plans/{subject_type}/{subject_id}/{stage}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a stage asks for
+         * @description promotion-plan/v1 of the control plane, unchanged, with the proof of the entry of the log that it rests on. When the plane does not answer within three seconds: the last good answer with its age.
+         */
+        get: operations["getPromotionPlan"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/governance/pending-experiments/{subject_type}/{subject_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What is missing
+         * @description pending-experiments/v1 of the control plane, up to the stage that was requested, unchanged, with the proof of the entry of the log that it rests on. When the plane does not answer within three seconds: the last good answer with its age.
+         */
+        get: operations["getPendingExperiments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/governance/pending-experiments/{subject_type}/{subject_id}/{stage}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What is missing for a stage
+         * @description pending-experiments/v1 of the control plane for one stage, unchanged, with the proof of the entry of the log that it rests on. When the plane does not answer within three seconds: the last good answer with its age.
+         */
+        get: operations["getPendingExperimentsOfStage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/v1/governance/deployable-registry/{family_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What a family may run
+         * @description deployable-registry/v1 of the control plane, unchanged, with the proof of the entry of the log that it rests on. When the plane does not answer within three seconds: the last good answer with its age.
+         */
+        get: operations["getDeployableRegistry"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -884,7 +1044,7 @@ export interface components {
          * @description What clients branch on. Meaning and advice: /docs/errors.
          * @enum {string}
          */
-        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "RUN_NOT_FOUND" | "FAMILY_NOT_FOUND" | "FILE_NOT_FOUND" | "DATASET_NOT_FOUND" | "JOB_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "IDEMPOTENCY_KEY_REUSED" | "SPLIT_LOCKED" | "ARTIFACT_MISMATCH" | "RUN_COMPACT" | "NOTE_CHANGED" | "HYPOTHESIS_REQUIRED" | "JOB_QUEUE_FULL" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS" | "LAB_UNAVAILABLE";
+        ErrorCode: "MALFORMED_REQUEST" | "INVALID_JSON" | "VALIDATION_FAILED" | "STRATEGY_NOT_FOUND" | "STRATEGY_UNAVAILABLE" | "INVALID_STRATEGY_PARAMS" | "EXCHANGE_NOT_FOUND" | "EXCHANGE_UNAVAILABLE" | "UNSUPPORTED_TIMEFRAME" | "UNSUPPORTED_SYMBOL" | "INVALID_DATE_RANGE" | "DATA_UNAVAILABLE" | "MODE_NOT_SUPPORTED" | "CREDENTIALS_REQUIRED" | "BAD_HANDSHAKE" | "HOST_FORBIDDEN" | "ORIGIN_FORBIDDEN" | "NOT_FOUND" | "RUN_NOT_FOUND" | "FAMILY_NOT_FOUND" | "FILE_NOT_FOUND" | "DATASET_NOT_FOUND" | "JOB_NOT_FOUND" | "CANDIDATE_NOT_FOUND" | "METHOD_NOT_ALLOWED" | "REQUEST_TIMEOUT" | "ENDPOINT_REMOVED" | "BODY_TOO_LARGE" | "UNSUPPORTED_MEDIA_TYPE" | "EXPECTATION_FAILED" | "UPGRADE_REQUIRED" | "HEADERS_TOO_LARGE" | "RUN_ALREADY_ACTIVE" | "RUN_NOT_ACTIVE" | "RUN_STILL_RUNNING" | "NO_RUN" | "RESULTS_NOT_READY" | "IDEMPOTENCY_KEY_REUSED" | "SPLIT_LOCKED" | "ARTIFACT_MISMATCH" | "RUN_COMPACT" | "NOTE_CHANGED" | "HYPOTHESIS_REQUIRED" | "JOB_QUEUE_FULL" | "REGISTRY_INVALID" | "REGISTRY_UNSIGNED" | "REGISTRY_SIGNATURE_INVALID" | "REGISTRY_FAMILY_MISMATCH" | "REGISTRY_EXPIRED" | "REGISTRY_ROLLBACK" | "REGISTRY_UNAVAILABLE" | "DEPLOYMENT_NOT_APPROVED" | "DEPLOYMENT_REVOKED" | "DEPLOYMENT_EXPIRED" | "DEPLOYMENT_MODE_NOT_ALLOWED" | "DEPLOYMENT_LIMIT_EXCEEDED" | "INTERNAL_ERROR" | "RUN_START_FAILED" | "UNSUPPORTED_TRANSFER_ENCODING" | "HTTP_VERSION_NOT_SUPPORTED" | "SHUTTING_DOWN" | "TOO_MANY_CLIENTS" | "LAB_UNAVAILABLE" | "CONTROL_UNREACHABLE";
         /** @description One field that does not match. */
         FieldError: {
             /** @description JSON Pointer (RFC 6901) to the field; a missing field has the pointer it should have. */
@@ -4110,6 +4270,194 @@ export interface components {
              */
             total: number;
         };
+        /** @description A bundle that the lab has packed. */
+        Candidate: {
+            /** @description Revision: cr- and the SHA-256 of its core. */
+            candidate_revision_id: string;
+            /** @description Candidate; empty where the bundle cannot be read, as all that follows. */
+            candidate_id: string;
+            /** @description Family. */
+            family_id: string;
+            /** @description The strategy's project. */
+            slug: string;
+            /** @description Who answers for it. */
+            owner: string;
+            /** @description Strategy. */
+            strategy_name: string;
+            /** @description BASE/QUOTE each. */
+            symbols: string[];
+            /** @description Lengths of its candles. */
+            timeframes: string[];
+            /** @description The revision before it. */
+            parent_revision_id: string | null;
+            /** @description What has changed since, as the lab declares it. */
+            change_class: string;
+            /** @description Stage that promotion is asked for up to. */
+            requested_stage: string;
+            /** @description When. */
+            requested_at: string;
+            /** @description Until when the request holds. */
+            expires_at: string;
+            /** @description Runs in it. */
+            run_ids: string[];
+            /**
+             * @description packed: intact, and no control plane has sealed it yet. sealed: the seal holds, by the pinned key and the remembered log. unchecked: sealed, and there is no pinned key or remembered log to check with. failed: see problems.
+             * @enum {string}
+             */
+            verification: "packed" | "sealed" | "unchecked" | "failed";
+            /** @description What does not hold. */
+            problems: string[];
+        };
+        /** @description Packed candidates. */
+        CandidateList: {
+            /** @description The entries. */
+            items: components["schemas"]["Candidate"][];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor: string | null;
+            /**
+             * Format: int64
+             * @description Entries in all pages.
+             */
+            total: number;
+        };
+        /** @description A packed candidate with its documents. */
+        CandidateDetail: {
+            /** @description Revision: cr- and the SHA-256 of its core. */
+            candidate_revision_id: string;
+            /** @description Candidate; empty where the bundle cannot be read, as all that follows. */
+            candidate_id: string;
+            /** @description Family. */
+            family_id: string;
+            /** @description The strategy's project. */
+            slug: string;
+            /** @description Who answers for it. */
+            owner: string;
+            /** @description Strategy. */
+            strategy_name: string;
+            /** @description BASE/QUOTE each. */
+            symbols: string[];
+            /** @description Lengths of its candles. */
+            timeframes: string[];
+            /** @description The revision before it. */
+            parent_revision_id: string | null;
+            /** @description What has changed since, as the lab declares it. */
+            change_class: string;
+            /** @description Stage that promotion is asked for up to. */
+            requested_stage: string;
+            /** @description When. */
+            requested_at: string;
+            /** @description Until when the request holds. */
+            expires_at: string;
+            /** @description Runs in it. */
+            run_ids: string[];
+            /**
+             * @description packed: intact, and no control plane has sealed it yet. sealed: the seal holds, by the pinned key and the remembered log. unchecked: sealed, and there is no pinned key or remembered log to check with. failed: see problems.
+             * @enum {string}
+             */
+            verification: "packed" | "sealed" | "unchecked" | "failed";
+            /** @description What does not hold. */
+            problems: string[];
+            /** @description candidate_bundle.json as it was packed; null where it cannot be read. */
+            bundle: {
+                [key: string]: unknown;
+            } | null;
+            /** @description ingest_receipt.json as the control plane answered; null before lab candidate pack --submit. */
+            receipt: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Every step of the verification. */
+            steps: components["schemas"]["VerifiedStep"][];
+            /** @description What no step can show. */
+            not_checked: string[];
+        };
+        /** @description A step of a verification. */
+        VerifiedStep: {
+            /** @description What is checked. */
+            name: string;
+            /** @description Whether it holds. */
+            ok: boolean;
+            /** @description Where it does not: what should be there. */
+            expected: string;
+            /** @description What is there. */
+            found: string;
+        };
+        /** @description Whether the control plane answers. */
+        ControlReach: {
+            /** @description Whether the service has --control-url and --control-key. */
+            configured: boolean;
+            /** @description Whether it answers now. */
+            reachable: boolean;
+            /**
+             * Format: date-time
+             * @description When it answered last; null before.
+             */
+            checked_at: string | null;
+            /** @description Its address; empty where none is configured. */
+            url: string;
+            /** @description Why it does not answer, else empty. */
+            reason: string;
+            checkpoint: components["schemas"]["LogHead"] | null;
+        };
+        /** @description A document of the control plane. */
+        ControlReading: {
+            /** @description As the control plane has answered it; its form is in its own openapi.json. */
+            document: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description When it was read.
+             */
+            read_at: string;
+            /**
+             * Format: int64
+             * @description How long ago; 0 of an answer of now.
+             */
+            age_seconds: number;
+            /** @description Whether the plane has answered now. */
+            reachable: boolean;
+            /** @description Why not, else empty. */
+            reason: string;
+            verified: components["schemas"]["Verified"];
+        };
+        /** @description Whether the entry of the log that a document rests on is signed by the pinned key, and in a tree that continues the remembered checkpoint. */
+        Verified: {
+            /** @description Whether all of that holds. */
+            ok: boolean;
+            /** @description What does not, else empty. */
+            reason: string;
+            entry: components["schemas"]["LogEntry"] | null;
+            checkpoint: components["schemas"]["LogHead"] | null;
+        };
+        /** @description An entry of the log: of a state the decision that has led there, of a registry its own, else the newest that was taken into account. */
+        LogEntry: {
+            /**
+             * Format: int64
+             * @description Its place.
+             */
+            index: number;
+            /** @description Type of its statement. */
+            type: string;
+            /** @description Hash of its leaf. */
+            leaf_sha256: string;
+        };
+        /** @description A checkpoint of the log. */
+        LogHead: {
+            /** @description Name of the log. */
+            origin: string;
+            /**
+             * Format: int64
+             * @description Entries.
+             */
+            size: number;
+            /** @description Root of its tree. */
+            root_sha256: string;
+            /**
+             * Format: int64
+             * @description Size of the checkpoint that this host remembers and this one continues; null before the first.
+             */
+            remembered: number | null;
+        };
         /** @description A registered search. */
         FamilyRow: {
             /** @description Its name. */
@@ -4248,7 +4596,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description NOT_FOUND, RUN_NOT_FOUND, FAMILY_NOT_FOUND, FILE_NOT_FOUND, JOB_NOT_FOUND */
+        /** @description NOT_FOUND, RUN_NOT_FOUND, FAMILY_NOT_FOUND, FILE_NOT_FOUND, JOB_NOT_FOUND, CANDIDATE_NOT_FOUND */
         Error404: {
             headers: {
                 "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
@@ -4359,7 +4707,7 @@ export interface components {
                 "application/json": components["schemas"]["Error"];
             };
         };
-        /** @description SHUTTING_DOWN, TOO_MANY_CLIENTS, LAB_UNAVAILABLE */
+        /** @description SHUTTING_DOWN, TOO_MANY_CLIENTS, LAB_UNAVAILABLE, CONTROL_UNREACHABLE */
         Error503: {
             headers: {
                 "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
@@ -6703,6 +7051,424 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Job"];
                 };
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    listCandidates: {
+        parameters: {
+            query?: {
+                /** @description Of this project. */
+                slug?: string;
+                /** @description That have this run. */
+                run_id?: string;
+                /** @description next_cursor of the page before, of the same question. */
+                cursor?: string;
+                /** @description Entries in a page. */
+                limit?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Packed candidates. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CandidateList"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getCandidate: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The revision. */
+                candidate_revision_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description One candidate. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["CandidateDetail"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getControlReach: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The control plane. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ControlReach"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getPromotionState: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description What the id names. */
+                subject_type: "candidate_revision" | "candidate" | "family" | "strategy";
+                /** @description Its id. */
+                subject_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Where a subject stands. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ControlReading"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getPromotionPlan: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description What the id names. */
+                subject_type: "candidate_revision" | "candidate" | "family" | "strategy";
+                /** @description Its id. */
+                subject_id: string;
+                /** @description The stage. */
+                stage: "research" | "paper" | "canary" | "live";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a stage asks for. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ControlReading"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getPendingExperiments: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description What the id names. */
+                subject_type: "candidate_revision" | "candidate" | "family" | "strategy";
+                /** @description Its id. */
+                subject_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is missing. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ControlReading"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getPendingExperimentsOfStage: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description What the id names. */
+                subject_type: "candidate_revision" | "candidate" | "family" | "strategy";
+                /** @description Its id. */
+                subject_id: string;
+                /** @description The stage. */
+                stage: "research" | "paper" | "canary" | "live";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What is missing for a stage. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ControlReading"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+            503: components["responses"]["Error503"];
+        };
+    };
+    getDeployableRegistry: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The family. */
+                family_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description What a family may run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ControlReading"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             400: components["responses"]["Error400"];
             403: components["responses"]["Error403"];
