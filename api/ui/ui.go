@@ -62,7 +62,8 @@ var (
 // itself says of an id that there is no such thing.
 var places = []string{
 	"/ui", "/api/v1/ui", "/ui/runs", "/ui/runs/{run_id}", "/ui/compare", "/ui/families",
-	"/ui/families/{plan_id}", "/ui/falsifications/{run_id}", "/ui/data", "/ui/live",
+	"/ui/families/{plan_id}", "/ui/falsifications/{run_id}", "/ui/data", "/ui/governance",
+	"/ui/live",
 }
 
 // UI is the dashboard.

@@ -44,6 +44,7 @@ import "./pages/run/sentences.test.ts";
 import "./pages/families/plan.test.ts";
 import "./pages/data/options.test.ts";
 import "./pages/falsification/order.test.ts";
+import "./pages/governance/board.test.ts";
 import "./panels/orders.test.ts";
 
 (globalThis as { unitTests?: typeof run }).unitTests = run;

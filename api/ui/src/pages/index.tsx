@@ -8,6 +8,7 @@ import { Data } from "./data/data.tsx";
 import { FalsificationPage } from "./falsification/falsification.tsx";
 import { Families } from "./families/families.tsx";
 import { FamilyPage } from "./families/family.tsx";
+import { Governance } from "./governance/governance.tsx";
 import { Live } from "./live/live.tsx";
 import { RunPage } from "./run/run.tsx";
 import { Runs } from "./runs/runs.tsx";
@@ -19,5 +20,5 @@ export interface PageProps {
 
 export const pages: Partial<Record<PageName, ComponentType<PageProps>>> = {
   runs: Runs, run: RunPage, compare: Compare, families: Families, family: FamilyPage, falsification: FalsificationPage,
-  data: Data, live: Live,
+  data: Data, governance: Governance, live: Live,
 };

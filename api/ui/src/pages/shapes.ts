@@ -24,6 +24,41 @@ export type ImportOptions = Schemas["ImportOptions"];
 export type FetchRequest = Schemas["FetchRequest"];
 export type CandleReport = Schemas["CandleReport"];
 
+export type Candidate = Schemas["Candidate"];
+export type Reach = Schemas["ControlReach"];
+export type Verified = Schemas["Verified"];
+
+/** A document of the control plane, of a form that its own openapi.json has. */
+export type Reading<T> = Omit<Schemas["ControlReading"], "document"> & { document: T };
+
+export interface PromotionState {
+  candidate_revision_id: string;
+  stage: string;
+  stage_status: string;
+  next_stage: string | null;
+  assurance: string;
+  evidence_valid_until: string | null;
+  open_incidents: { incident_id: string; severity: string; reason: string }[];
+  history: { seq: number; at: string; to: string; reason: string }[];
+}
+
+export interface PromotionPlan {
+  stage: string;
+  verdict: string;
+  gates: { gate_id: string; verdict: string; reason: string }[];
+  approvals: { required: { role: string; count: number }[]; excluded: string[]; granted: { principal: string; role: string }[]; missing: number };
+}
+
+export interface Missing {
+  experiment_id: string;
+  gate_id: string;
+  stage: string;
+  status: string;
+  reason: string;
+  command: string;
+  then: string | null;
+}
+
 export interface List<T> {
   items: T[];
   next_cursor: string | null;

@@ -10,6 +10,7 @@ const places = {
   family: "/ui/families/{id}",
   falsification: "/ui/falsifications/{id}",
   data: "/ui/data",
+  governance: "/ui/governance",
   live: "/ui/live",
 } as const;
 

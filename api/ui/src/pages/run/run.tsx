@@ -8,7 +8,8 @@ import * as f from "../../state/format.ts";
 import { useAnswer, type Asked } from "../answer.ts";
 import { Act, Facts, Heading, MarkSign, plain, Section, States, Tiles } from "../kit.tsx";
 import { Falsify } from "../jobs.tsx";
-import type { Run } from "../shapes.ts";
+import { standing, stateOf } from "../governance/board.ts";
+import type { Candidate, List, PromotionState, Reach, Reading, Run } from "../shapes.ts";
 import { summary, toneOf } from "../runs/columns.tsx";
 import { Drawn } from "./curves.tsx";
 import { Files, Log, Rows } from "./rows.tsx";
@@ -52,8 +53,24 @@ function Verdict({ run }: { run: Run }) {
     <Section name="Verdict" aside={<span class="marks">{(run.verdict?.marks ?? []).map((m) => <MarkSign key={m.id} {...m} />)}</span>}>
       <ul class="claims">
         {claims(run).map((c) => <li key={c.name} data-sign={c.sign}><Icon name={({ good: "check", bad: "cross", open: "ring" } as const)[c.sign]} /><span><strong>{c.name}</strong> <bdi>{c.text}</bdi></span></li>)}
+        <Promotion run={run.run_id} stage={run.stage} />
       </ul>
     </Section>
+  );
+}
+
+/** Where the newest candidate stands that has the run in it; else the stage that the run was made in. */
+function Promotion({ run, stage }: { run: string; stage: string }) {
+  const packed = useAnswer<List<Candidate>>(`/candidates?limit=1&run_id=${encodeURIComponent(run)}`).answer.value.value?.items[0];
+  const reach = useAnswer<Reach>(packed ? "/governance" : "").answer.value.value;
+  const asks = packed && reach?.configured && packed.verification !== "packed";
+  const state = useAnswer<Reading<PromotionState>>(asks ? stateOf(packed.candidate_revision_id) : "").answer.value;
+  if (!packed) return <li data-sign="open"><Icon name="ring" /><span><strong>Promotion</strong> {stage ? `It was made in the stage ${stage}.` : "It is no candidate."}</span></li>;
+  return (
+    <li data-sign="open" data-promotion={state.value?.document.stage}>
+      <Icon name="ring" />
+      <span><strong>Promotion</strong> <bdi>{standing(packed, reach?.configured ?? false, state)}</bdi> <a href={address("governance") + "#candidate=" + packed.candidate_revision_id}>On the board</a></span>
+    </li>
   );
 }
 

@@ -5,7 +5,7 @@ type Judged = Parameters<typeof claims>[0];
 
 const run: Judged = {
   status: "completed", partial: false, summary: { total_return: 0.5, sharpe_ratio: null, max_drawdown: null, total_trades: null, win_rate: null }, undefined: [], holding_return: 2, trials: null, dsr: null, test: { state: "none", looks: 0 },
-  verdict: null, stage: "", error: null, error_details: null,
+  verdict: null, error: null, error_details: null,
 };
 const text = (more: Partial<Judged>, name: string) => claims({ ...run, ...more }).find((c) => c.name === name);
 

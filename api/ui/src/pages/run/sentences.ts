@@ -11,10 +11,10 @@ export interface Claim {
 }
 
 /** What the verdict is of. */
-type Judged = Pick<Run, "status" | "partial" | "summary" | "undefined" | "holding_return" | "trials" | "dsr" | "test" | "verdict" | "stage" | "error" | "error_details">;
+type Judged = Pick<Run, "status" | "partial" | "summary" | "undefined" | "holding_return" | "trials" | "dsr" | "test" | "verdict" | "error" | "error_details">;
 
 export function claims(run: Judged): Claim[] {
-  const { summary, holding_return: holding, trials, dsr, test, verdict, stage } = run;
+  const { summary, holding_return: holding, trials, dsr, test, verdict } = run;
   const gain = run.undefined.includes("total_return") ? null : summary.total_return;
   const out: Claim[] = [];
   if (run.status === "failed") out.push({ name: "Run", text: `It failed: ${run.error || plain(run.error_details?.["code"] ?? "no reason is known")}. Its numbers are no evidence.`, sign: "bad" });
@@ -33,7 +33,6 @@ export function claims(run: Judged): Claim[] {
   out.push(verdict
     ? { name: "Falsification", text: `${f.words(verdict.overall)}: ${counted(verdict.marks ?? [])}.`, sign: verdict.overall === "pass" || verdict.overall === "not_refuted" ? "good" : verdict.overall === "fail" || verdict.overall === "refuted" ? "bad" : "open" }
     : { name: "Falsification", text: "No attempt to refute it is recorded.", sign: "open" });
-  out.push({ name: "Promotion", text: stage ? `Stage: ${stage}.` : "It is no candidate.", sign: "open" });
   return out;
 }
 

@@ -1,0 +1,46 @@
+import { equal, ok, test } from "../../testing.ts";
+import type { Candidate, PromotionState } from "../shapes.ts";
+import { age, aimOf, columnOf, proof, signers, standing } from "./board.ts";
+
+const state = (stage: string, stage_status = "active", next_stage: string | null = null): PromotionState => ({
+  candidate_revision_id: "cr-1", stage, stage_status, next_stage, assurance: "signed", evidence_valid_until: null, open_incidents: [], history: [],
+});
+const verified = { ok: true, reason: "", entry: { index: 6, type: "t", leaf_sha256: "00" }, checkpoint: { origin: "log.example", size: 1200, root_sha256: "00", remembered: 1100 as number | null } };
+
+test("a card lies in its stage, and what has ended lies apart", () => {
+  equal(columnOf(null), "packed");
+  equal(columnOf(state("research", "pending")), "research");
+  equal(columnOf(state("canary", "suspended")), "canary");
+  equal(columnOf(state("paper", "rejected")), "ended");
+  equal(columnOf(state("moon")), "ended");
+  equal(aimOf(state("paper", "active", "canary")), "canary");
+  equal(aimOf(state("live")), "live");
+  equal(aimOf(state("retired", "retired", null)), "");
+});
+
+test("a proof says what it was held against", () => {
+  equal(proof(verified).sign, "good");
+  ok(proof(verified).text.includes("1,100"), "what is remembered");
+  equal(proof({ ...verified, checkpoint: { ...verified.checkpoint, remembered: null } }).sign, "open");
+  equal(proof({ ok: false, reason: "entry 6 is not in the log", entry: null, checkpoint: null }), { sign: "bad", text: "Not verified: entry 6 is not in the log." });
+});
+
+test("who must sign is counted", () => {
+  const required = [{ role: "risk", count: 1 }, { role: "any", count: 1 }];
+  equal(signers({ required: [], granted: [], missing: 0, excluded: [] }).length, 1);
+  const [who, signed, not] = signers({ required, granted: [{ principal: "rita", role: "risk" }], missing: 1, excluded: ["owner"] });
+  ok(who?.includes("1 missing") && signed?.includes("rita (risk)") && not?.includes("owner"), "all three");
+});
+
+test("the page of a run never says more than is known", () => {
+  const c = { candidate_revision_id: "cr-0123456789abcdef", verification: "sealed" } as Candidate;
+  const none = { value: null, error: null };
+  ok(standing({ ...c, verification: "packed" }, true, none).includes("not submitted"), "packed");
+  ok(standing({ ...c, verification: "failed" }, true, none).includes("not what was packed"), "failed");
+  ok(standing(c, false, none).includes("without a control plane"), "not configured");
+  ok(standing(c, true, { value: null, error: { status: 503 } }).includes("does not answer"), "away");
+  ok(standing(c, true, { value: null, error: { status: 404 } }).includes("not known"), "unknown");
+  const old = { document: state("paper"), read_at: "", age_seconds: 90, reachable: false, reason: "x", verified };
+  ok(standing(c, true, { value: old, error: null }).includes("paper, active, as of"), "old");
+  equal(age(0), "now");
+});
