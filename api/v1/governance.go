@@ -175,7 +175,7 @@ func (g governance) problem(err error, path []string) error {
 	var refused *client.RefusedError
 	switch {
 	case errors.As(err, &away):
-		return problem.New(problem.ControlUnreachable).WithCause(err).With("reason", away.Error())
+		return problem.New(problem.ControlUnreachable).WithCause(err).With("reason", away.Cause.Error())
 	case errors.As(err, &refused) && refused.Status == http.StatusNotFound:
 		code := problem.CandidateNotFound
 		if path[0] == client.Registry || path[1] == "family" {

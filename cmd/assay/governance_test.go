@@ -19,6 +19,9 @@ import (
 	"github.com/assay-run/assay/lab/candidate"
 )
 
+// hostile is a name that is markup.
+const hostile = `<img src=x onerror="alert(1)">`
+
 // shelve puts a candidate into a state directory as lab candidate pack does; without receipt where it is nil.
 func shelve(t *testing.T, state string, doc *bundle.Document, receipt []byte) string {
 	t.Helper()
@@ -51,7 +54,8 @@ func want(t *testing.T, r *apitest.Recorder, p *process, path string, status int
 // service; also while the plane is away.
 func TestGovernanceOverTheAPI(t *testing.T) {
 	ring.Slow(t, "it starts the service twice")
-	p, err := planetest.Open(planetest.Options{Dir: filepath.Join(t.TempDir(), "g"), Trust: planetest.Trust(1)})
+	p, err := planetest.Open(planetest.Options{Dir: filepath.Join(t.TempDir(), "g"),
+		Trust: planetest.Trust(1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,7 +76,6 @@ func TestGovernanceOverTheAPI(t *testing.T) {
 		t.Fatalf("%v %s", err, a.Body)
 	}
 	id := shelve(t, state, doc, a.Body)
-	const hostile = `<img src=x onerror="alert(1)">`
 	packed := shelve(t, state, planetest.Good(p.Now().Add(time.Hour), planetest.Title(hostile),
 		func(b *bundle.Bundle) { b.Candidate.Owner, b.Candidate.Slug = hostile, "other" }), nil)
 	pub := filepath.Join(t.TempDir(), "governance.pub")
@@ -101,16 +104,41 @@ func TestGovernanceOverTheAPI(t *testing.T) {
 	}
 	(&desk{t: t, policy: policy}).start()
 	s := launch(t, state, "--control-url", p.URL, "--control-key", pub)
+	readShelf(t, recorder, s, id, packed, doc)
+	readPlane(t, recorder, s, id)
+
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	up = false
+	got = want(t, recorder, s, "/governance/promotion-state/candidate_revision/"+id, 200)
+	if got["reachable"] != false || got["reason"] == "" || got["verified"].(map[string]any)["ok"] != true {
+		t.Errorf("%v", got)
+	}
+	if got := want(t, recorder, s, "/governance", 200); got["reachable"] != false ||
+		got["checked_at"] == nil {
+		t.Errorf("%v", got)
+	}
+	want(t, recorder, s, "/governance/promotion-plans/candidate_revision/"+id+"/live", 503)
+	deceive(t, recorder, s, state, id, doc)
+	s.end(t, syscall.SIGTERM)
+}
+
+// readShelf reads the candidates: id is sealed, packed is newer and was not submitted.
+func readShelf(t *testing.T, recorder *apitest.Recorder, s *process, id, packed string, doc *bundle.Document) {
+	t.Helper()
 	list := want(t, recorder, s, "/candidates", 200)
 	items := list["items"].([]any)
 	if list["total"] != 2.0 || items[0].(map[string]any)["candidate_revision_id"] != packed ||
 		items[0].(map[string]any)["verification"] != "packed" ||
-		items[1].(map[string]any)["verification"] != "sealed" || items[0].(map[string]any)["owner"] != hostile {
+		items[1].(map[string]any)["verification"] != "sealed" ||
+		items[0].(map[string]any)["owner"] != hostile {
 		t.Errorf("%v", list)
 	}
 	page := want(t, recorder, s, "/candidates?limit=1", 200)
 	next := want(t, recorder, s, "/candidates?limit=1&cursor="+page["next_cursor"].(string), 200)
-	if next["items"].([]any)[0].(map[string]any)["candidate_revision_id"] != id || next["next_cursor"] != nil {
+	if next["items"].([]any)[0].(map[string]any)["candidate_revision_id"] != id ||
+		next["next_cursor"] != nil {
 		t.Errorf("%v", next)
 	}
 	if got := want(t, recorder, s, "/candidates?run_id=base&slug=sma-cross", 200); got["total"] != 1.0 {
@@ -126,22 +154,6 @@ func TestGovernanceOverTheAPI(t *testing.T) {
 		len(detail["steps"].([]any)) < 10 {
 		t.Errorf("%v %v", refused, detail)
 	}
-	readPlane(t, recorder, s, id)
-
-	if err := p.Close(); err != nil {
-		t.Fatal(err)
-	}
-	up = false
-	got = want(t, recorder, s, "/governance/promotion-state/candidate_revision/"+id, 200)
-	if got["reachable"] != false || got["reason"] == "" || got["verified"].(map[string]any)["ok"] != true {
-		t.Errorf("%v", got)
-	}
-	if got := want(t, recorder, s, "/governance", 200); got["reachable"] != false || got["checked_at"] == nil {
-		t.Errorf("%v", got)
-	}
-	want(t, recorder, s, "/governance/promotion-plans/candidate_revision/"+id+"/live", 503)
-	deceive(t, recorder, s, state, id, doc)
-	s.end(t, syscall.SIGTERM)
 }
 
 // readPlane reads each of the plane's documents of a revision.

@@ -22,7 +22,8 @@ func FuzzReadDocument(f *testing.F) {
 		if d.SubjectType != "family" || d.SubjectID != "a" || d.AsOfSeq == nil {
 			t.Fatalf("%+v", d)
 		}
-		if c, err := (&Reader{}).claimOf(text, d); err == nil && c.place != "" && !strings.HasPrefix(c.place, d.Stage+"/") {
+		if c, err := (&Reader{}).claimOf(text, d); err == nil && c.place != "" &&
+			!strings.HasPrefix(c.place, d.Stage+"/") {
 			t.Fatalf("%+v of %+v", c, d)
 		}
 	})
@@ -30,11 +31,12 @@ func FuzzReadDocument(f *testing.F) {
 
 // FuzzAbout reads the statement of an entry.
 func FuzzAbout(f *testing.F) {
-	f.Add([]byte(`{"predicateType":"x","subject":[{"name":"cr-1","digest":{"sha256":"00"}}],"predicate":{"to":"paper"}}`))
+	f.Add([]byte(`{"predicateType":"x","subject":[{"name":"cr-1","digest":{"sha256":"00"}}],` +
+		`"predicate":{"to":"paper/active"}}`))
 	f.Add([]byte(`{}`))
 	f.Fuzz(func(t *testing.T, payload []byte) {
-		place, err := claim{index: 1, revision: "cr-1", place: "paper/active"}.about(ledger.Entry{Payload: payload}, "00")
-		if (place == nil) && err == nil {
+		c := claim{index: 1, revision: "cr-1", place: "paper/active"}
+		if place, err := c.about(ledger.Entry{Payload: payload}, "00"); place == nil && err == nil {
 			t.Fatal("neither a place nor a reason")
 		}
 	})

@@ -107,7 +107,8 @@ func (r *Reader) claimOf(text []byte, d document) (claim, error) {
 	for _, e := range slices.Backward(d.History) {
 		if e.Revision == d.Revision {
 			if e.To != d.Stage || !e.holds(d.Status) {
-				return claim{}, fmt.Errorf("it is said to be %.40s/%.40s, but the last decision led to %.40s/%.40s",
+				return claim{}, fmt.Errorf(
+					"it is said to be %.40s/%.40s, but the last decision led to %.40s/%.40s",
 					d.Stage, d.Status, e.To, e.Status)
 			}
 			return claim{index: e.Seq, revision: e.Revision, place: e.To + "/" + e.Status}, nil

@@ -123,7 +123,7 @@ func (r *Reader) Check(ctx context.Context) (Reach, error) {
 	var away *UnreachableError
 	switch {
 	case errors.As(err, &away):
-		out.Reason = away.Error()
+		out.Reason = away.Cause.Error()
 	case err != nil:
 		return out, err
 	default:
@@ -220,7 +220,7 @@ func (r *Reader) last(name string, away *UnreachableError) (*Reading, error) {
 	}
 	age := max(0, r.now().Sub(k.at))
 	return &Reading{Document: k.document, ReadAt: stamp(k.at), AgeSeconds: int64(age / time.Second),
-		Reason: away.Error(), Verified: k.verified}, nil
+		Reason: away.Cause.Error(), Verified: k.verified}, nil
 }
 
 // keep keeps an answer, unless one that could be verified would go for one that cannot.

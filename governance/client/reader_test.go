@@ -155,7 +155,8 @@ func TestReader(t *testing.T) {
 	}
 }
 
-// TestReaderIsNotDeceived: a document or an entry that was changed on the way, and another log, are found out.
+// TestReaderIsNotDeceived: a document or an entry that was changed on the way, and another log, are found
+// out.
 func TestReaderIsNotDeceived(t *testing.T) {
 	p := open(t)
 	id, other := submit(t, p, "first"), submit(t, p, "second")
@@ -216,7 +217,9 @@ func TestReaderIsNotDeceived(t *testing.T) {
 		"another place": {change: at("/facts/", func(b map[string]any) {
 			b["seal"].(map[string]any)["log_index"] = 1
 		}), say: "not in the log"},
-		"no seal":                        {change: at("/facts/", func(b map[string]any) { delete(b, "seal") }), say: "entry"},
+		"no seal": {change: at("/facts/", func(b map[string]any) {
+			delete(b, "seal")
+		}), say: "entry"},
 		"another log that is remembered": {kept: forked, say: ""},
 	} {
 		b.change = c.change

@@ -16,7 +16,7 @@ import (
 
 // configuration is what run.mjs is told.
 type configuration struct {
-	Bin        string   `json:"bin"`        // folder of assay, lab, misbehave, widgets and strategies
+	Bin        string   `json:"bin"`        // folder of the programs and strategies
 	Strategies []string `json:"strategies"` // the bundled ones
 	Chromium   string   `json:"chromium"`
 	Temp       string   `json:"temp"`     // for states and folders of strategies
@@ -133,7 +133,7 @@ func buildAll(dir string) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err
 	}
-	if err := goBuild(dir, "./cmd/assay", "./cmd/lab", "./cmd/testdata/misbehave",
+	if err := goBuild(dir, "./cmd/assay", "./cmd/lab", "./cmd/governance", "./cmd/testdata/misbehave",
 		"./api/ui/e2e/testdata/widgets"); err != nil {
 		return err
 	}

@@ -42,6 +42,29 @@ const dataset = (dataset_id, symbol, coverage, source) => ({
 const datasets = [dataset("a", "BTC/USDT", Array.from({ length: 200 }, (_, i) => (i % 40 ? 1 : 0.4)), "bundled"), dataset("b", hostile, [1, 0, 0.5, 1], "imported")];
 const job = (status, more) => ({ job_id: "job_" + status, kind: "family", status, progress: null, queued_at: "2026-11-20T12:00:00.000Z", started_at: null, ended_at: null, error: null, links: { run_id: null, falsification: null, plan_id: "plan_1" }, reports: [], ...more });
 const jobs = [job("queued"), job("running", { progress: { percent: 40, text: hostile } }), job("failed", { error: { code: "RUN_FAILED", message: hostile, details: null } }), job("interrupted")];
+const cr = (digit) => "cr-" + digit.repeat(64);
+const stageOf = { [cr("1")]: ["research", "pending"], [cr("2")]: ["paper", "active"], [cr("3")]: ["canary", "suspended"], [cr("4")]: ["live", "active"], [cr("5")]: ["paper", "rejected"] };
+const next = { research: "paper", paper: "canary", canary: "live", live: null };
+const candidate = (id, verification = "sealed") => ({
+  candidate_revision_id: id, candidate_id: id === cr("2") ? "sma-cross.btc-usdt-1h" : hostile, family_id: hostile, slug: hostile, owner: hostile, strategy_name: hostile, symbols: [hostile], timeframes: ["1h"], parent_revision_id: null, change_class: "initial",
+  requested_stage: "live", requested_at: "2026-11-20T12:00:00Z", expires_at: "2026-12-20T12:00:00Z", run_ids: ["run_0_0123456789abcdef"], verification, problems: verification === "failed" ? [hostile] : [],
+});
+const checkpoint = { origin: hostile, size: 1200, root_sha256: "7a".repeat(32), remembered: 1100 };
+const reading = (document, ok = true) => ({ document, read_at: "2026-11-20T12:00:00.000Z", age_seconds: ok ? 0 : 5400, reachable: ok, reason: ok ? "" : hostile, verified: { ok, reason: ok ? "" : hostile, entry: ok ? { index: 6, type: "stage-decision/v1", leaf_sha256: "00" } : null, checkpoint: ok ? checkpoint : null } });
+const gates = ["pass", "fail", "pending", "expired", "waived", "not_applicable", "pass"].map((verdict, i) => ({ gate_id: i === 1 ? hostile : "gate." + i, verdict, reason: hostile }));
+const missing = [{ experiment_id: "pe-1", gate_id: hostile, stage: "canary", status: "missing", reason: hostile, command: "lab falsify sma-cross --candidate " + cr("2"), then: "lab candidate pack " + hostile }];
+const approvals = { required: [{ role: "risk", count: 1 }, { role: "any", count: 1 }], excluded: [hostile], granted: [{ principal: hostile, role: "risk" }], missing: 1 };
+
+/** What the control plane says of a revision, by the parts of a path. */
+function judged(kind, id) {
+  const [stage, stage_status] = stageOf[id] ?? [];
+  if (!stage) return undefined;
+  if (kind === "promotion-plans") return reading({ stage: next[stage], verdict: "fail", gates, approvals });
+  if (kind === "pending-experiments") return reading({ experiments: missing });
+  const open_incidents = stage_status === "suspended" ? [{ incident_id: hostile, severity: "critical", reason: hostile }] : [];
+  return reading({ candidate_revision_id: id, stage, stage_status, next_stage: next[stage], assurance: "signed", evidence_valid_until: "2027-02-17T12:30:00Z", open_incidents, history: [] }, id !== cr("4"));
+}
+
 const list = (items) => ({ items, next_cursor: null, total: items.length });
 
 /** The answer to a path below /api/v1; undefined where there is nothing. */
@@ -50,6 +73,9 @@ function answer(path) {
   if (path === "/runs") return list(rows);
   if (path === "/datasets") return list(datasets);
   if (path === "/jobs") return list(jobs);
+  if (path === "/candidates") return list([...Object.keys(stageOf).map((id) => candidate(id)), candidate(cr("6"), "packed"), candidate(cr("7"), "failed"), candidate(cr("8"))]);
+  if (path === "/governance") return { configured: true, reachable: true, checked_at: "2026-11-20T12:00:00.000Z", url: hostile, reason: "", checkpoint };
+  if (path.startsWith("/governance/")) return judged(path.split("/")[2], path.split("/")[4]);
   if (path === "/families") return list([family]);
   if (path === "/families/plan_1") return family;
   if (path === "/families/plan_1/trials") return list(trials);
@@ -74,7 +100,7 @@ function answer(path) {
 
 /** Answers what the pages of the lab ask for in the place of the service. */
 export async function lab(visit, { fail } = {}) {
-  await visit.context.route(/\/api\/v1\/(runs|families|falsifications|compare|datasets|jobs)/, (route) => {
+  await visit.context.route(/\/api\/v1\/(runs|families|falsifications|compare|datasets|jobs|candidates|governance)/, (route) => {
     const path = new URL(route.request().url()).pathname.replace("/api/v1", "");
     if (fail === "offline") return route.abort();
     const body = fail ? undefined : answer(path);

@@ -2,6 +2,7 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
+import { Plane } from "./plane.mjs";
 import { proxy } from "./proxy.mjs";
 import { report, skip } from "./report.mjs";
 import { Service, strategies } from "./service.mjs";
@@ -52,6 +53,13 @@ export class Suite {
     const service = await Service.start(this.config, rest);
     this.#services.add(service);
     return service;
+  }
+
+  /** A real control plane that reads the artifacts of a state directory. */
+  async plane(artifacts) {
+    const plane = await Plane.start(this.config, artifacts);
+    this.#services.add(plane);
+    return plane;
   }
 
   async proxy(target, rules) {

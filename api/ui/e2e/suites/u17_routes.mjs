@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { answered } from "../lib/watch.mjs";
 import { until } from "../lib/wait.mjs";
 
-const pages = { Runs: "/ui/runs", Families: "/ui/families", Data: "/ui/data", Live: "/ui/live", Runner: "/ui" };
+const pages = { Runs: "/ui/runs", Families: "/ui/families", Data: "/ui/data", Board: "/ui/governance", Live: "/ui/live", Runner: "/ui" };
 
 export default async function routes(t) {
   const service = await t.service({ names: ["sma_cross"] });
@@ -34,7 +34,7 @@ export default async function routes(t) {
   });
 
   await t.test("what is no address of the table is not found", async () => {
-    for (const path of ["/ui/", "/ui/nothing", "/ui/runs/a/b", "/ui/governance"]) {
+    for (const path of ["/ui/", "/ui/nothing", "/ui/runs/a/b", "/ui/governance/a"]) {
       const answer = await fetch(service.url + path, { redirect: "manual" });
       assert.ok([404, 307].includes(answer.status), `${path}: ${answer.status}`);
     }

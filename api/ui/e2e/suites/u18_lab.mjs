@@ -1,10 +1,8 @@
 // U18: the pages of the lab in every state, with hostile names in every place: text stays
 // text, the pages are accessible, narrow and wide, and reachable by keyboard.
 import assert from "node:assert/strict";
-import { mkdirSync } from "node:fs";
-import { join } from "node:path";
-import { axe, cut, sideways } from "../lib/axe.mjs";
 import { hostile, lab, rows } from "../lib/lab.mjs";
+import { look } from "../lib/look.mjs";
 import { answered, broken } from "../lib/watch.mjs";
 import { until } from "../lib/wait.mjs";
 
@@ -17,24 +15,9 @@ const pages = {
   families: ["/ui/families", "Planned searches", "Families"],
   family: ["/ui/families/plan_1", "Plan", hostile],
   data: ["/ui/data", "Datasets", "Data"],
+  governance: ["/ui/governance", "Canary", "Governance board"],
   falsification: ["/ui/falsifications/fal_0", "Conclusion", "Falsification"],
 };
-
-async function look(t, visit, name) {
-  const found = [], keep = t.config.screenshots;
-  if (keep) mkdirSync(keep, { recursive: true });
-  for (const [width, height] of [[1440, 900], [360, 740]]) {
-    await visit.page.setViewportSize({ width, height });
-    for (const colorScheme of ["light", "dark"]) {
-      await visit.page.emulateMedia({ colorScheme });
-      await visit.page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
-      if (keep) await visit.page.screenshot({ path: join(keep, `${name}-${width}-${colorScheme}.png`.replaceAll(" ", "-")), fullPage: true });
-      for (const line of await axe(visit.page)) found.push(`${width} ${colorScheme}: ${line}`);
-    }
-    for (const check of [sideways, cut]) for (const line of await check(visit.page)) found.push(`${width}: ${line}`);
-  }
-  assert.deepEqual([...new Set(found)], []);
-}
 
 export default async function pagesOfTheLab(t) {
   const service = await t.service({ names: ["sma_cross"] });

@@ -7,7 +7,7 @@ const entries: { page: PageName; words: string; also: PageName[] }[] = [
   { page: "runs", words: "Runs", also: ["run", "compare", "falsification"] },
   { page: "families", words: "Families", also: ["family"] },
   { page: "data", words: "Data", also: [] },
-  { page: "governance", words: "Governance", also: [] },
+  { page: "governance", words: "Board", also: [] },
   { page: "live", words: "Live", also: [] },
 ];
 

@@ -1,4 +1,5 @@
 import { equal, ok, test } from "../../testing.ts";
+import { count } from "../../state/format.ts";
 import type { Candidate, PromotionState } from "../shapes.ts";
 import { age, aimOf, columnOf, proof, signers, standing } from "./board.ts";
 
@@ -20,7 +21,7 @@ test("a card lies in its stage, and what has ended lies apart", () => {
 
 test("a proof says what it was held against", () => {
   equal(proof(verified).sign, "good");
-  ok(proof(verified).text.includes("1,100"), "what is remembered");
+  ok(proof(verified).text.includes(count(1100)), "what is remembered");
   equal(proof({ ...verified, checkpoint: { ...verified.checkpoint, remembered: null } }).sign, "open");
   equal(proof({ ok: false, reason: "entry 6 is not in the log", entry: null, checkpoint: null }), { sign: "bad", text: "Not verified: entry 6 is not in the log." });
 });
@@ -42,5 +43,8 @@ test("the page of a run never says more than is known", () => {
   ok(standing(c, true, { value: null, error: { status: 404 } }).includes("not known"), "unknown");
   const old = { document: state("paper"), read_at: "", age_seconds: 90, reachable: false, reason: "x", verified };
   ok(standing(c, true, { value: old, error: null }).includes("paper, active, as of"), "old");
-  equal(age(0), "now");
+});
+
+test("an age is in the unit that matters", () => {
+  equal([0, 119, 120, 7199, 7200, 172_800].map(age), ["0 s ago", "119 s ago", "2 min ago", "119 min ago", "2 h ago", "2 days ago"]);
 });

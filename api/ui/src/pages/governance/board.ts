@@ -24,8 +24,12 @@ export function aimOf(state: PromotionState): string {
   return state.next_stage && columns.includes(state.next_stage as Column) ? state.next_stage : state.stage;
 }
 
-/** How long ago, in the largest units that matter. */
-export const age = (seconds: number) => (seconds < 1 ? "now" : `${f.duration(seconds)} ago`);
+/** How long ago, in the unit that matters. */
+export function age(seconds: number): string {
+  const units: [number, string][] = [[172_800, "days"], [7200, "h"], [120, "min"]], sizes = { days: 86_400, h: 3600, min: 60 };
+  const unit = units.find(([from]) => seconds >= from)?.[1] as keyof typeof sizes | undefined;
+  return unit ? `${f.count(Math.floor(seconds / sizes[unit]))} ${unit} ago` : `${f.count(Math.floor(seconds))} s ago`;
+}
 
 /** Whether the log has what a document rests on. */
 export function proof(v: Verified): { sign: "good" | "bad" | "open"; text: string } {

@@ -19,7 +19,7 @@ export function Governance() {
   const reach = useAnswer<Reach>("/governance", every), list = useAnswer<List<Candidate>>("/candidates?limit=200", every);
   return (
     <>
-      <Heading>Governance</Heading>
+      <Heading>Governance board</Heading>
       <p class="caption">Candidates that <code>lab candidate pack</code> has put into the state directory of this service, and how far the control plane lets each go. This page only shows: <code>lab</code> and <code>governance</code> act.</p>
       <States of={reach} what="control plane">{(r) => <Plane reach={r} />}</States>
       <States of={list} what="candidates" empty={({ items }) => items.length === 0 && <p>No candidate is packed yet: <code>lab candidate pack SLUG --submit</code> packs a run with its evidence and submits it.</p>}>
@@ -30,14 +30,14 @@ export function Governance() {
 }
 
 function Plane({ reach: r }: { reach: Reach }) {
-  const kind = !r.configured ? "unconfigured" : r.reachable ? "reachable" : "unreachable";
+  const kind = !r.configured ? "unconfigured" : r.reachable ? "reachable" : "unreachable", at = f.time(r.checked_at?.replace(/\.\d+/, ""));
   return (
     <Section name="Control plane">
       <p class="plane" role="status" data-state={kind}>
         <Icon name={{ unconfigured: "ring", reachable: "check", unreachable: "warn" }[kind] as "ring"} />
-        {kind === "unconfigured" && <span>No control plane is configured: stages are not known. Start the service with <code>--control-url http://127.0.0.1:8010 --control-key governance.pub</code>.</span>}
-        {kind === "unreachable" && <span><strong>The control plane does not answer.</strong> <bdi>{r.reason}.</bdi> {r.checked_at ? `What is shown is what it said last, ${f.time(r.checked_at)} UTC.` : "It has not answered since the service began."} It is asked again.</span>}
-        {kind === "reachable" && <span><bdi>{r.url}</bdi> answers, {f.time(r.checked_at)} UTC.</span>}
+        {kind === "unconfigured" && <span>No control plane is configured: stages are not known. Start the service with <code>--control-url http://127.0.0.1:8010</code> and <code>--control-key governance.pub</code>.</span>}
+        {kind === "unreachable" && <span><strong>The control plane does not answer</strong> at <bdi>{r.url}</bdi>: <bdi>{r.reason}.</bdi> {r.checked_at ? `What is shown is what it said last, ${at} UTC.` : "It has not answered since the service began."} It is asked again.</span>}
+        {kind === "reachable" && <span><bdi>{r.url}</bdi> answers, {at} UTC.</span>}
       </p>
       {r.configured && (
         <p class="caption">
@@ -127,8 +127,8 @@ function Judged({ of: c, reading: { document: s, reachable, age_seconds, verifie
   const shown = proof(verified), aim = aimOf(s), stopped = ["suspended", "rejected"].includes(s.stage_status);
   return (
     <>
-      <p class={stopped ? "note wrong" : undefined}><strong><bdi>{f.words(s.stage_status)}</bdi></strong> in <bdi>{s.stage}</bdi>{s.evidence_valid_until && `, evidence until ${f.time(s.evidence_valid_until)} UTC`}</p>
-      {!reachable && <p class="note stale">As of {age(age_seconds)}.</p>}
+      <p class={stopped ? "stopped" : undefined}><strong><bdi>{f.words(s.stage_status)}</bdi></strong> in <bdi>{s.stage}</bdi>{s.evidence_valid_until && `, evidence until ${f.time(s.evidence_valid_until)} UTC`}</p>
+      {!reachable && <p class="stale">As of {age(age_seconds)}.</p>}
       <p class="proof" data-sign={shown.sign}><Icon name={({ good: "check", bad: "cross", open: "ring" } as const)[shown.sign]} /><bdi>{shown.text}</bdi></p>
       {s.open_incidents.length > 0 && <ul class="notes" aria-label="Open incidents">{s.open_incidents.map((i) => <li key={i.incident_id}><Icon name="warn" /> <bdi>{i.severity} incident {i.incident_id}: {i.reason}</bdi></li>)}</ul>}
       {aim && <Towards revision={c.candidate_revision_id} name={c.candidate_id} stage={aim} now={s.stage} />}
