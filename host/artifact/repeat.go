@@ -90,8 +90,8 @@ func (s *stage) jsonFiles() (map[string][]byte, error) {
 
 // Renew makes a stored run again: if it has the same result hash and the same files as
 // before, its metadata.json gets the new times and nothing else changes. The error is a
-// *ResultError if it has not. Log and published series do not count: the output of a strategy is no result; nor does a
-// table of orders or fills that an earlier version has not written.
+// *ResultError if it has not. Log and published series do not count: the output of a strategy is no
+// result; nor does a table of orders or fills that an earlier version has not written.
 func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
 	w, err := s.Rehearse(run)
 	if err != nil {

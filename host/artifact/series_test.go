@@ -22,7 +22,8 @@ func TestSeries(t *testing.T) {
 	for _, want := range []Published{
 		{},
 		{LeftOut: 7, Series: []Annotation{
-			{Name: "fast", Time: []market.Time{3_600_000, 7_200_000, 18_000_000}, Values: []float64{1, -2.5, 1e300}},
+			{Name: "fast", Time: []market.Time{3_600_000, 7_200_000, 18_000_000},
+				Values: []float64{1, -2.5, 1e300}},
 			{Name: "größe", Time: []market.Time{1}, Values: []float64{0}},
 		}},
 	} {
