@@ -25,10 +25,9 @@ type Results struct {
 	Window                  Window
 	Log                     []LogLine
 	// LogFile is the lines of log.jsonl, empty where there are none.
-	LogFile     []byte
-	Annotations []Annotation
-	// PointsLeftOut counts the published points that are not in Annotations.
-	PointsLeftOut int64
+	LogFile []byte
+	// Published is what the strategy has published, warm-up included.
+	Published
 	// LateMessages counts cancels and replaces whose order had ended when they arrived, under a delay.
 	LateMessages int64
 	// Risk is the limits that held, by the names of their options with _ for -; nil in backtests.

@@ -31,20 +31,15 @@ const (
 
 // Published is the content of series.columns.
 type Published struct {
-	Series []Annotation
+	Annotations []Annotation
 	// LeftOut counts the points that there was no room for.
 	LeftOut int64
-}
-
-// Published is what the strategy has published, warm-up included.
-func (r *Results) Published() Published {
-	return Published{Series: r.Annotations, LeftOut: r.PointsLeftOut}
 }
 
 // inside returns the points after the start of a window, one for each time.
 func (p Published) inside(start market.Time) Published {
 	out := Published{LeftOut: p.LeftOut}
-	for _, a := range p.Series {
+	for _, a := range p.Annotations {
 		kept := Annotation{Name: a.Name}
 		for i, at := range a.Time {
 			if at <= start || i+1 < len(a.Time) && a.Time[i+1] == at {
@@ -53,7 +48,7 @@ func (p Published) inside(start market.Time) Published {
 			kept.Time, kept.Values = append(kept.Time, at), append(kept.Values, a.Values[i])
 		}
 		if len(kept.Time) > 0 {
-			out.Series = append(out.Series, kept)
+			out.Annotations = append(out.Annotations, kept)
 		}
 	}
 	return out
@@ -69,8 +64,8 @@ func WriteSeries(w io.Writer, p Published) error {
 		return err
 	}
 	b := binary.AppendUvarint(nil, uint64(p.LeftOut))
-	b = binary.AppendUvarint(b, uint64(len(p.Series)))
-	for _, a := range p.Series {
+	b = binary.AppendUvarint(b, uint64(len(p.Annotations)))
+	for _, a := range p.Annotations {
 		b = append(binary.AppendUvarint(b, uint64(len(a.Name))), a.Name...)
 		b = binary.AppendUvarint(b, uint64(len(a.Time)))
 		before := market.Time(0)
@@ -110,7 +105,7 @@ func ReadSeries(text []byte) (Published, error) {
 			return Published{}, fmt.Errorf("the series %.40q has no name of its own", a.Name)
 		}
 		names[a.Name] = true
-		p.Series = append(p.Series, a)
+		p.Annotations = append(p.Annotations, a)
 	}
 	if r.err != nil {
 		return Published{}, r.err

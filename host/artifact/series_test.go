@@ -21,7 +21,7 @@ func written(t testing.TB, p Published) []byte {
 func TestSeries(t *testing.T) {
 	for _, want := range []Published{
 		{},
-		{LeftOut: 7, Series: []Annotation{
+		{LeftOut: 7, Annotations: []Annotation{
 			{Name: "fast", Time: []market.Time{3_600_000, 7_200_000, 18_000_000},
 				Values: []float64{1, -2.5, 1e300}},
 			{Name: "größe", Time: []market.Time{1}, Values: []float64{0}},
@@ -42,11 +42,11 @@ func TestSeries(t *testing.T) {
 
 // TestSeriesOfAWindow: the points of the warm-up are left out, and of several of a step the last stays.
 func TestSeriesOfAWindow(t *testing.T) {
-	p := Published{LeftOut: 1, Series: []Annotation{
+	p := Published{LeftOut: 1, Annotations: []Annotation{
 		{Name: "a", Time: []market.Time{1, 2, 3, 3, 4}, Values: []float64{1, 2, 3, 33, 4}},
 		{Name: "early", Time: []market.Time{1}, Values: []float64{1}},
 	}}
-	want := Published{LeftOut: 1, Series: []Annotation{
+	want := Published{LeftOut: 1, Annotations: []Annotation{
 		{Name: "a", Time: []market.Time{3, 4}, Values: []float64{33, 4}}}}
 	if got := p.inside(2); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
@@ -56,7 +56,7 @@ func TestSeriesOfAWindow(t *testing.T) {
 // FuzzReadSeries: whatever a file has, it is refused or is what WriteSeries writes.
 func FuzzReadSeries(f *testing.F) {
 	f.Add(written(f, Published{}))
-	f.Add(written(f, Published{Series: []Annotation{{Name: "a", Time: []market.Time{1, 5},
+	f.Add(written(f, Published{Annotations: []Annotation{{Name: "a", Time: []market.Time{1, 5},
 		Values: []float64{1, 2}}}}))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := ReadSeries(text)

@@ -257,7 +257,7 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if published := s.Published.inside(s.Results.Window.Start); len(published.Series) > 0 {
+	if published := s.Published.inside(s.Results.Window.Start); len(published.Annotations) > 0 {
 		err = st.write(dir+SeriesFile, mediaColumns, func(w io.Writer) error {
 			return WriteSeries(w, published)
 		})

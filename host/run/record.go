@@ -272,8 +272,8 @@ func (r *Record) Picture(b Books, s *Said, settled bool) (*artifact.Results, met
 		Orders: append([]market.Order{}, r.orders...), Fills: r.fills[:len(r.fills):len(r.fills)],
 		Trades: r.trades[:len(r.trades):len(r.trades)], Equity: c,
 		InitialCash: b.InitialCash().Trim(0).String(), DecisionHash: r.lines.Sum(),
-		Log: append([]artifact.LogLine{}, s.lines...), Annotations: s.Annotations(), LogFile: s.file.file(),
-		PointsLeftOut: s.lost,
+		Log: append([]artifact.LogLine{}, s.lines...), LogFile: s.file.file(),
+		Published: artifact.Published{Annotations: s.Annotations(), LeftOut: s.lost},
 	}
 	var bad []error
 	var err error

@@ -101,7 +101,7 @@ func (a *Archive) Finish(ctx context.Context, e Ended) (Kept, error) {
 		WarmupOrdersDropped: e.Results.WarmupRejections(), Decisions: func(w io.Writer) error {
 			return d.WriteDecisions(w)
 		},
-		Log: e.Results.LogFile, Published: e.Results.Published(),
+		Log: e.Results.LogFile, Published: e.Results.Published,
 	}}
 	written, err := a.Store.Write(run)
 	if err != nil {

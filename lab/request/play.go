@@ -321,7 +321,7 @@ func (p *Prepared) window(from, to int) (start, end *string) {
 func (r *played) split(locked bool) artifact.Split {
 	var published artifact.Published
 	if r.job.seriesFile {
-		published = r.results.Published()
+		published = r.results.Published
 	}
 	return artifact.Split{
 		ID: r.job.ID, Results: r.results, Failed: r.failure != nil, Locked: locked,
