@@ -35,7 +35,7 @@ function Plane({ reach: r }: { reach: Reach }) {
     <Section name="Control plane">
       <p class="plane" role="status" data-state={kind}>
         <Icon name={{ unconfigured: "ring", reachable: "check", unreachable: "warn" }[kind] as "ring"} />
-        {kind === "unconfigured" && <span>No control plane is configured: stages are not known. Start the service with <code>--control-url http://127.0.0.1:8010</code> and <code>--control-key governance.pub</code>.</span>}
+        {kind === "unconfigured" && <span>No control plane is configured: stages are not known. Start the service with <code>--control-url URL</code> and <code>--control-key governance.pub</code>.</span>}
         {kind === "unreachable" && <span><strong>The control plane does not answer</strong> at <bdi>{r.url}</bdi>: <bdi>{r.reason}.</bdi> {r.checked_at ? `What is shown is what it said last, ${at} UTC.` : "It has not answered since the service began."} It is asked again.</span>}
         {kind === "reachable" && <span><bdi>{r.url}</bdi> answers, {at} UTC.</span>}
       </p>
