@@ -66,17 +66,7 @@ func checkSeal(text, pem, root []byte, index int64, revision string) (*ledger.Se
 	if err != nil {
 		return nil, err
 	}
-	if err := seal.Sigstore.CheckSignature(key); err != nil {
-		return nil, err
-	}
-	head, _, err := seal.Sigstore.CheckCheckpoint(logs...)
-	if err != nil {
-		return nil, err
-	}
-	if err := seal.Sigstore.CheckInclusion(key, head); err != nil {
-		return nil, err
-	}
-	if err := seal.CheckSummary(key, head); err != nil {
+	if _, err := included(seal, index, key, logs...); err != nil {
 		return nil, err
 	}
 	signed, err := seal.Sigstore.Entry()
@@ -94,8 +84,7 @@ func checkSeal(text, pem, root []byte, index int64, revision string) (*ledger.Se
 	if err := json.Unmarshal(said.Statement.Predicate, &p); err != nil {
 		return nil, err
 	}
-	if said.Statement.PredicateType != bundle.TypeSeal || p.Revision != revision || p.Part != 1 ||
-		seal.LogIndex != index {
+	if said.Statement.PredicateType != bundle.TypeSeal || p.Revision != revision || p.Part != 1 {
 		return nil, fmt.Errorf("entry %d is another one", index)
 	}
 	return seal, nil

@@ -163,7 +163,7 @@ func (r *Reader) proveOnce(ctx context.Context, c claim, kept *translog.Kept,
 	if err != nil {
 		return v, fmt.Errorf("entry %d: %w", c.index, err)
 	}
-	head, err := r.included(seal, c.index, key)
+	head, err := included(seal, c.index, r.key, ledger.TrustedLog{LogKey: key})
 	if err != nil {
 		return v, fmt.Errorf("entry %d is not in the log: %w", c.index, err)
 	}
@@ -182,23 +182,24 @@ func (r *Reader) proveOnce(ctx context.Context, c claim, kept *translog.Kept,
 	return v, err
 }
 
-// included takes the steps of the offline verifier for an entry of any kind.
-func (r *Reader) included(seal *ledger.Seal, index int64, key translog.LogKey) (*ledger.Checkpoint, error) {
+// included takes the steps of the offline verifier for an entry of any kind at a place of a log.
+func included(seal *ledger.Seal, index int64, key *ledger.Key,
+	logs ...ledger.TrustedLog) (*ledger.Checkpoint, error) {
 	s := &seal.Sigstore
-	if err := s.CheckSignature(r.key); err != nil {
+	if err := s.CheckSignature(key); err != nil {
 		return nil, err
 	}
-	if err := s.CheckLeaf(r.key); err != nil {
+	if err := s.CheckLeaf(key); err != nil {
 		return nil, err
 	}
-	head, _, err := s.CheckCheckpoint(ledger.TrustedLog{LogKey: key})
+	head, _, err := s.CheckCheckpoint(logs...)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.CheckInclusion(r.key, head); err != nil {
+	if err := s.CheckInclusion(key, head); err != nil {
 		return nil, err
 	}
-	if err := seal.CheckSummary(r.key, head); err != nil {
+	if err := seal.CheckSummary(key, head); err != nil {
 		return nil, err
 	}
 	if seal.LogIndex != index {
