@@ -68,8 +68,8 @@ func (a *archive) add(t testing.TB, id string, seed int) {
 		m.Splits.Splits = []artifact.SplitRange{validation, test}
 		m.Request.Kind = artifact.KindRun
 		run.Origin, run.Service = artifact.OriginLab, nil
-		run.Splits = []artifact.Split{{ID: "validation", Results: picture(10000)},
-			{ID: "test", Results: picture(canary), Locked: true, Log: []byte(
+		run.Splits = []artifact.Split{{ID: "validation", Results: picture(10000), Published: published(1, 2)},
+			{ID: "test", Results: picture(canary), Published: published(canary, canary), Locked: true, Log: []byte(
 				`{"time":null,"level":"info","source":"plugin","message":"98765.4321","fields":null}` + "\n")}}
 	}
 	if id == "run_trial" {
@@ -93,6 +93,12 @@ func (a *archive) add(t testing.TB, id string, seed int) {
 	if err := a.runs.Complete(context.Background(), written.Metadata, written.Payload); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// published is a series of two points.
+func published(values ...float64) artifact.Published {
+	return artifact.Published{Annotations: []artifact.Annotation{
+		{Name: "fast", Time: []market.Time{1704074400000, 1704078000000}, Values: values}}}
 }
 
 // picture is a result of two candles that ends with an equity.
@@ -186,6 +192,10 @@ func TestArchiveRefusals(t *testing.T) {
 		get("/api/v1/runs/run_trial/fills?split=validation", 409, "RUN_COMPACT"),
 		get(lab+"/fills?sort=split", 400, "VALIDATION_FAILED"), get(lab+"/orders?limit=501", 400, "VALIDATION_FAILED"),
 		get(lab+"/candles?symbol=ETH%2FUSDT", 400, "VALIDATION_FAILED"),
+		get(lab+"/series?split=test", 409, "SPLIT_LOCKED"), get(lab+"/series?split=validation&name=slow", 400, "VALIDATION_FAILED"),
+		get(lab+"/series?symbol=BTC%2FUSDT", 400, "VALIDATION_FAILED"),
+		get("/api/v1/runs/run_trial/series?split=validation", 409, "RUN_COMPACT"),
+		get(file+"splits%2Ftest%2Fseries.columns", 409, "SPLIT_LOCKED"),
 		get("/api/v1/datasets/nothing", 404, "DATASET_NOT_FOUND"),
 		get("/api/v1/datasets/nothing/gaps", 404, "DATASET_NOT_FOUND"),
 		get("/api/v1/datasets?sort=rows", 400, "VALIDATION_FAILED"),
@@ -205,6 +215,26 @@ func TestArchiveRefusals(t *testing.T) {
 	})
 }
 
+// TestPublishedSeries asks for the series of a run, and for the points of one.
+func TestPublishedSeries(t *testing.T) {
+	a := newArchive(t)
+	const series = "/api/v1/runs/run_lab/series?split=validation"
+	for path, want := range map[string]string{
+		series: `{"split":"validation","items":[{"name":"fast","pane":"","kind":"line","of":2}],"next_cursor":null,` +
+			`"total":1,"left_out":0,"name":null,"pane":null,"kind":null,"points":[],"of":0}`,
+		series + "&name=fast":                               `"points":[[1704074400000,1],[1704078000000,2]],"of":2}`,
+		series + "&name=fast&from=2024-01-01T03:00:00Z":     `"points":[[1704078000000,2]],"of":1}`,
+		series + "&name=fast&to=2024-01-01T03:00:00Z":       `"points":[[1704074400000,1]],"of":1}`,
+		series + "&name=fast&from=2030-01-01&to=2029-01-01": `"name":"fast","pane":"","kind":"line","points":[],"of":0}`,
+		"/api/v1/runs/svc_a/series":                         `{"split":"full","items":[],"next_cursor":null,"total":0,`,
+	} {
+		got := a.Do(t, "GET", path, "")
+		if got.StatusCode != http.StatusOK || !strings.Contains(string(got.Body), want) {
+			t.Errorf("%s: %d %s, want %s", path, got.StatusCode, got.Body, want)
+		}
+	}
+}
+
 // TestLockedTestStaysLocked: no answer about a run says anything of its locked test, which has a
 // value of its own, and looking leaves no trace; the reveal is written first and shows it then.
 func TestLockedTestStaysLocked(t *testing.T) {
@@ -221,7 +251,8 @@ func TestLockedTestStaysLocked(t *testing.T) {
 		}
 	}
 	paths := []string{"/api/v1/runs", "/api/v1/runs?sort=total_return", lab, lab + "/equity?split=validation",
-		lab + "/trades?split=validation", lab + "/orders?split=validation", lab + "/fills?split=validation", lab + "/files", lab + "/equity?split=test", lab + "/log",
+		lab + "/trades?split=validation", lab + "/orders?split=validation", lab + "/fills?split=validation", lab + "/files",
+		lab + "/series?split=validation", lab + "/equity?split=test", lab + "/series?split=test&name=fast", lab + "/log",
 		lab + "/files/report.json"}
 	for _, path := range paths {
 		body := string(a.Do(t, "GET", path, "").Body)

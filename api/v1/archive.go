@@ -35,6 +35,7 @@ func (a *API) archiveRoutes() []edge.Route {
 		get("/runs/{run_id}/fills", a.runTable(artifact.FillsFile, "timestamp", "quantity", "fee", "slippage",
 			"realized_pnl")),
 		get("/runs/{run_id}/candles", stored{a.opts.Data, a.opts.Library}.runCandles),
+		get("/runs/{run_id}/series", seriesAPI{a}.get),
 		get("/runs/{run_id}/log", a.runLog),
 		get("/runs/{run_id}/files", a.runFiles),
 		get("/runs/{run_id}/files/{name}", a.runFile),

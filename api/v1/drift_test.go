@@ -75,6 +75,7 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"DateRange": view.DateRange{}, "RunRow": library.Row{}, "RunList": list[library.Row]{},
 		"ArchivedRun": library.Run{}, "RunEquity": view.RunEquity{}, "TradeList": tablePage{},
 		"OrderList": tablePage{}, "FillList": tablePage{}, "RunCandles": runCandles{},
+		"RunSeries": runSeries{}, "PublishedSeries": publishedSeries{},
 		"Dataset": view.Dataset{}, "DatasetList": list[view.Dataset]{}, "DatasetDetail": datasetDetail{},
 		"GapList": list[candle.Gap]{},
 		"LogList": list[json.RawMessage]{}, "RunFiles": fileList{}, "RevealRequest": revealRequest{},

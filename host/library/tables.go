@@ -101,9 +101,13 @@ func (l *Library) tables(ctx context.Context, runID, split, file string) (string
 	var out []table
 	for _, id := range e.windows(split) {
 		name := "splits/" + id + "/" + file
-		if _, listed := e.meta.File(name); !listed && (e.meta.ArtifactLevel == artifact.LevelCompact ||
-			file == artifact.OrdersFile || file == artifact.FillsFile) {
+		_, listed := e.meta.File(name)
+		switch {
+		case !listed && (e.meta.ArtifactLevel == artifact.LevelCompact ||
+			file == artifact.OrdersFile || file == artifact.FillsFile):
 			return "", nil, &CompactError{runID}
+		case !listed && file == artifact.SeriesFile:
+			continue // nothing was published
 		}
 		text, err := l.store.Read(e.meta, name)
 		if err != nil {
@@ -207,6 +211,38 @@ func readCell(column, cell string) (json.RawMessage, error) {
 		return nil, fmt.Errorf("%s: %.40q is no number", column, cell)
 	}
 	return json.RawMessage(cell), nil
+}
+
+// Series returns what a strategy has published in the windows of a split, the split's name, and the hash of
+// the program. Of a series there are the points of one window after those of the one before.
+func (l *Library) Series(ctx context.Context, runID, split string) (name string, all artifact.Published,
+	program string, err error) {
+	e, _, err := l.find(ctx, runID)
+	if err != nil {
+		return "", all, "", err
+	}
+	name, files, err := l.tables(ctx, runID, split, artifact.SeriesFile)
+	if err != nil {
+		return "", all, "", err
+	}
+	at := map[string]int{}
+	for _, f := range files {
+		window, err := artifact.ReadSeries(f.text)
+		if err != nil {
+			return "", all, "", damaged(runID, f.name, err)
+		}
+		all.LeftOut += window.LeftOut
+		for _, a := range window.Annotations {
+			i, known := at[a.Name]
+			if !known {
+				at[a.Name], all.Annotations = len(all.Annotations), append(all.Annotations, a)
+				continue
+			}
+			s := &all.Annotations[i]
+			s.Time, s.Values = append(s.Time, a.Time...), append(s.Values, a.Values...)
+		}
+	}
+	return name, all, e.meta.Plugin.SHA256, nil
 }
 
 // Log returns the lines of log.jsonl, each a JSON object; none where nothing was written.

@@ -404,6 +404,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/v1/runs/{run_id}/series": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Published series of a run
+         * @description What the strategy has published, by name; with name its points too, thinned. The windows of a walk-forward follow each other.
+         */
+        get: operations["getRunSeries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/v1/runs/{run_id}/log": {
         parameters: {
             query?: never;
@@ -3596,6 +3616,52 @@ export interface components {
             holding: number[][] | null;
             sampling: components["schemas"]["EquitySampling"];
         };
+        /** @description The series of a split, and the points of one. */
+        RunSeries: {
+            /** @description Which. */
+            split: string;
+            /** @description All series. */
+            items: components["schemas"]["PublishedSeries"][];
+            /** @description Where the next page begins; null at the end. */
+            next_cursor: string | null;
+            /**
+             * Format: int64
+             * @description Series in all pages.
+             */
+            total: number;
+            /**
+             * Format: int64
+             * @description Points that the run had no room for.
+             */
+            left_out: number;
+            /** @description The series that was asked for; null for none. */
+            name: string | null;
+            /** @description Its pane below the candles, empty over them; null without name. */
+            pane: string | null;
+            /** @description How charts draw it: line, histogram, band or marker; null without name. */
+            kind: string | null;
+            /** @description Time in ms and value; empty without name. */
+            points: number[][];
+            /**
+             * Format: int64
+             * @description Points between from and to, before they are thinned.
+             */
+            of: number;
+        };
+        /** @description A series that a strategy has published. */
+        PublishedSeries: {
+            /** @description Its name. */
+            name: string;
+            /** @description The pane below the candles that it is drawn in, empty over them. */
+            pane: string;
+            /** @description How charts draw it: line, histogram, band or marker. */
+            kind: string;
+            /**
+             * Format: int64
+             * @description Its points.
+             */
+            of: number;
+        };
         /** @description Closed round trips. */
         TradeList: {
             /** @description Which split. */
@@ -5735,6 +5801,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RunCandles"];
+                };
+            };
+            /** @description Nothing has changed (If-None-Match). */
+            304: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            400: components["responses"]["Error400"];
+            403: components["responses"]["Error403"];
+            404: components["responses"]["Error404"];
+            405: components["responses"]["Error405"];
+            408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
+            410: components["responses"]["Error410"];
+            413: components["responses"]["Error413"];
+            415: components["responses"]["Error415"];
+            500: components["responses"]["Error500"];
+        };
+    };
+    getRunSeries: {
+        parameters: {
+            query?: {
+                /** @description Name of a split; the walk-forward, else full. */
+                split?: string;
+                /** @description The series whose points are wanted. */
+                name?: string;
+                /** @description Points at or after. */
+                from?: string;
+                /** @description Points before. */
+                to?: string;
+                /** @description At most so many points. */
+                points?: number;
+            };
+            header?: {
+                /** @description Entity tag of an earlier answer. */
+                "If-None-Match"?: components["parameters"]["IfNoneMatch"];
+            };
+            path: {
+                /** @description The run. */
+                run_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Published series of a run. */
+            200: {
+                headers: {
+                    "X-Service-API-Version": components["headers"]["X-Service-API-Version"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    "Cache-Control": components["headers"]["Cache-Control"];
+                    ETag: components["headers"]["ETag"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RunSeries"];
                 };
             };
             /** @description Nothing has changed (If-None-Match). */
