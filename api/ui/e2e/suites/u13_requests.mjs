@@ -28,10 +28,10 @@ export default async function requests(t) {
       document.body.append(script);
       console.error("an error");
       setTimeout(() => { throw new Error("a page error"); });
-      void fetch("/api/v1/meta");
+      void fetch("/api/v1/openapi.json");
     });
     // Each comes by a way of its own, in no order.
-    for (const seen of [/CSP: img-src/, /CSP: (require-trusted-types-for|script-src)/, /console error: an error/, /page error: Error: a page error/, /not of the list: GET \/api\/v1\/meta/]) {
+    for (const seen of [/CSP: img-src/, /CSP: (require-trusted-types-for|script-src)/, /console error: an error/, /page error: Error: a page error/, /not of the list: GET \/api\/v1\/openapi/]) {
       await until(async () => visit.watch.problems().some((line) => seen.test(line)), String(seen));
     }
     visit.watch.allow(/.*/s);
