@@ -54,6 +54,7 @@ func examples(t *testing.T) []example {
 // against the real service. Of an answer that the page shows each field must be in the
 // real one, with a value of the same kind.
 func TestAPIPageExamples(t *testing.T) {
+	t.Parallel()
 	s := serve(t, t.TempDir())
 	folder := t.TempDir()
 	var output []byte

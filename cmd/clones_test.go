@@ -170,6 +170,7 @@ func TestSoakInstructionSetsAgree(t *testing.T) {
 
 // Backtests of the service are verified and executed again by the lab.
 func TestTheLabVerifiesTheService(t *testing.T) {
+	t.Parallel()
 	ring.Slow(t, "it runs many programs")
 	state := t.TempDir()
 	s := serve(t, state)

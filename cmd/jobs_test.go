@@ -118,6 +118,7 @@ func searchRequest() object {
 }
 
 func TestSearchIsAJob(t *testing.T) {
+	t.Parallel()
 	ring.Slow(t, "the lab plays four trials")
 	s := serve(t, t.TempDir())
 	answer := s.begin("/families", searchRequest())

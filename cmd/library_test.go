@@ -18,6 +18,7 @@ import (
 // TestLibrary reads runs of the lab and of the service over the API, with what the lab makes of
 // them.
 func TestLibrary(t *testing.T) {
+	t.Parallel()
 	ring.Slow(t, "it runs the lab and the service")
 	state, dir := t.TempDir(), project(t, "sma_cross")
 	slow := ask(t, state, "run", "sma_cross", "--dir", dir).run(t).RunID

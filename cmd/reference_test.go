@@ -164,6 +164,7 @@ func near(t *testing.T, what string, got any, want float64) {
 
 // TestBarV1ThroughTheAPI holds the product's own semantics to its published figures.
 func TestBarV1ThroughTheAPI(t *testing.T) {
+	t.Parallel()
 	csv := shared(t, "data", "canonical", "SYNTH42_1h.csv")
 	state := t.TempDir()
 	lab(t, "data", "import", csv, "--exchange", "oracle", "--symbol", "SYNTH42/USD", "--timeframe", "1h",
