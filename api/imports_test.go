@@ -14,6 +14,7 @@ import (
 	v1 "github.com/assay-run/assay/api/v1"
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/job"
 	"github.com/assay-run/assay/host/upload"
 )
@@ -40,7 +41,7 @@ func (l endless) Fetch(_ context.Context, r v1.FetchRequest) (job.Job, error) {
 // small are limits that a test reaches.
 func small() upload.Limits {
 	l := upload.DefaultLimits()
-	l.Each, l.All, l.Files, l.Patience = 100, 150, 3, 50*time.Millisecond
+	l.Each, l.All, l.Files, l.Patience = 100, 150, 3, 2*time.Second
 	return l
 }
 
@@ -111,6 +112,7 @@ func beginUpload(t *testing.T, s *apitest.Service, part string) net.Conn {
 }
 
 func TestSlowUploads(t *testing.T) {
+	ring.Slow(t, "its clients pause for longer than a busy machine does")
 	s := withLimits(t, small())
 	c := beginUpload(t, s, "x")
 	defer c.Close()
@@ -122,7 +124,7 @@ func TestSlowUploads(t *testing.T) {
 	c = beginUpload(t, s, "")
 	defer c.Close()
 	for range 40 {
-		time.Sleep(5 * time.Millisecond)
+		time.Sleep(80 * time.Millisecond)
 		if _, err := c.Write([]byte("y")); err != nil {
 			t.Fatal(err)
 		}
