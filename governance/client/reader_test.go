@@ -275,7 +275,7 @@ func TestReaderKeepsTheLastGoodAnswer(t *testing.T) {
 		!bytes.Equal(old.Document, good.Document) || !old.Verified.OK || old.Reason == "" {
 		t.Errorf("%+v, %v", old.Verified, err)
 	}
-	if took < 2*time.Second || took > 6*time.Second {
+	if took < 2*time.Second || took > 9*time.Second {
 		t.Errorf("it took %s", took)
 	}
 	begin = time.Now() // the plane is left alone
@@ -287,7 +287,7 @@ func TestReaderKeepsTheLastGoodAnswer(t *testing.T) {
 		reach.CheckedAt == nil {
 		t.Errorf("%+v, %v", reach, err)
 	}
-	if took := time.Since(begin); took > time.Second {
+	if took := time.Since(begin); took > 2*time.Second { // each would wait for three
 		t.Errorf("two more questions took %s", took)
 	}
 	b.hang = false

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
@@ -124,29 +125,26 @@ func TestLimits(t *testing.T) {
 }
 
 func TestUploadsEnd(t *testing.T) {
-	s, dir := open(t, func(l *upload.Limits) { l.Life = 20 * time.Millisecond })
-	read, forgotten := receive(t, s, "read"), receive(t, s, "forgotten")
-	_, release, err := s.Hold([]string{read.ID})
-	if err != nil {
-		t.Fatal(err)
-	}
-	for end := time.Now().Add(10 * time.Second); files(t, dir) != 1; time.Sleep(time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("a file outlives its time")
+	synctest.Test(t, func(t *testing.T) {
+		s, dir := open(t, nil)
+		read, forgotten := receive(t, s, "read"), receive(t, s, "forgotten")
+		_, release, err := s.Hold([]string{read.ID})
+		if err != nil {
+			t.Fatal(err)
 		}
-	}
-	time.Sleep(40 * time.Millisecond)
-	if files(t, dir) != 1 {
-		t.Error("a file goes while it is read")
-	}
-	var missing *upload.MissingError
-	if _, _, err := s.Hold([]string{read.ID, forgotten.ID}); !errors.As(err, &missing) {
-		t.Error(err)
-	}
-	release(false)
-	if files(t, dir) != 0 {
-		t.Error("it stays after it was read")
-	}
+		time.Sleep(upload.DefaultLimits().Life + time.Second)
+		if n := files(t, dir); n != 1 {
+			t.Errorf("%d files are left, of which one is read", n)
+		}
+		var missing *upload.MissingError
+		if _, _, err := s.Hold([]string{read.ID, forgotten.ID}); !errors.As(err, &missing) {
+			t.Error(err)
+		}
+		release(false)
+		if files(t, dir) != 0 {
+			t.Error("it stays after it was read")
+		}
+	})
 }
 
 func TestNoPathIsAskedFor(t *testing.T) {
