@@ -20,9 +20,9 @@ import (
 func TestSlowReader(t *testing.T) {
 	const frames, patience = 600, 4 * time.Second
 	s := start(t,
-		setup{prepare: func(h *stream.Hub) { h.Patience(time.Minute, time.Minute, time.Minute, patience) }})
+		setup{prepare: func(h *stream.Hub) { h.Patience(time.Hour, time.Hour, time.Hour, patience) }})
 	quick, first := s.rich(t)
-	counted, read := make(chan int), make(chan struct{}, 2*frames)
+	counted, read := make(chan int, 1), make(chan struct{}, 2*frames)
 	go func() {
 		defer close(read)
 		n := 0
