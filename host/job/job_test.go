@@ -102,7 +102,7 @@ func add(t testing.TB, m *Manager, w Work) Job {
 func await(t testing.TB, m *Manager, id string, want Status) Job {
 	t.Helper()
 	var j Job
-	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
 		var err error
 		if j, err = m.Get(id); err != nil {
 			t.Fatal(err)
@@ -252,7 +252,7 @@ func stubborn(t *testing.T, m *Manager) (Job, []int) {
 	file := filepath.Join(t.TempDir(), "pids")
 	j := add(t, m, calls("act-stay", file))
 	var text []byte
-	for end := time.Now().Add(30 * time.Second); len(text) == 0; time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(2 * time.Minute); len(text) == 0; time.Sleep(5 * time.Millisecond) {
 		if text, _ = os.ReadFile(file); time.Now().After(end) {
 			t.Fatal("the job has not begun")
 		}
