@@ -77,26 +77,15 @@ func RemoveWorkdirs(root string) error {
 	return gate.Release()
 }
 
-// Abandoned are the folders of a root that no process has locked, left by killed ones. NewWorkdir
-// and SweepWorkdirs remove them.
+// Abandoned returns the folders of a root that no process has locked, left by killed ones; none where
+// there is no root. NewWorkdir and SweepWorkdirs remove them.
 func Abandoned(root string) (dirs []string, err error) {
-	entries, err := os.ReadDir(root)
+	err = eachAbandoned(root, func(dir string) error {
+		dirs = append(dirs, dir)
+		return nil
+	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for _, e := range entries {
-		if !e.IsDir() {
-			continue
-		}
-		path := filepath.Join(root, e.Name())
-		lock, failed := TryLockDir(path)
-		if failed != nil {
-			return dirs, failed
-		}
-		if lock != nil {
-			dirs = append(dirs, path)
-			err = errors.Join(err, lock.Release())
-		}
+		return dirs, nil
 	}
 	return dirs, err
 }
@@ -111,7 +100,10 @@ func SweepWorkdirs(root string) (err error) {
 }
 
 // sweep removes the folders that no process has locked.
-func sweep(root string) error {
+func sweep(root string) error { return eachAbandoned(root, os.RemoveAll) }
+
+// eachAbandoned locks each folder of a root that no process has locked, and calls do with it.
+func eachAbandoned(root string, do func(dir string) error) error {
 	entries, err := os.ReadDir(root)
 	if err != nil {
 		return err
@@ -120,15 +112,15 @@ func sweep(root string) error {
 		if !e.IsDir() {
 			continue
 		}
-		path := filepath.Join(root, e.Name())
-		lock, err := TryLockDir(path)
+		dir := filepath.Join(root, e.Name())
+		lock, err := TryLockDir(dir)
 		if err != nil {
 			return err
 		}
 		if lock == nil {
 			continue
 		}
-		err = errors.Join(os.RemoveAll(path), lock.Release())
+		err = errors.Join(do(dir), lock.Release())
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
