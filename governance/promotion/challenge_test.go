@@ -24,7 +24,7 @@ func candles(b *bundle.Bundle) {
 		Start: "2023-01-01T00:00:00.000Z", End: "2024-01-01T00:00:00.000Z"}}
 }
 
-// answer is what a key says that the program decides in the window of the seal.
+// answer returns an answer to the challenge of a revision, with decisions that are made up.
 func (p *plane) answer(id, decisions string) *bundle.ChallengeAnswer {
 	p.t.Helper()
 	c, err := bundle.ChallengeOf(p.state(id).Challenge.Leaf, &p.files[id].Bundle)

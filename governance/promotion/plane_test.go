@@ -64,7 +64,7 @@ type plane struct {
 	files map[string]*bundle.Document // by revision
 	// quiet leaves out the decisions: what is said is only folded.
 	quiet bool
-	// reads says that the files of runs are there, leaves that the log knows its own leaves.
+	// reads reports whether the files of runs are there, leaves whether the log knows its own leaves.
 	reads, leaves bool
 }
 

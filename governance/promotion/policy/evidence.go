@@ -128,8 +128,8 @@ type ReplayResult struct {
 	Made      time.Time
 	Parent    string // the revision that it compares with, "" if with none
 	Runs      []bundle.ReplayedRun
-	// Answered reports that its key has answered the challenge of the seal, or needed not; Disputed
-	// is who has answered otherwise, "" for nobody.
+	// Answered reports whether its key has answered the challenge of the seal, or did not need to.
+	// Disputed says which keys answer differently, "" where all agree.
 	Answered bool
 	Disputed string
 }
