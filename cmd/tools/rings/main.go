@@ -127,20 +127,17 @@ type part struct {
 }
 
 // streamed prints the test events of all parts of a ring. The parts of make soak, which
-// measures for long, run one after the other. Else those that wait run one after the other
-// beside the rest, of which make prove, where a part is a package, runs two at a time; those
-// that want to be alone come last.
+// measures for long, run one after the other. Else there are two lanes: those that wait run in
+// one, one after the other and before anything else, and the rest in the other and, when it is
+// free, in both; those that want to be alone come last.
 func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 	all, err := load(ctx)
 	if err != nil {
 		return err
 	}
-	parts, limit, width := provingParts(all, r.race), "180m", 1
-	switch at {
-	case ring.Test:
+	parts, limit := provingParts(all, r.race), "180m"
+	if at == ring.Test {
 		parts, limit = testParts(all), "15m"
-	case ring.Prove:
-		width = 2
 	}
 	var lanes sync.WaitGroup
 	var mu sync.Mutex
@@ -173,20 +170,20 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 			computing = append(computing, p)
 		}
 	}
-	lane := func(parts <-chan part) func() {
-		return func() {
+	rest := queue(computing)
+	lane := func(queues ...<-chan part) {
+		for _, parts := range queues {
 			for p := range parts {
 				run(p)
 			}
 		}
 	}
-	lanes.Go(lane(queue(waiting)))
-	rest := queue(computing)
-	for range width {
-		lanes.Go(lane(rest))
+	if len(waiting) > 0 {
+		lanes.Go(func() { lane(queue(waiting), rest) })
 	}
+	lane(rest)
 	lanes.Wait()
-	lane(queue(last))()
+	lane(queue(last))
 	if failed {
 		os.Exit(1) // the events say what failed
 	}

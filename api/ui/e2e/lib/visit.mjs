@@ -1,7 +1,7 @@
 // One person at the dashboard: a browser context with one page, and what a person can
 // do and read there. Everything is found by role and label, as a screen reader finds it.
 import assert from "node:assert/strict";
-import { until } from "./wait.mjs";
+import { patience, until } from "./wait.mjs";
 import { Watch } from "./watch.mjs";
 
 export class Visit {
@@ -17,7 +17,7 @@ export class Visit {
     visit.context = await browser.newContext({
       viewport: { width: 1440, height: 900 }, colorScheme: "light", reducedMotion: "reduce", permissions: ["clipboard-read", "clipboard-write"], ...options,
     });
-    visit.context.setDefaultTimeout(20_000);
+    visit.context.setDefaultTimeout(patience);
     await visit.watch.attach(visit.context);
     await visit.context.addInitScript((values) => {
       for (const [key, value] of Object.entries(values)) if (localStorage.getItem(key) === null) localStorage.setItem(key, value);
@@ -51,12 +51,12 @@ export class Visit {
   }
 
   /** Waits for the words of the header: idle, running · backtest… */
-  async says(status, timeout = 30_000) {
+  async says(status, timeout = patience) {
     await this.page.getByRole("banner").getByText(new RegExp(`^${status}( ·|$)`)).waitFor({ timeout });
   }
 
   /** Waits for the words of the chip: connected, polling… */
-  async stream(state, timeout = 30_000) {
+  async stream(state, timeout = patience) {
     await this.page.getByRole("banner").getByText(state, { exact: true }).waitFor({ timeout });
   }
 

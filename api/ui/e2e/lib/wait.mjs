@@ -1,7 +1,10 @@
 // Waiting for what has no event of its own.
 
+/** For how many milliseconds a test waits for what is to come: a busy machine is slow, and only a failure waits for so long. */
+export const patience = 60_000;
+
 /** Asks until the answer is truthy and returns it; says what was waited for when it never is. */
-export async function until(ask, what, { timeout = 20_000, every = 50 } = {}) {
+export async function until(ask, what, { timeout = patience, every = 50 } = {}) {
   const end = Date.now() + timeout;
   for (let last; ; ) {
     try {

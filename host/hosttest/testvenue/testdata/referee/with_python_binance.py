@@ -84,12 +84,12 @@ async def streams():
     manager = BinanceSocketManager(c)
     manager.STREAM_URL = WS + "/"
     try:
-        closed = 0
         async with manager.kline_socket("BTCUSDT", interval="1m") as s:
-            forms = set()
-            while closed == 0:
+            forms, closed = set(), 0
+            while closed < 2:  # of the first one it may see nothing but the close
                 k = (await asyncio.wait_for(s.recv(), 20))["k"]
-                forms.add((k["c"], k["v"]))
+                if closed == 1:
+                    forms.add((k["c"], k["v"]))
                 closed += k["x"]
         true("a candle formed and closed", len(forms) > 1, forms)
         async with manager.depth_socket("BTCUSDT", depth="5") as s:
