@@ -19,13 +19,19 @@ type follower struct {
 	*Report
 	ring  ledger.Ring
 	trust string // digest of the newest trust.json, "" in open mode
-	named int    // entries that name it
-	bad   int    // entries that name another one
+	rules int64  // version of the rules in force, 0 before a policy names one
+	named int    // entries that name the trust.json
+	bad   int    // entries that name another one, or none where they have to
 }
+
+// rulesTrusted is the version of the rules from which on decisions and recorded attestations name
+// the trust.json that counted.
+const rulesTrusted = 5
 
 // changers are parts of the text of entries that are read; the rest need not be parsed.
 var changers = [][]byte{[]byte(`"predicateType":"` + translog.TypeRotation), []byte(`trust/v1"`),
-	[]byte(`"trust_digest":`)}
+	[]byte(`policy/v1"`), []byte(`"trust_digest":`), []byte(`attestation-recorded/v1"`),
+	[]byte(`stage-decision/v1"`)}
 
 // entry follows one entry whose signature holds.
 func (f *follower) entry(at int64, e ledger.Entry) error {
@@ -58,15 +64,17 @@ func (f *follower) entry(at int64, e ledger.Entry) error {
 		f.trust = predicate.text("digest")
 		f.step(fmt.Sprintf("from entry %d on trust.json version %d counts, %s", at,
 			predicate.count("version"), f.trust), nil)
+	case bundle.TypePolicy:
+		f.rules = predicate.count("rules")
 	case bundle.TypeSeal, bundle.TypeRecorded, bundle.TypeStageDecision:
 		f.check(at, predicate)
 	}
 	return nil
 }
 
-// check compares the trust that an entry names; those of earlier versions name none.
+// check compares the trust that an entry names; those under earlier rules name none.
 func (f *follower) check(at int64, predicate document) {
-	if _, names := predicate["trust_digest"]; !names {
+	if _, names := predicate["trust_digest"]; !names && (f.trust == "" || f.rules < rulesTrusted) {
 		return
 	}
 	f.named++

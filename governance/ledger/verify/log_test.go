@@ -95,6 +95,26 @@ func TestTrustOfEntries(t *testing.T) {
 	}
 }
 
+// TestTrustHasToBeNamed: from the rules on that ask for it, an entry that names none is a fault.
+func TestTrustHasToBeNamed(t *testing.T) {
+	nobody := subject("policy", strings.Repeat("0", 64))
+	for rules, want := range map[int]bool{rulesTrusted - 1: true, rulesTrusted: false} {
+		for _, kind := range []string{bundle.TypeStageDecision, bundle.TypeRecorded} {
+			s := newSample(t)
+			s.append(s.sign(bundle.TypePolicy, nobody, object{"version": 1, "text": "{}", "rules": rules}))
+			s.append(s.sign(kind, nobody, object{})) // in open mode there is none to name
+			s.append(s.sign(bundle.TypeTrust, nobody,
+				object{"digest": bundle.DigestPrefix + strings.Repeat("1", 64), "version": 1, "text": "{}"}))
+			at := len(s.entries)
+			s.append(s.sign(kind, nobody, object{}))
+			report := s.whole(s.entries, s.notes)
+			if report.OK() != want || slices.Contains(report.Failed(), fmt.Sprintf("trust of entry %d", at)) == want {
+				t.Errorf("rules %d, %s:\n%s", rules, kind, lines(report))
+			}
+		}
+	}
+}
+
 func TestLogThatCannotBeRead(t *testing.T) {
 	s := newSample(t)
 	broken := func(yield func(ledger.Entry, error) bool) {
