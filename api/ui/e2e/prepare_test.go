@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
@@ -36,6 +37,8 @@ var programs struct {
 }
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	_ = flag.Set("test.parallel", "3") // a browser waits more than it computes
 	code := m.Run()
 	if programs.dir != "" {
 		os.RemoveAll(programs.dir)
@@ -48,6 +51,7 @@ func TestMain(m *testing.M) {
 func prepare(t *testing.T) configuration {
 	t.Helper()
 	ring.Slow(t, "it starts a browser many times")
+	ring.Alone(t, "its jobs have a low priority, and its budgets are those of a free machine")
 	c := configuration{Chromium: chromium(t), Only: os.Getenv("ASSAY_E2E_ONLY")}
 	needsNode(t)
 	programs.once.Do(func() {

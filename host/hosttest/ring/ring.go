@@ -3,10 +3,10 @@
 // it holds, at a larger scale.
 //
 // A test that takes more than a second explains why by [Slow]; one that proves something at
-// scale asks [Size] how often, or is left to `make prove` whole by [Proof], or by [Alone] if it
-// measures. It calls them in its own body or in a function of its package that it calls: there
-// `make prove` looks for what it has to run. [Count] reports how often something was proved, and
-// `make prove` and `make soak` are held to [Table].
+// scale asks [Size] how often, or is left to `make prove` whole by [Proof]; one that a busy
+// machine spoils calls [Alone]. It calls them in its own body or in a function of its package
+// that it calls: there `make prove` looks for what it has to run. [Count] reports how often
+// something was proved, and `make prove` and `make soak` are held to [Table].
 package ring
 
 import (
@@ -66,11 +66,8 @@ func Proof(t testing.TB, why string) {
 	}
 }
 
-// Alone leaves t to [Prove] and [Soak], where nothing else runs beside it, because of why.
-func Alone(t testing.TB, why string) {
-	t.Helper()
-	Proof(t, why)
-}
+// Alone lets no test of another package run beside t in [Prove] and [Soak] because of why.
+func Alone(t testing.TB, why string) { t.Helper() }
 
 // Long leaves t to [Soak] because of why.
 func Long(t testing.TB, why string) {
