@@ -118,18 +118,19 @@ export default async function paper(t) {
   });
 
   await t.test("the stopping phase is shown until the run has ended", async () => {
-    // A strategy that sleeps does not hear of the stop: it is killed after a second. It sleeps
-    // for so long that the stop comes well before it wakes.
-    await begin(service, "sleeper", { strategy_params: { sleep_ms: 25_000 } });
+    // A strategy that sleeps does not hear of the stop: it is killed after a second. It sleeps for longer than the
+    // 5 s that a step may take, and is stopped before they are over: the page is there when it begins.
+    await service.clear();
     const visit = await t.visit(service.url);
-    await visit.says("running · paper");
-    await progress(visit).getByText("trading", { exact: true }).waitFor();
+    await visit.stream("connected");
     await visit.page.evaluate(() => {
       globalThis.said = new Set();
       new MutationObserver(() => {
         for (const e of document.querySelectorAll("header button, [aria-label=Progress] span")) said.add(e.textContent.trim());
       }).observe(document.body, { subtree: true, childList: true, characterData: true });
     });
+    await service.paper("sleeper", { strategy_params: { sleep_ms: 25_000 } });
+    await progress(visit).getByText("trading", { exact: true }).waitFor();
     await visit.button("Stop").click();
     await visit.page.getByRole("dialog").getByRole("button", { name: "Stop the run" }).click();
     await visit.says("completed");
