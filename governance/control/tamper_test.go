@@ -66,6 +66,7 @@ func flips(body []byte, all bool, post func(i int, bit uint, bad []byte)) {
 
 // TestTampering flips the bits of a signed post: none is taken.
 func TestTampering(t *testing.T) {
+	ring.Undetected(t, "it posts from one goroutine")
 	h, s := handler(t, planetest.Trust(1, func(tr *bundle.Trust) { tr.RequireSignature = true }))
 	doc := planetest.Good(planetest.Start)
 	env, err := doc.Attest(bundle.TypeBundle, map[string]any{}, planetest.Key("packer"))
@@ -90,6 +91,7 @@ func TestTampering(t *testing.T) {
 // TestTamperingUnsigned: of a post that nobody signed only what is outside of the core and
 // bound to nothing can be changed: when, until when and by whom it was asked for.
 func TestTamperingUnsigned(t *testing.T) {
+	ring.Undetected(t, "it posts from one goroutine")
 	h, s := handler(t, nil)
 	// Nothing known beforehand: each accepted flip is a further submission of the same core.
 	doc := planetest.Good(planetest.Start, planetest.Target(bundle.Research))

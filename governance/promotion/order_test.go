@@ -53,6 +53,7 @@ func ordered(rt *rapid.T, prepare func(p *plane) (string, []statement)) {
 // TestOrderOfApprovalsReplaysAndDrills: which approvals count, is decided by the plan that
 // they name; so they name the one that all evidence together comes to.
 func TestOrderOfApprovalsReplaysAndDrills(t *testing.T) {
+	ring.Undetected(t, "it computes in one goroutine")
 	rapid.Check(t, func(rt *rapid.T) {
 		lucky := rapid.Bool().Draw(rt, "all replays equal")
 		stage := rapid.SampledFrom([]bundle.Stage{bundle.Canary, bundle.Live}).Draw(rt, "approved for")
@@ -82,6 +83,7 @@ func TestOrderOfApprovalsReplaysAndDrills(t *testing.T) {
 // TestOrderOfIncidents: whether an incident is open goes by the clocks of who opened and
 // closed it.
 func TestOrderOfIncidents(t *testing.T) {
+	ring.Undetected(t, "it computes in one goroutine")
 	rapid.Check(t, func(rt *rapid.T) {
 		severity := rapid.SampledFrom([]string{"warning", "critical"}).Draw(rt, "severity")
 		n := rapid.IntRange(1, 6).Draw(rt, "statements")
@@ -163,6 +165,7 @@ func history(rt *rapid.T, p *plane, n int) {
 // written down: all answers are the same to the byte. On the way no candidate has two
 // revisions active in a stage, and nobody is in canary or live without two people.
 func TestIncrementalEqualsFromScratch(t *testing.T) {
+	ring.Undetected(t, "it computes in one goroutine")
 	n := ring.Size(100, 1000, 1000)
 	done := 0
 	for done < n {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 var update = flag.Bool("update", false, "write the golden files again")
@@ -119,6 +120,7 @@ var events = []struct {
 
 // TestTransitions is every state x event. The table is a text for people to review.
 func TestTransitions(t *testing.T) {
+	ring.Undetected(t, "it computes in one goroutine")
 	var text strings.Builder
 	for _, place := range places {
 		for _, event := range events {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
@@ -180,6 +181,7 @@ func exceed(params string, s stream) error {
 // TestLimitsOfTheSDKAreTheHosts: what the SDK leaves out or refuses in the plugin's process, the host refuses
 // too, by field and limit.
 func TestLimitsOfTheSDKAreTheHosts(t *testing.T) {
+	ring.Undetected(t, "TestHostilePlugins floods the host under the detector")
 	l := newLab(t, 100, "excess")
 	for _, x := range excesses() {
 		for mode, name := range map[Mode]string{ModeCoSimulation: "co-simulation", ModeLockstep: "lockstep"} {

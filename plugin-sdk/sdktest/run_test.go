@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/hosttest/ring"
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sdktest"
@@ -161,6 +162,7 @@ func TestConformanceOfGoodStrategies(t *testing.T) {
 }
 
 func TestConformanceOfAWildStrategy(t *testing.T) {
+	ring.Undetected(t, "it computes in one goroutine")
 	sdktest.Conformance(t,
 		sdk.Spec{Name: "wild", MinSymbols: 3, MaxSymbols: 3, Timeframes: sdk.Timeframes("1d")}, newWild)
 }

@@ -21,6 +21,7 @@ import (
 // TestEncryptedKeys: a person signs, and a plane starts, is verified and rebuilt, with keys that are
 // encrypted; without the passphrase each says what is missing.
 func TestEncryptedKeys(t *testing.T) {
+	ring.Undetected(t, "rounds of PBKDF2 take ten times as long with it")
 	ring.Slow(t, "each key that is opened costs 600,000 rounds of PBKDF2")
 	dir, files := filepath.Join(t.TempDir(), "governance"), t.TempDir()
 	pass := write(t, filepath.Join(files, "pass"), []byte("correct horse\n"))

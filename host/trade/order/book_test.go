@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // TestEventPermutations gives the same truthful messages in every order, each one to three times: the
 // state, the sums and the trades must not depend on it.
 func TestEventPermutations(t *testing.T) {
+	ring.Undetected(t, "it computes in one goroutine")
 	for name, events := range map[string][]Event{
 		"fills then cancel": {
 			accepted(1, exchange.OrderOpen, "0"), sight(1, exchange.OrderOpen, "0"), trade(1, "t1", "0.25"),
