@@ -19,7 +19,8 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Load reads candles from a CSV file as lab data export writes it and lab data import reads it: a
+// Load reads candles from a CSV file as lab data export writes it (of the lab's store, with
+// --no-holdout: what a test tries on held out candles is not counted) and lab data import reads it: a
 // header with time, open, high, low, close and volume in any order (other columns are ignored, a
 // volume may be missing), times as whole numbers of s, ms, us or ns, as ISO 8601 with an offset, or
 // as dates. Candles ascend. The timeframe is the commonest step between them, and the symbol is
