@@ -11,7 +11,7 @@ import (
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
-var update = flag.Bool("update", false, "rewrite the list of attacks in docs/walls.md")
+var update = flag.Bool("update", false, "rewrite the list of attacks")
 
 // witnessed are the facts that only the witness sees, while a plugin runs.
 var witnessed = []string{"plugin capabilities", "plugin user", "plugin may gain privileges",
@@ -102,9 +102,10 @@ func TestChangesAreSeen(t *testing.T) {
 	}
 }
 
-const page = "../../../docs/walls.md"
+// page is beside the suite; docs/walls.md links to it.
+const page = "attacks.md"
 
-// TestPageListsTheAttacks holds docs/walls.md against the suite.
+// TestPageListsTheAttacks holds the list against the suite.
 func TestPageListsTheAttacks(t *testing.T) {
 	const begin, end = "<!-- attacks -->\n", "<!-- end -->\n"
 	text, err := os.ReadFile(page)

@@ -19,7 +19,7 @@ import (
 
 // Attack is one attempt.
 type Attack struct {
-	// Name is for people and for the table of docs/walls.md.
+	// Name is for people and for host/hosttest/redteam/attacks.md.
 	Name string
 	// How completes "The plugin ...".
 	How string
