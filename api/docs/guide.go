@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
@@ -32,6 +33,12 @@ type guideSection struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
 	Text  string `json:"text"`
+	level int
+}
+
+// Contents are the sections that the page lists at its head.
+func (g guide) Contents() []guideSection {
+	return slices.DeleteFunc(slices.Clone(g.Sections), func(s guideSection) bool { return s.level != 2 })
 }
 
 // guidePath is where the guides begin.
@@ -82,7 +89,7 @@ func renderGuide(name string, source []byte) (guide, error) {
 			}
 			if id, has := n.AttributeString("id"); has {
 				g.Sections = append(g.Sections, guideSection{Page: name, ID: string(id.([]byte)),
-					Title: plain(n, source), Text: beginning(n, source)})
+					Title: plain(n, source), Text: beginning(n, source), level: n.Level})
 			}
 		}
 		return ast.WalkContinue, nil

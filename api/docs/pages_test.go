@@ -172,6 +172,9 @@ func TestGuides(t *testing.T) {
 	if !strings.Contains(bodies["/docs/guide/glossary"], "walk-forward") {
 		t.Error("the glossary is empty")
 	}
+	if !strings.Contains(bodies["/docs/guide/operators"], `<li><a href="#runs-that-failed">`) {
+		t.Error("a guide does not list its sections")
+	}
 	for _, s := range index {
 		if s.Title == "" || !anchors["/docs/guide/"+s.Page][s.ID] {
 			t.Errorf("the search leads to %s#%s", s.Page, s.ID)
