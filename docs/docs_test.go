@@ -194,33 +194,53 @@ func TestNamedFilesAndFoldersExist(t *testing.T) {
 	}
 }
 
-// TestNamedFunctionsExist looks for what the architecture calls by name, such as
-// Engine.openPass, among the identifiers of the code.
+// TestNamedFunctionsExist looks for what the architecture and the recipes call by name: Engine.Accept is
+// a method or a field, sim.Run is declared in its package, tryOpen is an identifier.
 func TestNamedFunctionsExist(t *testing.T) {
 	known := map[string]bool{}
 	between := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) && r != '_' }
+	method := regexp.MustCompile(`(?m)^func \(\w* ?\*?(\w+)[^)]*\) (\w+)`)
+	declared := regexp.MustCompile(`(?m)^(?:func|type|var|const) (\w+)`)
+	member := regexp.MustCompile(`(?m)^\t(\w+)[ ,(]`)
 	for _, top := range []string{"api", "cmd", "host", "lab", "plugin-sdk"} {
 		err := filepath.WalkDir(filepath.Join("..", top), func(path string, _ fs.DirEntry, err error) error {
-			if err == nil && strings.HasSuffix(path, ".go") {
-				for _, word := range strings.FieldsFunc(read(t, path), between) {
-					known[word] = true
+			if err != nil || !strings.HasSuffix(path, ".go") {
+				return err
+			}
+			text := read(t, path)
+			for _, word := range strings.FieldsFunc(text, between) {
+				known[word] = true
+			}
+			for _, m := range method.FindAllStringSubmatch(text, -1) {
+				known[m[1]+"."+m[2]] = true
+			}
+			in := regexp.MustCompile(`(?m)^package (\w+)`).FindStringSubmatch(text)[1]
+			for _, m := range declared.FindAllStringSubmatch(text, -1) {
+				known[in+"."+m[1]] = true
+			}
+			for _, body := range regexp.MustCompile(`(?ms)^type (\w+) (?:struct|interface) \{$.*?^\}`).
+				FindAllStringSubmatch(text, -1) {
+				for _, m := range member.FindAllStringSubmatch(body[0], -1) {
+					known[body[1]+"."+m[1]] = true
 				}
 			}
-			return err
+			return nil
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	name := regexp.MustCompile(`^([a-zA-Z0-9]+\.)+([a-zA-Z]+)$|^([a-z]+[A-Z][a-zA-Z]+)$`)
-	extension := regexp.MustCompile(`\.(go|md|csv|json|jsonl|txt|sqlite3)$`)
-	for _, word := range code(read(t, "architecture.md")) {
-		m := name.FindStringSubmatch(word)
-		if m == nil || extension.MatchString(word) {
-			continue
-		}
-		if last := m[2] + m[3]; !known[last] {
-			t.Errorf("architecture.md names %s, but the code has no %s", word, last)
+	extension := regexp.MustCompile(`\.(go|md|csv|json|jsonl|txt|txtar|ts|tsx|sqlite3)$`)
+	for _, doc := range []string{"architecture.md", "../CONTRIBUTING.md"} {
+		for _, word := range code(read(t, doc)) {
+			if !name.MatchString(word) || extension.MatchString(word) {
+				continue
+			}
+			parts := strings.Split(word, ".")
+			if last := strings.Join(parts[max(0, len(parts)-2):], "."); !known[last] {
+				t.Errorf("%s names %s, but the code has no %s", doc, word, last)
+			}
 		}
 	}
 }

@@ -3,7 +3,7 @@
 //
 // A command hands its work to [App.Action] and returns an [Outcome] or an error; it neither
 // prints nor exits. Results go to stdout, progress and logs to stderr. errors.go is the one
-// table of error codes and exit codes, output.go prints tables or one JSON object, args.go
+// table of error codes and exit codes and prints tables or one JSON object, args.go
 // refuses what the command line has wrong and completes it in a shell. A panic of a command
 // is an error like any other.
 //
