@@ -202,6 +202,8 @@ func TestNamedFunctionsExist(t *testing.T) {
 	method := regexp.MustCompile(`(?m)^func \(\w* ?\*?(\w+)[^)]*\) (\w+)`)
 	declared := regexp.MustCompile(`(?m)^(?:func|type|var|const) (\w+)`)
 	member := regexp.MustCompile(`(?m)^\t(\w+)[ ,(]`)
+	inPackage := regexp.MustCompile(`(?m)^package (\w+)`)
+	bodies := regexp.MustCompile(`(?ms)^type (\w+) (?:struct|interface) \{$.*?^\}`)
 	for _, top := range []string{"api", "cmd", "host", "lab", "plugin-sdk"} {
 		err := filepath.WalkDir(filepath.Join("..", top), func(path string, _ fs.DirEntry, err error) error {
 			if err != nil || !strings.HasSuffix(path, ".go") {
@@ -214,12 +216,11 @@ func TestNamedFunctionsExist(t *testing.T) {
 			for _, m := range method.FindAllStringSubmatch(text, -1) {
 				known[m[1]+"."+m[2]] = true
 			}
-			in := regexp.MustCompile(`(?m)^package (\w+)`).FindStringSubmatch(text)[1]
+			in := inPackage.FindStringSubmatch(text)[1]
 			for _, m := range declared.FindAllStringSubmatch(text, -1) {
 				known[in+"."+m[1]] = true
 			}
-			for _, body := range regexp.MustCompile(`(?ms)^type (\w+) (?:struct|interface) \{$.*?^\}`).
-				FindAllStringSubmatch(text, -1) {
+			for _, body := range bodies.FindAllStringSubmatch(text, -1) {
 				for _, m := range member.FindAllStringSubmatch(body[0], -1) {
 					known[body[1]+"."+m[1]] = true
 				}
