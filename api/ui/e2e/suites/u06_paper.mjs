@@ -70,7 +70,7 @@ export default async function paper(t) {
   });
 
   await t.test("alarms are warnings while the run goes on", async () => {
-    await begin(service, "sma_cross");
+    await begin(service, "sma_cross", { config: { candles_per_second: 2 } }); // no limit is reached in between
     const front = await t.proxy(service.url, { frame: alarming("the venue has no candle of 00:07") });
     const visit = await t.visit(front.url);
     await visit.says("running · paper");
