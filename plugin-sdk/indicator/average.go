@@ -2,9 +2,7 @@ package indicator
 
 import (
 	"fmt"
-	"time"
-
-	"github.com/assay-run/assay/plugin-sdk/market"
+	"math"
 )
 
 // SMA is the simple moving average of the last n values, ready with the n-th.
@@ -111,6 +109,118 @@ func (e *ema) add(x float64) bool {
 	return true
 }
 
+// DEMA is the double exponential average 2*EMA - EMA(EMA), which lags less (Mulloy 1994).
+// The second average starts as EMA does with the first values of the first, as in TA-Lib,
+// so DEMA is ready with value number 2n-1.
+type DEMA struct {
+	line
+	first, second ema
+}
+
+// NewDEMA is a double average of period n, 1 to MaxPeriod.
+func NewDEMA(n int) DEMA {
+	average := newEMA(checkPeriod("NewDEMA", "n", n))
+	return DEMA{first: average, second: average}
+}
+
+// Add takes the next value.
+func (d *DEMA) Add(x float64) {
+	if d.first.add(x) && d.second.add(d.first.value) {
+		d.set(float64(2*d.first.value) - d.second.value)
+	}
+}
+
+// TEMA is the triple exponential average 3*EMA - 3*EMA(EMA) + EMA(EMA(EMA)) (Mulloy 1994),
+// ready with value number 3n-2, as in TA-Lib.
+type TEMA struct {
+	line
+	first, second, third ema
+}
+
+// NewTEMA is a triple average of period n, 1 to MaxPeriod.
+func NewTEMA(n int) TEMA {
+	average := newEMA(checkPeriod("NewTEMA", "n", n))
+	return TEMA{first: average, second: average, third: average}
+}
+
+// Add takes the next value.
+func (t *TEMA) Add(x float64) {
+	if t.first.add(x) && t.second.add(t.first.value) && t.third.add(t.second.value) {
+		t.set(t.third.value + (float64(3*t.first.value) - float64(3*t.second.value)))
+	}
+}
+
+// KAMA is Kaufman's adaptive average. Its weight goes from that of EMA(slow), where the
+// last n changes cancel out, to that of EMA(fast), where all go one way:
+// ((e * (2/(fast+1) - 2/(slow+1))) + 2/(slow+1))^2, e being the move over n values divided
+// by the sum of the n changes. It starts from value number n, and is ready with the next.
+// As in TA-Lib e is 1 where nothing moved.
+type KAMA struct {
+	line
+	values      window
+	changes     rolling
+	low, spread float64 // the slow weight, and what the fast one has more
+	average     float64
+}
+
+// NewKAMA takes the three periods, usually 10, 2, 30; fast must be below slow.
+func NewKAMA(n, fast, slow int) KAMA {
+	checkPeriod("NewKAMA", "n", n)
+	checkPeriod("NewKAMA", "fast", fast)
+	checkPeriod("NewKAMA", "slow", slow)
+	if fast >= slow {
+		panic(fmt.Sprintf("indicator.NewKAMA: fast is %d, must be below slow (%d)", fast, slow))
+	}
+	low := 2 / float64(slow+1)
+	return KAMA{values: newWindow(n + 1), changes: newRolling(n), low: low, spread: 2/float64(fast+1) - low}
+}
+
+// Add takes the next value.
+func (k *KAMA) Add(x float64) {
+	x = orNaN(x)
+	if k.values.filled > 0 {
+		k.changes.add(math.Abs(x - k.values.newest()))
+	}
+	k.values.push(x)
+	if !k.values.full() {
+		k.average = x + float64(k.average*0) // NaN stays
+		return
+	}
+	moved, path, efficiency := math.Abs(x-k.values.oldest()), k.changes.total(), 1.0
+	if moved < path {
+		efficiency = moved / path
+	}
+	weight := float64(efficiency*k.spread) + k.low
+	k.average += float64((x - k.average) * float64(weight*weight))
+	k.set(k.average)
+}
+
+// HMA is Hull's moving average: WMA over sqrt(n) values of 2*WMA(n/2) - WMA(n), where n/2
+// and sqrt(n) are rounded down, to 1 at least. Ready with value number n+sqrt(n)-1.
+type HMA struct {
+	line
+	half, whole, smooth WMA
+}
+
+// NewHMA is an average of period n, 1 to MaxPeriod.
+func NewHMA(n int) HMA {
+	checkPeriod("NewHMA", "n", n)
+	return HMA{half: NewWMA(max(1, n/2)), whole: NewWMA(n), smooth: NewWMA(int(math.Sqrt(float64(n))))}
+}
+
+// Add takes the next value.
+func (h *HMA) Add(x float64) {
+	h.half.Add(x)
+	h.whole.Add(x)
+	if !h.whole.Ready() {
+		return
+	}
+	h.smooth.Add(float64(2*h.half.value) - h.whole.value)
+	if h.smooth.Ready() {
+		h.set(h.smooth.value)
+	}
+}
+
 // MACD is the difference of a fast and a slow EMA, the EMA of that difference (the
 // signal), and the distance of the two (the histogram). Ready with value number
 // slow+signal-1, all three at once; Value is Line.
@@ -164,90 +274,3 @@ func (m *MACD) SignalLine() Line { return &m.signal }
 
 // HistogramLine is Histogram as a line.
 func (m *MACD) HistogramLine() Line { return &m.histogram }
-
-// VWAP is the volume-weighted average of the typical price (high+low+close)/3 over the
-// last n candles, ready with the n-th. While none of them has volume it is the newest
-// typical price.
-type VWAP struct {
-	line
-	turnovers, volumes window
-	turnover, volume   sum
-	traded             int // candles in the window that have volume
-}
-
-// NewVWAP is an average over n candles, 1 to MaxPeriod.
-func NewVWAP(n int) VWAP {
-	checkPeriod("NewVWAP", "n", n)
-	return VWAP{turnovers: newWindow(n), volumes: newWindow(n)}
-}
-
-// Add takes the next candle.
-func (v *VWAP) Add(c market.Candle) {
-	typical := typicalPrice(c)
-	in, out := v.turnovers.push(float64(typical * c.Volume))
-	v.turnover.add(-out)
-	v.turnover.add(in)
-	in, out = v.volumes.push(c.Volume)
-	v.volume.add(-out)
-	v.volume.add(in)
-	if out != 0 {
-		v.traded--
-	}
-	if in != 0 {
-		v.traded++
-	}
-	if !v.volumes.full() {
-		return
-	}
-	price := typical
-	if v.traded > 0 {
-		price = v.turnover.hi / v.volume.hi
-	}
-	v.set(v.turnovers.trusted(price))
-}
-
-// SessionVWAP is the volume-weighted average of the typical price (high+low+close)/3
-// since the session began, ready with the first candle. While the session has no volume
-// it is the newest typical price. Previous may belong to the session before.
-type SessionVWAP struct {
-	line
-	length           market.Time // 0: one session without end
-	session          market.Time
-	turnover, volume sum
-}
-
-// NewSessionVWAP starts over with the first candle that opens in a new session. Sessions
-// of the given length, at least a millisecond, follow each other from
-// 1970-01-01T00:00:00Z: 24 * time.Hour gives UTC days.
-func NewSessionVWAP(length time.Duration) SessionVWAP {
-	if length < time.Millisecond {
-		panic(fmt.Sprintf("indicator.NewSessionVWAP: length is %s, must be at least 1ms", length))
-	}
-	return SessionVWAP{length: market.Time(length / time.Millisecond)}
-}
-
-// NewCumulativeVWAP averages over everything since the first candle or the last Reset.
-func NewCumulativeVWAP() SessionVWAP { return SessionVWAP{} }
-
-// Reset begins a new session with the next candle.
-func (v *SessionVWAP) Reset() { v.turnover, v.volume = sum{}, sum{} }
-
-// Add takes the next candle.
-func (v *SessionVWAP) Add(c market.Candle) {
-	if v.length > 0 {
-		start := c.OpenTime - (c.OpenTime%v.length+v.length)%v.length
-		if start != v.session {
-			v.session = start
-			v.Reset()
-		}
-	}
-	price := typicalPrice(c)
-	v.turnover.add(orNaN(float64(price * c.Volume)))
-	v.volume.add(orNaN(c.Volume))
-	if v.volume.hi != 0 || v.turnover.hi != 0 {
-		price = v.turnover.hi / v.volume.hi
-	}
-	v.set(price)
-}
-
-func typicalPrice(c market.Candle) float64 { return (c.High + c.Low + c.Close) / 3 }

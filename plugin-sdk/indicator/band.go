@@ -1,7 +1,6 @@
 package indicator
 
 import (
-	"fmt"
 	"math"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -11,52 +10,20 @@ import (
 // values, ready with the n-th. It is exactly 0 when all of them are equal.
 type StdDev struct {
 	line
-	window  window
-	total   sum
-	squares sum
-	last    float64
-	equal   int // how many of the newest values are the same
+	moments
 }
 
 // NewStdDev is a standard deviation over n values, 1 to MaxPeriod.
 func NewStdDev(n int) StdDev {
-	return StdDev{window: newWindow(checkPeriod("NewStdDev", "n", n))}
+	return StdDev{moments: newMoments(checkPeriod("NewStdDev", "n", n))}
 }
 
 // Add takes the next value.
 func (s *StdDev) Add(x float64) {
-	in, out := s.window.push(x)
-	s.total.add(-out)
-	s.total.add(in)
-	s.squares.addProduct(-out, out)
-	s.squares.addProduct(in, in)
-	if in != s.last {
-		s.last, s.equal = in, 0
+	s.moments.add(x)
+	if s.full() {
+		s.set(s.trusted(math.Sqrt(s.variance())))
 	}
-	if s.equal < s.window.filled {
-		s.equal++
-	}
-	if s.window.full() {
-		s.set(s.window.trusted(math.Sqrt(s.variance())))
-	}
-}
-
-func (s *StdDev) mean() float64 { return s.total.hi / float64(s.window.filled) }
-
-// variance is (n*sum(x^2) - sum(x)^2) / n^2. The difference is taken in double-double:
-// in float64 nothing is left of it when prices are large and quiet.
-func (s *StdDev) variance() float64 {
-	if s.equal >= s.window.filled {
-		return 0
-	}
-	n := float64(s.window.filled)
-	var d sum
-	d.addProduct(n, s.squares.hi)
-	d.addProduct(-s.total.hi, s.total.hi)
-	d.addProduct(n, s.squares.lo)
-	d.addProduct(-2*s.total.hi, s.total.lo)
-	d.addProduct(-s.total.lo, s.total.lo)
-	return max(d.hi, 0) / (n * n)
 }
 
 // Bollinger is a band of k population standard deviations around the simple average of
@@ -72,10 +39,7 @@ type Bollinger struct {
 // finite and above 0; usually 20 and 2.
 func NewBollinger(n int, k float64) Bollinger {
 	checkPeriod("NewBollinger", "n", n)
-	if !(k > 0) || math.IsInf(k, 1) {
-		panic(fmt.Sprintf("indicator.NewBollinger: k is %g, must be a finite number above 0", k))
-	}
-	return Bollinger{deviation: NewStdDev(n), k: k}
+	return Bollinger{deviation: NewStdDev(n), k: checkWidth("NewBollinger", "k", k)}
 }
 
 // Add takes the next value.
@@ -84,7 +48,7 @@ func (b *Bollinger) Add(x float64) {
 	if !b.deviation.Ready() {
 		return
 	}
-	middle := b.deviation.window.trusted(b.deviation.mean())
+	middle := b.deviation.trusted(b.deviation.mean())
 	reach := float64(b.k * b.deviation.value)
 	b.set(middle)
 	b.upper.set(middle + reach)
@@ -183,6 +147,53 @@ func (d *Donchian) UpperLine() Line { return &d.upper.line }
 // LowerLine is Lower as a line, for crossings and its previous value.
 func (d *Donchian) LowerLine() Line { return &d.lower.line }
 
+// Keltner is a band of k average true ranges around an exponential average of the close:
+// EMA(n) and ATR(period) of this package, as Raschke has it. Value is Middle; all three are
+// ready with candle n or period+1, whichever is later. KC of TA-Lib averages the typical
+// price instead, and begins its ranges later.
+type Keltner struct {
+	line
+	middle       ema
+	reach        ATR
+	k            float64
+	upper, lower line
+}
+
+// NewKeltner takes the periods of the average and of the ranges, 1 to MaxPeriod, and the
+// width k in ranges, finite and above 0; usually 20, 10 and 2.
+func NewKeltner(n, period int, k float64) Keltner {
+	checkPeriod("NewKeltner", "period", period)
+	return Keltner{middle: newEMA(checkPeriod("NewKeltner", "n", n)), reach: NewATR(period),
+		k: checkWidth("NewKeltner", "k", k)}
+}
+
+// Add takes the next candle.
+func (b *Keltner) Add(c market.Candle) {
+	b.reach.Add(c)
+	if !b.middle.add(c.Close) || !b.reach.Ready() {
+		return
+	}
+	reach := float64(b.k * b.reach.value)
+	b.set(b.middle.value)
+	b.upper.set(b.middle.value + reach)
+	b.lower.set(b.middle.value - reach)
+}
+
+// Upper is Middle plus k ranges.
+func (b *Keltner) Upper() float64 { return b.upper.value }
+
+// Middle is the exponential average.
+func (b *Keltner) Middle() float64 { return b.value }
+
+// Lower is Middle minus k ranges.
+func (b *Keltner) Lower() float64 { return b.lower.value }
+
+// UpperLine is Upper as a line, for crossings.
+func (b *Keltner) UpperLine() Line { return &b.upper }
+
+// LowerLine is Lower as a line, for crossings.
+func (b *Keltner) LowerLine() Line { return &b.lower }
+
 // peaks keeps those of the last n values that no later one has reached, oldest and
 // largest first, in a ring: each value enters once and leaves once.
 type peaks struct {
@@ -217,6 +228,9 @@ func (p *peaks) push(x float64) (top float64, full bool) {
 	p.added++
 	return p.value[p.head], p.added >= n
 }
+
+// age is how many values ago the peak was.
+func (p *peaks) age() int { return p.added - 1 - p.at[p.head] }
 
 // slot is where the i-th peak after the head is.
 func (p *peaks) slot(i int) int {

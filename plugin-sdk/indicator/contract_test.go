@@ -17,7 +17,8 @@ type subject struct {
 	name  string
 	add   func(market.Candle)
 	lines []Line
-	// remembers: how many Adds a bad value spoils; 0 = for good, -1 = it takes any value.
+	// remembers: how many Adds a bad value spoils; 0 = for good, -1 = it takes any value or has a test
+	// of its own.
 	remembers int
 }
 
@@ -42,6 +43,22 @@ func subjects() []subject {
 		vwap       = NewVWAP(testPeriod)
 		session    = NewSessionVWAP(24 * time.Hour)
 		cumulative = NewCumulativeVWAP()
+
+		dema, tema           = NewDEMA(testPeriod), NewTEMA(testPeriod)
+		kama, hma            = NewKAMA(testPeriod, 2, 30), NewHMA(20)
+		stochastic, stochRSI = NewStochastic(testPeriod, 3, 4), NewStochRSI(testPeriod, testPeriod, 3, 4)
+		williams, cci        = NewWilliamsR(testPeriod), NewCCI(testPeriod)
+		adx, aroon           = NewADX(testPeriod), NewAroon(testPeriod)
+		sar, super           = NewParabolicSAR(0.02, 0.2), NewSuperTrend(10, 3)
+		keltner              = NewKeltner(20, 10, 2)
+		cloud, base, spans   = NewIchimoku(9, 26, 52), NewIchimoku(9, 26, 52), NewIchimoku(9, 26, 52)
+		mfi, obv, cmf        = NewMFI(testPeriod), NewOBV(), NewCMF(testPeriod)
+		regression, score    = NewLinearRegression(testPeriod), NewZScore(testPeriod)
+		correlation, beta    = NewCorrelation(testPeriod), NewBeta(testPeriod)
+		quantile             = NewQuantile(testPeriod, 0.3)
+		volatility           = NewRealizedVolatility(testPeriod, 365)
+		smoothed, pattern    = NewHeikinAshi(), NewPattern(Harami)
+		pivots               = NewPivots(24 * time.Hour)
 	)
 	ofClose := func(add func(float64)) func(market.Candle) {
 		return func(c market.Candle) { add(c.Close) }
@@ -64,6 +81,38 @@ func subjects() []subject {
 		{"VWAP", vwap.Add, []Line{&vwap}, testPeriod},
 		{"SessionVWAP", session.Add, []Line{&session}, 0},
 		{"CumulativeVWAP", cumulative.Add, []Line{&cumulative}, 0},
+		{"DEMA", ofClose(dema.Add), []Line{&dema}, 0},
+		{"TEMA", ofClose(tema.Add), []Line{&tema}, 0},
+		{"KAMA", ofClose(kama.Add), []Line{&kama}, 0},
+		{"HMA", ofClose(hma.Add), []Line{&hma}, 20 + 4 - 1},
+		{"Stochastic", stochastic.Add, []Line{&stochastic}, testPeriod + 3 - 1},
+		{"StochRSI", ofClose(stochRSI.Add), []Line{&stochRSI, stochRSI.DLine()}, 0},
+		{"WilliamsR", williams.Add, []Line{&williams}, testPeriod},
+		{"CCI", cci.Add, []Line{&cci}, testPeriod},
+		{"ADX", adx.Add, []Line{&adx, adx.PlusLine(), adx.MinusLine()}, 0},
+		{"Aroon", aroon.Add, []Line{&aroon, aroon.UpLine(), aroon.DownLine()}, testPeriod + 1},
+		{"ParabolicSAR", sar.Add, []Line{&sar}, 0},
+		{"SuperTrend", super.Add, []Line{&super}, 0},
+		{"Keltner", keltner.Add, []Line{&keltner, keltner.UpperLine(), keltner.LowerLine()}, 0},
+		{"Ichimoku", cloud.Add, []Line{&cloud}, 9},
+		{"Ichimoku base", base.Add, []Line{base.BaseLine()}, 26},
+		{"Ichimoku spans", spans.Add, []Line{spans.SpanBLine()}, 52 + 26},
+		{"MFI", mfi.Add, []Line{&mfi}, testPeriod + 1},
+		{"OBV", obv.Add, []Line{&obv}, 0},
+		{"CMF", cmf.Add, []Line{&cmf}, testPeriod},
+		{"LinearRegression", ofClose(regression.Add),
+			[]Line{&regression, regression.SlopeLine(), regression.R2Line()}, testPeriod},
+		{"ZScore", ofClose(score.Add), []Line{&score}, testPeriod},
+		{"Correlation", func(c market.Candle) { correlation.Add(c.Close, c.Open) }, []Line{&correlation},
+			testPeriod},
+		{"Beta", func(c market.Candle) { beta.Add(c.Close, c.Open) }, []Line{&beta}, testPeriod + 1},
+		{"Quantile", ofClose(quantile.Add), []Line{&quantile}, testPeriod},
+		{"RealizedVolatility", ofClose(volatility.Add), []Line{&volatility}, testPeriod + 1},
+		{"HeikinAshi", smoothed.Add, []Line{&smoothed, smoothed.OpenLine(), smoothed.HighLine(),
+			smoothed.LowLine()}, 0},
+		{"Pattern", pattern.Add, []Line{&pattern}, 13},
+		{"Pivots", pivots.Add, []Line{&pivots, pivots.Resistance(1), pivots.Resistance(2),
+			pivots.Resistance(3), pivots.Support(1), pivots.Support(2), pivots.Support(3)}, -1},
 	}
 }
 
@@ -91,7 +140,7 @@ func TestAddDoesNotAllocate(t *testing.T) {
 // A strategy decides by comparing these values, so a last bit that depended on the CPU
 // or the compiler would change its trades.
 func TestSameBitsEverywhere(t *testing.T) {
-	const want = "f957d708c4c74b256a2a91be2cf32cc7f8eeecae409903e8331d902426c99aad"
+	const want = "abbb694975cc6d56039f7d066725b7a0de8eb8427eea246cd7e9b335a9f62aad"
 	h := sha256.New()
 	all := subjects()
 	for _, c := range walk(42, 20_000, 100) {
@@ -127,7 +176,7 @@ func TestPreviousFollowsValue(t *testing.T) {
 // One bad candle is answered with NaN, never with a wrong number, and an indicator over
 // a window is back on the undisturbed values as soon as the candle has left.
 func TestBadCandle(t *testing.T) {
-	const at, end = 60, 200
+	const at, end = 100, 250
 	for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), 1e300} {
 		clean := subjects()
 		for k, s := range subjects() {
@@ -165,6 +214,18 @@ func TestImpossibleArgumentsPanicWithTheRange(t *testing.T) {
 		"NewHighest": func(n int) { NewHighest(n) }, "NewLowest": func(n int) { NewLowest(n) },
 		"NewDonchian": func(n int) { NewDonchian(n) }, "NewBollinger": func(n int) { NewBollinger(n, 2) },
 		"NewMACD": func(n int) { NewMACD(n, 26, 9) },
+		"NewDEMA": func(n int) { NewDEMA(n) }, "NewTEMA": func(n int) { NewTEMA(n) },
+		"NewKAMA": func(n int) { NewKAMA(n, 2, 30) }, "NewHMA": func(n int) { NewHMA(n) },
+		"NewStochastic": func(n int) { NewStochastic(n, 3, 3) },
+		"NewStochRSI":   func(n int) { NewStochRSI(14, 14, 3, n) },
+		"NewWilliamsR":  func(n int) { NewWilliamsR(n) }, "NewCCI": func(n int) { NewCCI(n) },
+		"NewADX": func(n int) { NewADX(n) }, "NewAroon": func(n int) { NewAroon(n) },
+		"NewSuperTrend": func(n int) { NewSuperTrend(n, 3) },
+		"NewKeltner":    func(n int) { NewKeltner(n, 10, 2) },
+		"NewIchimoku":   func(n int) { NewIchimoku(9, 26, n) },
+		"NewMFI":        func(n int) { NewMFI(n) }, "NewCMF": func(n int) { NewCMF(n) },
+		"NewZScore": func(n int) { NewZScore(n) }, "NewQuantile": func(n int) { NewQuantile(n, 0.5) },
+		"NewRealizedVolatility": func(n int) { NewRealizedVolatility(n, 365) },
 	}
 	for name, make := range constructors {
 		for _, n := range []int{0, -1, MaxPeriod + 1} {
@@ -177,6 +238,21 @@ func TestImpossibleArgumentsPanicWithTheRange(t *testing.T) {
 		mustPanic(t, func() { NewBollinger(20, k) }, "finite number above 0")
 	}
 	mustPanic(t, func() { NewSessionVWAP(time.Microsecond) }, "at least 1ms")
+	mustPanic(t, func() { NewPivots(0) }, "indicator.NewPivots: ", "at least 1ms")
+	for _, make := range []func(){
+		func() { NewLinearRegression(1) }, func() { NewCorrelation(1) }, func() { NewBeta(MaxPeriod + 1) },
+	} {
+		mustPanic(t, make, "must be 2 to 10000000")
+	}
+	mustPanic(t, func() { NewKAMA(10, 30, 30) }, "fast is 30, must be below slow (30)")
+	mustPanic(t, func() { NewIchimoku(9, 53, 52) }, "base 53, must be at most span (52)")
+	mustPanic(t, func() { NewParabolicSAR(0.3, 0.2) }, "step is 0.3, must be at most limit (0.2)")
+	mustPanic(t, func() { NewKeltner(20, 10, math.NaN()) }, "k is NaN, must be a finite number above 0")
+	mustPanic(t, func() { NewRealizedVolatility(20, 0) }, "perYear is 0")
+	mustPanic(t, func() { NewQuantile(20, math.NaN()) }, "q is NaN, must be 0 to 1")
+	mustPanic(t, func() { NewPattern("kicker") }, `there is no shape "kicker"`, `"dark_cloud_cover"`)
+	p := NewPivots(time.Hour)
+	mustPanic(t, func() { p.Support(4) }, "indicator.Pivots.Support: the level is 4, must be 1 to 3")
 }
 
 func TestZeroValueSaysHowToMakeOne(t *testing.T) {
@@ -187,6 +263,17 @@ func TestZeroValueSaysHowToMakeOne(t *testing.T) {
 		func() { new(Highest).Add(1) }, func() { new(Lowest).Add(1) }, func() { new(Donchian).Add(c) },
 		func() { new(ROC).Add(1) }, func() { new(VWAP).Add(c) },
 		func() { r := new(RSI); r.Add(1); r.Add(2) }, func() { a := new(ATR); a.Add(c); a.Add(c) },
+		func() { new(DEMA).Add(1) }, func() { new(TEMA).Add(1) }, func() { new(KAMA).Add(1) },
+		func() { new(HMA).Add(1) }, func() { new(Stochastic).Add(c) },
+		func() { r := new(StochRSI); r.Add(1); r.Add(2) }, func() { new(WilliamsR).Add(c) },
+		func() { new(CCI).Add(c) }, func() { new(ADX).Add(c) }, func() { new(Aroon).Add(c) },
+		func() { new(ParabolicSAR).Add(c) }, func() { s := new(SuperTrend); s.Add(c); s.Add(c) },
+		func() { new(Keltner).Add(c) }, func() { new(Ichimoku).Add(c) },
+		func() { m := new(MFI); m.Add(c); m.Add(c) }, func() { new(CMF).Add(c) },
+		func() { new(LinearRegression).Add(1) }, func() { new(ZScore).Add(1) },
+		func() { new(Correlation).Add(1, 1) }, func() { b := new(Beta); b.Add(1, 1); b.Add(1, 1) },
+		func() { new(Quantile).Add(1) }, func() { new(RealizedVolatility).Add(1) },
+		func() { new(Pattern).Add(c) }, func() { new(Pivots).Add(c) },
 	} {
 		mustPanic(t, add, "not made by its New function")
 	}

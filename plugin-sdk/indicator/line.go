@@ -1,5 +1,7 @@
 // Package indicator holds streaming indicators for strategies: one Add per candle,
-// constant work per Add (amortised), no allocation after the constructor.
+// constant work per Add (amortised; Quantile's grows with log n, CCI's with n), no
+// allocation after the constructor. Values are those of TA-Lib where it has the
+// indicator, from the first on, unless the comment says otherwise.
 //
 // Values go in as float64 (a close, usually) or as market.Candle where an indicator
 // needs the whole candle; they come out of Value, and of a named method each where an
@@ -20,7 +22,9 @@
 //   - Values must be finite and within 1e140 in size; those of candles are. Anything
 //     else makes Value NaN, which is on no side of any level: until it has left the
 //     window where there is one, for good where an indicator remembers all its past
-//     (EMA, MACD, RSI, ATR), until Reset or the next session in SessionVWAP.
+//     (EMA, MACD, RSI, ATR and what is made of them, KAMA, ADX, ParabolicSAR, OBV,
+//     HeikinAshi), until Reset or the next session in SessionVWAP, in the next
+//     session in Pivots.
 //
 // Sums over a window are kept in double-double, so an indicator that has seen a
 // million candles agrees with one that has seen only the last window.
@@ -117,11 +121,31 @@ func orNaN(x float64) float64 {
 }
 
 // checkPeriod returns n, or panics naming the constructor and the allowed range.
-func checkPeriod(constructor, name string, n int) int {
-	if n < 1 || n > MaxPeriod {
-		panic(fmt.Sprintf("indicator.%s: %s is %d, must be 1 to %d", constructor, name, n, MaxPeriod))
+func checkPeriod(constructor, name string, n int) int { return checkFrom(1, constructor, name, n) }
+
+// checkFrom is checkPeriod for an indicator that needs more than one value.
+func checkFrom(least int, constructor, name string, n int) int {
+	if n < least || n > MaxPeriod {
+		panic(fmt.Sprintf("indicator.%s: %s is %d, must be %d to %d", constructor, name, n, least, MaxPeriod))
 	}
 	return n
+}
+
+// checkWidth returns k, a number of deviations or ranges, or panics unless it is finite and
+// above 0.
+func checkWidth(constructor, name string, k float64) float64 {
+	if !(k > 0) || math.IsInf(k, 1) {
+		panic(fmt.Sprintf("indicator.%s: %s is %g, must be a finite number above 0", constructor, name, k))
+	}
+	return k
+}
+
+// percent is 100 * part / whole, 0 where whole is.
+func percent(part, whole float64) float64 {
+	if whole == 0 {
+		return 0
+	}
+	return 100 * part / whole
 }
 
 // window is the last values added, in a ring.
@@ -163,6 +187,9 @@ func (w *window) full() bool { return w.filled == len(w.buf) }
 // oldest is the value that the next push drives out of a full window.
 func (w *window) oldest() float64 { return w.buf[w.next] }
 
+// newest is the value of the last push.
+func (w *window) newest() float64 { return w.buf[(w.next+len(w.buf)-1)%len(w.buf)] }
+
 // trusted is x, or NaN while an unusable value is in the window.
 func (w *window) trusted(x float64) float64 {
 	if w.tainted > 0 {
@@ -185,6 +212,53 @@ func (s *sum) addProduct(a, b float64) {
 	p := float64(a * b)
 	s.add(math.FMA(a, b, -p))
 	s.add(p)
+}
+
+// rolling is a window with the sum of its values.
+type rolling struct {
+	window
+	sum     sum
+	nonzero int
+}
+
+func newRolling(n int) rolling { return rolling{window: newWindow(n)} }
+
+// add takes x in and returns it with the value that x pushed out.
+func (r *rolling) add(x float64) (in, out float64) {
+	in, out = r.push(x)
+	r.sum.add(-out)
+	r.sum.add(in)
+	if out != 0 {
+		r.nonzero--
+	}
+	if in != 0 {
+		r.nonzero++
+	}
+	return in, out
+}
+
+// total is the sum, exactly 0 while every value is.
+func (r *rolling) total() float64 {
+	if r.nonzero == 0 {
+		return 0
+	}
+	return r.sum.hi
+}
+
+// mean is the average of the values of a full window.
+func (r *rolling) mean() float64 { return r.sum.hi / float64(r.filled) }
+
+// run counts how many of the newest values are the same.
+type run struct {
+	last   float64
+	length int
+}
+
+func (r *run) add(x float64) {
+	if x != r.last {
+		r.last, r.length = x, 0
+	}
+	r.length++
 }
 
 // twoSum is a+b rounded, and the exact error of that rounding.

@@ -84,10 +84,14 @@ func (a *ATR) Add(c market.Candle) {
 		a.started = true
 		return
 	}
-	reach := max(c.High-c.Low, math.Abs(c.High-before), math.Abs(c.Low-before))
-	if a.average.add(orNaN(reach)) {
+	if a.average.add(trueRange(c, before)) {
 		a.set(a.average.value)
 	}
+}
+
+// trueRange takes the close of the candle before.
+func trueRange(c market.Candle, before float64) float64 {
+	return orNaN(max(c.High-c.Low, math.Abs(c.High-before), math.Abs(c.Low-before)))
 }
 
 // ROC is the rate of change in percent: 100 * (x / x of n values ago - 1). Ready with
@@ -113,4 +117,138 @@ func (r *ROC) Add(x float64) {
 		rate = (now/then - 1) * 100
 	}
 	r.set(r.window.trusted(rate))
+}
+
+// stochastic is what Stochastic and StochRSI share.
+type stochastic struct {
+	line
+	high, low       peaks
+	smooth, average SMA
+	signal          line
+}
+
+func newStochastic(constructor string, n, smooth, d int) stochastic {
+	checkPeriod(constructor, "n", n)
+	checkPeriod(constructor, "smooth", smooth)
+	checkPeriod(constructor, "d", d)
+	return stochastic{high: newPeaks(n), low: newPeaks(n), smooth: NewSMA(smooth), average: NewSMA(d)}
+}
+
+func (s *stochastic) add(high, low, x float64) {
+	top, full := s.high.push(high)
+	bottom, _ := s.low.push(-low)
+	if !full {
+		return
+	}
+	s.smooth.Add(percent(x+bottom, top+bottom))
+	if !s.smooth.Ready() {
+		return
+	}
+	s.average.Add(s.smooth.value)
+	if s.average.Ready() {
+		s.set(s.smooth.value)
+		s.signal.set(s.average.value)
+	}
+}
+
+// K is the place in the range, averaged over smooth values.
+func (s *stochastic) K() float64 { return s.value }
+
+// D is the average of K over d values.
+func (s *stochastic) D() float64 { return s.signal.value }
+
+// DLine is D as a line, for crossings.
+func (s *stochastic) DLine() Line { return &s.signal }
+
+// Stochastic is Lane's oscillator, 0 to 100: where the close is between the lowest low and
+// the highest high of the last n candles, in percent, averaged over smooth candles (K),
+// and the simple average of K over d candles (D). Value is K; both are ready with candle
+// n+smooth+d-2. As in TA-Lib the place is 0 where there is no range.
+type Stochastic struct{ stochastic }
+
+// NewStochastic takes the three periods: 14, 3, 3 is the slow stochastic (STOCH in TA-Lib),
+// 14, 1, 3 the fast one (STOCHF).
+func NewStochastic(n, smooth, d int) Stochastic {
+	return Stochastic{newStochastic("NewStochastic", n, smooth, d)}
+}
+
+// Add takes the next candle.
+func (s *Stochastic) Add(c market.Candle) { s.add(c.High, c.Low, orNaN(c.Close)) }
+
+// StochRSI is the stochastic of RSI(period) instead of prices (Chande and Kroll 1994), ready
+// with value number period+n+smooth+d-2. TA-Lib's STOCHRSI has smooth 1.
+type StochRSI struct {
+	stochastic
+	rsi RSI
+}
+
+// NewStochRSI takes the period of the RSI and those of the stochastic, usually 14, 14, 3, 3.
+func NewStochRSI(period, n, smooth, d int) StochRSI {
+	checkPeriod("NewStochRSI", "period", period)
+	return StochRSI{stochastic: newStochastic("NewStochRSI", n, smooth, d), rsi: NewRSI(period)}
+}
+
+// Add takes the next value.
+func (s *StochRSI) Add(x float64) {
+	s.rsi.Add(x)
+	if s.rsi.Ready() {
+		s.add(s.rsi.value, s.rsi.value, s.rsi.value)
+	}
+}
+
+// WilliamsR is Williams' percent range, -100 to 0: how far the close is below the highest high
+// of the last n candles, in percent of their range. Ready with the n-th candle. As in
+// TA-Lib it is 0 where there is no range.
+type WilliamsR struct {
+	line
+	high, low peaks
+}
+
+// NewWilliamsR looks back over n candles, 1 to MaxPeriod; usually 14.
+func NewWilliamsR(n int) WilliamsR {
+	checkPeriod("NewWilliamsR", "n", n)
+	return WilliamsR{high: newPeaks(n), low: newPeaks(n)}
+}
+
+// Add takes the next candle.
+func (w *WilliamsR) Add(c market.Candle) {
+	top, full := w.high.push(c.High)
+	bottom, _ := w.low.push(-c.Low)
+	if full {
+		w.set(percent(orNaN(c.Close)-top, top+bottom))
+	}
+}
+
+// CCI is Lambert's commodity channel index: (price - mean) / (0.015 * mean absolute
+// deviation) of the typical price over the last n candles, ready with the n-th. It is 0
+// where the prices are equal. A mean absolute deviation has no running form: the work per
+// candle grows with n, here alone.
+type CCI struct {
+	line
+	prices rolling
+	run    run
+}
+
+// NewCCI looks back over n candles, 1 to MaxPeriod; usually 20.
+func NewCCI(n int) CCI { return CCI{prices: newRolling(checkPeriod("NewCCI", "n", n))} }
+
+// Add takes the next candle.
+func (a *CCI) Add(c market.Candle) {
+	price, _ := a.prices.add(typicalPrice(c))
+	a.run.add(price)
+	if !a.prices.full() {
+		return
+	}
+	if a.run.length >= a.prices.filled {
+		a.set(a.prices.trusted(0))
+		return
+	}
+	mean, apart := a.prices.mean(), 0.0
+	for _, x := range a.prices.buf[a.prices.next:] { // the oldest first
+		apart += math.Abs(x - mean)
+	}
+	for _, x := range a.prices.buf[:a.prices.next] {
+		apart += math.Abs(x - mean)
+	}
+	a.set(a.prices.trusted((price - mean) / float64(0.015*(apart/float64(a.prices.filled)))))
 }
