@@ -239,16 +239,15 @@ func (a *CCI) Add(c market.Candle) {
 	if !a.prices.full() {
 		return
 	}
-	if a.run.length >= a.prices.filled {
-		a.set(a.prices.trusted(0))
-		return
-	}
-	mean, apart := a.prices.mean(), 0.0
+	mean, apart, value := a.prices.mean(), 0.0, 0.0
 	for _, x := range a.prices.buf[a.prices.next:] { // the oldest first
 		apart += math.Abs(x - mean)
 	}
 	for _, x := range a.prices.buf[:a.prices.next] {
 		apart += math.Abs(x - mean)
 	}
-	a.set(a.prices.trusted((price - mean) / float64(0.015*(apart/float64(a.prices.filled)))))
+	if a.run.length < a.prices.filled && apart > 0 {
+		value = (price - mean) / float64(0.015*(apart/float64(a.prices.filled)))
+	}
+	a.set(a.prices.trusted(value))
 }

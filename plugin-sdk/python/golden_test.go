@@ -10,7 +10,9 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-run/assay/plugin-sdk/indicator"
 	"github.com/assay-run/assay/plugin-sdk/internal/drive"
@@ -20,13 +22,15 @@ import (
 var update = flag.Bool("update", false, "write the golden files")
 
 // indicatorCase is one indicator of both SDKs: the name of the class in Python, its
-// arguments, the members that are lines of their own, and the newest values as bits.
+// arguments, the members that are lines of their own, and the newest values as bits. Candles are
+// hours, in the order of goldenIndicators.
 type indicatorCase struct {
-	Name    string     `json:"name"`
-	Args    []any      `json:"args"`
-	Parts   []string   `json:"parts"`
-	Candles bool       `json:"candles"`
-	Values  [][]string `json:"values"`
+	Name   string     `json:"name"`
+	Args   []any      `json:"args"`
+	Parts  []string   `json:"parts"`
+	Feed   string     `json:"feed"`   // what add takes: close, candle, or pair for close and open
+	Counts []int      `json:"counts"` // how many values each line has had
+	Values [][]string `json:"values"`
 }
 
 type goldenIndicators struct {
@@ -37,6 +41,7 @@ type goldenIndicators struct {
 const (
 	candleCount = 300
 	keptValues  = 40
+	hour        = market.Time(3_600_000)
 )
 
 // candles are of a random walk that uses no function whose result depends on the CPU.
@@ -50,7 +55,7 @@ func candles() []market.Candle {
 		if i%50 < 5 { // quiet candles, in which all values are equal
 			price, high, low = open, open, open
 		}
-		list[i] = market.Candle{Open: open, High: high, Low: low, Close: price,
+		list[i] = market.Candle{OpenTime: market.Time(i) * hour, Open: open, High: high, Low: low, Close: price,
 			Volume: float64(10 * r.Float64())}
 	}
 	return list
@@ -74,11 +79,11 @@ func makeIndicators() goldenIndicators {
 	for _, c := range list {
 		g.Candles = append(g.Candles, [5]float64{c.Open, c.High, c.Low, c.Close, c.Volume})
 	}
-	add := func(name string, args []any, parts []string, whole bool, feed func(market.Candle),
+	add := func(name string, args []any, parts string, feed string, take func(market.Candle),
 		lines ...indicator.Line) {
-		one := indicatorCase{Name: name, Args: args, Parts: append([]string{}, parts...), Candles: whole}
+		one := indicatorCase{Name: name, Args: args, Parts: strings.Fields(parts), Feed: feed}
 		for i, c := range list {
-			feed(c)
+			take(c)
 			if i < candleCount-keptValues {
 				continue
 			}
@@ -88,35 +93,110 @@ func makeIndicators() goldenIndicators {
 			}
 			one.Values = append(one.Values, row)
 		}
+		for _, l := range lines {
+			one.Counts = append(one.Counts, l.Count())
+		}
 		g.Cases = append(g.Cases, one)
 	}
+	addPriceIndicators(add)
+	addCandleIndicators(add)
+	addStatistics(add)
+	return g
+}
+
+// adding appends a case; args are those of the class in Python.
+type adding = func(name string, args []any, parts, feed string, take func(market.Candle), lines ...indicator.Line)
+
+func closes(add func(float64)) func(market.Candle) { return func(c market.Candle) { add(c.Close) } }
+
+func addPriceIndicators(add adding) {
 	for _, n := range []int{1, 14} {
-		sma, ema, wma := indicator.NewSMA(n), indicator.NewEMA(n), indicator.NewWMA(n)
-		rsi, roc, dev, atr := indicator.NewRSI(n), indicator.NewROC(n), indicator.NewStdDev(n), indicator.NewATR(n)
-		high, low := indicator.NewHighest(n), indicator.NewLowest(n)
-		don, band := indicator.NewDonchian(n), indicator.NewBollinger(n, 2.5)
 		args, name := []any{n}, "/"+strconv.Itoa(n)
-		closes := func(add func(float64)) func(market.Candle) {
-			return func(c market.Candle) { add(c.Close) }
-		}
-		add("SMA"+name, args, nil, false, closes(sma.Add), &sma)
-		add("EMA"+name, args, nil, false, closes(ema.Add), &ema)
-		add("WMA"+name, args, nil, false, closes(wma.Add), &wma)
-		add("RSI"+name, args, nil, false, closes(rsi.Add), &rsi)
-		add("ROC"+name, args, nil, false, closes(roc.Add), &roc)
-		add("StdDev"+name, args, nil, false, closes(dev.Add), &dev)
-		add("Highest"+name, args, nil, false, closes(high.Add), &high)
-		add("Lowest"+name, args, nil, false, closes(low.Add), &low)
-		add("Bollinger"+name, []any{n, 2.5}, []string{"upper", "lower"}, false, closes(band.Add), &band,
+		sma, ema, wma := indicator.NewSMA(n), indicator.NewEMA(n), indicator.NewWMA(n)
+		rsi, roc, dev := indicator.NewRSI(n), indicator.NewROC(n), indicator.NewStdDev(n)
+		high, low, band := indicator.NewHighest(n), indicator.NewLowest(n), indicator.NewBollinger(n, 2.5)
+		dema, tema, hma := indicator.NewDEMA(n), indicator.NewTEMA(n), indicator.NewHMA(n)
+		kama, stoch := indicator.NewKAMA(n, 2, 30), indicator.NewStochRSI(n, 5, 1, 3)
+		add("SMA"+name, args, "", "close", closes(sma.Add), &sma)
+		add("EMA"+name, args, "", "close", closes(ema.Add), &ema)
+		add("WMA"+name, args, "", "close", closes(wma.Add), &wma)
+		add("RSI"+name, args, "", "close", closes(rsi.Add), &rsi)
+		add("ROC"+name, args, "", "close", closes(roc.Add), &roc)
+		add("StdDev"+name, args, "", "close", closes(dev.Add), &dev)
+		add("Highest"+name, args, "", "close", closes(high.Add), &high)
+		add("Lowest"+name, args, "", "close", closes(low.Add), &low)
+		add("Bollinger"+name, []any{n, 2.5}, "upper lower", "close", closes(band.Add), &band,
 			band.UpperLine(), band.LowerLine())
-		add("ATR"+name, args, nil, true, atr.Add, &atr)
-		add("Donchian"+name, args, []string{"upper", "lower"}, true, don.Add, &don, don.UpperLine(),
-			don.LowerLine())
+		add("DEMA"+name, args, "", "close", closes(dema.Add), &dema)
+		add("TEMA"+name, args, "", "close", closes(tema.Add), &tema)
+		add("HMA"+name, args, "", "close", closes(hma.Add), &hma)
+		add("KAMA"+name, []any{n, 2, 30}, "", "close", closes(kama.Add), &kama)
+		add("StochRSI"+name, []any{n, 5, 1, 3}, "d", "close", closes(stoch.Add), &stoch, stoch.DLine())
 	}
 	macd := indicator.NewMACD(12, 26, 9)
-	add("MACD/12", []any{12, 26, 9}, []string{"signal", "histogram"}, false,
-		func(c market.Candle) { macd.Add(c.Close) }, &macd, macd.SignalLine(), macd.HistogramLine())
-	return g
+	add("MACD/12", []any{12, 26, 9}, "signal histogram", "close", closes(macd.Add), &macd, macd.SignalLine(),
+		macd.HistogramLine())
+}
+
+func addCandleIndicators(add adding) {
+	for _, n := range []int{1, 14} {
+		args, name := []any{n}, "/"+strconv.Itoa(n)
+		atr, don, vwap := indicator.NewATR(n), indicator.NewDonchian(n), indicator.NewVWAP(n)
+		stoch, will, cci := indicator.NewStochastic(n, 3, 4), indicator.NewWilliamsR(n), indicator.NewCCI(n)
+		adx, aroon, super := indicator.NewADX(n), indicator.NewAroon(n), indicator.NewSuperTrend(n, 1.5)
+		kelt, cloud := indicator.NewKeltner(n, 10, 2.5), indicator.NewIchimoku(n, 2*n, 3*n)
+		mfi, cmf := indicator.NewMFI(n), indicator.NewCMF(n)
+		add("ATR"+name, args, "", "candle", atr.Add, &atr)
+		add("Donchian"+name, args, "upper lower", "candle", don.Add, &don, don.UpperLine(), don.LowerLine())
+		add("VWAP"+name, args, "", "candle", vwap.Add, &vwap)
+		add("Stochastic"+name, []any{n, 3, 4}, "d", "candle", stoch.Add, &stoch, stoch.DLine())
+		add("WilliamsR"+name, args, "", "candle", will.Add, &will)
+		add("CCI"+name, args, "", "candle", cci.Add, &cci)
+		add("ADX"+name, args, "plus minus", "candle", adx.Add, &adx, adx.PlusLine(), adx.MinusLine())
+		add("Aroon"+name, args, "up down", "candle", aroon.Add, &aroon, aroon.UpLine(), aroon.DownLine())
+		add("SuperTrend"+name, []any{n, 1.5}, "", "candle", super.Add, &super)
+		add("Keltner"+name, []any{n, 10, 2.5}, "upper lower", "candle", kelt.Add, &kelt, kelt.UpperLine(),
+			kelt.LowerLine())
+		add("Ichimoku"+name, []any{n, 2 * n, 3 * n}, "base span_a span_b", "candle", cloud.Add, &cloud,
+			cloud.BaseLine(), cloud.SpanALine(), cloud.SpanBLine())
+		add("MFI"+name, args, "", "candle", mfi.Add, &mfi)
+		add("CMF"+name, args, "", "candle", cmf.Add, &cmf)
+	}
+	sar, obv := indicator.NewParabolicSAR(0.03, 0.2), indicator.NewOBV()
+	add("ParabolicSAR/0.03", []any{0.03, 0.2}, "", "candle", sar.Add, &sar)
+	add("OBV/", []any{}, "", "candle", obv.Add, &obv)
+	day, smooth := indicator.NewSessionVWAP(24*time.Hour), indicator.NewHeikinAshi()
+	add("SessionVWAP/day", []any{"day"}, "", "candle", day.Add, &day)
+	add("HeikinAshi/", []any{}, "open high low", "candle", smooth.Add, &smooth, smooth.OpenLine(),
+		smooth.HighLine(), smooth.LowLine())
+	pivots := indicator.NewPivots(24 * time.Hour)
+	add("Pivots/day", []any{"day"}, "r1 r2 r3 s1 s2 s3", "candle", pivots.Add, &pivots, pivots.Resistance(1),
+		pivots.Resistance(2), pivots.Resistance(3), pivots.Support(1), pivots.Support(2), pivots.Support(3))
+	for _, s := range []indicator.Shape{indicator.Doji, indicator.Hammer, indicator.HangingMan,
+		indicator.ShootingStar, indicator.Engulfing, indicator.Harami, indicator.Piercing,
+		indicator.DarkCloudCover, indicator.MorningStar, indicator.EveningStar} {
+		p := indicator.NewPattern(s)
+		add("Pattern/"+string(s), []any{s}, "", "candle", p.Add, &p)
+	}
+}
+
+func addStatistics(add adding) {
+	for _, n := range []int{2, 14} {
+		args, name := []any{n}, "/"+strconv.Itoa(n)
+		line, score := indicator.NewLinearRegression(n), indicator.NewZScore(n)
+		both, beta := indicator.NewCorrelation(n), indicator.NewBeta(n)
+		low, vol := indicator.NewQuantile(n, 0.3), indicator.NewRealizedVolatility(n, 8760)
+		pairs := func(add func(x, y float64)) func(market.Candle) {
+			return func(c market.Candle) { add(c.Close, c.Open) }
+		}
+		add("LinearRegression"+name, args, "slope r2", "close", closes(line.Add), &line, line.SlopeLine(),
+			line.R2Line())
+		add("ZScore"+name, args, "", "close", closes(score.Add), &score)
+		add("Correlation"+name, args, "", "pair", pairs(both.Add), &both)
+		add("Beta"+name, args, "", "pair", pairs(beta.Add), &beta)
+		add("Quantile"+name, []any{n, 0.3}, "", "close", closes(low.Add), &low)
+		add("RealizedVolatility"+name, []any{n, 8760.0}, "", "close", closes(vol.Add), &vol)
+	}
 }
 
 type goldenRandom struct {
