@@ -65,3 +65,20 @@ func ExampleRSI_levels() {
 	}
 	// Output: candle 4: 66.7, out of oversold
 }
+
+// Indicators of candles take smoothed ones as well.
+func ExampleHeikinAshi() {
+	smooth, stop := indicator.NewHeikinAshi(), indicator.NewSuperTrend(2, 1)
+	for i, price := range []float64{10, 12, 14, 15, 9, 8, 7} {
+		smooth.Add(market.Candle{Open: price, High: price + 1, Low: price - 1, Close: price})
+		if stop.Add(smooth.Candle()); stop.Ready() {
+			fmt.Printf("candle %d: long %v, stop %.2f\n", i, stop.Long(), stop.Value())
+		}
+	}
+	// Output:
+	// candle 2: long true, stop 9.50
+	// candle 3: long true, stop 10.75
+	// candle 4: long false, stop 16.12
+	// candle 5: long false, stop 14.00
+	// candle 6: long false, stop 12.09
+}
