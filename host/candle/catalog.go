@@ -329,7 +329,7 @@ func (s *Store) find(ctx context.Context, exchange string, symbol market.Symbol,
 			derived = c
 		case c.DerivedFrom == "":
 			have = append(have, c.Timeframe)
-			if divides(c.Timeframe, tf) &&
+			if c.Timeframe.Divides(tf) &&
 				(source.Rows == 0 || c.Timeframe.Approx() > source.Timeframe.Approx()) {
 				source = c
 			}

@@ -7,16 +7,12 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"time"
 
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
-
-// resampleID names the rules by which candles are put together.
-const resampleID = "resample-v1"
 
 // Resampling is how a dataset was made of another one.
 type Resampling struct {
@@ -26,39 +22,6 @@ type Resampling struct {
 	IncompleteBuckets int `json:"incomplete_buckets"`
 	// DroppedLast reports whether the candles ended before the last bucket did.
 	DroppedLast bool `json:"dropped_last"`
-}
-
-// divides reports whether candles of the source can be put together to the target.
-func divides(source, target market.Timeframe) bool {
-	from, to := source.Duration(), target.Duration()
-	switch {
-	case target.Unit == 'M' && source.Unit == 'M':
-		return target.Count > source.Count && target.Count%source.Count == 0
-	case target.Unit == 'M':
-		return dayMillis%from.Milliseconds() == 0
-	case source.Unit == 'M':
-		return false
-	}
-	return to > from && to%from == 0
-}
-
-// bucket returns the stretch [start, end) of the target timeframe in which t falls: counted
-// from the epoch, weeks from Mondays, months by the calendar.
-func bucket(t market.Time, tf market.Timeframe) (start, end market.Time) {
-	if tf.Unit == 'M' {
-		at := t.Time()
-		month := int64(at.Year()-1970)*12 + int64(at.Month()) - 1
-		month = floorDiv(month, int64(tf.Count)) * int64(tf.Count)
-		start = market.FromTime(time.Date(1970, time.Month(1+month), 1, 0, 0, 0, 0, time.UTC))
-		return start, tf.Next(start)
-	}
-	anchor := int64(0)
-	if tf.Unit == 'w' {
-		anchor = 4 * dayMillis // Monday 1970-01-05
-	}
-	length := tf.Duration().Milliseconds()
-	start = market.Time(floorDiv(int64(t)-anchor, length)*length + anchor)
-	return start, start + market.Time(length)
 }
 
 // resample makes the dataset of the timeframe out of the source and stores it.
@@ -77,7 +40,7 @@ func (s *Store) resample(ctx context.Context, source Dataset, tf market.Timefram
 	}
 	info.SourceSHA256 = source.SHA256
 	series.Symbol = source.Symbol
-	report := importer.Report{Importer: resampleID, RowsRead: source.Rows, RowsKept: series.Len(),
+	report := importer.Report{Importer: market.ResampleID, RowsRead: source.Rows, RowsKept: series.Len(),
 		OHLCViolations: source.Report.OHLCViolations}
 	report.Inherit(source.Report.Report)
 	return s.put(ctx, PutRequest{
@@ -86,54 +49,39 @@ func (s *Store) resample(ctx context.Context, source Dataset, tf market.Timefram
 	}, &info)
 }
 
-// Resample puts candles together to a larger timeframe that theirs divides: first open,
-// highest high, lowest low, last close, volumes added from left to right. Buckets
-// without a candle stay empty, those with some are kept and counted, a last one that
+// Resample puts candles together to a larger timeframe that theirs divides, as [market.Bucket]
+// does. Buckets without a candle stay empty, those with some are kept and counted, a last one that
 // the candles do not reach the end of is dropped.
 func Resample(s *market.Series, tf market.Timeframe, calendar Calendar) (*market.Series, Resampling, error) {
 	info := Resampling{SourceTimeframe: s.Timeframe}
-	if !divides(s.Timeframe, tf) {
+	if !s.Timeframe.Divides(tf) {
 		return nil, info, fmt.Errorf("%s does not divide %s", s.Timeframe, tf)
 	}
 	out := &market.Series{Symbol: s.Symbol, Timeframe: tf}
 	for i := 0; i < s.Len(); {
-		start, end := bucket(s.Time[i], tf)
-		c := market.Candle{OpenTime: start, Open: s.Open[i], High: s.High[i], Low: s.Low[i]}
-		n := 0
-		for ; i < s.Len() && s.Time[i] < end; i++ {
-			c.High, c.Low = max(c.High, s.High[i]), min(c.Low, s.Low[i])
-			c.Close = s.Close[i]
-			c.Volume += s.Volume[i]
-			n++
+		b := tf.Bucket(s.Time[i])
+		for ; i < s.Len() && s.Time[i] < b.CloseTime; i++ {
+			c := s.At(i)
+			b.Add(&c)
 		}
-		closed := closeOf(s, i-1)
-		if closed > end {
+		closed := s.Timeframe.Next(s.Timeframe.Opening(s.Time[i-1]))
+		if closed > b.CloseTime {
 			return nil, info,
 				fmt.Errorf("the candle of %s ends after the %s that it begins in", s.Time[i-1], tf)
 		}
-		if i == s.Len() && remaining(closed, end, calendar) > 0 {
+		if i == s.Len() && remaining(closed, b.CloseTime, calendar) > 0 {
 			info.DroppedLast = true
 			break
 		}
-		if missing(start, end, s.Timeframe.Approx().Milliseconds(), calendar)+1 > n {
+		if missing(b.OpenTime, b.CloseTime, s.Timeframe.Approx().Milliseconds(), calendar)+1 > b.Rows {
 			info.IncompleteBuckets++
 		}
-		out.Append(c)
+		out.Append(b.Candle)
 	}
 	if out.Len() == 0 {
 		return nil, info, fmt.Errorf("%d candles of %s do not fill one of %s", s.Len(), s.Timeframe, tf)
 	}
 	return out, info, nil
-}
-
-// closeOf is when candle i ends. Daily candles are stamped with the opening of a
-// session in many files; what counts for them is the day.
-func closeOf(s *market.Series, i int) market.Time {
-	open := s.Time[i]
-	if s.Timeframe.Unit == 'd' {
-		open, _ = bucket(open, market.Timeframe{Count: 1, Unit: 'd'})
-	}
-	return s.Timeframe.Next(open)
 }
 
 // remaining returns how much of [from, to) the market is still open.
