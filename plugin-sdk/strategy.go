@@ -43,8 +43,13 @@
 //
 // # Optional methods
 //
-// A strategy may also be a [Warmer], [Starter], [FillObserver] or [Stopper]. The methods are
-// found by their signature; nothing is registered.
+// A strategy may also be a [HistoryReader], [Warmer], [Starter], [FillObserver] or [Stopper]. The
+// methods are found by their signature; nothing is registered.
+//
+// # Earlier candles and larger timeframes
+//
+// With Lookback, v.History(20) and v.Close(5) show candles before the newest. With
+// Spec.Extra, v.At("1d") is the symbol in days, built from the run's candles.
 //
 // # Parameters
 //
@@ -136,7 +141,7 @@ type Strategy interface {
 
 // Warmer is a Strategy that asks for candles from before the window. During them
 // OnCandle is called as usual, but intents are rejected with the code "warmup".
-// Warmup is called once, right after the strategy is made.
+// Warmup is called once, right after the strategy is made. A [HistoryReader] needs none.
 type Warmer interface {
 	Warmup() int
 }
@@ -173,6 +178,9 @@ type Spec struct {
 	Modes []Mode
 	// Timeframes that the strategy works on, given by [Timeframes]; every one if empty.
 	Timeframes []Timeframe
+	// Extra are larger timeframes that the strategy reads as well, given by [Timeframes], see
+	// [SymbolView.At]. Each must be an exact multiple of the run's, or the run's own.
+	Extra []Timeframe
 	// MinSymbols and MaxSymbols bound the symbols of a run; 1 if zero.
 	MinSymbols, MaxSymbols int
 	Supports               Supports

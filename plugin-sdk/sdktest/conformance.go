@@ -209,7 +209,7 @@ func (c *conformance) inProcess(params string, series []*market.Series) (outcome
 	if err != nil {
 		return outcome{}, err
 	}
-	r, err := Run(series[0], s, More(series[1:]...), Bare())
+	r, err := Run(series[0], s, More(series[1:]...), Extra(c.spec.Extra...), Bare())
 	if err != nil {
 		return outcome{}, err
 	}
@@ -261,7 +261,7 @@ func (c *conformance) plots(t *testing.T) {
 		t.Fatal(err)
 	}
 	series := c.candles(lockstepCandles, 42)
-	r, err := Run(series[0], strategy, More(series[1:]...))
+	r, err := Run(series[0], strategy, More(series[1:]...), Extra(c.spec.Extra...))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ type outcome struct {
 func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb.DriveMode, params string,
 	series []*market.Series) (*link, error) {
 	o := given([]Option{More(series[1:]...)})
-	cfg, series, err := o.config(series[0], 0)
+	cfg, series, err := o.config(series[0], market.Warmup{})
 	if err != nil {
 		return nil, err
 	}
@@ -64,7 +64,11 @@ func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb
 	if m.GetReady() == nil {
 		return nil, fmt.Errorf("the plugin answered Start with %T", m.GetMessage())
 	}
-	l.cfg.WarmupSteps = m.GetReady().GetWarmupCandles()
+	warmup, err := wire.ReadyFromProto(m.GetReady(), cfg.Timeframe)
+	if err != nil {
+		return nil, err
+	}
+	l.cfg.WarmupSteps = firstSteps(series, warmup)
 	l.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: &strategypb.Begin{
 		WarmupSteps: l.cfg.WarmupSteps, TotalSteps: l.total,
 	}}})

@@ -23,6 +23,7 @@ package sdktest
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -51,6 +52,7 @@ type options struct {
 	seed       uint64
 	logLevel   string
 	bare       bool
+	extra      []market.Timeframe
 }
 
 func given(list []Option) options {
@@ -91,6 +93,11 @@ func Seed(seed uint64) Option { return func(o *options) { o.seed = seed } }
 
 // LogLevel sets the lowest level of Result.Log; info without it.
 func LogLevel(level string) Option { return func(o *options) { o.logLevel = level } }
+
+// Extra are the timeframes of Spec.Extra that the strategy's Lookback leaves out.
+func Extra(list ...market.Timeframe) Option {
+	return func(o *options) { o.extra = append(o.extra, list...) }
+}
 
 // Bare leaves Orders, Fills, Trades and Equity out of the Result, for benchmarks.
 func Bare() Option { return func(o *options) { o.bare = true } }
@@ -159,11 +166,15 @@ func Run(candles *market.Series, strategy sdk.Strategy, with ...Option) (*Result
 	if strategy == nil {
 		return nil, errors.New("sdktest: no strategy")
 	}
-	warmup, err := drive.Warmup(strategy)
+	kept, err := drive.KeptBy(strategy)
 	if err != nil {
 		return nil, err
 	}
-	cfg, series, err := o.config(candles, warmup)
+	kept = kept.With(o.extra)
+	if err := kept.Check(candles.Timeframe); err != nil {
+		return nil, err
+	}
+	cfg, series, err := o.config(candles, kept.Warmup)
 	if err != nil {
 		return nil, err
 	}
@@ -179,7 +190,8 @@ func Run(candles *market.Series, strategy sdk.Strategy, with ...Option) (*Result
 	notes := drive.NewCollector(drive.Limits{Lines: 10_000, Points: 1_000_000, Series: 1000}, o.logLevel)
 	step, _ := cfg.Options.QuantityStep.Float64()
 	author := drive.New(strategy,
-		drive.Setup{Symbols: cfg.Symbols, QuantityStep: step, RootSeed: o.seed, Sink: notes})
+		drive.Setup{Symbols: cfg.Symbols, QuantityStep: step, RootSeed: o.seed, Sink: notes,
+			Timeframe: cfg.Timeframe, Kept: kept})
 	if err := sim.Run(engine, sim.NewSeriesFeed(series), author); err != nil {
 		return nil, err
 	}
@@ -191,10 +203,11 @@ func Run(candles *market.Series, strategy sdk.Strategy, with ...Option) (*Result
 
 // config is the simulator's configuration: as a host, with a warm-up that begins
 // with the first candle.
-func (o *options) config(candles *market.Series, warmup int64) (sim.Config, []*market.Series, error) {
+func (o *options) config(candles *market.Series, warmup market.Warmup) (sim.Config, []*market.Series,
+	error) {
 	series := append([]*market.Series{candles}, o.more...)
 	cfg := sim.Config{Timeframe: candles.Timeframe, PriceSteps: o.priceSteps,
-		WarmupSteps: max(warmup, o.history), WindowStep: o.history}
+		WarmupSteps: max(firstSteps(series, warmup), o.history), WindowStep: o.history}
 	for i, s := range series {
 		if s.Symbol == "" || s.Timeframe != candles.Timeframe {
 			return cfg, nil,
@@ -209,6 +222,18 @@ func (o *options) config(candles *market.Series, warmup int64) (sim.Config, []*m
 	}
 	cfg.Options, err = sim.ResolveOptions([]byte(o.execution), sim.DefaultFees())
 	return cfg, series, err
+}
+
+// firstSteps is how many steps from the first candle on a warm-up takes.
+func firstSteps(series []*market.Series, warmup market.Warmup) int64 {
+	steps := warmup.Candles
+	for _, s := range series {
+		if s.Len() > 0 && len(warmup.Larger) > 0 {
+			_, short := warmup.Rows(s.Timeframe, nil, s.Time[0], slices.Values(s.Time))
+			steps = max(steps, short)
+		}
+	}
+	return int64(steps)
 }
 
 // Result is what a run has produced.

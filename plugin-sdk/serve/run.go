@@ -30,7 +30,8 @@ type run struct {
 	notes   *drive.Collector
 }
 
-func newRun(st stream, box *inbox, start wire.Start, options sim.Options, strategy sdk.Strategy) *run {
+func newRun(st stream, box *inbox, start wire.Start, options sim.Options, strategy sdk.Strategy,
+	kept drive.Kept) *run {
 	limits := drive.DefaultLimits()
 	if start.AllPoints {
 		limits = drive.AllPoints()
@@ -40,6 +41,7 @@ func newRun(st stream, box *inbox, start wire.Start, options sim.Options, strate
 	return &run{stream: st, box: box, start: start, options: options, notes: notes,
 		author: drive.New(strategy, drive.Setup{
 			Symbols: start.Symbols, QuantityStep: step, RootSeed: start.RootSeed, Sink: notes,
+			Timeframe: start.Timeframe, Kept: kept,
 		})}
 }
 

@@ -132,6 +132,7 @@ type description struct {
 	DefaultParams   json.RawMessage `json:"default_params"`
 	TrainedUntil    string          `json:"trained_until"`
 	Plots           []sdk.Plot      `json:"plots"`
+	Extra           []sdk.Timeframe `json:"extra,omitempty"`
 }
 
 type supports struct {
@@ -153,7 +154,7 @@ func describe(s *server, stdout, stderr io.Writer) int {
 		SimID: d.SimID, Modes: d.Modes, Timeframes: d.Timeframes, MinSymbols: d.MinSymbols,
 		MaxSymbols: d.MaxSymbols,
 		Supports:   supports(d.Supports), ParamsSchema: d.ParamsSchema, DefaultParams: d.DefaultParams,
-		TrainedUntil: d.TrainedUntil, Plots: d.Plots,
+		TrainedUntil: d.TrainedUntil, Plots: d.Plots, Extra: d.Extra,
 	})
 	if err != nil {
 		fmt.Fprintln(stderr, err)

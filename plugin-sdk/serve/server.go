@@ -31,7 +31,7 @@ type stream = grpc.BidiStreamingServer[strategypb.HostMessage, strategypb.Plugin
 type server struct {
 	strategypb.UnimplementedStrategyServer
 	description wire.Description
-	build       func(params []byte) (sdk.Strategy, int64, error)
+	build       func(params []byte) (sdk.Strategy, drive.Kept, error)
 	anyRuns     bool     // for tests and debugging
 	process     *process // nil without a process of its own
 	ran         atomic.Bool
@@ -53,7 +53,7 @@ func newServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (*
 			Spec: spec, Language: "go", SDKVersion: sdk.Version, ProtocolVersion: wire.ProtocolVersion,
 			SimID: sim.ID(), ParamsSchema: known.Schema(), DefaultParams: known.Defaults(),
 		},
-		build: func(raw []byte) (sdk.Strategy, int64, error) { return drive.Build(construct, raw) },
+		build: func(raw []byte) (sdk.Strategy, drive.Kept, error) { return drive.Build(construct, raw) },
 	}, nil
 }
 
@@ -85,10 +85,18 @@ func complete(s *sdk.Spec) error {
 	if len(s.Modes) == 0 {
 		s.Modes = modes
 	}
-	for _, tf := range s.Timeframes {
-		if _, err := market.ParseTimeframe(tf.String()); err != nil {
-			return fmt.Errorf("Spec.Timeframes: %w", err)
+	for _, list := range []struct {
+		name string
+		tfs  []market.Timeframe
+	}{{"Spec.Timeframes", s.Timeframes}, {"Spec.Extra", s.Extra}} {
+		for _, tf := range list.tfs {
+			if _, err := market.ParseTimeframe(tf.String()); err != nil {
+				return fmt.Errorf("%s: %w", list.name, err)
+			}
 		}
+	}
+	if len(s.Extra) > wire.MaxExtra {
+		return fmt.Errorf("Spec.Extra has %d timeframes, at most %d", len(s.Extra), wire.MaxExtra)
 	}
 	s.MinSymbols = cmp.Or(s.MinSymbols, 1)
 	s.MaxSymbols = cmp.Or(s.MaxSymbols, s.MinSymbols)
@@ -138,18 +146,24 @@ func (s *server) run(st stream, box *inbox) error {
 	if err != nil {
 		return &wire.ProtocolError{Field: "account.execution", Message: err.Error()}
 	}
-	strategy, warmup, err := s.build(start.Params)
+	strategy, kept, err := s.build(start.Params)
+	if err == nil {
+		kept, err = kept.Within(s.description.Extra)
+	}
+	if err == nil {
+		err = kept.Check(start.Timeframe)
+	}
 	if err != nil {
 		return sendFailure(st, err)
 	}
-	if err := st.Send(readyMessage(warmup)); err != nil {
+	if err := st.Send(readyMessage(kept.Warmup)); err != nil {
 		return err
 	}
 	begin, ended, err := box.begin()
 	if err != nil || ended {
 		return err
 	}
-	r := newRun(st, box, start, options, strategy)
+	r := newRun(st, box, start, options, strategy, kept)
 	if start.Mode == strategypb.DriveMode_DRIVE_MODE_LOCKSTEP {
 		s.process.oneThread()
 		return r.lockstep()
@@ -157,9 +171,8 @@ func (s *server) run(st stream, box *inbox) error {
 	return r.coSimulate(begin)
 }
 
-func readyMessage(warmup int64) *strategypb.PluginMessage {
-	return &strategypb.PluginMessage{
-		Message: &strategypb.PluginMessage_Ready{Ready: &strategypb.Ready{WarmupCandles: warmup}}}
+func readyMessage(w market.Warmup) *strategypb.PluginMessage {
+	return &strategypb.PluginMessage{Message: &strategypb.PluginMessage_Ready{Ready: wire.ReadyToProto(w)}}
 }
 
 // sendFailure reports a strategy's own fault, which ends the run in good order. Any

@@ -240,6 +240,7 @@ type Spec struct {
 	DefaultParams   string                 `protobuf:"bytes,16,opt,name=default_params,json=defaultParams,proto3" json:"default_params,omitempty"`       // JSON object of every parameter's default
 	TrainedUntil    string                 `protobuf:"bytes,17,opt,name=trained_until,json=trainedUntil,proto3" json:"trained_until,omitempty"`          // last day, or end, of the data that it was made with; "": not declared
 	Plots           []*Plot                `protobuf:"bytes,18,rep,name=plots,proto3" json:"plots,omitempty"`                                            // how charts draw published series
+	Extra           []string               `protobuf:"bytes,19,rep,name=extra,proto3" json:"extra,omitempty"`                                            // larger timeframes that it reads, built from the run's candles
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -396,6 +397,13 @@ func (x *Spec) GetTrainedUntil() string {
 func (x *Spec) GetPlots() []*Plot {
 	if x != nil {
 		return x.Plots
+	}
+	return nil
+}
+
+func (x *Spec) GetExtra() []string {
+	if x != nil {
+		return x.Extra
 	}
 	return nil
 }
@@ -1132,6 +1140,7 @@ func (x *Account) GetWorstPrice() bool {
 type Ready struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	WarmupCandles int64                  `protobuf:"varint,1,opt,name=warmup_candles,json=warmupCandles,proto3" json:"warmup_candles,omitempty"` // candles wanted before the window starts
+	Lookback      []*Lookback            `protobuf:"bytes,2,rep,name=lookback,proto3" json:"lookback,omitempty"`                                 // complete candles of larger timeframes wanted before it starts
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1173,6 +1182,66 @@ func (x *Ready) GetWarmupCandles() int64 {
 	return 0
 }
 
+func (x *Ready) GetLookback() []*Lookback {
+	if x != nil {
+		return x.Lookback
+	}
+	return nil
+}
+
+// Lookback is how many candles of a larger timeframe a strategy looks back on.
+type Lookback struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Timeframe     string                 `protobuf:"bytes,1,opt,name=timeframe,proto3" json:"timeframe,omitempty"` // one of Spec.extra
+	Candles       int64                  `protobuf:"varint,2,opt,name=candles,proto3" json:"candles,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lookback) Reset() {
+	*x = Lookback{}
+	mi := &file_strategy_proto_msgTypes[10]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lookback) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lookback) ProtoMessage() {}
+
+func (x *Lookback) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[10]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lookback.ProtoReflect.Descriptor instead.
+func (*Lookback) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{10}
+}
+
+func (x *Lookback) GetTimeframe() string {
+	if x != nil {
+		return x.Timeframe
+	}
+	return ""
+}
+
+func (x *Lookback) GetCandles() int64 {
+	if x != nil {
+		return x.Candles
+	}
+	return 0
+}
+
 // Begin follows Ready and says how much warm-up there really is. The data follow.
 type Begin struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1185,7 +1254,7 @@ type Begin struct {
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_strategy_proto_msgTypes[10]
+	mi := &file_strategy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1197,7 +1266,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[10]
+	mi := &file_strategy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1210,7 +1279,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{10}
+	return file_strategy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Begin) GetWarmupSteps() int64 {
@@ -1244,7 +1313,7 @@ type Dataset struct {
 
 func (x *Dataset) Reset() {
 	*x = Dataset{}
-	mi := &file_strategy_proto_msgTypes[11]
+	mi := &file_strategy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1256,7 +1325,7 @@ func (x *Dataset) String() string {
 func (*Dataset) ProtoMessage() {}
 
 func (x *Dataset) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[11]
+	mi := &file_strategy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1269,7 +1338,7 @@ func (x *Dataset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
 func (*Dataset) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{11}
+	return file_strategy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Dataset) GetFiles() []*DatasetFile {
@@ -1292,7 +1361,7 @@ type DatasetFile struct {
 
 func (x *DatasetFile) Reset() {
 	*x = DatasetFile{}
-	mi := &file_strategy_proto_msgTypes[12]
+	mi := &file_strategy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1304,7 +1373,7 @@ func (x *DatasetFile) String() string {
 func (*DatasetFile) ProtoMessage() {}
 
 func (x *DatasetFile) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[12]
+	mi := &file_strategy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1317,7 +1386,7 @@ func (x *DatasetFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatasetFile.ProtoReflect.Descriptor instead.
 func (*DatasetFile) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{12}
+	return file_strategy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *DatasetFile) GetPath() string {
@@ -1361,7 +1430,7 @@ type Candles struct {
 
 func (x *Candles) Reset() {
 	*x = Candles{}
-	mi := &file_strategy_proto_msgTypes[13]
+	mi := &file_strategy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1442,7 @@ func (x *Candles) String() string {
 func (*Candles) ProtoMessage() {}
 
 func (x *Candles) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[13]
+	mi := &file_strategy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1455,7 @@ func (x *Candles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candles.ProtoReflect.Descriptor instead.
 func (*Candles) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{13}
+	return file_strategy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Candles) GetFirstStep() int64 {
@@ -1433,7 +1502,7 @@ type SymbolCandles struct {
 
 func (x *SymbolCandles) Reset() {
 	*x = SymbolCandles{}
-	mi := &file_strategy_proto_msgTypes[14]
+	mi := &file_strategy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1514,7 @@ func (x *SymbolCandles) String() string {
 func (*SymbolCandles) ProtoMessage() {}
 
 func (x *SymbolCandles) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[14]
+	mi := &file_strategy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +1527,7 @@ func (x *SymbolCandles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SymbolCandles.ProtoReflect.Descriptor instead.
 func (*SymbolCandles) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{14}
+	return file_strategy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *SymbolCandles) GetPresent() []byte {
@@ -1526,7 +1595,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_strategy_proto_msgTypes[15]
+	mi := &file_strategy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1538,7 +1607,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[15]
+	mi := &file_strategy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1551,7 +1620,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{15}
+	return file_strategy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Step) GetIndex() int64 {
@@ -1619,7 +1688,7 @@ type Candle struct {
 
 func (x *Candle) Reset() {
 	*x = Candle{}
-	mi := &file_strategy_proto_msgTypes[16]
+	mi := &file_strategy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1631,7 +1700,7 @@ func (x *Candle) String() string {
 func (*Candle) ProtoMessage() {}
 
 func (x *Candle) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[16]
+	mi := &file_strategy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1644,7 +1713,7 @@ func (x *Candle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candle.ProtoReflect.Descriptor instead.
 func (*Candle) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{16}
+	return file_strategy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Candle) GetSymbol() int32 {
@@ -1708,7 +1777,7 @@ type AccountView struct {
 
 func (x *AccountView) Reset() {
 	*x = AccountView{}
-	mi := &file_strategy_proto_msgTypes[17]
+	mi := &file_strategy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1720,7 +1789,7 @@ func (x *AccountView) String() string {
 func (*AccountView) ProtoMessage() {}
 
 func (x *AccountView) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[17]
+	mi := &file_strategy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1733,7 +1802,7 @@ func (x *AccountView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountView.ProtoReflect.Descriptor instead.
 func (*AccountView) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{17}
+	return file_strategy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *AccountView) GetCash() float64 {
@@ -1770,7 +1839,7 @@ type PositionView struct {
 
 func (x *PositionView) Reset() {
 	*x = PositionView{}
-	mi := &file_strategy_proto_msgTypes[18]
+	mi := &file_strategy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1782,7 +1851,7 @@ func (x *PositionView) String() string {
 func (*PositionView) ProtoMessage() {}
 
 func (x *PositionView) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[18]
+	mi := &file_strategy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1795,7 +1864,7 @@ func (x *PositionView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PositionView.ProtoReflect.Descriptor instead.
 func (*PositionView) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{18}
+	return file_strategy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *PositionView) GetSymbol() int32 {
@@ -1856,7 +1925,7 @@ type OrderUpdate struct {
 
 func (x *OrderUpdate) Reset() {
 	*x = OrderUpdate{}
-	mi := &file_strategy_proto_msgTypes[19]
+	mi := &file_strategy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1868,7 +1937,7 @@ func (x *OrderUpdate) String() string {
 func (*OrderUpdate) ProtoMessage() {}
 
 func (x *OrderUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[19]
+	mi := &file_strategy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1881,7 +1950,7 @@ func (x *OrderUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderUpdate.ProtoReflect.Descriptor instead.
 func (*OrderUpdate) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{19}
+	return file_strategy_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *OrderUpdate) GetOrderId() int64 {
@@ -2056,7 +2125,7 @@ type Fill struct {
 
 func (x *Fill) Reset() {
 	*x = Fill{}
-	mi := &file_strategy_proto_msgTypes[20]
+	mi := &file_strategy_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2068,7 +2137,7 @@ func (x *Fill) String() string {
 func (*Fill) ProtoMessage() {}
 
 func (x *Fill) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[20]
+	mi := &file_strategy_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2081,7 +2150,7 @@ func (x *Fill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fill.ProtoReflect.Descriptor instead.
 func (*Fill) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{20}
+	return file_strategy_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *Fill) GetFillId() int64 {
@@ -2205,7 +2274,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_strategy_proto_msgTypes[21]
+	mi := &file_strategy_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2217,7 +2286,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[21]
+	mi := &file_strategy_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2230,7 +2299,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{21}
+	return file_strategy_proto_rawDescGZIP(), []int{22}
 }
 
 // Stop says that a stop was requested.
@@ -2243,7 +2312,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_strategy_proto_msgTypes[22]
+	mi := &file_strategy_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2255,7 +2324,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[22]
+	mi := &file_strategy_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2268,7 +2337,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{22}
+	return file_strategy_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Stop) GetReason() string {
@@ -2289,7 +2358,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_strategy_proto_msgTypes[23]
+	mi := &file_strategy_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2301,7 +2370,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[23]
+	mi := &file_strategy_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2314,7 +2383,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{23}
+	return file_strategy_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Decision) GetStep() int64 {
@@ -2347,7 +2416,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_strategy_proto_msgTypes[24]
+	mi := &file_strategy_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2359,7 +2428,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[24]
+	mi := &file_strategy_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2372,7 +2441,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{24}
+	return file_strategy_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Decisions) GetDecisions() []*Decision {
@@ -2441,7 +2510,7 @@ type Intent struct {
 
 func (x *Intent) Reset() {
 	*x = Intent{}
-	mi := &file_strategy_proto_msgTypes[25]
+	mi := &file_strategy_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2453,7 +2522,7 @@ func (x *Intent) String() string {
 func (*Intent) ProtoMessage() {}
 
 func (x *Intent) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[25]
+	mi := &file_strategy_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2466,7 +2535,7 @@ func (x *Intent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Intent.ProtoReflect.Descriptor instead.
 func (*Intent) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{25}
+	return file_strategy_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Intent) GetAction() Action {
@@ -2650,7 +2719,7 @@ type Child struct {
 
 func (x *Child) Reset() {
 	*x = Child{}
-	mi := &file_strategy_proto_msgTypes[26]
+	mi := &file_strategy_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2662,7 +2731,7 @@ func (x *Child) String() string {
 func (*Child) ProtoMessage() {}
 
 func (x *Child) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[26]
+	mi := &file_strategy_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2675,7 +2744,7 @@ func (x *Child) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Child.ProtoReflect.Descriptor instead.
 func (*Child) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{26}
+	return file_strategy_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Child) GetPrice() string {
@@ -2717,7 +2786,7 @@ type Annotations struct {
 
 func (x *Annotations) Reset() {
 	*x = Annotations{}
-	mi := &file_strategy_proto_msgTypes[27]
+	mi := &file_strategy_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2729,7 +2798,7 @@ func (x *Annotations) String() string {
 func (*Annotations) ProtoMessage() {}
 
 func (x *Annotations) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[27]
+	mi := &file_strategy_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2742,7 +2811,7 @@ func (x *Annotations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annotations.ProtoReflect.Descriptor instead.
 func (*Annotations) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{27}
+	return file_strategy_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Annotations) GetSeries() []*AnnotationSeries {
@@ -2771,7 +2840,7 @@ type AnnotationSeries struct {
 
 func (x *AnnotationSeries) Reset() {
 	*x = AnnotationSeries{}
-	mi := &file_strategy_proto_msgTypes[28]
+	mi := &file_strategy_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2783,7 +2852,7 @@ func (x *AnnotationSeries) String() string {
 func (*AnnotationSeries) ProtoMessage() {}
 
 func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[28]
+	mi := &file_strategy_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2796,7 +2865,7 @@ func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnotationSeries.ProtoReflect.Descriptor instead.
 func (*AnnotationSeries) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{28}
+	return file_strategy_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AnnotationSeries) GetName() string {
@@ -2831,7 +2900,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2843,7 +2912,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2856,7 +2925,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{29}
+	return file_strategy_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LogLines) GetLines() []*LogLine {
@@ -2888,7 +2957,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2900,7 +2969,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2913,7 +2982,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{30}
+	return file_strategy_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *LogLine) GetLevel() string {
@@ -2973,7 +3042,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_strategy_proto_msgTypes[31]
+	mi := &file_strategy_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2985,7 +3054,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[31]
+	mi := &file_strategy_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2998,7 +3067,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{31}
+	return file_strategy_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Failed) GetCode() string {
@@ -3054,7 +3123,7 @@ type FieldError struct {
 
 func (x *FieldError) Reset() {
 	*x = FieldError{}
-	mi := &file_strategy_proto_msgTypes[32]
+	mi := &file_strategy_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3066,7 +3135,7 @@ func (x *FieldError) String() string {
 func (*FieldError) ProtoMessage() {}
 
 func (x *FieldError) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[32]
+	mi := &file_strategy_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3079,7 +3148,7 @@ func (x *FieldError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldError.ProtoReflect.Descriptor instead.
 func (*FieldError) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{32}
+	return file_strategy_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *FieldError) GetPointer() string {
@@ -3101,7 +3170,7 @@ var File_strategy_proto protoreflect.FileDescriptor
 const file_strategy_proto_rawDesc = "" +
 	"\n" +
 	"\x0estrategy.proto\x12\x11assay.strategy.v1\"\x11\n" +
-	"\x0fDescribeRequest\"\xe1\x04\n" +
+	"\x0fDescribeRequest\"\xf7\x04\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x18\n" +
@@ -3126,7 +3195,8 @@ const file_strategy_proto_rawDesc = "" +
 	"\rparams_schema\x18\x0f \x01(\tR\fparamsSchema\x12%\n" +
 	"\x0edefault_params\x18\x10 \x01(\tR\rdefaultParams\x12#\n" +
 	"\rtrained_until\x18\x11 \x01(\tR\ftrainedUntil\x12-\n" +
-	"\x05plots\x18\x12 \x03(\v2\x17.assay.strategy.v1.PlotR\x05plots\"\xbe\x01\n" +
+	"\x05plots\x18\x12 \x03(\v2\x17.assay.strategy.v1.PlotR\x05plots\x12\x14\n" +
+	"\x05extra\x18\x13 \x03(\tR\x05extra\"\xbe\x01\n" +
 	"\x04Plot\x12\x16\n" +
 	"\x06series\x18\x01 \x01(\tR\x06series\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -3182,9 +3252,13 @@ const file_strategy_proto_rawDesc = "" +
 	"priceSteps\x12#\n" +
 	"\rdelay_candles\x18\x04 \x01(\x05R\fdelayCandles\x12\x1f\n" +
 	"\vworst_price\x18\x05 \x01(\bR\n" +
-	"worstPrice\".\n" +
+	"worstPrice\"g\n" +
 	"\x05Ready\x12%\n" +
-	"\x0ewarmup_candles\x18\x01 \x01(\x03R\rwarmupCandles\"l\n" +
+	"\x0ewarmup_candles\x18\x01 \x01(\x03R\rwarmupCandles\x127\n" +
+	"\blookback\x18\x02 \x03(\v2\x1b.assay.strategy.v1.LookbackR\blookback\"B\n" +
+	"\bLookback\x12\x1c\n" +
+	"\ttimeframe\x18\x01 \x01(\tR\ttimeframe\x12\x18\n" +
+	"\acandles\x18\x02 \x01(\x03R\acandles\"l\n" +
 	"\x05Begin\x12!\n" +
 	"\fwarmup_steps\x18\x01 \x01(\x03R\vwarmupSteps\x12\x1f\n" +
 	"\vwindow_step\x18\x02 \x01(\x03R\n" +
@@ -3394,7 +3468,7 @@ func file_strategy_proto_rawDescGZIP() []byte {
 }
 
 var file_strategy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 34)
+var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
 var file_strategy_proto_goTypes = []any{
 	(DriveMode)(0),           // 0: assay.strategy.v1.DriveMode
 	(Purpose)(0),             // 1: assay.strategy.v1.Purpose
@@ -3409,76 +3483,78 @@ var file_strategy_proto_goTypes = []any{
 	(*Start)(nil),            // 10: assay.strategy.v1.Start
 	(*Account)(nil),          // 11: assay.strategy.v1.Account
 	(*Ready)(nil),            // 12: assay.strategy.v1.Ready
-	(*Begin)(nil),            // 13: assay.strategy.v1.Begin
-	(*Dataset)(nil),          // 14: assay.strategy.v1.Dataset
-	(*DatasetFile)(nil),      // 15: assay.strategy.v1.DatasetFile
-	(*Candles)(nil),          // 16: assay.strategy.v1.Candles
-	(*SymbolCandles)(nil),    // 17: assay.strategy.v1.SymbolCandles
-	(*Step)(nil),             // 18: assay.strategy.v1.Step
-	(*Candle)(nil),           // 19: assay.strategy.v1.Candle
-	(*AccountView)(nil),      // 20: assay.strategy.v1.AccountView
-	(*PositionView)(nil),     // 21: assay.strategy.v1.PositionView
-	(*OrderUpdate)(nil),      // 22: assay.strategy.v1.OrderUpdate
-	(*Fill)(nil),             // 23: assay.strategy.v1.Fill
-	(*Finish)(nil),           // 24: assay.strategy.v1.Finish
-	(*Stop)(nil),             // 25: assay.strategy.v1.Stop
-	(*Decision)(nil),         // 26: assay.strategy.v1.Decision
-	(*Decisions)(nil),        // 27: assay.strategy.v1.Decisions
-	(*Intent)(nil),           // 28: assay.strategy.v1.Intent
-	(*Child)(nil),            // 29: assay.strategy.v1.Child
-	(*Annotations)(nil),      // 30: assay.strategy.v1.Annotations
-	(*AnnotationSeries)(nil), // 31: assay.strategy.v1.AnnotationSeries
-	(*LogLines)(nil),         // 32: assay.strategy.v1.LogLines
-	(*LogLine)(nil),          // 33: assay.strategy.v1.LogLine
-	(*Failed)(nil),           // 34: assay.strategy.v1.Failed
-	(*FieldError)(nil),       // 35: assay.strategy.v1.FieldError
-	nil,                      // 36: assay.strategy.v1.LogLine.FieldsEntry
+	(*Lookback)(nil),         // 13: assay.strategy.v1.Lookback
+	(*Begin)(nil),            // 14: assay.strategy.v1.Begin
+	(*Dataset)(nil),          // 15: assay.strategy.v1.Dataset
+	(*DatasetFile)(nil),      // 16: assay.strategy.v1.DatasetFile
+	(*Candles)(nil),          // 17: assay.strategy.v1.Candles
+	(*SymbolCandles)(nil),    // 18: assay.strategy.v1.SymbolCandles
+	(*Step)(nil),             // 19: assay.strategy.v1.Step
+	(*Candle)(nil),           // 20: assay.strategy.v1.Candle
+	(*AccountView)(nil),      // 21: assay.strategy.v1.AccountView
+	(*PositionView)(nil),     // 22: assay.strategy.v1.PositionView
+	(*OrderUpdate)(nil),      // 23: assay.strategy.v1.OrderUpdate
+	(*Fill)(nil),             // 24: assay.strategy.v1.Fill
+	(*Finish)(nil),           // 25: assay.strategy.v1.Finish
+	(*Stop)(nil),             // 26: assay.strategy.v1.Stop
+	(*Decision)(nil),         // 27: assay.strategy.v1.Decision
+	(*Decisions)(nil),        // 28: assay.strategy.v1.Decisions
+	(*Intent)(nil),           // 29: assay.strategy.v1.Intent
+	(*Child)(nil),            // 30: assay.strategy.v1.Child
+	(*Annotations)(nil),      // 31: assay.strategy.v1.Annotations
+	(*AnnotationSeries)(nil), // 32: assay.strategy.v1.AnnotationSeries
+	(*LogLines)(nil),         // 33: assay.strategy.v1.LogLines
+	(*LogLine)(nil),          // 34: assay.strategy.v1.LogLine
+	(*Failed)(nil),           // 35: assay.strategy.v1.Failed
+	(*FieldError)(nil),       // 36: assay.strategy.v1.FieldError
+	nil,                      // 37: assay.strategy.v1.LogLine.FieldsEntry
 }
 var file_strategy_proto_depIdxs = []int32{
 	7,  // 0: assay.strategy.v1.Spec.supports:type_name -> assay.strategy.v1.Supports
 	5,  // 1: assay.strategy.v1.Spec.plots:type_name -> assay.strategy.v1.Plot
 	6,  // 2: assay.strategy.v1.Plot.levels:type_name -> assay.strategy.v1.PlotLevel
 	10, // 3: assay.strategy.v1.HostMessage.start:type_name -> assay.strategy.v1.Start
-	14, // 4: assay.strategy.v1.HostMessage.dataset:type_name -> assay.strategy.v1.Dataset
-	16, // 5: assay.strategy.v1.HostMessage.candles:type_name -> assay.strategy.v1.Candles
-	18, // 6: assay.strategy.v1.HostMessage.step:type_name -> assay.strategy.v1.Step
-	24, // 7: assay.strategy.v1.HostMessage.finish:type_name -> assay.strategy.v1.Finish
-	25, // 8: assay.strategy.v1.HostMessage.stop:type_name -> assay.strategy.v1.Stop
-	13, // 9: assay.strategy.v1.HostMessage.begin:type_name -> assay.strategy.v1.Begin
+	15, // 4: assay.strategy.v1.HostMessage.dataset:type_name -> assay.strategy.v1.Dataset
+	17, // 5: assay.strategy.v1.HostMessage.candles:type_name -> assay.strategy.v1.Candles
+	19, // 6: assay.strategy.v1.HostMessage.step:type_name -> assay.strategy.v1.Step
+	25, // 7: assay.strategy.v1.HostMessage.finish:type_name -> assay.strategy.v1.Finish
+	26, // 8: assay.strategy.v1.HostMessage.stop:type_name -> assay.strategy.v1.Stop
+	14, // 9: assay.strategy.v1.HostMessage.begin:type_name -> assay.strategy.v1.Begin
 	12, // 10: assay.strategy.v1.PluginMessage.ready:type_name -> assay.strategy.v1.Ready
-	27, // 11: assay.strategy.v1.PluginMessage.decisions:type_name -> assay.strategy.v1.Decisions
-	26, // 12: assay.strategy.v1.PluginMessage.decision:type_name -> assay.strategy.v1.Decision
-	30, // 13: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
-	32, // 14: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
-	34, // 15: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
+	28, // 11: assay.strategy.v1.PluginMessage.decisions:type_name -> assay.strategy.v1.Decisions
+	27, // 12: assay.strategy.v1.PluginMessage.decision:type_name -> assay.strategy.v1.Decision
+	31, // 13: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
+	33, // 14: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
+	35, // 15: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
 	0,  // 16: assay.strategy.v1.Start.mode:type_name -> assay.strategy.v1.DriveMode
 	1,  // 17: assay.strategy.v1.Start.purpose:type_name -> assay.strategy.v1.Purpose
 	11, // 18: assay.strategy.v1.Start.account:type_name -> assay.strategy.v1.Account
-	15, // 19: assay.strategy.v1.Dataset.files:type_name -> assay.strategy.v1.DatasetFile
-	17, // 20: assay.strategy.v1.Candles.symbols:type_name -> assay.strategy.v1.SymbolCandles
-	19, // 21: assay.strategy.v1.Step.candles:type_name -> assay.strategy.v1.Candle
-	23, // 22: assay.strategy.v1.Step.fills:type_name -> assay.strategy.v1.Fill
-	22, // 23: assay.strategy.v1.Step.orders:type_name -> assay.strategy.v1.OrderUpdate
-	20, // 24: assay.strategy.v1.Step.account:type_name -> assay.strategy.v1.AccountView
-	21, // 25: assay.strategy.v1.AccountView.positions:type_name -> assay.strategy.v1.PositionView
-	28, // 26: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
-	26, // 27: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
-	2,  // 28: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
-	29, // 29: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
-	29, // 30: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
-	31, // 31: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
-	33, // 32: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
-	36, // 33: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
-	35, // 34: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
-	3,  // 35: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
-	8,  // 36: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
-	4,  // 37: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
-	9,  // 38: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
-	37, // [37:39] is the sub-list for method output_type
-	35, // [35:37] is the sub-list for method input_type
-	35, // [35:35] is the sub-list for extension type_name
-	35, // [35:35] is the sub-list for extension extendee
-	0,  // [0:35] is the sub-list for field type_name
+	13, // 19: assay.strategy.v1.Ready.lookback:type_name -> assay.strategy.v1.Lookback
+	16, // 20: assay.strategy.v1.Dataset.files:type_name -> assay.strategy.v1.DatasetFile
+	18, // 21: assay.strategy.v1.Candles.symbols:type_name -> assay.strategy.v1.SymbolCandles
+	20, // 22: assay.strategy.v1.Step.candles:type_name -> assay.strategy.v1.Candle
+	24, // 23: assay.strategy.v1.Step.fills:type_name -> assay.strategy.v1.Fill
+	23, // 24: assay.strategy.v1.Step.orders:type_name -> assay.strategy.v1.OrderUpdate
+	21, // 25: assay.strategy.v1.Step.account:type_name -> assay.strategy.v1.AccountView
+	22, // 26: assay.strategy.v1.AccountView.positions:type_name -> assay.strategy.v1.PositionView
+	29, // 27: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
+	27, // 28: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
+	2,  // 29: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
+	30, // 30: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
+	30, // 31: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
+	32, // 32: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
+	34, // 33: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
+	37, // 34: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
+	36, // 35: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
+	3,  // 36: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
+	8,  // 37: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
+	4,  // 38: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
+	9,  // 39: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
+	38, // [38:40] is the sub-list for method output_type
+	36, // [36:38] is the sub-list for method input_type
+	36, // [36:36] is the sub-list for extension type_name
+	36, // [36:36] is the sub-list for extension extendee
+	0,  // [0:36] is the sub-list for field type_name
 }
 
 func init() { file_strategy_proto_init() }
@@ -3503,7 +3579,7 @@ func file_strategy_proto_init() {
 		(*PluginMessage_LogLines)(nil),
 		(*PluginMessage_Failed)(nil),
 	}
-	file_strategy_proto_msgTypes[25].OneofWrappers = []any{
+	file_strategy_proto_msgTypes[26].OneofWrappers = []any{
 		(*Intent_Quantity)(nil),
 		(*Intent_QuoteAmount)(nil),
 		(*Intent_CashFraction)(nil),
@@ -3514,7 +3590,7 @@ func file_strategy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_strategy_proto_rawDesc), len(file_strategy_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   34,
+			NumMessages:   35,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

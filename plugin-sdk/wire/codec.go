@@ -33,7 +33,9 @@ const (
 	// MaxIntents bounds the intents of one step.
 	MaxIntents = 10_000
 	// MaxWarmup bounds the candles before the window that a strategy may ask for.
-	MaxWarmup = 100_000_000
+	MaxWarmup = market.MaxWarmup
+	// MaxExtra bounds the larger timeframes of a strategy.
+	MaxExtra = 16
 	// MaxLogFields bounds the fields of a log line.
 	MaxLogFields = 64
 	// MaxStepLines bounds the log lines of one step, and of one message: as many as a chunk has steps.

@@ -28,7 +28,7 @@ type Description struct {
 // SpecToProto converts a description.
 func SpecToProto(d *Description) *strategypb.Spec {
 	p := &strategypb.Spec{Modes: names(d.Modes), Timeframes: names(d.Timeframes),
-		Supports: &strategypb.Supports{}}
+		Extra: names(d.Extra), Supports: &strategypb.Supports{}}
 	(&codec{}).description(d, p)
 	for _, plot := range d.Plots {
 		q := &strategypb.Plot{Series: text(plot.Series), Title: text(plot.Title), Pane: text(plot.Pane),
@@ -67,12 +67,11 @@ func SpecFromProto(p *strategypb.Spec) (d Description, err error) {
 		carryText(&c, "modes", &mode, &m, MaxTextBytes)
 		d.Modes = append(d.Modes, mode)
 	}
-	for i, name := range p.Timeframes {
-		tf, err := market.ParseTimeframe(name)
-		if err != nil {
-			c.wrong(at("timeframes", i), "%.40q is not a timeframe", name)
-		}
-		d.Timeframes = append(d.Timeframes, tf)
+	d.Timeframes = c.timeframes("timeframes", p.Timeframes)
+	if extra, err := ExtraFromProto(p); err == nil {
+		d.Extra = extra
+	} else if c.err == nil {
+		c.err = err
 	}
 	if len(p.Plots) > sdk.MaxPlots {
 		c.wrong("plots", "%d are too many, at most %d", len(p.Plots), sdk.MaxPlots)
@@ -89,6 +88,73 @@ func SpecFromProto(p *strategypb.Spec) (d Description, err error) {
 		c.wrong("default_params", "is not JSON")
 	}
 	return d, c.err
+}
+
+// timeframes reads a list of them.
+func (c *codec) timeframes(field string, list []string) (out []market.Timeframe) {
+	for i, name := range list {
+		tf, err := market.ParseTimeframe(name)
+		if err != nil {
+			c.wrong(at(field, i), "%.40q is not a timeframe", name)
+		}
+		out = append(out, tf)
+	}
+	return out
+}
+
+// ExtraFromProto converts and checks the larger timeframes of a description.
+func ExtraFromProto(p *strategypb.Spec) ([]market.Timeframe, error) {
+	c := codec{read: true}
+	if n := len(p.GetExtra()); n > MaxExtra {
+		c.wrong("extra", "%d timeframes are too many, at most %d", n, MaxExtra)
+		return nil, c.err
+	}
+	list := c.timeframes("extra", p.GetExtra())
+	return list, c.err
+}
+
+// ReadyToProto converts what a strategy wants before its window. Timeframes of which it wants
+// nothing are left out.
+func ReadyToProto(w market.Warmup) *strategypb.Ready {
+	p := &strategypb.Ready{WarmupCandles: int64(w.Candles)}
+	for _, l := range w.Larger {
+		if l.Candles > 0 {
+			p.Lookback = append(p.Lookback,
+				&strategypb.Lookback{Timeframe: l.Timeframe.String(), Candles: int64(l.Candles)})
+		}
+	}
+	return p
+}
+
+// ReadyFromProto converts and checks what a strategy wants before its window of a run.
+func ReadyFromProto(p *strategypb.Ready, run market.Timeframe) (w market.Warmup, err error) {
+	c := codec{read: true}
+	if n := p.GetWarmupCandles(); n < 0 || n > MaxWarmup {
+		c.wrong("warmup_candles", "the plugin wants %d warm-up candles; at most %d are possible", n,
+			MaxWarmup)
+	}
+	w.Candles = int(p.GetWarmupCandles())
+	if n := len(p.GetLookback()); n > MaxExtra {
+		c.wrong("lookback", "%d timeframes are too many, at most %d", n, MaxExtra)
+		return w, c.err
+	}
+	for i, one := range p.GetLookback() {
+		tf, err := market.ParseTimeframe(one.GetTimeframe())
+		if err != nil {
+			c.wrong(at("lookback", i)+".timeframe", "%.40q is not a timeframe", one.GetTimeframe())
+			break
+		}
+		if n := one.GetCandles(); n < 0 || n > MaxWarmup {
+			c.wrong(at("lookback", i)+".candles", "%d is not between 0 and %d", n, MaxWarmup)
+		}
+		w.Larger = append(w.Larger, market.Larger{Timeframe: tf, Candles: int(one.GetCandles())})
+	}
+	if c.err == nil {
+		if err := w.Check(run); err != nil {
+			c.wrong("lookback", "%v", err)
+		}
+	}
+	return w, c.err
 }
 
 // description carries all but the lists.

@@ -115,6 +115,10 @@ func TestEveryFieldTravels(t *testing.T) {
 	},
 		func(p *strategypb.OrderUpdate) (market.Order, error) { return wire.OrderFromProto(p, symbols) })
 	roundTrip(t, exampleFailure(), wire.FailureToProto, wire.FailureFromProto)
+	hour := market.MustTimeframe("1h")
+	roundTrip(t, market.Warmup{Candles: 3, Larger: []market.Larger{{Timeframe: market.MustTimeframe("1w"),
+		Candles: 7}}}, func(w *market.Warmup) *strategypb.Ready { return wire.ReadyToProto(*w) },
+		func(p *strategypb.Ready) (market.Warmup, error) { return wire.ReadyFromProto(p, hour) })
 	roundTrip(t, exampleStep(), func(s *wire.Step) *strategypb.Step { return wire.StepToProto(s, symbols) },
 		func(p *strategypb.Step) (s wire.Step, err error) { return s, s.FromProto(p, symbols) })
 }
@@ -194,7 +198,7 @@ func exampleSpec() wire.Description {
 			Modes: []sdk.Mode{sdk.ModeBacktest}, Timeframes: sdk.Timeframes("1h"), MinSymbols: 1, MaxSymbols: 2,
 			Supports: sdk.Supports{Short: true, MultiSymbol: true, ScaleFree: true,
 				Calendar: sdk.CalendarDate},
-			TrainedUntil: "2023-06-30",
+			TrainedUntil: "2023-06-30", Extra: sdk.Timeframes("4h", "1M"),
 			Plots: []sdk.Plot{{Series: "low", Title: "Channel", Pane: "channel", Kind: sdk.PlotBand, Upper: "high",
 				Levels: []sdk.PlotLevel{{Param: "n", Value: 3, Title: "middle"}}, Color: sdk.ColorAccent}},
 		},

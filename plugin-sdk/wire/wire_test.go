@@ -324,6 +324,27 @@ func FuzzIntent(f *testing.F) {
 	})
 }
 
+func TestBadReady(t *testing.T) {
+	for _, c := range []struct {
+		tf         string
+		n          int64
+		field, why string
+	}{
+		{"7x", 1, "lookback[0].timeframe", "not a timeframe"},
+		{"1d", -1, "lookback[0].candles", "not between"},
+		{"30m", 1, "lookback", "30m is no exact multiple of the run's timeframe 1h"},
+		{"90m", 1, "lookback", "90m is no exact multiple"},
+		{"1M", 200_000, "lookback", "more than 100000000 of 1h"},
+	} {
+		_, err := wire.ReadyFromProto(&strategypb.Ready{
+			Lookback: []*strategypb.Lookback{{Timeframe: c.tf, Candles: c.n}}}, market.MustTimeframe("1h"))
+		var wrong *wire.ProtocolError
+		if !errors.As(err, &wrong) || wrong.Field != c.field || !strings.Contains(wrong.Message, c.why) {
+			t.Errorf("%s %d: %v", c.tf, c.n, err)
+		}
+	}
+}
+
 func FuzzPluginMessage(f *testing.F) {
 	f.Add([]byte{}, int64(-1), int64(100))
 	f.Fuzz(func(t *testing.T, data []byte, previous, total int64) {
@@ -339,6 +360,10 @@ func FuzzPluginMessage(f *testing.F) {
 		_, _, _ = wire.LogLinesFromProto(p.GetLogLines())
 		_, _, _ = wire.AnnotationsFromProto(p.GetAnnotations())
 		_, _ = wire.FailureFromProto(p.GetFailed())
+		if w, err := wire.ReadyFromProto(p.GetReady(), market.MustTimeframe("1m")); err == nil &&
+			(w.Span(market.MustTimeframe("1m")) < w.Candles || w.Check(market.MustTimeframe("1m")) != nil) {
+			t.Errorf("a warm-up of %+v", w)
+		}
 	})
 }
 

@@ -15,7 +15,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"path"
@@ -26,7 +25,6 @@ import (
 	"strings"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
-	"github.com/assay-run/assay/plugin-sdk/internal/params"
 	"github.com/assay-run/assay/plugin-sdk/internal/step"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -36,6 +34,8 @@ import (
 // Setup is what does not change during a run.
 type Setup struct {
 	Symbols      []market.Symbol
+	Timeframe    market.Timeframe
+	Kept         Kept
 	QuantityStep float64
 	RootSeed     uint64
 	Sink         step.Sink // may be nil
@@ -50,6 +50,7 @@ type Author struct {
 	engine   *sim.Engine
 	orders   orderBook
 	started  bool
+	keeps    bool // earlier candles or larger timeframes
 }
 
 // New prepares a strategy that was made for this run.
@@ -61,6 +62,7 @@ func New(strategy sdk.Strategy, setup Setup) *Author {
 		Random: rand.New(Source(setup.RootSeed, "strategy", 0)), Sink: setup.Sink,
 	}}
 	a.fills, _ = strategy.(sdk.FillObserver)
+	a.keeps = setup.Kept.prepare(&a.step, setup.Timeframe)
 	a.view = sdk.View{SymbolView: sdk.SymbolView(step.At(&a.step, 0))}
 	return a
 }
@@ -104,6 +106,9 @@ func (a *Author) DecideStep(in *wire.Step) ([]market.Intent, error) {
 
 func (a *Author) ask(fills []market.Fill) (intents []market.Intent, err error) {
 	defer a.guard(&err)
+	if a.keeps {
+		a.step.Remember()
+	}
 	if !a.started {
 		a.started = true
 		if s, ok := a.strategy.(sdk.Starter); ok {
@@ -279,90 +284,4 @@ func shortFile(file, module string) string {
 		return rest
 	}
 	return path.Base(file)
-}
-
-// Build makes a strategy from parameters in JSON and asks for its warm-up. The
-// error is a *wire.Failure with the code INVALID_STRATEGY_PARAMS that lists every
-// bad parameter.
-func Build[P any](construct func(P) (sdk.Strategy, error),
-	raw []byte) (s sdk.Strategy, warmup int64, err error) {
-	values, err := Values[P](raw)
-	if err != nil {
-		return nil, 0, err
-	}
-	return Construct(construct, values)
-}
-
-// Values reads parameters from JSON; what is missing takes its default. The error is a
-// *wire.Failure.
-func Values[P any](raw []byte) (values P, err error) {
-	known, err := params.Of[P]()
-	if err == nil {
-		values, err = known.Decode(raw)
-	}
-	if err != nil {
-		return values, rejected(err, "")
-	}
-	return values, nil
-}
-
-// Construct makes a strategy from parameters that are within their bounds and asks for
-// its warm-up. The error is a *wire.Failure.
-func Construct[P any](construct func(P) (sdk.Strategy, error),
-	values P) (s sdk.Strategy, warmup int64, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			s, warmup = nil, 0
-			text := fmt.Sprintf("panic while the strategy was made: %v", p)
-			if place := panicPlace(); place != "" {
-				text += " at " + place
-			}
-			failed := rejected(errors.New(text), string(debug.Stack()))
-			failed.Type = fmt.Sprintf("%T", p)
-			err = failed
-		}
-	}()
-	if s, err = construct(values); err != nil {
-		return nil, 0, rejected(err, "")
-	}
-	if s == nil {
-		return nil, 0, rejected(errors.New("the strategy's constructor returned nil"), "")
-	}
-	if warmup, err = Warmup(s); err != nil {
-		return nil, 0, rejected(err, "")
-	}
-	return s, warmup, nil
-}
-
-// Warmup is how many candles before the window the strategy asks for. It refuses a
-// strategy whose OnFill the SDK would never call.
-func Warmup(s sdk.Strategy) (int64, error) {
-	if _, old := s.(interface{ OnFill(sdk.View, sdk.Fill) }); old {
-		return 0, errors.New(
-			"OnFill returns nothing, so the SDK would not call it: write OnFill(sdk.View, sdk.Fill) " +
-				"sdk.Intents and return nil")
-	}
-	w, ok := s.(sdk.Warmer)
-	if !ok {
-		return 0, nil
-	}
-	n := w.Warmup()
-	if n < 0 || n > wire.MaxWarmup {
-		return 0, fmt.Errorf("Warmup is %d, must be 0 to %d", n, wire.MaxWarmup)
-	}
-	return int64(n), nil
-}
-
-func rejected(err error, stack string) *wire.Failure {
-	errs := params.Errors(err)
-	message := "invalid parameters"
-	for i, e := range errs {
-		if i == 0 {
-			message += ": " + e.Error()
-		} else {
-			message += "; " + e.Error()
-		}
-	}
-	return &wire.Failure{Code: wire.InvalidStrategyParams, Message: message, Step: -1, Stack: stack,
-		Errors: errs}
 }

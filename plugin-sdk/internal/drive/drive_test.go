@@ -192,8 +192,8 @@ type tuning struct {
 
 func TestBuild(t *testing.T) {
 	ok := func(p tuning) (sdk.Strategy, error) { return tuned{p.N}, nil }
-	if _, warmup, err := drive.Build(ok, []byte(`{"n":7}`)); err != nil || warmup != 7 {
-		t.Errorf("got %d, %v", warmup, err)
+	if _, kept, err := drive.Build(ok, []byte(`{"n":7}`)); err != nil || kept.Candles != 7 {
+		t.Errorf("got %+v, %v", kept, err)
 	}
 	cases := []struct {
 		name, raw, message string

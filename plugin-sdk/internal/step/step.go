@@ -24,6 +24,31 @@ type Step struct {
 	OpenOrders   func() []market.Order // nil: none
 	Random       *rand.Rand
 	Sink         Sink // nil: log lines and points go nowhere
+
+	Timeframe market.Timeframe
+	Pasts     []Past // nil where none is kept
+	// Larger are the names of the strategy's timeframes besides the run's own. Frames of one that
+	// is the run's own are nil.
+	Larger []string
+	Frames [][]Frame // by entry of Larger, then symbol
+}
+
+// Remember adds the candles of the step to what is kept of them.
+func (s *Step) Remember() {
+	for i := range s.Pasts {
+		if s.Closed[i] {
+			s.Pasts[i].Add(&s.Candles[i])
+		}
+	}
+	for _, frames := range s.Frames {
+		for i := range frames {
+			var c *market.Candle
+			if s.Closed[i] {
+				c = &s.Candles[i]
+			}
+			frames[i].Advance(s.Time, c)
+		}
+	}
 }
 
 // Position has the fields of sdk.Position.

@@ -310,6 +310,14 @@ class LogLines(_message.Message):
     lines: _containers.RepeatedCompositeFieldContainer[LogLine]
     def __init__(self, lines: _Optional[_Iterable[_Union[LogLine, _Mapping]]] = ..., dropped: _Optional[int] = ...) -> None: ...
 
+class Lookback(_message.Message):
+    __slots__ = ["candles", "timeframe"]
+    CANDLES_FIELD_NUMBER: _ClassVar[int]
+    TIMEFRAME_FIELD_NUMBER: _ClassVar[int]
+    candles: int
+    timeframe: str
+    def __init__(self, timeframe: _Optional[str] = ..., candles: _Optional[int] = ...) -> None: ...
+
 class OrderUpdate(_message.Message):
     __slots__ = ["average_price", "client_ref", "created_at", "fee", "filled_at", "filled_quantity", "limit_price", "order_id", "parent_id", "quantity", "reason", "reduce_only", "role", "side", "status", "stop_price", "symbol", "tag", "time_in_force", "type", "updated_at"]
     AVERAGE_PRICE_FIELD_NUMBER: _ClassVar[int]
@@ -413,17 +421,20 @@ class PositionView(_message.Message):
     def __init__(self, symbol: _Optional[int] = ..., quantity: _Optional[float] = ..., entry_price: _Optional[float] = ..., candles_held: _Optional[int] = ...) -> None: ...
 
 class Ready(_message.Message):
-    __slots__ = ["warmup_candles"]
+    __slots__ = ["lookback", "warmup_candles"]
+    LOOKBACK_FIELD_NUMBER: _ClassVar[int]
     WARMUP_CANDLES_FIELD_NUMBER: _ClassVar[int]
+    lookback: _containers.RepeatedCompositeFieldContainer[Lookback]
     warmup_candles: int
-    def __init__(self, warmup_candles: _Optional[int] = ...) -> None: ...
+    def __init__(self, warmup_candles: _Optional[int] = ..., lookback: _Optional[_Iterable[_Union[Lookback, _Mapping]]] = ...) -> None: ...
 
 class Spec(_message.Message):
-    __slots__ = ["author", "default_params", "description", "display_name", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "plots", "protocol_version", "sdk_version", "sim_id", "supports", "timeframes", "trained_until", "version"]
+    __slots__ = ["author", "default_params", "description", "display_name", "extra", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "plots", "protocol_version", "sdk_version", "sim_id", "supports", "timeframes", "trained_until", "version"]
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_PARAMS_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     DISPLAY_NAME_FIELD_NUMBER: _ClassVar[int]
+    EXTRA_FIELD_NUMBER: _ClassVar[int]
     LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     MAX_SYMBOLS_FIELD_NUMBER: _ClassVar[int]
     MIN_SYMBOLS_FIELD_NUMBER: _ClassVar[int]
@@ -442,6 +453,7 @@ class Spec(_message.Message):
     default_params: str
     description: str
     display_name: str
+    extra: _containers.RepeatedScalarFieldContainer[str]
     language: str
     max_symbols: int
     min_symbols: int
@@ -456,7 +468,7 @@ class Spec(_message.Message):
     timeframes: _containers.RepeatedScalarFieldContainer[str]
     trained_until: str
     version: str
-    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., language: _Optional[str] = ..., sdk_version: _Optional[str] = ..., protocol_version: _Optional[int] = ..., sim_id: _Optional[str] = ..., modes: _Optional[_Iterable[str]] = ..., timeframes: _Optional[_Iterable[str]] = ..., min_symbols: _Optional[int] = ..., max_symbols: _Optional[int] = ..., supports: _Optional[_Union[Supports, _Mapping]] = ..., params_schema: _Optional[str] = ..., default_params: _Optional[str] = ..., trained_until: _Optional[str] = ..., plots: _Optional[_Iterable[_Union[Plot, _Mapping]]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., language: _Optional[str] = ..., sdk_version: _Optional[str] = ..., protocol_version: _Optional[int] = ..., sim_id: _Optional[str] = ..., modes: _Optional[_Iterable[str]] = ..., timeframes: _Optional[_Iterable[str]] = ..., min_symbols: _Optional[int] = ..., max_symbols: _Optional[int] = ..., supports: _Optional[_Union[Supports, _Mapping]] = ..., params_schema: _Optional[str] = ..., default_params: _Optional[str] = ..., trained_until: _Optional[str] = ..., plots: _Optional[_Iterable[_Union[Plot, _Mapping]]] = ..., extra: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Start(_message.Message):
     __slots__ = ["account", "all_points", "log_level", "mode", "params", "purpose", "root_seed", "run_id", "symbols", "timeframe"]
