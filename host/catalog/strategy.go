@@ -68,6 +68,8 @@ type Declared struct {
 	TrainedUntil string `json:"trained_until"`
 	// Plots say how charts draw what it publishes; null: as lines over the candles.
 	Plots []sdk.Plot `json:"plots"`
+	// Extra are the larger timeframes that it reads.
+	Extra []market.Timeframe `json:"extra,omitempty"`
 }
 
 // origin is where a strategy comes from.
@@ -148,6 +150,10 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 	}
 	if fault := s.complete(); fault != nil {
 		return s, fault
+	}
+	var err error
+	if s.Extra, err = wire.ExtraFromProto(spec); err != nil {
+		return s, proc.Faultf(CodeBadSpec, "%.200s", err.Error())
 	}
 	params, fault := compileParams(spec.GetParamsSchema(), spec.GetDefaultParams())
 	if fault != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 	"github.com/assay-run/assay/plugin-sdk/wire"
@@ -176,7 +177,7 @@ func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*P
 
 // introduce sends Start and waits until the strategy accepts its parameters. It
 // returns the warm-up that it asks for.
-func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, error) {
+func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (market.Warmup, error) {
 	start := wire.Start{
 		RunID: runID, Mode: strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION,
 		Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
@@ -194,7 +195,7 @@ func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (int, 
 }
 
 // makeEngine lays the warm-up before the window and makes engine, recorder and decider.
-func (x *Execution) makeEngine(o *Options, p *plan, warmup int) error {
+func (x *Execution) makeEngine(o *Options, p *plan, warmup market.Warmup) error {
 	x.data.layout = newLayout(p.sources, warmup, p.split.Drive)
 	x.data.window = windowOf(p.sources, x.data.layout.candles)
 	cfg := sim.Config{

@@ -64,27 +64,26 @@ func launchRefusal(err error) error {
 }
 
 // Introduce opens the conversation, sends Start and waits until the strategy accepts its
-// parameters. It returns the warm-up that it asks for, in candles. Its other output goes to side.
+// parameters. It returns the warm-up that it asks for. Its other output goes to side.
 func (p *Plugin) Introduce(ctx context.Context, start *wire.Start,
-	side func(*strategypb.PluginMessage) error) (int, error) {
+	side func(*strategypb.PluginMessage) error) (w market.Warmup, err error) {
 	base, cancel := context.WithCancelCause(context.Background())
 	p.cancel = cancel
-	var err error
 	if p.Stream, err = OpenStream(base, p.Proc.Client(), side); err != nil {
-		return 0, p.startFailed(err)
+		return w, p.startFailed(err)
 	}
 	message := &strategypb.HostMessage{
 		Message: &strategypb.HostMessage_Start{Start: wire.StartToProto(start)}}
 	if err := p.Stream.Send(message); err != nil {
-		return 0, p.startFailed(err)
+		return w, p.startFailed(err)
 	}
 	deadline, stop := context.WithTimeout(ctx, LaunchLimit)
 	defer stop()
 	m, err := p.Stream.Recv(timeOf(deadline), "it did not accept or refuse its parameters")
 	if err != nil {
-		return 0, p.startFailed(err)
+		return w, p.startFailed(err)
 	}
-	return p.accepted(m)
+	return p.accepted(m, start.Timeframe)
 }
 
 // timeOf returns a channel that delivers when the context ends.
@@ -112,14 +111,14 @@ func (p *Plugin) startFailed(err error) error {
 		err)
 }
 
-func (p *Plugin) accepted(m *strategypb.PluginMessage) (int, error) {
+func (p *Plugin) accepted(m *strategypb.PluginMessage, tf market.Timeframe) (w market.Warmup, err error) {
 	if failed := m.GetFailed(); failed != nil {
 		f, err := wire.FailureFromProto(failed)
 		if err != nil {
-			return 0, p.startFailed(err)
+			return w, p.startFailed(err)
 		}
 		if f.Code != wire.InvalidStrategyParams {
-			return 0, p.startFailed(errors.New(f.Message))
+			return w, p.startFailed(errors.New(f.Message))
 		}
 		refusal := &RequestError{Code: f.Code, Message: f.Message}
 		if f.Stack != "" {
@@ -135,18 +134,16 @@ func (p *Plugin) accepted(m *strategypb.PluginMessage) (int, error) {
 		if len(refusal.Fields) == 0 {
 			refusal.Fields = []FieldError{{"/strategy_params", f.Message, "strategy"}}
 		}
-		return 0, refusal
+		return w, refusal
 	}
 	ready := m.GetReady()
 	if ready == nil {
-		return 0, p.startFailed(fmt.Errorf("the plugin sent %T where Ready was due", m.GetMessage()))
+		return w, p.startFailed(fmt.Errorf("the plugin sent %T where Ready was due", m.GetMessage()))
 	}
-	if w := ready.GetWarmupCandles(); w >= 0 && w <= wire.MaxWarmup {
-		return int(w), nil
+	if w, err = wire.ReadyFromProto(ready, tf); err != nil {
+		return w, p.startFailed(err)
 	}
-	return 0, p.startFailed(
-		fmt.Errorf("warmup_candles: the plugin wants %d warm-up candles; at most %d are possible",
-			ready.GetWarmupCandles(), wire.MaxWarmup))
+	return w, nil
 }
 
 // Watch ends what waits for the plugin when ctx ends, with its cause. Call the

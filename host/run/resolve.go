@@ -45,6 +45,9 @@ func (p *Plan) Read(c *catalog.Catalog, req runner.StartRequest) (err error) {
 		}
 		p.Symbols = append(p.Symbols, symbol)
 	}
+	if err := p.checkExtra(); err != nil {
+		return err
+	}
 	return p.ReadRules(req)
 }
 
@@ -97,6 +100,21 @@ func (p *Plan) resolveStrategy(c *catalog.Catalog, req runner.StartRequest) erro
 
 // nonNil returns a copy that shows as [] when empty.
 func nonNil(list []string) []string { return append([]string{}, list...) }
+
+// checkExtra reports whether the larger timeframes of the strategy can be built from the run's.
+func (p *Plan) checkExtra() error {
+	s := p.Strategy
+	var reads market.Warmup
+	for _, tf := range s.Extra {
+		reads.Larger = append(reads.Larger, market.Larger{Timeframe: tf})
+	}
+	if bad, ok := errors.AsType[*market.NoMultipleError](reads.Check(p.Timeframe)); ok {
+		return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(s.Timeframes)},
+			"Strategy %q reads candles of %s, which cannot be built from those of %s: run it on a timeframe "+
+				"that divides %[2]s.", s.Name, bad.Timeframe, bad.Of)
+	}
+	return nil
+}
 
 // CheckFits reports whether the strategy can do what is asked: mode, timeframe, symbols.
 func (p *Plan) CheckFits(req runner.StartRequest) error {

@@ -117,8 +117,8 @@ type layout struct {
 	short                 int   // warm-up candles missing before the window
 }
 
-// warmupRows returns how many candles to load before the window where the strategy asks for warmup
-// of them and there are have: no more than there are.
+// warmupRows returns how many candles to load before the window where the strategy's warm-up takes
+// warmup of them and there are have: no more than there are.
 func (d Drive) warmupRows(warmup, have int) int {
 	switch {
 	case d.Warmup == AllHistory, d.Warmup > 1 && warmup > have/d.Warmup:
@@ -130,12 +130,14 @@ func (d Drive) warmupRows(warmup, have int) int {
 // newLayout puts the warm-up before the window: as many candles as there are, those missing of
 // what the strategy asks for come from the window's first candles. More warm-up than it
 // asks for moves neither the window nor the first step whose orders count.
-func newLayout(sources []*source, warmup int, drive Drive) layout {
+func newLayout(sources []*source, warmup market.Warmup, drive Drive) layout {
 	var l layout
 	start := sources[0].start()
 	for _, s := range sources {
-		s.first = s.from - drive.warmupRows(warmup, s.from)
-		l.short = max(l.short, warmup-s.from)
+		rows, short := warmup.Rows(s.Timeframe, s.series.Time[:s.from], s.start(),
+			slices.Values(s.series.Time[s.from:s.to]))
+		s.first = s.from - drive.warmupRows(max(rows, warmup.Candles), s.from)
+		l.short = max(l.short, short)
 		l.candles += int64(s.to - s.from)
 		start = min(start, s.start())
 	}

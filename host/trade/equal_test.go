@@ -93,6 +93,10 @@ func equals(randoms, full, short int, bundled bool) []equal {
 		}
 		list = append(list, e)
 	}
+	for _, wanted := range []int{3, 13} { // there are eight
+		list = append(list, equal{name: "framed", params: map[string]any{"wanted": wanted}, execution: `{}`,
+			symbols: []string{one, two}})
+	}
 	for i := range list {
 		list[i].seed, list[i].candles = uint64(i+1), short
 		if i == 0 || i > 0 && list[i].name == "randomly" && list[i-1].name != "randomly" {
@@ -110,7 +114,8 @@ func equals(randoms, full, short int, bundled bool) []equal {
 func TestPaperEqualsBacktest(t *testing.T) {
 	const full = 20_000
 	list := equals(200, full, ring.Size(150, 150, full), true)
-	opts := deskOptions{candles: full + 100, reattach: playtest.Debugged(t, "randomly")}
+	opts := deskOptions{candles: full + 100, names: []string{"framed"},
+		reattach: playtest.Debugged(t, "randomly")}
 	if ring.At() < ring.Prove {
 		list = equals(8, 300, 200, false)
 		opts.candles = 600

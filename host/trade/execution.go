@@ -62,7 +62,7 @@ type setup struct {
 	plan   run.Plan
 	venue  Venue
 	config exchange.Config
-	warmup int // candles that the strategy needs first
+	warmup market.Warmup // what the strategy needs first
 }
 
 // times are those of the phases.

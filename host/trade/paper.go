@@ -77,7 +77,7 @@ func (pp *paperRun) runLoop(f sim.Feed) error {
 func (pp *paperRun) prepareBooks(src *source, warm []*feed.Step, markets []exchange.Market) error {
 	pp.run.gate.Lock()
 	defer pp.run.gate.Unlock()
-	short := feed.MissingWarmup(warm, len(pp.run.setup.plan.Symbols), pp.run.setup.warmup)
+	short := src.feed.Short()
 	pp.run.chart.layout.window = int64(len(warm))
 	pp.run.chart.layout.warmup = pp.run.chart.layout.window + int64(short)
 	cfg := sim.Config{
@@ -337,15 +337,15 @@ func (s *source) take(ctx context.Context, step *feed.Step) error {
 	return s.offers.Step(ctx, step)
 }
 
-// Warmup are the steps before the run: up to so many candles of each symbol. Call it once, before Next.
-func (s *source) Warmup(ctx context.Context, candles int) ([]*feed.Step, error) {
+// Warmup are the steps before the run. Call it once, before Next.
+func (s *source) Warmup(ctx context.Context, warmup market.Warmup) ([]*feed.Step, error) {
 	err := s.line.with(ctx, func(ctx context.Context, conn *exchange.Connection) (err error) {
 		s.warm = nil // what a connector that is gone has told of it is asked for again
 		if s.feed, err = s.newFeed(); err != nil {
 			return err
 		}
 		s.warming = true
-		_, err = s.feed.Warm(ctx, conn, candles)
+		_, err = s.feed.Warm(ctx, conn, warmup)
 		s.warming = false
 		return err
 	})

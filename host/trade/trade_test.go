@@ -11,6 +11,7 @@ import (
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/hosttest/playtest"
+	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/engine"
 )
@@ -48,10 +49,21 @@ func deals(r *artifact.Results, n int) string {
 // TestLiveEqualsPaper trades the simulated market live and on paper: the same orders fill at the
 // same prices.
 func TestLiveEqualsPaper(t *testing.T) {
-	d := newDesk(t, 10, "good")
+	liveEqualsPaper(t, "good", map[string]any{"every": 5})
+}
+
+// TestLiveEqualsPaperInFrames is the same of a strategy that reads larger timeframes.
+func TestLiveEqualsPaperInFrames(t *testing.T) {
+	ring.Proof(t, "it waits for the candles of two runs")
+	liveEqualsPaper(t, "framed", nil)
+}
+
+func liveEqualsPaper(t *testing.T, strategy string, params any) {
+	t.Helper()
+	d := newDesk(t, 10, strategy)
 	var results [2]*artifact.Results
 	for i, mode := range []string{runner.ModeLive, runner.ModePaper} {
-		x := d.launch(onSim(mode, "good", map[string]any{"every": 5}, ""))
+		x := d.launch(onSim(mode, strategy, params, ""))
 		o := until(x, 120, runner.ErrStopRequested)
 		if o.Failure != nil || !o.Stopped {
 			t.Fatalf("%s: %+v %+v", mode, o, o.Failure)
@@ -62,7 +74,7 @@ func TestLiveEqualsPaper(t *testing.T) {
 		}
 	}
 	n := min(len(results[0].Fills), len(results[1].Fills))
-	if n < 20 {
+	if n < 8 || n < 20 && strategy == "good" {
 		t.Fatalf("only %d fills", n)
 	}
 	if live, paper := deals(results[0], n), deals(results[1], n); live != paper {

@@ -416,8 +416,8 @@ type Config struct {
 	Journal *journal.Journal
 	Run     *journal.Run
 	Limits  risk.Limits
-	// Warmup is how many candles the strategy needs before it decides.
-	Warmup int
+	// Warmup is what the strategy needs before it decides.
+	Warmup market.Warmup
 	// OnStop is what a stop does with what is held, OnShutdown what the end of the service does: Leave if
 	// empty.
 	OnStop, OnShutdown OnStop

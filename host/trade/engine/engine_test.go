@@ -59,7 +59,7 @@ type bench struct {
 	symbols []market.Symbol // btc if empty
 	onStop  OnStop
 	resume  Resume
-	warmup  int
+	warmup  market.Warmup
 	runs    int
 	prefix  string // of run ids
 	before  string // the id of an earlier run
@@ -387,7 +387,7 @@ func sharing(t *testing.T, book *journal.Journal, name string, f func(*bench)) {
 
 func TestRoundTrip(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bench) {
-		b.warmup = 5
+		b.warmup.Candles = 5
 		b.decide = func(v *View) ([]market.Intent, error) {
 			switch v.Step {
 			case 2:

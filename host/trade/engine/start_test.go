@@ -259,7 +259,7 @@ func TestStopAtCall(t *testing.T) {
 		"candles"} {
 		for try := range 3 {
 			sharing(t, book, fmt.Sprint(call, try), func(b *bench) {
-				b.warmup, b.resume = 5, Release
+				b.warmup.Candles, b.resume = 5, Release
 				stop := func() { b.cancel(errStop) }
 				b.venue.mu.Lock()
 				for n := range int64(2) {
@@ -416,7 +416,7 @@ func TestCrashInWarmUp(t *testing.T) {
 	}{"back before it is read": {30 * time.Second, 0}, "back after it": {time.Second, 30 * time.Second}} {
 		t.Run(name, func(t *testing.T) {
 			inBubble(t, func(t *testing.T, b *bench) {
-				b.warmup = 5
+				b.warmup.Candles = 5
 				pages, launches := 0, 0
 				b.venue.connecting = func(context.Context) error {
 					if launches++; launches > 1 {
@@ -452,7 +452,7 @@ func TestCrashInWarmUp(t *testing.T) {
 	}
 	t.Run("it answers no more", func(t *testing.T) {
 		inBubble(t, func(t *testing.T, b *bench) {
-			b.warmup = 5
+			b.warmup.Candles = 5
 			first := true
 			b.venue.paging = func(conn int) error {
 				if conn > 1 {

@@ -136,7 +136,7 @@ func (e *Engine) runBeside(ctx context.Context, f func(context.Context) error) e
 
 // layOut fixes where in the candles what begins.
 func (st *steps) layOut(warm []*feed.Step) error {
-	l := Layout{Window: int64(len(warm)), Short: feed.MissingWarmup(warm, len(st.cfg.Symbols), st.cfg.Warmup)}
+	l := Layout{Window: int64(len(warm)), Short: st.feed.Short()}
 	l.Warmup = l.Window + int64(l.Short)
 	if n := len(warm); n > 0 {
 		last := warm[n-1]

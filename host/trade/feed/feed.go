@@ -62,6 +62,7 @@ type Feed struct {
 	cfg    Config
 	data   exchange.Data
 	tracks []*track
+	short  int  // warm-up candles missing
 	ready  bool // next is known
 	lost   bool // the stream was interrupted
 	asked  market.Time

@@ -439,7 +439,7 @@ func TestWarm(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, err := f.Warm(t.Context(), v, want)
+			n, err := f.Warm(t.Context(), v, market.Warmup{Candles: want})
 			got, from := l.candles(0)
 			if err != nil || n != min(want, 2500) || !slices.Equal(got, v.history["A/USD"][2500-n:]) ||
 				len(v.asked) > asked {
@@ -506,7 +506,7 @@ func TestInvalidInARow(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			n, err := f.Warm(t.Context(), v, 10)
+			n, err := f.Warm(t.Context(), v, market.Warmup{Candles: 10})
 			if bad := new(feed.DataError); errors.As(err, &bad) != c.fail || !c.fail && n != 10-len(c.bad) {
 				t.Errorf("%d candles, %v", n, err)
 			}

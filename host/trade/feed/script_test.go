@@ -117,7 +117,7 @@ func runScript(t *testing.T, seed uint64, faults map[string]int) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		if _, err := f.Warm(ctx, v, before); err != nil {
+		if _, err := f.Warm(ctx, v, market.Warmup{Candles: before}); err != nil {
 			t.Error(err)
 		}
 		ended <- f.Run(ctx, v)

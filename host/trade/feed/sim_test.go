@@ -45,7 +45,7 @@ func TestOverSim(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if n, err := f.Warm(t.Context(), c, 1500); n != 1500 || err != nil {
+			if n, err := f.Warm(t.Context(), c, market.Warmup{Candles: 1500}); n != 1500 || err != nil {
 				t.Fatal(n, err)
 			}
 			ctx, cancel := context.WithCancel(t.Context())
@@ -113,7 +113,7 @@ func TestOverReplay(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := f.Warm(t.Context(), c, 80); err != nil {
+		if _, err := f.Warm(t.Context(), c, market.Warmup{Candles: 80}); err != nil {
 			t.Fatal(err)
 		}
 		if err := f.Run(t.Context(), c); !errors.Is(err, exchange.ErrEnded) {

@@ -66,19 +66,9 @@ func (c Offers) Step(ctx context.Context, s *Step) error {
 	return nil
 }
 
-// MissingWarmup returns how many of the wanted candles the symbol with the fewest lacks.
-func MissingWarmup(warm []*Step, symbols, wanted int) (short int) {
-	for i := range symbols {
-		have := 0
-		for _, s := range warm {
-			if s.Closed[i] {
-				have++
-			}
-		}
-		short = max(short, wanted-have)
-	}
-	return short
-}
+// Short returns how many candles from the run's first on are missing of the warm-up: of the symbol
+// with the fewest.
+func (f *Feed) Short() int { return f.short }
 
 // The codes of alarms.
 const (
@@ -239,11 +229,12 @@ func join(a, b []market.Candle) []market.Candle {
 // holes of a stored market may hide.
 const maxWiden = 3
 
-// Warm delivers the last candles that have closed, up to the given number of each symbol,
-// as steps, and returns how many. Fewer are no error. Run goes on behind them.
-func (f *Feed) Warm(ctx context.Context, data exchange.Data, candles int) (int, error) {
-	f.data = data
+// Warm delivers the last candles that have closed, as many of each symbol as the warm-up takes,
+// as steps, and returns how many. Fewer are no error, see Short. Run goes on behind them.
+func (f *Feed) Warm(ctx context.Context, data exchange.Data, warmup market.Warmup) (int, error) {
+	f.data, f.short = data, 0
 	edge := f.edge()
+	candles := warmup.Span(f.cfg.Timeframe)
 	if candles <= 0 {
 		f.begin(edge)
 		return 0, nil
@@ -253,6 +244,12 @@ func (f *Feed) Warm(ctx context.Context, data exchange.Data, candles int) (int, 
 		if err != nil {
 			return 0, err
 		}
+		opens := make([]market.Time, len(got))
+		for i := range got {
+			opens[i] = got[i].OpenTime
+		}
+		rows, short := warmup.Rows(f.cfg.Timeframe, opens, edge, f.cfg.Timeframe.Nominal(edge))
+		got, f.short = got[len(got)-rows:], max(f.short, short)
 		for i, c := range got {
 			if i > 0 {
 				f.missing(t, c.OpenTime)
