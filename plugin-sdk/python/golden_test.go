@@ -16,6 +16,7 @@ import (
 
 	"github.com/assay-run/assay/plugin-sdk/indicator"
 	"github.com/assay-run/assay/plugin-sdk/internal/drive"
+	"github.com/assay-run/assay/plugin-sdk/internal/step"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -224,9 +225,59 @@ func makeRandom() goldenRandom {
 	return g
 }
 
+// frameCase is candles of one symbol, a step each, and the larger candle that shows after each step.
+type frameCase struct {
+	Base    string       `json:"base"`
+	Larger  string       `json:"larger"`
+	Candles [][7]float64 `json:"candles"`
+	Shown   []frameShown `json:"shown"`
+}
+
+type frameShown struct {
+	Step   int        `json:"step"`
+	Candle [7]float64 `json:"candle"`
+}
+
+func row(c market.Candle) [7]float64 {
+	return [7]float64{float64(c.OpenTime), float64(c.CloseTime), c.Open, c.High, c.Low, c.Close, c.Volume}
+}
+
+// makeFrames are candles with gaps, put together to larger ones. Those without volume stand for a step of
+// another symbol.
+func makeFrames() (cases []frameCase) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, pair := range [][2]string{{"1h", "4h"}, {"1h", "1d"}, {"1d", "1w"}, {"1d", "2M"}, {"15m", "45m"}} {
+		base, larger := market.MustTimeframe(pair[0]), market.MustTimeframe(pair[1])
+		one := frameCase{Base: pair[0], Larger: pair[1]}
+		f := step.Frame{Base: base, Timeframe: larger}
+		at := base.Bucket(1_583_000_000_000).OpenTime
+		for i := range 60 {
+			for range r.IntN(8) / 7 * r.IntN(40) {
+				at = base.Next(at)
+			}
+			c := market.Candle{OpenTime: at, CloseTime: base.Next(at), Open: 1 + r.Float64(),
+				High: 3 + r.Float64(), Low: r.Float64(), Close: 1 + r.Float64(), Volume: 1 + r.Float64()}
+			if r.IntN(9) == 0 {
+				c.Volume = 0
+				f.Advance(c.CloseTime, nil)
+			} else {
+				f.Advance(c.CloseTime, &c)
+			}
+			one.Candles = append(one.Candles, row(c))
+			if f.Closed {
+				one.Shown = append(one.Shown, frameShown{i, row(f.Candle)})
+			}
+			at = c.CloseTime
+		}
+		cases = append(cases, one)
+	}
+	return cases
+}
+
 // TestGolden holds the values that the tests of the Python package compare with.
 func TestGolden(t *testing.T) {
-	for name, v := range map[string]any{"indicators.json": makeIndicators(), "random.json": makeRandom()} {
+	for name, v := range map[string]any{"indicators.json": makeIndicators(), "random.json": makeRandom(),
+		"frames.json": makeFrames()} {
 		text, err := json.MarshalIndent(v, "", " ")
 		if err != nil {
 			t.Fatal(err)

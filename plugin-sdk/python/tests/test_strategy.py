@@ -95,9 +95,9 @@ def test_bad_parameters(params: str, pointer: str, message: str) -> None:
 
 
 def test_values_arrive() -> None:
-    strategy, warmup, _ = build(Cross, '{"fast":2,"slow":5}')
+    strategy, looked, _ = build(Cross, '{"fast":2,"slow":5}')
     assert strategy is not None
-    assert (strategy.fast, warmup) == (2, 5)  # type: ignore[attr-defined]
+    assert (strategy.fast, looked.warmup) == (2, 5)  # type: ignore[attr-defined]
 
 
 def test_a_bad_default_is_a_mistake_of_the_author() -> None:

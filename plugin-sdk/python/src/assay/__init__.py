@@ -46,7 +46,7 @@ from .intents import (
 )
 from .params import InvalidParam, Param, ParamError
 from .strategy import Strategy, Supports
-from .view import Candle, Fill, Order, Position, SymbolView, View
+from .view import Candle, Fill, FrameView, History, Order, Position, SymbolView, View
 
 __version__ = "1.0.0"
 
@@ -60,6 +60,8 @@ __all__ = [
     "CashFraction",
     "Close",
     "Fill",
+    "FrameView",
+    "History",
     "Intent",
     "Intents",
     "InvalidParam",

@@ -12,11 +12,12 @@ from types import TracebackType
 from typing import Any
 
 from . import strategy_pb2 as pb
+from ._frames import Frame, Kept, Past, Row, kept, timeframe
 from .intents import Intent, Intents, Level
 from .params import ParamError, collect, decode, defaults, schema
 from .random import Random
 from .strategy import Strategy, description, slug
-from .view import Fill, Order, Position, View, moment
+from .view import Fill, FrameView, Order, Position, View, moment
 
 PROTOCOL_VERSION = 1
 SDK_VERSION = "1.0.0"
@@ -78,27 +79,43 @@ def spec(cls: type[Strategy]) -> Any:
         params_schema=schema(fields),
         default_params=defaults(fields),
         trained_until=cls.trained_until,
+        extra=cls.extra,
     )
 
 
-def build(cls: type[Strategy], params: str) -> tuple[Strategy | None, int, Any]:
-    """Makes a strategy from parameters in JSON and asks for its warm-up. The last value is
-    a Failed message, or None."""
+_NOTHING = Kept(0, 0, {})
+
+
+def build(cls: type[Strategy], params: str, run: str = "1h") -> tuple[Strategy | None, Kept, Any]:
+    """Makes a strategy from parameters in JSON and asks how far it looks back in a run on a
+    timeframe. The last value is a Failed message, or None."""
     values, errors = decode(collect(cls), params)
     if errors:
-        return None, 0, _refused(errors, "")
+        return None, _NOTHING, _refused(errors, "")
     try:
         strategy = cls(**values)
         strategy.start()
         warmup = strategy.warmup()
         if not isinstance(warmup, int) or not 0 <= warmup <= MAX_WARMUP:
             raise ParamError("", f"warmup() is {warmup!r}, must be 0 to {MAX_WARMUP}")
+        lookback = strategy.lookback()
     except ParamError as e:
-        return None, 0, _refused([e], "")
+        return None, _NOTHING, _refused([e], "")
     except Exception as e:
         text = f"{_what(e)}{_place(e.__traceback__)} while the strategy was made"
-        return None, 0, _refused([ParamError("", text)], _stack(e), type(e).__name__)
-    return strategy, warmup, None
+        return None, _NOTHING, _refused([ParamError("", text)], _stack(e), type(e).__name__)
+    try:
+        looked = kept(warmup, lookback, tuple(cls.extra))
+        looked.check(run)
+    except ValueError as e:
+        return None, _NOTHING, _refused([ParamError("", str(e))], "")
+    return strategy, looked, None
+
+
+def ready(looked: Kept) -> Any:
+    """The message that accepts the parameters."""
+    lookback = [pb.Lookback(timeframe=t, candles=n) for t, n in looked.larger.items() if n]
+    return pb.Ready(warmup_candles=looked.warmup, lookback=lookback)
 
 
 def _refused(errors: list[ParamError], stack: str, kind: str = "") -> Any:
@@ -115,7 +132,7 @@ def _refused(errors: list[ParamError], stack: str, kind: str = "") -> Any:
 class Author:
     """Drives one strategy through one run."""
 
-    def __init__(self, strategy: Strategy, start: Any) -> None:
+    def __init__(self, strategy: Strategy, start: Any, looked: Kept = _NOTHING) -> None:
         self._strategy = strategy
         self._symbols = list(start.symbols)
         self._live = start.purpose != pb.PURPOSE_BACKTEST
@@ -124,10 +141,42 @@ class Author:
             self._symbols, Random(int(start.root_seed or 0)), self._log, self._publish
         )
         self._views = [self._view[s] for s in self._symbols]
+        self._frames: list[list[Frame]] = [[] for _ in self._symbols]
+        self._keep(looked, start.timeframe)
         self._orders: dict[int, Order] = {}
         self._view._orders = self._open_orders
         self._asked = False
         self._held: set[int] = set()
+
+    def _keep(self, looked: Kept, run: str) -> None:
+        """Makes room for what is kept."""
+        own = looked.own
+        for name, n in looked.larger.items():
+            base, larger = timeframe(run), timeframe(name)
+            if base.same(larger):
+                own = max(own, n)
+            for view, frames in zip(self._views, self._frames, strict=True):
+                if base.same(larger):
+                    view._frames[name] = view
+                    continue
+                frames.append(Frame(base, larger, n))
+                view._frames[name] = FrameView(frames[-1])
+        for view in self._views:
+            view.timeframe = run
+            view._past = Past(own)
+        self._keeps = own > 0
+        self._builds = any(self._frames)
+
+    def _remember(self, step: Any) -> None:
+        """Adds the candles of a step to what is kept of them."""
+        for view, frames in zip(self._views, self._frames, strict=True):
+            c = view._candle if view._closed else None
+            if c is not None and self._keeps:
+                view._past.add(
+                    Row(c.open_time, step.close_time, c.open, c.high, c.low, c.close, c.volume)
+                )
+            for frame in frames:
+                frame.advance(step.close_time, c)
 
     def decide(self, step: Any) -> list[Any]:
         """The intents of one step, as messages."""
@@ -136,6 +185,8 @@ class Author:
             self.notes.refill()
         v.index, v._time, v.warmup = step.index, step.close_time, step.warmup
         self._see(step)
+        if self._keeps or self._builds:
+            self._remember(step)
         self._asked = True
         try:
             for f in step.fills:

@@ -15,7 +15,7 @@ import sys
 from typing import Any
 
 from . import strategy_pb2 as pb
-from ._drive import PROTOCOL_VERSION, Author, Failure, build, spec
+from ._drive import PROTOCOL_VERSION, Author, Failure, build, ready, spec
 from .strategy import Strategy
 
 __all__ = ["main"]
@@ -73,12 +73,12 @@ def _load(entry: str) -> type[Strategy]:
 
 def _run(link: _Link, cls: type[Strategy], first: bytes) -> None:
     start = pb.HostMessage.FromString(first).start
-    strategy, warmup, failed = build(cls, start.params)
+    strategy, looked, failed = build(cls, start.params, start.timeframe)
     if strategy is None:
         link.send(PLUGIN, pb.PluginMessage(failed=failed))
         return
-    link.send(PLUGIN, pb.PluginMessage(ready=pb.Ready(warmup_candles=warmup)))
-    author = Author(strategy, start)
+    link.send(PLUGIN, pb.PluginMessage(ready=ready(looked)))
+    author = Author(strategy, start, looked)
     index = -1
     try:
         while (frame := link.receive()) is not None:

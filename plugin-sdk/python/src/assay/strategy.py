@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -41,6 +42,8 @@ class Strategy:
     author: ClassVar[str] = ""
     modes: ClassVar[tuple[str, ...]] = ("backtest", "paper", "live")
     timeframes: ClassVar[tuple[str, ...]] = ()  #: that it works on; every one if empty
+    #: larger timeframes for ``v.at``, exact multiples of the run's or the run's own
+    extra: ClassVar[tuple[str, ...]] = ()
     min_symbols: ClassVar[int] = 1
     max_symbols: ClassVar[int] = 1
     supports: ClassVar[Supports] = Supports()
@@ -62,6 +65,12 @@ class Strategy:
     def warmup(self) -> int:
         """How many candles from before the window it asks for. Asked once, after `start`."""
         return 0
+
+    def lookback(self) -> Mapping[str, int]:
+        """How many complete candles it looks back on, by timeframe: ``""`` is the run's own, the
+        others are those of `extra`, as in ``{"": 50, "1d": 200}``. The host starts each symbol
+        early enough for all of them. Asked once, after `start`; it replaces `warmup`."""
+        return {}
 
     def start(self) -> None:
         """Called once, when the parameters have their values: makes indicators. Raise

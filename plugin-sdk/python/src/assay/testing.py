@@ -70,11 +70,17 @@ def play(
     returns what the strategy asks for. The account stays as it is given: no order is matched.
     """
     text = json.dumps(params)
-    strategy, _, failed = build(cls, text)
+    strategy, looked, failed = build(cls, text)
     if strategy is None:
         raise ValueError(failed.message)
-    start = pb.Start(symbols=symbols, purpose=pb.PURPOSE_BACKTEST, root_seed="1", log_level="info")
-    author = Author(strategy, start)
+    start = pb.Start(
+        symbols=symbols,
+        timeframe="1h",
+        purpose=pb.PURPOSE_BACKTEST,
+        root_seed="1",
+        log_level="info",
+    )
+    author = Author(strategy, start, looked)
     asked = []
     for i, row in enumerate(candles):
         step = pb.Step(index=i, close_time=_START + (i + 1) * _HOUR)

@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, overload
 
+from ._frames import Frame, Past, Row
 from .random import Random
 
-__all__ = ["Candle", "Fill", "Order", "Position", "SymbolView", "View"]
+__all__ = [
+    "Candle",
+    "Fill",
+    "FrameView",
+    "History",
+    "Order",
+    "Position",
+    "SymbolView",
+    "View",
+]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -81,13 +91,147 @@ class Fill:
     tag: str
 
 
+class History(Sequence[Candle]):
+    """Finished candles that follow each other, oldest first: ``h[-1]`` is the newest. The columns
+    are lists, which pandas and NumPy take."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: list[Row]) -> None:
+        self._rows = rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    @overload
+    def __getitem__(self, i: int) -> Candle: ...
+    @overload
+    def __getitem__(self, i: slice) -> History: ...
+    def __getitem__(self, i: int | slice) -> Candle | History:
+        if isinstance(i, slice):
+            return History(self._rows[i])
+        return _candle(self._rows[i])
+
+    @property
+    def open(self) -> list[float]:
+        return [r.open for r in self._rows]
+
+    @property
+    def high(self) -> list[float]:
+        return [r.high for r in self._rows]
+
+    @property
+    def low(self) -> list[float]:
+        return [r.low for r in self._rows]
+
+    @property
+    def close(self) -> list[float]:
+        return [r.close for r in self._rows]
+
+    @property
+    def volume(self) -> list[float]:
+        return [r.volume for r in self._rows]
+
+
+def _candle(r: Row) -> Candle:
+    return Candle(moment(r.open_time), r.open, r.high, r.low, r.close, r.volume)
+
+
+def _history(past: Past, n: int, timeframe: str) -> History:
+    if not 0 <= n <= past.keep:
+        raise ValueError(
+            f"history({n}) of {timeframe} is more than lookback() asks for: {past.keep}"
+        )
+    return History(past.last(n))
+
+
+def _close_ago(past: Past, newest: float, n: int, timeframe: str) -> float:
+    if n == 0:
+        return newest
+    if not 0 < n < past.keep:
+        raise ValueError(
+            f"close_ago({n}) is one of {n + 1} candles of {timeframe}, "
+            f"lookback() asks for {past.keep}"
+        )
+    rows = past.last(n + 1)
+    return rows[0].close if len(rows) == n + 1 else float("nan")
+
+
+class FrameView:
+    """One symbol on a larger timeframe of ``extra``, built from the run's candles. A candle of it
+    shows at the first step that closes when it does or later; one inside of which the history
+    begins does not show. Prices are NaN before the first."""
+
+    __slots__ = ("_frame", "timeframe")
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self.timeframe = str(frame.timeframe)
+
+    @property
+    def candle(self) -> Candle:
+        """The newest complete candle; NaN before the first."""
+        r = self._frame.newest
+        return _candle(r) if r is not None else _NONE
+
+    @property
+    def open(self) -> float:
+        return self.candle.open
+
+    @property
+    def high(self) -> float:
+        return self.candle.high
+
+    @property
+    def low(self) -> float:
+        return self.candle.low
+
+    @property
+    def close(self) -> float:
+        r = self._frame.newest
+        return r.close if r is not None else float("nan")
+
+    @property
+    def volume(self) -> float:
+        return self.candle.volume
+
+    @property
+    def closed(self) -> bool:
+        """Whether a candle was completed at this step."""
+        return self._frame.closed
+
+    def history(self, n: int) -> History:
+        """The newest n candles, or all there are, as `SymbolView.history`."""
+        return _history(self._frame.past, n, self.timeframe)
+
+    def close_ago(self, n: int) -> float:
+        """The close n candles before the newest, as `SymbolView.close_ago`."""
+        return _close_ago(self._frame.past, self.close, n, self.timeframe)
+
+
+_NAN = float("nan")
+_NONE = Candle(_EPOCH, _NAN, _NAN, _NAN, _NAN, 0.0)
+
+
 class SymbolView:
     """One symbol of a `View`. Valid during the call that received the view."""
 
-    __slots__ = ("_candle", "_closed", "_position", "_view", "symbol")
+    __slots__ = (
+        "_candle",
+        "_closed",
+        "_frames",
+        "_past",
+        "_position",
+        "_view",
+        "symbol",
+        "timeframe",
+    )
 
     def __init__(self, symbol: str) -> None:
         self.symbol = symbol
+        self.timeframe = ""  #: that of the run, such as 1h
+        self._past = Past(0)
+        self._frames: dict[str, FrameView | SymbolView] = {}
         self._candle: Any = None
         self._closed = False
         self._position = _FLAT
@@ -99,8 +243,7 @@ class SymbolView:
         candle at this step still shows its last one, and NaN before its first."""
         c = self._candle
         if c is None:
-            nan = float("nan")
-            return Candle(_EPOCH, nan, nan, nan, nan, 0.0)
+            return _NONE
         return Candle(moment(c.open_time), c.open, c.high, c.low, c.close, c.volume)
 
     @property
@@ -127,6 +270,28 @@ class SymbolView:
     def closed(self) -> bool:
         """Whether a candle closed at this step."""
         return self._closed
+
+    def history(self, n: int) -> History:
+        """The newest n candles, or all there are. More than ``lookback()`` asks for ends the
+        run."""
+        return _history(self._past, n, self.timeframe)
+
+    def close_ago(self, n: int) -> float:
+        """The close n candles before the newest; NaN if there are not so many. ``lookback()`` must
+        ask for n + 1 candles at least, unless n is 0."""
+        return _close_ago(self._past, self.close, n, self.timeframe)
+
+    def at(self, timeframe: str) -> FrameView | SymbolView:
+        """The symbol on a timeframe of ``extra``, such as 1d; on the run's own the view itself."""
+        try:
+            return self._frames[timeframe]
+        except KeyError:
+            if timeframe == self.timeframe:
+                return self
+            known = ", ".join(self._frames) or "nothing"
+            raise KeyError(
+                f"at({timeframe!r}): extra does not list this timeframe, it has {known}"
+            ) from None
 
     @property
     def position(self) -> Position:
