@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/govalues/decimal"
 
@@ -78,8 +79,9 @@ func plan(b *battery.Bench) (battery.Check, error) {
 			}, How: request.Replay{Execution: fine},
 		})
 	}
-	calendar := sdk.Calendar(b.Question.Strategy.Supports.Calendar)
-	for _, days := range Shifts(calendar, b.Source.Set) {
+	declared := b.Question.Strategy.Declared
+	calendar := sdk.Calendar(declared.Supports.Calendar)
+	for _, days := range Shifts(calendar, b.Source.Set, declared.Extra) {
 		by := replay.Shift(days)
 		add(fmt.Sprintf("%s%d", shifted, days), lines.View{Time: by.Back}, &battery.Play{
 			On: func() (replay.Set, error) { return replay.Move(b.Source.Set, by.To), nil }, At: by.To,
@@ -116,9 +118,10 @@ const (
 
 // Shifts are the days by which times are moved for a strategy that declares a calendar: what it
 // declares stays, all else changes. Candles of weeks or of venues that close at weekends keep
-// their weekdays, those of months their dates. A shift that would end after 2099 is left out,
-// unless it is the only one.
-func Shifts(calendar sdk.Calendar, set replay.Set) []int {
+// their weekdays, those of months their dates; so do the larger timeframes that the strategy reads,
+// whose candles must not be cut elsewhere. A shift that would end after 2099 is left out, unless it
+// is the only one.
+func Shifts(calendar sdk.Calendar, set replay.Set, extra []market.Timeframe) []int {
 	last, weekly, monthly := market.Time(0), false, false
 	for i := range set {
 		s := set[i].Series
@@ -126,14 +129,23 @@ func Shifts(calendar sdk.Calendar, set replay.Set) []int {
 		weekly = weekly || s.Timeframe.Unit == 'w' || set[i].Dataset.Calendar == candle.Weekdays
 		monthly = monthly || s.Timeframe.Unit == 'M'
 	}
+	weeks := false // of the larger timeframes
+	for _, tf := range extra {
+		weeks, monthly = weeks || tf.Unit == 'w', monthly || tf.Unit == 'M'
+	}
+	weekly = weekly || weeks
 	list := []int{yearOfWeeks, farOff}
 	switch {
-	case calendar == sdk.CalendarBoth, weekly && calendar == sdk.CalendarDate:
+	case calendar == sdk.CalendarBoth, weekly && calendar == sdk.CalendarDate,
+		monthly && (weeks || len(extra) > 0 && calendar == sdk.CalendarWeekday):
 		list = []int{wholeCycle}
 	case calendar == sdk.CalendarDate, monthly:
 		list = []int{fourYears, farDates}
 	case calendar == sdk.CalendarWeekday, weekly:
 		list = []int{yearOfWeeks, farWeeks}
+	}
+	for i := range list {
+		list[i] *= wholeBuckets(list[i], extra)
 	}
 	out := list[:1]
 	for _, days := range list[1:] {
@@ -142,6 +154,28 @@ func Shifts(calendar sdk.Calendar, set replay.Set) []int {
 		}
 	}
 	return out
+}
+
+// wholeBuckets is how many times a shift by so many days moves the larger timeframes by whole candles.
+func wholeBuckets(days int, extra []market.Timeframe) int {
+	times := 1
+	for _, tf := range extra {
+		moved, length := int64(times)*int64(days)*24*3600, int64(tf.Duration()/time.Second)
+		if tf.Unit == 'M' {
+			moved, length = int64(times)*int64(days)/fourYears*48, int64(tf.Count)
+		}
+		if length > 1 {
+			times *= int(length / gcd(moved, length))
+		}
+	}
+	return times
+}
+
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
 }
 
 // inform plays what an honest strategy may do worse on, so that it judges nothing: time that is
