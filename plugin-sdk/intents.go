@@ -21,6 +21,15 @@ func QuoteAmount(amount float64) Size { return Size{Kind: market.SizeQuoteAmount
 // CashFraction spends this share, in (0, 1], of the free cash at the fill, fee included.
 func CashFraction(f float64) Size { return Size{Kind: market.SizeCashFraction, Value: f} }
 
+// EquityFraction is a share of the equity, in (0, 1]. It becomes a quantity at the close of the decision, of
+// the order's own price or else of that close, and is cut at the fill to what the free cash pays for. A share
+// below one step is no order.
+func EquityFraction(f float64) Size { return Size{Kind: market.SizeEquityFraction, Value: f} }
+
+// RiskFraction is as much as loses this share of the equity, in (0, 1], at the order's StopLoss, before fees
+// and slippage. It is fixed and cut like EquityFraction.
+func RiskFraction(f float64) Size { return Size{Kind: market.SizeRiskFraction, Value: f} }
+
 // WholePosition is the size of the whole position at the fill; it makes the order reduce-only.
 func WholePosition() Size { return Size{Kind: market.SizePosition} }
 

@@ -169,7 +169,7 @@ func (x *Execution) currentResults() (*artifact.Results, metric.Input) {
 	}
 	r.Assumptions, r.Warnings = append([]artifact.Note{}, x.assumptions...),
 		append([]artifact.Note{}, x.warnings...)
-	r.Warnings = append(r.Warnings, x.said.Warnings()...)
+	r.Warnings = append(append(r.Warnings, x.rec.Warnings()...), x.said.Warnings()...)
 	r.DataHash, r.Window = x.data.hash, x.data.window
 	r.LateMessages = x.engine.Stats().LateMessages
 	in.Timeframe, in.Calendar = x.data.timeframe, x.data.calendar()

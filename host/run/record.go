@@ -1,6 +1,7 @@
 package run
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"runtime/debug"
@@ -35,6 +36,7 @@ type Record struct {
 	closes   []metric.Closes
 	window   int64 // first step of the window
 	rejected int64 // orders, those of the warm-up left out
+	clamped  int64 // orders
 	candles  int64 // of the window, done
 }
 
@@ -77,6 +79,15 @@ func (r *Record) Candles() int64 { return r.candles }
 // Rejected counts the orders that were rejected, those of the warm-up left out.
 func (r *Record) Rejected() int64 { return r.rejected }
 
+// Warnings names the orders that were cut to what the cash paid for.
+func (r *Record) Warnings() []artifact.Note {
+	if r.clamped == 0 {
+		return nil
+	}
+	return []artifact.Note{{Code: "CLAMPED", Message: fmt.Sprintf("%d orders sized by equity were cut to "+
+		"what the free cash paid for: they bought less than the strategy asked for", r.clamped)}}
+}
+
 // Lift ends the limit of memory: nothing is recorded any more.
 func (r *Record) Lift() { r.memory.lift() }
 
@@ -101,15 +112,18 @@ func (r *Record) Intent(step int64, in *market.Intent, reason market.Reason) {
 
 // Order implements sim.Recorder.
 func (r *Record) Order(step int64, o *market.Order) {
-	known := false
+	known, cut := false, false
 	if i := int(o.ID) - 1; i < len(r.orders) {
-		known = r.orders[i].Status == market.StatusRejected
+		known, cut = r.orders[i].Status == market.StatusRejected, r.orders[i].Clamped
 		r.orders[i] = *o
 	} else {
 		r.orders = append(roomy(r.memory, orderBytes, r.orders), *o)
 	}
 	if !known && o.Status == market.StatusRejected && o.Reason != "warmup" {
 		r.rejected++
+	}
+	if o.Clamped && !cut {
+		r.clamped++
 	}
 	r.changes = append(r.changes, int32(o.ID)-1)
 	r.lines.Order(step, o.UpdatedAt, o)

@@ -210,7 +210,7 @@ func (x *Execution) Results() *artifact.Results {
 	books, rec := x.booksLocked()
 	r, in, bad := rec.Picture(books, &x.notes.said, true)
 	r.Assumptions, r.Warnings = slices.Clone(x.notes.assumptions),
-		append(slices.Clone(x.notes.warnings), x.notes.said.Warnings()...)
+		slices.Concat(x.notes.warnings, rec.Warnings(), x.notes.said.Warnings())
 	r.Window, r.Risk = x.chart.window, x.permit.risk
 	x.gate.Unlock()
 	for _, err := range bad {

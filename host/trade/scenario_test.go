@@ -216,6 +216,10 @@ func differences() []difference {
 			asks(func(in *market.Intent) bool {
 				return in.Size.Kind == market.SizeQuoteAmount || in.Size.Kind == market.SizeCashFraction
 			})},
+		{"an order by equity that the cash does not pay for spends what is left, less a margin for the price",
+			func(_ *played, r *artifact.Results) bool {
+				return slices.ContainsFunc(r.Orders, func(o market.Order) bool { return o.Clamped })
+			}},
 		{"a trailing stop follows when a candle has closed, by an order in the place of the one that stood",
 			asks(func(in *market.Intent) bool {
 				return in.Action == market.Replace && (in.TrailPercent != 0 || in.TrailAmount != 0)

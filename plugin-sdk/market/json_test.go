@@ -38,8 +38,9 @@ func examples() map[string]any {
 			Role: RoleStopLoss, TimeInForce: IOC,
 			ReduceOnly: true, Quantity: d("0.10"), FilledQuantity: d("0.05"), LimitPrice: d("1"),
 			StopPrice: d("2"), AveragePrice: d("3"),
-			Fee: d("0.00000001"), Status: StatusPartiallyFilled, Reason: "gtd", Tag: "t", ExchangeID: "x-1",
-			CreatedAt: 1577836800000, UpdatedAt: 1577840400000, FilledAt: 1577836800001,
+			Fee: d("0.00000001"), Status: StatusPartiallyFilled, Reason: "gtd", Clamped: true, Tag: "t",
+			ExchangeID: "x-1",
+			CreatedAt:  1577836800000, UpdatedAt: 1577840400000, FilledAt: 1577836800001,
 		},
 		"fill": Fill{
 			ID: 201, OrderID: 143, Symbol: "BTC/USDT", Side: Sell, Role: RoleTakeProfit, Quantity: d("1"),

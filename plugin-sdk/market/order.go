@@ -55,10 +55,15 @@ const (
 	SizeCashFraction
 	// SizePosition is the whole position at the fill, without a Value. The order is reduce-only.
 	SizePosition
+	// SizeEquityFraction is a share of the equity, in (0, 1], and SizeRiskFraction the share of it that
+	// a fill at the stop loss would lose. Both become a quantity at the close of the decision.
+	SizeEquityFraction
+	SizeRiskFraction
 )
 
 var sizeKindNames = names[SizeKind]{"kind of size",
-	[]string{"none", "quantity", "quote_amount", "cash_fraction", "position"}}
+	[]string{"none", "quantity", "quote_amount", "cash_fraction", "position", "equity_fraction",
+		"risk_fraction"}}
 
 // String is the name in JSON.
 func (k SizeKind) String() string { return sizeKindNames.text(k) }
@@ -68,6 +73,10 @@ func (k SizeKind) MarshalText() ([]byte, error) { return sizeKindNames.marshal(k
 
 // UnmarshalText reads what MarshalText writes.
 func (k *SizeKind) UnmarshalText(text []byte) error { return sizeKindNames.unmarshal(k, text) }
+
+// OfEquity reports whether the size is a share of the equity, which becomes a quantity at the close of the
+// decision; an order of it is cut at its fill to what the free cash pays for.
+func (k SizeKind) OfEquity() bool { return k == SizeEquityFraction || k == SizeRiskFraction }
 
 // ParseSizeKind reads the name in JSON.
 func ParseSizeKind(s string) (SizeKind, error) { return sizeKindNames.parse(s) }
@@ -210,7 +219,9 @@ type Order struct {
 	Status         OrderStatus     `json:"status"`
 	// Reason is the code of a rejected, canceled or expired order.
 	Reason Reason `json:"reason,omitzero"`
-	Tag    string `json:"tag,omitzero"`
+	// Clamped reports whether an order sized by equity was cut to what the free cash paid for.
+	Clamped bool   `json:"clamped,omitzero"`
+	Tag     string `json:"tag,omitzero"`
 	// ExchangeID is what an exchange calls the newest order that it has behind this one; "" without one.
 	// It is for people who look at the exchange: strategies are not told it.
 	ExchangeID string `json:"exchange_order_id,omitzero"`

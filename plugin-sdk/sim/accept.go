@@ -37,10 +37,7 @@ func (e *Engine) Accept(intents []market.Intent) error {
 		var err error
 		switch in.Action {
 		case market.Submit, market.Close:
-			if e.venue.rec != nil {
-				e.venue.rec.Intent(e.venue.step, in, "")
-			}
-			err = e.intake.submit(sym, in)
+			refusal, err = e.intake.submit(sym, in)
 		case market.Cancel:
 			refusal, err = e.intake.cancel(in)
 		case market.CancelAll:
@@ -54,7 +51,7 @@ func (e *Engine) Accept(intents []market.Intent) error {
 		if refusal != "" {
 			e.venue.stats.RejectedIntents++
 		}
-		if e.venue.rec != nil && !isSubmit(in.Action) {
+		if e.venue.rec != nil && (refusal != "" || !isSubmit(in.Action)) {
 			e.venue.rec.Intent(e.venue.step, in, refusal)
 		}
 	}
@@ -65,7 +62,7 @@ func (e *Engine) Accept(intents []market.Intent) error {
 // check finds the symbol and refuses what no strategy may ask for.
 func (n *intake) check(in *market.Intent) (int, string) {
 	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
-		in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
+		in.TimeInForce > market.IOC || in.Size.Kind > market.SizeRiskFraction {
 		return 0, "unknown action, side, type, time in force or size"
 	}
 	for _, x := range numbers(in) {
@@ -95,8 +92,23 @@ func numbers(in *market.Intent) []float64 {
 	return list
 }
 
-// submit makes an order of an intent: accepted, or rejected with a reason.
-func (n *intake) submit(sym int, in *market.Intent) error {
+// submit makes an order of an intent: accepted, or rejected with a reason. The code is why there is no
+// order at all: its share of the equity is less than one step.
+func (n *intake) submit(sym int, in *market.Intent) (market.Reason, error) {
+	var quantity dec
+	var reason market.Reason
+	if in.Action == market.Submit && in.Size.Kind.OfEquity() && !n.warmup() {
+		var err error
+		if quantity, reason, err = n.equityQuantity(sym, in); err != nil {
+			return "", err
+		}
+		if reason == "" && !quantity.IsPos() {
+			return market.ReasonQuantityBelowStep, nil
+		}
+	}
+	if n.rec != nil {
+		n.rec.Intent(n.step, in, "")
+	}
 	asked := *in
 	if in.Action == market.Close {
 		asked = market.Intent{
@@ -111,11 +123,15 @@ func (n *intake) submit(sym int, in *market.Intent) error {
 		}
 	}
 	o := n.newOrder(sym, &asked, n.now)
-	if reason := n.refuse(o, &asked); reason != "" {
-		n.reject(o, reason)
-		return nil
+	o.Quantity = quantity
+	if reason == "" {
+		reason = n.refuse(o, &asked)
 	}
-	return n.send(message{action: in.Action, sym: sym, order: o})
+	if reason != "" {
+		n.reject(o, reason)
+		return "", nil
+	}
+	return "", n.send(message{action: in.Action, sym: sym, order: o})
 }
 
 // closingSide is the side that reduces the position; sell when there is none.
@@ -170,6 +186,8 @@ func (n *intake) refuseSize(o *order, in *market.Intent) market.Reason {
 		return ""
 	case market.SizeQuantity:
 		return n.setQuantity(o, v)
+	case market.SizeEquityFraction, market.SizeRiskFraction:
+		return "" // submit has made a quantity of it
 	}
 	if in.Reduces() || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
 		return market.ReasonInvalidSize
@@ -364,6 +382,8 @@ func (n *intake) replaceFields(o *order, in *market.Intent) market.Reason {
 			return reason
 		}
 		o.size = in.Size
+	case market.SizeEquityFraction, market.SizeRiskFraction:
+		return market.ReasonInvalidSize
 	default:
 		v := in.Size.Value
 		if o.ReduceOnly || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {

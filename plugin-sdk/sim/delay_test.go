@@ -97,6 +97,9 @@ func namedIntents(w *world) [][]market.Intent {
 		for j := range asks {
 			in := asks[j].intent(plainScale)
 			in.ClientRef, in.Ref = "", ""
+			if in.Size.Kind.OfEquity() { // fixed at the decision, of which a late venue knows nothing
+				in.Size.Kind = market.SizeCashFraction
+			}
 			if in.Action == market.Cancel && asks[j].ref == "" {
 				in.Action = market.CancelAll
 			}

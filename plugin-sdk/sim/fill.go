@@ -59,7 +59,7 @@ func (e *executor) quantityFor(o *order, price, rate dec) (dec, market.Reason, e
 		}
 		return minDec(o.Quantity, held), "", nil
 	}
-	if o.size.Kind == market.SizeQuantity {
+	if o.size.Kind == market.SizeQuantity || o.size.Kind.OfEquity() {
 		return o.Quantity, "", nil
 	}
 	budget, err := e.budget(o)
@@ -103,7 +103,10 @@ func (e *executor) budget(o *order) (dec, error) {
 func (e *executor) execute(d *deal) error {
 	o := d.order
 	refusal, err := e.refuseOpening(d)
-	if refusal != "" {
+	switch {
+	case refusal == market.ReasonQuantityBelowStep: // nothing was left of an order sized by equity
+		e.finish(o, market.StatusCanceled, refusal, d.x.at)
+	case refusal != "":
 		e.finish(o, market.StatusRejected, refusal, d.x.at)
 	}
 	if err != nil || refusal != "" {
@@ -149,6 +152,18 @@ func (e *executor) refuseOpening(d *deal) (market.Reason, error) {
 		}
 		if err != nil {
 			return "", err
+		}
+	}
+	if o.size.Kind.OfEquity() {
+		if err := e.clamp(d); err != nil {
+			return "", err
+		}
+		switch {
+		case d.opening.IsPos():
+		case d.closing.IsPos():
+			return "", nil
+		default:
+			return market.ReasonQuantityBelowStep, nil
 		}
 	}
 	n, f, err := l.costOf(d.opening, d.price, d.rate)

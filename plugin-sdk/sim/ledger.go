@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"math/big"
 
 	"github.com/govalues/decimal"
 
@@ -46,7 +45,7 @@ type ledger struct {
 	fees    dec
 	books   []book
 	cashF   float64 // cached view
-	scratch struct{ num, den, tmp big.Int }
+	scratch scratch
 }
 
 // book is the ledger of one symbol.
@@ -192,26 +191,7 @@ func (l *ledger) affordable(budget, price, feeRate, step dec) (dec, error) {
 	if err != nil {
 		return dec{}, err
 	}
-	num, den, tmp := &l.scratch.num, &l.scratch.den, &l.scratch.tmp
-	num.SetUint64(budget.Coef())
-	den.SetUint64(price.Coef())
-	den.Mul(den, tmp.SetUint64(gross.Coef()))
-	den.Mul(den, tmp.SetUint64(step.Coef()))
-	shift := price.Scale() + gross.Scale() + step.Scale() - budget.Scale()
-	for up := shift; up > 0; up -= 19 {
-		num.Mul(num, tmp.SetUint64(pow10[min(up, 19)]))
-	}
-	for down := -shift; down > 0; down -= 19 {
-		den.Mul(den, tmp.SetUint64(pow10[min(down, 19)]))
-	}
-	if den.Sign() == 0 {
-		return dec{}, errRange
-	}
-	num.Quo(num, den)
-	if !num.IsUint64() {
-		return dec{}, errRange
-	}
-	steps, err := fromCoef(false, num.Uint64(), 0)
+	steps, err := l.scratch.quotient([]dec{budget}, []dec{price, gross, step})
 	if err != nil {
 		return dec{}, err
 	}
@@ -248,11 +228,14 @@ func (e *Engine) InitialCash() decimal.Decimal { return e.venue.ledger.initial }
 func (e *Engine) CashExact() decimal.Decimal { return e.venue.ledger.cash }
 
 // FinalValue is cash plus every position at its last close, rounded to the money unit.
-func (e *Engine) FinalValue() (decimal.Decimal, error) {
+func (e *Engine) FinalValue() (decimal.Decimal, error) { return e.venue.worth() }
+
+// worth is cash plus every position at its last close.
+func (v *venue) worth() (dec, error) {
 	var sum adder
-	total := e.venue.ledger.cash
-	for i := range e.venue.symbols {
-		value, _ := e.venue.marketValue(i, &sum)
+	total := v.ledger.cash
+	for i := range v.symbols {
+		value, _ := v.marketValue(i, &sum)
 		total = sum.total(total, value)
 	}
 	return total, sum.err

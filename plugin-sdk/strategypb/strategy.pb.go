@@ -1919,6 +1919,7 @@ type OrderUpdate struct {
 	Fee            string                 `protobuf:"bytes,19,opt,name=fee,proto3" json:"fee,omitempty"`                                             // decimal
 	UpdatedAt      int64                  `protobuf:"fixed64,20,opt,name=updated_at,json=updatedAt,proto3" json:"updated_at,omitempty"`              // Unix ms
 	FilledAt       int64                  `protobuf:"fixed64,21,opt,name=filled_at,json=filledAt,proto3" json:"filled_at,omitempty"`                 // Unix ms, 0 before
+	Clamped        bool                   `protobuf:"varint,22,opt,name=clamped,proto3" json:"clamped,omitempty"`                                    // sized by equity, cut to what the free cash paid for
 	unknownFields  protoimpl.UnknownFields
 	sizeCache      protoimpl.SizeCache
 }
@@ -2098,6 +2099,13 @@ func (x *OrderUpdate) GetFilledAt() int64 {
 		return x.FilledAt
 	}
 	return 0
+}
+
+func (x *OrderUpdate) GetClamped() bool {
+	if x != nil {
+		return x.Clamped
+	}
+	return false
 }
 
 // Fill is one execution.
@@ -2491,6 +2499,8 @@ type Intent struct {
 	//	*Intent_Quantity
 	//	*Intent_QuoteAmount
 	//	*Intent_CashFraction
+	//	*Intent_EquityFraction
+	//	*Intent_RiskFraction
 	Size          isIntent_Size `protobuf_oneof:"size"`
 	LimitPrice    string        `protobuf:"bytes,8,opt,name=limit_price,json=limitPrice,proto3" json:"limit_price,omitempty"`
 	StopPrice     string        `protobuf:"bytes,9,opt,name=stop_price,json=stopPrice,proto3" json:"stop_price,omitempty"`
@@ -2600,6 +2610,24 @@ func (x *Intent) GetCashFraction() string {
 	return ""
 }
 
+func (x *Intent) GetEquityFraction() string {
+	if x != nil {
+		if x, ok := x.Size.(*Intent_EquityFraction); ok {
+			return x.EquityFraction
+		}
+	}
+	return ""
+}
+
+func (x *Intent) GetRiskFraction() string {
+	if x != nil {
+		if x, ok := x.Size.(*Intent_RiskFraction); ok {
+			return x.RiskFraction
+		}
+	}
+	return ""
+}
+
 func (x *Intent) GetLimitPrice() string {
 	if x != nil {
 		return x.LimitPrice
@@ -2700,11 +2728,23 @@ type Intent_CashFraction struct {
 	CashFraction string `protobuf:"bytes,7,opt,name=cash_fraction,json=cashFraction,proto3,oneof"` // of the free cash, in (0, 1]
 }
 
+type Intent_EquityFraction struct {
+	EquityFraction string `protobuf:"bytes,20,opt,name=equity_fraction,json=equityFraction,proto3,oneof"` // of the equity at the decision, in (0, 1]
+}
+
+type Intent_RiskFraction struct {
+	RiskFraction string `protobuf:"bytes,21,opt,name=risk_fraction,json=riskFraction,proto3,oneof"` // of it, lost at the stop loss, in (0, 1]
+}
+
 func (*Intent_Quantity) isIntent_Size() {}
 
 func (*Intent_QuoteAmount) isIntent_Size() {}
 
 func (*Intent_CashFraction) isIntent_Size() {}
+
+func (*Intent_EquityFraction) isIntent_Size() {}
+
+func (*Intent_RiskFraction) isIntent_Size() {}
 
 // Child is one leg of a bracket: exactly one field.
 type Child struct {
@@ -3313,7 +3353,7 @@ const file_strategy_proto_rawDesc = "" +
 	"\bquantity\x18\x02 \x01(\x01R\bquantity\x12\x1f\n" +
 	"\ventry_price\x18\x03 \x01(\x01R\n" +
 	"entryPrice\x12!\n" +
-	"\fcandles_held\x18\x04 \x01(\x03R\vcandlesHeld\"\xd6\x04\n" +
+	"\fcandles_held\x18\x04 \x01(\x03R\vcandlesHeld\"\xf0\x04\n" +
 	"\vOrderUpdate\x12\x19\n" +
 	"\border_id\x18\x01 \x01(\x03R\aorderId\x12\x1b\n" +
 	"\tparent_id\x18\x02 \x01(\x03R\bparentId\x12\x16\n" +
@@ -3342,7 +3382,8 @@ const file_strategy_proto_rawDesc = "" +
 	"\x03fee\x18\x13 \x01(\tR\x03fee\x12\x1d\n" +
 	"\n" +
 	"updated_at\x18\x14 \x01(\x10R\tupdatedAt\x12\x1b\n" +
-	"\tfilled_at\x18\x15 \x01(\x10R\bfilledAt\"\xaf\x03\n" +
+	"\tfilled_at\x18\x15 \x01(\x10R\bfilledAt\x12\x18\n" +
+	"\aclamped\x18\x16 \x01(\bR\aclamped\"\xaf\x03\n" +
 	"\x04Fill\x12\x17\n" +
 	"\afill_id\x18\x01 \x01(\x03R\x06fillId\x12\x19\n" +
 	"\border_id\x18\x02 \x01(\x03R\aorderId\x12\x16\n" +
@@ -3373,7 +3414,7 @@ const file_strategy_proto_rawDesc = "" +
 	"\x06digest\x18\x03 \x01(\fR\x06digest\x12\x1f\n" +
 	"\vtrace_steps\x18\x04 \x03(\x03R\n" +
 	"traceSteps\x12#\n" +
-	"\rtrace_digests\x18\x05 \x01(\fR\ftraceDigests\"\x92\x05\n" +
+	"\rtrace_digests\x18\x05 \x01(\fR\ftraceDigests\"\xe4\x05\n" +
 	"\x06Intent\x121\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x19.assay.strategy.v1.ActionR\x06action\x12\x16\n" +
 	"\x06symbol\x18\x02 \x01(\x05R\x06symbol\x12\x12\n" +
@@ -3381,7 +3422,9 @@ const file_strategy_proto_rawDesc = "" +
 	"\x04type\x18\x04 \x01(\rR\x04type\x12\x1c\n" +
 	"\bquantity\x18\x05 \x01(\tH\x00R\bquantity\x12#\n" +
 	"\fquote_amount\x18\x06 \x01(\tH\x00R\vquoteAmount\x12%\n" +
-	"\rcash_fraction\x18\a \x01(\tH\x00R\fcashFraction\x12\x1f\n" +
+	"\rcash_fraction\x18\a \x01(\tH\x00R\fcashFraction\x12)\n" +
+	"\x0fequity_fraction\x18\x14 \x01(\tH\x00R\x0eequityFraction\x12%\n" +
+	"\rrisk_fraction\x18\x15 \x01(\tH\x00R\friskFraction\x12\x1f\n" +
 	"\vlimit_price\x18\b \x01(\tR\n" +
 	"limitPrice\x12\x1d\n" +
 	"\n" +
@@ -3583,6 +3626,8 @@ func file_strategy_proto_init() {
 		(*Intent_Quantity)(nil),
 		(*Intent_QuoteAmount)(nil),
 		(*Intent_CashFraction)(nil),
+		(*Intent_EquityFraction)(nil),
+		(*Intent_RiskFraction)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -38,6 +38,7 @@ func (c *codec) order(o *market.Order, p *strategypb.OrderUpdate) {
 	c.amount("fee", &o.Fee, &p.Fee)
 	carryEnum(c, "status", &o.Status, &p.Status, market.StatusExpired)
 	carryText(c, "reason", &o.Reason, &p.Reason, MaxTextBytes)
+	carry(c, &o.Clamped, &p.Clamped)
 	carryText(c, "tag", &o.Tag, &p.Tag, MaxTextBytes)
 	carryWhole(c, &o.CreatedAt, &p.CreatedAt)
 	carryWhole(c, &o.UpdatedAt, &p.UpdatedAt)
@@ -94,6 +95,10 @@ func IntentToProto(in *market.Intent, symbols []market.Symbol) *strategypb.Inten
 		p.Size = &strategypb.Intent_QuoteAmount{QuoteAmount: formatNumber(in.Size.Value)}
 	case market.SizeCashFraction:
 		p.Size = &strategypb.Intent_CashFraction{CashFraction: formatNumber(in.Size.Value)}
+	case market.SizeEquityFraction:
+		p.Size = &strategypb.Intent_EquityFraction{EquityFraction: formatNumber(in.Size.Value)}
+	case market.SizeRiskFraction:
+		p.Size = &strategypb.Intent_RiskFraction{RiskFraction: formatNumber(in.Size.Value)}
 	default:
 		p.Size = &strategypb.Intent_Quantity{Quantity: in.Size.Kind.String()}
 	}
@@ -125,6 +130,12 @@ func IntentFromProto(p *strategypb.Intent, symbols []market.Symbol) (market.Inte
 	case *strategypb.Intent_CashFraction:
 		in.Size.Kind = market.SizeCashFraction
 		c.number("cash_fraction", &in.Size.Value, &s.CashFraction)
+	case *strategypb.Intent_EquityFraction:
+		in.Size.Kind = market.SizeEquityFraction
+		c.number("equity_fraction", &in.Size.Value, &s.EquityFraction)
+	case *strategypb.Intent_RiskFraction:
+		in.Size.Kind = market.SizeRiskFraction
+		c.number("risk_fraction", &in.Size.Value, &s.RiskFraction)
 	default: // an order without a size that is reduce-only is for the whole position
 		if p.Action == strategypb.Action_ACTION_SUBMIT && p.ReduceOnly {
 			in.Size.Kind = market.SizePosition

@@ -47,7 +47,8 @@ func exampleOrder() market.Order {
 		Role: market.RoleTakeProfit, TimeInForce: market.GTD, ReduceOnly: true, Quantity: dec("1"),
 		FilledQuantity: dec("0.5"),
 		LimitPrice:     dec("100"), StopPrice: dec("101"), AveragePrice: dec("100.5"), Fee: dec("0.1"),
-		Status: market.StatusCanceled, Reason: "oco", Tag: "t", CreatedAt: 1, UpdatedAt: 2, FilledAt: 3,
+		Status: market.StatusCanceled, Reason: "oco", Clamped: true, Tag: "t", CreatedAt: 1, UpdatedAt: 2,
+		FilledAt: 3,
 	}
 }
 
@@ -104,6 +105,12 @@ func TestImpossibleIntentsAreRefusedByTheReceiver(t *testing.T) {
 		}},
 		{"cash_fraction", func(i *market.Intent) {
 			i.Size = market.Size{Kind: market.SizeCashFraction, Value: math.Inf(-1)}
+		}},
+		{"equity_fraction", func(i *market.Intent) {
+			i.Size = market.Size{Kind: market.SizeEquityFraction, Value: math.NaN()}
+		}},
+		{"risk_fraction", func(i *market.Intent) {
+			i.Size = market.Size{Kind: market.SizeRiskFraction, Value: math.Inf(1)}
 		}},
 		{"quantity", func(i *market.Intent) { i.Size.Kind = 77 }},
 		{"limit_price", func(i *market.Intent) { i.LimitPrice = math.NaN() }},

@@ -366,6 +366,9 @@ func (d *writer) fill(step int64, at market.Time, f *market.Fill) {
 func (d *writer) order(step int64, at market.Time, o *market.Order) {
 	d.begin()
 	d.integer("candle", step)
+	if o.Clamped {
+		d.flag("clamped", true)
+	}
 	d.text("kind", "order")
 	d.optional("limit_price", o.LimitPrice)
 	d.text("order_id", o.ID.String())
@@ -402,6 +405,9 @@ func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason ma
 	if in.ClientRef != "" {
 		d.text("client_ref", in.ClientRef)
 	}
+	if in.Size.Kind == market.SizeEquityFraction {
+		d.number("equity_fraction", in.Size.Value)
+	}
 	if in.ExpireAfter != 0 {
 		d.integer("expire_after", int64(in.ExpireAfter))
 	}
@@ -423,6 +429,9 @@ func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason ma
 	d.flag("reduce_only", in.Reduces())
 	if in.Ref != "" {
 		d.text("ref", in.Ref)
+	}
+	if in.Size.Kind == market.SizeRiskFraction {
+		d.number("risk_fraction", in.Size.Value)
 	}
 	d.sequence()
 	submit := in.Action == market.Submit

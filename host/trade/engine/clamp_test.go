@@ -116,3 +116,53 @@ func TestNoOrderIsPossible(t *testing.T) {
 		}
 	})
 }
+
+// TestASharesQuantityIsWrittenDown: the quantity that a share of the equity comes to is in the journal
+// before the order leaves, so that a crash between the decision and the venue leaves nothing, or an order
+// of that quantity; what is cut to the cash says so in the orders that the journal keeps.
+func TestASharesQuantityIsWrittenDown(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bench) {
+		b.limits.MaxPositionFraction, b.limits.MaxGrossFraction = d("2"), d("2")
+		b.decide = func(v *View) ([]market.Intent, error) {
+			if share := map[int64]float64{1: 0.5, 3: 1}[v.Step]; share > 0 {
+				size := market.Size{Kind: market.SizeEquityFraction, Value: share}
+				return []market.Intent{{Size: size}}, nil
+			}
+			return nil, nil
+		}
+		b.start()
+		b.sleep(5 * minute)
+		b.check(b.stop())
+		if len(b.orders) != 2 || b.orders[0].Status != market.StatusFilled || b.orders[0].Clamped ||
+			b.orders[1].Status != market.StatusFilled || !b.orders[1].Clamped {
+			t.Fatalf("%+v", b.orders)
+		}
+		intents, err := b.book.Intents(t.Context(), b.engine.cfg.RunID, journal.Page{})
+		if err != nil || len(intents.Items) != 2 {
+			t.Fatal(intents, err)
+		}
+		if want := `"quantity":"` + b.orders[0].FilledQuantity.String() + `"`; !strings.Contains(
+			string(intents.Items[0].Body), want) {
+			t.Errorf("%s has no %s", intents.Items[0].Body, want)
+		}
+		kept, err := b.book.Log(t.Context(), b.engine.cfg.RunID, journal.Page{}, LogOrders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut := 0
+		for _, e := range kept.Items {
+			orders, err := decodeOrders(e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range orders {
+				if o.Clamped {
+					cut = int(o.ID)
+				}
+			}
+		}
+		if cut != 2 {
+			t.Errorf("order %d is said to have been cut", cut)
+		}
+	})
+}

@@ -38,10 +38,11 @@ func (m Rules) RoundQuantity(typ market.OrderType, q dec) dec {
 	if !q.IsPos() {
 		return dec{}
 	}
-	return toDec(floorTo(exact(q), m.step(typ)))
+	return toDec(floorTo(exact(q), m.Step(typ)))
 }
 
-func (m Rules) step(typ market.OrderType) dec {
+// Step returns what quantities of a type of order are multiples of; zero: of nothing.
+func (m Rules) Step(typ market.OrderType) dec {
 	if !atMarket(typ) || !m.MarketQuantityStep.IsPos() {
 		return m.QuantityStep
 	}
@@ -163,7 +164,7 @@ func (m Rules) Affordable(typ market.OrderType, budget, price dec) dec {
 	}
 	gross := plus(exact(decimal.One), exact(m.TakerFee.Max(m.MakerFee).Max(decimal.Zero)))
 	each := times(exact(price), gross)
-	return toDec(floorTo(new(big.Rat).Quo(exact(budget), each), m.step(typ)))
+	return toDec(floorTo(new(big.Rat).Quo(exact(budget), each), m.Step(typ)))
 }
 
 // Times, Plus, Minus and Share are exact until they leave as decimals.

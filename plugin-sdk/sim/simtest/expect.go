@@ -104,9 +104,11 @@ func (p *player) expectFill(w *words) {
 		p.fail("@ is missing")
 	}
 	p.equal("price", f.Price, w.exactPrice())
-	ambiguous := false
+	ambiguous, clamped := false, false
 	for len(w.list) > 0 {
 		switch word := w.next(); word {
+		case "clamped":
+			clamped = true
 		case "maker", "taker":
 			p.same("liquidity", f.Liquidity.String(), word)
 		case "ambiguous":
@@ -124,6 +126,11 @@ func (p *player) expectFill(w *words) {
 		}
 	}
 	p.same("ambiguous", f.Ambiguous, ambiguous)
+	for _, o := range p.rec.orders {
+		if o.ID == f.OrderID && o.Status == market.StatusFilled {
+			p.same("clamped", o.Clamped, clamped)
+		}
+	}
 }
 
 func (p *player) expectEnd(status string, w *words) {

@@ -188,6 +188,10 @@ func (p *player) clause(word string, w *words, in *market.Intent) {
 		in.Size = market.Size{Kind: market.SizeCashFraction, Value: w.number()}
 	case "all":
 		in.Size = market.Size{Kind: market.SizeCashFraction, Value: 1}
+	case "equity":
+		in.Size = market.Size{Kind: market.SizeEquityFraction, Value: w.number()}
+	case "risk":
+		in.Size = market.Size{Kind: market.SizeRiskFraction, Value: w.number()}
 	case "position":
 		in.Size = market.Size{Kind: market.SizePosition}
 	case "limit":

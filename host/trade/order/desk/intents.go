@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/govalues/decimal"
+
 	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -15,7 +17,8 @@ import (
 const maxOpenOrders = 1000
 
 // Intents turns the decision of the strategy into orders, in list order. Refused is why a cancel or replace
-// could not be: by index, "" for the others. Warm-up refuses every order.
+// could not be, or a share of the equity is too small to be an order: by index, "" for the others. Warm-up
+// refuses every order.
 func (d *Desk) Intents(intents []market.Intent, warmup bool,
 	at time.Time) (r Result, refused []string, err error) {
 	refused = make([]string, len(intents))
@@ -27,7 +30,7 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool,
 		}
 		switch in.Action {
 		case market.Submit, market.Close:
-			d.intake.submitIntent(sym, *in, warmup)
+			refused[i] = d.intake.submitIntent(sym, *in, warmup)
 		case market.Cancel:
 			refused[i] = d.intake.cancelByRef(in, at)
 		case market.CancelAll:
@@ -43,7 +46,7 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool,
 // checkIntent refuses what no strategy may say.
 func (it *intake) checkIntent(in *market.Intent) (int, string) {
 	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
-		in.TimeInForce > market.IOC || in.Size.Kind > market.SizePosition {
+		in.TimeInForce > market.IOC || in.Size.Kind > market.SizeRiskFraction {
 		return 0, "unknown action, side, type, time in force or size"
 	}
 	numbers := []float64{in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent, in.TrailAmount}
@@ -66,8 +69,9 @@ func (it *intake) checkIntent(in *market.Intent) (int, string) {
 	return 0, "unknown symbol " + string(in.Symbol)
 }
 
-// submitIntent makes an order of an intent: one that waits to be placed, or one that is refused.
-func (it *intake) submitIntent(sym int, in market.Intent, warmup bool) {
+// submitIntent makes an order of an intent: one that waits to be placed, or one that is refused. The code is
+// why there is no order at all.
+func (it *intake) submitIntent(sym int, in market.Intent, warmup bool) string {
 	if in.Action == market.Close {
 		in = market.Intent{
 			Side: market.Sell, Type: market.Market, Size: market.Size{Kind: market.SizePosition},
@@ -80,20 +84,55 @@ func (it *intake) submitIntent(sym int, in market.Intent, warmup bool) {
 			*c = &spec
 		}
 	}
+	reason, fixed := "", dec{}
+	ofEquity := in.Size.Kind.OfEquity()
+	if ofEquity && !warmup {
+		if fixed, reason = it.sizeByEquity(sym, &in); reason == order.CodeBelowMinimum {
+			return reason
+		}
+		in.Size = market.Size{Kind: market.SizeQuantity, Value: sim.Float(fixed)}
+	}
 	p := it.newOrder(sym, in)
+	p.Quantity, p.clamps = fixed, ofEquity
 	if in.Side == market.Sell {
 		p.Role = market.RoleExit
 	}
-	reason := "warmup"
-	if !warmup {
+	switch {
+	case warmup:
+		reason = "warmup"
+	case reason == "":
 		reason = it.prepareOrder(p)
 	}
 	if reason != "" {
 		p.endOrder(it.desk, market.StatusRejected, reason)
-		return
+		return ""
 	}
 	p.waiting = true
 	it.desk.queueUpdate(p)
+	return ""
+}
+
+// sizeByEquity is the quantity of a share of the equity at the close of the step, which later equity and
+// prices do not change: what a backtest asks for, on the steps of the market. The code is BELOW_MINIMUM when
+// the market does not take as little.
+func (it *intake) sizeByEquity(sym int, in *market.Intent) (dec, string) {
+	s := &it.desk.sym[sym]
+	step := s.rules.Step(in.Type)
+	if !step.IsPos() {
+		step = decimal.MustNew(1, 8) // that of a backtest
+	}
+	q, code := sim.EquitySize(in, it.desk.Equity(), s.last, step)
+	if code != "" {
+		return q, string(code)
+	}
+	limit, _ := sim.Decimal(in.LimitPrice)
+	stop, _ := sim.Decimal(in.StopPrice)
+	spec := order.Spec{Side: in.Side, Type: in.Type, Quantity: q, Reference: s.last,
+		LimitPrice: s.rules.RoundPrice(in.Side, limit), StopPrice: s.rules.RoundPrice(in.Side, stop)}
+	if s.rules.Check(spec, s.last) == order.CodeBelowMinimum {
+		return q, order.CodeBelowMinimum
+	}
+	return q, ""
 }
 
 func (it *intake) newOrder(sym int, in market.Intent) *logicalOrder {
@@ -150,12 +189,19 @@ func (it *intake) prepareOrder(p *logicalOrder) string {
 	return ""
 }
 
+// offers reports whether the venue has a type of order, and takes it for the symbol.
+func (it *intake) offers(name string, ofSymbol []string) bool {
+	return slices.Contains(it.cfg.OrderTypes, name) && (len(ofSymbol) == 0 || slices.Contains(ofSymbol, name))
+}
+
+// takesAmounts reports whether a market buy of a symbol can be for an amount of quote.
+func (it *intake) takesAmounts(sym int) bool {
+	return it.offers("market_quote", it.desk.sym[sym].rules.OrderTypes)
+}
+
 // offersTypes reports whether the venue has the types that an intent needs, and takes them for the symbol.
 func (it *intake) offersTypes(in *market.Intent, ofSymbol []string) bool {
-	has := func(name string) bool {
-		return slices.Contains(it.cfg.OrderTypes, name) &&
-			(len(ofSymbol) == 0 || slices.Contains(ofSymbol, name))
-	}
+	has := func(name string) bool { return it.offers(name, ofSymbol) }
 	name := in.Type.String()
 	switch {
 	case in.Type == market.TrailingStop:
@@ -185,6 +231,9 @@ func (p *logicalOrder) setSize(s *symbol) string {
 	case market.SizePosition:
 		return ""
 	case market.SizeQuantity:
+		if p.clamps {
+			return "" // sizeByEquity has rounded it
+		}
 		if err != nil || !v.IsPos() {
 			return order.CodeInvalidAmount
 		}
@@ -383,7 +432,7 @@ func (p *logicalOrder) checkChange(in *market.Intent) string {
 func (p *logicalOrder) applyChange(d *Desk, in *market.Intent) {
 	s := &d.sym[p.sym]
 	if v, err := sim.Decimal(in.Size.Value); in.Size.Kind == market.SizeQuantity && err == nil {
-		p.Quantity, p.intent.Size = s.rules.RoundQuantity(p.Type, v), in.Size
+		p.Quantity, p.intent.Size, p.clamps = s.rules.RoundQuantity(p.Type, v), in.Size, false
 	}
 	if v, err := sim.Decimal(in.LimitPrice); in.LimitPrice != 0 && err == nil {
 		p.LimitPrice = s.rules.RoundPrice(p.Side, v)

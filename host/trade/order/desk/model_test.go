@@ -16,7 +16,7 @@ import (
 
 // moves are what happens in a random history.
 var moves = []string{
-	"enter", "enter", "limit", "exit", "target", "close", "trail", "cancel", "all", "replace", "fill", "fill",
+	"enter", "enter", "share", "limit", "exit", "target", "close", "trail", "cancel", "all", "replace", "fill", "fill",
 	"fill", "time", "time",
 	"candle", "hold", "release", "deny", "shut", "allow", "reconcile", "balance", "chatty", "quiet", "read",
 	"late", "cancelled there", "refuse",
@@ -30,6 +30,9 @@ func (s *shop) move(rt *rapid.T, what string) {
 	case "enter":
 		s.decide(market.Intent{Size: size, StopLoss: &market.Child{Percent: 0.05},
 			TakeProfit: &market.Child{Percent: 0.1}})
+	case "share":
+		s.decide(market.Intent{Size: ofEquity(float64(rapid.IntRange(1, 100).Draw(rt, "percent")) / 100),
+			StopLoss: &market.Child{Percent: 0.05}})
 	case "limit":
 		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: size, ClientRef: ref,
 			StopLoss: &market.Child{TrailPercent: 0.05}})

@@ -85,7 +85,11 @@ func (pl *placer) placeOrder(p *logicalOrder, at time.Time) {
 		reason = pl.desk.sym[p.sym].rules.Check(spec, pl.desk.sym[p.sym].last)
 	}
 	if reason != "" {
-		p.endOrder(pl.desk, market.StatusRejected, reason)
+		status := market.StatusRejected
+		if p.Clamped && reason == order.CodeBelowMinimum {
+			status = market.StatusCanceled // the cash leaves nothing of it
+		}
+		p.endOrder(pl.desk, status, reason)
 		return
 	}
 	p.waiting = false
@@ -143,7 +147,12 @@ func (pl *placer) sizeOrder(p *logicalOrder) (order.Spec, string) {
 		p.Quantity = order.Plus(s.Quantity, p.FilledQuantity)
 	case p.intent.Size.Kind == market.SizeQuantity:
 		s.Quantity = rules.RoundQuantity(s.Type, rest)
-		if rules.Affordable(s.Type, pl.freeCash(), s.Price()).Cmp(s.Quantity) < 0 {
+		most := rules.Affordable(s.Type, pl.freeCash(), s.Price())
+		switch {
+		case most.Cmp(s.Quantity) >= 0:
+		case p.clamps:
+			s = pl.clamp(p, s, most)
+		default:
 			return s, "insufficient_cash" // the venue would say no, and rejects count
 		}
 	default:
@@ -170,6 +179,19 @@ func (pl *placer) sizeOrder(p *logicalOrder) (order.Spec, string) {
 		return s, order.CodeBelowMinimum
 	}
 	return s, ""
+}
+
+// clamp cuts a buy that is sized by equity to the most that the free cash pays for. One at the market is
+// for all of that cash, where the venue takes amounts: the price may be another one when it arrives.
+func (pl *placer) clamp(p *logicalOrder, s order.Spec, most dec) order.Spec {
+	p.Clamped = true
+	s.Quantity, p.Quantity = most, order.Plus(most, p.FilledQuantity)
+	if p.Type != market.Market || !pl.desk.intake.takesAmounts(p.sym) {
+		return s
+	}
+	s = pl.sizeBuy(p, s, pl.freeCash())
+	s.Quantity, p.Quantity = dec{}, dec{} // known when it has filled
+	return s
 }
 
 // sizeBuy sizes a buy by an amount of quote.

@@ -29,6 +29,7 @@ type logicalOrder struct {
 	reached bool      // the stop of a stop-limit, by a candle: it has become a limit
 	trail   trail
 	group   *bracket // of a leg
+	clamps  bool     // sized by equity: cut to what the cash pays for when it is sent
 	guards  bool     // the host's own sale of what has no exits
 	manual  bool     // the operator wanted it
 	taken   bool     // a leg whose cancel was asked for to place it anew
@@ -123,7 +124,8 @@ func (p *logicalOrder) syncState(d *Desk) {
 	if status == market.StatusOpen && filled.IsPos() {
 		status = market.StatusPartiallyFilled
 	}
-	if p.intent.Size.Kind != market.SizeQuantity && status == market.StatusFilled && p.group == nil {
+	asked := p.intent.Size.Kind == market.SizeQuantity && !p.Clamped
+	if !asked && status == market.StatusFilled && p.group == nil {
 		p.Quantity = filled
 	}
 	if status != market.StatusRejected && status != market.StatusCanceled && status != market.StatusExpired {

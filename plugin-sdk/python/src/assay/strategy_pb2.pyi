@@ -238,16 +238,18 @@ class HostMessage(_message.Message):
     def __init__(self, start: _Optional[_Union[Start, _Mapping]] = ..., dataset: _Optional[_Union[Dataset, _Mapping]] = ..., candles: _Optional[_Union[Candles, _Mapping]] = ..., step: _Optional[_Union[Step, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ...) -> None: ...
 
 class Intent(_message.Message):
-    __slots__ = ["action", "cash_fraction", "client_ref", "expire_after", "limit_price", "quantity", "quote_amount", "reduce_only", "ref", "side", "stop_loss", "stop_price", "symbol", "tag", "take_profit", "time_in_force", "trail_amount", "trail_percent", "type"]
+    __slots__ = ["action", "cash_fraction", "client_ref", "equity_fraction", "expire_after", "limit_price", "quantity", "quote_amount", "reduce_only", "ref", "risk_fraction", "side", "stop_loss", "stop_price", "symbol", "tag", "take_profit", "time_in_force", "trail_amount", "trail_percent", "type"]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     CASH_FRACTION_FIELD_NUMBER: _ClassVar[int]
     CLIENT_REF_FIELD_NUMBER: _ClassVar[int]
+    EQUITY_FRACTION_FIELD_NUMBER: _ClassVar[int]
     EXPIRE_AFTER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_PRICE_FIELD_NUMBER: _ClassVar[int]
     QUANTITY_FIELD_NUMBER: _ClassVar[int]
     QUOTE_AMOUNT_FIELD_NUMBER: _ClassVar[int]
     REDUCE_ONLY_FIELD_NUMBER: _ClassVar[int]
     REF_FIELD_NUMBER: _ClassVar[int]
+    RISK_FRACTION_FIELD_NUMBER: _ClassVar[int]
     SIDE_FIELD_NUMBER: _ClassVar[int]
     STOP_LOSS_FIELD_NUMBER: _ClassVar[int]
     STOP_PRICE_FIELD_NUMBER: _ClassVar[int]
@@ -261,12 +263,14 @@ class Intent(_message.Message):
     action: Action
     cash_fraction: str
     client_ref: str
+    equity_fraction: str
     expire_after: int
     limit_price: str
     quantity: str
     quote_amount: str
     reduce_only: bool
     ref: str
+    risk_fraction: str
     side: int
     stop_loss: Child
     stop_price: str
@@ -277,7 +281,7 @@ class Intent(_message.Message):
     trail_amount: str
     trail_percent: str
     type: int
-    def __init__(self, action: _Optional[_Union[Action, str]] = ..., symbol: _Optional[int] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., quantity: _Optional[str] = ..., quote_amount: _Optional[str] = ..., cash_fraction: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ..., time_in_force: _Optional[int] = ..., expire_after: _Optional[int] = ..., reduce_only: bool = ..., stop_loss: _Optional[_Union[Child, _Mapping]] = ..., take_profit: _Optional[_Union[Child, _Mapping]] = ..., tag: _Optional[str] = ..., client_ref: _Optional[str] = ..., ref: _Optional[str] = ...) -> None: ...
+    def __init__(self, action: _Optional[_Union[Action, str]] = ..., symbol: _Optional[int] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., quantity: _Optional[str] = ..., quote_amount: _Optional[str] = ..., cash_fraction: _Optional[str] = ..., equity_fraction: _Optional[str] = ..., risk_fraction: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ..., time_in_force: _Optional[int] = ..., expire_after: _Optional[int] = ..., reduce_only: bool = ..., stop_loss: _Optional[_Union[Child, _Mapping]] = ..., take_profit: _Optional[_Union[Child, _Mapping]] = ..., tag: _Optional[str] = ..., client_ref: _Optional[str] = ..., ref: _Optional[str] = ...) -> None: ...
 
 class LogLine(_message.Message):
     __slots__ = ["fields", "level", "message", "order", "step", "time"]
@@ -319,8 +323,9 @@ class Lookback(_message.Message):
     def __init__(self, timeframe: _Optional[str] = ..., candles: _Optional[int] = ...) -> None: ...
 
 class OrderUpdate(_message.Message):
-    __slots__ = ["average_price", "client_ref", "created_at", "fee", "filled_at", "filled_quantity", "limit_price", "order_id", "parent_id", "quantity", "reason", "reduce_only", "role", "side", "status", "stop_price", "symbol", "tag", "time_in_force", "type", "updated_at"]
+    __slots__ = ["average_price", "clamped", "client_ref", "created_at", "fee", "filled_at", "filled_quantity", "limit_price", "order_id", "parent_id", "quantity", "reason", "reduce_only", "role", "side", "status", "stop_price", "symbol", "tag", "time_in_force", "type", "updated_at"]
     AVERAGE_PRICE_FIELD_NUMBER: _ClassVar[int]
+    CLAMPED_FIELD_NUMBER: _ClassVar[int]
     CLIENT_REF_FIELD_NUMBER: _ClassVar[int]
     CREATED_AT_FIELD_NUMBER: _ClassVar[int]
     FEE_FIELD_NUMBER: _ClassVar[int]
@@ -342,6 +347,7 @@ class OrderUpdate(_message.Message):
     TYPE_FIELD_NUMBER: _ClassVar[int]
     UPDATED_AT_FIELD_NUMBER: _ClassVar[int]
     average_price: str
+    clamped: bool
     client_ref: str
     created_at: int
     fee: str
@@ -362,7 +368,7 @@ class OrderUpdate(_message.Message):
     time_in_force: int
     type: int
     updated_at: int
-    def __init__(self, order_id: _Optional[int] = ..., parent_id: _Optional[int] = ..., symbol: _Optional[int] = ..., client_ref: _Optional[str] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., role: _Optional[int] = ..., status: _Optional[int] = ..., reason: _Optional[str] = ..., quantity: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., time_in_force: _Optional[int] = ..., reduce_only: bool = ..., tag: _Optional[str] = ..., created_at: _Optional[int] = ..., filled_quantity: _Optional[str] = ..., average_price: _Optional[str] = ..., fee: _Optional[str] = ..., updated_at: _Optional[int] = ..., filled_at: _Optional[int] = ...) -> None: ...
+    def __init__(self, order_id: _Optional[int] = ..., parent_id: _Optional[int] = ..., symbol: _Optional[int] = ..., client_ref: _Optional[str] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., role: _Optional[int] = ..., status: _Optional[int] = ..., reason: _Optional[str] = ..., quantity: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., time_in_force: _Optional[int] = ..., reduce_only: bool = ..., tag: _Optional[str] = ..., created_at: _Optional[int] = ..., filled_quantity: _Optional[str] = ..., average_price: _Optional[str] = ..., fee: _Optional[str] = ..., updated_at: _Optional[int] = ..., filled_at: _Optional[int] = ..., clamped: bool = ...) -> None: ...
 
 class Plot(_message.Message):
     __slots__ = ["color", "kind", "levels", "pane", "series", "title", "upper"]
