@@ -16,16 +16,14 @@ type equalWeights struct{}
 // OnCandle is the example of authors.md, word for word.
 func (equalWeights) OnCandle(v sdk.View) (sdk.Intents, error) {
 	var intents sdk.Intents
-	free, share := v.Cash(), v.Equity()/float64(len(v.Symbols()))
+	share := sdk.EquityFraction(1 / float64(len(v.Symbols())))
 	for _, symbol := range v.Symbols() {
 		one := v.For(symbol)
 		if !one.Closed() { // it has no candle at this step: Candle is still the last one
 			continue
 		}
-		c := one.Candle()
-		if amount := min(share, free); one.Flat() && c.Close > c.Open && amount > 0 {
-			intents = intents.And(sdk.Buy(sdk.QuoteAmount(amount)).On(symbol))
-			free -= amount
+		if c := one.Candle(); one.Flat() && c.Close > c.Open {
+			intents = intents.And(sdk.Buy(share).On(symbol))
 		}
 	}
 	return intents, nil
@@ -43,7 +41,7 @@ func TestSeveralSymbolsGetEqualWeights(t *testing.T) {
 	var all []*market.Series
 	for _, symbol := range []market.Symbol{"A/USD", "B/USD", "C/USD", "D/USD"} {
 		s := &market.Series{Symbol: symbol, Timeframe: market.MustTimeframe("1h")}
-		for i, price := range []float64{100, 101, 101, 101} {
+		for i, price := range []float64{100, 100.5, 100.5, 100.5} {
 			s.Append(market.Candle{
 				OpenTime: market.Time(i) * market.Time(time.Hour/time.Millisecond),
 				Open:     price, High: price + 1, Low: price - 1, Close: price + 0.5, Volume: 1,

@@ -25,7 +25,7 @@
 //	}
 //
 // Most strategies need no more than [Buy], [Sell] and [ClosePosition], a size ([AllCash],
-// [CashFraction], [QuoteAmount], [Quantity]) and the averages of package indicator.
+// [EquityFraction], [CashFraction], [Quantity]) and the averages of package indicator.
 //
 // # Orders
 //
@@ -43,8 +43,8 @@
 //
 // # Optional methods
 //
-// A strategy may also be a [HistoryReader], [Warmer], [Starter], [FillObserver] or [Stopper]. The
-// methods are found by their signature; nothing is registered.
+// A strategy may also be a [HistoryReader], [Warmer], [Starter], [FillObserver],
+// [RejectObserver] or [Stopper]. The methods are found by their signature; nothing is registered.
 //
 // # Earlier candles and larger timeframes
 //
@@ -119,6 +119,8 @@ type (
 	Intent = market.Intent
 	// Order is an accepted intent with id and state.
 	Order = market.Order
+	// Reason is the code of why an order did not come to its fill.
+	Reason = market.Reason
 	// Symbol is BASE/QUOTE.
 	Symbol = market.Symbol
 	// Timeframe is the length of a candle.
@@ -146,14 +148,25 @@ type Warmer interface {
 	Warmup() int
 }
 
-// FillObserver is a Strategy that is called for each of its fills, in order, before the
-// OnCandle of the step in which they happened.
-//
-// OnFill returns nil in this version: intents that it returns end the run with
-// STRATEGY_ERROR. Keep them in the strategy and return them from OnCandle, which
-// follows at the same close.
+// FillObserver is a Strategy that is called for each of its fills before the OnCandle of the
+// step in which they happened. What it returns becomes orders at that close, before the
+// intents of OnCandle, and can fill from the next candle on. OnFill and OnReject return at
+// most 100 intents at one step together.
 type FillObserver interface {
 	OnFill(View, Fill) Intents
+}
+
+// RejectObserver is a Strategy that is called for each of its orders that was rejected, like a
+// FillObserver and in the order of events with it. An order that is rejected at a close is told
+// at the next step. What is canceled or expired is not told.
+type RejectObserver interface {
+	OnReject(View, Rejection) Intents
+}
+
+// Rejection is an order that was rejected: by the simulator, the venue or the limits of the account.
+type Rejection struct {
+	Order  Order
+	Reason Reason // such as market.ReasonInsufficientCash
 }
 
 // Starter is a Strategy that is called at the first step, before OnFill and OnCandle.

@@ -26,7 +26,7 @@ func TestHostilePlugins(t *testing.T) {
 		{"panics", "STRATEGY_ERROR", "no idea"},
 		{"errs", "STRATEGY_ERROR", "the feed of my dreams"},
 		{"answers", "STRATEGY_ERROR",
-			"OnFill returned 1 intents: this version takes orders from OnCandle only"},
+			"OnFill and OnReject returned 101 intents at one step, at most 100 are allowed"},
 		{"nan", "PLUGIN_PROTOCOL_ERROR", ""},
 		{"inf", "PLUGIN_PROTOCOL_ERROR", ""},
 		{"unknown", "PLUGIN_PROTOCOL_ERROR", ""},

@@ -32,6 +32,8 @@ const (
 const (
 	// MaxIntents bounds the intents of one step.
 	MaxIntents = 10_000
+	// MaxEarlyIntents bounds those of them that OnFill and OnReject return.
+	MaxEarlyIntents = 100
 	// MaxWarmup bounds the candles before the window that a strategy may ask for.
 	MaxWarmup = market.MaxWarmup
 	// MaxExtra bounds the larger timeframes of a strategy.

@@ -20,7 +20,6 @@ const (
 	FailureLimit = "limit" // too many intents
 	// an intent lacks what no default could stand for: a size, the order it is about
 	FailureIntent = "intent"
-	FailureOnFill = "on_fill" // intents of OnFill
 )
 
 // LogLine is one line of a strategy's log.

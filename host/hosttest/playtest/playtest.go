@@ -21,6 +21,7 @@ import (
 	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/serve"
+	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
 // Roles are the strategies by name. Exit ends a process as a crash does.
@@ -134,7 +135,7 @@ func (f onlyOnce) OnCandle(v sdk.View) (sdk.Intents, error) {
 	return nil, nil
 }
 
-// answering returns an order from OnFill, which the SDK refuses.
+// answering returns more orders from OnFill than the SDK takes.
 type answering struct{}
 
 func (answering) OnCandle(v sdk.View) (sdk.Intents, error) {
@@ -144,7 +145,9 @@ func (answering) OnCandle(v sdk.View) (sdk.Intents, error) {
 	return nil, nil
 }
 
-func (answering) OnFill(sdk.View, sdk.Fill) sdk.Intents { return sdk.ClosePosition() }
+func (answering) OnFill(sdk.View, sdk.Fill) sdk.Intents {
+	return make(sdk.Intents, wire.MaxEarlyIntents+1)
+}
 
 // MisdeedStep is the step at which plugins misbehave.
 const MisdeedStep = 700
@@ -229,7 +232,27 @@ func NewRandom(p RandomParams) (sdk.Strategy, error) {
 
 func (s *Random) Warmup() int { return 5 }
 
-func (s *Random) OnFill(sdk.View, sdk.Fill) sdk.Intents { s.seen++; return nil }
+// OnFill implements sdk.FillObserver: now and then a target follows an entry.
+func (s *Random) OnFill(_ sdk.View, f sdk.Fill) sdk.Intents {
+	s.seen++
+	if f.Role != market.RoleEntry || s.seen%5 != 0 {
+		return nil
+	}
+	price, _ := f.Price.Float64()
+	if f.Side == market.Buy {
+		return sdk.Sell(sdk.WholePosition()).Limit(price * 1.01).On(f.Symbol).Tag("after " + f.ID.String())
+	}
+	return sdk.Buy(sdk.WholePosition()).Limit(price * 0.99).On(f.Symbol).Tag("after " + f.ID.String())
+}
+
+// OnReject implements sdk.RejectObserver: what the cash did not pay for is tried as a share of the equity.
+func (s *Random) OnReject(_ sdk.View, r sdk.Rejection) sdk.Intents {
+	s.seen++
+	if r.Reason != market.ReasonInsufficientCash {
+		return nil
+	}
+	return sdk.Buy(sdk.EquityFraction(0.2)).On(r.Order.Symbol).Tag("instead of " + r.Order.ID.String())
+}
 
 func (s *Random) OnCandle(v sdk.View) (sdk.Intents, error) {
 	if s.r.IntN(4) != 0 {
@@ -245,8 +268,13 @@ func (s *Random) OnCandle(v sdk.View) (sdk.Intents, error) {
 		side = sdk.Sell
 	}
 	size := sdk.CashFraction(0.05 + 0.9*s.r.Float64())
-	if s.r.IntN(2) == 0 {
+	switch s.r.IntN(6) {
+	case 0, 1, 2:
 		size = sdk.Quantity(s.r.Float64() * v.Equity() / c.Close)
+	case 3:
+		size = sdk.EquityFraction(0.05 + 0.9*s.r.Float64())
+	case 4:
+		size = sdk.RiskFraction(0.05 * s.r.Float64()) // refused where it has no stop loss
 	}
 	switch s.r.IntN(9) {
 	case 0:

@@ -3,7 +3,7 @@
 // simulator (co-simulation and an author's own test), DecideStep from a message
 // (lockstep). Both fill the same step.Step, so a strategy cannot distinguish them.
 //
-// Around the author's code it keeps order (OnStart, then for each step OnFill and
+// Around the author's code it keeps order (OnStart, then for each step OnFill, OnReject and
 // OnCandle, at the end OnStop), catches panics with their stack, seeds the random
 // source and collects log lines and chart points within bounds.
 //
@@ -44,7 +44,9 @@ type Setup struct {
 // Author drives one strategy through one run.
 type Author struct {
 	strategy sdk.Strategy
-	fills    sdk.FillObserver // nil if the strategy is none
+	fills    sdk.FillObserver   // nil if the strategy is none
+	rejects  sdk.RejectObserver // nil if the strategy is none
+	early    []market.Intent    // what they asked for at this step
 	step     step.Step
 	view     sdk.View
 	engine   *sim.Engine
@@ -63,6 +65,7 @@ func New(strategy sdk.Strategy, setup Setup) *Author {
 	}}
 	a.fills, _ = strategy.(sdk.FillObserver)
 	a.keeps = setup.Kept.prepare(&a.step, setup.Timeframe)
+	a.rejects, _ = strategy.(sdk.RejectObserver)
 	a.view = sdk.View{SymbolView: sdk.SymbolView(step.At(&a.step, 0))}
 	return a
 }
@@ -85,7 +88,7 @@ func (a *Author) Decide(e *sim.Engine) ([]market.Intent, error) {
 		h := &s.Positions[i]
 		h.Quantity, h.EntryPrice, h.CandlesHeld = e.Holding(i)
 	}
-	return a.ask(e.Fills())
+	return a.ask(e.Fills(), e.Updates())
 }
 
 // DecideStep asks the strategy about a step that came as a message. The error is a
@@ -101,10 +104,10 @@ func (a *Author) DecideStep(in *wire.Step) ([]market.Intent, error) {
 	for i := range in.Positions {
 		s.Positions[i] = step.Position(in.Positions[i])
 	}
-	return a.ask(in.Fills)
+	return a.ask(in.Fills, in.Orders)
 }
 
-func (a *Author) ask(fills []market.Fill) (intents []market.Intent, err error) {
+func (a *Author) ask(fills []market.Fill, updates []market.Order) (intents []market.Intent, err error) {
 	defer a.guard(&err)
 	if a.keeps {
 		a.step.Remember()
@@ -115,26 +118,98 @@ func (a *Author) ask(fills []market.Fill) (intents []market.Intent, err error) {
 			s.OnStart(a.view)
 		}
 	}
-	if a.fills != nil {
-		for i := range fills {
-			if intents = a.fills.OnFill(a.view, fills[i]); len(intents) > 0 {
-				return nil, a.failure(
-					fmt.Sprintf("OnFill returned %d intents: this version takes orders from OnCandle only, "+
-						"which follows at the same close", len(intents)), wire.FailureOnFill, "")
-			}
+	a.early = a.early[:0]
+	if (a.fills != nil && len(fills) > 0) || (a.rejects != nil && len(updates) > 0) {
+		if err := a.tell(fills, updates); err != nil {
+			return nil, err
 		}
 	}
 	if intents, err = a.strategy.OnCandle(a.view); err != nil {
 		return nil, a.failure(err.Error(), fmt.Sprintf("%T", err), "")
 	}
-	if len(intents) > wire.MaxIntents {
-		return nil, a.failure(fmt.Sprintf("%d intents at one step, at most %d are allowed", len(intents),
+	if n := len(a.early) + len(intents); n > wire.MaxIntents {
+		return nil, a.failure(fmt.Sprintf("%d intents at one step, at most %d are allowed", n,
 			wire.MaxIntents), wire.FailureLimit, "")
 	}
 	if fault := check(intents); fault != "" {
 		return nil, a.failure(fault, wire.FailureIntent, "")
 	}
+	if len(a.early) > 0 {
+		a.early = append(a.early, intents...)
+		return a.early, nil
+	}
 	return intents, nil
+}
+
+// tell calls OnFill and OnReject in the order of events: an order's fills come before its state says so. An
+// error is a *wire.Failure.
+func (a *Author) tell(fills []market.Fill, updates []market.Order) error {
+	told := 0
+	for i := range updates {
+		o := &updates[i]
+		n := fillsBefore(o, fills[told:])
+		if err := a.tellFills(fills[told : told+n]); err != nil {
+			return err
+		}
+		told += n
+		if a.rejects == nil || o.Status != market.StatusRejected {
+			continue
+		}
+		if err := a.add("OnReject", a.rejects.OnReject(a.view,
+			sdk.Rejection{Order: *o, Reason: o.Reason})); err != nil {
+			return err
+		}
+	}
+	return a.tellFills(fills[told:])
+}
+
+// fillsBefore counts the fills that led to a state of an order: all of its own if it is filled, one more if
+// it is partially filled, and those of other orders before them.
+func fillsBefore(o *market.Order, fills []market.Fill) (n int) {
+	if o.Status != market.StatusFilled && o.Status != market.StatusPartiallyFilled {
+		return 0
+	}
+	for i := range fills {
+		if fills[i].OrderID == o.ID {
+			if n = i + 1; o.Status == market.StatusPartiallyFilled {
+				return n
+			}
+		}
+	}
+	return n
+}
+
+func (a *Author) tellFills(fills []market.Fill) error {
+	for i := range fills {
+		if a.fills == nil {
+			return nil
+		}
+		if err := a.add("OnFill", a.fills.OnFill(a.view, fills[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add keeps what OnFill or OnReject returned, whose memory the strategy may use again.
+func (a *Author) add(method string, intents []market.Intent) error {
+	if n := len(a.early) + len(intents); n > wire.MaxEarlyIntents {
+		return a.failure(fmt.Sprintf("OnFill and OnReject returned %d intents at one step, at most %d are "+
+			"allowed", n, wire.MaxEarlyIntents), wire.FailureLimit, "")
+	}
+	if fault := check(intents); fault != "" {
+		return a.failure(method+": "+fault, wire.FailureIntent, "")
+	}
+	for _, in := range intents {
+		for _, c := range [...]**market.Child{&in.StopLoss, &in.TakeProfit} {
+			if *c != nil {
+				leg := **c
+				*c = &leg
+			}
+		}
+		a.early = append(a.early, in)
+	}
+	return nil
 }
 
 // check finds what an author has left out by mistake and no host could distinguish from

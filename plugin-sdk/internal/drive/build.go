@@ -15,10 +15,8 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
-// Build makes a strategy from parameters in JSON and asks how
-// far it looks back. The
-// error is a *wire.Failure with the code INVALID_STRATEGY_PARAMS that lists every
-// bad parameter.
+// Build makes a strategy from parameters in JSON and asks how far it looks back. The error is a
+// *wire.Failure with the code INVALID_STRATEGY_PARAMS that lists every bad parameter.
 func Build[P any](construct func(P) (sdk.Strategy, error),
 	raw []byte) (s sdk.Strategy, kept Kept, err error) {
 	values, err := Values[P](raw)
@@ -77,13 +75,17 @@ type Kept struct {
 	Own int
 }
 
-// KeptBy asks a strategy how far it looks back. It refuses a strategy whose OnFill the SDK would
-// never call.
+// KeptBy asks a strategy how far it looks back. It refuses a strategy whose OnFill or OnReject
+// the SDK would never call.
 func KeptBy(s sdk.Strategy) (k Kept, err error) {
 	if _, old := s.(interface{ OnFill(sdk.View, sdk.Fill) }); old {
 		return k, errors.New(
 			"OnFill returns nothing, so the SDK would not call it: write OnFill(sdk.View, sdk.Fill) " +
 				"sdk.Intents and return nil")
+	}
+	if _, deaf := s.(interface{ OnReject(sdk.View, sdk.Rejection) }); deaf {
+		return k, errors.New("OnReject returns nothing, so the SDK would not call it: write " +
+			"OnReject(sdk.View, sdk.Rejection) sdk.Intents and return nil")
 	}
 	if w, ok := s.(sdk.Warmer); ok {
 		if k.Candles = w.Warmup(); k.Candles < 0 || k.Candles > wire.MaxWarmup {

@@ -438,29 +438,160 @@ func TestLinesAreBoundedByTheirText(t *testing.T) {
 	}
 }
 
-// answering returns intents from OnFill, which this version refuses.
-type answering struct{ diary }
+// replier answers its fills and rejections, from memory that it uses again.
+type replier struct {
+	told  []string
+	flood int
+	stop  sdk.Level
+	out   sdk.Intents
+}
 
-func (a *answering) OnFill(sdk.View, sdk.Fill) sdk.Intents { return sdk.ClosePosition() }
+func (r *replier) reply(what string) sdk.Intents {
+	r.told = append(r.told, what)
+	r.out = r.out[:0]
+	for range r.flood {
+		r.out = append(r.out, sdk.CancelAll()...)
+	}
+	if r.flood == 0 {
+		r.stop.Percent += 0.01
+		r.out = append(r.out, sdk.Buy(sdk.Quantity(0.001)).Limit(1).Ref(what)...)
+		r.out[0].StopLoss = &r.stop
+	}
+	return r.out
+}
 
-// deaf has the OnFill of an older SDK.
-type deaf struct{ diary }
+func (r *replier) OnFill(v sdk.View, f sdk.Fill) sdk.Intents {
+	return r.reply(fmt.Sprintf("%d fill of %s", v.Index(), f.OrderID))
+}
 
-func (d *deaf) OnFill(sdk.View, sdk.Fill) {}
+func (r *replier) OnReject(v sdk.View, x sdk.Rejection) sdk.Intents {
+	return r.reply(fmt.Sprintf("%d rejection of %s %s", v.Index(), x.Order.ID, x.Reason))
+}
 
-// TestOnFillReturnsNothingYet: intents of OnFill end the run by name, and an OnFill that would never be
-// called is refused when the strategy is made.
-func TestOnFillReturnsNothingYet(t *testing.T) {
-	_, _, err := simulate(t, &answering{}, 4, nil)
+func (r *replier) OnCandle(v sdk.View) (sdk.Intents, error) {
+	switch v.Index() {
+	case 0: // refused at once; filled; refused at its fill; filled
+		return sdk.Buy(sdk.Quantity(-1)).And(sdk.Buy(sdk.Quantity(0.001))).And(
+			sdk.Sell(sdk.Quantity(5))).And(sdk.Buy(sdk.Quantity(0.002))), nil
+	case 1:
+		return sdk.Buy(sdk.Quantity(0.001)).Limit(1).Ref("1 candle"), nil
+	}
+	return nil, nil
+}
+
+// twice asks a strategy directly, and another one of its kind by messages.
+type twice struct {
+	t                *testing.T
+	direct, messages *drive.Author
+	said             []string
+}
+
+func (d *twice) Decide(e *sim.Engine) ([]market.Intent, error) {
+	step := &wire.Step{Index: e.Step(), CloseTime: e.Time(), Candles: []market.Candle{*e.Candle(0)},
+		Closed: []bool{true}, Fills: e.Fills(), Orders: e.Updates(), Positions: make([]sdk.Position, 1)}
+	intents, err := d.direct.Decide(e)
+	if err != nil {
+		return nil, err
+	}
+	again, err := d.messages.DecideStep(step)
+	if err != nil || !reflect.DeepEqual(intents, again) {
+		d.t.Errorf("step %d: %v directly, %v by messages, %v", e.Step(), intents, again, err)
+	}
+	for _, in := range intents {
+		if in.ClientRef != "" && in.StopLoss != nil {
+			d.said = append(d.said, fmt.Sprintf("%s, stop %.2f", in.ClientRef, in.StopLoss.Percent))
+		} else if in.ClientRef != "" {
+			d.said = append(d.said, in.ClientRef)
+		}
+	}
+	return intents, nil
+}
+
+// TestFillsAndRejectionsAreAnswered: they are told in the order of events, a rejection of a close at the
+// next one, and the answers become orders at that close, before those of OnCandle.
+func TestFillsAndRejectionsAreAnswered(t *testing.T) {
+	series := candles(3)
+	setup := drive.Setup{Symbols: []market.Symbol{series.Symbol}, QuantityStep: 1e-8, RootSeed: 1}
+	first, second := &replier{}, &replier{}
+	d := &twice{t: t, direct: drive.New(first, setup), messages: drive.New(second, setup)}
+	e := engine(t, series)
+	if err := sim.Run(e, sim.NewSeriesFeed([]*market.Series{series}), d); err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"1 rejection of o-000001 invalid_quantity", "1 fill of o-000002",
+		"1 rejection of o-000003 short_not_allowed", "1 fill of o-000004"}
+	if !reflect.DeepEqual(first.told, want) || !reflect.DeepEqual(second.told, want) {
+		t.Errorf("told\n%s\nand\n%s\nwant\n%s", strings.Join(first.told, "\n"),
+			strings.Join(second.told, "\n"), strings.Join(want, "\n"))
+	}
+	said := []string{want[0] + ", stop 0.01", want[1] + ", stop 0.02", want[2] + ", stop 0.03",
+		want[3] + ", stop 0.04", "1 candle"}
+	if !reflect.DeepEqual(d.said, said) || e.Stats().Orders != 9 || e.Stats().Fills != 2 {
+		t.Errorf("said\n%s\nwant\n%s\n%+v", strings.Join(d.said, "\n"), strings.Join(said, "\n"), e.Stats())
+	}
+}
+
+func TestPartialFillsAndRejectionsInOrder(t *testing.T) {
+	symbol := market.Symbol("A/B")
+	r := &replier{}
+	a := drive.New(r, drive.Setup{Symbols: []market.Symbol{symbol}, QuantityStep: 1e-8})
+	order := func(id market.OrderID, s market.OrderStatus) market.Order {
+		return market.Order{ID: id, Symbol: symbol, Status: s, Reason: "venue"}
+	}
+	fill := func(id market.OrderID) market.Fill { return market.Fill{OrderID: id, Symbol: symbol} }
+	_, err := a.DecideStep(&wire.Step{
+		Index: 7, Candles: make([]market.Candle, 1), Closed: make([]bool, 1),
+		Positions: make([]sdk.Position, 1),
+		Orders: []market.Order{order(1, market.StatusOpen), order(2, market.StatusRejected),
+			order(1, market.StatusPartiallyFilled), order(3, market.StatusRejected),
+			order(1, market.StatusFilled), order(4, market.StatusExpired)},
+		Fills: []market.Fill{fill(1), fill(1), fill(9)}, // what led to the last one is told later
+	})
+	want := []string{"7 rejection of o-000002 venue", "7 fill of o-000001", "7 rejection of o-000003 venue",
+		"7 fill of o-000001", "7 fill of o-000009"}
+	if err != nil || !reflect.DeepEqual(r.told, want) {
+		t.Errorf("%v: got\n%s\nwant\n%s", err, strings.Join(r.told, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+func TestAnswersToFillsAreBounded(t *testing.T) {
+	if _, _, err := simulate(t, &replier{flood: 25}, 4, nil); err != nil {
+		t.Errorf("four times 25 intents: %v", err)
+	}
+	_, _, err := simulate(t, &replier{flood: 26}, 4, nil)
 	var f *wire.Failure
-	if !errors.As(err, &f) || f.Code != wire.StrategyError || f.Type != wire.FailureOnFill || f.Step != 1 ||
-		!strings.HasPrefix(f.Message,
-			"OnFill returned 1 intents: this version takes orders from OnCandle only") {
+	if !errors.As(err, &f) || f.Code != wire.StrategyError || f.Type != wire.FailureLimit || f.Step != 1 ||
+		f.Message != "OnFill and OnReject returned 104 intents at one step, at most 100 are allowed" {
 		t.Errorf("got %+v", err)
 	}
-	_, _, err = drive.Build(func(struct{}) (sdk.Strategy, error) { return &deaf{}, nil }, nil)
-	if !errors.As(err, &f) || f.Code != wire.InvalidStrategyParams ||
-		!strings.Contains(f.Message, "OnFill returns nothing") {
+}
+
+// sizeless answers a fill by an order without a size.
+type sizeless struct{ diary }
+
+func (*sizeless) OnFill(sdk.View, sdk.Fill) sdk.Intents { return sdk.Buy(sdk.Size{}) }
+
+// deaf has the OnFill of an older SDK, mute an OnReject that nobody calls.
+type (
+	deaf struct{ diary }
+	mute struct{ diary }
+)
+
+func (*deaf) OnFill(sdk.View, sdk.Fill)        {}
+func (*mute) OnReject(sdk.View, sdk.Rejection) {}
+
+func TestMistakesInOnFillAndOnReject(t *testing.T) {
+	_, _, err := simulate(t, &sizeless{}, 4, nil)
+	var f *wire.Failure
+	if !errors.As(err, &f) || f.Type != wire.FailureIntent ||
+		!strings.HasPrefix(f.Message, "OnFill: intent 0, to buy, has no size") {
 		t.Errorf("got %+v", err)
+	}
+	for name, s := range map[string]sdk.Strategy{"OnFill": &deaf{}, "OnReject": &mute{}} {
+		_, _, err := drive.Build(func(struct{}) (sdk.Strategy, error) { return s, nil }, nil)
+		if !errors.As(err, &f) || f.Code != wire.InvalidStrategyParams ||
+			!strings.Contains(f.Message, name+" returns nothing") {
+			t.Errorf("got %+v", err)
+		}
 	}
 }

@@ -7,12 +7,16 @@ from assay import (
     Buy,
     Cancel,
     Close,
+    EquityFraction,
+    Fill,
     Intents,
     InvalidParam,
     Param,
     Percent,
     Quantity,
+    Rejection,
     Replace,
+    RiskFraction,
     Sell,
     Strategy,
     View,
@@ -212,3 +216,80 @@ def test_log_lines_are_bounded() -> None:
     assert len(lines.log_lines.lines) == 4096
     assert lines.log_lines.dropped == 904
     assert list(points.annotations.series[0].values) == [1.0]
+
+
+def test_shares_of_the_equity_travel() -> None:
+    [m] = author(answering(Buy(EquityFraction(0.5)))).decide(pb.Step(index=0, close_time=1))
+    assert (m.WhichOneof("size"), m.equity_fraction) == ("equity_fraction", "0.5")
+    [m] = author(answering(Buy(RiskFraction(0.01)).stop_loss(Percent(0.1)))).decide(
+        pb.Step(index=0, close_time=1)
+    )
+    assert (m.WhichOneof("size"), m.risk_fraction) == ("risk_fraction", "0.01")
+
+
+class Replies(Strategy):
+    """Answers fills and rejections."""
+
+    told: list[str]
+    flood: int = 1
+
+    def start(self) -> None:
+        self.told = []
+
+    def reply(self, what: str) -> Intents:
+        self.told.append(what)
+        return [Cancel(what)] * self.flood
+
+    def on_fill(self, v: View, fill: Fill) -> Intents:
+        return self.reply(f"fill of {fill.order_id}")
+
+    def on_reject(self, v: View, rejection: Rejection) -> Intents:
+        return self.reply(f"rejection of {rejection.order.id} {rejection.reason}")
+
+    def on_candle(self, v: View) -> Intents:
+        return Close()
+
+
+def events() -> pb.Step:
+    """The step of TestPartialFillsAndRejectionsInOrder of the Go SDK."""
+    step = pb.Step(index=0, close_time=1)
+    for order_id, status in ((1, 1), (2, 5), (1, 2), (3, 5), (1, 3), (4, 6)):
+        step.orders.add(order_id=order_id, status=status, reason="venue")
+    for order_id in (1, 1, 9):
+        step.fills.add(order_id=order_id)
+    return step
+
+
+def test_fills_and_rejections_are_answered() -> None:
+    strategy, _, _ = build(Replies, "{}")
+    assert isinstance(strategy, Replies)
+    a = Author(strategy, pb.Start(symbols=["A/B"], purpose=pb.PURPOSE_BACKTEST, root_seed="1"))
+    said = a.decide(events())
+    assert strategy.told == [
+        "rejection of 2 venue",
+        "fill of 1",
+        "rejection of 3 venue",
+        "fill of 1",
+        "fill of 9",
+    ]
+    assert [m.ref for m in said] == [*strategy.told, ""]
+    assert [m.action for m in said] == [1, 1, 1, 1, 1, 3]
+
+
+def test_answers_to_fills_are_bounded() -> None:
+    class Floods(Replies):
+        """Answers too much."""
+
+        flood = 21
+
+    with pytest.raises(Failure, match="returned 105 intents at one step, at most 100"):
+        author(Floods).decide(events())
+
+    class Confused(Replies):
+        """Returns no order."""
+
+        def on_fill(self, v: View, fill: Fill) -> Intents:
+            return 1  # type: ignore[return-value]
+
+    with pytest.raises(Failure, match="on_fill returned int: return an order"):
+        author(Confused).decide(events())

@@ -31,6 +31,7 @@ from .intents import (
     CancelAll,
     CashFraction,
     Close,
+    EquityFraction,
     Intent,
     Intents,
     Level,
@@ -38,6 +39,7 @@ from .intents import (
     Quantity,
     QuoteAmount,
     Replace,
+    RiskFraction,
     Sell,
     Size,
     TrailingAmount,
@@ -46,7 +48,7 @@ from .intents import (
 )
 from .params import InvalidParam, Param, ParamError
 from .strategy import Strategy, Supports
-from .view import Candle, Fill, FrameView, History, Order, Position, SymbolView, View
+from .view import Candle, Fill, FrameView, History, Order, Position, Rejection, SymbolView, View
 
 __version__ = "1.0.0"
 
@@ -59,6 +61,7 @@ __all__ = [
     "Candle",
     "CashFraction",
     "Close",
+    "EquityFraction",
     "Fill",
     "FrameView",
     "History",
@@ -73,7 +76,9 @@ __all__ = [
     "Position",
     "Quantity",
     "QuoteAmount",
+    "Rejection",
     "Replace",
+    "RiskFraction",
     "Sell",
     "Size",
     "Strategy",

@@ -17,13 +17,14 @@ from .intents import Intent, Intents, Level
 from .params import ParamError, collect, decode, defaults, schema
 from .random import Random
 from .strategy import Strategy, description, slug
-from .view import Fill, FrameView, Order, Position, View, moment
+from .view import Fill, FrameView, Order, Position, Rejection, View, moment
 
 PROTOCOL_VERSION = 1
 SDK_VERSION = "1.0.0"
 
 # The bounds of the protocol. The host refuses what passes one.
 MAX_INTENTS = 10_000
+MAX_EARLY_INTENTS = 100  # of on_fill and on_reject
 MAX_LINES = 4096
 MAX_LINE_BYTES = 8 << 20
 MAX_FIELDS = 64
@@ -189,21 +190,47 @@ class Author:
             self._remember(step)
         self._asked = True
         try:
-            for f in step.fills:
-                answer: object = self._strategy.on_fill(v, self._fill(f))  # type: ignore[func-returns-value]
-                if answer is not None:
-                    raise Failure(
-                        "on_fill returned a value: this version takes orders from on_candle "
-                        "only, which follows at the same close",
-                        "on_fill",
-                    )
-            return self._messages(self._strategy.on_candle(v))
+            early = self._tell(step.fills, step.orders)
+            return early + self._messages("on_candle", self._strategy.on_candle(v), len(early))
         except Failure:
             raise
         except Exception as e:
             at = f", candle closed at {_text(v._time)}"
             message = f"{_what(e)}{_place(e.__traceback__)}{at}"
             raise Failure(message, type(e).__name__, _stack(e)) from None
+
+    def _tell(self, fills: Any, orders: Any) -> list[Any]:
+        """Calls on_fill and on_reject in the order of events: an order's fills come before its
+        state says so."""
+        early: list[Any] = []
+        told = 0
+
+        def add(name: str, answer: Intents) -> None:
+            early.extend(self._messages(name, answer, 0))
+            if len(early) > MAX_EARLY_INTENTS:
+                raise Failure(
+                    f"on_fill and on_reject returned {len(early)} intents at one step, at most "
+                    f"{MAX_EARLY_INTENTS} are allowed",
+                    "limit",
+                )
+
+        for o in orders:
+            last = told
+            if _STATES[o.status] in ("filled", "partially_filled"):
+                for n in range(told, len(fills)):
+                    if fills[n].order_id == o.order_id:
+                        last = n + 1
+                        if _STATES[o.status] == "partially_filled":
+                            break
+            for f in fills[told:last]:
+                add("on_fill", self._strategy.on_fill(self._view, self._fill(f)))
+            told = last
+            if _STATES[o.status] == "rejected":
+                rejection = Rejection(self._order(o), o.reason)
+                add("on_reject", self._strategy.on_reject(self._view, rejection))
+        for f in fills[told:]:
+            add("on_fill", self._strategy.on_fill(self._view, self._fill(f)))
+        return early
 
     def stop(self) -> None:
         """Says that no further step will come."""
@@ -258,6 +285,7 @@ class Author:
             reduce_only=o.reduce_only,
             tag=o.tag,
             created_at=moment(o.created_at),
+            clamped=o.clamped,
         )
 
     def _fill(self, f: Any) -> Fill:
@@ -279,19 +307,18 @@ class Author:
             tag=f.tag,
         )
 
-    def _messages(self, answer: Intents) -> list[Any]:
+    def _messages(self, name: str, answer: Intents, before: int) -> list[Any]:
         if answer is None:
             return []
         intents = [answer] if isinstance(answer, Intent) else answer
         if not isinstance(intents, Iterable) or isinstance(intents, str | bytes):
             raise Failure(
-                f"on_candle returned {type(answer).__name__}: return an order, a list of them "
-                "or None",
+                f"{name} returned {type(answer).__name__}: return an order, a list of them or None",
                 "intent",
             )
         messages: list[Any] = []
         for i, intent in enumerate(intents):
-            if i >= MAX_INTENTS:
+            if before + i >= MAX_INTENTS:
                 raise Failure(f"at most {MAX_INTENTS} intents are allowed at one step", "limit")
             messages.append(self._message(i, intent))
         return messages

@@ -4,7 +4,7 @@ A builder starts an order, its methods refine it and return a new one::
 
     Buy(AllCash).limit(99.0).stop_loss(Percent(0.05))
 
-``on_candle`` returns one order, a list of them, or None.
+``on_candle``, ``on_fill`` and ``on_reject`` return one order, a list of them, or None.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ __all__ = [
     "CancelAll",
     "CashFraction",
     "Close",
+    "EquityFraction",
     "Intent",
     "Intents",
     "Level",
@@ -28,6 +29,7 @@ __all__ = [
     "Quantity",
     "QuoteAmount",
     "Replace",
+    "RiskFraction",
     "Sell",
     "Size",
     "TrailingAmount",
@@ -36,13 +38,15 @@ __all__ = [
 ]
 
 Action: TypeAlias = Literal["submit", "cancel", "cancel_all", "replace", "close"]
-SizeKind: TypeAlias = Literal["quantity", "quote_amount", "cash_fraction", "position"]
+SizeKind: TypeAlias = Literal[
+    "quantity", "quote_amount", "cash_fraction", "position", "equity_fraction", "risk_fraction"
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Size:
     """How much to trade. Make one with `Quantity`, `QuoteAmount`, `CashFraction`,
-    `AllCash` or `WholePosition`."""
+    `EquityFraction`, `RiskFraction`, `AllCash` or `WholePosition`."""
 
     kind: SizeKind
     value: float = 0.0
@@ -61,6 +65,19 @@ def QuoteAmount(amount: float) -> Size:
 def CashFraction(fraction: float) -> Size:
     """Spends this share, in (0, 1], of the free cash at the fill, fee included."""
     return Size("cash_fraction", fraction)
+
+
+def EquityFraction(fraction: float) -> Size:
+    """A share of the equity, in (0, 1]. It becomes a quantity at the close of the decision, of
+    the order's own price or else of that close, and is cut at the fill to what the free cash
+    pays for. A share below one step is no order."""
+    return Size("equity_fraction", fraction)
+
+
+def RiskFraction(fraction: float) -> Size:
+    """As much as loses this share of the equity, in (0, 1], at the order's stop loss, before
+    fees and slippage. It is fixed and cut like `EquityFraction`."""
+    return Size("risk_fraction", fraction)
 
 
 #: Spends all free cash, fee included.
@@ -177,7 +194,7 @@ class Intent:
         return replace(self, client_ref=name)
 
 
-#: What ``on_candle`` may return.
+#: What ``on_candle``, ``on_fill`` and ``on_reject`` may return.
 Intents: TypeAlias = Intent | Iterable[Intent] | None
 
 

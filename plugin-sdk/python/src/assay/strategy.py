@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from . import params as _params
 from .intents import Intents
-from .view import Fill, View
+from .view import Fill, Rejection, View
 
 __all__ = ["Strategy", "Supports"]
 
@@ -76,8 +76,17 @@ class Strategy:
         """Called once, when the parameters have their values: makes indicators. Raise
         `InvalidParam` to refuse a combination of parameters."""
 
-    def on_fill(self, v: View, fill: Fill) -> None:
-        """Called for each fill, in order, before ``on_candle`` of the step in which it happened."""
+    def on_fill(self, v: View, fill: Fill) -> Intents:
+        """Called for each fill before ``on_candle`` of the step in which it happened. What it
+        returns becomes orders at that close, before those of ``on_candle``, and can fill from
+        the next candle on; with ``on_reject`` at most 100 intents at one step."""
+        return None
+
+    def on_reject(self, v: View, rejection: Rejection) -> Intents:
+        """Called for each order that was rejected, like ``on_fill`` and in the order of events
+        with it. An order that is rejected at a close is told at the next step. What is canceled
+        or expired is not told."""
+        return None
 
     def on_candle(self, v: View) -> Intents:
         """Decides."""

@@ -17,6 +17,7 @@ __all__ = [
     "History",
     "Order",
     "Position",
+    "Rejection",
     "SymbolView",
     "View",
 ]
@@ -68,6 +69,14 @@ class Order:
     reduce_only: bool
     tag: str
     created_at: datetime
+    clamped: bool = False  #: sized by equity and cut to what the free cash paid for
+
+
+class Rejection(NamedTuple):
+    """An order that was rejected: by the simulator, the venue or the limits of the account."""
+
+    order: Order
+    reason: str  #: such as insufficient_cash
 
 
 @dataclass(frozen=True, slots=True)
