@@ -373,7 +373,7 @@ func phaseOf(p Played, trace Trace) Phase {
 		return PhaseInit
 	case s.Over || hook == "OnStop":
 		return PhaseFinalize
-	case hook == "OnFill" || p.Failure.Data["reason"] == "ledger_overflow":
+	case hook == "OnFill" || hook == "OnReject" || p.Failure.Data["reason"] == "ledger_overflow":
 		return PhaseFill
 	case s.Step < s.Warmup:
 		return PhaseWarmup

@@ -81,6 +81,7 @@ func TestWhere(t *testing.T) {
 		{"short warm-up", nil, at(59, nil), PhaseWarmup, index(9)},
 		{"candle", map[string]any{"stack": stack("OnCandle")}, at(60, nil), PhaseCandle, index(10)},
 		{"fill", map[string]any{"stack": stack("OnFill")}, at(61, nil), PhaseFill, index(11)},
+		{"rejection", map[string]any{"stack": stack("OnReject")}, at(61, nil), PhaseFill, index(11)},
 		{"overflow", map[string]any{"reason": "ledger_overflow"}, at(61, nil), PhaseFill, index(11)},
 		{"the end", nil, at(99, func(s *run.Scene) { s.Over = true }), PhaseFinalize, index(49)},
 	} {

@@ -137,8 +137,8 @@ func InModule(function, module string) bool {
 	return (pkg == "main" || within(pkg, module)) && !within(pkg, SDK)
 }
 
-// Hook is the method of the strategy that the SDK had called: OnStart, OnFill, OnCandle
-// or OnStop; "" if the stack does not show it.
+// Hook is the method of the strategy that the SDK had called: OnStart, OnFill, OnReject,
+// OnCandle or OnStop; "" if the stack does not show it.
 func (t Trace) Hook() string {
 	for i := 1; i < len(t.Frames); i++ {
 		if strings.HasPrefix(t.Frames[i].Func, SDK+"/internal/drive.(*Author).") {
