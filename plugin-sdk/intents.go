@@ -119,6 +119,9 @@ func (in Intents) ImmediateOrCancel() Intents {
 // ReduceOnly cuts the order to the position.
 func (in Intents) ReduceOnly() Intents { return in.each(func(i *Intent) { i.ReduceOnly = true }) }
 
+// PostOnly lets a limit order rest or be rejected (would_take): it never takes.
+func (in Intents) PostOnly() Intents { return in.each(func(i *Intent) { i.PostOnly = true }) }
+
 // Level is where a bracket child sits.
 type Level = market.Child
 

@@ -54,6 +54,8 @@ func TestIntents(t *testing.T) {
 				ExpireAfter: 3}},
 		{"at once", sdk.Buy(sdk.AllCash()).ImmediateOrCancel().ReduceOnly(),
 			market.Intent{Size: sdk.AllCash(), TimeInForce: market.IOC, ReduceOnly: true}},
+		{"post-only", sdk.Buy(sdk.AllCash()).Limit(1).PostOnly(),
+			market.Intent{Type: market.Limit, LimitPrice: 1, Size: sdk.AllCash(), PostOnly: true}},
 		{"names", sdk.Buy(sdk.AllCash()).On("A/B").Tag("t").Ref("r"),
 			market.Intent{Symbol: "A/B", Size: sdk.AllCash(), Tag: "t", ClientRef: "r"}},
 		{"cancel", sdk.Cancel("r"), market.Intent{Action: market.Cancel, Ref: "r"}},

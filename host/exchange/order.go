@@ -112,6 +112,9 @@ type OrderRequest struct {
 	LimitPrice, StopPrice decimal.Decimal // zero: none
 	// Reduces reports whether it can only make a position smaller.
 	Reduces bool
+	// PostOnly: a limit order that would take is refused with the VenueCode would_take, or ends unfilled
+	// with that Reason. Only venues with the order type post_only are asked for one.
+	PostOnly bool `json:",omitzero"`
 }
 
 // PairRequest is a take profit (limit) and a stop loss (stop) of the same quantity; when one fills

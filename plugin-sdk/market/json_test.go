@@ -28,7 +28,7 @@ func examples() map[string]any {
 			Action: Replace, Symbol: "BTC/USDT", Side: Sell, Type: StopLimit, Size: Size{SizeQuantity, 0.25},
 			LimitPrice: 99.5,
 			StopPrice:  100.25, TrailPercent: 0.01, TrailAmount: 3, TimeInForce: GTD, ExpireAfter: 4,
-			ReduceOnly: true,
+			ReduceOnly: true, PostOnly: true,
 			StopLoss:   &Child{TrailPercent: 0.02, TrailAmount: 5},
 			TakeProfit: &Child{Price: 120, Percent: 0.1},
 			Tag:        "t", ClientRef: "c", Ref: "o-000007",

@@ -116,7 +116,9 @@ type Intent struct {
 	// ExpireAfter is the number of candles of the symbol that a gtd order lives on.
 	ExpireAfter int `json:"expire_after,omitzero"`
 	// ReduceOnly cuts the order to the position; it never turns it. Ask Reduces, which knows the size too.
-	ReduceOnly bool   `json:"reduce_only,omitzero"`
+	ReduceOnly bool `json:"reduce_only,omitzero"`
+	// PostOnly rejects a limit order that would take at its first open (would_take).
+	PostOnly   bool   `json:"post_only,omitzero"`
 	StopLoss   *Child `json:"stop_loss,omitzero"`
 	TakeProfit *Child `json:"take_profit,omitzero"`
 	// Tag is free text that ends up on orders, fills and trades.
@@ -343,6 +345,9 @@ const (
 	ReasonTooManyOpenOrders Reason = "too_many_open_orders"
 )
 
+// ReasonWouldTake rejects a post-only order at its first open, where it would have taken.
+const ReasonWouldTake Reason = "would_take"
+
 // Orders rejected at their fill.
 const (
 	ReasonInsufficientCash  Reason = "insufficient_cash"
@@ -365,7 +370,9 @@ const (
 // Cancels and replaces that did nothing; they may also fail for a reason of rejection.
 const (
 	ReasonUnknownOrder Reason = "unknown_order" // no open order has the reference
-	ReasonInvalidType  Reason = "invalid_type"  // a market order cannot be replaced
+	// ReasonInvalidType: a market order cannot be replaced. It rejects also a post-only order that is no
+	// limit order, or one of the next open only.
+	ReasonInvalidType Reason = "invalid_type"
 )
 
 // ExitReason is why a trade ended: what its closing order was for.

@@ -148,6 +148,9 @@ func (n *intake) refuse(o *order, in *market.Intent) market.Reason {
 	if n.warmup() {
 		return market.ReasonWarmup
 	}
+	if in.PostOnly && (in.Type != market.Limit || in.TimeInForce == market.IOC) {
+		return market.ReasonInvalidType
+	}
 	if o.Type == market.TrailingStop && n.symbols[o.sym].index < 0 {
 		return market.ReasonInvalidPrice // there is no price yet that it could follow
 	}
@@ -359,7 +362,7 @@ func (n *intake) replace(in *market.Intent) (market.Reason, error) {
 	if o == nil {
 		return market.ReasonUnknownOrder, nil
 	}
-	if o.Type == market.Market {
+	if o.Type == market.Market || in.PostOnly {
 		return market.ReasonInvalidType, nil
 	}
 	changed := *n.foreseen(o)

@@ -20,6 +20,7 @@ type order struct {
 	liveFrom        int64  // first candle index of the symbol it may fill on
 	bornAt          int64  // candle index in which a child was made; -1 otherwise
 	candleState
+	postOnly  bool // rejected where it would take at its first open
 	arrived   bool // rested through an earlier candle, or counts as resting
 	triggered bool // a stop_limit that has become a limit
 	done      bool
@@ -53,7 +54,7 @@ func (o *order) isChild() bool { return o.parent != nil }
 func (v *venue) newOrder(sym int, in *market.Intent, at market.Time) *order {
 	v.stats.Orders++
 	o := &order{sym: sym, size: in.Size, stopLoss: in.StopLoss, takeProfit: in.TakeProfit,
-		expireLeft: in.ExpireAfter, since: at, bornAt: -1}
+		expireLeft: in.ExpireAfter, since: at, bornAt: -1, postOnly: in.PostOnly}
 	o.Order = market.Order{
 		ID: market.OrderID(v.stats.Orders), Ref: in.ClientRef, Symbol: v.cfg.Symbols[sym], Side: in.Side,
 		Type:        in.Type,

@@ -89,6 +89,10 @@ func (m *matcher) tryOpen(o *order) error {
 		if !reached(o.Side, c.Open, o.limitF) || m.givesWay(o, c) {
 			return nil
 		}
+		if o.postOnly {
+			m.finish(o, market.StatusRejected, market.ReasonWouldTake, x.at)
+			return nil
+		}
 		return m.exec.fillAt(o, c.Open, market.Taker, x)
 	case !reached(o.Side, c.Open, m.exec.touchLevel(o)) || m.givesWay(o, c):
 		return nil

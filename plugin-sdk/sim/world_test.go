@@ -36,7 +36,7 @@ type ask struct {
 	limit, stop, trailAmount              int64
 	trail                                 float64
 	expire                                int
-	reduce                                bool
+	reduce, post                          bool
 	stopLoss, takeProfit                  *askChild
 	ref                                   string
 }
@@ -128,6 +128,7 @@ func drawAsk(t *rapid.T, symbols int) ask {
 	a.amount = [...]float64{0, rapid.Float64Range(0, 80).Draw(t, "quantity"),
 		rapid.Float64Range(0, 12_000).Draw(t, "quote"), rapid.Float64Range(0, 1).Draw(t, "fraction"), 0,
 		rapid.Float64Range(0, 1).Draw(t, "equity"), rapid.Float64Range(0, 0.1).Draw(t, "risk")}[a.size]
+	a.post = rapid.IntRange(0, 5).Draw(t, "post-only") == 0 && a.kind == int(market.Limit)
 	if a.reduce && a.size != 1 {
 		a.size = 0
 	}
@@ -210,7 +211,7 @@ func (a *ask) intent(s scale) market.Intent {
 		Size: market.Size{Kind: market.SizeKind(a.size), Value: a.amount}, LimitPrice: s.price(a.limit),
 		StopPrice:    s.price(a.stop),
 		TrailPercent: a.trail, TrailAmount: s.price(a.trailAmount), TimeInForce: market.TimeInForce(a.tif),
-		ExpireAfter: a.expire, ReduceOnly: a.reduce,
+		ExpireAfter: a.expire, ReduceOnly: a.reduce, PostOnly: a.post,
 		StopLoss: a.stopLoss.child(s), TakeProfit: a.takeProfit.child(s), ClientRef: a.ref, Ref: a.ref,
 	}
 	if in.Size.Kind == market.SizeQuoteAmount {

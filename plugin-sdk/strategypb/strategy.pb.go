@@ -2513,7 +2513,8 @@ type Intent struct {
 	TakeProfit    *Child        `protobuf:"bytes,16,opt,name=take_profit,json=takeProfit,proto3" json:"take_profit,omitempty"`
 	Tag           string        `protobuf:"bytes,17,opt,name=tag,proto3" json:"tag,omitempty"`
 	ClientRef     string        `protobuf:"bytes,18,opt,name=client_ref,json=clientRef,proto3" json:"client_ref,omitempty"`
-	Ref           string        `protobuf:"bytes,19,opt,name=ref,proto3" json:"ref,omitempty"` // order meant by cancel and replace
+	Ref           string        `protobuf:"bytes,19,opt,name=ref,proto3" json:"ref,omitempty"`                            // order meant by cancel and replace
+	PostOnly      bool          `protobuf:"varint,22,opt,name=post_only,json=postOnly,proto3" json:"post_only,omitempty"` // a limit order that must not take
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2710,6 +2711,13 @@ func (x *Intent) GetRef() string {
 		return x.Ref
 	}
 	return ""
+}
+
+func (x *Intent) GetPostOnly() bool {
+	if x != nil {
+		return x.PostOnly
+	}
+	return false
 }
 
 type isIntent_Size interface {
@@ -3414,7 +3422,7 @@ const file_strategy_proto_rawDesc = "" +
 	"\x06digest\x18\x03 \x01(\fR\x06digest\x12\x1f\n" +
 	"\vtrace_steps\x18\x04 \x03(\x03R\n" +
 	"traceSteps\x12#\n" +
-	"\rtrace_digests\x18\x05 \x01(\fR\ftraceDigests\"\xe4\x05\n" +
+	"\rtrace_digests\x18\x05 \x01(\fR\ftraceDigests\"\x81\x06\n" +
 	"\x06Intent\x121\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x19.assay.strategy.v1.ActionR\x06action\x12\x16\n" +
 	"\x06symbol\x18\x02 \x01(\x05R\x06symbol\x12\x12\n" +
@@ -3442,7 +3450,8 @@ const file_strategy_proto_rawDesc = "" +
 	"\x03tag\x18\x11 \x01(\tR\x03tag\x12\x1d\n" +
 	"\n" +
 	"client_ref\x18\x12 \x01(\tR\tclientRef\x12\x10\n" +
-	"\x03ref\x18\x13 \x01(\tR\x03refB\x06\n" +
+	"\x03ref\x18\x13 \x01(\tR\x03ref\x12\x1b\n" +
+	"\tpost_only\x18\x16 \x01(\bR\bpostOnlyB\x06\n" +
 	"\x04size\"\x7f\n" +
 	"\x05Child\x12\x14\n" +
 	"\x05price\x18\x01 \x01(\tR\x05price\x12\x18\n" +

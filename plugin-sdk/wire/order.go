@@ -156,6 +156,7 @@ func (c *codec) intent(in *market.Intent, p *strategypb.Intent) {
 	carryEnum(c, "time_in_force", &in.TimeInForce, &p.TimeInForce, market.IOC)
 	carryWhole(c, &in.ExpireAfter, &p.ExpireAfter)
 	carry(c, &in.ReduceOnly, &p.ReduceOnly)
+	carry(c, &in.PostOnly, &p.PostOnly)
 	c.child("stop_loss", &in.StopLoss, &p.StopLoss)
 	c.child("take_profit", &in.TakeProfit, &p.TakeProfit)
 	carryText(c, "tag", &in.Tag, &p.Tag, MaxTextBytes)

@@ -21,7 +21,7 @@ func exampleIntent() market.Intent {
 		Action: market.Replace, Symbol: "ETH/USDT", Side: market.Sell, Type: market.StopLimit,
 		Size:       market.Size{Kind: market.SizeQuantity, Value: 0.1},
 		LimitPrice: 1e-300, StopPrice: math.MaxFloat64, TrailPercent: 0.1 + 0.2, TrailAmount: 5e-324,
-		TimeInForce: market.GTD, ExpireAfter: 3, ReduceOnly: true,
+		TimeInForce: market.GTD, ExpireAfter: 3, ReduceOnly: true, PostOnly: true,
 		StopLoss:   &market.Child{Price: 1, Percent: 0.02, TrailPercent: 0.03, TrailAmount: 4},
 		TakeProfit: &market.Child{Price: 5, Percent: 0.06, TrailPercent: 0.07, TrailAmount: 8},
 		Tag:        "Größe", ClientRef: "c", Ref: "o-000001",

@@ -133,6 +133,7 @@ func orderTypes(g *gb.Symbol) (list []string) {
 		{"market", has("MARKET")}, {"market_quote", has("MARKET") && g.QuoteOrderQtyMarketAllowed},
 		{"limit", has("LIMIT")},
 		{"stop", has("STOP_LOSS")}, {"stop_limit", has("STOP_LOSS_LIMIT")},
+		{"post_only", has("LIMIT_MAKER")},
 		{"exit_pair", has("LIMIT_MAKER") && has("STOP_LOSS") && g.OcoAllowed},
 	} {
 		if t.takes {

@@ -25,7 +25,7 @@ func TestRulesOfASymbol(t *testing.T) {
 	m, err := s.rules("BTC/USDT", &g)
 	if err != nil || m.MaxStops != 5 || !m.MaxPosition.IsZero() ||
 		!slices.Equal(m.OrderTypes,
-			[]string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"}) {
+			[]string{"market", "market_quote", "limit", "stop", "stop_limit", "post_only", "exit_pair"}) {
 		t.Errorf("%+v %v", m, err)
 	}
 	g.OrderTypes, g.OcoAllowed,
@@ -33,7 +33,7 @@ func TestRulesOfASymbol(t *testing.T) {
 	g.Filters = append(g.Filters, map[string]any{"filterType": "MAX_POSITION", "maxPosition": "10.50"})
 	m, err = s.rules("BTC/USDT", &g)
 	if err != nil || m.MaxPosition.String() != "10.5" ||
-		!slices.Equal(m.OrderTypes, []string{"market", "limit", "stop"}) {
+		!slices.Equal(m.OrderTypes, []string{"market", "limit", "stop", "post_only"}) {
 		t.Errorf("%+v %v", m, err)
 	}
 }

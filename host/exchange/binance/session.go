@@ -97,9 +97,10 @@ func (*session) Describe(context.Context) (exchange.Description, error) {
 	fee := decimal.MustNew(1, 3)
 	d := exchange.Description{
 		ID: ID, Name: "Binance", Aliases: []string{}, Version: version, Kind: "native", Sandbox: true,
-		Modes:      []string{"paper", "live"},
-		OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"},
-		MakerFee:   fee, TakerFee: fee,
+		Modes: []string{"paper", "live"},
+		OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "post_only",
+			"exit_pair"},
+		MakerFee: fee, TakerFee: fee,
 		RequiresCredentials: true, RateLimitMS: int(spacing.Milliseconds()), DeadMan: "lease",
 		ConfigSchema: exchange.ConfigSchema(nil),
 	}

@@ -50,13 +50,19 @@ func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange
 		err := exchange.NewError(exchange.NotSent, "the exchange has no order type "+q.Type.String())
 		return exchange.ResultOf(err), exchange.Order{}
 	}
+	if q.PostOnly {
+		kind = gb.OrderTypeLimitMaker
+	}
 	ref := exchange.OrderRef{ClientOrderID: q.ClientOrderID, Symbol: q.Symbol}
 	send := func(ctx context.Context, c *gb.Client) (*gb.Order, error) {
 		o := c.NewCreateOrderService().Symbol(venueName(q.Symbol)).Side(sideName(q.Side)).Type(
 			kind).NewClientOrderID(q.ClientOrderID).
 			NewOrderRespType(gb.NewOrderRespTypeRESULT)
 		if q.Type.NeedsLimit() {
-			o.TimeInForce(gb.TimeInForceType(tifName(q.TimeInForce))).Price(q.LimitPrice.String())
+			o.Price(q.LimitPrice.String())
+		}
+		if q.Type.NeedsLimit() && !q.PostOnly { // a maker has none
+			o.TimeInForce(gb.TimeInForceType(tifName(q.TimeInForce)))
 		}
 		if q.Type.NeedsStop() {
 			o.StopPrice(q.StopPrice.String())
@@ -78,8 +84,15 @@ func (s *session) Submit(ctx context.Context, q exchange.OrderRequest) (exchange
 			StopPrice: q.StopPrice.String(), UpdateTime: got.TransactTime,
 		}, nil
 	}
-	return s.about(ctx, tradeDeadline, ref, submitting, submits, 1, send, 1)
+	r, o := s.about(ctx, tradeDeadline, ref, submitting, submits, 1, send, 1)
+	if q.PostOnly && r.Outcome == exchange.Rejected && strings.Contains(r.Message, wouldTakeText) {
+		r.VenueCode = string(market.ReasonWouldTake)
+	}
+	return r, o
 }
+
+// wouldTakeText is in the refusal of a maker that would take, whose code is that of others too.
+const wouldTakeText = "immediately match and take"
 
 // echoed returns an accepted answer that is about the order that was meant; any other is Unknown.
 func (s *session) echoed(r exchange.Result, ref exchange.OrderRef,

@@ -1513,7 +1513,8 @@ type SubmitRequest struct {
 	QuoteAmount   string                 `protobuf:"bytes,7,opt,name=quote_amount,json=quoteAmount,proto3" json:"quote_amount,omitempty"`   // of the quote currency
 	LimitPrice    string                 `protobuf:"bytes,8,opt,name=limit_price,json=limitPrice,proto3" json:"limit_price,omitempty"`
 	StopPrice     string                 `protobuf:"bytes,9,opt,name=stop_price,json=stopPrice,proto3" json:"stop_price,omitempty"`
-	Reduces       bool                   `protobuf:"varint,10,opt,name=reduces,proto3" json:"reduces,omitempty"` // it can only make a position smaller: it outlives the lease. Absent: an entry
+	Reduces       bool                   `protobuf:"varint,10,opt,name=reduces,proto3" json:"reduces,omitempty"`                   // it can only make a position smaller: it outlives the lease. Absent: an entry
+	PostOnly      bool                   `protobuf:"varint,11,opt,name=post_only,json=postOnly,proto3" json:"post_only,omitempty"` // refused with the code would_take if it would take
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1614,6 +1615,13 @@ func (x *SubmitRequest) GetStopPrice() string {
 func (x *SubmitRequest) GetReduces() bool {
 	if x != nil {
 		return x.Reduces
+	}
+	return false
+}
+
+func (x *SubmitRequest) GetPostOnly() bool {
+	if x != nil {
+		return x.PostOnly
 	}
 	return false
 }
@@ -3159,7 +3167,7 @@ const file_connector_proto_rawDesc = "" +
 	"\x04Link\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\"\a\n" +
-	"\x05Ended\"\xb4\x02\n" +
+	"\x05Ended\"\xd1\x02\n" +
 	"\rSubmitRequest\x12&\n" +
 	"\x0fclient_order_id\x18\x01 \x01(\tR\rclientOrderId\x12\x16\n" +
 	"\x06symbol\x18\x02 \x01(\tR\x06symbol\x12\x12\n" +
@@ -3173,7 +3181,8 @@ const file_connector_proto_rawDesc = "" +
 	"\n" +
 	"stop_price\x18\t \x01(\tR\tstopPrice\x12\x18\n" +
 	"\areduces\x18\n" +
-	" \x01(\bR\areduces\"\xe8\x01\n" +
+	" \x01(\bR\areduces\x12\x1b\n" +
+	"\tpost_only\x18\v \x01(\bR\bpostOnly\"\xe8\x01\n" +
 	"\x11SubmitPairRequest\x12\x17\n" +
 	"\alist_id\x18\x01 \x01(\tR\x06listId\x12\x19\n" +
 	"\blimit_id\x18\x02 \x01(\tR\alimitId\x12\x17\n" +

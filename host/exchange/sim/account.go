@@ -40,6 +40,7 @@ type order struct {
 	exchange.Order
 	amount decimal.Decimal // of a market order by quote amount
 	pair   *pair           // that it is a leg of
+	post   bool            // post-only
 	reason string          // that it is being canceled for
 	paired bool            // canceled before its sibling's fill is known
 }

@@ -53,7 +53,7 @@ func simHarness(wrap func(testing.TB, exchange.Connection) exchange.Connection) 
 
 // cardsOfSim are those that a venue without faults, credentials and an account that
 // outlives its session can have.
-const cardsOfSim = 31
+const cardsOfSim = 32
 
 // play plays all cards and counts those that the market can have; the others are skipped,
 // each with its reason.

@@ -124,7 +124,7 @@ func DescribeStore(stored candle.Exchange) exchange.Description {
 }
 
 func orderTypes() []string {
-	return []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"}
+	return []string{"market", "market_quote", "limit", "stop", "stop_limit", "post_only", "exit_pair"}
 }
 
 func timeframes() []market.Timeframe {

@@ -157,7 +157,7 @@ func newOrder(req exchange.OrderRequest) *order {
 			ClientOrderID: req.ClientOrderID, Symbol: req.Symbol, Side: req.Side, Type: req.Type,
 			Quantity: req.Quantity, LimitPrice: req.LimitPrice, StopPrice: req.StopPrice,
 		},
-		amount: req.QuoteAmount,
+		amount: req.QuoteAmount, post: req.PostOnly,
 	}
 }
 
@@ -173,7 +173,7 @@ func (a *account) find(name exchange.OrderRef) *order {
 func (a *account) place(o *order, tif market.TimeInForce) *exchange.Result {
 	a.at = a.v.pace.now()
 	in := market.Intent{Symbol: o.Symbol, Side: o.Side, Type: o.Type, TimeInForce: tif,
-		ClientRef: ref(o.ClientOrderID)}
+		PostOnly: o.post, ClientRef: ref(o.ClientOrderID)}
 	in.Size = market.Size{Kind: market.SizeQuantity, Value: sim.Float(o.Quantity)}
 	if o.amount.IsPos() {
 		in.Size = market.Size{Kind: market.SizeQuoteAmount, Value: sim.Float(o.amount)}
@@ -231,6 +231,8 @@ func (a *account) breaks(o *order, tif market.TimeInForce) *exchange.Result {
 		return rejected("UNKNOWN_SYMBOL", "the session has no such symbol")
 	case o.Type > market.StopLimit || o.Side > market.Sell:
 		return rejected("ORDER_TYPE", "the types are market, limit, stop and stop_limit")
+	case o.post && (o.Type != market.Limit || tif != market.GTC):
+		return rejected("ORDER_TYPE", "post-only is for limit orders that rest")
 	case tif != market.GTC && tif != market.IOC:
 		return rejected("TIME_IN_FORCE", "the times in force are gtc and ioc")
 	case o.amount.IsPos() == o.Quantity.IsPos() || o.amount.IsNeg() || o.Quantity.IsNeg() ||

@@ -147,6 +147,7 @@ func TestEveryFieldTravels(t *testing.T) {
 		ClientOrderID: "a", Symbol: "BTC/USDT", Side: market.Sell, Type: market.StopLimit,
 		TimeInForce: market.IOC, Quantity: dec("1"),
 		QuoteAmount: dec("2"), Reduces: true, LimitPrice: dec("3"), StopPrice: dec("4"),
+		PostOnly: true,
 	})
 	travel[connectorpb.SubmitPairRequest](t, exchange.PairRequest{
 		ListID: "l", LimitID: "a", StopID: "b", Symbol: "BTC/USDT", Side: market.Sell, Quantity: dec("1"),

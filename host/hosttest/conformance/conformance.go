@@ -117,7 +117,7 @@ const (
 )
 
 // Cards is how many there are.
-const Cards = 65
+const Cards = 66
 
 // Report is how an examination went.
 type Report struct {

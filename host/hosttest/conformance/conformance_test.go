@@ -47,7 +47,7 @@ func TestNames(t *testing.T) {
 	for n, name := range map[int]string{1: "entry", 10: "Close twice", 15: "rule change",
 		25: "no forming candle", 36: "duplicate open id", 45: "one request per Submit",
 		53: "fills attributed", 58: "manual cancel", 60: "no secret in output",
-		65: "leg of a pair cancelled"} {
+		65: "leg of a pair cancelled", 66: "post-only"} {
 		if d[n-1].name != name {
 			t.Errorf("card %d is %q", n, d[n-1].name)
 		}
@@ -84,6 +84,7 @@ var bugs = map[string][]int{
 	"open is untouched":   {63},
 	"deaf while sending":  {64},
 	"leg is unknown":      {65},
+	"maker takes":         {66},
 }
 
 // unguarded bugs are those that the guard of package wire would hide.
@@ -127,7 +128,7 @@ func TestSkipsAreCounted(t *testing.T) {
 		}
 	}
 	report := Report{Passed: 57, Skipped: map[int]string{1: "", 37: "", 45: ""}}
-	if s := report.String(); s != "57 of 65 cards, 3 skipped" {
+	if s := report.String(); s != "57 of 66 cards, 3 skipped" {
 		t.Error(s)
 	}
 }

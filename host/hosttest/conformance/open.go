@@ -39,7 +39,7 @@ var marketCards = []card{
 
 func entry(x *examiner) {
 	d := x.description()
-	known := []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"}
+	known := []string{"market", "market_quote", "limit", "stop", "stop_limit", "post_only", "exit_pair"}
 	for _, kind := range d.OrderTypes {
 		if !slices.Contains(known, kind) {
 			x.Errorf("order type %q is not known", kind)

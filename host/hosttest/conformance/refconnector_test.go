@@ -35,7 +35,8 @@ func (c *refConnector) Describe(context.Context) (exchange.Description, error) {
 		Modes: []string{"paper", "live"}, DeadMan: "lease", Sandbox: true,
 		Timeframes: []market.Timeframe{refFrame}, RequiresCredentials: true, RateLimitMS: 50,
 		ConfigSchema: exchange.ConfigSchema(nil),
-		OrderTypes:   []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"},
+		OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "post_only",
+			"exit_pair"},
 	}, nil
 }
 
@@ -299,8 +300,15 @@ func (c *refConnector) Submit(ctx context.Context,
 			last := must(decimal.NewFromFloat64(c.venue.last(q.Symbol)))
 			o.Quantity = must(q.QuoteAmount.Quo(last)).Trunc(5)
 		}
+		limit, _ := q.LimitPrice.Float64()
+		if q.PostOnly && c.bug != "maker takes" && limit >= c.venue.last(q.Symbol) {
+			return refAnswer{status: 400, body: "json", code: "-2010", text: "It would take."}
+		}
 		return c.venue.place(q.TimeInForce == market.IOC, o)
 	})
+	if q.PostOnly && r.Outcome == exchange.Rejected {
+		r.VenueCode = string(market.ReasonWouldTake)
+	}
 	return c.one(q.ClientOrderID, r, a)
 }
 

@@ -123,6 +123,34 @@ func limitCrosses(x *examiner) {
 	}
 }
 
+// postOnly: one below the market rests, one that crosses is refused with the code would_take: at once, or
+// when the market has seen it.
+func postOnly(x *examiner) {
+	s := x.open()
+	s.offers("post_only")
+	q := s.limit(80)
+	q.PostOnly = true
+	if o := s.submit(q); o.Status != exchange.OrderOpen || !o.CumQuantity.IsZero() {
+		x.Errorf("a post-only order below the market: %+v", o)
+	}
+	q = s.limit(110)
+	q.PostOnly = true
+	r, _ := s.Submit(x.Context(), q)
+	if r.Outcome == exchange.Accepted {
+		s.until("the end of a post-only order that would take", func() bool {
+			o := s.query(ref(q))
+			r.VenueCode = o.Reason
+			ended := o.Status == exchange.OrderRejected || o.Status == exchange.OrderExpired
+			return ended && o.CumQuantity.IsZero()
+		})
+	} else if r.Outcome != exchange.Rejected {
+		x.Fatalf("Submit: %+v", r)
+	}
+	if r.VenueCode != string(market.ReasonWouldTake) {
+		x.Errorf("a post-only order that would take is refused with %q", r.VenueCode)
+	}
+}
+
 // trigger is a price above the market that the session makes the market reach. Where the venue
 // cannot be moved it is near: one tick off the market, and the card waits for it.
 type trigger struct {
@@ -386,6 +414,7 @@ var fillCards = []card{
 	{"partly filled rests", partlyFilledRests},
 	{"fill before the answer", fillBeforeTheAnswer},
 	{"leg of a pair cancelled", legCancelled},
+	{"post-only", postOnly},
 }
 
 // thin opens a session on a market that has little to offer.

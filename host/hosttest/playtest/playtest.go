@@ -288,6 +288,9 @@ func (s *Random) OnCandle(v sdk.View) (sdk.Intents, error) {
 	case 4:
 		in = side(size).Limit(near).ExpireAfter(1 + s.r.IntN(5)).StopLoss(sdk.Percent(0.02)).TakeProfit(
 			sdk.Percent(0.02)).Ref("r")
+		if s.r.IntN(3) == 0 {
+			in = in.PostOnly()
+		}
 	case 5:
 		in = side(size).TrailPercent(0.02)
 	case 6:

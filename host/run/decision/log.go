@@ -417,6 +417,9 @@ func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason ma
 	}
 	d.text("kind", kind)
 	d.number("limit_price", in.LimitPrice)
+	if in.PostOnly {
+		d.flag("post_only", true)
+	}
 	if in.Size.Kind == market.SizeQuantity {
 		d.number("quantity", in.Size.Value)
 	}

@@ -39,8 +39,9 @@ func writeAll(t *testing.T, l *Log) {
 	l.Fill(5, 1577840400000,
 		&market.Fill{ID: 1, OrderID: 2, Symbol: "BTC/USDT", Price: decimal.MustParse("100.10"),
 			Quantity: decimal.MustParse("1"), Ambiguous: true})
-	l.Intent(6, 1577847600000, &market.Intent{ClientRef: "c", ExpireAfter: 2, TimeInForce: market.GTD,
-		Size: market.Size{Kind: market.SizeEquityFraction, Value: 0.5}}, "")
+	l.Intent(6, 1577847600000, &market.Intent{ClientRef: "c", ExpireAfter: 2, PostOnly: true,
+		TimeInForce: market.GTD,
+		Size:        market.Size{Kind: market.SizeEquityFraction, Value: 0.5}}, "")
 	l.Intent(6, 1577847600000, &market.Intent{Ref: "gone", Action: market.Replace,
 		Size: market.Size{Kind: market.SizeRiskFraction, Value: 0.01}}, "invalid_size")
 	l.Order(7, 1577851200000, &market.Order{ID: 3, Symbol: "BTC/USDT", Status: market.StatusFilled,
@@ -85,8 +86,9 @@ func TestLinesAreCanonicalJSON(t *testing.T) {
 	if want := `"fee":"0","fill_id":"f-000001","kind":"fill","liquidity":"taker","order_id":"o-000002","price":"100.1"`; !strings.Contains(lines[5], want) {
 		t.Errorf("%s lacks %s", lines[5], want)
 	}
-	for i, want := range map[int]string{6: `"equity_fraction":"0.5"`, 7: `"risk_fraction":"0.01"`,
-		8: `"clamped":true`} {
+	for i, want := range map[int]string{
+		6: `"equity_fraction":"0.5","expire_after":2,"kind":"intent","post_only":true`,
+		7: `"risk_fraction":"0.01"`, 8: `"clamped":true`} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("%s lacks %s", lines[i], want)
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // action is one event being applied to one order.
@@ -143,6 +144,8 @@ func (a *action) refused(res exchange.Result) {
 
 func reasonOf(res exchange.Result) string {
 	switch {
+	case res.VenueCode == string(market.ReasonWouldTake):
+		return res.VenueCode
 	case res.Message != "" && res.VenueCode != "":
 		return res.VenueCode + ": " + res.Message
 	case res.Message != "":

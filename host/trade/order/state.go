@@ -53,6 +53,8 @@ type Spec struct {
 	Exit     bool `json:"exit"`
 	Manual   bool `json:"manual,omitzero"`
 	Protects bool `json:"-"`
+	// PostOnly: a limit order that must not take.
+	PostOnly bool `json:"post_only,omitzero"`
 	// Wanted is the amount of quote that the strategy's size came to, where the limits left less; 0
 	// otherwise.
 	Wanted dec `json:"wanted,omitzero"`
@@ -67,7 +69,7 @@ func (s Spec) Request() exchange.OrderRequest {
 		ClientOrderID: s.ClientOrderID, Symbol: s.Symbol, Side: s.Side, Type: s.Type,
 		TimeInForce: s.TimeInForce,
 		Quantity:    s.Quantity, QuoteAmount: s.QuoteAmount, LimitPrice: s.LimitPrice, StopPrice: s.StopPrice,
-		Reduces: s.Exit,
+		Reduces: s.Exit, PostOnly: s.PostOnly,
 	}
 }
 

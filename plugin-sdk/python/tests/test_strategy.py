@@ -167,6 +167,11 @@ def test_orders_travel_whole() -> None:
     assert (m.side, m.type, m.quantity, m.limit_price, m.stop_price) == (1, 3, "0.1", "2.5", "3")
     assert (m.time_in_force, m.expire_after, m.reduce_only) == (1, 4, True)
     assert (m.client_ref, m.tag, m.take_profit.percent) == ("r", "t", "0.1")
+    assert not m.post_only
+    [m] = author(answering(Sell(Quantity(1)).limit(2).post_only())).decide(
+        pb.Step(index=0, close_time=1)
+    )
+    assert m.post_only
     [m] = author(answering(Sell(WholePosition))).decide(pb.Step(index=0, close_time=1))
     assert m.reduce_only
     assert m.WhichOneof("size") is None

@@ -210,6 +210,8 @@ func (p *player) clause(word string, w *words, in *market.Intent) {
 		in.TimeInForce = market.IOC
 	case "reduce_only":
 		in.ReduceOnly = true
+	case "post_only":
+		in.PostOnly = true
 	case "sl":
 		in.StopLoss = w.level()
 	case "tp":

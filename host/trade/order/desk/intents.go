@@ -165,6 +165,8 @@ func (it *intake) prepareOrder(p *logicalOrder) string {
 		return "reduce_only_no_position"
 	case denial.Denies():
 		return denial.Code
+	case in.PostOnly && (in.Type != market.Limit || in.TimeInForce == market.IOC):
+		return "invalid_type"
 	case !it.offersTypes(&in, s.rules.OrderTypes):
 		return order.CodeTypeUnsupported
 	case it.denySlot(p) != "":
@@ -210,6 +212,8 @@ func (it *intake) offersTypes(in *market.Intent, ofSymbol []string) bool {
 		name = "market_quote"
 	}
 	switch {
+	case in.PostOnly && !has("post_only"):
+		return false
 	case !has(name), in.TimeInForce == market.IOC && in.Type != market.Limit && in.Type != market.Market:
 		return false
 	case in.StopLoss != nil && in.TakeProfit != nil:
@@ -356,7 +360,7 @@ func (it *intake) replaceOrder(in *market.Intent, at time.Time) string {
 	case p == nil:
 		return "unknown_order"
 	}
-	if p.Type == market.Market {
+	if p.Type == market.Market || in.PostOnly {
 		return "invalid_type"
 	}
 	if reason := p.checkChange(in); reason != "" {

@@ -122,7 +122,7 @@ func (pl *placer) draftSpec(p *logicalOrder) order.Spec {
 		Symbol: p.Symbol, Side: p.Side, Type: p.Type, LimitPrice: rules.RoundPrice(p.Side, p.LimitPrice),
 		StopPrice: rules.RoundPrice(p.Side, p.StopPrice),
 		Reference: pl.desk.sym[p.sym].last, Exit: p.Side == market.Sell, Manual: pl.desk.flatten || p.manual,
-		Protects: p.group != nil || p.guards, Public: p.ID, Step: pl.desk.step,
+		Protects: p.group != nil || p.guards, PostOnly: p.intent.PostOnly, Public: p.ID, Step: pl.desk.step,
 	}
 	if p.Type == market.TrailingStop {
 		s.Type = market.Stop

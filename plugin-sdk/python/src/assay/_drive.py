@@ -348,6 +348,7 @@ class Author:
             time_in_force=_FORCES.index(n.time_in_force),
             expire_after=n.expire_after_,
             reduce_only=n.reduce_only_,
+            post_only=n.post_only_,
             stop_loss=_level(n.stop_loss_),
             take_profit=_level(n.take_profit_),
             tag=n.tag_,

@@ -133,6 +133,7 @@ class Intent:
     time_in_force: Literal["gtc", "gtd", "ioc"] = "gtc"
     expire_after_: int = 0
     reduce_only_: bool = False
+    post_only_: bool = False
     stop_loss_: Level | None = None
     take_profit_: Level | None = None
     tag_: str = ""
@@ -176,6 +177,10 @@ class Intent:
     def reduce_only(self) -> Intent:
         """Cuts the order to the position."""
         return replace(self, reduce_only_=True)
+
+    def post_only(self) -> Intent:
+        """Lets a limit order rest or be rejected (would_take): it never takes."""
+        return replace(self, post_only_=True)
 
     def stop_loss(self, level: Level) -> Intent:
         """Adds a stop loss that is made when the order fills."""

@@ -238,13 +238,14 @@ class HostMessage(_message.Message):
     def __init__(self, start: _Optional[_Union[Start, _Mapping]] = ..., dataset: _Optional[_Union[Dataset, _Mapping]] = ..., candles: _Optional[_Union[Candles, _Mapping]] = ..., step: _Optional[_Union[Step, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ...) -> None: ...
 
 class Intent(_message.Message):
-    __slots__ = ["action", "cash_fraction", "client_ref", "equity_fraction", "expire_after", "limit_price", "quantity", "quote_amount", "reduce_only", "ref", "risk_fraction", "side", "stop_loss", "stop_price", "symbol", "tag", "take_profit", "time_in_force", "trail_amount", "trail_percent", "type"]
+    __slots__ = ["action", "cash_fraction", "client_ref", "equity_fraction", "expire_after", "limit_price", "post_only", "quantity", "quote_amount", "reduce_only", "ref", "risk_fraction", "side", "stop_loss", "stop_price", "symbol", "tag", "take_profit", "time_in_force", "trail_amount", "trail_percent", "type"]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     CASH_FRACTION_FIELD_NUMBER: _ClassVar[int]
     CLIENT_REF_FIELD_NUMBER: _ClassVar[int]
     EQUITY_FRACTION_FIELD_NUMBER: _ClassVar[int]
     EXPIRE_AFTER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_PRICE_FIELD_NUMBER: _ClassVar[int]
+    POST_ONLY_FIELD_NUMBER: _ClassVar[int]
     QUANTITY_FIELD_NUMBER: _ClassVar[int]
     QUOTE_AMOUNT_FIELD_NUMBER: _ClassVar[int]
     REDUCE_ONLY_FIELD_NUMBER: _ClassVar[int]
@@ -266,6 +267,7 @@ class Intent(_message.Message):
     equity_fraction: str
     expire_after: int
     limit_price: str
+    post_only: bool
     quantity: str
     quote_amount: str
     reduce_only: bool
@@ -281,7 +283,7 @@ class Intent(_message.Message):
     trail_amount: str
     trail_percent: str
     type: int
-    def __init__(self, action: _Optional[_Union[Action, str]] = ..., symbol: _Optional[int] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., quantity: _Optional[str] = ..., quote_amount: _Optional[str] = ..., cash_fraction: _Optional[str] = ..., equity_fraction: _Optional[str] = ..., risk_fraction: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ..., time_in_force: _Optional[int] = ..., expire_after: _Optional[int] = ..., reduce_only: bool = ..., stop_loss: _Optional[_Union[Child, _Mapping]] = ..., take_profit: _Optional[_Union[Child, _Mapping]] = ..., tag: _Optional[str] = ..., client_ref: _Optional[str] = ..., ref: _Optional[str] = ...) -> None: ...
+    def __init__(self, action: _Optional[_Union[Action, str]] = ..., symbol: _Optional[int] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., quantity: _Optional[str] = ..., quote_amount: _Optional[str] = ..., cash_fraction: _Optional[str] = ..., equity_fraction: _Optional[str] = ..., risk_fraction: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ..., time_in_force: _Optional[int] = ..., expire_after: _Optional[int] = ..., reduce_only: bool = ..., stop_loss: _Optional[_Union[Child, _Mapping]] = ..., take_profit: _Optional[_Union[Child, _Mapping]] = ..., tag: _Optional[str] = ..., client_ref: _Optional[str] = ..., ref: _Optional[str] = ..., post_only: bool = ...) -> None: ...
 
 class LogLine(_message.Message):
     __slots__ = ["fields", "level", "message", "order", "step", "time"]
