@@ -25,6 +25,19 @@ const run = (row) => ({
   ],
   lineage: { base: null, falsifications: ["fal_1"], plan: row.plan_id },
 });
+const plot = (series, more) => ({ series, title: "", pane: "", kind: "line", upper: "", levels: [], color: "", ...more });
+/** What the strategy declares and publishes: over the candles and in a pane, of every kind; what it does not declare is a line. */
+const plots = [
+  plot("fast", { title: hostile }), plot("low", { kind: "band", upper: "high", color: "muted" }), plot("cross", { kind: "marker", color: "up" }),
+  plot("strength", { pane: hostile, levels: [{ param: "slow", value: 0, title: hostile }] }), plot("volume", { pane: "volume", kind: "histogram" }),
+];
+const series = Object.fromEntries(Object.entries({
+  fast: ([ms, v]) => [ms, v * 1.03], low: ([ms, v]) => [ms, v * 0.9], high: ([ms, v]) => [ms, v * 1.1], strength: ([ms, v]) => [ms, 50 + (v % 30)], volume: ([ms, v]) => [ms, v % 7], [hostile]: ([ms, v]) => [ms, v * 0.95], cross: ([ms, v]) => [ms, v],
+}).map(([name, at]) => [name, curve(0.001).map(at).filter((_, i) => name !== "cross" || i % 50 === 9)]));
+const published = (name) => ({
+  ...list(Object.keys(series).map((name) => ({ name, pane: "", kind: "line", of: 7200 }))), split: "full", left_out: 12, name, pane: name && "", kind: name && "line", points: series[name] ?? [], of: 7200,
+});
+const candles = { symbol: hostile, timeframe: "1h", points: curve(0.001).map(([ms, v]) => [ms, v, v * 1.02, v * 0.97, v * (1 + 0.01 * Math.sin(ms)), 1]), of: 7200 };
 const trade = (i) => ({
   trade_id: "t" + i, symbol: hostile, direction: "long", quantity: 0.5, entry_time: "2023-02-01T00:00:00.000Z", entry_price: 100 + i, exit_time: "2023-02-03T00:00:00.000Z", exit_price: 102, gross_pnl: 1, fees: 0.1, slippage: 0, pnl: i % 2 ? -1.2 : 2.3,
   return: 0.01, exit_reason: "signal", candles_held: 48, duration_seconds: 172800, mae: 0, mfe: 0, entry_tag: null, exit_tag: null, order_ids: [], ambiguous: false,
@@ -68,7 +81,7 @@ function judged(kind, id) {
 const list = (items) => ({ items, next_cursor: null, total: items.length });
 
 /** The answer to a path below /api/v1; undefined where there is nothing. */
-function answer(path) {
+function answer(path, query) {
   const id = decodeURIComponent(path.split("/")[2] ?? ""), row = rows.find((r) => r.run_id === id), rest = path.split("/").slice(3).join("/");
   if (path === "/runs") return list(rows);
   if (path === "/datasets") return list(datasets);
@@ -92,6 +105,8 @@ function answer(path) {
   switch (rest) {
     case "": return run(row);
     case "equity": return { split: "full", items: equity(0.001), sampling: {} };
+    case "candles": return candles;
+    case "series": return published(query.get("name"));
     case "trades": return list(Array.from({ length: 12 }, (_, i) => trade(i)));
     case "files": return list([{ name: hostile, sha256: "4d".repeat(32), size: 1234, media_type: "text/csv", locked: false }, { name: "splits/test/equity_curve.csv", sha256: "", size: 0, media_type: "text/csv", locked: true }]);
     case "log": return { ...list([{ time: "2026-11-20T12:00:00.000Z", level: "warn", source: "plugin", message: hostile, fields: {} }]) };
@@ -100,10 +115,14 @@ function answer(path) {
 
 /** Answers what the pages of the lab ask for in the place of the service. */
 export async function lab(visit, { fail } = {}) {
+  await visit.context.route(/\/api\/v1\/strategies$/, async (route) => {
+    const response = await route.fetch(), [first, ...rest] = await response.json();
+    return route.fulfill({ response, json: [{ ...first, sha256: rows[0].strategy.sha256, plots }, ...rest] });
+  });
   await visit.context.route(/\/api\/v1\/(runs|families|falsifications|compare|datasets|jobs|candidates|governance)/, (route) => {
-    const path = new URL(route.request().url()).pathname.replace("/api/v1", "");
+    const { pathname, searchParams } = new URL(route.request().url()), path = pathname.replace("/api/v1", "");
     if (fail === "offline") return route.abort();
-    const body = fail ? undefined : answer(path);
+    const body = fail ? undefined : answer(path, searchParams);
     const [status, code] = fail ? [fail.status, fail.code] : [404, path.startsWith("/families") ? "FAMILY_NOT_FOUND" : "RUN_NOT_FOUND"];
     return route.fulfill(body === undefined ? { status, json: { error: { code, message: "There is nothing like this here.", details: {} } } } : { json: body });
   });

@@ -58,6 +58,17 @@ export default async function pagesOfTheLab(t) {
     await visit.page.getByRole("region", { name: "List of runs" }).waitFor();
   });
 
+  await t.test("the chart of a run draws what its strategy published, as it declares", async () => {
+    const visit = await open("/ui/runs/" + first), chart = visit.page.getByRole("region", { name: "Chart", exact: true });
+    await chart.locator("svg [data-kind=band]").waitFor();
+    const panes = await chart.locator("figure").evaluateAll((all) => all.map((pane) => [pane.dataset.pane, [...pane.querySelectorAll("[data-kind]")].map((g) => g.dataset.kind), [...pane.querySelectorAll("[data-series]")].map((s) => s.dataset.series)]));
+    assert.deepEqual(panes, [
+      ["", ["line", "band", "line", "marker"], ["fast", "low", hostile, "cross"]], [hostile, ["line"], ["strength"]], ["volume", ["histogram"], ["volume"]],
+    ]);
+    assert.equal(await chart.locator(".candle").first().evaluate((path) => path.getAttribute("d").split("M").length - 1 > 100), true, "candles are drawn");
+    await chart.getByText(/^Full: 7\s?200 candles joined to 300 of /).waitFor();
+  });
+
   await t.test("the columns that are chosen are kept", async () => {
     const visit = await open("/ui/runs");
     await visit.page.getByText("Columns", { exact: true }).first().click();

@@ -57,6 +57,6 @@ function places(names: readonly string[]): Map<string, number> {
 
 function hash(text: string): number {
   let h = 2166136261;
-  for (let i = 0; i < text.length; i++) h = Math.imul(h ^ text.charCodeAt(i), 16777619);
+  for (const c of text) h = Math.imul(h ^ c.charCodeAt(0), 16777619);
   return h >>> 0;
 }

@@ -81,8 +81,7 @@ export function amongPrices(line: readonly LineTuple[], candles: readonly Candle
     low = Math.min(low, c[3]);
     high = Math.max(high, c[2]);
   }
-  if (low > 0) [low, high] = [low * 0.5, high * 2];
-  else [low, high] = [2 * low - high, 2 * high - low];
+  [low, high] = low > 0 ? [low / 2, high * 2] : [2 * low - high, 2 * high - low];
   return line.every((p) => p[1] >= low && p[1] <= high);
 }
 

@@ -19,14 +19,14 @@ export interface Asked<T> {
 /** After how many milliseconds an answer is asked for again; 0 for never. */
 type Every<T> = number | ((value: T) => number);
 
-/** Asks for a path, "" for nothing yet; a second time after a while, and when the service is back. */
-export function useAnswer<T>(path: string, every: Every<T> = 0): Asked<T> {
-  const asked = useMemo(() => watch<T>(path, every), [path, every]);
+/** Asks for a path, "" for nothing yet; a second time after a while, and when the service is back. What takes several requests has an ask of its own. */
+export function useAnswer<T>(path: string, every: Every<T> = 0, ask: (path: string) => Promise<T> = read): Asked<T> {
+  const asked = useMemo(() => watch<T>(path, every, ask), [path, every, ask]);
   useEffect(() => asked.start(), [asked]);
   return asked;
 }
 
-function watch<T>(path: string, every: Every<T>) {
+function watch<T>(path: string, every: Every<T>, ask: (path: string) => Promise<T>) {
   const answer = signal<Answer<T>>({ value: null, error: null, loading: true });
   let timer = 0, over = false, round = 0;
   const again = async () => {
@@ -36,7 +36,7 @@ function watch<T>(path: string, every: Every<T>) {
     answer.value = { ...answer.peek(), loading: true };
     let next: Answer<T>;
     try {
-      next = { value: await read<T>(path), error: null, loading: false };
+      next = { value: await ask(path), error: null, loading: false };
     } catch (e) {
       next = { value: answer.peek().value, error: e as ApiError, loading: false };
     }

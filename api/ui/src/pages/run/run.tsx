@@ -11,6 +11,7 @@ import { Falsify } from "../jobs.tsx";
 import { standing, stateOf } from "../governance/board.ts";
 import type { Candidate, List, PromotionState, Reach, Reading, Run } from "../shapes.ts";
 import { summary, toneOf } from "../runs/columns.tsx";
+import { Charted } from "./chart.tsx";
 import { Drawn } from "./curves.tsx";
 import { Files, Log, Rows } from "./rows.tsx";
 import { claims } from "./sentences.ts";
@@ -38,6 +39,7 @@ function Shown({ run, path, asked }: Props) {
       <Numbers run={run} />
       <Actions run={run} />
       <Drawn path={path} />
+      <Charted run={run} path={path} />
       <Splits run={run} path={path} asked={asked} />
       <Rows path={path} />
       <Evidence run={run} />

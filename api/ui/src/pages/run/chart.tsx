@@ -1,0 +1,119 @@
+// The candles of an ended run, and what its strategy published, drawn as it declares.
+import { useSignal } from "@preact/signals";
+import { useMemo } from "preact/hooks";
+import type { CandleTuple, LineTuple } from "../../api/types.ts";
+import { Dates, Frame, Rows, type Inside } from "../../plot/frame.tsx";
+import { extent, linear, type Scale } from "../../plot/scales.ts";
+import { count, exact, words } from "../../state/format.ts";
+import { useAnswer } from "../answer.ts";
+import { Section, States } from "../kit.tsx";
+import type { Run } from "../shapes.ts";
+import { chartOf, panesOf, pieces, stepOf, type Chart, type Line, type Pane } from "./panes.ts";
+
+/** The palette's place of a colour by its role. */
+const colors: Record<string, number> = { accent: 0, down: 1, warn: 2, up: 4, muted: 7, text: 8 };
+/** Of the chart library's line styles. */
+const dashes = ["", "1.5 3", "6 4", "10 5", "1.5 8"];
+
+export function Charted({ run, path }: { run: Run; path: string }) {
+  const symbols = run.symbols ?? [], symbol = useSignal(symbols[0] ?? "");
+  const asked = useAnswer<Chart>(path, 0, useMemo(() => chartOf(run, symbol.value), [run.run_id, symbol.value]));
+  return (
+    <Section name="Chart" aside={symbols.length > 1 && (
+      <label class="switch">Symbol <select value={symbol.value} onChange={(e) => (symbol.value = e.currentTarget.value)}>{symbols.map((s) => <option key={s}>{s}</option>)}</select></label>
+    )}>
+      <States of={asked} what="chart" empty={({ candles }) => candles.points.length === 0 && <p>The run has no candles.</p>}>
+        {(chart) => <Panes chart={chart} params={run.params ?? {}} several={symbols.length > 1} />}
+      </States>
+    </Section>
+  );
+}
+
+function Panes({ chart, params, several }: { chart: Chart; params: Record<string, unknown>; several: boolean }) {
+  const { candles, published, lines } = chart, panes = panesOf(chart, params), step = stepOf(candles.points);
+  const times = [...candles.points.map((c) => c[0]!), candles.points.at(-1)![0]! + step, ...[...lines.values()].flatMap((l) => [l[0], l.at(-1)]).flatMap((p) => (p ? [p[0]] : []))];
+  const range = extent(times);
+  return (
+    <>
+      <p class="caption">{caption(chart)}{several && lines.size > 0 && " Series are of the run, not of a symbol."}</p>
+      {panes.map((pane) => (
+        <figure key={pane.name} class="figure" data-pane={pane.name}>
+          <Frame label={label(pane, chart)} height={pane.name ? 120 : 320}>
+            {(box) => <Drawn pane={pane} candles={pane.name ? [] : candles.points as CandleTuple[]} step={step} range={range} box={box} />}
+          </Frame>
+          <figcaption class="legend">
+            {pane.name && <strong><bdi>{pane.name}</bdi></strong>}
+            {pane.lines.map((l) => <span key={l.name} data-series={l.name}><Swatch line={l} /><bdi>{l.title}</bdi>{!l.shared && " (own scale)"}</span>)}
+          </figcaption>
+        </figure>
+      ))}
+      {published.left_out > 0 && <p class="caption">The run had no room for {count(published.left_out)} points.</p>}
+    </>
+  );
+}
+
+/** What is drawn, and what is left out of it. */
+function caption({ candles, published, lines, thinned }: Chart): string {
+  const joined = candles.points.length < candles.of ? `${count(candles.of)} candles joined to ${count(candles.points.length)}` : `${count(candles.of)} candles`;
+  const series = published.total === 0 ? "The strategy has published nothing." : lines.size < published.total ? `${count(lines.size)} of ${count(published.total)} series are drawn.` : "";
+  return [`${words(published.split)}: ${joined} of ${candles.symbol}.`, series, thinned && "Series are thinned."].filter(Boolean).join(" ");
+}
+
+function label({ name, lines, range }: Pane, { candles }: Chart): string {
+  const what = lines.map((l) => l.title).join(", ");
+  return name ? `${name}: ${what}` : `Candles of ${candles.symbol} between ${exact(range[0])} and ${exact(range[1])}${what && `, with ${what}`}`;
+}
+
+const lineClass = ({ look }: Line) => (look.width > 1 ? "curve wide" : "curve");
+
+const Swatch = ({ line }: { line: Line }) => <svg class={`c${colors[line.look.token]}`} width="20" height="8" aria-hidden="true"><path class={lineClass(line)} d="M0 4H20" stroke-dasharray={dashes[line.look.style]} /></svg>;
+
+interface Inner {
+  pane: Pane;
+  candles: CandleTuple[];
+  step: number;
+  range: [number, number];
+  box: Inside;
+}
+
+function Drawn({ pane, candles, step, range, box }: Inner) {
+  const x = linear(range, [box.left, box.right]), y = linear(pane.range, [box.bottom, box.top], pane.name ? 3 : 5);
+  return (
+    <>
+      <Rows scale={y} box={box} format={exact} />
+      <Dates from={range[0]} to={range[1]} box={box} />
+      <path class="candle c4" d={bodies(candles.filter((c) => c[4] >= c[1]), x, y, step)} />
+      <path class="candle c1" d={bodies(candles.filter((c) => c[4] < c[1]), x, y, step)} />
+      {pane.lines.map((l) => <Published key={l.name} line={l} x={x} y={l.shared ? y : linear(extent(l.points.map((p) => p[1])), [box.bottom, box.top])} step={step} box={box} />)}
+    </>
+  );
+}
+
+/** Wicks and bodies as one path. */
+function bodies(candles: CandleTuple[], x: Scale, y: Scale, step: number): string {
+  const half = Math.max(0.5, (x.at(step) - x.at(0)) * 0.3);
+  return candles.map(([ms, open, high, low, close]) => {
+    const at = x.at(ms + step / 2), [left, right] = [(at - half).toFixed(1), (at + half).toFixed(1)], [from, to] = [y.at(open).toFixed(1), y.at(close).toFixed(1)];
+    return `M${at.toFixed(1)} ${y.at(high).toFixed(1)}V${y.at(low).toFixed(1)}M${left} ${from}H${right}V${to}H${left}Z`;
+  }).join("");
+}
+
+function Published({ line, x, y, step, box }: { line: Line; x: Scale; y: Scale; step: number; box: Inside }) {
+  const spot = (p: LineTuple) => `${x.at(p[0]).toFixed(1)} ${y.at(p[1]).toFixed(1)}`;
+  const along = (points: LineTuple[]) => pieces(points, step).map((piece) => "M" + piece.map(spot).join("L") + (piece.length === 1 ? "h1" : "")).join("");
+  const { kind, points, edge, look, levels } = line;
+  return (
+    <g class={`c${colors[look.token]}`} data-kind={kind}>
+      {kind === "band" && edge.length > 0 && <path class="area" d={`M${[...points, ...edge.toReversed()].map(spot).join("L")}Z`} />}
+      {kind === "histogram" ? <path class="curve" d={points.map((p) => `M${spot(p)}V${y.at(0).toFixed(1)}`).join("")} />
+        : kind === "marker" ? <path class="curve dots" d={points.map((p) => `M${spot(p)}h0`).join("")} />
+        : <path class={lineClass(line)} d={along(points) + along(edge)} stroke-dasharray={dashes[look.style]} />}
+      {levels.map((l) => (
+        <g key={l.title + l.value} class="axis">
+          <line class="upright" x1={box.left} x2={box.right} y1={y.at(l.value)} y2={y.at(l.value)} stroke-dasharray="6 4" />
+          <text x={box.right} y={y.at(l.value) - 3} text-anchor="end">{l.title}</text>
+        </g>
+      ))}
+    </g>
+  );
+}

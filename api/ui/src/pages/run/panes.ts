@@ -1,0 +1,84 @@
+// What the chart of an ended run draws: its candles, and what the strategy published over and below them.
+import { read } from "../../api/client.ts";
+import type { CandleTuple, LineTuple, Strategy } from "../../api/types.ts";
+import { drawingsOf, type Drawing } from "../../chart/looks.ts";
+import { amongPrices } from "../../chart/scale.ts";
+import { extent } from "../../plot/scales.ts";
+import type { Candles, Published, Run } from "../shapes.ts";
+
+/** Each is asked for by itself, so no more than these. */
+const mostSeries = 24;
+
+export interface Chart {
+  candles: Candles;
+  /** The series of the split, and the points of those that are drawn. */
+  published: Published;
+  lines: Map<string, LineTuple[]>;
+  /** Whether some of the points are left out. */
+  thinned: boolean;
+  strategy: Strategy | undefined;
+}
+
+/** Asks for the chart of a run and one of its symbols; the candles are those of the split that its series are of. */
+export const chartOf = (run: Run, symbol: string) => async (path: string): Promise<Chart> => {
+  const [published, strategies] = await Promise.all([read<Published>(path + "/series"), read<Strategy[]>("/strategies")]);
+  const { start, end } = run.splits.find((s) => s.split_id === published.split) ?? run.window ?? {};
+  const asked = (name: string) => `${path}/series?split=${encodeURIComponent(published.split)}&name=${encodeURIComponent(name)}`;
+  const [candles, ...series] = await Promise.all([
+    read<Candles>(`${path}/candles?${new URLSearchParams({ points: "300", ...(symbol && { symbol }), ...(start && { from: start }), ...(end && { to: end }) })}`),
+    ...published.items.slice(0, mostSeries).map(({ name }) => read<Published>(asked(name))),
+  ]);
+  return {
+    candles, published, thinned: series.some((s) => s.points.length < s.of),
+    lines: new Map(series.map((s) => [s.name!, s.points as LineTuple[]])), strategy: strategies.find((s) => s.sha256 === run.strategy?.sha256),
+  };
+};
+
+/** A series as it is drawn, with the points of its band's other edge. */
+export interface Line extends Drawing {
+  name: string;
+  points: LineTuple[];
+  edge: LineTuple[];
+  /** Whether its values count for the scale of its pane; if not, it is drawn on one of its own. */
+  shared: boolean;
+}
+
+export interface Pane {
+  /** "" is over the candles. */
+  name: string;
+  lines: Line[];
+  range: [number, number];
+}
+
+/** The panes from the top, that of the candles first; each as high as what it shows. */
+export function panesOf({ candles, lines, strategy }: Pick<Chart, "candles" | "lines" | "strategy">, params: Record<string, unknown>): Pane[] {
+  const bars = candles.points as CandleTuple[];
+  const drawn = [...drawingsOf([...lines.keys()], strategy?.plots ?? [], params)].map(([name, d]): Line => {
+    const points = lines.get(name)!;
+    return { ...d, name, points, edge: lines.get(d.upper) ?? [], shared: d.declared || amongPrices(points, bars) };
+  });
+  return [...new Set(["", ...drawn.map((l) => l.pane)])].map((name) => {
+    const own = drawn.filter((l) => l.pane === name), counted = own.filter((l) => l.shared);
+    const values = [...counted.flatMap((l) => [...l.points, ...l.edge].map((p) => p[1])), ...own.flatMap((l) => l.levels.map((v) => v.value))];
+    if (name === "") values.push(...bars.flatMap((c) => [c[2], c[3]]));
+    if (own.some((l) => l.kind === "histogram")) values.push(0);
+    return { name, lines: own, range: extent(values) };
+  });
+}
+
+/** A line in pieces: none pretends to know what was between points that are far apart. */
+export function pieces(points: LineTuple[], step: number): LineTuple[][] {
+  const gaps = points.slice(1).map((p, i) => p[0] - points[i]![0]), usual = gaps.toSorted((a, b) => a - b)[gaps.length >> 1] ?? 0;
+  const out: LineTuple[][] = [];
+  points.forEach((p, i) => {
+    if (i === 0 || gaps[i - 1]! > 8 * usual + 2 * step) out.push([]);
+    out.at(-1)!.push(p);
+  });
+  return out;
+}
+
+/** The usual time from one candle to the next, ms. */
+export function stepOf(candles: Candles["points"]): number {
+  const gaps = candles.slice(1).map((c, i) => c[0]! - candles[i]![0]!);
+  return gaps.sort((a, b) => a - b)[gaps.length >> 1] ?? 0;
+}
