@@ -98,7 +98,11 @@ func falsifyRun(ctx context.Context, a *App, slug string, o falsifyOptions) (Out
 		result, err = falsify.Run(ctx, h, base, falsify.Options{
 			Profile: p, Force: o.Force,
 			Progress: func(done, planned int64, failed int) {
-				bar.Show(State{Done: done, Total: planned, Failed: failed})
+				left := ""
+				if done < planned {
+					left = fmt.Sprintf("%d replays left", planned-done)
+				}
+				bar.Show(State{Done: done, Total: planned, Failed: failed, Left: left})
 			},
 			Waiting: func(owner string) { a.say("waiting for %s, which attacks the same run", owner) },
 			Sources: sourcesOf(a, slug, o.Dir),

@@ -17,8 +17,8 @@ type State struct {
 	// Running is how many pieces of work are in flight, Failed how many have failed; 0 is
 	// not shown.
 	Running, Failed int
-	// Best is the best result so far, as text; empty is not shown.
-	Best string
+	// Best is the best result so far, Left what is still to be done, as text; empty is not shown.
+	Best, Left string
 }
 
 // Progress shows on stderr how far a command is: on a terminal one line that is
@@ -112,7 +112,7 @@ func (p *Progress) line(s State, share int64, now time.Time) string {
 	if s.Running > 0 {
 		parts = append(parts, fmt.Sprintf("%d running", s.Running))
 	}
-	parts = append(parts, left)
+	parts = append(parts, s.Left, left)
 	shown := parts[:0]
 	for _, part := range parts {
 		if part != "" {

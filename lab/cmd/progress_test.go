@@ -67,9 +67,10 @@ func TestALineThatIsRedrawn(t *testing.T) {
 		t.Errorf("shown at once: %q", x.line)
 	}
 	c.pass(4 * time.Second)
-	p.Show(State{Done: 24, Total: 64, Running: 2, Failed: 1, Best: "best sharpe_ratio 1.21 (#17)"})
+	p.Show(State{Done: 24, Total: 64, Running: 2, Failed: 1, Best: "best sharpe_ratio 1.21 (#17)",
+		Left: "40 trials left"})
 	if want := "family run plan_a  37 %, 2.00 trials/s, best sharpe_ratio 1.21 (#17), 1 failed, 2 " +
-		"running, 20s left"; x.line != want {
+		"running, 40 trials left, 20s left"; x.line != want {
 		t.Errorf("got  %q\nwant %q", x.line, want)
 	}
 	c.pass(50 * time.Millisecond)
