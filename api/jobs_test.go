@@ -14,6 +14,7 @@ import (
 	"github.com/assay-run/assay/api/v1/apitest"
 	"github.com/assay-run/assay/host/job"
 	"github.com/assay-run/assay/host/library"
+	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/upload"
 )
 
@@ -42,6 +43,12 @@ func (l endless) Falsify(_ context.Context, runID string, _ bool) (job.Job, erro
 		return job.Job{}, &library.NotFoundError{Kind: library.KindRun, ID: runID}
 	}
 	return l.jobs.Add("falsification", job.Links{RunID: &runID}, wait)
+}
+
+// FalsifyBacktest implements v1.Lab.
+func (l endless) FalsifyBacktest(_ context.Context, b runner.StartRequest, _ bool) (job.Job, error) {
+	made := b.Mode + " of " + b.StrategyName + " with " + string(b.InitialCash)
+	return l.jobs.Add("falsification", job.Links{RunID: &made}, wait)
 }
 
 // Search implements v1.Lab.
@@ -99,6 +106,34 @@ func TestJobs(t *testing.T) {
 	}
 	if got := s.Runner.Status().Status; got != "idle" {
 		t.Errorf("a job has made the status %s", got)
+	}
+}
+
+func TestABacktestIsAttackedAtOnce(t *testing.T) {
+	s := withJobs(t)
+	const backtest = `{"strategy_name":"sma_cross","symbols":["BTC/USDT"],"timeframe":"1h"`
+	a := s.Do(t, "POST", falsifications, `{"backtest":`+backtest+`}}`)
+	begun, _ := a.JSON(t)["job"].(map[string]any)
+	if a.StatusCode != 202 ||
+		begun["links"].(map[string]any)["run_id"] != "backtest of sma_cross with 10000" {
+		t.Fatalf("%d %s", a.StatusCode, a.Body)
+	}
+	for _, c := range []struct{ path, body, pointer string }{
+		{falsifications, `{"run_id":"a","backtest":` + backtest + `}}`, "/backtest"},
+		{falsifications, `{"full":true}`, "/run_id"},
+		{falsifications, `{"backtest":{"strategy_name":"sma_cross"}}`, "/backtest"},
+		{falsifications, `{"backtest":` + backtest + `,"initial_cash":1e-20}}`, "/backtest/initial_cash"},
+		{falsifications, `{"backtest":` + backtest + `,"exchange_config":{}}}`, "/backtest/exchange_config"},
+		{families, strings.Replace(search, `"space"`, `"strategy_params":{"fast":7},"space"`, 1),
+			"/strategy_params/fast"},
+	} {
+		a := s.Do(t, "POST", c.path, c.body)
+		details, _ := a.JSON(t)["error"].(map[string]any)["details"].(map[string]any)
+		list, _ := details["errors"].([]any)
+		if a.StatusCode != 400 || len(list) == 0 ||
+			!strings.HasPrefix(fmt.Sprint(list[0].(map[string]any)["pointer"]), c.pointer) {
+			t.Errorf("%s: %d %s", c.body, a.StatusCode, a.Body)
+		}
 	}
 }
 

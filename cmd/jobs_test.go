@@ -99,6 +99,11 @@ func TestFalsificationIsAJob(t *testing.T) {
 	if again["links"].(object)["falsification"] != found {
 		t.Errorf("%v", again)
 	}
+	// The backtest as it was asked for is the same question too.
+	again = s.awaitJob(s.begin("/falsifications", object{"backtest": daily()}), "completed", "failed")
+	if links := again["links"].(object); links["run_id"] != base || links["falsification"] != found {
+		t.Errorf("%v", again)
+	}
 	var refused object
 	if resp := s.call("POST", "/falsifications", object{"run_id": found}, &refused); resp.StatusCode != 400 {
 		t.Errorf("a falsification is attacked: %d %v", resp.StatusCode, refused)
@@ -112,7 +117,8 @@ func searchRequest() object {
 	return object{"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1d",
 		"exchange": "sample", "start_date": "2019-01-01", "end_date": "2023-01-01", "method": "grid",
 		"max_trials": 4, "seed": 7, "objective": object{"metric": "total_return", "direction": "max"},
-		"hypothesis": "Trends outlast the lag of two averages.", "space": object{
+		"hypothesis": "Trends outlast the lag of two averages.", "strategy_params": object{"stake": 500},
+		"space": object{
 			"fast": object{"type": "int", "low": 5, "high": 10, "step": 5},
 			"slow": object{"type": "choice", "values": []int{30, 60}}}}
 }
@@ -134,8 +140,13 @@ func TestSearchIsAJob(t *testing.T) {
 		job["links"].(object)["plan_id"] != id {
 		t.Fatalf("%v\n%s", job, s.stderr)
 	}
-	if s.call("GET", "/families/"+id, nil, &family); family["done"] != 4.0 || family["failed"] != 0.0 {
-		t.Errorf("%v", family)
+	s.call("GET", "/families/"+id, nil, &family)
+	asked, _ := plan["request"].(object)["strategy_params"].(object)
+	result, _ := family["result"].(object)
+	selected, _ := result["selected"].(object)
+	if family["done"] != 4.0 || family["failed"] != 0.0 || asked["stake"] != 500.0 ||
+		result["plan_hash"] != answer["plan_hash"] || selected["params"] == nil {
+		t.Errorf("%v of %v", family, asked)
 	}
 	for name, c := range map[string]struct {
 		field   string
@@ -149,6 +160,7 @@ func TestSearchIsAJob(t *testing.T) {
 		"bounds": {"space", object{"fast": object{"type": "int", "low": 9, "high": 2}},
 			"VALIDATION_FAILED", "/space/fast"},
 		"metric": {"objective", object{"metric": "luck"}, "VALIDATION_FAILED", "/objective/metric"},
+		"fixed":  {"strategy_params", object{"slowest": 5}, "VALIDATION_FAILED", "/strategy_params/slowest"},
 		"window": {"start_date", "2035-01-01", "VALIDATION_FAILED", "/end_date"},
 	} {
 		body := searchRequest()
@@ -171,6 +183,43 @@ func TestSearchIsAJob(t *testing.T) {
 	var list object
 	if s.call("GET", "/families", nil, &list); list["total"] != 1.0 {
 		t.Errorf("what was refused is registered: %v", list)
+	}
+	s.refusesBacktests()
+	if s.call("GET", "/jobs", nil, &list); list["total"] != 1.0 {
+		t.Errorf("what was refused is a job: %v", list)
+	}
+}
+
+// refusesBacktests asks for falsifications of backtests that cannot be made.
+func (s *service) refusesBacktests() {
+	s.t.Helper()
+	for field, c := range map[string]struct {
+		value   any
+		code    string
+		pointer string
+	}{
+		"strategy_name":   {"none", "STRATEGY_NOT_FOUND", ""},
+		"strategy_params": {object{"slow": 1e9}, "INVALID_STRATEGY_PARAMS", "/backtest/strategy_params/slow"},
+		"symbols":         {[]string{"NO/USDT"}, "UNSUPPORTED_SYMBOL", ""},
+		"exchange":        {"nowhere", "EXCHANGE_NOT_FOUND", ""},
+		"end_date":        {"1999-01-01", "INVALID_DATE_RANGE", ""},
+	} {
+		body := daily()
+		body[field] = c.value
+		var refused struct {
+			Error struct {
+				Code    string
+				Details struct{ Errors []struct{ Pointer string } }
+			}
+		}
+		s.call("POST", "/falsifications", object{"backtest": body}, &refused)
+		var pointer string
+		if len(refused.Error.Details.Errors) > 0 {
+			pointer = refused.Error.Details.Errors[0].Pointer
+		}
+		if refused.Error.Code != c.code || pointer != c.pointer {
+			s.t.Errorf("%s: %+v", field, refused)
+		}
 	}
 }
 

@@ -57,9 +57,13 @@ type Lab interface {
 	Sheet(ctx context.Context, runID string) ([]byte, error)
 	// Compare puts runs side by side, as compare/v1.
 	Compare(ctx context.Context, runIDs []string) (json.RawMessage, error)
-	// Falsify begins a job that attacks a run, Search one that plays the trials of a search which it
-	// registers. Their errors are also those of jobs, and *run.RequestError.
+	// Result is the family_result.json of a search, null before its end.
+	Result(ctx context.Context, slug, planID string) (json.RawMessage, error)
+	// Falsify begins a job that attacks a run, FalsifyBacktest one that makes that run first, Search one
+	// that plays the trials of a search which it registers. Their errors are also those of jobs, and
+	// *run.RequestError.
 	Falsify(ctx context.Context, runID string, full bool) (job.Job, error)
+	FalsifyBacktest(ctx context.Context, b runner.StartRequest, full bool) (job.Job, error)
 	Search(ctx context.Context, s SearchRequest) (Search, error)
 	// Import begins a job that reads uploaded files, Fetch one that asks an exchange for candles.
 	Import(ctx context.Context, r ImportRequest) (job.Job, error)

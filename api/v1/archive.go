@@ -330,6 +330,9 @@ func (a *API) getFamily(r *http.Request) (*edge.Answer, error) {
 		return nil, err
 	}
 	f, _, err := a.opts.Library.Family(r.Context(), param(r, 0))
+	if err == nil {
+		f.Result, err = a.opts.Lab.Result(r.Context(), f.Slug, f.PlanID)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/assay-run/assay/api/v1/problem"
+	"github.com/assay-run/assay/api/v1/schema"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/job"
+	"github.com/assay-run/assay/host/runner"
 )
 
 // jobAPI is the operations on what runs beside the service.
@@ -28,10 +32,30 @@ func (j jobAPI) routes() []edge.Route {
 	}...)
 }
 
-// falsificationRequest names the run to be attacked.
+// falsificationRequest names the run to be attacked, or has the backtest that is made for it.
 type falsificationRequest struct {
-	RunID string `json:"run_id"`
-	Full  bool   `json:"full"`
+	RunID    string        `json:"run_id"`
+	Backtest *startRequest `json:"backtest"`
+	Full     bool          `json:"full"`
+}
+
+// check holds the rules between the fields.
+func (f *falsificationRequest) check() []schema.Violation {
+	switch {
+	case f.Backtest != nil && f.RunID != "":
+		return []schema.Violation{{Pointer: "/backtest", Rule: "run_id_or_backtest",
+			Message: "excludes run_id: name the run to attack, or describe the backtest to make"}}
+	case f.Backtest == nil && f.RunID == "":
+		return []schema.Violation{{Pointer: "/run_id", Rule: "required",
+			Message: "is missing: name the run to attack, or describe the backtest to make in backtest"}}
+	case f.Backtest == nil:
+		return nil
+	}
+	bad := f.Backtest.check()
+	for i := range bad {
+		bad[i].Pointer = "/backtest" + bad[i].Pointer
+	}
+	return bad
 }
 
 // jobAnswer has the job that was begun.
@@ -41,27 +65,49 @@ type jobAnswer struct {
 
 func (j jobAPI) startFalsification(r *request[falsificationRequest]) (*edge.Answer, error) {
 	return j.accept(r.Request, r.body, func(ctx context.Context) (any, job.Job, error) {
-		begun, err := j.of.opts.Lab.Falsify(ctx, r.in.RunID, r.in.Full)
+		var begun job.Job
+		var err error
+		if b := r.in.Backtest; b != nil {
+			begun, err = j.of.opts.Lab.FalsifyBacktest(ctx, b.complete(runner.ModeBacktest), r.in.Full)
+		} else {
+			begun, err = j.of.opts.Lab.Falsify(ctx, r.in.RunID, r.in.Full)
+		}
 		return jobAnswer{begun}, begun, err
 	})
 }
 
-// SearchRequest is the body of POST /families. Space, Execution and Objective are those of lab.json.
+// SearchRequest is the body of POST /families. Space, Execution and Objective are those of lab.json,
+// StrategyParams are what every trial has besides.
 type SearchRequest struct {
-	StrategyName string          `json:"strategy_name"`
-	Space        json.RawMessage `json:"space"`
-	Symbols      []string        `json:"symbols"`
-	Timeframe    string          `json:"timeframe"`
-	Exchange     string          `json:"exchange"`
-	StartDate    *string         `json:"start_date"`
-	EndDate      *string         `json:"end_date"`
-	InitialCash  json.Number     `json:"initial_cash"`
-	Execution    json.RawMessage `json:"execution"`
-	Method       string          `json:"method"`
-	MaxTrials    int             `json:"max_trials"`
-	Seed         json.Number     `json:"seed"`
-	Objective    json.RawMessage `json:"objective"`
-	Hypothesis   string          `json:"hypothesis"`
+	StrategyName   string                     `json:"strategy_name"`
+	StrategyParams map[string]json.RawMessage `json:"strategy_params"`
+	Space          json.RawMessage            `json:"space"`
+	Symbols        []string                   `json:"symbols"`
+	Timeframe      string                     `json:"timeframe"`
+	Exchange       string                     `json:"exchange"`
+	StartDate      *string                    `json:"start_date"`
+	EndDate        *string                    `json:"end_date"`
+	InitialCash    json.Number                `json:"initial_cash"`
+	Execution      json.RawMessage            `json:"execution"`
+	Method         string                     `json:"method"`
+	MaxTrials      int                        `json:"max_trials"`
+	Seed           json.Number                `json:"seed"`
+	Objective      json.RawMessage            `json:"objective"`
+	Hypothesis     string                     `json:"hypothesis"`
+}
+
+// check refuses parameters that are both fixed and searched.
+func (s *SearchRequest) check() []schema.Violation {
+	var searched map[string]json.RawMessage
+	_ = json.Unmarshal(s.Space, &searched) // the schema has found it to be an object
+	var bad []schema.Violation
+	for _, name := range slices.Sorted(maps.Keys(s.StrategyParams)) {
+		if _, both := searched[name]; both {
+			bad = append(bad, schema.Violation{Pointer: schema.Join("/strategy_params", name),
+				Rule: "fixed_or_searched", Message: "is in space too: leave it out of one of them"})
+		}
+	}
+	return bad
 }
 
 // Search is a registered search whose trials are a job.

@@ -106,20 +106,55 @@ func (l *lab) Falsify(ctx context.Context, runID string, full bool) (job.Job, er
 		return job.Job{}, run.Invalid("/run_id",
 			errors.New("is neither a completed run of the lab nor a completed backtest"))
 	}
+	return l.attack(row.Slug, links, play, full)
+}
+
+// attack begins the job that attacks a run: that of the links, or the one that play makes.
+func (l *lab) attack(slug string, links job.Links, play []string, full bool) (job.Job, error) {
 	return l.jobs.Add(jobFalsification, links, func(ctx context.Context, call job.Call) (job.Links, error) {
-		base := runID
+		made := links
 		if play != nil {
-			if base, err = madeBy(call(ctx, play...)); err != nil {
+			base, err := madeBy(call(ctx, play...))
+			if err != nil {
 				return job.Links{}, err
 			}
+			made.RunID = &base
 		}
-		made := job.Links{RunID: &base}
-		found, err := madeBy(call(ctx, "falsify", row.Slug, "--run", base, fmt.Sprintf("--full=%t", full)))
+		found, err := madeBy(call(ctx, "falsify", slug, "--run", *made.RunID, fmt.Sprintf("--full=%t", full)))
 		if err == nil {
 			made.Falsification = &found
 		}
 		return made, err
 	})
+}
+
+// FalsifyBacktest implements v1.Lab. What a backtest would be refused for is refused before the job.
+func (l *lab) FalsifyBacktest(ctx context.Context, b runner.StartRequest, full bool) (job.Job, error) {
+	found, exchange, err := l.backtests.Check(ctx, b)
+	var refused *run.RequestError
+	if errors.As(err, &refused) && len(refused.Fields) > 0 {
+		for i := range refused.Fields {
+			refused.Fields[i].Pointer = "/backtest" + refused.Fields[i].Pointer
+		}
+		if refused.Code == run.CodeValidationFailed { // its message has the pointer too
+			err = run.InvalidFields(refused.Fields[0], refused.Fields[1:]...)
+		}
+	}
+	if err != nil {
+		return job.Job{}, err
+	}
+	p := labProject{Slug: found.Name, Exchange: exchange, Symbols: b.Symbols, Timeframe: b.Timeframe,
+		Data: labData{Start: b.StartDate, End: b.EndDate}, InitialCash: json.RawMessage(b.InitialCash),
+		Execution: b.Execution, Params: b.StrategyParams}
+	args, err := p.keep(l.stateDir, found.SHA256)
+	var bad *project.ConfigError
+	if errors.As(err, &bad) {
+		err = refuseFields(bad.Faults, backtestPlaces)
+	}
+	if err != nil {
+		return job.Job{}, err
+	}
+	return l.attack(found.Name, job.Links{}, append([]string{"run"}, args...), full)
 }
 
 // replay is the command by which the lab plays what a backtest has: program, parameters, candles
@@ -170,10 +205,16 @@ func (l *lab) Search(ctx context.Context, s v1.SearchRequest) (v1.Search, error)
 	if err != nil {
 		return v1.Search{}, err
 	}
+	var fixed json.RawMessage
+	if len(s.StrategyParams) > 0 {
+		if fixed, err = json.Marshal(s.StrategyParams); err != nil {
+			return v1.Search{}, err
+		}
+	}
 	p := labProject{Slug: found.Name, Hypothesis: s.Hypothesis, Exchange: s.Exchange, Symbols: s.Symbols,
 		Timeframe: s.Timeframe, Data: labData{Start: s.StartDate, End: s.EndDate},
 		InitialCash: json.RawMessage(s.InitialCash), Execution: s.Execution, Seed: string(s.Seed),
-		Family: &labFamily{s.Space, s.Method, s.MaxTrials, s.Objective}}
+		Params: fixed, Family: &labFamily{s.Space, s.Method, s.MaxTrials, s.Objective}}
 	args, err := p.keep(l.stateDir, found.SHA256)
 	if err != nil {
 		return v1.Search{}, refusedSearch(err)
@@ -206,7 +247,7 @@ func refusedSearch(err error) error {
 	var refused *job.LabError
 	switch {
 	case errors.As(err, &config):
-		return refuseFields(config.Faults)
+		return refuseFields(config.Faults, searchPlaces)
 	case !errors.As(err, &refused), refused.Code == job.CodeFailed, refused.Code == request.CodeInternal:
 		return err
 	case problem.Lookup(problem.Code(refused.Code)).Status < 500:
@@ -218,19 +259,26 @@ func refusedSearch(err error) error {
 	}
 	_ = json.Unmarshal(refused.Details, &details) // without them the fault is that of the whole
 	if len(details.Errors) > 0 {
-		return refuseFields(details.Errors)
+		return refuseFields(details.Errors, searchPlaces)
 	}
 	message := strings.TrimLeft(strings.TrimPrefix(refused.Message, details.Pointer), ": ")
-	return refuseFields([]project.Fault{{Pointer: details.Pointer, Message: message}})
+	return refuseFields([]project.Fault{{Pointer: details.Pointer, Message: message}}, searchPlaces)
 }
 
-// refuseFields has faults of lab.json as those of a SearchRequest.
-func refuseFields(faults []project.Fault) error {
+// The places of lab.json in the bodies that it is made of, by the beginning of a pointer.
+var (
+	searchPlaces = [][2]string{{"/family/", "/"}, {"/data/start", "/start_date"}, {"/data/end", "/end_date"},
+		{"/params/", "/strategy_params/"}, {"/slug", "/strategy_name"}}
+	backtestPlaces = [][2]string{{"/data/start", "/backtest/start_date"}, {"/data/end", "/backtest/end_date"},
+		{"/params/", "/backtest/strategy_params/"}, {"/slug", "/backtest/strategy_name"}, {"/", "/backtest/"}}
+)
+
+// refuseFields has faults of lab.json as those of a body.
+func refuseFields(faults []project.Fault, places [][2]string) error {
 	var fields []run.FieldError
 	for _, f := range faults {
 		pointer := f.Pointer
-		for _, p := range [][2]string{{"/family/", "/"}, {"/data/start", "/start_date"},
-			{"/data/end", "/end_date"}, {"/params/", "/space/"}, {"/slug", "/strategy_name"}} {
+		for _, p := range places {
 			if rest, ok := strings.CutPrefix(pointer, p[0]); ok {
 				pointer = p[1] + rest
 				break

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"slices"
 	"sync"
 
+	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/translog"
 	"github.com/assay-run/assay/host/candle"
@@ -16,12 +18,14 @@ import (
 	"github.com/assay-run/assay/host/job"
 	"github.com/assay-run/assay/host/library"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/run"
 	live "github.com/assay-run/assay/host/trade"
 	"github.com/assay-run/assay/host/upload"
 	"github.com/assay-run/assay/lab/candidate"
 	"github.com/assay-run/assay/lab/compare"
 	"github.com/assay-run/assay/lab/report"
 	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/family"
 	"github.com/assay-run/assay/lab/search/selection"
 )
 
@@ -38,6 +42,7 @@ type lab struct {
 	// For jobs.
 	stateDir   string
 	strategies *catalog.Catalog
+	backtests  *run.Launcher
 	jobs       *job.Manager
 	uploads    *upload.Store
 	// What fetches candles.
@@ -107,6 +112,22 @@ func (l *lab) Compare(ctx context.Context, runIDs []string) (json.RawMessage, er
 	var b bytes.Buffer
 	err = c.WriteJSON(&b)
 	return bytes.TrimSpace(b.Bytes()), err
+}
+
+// Result implements v1.Lab.
+func (l *lab) Result(_ context.Context, slug, planID string) (json.RawMessage, error) {
+	r, err := family.ReadResult(family.PlanDir(l.stateDir, slug, planID))
+	var refused *request.Error
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return json.RawMessage("null"), nil
+	case errors.As(err, &refused):
+		return nil, problem.New(problem.ArtifactMismatch).WithCause(err).With("plan_id", planID).
+			With("reason", refused.Message)
+	case err != nil:
+		return nil, err
+	}
+	return json.Marshal(r)
 }
 
 // unread turns an unknown run of the lab into that of a library.

@@ -22,6 +22,8 @@ type Family struct {
 	Failed int `json:"failed"`
 	// Plan is the plan as it was registered, null in lists.
 	Plan json.RawMessage `json:"plan"`
+	// Result is what the search has come to, as the lab keeps it: null in lists and before its end.
+	Result json.RawMessage `json:"result"`
 }
 
 // FamilyTrial is one trial of a search.
@@ -53,7 +55,8 @@ func (l *Library) Families(ctx context.Context, slug string) ([]Family, error) {
 
 func familyOf(p *registry.Plan, all []*entry) Family {
 	f := Family{PlanID: p.ID, PlanHash: p.Hash, Slug: p.Slug, FamilyID: p.FamilyID, Author: p.Author,
-		RegisteredAt: p.RegisteredAt, Amends: p.Amends, Plan: json.RawMessage(p.Payload)}
+		RegisteredAt: p.RegisteredAt, Amends: p.Amends, Plan: json.RawMessage(p.Payload),
+		Result: json.RawMessage("null")}
 	for _, e := range all {
 		if !e.trialOf(p.ID) {
 			continue

@@ -77,6 +77,17 @@ func (l *Launcher) Launch(ctx context.Context, runID string,
 	return x, nil
 }
 
+// Check refuses what Launch would refuse before it launches the plugin; it returns the strategy and the
+// exchange that the request means.
+func (l *Launcher) Check(ctx context.Context, req runner.StartRequest) (*catalog.Strategy, string, error) {
+	p, err := l.resolve(ctx, "", req, Split{})
+	if err != nil {
+		return nil, "", err
+	}
+	p.release()
+	return p.Strategy, p.exchange, nil
+}
+
 // LaunchSplit is Launch for one split of an evaluation.
 func (l *Launcher) LaunchSplit(ctx context.Context, runID string, req runner.StartRequest,
 	split Split) (*Execution, error) {

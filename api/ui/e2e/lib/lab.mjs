@@ -45,6 +45,7 @@ const trade = (i) => ({
 const trials = [5, 10, 15, 20].flatMap((fast, i) => [30, 50, 70].map((slow, j) => ({ index: i * 3 + j, run_id: `trial_${i}_${j}`, params: { fast, slow, [hostile]: i + j }, status: "completed", metrics: { sharpe_ratio: 0.2 + Math.sin(i + j), total_return: 0.1 * i - 0.1 * j, max_drawdown: 0.1 + 0.05 * j } })));
 const family = {
   plan_id: "plan_1", plan_hash: "6f".repeat(32), slug: hostile, family_id: "fam", author: hostile, registered_at: "2026-11-20T12:00:00.000Z", amends: "", done: 12, failed: 0,
+  result: { status: hostile, selected: { trial_index: 3, run_id: "trial_1_0" }, walk_forward_optimised: { metrics: { total_return: -0.12, sharpe_ratio: -0.4 } }, selection: { n_trials: 18, dsr_max: 0.31, pbo: { value: null } } },
   plan: { hypothesis: hostile, seed: "1", trials: Array(12).fill({}), request: { symbols: [hostile] } },
 };
 const tests = marks.map(({ id, verdict }, i) => ({ id: i === 2 ? hostile : id, claim: "it survives " + hostile, detail: verdict === "fail" ? "one candle later its return is negative" : hostile, verdict, statistic: { name: "return", value: -0.2, threshold: 0, direction: ">" }, evidence: [{ path: "falsify/delay.csv" }] }));

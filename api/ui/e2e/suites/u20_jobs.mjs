@@ -19,7 +19,7 @@ export default async function jobs(t) {
     await visit.page.getByRole("button", { name: "Falsify", exact: true }).click();
     const job = visit.page.locator("p.job");
     await job.getByText(/^Falsification (queued|running)/).waitFor();
-    await until(async () => /running \d+ %/.test(await job.innerText()), "how far it is", { timeout: 120_000 });
+    await until(async () => /running \d+ %.* \d+ replays left/.test(await job.innerText()), "how far it is", { timeout: 120_000 });
     await job.getByRole("link", { name: "What it found" }).click({ timeout: 240_000 });
     await visit.page.getByRole("region", { name: "Conclusion", exact: true }).waitFor();
     const { links, status } = await newest(), found = await service.get("/falsifications/" + links.falsification);
@@ -54,6 +54,8 @@ export default async function jobs(t) {
     await form.getByLabel(/^To/).fill("2023-01-01");
     await form.locator("fieldset input").nth(0).fill("5..10 step 5");
     await form.locator("fieldset input").nth(1).fill("30, 60");
+    await form.locator("fieldset input").nth(2).fill("500");
+    await form.getByLabel("Objective").selectOption("total_return"); // so short a time has no Sharpe ratio
     await form.getByText(/^4 points in the space/).waitFor();
     await start.click();
     await visit.page.getByText("Trends outlast the lag of two averages.").first().waitFor();
@@ -63,6 +65,9 @@ export default async function jobs(t) {
     await visit.page.reload();
     const trials = visit.page.getByRole("region", { name: "All trials", exact: true }).locator("tr[data-id]");
     await until(async () => (await trials.count()) === 4, "four trials");
+    const { result, plan } = await service.get("/families/" + links.plan_id);
+    assert.equal(plan.request.strategy_params.stake, 500, "one value is fixed");
+    await visit.page.getByRole("link", { name: `trial ${result.selected.trial_index}`, exact: true }).waitFor();
   });
 
   await t.test("without the lab the button says so", async () => {

@@ -643,7 +643,7 @@ export interface paths {
         put?: never;
         /**
          * Attack a run
-         * @description Begins a job that attacks a completed run of the lab, or a completed backtest, which the lab plays first.
+         * @description Begins a job that attacks a completed run of the lab, or a backtest, completed or described here, which the lab plays first.
          */
         post: operations["startFalsification"];
         delete?: never;
@@ -3983,10 +3983,11 @@ export interface components {
              */
             note_version: number;
         };
-        /** @description The run to attack. Unknown fields are refused. */
+        /** @description The run to attack: run_id or backtest. Unknown fields are refused. */
         FalsificationRequest: {
             /** @description A completed run of the lab, or a completed backtest: the lab plays its program, parameters and candles first. */
-            run_id: string;
+            run_id?: string;
+            backtest?: components["schemas"]["BacktestRequest"];
             /**
              * @description 999 replays in place of 199, and the whole search on shuffled candles.
              * @default false
@@ -3997,6 +3998,10 @@ export interface components {
         SearchRequest: {
             /** @description Name of a strategy of GET /api/v1/strategies. */
             strategy_name: string;
+            /** @description Parameters that every trial has, none of space. What is in neither takes its default. */
+            strategy_params?: {
+                [key: string]: unknown;
+            };
             /** @description Parameter to what is tried, as in lab.json: int and float with low, high and step, choice with values, bool. */
             space: {
                 [key: string]: {
@@ -4552,6 +4557,10 @@ export interface components {
             failed: number;
             /** @description The plan as it was registered; null in lists. */
             plan: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What the search has come to, its family_result.json; null in lists and before its end. */
+            result: {
                 [key: string]: unknown;
             } | null;
         };
@@ -6401,6 +6410,7 @@ export interface operations {
             404: components["responses"]["Error404"];
             405: components["responses"]["Error405"];
             408: components["responses"]["Error408"];
+            409: components["responses"]["Error409"];
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];

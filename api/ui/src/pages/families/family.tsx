@@ -8,8 +8,8 @@ import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { fragment, keep } from "../../state/route.ts";
 import { useAnswer } from "../answer.ts";
-import { Facts, Heading, plain, Section, States, Table, type Column } from "../kit.tsx";
-import type { Family, List, Trial } from "../shapes.ts";
+import { Facts, Heading, plain, Section, States, Table, Tiles, type Column } from "../kit.tsx";
+import type { Family, FamilyResult, List, Trial } from "../shapes.ts";
 import { best, planned, progressWords, resultOf, results, varying, type Result } from "./plan.ts";
 
 const every = 3000;
@@ -21,11 +21,12 @@ export function FamilyPage({ id }: { id: string }) {
   return (
     <States of={asked} what="family">
       {(family) => {
-        if (family.done >= (planned(family) ?? Infinity) && going.peek()) queueMicrotask(() => (going.value = false));
+        if (family.result && going.peek()) queueMicrotask(() => (going.value = false));
         return (
           <>
             <Heading called={`Family ${family.slug}`}>{family.slug}</Heading>
             <Progress family={family} />
+            {family.result && <Found result={family.result} />}
             <States of={trials} what="trials" empty={({ items }) => items.length === 0 && <p>No trial has ended yet.</p>}>
               {({ items }) => <Trials trials={items} />}
             </States>
@@ -47,8 +48,25 @@ function Progress({ family }: { family: Family }) {
           <svg class="bar-done" viewBox={`0 0 ${total} 1`} preserveAspectRatio="none" aria-hidden="true"><rect width={family.done} height={1} /></svg>
         </div>
       )}
-      <p>{progressWords(family)} trials have ended. The best of many trials looks good by luck alone: how good, the command says that runs the search or goes on with it: <code>{again}</code><Copy text={again} what="command of the search" /></p>
+      <p>{progressWords(family)} trials have ended. The best of many trials looks good by luck alone: how good is said at the end. What runs the search or goes on with it: <code>{again}</code><Copy text={again} what="command of the search" /></p>
     </Section>
+  );
+}
+
+/** What the search as a whole would have earned comes before what it has selected. */
+function Found({ result: { status, selected, walk_forward_optimised: whole, selection } }: { result: FamilyResult }) {
+  const gain = whole?.metrics?.total_return;
+  return (
+    <>
+      <Tiles name="What the search has come to" tiles={[
+        { label: "Walk-forward optimised", value: f.signedPercent(gain), tone: f.tone(gain), note: "the whole search" },
+        { label: "Sharpe of it", value: f.ratio(whole?.metrics?.sharpe_ratio) },
+        { label: "Deflated Sharpe", value: f.percent(selection?.dsr_max, 1), note: "probability" },
+        { label: "Overfitting", value: f.percent(selection?.pbo.value, 1), note: "PBO" },
+        { label: "Trials", value: f.count(selection?.n_trials), note: "on these days" },
+      ]} />
+      <p class="panel none">{selected ? <>Selected by the plan's rule: <a href={address("run", selected.run_id)}>trial {selected.trial_index}</a>.</> : status === "aborted" ? "Too many trials failed: nothing is selected." : "No trial has the objective: nothing is selected."}</p>
+    </>
   );
 }
 

@@ -28,13 +28,14 @@ export function Sweep() {
     const chosen = strategies.value?.find((s) => s.name === form.value.strategy_name);
     return chosen ? fieldsOf(chosen.params_schema, chosen.default_params).filter((f) => !f.rest && !f.secret) : [];
   });
-  const space: Record<string, Tried> = {}, wrong: string[] = [];
+  const space: Record<string, Tried> = {}, fixed: SearchRequest["strategy_params"] = {}, wrong: string[] = [];
   for (const f of fields.value) {
     const text = at("space:" + f.name);
     if (text.trim() === "") continue;
     const values = tried(text);
-    if (values) space[f.name] = values;
-    else wrong.push(f.title);
+    if (!values) wrong.push(f.title);
+    else if (values.type === "choice" && values.values.length === 1) fixed[f.name] = values.values[0];
+    else space[f.name] = values;
   }
   const size = Object.values(space).reduce((n, t) => n * sizeOf(t), 1);
   const missing = [
@@ -48,7 +49,7 @@ export function Sweep() {
     error.value = null;
     try {
       const body: SearchRequest = {
-        strategy_name: at("strategy_name"), space, symbols: at("symbols").split(",").map((s) => s.trim()).filter(Boolean), timeframe: at("timeframe"), exchange: at("exchange"),
+        strategy_name: at("strategy_name"), strategy_params: fixed, space, symbols: at("symbols").split(",").map((s) => s.trim()).filter(Boolean), timeframe: at("timeframe"), exchange: at("exchange"),
         start_date: at("start_date") || null, end_date: at("end_date") || null, initial_cash: Number(at("initial_cash")),
         method: at("method") as SearchRequest["method"], max_trials: Number(at("max_trials")), seed: Number(at("seed")), objective: { metric: at("objective"), direction: "max" }, hypothesis: at("hypothesis").trim(),
       };
@@ -79,7 +80,7 @@ export function Sweep() {
         {text("Cash", "initial_cash")}
         {fields.value.length > 0 && (
           <fieldset class="fields">
-            <legend>Space: a list (5, 10, 20) or a range (5..20 step 5); empty keeps the default</legend>
+            <legend>Space: a list (5, 10, 20) or a range (5..20 step 5); one value is fixed, empty keeps the default</legend>
             {fields.value.map((f) => <label key={f.name}><bdi>{f.title}</bdi> <input value={at("space:" + f.name)} placeholder={f.initial === undefined ? "" : JSON.stringify(f.initial)} onInput={set("space:" + f.name)} autocomplete="off" />{f.description && <span class="caption"><bdi>{f.description}</bdi></span>}</label>)}
           </fieldset>
         )}
