@@ -13,6 +13,16 @@ export default async function jobs(t) {
   const { items: [run] } = await service.get("/runs?kind=service");
   const newest = async () => (await service.get("/jobs")).items[0];
 
+  await t.test("an ended backtest shows its candles and what the strategy published", async () => {
+    const visit = await t.visit(service.url, { path: "/ui/runs/" + run.run_id }), chart = visit.page.getByRole("region", { name: "Chart", exact: true });
+    const { items } = await service.get(`/runs/${run.run_id}/series`);
+    assert.ok(items.length > 0, "nothing is published");
+    await chart.locator("[data-series]").first().waitFor();
+    const names = await chart.locator("[data-series]").evaluateAll((all) => all.map((s) => s.dataset.series));
+    assert.deepEqual(names.sort(), items.map((s) => s.name).sort());
+    await chart.getByText(/^Full: 730 candles joined/).waitFor();
+  });
+
   await t.test("a backtest is falsified, and what was found is shown", async () => {
     const visit = await t.visit(service.url, { path: "/ui/runs" });
     await visit.page.locator(`tr[data-id="${run.run_id}"]`).getByRole("link").first().click();

@@ -22,7 +22,8 @@ export interface Chart {
 /** Asks for the chart of a run and one of its symbols; the candles are those of the split that its series are of. */
 export const chartOf = (run: Run, symbol: string) => async (path: string): Promise<Chart> => {
   const [published, strategies] = await Promise.all([read<Published>(path + "/series"), read<Strategy[]>("/strategies")]);
-  const { start, end } = run.splits.find((s) => s.split_id === published.split) ?? run.window ?? {};
+  // A split begins at the close of its first candle, the window at its opening.
+  const split = run.splits.find((s) => s.split_id === published.split && s.role !== "full"), { start, end } = split ?? run.window ?? {};
   const asked = (name: string) => `${path}/series?split=${encodeURIComponent(published.split)}&name=${encodeURIComponent(name)}`;
   const [candles, ...series] = await Promise.all([
     read<Candles>(`${path}/candles?${new URLSearchParams({ points: "300", ...(symbol && { symbol }), ...(start && { from: start }), ...(end && { to: end }) })}`),
