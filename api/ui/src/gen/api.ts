@@ -2873,6 +2873,8 @@ export interface components {
             };
             /** @description Last day, or end, of the data that it was made with; empty: not declared. */
             trained_until: string;
+            /** @description Larger timeframes that it reads besides the run's, which must divide them; absent: none. */
+            extra?: string[];
             /** @description How charts draw the series that it publishes; those that are not named are lines over the candles. */
             plots: components["schemas"]["Plot"][] | null;
             /** @description JSON Schema of its parameters. */
