@@ -1,4 +1,4 @@
-// Package conformance is the examination of a connector: sixty-five cards, each one thing that
+// Package conformance is the examination of a connector: sixty-six cards, each one thing that
 // the host relies on, from the entry in GET /exchanges to the loss of the lease. A
 // connector that is to trade real money passes all that its exchange can have.
 //
