@@ -12,6 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/assay-run/assay/api/v1/stream"
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 // TestSlowReader checks that a client that does not read is dropped, and that publishing never
@@ -187,8 +188,9 @@ func TestPlainClientMaySendAnything(t *testing.T) {
 
 // A client that answers no ping is gone after the pong wait; one that does stays.
 func TestPings(t *testing.T) {
+	ring.Slow(t, "a busy machine answers late, so that the pong wait is three seconds")
 	s := start(t, setup{prepare: func(h *stream.Hub) {
-		h.Patience(30*time.Millisecond, 200*time.Millisecond, time.Second, 50*time.Millisecond)
+		h.Patience(30*time.Millisecond, 3*time.Second, time.Second, 50*time.Millisecond)
 	}})
 	alive := s.plain(t)
 	silent := s.plain(t)
@@ -199,10 +201,15 @@ func TestPings(t *testing.T) {
 		pings <- struct{}{}
 		return answer(data)
 	})
-	go alive.closed()
+	gone := make(chan int, 1)
+	go func() { gone <- alive.closed() }()
 	silent.closed()
 	for len(pings) < 20 {
-		time.Sleep(10 * time.Millisecond)
+		select {
+		case code := <-gone:
+			t.Fatalf("the client that answers was closed with %d", code)
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 	if n, dropped := s.hub.Counters(); n != 1 || dropped != 0 {
 		t.Errorf("%d clients, %d dropped", n, dropped)
