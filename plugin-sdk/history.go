@@ -156,7 +156,8 @@ func (f FrameView) Candle() Candle {
 	return f.frame.Candle
 }
 
-// Closed reports whether a candle was completed at this step.
+// Closed reports whether a candle was completed at this step. Behind a gap it may be several:
+// History has them all.
 func (f FrameView) Closed() bool {
 	if f.frame == nil {
 		return f.base.Closed()

@@ -137,7 +137,7 @@ func (l *limited) shrinks(o *market.Order, in *market.Intent, symbol market.Symb
 		}
 		held, _, _ := l.engine.Holding(i)
 		against := held > 0 && o.Side == market.Sell || held < 0 && o.Side == market.Buy
-		return against && in.Size.Kind == market.SizeQuantity &&
+		return against && (in.Size.Kind == market.SizeQuantity || in.Size.Kind.OfEquity()) &&
 			o.Quantity.Cmp(number(held).Abs()) <= 0
 	}
 	return false

@@ -126,11 +126,11 @@ func (w Warmup) Check(run Timeframe) error {
 
 // rows is how many candles of the run one of the timeframe has at most.
 func (l Larger) rows(run Timeframe) int {
-	length := l.Timeframe.Approx()
+	length, own := l.Timeframe.Duration().Milliseconds(), run.Approx().Milliseconds()
 	if l.Timeframe.Unit == 'M' {
-		length = time.Duration(l.Timeframe.Count) * 31 * day
+		length = int64(l.Timeframe.Count) * 31 * dayMillis
 	}
-	return int((length + run.Approx() - 1) / run.Approx())
+	return int((length + own - 1) / own)
 }
 
 // Span is how many candles of the run hold the warm-up where none is missing: never too few.

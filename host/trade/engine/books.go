@@ -180,7 +180,7 @@ func (bk *bookkeeper) onStateChange(n note, f order.Effect) {
 	asked := f.From == order.Sent || f.From == order.Lost
 	switch {
 	case s.Spec.Exit: // what only reduces may be refused as often as it takes
-	case s.Reason == string(market.ReasonWouldTake): // as a post-only order wants it
+	case s.Spec.PostOnly && s.Reason == string(market.ReasonWouldTake): // as it wants it
 	case s.State == order.Rejected && asked && s.Reason != order.CodeNeverReached &&
 		s.Reason != order.CodeNotSent:
 		bk.recordVerdicts(bk.guard.OnReject(bk.now()))

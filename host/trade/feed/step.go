@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math"
 	"slices"
 	"sort"
@@ -248,7 +249,10 @@ func (f *Feed) Warm(ctx context.Context, data exchange.Data, warmup market.Warmu
 		for i := range got {
 			opens[i] = got[i].OpenTime
 		}
-		rows, short := warmup.Rows(f.cfg.Timeframe, opens, edge, f.cfg.Timeframe.Nominal(edge))
+		rows, short := warmup.Rows(f.cfg.Timeframe, opens, edge, nominal(ctx, f.cfg.Timeframe, edge))
+		if ctx.Err() != nil {
+			return 0, context.Cause(ctx)
+		}
 		got, f.short = got[len(got)-rows:], max(f.short, short)
 		for i, c := range got {
 			if i > 0 {
@@ -271,9 +275,27 @@ func (f *Feed) Warm(ctx context.Context, data exchange.Data, warmup market.Warmu
 	return steps, nil
 }
 
+// nominal are the times at which candles open from the edge on, until ctx is done: a plugin may wait for
+// very many.
+func nominal(ctx context.Context, tf market.Timeframe, edge market.Time) iter.Seq[market.Time] {
+	return func(yield func(market.Time) bool) {
+		for at := range tf.Nominal(edge) {
+			if ctx.Err() != nil || !yield(at) {
+				return
+			}
+		}
+	}
+}
+
+// maxSpan is the longest stretch that is asked for, more than any market has candles of.
+const maxSpan = 30 * 365 * 24 * time.Hour
+
 // last are the newest n candles that open before edge.
 func (f *Feed) last(ctx context.Context, t *track, edge market.Time, n int) ([]market.Candle, error) {
-	span := time.Duration(n) * f.cfg.Timeframe.Approx()
+	span := maxSpan
+	if own := f.cfg.Timeframe.Approx(); n < int(maxSpan/own) {
+		span = time.Duration(n) * own
+	}
 	for grown := 0; ; grown++ {
 		from := edge.Add(-span)
 		if !f.cfg.Stored {

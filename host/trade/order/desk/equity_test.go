@@ -93,6 +93,21 @@ func TestACutShareFillsInParts(t *testing.T) {
 	}
 }
 
+// TestACutShareIsWholeAgain: a replaced order asks for what it asked for at its decision, as in a backtest.
+func TestACutShareIsWholeAgain(t *testing.T) {
+	s := newShop(t)
+	s.decide(market.Intent{Size: market.Size{Kind: market.SizeQuantity, Value: 50}, Type: market.Limit,
+		LimitPrice: 100, ClientRef: "a"})
+	s.decide(market.Intent{Size: ofEquity(0.8), Type: market.Limit, LimitPrice: 100, ClientRef: "b"})
+	s.expect("entry:open:0 entry:open:0", "buy 50@100/0, buy 49.95@100/0")
+	s.decide(market.Intent{Action: market.Cancel, Ref: "a"})
+	s.decide(market.Intent{Action: market.Replace, Ref: "b", LimitPrice: 99})
+	s.expect("entry:canceled:0:strategy entry:open:0", "buy 80@99/0")
+	if o := s.desk.Orders()[1]; o.Clamped || o.Quantity.Cmp(d("80")) != 0 {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestRiskFractions(t *testing.T) {
 	s := newShop(t)
 	s.decide(market.Intent{Size: ofRisk(0.01), StopLoss: &market.Child{Price: 95}})

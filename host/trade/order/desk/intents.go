@@ -93,7 +93,7 @@ func (it *intake) submitIntent(sym int, in market.Intent, warmup bool) string {
 		in.Size = market.Size{Kind: market.SizeQuantity, Value: sim.Float(fixed)}
 	}
 	p := it.newOrder(sym, in)
-	p.Quantity, p.clamps = fixed, ofEquity
+	p.Quantity, p.asked, p.clamps = fixed, fixed, ofEquity
 	if in.Side == market.Sell {
 		p.Role = market.RoleExit
 	}

@@ -146,6 +146,10 @@ func (pl *placer) sizeOrder(p *logicalOrder) (order.Spec, string) {
 		s.Quantity = rules.ExitQuantity(s.Type, pl.toSell(p), pl.availableBase(p.sym))
 		p.Quantity = order.Plus(s.Quantity, p.FilledQuantity)
 	case p.intent.Size.Kind == market.SizeQuantity:
+		if p.clamps { // each time anew: the cash may pay for more of it now
+			rest = order.Minus(p.asked, p.FilledQuantity)
+			p.Quantity, p.Clamped = p.asked, false
+		}
 		s.Quantity = rules.RoundQuantity(s.Type, rest)
 		most := rules.Affordable(s.Type, pl.freeCash(), s.Price())
 		switch {

@@ -30,6 +30,7 @@ type logicalOrder struct {
 	trail   trail
 	group   *bracket // of a leg
 	clamps  bool     // sized by equity: cut to what the cash pays for when it is sent
+	asked   dec      // quantity before it is cut
 	guards  bool     // the host's own sale of what has no exits
 	manual  bool     // the operator wanted it
 	taken   bool     // a leg whose cancel was asked for to place it anew
@@ -189,7 +190,7 @@ func (p *logicalOrder) endStatus(s order.Status, status market.OrderStatus,
 	reason string) (market.OrderStatus, string) {
 	back := s.State == order.Canceled || (endedUnsent(s) && p.ending != "")
 	switch {
-	case reason == string(market.ReasonWouldTake): // some venues take it first, and let it expire
+	case p.intent.PostOnly && reason == string(market.ReasonWouldTake): // some venues take it first, and let it expire
 		return market.StatusRejected, reason
 	case back && p.expired:
 		return market.StatusExpired, "gtd"
