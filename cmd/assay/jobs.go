@@ -130,7 +130,13 @@ func (l *lab) attack(slug string, links job.Links, play []string, full bool) (jo
 
 // FalsifyBacktest implements v1.Lab. What a backtest would be refused for is refused before the job.
 func (l *lab) FalsifyBacktest(ctx context.Context, b runner.StartRequest, full bool) (job.Job, error) {
+	select {
+	case l.checking <- struct{}{}:
+	case <-ctx.Done():
+		return job.Job{}, context.Cause(ctx)
+	}
 	found, exchange, err := l.backtests.Check(ctx, b)
+	<-l.checking
 	var refused *run.RequestError
 	if errors.As(err, &refused) && len(refused.Fields) > 0 {
 		for i := range refused.Fields {

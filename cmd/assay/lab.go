@@ -43,6 +43,7 @@ type lab struct {
 	stateDir   string
 	strategies *catalog.Catalog
 	backtests  *run.Launcher
+	checking   chan struct{} // holds one while a backtest is checked, which may launch its plugin
 	jobs       *job.Manager
 	uploads    *upload.Store
 	// What fetches candles.

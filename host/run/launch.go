@@ -77,8 +77,8 @@ func (l *Launcher) Launch(ctx context.Context, runID string,
 	return x, nil
 }
 
-// Check refuses what Launch would refuse before it launches the plugin; it returns the strategy and the
-// exchange that the request means.
+// Check refuses what Launch would refuse before it launches the plugin, which it launches itself where only
+// the parameters tell what is wrong. It returns the strategy and the exchange that the request means.
 func (l *Launcher) Check(ctx context.Context, req runner.StartRequest) (*catalog.Strategy, string, error) {
 	p, err := l.resolve(ctx, "", req, Split{})
 	if err != nil {
