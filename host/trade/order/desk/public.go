@@ -190,7 +190,7 @@ func (p *logicalOrder) endStatus(s order.Status, status market.OrderStatus,
 	reason string) (market.OrderStatus, string) {
 	back := s.State == order.Canceled || (endedUnsent(s) && p.ending != "")
 	switch {
-	case p.intent.PostOnly && reason == string(market.ReasonWouldTake): // some venues take it first, and let it expire
+	case p.intent.PostOnly && reason == string(market.ReasonWouldTake): // some venues let it expire
 		return market.StatusRejected, reason
 	case back && p.expired:
 		return market.StatusExpired, "gtd"
