@@ -81,7 +81,7 @@ export class Feed {
   /** Loads a stretch for a view, or with null the whole run. False: there was nothing to be had. */
   async load(wish: Wish, span: Span | null, view: Span | null): Promise<boolean> {
     const turn = (this.loading = ++this.turn);
-    const before = this.shown?.parts ?? nothing, whole = this.overview?.parts ?? nothing;
+    const before = this.shown?.parts ?? nothing;
     const ask = asker(wish.source, span);
     const [candles, equity, fills] = await Promise.all([
       wish.candles ? asker(wish.source, { from: span?.from, to: ending(span?.to, wish.until) })("candles", mostPoints, wish.symbol) : null,
@@ -90,6 +90,7 @@ export class Feed {
     ]);
     if (turn !== this.turn) return true;
     this.loading = 0;
+    const whole = this.overview?.parts ?? nothing; // markers may have been asked for again meanwhile
     const bars = (candles?.points as CandleTuple[]) ?? (wish.candles ? before.candles : []);
     const parts: Parts = {
       candles: bars,
@@ -148,11 +149,12 @@ export class Feed {
 
   /** The markers again: fills have come. */
   async refreshMarks(wish: Wish): Promise<void> {
-    const load = this.shown, turn = this.turn;
-    if (!load || !wish.candles) return;
-    const span = load === this.detail ? load.span : null;
+    const turn = this.turn, span = this.detail?.span ?? null;
+    if (!this.shown || !wish.candles) return;
     const answer = await asker(wish.source, span)("fills", mostFills, wish.symbol);
-    if (!answer || turn !== this.turn || load !== this.shown) return;
+    // A load that has ended meanwhile may be without them: this question pushed its own aside.
+    const load = this.shown;
+    if (!answer || turn !== this.turn || span !== (this.detail?.span ?? null)) return;
     load.parts = { ...load.parts, ...fillsOf(answer) };
     this.changed();
   }
