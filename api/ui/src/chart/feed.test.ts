@@ -69,6 +69,32 @@ test("chart: a superseded answer is dropped", async () => {
   equal(feed.shown, null);
 });
 
+test("chart: markers that are asked for while the chart loads are kept, whichever ends first", async () => {
+  for (const marksFirst of [true, false]) {
+    const s = service(), held: { series: string; go: () => void }[] = [];
+    let fills = 0, holds = false;
+    // As the stream does, a question pushes aside the one of its kind that waits.
+    const source: Source = {
+      ...s.source,
+      series: (r) => {
+        if (!holds) return s.source.series(r);
+        const aside = r.series === "fills" && fills++ === 0, answer = s.source.series(r);
+        return new Promise((done, fail) => held.push({ series: aside ? "aside" : r.series, go: () => (aside ? fail(new Unavailable("another one")) : done(answer)) }));
+      },
+    };
+    const feed = new Feed(() => {});
+    await feed.load(wishFor(source), null, null);
+    [s.state.more, holds] = [50, true];
+    const load = feed.load(wishFor(source), null, null), marks = feed.refreshMarks(wishFor(source));
+    const [first, rest] = [held.filter((h) => (h.series === "fills") === marksFirst), held.filter((h) => (h.series === "fills") !== marksFirst)];
+    first.forEach((h) => h.go());
+    await (marksFirst ? marks : load);
+    rest.forEach((h) => h.go());
+    await Promise.all([load, marks]);
+    equal([feed.shown!.parts.candles.length, feed.shown!.parts.fills.length], [150, 15]);
+  }
+});
+
 test("chart: what cannot be had leaves what came by itself", async () => {
   const s = service();
   s.state.candles = false;
