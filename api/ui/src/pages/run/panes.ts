@@ -69,17 +69,17 @@ export function panesOf({ candles, lines, strategy }: Pick<Chart, "candles" | "l
 
 /** A line in pieces: none pretends to know what was between points that are far apart. */
 export function pieces(points: LineTuple[], step: number): LineTuple[][] {
-  const gaps = points.slice(1).map((p, i) => p[0] - points[i]![0]), usual = gaps.toSorted((a, b) => a - b)[gaps.length >> 1] ?? 0;
+  const usual = stepOf(points);
   const out: LineTuple[][] = [];
   points.forEach((p, i) => {
-    if (i === 0 || gaps[i - 1]! > 8 * usual + 2 * step) out.push([]);
+    if (i === 0 || p[0] - points[i - 1]![0] > 8 * usual + 2 * step) out.push([]);
     out.at(-1)!.push(p);
   });
   return out;
 }
 
-/** The usual time from one candle to the next, ms. */
-export function stepOf(candles: Candles["points"]): number {
-  const gaps = candles.slice(1).map((c, i) => c[0]! - candles[i]![0]!);
+/** The usual time from one point to the next, ms. */
+export function stepOf(points: readonly (readonly (number | null)[])[]): number {
+  const gaps = points.slice(1).map((p, i) => p[0]! - points[i]![0]!);
   return gaps.sort((a, b) => a - b)[gaps.length >> 1] ?? 0;
 }
