@@ -10,6 +10,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -97,6 +98,9 @@ func TestTrustOfEntries(t *testing.T) {
 
 // TestTrustHasToBeNamed: from the rules on that ask for it, an entry that names none is a fault.
 func TestTrustHasToBeNamed(t *testing.T) {
+	if rulesTrusted != promotion.RulesTrusted {
+		t.Fatalf("the plane's rules are %d", promotion.RulesTrusted)
+	}
 	nobody := subject("policy", strings.Repeat("0", 64))
 	for rules, want := range map[int]bool{rulesTrusted - 1: true, rulesTrusted: false} {
 		for _, kind := range []string{bundle.TypeStageDecision, bundle.TypeRecorded} {
@@ -108,7 +112,8 @@ func TestTrustHasToBeNamed(t *testing.T) {
 			at := len(s.entries)
 			s.append(s.sign(kind, nobody, object{}))
 			report := s.whole(s.entries, s.notes)
-			if report.OK() != want || slices.Contains(report.Failed(), fmt.Sprintf("trust of entry %d", at)) == want {
+			named := !slices.Contains(report.Failed(), fmt.Sprintf("trust of entry %d", at))
+			if report.OK() != want || named != want {
 				t.Errorf("rules %d, %s:\n%s", rules, kind, lines(report))
 			}
 		}
