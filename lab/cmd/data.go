@@ -212,7 +212,7 @@ func storedOutcome(d candle.Dataset, of *holdout.Standing, dryRun bool) (out Out
 	return out
 }
 
-// holdoutOf is the market of a dataset that was just stored.
+// holdoutOf is the market of a stored dataset, nil where it has none.
 func holdoutOf(ctx context.Context, l holdout.Ledger, d candle.Dataset) (*holdout.Standing, error) {
 	list, err := l.List(ctx)
 	if err != nil {

@@ -52,7 +52,9 @@ func TestTimeframes(t *testing.T) {
 // TestWarmupIsBounded checks that no timeframe is so long that its candles seem few.
 func TestWarmupIsBounded(t *testing.T) {
 	run := MustTimeframe("1m")
-	for name, most := range map[string]int{"1d": MaxWarmup / 1440, "3444M": 0, "4000M": 0, "9999M": 0, "9999w": 0} {
+	for name, most := range map[string]int{
+		"1d": MaxWarmup / 1440, "3444M": 0, "4000M": 0, "9999M": 0, "9999w": 0,
+	} {
 		w := Warmup{Larger: []Larger{{MustTimeframe(name), most}}}
 		if err := w.Check(run); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -56,7 +56,8 @@ func candles() []market.Candle {
 		if i%50 < 5 { // quiet candles, in which all values are equal
 			price, high, low = open, open, open
 		}
-		list[i] = market.Candle{OpenTime: market.Time(i) * hour, Open: open, High: high, Low: low, Close: price,
+		list[i] = market.Candle{OpenTime: market.Time(i) * hour, Open: open, High: high, Low: low,
+			Close:  price,
 			Volume: float64(10 * r.Float64())}
 	}
 	return list
@@ -106,7 +107,8 @@ func makeIndicators() goldenIndicators {
 }
 
 // adding appends a case; args are those of the class in Python.
-type adding = func(name string, args []any, parts, feed string, take func(market.Candle), lines ...indicator.Line)
+type adding = func(name string, args []any, parts, feed string, take func(market.Candle),
+	lines ...indicator.Line)
 
 func closes(add func(float64)) func(market.Candle) { return func(c market.Candle) { add(c.Close) } }
 

@@ -122,8 +122,9 @@ func drawAsk(t *rapid.T, symbols int) ask {
 		side:   rapid.IntRange(0, 1).Draw(t, "side"),
 		tif:    rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "tif"),
 		symbol: rapid.IntRange(0, symbols-1).Draw(t, "symbol"),
-		size:   rapid.SampledFrom([]int{1, 2, 3, 5, 6}).Draw(t, "size"), reduce: rapid.IntRange(0, 4).Draw(t, "reduce") == 0,
-		ref: rapid.SampledFrom([]string{"", "a", "b", "o-000002"}).Draw(t, "ref"),
+		size:   rapid.SampledFrom([]int{1, 2, 3, 5, 6}).Draw(t, "size"),
+		reduce: rapid.IntRange(0, 4).Draw(t, "reduce") == 0,
+		ref:    rapid.SampledFrom([]string{"", "a", "b", "o-000002"}).Draw(t, "ref"),
 	}
 	a.amount = [...]float64{0, rapid.Float64Range(0, 80).Draw(t, "quantity"),
 		rapid.Float64Range(0, 12_000).Draw(t, "quote"), rapid.Float64Range(0, 1).Draw(t, "fraction"), 0,

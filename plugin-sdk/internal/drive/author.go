@@ -180,10 +180,10 @@ func fillsBefore(o *market.Order, fills []market.Fill) (n int) {
 }
 
 func (a *Author) tellFills(fills []market.Fill) error {
+	if a.fills == nil {
+		return nil
+	}
 	for i := range fills {
-		if a.fills == nil {
-			return nil
-		}
 		if err := a.add("OnFill", a.fills.OnFill(a.view, fills[i])); err != nil {
 			return err
 		}

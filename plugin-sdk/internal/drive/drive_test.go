@@ -571,7 +571,7 @@ type sizeless struct{ diary }
 
 func (*sizeless) OnFill(sdk.View, sdk.Fill) sdk.Intents { return sdk.Buy(sdk.Size{}) }
 
-// deaf has the OnFill of an older SDK, mute an OnReject that nobody calls.
+// deaf and mute have methods that the SDK does not call: they return nothing.
 type (
 	deaf struct{ diary }
 	mute struct{ diary }

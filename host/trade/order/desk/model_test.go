@@ -16,8 +16,8 @@ import (
 
 // moves are what happens in a random history.
 var moves = []string{
-	"enter", "enter", "share", "limit", "exit", "target", "close", "trail", "cancel", "all", "replace", "fill", "fill",
-	"fill", "time", "time",
+	"enter", "enter", "share", "limit", "exit", "target", "close", "trail", "cancel", "all", "replace", "fill",
+	"fill", "fill", "time", "time",
 	"candle", "hold", "release", "deny", "shut", "allow", "reconcile", "balance", "chatty", "quiet", "read",
 	"late", "cancelled there", "refuse",
 }
