@@ -38,7 +38,7 @@ var programs struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	_ = flag.Set("test.parallel", "3") // a browser waits more than it computes
+	_ = flag.Set("test.parallel", "4") // a browser waits more than it computes
 	code := m.Run()
 	if programs.dir != "" {
 		os.RemoveAll(programs.dir)

@@ -1,4 +1,4 @@
-// U12, first half: the empty page, the form, dialogs and everything about the connection.
+// U12, first third: the empty page, the form, dialogs and everything about the connection.
 import assert from "node:assert/strict";
 import { accessible } from "../lib/accessible.mjs";
 import { axe, cut, sideways } from "../lib/axe.mjs";
