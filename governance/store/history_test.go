@@ -17,6 +17,7 @@ import (
 // TestHistories: after whatever was said, a start derives from the log what the running
 // plane had made of it step by step, and a rebuild changes nothing.
 func TestHistories(t *testing.T) {
+	ring.Undetected(t, "it writes from one goroutine")
 	for seed := range uint64(ring.Size(6, 100, 1000)) {
 		dir := filepath.Join(t.TempDir(), "g")
 		live(t, dir, rand.New(rand.NewPCG(seed, 1)))

@@ -179,6 +179,7 @@ func bundledPlays(t *testing.T, l *lab) []play {
 // decisions, and the same messages that came late.
 func TestDrivesAgree(t *testing.T) {
 	ring.Slow(t, "it runs each strategy in each drive")
+	ring.Undetected(t, "it compares books, and plays one drive after the other")
 	const fresh = 6
 	seeds := ring.Size(12, 200, 200)
 	own := newLab(t, 600, "randomly")

@@ -41,6 +41,7 @@ const minutesPerDay = 24 * 60
 // books are what the fills say at every minute, and what the run holds grows by no more than a megabyte an
 // hour.
 func TestMonthOfMinutes(t *testing.T) {
+	ring.Undetected(t, "it plays a day of minutes, as shorter tests do")
 	days := ring.Size(1, 30, 365)
 	// One more than the books are held to: where the stop falls is not a matter of candles.
 	candles := int64(days*minutesPerDay) + 1

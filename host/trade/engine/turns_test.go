@@ -20,6 +20,7 @@ const (
 // TestPollingStaysWithinAQuarter: with 256 symbols, quiet or with orders on many of them, what a run asks for
 // by itself is at most a quarter of the 6,000 weights of a minute; and every symbol has its turn.
 func TestPollingStaysWithinAQuarter(t *testing.T) {
+	ring.Undetected(t, "it simulates hours of polling")
 	symbols := ring.Size(64, 256, 256)
 	for _, orders := range []int{0, 20} {
 		t.Run(fmt.Sprint(orders, " orders"), func(t *testing.T) {
