@@ -9,14 +9,9 @@ import (
 	"time"
 )
 
-// What the lab's page asks of the battery, in seconds on two cores; of --full without
-// the search on shuffled candles, in minutes.
 const (
-	falsifyReach, falsifyRed   = 60.0, 120.0
-	lockstepReach, lockstepRed = 10.0, 20.0
-	fullReach, fullRed         = 4.0, 8.0
-	falsifyProgram             = "sma_cross"
-	falsifyJSON                = `{"schema":"lab/v1","slug":"sma_cross","exchange":"sample",` +
+	falsifyProgram = "sma_cross"
+	falsifyJSON    = `{"schema":"lab/v1","slug":"sma_cross","exchange":"sample",` +
 		`"symbols":["BTC/USDT"],"timeframe":"1h","plugin":{"path":%q}}`
 )
 
@@ -59,23 +54,21 @@ func measureFalsify(lab, strategies string) error {
 	if _, err := call("run", falsifyProgram, "--dir", dir); err != nil {
 		return err
 	}
-	row := func(name, unit string, per, reach, red float64, args ...string) error {
+	header()
+	row := func(name string, g goal, per float64, args ...string) error {
 		seconds, err := call(append([]string{"falsify", falsifyProgram}, args...)...)
 		if err != nil {
 			return err
 		}
-		x := seconds / per
-		fmt.Printf("  %-34s %14s  reach %.0f %s, red %.0f %s: %s\n", name, fmt.Sprintf("%.1f %s", x, unit),
-			reach, unit, red, unit, light(x <= reach, x <= red))
+		g.row(name, seconds/per, "")
 		return nil
 	}
-	if err := row("all tests, about 540 replays", "s", 1, falsifyReach, falsifyRed); err != nil {
+	if err := row("all tests", falsifyGoal, 1); err != nil {
 		return err
 	}
-	if err := row("lockstep_replay alone", "s", 1, lockstepReach, lockstepRed, "--only",
-		"lockstep_replay"); err != nil {
+	if err := row("lockstep_replay alone", replayGoal, 1, "--only", "lockstep_replay"); err != nil {
 		return err
 	}
-	return row("--full without permuted_selection", "min", 60, fullReach, fullRed, "--full", "--skip",
+	return row("--full without permuted_selection", falsifyFullGoal, 60, "--full", "--skip",
 		"permuted_selection")
 }

@@ -10,12 +10,9 @@ import (
 	"time"
 )
 
-// The figures of a search: what is to be reached, and what is red, in seconds for so many
-// trials with two workers, and as the ratio of the times of one worker and two.
+// The search that is measured.
 const (
 	familyTrials                 = 200
-	familyReach, familyRed       = 30.0, 60.0
-	speedupReach, speedupRed     = 1.7, 1.4
 	familyWindow                 = "BTC/USDT 1h, 58,419 candles"
 	familyProject, familyProgram = "family", "sma_cross"
 )
@@ -64,25 +61,12 @@ func measureFamily(lab, strategies string, trials int) error {
 	if !bytes.Equal(out[1], out[2]) {
 		return fmt.Errorf("one worker and two do not give the same family_result.json")
 	}
-	whole, ratio := seconds[2]*float64(familyTrials)/float64(trials), seconds[1]/seconds[2]
-	fmt.Printf("  %-34s %14s  reach %.0f s, red %.0f s: %s\n", "2 workers", fmt.Sprintf("%.1f s", seconds[2]),
-		familyReach, familyRed, light(whole <= familyReach, whole <= familyRed))
-	fmt.Printf("  %-34s %14s  reach %.1fx, red %.1fx: %s\n", "2 workers against 1",
-		fmt.Sprintf("%.2fx", ratio), speedupReach, speedupRed,
-		light(ratio >= speedupReach, ratio >= speedupRed))
-	fmt.Printf("  %-34s %14s  of the lab and all plugins; %.1f s with 1 worker\n",
-		"  processor time, 2 workers", fmt.Sprintf("%.1f s", cpu[2]), cpu[1])
+	header()
+	trialGoal.row("processor time of a trial, all splits", cpu[2]/float64(trials), "all processes, 2 workers")
+	busyGoal.row("  how busy both processors are", cpu[2]/seconds[2]/2,
+		fmt.Sprintf("%.1f s in all", seconds[2]))
+	speedupGoal.row("  2 workers against 1", seconds[1]/seconds[2], fmt.Sprintf("%.1f s with 1", seconds[1]))
 	return nil
-}
-
-func light(reached, bearable bool) string {
-	switch {
-	case reached:
-		return "reached"
-	case bearable:
-		return "not reached"
-	}
-	return "RED"
 }
 
 // runFamily plans, which is not timed, and runs. It returns the seconds, those of all

@@ -94,7 +94,7 @@ func inChild(size, strategies string) (figures, error) {
 // figures are the measurements of one size; times in seconds.
 type figures struct {
 	Candles                      int
-	InProcess, Bare              float64
+	InProcess, Bare, Idle        float64
 	CoSimulation, FirstCandle    float64
 	Whole                        float64
 	LockstepSteps                int
@@ -109,26 +109,24 @@ type figures struct {
 }
 
 func (f *figures) print() {
-	rate := func(n int, s float64) string { return fmt.Sprintf("%8.2f M/s", float64(n)/s/1e6) }
-	row := func(name, value, note string) { fmt.Printf("  %-34s %14s  %s\n", name, value, note) }
+	rate := func(n int, s float64) float64 { return float64(n) / s / 1e6 }
+	ofLoop := func(s float64) string { return fmt.Sprintf("%.2f of the loop", f.InProcess/s) }
 	fmt.Printf("\n%d candles, %d trades, final value %s, digest %.16s\n", f.Candles, f.Trades, f.Final,
 		f.Digest)
-	row("in-process loop (sdktest.Run)", rate(f.Candles, f.InProcess), "ratio 1.00, everything recorded")
-	row("in-process loop, nothing recorded", rate(f.Candles, f.Bare),
-		fmt.Sprintf("ratio %.2f", f.InProcess/f.Bare))
-	row("co-simulation, plugin process", rate(f.Candles, f.CoSimulation),
-		fmt.Sprintf("ratio %.2f (floor 0.25, 2 M/s; goal 0.5, 10 M/s)", f.InProcess/f.CoSimulation))
-	row("  first candle after the request", fmt.Sprintf("%.0f ms", f.FirstCandle*1e3), "floor 150 ms")
-	row("  with start, metrics, artifacts", fmt.Sprintf("%.2f s", f.Whole),
-		"floor 6 s at 1.5 M candles, goal 3 s")
-	row("  peak memory, host / plugin", fmt.Sprintf("%.0f / %.0f MiB", f.HostMiB, f.PluginMiB),
-		"beside the mapped file; floor 192 / 64 at 1.5 M, goal 128 / 32")
-	row("lockstep, plugin process", fmt.Sprintf("%.1f k steps/s", float64(f.LockstepSteps)/f.Lockstep/1e3),
-		fmt.Sprintf("over %d steps (floor 10 k)", f.LockstepSteps))
-	row("store: open (CRC) and scan", fmt.Sprintf("%.1f ms/M rows", f.Scan*1e3/float64(f.Candles)*1e6),
-		"floor 10, goal 4")
-	row("CSV import, stored", rate(f.ImportRows, f.Import),
-		fmt.Sprintf("over %d rows (floor 1 M/s, goal 2 M/s)", f.ImportRows))
+	header()
+	plain("in-process loop, everything recorded", rate(f.Candles, f.InProcess), "M/s", "the loop")
+	loopGoal.row("in-process loop, nothing recorded", rate(f.Candles, f.Bare), ofLoop(f.Bare))
+	idleGoal.row("  without orders", rate(f.Candles, f.Idle), ofLoop(f.Idle))
+	coGoal.row("co-simulation, plugin process", rate(f.Candles, f.CoSimulation), ofLoop(f.CoSimulation))
+	firstGoal.row("  first candle after the request", f.FirstCandle*1e3, "")
+	wholeGoal.row("  from the request to every file", rate(f.Candles, f.Whole), ofLoop(f.Whole))
+	hostGoal.row("  peak memory of the host", f.HostMiB, "beside the mapped file")
+	pluginGoal.row("  peak memory of the plugin", f.PluginMiB, "")
+	lockstepGoal.row("lockstep, plugin process", float64(f.LockstepSteps)/f.Lockstep/1e3,
+		fmt.Sprintf("over %d steps", f.LockstepSteps))
+	storeGoal.row("store: open (CRC) and scan", f.Scan*1e3/float64(f.Candles)*1e6, "")
+	importGoal.row("CSV import, stored", rate(f.ImportRows, f.Import),
+		fmt.Sprintf("over %d rows", f.ImportRows))
 }
 
 // The known results of R at 1.5 million candles.

@@ -227,6 +227,16 @@ func newSMACross() sdk.Strategy {
 	return &smaCross{fast: indicator.NewSMA(10), slow: indicator.NewSMA(30)}
 }
 
+// idle reads each candle and never orders: what is left is the loop.
+type idle struct{ last float64 }
+
+func (s *idle) OnCandle(v sdk.View) (sdk.Intents, error) {
+	s.last = v.Candle().Close
+	return nil, nil
+}
+
+func newIdle() sdk.Strategy { return &idle{} }
+
 // inProcess returns the loop without any process around it, the best of three each.
 func (b *bench) inProcess(context.Context) error {
 	f, err := b.store.OpenSeries(b.file)
@@ -236,15 +246,13 @@ func (b *bench) inProcess(context.Context) error {
 	defer f.Close()
 	s := f.Series()
 	s.Symbol = "SYNTH/USD"
-	loop := func(s *market.Series, bare bool) (best float64, digest string, err error) {
+	loop := func(s *market.Series, rule func() sdk.Strategy, options ...sdktest.Option) (
+		best float64, digest string, err error) {
 		best = 1e9
-		options := []sdktest.Option{sdktest.Cash(100_000)}
-		if bare {
-			options = append(options, sdktest.Bare())
-		}
+		options = append(options, sdktest.Cash(100_000))
 		for range 3 {
 			begin := time.Now()
-			r, err := sdktest.Run(s, newSMACross(), options...)
+			r, err := sdktest.Run(s, rule(), options...)
 			if err != nil {
 				return 0, "", err
 			}
@@ -252,13 +260,16 @@ func (b *bench) inProcess(context.Context) error {
 		}
 		return best, digest, nil
 	}
-	if b.out.InProcess, b.out.Digest, err = loop(s, false); err != nil {
+	if b.out.InProcess, b.out.Digest, err = loop(s, newSMACross); err != nil {
 		return err
 	}
-	if b.out.Bare, _, err = loop(s, true); err != nil {
+	if b.out.Bare, _, err = loop(s, newSMACross, sdktest.Bare()); err != nil {
 		return err
 	}
-	_, b.out.StepReference, err = loop(s.Slice(0, min(s.Len(), maxLockstep)), true)
+	if b.out.Idle, _, err = loop(s, newIdle, sdktest.Bare()); err != nil {
+		return err
+	}
+	_, b.out.StepReference, err = loop(s.Slice(0, min(s.Len(), maxLockstep)), newSMACross, sdktest.Bare())
 	return err
 }
 
