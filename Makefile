@@ -25,7 +25,7 @@ RACE := $(shell command -v gcc >/dev/null 2>&1 && echo -race)
 
 RINGS := $(GO) run ./cmd/tools/rings -gotestsum $(GOTESTSUM)
 
-.PHONY: help build service run demo-live quick test check fmt vet staticcheck proto ui screenshots generated contract tests prove fuzz bench bench-api bench-governance calibrate soak clean
+.PHONY: help build service run demo-live quick test check fmt vet staticcheck proto ui screenshots generated contract tests prove fuzz bench bench-peers bench-api bench-governance calibrate soak clean
 
 help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -98,6 +98,9 @@ fuzz: ## every fuzz target, FUZZTIME each (default 5s; 100000000x is so many exe
 
 bench: build ## speed: in-process loop, co-simulation, lockstep, store, import
 	$(GO) run ./cmd/tools/bench
+
+bench-peers: build ## the same rule on the same candles in backtesting.py, vectorbt and NautilusTrader (Python packages are installed)
+	$(GO) run ./cmd/tools/bench -peers -sizes 200000
 
 bench-api: build ## speed: the API under load, over loopback
 	$(GO) run ./cmd/tools/benchapi $(BENCHFLAGS)

@@ -1,7 +1,6 @@
 package hosttest
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -20,7 +19,7 @@ import (
 // belong to `make prove`.
 func Python(t testing.TB, requirements string) string {
 	t.Helper()
-	interpreter, err := environment(t.Context(), requirements)
+	interpreter, err := Environment(requirements)
 	if err != nil {
 		t.Fatalf("make prove needs Python 3.11 or newer: %v", err)
 	}
@@ -31,7 +30,7 @@ func Python(t testing.TB, requirements string) string {
 // ASSAY_E2E=required.
 func PythonOrSkip(t testing.TB, requirements string) string {
 	t.Helper()
-	interpreter, err := environment(t.Context(), requirements)
+	interpreter, err := Environment(requirements)
 	if err != nil && os.Getenv("ASSAY_E2E") != "required" {
 		t.Skipf("Python 3.11 or newer with the packages of %s is needed: %v", requirements, err)
 	}
@@ -41,7 +40,9 @@ func PythonOrSkip(t testing.TB, requirements string) string {
 	return interpreter
 }
 
-func environment(ctx context.Context, requirements string) (interpreter string, err error) {
+// Environment makes a virtual environment with the packages of a requirements.txt, below the user's
+// cache, unless it is there, and returns its interpreter.
+func Environment(requirements string) (interpreter string, err error) {
 	lock, err := os.ReadFile(requirements)
 	if err != nil {
 		return "", err
@@ -50,7 +51,7 @@ func environment(ctx context.Context, requirements string) (interpreter string, 
 	if err != nil {
 		return "", err
 	}
-	version, err := exec.CommandContext(ctx, base, "-VV").Output()
+	version, err := exec.Command(base, "-VV").Output()
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +83,7 @@ func environment(ctx context.Context, requirements string) (interpreter string, 
 		{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes",
 			"--no-deps", "-r", requirements},
 	} {
-		if out, err := exec.CommandContext(ctx, args[0], args[1:]...).CombinedOutput(); err != nil {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 			return "", fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
 		}
 	}

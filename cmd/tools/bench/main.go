@@ -25,8 +25,16 @@ func main() {
 	lab := flag.String("lab", "bin/lab", "the lab that make build makes")
 	trials := flag.Int("trials", familyTrials, "trials of the search; 0 leaves it out")
 	attack := flag.Bool("falsify", true, "time lab falsify")
+	others := flag.Bool("peers", false, "play R in other backtesters instead (Python packages are installed)")
 	profile := flag.String("cpuprofile", "", "with -size: write a profile of co-simulation in the host")
 	flag.Parse()
+	if *others {
+		if err := measurePeers(*sizes, *strategies, "cmd/tools/bench/peers"); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	err := measureAll(*size, *sizes, *strategies, *profile)
 	if err == nil && *size == 0 && *trials > 0 {
 		err = measureFamily(*lab, *strategies, *trials)

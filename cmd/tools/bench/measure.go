@@ -78,9 +78,7 @@ func measure(n int, strategies, profile string) (f figures, err error) {
 
 // prepare stores the candles and forgets them: from here on they are mapped.
 func (b *bench) prepare(ctx context.Context, n int) error {
-	s := sdktest.Synth(1, n, time.Date(2017, 1, 1, 0, 0, 0, 0, time.UTC), time.Minute)
-	s.Symbol, s.Timeframe = "SYNTH/USD", market.MustTimeframe("1m")
-	d, err := b.store.Put(ctx, candle.PutRequest{Exchange: venue, Series: s})
+	d, err := b.store.Put(ctx, candle.PutRequest{Exchange: venue, Series: reference(n)})
 	if err != nil {
 		return err
 	}
@@ -88,6 +86,13 @@ func (b *bench) prepare(ctx context.Context, n int) error {
 	b.launcher = run.NewLauncher(b.options(run.ModeCoSimulation))
 	debug.FreeOSMemory() // what making the candles took is not the run's
 	return nil
+}
+
+// reference returns the candles of R.
+func reference(n int) *market.Series {
+	s := sdktest.Synth(1, n, time.Date(2017, 1, 1, 0, 0, 0, 0, time.UTC), time.Minute)
+	s.Symbol, s.Timeframe = "SYNTH/USD", market.MustTimeframe("1m")
+	return s
 }
 
 func (b *bench) options(mode run.Mode) run.Options {
