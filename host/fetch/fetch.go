@@ -24,6 +24,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -64,6 +65,8 @@ type Request struct {
 	Progress func(done, total int64)
 	// Waiting is called before a wait that the exchange asked for; nil: not.
 	Waiting func(time.Duration)
+	// Now is the clock that pages are stamped by; nil: time.Now.
+	Now func() time.Time
 }
 
 // StoppedError reports that the exchange gave no more, and that the pages so far are kept.
@@ -170,6 +173,9 @@ func Run(ctx context.Context, store *candle.Store, stateDir string, s *Source,
 	if req.To != Never {
 		key += fmt.Sprintf("-%d", int64(req.To))
 	}
+	if req.Now == nil {
+		req.Now = time.Now
+	}
 	w := &work{dir: filepath.Join(root, key), key: key, req: req, source: s, next: req.From, pausing: pause}
 	if err := w.resume(); err != nil {
 		return candle.Dataset{}, err
@@ -182,6 +188,23 @@ func Run(ctx context.Context, store *candle.Store, stateDir string, s *Source,
 		return d, err
 	}
 	return d, os.RemoveAll(w.dir)
+}
+
+// Current is the current dataset of the series of a request that was not resampled; false: there
+// is none.
+func Current(ctx context.Context, s *candle.Store, req Request) (candle.Dataset, bool, error) {
+	all, err := s.List(ctx)
+	if err != nil {
+		return candle.Dataset{}, false, err
+	}
+	at := slices.IndexFunc(all, func(d candle.Dataset) bool {
+		return d.Current && d.DerivedFrom == "" && d.Exchange == req.Exchange && d.Symbol == req.Symbol &&
+			d.Timeframe == req.Timeframe
+	})
+	if at < 0 {
+		return candle.Dataset{}, false, nil
+	}
+	return all[at], true, nil
 }
 
 // Update fetches what a stored dataset lacks at its end: it asks again for its last candles, and
@@ -225,6 +248,9 @@ func (w *work) resume() error {
 		if err == nil && (e.Name() != pageName(len(w.pages)+1) || market.Time(p.Candles[0][0]) < w.next) {
 			err = errors.New("it does not follow the page before")
 		}
+		if err == nil && p.Connector.Endpoint != w.source.Endpoint {
+			err = fmt.Errorf("it came from the endpoint %q, not %q", p.Connector.Endpoint, w.source.Endpoint)
+		}
 		if err != nil {
 			return fmt.Errorf("the page %s cannot be read: %w; remove its folder to fetch anew", path, err)
 		}
@@ -252,7 +278,7 @@ func (w *work) add(name string, text []byte, p page) {
 // fetch asks until nothing comes any more.
 func (w *work) fetch(ctx context.Context) error {
 	for w.next < w.req.To {
-		asked := market.FromTime(time.Now())
+		asked := market.FromTime(w.req.Now())
 		rows, err := w.ask(ctx)
 		if err != nil {
 			return &StoppedError{len(w.pages), err}
@@ -278,7 +304,7 @@ func (w *work) fetch(ctx context.Context) error {
 		}
 		w.add(name, text, p)
 		if w.req.Progress != nil {
-			end := min(w.req.To, market.FromTime(time.Now()))
+			end := min(w.req.To, market.FromTime(w.req.Now()))
 			step := w.req.Timeframe.Approx().Milliseconds()
 			w.req.Progress(int64(w.next-w.req.From)/step, max(int64(end-w.req.From)/step, 1))
 		}

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -75,6 +76,12 @@ func TestFetchGoesOnAfterAKill(t *testing.T) {
 	if n := len(pagesOf(t, r)); n != 2 {
 		t.Fatalf("%d pages are there", n)
 	}
+	other := r
+	other.url = v.SandboxURL()
+	if _, err := other.run(t.Context(), r.request()); err == nil ||
+		!strings.Contains(err.Error(), "it came from the endpoint") {
+		t.Fatalf("pages of two endpoints become one dataset: %v", err)
+	}
 	d, err := r.run(t.Context(), r.request())
 	if err != nil {
 		t.Fatal(err)
@@ -97,6 +104,20 @@ func TestFetchGoesOnAfterAKill(t *testing.T) {
 	whole := newRig(t, v.URL(), "1m")
 	if twin, err := whole.run(t.Context(), r.request()); err != nil || twin.SHA256 != d.SHA256 {
 		t.Errorf("without a kill it is %s, not %s: %v", twin.SHA256, d.SHA256, err)
+	}
+}
+
+// TestOnlyListedConnectors: who asks for a listed connector gets no other one, and hears its name.
+func TestOnlyListedConnectors(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "http://127.0.0.1:1", "1m")
+	if err := os.Rename(filepath.Join(r.folder, "binance"), filepath.Join(r.folder, elsewhere)); err != nil {
+		t.Fatal(err)
+	}
+	_, err := fetch.Open(t.Context(), fetch.Options{Dir: r.folder, StateDir: r.state, Connector: elsewhere,
+		Endpoint: r.url, Listed: true, Symbol: "BTC/USDT", Timeframe: r.timeframe})
+	if e := new(fetch.UnlistedError); !errors.As(err, &e) || e.ID != elsewhere || e.Version != "1.0.0" {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/exchange/binance"
 	"github.com/assay-run/assay/host/exchange/wire"
 	"github.com/assay-run/assay/host/fetch"
@@ -19,11 +20,26 @@ const (
 	childURL = "ASSAY_TEST_FETCH_URL"
 )
 
-// TestMain makes the test binary be the connector under its name, and a process that fetches until it
+// elsewhere is an exchange whose connector has passed no cards.
+const elsewhere = "elsewhere"
+
+type unlisted struct{ exchange.Connector }
+
+func (u unlisted) Describe(ctx context.Context) (exchange.Description, error) {
+	d, err := u.Connector.Describe(ctx)
+	d.ID = elsewhere
+	return d, err
+}
+
+// TestMain makes the test binary be each connector under its name, and a process that fetches until it
 // is killed.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == binance.ID {
 		wire.Serve(binance.New())
+		return
+	}
+	if filepath.Base(os.Args[0]) == elsewhere {
+		wire.Serve(exchange.Connection{Connector: unlisted{binance.New().Connector}})
 		return
 	}
 	if dir := os.Getenv(childDir); dir != "" {

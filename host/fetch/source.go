@@ -34,7 +34,9 @@ type Options struct {
 	// Connector is its id, or an alias.
 	Connector string
 	// Endpoint replaces the connector's base URL; empty: its own.
-	Endpoint  string
+	Endpoint string
+	// Listed refuses a connector that may not trade real money either.
+	Listed    bool
 	Symbol    market.Symbol
 	Timeframe market.Timeframe
 	Sandbox   sandbox.Mode
@@ -52,6 +54,16 @@ func (e *UnsupportedError) Error() string {
 	return fmt.Sprintf("the exchange has no candles of %s; there are %v", e.Timeframe, e.Have)
 }
 
+// UnlistedError reports a connector that is not in the compiled list of those that passed every
+// conformance card.
+type UnlistedError struct{ ID, Version string }
+
+// Error names it.
+func (e *UnlistedError) Error() string {
+	return fmt.Sprintf("the connector %s %s is not in the list of connectors that passed every card", e.ID,
+		e.Version)
+}
+
 // Source is a connector with a session that trades nothing and has no credentials.
 type Source struct {
 	Origin
@@ -61,7 +73,8 @@ type Source struct {
 	beat       sync.WaitGroup
 }
 
-// Open starts a connector. Close ends it. Errors: those of launch, *UnsupportedError, *exchange.Error.
+// Open starts a connector. Close ends it. Errors: those of launch, *UnlistedError, *UnsupportedError,
+// *exchange.Error.
 func Open(ctx context.Context, o Options) (_ *Source, err error) {
 	m, err := launch.Open(ctx, launch.Options{Dir: o.Dir, StateDir: o.StateDir, Sandbox: o.Sandbox,
 		Logger: o.Logger})
@@ -77,6 +90,9 @@ func Open(ctx context.Context, o Options) (_ *Source, err error) {
 	c, err := m.Lookup(o.Connector)
 	if err != nil {
 		return nil, err
+	}
+	if o.Listed && !exchange.Certified(c.Description) {
+		return nil, &UnlistedError{c.ID, c.Description.Version}
 	}
 	if !slices.Contains(c.Description.Timeframes, o.Timeframe) {
 		return nil, &UnsupportedError{o.Timeframe, c.Description.Timeframes}

@@ -5,9 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -136,11 +133,10 @@ func (o fetchOptions) request() (r fetch.Request, err error) {
 func openSource(ctx context.Context, a *App, o fetchOptions, req fetch.Request) (*fetch.Source, error) {
 	dir := FirstOf(o.Connectors, a.IO.Getenv("SERVICE_CONNECTORS"))
 	if dir == "" {
-		self, err := os.Executable()
-		if err != nil {
+		var err error
+		if dir, err = launch.OwnFolder(); err != nil {
 			return nil, Usage("--connectors", "the folder of the executable is not known (%v): name one", err)
 		}
-		dir = filepath.Join(filepath.Dir(self), "connectors")
 	}
 	s, err := fetch.Open(ctx, fetch.Options{Dir: dir, StateDir: a.StateDir, Connector: req.Exchange,
 		Endpoint: o.Endpoint, Symbol: req.Symbol, Timeframe: req.Timeframe,
@@ -223,18 +219,11 @@ func interrupted(ctx context.Context, e *fetch.StoppedError) *Error {
 
 // newestOf is the current dataset of a series that was not resampled.
 func newestOf(ctx context.Context, s *candle.Store, req fetch.Request) (candle.Dataset, error) {
-	all, err := s.List(ctx)
-	if err != nil {
-		return candle.Dataset{}, err
-	}
-	at := slices.IndexFunc(all, func(d candle.Dataset) bool {
-		return d.Current && d.DerivedFrom == "" && d.Exchange == req.Exchange && d.Symbol == req.Symbol &&
-			d.Timeframe == req.Timeframe
-	})
-	if at < 0 {
+	d, ok, err := fetch.Current(ctx, s, req)
+	if err == nil && !ok {
 		return candle.Dataset{}, request.Errorf(run.CodeDataUnavailable,
 			"no %s candles of %s on %s are stored to be updated: lab data fetch brings them", req.Timeframe,
 			req.Symbol, req.Exchange)
 	}
-	return all[at], nil
+	return d, err
 }

@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -49,6 +50,12 @@ type Options struct {
 	Sandbox       sandbox.Mode  // sandbox.Auto if empty
 	ProbeTimeout  time.Duration // to start and describe itself; 5 s if zero
 	LaunchTimeout time.Duration // to start for a run; 10 s if zero
+}
+
+// OwnFolder is the folder connectors beside the executable.
+func OwnFolder() (string, error) {
+	self, err := os.Executable()
+	return filepath.Join(filepath.Dir(self), "connectors"), err
 }
 
 // Codes of what is wrong with a connector, beside those of package proc.
