@@ -3,6 +3,7 @@ package testvenue
 import (
 	"encoding/json"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,7 +34,9 @@ func (v *markets) open() {
 	start := market.FromTime(v.opts.Start)
 	v.first = start - start%minute
 	for _, l := range listings() {
-		v.symbols = append(v.symbols, newSymbol(l, v.opts.Seed, v.first, v.opts.History))
+		if len(v.opts.Symbols) == 0 || slices.Contains(v.opts.Symbols, market.Symbol(l.pair)) {
+			v.symbols = append(v.symbols, newSymbol(l, v.opts, v.first))
+		}
 	}
 	v.opened = time.Now()
 }

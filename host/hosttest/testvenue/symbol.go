@@ -351,7 +351,8 @@ func listings() []listing {
 	}
 }
 
-func newSymbol(l listing, seed string, start market.Time, history int) *symbol {
+func newSymbol(l listing, o Options, start market.Time) *symbol {
+	seed, history := o.Seed, o.History
 	pair := market.Symbol(l.pair)
 	s := &symbol{
 		listing: l, pair: pair, name: pair.Base() +
@@ -364,6 +365,9 @@ func newSymbol(l listing, seed string, start market.Time, history int) *symbol {
 		s.atMarket = decimal.MustParse(l.atMarket)
 	}
 	s.tape = newTape(seed, s.name, start-market.Time(history)*minute, l.units, l.scale, l.bulk)
+	if s.tape.script = o.Script; o.Script != nil {
+		s.tape.begin()
+	}
 	for i := range history {
 		if i < history-keptPrints/moves { // the trades of this minute are gone
 			s.tape.draw()

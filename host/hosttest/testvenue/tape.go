@@ -34,6 +34,7 @@ type tape struct {
 	moved     int
 	high, low uint64
 	leapt     bool // it stays where it jumped to
+	script    func(open market.Time, price float64) (to, volume float64)
 }
 
 func newTape(seed, symbol string, start market.Time, units uint64, scale int, bulk float64) *tape {
@@ -52,6 +53,15 @@ func seeds(text string) (uint64, uint64) {
 func (t *tape) begin() {
 	t.moved, t.high, t.low, t.leapt = 0, t.price, t.price, false
 	t.corners[0] = t.price
+	if t.script != nil {
+		to, volume := t.script(t.next(), t.last())
+		step := (to - t.last()) / float64(len(t.corners)-1)
+		for i := range t.corners[1:] {
+			t.corners[i+1] = max(leastFar, t.units(t.last()+step*float64(i+1)))
+		}
+		t.volume = max(1, uint64(volume*100/t.bulk))
+		return
+	}
 	at := t.price
 	for i := 1; i < len(t.corners); i++ {
 		m := max(1, at/1000)

@@ -130,6 +130,11 @@ type Options struct {
 	Weight int
 	// Orders is how many orders that do not trade may be placed in ten seconds; 100, as at the exchange.
 	Orders int
+	// Symbols are the markets that are listed; all.
+	Symbols []market.Symbol
+	// Script, if it is there, says instead of the seed where the minute that opens at a time goes to
+	// from a price, and what it trades of the base, in every market.
+	Script func(open market.Time, price float64) (to, volume float64)
 }
 
 // Start opens the market and its three listeners: the exchange, the test network, which is
@@ -262,6 +267,19 @@ func (v *Venue) run() {
 func (v *Venue) Step() error {
 	v.matcher.step()
 	return nil
+}
+
+// Leap lets whole minutes pass at once. Nothing rests that could trade in them, and no stream tells of
+// them.
+func (v *Venue) Leap(minutes int) {
+	v.markets.mu.Lock()
+	defer v.markets.mu.Unlock()
+	for _, s := range v.markets.symbols {
+		for range minutes {
+			s.tape.draw()
+		}
+		s.book.move(s.last())
+	}
 }
 
 // Do takes a script.
