@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
@@ -42,6 +43,8 @@ type Shadow struct {
 	// first statement about a revision.
 	Promise *Promise    `json:"promise,omitempty"`
 	Days    []ShadowDay `json:"days" max:"5000"`
+	// Fetches are the answers of the exchange that hold the candles of the days; none for files.
+	Fetches []ShadowFetch `json:"fetches,omitempty" max:"20000"`
 	// Compared are paper and live runs held against a shadow of the same candles.
 	Compared []ComparedRun `json:"compared,omitempty" max:"1000"`
 	// Challenge answers the challenge of the seal, once in all statements about a revision.
@@ -52,8 +55,50 @@ type Shadow struct {
 const sandboxFull = "full"
 
 // Attested reports whether the days count for real money: the worker has fetched the candles
-// itself, and the program could look nothing up.
-func (p *Shadow) Attested() bool { return p.Source == SourceExchange && p.Sandbox == sandboxFull }
+// itself, from where the connector asks by itself, and the program could look nothing up.
+func (p *Shadow) Attested() bool {
+	return p.Source == SourceExchange && p.Sandbox == sandboxFull &&
+		!slices.ContainsFunc(p.Fetches, func(f ShadowFetch) bool { return f.Endpoint != "" })
+}
+
+// ShadowFetch is one answer of an exchange: candles of one symbol.
+type ShadowFetch struct {
+	Symbol string `json:"symbol" is:"filled"`
+	// From is the open of the first candle, To the close of the last.
+	From string `json:"from" is:"time"`
+	To   string `json:"to" is:"time"`
+	Rows int64  `json:"candles"`
+	// RequestedAt is when it was asked for, Page the SHA-256 of what was kept of the answer.
+	RequestedAt string `json:"requested_at" is:"time"`
+	Page        string `json:"page_sha256" is:"sha256"`
+	// Connector is who asked, SHA256 the hash of its program, Endpoint the host that it was sent
+	// to; empty: its own.
+	Connector string `json:"connector" is:"id"`
+	Version   string `json:"connector_version" is:"filled"`
+	SHA256    string `json:"connector_sha256" is:"sha256"`
+	Endpoint  string `json:"endpoint"`
+}
+
+// Fetched reports whether the fetches bring candles of every symbol for a day, all of them no
+// later than the day says.
+func (p *Shadow) Fetched(d *ShadowDay) bool {
+	begin := d.Begin()
+	said, _ := field.ParseTime(d.FetchedAt)
+	brought := map[string]bool{}
+	for i := range p.Fetches {
+		f := &p.Fetches[i]
+		from, _ := field.ParseTime(f.From)
+		to, _ := field.ParseTime(f.To)
+		if !to.After(begin) || !from.Before(begin.AddDate(0, 0, 1)) {
+			continue
+		}
+		if at, _ := field.ParseTime(f.RequestedAt); at.After(said) {
+			return false
+		}
+		brought[f.Symbol] = true
+	}
+	return !slices.ContainsFunc(p.Symbols, func(s string) bool { return !brought[s] })
+}
 
 // Promise is the days of the locked test of a run.
 type Promise struct {
@@ -146,6 +191,9 @@ func (p *Shadow) Check(o field.Object) {
 		}
 		last = begin
 	}
+	for i := range p.Fetches {
+		p.checkFetch(o, i, made)
+	}
 	seen := map[string]bool{}
 	for i := range p.Compared {
 		if id := p.Compared[i].RunID; seen[id] {
@@ -153,6 +201,26 @@ func (p *Shadow) Check(o field.Object) {
 		} else {
 			seen[id] = true
 		}
+	}
+}
+
+func (p *Shadow) checkFetch(o field.Object, i int, made time.Time) {
+	f := &p.Fetches[i]
+	at := fmt.Sprintf("fetches/%d/", i)
+	from, _ := field.ParseTime(f.From)
+	to, _ := field.ParseTime(f.To)
+	asked, _ := field.ParseTime(f.RequestedAt)
+	switch {
+	case p.Source != SourceExchange:
+		o.Fail(field.InvalidField, "fetches", "are of source exchange only")
+	case !slices.Contains(p.Symbols, f.Symbol):
+		o.FailAt(field.InvalidField, at+"symbol", "is none of the symbols")
+	case !from.Before(to):
+		o.FailAt(field.InvalidTimestamp, at+"to", "is not after from")
+	case asked.Before(to):
+		o.FailAt(field.InvalidTimestamp, at+"requested_at", "is before the close of its last candle")
+	case asked.After(made):
+		o.FailAt(field.InvalidTimestamp, at+"requested_at", "is after made_at")
 	}
 }
 

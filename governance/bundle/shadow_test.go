@@ -46,6 +46,28 @@ func TestShadowStatements(t *testing.T) {
 	if !ok || len(s.Days) != 2 || s.Days[1].Return != -0.01 || s.Compared[0].Diverging != 1 || said.Common == nil {
 		t.Fatalf("%+v", said.Predicate)
 	}
+	fetched := func(edit func(map[string]any)) func(map[string]any) {
+		return func(p map[string]any) {
+			f := map[string]any{"symbol": "BTC/USDT", "from": "2026-11-25T00:00:00Z", "to": "2026-11-27T00:00:00Z",
+				"candles": 48, "requested_at": "2026-11-27T01:00:00Z", "page_sha256": strings.Repeat("c", 64),
+				"connector": "binance", "connector_version": "1.0.0", "connector_sha256": strings.Repeat("d", 64),
+				"endpoint": ""}
+			p["source"], p["fetches"] = "exchange", []any{f}
+			edit(f)
+		}
+	}
+	said, refused = bundle.ReadStatement(shadowStatement(t, fetched(func(map[string]any) {})))
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	s = said.Predicate.(*bundle.Shadow)
+	if !s.Attested() || s.Fetched(&s.Days[0]) || !s.Fetched(&s.Days[1]) {
+		t.Errorf("the first day was fetched before it says, or the second was not: %+v", s)
+	}
+	s.Fetches[0].Endpoint = "127.0.0.1:8080"
+	if s.Attested() {
+		t.Error("another endpoint than the exchange's own is attested")
+	}
 	first := func(p map[string]any) map[string]any { return p["days"].([]any)[0].(map[string]any) }
 	for pointer, edit := range map[string]func(map[string]any){
 		"/predicate/source":              func(p map[string]any) { p["source"] = "rumour" },
@@ -61,7 +83,16 @@ func TestShadowStatements(t *testing.T) {
 		"/predicate/compared/0/diverging_fills": func(p map[string]any) {
 			p["compared"].([]any)[0].(map[string]any)["diverging_fills"] = 0
 		},
-		"/predicate/honest": func(p map[string]any) { p["honest"] = true },
+		"/predicate/fetches": func(p map[string]any) {
+			fetched(func(map[string]any) {})(p)
+			p["source"] = "import"
+		},
+		"/predicate/fetches/0/symbol":           fetched(func(f map[string]any) { f["symbol"] = "ETH/USDT" }),
+		"/predicate/fetches/0/to":               fetched(func(f map[string]any) { f["to"] = f["from"] }),
+		"/predicate/fetches/0/candles":          fetched(func(f map[string]any) { f["candles"] = -1 }),
+		"/predicate/fetches/0/connector_sha256": fetched(func(f map[string]any) { f["connector_sha256"] = "d" }),
+		"/predicate/fetches/0/requested_at":     fetched(func(f map[string]any) { f["requested_at"] = "2026-11-26T23:00:00Z" }),
+		"/predicate/honest":                     func(p map[string]any) { p["honest"] = true },
 	} {
 		_, refused := bundle.ReadStatement(shadowStatement(t, edit))
 		if refused == nil || refused.Pointer != pointer || refused.Code != bundle.InvalidAttestation {

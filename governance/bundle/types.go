@@ -76,6 +76,7 @@ const (
 	ReasonOtherMarket = "other_market"
 	ReasonPlayed      = "played"
 	ReasonOrder       = "order"
+	ReasonUnfetched   = "unfetched"
 )
 
 // ReasonWindow is that of an InvalidChallenge, beside ReasonUnknown.

@@ -299,6 +299,13 @@ func CheckShadow(w *World, id string, s *bundle.Shadow, at string, now time.Time
 	case s.Promise != nil && len(root.lane.days) > 0:
 		return refuse(bundle.ReasonOrder, "what was promised is in the first statement, and does not change")
 	}
+	for i := range s.Days {
+		if s.Source == bundle.SourceExchange && !s.Fetched(&s.Days[i]) {
+			return refuse(bundle.ReasonUnfetched,
+				"no fetch has brought the candles of %s by its fetched_at; "+
+					"what came from files has the source import", s.Days[i].Date)
+		}
+	}
 	return nil
 }
 
@@ -382,7 +389,8 @@ type ShadowView struct {
 	Days       int64   `json:"days"`
 	LateDays   int64   `json:"late_days"`
 	Trades     int64   `json:"trades"`
-	// Attested is false while the candles come from files: then no gate of live counts them.
+	// Attested is false where candles came from files or from an endpoint of the operator's: then
+	// no gate of live counts them.
 	Attested bool `json:"attested"`
 	// MaxDailyLoss is the declared bound as a share of the capital, null if there is none.
 	MaxDailyLoss *float64 `json:"max_daily_loss"`
@@ -431,7 +439,7 @@ func (v views) shadow(r *revision) *ShadowView {
 	if s.Days > 0 {
 		out.FirstSeq, out.LastSeq = &s.FirstSeq, &s.LastSeq
 		if !s.Attested {
-			out.Reason += "; unattested: its candles came from files"
+			out.Reason += "; unattested: not all its candles were fetched from the exchange itself"
 		}
 	}
 	return out

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/govalues/decimal"
 
@@ -51,12 +50,9 @@ func (p *player) compare(ctx context.Context, id string) (*bundle.ComparedRun, e
 	if err := p.w.Stage.read(id, "request.json", run.RequestHash, asked); err != nil {
 		return nil, err
 	}
-	tf, err := market.ParseTimeframe(asked.Timeframe)
+	tf, err := timeframeOf(asked)
 	if err != nil {
 		return nil, err
-	}
-	if tf.Approx() > 24*time.Hour {
-		return nil, errLong
 	}
 	own, first, last, err := p.w.Stage.executions(p.b, id, tf)
 	if err != nil {
@@ -71,10 +67,14 @@ func (p *player) compare(ctx context.Context, id string) (*bundle.ComparedRun, e
 	if len(rules.Execution) == 0 || string(rules.Execution) == "null" {
 		rules.Execution = p.rules.Execution
 	}
-	got, err := p.w.Stage.play(ctx, p.c, question{
+	q := question{
 		b: p.b, rules: &rules, cash: json.Number(asked.InitialCash), limits: limits,
 		start: first.Time(), end: tf.Next(last).Time(),
-	})
+	}
+	if err := p.w.Stage.bring(ctx, &rules, q.start, q.end); err != nil {
+		return nil, err
+	}
+	got, err := p.playNew(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +197,7 @@ func (s *Stage) listed(b *bundle.Bundle, id, name string) ([]byte, error) {
 		if a.RunID != id || !strings.HasSuffix(a.Name, name) {
 			continue
 		}
-		text, err := os.ReadFile(filepath.Join(s.root, filepath.FromSlash(a.Name)))
+		text, err := os.ReadFile(filepath.Join(s.opts.Root, filepath.FromSlash(a.Name)))
 		if err != nil {
 			return nil, err
 		}

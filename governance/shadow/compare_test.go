@@ -14,11 +14,11 @@ import (
 // TestExecutions reads the files of a run as a host writes them: a fill belongs to the candle in
 // which it happened, and files with another hash than the bundle's count for nothing.
 func TestExecutions(t *testing.T) {
-	s := &Stage{root: t.TempDir()}
+	s := &Stage{opts: Options{Root: t.TempDir()}}
 	b := &bundle.Bundle{}
 	put := func(name, text string) {
 		t.Helper()
-		path := filepath.Join(s.root, "runs", "svc_1", filepath.FromSlash(name))
+		path := filepath.Join(s.opts.Root, "runs", "svc_1", filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
@@ -63,8 +63,8 @@ func FuzzExecutions(f *testing.F) {
 	f.Add(`{"kind":"fill","quantity":"1","side":"buy","symbol":"A/B","time":"2026-11-25T05:00:00.000Z"}`, "t\n2026-11-25T05:00:00.000Z,1")
 	f.Add("{}\n\n", "t\n,")
 	f.Fuzz(func(t *testing.T, decisions, curve string) {
-		s, b := &Stage{root: t.TempDir()}, &bundle.Bundle{}
-		dir := filepath.Join(s.root, "runs", "r")
+		s, b := &Stage{opts: Options{Root: t.TempDir()}}, &bundle.Bundle{}
+		dir := filepath.Join(s.opts.Root, "runs", "r")
 		if err := os.MkdirAll(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}

@@ -8,9 +8,12 @@
 // signed as a shadow/v1 statement for whole UTC days, and posted to the plane, which alone draws
 // conclusions (governance/promotion).
 //
+// Candles come from the exchange by its connector, from a store that nothing else writes to, or
+// from files that somebody has imported (Options.Source); only the first count for live.
+//
 // A play begins at the first day anew each time: days that were stated before must come out the
 // same, or nothing is stated. It imports what plays (host), governance/client and the contract;
-// it keeps nothing but a folder for its work.
+// it keeps nothing but the candles that it has fetched.
 package shadow
 
 import (
@@ -36,6 +39,7 @@ import (
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/exchange/wire/launch"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
@@ -43,42 +47,82 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// Stage is the place where revisions are played: artifacts, candles and a folder for work.
-type Stage struct {
-	root    string
-	sandbox sandbox.Mode
-	log     hclog.Logger
-	work    *file.Workdir
-	candles *candle.Store
+// Options say where revisions are played, and on which candles.
+type Options struct {
+	// Root holds runs/, plugins/ and the candles of the lab.
+	Root string
+	// Source is bundle.SourceExchange, or bundle.SourceImport for the candles of Root.
+	Source string
+	// Connectors is their folder, empty: that beside the executable. Endpoint replaces the base URL
+	// of the exchange, which makes days unattested.
+	Connectors, Endpoint string
+	// Sandbox is require or auto.
+	Sandbox string
+	Now     func() time.Time
+	Log     hclog.Logger
 }
 
-// OpenStage opens the folder that holds runs/, plugins/ and the candles. mode is that of the
-// sandbox: require or auto. The caller closes it.
-func OpenStage(ctx context.Context, root, mode string, log hclog.Logger) (_ *Stage, err error) {
-	if _, err := os.Stat(filepath.Join(root, "data")); err != nil {
+// Stage is the place where revisions are played: artifacts, candles and a folder for work.
+type Stage struct {
+	opts      Options
+	work      *file.Workdir
+	candles   *candle.Store // those that were searched on
+	market    *candle.Store // those that came later
+	marketDir string
+}
+
+// OpenStage opens the root. The caller closes it.
+func OpenStage(ctx context.Context, o Options) (_ *Stage, err error) {
+	if _, err := os.Stat(filepath.Join(o.Root, "data")); err != nil {
 		return nil, fmt.Errorf("%s holds no candles: name the state directory of the lab with "+
-			"--artifact-root, and bring candles there with lab data import --merge", root)
+			"--artifact-root", o.Root)
 	}
-	s := &Stage{root: root, sandbox: sandbox.Mode(mode), log: log}
-	if s.work, err = file.NewWorkdir(filepath.Join(root, "tmp", "shadow")); err != nil {
+	if o.Connectors == "" && o.Source == bundle.SourceExchange {
+		if o.Connectors, err = launch.OwnFolder(); err != nil {
+			return nil, fmt.Errorf("the folder of the executable is not known (%w): name the "+
+				"connectors with --connectors", err)
+		}
+	}
+	s := &Stage{opts: o}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Close())
+		}
+	}()
+	if s.work, err = file.NewWorkdir(filepath.Join(o.Root, "tmp", "shadow")); err != nil {
 		return nil, err
 	}
-	if s.candles, err = candle.Open(ctx, root); err != nil {
-		return nil, errors.Join(err, s.work.Close())
+	if s.candles, err = candle.Open(ctx, o.Root); err != nil || !s.fetches() {
+		s.market = s.candles
+		return s, err
 	}
-	return s, nil
+	if s.marketDir, err = marketDir(o.Root, o.Endpoint); err == nil {
+		s.market, err = candle.Open(ctx, s.marketDir)
+	}
+	return s, err
 }
 
 // Close removes the work and gives the candles back.
-func (s *Stage) Close() error { return errors.Join(s.candles.Close(), s.work.Close()) }
+func (s *Stage) Close() (err error) {
+	if s.market != nil && s.market != s.candles {
+		err = s.market.Close()
+	}
+	if s.candles != nil {
+		err = errors.Join(err, s.candles.Close())
+	}
+	if s.work != nil {
+		err = errors.Join(err, s.work.Close())
+	}
+	return err
+}
 
 // program opens the program of a revision, its bytes checked against the bundle's hash.
 func (s *Stage) program(ctx context.Context, b *bundle.Bundle) (*catalog.Catalog, error) {
 	sum := b.Strategy.Plugin.SHA256
-	text, err := os.ReadFile(filepath.Join(s.root, "plugins", sum))
+	text, err := os.ReadFile(filepath.Join(s.opts.Root, "plugins", sum))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("the program sha256 %.12s… is not below %s: copy plugins/%s of the lab's "+
-			"state directory there", sum, s.root, sum)
+			"state directory there", sum, s.opts.Root, sum)
 	}
 	if err != nil {
 		return nil, err
@@ -94,7 +138,8 @@ func (s *Stage) program(ctx context.Context, b *bundle.Bundle) (*catalog.Catalog
 		return nil, err
 	}
 	c, err := catalog.Open(ctx, catalog.Options{
-		Dir: dir, Only: []string{name}, StateDir: s.work.Dir(), Sandbox: s.sandbox, Logger: s.log,
+		Dir: dir, Only: []string{name}, StateDir: s.work.Dir(), Sandbox: sandbox.Mode(s.opts.Sandbox),
+		Logger: s.opts.Log,
 	})
 	if err != nil {
 		return nil, err
@@ -125,6 +170,7 @@ type played struct {
 	days    []bundle.ShadowDay
 	fills   []market.Fill
 	sandbox string
+	short   int // candles that the warm-up lacks
 }
 
 // play drives the program over the candles of a window.
@@ -139,13 +185,17 @@ func (s *Stage) play(ctx context.Context, c *catalog.Catalog, q question) (*play
 	}
 	req := request(c, q, market.FromTime(q.start), market.FromTime(q.end))
 	req.InitialCash, req.Execution = q.cash, rules
-	x, err := s.launcher(c).LaunchSplit(ctx, "shadow", req,
+	store := s.market
+	if q.pins != nil {
+		store = s.candles
+	}
+	x, err := s.launcher(c, store).LaunchSplit(ctx, "shadow", req,
 		run.Split{Seed: seed, Pins: q.pins, Limits: q.limits, Drive: run.Drive{Lockstep: true}})
 	if err != nil {
 		return nil, err
 	}
 	outcome := x.Run(ctx)
-	results, in, level := x.Results(), x.Input(), x.Manifest().Sandbox
+	results, in, level, short := x.Results(), x.Input(), x.Manifest().Sandbox, x.WarmupShort()
 	if err := x.Close(); err != nil {
 		return nil, err
 	}
@@ -161,13 +211,13 @@ func (s *Stage) play(ctx context.Context, c *catalog.Catalog, q question) (*play
 	}
 	days := daily(q.start, q.end, cash, in.Curves[0].OpenTime, in.Curves[0].Equity)
 	count(days, q.start, results.Fills, results.Trades)
-	return &played{days: days, fills: results.Fills, sandbox: level}, nil
+	return &played{days: days, fills: results.Fills, sandbox: level, short: short}, nil
 }
 
 // launcher starts plays of a program.
-func (s *Stage) launcher(c *catalog.Catalog) *run.Launcher {
+func (s *Stage) launcher(c *catalog.Catalog, store *candle.Store) *run.Launcher {
 	return run.NewLauncher(run.Options{
-		Catalog: c, Store: s.candles, Logger: s.log, SpoolDir: s.work.Dir(), Many: true,
+		Catalog: c, Store: store, Logger: s.opts.Log, SpoolDir: s.work.Dir(), Many: true,
 		Engine: artifact.Engine{Name: "governance shadow"},
 	})
 }
@@ -196,7 +246,7 @@ func (s *Stage) answer(ctx context.Context, c *catalog.Catalog, q question,
 		return nil, "", fmt.Errorf("the seed of the baseline: %w", err)
 	}
 	whole := request(c, q, q.rules.StartDate, q.rules.EndDate)
-	sum, sandbox, err := s.launcher(c).Excerpt(ctx, "challenge", whole,
+	sum, sandbox, err := s.launcher(c, s.candles).Excerpt(ctx, "challenge", whole,
 		run.Split{Seed: seed, Pins: pinsOf(q.rules)}, from, to)
 	if err != nil {
 		return nil, "", err
@@ -263,12 +313,9 @@ type dataset struct {
 
 // datasets opens the newest candles of each symbol of a bundle.
 func (s *Stage) datasets(ctx context.Context, rules *artifact.Request) (list []dataset, err error) {
-	tf, err := market.ParseTimeframe(rules.Timeframe)
+	tf, err := timeframeOf(rules)
 	if err != nil {
 		return nil, err
-	}
-	if tf.Approx() > 24*time.Hour {
-		return nil, errLong
 	}
 	defer func() {
 		if err != nil {
@@ -276,11 +323,11 @@ func (s *Stage) datasets(ctx context.Context, rules *artifact.Request) (list []d
 		}
 	}()
 	for _, name := range rules.Symbols {
-		d, err := s.candles.Lookup(ctx, rules.Exchange, market.Symbol(name), tf)
+		d, err := s.market.Lookup(ctx, rules.Exchange, market.Symbol(name), tf)
 		if err != nil {
 			return list, err
 		}
-		f, err := s.candles.OpenSeries(d)
+		f, err := s.market.OpenSeries(d)
 		if err != nil {
 			return list, err
 		}

@@ -80,10 +80,16 @@ func (w *Worker) Once(ctx context.Context) ([]Outcome, error) {
 		return nil, err
 	}
 	list := []Outcome{}
+	oldest := w.Now()
+	for _, r := range work.Revisions {
+		if next, ok := bundle.Day(r.NextDay); ok && next.Before(oldest) {
+			oldest = next
+		}
+	}
 	for i := range work.Revisions {
 		out := Outcome{CandidateRevisionID: work.Revisions[i].CandidateRevisionID, Status: Waiting,
 			Compared: []bundle.ComparedRun{}}
-		err := w.one(ctx, log.Origin, &work.Revisions[i], &out)
+		err := w.one(ctx, log.Origin, oldest, &work.Revisions[i], &out)
 		if ctx.Err() != nil {
 			return list, context.Cause(ctx)
 		}
@@ -102,7 +108,8 @@ func (w *Worker) Once(ctx context.Context) ([]Outcome, error) {
 }
 
 // one plays one revision and posts a statement where there is anything new to state.
-func (w *Worker) one(ctx context.Context, origin string, r *promotion.ShadowRequest, out *Outcome) error {
+func (w *Worker) one(ctx context.Context, origin string, oldest time.Time, r *promotion.ShadowRequest,
+	out *Outcome) error {
 	doc, err := w.Plane.Bundle(ctx, r.CandidateRevisionID)
 	if err != nil {
 		return err
@@ -121,13 +128,12 @@ func (w *Worker) one(ctx context.Context, origin string, r *promotion.ShadowRequ
 	said := bundle.Shadow{
 		Common: bundle.Common{
 			LogOrigin: origin, CandidateRevisionID: b.CandidateRevisionID,
-			MadeAt: now.Format(time.RFC3339Nano), ExpiresAt: bundle.FormatTime(now.Add(valid)),
 		},
-		Source: bundle.SourceImport, Exchange: rules.Exchange, Symbols: rules.Symbols,
+		Source: w.Stage.opts.Source, Exchange: rules.Exchange, Symbols: rules.Symbols,
 		Timeframe: rules.Timeframe,
 		Days:      []bundle.ShadowDay{},
 	}
-	p := &player{w: w, c: c, b: b, rules: rules, splits: splits, now: now, said: &said}
+	p := &player{w: w, c: c, b: b, rules: rules, splits: splits, now: now, oldest: oldest, said: &said}
 	if r.PlayedRevisionID == r.CandidateRevisionID {
 		err := p.newDays(ctx, r)
 		var early *earlyError
@@ -159,6 +165,8 @@ func (w *Worker) one(ctx context.Context, origin string, r *promotion.ShadowRequ
 		return nil
 	}
 	said.Reason = fmt.Sprintf("%d days, %d runs compared", len(said.Days), len(said.Compared))
+	made := w.Now().UTC() // after all that was fetched
+	said.MadeAt, said.ExpiresAt = made.Format(time.RFC3339Nano), bundle.FormatTime(made.Add(valid))
 	env, err := doc.Attest(bundle.TypeShadow, said, w.Key)
 	if err != nil {
 		return err
@@ -193,9 +201,9 @@ func (s *Stage) baseline(b *bundle.Bundle) (*artifact.Request, *artifact.Splits,
 
 // read reads a JSON file of a run that has a hash.
 func (s *Stage) read(run, name, sum string, into any) error {
-	text, err := os.ReadFile(filepath.Join(s.root, "runs", run, filepath.FromSlash(name)))
+	text, err := os.ReadFile(filepath.Join(s.opts.Root, "runs", run, filepath.FromSlash(name)))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("runs/%s/%s is not below %s: copy the run's folder there", run, name, s.root)
+		return fmt.Errorf("runs/%s/%s is not below %s: copy the run's folder there", run, name, s.opts.Root)
 	}
 	if err != nil {
 		return err
@@ -214,6 +222,7 @@ type player struct {
 	rules  *artifact.Request
 	splits *artifact.Splits
 	now    time.Time
+	oldest time.Time // the first day that any revision waits for
 	said   *bundle.Shadow
 }
 
@@ -223,6 +232,13 @@ func (p *player) newDays(ctx context.Context, r *promotion.ShadowRequest) (err e
 	next, also := bundle.Day(r.NextDay)
 	if !ok || !also {
 		return errors.New("the control plane's list of work names no days")
+	}
+	today := p.now.Truncate(24 * time.Hour)
+	if p.w.Stage.fetches() && !next.Before(today) {
+		return &earlyError{next, today}
+	}
+	if err := p.w.Stage.bring(ctx, p.rules, first, today); err != nil {
+		return err
 	}
 	data, err := p.w.Stage.datasets(ctx, p.rules)
 	if err != nil {
@@ -238,8 +254,11 @@ func (p *player) newDays(ctx context.Context, r *promotion.ShadowRequest) (err e
 		return err
 	}
 	q := question{b: p.b, rules: p.rules, cash: cash, limits: limits, start: first, end: end}
-	got, err := p.w.Stage.play(ctx, p.c, q)
+	got, err := p.playNew(ctx, q)
 	if err != nil {
+		return err
+	}
+	if p.said.Fetches, err = p.answers(ctx, data, next, end); err != nil {
 		return err
 	}
 	for i := range got.days {
@@ -251,7 +270,7 @@ func (p *player) newDays(ctx context.Context, r *promotion.ShadowRequest) (err e
 	}
 	if !same {
 		return fmt.Errorf("the %d days that were stated come out otherwise now: their candles have "+
-			"changed, or the program does not decide the same twice", r.Days)
+			"changed or came from another --source, or the program does not decide the same twice", r.Days)
 	}
 	p.said.Sandbox, p.said.Days = got.sandbox, got.days[r.Days:]
 	if r.Days == 0 {
@@ -285,8 +304,12 @@ func (p *player) answer(ctx context.Context) error {
 // stamp adds to a day what its candles were and when they came.
 func (p *player) stamp(d *bundle.ShadowDay, data []dataset, begin time.Time) {
 	d.Rows, d.Chunk = chunk(data, begin)
-	d.FetchedAt = bundle.FormatTime(p.now)
-	d.Late = p.now.Truncate(time.Second).Sub(begin.AddDate(0, 0, 1)) > bundle.ShadowLate
+	came, ok := fetchedAt(p.said.Fetches, begin)
+	if !ok {
+		came = p.now.Truncate(time.Second)
+	}
+	d.FetchedAt = bundle.FormatTime(came)
+	d.Late = came.Sub(begin.AddDate(0, 0, 1)) > bundle.ShadowLate
 }
 
 // promise plays the whole days of the locked test on the candles that the baseline was made of,

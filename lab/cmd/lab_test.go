@@ -27,6 +27,7 @@ import (
 
 // TestMain makes this binary the lab command of the scripts.
 func TestMain(m *testing.M) {
+	serveVenueConnector()
 	testscript.Main(m, map[string]func(){
 		"lab": func() {
 			os.Exit(checkedMain(os.Args[1:]))
@@ -76,6 +77,7 @@ func runScriptsWith(t *testing.T, dir string, more func(*testscript.Env) error) 
 			"firstdiff":  firstDiff,
 			"plane":      startPlane,
 			"clock":      setClock,
+			"pass":       passDays,
 			"arrive":     arrive,
 			"keys":       makeKeys,
 			"fetch":      fetchPath,

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // clockVariable names a file with how far the clock of the scripts' control plane and of its workers
@@ -37,6 +39,38 @@ func setClock(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Setenv(clockVariable, ts.MkAbs("clock"))
 	ts.Check(os.WriteFile(ts.MkAbs("clock"), []byte(fmt.Sprintf("%dh", 24*days)), 0o600))
+}
+
+// passDays lets days pass, two at a time, at the venue too, and gives a command of the control plane after
+// each two: pass FROM TO ARGS.
+func passDays(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 3 {
+		ts.Fatalf("usage: pass FROM TO ARGS...")
+	}
+	from, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	to, err := strconv.Atoi(args[1])
+	ts.Check(err)
+	for day := from + 2; day <= to; day += 2 {
+		setClock(ts, false, []string{strconv.Itoa(day)})
+		startVenue(ts, false, []string{"skip", "2"})
+		ts.Check(ts.Exec("governance", args[2:]...))
+	}
+}
+
+// tidal is the market of a venue in which loud hours are followed by rises, as in that of arrive.
+func tidal() func(market.Time, float64) (float64, float64) {
+	random := rand.New(rand.NewPCG(5, 6))
+	loud, goal := true, 0.0
+	return func(open market.Time, price float64) (to, volume float64) {
+		left := 60 - float64(open/60_000%60)
+		if left == 60 || goal == 0 {
+			edge := map[bool]float64{true: 0.0024, false: -0.0024}[loud]
+			loud = loud != (random.Float64() < 0.12)
+			goal = price * (1 + edge + 0.003*random.NormFloat64())
+		}
+		return price + (goal-price)/left, map[bool]float64{true: 25, false: 8}[loud]
+	}
 }
 
 // arrive writes the hourly candles of a market from a day to before another one, counted from today:

@@ -27,7 +27,9 @@ type shadowOptions struct {
 	jsonOption
 	KeyFile  string `flag:"key" usage:"file of a private key with the role shadow"`
 	Root     string `flag:"artifact-root" default:".assay" usage:"folder that holds runs/, plugins/ and the candles; the default is looked for in the folders above, too"`
-	Source   string `flag:"source" default:"import" usage:"where candles come from: import, by lab data import --merge into that folder; its days are unattested" values:"import"`
+	Source   string `flag:"source" default:"exchange" usage:"where candles come from: exchange, fetched by its connector, or import, by lab data import --merge into that folder, whose days are unattested" values:"exchange,import"`
+	Folder   string `flag:"connectors" env:"SERVICE_CONNECTORS" usage:"folder of exchange connectors (default: connectors beside the executable)"`
+	Endpoint string `flag:"endpoint" usage:"fetch from this address instead of the exchange's own, for example a test venue on loopback; its days are unattested"`
 	Sandbox  string `flag:"sandbox" default:"require" usage:"require, or auto: days of a weaker sandbox are unattested" values:"require,auto"`
 	Once     bool   `flag:"once" usage:"play what is there and end, as from cron"`
 	Every    string `flag:"every" default:"1h" usage:"how often the worker looks for further days"`
@@ -81,7 +83,8 @@ func (o *shadowOptions) run(ctx context.Context) (err error) {
 		Level: hclog.LevelFromString(o.LogLevel)})
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
-	stage, err := shadow.OpenStage(ctx, root, o.Sandbox, logger)
+	stage, err := shadow.OpenStage(ctx, shadow.Options{Root: root, Source: o.Source, Connectors: o.Folder,
+		Endpoint: o.Endpoint, Sandbox: o.Sandbox, Now: o.w.Now, Log: logger})
 	if err != nil {
 		return usagef("%v", err)
 	}

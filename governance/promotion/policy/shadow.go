@@ -86,7 +86,7 @@ func shadow(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 	case !s.Trusted:
 		return wait("a key that signed its days is no longer trusted")
 	case !s.Attested && (g.Attested || stage == bundle.Live):
-		return wait("its candles are unattested, they came from files")
+		return wait("its days are unattested: not all candles were fetched from the exchange itself")
 	case s.Days < g.Days:
 		return wait("%d of %d days", s.Days, g.Days)
 	case s.Trades < g.Trades:
