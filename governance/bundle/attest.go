@@ -203,6 +203,8 @@ func (s *Said) within(roles []string) bool {
 		return any(TrustRisk, TrustApprover, TrustOperator)
 	case *Shadow:
 		return any(TrustShadow)
+	case *HostedRun:
+		return any(TrustHost)
 	}
 	return s.Statement.PredicateType != TypeBundle || any(TrustLab)
 }

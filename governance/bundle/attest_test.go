@@ -53,6 +53,8 @@ func statements(d *bundle.Document) map[string]any {
 		bundle.TypeWaiver: &bundle.Waiver{Common: c, Stage: bundle.Canary, GateID: "soak.paper"},
 		bundle.TypeDrill: &bundle.Drill{Common: c, Drill: "kill_switch", Result: "pass", RunID: "svc_01",
 			DoneAt: "2026-11-20T11:00:00Z"},
+		bundle.TypeRun: &bundle.HostedRun{Common: c, RunID: "svc_01", ReportSHA256: hex64("report"),
+			MetadataSHA256: hex64("metadata")},
 		bundle.TypeIncident: &bundle.Incident{Common: c, IncidentID: "inc-1", Event: "open",
 			Severity: "critical"},
 		bundle.TypeSuspension: &bundle.Suspension{Common: c, ToStage: bundle.Paper, Kill: true},
@@ -91,6 +93,7 @@ func TestWhoMaySayWhat(t *testing.T) {
 	may := map[string]string{
 		bundle.TypeBundle: "lab", bundle.TypeReplay: "lab replay", bundle.TypeApproval: "risk",
 		bundle.TypeWaiver: "risk approver",
+		bundle.TypeRun:    "host",
 		bundle.TypeDrill:  "operator host", bundle.TypeIncident: "lab replay risk approver operator host",
 		bundle.TypeSuspension: "lab replay risk approver operator host",
 		bundle.TypeRejection:  "risk approver operator",
@@ -310,7 +313,8 @@ func TestStopsWorkWithExpiredTrust(t *testing.T) {
 		c := fresh.Interface().(bundle.Common)
 		c.MadeAt, c.ExpiresAt = "2026-12-30T23:59:00Z", "2027-01-02T00:00:00Z"
 		fresh.Set(reflect.ValueOf(c))
-		key := map[string]string{bundle.TypeReplay: "replay", bundle.TypeDrill: "host"}[predicateType]
+		key := map[string]string{bundle.TypeReplay: "replay", bundle.TypeDrill: "host",
+			bundle.TypeRun: "host"}[predicateType]
 		if key == "" {
 			key = "risk"
 		}

@@ -21,8 +21,8 @@ const MaxWaiver = 7 * 24 * time.Hour
 // Said is the content of a statement, read strictly.
 type Said struct {
 	Statement Statement
-	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension, *Ending or
-	// *Shadow; nil for candidate-bundle and for types that are not known here.
+	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension, *Ending, *Shadow or
+	// *HostedRun; nil for candidate-bundle and for types that are not known here.
 	Predicate any
 	// Common points into Predicate; nil where that is nil.
 	Common *Common
@@ -106,6 +106,7 @@ var predicates = map[string]func() predicate{
 	TypeReplay: newOf[Replay], TypeApproval: newOf[Approval], TypeWaiver: newOf[Waiver],
 	TypeDrill: newOf[Drill], TypeIncident: newOf[Incident], TypeSuspension: newOf[Suspension],
 	TypeRejection: newOf[Ending], TypeRetirement: newOf[Ending], TypeShadow: newOf[Shadow],
+	TypeRun: newOf[HostedRun],
 }
 
 func (c *Common) common() *Common { return c }
@@ -323,6 +324,15 @@ type RunEvidence struct {
 	// versions. No gate judges them.
 	Edge   *Edge   `json:"edge,omitempty"`
 	Impact *Impact `json:"impact,omitempty"`
+	// Returns are, of a falsification, the places in /trials/tried whose daily returns are those in
+	// its record of trials; none in seals of earlier versions.
+	Returns []Places `json:"returns,omitempty" max:"100000"`
+}
+
+// Places are places of a list, from From to before To.
+type Places struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
 }
 
 // Edge is what the closed trades of the walk-forward windows and the test have earned, after fees

@@ -77,6 +77,7 @@ const (
 	ReasonPlayed      = "played"
 	ReasonOrder       = "order"
 	ReasonUnfetched   = "unfetched"
+	ReasonUnsigned    = "unsigned"
 )
 
 // ReasonWindow is that of an InvalidChallenge, beside ReasonUnknown.
@@ -147,6 +148,9 @@ const (
 	RoleCanary        Role = "canary"
 	RoleLive          Role = "live"
 )
+
+// Venue reports whether runs with this role traded at a venue, real or simulated.
+func (r Role) Venue() bool { return r == RolePaper || r == RoleCanary || r == RoleLive }
 
 // Bundle is candidate_bundle.json: candidate-bundle/v1. Optional fields are pointers or
 // have omitempty; which are needed is checked when one is decoded.

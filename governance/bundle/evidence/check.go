@@ -65,7 +65,7 @@ func Check(b *bundle.Bundle, pointer func(string) string, read Reader) ([]bundle
 	if refused := c.trials(); refused != nil {
 		return nil, refused
 	}
-	if whole, err := c.tried(sums, read); err != nil || !whole {
+	if whole, err := c.tried(sums, read, list); err != nil || !whole {
 		return nil, err
 	}
 	return list, nil

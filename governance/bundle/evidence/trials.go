@@ -50,8 +50,9 @@ func readRecord(text []byte) ([]recordedTrial, error) {
 
 // tried requires every trial that a falsification was judged among to be listed, with the
 // returns that it has there, and no fewer trials to be declared than are listed. A bundle of an
-// earlier version lists none. It reports whether all files were there.
-func (c *check) tried(sums map[string]string, read Reader) (bool, error) {
+// earlier version lists none. It reports whether all files were there, and adds to the evidence which
+// daily returns of the list these have.
+func (c *check) tried(sums map[string]string, read Reader, list []bundle.RunEvidence) (bool, error) {
 	t := c.b.Trials
 	if t == nil || t.Tried == nil {
 		return true, nil
@@ -82,15 +83,19 @@ func (c *check) tried(sums map[string]string, read Reader) (bool, error) {
 		if errors.As(err, &bad) {
 			return false, c.invalid(i, bad)
 		}
-		if refused := c.record(record, listed); refused != nil {
+		found, refused := c.record(record, listed)
+		if refused != nil {
 			return false, refused
 		}
+		list[i].Returns = placesOf(found)
 	}
 	return true, nil
 }
 
-// record holds the trials of one falsification against the list of the bundle.
-func (c *check) record(record []recordedTrial, listed map[string]int) *bundle.Error {
+// record holds the trials of one falsification against the list of the bundle, and returns the places
+// of those with the same daily returns in both.
+func (c *check) record(record []recordedTrial, listed map[string]int) ([]int, *bundle.Error) {
+	var found []int
 	for _, one := range record {
 		at, is := listed[one.Key]
 		for _, key := range one.Copies {
@@ -99,17 +104,37 @@ func (c *check) record(record []recordedTrial, listed map[string]int) *bundle.Er
 			}
 		}
 		if !is {
-			return c.mismatch(c.pointer("/trials/tried"), nil, one.Key)
+			return nil, c.mismatch(c.pointer("/trials/tried"), nil, one.Key)
 		}
 		own := &c.b.Trials.Tried[at]
-		judged := slices.ContainsFunc(c.runs, func(r *Run) bool { return r.RunID == own.RunID })
-		if own.Key != one.Key || own.RunID != one.RunID || judged || len(one.Series) == 0 {
-			continue // another run stands for the trial, or it is measured for itself
+		if own.Key != one.Key || len(one.Series) == 0 {
+			continue // another run stands for the trial
 		}
-		if sum := digest.SHA256Hex(one.Series); own.ReturnsSHA256 != sum {
-			return c.mismatch(c.pointer(fmt.Sprintf("/trials/tried/%d/returns_sha256", at)),
+		sum := digest.SHA256Hex(one.Series)
+		if own.ReturnsSHA256 == sum {
+			found = append(found, at)
+			continue
+		}
+		judged := slices.ContainsFunc(c.runs, func(r *Run) bool { return r.RunID == own.RunID })
+		if own.RunID == one.RunID && !judged { // what is judged is measured for itself
+			return nil, c.mismatch(c.pointer(fmt.Sprintf("/trials/tried/%d/returns_sha256", at)),
 				own.ReturnsSHA256, sum)
 		}
 	}
-	return nil
+	return found, nil
+}
+
+// placesOf are the stretches of a list that some places make, each once.
+func placesOf(found []int) []bundle.Places {
+	slices.Sort(found)
+	var list []bundle.Places
+	for _, at := range found {
+		i := int64(at)
+		if n := len(list); n > 0 && i <= list[n-1].To {
+			list[n-1].To = max(list[n-1].To, i+1)
+		} else {
+			list = append(list, bundle.Places{From: i, To: i + 1})
+		}
+	}
+	return list
 }

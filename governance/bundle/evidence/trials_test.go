@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -41,16 +42,18 @@ func TestEveryTrialOfTheFalsificationIsListed(t *testing.T) {
 		text     string
 		declared int64
 		pointer  string
+		returns  []bundle.Places
 	}{
-		"all":              {head + line("a", "base", "x") + line("b", "run_b", "returns"), 2, ""},
-		"under a copy":     {head + line("b2", "run_b2", "x"), 2, ""},
-		"as a copy":        {head + line("z", "run_z", "", "y", "b"), 2, ""},
-		"more than listed": {head + line("a", "base", ""), 9, ""},
-		"one left out":     {head + line("a", "base", "") + line("c", "run_c", ""), 2, "/trials/tried"},
-		"other returns":    {head + line("b", "run_b", "others"), 2, "/trials/tried/1/returns_sha256"},
-		"fewer declared":   {head + line("a", "base", ""), 1, "/trials/family_trials"},
-		"no record":        {"", 2, "/runs/1"},
-		"no trial":         {head + "{}\n", 2, "/runs/1"},
+		"all": {head + line("a", "base", "x") + line("b", "run_b", "returns"), 2, "",
+			[]bundle.Places{{From: 1, To: 2}}},
+		"under a copy":     {head + line("b2", "run_b2", "x"), 2, "", nil},
+		"as a copy":        {head + line("z", "run_z", "", "y", "b"), 2, "", nil},
+		"more than listed": {head + line("a", "base", ""), 9, "", nil},
+		"one left out":     {head + line("a", "base", "") + line("c", "run_c", ""), 2, "/trials/tried", nil},
+		"other returns":    {head + line("b", "run_b", "others"), 2, "/trials/tried/1/returns_sha256", nil},
+		"fewer declared":   {head + line("a", "base", ""), 1, "/trials/family_trials", nil},
+		"no record":        {"", 2, "/runs/1", nil},
+		"no trial":         {head + "{}\n", 2, "/runs/1", nil},
 	} {
 		c := c
 		file := "runs/false/" + RecordName
@@ -60,12 +63,14 @@ func TestEveryTrialOfTheFalsificationIsListed(t *testing.T) {
 			runs: []*Run{{RunID: "base"}, {RunID: "false",
 				Inputs: bundle.Inputs{Falsification: &bundle.Falsification{}}}},
 		}
-		whole, err := check.tried(map[string]string{file: "sum"}, func(got, sum string) ([]byte, error) {
+		found := make([]bundle.RunEvidence, 2)
+		read := func(got, sum string) ([]byte, error) {
 			if got != file || sum != "sum" {
 				t.Errorf("%s: asked for %s with %s", name, got, sum)
 			}
 			return []byte(c.text), nil
-		})
+		}
+		whole, err := check.tried(map[string]string{file: "sum"}, read, found)
 		var refused *bundle.Error
 		switch {
 		case c.pointer == "" && (err != nil || !whole):
@@ -73,15 +78,18 @@ func TestEveryTrialOfTheFalsificationIsListed(t *testing.T) {
 		case c.pointer != "" && (!errors.As(err, &refused) || refused.Pointer != c.pointer):
 			t.Errorf("%s: %v, want %s", name, err, c.pointer)
 		}
+		if !slices.Equal(found[1].Returns, c.returns) {
+			t.Errorf("%s: the returns of %v are read", name, found[1].Returns)
+		}
 		whole, err = check.tried(map[string]string{file: "sum"}, func(string, string) ([]byte, error) {
 			return nil, fs.ErrNotExist
-		})
+		}, found)
 		if c.declared > 1 && (whole || err != nil) {
 			t.Errorf("%s without the file: %v, %v", name, whole, err)
 		}
 	}
 	old := &check{b: &bundle.Bundle{Trials: &bundle.Trials{FamilyTrials: 1}}}
-	if whole, err := old.tried(nil, nil); !whole || err != nil {
+	if whole, err := old.tried(nil, nil, nil); !whole || err != nil {
 		t.Error("a bundle of an earlier version:", whole, err)
 	}
 }
