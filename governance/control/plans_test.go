@@ -77,7 +77,7 @@ func TestARegisteredPlan(t *testing.T) {
 			t.Errorf("on older candles: %+v %+v", n, n.Plan)
 		}
 		n = plan(t, p, late, "paper").Numbers.Trials
-		if n.Plan == nil || !n.Plan.Applies || n.Plane != n.Declared {
+		if n.Plan == nil || !n.Plan.Applies || n.Plan.Registered != 7 || n.Plane != n.Declared {
 			t.Errorf("on candles after it: %+v %+v", n, n.Plan)
 		}
 		if err := p.Close(); err != nil {

@@ -266,7 +266,7 @@ type LoadedText struct {
 	Digest  string `json:"digest" is:"digest"`
 	Version int64  `json:"version"`
 	Text    string `json:"text" is:"free"`
-	Rules   int64  `json:"rules,omitempty" min:"2" max:"5"`
+	Rules   int64  `json:"rules,omitempty" min:"2" max:"6"`
 	// Engines are, of a policy, programs whose runs the plane takes from here on besides those
 	// that it has taken before, by SHA-256.
 	Engines    []string `json:"engines,omitempty" max:"100"`
@@ -287,8 +287,19 @@ const RulesProspective = 3
 const RulesChallenge = 4
 
 // RulesTrusted is the version of the rules under which decisions and recorded attestations name
-// the trust.json that counted, as seals always have. It is the newest.
+// the trust.json that counted, as seals always have.
 const RulesTrusted = 5
+
+// RulesEstablished is the version of the rules under which nothing that a packer only declares lowers
+// a count of trials, a bar of E or a number of diverging fills, and what they leave unsigned begins
+// nothing.
+const RulesEstablished = 6
+
+// RulesNewest is the version that this program judges a log by from where it first writes to it.
+const RulesNewest = RulesEstablished
+
+// established reports whether the rules of RulesEstablished hold.
+func established(w *World) bool { return w.rules >= RulesEstablished }
 
 // TrustNamed is how a decision names the trust in force: nil where there is none, or where the rules
 // are earlier ones.

@@ -35,6 +35,7 @@ var fieldTypes = map[FactType]reflect.Type{
 	StageLeft:         reflect.TypeFor[StageDecision](),
 	RevisionReplaced:  reflect.TypeFor[StageDecision](),
 	RevisionResumed:   reflect.TypeFor[StageDecision](),
+	RunHosted:         reflect.TypeFor[Hosted](),
 	PolicyLoaded:      reflect.TypeFor[LoadedText](),
 	TrustLoaded:       reflect.TypeFor[LoadedText](),
 }

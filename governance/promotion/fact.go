@@ -41,6 +41,7 @@ const (
 	RevisionResumed   FactType = "resumed"
 	RevisionDrifted   FactType = "drifted"
 	ShadowRecorded    FactType = "shadow_recorded"
+	RunHosted         FactType = "run_hosted"
 	PolicyLoaded      FactType = "policy_loaded"
 	TrustLoaded       FactType = "trust_loaded"
 )
@@ -182,6 +183,12 @@ type Suspension struct {
 	bundle.Suspension
 }
 
+// Hosted are the fields of run_hosted.
+type Hosted struct {
+	By
+	bundle.HostedRun
+}
+
 // Ending are the fields of rejected and retired.
 type Ending struct {
 	By
@@ -318,6 +325,8 @@ func (m *maker) recorded(e *Entry, p *Recorded) error {
 		m.add(end, "", &Ending{by, *said})
 	case *bundle.Shadow:
 		m.add(ShadowRecorded, "", &Shadow{by, *said})
+	case *bundle.HostedRun:
+		m.add(RunHosted, said.RunID, &Hosted{by, *said})
 	case nil:
 		if kind == bundle.TypeBundle {
 			m.add(BundleSigned, "", &Signature{by, files(e.Said.Statement.Subject)})

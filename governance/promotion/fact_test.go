@@ -63,7 +63,7 @@ func seal(t testing.TB) *promotion.Entry {
 			PolicyDigest: "sha256:" + sum, SealRequest: doc.Bundle.SealRequest, Part: 1, Parts: 1,
 			Evidence: []bundle.RunEvidence{{RunID: "r1", InputsSHA256: sum,
 				Edge: &bundle.Edge{Trades: 9, Bps: -3.5}, Impact: &bundle.Impact{Capital: 10000, Bps: 0.5}},
-				{RunID: "r2", InputsSHA256: sum}},
+				{RunID: "r2", InputsSHA256: sum, Returns: []bundle.Places{{To: 1}, {From: 3, To: 5}}}},
 		},
 	}
 }
@@ -116,6 +116,7 @@ func entries(t testing.TB) map[string]*promotion.Entry {
 			&bundle.Approval{Role: "risk", Stage: "canary"}),
 		"attestation_added waiver_granted": recorded(t, bundle.TypeWaiver, &bundle.Waiver{GateID: "g"}),
 		"attestation_added drill_recorded": recorded(t, bundle.TypeDrill, &bundle.Drill{RunID: "r9"}),
+		"attestation_added run_hosted":     recorded(t, bundle.TypeRun, &bundle.HostedRun{RunID: "r9"}),
 		"attestation_added incident_opened": recorded(t, bundle.TypeIncident,
 			&bundle.Incident{Event: "open", Severity: "critical"}),
 		"attestation_added incident_closed": recorded(t, bundle.TypeIncident,

@@ -52,7 +52,6 @@ func (w *World) applySubmission(f *Fact, b *Ingested) error {
 		w.markDue(w.byParent[r.id])
 	}
 	w.due[r] = true
-	r.trials, r.sameCandles = w.tried.submitted(b)
 	r.verified = r.verified || slices.Contains(b.Rungs, bundle.RungVerified)
 	if len(b.Evidence) > 0 {
 		r.evidence = map[string]bundle.RunEvidence{}
@@ -67,8 +66,30 @@ func (w *World) applySubmission(f *Fact, b *Ingested) error {
 	}) {
 		r.acceptSubmission(&s)
 	}
+	countTried(w, r, &s, b)
 	r.submissions = append(r.submissions, s)
+	if !established(w) || w.trust == nil {
+		r.begin(f, "")
+	}
 	return nil
+}
+
+// countTried notes the trials of a submission and counts those on the days of its revision. Where
+// keys are trusted, a list counts for all from when a lab has signed it: else whoever reaches the
+// plane could raise the count of others.
+func countTried(w *World, r *revision, s *submission, b *Ingested) {
+	switch {
+	case !established(w):
+		r.trials, r.sameCandles = w.tried.submitted(b)
+		return
+	case w.trust == nil || slices.ContainsFunc(r.signed, func(sig signature) bool {
+		return sig.covers(s.file)
+	}):
+		w.tried.enter(b)
+	default:
+		s.tried = b
+	}
+	r.trials, r.sameCandles = w.tried.count(daysOf(b.Data))
 }
 
 // acceptSubmission makes a submission count: it sets the revision's target and who asked for it.
@@ -90,15 +111,26 @@ func (s *signature) covers(file string) bool {
 	return slices.Contains(s.Roles, bundle.TrustLab) && slices.Contains(s.files, file)
 }
 
-// addSignature folds a signature; the submissions that it covers count from now on.
-func (r *revision) addSignature(f *Fact, p *Signature) {
+// addSignature folds a signature; the submissions that it covers count from now on, and so do the days
+// that follow.
+func (r *revision) addSignature(w *World, f *Fact, p *Signature) {
 	sig := signature{said{By: p.By, seq: f.Seq, at: f.At}, p.Files}
 	r.signed = append(r.signed, sig)
 	for i := range r.submissions {
-		if s := &r.submissions[i]; !s.counts && sig.covers(s.file) {
+		s := &r.submissions[i]
+		if !sig.covers(s.file) {
+			continue
+		}
+		if !s.counts {
 			r.acceptSubmission(s)
 		}
+		if b := s.tried; b != nil {
+			s.tried = nil
+			w.tried.enter(b)
+			r.trials, r.sameCandles = w.tried.count(daysOf(b.Data))
+		}
 	}
+	r.begin(f, p.Principal)
 }
 
 // applyToRevision is what each fact about a revision does to it. Facts that change nothing in the
@@ -112,7 +144,7 @@ func (w *World) applyToRevision(r *revision, f *Fact) error {
 		}
 	case *Lineage, *Recorded:
 	case *Signature:
-		r.addSignature(f, fields)
+		r.addSignature(w, f, fields)
 	case *Replay:
 		d.replays, d.replaySeq = append(d.replays, *fields), append(d.replaySeq, f.Seq)
 		d.take(r, f, fields.By, answerReplay, fields.Challenge)
@@ -125,6 +157,9 @@ func (w *World) applyToRevision(r *revision, f *Fact) error {
 			Proven: fields.Metadata != "",
 		})
 		d.drillBy = append(d.drillBy, fields.By)
+		w.markDue(d.revisions)
+	case *Hosted:
+		d.hosted = append(d.hosted, *fields)
 		w.markDue(d.revisions)
 	case *Approval:
 		expires, _ := field.ParseTime(fields.ExpiresAt)

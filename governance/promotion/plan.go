@@ -281,12 +281,12 @@ var shown = []string{"test", "walk_forward", "full"}
 func (v views) numbers(r *revision) Numbers {
 	n := Numbers{Runs: []RunNumbers{}, Falsifications: []FalsificationOf{}, Changes: []Change{}}
 	n.Trials = TrialNumbers{Plane: r.trials, SameCandles: r.sameCandles, Limit: trialLimit,
-		Plan: v.w.tried.planOf(r.bundle)}
+		Plan: planOf(v.w, r)}
 	if t := r.bundle.Trials; t != nil {
 		n.Trials.Declared = t.FamilyTrials
 		n.Trials.Plane = max(r.trials, t.FamilyTrials)
 		if p := n.Trials.Plan; p != nil && p.Applies {
-			n.Trials.Plane = t.FamilyTrials
+			n.Trials.Plane = max(p.Registered, t.FamilyTrials)
 		}
 		if t.Tried != nil {
 			looks := int64(len(t.Looks))
@@ -517,7 +517,9 @@ func (v views) experiment(r *revision, stage bundle.Stage, g *policy.Gate, resul
 		x.Command = fmt.Sprintf("governance incident %s --close %s", r.id, result.Blame)
 	default:
 		x.Command = pack
-		if g.Kind == policy.Soak {
+		if run := v.w.evidenceOf(r).Unhosted(bundle.Role(result.Blame)); run != "" {
+			x.Command = fmt.Sprintf("governance hosted %s --run %s --key FILE", r.id, run)
+		} else if g.Kind == policy.Soak {
 			x.HTTP = r.startRun(g.Role)
 		}
 	}

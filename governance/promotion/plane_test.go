@@ -395,6 +395,9 @@ func (p *plane) record(id string, s statement) []promotion.Fact {
 	case bundle.Shadow:
 		fill(&v.Common)
 		said.Predicate = &v
+	case bundle.HostedRun:
+		fill(&v.Common)
+		said.Predicate = &v
 	case nil:
 	default:
 		p.t.Fatalf("unknown predicate %T", v)

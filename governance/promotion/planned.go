@@ -1,6 +1,7 @@
 package promotion
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -47,10 +48,14 @@ type PlanNumbers struct {
 	// the trials of others do not count. On older candles it proves nothing.
 	Applies bool   `json:"applies"`
 	Reason  string `json:"reason"`
+	// Registered is how many trials all plans have that were registered before these candles ended:
+	// so many count at least. Absent under earlier rules, which believe the bundle.
+	Registered int64 `json:"registered_trials,omitempty"`
 }
 
 // planOf is the registered search of a revision, nil if there is none.
-func (l *triedLedger) planOf(b *Ingested) *PlanNumbers {
+func planOf(w *World, r *revision) *PlanNumbers {
+	l, b := &w.tried, r.bundle
 	p, ok := l.plans[b.Candidate.Lineage.FamilyRunID]
 	if !ok || p.plan.FamilyID != b.Candidate.FamilyID {
 		return nil
@@ -62,5 +67,23 @@ func (l *triedLedger) planOf(b *Ingested) *PlanNumbers {
 			out.Applies, out.Reason = false, "candles opened before the registration: it proves nothing"
 		}
 	}
+	if r.sealSeq >= w.established {
+		out.Registered = l.registered(daysOf(b.Data))
+		if out.Applies {
+			out.Reason += fmt.Sprintf("; %d trials of all plans before they ended count", out.Registered)
+		}
+	}
 	return out
+}
+
+// registered is how many trials all plans have that were registered before some days ended: whoever
+// splits a search over plans, families or owners has searched as much.
+func (l *triedLedger) registered(days stretch) int64 {
+	n := int64(0)
+	for _, p := range l.plans {
+		if p.at.Before(days.to) {
+			n += p.plan.Trials
+		}
+	}
+	return n
 }

@@ -35,6 +35,26 @@ type lane struct {
 	returns, fills *evalue.Ranks
 }
 
+// begun is when the lane of a revision may begin: with its seal, or, where keys are trusted, with the
+// first signature of a lab. by is who signed it, "" for nobody.
+type begun struct {
+	seq int64
+	at  time.Time // zero for not yet
+	by  string
+}
+
+// begin opens the lane of a revision, once.
+func (r *revision) begin(f *Fact, by string) {
+	if r.begun.at.IsZero() {
+		r.begun = begun{f.Seq, f.At, by}
+	}
+}
+
+// before reports whether a lane was open when another one was opened.
+func (b begun) before(o begun) bool {
+	return !b.at.IsZero() && (o.at.IsZero() || b.seq < o.seq)
+}
+
 // playedDay is a day with its ranks.
 type playedDay struct {
 	bundle.ShadowDay
@@ -60,11 +80,12 @@ func (l *lane) next(sealed time.Time) time.Time {
 }
 
 // laneOf is the revision whose lane a revision looks at: the first in the line of its parents
-// that runs the same within the same limits.
+// that runs the same within the same limits, whose own lane was open before.
 func (all lanes) laneOf(r *revision) *revision {
 	for {
 		p, ok := all.w.revisions[r.parent]
-		same := ok && p.seq < r.seq && p.bundle.DeployableID == r.bundle.DeployableID &&
+		same := ok && p.seq < r.seq && p.begun.before(r.begun) &&
+			p.bundle.DeployableID == r.bundle.DeployableID &&
 			p.bundle.Candidate.FamilyID == r.bundle.Candidate.FamilyID &&
 			noLooser(&p.limits, &r.limits) && noLooser(&r.limits, &p.limits)
 		if !same {
@@ -80,12 +101,12 @@ func (all lanes) apply(r *revision, f *Fact, s *Shadow) {
 	root := all.laneOf(r)
 	l := &root.lane
 	all.w.deployable(r.bundle.DeployableID).take(r, f, s.By, answerShadow, s.Challenge)
-	if root == r {
+	if root == r && !r.begun.at.IsZero() {
 		if len(l.days) == 0 && l.promise == nil && s.Promise != nil {
 			l.promise = s.Promise.Days
 		}
 		for _, d := range s.Days {
-			next := l.next(root.sealedAt)
+			next := l.next(root.begun.at)
 			if !d.Begin().Equal(next) {
 				continue
 			}
@@ -102,9 +123,47 @@ func (all lanes) apply(r *revision, f *Fact, s *Shadow) {
 	all.w.markDue(all.w.deployable(r.bundle.DeployableID).revisions)
 }
 
-// claimOf is the place of a program among those that its packer has sealed, from 1; among all
-// where it is unsigned.
+// claimOf is the place of a program among all that its packer has sealed, from 1, whether or not
+// they continue the days of another: by when a lab has signed them. What was played unsigned has its
+// place among all, because whoever signs it now had all of them to choose from.
 func (all lanes) claimOf(root *revision) int64 {
+	signed := root.firstSignature()
+	if !established(all.w) || signed != nil && signed.seq < all.w.established {
+		return all.claimBefore(root)
+	}
+	at := root.begun.seq
+	if signed != nil {
+		at = signed.seq
+	}
+	n := int64(1)
+	for _, o := range all.w.order {
+		if o == root || o.begun.at.IsZero() {
+			continue
+		}
+		if root.begun.by == "" {
+			if o.begun.seq < at {
+				n++
+			}
+		} else if slices.ContainsFunc(o.signed, func(s signature) bool {
+			return s.seq < at && bundle.SamePrincipal(s.Principal, root.begun.by)
+		}) {
+			n++
+		}
+	}
+	return n
+}
+
+// firstSignature is the first one of a lab, nil for none.
+func (r *revision) firstSignature() *signature {
+	if len(r.signed) == 0 {
+		return nil
+	}
+	return &r.signed[0]
+}
+
+// claimBefore is the place of a program by earlier rules: among those that its packer has sealed and
+// signed, among all where it is unsigned.
+func (all lanes) claimBefore(root *revision) int64 {
 	n := int64(1)
 	for _, o := range all.w.order[:root.index] {
 		if all.laneOf(o) != o {
@@ -140,12 +199,15 @@ const (
 func (all lanes) shadowOf(r *revision) *policy.ShadowResult {
 	root := all.laneOf(r)
 	l := &root.lane
-	next := l.next(root.sealedAt)
+	next := l.next(root.begun.at)
 	s := &policy.ShadowResult{
-		Revision: root.id, First: bundle.FormatDay(bundle.FirstShadowDay(root.sealedAt)),
+		Revision: root.id, First: bundle.FormatDay(bundle.FirstShadowDay(root.begun.at)),
 		Next: bundle.FormatDay(next), Due: next.AddDate(0, 0, 1).Add(bundle.ShadowLate),
 		Bound: dailyLoss(&root.limits), E: 1, Attested: true, Trusted: true, FirstSeq: -1, LastSeq: -1,
 		Days: int64(len(l.days)), Drift: l.drift(r.driftFrom),
+	}
+	if s.Unsigned = root.begun.at.IsZero(); s.Unsigned {
+		s.Due = time.Time{}
 	}
 	if len(l.days) == 0 {
 		s.Claim = 1
@@ -229,35 +291,48 @@ func driftReason(s *policy.ShadowResult) string {
 		"%d days, E %.4g", s.Drift.Peak, s.Drift.PeakDay, evalue.DriftBar, s.Days, s.E)
 }
 
-// comparedRuns are the runs of a revision with the diverging fills that a shadow has found,
-// where their host has recorded none.
+// comparedRuns are the runs of a revision with the diverging fills that count: of those that a host
+// has signed and those that a shadow has found, the more. Earlier rules believe what the bundle says
+// of a run, and take the shadow's where it says nothing.
 func (all lanes) comparedRuns(r *revision) []policy.Run {
 	known := all.laneOf(r).lane.compared
-	if len(known) == 0 {
+	from := all.w.established
+	if len(known) == 0 && r.seq < from {
 		return r.runs
 	}
 	runs := slices.Clone(r.runs)
 	for i := range runs {
-		c, ok := known[runs[i].RunID]
-		_, recorded := runs[i].Summary[divergingFills]
-		if !ok || recorded || !venueRole(runs[i].Role) || !all.w.signatureCounts(c.by, bundle.TrustShadow) {
+		run := &runs[i]
+		if !run.Role.Venue() {
 			continue
 		}
-		runs[i].Summary = maps.Clone(runs[i].Summary)
-		if runs[i].Summary == nil {
-			runs[i].Summary = map[string]float64{}
+		run.Unhosted = run.Seq >= from && !all.hosts(r, &run.Run)
+		c, ok := known[run.RunID]
+		own, recorded := run.Summary[divergingFills]
+		believed := recorded && run.Seq < from && c.seq < from
+		if !ok || believed || !all.w.signatureCounts(c.by, bundle.TrustShadow) {
+			continue
 		}
-		runs[i].Summary[divergingFills] = float64(c.Diverging)
+		run.Summary = maps.Clone(run.Summary)
+		if run.Summary == nil {
+			run.Summary = map[string]float64{}
+		}
+		run.Summary[divergingFills] = max(own, float64(c.Diverging))
 	}
 	return runs
 }
 
-const divergingFills = "diverging_fills"
-
-// venueRole reports whether runs with this role traded at a venue, real or simulated.
-func venueRole(r bundle.Role) bool {
-	return r == bundle.RolePaper || r == bundle.RoleCanary || r == bundle.RoleLive
+// hosts reports whether a host, and not the one who packed the revision, has signed a run of it.
+func (all lanes) hosts(r *revision, run *bundle.Run) bool {
+	return slices.ContainsFunc(all.w.deployable(r.bundle.DeployableID).hosted, func(h Hosted) bool {
+		return h.Vouches(run) && all.w.signatureCounts(h.By, bundle.TrustHost) &&
+			!slices.ContainsFunc(r.packers(), func(p string) bool {
+				return bundle.SamePrincipal(p, h.Principal)
+			})
+	})
 }
+
+const divergingFills = "diverging_fills"
 
 // CheckShadow holds a new statement against what the log expects: days from the next one on, of
 // the revision that is played, all over by now. at is the pointer of the statement.
@@ -278,7 +353,7 @@ func CheckShadow(w *World, id string, s *bundle.Shadow, at string, now time.Time
 	}
 	for _, c := range s.Compared {
 		if !slices.ContainsFunc(r.runs, func(run policy.Run) bool {
-			return run.RunID == c.RunID && venueRole(run.Role)
+			return run.RunID == c.RunID && run.Role.Venue()
 		}) {
 			return refuse(bundle.ReasonUnknown, "%s is no paper or live run of the bundle", c.RunID)
 		}
@@ -287,8 +362,11 @@ func CheckShadow(w *World, id string, s *bundle.Shadow, at string, now time.Time
 		return nil
 	}
 	root := lanes{w}.laneOf(r)
-	next := root.lane.next(root.sealedAt)
+	next := root.lane.next(root.begun.at)
 	switch {
+	case root.begun.at.IsZero():
+		return refuse(bundle.ReasonUnsigned,
+			"no lab has signed the bundle: its days begin with the signature (lab candidate pack --sign-key)")
 	case root != r:
 		return refuse(bundle.ReasonPlayed, "its days are those of %s, which runs the same", root.id)
 	case !s.Days[0].Begin().Equal(next):
@@ -337,7 +415,7 @@ type ShadowRequest struct {
 	ChallengeOpen bool `json:"challenge_open"`
 }
 
-// ListShadowWork lists every revision that has not ended.
+// ListShadowWork lists every revision that has not ended and whose days have begun.
 func ListShadowWork(w *World) (*ShadowWork, error) {
 	out := &ShadowWork{Schema: SchemaShadowWork, AsOfSeq: w.seq, Revisions: []ShadowRequest{}}
 	goesOn := map[*revision]bool{}
@@ -348,7 +426,7 @@ func ListShadowWork(w *World) (*ShadowWork, error) {
 	}
 	for _, r := range w.order {
 		root := lanes{w}.laneOf(r)
-		if r.Status.Terminal() && (root != r || !goesOn[r]) {
+		if root.begun.at.IsZero() || r.Status.Terminal() && (root != r || !goesOn[r]) {
 			continue
 		}
 		l := &root.lane
@@ -362,12 +440,12 @@ func ListShadowWork(w *World) (*ShadowWork, error) {
 		}
 		q := ShadowRequest{
 			CandidateRevisionID: r.id, PlayedRevisionID: root.id, SealedAt: stamp(root.sealedAt),
-			FirstDay: bundle.FormatDay(bundle.FirstShadowDay(root.sealedAt)),
-			NextDay:  bundle.FormatDay(l.next(root.sealedAt)), Days: int64(len(days)), HistorySHA256: sum,
+			FirstDay: bundle.FormatDay(bundle.FirstShadowDay(root.begun.at)),
+			NextDay:  bundle.FormatDay(l.next(root.begun.at)), Days: int64(len(days)), HistorySHA256: sum,
 			Uncompared: []string{}, ChallengeOpen: challenges{w}.unanswered(r),
 		}
 		for _, run := range r.runs {
-			if _, done := l.compared[run.RunID]; !done && venueRole(run.Role) {
+			if _, done := l.compared[run.RunID]; !done && run.Role.Venue() {
 				q.Uncompared = append(q.Uncompared, run.RunID)
 			}
 		}
@@ -426,6 +504,9 @@ func (v views) shadow(r *revision) *ShadowView {
 	}
 	if out.Verdict == policy.Expired {
 		out.Verdict = policy.Pending
+	}
+	if s.Unsigned { // were it signed now
+		out.FirstDay = bundle.FormatDay(bundle.FirstShadowDay(v.at))
 	}
 	if s.Drifted() {
 		out.Verdict, out.Reason = policy.Fail, driftReason(s)

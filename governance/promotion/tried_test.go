@@ -62,6 +62,36 @@ func TestTheLedgerKnowsNoOwner(t *testing.T) {
 	}
 }
 
+// TestReturnsInFilesJoin: the same program from another folder is one trial where files show it. No
+// list is fewer than it has, and none makes what was there fewer.
+func TestReturnsInFilesJoin(t *testing.T) {
+	const from, to = "2020-01-01T00:00:00Z", "2021-01-01T00:00:00Z"
+	read := func(owner string, trials ...[2]string) *Ingested {
+		b := submittedBy(owner, "btc", from, to, trials...)
+		b.Evidence = []bundle.RunEvidence{{}, {Returns: []bundle.Places{{From: 0, To: int64(len(trials))}}}}
+		return b
+	}
+	var l triedLedger
+	for i, c := range []struct {
+		b   *Ingested
+		all int64
+	}{
+		{read("ann", [2]string{"a", "1"}, [2]string{"b", "2"}, [2]string{"c", ""}), 3},
+		{read("bob", [2]string{"a2", "1"}), 3},
+		{submittedBy("eve", "btc", from, to, [2]string{"a3", "1"}), 4}, // declared only
+		{read("ann", [2]string{"c", "2"}), 4},                          // joins nothing that stands apart
+		{read("eve", [2]string{"d", "1"}, [2]string{"e", "1"}, [2]string{"f", "1"}), 6},
+		{read("eve", [2]string{"g", "1"}, [2]string{"a", "1"}), 7}, // a is that class already
+		{submittedBy("old", "btc", from, to), 8},
+		{submittedBy("old", "btc", from, to), 8},
+	} {
+		l.enter(c.b)
+		if all, _ := l.count(daysOf(c.b.Data)); all != c.all {
+			t.Errorf("%d: %d trials, want %d", i, all, c.all)
+		}
+	}
+}
+
 // TestTheBestOfFiftySymbols: fifty submissions of one trial each, from fifty folders, are fifty
 // trials, and what would have passed alone does not.
 func TestTheBestOfFiftySymbols(t *testing.T) {

@@ -46,7 +46,8 @@ type World struct {
 	// engines are the programs whose runs count, by the order of the log.
 	engines []string
 	// challenged is the entry from which on the rules of RulesChallenge hold.
-	challenged int64
+	challenged  int64
+	established int64 // the same of RulesEstablished
 
 	seq int64     // of the newest entry, -1 for none
 	at  time.Time // of the newest entry
@@ -73,6 +74,7 @@ type deployable struct {
 	answers   []answer
 	drills    []policy.Drill
 	drillBy   []By
+	hosted    []Hosted
 	incidents map[string]*incident
 	rejected  []*revision
 	// halted is the newest stop that reached all revisions, nil once one was resumed; kill
@@ -106,7 +108,7 @@ func (i *incident) open() bool { return i.opened != nil && i.opened.after(i.clos
 // New is the world of an empty log, under the first policy that was built in, in open mode.
 func New() *World {
 	return &World{
-		policy: policy.First(), seq: -1, challenged: math.MaxInt64,
+		policy: policy.First(), seq: -1, challenged: math.MaxInt64, established: math.MaxInt64,
 		revisions: map[string]*revision{}, byCandidate: map[string][]*revision{},
 		byFamily:   map[string][]*revision{},
 		byStrategy: map[string][]*revision{}, byParent: map[string][]*revision{},
@@ -191,6 +193,9 @@ func (w *World) loadText(kind FactType, t *LoadedText) error {
 		w.policy, w.rules = p, max(w.rules, t.Rules)
 		if w.rules >= RulesChallenge {
 			w.challenged = min(w.challenged, w.seq)
+		}
+		if w.rules >= RulesEstablished {
+			w.established = min(w.established, w.seq)
 		}
 		for _, sum := range t.Engines {
 			w.engines = appendNew(w.engines, sum)
@@ -321,6 +326,7 @@ type revision struct {
 	approvals   []approval
 	waivers     []waiver
 	lane        lane
+	begun       begun
 	driftFrom   int // so many days were played when people resumed it last
 }
 
@@ -389,6 +395,7 @@ type submission struct {
 	seq               int64
 	stage             bundle.Stage
 	counts            bool
+	tried             *Ingested // its trials, while they wait for the signature of a lab
 }
 
 // signature is a signature of some of the revision's files.

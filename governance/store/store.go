@@ -268,7 +268,7 @@ func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Tru
 // that the log does not list.
 func (s *Store) learns(w *promotion.World) bool {
 	known := promotion.Engines(w)
-	return w.Rules() < promotion.RulesTrusted ||
+	return w.Rules() < promotion.RulesNewest ||
 		slices.ContainsFunc(s.opts.Engines, func(sum string) bool {
 			return !slices.Contains(known, sum)
 		})
@@ -311,7 +311,7 @@ func (t *Tx) start() error {
 func (t *Tx) text(kind, digest string, version int64, text []byte) error {
 	said := &promotion.LoadedText{Digest: digest, Version: version, Text: string(text), RecordedAt: t.Stamp()}
 	if kind == bundle.TypePolicy {
-		said.Rules, said.Engines = promotion.RulesTrusted, t.s.opts.Engines
+		said.Rules, said.Engines = promotion.RulesNewest, t.s.opts.Engines
 	}
 	_, err := t.Append(&promotion.Entry{Type: kind, Predicate: said})
 	return err

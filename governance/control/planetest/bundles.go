@@ -161,7 +161,7 @@ func Prove(b *bundle.Bundle) {
 		case run.Role == bundle.RoleFalsification:
 			searched := map[string]float64{"sharpe_ratio": 1}
 			split = bundle.Split{SplitID: "search", Kind: "search", Metrics: searched}
-		case venue(run.Role):
+		case run.Role.Venue():
 			split = bundle.Split{SplitID: "full", Kind: "full", Metrics: metrics}
 			seconds := completed(run).Sub(started(run)).Seconds()
 			if run.CoveredSeconds != nil {
@@ -266,7 +266,7 @@ func files(b *bundle.Bundle, run *bundle.Run) []file {
 	switch {
 	case run.Role == bundle.RoleFalsification:
 		list = append(list, file{evidence.AttackName, encode(attack(b, run))})
-	case !venue(run.Role):
+	case !run.Role.Venue():
 		locked := object{"split_id": "test", "metrics": run.Splits[0].Metrics}
 		list = append(list, file{evidence.LockedName, encode(locked)})
 	}
@@ -281,15 +281,11 @@ func encode(o object) []byte {
 	return text
 }
 
-func venue(r bundle.Role) bool {
-	return r == bundle.RolePaper || r == bundle.RoleCanary || r == bundle.RoleLive
-}
-
 func kind(r bundle.Role) string {
 	switch {
 	case r == bundle.RoleFalsification:
 		return "falsification"
-	case venue(r):
+	case r.Venue():
 		return "service"
 	}
 	return "run"
@@ -397,7 +393,7 @@ func metadata(b *bundle.Bundle, run *bundle.Run) object {
 		"timeframe": b.Strategy.Timeframes[0], "plugin": object{"sha256": b.Strategy.Plugin.SHA256},
 		"volatile": object{"started_at": run.StartedAt, "completed_at": run.CompletedAt},
 	}
-	if venue(run.Role) {
+	if run.Role.Venue() {
 		service := object{"mode": "paper", "stage": run.Role, "covered_seconds": run.CoveredSeconds}
 		if n, ok := run.Summary["diverging_fills"]; ok {
 			service["diverging_fills"] = n

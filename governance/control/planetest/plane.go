@@ -244,10 +244,12 @@ func (p *Plane) Replayed(doc *bundle.Document) (Said, error) {
 	return Said{"replayer", bundle.TypeReplay, r}, err
 }
 
-// SubmitReplayed posts a bundle that its packer has signed, with statements about it, and then the
-// replayer's replay: its challenge is known once the bundle is sealed. It returns the last answer.
+// SubmitReplayed posts a bundle that its packer has signed, and a host its runs, with statements about
+// it, and then the replayer's replay: its challenge is known once the bundle is sealed. It returns the
+// last answer.
 func (p *Plane) SubmitReplayed(doc *bundle.Document, said ...Said) (Answer, error) {
-	if a, err := p.Submit(doc, append([]Said{Signed()}, said...)...); err != nil || a.Status/100 != 2 {
+	said = append(append([]Said{Signed()}, Hosted(doc, p.Now())...), said...)
+	if a, err := p.Submit(doc, said...); err != nil || a.Status/100 != 2 {
 		return a, err
 	}
 	again, err := p.Replayed(doc)
@@ -259,6 +261,18 @@ func (p *Plane) SubmitReplayed(doc *bundle.Document, said ...Said) (Answer, erro
 
 // Signed is the packer's signature of a bundle.
 func Signed() Said { return Said{"packer", bundle.TypeBundle, map[string]any{}} }
+
+// Hosted are the host's signatures of the paper and live runs of a bundle.
+func Hosted(doc *bundle.Document, now time.Time) []Said {
+	var list []Said
+	for _, r := range doc.Bundle.Runs {
+		if r.Role.Venue() {
+			list = append(list, Said{"host", bundle.TypeRun, bundle.HostedRun{Common: Common(doc, now),
+				RunID: r.RunID, ReportSHA256: r.ReportSHA256, MetadataSHA256: r.MetadataSHA256}})
+		}
+	}
+	return list
+}
 
 // people are the principals that a test can sign as, and their roles.
 var people = map[string][]string{

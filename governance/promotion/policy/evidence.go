@@ -113,6 +113,8 @@ type Run struct {
 	bundle.Run
 	Seq                int64
 	Started, Completed time.Time
+	// Unhosted marks a paper or live run that counts for nothing, because no host has signed it.
+	Unhosted bool
 }
 
 // Signature is a signed bundle; Replay, Drill and Incident are statements.
@@ -228,6 +230,25 @@ func (e *Evidence) with(roles ...bundle.Role) []Run {
 		}
 	}
 	return list
+}
+
+// hosted are those of the runs with one of the roles that count, and what to say where there is none.
+func (e *Evidence) hosted(roles ...bundle.Role) (list []Run, none string) {
+	list = slices.DeleteFunc(e.with(roles...), func(r Run) bool { return r.Unhosted })
+	if run := e.Unhosted(roles...); run != "" {
+		return list, "no host has signed run " + run + " (governance hosted)"
+	}
+	return list, "there is no run with role " + joinRoles(roles)
+}
+
+// Unhosted is the first of the runs with one of the roles that no host has signed, "" for none.
+func (e *Evidence) Unhosted(roles ...bundle.Role) string {
+	list := e.with(roles...)
+	i := slices.IndexFunc(list, func(r Run) bool { return r.Unhosted })
+	if i < 0 {
+		return ""
+	}
+	return list[i].RunID
 }
 
 func (r *Run) piece() Piece { return Piece{Seq: r.Seq, RunID: r.RunID, SHA256: r.ReportSHA256} }

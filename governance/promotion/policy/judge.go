@@ -99,7 +99,8 @@ func evidencePresent(g *Gate, e *Evidence, _ time.Time) Result {
 			return r
 		}
 	} else {
-		for _, run := range e.with(g.Roles...) {
+		runs, _ := e.hosted(g.Roles...)
+		for _, run := range runs {
 			if len(g.SplitKinds) == 0 || slices.ContainsFunc(run.Splits, func(s bundle.Split) bool {
 				return slices.Contains(g.SplitKinds, s.Kind)
 			}) {
@@ -184,9 +185,10 @@ func freshness(g *Gate, e *Evidence, now time.Time) Result {
 	}
 	var oldest time.Duration = -1
 	for _, role := range g.Roles {
-		newest := newestOf(e.with(role))
+		runs, none := e.hosted(role)
+		newest := newestOf(runs)
 		if newest == nil {
-			r.worse(Pending, string(role), fmt.Sprintf("there is no run with role %s", role))
+			r.worse(Pending, string(role), none)
 			continue
 		}
 		r.Evidence = append(r.Evidence, newest.piece())
@@ -276,12 +278,16 @@ func (e *Evidence) Newest(role bundle.Role) *Run { return newestOf(e.with(role))
 func soak(g *Gate, e *Evidence, now time.Time) Result {
 	seconds := e.SoakSeconds(g.Role, now)
 	r := Result{Verdict: Pass, Observed: seconds, Op: ">=", Threshold: g.Seconds, Reason: "long enough"}
-	for _, run := range e.with(g.Role) {
+	runs, none := e.hosted(g.Role)
+	for _, run := range runs {
 		r.Evidence = append(r.Evidence, run.piece())
 	}
 	if seconds < g.Seconds {
 		r.Verdict, r.Blame = Pending, string(g.Role)
 		r.Reason = fmt.Sprintf("%.0f of %.0f seconds in %s", seconds, g.Seconds, g.Role)
+		if len(e.with(g.Role)) > len(runs) {
+			r.Reason += ": " + none
+		}
 	}
 	return r
 }
@@ -293,7 +299,8 @@ func (e *Evidence) SoakSeconds(role bundle.Role, now time.Time) float64 {
 	covered := 0.0
 	type interval struct{ from, to time.Time }
 	var all []interval
-	for _, run := range e.with(role) {
+	runs, _ := e.hosted(role)
+	for _, run := range runs {
 		if run.CoveredSeconds != nil && *run.CoveredSeconds > 0 {
 			covered += *run.CoveredSeconds
 		}
@@ -323,7 +330,7 @@ func (e *Evidence) SoakSeconds(role bundle.Role, now time.Time) float64 {
 // metric passes when the comparison is true for every run with one of the roles; of each
 // it takes the summary, or with split kinds the metrics of all splits of these kinds. It
 // fails when the comparison is false for one, and waits while there is no such run or one
-// of them does not have the metric.
+// of them does not have the metric. A paper or live run that no host has signed can only fail it.
 func metric(g *Gate, e *Evidence, _ time.Time) Result {
 	limit, ok := g.Value, true
 	if g.ValueFrom != "" {
@@ -336,12 +343,10 @@ func metric(g *Gate, e *Evidence, _ time.Time) Result {
 	}
 	r.Threshold = limit
 	runs := e.with(g.Roles...)
-	if len(runs) == 0 {
-		r.Verdict, r.Blame, r.Reason = Pending, string(g.Roles[0]),
-			"there is no run with role "+joinRoles(g.Roles)
-		return r
-	}
 	r.Verdict, r.Reason = Pass, fmt.Sprintf("%s %s %v", g.Metric, g.Op, limit)
+	if counted, none := e.hosted(g.Roles...); len(counted) == 0 {
+		r.Verdict, r.Blame, r.Reason = Pending, string(g.Roles[0]), none
+	}
 	seen := []float64{}
 	for i := range runs {
 		r.Evidence = append(r.Evidence, runs[i].piece())
@@ -349,7 +354,9 @@ func metric(g *Gate, e *Evidence, _ time.Time) Result {
 		if x, ok := e.derived(&runs[i], g); ok {
 			values = []float64{x}
 		}
-		if len(values) == 0 && r.Verdict == Pass {
+		if runs[i].Unhosted {
+			values = slices.DeleteFunc(values, func(v float64) bool { return compare(v, g.Op, limit) })
+		} else if len(values) == 0 && r.Verdict == Pass {
 			r.Verdict, r.Blame, r.Reason = Pending, string(runs[i].Role),
 				fmt.Sprintf("run %s has no %s", runs[i].RunID, g.Metric)
 		}

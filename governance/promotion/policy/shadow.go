@@ -31,6 +31,8 @@ type ShadowResult struct {
 	// Next is the day that comes next; from Due on it is missing.
 	Next string
 	Due  time.Time
+	// Unsigned reports that nobody has signed what would be played: its days have not begun.
+	Unsigned bool
 	// FirstSeq and LastSeq are the entries of the first and the newest day, -1 for none.
 	FirstSeq, LastSeq int64
 }
@@ -58,13 +60,20 @@ func (s *ShadowResult) Missing(now time.Time) bool { return !s.Due.IsZero() && !
 // NotShown is why nothing is known of a revision whose days have not begun.
 const NotShown = "not shown prospectively: no day after the seal was played (governance shadow)"
 
+// notBegun is why there can be no days of a revision yet.
+const notBegun = "not shown prospectively: no lab has signed the bundle, with which its days begin"
+
 // shadow passes when enough days after the seal show an edge. It waits for more, has expired
 // while a day is missing, and fails for ever after a loss beyond twice the declared bound.
 // Candles that were imported from files never pass it for live.
 func shadow(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 	s := e.Shadow
 	if s == nil || s.Days == 0 {
-		return Result{Verdict: Pending, Op: ">=", Threshold: g.Evidence, Reason: NotShown}
+		reason := NotShown
+		if s != nil && s.Unsigned {
+			reason = notBegun
+		}
+		return Result{Verdict: Pending, Op: ">=", Threshold: g.Evidence, Reason: reason}
 	}
 	bar := g.Evidence
 	if g.PerClaim {
