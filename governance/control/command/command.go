@@ -88,8 +88,8 @@ func Run(ctx context.Context, args []string, w World) int {
 	root.SetOut(w.Out)
 	root.SetErr(w.Err)
 	root.AddCommand(serveCommand(w), approveCommand(w), rejectCommand(w), suspendCommand(w), retireCommand(w),
-		incidentCommand(w), shadowCommand(w), witnessCommand(w), verifyCommand(w), rebuildCommand(w),
-		keysCommand(w), portfolioCommand(w))
+		incidentCommand(w), hostedCommand(w), shadowCommand(w), witnessCommand(w), verifyCommand(w),
+		rebuildCommand(w), keysCommand(w), portfolioCommand(w))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return ExitDone
