@@ -49,6 +49,14 @@ func submit(side market.Side, size Size) Intents {
 	return Intents{{Action: market.Submit, Side: side, Size: size}}
 }
 
+// Target brings the position of a symbol to this share of the equity, in [-1, 1]: it buys or sells what is
+// missing. Below 0 is short, which the run must allow; 0 closes the whole position. The share becomes a
+// quantity and is cut like EquityFraction; open orders do not count. A new target of a symbol takes back the
+// open order of the one before, and of the targets of one step those that reduce are filled first.
+func Target(f float64) Intents {
+	return Intents{{Action: market.Submit, Size: Size{Kind: market.SizeTargetFraction, Value: f}}}
+}
+
 // ClosePosition flattens the run's first symbol, or the one that On names, with a
 // reduce-only market order. Resting entries stay.
 func ClosePosition() Intents { return Intents{{Action: market.Close}} }

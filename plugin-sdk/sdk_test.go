@@ -34,6 +34,8 @@ func TestIntents(t *testing.T) {
 		{"risk", sdk.Buy(sdk.RiskFraction(0.01)).StopLoss(sdk.At(95)),
 			market.Intent{Size: market.Size{Kind: market.SizeRiskFraction, Value: 0.01},
 				StopLoss: child(market.Child{Price: 95})}},
+		{"target", sdk.Target(-0.5).On("A/B"), market.Intent{Symbol: "A/B",
+			Size: market.Size{Kind: market.SizeTargetFraction, Value: -0.5}}},
 		{"position", sdk.Sell(sdk.WholePosition()),
 			market.Intent{Side: market.Sell, Size: sdk.WholePosition()}},
 		{"trailing", sdk.Sell(sdk.WholePosition()).TrailPercent(0.1),

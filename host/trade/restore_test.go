@@ -84,7 +84,7 @@ func TestIntentsReadBack(t *testing.T) {
 			Symbol: market.Symbol(rapid.SampledFrom([]string{"", one}).Draw(t, "symbol")),
 			Side:   market.Side(rapid.IntRange(0, 1).Draw(t, "side")),
 			Type:   market.OrderType(rapid.IntRange(0, 4).Draw(t, "type")),
-			Size: market.Size{Kind: market.SizeKind(rapid.IntRange(0, 6).Draw(t, "kind")),
+			Size: market.Size{Kind: market.SizeKind(rapid.IntRange(0, 7).Draw(t, "kind")),
 				Value: number.Draw(t, "size")},
 			LimitPrice: number.Draw(t, "limit"), StopPrice: number.Draw(t, "stop"),
 			TrailPercent: number.Draw(t, "trail"),

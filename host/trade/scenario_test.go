@@ -220,6 +220,11 @@ func differences() []difference {
 			func(_ *played, r *artifact.Results) bool {
 				return slices.ContainsFunc(r.Orders, func(o market.Order) bool { return o.Clamped })
 			}},
+		{"what a target lacks is no order where the venue takes nothing as small",
+			func(_ *played, r *artifact.Results) bool {
+				n, _ := r.Metrics.Metrics.Get("rejected_intents")
+				return n > 0
+			}},
 		{"a trailing stop follows when a candle has closed, by an order in the place of the one that stood",
 			asks(func(in *market.Intent) bool {
 				return in.Action == market.Replace && (in.TrailPercent != 0 || in.TrailAmount != 0)

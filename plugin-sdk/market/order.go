@@ -59,11 +59,14 @@ const (
 	// a fill at the stop loss would lose. Both become a quantity at the close of the decision.
 	SizeEquityFraction
 	SizeRiskFraction
+	// SizeTargetFraction is the share of the equity, in [-1, 1], that the position is to be; below zero is
+	// short. Side counts for nothing: the order is what is missing at the close of the decision.
+	SizeTargetFraction
 )
 
 var sizeKindNames = names[SizeKind]{"kind of size",
 	[]string{"none", "quantity", "quote_amount", "cash_fraction", "position", "equity_fraction",
-		"risk_fraction"}}
+		"risk_fraction", "target_fraction"}}
 
 // String is the name in JSON.
 func (k SizeKind) String() string { return sizeKindNames.text(k) }
@@ -76,7 +79,7 @@ func (k *SizeKind) UnmarshalText(text []byte) error { return sizeKindNames.unmar
 
 // OfEquity reports whether the size is a share of the equity, which becomes a quantity at the close of the
 // decision; an order of it is cut at its fill to what the free cash pays for.
-func (k SizeKind) OfEquity() bool { return k == SizeEquityFraction || k == SizeRiskFraction }
+func (k SizeKind) OfEquity() bool { return k >= SizeEquityFraction && k <= SizeTargetFraction }
 
 // ParseSizeKind reads the name in JSON.
 func ParseSizeKind(s string) (SizeKind, error) { return sizeKindNames.parse(s) }

@@ -62,7 +62,7 @@ func (e *Engine) Accept(intents []market.Intent) error {
 // check finds the symbol and refuses what no strategy may ask for.
 func (n *intake) check(in *market.Intent) (int, string) {
 	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
-		in.TimeInForce > market.IOC || in.Size.Kind > market.SizeRiskFraction {
+		in.TimeInForce > market.IOC || in.Size.Kind > market.SizeTargetFraction {
 		return 0, "unknown action, side, type, time in force or size"
 	}
 	for _, x := range numbers(in) {
@@ -95,6 +95,9 @@ func numbers(in *market.Intent) []float64 {
 // submit makes an order of an intent: accepted, or rejected with a reason. The code is why there is no
 // order at all: its share of the equity is less than one step.
 func (n *intake) submit(sym int, in *market.Intent) (market.Reason, error) {
+	if in.Action == market.Submit && in.Size.Kind == market.SizeTargetFraction {
+		return n.submitTarget(sym, in)
+	}
 	var quantity dec
 	var reason market.Reason
 	if in.Action == market.Submit && in.Size.Kind.OfEquity() && !n.warmup() {
@@ -116,12 +119,7 @@ func (n *intake) submit(sym int, in *market.Intent) (market.Reason, error) {
 			Tag: in.Tag, ClientRef: in.ClientRef,
 		}
 	}
-	for _, c := range [...]**market.Child{&asked.StopLoss, &asked.TakeProfit} {
-		if *c != nil {
-			spec := **c // the strategy may reuse its memory
-			*c = &spec
-		}
-	}
+	keepChildren(&asked)
 	o := n.newOrder(sym, &asked, n.now)
 	o.Quantity = quantity
 	if reason == "" {
@@ -132,6 +130,16 @@ func (n *intake) submit(sym int, in *market.Intent) (market.Reason, error) {
 		return "", nil
 	}
 	return "", n.send(message{action: in.Action, sym: sym, order: o})
+}
+
+// keepChildren copies the children of an intent: the strategy may reuse its memory.
+func keepChildren(in *market.Intent) {
+	for _, c := range [...]**market.Child{&in.StopLoss, &in.TakeProfit} {
+		if *c != nil {
+			spec := **c
+			*c = &spec
+		}
+	}
 }
 
 // closingSide is the side that reduces the position; sell when there is none.
@@ -189,7 +197,7 @@ func (n *intake) refuseSize(o *order, in *market.Intent) market.Reason {
 		return ""
 	case market.SizeQuantity:
 		return n.setQuantity(o, v)
-	case market.SizeEquityFraction, market.SizeRiskFraction:
+	case market.SizeEquityFraction, market.SizeRiskFraction, market.SizeTargetFraction:
 		return "" // submit has made a quantity of it
 	}
 	if in.Reduces() || v <= 0 || (in.Size.Kind == market.SizeCashFraction && v > 1) {
@@ -385,7 +393,7 @@ func (n *intake) replaceFields(o *order, in *market.Intent) market.Reason {
 			return reason
 		}
 		o.size = in.Size
-	case market.SizeEquityFraction, market.SizeRiskFraction:
+	case market.SizeEquityFraction, market.SizeRiskFraction, market.SizeTargetFraction:
 		return market.ReasonInvalidSize
 	default:
 		v := in.Size.Value
@@ -440,6 +448,7 @@ type message struct {
 	order  *order         // nil: all orders of the symbol
 	change *market.Intent // of a replace
 	terms  *order         // of a replace: the order as it will be
+	target *market.Intent // of a target
 	sent   market.Time
 	left   int // candles of the symbol until it arrives
 }
@@ -490,6 +499,8 @@ func (n *intake) deliver(m *message) error {
 	switch {
 	case o == nil:
 		n.cancelOpen(m.sym, market.ReasonStrategy)
+	case m.target != nil:
+		return n.receiveTarget(m)
 	case isSubmit(m.action):
 		return n.receive(m.action, o)
 	case o.done:

@@ -2,6 +2,7 @@ package sim_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"testing"
 
@@ -109,7 +110,7 @@ func namedIntents(w *world) [][]market.Intent {
 				refs = append(refs, in.ClientRef)
 			case len(refs) == 0:
 			case in.Action == market.Replace, in.Action == market.Cancel:
-				in.Ref = refs[max(0, len(refs)-1-int(asks[j].amount)%4)]
+				in.Ref = refs[max(0, len(refs)-1-int(math.Abs(asks[j].amount))%4)]
 			}
 			all[i] = append(all[i], in)
 		}

@@ -7,8 +7,8 @@ import (
 // order is a market.Order with what matching needs to know of it.
 type order struct {
 	market.Order
+	sizing
 	sym           int
-	size          market.Size
 	limitF, stopF float64 // the float64 nearest to the decimals: triggers compare float64
 	trail
 	since           market.Time // eligible on candles that open from then on
@@ -24,6 +24,12 @@ type order struct {
 	arrived   bool // rested through an earlier candle, or counts as resting
 	triggered bool // a stop_limit that has become a limit
 	done      bool
+}
+
+// sizing is how much an order was asked for by.
+type sizing struct {
+	size market.Size
+	goal dec // of a target: the signed position that it is to lead to
 }
 
 // trail is how far a trailing stop is from the extreme that it follows.
@@ -53,7 +59,7 @@ func (o *order) isChild() bool { return o.parent != nil }
 // newOrder gives an intent an id and a place in the queue. It is not announced yet.
 func (v *venue) newOrder(sym int, in *market.Intent, at market.Time) *order {
 	v.stats.Orders++
-	o := &order{sym: sym, size: in.Size, stopLoss: in.StopLoss, takeProfit: in.TakeProfit,
+	o := &order{sym: sym, sizing: sizing{size: in.Size}, stopLoss: in.StopLoss, takeProfit: in.TakeProfit,
 		expireLeft: in.ExpireAfter, since: at, bornAt: -1, postOnly: in.PostOnly}
 	o.Order = market.Order{
 		ID: market.OrderID(v.stats.Orders), Ref: in.ClientRef, Symbol: v.cfg.Symbols[sym], Side: in.Side,

@@ -75,7 +75,7 @@ func riskPerUnit(in *market.Intent, reference dec) []dec {
 	return []dec{away}
 }
 
-// equityQuantity is EquitySize at the close of the step.
+// equityQuantity is EquitySize, or TargetSize, at the close of the step.
 func (n *intake) equityQuantity(sym int, in *market.Intent) (q dec, code market.Reason, err error) {
 	equity, err := n.worth()
 	if err != nil {
@@ -87,7 +87,11 @@ func (n *intake) equityQuantity(sym int, in *market.Intent) (q dec, code market.
 			return q, "", err
 		}
 	}
-	q, code = EquitySize(in, equity, last, n.opt.QuantityStep)
+	size := EquitySize
+	if in.Size.Kind == market.SizeTargetFraction {
+		size = TargetSize
+	}
+	q, code = size(in, equity, last, n.opt.QuantityStep)
 	return q, code, nil
 }
 

@@ -122,13 +122,14 @@ func drawAsk(t *rapid.T, symbols int) ask {
 		side:   rapid.IntRange(0, 1).Draw(t, "side"),
 		tif:    rapid.SampledFrom([]int{0, 0, 1, 2}).Draw(t, "tif"),
 		symbol: rapid.IntRange(0, symbols-1).Draw(t, "symbol"),
-		size:   rapid.SampledFrom([]int{1, 2, 3, 5, 6}).Draw(t, "size"),
+		size:   rapid.SampledFrom([]int{1, 2, 3, 5, 6, 7}).Draw(t, "size"),
 		reduce: rapid.IntRange(0, 4).Draw(t, "reduce") == 0,
 		ref:    rapid.SampledFrom([]string{"", "a", "b", "o-000002"}).Draw(t, "ref"),
 	}
 	a.amount = [...]float64{0, rapid.Float64Range(0, 80).Draw(t, "quantity"),
 		rapid.Float64Range(0, 12_000).Draw(t, "quote"), rapid.Float64Range(0, 1).Draw(t, "fraction"), 0,
-		rapid.Float64Range(0, 1).Draw(t, "equity"), rapid.Float64Range(0, 0.1).Draw(t, "risk")}[a.size]
+		rapid.Float64Range(0, 1).Draw(t, "equity"), rapid.Float64Range(0, 0.1).Draw(t, "risk"),
+		float64(rapid.IntRange(-11, 11).Draw(t, "target")) / 10}[a.size]
 	a.post = rapid.IntRange(0, 5).Draw(t, "post-only") == 0 && a.kind == int(market.Limit)
 	if a.reduce && a.size != 1 {
 		a.size = 0

@@ -2501,6 +2501,7 @@ type Intent struct {
 	//	*Intent_CashFraction
 	//	*Intent_EquityFraction
 	//	*Intent_RiskFraction
+	//	*Intent_TargetFraction
 	Size          isIntent_Size `protobuf_oneof:"size"`
 	LimitPrice    string        `protobuf:"bytes,8,opt,name=limit_price,json=limitPrice,proto3" json:"limit_price,omitempty"`
 	StopPrice     string        `protobuf:"bytes,9,opt,name=stop_price,json=stopPrice,proto3" json:"stop_price,omitempty"`
@@ -2629,6 +2630,15 @@ func (x *Intent) GetRiskFraction() string {
 	return ""
 }
 
+func (x *Intent) GetTargetFraction() string {
+	if x != nil {
+		if x, ok := x.Size.(*Intent_TargetFraction); ok {
+			return x.TargetFraction
+		}
+	}
+	return ""
+}
+
 func (x *Intent) GetLimitPrice() string {
 	if x != nil {
 		return x.LimitPrice
@@ -2744,6 +2754,10 @@ type Intent_RiskFraction struct {
 	RiskFraction string `protobuf:"bytes,21,opt,name=risk_fraction,json=riskFraction,proto3,oneof"` // of it, lost at the stop loss, in (0, 1]
 }
 
+type Intent_TargetFraction struct {
+	TargetFraction string `protobuf:"bytes,23,opt,name=target_fraction,json=targetFraction,proto3,oneof"` // of it, that the position is to be, in [-1, 1]; side counts for nothing
+}
+
 func (*Intent_Quantity) isIntent_Size() {}
 
 func (*Intent_QuoteAmount) isIntent_Size() {}
@@ -2753,6 +2767,8 @@ func (*Intent_CashFraction) isIntent_Size() {}
 func (*Intent_EquityFraction) isIntent_Size() {}
 
 func (*Intent_RiskFraction) isIntent_Size() {}
+
+func (*Intent_TargetFraction) isIntent_Size() {}
 
 // Child is one leg of a bracket: exactly one field.
 type Child struct {
@@ -3422,7 +3438,7 @@ const file_strategy_proto_rawDesc = "" +
 	"\x06digest\x18\x03 \x01(\fR\x06digest\x12\x1f\n" +
 	"\vtrace_steps\x18\x04 \x03(\x03R\n" +
 	"traceSteps\x12#\n" +
-	"\rtrace_digests\x18\x05 \x01(\fR\ftraceDigests\"\x81\x06\n" +
+	"\rtrace_digests\x18\x05 \x01(\fR\ftraceDigests\"\xac\x06\n" +
 	"\x06Intent\x121\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x19.assay.strategy.v1.ActionR\x06action\x12\x16\n" +
 	"\x06symbol\x18\x02 \x01(\x05R\x06symbol\x12\x12\n" +
@@ -3432,7 +3448,8 @@ const file_strategy_proto_rawDesc = "" +
 	"\fquote_amount\x18\x06 \x01(\tH\x00R\vquoteAmount\x12%\n" +
 	"\rcash_fraction\x18\a \x01(\tH\x00R\fcashFraction\x12)\n" +
 	"\x0fequity_fraction\x18\x14 \x01(\tH\x00R\x0eequityFraction\x12%\n" +
-	"\rrisk_fraction\x18\x15 \x01(\tH\x00R\friskFraction\x12\x1f\n" +
+	"\rrisk_fraction\x18\x15 \x01(\tH\x00R\friskFraction\x12)\n" +
+	"\x0ftarget_fraction\x18\x17 \x01(\tH\x00R\x0etargetFraction\x12\x1f\n" +
 	"\vlimit_price\x18\b \x01(\tR\n" +
 	"limitPrice\x12\x1d\n" +
 	"\n" +
@@ -3637,6 +3654,7 @@ func file_strategy_proto_init() {
 		(*Intent_CashFraction)(nil),
 		(*Intent_EquityFraction)(nil),
 		(*Intent_RiskFraction)(nil),
+		(*Intent_TargetFraction)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{

@@ -99,6 +99,8 @@ func IntentToProto(in *market.Intent, symbols []market.Symbol) *strategypb.Inten
 		p.Size = &strategypb.Intent_EquityFraction{EquityFraction: formatNumber(in.Size.Value)}
 	case market.SizeRiskFraction:
 		p.Size = &strategypb.Intent_RiskFraction{RiskFraction: formatNumber(in.Size.Value)}
+	case market.SizeTargetFraction:
+		p.Size = &strategypb.Intent_TargetFraction{TargetFraction: formatNumber(in.Size.Value)}
 	default:
 		p.Size = &strategypb.Intent_Quantity{Quantity: in.Size.Kind.String()}
 	}
@@ -136,6 +138,9 @@ func IntentFromProto(p *strategypb.Intent, symbols []market.Symbol) (market.Inte
 	case *strategypb.Intent_RiskFraction:
 		in.Size.Kind = market.SizeRiskFraction
 		c.number("risk_fraction", &in.Size.Value, &s.RiskFraction)
+	case *strategypb.Intent_TargetFraction:
+		in.Size.Kind = market.SizeTargetFraction
+		c.number("target_fraction", &in.Size.Value, &s.TargetFraction)
 	default: // an order without a size that is reduce-only is for the whole position
 		if p.Action == strategypb.Action_ACTION_SUBMIT && p.ReduceOnly {
 			in.Size.Kind = market.SizePosition

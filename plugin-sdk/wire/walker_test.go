@@ -128,7 +128,8 @@ func TestEveryFieldOfAnIntentTravels(t *testing.T) {
 	to := func(i *market.Intent) *strategypb.Intent { return wire.IntentToProto(i, symbols) }
 	from := func(p *strategypb.Intent) (market.Intent, error) { return wire.IntentFromProto(p, symbols) }
 	for _, kind := range []market.SizeKind{market.SizeQuantity, market.SizeQuoteAmount,
-		market.SizeCashFraction, market.SizeEquityFraction, market.SizeRiskFraction} {
+		market.SizeCashFraction, market.SizeEquityFraction, market.SizeRiskFraction,
+		market.SizeTargetFraction} {
 		example := exampleIntent()
 		example.Size.Kind = kind
 		roundTrip(t, example, to, from)

@@ -112,6 +112,9 @@ func TestImpossibleIntentsAreRefusedByTheReceiver(t *testing.T) {
 		{"risk_fraction", func(i *market.Intent) {
 			i.Size = market.Size{Kind: market.SizeRiskFraction, Value: math.Inf(1)}
 		}},
+		{"target_fraction", func(i *market.Intent) {
+			i.Size = market.Size{Kind: market.SizeTargetFraction, Value: math.Inf(-1)}
+		}},
 		{"quantity", func(i *market.Intent) { i.Size.Kind = 77 }},
 		{"limit_price", func(i *market.Intent) { i.LimitPrice = math.NaN() }},
 		{"stop_price", func(i *market.Intent) { i.StopPrice = math.Inf(1) }},

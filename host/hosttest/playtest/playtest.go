@@ -276,7 +276,9 @@ func (s *Random) OnCandle(v sdk.View) (sdk.Intents, error) {
 	case 4:
 		size = sdk.RiskFraction(0.05 * s.r.Float64()) // refused where it has no stop loss
 	}
-	switch s.r.IntN(9) {
+	switch s.r.IntN(10) {
+	case 9:
+		in = sdk.Target(float64(s.r.IntN(9)-4) / 4)
 	case 0:
 		in = sdk.ClosePosition().On(symbol)
 	case 1:

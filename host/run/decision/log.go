@@ -290,10 +290,15 @@ func (d *writer) text(k, v string) {
 	d.buf, _ = jsontext.AppendQuote(d.buf, v)
 }
 
+// number writes a number that is there.
 func (d *writer) number(k string, v float64) {
-	if v == 0 {
-		return
+	if v != 0 {
+		d.signed(k, v)
 	}
+}
+
+// signed writes a number, zero too.
+func (d *writer) signed(k string, v float64) {
 	d.key(k)
 	d.buf = append(d.buf, '"')
 	format := byte('f')
@@ -437,8 +442,8 @@ func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason ma
 		d.number("risk_fraction", in.Size.Value)
 	}
 	d.sequence()
-	submit := in.Action == market.Submit
-	if submit {
+	submit, target := in.Action == market.Submit, in.Size.Kind == market.SizeTargetFraction
+	if submit && !target { // it has no side
 		d.text("side", in.Side.String())
 	}
 	d.text("split", d.split)
@@ -451,6 +456,9 @@ func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason ma
 		d.text("tag", in.Tag)
 	}
 	d.child("take_profit", in.TakeProfit)
+	if target {
+		d.signed("target_fraction", in.Size.Value)
+	}
 	d.moment(at)
 	if submit {
 		d.text("time_in_force", in.TimeInForce.String())

@@ -44,6 +44,8 @@ func writeAll(t *testing.T, l *Log) {
 		Size:        market.Size{Kind: market.SizeEquityFraction, Value: 0.5}}, "")
 	l.Intent(6, 1577847600000, &market.Intent{Ref: "gone", Action: market.Replace,
 		Size: market.Size{Kind: market.SizeRiskFraction, Value: 0.01}}, "invalid_size")
+	l.Intent(6, 1577847600000, &market.Intent{
+		Size: market.Size{Kind: market.SizeTargetFraction, Value: 0}}, "")
 	l.Order(7, 1577851200000, &market.Order{ID: 3, Symbol: "BTC/USDT", Status: market.StatusFilled,
 		Clamped: true})
 }
@@ -63,7 +65,7 @@ func TestLinesAreCanonicalJSON(t *testing.T) {
 		}
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if len(lines) != 9 {
+	if len(lines) != 10 {
 		t.Fatalf("%d lines", len(lines))
 	}
 	for i, line := range lines {
@@ -88,7 +90,7 @@ func TestLinesAreCanonicalJSON(t *testing.T) {
 	}
 	for i, want := range map[int]string{
 		6: `"equity_fraction":"0.5","expire_after":2,"kind":"intent","post_only":true`,
-		7: `"risk_fraction":"0.01"`, 8: `"clamped":true`} {
+		7: `"risk_fraction":"0.01"`, 8: `"target_fraction":"0","time":`, 9: `"clamped":true`} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("%s lacks %s", lines[i], want)
 		}

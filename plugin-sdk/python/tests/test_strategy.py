@@ -19,6 +19,7 @@ from assay import (
     RiskFraction,
     Sell,
     Strategy,
+    Target,
     View,
     WholePosition,
 )
@@ -230,6 +231,9 @@ def test_shares_of_the_equity_travel() -> None:
         pb.Step(index=0, close_time=1)
     )
     assert (m.WhichOneof("size"), m.risk_fraction) == ("risk_fraction", "0.01")
+    for fraction, text in ((-0.5, "-0.5"), (0, "0")):
+        [m] = author(answering(Target(fraction))).decide(pb.Step(index=0, close_time=1))
+        assert (m.WhichOneof("size"), m.target_fraction) == ("target_fraction", text)
 
 
 class Replies(Strategy):

@@ -132,6 +132,11 @@ func (p *player) accept(w *words) {
 		}
 	case "replace":
 		in.Action, in.Ref = market.Replace, p.ref(w.next())
+	case "target":
+		in.Size = market.Size{Kind: market.SizeTargetFraction, Value: w.number()}
+		if p.flip {
+			in.Size.Value = -in.Size.Value
+		}
 	default:
 		w.list = append([]string{verb}, w.list...)
 		in.Side = w.side()

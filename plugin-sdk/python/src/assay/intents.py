@@ -32,6 +32,7 @@ __all__ = [
     "RiskFraction",
     "Sell",
     "Size",
+    "Target",
     "TrailingAmount",
     "TrailingPercent",
     "WholePosition",
@@ -39,7 +40,13 @@ __all__ = [
 
 Action: TypeAlias = Literal["submit", "cancel", "cancel_all", "replace", "close"]
 SizeKind: TypeAlias = Literal[
-    "quantity", "quote_amount", "cash_fraction", "position", "equity_fraction", "risk_fraction"
+    "quantity",
+    "quote_amount",
+    "cash_fraction",
+    "position",
+    "equity_fraction",
+    "risk_fraction",
+    "target_fraction",
 ]
 
 
@@ -211,6 +218,15 @@ def Buy(size: Size) -> Intent:
 def Sell(size: Size) -> Intent:
     """A market order to sell."""
     return Intent("submit", "sell", size=size)
+
+
+def Target(fraction: float) -> Intent:
+    """Brings a position to this share of the equity, in [-1, 1]: it buys or sells what is
+    missing. Below 0 is short, which the run must allow; 0 closes the whole position. The share
+    becomes a quantity and is cut like `EquityFraction`; open orders do not count. A new target
+    of a symbol takes back the open order of the one before, and of the targets of one step those
+    that reduce are filled first."""
+    return Intent("submit", size=Size("target_fraction", fraction))
 
 
 def Close(symbol: str | None = None) -> Intent:

@@ -238,7 +238,7 @@ class HostMessage(_message.Message):
     def __init__(self, start: _Optional[_Union[Start, _Mapping]] = ..., dataset: _Optional[_Union[Dataset, _Mapping]] = ..., candles: _Optional[_Union[Candles, _Mapping]] = ..., step: _Optional[_Union[Step, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ...) -> None: ...
 
 class Intent(_message.Message):
-    __slots__ = ["action", "cash_fraction", "client_ref", "equity_fraction", "expire_after", "limit_price", "post_only", "quantity", "quote_amount", "reduce_only", "ref", "risk_fraction", "side", "stop_loss", "stop_price", "symbol", "tag", "take_profit", "time_in_force", "trail_amount", "trail_percent", "type"]
+    __slots__ = ["action", "cash_fraction", "client_ref", "equity_fraction", "expire_after", "limit_price", "post_only", "quantity", "quote_amount", "reduce_only", "ref", "risk_fraction", "side", "stop_loss", "stop_price", "symbol", "tag", "take_profit", "target_fraction", "time_in_force", "trail_amount", "trail_percent", "type"]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     CASH_FRACTION_FIELD_NUMBER: _ClassVar[int]
     CLIENT_REF_FIELD_NUMBER: _ClassVar[int]
@@ -257,6 +257,7 @@ class Intent(_message.Message):
     SYMBOL_FIELD_NUMBER: _ClassVar[int]
     TAG_FIELD_NUMBER: _ClassVar[int]
     TAKE_PROFIT_FIELD_NUMBER: _ClassVar[int]
+    TARGET_FRACTION_FIELD_NUMBER: _ClassVar[int]
     TIME_IN_FORCE_FIELD_NUMBER: _ClassVar[int]
     TRAIL_AMOUNT_FIELD_NUMBER: _ClassVar[int]
     TRAIL_PERCENT_FIELD_NUMBER: _ClassVar[int]
@@ -279,11 +280,12 @@ class Intent(_message.Message):
     symbol: int
     tag: str
     take_profit: Child
+    target_fraction: str
     time_in_force: int
     trail_amount: str
     trail_percent: str
     type: int
-    def __init__(self, action: _Optional[_Union[Action, str]] = ..., symbol: _Optional[int] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., quantity: _Optional[str] = ..., quote_amount: _Optional[str] = ..., cash_fraction: _Optional[str] = ..., equity_fraction: _Optional[str] = ..., risk_fraction: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ..., time_in_force: _Optional[int] = ..., expire_after: _Optional[int] = ..., reduce_only: bool = ..., stop_loss: _Optional[_Union[Child, _Mapping]] = ..., take_profit: _Optional[_Union[Child, _Mapping]] = ..., tag: _Optional[str] = ..., client_ref: _Optional[str] = ..., ref: _Optional[str] = ..., post_only: bool = ...) -> None: ...
+    def __init__(self, action: _Optional[_Union[Action, str]] = ..., symbol: _Optional[int] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., quantity: _Optional[str] = ..., quote_amount: _Optional[str] = ..., cash_fraction: _Optional[str] = ..., equity_fraction: _Optional[str] = ..., risk_fraction: _Optional[str] = ..., target_fraction: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ..., time_in_force: _Optional[int] = ..., expire_after: _Optional[int] = ..., reduce_only: bool = ..., stop_loss: _Optional[_Union[Child, _Mapping]] = ..., take_profit: _Optional[_Union[Child, _Mapping]] = ..., tag: _Optional[str] = ..., client_ref: _Optional[str] = ..., ref: _Optional[str] = ..., post_only: bool = ...) -> None: ...
 
 class LogLine(_message.Message):
     __slots__ = ["fields", "level", "message", "order", "step", "time"]
