@@ -30,6 +30,10 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool,
 		}
 		switch in.Action {
 		case market.Submit, market.Close:
+			if in.Size.Kind == market.SizeTargetFraction && !warmup {
+				refused[i] = d.intake.submitTarget(sym, *in, at)
+				continue
+			}
 			refused[i] = d.intake.submitIntent(sym, *in, warmup)
 		case market.Cancel:
 			refused[i] = d.intake.cancelByRef(in, at)
@@ -46,7 +50,7 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool,
 // checkIntent refuses what no strategy may say.
 func (it *intake) checkIntent(in *market.Intent) (int, string) {
 	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
-		in.TimeInForce > market.IOC || in.Size.Kind > market.SizeRiskFraction {
+		in.TimeInForce > market.IOC || in.Size.Kind > market.SizeTargetFraction {
 		return 0, "unknown action, side, type, time in force or size"
 	}
 	numbers := []float64{in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent, in.TrailAmount}
@@ -78,12 +82,7 @@ func (it *intake) submitIntent(sym int, in market.Intent, warmup bool) string {
 			Tag: in.Tag, ClientRef: in.ClientRef,
 		}
 	}
-	for _, c := range [...]**market.Child{&in.StopLoss, &in.TakeProfit} {
-		if *c != nil {
-			spec := **c
-			*c = &spec
-		}
-	}
+	in = keepChildren(in)
 	reason, fixed := "", dec{}
 	ofEquity := in.Size.Kind.OfEquity()
 	if ofEquity && !warmup {
@@ -92,8 +91,25 @@ func (it *intake) submitIntent(sym int, in market.Intent, warmup bool) string {
 		}
 		in.Size = market.Size{Kind: market.SizeQuantity, Value: sim.Float(fixed)}
 	}
-	p := it.newOrder(sym, in)
+	return it.submitOrder(it.newOrder(sym, in), fixed, ofEquity, warmup, reason)
+}
+
+// keepChildren copies the children of an intent: the strategy may reuse its memory.
+func keepChildren(in market.Intent) market.Intent {
+	for _, c := range [...]**market.Child{&in.StopLoss, &in.TakeProfit} {
+		if *c != nil {
+			spec := **c
+			*c = &spec
+		}
+	}
+	return in
+}
+
+// submitOrder lets an order of a quantity that the equity has fixed, or of any other size, wait to be placed,
+// or refuses it.
+func (it *intake) submitOrder(p *logicalOrder, fixed dec, ofEquity, warmup bool, reason string) string {
 	p.Quantity, p.asked, p.clamps = fixed, fixed, ofEquity
+	in := &p.intent
 	if in.Side == market.Sell {
 		p.Role = market.RoleExit
 	}
@@ -117,22 +133,31 @@ func (it *intake) submitIntent(sym int, in market.Intent, warmup bool) string {
 // the market does not take as little.
 func (it *intake) sizeByEquity(sym int, in *market.Intent) (dec, string) {
 	s := &it.desk.sym[sym]
-	step := s.rules.Step(in.Type)
-	if !step.IsPos() {
-		step = decimal.MustNew(1, 8) // that of a backtest
-	}
-	q, code := sim.EquitySize(in, it.desk.Equity(), s.last, step)
+	q, code := sim.EquitySize(in, it.desk.Equity(), s.last, s.step(in.Type))
 	if code != "" {
 		return q, string(code)
 	}
+	return q, s.tooSmall(in, q)
+}
+
+// step is what quantities are multiples of.
+func (s *symbol) step(typ market.OrderType) dec {
+	if step := s.rules.Step(typ); step.IsPos() {
+		return step
+	}
+	return decimal.MustNew(1, 8) // that of a backtest
+}
+
+// tooSmall is BELOW_MINIMUM when the market does not take an order as small as this.
+func (s *symbol) tooSmall(in *market.Intent, q dec) string {
 	limit, _ := sim.Decimal(in.LimitPrice)
 	stop, _ := sim.Decimal(in.StopPrice)
 	spec := order.Spec{Side: in.Side, Type: in.Type, Quantity: q, Reference: s.last,
 		LimitPrice: s.rules.RoundPrice(in.Side, limit), StopPrice: s.rules.RoundPrice(in.Side, stop)}
 	if s.rules.Check(spec, s.last) == order.CodeBelowMinimum {
-		return q, order.CodeBelowMinimum
+		return order.CodeBelowMinimum
 	}
-	return q, ""
+	return ""
 }
 
 func (it *intake) newOrder(sym int, in market.Intent) *logicalOrder {
@@ -236,7 +261,7 @@ func (p *logicalOrder) setSize(s *symbol) string {
 		return ""
 	case market.SizeQuantity:
 		if p.clamps {
-			return "" // sizeByEquity has rounded it
+			return "" // rounded when the equity fixed it
 		}
 		if err != nil || !v.IsPos() {
 			return order.CodeInvalidAmount

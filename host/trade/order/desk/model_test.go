@@ -16,8 +16,8 @@ import (
 
 // moves are what happens in a random history.
 var moves = []string{
-	"enter", "enter", "share", "limit", "exit", "target", "close", "trail", "cancel", "all", "replace", "fill",
-	"fill", "fill", "time", "time",
+	"enter", "enter", "share", "goal", "goal", "limit", "exit", "target", "close", "trail", "cancel",
+	"all", "replace", "fill", "fill", "fill", "time", "time",
 	"candle", "hold", "release", "deny", "shut", "allow", "reconcile", "balance", "chatty", "quiet", "read",
 	"late", "cancelled there", "refuse",
 }
@@ -33,6 +33,13 @@ func (s *shop) move(rt *rapid.T, what string) {
 	case "share":
 		s.decide(market.Intent{Size: ofEquity(float64(rapid.IntRange(1, 100).Draw(rt, "percent")) / 100),
 			StopLoss: &market.Child{Percent: 0.05}})
+	case "goal":
+		in := target(float64(rapid.IntRange(0, 10).Draw(rt, "tenths")) / 10)
+		if rapid.Bool().Draw(rt, "rests") {
+			in = targetAt(in.Size.Value, 99)
+		}
+		in.StopLoss = &market.Child{Percent: 0.05}
+		s.decide(in)
 	case "limit":
 		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: size, ClientRef: ref,
 			StopLoss: &market.Child{TrailPercent: 0.05}})

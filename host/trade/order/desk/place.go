@@ -27,7 +27,7 @@ func (d *Desk) advance(at time.Time) {
 		if p.change != nil && !p.waiting {
 			d.finishReplace(p)
 		}
-		if p.waiting && p.group == nil {
+		if p.waiting && p.group == nil && (!p.target || d.placer.aim(p)) {
 			d.placer.placeOrder(p, at)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 // logicalOrder is an order as the strategy knows it, with the orders of the venue behind it.
 type logicalOrder struct {
 	market.Order
+	share
 	sym    int
 	intent market.Intent
 	ids    []string // the last is the one that counts
@@ -29,12 +30,18 @@ type logicalOrder struct {
 	reached bool      // the stop of a stop-limit, by a candle: it has become a limit
 	trail   trail
 	group   *bracket // of a leg
-	clamps  bool     // sized by equity: cut to what the cash pays for when it is sent
-	asked   dec      // quantity before it is cut
 	guards  bool     // the host's own sale of what has no exits
 	manual  bool     // the operator wanted it
 	taken   bool     // a leg whose cancel was asked for to place it anew
 	done    bool
+}
+
+// share is how an order is sized by equity.
+type share struct {
+	clamps bool // cut to what the cash pays for when it is sent
+	asked  dec  // quantity before it is cut
+	target bool // leads to a share of the equity
+	before dec  // of a target: the position when what is missing was last counted
 }
 
 // trail is how a trailing stop follows.

@@ -58,8 +58,16 @@ type shop struct {
 
 func newShop(t *testing.T) *shop {
 	t.Helper()
-	m := exchange.Market{Symbol: btc, Trading: true, PriceTick: d("0.01"), QuantityStep: d("0.0001"),
-		MinNotional: d("5"), TakerFee: d("0.001"), MakerFee: d("0.001")}
+	return newShopOf(t, btc)
+}
+
+func newShopOf(t *testing.T, symbols ...market.Symbol) *shop {
+	t.Helper()
+	var markets []exchange.Market
+	for _, s := range symbols {
+		markets = append(markets, exchange.Market{Symbol: s, Trading: true, PriceTick: d("0.01"),
+			QuantityStep: d("0.0001"), MinNotional: d("5"), TakerFee: d("0.001"), MakerFee: d("0.001")})
+	}
 	s := &shop{t: t, at: day0, seen: map[string]exchange.Order{}, pairs: map[string]string{}, split: 1}
 	k, err := New(Config{
 		Conditions: func() (c admission.Conditions) {
@@ -68,7 +76,7 @@ func newShop(t *testing.T) *shop {
 			}
 			return c
 		},
-		RunID: "svc_test", Symbols: []market.Symbol{btc}, Markets: []exchange.Market{m}, Cash: d("10000"),
+		RunID: "svc_test", Symbols: symbols, Markets: markets, Cash: d("10000"),
 		OrderTypes: []string{"market", "market_quote", "limit", "stop", "stop_limit", "exit_pair"},
 	})
 	if err != nil {
@@ -287,8 +295,8 @@ func (s *shop) accept(id string, leads bool) {
 		s.t.Fatalf("%s more is offered for sale, %s is held: %s", st.Spec.Quantity, s.base, s.stands())
 	}
 	s.seen[id] = exchange.Order{
-		ClientOrderID: id, Symbol: btc, Side: st.Spec.Side, Type: st.Spec.Type, Status: exchange.OrderOpen,
-		Quantity:   st.Spec.Quantity,
+		ClientOrderID: id, Symbol: st.Spec.Symbol, Side: st.Spec.Side, Type: st.Spec.Type,
+		Status: exchange.OrderOpen, Quantity: st.Spec.Quantity,
 		LimitPrice: st.Spec.LimitPrice, StopPrice: st.Spec.StopPrice,
 	}
 	s.open = append(s.open, s.seen[id])
@@ -383,8 +391,8 @@ func (s *shop) fill(id string, q, p dec) {
 	s.put(o)
 	fee, asset := s.fee(o.Side, q, p)
 	f := exchange.Fill{
-		TradeID: fmt.Sprint(len(s.trades) + 1), ClientOrderID: id, Symbol: btc, Side: o.Side, Quantity: q,
-		Price: p, Fee: fee, FeeAsset: asset, Time: market.FromTime(s.at),
+		TradeID: fmt.Sprint(len(s.trades) + 1), ClientOrderID: id, Symbol: o.Symbol, Side: o.Side,
+		Quantity: q, Price: p, Fee: fee, FeeAsset: asset, Time: market.FromTime(s.at),
 	}
 	s.trades = append(s.trades, f)
 	if f.Side == market.Sell {
