@@ -1,0 +1,11 @@
+// Command momentum holds the symbols that have risen most, in equal shares of the equity.
+//
+// It is a plugin: put the program into the folder of strategies. main.go serves it,
+// strategy.go decides. It imports plugin-sdk only.
+package main
+
+import "github.com/assay-run/assay/plugin-sdk/serve"
+
+func main() {
+	serve.Strategy(spec(), newMomentum)
+}
