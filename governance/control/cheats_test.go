@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
@@ -37,5 +38,73 @@ func TestNothingLiveWithoutUnseenDays(t *testing.T) {
 	if g := gate(t, plan(t, p, doc, "live"), "shadow.evidence"); g.Verdict != policy.Pending ||
 		len(g.WaivableBy) != 0 {
 		t.Errorf("waived for live: %+v", g)
+	}
+}
+
+// TestCandlesDatedAway: who dates the candles of a bundle elsewhere escapes the count of trials and
+// chooses the window of the challenge; who claims more markets or baselines than were attacked gets
+// them for nothing. All are refused with both values, and the log does not grow.
+func TestCandlesDatedAway(t *testing.T) {
+	p := plane(t, planetest.Options{Trust: planetest.Trust(1)})
+	now := p.Now()
+	honest := planetest.Good(now, planetest.Earning, func(b *bundle.Bundle) {
+		b.Runs = append(b.Runs, planetest.Run(now, "later", bundle.RoleOOS, time.Hour,
+			map[string]float64{"total_trades": 10}))
+		b.Data = append(b.Data, bundle.Dataset{DatasetID: "later", SHA256: b.Data[0].SHA256, Rows: 8784,
+			Start: "2024-01-01T00:00:00Z", End: "2025-01-01T00:00:00Z"})
+	})
+	submit(t, p, http.StatusCreated, honest, planetest.Signed())
+	size := p.Store.Size()
+	for name, c := range map[string]struct {
+		edit    func(*bundle.Bundle)
+		pointer string
+	}{
+		"an earlier begin": {func(b *bundle.Bundle) { b.Data[0].Start = "2022-01-01T00:00:00Z" }, "/data/0/start"},
+		"an earlier year": {func(b *bundle.Bundle) {
+			b.Data[0].Start, b.Data[0].End = "2012-01-01T00:00:00Z", "2013-01-01T00:00:00Z"
+		}, "/data/0/start"},
+		"a window around a known place": {func(b *bundle.Bundle) {
+			b.Data[0].End = "2023-01-02T00:00:00.000Z"
+		}, "/data/0/end"},
+		"another order": {func(b *bundle.Bundle) {
+			b.Data[0], b.Data[1] = b.Data[1], b.Data[0]
+		}, "/data/0/dataset_id"},
+		"a dataset that nothing was run on": {func(b *bundle.Bundle) {
+			b.Data = append(b.Data, bundle.Dataset{DatasetID: "x", SHA256: b.Data[0].SHA256,
+				Start: "2012-01-01T00:00:00Z", End: "2013-01-01T00:00:00Z"})
+		}, "/data/2"},
+		"one of its datasets twice":  {func(b *bundle.Bundle) { b.Data = append(b.Data, b.Data[0]) }, "/data/2"},
+		"the later candles left out": {func(b *bundle.Bundle) { b.Data = b.Data[:1] }, "/data/0/start"},
+		"a timeframe without a baseline": {func(b *bundle.Bundle) {
+			b.Strategy.Timeframes = []string{"1h", "4h"}
+		}, "/strategy/timeframes/1"},
+	} {
+		forged := forge(t, honest, func(b *bundle.Bundle) {
+			b.Data = slices.Clone(b.Data)
+			c.edit(b)
+		})
+		refusedAt(t, p, name, forged, "/bundle"+c.pointer)
+	}
+	twice := planetest.Good(now, func(b *bundle.Bundle) {
+		b.Runs = append(b.Runs, planetest.Run(now, "base2", bundle.RoleBaseline, time.Hour,
+			map[string]float64{"total_trades": 100, "max_drawdown": 0.2, "stress_failed": 0}))
+	}, planetest.Earning)
+	if err := planetest.Put(p.Root, planetest.Files(&twice.Bundle)); err != nil {
+		t.Fatal(err)
+	}
+	refusedAt(t, p, "a baseline that nothing has attacked", twice, "/bundle/runs/2/role")
+	if p.Store.Size() != size {
+		t.Error("the log grew")
+	}
+}
+
+// refusedAt requires a signed bundle to be refused for what its files come to at a pointer.
+func refusedAt(t *testing.T, p *planetest.Plane, name string, doc *bundle.Document, pointer string) {
+	t.Helper()
+	a := must[planetest.Answer](t)(p.Submit(doc, planetest.Signed()))
+	var m mismatch
+	if err := a.Decode(&m); err != nil || a.Status != http.StatusBadRequest ||
+		m.Error.Code != "SUMMARY_MISMATCH" || m.Error.Details.Pointer != pointer {
+		t.Errorf("%s: %d %.400s", name, a.Status, a.Body)
 	}
 }

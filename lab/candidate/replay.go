@@ -121,6 +121,7 @@ type Outcome struct {
 	// them; nil where it was not run or has failed.
 	Inputs *bundle.Inputs `json:"-"`
 	hash   string
+	data   []artifact.Dataset // that it was played on here
 }
 
 // ReplayOptions are how a replay is made.
@@ -181,6 +182,7 @@ func replayOne(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundl
 	if err != nil {
 		return err
 	}
+	out.data = answer.Metadata.Data
 	out.compare(b, run, answer)
 	return out.recompute(answer)
 }
@@ -321,7 +323,7 @@ func Answer(ctx context.Context, h *request.Host, b *bundle.Bundle, asked *bundl
 	}
 	defer p.Close()
 	if own := addData(nil, p.Manifest.Data); len(b.Data) < len(own) || !slices.Equal(b.Data[:len(own)], own) {
-		return nil, inputsMissing(base, "the bundle does not list the candles of its baseline first: /data")
+		return nil, misdated("the bundle does not list the candles of its baseline first")
 	}
 	from, to, err := asked.Window(p.Question.Timeframe)
 	if err != nil {
@@ -334,11 +336,51 @@ func Answer(ctx context.Context, h *request.Host, b *bundle.Bundle, asked *bundl
 	return &bundle.ChallengeAnswer{Challenge: *asked, DecisionSHA256: sum}, nil
 }
 
+// CodeNotAnswered is the code of a bundle whose challenge is not answered.
+const CodeNotAnswered = "CHALLENGE_NOT_ANSWERED"
+
+func misdated(format string, args ...any) error {
+	return request.Errorf(CodeNotAnswered, format+": by the times of /data trials are counted and the "+
+		"challenge is drawn, so nothing is signed; its packer has to pack it again", args...).
+		With("pointer", "/data")
+}
+
+// dated refuses a bundle that lists other candles than its runs were played on, or dates them
+// otherwise.
+func dated(b *bundle.Bundle, list []Outcome) error {
+	var all []bundle.Dataset
+	base, _ := Baseline(b)
+	for _, o := range list {
+		own := addData(nil, o.data)
+		if o.RunID == base.RunID && !slices.Equal(b.Data[:min(len(b.Data), len(own))], own) {
+			return misdated("the bundle does not list the candles of its baseline first")
+		}
+		for _, d := range own {
+			if !slices.Contains(b.Data, d) {
+				return misdated("the bundle does not list %s from %s to %s, on which run %s was played",
+					d.DatasetID, d.Start, d.End, o.RunID)
+			}
+		}
+		all = append(all, own...)
+	}
+	for _, d := range b.Data {
+		if len(Unrepeated(list)) == 0 && len(all) > 0 && !slices.Contains(all, d) {
+			return misdated("no run was played on %s from %s to %s, which the bundle lists",
+				d.DatasetID, d.Start, d.End)
+		}
+	}
+	return nil
+}
+
 // Attest signs what a replay has found: a replay/v1 statement about the bundle with the
 // runs that were executed, also those that came to something else, and the answer to the challenge
-// of its seal, nil for none. origin is the log that it is for.
+// of its seal, nil for none. origin is the log that it is for. A bundle whose candles are dated
+// otherwise is not signed.
 func Attest(doc *bundle.Document, list []Outcome, answer *bundle.ChallengeAnswer, origin string,
 	key crypto.Signer, now time.Time) (dsse.Envelope, error) {
+	if err := dated(&doc.Bundle, list); err != nil {
+		return dsse.Envelope{}, err
+	}
 	said := bundle.Replay{
 		Common: bundle.Common{
 			LogOrigin: origin, CandidateRevisionID: doc.Bundle.CandidateRevisionID,

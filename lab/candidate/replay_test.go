@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -113,6 +114,42 @@ func TestPinnedRequests(t *testing.T) {
 	}
 	if codeOf(errors.New("x")) != "INTERNAL" {
 		t.Error("an error without a code has one")
+	}
+}
+
+// TestOtherDatesAreNotSigned: a replay that was played on other candles than the bundle lists, at
+// other times, in another order, or on fewer, signs nothing.
+func TestOtherDatesAreNotSigned(t *testing.T) {
+	p := packing(t, Options{Key: key("packer")})
+	doc := settle(t, p, composed(t)).Document
+	m := metadata("run_base")
+	list := []Outcome{
+		{RunID: "run_base", Role: bundle.RoleBaseline, Verdict: Equal, data: m.Data, ReportSHA256: sum("x"),
+			hash: sum("request run_base"), Trades: []bundle.SplitTrades{}},
+		{RunID: "svc_paper", Role: bundle.RoleCanary, Verdict: NotRun, Code: request.CodeSkipped},
+	}
+	sign := func() error {
+		_, err := Attest(doc, list, nil, "log.example", key("replayer"), now)
+		return err
+	}
+	if err := sign(); err != nil {
+		t.Fatal(err)
+	}
+	listed := slices.Clone(doc.Bundle.Data)
+	for name, edit := range map[string]func(){
+		"dated away":   func() { doc.Bundle.Data[0].Start = "2012-01-01T00:00:00.000Z" },
+		"a later end":  func() { doc.Bundle.Data[0].End = "2024-01-01T00:00:00.000Z" },
+		"another file": func() { doc.Bundle.Data[0].SHA256 = sum("others") },
+		"others first": func() { doc.Bundle.Data = append([]bundle.Dataset{{DatasetID: "x"}}, listed...) },
+		"one more":     func() { doc.Bundle.Data = append(doc.Bundle.Data, bundle.Dataset{DatasetID: "x"}) },
+		"none":         func() { doc.Bundle.Data = nil },
+	} {
+		edit()
+		err := sign()
+		if codeOf(err) != CodeNotAnswered || !strings.Contains(err.Error(), "/data") {
+			t.Errorf("%s: %v", name, err)
+		}
+		doc.Bundle.Data = slices.Clone(listed)
 	}
 }
 

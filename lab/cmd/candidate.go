@@ -381,7 +381,7 @@ func candidateReplay(ctx context.Context, a *App, slug string, o replayOptions) 
 				if ctx.Err() != nil {
 					return err
 				}
-				warnings = append(warnings, Warning{Code: "CHALLENGE_NOT_ANSWERED",
+				warnings = append(warnings, Warning{Code: candidate.CodeNotAnswered,
 					Message: "the challenge of the seal was not answered, and without an answer the replay " +
 						"counts for paper at most: " + inOneLine(err)})
 			}

@@ -44,7 +44,7 @@ func exitOf(code string) int {
 	switch code {
 	case request.CodeCheckFailed, "BUILD_FAILED", request.CodeRunFailed, request.CodeNondeterminism,
 		request.CodeArtifactMismatch, request.CodeNotReproduced, request.CodeFalsified, "FAMILY_ABORTED",
-		candidate.CodeIngestRefused:
+		candidate.CodeIngestRefused, candidate.CodeNotAnswered:
 		return exitFailed
 	case request.CodeInterrupted, request.CodeInconclusive, "INCOMPARABLE", candidate.CodeUnreachable,
 		codeNotPromoted, codeFetchStopped, codeDatasetBusy, codeConnectorUnavailable, codeLabBusy:

@@ -62,8 +62,10 @@ func Check(b *bundle.Bundle, pointer func(string) string, read Reader) ([]bundle
 			Edge: run.Edge, Impact: run.Impact,
 		})
 	}
-	if refused := c.trials(); refused != nil {
-		return nil, refused
+	for _, whole := range []func() *bundle.Error{c.candles, c.markets, c.unattacked, c.trials} {
+		if refused := whole(); refused != nil {
+			return nil, refused
+		}
 	}
 	if whole, err := c.tried(sums, read, list); err != nil || !whole {
 		return nil, err
@@ -121,6 +123,9 @@ func (c *check) run(i int) *bundle.Error {
 		return refused
 	}
 	if refused := c.program(i, declared, found); refused != nil {
+		return refused
+	}
+	if refused := c.asked(i, found); refused != nil {
 		return refused
 	}
 	if found.Falsification != nil {
@@ -222,7 +227,7 @@ func sameTime(text string, t time.Time) bool {
 }
 
 // program holds what was run against what the bundle is of: the plugin, its parameters and
-// markets, the candles, and that what is called out of sample lies behind every baseline.
+// markets, and that what is called out of sample lies behind every baseline.
 func (c *check) program(i int, declared *bundle.Run, found *Run) *bundle.Error {
 	s, q := &c.b.Strategy, &found.question
 	venue := found.Kind == kindService
@@ -238,11 +243,6 @@ func (c *check) program(i int, declared *bundle.Run, found *Run) *bundle.Error {
 		return c.mismatch(c.pointer("/strategy/timeframes"), strings.Join(s.Timeframes, " "), q.Timeframe)
 	case !venue && len(s.Exchanges) > 0 && !slices.Contains(s.Exchanges, q.Exchange):
 		return c.mismatch(c.pointer("/strategy/exchanges"), strings.Join(s.Exchanges, " "), q.Exchange)
-	}
-	for _, d := range q.Inputs.Data {
-		if !slices.ContainsFunc(c.b.Data, func(o bundle.Dataset) bool { return o.SHA256 == d.SHA256 }) {
-			return c.mismatch(c.pointer("/data"), nil, d.SHA256)
-		}
 	}
 	for k := range c.runs {
 		base := &c.runs[k].question
@@ -275,6 +275,28 @@ func (c *check) attacked(i int, found *Run) *bundle.Error {
 	e := c.mismatch(c.at(i, "/run_id"), nil, found.Falsification.BaseRunID)
 	e.Message = "the falsification is of a run that is not in the bundle"
 	return e
+}
+
+// unattacked requires a falsification of every baseline where there is one of any: a second
+// baseline would otherwise stand on the verdict of the first.
+func (c *check) unattacked() *bundle.Error {
+	attacked := map[string]bool{}
+	for _, run := range c.runs {
+		if run.Falsification != nil {
+			attacked[run.Falsification.BaseRunID] = true
+		}
+	}
+	for i := range c.b.Runs {
+		run := &c.b.Runs[i]
+		if len(attacked) == 0 || run.Role != bundle.RoleBaseline || attacked[run.RunID] {
+			continue
+		}
+		e := c.mismatch(c.at(i, "/role"), string(run.Role), nil)
+		e.Message = "no falsification is of this baseline, but one is of another: " +
+			"lab falsify --run " + run.RunID + ", then pack again"
+		return e
+	}
+	return nil
 }
 
 // trials requires at least as many trials to be declared as the falsifications have counted:

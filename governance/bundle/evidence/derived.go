@@ -226,8 +226,7 @@ func dayLevels(name string, text []byte) ([]level, error) {
 		if err != nil {
 			return err
 		}
-		day := t.UnixMilli() - 1
-		day = (day - ((day%dayMillis)+dayMillis)%dayMillis) / dayMillis
+		day := dayOf(t.UnixMilli() - 1)
 		switch n := len(levels); {
 		case n > 0 && levels[n-1].day > day:
 			return errors.New("its rows do not ascend")
@@ -240,6 +239,9 @@ func dayLevels(name string, text []byte) ([]level, error) {
 	}, "equity")
 	return levels, err
 }
+
+// dayOf is the UTC day of a time in Unix milliseconds.
+func dayOf(ms int64) int64 { return (ms - ((ms%dayMillis)+dayMillis)%dayMillis) / dayMillis }
 
 // holding is the upper bound of the mean daily difference to holding: mean + z90 s/sqrt(n),
 // with the standard deviation of the sample; days count as independent.

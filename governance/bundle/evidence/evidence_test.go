@@ -170,7 +170,7 @@ func TestWithoutAFileNothingIsKnown(t *testing.T) {
 // rewritten is a bundle whose file was changed, with the hash of its new bytes.
 func rewritten(t *testing.T, name, old, with string) (*bundle.Bundle, map[string][]byte) {
 	t.Helper()
-	b := good()
+	b := good(planetest.Earning)
 	files := planetest.Files(b)
 	text := bytes.Replace(files[name], []byte(old), []byte(with), 1)
 	if bytes.Equal(text, files[name]) {
@@ -239,14 +239,24 @@ func TestFilesThatContradict(t *testing.T) {
 			bundle.ArtifactInvalid, "trials"},
 		"a question of another kind": {"runs/base/request.json", `"kind":"run"`, `"kind":"trial"`,
 			bundle.ArtifactInvalid, "request.json"},
-		"a question on other candles": {"runs/base/request.json", `"data":[{"sha256":"a`, `"data":[{"sha256":"b`,
+		"a question on other candles": {"runs/base/request.json", `"sha256":"a`, `"sha256":"b`,
 			bundle.SummaryMismatch, ""},
+		"a window that ends before its candles": {"runs/base/request.json", `"end_date":"2024-01-01`,
+			`"end_date":"2023-12-01`, bundle.SummaryMismatch, "window"},
+		"candles of another symbol": {"runs/base/request.json", `"symbol":"BTC/USDT"`,
+			`"symbol":"ETH/USDT"`, bundle.SummaryMismatch, "symbols and timeframe"},
+		"candles of another timeframe": {"runs/base/request.json", `"symbol":"BTC/USDT","timeframe":"1h"`,
+			`"symbol":"BTC/USDT","timeframe":"1d"`, bundle.SummaryMismatch, "symbols and timeframe"},
+		"a test that begins elsewhere": {"runs/base/report.json", `"role":"test"`,
+			`"role":"test","ts_from":"2024-01-01T00:00:00Z"`, bundle.SummaryMismatch, "out of sample"},
+		"a test of other days": {"runs/base/splits/test/equity_curve.csv", "\n2024-01-01T",
+			"\n2024-02-01T", bundle.SummaryMismatch, "out of sample"},
 	} {
 		b, files := rewritten(t, c.file, c.old, c.with)
 		if strings.HasSuffix(c.file, "request.json") {
 			for _, f := range []string{"report.json", "metadata.json"} { // they name the question by its hash
 				at := "runs/base/" + f
-				files[at] = bytes.Replace(files[at], []byte(good().Runs[0].RequestHash),
+				files[at] = bytes.Replace(files[at], []byte(good(planetest.Earning).Runs[0].RequestHash),
 					[]byte(b.Runs[0].RequestHash), 1)
 			}
 			b.Runs[0].ReportSHA256,

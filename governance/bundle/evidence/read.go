@@ -60,7 +60,8 @@ type Run struct {
 	Impact          *bundle.Impact
 
 	question question
-	trained  int // splits out of sample that begin before the end of the training data
+	begins   []time.Time // of the splits out of sample
+	trained  int         // splits out of sample that begin before the end of the training data
 }
 
 // question is the part of request.json that reports what was run on what.
@@ -81,9 +82,7 @@ type question struct {
 		Engine       struct {
 			SHA256 string `json:"sha256"`
 		} `json:"engine"`
-		Data []struct {
-			SHA256 string `json:"sha256"`
-		} `json:"data"`
+		Data []dataRef `json:"data"`
 	} `json:"inputs"`
 }
 
@@ -191,6 +190,11 @@ func Read(role bundle.Role, files Files) (*Run, error) {
 	}
 	if err := agree(&rep, &m, &run.question); err != nil {
 		return nil, err
+	}
+	for _, s := range rep.Splits {
+		if (s.Role == roleWalkForward || s.Role == roleTest) && s.TSFrom != nil {
+			run.begins = append(run.begins, *s.TSFrom)
+		}
 	}
 	run.RunID, run.RequestHash, run.Kind, run.Status = rep.RunID, rep.RequestHash, rep.Kind, rep.Status
 	if err := run.times(&m); err != nil {

@@ -261,7 +261,7 @@ func files(b *bundle.Bundle, run *bundle.Run) []file {
 		{evidence.MetadataName, encode(metadata(b, run))},
 	}
 	if earns(b) {
-		list = append(list, tables(run)...)
+		list = append(list, tables(b, run)...)
 	}
 	switch {
 	case run.Role == bundle.RoleFalsification:
@@ -303,17 +303,10 @@ func started(run *bundle.Run) time.Time   { return moment(run.StartedAt) }
 func completed(run *bundle.Run) time.Time { return moment(run.CompletedAt) }
 
 func request(b *bundle.Bundle, run *bundle.Run) object {
-	data := []object{}
-	for _, d := range b.Data {
-		data = append(data, object{"sha256": d.SHA256})
-	}
+	data, start, end := refs(b, run)
 	inputs := object{"plugin_sha256": b.Strategy.Plugin.SHA256, "data": data}
 	if earns(b) {
 		inputs["engine"] = object{"sha256": strings.Repeat("a", 64)}
-	}
-	start, end := "2023-01-01T00:00:00.000Z", "2024-01-01T00:00:00.000Z"
-	if run.Role == bundle.RoleOOS {
-		start, end = end, "2025-01-01T00:00:00.000Z"
 	}
 	return object{
 		"schema": "evaluation-request/v1", "kind": kind(run.Role), "strategy_params": b.Strategy.Params,
@@ -321,6 +314,30 @@ func request(b *bundle.Bundle, run *bundle.Run) object {
 		"exchange": strings.Join(b.Strategy.Exchanges, ""), "start_date": start, "end_date": end,
 		"inputs": inputs, "seed": run.RunID,
 	}
+}
+
+// refs are the candles that a run was asked about, one dataset for each symbol, and their time. A run
+// out of sample has those that its bundle lists after the others, a paper or live run none.
+func refs(b *bundle.Bundle, run *bundle.Run) (list []object, start, end string) {
+	list, data := []object{}, b.Data
+	if run.Role.Venue() {
+		return list, run.StartedAt, run.CompletedAt
+	}
+	if n := len(b.Strategy.Symbols); run.Role == bundle.RoleOOS && len(data) >= 2*n {
+		data = data[n:]
+	}
+	for i, symbol := range b.Strategy.Symbols[:min(len(data), len(b.Strategy.Symbols))] {
+		d := &data[i]
+		list = append(list, object{"symbol": symbol, "timeframe": b.Strategy.Timeframes[0],
+			"sha256": d.SHA256, "start": moment(d.Start).UnixMilli(), "end": moment(d.End).UnixMilli()})
+		if i == 0 || moment(d.Start).Before(moment(start)) {
+			start = d.Start
+		}
+		if i == 0 || moment(d.End).After(moment(end)) {
+			end = d.End
+		}
+	}
+	return list, start, end
 }
 
 func report(b *bundle.Bundle, run *bundle.Run) object {

@@ -3,6 +3,7 @@ package planetest
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/bundle/evidence"
@@ -27,15 +28,19 @@ func earns(b *bundle.Bundle) bool {
 	return false
 }
 
-// tables are the results of a run: of a test of 120 days with an edge of 40 bps, and beside holding.
-func tables(run *bundle.Run) []file {
+// tables are the results of a run: of a test of the last 120 days of its candles with an edge of 40
+// bps, and beside holding.
+func tables(b *bundle.Bundle, run *bundle.Run) []file {
+	const days = 120
+	_, _, end := refs(b, run)
+	first := moment(end).AddDate(0, 0, 1-days).Truncate(day)
 	switch {
 	case run.Role == bundle.RoleBaseline:
 		var text strings.Builder
 		text.WriteString("timestamp,equity,cash,position_value,drawdown,exposure\n")
 		equity := 10000.0
-		for i := range 120 {
-			at := bundle.FormatTime(Start.AddDate(0, 0, i-400).Truncate(day))
+		for i := range days {
+			at := bundle.FormatTime(first.AddDate(0, 0, i))
 			fmt.Fprintf(&text, "%s,%.2f,0,0,0,0\n", at, equity)
 			equity *= 1 + 0.002 + 0.01*float64(i*7%11-5)/5
 		}
@@ -45,8 +50,8 @@ func tables(run *bundle.Run) []file {
 	case run.Role == bundle.RoleFalsification:
 		var text strings.Builder
 		text.WriteString("date,strategy,benchmark,difference\n")
-		for i := range 120 {
-			at := Start.AddDate(0, 0, i-400).Format("2006-01-02")
+		for i := range days {
+			at := first.AddDate(0, 0, i-1).Format(time.DateOnly)
 			fmt.Fprintf(&text, "%s,0.001,0,%v\n", at, 0.001*float64(i%5-1))
 		}
 		return []file{{evidence.BenchmarkName, []byte(text.String())}}

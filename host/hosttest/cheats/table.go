@@ -198,6 +198,11 @@ func Plane() []Row {
 		{"29", "the same search in another state directory", "counted by the plane",
 			"not stopped today: N of the lab starts anew", "lab/cmd/testdata/other_state_directory.txtar",
 			nil},
+		same("30", "candles of a bundle dated elsewhere, reordered, added or left out",
+			"400 SUMMARY_MISMATCH", c+"TestCandlesDatedAway"),
+		same("30'", "the same, replayed", "nothing is signed", "lab/candidate TestOtherDatesAreNotSigned"),
+		same("31", "a timeframe without a baseline, a baseline without a falsification",
+			"400 SUMMARY_MISMATCH", c+"TestCandlesDatedAway"),
 	}
 }
 
