@@ -10,16 +10,21 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// SchemaChallenge is the schema of an answer to a challenge.
-const SchemaChallenge = "challenge/v1"
+// The schemas of a challenge. Windows of SchemaChallengeHalf are half of a range that is too short for
+// two whole windows. Earlier versions drew them by SchemaChallenge, up to the whole range, and what a
+// program decides there is in the files of its baseline.
+const (
+	SchemaChallenge     = "challenge/v1"
+	SchemaChallengeHalf = "challenge/v2"
+)
 
-// ChallengeCandles is how long the window of a challenge is, in candles.
+// ChallengeCandles is how long the window of a challenge is at most, in candles.
 const ChallengeCandles = 2000
 
 // Challenge is the window that the seal of a revision draws for a replay. Nobody knows it before
 // the plane has signed the seal, so no file of the bundle has what the program decides there.
 type Challenge struct {
-	Schema string `json:"schema" is:"oneof challenge/v1"`
+	Schema string `json:"schema" is:"oneof challenge/v1 challenge/v2"`
 	// Leaf is the hash of the revision's first seal in the tree: SHA-256 of a zero byte and the leaf.
 	Leaf string `json:"seal_leaf_sha256" is:"sha256"`
 	// Start is the open time of the first candle, Candles how many steps of the timeframe there are.
@@ -39,30 +44,56 @@ type ChallengeAnswer struct {
 //
 // The candles of the baseline are those that the bundle lists first, one dataset for each symbol.
 // Their common range begins with the latest start and ends with the earliest end; n steps of the
-// first timeframe fit in it, counted from its begin. The window has c = min(2000, n) of them, so
-// with fewer it is the whole range. It begins k steps after the begin of the range, where k is the
-// leaf hash as a big-endian integer modulo n - c + 1. Missing candles are steps too.
+// first timeframe fit in it, counted from its begin. The window has c = min(2000, n/2) of them, by
+// SchemaChallengeHalf where that is n/2, rounded down. It begins k steps after the begin of the range,
+// where k is the leaf hash as a big-endian integer modulo n - c + 1. Missing candles are steps too.
 //
 // The error reports why the bundle has no such window.
-func ChallengeOf(leaf string, b *Bundle) (*Challenge, error) {
+func ChallengeOf(leaf string, b *Bundle) (*Challenge, error) { return draw(leaf, b, 2) }
+
+// EarlierChallengeOf is the challenge that earlier versions drew of a bundle, with a window of
+// min(2000, n) candles: logs have answers to it.
+func EarlierChallengeOf(leaf string, b *Bundle) (*Challenge, error) { return draw(leaf, b, 1) }
+
+// draw draws a window that fits in the common range at least so often.
+func draw(leaf string, b *Bundle, times int64) (*Challenge, error) {
 	sum, err := hex.DecodeString(leaf)
 	if err != nil || !field.IsSHA256(leaf) {
 		return nil, fmt.Errorf("the leaf of the seal is no SHA-256: %q", leaf)
 	}
+	tf, from, n, err := commonRange(b)
+	if err != nil {
+		return nil, err
+	}
+	if n < times {
+		return nil, fmt.Errorf("the candles of the baseline have no common range of %d %s: /data", times, tf)
+	}
+	out := &Challenge{Schema: SchemaChallenge, Leaf: leaf, Candles: min(ChallengeCandles, n/times)}
+	if times > 1 && out.Candles < ChallengeCandles {
+		out.Schema = SchemaChallengeHalf
+	}
+	starts := big.NewInt(n - out.Candles + 1)
+	k := new(big.Int).Mod(new(big.Int).SetBytes(sum), starts).Int64()
+	out.Start = step(tf, from, k).String()
+	return out, nil
+}
+
+// commonRange is the begin of the common range of a bundle's baseline and how many steps of its
+// timeframe fit in it.
+func commonRange(b *Bundle) (tf market.Timeframe, from market.Time, n int64, err error) {
 	s := &b.Strategy
 	if len(s.Timeframes) == 0 || len(s.Symbols) == 0 || len(b.Data) < len(s.Symbols) {
-		return nil, fmt.Errorf("the bundle lists no candles for each symbol of a timeframe: /data")
+		return tf, 0, 0, fmt.Errorf("the bundle lists no candles for each symbol of a timeframe: /data")
 	}
-	tf, err := market.ParseTimeframe(s.Timeframes[0])
-	if err != nil {
-		return nil, fmt.Errorf("/strategy/timeframes/0: %w", err)
+	if tf, err = market.ParseTimeframe(s.Timeframes[0]); err != nil {
+		return tf, 0, 0, fmt.Errorf("/strategy/timeframes/0: %w", err)
 	}
-	var from, to market.Time
+	var to market.Time
 	for i, d := range b.Data[:len(s.Symbols)] {
 		start, ok := field.ParseTime(d.Start)
 		end, also := field.ParseTime(d.End)
 		if !ok || !also {
-			return nil, fmt.Errorf("/data/%d has no start and end", i)
+			return tf, 0, 0, fmt.Errorf("/data/%d has no start and end", i)
 		}
 		if t := market.FromTime(start); i == 0 || t > from {
 			from = t
@@ -71,14 +102,7 @@ func ChallengeOf(leaf string, b *Bundle) (*Challenge, error) {
 			to = t
 		}
 	}
-	n := stepsIn(tf, from, to)
-	if n < 1 {
-		return nil, fmt.Errorf("the candles of the baseline have no common range of one %s: /data", tf)
-	}
-	c := min(ChallengeCandles, n)
-	starts := big.NewInt(n - c + 1)
-	k := new(big.Int).Mod(new(big.Int).SetBytes(sum), starts).Int64()
-	return &Challenge{Schema: SchemaChallenge, Leaf: leaf, Start: step(tf, from, k).String(), Candles: c}, nil
+	return tf, from, stepsIn(tf, from, to), nil
 }
 
 // Window is the begin of the window and its end, in which no candle opens any more.
@@ -99,6 +123,8 @@ func (c *Challenge) Window(timeframe string) (from, to market.Time, err error) {
 // that of the log, with both values; "" where it is the same.
 func (c *Challenge) Differs(want *Challenge) (pointer, found, expected string) {
 	switch {
+	case c.Schema != want.Schema:
+		return "/schema", c.Schema, want.Schema
 	case c.Leaf != want.Leaf:
 		return "/seal_leaf_sha256", c.Leaf, want.Leaf
 	case c.Start != want.Start:

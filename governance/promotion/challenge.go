@@ -16,9 +16,13 @@ type challenges struct{ w *World }
 type answer struct {
 	by             By
 	kind           string // answerReplay or answerShadow
+	schema         string // of the window
 	leaf, decision string
 	seq            int64
 }
+
+// same reports whether two answers are to the same window, so that they can be compared.
+func (a answer) same(o answer) bool { return a.leaf == o.leaf && a.schema == o.schema }
 
 // The statements that answers come in.
 const (
@@ -26,7 +30,8 @@ const (
 	answerShadow = "shadow"
 )
 
-// draw draws the window of a revision. Where its bundle has none, gap is why.
+// draw draws the window of a revision, and the one that earlier versions drew of it: what a log has of
+// answers to that keeps its effect. Where its bundle has none, gap is why.
 func (r *revision) draw(leaf string) {
 	if leaf == "" {
 		return
@@ -36,32 +41,39 @@ func (r *revision) draw(leaf string) {
 	if r.challenge, err = bundle.ChallengeOf(leaf, b); err != nil {
 		r.gap = err.Error()
 	}
+	if r.earlier, err = bundle.EarlierChallengeOf(leaf, b); err != nil {
+		r.earlier = nil // for the same reason
+	}
+}
+
+// drew reports whether a challenge is one that was drawn of the revision.
+func (r *revision) drew(c *bundle.Challenge) bool {
+	return r.challenge != nil && *c == *r.challenge || r.earlier != nil && *c == *r.earlier
 }
 
 // take keeps the first answer of a key to the challenge of a revision: who could answer again
 // would wait for the answers of others. One to another window is none.
 func (d *deployable) take(r *revision, f *Fact, by By, kind string, a *bundle.ChallengeAnswer) {
-	if a == nil || r.challenge == nil || a.Challenge != *r.challenge ||
-		slices.ContainsFunc(d.answers, func(o answer) bool {
-			return o.leaf == a.Leaf && o.kind == kind && o.by.KeyID == by.KeyID
-		}) {
+	if a == nil || !r.drew(&a.Challenge) {
 		return
 	}
-	d.answers = append(d.answers, answer{by, kind, a.Leaf, a.DecisionSHA256, f.Seq})
+	own := answer{by, kind, a.Schema, a.Leaf, a.DecisionSHA256, f.Seq}
+	if !slices.ContainsFunc(d.answers, func(o answer) bool {
+		return o.same(own) && o.kind == kind && o.by.KeyID == by.KeyID
+	}) {
+		d.answers = append(d.answers, own)
+	}
 }
 
 // to are the answers to one challenge whose keys still count, in their order.
 func (c challenges) to(r *revision) []answer {
-	if r.challenge == nil {
-		return nil
-	}
 	var list []answer
 	for _, a := range c.w.deployable(r.bundle.DeployableID).answers {
 		roles := []string{bundle.TrustShadow}
 		if a.kind == answerReplay {
 			roles = []string{bundle.TrustLab, bundle.TrustReplay}
 		}
-		if a.leaf == r.challenge.Leaf && c.w.signatureCounts(a.by, roles...) {
+		if a.leaf == r.leaf && c.w.signatureCounts(a.by, roles...) {
 			list = append(list, a)
 		}
 	}
@@ -71,7 +83,9 @@ func (c challenges) to(r *revision) []answer {
 // dispute is the disagreement among answers in words, with two of their keys; "" where all agree.
 func dispute(list []answer) string {
 	for i := range list {
-		if a, b := &list[0], &list[i]; a.decision != b.decision {
+		b := &list[i]
+		a := &list[slices.IndexFunc(list, b.same)]
+		if a.decision != b.decision {
 			return fmt.Sprintf("answers to the challenge differ: %.12s… by %s (key %.16s) and %.12s… by %s "+
 				"(key %.16s); neither counts while both keys are trusted", a.decision, a.by.Principal,
 				a.by.KeyID, b.decision, b.by.Principal, b.by.KeyID)
@@ -145,7 +159,9 @@ type ChallengeView struct {
 
 // ChallengeAnswer is the answer of one key. What came later may have been copied.
 type ChallengeAnswer struct {
-	Statement      string `json:"statement"` // replay or shadow
+	Statement string `json:"statement"` // replay or shadow
+	// Schema is that of the window, absent where it is the one that is shown.
+	Schema         string `json:"schema,omitempty"`
 	Principal      string `json:"principal"`
 	KeyID          string `json:"key_id"`
 	DecisionSHA256 string `json:"decision_sha256"`
@@ -165,16 +181,18 @@ func (c challenges) view(r *revision) *ChallengeView {
 	}
 	out.Start, out.Candles = &r.challenge.Start, r.challenge.Candles
 	list := c.to(r)
-	for _, a := range list {
-		out.Answers = append(out.Answers,
-			ChallengeAnswer{a.kind, a.by.Principal, a.by.KeyID, a.decision, a.seq})
-		switch {
-		case bundle.SamePrincipal(a.by.Principal, list[0].by.Principal):
-			if out.Verdict == challengeOpen {
-				out.Verdict, out.Reason = challengeUnconfirmed, "nobody else has answered: it may be made up"
-			}
-		default:
+	for i, a := range list {
+		shown := ChallengeAnswer{a.kind, a.schema, a.by.Principal, a.by.KeyID, a.decision, a.seq}
+		if a.schema == r.challenge.Schema {
+			shown.Schema = ""
+		}
+		out.Answers = append(out.Answers, shown)
+		if slices.ContainsFunc(list[:i], func(o answer) bool {
+			return o.same(a) && !bundle.SamePrincipal(o.by.Principal, a.by.Principal)
+		}) {
 			out.Verdict, out.Reason = challengeAgreed, "answers of different principals are equal"
+		} else if out.Verdict == challengeOpen {
+			out.Verdict, out.Reason = challengeUnconfirmed, "nobody else has answered: it may be made up"
 		}
 	}
 	if why := dispute(list); why != "" {
@@ -183,9 +201,11 @@ func (c challenges) view(r *revision) *ChallengeView {
 	return out
 }
 
-// unanswered reports whether a worker of shadows has to answer: once a replay has. Before that its
+// unanswered reports whether a worker of shadows has to answer the window: once a replay has. Before that its
 // answer, which all can read, could be copied.
 func (c challenges) unanswered(r *revision) bool {
-	list := c.to(r)
+	list := slices.DeleteFunc(c.to(r), func(a answer) bool {
+		return r.challenge == nil || a.schema != r.challenge.Schema
+	})
 	return len(list) > 0 && !slices.ContainsFunc(list, func(a answer) bool { return a.kind == answerShadow })
 }

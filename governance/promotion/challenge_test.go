@@ -209,3 +209,50 @@ func TestWindowsOfTheLog(t *testing.T) {
 		t.Errorf("%+v, %+v", e, c)
 	}
 }
+
+// few is so few candles that earlier versions drew the whole range, in which the stored decisions
+// of the baseline are the answer.
+func few(b *bundle.Bundle) {
+	b.Data = []bundle.Dataset{{DatasetID: "x", SHA256: digest.SHA256Hex([]byte("candles")), Rows: 1416,
+		Start: "2023-01-01T00:00:00.000Z", End: "2023-03-01T00:00:00.000Z"}}
+}
+
+// TestWindowsOfFewCandles: whoever copies the decisions of the baseline's files has no answer, since
+// the window is half of the candles. Answers that a log has to the whole range count as they did, are
+// shown with their version, and are compared with their like only.
+func TestWindowsOfFewCandles(t *testing.T) {
+	p := challenged(t, promotion.RulesChallenge)
+	id := p.submit(p.proven(few), signature("packer"), drill("otto", "pass"))
+	whole, err := bundle.EarlierChallengeOf(p.state(id).Challenge.Leaf, &p.files[id].Bundle)
+	if err != nil || whole.Candles != 1416 || p.state(id).Challenge.Candles != 708 {
+		t.Fatalf("%+v, %v", whole, err)
+	}
+	copied := &bundle.ChallengeAnswer{Challenge: *whole, DecisionSHA256: digest.SHA256Hex([]byte("stored"))}
+	if e := promotion.CheckChallenge(p.w, id, copied, "/x"); e == nil || e.Code != bundle.InvalidChallenge ||
+		!strings.Contains(e.Message, "/schema") {
+		t.Errorf("the decisions of the baseline's files are an answer: %+v", e)
+	}
+
+	old := p.replay("replayer", id)
+	r := old.predicate.(bundle.Replay)
+	r.Challenge = copied
+	old.predicate = r
+	p.say(id, old) // as a log of an earlier version has it
+	p.reproduced(id, bundle.Canary, policy.Pass)
+	p.verdict(id, "unconfirmed", 1)
+	if a := p.state(id).Challenge.Answers[0]; a.Schema != bundle.SchemaChallenge {
+		t.Errorf("%+v", a)
+	}
+	if p.work(id).ChallengeOpen {
+		t.Error("a shadow answers a window that no replay has answered")
+	}
+	p.say(id, p.answered("packer", id, "decisions"))
+	p.reproduced(id, bundle.Canary, policy.Pass)
+	p.verdict(id, "unconfirmed", 2)
+	if a := p.state(id).Challenge.Answers[1]; a.Schema != "" || !p.work(id).ChallengeOpen {
+		t.Errorf("%+v", a)
+	}
+	p.idle(day)
+	p.say(id, p.answered("replayer", id, "others"))
+	p.verdict(id, "disputed", 3)
+}

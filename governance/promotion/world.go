@@ -353,6 +353,7 @@ type content struct {
 	// leaf is that of its first seal, challenge what this draws; gap is why it draws nothing.
 	leaf, gap string
 	challenge *bundle.Challenge
+	earlier   *bundle.Challenge // by earlier versions
 }
 
 // standing is where a revision stands, and how it came there.

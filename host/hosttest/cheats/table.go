@@ -148,6 +148,8 @@ func Plane() []Row {
 			p+"TestAnswersThatDiffer"),
 		same("6'''", "the same in a window of its own choice", "400 INVALID_CHALLENGE",
 			c+"TestAWindowOfOnesChoice"),
+		same("6''''", "few candles: decisions of the baseline's files as the answer", "400 INVALID_CHALLENGE",
+			p+"TestWindowsOfFewCandles"),
 		same("7", "replay that comes to other numbers", "gate fails", p+"TestAReplayWithOtherNumbersFails"),
 		same("8", "falsification of another run", "says nothing",
 			p+"TestAFalsificationOfAnotherRunSaysNothing"),
