@@ -32,7 +32,7 @@ type Holdout struct {
 // Look is a row of looks: that held out days of a market were shown.
 type Look struct {
 	At string `json:"at"`
-	// Market is the market, SourceID the run or plan that shows (From, To] of it.
+	// Market is the market, SourceID the run, plan or candles that show (From, To] of it.
 	Market   string      `json:"market"`
 	SourceID string      `json:"source_id"`
 	From     market.Time `json:"from"`
@@ -119,6 +119,25 @@ func (m Markets) Looks(ctx context.Context) ([]Look, error) {
 	}
 	return collect(ctx, m.r.db.Read(), fields, `SELECT at, market, source_id, from_at, to_at, command, author
 		FROM looks ORDER BY id`)
+}
+
+// LookExport is the command of a look at candles that were written into a file.
+const LookExport = "data export"
+
+// Exported notes that candles leave the store as they are: a look, once for each file, where some of
+// them are held out. It comes before they do.
+func (m Markets) Exported(ctx context.Context, sha256, author string) error {
+	err := m.r.db.Tx(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO looks (at, market, source_id, from_at, to_at, command, author)
+			SELECT ?1, k.market, 'candles-' || SUBSTR(?2, 1, 12), MAX(k.from_at, h.from_at), k.to_at,
+				'`+LookExport+`', ?3
+			FROM market_candles k
+			JOIN holdouts h ON h.id = (SELECT MAX(id) FROM holdouts WHERE market = k.market)
+			WHERE k.sha256 = ?2 AND k.to_at > h.from_at ON CONFLICT DO NOTHING`,
+			market.FromTime(m.r.now()).String(), sha256, author)
+		return err
+	})
+	return because(err, m.r.store.Root())
 }
 
 // Shown reports whether a run or plan has shown any candle of a market.

@@ -73,12 +73,19 @@ func runDataExport(ctx context.Context, a *App, dataset, path string,
 		} else if noHoldout {
 			series = series.Slice(0, known)
 		} else if known < series.Len() {
-			out.Warnings = []Warning{{"HOLDOUT_EXPORTED", fmt.Sprintf("the candles from %s on are held out, "+
-				"and what is tried on the file elsewhere is not counted: --no-holdout leaves them out",
-				moment(of.From))}}
+			out.Warnings = []Warning{{"HOLDOUT_EXPORTED", fmt.Sprintf("the candles from %s on are held out: "+
+				"this is a look, and what is tried on the file elsewhere is not counted; --no-holdout leaves "+
+				"them out", moment(of.From))}}
 		}
 		rows = series.Len()
-		return exportTo(path, func(w io.Writer) error { return write(w, series) })
+		return exportTo(path, func(w io.Writer) error {
+			if len(out.Warnings) > 0 {
+				if err := l.Registry.Markets().Exported(ctx, d.SHA256, authorName(a)); err != nil {
+					return err
+				}
+			}
+			return write(w, series)
+		})
 	})
 	if err != nil {
 		return out, err

@@ -200,6 +200,8 @@ func Plane() []Row {
 		{"29", "the same search in another state directory", "counted by the plane",
 			"not stopped today: N of the lab starts anew", "lab/cmd/testdata/other_state_directory.txtar",
 			nil},
+		same("28'", "held out candles exported, to search on the file elsewhere", "a look, shown",
+			"lab/cmd/testdata/data_export.txtar"),
 		same("30", "candles of a bundle dated elsewhere, reordered, added or left out",
 			"400 SUMMARY_MISMATCH", c+"TestCandlesDatedAway"),
 		same("30'", "the same, replayed", "nothing is signed", "lab/candidate TestOtherDatesAreNotSigned"),
