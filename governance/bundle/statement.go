@@ -229,6 +229,18 @@ type Replay struct {
 	// Challenge is what the program decides in the window that the seal draws; nil in statements of
 	// earlier versions, and where it could not be played.
 	Challenge *ChallengeAnswer `json:"challenge,omitempty"`
+	// Candles are where the replayer has its candles from, by its own word; absent in statements of
+	// earlier versions.
+	Candles []CandleSource `json:"candles,omitempty" max:"1000"`
+}
+
+// CandleSource is where whoever replays has the candles of a dataset from.
+type CandleSource struct {
+	SHA256 string `json:"sha256" is:"sha256"`
+	Source string `json:"source" is:"oneof fetched imported resampled bundled unknown"`
+	// From is the connector that fetched them, or the SHA-256 of the file or dataset that they were made
+	// from; of several files that of the first.
+	From string `json:"from,omitempty"`
 }
 
 // ReplayedRun is what one run came to; Trades are the hashes of trades.csv by split.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/assay-run/assay/governance/bundle"
@@ -24,6 +26,10 @@ func TestAWindowOfOnesChoice(t *testing.T) {
 		"INVALID_CHALLENGE", "unknown")
 	submit(t, p, http.StatusCreated, doc, planetest.Signed())
 	said := must[planetest.Said](t)(p.Replayed(doc))
+	came := said.Predicate.(bundle.Replay)
+	came.Candles = []bundle.CandleSource{{SHA256: doc.Bundle.Data[0].SHA256, Source: "imported",
+		From: doc.FileSHA256}}
+	said.Predicate = came
 	own := said.Predicate.(bundle.Replay)
 	right := own.Challenge.Start
 	chosen := *own.Challenge
@@ -41,7 +47,17 @@ func TestAWindowOfOnesChoice(t *testing.T) {
 		body.Error.Details.Computed != right {
 		t.Errorf("%s", a.Body)
 	}
+	came.Candles[0].Source = "somewhere"
+	_, err := p.Submit(doc, said)
+	if err == nil || !strings.Contains(err.Error(), "/predicate/candles/0/source") {
+		t.Error(err)
+	}
+	came.Candles[0].Source = "imported"
 	submit(t, p, http.StatusCreated, doc, said)
+	if s := state(t, p, doc); len(s.Replays) != 1 || s.Replays[0].Principal != "replayer" ||
+		!slices.Equal(s.Replays[0].Candles, came.Candles) {
+		t.Errorf("%+v", s.Replays)
+	}
 }
 
 // TestTheSameFromTheLog: a client draws the window from a seal that it has verified; a plane that

@@ -168,6 +168,13 @@ type ChallengeAnswer struct {
 	Seq            int64  `json:"seq"`
 }
 
+// ReplayView is who has replayed, and where the candles of that replay came from, by their word.
+type ReplayView struct {
+	Principal string                `json:"principal"`
+	Seq       int64                 `json:"seq"`
+	Candles   []bundle.CandleSource `json:"candles,omitempty"`
+}
+
 // view is what a state shows of a revision; nil while the leaf of its seal is not known.
 func (c challenges) view(r *revision) *ChallengeView {
 	if r.leaf == "" {

@@ -143,6 +143,7 @@ type State struct {
 	Champions           []Standing           `json:"champions,omitempty"`
 	Shadow              *ShadowView          `json:"shadow"`
 	Challenge           *ChallengeView       `json:"challenge,omitempty"`
+	Replays             []ReplayView         `json:"replays,omitempty"`
 }
 
 // StageInfo is how a revision stands towards one stage: passed, or its status where it
@@ -220,6 +221,9 @@ func (w *World) State(subjectType, subjectID string, now time.Time) (*State, *bu
 		EvidenceValidUntil: timeOrNull(v.holdsUntil(r, own)),
 		OpenIncidents:      []OpenIncident{}, PolicyDigest: w.policy.Digest, Shadow: v.shadow(r),
 		Challenge: challenges{w}.view(r),
+	}
+	for _, again := range e.Replays {
+		s.Replays = append(s.Replays, ReplayView{again.Principal, again.Seq, again.Candles})
 	}
 	if subjectType == bundle.SubjectRevision || subjectType == bundle.SubjectCandidate {
 		s.CandidateID = &r.bundle.Candidate.CandidateID

@@ -515,7 +515,7 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 
 func replayOf(said Replay, seq int64) policy.ReplayResult {
 	r := policy.ReplayResult{Piece: policy.Piece{Seq: seq, SHA256: said.PAESHA256}, Principal: said.Principal,
-		Runs: said.Runs}
+		Runs: said.Runs, Candles: said.Candles}
 	r.Made, _ = field.ParseTime(said.MadeAt)
 	if said.ParentRevisionID != nil {
 		r.Parent = *said.ParentRevisionID

@@ -128,7 +128,8 @@ const LookExport = "data export"
 // them are held out. It comes before they do.
 func (m Markets) Exported(ctx context.Context, sha256, author string) error {
 	err := m.r.db.Tx(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO looks (at, market, source_id, from_at, to_at, command, author)
+		_, err := tx.ExecContext(ctx, `INSERT INTO looks
+			(at, market, source_id, from_at, to_at, command, author)
 			SELECT ?1, k.market, 'candles-' || SUBSTR(?2, 1, 12), MAX(k.from_at, h.from_at), k.to_at,
 				'`+LookExport+`', ?3
 			FROM market_candles k

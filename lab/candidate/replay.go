@@ -122,6 +122,7 @@ type Outcome struct {
 	Inputs *bundle.Inputs `json:"-"`
 	hash   string
 	data   []artifact.Dataset // that it was played on here
+	came   []bundle.CandleSource
 }
 
 // ReplayOptions are how a replay is made.
@@ -182,7 +183,7 @@ func replayOne(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundl
 	if err != nil {
 		return err
 	}
-	out.data = answer.Metadata.Data
+	out.data, out.came = answer.Metadata.Data, sources(ctx, h, answer.Metadata)
 	out.compare(b, run, answer)
 	return out.recompute(answer)
 }
@@ -218,9 +219,9 @@ func execute(ctx context.Context, h *request.Host, b *bundle.Bundle, run bundle.
 	}
 	if r.Inputs.Engine.SHA256 != h.Engine.SHA256 {
 		return nil, inputsMissing(run,
-			"it was made by another lab, sha256 %.12s…, this one is %.12s…: build the same version, and "+
-				"name the same folder of candles and runs",
-			r.Inputs.Engine.SHA256, h.Engine.SHA256)
+			"it was made by another build of lab, sha256 %.12s…, and this one is %.12s…: build lab from the "+
+				"source of version %s, with the same Go and the same flags",
+			r.Inputs.Engine.SHA256, h.Engine.SHA256, b.Engine.Version)
 	}
 	if r.Kind == artifact.KindFalsification {
 		again, err := falsify.Again(ctx, h, b.Candidate.Slug, run.RunID, r, falsify.Options{
@@ -399,6 +400,7 @@ func Attest(doc *bundle.Document, list []Outcome, answer *bundle.ChallengeAnswer
 			})
 		}
 	}
+	said.Candles = CandlesOf(list)
 	if len(said.Runs) == 0 {
 		return dsse.Envelope{},
 			request.Errorf(request.CodeInputsMissing,

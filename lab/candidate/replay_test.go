@@ -106,7 +106,7 @@ func TestPinnedRequests(t *testing.T) {
 		{RunID: "svc", Role: bundle.RolePaper},
 	}}, ReplayOptions{})
 	if err != nil || len(list) != 2 || list[0].Code != "INPUTS_MISSING" ||
-		!strings.Contains(list[0].Reason, "another lab") || list[1].Code != "SKIPPED" {
+		!strings.Contains(list[0].Reason, "another build of lab") || list[1].Code != "SKIPPED" {
 		t.Errorf("%+v, %v", list, err)
 	}
 	if left := Unrepeated(list); len(left) != 1 || left[0].RunID != "run_base" {
@@ -125,7 +125,8 @@ func TestOtherDatesAreNotSigned(t *testing.T) {
 	m := metadata("run_base")
 	list := []Outcome{
 		{RunID: "run_base", Role: bundle.RoleBaseline, Verdict: Equal, data: m.Data, ReportSHA256: sum("x"),
-			hash: sum("request run_base"), Trades: []bundle.SplitTrades{}},
+			hash: sum("request run_base"), Trades: []bundle.SplitTrades{},
+			came: []bundle.CandleSource{{SHA256: sum("candles"), Source: "imported", From: sum("file")}}},
 		{RunID: "svc_paper", Role: bundle.RoleCanary, Verdict: NotRun, Code: request.CodeSkipped},
 	}
 	sign := func() error {
@@ -134,6 +135,9 @@ func TestOtherDatesAreNotSigned(t *testing.T) {
 	}
 	if err := sign(); err != nil {
 		t.Fatal(err)
+	}
+	if got := CandlesOf(append(list, list...)); len(got) != 1 || got[0] != list[0].came[0] {
+		t.Errorf("%+v", got)
 	}
 	listed := slices.Clone(doc.Bundle.Data)
 	for name, edit := range map[string]func(){

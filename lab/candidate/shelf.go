@@ -469,6 +469,8 @@ type Replayed struct {
 	// Challenge is the answer to the challenge of the seal, null where no plane was named or the
 	// window could not be played.
 	Challenge *bundle.ChallengeAnswer `json:"challenge"`
+	// Candles are where the candles of the replay came from, once for each file of candles.
+	Candles []bundle.CandleSource `json:"candles"`
 }
 
 // Print writes a line per run.
@@ -484,6 +486,9 @@ func (r *Replayed) Print(w io.Writer) {
 			line += fmt.Sprintf("  judged with the %d trials that it has recorded", o.RecordedTrials)
 		}
 		fmt.Fprintln(w, line)
+	}
+	for _, c := range r.Candles {
+		fmt.Fprintln(w, strings.TrimSpace(fmt.Sprintf("candles %.12s…: %s %s", c.SHA256, c.Source, c.From)))
 	}
 	if c := r.Challenge; c != nil {
 		fmt.Fprintf(w, "challenge: %d candles from %s, decisions %.12s…\n", c.Candles, c.Start,

@@ -425,6 +425,7 @@ func playAgain(
 		return err
 	}
 	out.CandidateRevisionID, out.Runs = doc.Bundle.CandidateRevisionID, list
+	out.Candles = candidate.CandlesOf(list)
 	out.Equal, out.Different, out.NotRun = candidate.Count(list, candidate.Equal),
 		candidate.Count(list, candidate.Different), candidate.Count(list, candidate.NotRun)
 	return nil

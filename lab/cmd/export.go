@@ -74,8 +74,8 @@ func runDataExport(ctx context.Context, a *App, dataset, path string,
 			series = series.Slice(0, known)
 		} else if known < series.Len() {
 			out.Warnings = []Warning{{"HOLDOUT_EXPORTED", fmt.Sprintf("the candles from %s on are held out: "+
-				"this is a look, and what is tried on the file elsewhere is not counted; --no-holdout leaves "+
-				"them out", moment(of.From))}}
+				"this is a look, and what is tried on the file elsewhere is not counted; --no-holdout "+
+				"leaves them out", moment(of.From))}}
 		}
 		rows = series.Len()
 		return exportTo(path, func(w io.Writer) error {

@@ -134,6 +134,7 @@ type ReplayResult struct {
 	// Disputed says which keys answer differently, "" where all agree.
 	Answered bool
 	Disputed string
+	Candles  []bundle.CandleSource
 }
 
 // Drill is a rehearsal.
