@@ -351,9 +351,8 @@ type content struct {
 	// how many of them on its own candles.
 	trials, sameCandles int64
 	// leaf is that of its first seal, challenge what this draws; gap is why it draws nothing.
-	leaf, gap string
-	challenge *bundle.Challenge
-	earlier   *bundle.Challenge // by earlier versions
+	leaf, gap          string
+	challenge, earlier *bundle.Challenge // earlier: by earlier versions
 }
 
 // standing is where a revision stands, and how it came there.

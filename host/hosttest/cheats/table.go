@@ -130,7 +130,7 @@ func Plane() []Row {
 	const c = "governance/control "
 	const p = "governance/promotion "
 	same := func(id, attack, wanted, test string) Row { return Row{id, attack, wanted, wanted, test, nil} }
-	return []Row{
+	rows := []Row{
 		same("1", "posted again; a bit changed anywhere", "200, nothing new; 4xx", c+"TestTampering"),
 		same("2", "summary changed, id made again, by anybody", "400 SUMMARY_MISMATCH",
 			c+"TestSharpe99Unsigned"),
@@ -202,6 +202,14 @@ func Plane() []Row {
 		{"29", "the same search in another state directory", "counted by the plane",
 			"not stopped today: N of the lab starts anew", "lab/cmd/testdata/other_state_directory.txtar",
 			nil},
+	}
+	return append(rows, declared(same)...)
+}
+
+// declared are the rows about what a bundle declares of its candles.
+func declared(same func(id, attack, wanted, test string) Row) []Row {
+	const c = "governance/control "
+	return []Row{
 		same("30", "candles of a bundle dated elsewhere, reordered, added or left out",
 			"400 SUMMARY_MISMATCH", c+"TestCandlesDatedAway"),
 		same("30'", "the same, replayed", "nothing is signed", "lab/candidate TestOtherDatesAreNotSigned"),
