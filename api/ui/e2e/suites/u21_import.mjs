@@ -6,7 +6,7 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { axe, cut, sideways } from "../lib/axe.mjs";
-import { answered } from "../lib/watch.mjs";
+import { answered, broken } from "../lib/watch.mjs";
 import { until, within } from "../lib/wait.mjs";
 
 const hour = 3_600_000, begin = Date.UTC(2024, 0, 1), hostile = `<img src=x onerror="document.title='broken in'">.csv`;
@@ -93,6 +93,27 @@ export default async function imports(t) {
     await part.getByRole("button", { name: "Check", exact: true }).press("Enter");
     await part.getByText("Mend the file, or choose another one.").waitFor();
     await part.getByRole("list", { name: "Lines at fault" }).getByText("BTC_USDT-1h.csv").waitFor();
+  });
+
+  await t.test("a large file shows how much of it is away, and can be stopped", async () => {
+    const { visit, page, part } = await open(service.url, [broken]), bytes = 24 << 20;
+    const session = await visit.context.newCDPSession(page);
+    await session.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: 1 << 20 });
+    await drop(page, "ABC_USDT-1h.csv", candles(3) + "x".repeat(bytes));
+    await part.getByLabel(/^Exchange/).fill("here");
+    await part.getByRole("button", { name: "Check", exact: true }).click();
+    const bar = part.getByRole("progressbar", { name: "ABC_USDT-1h.csv sent" }), away = async () => Number(await bar.getAttribute("aria-valuenow"));
+    const first = await until(away, "the first bytes");
+    await until(async () => (await away()) > first, "more bytes");
+    assert.ok(first > 0 && first < bytes && Number(await bar.getAttribute("aria-valuemax")) > bytes);
+    await part.getByText(/ of 24(\.\d)? MiB/).waitFor();
+    for (const problem of await axe(page)) assert.fail(problem);
+    await part.getByRole("button", { name: "Stop sending" }).click();
+    await bar.waitFor({ state: "detached" });
+    assert.equal(await part.getByRole("alert").count(), 0, "a stop is no mistake");
+    await session.send("Network.emulateNetworkConditions", { offline: false, latency: 0, downloadThroughput: -1, uploadThroughput: -1 });
+    await part.getByRole("button", { name: "Check", exact: true }).click();
+    await part.getByText("Mend the file, or choose another one.").waitFor();
   });
 
   await t.test("without the lab the button says so", async () => {

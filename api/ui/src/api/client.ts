@@ -2,7 +2,7 @@
 // NETWORK when it said nothing.
 import type { BacktestRequest, ControlRequest, ErrorBody, Exchange, FieldError, Health, LiveRequest, Results, RunResponse, Status, Strategy } from "./types.ts";
 
-const base = "/api/v1";
+export const base = "/api/v1";
 
 /** A refused or lost request. */
 export class ApiError extends Error {
@@ -26,16 +26,21 @@ export class ApiError extends Error {
   }
 }
 
+/** What a refusal says. */
+export function refused(status: number, answer: unknown): ApiError {
+  const error = (answer as { error?: ErrorBody }).error;
+  return new ApiError(error?.code ?? "UNKNOWN", error?.message ?? `status ${status}`, status, error?.details ?? {});
+}
+
 async function request<T>(method: string, path: string, body?: unknown, headers: Record<string, string> = {}, patience = 60_000): Promise<T> {
-  const file = body instanceof Blob;
   let response: Response;
   try {
     response = await fetch(base + path, {
       method,
-      headers: body === undefined ? headers : { ...headers, "Content-Type": file ? "application/octet-stream" : "application/json" },
-      body: file ? body : body === undefined ? undefined : JSON.stringify(body),
+      headers: body === undefined ? headers : { ...headers, "Content-Type": "application/json" },
+      body: body === undefined ? undefined : JSON.stringify(body),
       cache: "no-cache",
-      signal: AbortSignal.timeout(file ? 3_600_000 : patience),
+      signal: AbortSignal.timeout(patience),
     });
   } catch (e) {
     throw new ApiError("NETWORK", "The service does not answer: " + (e as Error).message, 0);
@@ -46,10 +51,7 @@ async function request<T>(method: string, path: string, body?: unknown, headers:
   } catch {
     throw new ApiError("NETWORK", `The service's answer broke off (status ${response.status})`, response.status);
   }
-  if (!response.ok) {
-    const error = (answer as { error?: ErrorBody }).error;
-    throw new ApiError(error?.code ?? "UNKNOWN", error?.message ?? `status ${response.status}`, response.status, error?.details ?? {});
-  }
+  if (!response.ok) throw refused(response.status, answer);
   return answer as T;
 }
 

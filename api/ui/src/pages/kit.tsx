@@ -184,6 +184,13 @@ export function Act({ children, act, danger, disabled }: { children: string; act
   );
 }
 
+/** A bar of how much is done. */
+export const Done = ({ label, done, of }: { label: string; done: number; of: number }) => (
+  <div role="progressbar" aria-label={label} aria-valuemin={0} aria-valuemax={of} aria-valuenow={done}>
+    <svg class="bar-done" viewBox={`0 0 ${of} 1`} preserveAspectRatio="none" aria-hidden="true"><rect width={done} height={1} /></svg>
+  </div>
+);
+
 /** A value of a parameter or setting as text. */
 export const plain = (value: unknown): string => (typeof value === "string" ? value : JSON.stringify(value) ?? "");
 

@@ -5,9 +5,10 @@ import { ApiError, read, send } from "../../api/client.ts";
 import type { components } from "../../gen/api.ts";
 import * as f from "../../state/format.ts";
 import { JobLine } from "../jobs.tsx";
-import { Act, Facts, Section } from "../kit.tsx";
-import type { CandleReport, ImportReport, ImportRequest, Job, JobAnswer, Upload } from "../shapes.ts";
+import { Act, Done, Facts, Section } from "../kit.tsx";
+import type { CandleReport, ImportReport, ImportRequest, Job, JobAnswer } from "../shapes.ts";
 import { given, options, questionOf, saidBy, type Option, type Question } from "./options.ts";
+import { stopped, upload, type Sending } from "./upload.ts";
 
 type Form = Signal<Record<string, string>>;
 
@@ -20,7 +21,7 @@ const called = (text: string, names: Names) => [...names].reduce((text, [id, nam
 const size = (bytes: number) => (bytes < 1 << 20 ? `${f.count(Math.ceil(bytes / 1024))} KiB` : `${f.ratio(bytes / (1 << 20), 1)} MiB`);
 
 export function Import({ stored }: { stored: () => void }) {
-  const files = useSignal<File[]>([]), sent = useRef(new Map<File, string>()).current, names = useRef<Names>(new Map()).current, over = useSignal(false), sending = useSignal("");
+  const files = useSignal<File[]>([]), sent = useRef(new Map<File, string>()).current, names = useRef<Names>(new Map()).current, over = useSignal(false), sending = useSignal<Sending | null>(null);
   const form: Form = useSignal<Record<string, string>>({}), merge = useSignal(false);
   const job = useSignal(""), outcome = useSignal<Job | null>(null);
   const renew = () => {
@@ -40,15 +41,16 @@ export function Import({ stored }: { stored: () => void }) {
   const ask = async (dry_run: boolean) => {
     renew();
     try {
-      await deliver(files.value, sent, (name) => (sending.value = name));
+      await deliver(files.value, sent, (s) => (sending.value = s));
       for (const [file, id] of sent) names.set(id, file.name);
       const body: ImportRequest = { upload_ids: files.value.map((x) => sent.get(x) ?? ""), options: given(form.value, merge.value), dry_run };
       job.value = (await send<JobAnswer>("POST", "/datasets/imports", body)).job.job_id;
     } catch (e) {
+      if (stopped(e)) return;
       if ((e as ApiError).fields?.some((x) => x.pointer.startsWith("/upload_ids"))) sent.clear(); // it was kept for an hour: the next press sends it again
       throw e;
     } finally {
-      sending.value = "";
+      sending.value = null;
     }
   };
   const ended = (ended: Job) => {
@@ -80,7 +82,8 @@ export function Import({ stored }: { stored: () => void }) {
         {options.filter((o) => !o.rare).map(field)}
         <details><summary>More options</summary><div class="fields">{options.filter((o) => o.rare).map(field)}</div></details>
         <label class="check"><input type="checkbox" checked={merge.value} onChange={(e) => { merge.value = e.currentTarget.checked; renew(); }} /> Join with the stored candles of this series</label>
-        <p role="status">{sending.value ? `Sending ${sending.value}…` : missing}</p>
+        <p role="status">{sending.value ? `Sending ${sending.value.name}…` : missing}</p>
+        {sending.value && <Away of={sending.value} />}
         <Act act={check} disabled={missing !== ""}>Check</Act>
         {job.value && !asked && <JobLine key={job.value} id={job.value} then={ended} />}
         {asked && <Asked of={asked} names={names} field={field} again={check} />}
@@ -91,14 +94,22 @@ export function Import({ stored }: { stored: () => void }) {
   );
 }
 
+function Away({ of: { name, away, size: all, stop } }: { of: Sending }) {
+  return (
+    <div class="act">
+      <Done label={`${name} sent`} done={away} of={all} />
+      <span class="caption">{size(away)} of {size(all)}{away >= all && ": the service reads it"}</span> <button type="button" onClick={stop}>Stop sending</button>
+    </div>
+  );
+}
+
 /** Sends the files that were not sent yet. */
-async function deliver(files: File[], sent: Map<File, string>, tell: (name: string) => void) {
+async function deliver(files: File[], sent: Map<File, string>, tell: (s: Sending) => void) {
   const { limits } = await read<components["schemas"]["Meta"]>("/meta");
   for (const file of files) {
     if (sent.has(file)) continue;
     if (file.size > limits.upload_bytes) throw new ApiError("BODY_TOO_LARGE", `${file.name} has more than ${size(limits.upload_bytes)}: import it with lab data import, or start the service with a larger --max-upload.`, 413);
-    tell(file.name);
-    sent.set(file, (await send<Upload>("POST", "/uploads", file)).upload_id);
+    sent.set(file, (await upload(file, tell)).upload_id);
   }
 }
 
