@@ -10,7 +10,6 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/translog"
 	"github.com/assay-run/assay/host/candle"
@@ -116,19 +115,20 @@ func (l *lab) Compare(ctx context.Context, runIDs []string) (json.RawMessage, er
 }
 
 // Result implements v1.Lab.
-func (l *lab) Result(_ context.Context, slug, planID string) (json.RawMessage, error) {
+func (l *lab) Result(_ context.Context, slug, planID string) (result json.RawMessage, damage string,
+	err error) {
 	r, err := family.ReadResult(family.PlanDir(l.stateDir, slug, planID))
 	var refused *request.Error
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return json.RawMessage("null"), nil
+		return json.RawMessage("null"), "", nil
 	case errors.As(err, &refused):
-		return nil, problem.New(problem.ArtifactMismatch).WithCause(err).With("plan_id", planID).
-			With("reason", refused.Message)
+		return json.RawMessage("null"), refused.Message, nil
 	case err != nil:
-		return nil, err
+		return nil, "", err
 	}
-	return json.Marshal(r)
+	result, err = json.Marshal(r)
+	return result, "", err
 }
 
 // unread turns an unknown run of the lab into that of a library.

@@ -24,6 +24,8 @@ type Family struct {
 	Plan json.RawMessage `json:"plan"`
 	// Result is what the search has come to, as the lab keeps it: null in lists and before its end.
 	Result json.RawMessage `json:"result"`
+	// ResultDamage says why a result that was written cannot be shown, else it is empty.
+	ResultDamage string `json:"result_damage"`
 }
 
 // FamilyTrial is one trial of a search.

@@ -2,6 +2,7 @@
 // them: every number is the one of the API.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { folder } from "../lib/service.mjs";
 import { until } from "../lib/wait.mjs";
@@ -110,6 +111,18 @@ export default async function archive(t) {
     assert.match(await shown(visit, "How far it is"), /Trends last\.[^]*4 of 4 trials/);
     assert.equal(await visit.page.getByRole("region", { name: "All trials", exact: true }).locator("tr[data-id]").count(), trials.items.length);
     await (await open("/ui/families", "Planned searches")).page.getByRole("link", { name: plan.plan_id.slice(0, 12) }).waitFor();
+  });
+
+  await t.test("a search whose result is damaged says so, and shows the rest", async () => {
+    const { items: [plan] } = await service.get("/families"), file = join(state, "families", plan.slug, plan.plan_id, "family_result.json"), whole = readFileSync(file);
+    writeFileSync(file, whole.subarray(1));
+    const visit = await t.visit(service.url, { path: "/ui/families/" + plan.plan_id });
+    await visit.page.getByRole("alert").getByText("family_result.json is not what was written").waitFor();
+    await until(async () => (await visit.page.getByRole("region", { name: "All trials", exact: true }).locator("tr[data-id]").count()) === 4, "four trials");
+    assert.match(await shown(visit, "How far it is"), /4 of 4 trials/);
+    writeFileSync(file, whole);
+    await visit.page.getByRole("region", { name: "What the search has come to" }).waitFor();
+    assert.equal(await visit.page.locator("main [role=alert]").count(), 0);
   });
 
   await t.test("a falsification has its tests, failures first", async () => {

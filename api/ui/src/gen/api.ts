@@ -597,7 +597,7 @@ export interface paths {
         };
         /**
          * A registered search
-         * @description Its plan and how far it is.
+         * @description Its plan, how far it is and, at its end, what it has come to.
          */
         get: operations["getFamily"];
         put?: never;
@@ -4565,6 +4565,8 @@ export interface components {
             result: {
                 [key: string]: unknown;
             } | null;
+            /** @description Why a result that was written cannot be shown: what is damaged, and what writes it again. Else empty. */
+            result_damage: string;
         };
         /** @description Registered searches. */
         FamilyList: {
@@ -6412,7 +6414,6 @@ export interface operations {
             404: components["responses"]["Error404"];
             405: components["responses"]["Error405"];
             408: components["responses"]["Error408"];
-            409: components["responses"]["Error409"];
             410: components["responses"]["Error410"];
             413: components["responses"]["Error413"];
             415: components["responses"]["Error415"];

@@ -43,7 +43,12 @@ function watch<T>(path: string, every: Every<T>, ask: (path: string) => Promise<
     if (over || mine !== round) return;
     answer.value = next;
     const after = typeof every === "number" ? every : next.value === null ? 0 : every(next.value);
-    if (after > 0) timer = setTimeout(() => void again(), after);
+    if (after > 0) timer = setTimeout(seen, after);
+  };
+  /** A page that nobody looks at asks nothing until somebody does. */
+  const seen = () => {
+    if (!document.hidden) void again();
+    else document.addEventListener("visibilitychange", () => over || seen(), { once: true });
   };
   const start = () => {
     over = false;

@@ -1,5 +1,5 @@
 // One search: its plan, how far it is, and what its trials found.
-import { useSignal } from "@preact/signals";
+import { useEffect, useMemo } from "preact/hooks";
 import { Bars, binned } from "../../plot/bars.tsx";
 import { Heat } from "../../plot/heat.tsx";
 import { Parallel } from "../../plot/parallel.tsx";
@@ -8,25 +8,25 @@ import { address } from "../../state/address.ts";
 import * as f from "../../state/format.ts";
 import { fragment, keep } from "../../state/route.ts";
 import { useAnswer } from "../answer.ts";
-import { Facts, Heading, plain, Section, States, Table, Tiles, type Column } from "../kit.tsx";
+import { Done, Facts, Heading, plain, Section, States, Table, Tiles, type Column } from "../kit.tsx";
 import type { Family, FamilyResult, List, Trial } from "../shapes.ts";
-import { best, planned, progressWords, resultOf, results, varying, type Result } from "./plan.ts";
-
-const every = 3000;
+import { best, pace, planned, progressWords, resultOf, results, varying, type Result } from "./plan.ts";
 
 export function FamilyPage({ id }: { id: string }) {
-  const path = "/families/" + encodeURIComponent(id), going = useSignal(true);
-  const asked = useAnswer<Family>(path, going.value ? every : 0);
-  const trials = useAnswer<List<Trial>>(path + "/trials?limit=1000", going.value ? every : 0);
+  const path = "/families/" + encodeURIComponent(id), asked = useAnswer<Family>(path, useMemo(pace, [path]));
+  const trials = useAnswer<List<Trial>>(path + "/trials?limit=1000"), ended = asked.answer.value.value?.done;
+  useEffect(() => {
+    if (ended !== undefined && trials.answer.peek().value) trials.again();
+  }, [ended]);
   return (
     <States of={asked} what="family">
       {(family) => {
-        if (family.result && going.peek()) queueMicrotask(() => (going.value = false));
         return (
           <>
             <Heading called={`Family ${family.slug}`}>{family.slug}</Heading>
             <Progress family={family} />
             {family.result && <Found result={family.result} />}
+            {family.result_damage && <p class="panel none refusal" role="alert">What the search has come to cannot be shown: <bdi>{family.result_damage}</bdi>. Its plan and its trials are here.</p>}
             <States of={trials} what="trials" empty={({ items }) => items.length === 0 && <p>No trial has ended yet.</p>}>
               {({ items }) => <Trials trials={items} />}
             </States>
@@ -43,11 +43,8 @@ function Progress({ family }: { family: Family }) {
   return (
     <Section name="How far it is">
       <p class="sentence">{family.plan?.hypothesis && <bdi>{family.plan.hypothesis}</bdi>}</p>
-      {total > 0 && (
-        <div role="progressbar" aria-label="Trials" aria-valuemin={0} aria-valuemax={total} aria-valuenow={family.done}>
-          <svg class="bar-done" viewBox={`0 0 ${total} 1`} preserveAspectRatio="none" aria-hidden="true"><rect width={family.done} height={1} /></svg>
-        </div>
-      )}
+      {total > 0 &&
+        <Done label="Trials" done={family.done} of={total} />}
       <p>{progressWords(family)} trials have ended. The best of many trials looks good by luck alone: how good is said at the end. What runs the search or goes on with it: <code>{again}</code><Copy text={again} what="command of the search" /></p>
     </Section>
   );

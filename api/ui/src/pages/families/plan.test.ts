@@ -1,6 +1,6 @@
 import { equal, test } from "../../testing.ts";
-import type { Trial } from "../shapes.ts";
-import { best, sizeOf, tried, varying } from "./plan.ts";
+import type { Family, Trial } from "../shapes.ts";
+import { best, pace, sizeOf, tried, varying } from "./plan.ts";
 
 const trial = (index: number, fast: number, slow: number, sharpe: number | null): Trial => ({
   index, run_id: "t" + index, status: "completed", params: { fast, slow, same: 1 }, metrics: { sharpe_ratio: sharpe, total_return: null, max_drawdown: null, total_trades: null, win_rate: null },
@@ -19,4 +19,11 @@ test("what is tried is a range or a list", () => {
   equal(tried("1, 2.5, true, fast"), { type: "choice", values: [1, 2.5, true, "fast"] });
   for (const wrong of ["", "1,,2", "5..1", "1..9 step 0", "1..2..3"]) equal(tried(wrong), null, wrong);
   equal(["5..20 step 5", "0.1..0.3 by 0.1", "7, 8"].map((text) => sizeOf(tried(text)!)), [4, 3, 2]);
+});
+
+test("a search is asked for soon while trials end, later while none does, and not with a result", () => {
+  const after = pace(), at = (done: number, result: unknown = null, result_damage = "") => after({ done, failed: 0, result, result_damage } as Family);
+  equal([at(0), at(0), at(0), at(1), at(2)], [3000, 6000, 12_000, 3000, 3000]);
+  equal([at(2), at(2), at(2), at(2), at(2)], [6000, 12_000, 24_000, 30_000, 30_000]);
+  equal([at(4, null, "damaged"), at(4, null, "damaged"), at(4, {})], [3000, 6000, 0]);
 });

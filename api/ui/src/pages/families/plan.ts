@@ -11,6 +11,19 @@ export function progressWords(family: Family): string {
   return `${count(family.done)}${total === null ? "" : ` of ${count(total)}`}${family.failed ? `, ${count(family.failed)} failed` : ""}`;
 }
 
+const soonest = 3000, latest = 30_000;
+
+/** When a search is asked for again: soon while trials end, ever later while none does, not once it has a result. */
+export function pace(): (family: Family) => number {
+  let known = "", after = soonest;
+  return ({ done, failed, result, result_damage }) => {
+    const now = [done, failed, result_damage].join();
+    after = now === known ? Math.min(after * 2, latest) : soonest;
+    known = now;
+    return result ? 0 : after;
+  };
+}
+
 /** The metrics by which trials are looked at. */
 export const results = ["sharpe_ratio", "total_return", "max_drawdown"] as const;
 export type Result = (typeof results)[number];
