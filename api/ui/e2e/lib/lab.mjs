@@ -57,7 +57,9 @@ const datasets = [dataset("a", "BTC/USDT", Array.from({ length: 200 }, (_, i) =>
 const job = (status, more) => ({ job_id: "job_" + status, kind: "family", status, progress: null, queued_at: "2026-11-20T12:00:00.000Z", started_at: null, ended_at: null, error: null, links: { run_id: null, falsification: null, plan_id: "plan_1" }, reports: [], ...more });
 const jobs = [job("queued"), job("running", { progress: { percent: 40, text: hostile } }), job("failed", { error: { code: "RUN_FAILED", message: hostile, details: null } }), job("interrupted")];
 const cr = (digit) => "cr-" + digit.repeat(64);
-const stageOf = { [cr("1")]: ["research", "pending"], [cr("2")]: ["paper", "active"], [cr("3")]: ["canary", "suspended"], [cr("4")]: ["live", "active"], [cr("5")]: ["paper", "rejected"] };
+const stageOf = { [cr("1")]: ["research", "pending"], [cr("2")]: ["paper", "active"], [cr("3")]: ["canary", "suspended"], [cr("4")]: ["live", "active"], [cr("5")]: ["paper", "rejected"], [cr("9")]: ["paper", "active"] };
+/** Of these the service has no bundle. */
+const elsewhere = [cr("9")];
 const next = { research: "paper", paper: "canary", canary: "live", live: null };
 const candidate = (id, verification = "sealed") => ({
   candidate_revision_id: id, candidate_id: id === cr("2") ? "sma-cross.btc-usdt-1h" : hostile, family_id: hostile, slug: hostile, owner: hostile, strategy_name: hostile, symbols: [hostile], timeframes: ["1h"], parent_revision_id: null, change_class: "initial",
@@ -71,6 +73,7 @@ const approvals = { required: [{ role: "risk", count: 1 }, { role: "any", count:
 
 /** What the control plane says of a revision, by the parts of a path. */
 function judged(kind, id) {
+  if (kind === "promotion-state" && id === "sma_cross") return reading({ revisions: elsewhere.map((candidate_revision_id) => ({ candidate_revision_id, candidate_id: hostile, stage: "paper", stage_status: "active" })) });
   const [stage, stage_status] = stageOf[id] ?? [];
   if (!stage) return undefined;
   if (kind === "promotion-plans") return reading({ stage: next[stage], verdict: "fail", gates, approvals });
@@ -87,7 +90,7 @@ function answer(path, query) {
   if (path === "/runs") return list(rows);
   if (path === "/datasets") return list(datasets);
   if (path === "/jobs") return list(jobs);
-  if (path === "/candidates") return list([...Object.keys(stageOf).map((id) => candidate(id)), candidate(cr("6"), "packed"), candidate(cr("7"), "failed"), candidate(cr("8"))]);
+  if (path === "/candidates") return list([...Object.keys(stageOf).filter((id) => !elsewhere.includes(id)).map((id) => candidate(id)), candidate(cr("6"), "packed"), candidate(cr("7"), "failed"), candidate(cr("8"))]);
   if (path === "/governance") return { configured: true, reachable: true, checked_at: "2026-11-20T12:00:00.000Z", url: hostile, reason: "", checkpoint };
   if (path.startsWith("/governance/")) return judged(path.split("/")[2], path.split("/")[4]);
   if (path === "/families") return list([family]);

@@ -8,7 +8,7 @@ import { answered } from "../lib/watch.mjs";
 import { until } from "../lib/wait.mjs";
 
 export default async function governance(t) {
-  const board = (service) => t.visit(service.url, { path: "/ui/governance", allow: [answered(503)] });
+  const board = (service) => t.visit(service.url, { path: "/ui/governance", allow: [answered(503), answered(404)] });
   const state = folder(t.config, "state");
 
   await t.test("without a control plane the page says how to name one", async () => {
@@ -64,6 +64,16 @@ export default async function governance(t) {
     assert.ok(visit.page.url().endsWith("/ui/governance#candidate=" + revision));
     await visit.page.goBack();
     await line.waitFor();
+  });
+
+  await t.test("a service without its bundle shows what the plane has of its strategies", async () => {
+    const other = await t.service({ names: ["sma_cross"], args: plane.options });
+    assert.equal((await other.get("/candidates")).total, 0);
+    const visit = await board(other), card = visit.page.getByRole("region", { name: "Research", exact: true }).getByRole("article", { name: "sma-cross.btc-usdt-1d" });
+    await card.getByText("Packed elsewhere").waitFor();
+    assert.equal(await card.getAttribute("data-revision"), revision);
+    await card.locator("[data-verdict]").first().waitFor();
+    await look(t, visit, "governance elsewhere");
   });
 
   await t.test("while the plane is away its last answer stays, with its age", async () => {

@@ -1,16 +1,19 @@
-// The board: what was packed, where it stands, what it lacks, who must sign, and whether the log that this
+// The board: what was packed or submitted, where it stands, what it lacks, who must sign, and whether the log that this
 // host remembers has it. Nothing can be changed here.
 import { signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import { Copy } from "../../panels/copy.tsx";
 import { Icon } from "../../panels/icon.tsx";
 import { address } from "../../state/address.ts";
+import { loadLists } from "../../state/session.ts";
+import { strategies } from "../../state/store.ts";
 import * as f from "../../state/format.ts";
 import { fragment } from "../../state/route.ts";
 import { useAnswer, type Asked } from "../answer.ts";
 import { Facts, Heading, MarkSign, Refusal, Section, States } from "../kit.tsx";
 import type { Candidate, List, Missing, PromotionPlan, PromotionState, Reach, Reading } from "../shapes.ts";
 import { age, aimOf, columnOf, columns, heads, proof, signers, stateOf, type Column } from "./board.ts";
+import { askOthers, type Shown } from "./others.ts";
 
 /** How often the plane is asked again, and how many cards are drawn at first. */
 const every = 30_000, atFirst = 24;
@@ -20,9 +23,9 @@ export function Governance() {
   return (
     <>
       <Heading>Governance board</Heading>
-      <p class="caption">Candidates that <code>lab candidate pack</code> has put into the state directory of this service, and how far the control plane lets each go. This page only shows: <code>lab</code> and <code>governance</code> act.</p>
+      <p class="caption">Candidates that <code>lab candidate pack</code> has put into the state directory of this service, what the control plane has of this service's strategies, and how far it lets each go. This page only shows: <code>lab</code> and <code>governance</code> act.</p>
       <States of={reach} what="control plane">{(r) => <Plane reach={r} />}</States>
-      <States of={list} what="candidates" empty={({ items }) => items.length === 0 && <p>No candidate is packed yet: <code>lab candidate pack SLUG --submit</code> packs a run with its evidence and submits it.</p>}>
+      <States of={list} what="candidates">
         {(l) => (reach.answer.value.value ? <Board list={l} reach={reach.answer.value.value} /> : <></>)}
       </States>
     </>
@@ -54,18 +57,27 @@ type States = Map<string, Asked<Reading<PromotionState>>>;
 
 function Board({ list, reach }: { list: List<Candidate>; reach: Reach }) {
   const all = useMemo(() => signal(false), []), wanted = fragment.value.get("candidate") ?? "";
-  const shown = all.value ? list.items : list.items.filter((c, i) => i < atFirst || c.candidate_revision_id === wanted);
+  useEffect(() => {
+    if (!strategies.peek()) loadLists();
+  }, []);
+  const names = reach.configured && strategies.value ? JSON.stringify([...new Set([...strategies.value, ...list.items.map((c) => ({ name: c.strategy_name }))].map((s) => s.name).filter(Boolean))]) : "";
+  const others = useAnswer<Shown[]>(names, every, useMemo(askOthers, [])).answer.value, packed = new Set(list.items.map((c) => c.candidate_revision_id));
+  // Of a list that is cut short it is not known what is packed elsewhere.
+  const items: Shown[] = [...list.items, ...(list.items.length < list.total ? [] : (others.value ?? []).filter((c) => !packed.has(c.candidate_revision_id)))];
+  const shown = all.value ? items : items.filter((c, i) => i < atFirst || c.candidate_revision_id === wanted);
+  if (items.length === 0 && names && !others.value && !others.error) return <p class="panel none" role="status">Loading the candidates…</p>;
+  if (items.length === 0) return <div class="panel none"><p>No candidate is packed yet: <code>lab candidate pack SLUG --submit</code> packs a run with its evidence and submits it.</p></div>;
   return (
     <>
       <Columns key={reach.configured + shown.map((c) => c.candidate_revision_id + c.verification).join()} shown={shown} configured={reach.configured} wanted={wanted} />
-      {shown.length < list.items.length && <p class="toolbar"><button type="button" onClick={() => (all.value = true)}>Show all {f.count(list.items.length)}</button></p>}
+      {shown.length < items.length && <p class="toolbar"><button type="button" onClick={() => (all.value = true)}>Show all {f.count(items.length)}</button></p>}
       {list.items.length < list.total && <p class="caption">The newest {f.count(list.items.length)} of {f.count(list.total)}.</p>}
     </>
   );
 }
 
 /** Each card asks for its own state; where that puts it is known when the answer is there. */
-function Columns({ shown, configured, wanted }: { shown: Candidate[]; configured: boolean; wanted: string }) {
+function Columns({ shown, configured, wanted }: { shown: Shown[]; configured: boolean; wanted: string }) {
   const cards = shown.map((c) => ({ c, asked: useAnswer<Reading<PromotionState>>(configured && c.verification !== "packed" && c.verification !== "failed" ? stateOf(c.candidate_revision_id) : "", every) }));
   const of = (column: Column) => cards.filter(({ asked }) => columnOf(asked.answer.value.value?.document ?? null) === column);
   return (
@@ -87,7 +99,7 @@ function Columns({ shown, configured, wanted }: { shown: Candidate[]; configured
   );
 }
 
-function Card({ of: c, asked, configured, wanted }: { of: Candidate; asked: Asked<Reading<PromotionState>>; configured: boolean; wanted: boolean }) {
+function Card({ of: c, asked, configured, wanted }: { of: Shown; asked: Asked<Reading<PromotionState>>; configured: boolean; wanted: boolean }) {
   const { value: reading, error, loading } = asked.answer.value, id = c.candidate_revision_id, name = c.candidate_id || "Unreadable bundle";
   useEffect(() => {
     if (wanted) document.getElementById(id)?.scrollIntoView({ block: "center" });
@@ -105,7 +117,8 @@ function Card({ of: c, asked, configured, wanted }: { of: Candidate; asked: Aske
 }
 
 /** What this service knows by itself: the bundle, and the seal beside it. */
-function Packed({ of: c }: { of: Candidate }) {
+function Packed({ of: c }: { of: Shown }) {
+  if (c.verification === "elsewhere") return <p class="proof" data-sign="open"><Icon name="ring" /><span>Packed elsewhere: this service has no bundle of it.</span></p>;
   const submit = `lab candidate pack ${c.slug} --candidate ${c.candidate_revision_id} --stage ${c.requested_stage} --submit`;
   const word = { packed: "Packed, not submitted.", sealed: "Bundle and seal are intact.", unchecked: "Submitted; its seal is not checked: that takes a key and a remembered log.", failed: "Not what was packed." }[c.verification];
   return (
@@ -123,7 +136,7 @@ function Packed({ of: c }: { of: Candidate }) {
   );
 }
 
-function Judged({ of: c, reading: { document: s, reachable, age_seconds, verified } }: { of: Candidate; reading: Reading<PromotionState> }) {
+function Judged({ of: c, reading: { document: s, reachable, age_seconds, verified } }: { of: Shown; reading: Reading<PromotionState> }) {
   const shown = proof(verified), aim = aimOf(s), stopped = ["suspended", "rejected"].includes(s.stage_status);
   return (
     <>
