@@ -79,6 +79,9 @@ func TestScreenshots(t *testing.T) {
 	c := prepare(t)
 	c.Screenshots = os.Getenv("ASSAY_SCREENSHOTS")
 	c.run(t, "screenshots", 5*time.Minute)
+	if c.Screenshots != "" {
+		c.run(t, "u18_lab", 5*time.Minute) // the other pages
+	}
 }
 
 // TestSoak holds the page to its budget of memory for minutes, and to the
