@@ -159,6 +159,10 @@ func TestArchiveLists(t *testing.T) {
 	if other.StatusCode != http.StatusBadRequest || !strings.Contains(string(other.Body), `"/query/cursor"`) {
 		t.Errorf("a cursor of another question: %d %s", other.StatusCode, other.Body)
 	}
+	a.add(t, "svc_c", 9) // the newest: it moves everything by one
+	if got := ids("/api/v1/runs?limit=2&cursor=" + first[2]); got != "svc_a" {
+		t.Errorf("a page after a run has come: %q", got)
+	}
 	tag := a.Do(t, "GET", "/api/v1/runs", "").Header.Get("ETag")
 	if same := a.Do(t, "GET", "/api/v1/runs", "", "If-None-Match: "+tag); same.StatusCode != 304 {
 		t.Errorf("the list has not changed, but the answer is %d", same.StatusCode)

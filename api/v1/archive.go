@@ -71,12 +71,22 @@ func (a *API) listRuns(r *http.Request) (*edge.Answer, error) {
 		Status: q.word("status", artifact.StatusRunning, artifact.StatusCompleted, artifact.StatusFailed),
 		Slug:   q.text("slug"), Family: q.text("family"), Symbol: q.text("symbol"),
 		Timeframe: q.text("timeframe"), Tag: q.text("tag"), Text: q.text("q"), From: q.time("from"),
-		To: q.time("to"), Sort: q.word("sort", sorts...), Offset: offset, Limit: limit,
+		To: q.time("to"), Sort: q.word("sort", sorts...),
 	}
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
-	page, err := a.opts.Library.List(r.Context(), ask)
+	return answerRows(r, q, a.opts.Library, ask, offset, limit)
+}
+
+// answerRows answers with a page of runs.
+func answerRows(r *http.Request, q *query, l *library.Library, ask library.Query,
+	offset, limit int) (*edge.Answer, error) {
+	ask.Begin = func(runIDs []string) (from, to int) {
+		offset = follow(q, runIDs, offset, func(id *string) string { return *id })
+		return offset, offset + limit
+	}
+	page, err := l.List(r.Context(), ask)
 	if err != nil {
 		return nil, err
 	}
@@ -322,6 +332,7 @@ func (a *API) listFamilies(r *http.Request) (*edge.Answer, error) {
 	if err != nil {
 		return nil, err
 	}
+	offset = follow(q, all, offset, func(f *library.Family) string { return f.PlanID })
 	return tagged(listOf(r, q, cut(all, offset, limit), offset, len(all)))
 }
 
@@ -358,12 +369,7 @@ func (a *API) listFalsifications(r *http.Request) (*edge.Answer, error) {
 	if err := q.refusal(); err != nil {
 		return nil, err
 	}
-	page, err := a.opts.Library.List(r.Context(),
-		library.Query{Kind: artifact.KindFalsification, Offset: offset, Limit: limit})
-	if err != nil {
-		return nil, err
-	}
-	return tagged(listOf(r, q, page.Rows, offset, page.Total))
+	return answerRows(r, q, a.opts.Library, library.Query{Kind: artifact.KindFalsification}, offset, limit)
 }
 
 func (a *API) getFalsification(r *http.Request) (*edge.Answer, error) {

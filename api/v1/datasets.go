@@ -42,6 +42,7 @@ func (a stored) listDatasets(r *http.Request) (*edge.Answer, error) {
 		return d.Current && is("exchange", d.Exchange) && is("symbol", string(d.Symbol)) &&
 			is("timeframe", d.Timeframe.String())
 	})
+	offset = follow(q, all, offset, func(d *holdout.Dataset) string { return d.ID })
 	page := cut(all, offset, limit)
 	items := make([]view.Dataset, len(page))
 	for i, d := range page {

@@ -89,6 +89,7 @@ func (g governance) listCandidates(r *http.Request) (*edge.Answer, error) {
 	all = pick(all, func(c Candidate) bool {
 		return (slug == "" || c.Slug == slug) && (run == "" || slices.Contains(c.RunIDs, run))
 	})
+	offset = follow(q, all, offset, func(c *Candidate) string { return c.CandidateRevisionID })
 	return tagged(listOf(r, q, cut(all, offset, limit), offset, len(all)))
 }
 

@@ -161,6 +161,7 @@ func (j jobAPI) listJobs(r *http.Request) (*edge.Answer, error) {
 		return nil, err
 	}
 	all := j.of.opts.Jobs.List()
+	offset = follow(q, all, offset, func(one *job.Job) string { return one.ID })
 	return tagged(listOf(r, q, cut(all, offset, limit), offset, len(all)))
 }
 

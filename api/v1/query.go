@@ -21,6 +21,10 @@ import (
 type query struct {
 	values url.Values
 	bad    []schema.Violation
+	// after is the key of the entry that ended the page before, keyAt that of an entry of the list; nil of
+	// a list that only grows at its end.
+	after string
+	keyAt func(i int) string
 }
 
 // maxQueryText is the longest value of a query.
@@ -103,10 +107,29 @@ func (q *query) time(name string) market.Time {
 	return at
 }
 
-// cursor is where a page begins. It holds for the question that it was given with.
+// cursor is where a page begins: behind the entry After, or at Offset where that has gone. It holds for the
+// question that it was given with.
 type cursor struct {
 	Offset int    `json:"o"`
 	Of     string `json:"q"`
+	After  string `json:"a,omitempty"`
+}
+
+// keyOf is what a cursor has of the id of an entry.
+func keyOf(id string) string { return hashTag(id)[:16] }
+
+// follow returns where a page begins of a list whose entries come and go.
+func follow[T any](q *query, all []T, offset int, id func(*T) string) int {
+	q.keyAt = func(i int) string { return keyOf(id(&all[i])) }
+	if q.after == "" {
+		return offset
+	}
+	for i := range all {
+		if q.keyAt(i) == q.after {
+			return i + 1
+		}
+	}
+	return offset
 }
 
 // question names a path with its query, but for the page.
@@ -133,6 +156,7 @@ func (q *query) page(r *http.Request, most int) (offset, limit int) {
 		q.refuse("cursor", "is no next_cursor of this question", "cursor")
 		return 0, limit
 	}
+	q.after = c.After
 	return c.Offset, limit
 }
 
@@ -147,7 +171,11 @@ type list[T any] struct {
 func listOf[T any](r *http.Request, q *query, items []T, offset, total int) list[T] {
 	l := list[T]{Items: append([]T{}, items...), Total: total}
 	if next := offset + len(items); next < total && len(items) > 0 {
-		text, _ := json.Marshal(cursor{next, q.question(r)}) // a number and a text
+		c := cursor{Offset: next, Of: q.question(r)}
+		if q.keyAt != nil {
+			c.After = q.keyAt(next - 1)
+		}
+		text, _ := json.Marshal(c) // a number and texts
 		s := base64.RawURLEncoding.EncodeToString(text)
 		l.NextCursor = &s
 	}

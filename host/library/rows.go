@@ -20,8 +20,9 @@ type Query struct {
 	// From and To bound when runs ended, [From, To); 0 bounds nothing.
 	From, To market.Time
 	// Sort is one of Sorts, with - in front for descending.
-	Sort          string
-	Offset, Limit int
+	Sort string
+	// Begin says which of the runs, given by their ids in their order, are shown: [from, to); nil shows all.
+	Begin func(runIDs []string) (from, to int)
 }
 
 // Sorts returns the fields by which runs are ordered.
@@ -129,9 +130,17 @@ func (l *Library) List(ctx context.Context, q Query) (*Page, error) {
 		}
 	}
 	sortEntries(picked, q.Sort)
-	page := &Page{Total: len(picked)}
-	from := min(q.Offset, len(picked))
-	page.Rows, err = l.rows(ctx, picked[from:min(from+q.Limit, len(picked))], all, notes)
+	ids := make([]string, len(picked))
+	for i, e := range picked {
+		ids[i] = e.row.RunID
+	}
+	from, to := 0, len(ids)
+	if q.Begin != nil {
+		from, to = q.Begin(ids)
+		from, to = min(from, len(ids)), min(to, len(ids))
+	}
+	page := &Page{Total: len(ids)}
+	page.Rows, err = l.rows(ctx, picked[from:to], all, notes)
 	return page, err
 }
 
