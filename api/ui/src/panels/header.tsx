@@ -1,6 +1,7 @@
 // The top of the page: what runs, whether all is well, and the buttons that are always there.
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { computed } from "@preact/signals";
+import { address } from "../state/address.ts";
 import { shortId } from "../state/format.ts";
 import { lastKnown, stale } from "../state/fresh.ts";
 import { connection, known, running, status } from "../state/store.ts";
@@ -66,9 +67,10 @@ function State() {
 
 function RunId() {
   if (!runId.value) return null;
+  const id = <code title={runId.value}>{shortId(runId.value)}</code>;
   return (
     <p class="run-id">
-      <code title={runId.value}>{shortId(runId.value)}</code>
+      {state.value === "completed" ? <a href={address("run", runId.value)}>{id}</a> : id}
       <Copy text={runId.value} what="run id" />
     </p>
   );
