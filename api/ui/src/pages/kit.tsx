@@ -74,6 +74,8 @@ export interface Column<R> {
   key: string;
   head: string;
   number?: boolean;
+  /** Whether the words stay on one line, as those of a time do. */
+  tight?: boolean;
   cell: (row: R) => ComponentChildren;
   /** The name by which the service sorts, where it does. */
   sort?: string;
@@ -100,7 +102,7 @@ export function Table<R>({ name, rows, columns, id, sort = "", onSort, selected 
         <tbody>
           {rows.map((row) => (
             <tr key={id(row)} data-id={id(row)} data-selected={selected?.has(id(row)) || undefined}>
-              {columns.map((c) => <td key={c.key} data-head={c.head} class={c.number ? "number" : undefined}>{c.cell(row)}</td>)}
+              {columns.map((c) => <td key={c.key} data-head={c.head} class={c.number ? "number" : c.tight ? "tight" : undefined}>{c.cell(row)}</td>)}
             </tr>
           ))}
         </tbody>

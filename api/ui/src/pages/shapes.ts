@@ -79,7 +79,7 @@ export interface FamilyResult {
   status: string;
   selected: { trial_index: number; run_id: string } | null;
   walk_forward_optimised: { metrics: Numbers | null } | null;
-  selection: { n_trials: number; dsr_max: number | null; pbo: { value: number | null } } | null;
+  selection: { n_trials: number; dsr_max: number | null; min_btl_years: number | null; pbo: { value: number | null } } | null;
 }
 
 /** An entry of falsify/summary.json. */

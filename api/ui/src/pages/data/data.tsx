@@ -43,12 +43,12 @@ export function Data() {
 const columns: Column<Dataset>[] = [
   { key: "timeframe", head: "Timeframe", cell: (d) => d.timeframe },
   { key: "exchange", head: "Exchange", cell: (d) => <bdi>{d.exchange}</bdi> },
-  { key: "first", head: "First", cell: (d) => f.time(d.first) },
-  { key: "last", head: "Last", cell: (d) => f.time(d.last) },
+  { key: "first", head: "First", tight: true, cell: (d) => f.time(d.first) },
+  { key: "last", head: "Last", tight: true, cell: (d) => f.time(d.last) },
   { key: "rows", head: "Candles", number: true, cell: (d) => f.count(d.rows) },
   { key: "missing", head: "Missing", number: true, cell: (d) => f.count(d.missing) },
   { key: "coverage", head: "Coverage", cell: (d) => <Coverage of={d} /> },
-  { key: "holdout", head: "Held out from", cell: (d) => f.time(d.holdout_start) },
+  { key: "holdout", head: "Held out from", tight: true, cell: (d) => f.time(d.holdout_start) },
   { key: "looks", head: "Looks", number: true, cell: (d) => f.count(d.looks) },
   { key: "source", head: "Source", cell: (d) => d.provenance.source },
 ];
@@ -66,8 +66,8 @@ function Coverage({ of: { coverage, missing, rows, holdout_start, first, last } 
 }
 
 const gaps: Column<Gap>[] = [
-  { key: "from", head: "From", cell: (g) => f.time(g.from) },
-  { key: "to", head: "To", cell: (g) => f.time(g.to) },
+  { key: "from", head: "From", tight: true, cell: (g) => f.time(g.from) },
+  { key: "to", head: "To", tight: true, cell: (g) => f.time(g.to) },
   { key: "candles", head: "Candles", number: true, cell: (g) => f.count(g.candles) },
 ];
 

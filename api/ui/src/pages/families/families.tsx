@@ -12,7 +12,7 @@ const columns: Column<Family>[] = [
   { key: "plan", head: "Plan", cell: (x) => <a href={address("family", x.plan_id)}>{f.shortId(x.plan_id, 18)}</a> },
   { key: "slug", head: "Strategy", cell: (x) => <bdi>{x.slug}</bdi> },
   { key: "author", head: "Author", cell: (x) => <bdi>{x.author}</bdi> },
-  { key: "registered", head: "Registered", cell: (x) => f.time(x.registered_at) },
+  { key: "registered", head: "Registered", tight: true, cell: (x) => f.time(x.registered_at) },
   { key: "progress", head: "Trials that ended", cell: progressWords },
 ];
 

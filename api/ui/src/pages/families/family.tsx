@@ -10,7 +10,7 @@ import { fragment, keep } from "../../state/route.ts";
 import { useAnswer } from "../answer.ts";
 import { Done, Facts, Heading, plain, Section, States, Table, Tiles, type Column } from "../kit.tsx";
 import type { Family, FamilyResult, List, Trial } from "../shapes.ts";
-import { best, pace, planned, progressWords, resultOf, results, varying, type Result } from "./plan.ts";
+import { best, luck, pace, planned, progressWords, resultOf, results, varying, type Result } from "./plan.ts";
 
 export function FamilyPage({ id }: { id: string }) {
   const path = "/families/" + encodeURIComponent(id), asked = useAnswer<Family>(path, useMemo(pace, [path]));
@@ -28,7 +28,7 @@ export function FamilyPage({ id }: { id: string }) {
             {family.result && <Found result={family.result} />}
             {family.result_damage && <p class="panel none refusal" role="alert">What the search has come to cannot be shown: <bdi>{family.result_damage}</bdi>. Its plan and its trials are here.</p>}
             <States of={trials} what="trials" empty={({ items }) => items.length === 0 && <p>No trial has ended yet.</p>}>
-              {({ items }) => <Trials trials={items} />}
+              {({ items }) => <Trials trials={items} selected={family.result?.selected?.trial_index} />}
             </States>
             <Plan family={family} />
           </>
@@ -62,16 +62,17 @@ function Found({ result: { status, selected, walk_forward_optimised: whole, sele
         { label: "Overfitting", value: f.percent(selection?.pbo.value, 1), note: "PBO" },
         { label: "Trials", value: f.count(selection?.n_trials), note: "on these days" },
       ]} />
-      <p class="panel none">{selected ? <>Selected by the plan's rule: <a href={address("run", selected.run_id)}>trial {selected.trial_index}</a>.</> : status === "aborted" ? "Too many trials failed: nothing is selected." : "No trial has the objective: nothing is selected."}</p>
+      <p class="panel none">{selected ? <>Selected by the plan's rule: <a href={address("run", selected.run_id)}>trial {selected.trial_index}</a>.</> : status === "aborted" ? "Too many trials failed: nothing is selected." : "No trial has the objective: nothing is selected."} {luck(selection)}</p>
     </>
   );
 }
 
-function Trials({ trials }: { trials: Trial[] }) {
+function Trials({ trials, selected }: { trials: Trial[]; selected?: number }) {
   const names = varying(trials), by = fragment.value;
   const key = results.find((r) => r === by.get("by")) ?? "sharpe_ratio";
   const x = names.find((n) => n === by.get("x")) ?? names[0], y = names.find((n) => n === by.get("y")) ?? names.find((n) => n !== x);
   const found = trials.flatMap((t) => resultOf(t, key) ?? []), format = (v: number) => (key === "sharpe_ratio" ? f.ratio(v) : f.percent(v, 1));
+  const chosen = trials.find((t) => t.index === selected), at = chosen ? resultOf(chosen, key) : null;
   const numbers = names.filter((n) => trials.every((t) => typeof t.params[n] === "number"));
   const rows = trials.filter((t) => resultOf(t, key) !== null).map((t) => [...numbers.map((n) => Number(t.params[n])), resultOf(t, key) ?? 0]);
   return (
@@ -80,8 +81,8 @@ function Trials({ trials }: { trials: Trial[] }) {
         <Choice label="Result" name="by" value={key} of={[...results]} />
         {names.length > 1 && <><Choice label="Across" name="x" value={x ?? ""} of={names} /><Choice label="Up" name="y" value={y ?? ""} of={names} /></>}
       </div>
-      {x && y && x !== y && <Section name={`Best ${f.words(key).toLowerCase()} for each ${x} and ${y}`}><Heat label={`Heat map of ${f.words(key)}: ${x} across, ${y} up`} cells={best(trials, x, y, key)} format={format} /></Section>}
-      <Section name="What the trials found"><Bars label={`Distribution of ${f.words(key)} over ${found.length} trials`} bins={binned(found)} marks={[]} format={format} /></Section>
+      {x && y && x !== y && <Section name={`Best for each ${x} and ${y}`}><Heat label={`Heat map of ${f.words(key)}: ${x} across, ${y} up`} cells={best(trials, x, y, key)} format={format} /></Section>}
+      <Section name="What the trials found"><Bars label={`Distribution of ${f.words(key)} over ${found.length} trials`} bins={binned(found)} marks={at === null ? [] : [{ at, words: `Trial ${selected}, which the plan's rule selects`, color: 0 }]} format={format} /></Section>
       {numbers.length > 0 && rows.length > 1 && <Section name="Parallel coordinates"><Parallel label={`A line for each of ${rows.length} trials over ${numbers.join(", ")} and ${f.words(key)}`} of={{ names: [...numbers, f.words(key)], rows }} /></Section>}
       <Section name="All trials"><Listed trials={trials} names={names} by={key} /></Section>
     </>
@@ -89,7 +90,7 @@ function Trials({ trials }: { trials: Trial[] }) {
 }
 
 function Choice({ label, name, value, of }: { label: string; name: string; value: string; of: string[] }) {
-  return <label>{label} <select value={value} onChange={(e) => keep({ [name]: e.currentTarget.value })}>{of.map((o) => <option key={o} value={o}>{o}</option>)}</select></label>;
+  return <label>{label} <select value={value} onChange={(e) => keep({ [name]: e.currentTarget.value })}>{of.map((o) => <option key={o} value={o}>{name === "by" ? f.words(o) : o}</option>)}</select></label>;
 }
 
 function Listed({ trials, names, by }: { trials: Trial[]; names: string[]; by: Result }) {

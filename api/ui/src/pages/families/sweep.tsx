@@ -5,7 +5,7 @@ import { useEffect } from "preact/hooks";
 import { send, type ApiError } from "../../api/client.ts";
 import { fieldsOf } from "../../form/schema.ts";
 import { address } from "../../state/address.ts";
-import { count } from "../../state/format.ts";
+import { count, words } from "../../state/format.ts";
 import { go } from "../../state/route.ts";
 import { loadLists } from "../../state/session.ts";
 import { exchanges, strategies } from "../../state/store.ts";
@@ -62,7 +62,7 @@ export function Sweep() {
   };
   const text = (label: string, name: string, help = "") => <label>{label} <input value={at(name)} onInput={set(name)} autocomplete="off" />{help && <span class="caption">{help}</span>}</label>;
   const choice = (label: string, name: string, of: readonly string[], none = "") => (
-    <label>{label} <select value={at(name)} onChange={set(name)}>{none && <option value="">{none}</option>}{of.map((o) => <option key={o} value={o}>{o}</option>)}</select></label>
+    <label>{label} <select value={at(name)} onChange={set(name)}>{none && <option value="">{none}</option>}{of.map((o) => <option key={o} value={o}>{name === "objective" ? words(o) : o}</option>)}</select></label>
   );
   return (
     <Section name="Plan a search">

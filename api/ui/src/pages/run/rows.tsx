@@ -8,7 +8,7 @@ import { Section, States, Table, type Column } from "../kit.tsx";
 import type { FileRow, Line, List } from "../shapes.ts";
 
 const trades: Column<Trade>[] = [
-  { key: "exit", head: "Exit", cell: (t) => f.time(t.exit_time) },
+  { key: "exit", head: "Exit", tight: true, cell: (t) => f.time(t.exit_time) },
   { key: "symbol", head: "Symbol", cell: (t) => <bdi>{t.symbol}</bdi> },
   { key: "direction", head: "Direction", cell: (t) => t.direction },
   { key: "quantity", head: "Quantity", number: true, cell: (t) => f.exact(t.quantity) },
@@ -21,7 +21,7 @@ const trades: Column<Trade>[] = [
 ];
 
 const orders: Column<Order>[] = [
-  { key: "created", head: "Created", cell: (o) => f.time(o.created_at) },
+  { key: "created", head: "Created", tight: true, cell: (o) => f.time(o.created_at) },
   { key: "symbol", head: "Symbol", cell: (o) => <bdi>{o.symbol}</bdi> },
   { key: "side", head: "Side", cell: (o) => o.side },
   { key: "type", head: "Type", cell: (o) => f.words(o.type) },
@@ -32,7 +32,7 @@ const orders: Column<Order>[] = [
 ];
 
 const fills: Column<Fill>[] = [
-  { key: "time", head: "Time", cell: (x) => f.time(x.timestamp) },
+  { key: "time", head: "Time", tight: true, cell: (x) => f.time(x.timestamp) },
   { key: "symbol", head: "Symbol", cell: (x) => <bdi>{x.symbol}</bdi> },
   { key: "side", head: "Side", cell: (x) => x.side },
   { key: "quantity", head: "Quantity", number: true, cell: (x) => f.exact(x.quantity) },

@@ -8,8 +8,8 @@ import type { Run, Split } from "../shapes.ts";
 
 const columns: Column<Split>[] = [
   { key: "split", head: "Split", cell: (s) => <bdi>{s.split_id || s.role}</bdi> },
-  { key: "from", head: "From", cell: (s) => f.time(s.start) },
-  { key: "to", head: "To", cell: (s) => f.time(s.end) },
+  { key: "from", head: "From", tight: true, cell: (s) => f.time(s.start) },
+  { key: "to", head: "To", tight: true, cell: (s) => f.time(s.end) },
   { key: "status", head: "Status", cell: (s) => s.status },
   { key: "return", head: "Return", number: true, cell: (s) => f.signedPercent(s.metrics?.total_return) },
   { key: "holding", head: "Holding", number: true, cell: (s) => f.signedPercent(s.metrics?.buy_hold_return) },
