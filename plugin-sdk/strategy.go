@@ -49,7 +49,8 @@
 // # Earlier candles and larger timeframes
 //
 // With Lookback, v.History(20) and v.Close(5) show candles before the newest. With
-// Spec.Extra, v.At("1d") is the symbol in days, built from the run's candles.
+// Spec.Extra, v.At("1d") is the symbol in days, built from the run's candles. With Spec.Inputs,
+// v.Input("funding") is a series beside the candles, of which each value shows when it became known.
 //
 // # Parameters
 //
@@ -194,6 +195,8 @@ type Spec struct {
 	// Extra are larger timeframes that the strategy reads as well, given by [Timeframes], see
 	// [SymbolView.At]. Each must be an exact multiple of the run's, or the run's own.
 	Extra []Timeframe
+	// Inputs are series beside the candles that the strategy reads, see [View.Input].
+	Inputs []Input
 	// MinSymbols and MaxSymbols bound the symbols of a run; 1 if zero.
 	MinSymbols, MaxSymbols int
 	Supports               Supports

@@ -423,7 +423,7 @@ func sameDays(played []bundle.ShadowDay, n int64, want string) (bool, error) {
 func pinsOf(r *artifact.Request) map[market.Symbol]string {
 	pins := map[market.Symbol]string{}
 	for _, d := range r.Inputs.Data {
-		if slices.Contains(r.Symbols, d.Symbol) {
+		if slices.Contains(r.Symbols, d.Symbol) || candle.IsInput(d.Symbol) {
 			pins[market.Symbol(d.Symbol)] = d.SHA256
 		}
 	}

@@ -51,6 +51,7 @@ type Metadata struct {
 	EndDate                market.Time     `json:"end_date"`
 	Seed                   string          `json:"seed"`
 	Data                   []Dataset       `json:"data"`
+	Inputs                 []Dataset       `json:"inputs,omitempty"`
 	Plugin                 Plugin          `json:"plugin"`
 	Engine                 Engine          `json:"engine"`
 	SplitsSHA256           string          `json:"splits_sha256"`
@@ -138,7 +139,8 @@ func newMetadata(run *Run, rep *Report, files []File) (*Metadata, error) {
 		Symbols:   req.Symbols,
 		Timeframe: req.Timeframe, Exchange: req.Exchange, StartDate: req.StartDate, EndDate: req.EndDate,
 		Seed: req.Seed,
-		Data: man.Data, Plugin: man.Plugin, Engine: man.Engine, SplitsSHA256: req.Splits.SHA256,
+		Data: man.Data, Inputs: man.Inputs,
+		Plugin: man.Plugin, Engine: man.Engine, SplitsSHA256: req.Splits.SHA256,
 		Execution: req.Execution,
 		Splits:    []SplitSummary{}, Service: run.Service, ArtifactLevel: run.level(),
 		Artifacts: append([]File{}, files...),

@@ -89,7 +89,7 @@ type Inputs struct {
 	ProtocolVersion int       `json:"protocol_version"`
 }
 
-// DataRef is a window of one candle file, in Unix milliseconds.
+// DataRef is a window of one candle file, in Unix milliseconds, or an input.
 type DataRef struct {
 	Symbol    string `json:"symbol"`
 	Timeframe string `json:"timeframe"`
@@ -194,6 +194,8 @@ type Manifest struct {
 	Plugin   Plugin
 	Engine   Engine
 	Data     []Dataset
+	// Inputs are the series beside the candles, each by its name after "input:" for a symbol.
+	Inputs []Dataset
 	// Sandbox is the level that the plugin runs under, Debug that it was attached by hand.
 	Sandbox string
 	// Walls are the parts of the sandbox, present or with the reason.
@@ -313,6 +315,10 @@ func (m Manifest) Complete() (Manifest, error) {
 		d.ID = cmp.Or(d.ID, DatasetID(r.Exchange, d.Symbol, d.Timeframe, d.SHA256))
 		r.Inputs.Data = append(r.Inputs.Data,
 			DataRef{d.Symbol, d.Timeframe, d.SHA256, int64(d.Start), int64(d.End)})
+	}
+	m.Inputs = slices.Clone(m.Inputs)
+	for _, d := range m.Inputs {
+		r.Inputs.Data = append(r.Inputs.Data, DataRef{d.Symbol, "", d.SHA256, int64(d.Start), int64(d.End)})
 	}
 	return m, m.normaliseRaw()
 }

@@ -70,6 +70,8 @@ type Declared struct {
 	Plots []sdk.Plot `json:"plots"`
 	// Extra are the larger timeframes that it reads.
 	Extra []market.Timeframe `json:"extra,omitempty"`
+	// Inputs are the series beside the candles that it reads.
+	Inputs []sdk.Input `json:"-"`
 }
 
 // origin is where a strategy comes from.
@@ -153,6 +155,9 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 	}
 	var err error
 	if s.Extra, err = wire.ExtraFromProto(spec); err != nil {
+		return s, proc.Faultf(CodeBadSpec, "%.200s", err.Error())
+	}
+	if s.Inputs, err = wire.InputsFromProto(spec); err != nil {
 		return s, proc.Faultf(CodeBadSpec, "%.200s", err.Error())
 	}
 	params, fault := compileParams(spec.GetParamsSchema(), spec.GetDefaultParams())

@@ -21,6 +21,7 @@ type Lockstep struct {
 	symbols   []market.Symbol
 	stepLimit time.Duration
 	step      wire.Step
+	inputs    []*market.InputReader
 	timer     *time.Timer
 }
 
@@ -32,6 +33,14 @@ func NewLockstep(s *Stream, g *Gate, symbols []market.Symbol, limit time.Duratio
 		step: wire.Step{Candles: make([]market.Candle, n), Closed: make([]bool, n),
 			Positions: make([]sdk.Position, n)},
 	}
+}
+
+// ReadInputs gives what Decide sends the rows of the strategy's inputs, in its order.
+func (l *Lockstep) ReadInputs(rows [][]market.InputRow) {
+	for _, list := range rows {
+		l.inputs = append(l.inputs, market.NewInputReader(list))
+	}
+	l.step.Inputs = make([][]market.InputRow, len(l.inputs))
 }
 
 // Decide implements sim.Decider.
@@ -53,6 +62,9 @@ func (l *Lockstep) message(e *sim.Engine) *strategypb.HostMessage {
 	s.Index, s.CloseTime, s.Warmup = e.Step(), e.Time(), e.Warmup()
 	s.Cash, s.Equity = e.Cash(), e.Equity()
 	s.Fills, s.Orders = e.Fills(), e.Updates()
+	for i, in := range l.inputs {
+		s.Inputs[i] = in.Until(s.CloseTime)
+	}
 	for i := range l.symbols {
 		s.Closed[i] = e.Closed(i)
 		if s.Closed[i] {

@@ -14,6 +14,7 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
 )
 
 // Run implements runner.Execution.
@@ -68,6 +69,12 @@ func (x *Execution) handOver() error {
 	}
 	if x.mode != ModeCoSimulation {
 		return nil
+	}
+	for _, m := range wire.InputDatasets(x.data.inputRows()) {
+		if err := x.plugin.Stream.Send(
+			&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: m}}); err != nil {
+			return err
+		}
 	}
 	if x.chunked {
 		// The plugin's end has a feed of its own: it may be ahead of the host's.

@@ -47,6 +47,8 @@ type Options struct {
 	// encrypted, its socket is in a private folder all the same, and no run limits the
 	// memory of the host.
 	Many bool
+	// Inputs are the stored series beside the candles; those beside Store if nil.
+	Inputs *candle.Inputs
 	// Chunked hands the candles of every co-simulation over in messages: for a host
 	// whose plugins cannot read its files.
 	Chunked bool
@@ -57,12 +59,17 @@ type Launcher struct {
 	Options
 	// pinned has datasets by their pin: they are what they are, for many plays of the same candles.
 	pinned sync.Map
+	// inputs has the rows of inputs by their hash, for the same reason.
+	inputs sync.Map
 }
 
 // NewLauncher fills in the defaults.
 func NewLauncher(o Options) *Launcher {
 	o.StepLimit = cmp.Or(o.StepLimit, DefaultStepLimit)
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
+	if o.Inputs == nil && o.Store != nil {
+		o.Inputs = o.Store.Inputs()
+	}
 	return &Launcher{Options: o}
 }
 
@@ -117,8 +124,8 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	defer cancel()
 	x := &Execution{
 		log: l.Logger.Named("backtest").With("run_id", runID), mode: l.mode(p),
-		stepLimit: l.StepLimit, data: &runData{sources: p.sources, timeframe: p.Timeframe}, gate: &Gate{},
-		phase: PhaseStarting,
+		stepLimit: l.StepLimit, gate: &Gate{}, phase: PhaseStarting,
+		data: &runData{sources: p.sources, inputs: p.inputs, timeframe: p.Timeframe},
 	}
 	x.chunked = x.mode == ModeCoSimulation && (l.Chunked || p.split.Drive.Chunked || p.Strategy.Remote())
 	x.said.Limits, x.said.Quiet = ChartLimits(), !p.split.Series
@@ -197,6 +204,7 @@ func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (marke
 		RootSeed:  p.split.Seed, DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice,
 		LogLevel:  "info",
 		AllPoints: p.split.Series || p.split.SeriesFile, PriceSteps: p.priceSteps(),
+		Inputs: wire.InputNames(p.Strategy.Inputs),
 	}
 	if x.mode == ModeLockstep {
 		start.Mode = strategypb.DriveMode_DRIVE_MODE_LOCKSTEP
@@ -240,7 +248,9 @@ func (x *Execution) makeEngine(o *Options, p *plan, warmup market.Warmup) error 
 		x.feed.Single = series[0].Time
 	}
 	if x.mode == ModeLockstep {
-		x.decider = NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit)
+		lockstep := NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit)
+		lockstep.ReadInputs(x.data.inputRows())
+		x.decider = lockstep
 	} else {
 		x.decider = &coSimulation{
 			stream: x.plugin.Stream, gate: x.gate, symbols: p.Symbols, total: x.data.layout.total,
@@ -334,16 +344,24 @@ func (l *Launcher) manifest(p *plan, x *Execution) artifact.Manifest {
 			Start: s.start(), End: s.end(), ID: s.ID,
 		})
 	}
+	for _, in := range p.inputs {
+		m.Inputs = append(m.Inputs, in.Dataset)
+	}
 	return m
 }
 
-// dataHash names the candles of the window.
+// dataHash names the candles of the window, and the inputs.
 func (p *plan) dataHash() (string, error) {
 	windows := make([]candle.Window, len(p.sources))
 	for i, s := range p.sources {
 		windows[i] = candle.Window{
 			Symbol: s.Symbol, Timeframe: p.Timeframe, SHA256: s.SHA256, Start: s.start(), End: s.end(),
 		}
+	}
+	for _, in := range p.inputs {
+		windows = append(windows, candle.Window{
+			Symbol: market.Symbol(in.Symbol), SHA256: in.SHA256, Start: in.Start, End: in.End,
+		})
 	}
 	return candle.DataHash(windows)
 }

@@ -123,6 +123,11 @@ func (p *Plan) CheckFits(req runner.StartRequest) error {
 		reason := fmt.Sprintf("strategy %q runs in %v only", s.Name, s.Modes)
 		return Refuse(CodeModeNotSupported, map[string]any{"reason": reason}, "The %s.", reason)
 	}
+	if req.Mode != runner.ModeBacktest && len(s.Inputs) > 0 {
+		reason := fmt.Sprintf("strategy %q reads the input %s, which only backtests have", s.Name,
+			s.Inputs[0].Name)
+		return Refuse(CodeModeNotSupported, map[string]any{"reason": reason}, "The %s.", reason)
+	}
 	if !s.SupportsTimeframe(req.Timeframe) {
 		return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(s.Timeframes)},
 			"Strategy %q does not work on %s.", s.Name, req.Timeframe)
@@ -180,6 +185,7 @@ type plan struct {
 	Plan
 	exchange string
 	sources  []*source
+	inputs   []Input
 	warnings []artifact.Note
 	split    Split
 }
@@ -213,6 +219,9 @@ func (l *Launcher) resolve(ctx context.Context, runID string, req runner.StartRe
 	}
 	if err == nil {
 		err = l.resolveData(ctx, p, req)
+	}
+	if err == nil {
+		p.inputs, err = l.resolveInputs(p)
 	}
 	if err != nil {
 		p.release()

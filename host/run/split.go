@@ -22,7 +22,8 @@ type Split struct {
 	ID string
 	// Seed is the root of the strategy's random numbers; 1 if zero.
 	Seed uint64
-	// Pins are the datasets to use by symbol, as SHA-256; the current one otherwise.
+	// Pins are the datasets to use by symbol, and the inputs by candle.InputSymbol, as SHA-256; the
+	// current one otherwise.
 	Pins map[market.Symbol]string
 	// DelayCandles and WorstPrice are stress, see sim.Config.
 	DelayCandles int
@@ -198,6 +199,7 @@ func windowOf(sources []*source, candles int64) artifact.Window {
 type runData struct {
 	timeframe market.Timeframe
 	sources   []*source
+	inputs    []Input
 	folder    *candle.Folder // nil if the plugin gets no files
 	layout    layout
 	splits    artifact.Splits

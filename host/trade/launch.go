@@ -216,7 +216,7 @@ func (x *Execution) introduction() *wire.Start {
 		Params:  x.setup.plan.Params,
 		Symbols: x.setup.plan.Symbols, Timeframe: x.setup.plan.Timeframe, InitialCash: x.setup.plan.Cash,
 		Execution: x.setup.plan.ExecutionJSON,
-		RootSeed:  1, LogLevel: "info",
+		RootSeed:  1, LogLevel: "info", Inputs: wire.InputNames(x.setup.plan.Strategy.Inputs),
 	}
 }
 

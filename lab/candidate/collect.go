@@ -275,9 +275,10 @@ func (c *collector) roleOf(row registry.Run, base *artifact.Metadata, kept map[s
 }
 
 func sameData(a, b *artifact.Metadata) bool {
-	return slices.EqualFunc(a.Data, b.Data, func(x, y artifact.Dataset) bool {
+	same := func(x, y artifact.Dataset) bool {
 		return x.Symbol == y.Symbol && x.SHA256 == y.SHA256 && x.Start == y.Start && x.End == y.End
-	})
+	}
+	return slices.EqualFunc(a.Data, b.Data, same) && slices.EqualFunc(a.Inputs, b.Inputs, same)
 }
 
 // venueRole is the role of a paper or live run: the registry stage that the host has

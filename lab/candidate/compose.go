@@ -59,6 +59,9 @@ func compose(e *collected, s subject, list *selection.TrialList,
 			})
 		}
 	}
+	for _, x := range e.items { // behind all candles, of which the first are those of the baseline
+		b.Data = addData(b.Data, x.meta.Inputs)
+	}
 	return b, nil
 }
 

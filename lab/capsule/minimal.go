@@ -189,6 +189,7 @@ type plugin struct {
 type identity struct {
 	name, timeframe, exchange string
 	symbols                   []string
+	inputs                    []artifact.DataRef
 	cash                      json.Number
 }
 
@@ -210,8 +211,12 @@ func identify(c *Capsule) (identity, error) {
 	case c.Inputs.Plugin == nil:
 		return identity{}, &FormatError{Pointer: "/inputs/plugin", Reason: "is missing"}
 	}
-	return identity{name: r.StrategyName, timeframe: r.Timeframe, exchange: r.Exchange, symbols: r.Symbols,
-		cash: json.Number(r.InitialCash)}, nil
+	inputs := slices.DeleteFunc(r.Inputs.Data, func(d artifact.DataRef) bool {
+		return !candle.IsInput(d.Symbol)
+	})
+	return identity{inputs: inputs, name: r.StrategyName, timeframe: r.Timeframe, exchange: r.Exchange,
+		symbols: r.Symbols,
+		cash:    json.Number(r.InitialCash)}, nil
 }
 
 // plugin opens the program that was named, or the copy that the state directory has.
@@ -315,6 +320,16 @@ func (h *Host) candles(ctx context.Context, p *production, r *Result,
 			Exchange: id.exchange, InitialCash: id.cash,
 		},
 		Pins: map[market.Symbol]string{},
+	}
+	defer func() { // the slice has candles only
+		for _, in := range id.inputs {
+			p.stage.Pins[market.Symbol(in.Symbol)] = in.SHA256
+		}
+	}()
+	for _, in := range id.inputs {
+		if _, err := h.Candles.Inputs().Open(in.SHA256); err != nil {
+			missing.What = append(missing.What, fmt.Sprintf("%s: %v", in.Symbol, err))
+		}
 	}
 	absent := h.absent(ctx, c, id.exchange, p.stage.Pins)
 	if len(absent) == 0 {

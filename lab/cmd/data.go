@@ -91,7 +91,9 @@ type dataImportOptions struct {
 	Duplicates string `flag:"duplicates" usage:"of several different candles of one time take the first or last (default: refuse)" complete:"first,last"`
 	Calendar   string `flag:"calendar" usage:"24x7 or weekdays (default: detected)" complete:"24x7,weekdays"`
 	VolumeUnit string `flag:"volume-unit" usage:"base, quote, contracts or ticks (default: as the format has it, else base)" complete:"base,quote,contracts,ticks"`
-	Merge      bool   `flag:"merge" usage:"join with the stored candles of the same exchange, symbol and timeframe"`
+	Input      string `flag:"input" usage:"store a series beside the candles under this name: rows of time, known and value"`
+	KnownDelay string `flag:"known-delay" usage:"with --input: how long after its time each value became known, for a file that does not say, for example 1h"`
+	Merge      bool   `flag:"merge" usage:"join with the stored candles of the same exchange, symbol and timeframe, or rows of the input"`
 	DryRun     bool   `flag:"dry-run" usage:"do everything but store"`
 }
 
@@ -109,6 +111,7 @@ func dataImportCommand(a *App) *cobra.Command {
 				"time,open,close,high,low,volume",
 			"lab data import new.csv --exchange binance --symbol BTC/USDT --merge --duplicates last "+
 				"--dry-run",
+			"lab data import funding.csv --input funding --known-delay 1m",
 		),
 	}
 	a.Bind(c, &o)       // the importer checks the values
@@ -158,11 +161,8 @@ func (o dataImportOptions) request(paths []string) (r candle.ImportRequest, err 
 			return r, Usage("--timeframe", "--timeframe: %v", err)
 		}
 	}
-	if o.Zone != "" {
-		if r.Options.Zone, err = time.LoadLocation(o.Zone); err != nil || o.Zone == "Local" {
-			return r, Usage("--tz", "--tz %s is not a time zone: write UTC or a name like America/New_York",
-				o.Zone)
-		}
+	if r.Options.Zone, err = o.zone(); err != nil {
+		return r, err
 	}
 	if r.Options.Columns, err = importer.ParseColumns(o.Columns); err != nil {
 		return r, err
@@ -177,8 +177,27 @@ func (o dataImportOptions) request(paths []string) (r candle.ImportRequest, err 
 	return r, nil
 }
 
+// zone is the time zone of --tz, nil without one.
+func (o dataImportOptions) zone() (*time.Location, error) {
+	if o.Zone == "" {
+		return nil, nil
+	}
+	zone, err := time.LoadLocation(o.Zone)
+	if err != nil || o.Zone == "Local" {
+		return nil, Usage("--tz", "--tz %s is not a time zone: write UTC or a name like America/New_York",
+			o.Zone)
+	}
+	return zone, nil
+}
+
 func runDataImport(ctx context.Context, a *App, o dataImportOptions,
 	paths []string) (out Outcome, err error) {
+	if o.Input != "" {
+		return runInputImport(ctx, a, o, paths)
+	}
+	if o.KnownDelay != "" {
+		return out, Usage("--known-delay", "--known-delay goes with --input")
+	}
 	req, err := o.request(paths)
 	if err != nil {
 		return Outcome{}, err

@@ -40,7 +40,9 @@ func aspects() []struct {
 		of     func(*loaded) any
 	}
 	return list{
-		{"data", true, func(x *loaded) any { return dataOf(x.meta.Data) }},
+		{"data", true, func(x *loaded) any {
+			return dataOf(slices.Concat(x.meta.Data, x.meta.Inputs))
+		}},
 		{"splits", true, func(x *loaded) any { return orNull(x.meta.SplitsSHA256) }},
 		{"execution", true, func(x *loaded) any { return x.meta.Execution }},
 		{"metrics", true, func(x *loaded) any {

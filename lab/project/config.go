@@ -20,6 +20,7 @@ import (
 
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/hint"
+	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/lab/search/design"
 	"github.com/assay-run/assay/lab/split"
@@ -177,7 +178,7 @@ func (c *Config) check(family json.RawMessage) []Fault {
 		faults = append(faults, Fault{Pointer: "/trained_until", Message: err.Error()})
 	}
 	for symbol := range c.Data.Pins {
-		if !slices.Contains(c.Symbols, symbol) {
+		if !slices.Contains(c.Symbols, symbol) && !candle.IsInput(symbol) {
 			faults = append(faults,
 				Fault{Pointer: "/data/pins/" + digest.PointerStep(symbol),
 					Message: "is not one of the symbols"})

@@ -420,7 +420,8 @@ func (h *Host) On(ctx context.Context, p *Prepared, store *candle.Store,
 	symbols []string) (*Prepared, error) {
 	v := &Prepared{Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true,
 		candles: store, whole: true}
-	v.Question.Symbols, v.Question.Pins, v.Question.Start, v.Question.End = symbols, nil, nil, nil
+	v.Question.Symbols, v.Question.Pins = symbols, p.inputPins()
+	v.Question.Start, v.Question.End = nil, nil
 	err := v.compose(h, func() error { return h.data(ctx, v) })
 	v.RunID = p.RunID
 	return v, err
@@ -432,7 +433,8 @@ func (h *Host) On(ctx context.Context, p *Prepared, store *candle.Store,
 func (h *Host) Other(
 	ctx context.Context, p *Prepared, program project.Built, folder string,
 ) (_ *Prepared, err error) {
-	v := &Prepared{Question: p.Question, data: p.data, candles: p.candles, timeline: p.timeline,
+	v := &Prepared{Question: p.Question, data: p.data, inputs: p.inputs,
+		candles: p.candles, timeline: p.timeline,
 		whole: p.whole, pins: p.pins}
 	v.Question.Plugin = program
 	apart := *h

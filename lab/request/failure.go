@@ -38,6 +38,7 @@ func (x capturer) capture(ctx context.Context, p *Prepared, r *played) *capsule.
 			return run.NewLauncher(run.Options{
 				Catalog: p.catalog, Store: p.candles, Logger: x.host.Logger, SpoolDir: spool,
 				Engine: x.host.Engine, StepLimit: limit, Mode: mode,
+				Inputs: x.host.Candles.Inputs(),
 			})
 		},
 	}

@@ -78,7 +78,7 @@ type Question struct {
 	Timeframe      string
 	Exchange       string
 	Start, End     *string
-	// Pins are symbol to sha256:<hex>.
+	// Pins are symbol, or input:<name>, to sha256:<hex>.
 	Pins        map[string]string
 	InitialCash json.RawMessage
 	Execution   json.RawMessage
@@ -139,6 +139,7 @@ type Prepared struct {
 	borrowed bool // the catalog is another question's
 	whole    bool // the candles are not split
 	data     []artifact.Dataset
+	inputs   []artifact.Dataset
 	candles  *candle.Store
 	timeline timeline
 	coverage []coverage
@@ -216,7 +217,8 @@ func (p *Prepared) compose(h *Host, look func() error) error {
 			InitialCash: json.RawMessage(cash), Seed: fmt.Sprint(q.Seed), Execution: execution,
 			Stress: q.Stress,
 		},
-		Splits: splits, Data: p.data, Engine: h.Engine, Debug: p.Strategy.Debug || q.Plugin.SDKEdited,
+		Splits: splits, Data: p.data, Inputs: p.inputs,
+		Engine: h.Engine, Debug: p.Strategy.Debug || q.Plugin.SDKEdited,
 		Strategy: artifact.Strategy{Name: p.Strategy.Name, Version: p.Strategy.Version, Slug: q.Slug},
 		Plugin: artifact.Plugin{
 			SHA256: p.Strategy.SHA256, Size: p.Strategy.Program().Size,
@@ -347,6 +349,6 @@ func (h *Host) launcher(p *Prepared, spool string, plain bool) *run.Launcher {
 	return run.NewLauncher(run.Options{
 		Catalog: p.catalog, Store: p.candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine,
 		StepLimit: h.StepLimit,
-		Many:      plain,
+		Many:      plain, Inputs: h.Candles.Inputs(),
 	})
 }

@@ -408,7 +408,33 @@ func (h *Host) data(ctx context.Context, p *Prepared) error {
 	for _, c := range p.timeline.closes {
 		p.timeline.opens = append(p.timeline.opens, byClose[c])
 	}
+	return p.findInputs(h.Candles.Inputs())
+}
+
+// findInputs finds the inputs that the strategy reads and pins their rows.
+func (p *Prepared) findInputs(store *candle.Inputs) error {
+	p.inputs = nil
+	for _, declared := range p.Strategy.Inputs {
+		symbol := candle.InputSymbol(declared.Name)
+		in, err := run.FindInput(store, declared.Name,
+			strings.TrimPrefix(p.Question.Pins[string(symbol)], "sha256:"))
+		if err != nil {
+			return Errorf(run.CodeDataUnavailable,
+				"the strategy reads the input %s: %w; lab data import --input %[1]s stores it",
+				declared.Name, err)
+		}
+		p.inputs, p.pins[symbol] = append(p.inputs, in.Dataset), in.SHA256
+	}
 	return nil
+}
+
+// inputPins are the inputs of a question as pins of another one.
+func (p *Prepared) inputPins() map[string]string {
+	pins := map[string]string{}
+	for _, in := range p.inputs {
+		pins[in.Symbol] = "sha256:" + in.SHA256
+	}
+	return pins
 }
 
 // dataset is the pinned one or the current one.

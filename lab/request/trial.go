@@ -51,6 +51,7 @@ func (p *Prepared) Windows() int {
 func (h *Host) Vary(p *Prepared, change func(*Question)) (*Prepared, error) {
 	v := &Prepared{
 		Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true, data: p.data,
+		inputs:  p.inputs,
 		candles: p.candles, timeline: p.timeline, coverage: p.coverage,
 		pins: p.pins,
 	}

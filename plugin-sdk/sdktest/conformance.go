@@ -209,7 +209,8 @@ func (c *conformance) inProcess(params string, series []*market.Series) (outcome
 	if err != nil {
 		return outcome{}, err
 	}
-	r, err := Run(series[0], s, More(series[1:]...), Extra(c.spec.Extra...), Bare())
+	r, err := Run(series[0], s, append(c.inputs(series), More(series[1:]...), Extra(c.spec.Extra...),
+		Bare())...)
 	if err != nil {
 		return outcome{}, err
 	}
@@ -261,7 +262,8 @@ func (c *conformance) plots(t *testing.T) {
 		t.Fatal(err)
 	}
 	series := c.candles(lockstepCandles, 42)
-	r, err := Run(series[0], strategy, More(series[1:]...), Extra(c.spec.Extra...))
+	r, err := Run(series[0], strategy, append(c.inputs(series), More(series[1:]...),
+		Extra(c.spec.Extra...))...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +279,27 @@ func (c *conformance) plots(t *testing.T) {
 
 func (c *conformance) open(ctx context.Context, mode strategypb.DriveMode, params string,
 	series []*market.Series) (*link, error) {
-	return open(ctx, c.client, mode, params, series)
+	return open(ctx, c.client, mode, params, series, c.inputs(series)...)
+}
+
+// inputs are values of every input of the strategy for a run over these candles: one of every 20
+// candles, between -1 and 1, known up to 30 candles later, each fifth one revised.
+func (c *conformance) inputs(series []*market.Series) (list []Option) {
+	closes := series[0]
+	for i, in := range c.spec.Inputs {
+		draw := rand.New(rand.NewPCG(uint64(i), uint64(closes.Len())))
+		var rows []sdk.InputRow
+		for k := 0; k < closes.Len(); k += 20 {
+			row := sdk.InputRow{Time: closes.Time[k], Value: 2*draw.Float64() - 1,
+				Known: closes.CloseTime(min(k+draw.IntN(30), closes.Len()-1))}
+			if rows = append(rows, row); k%100 == 0 {
+				row.Known, row.Value = row.Known+1, -row.Value
+				rows = append(rows, row)
+			}
+		}
+		list = append(list, Input(in.Name, rows...))
+	}
+	return list
 }
 
 func (c *conformance) fromMessages(ctx context.Context, params string,

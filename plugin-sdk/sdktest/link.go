@@ -22,6 +22,7 @@ type link struct {
 	cfg    sim.Config
 	series []*market.Series
 	total  int64
+	rows   [][]market.InputRow // by input
 
 	batch wire.Decisions // newest decisions of a co-simulation
 	next  int            // in batch.Decisions
@@ -35,8 +36,8 @@ type outcome struct {
 
 // open starts a run and answers Ready with Begin. A refusal is a *wire.Failure.
 func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb.DriveMode, params string,
-	series []*market.Series) (*link, error) {
-	o := given([]Option{More(series[1:]...)})
+	series []*market.Series, with ...Option) (*link, error) {
+	o := given(append(with, More(series[1:]...)))
 	cfg, series, err := o.config(series[0], market.Warmup{})
 	if err != nil {
 		return nil, err
@@ -45,7 +46,8 @@ func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb
 	if err != nil {
 		return nil, err
 	}
-	l := &link{cfg: cfg, series: series, total: sim.Steps(series), batch: wire.Decisions{Watermark: -1}}
+	l := &link{cfg: cfg, series: series, total: sim.Steps(series), rows: o.rows,
+		batch: wire.Decisions{Watermark: -1}}
 	if l.stream, err = client.Run(ctx); err != nil {
 		return nil, err
 	}
@@ -55,7 +57,7 @@ func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb
 			Params:  []byte(params),
 			Symbols: cfg.Symbols, Timeframe: cfg.Timeframe, InitialCash: cfg.InitialCash,
 			Execution: execution,
-			RootSeed:  o.seed, LogLevel: "info",
+			RootSeed:  o.seed, LogLevel: "info", Inputs: o.inputs,
 		})}})
 	m, err := l.receive()
 	if err != nil {
@@ -157,7 +159,10 @@ func (l *link) lockstep() (outcome, error) {
 	n := len(l.cfg.Symbols)
 	s := stepByStep{l,
 		&wire.Step{Candles: make([]market.Candle, n), Closed: make([]bool, n),
-			Positions: make([]sdk.Position, n)}}
+			Positions: make([]sdk.Position, n)}, nil}
+	for _, rows := range l.rows {
+		s.inputs = append(s.inputs, market.NewInputReader(rows))
+	}
 	if err := sim.Run(e, sim.NewSeriesFeed(l.series), s); err != nil {
 		return outcome{}, err
 	}
@@ -168,7 +173,8 @@ func (l *link) lockstep() (outcome, error) {
 // stepByStep is the decider of a host in lockstep.
 type stepByStep struct {
 	*link
-	step *wire.Step
+	step   *wire.Step
+	inputs []*market.InputReader
 }
 
 // Decide implements sim.Decider.
@@ -176,6 +182,10 @@ func (s stepByStep) Decide(e *sim.Engine) ([]market.Intent, error) {
 	p := s.step
 	p.Index, p.CloseTime, p.Warmup = e.Step(), e.Time(), e.Warmup()
 	p.Cash, p.Equity, p.Fills, p.Orders = e.Cash(), e.Equity(), e.Fills(), e.Updates()
+	p.Inputs = p.Inputs[:0]
+	for _, in := range s.inputs {
+		p.Inputs = append(p.Inputs, in.Until(p.CloseTime))
+	}
 	for i := range p.Candles {
 		p.Candles[i], p.Closed[i] = *e.Candle(i), e.Closed(i)
 		h := &p.Positions[i]
@@ -210,6 +220,7 @@ func (l *link) end(e *sim.Engine) (outcome, error) {
 // sendChunks hands over the candles in messages, from a goroutine of its own
 // because the plugin takes them only as fast as it works.
 func (l *link) sendChunks() (wait func()) {
+	l.sendInputs()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -231,8 +242,16 @@ func (l *link) sendChunks() (wait func()) {
 	return func() { <-done }
 }
 
+// sendInputs hands over the rows of inputs, which come before the candles.
+func (l *link) sendInputs() {
+	for _, m := range wire.InputDatasets(l.rows) {
+		l.send(&strategypb.HostMessage{Message: &strategypb.HostMessage_Dataset{Dataset: m}})
+	}
+}
+
 // sendFiles hands over the candles by reference.
 func (l *link) sendFiles(paths []string) {
+	l.sendInputs()
 	files := make([]*strategypb.DatasetFile, len(paths))
 	for i, path := range paths {
 		files[i] = &strategypb.DatasetFile{Path: path, Rows: int64(l.series[i].Len())}

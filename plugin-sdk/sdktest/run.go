@@ -53,6 +53,8 @@ type options struct {
 	logLevel   string
 	bare       bool
 	extra      []market.Timeframe
+	inputs     []string
+	rows       [][]market.InputRow // by entry of inputs
 }
 
 func given(list []Option) options {
@@ -97,6 +99,16 @@ func LogLevel(level string) Option { return func(o *options) { o.logLevel = leve
 // Extra are the timeframes of Spec.Extra that the strategy's Lookback leaves out.
 func Extra(list ...market.Timeframe) Option {
 	return func(o *options) { o.extra = append(o.extra, list...) }
+}
+
+// Input gives the rows of an input of Spec.Inputs, in any order: each shows at the first step that
+// closes when it is known, or later.
+func Input(name string, rows ...sdk.InputRow) Option {
+	return func(o *options) {
+		rows := slices.Clone(rows)
+		slices.SortFunc(rows, market.CompareInputRows)
+		o.inputs, o.rows = append(o.inputs, name), append(o.rows, rows)
+	}
 }
 
 // Bare leaves Orders, Fills, Trades and Equity out of the Result, for benchmarks.
@@ -191,7 +203,8 @@ func Run(candles *market.Series, strategy sdk.Strategy, with ...Option) (*Result
 	step, _ := cfg.Options.QuantityStep.Float64()
 	author := drive.New(strategy,
 		drive.Setup{Symbols: cfg.Symbols, QuantityStep: step, RootSeed: o.seed, Sink: notes,
-			Timeframe: cfg.Timeframe, Kept: kept})
+			Timeframe: cfg.Timeframe, Kept: kept, Inputs: o.inputs})
+	author.ReadInputs(o.rows)
 	if err := sim.Run(engine, sim.NewSeriesFeed(series), author); err != nil {
 		return nil, err
 	}

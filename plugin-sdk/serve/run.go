@@ -41,7 +41,7 @@ func newRun(st stream, box *inbox, start wire.Start, options sim.Options, strate
 	return &run{stream: st, box: box, start: start, options: options, notes: notes,
 		author: drive.New(strategy, drive.Setup{
 			Symbols: start.Symbols, QuantityStep: step, RootSeed: start.RootSeed, Sink: notes,
-			Timeframe: start.Timeframe, Kept: kept,
+			Timeframe: start.Timeframe, Kept: kept, Inputs: start.Inputs,
 		})}
 }
 
@@ -108,6 +108,10 @@ func (r *run) lockstep() error {
 		}
 		if err := step.FromProto(m.GetStep(), r.start.Symbols); err != nil {
 			return err
+		}
+		if len(step.Inputs) > len(r.start.Inputs) {
+			return &wire.ProtocolError{Field: "inputs",
+				Message: "rows of an input that the strategy does not read"}
 		}
 		// A live candle may take hours: there the limits hold for each step.
 		if next%wire.ChunkSteps == 0 || r.start.Purpose != strategypb.Purpose_PURPOSE_BACKTEST {
@@ -299,9 +303,17 @@ func (d *decider) flush() error {
 	return d.run.stream.Send(&strategypb.PluginMessage{Message: m})
 }
 
-// openFeed waits for the candles. A nil feed means that the host gave the run up.
+// openFeed waits for the candles, before which the rows of inputs come. A nil feed means that the
+// host gave the run up.
 func (r *run) openFeed() (feed sim.Feed, release func(), err error) {
+	inputs := wire.NewInputsReader(len(r.start.Inputs))
 	m, err := r.box.next()
+	for ; err == nil && len(m.GetDataset().GetInputs()) > 0; m, err = r.box.next() {
+		if err := inputs.Load(m.GetDataset()); err != nil {
+			return nil, nil, err
+		}
+	}
+	r.author.ReadInputs(inputs.Rows)
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil, nil, nil

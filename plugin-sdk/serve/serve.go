@@ -133,6 +133,7 @@ type description struct {
 	TrainedUntil    string          `json:"trained_until"`
 	Plots           []sdk.Plot      `json:"plots"`
 	Extra           []sdk.Timeframe `json:"extra,omitempty"`
+	Inputs          []string        `json:"inputs,omitempty"`
 }
 
 type supports struct {
@@ -155,6 +156,7 @@ func describe(s *server, stdout, stderr io.Writer) int {
 		MaxSymbols: d.MaxSymbols,
 		Supports:   supports(d.Supports), ParamsSchema: d.ParamsSchema, DefaultParams: d.DefaultParams,
 		TrainedUntil: d.TrainedUntil, Plots: d.Plots, Extra: d.Extra,
+		Inputs: wire.InputNames(d.Inputs),
 	})
 	if err != nil {
 		fmt.Fprintln(stderr, err)

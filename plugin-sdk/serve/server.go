@@ -57,20 +57,9 @@ func newServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (*
 	}, nil
 }
 
-// validName is ^[a-z][a-z0-9_-]{0,62}$.
-func validName(s string) bool {
-	for i, c := range []byte(s) {
-		if letter := c >= 'a' && c <= 'z'; !letter &&
-			(i == 0 || c != '_' && c != '-' && (c < '0' || c > '9')) {
-			return false
-		}
-	}
-	return s != "" && len(s) <= 63
-}
-
 // complete fills in the defaults of a Spec and checks it.
 func complete(s *sdk.Spec) error {
-	if !validName(s.Name) {
+	if !market.ValidInputName(s.Name) {
 		return fmt.Errorf(
 			"Spec.Name %q must begin with a-z and go on with a-z, 0-9, _ and -, 63 characters at most",
 			s.Name)
@@ -97,6 +86,9 @@ func complete(s *sdk.Spec) error {
 	}
 	if len(s.Extra) > wire.MaxExtra {
 		return fmt.Errorf("Spec.Extra has %d timeframes, at most %d", len(s.Extra), wire.MaxExtra)
+	}
+	if err := sdk.CheckInputs(s.Inputs); err != nil {
+		return fmt.Errorf("the Spec has %w", err)
 	}
 	s.MinSymbols = cmp.Or(s.MinSymbols, 1)
 	s.MaxSymbols = cmp.Or(s.MaxSymbols, s.MinSymbols)
@@ -145,6 +137,10 @@ func (s *server) run(st stream, box *inbox) error {
 	options, err := sim.ResolveOptions(start.Execution, sim.DefaultFees())
 	if err != nil {
 		return &wire.ProtocolError{Field: "account.execution", Message: err.Error()}
+	}
+	if want := wire.InputNames(s.description.Inputs); !slices.Equal(start.Inputs, want) {
+		return &wire.ProtocolError{Field: "inputs", Message: fmt.Sprintf(
+			"the strategy reads %v, the host delivers %v: run it with a newer host", want, start.Inputs)}
 	}
 	strategy, kept, err := s.build(start.Params)
 	if err == nil {

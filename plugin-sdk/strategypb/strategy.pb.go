@@ -241,6 +241,7 @@ type Spec struct {
 	TrainedUntil    string                 `protobuf:"bytes,17,opt,name=trained_until,json=trainedUntil,proto3" json:"trained_until,omitempty"`          // last day, or end, of the data that it was made with; "": not declared
 	Plots           []*Plot                `protobuf:"bytes,18,rep,name=plots,proto3" json:"plots,omitempty"`                                            // how charts draw published series
 	Extra           []string               `protobuf:"bytes,19,rep,name=extra,proto3" json:"extra,omitempty"`                                            // larger timeframes that it reads, built from the run's candles
+	Inputs          []*Input               `protobuf:"bytes,20,rep,name=inputs,proto3" json:"inputs,omitempty"`                                          // series beside the candles that it reads
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -408,6 +409,67 @@ func (x *Spec) GetExtra() []string {
 	return nil
 }
 
+func (x *Spec) GetInputs() []*Input {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+// Input is a series beside the candles that a strategy reads, of values with the time at which
+// each became known.
+type Input struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`                    // ^[a-z][a-z0-9_-]{0,62}$
+	MaxAge        int64                  `protobuf:"varint,2,opt,name=max_age,json=maxAge,proto3" json:"max_age,omitempty"` // milliseconds since the newest value became known; 0: any
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Input) Reset() {
+	*x = Input{}
+	mi := &file_strategy_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Input) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Input) ProtoMessage() {}
+
+func (x *Input) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Input.ProtoReflect.Descriptor instead.
+func (*Input) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Input) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Input) GetMaxAge() int64 {
+	if x != nil {
+		return x.MaxAge
+	}
+	return 0
+}
+
 // Plot says how charts draw a published series. Those without one are lines over the candles.
 type Plot struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -424,7 +486,7 @@ type Plot struct {
 
 func (x *Plot) Reset() {
 	*x = Plot{}
-	mi := &file_strategy_proto_msgTypes[2]
+	mi := &file_strategy_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -436,7 +498,7 @@ func (x *Plot) String() string {
 func (*Plot) ProtoMessage() {}
 
 func (x *Plot) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[2]
+	mi := &file_strategy_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -449,7 +511,7 @@ func (x *Plot) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Plot.ProtoReflect.Descriptor instead.
 func (*Plot) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{2}
+	return file_strategy_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Plot) GetSeries() string {
@@ -513,7 +575,7 @@ type PlotLevel struct {
 
 func (x *PlotLevel) Reset() {
 	*x = PlotLevel{}
-	mi := &file_strategy_proto_msgTypes[3]
+	mi := &file_strategy_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -525,7 +587,7 @@ func (x *PlotLevel) String() string {
 func (*PlotLevel) ProtoMessage() {}
 
 func (x *PlotLevel) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[3]
+	mi := &file_strategy_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -538,7 +600,7 @@ func (x *PlotLevel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PlotLevel.ProtoReflect.Descriptor instead.
 func (*PlotLevel) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{3}
+	return file_strategy_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *PlotLevel) GetParam() string {
@@ -575,7 +637,7 @@ type Supports struct {
 
 func (x *Supports) Reset() {
 	*x = Supports{}
-	mi := &file_strategy_proto_msgTypes[4]
+	mi := &file_strategy_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -587,7 +649,7 @@ func (x *Supports) String() string {
 func (*Supports) ProtoMessage() {}
 
 func (x *Supports) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[4]
+	mi := &file_strategy_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -600,7 +662,7 @@ func (x *Supports) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Supports.ProtoReflect.Descriptor instead.
 func (*Supports) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{4}
+	return file_strategy_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Supports) GetShort() bool {
@@ -633,6 +695,7 @@ func (x *Supports) GetCalendar() string {
 
 // HostMessage is everything the host says during a run. Start comes first, then
 // either Dataset or Candles (co-simulation) or Steps (lockstep), then Finish or Stop.
+// In co-simulation Datasets without files, which have rows of inputs, come before the candles.
 type HostMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -651,7 +714,7 @@ type HostMessage struct {
 
 func (x *HostMessage) Reset() {
 	*x = HostMessage{}
-	mi := &file_strategy_proto_msgTypes[5]
+	mi := &file_strategy_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -663,7 +726,7 @@ func (x *HostMessage) String() string {
 func (*HostMessage) ProtoMessage() {}
 
 func (x *HostMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[5]
+	mi := &file_strategy_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -676,7 +739,7 @@ func (x *HostMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HostMessage.ProtoReflect.Descriptor instead.
 func (*HostMessage) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{5}
+	return file_strategy_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *HostMessage) GetMessage() isHostMessage_Message {
@@ -813,7 +876,7 @@ type PluginMessage struct {
 
 func (x *PluginMessage) Reset() {
 	*x = PluginMessage{}
-	mi := &file_strategy_proto_msgTypes[6]
+	mi := &file_strategy_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +888,7 @@ func (x *PluginMessage) String() string {
 func (*PluginMessage) ProtoMessage() {}
 
 func (x *PluginMessage) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[6]
+	mi := &file_strategy_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +901,7 @@ func (x *PluginMessage) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PluginMessage.ProtoReflect.Descriptor instead.
 func (*PluginMessage) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{6}
+	return file_strategy_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *PluginMessage) GetMessage() isPluginMessage_Message {
@@ -955,13 +1018,14 @@ type Start struct {
 	RootSeed      string                 `protobuf:"bytes,8,opt,name=root_seed,json=rootSeed,proto3" json:"root_seed,omitempty"`               // decimal; every random number of the run derives from it
 	LogLevel      string                 `protobuf:"bytes,9,opt,name=log_level,json=logLevel,proto3" json:"log_level,omitempty"`               // trace, debug, info, warn, error
 	AllPoints     bool                   `protobuf:"varint,10,opt,name=all_points,json=allPoints,proto3" json:"all_points,omitempty"`          // send every published point, not only what charts need
+	Inputs        []string               `protobuf:"bytes,11,rep,name=inputs,proto3" json:"inputs,omitempty"`                                  // Spec.inputs by name, in its order: the host delivers them
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Start) Reset() {
 	*x = Start{}
-	mi := &file_strategy_proto_msgTypes[7]
+	mi := &file_strategy_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -973,7 +1037,7 @@ func (x *Start) String() string {
 func (*Start) ProtoMessage() {}
 
 func (x *Start) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[7]
+	mi := &file_strategy_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -986,7 +1050,7 @@ func (x *Start) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Start.ProtoReflect.Descriptor instead.
 func (*Start) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{7}
+	return file_strategy_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Start) GetRunId() string {
@@ -1059,6 +1123,13 @@ func (x *Start) GetAllPoints() bool {
 	return false
 }
 
+func (x *Start) GetInputs() []string {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
 // Account is the money and the rules of the simulated venue.
 type Account struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1073,7 +1144,7 @@ type Account struct {
 
 func (x *Account) Reset() {
 	*x = Account{}
-	mi := &file_strategy_proto_msgTypes[8]
+	mi := &file_strategy_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1085,7 +1156,7 @@ func (x *Account) String() string {
 func (*Account) ProtoMessage() {}
 
 func (x *Account) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[8]
+	mi := &file_strategy_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1098,7 +1169,7 @@ func (x *Account) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Account.ProtoReflect.Descriptor instead.
 func (*Account) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{8}
+	return file_strategy_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Account) GetInitialCash() string {
@@ -1147,7 +1218,7 @@ type Ready struct {
 
 func (x *Ready) Reset() {
 	*x = Ready{}
-	mi := &file_strategy_proto_msgTypes[9]
+	mi := &file_strategy_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1159,7 +1230,7 @@ func (x *Ready) String() string {
 func (*Ready) ProtoMessage() {}
 
 func (x *Ready) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[9]
+	mi := &file_strategy_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1172,7 +1243,7 @@ func (x *Ready) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ready.ProtoReflect.Descriptor instead.
 func (*Ready) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{9}
+	return file_strategy_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Ready) GetWarmupCandles() int64 {
@@ -1200,7 +1271,7 @@ type Lookback struct {
 
 func (x *Lookback) Reset() {
 	*x = Lookback{}
-	mi := &file_strategy_proto_msgTypes[10]
+	mi := &file_strategy_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1212,7 +1283,7 @@ func (x *Lookback) String() string {
 func (*Lookback) ProtoMessage() {}
 
 func (x *Lookback) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[10]
+	mi := &file_strategy_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1225,7 +1296,7 @@ func (x *Lookback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookback.ProtoReflect.Descriptor instead.
 func (*Lookback) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{10}
+	return file_strategy_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Lookback) GetTimeframe() string {
@@ -1254,7 +1325,7 @@ type Begin struct {
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_strategy_proto_msgTypes[11]
+	mi := &file_strategy_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1266,7 +1337,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[11]
+	mi := &file_strategy_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1279,7 +1350,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{11}
+	return file_strategy_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Begin) GetWarmupSteps() int64 {
@@ -1306,14 +1377,15 @@ func (x *Begin) GetTotalSteps() int64 {
 // Dataset hands over the candles of co-simulation by reference.
 type Dataset struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
-	Files         []*DatasetFile         `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"` // one per symbol, in the order of Start.symbols
+	Files         []*DatasetFile         `protobuf:"bytes,1,rep,name=files,proto3" json:"files,omitempty"`   // one per symbol, in the order of Start.symbols
+	Inputs        []*InputRows           `protobuf:"bytes,2,rep,name=inputs,proto3" json:"inputs,omitempty"` // without files: the next rows of inputs, ascending by known and time
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Dataset) Reset() {
 	*x = Dataset{}
-	mi := &file_strategy_proto_msgTypes[12]
+	mi := &file_strategy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1325,7 +1397,7 @@ func (x *Dataset) String() string {
 func (*Dataset) ProtoMessage() {}
 
 func (x *Dataset) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[12]
+	mi := &file_strategy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1338,12 +1410,88 @@ func (x *Dataset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
 func (*Dataset) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{12}
+	return file_strategy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Dataset) GetFiles() []*DatasetFile {
 	if x != nil {
 		return x.Files
+	}
+	return nil
+}
+
+func (x *Dataset) GetInputs() []*InputRows {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+// InputRows are rows of one input, as little-endian columns.
+type InputRows struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Input         int32                  `protobuf:"varint,1,opt,name=input,proto3" json:"input,omitempty"` // index into Start.inputs
+	Time          []byte                 `protobuf:"bytes,2,opt,name=time,proto3" json:"time,omitempty"`    // int64 Unix ms: what each value is of
+	Known         []byte                 `protobuf:"bytes,3,opt,name=known,proto3" json:"known,omitempty"`  // int64 Unix ms: when it became known
+	Value         []byte                 `protobuf:"bytes,4,opt,name=value,proto3" json:"value,omitempty"`  // float64 each
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *InputRows) Reset() {
+	*x = InputRows{}
+	mi := &file_strategy_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *InputRows) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*InputRows) ProtoMessage() {}
+
+func (x *InputRows) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use InputRows.ProtoReflect.Descriptor instead.
+func (*InputRows) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *InputRows) GetInput() int32 {
+	if x != nil {
+		return x.Input
+	}
+	return 0
+}
+
+func (x *InputRows) GetTime() []byte {
+	if x != nil {
+		return x.Time
+	}
+	return nil
+}
+
+func (x *InputRows) GetKnown() []byte {
+	if x != nil {
+		return x.Known
+	}
+	return nil
+}
+
+func (x *InputRows) GetValue() []byte {
+	if x != nil {
+		return x.Value
 	}
 	return nil
 }
@@ -1361,7 +1509,7 @@ type DatasetFile struct {
 
 func (x *DatasetFile) Reset() {
 	*x = DatasetFile{}
-	mi := &file_strategy_proto_msgTypes[13]
+	mi := &file_strategy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1521,7 @@ func (x *DatasetFile) String() string {
 func (*DatasetFile) ProtoMessage() {}
 
 func (x *DatasetFile) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[13]
+	mi := &file_strategy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1534,7 @@ func (x *DatasetFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatasetFile.ProtoReflect.Descriptor instead.
 func (*DatasetFile) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{13}
+	return file_strategy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *DatasetFile) GetPath() string {
@@ -1430,7 +1578,7 @@ type Candles struct {
 
 func (x *Candles) Reset() {
 	*x = Candles{}
-	mi := &file_strategy_proto_msgTypes[14]
+	mi := &file_strategy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1442,7 +1590,7 @@ func (x *Candles) String() string {
 func (*Candles) ProtoMessage() {}
 
 func (x *Candles) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[14]
+	mi := &file_strategy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1455,7 +1603,7 @@ func (x *Candles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candles.ProtoReflect.Descriptor instead.
 func (*Candles) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{14}
+	return file_strategy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Candles) GetFirstStep() int64 {
@@ -1502,7 +1650,7 @@ type SymbolCandles struct {
 
 func (x *SymbolCandles) Reset() {
 	*x = SymbolCandles{}
-	mi := &file_strategy_proto_msgTypes[15]
+	mi := &file_strategy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1514,7 +1662,7 @@ func (x *SymbolCandles) String() string {
 func (*SymbolCandles) ProtoMessage() {}
 
 func (x *SymbolCandles) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[15]
+	mi := &file_strategy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1527,7 +1675,7 @@ func (x *SymbolCandles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SymbolCandles.ProtoReflect.Descriptor instead.
 func (*SymbolCandles) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{15}
+	return file_strategy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *SymbolCandles) GetPresent() []byte {
@@ -1589,13 +1737,14 @@ type Step struct {
 	Orders        []*OrderUpdate         `protobuf:"bytes,5,rep,name=orders,proto3" json:"orders,omitempty"`                          // orders that changed since the last step
 	Account       *AccountView           `protobuf:"bytes,6,opt,name=account,proto3" json:"account,omitempty"`                        // after matching and marking
 	Warmup        bool                   `protobuf:"varint,7,opt,name=warmup,proto3" json:"warmup,omitempty"`                         // orders would be rejected
+	Inputs        []*InputRows           `protobuf:"bytes,8,rep,name=inputs,proto3" json:"inputs,omitempty"`                          // what became known since the last step
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_strategy_proto_msgTypes[16]
+	mi := &file_strategy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1607,7 +1756,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[16]
+	mi := &file_strategy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1620,7 +1769,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{16}
+	return file_strategy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Step) GetIndex() int64 {
@@ -1672,6 +1821,13 @@ func (x *Step) GetWarmup() bool {
 	return false
 }
 
+func (x *Step) GetInputs() []*InputRows {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
 // Candle is one finished candle.
 type Candle struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1688,7 +1844,7 @@ type Candle struct {
 
 func (x *Candle) Reset() {
 	*x = Candle{}
-	mi := &file_strategy_proto_msgTypes[17]
+	mi := &file_strategy_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1700,7 +1856,7 @@ func (x *Candle) String() string {
 func (*Candle) ProtoMessage() {}
 
 func (x *Candle) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[17]
+	mi := &file_strategy_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1713,7 +1869,7 @@ func (x *Candle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candle.ProtoReflect.Descriptor instead.
 func (*Candle) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{17}
+	return file_strategy_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Candle) GetSymbol() int32 {
@@ -1777,7 +1933,7 @@ type AccountView struct {
 
 func (x *AccountView) Reset() {
 	*x = AccountView{}
-	mi := &file_strategy_proto_msgTypes[18]
+	mi := &file_strategy_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1789,7 +1945,7 @@ func (x *AccountView) String() string {
 func (*AccountView) ProtoMessage() {}
 
 func (x *AccountView) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[18]
+	mi := &file_strategy_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1802,7 +1958,7 @@ func (x *AccountView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountView.ProtoReflect.Descriptor instead.
 func (*AccountView) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{18}
+	return file_strategy_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *AccountView) GetCash() float64 {
@@ -1839,7 +1995,7 @@ type PositionView struct {
 
 func (x *PositionView) Reset() {
 	*x = PositionView{}
-	mi := &file_strategy_proto_msgTypes[19]
+	mi := &file_strategy_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1851,7 +2007,7 @@ func (x *PositionView) String() string {
 func (*PositionView) ProtoMessage() {}
 
 func (x *PositionView) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[19]
+	mi := &file_strategy_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1864,7 +2020,7 @@ func (x *PositionView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PositionView.ProtoReflect.Descriptor instead.
 func (*PositionView) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{19}
+	return file_strategy_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *PositionView) GetSymbol() int32 {
@@ -1926,7 +2082,7 @@ type OrderUpdate struct {
 
 func (x *OrderUpdate) Reset() {
 	*x = OrderUpdate{}
-	mi := &file_strategy_proto_msgTypes[20]
+	mi := &file_strategy_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1938,7 +2094,7 @@ func (x *OrderUpdate) String() string {
 func (*OrderUpdate) ProtoMessage() {}
 
 func (x *OrderUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[20]
+	mi := &file_strategy_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1951,7 +2107,7 @@ func (x *OrderUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderUpdate.ProtoReflect.Descriptor instead.
 func (*OrderUpdate) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{20}
+	return file_strategy_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *OrderUpdate) GetOrderId() int64 {
@@ -2133,7 +2289,7 @@ type Fill struct {
 
 func (x *Fill) Reset() {
 	*x = Fill{}
-	mi := &file_strategy_proto_msgTypes[21]
+	mi := &file_strategy_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2145,7 +2301,7 @@ func (x *Fill) String() string {
 func (*Fill) ProtoMessage() {}
 
 func (x *Fill) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[21]
+	mi := &file_strategy_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2158,7 +2314,7 @@ func (x *Fill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fill.ProtoReflect.Descriptor instead.
 func (*Fill) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{21}
+	return file_strategy_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Fill) GetFillId() int64 {
@@ -2282,7 +2438,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_strategy_proto_msgTypes[22]
+	mi := &file_strategy_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2294,7 +2450,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[22]
+	mi := &file_strategy_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2307,7 +2463,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{22}
+	return file_strategy_proto_rawDescGZIP(), []int{24}
 }
 
 // Stop says that a stop was requested.
@@ -2320,7 +2476,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_strategy_proto_msgTypes[23]
+	mi := &file_strategy_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2332,7 +2488,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[23]
+	mi := &file_strategy_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2345,7 +2501,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{23}
+	return file_strategy_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Stop) GetReason() string {
@@ -2366,7 +2522,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_strategy_proto_msgTypes[24]
+	mi := &file_strategy_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2378,7 +2534,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[24]
+	mi := &file_strategy_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2391,7 +2547,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{24}
+	return file_strategy_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *Decision) GetStep() int64 {
@@ -2424,7 +2580,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_strategy_proto_msgTypes[25]
+	mi := &file_strategy_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2436,7 +2592,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[25]
+	mi := &file_strategy_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2449,7 +2605,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{25}
+	return file_strategy_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Decisions) GetDecisions() []*Decision {
@@ -2522,7 +2678,7 @@ type Intent struct {
 
 func (x *Intent) Reset() {
 	*x = Intent{}
-	mi := &file_strategy_proto_msgTypes[26]
+	mi := &file_strategy_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2534,7 +2690,7 @@ func (x *Intent) String() string {
 func (*Intent) ProtoMessage() {}
 
 func (x *Intent) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[26]
+	mi := &file_strategy_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2547,7 +2703,7 @@ func (x *Intent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Intent.ProtoReflect.Descriptor instead.
 func (*Intent) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{26}
+	return file_strategy_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Intent) GetAction() Action {
@@ -2783,7 +2939,7 @@ type Child struct {
 
 func (x *Child) Reset() {
 	*x = Child{}
-	mi := &file_strategy_proto_msgTypes[27]
+	mi := &file_strategy_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2795,7 +2951,7 @@ func (x *Child) String() string {
 func (*Child) ProtoMessage() {}
 
 func (x *Child) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[27]
+	mi := &file_strategy_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2808,7 +2964,7 @@ func (x *Child) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Child.ProtoReflect.Descriptor instead.
 func (*Child) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{27}
+	return file_strategy_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Child) GetPrice() string {
@@ -2850,7 +3006,7 @@ type Annotations struct {
 
 func (x *Annotations) Reset() {
 	*x = Annotations{}
-	mi := &file_strategy_proto_msgTypes[28]
+	mi := &file_strategy_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2862,7 +3018,7 @@ func (x *Annotations) String() string {
 func (*Annotations) ProtoMessage() {}
 
 func (x *Annotations) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[28]
+	mi := &file_strategy_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2875,7 +3031,7 @@ func (x *Annotations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annotations.ProtoReflect.Descriptor instead.
 func (*Annotations) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{28}
+	return file_strategy_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Annotations) GetSeries() []*AnnotationSeries {
@@ -2904,7 +3060,7 @@ type AnnotationSeries struct {
 
 func (x *AnnotationSeries) Reset() {
 	*x = AnnotationSeries{}
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2916,7 +3072,7 @@ func (x *AnnotationSeries) String() string {
 func (*AnnotationSeries) ProtoMessage() {}
 
 func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2929,7 +3085,7 @@ func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnotationSeries.ProtoReflect.Descriptor instead.
 func (*AnnotationSeries) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{29}
+	return file_strategy_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *AnnotationSeries) GetName() string {
@@ -2964,7 +3120,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2976,7 +3132,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2989,7 +3145,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{30}
+	return file_strategy_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *LogLines) GetLines() []*LogLine {
@@ -3021,7 +3177,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_strategy_proto_msgTypes[31]
+	mi := &file_strategy_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3033,7 +3189,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[31]
+	mi := &file_strategy_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3046,7 +3202,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{31}
+	return file_strategy_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LogLine) GetLevel() string {
@@ -3106,7 +3262,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_strategy_proto_msgTypes[32]
+	mi := &file_strategy_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3118,7 +3274,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[32]
+	mi := &file_strategy_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3131,7 +3287,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{32}
+	return file_strategy_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Failed) GetCode() string {
@@ -3187,7 +3343,7 @@ type FieldError struct {
 
 func (x *FieldError) Reset() {
 	*x = FieldError{}
-	mi := &file_strategy_proto_msgTypes[33]
+	mi := &file_strategy_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3199,7 +3355,7 @@ func (x *FieldError) String() string {
 func (*FieldError) ProtoMessage() {}
 
 func (x *FieldError) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[33]
+	mi := &file_strategy_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3212,7 +3368,7 @@ func (x *FieldError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldError.ProtoReflect.Descriptor instead.
 func (*FieldError) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{33}
+	return file_strategy_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *FieldError) GetPointer() string {
@@ -3234,7 +3390,7 @@ var File_strategy_proto protoreflect.FileDescriptor
 const file_strategy_proto_rawDesc = "" +
 	"\n" +
 	"\x0estrategy.proto\x12\x11assay.strategy.v1\"\x11\n" +
-	"\x0fDescribeRequest\"\xf7\x04\n" +
+	"\x0fDescribeRequest\"\xa9\x05\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x18\n" +
@@ -3260,7 +3416,11 @@ const file_strategy_proto_rawDesc = "" +
 	"\x0edefault_params\x18\x10 \x01(\tR\rdefaultParams\x12#\n" +
 	"\rtrained_until\x18\x11 \x01(\tR\ftrainedUntil\x12-\n" +
 	"\x05plots\x18\x12 \x03(\v2\x17.assay.strategy.v1.PlotR\x05plots\x12\x14\n" +
-	"\x05extra\x18\x13 \x03(\tR\x05extra\"\xbe\x01\n" +
+	"\x05extra\x18\x13 \x03(\tR\x05extra\x120\n" +
+	"\x06inputs\x18\x14 \x03(\v2\x18.assay.strategy.v1.InputR\x06inputs\"4\n" +
+	"\x05Input\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
+	"\amax_age\x18\x02 \x01(\x03R\x06maxAge\"\xbe\x01\n" +
 	"\x04Plot\x12\x16\n" +
 	"\x06series\x18\x01 \x01(\tR\x06series\x12\x14\n" +
 	"\x05title\x18\x02 \x01(\tR\x05title\x12\x12\n" +
@@ -3295,7 +3455,7 @@ const file_strategy_proto_rawDesc = "" +
 	"\vannotations\x18\x04 \x01(\v2\x1e.assay.strategy.v1.AnnotationsH\x00R\vannotations\x12:\n" +
 	"\tlog_lines\x18\x05 \x01(\v2\x1b.assay.strategy.v1.LogLinesH\x00R\blogLines\x123\n" +
 	"\x06failed\x18\x06 \x01(\v2\x19.assay.strategy.v1.FailedH\x00R\x06failedB\t\n" +
-	"\amessage\"\xe5\x02\n" +
+	"\amessage\"\xfd\x02\n" +
 	"\x05Start\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x120\n" +
 	"\x04mode\x18\x02 \x01(\x0e2\x1c.assay.strategy.v1.DriveModeR\x04mode\x124\n" +
@@ -3308,7 +3468,8 @@ const file_strategy_proto_rawDesc = "" +
 	"\tlog_level\x18\t \x01(\tR\blogLevel\x12\x1d\n" +
 	"\n" +
 	"all_points\x18\n" +
-	" \x01(\bR\tallPoints\"\xb1\x01\n" +
+	" \x01(\bR\tallPoints\x12\x16\n" +
+	"\x06inputs\x18\v \x03(\tR\x06inputs\"\xb1\x01\n" +
 	"\aAccount\x12!\n" +
 	"\finitial_cash\x18\x01 \x01(\tR\vinitialCash\x12\x1c\n" +
 	"\texecution\x18\x02 \x01(\tR\texecution\x12\x1f\n" +
@@ -3328,9 +3489,15 @@ const file_strategy_proto_rawDesc = "" +
 	"\vwindow_step\x18\x02 \x01(\x03R\n" +
 	"windowStep\x12\x1f\n" +
 	"\vtotal_steps\x18\x03 \x01(\x03R\n" +
-	"totalSteps\"?\n" +
+	"totalSteps\"u\n" +
 	"\aDataset\x124\n" +
-	"\x05files\x18\x01 \x03(\v2\x1e.assay.strategy.v1.DatasetFileR\x05files\"j\n" +
+	"\x05files\x18\x01 \x03(\v2\x1e.assay.strategy.v1.DatasetFileR\x05files\x124\n" +
+	"\x06inputs\x18\x02 \x03(\v2\x1c.assay.strategy.v1.InputRowsR\x06inputs\"a\n" +
+	"\tInputRows\x12\x14\n" +
+	"\x05input\x18\x01 \x01(\x05R\x05input\x12\x12\n" +
+	"\x04time\x18\x02 \x01(\fR\x04time\x12\x14\n" +
+	"\x05known\x18\x03 \x01(\fR\x05known\x12\x14\n" +
+	"\x05value\x18\x04 \x01(\fR\x05value\"j\n" +
 	"\vDatasetFile\x12\x12\n" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06sha256\x18\x02 \x01(\tR\x06sha256\x12\x1b\n" +
@@ -3350,7 +3517,7 @@ const file_strategy_proto_rawDesc = "" +
 	"\x04high\x18\x04 \x01(\fR\x04high\x12\x10\n" +
 	"\x03low\x18\x05 \x01(\fR\x03low\x12\x14\n" +
 	"\x05close\x18\x06 \x01(\fR\x05close\x12\x16\n" +
-	"\x06volume\x18\a \x01(\fR\x06volume\"\xa9\x02\n" +
+	"\x06volume\x18\a \x01(\fR\x06volume\"\xdf\x02\n" +
 	"\x04Step\x12\x14\n" +
 	"\x05index\x18\x01 \x01(\x03R\x05index\x12\x1d\n" +
 	"\n" +
@@ -3359,7 +3526,8 @@ const file_strategy_proto_rawDesc = "" +
 	"\x05fills\x18\x04 \x03(\v2\x17.assay.strategy.v1.FillR\x05fills\x126\n" +
 	"\x06orders\x18\x05 \x03(\v2\x1e.assay.strategy.v1.OrderUpdateR\x06orders\x128\n" +
 	"\aaccount\x18\x06 \x01(\v2\x1e.assay.strategy.v1.AccountViewR\aaccount\x12\x16\n" +
-	"\x06warmup\x18\a \x01(\bR\x06warmup\"\xa5\x01\n" +
+	"\x06warmup\x18\a \x01(\bR\x06warmup\x124\n" +
+	"\x06inputs\x18\b \x03(\v2\x1c.assay.strategy.v1.InputRowsR\x06inputs\"\xa5\x01\n" +
 	"\x06Candle\x12\x16\n" +
 	"\x06symbol\x18\x01 \x01(\x05R\x06symbol\x12\x1b\n" +
 	"\topen_time\x18\x02 \x01(\x10R\bopenTime\x12\x12\n" +
@@ -3537,93 +3705,98 @@ func file_strategy_proto_rawDescGZIP() []byte {
 }
 
 var file_strategy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 35)
+var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_strategy_proto_goTypes = []any{
 	(DriveMode)(0),           // 0: assay.strategy.v1.DriveMode
 	(Purpose)(0),             // 1: assay.strategy.v1.Purpose
 	(Action)(0),              // 2: assay.strategy.v1.Action
 	(*DescribeRequest)(nil),  // 3: assay.strategy.v1.DescribeRequest
 	(*Spec)(nil),             // 4: assay.strategy.v1.Spec
-	(*Plot)(nil),             // 5: assay.strategy.v1.Plot
-	(*PlotLevel)(nil),        // 6: assay.strategy.v1.PlotLevel
-	(*Supports)(nil),         // 7: assay.strategy.v1.Supports
-	(*HostMessage)(nil),      // 8: assay.strategy.v1.HostMessage
-	(*PluginMessage)(nil),    // 9: assay.strategy.v1.PluginMessage
-	(*Start)(nil),            // 10: assay.strategy.v1.Start
-	(*Account)(nil),          // 11: assay.strategy.v1.Account
-	(*Ready)(nil),            // 12: assay.strategy.v1.Ready
-	(*Lookback)(nil),         // 13: assay.strategy.v1.Lookback
-	(*Begin)(nil),            // 14: assay.strategy.v1.Begin
-	(*Dataset)(nil),          // 15: assay.strategy.v1.Dataset
-	(*DatasetFile)(nil),      // 16: assay.strategy.v1.DatasetFile
-	(*Candles)(nil),          // 17: assay.strategy.v1.Candles
-	(*SymbolCandles)(nil),    // 18: assay.strategy.v1.SymbolCandles
-	(*Step)(nil),             // 19: assay.strategy.v1.Step
-	(*Candle)(nil),           // 20: assay.strategy.v1.Candle
-	(*AccountView)(nil),      // 21: assay.strategy.v1.AccountView
-	(*PositionView)(nil),     // 22: assay.strategy.v1.PositionView
-	(*OrderUpdate)(nil),      // 23: assay.strategy.v1.OrderUpdate
-	(*Fill)(nil),             // 24: assay.strategy.v1.Fill
-	(*Finish)(nil),           // 25: assay.strategy.v1.Finish
-	(*Stop)(nil),             // 26: assay.strategy.v1.Stop
-	(*Decision)(nil),         // 27: assay.strategy.v1.Decision
-	(*Decisions)(nil),        // 28: assay.strategy.v1.Decisions
-	(*Intent)(nil),           // 29: assay.strategy.v1.Intent
-	(*Child)(nil),            // 30: assay.strategy.v1.Child
-	(*Annotations)(nil),      // 31: assay.strategy.v1.Annotations
-	(*AnnotationSeries)(nil), // 32: assay.strategy.v1.AnnotationSeries
-	(*LogLines)(nil),         // 33: assay.strategy.v1.LogLines
-	(*LogLine)(nil),          // 34: assay.strategy.v1.LogLine
-	(*Failed)(nil),           // 35: assay.strategy.v1.Failed
-	(*FieldError)(nil),       // 36: assay.strategy.v1.FieldError
-	nil,                      // 37: assay.strategy.v1.LogLine.FieldsEntry
+	(*Input)(nil),            // 5: assay.strategy.v1.Input
+	(*Plot)(nil),             // 6: assay.strategy.v1.Plot
+	(*PlotLevel)(nil),        // 7: assay.strategy.v1.PlotLevel
+	(*Supports)(nil),         // 8: assay.strategy.v1.Supports
+	(*HostMessage)(nil),      // 9: assay.strategy.v1.HostMessage
+	(*PluginMessage)(nil),    // 10: assay.strategy.v1.PluginMessage
+	(*Start)(nil),            // 11: assay.strategy.v1.Start
+	(*Account)(nil),          // 12: assay.strategy.v1.Account
+	(*Ready)(nil),            // 13: assay.strategy.v1.Ready
+	(*Lookback)(nil),         // 14: assay.strategy.v1.Lookback
+	(*Begin)(nil),            // 15: assay.strategy.v1.Begin
+	(*Dataset)(nil),          // 16: assay.strategy.v1.Dataset
+	(*InputRows)(nil),        // 17: assay.strategy.v1.InputRows
+	(*DatasetFile)(nil),      // 18: assay.strategy.v1.DatasetFile
+	(*Candles)(nil),          // 19: assay.strategy.v1.Candles
+	(*SymbolCandles)(nil),    // 20: assay.strategy.v1.SymbolCandles
+	(*Step)(nil),             // 21: assay.strategy.v1.Step
+	(*Candle)(nil),           // 22: assay.strategy.v1.Candle
+	(*AccountView)(nil),      // 23: assay.strategy.v1.AccountView
+	(*PositionView)(nil),     // 24: assay.strategy.v1.PositionView
+	(*OrderUpdate)(nil),      // 25: assay.strategy.v1.OrderUpdate
+	(*Fill)(nil),             // 26: assay.strategy.v1.Fill
+	(*Finish)(nil),           // 27: assay.strategy.v1.Finish
+	(*Stop)(nil),             // 28: assay.strategy.v1.Stop
+	(*Decision)(nil),         // 29: assay.strategy.v1.Decision
+	(*Decisions)(nil),        // 30: assay.strategy.v1.Decisions
+	(*Intent)(nil),           // 31: assay.strategy.v1.Intent
+	(*Child)(nil),            // 32: assay.strategy.v1.Child
+	(*Annotations)(nil),      // 33: assay.strategy.v1.Annotations
+	(*AnnotationSeries)(nil), // 34: assay.strategy.v1.AnnotationSeries
+	(*LogLines)(nil),         // 35: assay.strategy.v1.LogLines
+	(*LogLine)(nil),          // 36: assay.strategy.v1.LogLine
+	(*Failed)(nil),           // 37: assay.strategy.v1.Failed
+	(*FieldError)(nil),       // 38: assay.strategy.v1.FieldError
+	nil,                      // 39: assay.strategy.v1.LogLine.FieldsEntry
 }
 var file_strategy_proto_depIdxs = []int32{
-	7,  // 0: assay.strategy.v1.Spec.supports:type_name -> assay.strategy.v1.Supports
-	5,  // 1: assay.strategy.v1.Spec.plots:type_name -> assay.strategy.v1.Plot
-	6,  // 2: assay.strategy.v1.Plot.levels:type_name -> assay.strategy.v1.PlotLevel
-	10, // 3: assay.strategy.v1.HostMessage.start:type_name -> assay.strategy.v1.Start
-	15, // 4: assay.strategy.v1.HostMessage.dataset:type_name -> assay.strategy.v1.Dataset
-	17, // 5: assay.strategy.v1.HostMessage.candles:type_name -> assay.strategy.v1.Candles
-	19, // 6: assay.strategy.v1.HostMessage.step:type_name -> assay.strategy.v1.Step
-	25, // 7: assay.strategy.v1.HostMessage.finish:type_name -> assay.strategy.v1.Finish
-	26, // 8: assay.strategy.v1.HostMessage.stop:type_name -> assay.strategy.v1.Stop
-	14, // 9: assay.strategy.v1.HostMessage.begin:type_name -> assay.strategy.v1.Begin
-	12, // 10: assay.strategy.v1.PluginMessage.ready:type_name -> assay.strategy.v1.Ready
-	28, // 11: assay.strategy.v1.PluginMessage.decisions:type_name -> assay.strategy.v1.Decisions
-	27, // 12: assay.strategy.v1.PluginMessage.decision:type_name -> assay.strategy.v1.Decision
-	31, // 13: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
-	33, // 14: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
-	35, // 15: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
-	0,  // 16: assay.strategy.v1.Start.mode:type_name -> assay.strategy.v1.DriveMode
-	1,  // 17: assay.strategy.v1.Start.purpose:type_name -> assay.strategy.v1.Purpose
-	11, // 18: assay.strategy.v1.Start.account:type_name -> assay.strategy.v1.Account
-	13, // 19: assay.strategy.v1.Ready.lookback:type_name -> assay.strategy.v1.Lookback
-	16, // 20: assay.strategy.v1.Dataset.files:type_name -> assay.strategy.v1.DatasetFile
-	18, // 21: assay.strategy.v1.Candles.symbols:type_name -> assay.strategy.v1.SymbolCandles
-	20, // 22: assay.strategy.v1.Step.candles:type_name -> assay.strategy.v1.Candle
-	24, // 23: assay.strategy.v1.Step.fills:type_name -> assay.strategy.v1.Fill
-	23, // 24: assay.strategy.v1.Step.orders:type_name -> assay.strategy.v1.OrderUpdate
-	21, // 25: assay.strategy.v1.Step.account:type_name -> assay.strategy.v1.AccountView
-	22, // 26: assay.strategy.v1.AccountView.positions:type_name -> assay.strategy.v1.PositionView
-	29, // 27: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
-	27, // 28: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
-	2,  // 29: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
-	30, // 30: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
-	30, // 31: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
-	32, // 32: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
-	34, // 33: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
-	37, // 34: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
-	36, // 35: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
-	3,  // 36: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
-	8,  // 37: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
-	4,  // 38: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
-	9,  // 39: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
-	38, // [38:40] is the sub-list for method output_type
-	36, // [36:38] is the sub-list for method input_type
-	36, // [36:36] is the sub-list for extension type_name
-	36, // [36:36] is the sub-list for extension extendee
-	0,  // [0:36] is the sub-list for field type_name
+	8,  // 0: assay.strategy.v1.Spec.supports:type_name -> assay.strategy.v1.Supports
+	6,  // 1: assay.strategy.v1.Spec.plots:type_name -> assay.strategy.v1.Plot
+	5,  // 2: assay.strategy.v1.Spec.inputs:type_name -> assay.strategy.v1.Input
+	7,  // 3: assay.strategy.v1.Plot.levels:type_name -> assay.strategy.v1.PlotLevel
+	11, // 4: assay.strategy.v1.HostMessage.start:type_name -> assay.strategy.v1.Start
+	16, // 5: assay.strategy.v1.HostMessage.dataset:type_name -> assay.strategy.v1.Dataset
+	19, // 6: assay.strategy.v1.HostMessage.candles:type_name -> assay.strategy.v1.Candles
+	21, // 7: assay.strategy.v1.HostMessage.step:type_name -> assay.strategy.v1.Step
+	27, // 8: assay.strategy.v1.HostMessage.finish:type_name -> assay.strategy.v1.Finish
+	28, // 9: assay.strategy.v1.HostMessage.stop:type_name -> assay.strategy.v1.Stop
+	15, // 10: assay.strategy.v1.HostMessage.begin:type_name -> assay.strategy.v1.Begin
+	13, // 11: assay.strategy.v1.PluginMessage.ready:type_name -> assay.strategy.v1.Ready
+	30, // 12: assay.strategy.v1.PluginMessage.decisions:type_name -> assay.strategy.v1.Decisions
+	29, // 13: assay.strategy.v1.PluginMessage.decision:type_name -> assay.strategy.v1.Decision
+	33, // 14: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
+	35, // 15: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
+	37, // 16: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
+	0,  // 17: assay.strategy.v1.Start.mode:type_name -> assay.strategy.v1.DriveMode
+	1,  // 18: assay.strategy.v1.Start.purpose:type_name -> assay.strategy.v1.Purpose
+	12, // 19: assay.strategy.v1.Start.account:type_name -> assay.strategy.v1.Account
+	14, // 20: assay.strategy.v1.Ready.lookback:type_name -> assay.strategy.v1.Lookback
+	18, // 21: assay.strategy.v1.Dataset.files:type_name -> assay.strategy.v1.DatasetFile
+	17, // 22: assay.strategy.v1.Dataset.inputs:type_name -> assay.strategy.v1.InputRows
+	20, // 23: assay.strategy.v1.Candles.symbols:type_name -> assay.strategy.v1.SymbolCandles
+	22, // 24: assay.strategy.v1.Step.candles:type_name -> assay.strategy.v1.Candle
+	26, // 25: assay.strategy.v1.Step.fills:type_name -> assay.strategy.v1.Fill
+	25, // 26: assay.strategy.v1.Step.orders:type_name -> assay.strategy.v1.OrderUpdate
+	23, // 27: assay.strategy.v1.Step.account:type_name -> assay.strategy.v1.AccountView
+	17, // 28: assay.strategy.v1.Step.inputs:type_name -> assay.strategy.v1.InputRows
+	24, // 29: assay.strategy.v1.AccountView.positions:type_name -> assay.strategy.v1.PositionView
+	31, // 30: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
+	29, // 31: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
+	2,  // 32: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
+	32, // 33: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
+	32, // 34: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
+	34, // 35: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
+	36, // 36: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
+	39, // 37: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
+	38, // 38: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
+	3,  // 39: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
+	9,  // 40: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
+	4,  // 41: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
+	10, // 42: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
+	41, // [41:43] is the sub-list for method output_type
+	39, // [39:41] is the sub-list for method input_type
+	39, // [39:39] is the sub-list for extension type_name
+	39, // [39:39] is the sub-list for extension extendee
+	0,  // [0:39] is the sub-list for field type_name
 }
 
 func init() { file_strategy_proto_init() }
@@ -3631,7 +3804,7 @@ func file_strategy_proto_init() {
 	if File_strategy_proto != nil {
 		return
 	}
-	file_strategy_proto_msgTypes[5].OneofWrappers = []any{
+	file_strategy_proto_msgTypes[6].OneofWrappers = []any{
 		(*HostMessage_Start)(nil),
 		(*HostMessage_Dataset)(nil),
 		(*HostMessage_Candles)(nil),
@@ -3640,7 +3813,7 @@ func file_strategy_proto_init() {
 		(*HostMessage_Stop)(nil),
 		(*HostMessage_Begin)(nil),
 	}
-	file_strategy_proto_msgTypes[6].OneofWrappers = []any{
+	file_strategy_proto_msgTypes[7].OneofWrappers = []any{
 		(*PluginMessage_Ready)(nil),
 		(*PluginMessage_Decisions)(nil),
 		(*PluginMessage_Decision)(nil),
@@ -3648,7 +3821,7 @@ func file_strategy_proto_init() {
 		(*PluginMessage_LogLines)(nil),
 		(*PluginMessage_Failed)(nil),
 	}
-	file_strategy_proto_msgTypes[26].OneofWrappers = []any{
+	file_strategy_proto_msgTypes[28].OneofWrappers = []any{
 		(*Intent_Quantity)(nil),
 		(*Intent_QuoteAmount)(nil),
 		(*Intent_CashFraction)(nil),
@@ -3662,7 +3835,7 @@ func file_strategy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_strategy_proto_rawDesc), len(file_strategy_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   35,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

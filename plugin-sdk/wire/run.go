@@ -30,6 +30,10 @@ func SpecToProto(d *Description) *strategypb.Spec {
 	p := &strategypb.Spec{Modes: names(d.Modes), Timeframes: names(d.Timeframes),
 		Extra: names(d.Extra), Supports: &strategypb.Supports{}}
 	(&codec{}).description(d, p)
+	for _, in := range d.Inputs {
+		p.Inputs = append(p.Inputs,
+			&strategypb.Input{Name: text(in.Name), MaxAge: in.MaxAge.Milliseconds()})
+	}
 	for _, plot := range d.Plots {
 		q := &strategypb.Plot{Series: text(plot.Series), Title: text(plot.Title), Pane: text(plot.Pane),
 			Kind: string(plot.Kind), Upper: text(plot.Upper), Color: string(plot.Color)}
@@ -70,6 +74,11 @@ func SpecFromProto(p *strategypb.Spec) (d Description, err error) {
 	d.Timeframes = c.timeframes("timeframes", p.Timeframes)
 	if extra, err := ExtraFromProto(p); err == nil {
 		d.Extra = extra
+	} else if c.err == nil {
+		c.err = err
+	}
+	if inputs, err := InputsFromProto(p); err == nil {
+		d.Inputs = inputs
 	} else if c.err == nil {
 		c.err = err
 	}
@@ -210,12 +219,14 @@ type Start struct {
 	LogLevel     string
 	// AllPoints asks for every published point, not only for what charts need.
 	AllPoints bool
+	// Inputs are the names of the strategy's inputs, in its order.
+	Inputs []string
 }
 
 // StartToProto converts the opening of a run.
 func StartToProto(s *Start) *strategypb.Start {
 	p := &strategypb.Start{
-		Symbols: names(s.Symbols), Timeframe: s.Timeframe.String(),
+		Symbols: names(s.Symbols), Timeframe: s.Timeframe.String(), Inputs: names(s.Inputs),
 		RootSeed: strconv.FormatUint(s.RootSeed, 10),
 		Account:  &strategypb.Account{PriceSteps: names(s.PriceSteps)},
 	}
@@ -228,6 +239,9 @@ func StartFromProto(p *strategypb.Start) (s Start, err error) {
 	c := codec{read: true}
 	p = orNew(p)
 	c.start(&s, p)
+	if s.Inputs = p.Inputs; len(s.Inputs) > sdk.MaxInputs {
+		c.wrong("inputs", "%d are too many, at most %d", len(s.Inputs), sdk.MaxInputs)
+	}
 	if s.Mode < strategypb.DriveMode_DRIVE_MODE_LOCKSTEP ||
 		s.Mode > strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION {
 		c.wrong("mode", "%d is not known", s.Mode)
@@ -291,6 +305,8 @@ type Step struct {
 	Cash, Equity float64
 	Positions    []sdk.Position
 	Warmup       bool
+	// Inputs are the rows of each input that became known since the last step; nil of none.
+	Inputs [][]market.InputRow
 }
 
 // StepToProto converts a step of a run over these symbols.
@@ -311,6 +327,7 @@ func StepToProto(s *Step, symbols []market.Symbol) *strategypb.Step {
 			})
 		}
 	}
+	p.Inputs = inputsToProto(s.Inputs)
 	for i := range s.Fills {
 		p.Fills = append(p.Fills, FillToProto(&s.Fills[i], symbols))
 	}
@@ -348,6 +365,7 @@ func (s *Step) FromProto(p *strategypb.Step, symbols []market.Symbol) error {
 			held.CandlesHeld = h.CandlesHeld
 		}
 	}
+	s.readInputs(&c, p.GetInputs())
 	s.Fills, s.Orders = s.Fills[:0], s.Orders[:0]
 	for i, f := range p.GetFills() {
 		c.in("fills", i)

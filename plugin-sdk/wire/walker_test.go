@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
@@ -27,7 +28,7 @@ func populated(t *testing.T, path string, m protoreflect.Message) {
 		if one := f.ContainingOneof(); one != nil && m.WhichOneof(one) != nil && !m.Has(f) {
 			continue
 		}
-		if f.Name() == "symbol" && strings.HasSuffix(path, "[0]") {
+		if (f.Name() == "symbol" || f.Name() == "input") && strings.HasSuffix(path, "[0]") {
 			continue // the index of the first symbol
 		}
 		if !m.Has(f) {
@@ -200,6 +201,7 @@ func exampleSpec() wire.Description {
 			Supports: sdk.Supports{Short: true, MultiSymbol: true, ScaleFree: true,
 				Calendar: sdk.CalendarDate},
 			TrainedUntil: "2023-06-30", Extra: sdk.Timeframes("4h", "1M"),
+			Inputs: []sdk.Input{{Name: "funding", MaxAge: time.Hour}},
 			Plots: []sdk.Plot{{Series: "low", Title: "Channel", Pane: "channel", Kind: sdk.PlotBand, Upper: "high",
 				Levels: []sdk.PlotLevel{{Param: "n", Value: 3, Title: "middle"}}, Color: sdk.ColorAccent}},
 		},

@@ -1,6 +1,7 @@
 package wire_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"reflect"
@@ -67,7 +68,7 @@ func exampleStart() wire.Start {
 		Params:  []byte(`{"fast":10}`), Symbols: symbols(), Timeframe: market.MustTimeframe("4h"),
 		InitialCash: dec("10000"), Execution: []byte(`{"slippage_bps":5}`),
 		PriceSteps: []decimal.Decimal{dec("0.01"), dec("0.001")}, DelayCandles: 1, WorstPrice: true,
-		RootSeed: math.MaxUint64, LogLevel: "debug", AllPoints: true,
+		RootSeed: math.MaxUint64, LogLevel: "debug", AllPoints: true, Inputs: []string{"funding"},
 	}
 }
 
@@ -79,7 +80,7 @@ func exampleStep() wire.Step {
 		Fills: []market.Fill{exampleFill()}, Orders: []market.Order{exampleOrder()}, Cash: 0.1, Equity: 0.3,
 		Positions: []sdk.Position{{Quantity: -1, EntryPrice: 2, CandlesHeld: 3},
 			{Quantity: 1, EntryPrice: 2, CandlesHeld: 4}},
-		Warmup: true,
+		Warmup: true, Inputs: [][]market.InputRow{{{Time: 1, Known: 2, Value: 3}}},
 	}
 }
 
@@ -309,6 +310,95 @@ func TestStepIsUsedAgain(t *testing.T) {
 	if !reflect.DeepEqual(s, want) {
 		t.Errorf("got %+v, want %+v", s, want)
 	}
+}
+
+// What became known after the step's close, to a millisecond, is refused: so a host that sends it is
+// found out.
+func TestStepRefusesInputsOfTheFuture(t *testing.T) {
+	example := exampleStep()
+	for _, known := range []market.Time{example.CloseTime, example.CloseTime + 1} {
+		example.Inputs[0][0].Known = known
+		var s wire.Step
+		err := s.FromProto(wire.StepToProto(&example, symbols()), symbols())
+		if known > example.CloseTime {
+			refused(t, "inputs[0].known[0]", err)
+		} else if err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func TestInputsTravelInPieces(t *testing.T) {
+	rows := [][]market.InputRow{nil, make([]market.InputRow, 70_000), {{Time: 5, Known: 7, Value: -1}}}
+	for i := range rows[1] {
+		rows[1][i] = market.InputRow{Time: market.Time(i), Known: market.Time(i + 3), Value: float64(i)}
+	}
+	r := wire.NewInputsReader(len(rows))
+	messages := wire.InputDatasets(rows)
+	for _, m := range messages {
+		if size := proto.Size(m); size > wire.MaxMessageBytes/4 {
+			t.Errorf("a message has %d bytes", size)
+		}
+		if err := r.Load(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !reflect.DeepEqual(r.Rows, rows) {
+		t.Error("the rows came back different")
+	}
+	refused(t, "dataset.inputs[0].known[0]", r.Load(messages[0])) // once more
+	part := func() *strategypb.InputRows { return wire.InputDatasets(rows)[2].Inputs[0] }
+	for _, bad := range []struct {
+		field string
+		spoil func(*strategypb.InputRows)
+	}{
+		{"dataset.inputs[0].input", func(p *strategypb.InputRows) { p.Input = 3 }},
+		{"dataset.inputs[0].input", func(p *strategypb.InputRows) { p.Input = -1 }},
+		{"dataset.inputs[0].time", func(p *strategypb.InputRows) { p.Known = nil }},
+		{"dataset.inputs[0].time", func(p *strategypb.InputRows) { p.Time = p.Time[:7] }},
+		{"dataset.inputs[0].value", func(p *strategypb.InputRows) {
+			binary.LittleEndian.PutUint64(p.Value, math.Float64bits(math.NaN()))
+		}},
+	} {
+		p := part()
+		bad.spoil(p)
+		refused(t, bad.field, wire.NewInputsReader(3).Load(&strategypb.Dataset{
+			Inputs: []*strategypb.InputRows{p}}))
+	}
+}
+
+// Whatever rows of inputs come, a step and a reader take them or name the field.
+func FuzzInputs(f *testing.F) {
+	example := exampleStep()
+	seed, err := proto.Marshal(wire.StepToProto(&example, symbols()).Inputs[0])
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(seed)
+	f.Fuzz(func(t *testing.T, text []byte) {
+		p := &strategypb.InputRows{}
+		if proto.Unmarshal(text, p) != nil {
+			return
+		}
+		var s wire.Step
+		errs := []error{
+			s.FromProto(&strategypb.Step{CloseTime: 5, Inputs: []*strategypb.InputRows{p}}, symbols()),
+			wire.NewInputsReader(2).Load(&strategypb.Dataset{Inputs: []*strategypb.InputRows{p}}),
+		}
+		for _, err := range errs {
+			var wrong *wire.ProtocolError
+			if err != nil && !errors.As(err, &wrong) {
+				t.Fatalf("%T: %v", err, err)
+			}
+		}
+		if errs[0] == nil && len(s.Inputs) > 0 {
+			for _, r := range s.Inputs[len(s.Inputs)-1] {
+				if r.Known > 5 || math.IsNaN(r.Value) {
+					t.Fatalf("%+v was let through", r)
+				}
+			}
+		}
+	})
 }
 
 func FuzzIntent(f *testing.F) {

@@ -42,6 +42,7 @@ func plugins() list {
 	add(l, "slow", newSlow, sdk.Spec{})
 	add(l, "named", newCrosser, sdk.Spec{Name: "another_name"})
 	add(l, "choosy", newChoosy, sdk.Spec{})
+	add(l, "informed", newInformed, informedSpec())
 
 	// They earn nothing, or hide that something is wrong: talker logs what it does.
 	add(l, "noise", newNoise, sdk.Spec{})

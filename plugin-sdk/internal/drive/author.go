@@ -33,9 +33,11 @@ import (
 
 // Setup is what does not change during a run.
 type Setup struct {
-	Symbols      []market.Symbol
-	Timeframe    market.Timeframe
-	Kept         Kept
+	Symbols   []market.Symbol
+	Timeframe market.Timeframe
+	Kept      Kept
+	// Inputs are the names of the strategy's inputs.
+	Inputs       []string
 	QuantityStep float64
 	RootSeed     uint64
 	Sink         step.Sink // may be nil
@@ -53,6 +55,7 @@ type Author struct {
 	orders   orderBook
 	started  bool
 	keeps    bool // earlier candles or larger timeframes
+	readers  []*market.InputReader
 }
 
 // New prepares a strategy that was made for this run.
@@ -66,8 +69,25 @@ func New(strategy sdk.Strategy, setup Setup) *Author {
 	a.fills, _ = strategy.(sdk.FillObserver)
 	a.keeps = setup.Kept.prepare(&a.step, setup.Timeframe)
 	a.rejects, _ = strategy.(sdk.RejectObserver)
+	for _, name := range setup.Inputs {
+		a.step.Inputs = append(a.step.Inputs, step.Input{Name: name})
+	}
 	a.view = sdk.View{SymbolView: sdk.SymbolView(step.At(&a.step, 0))}
 	return a
+}
+
+// ReadInputs gives an Author that is asked by Decide the rows of its inputs, in their order: each
+// becomes visible at the first step that closes when it is known, or later.
+func (a *Author) ReadInputs(rows [][]market.InputRow) {
+	for _, list := range rows[:min(len(rows), len(a.step.Inputs))] {
+		a.readers = append(a.readers, market.NewInputReader(list))
+	}
+}
+
+func (a *Author) see(input int, rows []market.InputRow) {
+	for _, row := range rows {
+		a.step.Inputs[input].See(row)
+	}
 }
 
 // Decide asks the strategy about the step that the engine has just matched. The
@@ -88,6 +108,9 @@ func (a *Author) Decide(e *sim.Engine) ([]market.Intent, error) {
 		h := &s.Positions[i]
 		h.Quantity, h.EntryPrice, h.CandlesHeld = e.Holding(i)
 	}
+	for i, r := range a.readers {
+		a.see(i, r.Until(s.Time))
+	}
 	return a.ask(e.Fills(), e.Updates())
 }
 
@@ -103,6 +126,9 @@ func (a *Author) DecideStep(in *wire.Step) ([]market.Intent, error) {
 	copy(s.Closed, in.Closed)
 	for i := range in.Positions {
 		s.Positions[i] = step.Position(in.Positions[i])
+	}
+	for i, rows := range in.Inputs {
+		a.see(i, rows)
 	}
 	return a.ask(in.Fills, in.Orders)
 }

@@ -31,6 +31,13 @@ type Step struct {
 	// is the run's own are nil.
 	Larger []string
 	Frames [][]Frame // by entry of Larger, then symbol
+	Inputs []Input   // in the order of the Spec
+}
+
+// Input is what is known of a series beside the candles.
+type Input struct {
+	Name string
+	market.InputHistory
 }
 
 // Remember adds the candles of the step to what is kept of them.

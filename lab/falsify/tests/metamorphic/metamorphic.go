@@ -81,7 +81,11 @@ func plan(b *battery.Bench) (battery.Check, error) {
 	}
 	declared := b.Question.Strategy.Declared
 	calendar := sdk.Calendar(declared.Supports.Calendar)
-	for _, days := range Shifts(calendar, b.Source.Set, declared.Extra) {
+	shifts := Shifts(calendar, b.Source.Set, declared.Extra)
+	if len(declared.Inputs) > 0 {
+		shifts = nil // candles at other times would meet other values of the inputs
+	}
+	for _, days := range shifts {
 		by := replay.Shift(days)
 		add(fmt.Sprintf("%s%d", shifted, days), lines.View{Time: by.Back}, &battery.Play{
 			On: func() (replay.Set, error) { return replay.Move(b.Source.Set, by.To), nil }, At: by.To,

@@ -23,6 +23,7 @@ the orders that it returns::
                 return Close()
 """
 
+from ._inputs import Input, InputRow, InputView
 from .intents import (
     AllCash,
     At,
@@ -66,6 +67,9 @@ __all__ = [
     "Fill",
     "FrameView",
     "History",
+    "Input",
+    "InputRow",
+    "InputView",
     "Intent",
     "Intents",
     "InvalidParam",

@@ -13,6 +13,7 @@ from typing import Any
 
 from . import strategy_pb2 as pb
 from ._frames import Frame, Kept, Past, Row, kept, timeframe
+from ._inputs import InputView, messages
 from .intents import Intent, Intents, Level
 from .params import ParamError, collect, decode, defaults, schema
 from .random import Random
@@ -81,6 +82,7 @@ def spec(cls: type[Strategy]) -> Any:
         default_params=defaults(fields),
         trained_until=cls.trained_until,
         extra=cls.extra,
+        inputs=messages(cls.inputs, pb.Input),
     )
 
 
@@ -144,6 +146,13 @@ class Author:
         self._views = [self._view[s] for s in self._symbols]
         self._frames: list[list[Frame]] = [[] for _ in self._symbols]
         self._keep(looked, start.timeframe)
+        self._inputs = [InputView(i.name) for i in strategy.inputs]
+        self._view._inputs = {i.name: i for i in self._inputs}
+        if list(start.inputs) != list(self._view._inputs):
+            raise SystemExit(
+                f"the strategy reads the inputs {list(self._view._inputs)}, the host delivers "
+                f"{list(start.inputs)}: run it with a newer host"
+            )
         self._orders: dict[int, Order] = {}
         self._view._orders = self._open_orders
         self._asked = False
@@ -245,6 +254,8 @@ class Author:
     def _see(self, step: Any) -> None:
         for view in self._views:
             view._closed = False
+        for rows in step.inputs:
+            self._inputs[rows.input]._load(rows)
         for c in step.candles:
             view = self._views[c.symbol]
             view._candle, view._closed = c, True

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from . import params as _params
+from ._inputs import Input
 from .intents import Intents
 from .view import Fill, Rejection, View
 
@@ -44,6 +45,7 @@ class Strategy:
     timeframes: ClassVar[tuple[str, ...]] = ()  #: that it works on; every one if empty
     #: larger timeframes for ``v.at``, exact multiples of the run's or the run's own
     extra: ClassVar[tuple[str, ...]] = ()
+    inputs: ClassVar[tuple[Input, ...]] = ()  #: series beside the candles, for ``v.input``
     min_symbols: ClassVar[int] = 1
     max_symbols: ClassVar[int] = 1
     supports: ClassVar[Supports] = Supports()

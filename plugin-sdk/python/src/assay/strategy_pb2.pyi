@@ -112,10 +112,12 @@ class Child(_message.Message):
     def __init__(self, price: _Optional[str] = ..., percent: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ...) -> None: ...
 
 class Dataset(_message.Message):
-    __slots__ = ["files"]
+    __slots__ = ["files", "inputs"]
     FILES_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
     files: _containers.RepeatedCompositeFieldContainer[DatasetFile]
-    def __init__(self, files: _Optional[_Iterable[_Union[DatasetFile, _Mapping]]] = ...) -> None: ...
+    inputs: _containers.RepeatedCompositeFieldContainer[InputRows]
+    def __init__(self, files: _Optional[_Iterable[_Union[DatasetFile, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[InputRows, _Mapping]]] = ...) -> None: ...
 
 class DatasetFile(_message.Message):
     __slots__ = ["first_row", "path", "rows", "sha256"]
@@ -236,6 +238,26 @@ class HostMessage(_message.Message):
     step: Step
     stop: Stop
     def __init__(self, start: _Optional[_Union[Start, _Mapping]] = ..., dataset: _Optional[_Union[Dataset, _Mapping]] = ..., candles: _Optional[_Union[Candles, _Mapping]] = ..., step: _Optional[_Union[Step, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ...) -> None: ...
+
+class Input(_message.Message):
+    __slots__ = ["max_age", "name"]
+    MAX_AGE_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    max_age: int
+    name: str
+    def __init__(self, name: _Optional[str] = ..., max_age: _Optional[int] = ...) -> None: ...
+
+class InputRows(_message.Message):
+    __slots__ = ["input", "known", "time", "value"]
+    INPUT_FIELD_NUMBER: _ClassVar[int]
+    KNOWN_FIELD_NUMBER: _ClassVar[int]
+    TIME_FIELD_NUMBER: _ClassVar[int]
+    VALUE_FIELD_NUMBER: _ClassVar[int]
+    input: int
+    known: bytes
+    time: bytes
+    value: bytes
+    def __init__(self, input: _Optional[int] = ..., time: _Optional[bytes] = ..., known: _Optional[bytes] = ..., value: _Optional[bytes] = ...) -> None: ...
 
 class Intent(_message.Message):
     __slots__ = ["action", "cash_fraction", "client_ref", "equity_fraction", "expire_after", "limit_price", "post_only", "quantity", "quote_amount", "reduce_only", "ref", "risk_fraction", "side", "stop_loss", "stop_price", "symbol", "tag", "take_profit", "target_fraction", "time_in_force", "trail_amount", "trail_percent", "type"]
@@ -439,12 +461,13 @@ class Ready(_message.Message):
     def __init__(self, warmup_candles: _Optional[int] = ..., lookback: _Optional[_Iterable[_Union[Lookback, _Mapping]]] = ...) -> None: ...
 
 class Spec(_message.Message):
-    __slots__ = ["author", "default_params", "description", "display_name", "extra", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "plots", "protocol_version", "sdk_version", "sim_id", "supports", "timeframes", "trained_until", "version"]
+    __slots__ = ["author", "default_params", "description", "display_name", "extra", "inputs", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "plots", "protocol_version", "sdk_version", "sim_id", "supports", "timeframes", "trained_until", "version"]
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_PARAMS_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
     DISPLAY_NAME_FIELD_NUMBER: _ClassVar[int]
     EXTRA_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
     LANGUAGE_FIELD_NUMBER: _ClassVar[int]
     MAX_SYMBOLS_FIELD_NUMBER: _ClassVar[int]
     MIN_SYMBOLS_FIELD_NUMBER: _ClassVar[int]
@@ -464,6 +487,7 @@ class Spec(_message.Message):
     description: str
     display_name: str
     extra: _containers.RepeatedScalarFieldContainer[str]
+    inputs: _containers.RepeatedCompositeFieldContainer[Input]
     language: str
     max_symbols: int
     min_symbols: int
@@ -478,12 +502,13 @@ class Spec(_message.Message):
     timeframes: _containers.RepeatedScalarFieldContainer[str]
     trained_until: str
     version: str
-    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., language: _Optional[str] = ..., sdk_version: _Optional[str] = ..., protocol_version: _Optional[int] = ..., sim_id: _Optional[str] = ..., modes: _Optional[_Iterable[str]] = ..., timeframes: _Optional[_Iterable[str]] = ..., min_symbols: _Optional[int] = ..., max_symbols: _Optional[int] = ..., supports: _Optional[_Union[Supports, _Mapping]] = ..., params_schema: _Optional[str] = ..., default_params: _Optional[str] = ..., trained_until: _Optional[str] = ..., plots: _Optional[_Iterable[_Union[Plot, _Mapping]]] = ..., extra: _Optional[_Iterable[str]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., language: _Optional[str] = ..., sdk_version: _Optional[str] = ..., protocol_version: _Optional[int] = ..., sim_id: _Optional[str] = ..., modes: _Optional[_Iterable[str]] = ..., timeframes: _Optional[_Iterable[str]] = ..., min_symbols: _Optional[int] = ..., max_symbols: _Optional[int] = ..., supports: _Optional[_Union[Supports, _Mapping]] = ..., params_schema: _Optional[str] = ..., default_params: _Optional[str] = ..., trained_until: _Optional[str] = ..., plots: _Optional[_Iterable[_Union[Plot, _Mapping]]] = ..., extra: _Optional[_Iterable[str]] = ..., inputs: _Optional[_Iterable[_Union[Input, _Mapping]]] = ...) -> None: ...
 
 class Start(_message.Message):
-    __slots__ = ["account", "all_points", "log_level", "mode", "params", "purpose", "root_seed", "run_id", "symbols", "timeframe"]
+    __slots__ = ["account", "all_points", "inputs", "log_level", "mode", "params", "purpose", "root_seed", "run_id", "symbols", "timeframe"]
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     ALL_POINTS_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
     LOG_LEVEL_FIELD_NUMBER: _ClassVar[int]
     MODE_FIELD_NUMBER: _ClassVar[int]
     PARAMS_FIELD_NUMBER: _ClassVar[int]
@@ -494,6 +519,7 @@ class Start(_message.Message):
     TIMEFRAME_FIELD_NUMBER: _ClassVar[int]
     account: Account
     all_points: bool
+    inputs: _containers.RepeatedScalarFieldContainer[str]
     log_level: str
     mode: DriveMode
     params: str
@@ -502,15 +528,16 @@ class Start(_message.Message):
     run_id: str
     symbols: _containers.RepeatedScalarFieldContainer[str]
     timeframe: str
-    def __init__(self, run_id: _Optional[str] = ..., mode: _Optional[_Union[DriveMode, str]] = ..., purpose: _Optional[_Union[Purpose, str]] = ..., params: _Optional[str] = ..., symbols: _Optional[_Iterable[str]] = ..., timeframe: _Optional[str] = ..., account: _Optional[_Union[Account, _Mapping]] = ..., root_seed: _Optional[str] = ..., log_level: _Optional[str] = ..., all_points: bool = ...) -> None: ...
+    def __init__(self, run_id: _Optional[str] = ..., mode: _Optional[_Union[DriveMode, str]] = ..., purpose: _Optional[_Union[Purpose, str]] = ..., params: _Optional[str] = ..., symbols: _Optional[_Iterable[str]] = ..., timeframe: _Optional[str] = ..., account: _Optional[_Union[Account, _Mapping]] = ..., root_seed: _Optional[str] = ..., log_level: _Optional[str] = ..., all_points: bool = ..., inputs: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class Step(_message.Message):
-    __slots__ = ["account", "candles", "close_time", "fills", "index", "orders", "warmup"]
+    __slots__ = ["account", "candles", "close_time", "fills", "index", "inputs", "orders", "warmup"]
     ACCOUNT_FIELD_NUMBER: _ClassVar[int]
     CANDLES_FIELD_NUMBER: _ClassVar[int]
     CLOSE_TIME_FIELD_NUMBER: _ClassVar[int]
     FILLS_FIELD_NUMBER: _ClassVar[int]
     INDEX_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
     ORDERS_FIELD_NUMBER: _ClassVar[int]
     WARMUP_FIELD_NUMBER: _ClassVar[int]
     account: AccountView
@@ -518,9 +545,10 @@ class Step(_message.Message):
     close_time: int
     fills: _containers.RepeatedCompositeFieldContainer[Fill]
     index: int
+    inputs: _containers.RepeatedCompositeFieldContainer[InputRows]
     orders: _containers.RepeatedCompositeFieldContainer[OrderUpdate]
     warmup: bool
-    def __init__(self, index: _Optional[int] = ..., close_time: _Optional[int] = ..., candles: _Optional[_Iterable[_Union[Candle, _Mapping]]] = ..., fills: _Optional[_Iterable[_Union[Fill, _Mapping]]] = ..., orders: _Optional[_Iterable[_Union[OrderUpdate, _Mapping]]] = ..., account: _Optional[_Union[AccountView, _Mapping]] = ..., warmup: bool = ...) -> None: ...
+    def __init__(self, index: _Optional[int] = ..., close_time: _Optional[int] = ..., candles: _Optional[_Iterable[_Union[Candle, _Mapping]]] = ..., fills: _Optional[_Iterable[_Union[Fill, _Mapping]]] = ..., orders: _Optional[_Iterable[_Union[OrderUpdate, _Mapping]]] = ..., account: _Optional[_Union[AccountView, _Mapping]] = ..., warmup: bool = ..., inputs: _Optional[_Iterable[_Union[InputRows, _Mapping]]] = ...) -> None: ...
 
 class Stop(_message.Message):
     __slots__ = ["reason"]

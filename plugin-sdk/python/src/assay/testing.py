@@ -17,9 +17,10 @@ from __future__ import annotations
 import json
 import math
 import os
+import struct
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from . import strategy_pb2 as pb
@@ -64,10 +65,13 @@ def play(
     symbols: Sequence[str] = ("BTC/USDT",),
     position: float = 0.0,
     cash: float = 10_000.0,
+    inputs: Mapping[str, Iterable[tuple[int, int, float]]] | None = None,
     **params: Any,
 ) -> list[Asked]:
     """Plays candles (open, high, low, close, volume), one an hour, for every symbol alike, and
-    returns what the strategy asks for. The account stays as it is given: no order is matched.
+    returns what the strategy asks for. Rows of inputs are time and known in Unix milliseconds, and
+    a value; the first candle opens at 2020-01-01. The account stays as it is given: no order is
+    matched.
     """
     text = json.dumps(params)
     strategy, looked, failed = build(cls, text)
@@ -79,11 +83,27 @@ def play(
         purpose=pb.PURPOSE_BACKTEST,
         root_seed="1",
         log_level="info",
+        inputs=[i.name for i in cls.inputs],
     )
     author = Author(strategy, start, looked)
     asked = []
+    waiting = [
+        sorted((inputs or {}).get(given.name, ()), key=lambda r: (r[1], r[0]))
+        for given in cls.inputs
+    ]
     for i, row in enumerate(candles):
         step = pb.Step(index=i, close_time=_START + (i + 1) * _HOUR)
+        for k, rows in enumerate(waiting):
+            known = [r for r in rows if r[1] <= step.close_time]
+            waiting[k] = rows[len(known) :]
+            if known:
+                times, whens, values = zip(*known, strict=True)
+                step.inputs.add(
+                    input=k,
+                    time=struct.pack(f"<{len(known)}q", *times),
+                    known=struct.pack(f"<{len(known)}q", *whens),
+                    value=struct.pack(f"<{len(known)}d", *values),
+                )
         step.account.cash, step.account.equity = cash, cash + position * row[3]
         for s in range(len(symbols)):
             step.candles.add(

@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple, overload
 
 from ._frames import Frame, Past, Row
+from ._inputs import InputView
 from .random import Random
 
 __all__ = [
@@ -339,6 +340,7 @@ class View(SymbolView):
     """
 
     __slots__ = (
+        "_inputs",
         "_log",
         "_orders",
         "_publish",
@@ -366,12 +368,21 @@ class View(SymbolView):
             v._view = self
         self._log, self._publish = log, publish
         self._orders: Callable[[], list[Order]] = list
+        self._inputs: dict[str, InputView] = {}
         self._time = 0
         self.rand = rand  #: the run's random source
         self.index = -1  #: counts steps from 0, warm-up included
         self.warmup = False  #: whether orders would be rejected because the window has not begun
         self.cash = 0.0  #: quote currency
         self.equity = 0.0  #: cash and marked positions, quote currency
+
+    def input(self, name: str) -> InputView:
+        """An input of ``inputs``. Each value shows at the first step that closes when it is known,
+        or later."""
+        try:
+            return self._inputs[name]
+        except KeyError:
+            raise KeyError(f"input({name!r}): inputs does not list this input") from None
 
     def __getitem__(self, symbol: str) -> SymbolView:
         try:

@@ -1,0 +1,80 @@
+package run
+
+import (
+	"errors"
+	"sort"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/plugin-sdk/market"
+)
+
+// Input is a stored series beside the candles that a run reads: the whole of it, as a dataset
+// without timeframe whose window is from when its first row became known to when its last did.
+type Input struct {
+	artifact.Dataset
+	rows []market.InputRow
+}
+
+// FindInput opens the rows of an input with a hash, those that it has now if there is none.
+func FindInput(store *candle.Inputs, name, sha256 string) (in Input, err error) {
+	if sha256 == "" {
+		current, err := store.Current(name)
+		if err != nil {
+			return in, err
+		}
+		sha256 = current.SHA256
+	}
+	if in.rows, err = store.Open(sha256); err != nil {
+		return in, err
+	}
+	in.Dataset = artifact.Dataset{
+		Symbol: string(candle.InputSymbol(name)), SHA256: sha256, ID: candle.InputID(name, sha256),
+		Rows: int64(len(in.rows)), Start: in.rows[0].Known, End: in.rows[len(in.rows)-1].Known,
+	}
+	return in, nil
+}
+
+// resolveInputs opens the inputs that the strategy reads, in its order.
+func (l *Launcher) resolveInputs(p *plan) (list []Input, err error) {
+	for _, declared := range p.Strategy.Inputs {
+		sum := p.split.Pins[candle.InputSymbol(declared.Name)]
+		if known, ok := l.inputs.Load(declared.Name + sum); ok && sum != "" {
+			list = append(list, known.(Input))
+			continue
+		}
+		in, err := FindInput(l.Inputs, declared.Name, sum)
+		if none, ok := errors.AsType[*candle.NotFoundError](err); ok {
+			return nil, startRefusal(err, "input_missing", []string{},
+				"Strategy %q reads the input %s, which is not stored: import it with "+
+					"lab data import --input %[2]s. Stored are %v.",
+				p.Strategy.Name, declared.Name, nonNil(none.Have))
+		}
+		if err != nil {
+			return nil, hostFault(err, "unreadable", "The stored rows of the input %s cannot be read: %v.",
+				declared.Name, err)
+		}
+		if sum != "" {
+			l.inputs.Store(declared.Name+sum, in)
+		}
+		list = append(list, in)
+	}
+	return list, nil
+}
+
+// inputRows are the rows of the inputs that become known by the last close of the run: no process
+// of a strategy gets a later one.
+func (d *runData) inputRows() [][]market.InputRow {
+	if len(d.inputs) == 0 {
+		return nil
+	}
+	last := market.Time(0)
+	for _, s := range d.sources {
+		last = max(last, s.end())
+	}
+	list := make([][]market.InputRow, len(d.inputs))
+	for i, in := range d.inputs {
+		list[i] = in.rows[:sort.Search(len(in.rows), func(k int) bool { return in.rows[k].Known > last })]
+	}
+	return list
+}
