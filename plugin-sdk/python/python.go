@@ -8,6 +8,6 @@ import "embed"
 
 // Sources are the files of the Python project: the package assay is below src.
 //
-//go:embed pyproject.toml README.md backend/*.py src/assay/*.py src/assay/indicators/*.py src/assay/*.pyi
-//go:embed src/assay/py.typed
+//go:embed pyproject.toml README.md backend/*.py
+//go:embed src/assay/*.py src/assay/*/*.py src/assay/*/*/*.py src/assay/*.pyi src/assay/py.typed
 var Sources embed.FS

@@ -1,0 +1,232 @@
+"""Loads a strategy's file and drives its class by the steps of the SDK."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import types
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ... import Fill, Intents, Param, Rejection, Supports, View
+from ... import Strategy as Base
+from .. import Unsupported
+from . import _current
+from ._broker import Broker
+from ._data import Data, Indicator
+
+_KINDS: tuple[type, ...] = (bool, int, float, str)
+
+
+def adopt(
+    path: str,
+    cls: str = "",
+    *,
+    name: str,
+    exclusive_orders: bool = False,
+    warmup: int = 0,
+) -> type[Base]:
+    """The strategy of a file as one of the SDK.
+
+    path is relative to the file that calls, cls may be left out where the file has one class.
+    exclusive_orders is that of ``Backtest``. warmup candles from before the window are in ``data``
+    when ``init`` is first called.
+    """
+    caller = sys._getframe(1)
+    place = os.path.join(os.path.dirname(caller.f_code.co_filename), path)
+    with open(place, encoding="utf-8") as f:
+        text = f.read()
+    theirs = _find(_load(text, place, path), cls, path)
+    parameters = _parameters(theirs)
+    body: dict[str, Any] = {
+        "__module__": caller.f_globals.get("__name__", __name__),
+        "__doc__": theirs.__doc__ or f"{theirs.__name__} of {path}, for backtesting.py.",
+        "name": name,
+        "supports": Supports(short=".sell(" in text),
+        "_theirs": theirs,
+        "_exclusive": exclusive_orders,
+        "_warmup": warmup,
+        "__annotations__": {n: type(v) for n, v in parameters.items()},
+    }
+    for n, value in parameters.items():
+        if hasattr(Adopted, n):
+            raise Unsupported(f"the parameter {theirs.__name__}.{n}: the SDK has this name itself")
+        body[n] = Param(value)
+    return type(theirs.__name__, (Adopted,), body)
+
+
+def _load(text: str, place: str, path: str) -> types.ModuleType:
+    """Runs a file up to where it begins to test its strategy."""
+    import assay.adopt.backtesting as package
+
+    from . import lib, test
+
+    sys.modules.update({"backtesting": package, "backtesting.lib": lib, "backtesting.test": test})
+    module = types.ModuleType(os.path.splitext(os.path.basename(path))[0])
+    module.__file__ = place
+    sys.modules[module.__name__] = module
+    with contextlib.suppress(package.ModuleEnds):
+        exec(compile(text, place, "exec"), module.__dict__)  # the author's own file
+    return module
+
+
+def _find(module: types.ModuleType, name: str, path: str) -> type[Any]:
+    from . import Strategy
+
+    found = {
+        n: c
+        for n, c in vars(module).items()
+        if isinstance(c, type) and issubclass(c, Strategy) and c.__module__ == module.__name__
+    }
+    if name in found:
+        return found[name]
+    names = ", ".join(found) or "none"
+    if name:
+        raise Unsupported(f"{path} has no strategy {name}, it has {names}")
+    if len(found) != 1:
+        raise Unsupported(f"{path} must have one strategy, has {names}: name one")
+    return next(iter(found.values()))
+
+
+def _parameters(cls: type[Any]) -> dict[str, Any]:
+    """The class attributes that are numbers or text, in the order written."""
+    from . import Strategy
+
+    known: dict[str, Any] = {}
+    for base in reversed(cls.__mro__):
+        if base is not Strategy and issubclass(base, Strategy):
+            known.update({n: v for n, v in vars(base).items() if n[0] != "_" and type(v) in _KINDS})
+    return {n: v for n, v in known.items() if n == n.lower() and n.isascii()}
+
+
+class Adopted(Base):
+    """Drives a strategy of backtesting.py."""
+
+    _theirs: ClassVar[type[Any]]
+    _exclusive: ClassVar[bool] = False
+    _warmup: ClassVar[int] = 0
+
+    def start(self) -> None:
+        """Makes what the strategy sees; its ``init`` waits for the first candle."""
+        self._data = Data()
+        self._broker = Broker(self._exclusive, lambda bar: self._data.index[bar])
+        self._strategy: Any = None
+        self._begun = False
+        self._kept: set[str] | None = None
+        self._step = -1
+
+    def warmup(self) -> int:
+        return self._warmup
+
+    def on_fill(self, v: View, fill: Fill) -> Intents:
+        self._see(v)
+        self._broker.fill(fill)
+        return None
+
+    def on_reject(self, v: View, rejection: Rejection) -> Intents:
+        v.log(
+            "an order was not taken",
+            "warn",
+            reason=rejection.reason,
+            side=rejection.order.side,
+            quantity=rejection.order.quantity,
+        )
+        return None
+
+    def on_candle(self, v: View) -> Intents:
+        self._see(v)
+        if v.warmup:
+            return None
+        self._broker.settle(v)
+        made = self._initialized()
+        if self._strategy is None:
+            self._strategy = made
+        else:
+            _renew(self._strategy, made)
+        for label, plot, values in made._made_:
+            for i, line in enumerate(np.atleast_2d(values) if plot else ()):
+                v.publish(label if values.ndim == 1 else f"{label} {i + 1}", _number(line[-1]))
+        if not self._begun:
+            self._begun = self._ready()
+        if self._begun:
+            self._strategy.next()
+        return self._broker.take()
+
+    def _see(self, v: View) -> None:
+        """Adds the candle of a step, once."""
+        if self._step == v.index:
+            return
+        self._step = v.index
+        c = v._candle
+        self._data._add(c.open_time, (c.open, c.high, c.low, c.close, c.volume))
+        self._broker.begin(v, len(self._data) - 1)
+
+    def _initialized(self) -> Any:
+        """A new instance whose ``init`` has run on the candles so far."""
+        made: Any = object.__new__(self._theirs)
+        made._broker_, made._data_, made._made_ = self._broker, self._data, []
+        for f in type(self)._fields:
+            setattr(made, f.name, getattr(self, f.name))
+        _current.strategy = made
+        try:
+            made.init()
+        finally:
+            _current.strategy = None
+        if self._kept is None or self._kept:
+            kept = _kept(made, len(self._data))
+            self._kept = kept if self._kept is None else self._kept & kept
+            if self._strategy is not None and self._kept:
+                raise Unsupported(
+                    f"{self._theirs.__name__}.{min(self._kept)} keeps candles that init saw: "
+                    "backtesting.py shows all of them, the future too; make it with self.I, or "
+                    "use self.data in next"
+                )
+        return made
+
+    def _ready(self) -> bool:
+        """Whether every indicator has had a value before this candle, and there is such a one."""
+        size = len(self._data)
+        for value in vars(self._strategy).values():
+            for line in np.atleast_2d(value) if isinstance(value, Indicator) else ():
+                known = ~np.isnan(np.asarray(line, dtype=float))
+                if not known[: size - 1].any():
+                    return False
+        return size > 1
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        return float("nan")
+
+
+def _is_indicators(value: Any) -> bool:
+    """Whether it is an indicator, or a list, tuple or dictionary of them."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return bool(value) and all(isinstance(x, Indicator) for x in value)
+    return isinstance(value, Indicator)
+
+
+def _renew(strategy: Any, made: Any) -> None:
+    """Gives a strategy the indicators of this candle."""
+    for name, value in vars(made).items():
+        if _is_indicators(value):
+            setattr(strategy, name, value)
+
+
+def _kept(strategy: Any, size: int) -> set[str]:
+    """The attributes that hold as many values as there are candles and are no indicators."""
+    names = set()
+    for name, value in vars(strategy).items():
+        array = isinstance(value, np.ndarray) or hasattr(value, "iloc")
+        if array and not isinstance(value, Indicator) and len(value) == size:
+            names.add(name)
+    return names
+
+
+__all__ = ["Adopted", "adopt"]
