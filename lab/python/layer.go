@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
@@ -142,28 +143,41 @@ func copyLibrary(from, temp, to string) error {
 
 // compile writes the code of modules beside them, so that no start compiles them. It is not
 // compared with the sources when it is read: all files are hashed.
-func compile(ctx context.Context, interpreter, dir, shown string) error {
-	cmd := exec.CommandContext(ctx, interpreter, "-E", "-s", "-B", "-m", "compileall", "-q", "-j", "1",
-		"--invalidation-mode", "unchecked-hash", "-s", dir, "-p", shown, dir)
+func compile(ctx context.Context, interpreter, dir, shown string, more ...string) error {
+	args := []string{"-E", "-s", "-B", "-m", "compileall", "-q", "-j", "1", "--invalidation-mode",
+		"unchecked-hash", "-s", dir, "-p", shown}
+	cmd := exec.CommandContext(ctx, interpreter, append(append(args, more...), dir)...)
 	cmd.Env = append(os.Environ(), "PYTHONHASHSEED=0")
 	out, err := cmd.CombinedOutput()
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	if err != nil {
-		return failf("compile the standard library: %.300s", out)
+		return failf("compile the modules of %s: %.300s", shown, out)
 	}
 	return nil
 }
 
-// distributionLayer has the files of one installed distribution.
-func distributionLayer(layers string, d distribution) (bundle.Layer, error) {
-	return layer(layers, d.Name, d.Version, func(temp string) error {
-		for _, f := range d.Files {
-			if err := copyTo(filepath.Join(d.Base, f), temp, filepath.ToSlash(f)); err != nil {
-				return err
-			}
+// distributionLayer has the files of one installed distribution, and its compiled modules: numpy
+// and pandas take seconds to import without.
+func distributionLayer(ctx context.Context, layers string, p *probed, d distribution) (bundle.Layer, error) {
+	key := []string{"distribution", p.Version, d.Name, d.Version, d.Base}
+	for _, f := range d.Files {
+		info, err := os.Stat(filepath.Join(d.Base, f))
+		if err != nil {
+			return bundle.Layer{}, err
 		}
-		return nil
+		key = append(key, f, strconv.FormatInt(info.Size(), 10), info.ModTime().UTC().String())
+	}
+	l := bundle.Layer{Name: d.Name, Version: d.Version}
+	return remembered(layers, strings.Join(key, "\x00"), l, func() (bundle.Layer, error) {
+		return layer(layers, d.Name, d.Version, func(temp string) error {
+			for _, f := range d.Files {
+				if err := copyTo(filepath.Join(d.Base, f), temp, filepath.ToSlash(f)); err != nil {
+					return err
+				}
+			}
+			return compile(ctx, p.Executable, temp, d.Name, "-x", "/tests/")
+		})
 	})
 }

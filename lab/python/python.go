@@ -122,7 +122,7 @@ func Build(ctx context.Context, o Options) (dir, id string, err error) {
 	}
 	m.Layers = []bundle.Layer{home, sdk}
 	for _, d := range found.Distributions {
-		l, err := distributionLayer(layers, d)
+		l, err := distributionLayer(ctx, layers, found, d)
 		if err != nil {
 			return "", "", err
 		}
