@@ -288,7 +288,11 @@ func (h *Host) openPlugin(ctx context.Context, q Question) (*catalog.Catalog, er
 		return nil, err
 	}
 	o := catalog.Options{StateDir: h.StateDir, Sandbox: h.Sandbox, Logger: h.Logger.Named("catalog"),
-		Reattach: attached, Only: []string{}}
+		Reattach: attached, Only: []string{},
+		// numpy and pandas alone take a busy machine seconds
+		ProbeTimeout:  max(h.StepLimit, catalog.DefaultProbeTimeout),
+		LaunchTimeout: max(h.StepLimit, catalog.DefaultLaunchTimeout),
+	}
 	if attached == "" {
 		o.Dir, o.Only = filepath.Dir(q.Plugin.Path), []string{filepath.Base(q.Plugin.Path)}
 	}
