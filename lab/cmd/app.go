@@ -50,9 +50,10 @@ func Commands(env IO) *cobra.Command { return TreeOf(env, commands) }
 
 func commands(a *App) []*cobra.Command {
 	return []*cobra.Command{
-		initCommand(a), sdkCommand(a), buildCommand(a), validateCommand(a), runCommand(a), familyCommand(a),
-		compareCommand(a), falsifyCommand(a), candidateCommand(a), promoteCommand(a), replayCommand(a),
-		runsCommand(a), reportCommand(a), trialsCommand(a), dataCommand(a), statsCommand(a), gcCommand(a),
+		initCommand(a), adoptCommand(a), sdkCommand(a), buildCommand(a), validateCommand(a), runCommand(a),
+		familyCommand(a), compareCommand(a), falsifyCommand(a), candidateCommand(a), promoteCommand(a),
+		replayCommand(a), runsCommand(a), reportCommand(a), trialsCommand(a), dataCommand(a), statsCommand(a),
+		gcCommand(a),
 	}
 }
 

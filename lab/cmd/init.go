@@ -90,22 +90,30 @@ func initPython(ctx context.Context, a *App, slug string, o initOptions) (Outcom
 		return Outcome{}, err
 	}
 	m := made{Slug: slug, Path: n.Dir, StandAlone: true, Files: n.Files}
-	if !o.NoVenv {
-		a.say("making .venv with the SDK and pytest")
-		err = python.MakeEnvironment(ctx, n.Dir, scaffold.PythonSDK, "pytest")
+	m.Next, err = environment(ctx, a, n, o.NoVenv, []string{"pytest"})
+	return Outcome{Result: m, Print: func(w io.Writer) { printMade(w, m) }}, err
+}
+
+// environment makes .venv in a folder unless it is left out, and lists the next commands.
+func environment(ctx context.Context, a *App, n *scaffold.New, none bool, more []string) ([]string, error) {
+	var next []string
+	var err error
+	slug := filepath.Base(n.Dir)
+	if !none {
+		a.say("making .venv with the SDK and %s", strings.Join(more, ", "))
+		err = python.MakeEnvironment(ctx, n.Dir, scaffold.PythonSDK, more...)
 		if ctx.Err() != nil {
-			return Outcome{}, context.Cause(ctx)
+			return nil, context.Cause(ctx)
 		}
 		if err != nil {
 			a.say("there is no .venv: %v", err)
 		}
 	}
-	if o.NoVenv || err != nil {
-		m.Next = append(m.Next,
-			"(cd "+slug+" && python3 -m venv .venv && .venv/bin/pip install ./sdk pytest)")
+	if none || err != nil {
+		next = append(next, "(cd "+slug+" && python3 -m venv .venv && .venv/bin/pip install ./sdk "+
+			strings.Join(more, " ")+")")
 	}
-	m.Next = append(m.Next, "(cd "+slug+" && .venv/bin/pytest)", "lab validate "+slug, "lab run "+slug)
-	return Outcome{Result: m, Print: func(w io.Writer) { printMade(w, m) }}, nil
+	return append(next, "(cd "+slug+" && .venv/bin/pytest)", "lab validate "+slug, "lab run "+slug), nil
 }
 
 func printMade(w io.Writer, m made) {

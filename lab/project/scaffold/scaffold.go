@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,7 @@ import (
 	sources "github.com/assay-run/assay/plugin-sdk/python"
 )
 
-//go:embed templates python
+//go:embed templates python adopt
 var templates embed.FS
 
 // PythonSDK is the folder of a strategy in Python with the SDK as a project, which pip installs.
@@ -60,6 +61,16 @@ type values struct {
 	Alone       bool
 	Go          string
 	Requires    []requirement
+	Adopted
+}
+
+// Adopted is what the folder of a strategy for another engine has of its own.
+type Adopted struct {
+	File      string // the strategy's own, as it is named in the folder
+	Exclusive bool
+	Needs     []string // distributions
+	Cash      string
+	Execution string // JSON
 }
 
 // Create makes the folder of a strategy: in the checkout around the working directory,
@@ -141,6 +152,16 @@ func fill(files map[string][]byte, folder string, names []string, v values) erro
 // CreatePython makes the folder of a strategy in Python below the working directory, with the
 // SDK as a project in it. Its errors are those of Create.
 func CreatePython(slug, working string) (*New, error) {
+	return createPython(slug, working, "python", values{Class: class(slug)}, nil)
+}
+
+// Adopt makes the folder of a strategy for another engine as CreatePython does: class is its name,
+// and own are its files.
+func Adopt(slug, working, class string, a Adopted, own map[string][]byte) (*New, error) {
+	return createPython(slug, working, "adopt", values{Class: class, Adopted: a}, own)
+}
+
+func createPython(slug, working, folder string, v values, own map[string][]byte) (*New, error) {
 	if err := project.CheckSlug(slug); err != nil {
 		return nil, err
 	}
@@ -159,13 +180,13 @@ func CreatePython(slug, working string) (*New, error) {
 	if err != nil {
 		return nil, err
 	}
-	names := []string{
-		"strategy.py", "test_strategy.py", "pyproject.toml", "lab.json", "README.md", ".gitignore",
-	}
-	v := values{Slug: slug, Title: title(slug), Class: class(slug)}
-	if err := fill(files, "python", names, v); err != nil {
+	v.Slug, v.Title = slug, title(slug)
+	names := []string{"strategy.py", "test_strategy.py", "pyproject.toml", "lab.json", "README.md"}
+	err = errors.Join(fill(files, folder, names, v), fill(files, "python", []string{".gitignore"}, v))
+	if err != nil {
 		return nil, err
 	}
+	maps.Copy(files, own)
 	return n, n.write(files)
 }
 
