@@ -155,6 +155,14 @@ func (in Intents) TakeProfit(level Level) Intents {
 	return in.each(func(i *Intent) { l := level; i.TakeProfit = &l })
 }
 
+// TakePart adds a take profit for a share of the entry, in (0, 1]: one of several, each at a level of its
+// own. The shares sum to at most 1; the stop loss covers what is still held of the entry.
+func (in Intents) TakePart(share float64, level Level) Intents {
+	return in.each(func(i *Intent) {
+		i.Targets = append(slices.Clone(i.Targets), market.TakeProfit{Level: level, Share: share})
+	})
+}
+
 // Tag labels orders, fills and trades.
 func (in Intents) Tag(tag string) Intents { return in.each(func(i *Intent) { i.Tag = tag }) }
 
@@ -163,6 +171,16 @@ func (in Intents) Ref(ref string) Intents { return in.each(func(i *Intent) { i.C
 
 // And is both lists, one after the other.
 func (in Intents) And(more Intents) Intents { return slices.Concat(in, more) }
+
+// OCO makes one group of new orders of one symbol: they are accepted all or none, and the first fill of any
+// of them, however small, cancels the others.
+func OCO(orders ...Intents) Intents {
+	out := slices.Concat(orders...)
+	for i := range out {
+		out[i].OCO = i + 1
+	}
+	return out
+}
 
 // each changes a copy. Levels are not shared either: StopLoss and TakeProfit set new ones.
 func (in Intents) each(change func(*Intent)) Intents {

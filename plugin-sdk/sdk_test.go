@@ -58,6 +58,10 @@ func TestIntents(t *testing.T) {
 			market.Intent{Size: sdk.AllCash(), TimeInForce: market.IOC, ReduceOnly: true}},
 		{"post-only", sdk.Buy(sdk.AllCash()).Limit(1).PostOnly(),
 			market.Intent{Type: market.Limit, LimitPrice: 1, Size: sdk.AllCash(), PostOnly: true}},
+		{"targets", sdk.Buy(sdk.AllCash()).TakePart(0.5, sdk.Percent(0.1)).TakePart(0.4, sdk.At(9)),
+			market.Intent{Size: sdk.AllCash(), Targets: []market.TakeProfit{
+				{Level: market.Child{Percent: 0.1}, Share: 0.5},
+				{Level: market.Child{Price: 9}, Share: 0.4}}}},
 		{"names", sdk.Buy(sdk.AllCash()).On("A/B").Tag("t").Ref("r"),
 			market.Intent{Symbol: "A/B", Size: sdk.AllCash(), Tag: "t", ClientRef: "r"}},
 		{"cancel", sdk.Cancel("r"), market.Intent{Action: market.Cancel, Ref: "r"}},
@@ -71,6 +75,13 @@ func TestIntents(t *testing.T) {
 		if len(c.got) != 1 || !reflect.DeepEqual(c.got[0], c.want) {
 			t.Errorf("%s: got %+v, want %+v", c.name, c.got, c.want)
 		}
+	}
+	base := sdk.Buy(sdk.AllCash()).TakePart(0.5, sdk.At(9))
+	if base.TakePart(0.2, sdk.At(8)); len(base.TakePart(0.1, sdk.At(7))[0].Targets) != 2 || base[0].OCO != 0 {
+		t.Errorf("a base that is used twice is %+v", base)
+	}
+	if g := sdk.OCO(base.And(base), base); len(g) != 3 || g[0].OCO != 1 || g[2].OCO != 3 || base[0].OCO != 0 {
+		t.Errorf("a group is %+v", g)
 	}
 	two := sdk.Cancel("a").And(sdk.Buy(sdk.AllCash())).Tag("both")
 	if len(two) != 2 || two[0].Tag != "both" || two[1].Tag != "both" {

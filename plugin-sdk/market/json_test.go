@@ -31,7 +31,8 @@ func examples() map[string]any {
 			ReduceOnly: true, PostOnly: true,
 			StopLoss:   &Child{TrailPercent: 0.02, TrailAmount: 5},
 			TakeProfit: &Child{Price: 120, Percent: 0.1},
-			Tag:        "t", ClientRef: "c", Ref: "o-000007",
+			Targets:    []TakeProfit{{Level: Child{Price: 120}, Share: 0.5}}, OCO: 2,
+			Tag: "t", ClientRef: "c", Ref: "o-000007",
 		},
 		"order": Order{
 			ID: 7, ParentID: 6, Ref: "c", Symbol: "BTC/USDT", Side: Sell, Type: TrailingStop,

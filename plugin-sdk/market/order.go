@@ -99,6 +99,16 @@ type Child struct {
 	TrailAmount  float64 `json:"trail_amount,omitzero"`  // quote currency per unit
 }
 
+// TakeProfit is one of several targets of an entry: the level at which a share of what the entry brought is
+// sold. The shares of an entry sum to at most 1.
+type TakeProfit struct {
+	Level Child   `json:"level"`
+	Share float64 `json:"share"` // in (0, 1]
+}
+
+// MaxTargets is how many targets an entry may have.
+const MaxTargets = 16
+
 // Intent is what a strategy asks for. It has no id and may be rejected with a reason.
 // Zero prices, trails and expiry mean absent.
 type Intent struct {
@@ -124,6 +134,11 @@ type Intent struct {
 	PostOnly   bool   `json:"post_only,omitzero"`
 	StopLoss   *Child `json:"stop_loss,omitzero"`
 	TakeProfit *Child `json:"take_profit,omitzero"`
+	// Targets are take profits of shares of the entry, instead of TakeProfit.
+	Targets []TakeProfit `json:"targets,omitzero"`
+	// OCO numbers, from 1, the new orders of one symbol that follow each other in a decision, are accepted
+	// all or none, and of which the first fill cancels the others. Zero: the order is by itself.
+	OCO int `json:"oco,omitzero"`
 	// Tag is free text that ends up on orders, fills and trades.
 	Tag string `json:"tag,omitzero"`
 	// ClientRef names the order for a later cancel or replace. When several open orders share it the newest
@@ -136,6 +151,14 @@ type Intent struct {
 // Reduces reports whether the order can only cut a position: by its flag, or because its size is the
 // whole position.
 func (in *Intent) Reduces() bool { return in.ReduceOnly || in.Size.Kind == SizePosition }
+
+// TakeProfits are the targets of an entry: Targets, or TakeProfit as one of the whole.
+func (in *Intent) TakeProfits() []TakeProfit {
+	if in.TakeProfit != nil {
+		return []TakeProfit{{Level: *in.TakeProfit, Share: 1}}
+	}
+	return in.Targets
+}
 
 // OrderID numbers the orders of a run from 1 in the order of acceptance.
 type OrderID int64

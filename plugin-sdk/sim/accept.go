@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -27,17 +28,22 @@ func (e *IntentError) Error() string {
 // Accept turns the intents of the current step into orders, in list order, at its
 // close time, or DelayCandles later. What does not depend on the account is judged now.
 func (e *Engine) Accept(intents []market.Intent) error {
-	for i := range intents {
+	for i := 0; i < len(intents); i++ {
 		in := &intents[i]
-		sym, reason := e.intake.check(in)
-		if reason != "" {
-			return &IntentError{Step: e.venue.step, Index: i, Reason: reason}
+		n, sym, fault := GroupOCO(intents[i:], e.intake.check)
+		if fault != "" {
+			return &IntentError{Step: e.venue.step, Index: i + n - 1, Reason: fault}
 		}
 		var refusal market.Reason
 		var err error
 		switch in.Action {
 		case market.Submit, market.Close:
-			refusal, err = e.intake.submit(sym, in)
+			if in.Action == market.Submit && in.Size.Kind == market.SizeTargetFraction {
+				refusal, err = e.intake.submitTarget(sym, in)
+				break
+			}
+			err = e.intake.submit(sym, intents[i:i+n])
+			i += n - 1
 		case market.Cancel:
 			refusal, err = e.intake.cancel(in)
 		case market.CancelAll:
@@ -89,24 +95,64 @@ func numbers(in *market.Intent) []float64 {
 			list = append(list, c.Price, c.Percent, c.TrailPercent, c.TrailAmount)
 		}
 	}
+	for i := range in.Targets {
+		c := &in.Targets[i].Level
+		list = append(list, in.Targets[i].Share, c.Price, c.Percent, c.TrailPercent, c.TrailAmount)
+	}
 	return list
 }
 
-// submit makes an order of an intent: accepted, or rejected with a reason. The code is why there is no
-// order at all: its share of the equity is less than one step.
-func (n *intake) submit(sym int, in *market.Intent) (market.Reason, error) {
-	if in.Action == market.Submit && in.Size.Kind == market.SizeTargetFraction {
-		return n.submitTarget(sym, in)
-	}
-	var quantity dec
-	var reason market.Reason
-	if in.Action == market.Submit && in.Size.Kind.OfEquity() && !n.warmup() {
-		var err error
-		if quantity, reason, err = n.equityQuantity(sym, in); err != nil {
-			return "", err
+// submit makes an order of an intent, or of each of a group of them: accepted, or rejected with a reason.
+func (n *intake) submit(sym int, list []market.Intent) error {
+	var room [4]draft
+	drafts, refused := room[:0], false
+	for i := range list {
+		d, err := n.draft(sym, &list[i])
+		if err != nil {
+			return err
 		}
-		if reason == "" && !quantity.IsPos() {
-			return market.ReasonQuantityBelowStep, nil
+		drafts, refused = append(drafts, d), refused || d.reason != ""
+	}
+	if len(list) > 1 && !refused {
+		group := &ocoGroup{}
+		for _, d := range drafts {
+			d.order.oco, group.orders = group, append(group.orders, d.order)
+		}
+	}
+	for i, d := range drafts {
+		switch {
+		case d.order == nil: // it was refused before it was one
+		case refused:
+			n.reject(d.order, cmp.Or(d.reason, market.ReasonOCO))
+		default:
+			if err := n.send(message{action: list[i].Action, sym: sym, order: d.order}); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// draft is an order before it is accepted, or the reason why it is not. There is none at all where a share of
+// the equity is less than one step.
+type draft struct {
+	order  *order
+	reason market.Reason
+}
+
+func (n *intake) draft(sym int, in *market.Intent) (d draft, err error) {
+	var quantity dec
+	if in.Action == market.Submit && in.Size.Kind.OfEquity() && !n.warmup() {
+		if quantity, d.reason, err = n.equityQuantity(sym, in); err != nil {
+			return d, err
+		}
+		if d.reason == "" && !quantity.IsPos() {
+			d.reason = market.ReasonQuantityBelowStep
+			n.stats.RejectedIntents++
+			if n.rec != nil {
+				n.rec.Intent(n.step, in, d.reason)
+			}
+			return d, nil
 		}
 	}
 	if n.rec != nil {
@@ -120,16 +166,12 @@ func (n *intake) submit(sym int, in *market.Intent) (market.Reason, error) {
 		}
 	}
 	keepChildren(&asked)
-	o := n.newOrder(sym, &asked, n.now)
-	o.Quantity = quantity
-	if reason == "" {
-		reason = n.refuse(o, &asked)
+	d.order = n.newOrder(sym, &asked, n.now)
+	d.order.Quantity = quantity
+	if d.reason == "" {
+		d.reason = n.refuse(d.order, &asked)
 	}
-	if reason != "" {
-		n.reject(o, reason)
-		return "", nil
-	}
-	return "", n.send(message{action: in.Action, sym: sym, order: o})
+	return d, nil
 }
 
 // keepChildren copies the children of an intent: the strategy may reuse its memory.
@@ -140,6 +182,7 @@ func keepChildren(in *market.Intent) {
 			*c = &spec
 		}
 	}
+	in.Targets = slices.Clone(in.Targets)
 }
 
 // closingSide is the side that reduces the position; sell when there is none.
@@ -174,7 +217,7 @@ func (n *intake) refuse(o *order, in *market.Intent) market.Reason {
 	if (in.TimeInForce == market.GTD) != (in.ExpireAfter != 0) || in.ExpireAfter < 0 {
 		return market.ReasonInvalidExpiry
 	}
-	if n.cfg.DelayCandles <= 0 && n.openings >= maxOpenOrders {
+	if n.cfg.DelayCandles <= 0 && n.openings+max(in.OCO-1, 0) >= maxOpenOrders {
 		return market.ReasonTooManyOpenOrders // a delayed order is counted when it arrives
 	}
 	return n.judged(o, in)
@@ -254,72 +297,6 @@ func setPrice(v float64, set func(dec)) bool {
 	}
 	set(d)
 	return true
-}
-
-// refuseBracket checks the children: one field each, no trailing target, nothing on
-// a reduce-only order, and an absolute price on the right side of a priced parent.
-func refuseBracket(o *order, in *market.Intent) market.Reason {
-	for i, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
-		if c != nil && (in.Reduces() || !validChild(c, i == 0, in.Side) || !rightSide(o, c, i == 0)) {
-			return market.ReasonInvalidBracket
-		}
-	}
-	return ""
-}
-
-// maxChildPercent is the farthest a take profit may be from the fill: a million times its price.
-const maxChildPercent = 1e6
-
-func validChild(c *market.Child, stop bool, side market.Side) bool {
-	set := 0
-	for _, v := range [...]float64{c.Price, c.Percent, c.TrailPercent, c.TrailAmount} {
-		if v < 0 {
-			return false
-		}
-		if v != 0 {
-			set++
-		}
-	}
-	if set != 1 || (!stop && (c.TrailPercent != 0 || c.TrailAmount != 0)) || c.TrailPercent >= 1 {
-		return false
-	}
-	below := stop == (side == market.Buy) // this leg sits below the fill price
-	if (below && c.Percent >= 1) || c.Percent > maxChildPercent {
-		return false
-	}
-	for _, v := range [...]float64{c.Price, c.Percent, c.TrailPercent, c.TrailAmount} {
-		if d, err := Decimal(v); err != nil || (v != 0 && !d.IsPos()) {
-			return false
-		}
-	}
-	return true
-}
-
-// rightSide compares an absolute child price with the price of its parent, if it has one.
-func rightSide(o *order, c *market.Child, stop bool) bool {
-	if c.Price == 0 {
-		return true
-	}
-	parent := o.LimitPrice
-	switch o.Type {
-	case market.Market, market.TrailingStop:
-		return true
-	case market.Stop:
-		parent = o.StopPrice
-	case market.StopLimit:
-		// It may fill at its stop or at its limit: the stop loss must be beyond both.
-		if stop && reached(o.Side, o.stopF, o.limitF) {
-			parent = o.StopPrice
-		}
-	}
-	level, err := Decimal(c.Price)
-	if err != nil {
-		return false
-	}
-	if below := stop == (o.Side == market.Buy); below {
-		return level.Cmp(parent) < 0
-	}
-	return level.Cmp(parent) > 0
 }
 
 // cancel takes back one order. The code is why it could not.
@@ -411,11 +388,14 @@ func (n *intake) replaceFields(o *order, in *market.Intent) market.Reason {
 	if reason := replaceTrail(o, in); reason != "" {
 		return reason
 	}
-	if in.StopLoss != nil || in.TakeProfit != nil {
+	if in.StopLoss != nil || in.TakeProfit != nil || len(in.Targets) > 0 {
 		return market.ReasonInvalidBracket // the legs themselves are orders that can be replaced
 	}
-	for i, c := range [...]*market.Child{o.stopLoss, o.takeProfit} {
-		if c != nil && !rightSide(o, c, i == 0) {
+	if o.stopLoss != nil && !rightSide(o, o.stopLoss, true) {
+		return market.ReasonInvalidBracket
+	}
+	for i := range o.targets {
+		if !rightSide(o, &o.targets[i].Level, false) {
 			return market.ReasonInvalidBracket
 		}
 	}
@@ -522,7 +502,7 @@ func (n *intake) receive(action market.Action, o *order) error {
 		o.Side = n.closingSide(o.sym)
 	}
 	o.Role = n.roleOf(o)
-	if n.openings >= maxOpenOrders {
+	if n.openings+o.oco.from(o) > maxOpenOrders || o.oco.isRefused() {
 		n.reject(o, market.ReasonTooManyOpenOrders)
 		return nil
 	}

@@ -127,6 +127,7 @@ func (e *executor) execute(d *deal) error {
 			return err
 		}
 	}
+	o.oco.cancelOthers(e.venue, o, d.x.at)
 	o.Quantity = o.FilledQuantity
 	e.close(o)
 	e.changed(o, market.StatusFilled, "", d.x.at)
@@ -191,7 +192,7 @@ func (e *executor) closePart(d *deal) error {
 	if err != nil {
 		return err
 	}
-	d.ambiguous = e.ambiguousExit(o, d.x)
+	d.ambiguous = e.ambiguousExit(o, d.x) || o.oco.isAmbiguous(e, o, d.x)
 	fill, err := e.recordFill(d, d.closing, n, f, gross)
 	if err != nil {
 		return err
@@ -200,8 +201,8 @@ func (e *executor) closePart(d *deal) error {
 	if err := s.trade.addExit(o, fill, n); err != nil {
 		return err
 	}
-	if o.sibling != nil && !o.sibling.done {
-		e.finish(o.sibling, market.StatusCanceled, market.ReasonOCO, d.x.at)
+	if err := o.bracket.settle(e.venue, o, d.closing, d.x.at); err != nil {
+		return err
 	}
 	if !e.ledger.books[o.sym].quantity.IsZero() {
 		return nil
@@ -237,7 +238,7 @@ func (e *executor) openPart(d *deal) error {
 	if err := e.ledger.open(o.sym, o.Side, d.opening, n, f); err != nil {
 		return err
 	}
-	d.ambiguous = e.ambiguousEntry(d)
+	d.ambiguous = e.ambiguousEntry(d) || o.oco.isAmbiguous(e, o, d.x)
 	fill, err := e.recordFill(d, d.opening, n, f, dec{})
 	if err != nil {
 		return err
@@ -250,7 +251,7 @@ func (e *executor) openPart(d *deal) error {
 // one that filled inside right away.
 func (e *executor) afterFill(d *deal) error {
 	o := d.order
-	if !d.opening.IsPos() || (o.stopLoss == nil && o.takeProfit == nil) {
+	if !d.opening.IsPos() || (o.stopLoss == nil && len(o.targets) == 0) {
 		return nil
 	}
 	first := len(e.live)
@@ -306,7 +307,7 @@ func (e *executor) recordFill(d *deal, q, n, f, gross dec) (*market.Fill, error)
 	return fill, nil
 }
 
-// ambiguousExit: the candle also touches the sibling of the child that filled
+// ambiguousExit: the candle also touches another exit beside the child that filled
 // inside it, or the stop loss goes off in the candle inside which its stop-type
 // parent filled; the candle does not show what came first.
 func (e *executor) ambiguousExit(o *order, x execution) bool {
@@ -314,7 +315,7 @@ func (e *executor) ambiguousExit(o *order, x execution) bool {
 		return false
 	}
 	s := &e.symbols[o.sym]
-	if o.sibling != nil && !o.sibling.done && touchesInside(o.sibling, &s.candle) {
+	if o.bracket.touchesOther(o, s) {
 		return true
 	}
 	kind := o.parent.Type
@@ -323,15 +324,20 @@ func (e *executor) ambiguousExit(o *order, x execution) bool {
 	return o.Role == market.RoleStopLoss && o.bornAt == s.index && o.parentInside && stopParent
 }
 
-// ambiguousEntry: the candle inside which an entry filled touches its take profit too.
+// ambiguousEntry: the candle inside which an entry filled touches a take profit of it too.
 func (e *executor) ambiguousEntry(d *deal) bool {
 	o := d.order
-	if !d.x.inside || o.takeProfit == nil {
+	if !d.x.inside {
 		return false
 	}
 	exit := o.Side.Opposite()
-	target, err := childLevel(o.takeProfit, exit, false, d.price)
-	return err == nil && reached(exit, favourable(exit, &e.symbols[o.sym].candle), Float(target))
+	for i := range o.targets {
+		target, err := childLevel(&o.targets[i].Level, exit, false, d.price)
+		if err == nil && reached(exit, favourable(exit, &e.symbols[o.sym].candle), Float(target)) {
+			return true
+		}
+	}
+	return false
 }
 
 // touchesInside reports whether the extremes of a candle reach a bracket child.

@@ -11,14 +11,13 @@ type order struct {
 	sym           int
 	limitF, stopF float64 // the float64 nearest to the decimals: triggers compare float64
 	trail
-	since           market.Time // eligible on candles that open from then on
-	stopLoss        *market.Child
-	takeProfit      *market.Child
-	parent, sibling *order // of a bracket child
-	parentInside    bool   // the parent filled inside its candle
-	expireLeft      int    // candles, with gtd
-	liveFrom        int64  // first candle index of the symbol it may fill on
-	bornAt          int64  // candle index in which a child was made; -1 otherwise
+	since    market.Time // eligible on candles that open from then on
+	stopLoss *market.Child
+	targets  []market.TakeProfit
+	oco      *ocoGroup // nil: it is by itself
+	lineage
+	expireLeft int   // candles, with gtd
+	liveFrom   int64 // first candle index of the symbol it may fill on
 	candleState
 	postOnly  bool // rejected where it would take at its first open
 	arrived   bool // rested through an earlier candle, or counts as resting
@@ -30,6 +29,14 @@ type order struct {
 type sizing struct {
 	size market.Size
 	goal dec // of a target: the signed position that it is to lead to
+}
+
+// lineage is where a bracket child comes from.
+type lineage struct {
+	parent       *order // nil: it is no child
+	bracket      *bracket
+	parentInside bool  // the parent filled inside its candle
+	bornAt       int64 // candle index in which a child was made; -1 otherwise
 }
 
 // trail is how far a trailing stop is from the extreme that it follows.
@@ -59,8 +66,8 @@ func (o *order) isChild() bool { return o.parent != nil }
 // newOrder gives an intent an id and a place in the queue. It is not announced yet.
 func (v *venue) newOrder(sym int, in *market.Intent, at market.Time) *order {
 	v.stats.Orders++
-	o := &order{sym: sym, sizing: sizing{size: in.Size}, stopLoss: in.StopLoss, takeProfit: in.TakeProfit,
-		expireLeft: in.ExpireAfter, since: at, bornAt: -1, postOnly: in.PostOnly}
+	o := &order{sym: sym, sizing: sizing{size: in.Size}, stopLoss: in.StopLoss, targets: in.TakeProfits(),
+		expireLeft: in.ExpireAfter, since: at, lineage: lineage{bornAt: -1}, postOnly: in.PostOnly}
 	o.Order = market.Order{
 		ID: market.OrderID(v.stats.Orders), Ref: in.ClientRef, Symbol: v.cfg.Symbols[sym], Side: in.Side,
 		Type:        in.Type,
@@ -115,91 +122,6 @@ func (v *venue) changed(o *order, status market.OrderStatus, reason market.Reaso
 	v.updates = append(v.updates, o.Order)
 	if v.rec != nil {
 		v.rec.Order(v.step, &o.Order)
-	}
-}
-
-// makeChildren makes the bracket of a parent that has just opened quantity at price.
-func (e *executor) makeChildren(parent *order, quantity, price dec, x execution) error {
-	var legs [2]*order
-	for i, spec := range [...]*market.Child{parent.stopLoss, parent.takeProfit} {
-		if spec == nil {
-			continue
-		}
-		leg, err := e.newChild(parent, spec, i == 0, quantity, price)
-		if err != nil {
-			return err
-		}
-		e.scheduleChild(leg, parent, i == 0, x)
-		legs[i] = leg
-	}
-	if legs[0] != nil && legs[1] != nil {
-		legs[0].sibling, legs[1].sibling = legs[1], legs[0]
-	}
-	for _, leg := range legs {
-		if leg != nil {
-			e.enqueue(leg)
-		}
-	}
-	return nil
-}
-
-func (e *executor) newChild(parent *order, spec *market.Child, stop bool, quantity,
-	price dec) (*order, error) {
-	in := market.Intent{Side: parent.Side.Opposite(), Type: market.Limit, ReduceOnly: true}
-	role := market.RoleTakeProfit
-	if stop {
-		in.Type, role = market.Stop, market.RoleStopLoss
-	}
-	if spec.TrailPercent != 0 || spec.TrailAmount != 0 {
-		in.Type = market.TrailingStop
-	}
-	o := e.newOrder(parent.sym, &in, parent.FilledAt)
-	o.ParentID, o.parent, o.Role, o.Quantity = parent.ID, parent, role, quantity
-	if in.Type == market.TrailingStop {
-		o.peak = price
-		return o, o.setTrail(spec.TrailPercent, spec.TrailAmount)
-	}
-	level, err := childLevel(spec, o.Side, stop, price)
-	if stop {
-		o.setStop(level)
-	} else {
-		o.setLimit(level)
-	}
-	return o, err
-}
-
-// childLevel is the price of a leg: absolute, or a fraction of the parent's fill price.
-func childLevel(spec *market.Child, side market.Side, stop bool, price dec) (dec, error) {
-	if spec.Percent == 0 {
-		return Decimal(spec.Price)
-	}
-	var sum adder
-	share := sum.keep(Decimal(spec.Percent))
-	// A stop loss that sells sits below the fill, a take profit that sells above it.
-	if (side == market.Sell) == stop {
-		share = share.Neg()
-	}
-	level := sum.keep(mulPrice(price, sum.keep(decOne.Add(share))))
-	return level, sum.err
-}
-
-// scheduleChild sets from when on a leg is live (R6).
-func (e *executor) scheduleChild(o, parent *order, stop bool, x execution) {
-	s := &e.symbols[o.sym]
-	o.bornAt, o.parentInside = s.index, x.inside
-	now := e.opt.ProtectFrom != "next_candle" && (!e.opt.compat() || parent.Type == market.Market)
-	if now && x.inside {
-		// Where the path of the candle is not walked, only the stop may be assumed to be reached after the
-		// fill.
-		now = stop || e.opt.Intrabar == "ohlc_color"
-	}
-	if x.end {
-		now = false
-	}
-	o.liveFrom, o.active = s.index, now
-	if !now {
-		o.liveFrom = s.index + 1
-		o.arrived = true // it rests when the next candle opens
 	}
 }
 

@@ -113,8 +113,11 @@ func (m *matcher) marketPrice(o *order, c *market.Candle) float64 {
 // givesWay: where other engines are reproduced, a take profit that the candle
 // opens through yields to the stop loss that the same candle touches.
 func (m *matcher) givesWay(o *order, c *market.Candle) bool {
-	sl := o.sibling
-	if !m.opt.compat() || o.Role != market.RoleTakeProfit || sl == nil || sl.done || !sl.active {
+	if !m.opt.compat() || o.Role != market.RoleTakeProfit {
+		return false
+	}
+	sl := o.bracket.stop
+	if sl == nil || sl.done || !sl.active {
 		return false
 	}
 	o.held = triggers(sl.Side, adverse(sl.Side, c), sl.stopF)

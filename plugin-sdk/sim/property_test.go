@@ -189,15 +189,24 @@ func minus(a decimal.Decimal, err error, b decimal.Decimal) (decimal.Decimal, er
 	return a.Sub(b)
 }
 
-// checkChildren: one child at most fills, and none outlives a flat position.
+// checkChildren: nothing fills after a stop loss, or after the targets of one entry have sold all of it, and
+// no child outlives a flat position.
 func checkChildren(t *rapid.T, w *witness) {
-	filled := map[market.OrderID]int{}
-	for id, o := range w.last {
-		if o.ParentID != 0 && o.Status == market.StatusFilled {
-			if filled[o.ParentID]++; filled[o.ParentID] > 1 {
-				t.Fatalf("both children of %s filled", o.ParentID)
-			}
+	sold, done := map[market.OrderID]decimal.Decimal{}, map[market.OrderID]bool{}
+	for i := range w.fills {
+		f := &w.fills[i]
+		parent := w.last[f.OrderID].ParentID
+		if parent == 0 {
+			continue
 		}
+		sum, err := sold[parent].Add(f.Quantity)
+		if err != nil || done[parent] {
+			t.Fatalf("a child of %s filled after the last one: %+v (%v)", parent, f, err)
+		}
+		sold[parent] = sum
+		done[parent] = f.Role == market.RoleStopLoss || sum.Cmp(w.last[parent].FilledQuantity) >= 0
+	}
+	for id, o := range w.last {
 		if !o.Status.Final() {
 			t.Fatalf("order %s is %s after the end", id, o.Status)
 		}

@@ -107,7 +107,7 @@ func (o *order) aim(held dec) (more dec, err error) {
 		return dec{}, nil
 	}
 	o.ReduceOnly, o.Quantity = true, less
-	o.stopLoss, o.takeProfit = nil, nil
+	o.stopLoss, o.targets = nil, nil
 	if all {
 		o.Quantity = dec{} // whatever is held at the fill
 	}
@@ -117,14 +117,15 @@ func (o *order) aim(held dec) (more dec, err error) {
 // asPart is what one order of a target asks for, by the order that it has become.
 func (o *order) asPart(asked *market.Intent) market.Intent {
 	as := *asked
-	as.Side, as.ReduceOnly, as.StopLoss, as.TakeProfit = o.Side, o.ReduceOnly, o.stopLoss, o.takeProfit
+	as.Side, as.ReduceOnly, as.StopLoss = o.Side, o.ReduceOnly, o.stopLoss
+	as.TakeProfit, as.Targets = nil, o.targets
 	return as
 }
 
 // receiveTarget settles what a target still has to do when it arrives.
 func (n *intake) receiveTarget(m *message) error {
 	o := m.order
-	o.ReduceOnly, o.stopLoss, o.takeProfit = false, m.target.StopLoss, m.target.TakeProfit
+	o.ReduceOnly, o.stopLoss, o.targets = false, m.target.StopLoss, m.target.TakeProfits()
 	more, err := o.aim(n.ledger.books[m.sym].quantity)
 	if err != nil {
 		return err

@@ -38,6 +38,8 @@ type ask struct {
 	expire                                int
 	reduce, post                          bool
 	stopLoss, takeProfit                  *askChild
+	share                                 float64 // of the take profit, beside one a little farther; 0: all
+	oco                                   int
 	ref                                   string
 }
 
@@ -64,9 +66,22 @@ func drawWorld(t *rapid.T) *world {
 		for range rapid.SampledFrom([]int{0, 0, 1, 1, 2, 4}).Draw(t, "intents") {
 			list = append(list, drawAsk(t, w.symbols))
 		}
+		if rapid.IntRange(0, 3).Draw(t, "oco") == 0 {
+			group(list)
+		}
 		w.asks = append(w.asks, list)
 	}
 	return w
+}
+
+// group makes an OCO of what may be one: the submits from the first on, of its symbol.
+func group(list []ask) {
+	for i := range list {
+		if list[i].action != int(market.Submit) || list[i].size == int(market.SizeTargetFraction) {
+			break
+		}
+		list[i].symbol, list[i].oco = list[0].symbol, i+1
+	}
 }
 
 func drawOptions(t *rapid.T) string {
@@ -148,6 +163,7 @@ func drawAsk(t *rapid.T, symbols int) ask {
 	}
 	if !a.reduce && rapid.Bool().Draw(t, "bracket") {
 		a.stopLoss, a.takeProfit = drawChild(t, true, level), drawChild(t, false, level)
+		a.share = rapid.SampledFrom([]float64{0, 0, 0, 0.3, 0.5, 1, 1.1}).Draw(t, "share")
 	}
 	if a.action != 0 && rare("replaces everything") {
 		a.size, a.expire = 1, 2
@@ -215,6 +231,15 @@ func (a *ask) intent(s scale) market.Intent {
 		TrailPercent: a.trail, TrailAmount: s.price(a.trailAmount), TimeInForce: market.TimeInForce(a.tif),
 		ExpireAfter: a.expire, ReduceOnly: a.reduce, PostOnly: a.post,
 		StopLoss: a.stopLoss.child(s), TakeProfit: a.takeProfit.child(s), ClientRef: a.ref, Ref: a.ref,
+	}
+	if in.OCO = a.oco; a.share != 0 && in.TakeProfit != nil {
+		far := *in.TakeProfit
+		far.Percent *= 1.5
+		in.Targets = []market.TakeProfit{{Level: *in.TakeProfit, Share: a.share},
+			{Level: far, Share: 1 - a.share}}
+		if in.TakeProfit = nil; a.share == 1 {
+			in.Targets = in.Targets[:1]
+		}
 	}
 	if in.Size.Kind == market.SizeQuoteAmount {
 		in.Size.Value = float64(int64(a.amount) * s.factor) // whole units, so that ten times is exact

@@ -2672,6 +2672,8 @@ type Intent struct {
 	ClientRef     string        `protobuf:"bytes,18,opt,name=client_ref,json=clientRef,proto3" json:"client_ref,omitempty"`
 	Ref           string        `protobuf:"bytes,19,opt,name=ref,proto3" json:"ref,omitempty"`                            // order meant by cancel and replace
 	PostOnly      bool          `protobuf:"varint,22,opt,name=post_only,json=postOnly,proto3" json:"post_only,omitempty"` // a limit order that must not take
+	Oco           int64         `protobuf:"varint,24,opt,name=oco,proto3" json:"oco,omitempty"`                           // member of an OCO, from 1; members follow each other
+	Targets       []*TakeProfit `protobuf:"bytes,25,rep,name=targets,proto3" json:"targets,omitempty"`                    // instead of take_profit
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2886,6 +2888,20 @@ func (x *Intent) GetPostOnly() bool {
 	return false
 }
 
+func (x *Intent) GetOco() int64 {
+	if x != nil {
+		return x.Oco
+	}
+	return 0
+}
+
+func (x *Intent) GetTargets() []*TakeProfit {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
+}
+
 type isIntent_Size interface {
 	isIntent_Size()
 }
@@ -2926,6 +2942,59 @@ func (*Intent_RiskFraction) isIntent_Size() {}
 
 func (*Intent_TargetFraction) isIntent_Size() {}
 
+// TakeProfit is one of several targets of an entry.
+type TakeProfit struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Level         *Child                 `protobuf:"bytes,1,opt,name=level,proto3" json:"level,omitempty"`
+	Share         string                 `protobuf:"bytes,2,opt,name=share,proto3" json:"share,omitempty"` // of what the entry brought, in (0, 1]; they sum to at most 1
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TakeProfit) Reset() {
+	*x = TakeProfit{}
+	mi := &file_strategy_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TakeProfit) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TakeProfit) ProtoMessage() {}
+
+func (x *TakeProfit) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TakeProfit.ProtoReflect.Descriptor instead.
+func (*TakeProfit) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *TakeProfit) GetLevel() *Child {
+	if x != nil {
+		return x.Level
+	}
+	return nil
+}
+
+func (x *TakeProfit) GetShare() string {
+	if x != nil {
+		return x.Share
+	}
+	return ""
+}
+
 // Child is one leg of a bracket: exactly one field.
 type Child struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2939,7 +3008,7 @@ type Child struct {
 
 func (x *Child) Reset() {
 	*x = Child{}
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2951,7 +3020,7 @@ func (x *Child) String() string {
 func (*Child) ProtoMessage() {}
 
 func (x *Child) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2964,7 +3033,7 @@ func (x *Child) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Child.ProtoReflect.Descriptor instead.
 func (*Child) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{29}
+	return file_strategy_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Child) GetPrice() string {
@@ -3006,7 +3075,7 @@ type Annotations struct {
 
 func (x *Annotations) Reset() {
 	*x = Annotations{}
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3018,7 +3087,7 @@ func (x *Annotations) String() string {
 func (*Annotations) ProtoMessage() {}
 
 func (x *Annotations) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3031,7 +3100,7 @@ func (x *Annotations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annotations.ProtoReflect.Descriptor instead.
 func (*Annotations) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{30}
+	return file_strategy_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Annotations) GetSeries() []*AnnotationSeries {
@@ -3060,7 +3129,7 @@ type AnnotationSeries struct {
 
 func (x *AnnotationSeries) Reset() {
 	*x = AnnotationSeries{}
-	mi := &file_strategy_proto_msgTypes[31]
+	mi := &file_strategy_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3072,7 +3141,7 @@ func (x *AnnotationSeries) String() string {
 func (*AnnotationSeries) ProtoMessage() {}
 
 func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[31]
+	mi := &file_strategy_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3085,7 +3154,7 @@ func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnotationSeries.ProtoReflect.Descriptor instead.
 func (*AnnotationSeries) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{31}
+	return file_strategy_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *AnnotationSeries) GetName() string {
@@ -3120,7 +3189,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_strategy_proto_msgTypes[32]
+	mi := &file_strategy_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3132,7 +3201,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[32]
+	mi := &file_strategy_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3145,7 +3214,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{32}
+	return file_strategy_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LogLines) GetLines() []*LogLine {
@@ -3177,7 +3246,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_strategy_proto_msgTypes[33]
+	mi := &file_strategy_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3189,7 +3258,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[33]
+	mi := &file_strategy_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3202,7 +3271,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{33}
+	return file_strategy_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LogLine) GetLevel() string {
@@ -3262,7 +3331,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_strategy_proto_msgTypes[34]
+	mi := &file_strategy_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3274,7 +3343,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[34]
+	mi := &file_strategy_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3287,7 +3356,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{34}
+	return file_strategy_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Failed) GetCode() string {
@@ -3343,7 +3412,7 @@ type FieldError struct {
 
 func (x *FieldError) Reset() {
 	*x = FieldError{}
-	mi := &file_strategy_proto_msgTypes[35]
+	mi := &file_strategy_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3355,7 +3424,7 @@ func (x *FieldError) String() string {
 func (*FieldError) ProtoMessage() {}
 
 func (x *FieldError) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[35]
+	mi := &file_strategy_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3368,7 +3437,7 @@ func (x *FieldError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldError.ProtoReflect.Descriptor instead.
 func (*FieldError) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{35}
+	return file_strategy_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *FieldError) GetPointer() string {
@@ -3606,7 +3675,7 @@ const file_strategy_proto_rawDesc = "" +
 	"\x06digest\x18\x03 \x01(\fR\x06digest\x12\x1f\n" +
 	"\vtrace_steps\x18\x04 \x03(\x03R\n" +
 	"traceSteps\x12#\n" +
-	"\rtrace_digests\x18\x05 \x01(\fR\ftraceDigests\"\xac\x06\n" +
+	"\rtrace_digests\x18\x05 \x01(\fR\ftraceDigests\"\xf7\x06\n" +
 	"\x06Intent\x121\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x19.assay.strategy.v1.ActionR\x06action\x12\x16\n" +
 	"\x06symbol\x18\x02 \x01(\x05R\x06symbol\x12\x12\n" +
@@ -3636,8 +3705,14 @@ const file_strategy_proto_rawDesc = "" +
 	"\n" +
 	"client_ref\x18\x12 \x01(\tR\tclientRef\x12\x10\n" +
 	"\x03ref\x18\x13 \x01(\tR\x03ref\x12\x1b\n" +
-	"\tpost_only\x18\x16 \x01(\bR\bpostOnlyB\x06\n" +
-	"\x04size\"\x7f\n" +
+	"\tpost_only\x18\x16 \x01(\bR\bpostOnly\x12\x10\n" +
+	"\x03oco\x18\x18 \x01(\x03R\x03oco\x127\n" +
+	"\atargets\x18\x19 \x03(\v2\x1d.assay.strategy.v1.TakeProfitR\atargetsB\x06\n" +
+	"\x04size\"R\n" +
+	"\n" +
+	"TakeProfit\x12.\n" +
+	"\x05level\x18\x01 \x01(\v2\x18.assay.strategy.v1.ChildR\x05level\x12\x14\n" +
+	"\x05share\x18\x02 \x01(\tR\x05share\"\x7f\n" +
 	"\x05Child\x12\x14\n" +
 	"\x05price\x18\x01 \x01(\tR\x05price\x12\x18\n" +
 	"\apercent\x18\x02 \x01(\tR\apercent\x12#\n" +
@@ -3705,7 +3780,7 @@ func file_strategy_proto_rawDescGZIP() []byte {
 }
 
 var file_strategy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
+var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
 var file_strategy_proto_goTypes = []any{
 	(DriveMode)(0),           // 0: assay.strategy.v1.DriveMode
 	(Purpose)(0),             // 1: assay.strategy.v1.Purpose
@@ -3739,14 +3814,15 @@ var file_strategy_proto_goTypes = []any{
 	(*Decision)(nil),         // 29: assay.strategy.v1.Decision
 	(*Decisions)(nil),        // 30: assay.strategy.v1.Decisions
 	(*Intent)(nil),           // 31: assay.strategy.v1.Intent
-	(*Child)(nil),            // 32: assay.strategy.v1.Child
-	(*Annotations)(nil),      // 33: assay.strategy.v1.Annotations
-	(*AnnotationSeries)(nil), // 34: assay.strategy.v1.AnnotationSeries
-	(*LogLines)(nil),         // 35: assay.strategy.v1.LogLines
-	(*LogLine)(nil),          // 36: assay.strategy.v1.LogLine
-	(*Failed)(nil),           // 37: assay.strategy.v1.Failed
-	(*FieldError)(nil),       // 38: assay.strategy.v1.FieldError
-	nil,                      // 39: assay.strategy.v1.LogLine.FieldsEntry
+	(*TakeProfit)(nil),       // 32: assay.strategy.v1.TakeProfit
+	(*Child)(nil),            // 33: assay.strategy.v1.Child
+	(*Annotations)(nil),      // 34: assay.strategy.v1.Annotations
+	(*AnnotationSeries)(nil), // 35: assay.strategy.v1.AnnotationSeries
+	(*LogLines)(nil),         // 36: assay.strategy.v1.LogLines
+	(*LogLine)(nil),          // 37: assay.strategy.v1.LogLine
+	(*Failed)(nil),           // 38: assay.strategy.v1.Failed
+	(*FieldError)(nil),       // 39: assay.strategy.v1.FieldError
+	nil,                      // 40: assay.strategy.v1.LogLine.FieldsEntry
 }
 var file_strategy_proto_depIdxs = []int32{
 	8,  // 0: assay.strategy.v1.Spec.supports:type_name -> assay.strategy.v1.Supports
@@ -3763,9 +3839,9 @@ var file_strategy_proto_depIdxs = []int32{
 	13, // 11: assay.strategy.v1.PluginMessage.ready:type_name -> assay.strategy.v1.Ready
 	30, // 12: assay.strategy.v1.PluginMessage.decisions:type_name -> assay.strategy.v1.Decisions
 	29, // 13: assay.strategy.v1.PluginMessage.decision:type_name -> assay.strategy.v1.Decision
-	33, // 14: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
-	35, // 15: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
-	37, // 16: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
+	34, // 14: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
+	36, // 15: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
+	38, // 16: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
 	0,  // 17: assay.strategy.v1.Start.mode:type_name -> assay.strategy.v1.DriveMode
 	1,  // 18: assay.strategy.v1.Start.purpose:type_name -> assay.strategy.v1.Purpose
 	12, // 19: assay.strategy.v1.Start.account:type_name -> assay.strategy.v1.Account
@@ -3782,21 +3858,23 @@ var file_strategy_proto_depIdxs = []int32{
 	31, // 30: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
 	29, // 31: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
 	2,  // 32: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
-	32, // 33: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
-	32, // 34: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
-	34, // 35: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
-	36, // 36: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
-	39, // 37: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
-	38, // 38: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
-	3,  // 39: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
-	9,  // 40: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
-	4,  // 41: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
-	10, // 42: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
-	41, // [41:43] is the sub-list for method output_type
-	39, // [39:41] is the sub-list for method input_type
-	39, // [39:39] is the sub-list for extension type_name
-	39, // [39:39] is the sub-list for extension extendee
-	0,  // [0:39] is the sub-list for field type_name
+	33, // 33: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
+	33, // 34: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
+	32, // 35: assay.strategy.v1.Intent.targets:type_name -> assay.strategy.v1.TakeProfit
+	33, // 36: assay.strategy.v1.TakeProfit.level:type_name -> assay.strategy.v1.Child
+	35, // 37: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
+	37, // 38: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
+	40, // 39: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
+	39, // 40: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
+	3,  // 41: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
+	9,  // 42: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
+	4,  // 43: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
+	10, // 44: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
+	43, // [43:45] is the sub-list for method output_type
+	41, // [41:43] is the sub-list for method input_type
+	41, // [41:41] is the sub-list for extension type_name
+	41, // [41:41] is the sub-list for extension extendee
+	0,  // [0:41] is the sub-list for field type_name
 }
 
 func init() { file_strategy_proto_init() }
@@ -3835,7 +3913,7 @@ func file_strategy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_strategy_proto_rawDesc), len(file_strategy_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   37,
+			NumMessages:   38,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -1,6 +1,8 @@
 package wire
 
 import (
+	"slices"
+
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
 )
@@ -164,9 +166,30 @@ func (c *codec) intent(in *market.Intent, p *strategypb.Intent) {
 	carry(c, &in.PostOnly, &p.PostOnly)
 	c.child("stop_loss", &in.StopLoss, &p.StopLoss)
 	c.child("take_profit", &in.TakeProfit, &p.TakeProfit)
+	c.targets(in, p)
+	carryWhole(c, &in.OCO, &p.Oco)
 	carryText(c, "tag", &in.Tag, &p.Tag, MaxTextBytes)
 	carryText(c, "client_ref", &in.ClientRef, &p.ClientRef, MaxTextBytes)
 	carryText(c, "ref", &in.Ref, &p.Ref, MaxTextBytes)
+}
+
+// targets carries the take profits of shares, no more of them than an entry may have.
+func (c *codec) targets(in *market.Intent, p *strategypb.Intent) {
+	if !c.read {
+		for range in.Targets {
+			p.Targets = append(p.Targets, &strategypb.TakeProfit{})
+		}
+	} else if c.count("targets", "targets", len(p.Targets), market.MaxTargets); c.err == nil {
+		in.Targets = slices.Grow(in.Targets, len(p.Targets))[:len(p.Targets)]
+	}
+	for i := range in.Targets {
+		t, m := &in.Targets[i], orNew(p.Targets[i])
+		level := &t.Level
+		if c.child(at("targets", i), &level, &m.Level); level != nil {
+			t.Level = *level
+		}
+		c.optional(at("targets", i)+".share", &t.Share, &m.Share)
+	}
 }
 
 func (c *codec) child(field string, v **market.Child, p **strategypb.Child) {

@@ -25,7 +25,12 @@ func exampleIntent() market.Intent {
 		TimeInForce: market.GTD, ExpireAfter: 3, ReduceOnly: true, PostOnly: true,
 		StopLoss:   &market.Child{Price: 1, Percent: 0.02, TrailPercent: 0.03, TrailAmount: 4},
 		TakeProfit: &market.Child{Price: 5, Percent: 0.06, TrailPercent: 0.07, TrailAmount: 8},
-		Tag:        "Größe", ClientRef: "c", Ref: "o-000001",
+		Targets: []market.TakeProfit{
+			{Level: market.Child{Price: 5, Percent: 0.06, TrailPercent: 0.07, TrailAmount: 8}, Share: 0.3},
+			{Level: market.Child{Price: 6, Percent: 0.07, TrailPercent: 0.08, TrailAmount: 9}, Share: 0.7},
+		},
+		OCO: 4,
+		Tag: "Größe", ClientRef: "c", Ref: "o-000001",
 	}
 }
 

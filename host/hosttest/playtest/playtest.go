@@ -291,8 +291,11 @@ func (s *Random) OnCandle(v sdk.View) (sdk.Intents, error) {
 	case 4:
 		in = side(size).Limit(near).ExpireAfter(1 + s.r.IntN(5)).StopLoss(sdk.Percent(0.02)).TakeProfit(
 			sdk.Percent(0.02)).Ref("r")
-		if s.r.IntN(3) == 0 {
+		switch s.r.IntN(4) {
+		case 0:
 			in = in.PostOnly()
+		case 1:
+			in = sdk.OCO(in, side(size).Stop(near*1.01).Tag("or"))
 		}
 	case 5:
 		in = side(size).TrailPercent(0.02)
@@ -301,8 +304,12 @@ func (s *Random) OnCandle(v sdk.View) (sdk.Intents, error) {
 	case 7:
 		in = side(sdk.WholePosition())
 	default:
-		in = side(size).StopLoss(sdk.TrailingPercent(0.03)).TakeProfit(sdk.At(near * 1.02)).Tag(
-			fmt.Sprint(s.seen))
+		in = side(size).StopLoss(sdk.TrailingPercent(0.03)).Tag(fmt.Sprint(s.seen))
+		if far := sdk.At(near * 1.02); s.r.IntN(2) == 0 {
+			in = in.TakeProfit(far)
+		} else {
+			in = in.TakePart(0.4, sdk.Percent(0.01)).TakePart(0.6, far)
+		}
 	}
 	// What a strategy sees must be equal in all modes, so it goes into the intents.
 	if len(v.AllOpenOrders()) > 3 || v.For(symbol).Position().CandlesHeld > 40 {

@@ -422,6 +422,9 @@ func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason ma
 	}
 	d.text("kind", kind)
 	d.number("limit_price", in.LimitPrice)
+	if in.OCO != 0 {
+		d.integer("oco", int64(in.OCO))
+	}
 	if in.PostOnly {
 		d.flag("post_only", true)
 	}
@@ -459,6 +462,7 @@ func (d *writer) intent(step int64, at market.Time, in *market.Intent, reason ma
 	if target {
 		d.signed("target_fraction", in.Size.Value)
 	}
+	d.targets(in.Targets)
 	d.moment(at)
 	if submit {
 		d.text("time_in_force", in.TimeInForce.String())
@@ -476,12 +480,34 @@ func (d *writer) child(k string, c *market.Child) {
 		return
 	}
 	d.key(k)
+	d.level(c, 0)
+}
+
+// level writes where a leg of a bracket sits, and of one of several targets its share.
+func (d *writer) level(c *market.Child, share float64) {
 	d.buf = append(d.buf, '{')
 	d.number("percent", c.Percent)
 	d.number("price", c.Price)
+	d.number("share", share)
 	d.number("trail_amount", c.TrailAmount)
 	d.number("trail_percent", c.TrailPercent)
 	d.buf = append(d.buf, '}')
+}
+
+func (d *writer) targets(list []market.TakeProfit) {
+	if len(list) == 0 {
+		return
+	}
+	d.key("targets")
+	for i := range list {
+		separator := byte(',')
+		if i == 0 {
+			separator = '['
+		}
+		d.buf = append(d.buf, separator)
+		d.level(&list[i].Level, list[i].Share)
+	}
+	d.buf = append(d.buf, ']')
 }
 
 // spoolMemory is how many bytes of lines are held in memory: those of a short run never

@@ -48,6 +48,9 @@ func writeAll(t *testing.T, l *Log) {
 		Size: market.Size{Kind: market.SizeTargetFraction, Value: 0}}, "")
 	l.Order(7, 1577851200000, &market.Order{ID: 3, Symbol: "BTC/USDT", Status: market.StatusFilled,
 		Clamped: true})
+	l.Intent(8, 1577854800000, &market.Intent{OCO: 2, LimitPrice: 5, PostOnly: true,
+		Targets: []market.TakeProfit{{Level: market.Child{Price: 7}, Share: 0.5},
+			{Level: market.Child{Percent: 0.5}, Share: 0.25}}}, "")
 }
 
 func TestLinesAreCanonicalJSON(t *testing.T) {
@@ -65,7 +68,7 @@ func TestLinesAreCanonicalJSON(t *testing.T) {
 		}
 	}
 	lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")
-	if len(lines) != 10 {
+	if len(lines) != 11 {
 		t.Fatalf("%d lines", len(lines))
 	}
 	for i, line := range lines {
@@ -90,7 +93,8 @@ func TestLinesAreCanonicalJSON(t *testing.T) {
 	}
 	for i, want := range map[int]string{
 		6: `"equity_fraction":"0.5","expire_after":2,"kind":"intent","post_only":true`,
-		7: `"risk_fraction":"0.01"`, 8: `"target_fraction":"0","time":`, 9: `"clamped":true`} {
+		7: `"risk_fraction":"0.01"`, 8: `"target_fraction":"0","time":`, 9: `"clamped":true`,
+		10: `"targets":[{"price":"7","share":"0.5"},{"percent":"0.5","share":"0.25"}],"time"`} {
 		if !strings.Contains(lines[i], want) {
 			t.Errorf("%s lacks %s", lines[i], want)
 		}

@@ -233,6 +233,7 @@ func (a *Author) add(method string, intents []market.Intent) error {
 				*c = &leg
 			}
 		}
+		in.Targets = slices.Clone(in.Targets)
 		a.early = append(a.early, in)
 	}
 	return nil
@@ -248,6 +249,12 @@ func check(intents []market.Intent) string {
 			return fmt.Sprintf(
 				"intent %d, to %s, has no size: give sdk.Quantity, sdk.QuoteAmount, sdk.CashFraction or, "+
 					"for all that is held, sdk.WholePosition()", i, in.Side)
+		case len(in.Targets) > market.MaxTargets:
+			return fmt.Sprintf("intent %d, to %s, has %d targets, at most %d are allowed", i, in.Side,
+				len(in.Targets), market.MaxTargets)
+		case in.Action != market.Submit && in.OCO != 0:
+			return fmt.Sprintf("intent %d of sdk.OCO is to %s: give it new orders, by sdk.Buy and sdk.Sell",
+				i, in.Action)
 		case in.Action == market.Cancel && in.Ref == "":
 			return fmt.Sprintf(
 				"intent %d is sdk.Cancel without a reference: sdk.CancelAll takes back every order of a "+

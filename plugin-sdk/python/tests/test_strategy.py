@@ -3,7 +3,9 @@ import json
 import pytest
 
 from assay import (
+    OCO,
     AllCash,
+    At,
     Buy,
     Cancel,
     Close,
@@ -173,6 +175,17 @@ def test_orders_travel_whole() -> None:
         pb.Step(index=0, close_time=1)
     )
     assert m.post_only
+    parted = Buy(Quantity(1)).take_part(0.25, Percent(0.1)).take_part(0.75, At(9.0))
+    one, two = author(answering(OCO(parted, Buy(Quantity(1)).stop(5.0)))).decide(
+        pb.Step(index=0, close_time=1)
+    )
+    assert [(t.share, t.level.percent, t.level.price) for t in one.targets] == [
+        ("0.25", "0.1", ""),
+        ("0.75", "", "9"),
+    ]
+    assert (one.oco, two.oco, two.stop_price) == (1, 2, "5")
+    with pytest.raises(Failure, match="of OCO is to close"):
+        author(answering(OCO(parted, Close()))).decide(pb.Step(index=0, close_time=1))
     [m] = author(answering(Sell(WholePosition))).decide(pb.Step(index=0, close_time=1))
     assert m.reduce_only
     assert m.WhichOneof("size") is None

@@ -3,6 +3,7 @@ package simtest
 import (
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -235,14 +236,20 @@ func (p *player) nextEnd() (market.Order, bool) {
 
 // name is how scripts call an order.
 func (p *player) name(id market.OrderID) string {
+	targets := map[market.OrderID][]market.OrderID{} // of each entry
 	for _, o := range p.rec.orders {
 		switch {
 		case o.Ref != "":
 			p.names[o.ID] = o.Ref
+		case o.Role == market.RoleTakeProfit && !slices.Contains(targets[o.ParentID], o.ID):
+			if targets[o.ParentID] = append(targets[o.ParentID], o.ID); len(targets[o.ParentID]) > 1 {
+				p.names[o.ID] = fmt.Sprintf("%s.tp%d", p.names[o.ParentID], len(targets[o.ParentID]))
+				break
+			}
+			p.names[o.ID] = p.names[o.ParentID] + ".tp"
 		case o.Role == market.RoleStopLoss:
 			p.names[o.ID] = p.names[o.ParentID] + ".sl"
 		case o.Role == market.RoleTakeProfit:
-			p.names[o.ID] = p.names[o.ParentID] + ".tp"
 		default:
 			p.names[o.ID] = o.ID.String()
 		}

@@ -118,10 +118,25 @@ func (w *words) level() *market.Child {
 	return &market.Child{Price: w.price()}
 }
 
-// accept gives one intent to the engine.
+// accept gives one intent, or the members of an OCO, to the engine.
 func (p *player) accept(w *words) {
 	p.engine()
-	var in market.Intent
+	var list []market.Intent
+	if !w.skip("oco") {
+		list = append(list, p.intent(w))
+	} else {
+		for more := true; more; more = w.skip(";") {
+			in := p.intent(w)
+			in.OCO = len(list) + 1
+			list = append(list, in)
+		}
+	}
+	if err := p.e.Accept(list); err != nil {
+		p.fail("%v", err)
+	}
+}
+
+func (p *player) intent(w *words) (in market.Intent) {
 	switch verb := w.next(); verb {
 	case "close":
 		in.Action = market.Close
@@ -142,7 +157,7 @@ func (p *player) accept(w *words) {
 		in.Side = w.side()
 	}
 	forced := ""
-	for len(w.list) > 0 {
+	for len(w.list) > 0 && w.list[0] != ";" {
 		if word := w.next(); word == "type" {
 			forced = w.next()
 		} else {
@@ -156,9 +171,7 @@ func (p *player) accept(w *words) {
 			p.fail("%v", err)
 		}
 	}
-	if err := p.e.Accept([]market.Intent{in}); err != nil {
-		p.fail("%v", err)
-	}
+	return in
 }
 
 func typeOf(in *market.Intent) market.OrderType {
@@ -175,7 +188,7 @@ func typeOf(in *market.Intent) market.OrderType {
 	return market.Market
 }
 
-// ref translates a.sl and a.tp into the id of the leg.
+// ref translates a.sl, a.tp and a.tp2 into the id of the leg.
 func (p *player) ref(name string) string {
 	if strings.Contains(name, ".") {
 		return p.find(name).String()
@@ -221,6 +234,9 @@ func (p *player) clause(word string, w *words, in *market.Intent) {
 		in.StopLoss = w.level()
 	case "tp":
 		in.TakeProfit = w.level()
+	case "part":
+		share := w.number()
+		in.Targets = append(in.Targets, market.TakeProfit{Share: share, Level: *w.level()})
 	case "on":
 		in.Symbol = market.Symbol(w.next())
 	case "tag":

@@ -26,6 +26,7 @@ SDK_VERSION = "1.0.0"
 # The bounds of the protocol. The host refuses what passes one.
 MAX_INTENTS = 10_000
 MAX_EARLY_INTENTS = 100  # of on_fill and on_reject
+MAX_TARGETS = 16
 MAX_LINES = 4096
 MAX_LINE_BYTES = 8 << 20
 MAX_FIELDS = 64
@@ -341,6 +342,14 @@ class Author:
             raise Failure(f"intent {i}, to {n.side}, has no size", "intent")
         if n.action in ("cancel", "replace") and not n.target:
             raise Failure(f"intent {i} is {_BUILDERS[n.action]} without a reference", "intent")
+        if n.action != "submit" and n.oco:
+            raise Failure(f"intent {i} of OCO is to {n.action}: give it new orders", "intent")
+        if len(n.targets) > MAX_TARGETS:
+            raise Failure(
+                f"intent {i}, to {n.side}, has {len(n.targets)} targets, at most {MAX_TARGETS} "
+                "are allowed",
+                "intent",
+            )
         symbol = 0
         if n.symbol is not None:
             if n.symbol not in self._symbols:
@@ -362,6 +371,11 @@ class Author:
             post_only=n.post_only_,
             stop_loss=_level(n.stop_loss_),
             take_profit=_level(n.take_profit_),
+            targets=[
+                pb.TakeProfit(level=_level(level), share=_optional(share))
+                for share, level in n.targets
+            ],
+            oco=n.oco,
             tag=n.tag_,
             client_ref=n.client_ref,
             ref=n.target,

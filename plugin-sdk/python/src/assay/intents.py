@@ -25,6 +25,7 @@ __all__ = [
     "Intent",
     "Intents",
     "Level",
+    "OCO",
     "Percent",
     "Quantity",
     "QuoteAmount",
@@ -143,6 +144,8 @@ class Intent:
     post_only_: bool = False
     stop_loss_: Level | None = None
     take_profit_: Level | None = None
+    targets: tuple[tuple[float, Level], ...] = ()
+    oco: int = 0
     tag_: str = ""
     client_ref: str = ""
     target: str = ""
@@ -197,6 +200,12 @@ class Intent:
         """Adds a take profit that is made when the order fills."""
         return replace(self, take_profit_=level)
 
+    def take_part(self, share: float, level: Level) -> Intent:
+        """Adds a take profit for a share of the entry, in (0, 1]: one of several, each at a
+        level of its own. The shares sum to at most 1; the stop loss covers what is still held
+        of the entry."""
+        return replace(self, targets=(*self.targets, (share, level)))
+
     def tag(self, text: str) -> Intent:
         """Labels orders, fills and trades."""
         return replace(self, tag_=text)
@@ -227,6 +236,13 @@ def Target(fraction: float) -> Intent:
     of a symbol takes back the open order of the one before, and of the targets of one step those
     that reduce are filled first."""
     return Intent("submit", size=Size("target_fraction", fraction))
+
+
+def OCO(*orders: Intent) -> list[Intent]:
+    """One group of new orders of one symbol: they are accepted all or none, and the first fill
+    of any of them, however small, cancels the others. Among other orders:
+    ``[*OCO(a, b), c]``."""
+    return [replace(order, oco=i) for i, order in enumerate(orders, 1)]
 
 
 def Close(symbol: str | None = None) -> Intent:

@@ -260,13 +260,14 @@ class InputRows(_message.Message):
     def __init__(self, input: _Optional[int] = ..., time: _Optional[bytes] = ..., known: _Optional[bytes] = ..., value: _Optional[bytes] = ...) -> None: ...
 
 class Intent(_message.Message):
-    __slots__ = ["action", "cash_fraction", "client_ref", "equity_fraction", "expire_after", "limit_price", "post_only", "quantity", "quote_amount", "reduce_only", "ref", "risk_fraction", "side", "stop_loss", "stop_price", "symbol", "tag", "take_profit", "target_fraction", "time_in_force", "trail_amount", "trail_percent", "type"]
+    __slots__ = ["action", "cash_fraction", "client_ref", "equity_fraction", "expire_after", "limit_price", "oco", "post_only", "quantity", "quote_amount", "reduce_only", "ref", "risk_fraction", "side", "stop_loss", "stop_price", "symbol", "tag", "take_profit", "target_fraction", "targets", "time_in_force", "trail_amount", "trail_percent", "type"]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     CASH_FRACTION_FIELD_NUMBER: _ClassVar[int]
     CLIENT_REF_FIELD_NUMBER: _ClassVar[int]
     EQUITY_FRACTION_FIELD_NUMBER: _ClassVar[int]
     EXPIRE_AFTER_FIELD_NUMBER: _ClassVar[int]
     LIMIT_PRICE_FIELD_NUMBER: _ClassVar[int]
+    OCO_FIELD_NUMBER: _ClassVar[int]
     POST_ONLY_FIELD_NUMBER: _ClassVar[int]
     QUANTITY_FIELD_NUMBER: _ClassVar[int]
     QUOTE_AMOUNT_FIELD_NUMBER: _ClassVar[int]
@@ -279,6 +280,7 @@ class Intent(_message.Message):
     SYMBOL_FIELD_NUMBER: _ClassVar[int]
     TAG_FIELD_NUMBER: _ClassVar[int]
     TAKE_PROFIT_FIELD_NUMBER: _ClassVar[int]
+    TARGETS_FIELD_NUMBER: _ClassVar[int]
     TARGET_FRACTION_FIELD_NUMBER: _ClassVar[int]
     TIME_IN_FORCE_FIELD_NUMBER: _ClassVar[int]
     TRAIL_AMOUNT_FIELD_NUMBER: _ClassVar[int]
@@ -290,6 +292,7 @@ class Intent(_message.Message):
     equity_fraction: str
     expire_after: int
     limit_price: str
+    oco: int
     post_only: bool
     quantity: str
     quote_amount: str
@@ -303,11 +306,12 @@ class Intent(_message.Message):
     tag: str
     take_profit: Child
     target_fraction: str
+    targets: _containers.RepeatedCompositeFieldContainer[TakeProfit]
     time_in_force: int
     trail_amount: str
     trail_percent: str
     type: int
-    def __init__(self, action: _Optional[_Union[Action, str]] = ..., symbol: _Optional[int] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., quantity: _Optional[str] = ..., quote_amount: _Optional[str] = ..., cash_fraction: _Optional[str] = ..., equity_fraction: _Optional[str] = ..., risk_fraction: _Optional[str] = ..., target_fraction: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ..., time_in_force: _Optional[int] = ..., expire_after: _Optional[int] = ..., reduce_only: bool = ..., stop_loss: _Optional[_Union[Child, _Mapping]] = ..., take_profit: _Optional[_Union[Child, _Mapping]] = ..., tag: _Optional[str] = ..., client_ref: _Optional[str] = ..., ref: _Optional[str] = ..., post_only: bool = ...) -> None: ...
+    def __init__(self, action: _Optional[_Union[Action, str]] = ..., symbol: _Optional[int] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., quantity: _Optional[str] = ..., quote_amount: _Optional[str] = ..., cash_fraction: _Optional[str] = ..., equity_fraction: _Optional[str] = ..., risk_fraction: _Optional[str] = ..., target_fraction: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ..., time_in_force: _Optional[int] = ..., expire_after: _Optional[int] = ..., reduce_only: bool = ..., stop_loss: _Optional[_Union[Child, _Mapping]] = ..., take_profit: _Optional[_Union[Child, _Mapping]] = ..., tag: _Optional[str] = ..., client_ref: _Optional[str] = ..., ref: _Optional[str] = ..., post_only: bool = ..., oco: _Optional[int] = ..., targets: _Optional[_Iterable[_Union[TakeProfit, _Mapping]]] = ...) -> None: ...
 
 class LogLine(_message.Message):
     __slots__ = ["fields", "level", "message", "order", "step", "time"]
@@ -585,6 +589,14 @@ class SymbolCandles(_message.Message):
     present: bytes
     volume: bytes
     def __init__(self, present: _Optional[bytes] = ..., open_time: _Optional[bytes] = ..., open: _Optional[bytes] = ..., high: _Optional[bytes] = ..., low: _Optional[bytes] = ..., close: _Optional[bytes] = ..., volume: _Optional[bytes] = ...) -> None: ...
+
+class TakeProfit(_message.Message):
+    __slots__ = ["level", "share"]
+    LEVEL_FIELD_NUMBER: _ClassVar[int]
+    SHARE_FIELD_NUMBER: _ClassVar[int]
+    level: Child
+    share: str
+    def __init__(self, level: _Optional[_Union[Child, _Mapping]] = ..., share: _Optional[str] = ...) -> None: ...
 
 class DriveMode(int, metaclass=_enum_type_wrapper.EnumTypeWrapper):
     __slots__ = []
