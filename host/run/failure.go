@@ -46,6 +46,7 @@ const (
 	NoteFullFills    = "FULL_FILLS"
 	NoteNoBorrowCost = "NO_BORROW_COST"
 	NoteWarmupShort  = "WARMUP_SHORT"
+	NoteOCOEmulated  = "OCO_EMULATED"
 )
 
 // RequestError refuses a start. Code is one of the problem codes, see docs/api.md.

@@ -370,6 +370,7 @@ type liveHost struct {
 	feed run.Feed
 	next oneStep
 	asks *run.Lockstep
+	oco  bool // the strategy has asked for one
 }
 
 // oneStep is a feed that has been given its next step.
@@ -429,7 +430,13 @@ func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
 		s.Positions[i] = sdk.Position{Quantity: p.Quantity, EntryPrice: p.EntryPrice,
 			CandlesHeld: p.CandlesHeld}
 	}
-	return h.asks.Ask(s)
+	intents, err := h.asks.Ask(s)
+	if !h.oco && slices.ContainsFunc(intents, func(in market.Intent) bool { return in.OCO != 0 }) {
+		h.oco = true
+		h.x.notes.assumptions = append(h.x.notes.assumptions, artifact.Note{Code: run.NoteOCOEmulated,
+			Message: "The others of an OCO are cancelled when a fill is reported: more than one may fill."})
+	}
+	return intents, err
 }
 
 // Phase implements engine.Host.

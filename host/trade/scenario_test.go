@@ -14,6 +14,7 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/hosttest/playtest"
 	"github.com/assay-run/assay/host/hosttest/ring"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -211,7 +212,7 @@ func differences() []difference {
 	}
 	return []difference{
 		{"legs are sent when the fill of their parent is reported, and can fill from the next candle on",
-			asks(func(in *market.Intent) bool { return in.StopLoss != nil || in.TakeProfit != nil })},
+			asks(func(in *market.Intent) bool { return in.StopLoss != nil || len(in.TakeProfits()) > 0 })},
 		{"a size in money becomes a quantity when it is decided, less a margin for the price",
 			asks(func(in *market.Intent) bool {
 				return in.Size.Kind == market.SizeQuoteAmount || in.Size.Kind == market.SizeCashFraction
@@ -297,6 +298,15 @@ func (p *played) onSim(t *testing.T, d *desk) bool {
 	defer x.Close()
 	if o := until(x, e.Step(), runner.ErrStopRequested); o.Failure != nil {
 		t.Fatalf("%+v %+v", o, o.Failure)
+	}
+	emulated := slices.ContainsFunc(x.Results().Assumptions, func(n artifact.Note) bool {
+		return n.Code == run.NoteOCOEmulated
+	})
+	grouped := slices.ContainsFunc(p.Intents, func(step []market.Intent) bool {
+		return slices.ContainsFunc(step, func(in market.Intent) bool { return in.OCO != 0 })
+	})
+	if emulated != grouped {
+		t.Errorf("%s: an emulated OCO is among the assumptions: %t", p.name, emulated)
 	}
 	text := p.apart(x.Results(), e, want.fills)
 	if text == "" {

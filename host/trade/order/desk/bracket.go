@@ -20,9 +20,11 @@ const renewEvery = 2 * time.Second
 // shutAgain is how often it is tried to renew exits while no order may leave.
 const shutAgain = time.Second
 
-// bracket is the exits of one entry: a stop loss, a take profit, or a pair of both.
+// bracket is the exits of one entry, or of the part of it that one of several targets sells: a stop loss, a
+// take profit, or a pair of both.
 type bracket struct {
 	parent    *logicalOrder
+	part      int           // of several targets, which one
 	stop, aim *logicalOrder // nil where there is none, or none any more
 	held      dec           // what the entry brought and no exit has sold
 	renew     bool          // a price or the quantity changed
@@ -37,22 +39,38 @@ type bracket struct {
 	beyondAt  time.Time // since when closes are beyond the stop; zero: the last is not
 }
 
-// growBracket makes or grows the bracket of an entry that filled.
-func (pr *protector) growBracket(p *logicalOrder, net, price dec) {
-	if pr.desk.barred || (p.intent.StopLoss == nil && p.intent.TakeProfit == nil) {
+// growBrackets makes or grows the brackets of an entry that filled.
+func (pr *protector) growBrackets(p *logicalOrder, net, price dec) {
+	if pr.desk.barred || (p.intent.StopLoss == nil && len(p.intent.TakeProfits()) == 0) {
 		return
 	}
-	var g *bracket
+	for i, part := range pr.divide(p, net, price) {
+		p.parts[i] = order.Plus(p.parts[i], part)
+		if !part.IsZero() && (i < len(p.intent.TakeProfits()) || p.intent.StopLoss != nil) {
+			pr.growBracket(p, i, part, price)
+		}
+	}
+}
+
+// liveBracket returns the bracket of a part of an entry that has an exit at work; nil: none.
+func (pr *protector) liveBracket(p *logicalOrder, part int) (g *bracket) {
 	for _, x := range pr.groups {
-		if x.parent == p && x.hasLiveLeg() {
+		if x.parent == p && x.part == part && x.hasLiveLeg() {
 			g = x
 		}
 	}
+	return g
+}
+
+func (pr *protector) growBracket(p *logicalOrder, part int, net, price dec) {
+	g := pr.liveBracket(p, part)
 	if g == nil {
-		g = &bracket{parent: p}
+		g = &bracket{parent: p, part: part}
 		pr.groups = append(pr.groups, g)
 		g.stop = pr.makeLeg(g, p.intent.StopLoss, true, price)
-		g.aim = pr.makeLeg(g, p.intent.TakeProfit, false, price)
+		if targets := p.intent.TakeProfits(); part < len(targets) {
+			g.aim = pr.makeLeg(g, &targets[part].Level, false, price)
+		}
 	}
 	g.held, g.renew = order.Plus(g.held, net), true
 	for _, leg := range g.legs() {
@@ -82,20 +100,26 @@ func (pr *protector) makeLeg(g *bracket, c *market.Child, stop bool, price dec) 
 		leg.setTrail(c.TrailPercent, c.TrailAmount, price, rules)
 		return leg
 	}
-	level, _ := sim.Decimal(c.Price)
-	if c.Percent > 0 {
-		away, _ := sim.Decimal(c.Percent)
-		away = order.Times(price, away)
-		if level = order.Plus(price, away); stop {
-			level = order.Minus(price, away)
-		}
-	}
-	if level = rules.RoundPrice(market.Sell, level); stop {
+	if level := rules.RoundPrice(market.Sell, levelOf(c, stop, price)); stop {
 		leg.StopPrice = level
 	} else {
 		leg.LimitPrice = level
 	}
 	return leg
+}
+
+// levelOf returns where an exit sits at first, for the price at which its entry filled.
+func levelOf(c *market.Child, stop bool, price dec) dec {
+	level, _ := sim.Decimal(c.Price)
+	share, _ := sim.Decimal(max(c.Percent, c.TrailPercent))
+	away, _ := sim.Decimal(c.TrailAmount)
+	switch away = order.Plus(away, order.Times(price, share)); {
+	case level.IsPos():
+		return level
+	case stop:
+		return order.Minus(price, away)
+	}
+	return order.Plus(price, away)
 }
 
 func (g *bracket) legs() []*logicalOrder {

@@ -363,6 +363,11 @@ func (d *Desk) applyEffects(effects []order.Effect, at time.Time) {
 		switch e.Do {
 		case order.Count:
 			d.onFill(p, e)
+			for _, other := range p.oco {
+				if other != p && !other.done && other.ending == "" {
+					other.cancelOrder(d, string(market.ReasonOCO), at)
+				}
+			}
 		case order.Tell:
 			s, _ := d.book.Get(e.Order)
 			if s.Spec.Side == market.Sell && s.State.Terminal() && !e.From.Terminal() &&
@@ -421,7 +426,7 @@ func (d *Desk) onFill(p *logicalOrder, e order.Effect) {
 	}
 	if e.Fill.Side == market.Buy {
 		d.placer.lockBase(e.Symbol, net.Neg())
-		d.protector.growBracket(p, net, f.Price)
+		d.protector.growBrackets(p, net, f.Price)
 	}
 	if p.group != nil {
 		p.group.held = order.Minus(p.group.held, e.Fill.Quantity)

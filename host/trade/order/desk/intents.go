@@ -1,6 +1,7 @@
 package desk
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"time"
@@ -22,11 +23,11 @@ const maxOpenOrders = 1000
 func (d *Desk) Intents(intents []market.Intent, warmup bool,
 	at time.Time) (r Result, refused []string, err error) {
 	refused = make([]string, len(intents))
-	for i := range intents {
+	for i := 0; i < len(intents); i++ {
 		in := &intents[i]
-		sym, reason := d.intake.checkIntent(in)
-		if reason != "" {
-			return d.takeResult(), refused, &IntentError{Step: d.step, Index: i, Reason: reason}
+		n, sym, fault := sim.GroupOCO(intents[i:], d.intake.checkIntent)
+		if fault != "" {
+			return d.takeResult(), refused, &IntentError{Step: d.step, Index: i + n - 1, Reason: fault}
 		}
 		switch in.Action {
 		case market.Submit, market.Close:
@@ -34,7 +35,8 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool,
 				refused[i] = d.intake.submitTarget(sym, *in, at)
 				continue
 			}
-			refused[i] = d.intake.submitIntent(sym, *in, warmup)
+			d.intake.submitIntents(sym, intents[i:i+n], warmup, refused[i:i+n])
+			i += n - 1
 		case market.Cancel:
 			refused[i] = d.intake.cancelByRef(in, at)
 		case market.CancelAll:
@@ -59,6 +61,10 @@ func (it *intake) checkIntent(in *market.Intent) (int, string) {
 			numbers = append(numbers, c.Price, c.Percent, c.TrailPercent, c.TrailAmount)
 		}
 	}
+	for i := range in.Targets {
+		c := &in.Targets[i].Level
+		numbers = append(numbers, in.Targets[i].Share, c.Price, c.Percent, c.TrailPercent, c.TrailAmount)
+	}
 	for _, x := range numbers {
 		if math.IsNaN(x) || math.IsInf(x, 0) {
 			return 0, "a number is not finite"
@@ -73,9 +79,63 @@ func (it *intake) checkIntent(in *market.Intent) (int, string) {
 	return 0, "unknown symbol " + string(in.Symbol)
 }
 
-// submitIntent makes an order of an intent: one that waits to be placed, or one that is refused. The code is
-// why there is no order at all.
-func (it *intake) submitIntent(sym int, in market.Intent, warmup bool) string {
+// submitIntent makes an order of the host's own.
+func (it *intake) submitIntent(sym int, in market.Intent) {
+	it.submitIntents(sym, []market.Intent{in}, false, make([]string, 1))
+}
+
+// submitIntents makes an order of an intent, or of each member of an OCO: one that waits to be placed, or one
+// that is refused; of an OCO all or none. Refused is why there is no order at all.
+func (it *intake) submitIntents(sym int, list []market.Intent, warmup bool, refused []string) {
+	orders, reasons := make([]*logicalOrder, len(list)), make([]string, len(list))
+	good := true
+	for i := range list {
+		orders[i], reasons[i] = it.draftIntent(sym, list[i], warmup)
+		good = good && reasons[i] == ""
+	}
+	if good && len(list) > 1 && it.sellsTooMuch(orders) {
+		good, reasons[0] = false, order.CodeTypeUnsupported
+	}
+	for i, p := range orders {
+		if p == nil {
+			refused[i] = reasons[i]
+			continue
+		}
+		if good && len(list) > 1 {
+			p.oco = orders
+		}
+		if !good {
+			reasons[i] = cmp.Or(reasons[i], string(market.ReasonOCO))
+		}
+		it.settleOrder(p, reasons[i])
+	}
+}
+
+// settleOrder lets an order wait to be placed, or refuses it.
+func (it *intake) settleOrder(p *logicalOrder, reason string) {
+	if reason != "" {
+		p.endOrder(it.desk, market.StatusRejected, reason)
+		return
+	}
+	p.waiting = true
+	it.desk.queueUpdate(p)
+}
+
+// sellsTooMuch reports whether the sales of an OCO are together for more than is held: the venue holds the
+// base of each, and would refuse the last.
+func (it *intake) sellsTooMuch(orders []*logicalOrder) bool {
+	wanted, held := dec{}, it.ledger.Quantity(orders[0].Symbol)
+	for _, p := range orders {
+		if p.Side == market.Sell {
+			wanted = order.Plus(wanted, it.desk.placer.toSell(p))
+		}
+	}
+	return wanted.Cmp(held) > 0
+}
+
+// draftIntent returns an order before it is accepted, or why it is not; no order where a share of the equity
+// is too small for one.
+func (it *intake) draftIntent(sym int, in market.Intent, warmup bool) (*logicalOrder, string) {
 	if in.Action == market.Close {
 		in = market.Intent{
 			Side: market.Sell, Type: market.Market, Size: market.Size{Kind: market.SizePosition},
@@ -87,11 +147,12 @@ func (it *intake) submitIntent(sym int, in market.Intent, warmup bool) string {
 	ofEquity := in.Size.Kind.OfEquity()
 	if ofEquity && !warmup {
 		if fixed, reason = it.sizeByEquity(sym, &in); reason == order.CodeBelowMinimum {
-			return reason
+			return nil, reason
 		}
 		in.Size = market.Size{Kind: market.SizeQuantity, Value: sim.Float(fixed)}
 	}
-	return it.submitOrder(it.newOrder(sym, in), fixed, ofEquity, warmup, reason)
+	p := it.newOrder(sym, in)
+	return p, it.draftOrder(p, fixed, ofEquity, warmup, reason)
 }
 
 // keepChildren copies the children of an intent: the strategy may reuse its memory.
@@ -102,12 +163,13 @@ func keepChildren(in market.Intent) market.Intent {
 			*c = &spec
 		}
 	}
+	in.Targets = slices.Clone(in.Targets)
 	return in
 }
 
-// submitOrder lets an order of a quantity that the equity has fixed, or of any other size, wait to be placed,
-// or refuses it.
-func (it *intake) submitOrder(p *logicalOrder, fixed dec, ofEquity, warmup bool, reason string) string {
+// draftOrder prepares an order of a quantity that the equity has fixed, or of any other size, and returns why
+// it is refused.
+func (it *intake) draftOrder(p *logicalOrder, fixed dec, ofEquity, warmup bool, reason string) string {
 	p.Quantity, p.asked, p.clamps = fixed, fixed, ofEquity
 	in := &p.intent
 	if in.Side == market.Sell {
@@ -119,13 +181,7 @@ func (it *intake) submitOrder(p *logicalOrder, fixed dec, ofEquity, warmup bool,
 	case reason == "":
 		reason = it.prepareOrder(p)
 	}
-	if reason != "" {
-		p.endOrder(it.desk, market.StatusRejected, reason)
-		return ""
-	}
-	p.waiting = true
-	it.desk.queueUpdate(p)
-	return ""
+	return reason
 }
 
 // sizeByEquity is the quantity of a share of the equity at the close of the step, which later equity and
@@ -241,11 +297,11 @@ func (it *intake) offersTypes(in *market.Intent, ofSymbol []string) bool {
 		return false
 	case !has(name), in.TimeInForce == market.IOC && in.Type != market.Limit && in.Type != market.Market:
 		return false
-	case in.StopLoss != nil && in.TakeProfit != nil:
+	case in.StopLoss != nil && len(in.TakeProfits()) > 0:
 		return has("exit_pair")
 	case in.StopLoss != nil:
 		return has("stop")
-	case in.TakeProfit != nil:
+	case len(in.TakeProfits()) > 0:
 		return has("limit")
 	}
 	return true
@@ -317,36 +373,42 @@ func (p *logicalOrder) setTrail(percent, amount float64, water dec, rules order.
 	return p.StopPrice.IsPos()
 }
 
-// validBracket checks the children: on a buy, one field each, nothing below zero, no trailing target.
+// validBracket checks the children: on a buy, one field each, nothing below zero, no trailing target, shares
+// that sum to at most 1.
 func validBracket(in *market.Intent) bool {
-	for i, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {
-		if c == nil {
-			continue
-		}
-		set := 0
-		for _, v := range [...]float64{c.Price, c.Percent, c.TrailPercent, c.TrailAmount} {
-			if v < 0 {
-				return false
-			}
-			if v > 0 {
-				set++
-			}
-		}
-		stop := i == 0
-		if in.Side == market.Sell || in.Reduces() || set != 1 ||
-			(!stop && (c.TrailPercent > 0 || c.TrailAmount > 0)) || c.TrailPercent >= 1 ||
-			(stop && c.Percent >= 1) {
-			return false
-		}
-		parent := in.LimitPrice
-		if parent == 0 {
-			parent = in.StopPrice
-		}
-		if c.Price > 0 && parent > 0 && (c.Price < parent) != stop {
+	if _, fit := sim.SplitTargets(decimal.One, in.Targets, decimal.One); !fit ||
+		in.TakeProfit != nil && len(in.Targets) > 0 ||
+		in.StopLoss != nil && !validLevel(in, in.StopLoss, true) {
+		return false
+	}
+	for _, t := range in.TakeProfits() {
+		if !validLevel(in, &t.Level, false) {
 			return false
 		}
 	}
 	return true
+}
+
+func validLevel(in *market.Intent, c *market.Child, stop bool) bool {
+	set := 0
+	for _, v := range [...]float64{c.Price, c.Percent, c.TrailPercent, c.TrailAmount} {
+		if v < 0 {
+			return false
+		}
+		if v > 0 {
+			set++
+		}
+	}
+	if in.Side == market.Sell || in.Reduces() || set != 1 ||
+		(!stop && (c.TrailPercent > 0 || c.TrailAmount > 0)) || c.TrailPercent >= 1 ||
+		(stop && c.Percent >= 1) {
+		return false
+	}
+	parent := in.LimitPrice
+	if parent == 0 {
+		parent = in.StopPrice
+	}
+	return c.Price == 0 || parent == 0 || (c.Price < parent) == stop
 }
 
 func (it *intake) cancelByRef(in *market.Intent, at time.Time) string {
@@ -449,7 +511,7 @@ func (p *logicalOrder) checkChange(in *market.Intent) string {
 		return "invalid_price"
 	case (in.TrailPercent != 0 || in.TrailAmount != 0) && !p.trail.on():
 		return "invalid_price"
-	case in.StopLoss != nil || in.TakeProfit != nil:
+	case in.StopLoss != nil || len(in.TakeProfits()) > 0:
 		return "invalid_bracket"
 	case in.ExpireAfter < 0, in.ExpireAfter > 0 && p.TimeInForce != market.GTD:
 		return "invalid_expiry"
@@ -513,7 +575,7 @@ func stopsOf(p *logicalOrder) (n int) {
 		n++
 	}
 	if p.intent.StopLoss != nil && p.Side == market.Buy {
-		n++
+		n += bracketsOf(&p.intent)
 	}
 	return n
 }

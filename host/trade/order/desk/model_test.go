@@ -18,6 +18,7 @@ import (
 var moves = []string{
 	"enter", "enter", "share", "goal", "goal", "limit", "exit", "target", "close", "trail", "cancel",
 	"all", "replace", "fill", "fill", "fill", "time", "time",
+	"parts", "oco",
 	"candle", "hold", "release", "deny", "shut", "allow", "reconcile", "balance", "chatty", "quiet", "read",
 	"late", "cancelled there", "refuse",
 }
@@ -30,6 +31,17 @@ func (s *shop) move(rt *rapid.T, what string) {
 	case "enter":
 		s.decide(market.Intent{Size: size, StopLoss: &market.Child{Percent: 0.05},
 			TakeProfit: &market.Child{Percent: 0.1}})
+	case "parts":
+		share := float64(rapid.IntRange(1, 99).Draw(rt, "share")) / 100
+		s.decide(market.Intent{Type: market.Limit, LimitPrice: 99, Size: size, ClientRef: ref,
+			StopLoss: &market.Child{Percent: 0.05}, Targets: []market.TakeProfit{
+				{Level: market.Child{Price: 106}, Share: share},
+				{Level: market.Child{Percent: 0.1}, Share: (1 - share) * float64(rapid.IntRange(1, 2).Draw(rt,
+					"halves")) / 2}}})
+	case "oco":
+		s.decide(market.Intent{Type: market.Limit, LimitPrice: 98, Size: size, ClientRef: ref, OCO: 1},
+			market.Intent{Type: market.Stop, StopPrice: 103, Size: quantity(1), OCO: 2,
+				StopLoss: &market.Child{Percent: 0.05}})
 	case "share":
 		s.decide(market.Intent{Size: ofEquity(float64(rapid.IntRange(1, 100).Draw(rt, "percent")) / 100),
 			StopLoss: &market.Child{Percent: 0.05}})

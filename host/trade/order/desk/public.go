@@ -29,11 +29,18 @@ type logicalOrder struct {
 	left    int       // candles of a gtd order
 	reached bool      // the stop of a stop-limit, by a candle: it has become a limit
 	trail   trail
-	group   *bracket // of a leg
-	guards  bool     // the host's own sale of what has no exits
-	manual  bool     // the operator wanted it
-	taken   bool     // a leg whose cancel was asked for to place it anew
-	done    bool
+	kin
+	guards bool // the host's own sale of what has no exits
+	manual bool // the operator wanted it
+	taken  bool // a leg whose cancel was asked for to place it anew
+	done   bool
+}
+
+// kin is what an order belongs to.
+type kin struct {
+	group *bracket        // of a leg
+	parts []dec           // of an entry: what each of its brackets has been given, targets in order
+	oco   []*logicalOrder // of which the first fill cancels the others
 }
 
 // share is how an order is sized by equity.
@@ -394,7 +401,7 @@ func (d *Desk) Flatten(at time.Time) Result {
 	d.flatten = true
 	for i, s := range d.cfg.Symbols {
 		if !d.ledger.Flat(s) {
-			d.intake.submitIntent(i, market.Intent{Action: market.Close}, false)
+			d.intake.submitIntent(i, market.Intent{Action: market.Close})
 		}
 	}
 	d.advance(at)
@@ -424,7 +431,7 @@ func (d *Desk) Close(s market.Symbol, at time.Time) (Result, bool) {
 	if d.protector.isSelling(i) {
 		return Result{}, true // it is on its way
 	}
-	d.intake.submitIntent(i, market.Intent{Action: market.Close, Tag: byOperator}, false)
+	d.intake.submitIntent(i, market.Intent{Action: market.Close, Tag: byOperator})
 	d.orders[len(d.orders)-1].manual = true
 	d.advance(at)
 	return d.takeResult(), true

@@ -28,7 +28,7 @@ func (it *intake) submitTarget(sym int, in market.Intent, at time.Time) string {
 	in.Size = market.Size{Kind: market.SizeQuantity, Value: sim.Float(more)}
 	switch {
 	case less.IsPos():
-		in.Side, in.ReduceOnly, in.StopLoss, in.TakeProfit = market.Sell, true, nil, nil
+		in.Side, in.ReduceOnly, in.StopLoss, in.TakeProfit, in.Targets = market.Sell, true, nil, nil, nil
 		in.Size.Value = sim.Float(less)
 		if small = s.tooSmall(&in, less); all {
 			in.Size = market.Size{Kind: market.SizePosition}
@@ -49,7 +49,8 @@ func (it *intake) submitTarget(sym int, in market.Intent, at time.Time) string {
 	}
 	p := it.newOrder(sym, keepChildren(in))
 	p.target, p.before = true, it.ledger.Quantity(symbol)
-	return it.submitOrder(p, order.Plus(less, more), in.Side == market.Buy, false, string(code))
+	it.settleOrder(p, it.draftOrder(p, order.Plus(less, more), in.Side == market.Buy, false, string(code)))
+	return ""
 }
 
 // cancelTargets takes back the order of the target before.
