@@ -17,7 +17,6 @@ import (
 // of the adopted strategies.
 func TestProveAdopted(t *testing.T) {
 	ring.Proof(t, "it installs the other engine and plays five strategies step by step")
-	ring.Alone(t, "interpreters start against a limit of time")
 	folder, err := filepath.Abs("testdata/adopt")
 	if err != nil {
 		t.Fatal(err)
