@@ -25,6 +25,7 @@ the orders that it returns::
 
 from ._inputs import Input, InputRow, InputView
 from .intents import (
+    OCO,
     AllCash,
     At,
     Buy,
@@ -35,7 +36,6 @@ from .intents import (
     EquityFraction,
     Intent,
     Intents,
-    OCO,
     Level,
     Percent,
     Quantity,
