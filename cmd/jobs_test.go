@@ -94,6 +94,11 @@ func TestFalsificationIsAJob(t *testing.T) {
 	if after := s.await("idle"); after["run_id"] != before["run_id"] {
 		t.Errorf("the status has changed: %v", after)
 	}
+	// What was found is of the backtest as well, which has another request hash.
+	s.call("GET", "/runs/"+before["run_id"].(string), nil, &run)
+	if verdict, _ := run["verdict"].(object); verdict["run_id"] != found {
+		t.Errorf("the backtest's verdict is %v", run["verdict"])
+	}
 	// What the lab has made is attacked itself; the same question has the same answer.
 	again := s.awaitJob(s.begin("/falsifications", object{"run_id": base}), "completed", "failed")
 	if again["links"].(object)["falsification"] != found {

@@ -86,18 +86,32 @@ func (l *Library) Get(ctx context.Context, runID string) (*Run, error) {
 		r.Error, r.ErrorDetails = &m.Failure.Message, m.Failure
 	}
 	l.addReport(r, e, len(locked) == 0)
+	before := map[string]*entry{}
 	for _, other := range all {
-		if a := other.details().attackOn(e); a && other != e {
+		before[other.row.RunID] = other
+		d := other.details()
+		if d.attack != nil && other != e && e.isAttackedBy(d, before[d.attack.BaseRunID]) {
 			r.Lineage.Falsifications = append(r.Lineage.Falsifications, other.row.RunID)
 		}
 	}
 	return r, nil
 }
 
-// attackOn reports whether the details are those of a falsification of a run.
-func (d *details) attackOn(e *entry) bool {
-	return d.attack != nil && (d.attack.BaseRunID == e.row.RunID ||
-		d.attack.BaseRequestHash != "" && d.attack.BaseRequestHash == e.row.RequestHash)
+// servicePlay names what a run of the service has played, which a falsification has the lab play again;
+// it is empty of others.
+func (e *entry) servicePlay() string {
+	if e.row.Kind != artifact.KindService {
+		return ""
+	}
+	return e.details().play
+}
+
+// isAttackedBy reports whether the details of another run are those of a falsification of this one, or of
+// base where that is a run of the service played again.
+func (e *entry) isAttackedBy(d *details, base *entry) bool {
+	play := e.servicePlay()
+	return d.attack.BaseRunID == e.row.RunID || play != "" && base != nil && base.details().play == play ||
+		d.attack.BaseRequestHash != "" && d.attack.BaseRequestHash == e.row.RequestHash
 }
 
 // addReport adds what report.json has, and the locked metrics where they were revealed.

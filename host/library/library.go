@@ -46,6 +46,7 @@ type entry struct {
 // details are what rows show that stands in files of the folder; all empty where there are none.
 type details struct {
 	name, version string
+	play          string
 	report        *artifact.Report
 	splits        []artifact.SplitRange
 	attack        *attack
@@ -167,7 +168,7 @@ func (l *Library) readDetails(m *artifact.Metadata) *details {
 	d := &details{}
 	var request artifact.Request
 	if text, err := l.store.Read(m, "request.json"); err == nil && json.Unmarshal(text, &request) == nil {
-		d.name = request.StrategyName
+		d.name, d.play = request.StrategyName, playOf(request)
 	}
 	var report artifact.Report
 	if text, err := l.store.Read(m, "report.json"); err == nil && json.Unmarshal(text, &report) == nil {
@@ -179,6 +180,22 @@ func (l *Library) readDetails(m *artifact.Metadata) *details {
 		d.splits = splits.Splits
 	}
 	return d
+}
+
+// playOf names what a request has played, without how it was judged: a backtest of the service and the
+// run that the lab makes of it to attack it differ in that only. It is empty where it has no name.
+func playOf(r artifact.Request) string {
+	r.Kind, r.Splits, r.Stress, r.Falsification, r.TrainedUntil = "", artifact.SplitsRef{}, nil, nil, nil
+	r.Inputs.Engine = artifact.EngineRef{}
+	r.Inputs.Data = slices.Clone(r.Inputs.Data)
+	for i := range r.Inputs.Data { // with warm-up or without it
+		r.Inputs.Data[i].Start, r.Inputs.Data[i].End = 0, 0
+	}
+	text, err := r.Canonical()
+	if err != nil {
+		return ""
+	}
+	return string(text)
 }
 
 func attackOf(r *artifact.Report) *attack {

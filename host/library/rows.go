@@ -225,7 +225,7 @@ func (l *Library) rows(ctx context.Context, list, all []*entry,
 		r := e.show()
 		r.Trials = places[r.RunID]
 		r.Test = e.test(looks[r.RunID])
-		r.Verdict = cmp.Or(verdicts[r.RunID], verdicts[e.row.RequestHash])
+		r.Verdict = cmp.Or(verdicts[r.RunID], verdicts[e.row.RequestHash], verdicts[e.servicePlay()])
 		if n := notes[r.RunID]; n.RunID != "" {
 			r.Note, r.Tags = n.Text, append(r.Tags, n.Tags...)
 		}
@@ -244,10 +244,11 @@ func (e *entry) test(looks int) Test {
 	return Test{State: TestLocked}
 }
 
-// verdictsOf are the newest completed falsifications by the run, or the request, they are of.
+// verdictsOf are the newest completed falsifications by the run, the request or the play they are of.
 func verdictsOf(all []*entry) map[string]*Verdict {
-	out := map[string]*Verdict{}
-	for _, e := range all { // oldest first: the newest stays
+	out, before := map[string]*Verdict{}, map[string]*entry{}
+	for _, e := range all { // oldest first: the newest stays, and what is attacked is there before
+		before[e.row.RunID] = e
 		if e.row.Kind != artifact.KindFalsification || e.row.Status != artifact.StatusCompleted {
 			continue
 		}
@@ -256,7 +257,11 @@ func verdictsOf(all []*entry) map[string]*Verdict {
 			continue
 		}
 		v := &Verdict{RunID: e.row.RunID, Overall: a.Overall, Marks: append([]Mark{}, a.Tests...)}
-		for _, key := range []string{a.BaseRunID, a.BaseRequestHash, e.row.RunID} {
+		play := ""
+		if base := before[a.BaseRunID]; base != nil {
+			play = base.details().play
+		}
+		for _, key := range []string{a.BaseRunID, a.BaseRequestHash, play, e.row.RunID} {
 			if key != "" {
 				out[key] = v
 			}

@@ -32,7 +32,7 @@ export function claims(run: Judged): Claim[] {
   } else out.push({ name: "Luck", text: "There is no deflated Sharpe ratio: too little data, or no counted search.", sign: "open" });
   out.push(verdict
     ? { name: "Falsification", text: `${f.words(verdict.overall)}: ${counted(verdict.marks ?? [])}.`, sign: verdict.overall === "pass" || verdict.overall === "not_refuted" ? "good" : verdict.overall === "fail" || verdict.overall === "refuted" ? "bad" : "open" }
-    : { name: "Falsification", text: `No attempt to refute it is recorded.${run.kind === "service" ? " Falsify has the lab play it again first: what is found is on the page of that run." : ""}`, sign: "open" });
+    : { name: "Falsification", text: "No attempt to refute it is recorded.", sign: "open" });
   return out;
 }
 
