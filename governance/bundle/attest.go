@@ -189,8 +189,10 @@ func (s *Said) within(roles []string) bool {
 		return slices.ContainsFunc(roles, func(r string) bool { return slices.Contains(of, r) })
 	}
 	switch p := s.Predicate.(type) {
-	case *Replay:
+	case *Replay, *Commitment, *Reveal:
 		return any(TrustLab, TrustReplay)
+	case *Dispute:
+		return any(TrustShadow, TrustReplay)
 	case *Approval:
 		return slices.Contains(roles, p.Role)
 	case *Waiver:

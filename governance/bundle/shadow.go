@@ -82,22 +82,17 @@ type ShadowFetch struct {
 // Fetched reports whether the fetches bring candles of every symbol for a day, all of them no
 // later than the day says.
 func (p *Shadow) Fetched(d *ShadowDay) bool {
-	begin := d.Begin()
 	said, _ := field.ParseTime(d.FetchedAt)
-	brought := map[string]bool{}
-	for i := range p.Fetches {
-		f := &p.Fetches[i]
-		from, _ := field.ParseTime(f.From)
-		to, _ := field.ParseTime(f.To)
-		if !to.After(begin) || !from.Before(begin.AddDate(0, 0, 1)) {
-			continue
-		}
-		if at, _ := field.ParseTime(f.RequestedAt); at.After(said) {
+	brought := broughtOf(p.Fetches, d.Begin())
+	for _, at := range brought {
+		if at.After(said) {
 			return false
 		}
-		brought[f.Symbol] = true
 	}
-	return !slices.ContainsFunc(p.Symbols, func(s string) bool { return !brought[s] })
+	return !slices.ContainsFunc(p.Symbols, func(s string) bool {
+		_, ok := brought[s]
+		return !ok
+	})
 }
 
 // Promise is the days of the locked test of a run.
@@ -120,6 +115,9 @@ type ShadowDay struct {
 	Trades int64   `json:"trades"`                   // round trips that closed
 	Rows   int64   `json:"candles"`                  // of all symbols, by their open time
 	Chunk  string  `json:"chunk_sha256" is:"sha256"` // of these candles
+	// Marks tell a second fetcher which of the candles differ, see [MarkStep]; "" in statements of earlier
+	// versions, and of days that are not among the newest MarkDays of a statement.
+	Marks string `json:"marks,omitempty" is:"free"`
 	// FetchedAt is when the candles came, Late whether that was more than 48 h after the close.
 	FetchedAt string `json:"fetched_at" is:"time"`
 	Late      bool   `json:"late"`
@@ -191,8 +189,11 @@ func (p *Shadow) Check(o field.Object) {
 		}
 		last = begin
 	}
+	if len(p.Fetches) > 0 && p.Source != SourceExchange {
+		o.Fail(field.InvalidField, "fetches", "are of source exchange only")
+	}
 	for i := range p.Fetches {
-		p.checkFetch(o, i, made)
+		checkFetch(o, p.Symbols, &p.Fetches[i], i, made)
 	}
 	seen := map[string]bool{}
 	for i := range p.Compared {
@@ -204,16 +205,13 @@ func (p *Shadow) Check(o field.Object) {
 	}
 }
 
-func (p *Shadow) checkFetch(o field.Object, i int, made time.Time) {
-	f := &p.Fetches[i]
+func checkFetch(o field.Object, symbols []string, f *ShadowFetch, i int, made time.Time) {
 	at := fmt.Sprintf("fetches/%d/", i)
 	from, _ := field.ParseTime(f.From)
 	to, _ := field.ParseTime(f.To)
 	asked, _ := field.ParseTime(f.RequestedAt)
 	switch {
-	case p.Source != SourceExchange:
-		o.Fail(field.InvalidField, "fetches", "are of source exchange only")
-	case !slices.Contains(p.Symbols, f.Symbol):
+	case !slices.Contains(symbols, f.Symbol):
 		o.FailAt(field.InvalidField, at+"symbol", "is none of the symbols")
 	case !from.Before(to):
 		o.FailAt(field.InvalidTimestamp, at+"to", "is not after from")
@@ -241,6 +239,8 @@ func (p *Shadow) checkDay(o field.Object, i int, made time.Time) time.Time {
 		o.FailAt(field.InvalidTimestamp, at+"fetched_at", "is after made_at")
 	case d.Late != (fetched.Sub(end) > ShadowLate):
 		o.FailAt(field.InvalidField, at+"late", "is not what fetched_at comes to: 48 h after the close")
+	case !d.validMarks():
+		o.FailAt(field.InvalidField, at+"marks", "are not those of so many candles")
 	}
 	return begin
 }

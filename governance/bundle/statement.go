@@ -21,8 +21,9 @@ const MaxWaiver = 7 * 24 * time.Hour
 // Said is the content of a statement, read strictly.
 type Said struct {
 	Statement Statement
-	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension, *Ending, *Shadow or
-	// *HostedRun; nil for candidate-bundle and for types that are not known here.
+	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension, *Ending, *Shadow,
+	// *HostedRun, *Dispute, *Commitment or *Reveal; nil for candidate-bundle and for types that are not
+	// known here.
 	Predicate any
 	// Common points into Predicate; nil where that is nil.
 	Common *Common
@@ -106,7 +107,8 @@ var predicates = map[string]func() predicate{
 	TypeReplay: newOf[Replay], TypeApproval: newOf[Approval], TypeWaiver: newOf[Waiver],
 	TypeDrill: newOf[Drill], TypeIncident: newOf[Incident], TypeSuspension: newOf[Suspension],
 	TypeRejection: newOf[Ending], TypeRetirement: newOf[Ending], TypeShadow: newOf[Shadow],
-	TypeRun: newOf[HostedRun],
+	TypeRun: newOf[HostedRun], TypeDispute: newOf[Dispute], TypeCommitment: newOf[Commitment],
+	TypeReveal: newOf[Reveal],
 }
 
 func (c *Common) common() *Common { return c }

@@ -44,6 +44,8 @@ const (
 	InvalidDrill           Code = "INVALID_DRILL"
 	InvalidShadow          Code = "INVALID_SHADOW"
 	InvalidChallenge       Code = "INVALID_CHALLENGE"
+	InvalidDispute         Code = "INVALID_DISPUTE"
+	InvalidCommitment      Code = "INVALID_COMMITMENT"
 	ArtifactMismatch       Code = "ARTIFACT_HASH_MISMATCH"
 	ArtifactInvalid        Code = "ARTIFACT_INVALID"
 	SummaryMismatch        Code = "SUMMARY_MISMATCH"
@@ -82,6 +84,20 @@ const (
 
 // ReasonWindow is that of an InvalidChallenge, beside ReasonUnknown.
 const ReasonWindow = "window"
+
+// The reasons of an InvalidDispute, beside ReasonUnknown and ReasonOtherMarket.
+const (
+	ReasonOwnChunk = "own_chunk"
+	ReasonRepeated = "repeated"
+)
+
+// The reasons of an InvalidCommitment, beside ReasonUnknown and ReasonOrder.
+const (
+	ReasonShown  = "shown"
+	ReasonCopied = "copied"
+	ReasonDiffer = "differs"
+	ReasonNonce  = "nonce"
+)
 
 // Error is a refusal with code and JSON pointer.
 type Error = field.Error

@@ -5,6 +5,7 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/edge"
+	"github.com/assay-run/assay/host/base/field"
 )
 
 // checkShadows holds what is new of shadows and of answers to challenges against what the log
@@ -24,12 +25,46 @@ func (s *submission) checkShadows(w *promotion.World) error {
 			answer = said.Challenge
 		case *bundle.Replay:
 			answer = said.Challenge
+			by := s.list[i].Principal
+			if refused := promotion.CheckBound(w, s.id, by, answer, at); refused != nil {
+				return refused
+			}
+		default:
+			if refused := checkSecond(w, s.id, &s.list[i], at); refused != nil {
+				return refused
+			}
 		}
 		if refused := promotion.CheckChallenge(w, s.id, answer, at); refused != nil {
 			return refused
 		}
 	}
 	return nil
+}
+
+// checkSecond holds what a second key says of what others have said: about the candles of their days, or
+// their answer to a challenge.
+func checkSecond(w *promotion.World, id string, a *bundle.Attestation, at string) *bundle.Error {
+	switch said := a.Said.Predicate.(type) {
+	case *bundle.Dispute:
+		return promotion.CheckDispute(w, id, a.KeyID, said, at)
+	case *bundle.Commitment:
+		return promotion.CheckCommitment(w, id, a.KeyID, said, at)
+	case *bundle.Reveal:
+		return promotion.CheckReveal(w, id, a.KeyID, said, at)
+	}
+	return nil
+}
+
+// getShadowChunks is what a second fetcher can check, from ?since=2026-01-31 on.
+func (p *Plane) getShadowChunks(r *request) (*edge.Answer, error) {
+	since := r.URL.Query().Get("since")
+	if _, ok := bundle.Day(since); !ok && since != "" {
+		return nil, field.Refuse(field.InvalidField, "", "since: write a day such as 2026-01-31")
+	}
+	list, err := look(p, func(w *promotion.World, _ ledger.View) *promotion.ShadowChunks {
+		return promotion.ListShadowChunks(w, since)
+	})
+	return encoded(list, err)
 }
 
 // getShadowWork is what a worker of shadows has to play.

@@ -15,7 +15,7 @@ type challenges struct{ w *World }
 // answer is what one key says that a program decides in the window of a seal.
 type answer struct {
 	by             By
-	kind           string // answerReplay or answerShadow
+	kind           string // answerReplay, answerShadow or answerCommitted
 	schema         string // of the window
 	leaf, decision string
 	seq            int64
@@ -26,8 +26,9 @@ func (a answer) same(o answer) bool { return a.leaf == o.leaf && a.schema == o.s
 
 // The statements that answers come in.
 const (
-	answerReplay = "replay"
-	answerShadow = "shadow"
+	answerReplay    = "replay"
+	answerShadow    = "shadow"
+	answerCommitted = "reveal"
 )
 
 // draw draws the window of a revision, and the one that earlier versions drew of it: what a log has of
@@ -70,7 +71,7 @@ func (c challenges) to(r *revision) []answer {
 	var list []answer
 	for _, a := range c.w.deployable(r.bundle.DeployableID).answers {
 		roles := []string{bundle.TrustShadow}
-		if a.kind == answerReplay {
+		if a.kind != answerShadow {
 			roles = []string{bundle.TrustLab, bundle.TrustReplay}
 		}
 		if a.leaf == r.leaf && c.w.signatureCounts(a.by, roles...) {
@@ -104,6 +105,7 @@ func (c challenges) mark(said *Replay, out *policy.ReplayResult) {
 	list := c.to(r)
 	if slices.ContainsFunc(list, func(a answer) bool { return a.by.KeyID == said.KeyID }) {
 		out.Answered, out.Disputed = true, dispute(list)
+		c.markCommitted(r, list, said.KeyID, out)
 	}
 }
 
@@ -155,11 +157,13 @@ type ChallengeView struct {
 	Verdict string            `json:"verdict"`
 	Reason  string            `json:"reason"`
 	Answers []ChallengeAnswer `json:"answers"`
+	// Commitments are of keys that still count, absent where there are none.
+	Commitments []CommitmentView `json:"commitments,omitempty"`
 }
 
 // ChallengeAnswer is the answer of one key. What came later may have been copied.
 type ChallengeAnswer struct {
-	Statement string `json:"statement"` // replay or shadow
+	Statement string `json:"statement"` // replay, shadow or reveal
 	// Schema is that of the window, absent where it is the one that is shown.
 	Schema         string `json:"schema,omitempty"`
 	Principal      string `json:"principal"`
@@ -201,7 +205,11 @@ func (c challenges) view(r *revision) *ChallengeView {
 		} else if out.Verdict == challengeOpen {
 			out.Verdict, out.Reason = challengeUnconfirmed, "nobody else has answered: it may be made up"
 		}
+		if c.confirmed(r, list, a) {
+			out.Reason = "answers are equal" + policy.ByCommitments
+		}
 	}
+	c.commitments(r, out)
 	if why := dispute(list); why != "" {
 		out.Verdict, out.Reason = challengeDisputed, why
 	}

@@ -41,6 +41,9 @@ const (
 	RevisionResumed   FactType = "resumed"
 	RevisionDrifted   FactType = "drifted"
 	ShadowRecorded    FactType = "shadow_recorded"
+	ShadowDisputed    FactType = "shadow_disputed"
+	AnswerCommitted   FactType = "answer_committed"
+	AnswerRevealed    FactType = "answer_revealed"
 	RunHosted         FactType = "run_hosted"
 	PolicyLoaded      FactType = "policy_loaded"
 	TrustLoaded       FactType = "trust_loaded"
@@ -325,6 +328,12 @@ func (m *maker) recorded(e *Entry, p *Recorded) error {
 		m.add(end, "", &Ending{by, *said})
 	case *bundle.Shadow:
 		m.add(ShadowRecorded, "", &Shadow{by, *said})
+	case *bundle.Commitment:
+		m.add(AnswerCommitted, "", &Committed{by, *said})
+	case *bundle.Reveal:
+		m.add(AnswerRevealed, "", &Revealed{by, *said})
+	case *bundle.Dispute:
+		m.add(ShadowDisputed, "", &Disputed{by, *said})
 	case *bundle.HostedRun:
 		m.add(RunHosted, said.RunID, &Hosted{by, *said})
 	case nil:

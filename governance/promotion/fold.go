@@ -147,7 +147,9 @@ func (w *World) applyToRevision(r *revision, f *Fact) error {
 		r.addSignature(w, f, fields)
 	case *Replay:
 		d.replays, d.replaySeq = append(d.replays, *fields), append(d.replaySeq, f.Seq)
-		d.take(r, f, fields.By, answerReplay, fields.Challenge)
+		if !r.bound(fields.Principal) {
+			d.take(r, f, fields.By, answerReplay, fields.Challenge)
+		}
 		w.markDue(d.revisions)
 	case *Drill:
 		done, _ := field.ParseTime(fields.DoneAt)
@@ -174,6 +176,12 @@ func (w *World) applyToRevision(r *revision, f *Fact) error {
 		w.applyEnding(r, d, f, fields)
 	case *Shadow:
 		lanes{w}.apply(r, f, fields)
+	case *Committed:
+		challenges{w}.commit(r, f, fields)
+	case *Revealed:
+		challenges{w}.reveal(r, f, fields)
+	case *Disputed:
+		lanes{w}.dispute(f, fields)
 	case *StageDecision:
 		return w.applyDecision(r, f, fields)
 	default:

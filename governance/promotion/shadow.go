@@ -63,6 +63,8 @@ type playedDay struct {
 	seq             int64
 	late            bool
 	rank, fillsRank float64
+
+	source, exchange, timeframe string
 }
 
 type comparison struct {
@@ -111,7 +113,8 @@ func (all lanes) apply(r *revision, f *Fact, s *Shadow) {
 				continue
 			}
 			late := d.Late || f.At.Sub(next.AddDate(0, 0, 1)) > bundle.ShadowLate
-			l.add(root, playedDay{ShadowDay: d, by: s.By, attested: s.Attested(), seq: f.Seq, late: late})
+			l.add(root, playedDay{ShadowDay: d, by: s.By, attested: s.Attested(), seq: f.Seq, late: late,
+				source: s.Source, exchange: s.Exchange, timeframe: s.Timeframe})
 		}
 	}
 	for _, c := range s.Compared {
@@ -231,6 +234,7 @@ func (all lanes) shadowOf(r *revision) *policy.ShadowResult {
 	if l.weight != nil {
 		s.E, s.Ruined = l.weight.Value(), l.weight.Ruined()
 	}
+	all.drop(root, s)
 	return s
 }
 
@@ -486,6 +490,9 @@ type ShadowView struct {
 	FillsWarn bool    `json:"d_fills_warns"`
 	FirstSeq  *int64  `json:"first_seq"`
 	LastSeq   *int64  `json:"last_seq"`
+	// InDispute are further days, which count only where they lose; absent where nobody disputes any.
+	InDispute int64         `json:"days_in_dispute,omitempty"`
+	Disputes  []DisputeView `json:"disputes,omitempty"`
 }
 
 // shadow is the view of a revision.
@@ -498,7 +505,7 @@ func (v views) shadow(r *revision) *ShadowView {
 	out := &ShadowView{
 		Verdict: result.Verdict, Reason: result.Reason, PlayedRevisionID: s.Revision, FirstDay: s.First,
 		LastDay: orNull(s.Last), Days: s.Days, LateDays: s.LateDays, Trades: s.Trades,
-		Attested: s.Attested && s.Days > 0, E: s.E, EBar: s.LiveBar(), Claim: s.Claim,
+		Attested: s.Attested && s.FirstSeq >= 0, E: s.E, EBar: s.LiveBar(), Claim: s.Claim,
 		D: s.Drift.Returns, DBar: evalue.DriftBar, PromisedDays: s.Drift.Promised, FillsD: s.Drift.Fills,
 		FillsWarn: s.Drift.Fills >= evalue.FillsBar,
 	}
@@ -517,7 +524,10 @@ func (v views) shadow(r *revision) *ShadowView {
 	if s.Missing(v.at) {
 		out.MissingDay = &s.Next
 	}
-	if s.Days > 0 {
+	if s.InDispute > 0 {
+		out.InDispute, out.Disputes = s.InDispute, lanes{v.w}.disputes(r)
+	}
+	if s.FirstSeq >= 0 {
 		out.FirstSeq, out.LastSeq = &s.FirstSeq, &s.LastSeq
 		if !s.Attested {
 			out.Reason += "; unattested: not all its candles were fetched from the exchange itself"

@@ -60,7 +60,8 @@ type World struct {
 	byParent     map[string][]*revision
 	byDeployable map[string]*deployable
 
-	tried triedLedger
+	tried    triedLedger
+	disputes map[chunkName][]disputed
 
 	// due are the revisions with facts since they were last judged.
 	due map[*revision]bool
@@ -112,8 +113,8 @@ func New() *World {
 		revisions: map[string]*revision{}, byCandidate: map[string][]*revision{},
 		byFamily:   map[string][]*revision{},
 		byStrategy: map[string][]*revision{}, byParent: map[string][]*revision{},
-		byDeployable: map[string]*deployable{},
-		due:          map[*revision]bool{},
+		byDeployable: map[string]*deployable{}, disputes: map[chunkName][]disputed{},
+		due: map[*revision]bool{},
 	}
 }
 
@@ -328,6 +329,7 @@ type revision struct {
 	lane        lane
 	begun       begun
 	driftFrom   int // so many days were played when people resumed it last
+	commitments []commitment
 }
 
 // content is what a revision is, the same in each of its submissions.

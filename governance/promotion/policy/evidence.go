@@ -134,7 +134,10 @@ type ReplayResult struct {
 	// Disputed says which keys answer differently, "" where all agree.
 	Answered bool
 	Disputed string
-	Candles  []bundle.CandleSource
+	// Committed reports whether packer and replayer have committed to this answer before either was shown,
+	// and no shadow has executed it.
+	Committed bool
+	Candles   []bundle.CandleSource
 }
 
 // Drill is a rehearsal.
@@ -315,6 +318,9 @@ func replay(g *Gate, e *Evidence, _ time.Time) Result {
 		}
 	}
 	r.Observed = equal
+	if r.Verdict == Pass {
+		r.Reason += e.byCommitments(r.Evidence)
+	}
 	return r
 }
 
@@ -463,6 +469,9 @@ func assurance(g *Gate, e *Evidence, _ time.Time) Result {
 		case bundle.RungReproduced:
 			pieces, _ := e.reproduced()
 			r.Evidence = append(r.Evidence, pieces...)
+			if r.Verdict == Pass {
+				r.Reason += e.byCommitments(pieces)
+			}
 		}
 	}
 	return r

@@ -17,6 +17,8 @@ type ShadowResult struct {
 	// Days were played, LateDays of them stated more than 48 h after their close; Trades are
 	// round trips that closed.
 	Days, LateDays, Trades int64
+	// InDispute are further days whose candles a second fetcher disputes: only what they lost counts.
+	InDispute int64
 	// Attested reports whether the worker has fetched all candles from the exchange itself;
 	// Trusted whether all keys that signed the days still count.
 	Attested, Trusted bool
@@ -68,10 +70,12 @@ const notBegun = "not shown prospectively: no lab has signed the bundle, with wh
 // Candles that were imported from files never pass it for live.
 func shadow(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 	s := e.Shadow
-	if s == nil || s.Days == 0 {
+	if s == nil || s.Days == 0 && !s.Ruined {
 		reason := NotShown
 		if s != nil && s.Unsigned {
 			reason = notBegun
+		} else if s != nil && s.InDispute > 0 {
+			reason = "not shown prospectively: no day is undisputed" + s.inDispute()
 		}
 		return Result{Verdict: Pending, Op: ">=", Threshold: g.Evidence, Reason: reason}
 	}
@@ -80,7 +84,7 @@ func shadow(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 		bar *= float64(max(s.Claim, 1))
 	}
 	r := Result{Verdict: Pass, Observed: s.E, Op: ">=", Threshold: bar, ValidUntil: s.Due}
-	r.Reason = fmt.Sprintf("E is %.4g after %d days and %d trades", s.E, s.Days, s.Trades)
+	r.Reason = fmt.Sprintf("E is %.4g after %d days and %d trades", s.E, s.Days, s.Trades) + s.inDispute()
 	wait := func(format string, args ...any) Result {
 		r.Verdict, r.ValidUntil = Pending, time.Time{}
 		r.Reason = fmt.Sprintf(format, args...) + ": " + r.Reason
