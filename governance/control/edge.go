@@ -58,7 +58,7 @@ func (p *Plane) routes(metrics handle) []edge.Route {
 		get("/deployable-registry/{family_id}", p.getRegistry),
 		get("/facts/{seq}", p.getFact),
 		get("/shadow-work", p.getShadowWork),
-		get("/shadow-chunks", p.getShadowChunks),
+		get("/shadow-chunks/{since}", p.getShadowChunks),
 		get("/health", p.getHealth),
 		get("/checkpoint", p.getCheckpoint),
 		get("/log/consistency", p.getConsistency),

@@ -55,10 +55,10 @@ func checkSecond(w *promotion.World, id string, a *bundle.Attestation, at string
 	return nil
 }
 
-// getShadowChunks is what a second fetcher can check, from ?since=2026-01-31 on.
+// getShadowChunks is what a second fetcher can check, from a day on.
 func (p *Plane) getShadowChunks(r *request) (*edge.Answer, error) {
-	since := r.URL.Query().Get("since")
-	if _, ok := bundle.Day(since); !ok && since != "" {
+	since := r.Params[0]
+	if _, ok := bundle.Day(since); !ok {
 		return nil, field.Refuse(field.InvalidField, "", "since: write a day such as 2026-01-31")
 	}
 	list, err := look(p, func(w *promotion.World, _ ledger.View) *promotion.ShadowChunks {

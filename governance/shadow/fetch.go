@@ -52,10 +52,19 @@ func (s *Stage) bring(ctx context.Context, rules *artifact.Request, from, to tim
 	if err != nil || !s.fetches() {
 		return err
 	}
+	return s.bringWindow(ctx, rules, from.Add(-history*tf.Approx()), to)
+}
+
+// bringWindow fetches candles of all symbols that open in [from, to), and none for a warm-up.
+func (s *Stage) bringWindow(ctx context.Context, rules *artifact.Request, from, to time.Time) error {
+	tf, err := timeframeOf(rules)
+	if err != nil {
+		return err
+	}
 	for _, name := range rules.Symbols {
 		err := s.bringSeries(ctx, fetch.Request{
 			Exchange: rules.Exchange, Symbol: market.Symbol(name), Timeframe: tf, Now: s.opts.Now,
-			From: market.FromTime(from).Add(-history * tf.Approx()), To: market.FromTime(to),
+			From: market.FromTime(from), To: market.FromTime(to),
 		})
 		if err != nil {
 			return err
@@ -181,12 +190,7 @@ func (p *player) answers(ctx context.Context, data []dataset,
 					needed = n
 				}
 				if end.Time().After(from) && page.First.Time().Before(to) {
-					list = append(list, bundle.ShadowFetch{
-						Symbol: string(d.Symbol), From: bundle.FormatTime(page.First.Time()),
-						To: bundle.FormatTime(end.Time()), Rows: int64(page.Rows), Page: page.SHA256,
-						RequestedAt: bundle.FormatTime(page.RequestedAt.Time()), Connector: f.Connector,
-						Version: f.ConnectorVersion, SHA256: page.ConnectorSHA256, Endpoint: f.Endpoint,
-					})
+					list = append(list, fetchOf(d, page))
 				}
 			}
 		}
@@ -196,10 +200,44 @@ func (p *player) answers(ctx context.Context, data []dataset,
 			}
 		}
 	}
-	slices.SortFunc(list, func(a, b bundle.ShadowFetch) int {
-		return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Symbol, b.Symbol))
-	})
+	slices.SortFunc(list, byTime)
 	return list, nil
+}
+
+func byTime(a, b bundle.ShadowFetch) int {
+	return cmp.Or(cmp.Compare(a.From, b.From), cmp.Compare(a.Symbol, b.Symbol))
+}
+
+// pages are the answers of the exchange that hold candles of the datasets from a time on, and before
+// another one.
+func (s *Stage) pages(ctx context.Context, data []dataset, from, to time.Time) ([]bundle.ShadowFetch, error) {
+	list := []bundle.ShadowFetch{}
+	for i := range data {
+		line, err := s.line(ctx, data[i].Dataset)
+		if err != nil {
+			return nil, err
+		}
+		for _, d := range line {
+			for _, page := range d.Report.Fetched.Pages {
+				if d.Timeframe.Next(page.Last).Time().After(from) && page.First.Time().Before(to) {
+					list = append(list, fetchOf(d, page))
+				}
+			}
+		}
+	}
+	slices.SortFunc(list, byTime)
+	return list, nil
+}
+
+// fetchOf is one answer of the exchange.
+func fetchOf(d candle.Dataset, page candle.FetchedPage) bundle.ShadowFetch {
+	f := d.Report.Fetched
+	return bundle.ShadowFetch{
+		Symbol: string(d.Symbol), From: bundle.FormatTime(page.First.Time()),
+		To: bundle.FormatTime(d.Timeframe.Next(page.Last).Time()), Rows: int64(page.Rows), Page: page.SHA256,
+		RequestedAt: bundle.FormatTime(page.RequestedAt.Time()), Connector: f.Connector,
+		Version: f.ConnectorVersion, SHA256: page.ConnectorSHA256, Endpoint: f.Endpoint,
+	}
 }
 
 // line is a dataset and those that it was fetched onto, newest first, as far as they are there.

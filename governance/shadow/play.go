@@ -18,8 +18,6 @@ package shadow
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -352,29 +350,6 @@ func closedBy(list []dataset, now time.Time) time.Time {
 		}
 	}
 	return last
-}
-
-// chunk is how many candles of all symbols opened on a day, and their SHA-256: of a line
-// "symbol timeframe" for each symbol, then of one of open time in milliseconds, open, high,
-// low, close and volume for each candle, separated by commas.
-func chunk(list []dataset, day time.Time) (rows int64, sum string) {
-	h := sha256.New()
-	from, to := market.FromTime(day), market.FromTime(day.AddDate(0, 0, 1))
-	var line []byte
-	for _, d := range list {
-		fmt.Fprintf(h, "%s %s\n", d.Symbol, d.Timeframe)
-		s := d.series
-		for i := s.Search(from); i < s.Len() && s.Time[i] < to; i++ {
-			line = strconv.AppendInt(line[:0], int64(s.Time[i]), 10)
-			for _, x := range [...]float64{s.Open[i], s.High[i], s.Low[i], s.Close[i], s.Volume[i]} {
-				line = append(line, ',')
-				line = strconv.AppendFloat(line, x, 'g', -1, 64)
-			}
-			_, _ = h.Write(append(line, '\n')) // a hash takes all
-			rows++
-		}
-	}
-	return rows, hex.EncodeToString(h.Sum(nil))
 }
 
 // declared is the limits of a bundle as a live run has them, and the capital as money to begin

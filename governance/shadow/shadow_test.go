@@ -49,17 +49,68 @@ func TestChunk(t *testing.T) {
 		s.Volume = append(s.Volume, 5)
 	}
 	d := dataset{Dataset: candle.Dataset{Symbol: "A/B", Timeframe: market.MustTimeframe("1h")}, series: s}
-	rows, sum := chunk([]dataset{d}, first)
+	made := chunkOf([]dataset{d}, first)
+	rows, sum := made.rows(), made.sum()
 	if rows != 2 || len(sum) != 64 {
 		t.Fatalf("%d rows, %s", rows, sum)
 	}
 	s.Close[0], s.Close[3] = 7, 7 // candles of other days
-	if _, again := chunk([]dataset{d}, first); again != sum {
+	if again := chunkOf([]dataset{d}, first).sum(); again != sum {
 		t.Error("candles of other days are in the chunk")
 	}
 	s.Close[2] = 2.5
-	if _, again := chunk([]dataset{d}, first); again == sum {
+	if again := chunkOf([]dataset{d}, first).sum(); again == sum {
 		t.Error("another close has the same chunk")
+	}
+}
+
+// TestDiffers: of candles that are 15 to a mark or fewer, marks tell the first one that differs; of more
+// the part that it is in.
+func TestDiffers(t *testing.T) {
+	day := func(timeframe string, n int, edit func(*market.Series)) *chunk {
+		tf := market.MustTimeframe(timeframe)
+		s := &market.Series{Symbol: "A/B"}
+		for i := range n {
+			s.Time = append(s.Time, at(0).Add(time.Duration(i)*tf.Duration()))
+			s.Open, s.High = append(s.Open, 1), append(s.High, 3)
+			s.Low, s.Close = append(s.Low, 1), append(s.Close, 2)
+			s.Volume = append(s.Volume, 5)
+		}
+		edit(s)
+		return chunkOf([]dataset{{Dataset: candle.Dataset{Symbol: "A/B", Timeframe: tf}, series: s}}, first)
+	}
+	none := func(*market.Series) {}
+	drop := func(i int) func(*market.Series) {
+		return func(s *market.Series) { *s = *s.Slice(0, i) }
+	}
+	for name, c := range map[string]struct {
+		timeframe string
+		stated    int
+		own       func(*market.Series)
+		n         int
+		want      bundle.DifferingCandle
+	}{
+		"one candle": {"1h", 24, func(s *market.Series) { s.High[7] = 4 }, 24,
+			bundle.DifferingCandle{Symbol: "A/B", OpenTime: "2026-11-25T07:00:00Z", Within: 1, Own: "1,4,1,2,5"}},
+		"of minutes": {"1m", 1440, func(s *market.Series) { s.Close[100] = 4 }, 1440,
+			bundle.DifferingCandle{Symbol: "A/B", OpenTime: "2026-11-25T01:30:00Z", Within: 15}},
+		"one too many": {"1h", 23, none, 24,
+			bundle.DifferingCandle{Symbol: "A/B", OpenTime: "2026-11-25T23:00:00Z", Within: 1, Own: "1,3,1,2,5"}},
+		"the last is missing": {"1h", 24, drop(23), 24,
+			bundle.DifferingCandle{Symbol: "A/B", OpenTime: "2026-11-25T23:00:00Z", Within: 1}},
+	} {
+		stated := day(c.timeframe, c.stated, none)
+		marks := stated.marks(bundle.MarkStep(stated.rows()))
+		own := day(c.timeframe, c.n, c.own)
+		if own.sum() == stated.sum() {
+			t.Fatalf("%s: the chunks are equal", name)
+		}
+		if got := own.differs(stated.rows(), marks); got == nil || *got != c.want {
+			t.Errorf("%s: %+v, want %+v", name, got, c.want)
+		}
+		if got := own.differs(stated.rows(), ""); got != nil {
+			t.Errorf("%s: without marks %+v", name, got)
+		}
 	}
 }
 

@@ -273,6 +273,10 @@ func (p *player) newDays(ctx context.Context, r *promotion.ShadowRequest) (err e
 			"changed or came from another --source, or the program does not decide the same twice", r.Days)
 	}
 	p.said.Sandbox, p.said.Days = got.sandbox, got.days[r.Days:]
+	for i := max(0, len(p.said.Days)-bundle.MarkDays); i < len(p.said.Days); i++ {
+		d := &p.said.Days[i]
+		d.Marks = chunkOf(data, d.Begin()).marks(bundle.MarkStep(d.Rows))
+	}
 	if r.Days == 0 {
 		p.said.Promise = p.promise(ctx, limits, cash)
 	}
@@ -303,7 +307,8 @@ func (p *player) answer(ctx context.Context) error {
 
 // stamp adds to a day what its candles were and when they came.
 func (p *player) stamp(d *bundle.ShadowDay, data []dataset, begin time.Time) {
-	d.Rows, d.Chunk = chunk(data, begin)
+	c := chunkOf(data, begin)
+	d.Rows, d.Chunk = c.rows(), c.sum()
 	came, ok := fetchedAt(p.said.Fetches, begin)
 	if !ok {
 		came = p.now.Truncate(time.Second)

@@ -33,7 +33,9 @@ func serveVenueConnector() {
 // startVenue starts an exchange on loopback, $VENUE, and makes a folder of connectors, $CONNECTORS;
 // venue step lets it go on by a minute, venue amend changes the last closed candle. venue tides begins
 // $FROM, has an edge, and is where the connector asks by itself; venue skip lets DAYS pass there, venue hang
-// the Nth request for candles from now on without an answer, venue await waits until it is there.
+// the Nth request for candles from now on without an answer, venue await waits until it is there. venue
+// second makes a folder of connectors, $SECOND, that ask a venue like it, DAYS on, whose last closed candle
+// is another one.
 func startVenue(ts *testscript.TestScript, neg bool, args []string) {
 	if v, ok := ts.Value(venueKey{}).(**testvenue.Venue); ok && len(args) == 1 && !neg && *v != nil {
 		switch args[0] {
@@ -49,6 +51,14 @@ func startVenue(ts *testscript.TestScript, neg bool, args []string) {
 		n, err := strconv.Atoi(args[1])
 		ts.Check(err)
 		switch args[0] {
+		case "second":
+			second, err := testvenue.Start(tides())
+			ts.Check(err)
+			ts.Defer(func() { _ = second.Close() })
+			second.Leap(n * 24 * 60)
+			ts.Check(second.Do(testvenue.Script{Action: "candle_amend", Args: []string{"BTCUSDT"}}))
+			ts.Setenv("SECOND", connectorsOf(ts, "second", strings.Replace(second.URL(), "http://", "@", 1)))
+			return
 		case "skip":
 			(*v).Leap(n * 24 * 60)
 			return
@@ -64,33 +74,45 @@ func startVenue(ts *testscript.TestScript, neg bool, args []string) {
 			return
 		}
 	}
-	tides := len(args) == 1 && args[0] == "tides"
-	if neg || len(args) != 0 && !tides {
-		ts.Fatalf("usage: venue [step|amend|tides|skip DAYS|hang NTH|await COUNT]")
+	tidal := len(args) == 1 && args[0] == "tides"
+	if neg || len(args) != 0 && !tidal {
+		ts.Fatalf("usage: venue [step|amend|tides|skip DAYS|hang NTH|await COUNT|second DAYS]")
 	}
 	o := testvenue.Options{Start: time.Date(2040, 1, 1, 0, 0, 0, 0, time.UTC), History: 2500}
-	if tides {
-		const before = 100 // days
-		o.Start = time.Now().UTC().Truncate(24 * time.Hour)
-		o.History, o.Symbols, o.Script = before*24*60, []market.Symbol{"BTC/USDT"}, tidal()
-		ts.Setenv("FROM", o.Start.AddDate(0, 0, -before).Format(time.DateOnly))
+	if tidal {
+		o = tides()
+		ts.Setenv("FROM", o.Start.AddDate(0, 0, -daysBefore).Format(time.DateOnly))
 	}
 	v, err := testvenue.Start(o)
 	ts.Check(err)
 	ts.Defer(func() { _ = v.Close() })
 	*ts.Value(venueKey{}).(**testvenue.Venue) = v
-	folder := ts.MkAbs("connectors")
+	own := ""
+	if tidal {
+		own = strings.Replace(v.URL(), "http://", "@", 1)
+	}
+	ts.Setenv("VENUE", v.URL())
+	ts.Setenv("CONNECTORS", connectorsOf(ts, "connectors", own))
+}
+
+// daysBefore is how many days of history the venue of tides has.
+const daysBefore = 100
+
+// tides is a venue that has an edge.
+func tides() testvenue.Options {
+	return testvenue.Options{Start: time.Now().UTC().Truncate(24 * time.Hour), History: daysBefore * 24 * 60,
+		Symbols: []market.Symbol{"BTC/USDT"}, Script: tidal()}
+}
+
+// connectorsOf makes a folder with the connector, which asks by itself where own says, "" for its exchange.
+func connectorsOf(ts *testscript.TestScript, name, own string) string {
+	folder := ts.MkAbs(name)
 	ts.Check(os.Mkdir(folder, 0o700))
 	for _, dir := range filepath.SplitList(ts.Getenv("PATH")) {
 		if program, err := os.ReadFile(filepath.Join(dir, binance.ID)); err == nil {
-			name := binance.ID
-			if tides {
-				name += strings.Replace(v.URL(), "http://", "@", 1)
-			}
-			ts.Check(os.WriteFile(filepath.Join(folder, name), program, 0o700))
+			ts.Check(os.WriteFile(filepath.Join(folder, binance.ID+own), program, 0o700))
 			break
 		}
 	}
-	ts.Setenv("VENUE", v.URL())
-	ts.Setenv("CONNECTORS", folder)
+	return folder
 }

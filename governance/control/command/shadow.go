@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"crypto"
 	"errors"
 	"fmt"
 	"io"
@@ -52,32 +53,22 @@ func shadowCommand(w World) *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	o.set = bind(cmd, w, o)
+	cmd.AddCommand(checkCommand(w))
 	return cmd
 }
 
 func (o *shadowOptions) run(ctx context.Context) (err error) {
-	if o.KeyFile == "" {
-		return usagef("--key is missing: a private key to which trust.json gives the role shadow " +
-			"(governance keys new NAME, governance keys trust --role shadow)")
-	}
 	every, err := parseValid(o.Every)
 	if err != nil {
 		return usagef("--every: %v", err)
 	}
-	key, err := dsse.ReadP256(o.KeyFile, dsse.UnlockFrom("", o.w.Env))
+	key, plane, err := openSigner(o.w, o.set, o.KeyFile, o.ControlURL)
 	if err != nil {
-		return usagef("--key: %v", err)
+		return err
 	}
-	plane, err := planeclient.New(planeclient.Options{URL: o.ControlURL})
+	root, err := rootOf(o.set, o.Root)
 	if err != nil {
-		return usagef("%s: %v", o.set.Source("control-url"), err)
-	}
-	root := o.Root
-	if o.set.Source("artifact-root") == "" {
-		root = file.FindState(".")
-	}
-	if root, err = filepath.Abs(root); err != nil {
-		return usagef("--artifact-root: %v", err)
+		return err
 	}
 	logger := hclog.New(&hclog.LoggerOptions{Name: "shadow", Output: o.w.Err,
 		Level: hclog.LevelFromString(o.LogLevel)})
@@ -104,6 +95,35 @@ func (o *shadowOptions) run(ctx context.Context) (err error) {
 		case <-time.After(every):
 		}
 	}
+}
+
+// openSigner reads the key of a worker, and finds its plane.
+func openSigner(w World, set *flags.Set, keyFile, url string) (crypto.Signer, *planeclient.Client, error) {
+	if keyFile == "" {
+		return nil, nil, usagef("--key is missing: a private key to which trust.json gives the role shadow " +
+			"(governance keys new NAME, governance keys trust --role shadow)")
+	}
+	key, err := dsse.ReadP256(keyFile, dsse.UnlockFrom("", w.Env))
+	if err != nil {
+		return nil, nil, usagef("--key: %v", err)
+	}
+	plane, err := planeclient.New(planeclient.Options{URL: url})
+	if err != nil {
+		return nil, nil, usagef("%s: %v", set.Source("control-url"), err)
+	}
+	return key, plane, nil
+}
+
+// rootOf is the folder of --artifact-root: the one that is named, else the nearest.
+func rootOf(set *flags.Set, root string) (string, error) {
+	if set.Source("artifact-root") == "" {
+		root = file.FindState(".")
+	}
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return "", usagef("--artifact-root: %v", err)
+	}
+	return root, nil
 }
 
 // once is one round; the error reports that a revision could not be played.
