@@ -89,3 +89,40 @@ func checkSeal(text, pem, root []byte, index int64, revision string) (*ledger.Se
 	}
 	return seal, nil
 }
+
+// Committed is what has become of the challenge of a revision where packer and replayer commit to their
+// answers. It is not signed.
+type Committed struct {
+	Verdict     string `json:"verdict"`
+	Reason      string `json:"reason"`
+	Commitments []struct {
+		Side       string `json:"side"`
+		Principal  string `json:"principal"`
+		KeyID      string `json:"key_id"`
+		Commitment string `json:"commitment_sha256"`
+		Shown      bool   `json:"shown"`
+	} `json:"commitments"`
+}
+
+// Committed asks who has committed to an answer to the challenge of a revision.
+func (c *Client) Committed(ctx context.Context, revision string) (*Committed, error) {
+	var state struct {
+		Challenge Committed `json:"challenge"`
+	}
+	return &state.Challenge, c.read(ctx, &state, "promotion-state", bundle.SubjectRevision, revision)
+}
+
+// Find reports what a key has committed to, whether it has shown it, and whether the other side has
+// committed as well.
+func (c *Committed) Find(keyID string) (sum string, shown, opposed bool) {
+	side := ""
+	for _, o := range c.Commitments {
+		if o.KeyID == keyID {
+			sum, shown, side = o.Commitment, o.Shown, o.Side
+		}
+	}
+	for _, o := range c.Commitments {
+		opposed = opposed || side != "" && o.Side != side
+	}
+	return sum, shown, opposed
+}

@@ -75,8 +75,8 @@ func (c challenges) mayCommit(r *revision, keyID string, p *bundle.Commitment) (
 	}
 	for _, a := range c.w.deployable(r.bundle.DeployableID).answers {
 		if a.leaf == r.leaf && a.schema == r.challenge.Schema {
-			return bundle.ReasonShown, "an answer of " + a.by.Principal + " is in the log: who commits now has " +
-				"seen it"
+			return bundle.ReasonShown, "an answer of " + a.by.Principal + " is in the log: who commits now may " +
+				"have seen it; replay it without --commit"
 		}
 	}
 	for _, other := range c.w.order {

@@ -428,10 +428,10 @@ func (s *Shelf) KeepReplay(doc *bundle.Document, envelope dsse.Envelope,
 	return name, put(s.Dir(doc.Bundle.CandidateRevisionID), name, text)
 }
 
-// SubmitReplay posts a signed replay with the bundle that it is about.
+// SubmitReplay posts a signed replay, and what was signed with it, with the bundle that it is about.
 func SubmitReplay(ctx context.Context, plane *client.Client, doc *bundle.Document,
-	envelope dsse.Envelope) (*client.Receipt, error) {
-	receipt, err := plane.Ingest(ctx, doc, envelope)
+	envelopes ...dsse.Envelope) (*client.Receipt, error) {
+	receipt, err := plane.Ingest(ctx, doc, envelopes...)
 	if err != nil {
 		return nil, PlaneError(err)
 	}

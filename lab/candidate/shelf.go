@@ -471,6 +471,8 @@ type Replayed struct {
 	Challenge *bundle.ChallengeAnswer `json:"challenge"`
 	// Candles are where the candles of the replay came from, once for each file of candles.
 	Candles []bundle.CandleSource `json:"candles"`
+	// Commitment is how far the answer has come with --commit; until it is shown, Challenge is null.
+	Commitment *Progress `json:"commitment,omitempty"`
 }
 
 // Print writes a line per run.
@@ -493,6 +495,9 @@ func (r *Replayed) Print(w io.Writer) {
 	if c := r.Challenge; c != nil {
 		fmt.Fprintf(w, "challenge: %d candles from %s, decisions %.12s…\n", c.Candles, c.Start,
 			c.DecisionSHA256)
+	}
+	if r.Commitment != nil {
+		fmt.Fprintln(w, r.Commitment.Text())
 	}
 	if r.Path != nil {
 		fmt.Fprintf(w, "signed: %s\n", *r.Path)

@@ -290,7 +290,22 @@ func candidateReplayCommand(a *App) *cobra.Command {
 type replayOptions struct {
 	folderOption
 	planeOptions
-	Candidate string `flag:"candidate" usage:"the revision to repeat (required)" complete:"candidates"`
+	Candidate string        `flag:"candidate" usage:"the revision to repeat (required)" complete:"candidates"`
+	Commit    bool          `flag:"commit" usage:"commit to the answer to the challenge, and show it once packer and replayer both have; needs --submit"`
+	Wait      time.Duration `flag:"wait" usage:"with --commit: wait so long for the other side, such as 1h"`
+}
+
+// check refuses flags that do not go together.
+func (o *replayOptions) check(key crypto.Signer) error {
+	switch {
+	case o.Submit && key == nil:
+		return Usage("--sign-key", "--submit needs --sign-key: only a signed result counts")
+	case o.Commit && !o.Submit:
+		return Usage("--commit", "--commit needs --submit: a control plane keeps the commitments")
+	case o.Wait != 0 && (!o.Commit || o.Wait < 0):
+		return Usage("--wait", "--wait is a time such as 1h, with --commit")
+	}
+	return nil
 }
 
 // findCandidate is a revision of this strategy, from the state directory or else a plane.
@@ -353,15 +368,22 @@ func candidateReplay(ctx context.Context, a *App, slug string, o replayOptions) 
 	if err != nil {
 		return Outcome{}, err
 	}
-	if o.Submit && key == nil {
-		return Outcome{}, Usage("--sign-key", "--submit needs --sign-key: only a signed result counts")
+	if err := o.check(key); err != nil {
+		return Outcome{}, err
 	}
 	out := &candidate.Replayed{}
 	var warnings []Warning
+	var after *shownAnswer
 	err = a.WithHost(ctx, func(h *request.Host) error {
 		doc, err := findCandidate(ctx, a, h, slug, o.Candidate, &o.planeOptions)
 		if err != nil {
 			return err
+		}
+		var side *committing
+		if o.Commit {
+			if side, after, err = resumeCommitting(ctx, a, h, key, &o); err != nil || after != nil {
+				return err
+			}
 		}
 		plugin, why, err := checkoutPlugin(ctx, a, slug, o.Dir, doc.Bundle.Strategy.Plugin.SHA256)
 		if err != nil {
@@ -378,7 +400,7 @@ func candidateReplay(ctx context.Context, a *App, slug string, o replayOptions) 
 		}
 		if namesPlane(a, &o.planeOptions) {
 			if err := answerChallenge(ctx, a, h, doc, plugin, &o.planeOptions, out); err != nil {
-				if ctx.Err() != nil {
+				if ctx.Err() != nil || side != nil {
 					return err
 				}
 				warnings = append(warnings, Warning{Code: candidate.CodeNotAnswered,
@@ -389,8 +411,15 @@ func candidateReplay(ctx context.Context, a *App, slug string, o replayOptions) 
 		if key == nil || out.Equal+out.Different == 0 {
 			return nil
 		}
-		return signReplay(ctx, a, h, doc, key, &o.planeOptions, out)
+		if err := signReplay(ctx, a, h, doc, key, &o.planeOptions, side, out); err != nil || side == nil {
+			return err
+		}
+		out.Commitment, err = side.show(ctx, o.Wait)
+		return err
 	})
+	if after != nil {
+		return Outcome{Result: after, Print: after.Print}, err
+	}
 	if out.Runs == nil {
 		return Outcome{}, err
 	}
@@ -447,9 +476,17 @@ func answerChallenge(ctx context.Context, a *App, h *request.Host, doc *bundle.D
 }
 
 // signReplay signs what was found, keeps it, and posts it where asked to: about the bytes
-// that the plane has newest.
+// that the plane has newest. A side that commits shows no answer yet.
 func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Document, key crypto.Signer,
-	o *planeOptions, out *candidate.Replayed) error {
+	o *planeOptions, side *committing, out *candidate.Replayed) error {
+	var with []dsse.Envelope
+	if side != nil {
+		commitment, err := side.commit(out.Challenge)
+		if err != nil {
+			return err
+		}
+		with, out.Challenge = append(with, commitment), nil
+	}
 	origin := doc.Bundle.SealRequest.LogOrigin
 	var plane *client.Client
 	if o.Submit {
@@ -482,7 +519,7 @@ func signReplay(ctx context.Context, a *App, h *request.Host, doc *bundle.Docume
 	if plane == nil {
 		return nil
 	}
-	receipt, err := candidate.SubmitReplay(ctx, plane, doc, envelope)
+	receipt, err := candidate.SubmitReplay(ctx, plane, doc, append(with, envelope)...)
 	out.Receipt = candidate.SubmittedOf(receipt)
 	return err
 }
