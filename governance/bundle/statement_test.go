@@ -134,6 +134,21 @@ func FuzzStatement(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(text)
+	chunk := bundle.DisputedChunk{Date: "2026-11-25", Chunk: hex64("a"), Own: hex64("b"), OwnRows: 24,
+		First: &bundle.DifferingCandle{Symbol: "BTC/USDT", OpenTime: "2026-11-25T07:00:00Z", Within: 1, Own: "1,2,1,2,5"}}
+	for kind, p := range map[string]any{
+		bundle.TypeDispute: bundle.Dispute{Common: common(d), Event: bundle.DisputeOpen, Exchange: "binance",
+			Symbols: []string{"BTC/USDT"}, Timeframe: "1h", Chunks: []bundle.DisputedChunk{chunk}},
+		bundle.TypeCommitment: bundle.Commitment{Common: common(d), Challenge: answered.Challenge.Challenge,
+			Commitment: hex64("c")},
+		bundle.TypeReveal: bundle.Reveal{Common: common(d), Challenge: *answered.Challenge, Nonce: hex64("n")},
+	} {
+		text, err := bundle.NewStatement(kind, []bundle.Subject{bundle.FileSubject("x", hex64("x"))}, p)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		said, err := bundle.ReadStatement(in)
 		if err != nil {

@@ -75,8 +75,8 @@ func (c challenges) mayCommit(r *revision, keyID string, p *bundle.Commitment) (
 	}
 	for _, a := range c.w.deployable(r.bundle.DeployableID).answers {
 		if a.leaf == r.leaf && a.schema == r.challenge.Schema {
-			return bundle.ReasonShown, "an answer of " + a.by.Principal + " is in the log: who commits now may " +
-				"have seen it; replay it without --commit"
+			return bundle.ReasonShown, "an answer of " + a.by.Principal + " is in the log: who commits now " +
+				"may have seen it; replay it without --commit"
 		}
 	}
 	for _, other := range c.w.order {
@@ -103,7 +103,8 @@ func (c challenges) reveal(r *revision, f *Fact, p *Revealed) {
 }
 
 // mayReveal is why an answer is not shown, or the commitment that it is held against.
-func (c challenges) mayReveal(r *revision, keyID string, p *bundle.Reveal) (own *commitment, reason, text string) {
+func (c challenges) mayReveal(r *revision, keyID string,
+	p *bundle.Reveal) (own *commitment, reason, text string) {
 	own = r.committed(func(o *commitment) bool { return o.by.KeyID == keyID })
 	switch {
 	case r.challenge == nil || p.Challenge.Challenge != *r.challenge:
@@ -113,8 +114,8 @@ func (c challenges) mayReveal(r *revision, keyID string, p *bundle.Reveal) (own 
 	case own.nonce != "":
 		return nil, bundle.ReasonRepeated, "this key has shown its answer"
 	case !c.opposed(r, own):
-		return nil, bundle.ReasonOrder, "packer and replayer commit before either shows an answer: wait for " +
-			"the commitment of the other one"
+		return nil, bundle.ReasonOrder, "packer and replayer commit before either shows an answer: wait " +
+			"for the commitment of the other one"
 	}
 	for _, other := range c.w.order {
 		if other.committed(func(o *commitment) bool { return o.nonce == p.Nonce }) != nil {
@@ -174,8 +175,8 @@ func CheckReveal(w *World, id, keyID string, p *bundle.Reveal, at string) *bundl
 // CheckBound refuses an answer in a replay by somebody who has committed to one.
 func CheckBound(w *World, id, principal string, a *bundle.ChallengeAnswer, at string) *bundle.Error {
 	if r, ok := w.revisions[id]; ok && a != nil && r.bound(principal) {
-		return refuseCommitment(at, bundle.ReasonOrder, principal+" has committed to an answer, and can only "+
-			"show that one: replay it with --commit")
+		return refuseCommitment(at, bundle.ReasonOrder, principal+" has committed to an answer, and can "+
+			"only show that one: replay it with --commit")
 	}
 	return nil
 }
@@ -245,6 +246,8 @@ func (c challenges) commitments(r *revision, out *ChallengeView) {
 
 // markCommitted adds to a replay whether its answer is that of packer and replayer, by commitments.
 func (c challenges) markCommitted(r *revision, list []answer, keyID string, out *policy.ReplayResult) {
-	i := slices.IndexFunc(list, func(a answer) bool { return a.by.KeyID == keyID && a.kind == answerCommitted })
+	i := slices.IndexFunc(list, func(a answer) bool {
+		return a.by.KeyID == keyID && a.kind == answerCommitted
+	})
 	out.Committed = i >= 0 && c.confirmed(r, list, list[i])
 }

@@ -137,15 +137,16 @@ func CheckDispute(w *World, id, keyID string, p *bundle.Dispute, at string) *bun
 	for _, c := range p.Chunks {
 		d := root.day(c.Date)
 		if d == nil || d.Chunk != c.Chunk {
-			return refuse(bundle.ReasonUnknown, "no day of %s was played on the chunk %.12s… of %s: dispute "+
-				"what GET /shadow-chunks lists", root.id, c.Chunk, c.Date)
+			return refuse(bundle.ReasonUnknown, "no day of %s was played on the chunk %.12s… of %s: "+
+				"dispute what GET /shadow-chunks lists", root.id, c.Chunk, c.Date)
 		}
 		if d.exchange != p.Exchange || d.timeframe != p.Timeframe ||
 			!slices.Equal(p.Symbols, r.bundle.Strategy.Symbols) {
-			return refuse(bundle.ReasonOtherMarket, "exchange, symbols or timeframe are not those of the day %s",
-				c.Date)
+			return refuse(bundle.ReasonOtherMarket, "exchange, symbols or timeframe are not those of %s", c.Date)
 		}
-		own := slices.ContainsFunc(w.disputes[d.chunk()], func(o disputed) bool { return o.by.KeyID == keyID })
+		own := slices.ContainsFunc(w.disputes[d.chunk()], func(o disputed) bool {
+			return o.by.KeyID == keyID
+		})
 		switch {
 		case p.Event == bundle.DisputeWithdraw && !own:
 			return refuse(bundle.ReasonUnknown, "this key does not dispute %s: only its own word can be "+
@@ -206,8 +207,8 @@ func ListShadowChunks(w *World, since string) *ShadowChunks {
 				continue
 			}
 			at[d.chunk()] = len(out.Chunks)
-			c := ShadowChunk{CandidateRevisionID: r.id, Exchange: d.exchange, Symbols: r.bundle.Strategy.Symbols,
-				Timeframe: d.timeframe, Date: d.Date, Candles: d.Rows, Chunk: d.Chunk, Marks: d.Marks,
+			c := ShadowChunk{CandidateRevisionID: r.id, Exchange: d.exchange,
+				Symbols: r.bundle.Strategy.Symbols, Timeframe: d.timeframe, Date: d.Date, Candles: d.Rows, Chunk: d.Chunk, Marks: d.Marks,
 				KeyIDs: []string{d.by.KeyID}, DisputedBy: []string{}}
 			for _, o := range w.disputes[d.chunk()] {
 				c.DisputedBy = append(c.DisputedBy, o.by.KeyID)

@@ -35,9 +35,10 @@ var fieldTypes = map[FactType]reflect.Type{
 	StageLeft:         reflect.TypeFor[StageDecision](),
 	RevisionReplaced:  reflect.TypeFor[StageDecision](),
 	RevisionResumed:   reflect.TypeFor[StageDecision](),
-	RunHosted:         reflect.TypeFor[Hosted](),
-	PolicyLoaded:      reflect.TypeFor[LoadedText](),
-	TrustLoaded:       reflect.TypeFor[LoadedText](),
+	RunHosted:         reflect.TypeFor[Hosted](), ShadowDisputed: reflect.TypeFor[Disputed](),
+	AnswerCommitted: reflect.TypeFor[Committed](), AnswerRevealed: reflect.TypeFor[Revealed](),
+	PolicyLoaded: reflect.TypeFor[LoadedText](),
+	TrustLoaded:  reflect.TypeFor[LoadedText](),
 }
 
 // Decode reads what Encode wrote, strictly, and checks the id.

@@ -398,6 +398,15 @@ func (p *plane) record(id string, s statement) []promotion.Fact {
 	case bundle.HostedRun:
 		fill(&v.Common)
 		said.Predicate = &v
+	case bundle.Dispute:
+		fill(&v.Common)
+		said.Predicate = &v
+	case bundle.Commitment:
+		fill(&v.Common)
+		said.Predicate = &v
+	case bundle.Reveal:
+		fill(&v.Common)
+		said.Predicate = &v
 	case nil:
 	default:
 		p.t.Fatalf("unknown predicate %T", v)

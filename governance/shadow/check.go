@@ -255,7 +255,7 @@ func differenceText(c *bundle.DisputedChunk, rows int64) string {
 	f := c.First
 	switch {
 	case f == nil:
-		return fmt.Sprintf("%d candles, %d were stated; it has no marks that tell which differ", c.OwnRows, rows)
+		return fmt.Sprintf("%d candles, %d were stated; no marks tell which differ", c.OwnRows, rows)
 	case f.Within > 1:
 		return fmt.Sprintf("%s differs first within %d candles from %s on", f.Symbol, f.Within, f.OpenTime)
 	}
@@ -288,7 +288,8 @@ func (m *marketCheck) post(ctx context.Context) error {
 		if len(part.chunks) == 0 {
 			continue
 		}
-		said.Event, said.Reason, said.Chunks, said.Fetches = part.event, part.reason, part.chunks, part.fetches
+		said.Event, said.Reason = part.event, part.reason
+		said.Chunks, said.Fetches = part.chunks, part.fetches
 		env, err := doc.Attest(bundle.TypeDispute, said, m.c.Key)
 		if err != nil {
 			return err

@@ -31,7 +31,8 @@ func chunkOf(list []dataset, day time.Time) *chunk {
 	c := &chunk{}
 	from, to := market.FromTime(day), market.FromTime(day.AddDate(0, 0, 1))
 	for _, d := range list {
-		c.lines = append(c.lines, chunkLine{symbol: d.Symbol, text: fmt.Sprintf("%s %s\n", d.Symbol, d.Timeframe)})
+		head := fmt.Sprintf("%s %s\n", d.Symbol, d.Timeframe)
+		c.lines = append(c.lines, chunkLine{symbol: d.Symbol, text: head})
 		s := d.series
 		for i := s.Search(from); i < s.Len() && s.Time[i] < to; i++ {
 			line := strconv.AppendInt(nil, int64(s.Time[i]), 10)
@@ -89,8 +90,8 @@ func (c *chunk) differs(rows int64, marks string) *bundle.DifferingCandle {
 	}
 	step := bundle.MarkStep(rows)
 	own := c.first(rows).marks(step)
-	at := 0 // marks that are equal
-	for end := bundle.MarkSize; end <= min(len(own), len(marks)) && own[:end] == marks[:end]; end += bundle.MarkSize {
+	at, size := 0, bundle.MarkSize // how many marks are equal
+	for end := size; end <= min(len(own), len(marks)) && own[:end] == marks[:end]; end += size {
 		at++
 	}
 	first := min(int64(at)*step, rows)

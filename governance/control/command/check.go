@@ -40,9 +40,9 @@ func checkCommand(w World) *cobra.Command {
 		Use: "check", Short: "Fetch the candles of stated days once more, and dispute those that differ",
 		Args: cobra.NoArgs,
 		Long: "Fetches the candles of the days that a worker of shadows has stated once more, from the " +
-			"exchange and from\nnothing that was kept, and compares their hashes. Where they differ it says " +
-			"so to the plane: these days\ncount for no revision then, but for what they lost. Checking again " +
-			"says nothing twice.",
+			"exchange and from\nnothing that was kept, and compares their hashes. Where they differ it " +
+			"says so to the plane: these days\ncount for no revision then, but for what they lost. Checking " +
+			"again says nothing twice.",
 		Example: "  governance shadow check --key second.key\n" +
 			"  governance shadow check --key second.key --days 60 --withdraw",
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
@@ -121,8 +121,8 @@ func printChecked(out io.Writer, list []shadow.Checked) error {
 		if c.Posted {
 			news = "new"
 		}
-		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Date, c.Exchange, c.Symbols, c.Timeframe, c.Status, news,
-			c.Reason)
+		fmt.Fprintf(tab, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", c.Date, c.Exchange, c.Symbols, c.Timeframe, c.Status,
+			news, c.Reason)
 	}
 	if err := tab.Flush(); err != nil {
 		return err
