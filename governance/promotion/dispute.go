@@ -142,7 +142,8 @@ func CheckDispute(w *World, id, keyID string, p *bundle.Dispute, at string) *bun
 		}
 		if d.exchange != p.Exchange || d.timeframe != p.Timeframe ||
 			!slices.Equal(p.Symbols, r.bundle.Strategy.Symbols) {
-			return refuse(bundle.ReasonOtherMarket, "exchange, symbols or timeframe are not those of %s", c.Date)
+			return refuse(bundle.ReasonOtherMarket, "exchange, symbols or timeframe are not those of %s",
+				c.Date)
 		}
 		own := slices.ContainsFunc(w.disputes[d.chunk()], func(o disputed) bool {
 			return o.by.KeyID == keyID
@@ -208,7 +209,8 @@ func ListShadowChunks(w *World, since string) *ShadowChunks {
 			}
 			at[d.chunk()] = len(out.Chunks)
 			c := ShadowChunk{CandidateRevisionID: r.id, Exchange: d.exchange,
-				Symbols: r.bundle.Strategy.Symbols, Timeframe: d.timeframe, Date: d.Date, Candles: d.Rows, Chunk: d.Chunk, Marks: d.Marks,
+				Symbols: r.bundle.Strategy.Symbols, Timeframe: d.timeframe,
+				Date: d.Date, Candles: d.Rows, Chunk: d.Chunk, Marks: d.Marks,
 				KeyIDs: []string{d.by.KeyID}, DisputedBy: []string{}}
 			for _, o := range w.disputes[d.chunk()] {
 				c.DisputedBy = append(c.DisputedBy, o.by.KeyID)

@@ -41,8 +41,8 @@ func checkCommand(w World) *cobra.Command {
 		Args: cobra.NoArgs,
 		Long: "Fetches the candles of the days that a worker of shadows has stated once more, from the " +
 			"exchange and from\nnothing that was kept, and compares their hashes. Where they differ it " +
-			"says so to the plane: these days\ncount for no revision then, but for what they lost. Checking " +
-			"again says nothing twice.",
+			"says so to the plane: these days\ncount for no revision then, but for what they lost. " +
+			"Checking again says nothing twice.",
 		Example: "  governance shadow check --key second.key\n" +
 			"  governance shadow check --key second.key --days 60 --withdraw",
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },

@@ -41,6 +41,8 @@ export interface PromotionState {
   assurance: string;
   evidence_valid_until: string | null;
   open_incidents: { incident_id: string; severity: string; reason: string }[];
+  /** Of days after the seal; days in dispute only where there are any. */
+  shadow?: { days_in_dispute?: number } | null;
   history: { seq: number; at: string; to: string; reason: string }[];
 }
 

@@ -144,6 +144,7 @@ function Judged({ of: c, reading: { document: s, reachable, age_seconds, verifie
       {!reachable && <p class="stale">As of {age(age_seconds)}.</p>}
       <p class="proof" data-sign={shown.sign}><Icon name={({ good: "check", bad: "cross", open: "ring" } as const)[shown.sign]} /><bdi>{shown.text}</bdi></p>
       {s.open_incidents.length > 0 && <ul class="notes" aria-label="Open incidents">{s.open_incidents.map((i) => <li key={i.incident_id}><Icon name="warn" /> <bdi>{i.severity} incident {i.incident_id}: {i.reason}</bdi></li>)}</ul>}
+      {s.shadow?.days_in_dispute && <p class="stale">{f.count(s.shadow.days_in_dispute)} {s.shadow.days_in_dispute === 1 ? "day" : "days"} in dispute: a second fetcher was given other candles.</p>}
       {aim && <Towards revision={c.candidate_revision_id} name={c.candidate_id} stage={aim} now={s.stage} />}
     </>
   );
