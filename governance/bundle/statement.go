@@ -329,6 +329,9 @@ type RunEvidence struct {
 	RunID         string         `json:"run_id" is:"id"`
 	InputsSHA256  string         `json:"inputs_sha256" is:"sha256"`
 	Falsification *Falsification `json:"falsification,omitempty"`
+	// Timeframe is that of a baseline, "" where the bundle claims one only, and in seals of earlier
+	// versions.
+	Timeframe string `json:"timeframe,omitempty" is:"filled"`
 	// Derived is nil in seals of earlier versions, and of paper and live runs.
 	Derived *Derived `json:"derived,omitempty"`
 	// Edge is nil where the tables of trades are not all there, or nothing was traded; Impact of what is

@@ -68,7 +68,9 @@ type Evidence struct {
 	RejectedTwin *Piece
 
 	Limits bundle.Limits
-	Runs   []Run
+	// Timeframes are those that are claimed.
+	Timeframes []string
+	Runs       []Run
 	// Lookup finds a value of the bundle by its pointer: string, float64, bool, []any or
 	// map[string]any.
 	Lookup func(pointer string) (any, bool)
@@ -96,6 +98,9 @@ type Rules struct {
 	Prospective bool
 	// Challenged makes replays answer the challenge of the seal where a stage is for real money.
 	Challenged bool
+	// Witnessed makes days count by when they were witnessed and stated, warnings by their reason,
+	// and each claimed timeframe by its own attacked baseline.
+	Witnessed bool
 	// Engines are the programs that the plane lists, by SHA-256.
 	Engines []string
 }

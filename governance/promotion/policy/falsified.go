@@ -47,8 +47,8 @@ func falsified(g *Gate, e *Evidence, now time.Time) Result {
 			r.warned(g, e.prospective(now), &runs[i], read)
 		}
 	}
-	if r.Verdict == Pass && !e.attacked() {
-		r.Verdict, r.Blame, r.Reason = Pending, blame, "no falsification attacks a baseline of the bundle"
+	if why := e.unattacked(); r.Verdict == Pass && why != "" {
+		r.Verdict, r.Blame, r.Reason = Pending, blame, why
 	}
 	return r
 }

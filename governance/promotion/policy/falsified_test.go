@@ -105,3 +105,54 @@ func TestGatesOfTheDefaultAreRefused(t *testing.T) {
 		}
 	}
 }
+
+// TestEachTimeframeIsAttacked: a second timeframe, or a second baseline, stands on no falsification of
+// the first. Earlier rules let it, so that their decisions stay what they were.
+func TestEachTimeframeIsAttacked(t *testing.T) {
+	gates := []policy.Gate{
+		{ID: "f", Kind: policy.Falsified, AtMost: "warn"},
+		{ID: "m", Kind: policy.Metric, Roles: []bundle.Role{bundle.RoleFalsification}, Metric: "gates_failed",
+			Op: "=="},
+	}
+	for _, c := range []struct {
+		name, claimed, bases, attacked string
+		want                           policy.Verdict
+		words                          string
+	}{
+		{"one timeframe", "1h", "1h", "1h", policy.Pass, ""},
+		{"both are attacked", "1h 4h", "1h 4h", "1h 4h", policy.Pass, ""},
+		{"the second has no falsification", "1h 4h", "1h 4h", "1h", policy.Pending,
+			"no falsification attacks the baseline base-4h"},
+		{"the second has no baseline", "1h 4h", "1h", "1h", policy.Pending,
+			"no baseline of the timeframe 4h is attacked"},
+		{"an earlier seal does not say which", "1h 4h", "1h ?", "1h ?", policy.Pending, "submit it again"},
+		{"a second baseline of one timeframe", "1h", "1h 1h2", "1h", policy.Pending,
+			"no falsification attacks the baseline base-1h2"},
+	} {
+		e := &policy.Evidence{Verified: true, Rules: policy.Rules{Strict: true},
+			Timeframes: strings.Fields(c.claimed), Read: map[string]bundle.RunEvidence{}}
+		add := func(id string, role bundle.Role, read bundle.RunEvidence) {
+			e.Runs = append(e.Runs, policy.Run{Run: bundle.Run{RunID: id, Role: role,
+				Summary: map[string]float64{"gates_failed": 0}}})
+			e.Read[id] = read
+		}
+		for _, tf := range strings.Fields(c.bases) {
+			add("base-"+tf, bundle.RoleBaseline, bundle.RunEvidence{Timeframe: strings.Trim(tf, "?")})
+		}
+		for _, tf := range strings.Fields(c.attacked) {
+			add("attack-"+tf, bundle.RoleFalsification, bundle.RunEvidence{
+				Falsification: &bundle.Falsification{BaseRunID: "base-" + tf, Overall: "pass"}})
+		}
+		for _, g := range gates {
+			e.Witnessed = false
+			if got := policy.Judge(&g, bundle.Paper, e, now); got.Verdict != policy.Pass {
+				t.Errorf("%s, %s, earlier rules: %s %s", c.name, g.ID, got.Verdict, got.Reason)
+			}
+			e.Witnessed = true
+			got := policy.Judge(&g, bundle.Paper, e, now)
+			if got.Verdict != c.want || !strings.Contains(got.Reason, c.words) {
+				t.Errorf("%s, %s: %s %s", c.name, g.ID, got.Verdict, got.Reason)
+			}
+		}
+	}
+}
