@@ -185,6 +185,7 @@ const (
 	TypeTrust         = URIBase + "trust/v1"
 	TypeRegistry      = URIBase + "registry/v1"
 	TypePlan          = URIBase + "plan/v1"
+	TypeCosigned      = URIBase + "cosigned/v1"
 )
 
 // StatementType is the type of an in-toto statement.

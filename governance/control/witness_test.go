@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"testing"
@@ -9,10 +10,35 @@ import (
 	"github.com/hashicorp/go-hclog"
 
 	"github.com/assay-run/assay/governance/control/planetest"
+	"github.com/assay-run/assay/governance/promotion"
+	"github.com/assay-run/assay/governance/store"
 	"github.com/assay-run/assay/governance/witness"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/translog"
 )
+
+// awaitCosigned waits until the log has recorded a cosignature and its newest checkpoint is one that is
+// wanted. It returns what was recorded.
+func awaitCosigned(t *testing.T, p *planetest.Plane, wanted func(note string) bool) []promotion.Witnessed {
+	t.Helper()
+	for range 500 {
+		var list []promotion.Witnessed
+		for seq := range p.Store.Size() {
+			e := must[*store.EntryAt](t)(p.Store.Entry(t.Context(), seq))
+			for _, f := range e.Facts {
+				if said, ok := f.Fields.(*promotion.Witnessed); ok {
+					list = append(list, *said)
+				}
+			}
+		}
+		if len(list) > 0 && wanted(string(get(t, p, "/checkpoint", nil).Body)) {
+			return list
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatal("no cosignature was recorded")
+	return nil
+}
 
 // TestWitnessedPlane: what a plane gives out after a commit is cosigned, and an entry names when it was.
 func TestWitnessedPlane(t *testing.T) {
@@ -29,12 +55,19 @@ func TestWitnessedPlane(t *testing.T) {
 	t.Cleanup(w.Close)
 	served := httptest.NewServer(w.Handler(edge.NewHosts("127.0.0.1"), hclog.NewNullLogger()))
 	t.Cleanup(served.Close)
+	t.Cleanup(func() { // the plane is closed by then
+		if different, err := store.Rebuild(context.Background(), dir, true); err != nil || len(different) > 0 {
+			t.Errorf("rebuild: %v %v", different, err)
+		}
+	})
 	p := plane(t, planetest.Options{Dir: dir, Witnesses: []witness.At{{URL: served.URL, Key: w.Key()}}})
 	submit(t, p, http.StatusCreated, planetest.Good(p.Now()))
 	get(t, p, "/deployable-registry/sma-cross", nil) // waits for the witness
 	quorum := translog.Quorum{Keys: []translog.WitnessKey{w.Key()}, Need: 1}
-	if err := quorum.Check(string(get(t, p, "/checkpoint", nil).Body), key); err != nil {
-		t.Error(err)
+	logged := awaitCosigned(t, p, func(note string) bool { return quorum.Check(note, key) == nil })
+	if len(logged) != 1 || logged[0].By[0].Witness != w.Key().VKey() ||
+		logged[0].By[0].At != at.Format(time.RFC3339) {
+		t.Errorf("logged: %+v", logged)
 	}
 	var fact struct {
 		CosignedAt string `json:"cosigned_at"`

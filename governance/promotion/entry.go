@@ -69,6 +69,8 @@ func (e *Entry) Stamp() string {
 		return p.RecordedAt
 	case *RegisteredPlan:
 		return p.RecordedAt
+	case *Cosigned:
+		return p.RecordedAt
 	case *translog.Rotation:
 		return p.RecordedAt
 	}
@@ -145,6 +147,7 @@ var predicates = map[string]func() any{
 	bundle.TypeTrust:         func() any { return &LoadedText{} },
 	bundle.TypeRegistry:      func() any { return &RegistryIssued{} },
 	bundle.TypePlan:          func() any { return &RegisteredPlan{} },
+	bundle.TypeCosigned:      func() any { return &Cosigned{} },
 	translog.TypeRotation:    func() any { return &translog.Rotation{} },
 }
 

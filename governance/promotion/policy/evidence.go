@@ -68,9 +68,7 @@ type Evidence struct {
 	RejectedTwin *Piece
 
 	Limits bundle.Limits
-	// Timeframes are those that are claimed.
-	Timeframes []string
-	Runs       []Run
+	Runs   []Run
 	// Lookup finds a value of the bundle by its pointer: string, float64, bool, []any or
 	// map[string]any.
 	Lookup func(pointer string) (any, bool)
@@ -83,10 +81,17 @@ type Evidence struct {
 	Shadow *ShadowResult
 	// Packers are the principals whose own replays prove nothing.
 	Packers []string
-	// answered makes a replay count only with its answer to the challenge.
-	answered bool
+	asked
 
 	Portfolio
+}
+
+// asked is what the stage of a gate makes of it.
+type asked struct {
+	// answered makes a replay count only with its answer to the challenge.
+	answered bool
+	// live makes days count only as the policy asks for witnesses.
+	live bool
 }
 
 // Rules are what a log is judged by.
@@ -181,10 +186,10 @@ func Judge(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 	if e.unread(g) {
 		return Result{Verdict: Pending, Evidence: e.core(), Reason: unreadReason}
 	}
-	if e.Challenged && slices.Contains(moneyStages, stage) {
-		asked := *e
-		asked.answered = true
-		e = &asked
+	if slices.Contains(moneyStages, stage) {
+		own := *e
+		own.asked = asked{answered: e.Challenged, live: stage == bundle.Live}
+		e = &own
 	}
 	judge, ok := judges[g.Kind]
 	switch {

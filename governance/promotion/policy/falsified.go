@@ -94,7 +94,7 @@ func (r *Result) warned(g *Gate, evalue float64, run *Run, read bundle.RunEviden
 // the worker has fetched itself, with no day missing; 0 where it counts for nothing.
 func (e *Evidence) prospective(now time.Time) float64 {
 	s := e.Shadow
-	if s == nil || !s.Attested || !s.Trusted || s.Ruined || s.Bound == 0 || s.Drifted() || s.Missing(now) {
+	if s == nil || e.live && len(s.Lacking) > 0 || !s.Attested || !s.Trusted || s.Ruined || s.Bound == 0 || s.Drifted() || s.Missing(now) {
 		return 0
 	}
 	return s.E

@@ -130,7 +130,13 @@ func TestEachTimeframeIsAttacked(t *testing.T) {
 			"no falsification attacks the baseline base-1h2"},
 	} {
 		e := &policy.Evidence{Verified: true, Rules: policy.Rules{Strict: true},
-			Timeframes: strings.Fields(c.claimed), Read: map[string]bundle.RunEvidence{}}
+			Read: map[string]bundle.RunEvidence{}, Lookup: func(string) (any, bool) {
+				var list []any
+				for _, tf := range strings.Fields(c.claimed) {
+					list = append(list, tf)
+				}
+				return list, true
+			}}
 		add := func(id string, role bundle.Role, read bundle.RunEvidence) {
 			e.Runs = append(e.Runs, policy.Run{Run: bundle.Run{RunID: id, Role: role,
 				Summary: map[string]float64{"gates_failed": 0}}})

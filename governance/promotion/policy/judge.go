@@ -449,9 +449,10 @@ func (e *Evidence) unattacked() string {
 	case first != "":
 		return "no falsification attacks the baseline " + first
 	}
-	for _, tf := range e.Timeframes {
+	claimed := e.timeframes()
+	for _, tf := range claimed {
 		switch {
-		case len(e.Timeframes) == 1 || timeframes[tf]:
+		case len(claimed) == 1 || timeframes[tf]:
 		case unsaid != "":
 			return "the seal does not say which timeframe the baseline " + unsaid + " has: submit it again"
 		default:
@@ -459,6 +460,19 @@ func (e *Evidence) unattacked() string {
 		}
 	}
 	return ""
+}
+
+// timeframes are those that the bundle claims.
+func (e *Evidence) timeframes() []string {
+	v, _ := e.Lookup("/strategy/timeframes")
+	list, _ := v.([]any)
+	var out []string
+	for _, x := range list {
+		if s, ok := x.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // metrics are the values of the gate's metric in a run; none if one of the splits that
