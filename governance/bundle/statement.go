@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
@@ -264,8 +265,8 @@ type Inputs struct {
 	Derived *Derived `json:"derived,omitempty"`
 }
 
-// SHA256 is the hash of the canonical form without what is derived, which earlier versions do
-// not have; a list that is missing is an empty one.
+// SHA256 is the hash of the canonical form without what is derived and why tests warn, which earlier
+// versions do not have; a list that is missing is an empty one.
 func (i *Inputs) SHA256() (string, error) {
 	whole := *i
 	whole.Derived = nil
@@ -273,6 +274,9 @@ func (i *Inputs) SHA256() (string, error) {
 	if f := i.Falsification; f != nil {
 		own := *f
 		own.Tests = append([]TestVerdict{}, f.Tests...)
+		for i := range own.Tests {
+			own.Tests[i].Reason = ""
+		}
 		whole.Falsification = &own
 	}
 	text, err := digest.JCS(&whole)
@@ -300,14 +304,31 @@ func (f *Falsification) Failed() []string {
 }
 
 // Warned are the tests that warn, in their order: of class W also those that failed.
-func (f *Falsification) Warned() []string {
-	var list []string
+func (f *Falsification) Warned() []TestVerdict {
+	var list []TestVerdict
 	for _, t := range f.Tests {
-		if t.Class != testDescription && (t.Verdict == "warn" || t.Class != TestGate && t.Verdict == "fail") {
-			list = append(list, t.ID)
+		if t.Warns() {
+			list = append(list, t)
 		}
 	}
 	return list
+}
+
+// Reasons are why its tests warn, in their order; none of what is no falsification.
+func (f *Falsification) Reasons() []string {
+	if f == nil {
+		return nil
+	}
+	var list []string
+	for _, t := range f.Tests {
+		list = append(list, t.Reason)
+	}
+	return list
+}
+
+// Explains reports whether it says of any test why it warns.
+func (f *Falsification) Explains() bool {
+	return slices.ContainsFunc(f.Reasons(), func(s string) bool { return s != "" })
 }
 
 // TestGate is the class of those tests of a falsification that refute, testDescription that
@@ -322,6 +343,13 @@ type TestVerdict struct {
 	ID      string `json:"id" is:"filled"`
 	Class   string `json:"class"`
 	Verdict string `json:"verdict" is:"filled"`
+	// Reason says what warns, "" of a test that does not, and in files of earlier versions.
+	Reason string `json:"reason,omitempty" is:"filled"`
+}
+
+// Warns reports whether the test warns.
+func (t *TestVerdict) Warns() bool {
+	return t.Class != testDescription && (t.Verdict == "warn" || t.Class != TestGate && t.Verdict == "fail")
 }
 
 // RunEvidence is what the files of a run that was read came to: the numbers

@@ -350,6 +350,10 @@ func (e *Evidence) reruns(run *Run, own bool) (same, other []Piece) {
 					e.Read[run.RunID].Derived != nil {
 					continue // it has no numbers to compare
 				}
+				if e.Witnessed && e.Read[run.RunID].Falsification.Explains() &&
+					!again.Inputs.Falsification.Explains() {
+					continue // it has no reasons to compare
+				}
 				now.equal = e.same(run, again.Inputs)
 			}
 			if now.equal && !e.answers(&r) {
@@ -406,6 +410,10 @@ func (e *Evidence) unanswered(run *Run) string {
 func (e *Evidence) same(run *Run, again *bundle.Inputs) bool {
 	sum, err := again.SHA256()
 	read := e.Read[run.RunID]
+	if e.Witnessed && read.Falsification.Explains() &&
+		!slices.Equal(read.Falsification.Reasons(), again.Falsification.Reasons()) {
+		return false
+	}
 	return err == nil && read.InputsSHA256 == sum &&
 		(!e.Prospective || read.Derived == nil || read.Derived.SHA256() == again.Derived.SHA256())
 }

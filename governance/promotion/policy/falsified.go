@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,7 +45,7 @@ func falsified(g *Gate, e *Evidence, now time.Time) Result {
 		case f.Overall != overallWarn:
 			r.worse(Pending, blame, runs[i].RunID+" is "+f.Overall)
 		default:
-			r.warned(g, e.prospective(now), &runs[i], read)
+			r.warned(g, e.prospective(now), e.Witnessed, &runs[i], read)
 		}
 	}
 	if why := e.unattacked(); r.Verdict == Pass && why != "" {
@@ -64,13 +65,42 @@ func badness(overall string) int {
 	return slices.Index([]string{overallPass, overallWarn, "inconclusive", overallFail}, overall)
 }
 
+// accepted are the reasons for which the warnings of a test that a policy accepts are: what cannot be
+// shown, not what was found. Of other tests all are.
+var accepted = map[string][]string{
+	"param_neighbourhood": {"no_sources", "no_literals", "without_effect"},
+	"metamorphic":         {"calendar_both"},
+	"price_noise":         {"noise_beyond_gate"},
+}
+
+// accepts reports whether the gate accepts a warning, by the reason that the seal has: a test of the
+// policy stands for its reasons in accepted, test:reason for that one. Without byReason, by the rules
+// before Witnessed, the test suffices.
+func (g *Gate) accepts(t *bundle.TestVerdict, byReason bool) bool {
+	if !byReason {
+		return slices.Contains(g.Accept, t.ID)
+	}
+	reasons, known := accepted[t.ID]
+	return t.Reason != "" && (slices.Contains(g.Accept, t.ID+":"+t.Reason) ||
+		slices.Contains(g.Accept, t.ID) && (!known || slices.Contains(reasons, t.Reason)))
+}
+
 // warned judges a falsification that warns where a pass is asked for.
-func (r *Result) warned(g *Gate, evalue float64, run *Run, read bundle.RunEvidence) {
-	tests := read.Falsification.Warned()
+func (r *Result) warned(g *Gate, evalue float64, byReason bool, run *Run, read bundle.RunEvidence) {
+	warnings := read.Falsification.Warned()
 	leftOut := read.Derived == nil || read.Derived.Figures[figureLeftOut] > 0
-	other := slices.DeleteFunc(slices.Clone(tests), func(id string) bool {
-		return slices.Contains(g.Accept, id)
-	})
+	var tests, other []string
+	for i := range warnings {
+		t := &warnings[i]
+		said := t.ID
+		if byReason {
+			said += " (" + cmp.Or(t.Reason, "made by an earlier lab, which gives no reason") + ")"
+		}
+		tests = append(tests, said)
+		if !g.accepts(t, byReason) {
+			other = append(other, t.ID)
+		}
+	}
 	switch {
 	case len(tests) == 0 || leftOut || len(other) > 0:
 		r.Verdict, r.Blame = Fail, string(bundle.RoleFalsification)

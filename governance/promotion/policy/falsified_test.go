@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -60,6 +61,69 @@ func TestFalsificationGate(t *testing.T) {
 		e.Read["attack"].Falsification.BaseRunID = "other"
 		if got := policy.Judge(&c.gate, bundle.Canary, e, now); got.Verdict == policy.Pass {
 			t.Errorf("%s: passes though it is of another run", name)
+		}
+	}
+}
+
+// TestWarningsAreAcceptedByReason: what cannot be shown may be lifted by unseen candles, what was found
+// may not. Earlier rules take the name of the test.
+func TestWarningsAreAcceptedByReason(t *testing.T) {
+	gate := policy.Default().Stage(bundle.Canary).Gates
+	i := slices.IndexFunc(gate, func(g policy.Gate) bool { return g.Kind == policy.Falsified })
+	usual, own := gate[i], gate[i]
+	own.Accept = []string{"price_noise:sharpe_falls", "random_entries"}
+	for _, c := range []struct {
+		gate         *policy.Gate
+		test, reason string
+		want         policy.Verdict
+	}{
+		{&usual, "param_neighbourhood", "no_literals", policy.Pass},
+		{&usual, "param_neighbourhood", "no_sources", policy.Pass},
+		{&usual, "param_neighbourhood", "without_effect", policy.Pass},
+		{&usual, "param_neighbourhood", "sharpe_falls", policy.Fail}, // neighbours do worse
+		{&usual, "param_neighbourhood", "", policy.Fail},             // of an earlier lab
+		{&usual, "metamorphic", "calendar_both", policy.Pass},
+		{&usual, "metamorphic", "returns_differ", policy.Fail},
+		{&usual, "price_noise", "noise_beyond_gate", policy.Pass},
+		{&usual, "price_noise", "sharpe_not_positive", policy.Fail}, // at the gate's 3 %
+		{&usual, "cost_stress", "net_loss", policy.Fail},
+		{&own, "price_noise", "sharpe_falls", policy.Pass},
+		{&own, "price_noise", "noise_beyond_gate", policy.Fail},
+		{&own, "random_entries", "p_not_small", policy.Pass},
+		{&own, "random_entries", "", policy.Fail},
+	} {
+		read := bundle.RunEvidence{
+			Falsification: &bundle.Falsification{BaseRunID: "base", Overall: "warn", Tests: []bundle.TestVerdict{
+				{ID: c.test, Class: "G", Verdict: "warn", Reason: c.reason}}},
+			Derived: &bundle.Derived{Figures: map[string]float64{"tests_left_out": 0}},
+		}
+		e := &policy.Evidence{
+			Rules: policy.Rules{Strict: true, Witnessed: true}, Verified: true,
+			Shadow: &policy.ShadowResult{E: 20, Attested: true, Trusted: true, Bound: 0.03},
+			Runs: []policy.Run{{Run: bundle.Run{RunID: "base", Role: bundle.RoleBaseline}},
+				{Run: bundle.Run{RunID: "attack", Role: bundle.RoleFalsification}}},
+			Read:   map[string]bundle.RunEvidence{"base": {}, "attack": read},
+			Lookup: func(string) (any, bool) { return nil, false },
+		}
+		for _, stage := range []bundle.Stage{bundle.Canary, bundle.Live} {
+			if got := policy.Judge(c.gate, stage, e, now); got.Verdict != c.want {
+				t.Errorf("%s, %s: %s: %s", c.test, c.reason, got.Verdict, got.Reason)
+			}
+		}
+		if c.want == policy.Pass {
+			e.Shadow.E = 19.9
+			if got := policy.Judge(c.gate, bundle.Canary, e, now); got.Verdict != policy.Pending {
+				t.Errorf("%s, %s with E of 19.9: %s", c.test, c.reason, got.Verdict)
+			}
+			e.Shadow.E, e.Shadow.Lacking = 20, []string{"w1"}
+			if got := policy.Judge(c.gate, bundle.Live, e, now); got.Verdict != policy.Pending {
+				t.Errorf("%s, %s, not witnessed: %s", c.test, c.reason, got.Verdict)
+			}
+		}
+		e.Shadow.E, e.Witnessed = 20, false
+		byName := slices.Contains(c.gate.Accept, c.test)
+		if got := policy.Judge(c.gate, bundle.Canary, e, now); (got.Verdict == policy.Pass) != byName {
+			t.Errorf("%s by the rules before: %s: %s", c.test, got.Verdict, got.Reason)
 		}
 	}
 }
