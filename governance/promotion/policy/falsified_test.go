@@ -226,3 +226,42 @@ func TestEachTimeframeIsAttacked(t *testing.T) {
 		}
 	}
 }
+
+// TestAReasonThatIsMadeUp: a replay by another person holds the reasons of the seal against its own.
+func TestAReasonThatIsMadeUp(t *testing.T) {
+	found := func(reason string) *bundle.Inputs {
+		return &bundle.Inputs{Summary: map[string]float64{"gates_failed": 0},
+			Falsification: &bundle.Falsification{BaseRunID: "base", Overall: "warn", Tests: []bundle.TestVerdict{
+				{ID: "param_neighbourhood", Class: "G", Verdict: "warn", Reason: reason}}}}
+	}
+	gate := policy.Gate{ID: "r", Kind: policy.Replay, Roles: []bundle.Role{bundle.RoleFalsification}}
+	for _, c := range []struct {
+		name, sealed, replayed string
+		want, before           policy.Verdict
+	}{
+		{"the same", "no_literals", "no_literals", policy.Pass, policy.Pass},
+		{"made up", "no_literals", "sharpe_falls", policy.Fail, policy.Pass},
+		{"replayed by an earlier lab", "no_literals", "", policy.Pending, policy.Pass},
+		{"sealed by an earlier plane", "", "no_literals", policy.Pass, policy.Pass},
+	} {
+		sum, err := found(c.sealed).SHA256()
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &policy.Evidence{
+			Rules: policy.Rules{Strict: true}, Verified: true,
+			Runs: []policy.Run{{Run: bundle.Run{RunID: "attack", Role: bundle.RoleFalsification}}},
+			Read: map[string]bundle.RunEvidence{"attack": {RunID: "attack", InputsSHA256: sum,
+				Falsification: found(c.sealed).Falsification}},
+			Replays: []policy.ReplayResult{{Principal: "rachel", Runs: []bundle.ReplayedRun{
+				{RunID: "attack", Inputs: found(c.replayed)}}}},
+		}
+		if got := policy.Judge(&gate, bundle.Paper, e, now); got.Verdict != c.before {
+			t.Errorf("%s, earlier rules: %s: %s", c.name, got.Verdict, got.Reason)
+		}
+		e.Witnessed = true
+		if got := policy.Judge(&gate, bundle.Paper, e, now); got.Verdict != c.want {
+			t.Errorf("%s: %s: %s", c.name, got.Verdict, got.Reason)
+		}
+	}
+}
