@@ -89,15 +89,19 @@ func (g *Gate) accepts(t *bundle.TestVerdict, byReason bool) bool {
 func (r *Result) warned(g *Gate, evalue float64, byReason bool, run *Run, read bundle.RunEvidence) {
 	warnings := read.Falsification.Warned()
 	leftOut := read.Derived == nil || read.Derived.Figures[figureLeftOut] > 0
-	var tests, other []string
+	var tests, other, unsaid []string
 	for i := range warnings {
 		t := &warnings[i]
 		said := t.ID
 		if byReason {
-			said += " (" + cmp.Or(t.Reason, "made by an earlier lab, which gives no reason") + ")"
+			said += " (" + cmp.Or(t.Reason, "without a reason") + ")"
 		}
 		tests = append(tests, said)
-		if !g.accepts(t, byReason) {
+		switch {
+		case g.accepts(t, byReason):
+		case t.Reason == "" && g.accepts(t, false): // not refused: it may be one that is accepted
+			unsaid = append(unsaid, t.ID)
+		default:
 			other = append(other, t.ID)
 		}
 	}
@@ -108,6 +112,10 @@ func (r *Result) warned(g *Gate, evalue float64, byReason bool, run *Run, read b
 		if leftOut {
 			r.Reason += " (tests were left out)"
 		}
+	case len(unsaid) > 0:
+		r.worse(Pending, string(bundle.RoleFalsification), fmt.Sprintf("%s does not say why %s warns: "+
+			"an earlier version has made or sealed it; falsify it again, or submit it again", run.RunID,
+			strings.Join(unsaid, ", ")))
 	case evalue < g.AcceptFromE:
 		r.worse(Pending, "",
 			fmt.Sprintf("%s warns: %s, which E of %v on candles after the seal would lift; it is %v",

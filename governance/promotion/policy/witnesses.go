@@ -120,6 +120,19 @@ func (w *Witnesses) Since(seen map[string]time.Time, owns func(principal string)
 	return times[w.Need-1], nil
 }
 
+// Unasked are the names of those whose keys are not in a list; none without Witnesses.
+func (w *Witnesses) Unasked(keys []string) (names []string) {
+	if w == nil {
+		return nil
+	}
+	for _, x := range w.Of {
+		if !slices.Contains(keys, x.Key) {
+			names = append(names, x.name)
+		}
+	}
+	return names
+}
+
 // unwitnessed says which cosignatures are missing.
 func unwitnessed(lacking []string) string {
 	return "its seal is not witnessed as the policy asks: no cosignature counts of " +
