@@ -2,13 +2,16 @@ package control_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/hashicorp/go-hclog"
 
+	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/control/planetest"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/governance/store"
@@ -74,6 +77,22 @@ func TestWitnessedPlane(t *testing.T) {
 	}
 	if get(t, p, "/facts/2", &fact); fact.CosignedAt != at.Format(time.RFC3339) {
 		t.Errorf("cosigned at %q", fact.CosignedAt)
+	}
+	// What no witness has cosigned of this log is not taken, whoever signs it.
+	for name, c := range map[string]translog.Checkpoint{
+		"another root": {Origin: key.Origin, Size: 2}, "another log": {Origin: "other", Size: 2},
+	} {
+		line := must[string](t)(translog.Cosign(c, "w", ed25519.NewKeyFromSeed(make([]byte, 32)), at))
+		own := must[translog.WitnessKey](t)(translog.NewWitnessKey("w",
+			ed25519.NewKeyFromSeed(make([]byte, 32)).Public().(ed25519.PublicKey)))
+		if _, err := p.Store.Update(t.Context(), func(tx *store.Tx) error {
+			_, err := tx.Append(&promotion.Entry{Type: bundle.TypeCosigned, Predicate: &promotion.Cosigned{
+				Origin: c.Origin, Size: c.Size, Root: translog.Hex(c.Root), RecordedAt: tx.Stamp(),
+				Cosignatures: []promotion.Cosignature{{Witness: own.VKey(), Line: line}}}})
+			return err
+		}); err == nil || !strings.Contains(err.Error(), "no checkpoint of this log") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 	// While the witness is away entries are taken, and name no time; the newest cosigned checkpoint is given
 	// out as long as it has what is asked for.

@@ -63,7 +63,7 @@ func (m *maker) cosigned(c *Cosigned) error {
 			return fmt.Errorf("witness %d: %w", i, err)
 		}
 		list, err := translog.Cosignatures(head.Text()+"\n"+one.Line, key)
-		if err != nil || len(list) != 1 || list[0].Line != one.Line {
+		if err != nil || len(list) != 1 || list[0].Line != one.Line || !writable(list[0].At) {
 			return fmt.Errorf("the line of witness %s is no cosignature of the checkpoint of %d entries",
 				key.Witness, c.Size)
 		}
@@ -72,6 +72,12 @@ func (m *maker) cosigned(c *Cosigned) error {
 	m.add(CheckpointCosigned, "", out)
 	return nil
 }
+
+// writable reports whether a time of a cosignature, which has 63 bits, is one of RFC 3339.
+func writable(t time.Time) bool { return t.Year() <= 9999 }
+
+// maxCosignatures is how many one entry holds.
+const maxCosignatures = 100
 
 // Given is a cosignature that a witness has given for a checkpoint of the log.
 type Given struct {
@@ -94,7 +100,8 @@ func ListUnseen(w *World, given []Given, stamp string) []*Entry {
 	for _, g := range given {
 		vkey := g.Key.VKey()
 		at := seen[vkey]
-		if at == len(w.begins) || w.begins[at].begun.seq >= g.Size {
+		full := bySize[g.Size] != nil && len(bySize[g.Size].Cosignatures) == maxCosignatures
+		if at == len(w.begins) || w.begins[at].begun.seq >= g.Size || full || !writable(g.At) {
 			continue
 		}
 		for at < len(w.begins) && w.begins[at].begun.seq < g.Size {

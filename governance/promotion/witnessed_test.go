@@ -256,11 +256,15 @@ func TestForgedCosignatures(t *testing.T) {
 		"no line":        func(c *promotion.Cosigned) { c.Cosignatures[0].Line = "x" },
 		"two lines":      func(c *promotion.Cosigned) { c.Cosignatures[0].Line += c.Cosignatures[0].Line },
 		"another root":   func(c *promotion.Cosigned) { c.Root = strings.Repeat("a", 64) },
+		"no time":        func(c *promotion.Cosigned) { c.Cosignatures[0].Line = p.cosignature("w1", time.Unix(1<<40, 0)).Line },
 		"text before it": func(c *promotion.Cosigned) { c.Cosignatures[0].Line = "x\n" + c.Cosignatures[0].Line },
 	} {
 		if _, err := promotion.FactsOf(entry(edit)); err == nil {
 			t.Error(name)
 		}
+	}
+	if n := p.cosign(p.cosignature("w3", time.Unix(1<<40, 0))); n != 0 {
+		t.Errorf("%d entries of a time that cannot be written", n)
 	}
 	old := ruled(t, promotion.RulesEstablished, "")
 	old.submit(old.good(), signature("packer"))
