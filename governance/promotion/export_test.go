@@ -38,6 +38,8 @@ var fieldTypes = map[FactType]reflect.Type{
 	RunHosted:         reflect.TypeFor[Hosted](),
 	PolicyLoaded:      reflect.TypeFor[LoadedText](),
 	TrustLoaded:       reflect.TypeFor[LoadedText](),
+
+	CheckpointCosigned: reflect.TypeFor[Witnessed](),
 }
 
 // Decode reads what Encode wrote, strictly, and checks the id.

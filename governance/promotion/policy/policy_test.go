@@ -267,6 +267,8 @@ func TestScaleNeverGivesMore(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(policy.First().Text)
 	f.Add(policy.Default().Text)
+	f.Add([]byte(strings.Replace(string(policy.First().Text), `"version":1`, `"version":1,"witnesses":{"need":1,`+
+		`"plane":"p","of":[{"key":"w1.example.com+118659ab+BBkOROK+sKGya5sVXIhAHGWJWWMKPmM0gqc8WjWeKlXy"}]}`, 1)))
 	f.Add([]byte(
 		`{"schema":"promotion-policy/v1","id":"x","version":1,"stages":{"paper":{},"canary":{"approvals":[{"role":"any","count":2}]},"live":{"inherit":"canary"}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
