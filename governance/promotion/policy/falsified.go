@@ -132,7 +132,8 @@ func (r *Result) warned(g *Gate, evalue float64, byReason bool, run *Run, read b
 // the worker has fetched itself, with no day missing; 0 where it counts for nothing.
 func (e *Evidence) prospective(now time.Time) float64 {
 	s := e.Shadow
-	if s == nil || e.live && len(s.Lacking) > 0 || !s.Attested || !s.Trusted || s.Ruined || s.Bound == 0 || s.Drifted() || s.Missing(now) {
+	if s == nil || e.live && len(s.Lacking) > 0 || !s.Attested || !s.Trusted || s.Ruined || s.Bound == 0 ||
+		s.Drifted() || s.Missing(now) {
 		return 0
 	}
 	return s.E
