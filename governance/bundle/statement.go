@@ -2,6 +2,7 @@ package bundle
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/base/digest"
@@ -187,6 +188,7 @@ const (
 	TypeTrust         = URIBase + "trust/v1"
 	TypeRegistry      = URIBase + "registry/v1"
 	TypePlan          = URIBase + "plan/v1"
+	TypeCosigned      = URIBase + "cosigned/v1"
 )
 
 // StatementType is the type of an in-toto statement.
@@ -265,8 +267,8 @@ type Inputs struct {
 	Derived *Derived `json:"derived,omitempty"`
 }
 
-// SHA256 is the hash of the canonical form without what is derived, which earlier versions do
-// not have; a list that is missing is an empty one.
+// SHA256 is the hash of the canonical form without what is derived and why tests warn, which earlier
+// versions do not have; a list that is missing is an empty one.
 func (i *Inputs) SHA256() (string, error) {
 	whole := *i
 	whole.Derived = nil
@@ -274,6 +276,9 @@ func (i *Inputs) SHA256() (string, error) {
 	if f := i.Falsification; f != nil {
 		own := *f
 		own.Tests = append([]TestVerdict{}, f.Tests...)
+		for i := range own.Tests {
+			own.Tests[i].Reason = ""
+		}
 		whole.Falsification = &own
 	}
 	text, err := digest.JCS(&whole)
@@ -301,14 +306,31 @@ func (f *Falsification) Failed() []string {
 }
 
 // Warned are the tests that warn, in their order: of class W also those that failed.
-func (f *Falsification) Warned() []string {
-	var list []string
+func (f *Falsification) Warned() []TestVerdict {
+	var list []TestVerdict
 	for _, t := range f.Tests {
-		if t.Class != testDescription && (t.Verdict == "warn" || t.Class != TestGate && t.Verdict == "fail") {
-			list = append(list, t.ID)
+		if t.Warns() {
+			list = append(list, t)
 		}
 	}
 	return list
+}
+
+// Reasons are why its tests warn, in their order; none of what is no falsification.
+func (f *Falsification) Reasons() []string {
+	if f == nil {
+		return nil
+	}
+	var list []string
+	for _, t := range f.Tests {
+		list = append(list, t.Reason)
+	}
+	return list
+}
+
+// Explains reports whether it says of any test why it warns.
+func (f *Falsification) Explains() bool {
+	return slices.ContainsFunc(f.Reasons(), func(s string) bool { return s != "" })
 }
 
 // TestGate is the class of those tests of a falsification that refute, testDescription that
@@ -323,6 +345,13 @@ type TestVerdict struct {
 	ID      string `json:"id" is:"filled"`
 	Class   string `json:"class"`
 	Verdict string `json:"verdict" is:"filled"`
+	// Reason says what warns, "" of a test that does not, and in files of earlier versions.
+	Reason string `json:"reason,omitempty" is:"filled"`
+}
+
+// Warns reports whether the test warns.
+func (t *TestVerdict) Warns() bool {
+	return t.Class != testDescription && (t.Verdict == "warn" || t.Class != TestGate && t.Verdict == "fail")
 }
 
 // RunEvidence is what the files of a run that was read came to: the numbers
@@ -331,6 +360,9 @@ type RunEvidence struct {
 	RunID         string         `json:"run_id" is:"id"`
 	InputsSHA256  string         `json:"inputs_sha256" is:"sha256"`
 	Falsification *Falsification `json:"falsification,omitempty"`
+	// Timeframe is that of a baseline, "" where the bundle claims one only, and in seals of earlier
+	// versions.
+	Timeframe string `json:"timeframe,omitempty" is:"filled"`
 	// Derived is nil in seals of earlier versions, and of paper and live runs.
 	Derived *Derived `json:"derived,omitempty"`
 	// Edge is nil where the tables of trades are not all there, or nothing was traded; Impact of what is

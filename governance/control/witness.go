@@ -66,6 +66,29 @@ func (p *Plane) cosign(ctx context.Context) {
 	}
 }
 
+// recordWitnesses logs the first cosignature of each witness over a seal: from then on its days count.
+func (p *Plane) recordWitnesses(ctx context.Context) error {
+	given := p.opts.Witnesses.Given()
+	fresh, err := look(p, func(w *promotion.World, _ ledger.View) bool {
+		return len(promotion.ListUnseen(w, given, "")) > 0
+	})
+	if err != nil || !fresh {
+		return err
+	}
+	_, err = p.store.Update(ctx, func(t *store.Tx) error {
+		for _, e := range promotion.ListUnseen(t.World(), given, t.Stamp()) {
+			if _, err := t.Append(e); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err == nil {
+		p.wake()
+	}
+	return err
+}
+
 // wake has the witnesses asked soon, without waiting for them.
 func (p *Plane) wake() {
 	select {
@@ -80,6 +103,9 @@ func (p *Plane) followGrowth(ctx context.Context) {
 	defer again.Stop()
 	for {
 		p.cosign(ctx)
+		if err := p.recordWitnesses(ctx); err != nil && ctx.Err() == nil {
+			p.opts.Logger.Error("the cosignatures of a seal are not in the log", "error", err)
+		}
 		select {
 		case <-ctx.Done():
 			return

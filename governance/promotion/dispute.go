@@ -6,7 +6,6 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion/policy"
-	"github.com/assay-run/assay/host/base/evalue"
 	"github.com/assay-run/assay/host/base/field"
 )
 
@@ -85,18 +84,19 @@ func (all lanes) against(d *playedDay) []disputed {
 
 // drop takes days in dispute out of what counts for a revision: its days, its trades, and what they
 // gained. What they lost stays, else whoever has a second key could dispute losses. The drift keeps them
-// too: no dispute lifts a stop, or makes one.
-func (all lanes) drop(root *revision, s *policy.ShadowResult) {
+// too: no dispute lifts a stop, or makes one. The result has the days that are out.
+func (all lanes) drop(root *revision, s *policy.ShadowResult) map[*playedDay]bool {
 	l := &root.lane
 	if len(all.w.disputes) == 0 {
-		return
+		return nil
 	}
-	out := make([]bool, len(l.days))
+	out := map[*playedDay]bool{}
 	for i := range l.days {
 		d := &l.days[i]
-		if out[i] = len(all.against(d)) > 0; !out[i] {
+		if len(all.against(d)) == 0 {
 			continue
 		}
+		out[d] = true
 		s.InDispute++
 		s.Days--
 		s.Trades -= d.Trades
@@ -104,21 +104,14 @@ func (all lanes) drop(root *revision, s *policy.ShadowResult) {
 			s.LateDays--
 		}
 	}
-	if s.InDispute == 0 || l.weight == nil {
-		return
+	if len(out) == 0 || l.weight == nil {
+		return out
 	}
-	returns := make([]float64, len(l.promise))
-	for i, d := range l.promise {
-		returns[i] = d.Return
+	// It is made of what the process that stands was made of.
+	if weight := l.weigh(dailyLoss(&root.limits), func(d *playedDay) bool { return out[d] }); weight != nil {
+		s.E, s.Ruined = weight.Value(), weight.Ruined()
 	}
-	weight, err := evalue.NewProcess(dailyLoss(&root.limits), returns)
-	if err != nil {
-		return // it was made of the same before
-	}
-	for i := range l.days {
-		weight.Add(l.days[i].Return, l.days[i].late || out[i])
-	}
-	s.E, s.Ruined = weight.Value(), weight.Ruined()
+	return out
 }
 
 // CheckDispute holds a new dispute against the days of the log. keyID signs it, at is its pointer.

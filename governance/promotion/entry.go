@@ -69,6 +69,8 @@ func (e *Entry) Stamp() string {
 		return p.RecordedAt
 	case *RegisteredPlan:
 		return p.RecordedAt
+	case *Cosigned:
+		return p.RecordedAt
 	case *translog.Rotation:
 		return p.RecordedAt
 	}
@@ -145,6 +147,7 @@ var predicates = map[string]func() any{
 	bundle.TypeTrust:         func() any { return &LoadedText{} },
 	bundle.TypeRegistry:      func() any { return &RegistryIssued{} },
 	bundle.TypePlan:          func() any { return &RegisteredPlan{} },
+	bundle.TypeCosigned:      func() any { return &Cosigned{} },
 	translog.TypeRotation:    func() any { return &translog.Rotation{} },
 }
 
@@ -266,7 +269,7 @@ type LoadedText struct {
 	Digest  string `json:"digest" is:"digest"`
 	Version int64  `json:"version"`
 	Text    string `json:"text" is:"free"`
-	Rules   int64  `json:"rules,omitempty" min:"2" max:"6"`
+	Rules   int64  `json:"rules,omitempty" min:"2" max:"7"`
 	// Engines are, of a policy, programs whose runs the plane takes from here on besides those
 	// that it has taken before, by SHA-256.
 	Engines    []string `json:"engines,omitempty" max:"100"`
@@ -295,11 +298,19 @@ const RulesTrusted = 5
 // nothing.
 const RulesEstablished = 6
 
+// RulesWitnessed is the version of the rules under which days count from when witnesses had seen the
+// seal and, where they were late, not at all; a warning is accepted by its reason; and each timeframe
+// needs its own attacked baseline.
+const RulesWitnessed = 7
+
 // RulesNewest is the version that this program judges a log by from where it first writes to it.
-const RulesNewest = RulesEstablished
+const RulesNewest = RulesWitnessed
 
 // established reports whether the rules of RulesEstablished hold.
 func established(w *World) bool { return w.rules >= RulesEstablished }
+
+// witnessed reports whether the rules of RulesWitnessed hold.
+func witnessed(w *World) bool { return w.rules >= RulesWitnessed }
 
 // TrustNamed is how a decision names the trust in force: nil where there is none, or where the rules
 // are earlier ones.

@@ -39,6 +39,8 @@ var fieldTypes = map[FactType]reflect.Type{
 	AnswerCommitted: reflect.TypeFor[Committed](), AnswerRevealed: reflect.TypeFor[Revealed](),
 	PolicyLoaded: reflect.TypeFor[LoadedText](),
 	TrustLoaded:  reflect.TypeFor[LoadedText](),
+
+	CheckpointCosigned: reflect.TypeFor[Witnessed](),
 }
 
 // Decode reads what Encode wrote, strictly, and checks the id.

@@ -47,6 +47,8 @@ const (
 	RunHosted         FactType = "run_hosted"
 	PolicyLoaded      FactType = "policy_loaded"
 	TrustLoaded       FactType = "trust_loaded"
+
+	CheckpointCosigned FactType = "checkpoint_cosigned"
 )
 
 // Fact is one thing that is so since an entry of the log.
@@ -217,6 +219,8 @@ func FactsOf(e *Entry) ([]Fact, error) {
 		err = m.decision(p)
 	case *RegisteredPlan:
 		m.add(PlanRegistered, "", p)
+	case *Cosigned:
+		err = m.cosigned(p)
 	case *LoadedText:
 		kind := PolicyLoaded
 		if e.Type == bundle.TypeTrust {

@@ -12,6 +12,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 var sum = strings.Repeat("ab", 32)
@@ -276,6 +277,17 @@ func FuzzRead(f *testing.F) {
 		payload, _ := e.Payload()
 		f.Add(payload)
 	}
+	p := newPlane(f)
+	given := p.cosignature("w1", p.now)
+	payload, _ := (&promotion.Entry{Type: bundle.TypeCosigned, Predicate: &promotion.Cosigned{
+		Origin: given.Origin, Size: given.Size, Root: translog.Hex(given.Root), RecordedAt: p.stamp(),
+		Cosignatures: []promotion.Cosignature{{Witness: given.Key.VKey(), Line: given.Line}}}}).Payload()
+	if e, err := promotion.ReadEntry(3, payload); err != nil {
+		f.Fatal(err)
+	} else if facts, err := promotion.FactsOf(e); err != nil || len(facts) != 1 {
+		f.Fatal(facts, err)
+	}
+	f.Add(payload)
 	f.Fuzz(func(t *testing.T, payload []byte) {
 		e, err := promotion.ReadEntry(3, payload)
 		if err != nil {

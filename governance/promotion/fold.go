@@ -69,8 +69,9 @@ func (w *World) applySubmission(f *Fact, b *Ingested) error {
 	countTried(w, r, &s, b)
 	r.submissions = append(r.submissions, s)
 	if !established(w) || w.trust == nil {
-		r.begin(f, "")
+		lanes{w}.begin(r, f, "")
 	}
+	lanes{w}.settle(r) // who asks for it may run a witness
 	return nil
 }
 
@@ -130,7 +131,7 @@ func (r *revision) addSignature(w *World, f *Fact, p *Signature) {
 			r.trials, r.sameCandles = w.tried.count(daysOf(b.Data))
 		}
 	}
-	r.begin(f, p.Principal)
+	lanes{w}.begin(r, f, p.Principal)
 }
 
 // applyToRevision is what each fact about a revision does to it. Facts that change nothing in the

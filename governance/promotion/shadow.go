@@ -33,6 +33,13 @@ type lane struct {
 	// weight is nil where no daily loss is declared; ranks are those of returns and of fills.
 	weight         *evalue.Process
 	returns, fills *evalue.Ranks
+
+	// seen is when witnesses, by their verifier keys, had seen that it was open; first the first day
+	// that counts by that, zero while it goes by the plane's own clock; lacking those asked for that
+	// have not.
+	seen    map[string]time.Time
+	first   time.Time
+	lacking []string
 }
 
 // begun is when the lane of a revision may begin: with its seal, or, where keys are trusted, with the
@@ -41,13 +48,6 @@ type begun struct {
 	seq int64
 	at  time.Time // zero for not yet
 	by  string
-}
-
-// begin opens the lane of a revision, once.
-func (r *revision) begin(f *Fact, by string) {
-	if r.begun.at.IsZero() {
-		r.begun = begun{f.Seq, f.At, by}
-	}
 }
 
 // before reports whether a lane was open when another one was opened.
@@ -62,6 +62,7 @@ type playedDay struct {
 	attested        bool
 	seq             int64
 	late            bool
+	ruled           bool // stated by the rules of RulesWitnessed
 	rank, fillsRank float64
 
 	source, exchange, timeframe string
@@ -114,7 +115,7 @@ func (all lanes) apply(r *revision, f *Fact, s *Shadow) {
 			}
 			late := d.Late || f.At.Sub(next.AddDate(0, 0, 1)) > bundle.ShadowLate
 			l.add(root, playedDay{ShadowDay: d, by: s.By, attested: s.Attested(), seq: f.Seq, late: late,
-				source: s.Source, exchange: s.Exchange, timeframe: s.Timeframe})
+				source: s.Source, exchange: s.Exchange, timeframe: s.Timeframe, ruled: witnessed(all.w)})
 		}
 	}
 	for _, c := range s.Compared {
@@ -214,6 +215,7 @@ func (all lanes) shadowOf(r *revision) *policy.ShadowResult {
 	}
 	if len(l.days) == 0 {
 		s.Claim = 1
+		all.timing(l, s, nil)
 		return s
 	}
 	s.Claim = all.claimOf(root)
@@ -234,7 +236,7 @@ func (all lanes) shadowOf(r *revision) *policy.ShadowResult {
 	if l.weight != nil {
 		s.E, s.Ruined = l.weight.Value(), l.weight.Ruined()
 	}
-	all.drop(root, s)
+	all.timing(l, s, all.drop(root, s))
 	return s
 }
 
@@ -244,7 +246,7 @@ func (l *lane) add(root *revision, d playedDay) {
 		l.begin(dailyLoss(&root.limits))
 	}
 	if l.weight != nil {
-		l.weight.Add(d.Return, d.late)
+		l.weight.Add(d.Return, d.late || !l.counts(&d))
 	}
 	d.rank = l.returns.Add(d.Return, evalue.Uniform(streamReturns, root.id, d.Date, d.Chunk))
 	d.fillsRank = l.fills.Add(float64(d.Fills), evalue.Uniform(streamFills, root.id, d.Date, d.Chunk))

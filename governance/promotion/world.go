@@ -22,7 +22,6 @@
 package promotion
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -30,7 +29,6 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion/policy"
-	"github.com/assay-run/assay/host/base/field"
 )
 
 // World is everything that follows from the facts so far.
@@ -59,6 +57,11 @@ type World struct {
 
 	tried    triedLedger
 	disputes map[chunkName][]disputed
+
+	// begins are the revisions whose days have begun, in that order; seen is how many of them each
+	// witness, by its verifier key, had seen.
+	begins []*revision
+	seen   map[string]int
 
 	// due are the revisions with facts since they were last judged.
 	due map[*revision]bool
@@ -167,6 +170,9 @@ func (w *World) apply(f *Fact) error {
 	case *RegisteredPlan:
 		w.tried.addPlan(f, fields)
 		return nil
+	case *Witnessed:
+		lanes{w}.see(fields)
+		return nil
 	}
 	r, ok := w.revisions[f.Revision]
 	if !ok {
@@ -198,6 +204,7 @@ func (w *World) loadText(kind FactType, t *LoadedText) error {
 		for _, sum := range t.Engines {
 			w.engines = appendNew(w.engines, sum)
 		}
+		lanes{w}.settleAll()
 	}
 	for _, r := range w.order {
 		w.due[r] = true
@@ -456,84 +463,3 @@ func (r *revision) excludes(principal string) bool {
 
 // active reports whether the revision stands in a stage of the path.
 func (r *revision) active() bool { return r.Status == Active }
-
-// evidenceOf is what gates look at.
-func (w *World) evidenceOf(r *revision) *policy.Evidence {
-	e := &policy.Evidence{
-		Seq: r.seq, CoreSHA256: r.id[len(bundle.RevisionPrefix):], Target: r.target, Verified: r.verified,
-		Parent: r.parent, ParentSeq: -1, Limits: r.limits, Runs: lanes{w}.comparedRuns(r), Lookup: r.lookup,
-		Packers: r.packers(),
-		Rules: policy.Rules{Strict: w.strict(), Prospective: prospective(w), Engines: w.engines,
-			Challenged: w.rules >= RulesChallenge},
-		Portfolio: policy.Portfolio{
-			Self:   func() policy.Member { return member(w, r) },
-			Others: func() []policy.Member { return members(w, r) },
-		},
-		Shadow: lanes{w}.shadowOf(r),
-	}
-	if e.Strict {
-		e.Verified, e.Read = r.evidence != nil, r.evidence
-	}
-	if p, ok := w.revisions[r.parent]; ok {
-		e.ParentSeq = p.seq
-	}
-	d := w.deployable(r.bundle.DeployableID)
-	for _, twin := range d.rejected {
-		if twin != r && twin.bundle.Candidate.FamilyID == r.bundle.Candidate.FamilyID {
-			e.RejectedTwin = &policy.Piece{Seq: twin.seq, SHA256: twin.id[len(bundle.RevisionPrefix):]}
-			break
-		}
-	}
-	for _, s := range r.signed {
-		if w.signatureCounts(s.By, bundle.TrustLab) {
-			e.Signatures = append(e.Signatures,
-				policy.Signature{Piece: policy.Piece{Seq: s.seq, SHA256: s.PAESHA256},
-					Principal: s.Principal})
-		}
-	}
-	for i, said := range d.replays {
-		if w.signatureCounts(said.By, bundle.TrustLab, bundle.TrustReplay) {
-			again := replayOf(said, d.replaySeq[i])
-			challenges{w}.mark(&said, &again)
-			e.Replays = append(e.Replays, again)
-		}
-	}
-	for i, drill := range d.drills {
-		if w.signatureCounts(d.drillBy[i], bundle.TrustOperator, bundle.TrustHost) {
-			e.Drills = append(e.Drills, drill)
-		}
-	}
-	for _, i := range d.openIncidents() {
-		e.Incidents = append(e.Incidents,
-			policy.Incident{Piece: policy.Piece{Seq: i.opened.seq, SHA256: i.opened.PAESHA256}, ID: i.id,
-				Critical: i.critical})
-	}
-	return e
-}
-
-func replayOf(said Replay, seq int64) policy.ReplayResult {
-	r := policy.ReplayResult{Piece: policy.Piece{Seq: seq, SHA256: said.PAESHA256}, Principal: said.Principal,
-		Runs: said.Runs, Candles: said.Candles}
-	r.Made, _ = field.ParseTime(said.MadeAt)
-	if said.ParentRevisionID != nil {
-		r.Parent = *said.ParentRevisionID
-	}
-	return r
-}
-
-// openIncidents are the open incidents by id.
-func (d *deployable) openIncidents() []*incident {
-	var list []*incident
-	for _, i := range d.incidents {
-		if i.open() {
-			list = append(list, i)
-		}
-	}
-	slices.SortFunc(list, func(a, b *incident) int { return cmp.Compare(a.id, b.id) })
-	return list
-}
-
-// openCritical reports whether a critical incident is open.
-func (d *deployable) openCritical() bool {
-	return slices.ContainsFunc(d.openIncidents(), func(i *incident) bool { return i.critical })
-}

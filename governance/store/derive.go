@@ -193,6 +193,9 @@ func (d *derived) fold(r *row, keys *Keys, origin string, proofs *proofs, observ
 	if err := d.judge(r.entry); err != nil {
 		return err
 	}
+	if err := d.checkCosigned(r.entry, keys, origin); err != nil {
+		return err
+	}
 	if err := d.world.Apply(r.facts...); err != nil {
 		return err
 	}
@@ -226,6 +229,34 @@ func (d *derived) judge(e *promotion.Entry) error {
 	made, ok := d.world.NextFor(e.Revision(), at)
 	if !ok || !reflect.DeepEqual(made.StageDecision, *said) {
 		return fmt.Errorf("the decision is not the one that the facts before it lead to")
+	}
+	return nil
+}
+
+// checkCosigned refuses cosignatures of another log, of no checkpoint of this one, and by a key of the
+// log itself.
+func (d *derived) checkCosigned(e *promotion.Entry, keys *Keys, origin string) error {
+	said, ok := e.Predicate.(*promotion.Cosigned)
+	if !ok {
+		return nil
+	}
+	head, err := said.Checkpoint()
+	if err != nil {
+		return err
+	}
+	if root, ok := d.roots[head.Size]; !ok || root != head.Root || head.Origin != origin {
+		return fmt.Errorf("witnesses have cosigned %s, which is no checkpoint of this log", head)
+	}
+	for _, c := range said.Cosignatures {
+		key, err := translog.ParseWitnessKey(c.Witness)
+		if err != nil {
+			return err
+		}
+		if slices.ContainsFunc(keys.Ring, func(k ledger.Epoch) bool {
+			return k.Log.Public.Equal(key.Public)
+		}) {
+			return fmt.Errorf("witness %s has the key of the log", key.Witness)
+		}
 	}
 	return nil
 }

@@ -192,6 +192,9 @@ func (t *Tx) Append(e *promotion.Entry) ([]promotion.Fact, error) {
 	if err := promotion.CheckTrust(s.d.world, e); err != nil {
 		return nil, err
 	}
+	if err := s.d.checkCosigned(e, s.keys, s.origin); err != nil {
+		return nil, err
+	}
 	payload, err := e.Payload()
 	if err != nil {
 		return nil, err

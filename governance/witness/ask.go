@@ -3,6 +3,7 @@ package witness
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,6 +20,7 @@ import (
 
 	"golang.org/x/mod/sumdb/tlog"
 
+	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -55,14 +57,7 @@ type Witnesses struct {
 
 	mu    sync.Mutex
 	lines map[translog.Checkpoint][]string // the canonical order is that of the witnesses
-	times []cosigned                       // by size
-}
-
-// cosigned is one cosignature with the size of its tree.
-type cosigned struct {
-	size int64
-	key  translog.WitnessKey
-	at   time.Time
+	given []promotion.Given                // in the order in which they were given
 }
 
 // askTime bounds one request to a witness.
@@ -161,7 +156,7 @@ func (w *Witnesses) adopt(c translog.Checkpoint, line string) (fresh bool) {
 	}
 	w.lines[c] = append(w.lines[c], line)
 	slices.Sort(w.lines[c])
-	w.times = append(w.times, cosigned{c.Size, list[0].Key, list[0].At})
+	w.given = append(w.given, promotion.Given{Checkpoint: c, Cosignature: list[0]})
 	return true
 }
 
@@ -279,16 +274,25 @@ func (w *Witnesses) Newest() *translog.Checkpoint {
 	return best
 }
 
+// Given are all cosignatures that are known, by the size of what they are of.
+func (w *Witnesses) Given() []promotion.Given {
+	w.mu.Lock()
+	list := slices.Clone(w.given)
+	w.mu.Unlock()
+	slices.SortStableFunc(list, func(a, b promotion.Given) int { return cmp.Compare(a.Size, b.Size) })
+	return list
+}
+
 // Earliest is when the entry of an index was under cosignatures of enough witnesses for the first time: the
 // time that the last of these named. ok is false as long as it is not.
 func (w *Witnesses) Earliest(index int64) (at time.Time, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	first := map[string]time.Time{}
-	for _, c := range w.times {
-		name := c.key.VKey()
-		if old, known := first[name]; c.size > index && (!known || c.at.Before(old)) {
-			first[name] = c.at
+	for _, c := range w.given {
+		name := c.Key.VKey()
+		if old, known := first[name]; c.Size > index && (!known || c.At.Before(old)) {
+			first[name] = c.At
 		}
 	}
 	var times []time.Time

@@ -59,7 +59,7 @@ func Check(b *bundle.Bundle, pointer func(string) string, read Reader) ([]bundle
 		}
 		list = append(list, bundle.RunEvidence{
 			RunID: run.RunID, InputsSHA256: sum, Falsification: run.Falsification, Derived: run.Derived,
-			Edge: run.Edge, Impact: run.Impact,
+			Edge: run.Edge, Impact: run.Impact, Timeframe: c.timeframe(i),
 		})
 	}
 	for _, whole := range []func() *bundle.Error{c.candles, c.markets, c.unattacked, c.trials} {
@@ -71,6 +71,14 @@ func Check(b *bundle.Bundle, pointer func(string) string, read Reader) ([]bundle
 		return nil, err
 	}
 	return list, nil
+}
+
+// timeframe is that of a baseline where the bundle claims several, else "".
+func (c *check) timeframe(i int) string {
+	if c.b.Runs[i].Role != bundle.RoleBaseline || len(c.b.Strategy.Timeframes) < 2 {
+		return ""
+	}
+	return c.runs[i].question.Timeframe
 }
 
 type check struct {

@@ -50,6 +50,48 @@ func TestWhatFilesComeTo(t *testing.T) {
 	}
 }
 
+// TestReasonsAreThoseOfTheFile: why a test warns is read of the bytes, and of nothing else; without it
+// the numbers have the hash that they had.
+func TestReasonsAreThoseOfTheFile(t *testing.T) {
+	const old = `"verdict":"pass"}`
+	reasons := func(with string) (string, string, error) {
+		b, files := rewritten(t, "runs/false/falsify/summary.json", old, with)
+		list, err := check(b, files)
+		if err != nil || len(list) < 2 {
+			return "", "", err
+		}
+		return strings.Join(list[1].Falsification.Reasons(), " "), list[1].InputsSHA256, nil
+	}
+	got, sum, err := reasons(`"verdict":"pass","reason":"no_literals"}`)
+	if err != nil || strings.TrimSpace(got) != "" {
+		t.Errorf("a test that passes has the reason %q: %v", got, err)
+	}
+	if got, _, err := reasons(`"verdict":"warn","reason":"no_literals"}`); err != nil ||
+		!strings.Contains(got, "no_literals") {
+		t.Errorf("a test that warns has the reason %q: %v", got, err)
+	}
+	b := good(planetest.Earning)
+	if list, err := check(b, planetest.Files(b)); err != nil || list[1].InputsSHA256 != sum {
+		t.Errorf("the hash of the numbers is another one: %v", err)
+	}
+	for _, bad := range []string{`"A"`, `"no literals"`, `"x\ny"`, `"` + strings.Repeat("a", 65) + `"`, `1`} {
+		_, _, err := reasons(`"verdict":"warn","reason":` + bad + `}`)
+		var refused *bundle.Error
+		if !errors.As(err, &refused) || refused.Code != bundle.ArtifactInvalid {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	warned := []bundle.TestVerdict{{ID: "x", Class: "G", Verdict: "warn", Reason: "no_literals"}}
+	with := bundle.Inputs{Falsification: &bundle.Falsification{Tests: warned}}
+	without := bundle.Inputs{Falsification: &bundle.Falsification{Tests: []bundle.TestVerdict{
+		{ID: "x", Class: "G", Verdict: "warn"}}}}
+	one, _ := with.SHA256()
+	two, _ := without.SHA256()
+	if one != two || warned[0].Reason == "" {
+		t.Error(one, two, warned)
+	}
+}
+
 // TestDeclaredNumbersAreNotBelieved: whatever of a run is declared otherwise is refused, with
 // the place and both values.
 func TestDeclaredNumbersAreNotBelieved(t *testing.T) {

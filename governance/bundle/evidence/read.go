@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"regexp"
 	"slices"
 	"time"
 
@@ -387,6 +388,9 @@ func (rep *report) stressFailed() *int64 {
 	return &failed
 }
 
+// reasonForm is what the reason of a warning looks like.
+var reasonForm = regexp.MustCompile(`^[a-z][a-z0-9_]{0,63}$`)
+
 // falsification counts the gates that failed, unless it is inconclusive.
 func (r *Run) falsification(rep *report, files Files) error {
 	var a attack
@@ -403,6 +407,15 @@ func (r *Run) falsification(rep *report, files Files) error {
 	found := &bundle.Falsification{
 		BaseRunID: a.BaseRunID, Overall: a.Overall, Trials: a.Ledger.Trials,
 		Tests: append([]bundle.TestVerdict{}, a.Tests...),
+	}
+	for i := range found.Tests {
+		t := &found.Tests[i]
+		switch {
+		case !t.Warns():
+			t.Reason = ""
+		case t.Reason != "" && !reasonForm.MatchString(t.Reason):
+			return invalid(AttackName, "the reason of %s is no word of small letters", t.ID)
+		}
 	}
 	failed := int64(len(found.Failed()))
 	f := rep.Falsification

@@ -267,6 +267,14 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	return plane.Serve(ctx, ln)
 }
 
+// witnessKeys are the verifier keys of the witnesses that are asked.
+func (c *serveConfig) witnessKeys() (list []string) {
+	for _, w := range c.witnesses {
+		list = append(list, w.Key.VKey())
+	}
+	return list
+}
+
 // report logs what the plane came up with: where it is, and by whose word it goes.
 func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, now time.Time) error {
 	logger.Info("configuration", "state_dir", c.stateDir, "artifact_root", cmp.Or(c.artifactRoot, "off"),
@@ -282,6 +290,10 @@ func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, no
 		p := w.Policy()
 		logger.Info("control plane", "address", url, "log_origin", s.Origin(), "log_size", log.Head.Size,
 			"policy", fmt.Sprintf("%s v%d %s", p.ID, p.Version, p.Digest), "labs", len(promotion.Engines(w)))
+		for _, x := range p.Witnesses.Unasked(c.witnessKeys()) {
+			logger.Warn("the policy asks for a witness that this plane does not ask: no seal gets its "+
+				"cosignature", "witness", x, "hint", "governance serve --witness URL --witness-key KEY")
+		}
 		if p.Solo {
 			logger.Warn("one person alone", "limit", policy.SoloNote)
 		}

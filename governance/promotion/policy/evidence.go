@@ -81,10 +81,17 @@ type Evidence struct {
 	Shadow *ShadowResult
 	// Packers are the principals whose own replays prove nothing.
 	Packers []string
-	// answered makes a replay count only with its answer to the challenge.
-	answered bool
+	asked
 
 	Portfolio
+}
+
+// asked is what the stage of a gate makes of it.
+type asked struct {
+	// answered makes a replay count only with its answer to the challenge.
+	answered bool
+	// live makes days count only as the policy asks for witnesses.
+	live bool
 }
 
 // Rules are what a log is judged by.
@@ -96,6 +103,9 @@ type Rules struct {
 	Prospective bool
 	// Challenged makes replays answer the challenge of the seal where a stage is for real money.
 	Challenged bool
+	// Witnessed makes days count by when they were witnessed and stated, warnings by their reason,
+	// and each claimed timeframe by its own attacked baseline.
+	Witnessed bool
 	// Engines are the programs that the plane lists, by SHA-256.
 	Engines []string
 }
@@ -179,10 +189,10 @@ func Judge(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 	if e.unread(g) {
 		return Result{Verdict: Pending, Evidence: e.core(), Reason: unreadReason}
 	}
-	if e.Challenged && slices.Contains(moneyStages, stage) {
-		asked := *e
-		asked.answered = true
-		e = &asked
+	if slices.Contains(moneyStages, stage) {
+		own := *e
+		own.asked = asked{answered: e.Challenged, live: stage == bundle.Live}
+		e = &own
 	}
 	judge, ok := judges[g.Kind]
 	switch {
@@ -346,6 +356,10 @@ func (e *Evidence) reruns(run *Run, own bool) (same, other []Piece) {
 					e.Read[run.RunID].Derived != nil {
 					continue // it has no numbers to compare
 				}
+				if e.Witnessed && e.Read[run.RunID].Falsification.Explains() &&
+					!again.Inputs.Falsification.Explains() {
+					continue // it has no reasons to compare
+				}
 				now.equal = e.same(run, again.Inputs)
 			}
 			if now.equal && !e.answers(&r) {
@@ -402,6 +416,10 @@ func (e *Evidence) unanswered(run *Run) string {
 func (e *Evidence) same(run *Run, again *bundle.Inputs) bool {
 	sum, err := again.SHA256()
 	read := e.Read[run.RunID]
+	if e.Witnessed && read.Falsification.Explains() &&
+		!slices.Equal(read.Falsification.Reasons(), again.Falsification.Reasons()) {
+		return false
+	}
 	return err == nil && read.InputsSHA256 == sum &&
 		(!e.Prospective || read.Derived == nil || read.Derived.SHA256() == again.Derived.SHA256())
 }

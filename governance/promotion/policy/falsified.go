@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -44,11 +45,11 @@ func falsified(g *Gate, e *Evidence, now time.Time) Result {
 		case f.Overall != overallWarn:
 			r.worse(Pending, blame, runs[i].RunID+" is "+f.Overall)
 		default:
-			r.warned(g, e.prospective(now), &runs[i], read)
+			r.warned(g, e.prospective(now), e.Witnessed, &runs[i], read)
 		}
 	}
-	if r.Verdict == Pass && !e.attacked() {
-		r.Verdict, r.Blame, r.Reason = Pending, blame, "no falsification attacks a baseline of the bundle"
+	if why := e.unattacked(); r.Verdict == Pass && why != "" {
+		r.Verdict, r.Blame, r.Reason = Pending, blame, why
 	}
 	return r
 }
@@ -64,13 +65,46 @@ func badness(overall string) int {
 	return slices.Index([]string{overallPass, overallWarn, "inconclusive", overallFail}, overall)
 }
 
+// accepted are the reasons for which the warnings of a test that a policy accepts are: what cannot be
+// shown, not what was found. Of other tests all are.
+var accepted = map[string][]string{
+	"param_neighbourhood": {"no_sources", "no_literals", "without_effect"},
+	"metamorphic":         {"calendar_both"},
+	"price_noise":         {"noise_beyond_gate"},
+}
+
+// accepts reports whether the gate accepts a warning, by the reason that the seal has: a test of the
+// policy stands for its reasons in accepted, test:reason for that one. Without byReason, by the rules
+// before Witnessed, the test suffices.
+func (g *Gate) accepts(t *bundle.TestVerdict, byReason bool) bool {
+	if !byReason {
+		return slices.Contains(g.Accept, t.ID)
+	}
+	reasons, known := accepted[t.ID]
+	return t.Reason != "" && (slices.Contains(g.Accept, t.ID+":"+t.Reason) ||
+		slices.Contains(g.Accept, t.ID) && (!known || slices.Contains(reasons, t.Reason)))
+}
+
 // warned judges a falsification that warns where a pass is asked for.
-func (r *Result) warned(g *Gate, evalue float64, run *Run, read bundle.RunEvidence) {
-	tests := read.Falsification.Warned()
+func (r *Result) warned(g *Gate, evalue float64, byReason bool, run *Run, read bundle.RunEvidence) {
+	warnings := read.Falsification.Warned()
 	leftOut := read.Derived == nil || read.Derived.Figures[figureLeftOut] > 0
-	other := slices.DeleteFunc(slices.Clone(tests), func(id string) bool {
-		return slices.Contains(g.Accept, id)
-	})
+	var tests, other, unsaid []string
+	for i := range warnings {
+		t := &warnings[i]
+		said := t.ID
+		if byReason {
+			said += " (" + cmp.Or(t.Reason, "without a reason") + ")"
+		}
+		tests = append(tests, said)
+		switch {
+		case g.accepts(t, byReason):
+		case t.Reason == "" && g.accepts(t, false): // not refused: it may be one that is accepted
+			unsaid = append(unsaid, t.ID)
+		default:
+			other = append(other, t.ID)
+		}
+	}
 	switch {
 	case len(tests) == 0 || leftOut || len(other) > 0:
 		r.Verdict, r.Blame = Fail, string(bundle.RoleFalsification)
@@ -78,6 +112,10 @@ func (r *Result) warned(g *Gate, evalue float64, run *Run, read bundle.RunEviden
 		if leftOut {
 			r.Reason += " (tests were left out)"
 		}
+	case len(unsaid) > 0:
+		r.worse(Pending, string(bundle.RoleFalsification), fmt.Sprintf("%s does not say why %s warns: "+
+			"an earlier version has made or sealed it; falsify it again, or submit it again", run.RunID,
+			strings.Join(unsaid, ", ")))
 	case evalue < g.AcceptFromE:
 		r.worse(Pending, "",
 			fmt.Sprintf("%s warns: %s, which E of %v on candles after the seal would lift; it is %v",
@@ -94,7 +132,8 @@ func (r *Result) warned(g *Gate, evalue float64, run *Run, read bundle.RunEviden
 // the worker has fetched itself, with no day missing; 0 where it counts for nothing.
 func (e *Evidence) prospective(now time.Time) float64 {
 	s := e.Shadow
-	if s == nil || !s.Attested || !s.Trusted || s.Ruined || s.Bound == 0 || s.Drifted() || s.Missing(now) {
+	if s == nil || e.live && len(s.Lacking) > 0 || !s.Attested || !s.Trusted || s.Ruined || s.Bound == 0 ||
+		s.Drifted() || s.Missing(now) {
 		return 0
 	}
 	return s.E

@@ -2,6 +2,7 @@ package policy_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 
@@ -64,6 +65,70 @@ func TestFalsificationGate(t *testing.T) {
 	}
 }
 
+// TestWarningsAreAcceptedByReason: what cannot be shown may be lifted by unseen candles, what was found
+// may not. Earlier rules take the name of the test.
+func TestWarningsAreAcceptedByReason(t *testing.T) {
+	gate := policy.Default().Stage(bundle.Canary).Gates
+	i := slices.IndexFunc(gate, func(g policy.Gate) bool { return g.Kind == policy.Falsified })
+	usual, own := gate[i], gate[i]
+	own.Accept = []string{"price_noise:sharpe_falls", "random_entries"}
+	for _, c := range []struct {
+		gate         *policy.Gate
+		test, reason string
+		want         policy.Verdict
+	}{
+		{&usual, "param_neighbourhood", "no_literals", policy.Pass},
+		{&usual, "param_neighbourhood", "no_sources", policy.Pass},
+		{&usual, "param_neighbourhood", "without_effect", policy.Pass},
+		{&usual, "param_neighbourhood", "sharpe_falls", policy.Fail}, // neighbours do worse
+		{&usual, "param_neighbourhood", "", policy.Pending},          // of an earlier lab
+		{&usual, "metamorphic", "calendar_both", policy.Pass},
+		{&usual, "metamorphic", "returns_differ", policy.Fail},
+		{&usual, "price_noise", "noise_beyond_gate", policy.Pass},
+		{&usual, "price_noise", "sharpe_not_positive", policy.Fail}, // at the gate's 3 %
+		{&usual, "cost_stress", "net_loss", policy.Fail},
+		{&own, "price_noise", "sharpe_falls", policy.Pass},
+		{&own, "price_noise", "noise_beyond_gate", policy.Fail},
+		{&own, "random_entries", "p_not_small", policy.Pass},
+		{&own, "random_entries", "", policy.Pending},
+		{&own, "cost_stress", "", policy.Fail},
+	} {
+		read := bundle.RunEvidence{
+			Falsification: &bundle.Falsification{BaseRunID: "base", Overall: "warn", Tests: []bundle.TestVerdict{
+				{ID: c.test, Class: "G", Verdict: "warn", Reason: c.reason}}},
+			Derived: &bundle.Derived{Figures: map[string]float64{"tests_left_out": 0}},
+		}
+		e := &policy.Evidence{
+			Rules: policy.Rules{Strict: true, Witnessed: true}, Verified: true,
+			Shadow: &policy.ShadowResult{E: 20, Attested: true, Trusted: true, Bound: 0.03},
+			Runs: []policy.Run{{Run: bundle.Run{RunID: "base", Role: bundle.RoleBaseline}},
+				{Run: bundle.Run{RunID: "attack", Role: bundle.RoleFalsification}}},
+			Read:   map[string]bundle.RunEvidence{"base": {}, "attack": read},
+			Lookup: func(string) (any, bool) { return nil, false },
+		}
+		for _, stage := range []bundle.Stage{bundle.Canary, bundle.Live} {
+			if got := policy.Judge(c.gate, stage, e, now); got.Verdict != c.want {
+				t.Errorf("%s, %s: %s: %s", c.test, c.reason, got.Verdict, got.Reason)
+			}
+		}
+		if c.want == policy.Pass {
+			e.Shadow.E = 19.9
+			if got := policy.Judge(c.gate, bundle.Canary, e, now); got.Verdict != policy.Pending {
+				t.Errorf("%s, %s with E of 19.9: %s", c.test, c.reason, got.Verdict)
+			}
+			e.Shadow.E, e.Shadow.Lacking = 20, []string{"w1"}
+			if got := policy.Judge(c.gate, bundle.Live, e, now); got.Verdict != policy.Pending {
+				t.Errorf("%s, %s, not witnessed: %s", c.test, c.reason, got.Verdict)
+			}
+		}
+		e.Shadow.E, e.Witnessed = 20, false
+		byName := slices.Contains(c.gate.Accept, c.test)
+		if got := policy.Judge(c.gate, bundle.Canary, e, now); (got.Verdict == policy.Pass) != byName {
+			t.Errorf("%s by the rules before: %s: %s", c.test, got.Verdict, got.Reason)
+		}
+	}
+}
+
 // TestGatesOfTheDefaultAreRefused names what is wrong with a changed gate of the policy that is
 // built in.
 func TestGatesOfTheDefaultAreRefused(t *testing.T) {
@@ -102,6 +167,102 @@ func TestGatesOfTheDefaultAreRefused(t *testing.T) {
 		}
 		if again := policy.Named(p.ID); again == nil || again.Digest != p.Digest {
 			t.Error(p.ID)
+		}
+	}
+}
+
+// TestEachTimeframeIsAttacked: a second timeframe, or a second baseline, stands on no falsification of
+// the first. Earlier rules let it, so that their decisions stay what they were.
+func TestEachTimeframeIsAttacked(t *testing.T) {
+	gates := []policy.Gate{
+		{ID: "f", Kind: policy.Falsified, AtMost: "warn"},
+		{ID: "m", Kind: policy.Metric, Roles: []bundle.Role{bundle.RoleFalsification}, Metric: "gates_failed",
+			Op: "=="},
+	}
+	for _, c := range []struct {
+		name, claimed, bases, attacked string
+		want                           policy.Verdict
+		words                          string
+	}{
+		{"one timeframe", "1h", "1h", "1h", policy.Pass, ""},
+		{"both are attacked", "1h 4h", "1h 4h", "1h 4h", policy.Pass, ""},
+		{"the second has no falsification", "1h 4h", "1h 4h", "1h", policy.Pending,
+			"no falsification attacks the baseline base-4h"},
+		{"the second has no baseline", "1h 4h", "1h", "1h", policy.Pending,
+			"no baseline of the timeframe 4h is attacked"},
+		{"an earlier seal does not say which", "1h 4h", "1h ?", "1h ?", policy.Pending, "submit it again"},
+		{"a second baseline of one timeframe", "1h", "1h 1h2", "1h", policy.Pending,
+			"no falsification attacks the baseline base-1h2"},
+	} {
+		e := &policy.Evidence{Verified: true, Rules: policy.Rules{Strict: true},
+			Read: map[string]bundle.RunEvidence{}, Lookup: func(string) (any, bool) {
+				var list []any
+				for _, tf := range strings.Fields(c.claimed) {
+					list = append(list, tf)
+				}
+				return list, true
+			}}
+		add := func(id string, role bundle.Role, read bundle.RunEvidence) {
+			e.Runs = append(e.Runs, policy.Run{Run: bundle.Run{RunID: id, Role: role,
+				Summary: map[string]float64{"gates_failed": 0}}})
+			e.Read[id] = read
+		}
+		for _, tf := range strings.Fields(c.bases) {
+			add("base-"+tf, bundle.RoleBaseline, bundle.RunEvidence{Timeframe: strings.Trim(tf, "?")})
+		}
+		for _, tf := range strings.Fields(c.attacked) {
+			add("attack-"+tf, bundle.RoleFalsification, bundle.RunEvidence{
+				Falsification: &bundle.Falsification{BaseRunID: "base-" + tf, Overall: "pass"}})
+		}
+		for _, g := range gates {
+			e.Witnessed = false
+			if got := policy.Judge(&g, bundle.Paper, e, now); got.Verdict != policy.Pass {
+				t.Errorf("%s, %s, earlier rules: %s %s", c.name, g.ID, got.Verdict, got.Reason)
+			}
+			e.Witnessed = true
+			got := policy.Judge(&g, bundle.Paper, e, now)
+			if got.Verdict != c.want || !strings.Contains(got.Reason, c.words) {
+				t.Errorf("%s, %s: %s %s", c.name, g.ID, got.Verdict, got.Reason)
+			}
+		}
+	}
+}
+
+// TestAReasonThatIsMadeUp: a replay by another person holds the reasons of the seal against its own.
+func TestAReasonThatIsMadeUp(t *testing.T) {
+	found := func(reason string) *bundle.Inputs {
+		return &bundle.Inputs{Summary: map[string]float64{"gates_failed": 0},
+			Falsification: &bundle.Falsification{BaseRunID: "base", Overall: "warn", Tests: []bundle.TestVerdict{
+				{ID: "param_neighbourhood", Class: "G", Verdict: "warn", Reason: reason}}}}
+	}
+	gate := policy.Gate{ID: "r", Kind: policy.Replay, Roles: []bundle.Role{bundle.RoleFalsification}}
+	for _, c := range []struct {
+		name, sealed, replayed string
+		want, before           policy.Verdict
+	}{
+		{"the same", "no_literals", "no_literals", policy.Pass, policy.Pass},
+		{"made up", "no_literals", "sharpe_falls", policy.Fail, policy.Pass},
+		{"replayed by an earlier lab", "no_literals", "", policy.Pending, policy.Pass},
+		{"sealed by an earlier plane", "", "no_literals", policy.Pass, policy.Pass},
+	} {
+		sum, err := found(c.sealed).SHA256()
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := &policy.Evidence{
+			Rules: policy.Rules{Strict: true}, Verified: true,
+			Runs: []policy.Run{{Run: bundle.Run{RunID: "attack", Role: bundle.RoleFalsification}}},
+			Read: map[string]bundle.RunEvidence{"attack": {RunID: "attack", InputsSHA256: sum,
+				Falsification: found(c.sealed).Falsification}},
+			Replays: []policy.ReplayResult{{Principal: "rachel", Runs: []bundle.ReplayedRun{
+				{RunID: "attack", Inputs: found(c.replayed)}}}},
+		}
+		if got := policy.Judge(&gate, bundle.Paper, e, now); got.Verdict != c.before {
+			t.Errorf("%s, earlier rules: %s: %s", c.name, got.Verdict, got.Reason)
+		}
+		e.Witnessed = true
+		if got := policy.Judge(&gate, bundle.Paper, e, now); got.Verdict != c.want {
+			t.Errorf("%s: %s: %s", c.name, got.Verdict, got.Reason)
 		}
 	}
 }

@@ -368,9 +368,10 @@ func metric(g *Gate, e *Evidence, _ time.Time) Result {
 			}
 		}
 	}
-	if slices.Contains(g.Roles, bundle.RoleFalsification) && r.Verdict == Pass && !e.attacked() {
-		r.Verdict, r.Blame = Pending, string(bundle.RoleFalsification)
-		r.Reason = "no falsification attacks a baseline of the bundle"
+	if slices.Contains(g.Roles, bundle.RoleFalsification) && r.Verdict == Pass {
+		if why := e.unattacked(); why != "" {
+			r.Verdict, r.Blame, r.Reason = Pending, string(bundle.RoleFalsification), why
+		}
 	}
 	if len(seen) > 0 {
 		r.Observed = worst(seen, g.Op, limit)
@@ -413,19 +414,65 @@ func AmongTrials(dsr float64, counted, there int64) float64 {
 	return out
 }
 
-// attacked reports whether a falsification is of a baseline; without files it is unknown.
-func (e *Evidence) attacked() bool {
+// unattacked is what no falsification is of: any baseline, or, by the rules of Witnessed, one of
+// them, or the baseline of a timeframe that is claimed. It is "" where nothing is missing, and
+// without files, when it is unknown.
+func (e *Evidence) unattacked() string {
 	if !e.Strict {
-		return true
+		return ""
 	}
-	for _, run := range e.with(bundle.RoleBaseline) {
-		for _, read := range e.Read {
-			if read.Falsification != nil && read.Falsification.BaseRunID == run.RunID {
-				return true
-			}
+	attacked := map[string]bool{}
+	for _, read := range e.Read {
+		if read.Falsification != nil {
+			attacked[read.Falsification.BaseRunID] = true
 		}
 	}
-	return false
+	found, first, unsaid := 0, "", ""
+	timeframes := map[string]bool{}
+	for _, run := range e.with(bundle.RoleBaseline) {
+		tf := e.Read[run.RunID].Timeframe
+		switch {
+		case !attacked[run.RunID]:
+			first = cmp.Or(first, run.RunID)
+			continue
+		case tf == "":
+			unsaid = cmp.Or(unsaid, run.RunID)
+		}
+		found++
+		timeframes[tf] = true
+	}
+	switch {
+	case found == 0:
+		return "no falsification attacks a baseline of the bundle"
+	case !e.Witnessed:
+		return ""
+	case first != "":
+		return "no falsification attacks the baseline " + first
+	}
+	claimed := e.timeframes()
+	for _, tf := range claimed {
+		switch {
+		case len(claimed) == 1 || timeframes[tf]:
+		case unsaid != "":
+			return "the seal does not say which timeframe the baseline " + unsaid + " has: submit it again"
+		default:
+			return "no baseline of the timeframe " + tf + " is attacked by a falsification"
+		}
+	}
+	return ""
+}
+
+// timeframes are those that the bundle claims.
+func (e *Evidence) timeframes() []string {
+	v, _ := e.Lookup("/strategy/timeframes")
+	list, _ := v.([]any)
+	var out []string
+	for _, x := range list {
+		if s, ok := x.(string); ok {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 // metrics are the values of the gate's metric in a run; none if one of the splits that

@@ -45,8 +45,10 @@ type Policy struct {
 	Text   []byte
 	// Solo marks the policy of one person: the plane keeps the only key, and whoever owns its
 	// folder could have written what it has.
-	Solo   bool
-	stages map[bundle.Stage]*Stage
+	Solo bool
+	// Witnesses are those that must have cosigned a seal, nil where it asks for none.
+	Witnesses *Witnesses
+	stages    map[bundle.Stage]*Stage
 }
 
 // Stage is what it takes to enter a stage, and to stay there.
@@ -149,7 +151,7 @@ func Parse(text []byte) (*Policy, error) {
 	}
 	r := &field.Reader{}
 	r.Free(v, "").Schema("schema", Schema)
-	o := r.Object(v, "", field.Names("schema id version stages"), field.Names("solo"))
+	o := r.Object(v, "", field.Names("schema id version stages"), field.Names("solo witnesses"))
 	p := &Policy{
 		ID: o.Form("id", "id"), Version: o.Integer("version", 1, maxVersion),
 		stages: map[bundle.Stage]*Stage{},
@@ -157,6 +159,7 @@ func Parse(text []byte) (*Policy, error) {
 	if solo := o.Bool("solo"); solo != nil {
 		p.Solo = *solo
 	}
+	p.Witnesses = readWitnesses(r, o)
 	stages := o.Child("stages", field.Names("paper canary live"), nil)
 	for _, name := range stageOrder {
 		if r.Failed() {

@@ -1,6 +1,8 @@
 package policy_test
 
 import (
+	"bytes"
+	"crypto/ed25519"
 	"errors"
 	"math/big"
 	"os"
@@ -13,6 +15,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/promotion/policy"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 func TestTheFirstPolicy(t *testing.T) {
@@ -136,6 +139,51 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestWitnesses reads the witnesses of a policy, and refuses those that could never be enough.
+func TestWitnesses(t *testing.T) {
+	vkey := func(name string, seed byte) string {
+		private := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{seed}, ed25519.SeedSize))
+		key, err := translog.NewWitnessKey(name, private.Public().(ed25519.PublicKey))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return key.VKey()
+	}
+	one := `{"key":"` + vkey("w1", 1) + `","principal":"wanda"}`
+	two := `{"key":"` + vkey("w2", 2) + `","principal":"WANDA"}`
+	three := `{"key":"` + vkey("w3", 3) + `"}`
+	same := `{"key":"` + vkey("w4", 1) + `"}`
+	for _, c := range []struct{ name, text, code, pointer string }{
+		{"two", `{"need":2,"of":[` + one + `,` + three + `]}`, "", ""},
+		{"one of two", `{"need":1,"of":[` + one + `,` + two + `]}`, "", ""},
+		{"two of one principal", `{"need":2,"of":[` + one + `,` + two + `]}`, "INVALID_FIELD", "/witnesses/need"},
+		{"the plane's", `{"need":2,"plane":"wanda","of":[` + one + `,` + three + `]}`, "INVALID_FIELD",
+			"/witnesses/need"},
+		{"more than there are", `{"need":2,"of":[` + one + `]}`, "INVALID_FIELD", "/witnesses/need"},
+		{"none needed", `{"need":0,"of":[` + one + `]}`, "INVALID_FIELD", "/witnesses/need"},
+		{"none named", `{"need":1,"of":[]}`, "INVALID_FIELD", "/witnesses/need"},
+		{"no list", `{"need":1}`, "MISSING_FIELD", "/witnesses/of"},
+		{"no number", `{"of":[` + one + `]}`, "MISSING_FIELD", "/witnesses/need"},
+		{"no key", `{"need":1,"of":[{"principal":"x"}]}`, "MISSING_FIELD", "/witnesses/of/0/key"},
+		{"not a key", `{"need":1,"of":[{"key":"w1+00000000+AAAA"}]}`, "INVALID_FIELD", "/witnesses/of/0/key"},
+		{"one key twice", `{"need":1,"of":[` + one + `,` + same + `]}`, "DUPLICATE_ITEM", "/witnesses/of/1/key"},
+		{"a further member", `{"need":1,"of":[` + one + `],"any":1}`, "UNKNOWN_FIELD", "/witnesses/any"},
+		{"no object", `[]`, "INVALID_FIELD", "/witnesses"},
+		{"null", `null`, "INVALID_FIELD", "/witnesses"},
+	} {
+		p, err := policy.Parse(edited(t, `"version":1`, `"version":1,"witnesses":`+c.text))
+		var refused *bundle.Error
+		switch {
+		case c.code == "":
+			if err != nil || p.Witnesses == nil || p.Witnesses.Of[0].Key == "" {
+				t.Errorf("%s: %v", c.name, err)
+			}
+		case !errors.As(err, &refused) || string(refused.Code) != c.code || refused.Pointer != c.pointer:
+			t.Errorf("%s: %v", c.name, err)
+		}
+	}
+}
+
 func TestInheriting(t *testing.T) {
 	text := edited(t, `"inherit":"canary"`,
 		`"inherit":"canary","approvals":[{"count":2,"role":"risk"},{"count":1,"role":"approver"}]`)
@@ -219,6 +267,8 @@ func TestScaleNeverGivesMore(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(policy.First().Text)
 	f.Add(policy.Default().Text)
+	f.Add([]byte(strings.Replace(string(policy.First().Text), `"version":1`, `"version":1,"witnesses":{"need":1,`+
+		`"plane":"p","of":[{"key":"w1.example.com+118659ab+BBkOROK+sKGya5sVXIhAHGWJWWMKPmM0gqc8WjWeKlXy"}]}`, 1)))
 	f.Add([]byte(
 		`{"schema":"promotion-policy/v1","id":"x","version":1,"stages":{"paper":{},"canary":{"approvals":[{"role":"any","count":2}]},"live":{"inherit":"canary"}}}`))
 	f.Fuzz(func(t *testing.T, text []byte) {

@@ -35,8 +35,20 @@ type ShadowResult struct {
 	Due  time.Time
 	// Unsigned reports that nobody has signed what would be played: its days have not begun.
 	Unsigned bool
+	Timing
 	// FirstSeq and LastSeq are the entries of the first and the newest day, -1 for none.
 	FirstSeq, LastSeq int64
+}
+
+// Timing is which days count, and by whose clock. It is zero by the rules before Witnessed.
+type Timing struct {
+	// UncountedLate and UncountedBefore are the days that no gate counts: stated late, or begun before
+	// witnesses had seen the seal. UncountedTrades are theirs.
+	UncountedLate, UncountedBefore, UncountedTrades int64
+	// OwnClock reports that counted days began by the plane's own clock, which no witness vouches
+	// for. Lacking are the witnesses that the policy asks for in vain, each with why.
+	OwnClock bool
+	Lacking  []string
 }
 
 // DriftResult is how much the days after the seal differ from those before it.
@@ -47,6 +59,28 @@ type DriftResult struct {
 	// since people last resumed; Peak and PeakDay are where Returns was largest.
 	Returns, Fills, Peak float64
 	PeakDay              string
+}
+
+// counted is how many days and trades a gate counts.
+func (s *ShadowResult) counted() (days, trades int64) {
+	return s.Days - s.UncountedLate - s.UncountedBefore, s.Trades - s.UncountedTrades
+}
+
+// said is what the days have come to in words, with those that do not count.
+func (s *ShadowResult) said() string {
+	days, trades := s.counted()
+	text := fmt.Sprintf("E is %.4g after %d days and %d trades", s.E, days, trades)
+	if s.OwnClock {
+		text += " by own clock"
+	}
+	if s.UncountedLate > 0 {
+		text += fmt.Sprintf("; %d late, which count only where they lose", s.UncountedLate)
+	}
+	if s.UncountedBefore > 0 {
+		text += fmt.Sprintf("; %d before its seal was witnessed, which count only where they lose",
+			s.UncountedBefore)
+	}
+	return text
 }
 
 // Drifted reports whether the days are so much worse than those that were promised that it
@@ -84,7 +118,8 @@ func shadow(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 		bar *= float64(max(s.Claim, 1))
 	}
 	r := Result{Verdict: Pass, Observed: s.E, Op: ">=", Threshold: bar, ValidUntil: s.Due}
-	r.Reason = fmt.Sprintf("E is %.4g after %d days and %d trades", s.E, s.Days, s.Trades) + s.inDispute()
+	r.Reason = s.said() + s.inDispute()
+	days, trades := s.counted()
 	wait := func(format string, args ...any) Result {
 		r.Verdict, r.ValidUntil = Pending, time.Time{}
 		r.Reason = fmt.Sprintf(format, args...) + ": " + r.Reason
@@ -100,10 +135,12 @@ func shadow(g *Gate, stage bundle.Stage, e *Evidence, now time.Time) Result {
 		return wait("a key that signed its days is no longer trusted")
 	case !s.Attested && (g.Attested || stage == bundle.Live):
 		return wait("its days are unattested: not all candles were fetched from the exchange itself")
-	case s.Days < g.Days:
-		return wait("%d of %d days", s.Days, g.Days)
-	case s.Trades < g.Trades:
-		return wait("%d of %d trades", s.Trades, g.Trades)
+	case stage == bundle.Live && len(s.Lacking) > 0:
+		return wait("%s", unwitnessed(s.Lacking))
+	case days < g.Days:
+		return wait("%d of %d days", days, g.Days)
+	case trades < g.Trades:
+		return wait("%d of %d trades", trades, g.Trades)
 	case s.Drifted():
 		return wait("its days drift from those that were promised (D %.4g)", s.Drift.Peak)
 	case s.E < bar:

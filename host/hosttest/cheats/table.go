@@ -206,15 +206,29 @@ func Plane() []Row {
 	return append(rows, declared(same)...)
 }
 
-// declared are the rows about what a bundle declares of its candles.
+// declared are the rows about what a bundle declares of its candles, and about the plane's judgement.
 func declared(same func(id, attack, wanted, test string) Row) []Row {
-	const c = "governance/control "
+	const c, p, j = "governance/control ", "governance/promotion ", "governance/promotion/policy "
 	return []Row{
 		same("30", "candles of a bundle dated elsewhere, reordered, added or left out",
 			"400 SUMMARY_MISMATCH", c+"TestCandlesDatedAway"),
 		same("30'", "the same, replayed", "nothing is signed", "lab/candidate TestOtherDatesAreNotSigned"),
 		same("31", "a timeframe without a baseline, a baseline without a falsification",
 			"400 SUMMARY_MISMATCH", c+"TestCandlesDatedAway"),
+		same("31'", "the same, where the plane had taken it before", "gates pending",
+			j+"TestEachTimeframeIsAttacked"),
+		same("32", "fetches days once it is known how they ended", "none of the sixty",
+			p+"TestLateDaysFillNoGate"),
+		same("33", "a seal dated back by the plane's own clock", "days count from the witness's time",
+			p+"TestASealThatIsDatedBack"),
+		same("33'", "cosigns with a witness of one's own, or twice", "counts as none, or once",
+			p+"TestWitnessesOfAPolicy"),
+		same("33''", "logs a cosignature that no witness has given", "no fact",
+			p+"TestForgedCosignatures"),
+		same("34", "a warning of what was found, passed for one of what cannot be shown", "gate fails",
+			j+"TestWarningsAreAcceptedByReason"),
+		same("34'", "the same, its reason changed in the file, replayed", "gate fails",
+			j+"TestAReasonThatIsMadeUp"),
 	}
 }
 

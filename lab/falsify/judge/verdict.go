@@ -70,6 +70,7 @@ const (
 	AddsToLosses    = "adds_to_losses"
 	RareLosses      = "rare_losses"
 	CalendarBoth    = "calendar_both"
+	NoiseBeyond     = "noise_beyond_gate" // of noise larger than that of the gate; a Reason
 )
 
 // Test is an entry of summary.json. What is undefined is null, with a reason in Undefined.
@@ -81,15 +82,18 @@ type Test struct {
 	Claim  string `json:"claim"`
 	Method string `json:"method"`
 	// Params are what the test was made with and, under policy, the thresholds.
-	Params     map[string]any           `json:"params"`
-	NReplays   int                      `json:"n_replays"`
-	Statistic  Statistic                `json:"statistic"`
-	PValue     *float64                 `json:"p_value"`
-	PHolm      *float64                 `json:"p_holm"`
-	Verdict    Verdict                  `json:"verdict"`
-	ReasonCode string                   `json:"reason_code"`
-	Undefined  map[string]metric.Reason `json:"undefined,omitempty"`
-	Evidence   []Evidence               `json:"evidence"`
+	Params     map[string]any `json:"params"`
+	NReplays   int            `json:"n_replays"`
+	Statistic  Statistic      `json:"statistic"`
+	PValue     *float64       `json:"p_value"`
+	PHolm      *float64       `json:"p_holm"`
+	Verdict    Verdict        `json:"verdict"`
+	ReasonCode string         `json:"reason_code"`
+	// Reason says what warns, where something does: promotion accepts some of them. It is the reason
+	// code unless the test sets it; absent in what older versions have written.
+	Reason    string                   `json:"reason,omitempty"`
+	Undefined map[string]metric.Reason `json:"undefined,omitempty"`
+	Evidence  []Evidence               `json:"evidence"`
 
 	// Detail completes "because": what a reader should know of a verdict that is no pass.
 	Detail string `json:"detail,omitempty"`
@@ -150,9 +154,16 @@ func (t *Test) Endf(v Verdict, reason, format string, args ...any) *Test {
 // ByInterval marks a test as judged by an interval, which detail describes, for [Holm].
 func (t *Test) ByInterval(detail string) { t.chance = &chance{detail: detail} }
 
-// Explain gives every null of the tests a reason: what has none yet is not applicable.
+// Explain gives every null of the tests a reason, what has none yet is not applicable, and every
+// warning.
 func Explain(tests []*Test) {
 	for _, t := range tests {
+		switch {
+		case t.Shown() != Warn:
+			t.Reason = ""
+		case t.Reason == "":
+			t.Reason = t.ReasonCode
+		}
 		for _, x := range []struct {
 			name string
 			of   *float64

@@ -109,6 +109,18 @@ func TestNoiseOfEverySize(t *testing.T) {
 		"with noise of 10 % of the median true range") {
 		t.Errorf("%+v %s", far.Statistic, far.Detail)
 	}
+	gate := at(1, -.4, -.4, -.4)
+	few := pricenoise.Judge(good(), noisy(replays(-1, -1, none, .5, .5, .9, 1, 1, 1, 2)))
+	holdsAll := at(1, .9, .8, .8)
+	judge.Explain([]*judge.Test{far, gate, few, holdsAll})
+	for _, c := range []struct {
+		of   *judge.Test
+		want string
+	}{{far, judge.NoiseBeyond}, {gate, ""}, {few, judge.SharpeNegative}, {holdsAll, ""}} {
+		if c.of.Reason != c.want {
+			t.Errorf("the reason of %s is %q, want %q", c.of.Verdict, c.of.Reason, c.want)
+		}
+	}
 	exact := at(1, -.4, -.4, -.4)
 	want(t, "a loss at 3 %", exact, judge.Fail, judge.SharpeFalls)
 	if m := exact.Params["median_sharpe_ratios"].(map[string]float64); m["1%"] != 1 || m["3%"] != -.4 ||

@@ -97,7 +97,7 @@ func Judge(j *judge.Judge, sizes []Noisy) *judge.Test {
 		}
 	case t.Verdict == judge.Pass && far.Verdict == judge.Fail:
 		t.Statistic = far.Statistic
-		t.End(judge.Warn, far.ReasonCode, said(noiseWarning, far.Detail))
+		t.End(judge.Warn, far.ReasonCode, said(noiseWarning, far.Detail)).Reason = judge.NoiseBeyond
 	}
 	return t
 }
