@@ -124,7 +124,7 @@ func (c *Checker) Check(ctx context.Context, since time.Time) ([]Checked, error)
 	return list, nil
 }
 
-// byMarket groups chunks of one revision on one market, in their order.
+// byMarket groups chunks of one revision on one market, in their order, as many as a statement takes.
 func byMarket(list []promotion.ShadowChunk) [][]promotion.ShadowChunk {
 	var groups [][]promotion.ShadowChunk
 	for i := range list {
@@ -132,11 +132,11 @@ func byMarket(list []promotion.ShadowChunk) [][]promotion.ShadowChunk {
 		at := slices.IndexFunc(groups, func(g []promotion.ShadowChunk) bool {
 			o := &g[0]
 			return o.CandidateRevisionID == c.CandidateRevisionID && o.Exchange == c.Exchange &&
-				o.Timeframe == c.Timeframe
+				o.Timeframe == c.Timeframe && len(g) < statedDays
 		})
 		if at < 0 {
 			groups = append(groups, []promotion.ShadowChunk{*c})
-		} else if len(groups[at]) < statedDays {
+		} else {
 			groups[at] = append(groups[at], *c)
 		}
 	}
