@@ -35,7 +35,7 @@ type pkg struct {
 	EmbedFiles                         []string
 	Deps, TestImports, XTestImports    []string
 
-	concurrent bool     // starts goroutines or holds locks
+	concurrent bool     // starts goroutines, or holds locks that goroutines of its tests share
 	detectable bool     // the race detector can see what it does
 	beside     bool     // its tests wait more than they compute
 	sized      []string // names of the tests that size themselves by the ring
@@ -64,13 +64,14 @@ func load(ctx context.Context) ([]*pkg, error) {
 }
 
 func (p *pkg) read() error {
-	fset := token.NewFileSet()
+	fset, locks := token.NewFileSet(), false
 	for _, name := range p.GoFiles {
 		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, 0)
 		if err != nil {
 			return err
 		}
-		p.concurrent = p.concurrent || isConcurrent(f)
+		p.concurrent = p.concurrent || startsGoroutines(f)
+		locks = locks || holdsLocks(f)
 	}
 	p.detectable = true
 	functions := map[string]*function{}
@@ -79,6 +80,7 @@ func (p *pkg) read() error {
 		if err != nil {
 			return err
 		}
+		p.concurrent = p.concurrent || locks && (startsGoroutines(f) || servesConnections(f))
 		p.detectable = p.detectable && !hasDirective(f, noDetector)
 		p.beside = p.beside || hasDirective(f, runsBeside)
 		readFunctions(f, functions)
@@ -89,20 +91,32 @@ func (p *pkg) read() error {
 	return nil
 }
 
-// isConcurrent reports whether a file starts a goroutine or imports sync.
-func isConcurrent(f *ast.File) bool {
-	for _, spec := range f.Imports {
-		if path, _ := strconv.Unquote(spec.Path.Value); path == "sync" || path == "sync/atomic" {
-			return true
-		}
-	}
+// holdsLocks reports whether a file imports sync.
+func holdsLocks(f *ast.File) bool {
+	return importsOneOf(f, "sync", "sync/atomic")
+}
+
+func importsOneOf(f *ast.File, paths ...string) bool {
+	return slices.ContainsFunc(f.Imports, func(spec *ast.ImportSpec) bool {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		return slices.Contains(paths, path)
+	})
+}
+
+// servesConnections reports whether a file imports what starts a goroutine for each connection.
+func servesConnections(f *ast.File) bool {
+	return importsOneOf(f, "net/http", "net/http/httptest", "google.golang.org/grpc")
+}
+
+// startsGoroutines reports whether a file starts a goroutine or runs tests side by side.
+func startsGoroutines(f *ast.File) bool {
 	found := false
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:
 			found = true
 		case *ast.CallExpr:
-			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Go" {
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && (s.Sel.Name == "Go" || s.Sel.Name == "Parallel") {
 				found = true
 			}
 		}

@@ -4,6 +4,8 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"testing"
@@ -42,14 +44,47 @@ func TestDirectives(t *testing.T) {
 	if !hasDirective(f, runsBeside) || hasDirective(f, noDetector) {
 		t.Error("the directives of a file are read wrongly")
 	}
-	for text, want := range map[string]bool{
-		"func f() { go g() }":                true,
-		"func f() { w.Go(g) }":               true,
-		"import \"sync\"\nvar mu sync.Mutex": true,
-		"func f() { goes() }":                false,
+	for text, want := range map[string]struct{ goroutines, serves, locks bool }{
+		"func f() { go g() }":                   {true, false, false},
+		"func f() { w.Go(g) }":                  {true, false, false},
+		"func f(t *testing.T) { t.Parallel() }": {true, false, false},
+		"import \"net/http/httptest\"":          {false, true, false},
+		"import \"sync\"\nvar mu sync.Mutex":    {false, false, true},
+		"import \"sync/atomic\"":                {false, false, true},
+		"func f() { goes() }":                   {false, false, false},
 	} {
-		if got := isConcurrent(parsed(t, "package x\n"+text)); got != want {
-			t.Errorf("%s: %t", text, got)
+		f := parsed(t, "package x\n"+text)
+		got := want
+		got.goroutines, got.serves, got.locks = startsGoroutines(f), servesConnections(f), holdsLocks(f)
+		if got != want {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+}
+
+// TestLocksAreWatchedWhereTestsShareThem reads packages of files.
+func TestLocksAreWatchedWhereTestsShareThem(t *testing.T) {
+	const locks, test = "package x\nimport \"sync\"\n", "package x\n"
+	for _, c := range []struct {
+		source, test string
+		want         bool
+	}{
+		{locks, test, false},
+		{locks, test + "func f() { go g() }", true},
+		{locks, test + "import \"net/http\"", true},
+		{test, test + "func f() { go g() }", false},
+		{test + "import \"net/http\"", test, false},
+		{test + "func f() { go g() }", test, true},
+	} {
+		dir := t.TempDir()
+		for name, text := range map[string]string{"x.go": c.source, "x_test.go": c.test} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p := pkg{Dir: dir, GoFiles: []string{"x.go"}, TestGoFiles: []string{"x_test.go"}}
+		if err := p.read(); err != nil || p.concurrent != c.want {
+			t.Errorf("%+v: %v, %t", c, err, p.concurrent)
 		}
 	}
 }
@@ -72,7 +107,7 @@ func TestPartsHaveEveryPackageOnce(t *testing.T) {
 	if !slices.Equal(got, []string{"a", "b", "c", "d"}) {
 		t.Errorf("%q", got)
 	}
-	for _, race := range []bool{true, false} {
+	for _, race := range []bool{true, false, false} {
 		if got := provingParts(all, race)[0].packages; slices.Equal(got, []string{"b"}) != race {
 			t.Errorf("race %t: the detector runs %q", race, got)
 		}
