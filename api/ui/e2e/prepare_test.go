@@ -64,8 +64,8 @@ func prepare(t *testing.T) configuration {
 	}
 	c.Bin, c.Unit = programs.dir, filepath.Join(programs.dir, "unit.js")
 	c.Failures = filepath.Join(os.TempDir(), "assay-e2e-failures")
-	if dir := os.Getenv("ASSAY_SCREENSHOTS"); dir != "" {
-		c.Failures = filepath.Join(dir, "failures")
+	if c.Screenshots = os.Getenv("ASSAY_SCREENSHOTS"); c.Screenshots != "" {
+		c.Failures = filepath.Join(c.Screenshots, "failures")
 	}
 	for _, name := range bundled() {
 		c.Strategies = append(c.Strategies, filepath.Base(name))
