@@ -144,7 +144,7 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 	if err != nil {
 		return err
 	}
-	parts, limit := provingParts(all, r.race), "180m"
+	parts, limit := provingParts(all, r.race, at), "180m"
 	if at == ring.Test {
 		parts, limit = testParts(all), "15m"
 	}

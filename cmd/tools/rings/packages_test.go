@@ -9,6 +9,8 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+
+	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
 func parsed(t *testing.T, text string) *ast.File {
@@ -33,9 +35,47 @@ func TestProof(t *testing.T) { ring.Proof(t, "why") }
 	readFunctions(parsed(t, `package x
 func helper() { if ring.At() > ring.Test { println() } }
 `), functions)
-	if got := testsCalling(functions, "Size", "Proof", "At"); !slices.Equal(got,
+	if got := testsCalling(functions, calls("Size", "Proof", "At")); !slices.Equal(got,
 		[]string{"TestFar", "TestProof", "TestSized"}) {
 		t.Errorf("%q", got)
+	}
+}
+
+// TestProveRepeatsNothingAtTheSameSize reads tests that do more in make prove, and others.
+func TestProveRepeatsNothingAtTheSameSize(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "x_test.go"), []byte(`package x
+func TestEqual(t *testing.T)   { ring.Count(t, "a", n, ring.Size(some(1), some(1), 20)) }
+func TestSoaked(t *testing.T)  { if ring.At() < ring.Soak { t.Skip("later") } }
+func TestLong(t *testing.T)    { ring.Long(t, "why") }
+func TestGrows(t *testing.T)   { _, _ = ring.Size(1, 1, 2), ring.Size(1, 2, 2) }
+func TestHelped(t *testing.T)  { _ = ring.Size(1, 1, 2); helper() }
+func TestUnseen(t *testing.T)  { ring.Undetected(t, "why"); _ = ring.Size(1, 1, 2) }
+func TestAt(t *testing.T)      { _ = ring.At() >= ring.Prove }
+func helper()                  { _ = ring.At() > ring.Test }
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := pkg{ImportPath: "x", Dir: dir, TestGoFiles: []string{"x_test.go"}}
+	if err := p.read(); err != nil {
+		t.Fatal(err)
+	}
+	grown := []string{"TestAt", "TestGrows", "TestHelped", "TestUnseen"}
+	sized := append([]string{"TestEqual", "TestLong", "TestSoaked"}, grown...)
+	slices.Sort(sized)
+	if !slices.Equal(p.grown, grown) || !slices.Equal(p.sized, sized) {
+		t.Errorf("%q of %q", p.grown, p.sized)
+	}
+	p.concurrent = true
+	for _, c := range []struct {
+		race bool
+		at   ring.Ring
+		want []string
+	}{{true, ring.Prove, grown}, {false, ring.Prove, sized}, {true, ring.Soak, sized}} {
+		parts := provingParts([]*pkg{&p}, c.race, c.at)
+		if got := parts[len(parts)-1].args; !slices.Equal(got, runOf(c.want)) {
+			t.Errorf("race %t, ring %d: %q", c.race, c.at, got)
+		}
 	}
 }
 
@@ -108,7 +148,7 @@ func TestPartsHaveEveryPackageOnce(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for _, race := range []bool{true, false, false} {
-		if got := provingParts(all, race)[0].packages; slices.Equal(got, []string{"b"}) != race {
+		if got := provingParts(all, race, ring.Prove)[0].packages; slices.Equal(got, []string{"b"}) != race {
 			t.Errorf("race %t: the detector runs %q", race, got)
 		}
 	}
@@ -125,7 +165,7 @@ func TestPartsOfProofs(t *testing.T) {
 		{packages: []string{"a"}, args: []string{"-run", "^(TestC)$"}, alone: true},
 		{packages: []string{"b"}, args: []string{"-run", "^(TestD)$"}},
 	}
-	if got := provingParts(all, false)[1:]; !reflect.DeepEqual(got, want) {
+	if got := provingParts(all, false, ring.Prove)[1:]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
 	}
 }
