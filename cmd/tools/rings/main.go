@@ -42,7 +42,7 @@ func main() {
 		"use the race detector where goroutines share memory (needs a C compiler)")
 	flags.BoolVar(&r.stream, "stream", false,
 		"print the tests' events as JSON (for the runner that prints the summary)")
-	flags.StringVar(&r.costs, "costliest", "", "with -stream: write the packages that took longest to this file")
+	flags.StringVar(&r.costs, "costliest", "", "stream: write the packages that took longest to this file")
 	flags.IntVar(&r.minutes, "minutes", 10, "soak: for how long that goes on which has no other end")
 	flags.StringVar(&r.out, "o", "", "soak: write the figures to this file")
 	flags.StringVar(&r.summary.Date, "date", "", "soak: date of the run, for the file")

@@ -268,7 +268,8 @@ func provingParts(all []*pkg, race bool, at ring.Ring) []part {
 			}
 		}
 		if len(tests) > 0 {
-			parts = append(parts, part{packages: []string{p.ImportPath}, args: runOf(tests), beside: p.beside})
+			parts = append(parts,
+				part{packages: []string{p.ImportPath}, args: runOf(tests), beside: p.beside})
 		}
 		if len(p.alone) > 0 {
 			parts = append(parts, part{packages: []string{p.ImportPath}, args: runOf(p.alone), alone: true})
