@@ -24,8 +24,8 @@ type costs map[string]float64
 func (c costs) add(events []byte) {
 	for line := range bytes.Lines(events) {
 		var event struct {
-			Action, Package, Test string
-			Elapsed               float64
+			Package, Test string
+			Elapsed       float64
 		}
 		if !bytes.Contains(line, []byte(`"Elapsed"`)) || json.Unmarshal(line, &event) != nil {
 			continue

@@ -27,7 +27,7 @@ type runner struct {
 	sum     string // gotestsum@version
 	race    bool
 	stream  bool // print test events instead of a summary
-	costs   string
+	slowest string
 	minutes int
 	out     string
 	summary summary
@@ -42,7 +42,7 @@ func main() {
 		"use the race detector where goroutines share memory (needs a C compiler)")
 	flags.BoolVar(&r.stream, "stream", false,
 		"print the tests' events as JSON (for the runner that prints the summary)")
-	flags.StringVar(&r.costs, "costliest", "", "stream: write the packages that took longest to this file")
+	flags.StringVar(&r.slowest, "costliest", "", "stream: write the packages that took longest to this file")
 	flags.IntVar(&r.minutes, "minutes", 10, "soak: for how long that goes on which has no other end")
 	flags.StringVar(&r.out, "o", "", "soak: write the figures to this file")
 	flags.StringVar(&r.summary.Date, "date", "", "soak: date of the run, for the file")
@@ -97,7 +97,7 @@ func (r *runner) summarized(ctx context.Context, name string, at ring.Ring) erro
 		return err
 	}
 	figures, costliest := filepath.Join(temp, "figures"), filepath.Join(temp, "costliest")
-	// What it prints passes through a pipe, which has no colours of itself.
+	// What it prints passes through a pipe, which has no colours of its own.
 	cmd := command(ctx, filepath.Join(temp, "gotestsum"), "--format", "pkgname",
 		fmt.Sprintf("--no-color=%t", !isTerminal(os.Stdout)), "--raw-command", "--",
 		self, "-stream", "-costliest", costliest, fmt.Sprintf("-race=%t", r.race), name)
@@ -194,8 +194,8 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 	lane(rest)
 	lanes.Wait()
 	lane(queue(last))
-	if r.costs != "" {
-		if err := os.WriteFile(r.costs, []byte(took.costliest()), 0o600); err != nil {
+	if r.slowest != "" {
+		if err := os.WriteFile(r.slowest, []byte(took.costliest()), 0o600); err != nil {
 			return err
 		}
 	}
