@@ -406,7 +406,8 @@ func (s *CheckSubject) tests(ctx context.Context) (string, error) {
 		}
 		return "pytest passes", nil
 	}
-	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-trimpath", "-timeout="+limit.String(), ".")
+	cmd := exec.CommandContext(ctx, "go", "test", "-count=1", "-trimpath", "-ldflags=-w",
+		"-timeout="+limit.String(), ".")
 	cmd.Dir, cmd.Env = s.project.Dir, project.BuildEnv()
 	// What a test has started may outlive it and hold its output.
 	cmd.WaitDelay = 5 * time.Second

@@ -27,6 +27,7 @@ type runner struct {
 	sum     string // gotestsum@version
 	race    bool
 	stream  bool // print test events instead of a summary
+	slowest string
 	minutes int
 	out     string
 	summary summary
@@ -41,6 +42,7 @@ func main() {
 		"use the race detector where goroutines share memory (needs a C compiler)")
 	flags.BoolVar(&r.stream, "stream", false,
 		"print the tests' events as JSON (for the runner that prints the summary)")
+	flags.StringVar(&r.slowest, "costliest", "", "stream: write the packages that took longest to this file")
 	flags.IntVar(&r.minutes, "minutes", 10, "soak: for how long that goes on which has no other end")
 	flags.StringVar(&r.out, "o", "", "soak: write the figures to this file")
 	flags.StringVar(&r.summary.Date, "date", "", "soak: date of the run, for the file")
@@ -94,15 +96,22 @@ func (r *runner) summarized(ctx context.Context, name string, at ring.Ring) erro
 	if err != nil {
 		return err
 	}
-	figures := filepath.Join(temp, "figures")
-	cmd := command(ctx, filepath.Join(temp, "gotestsum"), "--format", "pkgname", "--raw-command", "--",
-		self, "-stream", fmt.Sprintf("-race=%t", r.race), name)
+	figures, costliest := filepath.Join(temp, "figures"), filepath.Join(temp, "costliest")
+	// What it prints passes through a pipe, which has no colours of its own.
+	cmd := command(ctx, filepath.Join(temp, "gotestsum"), "--format", "pkgname",
+		fmt.Sprintf("--no-color=%t", !isTerminal(os.Stdout)), "--raw-command", "--",
+		self, "-stream", "-costliest", costliest, fmt.Sprintf("-race=%t", r.race), name)
 	cmd.Env = append(cmd.Environ(), "ASSAY_FIGURES="+figures, fmt.Sprint("ASSAY_MINUTES=", r.minutes))
 	if at > ring.Test {
 		cmd.Env = append(cmd.Env, ring.Variable+"="+name)
 	}
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	printed, write := io.Pipe()
+	cmd.Stdout, cmd.Stderr = write, os.Stderr
+	var shown sync.WaitGroup
+	shown.Go(func() { _ = printed.CloseWithError(showSummary(os.Stdout, printed, costliest)) })
 	err = cmd.Run()
+	_ = write.Close()
+	shown.Wait()
 	if at < ring.Prove || err != nil && at == ring.Prove {
 		return err
 	}
@@ -135,22 +144,23 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 	if err != nil {
 		return err
 	}
-	parts, limit := provingParts(all, r.race), "180m"
+	parts, limit := provingParts(all, r.race, at), "180m"
 	if at == ring.Test {
 		parts, limit = testParts(all), "15m"
 	}
 	var lanes sync.WaitGroup
 	var mu sync.Mutex
-	failed := false
+	took, failed := costs{}, false
 	run := func(p part) {
 		if len(p.packages) == 0 {
 			return
 		}
-		// Without DWARF a test links in half the time.
-		args := []string{"test", "-json", "-count=1", "-vet=off", "-ldflags=-w", "-timeout", limit}
+		args := []string{"test", "-json", "-count=1", "-vet=off", "-timeout", limit}
 		cmd := command(ctx, "go", slices.Concat(args, p.args, p.packages)...)
-		cmd.Env = append(cmd.Environ(), p.env...)
-		cmd.Stdout, cmd.Stderr = &lineWriter{mu: &mu, out: os.Stdout}, os.Stderr
+		// Without DWARF a test, and what tests build, links in two thirds of the time.
+		cmd.Env = append(cmd.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -ldflags=-w")
+		cmd.Env = append(cmd.Env, p.env...)
+		cmd.Stdout, cmd.Stderr = &lineWriter{mu: &mu, out: os.Stdout, costs: took}, os.Stderr
 		if err := cmd.Run(); err != nil {
 			mu.Lock()
 			failed = true
@@ -184,6 +194,11 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 	lane(rest)
 	lanes.Wait()
 	lane(queue(last))
+	if r.slowest != "" {
+		if err := os.WriteFile(r.slowest, []byte(took.costliest()), 0o600); err != nil {
+			return err
+		}
+	}
 	if failed {
 		os.Exit(1) // the events say what failed
 	}
@@ -200,11 +215,13 @@ func queue(parts []part) <-chan part {
 	return c
 }
 
-// lineWriter writes whole lines to out, so that the events of two processes do not mix.
+// lineWriter writes whole lines to out, so that the events of two processes do not mix, and adds
+// what they say of packages to costs.
 type lineWriter struct {
-	mu   *sync.Mutex
-	out  io.Writer
-	rest []byte
+	mu    *sync.Mutex
+	out   io.Writer
+	costs costs
+	rest  []byte
 }
 
 func (l *lineWriter) Write(p []byte) (int, error) {
@@ -215,6 +232,7 @@ func (l *lineWriter) Write(p []byte) (int, error) {
 	}
 	l.mu.Lock()
 	_, err := l.out.Write(l.rest[:end])
+	l.costs.add(l.rest[:end])
 	l.mu.Unlock()
 	l.rest = append(l.rest[:0], l.rest[end:]...)
 	return len(p), err

@@ -9,6 +9,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"io"
 	"path/filepath"
 	"slices"
@@ -35,10 +36,11 @@ type pkg struct {
 	EmbedFiles                         []string
 	Deps, TestImports, XTestImports    []string
 
-	concurrent bool     // starts goroutines or holds locks
+	concurrent bool     // starts goroutines, or holds locks that goroutines of its tests share
 	detectable bool     // the race detector can see what it does
 	beside     bool     // its tests wait more than they compute
 	sized      []string // names of the tests that size themselves by the ring
+	grown      []string // names of those that do more in make prove than in make test
 	alone      []string // names of those that nothing may run beside
 }
 
@@ -64,13 +66,14 @@ func load(ctx context.Context) ([]*pkg, error) {
 }
 
 func (p *pkg) read() error {
-	fset := token.NewFileSet()
+	fset, locks := token.NewFileSet(), false
 	for _, name := range p.GoFiles {
 		f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, 0)
 		if err != nil {
 			return err
 		}
-		p.concurrent = p.concurrent || isConcurrent(f)
+		p.concurrent = p.concurrent || startsGoroutines(f)
+		locks = locks || holdsLocks(f)
 	}
 	p.detectable = true
 	functions := map[string]*function{}
@@ -79,30 +82,52 @@ func (p *pkg) read() error {
 		if err != nil {
 			return err
 		}
+		p.concurrent = p.concurrent || locks && (startsGoroutines(f) || servesConnections(f))
 		p.detectable = p.detectable && !hasDirective(f, noDetector)
 		p.beside = p.beside || hasDirective(f, runsBeside)
 		readFunctions(f, functions)
 	}
-	p.alone = testsCalling(functions, "Alone")
-	p.sized = slices.DeleteFunc(testsCalling(functions, "Size", "Proof", "Long", "At"),
+	p.alone = testsCalling(functions, calls("Alone"))
+	p.sized = slices.DeleteFunc(testsCalling(functions, calls("Size", "Proof", "Long", "At")),
 		func(name string) bool { return slices.Contains(p.alone, name) })
+	// Those that the detector leaves out are among them: it counts no figures of theirs.
+	grown := testsCalling(functions, func(f *function) bool {
+		return f.grows || calls("Proof", "Prove", "Test", "Undetected")(f)
+	})
+	for _, name := range p.sized {
+		if slices.Contains(grown, name) {
+			p.grown = append(p.grown, name)
+		}
+	}
 	return nil
 }
 
-// isConcurrent reports whether a file starts a goroutine or imports sync.
-func isConcurrent(f *ast.File) bool {
-	for _, spec := range f.Imports {
-		if path, _ := strconv.Unquote(spec.Path.Value); path == "sync" || path == "sync/atomic" {
-			return true
-		}
-	}
+// holdsLocks reports whether a file imports sync.
+func holdsLocks(f *ast.File) bool {
+	return importsOneOf(f, "sync", "sync/atomic")
+}
+
+func importsOneOf(f *ast.File, paths ...string) bool {
+	return slices.ContainsFunc(f.Imports, func(spec *ast.ImportSpec) bool {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		return slices.Contains(paths, path)
+	})
+}
+
+// servesConnections reports whether a file imports what starts a goroutine for each connection.
+func servesConnections(f *ast.File) bool {
+	return importsOneOf(f, "net/http", "net/http/httptest", "google.golang.org/grpc")
+}
+
+// startsGoroutines reports whether a file starts a goroutine or runs tests side by side.
+func startsGoroutines(f *ast.File) bool {
 	found := false
 	ast.Inspect(f, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.GoStmt:
 			found = true
 		case *ast.CallExpr:
-			if s, ok := n.Fun.(*ast.SelectorExpr); ok && s.Sel.Name == "Go" {
+			if s, ok := n.Fun.(*ast.SelectorExpr); ok && (s.Sel.Name == "Go" || s.Sel.Name == "Parallel") {
 				found = true
 			}
 		}
@@ -124,8 +149,29 @@ func hasDirective(f *ast.File, directive string) bool {
 }
 
 // function is a top-level function of a package's tests: the functions of its package that it
-// calls, and those of package ring.
-type function struct{ calls, ring []string }
+// calls, the names of package ring in it, and whether it asks for a size that make prove has
+// larger than make test.
+type function struct {
+	calls, ring []string
+	grows       bool
+}
+
+// calls returns a function that reports whether some of the names of package ring are in another.
+func calls(names ...string) func(*function) bool {
+	return func(f *function) bool {
+		return slices.ContainsFunc(f.ring, func(called string) bool { return slices.Contains(names, called) })
+	}
+}
+
+// isRing reports whether an expression is a name of package ring.
+func isRing(n ast.Node, name string) bool {
+	s, ok := n.(*ast.SelectorExpr)
+	if !ok || name != "" && s.Sel.Name != name {
+		return false
+	}
+	x, ok := s.X.(*ast.Ident)
+	return ok && x.Name == "ring"
+}
 
 // readFunctions adds the functions of a test file.
 func readFunctions(f *ast.File, functions map[string]*function) {
@@ -138,12 +184,15 @@ func readFunctions(f *ast.File, functions map[string]*function) {
 		ast.Inspect(fn.Body, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
-				if x, ok := n.X.(*ast.Ident); ok && x.Name == "ring" {
+				if isRing(n, "") {
 					read.ring = append(read.ring, n.Sel.Name)
 				}
 			case *ast.CallExpr:
 				if x, ok := n.Fun.(*ast.Ident); ok {
 					read.calls = append(read.calls, x.Name)
+				}
+				if isRing(n.Fun, "Size") && len(n.Args) == 3 {
+					read.grows = read.grows || types.ExprString(n.Args[0]) != types.ExprString(n.Args[1])
 				}
 			}
 			return true
@@ -152,14 +201,12 @@ func readFunctions(f *ast.File, functions map[string]*function) {
 	}
 }
 
-// testsCalling returns the names of the tests that call one of some functions of package
-// ring, in their own bodies or in a function of their package that they call.
-func testsCalling(functions map[string]*function, names ...string) []string {
+// testsCalling returns the names of the tests that are wanted, or call a function of their package
+// that is, near or far.
+func testsCalling(functions map[string]*function, wanted func(*function) bool) []string {
 	calling := map[string]bool{}
 	for name, f := range functions {
-		calling[name] = slices.ContainsFunc(f.ring, func(called string) bool {
-			return slices.Contains(names, called)
-		})
+		calling[name] = wanted(f)
 	}
 	for changed := true; changed; {
 		changed = false
@@ -201,8 +248,9 @@ func testParts(all []*pkg) []part {
 
 // provingParts is `make prove` and `make soak`: the packages whose goroutines share memory with
 // the race detector if it is to be had, and the tests that size themselves by the ring, package
-// by package.
-func provingParts(all []*pkg, race bool) []part {
+// by package. What the detector watches counts its figures: make prove does not repeat it at the
+// same size.
+func provingParts(all []*pkg, race bool, at ring.Ring) []part {
 	// The detector needs cgo; what the tests build does not. SQLite is C that was translated: it
 	// has locks of its own, and is three times as slow when the detector watches it.
 	detected := part{
@@ -212,12 +260,16 @@ func provingParts(all []*pkg, race bool) []part {
 	}
 	var parts []part
 	for _, p := range all {
+		tests := p.sized
 		if race && p.hasTests() && p.concurrent && p.detectable && !p.beside {
 			detected.packages = append(detected.packages, p.ImportPath)
+			if at == ring.Prove {
+				tests = p.grown
+			}
 		}
-		if len(p.sized) > 0 {
+		if len(tests) > 0 {
 			parts = append(parts,
-				part{packages: []string{p.ImportPath}, args: runOf(p.sized), beside: p.beside})
+				part{packages: []string{p.ImportPath}, args: runOf(tests), beside: p.beside})
 		}
 		if len(p.alone) > 0 {
 			parts = append(parts, part{packages: []string{p.ImportPath}, args: runOf(p.alone), alone: true})

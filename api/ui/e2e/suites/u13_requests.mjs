@@ -49,6 +49,8 @@ export default async function requests(t) {
     await visit.says("completed");
     await visit.form.getByRole("button", { name: "Reset", exact: true }).click();
     await visit.says("idle");
+    // A browser with tabs shows the icon in one, the headless shell has none.
+    assert.equal(await visit.page.evaluate(async () => (await fetch(document.querySelector("link[rel=icon]").href)).status), 200);
     const lines = new Set(visit.watch.requests.map(({ line }) => line.replace(/-[0-9a-f]{10}/, "")));
     assert.deepEqual([...lines].filter((line) => !needed.includes(line) && line !== "GET /api/v1/status"), [], "more than is needed");
     assert.deepEqual(needed.filter((line) => !lines.has(line)), [], "not seen");
