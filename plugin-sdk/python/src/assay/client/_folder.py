@@ -290,6 +290,9 @@ def _metadata_of(run_id: str, payload: bytes) -> Json:
         raise AssayError("ARTIFACT_MISMATCH", f"the row of run {run_id} is damaged: {e}") from e
     if not isinstance(meta, dict) or meta.get("run_id") != run_id:
         raise AssayError("ARTIFACT_MISMATCH", f"the row of run {run_id} is of another run")
+    for name in ("summary", "volatile", "service", "plugin", "params"):
+        if not isinstance(meta.get(name) or {}, dict):
+            raise AssayError("ARTIFACT_MISMATCH", f"{name} in the row of run {run_id} is no object")
     return meta
 
 
