@@ -78,11 +78,12 @@ func TestLibrary(t *testing.T) {
 // readInPython has the client of the Python SDK read the same runs from the service and from its folder.
 func readInPython(t *testing.T, s *service, state, lockedRun string) {
 	program := hosttest.PythonOrSkip(t, "../plugin-sdk/python/requirements.txt")
-	read := exec.CommandContext(t.Context(), program, "-B", filepath.Join(clients, "reads.py"), s.url, state,
-		lockedRun)
+	read := exec.CommandContext(t.Context(), program, "-B", filepath.Join(clients, "reads.py"), s.url,
+		state, lockedRun)
 	read.Env = append(os.Environ(), "PYTHONPATH=../plugin-sdk/python/src")
 	out, err := read.CombinedOutput()
-	if err != nil || !strings.HasSuffix(string(out), "ok\n") || !strings.Contains(string(out), "100%") {
+	if text := string(out); err != nil || !strings.HasSuffix(text, "ok\n") ||
+		!strings.Contains(text, "100%") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -33,10 +33,10 @@ func importFreqtradeCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "freqtrade <FILE>",
 		Short: "Keep a result of freqtrade backtesting",
-		Long: "FILE is the zip or the JSON that freqtrade backtesting --export trades writes. Equity is made " +
-			"of the\nclosed trades: the file has none.",
+		Long: "FILE is the zip or the JSON that freqtrade backtesting --export trades writes. Equity\n" +
+			"is made of the closed trades: the file has none.",
 		Example: Examples(
-			"lab import-results freqtrade user_data/backtest_results/backtest-result-2026-01-31_10-00-00.zip",
+			"lab import-results freqtrade user_data/backtest_results/backtest-result-2026-01-31.zip",
 		),
 	}
 	a.Bind(c, &o)
@@ -143,8 +143,9 @@ func keepResults(ctx context.Context, a *App, r *foreign.Results, slug string) (
 		return Outcome{}, err
 	}
 	m := kept.Metadata
-	out := imported{RunID: m.RunID, RequestHash: m.RequestHash, ResultHash: kept.Report.ResultHash, Slug: m.Slug,
-		Reused: kept.Known, Summary: m.Summary, Imported: m.Imported, Assumptions: kept.Report.Assumptions}
+	out := imported{RunID: m.RunID, RequestHash: m.RequestHash, ResultHash: kept.Report.ResultHash,
+		Slug: m.Slug, Reused: kept.Known, Summary: m.Summary, Imported: m.Imported,
+		Assumptions: kept.Report.Assumptions}
 	var warnings []Warning
 	for _, w := range kept.Report.Warnings {
 		warnings = append(warnings, Warning{w.Code, w.Message})

@@ -61,7 +61,7 @@ func Backtesting(trades, equity []byte, o Options) (*Results, error) {
 		r.Trades = append(r.Trades, t)
 	}
 	if r.Timeframe.Approx() <= 0 {
-		return nil, unclear("the trades do not say the timeframe: give stats._equity_curve too, or --timeframe")
+		return nil, unclear("the trades do not say the timeframe: give the equity curve too, or --timeframe")
 	}
 	for i := range r.Trades {
 		t := &r.Trades[i]
@@ -92,8 +92,9 @@ func (r *Results) frameOf(symbol market.Symbol, o Options) error {
 		if r.Cash, err = positive(cmp.Or(o.Cash, "10000")); err != nil {
 			return unclear("--cash %v", err)
 		}
-		r.remark("EQUITY_FROM_CLOSED_TRADES", "Without stats._equity_curve the curve moves when a trade is "+
-			"closed, so drawdowns while one is open are not in it; the cash at the start is taken as %s.", r.Cash)
+		r.remark("EQUITY_FROM_CLOSED_TRADES", "Without stats._equity_curve the curve moves when a trade "+
+			"is closed, so drawdowns while one is open are not in it; the cash at the start is taken as %s.",
+			r.Cash)
 	}
 	for i := range r.Trades {
 		if t := &r.Trades[i]; t.EntryTime < r.Start || t.ExitTime > r.End {
@@ -136,7 +137,8 @@ func (r *Results) readMarks(text []byte) error {
 			return unreadable(fmt.Sprintf("/%d/Equity", i), "is no amount: %.40q", row["Equity"])
 		}
 		if i > 0 && m.At <= opens[i-1] {
-			return unreadable(fmt.Sprintf("/%d/%s", i, table.columns[index]), "is not after the one before it")
+			return unreadable(fmt.Sprintf("/%d/%s", i, table.columns[index]),
+				"is not after the one before it")
 		}
 		opens, r.Marks = append(opens, m.At), append(r.Marks, m)
 	}

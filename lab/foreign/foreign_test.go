@@ -193,6 +193,9 @@ func TestRefusals(t *testing.T) {
 		return err
 	}
 	goog := Options{Symbol: "GOOG/USD"}
+	// changed has a change in the trades, curved one in the equity.
+	changed := func(old, with string) error { return bt(replace(trades, old, with), equity, goog) }
+	curved := func(old, with string) error { return bt(trades, replace(equity, old, with), goog) }
 	for name, c := range map[string]struct {
 		err  error
 		code string
@@ -203,13 +206,13 @@ func TestRefusals(t *testing.T) {
 		"no timeframe":     {bt(trades, "", goog), CodeUnclear, "--timeframe"},
 		"no column":        {bt("a,b\n1,2\n", equity, goog), CodeUnreadable, "/Size"},
 		"empty":            {bt("", equity, goog), CodeUnreadable, "header"},
-		"size 0":           {bt(replace(trades, "\n0,-59,", "\n0,0,"), equity, goog), CodeUnreadable, "/0/Size"},
-		"NaN":              {bt(replace(trades, "169.02", "NaN"), equity, goog), CodeUnreadable, "/0/EntryPrice"},
-		"huge":             {bt(replace(trades, "169.02", "1e300"), equity, goog), CodeUnreadable, "/0/EntryPrice"},
-		"bar numbers":      {bt(replace(trades, "2004-11-17", "63"), equity, goog), CodeUnreadable, "index of times"},
-		"outside":          {bt(replace(trades, "2004-11-17", "2004-01-01"), equity, goog), CodeUnreadable, "outside"},
-		"equity backwards": {bt(trades, replace(equity, "2004-08-20", "2004-08-19"), goog), CodeUnreadable, "/1/"},
-		"equity NaN":       {bt(trades, replace(equity, "10000.0", "nan"), goog), CodeUnreadable, "/0/Equity"},
+		"size 0":           {changed("\n0,-59,", "\n0,0,"), CodeUnreadable, "/0/Size"},
+		"NaN":              {changed("169.02", "NaN"), CodeUnreadable, "/0/EntryPrice"},
+		"huge":             {changed("169.02", "1e300"), CodeUnreadable, "/0/EntryPrice"},
+		"bar numbers":      {changed("2004-11-17", "63"), CodeUnreadable, "index of times"},
+		"outside":          {changed("2004-11-17", "2004-01-01"), CodeUnreadable, "outside"},
+		"equity backwards": {curved("2004-08-20", "2004-08-19"), CodeUnreadable, "/1/"},
+		"equity NaN":       {curved("10000.0", "nan"), CodeUnreadable, "/0/Equity"},
 		"records":          {bt("[1]", equity, goog), CodeUnreadable, "/0"},
 		"no JSON":          {freqtrade("x", Options{}), CodeUnreadable, "JSON"},
 		"no strategy":      {freqtrade("{}", Options{}), CodeUnreadable, "/strategy"},
@@ -220,8 +223,8 @@ func TestRefusals(t *testing.T) {
 		"text as trades": {freqtrade(`{"strategy":{"A":{"trades":"x"}}}`, Options{}), CodeUnreadable,
 			"/strategy/A/trades must not be a string"},
 		"bad archive": {freqtrade("PK\x03\x04x", Options{}), CodeUnreadable, "archive"},
-		"open trade": {freqtrade(replace(ft, `"is_open": false`, `"is_open": true`), Options{}), CodeUnreadable,
-			"/strategy/Cross/trades/0/is_open"},
+		"open trade": {freqtrade(replace(ft, `"is_open": false`, `"is_open": true`), Options{}),
+			CodeUnreadable, "/strategy/Cross/trades/0/is_open"},
 		"no amount": {freqtrade(replace(ft, `"amount": `, `"amount": -`), Options{}), CodeUnreadable,
 			"/strategy/Cross/trades/0/amount"},
 	} {
@@ -264,12 +267,15 @@ func TestAdjustedPosition(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.Trades[0]
-	if got.Direction != market.Short || got.Symbol != "BTC/USDT" || got.ExitReason != market.ExitLiquidation ||
-		got.Quantity.String() != "4" || got.EntryPrice.String() != "11" || got.ExitPrice.String() != "9.5" ||
+	if got.Direction != market.Short || got.Symbol != "BTC/USDT" ||
+		got.ExitReason != market.ExitLiquidation ||
+		got.Quantity.String() != "4" ||
+		got.EntryPrice.String() != "11" || got.ExitPrice.String() != "9.5" ||
 		got.GrossPnL.String() != "6.0" || got.Fees.String() != "1.0" || got.CandlesHeld != 2 {
 		t.Errorf("%+v", got)
 	}
-	if !slices.ContainsFunc(r.Remarks, func(n artifact.Note) bool { return n.Code == "TRADES_DO_NOT_ADD_UP" }) {
+	differ := func(n artifact.Note) bool { return n.Code == "TRADES_DO_NOT_ADD_UP" }
+	if !slices.ContainsFunc(r.Remarks, differ) {
 		t.Errorf("%v", r.Remarks)
 	}
 }

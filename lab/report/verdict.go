@@ -28,8 +28,8 @@ func (d *run) verdict() page.Verdict {
 		return v
 	}
 	if d.meta.Imported != nil {
-		v.Points = append(v.Points, point("warn", "Not played here: without its program and candles it is no "+
-			"trial, and nobody can try to refute it. lab adopt brings a strategy that can be."))
+		v.Points = append(v.Points, point("warn", "Not played here: without its program and candles it is "+
+			"no trial, and nobody can try to refute it. lab adopt brings a strategy that can be."))
 		return v
 	}
 	v.Points = append(v.Points, d.againstHolding(), d.test())
