@@ -43,6 +43,17 @@ first = service.backtest("sma_cross", **request, **window, params={"fast": 5}, r
 assert first.status == "completed" and first.params["fast"] == 5, first
 service.reset()
 assert service.status()["status"] == "idle"
+for ask in (service.stop, service.watch):
+    try:
+        ask()
+    except assay.AssayError as e:
+        assert e.code == "RUN_NOT_ACTIVE", e
+    else:
+        raise AssertionError("there was a run")
+long = service.start("sma_cross", **request)
+service.stop()
+assert service.watch(progress=False).id == long.id
+service.reset()
 second = service.backtest("sma_cross", **request, **window, progress=False)
 comparison = assay.compare(first, folder.run(second.id))
 assert comparison.params.loc["fast"].tolist() == [5, 10]
