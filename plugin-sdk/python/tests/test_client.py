@@ -251,6 +251,25 @@ def test_unknown(state: Path, tmp_path: Path) -> None:
         assert code(caught) == want
 
 
+def test_names_lead_nowhere_else(state: Path) -> None:
+    (state / "report.html").write_text("secret")
+    (state / "runs" / "secret").write_bytes(b"secret")
+    for run_id in ("..", "../runs", "a/../.."):
+        add(state, run_id, {})
+        for name in ("../secret", "secret", "/etc/passwd", "a\\b"):
+            listed = [{"name": name, "sha256": hashlib.sha256(b"secret").hexdigest(), "size": 6}]
+            with closing(sqlite3.connect(state / "runs" / "registry.sqlite3")) as db, db:
+                meta = json.dumps({"run_id": run_id, "artifacts": listed}).encode()
+                change = "UPDATE run_metadata SET kind = 'service', payload = ? WHERE run_id = ?"
+                db.execute(change, (meta, run_id))
+            with pytest.raises(assay.AssayError) as caught:
+                assay.open(state).run(run_id).file(name)
+            assert code(caught) == "ARTIFACT_MISMATCH"
+        with pytest.raises(assay.AssayError) as caught:
+            assay.open(state).run(run_id).tearsheet()
+        assert code(caught) == "PAGE_NOT_FOUND"
+
+
 def test_nothing_is_written(state: Path) -> None:
     before = sorted(state.rglob("*"))
     work = assay.open(state)

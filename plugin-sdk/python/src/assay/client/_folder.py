@@ -209,6 +209,8 @@ class Folder:
 
     def sheet(self, run_id: str) -> str:
         self._metadata(run_id)
+        if not RUN_ID.fullmatch(run_id):
+            raise AssayError("PAGE_NOT_FOUND", f"{run_id!r} is no name of a folder")
         page = self.state_dir / "reports" / run_id / "report.html"
         try:
             return page.read_text(encoding="utf-8")
