@@ -6,12 +6,14 @@ import (
 	"math"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -61,6 +63,7 @@ func TestLibrary(t *testing.T) {
 	}
 
 	checkData(t, s, state, fast)
+	t.Run("python", func(t *testing.T) { readInPython(t, s, state, fast) })
 
 	// A file that was changed is not read.
 	file := filepath.Join(state, "runs", slow, "splits", "train", "trades.csv")
@@ -70,6 +73,19 @@ func TestLibrary(t *testing.T) {
 	}
 	replace(t, file, append(text, 'x'))
 	s.problem(t, "/runs/"+slow+"/trades?split=train", 409, "ARTIFACT_MISMATCH")
+}
+
+// readInPython has the client of the Python SDK read the same runs from the service and from its folder.
+func readInPython(t *testing.T, s *service, state, lockedRun string) {
+	program := hosttest.PythonOrSkip(t, "../plugin-sdk/python/requirements.txt")
+	read := exec.CommandContext(t.Context(), program, "-B", filepath.Join(clients, "reads.py"), s.url,
+		state, lockedRun)
+	read.Env = append(os.Environ(), "PYTHONPATH=../plugin-sdk/python/src")
+	out, err := read.CombinedOutput()
+	if text := string(out); err != nil || !strings.HasSuffix(text, "ok\n") ||
+		!strings.Contains(text, "100%") {
+		t.Errorf("%v\n%s", err, out)
+	}
 }
 
 func (s *service) read(t *testing.T, path string) object {

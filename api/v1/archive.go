@@ -66,8 +66,8 @@ func (a *API) listRuns(r *http.Request) (*edge.Answer, error) {
 	offset, limit := q.page(r, 200)
 	ask := library.Query{
 		Kind: q.word("kind", artifact.KindRun, artifact.KindTrial, artifact.KindFalsification,
-			artifact.KindService, "legacy"),
-		Origin: q.word("origin", artifact.OriginLab, artifact.OriginService, "imported"),
+			artifact.KindService, artifact.KindImported, "legacy"),
+		Origin: q.word("origin", artifact.OriginLab, artifact.OriginService, artifact.OriginImported),
 		Status: q.word("status", artifact.StatusRunning, artifact.StatusCompleted, artifact.StatusFailed),
 		Slug:   q.text("slug"), Family: q.text("family"), Symbol: q.text("symbol"),
 		Timeframe: q.text("timeframe"), Tag: q.text("tag"), Text: q.text("q"), From: q.time("from"),

@@ -61,6 +61,7 @@ type Metadata struct {
 	Verdict                *string         `json:"verdict"`
 	Failure                *FailureNote    `json:"failure"`
 	Service                *ServiceNote    `json:"service,omitempty"`
+	Imported               *Imported       `json:"imported,omitempty"`
 	// ArtifactLevel is full, or compact for trials.
 	ArtifactLevel string   `json:"artifact_level"`
 	Artifacts     []File   `json:"artifacts"`
@@ -142,7 +143,7 @@ func newMetadata(run *Run, rep *Report, files []File) (*Metadata, error) {
 		Data: man.Data, Inputs: man.Inputs,
 		Plugin: man.Plugin, Engine: man.Engine, SplitsSHA256: req.Splits.SHA256,
 		Execution: req.Execution,
-		Splits:    []SplitSummary{}, Service: run.Service, ArtifactLevel: run.level(),
+		Splits:    []SplitSummary{}, Service: run.Service, Imported: man.Imported, ArtifactLevel: run.level(),
 		Artifacts: append([]File{}, files...),
 		Volatile: Volatile{StartedAt: market.FromTime(run.StartedAt), Origin: run.Origin,
 			Environment: run.Environment},

@@ -19,8 +19,9 @@ const (
 
 // The places that a run can come from.
 const (
-	OriginService = "service"
-	OriginLab     = "lab"
+	OriginService  = "service"
+	OriginLab      = "lab"
+	OriginImported = "imported"
 )
 
 // Run is everything about one run that is kept.

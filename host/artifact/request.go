@@ -28,6 +28,8 @@ const (
 	KindTrial         = "trial"
 	KindFalsification = "falsification"
 	KindService       = "service"
+	// KindImported is of the results of another engine: nothing was played, nothing is proved.
+	KindImported = "imported"
 )
 
 // StatisticsVersion names the statistical conventions of requests and reports.
@@ -61,6 +63,35 @@ type Request struct {
 	// TrainedUntil is the end of the data that the program was made with, absent where neither it
 	// nor its lab.json declares one. What is on earlier candles is no evidence.
 	TrainedUntil *market.Time `json:"trained_until,omitempty"`
+	// Imported is where the results of another engine come from, without the names of the files; nil
+	// for runs of this one.
+	Imported *Imported `json:"imported,omitempty"`
+}
+
+// Imported names the program and the files that results come from.
+type Imported struct {
+	Tool string `json:"tool"`
+	// Version is of the program, "" where the files do not have it.
+	Version string       `json:"version,omitempty"`
+	Files   []ImportFile `json:"files"`
+}
+
+// ImportFile is a file of results. The name is absent from requests: it changes nothing.
+type ImportFile struct {
+	Name   string `json:"name,omitempty"`
+	SHA256 string `json:"sha256"`
+}
+
+// unnamed is i without the names of the files.
+func (i *Imported) unnamed() *Imported {
+	if i == nil {
+		return nil
+	}
+	out := &Imported{Tool: i.Tool, Version: i.Version}
+	for _, f := range i.Files {
+		out.Files = append(out.Files, ImportFile{SHA256: f.SHA256})
+	}
+	return out
 }
 
 // Trained are the splits that begin before the end of the training data, by their ids.
@@ -203,6 +234,8 @@ type Manifest struct {
 	// ConnectorSandbox is the level of the connector's processes; "" where there were none.
 	ConnectorSandbox string
 	Debug            bool
+	// Imported is set for the results of another engine.
+	Imported *Imported
 }
 
 // Strategy is the plugin's own idea of its name and version. Slug is the name of its
@@ -298,6 +331,7 @@ func (m Manifest) Complete() (Manifest, error) {
 	r := &m.Request
 	r.Schema = "evaluation-request/v1"
 	r.Kind = cmp.Or(r.Kind, KindService)
+	r.Imported = m.Imported.unnamed()
 	r.StrategyName = cmp.Or(r.StrategyName, m.Strategy.Name)
 	r.FamilyID = cmp.Or(r.FamilyID, FamilyID(r.StrategyName))
 	r.Seed = cmp.Or(r.Seed, "1")

@@ -51,6 +51,8 @@ type Run struct {
 	ErrorDetails *artifact.FailureNote `json:"error_details"`
 	Lineage      Lineage               `json:"lineage"`
 	NoteVersion  int                   `json:"note_version"`
+	// Imported is where the results of another engine come from, null for other runs.
+	Imported *artifact.Imported `json:"imported"`
 }
 
 // Get returns one run.
@@ -74,7 +76,7 @@ func (l *Library) Get(ctx context.Context, runID string) (*Run, error) {
 	m := e.meta
 	r := &Run{Row: rows[0], Seed: m.Seed, Execution: m.Execution, Stress: []artifact.Stress{},
 		Hashes: Hashes{m.RequestHash, m.ResultHash, m.DecisionHash, []string{}}, Splits: []Split{},
-		Assumptions: []artifact.Note{}, NoteVersion: notes[runID].Version,
+		Assumptions: []artifact.Note{}, NoteVersion: notes[runID].Version, Imported: m.Imported,
 		Lineage: Lineage{Plan: m.PlanID, Falsifications: []string{}}}
 	if len(r.Execution) == 0 {
 		r.Execution = json.RawMessage("{}")

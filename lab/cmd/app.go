@@ -50,7 +50,8 @@ func Commands(env IO) *cobra.Command { return TreeOf(env, commands) }
 
 func commands(a *App) []*cobra.Command {
 	return []*cobra.Command{
-		initCommand(a), adoptCommand(a), sdkCommand(a), buildCommand(a), validateCommand(a), runCommand(a),
+		initCommand(a), adoptCommand(a), importResultsCommand(a), sdkCommand(a), buildCommand(a),
+		validateCommand(a), runCommand(a),
 		familyCommand(a), compareCommand(a), falsifyCommand(a), candidateCommand(a), promoteCommand(a),
 		replayCommand(a), runsCommand(a), reportCommand(a), trialsCommand(a), dataCommand(a), statsCommand(a),
 		gcCommand(a),

@@ -20,6 +20,7 @@ import (
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/candidate"
+	"github.com/assay-run/assay/lab/foreign"
 	"github.com/assay-run/assay/lab/project"
 	"github.com/assay-run/assay/lab/project/scaffold"
 	"github.com/assay-run/assay/lab/request"
@@ -119,8 +120,11 @@ func classifyProject(err error) *Error {
 		form     *request.FormError
 		differs  *request.MismatchError
 		artifact *artifact.MismatchError
+		results  *foreign.Error
 	)
 	switch {
+	case errors.As(err, &results):
+		return request.Errorf(results.Code, "%v", err).With("flag", "FILE", "pointer", results.Pointer)
 	case errors.As(err, &slug):
 		return request.Errorf("SLUG_INVALID", "%v", err).With("flag", slugArgument)
 	case errors.As(err, &exists):

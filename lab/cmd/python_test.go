@@ -36,6 +36,13 @@ func TestPythonScripts(t *testing.T) {
 		env.Setenv("PATH", filepath.Dir(interpreter)+string(filepath.ListSeparator)+env.Getenv("PATH"))
 		env.Setenv("PYTHONPATH", sdk) // of the author's tests
 		env.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+		notebook, err := os.ReadFile("../../docs/notebooks/runs.ipynb")
+		if err == nil {
+			err = os.WriteFile(filepath.Join(env.WorkDir, "runs.ipynb"), notebook, 0o600)
+		}
+		if err != nil {
+			return err
+		}
 		to := filepath.Join(env.WorkDir, "sma_go", "bin")
 		if err := os.MkdirAll(to, 0o755); err != nil {
 			return err

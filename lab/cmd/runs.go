@@ -32,7 +32,7 @@ func runsListCommand(a *App) *cobra.Command {
 	var o struct {
 		Slug   string `flag:"slug" usage:"only runs of this strategy" complete:"asked"`
 		Family string `flag:"family" usage:"only runs of this family" complete:"families"`
-		Kind   string `flag:"kind" usage:"only this kind: run, trial, falsification, service, legacy" values:"run,trial,falsification,service,legacy"`
+		Kind   string `flag:"kind" usage:"only this kind: run, trial, falsification, service, imported, legacy" values:"run,trial,falsification,service,imported,legacy"`
 		Status string `flag:"status" usage:"only this status: running, completed, failed" values:"running,completed,failed"`
 	}
 	c := &cobra.Command{
@@ -443,6 +443,8 @@ func notRerun(v *verified) *withheld {
 		return &withheld{skipped, "it is " + v.Status + " and has no result to reach"}
 	case v.mode != "":
 		return &withheld{skipped, v.mode + " runs depend on the venue"}
+	case v.Kind == artifact.KindImported:
+		return &withheld{skipped, "it is the result of another engine"}
 	case v.Kind == artifact.KindFalsification:
 		return &withheld{skipped, "lab falsify repeats it: " + v.repeat}
 	}

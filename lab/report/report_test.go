@@ -107,6 +107,8 @@ func TestHostileNames(t *testing.T) {
 	d := hostile(t)
 	d.meta.Failure, d.noHolding, d.parts[0].holding = nil, pagetest.Hostile, nil
 	pagetest.Check(t, written(t, d))
+	d.meta.Imported = &artifact.Imported{Tool: pagetest.Hostile}
+	pagetest.Check(t, written(t, d))
 }
 
 // TestSheetSaysWhatIsMissing instead of inventing it.
@@ -152,6 +154,10 @@ func TestSentences(t *testing.T) {
 			d.meta.Failure, d.standing.Falsification.Overall, d.standing.Selection.DSRMax = nil, "pass", nil
 			d.values[1].Number = 0.1
 		}, "pass", "withstood"},
+		{func(d *run) {
+			d.meta.Failure, d.standing.Falsification.Overall = nil, "pass"
+			d.meta.Imported = &artifact.Imported{Tool: "freqtrade"}
+		}, "inconclusive", "By the results of freqtrade it made +50.0 %: what another engine says"},
 	} {
 		d := hostile(t)
 		c.change(d)

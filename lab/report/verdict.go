@@ -27,6 +27,11 @@ func (d *run) verdict() page.Verdict {
 	if d.basis == "" {
 		return v
 	}
+	if d.meta.Imported != nil {
+		v.Points = append(v.Points, point("warn", "Not played here: without its program and candles it is "+
+			"no trial, and nobody can try to refute it. lab adopt brings a strategy that can be."))
+		return v
+	}
 	v.Points = append(v.Points, d.againstHolding(), d.test())
 	if p := d.place(); p.Text != "" {
 		v.Points = append(v.Points, p)
@@ -51,6 +56,10 @@ func (d *run) sentence() (class, text string) {
 	}
 	total, held := d.number("total_return"), d.number("buy_hold_return")
 	f := d.falsified()
+	if i := d.meta.Imported; i != nil && total != nil {
+		return "inconclusive", "By the results of " + i.Tool + " it made " + page.Signed(total) +
+			": what another engine says is no evidence here."
+	}
 	switch {
 	case f != nil && f.Overall == "fail":
 		return "fail", "This idea does not survive: an attempt to refute it succeeded."

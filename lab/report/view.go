@@ -82,6 +82,9 @@ func kindText(d *run) string {
 	if n := d.meta.Service; n != nil && n.Mode != "" {
 		return n.Mode + " run"
 	}
+	if i := d.meta.Imported; i != nil {
+		return "run imported from " + i.Tool
+	}
 	if d.row.Kind == artifact.KindRun || d.row.Kind == "" {
 		return "run"
 	}

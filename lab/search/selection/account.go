@@ -32,6 +32,7 @@ const (
 	WhyOtherDays     = "other_days"
 	WhyFalsification = "falsification"
 	WhyVenue         = "paper_or_live"
+	WhyImported      = "imported"
 	WhyRunning       = "running"
 	WhyWithoutResult = "without_result"
 	WhyLegacy        = "legacy"
@@ -165,6 +166,8 @@ func (b *Book) whyNot(row registry.Run) string {
 		return WhyLegacy
 	case row.Kind == artifact.KindFalsification:
 		return WhyFalsification
+	case row.Kind == artifact.KindImported:
+		return WhyImported
 	case row.Status == artifact.StatusRunning:
 		return WhyRunning
 	}
@@ -196,6 +199,8 @@ func (e *Entry) Sentence() string {
 		return "not counted: replays of a falsification"
 	case WhyVenue:
 		return "not counted: paper or live"
+	case WhyImported:
+		return "not counted: results of another engine"
 	case WhyRunning:
 		return "not counted: still running"
 	case WhyLegacy:

@@ -3230,7 +3230,7 @@ export interface components {
              * @description What it was asked as.
              * @enum {string}
              */
-            kind: "run" | "trial" | "falsification" | "service" | "legacy";
+            kind: "run" | "trial" | "falsification" | "service" | "imported" | "legacy";
             /**
              * @description Which program made it; more may come.
              * @example lab
@@ -3393,7 +3393,7 @@ export interface components {
              * @description What it was asked as.
              * @enum {string}
              */
-            kind: "run" | "trial" | "falsification" | "service" | "legacy";
+            kind: "run" | "trial" | "falsification" | "service" | "imported" | "legacy";
             /**
              * @description Which program made it; more may come.
              * @example lab
@@ -3607,6 +3607,24 @@ export interface components {
              * @description For If-Match of PUT /runs/{run_id}/note.
              */
             note_version: number;
+            /** @description Where the results of another engine come from; null for other runs. */
+            imported: {
+                /**
+                 * @description The engine.
+                 * @example freqtrade
+                 * @example backtesting.py
+                 */
+                tool: string;
+                /** @description Its version, absent where the files do not have it. */
+                version?: string;
+                /** @description What was read. */
+                files: {
+                    /** @description Its name. */
+                    name: string;
+                    /** @description Its SHA-256. */
+                    sha256: string;
+                }[];
+            } | null;
         };
         /** @description The equity of a split. */
         RunEquity: {
@@ -5416,7 +5434,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Kind. */
-                kind?: "run" | "trial" | "falsification" | "service" | "legacy";
+                kind?: "run" | "trial" | "falsification" | "service" | "imported" | "legacy";
                 /** @description Where it was made. */
                 origin?: "lab" | "service" | "imported";
                 /** @description Status. */

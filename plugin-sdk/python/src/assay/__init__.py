@@ -23,6 +23,8 @@ the orders that it returns::
                 return Close()
 """
 
+from typing import TYPE_CHECKING, Any
+
 from ._inputs import Input, InputRow, InputView
 from .intents import (
     OCO,
@@ -53,7 +55,26 @@ from .params import InvalidParam, Param, ParamError
 from .strategy import Strategy, Supports
 from .view import Candle, Fill, FrameView, History, Order, Position, Rejection, SymbolView, View
 
+if TYPE_CHECKING:
+    from .client import AssayError as AssayError
+    from .client import compare as compare
+    from .client import connect as connect
+    from .client import open as open
+
 __version__ = "1.0.0"
+
+# What reads runs is imported on use: a strategy needs none of it, and a star import must not
+# take the place of the builtin open.
+_CLIENT = ("AssayError", "compare", "connect", "open")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _CLIENT:
+        from . import client
+
+        return getattr(client, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
 
 __all__ = [
     "AllCash",

@@ -39,7 +39,7 @@ function Shown({ run, path, asked }: Props) {
       <Numbers run={run} />
       <Actions run={run} />
       <Drawn path={path} />
-      <Charted run={run} path={path} />
+      {run.kind !== "imported" && <Charted run={run} path={path} />}
       <Splits run={run} path={path} asked={asked} />
       <Rows path={path} />
       <Evidence run={run} />
@@ -113,6 +113,7 @@ function Evidence({ run }: { run: Run }) {
         <div><h4>Parameters</h4><Facts of={Object.entries(run.params ?? {}).map(([k, v]) => [k, <bdi>{plain(v)}</bdi>])} /></div>
         <div><h4>Hashes</h4><Facts of={[["Program", <Hash text={run.strategy?.sha256} what="program" />], ...hashes.map(([k, v]): [string, preact.ComponentChildren] => [f.words(k), [v].flat().map((hash) => <Hash key={hash} text={hash} what={k} />)])]} /></div>
         <div><h4>Assumptions</h4><ul class="notes">{(run.assumptions ?? []).map((n, i) => <li key={i}><bdi>{n.message}</bdi></li>)}</ul></div>
+        {run.imported && <div><h4>Imported from <bdi>{run.imported.tool} {run.imported.version}</bdi></h4><Facts of={run.imported.files.map(({ name, sha256 }) => [name, <Hash text={sha256} what="file" />])} /></div>}
         {lineage && <div><h4>Lineage</h4><Facts of={[["Base", links(lineage.base ? [lineage.base] : [])], ["Falsifications", links(lineage.falsifications)]]} /></div>}
         <details class="whole"><summary>Execution</summary><pre class="tail" tabIndex={0}>{JSON.stringify(run.execution, null, 2)}</pre></details>
       </div>

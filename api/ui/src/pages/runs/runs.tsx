@@ -37,7 +37,7 @@ export function Runs() {
 }
 
 const choices: { [name in (typeof filters)[number]]?: string[] } = {
-  origin: ["lab", "service", "imported"], kind: ["run", "trial", "falsification", "service", "legacy"], status: ["running", "completed", "failed"],
+  origin: ["lab", "service", "imported"], kind: ["run", "trial", "falsification", "service", "imported", "legacy"], status: ["running", "completed", "failed"],
 };
 const labels: { [name in (typeof filters)[number]]: string } = { q: "Search", kind: "Kind", origin: "Origin", status: "Status", slug: "Strategy", symbol: "Symbol", timeframe: "Timeframe", tag: "Tag" };
 
