@@ -11,9 +11,11 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-// abilitySeen counts in results that an ability did what it is for, by what is seen of it.
+// abilitySeen is by what orders it shows that an ability did what it is for.
 var abilitySeen = map[string]map[string]func(*market.Order) bool{
-	"history": {"a tag of six candles": func(o *market.Order) bool { return strings.HasPrefix(o.Tag, "6 [") }},
+	"history": {"a tag of six candles": func(o *market.Order) bool {
+		return strings.HasPrefix(o.Tag, "6 [")
+	}},
 	"larger_timeframes": {"a tag of a closed bucket": func(o *market.Order) bool {
 		return strings.Contains(o.Tag, "] true {") && strings.HasPrefix(o.Tag, "[")
 	}},
@@ -34,8 +36,12 @@ var abilitySeen = map[string]map[string]func(*market.Order) bool{
 	}},
 	"post_only": {"a fill": filledEntry,
 		"a refusal": func(o *market.Order) bool { return o.Reason == market.ReasonWouldTake }},
-	"on_fill":   {"the sale": func(o *market.Order) bool { return o.Tag == "after the fill" && o.FilledQuantity.IsPos() }},
-	"on_reject": {"the order instead": func(o *market.Order) bool { return o.Tag == "after the rejection" && filledEntry(o) }},
+	"on_fill": {"the sale": func(o *market.Order) bool {
+		return o.Tag == "after the fill" && o.FilledQuantity.IsPos()
+	}},
+	"on_reject": {"the order instead": func(o *market.Order) bool {
+		return o.Tag == "after the rejection" && filledEntry(o)
+	}},
 }
 
 func filledEntry(o *market.Order) bool {
@@ -69,8 +75,9 @@ func TestModesAgreeOnAbilities(t *testing.T) {
 					}
 				}
 			}
-			e := equal{name: "able", params: map[string]any{"ability": a.Name}, execution: `{"allow_short":true}`,
-				symbols: []string{one}, candles: ring.Size(150, 300, 300), seed: uint64(i + 1), seen: seen}
+			e := equal{name: "able", params: map[string]any{"ability": a.Name}, seen: seen,
+				execution: `{"allow_short":true}`, symbols: []string{one},
+				candles: ring.Size(150, 300, 300), seed: uint64(i + 1)}
 			e.play(t, d, inLockstep)
 		})
 	}

@@ -205,7 +205,8 @@ func (e equal) play(t *testing.T, d *desk, more ...*run.Launcher) (fills, candle
 
 // sameBacktest holds a paper run that has ended against a backtest of the stored candles from a day to
 // another, or to their end.
-func sameBacktest(t *testing.T, backtests *run.Launcher, x *Execution, req runner.StartRequest, from, to string) {
+func sameBacktest(t *testing.T, backtests *run.Launcher, x *Execution, req runner.StartRequest,
+	from, to string) {
 	t.Helper()
 	what := fmt.Sprintf("%s %s %s", req.StrategyName, req.StrategyParams, req.Execution)
 	req.Mode, req.Exchange, req.ExchangeConfig, req.StartDate, req.EndDate = runner.ModeBacktest, stored,

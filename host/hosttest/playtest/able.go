@@ -46,13 +46,17 @@ func Abilities() []Ability {
 	return []Ability{
 		{Name: "history", act: func(v sdk.View) sdk.Intents {
 			h := v.History(6)
-			return sdk.Buy(all).Limit((h.Low(0) + v.Close(5)) / 2).Tag(fmt.Sprint(h.Len(), h.Highs(), v.Close(3)))
+			seen := fmt.Sprint(h.Len(), h.Highs(), v.Close(3))
+			return sdk.Buy(all).Limit((h.Low(0) + v.Close(5)) / 2).Tag(seen)
 		}},
 		{Name: "larger_timeframes", act: func(v sdk.View) sdk.Intents {
 			six, day := v.At("6h"), v.At("1d")
-			return sdk.Buy(all).Tag(fmt.Sprint(six.History(3).Closes(), six.Closed(), day.Candle(), day.Closed()))
+			seen := fmt.Sprint(six.History(3).Closes(), six.Closed(), day.Candle(), day.Closed())
+			return sdk.Buy(all).Tag(seen)
 		}},
-		{Name: "equity_fraction", act: func(sdk.View) sdk.Intents { return sdk.Buy(sdk.EquityFraction(0.3)) }},
+		{Name: "equity_fraction", act: func(sdk.View) sdk.Intents {
+			return sdk.Buy(sdk.EquityFraction(0.3))
+		}},
 		{Name: "clamped", act: func(sdk.View) sdk.Intents { return sdk.Buy(sdk.EquityFraction(1)) }},
 		{Name: "risk_fraction", act: func(sdk.View) sdk.Intents {
 			return sdk.Buy(sdk.RiskFraction(0.01)).StopLoss(sdk.Percent(0.03))
@@ -63,8 +67,8 @@ func Abilities() []Ability {
 		}},
 		{Name: "oco", act: func(v sdk.View) sdk.Intents {
 			price := v.Close(0)
-			return sdk.OCO(sdk.Buy(sdk.EquityFraction(0.4)).Limit(price*0.995),
-				sdk.Buy(sdk.EquityFraction(0.4)).Stop(price*1.005), sdk.Sell(sdk.EquityFraction(0.2)).Limit(price*1.02))
+			buy, sell := sdk.Buy(sdk.EquityFraction(0.4)), sdk.Sell(sdk.EquityFraction(0.2))
+			return sdk.OCO(buy.Limit(price*0.995), buy.Stop(price*1.005), sell.Limit(price*1.02))
 		}},
 		{Name: "several_targets", act: func(sdk.View) sdk.Intents {
 			return sdk.Buy(all).TakePart(0.5, sdk.Percent(0.003)).TakePart(0.3, sdk.Percent(0.006)).
