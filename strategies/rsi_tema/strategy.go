@@ -11,9 +11,9 @@ import (
 func spec() sdk.Spec {
 	return sdk.Spec{
 		Name: "rsi_tema", DisplayName: "RSI and TEMA", Version: "1.0.0", Author: "Assay",
-		Description: "The rules of freqtrade's SampleStrategy, long only: buys when the RSI leaves the oversold " +
-			"side while the TEMA rises below the Bollinger middle, sells at the opposite. The target falls the " +
-			"longer a position is held; the stop loss does not move.",
+		Description: "The rules of freqtrade's SampleStrategy, long only: buys when the RSI leaves the " +
+			"oversold side while the TEMA rises below the Bollinger middle, sells at the opposite. The " +
+			"target falls the longer a position is held; the stop loss does not move.",
 		Supports: sdk.Supports{ScaleFree: true},
 		Plots: []sdk.Plot{
 			{Series: "tema", Title: "TEMA", Color: sdk.ColorAccent},
@@ -67,7 +67,8 @@ func (s *rsiTEMA) OnCandle(v sdk.View) (sdk.Intents, error) {
 	switch {
 	case v.Warmup() || c.Volume == 0:
 	case v.Flat() && s.rsi.CrossedAboveLevel(s.Buy) && tema <= middle && tema > before:
-		return sdk.Buy(sdk.AllCash()).StopLoss(sdk.Percent(s.StopLoss)).TakeProfit(sdk.Percent(wanted(0))), nil
+		stop, target := sdk.Percent(s.StopLoss), sdk.Percent(wanted(0))
+		return sdk.Buy(sdk.AllCash()).StopLoss(stop).TakeProfit(target), nil
 	case v.Long() && s.rsi.CrossedAboveLevel(s.Sell) && tema > middle && tema < before:
 		return sdk.ClosePosition(), nil
 	}

@@ -28,7 +28,7 @@ func TestTargetFalls(t *testing.T) {
 		out, _ := trade.ExitPrice.Float64()
 		got, fell := out/in-1, trade.CandlesHeld == 6 || trade.CandlesHeld == 12
 		if math.Abs(got-gain) > 1e-9 && (!fell || got < gain || got > 0.04) {
-			t.Errorf("trade %s, held for %d candles, gains %v, want %v", trade.ID, trade.CandlesHeld, got, gain)
+			t.Errorf("%s, held for %d candles, gains %v, want %v", trade.ID, trade.CandlesHeld, got, gain)
 		}
 	}
 	if seen[0.01] == 0 || seen[0.02] == 0 {

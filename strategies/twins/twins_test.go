@@ -1,6 +1,6 @@
-// Package twins_test holds the strategies of this folder, which other engines run, beside the bundled ones: it
-// compiles them, and counts the lines of both for the table in ../README.md. `make prove` runs those for
-// backtesting.py, in the tests of lab/cmd.
+// Package twins_test holds the strategies of this folder, which other engines run, beside the bundled
+// ones: it compiles them, and counts the lines of both for the table in the page of the strategies.
+// `make prove` runs those for backtesting.py, in the tests of lab/cmd.
 package twins_test
 
 import (
@@ -46,7 +46,10 @@ func goLines(t *testing.T, path string) (all, describing int) {
 		n := count(d)
 		all += n
 		function, isFunction := d.(*ast.FuncDecl)
-		isParams := isGeneral && general.Tok == token.TYPE && general.Specs[0].(*ast.TypeSpec).Name.Name == "params"
+		isParams := false
+		if isGeneral && general.Tok == token.TYPE {
+			isParams = general.Specs[0].(*ast.TypeSpec).Name.Name == "params"
+		}
 		if isParams || isFunction && function.Name.Name == "spec" {
 			describing += n
 		}
