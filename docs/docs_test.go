@@ -20,7 +20,7 @@ import (
 func documents(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"../*.md", "*.md", "adr/*.md"} {
+	for _, pattern := range []string{"../*.md", "*.md", "adr/*.md", "../strategies/*.md", "../strategies/*/*.md"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

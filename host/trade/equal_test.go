@@ -21,6 +21,7 @@ import (
 	"github.com/assay-run/assay/host/hosttest/playtest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/metric"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -53,6 +54,7 @@ type equal struct {
 	candles   int // of the first symbol, about
 	seed      uint64
 	failing   int // requests of history that fail
+	seen      func(*artifact.Results)
 }
 
 // equals are the bundled strategies, each several times, and seeded random ones. The first of
@@ -160,8 +162,8 @@ func TestPaperEqualsBacktest(t *testing.T) {
 	}
 }
 
-// play runs both and compares; it returns fills and candles.
-func (e equal) play(t *testing.T, d *desk) (fills, candles int) {
+// play runs both and compares; it returns fills and candles. More backtests are compared, too.
+func (e equal) play(t *testing.T, d *desk, more ...*run.Launcher) (fills, candles int) {
 	start, err := market.ParseTime("2020-01-03T00:00:00Z")
 	if err != nil {
 		t.Fatal(err)
@@ -185,8 +187,13 @@ func (e equal) play(t *testing.T, d *desk) (fills, candles int) {
 		t.Errorf("%s: %+v %+v", what, o, o.Failure)
 		return
 	}
-	d.sameBacktest(t, x, req, from, to)
+	for _, backtests := range append(more, d.backtests) {
+		sameBacktest(t, backtests, x, req, from, to)
+	}
 	r := x.Results()
+	if e.seen != nil {
+		e.seen(r)
+	}
 	for i, symbol := range e.symbols {
 		n := checkJournal(t, d, x, market.Symbol(symbol), x.chart.candles[i])
 		d.liars.mu.Lock()
@@ -198,7 +205,8 @@ func (e equal) play(t *testing.T, d *desk) (fills, candles int) {
 
 // sameBacktest holds a paper run that has ended against a backtest of the stored candles from a day to
 // another, or to their end.
-func (d *desk) sameBacktest(t *testing.T, x *Execution, req runner.StartRequest, from, to string) {
+func sameBacktest(t *testing.T, backtests *run.Launcher, x *Execution, req runner.StartRequest,
+	from, to string) {
 	t.Helper()
 	what := fmt.Sprintf("%s %s %s", req.StrategyName, req.StrategyParams, req.Execution)
 	req.Mode, req.Exchange, req.ExchangeConfig, req.StartDate, req.EndDate = runner.ModeBacktest, stored,
@@ -206,7 +214,7 @@ func (d *desk) sameBacktest(t *testing.T, x *Execution, req runner.StartRequest,
 	if to == "" {
 		req.EndDate = nil
 	}
-	b, err := d.backtests.Launch(context.Background(), x.runID+"_back", req)
+	b, err := backtests.Launch(context.Background(), x.runID+"_back", req)
 	if err != nil {
 		t.Errorf("%s: %v", what, err)
 		return

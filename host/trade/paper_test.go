@@ -26,7 +26,7 @@ func TestPaperOfDerivedCandles(t *testing.T) {
 	if o := x.Run(context.Background()); o.Failure != nil || o.Stopped {
 		t.Fatalf("%+v %+v", o, o.Failure)
 	}
-	d.sameBacktest(t, x, req, start, "")
+	sameBacktest(t, d.backtests, x, req, start, "")
 	if n := len(x.Results().Fills); n < 5 {
 		t.Errorf("only %d fills", n)
 	}

@@ -138,7 +138,7 @@ func TestPaperStaleCandles(t *testing.T) {
 					slices.Contains(phases, engine.Halted) {
 					t.Errorf("shadow: reasons %v, phases %v", reasons, phases)
 				}
-				d.sameBacktest(t, x, req, from.String(), r.Window.End.String())
+				sameBacktest(t, d.backtests, x, req, from.String(), r.Window.End.String())
 				return
 			}
 			if reasons["STATE_HALTED"] != 2 || reasons["STATE_REDUCING"] != 3 || len(r.Fills) != 3 {
@@ -214,7 +214,7 @@ func TestPaperConnectorCrash(t *testing.T) {
 	if n := len(x.Results().Fills); n < 5 {
 		t.Errorf("only %d fills", n)
 	}
-	d.sameBacktest(t, x, req, from.String(), x.Results().Window.End.String())
+	sameBacktest(t, d.backtests, x, req, from.String(), x.Results().Window.End.String())
 }
 
 // TestPaperConnectorCrashes: the fourth loss of the connector within five minutes ends a paper run.

@@ -14,7 +14,7 @@ import (
 )
 
 // TestProveAdopted runs testdata/adopt/*.txtar beside backtesting.py itself, whose trades are those
-// of the adopted strategies.
+// of the adopted strategies. It also runs the twins of bundled strategies there.
 func TestProveAdopted(t *testing.T) {
 	ring.Proof(t, "it installs the other engine and plays five strategies step by step")
 	folder, err := filepath.Abs("testdata/adopt")
@@ -32,6 +32,7 @@ func TestProveAdopted(t *testing.T) {
 		env.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 		script, err := os.ReadFile(filepath.Join(folder, "peer", "parity.py"))
 		return errors.Join(err, os.WriteFile(filepath.Join(env.WorkDir, "parity.py"), script, fs.ModePerm),
-			os.CopyFS(filepath.Join(env.WorkDir, "src"), os.DirFS(filepath.Join(folder, "peer", "src"))))
+			os.CopyFS(filepath.Join(env.WorkDir, "src"), os.DirFS(filepath.Join(folder, "peer", "src"))),
+			os.CopyFS(filepath.Join(env.WorkDir, "src"), os.DirFS("../../strategies/twins/backtesting")))
 	})
 }

@@ -173,7 +173,21 @@ func (h *Host) Prepare(ctx context.Context, q Question) (_ *Prepared, err error)
 	if err := p.compose(h, func() error { return h.data(ctx, p) }); err != nil {
 		return nil, err
 	}
+	if err := p.fits(); err != nil {
+		return nil, err
+	}
 	return p, nil
+}
+
+// fits refuses what the program does not do, such as a timeframe that its larger ones cannot be built
+// from, before anything is executed.
+func (p *Prepared) fits() error {
+	var plan run.Plan
+	err := plan.Read(p.catalog, p.request)
+	if err == nil {
+		err = plan.CheckFits(p.request)
+	}
+	return fromBacktest(err)
 }
 
 // compose fixes everything but the program: parameters and rules first, then the data,

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/hashicorp/go-hclog"
@@ -251,5 +252,15 @@ func TestReplay(t *testing.T) {
 			r.Results.FinalValue == base.Results.FinalValue {
 			t.Errorf("replay %d is the base", i+4)
 		}
+	}
+}
+
+// TestPrepareRefusesWhatDoesNotFit: what the program does not do is refused before anything is executed.
+func TestPrepareRefusesWhatDoesNotFit(t *testing.T) {
+	b := newBench(t)
+	b.question.Symbols, b.question.Timeframe = []string{"BTC/USDT", "ETH/USDT"}, "1d"
+	_, err := b.Prepare(t.Context(), b.question)
+	if err == nil || !strings.Contains(err.Error(), "takes 1 to 1 symbols, not 2") {
+		t.Errorf("got %v", err)
 	}
 }

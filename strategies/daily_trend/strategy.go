@@ -14,6 +14,10 @@ func spec() sdk.Spec {
 			"closed above its average, and sells when one closes below their lowest low.",
 		Extra:    sdk.Timeframes("1d"),
 		Supports: sdk.Supports{ScaleFree: true},
+		Plots: []sdk.Plot{
+			{Series: "low", Upper: "high", Title: "Channel", Kind: sdk.PlotBand, Color: sdk.ColorAccent},
+			{Series: "average", Title: "Average of days", Color: sdk.ColorMuted},
+		},
 	}
 }
 
@@ -44,10 +48,14 @@ func (s *dailyTrend) OnCandle(v sdk.View) (sdk.Intents, error) {
 		return nil, nil
 	}
 	channel := v.History(s.Candles + 1)
+	high, low := slices.Max(channel.Highs()[:s.Candles]), slices.Min(channel.Lows()[:s.Candles])
+	v.Publish("high", high)
+	v.Publish("low", low)
+	v.Publish("average", s.average.Value())
 	switch {
-	case v.Flat() && day.Close(0) > s.average.Value() && v.Close(0) > slices.Max(channel.Highs()[:s.Candles]):
+	case v.Flat() && day.Close(0) > s.average.Value() && v.Close(0) > high:
 		return sdk.Buy(sdk.CashFraction(s.Fraction)).StopLoss(sdk.Percent(s.StopLoss)), nil
-	case v.Long() && v.Close(0) < slices.Min(channel.Lows()[:s.Candles]):
+	case v.Long() && v.Close(0) < low:
 		return sdk.ClosePosition(), nil
 	}
 	return nil, nil

@@ -30,6 +30,7 @@ func Roles(exit func(int)) map[string]func() {
 		"good":     func() { serve.Strategy(sdk.Spec{Name: "good", Version: "1.2.3"}, NewGood) },
 		"randomly": func() { serve.Strategy(randomSpec(), NewRandom) },
 		"framed":   func() { serve.Strategy(framedSpec(), newFramed) },
+		"able":     func() { serve.Strategy(ableSpec(), newAble) },
 		"informed": func() { serve.Strategy(informedSpec(), newInformed) },
 	}
 	list["scripted"] = func() {

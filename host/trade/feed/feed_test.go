@@ -183,6 +183,15 @@ func TestRules(t *testing.T) {
 			a[0].From != r.begun+perMinute || a[0].To != r.begun+2*perMinute {
 			t.Errorf("%+v", a)
 		}
+		// It comes after all: the strategy has gone on without it, and it stays so.
+		late := r.v.history["A/USD"][0]
+		late.OpenTime, late.CloseTime = r.begun+perMinute, r.begun+2*perMinute
+		r.v.events <- exchange.CandleEvent{Symbol: "A/USD", Candle: late}
+		synctest.Wait()
+		if a := r.alarms; len(a) != 2 || a[1].Code != feed.CandleMissing || a[1].From != late.OpenTime ||
+			a[1].Candles != 0 {
+			t.Errorf("%+v", a)
+		}
 		if got, _ := r.candles(0); !slices.Equal(got, r.v.history["A/USD"][:2]) {
 			t.Error(got)
 		}

@@ -205,6 +205,12 @@ func (t *track) take(c market.Candle, source Source) {
 // old reports whether a candle is none to wait for any more.
 func (t *track) old(c *market.Candle) bool { return c.OpenTime < t.next || c.CloseTime <= t.settled }
 
+// lacks reports whether an old candle opens after one that was taken and is none of them.
+func (t *track) lacks(c *market.Candle) bool {
+	i := sort.Search(len(t.recent), func(i int) bool { return t.recent[i].OpenTime >= c.OpenTime })
+	return i > 0 && (i == len(t.recent) || t.recent[i].OpenTime != c.OpenTime)
+}
+
 // differs reports whether another version of a candle has been taken.
 func (t *track) differs(c *market.Candle) bool {
 	i := sort.Search(len(t.recent), func(i int) bool { return t.recent[i].OpenTime >= c.OpenTime })

@@ -2,6 +2,7 @@
 
 parity.py narrow SLUG: has lab.json ask for one split of three months.
 parity.py compare SLUG RUN CANDLES: prints how many trades are the same; exits 1 at a difference.
+parity.py twin FILE CLASS CANDLES: runs it in backtesting.py alone, and prints its trades.
 """
 
 import csv
@@ -27,9 +28,31 @@ def narrow(slug):
         json.dump(config, f)
 
 
+def load(path):
+    spec = importlib.util.spec_from_file_location("theirs", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def months(candles):
+    import pandas as pd
+
+    frame = pd.read_csv(candles)
+    frame.index = pd.DatetimeIndex(pd.to_datetime(frame.pop("time"), unit="ms"))
+    frame.columns = ["Open", "High", "Low", "Close", "Volume"]
+    return frame[(frame.index >= START) & (frame.index < END)]
+
+
+def twin(path, name, candles):
+    from backtesting import Backtest
+
+    done = Backtest(months(candles), getattr(load(path), name), cash=1_000_000, commission=0.001).run()
+    print(f"{name}: {done['# Trades']} trades")
+
+
 def theirs(slug, candles):
     import backtesting
-    import pandas as pd
 
     backtesting.Backtest.plot = lambda *args, **kwargs: None
     with open(f"{slug}/lab.json") as f:
@@ -37,15 +60,9 @@ def theirs(slug, candles):
     with open(f"{slug}/strategy.py") as f:
         text = f.read()
     file, name = re.search(r'adopt\("(.*?)", "(.*?)"', text).groups()
-    spec = importlib.util.spec_from_file_location("theirs", f"{slug}/{file}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    frame = pd.read_csv(candles)
-    frame.index = pd.DatetimeIndex(pd.to_datetime(frame.pop("time"), unit="ms"))
-    frame.columns = ["Open", "High", "Low", "Close", "Volume"]
-    frame = frame[(frame.index >= START) & (frame.index < END)]
+    module = load(f"{slug}/{file}")
     done = backtesting.Backtest(
-        frame,
+        months(candles),
         getattr(module, name),
         cash=config["initial_cash"],
         commission=config["execution"]["fee_taker"],
@@ -86,4 +103,4 @@ def compare(slug, run, candles):
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    {"narrow": narrow, "compare": compare}[sys.argv[1]](*sys.argv[2:])
+    {"narrow": narrow, "compare": compare, "twin": twin}[sys.argv[1]](*sys.argv[2:])
