@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sort"
 	"strings"
 	"time"
 
@@ -160,6 +161,20 @@ func (i *Inputs) Current(name string) (in StoredInput, err error) {
 		err = fmt.Errorf("%s: %w: import the input again", i.record(name), err)
 	}
 	return in, err
+}
+
+// GrowInput returns the rows of next besides those of before that were known until a time, and reports
+// whether next has all of these unchanged. Both ascend by market.CompareInputRows.
+func GrowInput(before, next []market.InputRow, until market.Time) (rest []market.InputRow, ok bool) {
+	known := before[:sort.Search(len(before), func(i int) bool { return before[i].Known > until })]
+	for _, r := range next {
+		if len(known) > 0 && r == known[0] {
+			known = known[1:]
+			continue
+		}
+		rest = append(rest, r)
+	}
+	return rest, len(known) == 0
 }
 
 // List are all inputs by name.

@@ -42,6 +42,7 @@ type Execution struct {
 	permit   *permit
 	paper    *paperRun
 	journal  *journal.Run // from Run on
+	inputs   *inputs
 
 	// The rest is guarded by the gate.
 
@@ -324,6 +325,7 @@ func (x *Execution) tradeLive(ctx context.Context) error {
 		Shutdown: func(err error) bool {
 			return errors.Is(err, runner.ErrShutdown)
 		}, Gate: x.gate, Host: &liveHost{x: x}, Link: x.onLink, ConnectLimit: x.opts.ConnectLimit,
+		InputStale: x.inputs.stale.Load,
 	})
 	x.gate.Lock()
 	x.trading = e
@@ -407,6 +409,7 @@ func (h *liveHost) prepare(l engine.Layout) {
 	x.addAssumptions(l.Short)
 	h.feed = run.Feed{Feed: &h.next, Record: x.chart.rec}
 	h.asks = run.NewLockstep(x.plugin.Stream, x.gate, x.setup.plan.Symbols, x.opts.StepLimit)
+	h.asks.ReadInputs(x.inputs.shown)
 }
 
 // Candles implements engine.Host.
@@ -429,6 +432,10 @@ func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
 	for i, p := range v.Holdings {
 		s.Positions[i] = sdk.Position{Quantity: p.Quantity, EntryPrice: p.EntryPrice,
 			CandlesHeld: p.CandlesHeld}
+	}
+	h.x.inputs.look()
+	for _, e := range h.x.inputs.step(v.Step, v.CloseTime, v.Warmup, h.x) {
+		h.x.writeLog(e.Kind, e.Data)
 	}
 	intents, err := h.asks.Ask(s)
 	if !h.oco && slices.ContainsFunc(intents, func(in market.Intent) bool { return in.OCO != 0 }) {

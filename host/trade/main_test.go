@@ -118,7 +118,7 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 	d := &desk{t: t, store: store, journal: book.Journal, liars: venues,
 		launcher: NewLauncher(Options{
 			Catalog: c, Venues: venues, Journal: book.Journal, Logger: log, SpoolDir: state, Engine: engine,
-			StepLimit: limit,
+			StepLimit: limit, Inputs: store.Inputs(),
 		}),
 		backtests: run.NewLauncher(run.Options{
 			Catalog: c, Store: store, Logger: log, SpoolDir: state, Engine: engine,

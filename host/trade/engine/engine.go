@@ -330,10 +330,10 @@ func (e *Engine) updatePhase() {
 	if e.phase != Trading && e.phase != Reducing && e.phase != Halted {
 		return
 	}
-	switch e.books.guard.State() {
-	case risk.Halted:
+	switch state := e.books.guard.State(); {
+	case state == risk.Halted:
 		e.enterPhase(Halted)
-	case risk.Reducing:
+	case state == risk.Reducing, e.books.inputStale():
 		e.enterPhase(Reducing)
 	default:
 		e.enterPhase(Trading)
@@ -429,6 +429,9 @@ type Config struct {
 	Orderly func(error) bool
 	// Shutdown reports whether such a cause is the end of the service; nil: none is.
 	Shutdown func(error) bool
+	// InputStale reports whether an input was too old at the close of the step that was decided last, by which
+	// entries are held back; nil: the strategy reads none.
+	InputStale func() bool
 	// Gate is held while anything changes that others read.
 	Gate sync.Locker
 	Host Host
@@ -541,6 +544,8 @@ const (
 	CodeOrderRejected = "ORDER_REJECTED"
 	// CodeBankrupt: nothing is left of the equity.
 	CodeBankrupt = "BANKRUPT"
+	// CodeInputRefused: what is stored now of an input is not used.
+	CodeInputRefused = "INPUT_REFUSED"
 	// CodePaused: the operator lets no entry leave.
 	CodePaused = "OPERATOR_PAUSED"
 	// CodeTransfer: money came or went otherwise than by a trade; CodeFeesNotValued: fees have no value in
