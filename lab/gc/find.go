@@ -146,7 +146,7 @@ func (c *Collector) inputs(context.Context) ([]Item, error) {
 	store := c.Candles.Inputs()
 	current, err := store.List()
 	if err != nil {
-		return nil, err // which rows are current is not known
+		return nil, nil // which rows are current is not known
 	}
 	files, err := store.Files()
 	var kept [][]market.InputRow
