@@ -120,8 +120,8 @@ func (d *journalRecorder) Decide(e *sim.Engine) ([]market.Intent, error) {
 		d.recordVerdicts(0, d.watch.guard.OnStep(e.Time(), value))
 	}
 	d.checkAge()
-	d.x.gate.Outside(d.x.inputs.look)
-	d.batch.Entries = append(d.batch.Entries, d.x.inputs.step(e.Step(), e.Time(), e.Warmup(), d)...)
+	d.x.gate.Outside(d.x.setup.inputs.look)
+	d.batch.Entries = append(d.batch.Entries, d.x.setup.inputs.step(e.Step(), e.Time(), e.Warmup(), d)...)
 	if err := d.commitBatch(); err != nil {
 		return nil, err
 	}
@@ -191,7 +191,7 @@ func (d *journalRecorder) updatePhase() {
 	}
 	now := map[risk.State]string{risk.Active: engine.Trading, risk.Reducing: engine.Reducing,
 		risk.Halted: engine.Halted}[d.watch.guard.State()]
-	if now == engine.Trading && d.x.inputs.stale.Load() {
+	if now == engine.Trading && d.x.setup.inputs.stale.Load() {
 		now = engine.Reducing
 	}
 	if now != phase {
@@ -202,7 +202,7 @@ func (d *journalRecorder) updatePhase() {
 // judgeOrder has the limits look at an order that the simulator would accept; it is the simulator's Judge. In
 // shadow every order passes; enforced, one that breaks a limit is rejected by its code.
 func (d *journalRecorder) judgeOrder(o *market.Order, in *market.Intent) market.Reason {
-	conditions := admission.Conditions{InputStale: d.x.inputs.stale.Load()}
+	conditions := admission.Conditions{InputStale: d.x.setup.inputs.stale.Load()}
 	kind := admission.KindOf(d.x.paper.engine.Reduces(o), false)
 	if denied := admission.Judge(conditions, kind); denied.Denies() {
 		d.writeVerdict(o.ID, risk.Verdict{Code: risk.Code(denied.Code), Symbol: o.Symbol,

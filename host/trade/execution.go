@@ -42,7 +42,6 @@ type Execution struct {
 	permit   *permit
 	paper    *paperRun
 	journal  *journal.Run // from Run on
-	inputs   *inputs
 
 	// The rest is guarded by the gate.
 
@@ -63,6 +62,7 @@ type setup struct {
 	plan   run.Plan
 	venue  Venue
 	config exchange.Config
+	inputs *inputs       // that the strategy reads
 	warmup market.Warmup // what the strategy needs first
 }
 
@@ -325,7 +325,6 @@ func (x *Execution) tradeLive(ctx context.Context) error {
 		Shutdown: func(err error) bool {
 			return errors.Is(err, runner.ErrShutdown)
 		}, Gate: x.gate, Host: &liveHost{x: x}, Link: x.onLink, ConnectLimit: x.opts.ConnectLimit,
-		InputStale: x.inputs.stale.Load,
 	})
 	x.gate.Lock()
 	x.trading = e
@@ -409,7 +408,7 @@ func (h *liveHost) prepare(l engine.Layout) {
 	x.addAssumptions(l.Short)
 	h.feed = run.Feed{Feed: &h.next, Record: x.chart.rec}
 	h.asks = run.NewLockstep(x.plugin.Stream, x.gate, x.setup.plan.Symbols, x.opts.StepLimit)
-	h.asks.ReadInputs(x.inputs.shown)
+	h.asks.ReadInputs(x.setup.inputs.shown)
 }
 
 // Candles implements engine.Host.
@@ -433,8 +432,8 @@ func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
 		s.Positions[i] = sdk.Position{Quantity: p.Quantity, EntryPrice: p.EntryPrice,
 			CandlesHeld: p.CandlesHeld}
 	}
-	h.x.inputs.look()
-	for _, e := range h.x.inputs.step(v.Step, v.CloseTime, v.Warmup, h.x) {
+	h.x.setup.inputs.look()
+	for _, e := range h.x.setup.inputs.step(v.Step, v.CloseTime, v.Warmup, h.x) {
 		h.x.writeLog(e.Kind, e.Data)
 	}
 	intents, err := h.asks.Ask(s)
@@ -445,6 +444,9 @@ func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
 	}
 	return intents, err
 }
+
+// InputStale implements engine.Host.
+func (h *liveHost) InputStale() bool { return h.x.setup.inputs.stale.Load() }
 
 // Phase implements engine.Host.
 func (h *liveHost) Phase(phase string) { h.x.enterPhase(phase) }

@@ -120,7 +120,8 @@ type inputEntry struct {
 
 // entry is that of the rows in use, from a step on.
 func (in *grownInput) entry(step int64) journal.Entry {
-	e := inputEntry{Step: step, Name: in.age.Name, SHA256: in.SHA256, Rows: len(in.Rows()), Late: len(in.late)}
+	e := inputEntry{Step: step, Name: in.age.Name, SHA256: in.SHA256, Rows: len(in.Rows()),
+		Late: len(in.late)}
 	var text strings.Builder
 	if len(in.late) > 0 && importer.WriteInput(&text, in.late[:min(len(in.late), maxLate)]) == nil {
 		e.LateRows = text.String()

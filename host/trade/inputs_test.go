@@ -96,7 +96,8 @@ func TestModesAgreeOnInputs(t *testing.T) {
 	readBackEqual(t, d, paper)
 
 	lockstep := req
-	lockstep.Mode, lockstep.ExchangeConfig, lockstep.StartDate = runner.ModeBacktest, exchange.Secret{}, &start
+	lockstep.Mode, lockstep.ExchangeConfig = runner.ModeBacktest, exchange.Secret{}
+	lockstep.StartDate = &start
 	x, err := d.backtests.LaunchSplit(t.Context(), "svc_lockstep", lockstep,
 		run.Split{Drive: run.Drive{Lockstep: true}})
 	if err != nil {
@@ -217,7 +218,8 @@ func TestInputGrows(t *testing.T) {
 	steps(80)
 	if list := x.Progress().Alarms; len(list) > 0 || x.Progress().Phase != engine.Trading ||
 		len(x.Results().Fills) == n {
-		t.Errorf("a new row: phase %s, alarms %+v, %d fills", x.Progress().Phase, list, len(x.Results().Fills)-n)
+		t.Errorf("a new row: phase %s, alarms %+v, %d fills", x.Progress().Phase, list,
+			len(x.Results().Fills)-n)
 	}
 	v.move(t, exchange.ErrEnded)
 	if o := <-ended; o.Failure != nil || o.Stopped {
@@ -234,7 +236,8 @@ func TestInputGrows(t *testing.T) {
 			t.Errorf("entry %d is %+v", i, e)
 		}
 	}
-	if last := log[3]; last.Late != 1 || !strings.Contains(last.LateRows, late.Known.String()) || last.Rows != 5 {
+	if last := log[3]; last.Late != 1 || last.Rows != 5 ||
+		!strings.Contains(last.LateRows, late.Known.String()) {
 		t.Errorf("the late row: %+v", last)
 	}
 	if in := x.Manifest().Inputs; len(in) != 1 || in[0].SHA256 != begin.SHA256 {

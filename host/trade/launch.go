@@ -157,8 +157,8 @@ func (l *Launcher) launch(ctx context.Context, runID string,
 	}
 	x := (&Execution{
 		log: l.opts.Logger.Named("live").With("run_id", runID), clock: time.Now, opts: &l.opts, runID: runID,
-		setup: setup{plan: p, req: req, venue: venue, config: venue.Config}, gate: &run.Gate{},
-		phase: run.PhaseStarting, inputs: read,
+		setup: setup{plan: p, req: req, venue: venue, config: venue.Config, inputs: read}, gate: &run.Gate{},
+		phase: run.PhaseStarting,
 	}).withParts()
 	if connect := venue.connectIn; connect != nil {
 		x.setup.venue.Connect = func(ctx context.Context) (*exchange.Connection, error) {
@@ -246,7 +246,7 @@ func (l *Launcher) manifest(x *Execution) artifact.Manifest {
 		},
 		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Level().String(), Walls: x.plugin.Proc.Level().Parts,
 		Debug:  s.Debug,
-		Inputs: x.inputs.used(),
+		Inputs: x.setup.inputs.used(),
 		Splits: artifact.FullSplit(func(func(market.Time) bool) {}),
 	}
 	for _, symbol := range x.setup.plan.Symbols {

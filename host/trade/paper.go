@@ -53,7 +53,7 @@ func (pp *paperRun) runSteps(ctx context.Context, l *line, markets []exchange.Ma
 	arriving := &arriving{x: pp.run, ctx: ctx, src: src, warm: warm}
 	pp.recorder.asks = run.NewLockstep(pp.run.plugin.Stream, pp.run.gate, pp.run.setup.plan.Symbols,
 		pp.run.opts.StepLimit)
-	pp.recorder.asks.ReadInputs(pp.run.inputs.shown)
+	pp.recorder.asks.ReadInputs(pp.run.setup.inputs.shown)
 	if err := pp.runLoop(arriving); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return pp.stopPlugin(cause)

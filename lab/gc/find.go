@@ -152,9 +152,10 @@ func (c *Collector) inputs(context.Context) ([]Item, error) {
 	var kept [][]market.InputRow
 	var rest []candle.InputFile
 	for _, f := range files {
-		if !c.named[f.SHA256] && c.old(f.Path) && !slices.ContainsFunc(current, func(in candle.StoredInput) bool {
+		isCurrent := slices.ContainsFunc(current, func(in candle.StoredInput) bool {
 			return in.SHA256 == f.SHA256
-		}) {
+		})
+		if !c.named[f.SHA256] && c.old(f.Path) && !isCurrent {
 			rest = append(rest, f)
 		} else if rows, err := store.Open(f.SHA256); err == nil { // damaged rows have none of others
 			kept = append(kept, rows)
@@ -359,8 +360,8 @@ func manifest(path string) ([]byte, bool) {
 func (c *Collector) leftovers(context.Context) ([]Item, error) {
 	var items []Item
 	for _, dir := range []string{
-		".", "data", "data/candles", "data/inputs", "data/windows", "data/fetch", "plugins", "plugins/bundles", "build",
-		"candidates", "projects/*",
+		".", "data", "data/candles", "data/inputs", "data/windows", "data/fetch", "plugins",
+		"plugins/bundles", "build", "candidates", "projects/*",
 	} {
 		left, err := filepath.Glob(filepath.Join(c.path(dir), file.TempPrefix+"*"))
 		if err != nil {

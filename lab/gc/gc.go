@@ -2,9 +2,9 @@
 //
 // Kept is every dataset and program whose hash stands anywhere in the registry (runs, plans, shown
 // days), in a candidate, a family, a capsule, a job or a lab.json nearby; the current dataset of
-// every series; and an earlier one by which alone a hold-out would know its market again; and of an input the rows of
-// now, and earlier ones unless later ones have them all. What was
-// written within the last hour is kept, since it may be about to be named.
+// every series; and an earlier one by which alone a hold-out would know its market again; and of an input
+// the rows of now, and earlier ones unless rows that stay have them all. What was written within the last
+// hour is kept, since it may be about to be named.
 //
 // Labs that play hold a shared lock of the state directory ([Share]); Remove wants it alone, and
 // waits for nobody. Beside a running service it leaves what the service may use. Every item goes by

@@ -8,9 +8,9 @@ import (
 
 // Reduces reports whether an order can only make a position smaller: no sale of what is not held opens one
 // without allow_short.
-func (e *Engine) Reduces(o *market.Order) bool { return e.venue.shrinks(o) }
+func (e *Engine) Reduces(o *market.Order) bool { return shrinks(&e.venue, o) }
 
-func (v *venue) shrinks(o *market.Order) bool {
+func shrinks(v *venue, o *market.Order) bool {
 	if o.ReduceOnly || o.Side == market.Sell && !v.opt.AllowShort {
 		return true
 	}

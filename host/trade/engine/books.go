@@ -323,12 +323,10 @@ func (bk *bookkeeper) proposeOrder(p desk.Proposal) {
 func (bk *bookkeeper) conditions() admission.Conditions {
 	c := admission.Conditions{Barrier: bk.session.barrier}
 	if !bk.loop.stopped { // the barrier is the only rule of a stop
-		c.Reconciling, c.Guard, c.InputStale = !bk.recon.synced, bk.guard, bk.inputStale()
+		c.Reconciling, c.Guard, c.InputStale = !bk.recon.synced, bk.guard, bk.cfg.Host.InputStale()
 	}
 	return c
 }
-
-func (bk *bookkeeper) inputStale() bool { return bk.cfg.InputStale != nil && bk.cfg.InputStale() }
 
 // denyProposal returns why an order may not be written down; "" when it may.
 func (bk *bookkeeper) denyProposal(p desk.Proposal) string {

@@ -333,7 +333,7 @@ func (e *Engine) updatePhase() {
 	switch state := e.books.guard.State(); {
 	case state == risk.Halted:
 		e.enterPhase(Halted)
-	case state == risk.Reducing, e.books.inputStale():
+	case state == risk.Reducing, e.cfg.Host.InputStale():
 		e.enterPhase(Reducing)
 	default:
 		e.enterPhase(Trading)
@@ -429,9 +429,6 @@ type Config struct {
 	Orderly func(error) bool
 	// Shutdown reports whether such a cause is the end of the service; nil: none is.
 	Shutdown func(error) bool
-	// InputStale reports whether an input was too old at the close of the step that was decided last, by which
-	// entries are held back; nil: the strategy reads none.
-	InputStale func() bool
 	// Gate is held while anything changes that others read.
 	Gate sync.Locker
 	Host Host
@@ -475,6 +472,9 @@ type Host interface {
 	Candles(step int64, b *sim.Batch)
 	// Decide asks the strategy, from a goroutine of its own. It ends when the context of Run does.
 	Decide(*View) ([]market.Intent, error)
+	// InputStale reports whether an input that the strategy reads was too old at the last close of which it was
+	// asked: no entry leaves then.
+	InputStale() bool
 	// Phase passes a change of the phase.
 	Phase(string)
 	Alarms
