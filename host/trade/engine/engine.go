@@ -472,8 +472,8 @@ type Host interface {
 	Candles(step int64, b *sim.Batch)
 	// Decide asks the strategy, from a goroutine of its own. It ends when the context of Run does.
 	Decide(*View) ([]market.Intent, error)
-	// InputStale reports whether an input that the strategy reads was too old at the last close of which it was
-	// asked: no entry leaves then.
+	// InputStale reports whether an input that the strategy reads was too old at the last close of which it
+	// was asked: no entry leaves then.
 	InputStale() bool
 	// Phase passes a change of the phase.
 	Phase(string)
