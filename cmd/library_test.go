@@ -131,8 +131,19 @@ func checkData(t *testing.T, s *service, state, runID string) {
 	if missing != d["missing"] || one["report"].(object)["gaps"].(object)["missing"] != missing {
 		t.Errorf("gaps of %v candles, %v are missing", missing, d["missing"])
 	}
-	if got := s.read(t, "/datasets?exchange=nowhere"); got["total"] != 0.0 {
-		t.Errorf("nowhere has %v", got)
+	rows := filepath.Join(t.TempDir(), "funding.csv")
+	text := []byte("time,known,value\n2020-01-01T00:00:00Z,2020-01-02T00:00:00Z,1\n")
+	if err := os.WriteFile(rows, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if e := ask(t, state, "data", "import", rows, "--input", "funding"); !e.OK {
+		t.Fatalf("import: %+v", e.Error)
+	}
+	nowhere := s.read(t, "/datasets?exchange=nowhere")
+	if inputs := nowhere["inputs"].([]any); nowhere["total"] != 0.0 || len(inputs) != 1 ||
+		inputs[0].(object)["name"] != "funding" || inputs[0].(object)["rows"] != 1.0 ||
+		inputs[0].(object)["last_known"] != "2020-01-02T00:00:00.000Z" {
+		t.Errorf("nowhere has %v", nowhere)
 	}
 	resp, body := s.request("GET", "/api/v1/exchanges", nil)
 	var exchanges []struct {

@@ -16,8 +16,9 @@ import (
 type Input struct {
 	// Name is that of the stored series, ^[a-z][a-z0-9_-]{0,62}$ (lab data import --input).
 	Name string
-	// MaxAge is how old the newest value may be, counted from when it became known, in whole
-	// milliseconds; 0: any age.
+	// MaxAge is how old the newest value may be at a close, counted from when it became known, in
+	// whole milliseconds: beyond it, and before the first, entries are rejected (INPUT_STALE). 0 is
+	// any age, which no live run takes.
 	MaxAge time.Duration
 }
 

@@ -50,7 +50,18 @@ func (a stored) listDatasets(r *http.Request) (*edge.Answer, error) {
 			return nil, err
 		}
 	}
-	return tagged(listOf(r, q, items, offset, len(all)))
+	inputs, _ := a.ledger.Candles.Inputs().List() // without damaged ones, which lab data list names
+	answer := datasetList{listOf(r, q, items, offset, len(all)), []view.Input{}}
+	for _, in := range inputs {
+		answer.Inputs = append(answer.Inputs, view.InputOf(in))
+	}
+	return tagged(answer)
+}
+
+// datasetList is a page of datasets, with all inputs.
+type datasetList struct {
+	list[view.Dataset]
+	Inputs []view.Input `json:"inputs"`
 }
 
 func (a stored) showDataset(ctx context.Context, d holdout.Dataset) (view.Dataset, error) {

@@ -161,6 +161,7 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 		Catalog: strategies, Venues: exchanges, Journal: book.Journal, NoJournal: s.noJournal,
 		Policy: s.policy, Logger: logger, SpoolDir: launcher.SpoolDir, Engine: launcher.Engine,
 		Risk: cfg.trading.risk, Ends: cfg.trading.ends, LiveDir: filepath.Join(cfg.stateDir, "live"),
+		Inputs: candles.Inputs(),
 	})
 	s.closers = append(s.closers, trading.Close)
 	if err := s.restore(ctx, trading, book.Quarantined, archive, cut); err != nil {

@@ -9,6 +9,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -46,6 +48,9 @@ type StoredInput struct {
 	Name   string `json:"name"`
 	SHA256 string `json:"sha256"`
 	Rows   int    `json:"rows"`
+	// First and Last are the earliest and the latest time of a row; zero in records of before.
+	First market.Time `json:"first,omitempty"`
+	Last  market.Time `json:"last,omitempty"`
 	// FirstKnown and LastKnown are when the first and the last row became known.
 	FirstKnown market.Time `json:"first_known"`
 	LastKnown  market.Time `json:"last_known"`
@@ -106,6 +111,10 @@ func (i *Inputs) Import(ctx context.Context, req InputImport) (in StoredInput, e
 	}
 	in.SHA256, in.Rows = digest.SHA256Hex(text.Bytes()), len(rows)
 	in.FirstKnown, in.LastKnown = rows[0].Known, rows[len(rows)-1].Known
+	in.First = rows[0].Time
+	for _, r := range rows {
+		in.First, in.Last = min(in.First, r.Time), max(in.Last, r.Time)
+	}
 	if req.DryRun {
 		return in, nil
 	}
@@ -162,23 +171,69 @@ func (i *Inputs) Current(name string) (in StoredInput, err error) {
 	return in, err
 }
 
-// List are all inputs by name.
+// GrowInput returns the rows of next besides those of before that were known until a time, and reports
+// whether next has all of these unchanged. Both ascend by market.CompareInputRows.
+func GrowInput(before, next []market.InputRow, until market.Time) (rest []market.InputRow, ok bool) {
+	known := before[:sort.Search(len(before), func(i int) bool { return before[i].Known > until })]
+	for _, r := range next {
+		if len(known) > 0 && r == known[0] {
+			known = known[1:]
+			continue
+		}
+		rest = append(rest, r)
+	}
+	return rest, len(known) == 0
+}
+
+// List are all inputs by name. The error is about those that cannot be read, which it leaves out.
 func (i *Inputs) List() ([]StoredInput, error) {
 	entries, err := os.ReadDir(i.dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}
-	list := []StoredInput{}
+	list, err := []StoredInput{}, error(nil)
 	for _, e := range entries { // by name
 		if name, is := strings.CutSuffix(e.Name(), ".json"); is && market.ValidInputName(name) {
-			in, err := i.Current(name)
-			if err != nil {
-				return nil, err
+			in, damaged := i.Current(name)
+			if damaged != nil {
+				err = errors.Join(err, damaged)
+				continue
 			}
 			list = append(list, in)
 		}
 	}
-	return list, nil
+	return list, err
+}
+
+// InputFile is stored rows of whatever input.
+type InputFile struct{ SHA256, Path string }
+
+// Files are all stored rows, of now and of before.
+func (i *Inputs) Files() (list []InputFile, err error) {
+	entries, err := os.ReadDir(i.dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		if sum, is := strings.CutSuffix(e.Name(), ".csv"); is && field.IsSHA256(sum) {
+			list = append(list, InputFile{sum, i.path(sum)})
+		}
+	}
+	return list, err
+}
+
+// Drop removes rows that no input has now, unless an import has just made them current.
+func (i *Inputs) Drop(sha256 string) (err error) {
+	lock, err := file.LockDir(i.dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Release()) }()
+	current, err := i.List()
+	if err != nil || slices.ContainsFunc(current, func(in StoredInput) bool { return in.SHA256 == sha256 }) {
+		return err
+	}
+	return os.Remove(i.path(sha256))
 }
 
 // Open reads the rows with this hash, ascending by market.CompareInputRows.

@@ -71,7 +71,26 @@ type Declared struct {
 	// Extra are the larger timeframes that it reads.
 	Extra []market.Timeframe `json:"extra,omitempty"`
 	// Inputs are the series beside the candles that it reads.
-	Inputs []sdk.Input `json:"-"`
+	Inputs Inputs `json:"inputs,omitempty"`
+}
+
+// Inputs are the series beside the candles that a strategy reads.
+type Inputs []sdk.Input
+
+// MarshalJSON shows each with its name and its age in seconds, null for any age.
+func (list Inputs) MarshalJSON() ([]byte, error) {
+	type shown struct {
+		Name   string   `json:"name"`
+		MaxAge *float64 `json:"max_age_seconds"`
+	}
+	out := make([]shown, len(list))
+	for i, in := range list {
+		out[i].Name = in.Name
+		if seconds := in.MaxAge.Seconds(); seconds > 0 {
+			out[i].MaxAge = &seconds
+		}
+	}
+	return json.Marshal(out)
 }
 
 // origin is where a strategy comes from.

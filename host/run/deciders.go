@@ -21,7 +21,7 @@ type Lockstep struct {
 	symbols   []market.Symbol
 	stepLimit time.Duration
 	step      wire.Step
-	inputs    []*market.InputReader
+	inputs    func(market.Time) [][]market.InputRow // nil: the strategy reads none
 	timer     *time.Timer
 }
 
@@ -35,13 +35,9 @@ func NewLockstep(s *Stream, g *Gate, symbols []market.Symbol, limit time.Duratio
 	}
 }
 
-// ReadInputs gives what Decide sends the rows of the strategy's inputs, in its order.
-func (l *Lockstep) ReadInputs(rows [][]market.InputRow) {
-	for _, list := range rows {
-		l.inputs = append(l.inputs, market.NewInputReader(list))
-	}
-	l.step.Inputs = make([][]market.InputRow, len(l.inputs))
-}
+// ReadInputs says where the rows of the strategy's inputs come from, in its order: at each step those that
+// became known by its close and were not sent yet.
+func (l *Lockstep) ReadInputs(until func(market.Time) [][]market.InputRow) { l.inputs = until }
 
 // Decide implements sim.Decider.
 func (l *Lockstep) Decide(e *sim.Engine) (intents []market.Intent, err error) {
@@ -52,6 +48,9 @@ func (l *Lockstep) Decide(e *sim.Engine) (intents []market.Intent, err error) {
 
 // Ask is Decide for an account that is no simulator's. It is called without the gate.
 func (l *Lockstep) Ask(s *wire.Step) ([]market.Intent, error) {
+	if l.inputs != nil {
+		s.Inputs = l.inputs(s.CloseTime)
+	}
 	return l.ask(
 		&strategypb.HostMessage{Message: &strategypb.HostMessage_Step{Step: wire.StepToProto(s, l.symbols)}},
 		s.Index)
@@ -62,8 +61,8 @@ func (l *Lockstep) message(e *sim.Engine) *strategypb.HostMessage {
 	s.Index, s.CloseTime, s.Warmup = e.Step(), e.Time(), e.Warmup()
 	s.Cash, s.Equity = e.Cash(), e.Equity()
 	s.Fills, s.Orders = e.Fills(), e.Updates()
-	for i, in := range l.inputs {
-		s.Inputs[i] = in.Until(s.CloseTime)
+	if l.inputs != nil {
+		s.Inputs = l.inputs(s.CloseTime)
 	}
 	for i := range l.symbols {
 		s.Closed[i] = e.Closed(i)

@@ -16,6 +16,9 @@ type Input struct {
 	rows []market.InputRow
 }
 
+// Rows are its rows, ascending by market.CompareInputRows. They must not be written.
+func (in *Input) Rows() []market.InputRow { return in.rows }
+
 // FindInput opens the rows of an input with a hash, those that it has now if there is none.
 func FindInput(store *candle.Inputs, name, sha256 string) (in Input, err error) {
 	if sha256 == "" {
@@ -43,16 +46,9 @@ func (l *Launcher) resolveInputs(p *plan) (list []Input, err error) {
 			list = append(list, known.(Input))
 			continue
 		}
-		in, err := FindInput(l.Inputs, declared.Name, sum)
-		if none, ok := errors.AsType[*candle.NotFoundError](err); ok {
-			return nil, startRefusal(err, "input_missing", []string{},
-				"Strategy %q reads the input %s, which is not stored: import it with "+
-					"lab data import --input %[2]s. Stored are %v.",
-				p.Strategy.Name, declared.Name, nonNil(none.Have))
-		}
+		in, err := p.FindInput(l.Inputs, declared.Name, sum)
 		if err != nil {
-			return nil, hostFault(err, "unreadable", "The stored rows of the input %s cannot be read: %v.",
-				declared.Name, err)
+			return nil, err
 		}
 		if sum != "" {
 			l.inputs.Store(declared.Name+sum, in)
@@ -60,6 +56,38 @@ func (l *Launcher) resolveInputs(p *plan) (list []Input, err error) {
 		list = append(list, in)
 	}
 	return list, nil
+}
+
+// FindInput opens an input that the strategy reads, see the function FindInput. A refusal is a
+// *RequestError.
+func (p *Plan) FindInput(store *candle.Inputs, name, sha256 string) (Input, error) {
+	in, err := FindInput(store, name, sha256)
+	none, missing := errors.AsType[*candle.NotFoundError](err)
+	switch {
+	case missing:
+		return in, startRefusal(err, "input_missing", []string{},
+			"Strategy %q reads the input %s, which is not stored: import it with "+
+				"lab data import --input %[2]s. Stored are %v.",
+			p.Strategy.Name, name, nonNil(none.Have))
+	case err != nil:
+		return in, hostFault(err, "unreadable", "The stored rows of the input %s cannot be read: %v.", name,
+			err)
+	}
+	return in, nil
+}
+
+// readersOf hands out rows that are all there beforehand, see Lockstep.ReadInputs.
+func readersOf(rows [][]market.InputRow) func(market.Time) [][]market.InputRow {
+	readers, next := make([]*market.InputReader, len(rows)), make([][]market.InputRow, len(rows))
+	for i := range rows {
+		readers[i] = market.NewInputReader(rows[i])
+	}
+	return func(t market.Time) [][]market.InputRow {
+		for i, r := range readers {
+			next[i] = r.Until(t)
+		}
+		return next
+	}
 }
 
 // inputRows are the rows of the inputs that become known by the last close of the run: no process

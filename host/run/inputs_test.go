@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/hosttest/playtest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/runner"
+	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -89,13 +91,23 @@ func TestInputs(t *testing.T) {
 		t.Error("pinned rows are not those of before")
 	}
 	var p Plan
-	req.Mode = runner.ModePaper
+	req.Mode = runner.ModeLive
 	if err := p.Read(l.catalog, req); err != nil {
 		t.Fatal(err)
 	}
+	if err := p.CheckFits(req); err != nil {
+		t.Errorf("live with an age: %v", err)
+	}
+	ageless := *p.Strategy
+	ageless.Inputs = []sdk.Input{{Name: "other", MaxAge: time.Hour}, {Name: "rate"}}
+	p.Strategy = &ageless
 	if refused := new(RequestError); !errors.As(p.CheckFits(req), &refused) ||
-		refused.Code != CodeModeNotSupported || !strings.Contains(refused.Message, "input rate") {
-		t.Errorf("on paper: got %v", p.CheckFits(req))
+		refused.Code != CodeModeNotSupported || refused.Details["reason"] != "inputs[1].max_age" {
+		t.Errorf("live with any age: got %v", p.CheckFits(req))
+	}
+	req.Mode = runner.ModePaper
+	if err := p.CheckFits(req); err != nil {
+		t.Errorf("on paper with any age: %v", err)
 	}
 }
 

@@ -221,6 +221,7 @@ func (x *Execution) makeEngine(o *Options, p *plan, warmup market.Warmup) error 
 		Symbols: p.Symbols, Timeframe: p.Timeframe, InitialCash: p.Cash, Options: p.Execution,
 		WarmupSteps: x.data.layout.warmup, WindowStep: x.data.layout.window,
 		DelayCandles: p.split.DelayCandles, WorstPrice: p.split.WorstPrice, PriceSteps: p.priceSteps(),
+		Stale: sim.StaleInputs(wire.InputAges(p.Strategy.Inputs), x.data.inputRows()),
 	}
 	series := mapSources(p.sources, (*source).run)
 	lines, err := decision.New(o.SpoolDir, p.split.ID)
@@ -249,7 +250,9 @@ func (x *Execution) makeEngine(o *Options, p *plan, warmup market.Warmup) error 
 	}
 	if x.mode == ModeLockstep {
 		lockstep := NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit)
-		lockstep.ReadInputs(x.data.inputRows())
+		if rows := x.data.inputRows(); rows != nil {
+			lockstep.ReadInputs(readersOf(rows))
+		}
 		x.decider = lockstep
 	} else {
 		x.decider = &coSimulation{

@@ -13,6 +13,7 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/runner"
+	sdk "github.com/assay-run/assay/plugin-sdk"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
@@ -123,10 +124,12 @@ func (p *Plan) CheckFits(req runner.StartRequest) error {
 		reason := fmt.Sprintf("strategy %q runs in %v only", s.Name, s.Modes)
 		return Refuse(CodeModeNotSupported, map[string]any{"reason": reason}, "The %s.", reason)
 	}
-	if req.Mode != runner.ModeBacktest && len(s.Inputs) > 0 {
-		reason := fmt.Sprintf("strategy %q reads the input %s, which only backtests have", s.Name,
-			s.Inputs[0].Name)
-		return Refuse(CodeModeNotSupported, map[string]any{"reason": reason}, "The %s.", reason)
+	ageless := slices.IndexFunc(s.Inputs, func(in sdk.Input) bool { return in.MaxAge == 0 })
+	if req.Mode == runner.ModeLive && ageless >= 0 {
+		field := fmt.Sprintf("inputs[%d].max_age", ageless)
+		return Refuse(CodeModeNotSupported, map[string]any{"reason": field},
+			"Strategy %q reads the input %s of any age: live it must say in %s how old the newest value may "+
+				"be.", s.Name, s.Inputs[ageless].Name, field)
 	}
 	if !s.SupportsTimeframe(req.Timeframe) {
 		return Refuse(CodeUnsupportedTimeframe, map[string]any{"available": nonNil(s.Timeframes)},

@@ -11,6 +11,8 @@ import (
 
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/engine"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
@@ -35,8 +37,8 @@ type journalRecorder struct {
 	sim.Recorder
 	x     *Execution
 	src   *source
-	asks  sim.Decider
-	run   *journal.Run
+	asks  *run.Lockstep
+	book  *journal.Run
 	batch journal.Batch
 	known market.OrderID // orders written down
 	step  *feed.Step
@@ -118,6 +120,8 @@ func (d *journalRecorder) Decide(e *sim.Engine) ([]market.Intent, error) {
 		d.recordVerdicts(0, d.watch.guard.OnStep(e.Time(), value))
 	}
 	d.checkAge()
+	d.x.gate.Outside(d.x.setup.inputs.look)
+	d.batch.Entries = append(d.batch.Entries, d.x.setup.inputs.step(e.Step(), e.Time(), e.Warmup(), d)...)
 	if err := d.commitBatch(); err != nil {
 		return nil, err
 	}
@@ -187,6 +191,9 @@ func (d *journalRecorder) updatePhase() {
 	}
 	now := map[risk.State]string{risk.Active: engine.Trading, risk.Reducing: engine.Reducing,
 		risk.Halted: engine.Halted}[d.watch.guard.State()]
+	if now == engine.Trading && d.x.setup.inputs.stale.Load() {
+		now = engine.Reducing
+	}
 	if now != phase {
 		d.x.gate.Outside(func() { d.x.enterPhase(now) })
 	}
@@ -195,6 +202,13 @@ func (d *journalRecorder) updatePhase() {
 // judgeOrder has the limits look at an order that the simulator would accept; it is the simulator's Judge. In
 // shadow every order passes; enforced, one that breaks a limit is rejected by its code.
 func (d *journalRecorder) judgeOrder(o *market.Order, in *market.Intent) market.Reason {
+	conditions := admission.Conditions{InputStale: d.x.setup.inputs.stale.Load()}
+	kind := admission.KindOf(d.x.paper.engine.Reduces(o), false)
+	if denied := admission.Judge(conditions, kind); denied.Denies() {
+		d.writeVerdict(o.ID, risk.Verdict{Code: risk.Code(denied.Code), Symbol: o.Symbol,
+			Message: "the newest value of an input is too old"})
+		return market.Reason(denied.Code)
+	}
 	ask, ok := d.watch.order(d.x.paper.engine, o, in)
 	if !ok {
 		return ""
@@ -219,15 +233,20 @@ func (d *journalRecorder) judgeOrder(o *market.Order, in *market.Intent) market.
 // recordVerdicts writes breaches down, of an order or (0) of the account, and raises them.
 func (d *journalRecorder) recordVerdicts(id market.OrderID, list []risk.Verdict) {
 	for _, v := range list {
-		d.batch.Entries = append(d.batch.Entries, journal.Entry{Kind: engine.LogRisk, Data: map[string]any{
-			"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message,
-			"shadow": v.Shadow, "passed": v.Passed, "order_id": id.String(), "step": d.x.paper.engine.Step(),
-		}})
+		d.writeVerdict(id, v)
 		if v.Code == risk.Kill {
 			d.watch.killed = v.Message
 		}
 		d.watch.alarms.Raise(d, d.watch.guard, v)
 	}
+}
+
+// writeVerdict writes a breach down.
+func (d *journalRecorder) writeVerdict(id market.OrderID, v risk.Verdict) {
+	d.batch.Entries = append(d.batch.Entries, journal.Entry{Kind: engine.LogRisk, Data: map[string]any{
+		"code": v.Code, "symbol": v.Symbol, "value": v.Value, "limit": v.Limit, "message": v.Message,
+		"shadow": v.Shadow, "passed": v.Passed, "order_id": id.String(), "step": d.x.paper.engine.Step(),
+	}})
 }
 
 // Raise and Clear implement engine.Alarms with the gate held: the journal has them with the step.
@@ -348,6 +367,6 @@ func (d *journalRecorder) commitBatch() error {
 		return nil
 	}
 	var err error
-	d.x.gate.Outside(func() { _, err = d.run.Commit(context.Background(), b) })
+	d.x.gate.Outside(func() { _, err = d.book.Commit(context.Background(), b) })
 	return err
 }

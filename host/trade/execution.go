@@ -62,6 +62,7 @@ type setup struct {
 	plan   run.Plan
 	venue  Venue
 	config exchange.Config
+	inputs *inputs       // that the strategy reads
 	warmup market.Warmup // what the strategy needs first
 }
 
@@ -407,6 +408,7 @@ func (h *liveHost) prepare(l engine.Layout) {
 	x.addAssumptions(l.Short)
 	h.feed = run.Feed{Feed: &h.next, Record: x.chart.rec}
 	h.asks = run.NewLockstep(x.plugin.Stream, x.gate, x.setup.plan.Symbols, x.opts.StepLimit)
+	h.asks.ReadInputs(x.setup.inputs.shown)
 }
 
 // Candles implements engine.Host.
@@ -430,6 +432,10 @@ func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
 		s.Positions[i] = sdk.Position{Quantity: p.Quantity, EntryPrice: p.EntryPrice,
 			CandlesHeld: p.CandlesHeld}
 	}
+	h.x.setup.inputs.look()
+	for _, e := range h.x.setup.inputs.step(v.Step, v.CloseTime, v.Warmup, h.x) {
+		h.x.writeLog(e.Kind, e.Data)
+	}
 	intents, err := h.asks.Ask(s)
 	if !h.oco && slices.ContainsFunc(intents, func(in market.Intent) bool { return in.OCO != 0 }) {
 		h.oco = true
@@ -438,6 +444,9 @@ func (h *liveHost) Decide(v *engine.View) ([]market.Intent, error) {
 	}
 	return intents, err
 }
+
+// InputStale implements engine.Host.
+func (h *liveHost) InputStale() bool { return h.x.setup.inputs.stale.Load() }
 
 // Phase implements engine.Host.
 func (h *liveHost) Phase(phase string) { h.x.enterPhase(phase) }

@@ -28,6 +28,7 @@ import (
 
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
@@ -84,6 +85,8 @@ type Options struct {
 	Journal   *journal.Journal
 	NoJournal error
 	Policy    Policy // nil: real money is traded ungated
+	// Inputs are the stored series beside the candles.
+	Inputs *candle.Inputs
 	// Risk are the limits of the server.
 	Risk risk.Options
 	Ends
@@ -148,9 +151,13 @@ func (l *Launcher) launch(ctx context.Context, runID string,
 		return nil, err
 	}
 	venue, refusal := l.choose(ctx, req, &p)
+	var read *inputs
+	if refusal == nil {
+		read, refusal = openInputs(l.opts.Inputs, &p)
+	}
 	x := (&Execution{
 		log: l.opts.Logger.Named("live").With("run_id", runID), clock: time.Now, opts: &l.opts, runID: runID,
-		setup: setup{plan: p, req: req, venue: venue, config: venue.Config}, gate: &run.Gate{},
+		setup: setup{plan: p, req: req, venue: venue, config: venue.Config, inputs: read}, gate: &run.Gate{},
 		phase: run.PhaseStarting,
 	}).withParts()
 	if connect := venue.connectIn; connect != nil {
@@ -239,6 +246,7 @@ func (l *Launcher) manifest(x *Execution) artifact.Manifest {
 		},
 		Engine: l.opts.Engine, Sandbox: x.plugin.Proc.Level().String(), Walls: x.plugin.Proc.Level().Parts,
 		Debug:  s.Debug,
+		Inputs: x.setup.inputs.used(),
 		Splits: artifact.FullSplit(func(func(market.Time) bool) {}),
 	}
 	for _, symbol := range x.setup.plan.Symbols {

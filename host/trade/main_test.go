@@ -51,6 +51,7 @@ type desk struct {
 	launcher  *Launcher
 	backtests *run.Launcher
 	store     *candle.Store
+	state     string // its folder
 	journal   *journal.Journal
 	liars     *liars
 	runs      atomic.Int64
@@ -115,10 +116,10 @@ func openDesk(t testing.TB, o deskOptions) *desk {
 	})
 	engine := artifact.Engine{Name: "test"}
 	venues := &liars{Venues: &Exchanges{Store: store}, faults: map[string]int{}}
-	d := &desk{t: t, store: store, journal: book.Journal, liars: venues,
+	d := &desk{t: t, store: store, state: state, journal: book.Journal, liars: venues,
 		launcher: NewLauncher(Options{
 			Catalog: c, Venues: venues, Journal: book.Journal, Logger: log, SpoolDir: state, Engine: engine,
-			StepLimit: limit,
+			StepLimit: limit, Inputs: store.Inputs(),
 		}),
 		backtests: run.NewLauncher(run.Options{
 			Catalog: c, Store: store, Logger: log, SpoolDir: state, Engine: engine,

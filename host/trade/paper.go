@@ -53,6 +53,7 @@ func (pp *paperRun) runSteps(ctx context.Context, l *line, markets []exchange.Ma
 	arriving := &arriving{x: pp.run, ctx: ctx, src: src, warm: warm}
 	pp.recorder.asks = run.NewLockstep(pp.run.plugin.Stream, pp.run.gate, pp.run.setup.plan.Symbols,
 		pp.run.opts.StepLimit)
+	pp.recorder.asks.ReadInputs(pp.run.setup.inputs.shown)
 	if err := pp.runLoop(arriving); err != nil {
 		if cause := context.Cause(ctx); cause != nil {
 			return pp.stopPlugin(cause)
@@ -97,7 +98,7 @@ func (pp *paperRun) prepareBooks(src *source, warm []*feed.Step, markets []excha
 	if err != nil {
 		return err
 	}
-	pp.recorder = &journalRecorder{Recorder: pp.run.chart.rec, x: pp.run, src: src, run: pp.run.journal,
+	pp.recorder = &journalRecorder{Recorder: pp.run.chart.rec, x: pp.run, src: src, book: pp.run.journal,
 		watch: watch}
 	cfg.Judge = pp.recorder.judgeOrder
 	if pp.engine, err = sim.NewEngine(cfg, pp.recorder); err != nil {

@@ -280,8 +280,9 @@ func dataListCommand(a *App) *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:   "list",
-		Short: "List the stored candles",
-		Long: "List shows the current dataset of every exchange, symbol and timeframe. Timeframes that " +
+		Short: "List the stored candles and inputs",
+		Long: "List shows the current dataset of every exchange, symbol and timeframe, and every input. " +
+			"Timeframes that " +
 			"divide\ninto a stored one are resampled when a run asks for them, and listed from then on. " +
 			"The bar of COVERAGE\nis lower where candles lack, a dot where there are none.",
 		Example: Examples(
@@ -321,10 +322,13 @@ func listedAs(d holdout.Dataset, gaps []candle.Gap) listedDataset {
 
 func runDataList(ctx context.Context, a *App, all bool) (Outcome, error) {
 	list := []listedDataset{}
+	var inputs []candle.StoredInput
+	var damaged error
 	err := withLedger(ctx, a, func(l holdout.Ledger) error {
 		if err := l.Know(ctx); err != nil {
 			return err
 		}
+		inputs, damaged = l.Candles.Inputs().List()
 		datasets, err := l.Datasets(ctx)
 		for _, d := range datasets {
 			if !d.Current && !all {
@@ -341,10 +345,17 @@ func runDataList(ctx context.Context, a *App, all bool) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	return Outcome{
-		Result: map[string]any{"datasets": list},
-		Print:  func(w io.Writer) { printDatasets(w, list) },
-	}, nil
+	out := Outcome{
+		Result: map[string]any{"datasets": list, "inputs": inputs},
+		Print: func(w io.Writer) {
+			printDatasets(w, list)
+			printInputs(w, inputs)
+		},
+	}
+	if damaged != nil {
+		out.Warnings = []Warning{{Code: codeInputUnreadable, Message: damaged.Error()}}
+	}
+	return out, nil
 }
 
 func printDatasets(w io.Writer, list []listedDataset) {

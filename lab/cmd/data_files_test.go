@@ -236,3 +236,51 @@ func TestRawFiles(t *testing.T) {
 		t.Errorf("nobody imports %s", path)
 	}
 }
+
+// TestInputsAreListed: data list shows the inputs with the candles, and goes on where one is damaged.
+func TestInputsAreListed(t *testing.T) {
+	state := t.TempDir()
+	path := filepath.Join(t.TempDir(), "funding.csv")
+	text := "time,known,value\n2020-01-02T00:00:00Z,2020-01-02T01:00:00Z,0.1\n2020-01-01,2020-01-03,0.2\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	lab := func(args ...string) string {
+		t.Helper()
+		var out bytes.Buffer
+		if exit := cmd.Main(t.Context(), append(args, "--quiet", "--state-dir", state), cmd.IO{Out: &out,
+			Err: &out, Getenv: func(string) string { return "" }}); exit != 0 {
+			t.Fatalf("lab %v: exit %d: %s", args, exit, &out)
+		}
+		return out.String()
+	}
+	lab("data", "import", path, "--input", "funding", "--tz", "UTC")
+	lab("data", "import", path, "--input", "index", "--tz", "UTC")
+	if shown := lab("data", "list"); !strings.Contains(shown, "LAST KNOWN") ||
+		!strings.Contains(shown, "funding") {
+		t.Errorf("data list shows %s", shown)
+	}
+	if err := os.WriteFile(filepath.Join(state, "data", "inputs", "index.json"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var got struct {
+		Warnings []struct{ Code string }
+		Result   struct {
+			Inputs []struct {
+				Name, SHA256, First, Last string
+				Rows                      int
+				LastKnown                 string `json:"last_known"`
+			}
+		}
+	}
+	if err := json.Unmarshal([]byte(lab("data", "list", "--json")), &got); err != nil {
+		t.Fatal(err)
+	}
+	list := got.Result.Inputs
+	if len(list) != 1 || list[0].Name != "funding" || list[0].Rows != 2 || len(list[0].SHA256) != 64 ||
+		list[0].First != "2020-01-01T00:00:00.000Z" || list[0].Last != "2020-01-02T00:00:00.000Z" ||
+		list[0].LastKnown != "2020-01-03T00:00:00.000Z" || len(got.Warnings) != 1 ||
+		got.Warnings[0].Code != "INPUT_UNREADABLE" {
+		t.Errorf("%+v", got)
+	}
+}

@@ -30,10 +30,10 @@ func gcCommand(a *App) *cobra.Command {
 		Use:   "gc",
 		Short: "Say what takes how much on the disk, and remove what nothing refers to",
 		Long: "Gc lists what each kind of file takes, and what nothing refers to: earlier versions of " +
-			"candles, cut\ncandles, unfinished fetches, copies of programs, leftovers of what was killed. " +
-			"With --yes these are\nremoved. Whatever a run, a plan, a candidate, a hold-out or a lab.json " +
-			"here names stays, and so\ndoes what was written within the last hour or belongs to a running " +
-			"service. Runs are never removed.",
+			"candles\nand inputs, cut candles, unfinished fetches, copies of programs, leftovers of what " +
+			"was killed. With --yes these\nare removed. Whatever a run, a plan, a candidate, a hold-out or " +
+			"a lab.json here names stays, and so\ndoes what was written within the last hour or belongs to " +
+			"a running service. Runs are never removed.",
 		Example: Examples(
 			"lab gc",
 			"lab gc --yes",

@@ -77,3 +77,23 @@ func runInputImport(ctx context.Context, a *App, o dataImportOptions,
 		},
 	}, nil
 }
+
+// codeInputUnreadable is of stored inputs of which it cannot be told what they have.
+const codeInputUnreadable = "INPUT_UNREADABLE"
+
+func printInputs(w io.Writer, list []candle.StoredInput) {
+	if len(list) == 0 {
+		return
+	}
+	rows := [][]string{{"INPUT", "ROWS", "FROM", "TO", "LAST KNOWN", "SHA256"}}
+	for _, in := range list {
+		first, last := "unknown", "unknown" // a record of before
+		if in.Last != 0 {
+			first, last = moment(in.First), moment(in.Last)
+		}
+		rows = append(rows, []string{in.Name, count(in.Rows), first, last, moment(in.LastKnown),
+			Short(in.SHA256)})
+	}
+	fmt.Fprintln(w)
+	Table(w, rows)
+}

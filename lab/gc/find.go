@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +17,7 @@ import (
 	"github.com/assay-run/assay/host/fetch"
 	"github.com/assay-run/assay/host/holdout"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // hashes are those that something refers to.
@@ -133,6 +135,43 @@ func (c *Collector) datasets(ctx context.Context, ledger holdout.Ledger) ([]Item
 			_, err := c.Candles.Drop(ctx, sum)
 			return err
 		}
+		items = append(items, item)
+	}
+	return items, err
+}
+
+// inputs are earlier rows of inputs that nothing names and that rows which stay have all of: what a paper or
+// live run has read can be told from these and its journal.
+func (c *Collector) inputs(context.Context) ([]Item, error) {
+	store := c.Candles.Inputs()
+	current, err := store.List()
+	if err != nil {
+		return nil, nil // which rows are current is not known
+	}
+	files, err := store.Files()
+	var kept [][]market.InputRow
+	var rest []candle.InputFile
+	for _, f := range files {
+		isCurrent := slices.ContainsFunc(current, func(in candle.StoredInput) bool {
+			return in.SHA256 == f.SHA256
+		})
+		if !c.named[f.SHA256] && c.old(f.Path) && !isCurrent {
+			rest = append(rest, f)
+		} else if rows, err := store.Open(f.SHA256); err == nil { // damaged rows have none of others
+			kept = append(kept, rows)
+		}
+	}
+	var items []Item
+	for _, f := range rest {
+		rows, damaged := store.Open(f.SHA256)
+		if damaged != nil || !slices.ContainsFunc(kept, func(all []market.InputRow) bool {
+			_, has := candle.GrowInput(rows, all, math.MaxInt64)
+			return has
+		}) {
+			continue
+		}
+		item := c.item(f.Path, "earlier rows of an input, which later ones have too")
+		item.remove = func(context.Context) error { return store.Drop(f.SHA256) }
 		items = append(items, item)
 	}
 	return items, err
@@ -321,8 +360,8 @@ func manifest(path string) ([]byte, bool) {
 func (c *Collector) leftovers(context.Context) ([]Item, error) {
 	var items []Item
 	for _, dir := range []string{
-		".", "data", "data/candles", "data/windows", "data/fetch", "plugins", "plugins/bundles", "build",
-		"candidates", "projects/*",
+		".", "data", "data/candles", "data/inputs", "data/windows", "data/fetch", "plugins",
+		"plugins/bundles", "build", "candidates", "projects/*",
 	} {
 		left, err := filepath.Glob(filepath.Join(c.path(dir), file.TempPrefix+"*"))
 		if err != nil {

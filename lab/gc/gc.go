@@ -2,8 +2,9 @@
 //
 // Kept is every dataset and program whose hash stands anywhere in the registry (runs, plans, shown
 // days), in a candidate, a family, a capsule, a job or a lab.json nearby; the current dataset of
-// every series; and an earlier one by which alone a hold-out would know its market again. What was
-// written within the last hour is kept, since it may be about to be named.
+// every series; and an earlier one by which alone a hold-out would know its market again; and of an input
+// the rows of now, and earlier ones unless rows that stay have them all. What was written within the last
+// hour is kept, since it may be about to be named.
 //
 // Labs that play hold a shared lock of the state directory ([Share]); Remove wants it alone, and
 // waits for nobody. Beside a running service it leaves what the service may use. Every item goes by
@@ -198,7 +199,7 @@ func (c *Collector) look(ctx context.Context) (r Report, err error) {
 		return c.datasets(ctx, ledger)
 	}
 	for _, find := range []func(context.Context) ([]Item, error){
-		c.runs, c.projects, datasets, c.windows, c.fetches, c.programs, c.leftovers, c.spools,
+		c.runs, c.projects, datasets, c.inputs, c.windows, c.fetches, c.programs, c.leftovers, c.spools,
 	} {
 		items, err := find(ctx)
 		if err != nil {
@@ -224,7 +225,8 @@ func (c *Collector) look(ctx context.Context) (r Report, err error) {
 // kinds are the folders of a state directory with what they hold, in the order of the report. The
 // last is everything else.
 var kinds = []struct{ folder, kind string }{
-	{"runs", "runs"}, {"data/candles", "datasets"}, {"data/windows", "windows"},
+	{"runs", "runs"}, {"data/candles", "datasets"}, {"data/inputs", "inputs"},
+	{"data/windows", "windows"},
 	{"data/fetch", "fetches"}, {"plugins", "programs"}, {"connectors", "connectors"}, {"build", "build"},
 	{"families", "families"}, {"candidates", "candidates"}, {"projects", "projects"}, {"live", "live"},
 	{"governance", "governance"}, {"tmp", "temporary"}, {"", "other"},

@@ -17,6 +17,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/gc"
@@ -369,5 +370,54 @@ func TestRunsWithoutARow(t *testing.T) {
 	}
 	if want := []string{"runs/r-gone", "plugins/" + sum}; !slices.Equal(paths, want) {
 		t.Errorf("%v, want %v", paths, want)
+	}
+}
+
+// rate stores an input with a value for each number.
+func (s *state) rate(values ...int) string {
+	s.Helper()
+	text := "time,known,value\n"
+	for i, v := range values {
+		text += fmt.Sprintf("2020-01-01T%02d:00:00Z,2020-01-01T%02d:00:00Z,%d\n", i, i, v)
+	}
+	in, err := s.candles.Inputs().Import(s.Context(), candle.InputImport{Name: "rate",
+		File: importer.Bytes("rate.csv", []byte(text))})
+	if err != nil {
+		s.Fatal(err)
+	}
+	return "data/inputs/" + in.SHA256 + ".csv"
+}
+
+// TestInputs: of the rows of an input those of now stay, those that a run names, and those that no other
+// rows contain.
+func TestInputs(t *testing.T) {
+	s := newState(t)
+	contained, named, other := s.rate(1, 2), s.rate(1, 2, 3), s.rate(1, 5)
+	current := s.rate(1, 2, 3, 4)
+	err := s.runs.Begin(t.Context(), &artifact.Metadata{RunID: "r-1", RequestHash: "h", Status: "running",
+		Inputs: []artifact.Dataset{{Symbol: "input:rate", SHA256: filepath.Base(named)[:64]}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.kept = []string{named, other, current, "data/inputs/rate.json"}
+	s.age()
+	for _, run := range []func(context.Context) (gc.Report, error){s.collector().Look, s.collector().Remove} {
+		r := s.must(run(t.Context()))
+		if len(r.Items) != 1 || r.Items[0].Path != contained || r.Items[0].Kind != "inputs" || r.Bytes == 0 {
+			t.Errorf("%+v", r.Items)
+		}
+		at := slices.IndexFunc(r.Kinds, func(u gc.Usage) bool { return u.Kind == "inputs" })
+		if at < 0 || r.Kinds[at].Files != 5 {
+			t.Errorf("on the disk: %+v", r.Kinds)
+		}
+	}
+	s.whole("removed")
+	if _, err := os.Stat(s.path(contained)); err == nil {
+		t.Error("the contained rows are still there")
+	}
+	s.write("data/inputs/rate.json", "{")
+	s.age()
+	if r := s.must(s.collector().Look(t.Context())); len(r.Items) != 0 {
+		t.Errorf("with a damaged record: %+v", r.Items)
 	}
 }

@@ -3,6 +3,7 @@ package market
 import (
 	"cmp"
 	"slices"
+	"time"
 )
 
 // InputRow is one value of an input, a series beside the candles.
@@ -55,6 +56,35 @@ func (h *InputHistory) See(row InputRow) {
 func (h *InputHistory) Last(n int) []InputRow {
 	to := len(h.rows)
 	return h.rows[to-min(n, to, MaxInputHistory) : to : to]
+}
+
+// InputAge follows how old the newest value of an input is, by which entries are held back.
+type InputAge struct {
+	Name string
+	// Max is the age up to which entries pass; 0: any age.
+	Max    time.Duration
+	newest InputRow
+	seen   bool
+}
+
+// See takes rows that have become known.
+func (a *InputAge) See(rows []InputRow) {
+	for _, r := range rows {
+		if !a.seen || r.Time > a.newest.Time || r.Time == a.newest.Time && r.Known >= a.newest.Known {
+			a.newest, a.seen = r, true
+		}
+	}
+}
+
+// At is the age of the newest value, counted from when it became known; ok is false before the first.
+func (a *InputAge) At(t Time) (age time.Duration, ok bool) {
+	return t.Time().Sub(a.newest.Known.Time()), a.seen
+}
+
+// Stale reports whether no entry passes at a time: the newest value is too old, or there is none.
+func (a *InputAge) Stale(t Time) bool {
+	age, ok := a.At(t)
+	return a.Max > 0 && (!ok || age > a.Max)
 }
 
 // InputReader hands out the rows of an input as they become known.

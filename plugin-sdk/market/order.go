@@ -371,6 +371,9 @@ const (
 	ReasonTooManyOpenOrders Reason = "too_many_open_orders"
 )
 
+// ReasonInputStale rejects an entry while the newest value of an input is older than the strategy lets it be.
+const ReasonInputStale Reason = "INPUT_STALE"
+
 // ReasonWouldTake rejects a post-only order at its first open, where it would have taken.
 const ReasonWouldTake Reason = "would_take"
 

@@ -297,7 +297,7 @@ func (c *conformance) inputs(series []*market.Series) (list []Option) {
 				rows = append(rows, row)
 			}
 		}
-		list = append(list, Input(in.Name, rows...))
+		list = append(list, Input(in.Name, rows...), MaxAge(in.Name, in.MaxAge))
 	}
 	return list
 }

@@ -57,7 +57,7 @@ func open(ctx context.Context, client strategypb.StrategyClient, mode strategypb
 			Params:  []byte(params),
 			Symbols: cfg.Symbols, Timeframe: cfg.Timeframe, InitialCash: cfg.InitialCash,
 			Execution: execution,
-			RootSeed:  o.seed, LogLevel: "info", Inputs: o.inputs,
+			RootSeed:  o.seed, LogLevel: "info", Inputs: o.inputNames(),
 		})}})
 	m, err := l.receive()
 	if err != nil {

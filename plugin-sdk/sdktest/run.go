@@ -27,6 +27,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/govalues/decimal"
 
@@ -53,7 +54,7 @@ type options struct {
 	logLevel   string
 	bare       bool
 	extra      []market.Timeframe
-	inputs     []string
+	inputs     []market.InputAge
 	rows       [][]market.InputRow // by entry of inputs
 }
 
@@ -107,8 +108,27 @@ func Input(name string, rows ...sdk.InputRow) Option {
 	return func(o *options) {
 		rows := slices.Clone(rows)
 		slices.SortFunc(rows, market.CompareInputRows)
-		o.inputs, o.rows = append(o.inputs, name), append(o.rows, rows)
+		o.inputs, o.rows = append(o.inputs, market.InputAge{Name: name}), append(o.rows, rows)
 	}
+}
+
+// MaxAge is the MaxAge of an input in Spec.Inputs, whose rows stand in an Input before it.
+func MaxAge(name string, age time.Duration) Option {
+	return func(o *options) {
+		for i := range o.inputs {
+			if o.inputs[i].Name == name {
+				o.inputs[i].Max = age
+			}
+		}
+	}
+}
+
+// inputNames are the names of the inputs.
+func (o *options) inputNames() (names []string) {
+	for _, in := range o.inputs {
+		names = append(names, in.Name)
+	}
+	return names
 }
 
 // Bare leaves Orders, Fills, Trades and Equity out of the Result, for benchmarks.
@@ -203,7 +223,7 @@ func Run(candles *market.Series, strategy sdk.Strategy, with ...Option) (*Result
 	step, _ := cfg.Options.QuantityStep.Float64()
 	author := drive.New(strategy,
 		drive.Setup{Symbols: cfg.Symbols, QuantityStep: step, RootSeed: o.seed, Sink: notes,
-			Timeframe: cfg.Timeframe, Kept: kept, Inputs: o.inputs})
+			Timeframe: cfg.Timeframe, Kept: kept, Inputs: o.inputNames()})
 	author.ReadInputs(o.rows)
 	if err := sim.Run(engine, sim.NewSeriesFeed(series), author); err != nil {
 		return nil, err
@@ -220,6 +240,7 @@ func (o *options) config(candles *market.Series, warmup market.Warmup) (sim.Conf
 	error) {
 	series := append([]*market.Series{candles}, o.more...)
 	cfg := sim.Config{Timeframe: candles.Timeframe, PriceSteps: o.priceSteps,
+		Stale:       sim.StaleInputs(o.inputs, o.rows),
 		WarmupSteps: max(firstSteps(series, warmup), o.history), WindowStep: o.history}
 	for i, s := range series {
 		if s.Symbol == "" || s.Timeframe != candles.Timeframe {

@@ -26,6 +26,8 @@ type run struct {
 	box     *inbox
 	start   wire.Start
 	options sim.Options
+	inputs  []sdk.Input
+	rows    [][]market.InputRow // by input; of a co-simulation
 	author  *drive.Author
 	notes   *drive.Collector
 }
@@ -158,6 +160,7 @@ func (r *run) coSimulate(begin *strategypb.Begin) error {
 		PriceSteps: r.start.PriceSteps, WarmupSteps: begin.GetWarmupSteps(),
 		WindowStep:   begin.GetWindowStep(),
 		DelayCandles: r.start.DelayCandles, WorstPrice: r.start.WorstPrice,
+		Stale: sim.StaleInputs(wire.InputAges(r.inputs), r.rows),
 	}, nil)
 	if err != nil {
 		return &wire.ProtocolError{Field: "start", Message: err.Error()}
@@ -313,7 +316,8 @@ func (r *run) openFeed() (feed sim.Feed, release func(), err error) {
 			return nil, nil, err
 		}
 	}
-	r.author.ReadInputs(inputs.Rows)
+	r.rows = inputs.Rows
+	r.author.ReadInputs(r.rows)
 	switch {
 	case errors.Is(err, io.EOF):
 		return nil, nil, nil

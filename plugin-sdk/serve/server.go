@@ -160,6 +160,7 @@ func (s *server) run(st stream, box *inbox) error {
 		return err
 	}
 	r := newRun(st, box, start, options, strategy, kept)
+	r.inputs = s.description.Inputs
 	if start.Mode == strategypb.DriveMode_DRIVE_MODE_LOCKSTEP {
 		s.process.oneThread()
 		return r.lockstep()

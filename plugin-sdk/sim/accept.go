@@ -225,6 +225,9 @@ func (n *intake) refuse(o *order, in *market.Intent) market.Reason {
 
 // judged is the code of whoever may refuse besides.
 func (n *intake) judged(o *order, in *market.Intent) market.Reason {
+	if n.cfg.Stale != nil && !shrinks(n.venue, &o.Order) && n.cfg.Stale(n.now) {
+		return market.ReasonInputStale
+	}
 	if n.cfg.Judge == nil {
 		return ""
 	}

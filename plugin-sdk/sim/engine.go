@@ -30,6 +30,9 @@ type Config struct {
 	// Judge may refuse, by a code, an order that would be accepted, or the change of one: limits of whoever
 	// runs the simulator. Its order is as it would be accepted. Nil: the simulator alone refuses.
 	Judge func(*market.Order, *market.Intent) market.Reason
+	// Stale reports whether an input is too old at a close, so that no entry is accepted (INPUT_STALE). Times
+	// never go back. Nil: never.
+	Stale func(market.Time) bool
 }
 
 // Stats counts what happened.

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"testing"
+	"time"
 
 	"github.com/govalues/decimal"
 
@@ -72,5 +73,56 @@ func TestJudge(t *testing.T) {
 		open[0].Quantity.Trim(0).String() != "1" || e.Stats().RejectedIntents != 1 ||
 		e.Stats().RejectedOrders != 3 {
 		t.Errorf("%+v %+v", open, e.Stats())
+	}
+}
+
+// TestStaleInputs: from a close at which the newest value is too old entries and changes of entries are
+// rejected, and before the first value; exits and what stands go on, and entries again with a newer value.
+func TestStaleInputs(t *testing.T) {
+	const hour = 3_600_000
+	options, err := ResolveOptions([]byte(`{"allow_short":true}`), DefaultFees())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ages := []market.InputAge{{Name: "any"}, {Name: "rate", Max: 2 * time.Hour}}
+	rows := [][]market.InputRow{nil, {{Time: 5, Known: 2 * hour, Value: 1},
+		{Time: 4, Known: 5 * hour, Value: 9}, // of an earlier time: nothing newer
+		{Time: 6, Known: 6 * hour, Value: 1}}}
+	if StaleInputs(ages[:1], rows) != nil {
+		t.Error("inputs without an age hold entries back")
+	}
+	e, err := NewEngine(Config{Symbols: []market.Symbol{"BTC/USDT"}, Timeframe: market.MustTimeframe("1h"),
+		InitialCash: decimal.MustParse("10000"), Options: options, Stale: StaleInputs(ages, rows)}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := market.Size{Kind: market.SizeQuantity, Value: 1}
+	buy, sell := market.Intent{Side: market.Buy, Size: one}, market.Intent{Side: market.Sell, Size: one}
+	rest := market.Intent{Side: market.Buy, Type: market.Limit, LimitPrice: 1, Size: one, ClientRef: "rest"}
+	change := market.Intent{Action: market.Replace, Ref: "rest", LimitPrice: 2}
+	two := buy
+	two.Size.Value = 2
+	plan := map[int64][]market.Intent{1: {buy}, 2: {buy, rest}, 5: {buy, two, change, sell}, 6: {buy}}
+	want := map[int64]int64{1: 1, 2: 0, 5: 2, 6: 0}
+	for h := int64(1); h <= 7; h++ {
+		b := Batch{CloseTime: market.Time(h * hour), Closed: []bool{true}, Candles: []market.Candle{{
+			OpenTime: market.Time((h - 1) * hour), CloseTime: market.Time(h * hour), Open: 100, High: 100,
+			Low: 100, Close: 100}}}
+		if err := e.Match(&b); err != nil {
+			t.Fatal(err)
+		}
+		before := e.Stats()
+		if err := e.Accept(plan[h]); err != nil {
+			t.Fatal(err)
+		}
+		if n := e.Stats().RejectedOrders - before.RejectedOrders; n != want[h] {
+			t.Errorf("at hour %d %d orders are rejected, want %d", h, n, want[h])
+		}
+		if h == 5 && e.Stats().RejectedIntents != before.RejectedIntents+1 {
+			t.Error("the change of an entry is not rejected")
+		}
+	}
+	if held, _, _ := e.Holding(0); held != 1 || e.Stats().Fills != 3 {
+		t.Errorf("%v held after %d fills", held, e.Stats().Fills)
 	}
 }

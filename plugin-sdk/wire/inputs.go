@@ -21,6 +21,14 @@ func InputNames(list []sdk.Input) (names []string) {
 	return names
 }
 
+// InputAges are how old the newest values of inputs may be.
+func InputAges(list []sdk.Input) (ages []market.InputAge) {
+	for _, in := range list {
+		ages = append(ages, market.InputAge{Name: in.Name, Max: in.MaxAge})
+	}
+	return ages
+}
+
 // InputsFromProto converts and checks the inputs of a description.
 func InputsFromProto(p *strategypb.Spec) (list []sdk.Input, err error) {
 	for i, in := range p.GetInputs() {

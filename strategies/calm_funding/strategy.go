@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	sdk "github.com/assay-run/assay/plugin-sdk"
 )
 
@@ -9,8 +11,8 @@ func spec() sdk.Spec {
 		Name: "calm_funding", DisplayName: "Calm funding", Version: "1.0.0", Author: "Assay",
 		Description: "Holds while the average of the last funding rates is below a limit, and stays out " +
 			"while buyers crowd and pay more.",
-		Inputs:   []sdk.Input{{Name: "funding"}},
-		Modes:    []sdk.Mode{sdk.ModeBacktest},
+		// A rate comes every eight hours.
+		Inputs:   []sdk.Input{{Name: "funding", MaxAge: 9 * time.Hour}},
 		Supports: sdk.Supports{ScaleFree: true},
 	}
 }

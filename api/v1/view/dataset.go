@@ -39,6 +39,25 @@ type Provenance struct {
 	StoredAt    market.Time `json:"stored_at"`
 }
 
+// Input is one stored series beside the candles, as it is now.
+type Input struct {
+	Name   string `json:"name"`
+	SHA256 string `json:"sha256"`
+	Rows   int    `json:"rows"`
+	// First and Last are the times of rows, null where the record is of before.
+	First market.Time `json:"first"`
+	Last  market.Time `json:"last"`
+	// LastKnown is when the newest row became known.
+	LastKnown market.Time `json:"last_known"`
+	StoredAt  market.Time `json:"stored_at"`
+}
+
+// InputOf shows an input.
+func InputOf(in candle.StoredInput) Input {
+	return Input{Name: in.Name, SHA256: in.SHA256, Rows: in.Rows, First: in.First, Last: in.Last,
+		LastKnown: in.LastKnown, StoredAt: in.CreatedAt}
+}
+
 // DatasetOf shows a dataset with its coverage.
 func DatasetOf(d holdout.Dataset, coverage []float64) Dataset {
 	out := Dataset{ID: d.ID, Exchange: d.Exchange, Symbol: d.Symbol, Timeframe: d.Timeframe, SHA256: d.SHA256,

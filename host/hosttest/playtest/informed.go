@@ -2,6 +2,7 @@ package playtest
 
 import (
 	"math"
+	"time"
 
 	sdk "github.com/assay-run/assay/plugin-sdk"
 )
@@ -11,7 +12,7 @@ const InformedInput = "rate"
 
 func informedSpec() sdk.Spec {
 	return sdk.Spec{Name: "informed", MaxSymbols: 4, Supports: sdk.Supports{MultiSymbol: true},
-		Inputs: []sdk.Input{{Name: InformedInput}}}
+		Inputs: []sdk.Input{{Name: InformedInput, MaxAge: 24 * time.Hour}}}
 }
 
 // informed trades by an input, whose values are in the prices and sizes of its orders.
@@ -32,7 +33,7 @@ func (s informed) OnCandle(v sdk.View) (sdk.Intents, error) {
 		return nil, nil
 	case v.Flat() && in.Value() > 0:
 		return sdk.Buy(sdk.CashFraction(0.2 + 0.1*min(1, math.Abs(sum)))), nil
-	case !v.Flat() && in.Value() < 0:
+	case !v.Flat() && (in.Value() < 0 || v.Time().Hour()%12 == 0):
 		return sdk.ClosePosition(), nil
 	}
 	return nil, nil

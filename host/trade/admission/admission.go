@@ -18,6 +18,7 @@ import (
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/trade/order"
 	"github.com/assay-run/assay/host/trade/risk"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // Kind is the column by which an order is judged.
@@ -56,6 +57,8 @@ type Conditions struct {
 	Expired bool
 	// Reconciling reports whether the account stream missed something and the books are not compared yet.
 	Reconciling bool
+	// InputStale reports whether the newest value of an input was too old at the last close.
+	InputStale bool
 	// Guard holds the trading state: pauses, drift, losses, a lost connector, positions without protection.
 	Guard *risk.Guard
 	// Limits judges the order itself by every limit and by the trading state, and returns the code of a
@@ -77,6 +80,8 @@ const (
 	CodeEndOfRun = "end_of_data"
 	// CodeStreamReconciling: the account stream was cut, and the account is being read again.
 	CodeStreamReconciling = "STREAM_RECONCILING"
+	// CodeInputStale: the newest value of an input is older than the strategy lets it be.
+	CodeInputStale = string(market.ReasonInputStale)
 	// CodeUnlinked: there is no connector at present.
 	CodeUnlinked = "CONNECTOR_CRASHED"
 )
@@ -143,6 +148,10 @@ var table = []row{
 	{"the account stream was cut and the account is not read again yet", [...]bool{yes, yes, yes, no},
 		func(c *Conditions) Denial {
 			return when(c.Reconciling, Denial{Code: CodeStreamReconciling})
+		}},
+	{"the newest value of an input is older than its `max_age`", [...]bool{yes, no, no, no},
+		func(c *Conditions) Denial {
+			return when(c.InputStale, Denial{Code: CodeInputStale})
 		}},
 	{"the drawdown limit ends the run", [...]bool{yes, no, no, no}, func(c *Conditions) Denial {
 		return when(c.Guard != nil && c.Guard.Killed(), Denial{Code: string(risk.Kill)})

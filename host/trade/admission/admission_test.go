@@ -44,7 +44,7 @@ func fallen(flattens bool) *order.Barrier {
 }
 
 // limitsRow is the row of the limits of risk, which have columns of their own in [risk.Guard.Check].
-const limitsRow = 5
+const limitsRow = 6
 
 // TestTable makes each condition hold alone and prints which orders it denies by which code: the table of
 // docs/operators.md, in which every row stands as it is printed here.
@@ -61,6 +61,7 @@ func TestTable(t *testing.T) {
 		{Barrier: fallen(true)},
 		{Expired: true},
 		{Reconciling: true},
+		{InputStale: true},
 		{Guard: killed},
 		{Limits: func() risk.Code { return risk.OrderRate }},
 		{Guard: guardIn(t, ends)},

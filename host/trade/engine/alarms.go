@@ -11,6 +11,7 @@ import (
 	"github.com/assay-run/assay/host/alarm"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/trade/admission"
 	"github.com/assay-run/assay/host/trade/feed"
 	"github.com/assay-run/assay/host/trade/journal"
 	"github.com/assay-run/assay/host/trade/order"
@@ -129,6 +130,8 @@ func AlarmTable() []alarm.Row {
 		{Code: string(risk.OrderDuplicate), Severity: alarm.Error, EndsWithRun: true},
 		{Code: string(risk.StateReducing), Severity: alarm.Error, EndsWithRun: true},
 		{Code: string(risk.StateHalted), Severity: alarm.Error, EndsWithRun: true},
+		{Code: admission.CodeInputStale, Severity: alarm.Error, EndsWithRun: true},
+		{Code: CodeInputRefused, Severity: alarm.Error, EndsWithRun: true},
 		{Code: feed.CandleCorrected, Severity: alarm.Warning, EndsWithRun: true},
 		{Code: feed.CandleMissing, Severity: alarm.Warning, EndsWithRun: true},
 		{Code: feed.CandleInvalid, Severity: alarm.Warning, EndsWithRun: true},

@@ -323,7 +323,7 @@ func (bk *bookkeeper) proposeOrder(p desk.Proposal) {
 func (bk *bookkeeper) conditions() admission.Conditions {
 	c := admission.Conditions{Barrier: bk.session.barrier}
 	if !bk.loop.stopped { // the barrier is the only rule of a stop
-		c.Reconciling, c.Guard = !bk.recon.synced, bk.guard
+		c.Reconciling, c.Guard, c.InputStale = !bk.recon.synced, bk.guard, bk.cfg.Host.InputStale()
 	}
 	return c
 }

@@ -465,6 +465,7 @@ type busy struct {
 
 func (b *busy) Begin(Layout) (simulator.Recorder, error) { return b, nil }
 func (b *busy) Candles(int64, *simulator.Batch)          {}
+func (b *busy) InputStale() bool                         { return false }
 func (b *busy) Phase(name string)                        { fmt.Fprintln(os.Stderr, name) }
 func (b *busy) Raise(o alarm.Occurrence)                 { fmt.Fprintln(os.Stderr, o.Code, o.Text) }
 func (b *busy) Clear(string, string)                     {}

@@ -330,10 +330,10 @@ func (e *Engine) updatePhase() {
 	if e.phase != Trading && e.phase != Reducing && e.phase != Halted {
 		return
 	}
-	switch e.books.guard.State() {
-	case risk.Halted:
+	switch state := e.books.guard.State(); {
+	case state == risk.Halted:
 		e.enterPhase(Halted)
-	case risk.Reducing:
+	case state == risk.Reducing, e.cfg.Host.InputStale():
 		e.enterPhase(Reducing)
 	default:
 		e.enterPhase(Trading)
@@ -472,6 +472,9 @@ type Host interface {
 	Candles(step int64, b *sim.Batch)
 	// Decide asks the strategy, from a goroutine of its own. It ends when the context of Run does.
 	Decide(*View) ([]market.Intent, error)
+	// InputStale reports whether an input that the strategy reads was too old at the last close of which it
+	// was asked: no entry leaves then.
+	InputStale() bool
 	// Phase passes a change of the phase.
 	Phase(string)
 	Alarms
@@ -541,6 +544,8 @@ const (
 	CodeOrderRejected = "ORDER_REJECTED"
 	// CodeBankrupt: nothing is left of the equity.
 	CodeBankrupt = "BANKRUPT"
+	// CodeInputRefused: what is stored now of an input is not used.
+	CodeInputRefused = "INPUT_REFUSED"
 	// CodePaused: the operator lets no entry leave.
 	CodePaused = "OPERATOR_PAUSED"
 	// CodeTransfer: money came or went otherwise than by a trade; CodeFeesNotValued: fees have no value in

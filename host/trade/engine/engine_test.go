@@ -237,6 +237,8 @@ func (b *bench) Decide(v *View) ([]market.Intent, error) {
 }
 
 // Phase implements Host.
+func (b *bench) InputStale() bool { return false }
+
 func (b *bench) Phase(p string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -308,6 +308,8 @@ func (r *rig) Decide(v *View) ([]market.Intent, error) {
 	return intents, nil
 }
 
+func (r *rig) InputStale() bool { return false }
+
 func (r *rig) Phase(p string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -2875,6 +2875,16 @@ export interface components {
             trained_until: string;
             /** @description Larger timeframes that it reads besides the run's, which must divide them; absent: none. */
             extra?: string[];
+            /** @description Series beside the candles that it reads; absent: none. */
+            inputs?: {
+                /** @description Of the stored series. */
+                name: string;
+                /**
+                 * Format: double
+                 * @description How old its newest value may be for an entry; null: any age, which no live run takes.
+                 */
+                max_age_seconds: number | null;
+            }[];
             /** @description How charts draw the series that it publishes; those that are not named are lines over the candles. */
             plots: components["schemas"]["Plot"][] | null;
             /** @description JSON Schema of its parameters. */
@@ -3891,6 +3901,40 @@ export interface components {
              * @description Datasets in all pages.
              */
             total: number;
+            /** @description All series beside the candles, whatever is asked for. */
+            inputs: components["schemas"]["StoredInput"][];
+        };
+        /** @description One stored series beside the candles, as it is now. */
+        StoredInput: {
+            /** @description What strategies read it by. */
+            name: string;
+            /** @description Hash of its rows, which runs name. */
+            sha256: string;
+            /**
+             * Format: int64
+             * @description Values, revised ones included.
+             */
+            rows: number;
+            /**
+             * @description Earliest time of a row; null where it was stored by an earlier version.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            first: string | null;
+            /**
+             * @description Latest time of a row; null where it was stored by an earlier version.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            last: string | null;
+            /**
+             * @description When the newest row became known.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            last_known: string;
+            /**
+             * @description When it was stored.
+             * @example 2026-11-20T12:00:00.000Z
+             */
+            stored_at: string;
         };
         /** @description Stretches without candles. */
         GapList: {

@@ -471,7 +471,7 @@ func (it *intake) replaceOrder(in *market.Intent, at time.Time) string {
 		it.desk.queueUpdate(p)
 		return ""
 	}
-	if shut := it.desk.placer.admit(admission.Reduces); shut != "" {
+	if shut := it.desk.placer.admit(admission.KindOf(p.Side == market.Sell, false)); shut != "" {
 		return shut // the new order could not leave, and the old one would be gone
 	}
 	if p.change != nil {

@@ -20,7 +20,7 @@ class Input(NamedTuple):
     """A series that a strategy reads with ``v.input(name)``."""
 
     name: str  #: of the stored series, ^[a-z][a-z0-9_-]{0,62}$
-    max_age: timedelta = timedelta(0)  #: of the newest value, since it became known; 0: any
+    max_age: timedelta = timedelta(0)  #: of the newest value; older: no entries. 0: any
 
 
 class InputRow(NamedTuple):
