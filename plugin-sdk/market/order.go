@@ -403,6 +403,9 @@ const (
 	ReasonInvalidType Reason = "invalid_type"
 )
 
+// ReasonGuarded marks an intent that its guard has dropped: there is no order, and nothing was refused.
+const ReasonGuarded Reason = "guarded"
+
 // ExitReason is why a trade ended: what its closing order was for.
 type ExitReason string
 

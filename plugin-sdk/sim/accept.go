@@ -35,7 +35,7 @@ func (e *Engine) Accept(intents []market.Intent) error {
 			return &IntentError{Step: e.venue.step, Index: i + n - 1, Reason: fault}
 		}
 		if !GuardsHold(intents[i:i+n], sym, len(e.venue.symbols), e.venue.opt.AllowShort, &e.intake) {
-			e.venue.stats.Guarded += int64(n)
+			e.dropGuarded(intents[i : i+n])
 			i += n - 1
 			continue
 		}

@@ -49,6 +49,16 @@ func guardHolds(g *market.Guard, in *market.Intent, sym, symbols int, shorts boo
 	return open < g.MaxOpen
 }
 
+// dropGuarded counts intents whose guards do not hold.
+func (e *Engine) dropGuarded(list []market.Intent) {
+	e.venue.stats.Guarded += int64(len(list))
+	for i := range list {
+		if e.venue.rec != nil {
+			e.venue.rec.Intent(e.venue.step, &list[i], market.ReasonGuarded)
+		}
+	}
+}
+
 // Stance implements GuardBooks.
 func (n *intake) Stance(sym int) market.Stance {
 	switch q := n.ledger.books[sym].quantityF; {

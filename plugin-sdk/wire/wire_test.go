@@ -29,7 +29,7 @@ func exampleIntent() market.Intent {
 			{Level: market.Child{Price: 5, Percent: 0.06, TrailPercent: 0.07, TrailAmount: 8}, Share: 0.3},
 			{Level: market.Child{Price: 6, Percent: 0.07, TrailPercent: 0.08, TrailAmount: 9}, Share: 0.7},
 		},
-		OCO: 4,
+		OCO: 4, Guard: &market.Guard{Position: market.StanceLong, EntryWorking: true, MaxEntries: 5, MaxOpen: 6},
 		Tag: "Größe", ClientRef: "c", Ref: "o-000001",
 	}
 }

@@ -269,6 +269,14 @@ func (l *Ledger) Equity(price func(market.Symbol) dec) dec {
 	return toDec(sum)
 }
 
+// Entries counts the orders that have opened the position of a symbol or added to it.
+func (l *Ledger) Entries(symbol market.Symbol) int {
+	if b := l.book(symbol); b != nil && b.trip != nil {
+		return b.trip.entries
+	}
+	return 0
+}
+
 // trip is a round trip that is under way: from flat to flat.
 type trip struct {
 	symbol                market.Symbol
@@ -282,6 +290,7 @@ type trip struct {
 	entryTag, exitTag     string
 	exit                  market.Role
 	orders                []market.OrderID
+	entries               int // those of them that opened it or added to it
 	reduced               bool
 	manual                bool // the order that closed it was the operator's
 }
@@ -303,6 +312,9 @@ func (t *trip) fill(f exchange.Fill, o Origin, fee, realised *big.Rat) {
 	}
 	if !slices.Contains(t.orders, o.Order) {
 		t.orders = append(t.orders, o.Order)
+		if (f.Side == market.Sell) == t.short {
+			t.entries++
+		}
 	}
 	t.closed = max(t.closed, f.Time)
 	t.extreme(exact(f.Price), exact(f.Price))
