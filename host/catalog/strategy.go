@@ -72,6 +72,8 @@ type Declared struct {
 	Extra []market.Timeframe `json:"extra,omitempty"`
 	// Inputs are the series beside the candles that it reads.
 	Inputs []sdk.Input `json:"-"`
+	// Signals reports whether it can give the intents of all steps at once.
+	Signals bool `json:"-"`
 }
 
 // origin is where a strategy comes from.
@@ -147,6 +149,7 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 			},
 			TrainedUntil: spec.GetTrainedUntil(),
 			Plots:        wire.PlotsFromProto(spec.GetPlots()),
+			Signals:      spec.GetSignals(),
 		},
 		Status: Available,
 	}
