@@ -158,7 +158,7 @@ func TestSignals(t *testing.T) {
 		}
 	}
 	for kind, want := range map[string]string{
-		"short column": `the column entry at strategy.py:\d+ has 2045 values for 2050 candles: .*dropna`,
+		"short column": `the column entry at strategy.py:\d+ has 2038 values for 2043 candles: .*dropna`,
 		"numbers":      `the column entry at strategy.py:\d+ has the type float64, it must be bool; .*fill_value`,
 		"objects":      `the column entry at strategy.py:\d+ has the type object, it must be bool; .*fill_value`,
 		"holes":        `the column limit at strategy.py:\d+ row 0 \(2020-01-29T22:00:00.000Z\) is no finite number`,

@@ -256,8 +256,8 @@ class Table:
             shape = " x ".join(str(k) for k in a.shape)
             raise self._error(
                 name,
-                f"has {shape} values for {self.n} candles: it must have one for each row, so do not "
-                "drop rows (dropna) or slice them",
+                f"has {shape} values for {self.n} candles: it must have one for each row, so do "
+                "not drop rows (dropna) or slice them",
             )
         return a
 
@@ -267,7 +267,9 @@ class Table:
             return None
         a = self._array(name, column)
         if a.dtype.kind not in "fiu":
-            raise self._error(name, f"has the type {a.dtype}, it must be numbers: use .astype(float)")
+            raise self._error(
+                name, f"has the type {a.dtype}, it must be numbers: use .astype(float)"
+            )
         a = a.astype("<f8")
         self._refuse(
             name,
@@ -322,7 +324,9 @@ class Table:
             raise self._error("tag", f"has {len(texts)} values for {self.n} candles")
         for row in self._np.flatnonzero(self.entries):
             if not isinstance(texts[row], str):
-                what = f"row {row} ({self._when(row)}) is {type(texts[row]).__name__}, not text"
+                what = (
+                    f"row {row} ({self._when(int(row))}) is {type(texts[row]).__name__}, not text"
+                )
                 raise self._error("tag", what)
         return texts
 
