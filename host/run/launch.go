@@ -187,8 +187,8 @@ func (l *Launcher) mode(p *plan) Mode {
 }
 
 func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*Plugin, error) {
-	o := catalog.LaunchOptions{Lockstep: x.mode != ModeCoSimulation, Plain: l.Many, Procs: p.split.Drive.Procs,
-		Cores: p.split.Drive.Cores}
+	o := catalog.LaunchOptions{Lockstep: x.mode != ModeCoSimulation, Plain: l.Many,
+		Procs: p.split.Drive.Procs, Cores: p.split.Drive.Cores}
 	if !o.Lockstep && !x.chunked {
 		var err error
 		if x.data.folder, err = l.Store.OpenFolder(); err != nil {

@@ -83,12 +83,12 @@ func (r *Record) Rejected() int64 { return r.rejected }
 // Warnings counts the orders that were cut to what the cash paid for, and the intents that were dropped.
 func (r *Record) Warnings() (list []artifact.Note) {
 	if r.clamped > 0 {
-		list = append(list, artifact.Note{Code: "CLAMPED", Message: fmt.Sprintf("%d orders sized by equity were "+
-			"cut to what the free cash paid for: they bought less than the strategy asked for", r.clamped)})
+		list = append(list, artifact.Note{Code: "CLAMPED", Message: fmt.Sprintf("%d orders sized by equity "+
+			"were cut to what the free cash paid for: they bought less than the strategy asked for", r.clamped)})
 	}
 	if r.guarded > 0 {
-		list = append(list, artifact.Note{Code: "GUARDED", Message: fmt.Sprintf("%d intents were dropped because "+
-			"their guards did not hold", r.guarded)})
+		list = append(list, artifact.Note{Code: "GUARDED", Message: fmt.Sprintf("intents dropped because "+
+			"their guards did not hold: %d", r.guarded)})
 	}
 	return list
 }

@@ -216,8 +216,9 @@ func differingColumn(a, b []market.Intent) string {
 
 // columnNames are the columns of signals by the field of an intent that they set.
 var columnNames = map[string]string{
-	"Action": "entry", "Symbol": "entry", "Side": "entry", "Type": "limit", "Size": "size", "LimitPrice": "limit",
-	"StopPrice": "limit", "TrailPercent": "limit", "TrailAmount": "limit", "TimeInForce": "expire_after",
+	"Action": "entry", "Symbol": "entry", "Side": "entry", "Type": "limit", "Size": "size",
+	"LimitPrice": "limit",
+	"StopPrice":  "limit", "TrailPercent": "limit", "TrailAmount": "limit", "TimeInForce": "expire_after",
 	"ExpireAfter": "expire_after", "ReduceOnly": "exit", "PostOnly": "limit", "StopLoss": "stop_loss",
 	"TakeProfit": "take_profit", "Targets": "take_profit", "OCO": "entry", "Guard": "entry", "Tag": "tag",
 	"ClientRef": "tag", "Ref": "tag",

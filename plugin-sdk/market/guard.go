@@ -21,7 +21,8 @@ type Guard struct {
 	Position Stance `json:"position,omitzero"`
 	// EntryWorking lets an entry through while another of its symbol is working.
 	EntryWorking bool `json:"entry_working,omitzero"`
-	// MaxEntries is how many orders may have built up the position or be working to, with this one; zero: any.
+	// MaxEntries is how many orders may have built up the position or be working to, with this one; zero:
+	// any.
 	MaxEntries int `json:"max_entries,omitzero"`
 	// MaxOpen is how many symbols may have a position or a working entry, with this one; zero: any.
 	MaxOpen int `json:"max_open,omitzero"`
@@ -32,8 +33,7 @@ func (g *Guard) IsValid() bool {
 	return g == nil || g.Position <= StanceAny && g.MaxEntries >= 0 && g.MaxOpen >= 0
 }
 
-// MayOpen reports whether an intent, or the order made of it, may open a position or add to one: a new order
-// that does not only reduce. A sale opens nothing where shorts are not allowed.
+// MayOpen reports whether an intent may open a position or add to one: a new order that does not only reduce. A sale opens nothing where shorts are not allowed.
 func (in *Intent) MayOpen(shorts bool) bool {
 	return in.Action == Submit && !in.Reduces() && (shorts || in.Side == Buy)
 }

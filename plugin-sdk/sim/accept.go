@@ -34,7 +34,8 @@ func (e *Engine) Accept(intents []market.Intent) error {
 		if fault != "" {
 			return &IntentError{Step: e.venue.step, Index: i + n - 1, Reason: fault}
 		}
-		if !GuardsHold(intents[i:i+n], sym, len(e.venue.symbols), e.venue.opt.AllowShort, &e.intake) {
+		if !GuardsHold(intents[i:i+n], sym, len(e.venue.symbols), e.venue.opt.AllowShort,
+			holdings{&e.intake}) {
 			e.dropGuarded(intents[i : i+n])
 			i += n - 1
 			continue

@@ -15,8 +15,8 @@ type GuardBooks interface {
 	Working(sym int) int
 }
 
-// GuardsHold reports whether the guards of an intent, or of all members of an OCO, hold (R16). Backtest, paper
-// and live share it.
+// GuardsHold reports whether the guards of an intent, or of all members of an OCO, hold (R16). Backtest,
+// paper and live share it.
 func GuardsHold(list []market.Intent, sym, symbols int, shorts bool, b GuardBooks) bool {
 	for i := range list {
 		if g := list[i].Guard; g != nil && !guardHolds(g, &list[i], sym, symbols, shorts, b) {
@@ -59,9 +59,12 @@ func (e *Engine) dropGuarded(list []market.Intent) {
 	}
 }
 
+// holdings are the GuardBooks of the simulator.
+type holdings struct{ of *intake }
+
 // Stance implements GuardBooks.
-func (n *intake) Stance(sym int) market.Stance {
-	switch q := n.ledger.books[sym].quantityF; {
+func (h holdings) Stance(sym int) market.Stance {
+	switch q := h.of.ledger.books[sym].quantityF; {
 	case q > 0:
 		return market.StanceLong
 	case q < 0:
@@ -71,29 +74,31 @@ func (n *intake) Stance(sym int) market.Stance {
 }
 
 // Entries implements GuardBooks.
-func (n *intake) Entries(sym int) int {
-	if n.Stance(sym) == market.StanceFlat {
+func (h holdings) Entries(sym int) int {
+	if h.Stance(sym) == market.StanceFlat {
 		return 0
 	}
-	return n.symbols[sym].trade.orders.entries
+	return h.of.symbols[sym].trade.orders.entries
 }
 
 // Working implements GuardBooks.
-func (n *intake) Working(sym int) int {
+func (h holdings) Working(sym int) int {
 	working := 0
-	for _, o := range n.live {
-		if o.sym == sym && n.mayOpen(o) {
+	for _, o := range h.of.live {
+		if o.sym == sym && o.mayOpen(h.of.opt.AllowShort) {
 			working++
 		}
 	}
-	for i := range n.transit {
-		if m := &n.transit[i]; m.sym == sym && m.action == market.Submit && n.mayOpen(m.order) {
+	for i := range h.of.transit {
+		if m := &h.of.transit[i]; m.sym == sym && m.action == market.Submit &&
+			m.order.mayOpen(h.of.opt.AllowShort) {
 			working++
 		}
 	}
 	return working
 }
 
-func (n *intake) mayOpen(o *order) bool {
-	return !o.done && !o.ReduceOnly && !o.isChild() && (n.opt.AllowShort || o.Side == market.Buy)
+// mayOpen reports whether an order may open a position or add to one.
+func (o *order) mayOpen(shorts bool) bool {
+	return !o.done && !o.ReduceOnly && !o.isChild() && (shorts || o.Side == market.Buy)
 }

@@ -120,8 +120,10 @@ func (c *signalColumns) checkRows() error {
 		if int(t) >= len(c.templates) {
 			return wrong(at("template", i), "%d is none of the %d templates", t, len(c.templates))
 		}
-		if len(c.Tag) > 0 && int64(int32At(c.Tag, i)) >= int64(len(c.Tags)) || len(c.Tag) > 0 && int32At(c.Tag, i) < 0 {
-			return wrong(at("tag", i), "%d is none of the %d tags", int32At(c.Tag, i), len(c.Tags))
+		if len(c.Tag) > 0 {
+			if tag := int32At(c.Tag, i); tag < 0 || int(tag) >= len(c.Tags) {
+				return wrong(at("tag", i), "%d is none of the %d tags", tag, len(c.Tags))
+			}
 		}
 		in := &c.templates[t]
 		for _, column := range []struct {

@@ -22,7 +22,8 @@ func (it *intake) Entries(sym int) int {
 	return it.ledger.Entries(it.cfg.Symbols[sym])
 }
 
-// Working implements sim.GuardBooks. An entry that has been asked to end counts until it has: it may still fill.
+// Working implements sim.GuardBooks. An entry that has been asked to end counts until it has: it may still
+// fill.
 func (it *intake) Working(sym int) int {
 	working := 0
 	for _, p := range it.desk.live {
