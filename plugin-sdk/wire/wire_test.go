@@ -465,6 +465,13 @@ func FuzzPluginMessage(f *testing.F) {
 		_, _, _ = wire.LogLinesFromProto(p.GetLogLines())
 		_, _, _ = wire.AnnotationsFromProto(p.GetAnnotations())
 		_, _ = wire.FailureFromProto(p.GetFailed())
+		if signals := wire.NewSignals(symbols(), 1000); signals.Add(p.GetSignals()) == nil {
+			for step := range signals.Steps {
+				if len(signals.Take(step)) == 0 {
+					t.Errorf("no intents at step %d", step)
+				}
+			}
+		}
 		if w, err := wire.ReadyFromProto(p.GetReady(), market.MustTimeframe("1m")); err == nil &&
 			(w.Span(market.MustTimeframe("1m")) < w.Candles || w.Check(market.MustTimeframe("1m")) != nil) {
 			t.Errorf("a warm-up of %+v", w)
