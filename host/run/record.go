@@ -84,7 +84,8 @@ func (r *Record) Rejected() int64 { return r.rejected }
 func (r *Record) Warnings() (list []artifact.Note) {
 	if r.clamped > 0 {
 		list = append(list, artifact.Note{Code: "CLAMPED", Message: fmt.Sprintf("%d orders sized by equity "+
-			"were cut to what the free cash paid for: they bought less than the strategy asked for", r.clamped)})
+			"were cut to what the free cash paid for: they bought less than the strategy asked for",
+			r.clamped)})
 	}
 	if r.guarded > 0 {
 		list = append(list, artifact.Note{Code: "GUARDED", Message: fmt.Sprintf("intents dropped because "+

@@ -33,7 +33,8 @@ func (g *Guard) IsValid() bool {
 	return g == nil || g.Position <= StanceAny && g.MaxEntries >= 0 && g.MaxOpen >= 0
 }
 
-// MayOpen reports whether an intent may open a position or add to one: a new order that does not only reduce. A sale opens nothing where shorts are not allowed.
+// MayOpen reports whether an intent may open a position or add to one: a new order that does not only
+// reduce. A sale opens nothing where shorts are not allowed.
 func (in *Intent) MayOpen(shorts bool) bool {
 	return in.Action == Submit && !in.Reduces() && (shorts || in.Side == Buy)
 }
