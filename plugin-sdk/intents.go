@@ -163,6 +163,48 @@ func (in Intents) TakePart(share float64, level Level) Intents {
 	})
 }
 
+// What a position can be, for When.
+const (
+	Flat  = market.StanceFlat
+	Long  = market.StanceLong
+	Short = market.StanceShort
+)
+
+// When drops the intents unless the position of their symbol is one of these when they are accepted, as in
+// When(sdk.Flat|sdk.Short). Nothing is rejected then. Among several intents the earlier ones count already,
+// and a guarded order that may open or add is dropped while another one of its symbol is working.
+func (in Intents) When(position market.Stance) Intents {
+	return in.guarded(func(g *market.Guard) { g.Position = position })
+}
+
+// EvenWhileWorking is a guard that lets an entry through while another one of its symbol is working.
+func (in Intents) EvenWhileWorking() Intents {
+	return in.guarded(func(g *market.Guard) { g.EntryWorking = true })
+}
+
+// MaxEntries is a guard that drops what would be more than the n-th order of its position, those that are
+// working included.
+func (in Intents) MaxEntries(n int) Intents {
+	return in.guarded(func(g *market.Guard) { g.MaxEntries = n })
+}
+
+// MaxOpen is a guard that drops what would lead to positions in more than n symbols, those with a working
+// entry included.
+func (in Intents) MaxOpen(n int) Intents {
+	return in.guarded(func(g *market.Guard) { g.MaxOpen = n })
+}
+
+func (in Intents) guarded(change func(*market.Guard)) Intents {
+	return in.each(func(i *Intent) {
+		g := market.Guard{}
+		if i.Guard != nil {
+			g = *i.Guard
+		}
+		change(&g)
+		i.Guard = &g
+	})
+}
+
 // Tag labels orders, fills and trades.
 func (in Intents) Tag(tag string) Intents { return in.each(func(i *Intent) { i.Tag = tag }) }
 

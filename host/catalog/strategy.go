@@ -72,6 +72,8 @@ type Declared struct {
 	Extra []market.Timeframe `json:"extra,omitempty"`
 	// Inputs are the series beside the candles that it reads.
 	Inputs Inputs `json:"inputs,omitempty"`
+	// Signals reports whether it can give the intents of all steps at once.
+	Signals bool `json:"-"`
 }
 
 // Inputs are the series beside the candles that a strategy reads.
@@ -166,6 +168,7 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 			},
 			TrainedUntil: spec.GetTrainedUntil(),
 			Plots:        wire.PlotsFromProto(spec.GetPlots()),
+			Signals:      spec.GetSignals(),
 		},
 		Status: Available,
 	}

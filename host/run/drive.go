@@ -21,7 +21,7 @@ import (
 func (x *Execution) Run(ctx context.Context) runner.Outcome {
 	defer x.plugin.Watch(ctx)()
 	x.noteStart()
-	outcome := x.nameOutcome(x.driveEngine())
+	outcome := x.nameOutcome(x.driveEngine(ctx))
 	x.releaseAll()
 	return outcome
 }
@@ -36,7 +36,7 @@ func (x *Execution) noteStart() {
 
 // driveEngine drives the engine and waits for the orderly end of the plugin; killed reports
 // whether a stop had to end the plugin by force.
-func (x *Execution) driveEngine() (killed bool, err error) {
+func (x *Execution) driveEngine(ctx context.Context) (killed bool, err error) {
 	if err := x.handOver(); err != nil {
 		return false, err
 	}
@@ -55,7 +55,13 @@ func (x *Execution) driveEngine() (killed bool, err error) {
 	x.gate.Lock()
 	x.over = true
 	x.gate.Unlock()
-	return false, x.awaitEnd()
+	if err := x.awaitEnd(); err != nil {
+		return false, err
+	}
+	if d, ok := x.decider.(*signalled); ok && d.replay != nil {
+		return false, d.replay(ctx, d.signals, x.engine.Step())
+	}
+	return false, nil
 }
 
 // handOver sends the plugin how much warm-up there is and, in co-simulation, where
@@ -67,7 +73,13 @@ func (x *Execution) handOver() error {
 		&strategypb.HostMessage{Message: &strategypb.HostMessage_Begin{Begin: begin}}); err != nil {
 		return err
 	}
-	if x.mode != ModeCoSimulation {
+	switch x.mode {
+	case ModeLockstep:
+		return nil
+	case ModeSignals:
+		series := mapSources(x.data.sources, (*source).run)
+		x.candles = SendCandles(x.plugin.Stream, sim.NewSeriesFeed(series), len(series), x.data.layout.total)
+		x.candles.Advanced(x.data.layout.total) // all at once: no step waits for an answer
 		return nil
 	}
 	for _, m := range wire.InputDatasets(x.data.inputRows()) {

@@ -38,6 +38,7 @@ const (
 	CodePluginTimeout  = "PLUGIN_TIMEOUT"
 	CodePluginProtocol = "PLUGIN_PROTOCOL_ERROR"
 	CodePluginDiverged = "PLUGIN_DIVERGED"
+	CodeNotCausal      = "NOT_CAUSAL"
 	CodeData           = "DATA_ERROR"
 )
 
@@ -47,6 +48,7 @@ const (
 	NoteNoBorrowCost = "NO_BORROW_COST"
 	NoteWarmupShort  = "WARMUP_SHORT"
 	NoteOCOEmulated  = "OCO_EMULATED"
+	NoteNotReplayed  = "NOT_REPLAYED"
 )
 
 // RequestError refuses a start. Code is one of the problem codes, see docs/api.md.

@@ -153,12 +153,16 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 	if err != nil {
 		return nil, err
 	}
-	warmup, err := x.introduce(ctx, runID, p)
+	start := newStart(runID, p, x.mode)
+	warmup, err := x.plugin.Introduce(ctx, &start, x.take)
 	if err != nil {
 		return nil, err
 	}
 	if err := x.makeEngine(&l.Options, p, warmup); err != nil {
 		return nil, err
+	}
+	if d, ok := x.decider.(*signalled); ok && !p.split.Drive.Unreplayed {
+		d.replay = (&replayer{launcher: l, plan: p, start: start, x: x}).replay
 	}
 	if err := x.data.placeFiles(); err != nil {
 		return nil, err
@@ -176,13 +180,15 @@ func (l *Launcher) mode(p *plan) Mode {
 		return l.Mode
 	case p.Strategy.SimID == sim.ID():
 		return ModeCoSimulation
+	case p.Strategy.Signals:
+		return ModeSignals
 	}
 	return ModeLockstep
 }
 
 func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*Plugin, error) {
-	o := catalog.LaunchOptions{Lockstep: x.mode == ModeLockstep, Plain: l.Many, Procs: p.split.Drive.Procs,
-		Cores: p.split.Drive.Cores}
+	o := catalog.LaunchOptions{Lockstep: x.mode != ModeCoSimulation, Plain: l.Many,
+		Procs: p.split.Drive.Procs, Cores: p.split.Drive.Cores}
 	if !o.Lockstep && !x.chunked {
 		var err error
 		if x.data.folder, err = l.Store.OpenFolder(); err != nil {
@@ -193,9 +199,11 @@ func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*P
 	return Launch(ctx, l.Catalog, p.Strategy, o)
 }
 
-// introduce sends Start and waits until the strategy accepts its parameters. It
-// returns the warm-up that it asks for.
-func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (market.Warmup, error) {
+// take keeps what the plugin says beside its decisions.
+func (x *Execution) take(m *strategypb.PluginMessage) error { return x.said.Take(m, x.gate, x.log) }
+
+// newStart is what opens the conversation with the plugin.
+func newStart(runID string, p *plan, mode Mode) wire.Start {
 	start := wire.Start{
 		RunID: runID, Mode: strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION,
 		Purpose: strategypb.Purpose_PURPOSE_BACKTEST,
@@ -206,11 +214,13 @@ func (x *Execution) introduce(ctx context.Context, runID string, p *plan) (marke
 		AllPoints: p.split.Series || p.split.SeriesFile, PriceSteps: p.priceSteps(),
 		Inputs: wire.InputNames(p.Strategy.Inputs),
 	}
-	if x.mode == ModeLockstep {
+	switch mode {
+	case ModeLockstep:
 		start.Mode = strategypb.DriveMode_DRIVE_MODE_LOCKSTEP
+	case ModeSignals:
+		start.Mode = strategypb.DriveMode_DRIVE_MODE_SIGNALS
 	}
-	side := func(m *strategypb.PluginMessage) error { return x.said.Take(m, x.gate, x.log) }
-	return x.plugin.Introduce(ctx, &start, side)
+	return start
 }
 
 // makeEngine lays the warm-up before the window and makes engine, recorder and decider.
@@ -248,13 +258,17 @@ func (x *Execution) makeEngine(o *Options, p *plan, warmup market.Warmup) error 
 	if len(series) == 1 {
 		x.feed.Single = series[0].Time
 	}
-	if x.mode == ModeLockstep {
+	switch x.mode {
+	case ModeLockstep:
 		lockstep := NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit)
 		if rows := x.data.inputRows(); rows != nil {
 			lockstep.ReadInputs(readersOf(rows))
 		}
 		x.decider = lockstep
-	} else {
+	case ModeSignals:
+		x.decider = &signalled{stream: x.plugin.Stream, gate: x.gate, stepLimit: x.stepLimit,
+			signals: wire.NewSignals(p.Symbols, x.data.layout.total)}
+	default:
 		x.decider = &coSimulation{
 			stream: x.plugin.Stream, gate: x.gate, symbols: p.Symbols, total: x.data.layout.total,
 			stepLimit: x.stepLimit,
@@ -311,7 +325,10 @@ func (x *Execution) note(p *plan) {
 			"%d warm-up candles are not there before the window; its first candles were used, on which "+
 				"orders are rejected.", x.data.layout.short)
 	}
-	if x.mode == ModeLockstep && p.Strategy.SimID != sim.ID() {
+	if x.mode == ModeSignals && p.split.Drive.Unreplayed {
+		assume(NoteNotReplayed, "That the signals use no later candle was not tested: no step was replayed.")
+	}
+	if x.mode == ModeLockstep && p.Strategy.SimID != sim.ID() && !p.Strategy.Signals {
 		assume("LOCKSTEP",
 			"The plugin was built with another simulator or none, so it was driven step by step.")
 	}

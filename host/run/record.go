@@ -37,6 +37,7 @@ type Record struct {
 	window   int64 // first step of the window
 	rejected int64 // orders, those of the warm-up left out
 	clamped  int64 // orders
+	guarded  int64 // intents that their guards have dropped
 	candles  int64 // of the window, done
 }
 
@@ -79,13 +80,18 @@ func (r *Record) Candles() int64 { return r.candles }
 // Rejected counts the orders that were rejected, those of the warm-up left out.
 func (r *Record) Rejected() int64 { return r.rejected }
 
-// Warnings names the orders that were cut to what the cash paid for.
-func (r *Record) Warnings() []artifact.Note {
-	if r.clamped == 0 {
-		return nil
+// Warnings counts the orders that were cut to what the cash paid for, and the intents that were dropped.
+func (r *Record) Warnings() (list []artifact.Note) {
+	if r.clamped > 0 {
+		list = append(list, artifact.Note{Code: "CLAMPED", Message: fmt.Sprintf("%d orders sized by equity "+
+			"were cut to what the free cash paid for: they bought less than the strategy asked for",
+			r.clamped)})
 	}
-	return []artifact.Note{{Code: "CLAMPED", Message: fmt.Sprintf("%d orders sized by equity were cut to "+
-		"what the free cash paid for: they bought less than the strategy asked for", r.clamped)}}
+	if r.guarded > 0 {
+		list = append(list, artifact.Note{Code: "GUARDED", Message: fmt.Sprintf("intents dropped because "+
+			"their guards did not hold: %d", r.guarded)})
+	}
+	return list
 }
 
 // Lift ends the limit of memory: nothing is recorded any more.
@@ -102,8 +108,12 @@ func roomy[T any](m *memoryLimit, size int64, list []T) []T {
 	return append(make([]T, 0, more), list...)
 }
 
-// Intent implements sim.Recorder.
+// Intent implements sim.Recorder. What a guard has dropped is counted only.
 func (r *Record) Intent(step int64, in *market.Intent, reason market.Reason) {
+	if reason == market.ReasonGuarded {
+		r.guarded++
+		return
+	}
 	if reason != "" {
 		r.totals.RejectedIntents++
 	}

@@ -245,7 +245,8 @@ func (l *Launcher) parametersFirst(ctx context.Context, runID string, p *plan, f
 		return failed
 	}
 	defer func() { x.plugin.Close("the request was refused") }()
-	_, err = x.introduce(ctx, runID, p)
+	start := newStart(runID, p, x.mode)
+	_, err = x.plugin.Introduce(ctx, &start, x.take)
 	if codeOf(err) == wire.InvalidStrategyParams {
 		return err
 	}

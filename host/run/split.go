@@ -55,6 +55,8 @@ type Drive struct {
 	// Cores is how many processors the plugin's process has, where the system can limit them; 0 is
 	// all.
 	Cores int
+	// Unreplayed leaves a strategy of signals unasked whether it looks ahead.
+	Unreplayed bool
 	// Warmup is how many candles lie before the window: 0 what the strategy asks for,
 	// k >= 1 k times as many, AllHistory all there are. Never more than there are.
 	Warmup int

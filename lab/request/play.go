@@ -249,6 +249,7 @@ func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job)
 	asked.Drive, asked.Series, asked.LogFile = j.Drive, j.Series, j.logFile
 	asked.SeriesFile = j.seriesFile
 	asked.Drive.Procs = cmp.Or(asked.Drive.Procs, h.Procs)
+	asked.Drive.Unreplayed = asked.Drive.Unreplayed || p.Question.Kind == artifact.KindTrial
 	x, err := l.LaunchSplit(ctx, p.RunID, capsule.Request(p.request, take), asked)
 	switch f := capsule.StartFailure(err); {
 	case err != nil && ctx.Err() != nil:

@@ -139,6 +139,8 @@ type Intent struct {
 	// OCO numbers, from 1, the new orders of one symbol that follow each other in a decision, are accepted
 	// all or none, and of which the first fill cancels the others. Zero: the order is by itself.
 	OCO int `json:"oco,omitzero"`
+	// Guard is a condition without which the intent is dropped; nil for none.
+	Guard *Guard `json:"guard,omitzero"`
 	// Tag is free text that ends up on orders, fills and trades.
 	Tag string `json:"tag,omitzero"`
 	// ClientRef names the order for a later cancel or replace. When several open orders share it the newest
@@ -403,6 +405,9 @@ const (
 	// limit order, or one of the next open only.
 	ReasonInvalidType Reason = "invalid_type"
 )
+
+// ReasonGuarded marks an intent that its guard has dropped: there is no order, and nothing was refused.
+const ReasonGuarded Reason = "guarded"
 
 // ExitReason is why a trade ended: what its closing order was for.
 type ExitReason string

@@ -301,7 +301,7 @@ func newRecorder() *recorder { return &recorder{} }
 
 // Intent implements sim.Recorder.
 func (c *recorder) Intent(_ int64, _ *market.Intent, reason market.Reason) {
-	if reason != "" {
+	if reason != "" && reason != market.ReasonGuarded {
 		c.r.Refused = append(c.r.Refused, reason)
 	}
 }

@@ -34,6 +34,12 @@ func (e *Engine) Accept(intents []market.Intent) error {
 		if fault != "" {
 			return &IntentError{Step: e.venue.step, Index: i + n - 1, Reason: fault}
 		}
+		if !GuardsHold(intents[i:i+n], sym, len(e.venue.symbols), e.venue.opt.AllowShort,
+			holdings{&e.intake}) {
+			e.dropGuarded(intents[i : i+n])
+			i += n - 1
+			continue
+		}
 		var refusal market.Reason
 		var err error
 		switch in.Action {
@@ -70,6 +76,9 @@ func (n *intake) check(in *market.Intent) (int, string) {
 	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
 		in.TimeInForce > market.IOC || in.Size.Kind > market.SizeTargetFraction {
 		return 0, "unknown action, side, type, time in force or size"
+	}
+	if !in.Guard.IsValid() {
+		return 0, FaultGuard
 	}
 	for _, x := range numbers(in) {
 		if math.IsNaN(x) || math.IsInf(x, 0) {

@@ -39,6 +39,7 @@ type Config struct {
 type Stats struct {
 	Orders, Fills, Trades           int64
 	RejectedOrders, RejectedIntents int64
+	Guarded                         int64 // intents dropped by their guards
 	AmbiguousFills                  int64
 	// LateMessages counts cancels and replaces whose order had ended when they arrived, under DelayCandles.
 	LateMessages   int64

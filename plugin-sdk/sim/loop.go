@@ -52,7 +52,7 @@ type Decider interface {
 // Finish. Pointers are valid during the call only.
 type Recorder interface {
 	// Intent is every intent, before its order; reason is set when it was refused without one
-	// (rejected_intents).
+	// (rejected_intents), and market.ReasonGuarded of one that its guard has dropped.
 	Intent(step int64, in *market.Intent, reason market.Reason)
 	// Order is an order's state after each change of it. The level of a trailing stop moves without an event.
 	Order(step int64, o *market.Order)

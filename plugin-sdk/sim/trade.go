@@ -22,8 +22,24 @@ type openTrade struct {
 	entryIndex          int64
 	entryTag            string
 	extremes
-	orders    []market.OrderID
+	orders    tradeOrders
 	ambiguous bool
+}
+
+// tradeOrders are the orders that a trade is made of.
+type tradeOrders struct {
+	ids     []market.OrderID
+	entries int // those that opened the position or added to it
+}
+
+func (t *tradeOrders) add(id market.OrderID, entry bool) {
+	if slices.Contains(t.ids, id) {
+		return
+	}
+	t.ids = append(t.ids, id)
+	if entry {
+		t.entries++
+	}
 }
 
 // extremes are the prices seen while a position is held; meaningful once seen.
@@ -51,14 +67,12 @@ func (t *openTrade) endCandle(c *market.Candle) {
 	t.track(c.Close)
 }
 
-func (t *openTrade) add(o *order, f *market.Fill) error {
+func (t *openTrade) add(o *order, f *market.Fill, entry bool) error {
 	var sum adder
 	t.fees, t.slips = sum.add(t.fees, f.Fee), sum.total(t.slips, f.Slippage)
 	t.gross = sum.add(t.gross, f.RealizedPnL)
 	t.ambiguous = t.ambiguous || f.Ambiguous
-	if !slices.Contains(t.orders, o.ID) {
-		t.orders = append(t.orders, o.ID)
-	}
+	t.orders.add(o.ID, entry)
 	return sum.err
 }
 
@@ -80,7 +94,7 @@ func (t *openTrade) addEntry(o *order, f *market.Fill, notional dec, s *symbolSt
 	if sum.err != nil {
 		return sum.err
 	}
-	return t.add(o, f)
+	return t.add(o, f, true)
 }
 
 func (t *openTrade) addExit(o *order, f *market.Fill, notional dec) error {
@@ -95,7 +109,7 @@ func (t *openTrade) addExit(o *order, f *market.Fill, notional dec) error {
 		return sum.err
 	}
 	t.track(Float(f.Price))
-	return t.add(o, f)
+	return t.add(o, f, false)
 }
 
 // closed makes the Trade of a position that has come back to flat.
@@ -107,7 +121,7 @@ func (t *openTrade) closed(id market.TradeID, o *order, at market.Time, index in
 		ExitTime:   at,
 		EntryPrice: t.entryPrice, ExitPrice: t.exitPrice, GrossPnL: t.gross, Fees: t.fees, Slippage: t.slips,
 		PnL: sum.sub(t.gross, t.fees), ExitReason: exitReason(o.Role), CandlesHeld: int(index - t.entryIndex),
-		EntryTag: t.entryTag, ExitTag: o.Tag, OrderIDs: t.orders, Ambiguous: t.ambiguous,
+		EntryTag: t.entryTag, ExitTag: o.Tag, OrderIDs: t.orders.ids, Ambiguous: t.ambiguous,
 	}
 	if t.mixedEntry {
 		out.EntryPrice = sum.keep(average(t.notional, t.opened))

@@ -34,6 +34,7 @@ const (
 	DriveMode_DRIVE_MODE_UNSPECIFIED   DriveMode = 0 // never sent
 	DriveMode_DRIVE_MODE_LOCKSTEP      DriveMode = 1 // one message per step, one answer per step
 	DriveMode_DRIVE_MODE_CO_SIMULATION DriveMode = 2 // the plugin runs the simulator itself and streams intents
+	DriveMode_DRIVE_MODE_SIGNALS       DriveMode = 3 // the plugin gets all candles and answers with the intents of all steps
 )
 
 // Enum value maps for DriveMode.
@@ -42,11 +43,13 @@ var (
 		0: "DRIVE_MODE_UNSPECIFIED",
 		1: "DRIVE_MODE_LOCKSTEP",
 		2: "DRIVE_MODE_CO_SIMULATION",
+		3: "DRIVE_MODE_SIGNALS",
 	}
 	DriveMode_value = map[string]int32{
 		"DRIVE_MODE_UNSPECIFIED":   0,
 		"DRIVE_MODE_LOCKSTEP":      1,
 		"DRIVE_MODE_CO_SIMULATION": 2,
+		"DRIVE_MODE_SIGNALS":       3,
 	}
 )
 
@@ -242,6 +245,7 @@ type Spec struct {
 	Plots           []*Plot                `protobuf:"bytes,18,rep,name=plots,proto3" json:"plots,omitempty"`                                            // how charts draw published series
 	Extra           []string               `protobuf:"bytes,19,rep,name=extra,proto3" json:"extra,omitempty"`                                            // larger timeframes that it reads, built from the run's candles
 	Inputs          []*Input               `protobuf:"bytes,20,rep,name=inputs,proto3" json:"inputs,omitempty"`                                          // series beside the candles that it reads
+	Signals         bool                   `protobuf:"varint,21,opt,name=signals,proto3" json:"signals,omitempty"`                                       // it can be driven by DRIVE_MODE_SIGNALS
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -414,6 +418,13 @@ func (x *Spec) GetInputs() []*Input {
 		return x.Inputs
 	}
 	return nil
+}
+
+func (x *Spec) GetSignals() bool {
+	if x != nil {
+		return x.Signals
+	}
+	return false
 }
 
 // Input is a series beside the candles that a strategy reads, of values with the time at which
@@ -694,8 +705,9 @@ func (x *Supports) GetCalendar() string {
 }
 
 // HostMessage is everything the host says during a run. Start comes first, then
-// either Dataset or Candles (co-simulation) or Steps (lockstep), then Finish or Stop.
+// either Dataset or Candles (co-simulation), Candles (signals) or Steps (lockstep), then Finish or Stop.
 // In co-simulation Datasets without files, which have rows of inputs, come before the candles.
+// In lockstep, Candles before a Step are steps that a strategy of signals is not asked about.
 type HostMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Types that are valid to be assigned to Message:
@@ -869,6 +881,7 @@ type PluginMessage struct {
 	//	*PluginMessage_Annotations
 	//	*PluginMessage_LogLines
 	//	*PluginMessage_Failed
+	//	*PluginMessage_Signals
 	Message       isPluginMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -965,6 +978,15 @@ func (x *PluginMessage) GetFailed() *Failed {
 	return nil
 }
 
+func (x *PluginMessage) GetSignals() *Signals {
+	if x != nil {
+		if x, ok := x.Message.(*PluginMessage_Signals); ok {
+			return x.Signals
+		}
+	}
+	return nil
+}
+
 type isPluginMessage_Message interface {
 	isPluginMessage_Message()
 }
@@ -993,6 +1015,10 @@ type PluginMessage_Failed struct {
 	Failed *Failed `protobuf:"bytes,6,opt,name=failed,proto3,oneof"`
 }
 
+type PluginMessage_Signals struct {
+	Signals *Signals `protobuf:"bytes,7,opt,name=signals,proto3,oneof"`
+}
+
 func (*PluginMessage_Ready) isPluginMessage_Message() {}
 
 func (*PluginMessage_Decisions) isPluginMessage_Message() {}
@@ -1004,6 +1030,8 @@ func (*PluginMessage_Annotations) isPluginMessage_Message() {}
 func (*PluginMessage_LogLines) isPluginMessage_Message() {}
 
 func (*PluginMessage_Failed) isPluginMessage_Message() {}
+
+func (*PluginMessage_Signals) isPluginMessage_Message() {}
 
 // Start opens the run: parameters and conditions.
 type Start struct {
@@ -2643,6 +2671,132 @@ func (x *Decisions) GetTraceDigests() []byte {
 	return nil
 }
 
+// Signals are the intents of a whole run, as columns with one entry for each of them. A column that no
+// intent needs is empty.
+type Signals struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Templates     []*Intent              `protobuf:"bytes,1,rep,name=templates,proto3" json:"templates,omitempty"` // at most 256
+	Steps         []byte                 `protobuf:"bytes,2,opt,name=steps,proto3" json:"steps,omitempty"`         // little-endian int64 each: its step, ascending
+	Template      []byte                 `protobuf:"bytes,3,opt,name=template,proto3" json:"template,omitempty"`   // one byte each: the template that the other columns fill in
+	Size          []byte                 `protobuf:"bytes,4,opt,name=size,proto3" json:"size,omitempty"`           // little-endian float64 each, like the next three; NaN: as in the template
+	LimitPrice    []byte                 `protobuf:"bytes,5,opt,name=limit_price,json=limitPrice,proto3" json:"limit_price,omitempty"`
+	StopLoss      []byte                 `protobuf:"bytes,6,opt,name=stop_loss,json=stopLoss,proto3" json:"stop_loss,omitempty"` // the one value that the template's child has
+	TakeProfit    []byte                 `protobuf:"bytes,7,opt,name=take_profit,json=takeProfit,proto3" json:"take_profit,omitempty"`
+	ExpireAfter   []byte                 `protobuf:"bytes,8,opt,name=expire_after,json=expireAfter,proto3" json:"expire_after,omitempty"` // little-endian int32 each; 0: as in the template
+	Tag           []byte                 `protobuf:"bytes,9,opt,name=tag,proto3" json:"tag,omitempty"`                                    // little-endian int32 each: index into tags
+	Tags          []string               `protobuf:"bytes,10,rep,name=tags,proto3" json:"tags,omitempty"`
+	Last          bool                   `protobuf:"varint,11,opt,name=last,proto3" json:"last,omitempty"` // no message of the run follows
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Signals) Reset() {
+	*x = Signals{}
+	mi := &file_strategy_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Signals) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Signals) ProtoMessage() {}
+
+func (x *Signals) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Signals.ProtoReflect.Descriptor instead.
+func (*Signals) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Signals) GetTemplates() []*Intent {
+	if x != nil {
+		return x.Templates
+	}
+	return nil
+}
+
+func (x *Signals) GetSteps() []byte {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+func (x *Signals) GetTemplate() []byte {
+	if x != nil {
+		return x.Template
+	}
+	return nil
+}
+
+func (x *Signals) GetSize() []byte {
+	if x != nil {
+		return x.Size
+	}
+	return nil
+}
+
+func (x *Signals) GetLimitPrice() []byte {
+	if x != nil {
+		return x.LimitPrice
+	}
+	return nil
+}
+
+func (x *Signals) GetStopLoss() []byte {
+	if x != nil {
+		return x.StopLoss
+	}
+	return nil
+}
+
+func (x *Signals) GetTakeProfit() []byte {
+	if x != nil {
+		return x.TakeProfit
+	}
+	return nil
+}
+
+func (x *Signals) GetExpireAfter() []byte {
+	if x != nil {
+		return x.ExpireAfter
+	}
+	return nil
+}
+
+func (x *Signals) GetTag() []byte {
+	if x != nil {
+		return x.Tag
+	}
+	return nil
+}
+
+func (x *Signals) GetTags() []string {
+	if x != nil {
+		return x.Tags
+	}
+	return nil
+}
+
+func (x *Signals) GetLast() bool {
+	if x != nil {
+		return x.Last
+	}
+	return false
+}
+
 // Intent is what a strategy wants. Absent numbers are empty strings.
 type Intent struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -2674,13 +2828,14 @@ type Intent struct {
 	PostOnly      bool          `protobuf:"varint,22,opt,name=post_only,json=postOnly,proto3" json:"post_only,omitempty"` // a limit order that must not take
 	Oco           int64         `protobuf:"varint,24,opt,name=oco,proto3" json:"oco,omitempty"`                           // member of an OCO, from 1; members follow each other
 	Targets       []*TakeProfit `protobuf:"bytes,25,rep,name=targets,proto3" json:"targets,omitempty"`                    // instead of take_profit
+	Guard         *Guard        `protobuf:"bytes,26,opt,name=guard,proto3" json:"guard,omitempty"`                        // without which it is dropped
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Intent) Reset() {
 	*x = Intent{}
-	mi := &file_strategy_proto_msgTypes[28]
+	mi := &file_strategy_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2692,7 +2847,7 @@ func (x *Intent) String() string {
 func (*Intent) ProtoMessage() {}
 
 func (x *Intent) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[28]
+	mi := &file_strategy_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2705,7 +2860,7 @@ func (x *Intent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Intent.ProtoReflect.Descriptor instead.
 func (*Intent) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{28}
+	return file_strategy_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Intent) GetAction() Action {
@@ -2902,6 +3057,13 @@ func (x *Intent) GetTargets() []*TakeProfit {
 	return nil
 }
 
+func (x *Intent) GetGuard() *Guard {
+	if x != nil {
+		return x.Guard
+	}
+	return nil
+}
+
 type isIntent_Size interface {
 	isIntent_Size()
 }
@@ -2942,6 +3104,75 @@ func (*Intent_RiskFraction) isIntent_Size() {}
 
 func (*Intent_TargetFraction) isIntent_Size() {}
 
+// Guard is a condition on an intent, judged when it is accepted.
+type Guard struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Position      uint32                 `protobuf:"varint,1,opt,name=position,proto3" json:"position,omitempty"`                             // bits: 1 flat, 2 long, 4 short; 0: any
+	EntryWorking  bool                   `protobuf:"varint,2,opt,name=entry_working,json=entryWorking,proto3" json:"entry_working,omitempty"` // an entry is let through while another of its symbol is working
+	MaxEntries    int64                  `protobuf:"varint,3,opt,name=max_entries,json=maxEntries,proto3" json:"max_entries,omitempty"`       // orders that the position may have, with this one; 0: any
+	MaxOpen       int64                  `protobuf:"varint,4,opt,name=max_open,json=maxOpen,proto3" json:"max_open,omitempty"`                // symbols with a position or a working entry, with this one; 0: any
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Guard) Reset() {
+	*x = Guard{}
+	mi := &file_strategy_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Guard) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Guard) ProtoMessage() {}
+
+func (x *Guard) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Guard.ProtoReflect.Descriptor instead.
+func (*Guard) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *Guard) GetPosition() uint32 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *Guard) GetEntryWorking() bool {
+	if x != nil {
+		return x.EntryWorking
+	}
+	return false
+}
+
+func (x *Guard) GetMaxEntries() int64 {
+	if x != nil {
+		return x.MaxEntries
+	}
+	return 0
+}
+
+func (x *Guard) GetMaxOpen() int64 {
+	if x != nil {
+		return x.MaxOpen
+	}
+	return 0
+}
+
 // TakeProfit is one of several targets of an entry.
 type TakeProfit struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -2953,7 +3184,7 @@ type TakeProfit struct {
 
 func (x *TakeProfit) Reset() {
 	*x = TakeProfit{}
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2965,7 +3196,7 @@ func (x *TakeProfit) String() string {
 func (*TakeProfit) ProtoMessage() {}
 
 func (x *TakeProfit) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2978,7 +3209,7 @@ func (x *TakeProfit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeProfit.ProtoReflect.Descriptor instead.
 func (*TakeProfit) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{29}
+	return file_strategy_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *TakeProfit) GetLevel() *Child {
@@ -3008,7 +3239,7 @@ type Child struct {
 
 func (x *Child) Reset() {
 	*x = Child{}
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3020,7 +3251,7 @@ func (x *Child) String() string {
 func (*Child) ProtoMessage() {}
 
 func (x *Child) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3033,7 +3264,7 @@ func (x *Child) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Child.ProtoReflect.Descriptor instead.
 func (*Child) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{30}
+	return file_strategy_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Child) GetPrice() string {
@@ -3075,7 +3306,7 @@ type Annotations struct {
 
 func (x *Annotations) Reset() {
 	*x = Annotations{}
-	mi := &file_strategy_proto_msgTypes[31]
+	mi := &file_strategy_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3087,7 +3318,7 @@ func (x *Annotations) String() string {
 func (*Annotations) ProtoMessage() {}
 
 func (x *Annotations) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[31]
+	mi := &file_strategy_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3100,7 +3331,7 @@ func (x *Annotations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annotations.ProtoReflect.Descriptor instead.
 func (*Annotations) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{31}
+	return file_strategy_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Annotations) GetSeries() []*AnnotationSeries {
@@ -3129,7 +3360,7 @@ type AnnotationSeries struct {
 
 func (x *AnnotationSeries) Reset() {
 	*x = AnnotationSeries{}
-	mi := &file_strategy_proto_msgTypes[32]
+	mi := &file_strategy_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3141,7 +3372,7 @@ func (x *AnnotationSeries) String() string {
 func (*AnnotationSeries) ProtoMessage() {}
 
 func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[32]
+	mi := &file_strategy_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3154,7 +3385,7 @@ func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnotationSeries.ProtoReflect.Descriptor instead.
 func (*AnnotationSeries) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{32}
+	return file_strategy_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AnnotationSeries) GetName() string {
@@ -3189,7 +3420,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_strategy_proto_msgTypes[33]
+	mi := &file_strategy_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3201,7 +3432,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[33]
+	mi := &file_strategy_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3214,7 +3445,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{33}
+	return file_strategy_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LogLines) GetLines() []*LogLine {
@@ -3246,7 +3477,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_strategy_proto_msgTypes[34]
+	mi := &file_strategy_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3258,7 +3489,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[34]
+	mi := &file_strategy_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3271,7 +3502,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{34}
+	return file_strategy_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LogLine) GetLevel() string {
@@ -3331,7 +3562,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_strategy_proto_msgTypes[35]
+	mi := &file_strategy_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3343,7 +3574,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[35]
+	mi := &file_strategy_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3356,7 +3587,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{35}
+	return file_strategy_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Failed) GetCode() string {
@@ -3412,7 +3643,7 @@ type FieldError struct {
 
 func (x *FieldError) Reset() {
 	*x = FieldError{}
-	mi := &file_strategy_proto_msgTypes[36]
+	mi := &file_strategy_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3424,7 +3655,7 @@ func (x *FieldError) String() string {
 func (*FieldError) ProtoMessage() {}
 
 func (x *FieldError) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[36]
+	mi := &file_strategy_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3437,7 +3668,7 @@ func (x *FieldError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldError.ProtoReflect.Descriptor instead.
 func (*FieldError) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{36}
+	return file_strategy_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *FieldError) GetPointer() string {
@@ -3459,7 +3690,7 @@ var File_strategy_proto protoreflect.FileDescriptor
 const file_strategy_proto_rawDesc = "" +
 	"\n" +
 	"\x0estrategy.proto\x12\x11assay.strategy.v1\"\x11\n" +
-	"\x0fDescribeRequest\"\xa9\x05\n" +
+	"\x0fDescribeRequest\"\xc3\x05\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x18\n" +
@@ -3486,7 +3717,8 @@ const file_strategy_proto_rawDesc = "" +
 	"\rtrained_until\x18\x11 \x01(\tR\ftrainedUntil\x12-\n" +
 	"\x05plots\x18\x12 \x03(\v2\x17.assay.strategy.v1.PlotR\x05plots\x12\x14\n" +
 	"\x05extra\x18\x13 \x03(\tR\x05extra\x120\n" +
-	"\x06inputs\x18\x14 \x03(\v2\x18.assay.strategy.v1.InputR\x06inputs\"4\n" +
+	"\x06inputs\x18\x14 \x03(\v2\x18.assay.strategy.v1.InputR\x06inputs\x12\x18\n" +
+	"\asignals\x18\x15 \x01(\bR\asignals\"4\n" +
 	"\x05Input\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
 	"\amax_age\x18\x02 \x01(\x03R\x06maxAge\"\xbe\x01\n" +
@@ -3516,14 +3748,15 @@ const file_strategy_proto_rawDesc = "" +
 	"\x06finish\x18\x05 \x01(\v2\x19.assay.strategy.v1.FinishH\x00R\x06finish\x12-\n" +
 	"\x04stop\x18\x06 \x01(\v2\x17.assay.strategy.v1.StopH\x00R\x04stop\x120\n" +
 	"\x05begin\x18\a \x01(\v2\x18.assay.strategy.v1.BeginH\x00R\x05beginB\t\n" +
-	"\amessage\"\xfa\x02\n" +
+	"\amessage\"\xb2\x03\n" +
 	"\rPluginMessage\x120\n" +
 	"\x05ready\x18\x01 \x01(\v2\x18.assay.strategy.v1.ReadyH\x00R\x05ready\x12<\n" +
 	"\tdecisions\x18\x02 \x01(\v2\x1c.assay.strategy.v1.DecisionsH\x00R\tdecisions\x129\n" +
 	"\bdecision\x18\x03 \x01(\v2\x1b.assay.strategy.v1.DecisionH\x00R\bdecision\x12B\n" +
 	"\vannotations\x18\x04 \x01(\v2\x1e.assay.strategy.v1.AnnotationsH\x00R\vannotations\x12:\n" +
 	"\tlog_lines\x18\x05 \x01(\v2\x1b.assay.strategy.v1.LogLinesH\x00R\blogLines\x123\n" +
-	"\x06failed\x18\x06 \x01(\v2\x19.assay.strategy.v1.FailedH\x00R\x06failedB\t\n" +
+	"\x06failed\x18\x06 \x01(\v2\x19.assay.strategy.v1.FailedH\x00R\x06failed\x126\n" +
+	"\asignals\x18\a \x01(\v2\x1a.assay.strategy.v1.SignalsH\x00R\asignalsB\t\n" +
 	"\amessage\"\xfd\x02\n" +
 	"\x05Start\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x120\n" +
@@ -3675,7 +3908,22 @@ const file_strategy_proto_rawDesc = "" +
 	"\x06digest\x18\x03 \x01(\fR\x06digest\x12\x1f\n" +
 	"\vtrace_steps\x18\x04 \x03(\x03R\n" +
 	"traceSteps\x12#\n" +
-	"\rtrace_digests\x18\x05 \x01(\fR\ftraceDigests\"\xf7\x06\n" +
+	"\rtrace_digests\x18\x05 \x01(\fR\ftraceDigests\"\xc4\x02\n" +
+	"\aSignals\x127\n" +
+	"\ttemplates\x18\x01 \x03(\v2\x19.assay.strategy.v1.IntentR\ttemplates\x12\x14\n" +
+	"\x05steps\x18\x02 \x01(\fR\x05steps\x12\x1a\n" +
+	"\btemplate\x18\x03 \x01(\fR\btemplate\x12\x12\n" +
+	"\x04size\x18\x04 \x01(\fR\x04size\x12\x1f\n" +
+	"\vlimit_price\x18\x05 \x01(\fR\n" +
+	"limitPrice\x12\x1b\n" +
+	"\tstop_loss\x18\x06 \x01(\fR\bstopLoss\x12\x1f\n" +
+	"\vtake_profit\x18\a \x01(\fR\n" +
+	"takeProfit\x12!\n" +
+	"\fexpire_after\x18\b \x01(\fR\vexpireAfter\x12\x10\n" +
+	"\x03tag\x18\t \x01(\fR\x03tag\x12\x12\n" +
+	"\x04tags\x18\n" +
+	" \x03(\tR\x04tags\x12\x12\n" +
+	"\x04last\x18\v \x01(\bR\x04last\"\xa7\a\n" +
 	"\x06Intent\x121\n" +
 	"\x06action\x18\x01 \x01(\x0e2\x19.assay.strategy.v1.ActionR\x06action\x12\x16\n" +
 	"\x06symbol\x18\x02 \x01(\x05R\x06symbol\x12\x12\n" +
@@ -3707,8 +3955,15 @@ const file_strategy_proto_rawDesc = "" +
 	"\x03ref\x18\x13 \x01(\tR\x03ref\x12\x1b\n" +
 	"\tpost_only\x18\x16 \x01(\bR\bpostOnly\x12\x10\n" +
 	"\x03oco\x18\x18 \x01(\x03R\x03oco\x127\n" +
-	"\atargets\x18\x19 \x03(\v2\x1d.assay.strategy.v1.TakeProfitR\atargetsB\x06\n" +
-	"\x04size\"R\n" +
+	"\atargets\x18\x19 \x03(\v2\x1d.assay.strategy.v1.TakeProfitR\atargets\x12.\n" +
+	"\x05guard\x18\x1a \x01(\v2\x18.assay.strategy.v1.GuardR\x05guardB\x06\n" +
+	"\x04size\"\x84\x01\n" +
+	"\x05Guard\x12\x1a\n" +
+	"\bposition\x18\x01 \x01(\rR\bposition\x12#\n" +
+	"\rentry_working\x18\x02 \x01(\bR\fentryWorking\x12\x1f\n" +
+	"\vmax_entries\x18\x03 \x01(\x03R\n" +
+	"maxEntries\x12\x19\n" +
+	"\bmax_open\x18\x04 \x01(\x03R\amaxOpen\"R\n" +
 	"\n" +
 	"TakeProfit\x12.\n" +
 	"\x05level\x18\x01 \x01(\v2\x18.assay.strategy.v1.ChildR\x05level\x12\x14\n" +
@@ -3748,11 +4003,12 @@ const file_strategy_proto_rawDesc = "" +
 	"\n" +
 	"FieldError\x12\x18\n" +
 	"\apointer\x18\x01 \x01(\tR\apointer\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage*^\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage*v\n" +
 	"\tDriveMode\x12\x1a\n" +
 	"\x16DRIVE_MODE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13DRIVE_MODE_LOCKSTEP\x10\x01\x12\x1c\n" +
-	"\x18DRIVE_MODE_CO_SIMULATION\x10\x02*]\n" +
+	"\x18DRIVE_MODE_CO_SIMULATION\x10\x02\x12\x16\n" +
+	"\x12DRIVE_MODE_SIGNALS\x10\x03*]\n" +
 	"\aPurpose\x12\x17\n" +
 	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10PURPOSE_BACKTEST\x10\x01\x12\x11\n" +
@@ -3780,7 +4036,7 @@ func file_strategy_proto_rawDescGZIP() []byte {
 }
 
 var file_strategy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
 var file_strategy_proto_goTypes = []any{
 	(DriveMode)(0),           // 0: assay.strategy.v1.DriveMode
 	(Purpose)(0),             // 1: assay.strategy.v1.Purpose
@@ -3813,16 +4069,18 @@ var file_strategy_proto_goTypes = []any{
 	(*Stop)(nil),             // 28: assay.strategy.v1.Stop
 	(*Decision)(nil),         // 29: assay.strategy.v1.Decision
 	(*Decisions)(nil),        // 30: assay.strategy.v1.Decisions
-	(*Intent)(nil),           // 31: assay.strategy.v1.Intent
-	(*TakeProfit)(nil),       // 32: assay.strategy.v1.TakeProfit
-	(*Child)(nil),            // 33: assay.strategy.v1.Child
-	(*Annotations)(nil),      // 34: assay.strategy.v1.Annotations
-	(*AnnotationSeries)(nil), // 35: assay.strategy.v1.AnnotationSeries
-	(*LogLines)(nil),         // 36: assay.strategy.v1.LogLines
-	(*LogLine)(nil),          // 37: assay.strategy.v1.LogLine
-	(*Failed)(nil),           // 38: assay.strategy.v1.Failed
-	(*FieldError)(nil),       // 39: assay.strategy.v1.FieldError
-	nil,                      // 40: assay.strategy.v1.LogLine.FieldsEntry
+	(*Signals)(nil),          // 31: assay.strategy.v1.Signals
+	(*Intent)(nil),           // 32: assay.strategy.v1.Intent
+	(*Guard)(nil),            // 33: assay.strategy.v1.Guard
+	(*TakeProfit)(nil),       // 34: assay.strategy.v1.TakeProfit
+	(*Child)(nil),            // 35: assay.strategy.v1.Child
+	(*Annotations)(nil),      // 36: assay.strategy.v1.Annotations
+	(*AnnotationSeries)(nil), // 37: assay.strategy.v1.AnnotationSeries
+	(*LogLines)(nil),         // 38: assay.strategy.v1.LogLines
+	(*LogLine)(nil),          // 39: assay.strategy.v1.LogLine
+	(*Failed)(nil),           // 40: assay.strategy.v1.Failed
+	(*FieldError)(nil),       // 41: assay.strategy.v1.FieldError
+	nil,                      // 42: assay.strategy.v1.LogLine.FieldsEntry
 }
 var file_strategy_proto_depIdxs = []int32{
 	8,  // 0: assay.strategy.v1.Spec.supports:type_name -> assay.strategy.v1.Supports
@@ -3839,42 +4097,45 @@ var file_strategy_proto_depIdxs = []int32{
 	13, // 11: assay.strategy.v1.PluginMessage.ready:type_name -> assay.strategy.v1.Ready
 	30, // 12: assay.strategy.v1.PluginMessage.decisions:type_name -> assay.strategy.v1.Decisions
 	29, // 13: assay.strategy.v1.PluginMessage.decision:type_name -> assay.strategy.v1.Decision
-	34, // 14: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
-	36, // 15: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
-	38, // 16: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
-	0,  // 17: assay.strategy.v1.Start.mode:type_name -> assay.strategy.v1.DriveMode
-	1,  // 18: assay.strategy.v1.Start.purpose:type_name -> assay.strategy.v1.Purpose
-	12, // 19: assay.strategy.v1.Start.account:type_name -> assay.strategy.v1.Account
-	14, // 20: assay.strategy.v1.Ready.lookback:type_name -> assay.strategy.v1.Lookback
-	18, // 21: assay.strategy.v1.Dataset.files:type_name -> assay.strategy.v1.DatasetFile
-	17, // 22: assay.strategy.v1.Dataset.inputs:type_name -> assay.strategy.v1.InputRows
-	20, // 23: assay.strategy.v1.Candles.symbols:type_name -> assay.strategy.v1.SymbolCandles
-	22, // 24: assay.strategy.v1.Step.candles:type_name -> assay.strategy.v1.Candle
-	26, // 25: assay.strategy.v1.Step.fills:type_name -> assay.strategy.v1.Fill
-	25, // 26: assay.strategy.v1.Step.orders:type_name -> assay.strategy.v1.OrderUpdate
-	23, // 27: assay.strategy.v1.Step.account:type_name -> assay.strategy.v1.AccountView
-	17, // 28: assay.strategy.v1.Step.inputs:type_name -> assay.strategy.v1.InputRows
-	24, // 29: assay.strategy.v1.AccountView.positions:type_name -> assay.strategy.v1.PositionView
-	31, // 30: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
-	29, // 31: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
-	2,  // 32: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
-	33, // 33: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
-	33, // 34: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
-	32, // 35: assay.strategy.v1.Intent.targets:type_name -> assay.strategy.v1.TakeProfit
-	33, // 36: assay.strategy.v1.TakeProfit.level:type_name -> assay.strategy.v1.Child
-	35, // 37: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
-	37, // 38: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
-	40, // 39: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
-	39, // 40: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
-	3,  // 41: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
-	9,  // 42: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
-	4,  // 43: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
-	10, // 44: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
-	43, // [43:45] is the sub-list for method output_type
-	41, // [41:43] is the sub-list for method input_type
-	41, // [41:41] is the sub-list for extension type_name
-	41, // [41:41] is the sub-list for extension extendee
-	0,  // [0:41] is the sub-list for field type_name
+	36, // 14: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
+	38, // 15: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
+	40, // 16: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
+	31, // 17: assay.strategy.v1.PluginMessage.signals:type_name -> assay.strategy.v1.Signals
+	0,  // 18: assay.strategy.v1.Start.mode:type_name -> assay.strategy.v1.DriveMode
+	1,  // 19: assay.strategy.v1.Start.purpose:type_name -> assay.strategy.v1.Purpose
+	12, // 20: assay.strategy.v1.Start.account:type_name -> assay.strategy.v1.Account
+	14, // 21: assay.strategy.v1.Ready.lookback:type_name -> assay.strategy.v1.Lookback
+	18, // 22: assay.strategy.v1.Dataset.files:type_name -> assay.strategy.v1.DatasetFile
+	17, // 23: assay.strategy.v1.Dataset.inputs:type_name -> assay.strategy.v1.InputRows
+	20, // 24: assay.strategy.v1.Candles.symbols:type_name -> assay.strategy.v1.SymbolCandles
+	22, // 25: assay.strategy.v1.Step.candles:type_name -> assay.strategy.v1.Candle
+	26, // 26: assay.strategy.v1.Step.fills:type_name -> assay.strategy.v1.Fill
+	25, // 27: assay.strategy.v1.Step.orders:type_name -> assay.strategy.v1.OrderUpdate
+	23, // 28: assay.strategy.v1.Step.account:type_name -> assay.strategy.v1.AccountView
+	17, // 29: assay.strategy.v1.Step.inputs:type_name -> assay.strategy.v1.InputRows
+	24, // 30: assay.strategy.v1.AccountView.positions:type_name -> assay.strategy.v1.PositionView
+	32, // 31: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
+	29, // 32: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
+	32, // 33: assay.strategy.v1.Signals.templates:type_name -> assay.strategy.v1.Intent
+	2,  // 34: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
+	35, // 35: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
+	35, // 36: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
+	34, // 37: assay.strategy.v1.Intent.targets:type_name -> assay.strategy.v1.TakeProfit
+	33, // 38: assay.strategy.v1.Intent.guard:type_name -> assay.strategy.v1.Guard
+	35, // 39: assay.strategy.v1.TakeProfit.level:type_name -> assay.strategy.v1.Child
+	37, // 40: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
+	39, // 41: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
+	42, // 42: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
+	41, // 43: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
+	3,  // 44: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
+	9,  // 45: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
+	4,  // 46: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
+	10, // 47: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
+	46, // [46:48] is the sub-list for method output_type
+	44, // [44:46] is the sub-list for method input_type
+	44, // [44:44] is the sub-list for extension type_name
+	44, // [44:44] is the sub-list for extension extendee
+	0,  // [0:44] is the sub-list for field type_name
 }
 
 func init() { file_strategy_proto_init() }
@@ -3898,8 +4159,9 @@ func file_strategy_proto_init() {
 		(*PluginMessage_Annotations)(nil),
 		(*PluginMessage_LogLines)(nil),
 		(*PluginMessage_Failed)(nil),
+		(*PluginMessage_Signals)(nil),
 	}
-	file_strategy_proto_msgTypes[28].OneofWrappers = []any{
+	file_strategy_proto_msgTypes[29].OneofWrappers = []any{
 		(*Intent_Quantity)(nil),
 		(*Intent_QuoteAmount)(nil),
 		(*Intent_CashFraction)(nil),
@@ -3913,7 +4175,7 @@ func file_strategy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_strategy_proto_rawDesc), len(file_strategy_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   38,
+			NumMessages:   40,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

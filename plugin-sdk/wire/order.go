@@ -168,9 +168,29 @@ func (c *codec) intent(in *market.Intent, p *strategypb.Intent) {
 	c.child("take_profit", &in.TakeProfit, &p.TakeProfit)
 	c.targets(in, p)
 	carryWhole(c, &in.OCO, &p.Oco)
+	c.guard(in, p)
 	carryText(c, "tag", &in.Tag, &p.Tag, MaxTextBytes)
 	carryText(c, "client_ref", &in.ClientRef, &p.ClientRef, MaxTextBytes)
 	carryText(c, "ref", &in.Ref, &p.Ref, MaxTextBytes)
+}
+
+// guard carries the condition of an intent.
+func (c *codec) guard(in *market.Intent, p *strategypb.Intent) {
+	switch {
+	case c.read && p.Guard == nil || !c.read && in.Guard == nil:
+		return
+	case c.read:
+		in.Guard = &market.Guard{}
+	default:
+		p.Guard = &strategypb.Guard{}
+	}
+	carryEnum(c, "guard.position", &in.Guard.Position, &p.Guard.Position, market.StanceAny)
+	carry(c, &in.Guard.EntryWorking, &p.Guard.EntryWorking)
+	carryWhole(c, &in.Guard.MaxEntries, &p.Guard.MaxEntries)
+	carryWhole(c, &in.Guard.MaxOpen, &p.Guard.MaxOpen)
+	if c.read && !in.Guard.IsValid() {
+		c.wrong("guard", "a limit is below 0")
+	}
 }
 
 // targets carries the take profits of shares, no more of them than an entry may have.

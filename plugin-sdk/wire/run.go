@@ -20,7 +20,9 @@ type Description struct {
 	SDKVersion      string
 	ProtocolVersion int
 	// SimID is the simulator's name, revision and hash; "" without one.
-	SimID         string
+	SimID string
+	// Signals reports whether it can answer with the intents of all steps at once.
+	Signals       bool
 	ParamsSchema  json.RawMessage
 	DefaultParams json.RawMessage
 }
@@ -185,6 +187,7 @@ func (c *codec) description(d *Description, p *strategypb.Spec) {
 	carryText(c, "sdk_version", &d.SDKVersion, &p.SdkVersion, MaxTextBytes)
 	carryWhole(c, &d.ProtocolVersion, &p.ProtocolVersion)
 	carryText(c, "sim_id", &d.SimID, &p.SimId, MaxTextBytes)
+	carry(c, &d.Signals, &p.Signals)
 	c.document("params_schema", &d.ParamsSchema, &p.ParamsSchema)
 	c.document("default_params", &d.DefaultParams, &p.DefaultParams)
 }
@@ -242,8 +245,10 @@ func StartFromProto(p *strategypb.Start) (s Start, err error) {
 	if s.Inputs = p.Inputs; len(s.Inputs) > sdk.MaxInputs {
 		c.wrong("inputs", "%d are too many, at most %d", len(s.Inputs), sdk.MaxInputs)
 	}
-	if s.Mode < strategypb.DriveMode_DRIVE_MODE_LOCKSTEP ||
-		s.Mode > strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION {
+	switch s.Mode {
+	case strategypb.DriveMode_DRIVE_MODE_LOCKSTEP, strategypb.DriveMode_DRIVE_MODE_CO_SIMULATION,
+		strategypb.DriveMode_DRIVE_MODE_SIGNALS:
+	default:
 		c.wrong("mode", "%d is not known", s.Mode)
 	}
 	if s.Purpose < strategypb.Purpose_PURPOSE_BACKTEST || s.Purpose > strategypb.Purpose_PURPOSE_LIVE {

@@ -29,7 +29,7 @@ func exampleIntent() market.Intent {
 			{Level: market.Child{Price: 5, Percent: 0.06, TrailPercent: 0.07, TrailAmount: 8}, Share: 0.3},
 			{Level: market.Child{Price: 6, Percent: 0.07, TrailPercent: 0.08, TrailAmount: 9}, Share: 0.7},
 		},
-		OCO: 4,
+		OCO: 4, Guard: &market.Guard{Position: market.StanceLong, EntryWorking: true, MaxEntries: 5, MaxOpen: 6},
 		Tag: "Größe", ClientRef: "c", Ref: "o-000001",
 	}
 }
@@ -465,6 +465,13 @@ func FuzzPluginMessage(f *testing.F) {
 		_, _, _ = wire.LogLinesFromProto(p.GetLogLines())
 		_, _, _ = wire.AnnotationsFromProto(p.GetAnnotations())
 		_, _ = wire.FailureFromProto(p.GetFailed())
+		if signals := wire.NewSignals(symbols(), 1000); signals.Add(p.GetSignals()) == nil {
+			for step := range signals.Steps {
+				if len(signals.Take(step)) == 0 {
+					t.Errorf("no intents at step %d", step)
+				}
+			}
+		}
 		if w, err := wire.ReadyFromProto(p.GetReady(), market.MustTimeframe("1m")); err == nil &&
 			(w.Span(market.MustTimeframe("1m")) < w.Candles || w.Check(market.MustTimeframe("1m")) != nil) {
 			t.Errorf("a warm-up of %+v", w)

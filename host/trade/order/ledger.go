@@ -269,6 +269,14 @@ func (l *Ledger) Equity(price func(market.Symbol) dec) dec {
 	return toDec(sum)
 }
 
+// Entries counts the orders that have opened the position of a symbol or added to it.
+func (l *Ledger) Entries(symbol market.Symbol) int {
+	if b := l.book(symbol); b != nil && b.trip != nil {
+		return b.trip.orders.entries
+	}
+	return 0
+}
+
 // trip is a round trip that is under way: from flat to flat.
 type trip struct {
 	symbol                market.Symbol
@@ -281,9 +289,25 @@ type trip struct {
 	candles               int
 	entryTag, exitTag     string
 	exit                  market.Role
-	orders                []market.OrderID
+	orders                tripOrders
 	reduced               bool
 	manual                bool // the order that closed it was the operator's
+}
+
+// tripOrders are the orders that a round trip is made of.
+type tripOrders struct {
+	ids     []market.OrderID
+	entries int // those that opened it or added to it
+}
+
+func (t *tripOrders) add(id market.OrderID, entry bool) {
+	if slices.Contains(t.ids, id) {
+		return
+	}
+	t.ids = append(t.ids, id)
+	if entry {
+		t.entries++
+	}
 }
 
 func newTrip(f exchange.Fill, o Origin) *trip {
@@ -301,9 +325,7 @@ func (t *trip) fill(f exchange.Fill, o Origin, fee, realised *big.Rat) {
 		t.slippage = plus(t.slippage,
 			times(new(big.Rat).Abs(minus(exact(f.Price), exact(o.Reference))), exact(f.Quantity)))
 	}
-	if !slices.Contains(t.orders, o.Order) {
-		t.orders = append(t.orders, o.Order)
-	}
+	t.orders.add(o.Order, (f.Side == market.Sell) == t.short)
 	t.closed = max(t.closed, f.Time)
 	t.extreme(exact(f.Price), exact(f.Price))
 	if f.Side == market.Buy {
@@ -369,7 +391,7 @@ func (l *Ledger) close(b *book) *market.Trade {
 		Return: share, ExitReason: t.exitReason(), CandlesHeld: t.candles,
 		MAE:      toDec(least(ratZero, times(minus(worst, entry), quantity))),
 		MFE:      toDec(largest(ratZero, times(minus(best, entry), quantity))),
-		EntryTag: t.entryTag, ExitTag: t.exitTag, OrderIDs: t.orders,
+		EntryTag: t.entryTag, ExitTag: t.exitTag, OrderIDs: t.orders.ids,
 	}
 }
 

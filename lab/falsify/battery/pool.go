@@ -238,4 +238,4 @@ func (p *Play) window(base, changed *request.Prepared) (from, to int, err error)
 
 // Quick is how replays are driven that are about candles and rules only: one thread is
 // enough for the plugin, the others are its neighbours'.
-var Quick = run.Drive{Procs: 1}
+var Quick = run.Drive{Procs: 1, Unreplayed: true}

@@ -243,7 +243,7 @@ func (p *player) expectStats(w *words) {
 	counts := map[string]int64{
 		"orders": s.Orders, "fills": s.Fills, "trades": s.Trades, "rejected_orders": s.RejectedOrders,
 		"rejected_intents": s.RejectedIntents, "ambiguous_fills": s.AmbiguousFills,
-		"late_messages": s.LateMessages,
+		"late_messages": s.LateMessages, "guarded": s.Guarded,
 	}
 	amounts := map[string]decimal.Decimal{"fees": s.Fees, "slippage": s.Slippage, "notional": s.Notional}
 	for len(w.list) > 0 {

@@ -211,7 +211,7 @@ type record struct {
 
 // Intent implements sim.Recorder.
 func (r *record) Intent(_ int64, _ *market.Intent, reason market.Reason) {
-	if reason != "" {
+	if reason != "" && reason != market.ReasonGuarded {
 		r.refuse = append(r.refuse, reason)
 	}
 }

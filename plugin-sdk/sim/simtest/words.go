@@ -243,7 +243,38 @@ func (p *player) clause(word string, w *words, in *market.Intent) {
 		in.Tag = w.next()
 	case "ref":
 		in.ClientRef = w.next()
+	case "when", "entries", "open":
+		if in.Guard == nil {
+			in.Guard = &market.Guard{}
+		}
+		p.guard(word, w, in.Guard)
 	default:
 		p.fail("%q is not understood", word)
+	}
+}
+
+// guard is a condition on an intent. The mirror of long is short.
+func (p *player) guard(word string, w *words, g *market.Guard) {
+	switch word {
+	case "entries":
+		g.MaxEntries = int(w.number())
+	case "open":
+		g.MaxOpen = int(w.number())
+	default:
+		for s := range strings.SplitSeq(w.next(), ",") {
+			switch {
+			case s == "any":
+			case s == "working":
+				g.EntryWorking = true
+			case s == "flat":
+				g.Position |= market.StanceFlat
+			case s == "long" && !p.flip || s == "short" && p.flip:
+				g.Position |= market.StanceLong
+			case s == "long" || s == "short":
+				g.Position |= market.StanceShort
+			default:
+				p.fail("%q is no position", s)
+			}
+		}
 	}
 }

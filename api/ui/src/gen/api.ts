@@ -1467,7 +1467,7 @@ export interface components {
              * @description What happened.
              * @enum {string}
              */
-            code: "PLUGIN_CRASHED" | "PLUGIN_TIMEOUT" | "PLUGIN_PROTOCOL_ERROR" | "PLUGIN_DIVERGED" | "STRATEGY_ERROR" | "DATA_ERROR" | "EXCHANGE_ERROR" | "EXCHANGE_AUTH_FAILED" | "RISK_KILL" | "STOP_UNCONFIRMED" | "RUN_INTERRUPTED" | "JOURNAL_QUARANTINED" | "ARTIFACT_WRITE_FAILED" | "INTERNAL_ERROR";
+            code: "PLUGIN_CRASHED" | "PLUGIN_TIMEOUT" | "PLUGIN_PROTOCOL_ERROR" | "PLUGIN_DIVERGED" | "NOT_CAUSAL" | "STRATEGY_ERROR" | "DATA_ERROR" | "EXCHANGE_ERROR" | "EXCHANGE_AUTH_FAILED" | "RISK_KILL" | "STOP_UNCONFIRMED" | "RUN_INTERRUPTED" | "JOURNAL_QUARANTINED" | "ARTIFACT_WRITE_FAILED" | "INTERNAL_ERROR";
             /** @description Phase in which it happened. */
             phase: string;
             /**

@@ -18,8 +18,8 @@ import (
 const maxOpenOrders = 1000
 
 // Intents turns the decision of the strategy into orders, in list order. Refused is why a cancel or replace
-// could not be, or a share of the equity is too small to be an order: by index, "" for the others. Warm-up
-// refuses every order.
+// could not be, or a share of the equity is too small to be an order: by index, "" for the others,
+// market.ReasonGuarded for those that their guards have dropped. Warm-up refuses every order.
 func (d *Desk) Intents(intents []market.Intent, warmup bool,
 	at time.Time) (r Result, refused []string, err error) {
 	refused = make([]string, len(intents))
@@ -28,6 +28,13 @@ func (d *Desk) Intents(intents []market.Intent, warmup bool,
 		n, sym, fault := sim.GroupOCO(intents[i:], d.intake.checkIntent)
 		if fault != "" {
 			return d.takeResult(), refused, &IntentError{Step: d.step, Index: i + n - 1, Reason: fault}
+		}
+		if !sim.GuardsHold(intents[i:i+n], sym, len(d.sym), false, d.intake) {
+			for k := range n {
+				refused[i+k] = string(market.ReasonGuarded)
+			}
+			i += n - 1
+			continue
 		}
 		switch in.Action {
 		case market.Submit, market.Close:
@@ -54,6 +61,9 @@ func (it *intake) checkIntent(in *market.Intent) (int, string) {
 	if in.Action > market.CancelAll || in.Side > market.Sell || in.Type > market.TrailingStop ||
 		in.TimeInForce > market.IOC || in.Size.Kind > market.SizeTargetFraction {
 		return 0, "unknown action, side, type, time in force or size"
+	}
+	if !in.Guard.IsValid() {
+		return 0, sim.FaultGuard
 	}
 	numbers := []float64{in.Size.Value, in.LimitPrice, in.StopPrice, in.TrailPercent, in.TrailAmount}
 	for _, c := range [...]*market.Child{in.StopLoss, in.TakeProfit} {

@@ -52,6 +52,7 @@ from .intents import (
     WholePosition,
 )
 from .params import InvalidParam, Param, ParamError
+from .signals import SignalError, Signals, SignalStrategy, crossed_above, crossed_below
 from .strategy import Strategy, Supports
 from .view import Candle, Fill, FrameView, History, Order, Position, Rejection, SymbolView, View
 
@@ -108,6 +109,9 @@ __all__ = [
     "Replace",
     "RiskFraction",
     "Sell",
+    "SignalError",
+    "SignalStrategy",
+    "Signals",
     "Size",
     "Strategy",
     "Supports",
@@ -117,4 +121,6 @@ __all__ = [
     "TrailingPercent",
     "View",
     "WholePosition",
+    "crossed_above",
+    "crossed_below",
 ]

@@ -14,9 +14,10 @@ from typing import Any
 from . import strategy_pb2 as pb
 from ._frames import Frame, Kept, Past, Row, kept, timeframe
 from ._inputs import InputView, messages
-from .intents import Intent, Intents, Level
+from .intents import Guard, Intent, Intents, Level
 from .params import ParamError, collect, decode, defaults, schema
 from .random import Random
+from .signals import Rows, SignalError, SignalStrategy, columns
 from .strategy import Strategy, description, slug
 from .view import Fill, FrameView, Order, Position, Rejection, View, moment
 
@@ -44,6 +45,7 @@ _TYPES = ("market", "limit", "stop", "stop_limit", "trailing_stop")
 _ROLES = ("entry", "exit", "stop_loss", "take_profit", "end_of_data", "liquidation")
 _STATES = ("new", "open", "partially_filled", "filled", "canceled", "rejected", "expired")
 _FINAL = frozenset({"filled", "canceled", "rejected", "expired"})
+_STANCES = {"flat": 1, "long": 2, "short": 4}
 _FORCES = ("gtc", "gtd", "ioc")
 _ACTIONS: dict[str, Any] = {"submit": 0, "cancel": 1, "cancel_all": 1, "replace": 2, "close": 3}
 _BUILDERS = {"submit": "Buy or Sell", "cancel": "Cancel", "replace": "Replace"}
@@ -84,6 +86,7 @@ def spec(cls: type[Strategy]) -> Any:
         trained_until=cls.trained_until,
         extra=cls.extra,
         inputs=messages(cls.inputs, pb.Input),
+        signals=issubclass(cls, SignalStrategy),
     )
 
 
@@ -204,10 +207,18 @@ class Author:
             return early + self._messages("on_candle", self._strategy.on_candle(v), len(early))
         except Failure:
             raise
+        except SignalError as e:
+            raise Failure(str(e), "signals") from None
         except Exception as e:
             at = f", candle closed at {_text(v._time)}"
             message = f"{_what(e)}{_place(e.__traceback__)}{at}"
             raise Failure(message, type(e).__name__, _stack(e)) from None
+
+    def skip(self, chunk: Any) -> None:
+        """Takes candles that a strategy of signals is not asked about."""
+        for symbol, m in zip(self._symbols, chunk.symbols, strict=True):
+            assert isinstance(self._strategy, SignalStrategy)
+            self._strategy._rows(symbol).extend(m)
 
     def _tell(self, fills: Any, orders: Any) -> list[Any]:
         """Calls on_fill and on_reject in the order of events: an order's fills come before its
@@ -376,6 +387,7 @@ class Author:
                 for share, level in n.targets
             ],
             oco=n.oco,
+            guard=_guard(n.guard),
             tag=n.tag_,
             client_ref=n.client_ref,
             ref=n.target,
@@ -392,6 +404,56 @@ class Author:
 
     def _publish(self, name: str, value: float) -> None:
         self.notes.publish(self._view._time, name, value)
+
+
+class Whole:
+    """Drives a strategy of signals through a backtest: all candles first, then one answer."""
+
+    def __init__(self, strategy: SignalStrategy, start: Any) -> None:
+        self._strategy, self._author = strategy, Author(strategy, start)
+        self._symbols = list(start.symbols)
+        self._rows: list[Rows] = []
+        self._steps: list[list[Any]] = [[] for _ in self._symbols]
+        self.warmup = 0
+
+    def begin(self, message: Any) -> None:
+        self.warmup = message.warmup_steps
+        room = max(1, min(message.total_steps, MAX_WARMUP))
+        self._rows = [Rows(room) for _ in self._symbols]
+
+    def take(self, chunk: Any) -> None:
+        """Adds a chunk of candles."""
+        import numpy as np
+
+        n = len(chunk.close_times)
+        steps = np.arange(chunk.first_step, chunk.first_step + n, dtype=np.int64)
+        for rows, mine, m in zip(self._rows, self._steps, chunk.symbols, strict=True):
+            rows.extend(m)
+            if m.present:
+                bits = np.unpackbits(np.frombuffer(m.present, np.uint8), bitorder="little")
+                mine.append(steps[bits[:n].astype(bool)])
+            else:
+                mine.append(steps)
+
+    def answer(self) -> list[Any]:
+        """The intents of all steps, as messages."""
+        import numpy as np
+
+        try:
+            found = []
+            for symbol, rows, mine in zip(self._symbols, self._rows, self._steps, strict=True):
+                if rows.n:
+                    steps = np.concatenate(mine)
+                    steps[steps < self.warmup] = -1
+                    found.append((symbol, rows.table(self._strategy), steps))
+            return columns(pb, found, lambda intent: self._author._message(0, intent))
+        except SignalError as e:
+            raise Failure(str(e), "signals") from None
+        except Failure:
+            raise
+        except Exception as e:
+            message = f"{_what(e)}{_place(e.__traceback__)} in signals()"
+            raise Failure(message, type(e).__name__, _stack(e)) from None
 
 
 class _Notes:
@@ -480,6 +542,20 @@ def _plain(x: float) -> str:
 
 def _optional(x: float | None) -> str:
     return "" if x is None or x == 0 else _plain(x)
+
+
+def _guard(guard: Guard | None) -> Any:
+    if guard is None:
+        return None
+    for p in guard.position:
+        if p not in _STANCES:
+            raise Failure(f"when({p!r}): a position is flat, long or short", "intent")
+    return pb.Guard(
+        position=sum(_STANCES[p] for p in set(guard.position)),
+        entry_working=guard.entry_working,
+        max_entries=guard.max_entries,
+        max_open=guard.max_open,
+    )
 
 
 def _level(level: Level | None) -> Any:

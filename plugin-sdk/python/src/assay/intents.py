@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 __all__ = [
     "AllCash",
@@ -39,6 +39,9 @@ __all__ = [
     "WholePosition",
 ]
 
+Stance: TypeAlias = Literal["flat", "long", "short"]
+#: A number; in `Signals` also a column of them.
+Number: TypeAlias = float | Any
 Action: TypeAlias = Literal["submit", "cancel", "cancel_all", "replace", "close"]
 SizeKind: TypeAlias = Literal[
     "quantity",
@@ -60,29 +63,29 @@ class Size:
     value: float = 0.0
 
 
-def Quantity(units: float) -> Size:
+def Quantity(units: Number) -> Size:
     """A size in units of the base currency."""
     return Size("quantity", units)
 
 
-def QuoteAmount(amount: float) -> Size:
+def QuoteAmount(amount: Number) -> Size:
     """Spends this much quote currency, fee included."""
     return Size("quote_amount", amount)
 
 
-def CashFraction(fraction: float) -> Size:
+def CashFraction(fraction: Number) -> Size:
     """Spends this share, in (0, 1], of the free cash at the fill, fee included."""
     return Size("cash_fraction", fraction)
 
 
-def EquityFraction(fraction: float) -> Size:
+def EquityFraction(fraction: Number) -> Size:
     """A share of the equity, in (0, 1]. It becomes a quantity at the close of the decision, of
     the order's own price or else of that close, and is cut at the fill to what the free cash
     pays for. A share below one step is no order."""
     return Size("equity_fraction", fraction)
 
 
-def RiskFraction(fraction: float) -> Size:
+def RiskFraction(fraction: Number) -> Size:
     """As much as loses this share of the equity, in (0, 1], at the order's stop loss, before
     fees and slippage. It is fixed and cut like `EquityFraction`."""
     return Size("risk_fraction", fraction)
@@ -105,24 +108,34 @@ class Level:
     trail_amount: float | None = None
 
 
-def At(price: float) -> Level:
+def At(price: Number) -> Level:
     """A level at an absolute price, in quote currency."""
     return Level(price=price)
 
 
-def Percent(fraction: float) -> Level:
+def Percent(fraction: Number) -> Level:
     """A level this fraction away from the fill price of its order."""
     return Level(percent=fraction)
 
 
-def TrailingPercent(fraction: float) -> Level:
+def TrailingPercent(fraction: Number) -> Level:
     """A stop loss that follows the price at this fraction."""
     return Level(trail_percent=fraction)
 
 
-def TrailingAmount(amount: float) -> Level:
+def TrailingAmount(amount: Number) -> Level:
     """A stop loss that follows the price at this distance, in quote currency per unit."""
     return Level(trail_amount=amount)
+
+
+@dataclass(frozen=True, slots=True)
+class Guard:
+    """A condition without which an intent is dropped. `Intent.when` and its neighbours make it."""
+
+    position: tuple[Stance, ...] = ()
+    entry_working: bool = False
+    max_entries: int = 0
+    max_open: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +162,7 @@ class Intent:
     tag_: str = ""
     client_ref: str = ""
     target: str = ""
+    guard: Guard | None = None
 
     def on(self, symbol: str) -> Intent:
         """Names the symbol in a run of several; without it the first one is meant."""
@@ -205,6 +219,30 @@ class Intent:
         level of its own. The shares sum to at most 1; the stop loss covers what is still held
         of the entry."""
         return replace(self, targets=(*self.targets, (share, level)))
+
+    def when(self, *position: Stance) -> Intent:
+        """Drops it unless the position of its symbol is one of these when it is accepted, as in
+        ``when("flat", "short")``. Nothing is rejected then. Of several intents the earlier ones
+        count already, and a guarded order that may open or add is dropped while another one of
+        its symbol is working."""
+        return self._guarded(position=position)
+
+    def even_while_working(self) -> Intent:
+        """A guard that lets an entry through while another one of its symbol is working."""
+        return self._guarded(entry_working=True)
+
+    def max_entries(self, n: int) -> Intent:
+        """A guard that drops what would be more than the n-th order of its position, those that
+        are working included."""
+        return self._guarded(max_entries=n)
+
+    def max_open(self, n: int) -> Intent:
+        """A guard that drops what would lead to positions in more than n symbols, those with a
+        working entry included."""
+        return self._guarded(max_open=n)
+
+    def _guarded(self, **change: Any) -> Intent:
+        return replace(self, guard=replace(self.guard or Guard(), **change))
 
     def tag(self, text: str) -> Intent:
         """Labels orders, fills and trades."""

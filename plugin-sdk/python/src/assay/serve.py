@@ -15,7 +15,8 @@ import sys
 from typing import Any
 
 from . import strategy_pb2 as pb
-from ._drive import PROTOCOL_VERSION, Author, Failure, build, ready, spec
+from ._drive import PROTOCOL_VERSION, Author, Failure, Whole, build, ready, spec
+from .signals import SignalStrategy
 from .strategy import Strategy
 
 __all__ = ["main"]
@@ -78,6 +79,9 @@ def _run(link: _Link, cls: type[Strategy], first: bytes) -> None:
         link.send(PLUGIN, pb.PluginMessage(failed=failed))
         return
     link.send(PLUGIN, pb.PluginMessage(ready=ready(looked)))
+    if start.mode == pb.DRIVE_MODE_SIGNALS and isinstance(strategy, SignalStrategy):
+        _run_signals(link, Whole(strategy, start))
+        return
     author = Author(strategy, start, looked)
     index = -1
     try:
@@ -91,6 +95,8 @@ def _run(link: _Link, cls: type[Strategy], first: bytes) -> None:
                 link.send(PLUGIN, *author.notes.take(), pb.PluginMessage(decision=decision))
             elif kind in ("finish", "stop"):
                 break
+            elif kind == "candles" and isinstance(strategy, SignalStrategy):
+                author.skip(message.candles)
             elif kind != "begin":
                 raise SystemExit(f"a message {kind} is out of order")
         author.stop()
@@ -101,6 +107,28 @@ def _run(link: _Link, cls: type[Strategy], first: bytes) -> None:
             code="STRATEGY_ERROR", message=str(e), step=index, stack=e.stack, type=e.kind
         )
         link.send(PLUGIN, *author.notes.take(), pb.PluginMessage(failed=fault))
+
+
+def _run_signals(link: _Link, whole: Whole) -> None:
+    try:
+        while (frame := link.receive()) is not None:
+            message = pb.HostMessage.FromString(frame[1])
+            kind = message.WhichOneof("message")
+            if kind == "begin":
+                whole.begin(message.begin)
+            elif kind == "candles":
+                whole.take(message.candles)
+                if message.candles.last:
+                    link.send(PLUGIN, *(pb.PluginMessage(signals=m) for m in whole.answer()))
+            elif kind in ("finish", "stop"):
+                return
+            else:
+                raise SystemExit(f"a message {kind} is out of order")
+    except Failure as e:
+        fault = pb.Failed(
+            code="STRATEGY_ERROR", message=str(e), step=-1, stack=e.stack, type=e.kind
+        )
+        link.send(PLUGIN, pb.PluginMessage(failed=fault))
 
 
 def _serve(link: _Link, cls: type[Strategy]) -> None:

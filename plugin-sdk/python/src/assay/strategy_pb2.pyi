@@ -11,6 +11,7 @@ ACTION_SUBMIT: Action
 DESCRIPTOR: _descriptor.FileDescriptor
 DRIVE_MODE_CO_SIMULATION: DriveMode
 DRIVE_MODE_LOCKSTEP: DriveMode
+DRIVE_MODE_SIGNALS: DriveMode
 DRIVE_MODE_UNSPECIFIED: DriveMode
 PURPOSE_BACKTEST: Purpose
 PURPOSE_LIVE: Purpose
@@ -221,6 +222,18 @@ class Finish(_message.Message):
     __slots__ = []
     def __init__(self) -> None: ...
 
+class Guard(_message.Message):
+    __slots__ = ["entry_working", "max_entries", "max_open", "position"]
+    ENTRY_WORKING_FIELD_NUMBER: _ClassVar[int]
+    MAX_ENTRIES_FIELD_NUMBER: _ClassVar[int]
+    MAX_OPEN_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    entry_working: bool
+    max_entries: int
+    max_open: int
+    position: int
+    def __init__(self, position: _Optional[int] = ..., entry_working: bool = ..., max_entries: _Optional[int] = ..., max_open: _Optional[int] = ...) -> None: ...
+
 class HostMessage(_message.Message):
     __slots__ = ["begin", "candles", "dataset", "finish", "start", "step", "stop"]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
@@ -260,12 +273,13 @@ class InputRows(_message.Message):
     def __init__(self, input: _Optional[int] = ..., time: _Optional[bytes] = ..., known: _Optional[bytes] = ..., value: _Optional[bytes] = ...) -> None: ...
 
 class Intent(_message.Message):
-    __slots__ = ["action", "cash_fraction", "client_ref", "equity_fraction", "expire_after", "limit_price", "oco", "post_only", "quantity", "quote_amount", "reduce_only", "ref", "risk_fraction", "side", "stop_loss", "stop_price", "symbol", "tag", "take_profit", "target_fraction", "targets", "time_in_force", "trail_amount", "trail_percent", "type"]
+    __slots__ = ["action", "cash_fraction", "client_ref", "equity_fraction", "expire_after", "guard", "limit_price", "oco", "post_only", "quantity", "quote_amount", "reduce_only", "ref", "risk_fraction", "side", "stop_loss", "stop_price", "symbol", "tag", "take_profit", "target_fraction", "targets", "time_in_force", "trail_amount", "trail_percent", "type"]
     ACTION_FIELD_NUMBER: _ClassVar[int]
     CASH_FRACTION_FIELD_NUMBER: _ClassVar[int]
     CLIENT_REF_FIELD_NUMBER: _ClassVar[int]
     EQUITY_FRACTION_FIELD_NUMBER: _ClassVar[int]
     EXPIRE_AFTER_FIELD_NUMBER: _ClassVar[int]
+    GUARD_FIELD_NUMBER: _ClassVar[int]
     LIMIT_PRICE_FIELD_NUMBER: _ClassVar[int]
     OCO_FIELD_NUMBER: _ClassVar[int]
     POST_ONLY_FIELD_NUMBER: _ClassVar[int]
@@ -291,6 +305,7 @@ class Intent(_message.Message):
     client_ref: str
     equity_fraction: str
     expire_after: int
+    guard: Guard
     limit_price: str
     oco: int
     post_only: bool
@@ -311,7 +326,7 @@ class Intent(_message.Message):
     trail_amount: str
     trail_percent: str
     type: int
-    def __init__(self, action: _Optional[_Union[Action, str]] = ..., symbol: _Optional[int] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., quantity: _Optional[str] = ..., quote_amount: _Optional[str] = ..., cash_fraction: _Optional[str] = ..., equity_fraction: _Optional[str] = ..., risk_fraction: _Optional[str] = ..., target_fraction: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ..., time_in_force: _Optional[int] = ..., expire_after: _Optional[int] = ..., reduce_only: bool = ..., stop_loss: _Optional[_Union[Child, _Mapping]] = ..., take_profit: _Optional[_Union[Child, _Mapping]] = ..., tag: _Optional[str] = ..., client_ref: _Optional[str] = ..., ref: _Optional[str] = ..., post_only: bool = ..., oco: _Optional[int] = ..., targets: _Optional[_Iterable[_Union[TakeProfit, _Mapping]]] = ...) -> None: ...
+    def __init__(self, action: _Optional[_Union[Action, str]] = ..., symbol: _Optional[int] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., quantity: _Optional[str] = ..., quote_amount: _Optional[str] = ..., cash_fraction: _Optional[str] = ..., equity_fraction: _Optional[str] = ..., risk_fraction: _Optional[str] = ..., target_fraction: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ..., time_in_force: _Optional[int] = ..., expire_after: _Optional[int] = ..., reduce_only: bool = ..., stop_loss: _Optional[_Union[Child, _Mapping]] = ..., take_profit: _Optional[_Union[Child, _Mapping]] = ..., tag: _Optional[str] = ..., client_ref: _Optional[str] = ..., ref: _Optional[str] = ..., post_only: bool = ..., oco: _Optional[int] = ..., targets: _Optional[_Iterable[_Union[TakeProfit, _Mapping]]] = ..., guard: _Optional[_Union[Guard, _Mapping]] = ...) -> None: ...
 
 class LogLine(_message.Message):
     __slots__ = ["fields", "level", "message", "order", "step", "time"]
@@ -429,20 +444,22 @@ class PlotLevel(_message.Message):
     def __init__(self, param: _Optional[str] = ..., value: _Optional[float] = ..., title: _Optional[str] = ...) -> None: ...
 
 class PluginMessage(_message.Message):
-    __slots__ = ["annotations", "decision", "decisions", "failed", "log_lines", "ready"]
+    __slots__ = ["annotations", "decision", "decisions", "failed", "log_lines", "ready", "signals"]
     ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
     DECISIONS_FIELD_NUMBER: _ClassVar[int]
     DECISION_FIELD_NUMBER: _ClassVar[int]
     FAILED_FIELD_NUMBER: _ClassVar[int]
     LOG_LINES_FIELD_NUMBER: _ClassVar[int]
     READY_FIELD_NUMBER: _ClassVar[int]
+    SIGNALS_FIELD_NUMBER: _ClassVar[int]
     annotations: Annotations
     decision: Decision
     decisions: Decisions
     failed: Failed
     log_lines: LogLines
     ready: Ready
-    def __init__(self, ready: _Optional[_Union[Ready, _Mapping]] = ..., decisions: _Optional[_Union[Decisions, _Mapping]] = ..., decision: _Optional[_Union[Decision, _Mapping]] = ..., annotations: _Optional[_Union[Annotations, _Mapping]] = ..., log_lines: _Optional[_Union[LogLines, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ...) -> None: ...
+    signals: Signals
+    def __init__(self, ready: _Optional[_Union[Ready, _Mapping]] = ..., decisions: _Optional[_Union[Decisions, _Mapping]] = ..., decision: _Optional[_Union[Decision, _Mapping]] = ..., annotations: _Optional[_Union[Annotations, _Mapping]] = ..., log_lines: _Optional[_Union[LogLines, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., signals: _Optional[_Union[Signals, _Mapping]] = ...) -> None: ...
 
 class PositionView(_message.Message):
     __slots__ = ["candles_held", "entry_price", "quantity", "symbol"]
@@ -464,8 +481,34 @@ class Ready(_message.Message):
     warmup_candles: int
     def __init__(self, warmup_candles: _Optional[int] = ..., lookback: _Optional[_Iterable[_Union[Lookback, _Mapping]]] = ...) -> None: ...
 
+class Signals(_message.Message):
+    __slots__ = ["expire_after", "last", "limit_price", "size", "steps", "stop_loss", "tag", "tags", "take_profit", "template", "templates"]
+    EXPIRE_AFTER_FIELD_NUMBER: _ClassVar[int]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    LIMIT_PRICE_FIELD_NUMBER: _ClassVar[int]
+    SIZE_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    STOP_LOSS_FIELD_NUMBER: _ClassVar[int]
+    TAGS_FIELD_NUMBER: _ClassVar[int]
+    TAG_FIELD_NUMBER: _ClassVar[int]
+    TAKE_PROFIT_FIELD_NUMBER: _ClassVar[int]
+    TEMPLATES_FIELD_NUMBER: _ClassVar[int]
+    TEMPLATE_FIELD_NUMBER: _ClassVar[int]
+    expire_after: bytes
+    last: bool
+    limit_price: bytes
+    size: bytes
+    steps: bytes
+    stop_loss: bytes
+    tag: bytes
+    tags: _containers.RepeatedScalarFieldContainer[str]
+    take_profit: bytes
+    template: bytes
+    templates: _containers.RepeatedCompositeFieldContainer[Intent]
+    def __init__(self, templates: _Optional[_Iterable[_Union[Intent, _Mapping]]] = ..., steps: _Optional[bytes] = ..., template: _Optional[bytes] = ..., size: _Optional[bytes] = ..., limit_price: _Optional[bytes] = ..., stop_loss: _Optional[bytes] = ..., take_profit: _Optional[bytes] = ..., expire_after: _Optional[bytes] = ..., tag: _Optional[bytes] = ..., tags: _Optional[_Iterable[str]] = ..., last: bool = ...) -> None: ...
+
 class Spec(_message.Message):
-    __slots__ = ["author", "default_params", "description", "display_name", "extra", "inputs", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "plots", "protocol_version", "sdk_version", "sim_id", "supports", "timeframes", "trained_until", "version"]
+    __slots__ = ["author", "default_params", "description", "display_name", "extra", "inputs", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "plots", "protocol_version", "sdk_version", "signals", "sim_id", "supports", "timeframes", "trained_until", "version"]
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_PARAMS_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
@@ -481,6 +524,7 @@ class Spec(_message.Message):
     PLOTS_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
     SDK_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SIGNALS_FIELD_NUMBER: _ClassVar[int]
     SIM_ID_FIELD_NUMBER: _ClassVar[int]
     SUPPORTS_FIELD_NUMBER: _ClassVar[int]
     TIMEFRAMES_FIELD_NUMBER: _ClassVar[int]
@@ -501,12 +545,13 @@ class Spec(_message.Message):
     plots: _containers.RepeatedCompositeFieldContainer[Plot]
     protocol_version: int
     sdk_version: str
+    signals: bool
     sim_id: str
     supports: Supports
     timeframes: _containers.RepeatedScalarFieldContainer[str]
     trained_until: str
     version: str
-    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., language: _Optional[str] = ..., sdk_version: _Optional[str] = ..., protocol_version: _Optional[int] = ..., sim_id: _Optional[str] = ..., modes: _Optional[_Iterable[str]] = ..., timeframes: _Optional[_Iterable[str]] = ..., min_symbols: _Optional[int] = ..., max_symbols: _Optional[int] = ..., supports: _Optional[_Union[Supports, _Mapping]] = ..., params_schema: _Optional[str] = ..., default_params: _Optional[str] = ..., trained_until: _Optional[str] = ..., plots: _Optional[_Iterable[_Union[Plot, _Mapping]]] = ..., extra: _Optional[_Iterable[str]] = ..., inputs: _Optional[_Iterable[_Union[Input, _Mapping]]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., language: _Optional[str] = ..., sdk_version: _Optional[str] = ..., protocol_version: _Optional[int] = ..., sim_id: _Optional[str] = ..., modes: _Optional[_Iterable[str]] = ..., timeframes: _Optional[_Iterable[str]] = ..., min_symbols: _Optional[int] = ..., max_symbols: _Optional[int] = ..., supports: _Optional[_Union[Supports, _Mapping]] = ..., params_schema: _Optional[str] = ..., default_params: _Optional[str] = ..., trained_until: _Optional[str] = ..., plots: _Optional[_Iterable[_Union[Plot, _Mapping]]] = ..., extra: _Optional[_Iterable[str]] = ..., inputs: _Optional[_Iterable[_Union[Input, _Mapping]]] = ..., signals: bool = ...) -> None: ...
 
 class Start(_message.Message):
     __slots__ = ["account", "all_points", "inputs", "log_level", "mode", "params", "purpose", "root_seed", "run_id", "symbols", "timeframe"]

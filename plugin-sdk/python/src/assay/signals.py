@@ -1,0 +1,468 @@
+"""Strategies that compute whole columns at once, with pandas or NumPy.
+
+::
+
+    from assay import AllCash, Param, Signals, SignalStrategy, crossed_above, crossed_below
+
+    class SmaCross(SignalStrategy):
+        \"\"\"Buys when a fast average crosses above a slow one.\"\"\"
+        fast: int = Param(10)
+        slow: int = Param(30)
+
+        def signals(self, c):
+            f, s = c.close.rolling(self.fast).mean(), c.close.rolling(self.slow).mean()
+            return Signals(entry=crossed_above(f, s), exit=crossed_below(f, s), stop_loss=0.05)
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple
+
+from .intents import AllCash, Buy, Close, Intent, Intents, Level, Percent, Sell, Size
+from .strategy import Strategy
+from .view import View
+
+if TYPE_CHECKING:
+    import numpy as np
+
+__all__ = ["SignalError", "SignalStrategy", "Signals", "crossed_above", "crossed_below"]
+
+_SIDES = ("entry", "exit", "entry_short", "exit_short")
+_OWN = os.path.dirname(os.path.abspath(__file__))
+
+
+class SignalError(ValueError):
+    """Signals that cannot be read, with column, row, place and what to do."""
+
+
+class NumpyCandles(NamedTuple):
+    """The candles of one symbol as NumPy arrays, for ``candles = "numpy"``."""
+
+    time: np.ndarray  #: datetime64[ms], UTC: when each candle opened
+    open: np.ndarray
+    high: np.ndarray
+    low: np.ndarray
+    close: np.ndarray
+    volume: np.ndarray
+
+    def __len__(self) -> int:
+        return self.close.size
+
+
+@dataclass(frozen=True)
+class Signals:
+    """What to do at the close of each row of the candles. A column has one value for each row:
+    a pandas Series, a NumPy array or a list; a single value counts for all rows.
+
+    Exits come before entries in one row. ``entry`` opens a long position where none is held;
+    together with ``exit_short`` it also turns a short one. Together with ``exit`` or
+    ``entry_short`` it contradicts itself and does nothing. The short columns mirror that. No entry
+    is made while another one waits to be filled.
+    """
+
+    entry: Any = None  #: column of bool: opens a long position
+    exit: Any = None  #: column of bool: closes a long one
+    entry_short: Any = None  #: column of bool: opens a short position
+    exit_short: Any = None  #: column of bool: closes a short one
+    size: Any = AllCash  #: of entries: a size, whose value may be a column
+    limit: Any = None  #: column of prices: entries are limit orders
+    expire_after: Any = None  #: candles that a limit order lives, a number or a column
+    stop_loss: Any = None  #: fraction of the fill price, a column of them, or a level
+    take_profit: Any = None  #: the same
+    tag: Any = ""  #: label of entries, a text or a column of texts
+    _place: str = field(default="", init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        frame: Any = sys._getframe(1)
+        while frame is not None:
+            name = os.path.abspath(frame.f_code.co_filename)
+            if not name.startswith(_OWN) and os.path.isfile(name):
+                place = f" at {os.path.basename(name)}:{frame.f_lineno}"
+                object.__setattr__(self, "_place", place)
+                return
+            frame = frame.f_back
+
+
+class SignalStrategy(Strategy):
+    """Decides all steps at once from columns. A backtest calls `signals` once, on all candles,
+    and replays some steps without the candles after them: a difference ends it with NOT_CAUSAL.
+    Paper and live runs call it at each candle, on all candles so far.
+
+    Sizes from the equity so far, cooldowns and orders that follow a position need `Strategy`.
+    """
+
+    #: what `signals` gets: a DataFrame of pandas, or `NumpyCandles`
+    candles: ClassVar[Literal["pandas", "numpy"]] = "pandas"
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        for name in ("on_candle", "on_fill", "on_reject", "lookback", "stop"):
+            if getattr(cls, name) is not getattr(SignalStrategy, name):
+                raise TypeError(f"{cls.__name__}.{name} is never called: use Strategy for it")
+        if cls.extra or cls.inputs:
+            raise TypeError(f"{cls.__name__}: signals have no extra and no inputs: use Strategy")
+        if cls.candles not in ("pandas", "numpy"):
+            raise TypeError(f"{cls.__name__}.candles is {cls.candles!r}, must be pandas or numpy")
+
+    def signals(self, c: Any) -> Signals:
+        """Decides. c has a row for each candle of one symbol, oldest first: open, high, low,
+        close and volume by the time when it opened (UTC). It must use only rows up to each
+        row's own."""
+        raise NotImplementedError("a strategy of signals needs signals(self, c)")
+
+    def on_candle(self, v: View) -> Intents:
+        """Calls `signals` on the candles so far, and asks for what its last row says."""
+        answer: list[Intent] = []
+        for symbol in v.symbols:
+            one = v[symbol]
+            if one.closed:
+                rows = self._rows(symbol)
+                c: Any = one._candle
+                rows.add(c.open_time, c.open, c.high, c.low, c.close, c.volume)
+                if not v.warmup:
+                    answer += (i.on(symbol) for i in rows.last(self))
+        return answer
+
+    def _rows(self, symbol: str) -> Rows:
+        kept: dict[str, Rows] = self.__dict__.setdefault("_kept", {})
+        if symbol not in kept:
+            kept[symbol] = Rows()
+        return kept[symbol]
+
+
+class Rows:
+    """The candles of one symbol so far, in arrays with room for more."""
+
+    def __init__(self, room: int = 1024) -> None:
+        import numpy as np
+
+        self._np = np
+        self.n = 0
+        self._times = np.zeros(room, np.int64)
+        self._values = np.zeros((5, room))
+
+    def _grow(self, more: int) -> None:
+        np = self._np
+        if self.n + more > self._times.size:
+            room = max(2 * self._times.size, self.n + more)
+            times, values = np.zeros(room, np.int64), np.zeros((5, room))
+            times[: self.n], values[:, : self.n] = self._times[: self.n], self._values[:, : self.n]
+            self._times, self._values = times, values
+
+    def add(self, time: int, *prices: float) -> None:
+        """Adds a candle."""
+        self._grow(1)
+        self._times[self.n] = time
+        self._values[:, self.n] = prices
+        self.n += 1
+
+    def extend(self, m: Any) -> None:
+        """Adds the candles of a chunk."""
+        np = self._np
+        times = np.frombuffer(m.open_time, "<i8")
+        self._grow(times.size)
+        to = self.n + times.size
+        self._times[self.n : to] = times
+        for row, raw in enumerate((m.open, m.high, m.low, m.close, m.volume)):
+            self._values[row, self.n : to] = np.frombuffer(raw, "<f8")
+        self.n = to
+
+    def candles(self, kind: str) -> Any:
+        """What `signals` gets. It cannot be written."""
+        times = self._times[: self.n].astype("datetime64[ms]")
+        columns = [self._values[k, : self.n] for k in range(5)]
+        for a in (times, *columns):
+            a.flags.writeable = False
+        if kind == "numpy":
+            return NumpyCandles(times, *columns)
+        try:
+            import pandas as pd
+        except ImportError as e:
+            raise ImportError(
+                "signals get a DataFrame: add pandas to the dependencies in pyproject.toml and "
+                'install it, or set candles = "numpy"'
+            ) from e
+        names = ("open", "high", "low", "close", "volume")
+        index = pd.DatetimeIndex(times).tz_localize("UTC")
+        return pd.DataFrame(dict(zip(names, columns, strict=True)), index=index, copy=False)
+
+    def table(self, strategy: SignalStrategy) -> Table:
+        """The checked columns of all rows."""
+        said = strategy.signals(self.candles(strategy.candles))
+        if not isinstance(said, Signals):
+            raise SignalError(
+                f"signals() returned {type(said).__name__}: return Signals(entry=..., exit=...)"
+            )
+        return Table(said, self._times[: self.n])
+
+    def last(self, strategy: SignalStrategy) -> list[Intent]:
+        """The intents of the last row."""
+        return self.table(strategy).intents(self.n - 1)
+
+
+class Table:
+    """The columns of `Signals` as arrays."""
+
+    def __init__(self, said: Signals, times: Any) -> None:
+        import numpy as np
+
+        self._np, self._said, self._times, self.n = np, said, times, times.size
+        off = np.zeros(self.n, bool)
+        entry, exit, short, cover = (
+            off if getattr(said, name) is None else self._flags(name) for name in _SIDES
+        )
+        both = entry & short
+        self.exits = exit, cover
+        self.long, self.short = entry & ~exit & ~both, short & ~cover & ~both
+        self.turns_long, self.turns_short = self.long & cover, self.short & exit
+        self.entries = self.long | self.short
+        self.size, self.sizes = self._size()
+        self.limit = self._numbers("limit", said.limit)
+        self.expire = self._numbers("expire_after", said.expire_after)
+        if self.expire is not None:
+            if self.limit is None:
+                raise self._error("expire_after", "is only for limit orders: set limit as well")
+            bad = (self.expire < 1) | (self.expire != np.floor(self.expire)) | (self.expire > 1e9)
+            self._refuse("expire_after", bad, "no whole number of candles from 1 on")
+        self.stop, self.stops = self._level("stop_loss")
+        self.take, self.takes = self._level("take_profit")
+        self.tags = self._texts()
+
+    def _flags(self, name: str) -> Any:
+        a = self._array(name, getattr(self._said, name))
+        if a.dtype != bool:
+            missing = ""
+            if a.dtype == object or a.dtype.kind == "f":
+                missing = (
+                    "; shift() and comparisons with missing values leave NaN: use "
+                    "shift(1, fill_value=False) or .fillna(False).astype(bool)"
+                )
+            raise self._error(name, f"has the type {a.dtype}, it must be bool{missing}")
+        return a
+
+    def _array(self, name: str, column: Any) -> Any:
+        np = self._np
+        kind = getattr(getattr(column, "dtype", None), "name", "")
+        if kind == "boolean" and not column.isna().any():  # of pandas, with missing values
+            column = column.astype(bool)
+        a = np.asarray(column)
+        if a.ndim == 0:
+            return np.broadcast_to(a, self.n)
+        if a.ndim != 1 or a.size != self.n:
+            shape = " x ".join(str(k) for k in a.shape)
+            raise self._error(
+                name,
+                f"has {shape} values for {self.n} candles: it must have one for each row, so do "
+                "not drop rows (dropna) or slice them",
+            )
+        return a
+
+    def _numbers(self, name: str, column: Any) -> Any:
+        """A column of float64 that has a value wherever there is an entry; None without one."""
+        if column is None:
+            return None
+        a = self._array(name, column)
+        if a.dtype.kind not in "fiu":
+            raise self._error(
+                name, f"has the type {a.dtype}, it must be numbers: use .astype(float)"
+            )
+        a = a.astype("<f8")
+        self._refuse(
+            name,
+            ~self._np.isfinite(a),
+            "no finite number, although there is an entry: enter only where it has a value, as in "
+            f"entry=... & {name}.notna()",
+        )
+        return a
+
+    def _refuse(self, name: str, bad: Any, what: str) -> None:
+        rows = self._np.flatnonzero(bad & self.entries)
+        if rows.size:
+            raise self._error(name, f"row {rows[0]} ({self._when(rows[0])}) is {what}")
+
+    def _when(self, row: int) -> str:
+        return f"{self._np.datetime64(int(self._times[row]), 'ms')}Z"
+
+    def _error(self, name: str, what: str) -> SignalError:
+        return SignalError(f"signals(): the column {name}{self._said._place} {what}")
+
+    def _size(self) -> tuple[Size, Any]:
+        size = self._said.size
+        if not isinstance(size, Size):
+            raise self._error(
+                "size",
+                f"is {type(size).__name__}, it must be a size such as AllCash or Quantity(column)",
+            )
+        if size.kind in ("position", "target_fraction"):
+            raise self._error("size", f"is a {size.kind}, which entries cannot have")
+        if isinstance(size.value, int | float):
+            return size, None
+        return Size(size.kind, 1.0), self._numbers("size", size.value)
+
+    def _level(self, name: str) -> tuple[Level | None, Any]:
+        """The level of all rows, and the column of its value where it is another one in each."""
+        given = getattr(self._said, name)
+        if given is None:
+            return None, None
+        level = given if isinstance(given, Level) else Percent(given)
+        fields = ("price", "percent", "trail_percent", "trail_amount")
+        kinds = [k for k in fields if getattr(level, k) is not None]
+        if len(kinds) != 1:
+            raise self._error(name, "must be one level, such as Percent(0.05) or At(column)")
+        return Level(**{kinds[0]: 1.0}), self._numbers(name, getattr(level, kinds[0]))
+
+    def _texts(self) -> list[str] | None:
+        tag = self._said.tag
+        if isinstance(tag, str):
+            return None
+        texts = list(tag)
+        if len(texts) != self.n:
+            raise self._error("tag", f"has {len(texts)} values for {self.n} candles")
+        for row in self._np.flatnonzero(self.entries):
+            if not isinstance(texts[row], str):
+                what = (
+                    f"row {row} ({self._when(int(row))}) is {type(texts[row]).__name__}, not text"
+                )
+                raise self._error("tag", what)
+        return texts
+
+    def templates(self) -> list[tuple[Intent, Any]]:
+        """What is asked for, in list order, each with the rows that ask for it."""
+        long, short = ~self.turns_long & self.long, ~self.turns_short & self.short
+        return [
+            (Close().when("long"), self.exits[0]),
+            (Close().when("short"), self.exits[1]),
+            (self._entry(Buy).when("flat", "short"), self.turns_long),
+            (self._entry(Buy).when("flat"), long),
+            (self._entry(Sell).when("flat", "long"), self.turns_short),
+            (self._entry(Sell).when("flat"), short),
+        ]
+
+    def _entry(self, side: Callable[[Size], Intent]) -> Intent:
+        """An entry with what is the same in all rows; what is not stands as 1."""
+        order = side(self.size)
+        if self.limit is not None:
+            order = order.limit(1.0)
+        if self.expire is not None:
+            order = order.expire_after(1)
+        if self.stop is not None:
+            order = order.stop_loss(self.stop)
+        if self.take is not None:
+            order = order.take_profit(self.take)
+        return order.tag(self._said.tag) if self.tags is None else order
+
+    def intents(self, row: int) -> list[Intent]:
+        """The intents of one row."""
+        return [self._filled(order, row) for order, rows in self.templates() if rows[row]]
+
+    def _filled(self, order: Intent, row: int) -> Intent:
+        if order.action != "submit":
+            return order
+        if self.sizes is not None:
+            order = order.with_size(Size(self.size.kind, float(self.sizes[row])))
+        if self.limit is not None:
+            order = order.limit(float(self.limit[row]))
+        if self.expire is not None:
+            order = order.expire_after(int(self.expire[row]))
+        if self.stop is not None:
+            order = order.stop_loss(_with_value(self.stop, float(self.stops[row])))
+        if self.take is not None:
+            order = order.take_profit(_with_value(self.take, float(self.takes[row])))
+        return order if self.tags is None else order.tag(self.tags[row])
+
+
+def _with_value(level: Level, value: float) -> Level:
+    fields = ("price", "percent", "trail_percent", "trail_amount")
+    return Level(**{k: value for k in fields if getattr(level, k) is not None})
+
+
+def crossed_above(a: Any, b: Any) -> Any:
+    """Where a is above b and was not in the row before. b may be a number. Rows where a value
+    is missing, now or before, are False."""
+    return _crossed(a, b)
+
+
+def crossed_below(a: Any, b: Any) -> Any:
+    """Where a is below b and was not in the row before. b may be a number. Rows where a value
+    is missing, now or before, are False."""
+    return _crossed(b, a)
+
+
+def _crossed(upper: Any, lower: Any) -> Any:
+    import numpy as np
+
+    x, y = np.asarray(upper, float), np.asarray(lower, float)
+    x, y = np.broadcast_arrays(x, y)
+    out = np.zeros(x.shape, bool)
+    out[1:] = (x[1:] > y[1:]) & (x[:-1] <= y[:-1])
+    return out
+
+
+def columns(pb: Any, found: Sequence[Any], message: Callable[[Intent], Any]) -> list[Any]:
+    """The messages with the intents of all symbols. found has for each symbol its name, its
+    Table and the step of each row, those of the warm-up below 0."""
+    import numpy as np
+
+    out: list[Any] = []
+    parts: list[Any] = []
+    templates: list[Any] = []
+    tags: dict[str, int] = {}
+    for symbol, table, steps in found:
+        for order, rows in table.templates():
+            at = np.flatnonzero(rows & (steps >= 0))
+            if at.size:
+                parts.append((len(templates), table, order, at, steps[at]))
+                templates.append(message(order.on(symbol)))
+    if not parts:
+        return [pb.Signals(last=True)]
+    step = np.concatenate([p[4] for p in parts])
+    kind = np.concatenate([np.full(p[3].size, p[0], np.uint8) for p in parts])
+    order_of = np.lexsort((kind, step))
+
+    def gather(name: str, kind_of: str, nothing: float) -> Any:
+        """One column of all parts; None where no part has it."""
+        pieces, some = [], False
+        for _, table, order, at, _ in parts:
+            a = getattr(table, name) if order.action == "submit" else None
+            some = some or a is not None
+            pieces.append(np.full(at.size, nothing, kind_of) if a is None else a[at])
+        return np.concatenate(pieces).astype(kind_of)[order_of] if some else None
+
+    nan = float("nan")
+    data = {
+        "steps": step.astype("<i8")[order_of],
+        "template": kind[order_of],
+        "size": gather("sizes", "<f8", nan),
+        "limit_price": gather("limit", "<f8", nan),
+        "stop_loss": gather("stops", "<f8", nan),
+        "take_profit": gather("takes", "<f8", nan),
+        "expire_after": gather("expire", "<i4", 0),
+    }
+    labels = None
+    if any(table.tags is not None for _, table, _, _, _ in parts):
+        pieces = []
+        for _, table, order, at, _ in parts:
+            mine = order.action == "submit"
+            for row in at:
+                text = order.tag_ if not mine or table.tags is None else table.tags[row]
+                pieces.append(tags.setdefault(text, len(tags)))
+        labels = np.array(pieces, "<i4")[order_of]
+    for begin in range(0, step.size, CHUNK):
+        end = min(begin + CHUNK, step.size)
+        m = pb.Signals(templates=templates, last=end == step.size)
+        for name, a in data.items():
+            if a is not None:
+                setattr(m, name, a[begin:end].tobytes())
+        if labels is not None:
+            m.tag = labels[begin:end].tobytes()
+            m.tags.extend(tags)
+        out.append(m)
+    return out
+
+
+#: intents in one message: some 3 MB
+CHUNK = 1 << 16

@@ -1,0 +1,143 @@
+"""Signals: what rows ask for, and what cannot be read."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import assay
+from assay import At, Buy, Close, Quantity, Sell, SignalError, Signals, SignalStrategy, Strategy
+from assay import strategy_pb2 as pb
+from assay.signals import Rows, Table, columns, crossed_above, crossed_below
+from assay.testing import conformance, play, walk
+
+_YES = np.ones(4, bool)
+_TIMES = np.arange(4, dtype=np.int64) * 3_600_000
+
+
+class Breakout(SignalStrategy):
+    """Buys new highs of five candles."""
+
+    candles = "numpy"
+
+    def signals(self, c: Any) -> Signals:
+        high = np.full(len(c), np.inf)
+        for i in range(5, len(c)):
+            high[i] = c.high[i - 5 : i].max()
+        return Signals(entry=c.close > high, exit=c.close < c.open * 0.99, stop_loss=0.05)
+
+
+def _asked(**given: Any) -> list[str]:
+    found = Table(Signals(**given), _TIMES).intents(3)
+    return [f"{i.action} {i.side} {','.join(i.guard.position if i.guard else ())}" for i in found]
+
+
+def test_rows() -> None:
+    assert _asked(entry=_YES) == ["submit buy flat"]
+    assert _asked(exit=_YES) == ["close buy long"]
+    assert _asked(entry_short=True, exit_short=False) == ["submit sell flat"]
+    assert _asked(entry=_YES, exit_short=_YES) == ["close buy short", "submit buy flat,short"]
+    assert _asked(entry_short=_YES, exit=_YES) == ["close buy long", "submit sell flat,long"]
+    assert _asked(entry=_YES, exit=_YES) == ["close buy long"]
+    assert _asked(entry=_YES, entry_short=_YES) == []
+    assert _asked() == []
+
+
+def test_values() -> None:
+    column = np.array([1.0, 2.0, 3.0, 4.0])
+    said = Signals(
+        entry=_YES,
+        size=Quantity(column),
+        limit=column * 10,
+        expire_after=[1, 2, 3, 4],
+        stop_loss=At(column * 9),
+        take_profit=0.1,
+        tag=list("abcd"),
+    )
+    want = Buy(Quantity(4.0)).when("flat").limit(40.0).expire_after(4)
+    want = want.stop_loss(At(36.0)).take_profit(assay.Percent(0.1)).tag("d")
+    assert Table(said, _TIMES).intents(3) == [want]
+
+
+def test_columns_are_the_rows() -> None:
+    said = Signals(
+        entry=[True, False, True, True], exit=_YES, entry_short=[False, True, True, False]
+    )
+    table = Table(said, _TIMES)
+    steps = np.array([-1, 5, 6, 8])
+    message = assay._drive.Author(Strategy(), pb.Start(symbols=["A/B"]))._message
+    (m,) = columns(pb, [("A/B", table, steps)], lambda n: message(0, n))
+    at = np.frombuffer(m.steps, "<i8")
+    got = [(s, m.templates[k]) for s, k in zip(at, m.template, strict=True)]
+    want = [(steps[r], message(0, n.on("A/B"))) for r in range(1, 4) for n in table.intents(r)]
+    assert got == want
+    assert m.last
+
+
+@pytest.mark.parametrize(
+    ("given", "want"),
+    [
+        ({"entry": [1, 0, 1, 0]}, "entry at test_signals.py:[0-9]+ has the type int64, .* bool"),
+        ({"exit": np.array([None, True, True, True])}, "exit .* object, .*fill_value=False"),
+        ({"entry": _YES[1:]}, "entry .* has 3 values for 4 candles: .*dropna"),
+        (
+            {"entry": _YES, "limit": np.array([1, np.nan, 1, 1])},
+            r"limit .* row 1 \(1970-01-01T01:00",
+        ),
+        ({"entry": _YES, "limit": np.array(["a"] * 4)}, "limit .* it must be numbers"),
+        ({"entry": _YES, "expire_after": 3}, "expire_after .* only for limit orders"),
+        ({"entry": _YES, "limit": 1.0, "expire_after": 0}, "expire_after .* whole number"),
+        ({"entry": _YES, "size": 3}, "size .* must be a size such as AllCash"),
+        ({"entry": _YES, "size": assay.WholePosition}, "size .* is a position"),
+        ({"entry": _YES, "stop_loss": assay.Level()}, "stop_loss .* one level"),
+        ({"entry": _YES, "tag": ["a"]}, "tag .* has 1 values for 4"),
+        ({"entry": _YES, "tag": ["a", 1, "b", "c"]}, r"tag .* row 1 \(.* is int, not text"),
+    ],
+)
+def test_bad_columns(given: dict[str, Any], want: str) -> None:
+    with pytest.raises(SignalError, match=want):
+        Table(Signals(**given), _TIMES)
+
+
+def test_holes_without_an_entry_do_not_matter() -> None:
+    Table(Signals(entry=[False, True, True, True], limit=[np.nan, 1, 1, 1]), _TIMES)
+
+
+def test_crossed() -> None:
+    a, b = np.array([np.nan, 1, 3, 3, 1]), np.array([2.0, 2, 2, 3, 2])
+    assert list(crossed_above(a, b)) == [False, False, True, False, False]
+    assert list(crossed_below(a, b)) == [False, False, False, False, True]
+    assert list(crossed_above(a, 2)) == [False, False, True, False, False]
+
+
+def test_strategy() -> None:
+    conformance(Breakout)
+    assert len({a.step for a in play(Breakout, walk(200))}) > 10
+    assert assay._drive.spec(Breakout).signals
+
+
+def test_never_called() -> None:
+    with pytest.raises(TypeError, match=r"Bad\.on_fill is never called"):
+        type("Bad", (SignalStrategy,), {"on_fill": lambda *_: None})
+    with pytest.raises(TypeError, match="no extra"):
+        type("Bad", (SignalStrategy,), {"extra": ("1d",)})
+
+
+def test_candles_cannot_be_written() -> None:
+    rows = Rows(1)
+    for i in range(3):
+        rows.add(i, 1.0, 2.0, 0.5, 1.5, 9.0)
+    with pytest.raises(ValueError, match="read-only"):
+        rows.candles("numpy").close[0] = 3.0
+    assert len(rows.candles("numpy")) == 3
+
+
+def test_guards() -> None:
+    n = Sell(Quantity(1)).when("flat", "long").max_entries(2).max_open(3).even_while_working()
+    assert n.guard == assay.intents.Guard(("flat", "long"), True, 2, 3)
+    message = assay._drive.Author(Strategy(), pb.Start(symbols=["A/B"]))._message(0, n)
+    assert (message.guard.position, message.guard.max_entries, message.guard.max_open) == (3, 2, 3)
+    with pytest.raises(assay._drive.Failure, match="flat, long or short"):
+        assay._drive.Author(Strategy(), pb.Start(symbols=["A/B"]))._message(0, Close().when("x"))  # type: ignore[arg-type]
