@@ -25,8 +25,8 @@ type publishedSeries struct {
 	Of int `json:"of"`
 }
 
-// runSeries is the series of a split and, where one was asked for, its points, [ms, value] each. Name, Symbol,
-// Pane and Kind are null where none was.
+// runSeries is the series of a split and, where one was asked for, its points, [ms, value] each. Name,
+// Symbol, Pane and Kind are null where none was.
 type runSeries struct {
 	Split string `json:"split"`
 	list[publishedSeries]

@@ -13,7 +13,8 @@ import (
 // several symbols have asks for one.
 func TestChooseSeries(t *testing.T) {
 	of := func(name string, symbol market.Symbol, value float64) artifact.Annotation {
-		return artifact.Annotation{Name: name, Symbol: symbol, Time: []market.Time{1}, Values: []float64{value}}
+		return artifact.Annotation{Name: name, Symbol: symbol, Time: []market.Time{1},
+			Values: []float64{value}}
 	}
 	all := library.Published{Symbols: []string{"A/X", "B/X", "C/X"}}
 	all.Annotations = []artifact.Annotation{of("rsi", "A/X", 1), of("rsi", "B/X", 2), of("best", "", 3),
@@ -39,13 +40,15 @@ func TestChooseSeries(t *testing.T) {
 			if found || len(q.bad) != 1 || q.bad[0].Pointer != want.pointer {
 				t.Errorf("%s: %v, %+v, want a refusal of %s", query, found, q.bad, want.pointer)
 			}
-		} else if !found || len(s.Values) != min(1, int(want.value)) || want.value > 0 && s.Values[0] != want.value {
+		} else if !found || len(s.Values) != min(1, int(want.value)) ||
+			want.value > 0 && s.Values[0] != want.value {
 			t.Errorf("%s: %+v, %v, want %v", query, s, found, want.value)
 		}
 	}
 	one := library.Published{Symbols: []string{"A/X"}}
 	one.Annotations = all.Annotations[:1]
-	if s, found := choose(readQuery(httptest.NewRequest("GET", "/?name=rsi", nil), "name"), one); !found || len(s.Values) != 1 {
+	q := readQuery(httptest.NewRequest("GET", "/?name=rsi", nil), "name")
+	if s, found := choose(q, one); !found || len(s.Values) != 1 {
 		t.Errorf("the series of the only symbol: %+v, %v", s, found)
 	}
 }

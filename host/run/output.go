@@ -229,7 +229,8 @@ type Points struct {
 
 // Published is what a strategy published in a run whose Split.Series is set.
 type Published struct {
-	// Series are the points inside the window by label (artifact.Annotation.Label). What is not finite is no point.
+	// Series are the points inside the window by label (artifact.Annotation.Label). What is not finite is
+	// no point.
 	Series map[string]Points
 	// Complete reports whether Series has every point. Points are left out beyond 64 series or 4,194,304
 	// points of all series together, warm-up included, of a plugin whose SDK does not know how to send

@@ -323,7 +323,8 @@ func seriesOf(w runner.Watch, r request) (seriesResult, *refusal) {
 
 // annotationOf reads what the strategy has published by a name: the series of the symbol asked for, else
 // that of the run. Where only other symbols have one there are no points.
-func annotationOf(w runner.Watch, all []artifact.Annotation, name string, r request) (seriesResult, *refusal) {
+func annotationOf(w runner.Watch, all []artifact.Annotation, name string, r request) (seriesResult,
+	*refusal) {
 	symbols := w.Request.Symbols
 	if r.symbol == "" && len(symbols) == 1 {
 		r.symbol = symbols[0]
