@@ -95,10 +95,11 @@ func (a *archive) add(t testing.TB, id string, seed int) {
 	}
 }
 
-// published is a series of two points.
+// published is a series of two points of the run, and one of its symbol.
 func published(values ...float64) artifact.Published {
 	return artifact.Published{Annotations: []artifact.Annotation{
-		{Name: "fast", Time: []market.Time{1704074400000, 1704078000000}, Values: values}}}
+		{Name: "fast", Time: []market.Time{1704074400000, 1704078000000}, Values: values},
+		{Name: "gain", Symbol: "BTC/USDT", Time: []market.Time{1704074400000}, Values: []float64{0}}}}
 }
 
 // picture is a result of two candles that ends with an equity.
@@ -197,7 +198,7 @@ func TestArchiveRefusals(t *testing.T) {
 		get(lab+"/fills?sort=split", 400, "VALIDATION_FAILED"), get(lab+"/orders?limit=501", 400, "VALIDATION_FAILED"),
 		get(lab+"/candles?symbol=ETH%2FUSDT", 400, "VALIDATION_FAILED"),
 		get(lab+"/series?split=test", 409, "SPLIT_LOCKED"), get(lab+"/series?split=validation&name=slow", 400, "VALIDATION_FAILED"),
-		get(lab+"/series?symbol=BTC%2FUSDT", 400, "VALIDATION_FAILED"),
+		get(lab+"/series?symbol=NO%2FSUCH", 400, "VALIDATION_FAILED"),
 		get("/api/v1/runs/run_trial/series?split=validation", 409, "RUN_COMPACT"),
 		get(file+"splits%2Ftest%2Fseries.columns", 409, "SPLIT_LOCKED"),
 		get("/api/v1/datasets/nothing", 404, "DATASET_NOT_FOUND"),
@@ -224,12 +225,14 @@ func TestPublishedSeries(t *testing.T) {
 	a := newArchive(t)
 	const series = "/api/v1/runs/run_lab/series?split=validation"
 	for path, want := range map[string]string{
-		series: `{"split":"validation","items":[{"name":"fast","pane":"","kind":"line","of":2}],"next_cursor":null,` +
-			`"total":1,"left_out":0,"name":null,"pane":null,"kind":null,"points":[],"of":0}`,
+		series: `{"split":"validation","items":[{"name":"fast","symbol":null,"pane":"","kind":"line","of":2},` +
+			`{"name":"gain","symbol":"BTC/USDT","pane":"","kind":"line","of":1}],"next_cursor":null,` +
+			`"total":2,"left_out":0,"name":null,"symbol":null,"pane":null,"kind":null,"points":[],"of":0}`,
 		series + "&name=fast":                               `"points":[[1704074400000,1],[1704078000000,2]],"of":2}`,
 		series + "&name=fast&from=2024-01-01T03:00:00Z":     `"points":[[1704078000000,2]],"of":1}`,
 		series + "&name=fast&to=2024-01-01T03:00:00Z":       `"points":[[1704074400000,1]],"of":1}`,
-		series + "&name=fast&from=2030-01-01&to=2029-01-01": `"name":"fast","pane":"","kind":"line","points":[],"of":0}`,
+		series + "&name=fast&from=2030-01-01&to=2029-01-01": `"name":"fast","symbol":null,"pane":"","kind":"line","points":[],"of":0}`,
+		series + "&name=gain&symbol=BTC%2FUSDT":             `"name":"gain","symbol":"BTC/USDT","pane":"","kind":"line","points":[[1704074400000,0]],"of":1}`,
 		"/api/v1/runs/svc_a/series":                         `{"split":"full","items":[],"next_cursor":null,"total":0,`,
 	} {
 		got := a.Do(t, "GET", path, "")

@@ -155,8 +155,8 @@ func (s *sink) Log(step int64, _ market.Time, level, message string, keyvals []a
 	s.lines = append(s.lines, fmt.Sprint(step, level, message, keyvals))
 }
 
-func (s *sink) Publish(step int64, at market.Time, name string, value float64) {
-	s.lines = append(s.lines, fmt.Sprint(step, int64(at), name, value))
+func (s *sink) Publish(step int64, at market.Time, symbol market.Symbol, name string, value float64) {
+	s.lines = append(s.lines, fmt.Sprint(step, int64(at), name+string(symbol), value))
 }
 
 func viewOf(s *step.Step) sdk.View { return sdk.View{SymbolView: sdk.SymbolView(step.At(s, 0))} }
@@ -193,7 +193,9 @@ func TestView(t *testing.T) {
 	v.Warn("b")
 	v.Debug("c")
 	v.Publish("p", 1.5)
-	want := []string{"7infoa[k 1]", "7warnb[]", "7debugc[]", "7 3600000p1.5"}
+	v.For("A/X").Publish("p", 2)
+	v.For("B/X").Publish("p", 3)
+	want := []string{"7infoa[k 1]", "7warnb[]", "7debugc[]", "7 3600000p1.5", "7 3600000pA/X2", "7 3600000pB/X3"}
 	if !reflect.DeepEqual(out.lines, want) {
 		t.Errorf("got %q, want %q", out.lines, want)
 	}

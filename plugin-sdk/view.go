@@ -92,11 +92,14 @@ func (v View) log(level, message string, keyvals []any) {
 	}
 }
 
-// Publish adds a point to a named series for charts: such as an indicator value.
-// Points that are not finite are left out.
-func (v View) Publish(name string, value float64) {
+// Publish adds a point to a named series for charts: such as an indicator value. The
+// series is of the run, whatever symbol a chart shows; [SymbolView.Publish] has those of
+// one symbol. Points that are not finite are left out.
+func (v View) Publish(name string, value float64) { v.publish("", name, value) }
+
+func (v View) publish(symbol Symbol, name string, value float64) {
 	if s := v.step(); s.Sink != nil {
-		s.Sink.Publish(s.Index, s.Time, name, value)
+		s.Sink.Publish(s.Index, s.Time, symbol, name, value)
 	}
 }
 
@@ -140,6 +143,10 @@ func (v SymbolView) quantity() float64 {
 	s, i := v.at()
 	return s.Positions[i].Quantity
 }
+
+// Publish adds a point to a named series of the symbol, which charts show with its
+// candles. Two symbols may have series of the same name, and one [Plot] draws them.
+func (v SymbolView) Publish(name string, value float64) { View{v}.publish(v.Symbol(), name, value) }
 
 // OpenOrders are the open orders of the symbol in order of acceptance, bracket children
 // included. The slice is a copy: ask only when you need it.

@@ -112,9 +112,11 @@ type LogLine struct {
 	Fields  market.Fields `json:"fields"`
 }
 
-// Annotation is one named series of points that a strategy published.
+// Annotation is one named series of points that a strategy published. Name and Symbol tell those of a
+// run apart.
 type Annotation struct {
 	Name   string
+	Symbol market.Symbol // what it is of; empty for a series of the whole run
 	Time   []market.Time
 	Values []float64
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -22,6 +23,8 @@ const (
 	// series there are; of each its name, the number of its points, their times as differences, and
 	// their values. Integers are varints, times in Unix milliseconds, values 8 bytes, little endian.
 	seriesMagic = "ASSAYSC1"
+	// seriesMagicOf begins a file with series of symbols: behind each name is a symbol, which may be empty.
+	seriesMagicOf = "ASSAYSC2"
 
 	// maxSeries, maxSeriesName and maxSeriesPoints are more than any run keeps.
 	maxSeries       = 1024
@@ -36,11 +39,39 @@ type Published struct {
 	LeftOut int64
 }
 
+// Label names the series for people: with its symbol where it has one.
+func (a Annotation) Label() string {
+	if a.ofSymbol() {
+		return fmt.Sprintf("%s of %s", a.Name, a.Symbol)
+	}
+	return a.Name
+}
+
+func (a Annotation) ofSymbol() bool { return a.Symbol != "" }
+
+// SeriesOf returns the series of a symbol by its name, else that of the whole run. Known reports whether
+// any has the name: where only other symbols' have, the series is empty.
+func SeriesOf(all []Annotation, name string, symbol market.Symbol) (found Annotation, known bool) {
+	found = Annotation{Name: name, Symbol: symbol}
+	for _, a := range all {
+		switch {
+		case a.Name != name:
+		case a.Symbol == symbol:
+			return a, true
+		case a.Symbol == "":
+			found, known = a, true
+		default:
+			known = true
+		}
+	}
+	return found, known
+}
+
 // inside returns the points after the start of a window, one for each time.
 func (p Published) inside(start market.Time) Published {
 	out := Published{LeftOut: p.LeftOut}
 	for _, a := range p.Annotations {
-		kept := Annotation{Name: a.Name}
+		kept := Annotation{Name: a.Name, Symbol: a.Symbol}
 		for i, at := range a.Time {
 			if at <= start || i+1 < len(a.Time) && a.Time[i+1] == at {
 				continue
@@ -56,7 +87,11 @@ func (p Published) inside(start market.Time) Published {
 
 // WriteSeries writes series.columns.
 func WriteSeries(w io.Writer, p Published) error {
-	if _, err := io.WriteString(w, seriesMagic); err != nil {
+	magic, ofSymbols := seriesMagic, slices.ContainsFunc(p.Annotations, Annotation.ofSymbol)
+	if ofSymbols {
+		magic = seriesMagicOf
+	}
+	if _, err := io.WriteString(w, magic); err != nil {
 		return err
 	}
 	z, err := flate.NewWriter(w, flate.DefaultCompression)
@@ -67,6 +102,9 @@ func WriteSeries(w io.Writer, p Published) error {
 	b = binary.AppendUvarint(b, uint64(len(p.Annotations)))
 	for _, a := range p.Annotations {
 		b = append(binary.AppendUvarint(b, uint64(len(a.Name))), a.Name...)
+		if ofSymbols {
+			b = append(binary.AppendUvarint(b, uint64(len(a.Symbol))), a.Symbol...)
+		}
 		b = binary.AppendUvarint(b, uint64(len(a.Time)))
 		before := market.Time(0)
 		for _, at := range a.Time {
@@ -90,25 +128,33 @@ func WriteSeries(w io.Writer, p Published) error {
 // ReadSeries reads series.columns. Times ascend and values are finite.
 func ReadSeries(text []byte) (Published, error) {
 	body, ok := bytes.CutPrefix(text, []byte(seriesMagic))
+	ofSymbols := false
 	if !ok {
+		body, ofSymbols = bytes.CutPrefix(text, []byte(seriesMagicOf))
+	}
+	if !ok && !ofSymbols {
 		return Published{}, fmt.Errorf("it does not begin with %s", seriesMagic)
 	}
 	r := &seriesReader{in: bufio.NewReader(flate.NewReader(bytes.NewReader(body)))}
 	p := Published{LeftOut: int64(r.count(math.MaxInt64))}
-	names := map[string]bool{}
+	known := map[[2]string]bool{}
 	for range r.count(maxSeries) {
-		a := r.series()
+		a := r.series(ofSymbols)
 		if r.err != nil {
 			break
 		}
-		if a.Name == "" || names[a.Name] {
-			return Published{}, fmt.Errorf("the series %.40q has no name of its own", a.Name)
+		key := [2]string{a.Name, string(a.Symbol)}
+		if a.Name == "" || known[key] {
+			return Published{}, fmt.Errorf("the series %.80q has no name of its own", a.Label())
 		}
-		names[a.Name] = true
+		known[key] = true
 		p.Annotations = append(p.Annotations, a)
 	}
 	if r.err != nil {
 		return Published{}, r.err
+	}
+	if ofSymbols && !slices.ContainsFunc(p.Annotations, Annotation.ofSymbol) {
+		return Published{}, errors.New("no series is of a symbol")
 	}
 	if _, err := r.in.ReadByte(); !errors.Is(err, io.EOF) {
 		return Published{}, errors.New("there is more behind the last series")
@@ -148,13 +194,20 @@ func (r *seriesReader) count(most uint64) uint64 {
 	return n
 }
 
-// series reads one. It grows with what is there, not with what a number promises.
-func (r *seriesReader) series() (a Annotation) {
-	name := make([]byte, r.count(maxSeriesName))
-	if _, err := io.ReadFull(r.in, name); err != nil {
+func (r *seriesReader) text() string {
+	text := make([]byte, r.count(maxSeriesName))
+	if _, err := io.ReadFull(r.in, text); err != nil {
 		r.fail(err)
 	}
-	a.Name = string(name)
+	return string(text)
+}
+
+// series reads one. It grows with what is there, not with what a number promises.
+func (r *seriesReader) series(ofSymbol bool) (a Annotation) {
+	a.Name = r.text()
+	if ofSymbol {
+		a.Symbol = market.Symbol(r.text())
+	}
 	n := r.count(maxSeriesPoints - r.points)
 	r.points += n
 	at := int64(0)

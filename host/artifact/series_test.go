@@ -2,6 +2,7 @@ package artifact
 
 import (
 	"bytes"
+	"encoding/hex"
 	"reflect"
 	"testing"
 
@@ -26,6 +27,11 @@ func TestSeries(t *testing.T) {
 				Values: []float64{1, -2.5, 1e300}},
 			{Name: "größe", Time: []market.Time{1}, Values: []float64{0}},
 		}},
+		{Annotations: []Annotation{
+			{Name: "rsi", Symbol: "BTC/USDT", Time: []market.Time{1}, Values: []float64{1}},
+			{Name: "rsi", Symbol: "ETH/USDT", Time: []market.Time{1}, Values: []float64{2}},
+			{Name: "rsi", Time: []market.Time{1}, Values: []float64{3}},
+		}},
 	} {
 		text := written(t, want)
 		got, err := ReadSeries(text)
@@ -40,14 +46,24 @@ func TestSeries(t *testing.T) {
 	}
 }
 
+// TestSeriesWithoutSymbols: they are written as before there were symbols.
+func TestSeriesWithoutSymbols(t *testing.T) {
+	const before = "4153534159534331626064494b2c2e6162fab7733b3303187cb087d02c0700010000ffff"
+	p := Published{Annotations: []Annotation{{Name: "fast", Time: []market.Time{1, 3_600_000},
+		Values: []float64{1, -2.5}}}}
+	if got := hex.EncodeToString(written(t, p)); got != before {
+		t.Errorf("%s, want %s", got, before)
+	}
+}
+
 // TestSeriesOfAWindow: the points of the warm-up are left out, and of several of a step the last stays.
 func TestSeriesOfAWindow(t *testing.T) {
 	p := Published{LeftOut: 1, Annotations: []Annotation{
-		{Name: "a", Time: []market.Time{1, 2, 3, 3, 4}, Values: []float64{1, 2, 3, 33, 4}},
+		{Name: "a", Symbol: "B/C", Time: []market.Time{1, 2, 3, 3, 4}, Values: []float64{1, 2, 3, 33, 4}},
 		{Name: "early", Time: []market.Time{1}, Values: []float64{1}},
 	}}
 	want := Published{LeftOut: 1, Annotations: []Annotation{
-		{Name: "a", Time: []market.Time{3, 4}, Values: []float64{33, 4}}}}
+		{Name: "a", Symbol: "B/C", Time: []market.Time{3, 4}, Values: []float64{33, 4}}}}
 	if got := p.inside(2); !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, want %+v", got, want)
 	}
@@ -58,6 +74,8 @@ func FuzzReadSeries(f *testing.F) {
 	f.Add(written(f, Published{}))
 	f.Add(written(f, Published{Annotations: []Annotation{{Name: "a", Time: []market.Time{1, 5},
 		Values: []float64{1, 2}}}}))
+	f.Add(written(f, Published{Annotations: []Annotation{{Name: "a", Symbol: "B/C", Time: []market.Time{1},
+		Values: []float64{1}}, {Name: "a"}}}))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		p, err := ReadSeries(text)
 		if err != nil {

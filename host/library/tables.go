@@ -213,36 +213,45 @@ func readCell(column, cell string) (json.RawMessage, error) {
 	return json.RawMessage(cell), nil
 }
 
-// Series returns what a strategy has published in the windows of a split, the split's name, and the hash of
-// the program. Of a series there are the points of one window after those of the one before.
-func (l *Library) Series(ctx context.Context, runID, split string) (name string, all artifact.Published,
-	program string, err error) {
+// Published is what a strategy has published in the windows of a split. Of a series there are the points of
+// one window after those of the one before.
+type Published struct {
+	artifact.Published
+	Split   string
+	Symbols []string // of the run
+	Program string   // hash
+}
+
+// Series returns what a strategy has published in a split.
+func (l *Library) Series(ctx context.Context, runID, split string) (all Published, err error) {
 	e, _, err := l.find(ctx, runID)
 	if err != nil {
-		return "", all, "", err
+		return all, err
 	}
-	name, files, err := l.tables(ctx, runID, split, artifact.SeriesFile)
-	if err != nil {
-		return "", all, "", err
+	all.Symbols, all.Program = e.meta.Symbols, e.meta.Plugin.SHA256
+	var files []table
+	if all.Split, files, err = l.tables(ctx, runID, split, artifact.SeriesFile); err != nil {
+		return all, err
 	}
-	at := map[string]int{}
+	at := map[[2]string]int{}
 	for _, f := range files {
 		window, err := artifact.ReadSeries(f.text)
 		if err != nil {
-			return "", all, "", damaged(runID, f.name, err)
+			return all, damaged(runID, f.name, err)
 		}
 		all.LeftOut += window.LeftOut
 		for _, a := range window.Annotations {
-			i, known := at[a.Name]
+			key := [2]string{a.Name, string(a.Symbol)}
+			i, known := at[key]
 			if !known {
-				at[a.Name], all.Annotations = len(all.Annotations), append(all.Annotations, a)
+				at[key], all.Annotations = len(all.Annotations), append(all.Annotations, a)
 				continue
 			}
 			s := &all.Annotations[i]
 			s.Time, s.Values = append(s.Time, a.Time...), append(s.Values, a.Values...)
 		}
 	}
-	return name, all, e.meta.Plugin.SHA256, nil
+	return all, nil
 }
 
 // Log returns the lines of log.jsonl, each a JSON object; none where nothing was written.

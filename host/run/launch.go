@@ -128,7 +128,7 @@ func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Executi
 		data: &runData{sources: p.sources, inputs: p.inputs, timeframe: p.Timeframe},
 	}
 	x.chunked = x.mode == ModeCoSimulation && (l.Chunked || p.split.Drive.Chunked || p.Strategy.Remote())
-	x.said.Limits, x.said.Quiet = ChartLimits(), !p.split.Series
+	x.said.Limits, x.said.Quiet, x.said.Symbols = ChartLimits(), !p.split.Series, p.Symbols
 	if p.split.Series || p.split.SeriesFile {
 		x.said.Limits = SeriesLimits()
 	}

@@ -89,6 +89,12 @@ func excesses() []excess {
 			messages: func() []*strategypb.PluginMessage {
 				return []*strategypb.PluginMessage{points(1, names(wire.MaxSeries+1)...)}
 			}},
+		{name: "series of another symbol", says: `series.symbol: "NO/SUCH" is no symbol of this run`,
+			messages: func() []*strategypb.PluginMessage {
+				m := points(1, "a")
+				m.GetAnnotations().Series[0].Symbol = "NO/SUCH"
+				return []*strategypb.PluginMessage{m}
+			}},
 		{name: "series of a run", says: "series: more than 64 series in one run",
 			messages: func() []*strategypb.PluginMessage {
 				return []*strategypb.PluginMessage{points(1, names(wire.MaxSeries)...), points(1, "one more")}

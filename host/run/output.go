@@ -3,6 +3,7 @@ package run
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
@@ -43,13 +44,14 @@ type Said struct {
 	// Limits are what is kept. Quiet runs do not warn of what is beyond: it is not shown.
 	Limits  Limits
 	Quiet   bool
+	Symbols []market.Symbol // of the run: others have no series
 	series  []artifact.Annotation
-	points  int             // of all series
-	names   map[string]bool // of every series, kept or not; nil before the first
-	step    int64           // of the newest lines
-	atStep  int             // lines of it
-	dropped int64           // lines and points
-	lost    int64           // points among them
+	points  int                // of all series
+	known   map[[2]string]bool // name and symbol of every series, kept or not; nil before the first
+	step    int64              // of the newest lines
+	atStep  int                // lines of it
+	dropped int64              // lines and points
+	lost    int64              // points among them
 	file    transcript
 }
 
@@ -83,7 +85,7 @@ func (s *Said) Take(m *strategypb.PluginMessage, gate sync.Locker, log hclog.Log
 	gate.Lock()
 	defer gate.Unlock()
 	for _, p := range series {
-		if err := s.countSeries(p.Name); err != nil {
+		if err := s.countSeries(p); err != nil {
 			return err
 		}
 		s.addPoints(p)
@@ -104,12 +106,16 @@ func (s *Said) countLine(step int64) error {
 	return nil
 }
 
-// countSeries refuses more series in a run than the SDK lets through.
-func (s *Said) countSeries(name string) error {
-	if s.names == nil {
-		s.names = map[string]bool{}
+// countSeries refuses more series in a run than the SDK lets through, and those of other symbols.
+func (s *Said) countSeries(p wire.Series) error {
+	if p.Symbol != "" && !slices.Contains(s.Symbols, p.Symbol) {
+		return &wire.ProtocolError{Field: "series.symbol",
+			Message: fmt.Sprintf("%.40q is no symbol of this run", p.Symbol)}
 	}
-	if s.names[name] = true; len(s.names) > wire.MaxSeries {
+	if s.known == nil {
+		s.known = map[[2]string]bool{}
+	}
+	if s.known[[2]string{p.Name, string(p.Symbol)}] = true; len(s.known) > wire.MaxSeries {
 		return &wire.ProtocolError{Field: "series",
 			Message: fmt.Sprintf("more than %d series in one run", wire.MaxSeries)}
 	}
@@ -174,7 +180,7 @@ func (s *Said) add(line artifact.LogLine) {
 
 func (s *Said) addPoints(p wire.Series) {
 	for i := range s.series {
-		if have := &s.series[i]; have.Name == p.Name {
+		if have := &s.series[i]; have.Name == p.Name && have.Symbol == p.Symbol {
 			s.extend(have, p)
 			return
 		}
@@ -183,7 +189,7 @@ func (s *Said) addPoints(p wire.Series) {
 		s.lose(int64(len(p.Times)))
 		return
 	}
-	s.series = append(s.series, artifact.Annotation{Name: p.Name})
+	s.series = append(s.series, artifact.Annotation{Name: p.Name, Symbol: p.Symbol})
 	s.extend(&s.series[len(s.series)-1], p)
 }
 
@@ -223,7 +229,8 @@ type Points struct {
 
 // Published is what a strategy published in a run whose Split.Series is set.
 type Published struct {
-	// Series are the points inside the window by name. What is not finite is no point.
+	// Series are the points inside the window by label (artifact.Annotation.Label). What is not finite is
+	// no point.
 	Series map[string]Points
 	// Complete reports whether Series has every point. Points are left out beyond 64 series or 4,194,304
 	// points of all series together, warm-up included, of a plugin whose SDK does not know how to send
@@ -238,7 +245,7 @@ func (s *Said) Published(start market.Time) Published {
 		// A step of the window has a candle that opened in it, so it closes after its start.
 		from := sort.Search(len(a.Time), func(i int) bool { return a.Time[i] > start })
 		if from < len(a.Time) {
-			p.Series[a.Name] = Points{Time: a.Time[from:len(a.Time):len(a.Time)],
+			p.Series[a.Label()] = Points{Time: a.Time[from:len(a.Time):len(a.Time)],
 				Values: a.Values[from:len(a.Values):len(a.Values)]}
 		}
 	}

@@ -3354,6 +3354,7 @@ type AnnotationSeries struct {
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
 	Times         []int64                `protobuf:"fixed64,2,rep,packed,name=times,proto3" json:"times,omitempty"` // Unix ms, close time of the step
 	Values        []float64              `protobuf:"fixed64,3,rep,packed,name=values,proto3" json:"values,omitempty"`
+	Symbol        string                 `protobuf:"bytes,4,opt,name=symbol,proto3" json:"symbol,omitempty"` // what it is of; empty for a series of the whole run
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3407,6 +3408,13 @@ func (x *AnnotationSeries) GetValues() []float64 {
 		return x.Values
 	}
 	return nil
+}
+
+func (x *AnnotationSeries) GetSymbol() string {
+	if x != nil {
+		return x.Symbol
+	}
+	return ""
 }
 
 // LogLines are lines of the strategy's log.
@@ -3975,11 +3983,12 @@ const file_strategy_proto_rawDesc = "" +
 	"\ftrail_amount\x18\x04 \x01(\tR\vtrailAmount\"d\n" +
 	"\vAnnotations\x12;\n" +
 	"\x06series\x18\x01 \x03(\v2#.assay.strategy.v1.AnnotationSeriesR\x06series\x12\x18\n" +
-	"\adropped\x18\x02 \x01(\x03R\adropped\"T\n" +
+	"\adropped\x18\x02 \x01(\x03R\adropped\"l\n" +
 	"\x10AnnotationSeries\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x14\n" +
 	"\x05times\x18\x02 \x03(\x10R\x05times\x12\x16\n" +
-	"\x06values\x18\x03 \x03(\x01R\x06values\"V\n" +
+	"\x06values\x18\x03 \x03(\x01R\x06values\x12\x16\n" +
+	"\x06symbol\x18\x04 \x01(\tR\x06symbol\"V\n" +
 	"\bLogLines\x120\n" +
 	"\x05lines\x18\x01 \x03(\v2\x1a.assay.strategy.v1.LogLineR\x05lines\x12\x18\n" +
 	"\adropped\x18\x02 \x01(\x03R\adropped\"\xf2\x01\n" +

@@ -30,9 +30,10 @@ type LogLine struct {
 	Fields         market.Fields
 }
 
-// Series is new points of one named series for charts.
+// Series is new points of one named series for charts. Name and Symbol tell those of a run apart.
 type Series struct {
 	Name   string
+	Symbol market.Symbol // what it is of; empty for a series of the whole run
 	Times  []market.Time // close times of steps
 	Values []float64
 }
@@ -117,7 +118,8 @@ func (c *codec) fields(l *strategypb.LogLine) market.Fields {
 func AnnotationsToProto(series []Series, dropped int64) *strategypb.Annotations {
 	p := &strategypb.Annotations{Dropped: dropped}
 	for _, s := range series {
-		one := &strategypb.AnnotationSeries{Name: cut(s.Name, MaxTextBytes), Values: s.Values}
+		one := &strategypb.AnnotationSeries{Name: cut(s.Name, MaxTextBytes), Symbol: string(s.Symbol),
+			Values: s.Values}
 		for _, t := range s.Times {
 			one.Times = append(one.Times, int64(t))
 		}
@@ -141,6 +143,7 @@ func AnnotationsFromProto(p *strategypb.Annotations) (series []Series, dropped i
 		if carryText(&c, "name", &one.Name, &s.Name, MaxTextBytes); one.Name == "" {
 			c.wrong("name", "is empty")
 		}
+		carryText(&c, "symbol", &one.Symbol, &s.Symbol, MaxTextBytes)
 		for _, t := range s.Times {
 			one.Times = append(one.Times, market.Time(t))
 		}

@@ -182,7 +182,7 @@ func TestNotesTravel(t *testing.T) {
 	if err != nil || dropped != 3 || !reflect.DeepEqual(gotLines, lines) {
 		t.Errorf("lines came back as %+v, %d, %v", gotLines, dropped, err)
 	}
-	series := []wire.Series{{Name: "fast", Times: []market.Time{1, 2}, Values: []float64{1.5, -2}}}
+	series := []wire.Series{{Name: "fast", Symbol: "A/X", Times: []market.Time{1, 2}, Values: []float64{1.5, -2}}}
 	a := wire.AnnotationsToProto(series, 4)
 	populated(t, "Annotations", a.ProtoReflect())
 	gotSeries, dropped, err := wire.AnnotationsFromProto(a)

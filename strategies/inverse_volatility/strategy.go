@@ -15,6 +15,7 @@ func spec() sdk.Spec {
 		Plots: []sdk.Plot{
 			{Series: "largest", Title: "Largest share", Pane: "Share", Color: sdk.ColorAccent},
 			{Series: "smallest", Title: "Smallest share", Pane: "Share", Color: sdk.ColorMuted},
+			{Series: "share", Title: "Share of the symbol", Pane: "Share"},
 		},
 	}
 }
@@ -55,6 +56,7 @@ func (s *inverseVolatility) OnCandle(v sdk.View) (sdk.Intents, error) {
 		if calm[i] > 0 {
 			share = s.Invest * calm[i] / total
 		}
+		v.For(symbol).Publish("share", share)
 		largest, smallest = max(largest, share), min(smallest, share)
 		targets = targets.And(sdk.Target(share).On(symbol))
 	}

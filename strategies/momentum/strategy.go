@@ -17,6 +17,7 @@ func spec() sdk.Spec {
 		Plots: []sdk.Plot{
 			{Series: "held", Title: "Least gain held", Pane: "Gain", Color: sdk.ColorAccent},
 			{Series: "best", Title: "Best gain", Pane: "Gain", Color: sdk.ColorMuted},
+			{Series: "gain", Title: "Gain of the symbol", Pane: "Gain"},
 		},
 	}
 }
@@ -44,6 +45,7 @@ func (s *momentum) OnCandle(v sdk.View) (sdk.Intents, error) {
 
 	var targets sdk.Intents
 	for i, symbol := range ranked {
+		v.For(symbol).Publish("gain", gain(symbol))
 		share := 0.0
 		if i < s.Best && gain(symbol) > 0 {
 			share = s.Invest / float64(s.Best)

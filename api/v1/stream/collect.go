@@ -421,6 +421,7 @@ func (c *collector) candle(s *observation) any {
 
 type annotation struct {
 	Name   string `json:"name"`
+	Symbol string `json:"symbol"` // empty for a series of the whole run
 	Points points `json:"points"`
 }
 
@@ -440,7 +441,8 @@ func (c *collector) annotation(s *observation) any {
 		}
 		t.annotations[i] = len(a.Time)
 		low, high := extremes(a.Values[from:])
-		return annotation{a.Name, line(a.Time[from:], a.Values[from:], maxNewPoints, high, low)}
+		points := line(a.Time[from:], a.Values[from:], maxNewPoints, high, low)
+		return annotation{a.Name, string(a.Symbol), points}
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/assay-run/assay/api/v1/problem"
 	"github.com/assay-run/assay/api/v1/view"
+	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/runner"
@@ -263,7 +264,9 @@ func (h *Hub) answer(c *client, r request) *refusal {
 func runOf(w runner.Watch, rep runner.Report, r request) runResult {
 	result := runResult{ID: r.id, Config: view.ConfigOf(rep), Annotations: []string{}}
 	for _, a := range w.Look().Annotations {
-		result.Annotations = append(result.Annotations, a.Name)
+		if !slices.Contains(result.Annotations, a.Name) { // a series of each symbol has it
+			result.Annotations = append(result.Annotations, a.Name)
+		}
 	}
 	return result
 }
@@ -315,14 +318,28 @@ func seriesOf(w runner.Watch, r request) (seriesResult, *refusal) {
 		peak, trough := metric.WorstDrawdown(e.Equity[from:to])
 		return thinned(r, line(e.Time[from:to], e.Drawdown[from:to], r.maxPoints, trough, peak), to-from), nil
 	}
-	for _, a := range look.Annotations {
-		if a.Name == name {
-			from, to := within(a.Time, r)
-			low, high := extremes(a.Values[from:to])
-			return thinned(r, line(a.Time[from:to], a.Values[from:to], r.maxPoints, high, low), to-from), nil
-		}
+	return annotationOf(w, look.Annotations, name, r)
+}
+
+// annotationOf reads what the strategy has published by a name: the series of the symbol asked for, else
+// that of the run. Where only other symbols have one there are no points.
+func annotationOf(w runner.Watch, all []artifact.Annotation, name string, r request) (seriesResult,
+	*refusal) {
+	symbols := w.Request.Symbols
+	if r.symbol == "" && len(symbols) == 1 {
+		r.symbol = symbols[0]
 	}
-	return seriesResult{}, refuse(problem.NotFound, r.id, "the run has no annotation of this name")
+	if r.symbol != "" && !slices.Contains(symbols, r.symbol) {
+		return seriesResult{}, refuse(problem.UnsupportedSymbol, r.id,
+			"the run has no candles of this symbol: use one of %s", strings.Join(symbols, ", "))
+	}
+	a, known := artifact.SeriesOf(all, name, market.Symbol(r.symbol))
+	if !known {
+		return seriesResult{}, refuse(problem.NotFound, r.id, "the run has no annotation of this name")
+	}
+	from, to := within(a.Time, r)
+	low, high := extremes(a.Values[from:to])
+	return thinned(r, line(a.Time[from:to], a.Values[from:to], r.maxPoints, high, low), to-from), nil
 }
 
 func thinned(r request, p points, of int) seriesResult {

@@ -275,7 +275,7 @@ const roomScale = 8
 func (c *check) above(code Code, value, limit *big.Rat, what string) {
 	if value.Cmp(limit) > 0 {
 		c.breach(code, text(value), text(limit),
-			fmt.Sprintf("%s would be worth %s, at most %s", what, text(value), text(limit)))
+			fmt.Sprintf("%s would be worth %s, at most %s", what, atLeast(value), atMost(limit)))
 	}
 }
 

@@ -164,7 +164,24 @@ func times(a, b *big.Rat) *big.Rat { return new(big.Rat).Mul(a, b) }
 func plus(a, b *big.Rat) *big.Rat  { return new(big.Rat).Add(a, b) }
 func minus(a, b *big.Rat) *big.Rat { return new(big.Rat).Sub(a, b) }
 
-// text returns a number for people.
+// atLeast and atMost return an amount for people: from 1 on in hundredths, rounded to the side on which what
+// has passed a limit still passes it.
+func atLeast(r *big.Rat) string { return rounded(r, true) }
+func atMost(r *big.Rat) string  { return rounded(r, false) }
+
+func rounded(r *big.Rat, up bool) string {
+	if r.Cmp(big.NewRat(1, 1)) < 0 {
+		return text(r)
+	}
+	scaled := times(r, big.NewRat(100, 1))
+	whole, rest := new(big.Int).QuoRem(scaled.Num(), scaled.Denom(), new(big.Int))
+	if up && rest.Sign() > 0 {
+		whole.Add(whole, big.NewInt(1))
+	}
+	return text(new(big.Rat).SetFrac(whole, big.NewInt(100)))
+}
+
+// text returns a number exactly to eight decimals.
 func text(r *big.Rat) string {
 	s := r.FloatString(8)
 	for s[len(s)-1] == '0' {

@@ -630,3 +630,16 @@ func TestNewGuard(t *testing.T) {
 		t.Error("a run without timeframe")
 	}
 }
+
+// TestAmountsForPeople: hundredths are enough, and what has passed a limit is shown beyond it.
+func TestAmountsForPeople(t *testing.T) {
+	for _, c := range []struct{ exact, least, most string }{
+		{"309.88117284", "309.89", "309.88"}, {"300.00000001", "300.01", "300"}, {"300", "300", "300"},
+		{"0.00012345", "0.00012345", "0.00012345"}, {"1.5", "1.5", "1.5"}, {"0", "0", "0"}, {"-3.14159", "-3.14159", "-3.14159"},
+	} {
+		r, ok := new(big.Rat).SetString(c.exact)
+		if !ok || atLeast(r) != c.least || atMost(r) != c.most {
+			t.Errorf("%s: %s, %s, want %s, %s", c.exact, atLeast(r), atMost(r), c.least, c.most)
+		}
+	}
+}

@@ -32,6 +32,12 @@ func AllPoints() Limits {
 	return l
 }
 
+// seriesKey is the symbol, if any, and the name of a series.
+type seriesKey struct {
+	symbol market.Symbol
+	name   string
+}
+
 // Collector is an step.Sink that holds log lines and points until they are taken.
 // What is beyond the limits is counted and left out. Taking does not renew the
 // limits, Refill does: when things are taken may depend on a clock, what is left
@@ -43,7 +49,7 @@ type Collector struct {
 	lineCount     int // since Refill
 	lineBytes     int // since Refill
 	droppedLines  int64
-	byName        map[string]int
+	known         map[seriesKey]int
 	series        []wire.Series
 	pointCount    int // since Refill
 	pending       int // points not taken yet
@@ -56,7 +62,7 @@ func NewCollector(limits Limits, level string) *Collector {
 	if l == hclog.NoLevel {
 		l = hclog.Info
 	}
-	return &Collector{limits: limits, level: l, byName: map[string]int{}}
+	return &Collector{limits: limits, level: l, known: map[seriesKey]int{}}
 }
 
 // Log implements step.Sink.
@@ -101,11 +107,12 @@ func shorten(s string, limit int) string {
 }
 
 // Publish implements step.Sink. Points that are not finite, or have no name, are no points.
-func (c *Collector) Publish(_ int64, at market.Time, name string, value float64) {
+func (c *Collector) Publish(_ int64, at market.Time, symbol market.Symbol, name string, value float64) {
 	if math.IsNaN(value) || math.IsInf(value, 0) || name == "" {
 		return
 	}
-	i, known := c.byName[name]
+	key := seriesKey{symbol, name}
+	i, known := c.known[key]
 	switch {
 	case c.pointCount >= c.limits.Points, !known && len(c.series) >= c.limits.Series,
 		len(name) > wire.MaxTextBytes:
@@ -113,8 +120,8 @@ func (c *Collector) Publish(_ int64, at market.Time, name string, value float64)
 		return
 	case !known:
 		i = len(c.series)
-		c.byName[name] = i
-		c.series = append(c.series, wire.Series{Name: name})
+		c.known[key] = i
+		c.series = append(c.series, wire.Series{Name: name, Symbol: symbol})
 	}
 	c.pointCount++
 	c.pending++
@@ -151,7 +158,8 @@ func (c *Collector) TakePoints(limit int) ([]wire.Series, int64) {
 		}
 		limit -= n
 		c.pending -= n
-		taken = append(taken, wire.Series{Name: s.Name, Times: s.Times[:n], Values: s.Values[:n]})
+		taken = append(taken,
+			wire.Series{Name: s.Name, Symbol: s.Symbol, Times: s.Times[:n], Values: s.Values[:n]})
 		if n == len(s.Values) {
 			n, s.Times, s.Values = 0, s.Times[:0], s.Values[:0]
 		}

@@ -312,21 +312,21 @@ func TestCollector(t *testing.T) {
 	}
 
 	for i, x := range []float64{1, math.NaN(), math.Inf(1), math.Inf(-1), 2} {
-		c.Publish(int64(i), market.Time(i), "a", x)
+		c.Publish(int64(i), market.Time(i), "", "a", x)
 	}
-	c.Publish(5, 5, "", 1)
-	c.Publish(5, 5, "b", 3)
-	c.Publish(5, 5, "c", 4) // a third series
-	c.Publish(6, 6, "a", 5) // a fourth point
+	c.Publish(5, 5, "", "", 1)
+	c.Publish(5, 5, "A/X", "a", 3)
+	c.Publish(5, 5, "", "c", 4) // a third series
+	c.Publish(6, 6, "", "a", 5) // a fourth point
 	series, left := c.TakeSeries()
 	want := []wire.Series{{Name: "a", Times: []market.Time{0, 4}, Values: []float64{1, 2}},
-		{Name: "b", Times: []market.Time{5}, Values: []float64{3}}}
+		{Name: "a", Symbol: "A/X", Times: []market.Time{5}, Values: []float64{3}}}
 	if left != 2 || !reflect.DeepEqual(series, want) {
 		t.Errorf("%v, %d left out", series, left)
 	}
 	c.Refill()
-	c.Publish(7, 7, "b", 6)
-	if series, left := c.TakeSeries(); left != 0 || len(series) != 1 || series[0].Name != "b" ||
+	c.Publish(7, 7, "A/X", "a", 6)
+	if series, left := c.TakeSeries(); left != 0 || len(series) != 1 || series[0].Symbol != "A/X" ||
 		len(series[0].Values) != 1 {
 		t.Errorf("%v, %d left out", series, left)
 	}
@@ -343,8 +343,8 @@ func TestTakePoints(t *testing.T) {
 		if i%wire.ChunkSteps == 0 {
 			c.Refill()
 		}
-		c.Publish(int64(i), market.Time(i), "a", float64(i))
-		c.Publish(int64(i), market.Time(i), "b", float64(-i))
+		c.Publish(int64(i), market.Time(i), "", "a", float64(i))
+		c.Publish(int64(i), market.Time(i), "", "b", float64(-i))
 		for c.Pending() >= 1000 {
 			series, left := c.TakePoints(300)
 			n := 0

@@ -69,8 +69,8 @@ type Position struct {
 type Sink interface {
 	// Log receives a line with level debug, info, warn or error and key/value pairs.
 	Log(step int64, at market.Time, level, message string, keyvals []any)
-	// Publish receives a point of a named series.
-	Publish(step int64, at market.Time, name string, value float64)
+	// Publish receives a point of a named series of a symbol, or of the run without one.
+	Publish(step int64, at market.Time, symbol market.Symbol, name string, value float64)
 }
 
 // Ref is one symbol of a Step: what an sdk.SymbolView is made of by conversion.

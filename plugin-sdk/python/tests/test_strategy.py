@@ -1,4 +1,5 @@
 import json
+from collections.abc import Sequence
 
 import pytest
 
@@ -114,10 +115,10 @@ def test_a_bad_default_is_a_mistake_of_the_author() -> None:
             n: int = Param(1, ge=5)
 
 
-def author(cls: type[Strategy]) -> Author:
+def author(cls: type[Strategy], symbols: Sequence[str] = ("A/B",)) -> Author:
     strategy, _, failed = build(cls, "{}")
     assert strategy is not None, failed
-    return Author(strategy, pb.Start(symbols=["A/B"], purpose=pb.PURPOSE_BACKTEST, root_seed="1"))
+    return Author(strategy, pb.Start(symbols=symbols, purpose=pb.PURPOSE_BACKTEST, root_seed="1"))
 
 
 def answering(answer: object) -> type[Strategy]:
@@ -235,6 +236,24 @@ def test_log_lines_are_bounded() -> None:
     assert len(lines.log_lines.lines) == 4096
     assert lines.log_lines.dropped == 904
     assert list(points.annotations.series[0].values) == [1.0]
+
+
+def test_series_are_of_a_symbol_or_of_the_run() -> None:
+    class Publishes(Strategy):
+        """Publishes."""
+
+        def on_candle(self, v: View) -> Intents:
+            v.publish("x", 1.0)
+            for i, symbol in enumerate(v.symbols):
+                assert v[symbol].symbol == symbol and v[symbol].flat == v.flat
+                v[symbol].publish("x", 2.0 + i)
+            return None
+
+    a = author(Publishes, symbols=["A/X", "B/X"])
+    a.decide(pb.Step(index=0, close_time=1))
+    [points] = a.notes.take()
+    got = [(s.symbol, s.name, list(s.values)) for s in points.annotations.series]
+    assert got == [("", "x", [1.0]), ("A/X", "x", [2.0]), ("B/X", "x", [3.0])]
 
 
 def test_shares_of_the_equity_travel() -> None:

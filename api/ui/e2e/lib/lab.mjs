@@ -34,8 +34,9 @@ const plots = [
 const series = Object.fromEntries(Object.entries({
   fast: ([ms, v]) => [ms, v * 1.03], low: ([ms, v]) => [ms, v * 0.9], high: ([ms, v]) => [ms, v * 1.1], strength: ([ms, v]) => [ms, 50 + (v % 30)], volume: ([ms, v]) => [ms, v % 7], [hostile]: ([ms, v]) => [ms, v * 0.95], cross: ([ms, v]) => [ms, v],
 }).map(([name, at]) => [name, curve(0.001).map(at).filter((_, i) => name !== "cross" || i % 50 === 9)]));
+const of = (name) => (name === "volume" ? "BTC/USDT" : null);
 const published = (name) => ({
-  ...list(Object.keys(series).map((name) => ({ name, pane: "", kind: "line", of: 7200 }))), split: "full", left_out: 12, name, pane: name && "", kind: name && "line", points: series[name] ?? [], of: 7200,
+  ...list(Object.keys(series).map((name) => ({ name, symbol: of(name), pane: "", kind: "line", of: 7200 }))), split: "full", left_out: 12, name, symbol: name && of(name), pane: name && "", kind: name && "line", points: series[name] ?? [], of: 7200,
 });
 const candles = { symbol: hostile, timeframe: "1h", points: curve(0.001).map(([ms, v]) => [ms, v, v * 1.02, v * 0.97, v * (1 + 0.01 * Math.sin(ms)), 1]), of: 7200 };
 const trade = (i) => ({

@@ -96,7 +96,10 @@ export class Visit {
   /** Opens a tab and returns its panel. */
   async open(name) {
     await this.tab(name).click();
-    return this.page.getByRole("tabpanel", { name: new RegExp(`^${name}`) });
+    const panel = this.page.getByRole("tabpanel", { name: new RegExp(`^${name}`) });
+    // The metrics come with a script of their own.
+    if (name === "Metrics") await panel.getByText("Loading…", { exact: true }).waitFor({ state: "detached" });
+    return panel;
   }
 
   /** The rows of the open table that are in the DOM, as lists of words. */

@@ -14,7 +14,7 @@ export default async function screenshots(t) {
   for await (const { name, visit } of states(t, all ? undefined : few)) {
     visit.kept = true;
     await t.test(name, async () => {
-      for (const [width, height] of [[1440, 900], [390, 844]]) {
+      for (const [width, height] of [[1440, 900], [360, 800]]) {
         await visit.page.setViewportSize({ width, height });
         for (const colorScheme of ["light", "dark"]) {
           await visit.page.emulateMedia({ colorScheme });

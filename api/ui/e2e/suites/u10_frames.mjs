@@ -43,7 +43,7 @@ async function equals(visit, results) {
   for (const [title, list] of [["Trades", results.trades], ["Orders", results.orders], ["Fills", results.fills], ["Positions", results.positions]]) {
     await visit.open(title);
     assert.equal(number((await visit.tab(title).innerText()).replace(title, "")), list.length, title);
-    if (list.length) await until(async () => (await visit.rows(title)).some((row) => row.includes("BTC/USDT")), title);
+    if (list.length) await until(async () => (await visit.rows(title)).some((row) => row.length > 0 && row[0] !== "…"), title);
   }
 }
 

@@ -6,7 +6,7 @@ import { answered } from "../lib/watch.mjs";
 
 /** What a session from the empty page to the reset cannot do without. */
 const needed = [
-  "GET /ui", "GET /ui/app.css", "GET /ui/app.js", "GET /ui/charts.js", "GET /ui/icon.svg", "GET /api/v1/health", "GET /api/v1/strategies", "GET /api/v1/exchanges", "GET /api/v1/results",
+  "GET /ui", "GET /ui/app.css", "GET /ui/app.js", "GET /ui/charts.js", "GET /ui/pages.css", "GET /ui/pages.js", "GET /ui/icon.svg", "GET /api/v1/health", "GET /api/v1/strategies", "GET /api/v1/exchanges", "GET /api/v1/results",
   "POST /api/v1/run/backtest", "DELETE /api/v1/run/reset", "WS /api/v1/ws/status",
 ];
 

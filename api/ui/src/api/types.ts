@@ -79,6 +79,7 @@ export interface Rows<T> {
 /** What a chart asks for; times are ms, `to` is exclusive. */
 export interface SeriesRequest {
   series: "candles" | "equity" | "drawdown" | "fills" | `annotation:${string}`;
+  /** Whose candles and fills; of annotations its own, else those of the whole run. */
   symbol?: string;
   from?: number;
   to?: number;

@@ -123,7 +123,7 @@ export class Feed {
   private async loadLines(wish: Wish, load: Load, names: string[], turn: number) {
     const ask = asker(wish.source, load === this.detail ? load.span : null);
     await Promise.all(names.map(async (name) => {
-      const answer = await ask(`annotation:${name}`, mostPoints);
+      const answer = await ask(`annotation:${name}`, mostPoints, wish.symbol);
       if (!answer || turn !== this.turn) return;
       const thinned = answer.method === "none" ? 0 : answer.of;
       load.parts = { ...load.parts, lines: new Map(load.parts.lines).set(name, answer.points as LineTuple[]), of: Math.max(load.parts.of, thinned) };

@@ -3666,6 +3666,8 @@ export interface components {
             left_out: number;
             /** @description The series that was asked for; null for none. */
             name: string | null;
+            /** @description The symbol that it is of; null for the whole run, and without name. */
+            symbol: string | null;
             /** @description Its pane below the candles, empty over them; null without name. */
             pane: string | null;
             /** @description How charts draw it: line, histogram, band or marker; null without name. */
@@ -3682,6 +3684,8 @@ export interface components {
         PublishedSeries: {
             /** @description Its name. */
             name: string;
+            /** @description The symbol that it is of; null for the whole run. */
+            symbol: string | null;
             /** @description The pane below the candles that it is drawn in, empty over them. */
             pane: string;
             /** @description How charts draw it: line, histogram, band or marker. */
@@ -5908,6 +5912,8 @@ export interface operations {
                 split?: string;
                 /** @description The series whose points are wanted. */
                 name?: string;
+                /** @description Only series of this symbol, and those of the whole run. */
+                symbol?: string;
                 /** @description Points at or after. */
                 from?: string;
                 /** @description Points before. */

@@ -18,6 +18,8 @@ export interface PageProps {
   id: string;
 }
 
+export { MetricsPanel } from "../panels/metrics.tsx";
+
 export const pages: Partial<Record<PageName, ComponentType<PageProps>>> = {
   runs: Runs, run: RunPage, compare: Compare, families: Families, family: FamilyPage, falsification: FalsificationPage,
   data: Data, governance: Governance, live: Live,

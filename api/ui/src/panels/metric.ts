@@ -29,11 +29,24 @@ export function metricText(metric: MetricDefinition, value: Value, quote: string
   }
 }
 
+/** The headings, by the first metric below each; the list is in this order. */
+export const headings: Record<string, string> = {
+  sharpe_ratio: "Return for its risk", max_drawdown: "Drawdown", total_return: "Growth", total_trades: "Trades", exposure: "Activity and costs",
+};
+
 const acronyms: Record<string, string> = { psr: "PSR", cagr: "CAGR", cagr_candle: "CAGR candle", sqn: "SQN", sharpe_stderr: "Sharpe standard error" };
 
 /** The name without its unit, which stands at the value. */
 export function metricName(name: string): string {
   return acronyms[name] ?? f.words(name.replace(/_seconds$/, ""));
+}
+
+const proper = /^(Sharpe|Sortino|Calmar|[A-Z]{2})/;
+
+/** A description with the names of metrics as they are shown, not as keys. */
+export function metricWords(description: string, names: readonly string[]): string {
+  const shown = (name: string) => metricName(name).replace(/^./, (c) => (proper.test(metricName(name)) ? c : c.toLowerCase()));
+  return description.replace(/[a-z_]{3,}/g, (word) => (names.includes(word) && (word.includes("_") || word in acronyms) ? shown(word) : word));
 }
 
 export function metricTone(name: string, value: Value): "up" | "down" | "" {

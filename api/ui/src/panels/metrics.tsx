@@ -3,8 +3,10 @@ import { metrics } from "../gen/contract.ts";
 import { awaiting } from "../state/fresh.ts";
 import { decimals } from "../state/money.ts";
 import { quote, report, running } from "../state/store.ts";
-import { metaWords, metricName, metricText, metricTone } from "./metric.ts";
+import { headings, metaWords, metricName, metricText, metricTone, metricWords } from "./metric.ts";
 import { undefinedReason } from "./numbers.ts";
+
+const names = metrics.map((m) => m.name);
 
 export function MetricsPanel() {
   const now = report.value;
@@ -21,13 +23,15 @@ export function MetricsPanel() {
           {metrics.map((metric) => {
             const why = undefinedReason(now, metric.name);
             const value = why === null ? now.metrics?.[metric.name] : null;
-            return (
+            const heading = headings[metric.name];
+            return [
+              heading && <tr key={heading} role="row"><th class="group" scope="rowgroup" role="rowheader" colSpan={3}>{heading}</th></tr>,
               <tr key={metric.name} role="row" data-metric={metric.name} data-value={value ?? ""}>
                 <th scope="row" role="rowheader" title={metric.name}>{metricName(metric.name)}</th>
                 <td role="cell" class={`number ${metricTone(metric.name, value)}`}>{metricText(metric, value, quote.value, decimals.value)}</td>
-                <td role="cell">{why !== null && <strong>Not available: {why}. </strong>}{metric.description}</td>
-              </tr>
-            );
+                <td role="cell">{why !== null && <strong>Not available: {why}. </strong>}{metricWords(metric.description, names)}</td>
+              </tr>,
+            ];
           })}
         </tbody>
       </table>

@@ -34,7 +34,7 @@ test("a run that goes on shows what is known so far", () => {
   const curve: EquityTuple[] = [[1, 100, 100, 0.02], [2, 99, 99, 0.4]];
   const status = { ...done, status: "running" as const, value: 1100, pnl: 100 }, none = { ...report, metrics: null, meta: null };
   const t = byName({ status, report: none, curve, quote: "" });
-  equal([t.max_drawdown?.value, t.max_drawdown?.note], [0.4, "so far"]);
+  equal([t.max_drawdown?.value, t.max_drawdown?.note], [0.4, ""]);
   equal([t.pnl?.text, t.pnl?.note], ["+100.00", "+10.00\u202f%"]);
   equal([t.sharpe_ratio?.text, t.sharpe_ratio?.note], ["–", "not yet"]);
   const polled = byName({ status, report: none, curve, dated: true });

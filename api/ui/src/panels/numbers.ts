@@ -126,7 +126,7 @@ function drawdown(now: Numbers): Tile {
   if (going && now.dated) return tile("max_drawdown", "Max drawdown", null, "–", "", "no stream");
   if (!going || now.curve.length === 0) return metric(now, "max_drawdown", "Max drawdown", f.percent);
   const worst = now.curve.reduce((most, point) => Math.max(most, point[3]), 0);
-  return tile("max_drawdown", "Max drawdown", worst, f.percent(worst), "", "so far");
+  return tile("max_drawdown", "Max drawdown", worst, f.percent(worst));
 }
 
 type Shown = "sharpe_ratio" | "win_rate" | "max_drawdown" | "buy_hold_return" | "fees_paid";

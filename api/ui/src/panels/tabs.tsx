@@ -5,12 +5,12 @@ import { count, words } from "../state/format.ts";
 import { dated, datedAt } from "../state/fresh.ts";
 import { log, positions, recent, report, status } from "../state/store.ts";
 import { tab, tabs, type Tab } from "../state/view.ts";
+import { Awaited, useParts } from "../parts.tsx";
 import { Positions, RunTable } from "../table/tables.tsx";
 import { Evidence } from "./evidence.tsx";
 import { Icon } from "./icon.tsx";
 import { move } from "./keys.ts";
 import { LogPanel } from "./log.tsx";
-import { MetricsPanel } from "./metrics.tsx";
 
 const counts: Record<Tab, { value: number | null }> = {
   trades: computed(() => Math.max(recent.value.total.trades, status.value.trade_count)),
@@ -78,7 +78,7 @@ function Content({ name }: { name: Tab }) {
     case "positions":
       return <Positions />;
     case "metrics":
-      return <MetricsPanel />;
+      return <Metrics />;
     case "evidence":
       return <Evidence />;
     case "log":
@@ -86,4 +86,9 @@ function Content({ name }: { name: Tab }) {
     default:
       return <RunTable key={name} table={name} />;
   }
+}
+
+function Metrics() {
+  const parts = useParts();
+  return parts ? <parts.MetricsPanel /> : <Awaited />;
 }

@@ -6,7 +6,7 @@ import { adviceFor, docsLink } from "./advice.ts";
 import { executionRows, parameterRows, requestRows } from "./configuration.ts";
 import { bytes, chips } from "./health.ts";
 import { clock, filtered } from "./lines.ts";
-import { metaWords, metricName, metricText } from "./metric.ts";
+import { headings, metaWords, metricName, metricText, metricWords } from "./metric.ts";
 import { changeWords, streamWords } from "./narrate.ts";
 import { failureReport, lineText, tail } from "./report.ts";
 import { masked } from "./secrets.ts";
@@ -19,6 +19,13 @@ const config = {
   execution: { profile: "bar-v1", fee_maker: 0.002, fee_taker: 0.001, slippage_bps: 5 }, strategy: { version: "1", sha256: "ab" },
   engine: { version: "1", commit: "c" }, data_hash: "d", risk: null, exchange_config: { key: "canary" },
 } as unknown as RunConfig;
+
+test("metrics: headings stand above known ones, and no description shows a key", () => {
+  const names = metrics.map((m) => m.name);
+  equal(Object.keys(headings).filter((name) => !(names as string[]).includes(name)), []);
+  equal(metrics.map((m) => metricWords(m.description, names)).filter((text) => names.some((name) => name.includes("_") && text.includes(name))), []);
+  equal(metricWords("Standard error of sharpe_ratio, cagr over max_drawdown.", names), "Standard error of Sharpe ratio, CAGR over max drawdown.");
+});
 
 test("chips: skipped checks have none, others words", () => {
   const at = "2026-11-20T12:00:00.000Z";

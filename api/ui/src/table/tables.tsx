@@ -3,7 +3,7 @@ import { computed, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Position, TableName } from "../api/types.ts";
 import { count } from "../state/format.ts";
-import { ended, positions, quote, selection } from "../state/store.ts";
+import { config, ended, positions, quote, selection } from "../state/store.ts";
 import { announce } from "../state/view.ts";
 import { nextSort } from "./arrange.ts";
 import { Bar, whyFixed } from "./bar.tsx";
@@ -30,7 +30,8 @@ export function RunTable({ table }: { table: TableName }) {
 function Paged<R extends Listed>({ model }: { model: TableModel<R> }) {
   useEffect(() => model.begin(), [model]);
   const money = quote.value;
-  const grid = useMemo(() => gridOf(model, money), [model, money]);
+  const single = config.value?.symbols.length === 1;
+  const grid = useMemo(() => gridOf(model, money, single), [model, money, single]);
   model.version.value;
   const { total, known, error } = model.pages;
   if (total === 0) {
@@ -50,7 +51,8 @@ function none<R>(spec: Spec<R>): string {
   return ended.value ? spec.none.ended : spec.none.running;
 }
 
-function gridOf<R extends Listed>(model: TableModel<R>, money: string): Grid<R> {
+/** The symbol is no column where all rows have the same. */
+function gridOf<R extends Listed>(model: TableModel<R>, money: string, single: boolean): Grid<R> {
   const { spec, sort } = model;
   const why = computed(() => (model.fixed.value ? whyFixed : ""));
   const press = (column: string) => {
@@ -58,7 +60,7 @@ function gridOf<R extends Listed>(model: TableModel<R>, money: string): Grid<R> 
     else sort.value = nextSort(sort.value, column);
   };
   return {
-    label: spec.title, columns: spec.columns, quote: money, view: model.view, selected: model.selected, active: model.active, target: model.target,
+    label: spec.title, columns: single ? spec.columns.filter((c) => c.key !== "symbol") : spec.columns, quote: money, view: model.view, selected: model.selected, active: model.active, target: model.target,
     place: model.place, select: (row) => model.select(row), want: (first, end) => model.want(first, end),
     arrangement: computed(() => JSON.stringify([sort.value, model.words.value.trim(), model.chip.value])), sorting: { now: sort, press, why },
   };

@@ -147,7 +147,7 @@ class Author:
         self._view = View(
             self._symbols, Random(int(start.root_seed or 0)), self._log, self._publish
         )
-        self._views = [self._view[s] for s in self._symbols]
+        self._views = list(self._view._views.values())
         self._frames: list[list[Frame]] = [[] for _ in self._symbols]
         self._keep(looked, start.timeframe)
         self._inputs = [InputView(i.name) for i in strategy.inputs]
@@ -402,8 +402,8 @@ class Author:
     def _log(self, level: str, message: str, fields: dict[str, Any]) -> None:
         self.notes.log(self._view.index, self._view._time, level, message, fields)
 
-    def _publish(self, name: str, value: float) -> None:
-        self.notes.publish(self._view._time, name, value)
+    def _publish(self, symbol: str, name: str, value: float) -> None:
+        self.notes.publish(self._view._time, symbol, name, value)
 
 
 class Whole:
@@ -464,7 +464,7 @@ class _Notes:
         self._level = _LEVELS.get(level, _LEVELS["info"])
         self._max_points = MAX_SERIES * CHUNK_STEPS if all_points else MAX_POINTS
         self._lines: list[Any] = []
-        self._series: dict[str, tuple[list[int], list[float]]] = {}
+        self._series: dict[tuple[str, str], tuple[list[int], list[float]]] = {}
         self._dropped_lines = self._dropped_points = 0
         self.refill()
 
@@ -495,15 +495,16 @@ class _Notes:
             )
         )
 
-    def publish(self, at: int, name: str, value: float) -> None:
+    def publish(self, at: int, symbol: str, name: str, value: float) -> None:
         if not name or not math.isfinite(value):
             return
-        full = name not in self._series and len(self._series) >= MAX_SERIES
+        key = (symbol, name)
+        full = key not in self._series and len(self._series) >= MAX_SERIES
         if full or self._point_count >= self._max_points or len(name.encode()) > MAX_TEXT:
             self._dropped_points += 1
             return
         self._point_count += 1
-        times, values = self._series.setdefault(name, ([], []))
+        times, values = self._series.setdefault(key, ([], []))
         times.append(at)
         values.append(float(value))
 
@@ -517,16 +518,18 @@ class _Notes:
                 )
             )
             self._lines, self._dropped_lines = [], 0
-        points = [(n, t, v) for n, (t, v) in self._series.items() if t]
+        points = [(key, t, v) for key, (t, v) in self._series.items() if t]
         if points or self._dropped_points:
-            series = [pb.AnnotationSeries(name=n, times=t, values=v) for n, t, v in points]
+            series = [
+                pb.AnnotationSeries(name=n, symbol=s, times=t, values=v) for (s, n), t, v in points
+            ]
             out.append(
                 pb.PluginMessage(
                     annotations=pb.Annotations(series=series, dropped=self._dropped_points)
                 )
             )
-            for name, _, _ in points:
-                self._series[name] = ([], [])
+            for key, _, _ in points:
+                self._series[key] = ([], [])
             self._dropped_points = 0
         return out
 

@@ -43,14 +43,16 @@ class AccountView(_message.Message):
     def __init__(self, cash: _Optional[float] = ..., equity: _Optional[float] = ..., positions: _Optional[_Iterable[_Union[PositionView, _Mapping]]] = ...) -> None: ...
 
 class AnnotationSeries(_message.Message):
-    __slots__ = ["name", "times", "values"]
+    __slots__ = ["name", "symbol", "times", "values"]
     NAME_FIELD_NUMBER: _ClassVar[int]
+    SYMBOL_FIELD_NUMBER: _ClassVar[int]
     TIMES_FIELD_NUMBER: _ClassVar[int]
     VALUES_FIELD_NUMBER: _ClassVar[int]
     name: str
+    symbol: str
     times: _containers.RepeatedScalarFieldContainer[int]
     values: _containers.RepeatedScalarFieldContainer[float]
-    def __init__(self, name: _Optional[str] = ..., times: _Optional[_Iterable[int]] = ..., values: _Optional[_Iterable[float]] = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., times: _Optional[_Iterable[int]] = ..., values: _Optional[_Iterable[float]] = ..., symbol: _Optional[str] = ...) -> None: ...
 
 class Annotations(_message.Message):
     __slots__ = ["dropped", "series"]

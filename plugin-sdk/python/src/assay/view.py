@@ -328,6 +328,12 @@ class SymbolView:
         assert self._view is not None
         return [o for o in self._view.all_open_orders if o.symbol == self.symbol]
 
+    def publish(self, name: str, value: float) -> None:
+        """Adds a point to a named series of the symbol, which charts show with its candles. Two
+        symbols may have series of the same name, and one plot draws them."""
+        assert self._view is not None
+        self._view._publish(self.symbol, name, value)
+
 
 _FLAT = Position(0.0, 0.0, 0)
 
@@ -359,7 +365,7 @@ class View(SymbolView):
         symbols: Sequence[str],
         rand: Random,
         log: Callable[[str, str, dict[str, Any]], None],
-        publish: Callable[[str, float], None],
+        publish: Callable[[str, str, float], None],
     ) -> None:
         super().__init__(symbols[0])
         self._symbols = tuple(symbols)
@@ -386,10 +392,16 @@ class View(SymbolView):
 
     def __getitem__(self, symbol: str) -> SymbolView:
         try:
-            return self._views[symbol]
+            view = self._views[symbol]
         except KeyError:
             known = ", ".join(self._symbols)
             raise KeyError(f"symbol {symbol} is not part of this run ({known})") from None
+        if view is not self:
+            return view
+        first = SymbolView(symbol)  # what it publishes is of the symbol, not of the run
+        for slot in SymbolView.__slots__:
+            setattr(first, slot, getattr(self, slot))
+        return first
 
     @property
     def symbols(self) -> tuple[str, ...]:
@@ -416,5 +428,7 @@ class View(SymbolView):
         self._log(level, message, fields)
 
     def publish(self, name: str, value: float) -> None:
-        """Adds a point to a named series for charts. Points that are not finite are left out."""
-        self._publish(name, value)
+        """Adds a point to a named series for charts. It is of the run, whatever symbol a chart
+        shows; ``v["ETH/USDT"].publish`` has those of one symbol. Points that are not finite are
+        left out."""
+        self._publish("", name, value)

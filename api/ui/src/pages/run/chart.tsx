@@ -30,12 +30,12 @@ export function Charted({ run, path }: { run: Run; path: string }) {
 }
 
 function Panes({ chart, params, several }: { chart: Chart; params: Record<string, unknown>; several: boolean }) {
-  const { candles, published, lines } = chart, panes = panesOf(chart, params), step = stepOf(candles.points);
+  const { candles, published, lines, common } = chart, panes = panesOf(chart, params), step = stepOf(candles.points);
   const times = [...candles.points.map((c) => c[0]!), candles.points.at(-1)![0]! + step, ...[...lines.values()].flatMap((l) => [l[0], l.at(-1)]).flatMap((p) => (p ? [p[0]] : []))];
   const range = extent(times);
   return (
     <>
-      <p class="caption">{caption(chart)}{several && lines.size > 0 && " Series are of the run, not of a symbol."}</p>
+      <p class="caption">{caption(chart)}</p>
       {panes.map((pane) => (
         <figure key={pane.name} class="figure" data-pane={pane.name}>
           <Frame label={label(pane, chart)} height={pane.name ? 120 : 320}>
@@ -43,7 +43,7 @@ function Panes({ chart, params, several }: { chart: Chart; params: Record<string
           </Frame>
           <figcaption class="legend">
             {pane.name && <strong><bdi>{pane.name}</bdi></strong>}
-            {pane.lines.map((l) => <span key={l.name} data-series={l.name}><Swatch line={l} /><bdi>{l.title}</bdi>{!l.shared && " (own scale)"}</span>)}
+            {pane.lines.map((l) => <span key={l.name} data-series={l.name}><Swatch line={l} /><bdi>{l.title}</bdi>{several && common.has(l.name) && " (of the run)"}{!l.shared && " (own scale)"}</span>)}
           </figcaption>
         </figure>
       ))}

@@ -14,6 +14,8 @@ export interface Chart {
   /** The series of the split, and the points of those that are drawn. */
   published: Published;
   lines: Map<string, LineTuple[]>;
+  /** The series that are of the run, not of a symbol. */
+  common: Set<string>;
   /** Whether some of the points are left out. */
   thinned: boolean;
   strategy: Strategy | undefined;
@@ -21,17 +23,20 @@ export interface Chart {
 
 /** Asks for the chart of a run and one of its symbols; the candles are those of the split that its series are of. */
 export const chartOf = (run: Run, symbol: string) => async (path: string): Promise<Chart> => {
-  const [published, strategies] = await Promise.all([read<Published>(path + "/series"), read<Strategy[]>("/strategies")]);
+  const of = symbol && `symbol=${encodeURIComponent(symbol)}`;
+  const [published, strategies] = await Promise.all([read<Published>(`${path}/series?${of}`), read<Strategy[]>("/strategies")]);
   // A split begins at the close of its first candle, the window at its opening.
   const split = run.splits.find((s) => s.split_id === published.split && s.role !== "full"), { start, end } = split ?? run.window ?? {};
-  const asked = (name: string) => `${path}/series?split=${encodeURIComponent(published.split)}&name=${encodeURIComponent(name)}`;
+  const asked = (name: string) => `${path}/series?split=${encodeURIComponent(published.split)}&name=${encodeURIComponent(name)}&${of}`;
+  // The symbol may have a series of the same name as the run.
+  const names = [...new Set(published.items.map((s) => s.name))];
   const [candles, ...series] = await Promise.all([
     read<Candles>(`${path}/candles?${new URLSearchParams({ points: "300", ...(symbol && { symbol }), ...(start && { from: start }), ...(end && { to: end }) })}`),
-    ...published.items.slice(0, mostSeries).map(({ name }) => read<Published>(asked(name))),
+    ...names.slice(0, mostSeries).map((name) => read<Published>(asked(name))),
   ]);
   return {
-    candles, published, thinned: series.some((s) => s.points.length < s.of),
-    lines: new Map(series.map((s) => [s.name!, s.points as LineTuple[]])), strategy: strategies.find((s) => s.sha256 === run.strategy?.sha256),
+    candles, published: { ...published, total: names.length }, thinned: series.some((s) => s.points.length < s.of),
+    lines: new Map(series.map((s) => [s.name!, s.points as LineTuple[]])), common: new Set(series.filter((s) => s.symbol === null).map((s) => s.name!)), strategy: strategies.find((s) => s.sha256 === run.strategy?.sha256),
   };
 };
 
