@@ -76,7 +76,7 @@ func TestSchemasMatchStructs(t *testing.T) {
 		"ArchivedRun": library.Run{}, "RunEquity": view.RunEquity{}, "TradeList": tablePage{},
 		"OrderList": tablePage{}, "FillList": tablePage{}, "RunCandles": runCandles{},
 		"RunSeries": runSeries{}, "PublishedSeries": publishedSeries{},
-		"Dataset": view.Dataset{}, "DatasetList": list[view.Dataset]{}, "DatasetDetail": datasetDetail{},
+		"Dataset": view.Dataset{}, "DatasetList": datasetList{}, "StoredInput": view.Input{}, "DatasetDetail": datasetDetail{},
 		"GapList": list[candle.Gap]{},
 		"LogList": list[json.RawMessage]{}, "RunFiles": fileList{}, "RevealRequest": revealRequest{},
 		"RunReveal": revealed{}, "NoteRequest": noteRequest{}, "RunNote": runNote{},

@@ -29,6 +29,14 @@ type Cosignature struct {
 	Line    string `json:"line" is:"filled"`
 }
 
+// seals are those that witnesses may have seen.
+type seals struct {
+	// begun are the revisions whose days have begun, in that order; seen is how many of them each
+	// witness, by its verifier key, had seen.
+	begun []*revision
+	seen  map[string]int
+}
+
 // Checkpoint is what was cosigned.
 func (c *Cosigned) Checkpoint() (translog.Checkpoint, error) {
 	root, err := translog.ParseHex(c.Root)
@@ -92,7 +100,7 @@ func ListUnseen(w *World, given []Given, stamp string) []*Entry {
 	if !witnessed(w) {
 		return nil
 	}
-	seen := maps.Clone(w.seen)
+	seen := maps.Clone(w.seals.seen)
 	if seen == nil {
 		seen = map[string]int{}
 	}
@@ -101,10 +109,10 @@ func ListUnseen(w *World, given []Given, stamp string) []*Entry {
 		vkey := g.Key.VKey()
 		at := seen[vkey]
 		full := bySize[g.Size] != nil && len(bySize[g.Size].Cosignatures) == maxCosignatures
-		if at == len(w.begins) || w.begins[at].begun.seq >= g.Size || full || !writable(g.At) {
+		if at == len(w.seals.begun) || w.seals.begun[at].begun.seq >= g.Size || full || !writable(g.At) {
 			continue
 		}
-		for at < len(w.begins) && w.begins[at].begun.seq < g.Size {
+		for at < len(w.seals.begun) && w.seals.begun[at].begun.seq < g.Size {
 			at++
 		}
 		seen[vkey] = at
@@ -125,7 +133,7 @@ func ListUnseen(w *World, given []Given, stamp string) []*Entry {
 func (all lanes) begin(r *revision, f *Fact, by string) {
 	if r.begun.at.IsZero() {
 		r.begun = begun{f.Seq, f.At, by}
-		all.w.begins = append(all.w.begins, r)
+		all.w.seals.begun = append(all.w.seals.begun, r)
 	}
 	all.settle(r)
 }
@@ -134,14 +142,14 @@ func (all lanes) begin(r *revision, f *Fact, by string) {
 // the same changes nothing.
 func (all lanes) see(s *Witnessed) {
 	w := all.w
-	if w.seen == nil {
-		w.seen = map[string]int{}
+	if w.seals.seen == nil {
+		w.seals.seen = map[string]int{}
 	}
 	for _, by := range s.By {
 		at, _ := field.ParseTime(by.At)
-		i := w.seen[by.Witness]
-		for ; i < len(w.begins) && w.begins[i].begun.seq < s.Size; i++ {
-			r := w.begins[i]
+		i := w.seals.seen[by.Witness]
+		for ; i < len(w.seals.begun) && w.seals.begun[i].begun.seq < s.Size; i++ {
+			r := w.seals.begun[i]
 			if r.lane.seen == nil {
 				r.lane.seen = map[string]time.Time{}
 			}
@@ -149,13 +157,13 @@ func (all lanes) see(s *Witnessed) {
 			all.settle(r)
 			w.markDue(w.deployable(r.bundle.DeployableID).revisions)
 		}
-		w.seen[by.Witness] = i
+		w.seals.seen[by.Witness] = i
 	}
 }
 
 // settleAll is settle for each lane: after another policy or other rules.
 func (all lanes) settleAll() {
-	for _, r := range all.w.begins {
+	for _, r := range all.w.seals.begun {
 		all.settle(r)
 	}
 }

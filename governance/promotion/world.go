@@ -58,10 +58,7 @@ type World struct {
 	tried    triedLedger
 	disputes map[chunkName][]disputed
 
-	// begins are the revisions whose days have begun, in that order; seen is how many of them each
-	// witness, by its verifier key, had seen.
-	begins []*revision
-	seen   map[string]int
+	seals seals
 
 	// due are the revisions with facts since they were last judged.
 	due map[*revision]bool

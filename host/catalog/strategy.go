@@ -71,28 +71,28 @@ type Declared struct {
 	// Extra are the larger timeframes that it reads.
 	Extra []market.Timeframe `json:"extra,omitempty"`
 	// Inputs are the series beside the candles that it reads.
-	Inputs Inputs `json:"inputs,omitempty"`
+	Inputs []sdk.Input `json:"-"`
+	// ShownInputs are Inputs in JSON.
+	ShownInputs []ShownInput `json:"inputs,omitempty"`
 	// Signals reports whether it can give the intents of all steps at once.
 	Signals bool `json:"-"`
 }
 
-// Inputs are the series beside the candles that a strategy reads.
-type Inputs []sdk.Input
+// ShownInput is a series beside the candles; its age is null where any will do.
+type ShownInput struct {
+	Name   string   `json:"name"`
+	MaxAge *float64 `json:"max_age_seconds"`
+}
 
-// MarshalJSON shows each with its name and its age in seconds, null for any age.
-func (list Inputs) MarshalJSON() ([]byte, error) {
-	type shown struct {
-		Name   string   `json:"name"`
-		MaxAge *float64 `json:"max_age_seconds"`
-	}
-	out := make([]shown, len(list))
-	for i, in := range list {
+func showInputs(inputs []sdk.Input) []ShownInput {
+	out := make([]ShownInput, len(inputs))
+	for i, in := range inputs {
 		out[i].Name = in.Name
 		if seconds := in.MaxAge.Seconds(); seconds > 0 {
 			out[i].MaxAge = &seconds
 		}
 	}
-	return json.Marshal(out)
+	return out
 }
 
 // origin is where a strategy comes from.
@@ -182,6 +182,7 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 	if s.Inputs, err = wire.InputsFromProto(spec); err != nil {
 		return s, proc.Faultf(CodeBadSpec, "%.200s", err.Error())
 	}
+	s.ShownInputs = showInputs(s.Inputs)
 	params, fault := compileParams(spec.GetParamsSchema(), spec.GetDefaultParams())
 	if fault != nil {
 		return s, fault

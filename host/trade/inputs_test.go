@@ -92,7 +92,7 @@ func TestModesAgreeOnInputs(t *testing.T) {
 	if len(held) < 5 || len(want.Fills) < 20 || want.Fills[len(want.Fills)-1].Time < held[len(held)-1] {
 		t.Fatalf("%d entries held back, %d fills", len(held), len(want.Fills))
 	}
-	d.sameBacktest(t, paper, req, start, "")
+	sameBacktest(t, d.backtests, paper, req, start, "")
 	readBackEqual(t, d, paper)
 
 	lockstep := req

@@ -16,7 +16,17 @@ import (
 // Python needs, and a strategy in Go as the twin of one in Python.
 func TestPythonScripts(t *testing.T) {
 	ring.Proof(t, "it copies an interpreter and plays windows step by step")
-	lock, err := filepath.Abs("../../plugin-sdk/python/requirements.txt")
+	runPythonScripts(t, "testdata/python", "../../plugin-sdk/python/requirements.txt")
+}
+
+// TestNotebook runs docs/notebooks, with an interpreter that has what a notebook needs besides.
+func TestNotebook(t *testing.T) {
+	ring.Proof(t, "it installs what executes a notebook")
+	runPythonScripts(t, "testdata/notebook", "../../docs/notebooks/requirements.txt")
+}
+
+func runPythonScripts(t *testing.T, folder, lock string) {
+	lock, err := filepath.Abs(lock)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,7 +42,7 @@ func TestPythonScripts(t *testing.T) {
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	runScriptsWith(t, "testdata/python", func(env *testscript.Env) error {
+	runScriptsWith(t, folder, func(env *testscript.Env) error {
 		env.Setenv("PATH", filepath.Dir(interpreter)+string(filepath.ListSeparator)+env.Getenv("PATH"))
 		env.Setenv("PYTHONPATH", sdk) // of the author's tests
 		env.Setenv("PYTHONDONTWRITEBYTECODE", "1")

@@ -235,8 +235,8 @@ func (f *Feed) offer(ctx context.Context, t *track, c market.Candle) error {
 	if t.old(&c) {
 		if t.lacks(&c) {
 			f.alarm(Alarm{Code: CandleMissing, Symbol: t.symbol, From: c.OpenTime, To: c.CloseTime,
-				Message: fmt.Sprintf("the candle of %s at %s came after its step: it is added neither to the "+
-					"candles nor to larger timeframes", t.symbol, c.OpenTime)})
+				Message: fmt.Sprintf("the candle of %s at %s came after its step: it is added neither to "+
+					"the candles nor to larger timeframes", t.symbol, c.OpenTime)})
 		}
 		if t.differs(&c) {
 			f.alarm(Alarm{Code: CandleCorrected, Symbol: t.symbol, From: c.OpenTime, To: c.CloseTime,

@@ -245,7 +245,8 @@ def test_series_are_of_a_symbol_or_of_the_run() -> None:
         def on_candle(self, v: View) -> Intents:
             v.publish("x", 1.0)
             for i, symbol in enumerate(v.symbols):
-                assert v[symbol].symbol == symbol and v[symbol].flat == v.flat
+                assert v[symbol].symbol == symbol
+                assert v[symbol].flat == v.flat
                 v[symbol].publish("x", 2.0 + i)
             return None
 

@@ -25,6 +25,10 @@ const advice: Record<FailureCode, Advice> = {
     meaning: "The books of the strategy's process and those of the host differ.",
     next: "Rebuild the strategy with the SDK version of this service, unmodified, with GOAMD64=v1. The first step that differs is given below.",
   },
+  NOT_CAUSAL: {
+    meaning: "Its signals at one step need later candles.",
+    next: "Look for shift(-1), a value of the whole column such as its mean, or fillna backwards, in the column that is named.",
+  },
   STRATEGY_ERROR: {
     meaning: "The strategy returned an error, panicked, or wanted more than 10,000 intents in one step.",
     next: "Reproduce it in a test of the strategy with the candles before this time.",
