@@ -1,6 +1,7 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/json"
@@ -207,7 +208,8 @@ func differingColumn(a, b []market.Intent) string {
 		x, y := reflect.ValueOf(a[i]), reflect.ValueOf(b[i])
 		for k := range x.NumField() {
 			if !reflect.DeepEqual(x.Field(k).Interface(), y.Field(k).Interface()) {
-				return columnNames[x.Type().Field(k).Name]
+				name := x.Type().Field(k).Name
+				return cmp.Or(columnNames[name], name)
 			}
 		}
 	}

@@ -187,7 +187,11 @@ func (p *Prepared) fits() error {
 	if err == nil {
 		err = plan.CheckFits(p.request)
 	}
-	return fromBacktest(err)
+	err = fromBacktest(err)
+	if e, ok := errors.AsType[*Error](err); ok && e.Code == run.CodeDataUnavailable {
+		e.Code = fmt.Sprint(e.Details["reason"]) // no candles are asked for yet
+	}
+	return err
 }
 
 // compose fixes everything but the program: parameters and rules first, then the data,

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -260,7 +261,9 @@ func TestPrepareRefusesWhatDoesNotFit(t *testing.T) {
 	b := newBench(t)
 	b.question.Symbols, b.question.Timeframe = []string{"BTC/USDT", "ETH/USDT"}, "1d"
 	_, err := b.Prepare(t.Context(), b.question)
-	if err == nil || !strings.Contains(err.Error(), "takes 1 to 1 symbols, not 2") {
+	var refused *request.Error
+	if !errors.As(err, &refused) || refused.Code != "UNSUPPORTED_SYMBOL" ||
+		!strings.Contains(err.Error(), "takes 1 to 1 symbols, not 2") {
 		t.Errorf("got %v", err)
 	}
 }
