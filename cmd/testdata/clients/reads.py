@@ -33,6 +33,7 @@ try:
     service.start("sma_cross", **request, **window)
 except assay.AssayError as e:
     assert e.code == "RUN_ALREADY_ACTIVE", e
+service.watch(progress=False)
 try:
     service.start("sma_cross", **request, params={"fast": 0}, replace=True)
 except assay.AssayError as e:

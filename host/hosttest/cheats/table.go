@@ -149,6 +149,14 @@ func Plane() []Row {
 			c+"TestAWindowOfOnesChoice"),
 		same("6''''", "few candles: decisions of the baseline's files as the answer", "400 INVALID_CHALLENGE",
 			p+"TestWindowsOfFewCandles"),
+		same("6a", "the commitment of the other side, copied", "400 INVALID_COMMITMENT",
+			p+"TestAttacksOnCommitments"),
+		same("6b", "shows an answer before the other side has committed", "400 INVALID_COMMITMENT",
+			p+"TestBothCommitBeforeEitherShows"),
+		same("6c", "sees the other answer, then changes its own, commits anew, or answers in a replay",
+			"400 INVALID_COMMITMENT", p+"TestAttacksOnCommitments"),
+		same("6d", "a nonce that was shown; commitment or answer of another revision",
+			"400 INVALID_COMMITMENT", p+"TestAttacksOnCommitments"),
 		same("7", "replay that comes to other numbers", "gate fails", p+"TestAReplayWithOtherNumbersFails"),
 		same("8", "falsification of another run", "says nothing",
 			p+"TestAFalsificationOfAnotherRunSaysNothing"),
@@ -172,11 +180,25 @@ func Plane() []Row {
 			p+"TestTheBestOfManyUnsigned"),
 		same("17b", "packs the same again to be no claim", "E of 20 more for what follows",
 			p+"TestEachSealIsAClaim"),
+		same("17c", "a worker states a day on another candle than the exchange's",
+			"in dispute, counts for no revision", "lab/cmd/testdata/prove/shadow_exchange.txtar"),
+		same("17d", "disputes the days that lost", "they stay losses", p+"TestADayInDispute"),
+		same("17e", "disputes by the key of the worker, or from a venue of its own", "400 INVALID_DISPUTE",
+			p+"TestWhoMayDispute"),
+		same("17f", "disputes away a ruin", "fail", p+"TestARuinIsNotDisputedAway"),
 		same("18", "prices inside, sealed, then days pass", "suspended, or E stays low",
 			"lab/cmd/testdata/prove/shadow.txtar"),
 		same("19", "another plugin inherits the place of a live one", "research",
 			p+"TestAnotherPluginTakesNoPlaceOfALiveOne"),
 		same("20", "resume by one", "stays stopped", p+"TestResumingTakesTwo"),
+	}
+	return slices.Concat(rows, kept(same), declared(same))
+}
+
+// kept are the rows about the log, and about how many trials are counted.
+func kept(same func(id, attack, wanted, test string) Row) []Row {
+	const c, p = "governance/control ", "governance/promotion "
+	return []Row{
 		same("21", "rows of the database edited", "read only, LEDGER_CORRUPT", c+"TestEditedDatabase"),
 		same("22", "old database beside newer checkpoints", "read only, LEDGER_ROLLBACK",
 			c+"TestRestoredBackup"),
@@ -202,7 +224,6 @@ func Plane() []Row {
 			"not stopped today: N of the lab starts anew", "lab/cmd/testdata/other_state_directory.txtar",
 			nil},
 	}
-	return append(rows, declared(same)...)
 }
 
 // declared are the rows about what a bundle declares of its candles, and about the plane's judgement.
