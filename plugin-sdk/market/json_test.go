@@ -32,7 +32,8 @@ func examples() map[string]any {
 			StopLoss:   &Child{TrailPercent: 0.02, TrailAmount: 5},
 			TakeProfit: &Child{Price: 120, Percent: 0.1},
 			Targets:    []TakeProfit{{Level: Child{Price: 120}, Share: 0.5}}, OCO: 2,
-			Tag: "t", ClientRef: "c", Ref: "o-000007",
+			Guard: &Guard{Position: StanceFlat | StanceShort, EntryWorking: true, MaxEntries: 3, MaxOpen: 2},
+			Tag:   "t", ClientRef: "c", Ref: "o-000007",
 		},
 		"order": Order{
 			ID: 7, ParentID: 6, Ref: "c", Symbol: "BTC/USDT", Side: Sell, Type: TrailingStop,
