@@ -19,6 +19,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/host/proc"
 )
@@ -279,7 +280,7 @@ func pointer(location []string) string {
 	var b strings.Builder
 	for _, token := range location {
 		b.WriteByte('/')
-		b.WriteString(strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1"))
+		b.WriteString(digest.PointerStep(token))
 	}
 	return b.String()
 }

@@ -17,6 +17,8 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // Config is exchange_config: secrets and plain settings apart. The secrets go to the
@@ -141,7 +143,7 @@ func (e *ConfigError) Pointer() string {
 	if e.Key == "" {
 		return "/exchange_config"
 	}
-	return "/exchange_config/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(e.Key)
+	return "/exchange_config/" + digest.PointerStep(e.Key)
 }
 
 // Error returns the text of the rule.

@@ -339,7 +339,7 @@ func CheckSpace(family *project.Family, v Validator, schema json.RawMessage) err
 		return err
 	}
 	for _, p := range family.Space.Parameters() {
-		place := "/family/space/" + design.Escape(p.Name)
+		place := "/family/space/" + digest.PointerStep(p.Name)
 		if known.Properties[p.Name] == nil {
 			return bad(place, "is not a parameter of this strategy: %s",
 				hint.Names(p.Name, slices.Sorted(maps.Keys(known.Properties))))

@@ -14,6 +14,7 @@ import (
 	"github.com/govalues/decimal"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -84,7 +85,7 @@ func Freqtrade(text []byte, o Options) (*Results, error) {
 	case len(names) > 1:
 		return nil, unclear("the file has several strategies: give --strategy with one of %s", listed(names))
 	}
-	at := "/strategy/" + escape(name)
+	at := "/strategy/" + digest.PointerStep(fmt.Sprintf("%.80s", name))
 	var s ftStrategy
 	if err := decodeJSON(f.Strategy[name], at, &s); err != nil {
 		return nil, err
@@ -348,11 +349,6 @@ func unpack(text []byte) ([]byte, error) {
 		return out, nil
 	}
 	return nil, unreadable("", "the archive has no result: it needs a backtest-result-….json")
-}
-
-// escape writes a name as a part of a JSON pointer.
-func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(fmt.Sprintf("%.80s", name))
 }
 
 // decodeJSON reads a value and names the field that is of another type.

@@ -21,6 +21,7 @@ import (
 	"golang.org/x/text/language"
 	"golang.org/x/text/message"
 
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/hint"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -281,7 +282,7 @@ func words(values []any) string {
 
 // Join appends a token to an RFC 6901 pointer.
 func Join(pointer, token string) string {
-	return pointer + "/" + strings.ReplaceAll(strings.ReplaceAll(token, "~", "~0"), "/", "~1")
+	return pointer + "/" + digest.PointerStep(token)
 }
 
 // maxItems bounds how many elements of an array are looked at: a body of a

@@ -120,7 +120,7 @@ func known(pointer string, text []byte, t reflect.Type) error {
 		fields[name] = t.Field(i).Type
 	}
 	for _, name := range slices.Sorted(maps.Keys(members)) {
-		at := pointer + "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		at := pointer + "/" + digest.PointerStep(name)
 		field, ok := fields[name]
 		switch {
 		case !ok:

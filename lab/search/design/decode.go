@@ -81,7 +81,7 @@ func (r *reader) has(name string) bool {
 func (r *reader) only(known ...string) {
 	for _, name := range slices.Sorted(maps.Keys(r.fields)) {
 		if !slices.Contains(known, name) {
-			r.faults.add(r.at+"/"+Escape(name), "is not a known field")
+			r.faults.add(r.at+"/"+digest.PointerStep(name), "is not a known field")
 		}
 	}
 }
@@ -251,11 +251,6 @@ func Below(place string, err error) error {
 		return err
 	}
 	return errors.Join(errs...)
-}
-
-// Escape is a name as a token of a JSON pointer.
-func Escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
 func bad(pointer, format string, args ...any) error {

@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/lab/stat/random"
 )
 
@@ -129,7 +130,7 @@ func (d *Design) check() ([]rule, error) {
 	}
 	for i := range d.Space.parameters {
 		if p := &d.Space.parameters[i]; d.Method == GridMethod && p.steps.count == 0 {
-			faults.add("/space/"+Escape(p.Name)+"/step", "is missing: a grid needs it")
+			faults.add("/space/"+digest.PointerStep(p.Name)+"/step", "is missing: a grid needs it")
 		}
 	}
 	fixed := map[string]json.RawMessage{}

@@ -173,9 +173,9 @@ func (s Space) readPoint(params json.RawMessage) ([]float64, error) {
 		x, ok := p.coordinate(given[p.Name])
 		switch {
 		case given[p.Name] == nil:
-			return nil, bad("/"+Escape(p.Name), "is missing")
+			return nil, bad("/"+digest.PointerStep(p.Name), "is missing")
 		case !ok:
-			return nil, bad("/"+Escape(p.Name), "is not in the space")
+			return nil, bad("/"+digest.PointerStep(p.Name), "is not in the space")
 		}
 		point[i] = x
 	}

@@ -123,7 +123,7 @@ func DecodeSpace(text []byte) (Space, error) {
 	var s Space
 	var faults faultList
 	for _, name := range slices.Sorted(maps.Keys(object)) {
-		r := reader{at: "/" + Escape(name), faults: &faults}
+		r := reader{at: "/" + digest.PointerStep(name), faults: &faults}
 		if name == "" {
 			faults.add(r.at, "a parameter has a name")
 		}

@@ -231,7 +231,7 @@ func prepareSpace(ctx context.Context, h *request.Host, in Proposal) (*request.P
 // inSpace is a refused parameter as a fault of the space, if it is one of it; else err.
 func inSpace(space design.Space, pointer string, err error, message string) error {
 	for _, p := range space.Parameters() {
-		if pointer == "/"+design.Escape(p.Name) {
+		if pointer == "/"+digest.PointerStep(p.Name) {
 			place := "/family/space" + pointer
 			return &request.Error{Code: request.CodeLabJSON,
 				Message: place + ": the strategy refuses a value: " + message,

@@ -24,6 +24,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"github.com/assay-run/assay/host/base/digest"
 )
 
 // Table answers requests. It is safe for concurrent use.
@@ -192,14 +194,9 @@ func pointer(path []any) string {
 	var b strings.Builder
 	for _, step := range path {
 		b.WriteByte('/')
-		b.WriteString(escape(fmt.Sprint(step)))
+		b.WriteString(digest.PointerStep(fmt.Sprint(step)))
 	}
 	return b.String()
-}
-
-// escape is a name in a JSON pointer (RFC 6901).
-func escape(name string) string {
-	return strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
 }
 
 // MaxBytes is the longest line that is read.
