@@ -18,6 +18,9 @@ const (
 	DisputeWithdraw = "withdraw"
 )
 
+// MaxDisputed is how many days one statement may name.
+const MaxDisputed = 1000
+
 // Dispute states that its signer has fetched the candles of days anew, and was given others than those
 // that the days were played on; or takes that back.
 type Dispute struct {
@@ -133,8 +136,8 @@ func broughtOf(list []ShadowFetch, begin time.Time) map[string]time.Time {
 // the last one, the first digits of the SHA-256 of the chunk so far.
 const (
 	MaxMarks  = 96
-	MarkSize  = 6 // digits
-	MarkDays  = 1000
+	MarkSize  = 6    // digits
+	MarkDays  = 1000 // the newest of a statement, which alone have marks
 	hexDigits = "0123456789abcdef"
 )
 

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -21,7 +20,6 @@ import (
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle"
-	"github.com/assay-run/assay/host/exchange/wire/launch"
 )
 
 // Checker fetches the candles of days that others have stated, and disputes those that it is given
@@ -39,11 +37,8 @@ type Checker struct {
 // OpenCheck opens a stage that holds nothing but what it fetches, and has it only until it is closed.
 func OpenCheck(ctx context.Context, o Options) (_ *Stage, err error) {
 	o.Source = bundle.SourceExchange
-	if o.Connectors == "" {
-		if o.Connectors, err = launch.OwnFolder(); err != nil {
-			return nil, fmt.Errorf("the folder of the executable is not known (%w): name the "+
-				"connectors with --connectors", err)
-		}
+	if err := o.findConnectors(); err != nil {
+		return nil, err
 	}
 	if _, err := marketDir(o.Root, o.Endpoint); err != nil {
 		return nil, err
@@ -76,26 +71,18 @@ type Checked struct {
 
 // The statuses of a Checked; Failed is one, too.
 const (
-	Equal      = "equal"
-	InDispute  = "disputed"
-	Withdrawn  = "withdrawn"
-	OwnChunk   = "own"
-	statedDays = bundle.MarkDays // of one statement
+	Equal     = "equal"
+	InDispute = "disputed"
+	Withdrawn = "withdrawn"
+	OwnChunk  = "own"
 )
 
 // Check fetches the candles of all days from one on, and posts what is new to say about them. What
 // concerns one market is in its rows; the error is that of a plane that does not answer, or of ctx.
 func (c *Checker) Check(ctx context.Context, since time.Time) ([]Checked, error) {
-	text, err := c.Plane.Read(ctx, "shadow-chunks", bundle.FormatDay(since))
-	if err != nil {
-		return nil, err
-	}
 	var all promotion.ShadowChunks
-	if err := json.Unmarshal(text, &all); err != nil || all.Schema != promotion.SchemaShadowChunks {
-		return nil, fmt.Errorf("the control plane's list of chunks is not %s: it is of another version",
-			promotion.SchemaShadowChunks)
-	}
-	log, err := c.Plane.Log(ctx)
+	origin, err := readList(ctx, c.Plane, &all, promotion.SchemaShadowChunks, "shadow-chunks",
+		bundle.FormatDay(since))
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +92,7 @@ func (c *Checker) Check(ctx context.Context, since time.Time) ([]Checked, error)
 	}
 	list := []Checked{}
 	for _, chunks := range byMarket(all.Chunks) {
-		m := &marketCheck{c: c, origin: log.Origin, own: own, chunks: chunks}
+		m := &marketCheck{c: c, origin: origin, own: own, chunks: chunks}
 		err := m.run(ctx)
 		if ctx.Err() != nil {
 			return list, context.Cause(ctx)
@@ -132,7 +119,7 @@ func byMarket(list []promotion.ShadowChunk) [][]promotion.ShadowChunk {
 		at := slices.IndexFunc(groups, func(g []promotion.ShadowChunk) bool {
 			o := &g[0]
 			return o.CandidateRevisionID == c.CandidateRevisionID && o.Exchange == c.Exchange &&
-				o.Timeframe == c.Timeframe && len(g) < statedDays
+				o.Timeframe == c.Timeframe && len(g) < bundle.MaxDisputed
 		})
 		if at < 0 {
 			groups = append(groups, []promotion.ShadowChunk{*c})

@@ -75,11 +75,8 @@ func OpenStage(ctx context.Context, o Options) (_ *Stage, err error) {
 		return nil, fmt.Errorf("%s holds no candles: name the state directory of the lab with "+
 			"--artifact-root", o.Root)
 	}
-	if o.Connectors == "" && o.Source == bundle.SourceExchange {
-		if o.Connectors, err = launch.OwnFolder(); err != nil {
-			return nil, fmt.Errorf("the folder of the executable is not known (%w): name the "+
-				"connectors with --connectors", err)
-		}
+	if err := o.findConnectors(); err != nil {
+		return nil, err
 	}
 	s := &Stage{opts: o}
 	defer func() {
@@ -98,6 +95,18 @@ func OpenStage(ctx context.Context, o Options) (_ *Stage, err error) {
 		s.market, err = candle.Open(ctx, s.marketDir)
 	}
 	return s, err
+}
+
+// findConnectors takes those beside the executable where candles are fetched and no others are named.
+func (o *Options) findConnectors() (err error) {
+	if o.Connectors != "" || o.Source != bundle.SourceExchange {
+		return nil
+	}
+	if o.Connectors, err = launch.OwnFolder(); err != nil {
+		return fmt.Errorf("the folder of the executable is not known (%w): name the connectors with "+
+			"--connectors", err)
+	}
+	return nil
 }
 
 // Close removes the work and gives the candles back.

@@ -66,16 +66,8 @@ const (
 // there, and posts what is new. What concerns one revision is in its Outcome; the error is that
 // of a plane that does not answer, or of ctx.
 func (w *Worker) Once(ctx context.Context) ([]Outcome, error) {
-	text, err := w.Plane.Read(ctx, "shadow-work")
-	if err != nil {
-		return nil, err
-	}
 	var work promotion.ShadowWork
-	if err := json.Unmarshal(text, &work); err != nil || work.Schema != promotion.SchemaShadowWork {
-		return nil, fmt.Errorf("the control plane's list of work is not %s: it is of another version",
-			promotion.SchemaShadowWork)
-	}
-	log, err := w.Plane.Log(ctx)
+	origin, err := readList(ctx, w.Plane, &work, promotion.SchemaShadowWork, "shadow-work")
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +81,7 @@ func (w *Worker) Once(ctx context.Context) ([]Outcome, error) {
 	for i := range work.Revisions {
 		out := Outcome{CandidateRevisionID: work.Revisions[i].CandidateRevisionID, Status: Waiting,
 			Compared: []bundle.ComparedRun{}}
-		err := w.one(ctx, log.Origin, oldest, &work.Revisions[i], &out)
+		err := w.one(ctx, origin, oldest, &work.Revisions[i], &out)
 		if ctx.Err() != nil {
 			return list, context.Cause(ctx)
 		}
@@ -105,6 +97,30 @@ func (w *Worker) Once(ctx context.Context) ([]Outcome, error) {
 		list = append(list, out)
 	}
 	return list, nil
+}
+
+// readList reads a list of a schema from a plane, and returns the origin of its log.
+func readList(ctx context.Context, plane *client.Client, to any, schema string,
+	path ...string) (origin string, err error) {
+	text, err := plane.Read(ctx, path...)
+	if err != nil {
+		return "", err
+	}
+	var head struct {
+		Schema string `json:"schema"`
+	}
+	if err = json.Unmarshal(text, &head); err == nil {
+		err = json.Unmarshal(text, to)
+	}
+	if err != nil || head.Schema != schema {
+		return "", fmt.Errorf("the control plane's answer to %s is not %s: it is of another version",
+			path[0], schema)
+	}
+	log, err := plane.Log(ctx)
+	if err != nil {
+		return "", err
+	}
+	return log.Origin, nil
 }
 
 // one plays one revision and posts a statement where there is anything new to state.

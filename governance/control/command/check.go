@@ -10,10 +10,8 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/hashicorp/go-hclog"
 	"github.com/spf13/cobra"
 
-	planeclient "github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/governance/shadow"
 	"github.com/assay-run/assay/host/base/flags"
 )
@@ -59,50 +57,21 @@ func (o *checkOptions) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	root, err := rootOf(o.set, o.Root)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	options := shadow.Options{Root: o.Root, Connectors: o.Folder, Endpoint: o.Endpoint, Sandbox: o.Sandbox,
+		Log: newLogger(o.w, "check", o.LogLevel)}
+	stage, err := openStage(ctx, o.w, o.set, options, shadow.OpenCheck)
 	if err != nil {
 		return err
 	}
-	logger := hclog.New(&hclog.LoggerOptions{Name: "check", Output: o.w.Err,
-		Level: hclog.LevelFromString(o.LogLevel)})
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	stage, err := shadow.OpenCheck(ctx, shadow.Options{Root: root, Connectors: o.Folder, Endpoint: o.Endpoint,
-		Sandbox: o.Sandbox, Now: o.w.Now, Log: logger})
-	if err != nil {
-		return usagef("%v", err)
-	}
 	defer func() { err = errors.Join(err, stage.Close()) }()
-	checker := &shadow.Checker{Plane: plane, Stage: stage, Key: key, Now: o.w.Now, Log: logger,
+	checker := &shadow.Checker{Plane: plane, Stage: stage, Key: key, Now: o.w.Now, Log: options.Log,
 		Withdraw: o.Withdraw}
 	since := o.w.Now().UTC().Truncate(24*time.Hour).AddDate(0, 0, -o.Days)
 	list, err := checker.Check(ctx, since)
-	if away := new(planeclient.UnreachableError); errors.As(err, &away) {
-		return &unreachable{err}
-	}
-	if err != nil {
-		return err
-	}
-	return o.print(list)
-}
-
-// print shows what was found; the error reports that a day could not be checked.
-func (o *checkOptions) print(list []shadow.Checked) (err error) {
-	if o.JSON {
-		err = printJSON(o.w.Out, map[string]any{"chunks": list})
-	} else {
-		err = printChecked(o.w.Out, list)
-	}
-	failed := 0
-	for _, c := range list {
-		if c.Status == shadow.Failed {
-			failed++
-		}
-	}
-	if err == nil && failed > 0 {
-		err = refusef("%d of %d days could not be checked", failed, len(list))
-	}
-	return err
+	return answer(o.w.Out, o.JSON, err, "chunks", list, printChecked,
+		func(c shadow.Checked) bool { return c.Status == shadow.Failed }, "days could not be checked")
 }
 
 func printChecked(out io.Writer, list []shadow.Checked) error {

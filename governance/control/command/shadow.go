@@ -66,20 +66,16 @@ func (o *shadowOptions) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	root, err := rootOf(o.set, o.Root)
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
+	defer stop()
+	options := shadow.Options{Root: o.Root, Source: o.Source, Connectors: o.Folder, Endpoint: o.Endpoint,
+		Sandbox: o.Sandbox, Log: newLogger(o.w, "shadow", o.LogLevel)}
+	stage, err := openStage(ctx, o.w, o.set, options, shadow.OpenStage)
 	if err != nil {
 		return err
 	}
-	logger := hclog.New(&hclog.LoggerOptions{Name: "shadow", Output: o.w.Err,
-		Level: hclog.LevelFromString(o.LogLevel)})
-	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM)
-	defer stop()
-	stage, err := shadow.OpenStage(ctx, shadow.Options{Root: root, Source: o.Source, Connectors: o.Folder,
-		Endpoint: o.Endpoint, Sandbox: o.Sandbox, Now: o.w.Now, Log: logger})
-	if err != nil {
-		return usagef("%v", err)
-	}
 	defer func() { err = errors.Join(err, stage.Close()) }()
+	logger := options.Log
 	worker := &shadow.Worker{Plane: plane, Stage: stage, Key: key, Now: o.w.Now, Log: logger}
 	if o.Once {
 		return o.once(ctx, worker)
@@ -114,43 +110,58 @@ func openSigner(w World, set *flags.Set, keyFile, url string) (crypto.Signer, *p
 	return key, plane, nil
 }
 
-// rootOf is the folder of --artifact-root: the one that is named, else the nearest.
-func rootOf(set *flags.Set, root string) (string, error) {
-	if set.Source("artifact-root") == "" {
-		root = file.FindState(".")
-	}
-	root, err := filepath.Abs(root)
-	if err != nil {
-		return "", usagef("--artifact-root: %v", err)
-	}
-	return root, nil
+func newLogger(w World, name, level string) hclog.Logger {
+	return hclog.New(&hclog.LoggerOptions{Name: name, Output: w.Err, Level: hclog.LevelFromString(level)})
 }
 
-// once is one round; the error reports that a revision could not be played.
-func (o *shadowOptions) once(ctx context.Context, w *shadow.Worker) error {
-	list, err := w.Once(ctx)
-	var away *planeclient.UnreachableError
-	if errors.As(err, &away) {
+// openStage opens a stage in the folder of --artifact-root: the one that is named, else the nearest.
+func openStage(ctx context.Context, w World, set *flags.Set, o shadow.Options,
+	open func(context.Context, shadow.Options) (*shadow.Stage, error)) (_ *shadow.Stage, err error) {
+	if set.Source("artifact-root") == "" {
+		o.Root = file.FindState(".")
+	}
+	if o.Root, err = filepath.Abs(o.Root); err != nil {
+		return nil, usagef("--artifact-root: %v", err)
+	}
+	o.Now = w.Now
+	stage, err := open(ctx, o)
+	if err != nil {
+		return nil, usagef("%v", err)
+	}
+	return stage, nil
+}
+
+// answer prints what became of a round that ended with err; the error also reports that some of it failed.
+func answer[T any](out io.Writer, asJSON bool, err error, name string, list []T,
+	print func(io.Writer, []T) error, failed func(T) bool, what string) error {
+	if away := new(planeclient.UnreachableError); errors.As(err, &away) {
 		return &unreachable{err}
 	}
 	if err != nil {
 		return err
 	}
-	if o.JSON {
-		err = printJSON(o.w.Out, map[string]any{"revisions": list})
+	if asJSON {
+		err = printJSON(out, map[string]any{name: list})
 	} else {
-		err = printShadows(o.w.Out, list)
+		err = print(out, list)
 	}
-	failed := 0
-	for _, r := range list {
-		if r.Status == shadow.Failed {
-			failed++
+	n := 0
+	for _, one := range list {
+		if failed(one) {
+			n++
 		}
 	}
-	if err == nil && failed > 0 {
-		err = refusef("%d of %d revisions could not be played", failed, len(list))
+	if err == nil && n > 0 {
+		err = refusef("%d of %d %s", n, len(list), what)
 	}
 	return err
+}
+
+// once is one round; the error reports that a revision could not be played.
+func (o *shadowOptions) once(ctx context.Context, w *shadow.Worker) error {
+	list, err := w.Once(ctx)
+	return answer(o.w.Out, o.JSON, err, "revisions", list, printShadows,
+		func(r shadow.Outcome) bool { return r.Status == shadow.Failed }, "revisions could not be played")
 }
 
 func printShadows(out io.Writer, list []shadow.Outcome) error {
