@@ -131,7 +131,7 @@ func TestNoJournal(t *testing.T) {
 func TestInterruptedRunKeepsItsFolder(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
-	s := serve(t, state, "--strategies", badPlugins(t, "hangs"))
+	s := serve(t, state, "--log-level", "debug", "--strategies", badPlugins(t, "hangs"))
 	test := s.slow("hangs")
 	s.end(syscall.SIGKILL)
 	s = serve(t, state)

@@ -72,7 +72,8 @@ func gone(t *testing.T, pids []int) {
 	}
 }
 
-// slow starts a run that takes minutes and waits until it trades.
+// slow starts a run that takes minutes and waits until it trades, or until its plugin hangs: a service that
+// logs at debug level shows what the plugin says then.
 func (s *service) slow(strategy string) string {
 	s.t.Helper()
 	var answer object
@@ -82,11 +83,12 @@ func (s *service) slow(strategy string) string {
 	for end := time.Now().Add(30 * time.Second); ; time.Sleep(10 * time.Millisecond) {
 		var status object
 		if s.call("GET", "/status", nil, &status); status["phase"] == "trading" &&
-			len(plugins(s.t, s.cmd.Process.Pid)) > 0 {
+			len(plugins(s.t, s.cmd.Process.Pid)) > 0 &&
+			(strategy != "hangs" || strings.Contains(s.stderr.String(), "line=thinking")) {
 			return answer["run_id"].(string)
 		}
 		if time.Now().After(end) {
-			s.t.Fatalf("the run does not begin to trade\n%s", s.stderr)
+			s.t.Fatalf("the run does not begin to trade, or to hang\n%s", s.stderr)
 		}
 	}
 }
@@ -195,7 +197,7 @@ func TestKill(t *testing.T) {
 			}
 			t.Run(m.name+" "+sig.String(), func(t *testing.T) {
 				state := t.TempDir()
-				s := serve(t, state, "--strategies", folder)
+				s := serve(t, state, "--log-level", "debug", "--strategies", folder)
 				id := m.into(s)
 				children := plugins(t, s.cmd.Process.Pid)
 				code := s.end(sig)
@@ -259,7 +261,7 @@ func (s *service) post(path string, body any) string {
 // TestStartsWhileShuttingDown: the API answers until the run has ended, but starts nothing.
 func TestStartsWhileShuttingDown(t *testing.T) {
 	state := t.TempDir()
-	s := serve(t, state, "--strategies", badPlugins(t, "hangs", "sleeper"))
+	s := serve(t, state, "--log-level", "debug", "--strategies", badPlugins(t, "hangs", "sleeper"))
 	id := s.slow("hangs")
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
 	seen := map[string]int{}
@@ -279,11 +281,13 @@ func TestStartsWhileShuttingDown(t *testing.T) {
 // TestSecondSignal ends the service at once, and its plugins with it.
 func TestSecondSignal(t *testing.T) {
 	state, folder := t.TempDir(), badPlugins(t, "hangs")
-	s := serve(t, state, "--strategies", folder)
+	s := serve(t, state, "--log-level", "debug", "--strategies", folder)
 	id := s.slow("hangs")
 	children := plugins(t, s.cmd.Process.Pid)
 	_ = s.cmd.Process.Signal(syscall.SIGTERM)
-	time.Sleep(100 * time.Millisecond)
+	for code := "x"; code != "SHUTTING_DOWN" && code != ""; code = s.post("/run/backtest", sample("hangs")) {
+		time.Sleep(time.Millisecond)
+	}
 	begin := time.Now()
 	if code := s.end(syscall.SIGINT); code != 130 || time.Since(begin) > 500*time.Millisecond {
 		t.Errorf("exit code %d after %s", code, time.Since(begin))

@@ -166,7 +166,7 @@ func (s *service) is(oneOf ...string) {
 // TestStopOfAHangingPlugin: the stop answers within ten seconds, the plugin is killed
 // and the message says so.
 func TestStopOfAHangingPlugin(t *testing.T) {
-	s := serve(t, t.TempDir(), "--strategies", badPlugins(t, "hangs"))
+	s := serve(t, t.TempDir(), "--log-level", "debug", "--strategies", badPlugins(t, "hangs"))
 	id := s.slow("hangs")
 	children := plugins(t, s.cmd.Process.Pid)
 	begin := time.Now()
