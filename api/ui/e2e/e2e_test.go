@@ -79,7 +79,7 @@ func TestScreenshots(t *testing.T) {
 		t.Skip("needs ASSAY_SCREENSHOTS, a folder for the pictures")
 	}
 	c := prepare(t)
-	c.run(t, "screenshots", 5*time.Minute)
+	c.run(t, "screenshots", 20*time.Minute)
 	c.run(t, "u18_lab", 5*time.Minute) // the other pages
 }
 

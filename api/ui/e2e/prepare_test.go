@@ -26,7 +26,8 @@ type configuration struct {
 	Only       string   `json:"only"`
 	// Screenshots is the folder for all of them, empty for a few.
 	Screenshots string `json:"screenshots"`
-	Soak        int    `json:"soak"` // minutes
+	Images      string `json:"images"` // the README's pictures, which are taken together with all
+	Soak        int    `json:"soak"`   // minutes
 }
 
 // programs are built once for all tests of this package.
@@ -68,6 +69,11 @@ func prepare(t *testing.T) configuration {
 	if c.Screenshots = os.Getenv("ASSAY_SCREENSHOTS"); c.Screenshots != "" {
 		c.Failures = filepath.Join(c.Screenshots, "failures")
 	}
+	images, err := filepath.Abs("../../../docs/images")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.Images = images
 	for _, name := range bundled() {
 		c.Strategies = append(c.Strategies, filepath.Base(name))
 	}

@@ -1,16 +1,25 @@
-// U16: pictures of the states of the page for people to look at; nothing compares them.
+// U16: pictures of the states of the page for people to look at; nothing compares them. Those of the
+// README have the page's words beside them, which have to be what the page says today.
 import assert from "node:assert/strict";
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { folder } from "../lib/service.mjs";
 import { states } from "../lib/states.mjs";
+import { until } from "../lib/wait.mjs";
 
 const few = ["idle", "completed", "failed"];
+
+/** The pictures of the README: what runs, how it ends, and in which colours it is shown. */
+const readme = {
+  "dashboard-dark": { strategy: "sma_cross", ends: "completed", colorScheme: "dark" },
+  "dashboard-failed": { strategy: "exits", ends: "failed", colorScheme: "light" },
+};
 
 export default async function screenshots(t) {
   const all = Boolean(t.config.screenshots);
   const dir = t.config.screenshots || folder(t.config, "screenshots");
   mkdirSync(dir, { recursive: true });
+  await pictures(t, all);
   for await (const { name, visit } of states(t, all ? undefined : few)) {
     visit.kept = true;
     await t.test(name, async () => {
@@ -24,6 +33,31 @@ export default async function screenshots(t) {
           assert.ok(statSync(path).size > 5000, path);
         }
       }
+    });
+  }
+}
+
+/** Takes the pictures of the README, or holds the words of those that are there against the page. */
+async function pictures(t, take) {
+  const names = [...t.config.strategies, "exits"];
+  const service = await t.service({ names });
+  for (const [name, { strategy, ends, colorScheme }] of Object.entries(readme)) {
+    await t.test(`${name}.png shows the page of today`, async () => {
+      await service.clear();
+      await service.backtest(strategy);
+      await service.reaches(ends);
+      const visit = await t.visit(service.url);
+      await visit.page.emulateMedia({ colorScheme });
+      await visit.says(ends);
+      await visit.stream("connected");
+      await visit.page.getByText(/: last price/).waitFor();
+      if (ends === "completed") await until(async () => (await visit.rows("Trades")).length > 3 && (await visit.drawn()).fills > 4, "trades and fills");
+      const said = await Promise.all(["banner", "main"].map((role) => visit.page.getByRole(role).innerText()));
+      const words = said.join("\n").replace(/svc_\w+…?/g, "svc_…").replace(/took [\d.]+ m?s/, "took … s").replace(/^sandbox .*\n/m, "").replace(/[^\S\n]+/g, " ").replace(/\n{2,}/g, "\n") + "\n";
+      const path = join(t.config.images, name);
+      if (!take) return assert.equal(words, readFileSync(path + ".txt", "utf8"), "make screenshots takes the picture again");
+      await visit.page.screenshot({ path: path + ".png" });
+      writeFileSync(path + ".txt", words);
     });
   }
 }
