@@ -105,8 +105,9 @@ function Actions({ run }: { run: Run }) {
 }
 
 function Evidence({ run }: { run: Run }) {
-  const hashes = Object.entries(run.hashes ?? {}), lineage = run.lineage;
-  const links = (ids: string[] | null | undefined) => (ids ?? []).map((id) => <a key={id} href={address("run", id)}>{f.shortId(id, 18)}</a>);
+  const hashes = Object.entries(run.hashes ?? {});
+  const kin = ([["Base", run.lineage?.base ? [run.lineage.base] : []], ["Falsifications", run.lineage?.falsifications ?? []]] as [string, string[]][]).filter(([, ids]) => ids.length > 0);
+  const links = (ids: string[]) => ids.map((id) => <a key={id} href={address("run", id)}>{f.shortId(id, 18)}</a>);
   return (
     <Section name="Parameters and evidence">
       <div class="evidence">
@@ -114,7 +115,7 @@ function Evidence({ run }: { run: Run }) {
         <div><h4>Hashes</h4><Facts of={[["Program", <Hash text={run.strategy?.sha256} what="program" />], ...hashes.map(([k, v]): [string, preact.ComponentChildren] => [f.words(k), [v].flat().map((hash) => <Hash key={hash} text={hash} what={k} />)])]} /></div>
         <div><h4>Assumptions</h4><ul class="notes">{(run.assumptions ?? []).map((n, i) => <li key={i}><bdi>{n.message}</bdi></li>)}</ul></div>
         {run.imported && <div><h4>Imported from <bdi>{run.imported.tool} {run.imported.version}</bdi></h4><Facts of={run.imported.files.map(({ name, sha256 }) => [name, <Hash text={sha256} what="file" />])} /></div>}
-        {lineage && <div><h4>Lineage</h4><Facts of={[["Base", links(lineage.base ? [lineage.base] : [])], ["Falsifications", links(lineage.falsifications)]]} /></div>}
+        {kin.length > 0 && <div><h4>Lineage</h4><Facts of={kin.map(([k, ids]) => [k, links(ids)])} /></div>}
         <details class="whole"><summary>Execution</summary><pre class="tail" tabIndex={0}>{JSON.stringify(run.execution, null, 2)}</pre></details>
       </div>
     </Section>
