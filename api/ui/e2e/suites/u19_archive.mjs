@@ -108,7 +108,7 @@ export default async function archive(t) {
   await t.test("a search has its plan, its progress and its trials", async () => {
     const { items: [plan] } = await service.get("/families"), trials = await service.get(`/families/${plan.plan_id}/trials`);
     const visit = await open("/ui/families/" + plan.plan_id, "All trials");
-    assert.match(await shown(visit, "How far it is"), /Trends last\.[^]*4 of 4 trials/);
+    assert.match(await shown(visit, "Progress"), /Trends last\.[^]*4 of 4 trials/);
     assert.equal(await visit.page.getByRole("region", { name: "All trials", exact: true }).locator("tr[data-id]").count(), trials.items.length);
     await (await open("/ui/families", "Planned searches")).page.getByRole("link", { name: plan.plan_id.slice(0, 12) }).waitFor();
   });
@@ -119,9 +119,9 @@ export default async function archive(t) {
     const visit = await t.visit(service.url, { path: "/ui/families/" + plan.plan_id });
     await visit.page.getByRole("alert").getByText("family_result.json is not what was written").waitFor();
     await until(async () => (await visit.page.getByRole("region", { name: "All trials", exact: true }).locator("tr[data-id]").count()) === 4, "four trials");
-    assert.match(await shown(visit, "How far it is"), /4 of 4 trials/);
+    assert.match(await shown(visit, "Progress"), /4 of 4 trials/);
     writeFileSync(file, whole);
-    await visit.page.getByRole("region", { name: "What the search has come to" }).waitFor();
+    await visit.page.getByRole("region", { name: "Result of the search" }).waitFor();
     assert.equal(await visit.page.locator("main [role=alert]").count(), 0);
   });
 

@@ -58,7 +58,7 @@ export default async function walk(t) {
     await form.getByLabel("Objective").selectOption("total_return");
     await form.getByRole("button", { name: "Register the plan and start" }).click();
     await page.getByText("Trends outlast the lag of two averages.").first().waitFor();
-    await region("What the search has come to").waitFor({ timeout: 240_000 }); // the page follows it by itself
+    await region("Result of the search").waitFor({ timeout: 240_000 }); // the page follows it by itself
     await until(async () => (await region("All trials").locator("tr[data-id]").count()) === 2, "two trials");
     await region("All trials").getByRole("link").first().click();
     await region("Verdict").waitFor();

@@ -33,7 +33,8 @@ export function Help() {
       </label>
       <Table caption={shortcuts.value ? "Single-letter keys (on)" : "Single-letter keys (off)"} rows={letters} />
       <Table caption="Marks" rows={marks} />
-      <p>All times are UTC. <a href="/docs">API docs</a> · <a href="/docs/errors">Errors</a> · <a href="/docs/events">Stream events</a></p>
+      <p>A new or changed strategy appears after a restart of the service. All times are UTC.</p>
+      <p><a href="/docs/guide">Guides</a> · <a href="/docs">API docs</a> · <a href="/docs/errors">Errors</a> · <a href="/docs/events">Stream events</a></p>
       <div class="dialog-buttons"><button type="button" autofocus onClick={close}>Close</button></div>
     </Modal>
   );

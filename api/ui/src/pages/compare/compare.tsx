@@ -66,7 +66,7 @@ function Shown({ of: c, ids, curves }: Props) {
         {c.pairs.length > 0 && <Table name="Differences from the baseline" rows={c.pairs} columns={pairs} id={(p) => p.run_id} />}
       </Section>
       <Section name="Runs">
-        <p class="caption">Numbers of {f.words(c.split).toLowerCase()}</p>
+        <p class="caption">Metrics of the split {f.words(c.split).toLowerCase()}</p>
         <Table name="Runs" rows={ids.flatMap((id) => c.runs.filter((r) => r.run_id === id))} columns={runs} id={(r) => r.run_id} />
         <Facts of={ids.map((id, i) => [`Run ${i + 1}`, <code>{id}</code>])} />
       </Section>

@@ -26,7 +26,7 @@ export function FamilyPage({ id }: { id: string }) {
             <Heading called={`Family ${family.slug}`}>{family.slug}</Heading>
             <Progress family={family} />
             {family.result && <Found result={family.result} />}
-            {family.result_damage && <p class="panel none refusal" role="alert">What the search has come to cannot be shown: <bdi>{family.result_damage}</bdi>. Its plan and its trials are here.</p>}
+            {family.result_damage && <p class="panel none refusal" role="alert">The result of the search cannot be shown: <bdi>{family.result_damage}</bdi>. Its plan and its trials are here.</p>}
             <States of={trials} what="trials" empty={({ items }) => items.length === 0 && <p>No trial has ended yet.</p>}>
               {({ items }) => <Trials trials={items} selected={family.result?.selected?.trial_index} />}
             </States>
@@ -41,11 +41,11 @@ export function FamilyPage({ id }: { id: string }) {
 function Progress({ family }: { family: Family }) {
   const total = planned(family) ?? 0, again = `lab family run ${family.slug} --plan ${family.plan_id}`;
   return (
-    <Section name="How far it is">
+    <Section name="Progress">
       <p class="sentence">{family.plan?.hypothesis && <bdi>{family.plan.hypothesis}</bdi>}</p>
       {total > 0 &&
         <Done label="Trials" done={family.done} of={total} />}
-      <p>{progressWords(family)} trials have ended. The best of many trials looks good by luck alone: how good is said at the end. What runs the search or goes on with it: <code>{again}</code><Copy text={again} what="command of the search" /></p>
+      <p>{progressWords(family)} trials have ended. {family.result ? "" : "The best of many trials looks good by luck alone; the result will say how good. "}To run or continue the search: <code>{again}</code><Copy text={again} what="command of the search" /></p>
     </Section>
   );
 }
@@ -55,7 +55,7 @@ function Found({ result: { status, selected, walk_forward_optimised: whole, sele
   const gain = whole?.metrics?.total_return;
   return (
     <>
-      <Tiles name="What the search has come to" tiles={[
+      <Tiles name="Result of the search" tiles={[
         { label: "Walk-forward optimised", value: f.signedPercent(gain), tone: f.tone(gain), note: "the whole search" },
         { label: "Sharpe of it", value: f.ratio(whole?.metrics?.sharpe_ratio) },
         { label: "Deflated Sharpe", value: f.percent(selection?.dsr_max, 1), note: "probability" },
@@ -82,7 +82,7 @@ function Trials({ trials, selected }: { trials: Trial[]; selected?: number }) {
         {names.length > 1 && <><Choice label="Across" name="x" value={x ?? ""} of={names} /><Choice label="Up" name="y" value={y ?? ""} of={names} /></>}
       </div>
       {x && y && x !== y && <Section name={`Best for each ${x} and ${y}`}><Heat label={`Heat map of ${f.words(key)}: ${x} across, ${y} up`} cells={best(trials, x, y, key)} format={format} /></Section>}
-      <Section name="What the trials found"><Bars label={`Distribution of ${f.words(key)} over ${found.length} trials`} bins={binned(found)} marks={at === null ? [] : [{ at, words: `Trial ${selected}, which the plan's rule selects`, color: 0 }]} format={format} /></Section>
+      <Section name="Results of the trials"><Bars label={`Distribution of ${f.words(key)} over ${found.length} trials`} bins={binned(found)} marks={at === null ? [] : [{ at, words: `Trial ${selected}, which the plan's rule selects`, color: 0 }]} format={format} /></Section>
       {numbers.length > 0 && rows.length > 1 && <Section name="Parallel coordinates"><Parallel label={`A line for each of ${rows.length} trials over ${numbers.join(", ")} and ${f.words(key)}`} of={{ names: [...numbers, f.words(key)], rows }} /></Section>}
       <Section name="All trials"><Listed trials={trials} names={names} by={key} /></Section>
     </>
