@@ -21,7 +21,7 @@ func TestHistories(t *testing.T) {
 	for seed := range uint64(ring.Size(6, 100, 1000)) {
 		dir := filepath.Join(t.TempDir(), "g")
 		live(t, dir, rand.New(rand.NewPCG(seed, 1)))
-		if d, err := store.Rebuild(t.Context(), dir, true); err != nil || len(d) > 0 {
+		if d, err := store.Rebuild(t.Context(), store.Place{Dir: dir}, true); err != nil || len(d) > 0 {
 			t.Fatalf("history %d: %v %v", seed, d, err)
 		}
 		if got := damage(t, dir); got != "" {

@@ -35,7 +35,7 @@ func TestDecisionHeldBack(t *testing.T) {
 	if got := damage(t, dir); got != store.Corrupt {
 		t.Errorf("a start finds %q", got)
 	}
-	_, err = store.Rebuild(t.Context(), dir, true)
+	_, err = store.Rebuild(t.Context(), store.Place{Dir: dir}, true)
 	if err == nil || !strings.Contains(err.Error(), doc.Bundle.CandidateRevisionID) {
 		t.Errorf("rebuild --check: %v", err)
 	}
@@ -131,7 +131,7 @@ func TestTrustIsNotForgotten(t *testing.T) {
 		!strings.Contains(err.Error(), "--restore") {
 		t.Errorf("a start without the file: %v", err)
 	}
-	text, err := store.LastTrust(t.Context(), fresh)
+	text, err := store.LastTrust(t.Context(), store.Place{Dir: fresh})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -146,10 +146,10 @@ func TestTrustIsNotForgotten(t *testing.T) {
 		t.Errorf("what is in force already was logged again")
 	}
 	_ = s.Close()
-	if text, err := store.LastTrust(t.Context(), filled(t)); err != nil || len(text) == 0 {
+	if text, err := store.LastTrust(t.Context(), store.Place{Dir: filled(t)}); err != nil || len(text) == 0 {
 		t.Errorf("%v", err)
 	}
-	if _, err := store.LastTrust(context.Background(), t.TempDir()); !errors.As(err, &config) {
+	if _, err := store.LastTrust(context.Background(), store.Place{Dir: t.TempDir()}); !errors.As(err, &config) {
 		t.Errorf("no log: %v", err)
 	}
 }
@@ -158,7 +158,7 @@ func TestTrustIsNotForgotten(t *testing.T) {
 func TestAudit(t *testing.T) {
 	dir := filled(t)
 	compare := func() ([]string, error) {
-		a, err := store.OpenAudit(t.Context(), dir)
+		a, err := store.OpenAudit(t.Context(), store.Place{Dir: dir})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -200,13 +200,13 @@ func TestRebuild(t *testing.T) {
 		if got := damage(t, dir); got != store.Corrupt {
 			t.Errorf("%s: a start finds %q", q, got)
 		}
-		if d, err := store.Rebuild(t.Context(), dir, true); err != nil || len(d) == 0 {
+		if d, err := store.Rebuild(t.Context(), store.Place{Dir: dir}, true); err != nil || len(d) == 0 {
 			t.Errorf("%s: check finds %v %v", q, d, err)
 		}
-		if _, err := store.Rebuild(t.Context(), dir, false); err != nil {
+		if _, err := store.Rebuild(t.Context(), store.Place{Dir: dir}, false); err != nil {
 			t.Errorf("%s: %v", q, err)
 		}
-		if d, err := store.Rebuild(t.Context(), dir, true); err != nil || len(d) > 0 {
+		if d, err := store.Rebuild(t.Context(), store.Place{Dir: dir}, true); err != nil || len(d) > 0 {
 			t.Errorf("%s: after a rebuild %v %v", q, d, err)
 		}
 	}
@@ -373,7 +373,7 @@ func TestWitness(t *testing.T) {
 func TestMissingWitness(t *testing.T) {
 	dir := filled(t)
 	path := filepath.Join(dir, "checkpoints.log")
-	if _, err := store.AcceptCheckpoints(t.Context(), dir); err == nil {
+	if _, err := store.AcceptCheckpoints(t.Context(), store.Place{Dir: dir}); err == nil {
 		t.Fatal("a witness that is there was made anew")
 	}
 	if err := os.Remove(path); err != nil {
@@ -385,11 +385,11 @@ func TestMissingWitness(t *testing.T) {
 		}
 	}
 	var found *store.DamageError
-	if _, err := store.Rebuild(t.Context(), dir, true); !errors.As(err, &found) ||
+	if _, err := store.Rebuild(t.Context(), store.Place{Dir: dir}, true); !errors.As(err, &found) ||
 		found.Code != store.Rollback {
 		t.Errorf("rebuild --check: %v", err)
 	}
-	size, err := store.AcceptCheckpoints(t.Context(), dir)
+	size, err := store.AcceptCheckpoints(t.Context(), store.Place{Dir: dir})
 	if err != nil || size == 0 {
 		t.Fatalf("%d entries, %v", size, err)
 	}
