@@ -106,7 +106,7 @@ func openEmpty(ctx context.Context, at Place) (database, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err = db.elect(ctx, false, "governance migrate"); err != nil {
+	if err = db.elect(ctx, false, func() string { return "governance migrate" }); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
 	for _, t := range slices.Concat(truth, tables) {

@@ -61,7 +61,7 @@ func TestEarlierNames(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := damage(t, dir); got != "" {
+	if got := damage(t, store.Place{Dir: dir}); got != "" {
 		t.Errorf("after the next start: %s", got)
 	}
 }

@@ -129,7 +129,7 @@ func (d *shared) check(ctx context.Context) error {
 }
 
 // elect makes this plane the writer.
-func (d *shared) elect(ctx context.Context, wait bool, address string) error {
+func (d *shared) elect(ctx context.Context, wait bool, address func() string) error {
 	w, err := d.Elect(ctx, wait, address)
 	var led *postgres.LedError
 	if errors.As(err, &led) {
@@ -177,7 +177,7 @@ func (s *Store) join(ctx context.Context) (err error) {
 	}
 	s.db = s.shared
 	var other *NotWriterError
-	err = s.shared.elect(ctx, false, "")
+	err = s.shared.elect(ctx, false, s.address)
 	if errors.As(err, &other) {
 		err = s.awaitBegin(ctx)
 	}
@@ -227,6 +227,9 @@ func (s *Store) awaitBegin(ctx context.Context) error {
 func (s *Store) propose(ctx context.Context, p *policy.Policy, t *bundle.Trust) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.damage != nil {
+		return s.damage
+	}
 	if s.d.size > 0 && s.away == nil {
 		if err := follows(s.d.world, p, t); err != nil {
 			return err
@@ -258,7 +261,7 @@ func (s *Store) campaign(ctx context.Context) {
 func (s *Store) lead(ctx context.Context) error {
 	w := s.shared.writer.Load()
 	if w == nil {
-		if err := s.shared.elect(ctx, true, s.address()); err != nil {
+		if err := s.shared.elect(ctx, true, s.address); err != nil {
 			return err
 		}
 		w = s.shared.writer.Load()

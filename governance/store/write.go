@@ -373,7 +373,7 @@ func (s *Store) openExisting(ctx context.Context, write bool) (err error) {
 		return err
 	}
 	if s.shared, _ = s.db.(*shared); s.shared != nil && write {
-		if err := s.shared.elect(ctx, false, "a command, which writes alone"); err != nil {
+		if err := s.shared.elect(ctx, false, func() string { return "a command, which writes alone" }); err != nil {
 			return err
 		}
 	}

@@ -42,9 +42,10 @@ type Writer struct {
 }
 
 // Elect makes the caller the writer as soon as no other program is; without wait the error is a
-// *LedError where one is. The schema needs the table writer (one, epoch, address) with its only row. From then on no write of
+// *LedError where one is. The schema needs the table writer (one, epoch, address) with its only row; address is asked for what
+// to write there. From then on no write of
 // an earlier writer is committed any more, and all that was committed can be read.
-func (d *DB) Elect(ctx context.Context, wait bool, address string) (_ *Writer, err error) {
+func (d *DB) Elect(ctx context.Context, wait bool, address func() string) (_ *Writer, err error) {
 	w := &Writer{pool: openPool(d.config.with(map[string]string{
 		"statement_timeout": "0", "lock_timeout": "0", "idle_session_timeout": "0",
 		"idle_in_transaction_session_timeout": "0",
@@ -75,7 +76,7 @@ func (d *DB) Elect(ctx context.Context, wait bool, address string) (_ *Writer, e
 	}
 	// This waits for the transaction of an earlier writer that is under way.
 	err = w.conn.QueryRowContext(ctx, `UPDATE writer SET epoch = epoch + 1, address = ? WHERE one = 1
-		RETURNING epoch, pg_backend_pid()`, address).Scan(&w.Epoch, &w.pid)
+		RETURNING epoch, pg_backend_pid()`, address()).Scan(&w.Epoch, &w.pid)
 	return w, err
 }
 

@@ -47,6 +47,8 @@ func insert(n int, text string) func(*sql.Tx) error {
 	}
 }
 
+func at(address string) func() string { return func() string { return address } }
+
 func notes(t *testing.T, db *sql.DB) (n int) {
 	t.Helper()
 	if err := db.QueryRow(`SELECT count(*) FROM note`).Scan(&n); err != nil {
@@ -100,13 +102,13 @@ func testOneWriter(t *testing.T, _ *hosttest.Postgres, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := db.Elect(t.Context(), false, "here")
+	w, err := db.Elect(t.Context(), false, at("here"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer w.Close()
 	var led *postgres.LedError
-	if _, err := db.Elect(t.Context(), false, "there"); !errors.As(err, &led) || led.Address != "here" {
+	if _, err := db.Elect(t.Context(), false, at("there")); !errors.As(err, &led) || led.Address != "here" {
 		t.Errorf("a second writer: %v", err)
 	}
 	boom := errors.New("boom")
@@ -138,7 +140,7 @@ func testSnapshot(t *testing.T, _ *hosttest.Postgres, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := db.Elect(t.Context(), false, "")
+	w, err := db.Elect(t.Context(), false, at(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,13 +174,13 @@ func testSuccession(t *testing.T, _ *hosttest.Postgres, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first, err := db.Elect(t.Context(), false, "first")
+	first, err := db.Elect(t.Context(), false, at("first"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	next := make(chan *postgres.Writer, 1)
 	go func() {
-		w, err := db.Elect(context.WithoutCancel(t.Context()), true, "second")
+		w, err := db.Elect(context.WithoutCancel(t.Context()), true, at("second"))
 		if err != nil {
 			t.Error(err)
 		}
@@ -203,7 +205,7 @@ func testSuccession(t *testing.T, _ *hosttest.Postgres, address string) {
 	}
 	impatient, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
-	if _, err := db.Elect(impatient, true, ""); err == nil {
+	if _, err := db.Elect(impatient, true, at("")); err == nil {
 		t.Error("two writers")
 	}
 }
@@ -215,7 +217,7 @@ func testSessionEnded(t *testing.T, server *hosttest.Postgres, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := db.Elect(t.Context(), false, "")
+	w, err := db.Elect(t.Context(), false, at(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -244,7 +246,7 @@ func testFenced(t *testing.T, server *hosttest.Postgres, address string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w, err := db.Elect(t.Context(), false, "")
+	w, err := db.Elect(t.Context(), false, at(""))
 	if err != nil {
 		t.Fatal(err)
 	}
