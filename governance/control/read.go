@@ -193,7 +193,7 @@ func (p *Plane) getHealth(r *request) (*edge.Answer, error) {
 		"log_origin": p.store.Origin(), "log_size": size,
 		"checks": map[string]check{"ledger": log, "trust": trust},
 	}
-	if standing, shared := p.store.Standing(r.Context()); shared {
+	if standing, shared := p.store.Standing(r.Context()); shared && standing.Err == nil {
 		body["writer"] = map[string]any{"self": standing.Writer, "address": standing.Address,
 			"epoch": standing.Epoch}
 	}

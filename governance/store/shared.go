@@ -51,8 +51,9 @@ const (
 	// that could not become the writer.
 	holdEvery  = time.Second
 	retryAfter = time.Second
-	// writeTime bounds how long the database may take for one write.
+	// writeTime bounds how long the database may take for one write of a plane, askTime for one question.
 	writeTime = 30 * time.Second
+	askTime   = 5 * time.Second
 	// beginTime is how long a plane waits for the one that begins the log.
 	beginTime = 10 * time.Second
 )
@@ -62,8 +63,9 @@ type shared struct {
 	*postgres.DB
 	config *postgres.Config
 	writer atomic.Pointer[postgres.Writer] // nil while another plane is
-	stop   context.CancelFunc
-	done   chan struct{}
+	// stop ends the part of a running plane; a command has none, and takes the time that it needs.
+	stop context.CancelFunc
+	done chan struct{}
 }
 
 func openShared(ctx context.Context, address string) (*shared, error) {
@@ -98,6 +100,11 @@ func (d *shared) Tx(ctx context.Context, f func(*sql.Tx) error) error {
 	w := d.writer.Load()
 	if w == nil {
 		return d.refuse(ctx)
+	}
+	if d.stop != nil {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, writeTime)
+		defer cancel()
 	}
 	err := w.Tx(ctx, f)
 	var lost *postgres.LostError
@@ -165,6 +172,8 @@ func (d *shared) Close() error {
 
 // size is how many entries the database has.
 func (d *shared) size(ctx context.Context) (n int64, err error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
 	err = d.Read().QueryRowContext(ctx, `SELECT coalesce(max(size), 0) FROM checkpoints`).Scan(&n)
 	return n, err
 }
@@ -242,17 +251,18 @@ func (s *Store) propose(ctx context.Context, p *policy.Policy, t *bundle.Trust) 
 // campaign becomes the writer whenever there is none, and holds on to it, until ctx ends.
 func (s *Store) campaign(ctx context.Context) {
 	defer close(s.shared.done)
-	for ctx.Err() == nil {
+	for said := ""; ctx.Err() == nil; {
 		err := s.lead(ctx)
-		if ctx.Err() != nil {
-			return
+		if err == nil || ctx.Err() != nil {
+			continue
 		}
-		if err != nil {
+		if text := err.Error(); text != said {
 			s.report(Standing{Err: err})
-			select {
-			case <-ctx.Done():
-			case <-time.After(retryAfter):
-			}
+			said = text
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryAfter):
 		}
 	}
 }

@@ -196,7 +196,7 @@ func Rebuild(
 ) (different []string, err error) {
 	s := existing(at, unlock)
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.openExisting(ctx, true); err != nil {
+	if err := s.openExisting(ctx, !check); err != nil {
 		return nil, err
 	}
 	d, different, err := s.compareAll(ctx)

@@ -259,7 +259,7 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	if err := s.Announce(ctx, cmp.Or(cfg.advertise, edge.URL(ln))); err != nil {
 		return err
 	}
-	if err := cfg.report(logger, edge.URL(ln), s, w.Now()); err != nil {
+	if err := cfg.report(ctx, logger, edge.URL(ln), s, w.Now()); err != nil {
 		return err
 	}
 	var asked *witness.Witnesses
@@ -302,10 +302,15 @@ func reportStanding(logger hclog.Logger) func(store.Standing) {
 }
 
 // report logs what the plane came up with: where it is, and by whose word it goes.
-func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, now time.Time) error {
+func (c *serveConfig) report(
+	ctx context.Context, logger hclog.Logger, url string, s *store.Store, now time.Time,
+) error {
 	if c.exposed {
 		logger.Warn("the password of the database is in its address, where whoever lists processes may read "+
 			"it", "hint", "leave it out there: PGPASSFILE names a file that has it")
+	}
+	if standing, shared := s.Standing(ctx); shared && !standing.Writer {
+		logger.Info("this plane only reads, until it is the writer", "writer", standing.Address)
 	}
 	logger.Info("configuration", "state_dir", c.stateDir, "database",
 		cmp.Or(c.databaseName, store.DatabaseFile), "artifact_root", cmp.Or(c.artifactRoot, "off"),
