@@ -60,7 +60,7 @@ func (p *Plane) routes(metrics handle) []edge.Route {
 		get("/facts/{seq}", p.getFact),
 		get("/shadow-work", p.getShadowWork),
 		get("/shadow-chunks/{since}", p.getShadowChunks),
-		{Method: http.MethodGet, Path: "/health", Handler: p.answered(p.getHealth)},
+		{Method: http.MethodGet, Path: "/health", Handler: answered(p, p.getHealth)},
 		get("/checkpoint", p.getCheckpoint),
 		get("/log/consistency", p.getConsistency),
 		get("/trust/trusted_root.json", p.getTrustedRoot),
@@ -90,8 +90,8 @@ func newEdge(p *Plane, hosts edge.Hosts) *edge.Edge {
 
 // handler sends what handle answers, once the log is what the database has.
 func (p *Plane) handler(handle handle) http.Handler {
-	return p.answered(func(r *request) (*edge.Answer, error) {
-		if err := p.refresh(r.Context()); err != nil {
+	return answered(p, func(r *request) (*edge.Answer, error) {
+		if err := refresh(r.Context(), p); err != nil {
 			return nil, err
 		}
 		return handle(r)
@@ -99,7 +99,7 @@ func (p *Plane) handler(handle handle) http.Handler {
 }
 
 // refresh takes in what another plane has written.
-func (p *Plane) refresh(ctx context.Context) error {
+func refresh(ctx context.Context, p *Plane) error {
 	grown, err := p.store.Refresh(ctx)
 	if grown {
 		p.wake()
@@ -108,7 +108,7 @@ func (p *Plane) refresh(ctx context.Context) error {
 }
 
 // answered sends what handle answers.
-func (p *Plane) answered(handle handle) http.Handler {
+func answered(p *Plane, handle handle) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &request{hr, edge.From(hr.Context())}
 		a, err := handle(r)
@@ -250,7 +250,8 @@ func problemOf(err error) *problem {
 	case errors.As(err, &p):
 		return p
 	case errors.As(err, &other):
-		p = say(store.NotWriter, "This plane is not the writer: ask the one at details.writer, or again soon.")
+		p = say(store.NotWriter,
+			"This plane is not the writer: ask the one at details.writer, or again soon.")
 		p.details = map[string]any{"writer": other.Writer}
 		return p
 	case errors.As(err, &away):

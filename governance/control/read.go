@@ -170,7 +170,7 @@ func (p *Plane) getHealth(r *request) (*edge.Answer, error) {
 	now := p.opts.Now().UTC()
 	log, trust, status := check{"pass", ""}, check{"pass", ""}, "healthy"
 	var size int64
-	away := p.refresh(r.Context())
+	away := refresh(r.Context(), p)
 	err := p.store.Look(func(w *promotion.World, view ledger.View) error {
 		size = view.Head.Size
 		switch t := w.Trust(); {

@@ -44,7 +44,7 @@ func Migrate(ctx context.Context, dir, from, to string, unlock ...dsse.Unlock) (
 	if err := source.openExisting(ctx, true); err != nil {
 		return nil, err
 	}
-	before, err := source.whole(ctx)
+	before, err := wholeOf(ctx, source)
 	if err != nil {
 		return nil, fmt.Errorf("the source: %w", err)
 	}
@@ -73,7 +73,7 @@ func Migrate(ctx context.Context, dir, from, to string, unlock ...dsse.Unlock) (
 	if err != nil {
 		return nil, err
 	}
-	after, err := target.whole(ctx)
+	after, err := wholeOf(ctx, target)
 	if err == nil && (after.size != before.size || after.note != before.note) {
 		err = errors.New("its last checkpoint is another one")
 	}
@@ -83,8 +83,8 @@ func Migrate(ctx context.Context, dir, from, to string, unlock ...dsse.Unlock) (
 	return &Migrated{source.origin, after.size, after.roots[after.size]}, nil
 }
 
-// whole is what a log comes to in which everything is as it should be.
-func (s *Store) whole(ctx context.Context) (*derived, error) {
+// wholeOf is what a log comes to in which everything is as it should be.
+func wholeOf(ctx context.Context, s *Store) (*derived, error) {
 	d, different, err := s.compareAll(ctx)
 	if err == nil && len(different) > 0 {
 		err = fmt.Errorf("the projections differ from the log (governance rebuild makes them again): %v",
@@ -113,7 +113,8 @@ func openEmpty(ctx context.Context, at Place) (database, error) {
 		var n int64
 		err := db.Read().QueryRowContext(ctx, `SELECT count(*) FROM `+t.name).Scan(&n)
 		if err == nil && n > 0 {
-			err = &ConfigError{fmt.Sprintf("%s has a log already: the table %s is not empty", db.config, t.name)}
+			err = &ConfigError{fmt.Sprintf("%s has a log already: the table %s is not empty", db.config,
+				t.name)}
 		}
 		if err != nil {
 			return nil, errors.Join(err, db.Close())

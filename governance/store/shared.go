@@ -178,46 +178,49 @@ func (d *shared) size(ctx context.Context) (n int64, err error) {
 	return n, err
 }
 
+// member is a plane among those that share a database.
+type member struct{ s *Store }
+
 // join opens or begins the log of a shared database, as the writer where no other plane is.
-func (s *Store) join(ctx context.Context) (err error) {
-	if s.shared, err = openShared(ctx, s.opts.Database); err != nil {
-		s.shared = nil
+func (m member) join(ctx context.Context) (err error) {
+	if m.s.shared, err = openShared(ctx, m.s.opts.Database); err != nil {
+		m.s.shared = nil
 		return err
 	}
-	s.db = s.shared
+	m.s.db = m.s.shared
 	var other *NotWriterError
-	err = s.shared.elect(ctx, false, s.address)
+	err = m.s.shared.elect(ctx, false, m.address)
 	if errors.As(err, &other) {
-		err = s.awaitBegin(ctx)
+		err = m.awaitBegin(ctx)
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.identify(ctx); err != nil {
+	if err := m.s.identify(ctx); err != nil {
 		return err
 	}
-	if err := s.load(ctx); err != nil {
+	if err := m.s.load(ctx); err != nil {
 		return err
 	}
-	if s.damage != nil { // another plane may have a witness that knows better
-		s.shared.drop(s.shared.writer.Load())
+	if m.s.damage != nil { // another plane may have a witness that knows better
+		m.s.shared.drop(m.s.shared.writer.Load())
 		return nil
 	}
-	err = s.Reconfigure(ctx, s.opts.Policy, s.opts.Trust)
+	err = m.s.Reconfigure(ctx, m.s.opts.Policy, m.s.opts.Trust)
 	if err != nil && !errors.As(err, &other) {
 		return err
 	}
 	var campaign context.Context
-	campaign, s.shared.stop = context.WithCancel(context.WithoutCancel(ctx))
-	s.shared.done = make(chan struct{})
-	go s.campaign(campaign)
+	campaign, m.s.shared.stop = context.WithCancel(context.WithoutCancel(ctx))
+	m.s.shared.done = make(chan struct{})
+	go m.campaign(campaign)
 	return nil
 }
 
 // awaitBegin waits until the writer has begun the log.
-func (s *Store) awaitBegin(ctx context.Context) error {
+func (m member) awaitBegin(ctx context.Context) error {
 	for end := time.Now().Add(beginTime); ; {
-		n, err := s.shared.size(ctx)
+		n, err := m.s.shared.size(ctx)
 		switch {
 		case err != nil:
 			return &UnavailableError{err}
@@ -225,7 +228,7 @@ func (s *Store) awaitBegin(ctx context.Context) error {
 			return nil
 		case time.Now().After(end):
 			return &ConfigError{fmt.Sprintf("another program holds %s and has begun no log there",
-				s.shared.config)}
+				m.s.shared.config)}
 		}
 		time.Sleep(retryAfter / 10)
 	}
@@ -233,31 +236,31 @@ func (s *Store) awaitBegin(ctx context.Context) error {
 
 // propose keeps a policy and trust for the times when this plane is the writer. The error is a *ConfigError
 // where they may not follow those in force, and a *NotWriterError where this plane is not the writer.
-func (s *Store) propose(ctx context.Context, p *policy.Policy, t *bundle.Trust) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.damage != nil {
-		return s.damage
+func (m member) propose(ctx context.Context, p *policy.Policy, t *bundle.Trust) error {
+	m.s.mu.Lock()
+	defer m.s.mu.Unlock()
+	if m.s.damage != nil {
+		return m.s.damage
 	}
-	if s.d.size > 0 && s.away == nil {
-		if err := follows(s.d.world, p, t); err != nil {
+	if m.s.d.size > 0 && m.s.away == nil {
+		if err := follows(m.s.d.world, p, t); err != nil {
 			return err
 		}
 	}
-	s.opts.Policy, s.opts.Trust = p, t
-	return s.shared.check(ctx)
+	m.s.opts.Policy, m.s.opts.Trust = p, t
+	return m.s.shared.check(ctx)
 }
 
 // campaign becomes the writer whenever there is none, and holds on to it, until ctx ends.
-func (s *Store) campaign(ctx context.Context) {
-	defer close(s.shared.done)
+func (m member) campaign(ctx context.Context) {
+	defer close(m.s.shared.done)
 	for said := ""; ctx.Err() == nil; {
-		err := s.lead(ctx)
+		err := m.lead(ctx)
 		if err == nil || ctx.Err() != nil {
 			continue
 		}
 		if text := err.Error(); text != said {
-			s.report(Standing{Err: err})
+			m.report(Standing{Err: err})
 			said = text
 		}
 		select {
@@ -268,43 +271,43 @@ func (s *Store) campaign(ctx context.Context) {
 }
 
 // lead waits until this plane is the writer, and returns when it is no longer.
-func (s *Store) lead(ctx context.Context) error {
-	w := s.shared.writer.Load()
+func (m member) lead(ctx context.Context) error {
+	w := m.s.shared.writer.Load()
 	if w == nil {
-		if err := s.shared.elect(ctx, true, s.address); err != nil {
+		if err := m.s.shared.elect(ctx, true, m.address); err != nil {
 			return err
 		}
-		w = s.shared.writer.Load()
-		defer s.shared.drop(w)
+		w = m.s.shared.writer.Load()
+		defer m.s.shared.drop(w)
 		// Nobody else writes now. What others have written is taken in before anything is written here.
-		if _, err := s.Refresh(ctx); err != nil {
+		if _, err := m.s.Refresh(ctx); err != nil {
 			return err
 		}
-		if d := s.Damage(); d != nil {
+		if d := m.s.Damage(); d != nil {
 			return d
 		}
-		s.mu.RLock()
-		p, t := s.opts.Policy, s.opts.Trust
-		s.mu.RUnlock()
-		if err := s.Reconfigure(ctx, p, t); err != nil {
+		m.s.mu.RLock()
+		p, t := m.s.opts.Policy, m.s.opts.Trust
+		m.s.mu.RUnlock()
+		if err := m.s.Reconfigure(ctx, p, t); err != nil {
 			return err
 		}
 	}
-	s.report(Standing{Writer: true, Epoch: w.Epoch, Address: s.address()})
-	defer s.shared.drop(w)
+	m.report(Standing{Writer: true, Epoch: w.Epoch, Address: m.address()})
+	defer m.s.shared.drop(w)
 	return w.Hold(ctx, holdEvery)
 }
 
-func (s *Store) report(standing Standing) {
-	if s.opts.Report != nil {
-		s.opts.Report(standing)
+func (m member) report(standing Standing) {
+	if m.s.opts.Report != nil {
+		m.s.opts.Report(standing)
 	}
 }
 
-func (s *Store) address() string {
-	s.mu.RLock()
-	defer s.mu.RUnlock()
-	return s.announced
+func (m member) address() string {
+	m.s.mu.RLock()
+	defer m.s.mu.RUnlock()
+	return m.s.announced
 }
 
 // Announce says where this plane answers, for those that ask another one to write. It does nothing where the
@@ -356,73 +359,73 @@ func (s *Store) Refresh(ctx context.Context) (grown bool, err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTime)
 	defer cancel()
 	before := s.d.size
-	if err := s.catchUp(ctx); err != nil {
+	if err := (member{s}).catchUp(ctx); err != nil {
 		return false, err
 	}
 	return s.d.size != before, nil
 }
 
 // catchUp takes in what the database has more. A fault in it becomes the store's damage.
-func (s *Store) catchUp(ctx context.Context) error {
+func (m member) catchUp(ctx context.Context) error {
 	var config *ConfigError
-	if s.away != nil && errors.As(s.away, &config) {
-		return s.away
+	if m.s.away != nil && errors.As(m.s.away, &config) {
+		return m.s.away
 	}
-	size, err := s.shared.size(ctx)
+	size, err := m.s.shared.size(ctx)
 	switch {
 	case err != nil:
 		return &UnavailableError{err}
-	case s.away != nil:
-		s.reload(ctx)
-		if s.away != nil {
-			return s.away
+	case m.s.away != nil:
+		m.s.reload(ctx)
+		if m.s.away != nil {
+			return m.s.away
 		}
-		if s.damage != nil {
+		if m.s.damage != nil {
 			return nil
 		}
-	case size < s.d.size:
-		s.damage = &DamageError{Rollback,
-			fmt.Sprintf("the database has %d entries, this plane has seen %d", size, s.d.size)}
+	case size < m.s.d.size:
+		m.s.damage = &DamageError{Rollback,
+			fmt.Sprintf("the database has %d entries, this plane has seen %d", size, m.s.d.size)}
 		return nil
-	case size == s.d.size:
+	case size == m.s.d.size:
 		return nil
 	default:
-		if err := s.extend(ctx, size); err != nil {
+		if err := m.extend(ctx, size); err != nil {
 			return err
 		}
-		if s.damage != nil {
+		if m.s.damage != nil {
 			return nil
 		}
 	}
-	return s.heads.write(s.log.View().Head, s.opts.Now())
+	return m.s.heads.write(m.s.log.View().Head, m.s.opts.Now())
 }
 
 // extend folds the entries up to size, which are committed.
-func (s *Store) extend(ctx context.Context, size int64) error {
+func (m member) extend(ctx context.Context, size int64) error {
 	var rotations int64
-	err := s.db.Read().QueryRowContext(ctx,
+	err := m.s.db.Read().QueryRowContext(ctx,
 		`SELECT count(*) FROM ledger WHERE statement_type = ? AND seq >= ? AND seq < ?`,
-		translog.TypeRotation, s.d.size, size).Scan(&rotations)
+		translog.TypeRotation, m.s.d.size, size).Scan(&rotations)
 	if err == nil && rotations > 0 {
-		s.away = &UnavailableError{&ConfigError{
+		m.s.away = &UnavailableError{&ConfigError{
 			"the log has changed its keys: put the new ones into " + KeyDir + " and start this plane again"}}
-		return s.away
+		return m.s.away
 	}
 	if err == nil {
-		err = s.d.extend(ctx, s.db.Read(), s.origin, s.keys, size, nil)
+		err = m.s.d.extend(ctx, m.s.db.Read(), m.s.origin, m.s.keys, size, nil)
 	}
 	if err != nil && (postgres.IsPostgres(err) || ctx.Err() != nil) {
-		s.away = &UnavailableError{err} // some of it may be folded
-		return s.away
+		m.s.away = &UnavailableError{err} // some of it may be folded
+		return m.s.away
 	}
-	if _, signed := s.d.roots[size]; err == nil && (s.d.size != size || !signed) {
-		err = fmt.Errorf("the entries end at %d, a checkpoint has %d", s.d.size, size)
+	if _, signed := m.s.d.roots[size]; err == nil && (m.s.d.size != size || !signed) {
+		err = fmt.Errorf("the entries end at %d, a checkpoint has %d", m.s.d.size, size)
 	}
 	if err == nil {
-		s.log, err = ledger.NewLog(s.origin, s.keys.Ring, s.keys.Log, s.d.tree, s.d.note)
+		m.s.log, err = ledger.NewLog(m.s.origin, m.s.keys.Ring, m.s.keys.Log, m.s.d.tree, m.s.d.note)
 	}
 	if err != nil {
-		s.damage = &DamageError{Corrupt, err.Error()}
+		m.s.damage = &DamageError{Corrupt, err.Error()}
 	}
 	return nil
 }

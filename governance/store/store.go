@@ -169,7 +169,7 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 		return nil, err
 	}
 	if opts.Database != "" {
-		return s, s.join(ctx)
+		return s, member{s}.join(ctx)
 	}
 	if s.db, err = openEmbedded(ctx, opts.Dir); err != nil {
 		return nil, err
@@ -285,7 +285,7 @@ func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Tru
 		p = policy.Default()
 	}
 	if s.shared != nil {
-		if err := s.propose(ctx, p, t); err != nil {
+		if err := (member{s}).propose(ctx, p, t); err != nil {
 			return err
 		}
 	}

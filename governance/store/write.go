@@ -373,7 +373,8 @@ func (s *Store) openExisting(ctx context.Context, write bool) (err error) {
 		return err
 	}
 	if s.shared, _ = s.db.(*shared); s.shared != nil && write {
-		if err := s.shared.elect(ctx, false, func() string { return "a command, which writes alone" }); err != nil {
+		alone := func() string { return "a command, which writes alone" }
+		if err := s.shared.elect(ctx, false, alone); err != nil {
 			return err
 		}
 	}

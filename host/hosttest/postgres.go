@@ -143,8 +143,8 @@ func (p *Postgres) Address(schema string) string {
 
 func (p *Postgres) command(ctx context.Context, name string, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, filepath.Join(p.bin, name), args...)
-	cmd.Dir, cmd.Env, cmd.SysProcAttr = p.dir, []string{"LC_ALL=C", "TZ=UTC", "PATH=" + p.bin + ":/usr/bin:/bin"},
-		serverAttributes()
+	cmd.Dir, cmd.SysProcAttr = p.dir, serverAttributes()
+	cmd.Env = []string{"LC_ALL=C", "TZ=UTC", "PATH=" + p.bin + ":/usr/bin:/bin"}
 	return cmd
 }
 

@@ -76,8 +76,8 @@ func Run(ctx context.Context, args []string, w World) int {
 		Long: "Records candidate bundles in a log that cannot be rewritten unnoticed, and decides how far " +
 			"each may go.\n" +
 			"Anyone may stop, two must agree to start.\n\n" +
-			"Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 the control plane or its database does " +
-			"not answer.",
+			"Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 the control plane or its database " +
+			"does not answer.",
 		Example: "  governance serve\n  governance keys new rita\n  governance keys trust --pub rita.pub " +
 			"--principal rita@example.com --role risk\n" +
 			"  governance approve cr-... --stage canary --role risk --key rita.key",

@@ -25,11 +25,12 @@ func migrateCommand(w World) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Copy the log to another database; no plane may be running",
 		Args: cobra.NoArgs,
-		Long: "Copies the log from the file of a state folder to a database of PostgreSQL, back, or between two.\n" +
-			"Everything is checked before and behind: the copy has the same entries, hashes and checkpoints. " +
-			"Keys, witness\nstate and checkpoints.log stay in the state folder, and the source is left as it is: " +
-			"start no plane on it again.",
-		Example: "  governance migrate --from /var/lib/governance --to postgres://governance@db.example.com/plane\n" +
+		Long: "Copies the log from the file of a state folder to a database of PostgreSQL, back, or " +
+			"between two.\nEverything is checked before and behind: the copy has the same entries, hashes " +
+			"and checkpoints. Keys, witness\nstate and checkpoints.log stay in the state folder, and the " +
+			"source is left as it is: start no plane on it again.",
+		Example: "  governance migrate --from /var/lib/governance " +
+			"--to postgres://governance@db.example.com/plane\n" +
 			"  governance migrate --from postgres://governance@db.example.com/plane --to /var/lib/governance",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, from, to, err := o.places(set)
@@ -56,7 +57,8 @@ func migrateCommand(w World) *cobra.Command {
 // places are the state folder, and the databases, "" for the file in the folder.
 func (o *migrateOptions) places(set *flags.Set) (dir, from, to string, err error) {
 	if o.From == "" || o.To == "" {
-		return "", "", "", usagef("--from and --to: name both a state folder or postgres://user@host:5432/name")
+		return "", "", "", usagef(
+			"--from and --to: name for each a state folder or postgres://user@host:5432/name")
 	}
 	for _, f := range []struct {
 		flag, value string

@@ -41,10 +41,10 @@ type Writer struct {
 	using sync.Mutex // one transaction, or one question whether the session lives
 }
 
-// Elect makes the caller the writer as soon as no other program is; without wait the error is a
-// *LedError where one is. The schema needs the table writer (one, epoch, address) with its only row; address is asked for what
-// to write there. From then on no write of
-// an earlier writer is committed any more, and all that was committed can be read.
+// Elect makes the caller the writer as soon as no other program is; without wait the error is a *LedError
+// where one is. The schema needs the table writer (one, epoch, address) with its only row; address is asked
+// for what to write there. From then on no write of an earlier writer is committed any more, and all that was
+// committed can be read.
 func (d *DB) Elect(ctx context.Context, wait bool, address func() string) (_ *Writer, err error) {
 	w := &Writer{pool: openPool(d.config.with(map[string]string{
 		"statement_timeout": "0", "lock_timeout": "0", "idle_session_timeout": "0",

@@ -93,7 +93,8 @@ func HasPassword(address string) bool {
 // String is the address without what is secret.
 func (c *Config) String() string {
 	u := url.URL{Scheme: "postgres", User: url.User(c.conn.User), Path: "/" + c.conn.Database}
-	if u.Host = net.JoinHostPort(c.conn.Host, strconv.Itoa(int(c.conn.Port))); strings.HasPrefix(c.conn.Host, "/") {
+	u.Host = net.JoinHostPort(c.conn.Host, strconv.Itoa(int(c.conn.Port)))
+	if strings.HasPrefix(c.conn.Host, "/") { // the folder of a socket
 		u.Host, u.RawQuery = "", url.Values{"host": {c.conn.Host}}.Encode()
 	}
 	return u.String()
@@ -123,7 +124,8 @@ func Open(ctx context.Context, c *Config, migrations fs.FS) (*DB, error) {
 	if err := migrate(ctx, c, steps); err != nil {
 		return nil, fmt.Errorf("open %s: %w", c, err)
 	}
-	return &DB{c, openPool(c.with(map[string]string{"default_transaction_read_only": "on"}), "", readers)}, nil
+	only := c.with(map[string]string{"default_transaction_read_only": "on"})
+	return &DB{c, openPool(only, "", readers)}, nil
 }
 
 // migrate applies the steps that the database lacks, in one transaction, which other programs wait for.
@@ -136,8 +138,9 @@ func migrate(ctx context.Context, c *Config, steps []sqlite.Step) (err error) {
 	var version int
 	var encoding string
 	var schema *string
-	if err := conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int,
-		current_setting('server_encoding'), current_schema()`).Scan(&version, &encoding, &schema); err != nil {
+	err = conn.QueryRow(ctx, `SELECT current_setting('server_version_num')::int,
+		current_setting('server_encoding'), current_schema()`).Scan(&version, &encoding, &schema)
+	if err != nil {
 		return err
 	}
 	switch {
