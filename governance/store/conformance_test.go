@@ -35,13 +35,14 @@ func TestSQLite(t *testing.T) {
 }
 
 func TestPostgres(t *testing.T) {
-	ring.Proof(t, "it starts a server")
+	ring.Proof(t, "it starts a server, which forks for each of some thousand connections")
 	h := home{hosttest.PostgresOrSkip(t)}
 	for _, c := range conformance {
 		t.Run(c.name, func(t *testing.T) { c.test(t, h) })
 	}
 	for name, test := range map[string]func(*testing.T, home){
 		"planes": testPlanes, "lost session": testLostSession, "fenced": testFenced, "migrate": testMigrate,
+		"ended in a write": testEndedInWrite, "rotate": testRotate,
 	} {
 		t.Run(name, func(t *testing.T) { test(t, h) })
 	}

@@ -113,6 +113,9 @@ func (d *shared) Tx(ctx context.Context, f func(*sql.Tx) error) error {
 		return errors.Join(d.refuse(ctx), err)
 	}
 	if err != nil && postgres.IsPostgres(err) {
+		if w.Ping(context.WithoutCancel(ctx)) != nil {
+			d.drop(w)
+		}
 		return &UnavailableError{err}
 	}
 	return err

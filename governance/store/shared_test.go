@@ -293,3 +293,57 @@ func testMigrate(t *testing.T, h home) {
 		t.Errorf("a damaged log was moved: %v", err)
 	}
 }
+
+// testEndedInWrite: a session that ends in the middle of a write leaves nothing of it.
+func testEndedInWrite(t *testing.T, h home) {
+	at := filled(t, h)
+	armed := false
+	p, err := planetest.Open(planetest.Options{Dir: at.Dir, Database: at.Database, Trust: planetest.Trust(1),
+		At: func(point string) {
+			if armed && point == "write.facts" {
+				armed = false
+				endSession(t, h)
+			}
+		}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	size := p.Store.Size()
+	armed = true
+	_, err = p.Store.Update(t.Context(), func(tx *store.Tx) error {
+		return tx.Seal(planetest.Good(planetest.Start, planetest.Title("one")), []string{"hash_claimed"}, nil, nil)
+	})
+	var away *store.UnavailableError
+	if !errors.As(err, &away) || p.Store.Size() != size || armed {
+		t.Errorf("%v, %d entries after %d", err, p.Store.Size(), size)
+	}
+	await(t, p)
+	taken(t, p, "one")
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	sound(t, at)
+}
+
+// testRotate: a change of keys is one for all planes; one with the old ones does not start.
+func testRotate(t *testing.T, h home) {
+	at := filled(t, h)
+	there := another(t, at)
+	p := start(t, there)
+	options := store.Options{Dir: at.Dir, Database: at.Database, Now: p.Now}
+	nobody := func(*store.Store) error { return nil }
+	var other *store.NotWriterError
+	if _, err := store.Rotate(t.Context(), options, nil, nobody); !errors.As(err, &other) {
+		t.Errorf("beside a running plane: %v", err)
+	}
+	if err := p.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if epoch, err := store.Rotate(t.Context(), options, nil, nobody); err != nil || epoch.From == 0 {
+		t.Fatalf("%v %v", epoch, err)
+	}
+	if got := damage(t, there); got != "config" {
+		t.Errorf("a start with the old keys: %q", got)
+	}
+	sound(t, at, another(t, at))
+}

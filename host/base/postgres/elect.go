@@ -126,13 +126,14 @@ func (w *Writer) Hold(ctx context.Context, every time.Duration) error {
 			return context.Cause(ctx)
 		case <-tick.C:
 		}
-		if err := w.ping(ctx); err != nil {
+		if err := w.Ping(ctx); err != nil {
 			return err
 		}
 	}
 }
 
-func (w *Writer) ping(ctx context.Context) error {
+// Ping reports that the session has ended, or that another writer has come.
+func (w *Writer) Ping(ctx context.Context) error {
 	w.using.Lock()
 	defer w.using.Unlock()
 	ctx, cancel := context.WithTimeout(ctx, pingTime)

@@ -307,3 +307,26 @@ func TestAddresses(t *testing.T) {
 		t.Errorf("nobody listens: %v", err)
 	}
 }
+
+// FuzzParseConfig: an address is refused in one sentence, or shown without its password.
+func FuzzParseConfig(f *testing.F) {
+	for _, text := range []string{"postgres://u:secret@h:7/d", "postgres://", "postgres://u@/d?host=/tmp&port=1",
+		"postgresql://h1,h2:7/d", "postgres://u:%zz@h", "postgres://[::1]/d?sslmode=what", "x"} {
+		f.Add(text)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if strings.Contains(text, "service") || strings.Contains(text, "ssl") || strings.Contains(text, "pass") {
+			t.Skip("it would read files")
+		}
+		c, err := postgres.ParseConfig(text)
+		if err != nil {
+			if !strings.Contains(err.Error(), "keep the password in PGPASSFILE") {
+				t.Fatal(err)
+			}
+			return
+		}
+		if shown := c.String(); !postgres.IsAddress(shown) || postgres.HasPassword(shown) {
+			t.Fatalf("%q is shown as %q", text, shown)
+		}
+	})
+}
