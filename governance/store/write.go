@@ -111,7 +111,17 @@ func (s *Store) mayWrite(ctx context.Context) error {
 	case s.away != nil:
 		return s.away
 	}
-	return s.shared.check(ctx)
+	if err := s.shared.check(ctx); err != nil {
+		return err
+	}
+	// It may have become the writer just now, behind what another plane has written.
+	if err := (member{s}).catchUp(ctx); err != nil {
+		return err
+	}
+	if s.damage != nil {
+		return s.damage
+	}
+	return nil
 }
 
 // World is what the log comes to, with what this write has appended.

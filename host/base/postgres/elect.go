@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// pingTime bounds how long the session of a writer may take to answer.
+// pingTime bounds how long the database may take to say who is the writer.
 const pingTime = 5 * time.Second
 
 // LedError reports that another program is the writer, with the address that it has announced.
@@ -159,6 +159,8 @@ func (w *Writer) Close() error {
 
 // Writer is the newest writer that the database has had: it may have ended.
 func (d *DB) Writer(ctx context.Context) (epoch int64, address string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, pingTime)
+	defer cancel()
 	err = d.reader.QueryRowContext(ctx, `SELECT epoch, address FROM writer WHERE one = 1`).Scan(
 		&epoch, &address)
 	return epoch, address, err
