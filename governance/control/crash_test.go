@@ -158,7 +158,7 @@ func recovered(t *testing.T, dir, point string, acknowledged map[string]*bundle.
 	if err := p.Close(); err != nil {
 		t.Error(err)
 	}
-	if different, err := store.Rebuild(t.Context(), dir, true); err != nil || len(different) > 0 {
+	if different, err := store.Rebuild(t.Context(), store.Place{Dir: dir}, true); err != nil || len(different) > 0 {
 		t.Errorf("%s: %v %v", point, different, err)
 	}
 }

@@ -118,7 +118,7 @@ func TestSecondProcess(t *testing.T) {
 	if _, err := planetest.Open(planetest.Options{Dir: dir}); !errors.Is(err, file.ErrHeld) {
 		t.Errorf("a second plane: %v", err)
 	}
-	if _, err := store.Rebuild(t.Context(), dir, true); !errors.Is(err, file.ErrHeld) {
+	if _, err := store.Rebuild(t.Context(), store.Place{Dir: dir}, true); !errors.Is(err, file.ErrHeld) {
 		t.Errorf("rebuild beside a plane: %v", err)
 	}
 }

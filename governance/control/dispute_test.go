@@ -89,7 +89,7 @@ func TestDisputesInTheLog(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if different, err := store.Rebuild(t.Context(), dir, true); err != nil || len(different) > 0 {
+	if different, err := store.Rebuild(t.Context(), store.Place{Dir: dir}, true); err != nil || len(different) > 0 {
 		t.Errorf("%v, %v", different, err)
 	}
 }

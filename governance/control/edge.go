@@ -1,6 +1,7 @@
 package control
 
 import (
+	"context"
 	"errors"
 	"maps"
 	"net/http"
@@ -59,7 +60,7 @@ func (p *Plane) routes(metrics handle) []edge.Route {
 		get("/facts/{seq}", p.getFact),
 		get("/shadow-work", p.getShadowWork),
 		get("/shadow-chunks/{since}", p.getShadowChunks),
-		get("/health", p.getHealth),
+		{Method: http.MethodGet, Path: "/health", Handler: answered(p, p.getHealth)},
 		get("/checkpoint", p.getCheckpoint),
 		get("/log/consistency", p.getConsistency),
 		get("/trust/trusted_root.json", p.getTrustedRoot),
@@ -87,8 +88,27 @@ func newEdge(p *Plane, hosts edge.Hosts) *edge.Edge {
 	return e
 }
 
-// handler sends what handle answers.
+// handler sends what handle answers, once the log is what the database has.
 func (p *Plane) handler(handle handle) http.Handler {
+	return answered(p, func(r *request) (*edge.Answer, error) {
+		if err := refresh(r.Context(), p); err != nil {
+			return nil, err
+		}
+		return handle(r)
+	})
+}
+
+// refresh takes in what another plane has written.
+func refresh(ctx context.Context, p *Plane) error {
+	grown, err := p.store.Refresh(ctx)
+	if grown {
+		p.wake()
+	}
+	return err
+}
+
+// answered sends what handle answers.
+func answered(p *Plane, handle handle) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, hr *http.Request) {
 		r := &request{hr, edge.From(hr.Context())}
 		a, err := handle(r)
@@ -103,7 +123,7 @@ func (p *Plane) handler(handle handle) http.Handler {
 			return
 		}
 		refused := problemOf(err)
-		if refused.code == codeInternal {
+		if refused.code == codeInternal || refused.code == store.Unavailable {
 			p.opts.Logger.Error("a request failed", "request_id", r.RequestID, "path", r.URL.EscapedPath(),
 				"error", err)
 		}
@@ -161,6 +181,7 @@ var statuses = map[bundle.Code]int{
 	edge.CodeExpectation: 417, edge.CodeHeadersTooLarge: 431,
 	codeInternal: 500, store.Corrupt: 500, store.Rollback: 500,
 	edge.CodeTransferEncoding: 501, edge.CodeHTTPVersion: 505,
+	store.NotWriter: 503, store.Unavailable: 503,
 }
 
 // problem is an answer that is not a success.
@@ -185,6 +206,9 @@ func (p *problem) Status() int {
 
 // Extra implements edge.Problem.
 func (p *problem) Extra() (http.Header, bool) {
+	if p.Status() == http.StatusServiceUnavailable {
+		return http.Header{"Retry-After": {"1"}}, p.close
+	}
 	if p.allow == "" {
 		return nil, p.close
 	}
@@ -220,9 +244,18 @@ func problemOf(err error) *problem {
 	var p *problem
 	var refused *bundle.Error
 	var damage *store.DamageError
+	var other *store.NotWriterError
+	var away *store.UnavailableError
 	switch {
 	case errors.As(err, &p):
 		return p
+	case errors.As(err, &other):
+		p = say(store.NotWriter,
+			"This plane is not the writer: ask the one at details.writer, or again soon.")
+		p.details = map[string]any{"writer": other.Writer}
+		return p
+	case errors.As(err, &away):
+		return say(store.Unavailable, unavailableText)
 	case errors.As(err, &refused):
 		p = say(refused.Code, refused.Message)
 		p.details = map[string]any{"pointer": refused.Pointer}
@@ -241,6 +274,8 @@ func problemOf(err error) *problem {
 	}
 	return say(codeInternal, internalText)
 }
+
+const unavailableText = "The database of this control plane does not answer: ask again soon."
 
 const internalText = "Something went wrong inside of the control plane."
 

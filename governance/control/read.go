@@ -162,7 +162,7 @@ func (p *Plane) getTrust(*request) (*edge.Answer, error) {
 }
 
 // getHealth reports whether the log holds together and who may sign; it is always 200.
-func (p *Plane) getHealth(*request) (*edge.Answer, error) {
+func (p *Plane) getHealth(r *request) (*edge.Answer, error) {
 	type check struct {
 		Status  string `json:"status"`
 		Message string `json:"message"`
@@ -170,6 +170,7 @@ func (p *Plane) getHealth(*request) (*edge.Answer, error) {
 	now := p.opts.Now().UTC()
 	log, trust, status := check{"pass", ""}, check{"pass", ""}, "healthy"
 	var size int64
+	away := refresh(r.Context(), p)
 	err := p.store.Look(func(w *promotion.World, view ledger.View) error {
 		size = view.Head.Size
 		switch t := w.Trust(); {
@@ -181,15 +182,22 @@ func (p *Plane) getHealth(*request) (*edge.Answer, error) {
 		}
 		return nil
 	})
-	if d := p.store.Damage(); d != nil || err != nil {
+	if d := p.store.Damage(); d != nil {
 		log, status = check{"fail", damageText[d.Code]}, "unhealthy"
+	} else if err != nil || away != nil {
+		log, status = check{"fail", unavailableText}, "unhealthy"
 	}
-	return &edge.Answer{Body: map[string]any{
+	body := map[string]any{
 		"status": status, "service": "governance", "api_version": "v1",
 		"timestamp":  now.Format("2006-01-02T15:04:05.000Z"),
 		"log_origin": p.store.Origin(), "log_size": size,
 		"checks": map[string]check{"ledger": log, "trust": trust},
-	}}, nil
+	}
+	if standing, shared := p.store.Standing(r.Context()); shared && standing.Err == nil {
+		body["writer"] = map[string]any{"self": standing.Writer, "address": standing.Address,
+			"epoch": standing.Epoch}
+	}
+	return &edge.Answer{Body: body}, nil
 }
 
 // maxBodies is how many bytes of answers are kept.

@@ -68,6 +68,9 @@ func (p *Plane) cosign(ctx context.Context) {
 
 // recordWitnesses logs the first cosignature of each witness over a seal: from then on its days count.
 func (p *Plane) recordWitnesses(ctx context.Context) error {
+	if standing, shared := p.store.Standing(ctx); shared && !standing.Writer {
+		return nil // the writer does
+	}
 	given := p.opts.Witnesses.Given()
 	fresh, err := look(p, func(w *promotion.World, _ ledger.View) bool {
 		return len(promotion.ListUnseen(w, given, "")) > 0

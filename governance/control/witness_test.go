@@ -59,7 +59,7 @@ func TestWitnessedPlane(t *testing.T) {
 	served := httptest.NewServer(w.Handler(edge.NewHosts("127.0.0.1"), hclog.NewNullLogger()))
 	t.Cleanup(served.Close)
 	t.Cleanup(func() { // the plane is closed by then
-		if different, err := store.Rebuild(context.Background(), dir, true); err != nil || len(different) > 0 {
+		if different, err := store.Rebuild(context.Background(), store.Place{Dir: dir}, true); err != nil || len(different) > 0 {
 			t.Errorf("rebuild: %v %v", different, err)
 		}
 	})

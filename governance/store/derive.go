@@ -6,6 +6,7 @@ import (
 	"crypto/ecdsa"
 	"database/sql"
 	"fmt"
+	"math"
 	"reflect"
 	"runtime"
 	"slices"
@@ -91,9 +92,19 @@ type chunk struct {
 // the payloads say, and folds the facts. The error is what does not hold together.
 func derive(ctx context.Context, db *sql.DB, origin string, keys *Keys, observe observer) (*derived, error) {
 	d := newDerived()
+	if err := d.extend(ctx, db, origin, keys, math.MaxInt64, observe); err != nil {
+		return d, err
+	}
+	return d, d.checkCounts(ctx, db)
+}
+
+// extend goes on with the entries up to one.
+func (d *derived) extend(
+	ctx context.Context, db *sql.DB, origin string, keys *Keys, until int64, observe observer,
+) error {
 	ctx, cancel := context.WithCancel(ctx)
 	chunks := make(chan chunk, 1)
-	go readChunks(ctx, db, origin, keys, chunks)
+	go readChunks(ctx, db, origin, keys, d.size, until, chunks)
 	defer func() {
 		cancel()
 		for range chunks { // until the reader has ended
@@ -101,28 +112,31 @@ func derive(ctx context.Context, db *sql.DB, origin string, keys *Keys, observe 
 	}()
 	for c := range chunks {
 		if c.err != nil {
-			return d, c.err
+			return c.err
 		}
 		for _, r := range c.rows {
 			if err := d.fold(r, keys, origin, c.proofs, observe); err != nil {
-				return d, fmt.Errorf("entry %d: %w", r.seq, err)
+				return fmt.Errorf("entry %d: %w", r.seq, err)
 			}
 		}
 	}
-	return d, d.checkCounts(ctx, db)
+	return nil
 }
 
 // readChunks reads ahead of the fold, until there is nothing left.
-func readChunks(ctx context.Context, db *sql.DB, origin string, keys *Keys, out chan<- chunk) {
+func readChunks(
+	ctx context.Context, db *sql.DB, origin string, keys *Keys, from, until int64, out chan<- chunk,
+) {
 	defer close(out)
-	for from := int64(0); ; from += chunkSize {
+	for ; from < until; from += chunkSize {
 		var c chunk
-		if c.rows, c.err = readRows(ctx, db, from); c.err == nil && len(c.rows) == 0 {
+		end := min(until, from+chunkSize)
+		if c.rows, c.err = readRows(ctx, db, from, end); c.err == nil && len(c.rows) == 0 {
 			return
 		}
 		if c.err == nil {
 			eachRow(c.rows, func(r *row) { r.read(origin, keys.Ring.At(r.seq).Statement) })
-			c.proofs, c.err = readProofs(ctx, db, from, from+chunkSize)
+			c.proofs, c.err = readProofs(ctx, db, from, end)
 		}
 		select {
 		case out <- c:
@@ -135,12 +149,12 @@ func readChunks(ctx context.Context, db *sql.DB, origin string, keys *Keys, out 
 	}
 }
 
-func readRows(ctx context.Context, db *sql.DB, from int64) (rows []*row, err error) {
+func readRows(ctx context.Context, db *sql.DB, from, until int64) (rows []*row, err error) {
 	err = query(ctx, db, func(scan scanner) error {
 		r := &row{}
 		rows = append(rows, r)
 		return r.scan(scan)
-	}, rowsQuery, from, from+chunkSize)
+	}, rowsQuery, from, until)
 	return rows, err
 }
 

@@ -3,7 +3,6 @@ package store_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -14,26 +13,30 @@ import (
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
-// TestHistories: after whatever was said, a start derives from the log what the running
+// testHistories: after whatever was said, a start derives from the log what the running
 // plane had made of it step by step, and a rebuild changes nothing.
-func TestHistories(t *testing.T) {
+func testHistories(t *testing.T, h home) {
 	ring.Undetected(t, "it writes from one goroutine")
-	for seed := range uint64(ring.Size(6, 100, 1000)) {
-		dir := filepath.Join(t.TempDir(), "g")
-		live(t, dir, rand.New(rand.NewPCG(seed, 1)))
-		if d, err := store.Rebuild(t.Context(), dir, true); err != nil || len(d) > 0 {
+	count := ring.Size(6, 100, 1000)
+	if h.server != nil {
+		count /= 50
+	}
+	for seed := range uint64(count) {
+		at := h.place(t)
+		live(t, at, rand.New(rand.NewPCG(seed, 1)))
+		if d, err := store.Rebuild(t.Context(), at, true); err != nil || len(d) > 0 {
 			t.Fatalf("history %d: %v %v", seed, d, err)
 		}
-		if got := damage(t, dir); got != "" {
+		if got := damage(t, at); got != "" {
 			t.Fatalf("history %d: %s", seed, got)
 		}
 	}
 }
 
 // live runs a plane through a history.
-func live(t *testing.T, dir string, r *rand.Rand) {
+func live(t *testing.T, at store.Place, r *rand.Rand) {
 	t.Helper()
-	p, err := planetest.Open(planetest.Options{Dir: dir, Trust: planetest.Trust(1)})
+	p, err := planetest.Open(planetest.Options{Dir: at.Dir, Database: at.Database, Trust: planetest.Trust(1)})
 	if err != nil {
 		t.Fatal(err)
 	}

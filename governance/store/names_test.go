@@ -38,10 +38,10 @@ func unzipped(t *testing.T, name string) string {
 // same facts, has its trust.json, and goes on with entries under the new names.
 func TestEarlierNames(t *testing.T) {
 	dir := unzipped(t, "before_names.zip")
-	if d, err := store.Rebuild(t.Context(), dir, true); err != nil || len(d) > 0 {
+	if d, err := store.Rebuild(t.Context(), store.Place{Dir: dir}, true); err != nil || len(d) > 0 {
 		t.Fatalf("the projections differ: %v %v", d, err)
 	}
-	if text, err := store.LastTrust(t.Context(), dir); err != nil || len(text) == 0 {
+	if text, err := store.LastTrust(t.Context(), store.Place{Dir: dir}); err != nil || len(text) == 0 {
 		t.Fatalf("no trust.json: %s %v", text, err)
 	}
 	p, err := planetest.Open(planetest.Options{Dir: dir, Trust: planetest.Trust(1)})
@@ -61,7 +61,7 @@ func TestEarlierNames(t *testing.T) {
 	if err := p.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if got := damage(t, dir); got != "" {
+	if got := damage(t, store.Place{Dir: dir}); got != "" {
 		t.Errorf("after the next start: %s", got)
 	}
 }

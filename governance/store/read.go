@@ -115,10 +115,10 @@ type Audit struct {
 	Log       ledger.LogKey
 }
 
-// OpenAudit opens the log of a state directory; no plane may be running on it.
-func OpenAudit(ctx context.Context, dir string, unlock ...dsse.Unlock) (*Audit, error) {
-	s := &Store{opts: Options{Dir: dir, Unlock: firstOf(unlock)}}
-	if err := s.openExisting(ctx); err != nil {
+// OpenAudit opens a log; no plane may be running on the state directory.
+func OpenAudit(ctx context.Context, at Place, unlock ...dsse.Unlock) (*Audit, error) {
+	s := existing(at, unlock)
+	if err := s.openExisting(ctx, false); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
 	return &Audit{s: s, Statement: s.keys.Ring[0].Statement, Log: s.keys.Ring[0].Log}, nil
@@ -181,9 +181,9 @@ const syncEvery = time.Second
 
 type checkpointLog struct {
 	file checkpointWriter
-	end  int64 // of the last whole line
 
 	mu    sync.Mutex
+	known witness
 	dirty bool
 	stop  chan struct{}
 	done  chan struct{}
@@ -264,33 +264,36 @@ func checkCheckpointLog(lines []checkpointLine, size int64, roots map[int64]tlog
 }
 
 // openCheckpointLog opens the file for writing behind its last whole line.
-func openCheckpointLog(dir string, end int64) (*checkpointLog, error) {
+func openCheckpointLog(dir string, known witness) (*checkpointLog, error) {
 	f, err := os.OpenFile(filepath.Join(dir, checkpointFile), os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
 	}
-	if err := f.Truncate(end); err != nil {
+	if err := f.Truncate(known.end); err != nil {
 		_ = f.Close()
 		return nil, err
 	}
-	c := &checkpointLog{file: f, end: end, stop: make(chan struct{}), done: make(chan struct{})}
+	c := &checkpointLog{file: f, known: known, stop: make(chan struct{}), done: make(chan struct{})}
 	go c.run()
 	return c, nil
 }
 
-// write appends a line. It is not on disk yet: a database that is ahead of the file is fine,
-// but for the first line, without which the file could as well have been taken away.
+// write appends a line, unless the file has come that far. It is not on disk yet: a database that is ahead
+// of the file is fine, but for the first line, without which the file could as well have been taken away.
 func (c *checkpointLog) write(head ledger.Checkpoint, now time.Time) error {
 	line := checkpointLine{head.Size, ledger.Hex(head.Root)}
 	text := line.text(now.Unix()) + "\n"
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if _, err := c.file.WriteAt([]byte(text), c.end); err != nil {
-		// Half a line must not become the beginning of the next one.
-		return errors.Join(err, c.file.Truncate(c.end))
+	if head.Size <= c.known.size {
+		return nil
 	}
-	first := c.end == 0
-	c.end += int64(len(text))
+	if _, err := c.file.WriteAt([]byte(text), c.known.end); err != nil {
+		// Half a line must not become the beginning of the next one.
+		return errors.Join(err, c.file.Truncate(c.known.end))
+	}
+	first := c.known.end == 0
+	c.known = witness{head.Size, c.known.end + int64(len(text))}
 	if first {
 		return c.file.Sync()
 	}
@@ -333,20 +336,25 @@ func (c *checkpointLog) close() error {
 // whoever asks for it answers for the log being the newest copy. No plane may be running. It
 // reports how many entries the log has. A file with anything in it is left alone, since it would
 // show a rollback: the error then is a *ConfigError.
-func AcceptCheckpoints(ctx context.Context, dir string, unlock ...dsse.Unlock) (size int64, err error) {
-	s := &Store{opts: Options{Dir: dir, Now: time.Now, Unlock: firstOf(unlock)}}
+func AcceptCheckpoints(ctx context.Context, at Place, unlock ...dsse.Unlock) (size int64, err error) {
+	s := existing(at, unlock)
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.openExisting(ctx); err != nil {
+	if err := s.openExisting(ctx, false); err != nil {
 		return 0, err
 	}
-	switch lines, _, err := readCheckpointLog(dir); {
+	switch lines, _, err := readCheckpointLog(at.Dir); {
 	case err != nil:
 		return 0, err
 	case len(lines) > 0:
 		return 0, &ConfigError{
 			checkpointFile + " is there and has lines: it is the witness of this log, and is not made anew"}
 	}
-	d, _, err := compare(ctx, s.db.Read(), s.origin, s.keys)
+	db, end, err := s.db.Snapshot(ctx)
+	if err != nil {
+		return 0, err
+	}
+	defer end()
+	d, _, err := compare(ctx, db, s.origin, s.keys)
 	if err != nil {
 		return 0, &DamageError{Corrupt, err.Error()}
 	}
@@ -354,7 +362,7 @@ func AcceptCheckpoints(ctx context.Context, dir string, unlock ...dsse.Unlock) (
 	if !ok {
 		return 0, &DamageError{Corrupt, "the last entry has no checkpoint"}
 	}
-	c, err := openCheckpointLog(dir, 0)
+	c, err := openCheckpointLog(at.Dir, witness{})
 	if err != nil {
 		return 0, err
 	}

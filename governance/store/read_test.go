@@ -85,7 +85,7 @@ func (d *fullDisk) WriteAt(p []byte, at int64) (int, error) {
 // TestShortWrite: what a failed write leaves is no beginning of the next line.
 func TestShortWrite(t *testing.T) {
 	dir, now := t.TempDir(), time.Unix(1_700_000_000, 0)
-	c, err := openCheckpointLog(dir, 0)
+	c, err := openCheckpointLog(dir, witness{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -177,7 +177,7 @@ func Rotate(
 	}
 	s := &Store{opts: o}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.openExisting(ctx); err != nil {
+	if err := s.openExisting(ctx, true); err != nil {
 		return nil, err
 	}
 	if err := s.load(ctx); err != nil {

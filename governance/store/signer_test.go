@@ -113,7 +113,7 @@ func TestKeysOfAnAgent(t *testing.T) {
 	}
 	start()
 	start()
-	if d, err := store.Rebuild(t.Context(), dir, true); err != nil || len(d) > 0 {
+	if d, err := store.Rebuild(t.Context(), store.Place{Dir: dir}, true); err != nil || len(d) > 0 {
 		t.Errorf("%v %v", d, err)
 	}
 	t.Setenv("SSH_AUTH_SOCK", "")

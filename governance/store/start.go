@@ -14,6 +14,7 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/postgres"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -108,6 +109,8 @@ func (s *Store) load(ctx context.Context) error {
 	switch {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
+	case s.shared != nil && postgres.IsPostgres(err):
+		return err // nothing was learnt about the log
 	case errors.As(err, &damage):
 	case err != nil:
 		damage = &DamageError{Corrupt, err.Error()}
@@ -126,7 +129,7 @@ func (s *Store) load(ctx context.Context) error {
 	if damage != nil || s.heads != nil {
 		return nil
 	}
-	if s.heads, err = openCheckpointLog(s.opts.Dir, known.end); err != nil {
+	if s.heads, err = openCheckpointLog(s.opts.Dir, known); err != nil {
 		return err
 	}
 	if known.size < d.size { // the process ended between the two
@@ -138,6 +141,11 @@ func (s *Store) load(ctx context.Context) error {
 // examine is everything that a start checks. Where the log has another fault than being
 // behind its witness, what was derived is not whole.
 func (s *Store) examine(ctx context.Context) (d *derived, known witness, err error) {
+	db, end, err := s.db.Snapshot(ctx)
+	if err != nil {
+		return nil, known, err
+	}
+	defer end()
 	// Beside the rest: it reads all pages once more, which takes as long as all else.
 	quick := make(chan error, 1)
 	go func() { quick <- s.quickCheck(ctx) }()
@@ -150,7 +158,7 @@ func (s *Store) examine(ctx context.Context) (d *derived, known witness, err err
 	if err != nil {
 		return nil, known, err
 	}
-	d, different, err := compare(ctx, s.db.Read(), s.origin, s.keys)
+	d, different, err := compare(ctx, db, s.origin, s.keys)
 	if err != nil {
 		return d, known, err
 	}
@@ -165,8 +173,11 @@ func (s *Store) examine(ctx context.Context) (d *derived, known witness, err err
 	return d, known, nil
 }
 
-// quickCheck has SQLite look through its file.
+// quickCheck has SQLite look through its file. PostgreSQL has nothing like it: all rows are read anyway.
 func (s *Store) quickCheck(ctx context.Context) error {
+	if s.shared != nil {
+		return nil
+	}
 	var verdict string
 	if err := s.db.Read().QueryRowContext(ctx, `PRAGMA quick_check(1)`).Scan(&verdict); err != nil {
 		return err
@@ -177,15 +188,15 @@ func (s *Store) quickCheck(ctx context.Context) error {
 	return nil
 }
 
-// Rebuild makes the projections of a state directory again from its log, or with check only
+// Rebuild makes the projections of a log again from its truth, or with check only
 // reports where they differ. No plane may be running. The error is a *DamageError when the
 // log itself does not hold together.
 func Rebuild(
-	ctx context.Context, dir string, check bool, unlock ...dsse.Unlock,
+	ctx context.Context, at Place, check bool, unlock ...dsse.Unlock,
 ) (different []string, err error) {
-	s := &Store{opts: Options{Dir: dir, Unlock: firstOf(unlock)}}
+	s := existing(at, unlock)
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.openExisting(ctx); err != nil {
+	if err := s.openExisting(ctx, !check); err != nil {
 		return nil, err
 	}
 	d, different, err := s.compareAll(ctx)
@@ -205,7 +216,15 @@ func firstOf(list []dsse.Unlock) dsse.Unlock {
 // compareAll derives everything and compares all that is kept of it. The error is a
 // *DamageError.
 func (s *Store) compareAll(ctx context.Context) (d *derived, different []string, err error) {
-	if d, different, err = compare(ctx, s.db.Read(), s.origin, s.keys); err != nil {
+	db, end, err := s.db.Snapshot(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer end()
+	if d, different, err = compare(ctx, db, s.origin, s.keys); err != nil {
+		if s.shared != nil && postgres.IsPostgres(err) {
+			return d, different, err
+		}
 		return d, different, &DamageError{Corrupt, err.Error()}
 	}
 	lines, _, err := readCheckpointLog(s.opts.Dir)
@@ -229,6 +248,20 @@ type projections map[string][][]any
 type table struct {
 	name, key string
 	columns   []string
+}
+
+// selection is the query of all rows, in the order of the key.
+func (t table) selection() string {
+	return "SELECT " + strings.Join(t.columns, ", ") + " FROM " + t.name + " ORDER BY " + t.key
+}
+
+// replace is the end of an insertion whose rows take the place of those with the same key.
+func (t table) replace() string {
+	var set []string
+	for _, c := range t.columns {
+		set = append(set, c+" = excluded."+c)
+	}
+	return " ON CONFLICT (" + t.key + ") DO UPDATE SET " + strings.Join(set, ", ")
 }
 
 var tables = []table{
@@ -282,11 +315,10 @@ func put(ctx context.Context, tx *sql.Tx, name string, rows [][]any) error {
 	const most = 100 // rows in one statement
 	for part := range slices.Chunk(rows, most) {
 		one := "(" + strings.TrimSuffix(strings.Repeat("?,", len(part[0])), ",") + ")"
-		verb := "INSERT INTO "
-		if slices.ContainsFunc(tables, func(t table) bool { return t.name == name }) {
-			verb = "INSERT OR REPLACE INTO "
+		text := "INSERT INTO " + name + " VALUES " + one + strings.Repeat(","+one, len(part)-1)
+		if i := slices.IndexFunc(tables, func(t table) bool { return t.name == name }); i >= 0 {
+			text += tables[i].replace()
 		}
-		text := verb + name + " VALUES " + one + strings.Repeat(","+one, len(part)-1)
 		if _, err := tx.ExecContext(ctx, text, slices.Concat(part...)...); err != nil {
 			return fmt.Errorf("table %s: %w", name, err)
 		}
@@ -339,8 +371,7 @@ func scanRow(scan scanner, n int) ([]any, error) {
 
 // compare derives everything and reports in which rows the projections differ from it.
 func compare(ctx context.Context, db *sql.DB, origin string, keys *Keys) (*derived, []string, error) {
-	rows, err := db.QueryContext(ctx,
-		`SELECT seq, ord, fact_id, type, candidate_revision_id, run_id, body FROM facts ORDER BY seq, ord`)
+	rows, err := db.QueryContext(ctx, tables[0].selection())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -358,26 +389,25 @@ func compare(ctx context.Context, db *sql.DB, origin string, keys *Keys) (*deriv
 	}
 	want := d.standing()
 	for _, t := range tables[1:] {
-		if err := compareTable(ctx, db, t.name, t.key, t.columns, want[t.name], reader.add); err != nil {
+		if err := compareTable(ctx, db, t, want[t.name], reader.add); err != nil {
 			return d, nil, err
 		}
 	}
 	return d, reader.diff, nil
 }
 
-func compareTable(ctx context.Context, db *sql.DB, name, key string, columns []string, want [][]any,
-	add func(string)) error {
+func compareTable(ctx context.Context, db *sql.DB, t table, want [][]any, add func(string)) error {
 	n := 0
 	err := query(ctx, db, func(scan scanner) error {
-		got, err := scanRow(scan, len(columns))
+		got, err := scanRow(scan, len(t.columns))
 		if err == nil && (n >= len(want) || !slices.Equal(got, want[n])) {
-			add(fmt.Sprintf("%s: %v differs", name, got[0]))
+			add(fmt.Sprintf("%s: %v differs", t.name, got[0]))
 		}
 		n++
 		return err
-	}, "SELECT "+strings.Join(columns, ", ")+" FROM "+name+" ORDER BY "+key)
+	}, t.selection())
 	if err == nil && n < len(want) {
-		add(fmt.Sprintf("%s: %d of %d rows are missing", name, len(want)-n, len(want)))
+		add(fmt.Sprintf("%s: %d of %d rows are missing", t.name, len(want)-n, len(want)))
 	}
 	return err
 }

@@ -17,11 +17,11 @@ import (
 	"github.com/assay-run/assay/governance/store"
 )
 
-// TestDecisionHeldBack: a log without a decision that its facts lead to is no log of a
+// testDecisionHeldBack: a log without a decision that its facts lead to is no log of a
 // plane, although every signature in it is right: a rejection could have no effect.
-func TestDecisionHeldBack(t *testing.T) {
-	dir := filled(t)
-	s, err := open(dir, store.Options{Trust: planetest.Trust(1)})
+func testDecisionHeldBack(t *testing.T, h home) {
+	at := filled(t, h)
+	s, err := open(at, store.Options{Trust: planetest.Trust(1)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,26 +32,30 @@ func TestDecisionHeldBack(t *testing.T) {
 	if err := errors.Join(err, s.Close()); err != nil {
 		t.Fatal(err)
 	}
-	if got := damage(t, dir); got != store.Corrupt {
+	if got := damage(t, at); got != store.Corrupt {
 		t.Errorf("a start finds %q", got)
 	}
-	_, err = store.Rebuild(t.Context(), dir, true)
+	_, err = store.Rebuild(t.Context(), at, true)
 	if err == nil || !strings.Contains(err.Error(), doc.Bundle.CandidateRevisionID) {
 		t.Errorf("rebuild --check: %v", err)
 	}
 }
 
-// TestDatabaseGone: where the file beside it still knows a log, no new one begins under its
+// testDatabaseGone: where the file beside it still knows a log, no new one begins under its
 // name and keys.
-func TestDatabaseGone(t *testing.T) {
-	dir := filled(t)
+func testDatabaseGone(t *testing.T, h home) {
+	at := filled(t, h)
+	if at.Database != "" {
+		name := schemaOf(t, at)
+		edit(t, at, "DROP SCHEMA "+name+" CASCADE", "CREATE SCHEMA "+name)
+	}
 	for _, name := range []string{store.DatabaseFile, store.DatabaseFile + "-wal",
 		store.DatabaseFile + "-shm"} {
-		if err := os.Remove(filepath.Join(dir, name)); err != nil && !os.IsNotExist(err) {
+		if err := os.Remove(filepath.Join(at.Dir, name)); err != nil && !os.IsNotExist(err) {
 			t.Fatal(err)
 		}
 	}
-	s, err := open(dir, store.Options{Trust: planetest.Trust(1), Origin: planetest.Origin})
+	s, err := open(at, store.Options{Trust: planetest.Trust(1), Origin: planetest.Origin})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,11 +72,11 @@ func TestDatabaseGone(t *testing.T) {
 	}
 }
 
-// TestWitnessCatchesUp: a line that a crash has kept from the file is written at the next
+// testWitnessCatchesUp: a line that a crash has kept from the file is written at the next
 // start, so that an older copy of the database is found out again.
-func TestWitnessCatchesUp(t *testing.T) {
-	dir := filled(t)
-	path := filepath.Join(dir, "checkpoints.log")
+func testWitnessCatchesUp(t *testing.T, h home) {
+	at := filled(t, h)
+	path := filepath.Join(at.Dir, "checkpoints.log")
 	whole, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -81,7 +85,7 @@ func TestWitnessCatchesUp(t *testing.T) {
 	if err := os.WriteFile(path, whole[:cut], 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := damage(t, dir); got != "" {
+	if got := damage(t, at); got != "" {
 		t.Fatal(got)
 	}
 	again, err := os.ReadFile(path)
@@ -97,10 +101,10 @@ func TestWitnessCatchesUp(t *testing.T) {
 	}
 }
 
-// TestTrustIsNotForgotten: without its file a log does not go back to open mode, neither at
+// testTrustIsNotForgotten: without its file a log does not go back to open mode, neither at
 // a start nor while it is running, and the log can give the file back.
-func TestTrustIsNotForgotten(t *testing.T) {
-	fresh := filepath.Join(t.TempDir(), "fresh")
+func testTrustIsNotForgotten(t *testing.T, h home) {
+	fresh := h.place(t)
 	s, err := open(fresh, store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -146,19 +150,19 @@ func TestTrustIsNotForgotten(t *testing.T) {
 		t.Errorf("what is in force already was logged again")
 	}
 	_ = s.Close()
-	if text, err := store.LastTrust(t.Context(), filled(t)); err != nil || len(text) == 0 {
+	if text, err := store.LastTrust(t.Context(), filled(t, h)); err != nil || len(text) == 0 {
 		t.Errorf("%v", err)
 	}
-	if _, err := store.LastTrust(context.Background(), t.TempDir()); !errors.As(err, &config) {
+	if _, err := store.LastTrust(context.Background(), h.place(t)); !errors.As(err, &config) {
 		t.Errorf("no log: %v", err)
 	}
 }
 
-// TestAudit: a log on disk is compared without being changed.
-func TestAudit(t *testing.T) {
-	dir := filled(t)
+// testAudit: a log on disk is compared without being changed.
+func testAudit(t *testing.T, h home) {
+	at := filled(t, h)
 	compare := func() ([]string, error) {
-		a, err := store.OpenAudit(t.Context(), dir)
+		a, err := store.OpenAudit(t.Context(), at)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -168,14 +172,19 @@ func TestAudit(t *testing.T) {
 	if d, err := compare(); err != nil || len(d) > 0 {
 		t.Errorf("%v %v", d, err)
 	}
-	edit(t, dir, `UPDATE promotion_state SET stage = 'live'`)
+	edit(t, at, `UPDATE promotion_state SET stage = 'live'`)
 	for range 2 {
 		if d, err := compare(); err != nil || len(d) != 1 {
 			t.Errorf("%v %v", d, err)
 		}
 	}
-	edit(t, dir, `DROP TRIGGER submissions_keep`,
-		`UPDATE submissions SET body = CAST(replace(CAST(body AS TEXT), '"fast":10', '"fast":11') AS BLOB)`)
+	unprotect(t, at)
+	text := `UPDATE submissions SET body = CAST(replace(CAST(body AS TEXT), '"fast":10', '"fast":11') AS BLOB)`
+	if at.Database != "" {
+		text = `UPDATE submissions SET body =
+			convert_to(replace(convert_from(body, 'UTF8'), '"fast":10', '"fast":11'), 'UTF8')`
+	}
+	edit(t, at, text)
 	var damaged *store.DamageError
 	if d, err := compare(); !errors.As(err, &damaged) {
 		t.Errorf("%v %v", d, err)

@@ -1,5 +1,5 @@
-// Package store keeps the control plane's log in one SQLite file and derives from it what
-// the plane answers with.
+// Package store keeps the control plane's log in one SQLite file, or in a database of PostgreSQL that several
+// planes share (shared.go), and derives from it what the plane answers with.
 //
 // The tables ledger, submissions and attestations are the truth; tree_nodes and checkpoints
 // prove it. Everything else follows: entries become facts (promotion.FactsOf), facts a
@@ -69,20 +69,31 @@ const DefaultOrigin = "governance.local"
 
 const lockFile = "governance.lock"
 
-//go:embed schema/*.sql
+//go:embed schema/*.sql schema/postgres/*.sql
 var schema embed.FS
 
-func migrations() fs.FS {
-	dir, err := fs.Sub(schema, "schema")
+func migrations(folder string) fs.FS {
+	dir, err := fs.Sub(schema, folder)
 	if err != nil {
 		panic(err) // the folder is part of the program
 	}
 	return dir
 }
 
+// Place is where a plane keeps its log.
+type Place struct {
+	Dir string // the state directory
+	// Database is the address of a database of PostgreSQL; "" is the file in the state directory.
+	Database string
+}
+
 // Options are what a store is opened with.
 type Options struct {
 	Dir string // the state directory
+	// Database is the address of a database of PostgreSQL that has the log; "" is the file in Dir. Report
+	// is called where this plane becomes its writer or is it no longer; it may be nil.
+	Database string
+	Report   func(Standing)
 	// Origin is the log's name, fixed at its first start: "" takes what it has, or
 	// DefaultOrigin.
 	Origin string
@@ -105,7 +116,8 @@ type Options struct {
 type Store struct {
 	opts   Options
 	lock   *file.Lock
-	db     *sqlite.DB
+	db     database
+	shared *shared // db, where other planes may use it as well
 	keys   *Keys
 	origin string
 	heads  *checkpointLog
@@ -114,7 +126,33 @@ type Store struct {
 	d      *derived
 	log    *ledger.Log
 	damage *DamageError
-	closed bool
+	away   *UnavailableError // d is not what the database has
+	// announced is where this plane answers.
+	announced string
+	closed    bool
+}
+
+// database is where the tables are.
+type database interface {
+	Tx(ctx context.Context, f func(*sql.Tx) error) error
+	Read() *sql.DB
+	// Snapshot reads what is there now, whatever others write meanwhile, until end is called.
+	Snapshot(ctx context.Context) (db *sql.DB, end func(), err error)
+	Close() error
+}
+
+// embedded is the file of SQLite, which the lock of the state directory keeps for this process.
+type embedded struct{ *sqlite.DB }
+
+// Snapshot implements database.
+func (e embedded) Snapshot(context.Context) (*sql.DB, func(), error) { return e.Read(), func() {}, nil }
+
+func openEmbedded(ctx context.Context, dir string) (database, error) {
+	db, err := sqlite.Open(ctx, filepath.Join(dir, DatabaseFile), migrations("schema"), sqlite.Full)
+	if err != nil {
+		return nil, err
+	}
+	return embedded{db}, nil
 }
 
 // Open opens or begins the log of a state directory, derives everything from the truth,
@@ -130,8 +168,10 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 	if s.lock, err = file.LockState(opts.Dir, lockFile); err != nil {
 		return nil, err
 	}
-	if s.db, err = sqlite.Open(ctx, filepath.Join(opts.Dir, DatabaseFile), migrations(),
-		sqlite.Full); err != nil {
+	if opts.Database != "" {
+		return s, member{s}.join(ctx)
+	}
+	if s.db, err = openEmbedded(ctx, opts.Dir); err != nil {
 		return nil, err
 	}
 	if err := s.identify(ctx); err != nil {
@@ -151,6 +191,9 @@ func Open(ctx context.Context, opts Options) (_ *Store, err error) {
 
 // Close ends the store after what is under way; once more does nothing.
 func (s *Store) Close() error {
+	if s.shared != nil {
+		s.shared.resign()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -201,8 +244,11 @@ func (s *Store) Size() int64 {
 func (s *Store) Look(f func(w *promotion.World, log ledger.View) error) error {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	if s.log == nil {
+	switch {
+	case s.log == nil:
 		return s.damage
+	case s.away != nil:
+		return s.away
 	}
 	return f(s.d.world, s.log.View())
 }
@@ -237,6 +283,11 @@ func (s *Store) Known(revision string) bool {
 func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Trust) error {
 	if p == nil {
 		p = policy.Default()
+	}
+	if s.shared != nil {
+		if err := (member{s}).propose(ctx, p, t); err != nil {
+			return err
+		}
 	}
 	_, err := s.Update(ctx, func(tx *Tx) error {
 		first := s.d.size == 0
@@ -400,8 +451,8 @@ func makeKeys(dir string) error {
 
 // LastTrust is the newest trust.json that a log has, nil where it has none. The log is not
 // checked: the plane that reads the text again is what checks both.
-func LastTrust(ctx context.Context, dir string) (text []byte, err error) {
-	db, err := openBegun(ctx, dir)
+func LastTrust(ctx context.Context, at Place) (text []byte, err error) {
+	db, err := openBegun(ctx, at)
 	if err != nil {
 		return nil, err
 	}
@@ -425,20 +476,26 @@ func LastTrust(ctx context.Context, dir string) (text []byte, err error) {
 }
 
 // checkBegun reports that there is no log in a state directory.
-func checkBegun(dir string) error {
-	if _, err := os.Stat(filepath.Join(dir, DatabaseFile)); err != nil {
+func (at Place) checkBegun() error {
+	if at.Database != "" {
+		return nil // it is asked once it is open
+	}
+	if _, err := os.Stat(filepath.Join(at.Dir, DatabaseFile)); err != nil {
 		return &ConfigError{
-			fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", dir)}
+			fmt.Sprintf("there is no log in %s: name the state folder of a plane with --state-dir", at.Dir)}
 	}
 	return nil
 }
 
 // openBegun opens the database of a log that has been begun, also while a plane is running.
-func openBegun(ctx context.Context, dir string) (*sqlite.DB, error) {
-	if err := checkBegun(dir); err != nil {
+func openBegun(ctx context.Context, at Place) (database, error) {
+	if at.Database != "" {
+		return openSharedBegun(ctx, at.Database)
+	}
+	if err := at.checkBegun(); err != nil {
 		return nil, err
 	}
-	return sqlite.Open(ctx, filepath.Join(dir, DatabaseFile), migrations(), sqlite.Full)
+	return openEmbedded(ctx, at.Dir)
 }
 
 // Identity is what a log was begun with: its name and public keys.
@@ -448,9 +505,9 @@ type Identity struct {
 	LogKey       string // verifier key
 }
 
-// ReadIdentity reads it from the log of a state directory, also while a plane is running.
-func ReadIdentity(ctx context.Context, dir string) (id *Identity, err error) {
-	db, err := openBegun(ctx, dir)
+// ReadIdentity reads it from a log, also while a plane is running.
+func ReadIdentity(ctx context.Context, at Place) (id *Identity, err error) {
+	db, err := openBegun(ctx, at)
 	if err != nil {
 		return nil, err
 	}

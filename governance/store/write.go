@@ -13,6 +13,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/base/postgres"
 )
 
 // Tx is one write under way. It holds the store's write lock.
@@ -49,8 +50,8 @@ func (s *Store) Update(ctx context.Context, f func(*Tx) error) (*Outcome, error)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opts.At.Reach("update.locked")
-	if s.damage != nil {
-		return nil, s.damage
+	if err := s.mayWrite(ctx); err != nil {
+		return nil, err
 	}
 	t := &Tx{s: s, now: s.opts.Now().UTC().Truncate(time.Millisecond), changed: map[string]bool{}}
 	// A write is not broken off half way because its client has gone.
@@ -90,9 +91,37 @@ func (s *Store) perform(ctx context.Context, t *Tx, f func(*Tx) error) error {
 
 // reload forgets what a failed write has left in memory.
 func (s *Store) reload(ctx context.Context) {
-	if err := s.load(ctx); err != nil {
+	s.away = nil
+	switch err := s.load(ctx); {
+	case err == nil:
+	case s.shared != nil && postgres.IsPostgres(err):
+		s.away = &UnavailableError{err}
+	default:
 		s.damage = &DamageError{Corrupt, err.Error()}
 	}
+}
+
+// mayWrite reports why nothing can be written.
+func (s *Store) mayWrite(ctx context.Context) error {
+	switch {
+	case s.damage != nil:
+		return s.damage
+	case s.shared == nil:
+		return nil
+	case s.away != nil:
+		return s.away
+	}
+	if err := s.shared.check(ctx); err != nil {
+		return err
+	}
+	// It may have become the writer just now, behind what another plane has written.
+	if err := (member{s}).catchUp(ctx); err != nil {
+		return err
+	}
+	if s.damage != nil {
+		return s.damage
+	}
+	return nil
 }
 
 // World is what the log comes to, with what this write has appended.
@@ -335,16 +364,29 @@ func (t *Tx) write(ctx context.Context, tx *sql.Tx, batch *ledger.Batch) error {
 // Next is the place of the entry that is appended next.
 func (t *Tx) Next() int64 { return t.s.d.size }
 
-// openExisting opens a log that has been begun, for what needs no running plane.
-func (s *Store) openExisting(ctx context.Context) (err error) {
-	if err := checkBegun(s.opts.Dir); err != nil {
+// existing is a store of a log that has been begun.
+func existing(at Place, unlock []dsse.Unlock) *Store {
+	return &Store{opts: Options{Dir: at.Dir, Database: at.Database, Now: time.Now, Unlock: firstOf(unlock)}}
+}
+
+// openExisting opens a log that has been begun, for what needs no running plane. Whoever writes needs that
+// no plane is running elsewhere, either.
+func (s *Store) openExisting(ctx context.Context, write bool) (err error) {
+	at := Place{s.opts.Dir, s.opts.Database}
+	if err := at.checkBegun(); err != nil {
 		return err
 	}
 	if s.lock, err = file.LockState(s.opts.Dir, lockFile); err != nil {
 		return err
 	}
-	if s.db, err = openBegun(ctx, s.opts.Dir); err != nil {
+	if s.db, err = openBegun(ctx, at); err != nil {
 		return err
+	}
+	if s.shared, _ = s.db.(*shared); s.shared != nil && write {
+		alone := func() string { return "a command, which writes alone" }
+		if err := s.shared.elect(ctx, false, alone); err != nil {
+			return err
+		}
 	}
 	return s.identify(ctx)
 }

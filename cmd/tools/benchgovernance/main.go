@@ -181,7 +181,7 @@ func starts(state string, entries int64) error {
 		return err
 	}
 	began = time.Now()
-	if _, err := store.Rebuild(context.Background(), state, false); err != nil {
+	if _, err := store.Rebuild(context.Background(), store.Place{Dir: state}, false); err != nil {
 		return err
 	}
 	fmt.Printf("rebuild %s (<= 60 s)\n", time.Since(began).Round(time.Millisecond))

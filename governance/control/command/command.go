@@ -76,7 +76,8 @@ func Run(ctx context.Context, args []string, w World) int {
 		Long: "Records candidate bundles in a log that cannot be rewritten unnoticed, and decides how far " +
 			"each may go.\n" +
 			"Anyone may stop, two must agree to start.\n\n" +
-			"Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 the control plane does not answer.",
+			"Exit codes: 0 done, 1 refused, 2 usage or configuration, 3 the control plane or its database " +
+			"does not answer.",
 		Example: "  governance serve\n  governance keys new rita\n  governance keys trust --pub rita.pub " +
 			"--principal rita@example.com --role risk\n" +
 			"  governance approve cr-... --stage canary --role risk --key rita.key",
@@ -89,7 +90,7 @@ func Run(ctx context.Context, args []string, w World) int {
 	root.SetErr(w.Err)
 	root.AddCommand(serveCommand(w), approveCommand(w), rejectCommand(w), suspendCommand(w), retireCommand(w),
 		incidentCommand(w), hostedCommand(w), shadowCommand(w), witnessCommand(w), verifyCommand(w),
-		rebuildCommand(w), keysCommand(w), portfolioCommand(w))
+		rebuildCommand(w), migrateCommand(w), keysCommand(w), portfolioCommand(w))
 	err := root.ExecuteContext(ctx)
 	if err == nil {
 		return ExitDone
@@ -103,11 +104,12 @@ func Run(ctx context.Context, args []string, w World) int {
 	var bind *edge.BindError
 	var other *witness.ConfigError
 	var away *unreachable
+	var database *store.UnavailableError
 	switch {
 	case !ran, errors.As(err, &usage), errors.As(err, &config), errors.As(err, &bind),
 		errors.As(err, &other):
 		return ExitUsage
-	case errors.As(err, &away):
+	case errors.As(err, &away), errors.As(err, &database):
 		return ExitUnreachable
 	}
 	return ExitRefused
@@ -142,6 +144,7 @@ func bind(cmd *cobra.Command, w World, options any) *flags.Set {
 // stateOption is the flag of all commands that work on the files of a plane.
 type stateOption struct {
 	StateDir string `flag:"state-dir" env:"SERVICE_GOVERNANCE_STATE_DIR" default:".assay/governance" usage:"folder of the log, the keys, policy.json and trust.json; the default is looked for in the folders above, too"`
+	Database string `flag:"database" env:"SERVICE_GOVERNANCE_DATABASE" usage:"postgres://user@host:5432/name: the log is in this database, which planes may share (default the file in the state folder)"`
 }
 
 // dir is the folder of the plane: the one that is named, else the nearest.
@@ -150,6 +153,11 @@ func (o *stateOption) dir(set *flags.Set) string {
 		return filepath.Join(file.FindState("."), "governance")
 	}
 	return o.StateDir
+}
+
+// place is where the plane keeps its log.
+func (o *stateOption) place(set *flags.Set) store.Place {
+	return store.Place{Dir: o.dir(set), Database: o.Database}
 }
 
 // jsonOption is the flag of commands that print JSON.

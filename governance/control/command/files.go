@@ -90,7 +90,7 @@ func (o *verifyOptions) run(cmd *cobra.Command, names []string) error {
 		}
 	}
 	if o.Log {
-		return o.verifyLog(cmd.Context(), o.dir(o.set), opts)
+		return o.verifyLog(cmd.Context(), o.place(o.set), opts)
 	}
 	var files []verify.File
 	for _, name := range names {
@@ -140,8 +140,8 @@ func (o *verifyOptions) printReport(report *verify.Report) error {
 
 // verifyLog checks a log by the keys that the options name. Where they name none it goes by
 // those beside the log, and notes it: whoever wrote both would not be found out.
-func (o *verifyOptions) verifyLog(ctx context.Context, dir string, trusted verify.Options) (err error) {
-	audit, err := store.OpenAudit(ctx, dir, o.unlock(o.w))
+func (o *verifyOptions) verifyLog(ctx context.Context, at store.Place, trusted verify.Options) (err error) {
+	audit, err := store.OpenAudit(ctx, at, o.unlock(o.w))
 	if err != nil {
 		return err
 	}
@@ -192,18 +192,18 @@ func rebuildCommand(w World) *cobra.Command {
 		Example: "  governance rebuild --check\n  governance rebuild --state-dir /var/lib/governance\n  " +
 			"governance rebuild --accept-checkpoints",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir := o.dir(set)
+			at := o.place(set)
 			if o.Check && o.Accept {
 				return usagef("--check changes nothing: it goes without --accept-checkpoints")
 			}
 			if o.Accept {
-				size, err := store.AcceptCheckpoints(cmd.Context(), dir, o.unlock(w))
+				size, err := store.AcceptCheckpoints(cmd.Context(), at, o.unlock(w))
 				if err != nil {
 					return err
 				}
 				fmt.Fprintf(w.Err, "checkpoints.log begins anew at %d entries\n", size)
 			}
-			different, err := store.Rebuild(cmd.Context(), dir, o.Check, o.unlock(w))
+			different, err := store.Rebuild(cmd.Context(), at, o.Check, o.unlock(w))
 			if err != nil {
 				return err
 			}

@@ -154,7 +154,7 @@ func keysShow(w World) *cobra.Command {
 			"is running on it.",
 		Example: "  governance keys show\n  governance keys show --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			id, err := store.ReadIdentity(cmd.Context(), o.dir(set))
+			id, err := store.ReadIdentity(cmd.Context(), o.place(set))
 			if err != nil {
 				return err
 			}
@@ -210,12 +210,12 @@ func keysTrust(w World) *cobra.Command {
 			"true --expires 365d\n" +
 			"  governance keys trust --restore",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			dir := o.dir(set)
+			at := o.place(set)
 			if o.File == "" {
-				o.File = filepath.Join(dir, "trust.json")
+				o.File = filepath.Join(at.Dir, "trust.json")
 			}
 			if o.Restore {
-				return o.putBack(cmd.Context(), dir, w)
+				return o.putBack(cmd.Context(), at, w)
 			}
 			return o.run(w)
 		},
@@ -226,7 +226,7 @@ func keysTrust(w World) *cobra.Command {
 
 // putBack writes the trust.json that the log has. It is in force already: nothing changes
 // but that a plane starts again.
-func (o *trustOptions) putBack(ctx context.Context, dir string, w World) error {
+func (o *trustOptions) putBack(ctx context.Context, at store.Place, w World) error {
 	if o.Pub != "" || o.Principal != "" || len(o.Roles) > 0 || o.Revoke || o.Require != "" ||
 		o.Expires != "" {
 		return usagef("--restore takes no key: put the file back first, then change it")
@@ -234,12 +234,12 @@ func (o *trustOptions) putBack(ctx context.Context, dir string, w World) error {
 	if _, err := os.Lstat(o.File); err == nil {
 		return refusef("%s is there: move it away first", o.File)
 	}
-	text, err := store.LastTrust(ctx, dir)
+	text, err := store.LastTrust(ctx, at)
 	if err != nil {
 		return err
 	}
 	if text == nil {
-		return refusef("the log in %s never had a trust.json", dir)
+		return refusef("the log of %s never had a trust.json", at.Dir)
 	}
 	t, refused := bundle.ParseTrust(text)
 	if refused != nil {

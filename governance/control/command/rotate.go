@@ -38,7 +38,7 @@ func keysRotate(w World) *cobra.Command {
 			"new key behind the old one (--log OLD --log NEW).",
 		Example: "  governance keys rotate\n  governance keys rotate --witness http://127.0.0.1:8011 " +
 			"--witness-key witness.example.com+5678cdef+BA...",
-		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), o.dir(set), w) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context(), o.place(set), w) },
 	}
 	cmd.Flags().SortFlags = false
 	set = bind(cmd, w, o)
@@ -48,14 +48,14 @@ func keysRotate(w World) *cobra.Command {
 // witnessed is how long all witnesses together may take.
 const witnessed = 30 * time.Second
 
-func (o *rotateOptions) run(ctx context.Context, dir string, w World) error {
+func (o *rotateOptions) run(ctx context.Context, place store.Place, w World) error {
 	at, err := witnessesOf(o.Witnesses, o.WitnessKeys)
 	if err != nil {
 		return err
 	}
-	options := store.Options{Dir: dir, Now: w.Now, Unlock: o.unlock(w)}
+	options := store.Options{Dir: place.Dir, Database: place.Database, Now: w.Now, Unlock: o.unlock(w)}
 	keys, err := store.Rotate(ctx, options, nil, func(s *store.Store) error {
-		return askAll(ctx, s, dir, at, o.Quorum)
+		return askAll(ctx, s, place.Dir, at, o.Quorum)
 	})
 	if err != nil {
 		return err

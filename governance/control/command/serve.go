@@ -27,6 +27,7 @@ import (
 	"github.com/assay-run/assay/host/base/dsse"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/flags"
+	"github.com/assay-run/assay/host/base/postgres"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -49,6 +50,7 @@ type serveOptions struct {
 	Witnesses    []string `flag:"witness" usage:"address of a witness that cosigns the log, repeatable; each needs its --witness-key"`
 	WitnessKeys  []string `flag:"witness-key" usage:"verifier key of the witness at the same place, repeatable"`
 	Quorum       int      `flag:"witness-quorum" usage:"how many cosignatures a checkpoint needs to be given out before newer ones (default all)"`
+	Advertise    string   `flag:"advertise-url" env:"SERVICE_GOVERNANCE_ADVERTISE_URL" usage:"where other planes on the database say that this one answers, when it is the writer (default the address it listens on)"`
 	Hosts        []string `flag:"allowed-host" usage:"name that the Host header may carry, repeatable [SERVICE_GOVERNANCE_ALLOWED_HOSTS, commas]"`
 }
 
@@ -57,6 +59,8 @@ type serveConfig struct {
 	bind                                              edge.Bind
 	level                                             hclog.Level
 	stateDir, origin, artifactRoot, policy, trustFile string
+	database, databaseName, advertise                 string
+	exposed                                           bool // the password is in the command line
 	witnesses                                         []witness.At
 	quorum                                            int
 	unlock                                            dsse.Unlock
@@ -108,11 +112,19 @@ func (o *serveOptions) config(set *flags.Set, w World) (cfg serveConfig, err err
 	}
 	cfg = serveConfig{
 		level: hclog.LevelFromString(o.LogLevel), origin: o.Origin, artifactRoot: o.ArtifactRoot,
-		policy: o.Policy, labs: o.Labs,
+		policy: o.Policy, labs: o.Labs, database: o.Database, advertise: o.Advertise,
 		trustFile: o.Trust, bind: edge.Bind{
 			Host: o.Host, Port: int(port), Prefix: variables, AllowedHosts: o.Hosts,
 			BehindProxy: o.BehindProxy == "1" || o.BehindProxy == "true",
 		},
+	}
+	if o.Database != "" {
+		at, err := postgres.ParseConfig(o.Database)
+		if err != nil {
+			return cfg, bad("database", "%v", err)
+		}
+		cfg.databaseName = at.String()
+		cfg.exposed = set.Source("database") == "--database" && postgres.HasPassword(o.Database)
 	}
 	if cfg.witnesses, err = witnessesOf(o.Witnesses, o.WitnessKeys); err != nil {
 		return cfg, err
@@ -230,7 +242,7 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	}
 	s, err := store.Open(ctx, store.Options{
 		Dir: cfg.stateDir, Origin: cfg.origin, Policy: rulesOf, Trust: trust, Engines: labs, Now: w.Now,
-		Unlock: cfg.unlock,
+		Unlock: cfg.unlock, Database: cfg.database, Report: reportStanding(logger),
 	})
 	if err != nil {
 		return err
@@ -244,7 +256,10 @@ func serve(ctx context.Context, cfg serveConfig, w World) error {
 	if err != nil {
 		return err
 	}
-	if err := cfg.report(logger, edge.URL(ln), s, w.Now()); err != nil {
+	if err := s.Announce(ctx, cmp.Or(cfg.advertise, edge.URL(ln))); err != nil {
+		return err
+	}
+	if err := cfg.report(ctx, logger, edge.URL(ln), s, w.Now()); err != nil {
 		return err
 	}
 	var asked *witness.Witnesses
@@ -275,9 +290,30 @@ func (c *serveConfig) witnessKeys() (list []string) {
 	return list
 }
 
+// reportStanding logs when this plane becomes the writer of a shared database, and when it is no longer.
+func reportStanding(logger hclog.Logger) func(store.Standing) {
+	return func(s store.Standing) {
+		if s.Writer {
+			logger.Info("this plane is the writer of the log", "epoch", s.Epoch)
+			return
+		}
+		logger.Warn("this plane is not the writer of the log", "error", s.Err)
+	}
+}
+
 // report logs what the plane came up with: where it is, and by whose word it goes.
-func (c *serveConfig) report(logger hclog.Logger, url string, s *store.Store, now time.Time) error {
-	logger.Info("configuration", "state_dir", c.stateDir, "artifact_root", cmp.Or(c.artifactRoot, "off"),
+func (c *serveConfig) report(
+	ctx context.Context, logger hclog.Logger, url string, s *store.Store, now time.Time,
+) error {
+	if c.exposed {
+		logger.Warn("the password of the database is in its address, where whoever lists processes may read "+
+			"it", "hint", "leave it out there: PGPASSFILE names a file that has it")
+	}
+	if standing, shared := s.Standing(ctx); shared && !standing.Writer {
+		logger.Info("this plane only reads, until it is the writer", "writer", standing.Address)
+	}
+	logger.Info("configuration", "state_dir", c.stateDir, "database",
+		cmp.Or(c.databaseName, store.DatabaseFile), "artifact_root", cmp.Or(c.artifactRoot, "off"),
 		"log_level", c.level.String(),
 		"behind_proxy", c.bind.BehindProxy, "allowed_hosts", c.bind.AllowedHosts)
 	if d := s.Damage(); d != nil {

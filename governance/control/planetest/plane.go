@@ -37,6 +37,7 @@ import (
 // Options are what a plane is started with.
 type Options struct {
 	Dir          string         // the state directory
+	Database     string         // the address of a database that planes share; the file in Dir if ""
 	Policy       *policy.Policy // the first that was built in if nil
 	Trust        *bundle.Trust
 	Engines      []string // the programs whose runs count, by SHA-256
@@ -83,7 +84,7 @@ func Open(o Options) (*Plane, error) {
 	var err error
 	if p.Store, err = store.Open(context.Background(), store.Options{
 		Dir: o.Dir, Origin: Origin, Policy: o.Policy, Trust: o.Trust, Engines: o.Engines,
-		Now: p.Now, At: o.At,
+		Now: p.Now, At: o.At, Database: o.Database,
 	}); err != nil {
 		return nil, err
 	}
@@ -93,6 +94,9 @@ func Open(o Options) (*Plane, error) {
 	}
 	ln := edge.Limit(inner, edge.MaxConnections, control.Refuse)
 	p.URL, p.Addr = edge.URL(inner), inner.Addr().String()
+	if err := p.Store.Announce(context.Background(), p.URL); err != nil {
+		return nil, errors.Join(err, inner.Close(), p.Store.Close())
+	}
 	if o.Logger == nil {
 		o.Logger = hclog.NewNullLogger()
 	}

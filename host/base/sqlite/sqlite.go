@@ -67,7 +67,7 @@ type DB struct {
 // brings its schema up to date. Processes that open the same new file at once wait
 // for each other. migrations holds the .sql files at its root.
 func Open(ctx context.Context, path string, migrations fs.FS, level Synchronous) (*DB, error) {
-	steps, err := readSteps(migrations)
+	steps, err := ReadSteps(migrations)
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func connect(path string, level Synchronous, extra string, conns int) (*sql.DB, 
 // prepare switches to the write-ahead log and migrates. The switch takes the whole
 // file for itself and answers SQLITE_BUSY at once when another process is at it, so
 // it is tried again for as long as any other lock would be waited for.
-func (d *DB) prepare(ctx context.Context, steps []step) error {
+func (d *DB) prepare(ctx context.Context, steps []Step) error {
 	deadline := time.Now().Add(2 * busyTimeout)
 	for wait := time.Millisecond; ; wait = min(2*wait, 100*time.Millisecond) {
 		_, err := d.writer.ExecContext(ctx, "PRAGMA journal_mode = WAL")
@@ -203,19 +203,19 @@ func (e *NewerSchemaError) Error() string {
 		e.Found, e.Known)
 }
 
-// step is one migration.
-type step struct {
-	name, sql string
+// Step is one migration.
+type Step struct {
+	Name, SQL string
 }
 
-// readSteps reads the migrations, which must be numbered 1, 2, 3 without holes.
-func readSteps(migrations fs.FS) ([]step, error) {
+// ReadSteps reads the migrations, which must be numbered 1, 2, 3 without holes.
+func ReadSteps(migrations fs.FS) ([]Step, error) {
 	names, err := fs.Glob(migrations, "*.sql")
 	if err != nil {
 		return nil, err
 	}
 	form := regexp.MustCompile(`^([0-9]{4})_[a-z0-9_]+\.sql$`)
-	var steps []step
+	var steps []Step
 	for _, name := range names { // fs.Glob sorts
 		m := form.FindStringSubmatch(name)
 		if m == nil {
@@ -228,13 +228,13 @@ func readSteps(migrations fs.FS) ([]step, error) {
 		if err != nil {
 			return nil, err
 		}
-		steps = append(steps, step{name: name, sql: string(b)})
+		steps = append(steps, Step{Name: name, SQL: string(b)})
 	}
 	return steps, nil
 }
 
 // migrate applies the steps that the file lacks.
-func (d *DB) migrate(ctx context.Context, steps []step) error {
+func (d *DB) migrate(ctx context.Context, steps []Step) error {
 	// Looked at first without the write lock: nearly always there is nothing to do.
 	if n, err := schemaVersion(ctx, d.writer); err != nil || n == len(steps) {
 		return err
@@ -249,7 +249,7 @@ func (d *DB) migrate(ctx context.Context, steps []step) error {
 
 // migrateOne applies the next step, if there is one; the version is read again
 // inside the transaction, for another process may have applied it meanwhile.
-func (d *DB) migrateOne(ctx context.Context, steps []step) (done bool, err error) {
+func (d *DB) migrateOne(ctx context.Context, steps []Step) (done bool, err error) {
 	err = d.Tx(ctx, func(tx *sql.Tx) error {
 		n, err := schemaVersion(ctx, tx)
 		switch {
@@ -261,8 +261,8 @@ func (d *DB) migrateOne(ctx context.Context, steps []step) (done bool, err error
 			done = true
 			return nil
 		}
-		if _, err := tx.ExecContext(ctx, steps[n].sql); err != nil {
-			return fmt.Errorf("migration %s: %w", steps[n].name, err)
+		if _, err := tx.ExecContext(ctx, steps[n].SQL); err != nil {
+			return fmt.Errorf("migration %s: %w", steps[n].Name, err)
 		}
 		_, err = tx.ExecContext(ctx, fmt.Sprintf("PRAGMA user_version = %d", n+1))
 		return err
