@@ -59,8 +59,11 @@ type Host struct {
 	// Plain leaves out the encryption between host and plugins, as in a search.
 	Plain bool
 	// Procs is GOMAXPROCS of the plugins; 0 leaves it to them.
-	Procs  int
-	Logger hclog.Logger
+	Procs int
+	// Session plays the splits of trials one after another in its process, so Workers must be 1; nil gives
+	// each split a process of its own.
+	Session *run.Session
+	Logger  hclog.Logger
 	// Reattach is the value of ASSAY_REATTACH_STRATEGIES: strategies under a debugger,
 	// which are connected to instead of being started. Runs of them are marked debug and
 	// can never be packed.

@@ -123,6 +123,31 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 	return answer, err
 }
 
+// Confirm executes a question again, each split in a process of its own, and reports whether its result has
+// this hash. It stores nothing.
+func (h *Host) Confirm(ctx context.Context, p *Prepared, resultHash string) (bool, error) {
+	alone := *h
+	alone.Session = nil
+	answer, err := alone.execute(ctx, p, Options{Compact: true}, 1, nil)
+	if err != nil {
+		return false, err
+	}
+	return answer.Report.ResultHash == resultHash, nil
+}
+
+// Forget lets a stored run be executed again, whose result is not believed. Its folder stays until it is
+// replaced.
+func (h *Host) Forget(ctx context.Context, p *Prepared, waiting func(owner string)) error {
+	a := &asked{Prepared: p, host: h, options: Options{Waiting: waiting}, owner: registry.NewOwner()}
+	_, err := a.holding(ctx, func(work context.Context, _ registry.Claim) (*Answer, error) {
+		return nil, h.Registry.Reopen(work, p.RunID)
+	})
+	if errors.Is(err, errReopened) {
+		return nil // another process was faster
+	}
+	return err
+}
+
 func (a *asked) upgrade(ctx context.Context, before *Answer) (*Answer, error) {
 	p := a.Prepared
 	return a.host.execute(ctx, p, a.options, before.Metadata.Attempt,
