@@ -6,6 +6,8 @@ import (
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/plugin-sdk/candlefile"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // Session is a process that plays one backtest after another, for a search. The files of a play are in its
@@ -19,6 +21,30 @@ type Session struct {
 	folder  *candle.Folder
 	sha256  string // of the program
 	options catalog.LaunchOptions
+	candles map[string]*candlefile.File // the host's own, by their hash
+}
+
+// open opens stored candles: once for all plays of a session. Without one release closes them.
+func (s *Session) open(store *candle.Store, d candle.Dataset) (_ *market.Series, release func() error,
+	err error) {
+	var f *candlefile.File
+	if s != nil {
+		f = s.candles[d.SHA256]
+	}
+	if f == nil {
+		if f, err = store.OpenSeries(d); err != nil {
+			return nil, nil, err
+		}
+	}
+	series := *f.Series()
+	if s == nil {
+		return &series, f.Close, nil
+	}
+	if s.candles == nil {
+		s.candles = map[string]*candlefile.File{}
+	}
+	s.candles[d.SHA256] = f
+	return &series, func() error { return nil }, nil
 }
 
 // launch returns the process for a play, whose files go into the folder of the session.
@@ -47,7 +73,7 @@ func (s *Session) alive() bool {
 }
 
 func (s *Session) restart(ctx context.Context, l *Launcher, p *plan, o catalog.LaunchOptions) (err error) {
-	if err := s.Close(); err != nil {
+	if err := s.end(); err != nil {
 		return noFile(err)
 	}
 	if s.folder, err = l.Store.OpenFolder(); err != nil {
@@ -57,14 +83,25 @@ func (s *Session) restart(ctx context.Context, l *Launcher, p *plan, o catalog.L
 	o.CandleFolder = s.folder.Path()
 	plugin, err := Launch(ctx, l.Catalog, p.Strategy, o)
 	if err != nil {
-		return errors.Join(err, s.Close())
+		return errors.Join(err, s.end())
 	}
 	s.proc = plugin.Proc
 	return nil
 }
 
-// Close ends the process. The session can be used again.
-func (s *Session) Close() (err error) {
+// Close ends the process and closes the candles, which no play may use any more. The session can be used
+// again.
+func (s *Session) Close() error {
+	err := s.end()
+	for _, f := range s.candles {
+		err = errors.Join(err, f.Close())
+	}
+	s.candles = nil
+	return err
+}
+
+// end ends the process.
+func (s *Session) end() (err error) {
 	if s.proc != nil {
 		s.proc.Kill("the session is over")
 	}

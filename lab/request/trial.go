@@ -53,7 +53,7 @@ func (h *Host) Vary(p *Prepared, change func(*Question)) (*Prepared, error) {
 		Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true, data: p.data,
 		inputs:  p.inputs,
 		candles: p.candles, timeline: p.timeline, coverage: p.coverage,
-		pins: p.pins,
+		pins: p.pins, launchers: p.launchers,
 	}
 	change(&v.Question)
 	return v, v.compose(h, func() error { return nil })
