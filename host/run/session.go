@@ -50,7 +50,8 @@ func (s *Session) open(store *candle.Store, d candle.Dataset) (_ *market.Series,
 // launch returns the process for a play, whose files go into the folder of the session.
 func (s *Session) launch(ctx context.Context, l *Launcher, p *plan, data *runData,
 	o catalog.LaunchOptions) (*Plugin, error) {
-	if s.sha256 != p.Strategy.SHA256 || s.options.Procs != o.Procs || s.options.Cores != o.Cores || !s.alive() {
+	same := s.sha256 == p.Strategy.SHA256 && s.options.Procs == o.Procs && s.options.Cores == o.Cores
+	if !same || !s.alive() {
 		if err := s.restart(ctx, l, p, o); err != nil {
 			return nil, err
 		}

@@ -96,7 +96,8 @@ func TestSessionEndsWithAFailure(t *testing.T) {
 	s := &Session{}
 	seen := map[int]bool{}
 	for _, c := range []struct{ strategy, code string }{
-		{"exits", CodePluginCrashed}, {"exits", CodePluginCrashed}, {"panics", "STRATEGY_ERROR"}, {"good", ""},
+		{"exits", CodePluginCrashed}, {"exits", CodePluginCrashed}, {"panics", "STRATEGY_ERROR"},
+		{"good", ""},
 	} {
 		_, pid, o := l.sessionPlay(s, c.strategy, "2020-01-05", "2020-02-20")
 		if code := codeOfFailure(o); code != c.code || seen[pid] {

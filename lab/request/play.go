@@ -240,17 +240,17 @@ func (h *Host) workers() int {
 // memory, or in a state of its own making.
 func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job) (played, error) {
 	if h.Session != nil && p.Question.Kind == artifact.KindTrial {
-		out, err := h.playIn(ctx, h.Session, l, p, j)
+		out, err := j.play(ctx, h, l, p, h.Session)
 		if err == nil && out.failure == nil || ctx.Err() != nil {
 			return out, err
 		}
 		closeAll([]played{out})
 	}
-	return h.playIn(ctx, nil, l, p, j)
+	return j.play(ctx, h, l, p, nil)
 }
 
-func (h *Host) playIn(ctx context.Context, s *run.Session, l *run.Launcher, p *Prepared,
-	j job) (played, error) {
+func (j job) play(ctx context.Context, h *Host, l *run.Launcher, p *Prepared,
+	s *run.Session) (played, error) {
 	if err := ctx.Err(); err != nil {
 		return played{}, context.Cause(ctx)
 	}
@@ -277,8 +277,8 @@ func (h *Host) playIn(ctx context.Context, s *run.Session, l *run.Launcher, p *P
 	}
 	outcome := x.Run(ctx)
 	out := played{job: j, take: take, sandbox: x.Manifest().Sandbox, walls: x.Manifest().Walls,
-		failure: outcome.Failure, short: x.WarmupShort(), session: x.InSession(), lead: x.WindowStep(), decisions: x.WriteDecisions,
-		close: x.Close}
+		failure: outcome.Failure, short: x.WarmupShort(), session: x.InSession(), lead: x.WindowStep(),
+		decisions: x.WriteDecisions, close: x.Close}
 	stopped := outcome.Stopped || ctx.Err() != nil
 	if stopped || out.failure != nil {
 		scene, err := x.Scene(capsule.MaxEvents)

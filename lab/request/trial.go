@@ -125,7 +125,7 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 
 // Confirm executes a question again, each split in a process of its own, and reports whether its result has
 // this hash. It stores nothing.
-func (h *Host) Confirm(ctx context.Context, p *Prepared, resultHash string) (bool, error) {
+func (p *Prepared) Confirm(ctx context.Context, h *Host, resultHash string) (bool, error) {
 	alone := *h
 	alone.Session = nil
 	answer, err := alone.execute(ctx, p, Options{Compact: true}, 1, nil)
@@ -137,7 +137,7 @@ func (h *Host) Confirm(ctx context.Context, p *Prepared, resultHash string) (boo
 
 // Forget lets a stored run be executed again, whose result is not believed. Its folder stays until it is
 // replaced.
-func (h *Host) Forget(ctx context.Context, p *Prepared, waiting func(owner string)) error {
+func (p *Prepared) Forget(ctx context.Context, h *Host, waiting func(owner string)) error {
 	a := &asked{Prepared: p, host: h, options: Options{Waiting: waiting}, owner: registry.NewOwner()}
 	_, err := a.holding(ctx, func(work context.Context, _ registry.Claim) (*Answer, error) {
 		return nil, h.Registry.Reopen(work, p.RunID)

@@ -91,7 +91,7 @@ func (s *Search) findLeak(ctx context.Context, out *Outcome) (*Trial, error) {
 		if err != nil {
 			return err
 		}
-		same[i], err = s.host.Confirm(ctx, p, list[i].resultHash)
+		same[i], err = p.Confirm(ctx, s.host, list[i].resultHash)
 		return err
 	}))
 	if err != nil {
@@ -134,7 +134,8 @@ func (s *Search) playApart(ctx context.Context, in *Searched) (*Outcome, map[int
 
 func leakWarning(t *Trial) artifact.ReportWarning {
 	return artifact.ReportWarning{Code: CodeStateLeak, Message: fmt.Sprintf(
-		"trial t%d has another result in a process of its own: the strategy keeps state from one run to the "+
-			"next, as in package variables. All trials were played again, each window in a process of its own. "+
-			"Keep the state in what the constructor returns, or set FreshProcess in the Spec", t.Index)}
+		"trial t%d has another result in a process of its own: the strategy keeps state from one run to "+
+			"the next, as in package variables. All trials were played again, each window in a process "+
+			"of its own. Keep the state in what the constructor returns, or set FreshProcess in the Spec",
+		t.Index)}
 }

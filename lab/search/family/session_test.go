@@ -108,8 +108,8 @@ func runFamily(t *testing.T, program, space string, trials int, apart bool) sear
 	h := &request.Host{StateDir: out.state, Candles: candles, Artifacts: store, Registry: runs,
 		Engine: artifact.Engine{Name: "test", SHA256: strings.Repeat("e", 64)}, Sandbox: "auto",
 		Logger: hclog.NewNullLogger()}
-	text := fmt.Sprintf(`{"schema":"lab/v1","slug":%q,"exchange":"sample","symbols":["BTC/USDT"],"timeframe":"1h",
-		"hypothesis":"It is only compared.","data":{"start":"2021-01-01","end":"2021-07-01"},"stress":[],
+	text := fmt.Sprintf(`{"schema":"lab/v1","slug":%q,"exchange":"sample","symbols":["BTC/USDT"],
+		"timeframe":"1h","hypothesis":"It is only compared.","data":{"start":"2021-01-01","end":"2021-07-01"},"stress":[],
 		"splits":{"scheme":"walk_forward","train":2000,"test":1000},
 		"family":{"space":%s,"max_trials":%d}}`, filepath.Base(program), space, trials)
 	config, err := project.Parse("lab.json", []byte(text))

@@ -110,7 +110,7 @@ func (s *Search) playTrial(ctx context.Context, o play) (t *Trial, fresh bool, e
 		answer, err = host.Known(ctx, p)
 	}
 	if err == nil && answer != nil && o.session == nil && inSession(answer) {
-		answer, err = nil, host.Forget(ctx, p, o.waiting)
+		answer, err = nil, p.Forget(ctx, &host, o.waiting)
 	}
 	if err == nil && answer == nil && !o.patient {
 		var taken bool
