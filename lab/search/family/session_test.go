@@ -212,16 +212,17 @@ func install(t *testing.T, name string) string {
 func TestSessionsChangeNoByte(t *testing.T) {
 	ring.Slow(t, "two searches of each strategy")
 	const trials = 4
-	for _, c := range []struct {
+	list := []struct {
 		name      string
 		leaks     bool
 		completed int
 	}{
-		{"ticker", false, trials},
 		{"ticker_leaks", true, trials},
 		{"ticker_crashes", false, trials},
 		{"ticker_panics", false, -1},
-	} {
+		{"ticker", false, trials},
+	}
+	for _, c := range list[:ring.Size(2, len(list), len(list))] {
 		t.Run(c.name, func(t *testing.T) {
 			program := install(t, c.name)
 			apart, together := runFamily(t, program, tickerSpace, trials, true),
