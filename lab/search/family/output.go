@@ -45,7 +45,10 @@ func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
 		if out, of, err = s.playApart(ctx, in); err != nil {
 			return nil, err
 		}
-		out.Warnings = append(out.Warnings, leakWarning(leaked))
+		// What cannot be repeated in a process of its own either is no state of another play.
+		if x := out.Result.Optimised; x == nil || x.Undefined["metrics"] != ReasonNondeterministic {
+			out.Warnings = append(out.Warnings, leakWarning(leaked))
+		}
 	}
 	return out, s.writeFiles(out, of)
 }

@@ -62,8 +62,8 @@ func inSession(a *request.Answer) bool { return a.Metadata.Volatile.Environment.
 // confirmedShare is one in so many trials that are drawn to be confirmed.
 const confirmedShare = 20
 
-// evidence are the trials that the results of a family rest on, and some that are drawn by the seed of the
-// plan. Of others it does not matter where they were played.
+// evidence are the trials of sessions that the results of a family rest on, and some that are drawn by the
+// seed of the plan.
 func (s *Search) evidence(out *Outcome) []*Trial {
 	played := which(out.Trials, func(t *Trial) bool { return t.session })
 	drawn := slices.Clone(played)

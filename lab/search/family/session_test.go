@@ -267,7 +267,7 @@ func TestSessionsOfBundledStrategies(t *testing.T) {
 	spaces := map[string]string{
 		"sma_cross": `{"fast":{"type":"int","low":5,"high":40},"slow":{"type":"int","low":50,"high":200}}`,
 		"breakout":  `{"lookback":{"type":"int","low":10,"high":80}}`,
-		"rsi_tema":  `{"rsi":{"type":"int","low":5,"high":40}}`,
+		"rsi_tema":  `{"buy_rsi":{"type":"float","low":20,"high":45}}`,
 	}
 	args := []string{"build", "-o", folder + string(filepath.Separator)}
 	for name := range spaces {
