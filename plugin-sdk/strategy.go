@@ -207,6 +207,10 @@ type Spec struct {
 	TrainedUntil string
 	// Plots say how charts draw what the strategy publishes.
 	Plots []Plot
+	// FreshProcess asks for a process per run: of a strategy that keeps state outside of what its
+	// constructor returns, such as in package variables. Otherwise a search plays its trials one after
+	// another in the same process.
+	FreshProcess bool
 }
 
 // Mode is a way of running a strategy.

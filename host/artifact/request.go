@@ -293,6 +293,8 @@ type Environment struct {
 	SandboxParts []sandbox.Part `json:"sandbox_parts,omitempty"`
 	// ConnectorSandbox is the weakest level of a live or paper run's connector.
 	ConnectorSandbox string `json:"connector_sandbox,omitempty"`
+	// Session reports whether splits were played in a process in which other plays ran before.
+	Session bool `json:"session,omitempty"`
 }
 
 // HostEnvironment returns the one of this process.

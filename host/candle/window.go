@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,8 +54,8 @@ func (w window) name() string {
 	return fmt.Sprintf("%s-%d-%d%s", w.source, w.first, w.rows, fileSuffix)
 }
 
-// Folder is what one run may read: a file for each of its series and nothing else. It is
-// used by one goroutine at a time.
+// Folder is what one run may read: a file for each of its series and nothing else. Runs one after
+// another may share it: Empty comes between them. It is used by one goroutine at a time.
 type Folder struct {
 	store *Store
 	path  string
@@ -120,6 +121,17 @@ func (f *Folder) Check() (err error) {
 		}
 		err = errors.Join(err, bad)
 	}
+	return err
+}
+
+// Empty removes the files, so that the next run finds its own only.
+func (f *Folder) Empty() (err error) {
+	for i := range f.files {
+		if e := os.Remove(filepath.Join(f.path, strconv.Itoa(i)+fileSuffix)); !errors.Is(e, fs.ErrNotExist) {
+			err = errors.Join(err, e)
+		}
+	}
+	f.files = nil
 	return err
 }
 

@@ -92,6 +92,9 @@ func (x *Execution) WarmupShort() int { return x.data.layout.short }
 // WindowStep returns how many candles of warm-up lie before the window: its first step.
 func (x *Execution) WindowStep() int64 { return x.data.layout.window }
 
+// InSession reports whether other plays ran in the process before, or may run in it after this one.
+func (x *Execution) InSession() bool { return x.plugin.kept }
+
 // WriteDecisions implements runner.Described. Whoever asks for the status does not wait for the disk.
 func (x *Execution) WriteDecisions(w io.Writer) error {
 	x.gate.Lock()
@@ -102,7 +105,7 @@ func (x *Execution) WriteDecisions(w io.Writer) error {
 
 // Close releases data and files. The results stay.
 func (x *Execution) Close() error {
-	x.plugin.Proc.Kill("the run is over")
+	x.plugin.endProcess("the run is over")
 	return errors.Join(x.rec.Lines().Close(), x.data.close())
 }
 

@@ -190,6 +190,9 @@ func (l *Launcher) launchProcess(ctx context.Context, p *plan, x *Execution) (*P
 	o := catalog.LaunchOptions{Lockstep: x.mode != ModeCoSimulation, Plain: l.Many,
 		Procs: p.split.Drive.Procs, Cores: p.split.Drive.Cores}
 	if !o.Lockstep && !x.chunked {
+		if s := p.split.Session; s != nil && p.Strategy.Sessions && !p.Strategy.Debug {
+			return s.launch(ctx, l, p, x.data, o)
+		}
 		var err error
 		if x.data.folder, err = l.Store.OpenFolder(); err != nil {
 			return nil, noFile(err)

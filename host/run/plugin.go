@@ -28,11 +28,13 @@ const (
 // PhaseStarting is the phase of a run before its first candle.
 const PhaseStarting = "starting"
 
-// Plugin is the process of one run and the conversation with it.
+// Plugin is the process of a run and the conversation with it.
 type Plugin struct {
 	Proc   *catalog.Process
 	Stream *Stream
 	cancel context.CancelCauseFunc // of the stream's context
+	kept   bool                    // the process is a session's
+	good   bool                    // a kept one has ended its stream in good order
 }
 
 // Launch starts the process. A refusal is a *RequestError.
@@ -183,7 +185,9 @@ func (p *Plugin) Finish(limit time.Duration) error {
 	m, err := p.Stream.Recv(timer.C, "it did not end after the last step")
 	switch {
 	case errors.Is(err, io.EOF):
-		p.Proc.Finish()
+		if p.good = p.kept; !p.good {
+			p.Proc.Finish()
+		}
 		return nil
 	case err != nil:
 		return err
@@ -230,9 +234,16 @@ func (p *Plugin) awaitExit(f *artifact.Failure) {
 	f.Message = "the plugin process ended during the run: " + p.Proc.Exit()
 }
 
+// endProcess ends the process, unless it is a session's and can play on.
+func (p *Plugin) endProcess(reason string) {
+	if !p.good {
+		p.Proc.Kill(reason)
+	}
+}
+
 // Close ends the process and the conversation.
 func (p *Plugin) Close(reason string) {
-	p.Proc.Kill(reason)
+	p.endProcess(reason)
 	if p.Stream != nil {
 		p.Stream.Close()
 	}

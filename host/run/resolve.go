@@ -378,11 +378,11 @@ func (l *Launcher) resolveData(ctx context.Context, p *plan, req runner.StartReq
 		if err != nil {
 			return dataRefusal(symbol, err)
 		}
-		f, err := l.Store.OpenSeries(d)
+		series, release, err := p.split.Session.open(l.Store, d)
 		if err != nil {
 			return dataRefusal(symbol, err)
 		}
-		s := &source{Dataset: d, series: f.Series(), release: f.Close}
+		s := &source{Dataset: d, series: series, release: release}
 		s.series.Symbol = symbol
 		p.sources = append(p.sources, s)
 		if err := s.cut(start, end, p); err != nil {

@@ -32,6 +32,9 @@ type Split struct {
 	Drive Drive
 	// Limits hold the play to what a live run may do; nil for none. They need Drive.Lockstep.
 	Limits *risk.Limits
+	// Session plays in the process that it keeps, where the play is a co-simulation whose strategy can;
+	// nil gives the play a process of its own.
+	Session *Session
 	// Series keeps every point that the strategy publishes inside the window, for
 	// Execution.Published.
 	Series bool
@@ -203,6 +206,7 @@ type runData struct {
 	sources   []*source
 	inputs    []Input
 	folder    *candle.Folder // nil if the plugin gets no files
+	shared    bool           // the folder is a session's
 	layout    layout
 	splits    artifact.Splits
 	window    artifact.Window
@@ -234,12 +238,16 @@ func (d *runData) close() error {
 	return err
 }
 
-// closeFolder removes what the plugin could read.
+// closeFolder removes what the plugin could read. A second call does nothing.
 func (d *runData) closeFolder() error {
-	if d.folder == nil {
+	folder := d.folder
+	switch d.folder = nil; {
+	case folder == nil:
 		return nil
+	case d.shared:
+		return folder.Empty()
 	}
-	return d.folder.Close()
+	return folder.Close()
 }
 
 // describeWindow reads the window for what the run reports about its data: timeline and gaps.

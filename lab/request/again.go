@@ -419,7 +419,7 @@ func (p *Prepared) Store() *candle.Store { return p.candles }
 func (h *Host) On(ctx context.Context, p *Prepared, store *candle.Store,
 	symbols []string) (*Prepared, error) {
 	v := &Prepared{Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true,
-		candles: store, whole: true}
+		candles: store, whole: true, launchers: &launchers{}}
 	v.Question.Symbols, v.Question.Pins = symbols, p.inputPins()
 	v.Question.Start, v.Question.End = nil, nil
 	err := v.compose(h, func() error { return h.data(ctx, v) })
@@ -435,7 +435,7 @@ func (h *Host) Other(
 ) (_ *Prepared, err error) {
 	v := &Prepared{Question: p.Question, data: p.data, inputs: p.inputs,
 		candles: p.candles, timeline: p.timeline,
-		whole: p.whole, pins: p.pins}
+		whole: p.whole, pins: p.pins, launchers: &launchers{}}
 	v.Question.Plugin = program
 	apart := *h
 	apart.StateDir, apart.Reattach = folder, ""

@@ -25,6 +25,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -59,8 +60,11 @@ type Host struct {
 	// Plain leaves out the encryption between host and plugins, as in a search.
 	Plain bool
 	// Procs is GOMAXPROCS of the plugins; 0 leaves it to them.
-	Procs  int
-	Logger hclog.Logger
+	Procs int
+	// Session plays the splits of trials one after another in its process, so Workers must be 1; nil gives
+	// each split a process of its own.
+	Session *run.Session
+	Logger  hclog.Logger
 	// Reattach is the value of ASSAY_REATTACH_STRATEGIES: strategies under a debugger,
 	// which are connected to instead of being started. Runs of them are marked debug and
 	// can never be packed.
@@ -146,6 +150,8 @@ type Prepared struct {
 	request  runner.StartRequest // of the whole window
 	pins     map[market.Symbol]string
 	postPeek bool // this is a new trial and the family's test has been seen
+
+	launchers *launchers // of all questions about the program on these candles
 }
 
 // Close ends what is left of the plugin.
@@ -158,7 +164,7 @@ func (p *Prepared) Close() {
 // Prepare looks a question up; nothing is executed but the plugin's description of
 // itself.
 func (h *Host) Prepare(ctx context.Context, q Question) (_ *Prepared, err error) {
-	p := &Prepared{Question: q, candles: h.Candles}
+	p := &Prepared{Question: q, candles: h.Candles, launchers: &launchers{}}
 	if p.catalog, err = h.openPlugin(ctx, q); err != nil {
 		return nil, err
 	}
@@ -368,9 +374,23 @@ func rules(q Question) (cash string, execution json.RawMessage, err error) {
 
 // launcher starts splits of a prepared question.
 func (h *Host) launcher(p *Prepared, spool string, plain bool) *run.Launcher {
-	return run.NewLauncher(run.Options{
+	key := launcherKind{spool, plain, h.StepLimit}
+	if l, ok := p.launchers.of.Load(key); ok {
+		return l.(*run.Launcher)
+	}
+	l, _ := p.launchers.of.LoadOrStore(key, run.NewLauncher(run.Options{
 		Catalog: p.catalog, Store: p.candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine,
 		StepLimit: h.StepLimit,
 		Many:      plain, Inputs: h.Candles.Inputs(),
-	})
+	}))
+	return l.(*run.Launcher)
+}
+
+// launchers are those that were made, by their kind: one that is used again has looked up what it plays.
+type launchers struct{ of sync.Map }
+
+type launcherKind struct {
+	spool string
+	plain bool
+	limit time.Duration
 }

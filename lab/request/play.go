@@ -51,6 +51,7 @@ type played struct {
 	scene *run.Scene
 	// sandbox is the level that the process ran under, "" if there was none.
 	sandbox   string
+	session   bool // other plays may have run in the process before
 	walls     []sandbox.Part
 	short     int   // candles of the split used as warm-up
 	lead      int64 // candles of warm-up before the split
@@ -234,7 +235,22 @@ func (h *Host) workers() int {
 	return runtime.NumCPU()
 }
 
+// playOne plays a job, a trial's in the host's session. What does not come to its end there is played once
+// more in a process of its own, before the strategy is blamed: the plays before may have left it without
+// memory, or in a state of its own making.
 func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job) (played, error) {
+	if h.Session != nil && p.Question.Kind == artifact.KindTrial {
+		out, err := j.play(ctx, h, l, p, h.Session)
+		if err == nil && out.failure == nil || ctx.Err() != nil {
+			return out, err
+		}
+		closeAll([]played{out})
+	}
+	return j.play(ctx, h, l, p, nil)
+}
+
+func (j job) play(ctx context.Context, h *Host, l *run.Launcher, p *Prepared,
+	s *run.Session) (played, error) {
 	if err := ctx.Err(); err != nil {
 		return played{}, context.Cause(ctx)
 	}
@@ -247,7 +263,7 @@ func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job)
 		return played{}, err
 	}
 	asked.Drive, asked.Series, asked.LogFile = j.Drive, j.Series, j.logFile
-	asked.SeriesFile = j.seriesFile
+	asked.SeriesFile, asked.Session = j.seriesFile, s
 	asked.Drive.Procs = cmp.Or(asked.Drive.Procs, h.Procs)
 	asked.Drive.Unreplayed = asked.Drive.Unreplayed || p.Question.Kind == artifact.KindTrial
 	x, err := l.LaunchSplit(ctx, p.RunID, capsule.Request(p.request, take), asked)
@@ -261,8 +277,8 @@ func (h *Host) playOne(ctx context.Context, l *run.Launcher, p *Prepared, j job)
 	}
 	outcome := x.Run(ctx)
 	out := played{job: j, take: take, sandbox: x.Manifest().Sandbox, walls: x.Manifest().Walls,
-		failure: outcome.Failure, short: x.WarmupShort(), lead: x.WindowStep(), decisions: x.WriteDecisions,
-		close: x.Close}
+		failure: outcome.Failure, short: x.WarmupShort(), session: x.InSession(), lead: x.WindowStep(),
+		decisions: x.WriteDecisions, close: x.Close}
 	stopped := outcome.Stopped || ctx.Err() != nil
 	if stopped || out.failure != nil {
 		scene, err := x.Scene(capsule.MaxEvents)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
@@ -385,6 +386,7 @@ func (h *Host) execute(ctx context.Context, p *Prepared, o Options, attempt int,
 	}
 	run.Manifest.Sandbox = h.level(results...)
 	run.Manifest.Walls = walls(run.Manifest.Sandbox, results)
+	run.Environment.Session = slices.ContainsFunc(results, func(r played) bool { return r.session })
 	answer := &Answer{RunID: p.RunID, RequestHash: p.RequestHash}
 	for i := range results {
 		if r := &results[i]; r.failure != nil && answer.Failure == nil {

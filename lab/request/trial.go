@@ -53,7 +53,7 @@ func (h *Host) Vary(p *Prepared, change func(*Question)) (*Prepared, error) {
 		Question: p.Question, Strategy: p.Strategy, catalog: p.catalog, borrowed: true, data: p.data,
 		inputs:  p.inputs,
 		candles: p.candles, timeline: p.timeline, coverage: p.coverage,
-		pins: p.pins,
+		pins: p.pins, launchers: p.launchers,
 	}
 	change(&v.Question)
 	return v, v.compose(h, func() error { return nil })
@@ -121,6 +121,31 @@ func (h *Host) Upgrade(ctx context.Context, p *Prepared, o Options) (*Answer, er
 		return h.Upgrade(ctx, p, o) // another process was at it
 	}
 	return answer, err
+}
+
+// Confirm executes a question again, each split in a process of its own, and reports whether its result has
+// this hash. It stores nothing.
+func (p *Prepared) Confirm(ctx context.Context, h *Host, resultHash string) (bool, error) {
+	alone := *h
+	alone.Session = nil
+	answer, err := alone.execute(ctx, p, Options{Compact: true}, 1, nil)
+	if err != nil {
+		return false, err
+	}
+	return answer.Report.ResultHash == resultHash, nil
+}
+
+// Forget lets a stored run be executed again, whose result is not believed. Its folder stays until it is
+// replaced.
+func (p *Prepared) Forget(ctx context.Context, h *Host, waiting func(owner string)) error {
+	a := &asked{Prepared: p, host: h, options: Options{Waiting: waiting}, owner: registry.NewOwner()}
+	_, err := a.holding(ctx, func(work context.Context, _ registry.Claim) (*Answer, error) {
+		return nil, h.Registry.Reopen(work, p.RunID)
+	})
+	if errors.Is(err, errReopened) {
+		return nil // another process was faster
+	}
+	return err
 }
 
 func (a *asked) upgrade(ctx context.Context, before *Answer) (*Answer, error) {

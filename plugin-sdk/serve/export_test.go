@@ -7,5 +7,5 @@ const (
 	ParentVariable = parentVariable
 )
 
-// SingleRun makes a server behave like that of a plugin process.
-func SingleRun(s strategypb.StrategyServer) { s.(*server).anyRuns = false }
+// InProcess makes a server behave like that of a plugin process.
+func InProcess(s strategypb.StrategyServer) { s.(*server).free = false }

@@ -24,6 +24,7 @@ type process struct {
 	stderr *os.File // the original, from before go-plugin replaced os.Stderr
 	once   sync.Once
 	grpc   *grpc.Server
+	linger *time.Timer // ends the process unless another run begins
 }
 
 func newProcess() *process { return &process{stderr: os.Stderr} }
@@ -52,10 +53,17 @@ func (p *process) oneThread() {
 	}
 }
 
+// runBegins keeps the process that a run before would let end.
+func (p *process) runBegins() {
+	if p != nil && p.linger != nil {
+		p.linger.Stop()
+	}
+}
+
 // runDone lets the process end after its run. The host usually ends it before.
 func (p *process) runDone() {
 	if p != nil {
-		time.AfterFunc(lingering, p.grpc.Stop)
+		p.linger = time.AfterFunc(lingering, p.grpc.Stop)
 	}
 }
 

@@ -125,7 +125,7 @@ func launch(t testing.TB, kind string) (*plugin.Client, strategypb.StrategyClien
 	return client, raw.(strategypb.StrategyClient), stderr
 }
 
-func TestProcessServesOneRunAndEnds(t *testing.T) {
+func TestProcessServesRunsAndEnds(t *testing.T) {
 	client, strategy, _ := launch(t, "cross")
 	n := 50_000
 	h := newHost(t, strategy, synth(n))
@@ -137,10 +137,11 @@ func TestProcessServesOneRunAndEnds(t *testing.T) {
 	if e := h.replay(out); e.Stats().Trades < 500 {
 		t.Errorf("%d trades", e.Stats().Trades)
 	}
-	again := newHost(t, strategy, synth(10))
-	again.say(again.start(cosim, `{}`))
-	if out := again.hear(); out.err == nil {
-		t.Error("a second run was served")
+	again := newHost(t, strategy, synth(n))
+	again.say(again.start(cosim, `{}`), again.begin(int64(n)), again.dataset())
+	if second := again.hear(); second.err != nil || second.last().Watermark != out.last().Watermark ||
+		!bytes.Equal(second.last().Digest, out.last().Digest) {
+		t.Errorf("the second run is another: %v", second.err)
 	}
 	client.Kill()
 	if !client.Exited() {

@@ -1,7 +1,8 @@
 // Package serve runs a strategy as a plugin: serve.Strategy(spec, construct) is the
 // one call in an author's main.
 //
-// The process serves one gRPC service and one run. In co-simulation it maps the
+// The process serves one gRPC service and one run, or, in a search, one run after another: the
+// constructor makes a new strategy for each. In co-simulation it maps the
 // candles that the host names (or takes them in chunks), runs sim.Run over them
 // with the author's strategy as the decider, and streams back what the strategy
 // asks for together with digests of its ledger; the host repeats the run from these
@@ -66,7 +67,7 @@ func NewServer[P any](spec sdk.Spec,
 	if err != nil {
 		return nil, err
 	}
-	s.anyRuns = true
+	s.free = true
 	return s, nil
 }
 
@@ -182,7 +183,7 @@ type attachment struct {
 func debug(s *server, stdout io.Writer) int {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer cancel()
-	s.anyRuns = true
+	s.free = true
 	ready, closed := make(chan *plugin.ReattachConfig, 1), make(chan struct{})
 	c := config(s, func(opts []grpc.ServerOption) *grpc.Server {
 		return grpc.NewServer(append(opts, wire.ServerOptions()...)...)

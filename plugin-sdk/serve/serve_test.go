@@ -401,19 +401,6 @@ func TestOversizedMessagesAreRefused(t *testing.T) {
 	}
 }
 
-func TestOneRunPerProcess(t *testing.T) {
-	s := testServer(t)
-	serve.SingleRun(s)
-	client := dial(t, s)
-	for _, want := range []codes.Code{codes.OK, codes.FailedPrecondition} {
-		h := newHost(t, client, synth(10))
-		h.say(h.start(cosim, `{}`), h.begin(10), h.dataset())
-		if out := h.hear(); status.Code(out.err) != want {
-			t.Errorf("want %v, got %v", want, out.err)
-		}
-	}
-}
-
 func TestMain(m *testing.M) {
 	if pluginMain() {
 		return

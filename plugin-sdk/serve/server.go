@@ -32,9 +32,8 @@ type server struct {
 	strategypb.UnimplementedStrategyServer
 	description wire.Description
 	build       func(params []byte) (sdk.Strategy, drive.Kept, error)
-	anyRuns     bool     // for tests and debugging
 	process     *process // nil without a process of its own
-	ran         atomic.Bool
+	sessions
 }
 
 func newServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (*server, error) {
@@ -52,8 +51,10 @@ func newServer[P any](spec sdk.Spec, construct func(P) (sdk.Strategy, error)) (*
 		description: wire.Description{
 			Spec: spec, Language: "go", SDKVersion: sdk.Version, ProtocolVersion: wire.ProtocolVersion,
 			SimID: sim.ID(), ParamsSchema: known.Schema(), DefaultParams: known.Defaults(),
+			Sessions: !spec.FreshProcess,
 		},
-		build: func(raw []byte) (sdk.Strategy, drive.Kept, error) { return drive.Build(construct, raw) },
+		build:    func(raw []byte) (sdk.Strategy, drive.Kept, error) { return drive.Build(construct, raw) },
+		sessions: sessions{many: !spec.FreshProcess},
 	}, nil
 }
 
@@ -108,9 +109,11 @@ func (s *server) Describe(context.Context, *strategypb.DescribeRequest) (*strate
 // Run implements the service.
 func (s *server) Run(st stream) error {
 	s.process.handshakeDone()
-	if s.ran.Swap(true) && !s.anyRuns {
-		return status.Error(codes.FailedPrecondition, "a plugin process serves one run: start another one")
+	if err := s.begin(); err != nil {
+		return err
 	}
+	defer s.end()
+	s.process.runBegins()
 	defer s.process.runDone()
 	box := newInbox(st)
 	err := s.run(st, box)
@@ -143,6 +146,9 @@ func (s *server) run(st stream, box *inbox) error {
 			"the strategy reads %v, the host delivers %v: run it with a newer host", want, start.Inputs)}
 	}
 	strategy, kept, err := s.build(start.Params)
+	if err == nil && !s.fresh(strategy) {
+		return status.Error(codes.FailedPrecondition, notFresh)
+	}
 	if err == nil {
 		kept, err = kept.Within(s.description.Extra)
 	}

@@ -1,5 +1,5 @@
 // The link between the Assay host and a strategy plugin: one gRPC service over
-// hashicorp/go-plugin, one process per run.
+// hashicorp/go-plugin, one process per run, or per session of a search.
 //
 // Numbers that are money travel as decimal strings, candles and what a strategy
 // computes from them as float64 (double). Times are Unix milliseconds, UTC.
@@ -246,6 +246,7 @@ type Spec struct {
 	Extra           []string               `protobuf:"bytes,19,rep,name=extra,proto3" json:"extra,omitempty"`                                            // larger timeframes that it reads, built from the run's candles
 	Inputs          []*Input               `protobuf:"bytes,20,rep,name=inputs,proto3" json:"inputs,omitempty"`                                          // series beside the candles that it reads
 	Signals         bool                   `protobuf:"varint,21,opt,name=signals,proto3" json:"signals,omitempty"`                                       // it can be driven by DRIVE_MODE_SIGNALS
+	Sessions        bool                   `protobuf:"varint,22,opt,name=sessions,proto3" json:"sessions,omitempty"`                                     // its process can serve one run after another, each from a fresh state
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -423,6 +424,13 @@ func (x *Spec) GetInputs() []*Input {
 func (x *Spec) GetSignals() bool {
 	if x != nil {
 		return x.Signals
+	}
+	return false
+}
+
+func (x *Spec) GetSessions() bool {
+	if x != nil {
+		return x.Sessions
 	}
 	return false
 }
@@ -3698,7 +3706,7 @@ var File_strategy_proto protoreflect.FileDescriptor
 const file_strategy_proto_rawDesc = "" +
 	"\n" +
 	"\x0estrategy.proto\x12\x11assay.strategy.v1\"\x11\n" +
-	"\x0fDescribeRequest\"\xc3\x05\n" +
+	"\x0fDescribeRequest\"\xdf\x05\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x18\n" +
@@ -3726,7 +3734,8 @@ const file_strategy_proto_rawDesc = "" +
 	"\x05plots\x18\x12 \x03(\v2\x17.assay.strategy.v1.PlotR\x05plots\x12\x14\n" +
 	"\x05extra\x18\x13 \x03(\tR\x05extra\x120\n" +
 	"\x06inputs\x18\x14 \x03(\v2\x18.assay.strategy.v1.InputR\x06inputs\x12\x18\n" +
-	"\asignals\x18\x15 \x01(\bR\asignals\"4\n" +
+	"\asignals\x18\x15 \x01(\bR\asignals\x12\x1a\n" +
+	"\bsessions\x18\x16 \x01(\bR\bsessions\"4\n" +
 	"\x05Input\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
 	"\amax_age\x18\x02 \x01(\x03R\x06maxAge\"\xbe\x01\n" +

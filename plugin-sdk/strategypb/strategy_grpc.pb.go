@@ -1,5 +1,5 @@
 // The link between the Assay host and a strategy plugin: one gRPC service over
-// hashicorp/go-plugin, one process per run.
+// hashicorp/go-plugin, one process per run, or per session of a search.
 //
 // Numbers that are money travel as decimal strings, candles and what a strategy
 // computes from them as float64 (double). Times are Unix milliseconds, UTC.
@@ -35,7 +35,8 @@ const (
 type StrategyClient interface {
 	// Describe returns what the plugin is. It must answer without side effects.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*Spec, error)
-	// Run drives one run. It is called exactly once per process; the process ends after it.
+	// Run drives one run, and the process ends after it. With Spec.sessions it may be called again when the
+	// run before has ended, with candles that may be earlier.
 	Run(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[HostMessage, PluginMessage], error)
 }
 
@@ -76,7 +77,8 @@ type Strategy_RunClient = grpc.BidiStreamingClient[HostMessage, PluginMessage]
 type StrategyServer interface {
 	// Describe returns what the plugin is. It must answer without side effects.
 	Describe(context.Context, *DescribeRequest) (*Spec, error)
-	// Run drives one run. It is called exactly once per process; the process ends after it.
+	// Run drives one run, and the process ends after it. With Spec.sessions it may be called again when the
+	// run before has ended, with candles that may be earlier.
 	Run(grpc.BidiStreamingServer[HostMessage, PluginMessage]) error
 	mustEmbedUnimplementedStrategyServer()
 }

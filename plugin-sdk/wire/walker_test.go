@@ -107,7 +107,11 @@ func roundTrip[D any, P proto.Message](t *testing.T, example D, to func(*D) P, f
 
 func TestEveryFieldTravels(t *testing.T) {
 	symbols := symbols()
-	roundTrip(t, exampleSpec(), wire.SpecToProto, wire.SpecFromProto)
+	roundTrip(t, exampleSpec(), wire.SpecToProto, func(p *strategypb.Spec) (wire.Description, error) {
+		d, err := wire.SpecFromProto(p)
+		d.FreshProcess = true // the SDK makes Sessions of it
+		return d, err
+	})
 	roundTrip(t, exampleStart(), wire.StartToProto, wire.StartFromProto)
 	roundTrip(t, exampleFill(), func(f *market.Fill) *strategypb.Fill { return wire.FillToProto(f, symbols) },
 		func(p *strategypb.Fill) (market.Fill, error) { return wire.FillFromProto(p, symbols) })
@@ -204,8 +208,9 @@ func exampleSpec() wire.Description {
 			Inputs: []sdk.Input{{Name: "funding", MaxAge: time.Hour}},
 			Plots: []sdk.Plot{{Series: "low", Title: "Channel", Pane: "channel", Kind: sdk.PlotBand, Upper: "high",
 				Levels: []sdk.PlotLevel{{Param: "n", Value: 3, Title: "middle"}}, Color: sdk.ColorAccent}},
+			FreshProcess: true,
 		},
-		Language: "go", SDKVersion: "1.0.0", ProtocolVersion: 1, SimID: "bar-v1/0", Signals: true,
+		Language: "go", SDKVersion: "1.0.0", ProtocolVersion: 1, SimID: "bar-v1/0", Signals: true, Sessions: true,
 		ParamsSchema: []byte(`{}`), DefaultParams: []byte(`{"a":1}`),
 	}
 }

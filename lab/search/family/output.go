@@ -30,11 +30,34 @@ const (
 )
 
 // Conclude reads what the trials have left, judges it, and writes trials.csv, returns.csv
-// and family_result.json, each of them whole or not at all.
+// and family_result.json, each of them whole or not at all. Trials that were played in sessions are
+// confirmed first; where one cannot be, all are played again, each play in a process of its own.
 func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
-	of, err := s.readReturns(ctx, in.Trials)
+	out, of, err := s.judge(ctx, in)
 	if err != nil {
 		return nil, err
+	}
+	leaked, err := s.findLeak(ctx, out)
+	if err != nil {
+		return nil, err
+	}
+	if leaked != nil {
+		if out, of, err = s.playApart(ctx, in); err != nil {
+			return nil, err
+		}
+		// What cannot be repeated in a process of its own either is no state of another play.
+		if x := out.Result.Optimised; x == nil || x.Undefined["metrics"] != ReasonNondeterministic {
+			out.Warnings = append(out.Warnings, leakWarning(leaked))
+		}
+	}
+	return out, s.writeFiles(out, of)
+}
+
+// judge is the outcome as the stored trials have it.
+func (s *Search) judge(ctx context.Context, in *Searched) (*Outcome, map[int]*selection.Series, error) {
+	of, err := s.readReturns(ctx, in.Trials)
+	if err != nil {
+		return nil, nil, err
 	}
 	out := &Outcome{Searched: in, Result: &Result{
 		Schema: ResultSchema, PlanHash: s.Hash, Status: StatusCompleted, StepM: StepM{Rejected: []int{}},
@@ -46,12 +69,9 @@ func (s *Search) Conclude(ctx context.Context, in *Searched) (*Outcome, error) {
 		out.Result.Status = StatusAborted
 		out.none(ReasonAborted, "walk_forward_optimised")
 	} else if err := s.judgeTrials(ctx, out, of); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if err := out.Result.seal(); err != nil {
-		return nil, err
-	}
-	return out, s.writeFiles(out, of)
+	return out, of, out.Result.seal()
 }
 
 // none notes why nothing could be judged.

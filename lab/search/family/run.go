@@ -41,6 +41,8 @@ type Options struct {
 	Waiting func(owner string)
 	// Author is who runs the search, for what is noted about people.
 	Author string
+	// Apart gives each play a process of its own, and plays trials again that were played in sessions.
+	Apart bool
 }
 
 // State is how far a family is. Total counts the plays of all rungs, Known those that
@@ -65,6 +67,8 @@ type Searched struct {
 	// Executed counts the plays that were not answered before.
 	Executed int
 	Elapsed  time.Duration
+
+	options Options
 }
 
 // Run plays every trial that is not finished. The error is that of ctx, or of something
@@ -82,13 +86,14 @@ func (s *Search) Run(ctx context.Context, o Options) (_ *Searched, err error) {
 		return nil, err
 	}
 	began := time.Now()
-	out := &Searched{Trials: make([]*Trial, len(s.Plan.Trials))}
+	out := &Searched{Trials: make([]*Trial, len(s.Plan.Trials)), options: o}
 	log, err := openJournal(s.Dir)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, log.close()) }()
 	g := &generation{search: s, options: o, journal: log, tally: tally{rule: s.Plan.StopRule}}
+	defer func() { err = errors.Join(err, g.sessions.close()) }()
 	for _, r := range rungs {
 		g.state.Total += r.Trials
 	}
@@ -137,6 +142,7 @@ type generation struct {
 	tally    tally
 	aborted  string
 	executed int
+	sessions sessions
 
 	mu    sync.Mutex
 	state State
@@ -226,7 +232,7 @@ func (r *round) await(work context.Context, i int) bool {
 func (r *round) pass(work context.Context, which iter.Seq[int], patient bool) {
 	next := make(chan int)
 	var wg sync.WaitGroup
-	for range min(r.workers(), len(r.list)) {
+	for range min(workers(r.options), len(r.list)) {
 		wg.Go(func() {
 			for i := range next {
 				r.one(work, i, patient)
@@ -253,7 +259,10 @@ func (r *round) one(work context.Context, i int, patient bool) {
 	r.mu.Lock()
 	r.state.Running++
 	r.mu.Unlock()
-	t, fresh, err := r.search.playTrial(work, r.list[i], r.windows, patient, r.options.Waiting)
+	session := r.sessions.take(r.options.Apart)
+	t, fresh, err := r.search.playTrial(work, play{index: r.list[i], windows: r.windows, patient: patient,
+		session: session, waiting: r.options.Waiting})
+	r.sessions.put(session)
 	r.mu.Lock()
 	defer func() {
 		r.flying--
@@ -283,9 +292,9 @@ func (r *round) one(work context.Context, i int, patient bool) {
 	}
 }
 
-func (g *generation) workers() int {
-	if g.options.Workers > 0 {
-		return g.options.Workers
+func workers(o Options) int {
+	if o.Workers > 0 {
+		return o.Workers
 	}
 	return runtime.NumCPU()
 }

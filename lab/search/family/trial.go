@@ -10,6 +10,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/metric"
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/search/selection"
 	"github.com/assay-run/assay/lab/split"
@@ -52,6 +53,10 @@ type Trial struct {
 	Plateau *float64
 	// CPCV is its score by the rule cpcv, nil unless that is the rule.
 	CPCV *float64
+
+	session    bool // it was played in a session
+	windows    int  // that it was to be played on
+	resultHash string
 }
 
 // Window is one pair of a trial: the objective on the training part and on the test that
@@ -80,26 +85,42 @@ func (s *Search) isBusy(ctx context.Context, p *request.Prepared) (bool, error) 
 	return r.Status == artifact.StatusRunning && r.LeaseUntil > market.FromTime(time.Now()).String(), err
 }
 
-// playTrial answers one trial over the first windows, with the stored run if there is a sound
-// one; fresh is whether something was executed. The error is errBusy when another process
-// is at it, unless playTrial is patient.
-func (s *Search) playTrial(ctx context.Context, index, windows int, patient bool,
-	waiting func(string)) (t *Trial, fresh bool, err error) {
-	t = &Trial{Index: index, Params: s.Plan.Trials[index].Params}
-	p, err := s.prepareTrial(index, windows)
+// play is how a trial is to be played.
+type play struct {
+	index   int
+	windows int // the first ones
+	// patient waits for another process that is at it.
+	patient bool
+	// session plays it where other trials were played before; nil gives each play a process of its own, and
+	// does not take what was played in a session.
+	session *run.Session
+	waiting func(owner string)
+}
+
+// playTrial answers one trial, with the stored run if there is a sound one; fresh is whether
+// something was executed. The error is errBusy when another process is at it, unless the play is
+// patient.
+func (s *Search) playTrial(ctx context.Context, o play) (t *Trial, fresh bool, err error) {
+	t = &Trial{Index: o.index, Params: s.Plan.Trials[o.index].Params, windows: o.windows}
+	host := *s.host
+	host.Session = o.session
+	p, err := s.prepareTrial(o.index, o.windows)
 	var answer *request.Answer
 	if err == nil {
-		answer, err = s.host.Known(ctx, p)
+		answer, err = host.Known(ctx, p)
 	}
-	if err == nil && answer == nil && !patient {
+	if err == nil && answer != nil && o.session == nil && inSession(answer) {
+		answer, err = nil, p.Forget(ctx, &host, o.waiting)
+	}
+	if err == nil && answer == nil && !o.patient {
 		var taken bool
 		if taken, err = s.isBusy(ctx, p); err == nil && taken {
 			err = errBusy
 		}
 	}
 	if err == nil && answer == nil {
-		answer, err = s.host.Run(ctx, p, request.Options{
-			Compact: true, Plan: request.Plan{ID: s.ID, Index: int64(index)}, Waiting: waiting,
+		answer, err = host.Run(ctx, p, request.Options{
+			Compact: true, Plan: request.Plan{ID: s.ID, Index: int64(o.index)}, Waiting: o.waiting,
 		})
 	}
 	var refused *request.Error
@@ -120,6 +141,7 @@ func (s *Search) playTrial(ctx context.Context, index, windows int, patient bool
 		}
 	}
 	t.RunID, t.Key = answer.RunID, answer.Metadata.TrialKey
+	t.session, t.resultHash = inSession(answer), report.ResultHash
 	t.read(report, s.Plan.Objective.Metric)
 	if t.Status == Failed {
 		t.FailureCode = failureCode(answer)

@@ -510,7 +510,7 @@ class Signals(_message.Message):
     def __init__(self, templates: _Optional[_Iterable[_Union[Intent, _Mapping]]] = ..., steps: _Optional[bytes] = ..., template: _Optional[bytes] = ..., size: _Optional[bytes] = ..., limit_price: _Optional[bytes] = ..., stop_loss: _Optional[bytes] = ..., take_profit: _Optional[bytes] = ..., expire_after: _Optional[bytes] = ..., tag: _Optional[bytes] = ..., tags: _Optional[_Iterable[str]] = ..., last: bool = ...) -> None: ...
 
 class Spec(_message.Message):
-    __slots__ = ["author", "default_params", "description", "display_name", "extra", "inputs", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "plots", "protocol_version", "sdk_version", "signals", "sim_id", "supports", "timeframes", "trained_until", "version"]
+    __slots__ = ["author", "default_params", "description", "display_name", "extra", "inputs", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "plots", "protocol_version", "sdk_version", "sessions", "signals", "sim_id", "supports", "timeframes", "trained_until", "version"]
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_PARAMS_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
@@ -526,6 +526,7 @@ class Spec(_message.Message):
     PLOTS_FIELD_NUMBER: _ClassVar[int]
     PROTOCOL_VERSION_FIELD_NUMBER: _ClassVar[int]
     SDK_VERSION_FIELD_NUMBER: _ClassVar[int]
+    SESSIONS_FIELD_NUMBER: _ClassVar[int]
     SIGNALS_FIELD_NUMBER: _ClassVar[int]
     SIM_ID_FIELD_NUMBER: _ClassVar[int]
     SUPPORTS_FIELD_NUMBER: _ClassVar[int]
@@ -547,13 +548,14 @@ class Spec(_message.Message):
     plots: _containers.RepeatedCompositeFieldContainer[Plot]
     protocol_version: int
     sdk_version: str
+    sessions: bool
     signals: bool
     sim_id: str
     supports: Supports
     timeframes: _containers.RepeatedScalarFieldContainer[str]
     trained_until: str
     version: str
-    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., language: _Optional[str] = ..., sdk_version: _Optional[str] = ..., protocol_version: _Optional[int] = ..., sim_id: _Optional[str] = ..., modes: _Optional[_Iterable[str]] = ..., timeframes: _Optional[_Iterable[str]] = ..., min_symbols: _Optional[int] = ..., max_symbols: _Optional[int] = ..., supports: _Optional[_Union[Supports, _Mapping]] = ..., params_schema: _Optional[str] = ..., default_params: _Optional[str] = ..., trained_until: _Optional[str] = ..., plots: _Optional[_Iterable[_Union[Plot, _Mapping]]] = ..., extra: _Optional[_Iterable[str]] = ..., inputs: _Optional[_Iterable[_Union[Input, _Mapping]]] = ..., signals: bool = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., language: _Optional[str] = ..., sdk_version: _Optional[str] = ..., protocol_version: _Optional[int] = ..., sim_id: _Optional[str] = ..., modes: _Optional[_Iterable[str]] = ..., timeframes: _Optional[_Iterable[str]] = ..., min_symbols: _Optional[int] = ..., max_symbols: _Optional[int] = ..., supports: _Optional[_Union[Supports, _Mapping]] = ..., params_schema: _Optional[str] = ..., default_params: _Optional[str] = ..., trained_until: _Optional[str] = ..., plots: _Optional[_Iterable[_Union[Plot, _Mapping]]] = ..., extra: _Optional[_Iterable[str]] = ..., inputs: _Optional[_Iterable[_Union[Input, _Mapping]]] = ..., signals: bool = ..., sessions: bool = ...) -> None: ...
 
 class Start(_message.Message):
     __slots__ = ["account", "all_points", "inputs", "log_level", "mode", "params", "purpose", "root_seed", "run_id", "symbols", "timeframe"]

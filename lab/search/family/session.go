@@ -1,0 +1,141 @@
+package family
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+
+	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/lab/request"
+	"github.com/assay-run/assay/lab/search/selection"
+)
+
+// CodeStateLeak is the code of a family whose strategy keeps state from one play to the next: a trial that
+// was played in a process with others has another result in a process of its own.
+const CodeStateLeak = "STATE_LEAK"
+
+// sessions are the processes of a search's workers. The zero value is ready.
+type sessions struct {
+	mu   sync.Mutex
+	idle []*run.Session
+}
+
+// take is a session that nobody plays in, nil where each play is apart.
+func (s *sessions) take(apart bool) *run.Session {
+	if apart {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if n := len(s.idle); n > 0 {
+		session := s.idle[n-1]
+		s.idle = s.idle[:n-1]
+		return session
+	}
+	return &run.Session{}
+}
+
+func (s *sessions) put(session *run.Session) {
+	if session == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.idle = append(s.idle, session)
+}
+
+func (s *sessions) close() (err error) {
+	for _, session := range s.idle {
+		err = errors.Join(err, session.Close())
+	}
+	return err
+}
+
+// inSession reports whether an answer was played in a process with other plays.
+func inSession(a *request.Answer) bool { return a.Metadata.Volatile.Environment.Session }
+
+// confirmedShare is one in so many trials that are drawn to be confirmed.
+const confirmedShare = 20
+
+// evidence are the trials of sessions that the results of a family rest on, and some that are drawn by the
+// seed of the plan.
+func (s *Search) evidence(out *Outcome) []*Trial {
+	played := which(out.Trials, func(t *Trial) bool { return t.session })
+	drawn := slices.Clone(played)
+	place := func(t *Trial) string {
+		return digest.SHA256Hex(fmt.Appendf(nil, "%s confirm %d", s.Plan.Seed, t.Index))
+	}
+	slices.SortFunc(drawn, func(a, b *Trial) int { return cmp.Compare(place(a), place(b)) })
+	drawn = drawn[:(len(drawn)+confirmedShare-1)/confirmedShare]
+	chosen := out.Result.Selected
+	return which(played, func(t *Trial) bool {
+		return slices.Contains(drawn, t) || chosen != nil && chosen.TrialIndex == t.Index
+	})
+}
+
+// findLeak plays trials once more, each play in a process of its own, and returns the first by index that
+// has another result then; nil if there is none.
+func (s *Search) findLeak(ctx context.Context, out *Outcome) (*Trial, error) {
+	if known, err := ReadResult(s.Dir); err == nil && known.ResultHash == out.Result.ResultHash {
+		return nil, nil // they were confirmed before it was written
+	}
+	list := s.evidence(out)
+	same := make([]bool, len(list))
+	err := request.FirstCause(request.SideBySide(workers(out.options), len(list), func(i int) error {
+		p, err := s.prepareTrial(list[i].Index, list[i].windows)
+		if err != nil {
+			return err
+		}
+		same[i], err = p.Confirm(ctx, s.host, list[i].resultHash)
+		return err
+	}))
+	if err != nil {
+		return nil, fmt.Errorf("confirm trials: %w", err)
+	}
+	if i := slices.Index(same, false); i >= 0 {
+		return list[i], nil
+	}
+	return s.parted(out), nil
+}
+
+// parted is the first trial played in a session whose test has been decided otherwise when it was played
+// again for the choices of the windows.
+func (s *Search) parted(out *Outcome) *Trial {
+	x := out.Result.Optimised
+	if x == nil || x.Undefined["metrics"] != ReasonNondeterministic {
+		return nil
+	}
+	for _, t := range out.Trials {
+		if t.session && slices.ContainsFunc(x.Windows, func(c Choice) bool {
+			return c.ChosenTrial != nil && *c.ChosenTrial == t.Index
+		}) {
+			return t
+		}
+	}
+	return nil
+}
+
+// playApart plays all trials of sessions again, each play in a process of its own.
+func (s *Search) playApart(ctx context.Context, in *Searched) (*Outcome, map[int]*selection.Series, error) {
+	o := in.options
+	o.Apart = true
+	again, err := s.Run(ctx, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	again.Executed, again.Elapsed = again.Executed+in.Executed, again.Elapsed+in.Elapsed
+	return s.judge(ctx, again)
+}
+
+func leakWarning(t *Trial) artifact.ReportWarning {
+	return artifact.ReportWarning{Code: CodeStateLeak, Message: fmt.Sprintf(
+		"trial t%d has another result in a process of its own: the strategy keeps state from one run to "+
+			"the next, as in package variables. All trials were played again, each window in a process "+
+			"of its own. Keep the state in what the constructor returns, or set FreshProcess in the Spec",
+		t.Index)}
+}
