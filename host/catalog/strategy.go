@@ -76,6 +76,8 @@ type Declared struct {
 	ShownInputs []ShownInput `json:"inputs,omitempty"`
 	// Signals reports whether it can give the intents of all steps at once.
 	Signals bool `json:"-"`
+	// Advance reports whether it can play many steps by itself.
+	Advance bool `json:"-"`
 }
 
 // ShownInput is a series beside the candles; its age is null where any will do.
@@ -169,6 +171,7 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 			TrainedUntil: spec.GetTrainedUntil(),
 			Plots:        wire.PlotsFromProto(spec.GetPlots()),
 			Signals:      spec.GetSignals(),
+			Advance:      spec.GetAdvance(),
 		},
 		Status: Available,
 	}

@@ -22,7 +22,9 @@ type Description struct {
 	// SimID is the simulator's name, revision and hash; "" without one.
 	SimID string
 	// Signals reports whether it can answer with the intents of all steps at once.
-	Signals       bool
+	Signals bool
+	// Advance reports whether it can play many steps by itself.
+	Advance       bool
 	ParamsSchema  json.RawMessage
 	DefaultParams json.RawMessage
 }
@@ -188,6 +190,7 @@ func (c *codec) description(d *Description, p *strategypb.Spec) {
 	carryWhole(c, &d.ProtocolVersion, &p.ProtocolVersion)
 	carryText(c, "sim_id", &d.SimID, &p.SimId, MaxTextBytes)
 	carry(c, &d.Signals, &p.Signals)
+	carry(c, &d.Advance, &p.Advance)
 	c.document("params_schema", &d.ParamsSchema, &p.ParamsSchema)
 	c.document("default_params", &d.DefaultParams, &p.DefaultParams)
 }
