@@ -123,28 +123,25 @@ class Player:
         when there is something to be sent."""
         author, view = self._author, self._author.view
         notes, on_candle, one = author.notes, author.strategy.on_candle, self._one
+        held, remembers = self._held, author.remembers
         while self._next < end:
             stop = min(end, (self._next // CHUNK_STEPS + 1) * CHUNK_STEPS)
             if self._next < self.warmup:
                 stop = min(stop, self.warmup)
             self._enter(self._next)
-            begin = self._next - 1 - self._first
+            times, candles, first = self._times, self._candles, self._first
             index = view.index - 1
             try:
-                for time, candles in zip(
-                    self._times[begin : stop - self._first],
-                    self._candles[begin : stop - self._first],
-                    strict=True,
-                ):
+                for i in range(view.index - first, stop - first):
                     index += 1
-                    view.index, view._time = index, time
+                    view.index, view._time = index, times[i]
                     if one:
-                        view._candle = candles
+                        view._candle = candles[i]
                     else:
-                        self._show(candles)
-                    if self._held:
+                        self._show(candles[i])
+                    if held:
                         self._mark()
-                    if author.remembers:
+                    if remembers:
                         author.remember()
                     answer = on_candle(view)
                     if answer is not None:

@@ -612,7 +612,12 @@ def _what(e: BaseException) -> str:
 
 
 def _stack(e: BaseException) -> str:
-    return _cut("".join(traceback.format_exception(e)), MAX_STACK)
+    """The stack without the frames that drive: how a strategy is driven makes no difference."""
+    tb = e.__traceback__
+    while tb and os.path.basename(tb.tb_frame.f_code.co_filename) in ("_drive.py", "_advance.py"):
+        tb = tb.tb_next
+    text = traceback.format_exception(type(e), e, tb or e.__traceback__)
+    return _cut("".join(text), MAX_STACK)
 
 
 def _place(tb: TracebackType | None) -> str:
