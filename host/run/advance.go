@@ -102,8 +102,8 @@ func (a *advance) ask(s *strategypb.Script, first int64) error {
 	message := &strategypb.HostMessage{Message: &strategypb.HostMessage_Script{Script: s}}
 	l.stream.Post(append(a.chunks.through(s.Last), message)...)
 	l.timer.Reset(l.stepLimit + playTime)
-	m, err := l.stream.Recv(l.timer.C, fmt.Sprintf("of the steps from %d on one was not decided within %s", first,
-		l.stepLimit))
+	m, err := l.stream.Recv(l.timer.C,
+		fmt.Sprintf("of the steps from %d on one was not decided within %s", first, l.stepLimit))
 	if err != nil {
 		return err
 	}

@@ -252,7 +252,8 @@ type Candles struct {
 // SendCandles begins to send a feed of so many steps, which it reads alone until it
 // ends. Wait must be called before the data are given back.
 func SendCandles(s *Stream, feed sim.Feed, symbols int, total int64) *Candles {
-	c := &Candles{stream: s, chunks: newChunks(feed, symbols, total), watermark: -1, done: make(chan struct{})}
+	c := &Candles{stream: s, chunks: newChunks(feed, symbols, total), watermark: -1,
+		done: make(chan struct{})}
 	c.moved = sync.NewCond(&c.mu)
 	go func() {
 		defer close(c.done)

@@ -107,8 +107,9 @@ func played(t *testing.T, name, entry, text string) *run.Launcher {
 // play runs one kind over 2,000 candles.
 func play(t *testing.T, l *run.Launcher, kind string, seed int, d run.Drive) (*run.Execution, runner.Outcome) {
 	t.Helper()
-	return playing{name: "columns", kind: kind, seed: seed, to: "2020-04-24T08:00:00Z", split: run.Split{Drive: d}}.
-		play(t, l)
+	p := playing{name: "columns", kind: kind, seed: seed, to: "2020-04-24T08:00:00Z",
+		split: run.Split{Drive: d}}
+	return p.play(t, l)
 }
 
 // playing is a backtest of a strategy of these tests.

@@ -9,9 +9,9 @@ func (e *Engine) Clone() *Engine {
 	c := &Engine{venue: e.venue, seen: e.seen, bankrupt: e.bankrupt}
 	v := &c.venue
 	v.rec, v.digest.buf, v.updates = nil, nil, slices.Clone(v.updates)
-	ledger := ledger{scale: v.ledger.scale, initial: v.ledger.initial, cash: v.ledger.cash, fees: v.ledger.fees,
-		books: slices.Clone(v.ledger.books), cashF: v.ledger.cashF}
-	v.ledger = &ledger
+	l := v.ledger
+	v.ledger = &ledger{scale: l.scale, initial: l.initial, cash: l.cash, fees: l.fees,
+		books: slices.Clone(l.books), cashF: l.cashF}
 	v.symbols = slices.Clone(v.symbols)
 	for i := range v.symbols {
 		ids := &v.symbols[i].trade.orders.ids

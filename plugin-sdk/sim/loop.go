@@ -226,7 +226,9 @@ func NewSeriesFeed(series []*market.Series) *SeriesFeed {
 
 // Clone returns a feed of the same series that goes on from where this one is, by itself.
 func (f *SeriesFeed) Clone() *SeriesFeed {
-	return &SeriesFeed{series: f.series, next: slices.Clone(f.next), closes: slices.Clone(f.closes), span: f.span}
+	c := *f
+	c.next, c.closes = slices.Clone(f.next), slices.Clone(f.closes)
+	return &c
 }
 
 // Next implements Feed.

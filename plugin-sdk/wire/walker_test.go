@@ -205,7 +205,7 @@ func exampleSpec() wire.Description {
 			Plots: []sdk.Plot{{Series: "low", Title: "Channel", Pane: "channel", Kind: sdk.PlotBand, Upper: "high",
 				Levels: []sdk.PlotLevel{{Param: "n", Value: 3, Title: "middle"}}, Color: sdk.ColorAccent}},
 		},
-		Language: "go", SDKVersion: "1.0.0", ProtocolVersion: 1, SimID: "bar-v1/0", Signals: true,
+		Language: "go", SDKVersion: "1.0.0", ProtocolVersion: 1, SimID: "bar-v1/0", Signals: true, Advance: true,
 		ParamsSchema: []byte(`{}`), DefaultParams: []byte(`{"a":1}`),
 	}
 }
