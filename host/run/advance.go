@@ -79,7 +79,7 @@ func (a *advance) foresee(s *strategypb.Script, ahead *sim.Engine, step int64) {
 	}
 	feed := a.feed.Clone()
 	b := sim.Batch{Candles: make([]market.Candle, n), Closed: make([]bool, n)}
-	end := min(step+min(a.length, longest), a.total)
+	end, size := min(step+min(a.length, longest), a.total), 0
 	for s.Last = step; s.Last+1 < end; s.Last++ {
 		more, err := feed.Next(&b)
 		if err != nil || !more || ahead.Match(&b) != nil || ahead.Bankrupt() {
@@ -88,8 +88,9 @@ func (a *advance) foresee(s *strategypb.Script, ahead *sim.Engine, step int64) {
 		if len(ahead.Fills()) == 0 && len(ahead.Updates()) == 0 {
 			continue
 		}
-		s.Steps = append(s.Steps, a.stepOf(ahead))
-		if proto.Size(s) > scriptBytes {
+		next := a.stepOf(ahead)
+		s.Steps = append(s.Steps, next)
+		if size += proto.Size(next); size > scriptBytes {
 			s.Last++
 			return
 		}

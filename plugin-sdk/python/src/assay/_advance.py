@@ -122,7 +122,7 @@ class Player:
         """Plays steps in which nothing but candles comes. It ends before a step, with intents, or
         when there is something to be sent."""
         author, view = self._author, self._author.view
-        notes, on_candle, one = author.notes, author.strategy.on_candle, self._one
+        notes, strategy, one = author.notes, author.strategy, self._one
         held, remembers = self._held, author.remembers
         while self._next < end:
             stop = min(end, (self._next // CHUNK_STEPS + 1) * CHUNK_STEPS)
@@ -143,7 +143,7 @@ class Player:
                         self._mark()
                     if remembers:
                         author.remember()
-                    answer = on_candle(view)
+                    answer = strategy.on_candle(view)
                     if answer is not None:
                         intents = author.messages("on_candle", answer, 0)
                         if intents:
