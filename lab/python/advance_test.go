@@ -219,7 +219,6 @@ func TestAdvanceOfLiars(t *testing.T) {
 		"bad intent": "PLUGIN_PROTOCOL_ERROR intents[0].side", "crash": "PLUGIN_CRASHED",
 		"hang": "PLUGIN_TIMEOUT", "other": "PLUGIN_PROTOCOL_ERROR",
 	} {
-		t.Log(kind)
 		p := playing{name: "lying", kind: kind, to: "2020-02-20T00:00:00Z"}
 		x, o := p.play(t, l)
 		got := ""

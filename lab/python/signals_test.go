@@ -95,6 +95,11 @@ func played(t *testing.T, name, entry, text string) *run.Launcher {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
+	for _, s := range c.Strategies() {
+		if s.Error != nil {
+			t.Fatalf("%+v", s.Error)
+		}
+	}
 	store, err := candle.Open(t.Context(), state)
 	if err != nil {
 		t.Fatal(err)
