@@ -83,7 +83,7 @@ func measurePython(size int, interpreter string) ([]pythonRow, error) {
 	}
 	b := &bench{dir: state}
 	if b.catalog, err = catalog.Open(ctx, catalog.Options{Dir: out, StateDir: state,
-		LaunchTimeout: time.Minute}); err != nil {
+		ProbeTimeout: time.Minute, LaunchTimeout: time.Minute}); err != nil {
 		return nil, err
 	}
 	defer b.catalog.Close()
