@@ -90,7 +90,8 @@ func played(t *testing.T, name, entry, text string) *run.Launcher {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.Open(t.Context(), catalog.Options{Dir: out, StateDir: t.TempDir(), Sandbox: sandbox.Auto})
+	c, err := catalog.Open(t.Context(), catalog.Options{Dir: out, StateDir: t.TempDir(), Sandbox: sandbox.Auto,
+		ProbeTimeout: time.Minute, LaunchTimeout: time.Minute}) // beside other tests
 	if err != nil {
 		t.Fatal(err)
 	}
