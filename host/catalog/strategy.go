@@ -78,6 +78,8 @@ type Declared struct {
 	Signals bool `json:"-"`
 	// Sessions reports whether its process can serve one run after another.
 	Sessions bool `json:"-"`
+	// Advance reports whether it can play many steps by itself.
+	Advance bool `json:"-"`
 }
 
 // ShownInput is a series beside the candles; its age is null where any will do.
@@ -172,6 +174,7 @@ func describe(spec *strategypb.Spec) (Strategy, *proc.Fault) {
 			Plots:        wire.PlotsFromProto(spec.GetPlots()),
 			Signals:      spec.GetSignals(),
 			Sessions:     spec.GetSessions(),
+			Advance:      spec.GetAdvance(),
 		},
 		Status: Available,
 	}

@@ -239,11 +239,8 @@ func ChunkSteps(symbols int) int {
 // than wire.ChunksAhead chunks ahead of the plugin's watermark, which bounds the
 // memory of a run on both sides.
 type Candles struct {
-	stream  *Stream
-	feed    sim.Feed
-	symbols int
-	total   int64 // steps
-	chunk   int   // steps
+	stream *Stream
+	chunks *chunks
 
 	mu        sync.Mutex
 	moved     *sync.Cond
@@ -255,10 +252,8 @@ type Candles struct {
 // SendCandles begins to send a feed of so many steps, which it reads alone until it
 // ends. Wait must be called before the data are given back.
 func SendCandles(s *Stream, feed sim.Feed, symbols int, total int64) *Candles {
-	c := &Candles{
-		stream: s, feed: feed, symbols: symbols, total: total, chunk: ChunkSteps(symbols), watermark: -1,
-		done: make(chan struct{}),
-	}
+	c := &Candles{stream: s, chunks: newChunks(feed, symbols, total), watermark: -1,
+		done: make(chan struct{})}
 	c.moved = sync.NewCond(&c.mu)
 	go func() {
 		defer close(c.done)
@@ -297,22 +292,12 @@ func (c *Candles) Wait() {
 // send sends chunk after chunk. Why a message cannot be sent is known to the reader of
 // the stream.
 func (c *Candles) send() {
-	w := wire.CandlesWriter{Steps: c.chunk}
-	b := sim.Batch{Candles: make([]market.Candle, c.symbols), Closed: make([]bool, c.symbols)}
-	for sent := int64(0); sent < c.total; {
-		n := min(int64(c.chunk), c.total-sent)
-		if !c.awaitRoom(sent + n) {
+	for n := c.chunks.size(); n > 0; n = c.chunks.size() {
+		if !c.awaitRoom(c.chunks.sent + n) {
 			return
 		}
-		for range n {
-			if more, err := c.feed.Next(&b); err != nil || !more {
-				return // the host's own engine comes to the same end
-			}
-			w.Add(b.CloseTime, b.Candles, b.Closed)
-		}
-		sent += n
-		m := &strategypb.HostMessage_Candles{Candles: w.Message(sent == c.total)}
-		if err := c.stream.Send(&strategypb.HostMessage{Message: m}); err != nil {
+		m, ok := c.chunks.next()
+		if !ok || c.stream.Send(m) != nil {
 			return
 		}
 	}
@@ -322,7 +307,7 @@ func (c *Candles) send() {
 func (c *Candles) awaitRoom(end int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	for !c.over && end-(c.watermark+1) > wire.ChunksAhead*int64(c.chunk) {
+	for !c.over && end-(c.watermark+1) > wire.ChunksAhead*int64(c.chunks.writer.Steps) {
 		c.moved.Wait()
 	}
 	return !c.over

@@ -74,7 +74,7 @@ func (x *Execution) handOver() error {
 		return err
 	}
 	switch x.mode {
-	case ModeLockstep:
+	case ModeLockstep, ModeAdvance:
 		return nil
 	case ModeSignals:
 		series := mapSources(x.data.sources, (*source).run)

@@ -12,7 +12,8 @@
 // The books are always the host's own. In co-simulation the plugin runs the same
 // simulator over the same candles and streams only its intents, which the host feeds
 // into its own engine, comparing ledger digests on the way. In lockstep the host sends
-// each step and waits for the answer. A strategy of signals is asked once for all steps.
+// each step and waits for the answer; in advance it tells the plugin what many steps
+// bring if nothing is asked for. A strategy of signals is asked once for all steps.
 // All give the same result. The Gate lets others
 // look at a run while it computes.
 package run
@@ -37,8 +38,8 @@ import (
 // Mode is how a strategy is driven.
 type Mode int
 
-// The modes. Auto is co-simulation where the plugin has the host's simulator, signals where it can, else
-// lockstep.
+// The modes. Auto is co-simulation where the plugin has the host's simulator, signals or advance where it
+// can, else lockstep.
 const (
 	ModeAuto Mode = iota
 	ModeCoSimulation
@@ -46,6 +47,8 @@ const (
 	// ModeSignals is for a strategy of signals: it gets all candles at once and gives the intents of all
 	// steps.
 	ModeSignals
+	// ModeAdvance has the plugin play many steps by itself, up to the first with intents.
+	ModeAdvance
 )
 
 // Execution is one backtest whose plugin has been launched and has accepted its

@@ -182,6 +182,8 @@ func (l *Launcher) mode(p *plan) Mode {
 		return ModeCoSimulation
 	case p.Strategy.Signals:
 		return ModeSignals
+	case p.Strategy.Advance && len(p.Strategy.Inputs) == 0:
+		return ModeAdvance
 	}
 	return ModeLockstep
 }
@@ -222,6 +224,8 @@ func newStart(runID string, p *plan, mode Mode) wire.Start {
 		start.Mode = strategypb.DriveMode_DRIVE_MODE_LOCKSTEP
 	case ModeSignals:
 		start.Mode = strategypb.DriveMode_DRIVE_MODE_SIGNALS
+	case ModeAdvance:
+		start.Mode = strategypb.DriveMode_DRIVE_MODE_ADVANCE
 	}
 	return start
 }
@@ -268,6 +272,15 @@ func (x *Execution) makeEngine(o *Options, p *plan, warmup market.Warmup) error 
 			lockstep.ReadInputs(readersOf(rows))
 		}
 		x.decider = lockstep
+	case ModeAdvance:
+		total, feed := x.data.layout.total, sim.NewSeriesFeed(series)
+		x.feed.Feed = feed
+		x.decider = &advance{
+			lockstep: NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit), feed: feed, total: total,
+			chunks:  newChunks(sim.NewSeriesFeed(series), len(series), total),
+			length:  minScript,
+			through: -1,
+		}
 	case ModeSignals:
 		x.decider = &signalled{stream: x.plugin.Stream, gate: x.gate, stepLimit: x.stepLimit,
 			signals: wire.NewSignals(p.Symbols, x.data.layout.total)}
@@ -334,6 +347,9 @@ func (x *Execution) note(p *plan) {
 	if x.mode == ModeLockstep && p.Strategy.SimID != sim.ID() && !p.Strategy.Signals {
 		assume("LOCKSTEP",
 			"The plugin was built with another simulator or none, so it was driven step by step.")
+	}
+	if x.mode == ModeAdvance {
+		assume("ADVANCE", "The plugin played many steps at a time by itself.")
 	}
 	x.warnings = append(x.warnings, p.warnings...)
 }

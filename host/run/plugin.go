@@ -301,13 +301,17 @@ func (s *Stream) read(ctx context.Context) {
 	}
 }
 
-// Post sends without waiting for it: a plugin that takes nothing any more holds a
-// message up. What became of it shows in what the plugin sends.
-func (s *Stream) Post(m *strategypb.HostMessage) {
+// Post sends messages without waiting for it: a plugin that takes nothing any more holds
+// them up. What became of them shows in what the plugin sends.
+func (s *Stream) Post(messages ...*strategypb.HostMessage) {
 	s.posts.Go(func() {
 		s.sending.Lock()
 		defer s.sending.Unlock()
-		_ = s.rpc.Send(m)
+		for _, m := range messages {
+			if s.rpc.Send(m) != nil {
+				return
+			}
+		}
 	})
 }
 

@@ -1,6 +1,7 @@
 package python_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -78,22 +79,28 @@ class Columns(SignalStrategy):
         return Signals(entry=c.vwap > 0)
 `
 
-// played is a host with the strategy and the bundled candles.
-func played(t *testing.T) *run.Launcher {
+// played is a host with a strategy and the bundled candles.
+func played(t *testing.T, name, entry, text string) *run.Launcher {
 	t.Helper()
 	source, out, state := t.TempDir(), t.TempDir(), t.TempDir()
-	write(t, source, map[string]string{"strategy.py": signals,
+	write(t, source, map[string]string{"strategy.py": text,
 		"pyproject.toml": "[project]\ndependencies = [\"numpy\"]\n"})
 	if _, _, err := python.Build(t.Context(), python.Options{
-		Dir: source, Name: "columns", Entry: "strategy:Columns", Out: out, Interpreter: interpreter(t),
+		Dir: source, Name: name, Entry: entry, Out: out, Interpreter: interpreter(t),
 	}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.Open(t.Context(), catalog.Options{Dir: out, StateDir: t.TempDir(), Sandbox: sandbox.Auto})
+	c, err := catalog.Open(t.Context(), catalog.Options{Dir: out, StateDir: t.TempDir(), Sandbox: sandbox.Auto,
+		ProbeTimeout: time.Minute, LaunchTimeout: time.Minute}) // beside other tests
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
+	for _, s := range c.Strategies() {
+		if s.Error != nil {
+			t.Fatalf("%+v", s.Error)
+		}
+	}
 	store, err := candle.Open(t.Context(), state)
 	if err != nil {
 		t.Fatal(err)
@@ -106,16 +113,41 @@ func played(t *testing.T) *run.Launcher {
 // play runs one kind over 2,000 candles.
 func play(t *testing.T, l *run.Launcher, kind string, seed int, d run.Drive) (*run.Execution, runner.Outcome) {
 	t.Helper()
-	params, err := json.Marshal(map[string]any{"kind": kind, "seed": seed})
+	p := playing{name: "columns", kind: kind, seed: seed, to: "2020-04-24T08:00:00Z",
+		split: run.Split{Drive: d}}
+	return p.play(t, l)
+}
+
+// playing is a backtest of a strategy of these tests.
+type playing struct {
+	name, kind string
+	seed       int
+	to         string
+	symbols    []string // BTC/USDT if nil
+	timeframe  string   // 1h if empty
+	split      run.Split
+}
+
+func (p playing) play(t *testing.T, l *run.Launcher) (*run.Execution, runner.Outcome) {
+	t.Helper()
+	values := map[string]any{"seed": p.seed}
+	if p.kind != "" {
+		values["kind"] = p.kind
+	}
+	params, err := json.Marshal(values)
 	if err != nil {
 		t.Fatal(err)
 	}
-	start, end := "2020-02-01T00:00:00Z", "2020-04-24T08:00:00Z"
+	start := "2020-02-01T00:00:00Z"
+	if p.symbols == nil {
+		p.symbols = []string{"BTC/USDT"}
+	}
 	x, err := l.LaunchSplit(t.Context(), "run_test", runner.StartRequest{
-		Mode: "backtest", StrategyName: "columns", StrategyParams: params, Symbols: []string{"BTC/USDT"},
-		Timeframe: "1h", InitialCash: "10000", Exchange: "sample", StartDate: &start, EndDate: &end,
+		Mode: "backtest", StrategyName: p.name, StrategyParams: params, Symbols: p.symbols,
+		Timeframe: cmp.Or(p.timeframe, "1h"), InitialCash: "10000", Exchange: "sample", StartDate: &start,
+		EndDate:   &p.to,
 		Execution: json.RawMessage(`{"allow_short":true}`),
-	}, run.Split{Drive: d})
+	}, p.split)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -127,7 +159,7 @@ func play(t *testing.T, l *run.Launcher, kind string, seed int, d run.Drive) (*r
 // ahead is found, and what cannot be read is refused with its column and place.
 func TestSignals(t *testing.T) {
 	ring.Proof(t, "it copies an interpreter and plays 2,000 steps one by one")
-	l := played(t)
+	l := played(t, "columns", "strategy:Columns", signals)
 	for i, kind := range []string{"long", "turns", "limits"} {
 		x, o := play(t, l, kind, i+1, run.Drive{})
 		if o.Failure != nil {

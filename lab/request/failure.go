@@ -45,7 +45,7 @@ func (x capturer) capture(ctx context.Context, p *Prepared, r *played) *capsule.
 	return x.record(p, r.take, x.host.level(*r), func(about capsule.Context) (*capsule.Capsule, error) {
 		return s.Capture(ctx, capsule.Captured{
 			Context: about, Played: capsule.Played{Failure: r.failure, Scene: r.scene},
-			Lockstep: p.Strategy.SimID != sim.ID(),
+			Lockstep: p.Strategy.SimID != sim.ID() && !p.Strategy.Advance,
 			// a search can have hundreds, and goes on
 			Brief:    p.Question.Kind == artifact.KindTrial,
 			Patient:  p.Question.Kind == artifact.KindFalsification, // its report names the capsule by hash

@@ -19,6 +19,7 @@ package sim
 import (
 	"crypto/sha256"
 	"errors"
+	"slices"
 	"strconv"
 
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -221,6 +222,13 @@ func NewSeriesFeed(series []*market.Series) *SeriesFeed {
 		f.span = market.Time(0).Add(series[0].Timeframe.Duration())
 	}
 	return f
+}
+
+// Clone returns a feed of the same series that goes on from where this one is, by itself.
+func (f *SeriesFeed) Clone() *SeriesFeed {
+	c := *f
+	c.next, c.closes = slices.Clone(f.next), slices.Clone(f.closes)
+	return &c
 }
 
 // Next implements Feed.

@@ -274,8 +274,8 @@ func (p *script) Decide(e *sim.Engine) ([]market.Intent, error) {
 	return p.out, nil
 }
 
-// play runs the first steps of a world.
-func (w *world) play(t *rapid.T, s scale, steps int, rec sim.Recorder) (*sim.Engine, *script) {
+// begin makes the engine and the feed of a world's first steps.
+func (w *world) begin(t *rapid.T, s scale, steps int, rec sim.Recorder) (*sim.Engine, *sim.SeriesFeed) {
 	o, err := sim.ResolveOptions([]byte(w.options), sim.DefaultFees())
 	if err != nil {
 		t.Fatal(err)
@@ -296,8 +296,14 @@ func (w *world) play(t *rapid.T, s scale, steps int, rec sim.Recorder) (*sim.Eng
 	if w, ok := rec.(*witness); ok {
 		w.e = e
 	}
+	return e, sim.NewSeriesFeed(series)
+}
+
+// play runs the first steps of a world.
+func (w *world) play(t *rapid.T, s scale, steps int, rec sim.Recorder) (*sim.Engine, *script) {
+	e, feed := w.begin(t, s, steps, rec)
 	p := &script{w: w, s: s}
-	if err := sim.Run(e, sim.NewSeriesFeed(series), p); err != nil {
+	if err := sim.Run(e, feed, p); err != nil {
 		t.Fatal(err)
 	}
 	return e, p

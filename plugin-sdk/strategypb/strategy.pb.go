@@ -35,6 +35,7 @@ const (
 	DriveMode_DRIVE_MODE_LOCKSTEP      DriveMode = 1 // one message per step, one answer per step
 	DriveMode_DRIVE_MODE_CO_SIMULATION DriveMode = 2 // the plugin runs the simulator itself and streams intents
 	DriveMode_DRIVE_MODE_SIGNALS       DriveMode = 3 // the plugin gets all candles and answers with the intents of all steps
+	DriveMode_DRIVE_MODE_ADVANCE       DriveMode = 4 // the plugin plays many steps by itself, up to the first with intents
 )
 
 // Enum value maps for DriveMode.
@@ -44,12 +45,14 @@ var (
 		1: "DRIVE_MODE_LOCKSTEP",
 		2: "DRIVE_MODE_CO_SIMULATION",
 		3: "DRIVE_MODE_SIGNALS",
+		4: "DRIVE_MODE_ADVANCE",
 	}
 	DriveMode_value = map[string]int32{
 		"DRIVE_MODE_UNSPECIFIED":   0,
 		"DRIVE_MODE_LOCKSTEP":      1,
 		"DRIVE_MODE_CO_SIMULATION": 2,
 		"DRIVE_MODE_SIGNALS":       3,
+		"DRIVE_MODE_ADVANCE":       4,
 	}
 )
 
@@ -247,6 +250,7 @@ type Spec struct {
 	Inputs          []*Input               `protobuf:"bytes,20,rep,name=inputs,proto3" json:"inputs,omitempty"`                                          // series beside the candles that it reads
 	Signals         bool                   `protobuf:"varint,21,opt,name=signals,proto3" json:"signals,omitempty"`                                       // it can be driven by DRIVE_MODE_SIGNALS
 	Sessions        bool                   `protobuf:"varint,22,opt,name=sessions,proto3" json:"sessions,omitempty"`                                     // its process can serve one run after another, each from a fresh state
+	Advance         bool                   `protobuf:"varint,23,opt,name=advance,proto3" json:"advance,omitempty"`                                       // it can be driven by DRIVE_MODE_ADVANCE
 	unknownFields   protoimpl.UnknownFields
 	sizeCache       protoimpl.SizeCache
 }
@@ -431,6 +435,13 @@ func (x *Spec) GetSignals() bool {
 func (x *Spec) GetSessions() bool {
 	if x != nil {
 		return x.Sessions
+	}
+	return false
+}
+
+func (x *Spec) GetAdvance() bool {
+	if x != nil {
+		return x.Advance
 	}
 	return false
 }
@@ -713,7 +724,8 @@ func (x *Supports) GetCalendar() string {
 }
 
 // HostMessage is everything the host says during a run. Start comes first, then
-// either Dataset or Candles (co-simulation), Candles (signals) or Steps (lockstep), then Finish or Stop.
+// either Dataset or Candles (co-simulation), Candles (signals), Candles and Scripts (advance) or Steps
+// (lockstep), then Finish or Stop.
 // In co-simulation Datasets without files, which have rows of inputs, come before the candles.
 // In lockstep, Candles before a Step are steps that a strategy of signals is not asked about.
 type HostMessage struct {
@@ -727,6 +739,7 @@ type HostMessage struct {
 	//	*HostMessage_Finish
 	//	*HostMessage_Stop
 	//	*HostMessage_Begin
+	//	*HostMessage_Script
 	Message       isHostMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -832,6 +845,15 @@ func (x *HostMessage) GetBegin() *Begin {
 	return nil
 }
 
+func (x *HostMessage) GetScript() *Script {
+	if x != nil {
+		if x, ok := x.Message.(*HostMessage_Script); ok {
+			return x.Script
+		}
+	}
+	return nil
+}
+
 type isHostMessage_Message interface {
 	isHostMessage_Message()
 }
@@ -864,6 +886,10 @@ type HostMessage_Begin struct {
 	Begin *Begin `protobuf:"bytes,7,opt,name=begin,proto3,oneof"`
 }
 
+type HostMessage_Script struct {
+	Script *Script `protobuf:"bytes,8,opt,name=script,proto3,oneof"`
+}
+
 func (*HostMessage_Start) isHostMessage_Message() {}
 
 func (*HostMessage_Dataset) isHostMessage_Message() {}
@@ -878,6 +904,8 @@ func (*HostMessage_Stop) isHostMessage_Message() {}
 
 func (*HostMessage_Begin) isHostMessage_Message() {}
 
+func (*HostMessage_Script) isHostMessage_Message() {}
+
 // PluginMessage is everything the plugin says during a run. Ready or Failed comes first.
 type PluginMessage struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -890,6 +918,7 @@ type PluginMessage struct {
 	//	*PluginMessage_LogLines
 	//	*PluginMessage_Failed
 	//	*PluginMessage_Signals
+	//	*PluginMessage_Advanced
 	Message       isPluginMessage_Message `protobuf_oneof:"message"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -995,6 +1024,15 @@ func (x *PluginMessage) GetSignals() *Signals {
 	return nil
 }
 
+func (x *PluginMessage) GetAdvanced() *Advanced {
+	if x != nil {
+		if x, ok := x.Message.(*PluginMessage_Advanced); ok {
+			return x.Advanced
+		}
+	}
+	return nil
+}
+
 type isPluginMessage_Message interface {
 	isPluginMessage_Message()
 }
@@ -1027,6 +1065,10 @@ type PluginMessage_Signals struct {
 	Signals *Signals `protobuf:"bytes,7,opt,name=signals,proto3,oneof"`
 }
 
+type PluginMessage_Advanced struct {
+	Advanced *Advanced `protobuf:"bytes,8,opt,name=advanced,proto3,oneof"`
+}
+
 func (*PluginMessage_Ready) isPluginMessage_Message() {}
 
 func (*PluginMessage_Decisions) isPluginMessage_Message() {}
@@ -1040,6 +1082,8 @@ func (*PluginMessage_LogLines) isPluginMessage_Message() {}
 func (*PluginMessage_Failed) isPluginMessage_Message() {}
 
 func (*PluginMessage_Signals) isPluginMessage_Message() {}
+
+func (*PluginMessage_Advanced) isPluginMessage_Message() {}
 
 // Start opens the run: parameters and conditions.
 type Start struct {
@@ -2600,6 +2644,115 @@ func (x *Decision) GetIntents() []*Intent {
 	return nil
 }
 
+// Script is what happens to the account in the next steps of an advance if no intent comes. The candles of
+// all of them have been sent. Between its steps nothing changes but, with each candle, candles_held of the
+// positions and the equity: cash + the sum of quantity * close in request order, from 0.
+type Script struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Steps         []*Step                `protobuf:"bytes,1,rep,name=steps,proto3" json:"steps,omitempty"` // without candles, ascending; the first is the next one to decide
+	Last          int64                  `protobuf:"varint,2,opt,name=last,proto3" json:"last,omitempty"`  // the last step that may be decided
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Script) Reset() {
+	*x = Script{}
+	mi := &file_strategy_proto_msgTypes[27]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Script) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Script) ProtoMessage() {}
+
+func (x *Script) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[27]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Script.ProtoReflect.Descriptor instead.
+func (*Script) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{27}
+}
+
+func (x *Script) GetSteps() []*Step {
+	if x != nil {
+		return x.Steps
+	}
+	return nil
+}
+
+func (x *Script) GetLast() int64 {
+	if x != nil {
+		return x.Last
+	}
+	return 0
+}
+
+// Advanced is the answer to one Script: every step before was decided without an intent. A plugin answers at
+// the first step with intents, and before the end of a script that takes it long.
+type Advanced struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Step          int64                  `protobuf:"varint,1,opt,name=step,proto3" json:"step,omitempty"`      // the last step that is decided
+	Intents       []*Intent              `protobuf:"bytes,2,rep,name=intents,proto3" json:"intents,omitempty"` // of this step, in order
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Advanced) Reset() {
+	*x = Advanced{}
+	mi := &file_strategy_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Advanced) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Advanced) ProtoMessage() {}
+
+func (x *Advanced) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Advanced.ProtoReflect.Descriptor instead.
+func (*Advanced) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *Advanced) GetStep() int64 {
+	if x != nil {
+		return x.Step
+	}
+	return 0
+}
+
+func (x *Advanced) GetIntents() []*Intent {
+	if x != nil {
+		return x.Intents
+	}
+	return nil
+}
+
 // Decisions is a batch of answers in co-simulation. At least one comes per chunk.
 type Decisions struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2616,7 +2769,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_strategy_proto_msgTypes[27]
+	mi := &file_strategy_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2628,7 +2781,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[27]
+	mi := &file_strategy_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2641,7 +2794,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{27}
+	return file_strategy_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Decisions) GetDecisions() []*Decision {
@@ -2700,7 +2853,7 @@ type Signals struct {
 
 func (x *Signals) Reset() {
 	*x = Signals{}
-	mi := &file_strategy_proto_msgTypes[28]
+	mi := &file_strategy_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2712,7 +2865,7 @@ func (x *Signals) String() string {
 func (*Signals) ProtoMessage() {}
 
 func (x *Signals) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[28]
+	mi := &file_strategy_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2725,7 +2878,7 @@ func (x *Signals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signals.ProtoReflect.Descriptor instead.
 func (*Signals) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{28}
+	return file_strategy_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Signals) GetTemplates() []*Intent {
@@ -2843,7 +2996,7 @@ type Intent struct {
 
 func (x *Intent) Reset() {
 	*x = Intent{}
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2855,7 +3008,7 @@ func (x *Intent) String() string {
 func (*Intent) ProtoMessage() {}
 
 func (x *Intent) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2868,7 +3021,7 @@ func (x *Intent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Intent.ProtoReflect.Descriptor instead.
 func (*Intent) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{29}
+	return file_strategy_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Intent) GetAction() Action {
@@ -3125,7 +3278,7 @@ type Guard struct {
 
 func (x *Guard) Reset() {
 	*x = Guard{}
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3137,7 +3290,7 @@ func (x *Guard) String() string {
 func (*Guard) ProtoMessage() {}
 
 func (x *Guard) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3150,7 +3303,7 @@ func (x *Guard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Guard.ProtoReflect.Descriptor instead.
 func (*Guard) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{30}
+	return file_strategy_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Guard) GetPosition() uint32 {
@@ -3192,7 +3345,7 @@ type TakeProfit struct {
 
 func (x *TakeProfit) Reset() {
 	*x = TakeProfit{}
-	mi := &file_strategy_proto_msgTypes[31]
+	mi := &file_strategy_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3204,7 +3357,7 @@ func (x *TakeProfit) String() string {
 func (*TakeProfit) ProtoMessage() {}
 
 func (x *TakeProfit) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[31]
+	mi := &file_strategy_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3217,7 +3370,7 @@ func (x *TakeProfit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeProfit.ProtoReflect.Descriptor instead.
 func (*TakeProfit) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{31}
+	return file_strategy_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *TakeProfit) GetLevel() *Child {
@@ -3247,7 +3400,7 @@ type Child struct {
 
 func (x *Child) Reset() {
 	*x = Child{}
-	mi := &file_strategy_proto_msgTypes[32]
+	mi := &file_strategy_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3259,7 +3412,7 @@ func (x *Child) String() string {
 func (*Child) ProtoMessage() {}
 
 func (x *Child) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[32]
+	mi := &file_strategy_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3272,7 +3425,7 @@ func (x *Child) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Child.ProtoReflect.Descriptor instead.
 func (*Child) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{32}
+	return file_strategy_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Child) GetPrice() string {
@@ -3314,7 +3467,7 @@ type Annotations struct {
 
 func (x *Annotations) Reset() {
 	*x = Annotations{}
-	mi := &file_strategy_proto_msgTypes[33]
+	mi := &file_strategy_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3326,7 +3479,7 @@ func (x *Annotations) String() string {
 func (*Annotations) ProtoMessage() {}
 
 func (x *Annotations) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[33]
+	mi := &file_strategy_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3339,7 +3492,7 @@ func (x *Annotations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annotations.ProtoReflect.Descriptor instead.
 func (*Annotations) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{33}
+	return file_strategy_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Annotations) GetSeries() []*AnnotationSeries {
@@ -3369,7 +3522,7 @@ type AnnotationSeries struct {
 
 func (x *AnnotationSeries) Reset() {
 	*x = AnnotationSeries{}
-	mi := &file_strategy_proto_msgTypes[34]
+	mi := &file_strategy_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3381,7 +3534,7 @@ func (x *AnnotationSeries) String() string {
 func (*AnnotationSeries) ProtoMessage() {}
 
 func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[34]
+	mi := &file_strategy_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3394,7 +3547,7 @@ func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnotationSeries.ProtoReflect.Descriptor instead.
 func (*AnnotationSeries) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{34}
+	return file_strategy_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AnnotationSeries) GetName() string {
@@ -3436,7 +3589,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_strategy_proto_msgTypes[35]
+	mi := &file_strategy_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3448,7 +3601,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[35]
+	mi := &file_strategy_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3461,7 +3614,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{35}
+	return file_strategy_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LogLines) GetLines() []*LogLine {
@@ -3493,7 +3646,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_strategy_proto_msgTypes[36]
+	mi := &file_strategy_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3505,7 +3658,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[36]
+	mi := &file_strategy_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3518,7 +3671,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{36}
+	return file_strategy_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *LogLine) GetLevel() string {
@@ -3578,7 +3731,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_strategy_proto_msgTypes[37]
+	mi := &file_strategy_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3590,7 +3743,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[37]
+	mi := &file_strategy_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3603,7 +3756,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{37}
+	return file_strategy_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Failed) GetCode() string {
@@ -3659,7 +3812,7 @@ type FieldError struct {
 
 func (x *FieldError) Reset() {
 	*x = FieldError{}
-	mi := &file_strategy_proto_msgTypes[38]
+	mi := &file_strategy_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3671,7 +3824,7 @@ func (x *FieldError) String() string {
 func (*FieldError) ProtoMessage() {}
 
 func (x *FieldError) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[38]
+	mi := &file_strategy_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3684,7 +3837,7 @@ func (x *FieldError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldError.ProtoReflect.Descriptor instead.
 func (*FieldError) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{38}
+	return file_strategy_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *FieldError) GetPointer() string {
@@ -3706,7 +3859,7 @@ var File_strategy_proto protoreflect.FileDescriptor
 const file_strategy_proto_rawDesc = "" +
 	"\n" +
 	"\x0estrategy.proto\x12\x11assay.strategy.v1\"\x11\n" +
-	"\x0fDescribeRequest\"\xdf\x05\n" +
+	"\x0fDescribeRequest\"\xf9\x05\n" +
 	"\x04Spec\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12!\n" +
 	"\fdisplay_name\x18\x02 \x01(\tR\vdisplayName\x12\x18\n" +
@@ -3735,7 +3888,8 @@ const file_strategy_proto_rawDesc = "" +
 	"\x05extra\x18\x13 \x03(\tR\x05extra\x120\n" +
 	"\x06inputs\x18\x14 \x03(\v2\x18.assay.strategy.v1.InputR\x06inputs\x12\x18\n" +
 	"\asignals\x18\x15 \x01(\bR\asignals\x12\x1a\n" +
-	"\bsessions\x18\x16 \x01(\bR\bsessions\"4\n" +
+	"\bsessions\x18\x16 \x01(\bR\bsessions\x12\x18\n" +
+	"\aadvance\x18\x17 \x01(\bR\aadvance\"4\n" +
 	"\x05Input\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x17\n" +
 	"\amax_age\x18\x02 \x01(\x03R\x06maxAge\"\xbe\x01\n" +
@@ -3756,7 +3910,7 @@ const file_strategy_proto_rawDesc = "" +
 	"\fmulti_symbol\x18\x02 \x01(\bR\vmultiSymbol\x12\x1d\n" +
 	"\n" +
 	"scale_free\x18\x03 \x01(\bR\tscaleFree\x12\x1a\n" +
-	"\bcalendar\x18\x04 \x01(\tR\bcalendar\"\xff\x02\n" +
+	"\bcalendar\x18\x04 \x01(\tR\bcalendar\"\xb4\x03\n" +
 	"\vHostMessage\x120\n" +
 	"\x05start\x18\x01 \x01(\v2\x18.assay.strategy.v1.StartH\x00R\x05start\x126\n" +
 	"\adataset\x18\x02 \x01(\v2\x1a.assay.strategy.v1.DatasetH\x00R\adataset\x126\n" +
@@ -3764,8 +3918,9 @@ const file_strategy_proto_rawDesc = "" +
 	"\x04step\x18\x04 \x01(\v2\x17.assay.strategy.v1.StepH\x00R\x04step\x123\n" +
 	"\x06finish\x18\x05 \x01(\v2\x19.assay.strategy.v1.FinishH\x00R\x06finish\x12-\n" +
 	"\x04stop\x18\x06 \x01(\v2\x17.assay.strategy.v1.StopH\x00R\x04stop\x120\n" +
-	"\x05begin\x18\a \x01(\v2\x18.assay.strategy.v1.BeginH\x00R\x05beginB\t\n" +
-	"\amessage\"\xb2\x03\n" +
+	"\x05begin\x18\a \x01(\v2\x18.assay.strategy.v1.BeginH\x00R\x05begin\x123\n" +
+	"\x06script\x18\b \x01(\v2\x19.assay.strategy.v1.ScriptH\x00R\x06scriptB\t\n" +
+	"\amessage\"\xed\x03\n" +
 	"\rPluginMessage\x120\n" +
 	"\x05ready\x18\x01 \x01(\v2\x18.assay.strategy.v1.ReadyH\x00R\x05ready\x12<\n" +
 	"\tdecisions\x18\x02 \x01(\v2\x1c.assay.strategy.v1.DecisionsH\x00R\tdecisions\x129\n" +
@@ -3773,7 +3928,8 @@ const file_strategy_proto_rawDesc = "" +
 	"\vannotations\x18\x04 \x01(\v2\x1e.assay.strategy.v1.AnnotationsH\x00R\vannotations\x12:\n" +
 	"\tlog_lines\x18\x05 \x01(\v2\x1b.assay.strategy.v1.LogLinesH\x00R\blogLines\x123\n" +
 	"\x06failed\x18\x06 \x01(\v2\x19.assay.strategy.v1.FailedH\x00R\x06failed\x126\n" +
-	"\asignals\x18\a \x01(\v2\x1a.assay.strategy.v1.SignalsH\x00R\asignalsB\t\n" +
+	"\asignals\x18\a \x01(\v2\x1a.assay.strategy.v1.SignalsH\x00R\asignals\x129\n" +
+	"\badvanced\x18\b \x01(\v2\x1b.assay.strategy.v1.AdvancedH\x00R\badvancedB\t\n" +
 	"\amessage\"\xfd\x02\n" +
 	"\x05Start\x12\x15\n" +
 	"\x06run_id\x18\x01 \x01(\tR\x05runId\x120\n" +
@@ -3918,6 +4074,12 @@ const file_strategy_proto_rawDesc = "" +
 	"\x06reason\x18\x01 \x01(\tR\x06reason\"S\n" +
 	"\bDecision\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\x03R\x04step\x123\n" +
+	"\aintents\x18\x02 \x03(\v2\x19.assay.strategy.v1.IntentR\aintents\"K\n" +
+	"\x06Script\x12-\n" +
+	"\x05steps\x18\x01 \x03(\v2\x17.assay.strategy.v1.StepR\x05steps\x12\x12\n" +
+	"\x04last\x18\x02 \x01(\x03R\x04last\"S\n" +
+	"\bAdvanced\x12\x12\n" +
+	"\x04step\x18\x01 \x01(\x03R\x04step\x123\n" +
 	"\aintents\x18\x02 \x03(\v2\x19.assay.strategy.v1.IntentR\aintents\"\xc2\x01\n" +
 	"\tDecisions\x129\n" +
 	"\tdecisions\x18\x01 \x03(\v2\x1b.assay.strategy.v1.DecisionR\tdecisions\x12\x1c\n" +
@@ -4021,12 +4183,13 @@ const file_strategy_proto_rawDesc = "" +
 	"\n" +
 	"FieldError\x12\x18\n" +
 	"\apointer\x18\x01 \x01(\tR\apointer\x12\x18\n" +
-	"\amessage\x18\x02 \x01(\tR\amessage*v\n" +
+	"\amessage\x18\x02 \x01(\tR\amessage*\x8e\x01\n" +
 	"\tDriveMode\x12\x1a\n" +
 	"\x16DRIVE_MODE_UNSPECIFIED\x10\x00\x12\x17\n" +
 	"\x13DRIVE_MODE_LOCKSTEP\x10\x01\x12\x1c\n" +
 	"\x18DRIVE_MODE_CO_SIMULATION\x10\x02\x12\x16\n" +
-	"\x12DRIVE_MODE_SIGNALS\x10\x03*]\n" +
+	"\x12DRIVE_MODE_SIGNALS\x10\x03\x12\x16\n" +
+	"\x12DRIVE_MODE_ADVANCE\x10\x04*]\n" +
 	"\aPurpose\x12\x17\n" +
 	"\x13PURPOSE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10PURPOSE_BACKTEST\x10\x01\x12\x11\n" +
@@ -4054,7 +4217,7 @@ func file_strategy_proto_rawDescGZIP() []byte {
 }
 
 var file_strategy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 40)
+var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
 var file_strategy_proto_goTypes = []any{
 	(DriveMode)(0),           // 0: assay.strategy.v1.DriveMode
 	(Purpose)(0),             // 1: assay.strategy.v1.Purpose
@@ -4086,19 +4249,21 @@ var file_strategy_proto_goTypes = []any{
 	(*Finish)(nil),           // 27: assay.strategy.v1.Finish
 	(*Stop)(nil),             // 28: assay.strategy.v1.Stop
 	(*Decision)(nil),         // 29: assay.strategy.v1.Decision
-	(*Decisions)(nil),        // 30: assay.strategy.v1.Decisions
-	(*Signals)(nil),          // 31: assay.strategy.v1.Signals
-	(*Intent)(nil),           // 32: assay.strategy.v1.Intent
-	(*Guard)(nil),            // 33: assay.strategy.v1.Guard
-	(*TakeProfit)(nil),       // 34: assay.strategy.v1.TakeProfit
-	(*Child)(nil),            // 35: assay.strategy.v1.Child
-	(*Annotations)(nil),      // 36: assay.strategy.v1.Annotations
-	(*AnnotationSeries)(nil), // 37: assay.strategy.v1.AnnotationSeries
-	(*LogLines)(nil),         // 38: assay.strategy.v1.LogLines
-	(*LogLine)(nil),          // 39: assay.strategy.v1.LogLine
-	(*Failed)(nil),           // 40: assay.strategy.v1.Failed
-	(*FieldError)(nil),       // 41: assay.strategy.v1.FieldError
-	nil,                      // 42: assay.strategy.v1.LogLine.FieldsEntry
+	(*Script)(nil),           // 30: assay.strategy.v1.Script
+	(*Advanced)(nil),         // 31: assay.strategy.v1.Advanced
+	(*Decisions)(nil),        // 32: assay.strategy.v1.Decisions
+	(*Signals)(nil),          // 33: assay.strategy.v1.Signals
+	(*Intent)(nil),           // 34: assay.strategy.v1.Intent
+	(*Guard)(nil),            // 35: assay.strategy.v1.Guard
+	(*TakeProfit)(nil),       // 36: assay.strategy.v1.TakeProfit
+	(*Child)(nil),            // 37: assay.strategy.v1.Child
+	(*Annotations)(nil),      // 38: assay.strategy.v1.Annotations
+	(*AnnotationSeries)(nil), // 39: assay.strategy.v1.AnnotationSeries
+	(*LogLines)(nil),         // 40: assay.strategy.v1.LogLines
+	(*LogLine)(nil),          // 41: assay.strategy.v1.LogLine
+	(*Failed)(nil),           // 42: assay.strategy.v1.Failed
+	(*FieldError)(nil),       // 43: assay.strategy.v1.FieldError
+	nil,                      // 44: assay.strategy.v1.LogLine.FieldsEntry
 }
 var file_strategy_proto_depIdxs = []int32{
 	8,  // 0: assay.strategy.v1.Spec.supports:type_name -> assay.strategy.v1.Supports
@@ -4112,48 +4277,52 @@ var file_strategy_proto_depIdxs = []int32{
 	27, // 8: assay.strategy.v1.HostMessage.finish:type_name -> assay.strategy.v1.Finish
 	28, // 9: assay.strategy.v1.HostMessage.stop:type_name -> assay.strategy.v1.Stop
 	15, // 10: assay.strategy.v1.HostMessage.begin:type_name -> assay.strategy.v1.Begin
-	13, // 11: assay.strategy.v1.PluginMessage.ready:type_name -> assay.strategy.v1.Ready
-	30, // 12: assay.strategy.v1.PluginMessage.decisions:type_name -> assay.strategy.v1.Decisions
-	29, // 13: assay.strategy.v1.PluginMessage.decision:type_name -> assay.strategy.v1.Decision
-	36, // 14: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
-	38, // 15: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
-	40, // 16: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
-	31, // 17: assay.strategy.v1.PluginMessage.signals:type_name -> assay.strategy.v1.Signals
-	0,  // 18: assay.strategy.v1.Start.mode:type_name -> assay.strategy.v1.DriveMode
-	1,  // 19: assay.strategy.v1.Start.purpose:type_name -> assay.strategy.v1.Purpose
-	12, // 20: assay.strategy.v1.Start.account:type_name -> assay.strategy.v1.Account
-	14, // 21: assay.strategy.v1.Ready.lookback:type_name -> assay.strategy.v1.Lookback
-	18, // 22: assay.strategy.v1.Dataset.files:type_name -> assay.strategy.v1.DatasetFile
-	17, // 23: assay.strategy.v1.Dataset.inputs:type_name -> assay.strategy.v1.InputRows
-	20, // 24: assay.strategy.v1.Candles.symbols:type_name -> assay.strategy.v1.SymbolCandles
-	22, // 25: assay.strategy.v1.Step.candles:type_name -> assay.strategy.v1.Candle
-	26, // 26: assay.strategy.v1.Step.fills:type_name -> assay.strategy.v1.Fill
-	25, // 27: assay.strategy.v1.Step.orders:type_name -> assay.strategy.v1.OrderUpdate
-	23, // 28: assay.strategy.v1.Step.account:type_name -> assay.strategy.v1.AccountView
-	17, // 29: assay.strategy.v1.Step.inputs:type_name -> assay.strategy.v1.InputRows
-	24, // 30: assay.strategy.v1.AccountView.positions:type_name -> assay.strategy.v1.PositionView
-	32, // 31: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
-	29, // 32: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
-	32, // 33: assay.strategy.v1.Signals.templates:type_name -> assay.strategy.v1.Intent
-	2,  // 34: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
-	35, // 35: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
-	35, // 36: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
-	34, // 37: assay.strategy.v1.Intent.targets:type_name -> assay.strategy.v1.TakeProfit
-	33, // 38: assay.strategy.v1.Intent.guard:type_name -> assay.strategy.v1.Guard
-	35, // 39: assay.strategy.v1.TakeProfit.level:type_name -> assay.strategy.v1.Child
-	37, // 40: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
-	39, // 41: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
-	42, // 42: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
-	41, // 43: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
-	3,  // 44: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
-	9,  // 45: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
-	4,  // 46: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
-	10, // 47: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
-	46, // [46:48] is the sub-list for method output_type
-	44, // [44:46] is the sub-list for method input_type
-	44, // [44:44] is the sub-list for extension type_name
-	44, // [44:44] is the sub-list for extension extendee
-	0,  // [0:44] is the sub-list for field type_name
+	30, // 11: assay.strategy.v1.HostMessage.script:type_name -> assay.strategy.v1.Script
+	13, // 12: assay.strategy.v1.PluginMessage.ready:type_name -> assay.strategy.v1.Ready
+	32, // 13: assay.strategy.v1.PluginMessage.decisions:type_name -> assay.strategy.v1.Decisions
+	29, // 14: assay.strategy.v1.PluginMessage.decision:type_name -> assay.strategy.v1.Decision
+	38, // 15: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
+	40, // 16: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
+	42, // 17: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
+	33, // 18: assay.strategy.v1.PluginMessage.signals:type_name -> assay.strategy.v1.Signals
+	31, // 19: assay.strategy.v1.PluginMessage.advanced:type_name -> assay.strategy.v1.Advanced
+	0,  // 20: assay.strategy.v1.Start.mode:type_name -> assay.strategy.v1.DriveMode
+	1,  // 21: assay.strategy.v1.Start.purpose:type_name -> assay.strategy.v1.Purpose
+	12, // 22: assay.strategy.v1.Start.account:type_name -> assay.strategy.v1.Account
+	14, // 23: assay.strategy.v1.Ready.lookback:type_name -> assay.strategy.v1.Lookback
+	18, // 24: assay.strategy.v1.Dataset.files:type_name -> assay.strategy.v1.DatasetFile
+	17, // 25: assay.strategy.v1.Dataset.inputs:type_name -> assay.strategy.v1.InputRows
+	20, // 26: assay.strategy.v1.Candles.symbols:type_name -> assay.strategy.v1.SymbolCandles
+	22, // 27: assay.strategy.v1.Step.candles:type_name -> assay.strategy.v1.Candle
+	26, // 28: assay.strategy.v1.Step.fills:type_name -> assay.strategy.v1.Fill
+	25, // 29: assay.strategy.v1.Step.orders:type_name -> assay.strategy.v1.OrderUpdate
+	23, // 30: assay.strategy.v1.Step.account:type_name -> assay.strategy.v1.AccountView
+	17, // 31: assay.strategy.v1.Step.inputs:type_name -> assay.strategy.v1.InputRows
+	24, // 32: assay.strategy.v1.AccountView.positions:type_name -> assay.strategy.v1.PositionView
+	34, // 33: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
+	21, // 34: assay.strategy.v1.Script.steps:type_name -> assay.strategy.v1.Step
+	34, // 35: assay.strategy.v1.Advanced.intents:type_name -> assay.strategy.v1.Intent
+	29, // 36: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
+	34, // 37: assay.strategy.v1.Signals.templates:type_name -> assay.strategy.v1.Intent
+	2,  // 38: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
+	37, // 39: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
+	37, // 40: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
+	36, // 41: assay.strategy.v1.Intent.targets:type_name -> assay.strategy.v1.TakeProfit
+	35, // 42: assay.strategy.v1.Intent.guard:type_name -> assay.strategy.v1.Guard
+	37, // 43: assay.strategy.v1.TakeProfit.level:type_name -> assay.strategy.v1.Child
+	39, // 44: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
+	41, // 45: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
+	44, // 46: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
+	43, // 47: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
+	3,  // 48: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
+	9,  // 49: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
+	4,  // 50: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
+	10, // 51: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
+	50, // [50:52] is the sub-list for method output_type
+	48, // [48:50] is the sub-list for method input_type
+	48, // [48:48] is the sub-list for extension type_name
+	48, // [48:48] is the sub-list for extension extendee
+	0,  // [0:48] is the sub-list for field type_name
 }
 
 func init() { file_strategy_proto_init() }
@@ -4169,6 +4338,7 @@ func file_strategy_proto_init() {
 		(*HostMessage_Finish)(nil),
 		(*HostMessage_Stop)(nil),
 		(*HostMessage_Begin)(nil),
+		(*HostMessage_Script)(nil),
 	}
 	file_strategy_proto_msgTypes[7].OneofWrappers = []any{
 		(*PluginMessage_Ready)(nil),
@@ -4178,8 +4348,9 @@ func file_strategy_proto_init() {
 		(*PluginMessage_LogLines)(nil),
 		(*PluginMessage_Failed)(nil),
 		(*PluginMessage_Signals)(nil),
+		(*PluginMessage_Advanced)(nil),
 	}
-	file_strategy_proto_msgTypes[29].OneofWrappers = []any{
+	file_strategy_proto_msgTypes[31].OneofWrappers = []any{
 		(*Intent_Quantity)(nil),
 		(*Intent_QuoteAmount)(nil),
 		(*Intent_CashFraction)(nil),
@@ -4193,7 +4364,7 @@ func file_strategy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_strategy_proto_rawDesc), len(file_strategy_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   40,
+			NumMessages:   42,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

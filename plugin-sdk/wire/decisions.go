@@ -102,6 +102,15 @@ func DecisionFromProto(p *strategypb.Decision, symbols []market.Symbol) (Decisio
 	return d, nil
 }
 
+// AdvancedFromProto converts and checks the answer to a script: the intents of the last step that it
+// decides, which is one from first to last.
+func AdvancedFromProto(p *strategypb.Advanced, symbols []market.Symbol, first, last int64) (Decision, error) {
+	if p.GetStep() < first || p.GetStep() > last {
+		return Decision{}, wrong("step", "%d is not between %d and %d", p.GetStep(), first, last)
+	}
+	return DecisionFromProto(&strategypb.Decision{Step: p.GetStep(), Intents: p.GetIntents()}, symbols)
+}
+
 // DecisionsFromProto converts and checks a batch of answers. previous is the last
 // watermark, -1 before the first; total is the number of steps of the run.
 func DecisionsFromProto(p *strategypb.Decisions, symbols []market.Symbol, previous,

@@ -24,7 +24,9 @@ type Description struct {
 	// Signals reports whether it can answer with the intents of all steps at once.
 	Signals bool
 	// Sessions reports whether its process can serve one run after another.
-	Sessions      bool
+	Sessions bool
+	// Advance reports whether it can play many steps by itself.
+	Advance       bool
 	ParamsSchema  json.RawMessage
 	DefaultParams json.RawMessage
 }
@@ -191,6 +193,7 @@ func (c *codec) description(d *Description, p *strategypb.Spec) {
 	carryText(c, "sim_id", &d.SimID, &p.SimId, MaxTextBytes)
 	carry(c, &d.Signals, &p.Signals)
 	carry(c, &d.Sessions, &p.Sessions)
+	carry(c, &d.Advance, &p.Advance)
 	c.document("params_schema", &d.ParamsSchema, &p.ParamsSchema)
 	c.document("default_params", &d.DefaultParams, &p.DefaultParams)
 }

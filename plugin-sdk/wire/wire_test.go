@@ -231,6 +231,19 @@ func TestDecisionsOutOfOrder(t *testing.T) {
 	refused(t, "decisions[1].intents[0].side", part.Broken)
 }
 
+func TestAdvancedOutOfScript(t *testing.T) {
+	for _, step := range []int64{-1, 9, 21} {
+		_, err := wire.AdvancedFromProto(&strategypb.Advanced{Step: step}, symbols(), 10, 20)
+		refused(t, "step", err)
+	}
+	bad := []*strategypb.Intent{{Side: 7}}
+	d, err := wire.AdvancedFromProto(&strategypb.Advanced{Step: 12, Intents: bad}, symbols(), 10, 20)
+	if d.Step != 12 {
+		t.Errorf("step %d", d.Step)
+	}
+	refused(t, "intents[0].side", err)
+}
+
 func TestBadOpenings(t *testing.T) {
 	cases := []struct {
 		field  string
@@ -462,6 +475,10 @@ func FuzzPluginMessage(f *testing.F) {
 			t.Errorf("watermark %d", d.Watermark)
 		}
 		_, _ = wire.DecisionFromProto(p.GetDecision(), symbols())
+		if d, err := wire.AdvancedFromProto(p.GetAdvanced(), symbols(), previous+1, total); err == nil &&
+			(d.Step <= previous || d.Step > total) {
+			t.Errorf("advanced to %d", d.Step)
+		}
 		_, _, _ = wire.LogLinesFromProto(p.GetLogLines())
 		_, _, _ = wire.AnnotationsFromProto(p.GetAnnotations())
 		_, _ = wire.FailureFromProto(p.GetFailed())

@@ -45,6 +45,9 @@ func measurePeers(size, strategies string, folder string) error {
 	}
 	row("assay: co-simulation, plugin process", own.Candles, own.CoSimulation, own.Trades, "")
 	row("assay: lockstep, plugin process", own.LockstepSteps, own.Lockstep, own.Trades, "")
+	if err := printPython(&own, row); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "assay-bench-peers-")
 	if err != nil {
 		return err

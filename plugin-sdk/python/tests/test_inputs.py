@@ -56,7 +56,7 @@ def test_description_and_bounds() -> None:
     strategy, looked, _ = build(Rate, "{}")
     assert strategy is not None
     start = pb.Start(symbols=["A/B"], timeframe="1h", root_seed="1", inputs=["rate"])
-    view = Author(strategy, start, looked)._view.input("rate")
+    view = Author(strategy, start, looked).view.input("rate")
     assert math.isnan(view.value)
     assert view.known is None
     assert view.time is None
@@ -65,7 +65,7 @@ def test_description_and_bounds() -> None:
     with pytest.raises(SystemExit, match="newer host"):
         Author(strategy, pb.Start(symbols=["A/B"], timeframe="1h"), looked)
     with pytest.raises(KeyError, match="does not list"):
-        Author(strategy, start, looked)._view.input("other")
+        Author(strategy, start, looked).view.input("other")
     Rate.inputs, before = (Input("Rate"),), Rate.inputs
     with pytest.raises(ValueError, match="name of its own"):
         spec(Rate)

@@ -37,6 +37,7 @@ MAX_STACK = 64 << 10
 MAX_SERIES = 64
 MAX_POINTS = 5000
 MAX_WARMUP = 100_000_000
+MAX_WAITING = 1 << 20  # bytes, about
 CHUNK_STEPS = 4096
 
 _LEVELS = {"trace": 0, "debug": 1, "info": 2, "warn": 3, "error": 4}
@@ -87,6 +88,7 @@ def spec(cls: type[Strategy]) -> Any:
         extra=cls.extra,
         inputs=messages(cls.inputs, pb.Input),
         signals=issubclass(cls, SignalStrategy),
+        advance=not (issubclass(cls, SignalStrategy) or cls.lockstep or cls.inputs),
     )
 
 
@@ -140,27 +142,25 @@ class Author:
     """Drives one strategy through one run."""
 
     def __init__(self, strategy: Strategy, start: Any, looked: Kept = _NOTHING) -> None:
-        self._strategy = strategy
+        self.strategy = strategy
         self._symbols = list(start.symbols)
         self._live = start.purpose != pb.PURPOSE_BACKTEST
         self.notes = _Notes(start.log_level, start.all_points)
-        self._view = View(
-            self._symbols, Random(int(start.root_seed or 0)), self._log, self._publish
-        )
-        self._views = list(self._view._views.values())
+        self.view = View(self._symbols, Random(int(start.root_seed or 0)), self._log, self._publish)
+        self.views = list(self.view._views.values())
         self._frames: list[list[Frame]] = [[] for _ in self._symbols]
         self._keep(looked, start.timeframe)
         self._inputs = [InputView(i.name) for i in strategy.inputs]
-        self._view._inputs = {i.name: i for i in self._inputs}
-        if list(start.inputs) != list(self._view._inputs):
+        self.view._inputs = {i.name: i for i in self._inputs}
+        if list(start.inputs) != list(self.view._inputs):
             raise SystemExit(
-                f"the strategy reads the inputs {list(self._view._inputs)}, the host delivers "
+                f"the strategy reads the inputs {list(self.view._inputs)}, the host delivers "
                 f"{list(start.inputs)}: run it with a newer host"
             )
         self._orders: dict[int, Order] = {}
-        self._view._orders = self._open_orders
+        self.view._orders = self._open_orders
         self._asked = False
-        self._held: set[int] = set()
+        self.held: set[int] = set()
 
     def _keep(self, looked: Kept, run: str) -> None:
         """Makes room for what is kept."""
@@ -169,56 +169,77 @@ class Author:
             base, larger = timeframe(run), timeframe(name)
             if base.same(larger):
                 own = max(own, n)
-            for view, frames in zip(self._views, self._frames, strict=True):
+            for view, frames in zip(self.views, self._frames, strict=True):
                 if base.same(larger):
                     view._frames[name] = view
                     continue
                 frames.append(Frame(base, larger, n))
                 view._frames[name] = FrameView(frames[-1])
-        for view in self._views:
+        for view in self.views:
             view.timeframe = run
             view._past = Past(own)
         self._keeps = own > 0
-        self._builds = any(self._frames)
-
-    def _remember(self, step: Any) -> None:
-        """Adds the candles of a step to what is kept of them."""
-        for view, frames in zip(self._views, self._frames, strict=True):
-            c = view._candle if view._closed else None
-            if c is not None and self._keeps:
-                view._past.add(
-                    Row(c.open_time, step.close_time, c.open, c.high, c.low, c.close, c.volume)
-                )
-            for frame in frames:
-                frame.advance(step.close_time, c)
+        self.remembers = self._keeps or any(self._frames)
 
     def decide(self, step: Any) -> list[Any]:
         """The intents of one step, as messages."""
-        v = self._view
         if self._live or step.index % CHUNK_STEPS == 0:
             self.notes.refill()
-        v.index, v._time, v.warmup = step.index, step.close_time, step.warmup
+        self.view.index, self.view._time, self.view.warmup = (
+            step.index,
+            step.close_time,
+            step.warmup,
+        )
+        for view in self.views:
+            view._closed = False
+        for rows in step.inputs:
+            self._inputs[rows.input]._load(rows)
+        for c in step.candles:
+            view = self.views[c.symbol]
+            view._candle = (c.open_time, c.open, c.high, c.low, c.close, c.volume)
+            view._closed = True
+        return self.answer(step)
+
+    def answer(self, step: Any) -> list[Any]:
+        """The intents of a step whose candles are in the view, as messages."""
         self._see(step)
-        if self._keeps or self._builds:
-            self._remember(step)
+        if self.remembers:
+            self.remember()
         self._asked = True
         try:
             early = self._tell(step.fills, step.orders)
-            return early + self._messages("on_candle", self._strategy.on_candle(v), len(early))
-        except Failure:
-            raise
-        except SignalError as e:
-            raise Failure(str(e), "signals") from None
+            return early + self.messages(
+                "on_candle", self.strategy.on_candle(self.view), len(early)
+            )
         except Exception as e:
-            at = f", candle closed at {_text(v._time)}"
-            message = f"{_what(e)}{_place(e.__traceback__)}{at}"
-            raise Failure(message, type(e).__name__, _stack(e)) from None
+            raise self.explain(e) from None
+
+    def explain(self, e: Exception) -> Failure:
+        """What the host is told of an exception of the author's."""
+        if isinstance(e, Failure):
+            return e
+        if isinstance(e, SignalError):
+            return Failure(str(e), "signals")
+        at = f", candle closed at {_text(self.view._time)}"
+        message = f"{_what(e)}{_place(e.__traceback__)}{at}"
+        return Failure(message, type(e).__name__, _stack(e))
+
+    def remember(self) -> None:
+        """Adds the candles of a step to what is kept of them."""
+        now = self.view._time
+        for view, frames in zip(self.views, self._frames, strict=True):
+            c = view._candle
+            row = Row(c[0], now, *c[1:]) if view._closed else None
+            if row is not None and self._keeps:
+                view._past.add(row)
+            for frame in frames:
+                frame.advance(now, row)
 
     def skip(self, chunk: Any) -> None:
         """Takes candles that a strategy of signals is not asked about."""
         for symbol, m in zip(self._symbols, chunk.symbols, strict=True):
-            assert isinstance(self._strategy, SignalStrategy)
-            self._strategy._rows(symbol).extend(m)
+            assert isinstance(self.strategy, SignalStrategy)
+            self.strategy._rows(symbol).extend(m)
 
     def _tell(self, fills: Any, orders: Any) -> list[Any]:
         """Calls on_fill and on_reject in the order of events: an order's fills come before its
@@ -227,7 +248,7 @@ class Author:
         told = 0
 
         def add(name: str, answer: Intents) -> None:
-            early.extend(self._messages(name, answer, 0))
+            early.extend(self.messages(name, answer, 0))
             if len(early) > MAX_EARLY_INTENTS:
                 raise Failure(
                     f"on_fill and on_reject returned {len(early)} intents at one step, at most "
@@ -244,13 +265,13 @@ class Author:
                         if _STATES[o.status] == "partially_filled":
                             break
             for f in fills[told:last]:
-                add("on_fill", self._strategy.on_fill(self._view, self._fill(f)))
+                add("on_fill", self.strategy.on_fill(self.view, self._fill(f)))
             told = last
             if _STATES[o.status] == "rejected":
                 rejection = Rejection(self._order(o), o.reason)
-                add("on_reject", self._strategy.on_reject(self._view, rejection))
+                add("on_reject", self.strategy.on_reject(self.view, rejection))
         for f in fills[told:]:
-            add("on_fill", self._strategy.on_fill(self._view, self._fill(f)))
+            add("on_fill", self.strategy.on_fill(self.view, self._fill(f)))
         return early
 
     def stop(self) -> None:
@@ -258,28 +279,21 @@ class Author:
         if not self._asked:
             return
         try:
-            self._strategy.stop(self._view)
+            self.strategy.stop(self.view)
         except Exception as e:
             message = f"{_what(e)}{_place(e.__traceback__)}"
             raise Failure(message, type(e).__name__, _stack(e)) from None
 
     def _see(self, step: Any) -> None:
-        for view in self._views:
-            view._closed = False
-        for rows in step.inputs:
-            self._inputs[rows.input]._load(rows)
-        for c in step.candles:
-            view = self._views[c.symbol]
-            view._candle, view._closed = c, True
         account = step.account
-        self._view.cash, self._view.equity = account.cash, account.equity
+        self.view.cash, self.view.equity = account.cash, account.equity
         held = set()
         for p in account.positions:
             held.add(p.symbol)
-            self._views[p.symbol]._position = Position(p.quantity, p.entry_price, p.candles_held)
-        for gone in self._held - held:
-            self._views[gone]._position = Position(0.0, 0.0, 0)
-        self._held = held
+            self.views[p.symbol]._position = Position(p.quantity, p.entry_price, p.candles_held)
+        for gone in self.held - held:
+            self.views[gone]._position = Position(0.0, 0.0, 0)
+        self.held = held
         for o in step.orders:
             order = self._order(o)
             if order.status in _FINAL:
@@ -330,7 +344,7 @@ class Author:
             tag=f.tag,
         )
 
-    def _messages(self, name: str, answer: Intents, before: int) -> list[Any]:
+    def messages(self, name: str, answer: Intents, before: int) -> list[Any]:
         if answer is None:
             return []
         intents = [answer] if isinstance(answer, Intent) else answer
@@ -400,10 +414,10 @@ class Author:
         return m
 
     def _log(self, level: str, message: str, fields: dict[str, Any]) -> None:
-        self.notes.log(self._view.index, self._view._time, level, message, fields)
+        self.notes.log(self.view.index, self.view._time, level, message, fields)
 
     def _publish(self, symbol: str, name: str, value: float) -> None:
-        self.notes.publish(self._view._time, symbol, name, value)
+        self.notes.publish(self.view._time, symbol, name, value)
 
 
 class Whole:
@@ -466,6 +480,8 @@ class _Notes:
         self._lines: list[Any] = []
         self._series: dict[tuple[str, str], tuple[list[int], list[float]]] = {}
         self._dropped_lines = self._dropped_points = 0
+        self._waiting = 0
+        self.due = False  #: whether they are to be sent before the next step
         self.refill()
 
     def refill(self) -> None:
@@ -476,6 +492,7 @@ class _Notes:
             return
         if self._line_count >= MAX_LINES or self._line_bytes >= MAX_LINE_BYTES:
             self._dropped_lines += 1
+            self.due = True
             return
         pairs = {
             _cut(str(k), MAX_TEXT): _cut(str(v), MAX_MESSAGE)
@@ -483,7 +500,9 @@ class _Notes:
         }
         text = _cut(str(message), MAX_MESSAGE)
         self._line_count += 1
-        self._line_bytes += len(text) + sum(len(k) + len(v) for k, v in pairs.items())
+        size = len(text) + sum(len(k) + len(v) for k, v in pairs.items())
+        self._line_bytes += size
+        self._wait(1024 + size)
         self._lines.append(
             pb.LogLine(
                 level=level if level in _LEVELS else "info",
@@ -502,14 +521,21 @@ class _Notes:
         full = key not in self._series and len(self._series) >= MAX_SERIES
         if full or self._point_count >= self._max_points or len(name.encode()) > MAX_TEXT:
             self._dropped_points += 1
+            self.due = True
             return
         self._point_count += 1
         times, values = self._series.setdefault(key, ([], []))
         times.append(at)
         values.append(float(value))
+        self._wait(256)
+
+    def _wait(self, size: int) -> None:
+        self._waiting += size
+        self.due = self.due or self._waiting > MAX_WAITING
 
     def take(self) -> list[Any]:
         """The messages that have come together."""
+        self._waiting, self.due = 0, False
         out = []
         if self._lines or self._dropped_lines:
             out.append(
@@ -586,7 +612,12 @@ def _what(e: BaseException) -> str:
 
 
 def _stack(e: BaseException) -> str:
-    return _cut("".join(traceback.format_exception(e)), MAX_STACK)
+    """The stack without the frames that drive: how a strategy is driven makes no difference."""
+    tb = e.__traceback__
+    while tb and os.path.basename(tb.tb_frame.f_code.co_filename) in ("_drive.py", "_advance.py"):
+        tb = tb.tb_next
+    text = traceback.format_exception(type(e), e, tb or e.__traceback__)
+    return _cut("".join(text), MAX_STACK)
 
 
 def _place(tb: TracebackType | None) -> str:

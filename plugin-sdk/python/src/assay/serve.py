@@ -15,6 +15,7 @@ import sys
 from typing import Any
 
 from . import strategy_pb2 as pb
+from ._advance import Player
 from ._drive import PROTOCOL_VERSION, Author, Failure, Whole, build, ready, spec
 from .signals import SignalStrategy
 from .strategy import Strategy
@@ -83,20 +84,26 @@ def _run(link: _Link, cls: type[Strategy], first: bytes) -> None:
         _run_signals(link, Whole(strategy, start))
         return
     author = Author(strategy, start, looked)
-    index = -1
+    player = Player(author) if start.mode == pb.DRIVE_MODE_ADVANCE else None
     try:
         while (frame := link.receive()) is not None:
             message = pb.HostMessage.FromString(frame[1])
             kind = message.WhichOneof("message")
             if kind == "step":
-                index = message.step.index
                 intents = author.decide(message.step)
-                decision = pb.Decision(step=index, intents=intents)
+                decision = pb.Decision(step=message.step.index, intents=intents)
                 link.send(PLUGIN, *author.notes.take(), pb.PluginMessage(decision=decision))
+            elif kind == "script" and player:
+                advanced = player.play(message.script)
+                link.send(PLUGIN, *author.notes.take(), pb.PluginMessage(advanced=advanced))
             elif kind in ("finish", "stop"):
                 break
+            elif kind == "candles" and player:
+                player.take(message.candles)
             elif kind == "candles" and isinstance(strategy, SignalStrategy):
                 author.skip(message.candles)
+            elif kind == "begin" and player:
+                player.warmup = message.begin.warmup_steps
             elif kind != "begin":
                 raise SystemExit(f"a message {kind} is out of order")
         author.stop()
@@ -104,7 +111,11 @@ def _run(link: _Link, cls: type[Strategy], first: bytes) -> None:
             link.send(PLUGIN, *notes)
     except Failure as e:
         fault = pb.Failed(
-            code="STRATEGY_ERROR", message=str(e), step=index, stack=e.stack, type=e.kind
+            code="STRATEGY_ERROR",
+            message=str(e),
+            step=author.view.index,
+            stack=e.stack,
+            type=e.kind,
         )
         link.send(PLUGIN, *author.notes.take(), pb.PluginMessage(failed=fault))
 

@@ -121,8 +121,7 @@ class SignalStrategy(Strategy):
             one = v[symbol]
             if one.closed:
                 rows = self._rows(symbol)
-                c: Any = one._candle
-                rows.add(c.open_time, c.open, c.high, c.low, c.close, c.volume)
+                rows.add(*one._candle)
                 if not v.warmup:
                     answer += (i.on(symbol) for i in rows.last(self))
         return answer

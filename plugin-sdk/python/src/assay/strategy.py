@@ -50,6 +50,9 @@ class Strategy:
     max_symbols: ClassVar[int] = 1
     supports: ClassVar[Supports] = Supports()
     trained_until: ClassVar[str] = ""  #: last day of the data that it was made with
+    #: gets candle by candle in backtests too, as live, instead of many at a time: the orders are
+    #: the same, the backtest takes ten times as long
+    lockstep: ClassVar[bool] = False
 
     _fields: ClassVar[tuple[_params._Field, ...]] = ()
 

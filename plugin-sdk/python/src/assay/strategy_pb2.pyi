@@ -9,6 +9,7 @@ ACTION_CLOSE: Action
 ACTION_REPLACE: Action
 ACTION_SUBMIT: Action
 DESCRIPTOR: _descriptor.FileDescriptor
+DRIVE_MODE_ADVANCE: DriveMode
 DRIVE_MODE_CO_SIMULATION: DriveMode
 DRIVE_MODE_LOCKSTEP: DriveMode
 DRIVE_MODE_SIGNALS: DriveMode
@@ -41,6 +42,14 @@ class AccountView(_message.Message):
     equity: float
     positions: _containers.RepeatedCompositeFieldContainer[PositionView]
     def __init__(self, cash: _Optional[float] = ..., equity: _Optional[float] = ..., positions: _Optional[_Iterable[_Union[PositionView, _Mapping]]] = ...) -> None: ...
+
+class Advanced(_message.Message):
+    __slots__ = ["intents", "step"]
+    INTENTS_FIELD_NUMBER: _ClassVar[int]
+    STEP_FIELD_NUMBER: _ClassVar[int]
+    intents: _containers.RepeatedCompositeFieldContainer[Intent]
+    step: int
+    def __init__(self, step: _Optional[int] = ..., intents: _Optional[_Iterable[_Union[Intent, _Mapping]]] = ...) -> None: ...
 
 class AnnotationSeries(_message.Message):
     __slots__ = ["name", "symbol", "times", "values"]
@@ -237,11 +246,12 @@ class Guard(_message.Message):
     def __init__(self, position: _Optional[int] = ..., entry_working: bool = ..., max_entries: _Optional[int] = ..., max_open: _Optional[int] = ...) -> None: ...
 
 class HostMessage(_message.Message):
-    __slots__ = ["begin", "candles", "dataset", "finish", "start", "step", "stop"]
+    __slots__ = ["begin", "candles", "dataset", "finish", "script", "start", "step", "stop"]
     BEGIN_FIELD_NUMBER: _ClassVar[int]
     CANDLES_FIELD_NUMBER: _ClassVar[int]
     DATASET_FIELD_NUMBER: _ClassVar[int]
     FINISH_FIELD_NUMBER: _ClassVar[int]
+    SCRIPT_FIELD_NUMBER: _ClassVar[int]
     START_FIELD_NUMBER: _ClassVar[int]
     STEP_FIELD_NUMBER: _ClassVar[int]
     STOP_FIELD_NUMBER: _ClassVar[int]
@@ -249,10 +259,11 @@ class HostMessage(_message.Message):
     candles: Candles
     dataset: Dataset
     finish: Finish
+    script: Script
     start: Start
     step: Step
     stop: Stop
-    def __init__(self, start: _Optional[_Union[Start, _Mapping]] = ..., dataset: _Optional[_Union[Dataset, _Mapping]] = ..., candles: _Optional[_Union[Candles, _Mapping]] = ..., step: _Optional[_Union[Step, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ...) -> None: ...
+    def __init__(self, start: _Optional[_Union[Start, _Mapping]] = ..., dataset: _Optional[_Union[Dataset, _Mapping]] = ..., candles: _Optional[_Union[Candles, _Mapping]] = ..., step: _Optional[_Union[Step, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., script: _Optional[_Union[Script, _Mapping]] = ...) -> None: ...
 
 class Input(_message.Message):
     __slots__ = ["max_age", "name"]
@@ -446,7 +457,8 @@ class PlotLevel(_message.Message):
     def __init__(self, param: _Optional[str] = ..., value: _Optional[float] = ..., title: _Optional[str] = ...) -> None: ...
 
 class PluginMessage(_message.Message):
-    __slots__ = ["annotations", "decision", "decisions", "failed", "log_lines", "ready", "signals"]
+    __slots__ = ["advanced", "annotations", "decision", "decisions", "failed", "log_lines", "ready", "signals"]
+    ADVANCED_FIELD_NUMBER: _ClassVar[int]
     ANNOTATIONS_FIELD_NUMBER: _ClassVar[int]
     DECISIONS_FIELD_NUMBER: _ClassVar[int]
     DECISION_FIELD_NUMBER: _ClassVar[int]
@@ -454,6 +466,7 @@ class PluginMessage(_message.Message):
     LOG_LINES_FIELD_NUMBER: _ClassVar[int]
     READY_FIELD_NUMBER: _ClassVar[int]
     SIGNALS_FIELD_NUMBER: _ClassVar[int]
+    advanced: Advanced
     annotations: Annotations
     decision: Decision
     decisions: Decisions
@@ -461,7 +474,7 @@ class PluginMessage(_message.Message):
     log_lines: LogLines
     ready: Ready
     signals: Signals
-    def __init__(self, ready: _Optional[_Union[Ready, _Mapping]] = ..., decisions: _Optional[_Union[Decisions, _Mapping]] = ..., decision: _Optional[_Union[Decision, _Mapping]] = ..., annotations: _Optional[_Union[Annotations, _Mapping]] = ..., log_lines: _Optional[_Union[LogLines, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., signals: _Optional[_Union[Signals, _Mapping]] = ...) -> None: ...
+    def __init__(self, ready: _Optional[_Union[Ready, _Mapping]] = ..., decisions: _Optional[_Union[Decisions, _Mapping]] = ..., decision: _Optional[_Union[Decision, _Mapping]] = ..., annotations: _Optional[_Union[Annotations, _Mapping]] = ..., log_lines: _Optional[_Union[LogLines, _Mapping]] = ..., failed: _Optional[_Union[Failed, _Mapping]] = ..., signals: _Optional[_Union[Signals, _Mapping]] = ..., advanced: _Optional[_Union[Advanced, _Mapping]] = ...) -> None: ...
 
 class PositionView(_message.Message):
     __slots__ = ["candles_held", "entry_price", "quantity", "symbol"]
@@ -482,6 +495,14 @@ class Ready(_message.Message):
     lookback: _containers.RepeatedCompositeFieldContainer[Lookback]
     warmup_candles: int
     def __init__(self, warmup_candles: _Optional[int] = ..., lookback: _Optional[_Iterable[_Union[Lookback, _Mapping]]] = ...) -> None: ...
+
+class Script(_message.Message):
+    __slots__ = ["last", "steps"]
+    LAST_FIELD_NUMBER: _ClassVar[int]
+    STEPS_FIELD_NUMBER: _ClassVar[int]
+    last: int
+    steps: _containers.RepeatedCompositeFieldContainer[Step]
+    def __init__(self, steps: _Optional[_Iterable[_Union[Step, _Mapping]]] = ..., last: _Optional[int] = ...) -> None: ...
 
 class Signals(_message.Message):
     __slots__ = ["expire_after", "last", "limit_price", "size", "steps", "stop_loss", "tag", "tags", "take_profit", "template", "templates"]
@@ -510,7 +531,8 @@ class Signals(_message.Message):
     def __init__(self, templates: _Optional[_Iterable[_Union[Intent, _Mapping]]] = ..., steps: _Optional[bytes] = ..., template: _Optional[bytes] = ..., size: _Optional[bytes] = ..., limit_price: _Optional[bytes] = ..., stop_loss: _Optional[bytes] = ..., take_profit: _Optional[bytes] = ..., expire_after: _Optional[bytes] = ..., tag: _Optional[bytes] = ..., tags: _Optional[_Iterable[str]] = ..., last: bool = ...) -> None: ...
 
 class Spec(_message.Message):
-    __slots__ = ["author", "default_params", "description", "display_name", "extra", "inputs", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "plots", "protocol_version", "sdk_version", "sessions", "signals", "sim_id", "supports", "timeframes", "trained_until", "version"]
+    __slots__ = ["advance", "author", "default_params", "description", "display_name", "extra", "inputs", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "plots", "protocol_version", "sdk_version", "sessions", "signals", "sim_id", "supports", "timeframes", "trained_until", "version"]
+    ADVANCE_FIELD_NUMBER: _ClassVar[int]
     AUTHOR_FIELD_NUMBER: _ClassVar[int]
     DEFAULT_PARAMS_FIELD_NUMBER: _ClassVar[int]
     DESCRIPTION_FIELD_NUMBER: _ClassVar[int]
@@ -533,6 +555,7 @@ class Spec(_message.Message):
     TIMEFRAMES_FIELD_NUMBER: _ClassVar[int]
     TRAINED_UNTIL_FIELD_NUMBER: _ClassVar[int]
     VERSION_FIELD_NUMBER: _ClassVar[int]
+    advance: bool
     author: str
     default_params: str
     description: str
@@ -555,7 +578,7 @@ class Spec(_message.Message):
     timeframes: _containers.RepeatedScalarFieldContainer[str]
     trained_until: str
     version: str
-    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., language: _Optional[str] = ..., sdk_version: _Optional[str] = ..., protocol_version: _Optional[int] = ..., sim_id: _Optional[str] = ..., modes: _Optional[_Iterable[str]] = ..., timeframes: _Optional[_Iterable[str]] = ..., min_symbols: _Optional[int] = ..., max_symbols: _Optional[int] = ..., supports: _Optional[_Union[Supports, _Mapping]] = ..., params_schema: _Optional[str] = ..., default_params: _Optional[str] = ..., trained_until: _Optional[str] = ..., plots: _Optional[_Iterable[_Union[Plot, _Mapping]]] = ..., extra: _Optional[_Iterable[str]] = ..., inputs: _Optional[_Iterable[_Union[Input, _Mapping]]] = ..., signals: bool = ..., sessions: bool = ...) -> None: ...
+    def __init__(self, name: _Optional[str] = ..., display_name: _Optional[str] = ..., version: _Optional[str] = ..., description: _Optional[str] = ..., author: _Optional[str] = ..., language: _Optional[str] = ..., sdk_version: _Optional[str] = ..., protocol_version: _Optional[int] = ..., sim_id: _Optional[str] = ..., modes: _Optional[_Iterable[str]] = ..., timeframes: _Optional[_Iterable[str]] = ..., min_symbols: _Optional[int] = ..., max_symbols: _Optional[int] = ..., supports: _Optional[_Union[Supports, _Mapping]] = ..., params_schema: _Optional[str] = ..., default_params: _Optional[str] = ..., trained_until: _Optional[str] = ..., plots: _Optional[_Iterable[_Union[Plot, _Mapping]]] = ..., extra: _Optional[_Iterable[str]] = ..., inputs: _Optional[_Iterable[_Union[Input, _Mapping]]] = ..., signals: bool = ..., sessions: bool = ..., advance: bool = ...) -> None: ...
 
 class Start(_message.Message):
     __slots__ = ["account", "all_points", "inputs", "log_level", "mode", "params", "purpose", "root_seed", "run_id", "symbols", "timeframe"]

@@ -222,6 +222,10 @@ class FrameView:
 _NAN = float("nan")
 _NONE = Candle(_EPOCH, _NAN, _NAN, _NAN, _NAN, 0.0)
 
+#: a candle as the driver has it: open time in Unix milliseconds, open, high, low, close, volume
+Bare = tuple[int, float, float, float, float, float]
+NO_CANDLE: Bare = (0, _NAN, _NAN, _NAN, _NAN, 0.0)
+
 
 class SymbolView:
     """One symbol of a `View`. Valid during the call that received the view."""
@@ -242,7 +246,7 @@ class SymbolView:
         self.timeframe = ""  #: that of the run, such as 1h
         self._past = Past(0)
         self._frames: dict[str, FrameView | SymbolView] = {}
-        self._candle: Any = None
+        self._candle = NO_CANDLE
         self._closed = False
         self._position = _FLAT
         self._view: View | None = None
@@ -252,29 +256,27 @@ class SymbolView:
         """The newest candle. Look at `closed` in a run of several symbols: one without a
         candle at this step still shows its last one, and NaN before its first."""
         c = self._candle
-        if c is None:
-            return _NONE
-        return Candle(moment(c.open_time), c.open, c.high, c.low, c.close, c.volume)
+        return Candle(moment(c[0]), *c[1:])
 
     @property
     def open(self) -> float:
-        return self._candle.open if self._candle is not None else float("nan")
+        return self._candle[1]
 
     @property
     def high(self) -> float:
-        return self._candle.high if self._candle is not None else float("nan")
+        return self._candle[2]
 
     @property
     def low(self) -> float:
-        return self._candle.low if self._candle is not None else float("nan")
+        return self._candle[3]
 
     @property
     def close(self) -> float:
-        return self._candle.close if self._candle is not None else float("nan")
+        return self._candle[4]
 
     @property
     def volume(self) -> float:
-        return self._candle.volume if self._candle is not None else 0.0
+        return self._candle[5]
 
     @property
     def closed(self) -> bool:

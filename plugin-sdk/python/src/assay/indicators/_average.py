@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ._line import Line, Rolling, Sum, Window, or_nan, period
+from ._line import LIMIT, NAN, Line, Rolling, Sum, Window, or_nan, period
 
 
 class SMA(Line):
@@ -17,11 +17,36 @@ class SMA(Line):
         self._window, self._total = Window(period(n)), Sum()
 
     def add(self, x: float) -> None:
-        value, out = self._window.push(x)
-        self._total.add(-out)
-        self._total.add(value)
-        if self._window.filled == self._window.n:
-            self._set(self._window.trusted(self._total.hi / self._window.n))
+        # Window.push, Sum.add of -out and of x, and _set in one piece: calls cost more than sums.
+        window, total = self._window, self._total
+        if not abs(x) <= LIMIT:
+            x, window.tainted = 0.0, window.n
+        elif window.tainted:
+            window.tainted -= 1
+        at, n = window.next, window.n
+        out, window.buf[at] = window.buf[at], x
+        at += 1
+        window.next = at if at < n else 0
+        hi = total.hi
+        s = hi - out
+        t = s - hi
+        low = total.lo + ((hi - (s - t)) + (-out - t))
+        hi = s + low
+        t = hi - s
+        lo = (s - (hi - t)) + (low - t)
+        s = hi + x
+        t = s - hi
+        low = lo + ((hi - (s - t)) + (x - t))
+        hi = s + low
+        t = hi - s
+        total.hi, total.lo = hi, (s - (hi - t)) + (low - t)
+        if window.filled < n:
+            window.filled += 1
+            if window.filled < n:
+                return
+        self.previous = self.value
+        self.value = NAN if window.tainted else hi / n
+        self.count += 1
 
 
 class WMA(Line):

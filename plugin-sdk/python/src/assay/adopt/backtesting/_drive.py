@@ -159,8 +159,7 @@ class Adopted(Base):
         if self._step == v.index:
             return
         self._step = v.index
-        c = v._candle
-        self._data._add(c.open_time, (c.open, c.high, c.low, c.close, c.volume))
+        self._data._add(v._candle[0], v._candle[1:])
         self._broker.begin(v, len(self._data) - 1)
 
     def _initialized(self) -> Any:

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/hosttest"
+	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/lab/python"
+)
+
+// pythonRule is R as a strategy in Python, once deciding candle by candle, once by columns.
+const pythonRule = `from assay import Buy, Close, QuoteAmount, Signals, SignalStrategy, Strategy
+from assay import crossed_above, crossed_below
+from assay.indicators import SMA
+
+
+class Steps(Strategy):
+    """R candle by candle."""
+
+    def start(self):
+        self.fast, self.slow = SMA(10), SMA(30)
+
+    def warmup(self):
+        return 30
+
+    def on_candle(self, v):
+        self.fast.add(v.close)
+        self.slow.add(v.close)
+        if v.flat and self.fast.crossed_above(self.slow):
+            return Buy(QuoteAmount(100))
+        if v.long and self.fast.crossed_below(self.slow):
+            return Close()
+        return None
+
+
+class Columns(SignalStrategy):
+    """R by columns."""
+
+    def warmup(self):
+        return 30
+
+    def signals(self, c):
+        f, s = c.close.rolling(10).mean(), c.close.rolling(30).mean()
+        return Signals(entry=crossed_above(f, s), exit=crossed_below(f, s), size=QuoteAmount(100))
+`
+
+// pythonRow is one way to play R in Python.
+type pythonRow struct {
+	name           string
+	steps, trades  int
+	seconds, whole float64 // of the loop, and from the request on
+	digest         string
+}
+
+// measurePython plays R in Python over so many candles, step by step over the first of them only. What the
+// strategies need is in the environment of the interpreter.
+func measurePython(size int, interpreter string) ([]pythonRow, error) {
+	dir, err := os.MkdirTemp("", "assay-bench-python-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	ctx := context.Background()
+	source, out, state := filepath.Join(dir, "source"), filepath.Join(dir, "out"), filepath.Join(dir, "state")
+	if err := errors.Join(os.Mkdir(source, 0o700), os.Mkdir(out, 0o700), os.Mkdir(state, 0o700),
+		os.WriteFile(filepath.Join(source, "strategy.py"), []byte(pythonRule), 0o600),
+		os.WriteFile(filepath.Join(source, "pyproject.toml"),
+			[]byte("[project]\ndependencies = [\"pandas\"]\n"), 0o600)); err != nil {
+		return nil, err
+	}
+	for name, class := range map[string]string{"steps": "Steps", "columns": "Columns"} {
+		if _, _, err := python.Build(ctx, python.Options{Dir: source, Name: name,
+			Entry: "strategy:" + class, Out: out, Interpreter: interpreter}); err != nil {
+			return nil, err
+		}
+	}
+	b := &bench{dir: state}
+	if b.catalog, err = catalog.Open(ctx, catalog.Options{Dir: out, StateDir: state,
+		ProbeTimeout: time.Minute, LaunchTimeout: time.Minute}); err != nil {
+		return nil, err
+	}
+	defer b.catalog.Close()
+	if b.store, err = candle.Open(ctx, state); err != nil {
+		return nil, err
+	}
+	defer b.store.Close()
+	if err := b.prepare(ctx, size); err != nil {
+		return nil, err
+	}
+	var rows []pythonRow
+	for _, way := range []struct {
+		name, strategy string
+		mode           run.Mode
+	}{
+		{"assay: Python, lockstep", "steps", run.ModeLockstep},
+		{"assay: Python, advance", "steps", run.ModeAdvance},
+		{"assay: Python, signals", "columns", run.ModeSignals},
+	} {
+		row, err := b.playPython(ctx, way.strategy, way.mode)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", way.name, err)
+		}
+		row.name = way.name
+		rows = append(rows, row)
+	}
+	return rows, nil
+}
+
+func (b *bench) playPython(ctx context.Context, strategy string, mode run.Mode) (r pythonRow, err error) {
+	req := b.request()
+	req.StrategyName, req.StrategyParams = strategy, nil
+	if mode == run.ModeLockstep && b.out.Candles > maxLockstep {
+		end := reference(maxLockstep + 1).Time[maxLockstep].String()
+		req.EndDate = &end
+	}
+	begin := time.Now()
+	x, err := run.NewLauncher(b.options(mode)).LaunchSplit(ctx, "svc_python", req,
+		run.Split{Drive: run.Drive{Unreplayed: true}})
+	if err != nil {
+		return r, err
+	}
+	defer x.Close()
+	started := time.Now()
+	if o := x.Run(ctx); o.Failure != nil {
+		return r, fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)
+	}
+	return pythonRow{steps: int(x.Progress().CandlesDone), trades: int(x.Progress().TradeCount),
+		seconds: time.Since(started).Seconds(), whole: time.Since(begin).Seconds(), digest: x.Digest()}, nil
+}
+
+// printPython plays R in Python and prints its rows beside the books of the same rule in Go.
+func printPython(own *figures,
+	row func(name string, candles int, seconds float64, trades int, note string)) error {
+	interpreter, err := hosttest.Environment("plugin-sdk/python/requirements.txt")
+	if err != nil {
+		return err
+	}
+	rows, err := measurePython(own.Candles, interpreter)
+	if err != nil {
+		return err
+	}
+	for _, r := range rows {
+		row(r.name, r.steps, r.seconds, r.trades, fmt.Sprintf("%.2f s from the request on", r.whole))
+		want := own.CoDigest
+		if r.steps == own.LockstepSteps {
+			want = own.StepDigest
+		}
+		if r.digest != want {
+			return fmt.Errorf("%s leads to the digest %.16s, the same rule in Go to %.16s", r.name, r.digest,
+				want)
+		}
+	}
+	return nil
+}

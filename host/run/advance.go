@@ -1,0 +1,178 @@
+package run
+
+import (
+	"fmt"
+	"time"
+
+	"google.golang.org/protobuf/proto"
+
+	"github.com/assay-run/assay/plugin-sdk/market"
+	"github.com/assay-run/assay/plugin-sdk/sim"
+	"github.com/assay-run/assay/plugin-sdk/strategypb"
+	"github.com/assay-run/assay/plugin-sdk/wire"
+)
+
+// How many steps a script has: twice as many as the plugin decided of the one before. Runs of many symbols
+// have shorter ones: the plugin holds their candles. A script ends early where its messages get large.
+const (
+	minScript   = 32
+	maxScript   = 16384
+	scriptBytes = 1 << 20
+)
+
+// playTime is how long a plugin may play a script beside the step that it is at.
+const playTime = time.Second
+
+// advance is the Decider that has the plugin play many steps by itself. It tells it what happens to the
+// account in them as long as no intent comes, which a copy of the engine finds out.
+type advance struct {
+	lockstep *Lockstep
+	feed     *sim.SeriesFeed // of the run: what it delivers next follows the step that is decided
+	chunks   *chunks
+	total    int64 // steps of the run
+	length   int64 // of the next script
+
+	through int64           // last step that is decided; -1 before the first
+	intents []market.Intent // of this step
+	fault   error           // of this step
+}
+
+// Decide implements sim.Decider.
+func (a *advance) Decide(e *sim.Engine) ([]market.Intent, error) {
+	gate, step := a.lockstep.gate, e.Step()
+	gate.Pass()
+	if step > a.through {
+		script := &strategypb.Script{Steps: []*strategypb.Step{a.stepOf(e)}}
+		var ahead *sim.Engine
+		if !e.Idle() {
+			ahead = e.Clone()
+		}
+		var err error
+		gate.Outside(func() {
+			a.foresee(script, ahead, step)
+			err = a.ask(script, step)
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	if step < a.through {
+		return nil, nil
+	}
+	return a.intents, a.fault
+}
+
+// stepOf is the message about a step without its candles, which the plugin has.
+func (a *advance) stepOf(e *sim.Engine) *strategypb.Step {
+	m := a.lockstep.message(e).GetStep()
+	m.Candles = nil
+	return m
+}
+
+// foresee adds to a script what happens after its first step. Without a copy of the engine nothing does.
+func (a *advance) foresee(s *strategypb.Script, ahead *sim.Engine, step int64) {
+	n := len(a.lockstep.symbols)
+	longest := max(minScript, maxScript/int64(n))
+	if ahead == nil {
+		s.Last = min(step+longest, a.total) - 1
+		return
+	}
+	feed := a.feed.Clone()
+	b := sim.Batch{Candles: make([]market.Candle, n), Closed: make([]bool, n)}
+	end, size := min(step+min(a.length, longest), a.total), 0
+	for s.Last = step; s.Last+1 < end; s.Last++ {
+		more, err := feed.Next(&b)
+		if err != nil || !more || ahead.Match(&b) != nil || ahead.Bankrupt() {
+			return // the engine of the run comes to the same end
+		}
+		if len(ahead.Fills()) == 0 && len(ahead.Updates()) == 0 {
+			continue
+		}
+		next := a.stepOf(ahead)
+		s.Steps = append(s.Steps, next)
+		if size += proto.Size(next); size > scriptBytes {
+			s.Last++
+			return
+		}
+	}
+}
+
+// ask has a script played.
+func (a *advance) ask(s *strategypb.Script, first int64) error {
+	l := a.lockstep
+	message := &strategypb.HostMessage{Message: &strategypb.HostMessage_Script{Script: s}}
+	l.stream.Post(append(a.chunks.through(s.Last), message)...)
+	l.timer.Reset(l.stepLimit + playTime)
+	m, err := l.stream.Recv(l.timer.C,
+		fmt.Sprintf("of the steps from %d on one was not decided within %s", first, l.stepLimit))
+	if err != nil {
+		return err
+	}
+	if step := m.GetFailed().GetStep(); m.GetFailed() != nil && step > first && step <= s.Last {
+		a.through, a.intents, a.fault = step, nil, Answer(m)
+		return nil
+	}
+	if err := Answer(m); err != nil {
+		return err
+	}
+	if m.GetAdvanced() == nil {
+		return Failf(CodePluginProtocol, nil, "the plugin sent %T where the end of a script was due",
+			m.GetMessage())
+	}
+	step := m.GetAdvanced().GetStep()
+	d, err := wire.AdvancedFromProto(m.GetAdvanced(), l.symbols, first, s.Last)
+	if err != nil {
+		err = Failf(CodePluginProtocol, map[string]any{"step": step}, "%w", err)
+		if step < first || step > s.Last {
+			return err
+		}
+	}
+	a.through, a.intents, a.fault = step, d.Intents, err
+	a.length = max(minScript, 2*(step-first+1))
+	return nil
+}
+
+// chunks packs the candles of a run, in order, into messages.
+type chunks struct {
+	feed        sim.Feed
+	writer      wire.CandlesWriter
+	batch       sim.Batch
+	sent, total int64 // steps
+}
+
+func newChunks(feed sim.Feed, symbols int, total int64) *chunks {
+	return &chunks{
+		feed: feed, total: total, writer: wire.CandlesWriter{Steps: ChunkSteps(symbols)},
+		batch: sim.Batch{Candles: make([]market.Candle, symbols), Closed: make([]bool, symbols)},
+	}
+}
+
+// size is how many steps the next chunk has; 0 after the last.
+func (c *chunks) size() int64 { return min(int64(c.writer.Steps), c.total-c.sent) }
+
+// next packs a chunk. False means that the data ended or failed before: the host's own engine comes to the
+// same end.
+func (c *chunks) next() (*strategypb.HostMessage, bool) {
+	n := c.size()
+	for range n {
+		if more, err := c.feed.Next(&c.batch); err != nil || !more {
+			return nil, false
+		}
+		c.writer.Add(c.batch.CloseTime, c.batch.Candles, c.batch.Closed)
+	}
+	c.sent += n
+	return &strategypb.HostMessage{
+		Message: &strategypb.HostMessage_Candles{Candles: c.writer.Message(c.sent == c.total)}}, true
+}
+
+// through packs what is not packed yet up to a step.
+func (c *chunks) through(step int64) (list []*strategypb.HostMessage) {
+	for c.sent <= step && c.sent < c.total {
+		m, ok := c.next()
+		if !ok {
+			break
+		}
+		list = append(list, m)
+	}
+	return list
+}

@@ -1,0 +1,182 @@
+"""Plays many steps of a backtest by itself, as far as the host's script tells what happens."""
+
+from __future__ import annotations
+
+import struct
+from time import perf_counter
+from typing import Any
+
+from . import strategy_pb2 as pb
+from ._drive import CHUNK_STEPS, Author
+from .view import Bare, Position, SymbolView
+
+#: A script is left after so many seconds, so that the host sees how far the run is.
+PLAY_SECONDS = 0.1
+
+
+class Player:
+    """Drives one strategy through one backtest. It has candles of later steps, which the
+    strategy does not see."""
+
+    def __init__(self, author: Author) -> None:
+        self._author = author
+        self.warmup = 0  #: steps
+        self._next = 0  # the step to decide
+        self._first = 0  # of those whose candles are here
+        self._times: list[int] = []  # close time of each
+        self._one = len(author.views) == 1
+        #: of each step: its candle in a run of one symbol, else pairs of view and candle
+        self._candles: list[Any] = []
+        self._held: list[SymbolView] = []  # in request order
+
+    def take(self, chunk: Any) -> None:
+        """Adds a chunk of candles, after the one before."""
+        known = self._first + len(self._times)
+        times = list(chunk.close_times)
+        if chunk.first_step != known:
+            raise SystemExit(f"candles come from step {chunk.first_step} on, {known} is the next")
+        newest = self._times[-1:] + times
+        if any(b <= a for a, b in zip(newest, newest[1:], strict=False)):
+            raise SystemExit("close times must ascend")
+        if len(chunk.symbols) != len(self._author.views):
+            raise SystemExit(f"{len(chunk.symbols)} columns for {len(self._author.views)} symbols")
+        done = self._next - self._first
+        del self._times[:done], self._candles[:done]
+        self._first += done
+        try:
+            self._candles += self._steps(chunk, len(times))
+        except (ValueError, struct.error) as e:
+            raise SystemExit(f"the candles of a chunk do not fit: {e}") from None
+        self._times += times
+
+    def _steps(self, chunk: Any, n: int) -> list[Any]:
+        """The candles of a chunk, step by step."""
+        if self._one:
+            rows = _rows(chunk.symbols[0])
+            if len(rows) != n:
+                raise ValueError(f"{len(rows)} candles for {n} steps")
+            return rows
+        steps: list[Any] = [[] for _ in range(n)]
+        for view, m in zip(self._author.views, chunk.symbols, strict=True):
+            for i, row in zip(_present(m.present, n), _rows(m), strict=True):
+                steps[i].append((view, row))
+        return steps
+
+    def play(self, script: Any) -> Any:
+        """Plays a script to its first step with intents, its end, or until it took long."""
+        self._check(script)
+        deadline = perf_counter() + PLAY_SECONDS
+        events = {m.index: m for m in script.steps}
+        bounds = [*sorted(events), script.last + 1]
+        for begin, end in zip(bounds, bounds[1:], strict=False):
+            intents = self._event(events[begin])
+            if intents or self._author.notes.due or perf_counter() > deadline:
+                break
+            if self._next < end:
+                intents = self._between(end, deadline)
+                if self._next < end or intents or self._author.notes.due:
+                    break
+        return pb.Advanced(step=self._next - 1, intents=intents)
+
+    def _check(self, script: Any) -> None:
+        indexes = [m.index for m in script.steps]
+        known = self._first + len(self._times)
+        if not indexes or indexes[0] != self._next:
+            raise SystemExit(f"a script must begin with step {self._next}, not {indexes[:1]}")
+        if any(b <= a for a, b in zip(indexes, indexes[1:], strict=False)):
+            raise SystemExit("the steps of a script must ascend")
+        if not indexes[-1] <= script.last < known:
+            raise SystemExit(
+                f"a script of steps up to {indexes[-1]} ends with {script.last}: there are candles "
+                f"up to step {known - 1}"
+            )
+
+    def _event(self, step: Any) -> list[Any]:
+        """Plays a step that the host tells of."""
+        author = self._author
+        self._enter(step.index)
+        self._show(self._candles[step.index - self._first])
+        intents = author.answer(step)
+        self._held = [author.views[i] for i in sorted(author.held)]
+        return intents
+
+    def _show(self, candles: Any) -> None:
+        """Puts the candles of a step into the views."""
+        if self._one:
+            self._author.view._candle, self._author.view._closed = candles, True
+            return
+        for view in self._author.views:
+            view._closed = False
+        for view, row in candles:
+            view._candle, view._closed = row, True
+
+    def _enter(self, index: int) -> None:
+        view = self._author.view
+        if index % CHUNK_STEPS == 0:
+            self._author.notes.refill()
+        view.index, view._time = index, self._times[index - self._first]
+        view.warmup = index < self.warmup
+        self._next = index + 1
+
+    def _between(self, end: int, deadline: float) -> list[Any]:
+        """Plays steps in which nothing but candles comes. It ends before a step, with intents, or
+        when there is something to be sent."""
+        author, view = self._author, self._author.view
+        notes, strategy, one = author.notes, author.strategy, self._one
+        held, remembers = self._held, author.remembers
+        while self._next < end:
+            stop = min(end, (self._next // CHUNK_STEPS + 1) * CHUNK_STEPS)
+            if self._next < self.warmup:
+                stop = min(stop, self.warmup)
+            self._enter(self._next)
+            times, candles, first = self._times, self._candles, self._first
+            index = view.index - 1
+            try:
+                for i in range(view.index - first, stop - first):
+                    index += 1
+                    view.index, view._time = index, times[i]
+                    if one:
+                        view._candle = candles[i]
+                    else:
+                        self._show(candles[i])
+                    if held:
+                        self._mark()
+                    if remembers:
+                        author.remember()
+                    answer = strategy.on_candle(view)
+                    if answer is not None:
+                        intents = author.messages("on_candle", answer, 0)
+                        if intents:
+                            return intents
+                    if perf_counter() > deadline or notes.due:
+                        return []
+            except Exception as e:
+                raise author.explain(e) from None
+            finally:
+                self._next = index + 1
+        return []
+
+    def _mark(self) -> None:
+        """Counts the candles of what is held, and values it as the engine does."""
+        value = 0.0
+        for view in self._held:
+            quantity, entry, candles = view._position
+            if view._closed:
+                view._position = Position(quantity, entry, candles + 1)
+            value += quantity * view._candle[4]
+        self._author.view.equity = self._author.view.cash + value
+
+
+def _present(bits: bytes, steps: int) -> list[int] | range:
+    """The steps of a chunk at which a symbol has a candle."""
+    if not bits:
+        return range(steps)
+    if len(bits) != (steps + 7) // 8:
+        raise ValueError(f"{len(bits)} bytes say which of {steps} steps have a candle")
+    return [i for i in range(steps) if bits[i // 8] >> (i % 8) & 1]
+
+
+def _rows(m: Any) -> list[Bare]:
+    n = len(m.open_time) // 8
+    columns = (struct.unpack(f"<{n}d", c) for c in (m.open, m.high, m.low, m.close, m.volume))
+    return list(zip(struct.unpack(f"<{n}q", m.open_time), *columns, strict=True))
