@@ -123,10 +123,12 @@ func pagesOf(o Options) ([]edge.Route, error) {
 		return page{path, file, func() layout { return layout{path, title, content()} }}
 	}
 	pages := []page{
-		fixed("/docs", "reference.html", "API reference", func() any { return must(referenceView(o.OpenAPI)) }),
+		fixed("/docs", "reference.html", "API reference",
+			func() any { return must(referenceView(o.OpenAPI)) }),
 		fixed("/docs/errors", "errors.html", "Errors", func() any { return errorsView(o) }),
 		fixed("/docs/events", "events.html", "Stream events", func() any { return eventsView(o.Events) }),
-		fixed("/docs/deprecations", "deprecations.html", "Deprecations", func() any { return o.Deprecations }),
+		fixed("/docs/deprecations", "deprecations.html", "Deprecations",
+			func() any { return o.Deprecations }),
 		fixed("/docs/licenses", "licenses.html", "Licences", func() any { return licenses }),
 		fixed(guidePath, "guides.html", "Guides", func() any { return all() }),
 	}

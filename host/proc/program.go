@@ -288,7 +288,10 @@ func (s Store) copy(path string) (copied *os.File, sum string, err error) {
 			return nil, "", err
 		}
 		if f, err := s.OpenCopy(sum); err == nil {
-			return f, sum, f.Chmod(programMode) // one of an older version has another mode
+			if err := f.Chmod(programMode); err != nil { // one of an older version has another mode
+				return nil, sum, errors.Join(err, f.Close())
+			}
+			return f, sum, nil
 		}
 		if _, err := src.Seek(0, io.SeekStart); err != nil {
 			return nil, "", err

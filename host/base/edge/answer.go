@@ -207,10 +207,10 @@ func NewAsset(data []byte, header http.Header) *Asset {
 	return NewMadeAsset(func() []byte { return data }, header)
 }
 
-// NewMadeAsset returns a file whose content is what make returns. It is called once, and not before
-// somebody asks.
-func NewMadeAsset(make func() []byte, header http.Header) *Asset {
-	return &Asset{header: header, body: sync.OnceValue(func() assetBody { return packBody(make()) })}
+// NewMadeAsset returns a file whose content is what a function returns. It is called once, and not
+// before somebody asks.
+func NewMadeAsset(content func() []byte, header http.Header) *Asset {
+	return &Asset{header: header, body: sync.OnceValue(func() assetBody { return packBody(content()) })}
 }
 
 func packBody(data []byte) assetBody {
