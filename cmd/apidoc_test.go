@@ -55,7 +55,7 @@ func examples(t *testing.T) []example {
 // real one, with a value of the same kind.
 func TestAPIPageExamples(t *testing.T) {
 	t.Parallel()
-	s := serve(t, t.TempDir())
+	s := serve(t, t.TempDir(), "--strategies", allStrategies(t))
 	folder := t.TempDir()
 	var output []byte
 	for _, e := range examples(t) {

@@ -204,8 +204,11 @@ func TestCanary(t *testing.T) {
 		t.Errorf("trading: %v %v", status["status"], status["error"])
 	}
 
-	// The connector is started again with credentials from the host's memory.
-	c.do(s, "POST", "/api/v1/run/live", with("live", config))
+	// The connector is started again with credentials from the host's memory. The run before may have
+	// bought again before it was stopped.
+	again := with("live", config)
+	again["resume"] = "flat"
+	c.do(s, "POST", "/api/v1/run/live", again)
 	s.until("trading", func(status object) bool { return status["phase"] == "trading" })
 	s.killConnector()
 	s.until("a new connector", func(status object) bool {

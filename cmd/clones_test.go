@@ -175,7 +175,7 @@ func TestTheLabVerifiesTheService(t *testing.T) {
 	state := t.TempDir()
 	s := serve(t, state)
 	s.backtest(object{"strategy_name": "sma_cross", "symbols": []string{"BTC/USDT"}, "timeframe": "1h"})
-	s.backtest(object{"strategy_name": "buy_hold", "symbols": []string{"BTC/USDT"}, "timeframe": "1h",
+	s.backtest(object{"strategy_name": "rsi_bracket", "symbols": []string{"BTC/USDT"}, "timeframe": "1h",
 		"start_date": "2020-01-01", "end_date": "2020-06-01"})
 	checked := ask(t, state, "runs", "verify", "--rerun")
 	var result struct {

@@ -140,7 +140,7 @@ func moments() []moment {
 		{"idle", func(*service) string { return "" }, "", ""},
 		{"starting", func(s *service) string {
 			go s.post("/run/backtest", sample("undecided"))
-			for end := time.Now().Add(10 * time.Second); len(plugins(s.t,
+			for end := time.Now().Add(time.Minute); len(plugins(s.t,
 				s.cmd.Process.Pid)) == 0; time.Sleep(5 * time.Millisecond) {
 				if time.Now().After(end) {
 					s.t.Fatal("no process is started")

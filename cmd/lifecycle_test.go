@@ -116,7 +116,7 @@ func TestARunLeavesItsArtifacts(t *testing.T) {
 func TestShutdownAndRestart(t *testing.T) {
 	state := t.TempDir()
 	s := serve(t, state)
-	id := s.backtest(sample("buy_hold"))["run_id"].(string)
+	id := s.backtest(sample("sma_cross"))["run_id"].(string)
 	if second := exec.Command(filepath.Join(bin(t), "assay"), "--port", "0", "--state-dir",
 		state); second.Run() == nil || second.ProcessState.ExitCode() != 1 {
 		t.Error("a second service took the same state folder")
@@ -154,7 +154,8 @@ func TestOtherInstructionsSameBooks(t *testing.T) {
 	if err := goBuild(folder, "v3", packages...); err != nil {
 		t.Fatal(err)
 	}
-	newer, plain := serve(t, t.TempDir(), "--strategies", folder), serve(t, t.TempDir())
+	newer, plain := serve(t, t.TempDir(), "--strategies", folder),
+		serve(t, t.TempDir(), "--strategies", allStrategies(t))
 	for _, name := range names {
 		a, b := newer.backtest(sample(name)), plain.backtest(sample(name))
 		if a["status"] != "completed" || a["result_hash"] != b["result_hash"] {

@@ -218,7 +218,7 @@ func (s *service) live(body object, least int, more func(seen int) bool, listeni
 		s.call("DELETE", "/run/reset", nil, nil)
 		return results
 	}
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+	for end := time.Now().Add(time.Minute); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
 		if l := listening[0]; l.knows("fill") >= total(results, "fills") &&
 			l.knows("trade") >= total(results, "trades") && l.knows("order") >= total(results, "orders") {
 			break

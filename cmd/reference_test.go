@@ -86,7 +86,7 @@ func TestReferencesThroughTheAPI(t *testing.T) {
 	state := t.TempDir()
 	lab(t, "data", "import", csv, "--exchange", "oracle", "--symbol", "SYNTH42/USD", "--timeframe", "1h",
 		"--state-dir", state)
-	s := serve(t, state)
+	s := serve(t, state, "--strategies", allStrategies(t))
 	// The engine is held to all of them in its own tests.
 	for _, file := range files[:ring.Size(3, len(files), len(files))] {
 		var ref reference
@@ -169,7 +169,7 @@ func TestBarV1ThroughTheAPI(t *testing.T) {
 	state := t.TempDir()
 	lab(t, "data", "import", csv, "--exchange", "oracle", "--symbol", "SYNTH42/USD", "--timeframe", "1h",
 		"--state-dir", state)
-	s := serve(t, state)
+	s := serve(t, state, "--strategies", allStrategies(t))
 	for _, c := range []struct {
 		strategy string
 		trades   int

@@ -7,6 +7,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -62,8 +63,35 @@ func buildAll(dir string) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err
 	}
-	return goBuild(folder, "v1", "./strategies/sma_cross", "./strategies/buy_hold",
-		"./strategies/rsi_bracket", "./strategies/limit_entry", "./strategies/breakout")
+	return goBuild(folder, "v1", "./strategies/sma_cross", "./strategies/rsi_bracket")
+}
+
+// more is built once into the folder all beside what bin returns.
+var more struct {
+	once sync.Once
+	err  error
+}
+
+// allStrategies returns a folder with three more strategies than that of bin: a service asks each of
+// its folder what it is when it starts, and most tests play one.
+func allStrategies(t testing.TB) string {
+	t.Helper()
+	folder := filepath.Join(bin(t), "all")
+	more.once.Do(func() {
+		if more.err = os.Mkdir(folder, 0o755); more.err != nil {
+			return
+		}
+		more.err = goBuild(folder, "v1", "./strategies/buy_hold", "./strategies/limit_entry",
+			"./strategies/breakout")
+		for _, name := range []string{"sma_cross", "rsi_bracket"} {
+			more.err = errors.Join(more.err,
+				os.Link(filepath.Join(bin(t), "strategies", name), filepath.Join(folder, name)))
+		}
+	})
+	if more.err != nil {
+		t.Fatal(more.err)
+	}
+	return folder
 }
 
 func goBuild(dir, amd64 string, packages ...string) error {

@@ -17,7 +17,7 @@ import (
 // service holds.
 func TestSoakRuns(t *testing.T) {
 	ring.Long(t, "it goes on for minutes")
-	s := serve(t, t.TempDir())
+	s := serve(t, t.TempDir(), "--strategies", allStrategies(t))
 	for range 5 { // what the first runs allocate for good is not growth
 		s.backtest(sample("sma_cross"))
 	}

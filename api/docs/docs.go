@@ -2,7 +2,7 @@
 // reference at /docs, made from the OpenAPI document, and plain pages about error codes,
 // stream events, deprecations and licences.
 //
-// Every page is made once, when the service starts, from what it documents: the OpenAPI
+// Every page is made once, when it is first asked for, from what it documents: the OpenAPI
 // document, problem.Table, the failed-run codes in assets/reasons.json, the events of the
 // stream, the deprecation registry and the lists under licenses, which scripts/licenses.sh
 // writes.
@@ -17,12 +17,14 @@ import (
 	"bytes"
 	"embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"html/template"
 	"io/fs"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
 
 	v1 "github.com/assay-run/assay/api/v1"
 	"github.com/assay-run/assay/api/v1/problem"
@@ -55,10 +57,12 @@ type Options struct {
 	Parts []Part
 }
 
-// New makes every page and asset. An error means that an embedded list is broken.
+// New returns every page and asset. An error means that an embedded list is broken.
 func New(o Options) ([]edge.Route, error) {
 	if o.OpenAPI == nil {
 		o.OpenAPI = v1.OpenAPI()
+	} else if !json.Valid(o.OpenAPI) {
+		return nil, errors.New("docs: openapi: the document is no JSON")
 	}
 	if o.Errors == nil {
 		o.Errors = problem.Table()
@@ -66,7 +70,7 @@ func New(o Options) ([]edge.Route, error) {
 	if o.Reasons == nil {
 		o.Reasons = Reasons()
 	}
-	routes, err := renderPages(o)
+	routes, err := pagesOf(o)
 	if err != nil {
 		return nil, err
 	}
@@ -97,50 +101,61 @@ type layout struct {
 	Content     any
 }
 
-// renderPages makes every page from the tables that it documents.
-func renderPages(o Options) ([]edge.Route, error) {
+// page is the template of a page, where it is, and what it shows once somebody asks for it.
+type page struct {
+	path, file string
+	show       func() layout
+}
+
+// pagesOf returns every page; what the service brings along for them is read when it is asked for,
+// but for the lists, whose mistakes are errors here.
+func pagesOf(o Options) ([]edge.Route, error) {
 	licenses, err := licensesView(o.Parts)
 	if err != nil {
 		return nil, err
 	}
-	reference, err := referenceView(o.OpenAPI)
+	names, err := guideNames()
 	if err != nil {
 		return nil, err
 	}
-	list, err := readGuides()
-	if err != nil {
-		return nil, err
+	all := sync.OnceValue(func() []guide { return must(readGuides(names)) })
+	fixed := func(path, file, title string, content func() any) page {
+		return page{path, file, func() layout { return layout{path, title, content()} }}
 	}
-	index, err := guideIndex(list)
-	if err != nil {
-		return nil, err
+	pages := []page{
+		fixed("/docs", "reference.html", "API reference",
+			func() any { return must(referenceView(o.OpenAPI)) }),
+		fixed("/docs/errors", "errors.html", "Errors", func() any { return errorsView(o) }),
+		fixed("/docs/events", "events.html", "Stream events", func() any { return eventsView(o.Events) }),
+		fixed("/docs/deprecations", "deprecations.html", "Deprecations",
+			func() any { return o.Deprecations }),
+		fixed("/docs/licenses", "licenses.html", "Licences", func() any { return licenses }),
+		fixed(guidePath, "guides.html", "Guides", func() any { return all() }),
 	}
+	for i, name := range names {
+		path := guidePath + "/" + name.page
+		pages = append(pages, page{path, "guide.html", func() layout {
+			g := all()[i]
+			return layout{path, g.Title, g}
+		}})
+	}
+	index := func() []byte { return must(guideIndex(all())) }
 	out := []edge.Route{{Method: http.MethodGet, Path: guidePath + ".json",
-		Handler: edge.NewAsset(index, header("application/json"))}}
-	type made struct {
-		file string
-		layout
-	}
-	all := []made{
-		{"reference.html", layout{"/docs", "API reference", reference}},
-		{"errors.html", layout{"/docs/errors", "Errors", errorsView(o)}},
-		{"events.html", layout{"/docs/events", "Stream events", eventsView(o.Events)}},
-		{"deprecations.html", layout{"/docs/deprecations", "Deprecations", o.Deprecations}},
-		{"licenses.html", layout{"/docs/licenses", "Licences", licenses}},
-		{"guides.html", layout{guidePath, "Guides", list}},
-	}
-	for _, g := range list {
-		all = append(all, made{"guide.html", layout{guidePath + "/" + g.Name, g.Title, g}})
-	}
-	for _, p := range all {
-		html, err := render(p.file, p.layout)
-		if err != nil {
-			return nil, fmt.Errorf("docs: %s: %w", p.file, err)
-		}
-		asset := edge.NewAsset(html, header("text/html; charset=utf-8"))
-		out = append(out, edge.Route{Method: http.MethodGet, Path: p.Path, Handler: asset})
+		Handler: edge.NewMadeAsset(index, header("application/json"))}}
+	for _, p := range pages {
+		html := func() []byte { return must(render(p.file, p.show())) }
+		out = append(out, edge.Route{Method: http.MethodGet, Path: p.path,
+			Handler: edge.NewMadeAsset(html, header("text/html; charset=utf-8"))})
 	}
 	return out, nil
+}
+
+// must returns v, which is made of what is part of the program: a mistake is one of the program.
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
 }
 
 func render(file string, v layout) ([]byte, error) {
@@ -149,8 +164,10 @@ func render(file string, v layout) ([]byte, error) {
 		return nil, err
 	}
 	var buf bytes.Buffer
-	err = t.Execute(&buf, v)
-	return buf.Bytes(), err
+	if err = t.Execute(&buf, v); err != nil {
+		return nil, fmt.Errorf("docs: %s: %w", file, err)
+	}
+	return buf.Bytes(), nil
 }
 
 // statusGroup is the codes of one HTTP status.
@@ -334,8 +351,5 @@ func Reasons() []Reason {
 	if err == nil {
 		err = json.Unmarshal(text, &list)
 	}
-	if err != nil {
-		panic(err) // the text is part of the program, and tested
-	}
-	return list
+	return must(list, err) // the text is tested
 }

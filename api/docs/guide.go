@@ -44,21 +44,30 @@ func (g guide) Contents() []guideSection {
 // guidePath is where the guides begin.
 const guidePath = "/docs/guide"
 
-// readGuides renders the guides, which are part of the program.
-func readGuides() ([]guide, error) {
+// guideName is a file of a guide and the last part of its address.
+type guideName struct{ file, page string }
+
+// guideNames lists the guides, which are part of the program.
+func guideNames() ([]guideName, error) {
 	files, err := fs.Glob(guides.Guides, "*.md")
-	if err != nil {
-		return nil, err
-	}
-	var out []guide
+	var out []guideName
 	for _, file := range files {
-		source, err := guides.Guides.ReadFile(file)
+		out = append(out, guideName{file, strings.ToLower(strings.TrimSuffix(file, ".md"))})
+	}
+	return out, err
+}
+
+// readGuides renders the guides.
+func readGuides(names []guideName) ([]guide, error) {
+	var out []guide
+	for _, name := range names {
+		source, err := guides.Guides.ReadFile(name.file)
 		if err != nil {
 			return nil, err
 		}
-		g, err := renderGuide(strings.ToLower(strings.TrimSuffix(file, ".md")), source)
+		g, err := renderGuide(name.page, source)
 		if err != nil {
-			return nil, fmt.Errorf("docs: %s: %w", file, err)
+			return nil, fmt.Errorf("docs: %s: %w", name.file, err)
 		}
 		out = append(out, g)
 	}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// The API reference at /docs is made from the OpenAPI document when the service starts. Only what
-// the page shows of the document is read here.
+// The API reference at /docs is made from the OpenAPI document. Only what the page shows of the
+// document is read here.
 type (
 	apiDocument struct {
 		Info struct {

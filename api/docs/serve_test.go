@@ -176,3 +176,17 @@ func TestHostileDocument(t *testing.T) {
 		t.Error("a damaged document is taken")
 	}
 }
+
+// TestEveryPageIsMade: what New returns is made when somebody asks, and none of it fails then.
+func TestEveryPageIsMade(t *testing.T) {
+	routes, err := docs.New(docs.Options{})
+	if err != nil || len(routes) < 20 {
+		t.Fatalf("%d routes: %v", len(routes), err)
+	}
+	url := serve(t, docs.Options{})
+	for _, r := range routes {
+		if text := get(t, url+r.Path); len(text) < 100 {
+			t.Errorf("%s is %q", r.Path, text)
+		}
+	}
+}

@@ -276,7 +276,7 @@ func gone(t *testing.T, pids []int) {
 		return syscall.Kill(pid, 0) != nil || err == nil && bytes.Contains(stat, []byte(") Z "))
 	}
 	for _, pid := range pids {
-		for end := time.Now().Add(5 * time.Second); !isGone(pid); time.Sleep(5 * time.Millisecond) {
+		for end := time.Now().Add(time.Minute); !isGone(pid); time.Sleep(5 * time.Millisecond) {
 			if time.Now().After(end) {
 				t.Errorf("process %d is still there", pid)
 				break

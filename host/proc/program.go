@@ -252,12 +252,8 @@ func (s Store) add(path string) (Program, error) {
 	if bundle.IsFolder(path) {
 		return s.addBundle(path)
 	}
-	sum, err := s.copy(path)
+	f, sum, err := s.copy(path)
 	p := Program{SHA256: sum}
-	if err != nil {
-		return p, err
-	}
-	f, err := s.OpenCopy(sum)
 	if err != nil {
 		return p, err
 	}
@@ -279,23 +275,47 @@ func (s Store) add(path string) (Program, error) {
 	return p, err
 }
 
-func (s Store) copy(path string) (sum string, err error) {
+// copy returns the copy of a program, open, and its hash. A copy that is made here was hashed as it
+// was written; who starts it hashes it again.
+func (s Store) copy(path string) (copied *os.File, sum string, err error) {
 	src, err := openRegular(path)
 	if err != nil {
-		return "", err
+		return nil, "", err
 	}
 	defer src.Close()
-	if sum, err = hashFile(src); err != nil {
-		return "", err
-	}
-	if f, err := s.OpenCopy(sum); err == nil {
-		return sum, errors.Join(f.Chmod(programMode), f.Close()) // one of an older version has another mode
-	}
-	if _, err := src.Seek(0, io.SeekStart); err != nil {
-		return "", err
+	if s.hasSizeOf(src) {
+		if sum, err = hashFile(src); err != nil {
+			return nil, "", err
+		}
+		if f, err := s.OpenCopy(sum); err == nil {
+			if err := f.Chmod(programMode); err != nil { // one of an older version has another mode
+				return nil, sum, errors.Join(err, f.Close())
+			}
+			return f, sum, nil
+		}
+		if _, err := src.Seek(0, io.SeekStart); err != nil {
+			return nil, "", err
+		}
 	}
 	// The file may have changed since it was hashed; what counts is what is copied.
-	return s.write(src)
+	if sum, err = s.write(src); err != nil {
+		return nil, sum, err
+	}
+	copied, err = openRegular(s.path(sum))
+	return copied, sum, err
+}
+
+// hasSizeOf reports whether a file in the store is as long as f: only then it can be a copy of it.
+func (s Store) hasSizeOf(f *os.File) bool {
+	info, err := f.Stat()
+	if err != nil {
+		return true
+	}
+	entries, err := os.ReadDir(s.dir)
+	return err != nil || slices.ContainsFunc(entries, func(e fs.DirEntry) bool {
+		there, err := e.Info()
+		return err == nil && there.Size() == info.Size()
+	})
 }
 
 // write copies a program under the hash of the bytes that were written. A copy that

@@ -31,10 +31,19 @@ func testStore(t *testing.T) Store {
 	return s
 }
 
+// copied copies a program and closes the copy.
+func copied(s Store, path string) (string, error) {
+	f, sum, err := s.copy(path)
+	if err == nil {
+		err = f.Close()
+	}
+	return sum, err
+}
+
 func TestStoreCopiesOnce(t *testing.T) {
 	s := testStore(t)
 	path := writeFile(t, t.TempDir(), "x", "content", 0o755)
-	sum, err := s.copy(path)
+	sum, err := copied(s, path)
 	if err != nil || sum != "ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73" {
 		t.Fatalf("got %s, %v", sum, err)
 	}
@@ -42,7 +51,7 @@ func TestStoreCopiesOnce(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.copy(path); err != nil {
+	if _, err := copied(s, path); err != nil {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(s.path(sum)); err != nil || !os.SameFile(before, after) {
@@ -55,7 +64,7 @@ func TestStoreCopiesOnce(t *testing.T) {
 	if _, err := s.OpenCopy(sum); err == nil || !strings.Contains(err.Error(), "was changed") {
 		t.Errorf("a changed copy: %v", err)
 	}
-	if _, err := s.copy(path); err != nil {
+	if _, err := copied(s, path); err != nil {
 		t.Fatal(err)
 	}
 	f, err := s.OpenCopy(sum)
@@ -76,7 +85,7 @@ func TestStoreNoticesEveryChange(t *testing.T) {
 		t.Skip("needs Linux: elsewhere copies are hashed at every start")
 	}
 	s := testStore(t)
-	sum, err := s.copy(writeFile(t, t.TempDir(), "x", "content", 0o755))
+	sum, err := copied(s, writeFile(t, t.TempDir(), "x", "content", 0o755))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -341,14 +341,14 @@ func (a *App) engine() (artifact.Engine, error) {
 		err
 }
 
-// How a command that plays very many small runs collects garbage, and up to how many
+// How a command that plays small runs collects garbage, and up to how many
 // candles of all its workers together: several times what they keep is then little.
 const (
 	lazyPercent = 400
 	lazyCandles = 1_000_000
 )
 
-// Employ gives a command that plays many runs over so many candles as many processors as
+// Employ gives a command that plays runs over so many candles as many processors as
 // it has workers, 0 being all of them, and lets garbage grow where what is kept is small.
 // So a single worker leaves the other processors alone, for which a plugin, too, has but
 // one. GOMAXPROCS, GOGC and GOMEMLIMIT win. The function that it returns undoes it.

@@ -109,6 +109,7 @@ func runStrategy(ctx context.Context, a *App, slug string, o runOptions) (Outcom
 			return err
 		}
 		defer prepared.Close()
+		defer a.Employ(0, prepared.Candles())()
 		bar := a.Progress("run "+prepared.RunID).Count("candles", 0)
 		defer bar.End()
 		answer, err = h.Run(ctx, prepared, request.Options{

@@ -191,42 +191,56 @@ func MatchesTag(h http.Header, tag string) bool {
 	return false
 }
 
-// Asset is a fixed file, hashed and compressed once.
+// Asset is a fixed file, made, hashed and compressed when it is first asked for.
 type Asset struct {
-	plain, zipped []byte
-	tag           string
-	header        http.Header
+	header http.Header
+	body   func() assetBody
 }
 
-// NewAsset prepares a file. The header is sent with it, Content-Type included.
+type assetBody struct {
+	plain, zipped []byte
+	tag           string
+}
+
+// NewAsset returns a file. The header is sent with it, Content-Type included.
 func NewAsset(data []byte, header http.Header) *Asset {
-	a := &Asset{plain: data, tag: tagOf(data), header: header}
+	return NewMadeAsset(func() []byte { return data }, header)
+}
+
+// NewMadeAsset returns a file whose content is what a function returns. It is called once, and not
+// before somebody asks.
+func NewMadeAsset(content func() []byte, header http.Header) *Asset {
+	return &Asset{header: header, body: sync.OnceValue(func() assetBody { return packBody(content()) })}
+}
+
+func packBody(data []byte) assetBody {
+	b := assetBody{plain: data, tag: tagOf(data)}
 	if len(data) >= gzipFrom {
 		var buf bytes.Buffer
 		z, _ := gzip.NewWriterLevel(&buf, gzip.BestCompression)
 		_, _ = z.Write(data) // a bytes.Buffer takes everything
 		_ = z.Close()
 		if buf.Len() < len(data) {
-			a.zipped = buf.Bytes()
+			b.zipped = buf.Bytes()
 		}
 	}
-	return a
+	return b
 }
 
 // ServeHTTP implements http.Handler.
 func (a *Asset) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	h := w.Header()
+	h, b := w.Header(), a.body()
 	maps.Copy(h, a.header)
-	zip := a.zipped != nil && AcceptsGzip(r.Header)
-	if setTags(h, r, a.tag, "", zip) {
+	zip := b.zipped != nil && AcceptsGzip(r.Header)
+	if setTags(h, r, b.tag, "", zip) {
 		h.Del("Content-Type")
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	body := a.plain
+	body := b.plain
 	if zip {
 		h.Set("Content-Encoding", "gzip")
-		body = a.zipped
+		body = b.zipped
 	}
 	sendBytes(w, r, http.StatusOK, body)
 }
