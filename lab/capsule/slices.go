@@ -152,9 +152,10 @@ func cut(ctx context.Context, store *candle.Store, exchange string, inputs Input
 		out.drop()
 		return out, nil
 	}
-	var err error
-	out.Inputs, err = cutInputs(store.Inputs(), inputRefs(inputs.Request), s.at)
-	return out, err
+	if known, err := cutInputs(store.Inputs(), inputRefs(inputs.Request), s.at); err == nil {
+		out.Inputs = known // else a replay needs those of the store
+	}
+	return out, nil
 }
 
 func series(ctx context.Context, store *candle.Store, exchange string, d artifact.Dataset,
