@@ -74,7 +74,9 @@ func inputRefs(request json.RawMessage) []artifact.DataRef {
 	if json.Unmarshal(request, &r) != nil {
 		return nil
 	}
-	return slices.DeleteFunc(r.Inputs.Data, func(d artifact.DataRef) bool { return !candle.IsInput(d.Symbol) })
+	return slices.DeleteFunc(r.Inputs.Data, func(d artifact.DataRef) bool {
+		return !candle.IsInput(d.Symbol)
+	})
 }
 
 // nameOf is the name of an input without what makes it a symbol.

@@ -211,9 +211,8 @@ func identify(c *Capsule) (identity, error) {
 	case c.Inputs.Plugin == nil:
 		return identity{}, &FormatError{Pointer: "/inputs/plugin", Reason: "is missing"}
 	}
-	return identity{inputs: inputRefs(c.Inputs.Request), name: r.StrategyName, timeframe: r.Timeframe, exchange: r.Exchange,
-		symbols: r.Symbols,
-		cash:    json.Number(r.InitialCash)}, nil
+	return identity{inputs: inputRefs(c.Inputs.Request), name: r.StrategyName, timeframe: r.Timeframe,
+		exchange: r.Exchange, symbols: r.Symbols, cash: json.Number(r.InitialCash)}, nil
 }
 
 // plugin opens the program that was named, or the copy that the state directory has.

@@ -28,7 +28,7 @@ func exportCommand(a *App) *cobra.Command {
 type decisionsOptions struct {
 	Split      string `flag:"split" usage:"the split; needed where the run has several"`
 	Out        string `flag:"out" usage:"file to write instead of stdout; one that exists is refused"`
-	RevealTest bool   `flag:"reveal-test" usage:"give those of a locked split; this is noted, and later new trials of the family are post_peek"`
+	RevealTest bool   `flag:"reveal-test" usage:"give those of a locked split too; this is noted as a look"`
 }
 
 func exportDecisionsCommand(a *App) *cobra.Command {
@@ -36,9 +36,9 @@ func exportDecisionsCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "decisions <run>",
 		Short: "Print the decision lines of a run",
-		Long: "Decisions prints a line of JSON per intent, rejection, order change and fill. The SHA-256 of " +
-			"the lines\njoined by newlines is the decision_hash of the split in report.json. With --json it " +
-			"prints how many\nthere are, and they go to --out alone.",
+		Long: "Decisions prints a line of JSON per intent, rejection, order change and fill. The SHA-256 " +
+			"of the lines\njoined by newlines is the decision_hash of the split in report.json. With " +
+			"--json it prints how many\nthere are, and they go to --out alone.",
 		Example: Examples(
 			"lab export decisions svc_01jd2q7z9v8k3m6t4r1x5c0wbn",
 			"lab export decisions run_6rvs7gxczpvrxcpd --split train --out train.jsonl",
@@ -126,8 +126,8 @@ func decidedSplit(m *artifact.Metadata, asked string) (string, error) {
 	}
 	switch {
 	case len(splits) == 0:
-		return "", Usage("run", "run %s keeps no decisions: trials and imported runs have none, nor has a run "+
-			"that was interrupted", m.RunID)
+		return "", Usage("run", "run %s keeps no decisions: trials and imported runs have none, nor has "+
+			"a run that was interrupted", m.RunID)
 	case asked == "" && len(splits) == 1:
 		return splits[0], nil
 	case !slices.Contains(splits, asked):
