@@ -66,7 +66,7 @@ func TestARunLeavesItsArtifacts(t *testing.T) {
 	}
 	folder := filepath.Join(state, "runs", id)
 	for _, name := range []string{"request.json", "report.json", "metadata.json", "splits.json",
-		"splits/full/trades.csv", "splits/full/equity_curve.csv", "splits/full/decisions.jsonl"} {
+		"splits/full/trades.csv", "splits/full/equity_curve.csv", "splits/full/decisions.columns"} {
 		info, err := os.Stat(filepath.Join(folder, name))
 		if err != nil {
 			t.Error(err)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/assay-run/assay/host/base/file"
@@ -91,7 +92,8 @@ func (s *stage) jsonFiles() (map[string][]byte, error) {
 // Renew makes a stored run again: if it has the same result hash and the same files as
 // before, its metadata.json gets the new times and nothing else changes. The error is a
 // *ResultError if it has not. Log and published series do not count: the output of a strategy is no
-// result; nor does a table of orders or fills that an earlier version has not written.
+// result; nor does a table of orders or fills that an earlier version has not written, nor the file of the
+// decisions, whose lines are in the result hash.
 func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
 	w, err := s.Rehearse(run)
 	if err != nil {
@@ -106,7 +108,7 @@ func (s *Store) Renew(run *Run, before *Metadata) (*Written, error) {
 	}
 	for _, f := range w.Metadata.Artifacts {
 		_, had := known[f.Name]
-		later := !had && (path.Base(f.Name) == OrdersFile || path.Base(f.Name) == FillsFile)
+		later := !had && slices.Contains([]string{OrdersFile, FillsFile, DecisionsFile}, path.Base(f.Name))
 		output := f.Name == logName || path.Base(f.Name) == SeriesFile
 		if !output && !later && known[f.Name] != f.SHA256 {
 			return nil, &ResultError{Before: known[f.Name], Now: f.SHA256, File: f.Name}

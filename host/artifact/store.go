@@ -11,7 +11,8 @@
 //	splits/<id>/fills.csv          their fills, both not of compact runs
 //	splits/<id>/equity_curve.csv   one row per step close
 //	splits/<id>/series.columns     what the strategy published, if anything, compressed; not of compact runs
-//	splits/<id>/decisions.jsonl    one line per intent, rejection, order change and fill
+//	splits/<id>/decisions.columns  one line per intent, rejection, order change and fill, compressed;
+//	                               of runs on paper and live decisions.jsonl, as they are
 //	log.jsonl                      the output of the strategy, if any; in no hash but that of the file
 //	report.json                    metrics and hashes
 //	capsules/<id>.json             failures; in no hash, and they outlive the attempt that failed
@@ -265,10 +266,26 @@ func (st *stage) writeSplit(run *Run, s *Split) (string, error) {
 			return "", err
 		}
 	}
+	return st.writeDecisions(dir, run, s)
+}
+
+// writeDecisions writes the decision lines of a split, if it keeps them, and returns their hash.
+func (st *stage) writeDecisions(dir string, run *Run, s *Split) (string, error) {
 	lines := &lineHash{h: sha256.New()}
-	if s.Decisions != nil {
-		err = st.write(dir+"decisions.jsonl", mediaJSONL, func(w io.Writer) error {
+	var err error
+	switch {
+	case s.Decisions == nil:
+	case run.Manifest.Request.Mode != "": // a worker of an earlier version compares it
+		err = st.write(dir+DecisionLinesFile, mediaJSONL, func(w io.Writer) error {
 			return s.Decisions(io.MultiWriter(w, lines))
+		})
+	default:
+		err = st.write(dir+DecisionsFile, mediaColumns, func(w io.Writer) error {
+			d, err := NewDecisionsWriter(w)
+			if err != nil {
+				return err
+			}
+			return errors.Join(s.Decisions(io.MultiWriter(d, lines)), d.Close())
 		})
 	}
 	return lines.sum(), err

@@ -97,7 +97,7 @@ func TestHashes(t *testing.T) {
 		t.Fatal(err)
 	}
 	dir := store.Dir(w.Metadata.RunID)
-	lines, err := os.ReadFile(filepath.Join(dir, "splits", "full", "decisions.jsonl"))
+	lines, err := DecisionLines(dir, "full")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -61,7 +61,7 @@ type Capsule struct {
 	Environment *artifact.Environment `json:"environment"`
 	State       *State                `json:"state"`
 	// LastEvents are the newest candles and decision lines, oldest first. Their "candle"
-	// counts steps from 0 with the warm-up, as in decisions.jsonl. DroppedBefore is how
+	// counts steps from 0 with the warm-up, as in the decision lines. DroppedBefore is how
 	// many there were before them.
 	LastEvents    []json.RawMessage `json:"last_events"`
 	DroppedBefore int64             `json:"dropped_before"`

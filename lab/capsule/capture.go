@@ -162,7 +162,7 @@ func (s *Stage) Capture(ctx context.Context, in Captured) (*Capsule, error) {
 	}
 	if in.Scene != nil && c.Where.CandleIndex != nil {
 		at := spot{index: *c.Where.CandleIndex, warmup: in.Scene.Warmup, at: c.Where.CandleTime}
-		if slice, err := cut(ctx, in.Candles, in.Exchange, in.Inputs.Data, at); err == nil {
+		if slice, err := cut(ctx, in.Candles, in.Exchange, in.Inputs, at); err == nil {
 			c.DataSlice = slice
 		}
 		if !in.Brief {

@@ -255,6 +255,9 @@ func (c *Capsule) checkSizes() *FormatError {
 	case c.DataSlice == nil:
 		return nil
 	}
+	if err := c.DataSlice.checkInputs(); err != nil {
+		return err
+	}
 	candles := 0
 	for i := range c.DataSlice.Series {
 		s := &c.DataSlice.Series[i]

@@ -211,12 +211,8 @@ func identify(c *Capsule) (identity, error) {
 	case c.Inputs.Plugin == nil:
 		return identity{}, &FormatError{Pointer: "/inputs/plugin", Reason: "is missing"}
 	}
-	inputs := slices.DeleteFunc(r.Inputs.Data, func(d artifact.DataRef) bool {
-		return !candle.IsInput(d.Symbol)
-	})
-	return identity{inputs: inputs, name: r.StrategyName, timeframe: r.Timeframe, exchange: r.Exchange,
-		symbols: r.Symbols,
-		cash:    json.Number(r.InitialCash)}, nil
+	return identity{inputs: inputRefs(c.Inputs.Request), name: r.StrategyName, timeframe: r.Timeframe,
+		exchange: r.Exchange, symbols: r.Symbols, cash: json.Number(r.InitialCash)}, nil
 }
 
 // plugin opens the program that was named, or the copy that the state directory has.
@@ -321,19 +317,14 @@ func (h *Host) candles(ctx context.Context, p *production, r *Result,
 		},
 		Pins: map[market.Symbol]string{},
 	}
-	defer func() { // the slice has candles only
-		for _, in := range id.inputs {
-			p.stage.Pins[market.Symbol(in.Symbol)] = in.SHA256
-		}
-	}()
-	for _, in := range id.inputs {
-		if _, err := h.Candles.Inputs().Open(in.SHA256); err != nil {
-			missing.What = append(missing.What, fmt.Sprintf("%s: %v", in.Symbol, err))
-		}
+	inputs, err := h.inputs(ctx, p, id.inputs, r, missing)
+	if err != nil {
+		return nil, err
 	}
+	defer func() { maps.Copy(p.stage.Pins, inputs) }() // those of the slice are of its candles
 	absent := h.absent(ctx, c, id.exchange, p.stage.Pins)
 	if len(absent) == 0 {
-		p.whole, r.Candles = true, FromStore
+		p.whole, r.Candles = !p.short, FromStore
 		return h.Candles, nil
 	}
 	if c.DataSlice == nil || !c.DataSlice.Inline || len(c.DataSlice.Series) != len(c.Inputs.Data) {
@@ -392,7 +383,7 @@ func (p *production) fit(r *Result) error {
 	all := int64(first.Rows) < warmup+SliceLead+1 || c.DataSlice.FromIndex <= -warmup
 	switch {
 	case begin >= first.Start && all:
-		p.whole = true
+		p.whole = !p.short
 		return nil
 	case c.Minimal != nil && c.Minimal.StartTime >= first.Start:
 		begin = c.Minimal.StartTime

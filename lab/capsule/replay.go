@@ -126,6 +126,8 @@ type production struct {
 	// whole reports that the candles are those of the run: what does not fail on them is mended.
 	whole    bool
 	store    *candle.Store
+	inputs   *candle.Inputs
+	short    bool // earlier rows of an input are missing
 	launcher func(*candle.Store) func(run.Mode, time.Duration) *run.Launcher
 	tempDir  string
 	closers  []func() error
@@ -182,7 +184,7 @@ func (h *Host) prepare(ctx context.Context, c *Capsule, program string,
 		return func(mode run.Mode, limit time.Duration) *run.Launcher {
 			return run.NewLauncher(run.Options{
 				Catalog: plugin.catalog, Store: store, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine,
-				StepLimit: limit, Mode: mode, Inputs: h.Candles.Inputs(),
+				StepLimit: limit, Mode: mode, Inputs: p.inputs,
 			})
 		}
 	}
@@ -327,7 +329,7 @@ func Divergent(ctx context.Context, in Parted) (*Capsule, error) {
 		"Expected the decisions on split %s to be the same again; they differ from candle %d on.",
 		c.Where.SplitID, index)
 	if c.Where.CandleTime != 0 {
-		if slice, err := cut(ctx, in.Candles, in.Exchange, in.Inputs.Data,
+		if slice, err := cut(ctx, in.Candles, in.Exchange, in.Inputs,
 			spot{index, in.Warmup, c.Where.CandleTime}); err == nil {
 			c.DataSlice = slice
 		}

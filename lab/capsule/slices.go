@@ -28,6 +28,9 @@ type Slice struct {
 	// hash reports which they are.
 	Inline bool          `json:"inline"`
 	Series []SliceSeries `json:"series"`
+	// Inputs are the series beside the candles, as far as they were known by then; none where the
+	// candles are not inline.
+	Inputs []SliceInput `json:"inputs,omitempty"`
 }
 
 // SliceSeries is the candles of one symbol.
@@ -119,6 +122,7 @@ func (s *Slice) drop() {
 	for i := range s.Series {
 		s.Series[i].Candles = nil
 	}
+	s.Inputs = nil
 }
 
 // spot is a candle of a play: its index in the split, the close of its step, and how
@@ -130,11 +134,10 @@ type spot struct {
 
 // cut takes the candles that led to a spot out of the store: the warm-up and SliceLead
 // more before the newest one of each symbol.
-func cut(ctx context.Context, store *candle.Store, exchange string, data []artifact.Dataset,
-	s spot) (*Slice, error) {
+func cut(ctx context.Context, store *candle.Store, exchange string, inputs Inputs, s spot) (*Slice, error) {
 	out := &Slice{Inline: true, FromIndex: s.index, ToIndex: s.index, Warmup: s.warmup}
 	rows := 0
-	for i, d := range data {
+	for i, d := range inputs.Data {
 		one, err := series(ctx, store, exchange, d, s)
 		if err != nil {
 			return nil, err
@@ -146,10 +149,11 @@ func cut(ctx context.Context, store *candle.Store, exchange string, data []artif
 		out.Timeframe, out.Series = d.Timeframe, append(out.Series, one)
 	}
 	if rows > MaxCandles {
-		out.Inline = false
-		for i := range out.Series {
-			out.Series[i].Candles = nil
-		}
+		out.drop()
+		return out, nil
+	}
+	if known, err := cutInputs(store.Inputs(), inputRefs(inputs.Request), s.at); err == nil {
+		out.Inputs = known // else a replay needs those of the store
 	}
 	return out, nil
 }

@@ -53,8 +53,8 @@ func commands(a *App) []*cobra.Command {
 		initCommand(a), adoptCommand(a), importResultsCommand(a), sdkCommand(a), buildCommand(a),
 		validateCommand(a), runCommand(a),
 		familyCommand(a), compareCommand(a), falsifyCommand(a), candidateCommand(a), promoteCommand(a),
-		replayCommand(a), runsCommand(a), reportCommand(a), trialsCommand(a), dataCommand(a), statsCommand(a),
-		gcCommand(a),
+		replayCommand(a), runsCommand(a), exportCommand(a), reportCommand(a), trialsCommand(a),
+		dataCommand(a), statsCommand(a), gcCommand(a),
 	}
 }
 

@@ -290,8 +290,8 @@ func (a *attack) make(ctx context.Context, run *artifact.Run) error {
 		Profile: a.options.Profile, Seed: seed, Progress: a.options.Progress, Journal: a.journal,
 	}
 	if b.Decided = a.base.decided(a.host.Engine); b.Decided != "" {
-		if b.Lines, err = os.ReadFile(filepath.Join(a.host.Artifacts.Dir(a.base.RunID), "splits",
-			split.RoleSearch, "decisions.jsonl")); err != nil {
+		dir := a.host.Artifacts.Dir(a.base.RunID)
+		if b.Lines, err = artifact.DecisionLines(dir, split.RoleSearch); err != nil {
 			return err
 		}
 	}

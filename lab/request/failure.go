@@ -251,8 +251,7 @@ func (p *Prepared) closeTime(j job, index int64) market.Time {
 
 // divergence compares the decisions of a play with those that are stored.
 func (x capturer) divergence(runID string, r *played) (*capsule.Divergence, error) {
-	before, err := os.ReadFile(filepath.Join(x.host.Artifacts.Dir(runID), "splits", r.job.ID,
-		"decisions.jsonl"))
+	before, err := artifact.DecisionLines(x.host.Artifacts.Dir(runID), r.job.ID)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
 	}

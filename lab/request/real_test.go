@@ -169,7 +169,7 @@ func TestTrial(t *testing.T) {
 		t.Errorf("%+v", m)
 	}
 	for _, f := range first.Metadata.Artifacts {
-		if filepath.Base(f.Name) == "decisions.jsonl" ||
+		if filepath.Base(f.Name) == artifact.DecisionsFile ||
 			bytes.Contains([]byte(f.Name), []byte("validation")) ||
 			bytes.Contains([]byte(f.Name), []byte("splits/test")) {
 			t.Errorf("%s is there", f.Name)
