@@ -1,7 +1,7 @@
 """Holds the trades of an adopted strategy to those of freqtrade itself.
 
 parity.py narrow SLUG: has lab.json ask for one split of three months.
-parity.py compare SLUG RUN CANDLES: prints how many trades are the same, and the ones that differ.
+parity.py compare SLUG RUN CANDLES: prints how many trades are the same, and those that are not.
 """
 
 import csv
@@ -99,7 +99,7 @@ def theirs(slug, candles):
     done.start()
     result = done.all_bt_content[next(iter(done.all_bt_content))]["results"]
     return [
-        (str(t.open_date)[:19], str(t.close_date)[:19], t.amount, t.open_rate, t.close_rate, t.exit_reason)
+        (str(t.open_date)[:19], str(t.close_date)[:19], t.amount, t.open_rate, t.close_rate, t.profit_abs)
         for t in result.sort_values("open_date").itertuples()
     ]
 
@@ -109,14 +109,25 @@ def ours(run):
     with open(f".assay/runs/{run}/splits/full/trades.csv") as f:
         for t in csv.DictReader(f):
             times = (t[k][:19].replace("T", " ") for k in ("entry_time", "exit_time"))
-            rows.append((*times, float(t["quantity"]), float(t["entry_price"]), float(t["exit_price"]), t.get("exit_role", "")))
+            names = ("quantity", "entry_price", "exit_price", "pnl")
+            rows.append((*times, *(float(t[k]) for k in names)))
     return rows
+
+
+def same(a, b):
+    """Their prices are rounded to cents, and so profits to some cents."""
+    prices = all(abs(x - y) <= 0.0101 for x, y in zip(a[3:5], b[3:5]))
+    return a[:2] == b[:2] and prices and abs(a[2] - b[2]) <= 1e-4 * b[2] and abs(a[5] - b[5]) <= 0.1
 
 
 def compare(slug, run, candles):
     mine, others = ours(run), theirs(slug, candles)
-    for m in mine: print("m", m)
-    for m in others: print("t", m)
+    left = [b for b in others if not any(same(a, b) for a in mine)]
+    for row in left:
+        print(f"{slug}: theirs alone {row}")
+    for row in [a for a in mine if not any(same(a, b) for b in others)]:
+        print(f"{slug}: ours alone {row}")
+    print(f"{slug}: {len(mine)} trades, theirs {len(others)}, {len(others) - len(left)} are the same")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ from ... import (
     View,
     WholePosition,
 )
+from .. import order_name
 from ._protections import Protections
 from ._trade import Locks, Trade, factor
 
@@ -124,15 +125,16 @@ class Book:
         by = {"stop_loss": stopped, "take_profit": "roi", "end_of_data": "force_exit"}
         reason = by.get(fill.role) or trade._leaving or fill.tag or "exit_signal"
         trade.exit_reason = stopped if reason == "stop" else reason
-        self._asked += [Cancel(ref) for ref in trade._legs.values() if ref.startswith("ft")]
+        own = {leg: ref for leg, ref in trade._legs.items() if ref.startswith("ft")}
+        self._asked += [Cancel(ref).on(fill.symbol) for leg, ref in own.items() if leg != fill.tag]
         self._protections.after(trade, fill.time)
 
     def reject(self, order: Order) -> None:
         """Forgets what was not taken."""
         trade = self._open.get(order.symbol)
-        if trade is None:
+        if order.ref.startswith("fte"):
             self._entering.pop(order.symbol, None)
-        elif order.ref.startswith("ft"):
+        elif trade is not None and order.ref:
             for leg in [leg for leg, ref in trade._legs.items() if ref == order.ref]:
                 del trade._legs[leg], trade._levels[leg]
 
@@ -141,9 +143,11 @@ class Book:
     def decide(self, pair: str, row: dict[str, Any]) -> None:
         """Decides for a pair at the close of its candle, by the newest row of its columns."""
         v = self._view[pair]
+        if not self._working(v):
+            self._entering.pop(pair, None)
         trade = self._open.get(pair)
         if trade is None:
-            if self._entering.pop(pair, None) is None or not self._working(v):
+            if pair not in self._entering:
                 self._enter(pair, row)
             return
         trade.max_rate = max(trade.max_rate, v.high)
@@ -164,7 +168,7 @@ class Book:
         """Learns the ids of the orders that came with the entry."""
         for o in v.open_orders:
             if o.parent_id == trade._order:
-                trade._legs["stop" if o.role == "stop_loss" else "roi"] = str(o.id)
+                trade._legs["stop" if o.role == "stop_loss" else "roi"] = order_name(o.id)
 
     def _flag(self, row: dict[str, Any], *names: str) -> bool:
         return any(isinstance(row.get(name), _NUMBERS) and row[name] == 1 for name in names)
