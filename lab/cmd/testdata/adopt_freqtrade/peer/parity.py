@@ -115,9 +115,10 @@ def ours(run):
 
 
 def same(a, b):
-    """Their prices are rounded to cents, and so profits to some cents."""
+    """Whether times and prices are those, and what the trade brings. Their prices are rounded to cents."""
     prices = all(abs(x - y) <= 0.0101 for x, y in zip(a[3:5], b[3:5]))
-    return a[:2] == b[:2] and prices and abs(a[2] - b[2]) <= 1e-4 * b[2] and abs(a[5] - b[5]) <= 0.1
+    gains = [t[5] / (t[2] * t[3]) for t in (a, b)]
+    return a[:2] == b[:2] and prices and abs(gains[0] - gains[1]) < 1e-5
 
 
 def compare(slug, run, candles):
