@@ -1,8 +1,8 @@
 """Runs a strategy for freqtrade as it is, in lockstep.
 
 The package stands for the modules ``freqtrade.strategy``, ``freqtrade.persistence`` and
-``freqtrade.vendor.qtpylib.indicators`` that its file imports, and for ``technical.qtpylib`` and
-``talib.abstract`` where those are not installed. ``lab adopt freqtrade`` writes the few lines::
+``freqtrade.vendor.qtpylib.indicators`` that its file imports, and for ``technical.qtpylib`` where
+that is not installed. ``lab adopt freqtrade`` writes the few lines::
 
     from assay.adopt.freqtrade import adopt
 

@@ -50,7 +50,9 @@ SIGNALS = (
 class Book:
     """The trades of a run."""
 
-    def __init__(self, strategy: Any, settings: Any, locks: Locks, protections: Protections):
+    def __init__(
+        self, strategy: Any, settings: Any, locks: Locks, protections: Protections
+    ) -> None:
         self._strategy, self._settings = strategy, settings
         self._locks, self._protections = locks, protections
         self._fee = settings.fee

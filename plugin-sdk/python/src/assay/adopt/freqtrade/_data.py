@@ -95,9 +95,7 @@ class Provider:
     def get_analyzed_dataframe(self, pair: str, timeframe: str | None = None) -> tuple[Any, Any]:
         """The candles of a pair with its indicators, and when they were made."""
         if timeframe not in (None, self._timeframe):
-            raise Unsupported(
-                f"dp.get_analyzed_dataframe of {timeframe}: it has {self._timeframe}"
-            )
+            raise Unsupported(f"dp.get_analyzed_dataframe of {timeframe}: it has {self._timeframe}")
         return self.analyzed.get(pair, (pd.DataFrame(), pd.Timestamp(0, tz="UTC")))
 
     def send_msg(self, *args: Any, **kwargs: Any) -> None:

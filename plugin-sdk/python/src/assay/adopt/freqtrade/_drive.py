@@ -145,7 +145,7 @@ class Adopted(Base):
         self._locks = self._strategy._locks = Locks()
         self._wallets = self._strategy.wallets = Wallets()
         self._candles: dict[tuple[str, str], Candles] = {}
-        self._book: Any = None
+        self._book: Any = None  # of the first step on
         self._step = -1
         self._began = False
         Trade.all.clear()
@@ -188,7 +188,8 @@ class Adopted(Base):
             if not v[pair].closed:
                 continue
             book.decide(pair, self._analyzed(pair, v))
-        return book.take()
+        asked: Intents = book.take()
+        return asked
 
     def _see(self, v: View) -> None:
         """Adds the candles of a step, once."""

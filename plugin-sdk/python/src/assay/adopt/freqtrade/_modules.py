@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.util
 import sys
 import types
-from enum import Enum
+from enum import Enum, StrEnum
 from typing import Any
 
 from .. import Unsupported
@@ -23,7 +23,7 @@ class RunMode(Enum):
     OTHER = "other"
 
 
-class SignalDirection(str, Enum):
+class SignalDirection(StrEnum):
     LONG = "long"
     SHORT = "short"
 
@@ -119,8 +119,3 @@ def install() -> None:
     if "technical" not in sys.modules and importlib.util.find_spec("technical") is None:
         _put("technical", _module("technical", {}))
         _put(_QTPYLIB[1], qtpylib)
-    if "talib" not in sys.modules and importlib.util.find_spec("talib") is None:
-        from . import talib
-
-        _put("talib", _module("talib", {}))
-        _put("talib.abstract", talib)

@@ -1,4 +1,4 @@
-"""Stands for ``freqtrade.vendor.qtpylib.indicators`` and ``technical.qtpylib``: helpers on columns."""
+"""Stands for ``freqtrade.vendor.qtpylib.indicators`` and ``technical.qtpylib``."""
 
 from __future__ import annotations
 
@@ -95,7 +95,9 @@ def weighted_moving_average(series: Any, window: int = 200, min_periods: int | N
     """The mean with weights that rise by one from the oldest value on."""
     weights = np.arange(1, window + 1)
     rolled = _series(series).rolling(window, min_periods=min_periods or window)
-    return rolled.apply(lambda x: (x * weights[-len(x) :]).sum() / weights[-len(x) :].sum(), raw=True)
+    return rolled.apply(
+        lambda x: (x * weights[-len(x) :]).sum() / weights[-len(x) :].sum(), raw=True
+    )
 
 
 wma = weighted_moving_average
@@ -123,7 +125,11 @@ def weighted_bollinger_bands(series: Any, window: int = 20, stds: float = 2) -> 
 
 def true_range(bars: Any) -> Any:
     before = bars["close"].shift(1)
-    parts = (bars["high"] - bars["low"], (bars["high"] - before).abs(), (bars["low"] - before).abs())
+    parts = (
+        bars["high"] - bars["low"],
+        (bars["high"] - before).abs(),
+        (bars["low"] - before).abs(),
+    )
     return pd.concat(parts, axis=1).max(axis=1)
 
 
