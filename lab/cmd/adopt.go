@@ -61,7 +61,8 @@ func adoptCommand(a *App) *cobra.Command {
 			return adoptFile(ctx, a, engine, args[0], o)
 		})
 	}
-	return a.Group("adopt", "Bring a strategy that was written for another engine", "", backtesting, freqtrade)
+	const short = "Bring a strategy that was written for another engine"
+	return a.Group("adopt", short, "", backtesting, freqtrade)
 }
 
 // adopted is the result of lab adopt.

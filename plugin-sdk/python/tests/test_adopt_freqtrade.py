@@ -144,7 +144,7 @@ def test_protections_lock(tmp_path: Path) -> None:
     assert [n.action for n in run.step(11, gone)] == [1]
     # It ended in the candle of 03:00: two candles on, and the one that runs then.
     assert [len(run.step(11)) for _ in range(2)] == [0, 1]
-    with pytest.raises(Unsupported, match="Other"):
+    with pytest.raises(AssertionError, match="the protection Other"):
         play(adopted(tmp_path, "protections = [{'method': 'Other'}]"), walk(3))
 
 

@@ -21,7 +21,8 @@ class Protections:
         self._timeframe, self._locks = timeframe, locks
         for rule in self._rules:
             if rule.get("method") not in KNOWN:
-                raise Unsupported(f"the protection {rule.get('method')}: there are {KNOWN}")
+                known = ", ".join(KNOWN)
+                raise Unsupported(f"the protection {rule.get('method')}: there are {known}")
             for name in ("only_per_side", "unlock_at"):
                 if rule.get(name):
                     raise Unsupported(f"{name} of the protection {rule['method']}")
