@@ -22,7 +22,7 @@ func TestProveAdopted(t *testing.T) {
 
 // TestProveAdoptedFreqtrade runs testdata/adopt_freqtrade/*.txtar beside freqtrade itself.
 func TestProveAdoptedFreqtrade(t *testing.T) {
-	ring.Proof(t, "it installs the other engine and plays two strategies step by step")
+	ring.Proof(t, "it installs the other engine and plays four strategies step by step")
 	besideEngine(t, "testdata/adopt_freqtrade", "")
 }
 

@@ -1,6 +1,6 @@
 """Holds the trades of an adopted strategy to those of freqtrade itself.
 
-parity.py narrow SLUG: has lab.json ask for one split of three months.
+parity.py narrow SLUG [END]: has lab.json ask for one split, of three months unless it ends before.
 parity.py compare SLUG RUN CANDLES: prints how many trades are the same, and those that are not.
 """
 
@@ -15,10 +15,10 @@ START, END = "2019-04-01", "2019-07-01"
 CASH, FEE = 10_000, 0.001
 
 
-def narrow(slug):
+def narrow(slug, end=END):
     path = Path(slug, "lab.json")
     config = json.loads(path.read_text())
-    config["data"] = {"start": START, "end": END}
+    config["data"] = {"start": START, "end": end}
     config["splits"], config["stress"] = {"scheme": "none"}, []
     config["initial_cash"] = CASH
     path.write_text(json.dumps(config))
@@ -47,6 +47,7 @@ def theirs(slug, candles):
     from freqtrade.resolvers import ExchangeResolver
 
     text = Path(slug, "strategy.py").read_text()
+    end = json.loads(Path(slug, "lab.json").read_text())["data"]["end"]
     file, name = re.search(r'adopt\(\s*"(.*?)",\s*"(.*?)"', text).groups()
     folder = Path("theirs", slug).absolute()
     store(frame(candles), folder / "data")
@@ -67,7 +68,7 @@ def theirs(slug, candles):
         "dry_run_wallet": CASH,
         "max_open_trades": 1,
         "fee": FEE,
-        "timerange": START.replace("-", "") + "-" + END.replace("-", ""),
+        "timerange": START.replace("-", "") + "-" + end.replace("-", ""),
         "enable_protections": True,
         "export": "none",
         "entry_pricing": {"price_side": "same", "use_order_book": False},
