@@ -22,13 +22,12 @@ import (
 // adoptOptions are the flags of lab adopt.
 type adoptOptions struct {
 	Slug   string `flag:"slug" usage:"name of the strategy and its folder (default: that of the class)"`
-	Compat bool   `flag:"compat" usage:"fill as the other engine does, in whole units, to compare trades"`
+	Compat bool   `flag:"compat" usage:"fill as the other engine does, to compare trades"`
 	NoVenv bool   `flag:"no-venv" usage:"make no environment"`
 }
 
 func adoptCommand(a *App) *cobra.Command {
-	var o adoptOptions
-	c := &cobra.Command{
+	backtesting := &cobra.Command{
 		Use:   "backtesting.py <FILE[:Class]>",
 		Short: "Make a strategy of a file for backtesting.py",
 		Long: "Adopt makes ./<slug> with the file as it is, and an environment. A Backtest in the file " +
@@ -40,12 +39,30 @@ func adoptCommand(a *App) *cobra.Command {
 			"lab adopt backtesting.py strategies.py:SmaCross --slug sma_theirs --compat",
 		),
 	}
-	a.Bind(c, &o)
-	a.Arguments(c)
-	a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
-		return adoptFile(ctx, a, args[0], o)
-	})
-	return a.Group("adopt", "Bring a strategy that was written for another engine", "", c)
+	freqtrade := &cobra.Command{
+		Use:   "freqtrade <FILE[:Class]>",
+		Short: "Make a strategy of a file for freqtrade",
+		Long: "Adopt makes ./<slug> with the file as it is, and an environment. Signals, ROI, stops, " +
+			"callbacks,\n" +
+			"protections and parameters are carried over; what cannot be is refused by name and line, " +
+			"and what\ndiffers is said.",
+		Example: Examples(
+			"lab adopt freqtrade SampleStrategy.py",
+			"lab adopt freqtrade strategies.py:Trend --slug trend_theirs --compat",
+		),
+	}
+	for engine, c := range map[python.Engine]*cobra.Command{
+		python.BacktestingPy: backtesting, python.Freqtrade: freqtrade,
+	} {
+		var o adoptOptions
+		a.Bind(c, &o)
+		a.Arguments(c)
+		a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
+			return adoptFile(ctx, a, engine, args[0], o)
+		})
+	}
+	const short = "Bring a strategy that was written for another engine"
+	return a.Group("adopt", short, "", backtesting, freqtrade)
 }
 
 // adopted is the result of lab adopt.
@@ -54,12 +71,14 @@ type adopted struct {
 	Class      string   `json:"class"`
 	Parameters []string `json:"parameters"`
 	Left       []string `json:"left"`
+	Differs    []string `json:"differs,omitempty"`
 }
 
 // codeNotCarried is the code of what a strategy uses and Assay does not have.
 const codeNotCarried = "NOT_CARRIED_OVER"
 
-func adoptFile(ctx context.Context, a *App, argument string, o adoptOptions) (Outcome, error) {
+func adoptFile(ctx context.Context, a *App, engine python.Engine, argument string,
+	o adoptOptions) (Outcome, error) {
 	path, class, _ := strings.Cut(argument, ":")
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -69,7 +88,7 @@ func adoptFile(ctx context.Context, a *App, argument string, o adoptOptions) (Ou
 	if err != nil {
 		return Outcome{}, err
 	}
-	found, err := python.Inspect(ctx, working, path, class)
+	found, err := python.Inspect(ctx, working, engine, path, class)
 	if wrong, ok := errors.AsType[*python.Error](err); ok {
 		return Outcome{}, request.Errorf(codeNotCarried, "%s", wrong.Message).With("cases", []string{})
 	}
@@ -80,12 +99,12 @@ func adoptFile(ctx context.Context, a *App, argument string, o adoptOptions) (Ou
 		return Outcome{}, request.Errorf(codeNotCarried, "cannot be carried over: %s",
 			strings.Join(found.Refused, "; ")).With("cases", found.Refused)
 	}
-	n, err := adoptFolder(working, path, found, o)
+	n, err := adoptFolder(working, path, engine, found, o)
 	if err != nil {
 		return Outcome{}, err
 	}
 	m := adopted{made: made{Slug: filepath.Base(n.Dir), Path: n.Dir, StandAlone: true, Files: n.Files},
-		Class: found.Class, Parameters: found.Parameters, Left: found.Left}
+		Class: found.Class, Parameters: found.Parameters, Left: found.Left, Differs: found.Differs}
 	m.Next, err = environment(ctx, a, n, o.NoVenv, append([]string{"pytest"}, found.Requires...))
 	return Outcome{Result: m, Print: func(w io.Writer) {
 		printMade(w, m.made)
@@ -93,11 +112,15 @@ func adoptFile(ctx context.Context, a *App, argument string, o adoptOptions) (Ou
 		for _, left := range m.Left {
 			fmt.Fprintf(w, "not carried over: %s; see lab.json\n", left)
 		}
+		for _, differs := range m.Differs {
+			fmt.Fprintf(w, "differs: %s\n", differs)
+		}
 	}}, err
 }
 
 // adoptFolder makes the folder around the file.
-func adoptFolder(working, path string, found *python.Adoption, o adoptOptions) (*scaffold.New, error) {
+func adoptFolder(working, path string, engine python.Engine, found *python.Adoption,
+	o adoptOptions) (*scaffold.New, error) {
 	own := map[string][]byte{}
 	name := filepath.Base(path)
 	if name == "strategy.py" || name == "conftest.py" || strings.HasPrefix(name, "test_") {
@@ -129,7 +152,10 @@ func adoptFolder(working, path string, found *python.Adoption, o adoptOptions) (
 		execution["fee_maker"], execution["fee_taker"] = *found.Fee, *found.Fee
 	}
 	if o.Compat {
-		execution["profile"], execution["quantity_step"] = "compat:backtesting.py", 1
+		execution["profile"] = "compat:" + string(engine)
+		if engine == python.BacktestingPy {
+			execution["quantity_step"] = 1
+		}
 	}
 	settings, err := json.Marshal(execution)
 	if err != nil {
@@ -140,7 +166,8 @@ func adoptFolder(working, path string, found *python.Adoption, o adoptOptions) (
 		cash = strconv.FormatFloat(*found.Cash, 'f', -1, 64)
 	}
 	return scaffold.Adopt(FirstOf(o.Slug, snake(found.Class)), working, found.Class, scaffold.Adopted{
-		File: name, Exclusive: found.Exclusive, Needs: found.Requires, Cash: cash,
+		Engine: string(engine), Module: engine.Module(), File: name, Exclusive: found.Exclusive,
+		Timeframe: FirstOf(found.Timeframe, "1h"), Differs: found.Differs, Needs: found.Requires, Cash: cash,
 		Execution: string(settings),
 	}, own)
 }

@@ -17,7 +17,20 @@ import (
 // of the adopted strategies. It also runs the twins of bundled strategies there.
 func TestProveAdopted(t *testing.T) {
 	ring.Proof(t, "it installs the other engine and plays five strategies step by step")
-	folder, err := filepath.Abs("testdata/adopt")
+	besideEngine(t, "testdata/adopt", "../../strategies/twins/backtesting")
+}
+
+// TestProveAdoptedFreqtrade runs testdata/adopt_freqtrade/*.txtar beside freqtrade itself.
+func TestProveAdoptedFreqtrade(t *testing.T) {
+	ring.Proof(t, "it installs the other engine and plays four strategies step by step")
+	besideEngine(t, "testdata/adopt_freqtrade", "")
+}
+
+// besideEngine runs the scripts of a folder with an interpreter that has another engine. Its strategies
+// and those of more are in src.
+func besideEngine(t *testing.T, scripts, more string) {
+	t.Helper()
+	folder, err := filepath.Abs(scripts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,8 +44,12 @@ func TestProveAdopted(t *testing.T) {
 		env.Setenv("PYTHONPATH", sdk) // of the author's tests
 		env.Setenv("PYTHONDONTWRITEBYTECODE", "1")
 		script, err := os.ReadFile(filepath.Join(folder, "peer", "parity.py"))
-		return errors.Join(err, os.WriteFile(filepath.Join(env.WorkDir, "parity.py"), script, fs.ModePerm),
-			os.CopyFS(filepath.Join(env.WorkDir, "src"), os.DirFS(filepath.Join(folder, "peer", "src"))),
-			os.CopyFS(filepath.Join(env.WorkDir, "src"), os.DirFS("../../strategies/twins/backtesting")))
+		src := filepath.Join(env.WorkDir, "src")
+		err = errors.Join(err, os.WriteFile(filepath.Join(env.WorkDir, "parity.py"), script, fs.ModePerm),
+			os.CopyFS(src, os.DirFS(filepath.Join(folder, "peer", "src"))))
+		if more != "" {
+			err = errors.Join(err, os.CopyFS(src, os.DirFS(more)))
+		}
+		return err
 	})
 }

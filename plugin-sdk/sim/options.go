@@ -17,7 +17,10 @@ const (
 	ProfileBarV1         = "bar-v1"
 	ProfileBacktestingPy = "compat:backtesting.py"
 	ProfileBacktrader    = "compat:backtrader"
+	ProfileFreqtrade     = "compat:freqtrade"
 )
+
+var profiles = []string{ProfileBarV1, ProfileBacktestingPy, ProfileBacktrader, ProfileFreqtrade}
 
 var (
 	decOne      = decimal.MustNew(1, 0)
@@ -51,6 +54,10 @@ type Options struct {
 // compat reports whether the profile reproduces another engine, which fixes two more rules.
 func (o *Options) compat() bool { return o.Profile != ProfileBarV1 }
 
+// keepsLevels reports whether a candle that opens beyond an order fills it at its own price, as far as the
+// candle has it, and not at the open.
+func (o *Options) keepsLevels() bool { return o.Profile == ProfileFreqtrade }
+
 // FieldError is one bad option, by JSON pointer within the execution object.
 type FieldError struct{ Pointer, Message, Rule string }
 
@@ -83,7 +90,7 @@ func (o *Options) fields() map[string]any {
 		"fee_taker":     number{&o.FeeTaker, "0", "0.1"},
 		"slippage_bps":  number{&o.SlippageBps, "0", "1000"},
 		"quantity_step": number{&o.QuantityStep, "0.0000000001", "1000000"},
-		"profile":       choice{&o.Profile, []string{ProfileBarV1, ProfileBacktestingPy, ProfileBacktrader}},
+		"profile":       choice{&o.Profile, profiles},
 		"protect_from":  choice{&o.ProtectFrom, []string{"entry_candle", "next_candle"}},
 		"intrabar":      choice{&o.Intrabar, []string{"stop_first", "target_first", "ohlc_color"}},
 		"resting_gap":   choice{&o.RestingGap, []string{"limit", "open"}},
@@ -101,7 +108,10 @@ func profileDefaults(profile string, fees Fees) Options {
 		QuantityStep: decimal.MustNew(1, 8),
 	}
 	if profile != ProfileBarV1 {
-		o.SlippageBps, o.RestingGap = decimal.Decimal{}, "open"
+		o.SlippageBps = decimal.Decimal{}
+	}
+	if profile == ProfileBacktestingPy || profile == ProfileBacktrader {
+		o.RestingGap = "open"
 	}
 	if profile == ProfileBacktrader {
 		o.ProtectFrom = "next_candle"

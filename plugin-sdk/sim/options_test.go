@@ -19,6 +19,8 @@ func TestDefaultsOfEachProfile(t *testing.T) {
 			`,"resting_gap":"open","limit_touch":"touch","quantity_step":0.00000001,"allow_short":false,"close_at_end":false}`,
 		ProfileBacktrader: `{"profile":"compat:backtrader","fee_maker":0.001,"fee_taker":0.001,"slippage_bps":0,"protect_from":"next_candle",` + common +
 			`,"resting_gap":"open","limit_touch":"touch","quantity_step":0.00000001,"allow_short":false,"close_at_end":false}`,
+		ProfileFreqtrade: `{"profile":"compat:freqtrade","fee_maker":0.001,"fee_taker":0.001,"slippage_bps":0,"protect_from":"entry_candle",` + common +
+			`,"resting_gap":"limit","limit_touch":"touch","quantity_step":0.00000001,"allow_short":false,"close_at_end":false}`,
 	} {
 		o, err := ResolveOptions(fmt.Appendf(nil, `{"profile":%q}`, profile), DefaultFees())
 		if err != nil {
@@ -62,7 +64,7 @@ func TestBounds(t *testing.T) {
 		"fee_taker":     {[]string{"0", "-0", "0.1"}, []string{"-0.0000001", "0.1000001"}},
 		"slippage_bps":  {[]string{"0", "1000", "1e3", "0.5"}, []string{"-1", "1000.0001"}},
 		"quantity_step": {[]string{"1e-10", "1000000", "0.25"}, []string{"0", "9e-11", "1000000.1", "-1"}},
-		"profile": {[]string{`"bar-v1"`, `"compat:backtrader"`, `"compat:backtesting.py"`},
+		"profile": {[]string{`"bar-v1"`, `"compat:backtrader"`, `"compat:backtesting.py"`, `"compat:freqtrade"`},
 			[]string{`"bar-v2"`, `""`, "1"}},
 		"protect_from": {[]string{`"entry_candle"`, `"next_candle"`}, []string{`"never"`, "true"}},
 		"intrabar": {[]string{`"stop_first"`, `"target_first"`, `"ohlc_color"`},

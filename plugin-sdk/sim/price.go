@@ -84,6 +84,9 @@ func (m *matcher) tryOpen(o *order) error {
 		if !triggers(o.Side, c.Open, o.stopF) {
 			return nil
 		}
+		if m.opt.keepsLevels() && reached(o.Side, favourable(o.Side, c), o.stopF) {
+			return nil // the candle comes back to it
+		}
 		return m.exec.trigger(o, c.Open, x)
 	case !o.arrived:
 		if !reached(o.Side, c.Open, o.limitF) || m.givesWay(o, c) {
@@ -94,7 +97,7 @@ func (m *matcher) tryOpen(o *order) error {
 			return nil
 		}
 		return m.exec.fillAt(o, c.Open, market.Taker, x)
-	case !reached(o.Side, c.Open, m.exec.touchLevel(o)) || m.givesWay(o, c):
+	case m.opt.keepsLevels() || !reached(o.Side, c.Open, m.exec.touchLevel(o)) || m.givesWay(o, c):
 		return nil
 	case m.opt.RestingGap == "open":
 		return m.exec.fillAt(o, c.Open, market.Maker, x)
@@ -147,11 +150,14 @@ func (e *executor) reachedInside(o *order, c *market.Candle) bool {
 // fillInside fills an order at its own price, on the way from a price. A stop that
 // was made beyond that price already goes off there: it can fill no better.
 func (e *executor) fillInside(o *order, from float64) error {
-	x := execution{at: e.symbols[o.sym].candle.OpenTime, inside: true}
+	c := &e.symbols[o.sym].candle
+	x := execution{at: c.OpenTime, inside: true}
 	switch {
+	case !o.isStop() && e.opt.keepsLevels() && reached(o.Side, adverse(o.Side, c), o.limitF):
+		return e.fillAt(o, adverse(o.Side, c), market.Maker, x) // the nearest price that the candle has
 	case !o.isStop():
 		return e.fill(o, o.LimitPrice, market.Maker, x)
-	case triggers(o.Side, from, o.stopF):
+	case triggers(o.Side, from, o.stopF) && !e.opt.keepsLevels():
 		return e.trigger(o, from, x)
 	}
 	return e.trigger(o, o.stopF, x)

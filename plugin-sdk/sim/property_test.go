@@ -92,7 +92,8 @@ func (w *witness) Fill(step int64, f *market.Fill) {
 	w.journal.Fill(step, f)
 }
 
-// price: makers at their limit (or at the open that went through it), takers
+// price: makers at their limit (or at the open that went through it, or at the end of the candle that is
+// nearest to it), takers
 // within slippage of the open or of their stop. A stop loss that is made beyond
 // its parent's price goes off there: at most a tick (through_tick) from the limit.
 func (w *witness) price(o *market.Order, f *market.Fill, atEnd bool) {
@@ -100,7 +101,8 @@ func (w *witness) price(o *market.Order, f *market.Fill, atEnd bool) {
 	price, reference := floatOf(f.Price), floatOf(f.ReferencePrice)
 	if f.Liquidity == market.Maker {
 		throughOpen := w.e.Options().RestingGap == "open" && price == c.Open
-		if f.Price.Cmp(o.LimitPrice) != 0 && !throughOpen {
+		nearest := w.e.Options().Profile == sim.ProfileFreqtrade && (price == c.Low || price == c.High)
+		if f.Price.Cmp(o.LimitPrice) != 0 && !throughOpen && !nearest {
 			w.t.Fatalf("maker at %s, limit %s", f.Price, o.LimitPrice)
 		}
 		return

@@ -89,7 +89,7 @@ func drawOptions(t *rapid.T) string {
 		return fmt.Sprintf("%q:%s", name, rapid.SampledFrom(values).Draw(t, name))
 	}
 	text := "{" + pick("profile", `"bar-v1"`, `"bar-v1"`, `"compat:backtesting.py"`,
-		`"compat:backtrader"`) + "," +
+		`"compat:backtrader"`, `"compat:freqtrade"`) + "," +
 		pick("intrabar", `"stop_first"`, `"target_first"`, `"ohlc_color"`) + "," + pick("fee_maker", "0",
 		"0.001", "-0.0002") + "," +
 		pick("fee_taker", "0", "0.001", "0.1") + "," + pick("limit_touch", `"touch"`,

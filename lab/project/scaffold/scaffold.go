@@ -66,7 +66,11 @@ type values struct {
 
 // Adopted is what the folder of a strategy for another engine has of its own.
 type Adopted struct {
+	Engine    string // its name
+	Module    string // of the SDK, that stands for it
 	File      string // the strategy's own, as it is named in the folder
+	Timeframe string
+	Differs   []string // what is not the same here
 	Exclusive bool
 	Needs     []string // distributions
 	Cash      string

@@ -74,7 +74,9 @@ class Run:
         strategy, looked, failed = build(cls, "{}")
         assert strategy is not None, failed
         self.strategy: Any = strategy
-        start = pb.Start(symbols=["A/B"], purpose=pb.PURPOSE_BACKTEST, root_seed="1")
+        start = pb.Start(
+            symbols=["A/B"], timeframe="1h", purpose=pb.PURPOSE_BACKTEST, root_seed="1"
+        )
         self.author = Author(strategy, start, looked)
         self.index = 0
 

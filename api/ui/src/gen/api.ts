@@ -1294,7 +1294,7 @@ export interface components {
              * @default bar-v1
              * @enum {string}
              */
-            profile: "bar-v1" | "compat:backtesting.py" | "compat:backtrader";
+            profile: "bar-v1" | "compat:backtesting.py" | "compat:backtrader" | "compat:freqtrade";
             /**
              * Format: double
              * @description Fee of a maker fill, a fraction of notional. Default: the fees of the exchange, else 0.001.
@@ -1358,7 +1358,7 @@ export interface components {
              * @description Set of rules that the other defaults come from.
              * @enum {string}
              */
-            profile: "bar-v1" | "compat:backtesting.py" | "compat:backtrader";
+            profile: "bar-v1" | "compat:backtesting.py" | "compat:backtrader" | "compat:freqtrade";
             /**
              * Format: double
              * @description Fee of a maker fill, a fraction of notional. Default: the fees of the exchange, else 0.001.

@@ -19,7 +19,8 @@ export const execution: { readonly [keyword: string]: unknown } = {
       "enum": [
         "bar-v1",
         "compat:backtesting.py",
-        "compat:backtrader"
+        "compat:backtrader",
+        "compat:freqtrade"
       ],
       "default": "bar-v1"
     },

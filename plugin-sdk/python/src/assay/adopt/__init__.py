@@ -7,7 +7,12 @@ be carried over raises `Unsupported` with its name.
 
 from __future__ import annotations
 
-__all__ = ["Unsupported"]
+__all__ = ["Unsupported", "order_name"]
+
+
+def order_name(number: int) -> str:
+    """What `assay.Cancel` and `assay.Replace` call the order of an id."""
+    return f"o-{number:06d}"
 
 
 class Unsupported(Exception):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ... import At, Buy, Cancel, CashFraction, Close, Fill, Intent, Quantity, Replace, Sell, View
-from .. import Unsupported
+from .. import Unsupported, order_name
 
 #: The size of an order without one: everything.
 FULL = 1 - 2**-52
@@ -407,7 +407,7 @@ class Broker:
                 for trade in self.trades:
                     if trade._order_id == o.parent_id:
                         self._known[o.id] = trade
-                        trade._legs["sl" if o.role == "stop_loss" else "tp"] = str(o.id)
+                        trade._legs["sl" if o.role == "stop_loss" else "tp"] = order_name(o.id)
         for number in [n for n in self._open if n not in alive]:
             del self._open[number]
 
