@@ -211,7 +211,7 @@ func exampleSpec() wire.Description {
 			FreshProcess: true,
 		},
 		Language: "go", SDKVersion: "1.0.0", ProtocolVersion: 1, SimID: "bar-v1/0", Signals: true, Sessions: true,
-		Advance: true,
+		Advance:      true,
 		ParamsSchema: []byte(`{}`), DefaultParams: []byte(`{"a":1}`),
 	}
 }
