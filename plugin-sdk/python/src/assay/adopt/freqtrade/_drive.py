@@ -201,9 +201,7 @@ class Adopted(Base):
         for pair in v.symbols:
             s = v[pair]
             if s.closed:
-                c = s._candle
-                row = (c.open, c.high, c.low, c.close, c.volume)
-                self._candles[pair, self._theirs.timeframe].add(c.open_time, row)
+                self._candles[pair, self._theirs.timeframe].add(s._candle[0], s._candle[1:])
             for timeframe in self.extra:
                 f = s.at(timeframe)
                 if f.closed:
