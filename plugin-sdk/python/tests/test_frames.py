@@ -92,6 +92,7 @@ def test_history() -> None:
         assert len(h) == min(v.index + 1, 3)
         assert h[-1] == v.candle
         assert h[-1:].close == [v.close]
+        assert h.open_time == [c.open_time for c in h]
         assert v.close_ago(0) == v.close
         assert v.at("1h") is v
         assert v.timeframe == "1h"

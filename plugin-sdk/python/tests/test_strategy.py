@@ -16,6 +16,8 @@ from assay import (
     InvalidParam,
     Param,
     Percent,
+    Plot,
+    PlotLevel,
     Quantity,
     Rejection,
     Replace,
@@ -62,6 +64,27 @@ class Cross(Strategy):
 
 def test_conformance() -> None:
     conformance(Cross)
+
+
+def test_plots_reach_the_host() -> None:
+    class Drawn(Cross):
+        plots = (
+            Plot("fast", title="Fast average", color="accent"),
+            Plot("rsi", pane="RSI", levels=(PlotLevel("fast", "oversold"), PlotLevel(70))),
+            Plot("low", kind="band", upper="high"),
+        )
+
+    assert not spec(Cross).plots
+    assert list(spec(Drawn).plots) == [
+        pb.Plot(series="fast", title="Fast average", kind="line", color="accent"),
+        pb.Plot(
+            series="rsi",
+            pane="RSI",
+            kind="line",
+            levels=[pb.PlotLevel(param="fast", title="oversold"), pb.PlotLevel(value=70)],
+        ),
+        pb.Plot(series="low", kind="band", upper="high"),
+    ]
 
 
 def test_schema_is_that_of_the_go_sdk() -> None:

@@ -52,6 +52,7 @@ from .intents import (
     WholePosition,
 )
 from .params import InvalidParam, Param, ParamError
+from .plots import Plot, PlotLevel
 from .signals import SignalError, Signals, SignalStrategy, crossed_above, crossed_below
 from .strategy import Strategy, Supports
 from .view import Candle, Fill, FrameView, History, Order, Position, Rejection, SymbolView, View
@@ -102,6 +103,8 @@ __all__ = [
     "Param",
     "ParamError",
     "Percent",
+    "Plot",
+    "PlotLevel",
     "Position",
     "Quantity",
     "QuoteAmount",

@@ -11,6 +11,7 @@ from decimal import Decimal
 from types import TracebackType
 from typing import Any
 
+from . import plots
 from . import strategy_pb2 as pb
 from ._frames import Frame, Kept, Past, Row, kept, timeframe
 from ._inputs import InputView, messages
@@ -85,6 +86,7 @@ def spec(cls: type[Strategy]) -> Any:
         params_schema=schema(fields),
         default_params=defaults(fields),
         trained_until=cls.trained_until,
+        plots=plots.messages(cls.plots),
         extra=cls.extra,
         inputs=messages(cls.inputs, pb.Input),
         signals=issubclass(cls, SignalStrategy),

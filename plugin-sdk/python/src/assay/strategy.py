@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 from . import params as _params
 from ._inputs import Input
 from .intents import Intents
+from .plots import Plot
 from .view import Fill, Rejection, View
 
 __all__ = ["Strategy", "Supports"]
@@ -46,6 +47,7 @@ class Strategy:
     #: larger timeframes for ``v.at``, exact multiples of the run's or the run's own
     extra: ClassVar[tuple[str, ...]] = ()
     inputs: ClassVar[tuple[Input, ...]] = ()  #: series beside the candles, for ``v.input``
+    plots: ClassVar[tuple[Plot, ...]] = ()  #: how charts draw what it publishes
     min_symbols: ClassVar[int] = 1
     max_symbols: ClassVar[int] = 1
     supports: ClassVar[Supports] = Supports()

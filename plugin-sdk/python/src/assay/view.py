@@ -123,6 +123,10 @@ class History(Sequence[Candle]):
         return _candle(self._rows[i])
 
     @property
+    def open_time(self) -> list[datetime]:
+        return [moment(r.open_time) for r in self._rows]
+
+    @property
     def open(self) -> list[float]:
         return [r.open for r in self._rows]
 
