@@ -193,7 +193,7 @@ func (l *Launch) explain(r *runner, err error, timedOut bool) *LaunchError {
 	var fault *Fault
 	tail := []string{}
 	switch {
-	case timedOut:
+	case timedOut || errors.Is(err, context.DeadlineExceeded): // a connection may notice first
 		fault = Faultf(CodeStartTimeout, "did not answer within %s", l.Timeout)
 	case errors.As(startErr, &noSandbox):
 		fault = Faultf(CodeSandboxUnavailable, "%v", noSandbox)
@@ -214,7 +214,8 @@ func (l *Launch) explain(r *runner, err error, timedOut bool) *LaunchError {
 
 // diagnose looks at what the process printed and whether it is still there.
 func (l *Launch) diagnose(r *runner, process *Child, err error) *Fault {
-	if fault := l.judge(r, process.FirstLine()); fault != nil {
+	greeted := l.Program.Bundle && strings.HasPrefix(process.FirstLine(), framesCore+"|")
+	if fault := l.judge(r, process.FirstLine()); fault != nil && !greeted {
 		return fault
 	}
 	exited := Await(process.Done(), exitWait)
