@@ -43,6 +43,8 @@ type Options struct {
 	Mode Mode
 	// StepLimit is how long the plugin may take to advance; 30 s if zero.
 	StepLimit time.Duration
+	// StartLimit is how long the plugin may take to be ready; LaunchLimit if zero.
+	StartLimit time.Duration
 	// Many is for many short runs, also side by side: the connection to the plugin is not
 	// encrypted, its socket is in a private folder all the same, and no run limits the
 	// memory of the host.
@@ -66,6 +68,7 @@ type Launcher struct {
 // NewLauncher fills in the defaults.
 func NewLauncher(o Options) *Launcher {
 	o.StepLimit = cmp.Or(o.StepLimit, DefaultStepLimit)
+	o.StartLimit = cmp.Or(o.StartLimit, LaunchLimit)
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	if o.Inputs == nil && o.Store != nil {
 		o.Inputs = o.Store.Inputs()
@@ -118,9 +121,14 @@ func (l *Launcher) LaunchSplit(ctx context.Context, runID string, req runner.Sta
 	return x, nil
 }
 
+// limitStart gives a plugin its time to be ready.
+func (l *Launcher) limitStart(ctx context.Context) (context.Context, context.CancelFunc) {
+	return context.WithTimeoutCause(ctx, l.StartLimit, fmt.Errorf("it was not ready within %s", l.StartLimit))
+}
+
 // start launches the process and makes the execution.
 func (l *Launcher) start(ctx context.Context, runID string, p *plan) (_ *Execution, err error) {
-	ctx, cancel := context.WithTimeout(ctx, LaunchLimit)
+	ctx, cancel := l.limitStart(ctx)
 	defer cancel()
 	x := &Execution{
 		log: l.Logger.Named("backtest").With("run_id", runID), mode: l.mode(p),

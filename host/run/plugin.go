@@ -66,7 +66,8 @@ func launchRefusal(err error) error {
 }
 
 // Introduce opens the conversation, sends Start and waits until the strategy accepts its
-// parameters. It returns the warm-up that it asks for. Its other output goes to side.
+// parameters, at most until the context ends. It returns the warm-up that it asks for. Its other output
+// goes to side.
 func (p *Plugin) Introduce(ctx context.Context, start *wire.Start,
 	side func(*strategypb.PluginMessage) error) (w market.Warmup, err error) {
 	base, cancel := context.WithCancelCause(context.Background())
@@ -79,9 +80,7 @@ func (p *Plugin) Introduce(ctx context.Context, start *wire.Start,
 	if err := p.Stream.Send(message); err != nil {
 		return w, p.startFailed(err)
 	}
-	deadline, stop := context.WithTimeout(ctx, LaunchLimit)
-	defer stop()
-	m, err := p.Stream.Recv(timeOf(deadline), "it did not accept or refuse its parameters")
+	m, err := p.Stream.Recv(timeOf(ctx), "it did not accept or refuse its parameters")
 	if err != nil {
 		return w, p.startFailed(err)
 	}

@@ -236,7 +236,7 @@ func (l *Launcher) resolve(ctx context.Context, runID string, req runner.StartRe
 // parametersFirst answers for a failed look-up. Parameters come before exchange and
 // data, and only the strategy itself knows all rules about them, so it is asked.
 func (l *Launcher) parametersFirst(ctx context.Context, runID string, p *plan, failed error) error {
-	ctx, cancel := context.WithTimeout(ctx, LaunchLimit)
+	ctx, cancel := l.limitStart(ctx)
 	defer cancel()
 	x := &Execution{log: l.Logger, mode: ModeLockstep, data: &runData{}, gate: &Gate{}}
 	p.sources = nil

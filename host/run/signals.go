@@ -88,7 +88,7 @@ type replayer struct {
 func (r *replayer) replay(ctx context.Context, s *wire.Signals, last int64) error {
 	o := catalog.LaunchOptions{Lockstep: true, Plain: r.launcher.Many, Procs: r.plan.split.Drive.Procs,
 		Cores: r.plan.split.Drive.Cores}
-	started, cancel := context.WithTimeout(ctx, LaunchLimit)
+	started, cancel := r.launcher.limitStart(ctx)
 	defer cancel()
 	p, err := Launch(started, r.launcher.Catalog, r.plan.Strategy, o)
 	if err != nil {

@@ -180,7 +180,9 @@ func (l *Launcher) launch(ctx context.Context, runID string,
 		}
 	}()
 	// Parameters come before the exchange, and only the strategy knows all rules about them.
-	if x.setup.warmup, err = x.plugin.Introduce(ctx, x.introduction(), x.takeMessage); err != nil {
+	accepted, stop := context.WithTimeout(ctx, run.LaunchLimit)
+	defer stop()
+	if x.setup.warmup, err = x.plugin.Introduce(accepted, x.introduction(), x.takeMessage); err != nil {
 		return nil, err
 	}
 	if refusal != nil {
