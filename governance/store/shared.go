@@ -63,6 +63,9 @@ type shared struct {
 	*postgres.DB
 	config *postgres.Config
 	writer atomic.Pointer[postgres.Writer] // nil while another plane is
+	// settled reports whether the policy and trust of this plane are in force since it became the writer:
+	// nothing else is written before.
+	settled atomic.Bool
 	// stop ends the part of a running plane; a command has none, and takes the time that it needs.
 	stop context.CancelFunc
 	done chan struct{}
@@ -130,13 +133,8 @@ func (d *shared) refuse(ctx context.Context) error {
 	return &NotWriterError{address}
 }
 
-// check reports why this plane may not write.
-func (d *shared) check(ctx context.Context) error {
-	if d.writer.Load() == nil {
-		return d.refuse(ctx)
-	}
-	return nil
-}
+// leads reports whether this plane is the writer and writes what it is asked to.
+func (d *shared) leads() bool { return d.writer.Load() != nil && d.settled.Load() }
 
 // elect makes this plane the writer.
 func (d *shared) elect(ctx context.Context, wait bool, address func() string) error {
@@ -148,6 +146,7 @@ func (d *shared) elect(ctx context.Context, wait bool, address func() string) er
 	if err != nil {
 		return &UnavailableError{err}
 	}
+	d.settled.Store(false)
 	d.writer.Store(w)
 	return nil
 }
@@ -213,6 +212,7 @@ func (m member) join(ctx context.Context) (err error) {
 	if err != nil && !errors.As(err, &other) {
 		return err
 	}
+	m.s.shared.settled.Store(err == nil)
 	var campaign context.Context
 	campaign, m.s.shared.stop = context.WithCancel(context.WithoutCancel(ctx))
 	m.s.shared.done = make(chan struct{})
@@ -251,7 +251,10 @@ func (m member) propose(ctx context.Context, p *policy.Policy, t *bundle.Trust) 
 		}
 	}
 	m.s.opts.Policy, m.s.opts.Trust = p, t
-	return m.s.shared.check(ctx)
+	if m.s.shared.writer.Load() == nil {
+		return m.s.shared.refuse(ctx)
+	}
+	return nil
 }
 
 // campaign becomes the writer whenever there is none, and holds on to it, until ctx ends.
@@ -289,12 +292,11 @@ func (m member) lead(ctx context.Context) error {
 		if d := m.s.Damage(); d != nil {
 			return d
 		}
-		m.s.mu.RLock()
-		p, t := m.s.opts.Policy, m.s.opts.Trust
-		m.s.mu.RUnlock()
-		if err := m.s.Reconfigure(ctx, p, t); err != nil {
+		proposed := func() (*policy.Policy, *bundle.Trust) { return m.s.opts.Policy, m.s.opts.Trust }
+		if err := m.s.enforce(ctx, proposed); err != nil {
 			return err
 		}
+		m.s.shared.settled.Store(true)
 	}
 	m.report(Standing{Writer: true, Epoch: w.Epoch, Address: m.address()})
 	defer m.s.shared.drop(w)
@@ -333,7 +335,7 @@ func (s *Store) Standing(ctx context.Context) (standing Standing, ok bool) {
 	if s.shared == nil {
 		return standing, false
 	}
-	standing.Writer = s.shared.writer.Load() != nil
+	standing.Writer = s.shared.leads()
 	standing.Epoch, standing.Address, standing.Err = s.shared.Writer(ctx)
 	return standing, true
 }

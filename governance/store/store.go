@@ -289,7 +289,13 @@ func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Tru
 			return err
 		}
 	}
-	_, err := s.Update(ctx, func(tx *Tx) error {
+	return s.enforce(ctx, func() (*policy.Policy, *bundle.Trust) { return p, t })
+}
+
+// enforce logs a policy and trust where others are in force. wanted is called with the store locked.
+func (s *Store) enforce(ctx context.Context, wanted func() (*policy.Policy, *bundle.Trust)) error {
+	_, err := s.update(ctx, true, func(tx *Tx) error {
+		p, t := wanted()
 		first := s.d.size == 0
 		if first {
 			if err := tx.start(); err != nil {

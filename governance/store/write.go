@@ -47,10 +47,15 @@ type Outcome struct {
 // transaction with one checkpoint. When f returns an error, or appends nothing, nothing is
 // written. The error is a *DamageError when the log cannot be continued.
 func (s *Store) Update(ctx context.Context, f func(*Tx) error) (*Outcome, error) {
+	return s.update(ctx, false, f)
+}
+
+// update is Update. What settles a new writer may be written before anything else.
+func (s *Store) update(ctx context.Context, settles bool, f func(*Tx) error) (*Outcome, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.opts.At.Reach("update.locked")
-	if err := s.mayWrite(ctx); err != nil {
+	if err := s.mayWrite(ctx, settles); err != nil {
 		return nil, err
 	}
 	t := &Tx{s: s, now: s.opts.Now().UTC().Truncate(time.Millisecond), changed: map[string]bool{}}
@@ -102,7 +107,7 @@ func (s *Store) reload(ctx context.Context) {
 }
 
 // mayWrite reports why nothing can be written.
-func (s *Store) mayWrite(ctx context.Context) error {
+func (s *Store) mayWrite(ctx context.Context, settles bool) error {
 	switch {
 	case s.damage != nil:
 		return s.damage
@@ -111,8 +116,8 @@ func (s *Store) mayWrite(ctx context.Context) error {
 	case s.away != nil:
 		return s.away
 	}
-	if err := s.shared.check(ctx); err != nil {
-		return err
+	if s.shared.writer.Load() == nil || !settles && !s.shared.settled.Load() {
+		return s.shared.refuse(ctx)
 	}
 	// It may have become the writer just now, behind what another plane has written.
 	if err := (member{s}).catchUp(ctx); err != nil {
@@ -387,6 +392,7 @@ func (s *Store) openExisting(ctx context.Context, write bool) (err error) {
 		if err := s.shared.elect(ctx, false, alone); err != nil {
 			return err
 		}
+		s.shared.settled.Store(true) // a command has no policy of its own
 	}
 	return s.identify(ctx)
 }
