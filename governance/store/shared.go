@@ -293,7 +293,7 @@ func (m member) lead(ctx context.Context) error {
 			return d
 		}
 		proposed := func() (*policy.Policy, *bundle.Trust) { return m.s.opts.Policy, m.s.opts.Trust }
-		if err := m.s.enforce(ctx, proposed); err != nil {
+		if err := enforce(ctx, m.s, proposed); err != nil {
 			return err
 		}
 		m.s.shared.settled.Store(true)

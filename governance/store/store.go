@@ -289,11 +289,11 @@ func (s *Store) Reconfigure(ctx context.Context, p *policy.Policy, t *bundle.Tru
 			return err
 		}
 	}
-	return s.enforce(ctx, func() (*policy.Policy, *bundle.Trust) { return p, t })
+	return enforce(ctx, s, func() (*policy.Policy, *bundle.Trust) { return p, t })
 }
 
 // enforce logs a policy and trust where others are in force. wanted is called with the store locked.
-func (s *Store) enforce(ctx context.Context, wanted func() (*policy.Policy, *bundle.Trust)) error {
+func enforce(ctx context.Context, s *Store, wanted func() (*policy.Policy, *bundle.Trust)) error {
 	_, err := s.update(ctx, true, func(tx *Tx) error {
 		p, t := wanted()
 		first := s.d.size == 0
