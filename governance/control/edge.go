@@ -68,7 +68,7 @@ func (p *Plane) routes(metrics handle) []edge.Route {
 		get("/trust/log.vkey", p.getLogKey),
 		get("/trust/log.json", p.getLogInfo),
 		get("/trust/trust.json", p.getTrust),
-		get("/openapi.json", p.getSpec),
+		{Method: http.MethodGet, Path: "/openapi.json", Handler: answered(p, p.getSpec)},
 		get("/metrics", metrics),
 	}
 }
