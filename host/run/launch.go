@@ -41,10 +41,9 @@ type Options struct {
 	Engine   artifact.Engine
 	// Mode forces a way to drive; Auto if zero.
 	Mode Mode
-	// StepLimit is how long the plugin may take to advance; 30 s if zero.
+	// StepLimit is how long the plugin may take to advance, and to be ready where that is more than
+	// LaunchLimit; 30 s if zero, and LaunchLimit to be ready.
 	StepLimit time.Duration
-	// StartLimit is how long the plugin may take to be ready; LaunchLimit if zero.
-	StartLimit time.Duration
 	// Many is for many short runs, also side by side: the connection to the plugin is not
 	// encrypted, its socket is in a private folder all the same, and no run limits the
 	// memory of the host.
@@ -59,6 +58,7 @@ type Options struct {
 // Launcher starts backtests.
 type Launcher struct {
 	Options
+	startLimit time.Duration
 	// pinned has datasets by their pin: they are what they are, for many plays of the same candles.
 	pinned sync.Map
 	// inputs has the rows of inputs by their hash, for the same reason.
@@ -67,13 +67,13 @@ type Launcher struct {
 
 // NewLauncher fills in the defaults.
 func NewLauncher(o Options) *Launcher {
+	startLimit := max(o.StepLimit, LaunchLimit)
 	o.StepLimit = cmp.Or(o.StepLimit, DefaultStepLimit)
-	o.StartLimit = cmp.Or(o.StartLimit, LaunchLimit)
 	o.Logger = cmp.Or(o.Logger, hclog.NewNullLogger())
 	if o.Inputs == nil && o.Store != nil {
 		o.Inputs = o.Store.Inputs()
 	}
-	return &Launcher{Options: o}
+	return &Launcher{Options: o, startLimit: startLimit}
 }
 
 // Launch resolves a request, launches the plugin and has it accept its parameters.
@@ -123,7 +123,7 @@ func (l *Launcher) LaunchSplit(ctx context.Context, runID string, req runner.Sta
 
 // limitStart gives a plugin its time to be ready.
 func (l *Launcher) limitStart(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeoutCause(ctx, l.StartLimit, fmt.Errorf("it was not ready within %s", l.StartLimit))
+	return context.WithTimeoutCause(ctx, l.startLimit, fmt.Errorf("it was not ready within %s", l.startLimit))
 }
 
 // start launches the process and makes the execution.

@@ -184,7 +184,7 @@ func (h *Host) prepare(ctx context.Context, c *Capsule, program string,
 		return func(mode run.Mode, limit time.Duration) *run.Launcher {
 			return run.NewLauncher(run.Options{
 				Catalog: plugin.catalog, Store: store, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine,
-				StepLimit: limit, StartLimit: max(limit, run.LaunchLimit), Mode: mode, Inputs: p.inputs,
+				StepLimit: limit, Mode: mode, Inputs: p.inputs,
 			})
 		}
 	}

@@ -37,8 +37,7 @@ func (x capturer) capture(ctx context.Context, p *Prepared, r *played) *capsule.
 		Launcher: func(mode run.Mode, limit time.Duration) *run.Launcher {
 			return run.NewLauncher(run.Options{
 				Catalog: p.catalog, Store: p.candles, Logger: x.host.Logger, SpoolDir: spool,
-				Engine: x.host.Engine, StepLimit: limit, StartLimit: max(limit, run.LaunchLimit),
-				Mode:   mode,
+				Engine: x.host.Engine, StepLimit: limit, Mode: mode,
 				Inputs: x.host.Candles.Inputs(),
 			})
 		},

@@ -380,8 +380,7 @@ func (h *Host) launcher(p *Prepared, spool string, plain bool) *run.Launcher {
 	}
 	l, _ := p.launchers.of.LoadOrStore(key, run.NewLauncher(run.Options{
 		Catalog: p.catalog, Store: p.candles, Logger: h.Logger, SpoolDir: spool, Engine: h.Engine,
-		StepLimit: h.StepLimit, StartLimit: max(h.StepLimit, run.LaunchLimit),
-		Many: plain, Inputs: h.Candles.Inputs(),
+		StepLimit: h.StepLimit, Many: plain, Inputs: h.Candles.Inputs(),
 	}))
 	return l.(*run.Launcher)
 }

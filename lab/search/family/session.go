@@ -25,7 +25,7 @@ type sessions struct {
 	idle []*run.Session
 }
 
-// take is a session that nobody plays in, nil where each play is apart.
+// take returns a session that nobody plays in, nil where each play is apart.
 func (s *sessions) take(apart bool) *run.Session {
 	if apart {
 		return nil
