@@ -130,12 +130,12 @@ func (m Markets) Exported(ctx context.Context, sha256, author string) error {
 	err := m.r.db.Tx(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `INSERT INTO looks
 			(at, market, source_id, from_at, to_at, command, author)
-			SELECT ?1, k.market, 'candles-' || SUBSTR(?2, 1, 12), MAX(k.from_at, h.from_at), k.to_at,
-				'`+LookExport+`', ?3
+			SELECT ?1, k.market, ?4, CASE WHEN k.from_at > h.from_at THEN k.from_at ELSE h.from_at END,
+				k.to_at, '`+LookExport+`', ?3
 			FROM market_candles k
 			JOIN holdouts h ON h.id = (SELECT MAX(id) FROM holdouts WHERE market = k.market)
 			WHERE k.sha256 = ?2 AND k.to_at > h.from_at ON CONFLICT DO NOTHING`,
-			market.FromTime(m.r.now()).String(), sha256, author)
+			market.FromTime(m.r.now()).String(), sha256, author, "candles-"+sha256[:min(12, len(sha256))])
 		return err
 	})
 	return because(err, m.r.store.Root())
@@ -164,9 +164,10 @@ func (m Markets) recallLooks(ctx context.Context, tx *sql.Tx, sha256 string) err
 		return err
 	}
 	fields := func(p *Peek) []any { return []any{&p.RunID, &p.Command, &p.Author} }
-	peeks, err := collect(ctx, tx, fields, `SELECT DISTINCT p.run_id, p.command, p.author FROM test_peeks p
+	peeks, err := collect(ctx, tx, fields, `SELECT p.run_id, p.command, p.author FROM test_peeks p
 		JOIN windows w ON w.source_id = p.run_id AND w.locked = 1 WHERE w.dataset = ?
-		AND p.command NOT IN ('`+LookRun+`', '`+LookFamily+`', '`+LookBacktest+`') ORDER BY p.id`, sha256)
+		AND p.command NOT IN ('`+LookRun+`', '`+LookFamily+`', '`+LookBacktest+`')
+		GROUP BY p.run_id, p.command, p.author ORDER BY MIN(p.id)`, sha256)
 	for _, p := range peeks {
 		err = errors.Join(err, m.noteLooks(ctx, tx, p.RunID, 1, p.Command, p.Author))
 	}
@@ -176,14 +177,16 @@ func (m Markets) recallLooks(ctx context.Context, tx *sql.Tx, sha256 string) err
 func (m Markets) insertLooks(ctx context.Context, tx *sql.Tx, where, value string, locked int,
 	command, author string) error {
 	_, err := tx.ExecContext(ctx, `INSERT INTO looks (at, market, source_id, from_at, to_at, command, author)
-		SELECT ?1, k.market, w.source_id, MAX(MIN(w.from_at - k.step_ms), h.from_at), MAX(w.to_at),
-			CASE ?4 WHEN '' THEN w.command ELSE ?4 END AS called,
-			CASE ?4 WHEN '' THEN w.author ELSE ?5 END
-		FROM windows w JOIN market_candles k ON k.sha256 = w.dataset
-		JOIN holdouts h ON h.id = (SELECT MAX(id) FROM holdouts WHERE market = k.market)
-		WHERE w.to_at > h.from_at AND `+where+`
-		GROUP BY k.market, w.source_id, called
-		ORDER BY k.market, w.source_id, called
+		SELECT ?1, g.market, g.source_id, CASE WHEN MIN(g.begins) > MAX(g.held) THEN MIN(g.begins)
+			ELSE MAX(g.held) END, MAX(g.ends), g.called, MIN(g.caller)
+		FROM (SELECT k.market, w.source_id, w.from_at - k.step_ms AS begins, h.from_at AS held,
+			w.to_at AS ends, CASE ?4 WHEN '' THEN w.command ELSE ?4 END AS called,
+			CASE ?4 WHEN '' THEN w.author ELSE ?5 END AS caller
+			FROM windows w JOIN market_candles k ON k.sha256 = w.dataset
+			JOIN holdouts h ON h.id = (SELECT MAX(id) FROM holdouts WHERE market = k.market)
+			WHERE w.to_at > h.from_at AND `+where+`) g
+		GROUP BY g.market, g.source_id, g.called
+		ORDER BY g.market, g.source_id, g.called
 		ON CONFLICT DO NOTHING`, market.FromTime(m.r.now()).String(), value, locked, command, author)
 	return err
 }

@@ -98,7 +98,7 @@ func (o Overview) Runs(ctx context.Context, runIDs []string) ([]Run, error) {
 		return nil, err
 	}
 	return collect(ctx, o.r.db.Read(), runFields,
-		selectRun+`WHERE run_id IN (SELECT value FROM json_each(?)) ORDER BY run_id`, string(ids))
+		selectRun+`WHERE run_id IN `+o.r.each("?")+` ORDER BY run_id`, string(ids))
 }
 
 // Plans lists the plans of every strategy, oldest first.

@@ -1,5 +1,6 @@
 // Package registry keeps one row per run in <state_dir>/runs/registry.sqlite3: what
-// was asked, how it stands, and a copy of its metadata.json.
+// was asked, how it stands, and a copy of its metadata.json. A team shares one in PostgreSQL: what was
+// tried, looked at and held out then counts for all of them, while the files of a run stay where it was made.
 //
 // A run's rows are made when it begins (status running) and completed in one
 // transaction after package artifact has put its files in place. ListMetadata is the
@@ -40,7 +41,7 @@ import (
 	"github.com/assay-run/assay/host/base/sqlite"
 )
 
-//go:embed schema/*.sql
+//go:embed schema/*.sql schema/postgres/*.sql
 var schema embed.FS
 
 // FileName is the database's name in the folder of runs.
@@ -57,7 +58,9 @@ func (e *ExistsError) Error() string { return "run " + e.RunID + " is in the reg
 
 // Registry is the open registry of one state directory.
 type Registry struct {
-	db    *sqlite.DB
+	db database
+	// place is the state directory's name among those that share the registry, "" where none does.
+	place string
 	store *artifact.Store
 	log   hclog.Logger
 	now   func() time.Time
@@ -82,21 +85,29 @@ func (r *Registry) warn(code, message string) {
 // Open opens or creates the registry of a store and settles what a crash left
 // behind. The logger may be nil.
 func Open(ctx context.Context, store *artifact.Store, log hclog.Logger) (*Registry, error) {
+	return OpenAt(ctx, "", store, log)
+}
+
+// OpenAt is Open of the registry in a database of PostgreSQL at an address, or in the store's own file where
+// that is empty.
+func OpenAt(ctx context.Context, address string, store *artifact.Store,
+	log hclog.Logger) (_ *Registry, err error) {
 	if log == nil {
 		log = hclog.NewNullLogger()
 	}
-	migrations, err := fs.Sub(schema, "schema")
+	r := &Registry{store: store, log: log, now: time.Now}
+	if r.db, err = openDatabase(ctx, address, store.Root()); err == nil && address != "" {
+		r.place, err = placeOf(store.Root())
+	}
+	if err == nil {
+		err = errors.Join(r.importLegacy(ctx), settler{r}.settle(ctx), r.recallWindows(ctx))
+	}
 	if err != nil {
+		err = fmt.Errorf("registry: %w", because(explain(err, store), store.Root()))
+		if r.db != nil {
+			err = errors.Join(err, r.db.Close())
+		}
 		return nil, err
-	}
-	db, err := sqlite.Open(ctx, filepath.Join(store.Root(), FileName), migrations, sqlite.Full)
-	if err != nil {
-		return nil, fmt.Errorf("registry: %w", because(explain(err, store), store.Root()))
-	}
-	r := &Registry{db: db, store: store, log: log, now: time.Now}
-	if err := errors.Join(r.importLegacy(ctx), settler{r}.settle(ctx), r.recallWindows(ctx)); err != nil {
-		return nil, errors.Join(fmt.Errorf("registry: %w", because(explain(err, store), store.Root())),
-			db.Close())
 	}
 	return r, nil
 }
@@ -261,13 +272,17 @@ func (r *Registry) Get(ctx context.Context, runID string) (Run, error) {
 // hash: what runs and plans say, and the datasets that were shown.
 func (r *Registry) Naming(ctx context.Context, visit func(text []byte)) error {
 	fields := func(text *[]byte) []any { return []any{text} }
-	texts, err := collect(ctx, r.db.Read(), fields, `SELECT payload FROM run_metadata
-		UNION ALL SELECT payload FROM plans
-		UNION ALL SELECT DISTINCT CAST(dataset AS BLOB) FROM windows`)
-	for _, text := range texts {
-		visit(text)
+	for _, query := range []string{`SELECT payload FROM run_metadata UNION ALL SELECT payload FROM plans`,
+		`SELECT DISTINCT dataset FROM windows`} {
+		texts, err := collect(ctx, r.db.Read(), fields, query)
+		if err != nil {
+			return err
+		}
+		for _, text := range texts {
+			visit(text)
+		}
 	}
-	return err
+	return nil
 }
 
 const selectRequest = `SELECT request_hash, run_id, kind, status, attempt, COALESCE(owner, ''),
@@ -335,6 +350,12 @@ func (r *Registry) Begin(ctx context.Context, m *artifact.Metadata) error {
 		if added == 0 {
 			return &ExistsError{RunID: m.RunID}
 		}
+		if r.place != "" {
+			if _, err := tx.ExecContext(ctx, `UPDATE run_metadata SET place = ? WHERE run_id = ?`, r.place,
+				m.RunID); err != nil {
+				return err
+			}
+		}
 		_, err = insertRequest(ctx, tx, requestOf(m), `ON CONFLICT (request_hash) DO NOTHING`)
 		return err
 	})
@@ -367,7 +388,7 @@ func end(ctx context.Context, tx *sql.Tx, m *artifact.Metadata, payload []byte) 
 	// Rows of the same request that belong to another run keep their state.
 	_, err = insertRequest(ctx, tx, requestOf(m), `ON CONFLICT (request_hash) DO UPDATE
 		SET status = excluded.status, owner = NULL, lease_until = NULL, updated_at = excluded.updated_at
-		WHERE run_id = excluded.run_id`)
+		WHERE request_runs.run_id = excluded.run_id`)
 	return err
 }
 
@@ -420,13 +441,17 @@ const CodeRunInterrupted = "RUN_INTERRUPTED"
 
 // InterruptService marks the runs of the service that are still running as failed,
 // CodeRunInterrupted, and returns them. Call it when the service starts, before its
-// first run: whoever had them is gone.
+// first run: whoever had them is gone. Where several services share the registry, they are those of this
+// state directory.
 func (r *Registry) InterruptService(ctx context.Context) ([]*artifact.Metadata, error) {
 	var marked []*artifact.Metadata
 	now := r.now()
 	err := r.db.Tx(ctx, func(tx *sql.Tx) error {
-		rows, err := collect(ctx, tx, runFields,
-			selectRun+`WHERE status = 'running' AND kind = 'service' ORDER BY run_id`)
+		query, args := selectRun+`WHERE status = 'running' AND kind = 'service'`, []any{}
+		if r.place != "" {
+			query, args = query+` AND place = ?`, append(args, r.place)
+		}
+		rows, err := collect(ctx, tx, runFields, query+` ORDER BY run_id`, args...)
 		if err != nil {
 			return err
 		}

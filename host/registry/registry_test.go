@@ -21,7 +21,10 @@ import (
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
-const crowdRoot = "ASSAY_TEST_CROWD_ROOT"
+const (
+	crowdRoot     = "ASSAY_TEST_CROWD_ROOT"
+	crowdDatabase = "ASSAY_TEST_CROWD_DATABASE"
+)
 
 // TestMain lets the test binary be one of several processes on one registry.
 func TestMain(m *testing.M) {
@@ -40,7 +43,7 @@ func TestMain(m *testing.M) {
 func crowdMember(root, name string) error {
 	ctx := context.Background()
 	for i := range 8 {
-		r, err := Open(ctx, artifact.NewStore(root), nil)
+		r, err := OpenAt(ctx, os.Getenv(crowdDatabase), artifact.NewStore(root), nil)
 		if err != nil {
 			return fmt.Errorf("open: %w", err)
 		}
@@ -93,7 +96,7 @@ func finish(ctx context.Context, r *Registry, run *artifact.Run) error {
 
 func open(t *testing.T, root string) *Registry {
 	t.Helper()
-	r, err := Open(t.Context(), artifact.NewStore(root), nil)
+	r, err := OpenAt(t.Context(), databaseOf(t, root), artifact.NewStore(root), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,6 +265,7 @@ func TestInterruptService(t *testing.T) {
 func TestCrowd(t *testing.T) {
 	root := filepath.Join(t.TempDir(), "runs")
 	const processes, handles = 3, 3
+	t.Setenv(crowdDatabase, databaseOf(t, root))
 	var wg sync.WaitGroup
 	for i := range processes {
 		wg.Go(func() {

@@ -67,7 +67,7 @@ func TestSettle(t *testing.T) {
 			root := t.TempDir()
 			store := artifact.NewStore(root)
 			run := newRun("svc_a", 1)
-			r, err := Open(t.Context(), store, nil)
+			r, err := OpenAt(t.Context(), databaseOf(t, root), store, nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -173,7 +173,7 @@ func (r *Registry) PostPeek(ctx context.Context, familyID, trialKey string,
 	}
 	err = r.db.Read().QueryRowContext(ctx,
 		`WITH looks AS (SELECT at FROM test_peeks WHERE family_id = ?1
-			AND run_id NOT IN (SELECT value FROM json_each(?3)))
+			AND run_id NOT IN `+r.each("?3")+`)
 		SELECT EXISTS (SELECT 1 FROM looks) AND NOT EXISTS (
 			SELECT 1 FROM run_metadata m JOIN request_runs q ON q.request_hash = m.request_hash
 			WHERE m.family_id = ?1 AND m.trial_key = ?2 AND m.kind IN ('run', 'trial')

@@ -130,7 +130,7 @@ func insertPlan(ctx context.Context, r *Registry, slug, id, at string) error {
 	return r.db.Tx(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx,
 			`INSERT INTO plans (plan_hash, plan_id, slug, family_id, author, registered_at, payload)
-			VALUES (?, ?, ?, 'f', 'eve', ?, x'7b7d')`, id, id, slug, at)
+			VALUES (?, ?, ?, 'f', 'eve', ?, ?)`, id, id, slug, at, []byte(`{}`))
 		return err
 	})
 }

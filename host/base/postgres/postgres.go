@@ -1,4 +1,5 @@
 // Package postgres opens databases of PostgreSQL for programs of which many may read and one may write.
+// Where all may write, DB.Tx lets one transaction after the other, as a file of SQLite does.
 //
 // A DB has a pool of connections that refuse to write. Elect makes its caller the writer: a session of its
 // own takes the advisory lock of the database and counts the epoch up, and every write transaction runs in
@@ -6,7 +7,7 @@
 // succeeded behind a proxy that hides it, can therefore write nothing more. Connections are direct ones: a
 // pooler that hands a session on after each transaction is found out and refused.
 //
-// Statements are those of package sqlite, with ? in the place of each value. Schemas are files of SQL like
+// Statements are those of package sqlite, with ? or ?1 in the place of a value. Schemas are files of SQL like
 // there, counted in the table schema_version.
 package postgres
 
@@ -34,6 +35,8 @@ import (
 const (
 	// readers is how many connections read.
 	readers = 8
+	// idleTime bounds how long a program may do nothing within DB.Tx, in milliseconds: others wait for it.
+	idleTime = "60000"
 	// connectTime bounds how long a connection may take to come about.
 	connectTime = 5 * time.Second
 	// oldest is the oldest version of the server that is spoken to, as server_version_num.
@@ -113,6 +116,7 @@ func (c *Config) with(params map[string]string) *pgx.ConnConfig {
 type DB struct {
 	config *Config
 	reader *sql.DB
+	writer *sql.DB // of Tx
 }
 
 // Open connects to a database and brings its schema up to date. migrations holds the .sql files at its root.
@@ -125,7 +129,25 @@ func Open(ctx context.Context, c *Config, migrations fs.FS) (*DB, error) {
 		return nil, fmt.Errorf("open %s: %w", c, err)
 	}
 	only := c.with(map[string]string{"default_transaction_read_only": "on"})
-	return &DB{c, openPool(only, "", readers)}, nil
+	write := c.with(map[string]string{"idle_in_transaction_session_timeout": idleTime})
+	return &DB{c, openPool(only, "", readers), openPool(write, "", 1)}, nil
+}
+
+// Tx runs f in a write transaction while no other program is in one of the same schema. It commits when f
+// returns nil and rolls back otherwise, also when f panics. Databases with a writer have [Writer.Tx].
+func (d *DB) Tx(ctx context.Context, f func(*sql.Tx) error) error {
+	tx, err := d.writer.BeginTx(ctx, nil)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = tx.Rollback() }() // after a commit this does nothing
+	if _, err := tx.ExecContext(ctx, `SELECT pg_advisory_xact_lock(`+lockKey("write")+`)`); err != nil {
+		return err
+	}
+	if err := f(tx); err != nil {
+		return err
+	}
+	return tx.Commit()
 }
 
 // migrate applies the steps that the database lacks, in one transaction, which other programs wait for.
@@ -189,8 +211,8 @@ func lockKey(what string) string {
 // Read returns the pool of reading connections. Writing through it fails.
 func (d *DB) Read() *sql.DB { return d.reader }
 
-// Close closes the reading connections.
-func (d *DB) Close() error { return d.reader.Close() }
+// Close closes all connections but those of a writer.
+func (d *DB) Close() error { return errors.Join(d.reader.Close(), d.writer.Close()) }
 
 // Snapshot is a pool of connections that all see the database as it is now, whatever is written meanwhile,
 // until end is called.
@@ -276,16 +298,20 @@ func (s *session) ResetSession(ctx context.Context) error {
 	return s.Conn.ResetSession(ctx)
 }
 
-// number writes $1, $2 and so on for each ? of a statement that is not in quotes.
+// number writes $1, $2 and so on for each ? of a statement that is not in quotes, and $3 for ?3.
 func number(query string) string {
 	if !strings.Contains(query, "?") {
 		return query
 	}
 	var out strings.Builder
 	n, quote := 0, rune(0)
-	for _, r := range query {
+	for i, r := range query {
 		switch {
 		case r == '?' && quote == 0:
+			if i+1 < len(query) && '0' <= query[i+1] && query[i+1] <= '9' {
+				r = '$'
+				break
+			}
 			n++
 			out.WriteString("$" + strconv.Itoa(n))
 			continue
