@@ -14,6 +14,7 @@ import (
 
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/base/postgres"
 	"github.com/assay-run/assay/host/deploy"
 	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/proc/sandbox"
@@ -29,6 +30,7 @@ type config struct {
 	bind       edge.Bind
 	logLevel   hclog.Level
 	stateDir   string
+	database   string // of the registry, "" for its file
 	strategies string
 	lab        string
 	maxUpload  int64
@@ -79,6 +81,9 @@ func settings() []setting {
 		{"state-dir", "SERVICE_STATE_DIR", file.StateFolder,
 			"folder for candles, runs and the registry; the default is looked for in the folders above, too",
 			setStateDir},
+		{"database", postgres.Variable, "",
+			"postgres://user@host:5432/name: the registry of runs is in this database, which a team shares " +
+				"(default the file in the state folder)", setDatabase},
 		{"strategies", "SERVICE_STRATEGIES", "",
 			"folder of strategy plugins (default: strategies beside the executable)",
 			besideUs("strategies", func(c *config) *string { return &c.strategies })},
@@ -137,6 +142,13 @@ func setMaxUpload(c *config, v string) error {
 	}
 	c.maxUpload = n << 20
 	return nil
+}
+
+func setDatabase(c *config, v string) (err error) {
+	if c.database = v; v != "" {
+		_, err = postgres.ParseConfig(v)
+	}
+	return err
 }
 
 func setStateDir(c *config, v string) (err error) {

@@ -30,6 +30,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/edge"
 	"github.com/assay-run/assay/host/base/file"
+	"github.com/assay-run/assay/host/base/postgres"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/deploy"
@@ -91,9 +92,17 @@ func (c config) log(logger hclog.Logger, ln net.Listener) {
 		c.bind.Host, "port", c.bind.Port,
 		"log_level", c.logLevel.String(), "behind_proxy", c.bind.BehindProxy, "allowed_hosts",
 		c.bind.AllowedHosts,
-		"state_dir", c.stateDir, "strategies", c.strategies, "lab", c.lab, "connectors", c.connectors.dir,
+		"state_dir", c.stateDir, "database", c.databaseName(), "strategies", c.strategies, "lab", c.lab, "connectors", c.connectors.dir,
 		"connector_endpoints", len(c.connectors.endpoints), "sandbox", string(c.sandbox), "demo", c.demo)
 	c.control.log(logger)
+}
+
+// databaseName is where the registry of runs is, without a password.
+func (c config) databaseName() string {
+	if at, err := postgres.ParseConfig(c.database); err == nil {
+		return at.String()
+	}
+	return registry.FileName
 }
 
 // service is everything that is open while the program serves.
@@ -123,7 +132,7 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	}
 	s.closers = append(s.closers, candles.Close)
 	store := artifact.NewStore(filepath.Join(cfg.stateDir, "runs"))
-	runs, cut, err := s.openRegistry(ctx, store)
+	runs, cut, err := s.openRegistry(ctx, cfg.database, store)
 	if err != nil {
 		return nil, err
 	}
@@ -189,6 +198,7 @@ func (s *service) openJobs(cfg config) *job.Manager {
 	m := job.Open(job.Options{
 		Program: cfg.lab, StateDir: cfg.stateDir, Logger: s.logger.Named("jobs"),
 		Args: []string{"--state-dir", cfg.stateDir, "--sandbox", string(cfg.sandbox), "--log-level", "warn"},
+		Env:  []string{postgres.Variable + "=" + cfg.database}, // a password stays off the command line
 		Busy: func() bool {
 			run := s.runner.Status()
 			return run.Mode == runner.ModeLive && run.Status == runner.StatusRunning
@@ -222,9 +232,9 @@ func (c trialCounter) Place(ctx context.Context, runID string) (*registry.Place,
 }
 
 // openRegistry opens the registry and settles runs that a crash cut short, which it returns.
-func (s *service) openRegistry(ctx context.Context,
+func (s *service) openRegistry(ctx context.Context, database string,
 	store *artifact.Store) (*registry.Registry, []*artifact.Metadata, error) {
-	runs, err := registry.Open(ctx, store, s.logger.Named("registry"))
+	runs, err := registry.OpenAt(ctx, database, store, s.logger.Named("registry"))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -46,9 +46,9 @@ var (
 
 // Options are what a Manager needs.
 type Options struct {
-	// Program is the path of the lab, Args are those of every call.
-	Program string
-	Args    []string
+	// Program is the path of the lab, Args are those of every call. Env is added to its environment.
+	Program   string
+	Args, Env []string
 	// StateDir is where the list of jobs is kept.
 	StateDir string
 	// Busy reports that real money is traded: then jobs wait.
@@ -402,6 +402,7 @@ func (m *Manager) call(ctx context.Context, args []string, tell func(Progress)) 
 	out, said := &limited{}, &lines{tell: tell}
 	cmd := exec.Command(m.opts.Program, slices.Concat(args, m.opts.Args, []string{"--json"})...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = m.opts.StateDir, out, said
+	cmd.Env = append(os.Environ(), m.opts.Env...)
 	m.opts.Logger.Debug("the lab is called", "arguments", args)
 	if err := proc.RunTool(ctx, cmd, endGrace); err != nil {
 		return nil, err

@@ -53,6 +53,10 @@ func openDatabase(ctx context.Context, address, root string) (database, error) {
 	return db, nil
 }
 
+// Shared reports whether other state directories may have the registry, too. The files of a run are then in
+// the one where it was made.
+func (r *Registry) Shared() bool { return r.place != "" }
+
 // each is the texts of a JSON list that is a parameter, as a query of one column.
 func (r *Registry) each(parameter string) string {
 	if _, embedded := r.db.(*sqlite.DB); embedded {

@@ -5,10 +5,12 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
+	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
 // shared is where the tests of a registry have their tables: on a server, or nil in files.
@@ -49,6 +51,7 @@ func TestPostgres(t *testing.T) {
 		"newest plan": TestNewestPlan, "planned": TestPlanned, "legacy": TestLegacyShapes,
 		"legacy twice": TestLegacyTwice, "legacy is no answer": TestLegacyIsNoAnswer,
 		"state directories": testStateDirectories, "away": testServerAway,
+		"migrate": testMigrate,
 	} {
 		t.Run(name, test)
 	}
@@ -86,5 +89,57 @@ func testServerAway(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: %v", address, err)
 		}
+	}
+}
+
+// testMigrate: a registry goes from a file to a server and back with every row as it was, and numbers go on.
+func testMigrate(t *testing.T) {
+	ctx, root := t.Context(), filepath.Join(t.TempDir(), "runs")
+	server := databaseOf(t, filepath.Join(root, "copy"))
+	r, err := Open(ctx, artifact.NewStore(root), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	day := market.Time(24 * time.Hour / time.Millisecond)
+	look := Windows{ID: "run_a", FamilyID: "f", Symbols: []string{"BTC/USDT"}, Shown: days(1, 9*int64(day)),
+		Data: []artifact.Dataset{{Symbol: "BTC/USDT", SHA256: "d1"}}, Command: LookRun, Author: "eve"}
+	candles := Candles{SHA256: "d1", Market: "m", Exchange: "sample", Symbol: "BTC/USDT", Timeframe: "1d",
+		Step: int64(day), Rows: 9, From: 0, To: 9 * day}
+	_, planned := r.RegisterPlan(ctx, Plan{Hash: "h", ID: "p", Slug: "s", FamilyID: "f", Author: "eve",
+		Payload: []byte(`{"a":"é"}`)})
+	err = errors.Join(planned, begin(ctx, r, newRun("svc_a", 1)), begin(ctx, r, newRun("svc_b", 2)),
+		finish(ctx, r, newRun("svc_b", 2)), r.Look(ctx, look), r.Markets().Add(ctx, candles, 5*day, "eve"),
+		r.Peek(ctx, Peek{RunID: "svc_b", FamilyID: "f", Command: "reveal", Author: "eve"}),
+		r.KeepDaily(ctx, []Daily{{"svc_b", "s", nil}, {"svc_a", "s", []byte{0, 255}}}))
+	if _, noted := r.Overview().SetNote(ctx, Note{RunID: "svc_b", Tags: []string{"a"}, Text: "it's"}); noted != nil {
+		err = errors.Join(err, noted)
+	}
+	if err := errors.Join(err, r.Close()); err != nil {
+		t.Fatal(err)
+	}
+	back := filepath.Join(t.TempDir(), "runs")
+	there, err := Migrate(ctx, root, server)
+	if err != nil || there.Runs != 2 || there.Rows < 10 {
+		t.Fatalf("%+v, %v", there, err)
+	}
+	if again, err := Migrate(ctx, server, back); err != nil || *again != *there {
+		t.Fatalf("%+v, want %+v, %v", again, there, err)
+	}
+	var full *NotEmptyError
+	if _, err := Migrate(ctx, root, server); !errors.As(err, &full) {
+		t.Errorf("into what is full: %v", err)
+	}
+	if _, err := Migrate(ctx, filepath.Join(root, "none"), server); err == nil {
+		t.Error("what is not there was copied")
+	}
+	shared.schemas[back] = server
+	r = open(t, back)
+	if err := r.Peek(ctx, Peek{RunID: "svc_b", FamilyID: "f", Command: "again", Author: "eve"}); err != nil {
+		t.Fatal(err)
+	}
+	peeks, err := r.Peeks(ctx, "f")
+	looks, lookErr := r.Markets().Looks(ctx)
+	if err != nil || lookErr != nil || peeks[len(peeks)-1].Command != "again" || len(looks) == 0 {
+		t.Errorf("%+v, %+v, %v, %v", peeks, looks, err, lookErr)
 	}
 }

@@ -88,7 +88,7 @@ func (w settler) fills(ctx context.Context, m *artifact.Metadata) bool {
 		return false
 	}
 	run, err := w.r.Get(ctx, m.RunID)
-	return err == nil && sameResult(run.Payload, m)
+	return err == nil && SameResult(run.Payload, m)
 }
 
 // place puts a folder in its place, which one of an earlier attempt may still have: its
@@ -117,7 +117,7 @@ func (w settler) settleHeld(ctx context.Context, f *artifact.Folder) error {
 		return err
 	}
 	m, payload, err := f.Verify()
-	if err == nil && sameResult(run.Payload, m) {
+	if err == nil && SameResult(run.Payload, m) {
 		if !bytes.Equal(payload, run.Payload) {
 			w.r.log.Info("the row of a run follows its metadata.json", "run_id", m.RunID)
 		}
@@ -126,8 +126,8 @@ func (w settler) settleHeld(ctx context.Context, f *artifact.Folder) error {
 	return w.r.Release(ctx, run.RequestHash, row.owner)
 }
 
-// sameResult reports whether metadata is about the answer that a row has.
-func sameResult(row []byte, m *artifact.Metadata) bool {
+// SameResult reports whether metadata is about the answer that the payload of a row has.
+func SameResult(row []byte, m *artifact.Metadata) bool {
 	known, err := artifact.DecodeMetadata(row)
 	return err == nil && known.RequestHash == m.RequestHash && known.Status == m.Status &&
 		known.ResultHash != nil && m.ResultHash != nil && *known.ResultHash == *m.ResultHash

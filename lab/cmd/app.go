@@ -31,6 +31,7 @@ import (
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/flags"
+	"github.com/assay-run/assay/host/base/postgres"
 	"github.com/assay-run/assay/host/base/terminal"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
@@ -71,6 +72,7 @@ type IO struct {
 type App struct {
 	IO            IO
 	StateDir      string
+	Database      string // of the registry, "" for its file
 	JSON          bool
 	Quiet         bool
 	NoColor       bool
@@ -166,6 +168,8 @@ func (a *App) root() *cobra.Command {
 	f := c.PersistentFlags()
 	f.StringVar(&a.StateDir, "state-dir", "",
 		"folder of everything that is stored (SERVICE_STATE_DIR, default .assay here or in a folder above)")
+	f.StringVar(&a.Database, "database", "", "postgres://user@host:5432/name: the registry of runs is in "+
+		"this database, which a team shares ("+postgres.Variable+", default the file in the state folder)")
 	f.BoolVar(&a.JSON, "json", false, "print exactly one JSON object")
 	f.BoolVar(&a.Quiet, "quiet", false, "no progress on stderr")
 	f.BoolVar(&a.NoColor, "no-color", false, "no colours (NO_COLOR)")
@@ -216,6 +220,12 @@ var (
 // checks them all, and then the values of the command's own flags that were declared.
 func (a *App) configure(c *cobra.Command) error {
 	a.StateDir = a.FindStateDir()
+	a.Database = FirstOf(a.Database, a.IO.Getenv(postgres.Variable))
+	if a.Database != "" {
+		if _, err := postgres.ParseConfig(a.Database); err != nil {
+			return Usage("--database", "--database: %v", err)
+		}
+	}
 	a.LogLevel = FirstOf(a.LogLevel, a.IO.Getenv("SERVICE_LOG_LEVEL"), "warn")
 	a.NoColor = a.NoColor || a.IO.Getenv("NO_COLOR") != ""
 	if err := oneOf("--log-level", a.LogLevel, logLevels); err != nil {
@@ -315,7 +325,7 @@ func (a *App) WithHost(ctx context.Context, use func(*request.Host) error) (err 
 	}
 	defer func() { err = errors.Join(err, candles.Close()) }()
 	store := artifact.NewStore(filepath.Join(stateDir, "runs"))
-	runs, err := registry.Open(ctx, store, a.Logger.Named("registry"))
+	runs, err := registry.OpenAt(ctx, a.Database, store, a.Logger.Named("registry"))
 	if err != nil {
 		return err
 	}

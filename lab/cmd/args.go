@@ -17,6 +17,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/flags"
 	"github.com/assay-run/assay/host/base/hint"
+	"github.com/assay-run/assay/host/base/postgres"
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/compare"
@@ -476,12 +477,13 @@ const rowsLimit = 2 * time.Second
 // made: pressing a key must leave no trace.
 func (a *App) rows(f registry.Filter) []registry.Run {
 	dir := filepath.Join(a.FindStateDir(), "runs")
-	if _, err := os.Stat(filepath.Join(dir, registry.FileName)); err != nil {
+	database := FirstOf(a.Database, a.IO.Getenv(postgres.Variable))
+	if _, err := os.Stat(filepath.Join(dir, registry.FileName)); err != nil && database == "" {
 		return nil
 	}
 	ctx, done := context.WithTimeout(context.Background(), rowsLimit)
 	defer done()
-	reg, err := registry.Open(ctx, artifact.NewStore(dir), nil)
+	reg, err := registry.OpenAt(ctx, database, artifact.NewStore(dir), nil)
 	if err != nil {
 		return nil
 	}

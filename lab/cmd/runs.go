@@ -25,7 +25,7 @@ func runsCommand(a *App) *cobra.Command {
 	return a.Group("runs", "The registry of runs: list, show, verify",
 		"The registry holds a row for every run of the lab and of the service that shares the state "+
 			"directory.",
-		runsListCommand(a), runsShowCommand(a), runsVerifyCommand(a))
+		runsListCommand(a), runsShowCommand(a), runsVerifyCommand(a), runsMigrateCommand(a))
 }
 
 func runsListCommand(a *App) *cobra.Command {
@@ -201,7 +201,7 @@ func runNotFound(id string) *Error {
 func withRegistry(ctx context.Context, a *App,
 	use func(*artifact.Store, *registry.Registry) error) (err error) {
 	store := artifact.NewStore(a.RunsDir())
-	reg, err := registry.Open(ctx, store, a.Logger.Named("registry"))
+	reg, err := registry.OpenAt(ctx, a.Database, store, a.Logger.Named("registry"))
 	if err != nil {
 		return err
 	}
@@ -247,6 +247,8 @@ type verified struct {
 	OK       bool     `json:"ok"`
 	Files    int      `json:"files"`
 	Problems []string `json:"problems"`
+	// Elsewhere reports that the run was made in another state directory that shares the registry.
+	Elsewhere bool `json:"elsewhere,omitempty"`
 	// Reproduced is null unless the run was executed again to its end.
 	Reproduced *bool `json:"reproduced"`
 	// Rerun reports why it was not, null if it was or was not asked for.
@@ -265,6 +267,8 @@ type withheld struct {
 
 const skipped = request.CodeSkipped
 
+const filesElsewhere = "its files are in the state directory where it was made"
+
 func runsVerify(ctx context.Context, a *App, ids []string, rerun bool) (Outcome, error) {
 	list := []verified{}
 	err := withRegistry(ctx, a, func(store *artifact.Store, reg *registry.Registry) error {
@@ -278,7 +282,7 @@ func runsVerify(ctx context.Context, a *App, ids []string, rerun bool) (Outcome,
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			list = append(list, verifyRun(store, row))
+			list = append(list, verifyRun(store, row, reg.Shared()))
 			bar.Update(int64(i+1), int64(len(rows)))
 		}
 		return nil
@@ -321,7 +325,9 @@ func rowsToVerify(ctx context.Context, reg *registry.Registry, ids []string) ([]
 	return rows, err
 }
 
-func verifyRun(store *artifact.Store, row registry.Run) verified {
+// verifyRun hashes the files of a run. Where the registry is shared, the row is that of whoever made the run
+// last, at another time and perhaps on another machine.
+func verifyRun(store *artifact.Store, row registry.Run, shared bool) verified {
 	v := verified{RunID: row.RunID, Kind: row.Kind, Status: row.Status, Problems: []string{}}
 	m, payload, err := artifact.Verify(store.Dir(row.RunID))
 	var changed *artifact.MismatchError
@@ -330,11 +336,13 @@ func verifyRun(store *artifact.Store, row registry.Run) verified {
 		v.Problems = changed.Problems
 	case errors.Is(err, fs.ErrNotExist) && !keepsFiles(row):
 		v.OK = true // there is nothing that could have changed
+	case errors.Is(err, fs.ErrNotExist) && shared:
+		v.OK, v.Elsewhere = true, true
 	case errors.Is(err, fs.ErrNotExist):
 		v.Problems = []string{"metadata.json is missing"}
 	case err != nil:
 		v.Problems = []string{err.Error()}
-	case string(payload) != string(row.Payload):
+	case string(payload) != string(row.Payload) && !(shared && registry.SameResult(row.Payload, m)):
 		v.Problems = []string{"metadata.json differs from the registry's row"}
 	default:
 		v.OK, v.Files = true, len(m.Artifacts)+1
@@ -437,6 +445,8 @@ func notRerun(v *verified) *withheld {
 	switch {
 	case !v.OK:
 		return &withheld{request.CodeArtifactMismatch, "its files have changed"}
+	case v.Elsewhere:
+		return &withheld{skipped, filesElsewhere}
 	case v.Kind == registry.KindLegacy:
 		return &withheld{skipped, "a legacy run has no request"}
 	case v.Status != artifact.StatusCompleted:
@@ -498,6 +508,8 @@ func stateOf(v verified) string {
 		return "ok, reproduced"
 	case v.Reproduced != nil:
 		return "ok, not reproduced"
+	case v.Elsewhere:
+		return "elsewhere"
 	case v.Rerun != nil:
 		return "ok, not rerun"
 	}
@@ -513,6 +525,8 @@ func wrongWith(v verified) string {
 		text = v.Problems[0]
 	case n > 1:
 		text = fmt.Sprintf("%s, and %d more", v.Problems[0], n-1)
+	case v.Elsewhere:
+		text = filesElsewhere
 	case v.Rerun != nil && v.Rerun.Code == skipped:
 		text = v.Rerun.Message
 	case v.Rerun != nil:

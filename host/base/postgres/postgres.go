@@ -43,6 +43,9 @@ const (
 	oldest = 130000
 )
 
+// Variable is the environment's variable with the address of a team's registry of runs.
+const Variable = "SERVICE_DATABASE"
+
 // IsAddress reports whether a text is the address of a database rather than the path of a file.
 func IsAddress(text string) bool {
 	return strings.HasPrefix(text, "postgres://") || strings.HasPrefix(text, "postgresql://")
