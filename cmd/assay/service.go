@@ -92,7 +92,8 @@ func (c config) log(logger hclog.Logger, ln net.Listener) {
 		c.bind.Host, "port", c.bind.Port,
 		"log_level", c.logLevel.String(), "behind_proxy", c.bind.BehindProxy, "allowed_hosts",
 		c.bind.AllowedHosts,
-		"state_dir", c.stateDir, "database", c.databaseName(), "strategies", c.strategies, "lab", c.lab, "connectors", c.connectors.dir,
+		"state_dir", c.stateDir, "database", c.databaseName(),
+		"strategies", c.strategies, "lab", c.lab, "connectors", c.connectors.dir,
 		"connector_endpoints", len(c.connectors.endpoints), "sandbox", string(c.sandbox), "demo", c.demo)
 	c.control.log(logger)
 }

@@ -48,9 +48,33 @@ func openDatabase(ctx context.Context, address, root string) (database, error) {
 	}
 	db, err := postgres.Open(ctx, at, migrations)
 	if err != nil {
-		return nil, err
+		return nil, unavailable(err)
 	}
-	return db, nil
+	return server{db}, nil
+}
+
+// UnavailableError reports that the database of a team's registry does not answer as it should.
+type UnavailableError struct{ Err error }
+
+// Error implements error.
+func (e *UnavailableError) Error() string { return "the database: " + e.Err.Error() }
+
+// Unwrap returns what has happened.
+func (e *UnavailableError) Unwrap() error { return e.Err }
+
+func unavailable(err error) error {
+	if err == nil || !postgres.IsPostgres(err) {
+		return err
+	}
+	return &UnavailableError{err}
+}
+
+// server is a database that a team shares.
+type server struct{ *postgres.DB }
+
+// Tx implements database.
+func (s server) Tx(ctx context.Context, f func(*sql.Tx) error) error {
+	return unavailable(s.DB.Tx(ctx, f))
 }
 
 // Shared reports whether other state directories may have the registry, too. The files of a run are then in

@@ -45,8 +45,9 @@ func TestPostgres(t *testing.T) {
 		"list": TestListMetadata, "interrupted": TestInterruptService, "crowd": TestCrowd,
 		"settle": TestSettle, "renewal": TestSettleAfterRenewal, "fills": TestSettleFillsThePlace,
 		"replace": TestSettleAfterReplace, "old attempts": TestSettleForgetsOldAttempts,
-		"looks": TestLooks, "own looks": TestOwnLooksAreNotPostPeek, "recalled": TestWindowsAreRecalled,
-		"daily": TestDailyReturnsAreKept, "notes": TestNotes, "marks": TestMarksAndReveals, "peeks": TestPeeks,
+		"looks": TestLooks, "own looks": TestOwnLooksAreNotPostPeek,
+		"recalled": TestWindowsAreRecalled, "daily": TestDailyReturnsAreKept,
+		"notes": TestNotes, "marks": TestMarksAndReveals, "peeks": TestPeeks,
 		"peeks add up": TestPeeksAddUp, "post-peek": TestPostPeek, "plans": TestPlans, "trials": TestTrials,
 		"newest plan": TestNewestPlan, "planned": TestPlanned, "legacy": TestLegacyShapes,
 		"legacy twice": TestLegacyTwice, "legacy is no answer": TestLegacyIsNoAnswer,
@@ -111,10 +112,8 @@ func testMigrate(t *testing.T) {
 		finish(ctx, r, newRun("svc_b", 2)), r.Look(ctx, look), r.Markets().Add(ctx, candles, 5*day, "eve"),
 		r.Peek(ctx, Peek{RunID: "svc_b", FamilyID: "f", Command: "reveal", Author: "eve"}),
 		r.KeepDaily(ctx, []Daily{{"svc_b", "s", nil}, {"svc_a", "s", []byte{0, 255}}}))
-	if _, noted := r.Overview().SetNote(ctx, Note{RunID: "svc_b", Tags: []string{"a"}, Text: "it's"}); noted != nil {
-		err = errors.Join(err, noted)
-	}
-	if err := errors.Join(err, r.Close()); err != nil {
+	_, noted := r.Overview().SetNote(ctx, Note{RunID: "svc_b", Tags: []string{"a"}, Text: "it's"})
+	if err := errors.Join(err, noted, r.Close()); err != nil {
 		t.Fatal(err)
 	}
 	back := filepath.Join(t.TempDir(), "runs")

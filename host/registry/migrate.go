@@ -37,7 +37,8 @@ var tables = []table{
 	{"market_candles", "rowid", []string{"sha256", "market", "exchange", "symbol", "timeframe", "step_ms",
 		"rows", "from_at", "to_at", "added_at"}, false},
 	{"holdouts", "id", []string{"id", "market", "from_at", "at", "author"}, true},
-	{"looks", "id", []string{"id", "at", "market", "source_id", "from_at", "to_at", "command", "author"}, true},
+	{"looks", "id", []string{"id", "at", "market", "source_id", "from_at", "to_at", "command", "author"},
+		true},
 	{"run_notes", "run_id", []string{"run_id", "version", "tags", "note", "changed_at"}, false},
 }
 

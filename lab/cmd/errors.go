@@ -18,6 +18,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/candle/importer"
+	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/candidate"
 	"github.com/assay-run/assay/lab/foreign"
@@ -48,7 +49,8 @@ func exitOf(code string) int {
 		candidate.CodeIngestRefused, candidate.CodeNotAnswered:
 		return exitFailed
 	case request.CodeInterrupted, request.CodeInconclusive, "INCOMPARABLE", candidate.CodeUnreachable,
-		codeNotPromoted, codeFetchStopped, codeDatasetBusy, codeConnectorUnavailable, codeLabBusy:
+		codeRegistryUnreachable, codeNotPromoted, codeFetchStopped, codeDatasetBusy,
+		codeConnectorUnavailable, codeLabBusy:
 		return exitOpen
 	case request.CodeInternal, request.CodeRunIDCollision:
 		return exitInternal
@@ -75,6 +77,7 @@ func Classify(err error) *Error {
 		option   *importer.OptionError
 		notFound *candle.NotFoundError
 		corrupt  *candlefile.CorruptError
+		away     *registry.UnavailableError
 	)
 	if e := classifyProject(err); e != nil {
 		return e
@@ -88,6 +91,8 @@ func Classify(err error) *Error {
 		return request.Errorf(run.CodeDataUnavailable, "%v", err)
 	case errors.Is(err, context.Canceled):
 		return request.Errorf(request.CodeInterrupted, "interrupted")
+	case errors.As(err, &away):
+		return request.Errorf(codeRegistryUnreachable, "%v", err)
 	}
 	return request.Errorf(request.CodeInternal, "%v", err)
 }

@@ -13,6 +13,9 @@ import (
 	"github.com/assay-run/assay/host/registry"
 )
 
+// codeRegistryUnreachable is of a registry in a database that does not answer.
+const codeRegistryUnreachable = "REGISTRY_UNREACHABLE"
+
 func runsMigrateCommand(a *App) *cobra.Command {
 	var o struct {
 		From string `flag:"from" usage:"where the registry is: a state folder, or postgres://user@host:5432/name"`
