@@ -296,6 +296,8 @@ func (w *world) all(ctx context.Context, list []*setting, workers int) ([][]*ver
 			tasks = append(tasks, task{s, at, i})
 		}
 	}
+	// The first case of every setting comes first, so that a run that is ended has some of each.
+	slices.SortStableFunc(tasks, func(a, b task) int { return a.i - b.i })
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	began, done := time.Now(), 0
