@@ -216,6 +216,24 @@ func (c challenges) view(r *revision) *ChallengeView {
 	return out
 }
 
+// result is what gates look at of a challenge.
+func (c challenges) result(r *revision) policy.ChallengeResult {
+	v := c.view(r)
+	if v == nil {
+		return policy.ChallengeResult{Verdict: challengeOpen, Reason: "the revision has no seal yet"}
+	}
+	out := policy.ChallengeResult{Verdict: v.Verdict, Reason: v.Reason, Disputed: v.Verdict == challengeDisputed}
+	list := c.to(r)
+	for _, a := range list {
+		out.Pieces = append(out.Pieces, policy.Piece{Seq: a.seq, SHA256: a.decision})
+		executed := a.kind == answerShadow && !r.packs(a.by.Principal) && slices.ContainsFunc(list, func(o answer) bool {
+			return o.kind != answerShadow && o.same(a) && !bundle.SamePrincipal(o.by.Principal, a.by.Principal)
+		})
+		out.Confirmed = out.Confirmed || !out.Disputed && (executed || c.confirmed(r, list, a))
+	}
+	return out
+}
+
 // unanswered reports whether a worker of shadows has to answer the window: once a replay has. Before that its
 // answer, which all can read, could be copied.
 func (c challenges) unanswered(r *revision) bool {

@@ -202,7 +202,7 @@ const (
 // shadowOf is what the days after the seal have come to.
 func (all lanes) shadowOf(r *revision) *policy.ShadowResult {
 	root := all.laneOf(r)
-	l := &root.lane
+	l := all.witnessedFor(root, r)
 	next := l.next(root.begun.at)
 	s := &policy.ShadowResult{
 		Revision: root.id, First: bundle.FormatDay(bundle.FirstShadowDay(root.begun.at)),
@@ -236,7 +236,7 @@ func (all lanes) shadowOf(r *revision) *policy.ShadowResult {
 	if l.weight != nil {
 		s.E, s.Ruined = l.weight.Value(), l.weight.Ruined()
 	}
-	all.timing(l, s, all.drop(root, s))
+	all.timing(l, s, all.drop(root, l, s))
 	return s
 }
 

@@ -43,6 +43,7 @@ type World struct {
 	// challenged is the entry from which on the rules of RulesChallenge hold.
 	challenged  int64
 	established int64 // the same of RulesEstablished
+	independent int64 // and of RulesIndependent
 
 	seq int64     // of the newest entry, -1 for none
 	at  time.Time // of the newest entry
@@ -106,7 +107,7 @@ func (i *incident) open() bool { return i.opened != nil && i.opened.after(i.clos
 // New is the world of an empty log, under the first policy that was built in, in open mode.
 func New() *World {
 	return &World{
-		policy: policy.First(), seq: -1, challenged: math.MaxInt64, established: math.MaxInt64,
+		policy: policy.First(), seq: -1, challenged: math.MaxInt64, established: math.MaxInt64, independent: math.MaxInt64,
 		revisions: map[string]*revision{}, byCandidate: map[string][]*revision{},
 		byFamily:   map[string][]*revision{},
 		byStrategy: map[string][]*revision{}, byParent: map[string][]*revision{},
@@ -197,6 +198,9 @@ func (w *World) loadText(kind FactType, t *LoadedText) error {
 		}
 		if w.rules >= RulesEstablished {
 			w.established = min(w.established, w.seq)
+		}
+		if w.rules >= RulesIndependent {
+			w.independent = min(w.independent, w.seq)
 		}
 		for _, sum := range t.Engines {
 			w.engines = appendNew(w.engines, sum)

@@ -83,6 +83,7 @@ type Evidence struct {
 	Packers []string
 	asked
 
+	Challenge ChallengeResult
 	Portfolio
 }
 
@@ -182,6 +183,7 @@ var judges = map[string]func(*Gate, *Evidence, time.Time) Result{
 	Falsified:       falsified,
 	Engine:          engine,
 	Correlation:     correlated,
+	Challenge:       challenged,
 }
 
 // Judge is the verdict of a gate for a stage at a time. Waivers are not looked at here.
