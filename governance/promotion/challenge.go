@@ -216,8 +216,26 @@ func (c challenges) view(r *revision) *ChallengeView {
 	return out
 }
 
-// result is what gates look at of a challenge.
+// result is what gates look at: the challenge of a revision, or where nobody has answered that, of one that
+// runs the same and was replayed, as its replay counts for both.
 func (c challenges) result(r *revision) policy.ChallengeResult {
+	own := c.resultOf(r)
+	if own.Verdict != challengeOpen {
+		return own
+	}
+	for _, said := range slices.Backward(c.w.deployable(r.bundle.DeployableID).replays) {
+		twin, ok := c.w.revisions[said.CandidateRevisionID]
+		if !ok || twin == r || !c.w.signatureCounts(said.By, bundle.TrustLab, bundle.TrustReplay) {
+			continue
+		}
+		if other := c.resultOf(twin); other.Verdict != challengeOpen {
+			return other
+		}
+	}
+	return own
+}
+
+func (c challenges) resultOf(r *revision) policy.ChallengeResult {
 	v := c.view(r)
 	if v == nil {
 		return policy.ChallengeResult{Verdict: challengeOpen, Reason: "the revision has no seal yet"}

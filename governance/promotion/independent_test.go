@@ -35,10 +35,10 @@ func TestAWitnessOfWhoPacksAgain(t *testing.T) {
 		if g := p.gate(again, bundle.Live); g.Verdict != want || !strings.Contains(g.Reason, words) {
 			t.Errorf("rules %d: %s %s", rules, g.Verdict, g.Reason)
 		}
-		if e := p.state(again).Shadow.E; (e < 1) != (want == policy.Pending) {
+		p.cosign(p.cosignature("w2", p.now))
+		if e := p.state(again).Shadow.E; (e < 1) != (want == policy.Pending) { // its days are older than that
 			t.Errorf("rules %d: E is %v", rules, e)
 		}
-		p.cosign(p.cosignature("w2", p.now))
 		p.gateIs(first, bundle.Live, policy.Pass, "after 70 days and 70 trades")
 		p.sameAgain(first, again)
 	}

@@ -88,6 +88,11 @@ func (c *calibration) command() string {
 // short returns how much smaller than the full size the run is.
 func (c *calibration) short() string {
 	full := fullSize()
+	if c.asked > 0 {
+		return fmt.Sprintf("**It was ended early**: of %d cases it has the first ones of each setting, as the tables "+
+			"say. The limits say\nwhat so few cases can show; a bound that is met here is met by this sample and not yet "+
+			"proven by the full one.", c.asked)
+	}
 	if c.Sizes == full {
 		return "This is that size."
 	}

@@ -1,6 +1,7 @@
 package command_test
 
 import (
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,7 @@ type earlier struct {
 	receipt, copied []byte
 	key             []byte
 	window          bundle.Challenge
+	kept            *translog.Kept
 }
 
 // remember keeps what a plane has sealed under its first keys.
@@ -69,6 +71,25 @@ func (d *desk) window(doc *bundle.Document, key []byte) *bundle.Challenge {
 	return w
 }
 
+// reading is the state of a revision as the service shows it to people.
+func (d *desk) reading(key []byte, kept *translog.Kept, revision string) *client.Reading {
+	d.t.Helper()
+	for late := 0; ; late++ { // a busy machine may take longer than a page waits
+		r, err := client.NewReader(client.ReaderOptions{URL: d.p.URL, HTTP: &http.Client{}, Key: key, Now: d.p.Now,
+			Seen: func() (*translog.Kept, error) { return kept, nil }})
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		got, err := r.Read(d.t.Context(), "promotion-state", bundle.SubjectRevision, revision)
+		if err == nil {
+			return got
+		}
+		if late == 20 {
+			d.t.Fatal(err)
+		}
+	}
+}
+
 // check verifies what the first key has sealed by the key of now, and by itself.
 func (e *earlier) check(t *testing.T, d *desk) {
 	t.Helper()
@@ -80,6 +101,11 @@ func (e *earlier) check(t *testing.T, d *desk) {
 		}
 		if r, err := d.client(key).Ingest(t.Context(), e.doc); err != nil || !r.Duplicate {
 			t.Errorf("%s key: %v", name, err)
+		}
+		for seen, kept := range map[string]*translog.Kept{"nothing": nil, "the log of then": e.kept} {
+			if got := d.reading(key, kept, e.doc.Bundle.CandidateRevisionID); !got.Verified.OK {
+				t.Errorf("%s key, who has seen %s: %+v", name, seen, got.Verified)
+			}
 		}
 	}
 	head := func(receipt []byte) string {

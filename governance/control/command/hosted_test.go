@@ -56,9 +56,9 @@ func TestAServiceSignsItsRun(t *testing.T) {
 		return a
 	}
 	for name, a := range map[string]planetest.Answer{
-		"INVALID_ATTESTATION":  post(doc, "otto", report),
-		"ATTESTATION_MISMATCH": post(doc, "host", metadata),
-		"INVALID_SIGNATURE":    post(doc, "a stranger", report),
+		"INVALID_ATTESTATION":          post(doc, "otto", report),
+		"ATTESTATION_SUBJECT_MISMATCH": post(doc, "host", metadata),
+		"INVALID_SIGNATURE":            post(doc, "a stranger", report),
 	} {
 		if a.Code() != name || a.Status != http.StatusBadRequest {
 			t.Errorf("%s: %d %s", name, a.Status, a.Body)

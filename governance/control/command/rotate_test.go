@@ -45,6 +45,9 @@ func TestKeysRotate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if first.kept, err = translog.ParseKept(kept); err != nil {
+		t.Fatal(err)
+	}
 	d.close()
 	stolen := copyFolder(t, dir)
 	d = openDesk(t, early, d.keys)
