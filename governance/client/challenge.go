@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // Challenge is the window that a replay of a sealed revision has to answer. The plane names only
@@ -68,7 +69,7 @@ func (c *Client) checkSeal(
 	if err != nil {
 		return nil, err
 	}
-	known, err := c.known(ctx, &seal.Sigstore, key, logs...)
+	known, err := c.known(ctx, &seal.Sigstore, key, translog.Quorum{}, logs...)
 	if err != nil {
 		return nil, err
 	}

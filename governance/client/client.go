@@ -155,12 +155,8 @@ func (c *Client) Trust(ctx context.Context) (key, trustedRoot []byte, err error)
 	return key, trustedRoot, err
 }
 
-// rotations is how the log has changed its keys, where s is signed by another one than key; else, and of a
-// plane of an earlier version, nil.
-func (c *Client) rotations(ctx context.Context, s *ledger.Sigstore, key *ledger.Key) ([]byte, error) {
-	if s.By(key) {
-		return nil, nil
-	}
+// rotations is how the log has changed its keys; nil of a plane of an earlier version.
+func (c *Client) rotations(ctx context.Context) ([]byte, error) {
 	text, err := c.call(ctx, http.MethodGet, nil, "trust", "rotations.json")
 	var refused *RefusedError
 	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
@@ -169,10 +165,14 @@ func (c *Client) rotations(ctx context.Context, s *ledger.Sigstore, key *ledger.
 	return text, err
 }
 
-// known is all keys of the log where an entry is signed by another one than key, else nil.
-func (c *Client) known(ctx context.Context, s *ledger.Sigstore, key *ledger.Key,
+// known is all keys of the log where an entry is signed by another one than key, or its checkpoint by none of
+// logs; else nil. Witnesses must have cosigned the changes to keys that are newer than key.
+func (c *Client) known(ctx context.Context, s *ledger.Sigstore, key *ledger.Key, witnesses translog.Quorum,
 	logs ...ledger.TrustedLog) (*ledger.Known, error) {
-	text, err := c.rotations(ctx, s, key)
+	if _, _, err := ledger.OpenTrusted(s.Note(), logs); err == nil && s.By(key) {
+		return nil, nil
+	}
+	text, err := c.rotations(ctx)
 	if text == nil || err != nil {
 		return nil, err
 	}
@@ -180,7 +180,10 @@ func (c *Client) known(ctx context.Context, s *ledger.Sigstore, key *ledger.Key,
 	if err != nil {
 		return nil, err
 	}
-	return chain.Keys(key, translog.Quorum{}, logs...)
+	if len(chain.Changes) == 0 {
+		return nil, nil // its signature or checkpoint is judged as it is
+	}
+	return chain.Keys(key, witnesses)
 }
 
 // TrustFile is the trust.json that the plane has in force, nil in open mode. It is not signed.
@@ -406,12 +409,14 @@ func (c *Client) checkReceipt(ctx context.Context, doc *bundle.Document, answer 
 	}
 	if public, err := ledger.ParseKey(key); err == nil { // another one fails below
 		// A bundle that was posted before may have a seal of an earlier key.
-		changes, err := c.rotations(ctx, &r.Seal.Sigstore, public)
-		if err != nil {
-			return nil, err
-		}
-		if changes != nil {
-			files = append(files, verify.File{Name: "rotations.json", Data: changes})
+		if !r.Seal.Sigstore.By(public) {
+			changes, err := c.rotations(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if changes != nil {
+				files = append(files, verify.File{Name: "rotations.json", Data: changes})
+			}
 		}
 	}
 	report := verify.Verify(files, verify.Options{Key: key, TrustedRoot: root})

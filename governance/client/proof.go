@@ -164,7 +164,7 @@ func (r *Reader) proveOnce(ctx context.Context, c claim, kept *translog.Kept,
 		return v, fmt.Errorf("entry %d: %w", c.index, err)
 	}
 	logs := []ledger.TrustedLog{{LogKey: key}}
-	known, err := r.client.known(ctx, &seal.Sigstore, r.key)
+	known, err := r.client.known(ctx, &seal.Sigstore, r.key, r.witnesses, logs...)
 	if err != nil {
 		return v, fmt.Errorf("entry %d: %w", c.index, err)
 	}
