@@ -96,8 +96,8 @@ func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 	}
 	if run, ok := said.Predicate.(*ServiceRun); ok {
 		if !run.In(&p.Bundle) {
-			return nil, field.Refuse(AttestationMismatch, inside, "the bundle of this body has no run %s with these files",
-				run.RunID)
+			return nil, field.Refuse(AttestationMismatch, inside,
+				"the bundle of this body has no run %s with these files", run.RunID)
 		}
 	} else if !said.Names(p.FileSHA256) {
 		return nil, field.Refuse(AttestationMismatch, inside,

@@ -39,7 +39,8 @@ func (*ServiceRun) common() *Common { return nil }
 // Hosted is the same about a revision that has the run.
 func (p *ServiceRun) Hosted(revision string) HostedRun {
 	return HostedRun{Common: Common{CandidateRevisionID: revision, MadeAt: p.EndedAt, ExpiresAt: p.EndedAt,
-		Reason: "signed by the service"}, RunID: p.RunID, ReportSHA256: p.ReportSHA256, MetadataSHA256: p.MetadataSHA256}
+		Reason: "signed by the service"}, RunID: p.RunID, ReportSHA256: p.ReportSHA256,
+		MetadataSHA256: p.MetadataSHA256}
 }
 
 // In reports whether a bundle has the run, with these very files.
@@ -52,8 +53,9 @@ func (p *ServiceRun) In(b *Bundle) bool {
 func SignRun(id string, report, metadata []byte, ended time.Time, key crypto.Signer) (dsse.Envelope, error) {
 	files := []Subject{FileSubject("report.json", digest.SHA256Hex(report)),
 		FileSubject("metadata.json", digest.SHA256Hex(metadata))}
-	payload, err := NewStatement(TypeServiceRun, files, ServiceRun{RunID: id, ReportSHA256: files[0].Digest["sha256"],
-		MetadataSHA256: files[1].Digest["sha256"], EndedAt: FormatTime(ended)})
+	said := ServiceRun{RunID: id, ReportSHA256: files[0].Digest["sha256"],
+		MetadataSHA256: files[1].Digest["sha256"], EndedAt: FormatTime(ended)}
+	payload, err := NewStatement(TypeServiceRun, files, said)
 	if err != nil {
 		return dsse.Envelope{}, err
 	}

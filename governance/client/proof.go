@@ -174,7 +174,8 @@ func (r *Reader) proveOnce(ctx context.Context, c claim, kept *translog.Kept,
 			logs = append(logs, ledger.TrustedLog{LogKey: k})
 		}
 		if !slices.ContainsFunc(logs, func(l ledger.TrustedLog) bool { return l.VKey() == key.VKey() }) {
-			return v, fmt.Errorf("entry %d: the log key that this host remembers is none of those of the log", c.index)
+			return v, fmt.Errorf("entry %d: the log key that this host remembers is none of those of the log",
+				c.index)
 		}
 		key = known.Ring.Last().Log
 	}

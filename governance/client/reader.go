@@ -78,7 +78,8 @@ func NewReader(o ReaderOptions) (*Reader, error) {
 		return nil, err
 	}
 	c.plane.MaxAnswer = maxRead
-	r := &Reader{client: c, key: key, seen: o.Seen, now: o.Now, witnesses: o.Witnesses, kept: map[string]keptReading{}}
+	r := &Reader{client: c, key: key, seen: o.Seen, now: o.Now, witnesses: o.Witnesses,
+		kept: map[string]keptReading{}}
 	if r.now == nil {
 		r.now = time.Now
 	}

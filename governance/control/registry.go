@@ -211,7 +211,7 @@ func (p *Plane) addRotations(
 		return err
 	}
 	for i, seq := range seqs {
-		note, err := p.lastNote(ctx, log, seq+1)
+		note, err := lastNote(ctx, p, log, seq+1)
 		if err != nil {
 			return err
 		}
@@ -229,7 +229,7 @@ func (p *Plane) addRotations(
 }
 
 // lastNote is the checkpoint of a size that ends with a change of keys, with the cosignatures that it has.
-func (p *Plane) lastNote(ctx context.Context, log ledger.View, size int64) (string, error) {
+func lastNote(ctx context.Context, p *Plane, log ledger.View, size int64) (string, error) {
 	note, err := p.store.Note(ctx, size)
 	if err != nil {
 		return "", err
@@ -241,9 +241,9 @@ func (p *Plane) lastNote(ctx context.Context, log ledger.View, size int64) (stri
 	return note, err
 }
 
-// getRotations is every change of the log's keys, so that a client with any of them can verify what the
+// rotations is every change of the log's keys, so that a client with any of them can verify what the
 // others have signed.
-func (p *Plane) getRotations(r *request) (*edge.Answer, error) {
+func rotations(p *Plane, r *request) (*edge.Answer, error) {
 	seqs, entries, err := p.store.Rotations(r.Context())
 	if err != nil {
 		return nil, err
@@ -252,7 +252,7 @@ func (p *Plane) getRotations(r *request) (*edge.Answer, error) {
 	err = p.store.Look(func(_ *promotion.World, log ledger.View) (err error) {
 		notes := make([]string, len(seqs))
 		for i, seq := range seqs {
-			if notes[i], err = p.lastNote(r.Context(), log, seq+1); err != nil {
+			if notes[i], err = lastNote(r.Context(), p, log, seq+1); err != nil {
 				return err
 			}
 		}

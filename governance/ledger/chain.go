@@ -151,7 +151,9 @@ func begin(said *translog.Rotation) (Ring, error) {
 }
 
 // follow is the ring behind a change that the old keys have made.
-func (c *Change) follow(ring Ring, entry *claim, said *translog.Rotation, witnesses translog.Quorum) (Ring, error) {
+func (c *Change) follow(
+	ring Ring, entry *claim, said *translog.Rotation, witnesses translog.Quorum,
+) (Ring, error) {
 	old := ring.Last()
 	if entry.index < old.From {
 		return nil, errors.New("it is not behind the one before")
@@ -177,7 +179,8 @@ func (c *Change) follow(ring Ring, entry *claim, said *translog.Rotation, witnes
 	if p.Index != entry.index || then.Size != p.Index+1 {
 		return nil, errors.New("it is not the last entry under the old keys")
 	}
-	if err := translog.CheckInclusion(p.Hashes, *then, p.Index, LeafHash(Leaf(entry.entry, old.Statement))); err != nil {
+	leaf := LeafHash(Leaf(entry.entry, old.Statement))
+	if err := translog.CheckInclusion(p.Hashes, *then, p.Index, leaf); err != nil {
 		return nil, err
 	}
 	return next, witnesses.Check(p.Note, old.Log)

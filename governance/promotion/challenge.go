@@ -97,7 +97,7 @@ func dispute(list []answer) string {
 
 // mark adds to a replay what became of its answer. One that is older than the rule needs none.
 func (c challenges) mark(said *Replay, out *policy.ReplayResult) {
-	out.Answered = out.Seq < c.w.challenged
+	out.Answered, out.Earlier = out.Seq < c.w.since.challenged, out.Seq < c.w.since.independent
 	r, ok := c.w.revisions[said.CandidateRevisionID]
 	if !ok {
 		return
@@ -105,6 +105,9 @@ func (c challenges) mark(said *Replay, out *policy.ReplayResult) {
 	list := c.to(r)
 	if slices.ContainsFunc(list, func(a answer) bool { return a.by.KeyID == said.KeyID }) {
 		out.Answered, out.Disputed = true, dispute(list)
+		out.Confirmed = slices.ContainsFunc(list, func(a answer) bool {
+			return a.by.KeyID == said.KeyID && (c.executed(r, list, a) || c.confirmed(r, list, a))
+		})
 		c.markCommitted(r, list, said.KeyID, out)
 	}
 }
@@ -216,40 +219,13 @@ func (c challenges) view(r *revision) *ChallengeView {
 	return out
 }
 
-// result is what gates look at: the challenge of a revision, or where nobody has answered that, of one that
-// runs the same and was replayed, as its replay counts for both.
-func (c challenges) result(r *revision) policy.ChallengeResult {
-	own := c.resultOf(r)
-	if own.Verdict != challengeOpen {
-		return own
-	}
-	for _, said := range slices.Backward(c.w.deployable(r.bundle.DeployableID).replays) {
-		twin, ok := c.w.revisions[said.CandidateRevisionID]
-		if !ok || twin == r || !c.w.signatureCounts(said.By, bundle.TrustLab, bundle.TrustReplay) {
-			continue
-		}
-		if other := c.resultOf(twin); other.Verdict != challengeOpen {
-			return other
-		}
-	}
-	return own
-}
-
-func (c challenges) resultOf(r *revision) policy.ChallengeResult {
-	v := c.view(r)
-	if v == nil {
-		return policy.ChallengeResult{Verdict: challengeOpen, Reason: "the revision has no seal yet"}
-	}
-	out := policy.ChallengeResult{Verdict: v.Verdict, Reason: v.Reason, Disputed: v.Verdict == challengeDisputed}
-	list := c.to(r)
-	for _, a := range list {
-		out.Pieces = append(out.Pieces, policy.Piece{Seq: a.seq, SHA256: a.decision})
-		executed := a.kind == answerShadow && !r.packs(a.by.Principal) && slices.ContainsFunc(list, func(o answer) bool {
-			return o.kind != answerShadow && o.same(a) && !bundle.SamePrincipal(o.by.Principal, a.by.Principal)
-		})
-		out.Confirmed = out.Confirmed || !out.Disputed && (executed || c.confirmed(r, list, a))
-	}
-	return out
+// executed reports whether a worker of shadows, which is none of the packer's, has come to an answer of
+// somebody else.
+func (c challenges) executed(r *revision, list []answer, own answer) bool {
+	return dispute(list) == "" && slices.ContainsFunc(list, func(a answer) bool {
+		return a.kind == answerShadow && a.same(own) && !r.packs(a.by.Principal) &&
+			!bundle.SamePrincipal(a.by.Principal, own.by.Principal)
+	})
 }
 
 // unanswered reports whether a worker of shadows has to answer the window: once a replay has. Before that its

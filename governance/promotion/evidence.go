@@ -21,7 +21,7 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 			Self:   func() policy.Member { return member(w, r) },
 			Others: func() []policy.Member { return members(w, r) },
 		},
-		Shadow: lanes{w}.shadowOf(r), Challenge: challenges{w}.result(r),
+		Shadow: lanes{w}.shadowOf(r),
 	}
 	if e.Strict {
 		e.Verified, e.Read = r.evidence != nil, r.evidence
@@ -48,7 +48,6 @@ func (w *World) evidenceOf(r *revision) *policy.Evidence {
 			again := replayOf(said, d.replaySeq[i])
 			challenges{w}.mark(&said, &again)
 			e.Replays = append(e.Replays, again)
-			e.Challenge.Earlier = e.Challenge.Earlier || again.Seq < w.independent
 		}
 	}
 	for i, drill := range d.drills {

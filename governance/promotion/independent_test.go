@@ -76,24 +76,24 @@ func TestASoleAnswer(t *testing.T) {
 		return p, p.submit(p.proven(candles), signature("packer"))
 	}
 	p, id := begin(promotion.RulesNewest)
-	is(p, id, policy.Pending, "nobody has answered: a worker of shadows answers")
+	is(p, id, policy.Pending, "nobody has answered the challenge of the seal: a worker of shadows answers")
 	p.say(id, p.answered("replayer", id, "made up"))
-	is(p, id, policy.Pending, "it may be made up")
+	is(p, id, policy.Pending, "the answer of replayer may be made up")
 	p.say(id, p.answered("packer", id, "made up")) // a copy
-	is(p, id, policy.Pending, "answers of different principals are equal")
+	is(p, id, policy.Pending, "and that of another one copied")
 	p.say(id, executed(p, id, "decisions"))
 	is(p, id, policy.Pending, "answers to the challenge differ")
 
 	p, id = begin(promotion.RulesNewest)
 	p.say(id, p.answered("replayer", id, "decisions"), executed(p, id, "decisions"))
-	is(p, id, policy.Pass, "answers of different principals are equal")
+	is(p, id, policy.Pass, "a worker of shadows came to the answer of replayer")
 
 	p, id = begin(promotion.RulesNewest)
 	p.say(id, p.replay("replayer", id))
 	commits, shows := p.sides("replayer", id, "n1", "decisions")
 	packs, packShows := p.sides("packer", id, "n2", "decisions")
 	p.say(id, commits, packs, shows)
-	is(p, id, policy.Pending, "packer committed and did not show")
+	is(p, id, policy.Pending, "may be made up")
 	p.say(id, packShows)
 	is(p, id, policy.Pass, policy.ByCommitments)
 

@@ -542,10 +542,10 @@ func remedy(g *policy.Gate, result *policy.Result) int {
 	switch {
 	case g.Kind == policy.NoOpenIncident:
 		return remedyIncident
-	case g.Kind == policy.Shadow, g.Kind == policy.Challenge && result.Observed == challengeUnconfirmed:
-		return remedyShadow
-	case g.Kind == policy.Challenge:
+	case g.Kind == policy.Challenge && result.Observed == policy.ChallengeOpen:
 		return remedyReplay
+	case g.Kind == policy.Shadow, g.Kind == policy.Challenge:
+		return remedyShadow
 	case g.Kind == policy.Freshness && g.Drill != "":
 		return remedyDrill
 	case g.Kind == policy.Replay && len(g.Roles) > 0 && result.Blame == "":

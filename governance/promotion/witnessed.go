@@ -224,8 +224,8 @@ func (all lanes) witnessedFor(root, r *revision) *lane {
 		return &own
 	}
 	own.first = first
-	if weight := own.weigh(dailyLoss(&root.limits), func(*playedDay) bool { return false }); weight != nil && l.weight != nil {
-		own.weight = weight
+	if l.weight != nil { // its bound was one when the first day came, and limits do not change
+		own.weight = own.weigh(dailyLoss(&root.limits), func(*playedDay) bool { return false })
 	}
 	return &own
 }

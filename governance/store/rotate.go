@@ -16,6 +16,7 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/failpoint"
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/translog"
 )
@@ -93,7 +94,7 @@ func (s *Store) finishRotation(ring ledger.Ring) error {
 		// The public half last: it tells that the move is not finished.
 		private := func(path string) string { return path }
 		for _, half := range []func(string) string{private, dsse.PublicPath} {
-			if err := s.replace(half(next), half(now), half(was)); err != nil {
+			if err := replace(s.opts.At, half(next), half(now), half(was)); err != nil {
 				return err
 			}
 		}
@@ -103,21 +104,21 @@ func (s *Store) finishRotation(ring ledger.Ring) error {
 
 // replace puts a file in the place of another one, which gets a new name; what was done before an
 // interruption is not done again. It is on the disk when it returns.
-func (s *Store) replace(next, now, was string) error {
+func replace(at failpoint.Hook, next, now, was string) error {
 	if _, err := os.Stat(next); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err := os.Rename(now, was); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	s.opts.At.Reach("rotate.aside")
+	at.Reach("rotate.aside")
 	if err := os.Rename(next, now); err != nil {
 		return err
 	}
 	if err := file.SyncDir(filepath.Dir(now)); err != nil {
 		return err
 	}
-	s.opts.At.Reach("rotate.placed")
+	at.Reach("rotate.placed")
 	return nil
 }
 

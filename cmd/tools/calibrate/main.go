@@ -68,7 +68,8 @@ func main() {
 		"file for the verdicts: a run that was ended goes on from it, and -from makes the page again")
 	flag.StringVar(&o.from, "from", "",
 		"verdicts of an earlier run: nothing is played, and the sizes are those of that run")
-	flag.BoolVar(&o.partial, "partial", false, "take a -from that was ended: the cases that it has, of each setting")
+	flag.BoolVar(&o.partial, "partial", false,
+		"take a -from that was ended: the cases that it has, of each setting")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := calibrate(ctx, o)

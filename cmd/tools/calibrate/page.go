@@ -89,9 +89,9 @@ func (c *calibration) command() string {
 func (c *calibration) short() string {
 	full := fullSize()
 	if c.asked > 0 {
-		return fmt.Sprintf("**It was ended early**: of %d cases it has the first ones of each setting, as the tables "+
-			"say. The limits say\nwhat so few cases can show; a bound that is met here is met by this sample and not yet "+
-			"proven by the full one.", c.asked)
+		return fmt.Sprintf("**It was ended early**: of %d cases it has the first ones of each setting, as "+
+			"the tables say. The limits say\nwhat so few cases can show; a bound that is met here is met by "+
+			"this sample and not yet proven by the full one.", c.asked)
 	}
 	if c.Sizes == full {
 		return "This is that size."
@@ -217,9 +217,11 @@ tide and tide_bomb have an edge of a true Sharpe ratio of 2.
 a debugger, and no replay starts a process: GOMAXPROCS and the sandbox are left to the acceptance
 tests. Everything else is the same code.
 
-**Time.** A case of the battery takes 6.3 seconds of one core, measured over the first 35 in turn: the 2,300 of
-the full size take about 4 hours, which ` + "`-save`" + ` lets end and go on; ` + "`-partial`" + ` makes a page of what there is.
-A case of each of the 49 searches among correlated trials takes 0.9 seconds together: half an hour for 2,000.
+**Time.** A case of the battery takes 6.3 seconds of one core, measured over the first 35 in turn: the
+2,300 of the full size take about 4 hours, which ` + "`-save`" + ` lets end and go on; ` +
+	"`-partial`" + ` makes a page
+of what there is. A case of each of the 49 searches among correlated trials takes 0.9 seconds
+together: half an hour for 2,000.
 
 ## What it does not show
 

@@ -19,7 +19,8 @@ func (v *verifier) checkChain() {
 	v.step("changes of keys", err)
 }
 
-// keyOf is the key that signs at the place of a seal: that of the options, or one that changes of keys lead to.
+// keyOf is the key that signs at the place of a seal: that of the options, or one that changes of keys lead
+// to.
 func (v *verifier) keyOf(s *sealed) *ledger.Key {
 	if v.known == nil {
 		return v.key
@@ -31,8 +32,8 @@ func (v *verifier) keyOf(s *sealed) *ledger.Key {
 	return v.known.Key(index)
 }
 
-// checkEarlier reports why the checkpoint of a seal may be of another tree than that of the newest log key: one
-// that an earlier key has signed stands where a proof leads on from it.
+// checkEarlier reports why the checkpoint of a seal may be of another tree than that of the newest log key:
+// one that an earlier key has signed stands where a proof leads on from it.
 func (v *verifier) checkEarlier(s *sealed) error {
 	if v.known == nil {
 		return nil
@@ -51,6 +52,6 @@ func (v *verifier) checkEarlier(s *sealed) error {
 			return nil
 		}
 	}
-	return mismatch("", fmt.Sprintf("the answer to /log/consistency?from=%d among the files, since keys have "+
-		"changed behind it", s.head.Size), "none")
+	return mismatch("", fmt.Sprintf("the answer to /log/consistency?from=%d among the files, since keys "+
+		"have changed behind it", s.head.Size), "none")
 }

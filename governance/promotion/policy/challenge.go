@@ -1,30 +1,52 @@
 package policy
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
-// ChallengeResult is what has become of the window that the seal draws.
-type ChallengeResult struct {
-	// Verdict is open, unconfirmed, agreed or disputed, and Reason why.
-	Verdict, Reason string
-	// Confirmed reports that nobody can have copied what agrees: a worker of shadows has executed the program,
-	// or packer and replayer had both committed.
-	Confirmed bool
-	// Earlier reports that it was replayed before a policy could ask for more, which keeps its effect.
-	Earlier, Disputed bool
-	Pieces            []Piece
-}
+// The observed values of a gate about the challenge.
+const (
+	ChallengeOpen = "open"
+	confirmed     = "confirmed"
+	unconfirmed   = "unconfirmed"
+	disputed      = "disputed"
+	earlier       = "earlier"
+)
 
-// challenged passes where the answer to the challenge is confirmed. Else it waits: nobody knows who is right.
+// challenged passes where an answer to the challenge is confirmed. Else it waits: nobody knows who is right.
 func challenged(_ *Gate, e *Evidence, _ time.Time) Result {
-	c := &e.Challenge
-	r := Result{Verdict: Pass, Observed: c.Verdict, Op: "==", Threshold: "confirmed", Evidence: c.Pieces, Reason: c.Reason}
-	switch {
-	case c.Confirmed:
-	case c.Earlier && !c.Disputed:
-		r.Reason = "replayed before this rule: " + c.Reason
-	default:
-		r.Verdict, r.Reason = Pending, c.Reason+": a worker of shadows answers, or packer and replayer each replay "+
-			"with --commit before either shows an answer"
+	r := Result{Verdict: Pending, Observed: ChallengeOpen, Op: "==", Threshold: confirmed,
+		Reason: "nobody has answered the challenge of the seal"}
+	has := func(what string, is func(*ReplayResult) bool) *ReplayResult {
+		i := slices.IndexFunc(e.Replays, func(x ReplayResult) bool { return is(&x) })
+		if i < 0 {
+			return nil
+		}
+		r.Observed, r.Evidence = what, []Piece{e.Replays[i].Piece}
+		return &e.Replays[i]
 	}
+	const ask = ": a worker of shadows answers, or packer and replayer each replay with --commit before " +
+		"either shows an answer"
+	if x := has(disputed, func(x *ReplayResult) bool { return x.Disputed != "" }); x != nil {
+		r.Reason = x.Disputed
+		return r
+	}
+	if x := has(confirmed, func(x *ReplayResult) bool { return x.Confirmed }); x != nil {
+		r.Verdict, r.Reason = Pass, "a worker of shadows came to the answer of "+x.Principal
+		if x.Committed {
+			r.Reason = "answers are equal" + ByCommitments
+		}
+		return r
+	}
+	if has(earlier, func(x *ReplayResult) bool { return x.Earlier }) != nil {
+		r.Verdict, r.Reason = Pass, "replayed before this rule"
+		return r
+	}
+	if x := has(unconfirmed, func(x *ReplayResult) bool { return x.Answered }); x != nil {
+		r.Reason = "the answer of " + x.Principal + " may be made up, and that of another one copied" + ask
+		return r
+	}
+	r.Reason += ask
 	return r
 }
