@@ -218,9 +218,9 @@ a debugger, and no replay starts a process: GOMAXPROCS and the sandbox are left 
 tests. Everything else is the same code.
 
 **Time.** A case of the battery takes 6.3 seconds of one core, measured over the first 35 in turn: the
-2,300 of the full size take about 4 hours, which ` + "`-save`" + ` lets end and go on; ` +
-	"`-partial`" + ` makes a page
-of what there is. A case of each of the 49 searches among correlated trials takes 0.9 seconds
+2,300 of the full size take more than 4 hours, since more of them are families of 100. ` +
+	"`-save`" + ` lets them
+end and go on, ` + "`-partial`" + ` makes a page of what there is. A case of each of the 49 searches among correlated trials takes 0.9 seconds
 together: half an hour for 2,000.
 
 ## What it does not show
