@@ -9,8 +9,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/dsse"
 )
 
 // paper starts a paper run on the simulated market and waits until it trades.
@@ -34,8 +36,53 @@ func (s *service) paper() string {
 	}
 }
 
+// hostKey is the key of a host, as files.
+func hostKey(t *testing.T) (public, private string) {
+	t.Helper()
+	key, err := dsse.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	private = filepath.Join(t.TempDir(), "host.key")
+	if err := dsse.WriteKey(private, key); err != nil {
+		t.Fatal(err)
+	}
+	return dsse.PublicPath(private), private
+}
+
+// signedRun holds what a service has signed of a run that has ended against the files of the run.
+func signedRun(t *testing.T, state, id, public string) {
+	t.Helper()
+	text, err := os.ReadFile(bundle.HostedPath(state, id))
+	if err != nil {
+		t.Fatal(err)
+	}
+	signed, refused := bundle.DecodeEnvelope(text)
+	if refused != nil {
+		t.Fatal(refused)
+	}
+	pem, err := os.ReadFile(public)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := dsse.ParseP256(pem)
+	if err != nil {
+		t.Fatal(err)
+	}
+	said, refused := bundle.ReadStatement(signed.Payload)
+	if refused != nil || len(signed.Verify(key)) != 1 || said.Statement.PredicateType != bundle.TypeServiceRun {
+		t.Fatalf("%v %s", refused, signed.Payload)
+	}
+	for _, name := range []string{"report.json", "metadata.json"} {
+		file, err := os.ReadFile(filepath.Join(state, "runs", id, name))
+		if err != nil || !said.Names(digest.SHA256Hex(file)) {
+			t.Errorf("%s is not what was signed: %v", name, err)
+		}
+	}
+}
+
 // TestDamagedJournalIsShown: a run whose journal was damaged is shown as failed, JOURNAL_QUARANTINED, through
-// restarts until it is reset; the damaged file is kept, and the next run starts.
+// restarts until it is reset; the damaged file is kept, and the next run starts and is signed as it ends.
 func TestDamagedJournalIsShown(t *testing.T) {
 	t.Parallel()
 	state := t.TempDir()
@@ -79,11 +126,16 @@ func TestDamagedJournalIsShown(t *testing.T) {
 		}
 		s.end(syscall.SIGTERM)
 	}
-	s = serve(t, state)
+	public, private := hostKey(t)
+	s = serve(t, state, "--control-key", public, "--control-sign-key", private)
 	if resp := s.call("DELETE", "/run/reset", nil, nil); resp.StatusCode != 200 {
 		t.Errorf("reset: %d", resp.StatusCode)
 	}
-	s.paper()
+	id = s.paper()
+	if resp := s.call("POST", "/run/stop", nil, nil); resp.StatusCode != 200 {
+		t.Errorf("stop: %d", resp.StatusCode)
+	}
+	signedRun(t, state, id, public)
 	if code := s.end(syscall.SIGTERM); code != 0 {
 		t.Errorf("exit %d\n%s", code, s.stderr)
 	}

@@ -137,6 +137,7 @@ func (s *service) openReader(cfg config) (*client.Reader, []byte, error) {
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	s.closers = append(s.closers, func() error { transport.CloseIdleConnections(); return nil })
 	r, err := client.NewReader(client.ReaderOptions{URL: cfg.control.url, Key: key, Seen: s.policy.Seen,
-		HTTP: &http.Client{Transport: transport}})
+		Witnesses: cfg.control.asked,
+		HTTP:      &http.Client{Transport: transport}})
 	return r, key, err
 }

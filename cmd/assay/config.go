@@ -106,7 +106,8 @@ func settings() []setting {
 				"enforce with a control plane, else warn",
 			parsed(deploy.ParseMode, func(c *config) *deploy.Mode { return &c.control.policy })},
 		{"control-sign-key", "SERVICE_CONTROL_SIGN_KEY", "",
-			"file of this host's private key (role host): a risk kill opens a critical incident", setSignKey},
+			"file of this host's private key (role host): a risk kill opens a critical incident, and paper " +
+				"and live runs are signed as they end", setSignKey},
 		{"deployment-witness-quorum", "SERVICE_DEPLOYMENT_WITNESS_QUORUM", "",
 			"how many of the witnesses must have cosigned the control plane's log (default all)", setQuorum},
 	}, tradingSettings()...)

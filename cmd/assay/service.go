@@ -157,7 +157,7 @@ func open(ctx context.Context, cfg config, ln net.Listener, logger hclog.Logger)
 	if err := ledger.Know(ctx); err != nil {
 		return nil, fmt.Errorf("hold-outs: %w", err)
 	}
-	archive := &runner.Archive{Store: store, Registry: runs, Know: ledger.Know}
+	archive := &runner.Archive{Store: store, Registry: runs, Know: ledger.Know, Vouch: s.vouch(cfg, store)}
 	s.runner = runner.New(runner.Options{
 		Recorder: archive, Trials: trialCounter{runs, store}, Logger: logger.Named("runner"),
 	})

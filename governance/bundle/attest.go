@@ -94,7 +94,12 @@ func (j Judge) attestation(p *Post, v any, at string) ([]Attestation, *Error) {
 		// The pointer inside of the payload is no pointer of the body.
 		return nil, field.Refuse(InvalidAttestation, inside, "the statement: %s", err.Error())
 	}
-	if !said.Names(p.FileSHA256) {
+	if run, ok := said.Predicate.(*ServiceRun); ok {
+		if !run.In(&p.Bundle) {
+			return nil, field.Refuse(AttestationMismatch, inside,
+				"the bundle of this body has no run %s with these files", run.RunID)
+		}
+	} else if !said.Names(p.FileSHA256) {
 		return nil, field.Refuse(AttestationMismatch, inside,
 			"the bundle of this body is none of the subjects")
 	}
@@ -205,7 +210,7 @@ func (s *Said) within(roles []string) bool {
 		return any(TrustRisk, TrustApprover, TrustOperator)
 	case *Shadow:
 		return any(TrustShadow)
-	case *HostedRun:
+	case *HostedRun, *ServiceRun:
 		return any(TrustHost)
 	}
 	return s.Statement.PredicateType != TypeBundle || any(TrustLab)

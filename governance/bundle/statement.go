@@ -23,15 +23,15 @@ const MaxWaiver = 7 * 24 * time.Hour
 type Said struct {
 	Statement Statement
 	// Predicate is *Replay, *Approval, *Waiver, *Drill, *Incident, *Suspension, *Ending, *Shadow,
-	// *HostedRun, *Dispute, *Commitment or *Reveal; nil for candidate-bundle and for types that are not
-	// known here.
+	// *HostedRun, *Dispute, *Commitment, *Reveal or *ServiceRun; nil for candidate-bundle and for types that
+	// are not known here.
 	Predicate any
-	// Common points into Predicate; nil where that is nil.
+	// Common points into Predicate; nil where that is nil, and of a *ServiceRun.
 	Common *Common
 }
 
 // Known reports whether the statement's type counts for something.
-func (s *Said) Known() bool { return s.Common != nil || s.Statement.PredicateType == TypeBundle }
+func (s *Said) Known() bool { return s.Predicate != nil || s.Statement.PredicateType == TypeBundle }
 
 // Names reports whether one of the subjects has this SHA-256.
 func (s *Said) Names(sha256 string) bool {
@@ -109,7 +109,7 @@ var predicates = map[string]func() predicate{
 	TypeDrill: newOf[Drill], TypeIncident: newOf[Incident], TypeSuspension: newOf[Suspension],
 	TypeRejection: newOf[Ending], TypeRetirement: newOf[Ending], TypeShadow: newOf[Shadow],
 	TypeRun: newOf[HostedRun], TypeDispute: newOf[Dispute], TypeCommitment: newOf[Commitment],
-	TypeReveal: newOf[Reveal],
+	TypeReveal: newOf[Reveal], TypeServiceRun: newOf[ServiceRun],
 }
 
 func (c *Common) common() *Common { return c }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/ledger"
+	"github.com/assay-run/assay/host/base/translog"
 )
 
 // Challenge is the window that a replay of a sealed revision has to answer. The plane names only
@@ -45,7 +46,7 @@ func (c *Client) sealAt(ctx context.Context, index int64, revision string) (*led
 	if err != nil {
 		return nil, err
 	}
-	seal, err := checkSeal(entry.Seal, pem, root, index, revision)
+	seal, err := c.checkSeal(ctx, entry.Seal, pem, root, index, revision)
 	if err != nil {
 		return nil, &UntrustedError{What: "the seal of " + revision, Problems: []string{err.Error()}}
 	}
@@ -53,7 +54,9 @@ func (c *Client) sealAt(ctx context.Context, index int64, revision string) (*led
 }
 
 // checkSeal reads the seal of a revision that is at a place of a log.
-func checkSeal(text, pem, root []byte, index int64, revision string) (*ledger.Seal, error) {
+func (c *Client) checkSeal(
+	ctx context.Context, text, pem, root []byte, index int64, revision string,
+) (*ledger.Seal, error) {
 	seal, err := ledger.ParseSeal(text)
 	if err != nil {
 		return nil, err
@@ -66,7 +69,11 @@ func checkSeal(text, pem, root []byte, index int64, revision string) (*ledger.Se
 	if err != nil {
 		return nil, err
 	}
-	if _, err := included(seal, index, key, logs...); err != nil {
+	known, err := c.known(ctx, &seal.Sigstore, key, translog.Quorum{}, logs...)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := included(seal, index, key, known, logs...); err != nil {
 		return nil, err
 	}
 	signed, err := seal.Sigstore.Entry()

@@ -28,6 +28,7 @@ import (
 	"github.com/assay-run/assay/governance/ledger/verify"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/translog"
 	"github.com/assay-run/assay/host/deploy"
 )
 
@@ -152,6 +153,37 @@ func (c *Client) Trust(ctx context.Context) (key, trustedRoot []byte, err error)
 	}
 	trustedRoot, err = c.call(ctx, http.MethodGet, nil, "trust", "trusted_root.json")
 	return key, trustedRoot, err
+}
+
+// rotations is how the log has changed its keys; nil of a plane of an earlier version.
+func (c *Client) rotations(ctx context.Context) ([]byte, error) {
+	text, err := c.call(ctx, http.MethodGet, nil, "trust", "rotations.json")
+	var refused *RefusedError
+	if errors.As(err, &refused) && refused.Status == http.StatusNotFound {
+		return nil, nil
+	}
+	return text, err
+}
+
+// known is all keys of the log where an entry is signed by another one than key, or its checkpoint by none of
+// logs; else nil. Witnesses must have cosigned the changes to keys that are newer than key.
+func (c *Client) known(ctx context.Context, s *ledger.Sigstore, key *ledger.Key, witnesses translog.Quorum,
+	logs ...ledger.TrustedLog) (*ledger.Known, error) {
+	if _, _, err := ledger.OpenTrusted(s.Note(), logs); err == nil && s.By(key) {
+		return nil, nil
+	}
+	text, err := c.rotations(ctx)
+	if text == nil || err != nil {
+		return nil, err
+	}
+	chain, err := ledger.ParseChain(text)
+	if err != nil {
+		return nil, err
+	}
+	if len(chain.Changes) == 0 {
+		return nil, nil // its signature or checkpoint is judged as it is
+	}
+	return chain.Keys(key, witnesses)
 }
 
 // TrustFile is the trust.json that the plane has in force, nil in open mode. It is not signed.
@@ -372,9 +404,22 @@ func (c *Client) checkReceipt(ctx context.Context, doc *bundle.Document, answer 
 	if err != nil {
 		return nil, err
 	}
-	report := verify.Verify([]verify.File{
+	files := []verify.File{
 		{Name: bundle.FileName, Data: doc.Canonical}, {Name: "ingest_receipt.json", Data: answer},
-	}, verify.Options{Key: key, TrustedRoot: root})
+	}
+	if public, err := ledger.ParseKey(key); err == nil { // another one fails below
+		// A bundle that was posted before may have a seal of an earlier key.
+		if !r.Seal.Sigstore.By(public) {
+			changes, err := c.rotations(ctx)
+			if err != nil {
+				return nil, err
+			}
+			if changes != nil {
+				files = append(files, verify.File{Name: "rotations.json", Data: changes})
+			}
+		}
+	}
+	report := verify.Verify(files, verify.Options{Key: key, TrustedRoot: root})
 	if !report.OK() {
 		failed := &UntrustedError{What: "the receipt's seal"}
 		for _, s := range report.Steps {

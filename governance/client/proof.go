@@ -163,7 +163,23 @@ func (r *Reader) proveOnce(ctx context.Context, c claim, kept *translog.Kept,
 	if err != nil {
 		return v, fmt.Errorf("entry %d: %w", c.index, err)
 	}
-	head, err := included(seal, c.index, r.key, ledger.TrustedLog{LogKey: key})
+	logs := []ledger.TrustedLog{{LogKey: key}}
+	known, err := r.client.known(ctx, &seal.Sigstore, r.key, r.witnesses, logs...)
+	if err != nil {
+		return v, fmt.Errorf("entry %d: %w", c.index, err)
+	}
+	if known != nil {
+		logs = nil
+		for _, k := range known.Ring.Logs() {
+			logs = append(logs, ledger.TrustedLog{LogKey: k})
+		}
+		if !slices.ContainsFunc(logs, func(l ledger.TrustedLog) bool { return l.VKey() == key.VKey() }) {
+			return v, fmt.Errorf("entry %d: the log key that this host remembers is none of those of the log",
+				c.index)
+		}
+		key = known.Ring.Last().Log
+	}
+	head, err := included(seal, c.index, r.key, known, logs...)
 	if err != nil {
 		return v, fmt.Errorf("entry %d is not in the log: %w", c.index, err)
 	}
@@ -182,10 +198,14 @@ func (r *Reader) proveOnce(ctx context.Context, c claim, kept *translog.Kept,
 	return v, err
 }
 
-// included takes the steps of the offline verifier for an entry of any kind at a place of a log.
-func included(seal *ledger.Seal, index int64, key *ledger.Key,
+// included takes the steps of the offline verifier for an entry of any kind at a place of a log. known is nil
+// where key has signed the entry.
+func included(seal *ledger.Seal, index int64, key *ledger.Key, known *ledger.Known,
 	logs ...ledger.TrustedLog) (*ledger.Checkpoint, error) {
 	s := &seal.Sigstore
+	if known != nil {
+		key = known.Key(index)
+	}
 	if err := s.CheckSignature(key); err != nil {
 		return nil, err
 	}
@@ -195,6 +215,11 @@ func included(seal *ledger.Seal, index int64, key *ledger.Key,
 	head, _, err := s.CheckCheckpoint(logs...)
 	if err != nil {
 		return nil, err
+	}
+	if known != nil {
+		if err := known.Stands(s.Note(), head); err != nil {
+			return nil, err
+		}
 	}
 	if err := s.CheckInclusion(key, head); err != nil {
 		return nil, err

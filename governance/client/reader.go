@@ -35,6 +35,8 @@ type ReaderOptions struct {
 	// Seen is the checkpoint of the log that the host remembers, nil before the first.
 	Seen func() (*translog.Kept, error)
 	Now  func() time.Time
+	// Witnesses are those that the host asks for: they must have cosigned a change of the log's keys.
+	Witnesses translog.Quorum
 }
 
 // Reader reads a control plane for people. What it has read it keeps: when the plane does not answer
@@ -45,6 +47,8 @@ type Reader struct {
 	key    *ledger.Key
 	seen   func() (*translog.Kept, error)
 	now    func() time.Time
+
+	witnesses translog.Quorum
 
 	mu     sync.Mutex
 	kept   map[string]keptReading
@@ -74,7 +78,8 @@ func NewReader(o ReaderOptions) (*Reader, error) {
 		return nil, err
 	}
 	c.plane.MaxAnswer = maxRead
-	r := &Reader{client: c, key: key, seen: o.Seen, now: o.Now, kept: map[string]keptReading{}}
+	r := &Reader{client: c, key: key, seen: o.Seen, now: o.Now, witnesses: o.Witnesses,
+		kept: map[string]keptReading{}}
 	if r.now == nil {
 		r.now = time.Now
 	}

@@ -66,6 +66,7 @@ func (p *Plane) routes(metrics handle) []edge.Route {
 		get("/trust/trusted_root.json", p.getTrustedRoot),
 		get("/trust/governance.pub", p.getStatementKey),
 		get("/trust/log.vkey", p.getLogKey),
+		get("/trust/rotations.json", func(r *request) (*edge.Answer, error) { return rotations(p, r) }),
 		get("/trust/log.json", p.getLogInfo),
 		get("/trust/trust.json", p.getTrust),
 		{Method: http.MethodGet, Path: "/openapi.json", Handler: answered(p, p.getSpec)},

@@ -130,7 +130,7 @@ func TestReads(t *testing.T) {
 		"/portfolio",
 		"/deployable-registry/sma-cross", "/candidate-bundles/" + id, "/facts/0", "/facts/3", "/checkpoint",
 		"/trust/trusted_root.json", "/trust/governance.pub", "/trust/log.vkey", "/trust/log.json",
-		"/trust/trust.json",
+		"/trust/trust.json", "/trust/rotations.json",
 	} {
 		a := get(t, p, path, nil)
 		everyAnswer(t, a)

@@ -101,7 +101,7 @@ func TestAnswersAreOfTheSpec(t *testing.T) {
 		"/promotion-state/candidate_revision/" + id:            "State",
 		"/promotion-plans/candidate_revision/" + id + "/paper": "Plan",
 		"/pending-experiments/candidate_revision/" + id:        "Experiments",
-		"/facts/0": "Fact", "/health": "Health", "/trust/log.json": "LogInfo", "/nothing": "Error",
+		"/facts/0": "Fact", "/health": "Health", "/trust/log.json": "LogInfo", "/trust/rotations.json": "Rotations", "/nothing": "Error",
 		"/facts/x":   "Error",
 		"/portfolio": "Portfolio",
 		"/deployable-registry/" + doc.Bundle.Candidate.FamilyID: "Registry",

@@ -211,16 +211,9 @@ func (p *Plane) addRotations(
 		return err
 	}
 	for i, seq := range seqs {
-		note, err := p.store.Note(ctx, seq+1)
+		note, err := lastNote(ctx, p, log, seq+1)
 		if err != nil {
 			return err
-		}
-		root, err := log.Root(seq + 1)
-		if err != nil {
-			return err
-		}
-		if w := p.opts.Witnesses; w != nil {
-			note = w.Note(translog.Checkpoint{Origin: log.Head.Origin, Size: seq + 1, Root: root}, note)
 		}
 		path, err := log.InclusionAt(seq, seq+1)
 		if err != nil {
@@ -233,6 +226,40 @@ func (p *Plane) addRotations(
 		reg.AddRotation(entries[i].DSSE(), translog.Proof{Index: seq, Hashes: path, Note: note}, later)
 	}
 	return nil
+}
+
+// lastNote is the checkpoint of a size that ends with a change of keys, with the cosignatures that it has.
+func lastNote(ctx context.Context, p *Plane, log ledger.View, size int64) (string, error) {
+	note, err := p.store.Note(ctx, size)
+	if err != nil {
+		return "", err
+	}
+	root, err := log.Root(size)
+	if w := p.opts.Witnesses; w != nil && err == nil {
+		note = w.Note(translog.Checkpoint{Origin: log.Head.Origin, Size: size, Root: root}, note)
+	}
+	return note, err
+}
+
+// rotations is every change of the log's keys, so that a client with any of them can verify what the
+// others have signed.
+func rotations(p *Plane, r *request) (*edge.Answer, error) {
+	seqs, entries, err := p.store.Rotations(r.Context())
+	if err != nil {
+		return nil, err
+	}
+	var chain *ledger.Chain
+	err = p.store.Look(func(_ *promotion.World, log ledger.View) (err error) {
+		notes := make([]string, len(seqs))
+		for i, seq := range seqs {
+			if notes[i], err = lastNote(r.Context(), p, log, seq+1); err != nil {
+				return err
+			}
+		}
+		chain, err = log.Chain(entries, notes, p.store.Keys().Log)
+		return err
+	})
+	return encoded(chain, err)
 }
 
 // getConsistency is the newest checkpoint with the proof that it continues the log of the first from

@@ -410,6 +410,15 @@ func (s *Sigstore) Note() string {
 	return s.Material.Entries[0].Proof.Checkpoint.Envelope
 }
 
+// Index is the place that the bundle claims.
+func (s *Sigstore) Index() (int64, error) {
+	claim, err := s.read()
+	if err != nil {
+		return 0, err
+	}
+	return claim.index, nil
+}
+
 // Canonical is the bundle's canonical JSON.
 func (s *Sigstore) Canonical() ([]byte, error) { return digest.JCS(s) }
 

@@ -329,6 +329,24 @@ func FuzzParseSeal(f *testing.F) {
 	})
 }
 
+func FuzzParseChain(f *testing.F) {
+	seal, _, _ := sampleSeal(f)
+	text, err := digest.JCS(Chain{SchemaChain, testOrigin, "", []Change{{seal.Sigstore, seal.TlogProof}}})
+	must(f, err)
+	f.Add(text)
+	f.Add([]byte(`{"schema":"key-rotations/v1","log_origin":"a","checkpoint":"","rotations":[]}`))
+	key, logs := public(f), trustedLogs(f)
+	f.Fuzz(func(t *testing.T, in []byte) {
+		c, err := ParseChain(in)
+		if err != nil {
+			return
+		}
+		if known, err := c.Keys(key, translog.Quorum{}, logs...); err == nil && len(known.Ring) != len(c.Changes)+1 {
+			t.Fatalf("%d keys of %d changes", len(known.Ring), len(c.Changes))
+		}
+	})
+}
+
 func FuzzParseTrustedRoot(f *testing.F) {
 	text, err := TrustedRoot(time.Unix(0, 0), logKeyOf(f, testOrigin))
 	must(f, err)

@@ -97,7 +97,7 @@ func dispute(list []answer) string {
 
 // mark adds to a replay what became of its answer. One that is older than the rule needs none.
 func (c challenges) mark(said *Replay, out *policy.ReplayResult) {
-	out.Answered = out.Seq < c.w.challenged
+	out.Answered, out.Earlier = out.Seq < c.w.since.challenged, out.Seq < c.w.since.independent
 	r, ok := c.w.revisions[said.CandidateRevisionID]
 	if !ok {
 		return
@@ -105,6 +105,9 @@ func (c challenges) mark(said *Replay, out *policy.ReplayResult) {
 	list := c.to(r)
 	if slices.ContainsFunc(list, func(a answer) bool { return a.by.KeyID == said.KeyID }) {
 		out.Answered, out.Disputed = true, dispute(list)
+		out.Confirmed = slices.ContainsFunc(list, func(a answer) bool {
+			return a.by.KeyID == said.KeyID && (c.executed(r, list, a) || c.confirmed(r, list, a))
+		})
 		c.markCommitted(r, list, said.KeyID, out)
 	}
 }
@@ -214,6 +217,15 @@ func (c challenges) view(r *revision) *ChallengeView {
 		out.Verdict, out.Reason = challengeDisputed, why
 	}
 	return out
+}
+
+// executed reports whether a worker of shadows, which is none of the packer's, has come to an answer of
+// somebody else.
+func (c challenges) executed(r *revision, list []answer, own answer) bool {
+	return dispute(list) == "" && slices.ContainsFunc(list, func(a answer) bool {
+		return a.kind == answerShadow && a.same(own) && !r.packs(a.by.Principal) &&
+			!bundle.SamePrincipal(a.by.Principal, own.by.Principal)
+	})
 }
 
 // unanswered reports whether a worker of shadows has to answer the window: once a replay has. Before that its

@@ -85,8 +85,7 @@ func (all lanes) against(d *playedDay) []disputed {
 // drop takes days in dispute out of what counts for a revision: its days, its trades, and what they
 // gained. What they lost stays, else whoever has a second key could dispute losses. The drift keeps them
 // too: no dispute lifts a stop, or makes one. The result has the days that are out.
-func (all lanes) drop(root *revision, s *policy.ShadowResult) map[*playedDay]bool {
-	l := &root.lane
+func (all lanes) drop(root *revision, l *lane, s *policy.ShadowResult) map[*playedDay]bool {
 	if len(all.w.disputes) == 0 {
 		return nil
 	}

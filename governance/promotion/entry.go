@@ -269,7 +269,7 @@ type LoadedText struct {
 	Digest  string `json:"digest" is:"digest"`
 	Version int64  `json:"version"`
 	Text    string `json:"text" is:"free"`
-	Rules   int64  `json:"rules,omitempty" min:"2" max:"7"`
+	Rules   int64  `json:"rules,omitempty" min:"2" max:"8"`
 	// Engines are, of a policy, programs whose runs the plane takes from here on besides those
 	// that it has taken before, by SHA-256.
 	Engines    []string `json:"engines,omitempty" max:"100"`
@@ -303,8 +303,12 @@ const RulesEstablished = 6
 // needs its own attacked baseline.
 const RulesWitnessed = 7
 
+// RulesIndependent is the version of the rules under which a witness of those who have packed a program
+// again is none for them, and a policy may ask for an answer to the challenge that two sides have given.
+const RulesIndependent = 8
+
 // RulesNewest is the version that this program judges a log by from where it first writes to it.
-const RulesNewest = RulesWitnessed
+const RulesNewest = RulesIndependent
 
 // established reports whether the rules of RulesEstablished hold.
 func established(w *World) bool { return w.rules >= RulesEstablished }

@@ -340,6 +340,8 @@ func (m *maker) recorded(e *Entry, p *Recorded) error {
 		m.add(ShadowDisputed, "", &Disputed{by, *said})
 	case *bundle.HostedRun:
 		m.add(RunHosted, said.RunID, &Hosted{by, *said})
+	case *bundle.ServiceRun:
+		m.add(RunHosted, said.RunID, &Hosted{by, said.Hosted(e.Revision())})
 	case nil:
 		if kind == bundle.TypeBundle {
 			m.add(BundleSigned, "", &Signature{by, files(e.Said.Statement.Subject)})

@@ -542,7 +542,9 @@ func remedy(g *policy.Gate, result *policy.Result) int {
 	switch {
 	case g.Kind == policy.NoOpenIncident:
 		return remedyIncident
-	case g.Kind == policy.Shadow:
+	case g.Kind == policy.Challenge && result.Observed == policy.ChallengeOpen:
+		return remedyReplay
+	case g.Kind == policy.Shadow, g.Kind == policy.Challenge:
 		return remedyShadow
 	case g.Kind == policy.Freshness && g.Drill != "":
 		return remedyDrill

@@ -67,7 +67,7 @@ func planOf(w *World, r *revision) *PlanNumbers {
 			out.Applies, out.Reason = false, "candles opened before the registration: it proves nothing"
 		}
 	}
-	if r.sealSeq >= w.established {
+	if r.sealSeq >= w.since.established {
 		out.Registered = l.registered(daysOf(b.Data))
 		if out.Applies {
 			out.Reason += fmt.Sprintf("; %d trials of all plans before they ended count", out.Registered)

@@ -132,7 +132,7 @@ func (all lanes) apply(r *revision, f *Fact, s *Shadow) {
 // place among all, because whoever signs it now had all of them to choose from.
 func (all lanes) claimOf(root *revision) int64 {
 	signed := root.firstSignature()
-	if !established(all.w) || signed != nil && signed.seq < all.w.established {
+	if !established(all.w) || signed != nil && signed.seq < all.w.since.established {
 		return all.claimBefore(root)
 	}
 	at := root.begun.seq
@@ -202,7 +202,7 @@ const (
 // shadowOf is what the days after the seal have come to.
 func (all lanes) shadowOf(r *revision) *policy.ShadowResult {
 	root := all.laneOf(r)
-	l := &root.lane
+	l := all.witnessedFor(root, r)
 	next := l.next(root.begun.at)
 	s := &policy.ShadowResult{
 		Revision: root.id, First: bundle.FormatDay(bundle.FirstShadowDay(root.begun.at)),
@@ -236,7 +236,7 @@ func (all lanes) shadowOf(r *revision) *policy.ShadowResult {
 	if l.weight != nil {
 		s.E, s.Ruined = l.weight.Value(), l.weight.Ruined()
 	}
-	all.timing(l, s, all.drop(root, s))
+	all.timing(l, s, all.drop(root, l, s))
 	return s
 }
 
@@ -302,7 +302,7 @@ func driftReason(s *policy.ShadowResult) string {
 // of a run, and take the shadow's where it says nothing.
 func (all lanes) comparedRuns(r *revision) []policy.Run {
 	known := all.laneOf(r).lane.compared
-	from := all.w.established
+	from := all.w.since.established
 	if len(known) == 0 && r.seq < from {
 		return r.runs
 	}

@@ -175,19 +175,8 @@ func (all lanes) settle(r *revision) {
 		return
 	}
 	l := &r.lane
-	since, lacking := all.w.policy.Witnesses.Since(l.seen, func(principal string) bool {
-		return slices.ContainsFunc(r.belongsTo(), func(p string) bool {
-			return bundle.SamePrincipal(p, principal)
-		})
-	})
+	first, lacking := all.firstDay(r, r)
 	l.lacking = lacking
-	var first time.Time
-	if !since.IsZero() {
-		if since.Before(r.begun.at) { // a witness whose clock is behind makes no day older
-			since = r.begun.at
-		}
-		first = bundle.FirstShadowDay(since)
-	}
 	if first.Equal(l.first) {
 		return
 	}
@@ -200,6 +189,45 @@ func (all lanes) settle(r *revision) {
 		return // its bound was one when the first day came, and limits do not change
 	}
 	l.weight = weight
+}
+
+// firstDay is the first day of a lane that counts for a revision which looks at it, zero where that is by the
+// plane's own clock; lacking are the witnesses asked for that do not count.
+func (all lanes) firstDay(root, r *revision) (first time.Time, lacking []string) {
+	own := root.belongsTo()
+	if r != root {
+		own = append(own, r.belongsTo()...)
+	}
+	since, lacking := all.w.policy.Witnesses.Since(root.lane.seen, func(principal string) bool {
+		return slices.ContainsFunc(own, func(p string) bool { return bundle.SamePrincipal(p, principal) })
+	})
+	if since.IsZero() {
+		return since, lacking
+	}
+	if since.Before(root.begun.at) { // a witness whose clock is behind makes no day older
+		since = root.begun.at
+	}
+	return bundle.FirstShadowDay(since), lacking
+}
+
+// witnessedFor is the lane as the witnesses have seen it that are nobody's who packed the revision: whoever
+// packs a program again and runs a witness would vouch for their own days.
+func (all lanes) witnessedFor(root, r *revision) *lane {
+	l := &root.lane
+	if root == r || all.w.rules < RulesIndependent || root.begun.at.IsZero() {
+		return l
+	}
+	first, lacking := all.firstDay(root, r)
+	own := *l
+	own.lacking = lacking
+	if first.Equal(l.first) {
+		return &own
+	}
+	own.first = first
+	if l.weight != nil { // its bound was one when the first day came, and limits do not change
+		own.weight = own.weigh(dailyLoss(&root.limits), func(*playedDay) bool { return false })
+	}
+	return &own
 }
 
 // weigh weighs all days anew, nil where the bound is none; of those in dispute only a loss counts.

@@ -31,6 +31,9 @@ import (
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
+// since are the entries from which on rules hold: of RulesChallenge, RulesEstablished and RulesIndependent.
+type since struct{ challenged, established, independent int64 }
+
 // World is everything that follows from the facts so far.
 type World struct {
 	policy *policy.Policy
@@ -40,9 +43,7 @@ type World struct {
 	rules       int64 // of judging, see RulesVerified
 	// engines are the programs whose runs count, by the order of the log.
 	engines []string
-	// challenged is the entry from which on the rules of RulesChallenge hold.
-	challenged  int64
-	established int64 // the same of RulesEstablished
+	since   since
 
 	seq int64     // of the newest entry, -1 for none
 	at  time.Time // of the newest entry
@@ -106,7 +107,7 @@ func (i *incident) open() bool { return i.opened != nil && i.opened.after(i.clos
 // New is the world of an empty log, under the first policy that was built in, in open mode.
 func New() *World {
 	return &World{
-		policy: policy.First(), seq: -1, challenged: math.MaxInt64, established: math.MaxInt64,
+		policy: policy.First(), seq: -1, since: since{math.MaxInt64, math.MaxInt64, math.MaxInt64},
 		revisions: map[string]*revision{}, byCandidate: map[string][]*revision{},
 		byFamily:   map[string][]*revision{},
 		byStrategy: map[string][]*revision{}, byParent: map[string][]*revision{},
@@ -193,10 +194,13 @@ func (w *World) loadText(kind FactType, t *LoadedText) error {
 		}
 		w.policy, w.rules = p, max(w.rules, t.Rules)
 		if w.rules >= RulesChallenge {
-			w.challenged = min(w.challenged, w.seq)
+			w.since.challenged = min(w.since.challenged, w.seq)
 		}
 		if w.rules >= RulesEstablished {
-			w.established = min(w.established, w.seq)
+			w.since.established = min(w.since.established, w.seq)
+		}
+		if w.rules >= RulesIndependent {
+			w.since.independent = min(w.since.independent, w.seq)
 		}
 		for _, sum := range t.Engines {
 			w.engines = appendNew(w.engines, sum)

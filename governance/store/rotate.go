@@ -16,6 +16,8 @@ import (
 	"github.com/assay-run/assay/governance/ledger"
 	"github.com/assay-run/assay/governance/promotion"
 	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/host/base/failpoint"
+	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/base/translog"
 )
 
@@ -92,7 +94,7 @@ func (s *Store) finishRotation(ring ledger.Ring) error {
 		// The public half last: it tells that the move is not finished.
 		private := func(path string) string { return path }
 		for _, half := range []func(string) string{private, dsse.PublicPath} {
-			if err := replace(half(next), half(now), half(was)); err != nil {
+			if err := replace(s.opts.At, half(next), half(now), half(was)); err != nil {
 				return err
 			}
 		}
@@ -101,15 +103,23 @@ func (s *Store) finishRotation(ring ledger.Ring) error {
 }
 
 // replace puts a file in the place of another one, which gets a new name; what was done before an
-// interruption is not done again.
-func replace(next, now, was string) error {
+// interruption is not done again. It is on the disk when it returns.
+func replace(at failpoint.Hook, next, now, was string) error {
 	if _, err := os.Stat(next); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	if err := os.Rename(now, was); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.Rename(next, now)
+	at.Reach("rotate.aside")
+	if err := os.Rename(next, now); err != nil {
+		return err
+	}
+	if err := file.SyncDir(filepath.Dir(now)); err != nil {
+		return err
+	}
+	at.Reach("rotate.placed")
+	return nil
 }
 
 func logKeyID(key ledger.LogKey) string {
@@ -138,6 +148,9 @@ func (s *Store) nextKeys() (*Signers, error) {
 			if *f.into, err = dsse.ReadKey(path, s.opts.Unlock); err != nil {
 				return nil, &ConfigError{err.Error()}
 			}
+			if err := dsse.WritePublic(path, *f.into); err != nil { // an interruption left one half
+				return nil, err
+			}
 			continue
 		}
 		text, err := os.ReadFile(s.keyPath("", f.name))
@@ -153,6 +166,7 @@ func (s *Store) nextKeys() (*Signers, error) {
 			if err := dsse.WriteKey(path, *f.into); err != nil {
 				return nil, err
 			}
+			s.opts.At.Reach("rotate.made")
 			continue
 		}
 		passphrase, err := s.opts.Unlock(path)
@@ -195,9 +209,11 @@ func Rotate(
 			return nil, err
 		}
 	}
+	s.opts.At.Reach("rotate.keys")
 	if err := ask(s); err != nil {
 		return nil, err
 	}
+	s.opts.At.Reach("rotate.asked")
 	last := s.keys.Ring.Last()
 	var ring ledger.Ring
 	_, err = s.Update(ctx, func(tx *Tx) error {
@@ -219,6 +235,7 @@ func Rotate(
 	if err != nil {
 		return nil, err
 	}
+	s.opts.At.Reach("rotate.logged")
 	if err := ask(s); err != nil {
 		return nil, fmt.Errorf("the keys have changed, the next start of the plane puts the new ones in "+
 			"place and asks again: %w", err)

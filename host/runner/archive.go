@@ -19,6 +19,8 @@ type Archive struct {
 	Registry *registry.Registry
 	// Know, if set, notes of which markets the stored candles are, before a backtest shows some.
 	Know func(context.Context) error
+	// Vouch, if set, is called with a paper or live run that has ended, when its files are in its folder.
+	Vouch func(runID string, ended time.Time)
 }
 
 // Begin makes the folder with the request, and the rows. A backtest shows its days from here on: those that
@@ -109,6 +111,9 @@ func (a *Archive) Finish(ctx context.Context, e Ended) (Kept, error) {
 	}
 	if err := a.Registry.Complete(ctx, written.Metadata, written.Payload); err != nil {
 		return Kept{}, fmt.Errorf("registry: %w", err)
+	}
+	if a.Vouch != nil && e.Request.Mode != ModeBacktest {
+		a.Vouch(run.ID, e.EndTime)
 	}
 	return Kept{
 		RequestHash: written.Metadata.RequestHash, ResultHash: written.Report.ResultHash,

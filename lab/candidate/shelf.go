@@ -235,6 +235,11 @@ func Submit(ctx context.Context, plane *client.Client, p *Packed) (*client.Recei
 	if p.Envelope != nil {
 		envelopes = append(envelopes, *p.Envelope)
 	}
+	hosted, err := p.hosted(ctx, plane)
+	if err != nil {
+		return nil, err
+	}
+	envelopes = append(envelopes, hosted...)
 	receipt, err := plane.Ingest(ctx, p.Document, envelopes...)
 	if err != nil {
 		return nil, PlaneError(err)

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/governance/client"
 	"github.com/assay-run/assay/governance/control/planetest"
+	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/lab/request"
 )
 
@@ -109,6 +111,44 @@ func TestUnreadIsAskedAgain(t *testing.T) {
 	}
 	if !settle(t, p, core).Reused {
 		t.Error("a request that was read is asked once more")
+	}
+}
+
+// TestSubmitTakesWhatServicesSigned: what a service has signed of a run goes with the bundle, if the plane trusts
+// its key as a host's; else the bundle goes alone.
+func TestSubmitTakesWhatServicesSigned(t *testing.T) {
+	for by, want := range map[string]bool{"host": true, "otto": false, "a stranger": false} {
+		control, c := plane(t, planetest.Options{Trust: planetest.Trust(1)})
+		p := packing(t, Options{LogOrigin: planetest.Origin, Key: planetest.Key("packer"), Now: func() time.Time {
+			return planetest.Start
+		}})
+		out := settle(t, p, planetest.Good(planetest.Start, planetest.WithSoaks(planetest.Start)).Bundle)
+		files := planetest.Files(&out.Bundle)
+		if err := planetest.Put(control.Root, files); err != nil {
+			t.Fatal(err)
+		}
+		env, err := bundle.SignRun("soak-paper", files["runs/soak-paper/report.json"], files["runs/soak-paper/metadata.json"],
+			planetest.Start, planetest.Key(by))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := digest.JCS(env)
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := bundle.HostedPath(filepath.Dir(p.shelf.dir), "soak-paper")
+		if err := planetest.Put(filepath.Dir(path), map[string][]byte{filepath.Base(path): text}); err != nil {
+			t.Fatal(err)
+		}
+		receipt, err := Submit(t.Context(), c, out)
+		if err != nil {
+			t.Fatalf("%s: %v", by, err)
+		}
+		if got := slices.ContainsFunc(receipt.Facts, func(f client.FactName) bool {
+			return f.Type == "run_hosted"
+		}); got != want {
+			t.Errorf("%s: %v, %+v", by, got, receipt.Facts)
+		}
 	}
 }
 

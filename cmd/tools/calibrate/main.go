@@ -32,6 +32,7 @@ type options struct {
 	searches int
 	limit    time.Duration
 	paths    int // of the days after the seal
+	partial  bool
 }
 
 func main() {
@@ -67,6 +68,8 @@ func main() {
 		"file for the verdicts: a run that was ended goes on from it, and -from makes the page again")
 	flag.StringVar(&o.from, "from", "",
 		"verdicts of an earlier run: nothing is played, and the sizes are those of that run")
+	flag.BoolVar(&o.partial, "partial", false,
+		"take a -from that was ended: the cases that it has, of each setting")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	err := calibrate(ctx, o)
@@ -85,6 +88,7 @@ type calibration struct {
 	head
 	Settings []*setting
 	Verdicts [][]*verdict // by setting and case
+	asked    int          // cases of a run that was ended, 0 of a whole one
 }
 
 // The parts of the page.
@@ -181,6 +185,9 @@ func again(_ context.Context, o options) (*calibration, error) {
 	if c.Settings, err = drifting(h.Sizes, h.Seed); err != nil {
 		return nil, err
 	}
+	if o.partial {
+		c.asked = c.cut(known)
+	}
 	for _, s := range c.Settings {
 		list := []*verdict{}
 		for i := range s.Cases {
@@ -195,6 +202,21 @@ func again(_ context.Context, o options) (*calibration, error) {
 		c.Verdicts = append(c.Verdicts, list)
 	}
 	return c, nil
+}
+
+// cut leaves of the settings what a run that was ended has of each, and returns how much was asked for.
+func (c *calibration) cut(known map[place]*verdict) (asked int) {
+	for _, s := range c.Settings {
+		asked += s.Cases
+		for n := range s.Cases {
+			if known[place{s.Name, n}] == nil {
+				s.Cases = n
+				break
+			}
+		}
+	}
+	c.Settings = slices.DeleteFunc(c.Settings, func(s *setting) bool { return s.Cases == 0 })
+	return asked
 }
 
 // drifting are the settings of some sizes, with the drifts of their edges.
@@ -296,6 +318,8 @@ func (w *world) all(ctx context.Context, list []*setting, workers int) ([][]*ver
 			tasks = append(tasks, task{s, at, i})
 		}
 	}
+	// The first case of every setting comes first, so that a run that is ended has some of each.
+	slices.SortStableFunc(tasks, func(a, b task) int { return a.i - b.i })
 	work, cancel := context.WithCancel(ctx)
 	defer cancel()
 	began, done := time.Now(), 0

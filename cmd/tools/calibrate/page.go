@@ -88,6 +88,11 @@ func (c *calibration) command() string {
 // short returns how much smaller than the full size the run is.
 func (c *calibration) short() string {
 	full := fullSize()
+	if c.asked > 0 {
+		return fmt.Sprintf("**It was ended early**: of %d cases it has the first ones of each setting, as "+
+			"the tables say. The limits say\nwhat so few cases can show; a bound that is met here is met by "+
+			"this sample and not yet proven by the full one.", c.asked)
+	}
 	if c.Sizes == full {
 		return "This is that size."
 	}
@@ -211,6 +216,12 @@ tide and tide_bomb have an edge of a true Sharpe ratio of 2.
 **Differences from ` + "`lab falsify`" + `.** The strategies are served by the calibrating process as under
 a debugger, and no replay starts a process: GOMAXPROCS and the sandbox are left to the acceptance
 tests. Everything else is the same code.
+
+**Time.** A case of the battery takes 6.3 seconds of one core, measured over the first 35 in turn: the
+2,300 of the full size take more than 4 hours, since more of them are families of 100. ` +
+	"`-save`" + ` lets them
+end and go on, ` + "`-partial`" + ` makes a page of what there is. A case of each of the 49
+searches among correlated trials takes 0.9 seconds together: half an hour for 2,000.
 
 ## What it does not show
 

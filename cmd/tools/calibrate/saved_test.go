@@ -46,6 +46,14 @@ func TestARunGoesOnFromWhatIsSaved(t *testing.T) {
 		!strings.Contains(err.Error(), "-save") {
 		t.Errorf("a page of half a run: %v", err)
 	}
+	part, err := again(t.Context(), options{from: path, partial: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if page := part.page(); len(part.Settings) != 2 || !strings.Contains(page, "This page is of **2 cases**") ||
+		!strings.Contains(page, "**It was ended early**: of 4 cases") || !strings.Contains(page, "not measured") {
+		t.Errorf("%d settings\n%s", len(part.Settings), page)
+	}
 	for _, one := range list[2:] {
 		if err := s.add(one.Name, 0, &verdict{Overall: judge.Fail}); err != nil {
 			t.Fatal(err)

@@ -26,6 +26,7 @@ func TestKeysRotate(t *testing.T) {
 	at, stop := witnessing(t, append(name, logs...)...)
 	quorum := translog.Quorum{Keys: []translog.WitnessKey{at.Key}, Need: 1}
 	d.close()
+	early := copyFolder(t, dir)
 	open := func(dir string) *desk {
 		p, err := planetest.Open(planetest.Options{Dir: dir, Trust: planetest.Trust(1), Witnesses: []witness.At{at}})
 		if err != nil {
@@ -35,6 +36,7 @@ func TestKeysRotate(t *testing.T) {
 	}
 	d = open(dir)
 	d.toLive()
+	first := d.remember()
 	host := t.TempDir()
 	if _, err := d.startPinned(host, quorum, pinned); err != nil {
 		t.Fatal(err)
@@ -43,8 +45,15 @@ func TestKeysRotate(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if first.kept, err = translog.ParseKept(kept); err != nil {
+		t.Fatal(err)
+	}
 	d.close()
 	stolen := copyFolder(t, dir)
+	d = openDesk(t, early, d.keys)
+	first.forged = planetest.Good(d.p.Now(), planetest.Title("sealed by a thief of the first key"))
+	first.copied = d.receipt(first.forged)
+	d.close()
 
 	for round := range 2 {
 		code, out, errs := run(t, now, "", "keys", "rotate", "--state-dir", dir, "--witness", at.URL, "--witness-key",
@@ -66,6 +75,9 @@ func TestKeysRotate(t *testing.T) {
 		}
 		if _, err := d.start(t.TempDir(), quorum); err != nil {
 			t.Errorf("round %d: a host with the newest key: %v", round, err)
+		}
+		if round == 1 {
+			first.check(t, d)
 		}
 		d.close()
 	}

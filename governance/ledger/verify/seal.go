@@ -65,27 +65,27 @@ func readStatement(payload []byte) (*statement, error) {
 func (v *verifier) checkSeal(s *sealed) {
 	at := " " + s.name
 	needKey := mismatch("", "a key given by --key", "none")
-	err := needKey
-	if v.key != nil {
-		err = s.sigstore.CheckSignature(v.key)
+	err, key := needKey, v.keyOf(s)
+	if key != nil {
+		err = s.sigstore.CheckSignature(key)
 		s.verified = err == nil
 	}
 	v.step("signature"+at, err)
 	v.step("statement type"+at, s.checkType())
 	v.step("subject"+at, v.checkSubject(s))
 	v.step("predicate"+at, v.checkPredicate(s))
-	if err = needKey; v.key != nil {
-		err = s.sigstore.CheckLeaf(v.key)
+	if err = needKey; key != nil {
+		err = s.sigstore.CheckLeaf(key)
 	}
 	v.step("leaf recomputed"+at, err)
 	v.step("checkpoint"+at, v.checkCheckpoint(s))
 	switch {
-	case v.key == nil:
+	case key == nil:
 		err = needKey
 	case s.head == nil:
 		err = mismatch("", "a checkpoint that is verified", "none")
 	default:
-		err = s.sigstore.CheckInclusion(v.key, s.head)
+		err = s.sigstore.CheckInclusion(key, s.head)
 	}
 	v.step("inclusion"+at, err)
 	if s.seal != nil {
@@ -240,6 +240,10 @@ func (v *verifier) checkCheckpoint(s *sealed) error {
 	if s.head, s.log, err = s.sigstore.CheckCheckpoint(v.logs...); err != nil {
 		return err
 	}
+	if err := v.checkEarlier(s); err != nil {
+		s.head = nil
+		return err
+	}
 	if s.statement == nil {
 		return nil
 	}
@@ -258,7 +262,7 @@ func (v *verifier) checkProof(s *sealed, text string) error {
 	case s.head == nil:
 		return mismatch("", "a checkpoint that is verified", "none")
 	}
-	return s.sigstore.CheckProof(text, v.key, s.head, v.logs...)
+	return s.sigstore.CheckProof(text, v.keyOf(s), s.head, v.logs...)
 }
 
 // checkSummary compares the seal's plain fields, and those of a receipt that are about
@@ -267,7 +271,7 @@ func (v *verifier) checkSummary(s *sealed) error {
 	if v.key == nil || s.head == nil {
 		return mismatch("", "a key and a checkpoint that is verified", "none")
 	}
-	if err := s.seal.CheckSummary(v.key, s.head); err != nil {
+	if err := s.seal.CheckSummary(v.keyOf(s), s.head); err != nil {
 		return err
 	}
 	if c := v.about(s); c != nil && s.receipt != nil {

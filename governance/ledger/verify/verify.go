@@ -49,6 +49,9 @@ type verifier struct {
 	key   *ledger.Key
 	logs  []ledger.TrustedLog
 	trust *bundle.Trust
+	// chain is the changes of keys that were given, known the keys that they lead to.
+	chain *ledger.Chain
+	known *ledger.Known
 
 	bundles   []*candidate
 	unread    bool // a bundle was given that cannot be read
@@ -67,6 +70,7 @@ func Verify(files []File, opts Options) *Report {
 	for _, f := range files {
 		v.read(f)
 	}
+	v.checkChain()
 	for _, c := range v.bundles {
 		v.checkBundle(c)
 	}
@@ -134,6 +138,8 @@ func (v *verifier) read(f File) {
 	case proofFile:
 		_, err = translog.ParseProof(string(f.Data))
 		v.proofs = append(v.proofs, f)
+	case chainFile:
+		v.chain, err = ledger.ParseChain(f.Data)
 	case extensionFile:
 		var g *grown
 		if g, err = readGrown(f); err == nil {
@@ -241,6 +247,7 @@ const (
 	sigstoreFile
 	proofFile
 	extensionFile
+	chainFile
 	envelopeFile
 )
 
@@ -278,6 +285,8 @@ func kindOf(f File) kind {
 		return receiptFile
 	case schema == ledger.SchemaSeal:
 		return sealFile
+	case schema == ledger.SchemaChain:
+		return chainFile
 	case strings.HasPrefix(d.text("mediaType"), "application/vnd.dev.sigstore.bundle"):
 		return sigstoreFile
 	case payload && signatures:

@@ -143,7 +143,11 @@ type ReplayResult struct {
 	// Answered reports whether its key has answered the challenge of the seal, or did not need to.
 	// Disputed says which keys answer differently, "" where all agree.
 	Answered bool
-	Disputed string
+	// Confirmed reports that nobody can have copied its answer: a worker of shadows has executed the window
+	// and come to the same, or packer and replayer had both committed. Earlier is a replay that a log had
+	// before a policy could ask for that.
+	Confirmed, Earlier bool
+	Disputed           string
 	// Committed reports whether packer and replayer have committed to this answer before either was shown,
 	// and no shadow has executed it.
 	Committed bool
@@ -182,6 +186,7 @@ var judges = map[string]func(*Gate, *Evidence, time.Time) Result{
 	Falsified:       falsified,
 	Engine:          engine,
 	Correlation:     correlated,
+	Challenge:       challenged,
 }
 
 // Judge is the verdict of a gate for a stage at a time. Waivers are not looked at here.

@@ -145,7 +145,7 @@ func TestGatesOfTheDefaultAreRefused(t *testing.T) {
 			"/stages/paper/gates/17/stages"},
 		{`"kind":"engine"`, `"kind":"correlation","max":0.5,"stages":["research"]`, "INVALID_FIELD",
 			"/stages/paper/gates/17/stages/0"},
-		{`"version":2}`, `"version":2,"solo":1}`, "INVALID_FIELD", "/solo"},
+		{`"version":3}`, `"version":3,"solo":1}`, "INVALID_FIELD", "/solo"},
 	} {
 		text := string(policy.Default().Text)
 		if !strings.Contains(text, c.from) {

@@ -32,6 +32,7 @@ const (
 	Engine          = "engine"
 	Correlation     = "correlation"
 	Shadow          = "shadow"
+	Challenge       = "challenge"
 )
 
 // kinds lists the fields of each kind: those it needs, and those it may have.
@@ -51,6 +52,7 @@ var kinds = map[string][2]string{
 	Engine:          {"", "sha256"},
 	Correlation:     {"max stages", ""},
 	Shadow:          {"days trades evidence", "per_claim attested"},
+	Challenge:       {"", ""},
 }
 
 // Gate is one condition. Which fields count depends on the kind.

@@ -184,6 +184,18 @@ func writePair(path string, text []byte, key crypto.Signer) error {
 	return nil
 }
 
+// WritePublic writes the public key of a private key file beside it, unless there is one.
+func WritePublic(path string, key crypto.Signer) error {
+	public, err := PublicPEM(key.Public())
+	if err != nil {
+		return err
+	}
+	if err := file.WriteNew(PublicPath(path), public, 0o644); !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	return nil
+}
+
 // PublicPath returns where the public key of a private key file is.
 func PublicPath(path string) string { return path[:len(path)-len(filepath.Ext(path))] + ".pub" }
 
