@@ -87,6 +87,8 @@ export interface FamilyResult {
 /** An entry of falsify/summary.json. */
 export interface Test {
   id: string;
+  /** G: a failure refutes. W: a failure warns. D: it only describes. */
+  class?: string;
   /** Completes "Not shown: that", the detail "because". */
   claim?: string;
   detail?: string;
