@@ -41,6 +41,7 @@ import "./state/address.test.ts";
 import "./plot/scales.test.ts";
 import "./pages/run/sentences.test.ts";
 import "./pages/families/plan.test.ts";
+import "./pages/families/optimised.test.ts";
 import "./pages/data/options.test.ts";
 import "./pages/falsification/order.test.ts";
 import "./pages/governance/board.test.ts";

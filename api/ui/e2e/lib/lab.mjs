@@ -9,7 +9,7 @@ const equity = (drift) => curve(drift).map(([ms, value]) => ({ timestamp: new Da
 const marks = ["pass", "fail", "warn", "inconclusive", "pass", "skipped"].map((verdict, i) => ({ id: ["costs", "delay", "regime", "random_entry", "missing_candles", "shuffle"][i], class: "G", verdict }));
 export const rows = Array.from({ length: 7 }, (_, i) => ({
   run_id: `run_${i}_0123456789abcdef`, kind: "run", origin: "lab", mode: "", slug: "sma_cross", family_id: "fam", plan_id: i === 0 ? "plan_1" : null, trial_index: i, status: i === 3 ? "failed" : "completed", partial: false,
-  strategy: { name: i === 1 ? hostile : "sma_cross", version: "1.0.0", sha256: "ab".repeat(32) }, params: { fast: 5 + i, [i === 1 ? hostile : "slow"]: 30 }, symbols: [i === 1 ? hostile : "BTC/USDT"], timeframe: "1h", exchange: "sample",
+  strategy: { name: i === 1 ? hostile : "sma_cross", version: "1.0.0", sha256: "ab".repeat(32) }, params: { fast: 5 + i, [i === 1 ? hostile : "slow"]: 30 }, symbols: i === 0 ? ["BTC/USDT", "ETH/USDT"] : [i === 1 ? hostile : "BTC/USDT"], timeframe: "1h", exchange: "sample",
   window: { start: "2023-01-01T00:00:00.000Z", end: "2023-10-28T00:00:00.000Z" }, started_at: "2026-11-20T12:00:00.000Z", completed_at: "2026-11-20T12:00:09.000Z", basis: "full",
   summary: { total_return: 0.5 - i * 0.2, sharpe_ratio: 1.2 - i * 0.3, max_drawdown: 0.2 + i * 0.05, total_trades: 40 + i, win_rate: 0.4 }, undefined: [], holding_return: 0.8, trials: { n: 18, n_family: 7, position: i + 1 },
   dsr: 0.41, test: { state: i === 0 ? "locked" : "seen", looks: 1 }, verdict: i < 2 ? { run_id: "fal_" + i, overall: "fail", marks } : null, stage: "", tags: i === 1 ? [hostile] : ["trend"], note: i === 1 ? hostile : "", warnings: i === 1 ? [{ code: "X", message: hostile }] : [],
@@ -46,7 +46,7 @@ const trade = (i) => ({
 const trials = [5, 10, 15, 20].flatMap((fast, i) => [30, 50, 70].map((slow, j) => ({ index: i * 3 + j, run_id: `trial_${i}_${j}`, params: { fast, slow, [hostile]: i + j }, status: "completed", metrics: { sharpe_ratio: 0.2 + Math.sin(i + j), total_return: 0.1 * i - 0.1 * j, max_drawdown: 0.1 + 0.05 * j } })));
 const family = {
   plan_id: "plan_1", plan_hash: "6f".repeat(32), slug: hostile, family_id: "fam", author: hostile, registered_at: "2026-11-20T12:00:00.000Z", amends: "", done: 12, failed: 0,
-  result: { status: hostile, selected: { trial_index: 3, run_id: "trial_1_0" }, walk_forward_optimised: { metrics: { total_return: -0.12, sharpe_ratio: -0.4 } }, selection: { n_trials: 18, dsr_max: 0.31, pbo: { value: null } } },
+  result: { status: hostile, selected: { trial_index: 3, run_id: "trial_1_0" }, walk_forward_optimised: { metrics: { total_return: -0.12, sharpe_ratio: -0.4 }, windows: [{ split_id: "wf-00", chosen_trial: null }] }, selection: { n_trials: 18, dsr_max: 0.31, pbo: { value: null } } },
   luck: { expected_max: 1.4, trials: 9.5 },
   plan: { hypothesis: hostile, seed: "1", trials: Array(12).fill({}), request: { symbols: [hostile] } },
 };

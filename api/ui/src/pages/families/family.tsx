@@ -11,6 +11,7 @@ import { useAnswer } from "../answer.ts";
 import { Done, Facts, Heading, plain, Section, States, Table, Tiles, type Column } from "../kit.tsx";
 import type { Family, FamilyResult, List, Trial } from "../shapes.ts";
 import { Drawn } from "../run/curves.tsx";
+import { curveOf } from "./optimised.ts";
 import { best, byLuck, luck, pace, planned, progressWords, resultOf, results, varying, type Result } from "./plan.ts";
 
 export function FamilyPage({ id }: { id: string }) {
@@ -25,13 +26,13 @@ export function FamilyPage({ id }: { id: string }) {
         return (
           <>
             <Heading called={`Family ${family.slug}`}>{family.slug}</Heading>
-            <Progress family={family} />
-            {family.result && <Found result={family.result} />}
+            {family.result ? <Found result={family.result} /> : <Progress family={family} />}
             {family.result_damage && <p class="panel none refusal" role="alert">The result of the search cannot be shown: <bdi>{family.result_damage}</bdi>. Its plan and its trials are here.</p>}
             <States of={trials} what="trials" empty={({ items }) => items.length === 0 && <p>No trial has ended yet.</p>}>
-              {({ items }) => <Trials trials={items} family={family} />}
+              {({ items }) => <><Whole family={family} trials={items} path={path} /><Trials trials={items} family={family} /></>}
             </States>
-            {family.result?.selected && <Drawn path={"/runs/" + encodeURIComponent(family.result.selected.run_id)} name={`Trial ${family.result.selected.trial_index}, the selected one`} />}
+            {family.result && <Progress family={family} />}
+
             <Plan family={family} />
           </>
         );
@@ -64,9 +65,16 @@ function Found({ result: { status, selected, walk_forward_optimised: whole, sele
         { label: "Overfitting", value: f.percent(selection?.pbo.value, 1), note: "PBO" },
         { label: "Trials", value: f.count(selection?.n_trials), note: "on these days" },
       ]} />
-      <p class="panel none">{selected ? <>Selected by the plan's rule: <a href={address("run", selected.run_id)}>trial {selected.trial_index}</a>.</> : status === "aborted" ? "Too many trials failed: nothing is selected." : "No trial has the objective: nothing is selected."} {luck(selection)}</p>
+      <Section name="Verdict"><p class="sentence">{luck(selection)}</p><p>{selected ? <>Selected by the plan's rule: <a href={address("run", selected.run_id)}>trial {selected.trial_index}</a>.</> : status === "aborted" ? "Too many trials failed: nothing is selected." : "No trial has the objective: nothing is selected."} The numbers above are of the search as a whole, each window played with what the training before it chose.</p></Section>
     </>
   );
+}
+
+/** What the search as a whole would have earned, window by window. */
+function Whole({ family, trials, path }: { family: Family; trials: Trial[]; path: string }) {
+  const windows = family.result?.walk_forward_optimised?.windows ?? [], cash = Number(family.plan?.request?.initial_cash ?? 0);
+  const ask = useMemo(() => curveOf(windows, trials, cash), [family.result, trials]);
+  return cash > 0 && windows.some((w) => w.chosen_trial !== null) ? <Drawn path={path} name="Walk-forward optimised" ask={ask} /> : null;
 }
 
 function Trials({ trials, family }: { trials: Trial[]; family: Family }) {
