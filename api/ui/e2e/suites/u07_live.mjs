@@ -30,7 +30,7 @@ export default async function live(t) {
     assert.equal(frames, true, "no red frame");
     assert.equal(await visit.field("Cash").count(), 0, "a live run has no cash of its own");
     const terms = await money.locator(".terms dt").allInnerTexts(), first = terms.findIndex((t) => /^Max|^Burst/.test(t));
-    assert.match(terms[first], /^Max daily loss/, "what can be lost is read first: " + terms);
+    assert.match(terms[first], /^Max (daily loss|drawdown)/, "what can be lost is read first: " + terms);
     for (const label of ["API key", "API secret"]) {
       assert.deepEqual(await visit.field(label).evaluate((e) => [e.type, e.autocomplete]), ["password", "off"], label);
     }
@@ -38,10 +38,12 @@ export default async function live(t) {
 
   await t.test("after a reload the form is one that can be started", async () => {
     const { visit } = await open(t, front);
+    await visit.form.getByRole("combobox", { name: "Exchange" }).selectOption("sim"); // has no backtest
     await visit.page.reload();
     await visit.stream("connected");
     assert.equal(await visit.form.getByRole("radio", { name: "Backtest" }).isChecked(), true);
-    assert.equal(await visit.form.getByText(/^Look at:|no backtest/).count(), 0);
+    assert.equal(await visit.form.getByRole("combobox", { name: "Exchange" }).inputValue(), "", "the exchange of the mode before is not kept");
+    assert.equal(await visit.form.getByText(/^Look at:/).count(), 0);
     assert.equal(await visit.startButton.getAttribute("aria-disabled"), "false");
   });
 
