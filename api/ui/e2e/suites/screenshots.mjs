@@ -59,7 +59,7 @@ async function pictures(t, take) {
       await visit.page.getByText(ends ? /: last price/ : /^long .* worth /).waitFor();
       if (ends === "completed") await until(async () => (await visit.rows("Trades")).length > 3 && (await visit.drawn()).fills > 4, "trades and fills");
       const words = (await Promise.all(parts(visit).map((part) => part.innerText()))).join("\n")
-        .replace(/svc_\w+…?/g, "svc_…").replace(/took [\d.]+ m?s/, "took … s").replace(/[^\S\n]+/g, " ").replace(/\n{2,}/g, "\n") + "\n";
+        .replace(/svc_\w+…?/g, "svc_…").replace(/took [\d.]+ m?s/, "took … s").replace(/\s*trial \d+ of \d+ on these candles/, "").replace(/[^\S\n]+/g, " ").replace(/\n{2,}/g, "\n") + "\n";
       const path = join(t.config.images, name);
       if (!take) return assert.equal(words, readFileSync(path + ".txt", "utf8"), "make screenshots takes the picture again");
       await visit.page.screenshot({ path: path + ".png" });

@@ -68,12 +68,6 @@ interface FoldProps {
   children: ComponentChildren;
 }
 
-/** What is unfolded below the end of the form that is seen is brought into it. */
-function bring(fold: HTMLElement) {
-  const column = fold.closest(".form");
-  if (column && column.scrollHeight > column.clientHeight && fold.getBoundingClientRect().bottom > column.getBoundingClientRect().bottom - 80) fold.scrollIntoView({ block: "start" });
-}
-
 /** A folded part that says, closed, how many of its fields are set or wrong. */
 function Fold({ section, fields, title, children }: FoldProps) {
   const wrong = useComputed(() => {
@@ -82,7 +76,7 @@ function Fold({ section, fields, title, children }: FoldProps) {
   });
   const set = fields.filter((f) => isSet(section, f)).length;
   return (
-    <details class="fold" onToggle={(e) => e.currentTarget.open && bring(e.currentTarget)}>
+    <details class="fold" onToggle={(e) => e.currentTarget.open && e.currentTarget.scrollIntoView({ block: "nearest" })}>
       <summary>
         {title}
         {set > 0 && <span class="caption"> · {set} set</span>}

@@ -48,8 +48,6 @@ export interface Numbers {
   dated: boolean;
   /** Whether the run has ended and its results are still to come. */
   awaiting: boolean;
-  /** How many trials the search has counted on these candles, where the service counts them. */
-  trials?: Trials | null;
   /** Steps of the equity curve. */
   steps: number;
 }

@@ -13,8 +13,9 @@ const counts: Readonly<Record<string, string>> = {
 const endings: readonly [RegExp, string][] = [[/-(notional|value|capital)$/, "$"], [/-(fraction|loss|drawdown)$/, "%"], [/-bps$/, "bps"]];
 
 /** What can be lost comes first, then how large anything may be; how fast and how often come after. */
-const first = ["max-daily-loss", "max-daily-loss-amount", "max-drawdown", "max-order-notional", "max-order-fraction", "max-position-notional", "max-position-fraction", "max-gross-notional", "max-gross-fraction"];
-const place = (option: string) => (first.includes(option) ? first.indexOf(option) : first.length);
+const first = ["max-daily", "max-drawdown", "max-order", "max-position", "max-gross"];
+/** -1, of all others, is made the last place. */
+const place = (option: string) => first.findIndex((name) => option.startsWith(name)) >>> 0;
 
 export interface Limit {
   /** As the service names it. */
