@@ -58,8 +58,9 @@ type Lab interface {
 	// Compare puts runs side by side, as compare/v1.
 	Compare(ctx context.Context, runIDs []string) (json.RawMessage, error)
 	// Result is the family_result.json of a search, null before its end. Damage says what is wrong with a
-	// file that is not what was written, whose result is null.
-	Result(ctx context.Context, slug, planID string) (result json.RawMessage, damage string, err error)
+	// file that is not what was written, whose result is null; luck is nil where it is not known.
+	Result(ctx context.Context, slug, planID string) (result json.RawMessage, luck *library.Luck,
+		damage string, err error)
 	// Falsify begins a job that attacks a run, FalsifyBacktest one that makes that run first, Search one
 	// that plays the trials of a search which it registers. Their errors are also those of jobs, and
 	// *run.RequestError.

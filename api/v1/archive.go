@@ -342,7 +342,7 @@ func (a *API) getFamily(r *http.Request) (*edge.Answer, error) {
 	}
 	f, _, err := a.opts.Library.Family(r.Context(), param(r, 0))
 	if err == nil {
-		f.Result, f.ResultDamage, err = a.opts.Lab.Result(r.Context(), f.Slug, f.PlanID)
+		f.Result, f.Luck, f.ResultDamage, err = a.opts.Lab.Result(r.Context(), f.Slug, f.PlanID)
 	}
 	if err != nil {
 		return nil, err

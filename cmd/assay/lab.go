@@ -115,20 +115,23 @@ func (l *lab) Compare(ctx context.Context, runIDs []string) (json.RawMessage, er
 }
 
 // Result implements v1.Lab.
-func (l *lab) Result(_ context.Context, slug, planID string) (result json.RawMessage, damage string,
-	err error) {
+func (l *lab) Result(_ context.Context, slug, planID string) (result json.RawMessage, luck *library.Luck,
+	damage string, err error) {
 	r, err := family.ReadResult(family.PlanDir(l.stateDir, slug, planID))
 	var refused *request.Error
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return json.RawMessage("null"), "", nil
+		return json.RawMessage("null"), nil, "", nil
 	case errors.As(err, &refused):
-		return json.RawMessage("null"), refused.Message, nil
+		return json.RawMessage("null"), nil, refused.Message, nil
 	case err != nil:
-		return nil, "", err
+		return nil, nil, "", err
+	}
+	if best, n := r.Luck(); best != nil {
+		luck = &library.Luck{ExpectedMax: *best, Trials: n}
 	}
 	result, err = json.Marshal(r)
-	return result, "", err
+	return result, luck, "", err
 }
 
 // unread turns an unknown run of the lab into that of a library.

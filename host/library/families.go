@@ -24,8 +24,17 @@ type Family struct {
 	Plan json.RawMessage `json:"plan"`
 	// Result is what the search has come to, as the lab keeps it: null in lists and before its end.
 	Result json.RawMessage `json:"result"`
+	// Luck is what the best trial would reach without any skill, null in lists and where it is not known.
+	Luck *Luck `json:"luck"`
 	// ResultDamage says why a result that was written cannot be shown, else it is empty.
 	ResultDamage string `json:"result_damage"`
+}
+
+// Luck is where the best of so many independent trials is expected when none has any skill: an annual
+// Sharpe ratio.
+type Luck struct {
+	ExpectedMax float64 `json:"expected_max"`
+	Trials      float64 `json:"trials"`
 }
 
 // FamilyTrial is one trial of a search.

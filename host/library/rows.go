@@ -56,9 +56,11 @@ type Test struct {
 	Looks int    `json:"looks"`
 }
 
-// Mark is the verdict of one test of a falsification.
+// Mark is the verdict of one test of a falsification. Of its classes, G refutes, W warns and D only
+// describes; "" is one that was written without.
 type Mark struct {
 	ID      string `json:"id"`
+	Class   string `json:"class"`
 	Verdict string `json:"verdict"`
 }
 

@@ -20,7 +20,6 @@ import "./table/window.test.ts";
 import "./table/slots.test.ts";
 import "./table/pages.test.ts";
 import "./table/table.test.ts";
-
 import "./panels/keys.test.ts";
 import "./panels/numbers.test.ts";
 import "./panels/words.test.ts";
@@ -42,9 +41,13 @@ import "./state/address.test.ts";
 import "./plot/scales.test.ts";
 import "./pages/run/sentences.test.ts";
 import "./pages/families/plan.test.ts";
+import "./pages/families/optimised.test.ts";
 import "./pages/data/options.test.ts";
 import "./pages/falsification/order.test.ts";
 import "./pages/governance/board.test.ts";
 import "./panels/orders.test.ts";
+import "./pages/compare/sentences.test.ts";
+import "./pages/compare/trades.test.ts";
+import "./pages/run/panes.test.ts";
 
 (globalThis as { unitTests?: typeof run }).unitTests = run;

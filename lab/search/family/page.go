@@ -15,7 +15,6 @@ import (
 	"github.com/assay-run/assay/lab/page"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/search/selection"
-	"github.com/assay-run/assay/lab/stat/deflate"
 )
 
 //go:embed page.html
@@ -296,10 +295,8 @@ func place(t *Trial) int {
 // luck is the distribution of the trials' ratios against what the best of as many without skill
 // is expected to reach.
 func (b *body) luck(o *Outcome) {
-	sel := o.Result.Selection
 	var ratios []float64
 	var chosen *float64
-	periods := 0.0
 	for _, t := range o.Trials {
 		x, defined := t.Metrics.Get("sharpe_ratio")
 		if !defined || t.Status != Completed {
@@ -309,9 +306,6 @@ func (b *body) luck(o *Outcome) {
 		if o.Result.Selected != nil && o.Result.Selected.TrialIndex == t.Index {
 			chosen = &x
 		}
-	}
-	if x := o.Result.Optimised; x != nil && x.Meta != nil {
-		periods = x.Meta.PeriodsPerYear
 	}
 	if len(ratios) < 2 {
 		return
@@ -323,21 +317,11 @@ func (b *body) luck(o *Outcome) {
 	if chosen != nil {
 		c.Rules = append(c.Rules, page.Rule{X: *chosen, Name: "selected"})
 	}
-	if sel != nil && sel.TrialSRVariance != nil && periods > 0 {
-		n := float64(sel.NTrials)
-		if sel.NEff != nil {
-			n = *sel.NEff
-		}
-		if most, why := deflate.ExpectedMax(n); why == "" {
-			luck := float64(math.Sqrt(float64(*sel.TrialSRVariance*periods)) * most)
-			c.Rules = append(c.Rules, page.Rule{X: luck, Name: "best by luck"})
-			f.Why = fmt.Sprintf(
-				"Without any skill, the best of %s independent trials with this spread is expected "+
-					"at %.2f.",
-				Number(&n),
-				luck,
-			)
-		}
+	if luck, n := o.Result.Luck(); luck != nil {
+		c.Rules = append(c.Rules, page.Rule{X: *luck, Name: "best by luck"})
+		f.Why = fmt.Sprintf(
+			"Without any skill, the best of %s independent trials with this spread is expected at %.2f.",
+			Number(&n), *luck)
 	}
 	f.Body = c.SVG()
 	b.Luck = f

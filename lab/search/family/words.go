@@ -2,9 +2,11 @@ package family
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/assay-run/assay/lab/page"
 	"github.com/assay-run/assay/lab/search/selection"
+	"github.com/assay-run/assay/lab/stat/deflate"
 )
 
 // Number is a value with four significant digits, n/a where it is undefined.
@@ -12,6 +14,25 @@ func Number(x *float64) string { return page.Number(x) }
 
 // Percent is a fraction as a percentage, n/a where it is undefined.
 func Percent(x *float64) string { return page.Percent(x) }
+
+// Luck is the annual Sharpe ratio at which the best of the search's n independent trials is expected
+// when none of them has any skill; nil where it is not known.
+func (r *Result) Luck() (ratio *float64, n float64) {
+	sel, whole := r.Selection, r.Optimised
+	if sel == nil || sel.TrialSRVariance == nil || whole == nil || whole.Meta == nil ||
+		!(whole.Meta.PeriodsPerYear > 0) {
+		return nil, 0
+	}
+	if n = float64(sel.NTrials); sel.NEff != nil {
+		n = *sel.NEff
+	}
+	most, why := deflate.ExpectedMax(n)
+	if why != "" {
+		return nil, 0
+	}
+	luck := float64(math.Sqrt(float64(*sel.TrialSRVariance*whole.Meta.PeriodsPerYear)) * most)
+	return &luck, n
+}
 
 // Sentences are what the search has done to the numbers of the selected trial, one sentence
 // each; the first is the verdict.

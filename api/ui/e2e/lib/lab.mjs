@@ -6,10 +6,10 @@ const day = 86_400_000, begin = Date.UTC(2023, 0, 1);
 const curve = (drift, n = 300) => Array.from({ length: n }, (_, i) => [begin + i * day, 10_000 * Math.exp(drift * i + 0.12 * Math.sin(i / 9))]);
 const equity = (drift) => curve(drift).map(([ms, value]) => ({ timestamp: new Date(ms).toISOString(), equity: value, cash: 0, position_value: value, drawdown: 0.1 + 0.1 * Math.sin(ms / day / 9), exposure: 1 }));
 
-const marks = ["pass", "fail", "warn", "inconclusive", "pass", "skipped"].map((verdict, i) => ({ id: ["costs", "delay", "regime", "random_entry", "missing_candles", "shuffle"][i], verdict }));
+const marks = ["pass", "fail", "warn", "inconclusive", "pass", "skipped"].map((verdict, i) => ({ id: ["costs", "delay", "regime", "random_entry", "missing_candles", "shuffle"][i], class: "G", verdict }));
 export const rows = Array.from({ length: 7 }, (_, i) => ({
   run_id: `run_${i}_0123456789abcdef`, kind: "run", origin: "lab", mode: "", slug: "sma_cross", family_id: "fam", plan_id: i === 0 ? "plan_1" : null, trial_index: i, status: i === 3 ? "failed" : "completed", partial: false,
-  strategy: { name: i === 1 ? hostile : "sma_cross", version: "1.0.0", sha256: "ab".repeat(32) }, params: { fast: 5 + i, [i === 1 ? hostile : "slow"]: 30 }, symbols: [i === 1 ? hostile : "BTC/USDT"], timeframe: "1h", exchange: "sample",
+  strategy: { name: i === 1 ? hostile : "sma_cross", version: "1.0.0", sha256: "ab".repeat(32) }, params: { fast: 5 + i, [i === 1 ? hostile : "slow"]: 30 }, symbols: i === 0 ? ["BTC/USDT", "ETH/USDT"] : [i === 1 ? hostile : "BTC/USDT"], timeframe: "1h", exchange: "sample",
   window: { start: "2023-01-01T00:00:00.000Z", end: "2023-10-28T00:00:00.000Z" }, started_at: "2026-11-20T12:00:00.000Z", completed_at: "2026-11-20T12:00:09.000Z", basis: "full",
   summary: { total_return: 0.5 - i * 0.2, sharpe_ratio: 1.2 - i * 0.3, max_drawdown: 0.2 + i * 0.05, total_trades: 40 + i, win_rate: 0.4 }, undefined: [], holding_return: 0.8, trials: { n: 18, n_family: 7, position: i + 1 },
   dsr: 0.41, test: { state: i === 0 ? "locked" : "seen", looks: 1 }, verdict: i < 2 ? { run_id: "fal_" + i, overall: "fail", marks } : null, stage: "", tags: i === 1 ? [hostile] : ["trend"], note: i === 1 ? hostile : "", warnings: i === 1 ? [{ code: "X", message: hostile }] : [],
@@ -46,10 +46,11 @@ const trade = (i) => ({
 const trials = [5, 10, 15, 20].flatMap((fast, i) => [30, 50, 70].map((slow, j) => ({ index: i * 3 + j, run_id: `trial_${i}_${j}`, params: { fast, slow, [hostile]: i + j }, status: "completed", metrics: { sharpe_ratio: 0.2 + Math.sin(i + j), total_return: 0.1 * i - 0.1 * j, max_drawdown: 0.1 + 0.05 * j } })));
 const family = {
   plan_id: "plan_1", plan_hash: "6f".repeat(32), slug: hostile, family_id: "fam", author: hostile, registered_at: "2026-11-20T12:00:00.000Z", amends: "", done: 12, failed: 0,
-  result: { status: hostile, selected: { trial_index: 3, run_id: "trial_1_0" }, walk_forward_optimised: { metrics: { total_return: -0.12, sharpe_ratio: -0.4 } }, selection: { n_trials: 18, dsr_max: 0.31, pbo: { value: null } } },
+  result: { status: hostile, selected: { trial_index: 3, run_id: "trial_1_0" }, walk_forward_optimised: { metrics: { total_return: -0.12, sharpe_ratio: -0.4 }, windows: [{ split_id: "wf-00", chosen_trial: null }] }, selection: { n_trials: 18, dsr_max: 0.31, pbo: { value: null } } },
+  luck: { expected_max: 1.4, trials: 9.5 },
   plan: { hypothesis: hostile, seed: "1", trials: Array(12).fill({}), request: { symbols: [hostile] } },
 };
-const tests = marks.map(({ id, verdict }, i) => ({ id: i === 2 ? hostile : id, claim: "it survives " + hostile, detail: verdict === "fail" ? "one candle later its return is negative" : hostile, verdict, statistic: { name: "return", value: -0.2, threshold: 0, direction: ">" }, evidence: [{ path: "falsify/delay.csv" }] }));
+const tests = marks.map(({ id, verdict }, i) => ({ id: i === 2 ? hostile : id, class: "GGWGGD"[i], claim: "it survives " + hostile, detail: verdict === "fail" ? "one candle later its return is negative" : hostile, verdict, statistic: { name: "return", value: -0.2, threshold: 0, direction: ">" }, evidence: [{ path: "falsify/delay.csv" }] }));
 const dataset = (dataset_id, symbol, coverage, source) => ({
   dataset_id, exchange: hostile, symbol, timeframe: "1h", sha256: "5e".repeat(32), rows: 60_000, first: "2017-08-17T04:00:00.000Z", last: "2024-04-21T14:00:00.000Z", missing: 120, coverage, holdout_start: source === "bundled" ? "2022-12-19T00:00:00.000Z" : null,
   looks: 2, calendar: "24x7", provenance: { source, format: "csv", connector: null, derived_from: null, stored_at: "2026-11-20T12:00:00.000Z" },

@@ -22,6 +22,48 @@ export default async function layout(t) {
       return [...grid.querySelectorAll("[role=row][data-row]")].filter((row) => row.getBoundingClientRect().bottom <= end + 1).length;
     });
     assert.ok(rows >= 5, `${rows} rows`);
+    for (const width of [1440, 768]) {
+      await visit.page.setViewportSize({ width, height: 900 });
+      const tiles = await visit.page.locator(".tiles .tile").evaluateAll((all) => all.map((e) => [e.offsetHeight, e.scrollWidth - e.clientWidth]));
+      assert.ok(tiles.every(([height, over]) => height < 56 && over <= 0), `${width}: tiles are two lines and hold their numbers: ${tiles}`);
+    }
+    await visit.page.setViewportSize({ width: 1440, height: 900 });
+    const head = await visit.page.getByRole("columnheader", { name: /^(Return|Direction)/ }).evaluateAll((all) => all.map((e) => [e.firstElementChild ?? e].map((x) => { const r = document.createRange(); r.selectNodeContents(x); return r.getBoundingClientRect(); })[0]).map((r) => [r.left, r.right]));
+    assert.ok(head[1][0] - head[0][1] >= 12, `the heads are apart: ${head}`);
+    // For those who listen: what is where, and what the tab of the browser is called.
+    assert.match(await visit.page.title(), /^completed sma_cross · Assay$/);
+    for (const name of ["Key numbers", "Outcome", "Details of the run"]) await visit.page.getByRole("region", { name }).waitFor();
+    await visit.form.getByText("Execution", { exact: true }).click();
+    const seen = await visit.form.evaluate((form) => {
+      const fold = [...form.querySelectorAll("details")].find((d) => d.querySelector("summary").textContent.startsWith("Execution"));
+      return [...fold.querySelectorAll(".control")].filter((c) => c.getBoundingClientRect().bottom < 830).length;
+    });
+    assert.ok(seen >= 3, `${seen} options are seen once they are unfolded`);
+  });
+
+  await t.test("the look of the chart can be chosen, kept as a picture, and its tab is part of the address", async () => {
+    const visit = await t.visit(service.url);
+    await visit.agrees(results);
+    await visit.chart.getByText("Look", { exact: true }).click();
+    const look = visit.chart.getByRole("group", { name: "Look of the chart" });
+    for (const name of [/^Cash/, /^Hold/, /^Log/, /^Hollow/, /^Blue/]) assert.equal(await look.getByRole("checkbox", { name }).count(), 1, String(name));
+    await look.getByRole("checkbox", { name: /^Hollow/ }).check();
+    const [file] = await Promise.all([visit.page.waitForEvent("download"), look.getByRole("button", { name: "Save PNG" }).click()]);
+    assert.match(file.suggestedFilename(), /\.png$/);
+    for (const name of ["1M", "3M", "YTD", "1Y"]) {
+      await visit.button(name, { exact: true }).click();
+      await until(async () => (await visit.drawn()).view === "part", name);
+    }
+    await visit.page.getByLabel("Go to date").fill("2021-06-01");
+    const at = Date.UTC(2021, 5, 1);
+    await until(async () => {
+      const { from, to } = await visit.drawn();
+      return from <= at && at <= to;
+    }, "the day");
+    await visit.open("Evidence");
+    assert.match(visit.page.url(), /\/ui#tab=evidence$/);
+    await visit.page.reload();
+    await visit.page.getByRole("tabpanel", { name: /^Evidence/ }).waitFor();
   });
 
   await t.test("two columns from 900 px, below one with the run first and the form behind a button", async () => {

@@ -16,6 +16,7 @@ const pages = ({ page }) => page.getByRole("navigation", { name: "Pages" });
 const readme = {
   "dashboard-dark": { strategy: "sma_cross", ends: "completed", colorScheme: "dark", parts: (visit) => [pages(visit), visit.page.getByRole("main")] },
   "dashboard-failed": { strategy: "exits", ends: "failed", colorScheme: "light", parts: (visit) => [pages(visit), visit.form, visit.page.getByRole("heading", { name: /PLUGIN_CRASHED/ }).locator("xpath=following-sibling::p[2]")] },
+  "live-paper": { strategy: "buy_hold", path: "/ui/live", colorScheme: "light", parts: (visit) => [pages(visit), visit.page.locator(".mode-word"), visit.page.locator(".cockpit-acts"), visit.page.locator(".gauges li > span:first-child").first()] },
 };
 
 export default async function screenshots(t) {
@@ -44,19 +45,21 @@ export default async function screenshots(t) {
 async function pictures(t, take) {
   const names = [...t.config.strategies, "exits"];
   const service = await t.service({ names });
-  for (const [name, { strategy, ends, colorScheme, parts }] of Object.entries(readme)) {
+  for (const [name, { strategy, path: page = "/ui", ends, colorScheme, parts }] of Object.entries(readme)) {
     await t.test(`${name}.png shows the page of today`, async () => {
       await service.clear();
-      await service.backtest(strategy);
-      await service.reaches(ends);
-      const visit = await t.visit(service.url);
+      if (ends) {
+        await service.backtest(strategy);
+        await service.reaches(ends);
+      } else await service.paper(strategy, { config: { candles_per_second: 20 } });
+      const visit = await t.visit(service.url, { path: page });
       await visit.page.emulateMedia({ colorScheme });
-      await visit.says(ends);
+      await visit.says(ends ?? "running");
       await visit.stream("connected");
-      await visit.page.getByText(/: last price/).waitFor();
+      await visit.page.getByText(ends ? /: last price/ : /^long .* worth /).waitFor();
       if (ends === "completed") await until(async () => (await visit.rows("Trades")).length > 3 && (await visit.drawn()).fills > 4, "trades and fills");
       const words = (await Promise.all(parts(visit).map((part) => part.innerText()))).join("\n")
-        .replace(/svc_\w+…?/g, "svc_…").replace(/took [\d.]+ m?s/, "took … s").replace(/[^\S\n]+/g, " ").replace(/\n{2,}/g, "\n") + "\n";
+        .replace(/svc_\w+…?/g, "svc_…").replace(/took [\d.]+ m?s/, "took … s").replace(/\s*trial \d+ of \d+ on these candles/, "").replace(/[^\S\n]+/g, " ").replace(/\n{2,}/g, "\n") + "\n";
       const path = join(t.config.images, name);
       if (!take) return assert.equal(words, readFileSync(path + ".txt", "utf8"), "make screenshots takes the picture again");
       await visit.page.screenshot({ path: path + ".png" });

@@ -75,6 +75,7 @@ export default async function sample(t) {
       const { view, from, to } = await visit.drawn();
       return view === "part" && from <= time && time <= to;
     }, "the time of the trade on the chart");
+    await until(async () => / → .*%/.test((await visit.drawn()).held), "its holding time, with entry, exit and return");
     await visit.button("Show all").click();
     await until(async () => {
       const { view, fills } = await visit.drawn();
@@ -94,6 +95,8 @@ export default async function sample(t) {
     const rows = await panel.evaluate((e) => [...e.querySelectorAll("[data-metric]")].map((row) => [row.dataset.metric, row.dataset.value, row.lastElementChild.textContent]));
     const metrics = results.performance_metrics;
     assert.deepEqual(rows.map(([name]) => name).sort(), Object.keys(metrics).sort());
+    assert.ok((await panel.locator("th.group").count()) >= 5, "they are in groups");
+    assert.doesNotMatch(await panel.innerText(), /[a-z]_[a-z]/, "no field's name among the words");
     for (const [name, value, meaning] of rows) {
       const known = metrics[name] !== null && !results.performance_metrics_undefined.includes(name);
       assert.equal(value, known ? String(metrics[name]) : "", name);
@@ -140,6 +143,10 @@ export default async function sample(t) {
     await until(async () => (await far()) > begin, "progress");
     await visit.page.getByText(/candles\/s/).waitFor();
     await visit.page.getByText(/\d\d:\d\d left/).waitFor();
+    // One moment has one number of trades, whatever shows it; parameters stand with the run.
+    const shown = await visit.page.evaluate(() => [document.querySelector("[data-tile=total_trades]").dataset.value, document.querySelector("#tab-trades .count").textContent.replaceAll(/\s/g, "")]);
+    assert.equal(shown[0], shown[1]);
+    assert.match(await visit.page.locator("[aria-label=Progress] [data-params]").innerText(), /sleep_ms 1/);
     const tiles = await visit.tiles();
     await until(async () => (await visit.tiles()).total_trades.value !== tiles.total_trades.value, "another number of trades");
     assert.equal(await visit.startButton.getAttribute("aria-disabled"), "true");

@@ -32,6 +32,9 @@ export default async function stop(t) {
     assert.equal((await service.status()).status, "idle");
     assert.equal(await visit.field("Sleep ms").inputValue(), "5");
     await visit.page.getByRole("region", { name: "No run yet" }).waitFor();
+    // A reset takes nothing away: the runs are a link away.
+    await visit.page.getByRole("link", { name: "Earlier runs" }).click();
+    await visit.page.locator(`tr[data-id="${results.run_id}"]`).waitFor();
   });
 
   await service.clear();

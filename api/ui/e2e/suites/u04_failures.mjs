@@ -92,6 +92,7 @@ async function failed(visit, results, code) {
   const text = await panel.innerText();
   for (const part of [results.error, "What to do"]) assert.ok(text.includes(part), `${part} is not in\n${text}`);
   assert.match(text, /Phase\s+\S+/);
+  assert.equal(await panel.locator("pre.tail").first().evaluate((e) => e.scrollTop + e.clientHeight >= e.scrollHeight - 2).catch(() => true), true, "the newest lines are seen");
   if (results.error_details.candle_time) assert.ok(text.includes(results.error_details.candle_time.slice(0, 16).replace("T", " ")), text);
   return panel;
 }

@@ -48,6 +48,9 @@ export default async function paper(t) {
     const body = post.request.postDataJSON();
     assert.deepEqual([body.mode, body.exchange, body.exchange_config], ["paper", "sim", { candles_per_second: 100, seed: "u6" }]);
     await progress(visit).getByText("trading", { exact: true }).waitFor();
+    const header = visit.page.locator(".header");
+    await until(async () => (await header.getByRole("button", { name: "Stop" }).count()) === 1 && (await header.locator(".badge").count()) >= 7, "the header of a run");
+    assert.ok((await header.evaluate((e) => e.offsetHeight)) < 48, "the header is one line on a laptop");
     await progress(visit).getByText(/last candle closed 2025-01-01 .* UTC by the venue's clock, came \d+ s ago/).waitFor();
     await grows(visit, service);
     await visit.open("Positions");
@@ -113,6 +116,8 @@ export default async function paper(t) {
     await visit.says("completed");
     const results = await service.results();
     assert.deepEqual([results.stop_reason, results.partial], ["stopped", true]);
+    await visit.bar("partial").getByText(/evidence for/).waitFor();
+    assert.equal(await visit.page.getByText(/not evidence/).count(), 0, "a paper run has no end to miss");
     await visit.page.getByRole("region", { name: "Outcome" }).getByText("stopped", { exact: true }).waitFor();
     await visit.agrees(results);
   });

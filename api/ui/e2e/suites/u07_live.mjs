@@ -29,9 +29,22 @@ export default async function live(t) {
     }, red);
     assert.equal(frames, true, "no red frame");
     assert.equal(await visit.field("Cash").count(), 0, "a live run has no cash of its own");
+    const terms = await money.locator(".terms dt").allInnerTexts(), first = terms.findIndex((t) => /^Max|^Burst/.test(t));
+    assert.match(terms[first], /^Max (daily loss|drawdown)/, "what can be lost is read first: " + terms);
     for (const label of ["API key", "API secret"]) {
       assert.deepEqual(await visit.field(label).evaluate((e) => [e.type, e.autocomplete]), ["password", "off"], label);
     }
+  });
+
+  await t.test("after a reload the form is one that can be started", async () => {
+    const { visit } = await open(t, front);
+    await visit.form.getByRole("combobox", { name: "Exchange" }).selectOption("sim"); // has no backtest
+    await visit.page.reload();
+    await visit.stream("connected");
+    assert.equal(await visit.form.getByRole("radio", { name: "Backtest" }).isChecked(), true);
+    assert.equal(await visit.form.getByRole("combobox", { name: "Exchange" }).inputValue(), "", "the exchange of the mode before is not kept");
+    assert.equal(await visit.form.getByText(/^Look at:/).count(), 0);
+    assert.notEqual(await visit.startButton.getAttribute("aria-disabled"), "true");
   });
 
   await t.test("a wrong confirmation is refused, and nothing is sent", async () => {

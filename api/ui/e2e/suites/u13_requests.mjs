@@ -2,6 +2,7 @@
 // is the proof that the watch sees what it must, and the documentation's own page.
 import assert from "node:assert/strict";
 import { until } from "../lib/wait.mjs";
+import { axe } from "../lib/axe.mjs";
 import { answered } from "../lib/watch.mjs";
 
 /** What a session from the empty page to the reset cannot do without. */
@@ -67,6 +68,11 @@ export default async function requests(t) {
     const lines = visit.watch.requests.map(({ line }) => line);
     assert.deepEqual([...new Set(lines)].sort(), ["GET /api/v1/status", "GET /docs", "GET /docs/init.js", "GET /docs/style.css"]);
     assert.deepEqual(visit.watch.console, []);
+    for (const colorScheme of ["light", "dark"]) {
+      await visit.page.emulateMedia({ colorScheme });
+      assert.deepEqual(await axe(visit.page, "main"), [], colorScheme);
+    }
+    assert.ok((await visit.page.getByRole("link", { name: "Assay", exact: true }).getAttribute("href")) === "/ui", "a way back");
   });
 
   for (const path of ["errors", "events", "deprecations", "licenses"]) {

@@ -67,6 +67,19 @@ export default async function pagesOfTheLab(t) {
     ]);
     assert.equal(await chart.locator(".candle").first().evaluate((path) => path.getAttribute("d").split("M").length - 1 > 100), true, "candles are drawn");
     await chart.getByText(/^Full: 7\s?200 candles joined to 300 of /).waitFor();
+    assert.equal(await chart.locator("[data-trade]").count(), 12, "each trade from its entry to its exit");
+    assert.match(await chart.locator("[data-trade] title").first().textContent(), /^long, 2023-02-01 00:00 at 100 to 2023-02-03 00:00 at 102: \+1\.00/);
+    // Of two symbols one is drawn: each has its own candles and series, the rest is of the run.
+    const asked = visit.page.waitForRequest((r) => /\/candles\?/.test(r.url()) && new URL(r.url()).searchParams.get("symbol") === "ETH/USDT");
+    await chart.getByLabel("Symbol").selectOption("ETH/USDT");
+    await asked;
+    assert.match(await chart.locator("[data-series=volume]").innerText(), /volume$/);
+    await chart.locator("[data-series=fast]").getByText("(of the run)").waitFor();
+    // The days that are looked at are part of the address.
+    const part = visit.page.waitForRequest((r) => /\/candles\?/.test(r.url()) && new URL(r.url()).searchParams.get("from") === "2023-03-01T00:00:00Z");
+    await chart.getByLabel("From").fill("2023-03-01");
+    await part;
+    assert.match(visit.page.url(), /#from=2023-03-01$/);
   });
 
   await t.test("the columns that are chosen are kept", async () => {

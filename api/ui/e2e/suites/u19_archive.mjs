@@ -60,6 +60,10 @@ export default async function archive(t) {
 
   await t.test("a run has its orders and fills", async () => {
     const visit = await open("/ui/runs/" + usual, "Trades");
+    await visit.page.getByRole("region", { name: "Trades", exact: true }).getByRole("button", { name: "PnL" }).click();
+    const [best] = (await service.get(`/runs/${usual}/trades?limit=50&sort=-pnl`)).items;
+    await visit.page.locator(`[role=region][aria-label="Trades, table"] tbody tr:first-child[data-id="${best.trade_id}"]`).waitFor();
+    assert.match(visit.page.url(), /#sort=-pnl$/, "the order is part of the address");
     for (const [name, table] of [["Orders", "orders"], ["Fills", "fills"]]) {
       await visit.page.getByRole("group", { name: "Table" }).getByRole("button", { name, exact: true }).click();
       const rows = await service.get(`/runs/${usual}/${table}?limit=50`), section = visit.page.getByRole("region", { name, exact: true });
@@ -103,11 +107,23 @@ export default async function archive(t) {
     assert.match(await shown(visit, "What differs"), /period/);
     assert.ok((await shown(visit, "Is it real")).replaceAll(/\s/g, "").includes(String(c.pairs[0].days)), "the days of the difference");
     assert.equal(await visit.page.getByRole("region", { name: "Equity", exact: true }).locator("path.curve").count(), 2);
+    const [a, b] = await Promise.all([usual, short].map((id) => service.get(`/runs/${id}/trades?limit=500&split=${c.split}`))), key = (t) => t.symbol + t.direction + t.entry_time + t.exit_time;
+    const common = a.items.filter((t) => b.items.some((u) => key(u) === key(t))).length;
+    assert.match((await shown(visit, "Trades")).replaceAll(/(?<=\d)\s(?=\d)/g, ""), new RegExp(`${common} trades? (is|are) the same in all runs; run 1 has ${a.items.length - common} of ${a.items.length} alone, run 2 has ${b.items.length - common} of ${b.items.length} alone`));
   });
 
   await t.test("a search has its plan, its progress and its trials", async () => {
     const { items: [plan] } = await service.get("/families"), trials = await service.get(`/families/${plan.plan_id}/trials`);
     const visit = await open("/ui/families/" + plan.plan_id, "All trials");
+    // What the search as a whole has earned is drawn from the windows, and ends where its return says.
+    const { result, luck } = await service.get("/families/" + plan.plan_id), whole = result.walk_forward_optimised;
+    if (whole?.windows.some((w) => w.chosen_trial !== null)) {
+      const label = await visit.page.getByRole("region", { name: "Walk-forward optimised", exact: true }).getByRole("img").first().getAttribute("aria-label");
+      const [from, to] = label.replaceAll(/(?<=\d)\s(?=\d)/g, "").match(/\d+/g).map(Number);
+      assert.ok(Math.abs(to / from - 1 - whole.metrics.total_return) < 2 / from, `${label}: ${whole.metrics.total_return}`);
+    }
+    const against = await shown(visit, "The trials against luck");
+    assert.match(against, luck ? new RegExp(`is expected at ${luck.expected_max.toFixed(2)}`) : /is not known/);
     assert.match(await shown(visit, "Progress"), /Trends last\.[^]*4 of 4 trials/);
     assert.equal(await visit.page.getByRole("region", { name: "All trials", exact: true }).locator("tr[data-id]").count(), trials.items.length);
     await (await open("/ui/families", "Planned searches")).page.getByRole("link", { name: plan.plan_id.slice(0, 12) }).waitFor();
@@ -130,6 +146,9 @@ export default async function archive(t) {
     const visit = await open("/ui/falsifications/" + items[0].run_id, "Conclusion");
     const tests = await visit.page.getByRole("list", { name: "Tests" }).locator("section").evaluateAll((all) => all.map((x) => x.getAttribute("aria-label")));
     assert.deepEqual(new Set(tests), new Set(found.tests.map((x) => x.id)));
+    // The conclusion is the lab's: a test that only warns refutes nothing.
+    const words = { fail: /^This idea does not survive, because: /, inconclusive: /^Nothing is shown either way/, warn: /^No test refuted it, but/, pass: /^Nothing refuted it: / };
+    assert.match(await visit.page.getByRole("region", { name: "Conclusion", exact: true }).locator(".sentence").innerText(), words[found.overall]);
     await visit.page.getByText(`lab falsify idea --run ${usual} --force --only cost_stress`).waitFor();
     for (const link of await visit.page.getByRole("list", { name: "Tests" }).getByRole("link").all()) {
       assert.equal((await fetch(service.url + (await link.getAttribute("href")))).status, 200, await link.innerText());

@@ -1,5 +1,5 @@
-// U23: an idea's whole way in one tab, by links and buttons alone: a first run, what became of
-// it, the attack on it, the search that was planned before it began, the comparison, the data,
+// U23: an idea's whole way in one tab, by links and buttons alone: the sample, a first run of one's
+// own, what became of it, the attack on it and why it does not survive, the search that was planned before it began, the comparison, the data,
 // the board, the cockpit. Nobody types an address or opens a terminal.
 import assert from "node:assert/strict";
 import { answered } from "../lib/watch.mjs";
@@ -15,21 +15,28 @@ export default async function walk(t) {
     await visit.stream("connected");
     await page.evaluate(() => (globalThis.mark = "same document"));
 
-    // Two runs that differ in a parameter, of a window that is cheap to attack.
-    await visit.fill({ strategy: "sma_cross", Timeframe: "1d", From: "2021-01-01", To: "2022-01-01" });
+    // From an empty page.
+    await visit.button("Run the sample").click();
+    await visit.says("completed");
+    const sample = (await service.status()).run_id;
+
+    // Two runs that differ in a parameter, of a window that is cheap to attack: one trades all the time.
+    await visit.fill({ strategy: "sma_cross", Timeframe: "1d", From: "2021-01-01", To: "2022-01-01", "Fast average": "2", "Slow average": "3" });
     await visit.startButton.click();
+    await until(async () => (await service.status()).run_id !== sample && (await service.status()).status === "completed", "the first run");
     await visit.says("completed");
     const first = (await service.status()).run_id;
-    await visit.fill({ "Fast average": "5" });
+    await visit.fill({ "Fast average": "5", "Slow average": "30" });
     await visit.startButton.click();
     await until(async () => (await service.status()).run_id !== first && (await service.status()).status === "completed", "the second run");
     await visit.says("completed");
 
     await nav("Runs");
-    for (const { run_id } of (await service.get("/runs?kind=service")).items) await page.getByRole("checkbox", { name: `Compare ${run_id}` }).check();
+    for (const { run_id } of (await service.get("/runs?kind=service")).items.filter((r) => r.run_id !== sample)) await page.getByRole("checkbox", { name: `Compare ${run_id}` }).check();
     await page.getByRole("link", { name: "Compare 2 runs" }).click();
     await region("Is it real").waitFor();
     assert.match(await region("What differs").innerText(), /fast/);
+    await region("Trades").getByText(/run 1 has \d+ of \d+ alone, run 2 has \d+ of \d+ alone\.$/).waitFor();
 
     // The verdict of the other one, from the id of the run in the header, and of this one from the list.
     await page.getByRole("banner").getByRole("link", { name: /^svc_/ }).click();
@@ -42,8 +49,14 @@ export default async function walk(t) {
     await region("Conclusion").waitFor();
     const found = await service.get("/falsifications/" + page.url().split("/").at(-1));
     assert.equal(await page.getByRole("list", { name: "Tests" }).locator("section").count(), found.tests.length);
+    // Why it does not survive: what the lab says of the gates that failed, in one sentence.
+    const failed = found.tests.filter((t) => t.class === "G" && t.verdict === "fail");
+    assert.deepEqual([found.overall, failed.length > 0], ["fail", true]);
+    const sentence = await region("Conclusion").locator(".sentence").innerText();
+    assert.match(sentence, /^This idea does not survive, because: /);
+    for (const { detail } of failed) assert.ok(sentence.includes(detail), `${detail} is not in ${sentence}`);
     await page.getByRole("link", { name: "The run", exact: true }).click();
-    const refuted = region("Verdict").locator("li", { hasText: "Falsification" }).getByText(/\d+ pass/);
+    const refuted = region("Verdict").locator("li", { hasText: "Falsification" }).getByText(/This idea does not survive: .*\d+ pass/);
     await refuted.waitFor();
     await nav("Runs"); // the lab has played it again: what was found is of the backtest as well
     await page.locator(`tr[data-id="${first}"]`).getByRole("link").first().click();

@@ -60,11 +60,12 @@ function Waiting({ stage }: { stage: Stage }) {
 
 /** What is drawn, as attributes: a canvas cannot be read. */
 function describe(group: HTMLElement | null, stage: Stage) {
+  void store.selection.value;
   const scene = stage.scene.value, digest = digestOf(scene), view = stage.view.value ? "part" : "all";
   if (group) Object.assign(group.dataset, {
     points: scene.candles.length, equityPoints: scene.equity.length, fills: digest.fills, markers: digest.markers, ambiguous: digest.ambiguous,
     worst: digest.worst ?? "", low: digest.low ?? "", high: digest.high ?? "", lines: [...scene.lines.keys()].join(), panes: stage.panes.value.join(),
-    from: scene.axis.times[0] ?? "", to: scene.axis.end || "", view,
+    from: scene.axis.times[0] ?? "", to: scene.axis.end || "", view, held: stage.held()?.text ?? "",
   });
 }
 

@@ -450,7 +450,7 @@ export class Stage {
   }
 
   /** The selected trade on the axis, while any of it is loaded. */
-  private held(): Held | null {
+  held(): Held | null {
     const trade = store.selection.peek()?.trade, axis = this.scene.peek().axis;
     if (!trade || trade.symbol !== symbol.peek() || !axis.times.length) return null;
     const from = Date.parse(trade.entry_time), to = Date.parse(trade.exit_time);

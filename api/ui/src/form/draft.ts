@@ -61,11 +61,12 @@ export const neverStore = (scope: string, name: string) => void forgotten.add(sc
 
 const storable = (scope: string, of: Record<string, Raw>) => fields(Object.fromEntries(Object.entries(of).filter(([name]) => !forgotten.has(scope + "\n" + name))));
 
+// A load begins with a backtest: an exchange that was chosen for another mode may have none.
 const remembered = computed(() => {
   const scopes = Object.entries(generated.value);
   const params = scopes.filter(([scope]) => scope.startsWith("params/")).map(([scope, of]) => [scope.slice("params/".length), storable(scope, of)]);
   return JSON.stringify({
-    strategy: strategy.value, symbols: symbols.value, timeframe: timeframe.value, exchange: exchange.value, start: start.value, end: end.value, cash: cash.value,
+    strategy: strategy.value, symbols: symbols.value, timeframe: timeframe.value, exchange: mode.value === "backtest" ? exchange.value : "", start: start.value, end: end.value, cash: cash.value,
     params: Object.fromEntries(params), execution: storable(executionScope, generated.value[executionScope] ?? {}),
   });
 });

@@ -76,7 +76,7 @@ function Fold({ section, fields, title, children }: FoldProps) {
   });
   const set = fields.filter((f) => isSet(section, f)).length;
   return (
-    <details class="fold">
+    <details class="fold" onToggle={(e) => e.currentTarget.open && e.currentTarget.scrollIntoView({ block: "nearest" })}>
       <summary>
         {title}
         {set > 0 && <span class="caption"> · {set} set</span>}

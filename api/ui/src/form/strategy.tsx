@@ -19,6 +19,8 @@ function setMode(mode: FormMode) {
     clear();
     draft.confirmation.value = "";
     draft.mode.value = mode;
+    const venue = exchanges.peek()?.find((e) => e.id === draft.exchange.peek());
+    if (venue && !venue.modes.includes(mode)) draft.exchange.value = "";
   });
 }
 

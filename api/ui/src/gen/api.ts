@@ -3370,6 +3370,8 @@ export interface components {
                 marks: {
                     /** @description Which. */
                     id: string;
+                    /** @description G: a failure refutes. W: a failure warns. D: it only describes. */
+                    class: string;
                     /** @description pass, warn, fail, inconclusive or skip. */
                     verdict: string;
                 }[];
@@ -3533,6 +3535,8 @@ export interface components {
                 marks: {
                     /** @description Which. */
                     id: string;
+                    /** @description G: a failure refutes. W: a failure warns. D: it only describes. */
+                    class: string;
                     /** @description pass, warn, fail, inconclusive or skip. */
                     verdict: string;
                 }[];
@@ -4631,8 +4635,25 @@ export interface components {
             result: {
                 [key: string]: unknown;
             } | null;
+            /** @description What the best trial would reach without any skill; null in lists, before the end and where it is not known. */
+            luck: components["schemas"]["SearchLuck"] | null;
             /** @description Why a result that was written cannot be shown: what is damaged, and what writes it again. Else empty. */
             result_damage: string;
+        };
+        /** @description Where the best of a search is expected when none of its trials has any skill. */
+        SearchLuck: {
+            /**
+             * Format: double
+             * @description Annual Sharpe ratio.
+             * @example 1.1
+             */
+            expected_max: number;
+            /**
+             * Format: double
+             * @description Of how many independent trials.
+             * @example 11.5
+             */
+            trials: number;
         };
         /** @description Registered searches. */
         FamilyList: {

@@ -7,6 +7,7 @@ import { address } from "../state/address.ts";
 import { words } from "../state/format.ts";
 import { title } from "../state/route.ts";
 import type { Asked } from "./answer.ts";
+import { shownOf } from "./falsification/order.ts";
 import type { Row } from "./shapes.ts";
 
 /** The heading of a page, which is also the title of the tab. */
@@ -146,11 +147,14 @@ export const Tiles = ({ name, tiles }: { name: string; tiles: TileProps[] }) => 
 const signs: Record<string, IconName> = { pass: "check", fail: "cross", error: "cross", warn: "warn" };
 
 /** One test's verdict: a sign and, for those who do not see it, words. */
-export const MarkSign = ({ id, verdict }: { id: string; verdict: string }) => (
-  <span class={`verdict-mark ${verdict}`} title={`${id}: ${verdict}`} data-verdict={verdict}>
-    <Icon name={signs[verdict] ?? "ring"} /><span class="unseen">{id}: {verdict}. </span>
-  </span>
-);
+export function MarkSign({ id, ...test }: { id: string; class?: string; verdict: string }) {
+  const shown = shownOf(test);
+  return (
+    <span class={`verdict-mark ${shown}`} title={`${id}: ${shown}`} data-verdict={shown}>
+      <Icon name={signs[shown] ?? "ring"} /><span class="unseen">{id}: {shown}. </span>
+    </span>
+  );
+}
 
 /** What falsification found, as a word and one mark for each test. */
 export function Verdict({ row }: { row: Row }) {

@@ -74,19 +74,21 @@ export type Numbers = Partial<Record<string, number | null>>;
 export type Split = Omit<Run["splits"][number], "metrics"> & { metrics: Numbers | null };
 
 /** A search; lists leave the plan and the result out. */
-export type Family = Omit<Schemas["FamilyRow"], "plan" | "result"> & { plan: { hypothesis?: string; trials?: unknown[] } | null; result: FamilyResult | null };
+export type Family = Omit<Schemas["FamilyRow"], "plan" | "result"> & { plan: { hypothesis?: string; trials?: unknown[]; request?: { initial_cash?: number } } | null; result: FamilyResult | null };
 
 /** What is shown of a family_result.json; its selection is null where nothing was selected. */
 export interface FamilyResult {
   status: string;
   selected: { trial_index: number; run_id: string } | null;
-  walk_forward_optimised: { metrics: Numbers | null } | null;
+  walk_forward_optimised: { metrics: Numbers | null; windows?: { split_id: string; chosen_trial: number | null }[] } | null;
   selection: { n_trials: number; dsr_max: number | null; min_btl_years: number | null; pbo: { value: number | null } } | null;
 }
 
 /** An entry of falsify/summary.json. */
 export interface Test {
   id: string;
+  /** G: a failure refutes. W: a failure warns. D: it only describes. */
+  class?: string;
   /** Completes "Not shown: that", the detail "because". */
   claim?: string;
   detail?: string;

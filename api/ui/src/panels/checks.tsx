@@ -49,7 +49,7 @@ function Check({ chip, open, toggle }: { chip: Chip; open: boolean; toggle: () =
       <button ref={button} type="button" class={`badge ${chip.state}`} data-check={chip.name} aria-expanded={open} aria-controls={open ? id : undefined} onClick={toggle}>
         <Icon name={icons[chip.state]} />
         {chip.text}
-        {chip.state === "pass" ? null : <span class="unseen"> ({chip.state === "warn" ? "warning" : "failing"})</span>}
+        <span class="unseen"> ({{ pass: "ok", warn: "warning", fail: "failing" }[chip.state]})</span>
       </button>
       {open && (
         <div id={id} class="panel popover" role="group" aria-label={chip.name} tabIndex={0}>

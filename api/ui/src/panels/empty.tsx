@@ -2,6 +2,7 @@
 import { computed, useSignal } from "@preact/signals";
 import { sample, startSample } from "../form/form.tsx";
 import { ListProblems } from "../form/lists.tsx";
+import { address } from "../state/address.ts";
 import { strategies } from "../state/store.ts";
 import { Problem } from "./problem.tsx";
 import { unavailable, UnavailableList } from "./unavailable.tsx";
@@ -47,7 +48,7 @@ function Steps() {
         ) : offer}
       </p>
       <ListProblems alert />
-      <p><button type="button" class="primary" aria-disabled={busy.value || !ready} aria-describedby="sample" onClick={run}>{busy.value ? "Starting…" : "Run the sample"}</button></p>
+      <p><button type="button" class="primary" aria-disabled={busy.value || !ready} aria-describedby="sample" onClick={run}>{busy.value ? "Starting…" : "Run the sample"}</button> <a href={address("runs")}>Earlier runs</a></p>
       <div role="alert">{problem.value && <p class="problem"><Problem error={problem.value} /></p>}</div>
     </section>
   );

@@ -8,10 +8,11 @@ export function Footer() {
   return (
     <footer class="footer">
       <span>Times are UTC</span>
+      <a href="/docs/guide">Guide</a>
       <a href="/docs">API docs</a>
       <a href="/ui/licenses">Licences</a>
-      <a href="https://www.tradingview.com/" rel="noreferrer noopener">Charts: TradingView Lightweight Charts</a>
       {version.value && <span>Assay {version.value}</span>}
+      <a href="https://www.tradingview.com/" rel="noreferrer noopener">Charts: TradingView Lightweight Charts</a>
     </footer>
   );
 }

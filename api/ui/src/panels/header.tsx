@@ -70,7 +70,7 @@ function RunId() {
   const id = <code title={runId.value}>{shortId(runId.value)}</code>;
   return (
     <p class="run-id">
-      {state.value === "completed" ? <a href={address("run", runId.value)}>{id}</a> : id}
+      {state.value === "completed" || state.value === "failed" ? <a href={address("run", runId.value)}>{id}</a> : id}
       <Copy text={runId.value} what="run id" />
     </p>
   );

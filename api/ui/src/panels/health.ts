@@ -32,7 +32,7 @@ function chip(name: string, check: Record<string, unknown>): Chip {
   const counted = typeof available === "number" && typeof unavailable === "number";
   return {
     name, state,
-    text: counted ? `${label} ${available}/${available + unavailable}` : `${label} ${outcomes[state]}`,
+    text: counted ? `${label} ${available}/${available + unavailable}` : state === "pass" ? label : `${label} ${outcomes[state]}`,
     message: String(check.message || `${words(name)}: ${outcomes[state]}`),
     facts: facts(check),
   };

@@ -48,8 +48,6 @@ export interface Numbers {
   dated: boolean;
   /** Whether the run has ended and its results are still to come. */
   awaiting: boolean;
-  /** How many trials the search has counted on these candles, where the service counts them. */
-  trials?: Trials | null;
   /** Steps of the equity curve. */
   steps: number;
 }
@@ -108,7 +106,7 @@ export const cutShort = (s: Status): boolean => s.status === "failed" || (s.stat
 
 /** With its error, and not at all where the lab says insufficient. */
 function sharpe(now: Numbers): Tile {
-  const { report, status, steps, trials } = now;
+  const { report, status, steps } = now;
   const returns = report.meta?.n_returns ?? 0, error = report.metrics?.sharpe_stderr;
   const few = status.status !== "running" && report.metrics !== null && !report.undefined.includes("sharpe_ratio")
     ? (report.metrics.total_trades < enough.trades ? "too few trades" : steps < enough.candles ? "too few candles" : "") : "";
@@ -116,7 +114,6 @@ function sharpe(now: Numbers): Tile {
   const note = [
     typeof error === "number" && !report.undefined.includes("sharpe_stderr") && `± ${f.ratio(error)}`,
     returns < enough.returns && sampleWords(report),
-    trials && `trial ${f.count(trials.position)} of ${f.count(trials.n)}`,
   ];
   return metric(now, "sharpe_ratio", "Sharpe", f.ratio, note.filter(Boolean).join(", "));
 }

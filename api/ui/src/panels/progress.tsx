@@ -3,12 +3,13 @@ import { computed } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import type { Status } from "../api/types.ts";
 import { serviceTime } from "../state/clock.ts";
-import { duration } from "../state/format.ts";
+import { count, duration } from "../state/format.ts";
 import { lastKnown } from "../state/fresh.ts";
-import { config, connection, exchanges, status } from "../state/store.ts";
+import { config, connection, exchanges, results, status } from "../state/store.ts";
 import { useNow } from "./clock.ts";
 import { Icon } from "./icon.tsx";
-import { backtestWords, candleWords, endWords, phaseWords } from "./sentences.ts";
+import { trialsOf } from "./numbers.ts";
+import { backtestWords, candleWords, endWords, paramsWords, phaseWords } from "./sentences.ts";
 
 const view = computed(() => (status.value.status !== "running" ? "ended" : status.value.mode === "backtest" ? "backtest" : "open"));
 
@@ -32,7 +33,7 @@ function Backtest() {
       <div role="progressbar" aria-label="Candles done" aria-valuemin={0} aria-valuemax={100} aria-valuenow={percent} aria-valuetext={`${percent} %`}>
         <div style={{ width: `${share * 100}%` }} />
       </div>
-      <p>{backtestWords(now).map((part) => <span key={part}>{part}</span>)}</p>
+      <p>{backtestWords(now).map((part) => <span key={part}>{part}</span>)}<Params /></p>
     </section>
   );
 }
@@ -65,6 +66,7 @@ function OpenEnded() {
         <span>{phaseWords(run.phase)}</span>
         <span>running for {duration(runtime)}{!heard.value && " when last heard of"}</span>
         <span>{candleWords(run, simulated.value, known, now)}</span>
+        <Params />
       </p>
     </section>
   );
@@ -73,12 +75,19 @@ function OpenEnded() {
 function Ended() {
   const run = status.value;
   if (run.status === "idle") return null;
+  const trials = trialsOf(results.value);
   return (
     <section class="panel progress" aria-label="Outcome">
       <p>
         <strong class="state"><Icon name={run.status === "failed" ? "cross" : "check"} />{run.status}</strong>
         {endWords(run, config.value).map((part) => <span key={part}>{part}</span>)}
+        <Params />
+        {trials && <span>trial {count(trials.position)} of {count(trials.n)} on these candles</span>}
       </p>
     </section>
   );
 }
+
+/** What the run is played with, which the form beside it need not be. */
+const params = computed(() => paramsWords(config.value));
+const Params = () => (params.value ? <span data-params>{params.value}</span> : null);

@@ -38,6 +38,13 @@ export function endWords(run: Status, config: RunConfig | null): string[] {
   return parts;
 }
 
+/** The parameters of the run, the first ones where there are many. */
+export function paramsWords(config: RunConfig | null): string {
+  const all = Object.entries(config?.strategy_params ?? {}), most = 6;
+  const text = all.slice(0, most).map(([name, value]) => isolated(`${name} ${typeof value === "string" ? value : JSON.stringify(value)}`)).join(", ");
+  return all.length > most ? `${text} and ${all.length - most} more` : text;
+}
+
 function symbols(list: string[]): string {
   return list.length > 3 ? `${list.slice(0, 2).join(", ")} and ${list.length - 2} more` : list.join(", ");
 }

@@ -3,11 +3,11 @@ import { computed } from "@preact/signals";
 import { awaiting, dated } from "../state/fresh.ts";
 import { decimals } from "../state/money.ts";
 import { equity, quote, report, results, running, status } from "../state/store.ts";
-import { tiles, trialsOf, type Tile } from "./numbers.ts";
+import { tiles, type Tile } from "./numbers.ts";
 
 const shown = computed(() => tiles({
   status: status.value, report: report.value, curve: running.value ? equity.value : [], quote: quote.value, decimals: decimals.value,
-  dated: dated.value, awaiting: awaiting.value, trials: trialsOf(results.value),
+  dated: dated.value, awaiting: awaiting.value,
   steps: results.value?.equity_curve_sampling.of ?? status.value.candles_done,
 }));
 

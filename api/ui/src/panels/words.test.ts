@@ -39,7 +39,7 @@ test("chips: skipped checks have none, others words", () => {
     },
   } as unknown as Health;
   const list = chips(health);
-  equal(list.map((c) => c.text), ["runner ok", "venue failing", "plugins 3/4", "disk ok"]);
+  equal(list.map((c) => c.text), ["runner", "venue failing", "plugins 3/4", "disk"]);
   equal(list[3]?.message, "Disk: ok");
   equal(list[3]?.facts[0], ["Free", "775\u202fMiB"]);
   equal(list[1]?.facts[0], ["Latency", "12\u202fms"]);
@@ -147,7 +147,7 @@ test("metrics carry sign and unit", () => {
   equal(shown("max_drawdown", 0.5), "50.00\u202f%");
   equal(shown("expectancy", -3), "\u22123.00 USDT");
   equal(shown("fees_paid", 3), "3.00 USDT");
-  equal(shown("max_drawdown_duration_seconds", 90061), "1 d 01:01:01");
+  equal(shown("max_drawdown_duration_seconds", 90061), "1 d 1 h");
   equal(shown("average_candles_held", 2.5), "2.5 candles");
   equal(shown("sqn", null), "n/a");
   equal([metricName("max_drawdown_duration_seconds"), metricName("psr")], ["Max drawdown duration", "PSR"]);

@@ -59,7 +59,7 @@ test("times are UTC", () => {
   equal(f.time(null), "n/a");
   equal(f.duration(2), "00:02");
   equal(f.duration(3723), "1:02:03");
-  equal(f.duration(176523), "2 d 01:02:03");
+  equal(f.duration(176523), "2 d 1 h");
   equal(f.duration(null), "n/a");
 });
 

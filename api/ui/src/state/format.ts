@@ -99,7 +99,7 @@ export function duration(seconds: number | null | undefined): string {
   const all = Math.round(seconds);
   const two = (n: number) => String(n).padStart(2, "0");
   const days = Math.floor(all / 86400), hours = Math.floor(all / 3600) % 24, minutes = Math.floor(all / 60) % 60;
-  if (days) return `${days} d ${two(hours)}:${two(minutes)}:${two(all % 60)}`;
+  if (days) return hours ? `${count(days)} d ${hours} h` : `${count(days)} d`;
   return (hours ? hours + ":" : "") + `${two(minutes)}:${two(all % 60)}`;
 }
 

@@ -5,8 +5,8 @@ const shown = (risk: Record<string, unknown>, quote = "USDT") => limits(risk, qu
 
 test("limits: each number with what it counts", () => {
   equal(shown({ "max-order-notional": 250, "max-order-fraction": 0.05, "price-collar": 0.07, "max-drawdown": 0.1, "max-candle-age": 2, burst: 1 }), [
-    "Max order notional: 250 USDT per order", "Max order fraction: 5\u202f% of the start equity per order", "Price collar: 7\u202f% from the last close",
-    "Max drawdown: 10\u202f% of the peak", "Max candle age: 2 timeframes", "Burst: 1 order per symbol",
+    "Max drawdown: 10\u202f% of the peak", "Max order notional: 250 USDT per order", "Max order fraction: 5\u202f% of the start equity per order",
+    "Price collar: 7\u202f% from the last close", "Max candle age: 2 timeframes", "Burst: 1 order per symbol",
   ]);
   equal(shown({ max_daily_loss: "0.03" }), ["Max daily loss: 3\u202f% of the equity at 00:00 UTC"]);
   equal(shown({ "max-order-notional": 1000 }, ""), ["Max order notional: 1\u202f000 of the quote currency per order"]);
@@ -24,7 +24,7 @@ test("limits: other names by their ending, else as they come", () => {
 
 test("limits: those of several steps", () => {
   equal(shown({ max_rejects: { in_row: 3, in_10_minutes: 5 }, stale_candles: { reducing: 3, halted: 10 }, max_daily_loss_amount: 40 }), [
-    "Max rejects: 3 in a row, 5 in 10 minutes", "Stale candles: reducing after 3 timeframes, halted after 10 timeframes", "Max daily loss amount: 40 USDT",
+    "Max daily loss amount: 40 USDT", "Max rejects: 3 in a row, 5 in 10 minutes", "Stale candles: reducing after 3 timeframes, halted after 10 timeframes",
   ]);
 });
 

@@ -12,6 +12,11 @@ const counts: Readonly<Record<string, string>> = {
 /** What the names of other limits end with. */
 const endings: readonly [RegExp, string][] = [[/-(notional|value|capital)$/, "$"], [/-(fraction|loss|drawdown)$/, "%"], [/-bps$/, "bps"]];
 
+/** What can be lost comes first, then how large anything may be; how fast and how often come after. */
+const first = ["max-daily", "max-drawdown", "max-order", "max-position", "max-gross"];
+/** -1, of all others, is made the last place. */
+const place = (option: string) => first.findIndex((name) => option.startsWith(name)) >>> 0;
+
 export interface Limit {
   /** As the service names it. */
   key: string;
@@ -21,8 +26,8 @@ export interface Limit {
 
 /** The limits with their units; quote is the currency of the run, "" if it is not known. */
 export function limits(risk: Readonly<Record<string, unknown>> | null | undefined, quote: string): Limit[] {
-  return Object.entries(risk ?? {}).map(([key, value]) => {
-    const option = key.replaceAll("_", "-");
+  const ordered = Object.entries(risk ?? {}).map(([key, value]) => [key, value, key.replaceAll("_", "-")] as const).sort((a, b) => place(a[2]) - place(b[2]));
+  return ordered.map(([key, value, option]) => {
     const unit = (Object.hasOwn(counts, option) && counts[option]) || (endings.find(([end]) => end.test(option))?.[1] ?? "");
     return { key, name: words(option.replaceAll("-", "_")), text: text(value, unit, quote || "of the quote currency") };
   });

@@ -1,10 +1,26 @@
 // What the person has opened: nothing here comes from the service.
-import { signal } from "@preact/signals";
+import { effect, signal } from "@preact/signals";
+import { fragment, keep, place } from "./route.ts";
 
 export const tabs = ["trades", "orders", "fills", "positions", "metrics", "evidence", "log"] as const;
 export type Tab = (typeof tabs)[number];
 
-export const tab = signal<Tab>("trades");
+const named = (name: string | null): Tab => tabs.find((t) => t === name) ?? "trades";
+export const tab = signal<Tab>(named(place.peek().page === "runner" ? fragment.peek().get("tab") : null));
+
+/** Keeps the tab of the runner in its address, and follows the address; the returned function ends it. */
+export function followTab(): () => void {
+  const stops = [
+    effect(() => {
+      const name = tab.value === "trades" ? "" : tab.value;
+      if (place.peek().page === "runner" && (fragment.peek().get("tab") ?? "") !== name) keep({ tab: name });
+    }),
+    effect(() => {
+      if (place.value.page === "runner" && fragment.value.has("tab")) tab.value = named(fragment.value.get("tab"));
+    }),
+  ];
+  return () => stops.forEach((stop) => stop());
+}
 /** Below 900 px the form is behind a button. */
 export const formOpen = signal(false);
 export const dialog = signal<"help" | "stop" | null>(null);

@@ -2,7 +2,7 @@
 import type { Column, Value } from "./columns.ts";
 
 /** Up to so many rows a table can be sorted and filtered. */
-export const mostArranged = 5000;
+export const mostArranged = 20_000;
 
 export interface Sort {
   column: string;

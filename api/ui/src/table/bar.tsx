@@ -1,7 +1,9 @@
 // Above a paged table: filter, chips, how many rows, and the files.
 import type { TargetedEvent } from "preact";
 import { useEffect } from "preact/hooks";
+import { address } from "../state/address.ts";
 import { count } from "../state/format.ts";
+import { ended, status } from "../state/store.ts";
 import { announce } from "../state/view.ts";
 import { mostArranged } from "./arrange.ts";
 import type { Listed } from "./columns.ts";
@@ -45,7 +47,7 @@ function Filter<R extends Listed>({ model }: { model: TableModel<R> }) {
           </button>
         ))}
       </span>
-      {fixed && <span id={`why-${model.name}`} class="caption">{whyFixed}.</span>}
+      {fixed && <span id={`why-${model.name}`} class="caption">{whyFixed}{ended.value ? <>; <a href={address("run", status.value.run_id) + "#table=" + model.name}>the page of the run</a> sorts any number.</> : "."}</span>}
     </>
   );
 }

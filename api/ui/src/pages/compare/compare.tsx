@@ -7,8 +7,10 @@ import { query } from "../../state/route.ts";
 import { useAnswer, type Asked } from "../answer.ts";
 import { Facts, Heading, plain, Refusal, Section, States, Table, type Column } from "../kit.tsx";
 import { points } from "../run/curves.tsx";
-import type { Compared, Comparison, Curve, Pair } from "../shapes.ts";
+import type { Trade } from "../../api/types.ts";
+import type { Compared, Comparison, Curve, List, Pair, Run } from "../shapes.ts";
 import { differs, sentence } from "./sentences.ts";
+import { share, type Parted } from "./trades.ts";
 
 export function Compare() {
   const ids = (query.value.get("ids") ?? "").split(",").filter(Boolean), asked = ids.map(encodeURIComponent).join(",");
@@ -23,17 +25,20 @@ export function Compare() {
 
 function Answered({ ids, path }: { ids: string[]; path: string }) {
   const asked = useAnswer<Comparison>(path), curves = ids.map((id) => useAnswer<Curve>(`/runs/${encodeURIComponent(id)}/equity?points=400`));
-  return <States of={asked} what="comparison">{(c) => <Shown of={c} ids={ids} curves={curves} />}</States>;
+  const runs = ids.map((id) => useAnswer<Run>(`/runs/${encodeURIComponent(id)}`));
+  return <States of={asked} what="comparison">{(c) => <Shown of={c} ids={ids} curves={curves} runs={runs} />}</States>;
 }
 
 interface Props {
   of: Comparison;
   ids: string[];
   curves: Asked<Curve>[];
+  runs: Asked<Run>[];
 }
 
-function Shown({ of: c, ids, curves }: Props) {
+function Shown({ of: c, ids, curves, runs: asked }: Props) {
   const log = useSignal(false), nth = (id: string) => `Run ${ids.indexOf(id) + 1}`;
+  const rowOf = (r: Compared) => asked[ids.indexOf(r.run_id)]?.answer.value.value;
   const pairs: Column<Pair>[] = [
     { key: "run", head: "Run", cell: (p) => nth(p.run_id) },
     { key: "mean", head: "Mean difference of a return", number: true, cell: (p) => f.signedPercent(p.mean_difference, 4) },
@@ -47,11 +52,12 @@ function Shown({ of: c, ids, curves }: Props) {
     { key: "nth", head: "Run", cell: (r) => <a href={address("run", r.run_id)} title={r.run_id}>{nth(r.run_id)}{r.run_id === c.baseline && ", baseline"}</a> },
     { key: "status", head: "Status", cell: (r) => r.status },
     { key: "return", head: "Return", number: true, cell: (r) => f.signedPercent(r.metrics.total_return) },
+    { key: "holding", head: "Holding", number: true, cell: (r) => f.signedPercent(rowOf(r)?.holding_return) },
     { key: "drawdown", head: "Max drawdown", number: true, cell: (r) => f.percent(r.metrics.max_drawdown) },
     { key: "sharpe", head: "Sharpe", number: true, cell: (r) => f.ratio(r.metrics.sharpe_ratio) },
     { key: "trades", head: "Trades", number: true, cell: (r) => f.count(r.metrics.total_trades) },
     { key: "trial", head: "Trial", number: true, cell: ({ selection: { trials } }) => (trials ? `${f.count(trials.position)} of ${f.count(trials.n)}` : "–") },
-    { key: "verdict", head: "Falsification", cell: ({ falsification: x }) => (x ? <a href={address("falsification", x.run_id)}>{f.words(x.overall)}</a> : "–") },
+    { key: "verdict", head: "Falsification", cell: (r) => { const x = r.falsification ?? rowOf(r)?.verdict; return x ? <a href={address("falsification", x.run_id)}>{f.words(x.overall)}</a> : "not tested"; } },
   ];
   const values: Column<Comparison["differs"][number]>[] = [
     { key: "pointer", head: "What", cell: (d) => <bdi>{d.pointer}</bdi> },
@@ -76,7 +82,38 @@ function Shown({ of: c, ids, curves }: Props) {
       </Section>
       <Section name="What differs">
         {c.differs.length > 0 ? <Table name="What differs" rows={c.differs} columns={values} id={(d) => d.pointer} /> : <p>Nothing that is compared differs.</p>}
+        <p class="caption">{c.differs.some((d) => d.pointer.startsWith("/plugin")) ? "The programs differ." : "All are the same program."}</p>
       </Section>
+      <Trades ids={ids} split={c.split} />
     </>
+  );
+}
+
+/** Of so many trades of a run, and so many of those that differ. */
+const mostTrades = 500, mostParted = 25;
+
+/** The trades that the runs share, and the first of those that they do not. */
+function Trades({ ids, split }: { ids: string[]; split: string }) {
+  const lists = ids.map((id) => useAnswer<List<Trade>>(`/runs/${encodeURIComponent(id)}/trades?limit=${mostTrades}&split=${encodeURIComponent(split)}`)), answers = lists.map((a) => a.answer.value);
+  const without = ids.flatMap((_, i) => (answers[i]?.error ? [`run ${i + 1}`] : []));
+  if (without.length > 0) return <Section name="Trades"><p>No trades of {without.join(", ")} are kept or can be read: nothing to compare.</p></Section>;
+  if (answers.some((a) => a.value === null)) return <Section name="Trades"><p role="status">Loading the trades…</p></Section>;
+  const all = answers.flatMap((a) => (a.value ? [a.value] : [])), { common, only, parted } = share(all.map((l) => l.items));
+  const columns: Column<Parted>[] = [
+    { key: "run", head: "Run", cell: (p) => `Run ${p.run + 1}` },
+    { key: "entry", head: "Entry", tight: true, cell: (p) => f.time(p.trade.entry_time) },
+    { key: "exit", head: "Exit", tight: true, cell: (p) => f.time(p.trade.exit_time) },
+    { key: "symbol", head: "Symbol", cell: (p) => <bdi>{p.trade.symbol}</bdi> },
+    { key: "direction", head: "Direction", cell: (p) => p.trade.direction },
+    { key: "return", head: "Return", number: true, cell: (p) => <span class={f.tone(p.trade.return)}>{f.signedPercent(p.trade.return)}</span> },
+    { key: "reason", head: "Reason", cell: (p) => f.words(p.trade.exit_reason) },
+  ];
+  return (
+    <Section name="Trades">
+      <p>{f.count(common)} {common === 1 ? "trade is" : "trades are"} the same in all runs; {only.map((n, i) => `run ${i + 1} has ${f.count(n)} of ${f.count(all[i]?.items.length)} alone`).join(", ")}.</p>
+      {all.some((l) => l.next_cursor) && <p class="caption">Of each run, the first {f.count(mostTrades)} trades are compared.</p>}
+      {parted.length > 0 && <Table name="Trades that not all runs have" rows={parted.slice(0, mostParted)} columns={columns} id={(p) => `${p.run} ${p.trade.trade_id}`} />}
+      {parted.length > mostParted && <p class="caption">The first {mostParted} of {f.count(parted.length)} that not all runs have.</p>}
+    </Section>
   );
 }

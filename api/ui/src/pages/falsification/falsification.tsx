@@ -7,7 +7,7 @@ import { useAnswer } from "../answer.ts";
 import { Heading, MarkSign, Section, States } from "../kit.tsx";
 import { Falsify } from "../jobs.tsx";
 import type { Falsification, Run, Test } from "../shapes.ts";
-import { conclusion, failuresFirst, sentenceOf } from "./order.ts";
+import { conclusion, failuresFirst, sentenceOf, shownOf } from "./order.ts";
 
 export function FalsificationPage({ id }: { id: string }) {
   const asked = useAnswer<Falsification>("/falsifications/" + encodeURIComponent(id));
@@ -36,12 +36,13 @@ function Shown({ found, id, slug }: { found: Falsification; id: string; slug: st
 }
 
 function One({ test: t, id, again }: { test: Test; id: string; again: string }) {
+  const shown = shownOf(t);
   return (
-    <section class="panel section" aria-label={t.id} data-verdict={t.verdict}>
-      <h3><MarkSign id={t.id} verdict={t.verdict} /> {words(t.verdict)}: <bdi>{words(t.id)}</bdi></h3>
+    <section class="panel section" aria-label={t.id} data-verdict={shown}>
+      <h3><MarkSign {...t} /> {words(shown)}: <bdi>{words(t.id)}</bdi></h3>
       <p><bdi>{sentenceOf(t)}</bdi></p>
-      {t.note && <p><bdi>{t.note}</bdi></p>}
-      {t.statistic && <p class="caption"><bdi>{words(t.statistic.name)}</bdi>: {exact(t.statistic.value, 4)}{t.statistic.threshold !== null && `, bound ${exact(t.statistic.threshold, 4)}`}</p>}
+      {t.note && shown !== "informs" && <p><bdi>{t.note}</bdi></p>}
+      {t.statistic?.name && typeof t.statistic.value === "number" && <p class="caption"><bdi>{words(t.statistic.name)}</bdi>: {exact(t.statistic.value, 4)}{t.statistic.threshold !== null && `, bound ${exact(t.statistic.threshold, 4)}`}</p>}
       {(t.evidence ?? []).length > 0 && (
         <p>Evidence: {t.evidence?.map(({ path: name }, i) => <span key={name}>{i > 0 && ", "}<a download href={`/api/v1/runs/${encodeURIComponent(id)}/files/${encodeURIComponent(name)}`}><bdi>{name}</bdi></a></span>)}</p>
       )}

@@ -1,23 +1,44 @@
-// The order of the tests, and what they say together.
+// The order of the tests, and what they say together: the same as the lab says.
 import type { Falsification, Test } from "../shapes.ts";
 
-const order = ["fail", "error", "warn", "inconclusive", "skipped", "pass"];
-const rank = (t: Test) => (order.includes(t.verdict) ? order.indexOf(t.verdict) : order.length);
+const order = ["fail", "error", "warn", "inconclusive", "pass", "skipped", "informs"];
+const rank = (t: Test) => (order.includes(shownOf(t)) ? order.indexOf(shownOf(t)) : order.length);
+
+/** The verdict as a reader should take it: only a gate refutes, a failed test of class W warns, one of class D describes. */
+export function shownOf({ class: of, verdict }: { class?: string; verdict: string }): string {
+  if (of === "D" && verdict !== "skipped") return "informs";
+  return of === "W" && verdict === "fail" ? "warn" : verdict;
+}
 
 export const failuresFirst = (tests: readonly Test[]): Test[] => [...tests].sort((a, b) => rank(a) - rank(b));
 
 /** What a test says, as one sentence. */
 export function sentenceOf(t: Test): string {
-  const claim = t.claim || t.id.replaceAll("_", " ");
-  return (t.verdict === "pass" ? `Not refuted: that ${claim}` : `Not shown: that ${claim}${t.detail ? `, because ${t.detail}` : ""}`).replace(/\.?$/, ".");
+  const claim = t.claim || t.id.replaceAll("_", " "), because = t.detail ? `, because ${t.detail}` : "";
+  const said = ({
+    pass: `Not refuted: that ${claim}`, skipped: `Not tested: whether ${claim}`, informs: `About whether ${claim}: ${t.detail || t.note || "nothing to add"}`,
+    inconclusive: `Open: whether ${claim}${because}`, error: `Open: whether ${claim}${because}`,
+  } as Record<string, string>)[shownOf(t)] ?? `Not shown: that ${claim}${because}`;
+  return said.replace(/\.?$/, ".");
 }
 
-/** One sentence: it does not survive, because …; or what that it stands does not show. */
-export function conclusion({ tests }: Pick<Falsification, "tests">): string {
-  const failed = failuresFirst(tests).filter((t) => t.verdict === "fail"), passed = tests.filter((t) => t.verdict === "pass");
+/** What the whole battery has come to, in words that need no battery. */
+export const overallWords: Record<string, string> = {
+  fail: "This idea does not survive", inconclusive: "Nothing is shown either way", warn: "No test refuted it, but not everything was shown", pass: "Nothing refuted it",
+};
+
+/** One sentence: it does not survive, because …; or what is open; or what that it stands does not show. */
+export function conclusion({ overall, tests }: Pick<Falsification, "overall" | "tests">): string {
   const because = (t: Test) => (t.detail || sentenceOf(t)).replace(/[.\s]+$/, "");
-  if (failed.length > 0) return `This idea does not survive, because: ${failed.map(because).join("; ")}.`;
-  const open = tests.length - passed.length;
-  if (passed.length === 0) return "Nothing was shown: no test came to a verdict.";
-  return `It was not refuted by ${passed.length} test${passed.length === 1 ? "" : "s"}${open > 0 ? `; ${open} came to no clear verdict` : ""}. That is no proof that it earns money.`;
+  const all = (shown: string) => tests.filter((t) => shownOf(t) === shown), reasons = (list: Test[]) => [...new Set(list.map(because))].join("; ");
+  const words = overallWords[overall] ?? overall, gates = [...all("inconclusive"), ...all("error")].filter((t) => t.class !== "W");
+  switch (overall) {
+    case "fail":
+      return `${words}, because: ${reasons(all("fail"))}.`;
+    case "warn":
+      return `${words}: ${reasons(all("warn"))}.`;
+    case "inconclusive":
+      return `${words}${gates.length > 0 ? `, because: ${reasons(gates)}` : ""}.`;
+  }
+  return `${words}: ${all("pass").length} test${all("pass").length === 1 ? "" : "s"} passed. That is no proof that it earns money.`;
 }

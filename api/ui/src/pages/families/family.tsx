@@ -10,7 +10,9 @@ import { fragment, keep } from "../../state/route.ts";
 import { useAnswer } from "../answer.ts";
 import { Done, Facts, Heading, plain, Section, States, Table, Tiles, type Column } from "../kit.tsx";
 import type { Family, FamilyResult, List, Trial } from "../shapes.ts";
-import { best, luck, pace, planned, progressWords, resultOf, results, varying, type Result } from "./plan.ts";
+import { Drawn } from "../run/curves.tsx";
+import { curveOf } from "./optimised.ts";
+import { best, byLuck, luck, pace, planned, progressWords, resultOf, results, varying, type Result } from "./plan.ts";
 
 export function FamilyPage({ id }: { id: string }) {
   const path = "/families/" + encodeURIComponent(id), asked = useAnswer<Family>(path, useMemo(pace, [path]));
@@ -24,12 +26,13 @@ export function FamilyPage({ id }: { id: string }) {
         return (
           <>
             <Heading called={`Family ${family.slug}`}>{family.slug}</Heading>
-            <Progress family={family} />
-            {family.result && <Found result={family.result} />}
+            {family.result ? <Found result={family.result} /> : <Progress family={family} />}
             {family.result_damage && <p class="panel none refusal" role="alert">The result of the search cannot be shown: <bdi>{family.result_damage}</bdi>. Its plan and its trials are here.</p>}
             <States of={trials} what="trials" empty={({ items }) => items.length === 0 && <p>No trial has ended yet.</p>}>
-              {({ items }) => <Trials trials={items} selected={family.result?.selected?.trial_index} />}
+              {({ items }) => <><Whole family={family} trials={items} path={path} /><Trials trials={items} family={family} /></>}
             </States>
+            {family.result && <Progress family={family} />}
+
             <Plan family={family} />
           </>
         );
@@ -62,17 +65,29 @@ function Found({ result: { status, selected, walk_forward_optimised: whole, sele
         { label: "Overfitting", value: f.percent(selection?.pbo.value, 1), note: "PBO" },
         { label: "Trials", value: f.count(selection?.n_trials), note: "on these days" },
       ]} />
-      <p class="panel none">{selected ? <>Selected by the plan's rule: <a href={address("run", selected.run_id)}>trial {selected.trial_index}</a>.</> : status === "aborted" ? "Too many trials failed: nothing is selected." : "No trial has the objective: nothing is selected."} {luck(selection)}</p>
+      <Section name="Verdict"><p class="sentence">{luck(selection)}</p><p>{selected ? <>Selected by the plan's rule: <a href={address("run", selected.run_id)}>trial {selected.trial_index}</a>.</> : status === "aborted" ? "Too many trials failed: nothing is selected." : "No trial has the objective: nothing is selected."} The numbers above are of the search as a whole, each window played with what the training before it chose.</p></Section>
     </>
   );
 }
 
-function Trials({ trials, selected }: { trials: Trial[]; selected?: number }) {
+/** What the search as a whole would have earned, window by window. */
+function Whole({ family, trials, path }: { family: Family; trials: Trial[]; path: string }) {
+  const windows = family.result?.walk_forward_optimised?.windows ?? [], cash = Number(family.plan?.request?.initial_cash ?? 0);
+  const ask = useMemo(() => curveOf(windows, trials, cash), [family.result, trials]);
+  return cash > 0 && windows.some((w) => w.chosen_trial !== null) ? <Drawn path={path} name="Walk-forward optimised" ask={ask} /> : null;
+}
+
+function Trials({ trials, family }: { trials: Trial[]; family: Family }) {
+  const selected = family.result?.selected?.trial_index;
   const names = varying(trials), by = fragment.value;
   const key = results.find((r) => r === by.get("by")) ?? "sharpe_ratio";
   const x = names.find((n) => n === by.get("x")) ?? names[0], y = names.find((n) => n === by.get("y")) ?? names.find((n) => n !== x);
   const found = trials.flatMap((t) => resultOf(t, key) ?? []), format = (v: number) => (key === "sharpe_ratio" ? f.ratio(v) : f.percent(v, 1));
   const chosen = trials.find((t) => t.index === selected), at = chosen ? resultOf(chosen, key) : null;
+  const marks = [
+    ...(at === null ? [] : [{ at, words: `Trial ${selected}, which the plan's rule selects`, color: 0 }]),
+    ...(family.luck && key === "sharpe_ratio" ? [{ at: family.luck.expected_max, words: "The best of so many without any skill", color: 2 }] : []),
+  ];
   const numbers = names.filter((n) => trials.every((t) => typeof t.params[n] === "number"));
   const rows = trials.filter((t) => resultOf(t, key) !== null).map((t) => [...numbers.map((n) => Number(t.params[n])), resultOf(t, key) ?? 0]);
   return (
@@ -82,7 +97,7 @@ function Trials({ trials, selected }: { trials: Trial[]; selected?: number }) {
         {names.length > 1 && <><Choice label="Across" name="x" value={x ?? ""} of={names} /><Choice label="Up" name="y" value={y ?? ""} of={names} /></>}
       </div>
       {x && y && x !== y && <Section name={`Best for each ${x} and ${y}`}><Heat label={`Heat map of ${f.words(key)}: ${x} across, ${y} up`} cells={best(trials, x, y, key)} format={format} /></Section>}
-      <Section name="Results of the trials"><Bars label={`Distribution of ${f.words(key)} over ${found.length} trials`} bins={binned(found)} marks={at === null ? [] : [{ at, words: `Trial ${selected}, which the plan's rule selects`, color: 0 }]} format={format} /></Section>
+      <Section name="The trials against luck"><Bars label={`Distribution of ${f.words(key)} over ${found.length} trials`} bins={binned(found)} marks={marks} format={format} />{key === "sharpe_ratio" && <p class="caption">{byLuck(family)}</p>}</Section>
       {numbers.length > 0 && rows.length > 1 && <Section name="Parallel coordinates"><Parallel label={`A line for each of ${rows.length} trials over ${numbers.join(", ")} and ${f.words(key)}`} of={{ names: [...numbers, f.words(key)], rows }} /></Section>}
       <Section name="All trials"><Listed trials={trials} names={names} by={key} /></Section>
     </>

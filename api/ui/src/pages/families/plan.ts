@@ -19,6 +19,12 @@ export function luck(selection: FamilyResult["selection"]): string {
   return typeof years === "number" ? `${out} In less than ${ratio(years, 1)} years of candles the best of so many trials is expected to reach it by chance.` : out;
 }
 
+/** Where luck alone would put the best of the trials, as a sentence. */
+export function byLuck({ luck, result }: Pick<Family, "luck" | "result">): string {
+  if (luck) return `Without any skill, the best of ${ratio(luck.trials, 1)} independent trials with this spread is expected at ${ratio(luck.expected_max)}.`;
+  return result ? "Where luck alone would put the best of them is not known." : "Where luck alone would put the best of them is known at the end of the search.";
+}
+
 const soonest = 3000, latest = 30_000;
 
 /** When a search is asked for again: soon while trials end, ever later while none does, not once it has a result. */

@@ -70,9 +70,9 @@ function Money() {
     <section class="panel money" data-mode={mode.value} aria-label="Mode and account">
       <p class="mode-word">{words}</p>
       <dl class="rows">
-        <div><dt>Exchange</dt><dd>{venue.value ? <><bdi>{venue.value.name}</bdi> (<bdi>{venue.value.id}</bdi>)</> : <bdi>{run?.exchange || "not known"}</bdi>}</dd></div>
+        <div><dt>Exchange</dt><dd><span>{venue.value ? <><bdi>{venue.value.name}</bdi> (<bdi>{venue.value.id}</bdi>)</> : <bdi>{run?.exchange || "not known"}</bdi>}</span></dd></div>
         <div><dt>Account</dt><dd><bdi>{mode.value === "paper" || play.value ? "made up by this service" : accountOf(run)}</bdi></dd></div>
-        <div><dt>Strategy</dt><dd><bdi>{run?.strategy_name}</bdi> on <bdi>{run?.symbols.join(", ")}</bdi>, {run?.timeframe}</dd></div>
+        <div><dt>Strategy</dt><dd><span><bdi>{run?.strategy_name}</bdi> on <bdi>{run?.symbols.join(", ")}</bdi>, {run?.timeframe}</span></dd></div>
         <div><dt>Phase</dt><dd>{s.phase || "not known"}</dd></div>
         <div><dt>Value</dt><dd>{money(s.value)} {quote.value} <span class={tone(s.pnl)}>{signedMoney(s.pnl)}</span></dd></div>
       </dl>

@@ -1,10 +1,11 @@
 // The candles of an ended run, and what its strategy published, drawn as it declares.
 import { useSignal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import type { CandleTuple, LineTuple } from "../../api/types.ts";
+import type { CandleTuple, LineTuple, Trade } from "../../api/types.ts";
 import { Dates, Frame, Rows, type Inside } from "../../plot/frame.tsx";
 import { extent, linear, type Scale } from "../../plot/scales.ts";
-import { count, exact, words } from "../../state/format.ts";
+import { count, exact, signedPercent, time, words } from "../../state/format.ts";
+import { fragment, keep } from "../../state/route.ts";
 import { useAnswer } from "../answer.ts";
 import { Section, States } from "../kit.tsx";
 import type { Run } from "../shapes.ts";
@@ -15,14 +16,23 @@ const colors: Record<string, number> = { accent: 0, down: 1, warn: 2, up: 4, mut
 /** Of the chart library's line styles. */
 const dashes = ["", "1.5 3", "6 4", "10 5", "1.5 8"];
 
+/** A day of the address, "" for what is none. */
+const day = (text: string | null) => (/^\d{4}-\d\d-\d\d$/.test(text ?? "") ? text ?? "" : "");
+
 export function Charted({ run, path }: { run: Run; path: string }) {
   const symbols = run.symbols ?? [], symbol = useSignal(symbols[0] ?? "");
-  const asked = useAnswer<Chart>(path, 0, useMemo(() => chartOf(run, symbol.value), [run.run_id, symbol.value]));
+  const from = day(fragment.value.get("from")), to = day(fragment.value.get("to"));
+  const asked = useAnswer<Chart>(path, 0, useMemo(() => chartOf(run, symbol.value, { from, to }), [run.run_id, symbol.value, from, to]));
   return (
-    <Section name="Chart" aside={symbols.length > 1 && (
-      <label class="switch">Symbol <select value={symbol.value} onChange={(e) => (symbol.value = e.currentTarget.value)}>{symbols.map((s) => <option key={s}>{s}</option>)}</select></label>
+    <Section name="Chart" aside={(
+      <div class="toolbar">
+        {symbols.length > 1 && <label>Symbol <select value={symbol.value} onChange={(e) => (symbol.value = e.currentTarget.value)}>{symbols.map((s) => <option key={s}>{s}</option>)}</select></label>}
+        <label>From <input type="date" value={from} onChange={(e) => keep({ from: e.currentTarget.value })} /></label>
+        <label>To <input type="date" value={to} onChange={(e) => keep({ to: e.currentTarget.value })} /></label>
+        {(from || to) && <button type="button" onClick={() => keep({ from: "", to: "" })}>All</button>}
+      </div>
     )}>
-      <States of={asked} what="chart" empty={({ candles }) => candles.points.length === 0 && <p>The run has no candles.</p>}>
+      <States of={asked} what="chart" empty={({ candles }) => candles.points.length === 0 && <p>The run has no candles {from || to ? "on these days" : ""}.</p>}>
         {(chart) => <Panes chart={chart} params={run.params ?? {}} several={symbols.length > 1} />}
       </States>
     </Section>
@@ -32,14 +42,14 @@ export function Charted({ run, path }: { run: Run; path: string }) {
 function Panes({ chart, params, several }: { chart: Chart; params: Record<string, unknown>; several: boolean }) {
   const { candles, published, lines, common } = chart, panes = panesOf(chart, params), step = stepOf(candles.points);
   const times = [...candles.points.map((c) => c[0]!), candles.points.at(-1)![0]! + step, ...[...lines.values()].flatMap((l) => [l[0], l.at(-1)]).flatMap((p) => (p ? [p[0]] : []))];
-  const range = extent(times);
+  const range = extent(times), held = chart.trades.items.filter((t) => Date.parse(t.exit_time) >= range[0] && Date.parse(t.entry_time) <= range[1]);
   return (
     <>
-      <p class="caption">{caption(chart)}</p>
+      <p class="caption">{caption(chart)}{chart.trades.next_cursor && ` Of the trades, the first ${count(chart.trades.items.length)} are drawn.`}</p>
       {panes.map((pane) => (
         <figure key={pane.name} class="figure" data-pane={pane.name}>
           <Frame label={label(pane, chart)} height={pane.name ? 120 : 320}>
-            {(box) => <Drawn pane={pane} candles={pane.name ? [] : candles.points as CandleTuple[]} step={step} range={range} box={box} />}
+            {(box) => <Drawn pane={pane} candles={pane.name ? [] : candles.points as CandleTuple[]} trades={pane.name ? [] : held} step={step} range={range} box={box} />}
           </Frame>
           <figcaption class="legend">
             {pane.name && <strong><bdi>{pane.name}</bdi></strong>}
@@ -71,12 +81,13 @@ const Swatch = ({ line }: { line: Line }) => <svg class={`c${colors[line.look.to
 interface Inner {
   pane: Pane;
   candles: CandleTuple[];
+  trades: Trade[];
   step: number;
   range: [number, number];
   box: Inside;
 }
 
-function Drawn({ pane, candles, step, range, box }: Inner) {
+function Drawn({ pane, candles, trades, step, range, box }: Inner) {
   const x = linear(range, [box.left, box.right]), y = linear(pane.range, [box.bottom, box.top], pane.name ? 3 : 5);
   return (
     <>
@@ -84,8 +95,22 @@ function Drawn({ pane, candles, step, range, box }: Inner) {
       <Dates from={range[0]} to={range[1]} box={box} />
       <path class="candle c4" d={bodies(candles.filter((c) => c[4] >= c[1]), x, y, step)} />
       <path class="candle c1" d={bodies(candles.filter((c) => c[4] < c[1]), x, y, step)} />
+      {trades.map((t) => <Held key={t.trade_id} trade={t} x={x} y={y} box={box} />)}
       {pane.lines.map((l) => <Published key={l.name} line={l} x={x} y={l.shared ? y : linear(extent(l.points.map((p) => p[1])), [box.bottom, box.top])} step={step} box={box} />)}
     </>
+  );
+}
+
+/** A trade: a line from its entry to its exit, which the pointer explains. */
+function Held({ trade: t, x, y, box }: { trade: Trade; x: Scale; y: Scale; box: Inside }) {
+  const inside = (at: number) => Math.min(box.right, Math.max(box.left, at));
+  const [left, right] = [inside(x.at(Date.parse(t.entry_time))), inside(x.at(Date.parse(t.exit_time)))];
+  return (
+    <g class={t.pnl < 0 ? "c1" : "c4"} data-trade={t.trade_id}>
+      <title>{`${t.direction}, ${time(t.entry_time)} at ${exact(t.entry_price)} to ${time(t.exit_time)} at ${exact(t.exit_price)}: ${signedPercent(t.return)}`}</title>
+      <rect class="holding" x={left} width={Math.max(1, right - left)} y={box.top} height={box.bottom - box.top} />
+      <path class="curve wide" d={`M${left.toFixed(1)} ${y.at(t.entry_price).toFixed(1)}L${right.toFixed(1)} ${y.at(t.exit_price).toFixed(1)}`} />
+    </g>
   );
 }
 

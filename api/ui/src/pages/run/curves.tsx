@@ -9,10 +9,17 @@ import type { Curve } from "../shapes.ts";
 /** An equity curve as points of a plot. */
 export const points = (items: Curve["items"], key: "equity" | "drawdown" = "equity") => items.map((p) => [Date.parse(p.timestamp), key === "equity" ? p.equity : -p.drawdown] as const);
 
-export function Drawn({ path }: { path: string }) {
-  const asked = useAnswer<Curve>(path + "/equity?points=800"), log = useSignal(false);
+interface Props {
+  path: string;
+  name?: string;
+  /** Asks for the curve where it is not simply that of the path. */
+  ask?: (path: string) => Promise<Curve>;
+}
+
+export function Drawn({ path, name = "Equity", ask }: Props) {
+  const asked = useAnswer<Curve>(path + "/equity?points=800", 0, ask), log = useSignal(false);
   return (
-    <Section name="Equity" aside={<label class="switch"><input type="checkbox" checked={log.value} onChange={(e) => (log.value = e.currentTarget.checked)} />Logarithmic</label>}>
+    <Section name={name} aside={<label class="switch"><input type="checkbox" checked={log.value} onChange={(e) => (log.value = e.currentTarget.checked)} />Logarithmic</label>}>
       <States of={asked} what="equity" empty={(c) => c.items.length === 0 && <p>The run has no equity curve.</p>}>
         {(curve) => (
           <>

@@ -1,10 +1,10 @@
 // What the chart of an ended run draws: its candles, and what the strategy published over and below them.
 import { read } from "../../api/client.ts";
-import type { CandleTuple, LineTuple, Strategy } from "../../api/types.ts";
+import type { CandleTuple, LineTuple, Strategy, Trade } from "../../api/types.ts";
 import { drawingsOf, type Drawing } from "../../chart/looks.ts";
 import { amongPrices } from "../../chart/scale.ts";
 import { extent } from "../../plot/scales.ts";
-import type { Candles, Published, Run } from "../shapes.ts";
+import type { Candles, List, Published, Run } from "../shapes.ts";
 
 /** Each is asked for by itself, so no more than these. */
 const mostSeries = 24;
@@ -19,23 +19,36 @@ export interface Chart {
   /** Whether some of the points are left out. */
   thinned: boolean;
   strategy: Strategy | undefined;
+  /** The first of the split's trades of the symbol, none where the run keeps none. */
+  trades: List<Trade>;
 }
 
+/** The days that are looked at, as they are typed; "" is the end of the run's own. */
+export interface Stretch {
+  from: string;
+  to: string;
+}
+
+const mostTrades = 500;
+const none: List<Trade> = { items: [], next_cursor: null, total: 0 };
+
 /** Asks for the chart of a run and one of its symbols; the candles are those of the split that its series are of. */
-export const chartOf = (run: Run, symbol: string) => async (path: string): Promise<Chart> => {
-  const of = symbol && `symbol=${encodeURIComponent(symbol)}`;
-  const [published, strategies] = await Promise.all([read<Published>(`${path}/series?${of}`), read<Strategy[]>("/strategies")]);
+export const chartOf = (run: Run, symbol: string, { from, to }: Stretch = { from: "", to: "" }) => async (path: string): Promise<Chart> => {
+  const seen = { ...(from && { from: from + "T00:00:00Z" }), ...(to && { to: to + "T00:00:00Z" }) };
+  const of = String(new URLSearchParams({ ...(symbol && { symbol }), ...seen }));
+  const [published, strategies] = await Promise.all([read<Published>(`${path}/series?${symbol && `symbol=${encodeURIComponent(symbol)}`}`), read<Strategy[]>("/strategies")]);
   // A split begins at the close of its first candle, the window at its opening.
   const split = run.splits.find((s) => s.split_id === published.split && s.role !== "full"), { start, end } = split ?? run.window ?? {};
   const asked = (name: string) => `${path}/series?split=${encodeURIComponent(published.split)}&name=${encodeURIComponent(name)}&${of}`;
   // The symbol may have a series of the same name as the run.
   const names = [...new Set(published.items.map((s) => s.name))];
-  const [candles, ...series] = await Promise.all([
-    read<Candles>(`${path}/candles?${new URLSearchParams({ points: "300", ...(symbol && { symbol }), ...(start && { from: start }), ...(end && { to: end }) })}`),
+  const [candles, trades, ...series] = await Promise.all([
+    read<Candles>(`${path}/candles?${new URLSearchParams({ points: "300", ...(symbol && { symbol }), ...(start && { from: start }), ...(end && { to: end }), ...seen })}`),
+    read<List<Trade>>(`${path}/trades?${new URLSearchParams({ limit: String(mostTrades), split: published.split, ...(symbol && { symbol }) })}`).catch(() => none),
     ...names.slice(0, mostSeries).map((name) => read<Published>(asked(name))),
   ]);
   return {
-    candles, published: { ...published, total: names.length }, thinned: series.some((s) => s.points.length < s.of),
+    trades, candles, published: { ...published, total: names.length }, thinned: series.some((s) => s.points.length < s.of),
     lines: new Map(series.map((s) => [s.name!, s.points as LineTuple[]])), common: new Set(series.filter((s) => s.symbol === null).map((s) => s.name!)), strategy: strategies.find((s) => s.sha256 === run.strategy?.sha256),
   };
 };

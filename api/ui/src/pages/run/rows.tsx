@@ -4,59 +4,60 @@ import type { Fill, Order, Trade } from "../../api/types.ts";
 import { Copy } from "../../panels/copy.tsx";
 import * as f from "../../state/format.ts";
 import { useAnswer } from "../answer.ts";
+import { fragment, keep } from "../../state/route.ts";
 import { Section, States, Table, type Column } from "../kit.tsx";
 import type { FileRow, Line, List } from "../shapes.ts";
 
 const trades: Column<Trade>[] = [
-  { key: "exit", head: "Exit", tight: true, cell: (t) => f.time(t.exit_time) },
+  { key: "exit", head: "Exit", sort: "exit_time", tight: true, cell: (t) => f.time(t.exit_time) },
   { key: "symbol", head: "Symbol", cell: (t) => <bdi>{t.symbol}</bdi> },
   { key: "direction", head: "Direction", cell: (t) => t.direction },
-  { key: "quantity", head: "Quantity", number: true, cell: (t) => f.exact(t.quantity) },
+  { key: "quantity", head: "Quantity", sort: "quantity", number: true, cell: (t) => f.exact(t.quantity) },
   { key: "entry", head: "Entry price", number: true, cell: (t) => f.exact(t.entry_price) },
   { key: "price", head: "Exit price", number: true, cell: (t) => f.exact(t.exit_price) },
-  { key: "pnl", head: "PnL", number: true, cell: (t) => <span class={f.tone(t.pnl)}>{f.signedAmount(t.pnl)}</span> },
-  { key: "return", head: "Return", number: true, cell: (t) => f.signedPercent(t.return) },
+  { key: "pnl", head: "PnL", sort: "pnl", number: true, cell: (t) => <span class={f.tone(t.pnl)}>{f.signedAmount(t.pnl)}</span> },
+  { key: "return", head: "Return", sort: "return", number: true, cell: (t) => f.signedPercent(t.return) },
   { key: "reason", head: "Reason", cell: (t) => f.words(t.exit_reason) },
   { key: "held", head: "Candles", number: true, cell: (t) => f.count(t.candles_held) },
 ];
 
 const orders: Column<Order>[] = [
-  { key: "created", head: "Created", tight: true, cell: (o) => f.time(o.created_at) },
+  { key: "created", head: "Created", sort: "created_at", tight: true, cell: (o) => f.time(o.created_at) },
   { key: "symbol", head: "Symbol", cell: (o) => <bdi>{o.symbol}</bdi> },
   { key: "side", head: "Side", cell: (o) => o.side },
   { key: "type", head: "Type", cell: (o) => f.words(o.type) },
-  { key: "quantity", head: "Quantity", number: true, cell: (o) => f.exact(o.quantity) },
+  { key: "quantity", head: "Quantity", sort: "quantity", number: true, cell: (o) => f.exact(o.quantity) },
   { key: "price", head: "Average price", number: true, cell: (o) => f.exact(o.average_price) },
-  { key: "fee", head: "Fee", number: true, cell: (o) => f.exact(o.fee) },
-  { key: "status", head: "Status", cell: (o) => <>{f.words(o.status)}{o.reject_reason && <bdi> ({f.words(o.reject_reason)})</bdi>}</> },
+  { key: "fee", head: "Fee", sort: "fee", number: true, cell: (o) => f.exact(o.fee) },
+  { key: "status", head: "Status", sort: "status", cell: (o) => <>{f.words(o.status)}{o.reject_reason && <bdi> ({f.words(o.reject_reason)})</bdi>}</> },
 ];
 
 const fills: Column<Fill>[] = [
-  { key: "time", head: "Time", tight: true, cell: (x) => f.time(x.timestamp) },
+  { key: "time", head: "Time", sort: "timestamp", tight: true, cell: (x) => f.time(x.timestamp) },
   { key: "symbol", head: "Symbol", cell: (x) => <bdi>{x.symbol}</bdi> },
   { key: "side", head: "Side", cell: (x) => x.side },
-  { key: "quantity", head: "Quantity", number: true, cell: (x) => f.exact(x.quantity) },
+  { key: "quantity", head: "Quantity", sort: "quantity", number: true, cell: (x) => f.exact(x.quantity) },
   { key: "price", head: "Price", number: true, cell: (x) => f.exact(x.price) },
-  { key: "slippage", head: "Slippage", number: true, cell: (x) => f.exact(x.slippage) },
-  { key: "fee", head: "Fee", number: true, cell: (x) => f.exact(x.fee) },
+  { key: "slippage", head: "Slippage", sort: "slippage", number: true, cell: (x) => f.exact(x.slippage) },
+  { key: "fee", head: "Fee", sort: "fee", number: true, cell: (x) => f.exact(x.fee) },
   { key: "after", head: "Position after", number: true, cell: (x) => f.exact(x.position_after) },
-  { key: "pnl", head: "Realized", number: true, cell: (x) => f.signedAmount(x.realized_pnl) },
+  { key: "pnl", head: "Realized", sort: "realized_pnl", number: true, cell: (x) => f.signedAmount(x.realized_pnl) },
 ];
 
 const tables = { trades: "Trades", orders: "Orders", fills: "Fills" };
 
-/** The closed round trips, the orders and the fills, one table at a time. */
+/** The closed round trips, the orders and the fills, one table at a time; which and in what order is part of the address. */
 export function Rows({ path }: { path: string }) {
-  const shown = useSignal<keyof typeof tables>("trades");
-  const choice = (Object.keys(tables) as (keyof typeof tables)[]).map((t) => (
-    <button key={t} type="button" aria-pressed={t === shown.value} onClick={() => (shown.value = t)}>{tables[t]}</button>
+  const kinds = Object.keys(tables) as (keyof typeof tables)[], shown = kinds.find((t) => t === fragment.value.get("table")) ?? "trades";
+  const choice = kinds.map((t) => (
+    <button key={t} type="button" aria-pressed={t === shown} onClick={() => keep({ table: t, sort: "" })}>{tables[t]}</button>
   ));
-  const of = "run", at = `${path}/${shown.value}`;
+  const of = "run", at = `${path}/${shown}`, sort = fragment.value.get("sort") ?? "", onSort = (by: string) => keep({ sort: by });
   return (
-    <Section name={tables[shown.value]} aside={<span class="table-chips" role="group" aria-label="Table">{choice}</span>}>
-      {shown.value === "trades" && <Paged path={at} of={of} what="trades" columns={trades} id={(t: Trade) => t.trade_id} />}
-      {shown.value === "orders" && <Paged path={at} of={of} what="orders" columns={orders} id={(o: Order) => o.order_id} />}
-      {shown.value === "fills" && <Paged path={at} of={of} what="fills" columns={fills} id={(x: Fill) => x.fill_id} />}
+    <Section name={tables[shown]} aside={<span class="table-chips" role="group" aria-label="Table">{choice}</span>}>
+      {shown === "trades" && <Paged key={at + sort} path={at} of={of} what="trades" columns={trades} id={(t: Trade) => t.trade_id} sort={sort} onSort={onSort} />}
+      {shown === "orders" && <Paged key={at + sort} path={at} of={of} what="orders" columns={orders} id={(o: Order) => o.order_id} sort={sort} onSort={onSort} />}
+      {shown === "fills" && <Paged key={at + sort} path={at} of={of} what="fills" columns={fills} id={(x: Fill) => x.fill_id} sort={sort} onSort={onSort} />}
     </Section>
   );
 }
@@ -68,17 +69,20 @@ interface PagedProps<R> {
   of: string;
   columns: Column<R>[];
   id: (row: R) => string;
+  /** The order that the service is asked for, and who changes it, where it may be chosen. */
+  sort?: string;
+  onSort?: (sort: string) => void;
 }
 
 /** A table that is asked for page by page. */
-export function Paged<R>({ path, what, of, columns, id }: PagedProps<R>) {
+export function Paged<R>({ path, what, of, columns, id, sort, onSort }: PagedProps<R>) {
   const cursors = useSignal<string[]>([]), cursor = cursors.value.at(-1);
-  const asked = useAnswer<List<R>>(`${path}?limit=50${cursor ? "&cursor=" + encodeURIComponent(cursor) : ""}`);
+  const asked = useAnswer<List<R>>(`${path}?limit=50${sort ? "&sort=" + sort : ""}${cursor ? "&cursor=" + encodeURIComponent(cursor) : ""}`);
   return (
     <States of={asked} what={what} empty={({ items }) => items.length === 0 && <p>The {of} has no {what}.</p>}>
       {(list) => (
         <>
-          <Table name={f.words(what)} rows={list.items} columns={columns} id={id} />
+          <Table name={f.words(what)} rows={list.items} columns={columns} id={id} sort={sort} onSort={onSort} />
           <p class="toolbar">
             {cursors.value.length > 0 && <button type="button" onClick={() => (cursors.value = cursors.value.slice(0, -1))}>Earlier rows</button>}
             <span>{f.count(list.total)} in all</span>

@@ -23,7 +23,7 @@ test("a failed run comes first and is no evidence", () => {
 
 test("what nobody has done is never a verdict", () => {
   equal(text({}, "Falsification"), { name: "Falsification", text: "No attempt to refute it is recorded.", sign: "open" });
-  equal(text({ verdict: { run_id: "f", overall: "fail", marks: [{ id: "a", verdict: "fail" }, { id: "b", verdict: "pass" }] } }, "Falsification")?.text, "Fail: 1 fail, 1 pass.");
+  equal(text({ verdict: { run_id: "f", overall: "fail", marks: [{ id: "a", class: "G", verdict: "fail" }, { id: "b", class: "G", verdict: "pass" }, { id: "c", class: "W", verdict: "fail" }] } }, "Falsification")?.text, "This idea does not survive: 1 fail, 1 pass, 1 warn.");
   equal(text({ dsr: 0.4 }, "Luck")?.sign, "bad");
   equal(text({ test: { state: "locked", looks: 0 } }, "Test")?.sign, "open");
 });

@@ -1,5 +1,6 @@
 // The verdict of a run in sentences: what a person needs to know before any number.
 import * as f from "../../state/format.ts";
+import { overallWords, shownOf } from "../falsification/order.ts";
 import { plain } from "../kit.tsx";
 import type { Run } from "../shapes.ts";
 
@@ -31,13 +32,13 @@ export function claims(run: Judged): Claim[] {
     out.push({ name: "Luck", text: `Were there no skill at all, the best of as many trials would reach this ratio in ${f.percent(1 - dsr, 1)} of all cases; at most 5 % is needed.`, sign: dsr >= 0.95 ? "good" : "bad" });
   } else out.push({ name: "Luck", text: "There is no deflated Sharpe ratio: too little data, or no counted search.", sign: "open" });
   out.push(verdict
-    ? { name: "Falsification", text: `${f.words(verdict.overall)}: ${counted(verdict.marks ?? [])}.`, sign: verdict.overall === "pass" || verdict.overall === "not_refuted" ? "good" : verdict.overall === "fail" || verdict.overall === "refuted" ? "bad" : "open" }
+    ? { name: "Falsification", text: `${overallWords[verdict.overall] ?? f.words(verdict.overall)}: ${counted(verdict.marks ?? [])}.`, sign: verdict.overall === "pass" ? "good" : verdict.overall === "fail" ? "bad" : "open" }
     : { name: "Falsification", text: "No attempt to refute it is recorded.", sign: "open" });
   return out;
 }
 
-function counted(marks: readonly { verdict: string }[]): string {
+function counted(marks: readonly { class?: string; verdict: string }[]): string {
   const by = new Map<string, number>();
-  for (const { verdict } of marks) by.set(verdict, (by.get(verdict) ?? 0) + 1);
+  for (const mark of marks) by.set(shownOf(mark), (by.get(shownOf(mark)) ?? 0) + 1);
   return [...by].map(([verdict, n]) => `${n} ${verdict}`).join(", ") || "no test";
 }
