@@ -183,8 +183,8 @@ func entries(r *artifact.Results) (list []entry) {
 	for _, o := range r.Orders {
 		if o.Role == market.RoleEntry {
 			price, _ := o.AveragePrice.Float64()
-			list = append(list, entry{fmt.Sprint(o.CreatedAt, " ", o.Side, " ", o.Type, " ", o.Status, " ", o.Tag),
-				price})
+			what := fmt.Sprint(o.CreatedAt, " ", o.Side, " ", o.Type, " ", o.Status, " ", o.Tag)
+			list = append(list, entry{what, price})
 		}
 	}
 	return list

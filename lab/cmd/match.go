@@ -24,9 +24,9 @@ func matchCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "match <folder>",
 		Short: "Match the orders of a strategy that a test runs in its own process",
-		Long: "Match plays the candles of <folder>/request.json in the simulator. The strategy answers each " +
-			"step on\n<folder>/strategy.sock in frames, as those of a bundle; the books go to " +
-			"<folder>/result.json.\nassay.testing.backtest of the SDK for Python calls it.",
+		Long: "Match plays the candles of <folder>/request.json in the simulator. The strategy answers\n" +
+			"each step on <folder>/strategy.sock in frames, as a bundle does; the books go to\n" +
+			"<folder>/result.json. assay.testing.backtest of the SDK for Python calls it.",
 		Example: Examples("lab sdk match /tmp/backtest-x1 --json"),
 		Args:    cobra.ExactArgs(1),
 	}

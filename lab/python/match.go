@@ -87,7 +87,8 @@ func decodeMatch(raw []byte) (*match, error) {
 	if err != nil {
 		return nil, failf("timeframe: %v", err)
 	}
-	if m.config.InitialCash, err = decimal.Parse(m.Cash.String()); err != nil || !m.config.InitialCash.IsPos() {
+	m.config.InitialCash, err = decimal.Parse(m.Cash.String())
+	if err != nil || !m.config.InitialCash.IsPos() {
 		return nil, failf("cash: %.40q is not a number above 0", m.Cash)
 	}
 	if m.config.Options, err = sim.ResolveOptions(m.Execution, sim.DefaultFees()); err != nil {
@@ -110,7 +111,8 @@ func decodeMatch(raw []byte) (*match, error) {
 		}
 		for _, column := range [][]float64{s.Open, s.High, s.Low, s.Close, s.Volume} {
 			if len(column) != len(s.Time) || len(column) == 0 {
-				return nil, failf("candles of %s: the columns have %d and %d rows", symbol, len(s.Time), len(column))
+				return nil, failf("candles of %s: the columns have %d and %d rows", symbol, len(s.Time),
+					len(column))
 			}
 		}
 		if err := candlefile.Validate(series); err != nil {
@@ -118,8 +120,8 @@ func decodeMatch(raw []byte) (*match, error) {
 		}
 		for i := range series.Len() {
 			if c := series.At(i); c.Low > min(c.Open, c.Close) || c.High < max(c.Open, c.Close) {
-				return nil, failf("candles of %s: candle %d opens at %v, its high is %v, its low %v and its close %v",
-					symbol, i, c.Open, c.High, c.Low, c.Close)
+				return nil, failf("candles of %s: candle %d has open %v, high %v, low %v, close %v", symbol,
+					i, c.Open, c.High, c.Low, c.Close)
 			}
 		}
 		m.config.Symbols, m.series = append(m.config.Symbols, symbol), append(m.series, series)
@@ -183,8 +185,8 @@ func (m *match) play(stream *run.Stream, books *matchBooks) error {
 	}
 	start := &wire.Start{RunID: "test", Mode: strategypb.DriveMode_DRIVE_MODE_LOCKSTEP,
 		Purpose: strategypb.Purpose_PURPOSE_BACKTEST, Params: m.Params, Symbols: m.config.Symbols,
-		Timeframe: m.config.Timeframe, InitialCash: m.config.InitialCash, Execution: execution, RootSeed: m.Seed,
-		LogLevel: "info", AllPoints: true}
+		Timeframe: m.config.Timeframe, InitialCash: m.config.InitialCash, Execution: execution,
+		RootSeed: m.Seed, LogLevel: "info", AllPoints: true}
 	for _, in := range m.ages {
 		start.Inputs = append(start.Inputs, in.Name)
 	}
