@@ -15,7 +15,7 @@ func AllCash() Size { return CashFraction(1) }
 // Quantity is a size in units of the base.
 func Quantity(q float64) Size { return Size{Kind: market.SizeQuantity, Value: q} }
 
-// QuoteAmount spends this much quote currency, fee included.
+// QuoteAmount is a size in quote currency, fee included: a buy spends it, a sale is for as much.
 func QuoteAmount(amount float64) Size { return Size{Kind: market.SizeQuoteAmount, Value: amount} }
 
 // CashFraction spends this share, in (0, 1], of the free cash at the fill, fee included.

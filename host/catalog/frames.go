@@ -41,8 +41,11 @@ type frames struct {
 }
 
 // newFrames returns the client of a process that speaks in frames.
-func newFrames(conn net.Conn) any {
-	return strategypb.StrategyClient(&frames{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)})
+func newFrames(conn net.Conn) any { return FramesOver(conn) }
+
+// FramesOver returns the client of a strategy that speaks in frames at the other end of a connection.
+func FramesOver(conn net.Conn) strategypb.StrategyClient {
+	return &frames{conn: conn, in: bufio.NewReaderSize(conn, 64<<10)}
 }
 
 func (f *frames) send(kind byte, m proto.Message) error {

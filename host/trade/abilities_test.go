@@ -1,13 +1,23 @@
 package live
 
 import (
+	"context"
+	"fmt"
+	"io"
+	"math"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/exchange"
 	"github.com/assay-run/assay/host/hosttest/playtest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/run"
+	"github.com/assay-run/assay/host/runner"
+	"github.com/assay-run/assay/host/trade/risk"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
 
@@ -56,7 +66,7 @@ func TestModesAgreeOnAbilities(t *testing.T) {
 	lockstep := d.backtests.Options
 	lockstep.Mode = run.ModeLockstep
 	inLockstep := run.NewLauncher(lockstep)
-	for i, a := range playtest.Abilities() {
+	for i, a := range playtest.Abilities(true) {
 		t.Run(a.Name, func(t *testing.T) {
 			want := abilitySeen[a.Name]
 			if len(want) == 0 {
@@ -81,7 +91,101 @@ func TestModesAgreeOnAbilities(t *testing.T) {
 			e.play(t, d, inLockstep)
 		})
 	}
-	if len(abilitySeen) != len(playtest.Abilities()) {
-		t.Errorf("%d abilities, %d are looked for", len(playtest.Abilities()), len(abilitySeen))
+	if n := len(playtest.Abilities(true)); len(abilitySeen) != n {
+		t.Errorf("%d abilities, %d are looked for", n, len(abilitySeen))
 	}
+}
+
+// onlyLive are what orders of a live run show instead of what abilitySeen asks for, and why.
+func onlyLive() map[string]map[string]func(*market.Order) bool {
+	return map[string]map[string]func(*market.Order) bool{
+		// A live run opens no shorts.
+		"target": {
+			"a purchase": func(o *market.Order) bool { return filledEntry(o) && o.Side == market.Buy },
+			"a reduction": func(o *market.Order) bool {
+				return o.Side == market.Sell && o.Tag == "target" && o.Status == market.StatusFilled
+			}},
+	}
+}
+
+// TestAbilitiesLive plays each ability on the simulated venue, which replays the candles: it does what it is
+// for, and the entries are those of a backtest, decided at the same closes and filled at the same prices.
+func TestAbilitiesLive(t *testing.T) {
+	ring.Slow(t, "it plays eleven abilities on a venue whose candles close 200 times a second")
+	const candles = 120
+	d := openDesk(t, deskOptions{candles: 400, reattach: playtest.Debugged(t, "able")})
+	d.launcher.opts.Risk = limited(t, risk.Enforce, map[string]string{"max-drawdown": "0.9",
+		"max-daily-loss": "0.9", "max-order-fraction": "2", "max-position-fraction": "2",
+		"max-gross-fraction": "2"})
+	start, err := market.ParseTime("2020-01-03T00:00:00Z")
+	if err != nil {
+		t.Fatal(err)
+	}
+	from, to := start.String(), start.Add(candles*time.Hour).String()
+	var all sync.WaitGroup
+	for _, a := range playtest.Abilities(false) {
+		all.Go(func() {
+			req := request("able", map[string]any{"ability": a.Name, "short": false}, fmt.Sprintf(
+				`{"market":"replay","source":%q,"candles_per_second":200,"start":%q}`, stored, from))
+			back := req
+			back.Mode, back.StartDate, back.EndDate, back.ExchangeConfig = runner.ModeBacktest, &from, &to,
+				exchange.Secret{}
+			req.Mode, req.Exchange = runner.ModeLive, "sim"
+			x, err := d.start(req)
+			if err != nil {
+				t.Errorf("%s: %v", a.Name, err)
+				return
+			}
+			defer x.Close()
+			if o := until(x, candles, runner.ErrStopRequested); o.Failure != nil {
+				t.Errorf("%s: %+v %+v", a.Name, o, o.Failure)
+				return
+			}
+			b, err := d.backtests.Launch(context.Background(), x.runID+"_back", back)
+			if err != nil {
+				t.Errorf("%s: %v", a.Name, err)
+				return
+			}
+			defer b.(io.Closer).Close()
+			if o := b.Run(context.Background()); o.Failure != nil {
+				t.Errorf("%s: %+v", a.Name, o.Failure)
+				return
+			}
+			want := onlyLive()[a.Name]
+			if want == nil {
+				want = abilitySeen[a.Name]
+			}
+			for what, is := range want {
+				if !slices.ContainsFunc(x.Results().Orders, func(o market.Order) bool { return is(&o) }) {
+					t.Errorf("%s: %s is not seen in %d orders", a.Name, what, len(x.Results().Orders))
+				}
+			}
+			got, expected := entries(x.Results()), entries(b.Results())
+			n := min(len(got), len(expected)) - 2 // the last ones end with their run
+			if n < 10 || !slices.EqualFunc(got[:n], expected[:n], sameEntry) {
+				t.Errorf("%s: live\n%+v\nbacktest\n%+v", a.Name, got, expected)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// entry is what a run entered by, and the price where it filled.
+type entry struct {
+	what  string
+	price float64
+}
+
+// sameEntry allows a price that the venue has rounded to its tick, of 0.01.
+func sameEntry(a, b entry) bool { return a.what == b.what && math.Abs(a.price-b.price) < 0.0101 }
+
+func entries(r *artifact.Results) (list []entry) {
+	for _, o := range r.Orders {
+		if o.Role == market.RoleEntry {
+			price, _ := o.AveragePrice.Float64()
+			what := fmt.Sprint(o.CreatedAt, " ", o.Side, " ", o.Type, " ", o.Status, " ", o.Tag)
+			list = append(list, entry{what, price})
+		}
+	}
+	return list
 }

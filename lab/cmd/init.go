@@ -158,9 +158,9 @@ func sdkCommand(a *App) *cobra.Command {
 	a.Action(c, func(_ context.Context, args []string) (Outcome, error) {
 		return sdkUpdate(a, args[0], o.Dir)
 	})
-	return a.Group("sdk", "The SDK inside the folder of a strategy: update it",
+	return a.Group("sdk", "The SDK inside the folder of a strategy: update it, match for its tests",
 		"A strategy of its own module carries the source of the SDK that it is built with in its folder sdk.",
-		c)
+		c, matchCommand(a))
 }
 
 // sdkUpdated is the result of lab sdk update; what was not there before is empty.

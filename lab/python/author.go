@@ -5,6 +5,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,9 @@ const (
 	pytestNoProgram = 1
 )
 
+// labVariable names the program that matches for the tests of a strategy.
+const labVariable = "ASSAY_LAB"
+
 // Test runs the author's tests with pytest. none reports that there are none, or no pytest.
 func Test(ctx context.Context, dir string, limit time.Duration) (output, none string, err error) {
 	interpreter, err := find(Options{Dir: dir})
@@ -64,6 +68,9 @@ func Test(ctx context.Context, dir string, limit time.Duration) (output, none st
 	defer cancel()
 	cmd := exec.CommandContext(limited, interpreter, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider")
 	cmd.Dir, cmd.WaitDelay = dir, 5*time.Second
+	if self, err := os.Executable(); err == nil && os.Getenv(labVariable) == "" {
+		cmd.Env = append(cmd.Environ(), labVariable+"="+self)
+	}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
 	err = cmd.Run()

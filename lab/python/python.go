@@ -4,7 +4,7 @@
 //
 // [Build] asks the interpreter of the strategy's environment (.venv, or python3 on the PATH)
 // what there is, by a script of this package, and copies it. A layer is made once for the same
-// content. Package bundle of the host has the form.
+// content. Package bundle of the host has the form. [Match] plays the simulator for the author's tests.
 package python
 
 import (

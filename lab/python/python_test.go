@@ -45,14 +45,18 @@ func interpreter(t *testing.T) string {
 // TestPackage runs the checks of the Python package: style, types, its own tests.
 func TestPackage(t *testing.T) {
 	ring.Slow(t, "mypy reads the standard library's types")
-	program := interpreter(t)
+	program, lab := interpreter(t), filepath.Join(t.TempDir(), "lab")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", lab,
+		"github.com/assay-run/assay/cmd/lab").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
 	for _, args := range [][]string{
 		{"ruff", "check", "--no-cache", "."}, {"ruff", "format", "--check", "--no-cache", "src", "tests"},
 		{"mypy", "--cache-dir", t.TempDir()}, {"pytest", "-p", "no:cacheprovider"},
 	} {
 		cmd := exec.CommandContext(t.Context(), program, append([]string{"-B", "-m"}, args...)...)
 		cmd.Dir = project
-		cmd.Env = append(os.Environ(), "PYTHONPATH=src")
+		cmd.Env = append(os.Environ(), "PYTHONPATH=src", "ASSAY_LAB="+lab)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v\n%s", strings.Join(args, " "), err, out)
 		}

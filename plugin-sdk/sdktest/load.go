@@ -22,8 +22,9 @@ import (
 // Load reads candles from a CSV file as lab data export writes it (of the lab's store, with
 // --no-holdout: what a test tries on held out candles is not counted) and lab data import reads it: a
 // header with time, open, high, low, close and volume in any order (other columns are ignored, a
-// volume may be missing), times as whole numbers of s, ms, us or ns, as ISO 8601 with an offset, or
-// as dates. Candles ascend. The timeframe is the commonest step between them, and the symbol is
+// volume may be missing), or no header and the columns of ccxt (6), Kraken (7) or Binance Vision (12),
+// which begin with these. Times are whole numbers of s, ms, us or ns, ISO 8601 with an offset, or
+// dates. Candles ascend. The timeframe is the commonest step between them, and the symbol is
 // SynthSymbol; callers may set others. A file that cannot be read ends the test with the file, the
 // line and the column.
 func Load(t testing.TB, path string) *market.Series {
@@ -56,6 +57,9 @@ var (
 	timeNames   = []string{"time", "timestamp", "date", "datetime", "unix", "opentime"}
 )
 
+// columnOrder is a header, and the order without one.
+const columnOrder = "time,open,high,low,close,volume"
+
 // sheet is a CSV file that is being read.
 type sheet struct {
 	name string
@@ -75,14 +79,17 @@ func decodeCSV(name string, text []byte) (*market.Series, error) {
 		}
 	}
 	f.in.ReuseRecord, f.in.TrimLeadingSpace = true, true
-	if err := f.readHeader(); err != nil {
-		return nil, err
+	row, err := f.in.Read()
+	if errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s:1:1: the file is empty: write a header %s", name, columnOrder)
 	}
-	for {
-		row, err := f.in.Read()
-		if errors.Is(err, io.EOF) {
-			return f.finish()
+	if err == nil && !f.byPosition(row) {
+		if err := f.readHeader(row); err != nil {
+			return nil, err
 		}
+		row, err = f.in.Read()
+	}
+	for ; !errors.Is(err, io.EOF); row, err = f.in.Read() {
 		if err != nil {
 			return nil, f.broken(err)
 		}
@@ -90,6 +97,30 @@ func decodeCSV(name string, text []byte) (*market.Series, error) {
 			return nil, err
 		}
 	}
+	return f.finish()
+}
+
+// byPosition reports whether the first row is a candle in one of the layouts that have no header, and then
+// takes the columns by their order.
+func (f *sheet) byPosition(row []string) bool {
+	switch len(row) {
+	case 6, 7: // ccxt; Kraken, with trades
+	case 12: // Binance Vision: the seventh is the close time
+		opens, err := strconv.ParseInt(strings.TrimSpace(row[0]), 10, 64)
+		closes, err2 := strconv.ParseInt(strings.TrimSpace(row[6]), 10, 64)
+		if err != nil || err2 != nil || closes <= opens {
+			return false
+		}
+	default:
+		return false
+	}
+	if _, ok := moment(strings.TrimSpace(row[columnTime])); !ok {
+		return false
+	}
+	for column := range f.at {
+		f.at[column] = column
+	}
+	return true
 }
 
 // wrong is an error at a field of the newest row.
@@ -106,14 +137,7 @@ func (f *sheet) broken(err error) error {
 	return fmt.Errorf("%s: %w", f.name, err)
 }
 
-func (f *sheet) readHeader() error {
-	row, err := f.in.Read()
-	if errors.Is(err, io.EOF) {
-		return fmt.Errorf("%s:1:1: the file is empty: write a header time,open,high,low,close,volume", f.name)
-	}
-	if err != nil {
-		return f.broken(err)
-	}
+func (f *sheet) readHeader(row []string) error {
 	for i := range f.at {
 		f.at[i] = -1
 	}
@@ -133,8 +157,7 @@ func (f *sheet) readHeader() error {
 	}
 	for column, at := range f.at {
 		if at < 0 && column != columnVolume {
-			return f.wrong(0, "the header has no column %s: write time,open,high,low,close,volume",
-				columnNames[column])
+			return f.wrong(0, "the header has no column %s: write %s", columnNames[column], columnOrder)
 		}
 	}
 	return nil

@@ -22,6 +22,10 @@ func TestLoad(t *testing.T) {
 			"2024-01-01 01:15:00+01:00\t2\t2\t1\t1\n", "15m"},
 		"gaps": {header + "1704067200000,1,3,1,2,5\n1704067260000,2,2,1,1,0\n" +
 			"1704067500000,2,2,1,1,0\n1704067560000,2,2,1,1,0\n", "1m"},
+		"ccxt":   {"1704067200000,1,3,1,2,5\n1704070800000,2,2,1,1,0\n", "1h"},
+		"kraken": {"1704067200,1,3,1,2,5,12\n1704068100,2,2,1,1,0,0\n", "15m"},
+		"binance vision": {"1704067200000000,1.0,3.0,1.0,2.0,5,1704067259999999,9,4,2,3,0\n" +
+			"1704067260000000,2.0,2.0,1.0,1.0,0,1704067319999999,0,0,0,0,0\n", "1m"},
 		"months": {"\ufeff" + header + "2024-01-01,1,3,1,2,5\n2024-02-01,2,2,1,1,0\n" +
 			"2024-04-01,2,2,1,1,0\n", "1M"},
 	} {
@@ -51,6 +55,9 @@ func TestLoadNamesThePlace(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                      "a.csv:1:1: the file is empty",
 		"a,b\n":                                 "a.csv:1:1: the header has no column time",
+		"0,1,3,1,2\n":                           "a.csv:1:1: the header has no column time",
+		"9,1,3,1,2,5,8,0,0,0,0,0\n":             "a.csv:1:1: the header has no column time",
+		"0,1,2,3,1,5\n60,1,2,3,1,5\n":           "a.csv:1:7: the low 3 is above", // another order
 		header + row:                            "a.csv: has 1 candles",
 		header + row + row:                      "a.csv:3:1: opens at 2024-01-01T00:00:00.000Z, not after",
 		header + row + "1704070800,1,3\n":       "a.csv:3:1: wrong number of fields",
@@ -75,6 +82,8 @@ func TestLoadNamesThePlace(t *testing.T) {
 // FuzzLoad: whatever a file has, it is refused with its name or gives candles that can be played.
 func FuzzLoad(f *testing.F) {
 	f.Add([]byte(header + "0,1,3,1,2,5\n60,2,2,1,1,0\n"))
+	f.Add([]byte("0,1,3,1,2,5\n60,2,2,1,1,0\n"))
+	f.Add([]byte("0,1,3,1,2,5,59,0,0,0,0,0\n60,2,2,1,1,0,119,0,0,0,0,0\n"))
 	f.Add([]byte("time;open;high;low;close\n2024-01-01;1;1;1;1\n2024-02-01;1;1;1;1"))
 	f.Fuzz(func(t *testing.T, text []byte) {
 		s, err := decodeCSV("a.csv", text)

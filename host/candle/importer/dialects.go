@@ -52,6 +52,8 @@ func Profiles() []Profile {
 			headerWith("opentime")},
 		{"kraken", "7 columns without header: time, open, high, low, close, volume, trades; XBT is BTC",
 			kraken},
+		{"ccxt", "6 columns without header, as fetch_ohlcv returns them: time, open, high, low, close, " +
+			"volume; only where it is named", ccxt},
 		{"yahoo", "a header with Adj Close; the unadjusted Close counts", headerWith("adjclose")},
 		{"tradingview", "a header that begins with time,open,high,low,close; Volume anywhere behind",
 			tradingView},
@@ -299,6 +301,11 @@ func kraken(h Head) (Layout, bool, error) {
 	l := byPosition()
 	l.Alias = map[string]string{"XBT": "BTC"}
 	return l, h.isRow() && len(cells) == 7 && whole(cells[0]) >= 0, nil
+}
+
+// ccxt returns rows of fetch_ohlcv in a file. Others put the close second, which nothing in a row tells.
+func ccxt(h Head) (Layout, bool, error) {
+	return byPosition(), h.Forced && h.isRow() && len(h.Cells(0)) == 6, nil
 }
 
 // whole returns a cell of digits, -1 for any other.

@@ -47,7 +47,7 @@ func Recognise(h Head, name string) (string, Layout, error) {
 	}
 	return "", Layout{}, h.refuse(ColumnsRequired, 0,
 		"no header names the columns and no known format fits: give --columns, for example --columns "+
-			"time,open,high,low,close,volume")
+			"time,open,high,low,close,volume (--profile ccxt for rows of its fetch_ohlcv)")
 }
 
 // headLines is how many lines a Head has at most: enough to see how a file writes its

@@ -252,6 +252,7 @@ func TestForcedProfiles(t *testing.T) {
 		"cryptodatadownload": {"date,symbol,open,high,low,close,volume_btc"},
 		"coinmarketcap":      {"timeOpen,open,high,low,close,volume"},
 		"metatrader5":        {"<DATE>,<TIME>,<OPEN>,<HIGH>,<LOW>,<CLOSE>,<TICKVOL>"},
+		"ccxt":               {"1704067200000,42283.58,42554.57,42261.02,42475.23,1271.68"},
 	} {
 		if name, _, err := Recognise(head("x.csv", lines...), profile); err != nil || name != profile {
 			t.Errorf("%s: %v", profile, err)

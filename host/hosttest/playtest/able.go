@@ -13,20 +13,19 @@ func ableSpec() sdk.Spec {
 // AbleParams name one of [Abilities].
 type AbleParams struct {
 	Ability string `param:"ability" default:"equity_fraction" doc:"What the strategy does"`
+	Short   bool   `param:"short" default:"true" doc:"Also sell short"`
 }
 
 // able does one thing whenever it is flat, and closes six candles later.
 type able struct {
-	act    func(sdk.View) sdk.Intents
-	filled func(sdk.Fill) sdk.Intents
-	denied func(sdk.Rejection) sdk.Intents
-	calls  int64
+	Ability
+	calls int64
 }
 
 func newAble(p AbleParams) (sdk.Strategy, error) {
-	for _, a := range Abilities() {
+	for _, a := range Abilities(p.Short) {
 		if a.Name == p.Ability {
-			return &able{act: a.act, filled: a.filled, denied: a.denied}, nil
+			return &able{Ability: a}, nil
 		}
 	}
 	return nil, sdk.InvalidParam("ability", "is not one of them")
@@ -36,13 +35,17 @@ func newAble(p AbleParams) (sdk.Strategy, error) {
 type Ability struct {
 	Name   string
 	act    func(sdk.View) sdk.Intents
+	again  func() sdk.Intents // three candles later
 	filled func(sdk.Fill) sdk.Intents
 	denied func(sdk.Rejection) sdk.Intents
 }
 
-// Abilities are what must be the same in all modes.
-func Abilities() []Ability {
-	all, turn := sdk.AllCash(), 0
+// Abilities are what must be the same in all modes; short says whether they may also sell short.
+func Abilities(short bool) []Ability {
+	all, turn, most := sdk.AllCash(), 0, 0.4
+	if short {
+		most = -0.4
+	}
 	return []Ability{
 		{Name: "history", act: func(v sdk.View) sdk.Intents {
 			h := v.History(6)
@@ -63,12 +66,16 @@ func Abilities() []Ability {
 		}},
 		{Name: "target", act: func(sdk.View) sdk.Intents {
 			turn++
-			return sdk.Target([]float64{0.6, -0.4}[turn%2]).Tag("target")
-		}},
+			return sdk.Target([]float64{0.6, most}[turn%2]).Tag("target")
+		}, again: func() sdk.Intents { return sdk.Target(0.2).Tag("target") }},
 		{Name: "oco", act: func(v sdk.View) sdk.Intents {
 			price := v.Close(0)
 			buy, sell := sdk.Buy(sdk.EquityFraction(0.4)), sdk.Sell(sdk.EquityFraction(0.2))
-			return sdk.OCO(buy.Limit(price*0.995), buy.Stop(price*1.005), sell.Limit(price*1.02))
+			orders := sdk.OCO(buy.Limit(price*0.995), buy.Stop(price*1.005), sell.Limit(price*1.02))
+			if !short {
+				orders = orders[:2]
+			}
+			return orders
 		}},
 		{Name: "several_targets", act: func(sdk.View) sdk.Intents {
 			return sdk.Buy(all).TakePart(0.5, sdk.Percent(0.003)).TakePart(0.3, sdk.Percent(0.006)).
@@ -117,6 +124,10 @@ func (s *able) OnCandle(v sdk.View) (sdk.Intents, error) {
 	switch s.calls % 7 { // so that it meets every hour of a day
 	case 1:
 		return s.act(v), nil
+	case 4:
+		if s.again != nil {
+			return s.again(), nil
+		}
 	case 0:
 		return sdk.CancelAll().And(sdk.ClosePosition()), nil
 	}

@@ -74,3 +74,34 @@ func TestCloseWaitsNotForEver(t *testing.T) {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
+
+// TestOrderInPlaceOfATakenBackOne: what a canceled order held is free for the next order of the same step, as
+// in a backtest, once the venue has confirmed; an order at the market waits for a candle at most.
+func TestOrderInPlaceOfATakenBackOne(t *testing.T) {
+	held := func() *shop {
+		s := newShop(t)
+		s.decide(market.Intent{Size: quantity(3)})
+		s.decide(market.Intent{Side: market.Sell, Type: market.Limit, LimitPrice: 110, Size: quantity(3)})
+		s.hold = true
+		s.decide(market.Intent{Action: market.CancelAll}, market.Intent{Action: market.Close})
+		return s
+	}
+	s := held()
+	s.expect("entry:filled:3 exit:open:0 exit:new:0", "sell 3@110/0")
+	s.hold = false
+	s.release()
+	s.wait(5 * time.Second)
+	s.expect("entry:filled:3 exit:canceled:0:strategy exit:filled:3", "")
+
+	s = held()
+	s.candle(101, 99, 100)
+	s.candle(101, 99, 100)
+	s.expect("entry:filled:3 exit:open:0 exit:rejected:0:EXPIRED_BEFORE_SEND", "sell 3@110/0")
+
+	s = newShop(t)
+	s.decide(market.Intent{Type: market.Limit, LimitPrice: 90, Size: quantity(100)})
+	s.decide(market.Intent{Action: market.CancelAll},
+		market.Intent{Type: market.Limit, LimitPrice: 95, Size: quantity(100)})
+	s.wait(time.Second)
+	s.expect("entry:canceled:0:strategy entry:open:0", "buy 100@95/0")
+}

@@ -27,7 +27,7 @@ func (d *Desk) advance(at time.Time) {
 		if p.change != nil && !p.waiting {
 			d.finishReplace(p)
 		}
-		if p.waiting && p.group == nil && (!p.target || d.placer.aim(p)) {
+		if p.waiting && p.group == nil && !d.placer.awaitsCancel(p) && (!p.target || d.placer.aim(p)) {
 			d.placer.placeOrder(p, at)
 		}
 	}
@@ -45,6 +45,15 @@ func (d *Desk) advance(at time.Time) {
 		g.updateExits(d, at)
 	}
 	d.protector.protectAll(at)
+}
+
+// awaitsCancel reports whether an order of the strategy's waits for an older one that it has taken back: what
+// that one sells or spends is free once its cancel is confirmed, and at once in a backtest.
+func (pl *placer) awaitsCancel(p *logicalOrder) bool {
+	return !p.guards && !p.manual && slices.ContainsFunc(pl.desk.live, func(o *logicalOrder) bool {
+		return o.ID < p.ID && !o.done && o.ending == "strategy" && o.Side == p.Side &&
+			(p.Side == market.Buy || o.sym == p.sym)
+	})
 }
 
 // finishReplace looks whether the cancel of a replaced order is confirmed, and what it left.

@@ -242,9 +242,13 @@ func (p *logicalOrder) cancelOrder(d *Desk, reason string, at time.Time) {
 	p.syncState(d) // it may have ended already, to be placed anew
 }
 
-// onCandle lets a gtd order run out and a trailing stop follow.
+// onCandle lets a gtd order run out and a trailing stop follow, and ends what has waited for too long.
 func (p *logicalOrder) onCandle(d *Desk, c market.Candle, at time.Time) {
 	if c.OpenTime < p.CreatedAt {
+		return
+	}
+	if p.waiting && p.Type == market.Market && d.placer.awaitsCancel(p) {
+		p.endOrder(d, market.StatusRejected, order.CodeNotSent) // the price it was decided on is history
 		return
 	}
 	if p.TimeInForce == market.GTD {
