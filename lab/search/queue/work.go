@@ -69,28 +69,24 @@ type bench struct {
 	sessions []*run.Session
 }
 
-// Work plays trials until ctx ends.
-func Work(ctx context.Context, l *Link, o WorkOptions) (err error) {
+// Work plays trials until ctx ends, and counts them.
+func Work(ctx context.Context, l *Link, o WorkOptions) (played int, err error) {
 	w := &worker{Link: l, WorkOptions: o, kept: filepath.Join(o.Dir, "blobs"), benches: map[string]*bench{},
 		doing: map[int]Doing{}}
 	if err := os.MkdirAll(w.kept, 0o700); err != nil {
-		return err
+		return 0, err
 	}
-	rooms := filepath.Join(o.Dir, "rooms")
-	if err := os.MkdirAll(rooms, 0o700); err != nil {
-		return err
-	}
-	if w.room, err = file.NewWorkdir(rooms); err != nil {
-		return err
+	if w.room, err = file.NewWorkdir(filepath.Join(o.Dir, "rooms")); err != nil {
+		return 0, err
 	}
 	defer func() { err = errors.Join(err, w.close()) }()
 	var wg sync.WaitGroup
-	defer wg.Wait()
 	wg.Go(func() { w.report(ctx) })
 	for slot := range o.Workers {
 		wg.Go(func() { w.serve(ctx, slot) })
 	}
-	return nil
+	wg.Wait()
+	return w.played, nil
 }
 
 func (w *worker) close() error {
