@@ -2,7 +2,6 @@ package cmd_test
 
 import (
 	"bytes"
-	"context"
 	"database/sql"
 	"fmt"
 	"io"
@@ -30,7 +29,8 @@ const overQueue = `{"space": {"mode": {"type": "choice", "values": ["fade", "fai
 // process is a lab in a process of its own.
 type process struct {
 	*exec.Cmd
-	said *lines
+	said  *lines
+	ended chan struct{}
 }
 
 // lines gathers what a process says.
@@ -54,20 +54,33 @@ func (l *lines) String() string {
 // startLab starts a lab; the test ends it.
 func startLab(t *testing.T, args ...string) *process {
 	t.Helper()
-	p := &process{exec.Command("lab", args...), &lines{}}
+	p := &process{exec.Command("lab", args...), &lines{}, make(chan struct{})}
 	p.Stdout, p.Stderr = p.said, p.said
+	p.WaitDelay = time.Second // its plugins have its output, too
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
+	go func() {
+		defer close(p.ended)
+		_ = p.Wait()
+	}()
 	t.Cleanup(p.kill)
 	return p
 }
 
 // kill ends a process as a power cut does.
 func (p *process) kill() {
-	if p.ProcessState == nil {
-		_ = p.Process.Kill()
-		_ = p.Wait()
+	_ = p.Process.Kill() // it may have ended
+	<-p.ended
+}
+
+// over reports whether it has ended.
+func (p *process) over() bool {
+	select {
+	case <-p.ended:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -133,7 +146,8 @@ func TestWorkersOfAQueueChangeNothing(t *testing.T) {
 	url := serveQueue(t, "127.0.0.1:0", t.TempDir()).URL()
 	workers := startWorkers(t, 2, url, key)
 	var said lines
-	code, out = searching(t.Context(), t, dir, far, &said, "family", "run", "choosy", "--on", url, "--sign-key", key)
+	code, out = searching(t.Context(), t, dir, far, &said, "family", "run", "choosy", "--on", url,
+		"--sign-key", key)
 	if code != 0 {
 		t.Fatal(code, out, said.String(), workers[0].said, workers[1].said)
 	}
@@ -151,7 +165,11 @@ var volatile = regexp.MustCompile(
 // registries.
 func sameBytes(t *testing.T, a, b string) {
 	t.Helper()
-	one, two := everything(t, a), everything(t, b)
+	compareAll(t, everything(t, a), everything(t, b))
+}
+
+func compareAll(t *testing.T, one, two map[string]string) {
+	t.Helper()
 	if len(one) < 20 {
 		t.Errorf("only %d files", len(one))
 	}
@@ -162,7 +180,7 @@ func sameBytes(t *testing.T, a, b string) {
 		delete(two, name)
 	}
 	for name := range two {
-		t.Errorf("%s is only in %s", name, b)
+		t.Errorf("%s is only in the second", name)
 	}
 }
 
@@ -171,7 +189,7 @@ func everything(t *testing.T, state string) map[string]string {
 	files := map[string]string{}
 	for _, top := range []string{"families", "runs", "reports"} {
 		err := filepath.WalkDir(filepath.Join(state, top), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || d.Name() == "progress.jsonl" {
+			if err != nil || d.IsDir() || d.Name() == "progress.jsonl" || strings.Contains(d.Name(), ".sqlite3") {
 				return err
 			}
 			text, err := os.ReadFile(path)
@@ -190,7 +208,7 @@ func everything(t *testing.T, state string) map[string]string {
 // rows are the rows of a registry by table, sorted, without the numbers that it gave them.
 func rows(t *testing.T, state string) map[string]string {
 	t.Helper()
-	found, _ := filepath.Glob(filepath.Join(state, "*.sqlite3"))
+	found, _ := filepath.Glob(filepath.Join(state, "runs", "*.sqlite3"))
 	if len(found) != 1 {
 		t.Fatal(found)
 	}
@@ -200,12 +218,13 @@ func rows(t *testing.T, state string) map[string]string {
 	}
 	defer db.Close()
 	out := map[string]string{}
-	for _, table := range column(t, db, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`) {
+	for _, table := range column(t, db,
+		`SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%'`) {
 		names := column(t, db, fmt.Sprintf(`SELECT name FROM pragma_table_info('%s')
 			WHERE NOT (pk = 1 AND type = 'INTEGER')`, table))
 		quoted := make([]string, len(names))
 		for i, n := range names {
-			quoted[i] = fmt.Sprintf(`quote("%s")`, n)
+			quoted[i] = fmt.Sprintf(`quote(CAST("%s" AS TEXT))`, n)
 		}
 		list := column(t, db, fmt.Sprintf(`SELECT %s FROM "%s"`, strings.Join(quoted, " || ',' || "), table))
 		for i, text := range list {
@@ -236,6 +255,3 @@ func column(t *testing.T, db *sql.DB, query string) (list []string) {
 	}
 	return list
 }
-
-var _ = context.Background
-var _ = time.Second
