@@ -97,7 +97,7 @@ func TestFirstResultWins(t *testing.T) {
 	s := submitting(t, l, anEpoch, newKey(t))
 	back := asked(t, s)
 	w := &worker{Link: l, WorkOptions: WorkOptions{ID: "two"}}
-	id := anEpoch + "." + aRun + "-1a"
+	id := anEpoch + "." + aRun + "-1s"
 	files := map[string][]byte{"report.json": []byte("1"), "metadata.json": []byte("by one")}
 	object, err := l.putRun(t.Context(), files)
 	if err != nil {
@@ -143,10 +143,10 @@ func TestCoordinatorsDoNotMix(t *testing.T) {
 		Message: "mine"}
 	theirs := *refusal
 	theirs.Message = "theirs"
-	if err := w.settle(t.Context(), strings.Repeat("f", 16)+"."+aRun+"-1a", &theirs); err != nil {
+	if err := w.settle(t.Context(), strings.Repeat("f", 16)+"."+aRun+"-1s", &theirs); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.settle(t.Context(), anEpoch+"."+aRun+"-1a", refusal); err != nil {
+	if err := w.settle(t.Context(), anEpoch+"."+aRun+"-1s", refusal); err != nil {
 		t.Fatal(err)
 	}
 	if err := <-back; codeOf(err) != "RUN_FAILED" || err.Error() != "mine" {
@@ -197,11 +197,11 @@ func TestWhatAWorkerDoesNotPlay(t *testing.T) {
 	}
 
 	back := asked(t, s)
-	if _, err := l.results.PutString(t.Context(), anEpoch+"."+aRun+"-1a"+whyEnd, "one: no room"); err != nil {
+	if _, err := l.results.PutString(t.Context(), anEpoch+"."+aRun+"-1s"+whyEnd, "one: no room"); err != nil {
 		t.Fatal(err)
 	}
 	for range 10_000 {
-		if out := s.out()[anEpoch+"."+aRun+"-1a"]; out != nil {
+		if out := s.out()[anEpoch+"."+aRun+"-1s"]; out != nil {
 			s.mu.Lock()
 			why := out.why
 			s.mu.Unlock()
