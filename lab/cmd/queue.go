@@ -63,7 +63,8 @@ func queueCommand(a *App) *cobra.Command {
 			"searches. What\n" +
 			"it keeps may be removed while no search runs: the truth is the folder of each search.",
 		Example: Examples("lab queue serve",
-			"lab queue serve --listen 10.0.0.5:4222 --token-file token --tls-cert queue.pem --tls-key queue.key"),
+			"lab queue serve --listen 10.0.0.5:4222 --token-file token --tls-cert queue.pem "+
+				"--tls-key queue.key"),
 	}
 	a.Bind(c, &o)
 	a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) {
@@ -101,11 +102,12 @@ func workerCommand(a *App) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "worker",
 		Short: "Play trials of searches on other machines until it is interrupted",
-		Long: "Worker takes trials from a queue and plays them in the sandbox. It executes only programs of " +
-			"jobs that one of\n" +
-			"the keys of --allow has signed, and only for submitters with exactly this lab.",
+		Long: "Worker takes trials from a queue and plays them in the sandbox. It executes only " +
+			"programs of jobs that\n" +
+			"one of the keys of --allow has signed, and only for submitters with exactly this lab.",
 		Example: Examples("lab worker --join nats://127.0.0.1:4222 --allow keys/me.pub",
-			"lab worker --join tls://10.0.0.5:4222 --token-file token --tls-ca ca.pem --allow me.pub --workers 4"),
+			"lab worker --join tls://10.0.0.5:4222 --token-file token --tls-ca ca.pem --allow me.pub "+
+				"--workers 4"),
 	}
 	a.Bind(c, &o)
 	return a.Action(c, func(ctx context.Context, _ []string) (Outcome, error) { return work(ctx, a, o) })
@@ -145,17 +147,20 @@ func work(ctx context.Context, a *App, o workerOptions) (Outcome, error) {
 		o.Workers = runtime.NumCPU()
 	}
 	defer a.Employ(o.Workers, 0)()
-	a.say("%s plays %d trials side by side; Ctrl-C ends it, and others take over what it plays", name, o.Workers)
-	done.Played, err = queue.Work(ctx, l, queue.WorkOptions{Dir: dir, ID: name, Workers: o.Workers, Allow: allow,
-		Engine: engine, Sandbox: sandbox.Mode(a.Sandbox), LostAfter: o.LostAfter, Logger: a.Logger,
+	a.say("%s plays %d trials side by side; Ctrl-C ends it, and others take over what it plays", name,
+		o.Workers)
+	done.Played, err = queue.Work(ctx, l, queue.WorkOptions{Dir: dir, ID: name, Workers: o.Workers,
+		Allow: allow, Engine: engine, Sandbox: sandbox.Mode(a.Sandbox),
+		LostAfter: o.LostAfter, Logger: a.Logger,
 		Played: func(slug string, trial int64, code string) {
 			if code != "" {
 				code = "  " + code
 			}
 			a.say("%s  t%d%s", slug, trial, code)
 		}})
-	return Outcome{Result: done, Print: func(w io.Writer) { fmt.Fprintf(w, "%d trials played\n", done.Played) }},
-		err
+	return Outcome{Result: done, Print: func(w io.Writer) {
+		fmt.Fprintf(w, "%d trials played\n", done.Played)
+	}}, err
 }
 
 // workDone is the result of lab worker --json.
@@ -178,8 +183,8 @@ func allowed(files []string) (list []*ecdsa.PublicKey, err error) {
 		list = append(list, key)
 	}
 	if len(list) == 0 {
-		return nil, Usage("--allow", "--allow wants the public key of a submitter: governance keys new makes a "+
-			"pair, and a worker executes what the private half signs")
+		return nil, Usage("--allow", "--allow wants the public key of a submitter: governance keys new "+
+			"makes a pair, and a worker executes what the private half signs")
 	}
 	return list, nil
 }
@@ -193,9 +198,10 @@ type workersOptions struct {
 func workersCommand(a *App) *cobra.Command {
 	var o workersOptions
 	c := &cobra.Command{
-		Use:     "workers",
-		Short:   "Show who plays which trials of a queue, and what waits",
-		Long:    "Workers lists the workers of a queue with the trials that they play now, and the tasks that wait.",
+		Use:   "workers",
+		Short: "Show who plays which trials of a queue, and what waits",
+		Long: "Workers lists the workers of a queue with the trials that they play now, and the tasks " +
+			"that wait.",
 		Example: Examples("lab workers --on nats://127.0.0.1:4222"),
 	}
 	a.Bind(c, &o)
@@ -268,7 +274,8 @@ func onQueue(ctx context.Context, a *App, h *request.Host, s *family.Search, o s
 		return nil, err
 	}
 	if key == nil {
-		return nil, Usage("--sign-key", "--on needs --sign-key: workers execute only what a key of theirs signed")
+		return nil, Usage("--sign-key",
+			"--on needs --sign-key: workers execute only what a key that they allow has signed")
 	}
 	l, err := o.link(ctx, "--on", o.On, "lab family run "+s.Plan.Slug)
 	if err != nil {

@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"bytes"
+	"context"
 	"database/sql"
 	"fmt"
 	"io"
@@ -23,7 +24,8 @@ import (
 )
 
 // overQueue has trials that fail, some that the strategy refuses, and rungs.
-const overQueue = `{"space": {"mode": {"type": "choice", "values": ["fade", "fail", "follow"]}, "calm": {"type": "bool"}, "period": {"type": "int", "low": 12, "high": 17}},
+const overQueue = `{"space": {"mode": {"type": "choice", "values": ["fade", "fail", "follow"]},
+	"calm": {"type": "bool"}, "period": {"type": "int", "low": 12, "high": 17}},
 	"method": "sha", "max_trials": 9}`
 
 // process is a lab in a process of its own.
@@ -138,7 +140,8 @@ func TestWorkersOfAQueueChangeNothing(t *testing.T) {
 	ring.Slow(t, "it plays a search twice, once in other processes")
 	dir := makeSearched(t, overQueue)
 	alone, far := planned(t, dir), planned(t, dir)
-	code, out := searching(t.Context(), t, dir, alone, io.Discard, "family", "run", "choosy", "--workers", "1")
+	code, out := searching(t.Context(), t, dir, alone, io.Discard, "family", "run", "choosy", "--workers",
+		"1")
 	if code != 0 {
 		t.Fatal(code, out)
 	}
@@ -152,6 +155,20 @@ func TestWorkersOfAQueueChangeNothing(t *testing.T) {
 		t.Fatal(code, out, said.String(), workers[0].said, workers[1].said)
 	}
 	sameBytes(t, alone, far)
+	code, answer := labIn(t.Context(), t, io.Discard, "workers", "--on", url, "--json")
+	if err := validAnswer([]byte(answer)); err != nil || code != 0 ||
+		strings.Count(answer, `"slots":1`) != 2 || !strings.Contains(answer, `"queue":[]`) {
+		t.Errorf("exit %d, %v: %s", code, err, answer)
+	}
+	// One that is interrupted leaves in good order.
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	code, answer = labIn(ctx, t, &watcher{"side by side", cancel}, "worker", "--join", url, "--allow",
+		dsse.PublicPath(key), "--state-dir", t.TempDir(), "--json")
+	if err := validAnswer([]byte(answer)); err != nil || code != 0 ||
+		!strings.Contains(answer, `"played":0`) {
+		t.Errorf("exit %d, %v: %s", code, err, answer)
+	}
 	if n := strings.Count(workers[0].said.String()+workers[1].said.String(), "choosy  t"); n < 9 {
 		t.Errorf("the workers have played %d trials:\n%s\n%s", n, workers[0].said, workers[1].said)
 	}
@@ -189,7 +206,8 @@ func everything(t *testing.T, state string) map[string]string {
 	files := map[string]string{}
 	for _, top := range []string{"families", "runs", "reports"} {
 		err := filepath.WalkDir(filepath.Join(state, top), func(path string, d fs.DirEntry, err error) error {
-			if err != nil || d.IsDir() || d.Name() == "progress.jsonl" || strings.Contains(d.Name(), ".sqlite3") {
+			if err != nil || d.IsDir() || d.Name() == "progress.jsonl" ||
+				strings.Contains(d.Name(), ".sqlite3") {
 				return err
 			}
 			text, err := os.ReadFile(path)

@@ -65,7 +65,7 @@ func (a *asked) fetch(work context.Context, attempt int) (*Answer, error) {
 }
 
 // Perform plays a trial for another host and returns every file of the run, of which nothing stays here.
-func (h *Host) Perform(ctx context.Context, p *Prepared, e Errand) (_ map[string][]byte, err error) {
+func Perform(ctx context.Context, h *Host, p *Prepared, e Errand) (_ map[string][]byte, err error) {
 	p.postPeek = e.PostPeek
 	defer func() { err = errors.Join(err, os.RemoveAll(h.Artifacts.Dir(p.RunID))) }()
 	_, err = h.execute(ctx, p, Options{Compact: true, Plan: e.Plan}, e.Attempt,
@@ -94,8 +94,8 @@ type CandleSupply struct {
 	VolumeUnit string          `json:"volume_unit"`
 }
 
-// Supplies are those of a question, with the path of each file by its hash.
-func (h *Host) Supplies(ctx context.Context, p *Prepared) (*Supplies, map[string]string, error) {
+// SuppliesOf are those of a question, with the path of each file by its hash.
+func SuppliesOf(ctx context.Context, h *Host, p *Prepared) (*Supplies, map[string]string, error) {
 	q := p.Question
 	if h.Reattach != "" || strings.HasSuffix(q.Plugin.Path, ".json") {
 		return nil, nil, Errorf(CodeUsage, "workers play programs that are one file: leave --on out for a "+

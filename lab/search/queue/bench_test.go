@@ -17,8 +17,8 @@ func cpu(b *testing.B) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// BenchmarkServe starts a server in this process, with everything that a search needs there, and ends it: what
-// each search would pay that played its trials over one.
+// BenchmarkServe starts a server in this process, with everything that a search needs there, and ends it:
+// what each search would pay that played its trials over one.
 func BenchmarkServe(b *testing.B) {
 	before := cpu(b)
 	for range b.N {

@@ -103,7 +103,8 @@ func TestFirstResultWins(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	first := &Result{Schema: resultSchema, RunID: aRun, Worker: "one", Content: contentOf(files), Object: object}
+	first := &Result{Schema: resultSchema, RunID: aRun, Worker: "one", Content: contentOf(files),
+		Object: object}
 	if err := w.settle(t.Context(), id, first); err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +163,8 @@ func TestWhatAWorkerDoesNotPlay(t *testing.T) {
 	s := submitting(t, l, anEpoch, allowed)
 	w := &worker{Link: l, kept: t.TempDir(), benches: map[string]*bench{}, doing: map[int]Doing{},
 		WorkOptions: WorkOptions{ID: "one", Allow: []*ecdsa.PublicKey{&newKey(t).PublicKey},
-			Engine: artifact.Engine{SHA256: aSum}, LostAfter: DefaultLostAfter, Logger: hclog.NewNullLogger()}}
+			Engine: artifact.Engine{SHA256: aSum}, LostAfter: DefaultLostAfter,
+			Logger: hclog.NewNullLogger()}}
 	var gone *goneError
 	if err := w.play(t.Context(), 0, aTask()); !errors.As(err, &gone) {
 		t.Errorf("without a coordinator: %v", err)
@@ -170,7 +172,8 @@ func TestWhatAWorkerDoesNotPlay(t *testing.T) {
 	if _, err := l.jobs.Put(t.Context(), anEpoch, s.sealed); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.play(t.Context(), 0, aTask()); !errors.As(err, &gone) || !strings.Contains(err.Error(), "signed") {
+	if err := w.play(t.Context(), 0, aTask()); !errors.As(err, &gone) ||
+		!strings.Contains(err.Error(), "signed") {
 		t.Errorf("by a stranger: %v", err)
 	}
 	w.Allow = []*ecdsa.PublicKey{&allowed.PublicKey}
@@ -189,7 +192,8 @@ func TestWhatAWorkerDoesNotPlay(t *testing.T) {
 	if _, err := l.blobs.PutBytes(t.Context(), aSum, []byte("another program")); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.play(t.Context(), 0, aTask()); err == nil || !strings.Contains(err.Error(), "it is not used") {
+	if err := w.play(t.Context(), 0, aTask()); err == nil ||
+		!strings.Contains(err.Error(), "it is not used") {
 		t.Errorf("another program: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(w.kept, aSum)); err == nil {
@@ -257,7 +261,8 @@ func TestAccess(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, o := range []ServeOptions{
-		{Listen: "0.0.0.0:0"}, {Listen: "nowhere"}, {Listen: "127.0.0.1:0", TokenFile: filepath.Join(dir, "none")},
+		{Listen: "0.0.0.0:0"}, {Listen: "nowhere"},
+		{Listen: "127.0.0.1:0", TokenFile: filepath.Join(dir, "none")},
 		{Listen: "127.0.0.1:0", NKeysFile: secret}, {Listen: "127.0.0.1:0", CA: secret},
 	} {
 		o.Dir = t.TempDir()

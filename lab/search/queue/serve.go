@@ -48,8 +48,8 @@ func Serve(o ServeOptions) (*Server, error) {
 	ip := net.ParseIP(host)
 	local := host == "localhost" || ip != nil && ip.IsLoopback()
 	if !local && options.Authorization == "" && len(options.Nkeys) == 0 && !options.TLSVerify {
-		return nil, errors.New("an address beyond this machine needs --token-file, --nkeys, or --tls-ca with " +
-			"--tls-cert: whoever reaches the queue can have programs run that workers allow")
+		return nil, errors.New("an address beyond this machine needs --token-file, --nkeys, or --tls-ca " +
+			"with --tls-cert: whoever reaches the queue can have programs run that workers allow")
 	}
 	inner, err := server.NewServer(options)
 	if err != nil {

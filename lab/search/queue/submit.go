@@ -57,7 +57,7 @@ type errand struct {
 
 // Submit publishes the job of a search. Close must be called.
 func Submit(ctx context.Context, l *Link, in Submission) (_ *Submitter, err error) {
-	supplies, files, err := in.Host.Supplies(ctx, in.Root)
+	supplies, files, err := request.SuppliesOf(ctx, in.Host, in.Root)
 	if err != nil {
 		return nil, err
 	}
@@ -281,9 +281,10 @@ func (s *Submitter) bury(ctx context.Context, advisory []byte) error {
 		if why == "" {
 			why = "each worker that had it went silent"
 		}
-		text, err := json.Marshal(&Result{Schema: resultSchema, RunID: e.task.RunID, Content: contentOf(nil),
-			Code: request.CodeTrialLost, Message: fmt.Sprintf(
-				"trial %d was given to workers %d times without an end: %s", e.task.Trial, l.Deliveries, why)})
+		text, err := json.Marshal(&Result{Schema: resultSchema, RunID: e.task.RunID,
+			Content: contentOf(nil), Code: request.CodeTrialLost, Message: fmt.Sprintf(
+				"trial %d was given to workers %d times without an end: %s",
+				e.task.Trial, l.Deliveries, why)})
 		if err != nil {
 			return err
 		}
@@ -298,7 +299,8 @@ func (s *Submitter) bury(ctx context.Context, advisory []byte) error {
 func isTaken(err error) bool { return errors.Is(err, jetstream.ErrKeyExists) }
 
 // Play lets a worker play a trial.
-func (s *Submitter) Play(ctx context.Context, p *request.Prepared, e request.Errand) (map[string][]byte, error) {
+func (s *Submitter) Play(ctx context.Context, p *request.Prepared,
+	e request.Errand) (map[string][]byte, error) {
 	out, err := s.send(ctx, p, e)
 	if err != nil {
 		return nil, err

@@ -69,8 +69,10 @@ func TestOpenJob(t *testing.T) {
 		t.Fatal(j, err)
 	}
 	for name, change := range map[string]func() ([]byte, []*ecdsa.PublicKey){
-		"another key": func() ([]byte, []*ecdsa.PublicKey) { return sealed, []*ecdsa.PublicKey{&other.PublicKey} },
-		"no key":      func() ([]byte, []*ecdsa.PublicKey) { return sealed, nil },
+		"another key": func() ([]byte, []*ecdsa.PublicKey) {
+			return sealed, []*ecdsa.PublicKey{&other.PublicKey}
+		},
+		"no key": func() ([]byte, []*ecdsa.PublicKey) { return sealed, nil },
 		"another type": func() ([]byte, []*ecdsa.PublicKey) {
 			e, err := dsse.Sign("application/vnd.in-toto+json", encoded(t, aJob()), mine)
 			if err != nil {

@@ -353,8 +353,8 @@ func (b *bench) perform(ctx context.Context, t *Task) (map[string][]byte, error)
 		return nil, fmt.Errorf("run %s has the request hash %.12s here, not %.12s", p.RunID, p.RequestHash,
 			t.RequestHash)
 	}
-	return host.Perform(ctx, p, request.Errand{Attempt: t.Attempt, PostPeek: t.PostPeek, Apart: t.Apart,
-		Plan: request.Plan{ID: t.PlanID, Index: t.Trial}})
+	return request.Perform(ctx, &host, p, request.Errand{Attempt: t.Attempt, PostPeek: t.PostPeek,
+		Apart: t.Apart, Plan: request.Plan{ID: t.PlanID, Index: t.Trial}})
 }
 
 func (b *bench) take() *run.Session {
