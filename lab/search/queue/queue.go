@@ -6,7 +6,7 @@
 // own engine whose submitters it was told to allow, checks signature and hashes, and plays them in the
 // sandbox. [Serve] is the server in this process.
 //
-//	assay-tasks    work queue: assay.task.<engine>.<signer>.<epoch>.<run>, acknowledged when the result is in
+//	assay-tasks    work queue: assay.task.<engine>.<signer>.<epoch>.<run>, until the result is in
 //	assay-dead     advisories about tasks that were delivered too often
 //	assay-jobs     key-value: the signed job of each epoch, for as long as its coordinator lives
 //	assay-results  key-value: the first result of each task, by compare-and-set
