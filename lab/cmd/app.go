@@ -55,7 +55,7 @@ func commands(a *App) []*cobra.Command {
 		validateCommand(a), runCommand(a),
 		familyCommand(a), compareCommand(a), falsifyCommand(a), candidateCommand(a), promoteCommand(a),
 		replayCommand(a), runsCommand(a), exportCommand(a), reportCommand(a), trialsCommand(a),
-		dataCommand(a), statsCommand(a), gcCommand(a),
+		dataCommand(a), statsCommand(a), gcCommand(a), queueCommand(a), workerCommand(a), workersCommand(a),
 	}
 }
 

@@ -46,11 +46,11 @@ func exitOf(code string) int {
 	switch code {
 	case request.CodeCheckFailed, "BUILD_FAILED", request.CodeRunFailed, request.CodeNondeterminism,
 		request.CodeArtifactMismatch, request.CodeNotReproduced, request.CodeFalsified, "FAMILY_ABORTED",
-		candidate.CodeIngestRefused, candidate.CodeNotAnswered:
+		candidate.CodeIngestRefused, candidate.CodeNotAnswered, request.CodeTrialDiverged:
 		return exitFailed
 	case request.CodeInterrupted, request.CodeInconclusive, "INCOMPARABLE", candidate.CodeUnreachable,
 		codeRegistryUnreachable, codeNotPromoted, codeFetchStopped, codeDatasetBusy,
-		codeConnectorUnavailable, codeLabBusy:
+		codeConnectorUnavailable, codeLabBusy, codeQueue:
 		return exitOpen
 	case request.CodeInternal, request.CodeRunIDCollision:
 		return exitInternal

@@ -37,6 +37,9 @@ type searchOptions struct {
 	sourceOptions
 	Plan    string `flag:"plan" usage:"id of the plan, or its beginning (default: the newest of the strategy)"`
 	Workers int    `flag:"workers" usage:"how many trials are played side by side (default: number of CPUs)" min:"1"`
+	On      string `flag:"on" usage:"address of a queue, nats://HOST:PORT: its workers play the trials"`
+	SignKey string `flag:"sign-key" usage:"file of your private key, which the workers of --on allow (SERVICE_LAB_SIGN_KEY)" complete:"file"`
+	linkOptions
 }
 
 func familyCommand(a *App) *cobra.Command {
@@ -221,6 +224,7 @@ func familyRunCommand(a *App) *cobra.Command {
 		Example: Examples(
 			"lab family run sma_cross",
 			"lab family run sma_cross --plan plan_6rvs7gxczpvrxcpd --workers 4",
+			"lab family run sma_cross --on nats://127.0.0.1:4222 --sign-key keys/me.key",
 		),
 	}
 	a.Bind(c, &o)
@@ -299,7 +303,7 @@ func searchFamily(ctx context.Context, a *App, h *request.Host, s *family.Search
 	defer bar.End()
 	defer a.Employ(o.Workers, s.Candles())()
 	begun := false
-	searched, err := s.Run(ctx, family.Options{
+	options := family.Options{
 		Workers: o.Workers, Author: authorName(a),
 		Progress: func(st family.State) {
 			if executed := st.Done > st.Known; !executed || !begun {
@@ -316,7 +320,13 @@ func searchFamily(ctx context.Context, a *App, h *request.Host, s *family.Search
 			bar.Show(shown)
 		},
 		Waiting: func(owner string) { a.Logger.Info("another process is at a trial", "owner", owner) },
-	})
+	}
+	end, err := onQueue(ctx, a, h, s, o, &options)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer end()
+	searched, err := s.Run(ctx, options)
 	if err != nil {
 		return nil, nil, err
 	}

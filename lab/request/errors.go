@@ -33,6 +33,10 @@ const (
 	CodeRunFailed        = "RUN_FAILED"
 	CodeRunIDCollision   = "RUN_ID_COLLISION"
 	CodeRunNotFound      = library.CodeRunNotFound
+	// CodeTrialLost is of a trial that no worker has brought to its end, CodeTrialDiverged of one that two
+	// workers have brought to different ends.
+	CodeTrialLost     = "TRIAL_LOST"
+	CodeTrialDiverged = "TRIAL_DIVERGED"
 )
 
 // Error is why a question cannot be answered, or a command fails: a code of the lab, what to

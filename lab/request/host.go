@@ -64,7 +64,9 @@ type Host struct {
 	// Session plays the splits of trials one after another in its process, so Workers must be 1; nil gives
 	// each split a process of its own.
 	Session *run.Session
-	Logger  hclog.Logger
+	// Elsewhere plays trials on other machines; nil plays them here.
+	Elsewhere Player
+	Logger    hclog.Logger
 	// Reattach is the value of ASSAY_REATTACH_STRATEGIES: strategies under a debugger,
 	// which are connected to instead of being started. Runs of them are marked debug and
 	// can never be packed.

@@ -294,6 +294,10 @@ func (a *asked) hold(ctx context.Context, attempt int) (answer *Answer, err erro
 		if err := a.host.Artifacts.Rescue(a.RunID); err != nil {
 			return err
 		}
+		if a.host.Elsewhere != nil {
+			answer, err = a.fetch(work, attempt)
+			return err
+		}
 		answer, err = a.host.execute(work, a.Prepared, a.options, attempt,
 			func(run *artifact.Run, _ []played) (*artifact.Written, error) {
 				if err := a.host.Registry.Renew(work, a.RequestHash, a.owner); err != nil {

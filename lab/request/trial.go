@@ -79,12 +79,17 @@ func (h *Host) Known(ctx context.Context, p *Prepared) (*Answer, error) {
 	case err != nil:
 		return nil, err
 	}
-	if f := answer.Metadata.Failure; f != nil {
+	answer.noteFailure()
+	return answer, nil
+}
+
+// noteFailure is the failure of an answer by its files.
+func (a *Answer) noteFailure() {
+	if f := a.Metadata.Failure; f != nil {
 		failed := f.Failure
 		failed.Message = f.Message
-		answer.Failure = &Failure{SplitID: lastSplit(answer.Report), Failure: &failed}
+		a.Failure = &Failure{SplitID: lastSplit(a.Report), Failure: &failed}
 	}
-	return answer, nil
 }
 
 // lastSplit is where a failed run stopped.

@@ -360,6 +360,9 @@ func Open(ctx context.Context, h *request.Host, p *project.Project, built projec
 // Candles is how many there are from the first to the last of the search.
 func (s *Search) Candles() int { return s.root.Manifest.Splits.Candles }
 
+// Root is the question that the trials vary.
+func (s *Search) Root() *request.Prepared { return s.root }
+
 // Close ends what is left of the plugin.
 func (s *Search) Close() { s.base.Close() }
 

@@ -41,6 +41,10 @@ type Options struct {
 	Waiting func(owner string)
 	// Author is who runs the search, for what is noted about people.
 	Author string
+	// Elsewhere plays the trials on other machines, Out of them at a time; nil plays them here. What is
+	// confirmed, and the selected run, are played here in any case.
+	Elsewhere request.Player
+	Out       int
 	// Apart gives each play a process of its own, and plays trials again that were played in sessions.
 	Apart bool
 }
@@ -232,7 +236,7 @@ func (r *round) await(work context.Context, i int) bool {
 func (r *round) pass(work context.Context, which iter.Seq[int], patient bool) {
 	next := make(chan int)
 	var wg sync.WaitGroup
-	for range min(workers(r.options), len(r.list)) {
+	for range min(r.options.atOnce(), len(r.list)) {
 		wg.Go(func() {
 			for i := range next {
 				r.one(work, i, patient)
@@ -261,7 +265,7 @@ func (r *round) one(work context.Context, i int, patient bool) {
 	r.mu.Unlock()
 	session := r.sessions.take(r.options.Apart)
 	t, fresh, err := r.search.playTrial(work, play{index: r.list[i], windows: r.windows, patient: patient,
-		session: session, waiting: r.options.Waiting})
+		session: session, elsewhere: r.options.Elsewhere, waiting: r.options.Waiting})
 	r.sessions.put(session)
 	r.mu.Lock()
 	defer func() {
@@ -297,6 +301,14 @@ func workers(o Options) int {
 		return o.Workers
 	}
 	return runtime.NumCPU()
+}
+
+// atOnce is how many trials are under way at a time.
+func (o Options) atOnce() int {
+	if o.Elsewhere != nil && o.Out > 0 {
+		return o.Out
+	}
+	return workers(o)
 }
 
 // count takes a trial into the state and reports it.

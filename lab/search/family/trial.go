@@ -69,10 +69,6 @@ type Window struct {
 	DecisionHash string // of the test
 }
 
-// refusals are the codes of questions that a strategy does not take: they fail the trial,
-// not the family.
-var refusals = map[string]bool{request.CodeParams: true, request.CodeRunFailed: true}
-
 // errBusy is that of a trial that another process is at.
 var errBusy = errors.New("another process is at this trial")
 
@@ -94,7 +90,9 @@ type play struct {
 	// session plays it where other trials were played before; nil gives each play a process of its own, and
 	// does not take what was played in a session.
 	session *run.Session
-	waiting func(owner string)
+	// elsewhere plays it on another machine; nil: here.
+	elsewhere request.Player
+	waiting   func(owner string)
 }
 
 // playTrial answers one trial, with the stored run if there is a sound one; fresh is whether
@@ -103,7 +101,7 @@ type play struct {
 func (s *Search) playTrial(ctx context.Context, o play) (t *Trial, fresh bool, err error) {
 	t = &Trial{Index: o.index, Params: s.Plan.Trials[o.index].Params, windows: o.windows}
 	host := *s.host
-	host.Session = o.session
+	host.Session, host.Elsewhere = o.session, o.elsewhere
 	p, err := s.prepareTrial(o.index, o.windows)
 	var answer *request.Answer
 	if err == nil {
@@ -124,7 +122,7 @@ func (s *Search) playTrial(ctx context.Context, o play) (t *Trial, fresh bool, e
 		})
 	}
 	var refused *request.Error
-	if errors.As(err, &refused) && refusals[refused.Code] {
+	if errors.As(err, &refused) && request.Refuses(refused.Code) {
 		t.Status, t.FailureCode, t.Why = Failed, refused.Code, metric.NotApplicable
 		return t, true, nil
 	}

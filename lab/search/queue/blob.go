@@ -1,0 +1,95 @@
+package queue
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/assay-run/assay/host/base/digest"
+	"github.com/assay-run/assay/host/base/file"
+)
+
+// putFile stores a file under its hash, unless it is there. What is read on the way must have the hash.
+func (l *Link) putFile(ctx context.Context, sum, path string) error {
+	if info, err := l.blobs.GetInfo(ctx, sum); err == nil && info.Size > 0 {
+		return nil
+	} else if err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := l.blobs.Put(ctx, jetstream.ObjectMeta{Name: sum}, io.TeeReader(f, h)); err != nil {
+		return err
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
+		return errors.Join(fmt.Errorf("%s has the SHA-256 %.12s, not %.12s", path, got, sum),
+			l.blobs.Delete(ctx, sum))
+	}
+	return nil
+}
+
+// getFile brings a file of the object store into a folder under its hash, unless it is there. It has its
+// name only once its bytes have the hash.
+func (l *Link) getFile(ctx context.Context, sum, dir string) error {
+	path := filepath.Join(dir, sum)
+	if got, err := digest.File(path); err == nil && got == sum {
+		return nil
+	}
+	object, err := l.blobs.Get(ctx, sum)
+	if err != nil {
+		return fmt.Errorf("file %.12s: %w", sum, err)
+	}
+	defer object.Close()
+	to, err := file.Create(dir)
+	if err != nil {
+		return err
+	}
+	defer to.Discard()
+	h := sha256.New()
+	if _, err := io.Copy(io.MultiWriter(to, h), object); err != nil {
+		return fmt.Errorf("file %.12s: %w", sum, err)
+	}
+	if got := hex.EncodeToString(h.Sum(nil)); got != sum {
+		return fmt.Errorf("file %.12s has the SHA-256 %.12s: it is not used", sum, got)
+	}
+	return to.Replace(path, 0o600)
+}
+
+// putRun stores the files of a played trial and returns the hash of their archive.
+func (l *Link) putRun(ctx context.Context, files map[string][]byte) (string, error) {
+	text, err := pack(files)
+	if err != nil {
+		return "", err
+	}
+	sum := digest.SHA256Hex(text)
+	_, err = l.runs.PutBytes(ctx, sum, text)
+	return sum, err
+}
+
+// getRun returns the files of a played trial.
+func (l *Link) getRun(ctx context.Context, sum string) (map[string][]byte, error) {
+	object, err := l.runs.Get(ctx, sum)
+	if err != nil {
+		return nil, err
+	}
+	defer object.Close()
+	text, err := io.ReadAll(io.LimitReader(object, 2*maxRun))
+	if err != nil {
+		return nil, err
+	}
+	if got := digest.SHA256Hex(text); got != sum {
+		return nil, fmt.Errorf("the files of a run have the SHA-256 %.12s, not %.12s", got, sum)
+	}
+	return unpack(text)
+}

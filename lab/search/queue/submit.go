@@ -1,0 +1,400 @@
+package queue
+
+import (
+	"context"
+	"crypto"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/go-hclog"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/assay-run/assay/host/base/dsse"
+	"github.com/assay-run/assay/lab/request"
+)
+
+// Submission is what a coordinator lets workers play.
+type Submission struct {
+	Host *request.Host
+	// Root is the question whose parameters and windows the trials vary.
+	Root         *request.Prepared
+	Slug, PlanID string
+	Key          crypto.Signer
+	Logger       hclog.Logger
+}
+
+// Submitter is the coordinator of one execution of a search: a request.Player.
+type Submitter struct {
+	link   *Link
+	logger hclog.Logger
+	job    *Job
+	sealed []byte
+	prefix string // of the subjects of tasks
+
+	end  context.CancelFunc
+	done sync.WaitGroup
+
+	mu      sync.Mutex
+	waiting map[string]*errand // by id
+	broken  error              // no trial is played any more
+}
+
+// errand is a trial that is out.
+type errand struct {
+	task    *Task
+	subject string
+	text    []byte
+	result  chan *Result // one place
+	why     string       // the last trouble of a worker
+	since   time.Time
+}
+
+// Submit publishes the job of a search. Close must be called.
+func Submit(ctx context.Context, l *Link, in Submission) (_ *Submitter, err error) {
+	supplies, files, err := request.SuppliesOf(ctx, in.Host, in.Root)
+	if err != nil {
+		return nil, err
+	}
+	var epoch [8]byte
+	_, _ = rand.Read(epoch[:]) // it never fails
+	job := &Job{Schema: jobSchema, Epoch: hex.EncodeToString(epoch[:]), Slug: in.Slug, PlanID: in.PlanID,
+		Engine: in.Host.Engine.SHA256, Supplies: *supplies}
+	s := &Submitter{link: l, logger: in.Logger, job: job, waiting: map[string]*errand{}}
+	if s.sealed, err = sign(job, in.Key); err != nil {
+		return nil, err
+	}
+	signer, err := dsse.KeyID(in.Key.Public())
+	if err != nil {
+		return nil, err
+	}
+	s.prefix = subjectOf(job.Engine, signer) + "." + job.Epoch + "."
+	for sum, path := range files {
+		if err := l.putFile(ctx, sum, path); err != nil {
+			return nil, fmt.Errorf("queue: %w", err)
+		}
+	}
+	if _, err := l.jobs.Put(ctx, job.Epoch, s.sealed); err != nil {
+		return nil, fmt.Errorf("queue: %w", err)
+	}
+	work, end := context.WithCancel(context.WithoutCancel(ctx))
+	s.end = end
+	if err := s.listen(work); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.done.Go(func() { s.live(work) })
+	return s, nil
+}
+
+// subjectOf is where the tasks for one engine by one submitter are.
+func subjectOf(engine, signer string) string { return taskPrefix + engine[:16] + "." + signer[:16] }
+
+// listen follows the results of this epoch and the advisories about its tasks.
+func (s *Submitter) listen(ctx context.Context) error {
+	results, err := s.link.results.Watch(ctx, s.job.Epoch+".>")
+	if err != nil {
+		return fmt.Errorf("queue: %w", err)
+	}
+	dead, err := s.link.dead.OrderedConsumer(ctx, jetstream.OrderedConsumerConfig{
+		DeliverPolicy: jetstream.DeliverNewPolicy})
+	if err != nil {
+		return errors.Join(fmt.Errorf("queue: %w", err), results.Stop())
+	}
+	letters, err := dead.Messages()
+	if err != nil {
+		return errors.Join(fmt.Errorf("queue: %w", err), results.Stop())
+	}
+	s.done.Go(func() {
+		defer func() { _ = results.Stop() }()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case e, open := <-results.Updates():
+				if !open {
+					return
+				}
+				if e != nil && e.Operation() == jetstream.KeyValuePut {
+					s.take(e.Key(), e.Value())
+				}
+			}
+		}
+	})
+	s.done.Go(func() {
+		<-ctx.Done()
+		letters.Stop()
+	})
+	s.done.Go(func() {
+		for ctx.Err() == nil {
+			m, err := letters.Next()
+			if errors.Is(err, jetstream.ErrMsgIteratorClosed) {
+				return
+			}
+			if err != nil {
+				pause(ctx, again)
+				continue
+			}
+			if err := s.bury(ctx, m.Data()); err != nil {
+				s.logger.Warn("an advisory of the queue is not used", "error", err)
+			}
+		}
+	})
+	return nil
+}
+
+// live keeps the job alive, and submits again what the server does not have any more.
+func (s *Submitter) live(ctx context.Context) {
+	for {
+		pause(ctx, beat)
+		if ctx.Err() != nil {
+			return
+		}
+		if _, err := s.link.jobs.Put(ctx, s.job.Epoch, s.sealed); err != nil {
+			s.logger.Debug("the queue does not answer", "error", err)
+			continue
+		}
+		for id, e := range s.out() {
+			if time.Since(e.since) < beat {
+				continue
+			}
+			if entry, err := s.link.results.Get(ctx, id); err == nil {
+				s.take(id, entry.Value())
+			} else if errors.Is(err, jetstream.ErrKeyNotFound) {
+				if err := s.publish(ctx, e); err != nil {
+					s.logger.Debug("the queue does not answer", "error", err)
+				}
+			}
+		}
+	}
+}
+
+// out are the trials that are out.
+func (s *Submitter) out() map[string]*errand {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make(map[string]*errand, len(s.waiting))
+	for id, e := range s.waiting {
+		list[id] = e
+	}
+	return list
+}
+
+// publish puts a task into the queue unless it is there.
+func (s *Submitter) publish(ctx context.Context, e *errand) error {
+	_, err := s.link.js.Publish(ctx, e.subject, e.text, jetstream.WithExpectLastSequencePerSubject(0))
+	var refused *jetstream.APIError
+	if errors.As(err, &refused) && refused.ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence {
+		return nil
+	}
+	return err
+}
+
+// The ends of keys beside that of a result.
+const (
+	divergedEnd = ".diverged"
+	whyEnd      = ".why"
+)
+
+// take is called with what stands in the bucket of results.
+func (s *Submitter) take(key string, text []byte) {
+	id, said := key, ""
+	for _, end := range []string{divergedEnd, whyEnd} {
+		if rest, is := strings.CutSuffix(key, end); is {
+			id, said = rest, end
+		}
+	}
+	if said == whyEnd {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if e := s.waiting[id]; e != nil {
+			e.why = fmt.Sprintf("%.500s", text)
+			s.logger.Warn("a worker cannot play a trial", "trial", e.task.Trial, "why", e.why)
+		}
+		return
+	}
+	r, err := DecodeResult(text)
+	if err != nil {
+		s.logger.Warn("a result from the queue is not used", "key", key, "error", err)
+		return
+	}
+	if said == divergedEnd {
+		s.stop(request.Errorf(request.CodeTrialDiverged,
+			"run %s went otherwise on worker %q than on the first one: the program or a machine is not "+
+				"deterministic, and no number of this search can be trusted", r.RunID, r.Worker).
+			With("run_id", r.RunID, "worker", r.Worker))
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.waiting[id]; e != nil && e.task.RunID == r.RunID {
+		select {
+		case e.result <- r:
+		default: // it has come already
+		}
+	}
+}
+
+// stop ends all trials with an error.
+func (s *Submitter) stop(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.broken != nil {
+		return
+	}
+	s.broken = err
+	for _, e := range s.waiting {
+		select {
+		case e.result <- nil:
+		default:
+		}
+	}
+}
+
+// bury fails the trial that an advisory is about, if it is one of this epoch, and removes its message.
+func (s *Submitter) bury(ctx context.Context, advisory []byte) error {
+	l, err := decodeLost(advisory)
+	if err != nil {
+		return err
+	}
+	m, err := s.link.tasks.GetMsg(ctx, l.StreamSeq)
+	if errors.Is(err, jetstream.ErrMsgNotFound) {
+		return nil // it came to its end after all
+	}
+	if err != nil {
+		return err
+	}
+	if !strings.HasPrefix(m.Subject, s.prefix) {
+		return nil
+	}
+	for id, e := range s.out() {
+		if e.subject != m.Subject {
+			continue
+		}
+		s.mu.Lock()
+		why := e.why
+		s.mu.Unlock()
+		if why == "" {
+			why = "each worker that had it went silent"
+		}
+		text, err := json.Marshal(&Result{Schema: resultSchema, RunID: e.task.RunID,
+			Content: contentOf(nil), Code: request.CodeTrialLost, Message: fmt.Sprintf(
+				"trial %d was given to workers %d times without an end: %s",
+				e.task.Trial, l.Deliveries, why)})
+		if err != nil {
+			return err
+		}
+		// A worker that was slow may be faster still.
+		if _, err := s.link.results.Create(ctx, id, text); err != nil && !isTaken(err) {
+			return err
+		}
+	}
+	return s.link.tasks.DeleteMsg(ctx, l.StreamSeq)
+}
+
+func isTaken(err error) bool { return errors.Is(err, jetstream.ErrKeyExists) }
+
+// Play lets a worker play a trial.
+func (s *Submitter) Play(ctx context.Context, p *request.Prepared,
+	e request.Errand) (map[string][]byte, error) {
+	out, err := s.send(ctx, p, e)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		delete(s.waiting, out.task.ID)
+	}()
+	var r *Result
+	select {
+	case <-ctx.Done():
+		s.withdraw(ctx, out)
+		return nil, context.Cause(ctx)
+	case r = <-out.result:
+	}
+	if r == nil {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		return nil, s.broken
+	}
+	if r.Code != "" {
+		return nil, request.Errorf(r.Code, "%s", r.Message)
+	}
+	for try := 0; ; try++ {
+		files, err := s.link.getRun(ctx, r.Object)
+		if err == nil {
+			_ = s.link.runs.Delete(ctx, r.Object) // the bucket forgets it anyway
+			return files, nil
+		}
+		if ctx.Err() != nil {
+			return nil, context.Cause(ctx)
+		}
+		if try == 60 || errors.Is(err, jetstream.ErrObjectNotFound) && try == 5 {
+			return nil, fmt.Errorf("the files of run %s: %w", r.RunID, err)
+		}
+		pause(ctx, again)
+	}
+}
+
+// send puts a trial into the queue, as long as it takes.
+func (s *Submitter) send(ctx context.Context, p *request.Prepared, e request.Errand) (*errand, error) {
+	mode := "s"
+	if e.Apart {
+		mode = "a"
+	}
+	t := &Task{Schema: taskSchema, Epoch: s.job.Epoch, RunID: p.RunID, RequestHash: p.RequestHash,
+		ID:     fmt.Sprintf("%s.%s-%d%s", s.job.Epoch, p.RunID, e.Attempt, mode),
+		Params: p.Question.Params, Windows: p.Question.Splits.First, PlanID: e.Plan.ID, Trial: e.Plan.Index,
+		Attempt: e.Attempt, PostPeek: e.PostPeek, Apart: e.Apart}
+	text, err := json.Marshal(t)
+	if err != nil {
+		return nil, err
+	}
+	out := &errand{task: t, text: text, subject: s.prefix + strings.TrimPrefix(t.ID, s.job.Epoch+"."),
+		result: make(chan *Result, 1), since: time.Now()}
+	s.mu.Lock()
+	if s.broken != nil {
+		defer s.mu.Unlock()
+		return nil, s.broken
+	}
+	s.waiting[t.ID] = out
+	s.mu.Unlock()
+	for {
+		if err = s.publish(ctx, out); err == nil {
+			return out, nil
+		}
+		if ctx.Err() != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			delete(s.waiting, t.ID)
+			return nil, context.Cause(ctx)
+		}
+		s.logger.Debug("the queue does not take a task", "error", err)
+		pause(ctx, again/4)
+	}
+}
+
+// withdraw takes a trial out of the queue that nobody waits for any more.
+func (s *Submitter) withdraw(ctx context.Context, e *errand) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), again)
+	defer cancel()
+	_ = s.link.tasks.Purge(ctx, jetstream.WithPurgeSubject(e.subject)) // a worker drops it without its job
+}
+
+// Close takes the job back.
+func (s *Submitter) Close() error {
+	s.end()
+	s.done.Wait()
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	defer cancel()
+	err := s.link.jobs.Delete(ctx, s.job.Epoch)
+	if s.link.conn.IsConnected() {
+		return err
+	}
+	return nil // it ends by itself
+}

@@ -1,0 +1,113 @@
+package queue
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/assay-run/assay/host/base/field"
+)
+
+const stateSchema = "search-worker/v1"
+
+// State is what a worker says of itself.
+type State struct {
+	Schema string `json:"schema"`
+	ID     string `json:"id"`
+	// Engine is the SHA-256 of its lab: it takes the trials of equal ones only.
+	Engine string `json:"engine"`
+	// Allows are the ids of the keys whose programs it executes.
+	Allows []string `json:"allows"`
+	Slots  int      `json:"slots"`
+	Played int      `json:"played"`
+	Doing  []Doing  `json:"doing"`
+}
+
+// Doing is a trial that is played now.
+type Doing struct {
+	Slug   string    `json:"slug"`
+	PlanID string    `json:"plan_id"`
+	Trial  int64     `json:"trial"`
+	Since  time.Time `json:"since"`
+}
+
+// DecodeState reads what a worker says.
+func DecodeState(text []byte) (*State, error) {
+	s := &State{}
+	if err := decode(text, s); err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	err := errors.Join(form("/schema", s.Schema, s.Schema == stateSchema),
+		form("/id", s.ID, isName(s.ID)), form("/engine", s.Engine, field.IsSHA256(s.Engine)))
+	for _, id := range s.Allows {
+		err = errors.Join(err, form("/allows", id, field.IsSHA256(id)))
+	}
+	if s.Slots < 1 || len(s.Doing) > s.Slots {
+		err = errors.Join(err, errors.New("/doing: more trials than slots"))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("worker: %w", err)
+	}
+	return s, nil
+}
+
+// Waiting are tasks in the queue, those under way included, of one engine and submitter.
+type Waiting struct {
+	// Engine and Signer are the first 16 hex digits of the lab's hash and of the key's id.
+	Engine string `json:"engine"`
+	Signer string `json:"signer"`
+	Tasks  int    `json:"tasks"`
+}
+
+// Overview is who does what.
+type Overview struct {
+	Workers []*State  `json:"workers"`
+	Queue   []Waiting `json:"queue"`
+}
+
+// Look asks a server who does what.
+func (l *Link) Look(ctx context.Context) (*Overview, error) {
+	out := &Overview{Workers: []*State{}, Queue: []Waiting{}}
+	keys, err := l.workers.Keys(ctx)
+	if err != nil && !errors.Is(err, jetstream.ErrNoKeysFound) {
+		return nil, err
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		entry, err := l.workers.Get(ctx, key)
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			continue // it has just left
+		}
+		if err != nil {
+			return nil, err
+		}
+		s, err := DecodeState(entry.Value())
+		if err != nil {
+			return nil, err
+		}
+		out.Workers = append(out.Workers, s)
+	}
+	info, err := l.tasks.Info(ctx, jetstream.WithSubjectFilter(taskPrefix+">"))
+	if err != nil {
+		return nil, err
+	}
+	n := map[Waiting]int{}
+	for subject, tasks := range info.State.Subjects {
+		if part := strings.Split(strings.TrimPrefix(subject, taskPrefix), "."); len(part) > 2 {
+			n[Waiting{Engine: part[0], Signer: part[1]}] += int(tasks)
+		}
+	}
+	for w, tasks := range n {
+		w.Tasks = tasks
+		out.Queue = append(out.Queue, w)
+	}
+	slices.SortFunc(out.Queue, func(a, b Waiting) int {
+		return strings.Compare(a.Engine+a.Signer, b.Engine+b.Signer)
+	})
+	return out, nil
+}
