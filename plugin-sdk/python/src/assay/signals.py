@@ -114,6 +114,10 @@ class SignalStrategy(Strategy):
         row's own."""
         raise NotImplementedError("a strategy of signals needs signals(self, c)")
 
+    def I(self, indicator: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: E743
+        """Is not for signals."""
+        raise TypeError("self.I is not for signals, which have whole columns: use Strategy for it")
+
     def on_candle(self, v: View) -> Intents:
         """Calls `signals` on the candles so far, and asks for what its last row says."""
         answer: list[Intent] = []
