@@ -106,7 +106,9 @@ type figures struct {
 	CoSimulation, FirstCandle    float64
 	Whole                        float64
 	LockstepSteps                int
-	Lockstep                     float64
+	Lockstep, LockstepStart      float64
+	LockstepMiB                  float64 // of the plugin
+	LockstepTrades               int
 	Scan, Import                 float64
 	ImportRows                   int
 	HostMiB, PluginMiB           float64

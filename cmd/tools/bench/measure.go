@@ -290,16 +290,20 @@ func (b *bench) lockstep(ctx context.Context) error {
 		end := s.Time[maxLockstep].String()
 		req.EndDate = &end
 	}
+	asked := time.Now()
 	e, err := run.NewLauncher(b.options(run.ModeLockstep)).Launch(ctx, "svc_lockstep", req)
 	if err != nil {
 		return err
 	}
 	x := e.(*run.Execution)
-	begin := time.Now()
-	if o := x.Run(ctx); o.Failure != nil {
+	begin, watch := time.Now(), watchMemory(x.PID())
+	o := x.Run(ctx)
+	b.out.Lockstep, b.out.LockstepStart = time.Since(begin).Seconds(), begin.Sub(asked).Seconds()
+	_, b.out.LockstepMiB = watch()
+	if o.Failure != nil {
 		return fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)
 	}
-	b.out.Lockstep = time.Since(begin).Seconds()
+	b.out.LockstepTrades = int(x.Progress().TradeCount)
 	b.out.LockstepSteps, b.out.StepDigest = int(x.Progress().CandlesDone), x.Digest()
 	return x.Close()
 }

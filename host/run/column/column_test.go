@@ -2,7 +2,10 @@ package column_test
 
 import (
 	"encoding/binary"
+	"encoding/json"
 	"math"
+	"os"
+	"strings"
 	"testing"
 
 	"google.golang.org/protobuf/proto"
@@ -66,6 +69,51 @@ func TestColumns(t *testing.T) {
 	}
 	if _, err := column.New(make([]*strategypb.Indicator, column.MaxIndicators+1), 2); err == nil {
 		t.Error("65 indicators are taken")
+	}
+}
+
+// TestEveryIndicator: the host makes all that the tests of the Python package compare, with as many lines.
+func TestEveryIndicator(t *testing.T) {
+	text, err := os.ReadFile("../../../plugin-sdk/python/tests/golden/indicators.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var golden struct {
+		Cases []struct {
+			Name, Feed string
+			Args       []any
+			Parts      []string
+		}
+	}
+	if err := json.Unmarshal(text, &golden); err != nil {
+		t.Fatal(err)
+	}
+	for _, g := range golden.Cases {
+		name, _, _ := strings.Cut(g.Name, "/")
+		a, lines := &strategypb.Indicator{Name: name, Sources: []*strategypb.Source{close0()}}, 1+len(g.Parts)
+		for _, arg := range g.Args {
+			switch arg := arg.(type) {
+			case float64:
+				a.Args = append(a.Args, arg)
+			case string:
+				if a.Shape = arg; arg == "day" {
+					a.Args, a.Shape = append(a.Args, 86_400_000), ""
+				}
+			}
+		}
+		switch g.Feed {
+		case "candle":
+			a.Sources[0].Field = 0
+		case "pair":
+			a.Sources = append(a.Sources, close0())
+		}
+		if name == "HeikinAshi" {
+			lines++ // the volume of its bar
+		}
+		c, err := column.New([]*strategypb.Indicator{a}, 1)
+		if err != nil || c.Lines() != lines {
+			t.Errorf("%s has %d lines, want %d: %v", g.Name, c.Lines(), lines, err)
+		}
 	}
 }
 
