@@ -123,7 +123,8 @@ func storeInput(t *testing.T, l *run.Launcher, name string) {
 	for i := range int64(6000) {
 		at := time.Date(2019, 12, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * 3 * time.Hour)
 		for k, known := range []time.Time{at.Add(time.Hour), at.Add(24 * time.Hour)} {
-			text += fmt.Sprintf("%s,%s,%d\n", at.Format(time.RFC3339), known.Format(time.RFC3339), int(i)*2+k)
+			text += fmt.Sprintf("%s,%s,%.5f\n", at.Format(time.RFC3339), known.Format(time.RFC3339),
+				float64(i/20*7%11-5+int64(k))/5000)
 		}
 	}
 	if _, err := l.Store.Inputs().Import(t.Context(), candle.InputImport{Name: name,

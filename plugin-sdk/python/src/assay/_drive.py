@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
@@ -158,6 +159,9 @@ class Author:
         self.notes = _Notes(start.log_level, start.all_points)
         self.view = View(self._symbols, Random(int(start.root_seed or 0)), self._log, self._publish)
         self.views = list(self.view._views.values())
+        if start.account.execution:
+            step = json.loads(start.account.execution).get("quantity_step", 1e-8)
+            self.view.quantity_step = float(step)
         self._frames: list[list[Frame]] = [[] for _ in self._symbols]
         self._keep(looked, start.timeframe)
         self.inputs = [InputView(i.name) for i in strategy.inputs]
