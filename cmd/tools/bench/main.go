@@ -106,9 +106,8 @@ type figures struct {
 	CoSimulation, FirstCandle    float64
 	Whole                        float64
 	LockstepSteps                int
-	Lockstep, LockstepStart      float64
-	LockstepMiB                  float64 // of the plugin
-	LockstepTrades               int
+	Lockstep                     float64
+	Stepped                      stepped
 	Scan, Import                 float64
 	ImportRows                   int
 	HostMiB, PluginMiB           float64
@@ -116,6 +115,12 @@ type figures struct {
 	Final                        string
 	Digest, CoDigest, StepDigest string
 	StepReference                string
+}
+
+// stepped is more of the run in lockstep: from the request to its loop, and the memory of the plugin.
+type stepped struct {
+	Start, MiB float64
+	Trades     int
 }
 
 func (f *figures) print() {

@@ -298,12 +298,12 @@ func (b *bench) lockstep(ctx context.Context) error {
 	x := e.(*run.Execution)
 	begin, watch := time.Now(), watchMemory(x.PID())
 	o := x.Run(ctx)
-	b.out.Lockstep, b.out.LockstepStart = time.Since(begin).Seconds(), begin.Sub(asked).Seconds()
-	_, b.out.LockstepMiB = watch()
+	b.out.Lockstep, b.out.Stepped.Start = time.Since(begin).Seconds(), begin.Sub(asked).Seconds()
+	_, b.out.Stepped.MiB = watch()
 	if o.Failure != nil {
 		return fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)
 	}
-	b.out.LockstepTrades = int(x.Progress().TradeCount)
+	b.out.Stepped.Trades = int(x.Progress().TradeCount)
 	b.out.LockstepSteps, b.out.StepDigest = int(x.Progress().CandlesDone), x.Digest()
 	return x.Close()
 }

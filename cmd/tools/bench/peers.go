@@ -25,7 +25,8 @@ type played struct {
 }
 
 // peerRow is one way to play R. The memory is the peak of anonymous memory of the process that has the
-// strategy, in MiB; start is how long it took from the request, or from the start of the process, to the loop.
+// strategy, in MiB; start is how long it took from the request, or from the start of the process, to the
+// loop.
 type peerRow struct {
 	name    string
 	candles int
@@ -60,8 +61,8 @@ func measurePeers(size, strategies string, folder string) error {
 	}
 	row(peerRow{"assay: Go, co-simulation", own.Candles, own.CoSimulation, own.Trades, own.FirstCandle,
 		own.PluginMiB, ""})
-	row(peerRow{"assay: Go, lockstep", own.LockstepSteps, own.Lockstep, own.LockstepTrades, own.LockstepStart,
-		own.LockstepMiB, ""})
+	row(peerRow{"assay: Go, lockstep", own.LockstepSteps, own.Lockstep, own.Stepped.Trades, own.Stepped.Start,
+		own.Stepped.MiB, ""})
 	if err := printPython(&own, row); err != nil {
 		return err
 	}

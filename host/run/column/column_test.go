@@ -138,7 +138,8 @@ func FuzzColumns(f *testing.F) {
 		}
 		for i := range 20 {
 			x := 1 + float64(i%7)
-			candle := market.Candle{OpenTime: market.Time(i), Open: x, High: x + 1, Low: x / 2, Close: x, Volume: x}
+			candle := market.Candle{OpenTime: market.Time(i), Open: x, High: x + 1, Low: x / 2, Close: x,
+				Volume: x}
 			c.Add([]market.Candle{candle, candle}, []bool{true, i%2 == 0})
 		}
 		lines := 0

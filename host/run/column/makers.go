@@ -88,8 +88,11 @@ var makers = map[string]func(*args) made{
 		v := indicator.NewLinearRegression(a.n())
 		return ofPrice(v.Add, &v, v.SlopeLine(), v.R2Line())
 	},
-	"ZScore":   func(a *args) made { v := indicator.NewZScore(a.n()); return ofPrice(v.Add, &v) },
-	"Quantile": func(a *args) made { v := indicator.NewQuantile(a.n(), a.float()); return ofPrice(v.Add, &v) },
+	"ZScore": func(a *args) made { v := indicator.NewZScore(a.n()); return ofPrice(v.Add, &v) },
+	"Quantile": func(a *args) made {
+		v := indicator.NewQuantile(a.n(), a.float())
+		return ofPrice(v.Add, &v)
+	},
 	"RealizedVolatility": func(a *args) made {
 		v := indicator.NewRealizedVolatility(a.n(), a.float())
 		return ofPrice(v.Add, &v)
