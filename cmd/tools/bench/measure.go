@@ -97,7 +97,7 @@ func reference(n int) *market.Series {
 
 func (b *bench) options(mode run.Mode) run.Options {
 	return run.Options{Catalog: b.catalog, Store: b.store, SpoolDir: b.dir, Mode: mode,
-		Engine: artifact.Engine{Name: "bench"}}
+		StepLimit: time.Minute, Engine: artifact.Engine{Name: "bench"}}
 }
 
 func (b *bench) request() runner.StartRequest {
@@ -298,7 +298,7 @@ func (b *bench) lockstep(ctx context.Context) error {
 	x := e.(*run.Execution)
 	begin, watch := time.Now(), watchMemory(x.PID())
 	o := x.Run(ctx)
-	b.out.Lockstep, b.out.Stepped.Start = time.Since(begin).Seconds(), begin.Sub(asked).Seconds()
+	b.out.Stepped.Seconds, b.out.Stepped.Start = time.Since(begin).Seconds(), begin.Sub(asked).Seconds()
 	_, b.out.Stepped.MiB = watch()
 	if o.Failure != nil {
 		return fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)
