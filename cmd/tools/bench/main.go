@@ -116,8 +116,8 @@ type figures struct {
 	StepReference                string
 }
 
-// stepped is of the run in lockstep: seconds of the loop, those from the request to it, and the memory of the
-// plugin.
+// stepped is of the run in lockstep: seconds of the loop, those from the request to it, and the memory of
+// the plugin.
 type stepped struct {
 	Seconds, Start, MiB float64
 	Trades              int
