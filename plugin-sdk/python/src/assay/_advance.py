@@ -88,12 +88,17 @@ class Player:
         columns = iter(self._columns)
         for m in chunk.indicators:
             f = fed[m.indicator]
-            steps = [set(_present(chunk.symbols[i].present, n)) for i in f.symbols]
-            feedings = sorted(set.intersection(*steps))
+            steps = [_present(chunk.symbols[i].present, n) for i in f.symbols]
+            feedings = steps[0]
+            if len(steps) > 1:
+                feedings = sorted(set(steps[0]).intersection(steps[1]))
             for column, _ in zip(m.lines, f.lines, strict=True):
+                numbers = struct.unpack(f"<{len(column.values) // 8}d", column.values)
+                if len(numbers) == n and not column.present and len(feedings) == n:
+                    next(columns)[1].extend(numbers)
+                    continue
                 values: list[float | None] = [None] * n
                 given = [feedings[k] for k in _present(column.present, len(feedings))]
-                numbers = struct.unpack(f"<{len(column.values) // 8}d", column.values)
                 for step, x in zip(given, numbers, strict=True):
                     values[step] = x
                 next(columns)[1].extend(values)
