@@ -61,8 +61,8 @@ func measurePeers(size, strategies string, folder string) error {
 	}
 	row(peerRow{"assay: Go, co-simulation", own.Candles, own.CoSimulation, own.Trades, own.FirstCandle,
 		own.PluginMiB, ""})
-	row(peerRow{"assay: Go, lockstep", own.LockstepSteps, own.Stepped.Seconds, own.Stepped.Trades, own.Stepped.Start,
-		own.Stepped.MiB, ""})
+	row(peerRow{"assay: Go, lockstep", own.LockstepSteps, own.Stepped.Seconds, own.Stepped.Trades,
+		own.Stepped.Start, own.Stepped.MiB, ""})
 	if err := printPython(&own, row); err != nil {
 		return err
 	}
