@@ -95,6 +95,7 @@ func (l *Launch) connect(ctx context.Context, r *runner) (net.Conn, error) {
 // that have not: one thread, one kernel, no dispatch.
 var numbers = []string{
 	"OPENBLAS_NUM_THREADS=1", "OPENBLAS_CORETYPE=Haswell", "OMP_NUM_THREADS=1", "MKL_NUM_THREADS=1",
+	"POLARS_MAX_THREADS=1",
 	"NPY_DISABLE_CPU_FEATURES=AVX2 FMA3 AVX512F AVX512CD AVX512_SKX AVX512_CLX AVX512_CNL AVX512_ICL",
 }
 

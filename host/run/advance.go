@@ -6,6 +6,7 @@ import (
 
 	"google.golang.org/protobuf/proto"
 
+	"github.com/assay-run/assay/host/run/column"
 	"github.com/assay-run/assay/plugin-sdk/market"
 	"github.com/assay-run/assay/plugin-sdk/sim"
 	"github.com/assay-run/assay/plugin-sdk/strategypb"
@@ -138,6 +139,30 @@ type chunks struct {
 	writer      wire.CandlesWriter
 	batch       sim.Batch
 	sent, total int64 // steps
+
+	// Beside the candles, in advance.
+	columns *column.Columns
+	inputs  func(market.Time) [][]market.InputRow // nil: the strategy reads none
+}
+
+// maxInputRows ends a chunk that has so many rows of inputs: some 1.5 MiB of them.
+const maxInputRows = 1 << 16
+
+// newAdvance makes the Decider of an advance, with the columns that the strategy can use.
+func (x *Execution) newAdvance(p *plan, series []*market.Series) (*advance, error) {
+	total, feed := x.data.layout.total, sim.NewSeriesFeed(series)
+	columns, err := column.New(x.plugin.asked, len(series))
+	if err != nil {
+		return nil, x.plugin.startFailed(err)
+	}
+	x.feed.Feed = feed
+	chunks := newChunks(sim.NewSeriesFeed(series), len(series), total)
+	chunks.columns, chunks.writer.Steps = columns, chunkSteps(len(series), columns.Lines())
+	if rows := x.data.inputRows(); rows != nil {
+		chunks.inputs = readersOf(rows)
+	}
+	return &advance{lockstep: NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit), feed: feed,
+		total: total, chunks: chunks, length: minScript, through: -1}, nil
 }
 
 func newChunks(feed sim.Feed, symbols int, total int64) *chunks {
@@ -153,16 +178,31 @@ func (c *chunks) size() int64 { return min(int64(c.writer.Steps), c.total-c.sent
 // next packs a chunk. False means that the data ended or failed before: the host's own engine comes to the
 // same end.
 func (c *chunks) next() (*strategypb.HostMessage, bool) {
-	n := c.size()
+	n, known, count := c.size(), [][]market.InputRow(nil), 0
 	for range n {
 		if more, err := c.feed.Next(&c.batch); err != nil || !more {
 			return nil, false
 		}
 		c.writer.Add(c.batch.CloseTime, c.batch.Candles, c.batch.Closed)
+		c.columns.Add(c.batch.Candles, c.batch.Closed)
+		c.sent++
+		if c.inputs == nil {
+			continue
+		}
+		for i, rows := range c.inputs(c.batch.CloseTime) {
+			if i == len(known) {
+				known = append(known, nil)
+			}
+			known[i] = append(known[i], rows...)
+			count += len(rows)
+		}
+		if count >= maxInputRows {
+			break
+		}
 	}
-	c.sent += n
-	return &strategypb.HostMessage{
-		Message: &strategypb.HostMessage_Candles{Candles: c.writer.Message(c.sent == c.total)}}, true
+	m := c.writer.Message(c.sent == c.total)
+	m.Indicators, m.Inputs = c.columns.Message(), wire.InputsToProto(known)
+	return &strategypb.HostMessage{Message: &strategypb.HostMessage_Candles{Candles: m}}, true
 }
 
 // through packs what is not packed yet up to a step.

@@ -224,15 +224,19 @@ func (c *coSimulation) Bankrupt(e *sim.Engine) error {
 const chunkBytes = 3 << 19
 
 // stepBytes and rowBytes are what a step takes in a chunk, and a candle in a step:
-// the open time and five prices, and its bit.
+// the open time and five prices, and its bit. A value of an indicator takes lineBytes.
 const (
 	stepBytes = 8
 	rowBytes  = 6*8 + 1
+	lineBytes = 8 + 1
 )
 
 // ChunkSteps returns how many steps a chunk has in a run of this many symbols.
-func ChunkSteps(symbols int) int {
-	return max(1, min(wire.ChunkSteps, chunkBytes/(stepBytes+rowBytes*symbols)))
+func ChunkSteps(symbols int) int { return chunkSteps(symbols, 0) }
+
+// chunkSteps is ChunkSteps with so many lines of indicators beside the candles.
+func chunkSteps(symbols, lines int) int {
+	return max(1, min(wire.ChunkSteps, chunkBytes/(stepBytes+rowBytes*symbols+lineBytes*lines)))
 }
 
 // Candles hands over the candles of a co-simulation in messages. It is never more

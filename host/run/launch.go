@@ -190,7 +190,7 @@ func (l *Launcher) mode(p *plan) Mode {
 		return ModeCoSimulation
 	case p.Strategy.Signals:
 		return ModeSignals
-	case p.Strategy.Advance && len(p.Strategy.Inputs) == 0:
+	case p.Strategy.Advance:
 		return ModeAdvance
 	}
 	return ModeLockstep
@@ -281,13 +281,8 @@ func (x *Execution) makeEngine(o *Options, p *plan, warmup market.Warmup) error 
 		}
 		x.decider = lockstep
 	case ModeAdvance:
-		total, feed := x.data.layout.total, sim.NewSeriesFeed(series)
-		x.feed.Feed = feed
-		x.decider = &advance{
-			lockstep: NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit), feed: feed, total: total,
-			chunks:  newChunks(sim.NewSeriesFeed(series), len(series), total),
-			length:  minScript,
-			through: -1,
+		if x.decider, err = x.newAdvance(p, series); err != nil {
+			return err
 		}
 	case ModeSignals:
 		x.decider = &signalled{stream: x.plugin.Stream, gate: x.gate, stepLimit: x.stepLimit,

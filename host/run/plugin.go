@@ -32,6 +32,7 @@ const PhaseStarting = "starting"
 type Plugin struct {
 	Proc   *catalog.Process
 	Stream *Stream
+	asked  []*strategypb.Indicator // columns that it can use
 	cancel context.CancelCauseFunc // of the stream's context
 	kept   bool                    // the process is a session's
 	good   bool                    // a kept one has ended its stream in good order
@@ -144,6 +145,7 @@ func (p *Plugin) accepted(m *strategypb.PluginMessage, tf market.Timeframe) (w m
 	if w, err = wire.ReadyFromProto(ready, tf); err != nil {
 		return w, p.startFailed(err)
 	}
+	p.asked = ready.GetIndicators()
 	return w, nil
 }
 

@@ -20,8 +20,9 @@ import (
 
 // initOptions are the flags of lab init strategy.
 type initOptions struct {
-	Python bool `flag:"python" usage:"in Python, in ./<slug>, with an environment in .venv"`
-	NoVenv bool `flag:"no-venv" usage:"with --python: make no environment"`
+	Python  bool `flag:"python" usage:"in Python, in ./<slug>, with an environment in .venv"`
+	Signals bool `flag:"signals" usage:"with --python: whole columns at once, with pandas"`
+	NoVenv  bool `flag:"no-venv" usage:"with --python: make no environment"`
 }
 
 func initCommand(a *App) *cobra.Command {
@@ -36,11 +37,15 @@ func initCommand(a *App) *cobra.Command {
 			"lab init strategy my_first",
 			"lab init strategy my_first --json",
 			"lab init strategy my_python --python",
+			"lab init strategy my_columns --python --signals",
 		),
 	}
 	a.Bind(c, &o)
 	a.Arguments(c) // a new name is nothing that could be offered
 	a.Action(c, func(ctx context.Context, args []string) (Outcome, error) {
+		if o.Signals && !o.Python {
+			return Outcome{}, Usage("--signals", "is for strategies in Python: add --python")
+		}
 		if o.Python {
 			return initPython(ctx, a, args[0], o)
 		}
@@ -85,12 +90,16 @@ func initPython(ctx context.Context, a *App, slug string, o initOptions) (Outcom
 	if err != nil {
 		return Outcome{}, err
 	}
-	n, err := scaffold.CreatePython(slug, working)
+	create, more := scaffold.CreatePython, []string{"pytest"}
+	if o.Signals {
+		create, more = scaffold.CreateSignals, []string{"pytest", "pandas"}
+	}
+	n, err := create(slug, working)
 	if err != nil {
 		return Outcome{}, err
 	}
 	m := made{Slug: slug, Path: n.Dir, StandAlone: true, Files: n.Files}
-	m.Next, err = environment(ctx, a, n, o.NoVenv, []string{"pytest"})
+	m.Next, err = environment(ctx, a, n, o.NoVenv, more)
 	return Outcome{Result: m, Print: func(w io.Writer) { printMade(w, m) }}, err
 }
 

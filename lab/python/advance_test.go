@@ -10,17 +10,25 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/artifact"
+	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/run"
 )
 
 // drawn asks for orders of all kinds, drawn by its seed, and writes what it sees.
 const drawn = `import random
+from datetime import timedelta
 
 from assay import (
-    AllCash, Buy, Cancel, CancelAll, CashFraction, Close, EquityFraction, Param, Percent, Quantity,
+    AllCash, Buy, Cancel, CancelAll, CashFraction, Close, EquityFraction, Input, Param, Percent, Quantity,
     Replace, Sell, Strategy, Supports, Target, TrailingPercent,
 )
+from assay import indicators as I
+
+PERIODS = "SMA EMA WMA DEMA TEMA HMA KAMA RSI ROC StdDev Highest Lowest Bollinger StochRSI ATR Donchian VWAP " \
+    "WilliamsR CCI ADX Aroon SuperTrend Keltner MFI CMF LinearRegression ZScore"
+OTHERS = "Track MACD Stochastic Ichimoku ParabolicSAR OBV SessionVWAP HeikinAshi Pivots"
 
 
 class Drawn(Strategy):
@@ -28,10 +36,21 @@ class Drawn(Strategy):
 
     seed: int = Param(1)
     extra = ("1d",)
+    inputs = (Input("mood"),)
     max_symbols = 2
     supports = Supports(short=True, multi_symbol=True)
 
     def start(self):
+        lines = [self.I(getattr(I, name), 5 + self.seed % 9) for name in PERIODS.split()]
+        lines += [self.I(getattr(I, name)) for name in OTHERS.split()]
+        lines += [self.I(I.Quantile, 9, 0.3), self.I(I.RealizedVolatility, 9, 8760)]
+        lines += [self.I(I.Beta, 9, of=("close", "volume")), self.I(I.Correlation, 9, of=("high", "low"))]
+        lines += [self.I(I.SessionVWAP, timedelta(hours=6)), self.I(I.Pattern, "doji")]
+        if self.seed % 2 == 0:
+            lines += [self.I(I.SMA, 7, on=1, of="volume"), self.I(I.Correlation, 9, on=(0, 1))]
+        parts = [getattr(x, s) for x in lines for c in type(x).__mro__
+                 for s in getattr(c, "__slots__", ()) if s[0] != "_"]
+        self.lines = lines + [p for p in parts if isinstance(p, I.Line)]
         self.draw = random.Random(self.seed)
         self.rate = self.draw.choice([0.005, 0.02, 0.1, 0.5])
         self.refs = 0
@@ -52,7 +71,9 @@ class Drawn(Strategy):
         if v.index % 50 == 0:
             v.log("state", held=v.position.candles_held, equity=v.equity, cash=v.cash,
                   orders=len(v.all_open_orders), stops=[o.stop_price for o in v.all_open_orders],
-                  day=v.at("1d").close, past=v.history(3).close)
+                  day=v.at("1d").close, past=v.history(3).close, mood=v.input("mood").history(3))
+            v.log("lines", **{f"line{k}": [(x.value.hex(), x.previous, x.count) for x in self.lines[k:k + 8]]
+                              for k in range(0, len(self.lines), 8)})
         v.publish("equity", v.equity)
         for s in v.symbols:
             v[s].publish("held", v[s].position.candles_held)
@@ -95,6 +116,23 @@ class Drawn(Strategy):
         return order
 `
 
+// storeInput stores an input with a row for every third hour, which is revised a day later.
+func storeInput(t *testing.T, l *run.Launcher, name string) {
+	t.Helper()
+	text := "time,known,value\n"
+	for i := range int64(6000) {
+		at := time.Date(2019, 12, 1, 0, 0, 0, 0, time.UTC).Add(time.Duration(i) * 3 * time.Hour)
+		for k, known := range []time.Time{at.Add(time.Hour), at.Add(24 * time.Hour)} {
+			text += fmt.Sprintf("%s,%s,%.5f\n", at.Format(time.RFC3339), known.Format(time.RFC3339),
+				float64(i/20*7%11-5+int64(k))/5000)
+		}
+	}
+	if _, err := l.Store.Inputs().Import(t.Context(), candle.InputImport{Name: name,
+		File: importer.Bytes("rows.csv", []byte(text))}); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // differing names the first field of the results of two runs that differs, but how they were driven; "" if
 // they are equal.
 func differing(x, y *run.Execution) string {
@@ -123,6 +161,7 @@ func differing(x, y *run.Execution) string {
 func TestAdvance(t *testing.T) {
 	ring.Slow(t, "it copies an interpreter and plays step by step")
 	l := played(t, "drawn", "strategy:Drawn", drawn)
+	storeInput(t, l, "mood")
 	fills, failed, count := 0, 0, ring.Size(3, 100, 300)
 	for i := range count {
 		seed := i + 7

@@ -226,7 +226,8 @@ func ask(ctx context.Context, interpreter, dir, script string, request, answer a
 		return failf("%s does not answer: %s", interpreter, cmp.Or(lines[len(lines)-1], err.Error()))
 	}
 	if err := json.Unmarshal(lastLine(out.Bytes()), answer); err != nil {
-		return failf("%s answers with %.80q", interpreter, out.String())
+		return failf("%s answers with %.80q: it is no Python 3.11 or newer. Make .venv again, or remove it",
+			interpreter, out.String())
 	}
 	return nil
 }

@@ -82,7 +82,7 @@ class Columns(SignalStrategy):
 // played is a host with a strategy and the bundled candles.
 func played(t *testing.T, name, entry, text string) *run.Launcher {
 	t.Helper()
-	source, out, state := t.TempDir(), t.TempDir(), t.TempDir()
+	source, out := t.TempDir(), t.TempDir()
 	write(t, source, map[string]string{"strategy.py": text,
 		"pyproject.toml": "[project]\ndependencies = [\"numpy\"]\n"})
 	if _, _, err := python.Build(t.Context(), python.Options{
@@ -90,7 +90,14 @@ func played(t *testing.T, name, entry, text string) *run.Launcher {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := catalog.Open(t.Context(), catalog.Options{Dir: out, StateDir: t.TempDir(), Sandbox: sandbox.Auto,
+	return hosted(t, out)
+}
+
+// hosted is a host with the strategies of a folder and the bundled candles.
+func hosted(t *testing.T, folder string) *run.Launcher {
+	t.Helper()
+	state := t.TempDir()
+	c, err := catalog.Open(t.Context(), catalog.Options{Dir: folder, StateDir: t.TempDir(), Sandbox: sandbox.Auto,
 		ProbeTimeout: time.Minute, LaunchTimeout: time.Minute}) // beside other tests
 	if err != nil {
 		t.Fatal(err)
@@ -122,6 +129,7 @@ func play(t *testing.T, l *run.Launcher, kind string, seed int, d run.Drive) (*r
 type playing struct {
 	name, kind string
 	seed       int
+	free       bool // it has no parameters kind and seed
 	to         string
 	symbols    []string // BTC/USDT if nil
 	timeframe  string   // 1h if empty
@@ -130,7 +138,10 @@ type playing struct {
 
 func (p playing) play(t *testing.T, l *run.Launcher) (*run.Execution, runner.Outcome) {
 	t.Helper()
-	values := map[string]any{"seed": p.seed}
+	values := map[string]any{}
+	if !p.free {
+		values["seed"] = p.seed
+	}
 	if p.kind != "" {
 		values["kind"] = p.kind
 	}

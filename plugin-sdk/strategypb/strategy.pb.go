@@ -1292,6 +1292,7 @@ type Ready struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	WarmupCandles int64                  `protobuf:"varint,1,opt,name=warmup_candles,json=warmupCandles,proto3" json:"warmup_candles,omitempty"` // candles wanted before the window starts
 	Lookback      []*Lookback            `protobuf:"bytes,2,rep,name=lookback,proto3" json:"lookback,omitempty"`                                 // complete candles of larger timeframes wanted before it starts
+	Indicators    []*Indicator           `protobuf:"bytes,3,rep,name=indicators,proto3" json:"indicators,omitempty"`                             // in advance: columns that the host may compute; what it does not, the plugin does
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1340,6 +1341,135 @@ func (x *Ready) GetLookback() []*Lookback {
 	return nil
 }
 
+func (x *Ready) GetIndicators() []*Indicator {
+	if x != nil {
+		return x.Indicators
+	}
+	return nil
+}
+
+// Indicator is one of the SDK's, by the name that it has in Python.
+type Indicator struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`          // such as SMA
+	Args          []float64              `protobuf:"fixed64,2,rep,packed,name=args,proto3" json:"args,omitempty"` // all of its arguments in their order; lengths of time in milliseconds, 0: without end
+	Shape         string                 `protobuf:"bytes,3,opt,name=shape,proto3" json:"shape,omitempty"`        // of a Pattern
+	Sources       []*Source              `protobuf:"bytes,4,rep,name=sources,proto3" json:"sources,omitempty"`    // what it is fed with where all of them have a candle: one, or two for a pair
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Indicator) Reset() {
+	*x = Indicator{}
+	mi := &file_strategy_proto_msgTypes[11]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Indicator) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Indicator) ProtoMessage() {}
+
+func (x *Indicator) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[11]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Indicator.ProtoReflect.Descriptor instead.
+func (*Indicator) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{11}
+}
+
+func (x *Indicator) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+func (x *Indicator) GetArgs() []float64 {
+	if x != nil {
+		return x.Args
+	}
+	return nil
+}
+
+func (x *Indicator) GetShape() string {
+	if x != nil {
+		return x.Shape
+	}
+	return ""
+}
+
+func (x *Indicator) GetSources() []*Source {
+	if x != nil {
+		return x.Sources
+	}
+	return nil
+}
+
+// Source is a series of candles, or of one of their numbers.
+type Source struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Symbol        int32                  `protobuf:"varint,1,opt,name=symbol,proto3" json:"symbol,omitempty"` // index into Start.symbols
+	Field         uint32                 `protobuf:"varint,2,opt,name=field,proto3" json:"field,omitempty"`   // 0 the candle, 1 open, 2 high, 3 low, 4 close, 5 volume
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Source) Reset() {
+	*x = Source{}
+	mi := &file_strategy_proto_msgTypes[12]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Source) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Source) ProtoMessage() {}
+
+func (x *Source) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[12]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Source.ProtoReflect.Descriptor instead.
+func (*Source) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{12}
+}
+
+func (x *Source) GetSymbol() int32 {
+	if x != nil {
+		return x.Symbol
+	}
+	return 0
+}
+
+func (x *Source) GetField() uint32 {
+	if x != nil {
+		return x.Field
+	}
+	return 0
+}
+
 // Lookback is how many candles of a larger timeframe a strategy looks back on.
 type Lookback struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1351,7 +1481,7 @@ type Lookback struct {
 
 func (x *Lookback) Reset() {
 	*x = Lookback{}
-	mi := &file_strategy_proto_msgTypes[11]
+	mi := &file_strategy_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1363,7 +1493,7 @@ func (x *Lookback) String() string {
 func (*Lookback) ProtoMessage() {}
 
 func (x *Lookback) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[11]
+	mi := &file_strategy_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1376,7 +1506,7 @@ func (x *Lookback) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lookback.ProtoReflect.Descriptor instead.
 func (*Lookback) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{11}
+	return file_strategy_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Lookback) GetTimeframe() string {
@@ -1405,7 +1535,7 @@ type Begin struct {
 
 func (x *Begin) Reset() {
 	*x = Begin{}
-	mi := &file_strategy_proto_msgTypes[12]
+	mi := &file_strategy_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1417,7 +1547,7 @@ func (x *Begin) String() string {
 func (*Begin) ProtoMessage() {}
 
 func (x *Begin) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[12]
+	mi := &file_strategy_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1430,7 +1560,7 @@ func (x *Begin) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Begin.ProtoReflect.Descriptor instead.
 func (*Begin) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{12}
+	return file_strategy_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Begin) GetWarmupSteps() int64 {
@@ -1465,7 +1595,7 @@ type Dataset struct {
 
 func (x *Dataset) Reset() {
 	*x = Dataset{}
-	mi := &file_strategy_proto_msgTypes[13]
+	mi := &file_strategy_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1477,7 +1607,7 @@ func (x *Dataset) String() string {
 func (*Dataset) ProtoMessage() {}
 
 func (x *Dataset) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[13]
+	mi := &file_strategy_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1490,7 +1620,7 @@ func (x *Dataset) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Dataset.ProtoReflect.Descriptor instead.
 func (*Dataset) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{13}
+	return file_strategy_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *Dataset) GetFiles() []*DatasetFile {
@@ -1520,7 +1650,7 @@ type InputRows struct {
 
 func (x *InputRows) Reset() {
 	*x = InputRows{}
-	mi := &file_strategy_proto_msgTypes[14]
+	mi := &file_strategy_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1532,7 +1662,7 @@ func (x *InputRows) String() string {
 func (*InputRows) ProtoMessage() {}
 
 func (x *InputRows) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[14]
+	mi := &file_strategy_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1545,7 +1675,7 @@ func (x *InputRows) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InputRows.ProtoReflect.Descriptor instead.
 func (*InputRows) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{14}
+	return file_strategy_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *InputRows) GetInput() int32 {
@@ -1589,7 +1719,7 @@ type DatasetFile struct {
 
 func (x *DatasetFile) Reset() {
 	*x = DatasetFile{}
-	mi := &file_strategy_proto_msgTypes[15]
+	mi := &file_strategy_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1601,7 +1731,7 @@ func (x *DatasetFile) String() string {
 func (*DatasetFile) ProtoMessage() {}
 
 func (x *DatasetFile) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[15]
+	mi := &file_strategy_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1614,7 +1744,7 @@ func (x *DatasetFile) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DatasetFile.ProtoReflect.Descriptor instead.
 func (*DatasetFile) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{15}
+	return file_strategy_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *DatasetFile) GetPath() string {
@@ -1647,18 +1777,22 @@ func (x *DatasetFile) GetRows() int64 {
 
 // Candles hands over a chunk of candles where a file cannot be shared.
 type Candles struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	FirstStep     int64                  `protobuf:"varint,1,opt,name=first_step,json=firstStep,proto3" json:"first_step,omitempty"`            // index of the first step in this chunk
-	CloseTimes    []int64                `protobuf:"fixed64,2,rep,packed,name=close_times,json=closeTimes,proto3" json:"close_times,omitempty"` // close time of each step, Unix ms
-	Symbols       []*SymbolCandles       `protobuf:"bytes,3,rep,name=symbols,proto3" json:"symbols,omitempty"`                                  // in the order of Start.symbols
-	Last          bool                   `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"`                                       // no chunk follows
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	FirstStep  int64                  `protobuf:"varint,1,opt,name=first_step,json=firstStep,proto3" json:"first_step,omitempty"`            // index of the first step in this chunk
+	CloseTimes []int64                `protobuf:"fixed64,2,rep,packed,name=close_times,json=closeTimes,proto3" json:"close_times,omitempty"` // close time of each step, Unix ms
+	Symbols    []*SymbolCandles       `protobuf:"bytes,3,rep,name=symbols,proto3" json:"symbols,omitempty"`                                  // in the order of Start.symbols
+	Last       bool                   `protobuf:"varint,4,opt,name=last,proto3" json:"last,omitempty"`                                       // no chunk follows
+	Indicators []*IndicatorColumns    `protobuf:"bytes,5,rep,name=indicators,proto3" json:"indicators,omitempty"`                            // in advance, the same ones in all chunks of a run
+	// In advance: what becomes known up to the last close, in the order of lockstep. A step is given the rows up
+	// to the first that is known after its close.
+	Inputs        []*InputRows `protobuf:"bytes,6,rep,name=inputs,proto3" json:"inputs,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Candles) Reset() {
 	*x = Candles{}
-	mi := &file_strategy_proto_msgTypes[16]
+	mi := &file_strategy_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +1804,7 @@ func (x *Candles) String() string {
 func (*Candles) ProtoMessage() {}
 
 func (x *Candles) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[16]
+	mi := &file_strategy_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +1817,7 @@ func (x *Candles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candles.ProtoReflect.Descriptor instead.
 func (*Candles) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{16}
+	return file_strategy_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Candles) GetFirstStep() int64 {
@@ -1714,6 +1848,126 @@ func (x *Candles) GetLast() bool {
 	return false
 }
 
+func (x *Candles) GetIndicators() []*IndicatorColumns {
+	if x != nil {
+		return x.Indicators
+	}
+	return nil
+}
+
+func (x *Candles) GetInputs() []*InputRows {
+	if x != nil {
+		return x.Inputs
+	}
+	return nil
+}
+
+// IndicatorColumns are the values of an indicator at the steps of a chunk that fed it.
+type IndicatorColumns struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Indicator     int32                  `protobuf:"varint,1,opt,name=indicator,proto3" json:"indicator,omitempty"` // index into Ready.indicators
+	Lines         []*LineColumn          `protobuf:"bytes,2,rep,name=lines,proto3" json:"lines,omitempty"`          // its own line first, then those that it has as members, see the SDK
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *IndicatorColumns) Reset() {
+	*x = IndicatorColumns{}
+	mi := &file_strategy_proto_msgTypes[19]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *IndicatorColumns) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*IndicatorColumns) ProtoMessage() {}
+
+func (x *IndicatorColumns) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[19]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use IndicatorColumns.ProtoReflect.Descriptor instead.
+func (*IndicatorColumns) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{19}
+}
+
+func (x *IndicatorColumns) GetIndicator() int32 {
+	if x != nil {
+		return x.Indicator
+	}
+	return 0
+}
+
+func (x *IndicatorColumns) GetLines() []*LineColumn {
+	if x != nil {
+		return x.Lines
+	}
+	return nil
+}
+
+// LineColumn is one line of an indicator.
+type LineColumn struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Present       []byte                 `protobuf:"bytes,1,opt,name=present,proto3" json:"present,omitempty"` // bit i (least significant first) is set when the i-th feeding gave a value; empty: all did
+	Values        []byte                 `protobuf:"bytes,2,opt,name=values,proto3" json:"values,omitempty"`   // little-endian float64 each
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LineColumn) Reset() {
+	*x = LineColumn{}
+	mi := &file_strategy_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LineColumn) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LineColumn) ProtoMessage() {}
+
+func (x *LineColumn) ProtoReflect() protoreflect.Message {
+	mi := &file_strategy_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LineColumn.ProtoReflect.Descriptor instead.
+func (*LineColumn) Descriptor() ([]byte, []int) {
+	return file_strategy_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *LineColumn) GetPresent() []byte {
+	if x != nil {
+		return x.Present
+	}
+	return nil
+}
+
+func (x *LineColumn) GetValues() []byte {
+	if x != nil {
+		return x.Values
+	}
+	return nil
+}
+
 // SymbolCandles is one symbol's part of a chunk, as little-endian float64 columns.
 type SymbolCandles struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1730,7 +1984,7 @@ type SymbolCandles struct {
 
 func (x *SymbolCandles) Reset() {
 	*x = SymbolCandles{}
-	mi := &file_strategy_proto_msgTypes[17]
+	mi := &file_strategy_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1742,7 +1996,7 @@ func (x *SymbolCandles) String() string {
 func (*SymbolCandles) ProtoMessage() {}
 
 func (x *SymbolCandles) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[17]
+	mi := &file_strategy_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1755,7 +2009,7 @@ func (x *SymbolCandles) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SymbolCandles.ProtoReflect.Descriptor instead.
 func (*SymbolCandles) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{17}
+	return file_strategy_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *SymbolCandles) GetPresent() []byte {
@@ -1824,7 +2078,7 @@ type Step struct {
 
 func (x *Step) Reset() {
 	*x = Step{}
-	mi := &file_strategy_proto_msgTypes[18]
+	mi := &file_strategy_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1836,7 +2090,7 @@ func (x *Step) String() string {
 func (*Step) ProtoMessage() {}
 
 func (x *Step) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[18]
+	mi := &file_strategy_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1849,7 +2103,7 @@ func (x *Step) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Step.ProtoReflect.Descriptor instead.
 func (*Step) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{18}
+	return file_strategy_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Step) GetIndex() int64 {
@@ -1924,7 +2178,7 @@ type Candle struct {
 
 func (x *Candle) Reset() {
 	*x = Candle{}
-	mi := &file_strategy_proto_msgTypes[19]
+	mi := &file_strategy_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1936,7 +2190,7 @@ func (x *Candle) String() string {
 func (*Candle) ProtoMessage() {}
 
 func (x *Candle) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[19]
+	mi := &file_strategy_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1949,7 +2203,7 @@ func (x *Candle) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Candle.ProtoReflect.Descriptor instead.
 func (*Candle) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{19}
+	return file_strategy_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *Candle) GetSymbol() int32 {
@@ -2013,7 +2267,7 @@ type AccountView struct {
 
 func (x *AccountView) Reset() {
 	*x = AccountView{}
-	mi := &file_strategy_proto_msgTypes[20]
+	mi := &file_strategy_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2025,7 +2279,7 @@ func (x *AccountView) String() string {
 func (*AccountView) ProtoMessage() {}
 
 func (x *AccountView) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[20]
+	mi := &file_strategy_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2038,7 +2292,7 @@ func (x *AccountView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AccountView.ProtoReflect.Descriptor instead.
 func (*AccountView) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{20}
+	return file_strategy_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *AccountView) GetCash() float64 {
@@ -2075,7 +2329,7 @@ type PositionView struct {
 
 func (x *PositionView) Reset() {
 	*x = PositionView{}
-	mi := &file_strategy_proto_msgTypes[21]
+	mi := &file_strategy_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2087,7 +2341,7 @@ func (x *PositionView) String() string {
 func (*PositionView) ProtoMessage() {}
 
 func (x *PositionView) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[21]
+	mi := &file_strategy_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2100,7 +2354,7 @@ func (x *PositionView) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PositionView.ProtoReflect.Descriptor instead.
 func (*PositionView) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{21}
+	return file_strategy_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *PositionView) GetSymbol() int32 {
@@ -2162,7 +2416,7 @@ type OrderUpdate struct {
 
 func (x *OrderUpdate) Reset() {
 	*x = OrderUpdate{}
-	mi := &file_strategy_proto_msgTypes[22]
+	mi := &file_strategy_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2174,7 +2428,7 @@ func (x *OrderUpdate) String() string {
 func (*OrderUpdate) ProtoMessage() {}
 
 func (x *OrderUpdate) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[22]
+	mi := &file_strategy_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2187,7 +2441,7 @@ func (x *OrderUpdate) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use OrderUpdate.ProtoReflect.Descriptor instead.
 func (*OrderUpdate) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{22}
+	return file_strategy_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *OrderUpdate) GetOrderId() int64 {
@@ -2369,7 +2623,7 @@ type Fill struct {
 
 func (x *Fill) Reset() {
 	*x = Fill{}
-	mi := &file_strategy_proto_msgTypes[23]
+	mi := &file_strategy_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2381,7 +2635,7 @@ func (x *Fill) String() string {
 func (*Fill) ProtoMessage() {}
 
 func (x *Fill) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[23]
+	mi := &file_strategy_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2394,7 +2648,7 @@ func (x *Fill) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fill.ProtoReflect.Descriptor instead.
 func (*Fill) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{23}
+	return file_strategy_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Fill) GetFillId() int64 {
@@ -2518,7 +2772,7 @@ type Finish struct {
 
 func (x *Finish) Reset() {
 	*x = Finish{}
-	mi := &file_strategy_proto_msgTypes[24]
+	mi := &file_strategy_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2530,7 +2784,7 @@ func (x *Finish) String() string {
 func (*Finish) ProtoMessage() {}
 
 func (x *Finish) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[24]
+	mi := &file_strategy_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2543,7 +2797,7 @@ func (x *Finish) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Finish.ProtoReflect.Descriptor instead.
 func (*Finish) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{24}
+	return file_strategy_proto_rawDescGZIP(), []int{28}
 }
 
 // Stop says that a stop was requested.
@@ -2556,7 +2810,7 @@ type Stop struct {
 
 func (x *Stop) Reset() {
 	*x = Stop{}
-	mi := &file_strategy_proto_msgTypes[25]
+	mi := &file_strategy_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2568,7 +2822,7 @@ func (x *Stop) String() string {
 func (*Stop) ProtoMessage() {}
 
 func (x *Stop) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[25]
+	mi := &file_strategy_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2581,7 +2835,7 @@ func (x *Stop) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Stop.ProtoReflect.Descriptor instead.
 func (*Stop) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{25}
+	return file_strategy_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Stop) GetReason() string {
@@ -2602,7 +2856,7 @@ type Decision struct {
 
 func (x *Decision) Reset() {
 	*x = Decision{}
-	mi := &file_strategy_proto_msgTypes[26]
+	mi := &file_strategy_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2614,7 +2868,7 @@ func (x *Decision) String() string {
 func (*Decision) ProtoMessage() {}
 
 func (x *Decision) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[26]
+	mi := &file_strategy_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2627,7 +2881,7 @@ func (x *Decision) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decision.ProtoReflect.Descriptor instead.
 func (*Decision) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{26}
+	return file_strategy_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Decision) GetStep() int64 {
@@ -2657,7 +2911,7 @@ type Script struct {
 
 func (x *Script) Reset() {
 	*x = Script{}
-	mi := &file_strategy_proto_msgTypes[27]
+	mi := &file_strategy_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2669,7 +2923,7 @@ func (x *Script) String() string {
 func (*Script) ProtoMessage() {}
 
 func (x *Script) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[27]
+	mi := &file_strategy_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2682,7 +2936,7 @@ func (x *Script) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Script.ProtoReflect.Descriptor instead.
 func (*Script) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{27}
+	return file_strategy_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *Script) GetSteps() []*Step {
@@ -2711,7 +2965,7 @@ type Advanced struct {
 
 func (x *Advanced) Reset() {
 	*x = Advanced{}
-	mi := &file_strategy_proto_msgTypes[28]
+	mi := &file_strategy_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2723,7 +2977,7 @@ func (x *Advanced) String() string {
 func (*Advanced) ProtoMessage() {}
 
 func (x *Advanced) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[28]
+	mi := &file_strategy_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2736,7 +2990,7 @@ func (x *Advanced) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Advanced.ProtoReflect.Descriptor instead.
 func (*Advanced) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{28}
+	return file_strategy_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Advanced) GetStep() int64 {
@@ -2769,7 +3023,7 @@ type Decisions struct {
 
 func (x *Decisions) Reset() {
 	*x = Decisions{}
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2781,7 +3035,7 @@ func (x *Decisions) String() string {
 func (*Decisions) ProtoMessage() {}
 
 func (x *Decisions) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[29]
+	mi := &file_strategy_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2794,7 +3048,7 @@ func (x *Decisions) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Decisions.ProtoReflect.Descriptor instead.
 func (*Decisions) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{29}
+	return file_strategy_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Decisions) GetDecisions() []*Decision {
@@ -2853,7 +3107,7 @@ type Signals struct {
 
 func (x *Signals) Reset() {
 	*x = Signals{}
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2865,7 +3119,7 @@ func (x *Signals) String() string {
 func (*Signals) ProtoMessage() {}
 
 func (x *Signals) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[30]
+	mi := &file_strategy_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2878,7 +3132,7 @@ func (x *Signals) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Signals.ProtoReflect.Descriptor instead.
 func (*Signals) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{30}
+	return file_strategy_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Signals) GetTemplates() []*Intent {
@@ -2996,7 +3250,7 @@ type Intent struct {
 
 func (x *Intent) Reset() {
 	*x = Intent{}
-	mi := &file_strategy_proto_msgTypes[31]
+	mi := &file_strategy_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3008,7 +3262,7 @@ func (x *Intent) String() string {
 func (*Intent) ProtoMessage() {}
 
 func (x *Intent) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[31]
+	mi := &file_strategy_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3021,7 +3275,7 @@ func (x *Intent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Intent.ProtoReflect.Descriptor instead.
 func (*Intent) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{31}
+	return file_strategy_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Intent) GetAction() Action {
@@ -3278,7 +3532,7 @@ type Guard struct {
 
 func (x *Guard) Reset() {
 	*x = Guard{}
-	mi := &file_strategy_proto_msgTypes[32]
+	mi := &file_strategy_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3290,7 +3544,7 @@ func (x *Guard) String() string {
 func (*Guard) ProtoMessage() {}
 
 func (x *Guard) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[32]
+	mi := &file_strategy_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3303,7 +3557,7 @@ func (x *Guard) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Guard.ProtoReflect.Descriptor instead.
 func (*Guard) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{32}
+	return file_strategy_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Guard) GetPosition() uint32 {
@@ -3345,7 +3599,7 @@ type TakeProfit struct {
 
 func (x *TakeProfit) Reset() {
 	*x = TakeProfit{}
-	mi := &file_strategy_proto_msgTypes[33]
+	mi := &file_strategy_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3357,7 +3611,7 @@ func (x *TakeProfit) String() string {
 func (*TakeProfit) ProtoMessage() {}
 
 func (x *TakeProfit) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[33]
+	mi := &file_strategy_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3370,7 +3624,7 @@ func (x *TakeProfit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TakeProfit.ProtoReflect.Descriptor instead.
 func (*TakeProfit) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{33}
+	return file_strategy_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *TakeProfit) GetLevel() *Child {
@@ -3400,7 +3654,7 @@ type Child struct {
 
 func (x *Child) Reset() {
 	*x = Child{}
-	mi := &file_strategy_proto_msgTypes[34]
+	mi := &file_strategy_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3412,7 +3666,7 @@ func (x *Child) String() string {
 func (*Child) ProtoMessage() {}
 
 func (x *Child) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[34]
+	mi := &file_strategy_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3425,7 +3679,7 @@ func (x *Child) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Child.ProtoReflect.Descriptor instead.
 func (*Child) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{34}
+	return file_strategy_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Child) GetPrice() string {
@@ -3467,7 +3721,7 @@ type Annotations struct {
 
 func (x *Annotations) Reset() {
 	*x = Annotations{}
-	mi := &file_strategy_proto_msgTypes[35]
+	mi := &file_strategy_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3479,7 +3733,7 @@ func (x *Annotations) String() string {
 func (*Annotations) ProtoMessage() {}
 
 func (x *Annotations) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[35]
+	mi := &file_strategy_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3492,7 +3746,7 @@ func (x *Annotations) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Annotations.ProtoReflect.Descriptor instead.
 func (*Annotations) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{35}
+	return file_strategy_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *Annotations) GetSeries() []*AnnotationSeries {
@@ -3522,7 +3776,7 @@ type AnnotationSeries struct {
 
 func (x *AnnotationSeries) Reset() {
 	*x = AnnotationSeries{}
-	mi := &file_strategy_proto_msgTypes[36]
+	mi := &file_strategy_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3534,7 +3788,7 @@ func (x *AnnotationSeries) String() string {
 func (*AnnotationSeries) ProtoMessage() {}
 
 func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[36]
+	mi := &file_strategy_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3547,7 +3801,7 @@ func (x *AnnotationSeries) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AnnotationSeries.ProtoReflect.Descriptor instead.
 func (*AnnotationSeries) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{36}
+	return file_strategy_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *AnnotationSeries) GetName() string {
@@ -3589,7 +3843,7 @@ type LogLines struct {
 
 func (x *LogLines) Reset() {
 	*x = LogLines{}
-	mi := &file_strategy_proto_msgTypes[37]
+	mi := &file_strategy_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3601,7 +3855,7 @@ func (x *LogLines) String() string {
 func (*LogLines) ProtoMessage() {}
 
 func (x *LogLines) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[37]
+	mi := &file_strategy_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3614,7 +3868,7 @@ func (x *LogLines) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLines.ProtoReflect.Descriptor instead.
 func (*LogLines) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{37}
+	return file_strategy_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LogLines) GetLines() []*LogLine {
@@ -3646,7 +3900,7 @@ type LogLine struct {
 
 func (x *LogLine) Reset() {
 	*x = LogLine{}
-	mi := &file_strategy_proto_msgTypes[38]
+	mi := &file_strategy_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3658,7 +3912,7 @@ func (x *LogLine) String() string {
 func (*LogLine) ProtoMessage() {}
 
 func (x *LogLine) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[38]
+	mi := &file_strategy_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3671,7 +3925,7 @@ func (x *LogLine) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LogLine.ProtoReflect.Descriptor instead.
 func (*LogLine) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{38}
+	return file_strategy_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LogLine) GetLevel() string {
@@ -3731,7 +3985,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_strategy_proto_msgTypes[39]
+	mi := &file_strategy_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3743,7 +3997,7 @@ func (x *Failed) String() string {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[39]
+	mi := &file_strategy_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3756,7 +4010,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{39}
+	return file_strategy_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *Failed) GetCode() string {
@@ -3812,7 +4066,7 @@ type FieldError struct {
 
 func (x *FieldError) Reset() {
 	*x = FieldError{}
-	mi := &file_strategy_proto_msgTypes[40]
+	mi := &file_strategy_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3824,7 +4078,7 @@ func (x *FieldError) String() string {
 func (*FieldError) ProtoMessage() {}
 
 func (x *FieldError) ProtoReflect() protoreflect.Message {
-	mi := &file_strategy_proto_msgTypes[40]
+	mi := &file_strategy_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3837,7 +4091,7 @@ func (x *FieldError) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldError.ProtoReflect.Descriptor instead.
 func (*FieldError) Descriptor() ([]byte, []int) {
-	return file_strategy_proto_rawDescGZIP(), []int{40}
+	return file_strategy_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *FieldError) GetPointer() string {
@@ -3952,10 +4206,21 @@ const file_strategy_proto_rawDesc = "" +
 	"priceSteps\x12#\n" +
 	"\rdelay_candles\x18\x04 \x01(\x05R\fdelayCandles\x12\x1f\n" +
 	"\vworst_price\x18\x05 \x01(\bR\n" +
-	"worstPrice\"g\n" +
+	"worstPrice\"\xa5\x01\n" +
 	"\x05Ready\x12%\n" +
 	"\x0ewarmup_candles\x18\x01 \x01(\x03R\rwarmupCandles\x127\n" +
-	"\blookback\x18\x02 \x03(\v2\x1b.assay.strategy.v1.LookbackR\blookback\"B\n" +
+	"\blookback\x18\x02 \x03(\v2\x1b.assay.strategy.v1.LookbackR\blookback\x12<\n" +
+	"\n" +
+	"indicators\x18\x03 \x03(\v2\x1c.assay.strategy.v1.IndicatorR\n" +
+	"indicators\"~\n" +
+	"\tIndicator\x12\x12\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
+	"\x04args\x18\x02 \x03(\x01R\x04args\x12\x14\n" +
+	"\x05shape\x18\x03 \x01(\tR\x05shape\x123\n" +
+	"\asources\x18\x04 \x03(\v2\x19.assay.strategy.v1.SourceR\asources\"6\n" +
+	"\x06Source\x12\x16\n" +
+	"\x06symbol\x18\x01 \x01(\x05R\x06symbol\x12\x14\n" +
+	"\x05field\x18\x02 \x01(\rR\x05field\"B\n" +
 	"\bLookback\x12\x1c\n" +
 	"\ttimeframe\x18\x01 \x01(\tR\ttimeframe\x12\x18\n" +
 	"\acandles\x18\x02 \x01(\x03R\acandles\"l\n" +
@@ -3977,14 +4242,25 @@ const file_strategy_proto_rawDesc = "" +
 	"\x04path\x18\x01 \x01(\tR\x04path\x12\x16\n" +
 	"\x06sha256\x18\x02 \x01(\tR\x06sha256\x12\x1b\n" +
 	"\tfirst_row\x18\x03 \x01(\x03R\bfirstRow\x12\x12\n" +
-	"\x04rows\x18\x04 \x01(\x03R\x04rows\"\x99\x01\n" +
+	"\x04rows\x18\x04 \x01(\x03R\x04rows\"\x94\x02\n" +
 	"\aCandles\x12\x1d\n" +
 	"\n" +
 	"first_step\x18\x01 \x01(\x03R\tfirstStep\x12\x1f\n" +
 	"\vclose_times\x18\x02 \x03(\x10R\n" +
 	"closeTimes\x12:\n" +
 	"\asymbols\x18\x03 \x03(\v2 .assay.strategy.v1.SymbolCandlesR\asymbols\x12\x12\n" +
-	"\x04last\x18\x04 \x01(\bR\x04last\"\xae\x01\n" +
+	"\x04last\x18\x04 \x01(\bR\x04last\x12C\n" +
+	"\n" +
+	"indicators\x18\x05 \x03(\v2#.assay.strategy.v1.IndicatorColumnsR\n" +
+	"indicators\x124\n" +
+	"\x06inputs\x18\x06 \x03(\v2\x1c.assay.strategy.v1.InputRowsR\x06inputs\"e\n" +
+	"\x10IndicatorColumns\x12\x1c\n" +
+	"\tindicator\x18\x01 \x01(\x05R\tindicator\x123\n" +
+	"\x05lines\x18\x02 \x03(\v2\x1d.assay.strategy.v1.LineColumnR\x05lines\">\n" +
+	"\n" +
+	"LineColumn\x12\x18\n" +
+	"\apresent\x18\x01 \x01(\fR\apresent\x12\x16\n" +
+	"\x06values\x18\x02 \x01(\fR\x06values\"\xae\x01\n" +
 	"\rSymbolCandles\x12\x18\n" +
 	"\apresent\x18\x01 \x01(\fR\apresent\x12\x1b\n" +
 	"\topen_time\x18\x02 \x01(\fR\bopenTime\x12\x12\n" +
@@ -4217,7 +4493,7 @@ func file_strategy_proto_rawDescGZIP() []byte {
 }
 
 var file_strategy_proto_enumTypes = make([]protoimpl.EnumInfo, 3)
-var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 42)
+var file_strategy_proto_msgTypes = make([]protoimpl.MessageInfo, 46)
 var file_strategy_proto_goTypes = []any{
 	(DriveMode)(0),           // 0: assay.strategy.v1.DriveMode
 	(Purpose)(0),             // 1: assay.strategy.v1.Purpose
@@ -4233,37 +4509,41 @@ var file_strategy_proto_goTypes = []any{
 	(*Start)(nil),            // 11: assay.strategy.v1.Start
 	(*Account)(nil),          // 12: assay.strategy.v1.Account
 	(*Ready)(nil),            // 13: assay.strategy.v1.Ready
-	(*Lookback)(nil),         // 14: assay.strategy.v1.Lookback
-	(*Begin)(nil),            // 15: assay.strategy.v1.Begin
-	(*Dataset)(nil),          // 16: assay.strategy.v1.Dataset
-	(*InputRows)(nil),        // 17: assay.strategy.v1.InputRows
-	(*DatasetFile)(nil),      // 18: assay.strategy.v1.DatasetFile
-	(*Candles)(nil),          // 19: assay.strategy.v1.Candles
-	(*SymbolCandles)(nil),    // 20: assay.strategy.v1.SymbolCandles
-	(*Step)(nil),             // 21: assay.strategy.v1.Step
-	(*Candle)(nil),           // 22: assay.strategy.v1.Candle
-	(*AccountView)(nil),      // 23: assay.strategy.v1.AccountView
-	(*PositionView)(nil),     // 24: assay.strategy.v1.PositionView
-	(*OrderUpdate)(nil),      // 25: assay.strategy.v1.OrderUpdate
-	(*Fill)(nil),             // 26: assay.strategy.v1.Fill
-	(*Finish)(nil),           // 27: assay.strategy.v1.Finish
-	(*Stop)(nil),             // 28: assay.strategy.v1.Stop
-	(*Decision)(nil),         // 29: assay.strategy.v1.Decision
-	(*Script)(nil),           // 30: assay.strategy.v1.Script
-	(*Advanced)(nil),         // 31: assay.strategy.v1.Advanced
-	(*Decisions)(nil),        // 32: assay.strategy.v1.Decisions
-	(*Signals)(nil),          // 33: assay.strategy.v1.Signals
-	(*Intent)(nil),           // 34: assay.strategy.v1.Intent
-	(*Guard)(nil),            // 35: assay.strategy.v1.Guard
-	(*TakeProfit)(nil),       // 36: assay.strategy.v1.TakeProfit
-	(*Child)(nil),            // 37: assay.strategy.v1.Child
-	(*Annotations)(nil),      // 38: assay.strategy.v1.Annotations
-	(*AnnotationSeries)(nil), // 39: assay.strategy.v1.AnnotationSeries
-	(*LogLines)(nil),         // 40: assay.strategy.v1.LogLines
-	(*LogLine)(nil),          // 41: assay.strategy.v1.LogLine
-	(*Failed)(nil),           // 42: assay.strategy.v1.Failed
-	(*FieldError)(nil),       // 43: assay.strategy.v1.FieldError
-	nil,                      // 44: assay.strategy.v1.LogLine.FieldsEntry
+	(*Indicator)(nil),        // 14: assay.strategy.v1.Indicator
+	(*Source)(nil),           // 15: assay.strategy.v1.Source
+	(*Lookback)(nil),         // 16: assay.strategy.v1.Lookback
+	(*Begin)(nil),            // 17: assay.strategy.v1.Begin
+	(*Dataset)(nil),          // 18: assay.strategy.v1.Dataset
+	(*InputRows)(nil),        // 19: assay.strategy.v1.InputRows
+	(*DatasetFile)(nil),      // 20: assay.strategy.v1.DatasetFile
+	(*Candles)(nil),          // 21: assay.strategy.v1.Candles
+	(*IndicatorColumns)(nil), // 22: assay.strategy.v1.IndicatorColumns
+	(*LineColumn)(nil),       // 23: assay.strategy.v1.LineColumn
+	(*SymbolCandles)(nil),    // 24: assay.strategy.v1.SymbolCandles
+	(*Step)(nil),             // 25: assay.strategy.v1.Step
+	(*Candle)(nil),           // 26: assay.strategy.v1.Candle
+	(*AccountView)(nil),      // 27: assay.strategy.v1.AccountView
+	(*PositionView)(nil),     // 28: assay.strategy.v1.PositionView
+	(*OrderUpdate)(nil),      // 29: assay.strategy.v1.OrderUpdate
+	(*Fill)(nil),             // 30: assay.strategy.v1.Fill
+	(*Finish)(nil),           // 31: assay.strategy.v1.Finish
+	(*Stop)(nil),             // 32: assay.strategy.v1.Stop
+	(*Decision)(nil),         // 33: assay.strategy.v1.Decision
+	(*Script)(nil),           // 34: assay.strategy.v1.Script
+	(*Advanced)(nil),         // 35: assay.strategy.v1.Advanced
+	(*Decisions)(nil),        // 36: assay.strategy.v1.Decisions
+	(*Signals)(nil),          // 37: assay.strategy.v1.Signals
+	(*Intent)(nil),           // 38: assay.strategy.v1.Intent
+	(*Guard)(nil),            // 39: assay.strategy.v1.Guard
+	(*TakeProfit)(nil),       // 40: assay.strategy.v1.TakeProfit
+	(*Child)(nil),            // 41: assay.strategy.v1.Child
+	(*Annotations)(nil),      // 42: assay.strategy.v1.Annotations
+	(*AnnotationSeries)(nil), // 43: assay.strategy.v1.AnnotationSeries
+	(*LogLines)(nil),         // 44: assay.strategy.v1.LogLines
+	(*LogLine)(nil),          // 45: assay.strategy.v1.LogLine
+	(*Failed)(nil),           // 46: assay.strategy.v1.Failed
+	(*FieldError)(nil),       // 47: assay.strategy.v1.FieldError
+	nil,                      // 48: assay.strategy.v1.LogLine.FieldsEntry
 }
 var file_strategy_proto_depIdxs = []int32{
 	8,  // 0: assay.strategy.v1.Spec.supports:type_name -> assay.strategy.v1.Supports
@@ -4271,58 +4551,63 @@ var file_strategy_proto_depIdxs = []int32{
 	5,  // 2: assay.strategy.v1.Spec.inputs:type_name -> assay.strategy.v1.Input
 	7,  // 3: assay.strategy.v1.Plot.levels:type_name -> assay.strategy.v1.PlotLevel
 	11, // 4: assay.strategy.v1.HostMessage.start:type_name -> assay.strategy.v1.Start
-	16, // 5: assay.strategy.v1.HostMessage.dataset:type_name -> assay.strategy.v1.Dataset
-	19, // 6: assay.strategy.v1.HostMessage.candles:type_name -> assay.strategy.v1.Candles
-	21, // 7: assay.strategy.v1.HostMessage.step:type_name -> assay.strategy.v1.Step
-	27, // 8: assay.strategy.v1.HostMessage.finish:type_name -> assay.strategy.v1.Finish
-	28, // 9: assay.strategy.v1.HostMessage.stop:type_name -> assay.strategy.v1.Stop
-	15, // 10: assay.strategy.v1.HostMessage.begin:type_name -> assay.strategy.v1.Begin
-	30, // 11: assay.strategy.v1.HostMessage.script:type_name -> assay.strategy.v1.Script
+	18, // 5: assay.strategy.v1.HostMessage.dataset:type_name -> assay.strategy.v1.Dataset
+	21, // 6: assay.strategy.v1.HostMessage.candles:type_name -> assay.strategy.v1.Candles
+	25, // 7: assay.strategy.v1.HostMessage.step:type_name -> assay.strategy.v1.Step
+	31, // 8: assay.strategy.v1.HostMessage.finish:type_name -> assay.strategy.v1.Finish
+	32, // 9: assay.strategy.v1.HostMessage.stop:type_name -> assay.strategy.v1.Stop
+	17, // 10: assay.strategy.v1.HostMessage.begin:type_name -> assay.strategy.v1.Begin
+	34, // 11: assay.strategy.v1.HostMessage.script:type_name -> assay.strategy.v1.Script
 	13, // 12: assay.strategy.v1.PluginMessage.ready:type_name -> assay.strategy.v1.Ready
-	32, // 13: assay.strategy.v1.PluginMessage.decisions:type_name -> assay.strategy.v1.Decisions
-	29, // 14: assay.strategy.v1.PluginMessage.decision:type_name -> assay.strategy.v1.Decision
-	38, // 15: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
-	40, // 16: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
-	42, // 17: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
-	33, // 18: assay.strategy.v1.PluginMessage.signals:type_name -> assay.strategy.v1.Signals
-	31, // 19: assay.strategy.v1.PluginMessage.advanced:type_name -> assay.strategy.v1.Advanced
+	36, // 13: assay.strategy.v1.PluginMessage.decisions:type_name -> assay.strategy.v1.Decisions
+	33, // 14: assay.strategy.v1.PluginMessage.decision:type_name -> assay.strategy.v1.Decision
+	42, // 15: assay.strategy.v1.PluginMessage.annotations:type_name -> assay.strategy.v1.Annotations
+	44, // 16: assay.strategy.v1.PluginMessage.log_lines:type_name -> assay.strategy.v1.LogLines
+	46, // 17: assay.strategy.v1.PluginMessage.failed:type_name -> assay.strategy.v1.Failed
+	37, // 18: assay.strategy.v1.PluginMessage.signals:type_name -> assay.strategy.v1.Signals
+	35, // 19: assay.strategy.v1.PluginMessage.advanced:type_name -> assay.strategy.v1.Advanced
 	0,  // 20: assay.strategy.v1.Start.mode:type_name -> assay.strategy.v1.DriveMode
 	1,  // 21: assay.strategy.v1.Start.purpose:type_name -> assay.strategy.v1.Purpose
 	12, // 22: assay.strategy.v1.Start.account:type_name -> assay.strategy.v1.Account
-	14, // 23: assay.strategy.v1.Ready.lookback:type_name -> assay.strategy.v1.Lookback
-	18, // 24: assay.strategy.v1.Dataset.files:type_name -> assay.strategy.v1.DatasetFile
-	17, // 25: assay.strategy.v1.Dataset.inputs:type_name -> assay.strategy.v1.InputRows
-	20, // 26: assay.strategy.v1.Candles.symbols:type_name -> assay.strategy.v1.SymbolCandles
-	22, // 27: assay.strategy.v1.Step.candles:type_name -> assay.strategy.v1.Candle
-	26, // 28: assay.strategy.v1.Step.fills:type_name -> assay.strategy.v1.Fill
-	25, // 29: assay.strategy.v1.Step.orders:type_name -> assay.strategy.v1.OrderUpdate
-	23, // 30: assay.strategy.v1.Step.account:type_name -> assay.strategy.v1.AccountView
-	17, // 31: assay.strategy.v1.Step.inputs:type_name -> assay.strategy.v1.InputRows
-	24, // 32: assay.strategy.v1.AccountView.positions:type_name -> assay.strategy.v1.PositionView
-	34, // 33: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
-	21, // 34: assay.strategy.v1.Script.steps:type_name -> assay.strategy.v1.Step
-	34, // 35: assay.strategy.v1.Advanced.intents:type_name -> assay.strategy.v1.Intent
-	29, // 36: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
-	34, // 37: assay.strategy.v1.Signals.templates:type_name -> assay.strategy.v1.Intent
-	2,  // 38: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
-	37, // 39: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
-	37, // 40: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
-	36, // 41: assay.strategy.v1.Intent.targets:type_name -> assay.strategy.v1.TakeProfit
-	35, // 42: assay.strategy.v1.Intent.guard:type_name -> assay.strategy.v1.Guard
-	37, // 43: assay.strategy.v1.TakeProfit.level:type_name -> assay.strategy.v1.Child
-	39, // 44: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
-	41, // 45: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
-	44, // 46: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
-	43, // 47: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
-	3,  // 48: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
-	9,  // 49: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
-	4,  // 50: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
-	10, // 51: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
-	50, // [50:52] is the sub-list for method output_type
-	48, // [48:50] is the sub-list for method input_type
-	48, // [48:48] is the sub-list for extension type_name
-	48, // [48:48] is the sub-list for extension extendee
-	0,  // [0:48] is the sub-list for field type_name
+	16, // 23: assay.strategy.v1.Ready.lookback:type_name -> assay.strategy.v1.Lookback
+	14, // 24: assay.strategy.v1.Ready.indicators:type_name -> assay.strategy.v1.Indicator
+	15, // 25: assay.strategy.v1.Indicator.sources:type_name -> assay.strategy.v1.Source
+	20, // 26: assay.strategy.v1.Dataset.files:type_name -> assay.strategy.v1.DatasetFile
+	19, // 27: assay.strategy.v1.Dataset.inputs:type_name -> assay.strategy.v1.InputRows
+	24, // 28: assay.strategy.v1.Candles.symbols:type_name -> assay.strategy.v1.SymbolCandles
+	22, // 29: assay.strategy.v1.Candles.indicators:type_name -> assay.strategy.v1.IndicatorColumns
+	19, // 30: assay.strategy.v1.Candles.inputs:type_name -> assay.strategy.v1.InputRows
+	23, // 31: assay.strategy.v1.IndicatorColumns.lines:type_name -> assay.strategy.v1.LineColumn
+	26, // 32: assay.strategy.v1.Step.candles:type_name -> assay.strategy.v1.Candle
+	30, // 33: assay.strategy.v1.Step.fills:type_name -> assay.strategy.v1.Fill
+	29, // 34: assay.strategy.v1.Step.orders:type_name -> assay.strategy.v1.OrderUpdate
+	27, // 35: assay.strategy.v1.Step.account:type_name -> assay.strategy.v1.AccountView
+	19, // 36: assay.strategy.v1.Step.inputs:type_name -> assay.strategy.v1.InputRows
+	28, // 37: assay.strategy.v1.AccountView.positions:type_name -> assay.strategy.v1.PositionView
+	38, // 38: assay.strategy.v1.Decision.intents:type_name -> assay.strategy.v1.Intent
+	25, // 39: assay.strategy.v1.Script.steps:type_name -> assay.strategy.v1.Step
+	38, // 40: assay.strategy.v1.Advanced.intents:type_name -> assay.strategy.v1.Intent
+	33, // 41: assay.strategy.v1.Decisions.decisions:type_name -> assay.strategy.v1.Decision
+	38, // 42: assay.strategy.v1.Signals.templates:type_name -> assay.strategy.v1.Intent
+	2,  // 43: assay.strategy.v1.Intent.action:type_name -> assay.strategy.v1.Action
+	41, // 44: assay.strategy.v1.Intent.stop_loss:type_name -> assay.strategy.v1.Child
+	41, // 45: assay.strategy.v1.Intent.take_profit:type_name -> assay.strategy.v1.Child
+	40, // 46: assay.strategy.v1.Intent.targets:type_name -> assay.strategy.v1.TakeProfit
+	39, // 47: assay.strategy.v1.Intent.guard:type_name -> assay.strategy.v1.Guard
+	41, // 48: assay.strategy.v1.TakeProfit.level:type_name -> assay.strategy.v1.Child
+	43, // 49: assay.strategy.v1.Annotations.series:type_name -> assay.strategy.v1.AnnotationSeries
+	45, // 50: assay.strategy.v1.LogLines.lines:type_name -> assay.strategy.v1.LogLine
+	48, // 51: assay.strategy.v1.LogLine.fields:type_name -> assay.strategy.v1.LogLine.FieldsEntry
+	47, // 52: assay.strategy.v1.Failed.errors:type_name -> assay.strategy.v1.FieldError
+	3,  // 53: assay.strategy.v1.Strategy.Describe:input_type -> assay.strategy.v1.DescribeRequest
+	9,  // 54: assay.strategy.v1.Strategy.Run:input_type -> assay.strategy.v1.HostMessage
+	4,  // 55: assay.strategy.v1.Strategy.Describe:output_type -> assay.strategy.v1.Spec
+	10, // 56: assay.strategy.v1.Strategy.Run:output_type -> assay.strategy.v1.PluginMessage
+	55, // [55:57] is the sub-list for method output_type
+	53, // [53:55] is the sub-list for method input_type
+	53, // [53:53] is the sub-list for extension type_name
+	53, // [53:53] is the sub-list for extension extendee
+	0,  // [0:53] is the sub-list for field type_name
 }
 
 func init() { file_strategy_proto_init() }
@@ -4350,7 +4635,7 @@ func file_strategy_proto_init() {
 		(*PluginMessage_Signals)(nil),
 		(*PluginMessage_Advanced)(nil),
 	}
-	file_strategy_proto_msgTypes[31].OneofWrappers = []any{
+	file_strategy_proto_msgTypes[35].OneofWrappers = []any{
 		(*Intent_Quantity)(nil),
 		(*Intent_QuoteAmount)(nil),
 		(*Intent_CashFraction)(nil),
@@ -4364,7 +4649,7 @@ func file_strategy_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_strategy_proto_rawDesc), len(file_strategy_proto_rawDesc)),
 			NumEnums:      3,
-			NumMessages:   42,
+			NumMessages:   46,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

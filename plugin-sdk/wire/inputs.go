@@ -45,8 +45,8 @@ func InputsFromProto(p *strategypb.Spec) (list []sdk.Input, err error) {
 	return list, nil
 }
 
-// inputsToProto converts rows by input. Inputs without a row are left out.
-func inputsToProto(rows [][]market.InputRow) (list []*strategypb.InputRows) {
+// InputsToProto converts rows by input. Inputs without a row are left out.
+func InputsToProto(rows [][]market.InputRow) (list []*strategypb.InputRows) {
 	for i, rows := range rows {
 		if len(rows) > 0 {
 			list = append(list, inputToProto(i, rows))

@@ -338,7 +338,7 @@ func StepToProto(s *Step, symbols []market.Symbol) *strategypb.Step {
 			})
 		}
 	}
-	p.Inputs = inputsToProto(s.Inputs)
+	p.Inputs = InputsToProto(s.Inputs)
 	for i := range s.Fills {
 		p.Fills = append(p.Fills, FillToProto(&s.Fills[i], symbols))
 	}

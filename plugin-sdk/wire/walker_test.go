@@ -122,7 +122,13 @@ func TestEveryFieldTravels(t *testing.T) {
 	roundTrip(t, exampleFailure(), wire.FailureToProto, wire.FailureFromProto)
 	hour := market.MustTimeframe("1h")
 	roundTrip(t, market.Warmup{Candles: 3, Larger: []market.Larger{{Timeframe: market.MustTimeframe("1w"),
-		Candles: 7}}}, func(w *market.Warmup) *strategypb.Ready { return wire.ReadyToProto(*w) },
+		Candles: 7}}}, func(w *market.Warmup) *strategypb.Ready {
+		p := wire.ReadyToProto(*w)
+		// The host takes these as they are.
+		p.Indicators = []*strategypb.Indicator{{Name: "SMA", Args: []float64{3}, Shape: "doji",
+			Sources: []*strategypb.Source{{Symbol: 1, Field: 4}}}}
+		return p
+	},
 		func(p *strategypb.Ready) (market.Warmup, error) { return wire.ReadyFromProto(p, hour) })
 	roundTrip(t, exampleStep(), func(s *wire.Step) *strategypb.Step { return wire.StepToProto(s, symbols) },
 		func(p *strategypb.Step) (s wire.Step, err error) { return s, s.FromProto(p, symbols) })

@@ -106,7 +106,7 @@ type figures struct {
 	CoSimulation, FirstCandle    float64
 	Whole                        float64
 	LockstepSteps                int
-	Lockstep                     float64
+	Stepped                      stepped
 	Scan, Import                 float64
 	ImportRows                   int
 	HostMiB, PluginMiB           float64
@@ -114,6 +114,13 @@ type figures struct {
 	Final                        string
 	Digest, CoDigest, StepDigest string
 	StepReference                string
+}
+
+// stepped is of the run in lockstep: seconds of the loop, those from the request to it, and the memory of
+// the plugin.
+type stepped struct {
+	Seconds, Start, MiB float64
+	Trades              int
 }
 
 func (f *figures) print() {
@@ -130,7 +137,7 @@ func (f *figures) print() {
 	wholeGoal.row("  from the request to every file", rate(f.Candles, f.Whole), ofLoop(f.Whole))
 	hostGoal.row("  peak memory of the host", f.HostMiB, "beside the mapped file")
 	pluginGoal.row("  peak memory of the plugin", f.PluginMiB, "")
-	lockstepGoal.row("lockstep, plugin process", float64(f.LockstepSteps)/f.Lockstep/1e3,
+	lockstepGoal.row("lockstep, plugin process", float64(f.LockstepSteps)/f.Stepped.Seconds/1e3,
 		fmt.Sprintf("over %d steps", f.LockstepSteps))
 	storeGoal.row("store: open (CRC) and scan", f.Scan*1e3/float64(f.Candles)*1e6, "")
 	importGoal.row("CSV import, stored", rate(f.ImportRows, f.Import),

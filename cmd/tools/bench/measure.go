@@ -97,7 +97,7 @@ func reference(n int) *market.Series {
 
 func (b *bench) options(mode run.Mode) run.Options {
 	return run.Options{Catalog: b.catalog, Store: b.store, SpoolDir: b.dir, Mode: mode,
-		Engine: artifact.Engine{Name: "bench"}}
+		StepLimit: time.Minute, Engine: artifact.Engine{Name: "bench"}}
 }
 
 func (b *bench) request() runner.StartRequest {
@@ -290,16 +290,20 @@ func (b *bench) lockstep(ctx context.Context) error {
 		end := s.Time[maxLockstep].String()
 		req.EndDate = &end
 	}
+	asked := time.Now()
 	e, err := run.NewLauncher(b.options(run.ModeLockstep)).Launch(ctx, "svc_lockstep", req)
 	if err != nil {
 		return err
 	}
 	x := e.(*run.Execution)
-	begin := time.Now()
-	if o := x.Run(ctx); o.Failure != nil {
+	begin, watch := time.Now(), watchMemory(x.PID())
+	o := x.Run(ctx)
+	b.out.Stepped.Seconds, b.out.Stepped.Start = time.Since(begin).Seconds(), begin.Sub(asked).Seconds()
+	_, b.out.Stepped.MiB = watch()
+	if o.Failure != nil {
 		return fmt.Errorf("%s: %s", o.Failure.Code, o.Failure.Message)
 	}
-	b.out.Lockstep = time.Since(begin).Seconds()
+	b.out.Stepped.Trades = int(x.Progress().TradeCount)
 	b.out.LockstepSteps, b.out.StepDigest = int(x.Progress().CandlesDone), x.Digest()
 	return x.Close()
 }

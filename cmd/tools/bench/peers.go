@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"time"
 
 	"github.com/assay-run/assay/host/hosttest"
 )
@@ -15,12 +16,25 @@ import (
 // peers are the backtesters that cmd/tools/bench/peers/peers.py drives.
 var peers = []string{"backtesting", "vectorbt", "nautilus"}
 
-// played is what a peer says of one run of the rule; seconds are of its loop, without the time that
-// reading the candles takes.
+// played is what a peer says of one run of the rule; seconds are of its loop, start from the start of its
+// process to it, which has the time that reading the candles takes.
 type played struct {
 	Candles, Trades int
-	Seconds         float64
+	Seconds, Start  float64
 	Note            string
+}
+
+// peerRow is one way to play R. The memory is the peak of anonymous memory of the process that has the
+// strategy, in MiB; start is how long it took from the request, or from the start of the process, to the
+// loop.
+type peerRow struct {
+	name    string
+	candles int
+	seconds float64
+	trades  int
+	start   float64
+	memory  float64
+	note    string
 }
 
 // measurePeers plays the rule of R on the same candles here and in other backtesters, one after the
@@ -38,13 +52,17 @@ func measurePeers(size, strategies string, folder string) error {
 		return err
 	}
 	fmt.Printf("\nR in other backtesters, %d candles\n", own.Candles)
-	row := func(name string, candles int, seconds float64, trades int, note string) {
-		rate := float64(candles) / seconds
-		fmt.Printf("  %-36s %10.1f k/s %8.3f of co-simulation, %d trades  %s\n", name, rate/1e3,
-			rate*own.CoSimulation/float64(own.Candles), trades, note)
+	fmt.Printf("  %-36s %14s %17s %8s %10s %9s\n", "", "candles", "co-simulation = 1", "trades", "memory",
+		"start")
+	row := func(r peerRow) {
+		rate := float64(r.candles) / r.seconds
+		fmt.Printf("  %-36s %10.1f k/s %17.3f %8d %6.1f MiB %7.3f s  %s\n", r.name, rate/1e3,
+			rate*own.CoSimulation/float64(own.Candles), r.trades, r.memory, r.start, r.note)
 	}
-	row("assay: co-simulation, plugin process", own.Candles, own.CoSimulation, own.Trades, "")
-	row("assay: lockstep, plugin process", own.LockstepSteps, own.Lockstep, own.Trades, "")
+	row(peerRow{"assay: Go, co-simulation", own.Candles, own.CoSimulation, own.Trades, own.FirstCandle,
+		own.PluginMiB, ""})
+	row(peerRow{"assay: Go, lockstep", own.LockstepSteps, own.Stepped.Seconds, own.Stepped.Trades,
+		own.Stepped.Start, own.Stepped.MiB, ""})
 	if err := printPython(&own, row); err != nil {
 		return err
 	}
@@ -59,18 +77,24 @@ func measurePeers(size, strategies string, folder string) error {
 	}
 	for _, name := range peers {
 		cmd := exec.Command(interpreter, filepath.Join(folder, "peers.py"), name, path)
-		var said bytes.Buffer
-		cmd.Stderr = &said
-		out, err := cmd.Output()
+		var said, out bytes.Buffer
+		cmd.Stderr, cmd.Stdout = &said, &out
+		cmd.Env = append(os.Environ(), fmt.Sprintf("ASSAY_BEGIN=%d", time.Now().UnixNano()))
+		if err := cmd.Start(); err != nil {
+			return err
+		}
+		watch := watchMemory(cmd.Process.Pid)
+		err := cmd.Wait()
+		_, memory := watch()
 		if err != nil {
 			return fmt.Errorf("%s: %w: %s", name, err, said.Bytes())
 		}
-		for line := range bytes.Lines(out) {
+		for line := range bytes.Lines(out.Bytes()) {
 			var p played
 			if err := json.Unmarshal(line, &p); err != nil || p.Candles != own.Candles || p.Seconds <= 0 {
 				return errors.Join(fmt.Errorf("%s says %s", name, line), err)
 			}
-			row(name, p.Candles, p.Seconds, p.Trades, p.Note)
+			row(peerRow{name, p.Candles, p.Seconds, p.Trades, p.Start, memory, p.Note})
 		}
 	}
 	return nil

@@ -32,7 +32,7 @@ import (
 	sources "github.com/assay-run/assay/plugin-sdk/python"
 )
 
-//go:embed templates python adopt
+//go:embed templates python signals adopt
 var templates embed.FS
 
 // PythonSDK is the folder of a strategy in Python with the SDK as a project, which pip installs.
@@ -157,6 +157,19 @@ func fill(files map[string][]byte, folder string, names []string, v values) erro
 // SDK as a project in it. Its errors are those of Create.
 func CreatePython(slug, working string) (*New, error) {
 	return createPython(slug, working, "python", values{Class: class(slug)}, nil)
+}
+
+// CreateSignals is CreatePython for a strategy of signals, which needs pandas.
+func CreateSignals(slug, working string) (*New, error) {
+	if err := project.CheckSlug(slug); err != nil {
+		return nil, err
+	}
+	v, own := values{Slug: slug, Title: title(slug), Class: class(slug)}, map[string][]byte{}
+	names := []string{"strategy.py", "test_strategy.py", "pyproject.toml"}
+	if err := fill(own, "signals", names, v); err != nil {
+		return nil, err
+	}
+	return createPython(slug, working, "python", v, own)
 }
 
 // Adopt makes the folder of a strategy for another engine as CreatePython does: class is its name,

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import struct
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from assay import AllCash, Buy, Fill, Intents, Param, Strategy, View
+from assay import AllCash, Buy, Fill, Input, Intents, Param, Strategy, View
 from assay import strategy_pb2 as pb
 from assay._advance import Player
 from assay._drive import Author, Failure, build
+from assay.indicators import SMA, Bollinger, Correlation, HeikinAshi, SessionVWAP
+from assay.params import ParamError
 
 START = 1_600_000_000_000
 HOUR = 3_600_000
@@ -171,7 +175,8 @@ def test_scripts_are_steps(symbols: list[str], seed: int) -> None:
     assert one.strategy.seen == many.strategy.seen  # type: ignore[attr-defined]
 
 
-def test_a_script_is_left_to_send_notes() -> None:
+def test_a_script_is_left_to_send_notes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("assay._advance.PLAY_SECONDS", 600)
     steps = world(random.Random(1), SYMBOLS[:1], 200)
     one = author(SYMBOLS[:1], every=10**9, talks=1)
     player = Player(one)
@@ -229,3 +234,192 @@ def test_fuzzed_messages_end_in_order() -> None:
             assert 0 <= player.play(told).step < 60
         except (SystemExit, Failure, IndexError, OverflowError, ValueError):
             continue
+
+
+class Fed(Strategy):
+    """Lets the SDK feed its indicators."""
+
+    min_symbols, max_symbols = 1, 2
+    inputs = (Input("mood"), Input("rate"))
+
+    def start(self) -> None:
+        self.seen: list[Any] = []
+        self.average, self.band = self.I(SMA, 5), self.I(Bollinger, n=4, k=1.5)
+        self.smooth, self.day = self.I(HeikinAshi), self.I(SessionVWAP, timedelta(days=1))
+        self.both = self.I(Correlation, 3, of=("high", "volume"))
+
+    def on_fill(self, v: View, fill: Fill) -> Intents:
+        self.seen.append(self.average.value)
+        return None
+
+    def on_candle(self, v: View) -> Intents:
+        lines = (self.average, self.band, self.band.upper, self.smooth, self.smooth.low, self.day)
+        self.seen.append([(x.value, x.previous, x.count) for x in (*lines, self.both)])
+        self.seen.append((self.smooth.bar, self.average.crossed_above(self.band.lower)))
+        for name in ("mood", "rate"):
+            known = v.input(name)
+            self.seen.append((str(known.value), known.time, known.known, len(known.history(9))))
+        return Buy(AllCash) if v.index % 37 == 0 else None
+
+
+def fed(symbols: list[str]) -> Author:
+    strategy, looked, failed = build(Fed, "{}")
+    assert strategy is not None, failed
+    purpose, names = pb.PURPOSE_BACKTEST, ["mood", "rate"]
+    return Author(
+        strategy, pb.Start(symbols=symbols, timeframe="1h", purpose=purpose, inputs=names), looked
+    )
+
+
+def packed(rows: list[tuple[int, int, float]], i: int) -> Any:
+    m = pb.InputRows(input=i)
+    if rows:
+        times, known, values = zip(*rows, strict=True)
+        m.time, m.known = (
+            struct.pack(f"<{len(rows)}q", *times),
+            struct.pack(f"<{len(rows)}q", *known),
+        )
+        m.value = struct.pack(f"<{len(rows)}d", *values)
+    return m
+
+
+def with_columns(m: Any, steps: list[Any], host: Author, skipped: int) -> Any:
+    """Adds to a chunk what a host computes: all indicators but one, and inputs."""
+    lines: list[Any] = [
+        [(line, line.count, [], []) for line in f.lines] for i, f in enumerate(host.fed)
+    ]
+    for step in steps:
+        quiet = pb.Step()
+        quiet.CopyFrom(step)
+        host.decide(quiet)
+        for f, columns in zip(host.fed, lines, strict=True):
+            if not all(v._closed for v in f.views):
+                continue
+            for k, (line, before, bits, values) in enumerate(columns):
+                bits.append(line.count > before)
+                values += [line.value] * (line.count > before)
+                columns[k] = (line, line.count, bits, values)
+    for i, columns in enumerate(lines):
+        if i == skipped:
+            continue
+        sent = m.indicators.add(indicator=i)
+        for _, _, bits, values in columns:
+            raw = bytearray((len(bits) + 7) // 8)
+            for k, bit in enumerate(bits):
+                raw[k // 8] |= bit << k % 8
+            full = all(bits)
+            sent.lines.add(
+                present=b"" if full else bytes(raw), values=struct.pack(f"<{len(values)}d", *values)
+            )
+    for i in range(2):
+        rows = [r for s in steps for p in s.inputs if p.input == i for r in _rows_of(p)]
+        m.inputs.append(packed(rows, i))
+    return m
+
+
+def _rows_of(p: Any) -> list[tuple[int, int, float]]:
+    n = len(p.time) // 8
+    times, known = struct.unpack(f"<{n}q", p.time), struct.unpack(f"<{n}q", p.known)
+    return list(zip(times, known, struct.unpack(f"<{n}d", p.value), strict=True))
+
+
+@pytest.mark.parametrize("symbols", [SYMBOLS[:1], SYMBOLS])
+@pytest.mark.parametrize("skipped", [-1, 1])
+def test_columns_are_streams(symbols: list[str], skipped: int) -> None:
+    rand = random.Random(skipped + len(symbols))
+    steps = world(rand, symbols, 200)
+    for s in steps:
+        for i in range(2):
+            close = s.close_time
+            rows = [
+                (close - HOUR * k, close, rand.random()) for k in range(rand.choice([0, 0, 1, 3]))
+            ]
+            if rows:
+                s.inputs.append(packed(rows, i))
+    one, many, host = fed(symbols), fed(symbols), fed(symbols)
+    asked = [str(f.message()) for f in one.fed]
+    assert [pb.Indicator(name="SMA", args=[5], sources=[pb.Source(field=4)])] == [
+        one.fed[0].message()
+    ], asked
+    a = by_steps(steps, one)
+    player, at, sent, b = Player(many), 0, 0, []
+    while at < len(steps):
+        last = min(at + rand.randrange(1, 60), len(steps)) - 1
+        while sent <= last:
+            part = steps[sent : sent + rand.randrange(1, 50)]
+            player.take(with_columns(chunk(part, len(symbols)), part, host, skipped))
+            sent += len(part)
+        told = script(steps, at, last)
+        for s in told.steps:
+            del s.inputs[:]
+        answer = player.play(told)
+        b += [f"{answer.step} {i}" for i in answer.intents]
+        at = answer.step + 1
+    assert a == b
+    assert one.strategy.seen == many.strategy.seen  # type: ignore[attr-defined]
+
+
+def test_what_feeds_itself_is_not_fed() -> None:
+    one = fed(SYMBOLS)
+    strategy: Any = one.strategy
+    with pytest.raises(TypeError, match=r"SMA\.add\(\) is not for an indicator of self\.I"):
+        strategy.average.add(1.0)
+    with pytest.raises(TypeError, match="belongs into start"):
+        strategy.I(SMA, 3)
+
+
+@pytest.mark.parametrize(
+    ("make", "text"),
+    [
+        (lambda s: s.I(dict), "dict is none of them"),
+        (lambda s: s.I(SMA, 0), "n is 0, must be a whole number"),
+        (lambda s: s.I(SMA, 3, of="vwap"), "of='vwap' of self.I must be one of open, high"),
+        (lambda s: s.I(Correlation, 3), "takes two series"),
+        (lambda s: s.I(SMA, 3, on=(0, 1)), "takes one series"),
+        (lambda s: s.I(HeikinAshi, of="close"), "takes whole candles"),
+        (lambda s: s.I(SMA, 3, on=2), "the run has the symbols BTC/USDT: name one"),
+        (lambda s: s.I(SMA, 3, on="XRP/USDT"), "on='XRP/USDT'"),
+        (lambda s: [s.I(SMA, 3) for _ in range(65)], "64 indicators"),
+    ],
+)
+def test_wrong_indicators_are_refused(make: Any, text: str) -> None:
+    class Wrong(Strategy):
+        """Wrong."""
+
+        def start(self) -> None:
+            make(self)
+
+    strategy, looked, failed = build(Wrong, "{}")
+    if strategy is None:
+        assert text in failed.message
+        return
+    with pytest.raises(ParamError, match=text):
+        Author(strategy, pb.Start(symbols=SYMBOLS[:1], timeframe="1h"), looked)
+
+
+def test_wrong_columns_are_refused() -> None:
+    steps = world(random.Random(1), SYMBOLS[:1], 20)
+    good = with_columns(chunk(steps, 1), steps, fed(SYMBOLS[:1]), -1)
+
+    def refused(change: Any) -> None:
+        m = pb.Candles.FromString(good.SerializeToString())
+        change(m)
+        with pytest.raises(SystemExit, match="do not fit"):
+            Player(fed(SYMBOLS[:1])).take(m)
+
+    Player(fed(SYMBOLS[:1])).take(good)
+    refused(lambda m: setattr(m.indicators[0], "indicator", 9))
+    refused(lambda m: m.indicators[0].lines.add())
+    refused(lambda m: setattr(m.indicators[0].lines[0], "values", b"12345678"))
+    refused(lambda m: setattr(m.indicators[0].lines[0], "present", b"1"))
+    refused(lambda m: m.inputs.add(input=7))
+    rand = random.Random(3)
+    for _ in range(200):
+        raw = bytearray(good.SerializeToString())
+        raw[rand.randrange(len(raw))] = rand.randrange(256)
+        try:
+            m = pb.Candles.FromString(bytes(raw))
+        except Exception:  # protobuf itself refuses it
+            continue
+        with contextlib.suppress(SystemExit, OverflowError, ValueError):
+            Player(fed(SYMBOLS[:1])).take(m)

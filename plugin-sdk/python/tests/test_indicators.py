@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from assay import indicators
+from assay._fed import HOW
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "indicators.json").read_text())
 
@@ -101,3 +102,14 @@ def test_a_bad_candle_is_no_number(case: dict[str, Any], bad: float) -> None:
 def test_arguments_are_checked(make: Callable[[], object], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         make()
+
+
+def test_the_feeds_of_strategies_are_those_of_go() -> None:
+    """What `Strategy.I` feeds, and the lines that it takes from the host."""
+    for case in GOLDEN["cases"]:
+        feed, parts = HOW[getattr(indicators, case["name"].split("/")[0])]
+        assert {"price": "close", "timed": "candle"}.get(feed, feed) == case["feed"], case["name"]
+        assert [p for p in parts if p != "_volume"] == case["parts"], case["name"]
+    assert {c.__name__ for c in HOW} == set(indicators.__all__) - {
+        *("Bar", "FullBar", "Line", "Shape", "TimedBar")
+    }

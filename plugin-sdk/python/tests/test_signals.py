@@ -45,6 +45,43 @@ def test_rows() -> None:
     assert _asked() == []
 
 
+def test_max_open_is_of_entries() -> None:
+    found = Table(Signals(entry=_YES, exit_short=_YES, max_open=2), _TIMES).intents(0)
+    assert [i.guard.max_open for i in found if i.guard] == [0, 2]
+    assert _asked(entry=_YES, max_open=0) == ["submit buy flat"]
+    for wrong in (-1, 1.5, "2", None):
+        with pytest.raises(SignalError, match=r"the column max_open at test_signals.py:\d+ is"):
+            _asked(entry=_YES, max_open=wrong)
+
+
+def test_polars() -> None:
+    pl = pytest.importorskip("polars")
+    rows = Rows()
+    for i, row in enumerate(walk(60)):
+        rows.add(i * 3_600_000, *row)
+
+    class Polars(SignalStrategy):
+        """Crosses."""
+
+        candles = "polars"
+        holes = False
+
+        def signals(self, c: Any) -> Signals:
+            assert c["time"].dtype == pl.Datetime("ms", "UTC")
+            f, s = c["close"].rolling_mean(3), c["close"].rolling_mean(9)
+            entry = f > s if self.holes else crossed_above(f, s)
+            return Signals(entry=entry, exit=(f < s).fill_null(False), stop_loss=0.05)
+
+    table = rows.table(Polars())
+    close = rows.candles("numpy").close
+    f, s = (np.convolve(close, np.ones(n) / n)[: close.size] for n in (3, 9))
+    assert table.entries[9:].tolist() == crossed_above(f, s)[9:].tolist()
+    assert table.entries.any()
+    Polars.holes = True
+    with pytest.raises(SignalError, match="entry"):
+        rows.table(Polars())
+
+
 def test_values() -> None:
     column = np.array([1.0, 2.0, 3.0, 4.0])
     said = Signals(

@@ -358,3 +358,14 @@ def test_answers_to_fills_are_bounded() -> None:
 
     with pytest.raises(Failure, match="on_fill returned int: return an order"):
         author(Confused).decide(events())
+
+
+@pytest.mark.parametrize(
+    "execution", ["", "{}", '{"quantity_step":"0.001"}', '{"quantity_step":0.001}']
+)
+def test_quantity_step(execution: str) -> None:
+    strategy, looked, _ = build(Strategy, "{}")
+    assert strategy is not None
+    start = pb.Start(symbols=["BTC/USDT"], timeframe="1h", account=pb.Account(execution=execution))
+    want = 0.001 if "0.001" in execution else 1e-8
+    assert Author(strategy, start, looked).view.quantity_step == want

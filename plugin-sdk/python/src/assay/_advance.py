@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 import struct
 from time import perf_counter
 from typing import Any
 
 from . import strategy_pb2 as pb
 from ._drive import CHUNK_STEPS, Author
+from .indicators import Line
 from .view import Bare, Position, SymbolView
 
 #: A script is left after so many seconds, so that the host sees how far the run is.
@@ -28,6 +30,14 @@ class Player:
         #: of each step: its candle in a run of one symbol, else pairs of view and candle
         self._candles: list[Any] = []
         self._held: list[SymbolView] = []  # in request order
+        #: lines of indicators that the host computes, with their value of each step, None: no new
+        self._columns: list[tuple[Line, list[float | None]]] = []
+        self._sent: list[int] | None = None  # which those are
+        self._streamed = author.fed  # the others
+        #: of each input what is known up to the newest candle here, and what of it was given
+        self._rows: list[list[tuple[int, int, float]]] = [[] for _ in author.inputs]
+        self._given = [0] * len(self._rows)
+        self._due = math.inf  # when the next becomes known
 
     def take(self, chunk: Any) -> None:
         """Adds a chunk of candles, after the one before."""
@@ -43,9 +53,13 @@ class Player:
         done = self._next - self._first
         del self._times[:done], self._candles[:done]
         self._first += done
+        for _, values in self._columns:
+            del values[:done]
         try:
             self._candles += self._steps(chunk, len(times))
-        except (ValueError, struct.error) as e:
+            self._take_columns(chunk, len(times))
+            self._take_inputs(chunk.inputs)
+        except (ValueError, IndexError, struct.error) as e:
             raise SystemExit(f"the candles of a chunk do not fit: {e}") from None
         self._times += times
 
@@ -61,6 +75,59 @@ class Player:
             for i, row in zip(_present(m.present, n), _rows(m), strict=True):
                 steps[i].append((view, row))
         return steps
+
+    def _take_columns(self, chunk: Any, n: int) -> None:
+        """Adds the values of indicators. What the host does not send is streamed."""
+        fed, sent = self._author.fed, [m.indicator for m in chunk.indicators]
+        if self._sent is None:
+            self._sent = sent
+            self._columns = [(line, []) for i in sent for line in fed[i].lines]
+            self._streamed = tuple(f for i, f in enumerate(fed) if i not in sent)
+        if sent != self._sent:
+            raise ValueError(f"it has the indicators {sent}, those before {self._sent}")
+        columns = iter(self._columns)
+        for m in chunk.indicators:
+            f = fed[m.indicator]
+            steps = [_present(chunk.symbols[i].present, n) for i in f.symbols]
+            feedings = steps[0]
+            if len(steps) > 1:
+                feedings = sorted(set(steps[0]).intersection(steps[1]))
+            for column, _ in zip(m.lines, f.lines, strict=True):
+                numbers = struct.unpack(f"<{len(column.values) // 8}d", column.values)
+                if len(numbers) == n and not column.present and len(feedings) == n:
+                    next(columns)[1].extend(numbers)
+                    continue
+                values: list[float | None] = [None] * n
+                given = [feedings[k] for k in _present(column.present, len(feedings))]
+                for step, x in zip(given, numbers, strict=True):
+                    values[step] = x
+                next(columns)[1].extend(values)
+
+    def _take_inputs(self, parts: Any) -> None:
+        """Adds rows of inputs."""
+        for i, rows in enumerate(self._rows):
+            del rows[: self._given[i]]
+            self._given[i] = 0
+        for m in parts:
+            n = len(m.time) // 8
+            columns = (struct.unpack(f"<{n}q", c) for c in (m.time, m.known))
+            values = struct.unpack(f"<{n}d", m.value)
+            self._rows[m.input] += zip(*columns, values, strict=True)
+        self._wait()
+
+    def _wait(self) -> None:
+        waiting = [r[k][1] for r, k in zip(self._rows, self._given, strict=True) if k < len(r)]
+        self._due = min(waiting, default=math.inf)
+
+    def _give(self, now: int) -> None:
+        """Shows the rows of inputs that are known at a step."""
+        for i, rows in enumerate(self._rows):
+            k = self._given[i]
+            while k < len(rows) and rows[k][1] <= now:
+                self._author.inputs[i]._see(*rows[k])
+                k += 1
+            self._given[i] = k
+        self._wait()
 
     def play(self, script: Any) -> Any:
         """Plays a script to its first step with intents, its end, or until it took long."""
@@ -95,7 +162,14 @@ class Player:
         """Plays a step that the host tells of."""
         author = self._author
         self._enter(step.index)
-        self._show(self._candles[step.index - self._first])
+        at = step.index - self._first
+        self._show(self._candles[at])
+        for line, values in self._columns:
+            if (x := values[at]) is not None:
+                line._set(x)
+        author.feed(self._streamed)
+        if self._times[at] >= self._due:
+            self._give(self._times[at])
         intents = author.answer(step)
         self._held = [author.views[i] for i in sorted(author.held)]
         return intents
@@ -130,6 +204,7 @@ class Player:
                 stop = min(stop, self.warmup)
             self._enter(self._next)
             times, candles, first = self._times, self._candles, self._first
+            columns, streamed = self._columns, self._streamed
             index = view.index - 1
             try:
                 for i in range(view.index - first, stop - first):
@@ -139,6 +214,16 @@ class Player:
                         view._candle = candles[i]
                     else:
                         self._show(candles[i])
+                    for line, values in columns:
+                        x = values[i]
+                        if x is not None:
+                            line.previous = line.value
+                            line.value = x
+                            line.count += 1
+                    if streamed:
+                        author.feed(streamed)
+                    if times[i] >= self._due:
+                        self._give(times[i])
                     if held:
                         self._mark()
                     if remembers:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import sys
@@ -13,6 +14,7 @@ from typing import Any
 
 from . import plots
 from . import strategy_pb2 as pb
+from ._fed import Fed
 from ._frames import Frame, Kept, Past, Row, kept, timeframe
 from ._inputs import InputView, messages
 from .intents import Guard, Intent, Intents, Level
@@ -90,7 +92,7 @@ def spec(cls: type[Strategy]) -> Any:
         extra=cls.extra,
         inputs=messages(cls.inputs, pb.Input),
         signals=issubclass(cls, SignalStrategy),
-        advance=not (issubclass(cls, SignalStrategy) or cls.lockstep or cls.inputs),
+        advance=not (issubclass(cls, SignalStrategy) or cls.lockstep),
     )
 
 
@@ -123,10 +125,17 @@ def build(cls: type[Strategy], params: str, run: str = "1h") -> tuple[Strategy |
     return strategy, looked, None
 
 
-def ready(looked: Kept) -> Any:
+def ready(looked: Kept, fed: Iterable[Fed] = ()) -> Any:
     """The message that accepts the parameters."""
     lookback = [pb.Lookback(timeframe=t, candles=n) for t, n in looked.larger.items() if n]
-    return pb.Ready(warmup_candles=looked.warmup, lookback=lookback)
+    return pb.Ready(
+        warmup_candles=looked.warmup, lookback=lookback, indicators=[f.message() for f in fed]
+    )
+
+
+def refused(e: ParamError) -> Any:
+    """The message that refuses a run."""
+    return _refused([e], "")
 
 
 def _refused(errors: list[ParamError], stack: str, kind: str = "") -> Any:
@@ -150,10 +159,13 @@ class Author:
         self.notes = _Notes(start.log_level, start.all_points)
         self.view = View(self._symbols, Random(int(start.root_seed or 0)), self._log, self._publish)
         self.views = list(self.view._views.values())
+        if start.account.execution:
+            step = json.loads(start.account.execution).get("quantity_step", 1e-8)
+            self.view.quantity_step = float(step)
         self._frames: list[list[Frame]] = [[] for _ in self._symbols]
         self._keep(looked, start.timeframe)
-        self._inputs = [InputView(i.name) for i in strategy.inputs]
-        self.view._inputs = {i.name: i for i in self._inputs}
+        self.inputs = [InputView(i.name) for i in strategy.inputs]
+        self.view._inputs = {i.name: i for i in self.inputs}
         if list(start.inputs) != list(self.view._inputs):
             raise SystemExit(
                 f"the strategy reads the inputs {list(self.view._inputs)}, the host delivers "
@@ -162,6 +174,10 @@ class Author:
         self._orders: dict[int, Order] = {}
         self.view._orders = self._open_orders
         self._asked = False
+        self.fed: tuple[Fed, ...] = tuple(strategy.__dict__.get("_fed", ()))
+        strategy.__dict__["_fed"] = self.fed
+        for fed in self.fed:
+            fed.bind(self.views)
         self.held: set[int] = set()
 
     def _keep(self, looked: Kept, run: str) -> None:
@@ -195,12 +211,19 @@ class Author:
         for view in self.views:
             view._closed = False
         for rows in step.inputs:
-            self._inputs[rows.input]._load(rows)
+            self.inputs[rows.input]._load(rows)
         for c in step.candles:
             view = self.views[c.symbol]
             view._candle = (c.open_time, c.open, c.high, c.low, c.close, c.volume)
             view._closed = True
+        self.feed(self.fed)
         return self.answer(step)
+
+    def feed(self, those: Iterable[Fed]) -> None:
+        """Adds the candles of a step to indicators."""
+        for fed in those:
+            if all(v._closed for v in fed.views):
+                fed.stream()
 
     def answer(self, step: Any) -> list[Any]:
         """The intents of a step whose candles are in the view, as messages."""

@@ -16,7 +16,8 @@ from typing import Any
 
 from . import strategy_pb2 as pb
 from ._advance import Player
-from ._drive import PROTOCOL_VERSION, Author, Failure, Whole, build, ready, spec
+from ._drive import PROTOCOL_VERSION, Author, Failure, Whole, build, ready, refused, spec
+from .params import ParamError
 from .signals import SignalStrategy
 from .strategy import Strategy
 
@@ -79,12 +80,17 @@ def _run(link: _Link, cls: type[Strategy], first: bytes) -> None:
     if strategy is None:
         link.send(PLUGIN, pb.PluginMessage(failed=failed))
         return
-    link.send(PLUGIN, pb.PluginMessage(ready=ready(looked)))
     if start.mode == pb.DRIVE_MODE_SIGNALS and isinstance(strategy, SignalStrategy):
+        link.send(PLUGIN, pb.PluginMessage(ready=ready(looked)))
         _run_signals(link, Whole(strategy, start))
         return
-    author = Author(strategy, start, looked)
+    try:
+        author = Author(strategy, start, looked)
+    except ParamError as e:
+        link.send(PLUGIN, pb.PluginMessage(failed=refused(e)))
+        return
     player = Player(author) if start.mode == pb.DRIVE_MODE_ADVANCE else None
+    link.send(PLUGIN, pb.PluginMessage(ready=ready(looked, author.fed if player else ())))
     try:
         while (frame := link.receive()) is not None:
             message = pb.HostMessage.FromString(frame[1])

@@ -1,4 +1,4 @@
-"""Strategies that compute whole columns at once, with pandas or NumPy.
+"""Strategies that compute whole columns at once, with pandas, polars or NumPy.
 
 ::
 
@@ -16,6 +16,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -56,7 +57,7 @@ class NumpyCandles(NamedTuple):
 @dataclass(frozen=True)
 class Signals:
     """What to do at the close of each row of the candles. A column has one value for each row:
-    a pandas Series, a NumPy array or a list; a single value counts for all rows.
+    a Series of pandas or polars, a NumPy array or a list; a single value counts for all rows.
 
     Exits come before entries in one row. ``entry`` opens a long position where none is held;
     together with ``exit_short`` it also turns a short one. Together with ``exit`` or
@@ -74,6 +75,8 @@ class Signals:
     stop_loss: Any = None  #: fraction of the fill price, a column of them, or a level
     take_profit: Any = None  #: the same
     tag: Any = ""  #: label of entries, a text or a column of texts
+    #: how many symbols of the run may have a position or a working entry, with this one; 0: any
+    max_open: int = 0
     _place: str = field(default="", init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -95,8 +98,9 @@ class SignalStrategy(Strategy):
     Sizes from the equity so far, cooldowns and orders that follow a position need `Strategy`.
     """
 
-    #: what `signals` gets: a DataFrame of pandas, or `NumpyCandles`
-    candles: ClassVar[Literal["pandas", "numpy"]] = "pandas"
+    #: what `signals` gets: a DataFrame of pandas; one of polars, with the column time; or
+    #: `NumpyCandles`
+    candles: ClassVar[Literal["pandas", "polars", "numpy"]] = "pandas"
 
     def __init_subclass__(cls, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -105,14 +109,20 @@ class SignalStrategy(Strategy):
                 raise TypeError(f"{cls.__name__}.{name} is never called: use Strategy for it")
         if cls.extra or cls.inputs:
             raise TypeError(f"{cls.__name__}: signals have no extra and no inputs: use Strategy")
-        if cls.candles not in ("pandas", "numpy"):
-            raise TypeError(f"{cls.__name__}.candles is {cls.candles!r}, must be pandas or numpy")
+        if cls.candles not in ("pandas", "polars", "numpy"):
+            raise TypeError(
+                f"{cls.__name__}.candles is {cls.candles!r}, must be pandas, polars or numpy"
+            )
 
     def signals(self, c: Any) -> Signals:
         """Decides. c has a row for each candle of one symbol, oldest first: open, high, low,
         close and volume by the time when it opened (UTC). It must use only rows up to each
         row's own."""
         raise NotImplementedError("a strategy of signals needs signals(self, c)")
+
+    def I(self, indicator: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: E743
+        """Is not for signals."""
+        raise TypeError("self.I is not for signals, which have whole columns: use Strategy for it")
 
     def on_candle(self, v: View) -> Intents:
         """Calls `signals` on the candles so far, and asks for what its last row says."""
@@ -179,13 +189,17 @@ class Rows:
         if kind == "numpy":
             return NumpyCandles(times, *columns)
         try:
-            import pandas as pd
+            library = importlib.import_module(kind)
         except ImportError as e:
             raise ImportError(
-                "signals get a DataFrame: add pandas to the dependencies in pyproject.toml and "
+                f"signals get a DataFrame: add {kind} to the dependencies in pyproject.toml and "
                 'install it, or set candles = "numpy"'
             ) from e
         names = ("open", "high", "low", "close", "volume")
+        if kind == "polars":
+            frame = library.DataFrame(dict(zip(("time", *names), (times, *columns), strict=True)))
+            return frame.with_columns(library.col("time").dt.replace_time_zone("UTC"))
+        pd = library
         index = pd.DatetimeIndex(times).tz_localize("UTC")
         return pd.DataFrame(dict(zip(names, columns, strict=True)), index=index, copy=False)
 
@@ -230,6 +244,8 @@ class Table:
         self.stop, self.stops = self._level("stop_loss")
         self.take, self.takes = self._level("take_profit")
         self.tags = self._texts()
+        if not isinstance(said.max_open, int) or not 0 <= said.max_open < 1 << 31:
+            raise self._error("max_open", f"is {said.max_open!r}, it must be a whole number")
 
     def _flags(self, name: str) -> Any:
         a = self._array(name, getattr(self._said, name))
@@ -343,7 +359,7 @@ class Table:
 
     def _entry(self, side: Callable[[Size], Intent]) -> Intent:
         """An entry with what is the same in all rows; what is not stands as 1."""
-        order = side(self.size)
+        order = side(self.size).max_open(self._said.max_open)
         if self.limit is not None:
             order = order.limit(1.0)
         if self.expire is not None:

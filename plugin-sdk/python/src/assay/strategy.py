@@ -5,15 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from . import params as _params
+from ._fed import MAX_INDICATORS, Fed, Field
 from ._inputs import Input
+from .indicators import Line
 from .intents import Intents
 from .plots import Plot
 from .view import Fill, Rejection, View
 
 __all__ = ["Strategy", "Supports"]
+
+_L = TypeVar("_L", bound=Line)
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,30 @@ class Strategy:
     def start(self) -> None:
         """Called once, when the parameters have their values: makes indicators. Raise
         `InvalidParam` to refuse a combination of parameters."""
+
+    def I(  # noqa: E743
+        self,
+        indicator: type[_L],
+        *args: Any,
+        on: int | str | tuple[int | str, int | str] = 0,
+        of: Field | tuple[Field, Field] | None = None,
+        **kwargs: Any,
+    ) -> _L:
+        """Makes an indicator of ``assay.indicators`` that needs no ``add``: it has each candle when
+        ``on_fill``, ``on_reject`` and ``on_candle`` see it. The host of a backtest computes it,
+        with the same bits. Only in ``start``, as in ``self.fast = self.I(SMA, 10)``.
+
+        Indicators of a number take the close, or what ``of`` names; ``on`` is another symbol of
+        the run than the first, by its name or place. Correlation and Beta need two of either, and
+        have a value for each step at which both symbols closed."""
+        fed = self.__dict__.setdefault("_fed", [])
+        if isinstance(fed, tuple):
+            raise TypeError("self.I belongs into start(): candles before it would be missing")
+        if len(fed) >= MAX_INDICATORS:
+            raise ValueError(f"self.I has made {MAX_INDICATORS} indicators, more are not possible")
+        fed.append(Fed(indicator, args, kwargs, on, of))
+        line: _L = fed[-1].line
+        return line
 
     def on_fill(self, v: View, fill: Fill) -> Intents:
         """Called for each fill before ``on_candle`` of the step in which it happened. What it

@@ -100,16 +100,20 @@ class Candle(_message.Message):
     def __init__(self, symbol: _Optional[int] = ..., open_time: _Optional[int] = ..., open: _Optional[float] = ..., high: _Optional[float] = ..., low: _Optional[float] = ..., close: _Optional[float] = ..., volume: _Optional[float] = ...) -> None: ...
 
 class Candles(_message.Message):
-    __slots__ = ["close_times", "first_step", "last", "symbols"]
+    __slots__ = ["close_times", "first_step", "indicators", "inputs", "last", "symbols"]
     CLOSE_TIMES_FIELD_NUMBER: _ClassVar[int]
     FIRST_STEP_FIELD_NUMBER: _ClassVar[int]
+    INDICATORS_FIELD_NUMBER: _ClassVar[int]
+    INPUTS_FIELD_NUMBER: _ClassVar[int]
     LAST_FIELD_NUMBER: _ClassVar[int]
     SYMBOLS_FIELD_NUMBER: _ClassVar[int]
     close_times: _containers.RepeatedScalarFieldContainer[int]
     first_step: int
+    indicators: _containers.RepeatedCompositeFieldContainer[IndicatorColumns]
+    inputs: _containers.RepeatedCompositeFieldContainer[InputRows]
     last: bool
     symbols: _containers.RepeatedCompositeFieldContainer[SymbolCandles]
-    def __init__(self, first_step: _Optional[int] = ..., close_times: _Optional[_Iterable[int]] = ..., symbols: _Optional[_Iterable[_Union[SymbolCandles, _Mapping]]] = ..., last: bool = ...) -> None: ...
+    def __init__(self, first_step: _Optional[int] = ..., close_times: _Optional[_Iterable[int]] = ..., symbols: _Optional[_Iterable[_Union[SymbolCandles, _Mapping]]] = ..., last: bool = ..., indicators: _Optional[_Iterable[_Union[IndicatorColumns, _Mapping]]] = ..., inputs: _Optional[_Iterable[_Union[InputRows, _Mapping]]] = ...) -> None: ...
 
 class Child(_message.Message):
     __slots__ = ["percent", "price", "trail_amount", "trail_percent"]
@@ -265,6 +269,26 @@ class HostMessage(_message.Message):
     stop: Stop
     def __init__(self, start: _Optional[_Union[Start, _Mapping]] = ..., dataset: _Optional[_Union[Dataset, _Mapping]] = ..., candles: _Optional[_Union[Candles, _Mapping]] = ..., step: _Optional[_Union[Step, _Mapping]] = ..., finish: _Optional[_Union[Finish, _Mapping]] = ..., stop: _Optional[_Union[Stop, _Mapping]] = ..., begin: _Optional[_Union[Begin, _Mapping]] = ..., script: _Optional[_Union[Script, _Mapping]] = ...) -> None: ...
 
+class Indicator(_message.Message):
+    __slots__ = ["args", "name", "shape", "sources"]
+    ARGS_FIELD_NUMBER: _ClassVar[int]
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    SOURCES_FIELD_NUMBER: _ClassVar[int]
+    args: _containers.RepeatedScalarFieldContainer[float]
+    name: str
+    shape: str
+    sources: _containers.RepeatedCompositeFieldContainer[Source]
+    def __init__(self, name: _Optional[str] = ..., args: _Optional[_Iterable[float]] = ..., shape: _Optional[str] = ..., sources: _Optional[_Iterable[_Union[Source, _Mapping]]] = ...) -> None: ...
+
+class IndicatorColumns(_message.Message):
+    __slots__ = ["indicator", "lines"]
+    INDICATOR_FIELD_NUMBER: _ClassVar[int]
+    LINES_FIELD_NUMBER: _ClassVar[int]
+    indicator: int
+    lines: _containers.RepeatedCompositeFieldContainer[LineColumn]
+    def __init__(self, indicator: _Optional[int] = ..., lines: _Optional[_Iterable[_Union[LineColumn, _Mapping]]] = ...) -> None: ...
+
 class Input(_message.Message):
     __slots__ = ["max_age", "name"]
     MAX_AGE_FIELD_NUMBER: _ClassVar[int]
@@ -340,6 +364,14 @@ class Intent(_message.Message):
     trail_percent: str
     type: int
     def __init__(self, action: _Optional[_Union[Action, str]] = ..., symbol: _Optional[int] = ..., side: _Optional[int] = ..., type: _Optional[int] = ..., quantity: _Optional[str] = ..., quote_amount: _Optional[str] = ..., cash_fraction: _Optional[str] = ..., equity_fraction: _Optional[str] = ..., risk_fraction: _Optional[str] = ..., target_fraction: _Optional[str] = ..., limit_price: _Optional[str] = ..., stop_price: _Optional[str] = ..., trail_percent: _Optional[str] = ..., trail_amount: _Optional[str] = ..., time_in_force: _Optional[int] = ..., expire_after: _Optional[int] = ..., reduce_only: bool = ..., stop_loss: _Optional[_Union[Child, _Mapping]] = ..., take_profit: _Optional[_Union[Child, _Mapping]] = ..., tag: _Optional[str] = ..., client_ref: _Optional[str] = ..., ref: _Optional[str] = ..., post_only: bool = ..., oco: _Optional[int] = ..., targets: _Optional[_Iterable[_Union[TakeProfit, _Mapping]]] = ..., guard: _Optional[_Union[Guard, _Mapping]] = ...) -> None: ...
+
+class LineColumn(_message.Message):
+    __slots__ = ["present", "values"]
+    PRESENT_FIELD_NUMBER: _ClassVar[int]
+    VALUES_FIELD_NUMBER: _ClassVar[int]
+    present: bytes
+    values: bytes
+    def __init__(self, present: _Optional[bytes] = ..., values: _Optional[bytes] = ...) -> None: ...
 
 class LogLine(_message.Message):
     __slots__ = ["fields", "level", "message", "order", "step", "time"]
@@ -489,12 +521,14 @@ class PositionView(_message.Message):
     def __init__(self, symbol: _Optional[int] = ..., quantity: _Optional[float] = ..., entry_price: _Optional[float] = ..., candles_held: _Optional[int] = ...) -> None: ...
 
 class Ready(_message.Message):
-    __slots__ = ["lookback", "warmup_candles"]
+    __slots__ = ["indicators", "lookback", "warmup_candles"]
+    INDICATORS_FIELD_NUMBER: _ClassVar[int]
     LOOKBACK_FIELD_NUMBER: _ClassVar[int]
     WARMUP_CANDLES_FIELD_NUMBER: _ClassVar[int]
+    indicators: _containers.RepeatedCompositeFieldContainer[Indicator]
     lookback: _containers.RepeatedCompositeFieldContainer[Lookback]
     warmup_candles: int
-    def __init__(self, warmup_candles: _Optional[int] = ..., lookback: _Optional[_Iterable[_Union[Lookback, _Mapping]]] = ...) -> None: ...
+    def __init__(self, warmup_candles: _Optional[int] = ..., lookback: _Optional[_Iterable[_Union[Lookback, _Mapping]]] = ..., indicators: _Optional[_Iterable[_Union[Indicator, _Mapping]]] = ...) -> None: ...
 
 class Script(_message.Message):
     __slots__ = ["last", "steps"]
@@ -529,6 +563,14 @@ class Signals(_message.Message):
     template: bytes
     templates: _containers.RepeatedCompositeFieldContainer[Intent]
     def __init__(self, templates: _Optional[_Iterable[_Union[Intent, _Mapping]]] = ..., steps: _Optional[bytes] = ..., template: _Optional[bytes] = ..., size: _Optional[bytes] = ..., limit_price: _Optional[bytes] = ..., stop_loss: _Optional[bytes] = ..., take_profit: _Optional[bytes] = ..., expire_after: _Optional[bytes] = ..., tag: _Optional[bytes] = ..., tags: _Optional[_Iterable[str]] = ..., last: bool = ...) -> None: ...
+
+class Source(_message.Message):
+    __slots__ = ["field", "symbol"]
+    FIELD_FIELD_NUMBER: _ClassVar[int]
+    SYMBOL_FIELD_NUMBER: _ClassVar[int]
+    field: int
+    symbol: int
+    def __init__(self, symbol: _Optional[int] = ..., field: _Optional[int] = ...) -> None: ...
 
 class Spec(_message.Message):
     __slots__ = ["advance", "author", "default_params", "description", "display_name", "extra", "inputs", "language", "max_symbols", "min_symbols", "modes", "name", "params_schema", "plots", "protocol_version", "sdk_version", "sessions", "signals", "sim_id", "supports", "timeframes", "trained_until", "version"]

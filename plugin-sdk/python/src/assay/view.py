@@ -362,6 +362,7 @@ class View(SymbolView):
         "cash",
         "equity",
         "index",
+        "quantity_step",
         "rand",
         "warmup",
     )
@@ -385,6 +386,7 @@ class View(SymbolView):
         self.rand = rand  #: the run's random source
         self.index = -1  #: counts steps from 0, warm-up included
         self.warmup = False  #: whether orders would be rejected because the window has not begun
+        self.quantity_step = 1e-8  #: of the venue: quantities are rounded down to it
         self.cash = 0.0  #: quote currency
         self.equity = 0.0  #: cash and marked positions, quote currency
 

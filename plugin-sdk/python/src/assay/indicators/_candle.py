@@ -35,12 +35,17 @@ class HeikinAshi(Line):
     """Smoothed candles: ``value`` is the close, ``open``, ``high`` and ``low`` are lines, ``bar``
     is what other indicators take. Ready with the first candle."""
 
-    __slots__ = ("bar", "high", "low", "open")
+    __slots__ = ("_volume", "high", "low", "open")
 
     def __init__(self) -> None:
         super().__init__()
-        self.open, self.high, self.low = Line(), Line(), Line()
-        self.bar = SmoothedBar(0.0, 0.0, 0.0, 0.0, 0.0)
+        self.open, self.high, self.low, self._volume = Line(), Line(), Line(), Line()
+
+    @property
+    def bar(self) -> SmoothedBar:
+        """The newest candle."""
+        prices = self.open.value, self.high.value, self.low.value, self.value
+        return SmoothedBar(*prices, self._volume.value)
 
     def add(self, bar: FullBar) -> None:
         """Takes the next candle: the view, or what has open, high, low, close and volume."""
@@ -56,7 +61,7 @@ class HeikinAshi(Line):
         self.open._set(start)
         self.high._set(high)
         self.low._set(low)
-        self.bar = SmoothedBar(start, high, low, price, bar.volume)
+        self._volume._set(bar.volume)
 
 
 class Pivots(Line):

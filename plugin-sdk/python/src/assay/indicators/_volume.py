@@ -53,10 +53,13 @@ class SessionVWAP(Line):
         super().__init__()
         self._length = session_length(length) if length is not None else 0
         self._session = 0
-        self.reset()
+        self._begin()
 
     def reset(self) -> None:
         """Begins a new session with the next candle."""
+        self._begin()
+
+    def _begin(self) -> None:
         self._turnover, self._volume = Sum(), Sum()
 
     def add(self, bar: TimedBar) -> None:
@@ -65,7 +68,7 @@ class SessionVWAP(Line):
             session = session_of(bar.open_time, self._length)
             if session != self._session:
                 self._session = session
-                self.reset()
+                self._begin()
         price = typical(bar)
         self._turnover.add(or_nan(price * bar.volume))
         self._volume.add(or_nan(bar.volume))
