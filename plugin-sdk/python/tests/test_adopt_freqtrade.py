@@ -256,7 +256,7 @@ def custom_exit(self, *args, **kwargs):
     assert [word in text for word, text in zip(words, said, strict=True)] == [True] * 4
 
 
-def test_what_leaves_gives_its_place_to_the_pairs_behind_it(tmp_path: Path) -> None:
+def test_what_leaves_gives_its_place_to_other_pairs(tmp_path: Path) -> None:
     made: Any = adopted(tmp_path, max_open_trades=1)()
     made.start()
 

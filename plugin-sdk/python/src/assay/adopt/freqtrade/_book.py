@@ -71,6 +71,10 @@ class Book:
         self._view = view
         self._leaving.clear()
 
+    def holds(self, pair: str) -> bool:
+        """Whether there is a trade in a pair."""
+        return pair in self._open
+
     def take(self) -> list[Intent]:
         """The intents of this step."""
         asked, self._asked = self._asked, []
@@ -200,7 +204,7 @@ class Book:
         if not side or self._locks.holds(pair, now, side):
             return
         slots = self._slots()
-        # What leaves at the next open gives its place to the pairs behind it, as there.
+        # What leaves at the next open gives its place away, as there.
         if len(self._open) + len(self._entering) - len(self._leaving) >= slots:
             return
         stake = self._stake(slots)

@@ -192,7 +192,8 @@ class Adopted(Base):
             self._trim()
             strategy.bot_start()
         strategy.bot_loop_start(current_time=v.time)
-        for pair in v.symbols:
+        # Those that are held come first: what leaves gives its place to any other.
+        for pair in sorted(v.symbols, key=lambda p: not book.holds(p)):
             if not v[pair].closed:
                 continue
             book.decide(pair, self._analyzed(pair, v))
