@@ -243,6 +243,7 @@ def test_the_inspector_knows_what_the_adapter_refuses() -> None:
         if holds:
             assert names[module] == set(holds), module
 
+
 def test_what_differs_is_declared(tmp_path: Path) -> None:
     body = """
 minimal_roi = {"0": 0.1, "90": 0.05}

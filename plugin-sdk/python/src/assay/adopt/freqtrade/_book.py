@@ -59,7 +59,9 @@ class Book:
         self._open: dict[str, Trade] = {}  # by pair
         self._entering: dict[str, Trade] = {}
         self._asked: list[Intent] = []
-        self._leaving: dict[str, float] = {}  # what leaves at the next open, by pair, brings so much
+        self._leaving: dict[
+            str, float
+        ] = {}  # what leaves at the next open, by pair, brings so much
         self._view: Any = None
         table = strategy.minimal_roi or {}
         self._roi = sorted((int(minutes), float(ratio)) for minutes, ratio in table.items())

@@ -290,14 +290,15 @@ def check(cls: type[Any]) -> None:
         raise Unsupported(f"{cls.__name__} has no timeframe: give it one")
 
 
+_EXIT = "custom_exit and custom_sell see the close as the rate, there it is the next open"
 #: What is asked of a strategy otherwise than there.
 _CALLBACKS = {
-    "custom_exit": "custom_exit and custom_sell see the close as the rate, there it is the next open",
-    "custom_sell": "custom_exit and custom_sell see the close as the rate, there it is the next open",
-    "custom_stoploss": "custom_stoploss sees the close as the rate, there it is the high of the next "
-    "candle",
-    "confirm_trade_exit": "confirm_trade_exit is asked before exits by signal and callback, not by "
-    "stop and ROI",
+    "custom_exit": _EXIT,
+    "custom_sell": _EXIT,
+    "custom_stoploss": "custom_stoploss sees the close as the rate, "
+    "there it is the high of the next candle",
+    "confirm_trade_exit": "confirm_trade_exit is asked before exits by signal and callback, "
+    "not by stop and ROI",
 }
 
 
