@@ -220,7 +220,8 @@ func extensionsOf(e *collected, ledger selection.Digest, manifest json.RawMessag
 		Runs      map[string]standing `json:"runs"`
 		// Manifest lists the files and layers of a strategy that is a bundle; its hash is that of the plugin.
 		Manifest json.RawMessage `json:"plugin_manifest,omitempty"`
-	}{standing: standingOf(e.base), TestPeeks: ledger.TestPeeks, Runs: map[string]standing{}, Manifest: manifest}
+	}{standing: standingOf(e.base), TestPeeks: ledger.TestPeeks, Runs: map[string]standing{},
+		Manifest: manifest}
 	if n := ledger.NEff; !math.IsNaN(n) && !math.IsInf(n, 0) {
 		out.NEff = &n
 	}
