@@ -38,6 +38,7 @@ import (
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
 	"github.com/assay-run/assay/host/exchange/wire/launch"
+	strategybundle "github.com/assay-run/assay/host/proc/bundle"
 	"github.com/assay-run/assay/host/proc/sandbox"
 	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/host/runner"
@@ -137,6 +138,9 @@ func (s *Stage) program(ctx context.Context, b *bundle.Bundle) (*catalog.Catalog
 	if digest.SHA256Hex(text) != sum {
 		return nil, fmt.Errorf("plugins/%s is not the program that was sealed", sum)
 	}
+	if err := s.files(sum, text); err != nil {
+		return nil, err
+	}
 	dir, name := filepath.Join(s.work.Dir(), "programs", sum), b.Strategy.Name
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -160,6 +164,25 @@ func (s *Stage) program(ctx context.Context, b *bundle.Bundle) (*catalog.Catalog
 		return nil, errors.New("the program describes no strategy, or is another one")
 	}
 	return c, nil
+}
+
+// files copies what a bundle consists of to where it is executed from; of a program there is nothing
+// besides itself.
+func (s *Stage) files(sum string, text []byte) error {
+	if !strategybundle.IsManifest(text) {
+		return nil
+	}
+	m, err := strategybundle.Parse(text)
+	if err != nil {
+		return fmt.Errorf("plugins/%s: %w", sum, err)
+	}
+	from := strategybundle.Place{Root: filepath.Join(s.opts.Root, "plugins", "bundles")}
+	to := strategybundle.Place{Root: filepath.Join(s.work.Dir(), "plugins", "bundles")}
+	if err := m.Copy(sum, from, to); err != nil {
+		return fmt.Errorf("the files of the bundle sha256 %.12s… are not those that were sealed: copy the "+
+			"folders that it names below plugins/bundles of the lab's state directory: %w", sum, err)
+	}
+	return nil
 }
 
 // question is one play: of [Start, End), with pins of candles where they are not the newest.

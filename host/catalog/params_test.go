@@ -163,3 +163,16 @@ func TestTooManyParams(t *testing.T) {
 		t.Errorf("%v", bad)
 	}
 }
+
+func TestDiffers(t *testing.T) {
+	long := strings.Repeat("x", 301)
+	s := Strategy{ParamsSchema: json.RawMessage(`{"x-differs":[" a  stop\n follows ","","` + long + `"]}`)}
+	if got := s.Differs(); len(got) != 1 || got[0] != "a stop follows" {
+		t.Errorf("%q", got)
+	}
+	for _, schema := range []string{``, `{}`, `{"x-differs":3}`} {
+		if got := (&Strategy{ParamsSchema: json.RawMessage(schema)}).Differs(); got != nil {
+			t.Errorf("%s: %q", schema, got)
+		}
+	}
+}

@@ -54,6 +54,30 @@ type Strategy struct {
 	origin
 }
 
+// Bounds of what a strategy says of how it differs.
+const (
+	maxDiffers     = 20
+	maxDiffersText = 300
+)
+
+// Differs are sentences about how the strategy differs from the one of another engine that it was adopted
+// from: x-differs of its params_schema.
+func (s *Strategy) Differs() []string {
+	var declared struct {
+		Differs []string `json:"x-differs"`
+	}
+	if json.Unmarshal(s.ParamsSchema, &declared) != nil {
+		return nil
+	}
+	var out []string
+	for _, text := range declared.Differs[:min(len(declared.Differs), maxDiffers)] {
+		if clean := strings.Join(strings.Fields(text), " "); clean != "" && len(clean) <= maxDiffersText {
+			out = append(out, clean)
+		}
+	}
+	return out
+}
+
 // SymbolCount is how many symbols a strategy trades.
 type SymbolCount struct {
 	MinSymbols int `json:"min_symbols"`

@@ -40,6 +40,17 @@ func PythonOrSkip(t testing.TB, requirements string) string {
 	return interpreter
 }
 
+// CompiledPython is the variable of the environment by which Python keeps what it has compiled below the
+// user's cache, and nothing of it beside the sources.
+func CompiledPython(t testing.TB) string {
+	t.Helper()
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return "PYTHONPYCACHEPREFIX=" + filepath.Join(cache, "assay-prove", "compiled")
+}
+
 // Environment makes a virtual environment with the packages of a requirements.txt, below the user's
 // cache, unless it is there, and returns its interpreter.
 func Environment(requirements string) (interpreter string, err error) {
@@ -62,16 +73,20 @@ func Environment(requirements string) (interpreter string, err error) {
 	sum := sha256.Sum256(append(version, lock...))
 	all := filepath.Join(cache, "assay-prove")
 	dir := filepath.Join(all, hex.EncodeToString(sum[:8]))
-	if err := os.MkdirAll(all, 0o755); err != nil {
+	whole := filepath.Join(dir, "whole")
+	interpreter = filepath.Join(dir, "bin", "python")
+	if _, err := os.Stat(whole); err == nil {
+		return interpreter, nil
+	}
+	locks := dir + ".lock"
+	if err := os.MkdirAll(locks, 0o755); err != nil {
 		return "", err
 	}
-	held, err := file.LockDir(all) // tests of several packages may make it at once
+	held, err := file.LockDir(locks) // tests of several packages may make it at once
 	if err != nil {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, held.Release()) }()
-	whole := filepath.Join(dir, "whole")
-	interpreter = filepath.Join(dir, "bin", "python")
 	if _, err := os.Stat(whole); err == nil {
 		return interpreter, nil
 	}
@@ -80,8 +95,9 @@ func Environment(requirements string) (interpreter string, err error) {
 	}
 	for _, args := range [][]string{
 		{base, "-m", "venv", dir},
+		// What is imported is compiled then: of a hundred packages that is little.
 		{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes",
-			"--no-deps", "-r", requirements},
+			"--no-deps", "--no-compile", "-r", requirements},
 	} {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 			return "", fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)

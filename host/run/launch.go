@@ -354,6 +354,9 @@ func (x *Execution) note(p *plan) {
 	if x.mode == ModeAdvance {
 		assume("ADVANCE", "The plugin played many steps at a time by itself.")
 	}
+	for _, text := range p.Strategy.Differs() {
+		assume("ADOPTED", "As the strategy says of itself: %s.", text)
+	}
 	x.warnings = append(x.warnings, p.warnings...)
 }
 

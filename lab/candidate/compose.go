@@ -23,13 +23,15 @@ import (
 type subject struct {
 	family, owner, title, description string
 	limits                            bundle.Limits
+	// manifest is what is executed where the program is a bundle, nil for others.
+	manifest json.RawMessage
 }
 
 // compose maps the evidence to the core of a bundle, without lineage.
 func compose(e *collected, s subject, list *selection.TrialList,
 	ledger selection.Digest) (bundle.Bundle, error) {
 	m := e.base.meta
-	extensions, err := extensionsOf(e, ledger)
+	extensions, err := extensionsOf(e, ledger, s.manifest)
 	if err != nil {
 		return bundle.Bundle{}, err
 	}
@@ -210,13 +212,16 @@ func standingOf(x *item) standing {
 
 // extensionsOf is the baseline's standing with that of the search that found it, and the
 // standing of every run.
-func extensionsOf(e *collected, ledger selection.Digest) (json.RawMessage, error) {
+func extensionsOf(e *collected, ledger selection.Digest, manifest json.RawMessage) (json.RawMessage, error) {
 	out := struct {
 		standing
 		NEff      *float64            `json:"n_eff,omitempty"`
 		TestPeeks int                 `json:"test_peeks"`
 		Runs      map[string]standing `json:"runs"`
-	}{standing: standingOf(e.base), TestPeeks: ledger.TestPeeks, Runs: map[string]standing{}}
+		// Manifest lists the files and layers of a strategy that is a bundle; its hash is that of the plugin.
+		Manifest json.RawMessage `json:"plugin_manifest,omitempty"`
+	}{standing: standingOf(e.base), TestPeeks: ledger.TestPeeks, Runs: map[string]standing{},
+		Manifest: manifest}
 	if n := ledger.NEff; !math.IsNaN(n) && !math.IsInf(n, 0) {
 		out.NEff = &n
 	}

@@ -2,7 +2,10 @@ package candidate
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,6 +13,8 @@ import (
 	"github.com/assay-run/assay/governance/bundle"
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
+	strategybundle "github.com/assay-run/assay/host/proc/bundle"
+	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/search/selection"
 )
 
@@ -225,4 +230,48 @@ func TestChangeClasses(t *testing.T) {
 			t.Errorf("%s: %+v", name, b.Candidate.Lineage)
 		}
 	}
+}
+
+func TestManifestOfABundle(t *testing.T) {
+	state := t.TempDir()
+	plugins := filepath.Join(state, "plugins")
+	sum := strings.Repeat("a", 64)
+	text, err := strategybundle.Encode(&strategybundle.Manifest{
+		Schema: strategybundle.ManifestSchema, Name: "x", Runtime: strategybundle.RuntimePython,
+		Entry: "strategy:X", Interpreter: "bin/python3", System: []strategybundle.File{},
+		Files:  []strategybundle.File{{Path: "a.py", SHA256: sum, Size: 1}},
+		Layers: []strategybundle.Layer{{Name: "python", Version: "3.11", SHA256: sum}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := digest.SHA256Hex(text)
+	put := func(name, text string) {
+		if err := errors.Join(os.MkdirAll(plugins, 0o700),
+			os.WriteFile(filepath.Join(plugins, name), []byte(text), 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, err := manifestOf(state, id); got != nil || err != nil {
+		t.Errorf("without a copy: %s, %v", got, err)
+	}
+	put("b", "\x7fELF")
+	if got, err := manifestOf(state, "b"); got != nil || err != nil {
+		t.Errorf("of a program: %s, %v", got, err)
+	}
+	put(id, string(text))
+	got, err := manifestOf(state, id)
+	if err != nil || string(got) != string(text) {
+		t.Errorf("%s, %v", got, err)
+	}
+	b := bundle.Bundle{Extensions: json.RawMessage(`{"plugin_manifest":` + string(text) + `}`)}
+	b.Strategy.Plugin.SHA256 = id
+	if err := checkManifest(&b); err != nil {
+		t.Error(err)
+	}
+	b.Strategy.Plugin.SHA256 = sum
+	has(t, checkManifest(&b), request.CodeArtifactMismatch, "other files at /extensions/plugin_manifest")
+	put(id, string(text)+" ")
+	_, err = manifestOf(state, id)
+	has(t, err, request.CodeArtifactMismatch, "was changed")
 }

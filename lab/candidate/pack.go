@@ -193,6 +193,9 @@ func (p *packer) core(ctx context.Context, e *collected) (bundle.Bundle, error) 
 		return bundle.Bundle{}, err
 	}
 	s := subject{family: p.Family, owner: p.Owner, title: p.Title, description: p.Description}
+	if s.manifest, err = manifestOf(p.host.StateDir, m.Plugin.SHA256); err != nil {
+		return bundle.Bundle{}, err
+	}
 	if p.Again != nil {
 		before := p.Again.Bundle.Candidate
 		s.family, s.owner = cmp.Or(s.family, before.FamilyID), cmp.Or(s.owner, before.Owner)

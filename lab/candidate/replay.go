@@ -141,6 +141,9 @@ type ReplayOptions struct {
 // stored. Runs at a venue cannot be repeated and are skipped. An error is one that ends it
 // all, such as an interruption; what concerns one run is in its Outcome.
 func Replay(ctx context.Context, h *request.Host, b *bundle.Bundle, o ReplayOptions) ([]Outcome, error) {
+	if err := checkManifest(b); err != nil {
+		return nil, err
+	}
 	list := make([]Outcome, 0, len(b.Runs))
 	for _, run := range b.Runs {
 		if o.Begin != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/assay-run/assay/host/base/file"
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/proc/bundle"
 	"github.com/assay-run/assay/host/runner"
 	"github.com/assay-run/assay/plugin-sdk/candlefile"
 	"github.com/assay-run/assay/plugin-sdk/market"
@@ -226,6 +227,9 @@ func (h *Host) plugin(ctx context.Context, c *Capsule, program string, r *Result
 	path := program
 	if path == "" {
 		path = Program(h.StateDir, c.Inputs.Plugin.SHA256)
+	}
+	if bundle.IsFolder(path) {
+		path = filepath.Join(path, bundle.ManifestFile)
 	}
 	sum, err := digest.File(path)
 	switch {

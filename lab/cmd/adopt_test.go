@@ -42,7 +42,7 @@ func besideEngine(t *testing.T, scripts, more string) {
 	runScriptsWith(t, folder, func(env *testscript.Env) error {
 		env.Setenv("PATH", filepath.Dir(interpreter)+string(filepath.ListSeparator)+env.Getenv("PATH"))
 		env.Setenv("PYTHONPATH", sdk) // of the author's tests
-		env.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+		env.Vars = append(env.Vars, hosttest.CompiledPython(t))
 		script, err := os.ReadFile(filepath.Join(folder, "peer", "parity.py"))
 		src := filepath.Join(env.WorkDir, "src")
 		err = errors.Join(err, os.WriteFile(filepath.Join(env.WorkDir, "parity.py"), script, fs.ModePerm),

@@ -4,6 +4,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -35,17 +36,19 @@ func runPythonScripts(t *testing.T, folder, lock string) {
 		t.Fatal(err)
 	}
 	interpreter := hosttest.PythonOrSkip(t, lock)
-	twin := filepath.Join(t.TempDir(), "sma_cross")
-	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", twin,
-		"../../strategies/sma_cross")
+	// A strategy in Go, and the service for those that trade.
+	built := t.TempDir()
+	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-buildvcs=false", "-o", built+"/",
+		"../../strategies/sma_cross", "../../cmd/assay")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	runScriptsWith(t, folder, func(env *testscript.Env) error {
-		env.Setenv("PATH", filepath.Dir(interpreter)+string(filepath.ListSeparator)+env.Getenv("PATH"))
+		env.Setenv("PATH", strings.Join([]string{filepath.Dir(interpreter), built, env.Getenv("PATH")},
+			string(filepath.ListSeparator)))
 		env.Setenv("PYTHONPATH", sdk) // of the author's tests
-		env.Setenv("PYTHONDONTWRITEBYTECODE", "1")
+		env.Vars = append(env.Vars, hosttest.CompiledPython(t))
 		notebook, err := os.ReadFile("../../docs/notebooks/runs.ipynb")
 		if err == nil {
 			err = os.WriteFile(filepath.Join(env.WorkDir, "runs.ipynb"), notebook, 0o600)
@@ -57,6 +60,6 @@ func runPythonScripts(t *testing.T, folder, lock string) {
 		if err := os.MkdirAll(to, 0o755); err != nil {
 			return err
 		}
-		return os.Link(twin, filepath.Join(to, "sma_cross"))
+		return os.Link(filepath.Join(built, "sma_cross"), filepath.Join(to, "sma_cross"))
 	})
 }

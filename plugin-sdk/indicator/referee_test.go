@@ -293,7 +293,7 @@ func TestProveIndicators(t *testing.T) {
 			fmt.Fprintf(&question, "%v,%v,%v,%v,%v\n", c.Open, c.High, c.Low, c.Close, c.Volume)
 		}
 		cmd := exec.CommandContext(t.Context(), interpreter, filepath.Join(referees, "referee.py"))
-		cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+		cmd.Env = append(os.Environ(), hosttest.CompiledPython(t))
 		cmd.Stdin, cmd.Stdout, cmd.Stderr = &question, &said, &complaint
 		if err := cmd.Run(); err != nil || complaint.Len() > 0 {
 			t.Fatalf("%s: %v\n%s", name, err, complaint.String())

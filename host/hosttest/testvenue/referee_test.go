@@ -32,7 +32,7 @@ func TestProveReferees(t *testing.T) {
 			defer cancel()
 			cmd := exec.CommandContext(ctx, interpreter, script, v.URL(), v.ScriptURL()+"/scripts",
 				testvenue.DefaultKey, testvenue.DefaultSecret)
-			cmd.Dir, cmd.Env = referees, append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1")
+			cmd.Dir, cmd.Env = referees, append(os.Environ(), hosttest.CompiledPython(t))
 			var said, complaint bytes.Buffer
 			cmd.Stdout, cmd.Stderr = &said, &complaint
 			if err := cmd.Run(); err != nil {

@@ -266,11 +266,20 @@ func (p Place) Layer(l Layer) string { return p.dir(l.SHA256) }
 // Install copies a bundle and its layers to a place, and checks every file on the way. What is
 // there already is checked, not copied.
 func (m *Manifest) Install(from, id string, to Place) error {
+	return m.install(from, filepath.Join(filepath.Dir(from), LayersFolder), id, to)
+}
+
+// Copy copies a bundle that is installed at one place to another one, and checks it as Install does.
+func (m *Manifest) Copy(id string, from, to Place) error {
+	return m.install(from.Files(id), from.Root, id, to)
+}
+
+func (m *Manifest) install(from, layers, id string, to Place) error {
 	if err := os.MkdirAll(to.Root, 0o700); err != nil {
 		return err
 	}
 	for i, l := range m.Layers {
-		source := filepath.Join(filepath.Dir(from), LayersFolder, l.SHA256)
+		source := filepath.Join(layers, l.SHA256)
 		list, text, err := readList(source, l)
 		if err != nil {
 			return under(fmt.Sprintf("layers[%d] (%s %s)", i, l.Name, l.Version), err)

@@ -146,10 +146,18 @@ func TestInstalledFilesAreVerified(t *testing.T) {
 	if err := m.Verify(id, place); err != nil {
 		t.Fatal(err)
 	}
+	copied := Place{filepath.Join(t.TempDir(), "bundles")}
+	if err := m.Copy(id, place, copied); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.Verify(id, copied); err != nil {
+		t.Error(err)
+	}
 	own := filepath.Join(place.Files(id), "a.py")
 	added := filepath.Join(place.Files(id), "b", "random.py")
 	put(t, own, "A")
 	wants(t, m.Verify(id, place), "a.py: was changed")
+	wants(t, m.Copy(id, place, Place{filepath.Join(t.TempDir(), "more")}), "a.py: has the SHA-256")
 	put(t, own, "a")
 	put(t, added, "")
 	wants(t, m.Verify(id, place), "b/random.py: is not in the list")

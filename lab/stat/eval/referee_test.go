@@ -22,7 +22,7 @@ func TestProveStatistics(t *testing.T) {
 	table, questions := New(), map[string]int{}
 	for _, seed := range []string{"1", "2", "3"} {
 		cmd := exec.CommandContext(t.Context(), interpreter, filepath.Join(referees, "referee.py"), seed)
-		cmd.Env = append(os.Environ(), "PYTHONDONTWRITEBYTECODE=1", "PYTHONWARNINGS=ignore")
+		cmd.Env = append(os.Environ(), hosttest.CompiledPython(t), "PYTHONWARNINGS=ignore")
 		var said, complaint bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &said, &complaint
 		if err := cmd.Run(); err != nil || complaint.Len() > 0 {

@@ -1,11 +1,15 @@
 import importlib.util
+import json
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from assay import Strategy
+from assay import Close, Strategy
+from assay._drive import spec
 from assay.adopt import Unsupported
 from assay.adopt.freqtrade import adopt
 from assay.params import collect
@@ -238,3 +242,46 @@ def test_the_inspector_knows_what_the_adapter_refuses() -> None:
     for module, holds in _modules.MODULES.items():
         if holds:
             assert names[module] == set(holds), module
+
+
+def test_what_differs_is_declared(tmp_path: Path) -> None:
+    body = """
+minimal_roi = {"0": 0.1, "90": 0.05}
+trailing_stop = True
+
+def custom_exit(self, *args, **kwargs):
+    return None
+"""
+    said = json.loads(spec(adopted(tmp_path, body, candles=300)).params_schema)["x-differs"]
+    words = ("the newest 300 candles", "custom_exit", "a trailing stop", "(90)")
+    assert [word in text for word, text in zip(words, said, strict=True)] == [True] * 4
+
+
+def test_what_leaves_gives_its_place_to_other_pairs(tmp_path: Path) -> None:
+    made: Any = adopted(tmp_path, max_open_trades=1)()
+    made.start()
+
+    def candle(pair: str, close: float) -> Any:
+        return SimpleNamespace(close=close, high=close, low=close, open_orders=(), closed=True)
+
+    class Pairs(dict[str, Any]):
+        symbols = ("A/USD", "B/USD", "C/USD")
+        time, index, cash, timeframe = datetime(2024, 1, 1, tzinfo=UTC), 0, 0.0, "1h"
+
+    view = Pairs({pair: candle(pair, 10.0) for pair in Pairs.symbols})
+    made._begin(view)
+    book = made._book
+    held = sys.modules["freqtrade.persistence"].Trade("B/USD", False, 0.001, None)
+    held.amount, held.stake_amount, held.open_rate, held.stop_loss = 50.0, 500.0, 10.0, 9.0
+    held.open_date_utc = view.time
+    book._open["B/USD"] = held
+    book.begin(view)
+    enter = {"enter_long": 1}
+    book.decide("A/USD", enter)
+    assert book.take() == []
+    book.decide("B/USD", {"exit_long": 1})
+    book.decide("C/USD", enter)
+    left, entered = book.take()
+    assert isinstance(left, type(Close("B/USD")))
+    assert list(book._entering) == ["C/USD"]
+    assert book._stake(1) == pytest.approx(50 * 10 * 0.999 * 0.99)

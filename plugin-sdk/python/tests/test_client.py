@@ -328,6 +328,10 @@ def test_family(state: Path) -> None:
     assert "<img" not in family._repr_html_()
     with pytest.raises(assay.AssayError, match="none of"):
         family.heat("fast", "no")
+    with pytest.raises(assay.AssayError, match="name two parameters"):
+        family.heat("fast", "fast")
+    assert list(work.falsifications().columns) == ["base", "overall", "tests", "failed", "refuted"]
+    assert work.run("run_0").falsifications.empty
 
 
 @pytest.mark.parametrize("cut", range(8, 40, 3))

@@ -85,7 +85,7 @@ def spec(cls: type[Strategy]) -> Any:
             scale_free=cls.supports.scale_free,
             calendar=cls.supports.calendar,
         ),
-        params_schema=schema(fields),
+        params_schema=schema(fields, getattr(cls, "differs", ())),
         default_params=defaults(fields),
         trained_until=cls.trained_until,
         plots=plots.messages(cls.plots),

@@ -217,18 +217,18 @@ def collect(owner: type) -> tuple[_Field, ...]:
     return tuple(fields.values())
 
 
-def schema(fields: Sequence[_Field]) -> str:
-    """JSON Schema 2020-12 of the parameters, with x-ui for forms and x-search for searches."""
-    return json.dumps(
-        {
-            "$schema": "https://json-schema.org/draft/2020-12/schema",
-            "type": "object",
-            "properties": {f.name: f.schema(i + 1) for i, f in enumerate(fields)},
-            "additionalProperties": False,
-        },
-        ensure_ascii=False,
-        separators=(",", ":"),
-    )
+def schema(fields: Sequence[_Field], differs: Sequence[str] = ()) -> str:
+    """JSON Schema 2020-12 of the parameters, with x-ui for forms and x-search for searches, and
+    x-differs: how the strategy differs from the one that it was adopted from."""
+    made: dict[str, Any] = {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "type": "object",
+        "properties": {f.name: f.schema(i + 1) for i, f in enumerate(fields)},
+        "additionalProperties": False,
+    }
+    if differs:
+        made["x-differs"] = list(differs)
+    return json.dumps(made, ensure_ascii=False, separators=(",", ":"))
 
 
 def defaults(fields: Sequence[_Field]) -> str:

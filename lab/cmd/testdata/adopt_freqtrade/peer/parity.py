@@ -1,7 +1,9 @@
 """Holds the trades of an adopted strategy to those of freqtrade itself.
 
-parity.py narrow SLUG [END]: has lab.json ask for one split, of three months unless it ends before.
-parity.py compare SLUG RUN CANDLES: prints how many trades are the same, and those that are not.
+parity.py narrow SLUG [END [START [SYMBOLS]]]: has lab.json ask for one split, of three months unless it ends
+before.
+parity.py compare SLUG=RUN...: prints how many trades are the same, and those that are not. The candles of a
+symbol are in BASE.csv.
 """
 
 import csv
@@ -15,10 +17,12 @@ START, END = "2019-04-01", "2019-07-01"
 CASH, FEE = 10_000, 0.001
 
 
-def narrow(slug, end=END):
+def narrow(slug, end=END, start=START, symbols=""):
     path = Path(slug, "lab.json")
     config = json.loads(path.read_text())
-    config["data"] = {"start": START, "end": end}
+    config["data"] = {"start": start, "end": end}
+    if symbols:
+        config["symbols"] = symbols.split(",")
     config["splits"], config["stress"] = {"scheme": "none"}, []
     config["initial_cash"] = CASH
     path.write_text(json.dumps(config))
@@ -32,26 +36,61 @@ def frame(candles):
     return rows[["date", "open", "high", "low", "close", "volume"]]
 
 
-def store(rows, folder):
+def store(rows, folder, pair, futures):
     """Writes the candles where freqtrade reads them, on the timeframes that strategies ask for."""
-    folder.mkdir(parents=True, exist_ok=True)
     first = {"open": "first", "high": "max", "low": "min", "close": "last", "volume": "sum"}
-    for timeframe in ("1h", "4h", "1d"):
+    name = pair.replace("/", "_")
+    if futures:
+        folder, name = folder / "futures", name + "_USDT"
+    folder.mkdir(parents=True, exist_ok=True)
+    least = rows["date"].diff().min()
+    for timeframe in ("1h", "4h", "8h", "1d"):
+        if pd_delta(timeframe) < least:
+            continue
         larger = rows.resample(timeframe, on="date").agg(first).dropna().reset_index()
-        larger.to_feather(folder / f"BTC_USDT-{timeframe}.feather")
+        if not futures:
+            larger.to_feather(folder / f"{name}-{timeframe}.feather")
+            continue
+        larger.to_feather(folder / f"{name}-{timeframe}-futures.feather")
+        larger.to_feather(folder / f"{name}-{timeframe}-mark.feather")
+        free = larger.assign(**{c: 0.0 for c in first})
+        free.to_feather(folder / f"{name}-{timeframe}-funding_rate.feather")
 
 
-def theirs(slug, candles):
+def pd_delta(timeframe):
+    import pandas as pd
+
+    return pd.Timedelta(timeframe)
+
+
+def market(pair, futures):
+    base = pair.partition("/")[0]
+    free = {"min": None, "max": None}
+    return {
+        "id": base + "USDT", "symbol": pair, "base": base, "quote": "USDT", "settle": "USDT" if futures else None,
+        "spot": not futures, "swap": futures, "future": False, "linear": futures or None, "contract": futures,
+        "type": "swap" if futures else "spot", "active": True, "taker": FEE, "maker": FEE,
+        "contractSize": 1.0 if futures else None, "precision": {"amount": 1e-8, "price": 1e-8},
+        "limits": {n: dict(free) for n in ("amount", "cost", "price", "leverage")}, "info": {},
+    }
+
+
+def theirs(slug):
     from freqtrade.enums import CandleType, MarginMode, RunMode, TradingMode
     from freqtrade.optimize.backtesting import Backtesting
     from freqtrade.resolvers import ExchangeResolver
 
     text = Path(slug, "strategy.py").read_text()
-    end = json.loads(Path(slug, "lab.json").read_text())["data"]["end"]
+    asked = json.loads(Path(slug, "lab.json").read_text())
     file, name = re.search(r'adopt\(\s*"(.*?)",\s*"(.*?)"', text).groups()
+    original = Path(slug, file).read_text()
+    futures = "can_short = True" in original
+    slots = re.search(r"max_open_trades = (\d+)", original)
+    pairs = [s + ":USDT" if futures else s for s in asked["symbols"]]
     folder = Path("theirs", slug).absolute()
-    store(frame(candles), folder / "data")
-    (folder / "backtest_results").mkdir(exist_ok=True)
+    for symbol in asked["symbols"]:
+        store(frame(symbol.partition("/")[0] + ".csv"), folder / "data", symbol, futures)
+    (folder / "backtest_results").mkdir(parents=True, exist_ok=True)
     config = {
         "strategy": name,
         "strategy_path": str(Path(slug).absolute()),
@@ -59,16 +98,16 @@ def theirs(slug, candles):
         "datadir": folder / "data",
         "exportdirectory": folder / "backtest_results",
         "exportfilename": None,
-        "exchange": {"name": "binance", "pair_whitelist": ["BTC/USDT"], "pair_blacklist": []},
+        "exchange": {"name": "binance", "pair_whitelist": pairs, "pair_blacklist": []},
         "pairlists": [{"method": "StaticPairList"}],
         "stake_currency": "USDT",
         "stake_amount": "unlimited",
         "tradable_balance_ratio": 0.99,
         "dry_run": True,
         "dry_run_wallet": CASH,
-        "max_open_trades": 1,
+        "max_open_trades": int(slots.group(1)) if slots else len(pairs),
         "fee": FEE,
-        "timerange": START.replace("-", "") + "-" + end.replace("-", ""),
+        "timerange": "-".join(asked["data"][n].replace("-", "") for n in ("start", "end")),
         "enable_protections": True,
         "export": "none",
         "entry_pricing": {"price_side": "same", "use_order_book": False},
@@ -76,23 +115,17 @@ def theirs(slug, candles):
         "unfilledtimeout": {"entry": 10, "exit": 10, "unit": "minutes"},
         "runmode": RunMode.BACKTEST,
         "dataformat_ohlcv": "feather",
-        "candle_type_def": CandleType.SPOT,
-        "trading_mode": TradingMode.SPOT,
-        "margin_mode": MarginMode.NONE,
+        "candle_type_def": CandleType.FUTURES if futures else CandleType.SPOT,
+        "trading_mode": TradingMode.FUTURES if futures else TradingMode.SPOT,
+        "margin_mode": MarginMode.ISOLATED if futures else MarginMode.NONE,
         "original_config": {},
         "internals": {},
     }
     exchange = ExchangeResolver.load_exchange(config, validate=False, load_leverage_tiers=False)
-    exchange._markets = {
-        "BTC/USDT": {
-            "id": "BTCUSDT", "symbol": "BTC/USDT", "base": "BTC", "quote": "USDT", "spot": True,
-            "swap": False, "future": False, "linear": None, "type": "spot", "active": True,
-            "taker": FEE, "maker": FEE, "contractSize": None,
-            "precision": {"amount": 1e-8, "price": 1e-8},
-            "limits": {"amount": {"min": None, "max": None}, "cost": {"min": None, "max": None},
-                       "price": {"min": None, "max": None}, "leverage": {"min": None, "max": None}},
-            "info": {},
-        }
+    exchange._markets = {p: market(p, futures) for p in pairs}
+    exchange._leverage_tiers = {
+        p: [{"minNotional": 0, "maxNotional": None, "maintenanceMarginRate": 0.0, "maxLeverage": 1, "maintAmt": 0.0}]
+        for p in pairs
     }
     exchange._api.markets = exchange._markets
     exchange._last_markets_refresh = 2**62
@@ -100,7 +133,8 @@ def theirs(slug, candles):
     done.start()
     result = done.all_bt_content[next(iter(done.all_bt_content))]["results"]
     return [
-        (str(t.open_date)[:19], str(t.close_date)[:19], t.amount, t.open_rate, t.close_rate, t.profit_abs)
+        (t.pair.partition(":")[0], str(t.open_date)[:19], str(t.close_date)[:19], t.amount, t.open_rate,
+         t.close_rate, t.profit_abs)
         for t in result.sort_values("open_date").itertuples()
     ]
 
@@ -111,25 +145,26 @@ def ours(run):
         for t in csv.DictReader(f):
             times = (t[k][:19].replace("T", " ") for k in ("entry_time", "exit_time"))
             names = ("quantity", "entry_price", "exit_price", "pnl")
-            rows.append((*times, *(float(t[k]) for k in names)))
+            rows.append((t["symbol"], *times, *(float(t[k]) for k in names)))
     return rows
 
 
 def same(a, b):
     """Whether times and prices are those, and what the trade brings. Their prices are rounded to cents."""
-    prices = all(abs(x - y) <= 0.0101 for x, y in zip(a[3:5], b[3:5]))
-    gains = [t[5] / (t[2] * t[3]) for t in (a, b)]
-    return a[:2] == b[:2] and prices and abs(gains[0] - gains[1]) < 1e-5
+    prices = all(abs(x - y) <= 0.0101 for x, y in zip(a[4:6], b[4:6]))
+    gains = [t[6] / (t[3] * t[4]) for t in (a, b)]
+    return a[:3] == b[:3] and prices and abs(gains[0] - gains[1]) < 1e-5 + 0.0101 / a[4]
 
 
-def compare(slug, run, candles):
-    mine, others = ours(run), theirs(slug, candles)
-    left = [b for b in others if not any(same(a, b) for a in mine)]
-    for row in left:
-        print(f"{slug}: theirs alone {row}")
-    for row in [a for a in mine if not any(same(a, b) for b in others)]:
-        print(f"{slug}: ours alone {row}")
-    print(f"{slug}: {len(mine)} trades, theirs {len(others)}, {len(others) - len(left)} are the same")
+def compare(*runs):
+    for slug, run in (r.split("=") for r in runs):
+        mine, others = ours(run), theirs(slug)
+        left = [b for b in others if not any(same(a, b) for a in mine)]
+        for row in left:
+            print(f"{slug}: theirs alone {row}")
+        for row in [a for a in mine if not any(same(a, b) for b in others)]:
+            print(f"{slug}: ours alone {row}")
+        print(f"{slug}: {len(mine)} trades, theirs {len(others)}, {len(others) - len(left)} are the same")
 
 
 if __name__ == "__main__":

@@ -123,6 +123,22 @@ class Reader:
         """
         return Family(*self._backend.family(plan_id))
 
+    def falsifications(self, base: str | None = None) -> Any:
+        """Falsifications as a DataFrame by their run ids, the newest first.
+
+        Args:
+            base: the id of the run that was attacked; all where None.
+        """
+        columns = ["base", "overall", "tests", "failed", "refuted"]
+        rows = []
+        for r in self._backend.runs({"kind": "falsification", "status": "completed"}):
+            f = self.falsification(r["run_id"])
+            if base in (None, f.base):
+                failed = [t for t in f.raw["tests"] if t.get("verdict") == "fail"]
+                found = (f.base, f.overall, len(f.raw["tests"]), len(failed), " ".join(f.refuted))
+                rows.append((f.id, *found))
+        return pandas().DataFrame(rows, columns=["run_id", *columns]).set_index("run_id")
+
     def falsification(self, run_id: str) -> Falsification:
         """What a falsification found, by its own run id.
 
@@ -276,6 +292,11 @@ class Run:
 
         return self._kept("log", None, read)
 
+    @property
+    def falsifications(self) -> Any:
+        """The falsifications that attacked it, as a DataFrame by their run ids."""
+        return Reader(self._backend).falsifications(self.id)
+
     def file(self, name: str) -> bytes:
         """A file of the run as it is stored, such as ``splits/full/trades.csv``.
 
@@ -425,6 +446,8 @@ class Family:
             if name not in frame.columns:
                 known = ", ".join(map(str, frame.columns))
                 raise AssayError("COLUMN_NOT_FOUND", f"{name!r} is none of {known}")
+        if x == y:
+            raise AssayError("COLUMN_NOT_FOUND", f"x and y are both {x!r}: name two parameters")
         return frame.pivot_table(index=y, columns=x, values=metric, aggfunc="mean")
 
     def heat_map(self, x: str, y: str, metric: str = "sharpe_ratio") -> Any:

@@ -18,6 +18,10 @@ from ._broker import Broker
 from ._data import Data, Indicator
 
 _KINDS: tuple[type, ...] = (bool, int, float, str)
+_DIFFERS = (
+    "init is called at every candle on the candles so far, there once on all candles",
+    "a trade lasts until the position is flat, there it is one entry or a part of one",
+)
 
 
 def adopt(
@@ -44,6 +48,7 @@ def adopt(
         "__module__": caller.f_globals.get("__name__", __name__),
         "__doc__": theirs.__doc__ or f"{theirs.__name__} of {path}, for backtesting.py.",
         "name": name,
+        "differs": _DIFFERS,
         "supports": Supports(short=".sell(" in text),
         "_theirs": theirs,
         "_exclusive": exclusive_orders,

@@ -59,6 +59,9 @@ class Book:
         self._open: dict[str, Trade] = {}  # by pair
         self._entering: dict[str, Trade] = {}
         self._asked: list[Intent] = []
+        self._leaving: dict[
+            str, float
+        ] = {}  # what leaves at the next open, by pair, brings so much
         self._view: Any = None
         table = strategy.minimal_roi or {}
         self._roi = sorted((int(minutes), float(ratio)) for minutes, ratio in table.items())
@@ -68,6 +71,11 @@ class Book:
     def begin(self, view: View) -> None:
         """Begins a step: fills are told next."""
         self._view = view
+        self._leaving.clear()
+
+    def holds(self, pair: str) -> bool:
+        """Whether there is a trade in a pair."""
+        return pair in self._open
 
     def take(self) -> list[Intent]:
         """The intents of this step."""
@@ -155,8 +163,9 @@ class Book:
         trade.max_rate = max(trade.max_rate, v.high)
         trade.min_rate = min(trade.min_rate, v.low)
         self._find_legs(trade, v)
-        reason = self._leave(trade, row, v.close)
-        if reason:
+        if self._leave(trade, row, v.close):
+            worth = trade.amount * v.close * (1 - trade.fee_close)
+            self._leaving[pair] = 0.0 if trade.is_short else worth
             return
         self._move_stop(trade, v)
         self._place(trade, "stop", trade.stop_loss if abs(self._strategy.stoploss) < 1 else None)
@@ -197,7 +206,8 @@ class Book:
         if not side or self._locks.holds(pair, now, side):
             return
         slots = self._slots()
-        if len(self._open) + len(self._entering) >= slots:
+        # What leaves at the next open gives its place away, as there.
+        if len(self._open) + len(self._entering) - len(self._leaving) >= slots:
             return
         stake = self._stake(slots)
         rate = self._view[pair].close
@@ -236,12 +246,12 @@ class Book:
 
     def _stake(self, slots: int) -> float:
         """What the next trade costs; 0 where it is not there."""
-        tied = sum(t.stake_amount for t in self._open.values())
+        held = [t for pair, t in self._open.items() if pair not in self._leaving]
+        tied = sum(t.stake_amount for t in held)
         tied += len(self._entering) * (self._settings.stake_amount or 0)
-        fees = sum(t.stake_amount * t.fee_open for t in self._open.values())
-        free = self._view.cash + fees
-        if any(t.is_short for t in self._open.values()):
-            free -= 2 * sum(t.stake_amount for t in self._open.values() if t.is_short)
+        free = self._view.cash + sum(t.stake_amount * t.fee_open for t in held)
+        free += sum(self._leaving.values())
+        free -= 2 * sum(t.stake_amount for t in self._open.values() if t.is_short)
         usable = (free + tied) * self._settings.tradable_balance_ratio - tied
         stake = self._settings.stake_amount or (usable + tied) / slots
         return float(stake) if stake <= usable else max(0.0, float(usable))

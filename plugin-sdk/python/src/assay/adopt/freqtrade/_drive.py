@@ -20,7 +20,14 @@ from ._book import SIGNALS, Book
 from ._data import Candles, Provider, Wallets
 from ._params import parameters, usable
 from ._protections import Protections
-from ._strategy import Informative, IStrategy, check, merge_informative_pair, timeframe_to_seconds
+from ._strategy import (
+    Informative,
+    IStrategy,
+    check,
+    differences,
+    merge_informative_pair,
+    timeframe_to_seconds,
+)
 from ._trade import Locks, Trade
 
 
@@ -69,6 +76,7 @@ def adopt(
         "__doc__": theirs.__doc__ or f"{theirs.__name__} of {path}, for freqtrade.",
         "name": name,
         "timeframes": (theirs.timeframe,),
+        "differs": differences(theirs, candles),
         "extra": _larger(theirs),
         "max_symbols": 100,
         "supports": Supports(short=theirs.can_short, multi_symbol=True),
@@ -184,7 +192,8 @@ class Adopted(Base):
             self._trim()
             strategy.bot_start()
         strategy.bot_loop_start(current_time=v.time)
-        for pair in v.symbols:
+        # Those that are held come first: what leaves gives its place to any other.
+        for pair in sorted(v.symbols, key=lambda p: not book.holds(p)):
             if not v[pair].closed:
                 continue
             book.decide(pair, self._analyzed(pair, v))

@@ -288,3 +288,36 @@ def check(cls: type[Any]) -> None:
             setattr(cls, new, getattr(cls, old))
     if not cls.timeframe:
         raise Unsupported(f"{cls.__name__} has no timeframe: give it one")
+
+
+_EXIT = "custom_exit and custom_sell see the close as the rate, there it is the next open"
+#: What is asked of a strategy otherwise than there.
+_CALLBACKS = {
+    "custom_exit": _EXIT,
+    "custom_sell": _EXIT,
+    "custom_stoploss": "custom_stoploss sees the close as the rate, "
+    "there it is the high of the next candle",
+    "confirm_trade_exit": "confirm_trade_exit is asked before exits by signal and callback, "
+    "not by stop and ROI",
+}
+
+
+def differences(cls: type[Any], candles: int) -> tuple[str, ...]:
+    """How a class decides otherwise than there, for the assumptions of its runs."""
+    own = {n for base in cls.__mro__ if base not in IStrategy.__mro__ for n in vars(base)}
+    seen = f"the newest {candles} candles" if candles else "all candles so far"
+    said = [f"indicators are computed at every candle on {seen}, there once on all candles"]
+    said += [text for name, text in _CALLBACKS.items() if name in own and text not in said]
+    if cls.trailing_stop:
+        said.append(
+            "a trailing stop follows the candles that have closed, there the one that runs too"
+        )
+    minutes = timeframe_to_minutes(cls.timeframe)
+    inside = [str(m) for m in sorted(int(m) for m in cls.minimal_roi or {}) if m % minutes]
+    if inside:
+        steps = ", ".join(inside)
+        said.append(
+            f"a step of minimal_roi inside of a candle ({steps}) sells at the open of the next one "
+            "where that is higher, there at the ROI"
+        )
+    return tuple(said)
