@@ -256,7 +256,9 @@ func provingParts(all []*pkg, race bool, at ring.Ring) []part {
 	detected := part{
 		args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0",
 			"-p", "2", "-shuffle=on"},
-		env: []string{"CGO_ENABLED=1", ring.Variable + "="}, // at the scale of make test
+		// At the scale of make test. With the detector a program sleeps before it ends, a second if nobody
+		// says less, for what goroutines that it left behind may do: tests wait for theirs.
+		env: []string{"CGO_ENABLED=1", ring.Variable + "=", "GORACE=atexit_sleep_ms=20"},
 	}
 	var parts []part
 	for _, p := range all {
