@@ -90,7 +90,7 @@ generated:
 tests: build
 	@$(RINGS) $(RACE) test
 
-prove: build ## the proofs at scale: mutants, kills, histories, drives, attacks, public clients, all browser suites
+prove: build ## the proofs at scale: mutants, kills, histories, drives, attacks, public clients, the longer browser suites
 	@$(RINGS) $(RACE) prove
 
 fuzz: ## every fuzz target, FUZZTIME each (default 5s; 100000000x is so many executions), FUZZ: those whose path or name match

@@ -19,6 +19,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -148,6 +149,10 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 	if at == ring.Test {
 		parts, limit = testParts(all), "15m"
 	}
+	programs, err := filepath.Abs(filepath.Join("bin", "tests"))
+	if err != nil {
+		return err
+	}
 	var lanes sync.WaitGroup
 	var mu sync.Mutex
 	took, failed := costs{}, false
@@ -158,7 +163,8 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 		args := []string{"test", "-json", "-count=1", "-vet=off", "-timeout", limit}
 		cmd := command(ctx, "go", slices.Concat(args, p.args, p.packages)...)
 		// Without DWARF a test, and what tests build, links in two thirds of the time.
-		cmd.Env = append(cmd.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -ldflags=-w")
+		cmd.Env = append(cmd.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -ldflags=-w",
+			hosttest.ProgramsVariable+"="+programs)
 		cmd.Env = append(cmd.Env, p.env...)
 		cmd.Stdout, cmd.Stderr = &lineWriter{mu: &mu, out: os.Stdout, costs: took}, os.Stderr
 		if err := cmd.Run(); err != nil {
