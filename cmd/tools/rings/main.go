@@ -149,9 +149,14 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 	if at == ring.Test {
 		parts, limit = testParts(all), "15m"
 	}
-	programs, err := filepath.Abs(filepath.Join("bin", "tests"))
+	built, err := filepath.Abs(programs)
 	if err != nil {
 		return err
+	}
+	for _, folder := range []string{"computing", "waiting"} {
+		if err := os.MkdirAll(filepath.Join(built, folder), 0o755); err != nil {
+			return err
+		}
 	}
 	var lanes sync.WaitGroup
 	var mu sync.Mutex
@@ -162,9 +167,10 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 		}
 		args := []string{"test", "-json", "-count=1", "-vet=off", "-timeout", limit}
 		cmd := command(ctx, "go", slices.Concat(args, p.args, p.packages)...)
-		// Without DWARF a test, and what tests build, links in two thirds of the time.
-		cmd.Env = append(cmd.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -ldflags=-w",
-			hosttest.ProgramsVariable+"="+programs)
+		// Without DWARF a test, and what tests build, links in two thirds of the time; without
+		// symbols, too, there is less to hash where programs are.
+		cmd.Env = append(cmd.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -ldflags=-s",
+			hosttest.ProgramsVariable+"="+built)
 		cmd.Env = append(cmd.Env, p.env...)
 		cmd.Stdout, cmd.Stderr = &lineWriter{mu: &mu, out: os.Stdout, costs: took}, os.Stderr
 		if err := cmd.Run(); err != nil {
