@@ -134,6 +134,7 @@ type part struct {
 	env      []string
 	beside   bool // waits more than it computes
 	alone    bool // wants nothing to run beside it
+	proofs   int  // how many tests it has that size themselves
 }
 
 // streamed prints the test events of all parts of a ring. The parts of make soak, which

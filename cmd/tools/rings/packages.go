@@ -248,6 +248,8 @@ func testParts(all []*pkg) []part {
 	plain := part{args: []string{"-shuffle=on"}}
 	parts := map[bool]*part{true: {beside: true}, false: {args: plain.args}} // of packages with proofs
 	names := map[string]bool{}
+	all = slices.Clone(all) // those that take longest first
+	slices.SortStableFunc(all, func(a, b *pkg) int { return len(b.sized) - len(a.sized) })
 	for _, p := range all {
 		name := fmt.Sprint(path.Base(p.ImportPath), p.beside)
 		switch proves := len(p.sized)+len(p.alone) > 0 && !names[name]; {
@@ -290,13 +292,15 @@ func provingParts(all []*pkg, race bool, at ring.Ring) []part {
 		}
 		if len(tests) > 0 {
 			parts = append(parts, part{packages: []string{p.ImportPath},
-				args: slices.Concat(linked(p), runOf(tests)), beside: p.beside})
+				args: slices.Concat(linked(p), runOf(tests)), beside: p.beside, proofs: len(tests)})
 		}
 		if len(p.alone) > 0 {
 			parts = append(parts, part{packages: []string{p.ImportPath},
-				args: slices.Concat(linked(p), runOf(p.alone)), alone: true})
+				args: slices.Concat(linked(p), runOf(p.alone)), alone: true, proofs: len(p.alone)})
 		}
 	}
+	// Those with most proofs take longest: begun last, one of them would end in one lane only.
+	slices.SortStableFunc(parts, func(a, b part) int { return b.proofs - a.proofs })
 	return slices.Insert(parts, 0, detected)
 }
 

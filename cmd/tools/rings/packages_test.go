@@ -162,14 +162,15 @@ func TestPartsHaveEveryPackageOnce(t *testing.T) {
 // TestPartsOfProofs checks what make prove runs beside the rest and what it keeps for its end.
 func TestPartsOfProofs(t *testing.T) {
 	all := []*pkg{
-		{ImportPath: "a", sized: []string{"TestA", "TestB"}, alone: []string{"TestC"}, beside: true},
 		{ImportPath: "b", sized: []string{"TestD"}},
+		{ImportPath: "a", sized: []string{"TestA", "TestB"}, alone: []string{"TestC"}, beside: true},
 	}
 	waiting, computing := "bin/tests/waiting/", "bin/tests/computing/"
-	want := []part{
-		{packages: []string{"a"}, args: []string{"-o", waiting, "-run", "^(TestA|TestB)$"}, beside: true},
-		{packages: []string{"a"}, args: []string{"-o", waiting, "-run", "^(TestC)$"}, alone: true},
-		{packages: []string{"b"}, args: []string{"-o", computing, "-run", "^(TestD)$"}},
+	two := []string{"-o", waiting, "-run", "^(TestA|TestB)$"}
+	want := []part{ // those with most proofs first
+		{packages: []string{"a"}, args: two, beside: true, proofs: 2},
+		{packages: []string{"b"}, args: []string{"-o", computing, "-run", "^(TestD)$"}, proofs: 1},
+		{packages: []string{"a"}, args: []string{"-o", waiting, "-run", "^(TestC)$"}, alone: true, proofs: 1},
 	}
 	if got := provingParts(all, false, ring.Prove)[1:]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)
