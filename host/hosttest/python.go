@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -59,9 +60,7 @@ func Environment(requirements string) (interpreter string, err error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(append(version, lock...))
 	all := filepath.Join(cache, "assay-prove")
-	dir := filepath.Join(all, hex.EncodeToString(sum[:8]))
 	if err := os.MkdirAll(all, 0o755); err != nil {
 		return "", err
 	}
@@ -70,22 +69,53 @@ func Environment(requirements string) (interpreter string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, held.Release()) }()
-	whole := filepath.Join(dir, "whole")
-	interpreter = filepath.Join(dir, "bin", "python")
-	if _, err := os.Stat(whole); err == nil {
-		return interpreter, nil
+	packages := environment{base, filepath.Join(all, nameOf(append(version, lock...)))}
+	if packages.isWhole() {
+		return packages.interpreter(), nil
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return "", err
-	}
-	for _, args := range [][]string{
-		{base, "-m", "venv", dir},
-		{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes",
-			"--no-deps", "-r", requirements},
-	} {
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+	// One environment has pip, which takes five seconds to install, and fills the others.
+	installer := environment{base, filepath.Join(all, "pip-"+nameOf(version))}
+	if !installer.isWhole() {
+		if err := installer.make(nil); err != nil {
+			return "", err
 		}
 	}
-	return interpreter, os.WriteFile(whole, nil, 0o600)
+	install := []string{installer.interpreter(), "-m", "pip", "--python", packages.interpreter(), "install",
+		"--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps", "-r", requirements}
+	return packages.interpreter(), packages.make(install, "--without-pip")
+}
+
+func nameOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8])
+}
+
+// environment is a virtual environment of an interpreter in a folder.
+type environment struct{ base, dir string }
+
+func (e environment) interpreter() string { return filepath.Join(e.dir, "bin", "python") }
+
+func (e environment) whole() string { return filepath.Join(e.dir, "whole") }
+
+// isWhole reports whether the environment was made to its end.
+func (e environment) isWhole() bool {
+	_, err := os.Stat(e.whole())
+	return err == nil
+}
+
+// make makes the environment anew and runs install, if there is one.
+func (e environment) make(install []string, options ...string) error {
+	if err := os.RemoveAll(e.dir); err != nil {
+		return err
+	}
+	commands := [][]string{slices.Concat([]string{e.base, "-m", "venv"}, options, []string{e.dir})}
+	if install != nil {
+		commands = append(commands, install)
+	}
+	for _, args := range commands {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
+			return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+		}
+	}
+	return os.WriteFile(e.whole(), nil, 0o600)
 }
