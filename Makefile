@@ -33,14 +33,14 @@ help: ## this list
 build: service ## everything into bin/
 	@mkdir -p bin/connectors bin/tools
 	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/lab ./cmd/governance
-	@for c in $(CONNECTORS); do echo "$(GO) build ./cmd/connectors/$$c" && $(BUILD) -ldflags '$(STRIP)' -o bin/connectors/$$c ./cmd/connectors/$$c || exit 1; done
+	@echo "$(GO) build $(CONNECTORS:%=./cmd/connectors/%)" && $(BUILD) -ldflags '$(STRIP)' -o bin/connectors/ $(CONNECTORS:%=./cmd/connectors/%)
 	$(BUILD) -ldflags '$(STRIP)' -o bin/tools/testvenue ./cmd/tools/testvenue
 
 # What `make run` starts, and nothing else: the lab, which its jobs need, is built beside it.
 service:
 	@mkdir -p bin/strategies
 	$(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/assay
-	@for s in $(STRATEGIES); do echo "$(GO) build ./strategies/$$s" && $(BUILD) -ldflags '$(STRIP)' -o bin/strategies/$$s ./strategies/$$s || exit 1; done
+	@echo "$(GO) build $(STRATEGIES:%=./strategies/%)" && $(BUILD) -ldflags '$(STRIP)' -o bin/strategies/ $(STRATEGIES:%=./strategies/%)
 
 run: service ## build, start the service, run one demonstration backtest, go on serving
 	@nice env $(BUILD) -ldflags '$(LDFLAGS)' -o bin/ ./cmd/lab & exec bin/assay --demo --port $(PORT)
@@ -90,7 +90,7 @@ generated:
 tests: build
 	@$(RINGS) $(RACE) test
 
-prove: build ## the proofs at scale: mutants, kills, histories, drives, attacks, public clients, all browser suites
+prove: build ## the proofs at scale: mutants, kills, histories, drives, attacks, public clients, the longer browser suites
 	@$(RINGS) $(RACE) prove
 
 fuzz: ## every fuzz target, FUZZTIME each (default 5s; 100000000x is so many executions), FUZZ: those whose path or name match

@@ -34,9 +34,9 @@ func (g generated) do(name string, args ...string) string {
 	g.Helper()
 	cmd := exec.CommandContext(g.Context(), name, args...)
 	cmd.Dir = g.dir
-	// The generator is a jar and Python has Java for it.
+	// The generator is a jar and Python has Java for it; with -trimpath Go's library is compiled already.
 	cmd.Env = append(os.Environ(), "PATH="+g.python+"/bin"+string(os.PathListSeparator)+os.Getenv("PATH"),
-		"CGO_ENABLED=0", "GOFLAGS=-mod=mod", "GOWORK=off")
+		"CGO_ENABLED=0", "GOFLAGS=-mod=mod -trimpath", "GOWORK=off")
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {

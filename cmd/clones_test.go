@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/cpu"
 
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -151,7 +152,7 @@ func TestSoakInstructionSetsAgree(t *testing.T) {
 	var trades [2]string
 	for i, level := range []string{"v1", "v3"} {
 		dir := t.TempDir()
-		if err := goBuild(dir, level, "./cmd/lab", "./strategies/sma_cross"); err != nil {
+		if err := hosttest.Build(dir, level, "cmd/lab", "strategies/sma_cross"); err != nil {
 			t.Fatal(err)
 		}
 		got[i] = ran(t, filepath.Join(dir, "lab"), "..", filepath.Join(dir, "state"), "--plugin",

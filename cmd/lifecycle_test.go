@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -149,9 +150,9 @@ func TestOtherInstructionsSameBooks(t *testing.T) {
 	names := []string{"sma_cross", "rsi_bracket", "limit_entry", "breakout", "buy_hold"}
 	packages := make([]string, len(names))
 	for i, name := range names {
-		packages[i] = "./strategies/" + name
+		packages[i] = "strategies/" + name
 	}
-	if err := goBuild(folder, "v3", packages...); err != nil {
+	if err := hosttest.Build(folder, "v3", packages...); err != nil {
 		t.Fatal(err)
 	}
 	newer, plain := serve(t, t.TempDir(), "--strategies", folder),

@@ -19,6 +19,7 @@ import (
 
 	"github.com/govalues/decimal"
 
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/testvenue"
 	"github.com/assay-run/assay/host/trade/journal"
 )
@@ -34,7 +35,7 @@ func connectorFolder(t testing.TB) string {
 	folder := filepath.Join(bin(t), "live", "connectors")
 	connectors.once.Do(func() {
 		if connectors.err = os.MkdirAll(folder, 0o755); connectors.err == nil {
-			connectors.err = goBuild(folder, "v1", "./cmd/connectors/binance")
+			connectors.err = hosttest.Build(folder, "v1", "cmd/connectors/binance")
 		}
 	})
 	if connectors.err != nil {
@@ -602,7 +603,7 @@ func TestDemoLive(t *testing.T) {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := goBuild(folder, "v1", "./cmd/tools/demolive", "./cmd/tools/testvenue"); err != nil {
+	if err := hosttest.Build(folder, "v1", "cmd/tools/demolive", "cmd/tools/testvenue"); err != nil {
 		t.Fatal(err)
 	}
 	before := maps.Clone(temporary(t))

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -24,7 +25,7 @@ func badPlugins(t testing.TB, names ...string) string {
 	t.Helper()
 	bin(t) // makes the folder that is removed after the tests
 	badPlugin.once.Do(func() {
-		if badPlugin.err = goBuild(programs.dir, "v1", "./cmd/testdata/misbehave"); badPlugin.err == nil {
+		if badPlugin.err = hosttest.Build(programs.dir, "v1", "cmd/testdata/misbehave"); badPlugin.err == nil {
 			badPlugin.text, badPlugin.err = os.ReadFile(filepath.Join(programs.dir, "misbehave"))
 		}
 	})

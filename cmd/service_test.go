@@ -9,7 +9,6 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -22,6 +21,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/api/v1/apitest"
+	"github.com/assay-run/assay/host/hosttest"
 )
 
 // programs are the real binaries, built once for all tests of this package.
@@ -56,14 +56,14 @@ func bin(t testing.TB) string {
 }
 
 func buildAll(dir string) error {
-	if err := goBuild(dir, "v1", "./cmd/assay", "./cmd/lab"); err != nil {
+	if err := hosttest.Build(dir, "v1", "cmd/assay", "cmd/lab"); err != nil {
 		return err
 	}
 	folder := filepath.Join(dir, "strategies")
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err
 	}
-	return goBuild(folder, "v1", "./strategies/sma_cross", "./strategies/rsi_bracket")
+	return hosttest.Build(folder, "v1", "strategies/sma_cross", "strategies/rsi_bracket")
 }
 
 // more is built once into the folder all beside what bin returns.
@@ -81,8 +81,8 @@ func allStrategies(t testing.TB) string {
 		if more.err = os.Mkdir(folder, 0o755); more.err != nil {
 			return
 		}
-		more.err = goBuild(folder, "v1", "./strategies/buy_hold", "./strategies/limit_entry",
-			"./strategies/breakout")
+		more.err = hosttest.Build(folder, "v1", "strategies/buy_hold", "strategies/limit_entry",
+			"strategies/breakout")
 		for _, name := range []string{"sma_cross", "rsi_bracket"} {
 			more.err = errors.Join(more.err,
 				os.Link(filepath.Join(bin(t), "strategies", name), filepath.Join(folder, name)))
@@ -92,19 +92,6 @@ func allStrategies(t testing.TB) string {
 		t.Fatal(more.err)
 	}
 	return folder
-}
-
-func goBuild(dir, amd64 string, packages ...string) error {
-	args := append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)},
-		packages...)
-	cmd := exec.Command("go", args...)
-	cmd.Dir = ".."
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOAMD64="+amd64)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return nil
 }
 
 // service is a running bin/assay.

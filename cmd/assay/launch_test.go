@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/assay-run/assay/host/hosttest"
 )
 
 // asService makes the test binary be the program itself.
@@ -38,12 +39,7 @@ var strategiesDir = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	builtStrategies.Store(&dir)
-	out, err := exec.Command("go", "build", "-o", filepath.Join(dir, "sma_cross"),
-		"../../strategies/sma_cross").CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("%w: %s", err, out)
-	}
-	return dir, nil
+	return dir, hosttest.Build(dir, "v1", "strategies/sma_cross")
 })
 
 // process is a running service.

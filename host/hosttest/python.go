@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -70,38 +71,76 @@ func Environment(requirements string) (interpreter string, err error) {
 	if err != nil {
 		return "", err
 	}
-	sum := sha256.Sum256(append(version, lock...))
 	all := filepath.Join(cache, "assay-prove")
-	dir := filepath.Join(all, hex.EncodeToString(sum[:8]))
-	whole := filepath.Join(dir, "whole")
-	interpreter = filepath.Join(dir, "bin", "python")
-	if _, err := os.Stat(whole); err == nil {
-		return interpreter, nil
+	packages := environment{base, filepath.Join(all, nameOf(append(version, lock...)))}
+	// One environment has pip, which takes five seconds to install, and fills the others.
+	installer := environment{base, filepath.Join(all, "pip-"+nameOf(version))}
+	// What is imported is compiled then: of a hundred packages that is little.
+	install := []string{installer.interpreter(), "-m", "pip", "--python", packages.interpreter(), "install",
+		"--quiet", "--disable-pip-version-check", "--require-hashes", "--no-deps", "--no-compile", "-r",
+		requirements}
+	if err := packages.ensure(func() error {
+		if err := installer.ensure(func() error { return installer.make(nil) }); err != nil {
+			return err
+		}
+		return packages.make(install, "--without-pip")
+	}); err != nil {
+		return "", err
 	}
-	locks := dir + ".lock"
+	return packages.interpreter(), nil
+}
+
+func nameOf(content []byte) string {
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:8])
+}
+
+// environment is a virtual environment of an interpreter in a folder.
+type environment struct{ base, dir string }
+
+func (e environment) interpreter() string { return filepath.Join(e.dir, "bin", "python") }
+
+func (e environment) whole() string { return filepath.Join(e.dir, "whole") }
+
+// isWhole reports whether the environment was made to its end.
+func (e environment) isWhole() bool {
+	_, err := os.Stat(e.whole())
+	return err == nil
+}
+
+// ensure makes the environment unless it is whole; tests of several packages may do so at once.
+func (e environment) ensure(make func() error) (err error) {
+	if e.isWhole() {
+		return nil
+	}
+	locks := e.dir + ".lock"
 	if err := os.MkdirAll(locks, 0o755); err != nil {
-		return "", err
+		return err
 	}
-	held, err := file.LockDir(locks) // tests of several packages may make it at once
+	held, err := file.LockDir(locks)
 	if err != nil {
-		return "", err
+		return err
 	}
 	defer func() { err = errors.Join(err, held.Release()) }()
-	if _, err := os.Stat(whole); err == nil {
-		return interpreter, nil
+	if e.isWhole() {
+		return nil
 	}
-	if err := os.RemoveAll(dir); err != nil {
-		return "", err
+	return make()
+}
+
+// make makes the environment anew and runs install, if there is one.
+func (e environment) make(install []string, options ...string) error {
+	if err := os.RemoveAll(e.dir); err != nil {
+		return err
 	}
-	for _, args := range [][]string{
-		{base, "-m", "venv", dir},
-		// What is imported is compiled then: of a hundred packages that is little.
-		{interpreter, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes",
-			"--no-deps", "--no-compile", "-r", requirements},
-	} {
+	commands := [][]string{slices.Concat([]string{e.base, "-m", "venv"}, options, []string{e.dir})}
+	if install != nil {
+		commands = append(commands, install)
+	}
+	for _, args := range commands {
 		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			return "", fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
+			return fmt.Errorf("%s: %w\n%s", strings.Join(args, " "), err, out)
 		}
 	}
-	return interpreter, os.WriteFile(whole, nil, 0o600)
+	return os.WriteFile(e.whole(), nil, 0o600)
 }

@@ -6,14 +6,13 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"runtime"
 	"testing"
 	"time"
 
 	"github.com/assay-run/assay/host/candle"
 	"github.com/assay-run/assay/host/catalog"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/playtest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/runner"
@@ -141,12 +140,12 @@ func bundledPlays(t *testing.T, l *lab) []play {
 	t.Helper()
 	folder := t.TempDir()
 	names := []string{"breakout", "buy_hold", "limit_entry", "rsi_bracket", "sma_cross"}
-	build := []string{"build", "-o", folder + string(filepath.Separator)}
-	for _, name := range names {
-		build = append(build, "../../strategies/"+name)
+	programs := make([]string, len(names))
+	for i, name := range names {
+		programs[i] = "strategies/" + name
 	}
-	if out, err := exec.Command("go", build...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := hosttest.Build(folder, "v1", programs...); err != nil {
+		t.Fatal(err)
 	}
 	c, err := catalog.Open(context.Background(),
 		catalog.Options{Dir: folder, StateDir: t.TempDir(), Logger: l.launcher.Logger})

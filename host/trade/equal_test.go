@@ -7,8 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -17,6 +15,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/exchange"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/exchangetest"
 	"github.com/assay-run/assay/host/hosttest/playtest"
 	"github.com/assay-run/assay/host/hosttest/ring"
@@ -281,12 +280,12 @@ func checkJournal(t *testing.T, d *desk, x *Execution, symbol market.Symbol,
 func buildStrategies(t *testing.T, names ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	args := []string{"build", "-o", dir + string(filepath.Separator)}
-	for _, name := range names {
-		args = append(args, "../../strategies/"+name)
+	programs := make([]string, len(names))
+	for i, name := range names {
+		programs[i] = "strategies/" + name
 	}
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	if err := hosttest.Build(dir, "v1", programs...); err != nil {
+		t.Fatal(err)
 	}
 	return dir
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -22,9 +23,10 @@ type binary struct {
 func newCLI(t *testing.T) *binary {
 	t.Helper()
 	ring.Slow(t, "it builds the lab and a strategy and runs them")
-	c := &binary{t: t, bin: filepath.Join(t.TempDir(), "lab"), dir: t.TempDir()}
-	if out, err := exec.Command("go", "build", "-o", c.bin, "../../cmd/lab").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	folder := t.TempDir()
+	c := &binary{t: t, bin: filepath.Join(folder, "lab"), dir: t.TempDir()}
+	if err := hosttest.Build(folder, "v1", "cmd/lab"); err != nil {
+		t.Fatal(err)
 	}
 	return c
 }

@@ -4,11 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"sync"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/assay-run/assay/host/hosttest"
 )
 
 // buildRoles is the program of package host/hosttest/strategies, built once.
@@ -18,14 +19,10 @@ var buildRoles = sync.OnceValues(func() ([]byte, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(dir)
-	file := filepath.Join(dir, "roles")
-	cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", file,
-		"../../host/hosttest/strategies")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, out)
+	if err := hosttest.Build(dir, "v1", "host/hosttest/strategies"); err != nil {
+		return nil, err
 	}
-	return os.ReadFile(file)
+	return os.ReadFile(filepath.Join(dir, "strategies"))
 })
 
 // installPlugin writes the program of the roles, with the name at its end so that each has a

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -141,7 +142,7 @@ func needsNode(t *testing.T) {
 func bundled() []string {
 	names := []string{"sma_cross", "buy_hold", "rsi_bracket", "limit_entry", "breakout"}
 	for i, name := range names {
-		names[i] = "./strategies/" + name
+		names[i] = "strategies/" + name
 	}
 	return names
 }
@@ -152,11 +153,11 @@ func buildAll(dir string) error {
 	if err := os.Mkdir(folder, 0o755); err != nil {
 		return err
 	}
-	if err := goBuild(dir, "./cmd/assay", "./cmd/lab", "./cmd/governance", "./cmd/testdata/misbehave",
-		"./api/ui/e2e/testdata/widgets"); err != nil {
+	if err := hosttest.Build(dir, "v1", "cmd/assay", "cmd/lab", "cmd/governance", "cmd/testdata/misbehave",
+		"api/ui/e2e/testdata/widgets"); err != nil {
 		return err
 	}
-	if err := goBuild(folder, bundled()...); err != nil {
+	if err := hosttest.Build(folder, "v1", bundled()...); err != nil {
 		return err
 	}
 	if ring.At() >= ring.Prove || os.Getenv("ASSAY_E2E_ONLY") != "" { // only then a suite asks an exchange
@@ -165,7 +166,8 @@ func buildAll(dir string) error {
 		if err := os.MkdirAll(connectors, 0o755); err != nil {
 			return err
 		}
-		err := errors.Join(goBuild(venue, "./cmd/tools/testvenue"), goBuild(connectors, "./cmd/connectors/binance"))
+		err := errors.Join(hosttest.Build(venue, "v1", "cmd/tools/testvenue"),
+			hosttest.Build(connectors, "v1", "cmd/connectors/binance"))
 		if err != nil {
 			return err
 		}
@@ -174,18 +176,6 @@ func buildAll(dir string) error {
 	cmd.Dir = filepath.Join("..", "tool")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("the unit tests of the dashboard: %w\n%s", err, out)
-	}
-	return nil
-}
-
-func goBuild(dir string, packages ...string) error {
-	cmd := exec.Command("go",
-		append([]string{"build", "-trimpath", "-buildvcs=false", "-o", dir + string(filepath.Separator)},
-			packages...)...)
-	cmd.Dir = filepath.Join("..", "..", "..")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOAMD64=v1")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
 	}
 	return nil
 }

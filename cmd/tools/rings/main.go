@@ -19,6 +19,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 )
 
@@ -133,6 +134,7 @@ type part struct {
 	env      []string
 	beside   bool // waits more than it computes
 	alone    bool // wants nothing to run beside it
+	proofs   int  // how many tests it has that size themselves
 }
 
 // streamed prints the test events of all parts of a ring. The parts of make soak, which
@@ -148,6 +150,15 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 	if at == ring.Test {
 		parts, limit = testParts(all), "15m"
 	}
+	built, err := filepath.Abs(programs)
+	if err != nil {
+		return err
+	}
+	for _, folder := range []string{"computing", "waiting"} {
+		if err := os.MkdirAll(filepath.Join(built, folder), 0o755); err != nil {
+			return err
+		}
+	}
 	var lanes sync.WaitGroup
 	var mu sync.Mutex
 	took, failed := costs{}, false
@@ -157,8 +168,10 @@ func (r *runner) streamed(ctx context.Context, at ring.Ring) error {
 		}
 		args := []string{"test", "-json", "-count=1", "-vet=off", "-timeout", limit}
 		cmd := command(ctx, "go", slices.Concat(args, p.args, p.packages)...)
-		// Without DWARF a test, and what tests build, links in two thirds of the time.
-		cmd.Env = append(cmd.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -ldflags=-w")
+		// Without DWARF a test, and what tests build, links in two thirds of the time; without
+		// symbols, too, there is less to hash where programs are.
+		cmd.Env = append(cmd.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -ldflags=-s",
+			hosttest.ProgramsVariable+"="+built)
 		cmd.Env = append(cmd.Env, p.env...)
 		cmd.Stdout, cmd.Stderr = &lineWriter{mu: &mu, out: os.Stdout, costs: took}, os.Stderr
 		if err := cmd.Run(); err != nil {

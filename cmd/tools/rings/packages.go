@@ -11,6 +11,7 @@ import (
 	"go/token"
 	"go/types"
 	"io"
+	"path"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -27,6 +28,8 @@ const (
 	// runsBeside is the directive in a package's tests that lets them run beside the others: they
 	// wait more than they compute.
 	runsBeside = "//ring:beside "
+	// programs is where a ring leaves those of tests, and those that tests build.
+	programs = "bin/tests"
 )
 
 // pkg is a package of the module and what its files say.
@@ -230,20 +233,38 @@ func testsCalling(functions map[string]*function, wanted func(*function) bool) [
 
 func (p *pkg) hasTests() bool { return len(p.TestGoFiles)+len(p.XTestGoFiles) > 0 }
 
+// linked is where go test leaves the programs of tests that make prove runs again: it links a program
+// only if what goes into it has changed. Names have no folder, so that of two equal ones one stays there.
+func linked(p *pkg) []string {
+	folder := "computing"
+	if p.beside {
+		folder = "waiting"
+	}
+	return []string{"-o", filepath.Join(programs, folder) + string(filepath.Separator)}
+}
+
 // testParts is `make test`: each package once.
 func testParts(all []*pkg) []part {
 	plain := part{args: []string{"-shuffle=on"}}
-	beside := part{beside: true}
+	parts := map[bool]*part{true: {beside: true}, false: {args: plain.args}} // of packages with proofs
+	names := map[string]bool{}
+	all = slices.Clone(all) // those that take longest first
+	slices.SortStableFunc(all, func(a, b *pkg) int { return len(b.sized) - len(a.sized) })
 	for _, p := range all {
-		switch {
+		name := fmt.Sprint(path.Base(p.ImportPath), p.beside)
+		switch proves := len(p.sized)+len(p.alone) > 0 && !names[name]; {
 		case !p.hasTests():
-		case p.beside:
-			beside.packages = append(beside.packages, p.ImportPath)
+		case proves || p.beside:
+			to := parts[p.beside]
+			if len(to.packages) == 0 {
+				to.args = slices.Concat(to.args, linked(p))
+			}
+			to.packages, names[name] = append(to.packages, p.ImportPath), true
 		default:
 			plain.packages = append(plain.packages, p.ImportPath)
 		}
 	}
-	return []part{beside, plain}
+	return []part{*parts[true], *parts[false], plain}
 }
 
 // provingParts is `make prove` and `make soak`: the packages whose goroutines share memory with
@@ -256,7 +277,9 @@ func provingParts(all []*pkg, race bool, at ring.Ring) []part {
 	detected := part{
 		args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0",
 			"-p", "2", "-shuffle=on"},
-		env: []string{"CGO_ENABLED=1", ring.Variable + "="}, // at the scale of make test
+		// At the scale of make test. With the detector a program sleeps before it ends, a second if nobody
+		// says less, for what goroutines that it left behind may do: tests wait for theirs.
+		env: []string{"CGO_ENABLED=1", ring.Variable + "=", "GORACE=atexit_sleep_ms=20"},
 	}
 	var parts []part
 	for _, p := range all {
@@ -268,13 +291,16 @@ func provingParts(all []*pkg, race bool, at ring.Ring) []part {
 			}
 		}
 		if len(tests) > 0 {
-			parts = append(parts,
-				part{packages: []string{p.ImportPath}, args: runOf(tests), beside: p.beside})
+			parts = append(parts, part{packages: []string{p.ImportPath},
+				args: slices.Concat(linked(p), runOf(tests)), beside: p.beside, proofs: len(tests)})
 		}
 		if len(p.alone) > 0 {
-			parts = append(parts, part{packages: []string{p.ImportPath}, args: runOf(p.alone), alone: true})
+			parts = append(parts, part{packages: []string{p.ImportPath},
+				args: slices.Concat(linked(p), runOf(p.alone)), alone: true, proofs: len(p.alone)})
 		}
 	}
+	// Those with most proofs take longest: begun last, one of them would end in one lane only.
+	slices.SortStableFunc(parts, func(a, b part) int { return b.proofs - a.proofs })
 	return slices.Insert(parts, 0, detected)
 }
 

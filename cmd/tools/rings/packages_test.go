@@ -73,7 +73,7 @@ func helper()                  { _ = ring.At() > ring.Test }
 		want []string
 	}{{true, ring.Prove, grown}, {false, ring.Prove, sized}, {true, ring.Soak, sized}} {
 		parts := provingParts([]*pkg{&p}, c.race, c.at)
-		if got := parts[len(parts)-1].args; !slices.Equal(got, runOf(c.want)) {
+		if got := parts[len(parts)-1].args; !slices.Equal(got[2:], runOf(c.want)) {
 			t.Errorf("race %t, ring %d: %q", c.race, c.at, got)
 		}
 	}
@@ -137,6 +137,8 @@ func TestPartsHaveEveryPackageOnce(t *testing.T) {
 		{ImportPath: "b", TestGoFiles: []string{"b_test.go"}, detectable: true, concurrent: true},
 		{ImportPath: "c", XTestGoFiles: []string{"c_test.go"}, concurrent: true, beside: true},
 		{ImportPath: "d", XTestGoFiles: []string{"d_test.go"}, concurrent: true},
+		{ImportPath: "x/e", TestGoFiles: []string{"e_test.go"}, sized: []string{"TestE"}},
+		{ImportPath: "y/e", TestGoFiles: []string{"e_test.go"}, sized: []string{"TestE"}},
 		{ImportPath: "none", concurrent: true, detectable: true},
 	}
 	var got []string
@@ -144,8 +146,11 @@ func TestPartsHaveEveryPackageOnce(t *testing.T) {
 		got = append(got, p.packages...)
 	}
 	slices.Sort(got)
-	if !slices.Equal(got, []string{"a", "b", "c", "d"}) {
+	if !slices.Equal(got, []string{"a", "b", "c", "d", "x/e", "y/e"}) {
 		t.Errorf("%q", got)
+	}
+	if kept := testParts(all)[1]; !slices.Equal(kept.packages, []string{"x/e"}) || kept.args[1] != "-o" {
+		t.Errorf("make prove finds the programs of %q, made with %q", kept.packages, kept.args)
 	}
 	for _, race := range []bool{true, false, false} {
 		if got := provingParts(all, race, ring.Prove)[0].packages; slices.Equal(got, []string{"b"}) != race {
@@ -157,13 +162,15 @@ func TestPartsHaveEveryPackageOnce(t *testing.T) {
 // TestPartsOfProofs checks what make prove runs beside the rest and what it keeps for its end.
 func TestPartsOfProofs(t *testing.T) {
 	all := []*pkg{
-		{ImportPath: "a", sized: []string{"TestA", "TestB"}, alone: []string{"TestC"}, beside: true},
 		{ImportPath: "b", sized: []string{"TestD"}},
+		{ImportPath: "a", sized: []string{"TestA", "TestB"}, alone: []string{"TestC"}, beside: true},
 	}
-	want := []part{
-		{packages: []string{"a"}, args: []string{"-run", "^(TestA|TestB)$"}, beside: true},
-		{packages: []string{"a"}, args: []string{"-run", "^(TestC)$"}, alone: true},
-		{packages: []string{"b"}, args: []string{"-run", "^(TestD)$"}},
+	waiting, computing := "bin/tests/waiting/", "bin/tests/computing/"
+	two := []string{"-o", waiting, "-run", "^(TestA|TestB)$"}
+	want := []part{ // those with most proofs first
+		{packages: []string{"a"}, args: two, beside: true, proofs: 2},
+		{packages: []string{"b"}, args: []string{"-o", computing, "-run", "^(TestD)$"}, proofs: 1},
+		{packages: []string{"a"}, args: []string{"-o", waiting, "-run", "^(TestC)$"}, alone: true, proofs: 1},
 	}
 	if got := provingParts(all, false, ring.Prove)[1:]; !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v", got)

@@ -21,6 +21,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/redteam/attack"
 )
 
@@ -30,16 +31,7 @@ var programs = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	for _, program := range []string{"./cmd/assay", "./strategies/sma_cross",
-		"./host/hosttest/redteam/hostile"} {
-		cmd := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-o", dir+"/", program)
-		cmd.Dir = "../../.."
-		cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOAMD64=v1")
-		if out, err := cmd.CombinedOutput(); err != nil {
-			return dir, fmt.Errorf("go build %s: %w\n%s", program, err, out)
-		}
-	}
-	return dir, nil
+	return dir, hosttest.Build(dir, "v1", "cmd/assay", "strategies/sma_cross", "host/hosttest/redteam/hostile")
 })
 
 func TestMain(m *testing.M) {

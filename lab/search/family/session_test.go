@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
 	"github.com/assay-run/assay/host/candle"
+	"github.com/assay-run/assay/host/hosttest"
 	"github.com/assay-run/assay/host/hosttest/ring"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/project"
@@ -269,12 +269,10 @@ func TestSessionsOfBundledStrategies(t *testing.T) {
 		"breakout":  `{"lookback":{"type":"int","low":10,"high":80}}`,
 		"rsi_tema":  `{"buy_rsi":{"type":"float","low":20,"high":45}}`,
 	}
-	args := []string{"build", "-o", folder + string(filepath.Separator)}
 	for name := range spaces {
-		args = append(args, "../../../strategies/"+name)
-	}
-	if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+		if err := hosttest.Build(folder, "v1", "strategies/"+name); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for name, space := range spaces {
 		t.Run(name, func(t *testing.T) {
