@@ -264,9 +264,18 @@ func (p Place) Files(id string) string { return p.dir(id) }
 func (p Place) Layer(l Layer) string { return p.dir(l.SHA256) }
 
 // Install copies a bundle and its layers to a place, and checks every file on the way. What is
-// there already is checked, not copied.
+// there already is checked, not copied; a bundle whose own files have changed since is refused all the same,
+// for whoever has changed them expects to see that.
 func (m *Manifest) Install(from, id string, to Place) error {
-	return m.install(from, filepath.Join(filepath.Dir(from), LayersFolder), id, to)
+	if err := m.install(from, filepath.Join(filepath.Dir(from), LayersFolder), id, to); err != nil {
+		return err
+	}
+	for _, f := range m.Files {
+		if err := compare(filepath.Join(from, filepath.FromSlash(f.Path)), f); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Copy copies a bundle that is installed at one place to another one, and checks it as Install does.
