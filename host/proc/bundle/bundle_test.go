@@ -173,6 +173,10 @@ func TestInstalledFilesAreVerified(t *testing.T) {
 	}
 	put(t, filepath.Join(place.Layer(m.Layers[0]), "bin", "python3"), "other")
 	wants(t, m.Verify(id, place), "layers[0] (python 3.11): bin/python3: was changed")
+
+	// What is executed is the copy, which is as it was: whoever changes the bundle is told so.
+	put(t, filepath.Join(dir, "a.py"), "A")
+	wants(t, m.Install(dir, id, copied), "a.py: has the SHA-256")
 }
 
 func TestWhatIsInstalledIsWhatIsListed(t *testing.T) {

@@ -69,7 +69,7 @@ def Quantity(units: Number) -> Size:
 
 
 def QuoteAmount(amount: Number) -> Size:
-    """Spends this much quote currency, fee included."""
+    """An amount of quote currency, fee included: a buy spends it, a sale is for as much."""
     return Size("quote_amount", amount)
 
 
