@@ -13,6 +13,7 @@ export default async function sample(t) {
     visit = await t.visit(service.url);
     visit.kept = true;
     const empty = visit.page.getByRole("region", { name: "No run yet" });
+    await empty.waitFor();
     assert.equal(await empty.getByRole("listitem").count(), 3);
     await empty.getByRole("button", { name: "Run the sample" }).click();
     await visit.says("completed");
