@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/assay-run/assay/host/registry"
+	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/plugin-sdk/market"
 )
@@ -97,7 +98,7 @@ func (s *Search) Run(ctx context.Context, o Options) (_ *Searched, err error) {
 	}
 	defer func() { err = errors.Join(err, log.close()) }()
 	g := &generation{search: s, options: o, journal: log, tally: tally{rule: s.Plan.StopRule}}
-	defer func() { err = errors.Join(err, g.sessions.close()) }()
+	defer func() { err = errors.Join(err, g.sessions.Close()) }()
 	for _, r := range rungs {
 		g.state.Total += r.Trials
 	}
@@ -146,7 +147,7 @@ type generation struct {
 	tally    tally
 	aborted  string
 	executed int
-	sessions sessions
+	sessions run.Sessions
 
 	mu    sync.Mutex
 	state State
@@ -263,10 +264,13 @@ func (r *round) one(work context.Context, i int, patient bool) {
 	r.mu.Lock()
 	r.state.Running++
 	r.mu.Unlock()
-	session := r.sessions.take(r.options.Apart)
+	var session *run.Session // of its own where each play is apart
+	if !r.options.Apart {
+		session = r.sessions.Take()
+	}
 	t, fresh, err := r.search.playTrial(work, play{index: r.list[i], windows: r.windows, patient: patient,
 		session: session, elsewhere: r.options.Elsewhere, waiting: r.options.Waiting})
-	r.sessions.put(session)
+	r.sessions.Put(session)
 	r.mu.Lock()
 	defer func() {
 		r.flying--

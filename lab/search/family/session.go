@@ -3,14 +3,11 @@ package family
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/digest"
-	"github.com/assay-run/assay/host/run"
 	"github.com/assay-run/assay/lab/request"
 	"github.com/assay-run/assay/lab/search/selection"
 )
@@ -18,43 +15,6 @@ import (
 // CodeStateLeak is the code of a family whose strategy keeps state from one play to the next: a trial that
 // was played in a process with others has another result in a process of its own.
 const CodeStateLeak = "STATE_LEAK"
-
-// sessions are the processes of a search's workers. The zero value is ready.
-type sessions struct {
-	mu   sync.Mutex
-	idle []*run.Session
-}
-
-// take returns a session that nobody plays in, nil where each play is apart.
-func (s *sessions) take(apart bool) *run.Session {
-	if apart {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if n := len(s.idle); n > 0 {
-		session := s.idle[n-1]
-		s.idle = s.idle[:n-1]
-		return session
-	}
-	return &run.Session{}
-}
-
-func (s *sessions) put(session *run.Session) {
-	if session == nil {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.idle = append(s.idle, session)
-}
-
-func (s *sessions) close() (err error) {
-	for _, session := range s.idle {
-		err = errors.Join(err, session.Close())
-	}
-	return err
-}
 
 // inSession reports whether an answer was played in a process with other plays.
 func inSession(a *request.Answer) bool { return a.Metadata.Volatile.Environment.Session }

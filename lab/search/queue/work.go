@@ -65,8 +65,7 @@ type bench struct {
 
 	users int // counted under the worker's lock
 
-	mu       sync.Mutex
-	sessions []*run.Session
+	sessions run.Sessions
 }
 
 // Work plays trials until ctx ends, and counts them.
@@ -338,8 +337,8 @@ func (w *worker) equip(ctx context.Context, b *bench, epoch string) error {
 func (b *bench) perform(ctx context.Context, t *Task) (map[string][]byte, error) {
 	host := *b.host
 	if !t.Apart {
-		s := b.take()
-		defer b.put(s)
+		s := b.sessions.Take()
+		defer b.sessions.Put(s)
 		host.Session = s
 	}
 	p, err := host.Vary(b.root, func(q *request.Question) {
@@ -357,31 +356,11 @@ func (b *bench) perform(ctx context.Context, t *Task) (map[string][]byte, error)
 		Apart: t.Apart, Plan: request.Plan{ID: t.PlanID, Index: t.Trial}})
 }
 
-func (b *bench) take() *run.Session {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if n := len(b.sessions); n > 0 {
-		s := b.sessions[n-1]
-		b.sessions = b.sessions[:n-1]
-		return s
-	}
-	return &run.Session{}
-}
-
-func (b *bench) put(s *run.Session) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.sessions = append(b.sessions, s)
-}
-
 func (b *bench) close() error {
 	if b.root == nil {
 		return nil
 	}
-	var err error
-	for _, s := range b.sessions {
-		err = errors.Join(err, s.Close())
-	}
+	err := b.sessions.Close()
 	b.root.Close()
 	return errors.Join(err, b.host.Candles.Close(), os.RemoveAll(b.host.StateDir))
 }
