@@ -159,7 +159,7 @@ func (x *Execution) newAdvance(p *plan, series []*market.Series) (*advance, erro
 	chunks := newChunks(sim.NewSeriesFeed(series), len(series), total)
 	chunks.columns, chunks.writer.Steps = columns, chunkSteps(len(series), columns.Lines())
 	if rows := x.data.inputRows(); rows != nil {
-		chunks.inputs = readersOf(rows)
+		chunks.inputs = InputReaders(rows)
 	}
 	return &advance{lockstep: NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit), feed: feed,
 		total: total, chunks: chunks, length: minScript, through: -1}, nil

@@ -76,8 +76,8 @@ func (p *Plan) FindInput(store *candle.Inputs, name, sha256 string) (Input, erro
 	return in, nil
 }
 
-// readersOf hands out rows that are all there beforehand, see Lockstep.ReadInputs.
-func readersOf(rows [][]market.InputRow) func(market.Time) [][]market.InputRow {
+// InputReaders hands out rows that are all there beforehand, see [Lockstep.ReadInputs].
+func InputReaders(rows [][]market.InputRow) func(market.Time) [][]market.InputRow {
 	readers, next := make([]*market.InputReader, len(rows)), make([][]market.InputRow, len(rows))
 	for i := range rows {
 		readers[i] = market.NewInputReader(rows[i])

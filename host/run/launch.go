@@ -277,7 +277,7 @@ func (x *Execution) makeEngine(o *Options, p *plan, warmup market.Warmup) error 
 	case ModeLockstep:
 		lockstep := NewLockstep(x.plugin.Stream, x.gate, p.Symbols, x.stepLimit)
 		if rows := x.data.inputRows(); rows != nil {
-			lockstep.ReadInputs(readersOf(rows))
+			lockstep.ReadInputs(InputReaders(rows))
 		}
 		x.decider = lockstep
 	case ModeAdvance:

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/govalues/decimal"
@@ -212,10 +211,10 @@ func (m *match) play(stream *run.Stream, books *matchBooks) error {
 	if err != nil {
 		return err
 	}
-	gate := &run.Gate{Mutex: sync.Mutex{}}
+	gate := &run.Gate{}
 	lockstep := run.NewLockstep(stream, gate, m.config.Symbols, answerLimit)
 	if len(m.rows) > 0 {
-		lockstep.ReadInputs(m.known())
+		lockstep.ReadInputs(run.InputReaders(m.rows))
 	}
 	gate.Lock()
 	err = sim.Run(engine, sim.NewSeriesFeed(m.series), lockstep)
@@ -245,20 +244,6 @@ func (m *match) firstSteps(warmup market.Warmup) int64 {
 		steps = max(steps, short)
 	}
 	return int64(steps)
-}
-
-// known returns the rows that become known by a close and were not given out before.
-func (m *match) known() func(market.Time) [][]market.InputRow {
-	readers, next := make([]*market.InputReader, len(m.rows)), make([][]market.InputRow, len(m.rows))
-	for i := range m.rows {
-		readers[i] = market.NewInputReader(m.rows[i])
-	}
-	return func(t market.Time) [][]market.InputRow {
-		for i, r := range readers {
-			next[i] = r.Until(t)
-		}
-		return next
-	}
 }
 
 // matchBooks implements sim.Recorder.
