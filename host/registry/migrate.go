@@ -110,18 +110,21 @@ func openPlace(ctx context.Context, place string) (database, error) {
 	return openDatabase(ctx, "", place)
 }
 
-// rows calls use with each row of the table.
-func (t table) rows(ctx context.Context, tx *sql.Tx, use func(row []any) error) error {
-	fields := func(row *[]any) []any {
-		*row = make([]any, len(t.columns))
-		into := make([]any, len(*row))
-		for i := range into {
-			into[i] = &(*row)[i]
-		}
-		return into
+// rows calls use with each row of the table, one at a time: payloads are large.
+func (t table) rows(ctx context.Context, tx *sql.Tx, use func(row []any) error) (err error) {
+	rows, err := tx.QueryContext(ctx, t.selection())
+	if err != nil {
+		return err
 	}
-	list, err := collect(ctx, tx, fields, t.selection())
-	for _, row := range list {
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		row, into := make([]any, len(t.columns)), make([]any, len(t.columns))
+		for i := range row {
+			into[i] = &row[i]
+		}
+		if err := rows.Scan(into...); err != nil {
+			return err
+		}
 		for i, value := range row {
 			if slices.Contains(bytesColumns, t.columns[i]) {
 				b, _ := value.([]byte)
@@ -132,7 +135,7 @@ func (t table) rows(ctx context.Context, tx *sql.Tx, use func(row []any) error) 
 			return err
 		}
 	}
-	return err
+	return rows.Err()
 }
 
 func (t table) selection() string {
