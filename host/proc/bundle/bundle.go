@@ -267,7 +267,10 @@ func (p Place) Layer(l Layer) string { return p.dir(l.SHA256) }
 // there already is checked, not copied; a bundle whose own files have changed since is refused all the same,
 // for whoever has changed them expects to see that.
 func (m *Manifest) Install(from, id string, to Place) error {
-	if err := m.install(from, filepath.Join(filepath.Dir(from), LayersFolder), id, to); err != nil {
+	_, err := os.Stat(to.Files(id))
+	known := err == nil
+	err = m.install(from, filepath.Join(filepath.Dir(from), LayersFolder), id, to)
+	if err != nil || !known {
 		return err
 	}
 	for _, f := range m.Files {
