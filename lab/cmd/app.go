@@ -220,7 +220,7 @@ var (
 // checks them all, and then the values of the command's own flags that were declared.
 func (a *App) configure(c *cobra.Command) error {
 	a.StateDir = a.FindStateDir()
-	a.Database = FirstOf(a.Database, a.IO.Getenv(postgres.Variable))
+	a.Database = findDatabase(a)
 	if a.Database != "" {
 		if _, err := postgres.ParseConfig(a.Database); err != nil {
 			return Usage("--database", "--database: %v", err)
@@ -250,6 +250,9 @@ func (a *App) configure(c *cobra.Command) error {
 // FindStateDir is the folder of everything that is stored: the flag's, that of the
 // environment, or the nearest .assay from the working directory upwards.
 func (a *App) FindStateDir() string { return FirstOf(a.StateDir, a.UnnamedStateDir()) }
+
+// findDatabase is where the registry is, by the flag or the environment; "" is its file.
+func findDatabase(a *App) string { return FirstOf(a.Database, a.IO.Getenv(postgres.Variable)) }
 
 // UnnamedStateDir is the folder that is used where no flag names one.
 func (a *App) UnnamedStateDir() string {

@@ -17,7 +17,6 @@ import (
 	"github.com/assay-run/assay/host/artifact"
 	"github.com/assay-run/assay/host/base/flags"
 	"github.com/assay-run/assay/host/base/hint"
-	"github.com/assay-run/assay/host/base/postgres"
 	"github.com/assay-run/assay/host/candle/importer"
 	"github.com/assay-run/assay/host/registry"
 	"github.com/assay-run/assay/lab/compare"
@@ -477,7 +476,7 @@ const rowsLimit = 2 * time.Second
 // made: pressing a key must leave no trace.
 func (a *App) rows(f registry.Filter) []registry.Run {
 	dir := filepath.Join(a.FindStateDir(), "runs")
-	database := FirstOf(a.Database, a.IO.Getenv(postgres.Variable))
+	database := findDatabase(a)
 	if _, err := os.Stat(filepath.Join(dir, registry.FileName)); err != nil && database == "" {
 		return nil
 	}
