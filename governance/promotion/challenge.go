@@ -219,8 +219,8 @@ func (c challenges) view(r *revision) *ChallengeView {
 	return out
 }
 
-// executed reports whether a worker of shadows, which is none of the packer's, has come to an answer of
-// somebody else.
+// executed reports whether a worker of shadows that is independent of the packer has come to another
+// principal's answer.
 func (c challenges) executed(r *revision, list []answer, own answer) bool {
 	return dispute(list) == "" && slices.ContainsFunc(list, func(a answer) bool {
 		return a.kind == answerShadow && a.same(own) && !r.packs(a.by.Principal) &&

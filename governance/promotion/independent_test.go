@@ -11,9 +11,8 @@ import (
 	"github.com/assay-run/assay/governance/promotion/policy"
 )
 
-// TestAWitnessOfWhoPacksAgain: the days of a program that somebody packs again begin for them with a witness
-// that they do not run. The first packer's days stay as they are: nobody takes a witness from others by
-// packing their program.
+// TestAWitnessOfWhoPacksAgain: for whoever packs a program again its days begin with a witness that they do
+// not run. The first packer's days stay as they are, or packing a program would take its witness away.
 func TestAWitnessOfWhoPacksAgain(t *testing.T) {
 	for rules, want := range map[int64]policy.Verdict{
 		promotion.RulesWitnessed: policy.Pass, promotion.RulesIndependent: policy.Pending,
@@ -44,8 +43,8 @@ func TestAWitnessOfWhoPacksAgain(t *testing.T) {
 	}
 }
 
-// TestASoleAnswer: for canary the default policy asks for an answer that nobody can have copied. What a log
-// had before the rule keeps its effect.
+// TestASoleAnswer: the default policy refuses canary on a sole answer, which may be made up. What a log had
+// before the rule keeps its effect.
 func TestASoleAnswer(t *testing.T) {
 	ask := func(p *plane) {
 		p.text(bundle.TypePolicy, 3, []byte(`{"schema":"promotion-policy/v1","id":"asks","version":3,"stages":{

@@ -210,7 +210,7 @@ func (all lanes) firstDay(root, r *revision) (first time.Time, lacking []string)
 	return bundle.FirstShadowDay(since), lacking
 }
 
-// witnessedFor is the lane as the witnesses have seen it that are nobody's who packed the revision: whoever
+// witnessedFor returns the lane as witnesses saw it that are independent of the revision's packers: whoever
 // packs a program again and runs a witness would vouch for their own days.
 func (all lanes) witnessedFor(root, r *revision) *lane {
 	l := &root.lane

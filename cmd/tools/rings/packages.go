@@ -277,8 +277,8 @@ func provingParts(all []*pkg, race bool, at ring.Ring) []part {
 	detected := part{
 		args: []string{"-race", "-gcflags=modernc.org/...=-race=false", "-exec", "env CGO_ENABLED=0",
 			"-p", "2", "-shuffle=on"},
-		// At the scale of make test. With the detector a program sleeps before it ends, a second if nobody
-		// says less, for what goroutines that it left behind may do: tests wait for theirs.
+		// At the scale of make test. Under the detector a program sleeps for a second before it ends, to
+		// watch the goroutines that are left: tests wait for theirs, so that less is enough.
 		env: []string{"CGO_ENABLED=1", ring.Variable + "=", "GORACE=atexit_sleep_ms=20"},
 	}
 	var parts []part

@@ -14,7 +14,8 @@ const (
 	earlier       = "earlier"
 )
 
-// challenged passes where an answer to the challenge is confirmed. Else it waits: nobody knows who is right.
+// challenged passes where an answer to the challenge is confirmed, and waits otherwise: a sole answer may be
+// made up.
 func challenged(_ *Gate, e *Evidence, _ time.Time) Result {
 	r := Result{Verdict: Pending, Observed: ChallengeOpen, Op: "==", Threshold: confirmed,
 		Reason: "nobody has answered the challenge of the seal"}

@@ -143,9 +143,9 @@ type ReplayResult struct {
 	// Answered reports whether its key has answered the challenge of the seal, or did not need to.
 	// Disputed says which keys answer differently, "" where all agree.
 	Answered bool
-	// Confirmed reports that nobody can have copied its answer: a worker of shadows has executed the window
-	// and come to the same, or packer and replayer had both committed. Earlier is a replay that a log had
-	// before a policy could ask for that.
+	// Confirmed reports whether its answer cannot be a copy: a worker of shadows has executed the window and
+	// come to the same, or packer and replayer had both committed. Earlier reports whether the log had the
+	// replay before a policy could ask for that.
 	Confirmed, Earlier bool
 	Disputed           string
 	// Committed reports whether packer and replayer have committed to this answer before either was shown,
