@@ -195,9 +195,19 @@ func (s *Said) addPoints(p wire.Series) {
 
 func (s *Said) extend(a *artifact.Annotation, p wire.Series) {
 	n := min(len(p.Times), s.Limits.Each-len(a.Time), s.Limits.All-s.points)
-	a.Time, a.Values = append(a.Time, p.Times[:n]...), append(a.Values, p.Values[:n]...)
+	a.Time = append(doubled(a.Time, n), p.Times[:n]...)
+	a.Values = append(doubled(a.Values, n), p.Values[:n]...)
 	s.points += n
 	s.lose(int64(len(p.Times) - n))
+}
+
+// doubled returns a list with room for n more: append alone would grow a long one by a quarter, and copy it
+// several times over in a long run.
+func doubled[T any](list []T, n int) []T {
+	if len(list)+n <= cap(list) {
+		return list
+	}
+	return slices.Grow(list, max(n, len(list)))
 }
 
 func (s *Said) lose(points int64) {
