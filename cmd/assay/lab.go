@@ -101,7 +101,7 @@ func (l *lab) Compare(ctx context.Context, runIDs []string) (json.RawMessage, er
 		}
 	}
 	c, err := compare.Compare(ctx, l.store, l.runs,
-		compare.Options{Slug: slug, Runs: runIDs, Baseline: runIDs[0]})
+		compare.Options{Slug: slug, Runs: runIDs, Baseline: runIDs[0], StateDir: l.stateDir})
 	var refused *request.Error
 	if errors.As(err, &refused) {
 		return nil, &library.RefusedError{Name: "ids", Message: refused.Message}

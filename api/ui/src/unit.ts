@@ -46,6 +46,7 @@ import "./pages/data/options.test.ts";
 import "./pages/falsification/order.test.ts";
 import "./pages/governance/board.test.ts";
 import "./panels/orders.test.ts";
+import "./pages/compare/lines.test.ts";
 import "./pages/compare/sentences.test.ts";
 import "./pages/compare/trades.test.ts";
 import "./pages/run/panes.test.ts";

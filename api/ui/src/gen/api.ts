@@ -513,7 +513,7 @@ export interface paths {
         };
         /**
          * Runs side by side
-         * @description What lab compare says of runs of one strategy, as compare/v1: what was asked differently, what came out, whether the difference is more than luck. The first run is the baseline.
+         * @description What lab compare says of runs of one strategy, as compare/v1: what was asked differently, what differs in the sources of the programs, what came out, whether the difference is more than luck. The first run is the baseline.
          */
         get: operations["compareRuns"];
         put?: never;
@@ -6228,6 +6228,20 @@ export interface operations {
                 };
                 content: {
                     "application/json": {
+                        /** @description Whether all runs are of the baseline's program. diff has the runs whose program or sources are others: a unified diff per file (at most 20 files and 400 lines each), or a note that says why there is none and what would bring it. */
+                        program?: {
+                            equal: boolean;
+                            diff: {
+                                run_id: string;
+                                files: {
+                                    path: string;
+                                    diff: string;
+                                    note: string | null;
+                                }[];
+                                note: string | null;
+                            }[];
+                        };
+                    } & {
                         [key: string]: unknown;
                     };
                 };
