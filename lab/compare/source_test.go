@@ -37,7 +37,9 @@ func keep(t *testing.T, stateDir string, files map[string]string) string {
 
 // built gives a run the program of a character and the sources that it was built from.
 func built(program byte, source string) func(*artifact.Run) {
-	return func(r *artifact.Run) { r.Manifest.Plugin.SHA256, r.Manifest.Plugin.SourceSHA256 = hash(program), source }
+	return func(r *artifact.Run) {
+		r.Manifest.Plugin.SHA256, r.Manifest.Plugin.SourceSHA256 = hash(program), source
+	}
 }
 
 func TestDifferenceOfSources(t *testing.T) {
