@@ -49,6 +49,5 @@ import "./panels/orders.test.ts";
 import "./pages/compare/lines.test.ts";
 import "./pages/compare/sentences.test.ts";
 import "./pages/compare/trades.test.ts";
-import "./pages/run/panes.test.ts";
 
 (globalThis as { unitTests?: typeof run }).unitTests = run;
